@@ -72,15 +72,12 @@ func activeTargets(c contest) (list []target) {
 	if c.procs > 1 {
 		return nil
 	}
-	most := 10_000
-	if c.connections > 0 {
-		most = c.connections
-	}
+	most := c.most()
 	anchor := twoMPSC()
 	for _, size := range []struct {
 		n     int
 		bound float64
-	}{{most / 10, 8}, {most, 14}} {
+	}{{most / 10, 9}, {most, 15}} {
 		s := newActive(size.n)
 		after := measure()
 		pairs := s.pairs()
@@ -89,7 +86,7 @@ func activeTargets(c contest) (list []target) {
 		list = append(list, target{"T16", pairs.name + " / two raw MPSC push and pop", got.ratio(pairs.name, anchor.name), false, size.bound})
 		if size.n == most {
 			bytes := after.Heap + after.Stacks - s.before.Heap - s.before.Stacks
-			list = append(list, target{"T16", fmt.Sprintf("KB of an idle endpoint of depth %d", activeDepth), exactly(float64(bytes) / 1000 / float64(2*size.n)), false, 6})
+			list = append(list, target{"T16", fmt.Sprintf("KB of an idle endpoint of depth %d", activeDepth), exactly(float64(bytes) / 1000 / float64(2*size.n)), false, 7})
 		}
 		s.close()
 	}

@@ -16,8 +16,27 @@ import (
 // rerun runs a command line of this program.
 type rerun func(args []string, out io.Writer) error
 
-// statusMissed is the exit status when targets were missed. Other failures have 1.
-const statusMissed = 3
+// The errors that have an exit status of their own. What was measured has been printed.
+var (
+	errMissed = errors.New("missed")
+	errUnable = errors.New("this machine could not answer")
+)
+
+const (
+	statusMissed = 3
+	statusUnable = 4
+)
+
+// status is the exit status of an error.
+func status(err error) int {
+	switch {
+	case errors.Is(err, errUnable):
+		return statusUnable
+	case errors.Is(err, errMissed):
+		return statusMissed
+	}
+	return 1
+}
 
 // process runs a command line in a process of its own, so that what ran before it has no
 // influence on it.
@@ -31,13 +50,17 @@ func process(args []string, out io.Writer) error {
 	cmd.Stdout, cmd.Stderr = out, &said
 	err = cmd.Run()
 	var exit *exec.ExitError
-	switch {
-	case errors.As(err, &exit) && exit.ExitCode() == statusMissed:
+	if !errors.As(err, &exit) {
+		return err
+	}
+	switch exit.ExitCode() {
+	case statusMissed:
 		return errMissed
-	case exit != nil:
+	case statusUnable:
+		return errUnable
+	default:
 		return fmt.Errorf("%w: %s", err, strings.TrimPrefix(lastLine(said.String()), "bench: "))
 	}
-	return err
 }
 
 func lastLine(text string) string {
@@ -45,10 +68,11 @@ func lastLine(text string) string {
 	return lines[len(lines)-1]
 }
 
-// measured runs a command line and returns its report.
+// measured runs a command line and returns its report, which says itself whether the machine
+// could answer.
 func (again rerun) measured(args []string) (*report.Report, error) {
 	var out bytes.Buffer
-	if err := again(append(args, "--format=json"), &out); err != nil {
+	if err := again(append(args, "--format=json"), &out); err != nil && !errors.Is(err, errUnable) {
 		return nil, err
 	}
 	var r report.Report

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 
 	"godat/bench/report"
 	"godat/bench/stats"
@@ -40,7 +39,7 @@ var agreeing = [...]struct {
 	name string
 	of   func(*report.Row) (stats.Estimate, bool)
 }{
-	{"p50", func(r *report.Row) (stats.Estimate, bool) { return r.At(50) }},
+	{"p50", func(r *report.Row) (stats.Estimate, bool) { return r.Median() }},
 	{"per second", func(r *report.Row) (stats.Estimate, bool) { return r.PerSecond, !r.Rate.Open() || r.Saturated }},
 	{"processor", func(r *report.Row) (stats.Estimate, bool) { return r.Processor, r.Processor.Median > 0 }},
 }
@@ -94,13 +93,10 @@ func (a *agreement) add(x, y *report.Row) {
 	}
 }
 
-// printAgreements prints in how many pairs the runs agree: the intervals that ± prints
+// printAgreements prints in how many pairs the runs agree: the intervals of their figures
 // meet.
 func printAgreements(out io.Writer, line string, list []*agreement) error {
-	t := table.NewWriter()
-	t.SetOutputMirror(out)
-	t.Style().Format.Header = text.FormatDefault
-	t.SetTitle("Pairs of runs whose intervals meet")
+	t := newTable(out, "Pairs of runs whose intervals meet")
 	header := table.Row{"", "load", "size", "outstanding"}
 	for _, f := range agreeing {
 		header = append(header, f.name)

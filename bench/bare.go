@@ -1,13 +1,9 @@
 package main
 
 import (
-	"fmt"
-	"io"
 	"net"
 	"runtime"
 	"sync/atomic"
-
-	"github.com/jedib0t/go-pretty/v6/table"
 )
 
 // bareConn is one end of the least that a connection within a process can be: room for one
@@ -80,27 +76,12 @@ func (b *bareBox) park() {
 
 // bareTrips are round trips over bare connections, for each way to wait.
 func bareTrips() (list []contestant) {
-	for name, wait := range map[string]func(*bareBox){
-		"bare, parks":  (*bareBox).park,
-		"bare, spins":  (*bareBox).spin,
-		"bare, yields": (*bareBox).yield,
-	} {
-		a, b := barePair(wait)
-		list = append(list, connPingPong(name, a, b, messageSize))
+	for _, way := range []struct {
+		name string
+		wait func(*bareBox)
+	}{{"bare, parks", (*bareBox).park}, {"bare, spins", (*bareBox).spin}, {"bare, yields", (*bareBox).yield}} {
+		a, b := barePair(way.wait)
+		list = append(list, connPingPong(way.name, a, b, messageSize))
 	}
 	return list
-}
-
-// printTrips prints the time of each contestant's round trip, and how it compares with
-// that of the first.
-func printTrips(w io.Writer, c contest, got result, anchor string) {
-	t := table.NewWriter()
-	t.SetOutputMirror(w)
-	t.SetTitle(fmt.Sprintf("Round trip of %d bytes, GOMAXPROCS=%d", messageSize, c.procs))
-	t.AppendHeader(table.Row{"", "ns", "/ " + anchor})
-	for _, name := range got.names {
-		t.AppendRow(table.Row{name, fmt.Sprintf("%.0f", got.ns(name).Median), fmt.Sprintf("%.2f", got.ratio(name, anchor).Median)})
-	}
-	t.Render()
-	fmt.Fprintln(w)
 }

@@ -5,4 +5,4 @@ package main
 import "net"
 
 // bareReaders is empty: on this system no goroutine reads a bare socket.
-func bareReaders(net.Conn, net.Conn) []contestant { return nil }
+func bareReaders(_, _, _, _ net.Conn) []contestant { return nil }

@@ -4,13 +4,39 @@ package main
 
 import (
 	"net"
+	"runtime"
 	"syscall"
 )
 
-// bareReaders is a round trip of messages each of which a goroutine reads, inside one call of
-// RawConn.Read, and sends on a channel: what delivery by channel takes at least over TCP.
-func bareReaders(a, b net.Conn) []contestant {
-	return []contestant{connPingPong(bareRead, handedOver(a), handedOver(b), messageSize)}
+// bareReaders are round trips of messages whose readers call RawConn.Read once: a goroutine
+// that reads each message and sends on a channel, between a and b, and a consumer that reads
+// itself and yields while nothing comes, between p and q. Delivery over TCP takes at least
+// that.
+func bareReaders(a, b, p, q net.Conn) []contestant {
+	return []contestant{
+		connPingPong(bareSent, handedOver(a), handedOver(b), messageSize),
+		connPingPong(barePolled, polledConn{p}, polledConn{q}, messageSize),
+	}
+}
+
+// polledConn is a connection whose Read spins on the socket.
+type polledConn struct{ net.Conn }
+
+func (c polledConn) Read(p []byte) (n int, err error) {
+	raw := must(c.Conn.(*net.TCPConn).SyscallConn())
+	readErr := raw.Read(func(fd uintptr) (over bool) {
+		for {
+			n, err = syscall.Read(int(fd), p)
+			if err != syscall.EAGAIN && err != syscall.EINTR {
+				return true
+			}
+			runtime.Gosched()
+		}
+	})
+	if err == nil {
+		err = readErr
+	}
+	return n, err
 }
 
 // handedOverConn is a connection whose messages another goroutine reads. Read tells only that

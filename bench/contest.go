@@ -23,6 +23,17 @@ type contest struct {
 	connections int // the most that are active at a time; 0 means 10 000
 }
 
+// most is the most connections.
+func (c contest) most() int { return or(c.connections, 10_000) }
+
+// bound is the bound with the contest's number of processors.
+func (c contest) bound(one, two float64) float64 {
+	if c.procs == 1 {
+		return one
+	}
+	return two
+}
+
 // result has the times of one operation of each contestant, one for each repeat.
 type result struct {
 	names []string
@@ -72,20 +83,25 @@ func timed(x contestant, n int) time.Duration {
 // Contestants of one repeat ran within the same second, so that a machine that becomes
 // slower in the middle of a run changes both.
 func (r result) ratio(a, b string) stats.Estimate {
-	best := slices.Min(r.perOp[b])
-	var ratios []float64
-	for i, t := range r.perOp[b] {
-		if t <= 2*best {
-			ratios = append(ratios, float64(r.perOp[a][i])/float64(t))
-		}
-	}
-	return stats.Of(ratios)
+	return r.undisturbed(b, func(i int) float64 { return float64(r.perOp[a][i]) / float64(r.perOp[b][i]) })
 }
 
 // speed estimates b's time divided by a's: how many times as fast a is.
 func (r result) speed(a, b string) stats.Estimate {
-	e := r.ratio(a, b)
-	return stats.Estimate{Median: 1 / e.Median, Low: 1 / e.High, High: 1 / e.Low, Sure: e.Sure}
+	return r.undisturbed(b, func(i int) float64 { return float64(r.perOp[b][i]) / float64(r.perOp[a][i]) })
+}
+
+// undisturbed estimates a figure of the repeats in which the anchor took at most twice its
+// best time.
+func (r result) undisturbed(anchor string, figure func(repeat int) float64) stats.Estimate {
+	best := slices.Min(r.perOp[anchor])
+	var values []float64
+	for i, t := range r.perOp[anchor] {
+		if t <= 2*best {
+			values = append(values, figure(i))
+		}
+	}
+	return stats.Of(values)
 }
 
 // ns estimates the time of one operation in nanoseconds.

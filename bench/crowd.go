@@ -272,9 +272,7 @@ func (o *idleCommand) within(out io.Writer) error {
 
 // print prints a table of ends that were made in such a time.
 func (o *idleCommand) print(out io.Writer, took time.Duration, rows ...table.Row) {
-	t := table.NewWriter()
-	t.SetOutputMirror(out)
-	t.SetTitle(fmt.Sprintf("made in %v, idle for %v", took.Round(time.Millisecond), o.For))
+	t := newTable(out, fmt.Sprintf("made in %v, idle for %v", took.Round(time.Millisecond), o.For))
 	t.AppendHeader(table.Row{"", "ends", "descriptors", "heap B/end", "stack B/end", "resident B/end", "goroutines/end", "processor"})
 	t.AppendRows(rows)
 	t.Render()

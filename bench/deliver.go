@@ -45,6 +45,8 @@ type loadFlags struct {
 type output struct {
 	Format string `help:"table, markdown, json, benchstat or perftest." enum:"table,markdown,json,benchstat,perftest" default:"table"`
 	HTML   string `help:"Write a page with charts to this file, too." name:"html" placeholder:"report.html"`
+
+	Histograms string `help:"Write the latencies of each repeat to this file, too, as HdrHistogram's log." placeholder:"report.hlog"`
 }
 
 // opener makes a lane of the library's.
@@ -149,7 +151,7 @@ func orRefusal(l lane.Lane, err error) (lane.Lane, error) {
 
 // measure makes entries take turns, and writes their report.
 func (o *output) measure(c *command, out io.Writer, kind report.Kind, entries []trial.Entry) error {
-	plan := trial.Plan{Entries: entries, Repeats: or(c.Repeats, 7), Duration: or(c.Duration, 150*time.Millisecond)}
+	plan := trial.Plan{Entries: entries, Repeats: c.Repeats, Duration: or(c.Duration, 120*time.Millisecond)}
 	if !atTerminal() {
 		fmt.Fprintf(os.Stderr, "measuring for about %v\n", estimate(plan))
 	}
@@ -172,14 +174,22 @@ func estimate(p trial.Plan) time.Duration {
 	return (time.Duration(len(p.Entries)*p.Repeats) * (p.Duration + beside)).Round(time.Second)
 }
 
-// write writes a report as the flags say.
+// write writes a report as the flags say. It is an error if the machine could not answer.
 func (o *output) write(out io.Writer, r *report.Report) error {
-	if o.HTML != "" {
-		if err := writeFile(o.HTML, r.WriteHTML); err != nil {
-			return err
+	for name, write := range map[string]func(io.Writer) error{o.HTML: r.WriteHTML, o.Histograms: r.WriteHistograms} {
+		if name != "" {
+			if err := writeFile(name, write); err != nil {
+				return err
+			}
 		}
 	}
-	return r.Write(out, o.Format)
+	if err := r.Write(out, o.Format); err != nil {
+		return err
+	}
+	if why := r.Unable(); why != "" {
+		return fmt.Errorf("%w: %s", errUnable, why)
+	}
+	return nil
 }
 
 // writeFile makes a file of what write writes.

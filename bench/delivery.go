@@ -6,7 +6,6 @@ import (
 	"net"
 
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 
 	dat "godat/runtime"
 )
@@ -70,20 +69,17 @@ func delivery(w io.Writer, c contest) {
 	show(w, fmt.Sprintf("64-byte round trips, two goroutines, GOMAXPROCS=%d", c.procs), r, r.names[1], r.names[2])
 }
 
-// show prints one contest, with ratios to two anchors.
+// show prints one contest, with ratios to anchors.
 func show(w io.Writer, title string, r result, anchors ...string) {
-	t := table.NewWriter()
-	t.SetOutputMirror(w)
-	t.SetTitle(title)
-	t.Style().Format.Header = text.FormatDefault
-	header := table.Row{"", "ns", "±"}
+	t := newTable(w, title)
+	header := table.Row{"", "ns", "low–high"}
 	for _, a := range anchors {
 		header = append(header, "× "+a)
 	}
 	t.AppendHeader(header)
 	for _, name := range r.names {
 		ns := r.ns(name)
-		row := table.Row{name, fmt.Sprintf("%.1f", ns.Median), fmt.Sprintf("%.0f %%", 50*(ns.High-ns.Low)/ns.Median)}
+		row := table.Row{name, tenths(ns.Median), ns.Range(tenths)}
 		for _, a := range anchors {
 			row = append(row, fmt.Sprintf("%.2f", r.ratio(name, a).Median))
 		}
@@ -92,3 +88,6 @@ func show(w io.Writer, title string, r result, anchors ...string) {
 	t.Render()
 	fmt.Fprintln(w)
 }
+
+// tenths writes nanoseconds.
+func tenths(ns float64) string { return fmt.Sprintf("%.1f", ns) }

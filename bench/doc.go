@@ -14,14 +14,14 @@
 //	go run ./bench show       a saved run, as tables or as a page with charts
 //	go run ./bench ratios     how the ways compare by the time of a pair and a round trip
 //	go run ./bench targets    the ratios that the project promises itself
-//	go run ./bench iwarp      those of iWARP to plain TCP
-//	go run ./bench stream     those of byte streams to net.Conn and net.Pipe
+//	go run ./bench stream     how byte streams compare with net.Conn and net.Pipe
 //	go run ./bench idle       what idle connections between two processes cost
 //
 // Each has --help. The README beside says how figures are taken, and what not to
-// conclude from them.
+// conclude from them. A run on a machine that was too busy to answer says so in its first
+// line, and its exit status is 4; it is 3 if targets were missed.
 //
-// ratios, targets, iwarp and stream print medians of ratios: contestants take turns in each
+// ratios, targets and stream print medians of ratios: contestants take turns in each
 // repeat, and each contestant is compared with the anchor of the same repeat. A repeat
 // whose anchor took over twice its best time is dropped, because something disturbed
 // the machine. With --runs, targets are measured several times, and each run must meet

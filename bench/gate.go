@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -15,57 +16,60 @@ import (
 	"godat/bench/stats"
 )
 
-// gateFlags say how often targets are measured.
-type gateFlags struct {
-	Runs int `help:"How often everything is measured. A target counts as met if all runs meet it." default:"1"`
+// byProcessors measures with one processor, whose figures are the steady ones, and with two.
+func (c *command) byProcessors(what string, measure func(contest)) {
+	for procs := 1; procs <= min(2, runtime.NumCPU()); procs++ {
+		began := time.Now()
+		before := runtime.GOMAXPROCS(procs) // devices ask for the number when they are opened
+		measure(contest{repeats: or(c.Repeats, 9), slice: or(c.Duration, 40*time.Millisecond), procs: procs})
+		runtime.GOMAXPROCS(before)
+		fmt.Fprintf(os.Stderr, "%s with GOMAXPROCS=%d took %v\n", what, procs, time.Since(began).Round(time.Second))
+	}
 }
 
-// gate measures targets with the contest's number of processors. It may write what has
-// no aim.
-type gate func(w io.Writer, c contest) []target
-
-// judge measures g's targets with one processor and with two, in several runs, and
-// prints them. It is an error if a run misses one.
-func (g gateFlags) judge(c *command, out io.Writer, measure gate) error {
-	if g.Runs < 1 {
-		return fmt.Errorf("%d runs: at least 1", g.Runs)
+// judge measures targets in several runs, and prints them. It is an error if a run misses
+// one, or if the machine was too busy to tell.
+func judge(c *command, out io.Writer, runs int, measure gate) error {
+	if runs < 1 {
+		return fmt.Errorf("%d runs: at least 1", runs)
 	}
-	var outcomes [2]outcomes // by the number of processors
-	for run := range g.Runs {
-		also := out
-		if run > 0 {
-			also = io.Discard // it has been printed
-		} else {
-			fmt.Fprintf(out, "%s\n%d runs of %d repeats\n\n", host.Describe(), g.Runs, c.contest(0).repeats)
+	var all [2]outcomes // by the number of processors
+	for run := range runs {
+		c.byProcessors(fmt.Sprintf("run %d of %d", run+1, runs), func(x contest) { all[x.procs-1].add(measure(x)) })
+	}
+	bounds, missed, untold := 0, 0, 0
+	var tables strings.Builder
+	for i, list := range all {
+		for _, o := range list {
+			if o.bound != none {
+				bounds++
+			}
+			if !o.told() {
+				untold++
+			} else if !o.passed() {
+				missed++
+			}
 		}
-		for procs := 1; procs <= min(2, runtime.NumCPU()); procs++ { // one processor first, because its figures are the steady ones
-			began := time.Now()
-			before := runtime.GOMAXPROCS(procs) // devices ask for the number when they are opened
-			outcomes[procs-1].add(measure(also, c.contest(procs)))
-			runtime.GOMAXPROCS(before)
-			fmt.Fprintf(os.Stderr, "run %d of %d with GOMAXPROCS=%d took %v\n", run+1, g.Runs, procs, time.Since(began).Round(time.Second))
-		}
+		list.print(&tables, i+1)
 	}
-	missed := 0
-	for i, list := range outcomes {
-		missed += list.print(out, i+1)
+	verdict := fmt.Sprintf("This machine could answer: %d of %d targets are met.", bounds-missed, bounds)
+	if untold > 0 {
+		verdict = fmt.Sprintf("This machine could not answer: %d of %d targets have too few undisturbed repeats.", untold, bounds)
 	}
-	if missed > 0 {
+	fmt.Fprintf(out, "%s\n%s\n%d runs of %d repeats\n\n%s", verdict, host.Describe(), runs, or(c.Repeats, 9), tables.String())
+	switch {
+	case untold > 0:
+		return fmt.Errorf("%w: %d targets were not told", errUnable, untold)
+	case missed > 0:
 		return fmt.Errorf("%d targets %w", missed, errMissed)
 	}
 	return nil
 }
 
-// contest is how contestants take turns, as the flags say.
-func (c *command) contest(procs int) contest {
-	return contest{repeats: or(c.Repeats, 9), slice: or(c.Duration, 40*time.Millisecond), procs: procs}
-}
-
 // outcome is a target in several runs.
 type outcome struct {
 	target // of the first run
-	runs   []stats.Estimate
-	met    int
+	runs   []target
 }
 
 // outcomes are those of all targets, in the order in which they were measured first.
@@ -79,25 +83,32 @@ func (list *outcomes) add(run []target) {
 			i = len(*list)
 			*list = append(*list, outcome{target: t})
 		}
-		o := &(*list)[i]
-		o.runs = append(o.runs, t.got)
-		if t.met() {
-			o.met++
-		}
+		(*list)[i].runs = append((*list)[i].runs, t)
 	}
 }
 
-func (o *outcome) passed() bool { return o.met == len(o.runs) }
+// count is how many runs are as is says.
+func (o *outcome) count(is func(target) bool) (n int) {
+	for _, t := range o.runs {
+		if is(t) {
+			n++
+		}
+	}
+	return n
+}
 
-// spread is the median of the runs, and how far apart they are. Of one run it is the
-// interval of its repeats.
-func (o *outcome) spread() stats.Estimate {
+func (o *outcome) told() bool   { return o.count(target.told) == len(o.runs) }
+func (o *outcome) passed() bool { return o.count(target.met) == len(o.runs) }
+
+// estimate is the median of the runs, and how far apart they are. Of one run it is that of its
+// repeats.
+func (o *outcome) estimate() stats.Estimate {
 	if len(o.runs) == 1 {
-		return o.runs[0]
+		return o.runs[0].got
 	}
 	var medians []float64
 	for _, run := range o.runs {
-		medians = append(medians, run.Median)
+		medians = append(medians, run.got.Median)
 	}
 	e := stats.Of(medians)
 	e.Low, e.High = slices.Min(medians), slices.Max(medians)
@@ -105,49 +116,45 @@ func (o *outcome) spread() stats.Estimate {
 }
 
 func (o *outcome) verdict() string {
+	met := o.count(target.met)
 	switch {
 	case o.bound == none:
 		return ""
+	case !o.told():
+		return "not told: too few undisturbed repeats"
 	case len(o.runs) == 1 && o.passed():
 		return "met"
 	case len(o.runs) == 1:
 		return "MISSED"
 	case o.passed():
-		return fmt.Sprintf("met in all %d", o.met)
+		return fmt.Sprintf("met in all %d", met)
 	}
-	return fmt.Sprintf("MISSED in %d of %d", len(o.runs)-o.met, len(o.runs))
+	return fmt.Sprintf("MISSED in %d of %d", len(o.runs)-met, len(o.runs))
 }
 
-// print prints the targets of one number of processors as a table, and returns how many
-// were missed.
-func (list outcomes) print(w io.Writer, procs int) (missed int) {
+// print prints the targets of one number of processors as a table.
+func (list outcomes) print(w io.Writer, procs int) {
 	if len(list) == 0 {
-		return 0
+		return
 	}
+	t := newTable(w, fmt.Sprintf("GOMAXPROCS=%d", procs))
+	t.AppendHeader(table.Row{"", "ratio", "median", "low–high", "target", ""})
+	for i := range list {
+		o := &list[i]
+		e := o.estimate()
+		t.AppendRow(table.Row{o.id, o.what, figure(e.Median), e.Range(figure), o.aim(), o.verdict()})
+	}
+	t.Render()
+	fmt.Fprintln(w)
+}
+
+// newTable makes a table that is rendered to w.
+func newTable(w io.Writer, title string) table.Writer {
 	t := table.NewWriter()
 	t.SetOutputMirror(w)
 	t.Style().Format.Header = text.FormatDefault
-	t.SetTitle(fmt.Sprintf("GOMAXPROCS=%d", procs))
-	t.AppendHeader(table.Row{"", "ratio", "median", "range", "target", ""})
-	aims := 0
-	for i := range list {
-		o := &list[i]
-		e := o.spread()
-		spread := ""
-		if e.Low != e.High {
-			spread = figure(e.Low) + "–" + figure(e.High)
-		}
-		t.AppendRow(table.Row{o.id, o.what, figure(e.Median), spread, o.aim(), o.verdict()})
-		if o.bound != none {
-			aims++
-		}
-		if !o.passed() {
-			missed++
-		}
-	}
-	t.Render()
-	fmt.Fprintf(w, "%d of %d targets met\n\n", aims-missed, aims)
-	return missed
+	t.SetTitle(title)
+	return t
 }
 
 // aim is the bound as the table shows it.

@@ -106,8 +106,7 @@ awk '
     return ""
   }
   END {
-    least["bandwidth"] = 0.95; least["dapl"] = 1.0; least["naive/pinned"] = 30
-    most["latency"] = 1.05; most["pinned/unlocked"] = 3
+    least["bandwidth"] = 0.93; least["dapl"] = 0.95
     most["latency posts/op"] = 3 # ib_send_lat posts a send and a receive; one crossing more is allowed
     for (name in n) {
       for (i = 1; i <= n[name]; i++)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -9,6 +8,8 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+
+	"godat/bench/host"
 )
 
 // command is the command line.
@@ -16,8 +17,8 @@ type command struct {
 	line  string // what repeats the run
 	again rerun
 
-	Repeats  int           `help:"How often all take turns (default 7; of targets, iwarp, stream and ratios 9)."`
-	Duration time.Duration `help:"How long one turn is (default 150ms; of targets, iwarp, stream and ratios 40ms)." aliases:"slice"`
+	Repeats  int           `help:"How often all take turns." default:"9"`
+	Duration time.Duration `help:"How long one turn is (default 120ms; of targets, stream and ratios 40ms)." aliases:"slice"`
 
 	Delivery  deliveryCommand  `cmd:"" default:"withargs" help:"What does each way of delivery cost? This is what runs without a command."`
 	Latency   latencyCommand   `cmd:"" help:"Round trips between two goroutines."`
@@ -27,12 +28,11 @@ type command struct {
 	Serve     serveCommand     `cmd:"" help:"Answer messages of dial, in another process or on another host."`
 	Dial      dialCommand      `cmd:"" help:"Round trips to a process that runs serve."`
 	Peers     peersCommand     `cmd:"" help:"The same work by others: gRPC, QUIC, and programs in C that are installed."`
-	Results   resultsCommand   `cmd:"" help:"Write bench/RESULTS.md: this machine's tables, and the figures in README.md. It takes a quarter of an hour."`
+	Results   resultsCommand   `cmd:"" help:"Write bench/RESULTS.md: this machine's tables, and the figures in README.md. It takes eight minutes."`
 	Agree     agreeCommand     `cmd:"" help:"Run a command in pairs, and count in how many both runs agree within their intervals. It takes six minutes."`
 	Show      showCommand      `cmd:"" help:"Show a run that was saved with --format json."`
 	Ratios    ratiosCommand    `cmd:"" help:"Compare the ways of delivery by the time of a pair and a round trip."`
-	Targets   targetsCommand   `cmd:"" help:"Measure the figures that the project promises itself: T1 to T13, T15 and T16; bench/ibv.sh measures T14. A miss is an error."`
-	Iwarp     iwarpCommand     `cmd:"" help:"Measure the ratios of iWARP to plain TCP."`
+	Targets   targetsCommand   `cmd:"" help:"Measure the figures that the project promises itself: T1 to T17; bench/ibv.sh measures T14. A miss is an error."`
 	Stream    streamCommand    `cmd:"" help:"Measure the ratios of byte streams to net.Conn and net.Pipe."`
 	Idle      idleCommand      `cmd:"" help:"Measure what idle connections between two processes cost."`
 }
@@ -48,10 +48,7 @@ func main() {
 		return
 	}
 	fmt.Fprintln(os.Stderr, "bench:", err)
-	if errors.Is(err, errMissed) {
-		os.Exit(statusMissed)
-	}
-	os.Exit(1)
+	os.Exit(status(err))
 }
 
 // run runs a command line, and what it reruns in this process.
@@ -68,38 +65,30 @@ func runWith(again rerun, args []string, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	if c.Repeats < 0 || c.Duration < 0 {
-		return fmt.Errorf("%d repeats of %v: neither may be negative", c.Repeats, c.Duration)
+	if c.Repeats < 1 || c.Duration < 0 {
+		return fmt.Errorf("%d repeats of %v: at least one, and no negative time", c.Repeats, c.Duration)
 	}
 	ctx.BindTo(out, (*io.Writer)(nil))
 	return ctx.Run(&c)
 }
 
 type (
-	ratiosCommand  struct{}
-	targetsCommand struct{ gateFlags }
-	iwarpCommand   struct{ gateFlags }
-	streamCommand  struct{ gateFlags }
+	ratiosCommand struct{}
+	streamCommand struct{}
 )
 
 // Run prints how the ways of delivery compare.
-func (*ratiosCommand) Run(c *command, out io.Writer) error {
-	return gateFlags{Runs: 1}.judge(c, out, func(w io.Writer, x contest) []target {
-		delivery(w, x)
-		return nil
-	})
+func (*ratiosCommand) Run(c *command, out io.Writer) error { return c.compare(out, delivery) }
+
+// Run prints how byte streams compare.
+func (*streamCommand) Run(c *command, out io.Writer) error { return c.compare(out, streams) }
+
+// compare prints what a measurement compares, with one processor and with two.
+func (c *command) compare(out io.Writer, measure func(io.Writer, contest)) error {
+	fmt.Fprintf(out, "%s\n%d repeats\n\n", host.Describe(), or(c.Repeats, 9))
+	c.byProcessors("it", func(x contest) { measure(out, x) })
+	return nil
 }
-
-// Run prints the project's targets. One that was missed is an error.
-func (t *targetsCommand) Run(c *command, out io.Writer) error { return t.judge(c, out, targets) }
-
-// Run prints the targets of iWARP. One that was missed is an error.
-func (t *iwarpCommand) Run(c *command, out io.Writer) error { return t.judge(c, out, overTCP) }
-
-// Run prints the targets of byte streams. One that was missed is an error.
-func (t *streamCommand) Run(c *command, out io.Writer) error { return t.judge(c, out, streams) }
-
-var errMissed = errors.New("missed")
 
 // or returns a value, or if it is not set another one.
 func or[T comparable](value, other T) T {

@@ -35,17 +35,20 @@ func (m *measurement) measure(p part) string {
 		fmt.Fprintf(m.progress, "%s: %s …", p.name, shown)
 		err := m.run(line, shown)
 		fmt.Fprintf(m.progress, " %v\n", time.Since(start).Round(time.Second))
-		if err != nil && !errors.Is(err, errMissed) { // a missed target is no failure of the page
+		switch {
+		case err == nil || errors.Is(err, errMissed): // a missed target is no failure of the page
+			continue
+		case !errors.Is(err, errUnable): // which what was measured says itself
 			fmt.Fprintf(&m.text, "`%s` failed: %v\n\n", shown, err)
-			fmt.Fprintf(m.progress, "%s failed: %v\n", shown, err)
-			m.failed = errors.Join(m.failed, fmt.Errorf("%s: %w", shown, err))
 		}
+		fmt.Fprintf(m.progress, "%s: %v\n", shown, err)
+		m.failed = errors.Join(m.failed, fmt.Errorf("%s: %w", shown, err))
 	}
 	head := "## " + p.title + "\n\n"
 	if p.note != "" {
 		head += p.note + "\n\n"
 	}
-	head += fmt.Sprintf("Measured on %s in %v, on %s.\n\n", date(), time.Since(began).Round(time.Second), host.Describe())
+	head += fmt.Sprintf("Measured in %v, on %s.\n\n", time.Since(began).Round(time.Second), host.Describe())
 	return head + m.text.String()
 }
 
@@ -57,7 +60,7 @@ func (m *measurement) run(line, shown string) error {
 	switch words[0] {
 	case "bash":
 		return m.runScript(words, shown)
-	case "ratios", "targets", "iwarp", "stream", "idle", "agree":
+	case "ratios", "targets", "stream", "idle", "agree":
 		var said bytes.Buffer
 		err := m.c.again(append(m.c.turns(), words...), &said)
 		m.quote(shown, said.String())
@@ -73,7 +76,32 @@ func (m *measurement) run(line, shown string) error {
 	var text bytes.Buffer
 	r.WriteMarkdown(&text)
 	m.include(text.String())
+	if why := r.Unable(); why != "" {
+		return fmt.Errorf("%w: %s", errUnable, why)
+	}
 	return nil
+}
+
+// writeHistograms writes the latencies of the reports that are about latencies to a file,
+// unless there are none.
+func (m *measurement) writeHistograms(name string) error {
+	var reports []*report.Report
+	for _, r := range m.measured {
+		if r != nil && r.Kind != report.Bandwidth && r.Kind != report.Scale {
+			reports = append(reports, r)
+		}
+	}
+	if reports == nil {
+		return nil
+	}
+	return writeFile(name, func(w io.Writer) error {
+		for _, r := range reports {
+			if err := r.WriteHistograms(w); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // runScript runs a script, which prints Markdown or tables.
@@ -108,14 +136,20 @@ func (m *measurement) include(text string) {
 	}
 }
 
-// writeFigures writes the figures of the first two reports into README.
+// writeFigures writes the figures of the first two reports into README, if the machine could
+// answer both.
 func (m *measurement) writeFigures(readme string) error {
 	if len(m.measured) < 2 || m.measured[0] == nil || m.measured[1] == nil {
 		return errors.New("no figures for README: delivery or latency failed")
 	}
-	delivery, latency := m.measured[0], m.measured[1]
+	delivery, latency := m.measured[0], m.measured[1].Only("poll", "channel", "net.Conn")
+	for _, r := range []*report.Report{delivery, latency} {
+		if why := r.Unable(); why != "" {
+			return fmt.Errorf("README keeps its figures: %s: %w: %s", r.Kind, errUnable, why)
+		}
+	}
 	return replaceFigures(readme, fmt.Sprintf("- %s\n- %s\n\nMessages of 64 bytes on `loop`, measured on %s by `go run ./bench`, which answers for your machine. "+
-		"[bench/RESULTS.md](bench/RESULTS.md) has all tables.\n", delivery.Answer(), latency.Only("poll", "channel", "net.Conn").Answer(), delivery.Host))
+		"[bench/RESULTS.md](bench/RESULTS.md) has all tables.\n", delivery.Answer(), latency.Answer(), delivery.Host))
 }
 
 // The lines between which README has its figures.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"io"
 	"net"
 	"runtime"
@@ -13,49 +12,37 @@ import (
 	dat "godat/runtime"
 )
 
-const bareRead = "read from a bare socket, and sent on a channel"
+// The names of the floors: readers of a bare socket.
+const bareSent, barePolled = "a bare socket's reader that sends on a channel", "a bare socket's reader that polls"
 
-// tripsOverTCP makes the ways to take the message of a round trip take turns with a
-// plain connection.
+// tripsOverTCP measures round trips of messages over iWARP beside the floor of each way to
+// take them, and what a consumer that polls does to others.
 func tripsOverTCP(c contest) (list []target) {
-	a, b := tcpPair()
-	defer closeAll(a, b)
-	conn := connPingPong("net.Conn", a, b, messageSize)
-	all := []contestant{conn}
 	ways := []struct {
-		what   string
-		cfg    dat.DispatcherConfig
-		trip   func(*rig) contestant
-		bounds [2]float64 // at one processor and at two
+		what, floor string
+		cfg         dat.DispatcherConfig
+		trip        func(*rig) contestant
 	}{
-		{"polled at both ends", dat.DispatcherConfig{}, tripPoll, [2]float64{0.95, 0.85}},
-		{"by Wait", dat.DispatcherConfig{}, tripWait, [2]float64{1.1, 1.1}},
-		{"by channel", dat.DispatcherConfig{Mode: dat.ModeChannel}, tripChannel, [2]float64{1.05, 1.3}},
+		{"round trip polled at both ends", barePolled, dat.DispatcherConfig{}, tripPoll},
+		{"round trip by channel", bareSent, dat.DispatcherConfig{Mode: dat.ModeChannel}, tripChannel},
+	}
+	x, y := tcpPair()
+	p, q := tcpPair()
+	defer closeAll(x, y, p, q)
+	all := bareReaders(x, y, p, q)
+	if all == nil {
+		return []target{tailOverTCP(c)}
 	}
 	for _, way := range ways {
 		r := newRigApart(overLocalhost, nil, way.cfg)
 		defer r.close()
 		all = append(all, named(way.what, way.trip(r)))
 	}
-	x, y := tcpPair()
-	defer closeAll(x, y)
-	bare := bareReaders(x, y)
-	got := c.run(append(all, bare...)...)
-	for _, b := range bare {
-		list = append(list, target{"T13", "round trip " + b.name + " / net.Conn", got.ratio(b.name, conn.name), false, none})
-	}
+	got := c.run(all...)
 	for _, way := range ways {
-		bound := way.bounds[min(c.procs, 2)-1]
-		list = append(list, target{"T13", "round trip " + way.what + " / net.Conn", got.ratio(way.what, conn.name), false, bound})
+		list = append(list, target{"T13", way.what + " / " + way.floor, got.ratio(way.what, way.floor), false, c.bound(1.2, 1.25)})
 	}
-	return list
-}
-
-// tripWait waits for each event.
-func tripWait(r *rig) contestant {
-	return trip(r, "round trip, Wait", func(d *dat.Dispatcher) func() dat.Event {
-		return func() dat.Event { return must2(d.Wait(context.Background(), 1)) }
-	})
+	return append(list, tailOverTCP(c))
 }
 
 // tailOverTCP compares the slow round trips of a plain connection beside a consumer that

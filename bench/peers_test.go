@@ -20,7 +20,7 @@ import (
 func TestPeersHaveARowEachAndSayWhatTheyDo(t *testing.T) {
 	t.Setenv("PATH", "") // no tool is found: those that are installed would take seconds
 	var out bytes.Buffer
-	require.NoError(t, run([]string{"--repeats=1", "--duration=2ms", "peers", "--module=nowhere", "--format=json"}, &out))
+	require.ErrorIs(t, run([]string{"--repeats=1", "--duration=2ms", "peers", "--module=nowhere", "--format=json"}, &out), errUnable)
 	var r report.Report
 	require.NoError(t, json.Unmarshal(out.Bytes(), &r))
 	const ours, noModule = 2 * 2, 1
@@ -39,7 +39,7 @@ func TestPeersHaveARowEachAndSayWhatTheyDo(t *testing.T) {
 
 func TestOnlyThePeersThatAreNamedAreMeasured(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, run([]string{"--repeats=1", "--duration=2ms", "peers", "--module=nowhere", "--only=raw"}, &out))
+	require.ErrorIs(t, run([]string{"--repeats=1", "--duration=2ms", "peers", "--module=nowhere", "--only=raw"}, &out), errUnable)
 	assert.Contains(t, out.String(), "round trips of 64 bytes, 1 outstanding")
 	assert.Contains(t, out.String(), "messages one way of 64 bytes, 64 outstanding")
 	assert.Contains(t, out.String(), "- raw ring: ")

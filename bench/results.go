@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 )
 
 // resultsCommand writes the page of results.
@@ -15,7 +14,7 @@ type resultsCommand struct {
 	Out    string   `help:"The file." default:"bench/RESULTS.md" type:"path"`
 	Readme string   `help:"The file whose marked lines get the two figures for readers in a hurry." default:"README.md" type:"path"`
 	Only   []string `help:"Measure only these parts, and keep the others as they are in the file: loop, iwarp, peers, ratios, targets, stream, idle, agree, guest." placeholder:"PART"`
-	Agree  bool     `help:"Count in ten pairs of runs how many figures agree, too: six minutes."`
+	Agree  bool     `help:"Count in ten pairs of runs how many figures agree, too: nine minutes."`
 	Guest  bool     `help:"Measure verbs in a guest, too: what check/guest/install.sh installs is needed, and half an hour."`
 }
 
@@ -26,8 +25,8 @@ type part struct {
 	lines []string
 }
 
-// parts are those of the page. All but agree and guest are measured without being asked
-// for. README's figures come from the first two reports of the first part.
+// parts are those of the page. All but agree and guest are measured unless the flags say
+// other. README's figures come from the first two reports of the first part.
 func parts() []part {
 	return []part{
 		{"loop", "Messages inside one process", "", []string{
@@ -35,15 +34,14 @@ func parts() []part {
 			"delivery --producers=1,2,4 --depth=1,16,64 --rate=max --mode=poll,channel,batch",
 		}},
 		{"iwarp", "Messages over iWARP", "Both ends are in one process, over loopback TCP.", []string{
-			"delivery --provider=iwarp:127.0.0.1", "latency --provider=iwarp:127.0.0.1",
-			"bandwidth --provider=iwarp:127.0.0.1", "connect --provider=iwarp:127.0.0.1",
+			"delivery --provider=iwarp:127.0.0.1 --no-anchors --mode=poll,wait,channel,batch", "latency --provider=iwarp:127.0.0.1",
+			"bandwidth --provider=iwarp:127.0.0.1 --mode=poll,channel,batch", "connect --provider=iwarp:127.0.0.1",
 		}},
 		{"peers", "What others take for the same work", "", []string{"peers"}},
 		{"ratios", "The ways of delivery, as ratios", "A pair is the smallest exchange: two posts, a copy of 64 bytes, two completions, by one goroutine.", []string{"ratios"}},
-		{"targets", "Aims", "What the project aims at, in three runs, with one processor and with two; a missed aim says MISSED. " +
-			"iWARP is compared with a plain TCP connection (T12, T13), both over loopback. T8 has the counts that `bench/instructions.sh` has recorded, which no other program disturbs.", []string{"targets --runs=3"}},
-		{"stream", "Byte streams", "What `runtime/stream` takes beside net.Conn and net.Pipe, for 1 MiB that is written and read at once, and for a round trip of 64 bytes. " +
-			"The copies decide a stream's speed over loop; `io.Copy` to and from a stream makes two less.", []string{"stream"}},
+		{"targets", "Targets", "What the project aims at, with one processor and with two; a missed target says MISSED. " +
+			"T8 has the counts that `bench/instructions.sh` has recorded, which no other program disturbs.", []string{"targets"}},
+		{"stream", "Byte streams", "What `runtime/stream` takes beside net.Conn and net.Pipe, for 1 MiB that is written and read at once, and for a round trip of 64 bytes.", []string{"stream"}},
 		{"idle", "Idle connections", "Each process may have 20 000 descriptors. Over loop, both ends are in one process.", []string{
 			"idle", "idle --streams", "idle --streams --ia=loop",
 		}},
@@ -92,7 +90,7 @@ func (r *resultsCommand) Run(c *command, out io.Writer) error {
 		}
 		m := measurement{c: c, progress: out}
 		p.texts[part.name] = m.measure(part)
-		p.failed = errors.Join(p.failed, m.failed)
+		p.failed = errors.Join(p.failed, m.failed, m.writeHistograms(strings.TrimSuffix(r.Out, ".md")+"-"+part.name+".hlog"))
 		if part.name == parts()[0].name {
 			p.failed = errors.Join(p.failed, m.writeFigures(r.Readme))
 		}
@@ -129,8 +127,9 @@ func newPage(old string) *page {
 // String is the whole page. A part that was never measured says how it can be.
 func (p *page) String() string {
 	var b strings.Builder
-	b.WriteString("# Results\n\n`go run ./bench results` writes this page, and `go run ./bench results --only PART` one part of it anew. Each part names the machine, and the\n" +
-		"commands that repeat it. What the figures mean, and what not to conclude from them: [README.md](README.md).\n\n")
+	b.WriteString("# Results\n\n`go run ./bench results` writes this page, and `go run ./bench results --only PART` one part of it. Each part names the machine, and the\n" +
+		"commands that repeat it. The latencies of each repeat are beside it, in HdrHistogram's logs `RESULTS-PART.hlog`. What the figures mean, and what not to\n" +
+		"conclude from them: [README.md](README.md).\n\n")
 	for _, part := range parts() {
 		text := p.texts[part.name]
 		if text == "" {
@@ -151,6 +150,3 @@ func (c *command) turns() (flags []string) {
 	}
 	return flags
 }
-
-// date is the day of a measurement.
-func date() string { return time.Now().UTC().Format(time.DateOnly) }

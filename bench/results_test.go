@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -22,7 +23,6 @@ import (
 // canned answers each command line with a small report, and each that prints tables with
 // its name.
 func canned(args []string, out io.Writer) error {
-	kind := report.Kind(args[0])
 	switch {
 	case args[0] == "targets":
 		return errMissed
@@ -32,12 +32,26 @@ func canned(args []string, out io.Writer) error {
 		_, err := io.WriteString(out, "a table of "+args[0]+"\n")
 		return err
 	}
-	row := func(name string, ns float64) report.Row {
-		at := stats.Estimate{Median: ns, Low: ns, High: ns}
-		return report.Row{Name: name, Rate: load.Closed, Latency: []report.Percentile{{Percent: 50, NS: at}}, PerSecond: at, Provider: "loop"}
+	return json.NewEncoder(out).Encode(cannedReport(report.Kind(args[0]), 1000, 1000, 1000, 1000, 1000, 1000))
+}
+
+// cannedReport is a report whose rows take multiples of what the repeats took.
+func cannedReport(kind report.Kind, took ...float64) report.Report {
+	row := func(name string, times float64) report.Row {
+		r := report.Row{Name: name, Rate: load.Closed, Provider: "loop", Kept: len(took)}
+		var values []float64
+		for _, ns := range took {
+			values = append(values, times*ns)
+			h := hdrhistogram.New(1, 1e9, 2)
+			_ = h.RecordValue(int64(times * ns))
+			text, _ := report.Encode(h)
+			r.Samples = append(r.Samples, report.Sample{P50: int64(times * ns), Count: 1, Histogram: text})
+		}
+		at := stats.Of(values)
+		r.Latency, r.PerSecond, r.Processor = []report.Percentile{{Percent: 50, NS: at.Median, Repeats: at}}, at, at
+		return r
 	}
-	rows := []report.Row{row("poll", 1000), row("wait", 1500), row("channel", 2000), row("net.Conn", 20_000)}
-	return json.NewEncoder(out).Encode(report.Report{Kind: kind, Rows: rows})
+	return report.Report{Kind: kind, Rows: []report.Row{row("poll", 1), row("wait", 1.5), row("channel", 2), row("net.Conn", 20)}}
 }
 
 // written runs results, and returns the page and README.
@@ -67,10 +81,59 @@ func TestThePageOfResultsHasEveryPart(t *testing.T) {
 	assert.Contains(t, page, "a table of idle")
 	assert.Contains(t, page, "Not measured yet: `go run ./bench results --only guest`")
 	assert.NotContains(t, page, "NaN")
-	assert.True(t, strings.HasPrefix(readme, "# godat\n\n"+figuresBegin+"- A channel costs +1 µs (2 µs, polled 1 µs)"), readme)
+	assert.True(t, strings.HasPrefix(readme, "# godat\n\n"+figuresBegin+"- A channel costs +1 µs, between +1 µs and +1 µs (2 µs, polled 1 µs)"), readme)
 	assert.Contains(t, readme, "- A round trip takes at the median 1 µs (poll), 2 µs (channel), 20 µs (net.Conn).\n")
 	assert.True(t, strings.HasSuffix(readme, figuresEnd+"\nmore\n"))
 	assert.NotContains(t, readme, "old")
+}
+
+func TestTheHistogramsOfAPartLieBesideThePage(t *testing.T) {
+	dir := t.TempDir()
+	_, _, err := written(t, dir, canned, resultsCommand{})
+	require.ErrorContains(t, err, "too large")
+	for _, p := range parts() {
+		file, err := os.Open(filepath.Join(dir, "RESULTS-"+p.name+".hlog"))
+		if !slices.Contains([]string{"loop", "iwarp", "peers"}, p.name) {
+			require.ErrorIs(t, err, os.ErrNotExist, p.name)
+			continue
+		}
+		require.NoError(t, err)
+		counts := map[string]int64{}
+		for log := hdrhistogram.NewHistogramLogReader(file); ; {
+			h, err := log.NextIntervalHistogram()
+			require.NoError(t, err)
+			if h == nil {
+				break
+			}
+			counts[h.Tag()] += h.TotalCount()
+		}
+		require.NoError(t, file.Close())
+		for _, line := range p.lines {
+			switch kind := strings.Fields(line)[0]; kind {
+			case "bandwidth", "scale": // which are not about latencies
+				assert.Zero(t, counts[kind+"/channel/closed/0B/0"], line)
+			default:
+				assert.Positive(t, counts[kind+"/channel/closed/0B/0"], line)
+				assert.Equal(t, counts[kind+"/channel/closed/0B/0"], counts[kind+"/channel/closed/0B/0/all"], line)
+			}
+		}
+	}
+}
+
+// A reader of README can't ask the machine.
+func TestAMachineThatCouldNotAnswerLeavesREADMEItsFigures(t *testing.T) {
+	busy := func(args []string, out io.Writer) error {
+		if args[0] != "latency" {
+			return canned(args, out)
+		}
+		err := json.NewEncoder(out).Encode(cannedReport(report.Latency, 500, 2800, 500, 2800, 500, 2800, 500))
+		return errors.Join(err, errUnable)
+	}
+	page, readme, err := written(t, t.TempDir(), busy, resultsCommand{Only: []string{"loop"}})
+	require.ErrorIs(t, err, errUnable)
+	assert.Contains(t, page, "This machine could not answer: no row that the answer could stand on has repeats that agree.")
+	assert.Contains(t, page, "Unstable here: poll (4 repeats at 500 ns, 3 at 2.8 µs)")
+	assert.Contains(t, readme, figuresBegin+"old\n"+figuresEnd)
 }
 
 func TestOnePartIsMeasuredAnewAndTheOthersAreKept(t *testing.T) {

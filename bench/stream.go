@@ -41,9 +41,10 @@ func (r *streamRig) close() {
 	check(r.ia.Close())
 }
 
-// streams measures byte streams beside what a program would use in their place, and
-// prints what they take.
-func streams(w io.Writer, c contest) (list []target) {
+// streams measures byte streams beside what a program would use in their place, and the
+// least that such a stream can take: a net.Conn whose reader asks for what it reads, and with
+// CRCs one whose ends compute them, too.
+func streams(w io.Writer, c contest) {
 	const size = 1 << 20
 	conn, peer := tcpPair()
 	defer closeAll(conn, peer)
@@ -53,49 +54,26 @@ func streams(w io.Writer, c contest) (list []target) {
 		connBulk("net.Conn", conn, peer, size), connBulkAsked(connAsked, conn, peer, size, false), connBulkAsked(connSummed, conn, peer, size, true),
 		connBulk("net.Pipe", pipe, end, size),
 	}
-	trips := []contestant{connPingPong("net.Conn", conn, peer, messageSize), connPingPong("net.Pipe", pipe, end, messageSize)}
-
-	ways := []struct {
-		what, provider, anchor string
-		params                 map[string]string
-		bytes, trip            float64 // the bounds: of the bytes, and of the time
-		floor                  string  // does the least that such a stream can do; empty if none does
+	trips := append([]contestant{connPingPong("net.Conn", conn, peer, messageSize), connPingPong("net.Pipe", pipe, end, messageSize)}, bareTrips()...)
+	for _, way := range []struct {
+		what, provider string
+		params         map[string]string
 	}{
-		{"iwarp", "iwarp:127.0.0.1", "net.Conn", nil, 0.9, 1.5, connSummed},
-		{"iwarp without CRCs", "iwarp:127.0.0.1", "net.Conn", map[string]string{"crc": "false"}, 0.9, 1.5, connAsked},
-		{"loop", "loop", "net.Pipe", nil, 0.7, 0.5, ""},
-	}
-	rings := []int{64 << 10, 256 << 10, 1 << 20}
-	name := func(what string, ring int) string {
-		return fmt.Sprintf("stream over %s, ring of %d KiB", what, ring>>10)
-	}
-	for _, way := range ways {
-		for _, ring := range rings {
+		{"iwarp", overLocalhost, nil},
+		{"iwarp without CRCs", overLocalhost, map[string]string{"crc": "false"}},
+		{"loop", "loop", nil},
+	} {
+		for _, ring := range []int{64 << 10, 256 << 10, 1 << 20} {
 			r := newStreamRig(way.provider, way.params, ring)
 			defer r.close()
-			bulk = append(bulk, connBulk(name(way.what, ring), r.a, r.b, size))
-			trips = append(trips, connPingPong(name(way.what, ring), r.a, r.b, messageSize))
+			name := fmt.Sprintf("stream over %s, ring of %d KiB", way.what, ring>>10)
+			bulk = append(bulk, connBulk(name, r.a, r.b, size))
+			trips = append(trips, connPingPong(name, r.a, r.b, messageSize))
 		}
 	}
-	carried, there := c.run(bulk...), c.run(append(trips, bareTrips()...)...)
+	show(w, fmt.Sprintf("1 MiB written and read, GOMAXPROCS=%d", c.procs), c.run(bulk...), "net.Conn", connAsked, connSummed, "net.Pipe")
+	show(w, fmt.Sprintf("Round trip of %d bytes, GOMAXPROCS=%d", messageSize, c.procs), c.run(trips...), "net.Conn", "net.Pipe")
 	printWork(w, c, bulk)
-	printTrips(w, c, there, "net.Pipe")
-	for _, floor := range []string{connAsked, connSummed} {
-		list = append(list, target{"bytes", floor + " / net.Conn", carried.speed(floor, "net.Conn"), true, none})
-	}
-	for _, way := range ways {
-		for _, ring := range rings {
-			what := name(way.what, ring)
-			if way.floor != "" {
-				list = append(list, target{"bytes", what + " / " + way.floor, carried.speed(what, way.floor), true, none})
-			}
-			list = append(list,
-				target{"bytes", what + " / " + way.anchor, carried.speed(what, way.anchor), true, way.bytes},
-				target{"round trip", what + " / " + way.anchor, there.ratio(what, way.anchor), false, way.trip},
-			)
-		}
-	}
-	return list
 }
 
 // printWork prints what carrying 1 MiB takes: system calls that read or write, as the
@@ -103,9 +81,7 @@ func streams(w io.Writer, c contest) (list []target) {
 func printWork(w io.Writer, c contest, list []contestant) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(c.procs))
 	const n = 50
-	t := table.NewWriter()
-	t.SetOutputMirror(w)
-	t.SetTitle(fmt.Sprintf("1 MiB, GOMAXPROCS=%d", c.procs))
+	t := newTable(w, fmt.Sprintf("What 1 MiB takes, GOMAXPROCS=%d", c.procs))
 	t.AppendHeader(table.Row{"", "system calls", "copies"})
 	for _, x := range list {
 		before, _ := host.SystemCalls()

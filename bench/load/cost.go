@@ -2,7 +2,6 @@ package load
 
 import (
 	"math"
-	"sync"
 	"time"
 )
 
@@ -16,7 +15,7 @@ type Cost struct {
 func OwnCost() Cost {
 	h := newHistogram()
 	return Cost{
-		Clock:  lookCost(),
+		Clock:  clockCost(),
 		Record: least(func(n int) { record(h.RecordValue, n) }),
 	}
 }
@@ -27,15 +26,14 @@ func record(f func(int64) error, n int) {
 	}
 }
 
-// lookCost is how long a spinning pacer takes for one look at the clock.
-var lookCost = sync.OnceValue(func() float64 {
+func clockCost() float64 {
 	return least(func(n int) {
 		base := time.Now()
 		for range n {
 			_ = time.Since(base) < 0
 		}
 	})
-})
+}
 
 // least is the least time of one of n operations in nanoseconds, over a few tries.
 func least(f func(n int)) float64 {

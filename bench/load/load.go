@@ -33,9 +33,9 @@ type Result struct {
 	Lag     *hdrhistogram.Histogram // in nanoseconds, of each post behind its intended time; the benchmark's own, in open loop
 	Count   int64                   // messages taken
 	Took    time.Duration           // from the first intended post to the last take
-	// Processor is the processor time of the process without Pacing; negative if unknown.
+	// Processor is the processor time of the process without Waits; negative if unknown.
 	Processor time.Duration
-	Pacing    time.Duration // what the producers' wait for intended times took
+	Waits     time.Duration // processor time of the producers' threads while they wait for intended times
 	Allocs    int64         // by the whole process; negative if unknown
 	// Saturated says that messages were offered faster than they were taken, so that
 	// latencies say no more than how long the run was.
@@ -58,6 +58,16 @@ var (
 	ErrDepth      = errors.New("there are more producers than messages outstanding")
 )
 
+// shortWait is what is too short to be timed: the system takes a part of a microsecond to
+// tell a thread's processor time.
+const shortWait = 5 * time.Microsecond
+
+// timed reports whether the waits of so many producers can be timed.
+func (ld Load) timed(producers int) bool {
+	_, known := host.ThreadTime()
+	return known && ld.Rate.Open() && ld.Rate.intended(int64(producers)) >= shortWait
+}
+
 // Driver runs loads on one lane, which it closes.
 type Driver struct {
 	lane   lane.Lane
@@ -71,8 +81,8 @@ type Driver struct {
 	due    []atomic.Int64 // by slot: when its message was to be posted, since base
 }
 
-// pacer waits until a time since base, and returns how often it looked at the clock.
-type pacer func(base time.Time, until time.Duration) (looks int64)
+// pacer waits until a time since base.
+type pacer func(base time.Time, until time.Duration)
 
 // NewDriver makes a driver of a lane that was made for so many producers.
 func NewDriver(l lane.Lane, producers int) *Driver {
@@ -83,11 +93,9 @@ func NewDriver(l lane.Lane, producers int) *Driver {
 }
 
 // spin keeps the processor: a timer would be late by more than what is measured.
-func spin(base time.Time, until time.Duration) (looks int64) {
+func spin(base time.Time, until time.Duration) {
 	for time.Since(base) < until {
-		looks++
 	}
-	return looks
 }
 
 // Close closes the lane.
@@ -119,6 +127,7 @@ type run struct {
 	producers []*producer
 	start     time.Duration
 	end       time.Duration // no message is to be posted later
+	timed     bool          // the processor time of the producers' waits is measured
 
 	// A producer adds its messages to total, and then takes itself off posting, before it
 	// posts the last of them. So the consumer knows the run's last message when it comes.
@@ -154,7 +163,7 @@ func (d *Driver) Run(ld Load) (Result, error) {
 	if d.broken != nil {
 		return Result{}, d.broken
 	}
-	r := &run{Driver: d, Load: ld, latency: newHistogram()}
+	r := &run{Driver: d, Load: ld, latency: newHistogram(), timed: ld.timed(len(d.posted))}
 	for i := range d.posted {
 		r.producers = append(r.producers, newProducer(r, i))
 	}
@@ -169,8 +178,8 @@ func (d *Driver) Run(ld Load) (Result, error) {
 	now, _ := host.ProcessorTime()
 	runtime.ReadMemStats(&after)
 	res := r.result()
-	if known {
-		res.Processor = max(0, now-used-res.Pacing)
+	if known && (r.timed || !r.Rate.Open()) {
+		res.Processor = max(0, now-used-res.Waits)
 	}
 	res.Allocs = int64(after.Mallocs - before.Mallocs)
 	return res, err
@@ -179,13 +188,11 @@ func (d *Driver) Run(ld Load) (Result, error) {
 // result is what the run has measured itself.
 func (r *run) result() Result {
 	res := Result{Latency: r.latency, Lag: newHistogram(), Count: r.got, Took: r.at - r.start, Processor: -1}
-	looks := int64(0)
 	for i, p := range r.producers {
-		looks += p.looks
+		res.Waits += p.waits
 		res.Lag.Merge(p.lag)
 		r.posted[i] += p.sent
 	}
-	res.Pacing = time.Duration(float64(looks) * lookCost())
 	res.Saturated = r.Rate.Open() && float64(res.Count) < 0.95*float64(r.Rate)*res.Took.Seconds()
 	return res
 }

@@ -15,10 +15,7 @@ import (
 	"godat/bench/lane"
 )
 
-func TestMain(m *testing.M) {
-	lookCost() // which a test whose clock stands still would find to be 0
-	goleak.VerifyTestMain(m, goleak.IgnoreCurrent())
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
 
 func TestARateIsReadAndWrittenAlike(t *testing.T) {
 	for text, want := range map[string]Rate{"closed": Closed, "max": Max, "10k": 10_000, "1.5M": 1_500_000, "250": 250, "2.5k": 2500} {
@@ -53,10 +50,7 @@ func (s *stalling) Take(f func(int) bool) error {
 // asleep is a driver that sleeps where others spin, so that a test's clock advances.
 func asleep(l lane.Lane, producers int) *Driver {
 	d := NewDriver(l, producers)
-	d.pace = func(base time.Time, until time.Duration) int64 {
-		time.Sleep(until - time.Since(base))
-		return 0
-	}
+	d.pace = func(base time.Time, until time.Duration) { time.Sleep(until - time.Since(base)) }
 	d.yield = func() { time.Sleep(time.Microsecond) }
 	return d
 }

@@ -36,7 +36,7 @@ func (b *burning) Take(f func(int) bool) error {
 func TestTheProcessorTimeOfARunIsWhatTheSystemCounts(t *testing.T) {
 	before, known := host.ProcessorTime()
 	if !known {
-		t.Skip("this system counts no processor time")
+		t.Skip("capability: this system counts no processor time")
 	}
 	b := &burning{Channel: lane.NewChannel(1), each: time.Millisecond}
 	r, err := NewDriver(b, 1).Run(Load{Rate: Closed, Depth: 1, Duration: 20 * time.Millisecond})
@@ -47,16 +47,44 @@ func TestTheProcessorTimeOfARunIsWhatTheSystemCounts(t *testing.T) {
 	assert.GreaterOrEqual(t, r.Processor/time.Duration(r.Count), b.each, "an operation has at least what its consumer used")
 }
 
+// A poster that burns its wait leaves the run what the system has counted beside.
 func TestTheWaitForIntendedTimesIsNoProcessorTimeOfTheRun(t *testing.T) {
 	before, known := host.ProcessorTime()
-	if !known {
-		t.Skip("this system counts no processor time")
+	if _, also := host.ThreadTime(); !known || !also {
+		t.Skip("capability: this system counts no processor time of threads")
 	}
 	d := NewDriver(lane.NewChannel(1), 1)
-	d.pace = func(base time.Time, until time.Duration) int64 { return 1000 + spin(base, until) }
-	r, err := d.Run(Load{Rate: 100, Depth: 1, Duration: 30 * time.Millisecond})
+	waited := time.Duration(0)
+	d.pace = func(time.Time, time.Duration) { waited += burn(10 * time.Millisecond) }
+	r, err := d.Run(Load{Rate: 100, Depth: 1, Duration: 50 * time.Millisecond})
 	require.NoError(t, err)
 	after, _ := host.ProcessorTime()
-	assert.Positive(t, r.Pacing)
-	assert.LessOrEqual(t, r.Processor, max(0, after-before-r.Pacing))
+	assert.Positive(t, waited)
+	assert.GreaterOrEqual(t, r.Waits, waited, "what the wait took, and what its clock took")
+	assert.LessOrEqual(t, r.Waits+r.Processor, after-before)
+}
+
+// burn uses the processor until the thread has used a time, and returns what it has used.
+func burn(d time.Duration) time.Duration {
+	began, _ := host.ThreadTime()
+	now := began
+	for now-began < d {
+		now, _ = host.ThreadTime()
+	}
+	return now - began
+}
+
+// At a million a second the clock of a thread would take most of the wait.
+func TestAWaitThatIsTooShortToBeTimedLeavesNoProcessorTime(t *testing.T) {
+	if _, known := host.ThreadTime(); !known {
+		t.Skip("capability: this system counts no processor time of threads")
+	}
+	for producers, loads := range map[int]map[Rate]bool{1: {100_000: true, 200_000: true, 1_000_000: false, Closed: false, Max: false}, 10: {1_000_000: true}} {
+		for rate, timed := range loads {
+			assert.Equal(t, timed, Load{Rate: rate}.timed(producers), "%s by %d", rate, producers)
+		}
+	}
+	r, err := NewDriver(lane.NewChannel(1), 1).Run(Load{Rate: 1_000_000, Depth: 1, Duration: time.Millisecond})
+	require.NoError(t, err)
+	assert.Negative(t, r.Processor)
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"godat/bench/host"
 )
 
 // producer posts its part of a run's messages: the first of three producers those with
@@ -16,7 +18,7 @@ type producer struct {
 	window int64 // messages outstanding at most
 	first  int64 // the number of the first message, among all that it posted in all runs
 	sent   int64
-	looks  int64
+	waits  time.Duration // processor time of its thread, while it waited for intended times
 	lag    *hdrhistogram.Histogram
 	done   chan struct{} // closed when it has posted all
 
@@ -77,7 +79,7 @@ func (p *producer) next() (due time.Duration, final bool) {
 	if r.Rate.Open() {
 		due = p.intended(p.sent)
 		final = p.intended(p.sent+1) >= r.end
-		p.looks += r.pace(r.base, due)
+		p.wait(due)
 	}
 	for p.sent-p.taken.Load() >= p.window && !r.failed.Load() {
 		r.yield()
@@ -89,6 +91,25 @@ func (p *producer) next() (due time.Duration, final bool) {
 	_ = p.lag.RecordValue(int64(now - due))
 	// An overloaded lane would be offered the rest for long after the end.
 	return due, final || now > r.end+r.Duration
+}
+
+// wait waits until a message is to be posted. It keeps its thread meanwhile, whose clock
+// tells what the wait takes.
+func (p *producer) wait(due time.Duration) {
+	r := p.run
+	if time.Since(r.base) >= due {
+		return
+	}
+	if !r.timed {
+		r.pace(r.base, due)
+		return
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	began, _ := host.ThreadTime()
+	r.pace(r.base, due)
+	now, _ := host.ThreadTime()
+	p.waits += now - began
 }
 
 // intended is when the producer's message with number n is to be posted.

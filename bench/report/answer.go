@@ -5,63 +5,90 @@ import (
 	"strings"
 
 	"godat/bench/load"
+	"godat/bench/stats"
 )
 
-const (
-	polled  = "poll"
-	channel = "channel"
-)
-
-// Answer says in a sentence what the report is about.
+// Answer says in a sentence what the report is about. It stands on rows whose repeats agree,
+// and names the others.
 func (r *Report) Answer() string {
+	text, _ := r.answer()
+	return text
+}
+
+// answer also tells whether a figure stands behind the sentence.
+func (r *Report) answer() (text string, able bool) {
+	all := func(*Row) bool { return true }
 	switch r.Kind {
 	case Peers:
-		return r.trips() + " Rows whose work differs can't be compared: what each does is said below the tables."
+		text, able = r.list("A round trip takes at the median", func(row *Row) bool { return row.Rate == load.Closed })
+		return text + " Rows whose work differs can't be compared: what each does is said below the tables.", able
 	case Latency:
-		return r.trips()
+		return r.list("A round trip takes at the median", all)
 	case Bandwidth:
-		return r.list("The largest messages are carried at", func(row *Row) (string, bool) {
-			return row.throughput(r.Kind) + "/s", row.Size == r.largest()
-		})
+		return r.list("The largest messages are carried at", func(row *Row) bool { return row.Size == r.largest() })
 	case Scale:
-		return r.list(fmt.Sprintf("Of processor time, a message over %d connections takes", r.most()), func(row *Row) (string, bool) {
-			return duration(row.Processor.Median), row.Conns == r.most()
-		})
+		return r.list(fmt.Sprintf("Of processor time, a message over %d connections takes", r.most()), func(row *Row) bool { return row.Conns == r.most() })
 	case Connect:
-		return r.list("In a second are made", func(row *Row) (string, bool) {
-			return perSecond(row.PerSecond.Median), true
-		})
-	default:
-		return r.price()
+		return r.list("In a second are made", all)
+	case Delivery:
+		if r.has(polled) && r.has(channel) {
+			return r.price()
+		}
 	}
+	return r.list("A message takes at the median", all)
 }
 
-// trips says how long round trips take. Among peers, those are the rows in closed loop.
-func (r *Report) trips() string {
-	return r.list("A round trip takes at the median", func(row *Row) (string, bool) {
-		e, ok := row.At(50)
-		return duration(e.Median), ok && (r.Kind != Peers || row.Rate == load.Closed)
-	})
+func (r *Report) has(name string) bool { return len(r.Only(name).Rows) > 0 }
+
+// subject is the figure of a row that the report is about, and how it is written; ok is
+// false where there is none.
+func (r *Report) subject(row *Row) (e stats.Estimate, write func(float64) string, ok bool) {
+	switch r.Kind {
+	case Bandwidth:
+		e, write = row.PerSecond, func(v float64) string { return perSecond(v*float64(row.Size)) + "B/s" }
+	case Connect:
+		e, write = row.PerSecond, perSecond
+	case Scale:
+		e, write = row.Processor, duration
+	default:
+		e, _ = row.Median()
+		write = duration
+	}
+	return e, write, e.Repeats > 0 && row.Refused == ""
 }
 
-// list says what each row of the first load has.
-func (r *Report) list(what string, has func(*Row) (string, bool)) string {
-	var said []string
-	var rate load.Rate
+// list says what each row of the first load has, of those that it is about.
+func (r *Report) list(what string, about func(*Row) bool) (text string, able bool) {
+	var said, doubts []string
+	var first *Row
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		if row.Refused != "" || len(said) > 0 && row.Rate != rate {
+		e, write, ok := r.subject(row)
+		if !ok || !about(row) || first != nil && row.Rate != first.Rate {
 			continue
 		}
-		if s, ok := has(row); ok {
-			said, rate = append(said, fmt.Sprintf("%s (%s)", s, row.Name)), row.Rate
+		if first == nil {
+			first = row
+		}
+		if e.Steady() {
+			said = append(said, fmt.Sprintf("%s (%s)", write(e.Median), row.Name))
+		} else {
+			doubts = append(doubts, fmt.Sprintf("%s (%s)", row.Name, e.Doubt(write)))
 		}
 	}
-	if said == nil {
-		return "Nothing could be measured."
+	switch {
+	case first == nil:
+		return "Nothing could be measured.", false
+	case said == nil:
+		return unstable(doubts), false
+	case doubts == nil:
+		return what + " " + strings.Join(said, ", ") + ".", true
 	}
-	return what + " " + strings.Join(said, ", ") + "."
+	return what + " " + strings.Join(said, ", ") + ". " + unstable(doubts), true
 }
+
+// unstable names rows whose repeats don't agree.
+func unstable(doubts []string) string { return "Unstable here: " + strings.Join(doubts, ", ") + "." }
 
 func (r *Report) largest() (size int) {
 	for i := range r.Rows {

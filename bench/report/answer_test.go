@@ -1,9 +1,12 @@
 package report
 
 import (
+	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"godat/bench/load"
 )
@@ -14,13 +17,22 @@ func under(rate load.Rate, p50, cores float64) []Row {
 }
 
 func TestTheAnswerComparesAChannelWithPolling(t *testing.T) {
-	var rows []Row
-	for _, l := range [][]Row{under(10_000, 900, 0.1), under(100_000, 500, 0.2), under(1e6, 600, 0.8), under(load.Max, 9000, 2)} {
-		rows = append(rows, l...)
+	rows := append(under(10_000, 900, 0.1), under(load.Max, 9000, 2)...)
+	assert.Equal(t, "A channel costs +500 ns, between +495 ns and +505 ns (900 ns, polled 400 ns) at the median (10k a second). "+
+		"It saves 0.90 to 0.90 cores at 10k a second.", reportOf(rows...).Answer())
+	rows = append(rows, under(100_000, 300, 0.2)...)
+	assert.Contains(t, reportOf(rows...).Answer(), "A channel costs −100 ns, between −101 ns and −99 ns (300 ns, polled 400 ns) at the median (100k a second). "+
+		"It saves 0.90 to 0.90 cores at 10k a second, 0.80 to 0.80 cores at 100k a second.")
+}
+
+func TestADifferenceThatMayBeNoneIsNoFigure(t *testing.T) {
+	ch := measured(channel, load.Closed, 400, 1)
+	for i := range ch.Samples {
+		ch.Samples[i].P50 += int64(20 * (i%3 - 1))
 	}
-	assert.Equal(t, "A channel costs +200 ns (600 ns, polled 400 ns) at the median (1M a second), and saves a core below about 320k a second.", reportOf(rows...).Answer())
-	assert.Equal(t, "A channel costs +100 ns (500 ns, polled 400 ns) at the median (100k a second), and saves a core up to 100k a second, the greatest rate measured.", reportOf(rows[:4]...).Answer())
-	assert.Equal(t, "A channel costs +200 ns (600 ns, polled 400 ns) at the median (1M a second), and saves no core from 1M a second on.", reportOf(rows[4:]...).Answer())
+	r := reportOf(measured(polled, load.Closed, 400, 1), ch)
+	assert.Equal(t, "A channel costs between −20 ns and +20 ns (400 ns, polled 400 ns) at the median (closed loop). "+
+		"What it saves could not be measured: the run had no rate in open loop.", r.Answer())
 }
 
 func TestTheAnswerIsAboutTheFirstSize(t *testing.T) {
@@ -32,29 +44,123 @@ func TestTheAnswerIsAboutTheFirstSize(t *testing.T) {
 	assert.Contains(t, reportOf(measured(polled, 10_000, 400, 1), large[1]).Answer(), "could not be measured", "rows of two sizes are not compared")
 }
 
-func TestADifferenceWithinTheIntervalsIsNone(t *testing.T) {
-	r := reportOf(measured(polled, load.Closed, 400, 1), measured(channel, load.Closed, 410, 1))
-	assert.Equal(t, "A channel costs no more than this run can tell (410 ns, polled 400 ns) at the median (closed loop). "+
-		"What it saves could not be measured: the run had no rate in open loop.", r.Answer())
+// The greatest rate is the one whose figures scatter most.
+func TestTheAnswerStandsOnRowsWhoseRepeatsAgreeAndNamesTheOthers(t *testing.T) {
+	rows := append(under(100_000, 500, 0.2), repeated(polled, 1e6, 1, twoStates...), measured(channel, 1e6, 480, 1))
+	r := reportOf(rows...)
+	assert.Contains(t, r.Answer(), "(500 ns, polled 400 ns) at the median (100k a second)")
+	assert.Contains(t, r.Answer(), "Unstable here: poll (1M a second: 4 repeats at 515 ns, 5 at 2.8 ms).")
+	assert.Empty(t, r.Unable())
+}
+
+func TestARowInTwoStatesIsNoAnswer(t *testing.T) {
+	r := reportOf(repeated(polled, 1e6, 1, twoStates...), repeated(channel, 1e6, 1, twoStates...))
+	assert.Equal(t, "Unstable here: poll (1M a second: 4 repeats at 515 ns, 5 at 2.8 ms), channel (1M a second: 4 repeats at 515 ns, 5 at 2.8 ms).", r.Answer())
+	assert.Equal(t, "no row that the answer could stand on has repeats that agree", r.Unable())
+	r.Kind = Latency
+	assert.Equal(t, "Unstable here: poll (4 repeats at 515 ns, 5 at 2.8 ms), channel (4 repeats at 515 ns, 5 at 2.8 ms).", r.Answer())
+	assert.NotEmpty(t, r.Unable())
+	r.Rows = append(r.Rows, measured("wait", 1e6, 700, 1))
+	assert.Contains(t, r.Answer(), "A round trip takes at the median 700 ns (wait). Unstable here: poll (")
+	assert.Empty(t, r.Unable())
+}
+
+func TestEachKindStandsOnItsOwnFigure(t *testing.T) {
+	for kind, want := range map[Kind]string{
+		Latency: "A round trip takes at the median 400 ns (poll).", Bandwidth: "The largest messages are carried at 6.40 MB/s (poll).",
+		Scale: "Of processor time, a message over 1 connections takes 500 ns (poll).", Connect: "In a second are made 100.0 k (poll).",
+		Delivery: "A message takes at the median 400 ns (poll).",
+	} {
+		r := reportOf(measured(polled, load.Closed, 400, 1))
+		r.Kind = kind
+		assert.Equal(t, want, r.Answer())
+		r.Rows[0].Latency, r.Rows[0].PerSecond, r.Rows[0].Processor = nil, about(1e5), about(500)
+		switch kind {
+		case Bandwidth, Connect:
+			r.Rows[0].PerSecond = repeated("", 0, 1, twoStates...).Latency[0].Repeats
+		case Scale:
+			r.Rows[0].Processor = repeated("", 0, 1, twoStates...).Latency[0].Repeats
+		default: // the median
+		}
+		assert.NotEmpty(t, r.Unable(), kind)
+	}
+}
+
+func TestWhatIsSavedIsNotToldFromProcessorTimeThatScatters(t *testing.T) {
+	rows := under(10_000, 900, 0.1)
+	for i := range rows[0].Samples {
+		rows[0].Samples[i].Processor = 0
+		if i%2 == 0 {
+			rows[0].Samples[i].Processor = 2 * rows[0].Samples[i].Took
+		}
+	}
+	assert.Contains(t, reportOf(rows...).Answer(), "It saves a part of a core that this run can't tell at 10k a second.")
 }
 
 func TestTheAnswerSaysWhatOneProcessorCannotTell(t *testing.T) {
 	refused := Row{Name: channel, Rate: 1000, Refused: load.ErrProcessors.Error()}
 	r := reportOf(append(under(load.Closed, 500, 1), refused)...)
-	assert.Equal(t, "A channel costs +100 ns (500 ns, polled 400 ns) at the median (closed loop). What it saves could not be measured: "+refused.Refused+".", r.Answer())
-}
-
-func TestTheAnswerSaysWhatDisturbedAllRates(t *testing.T) {
-	disturbed := Row{Name: polled, Rate: 1000, Refused: "something else used the processors"}
-	r := reportOf(append(under(load.Closed, 500, 1), disturbed, measured(channel, 1000, 500, 1))...)
-	assert.Contains(t, r.Answer(), "What it saves could not be measured: something else used the processors.")
+	assert.Contains(t, r.Answer(), "(500 ns, polled 400 ns) at the median (closed loop). What it saves could not be measured: "+refused.Refused+".")
+	assert.Empty(t, r.Unable())
 }
 
 func TestTheAnswerSaysWhyThereIsNone(t *testing.T) {
 	refused := Row{Name: channel, Rate: 1000, Refused: "no"}
 	assert.Equal(t, "What a channel costs could not be measured: no.", reportOf(refused, measured(polled, 1000, 1, 1)).Answer())
-	assert.Contains(t, reportOf(measured(polled, 1000, 1, 1)).Answer(), "no mode channel")
 	saturated := measured(channel, 1000, 1, 1)
-	saturated.Saturated = true
-	assert.Contains(t, reportOf(saturated, measured(polled, 1000, 1, 1)).Answer(), "could not")
+	saturated.Saturated, saturated.Latency = true, nil
+	assert.Contains(t, reportOf(saturated, measured(polled, 1000, 1, 1)).Answer(), "under no load do both have latencies")
+}
+
+func TestARunSaysInItsFirstLineWhetherTheMachineCouldAnswer(t *testing.T) {
+	quiet := under(10_000, 900, 0.1)
+	disturbed := Row{Name: "wait", Rate: 10_000, Kept: 2, Dropped: 7, Refused: "something else used the processors during 7 of 9 repeats"}
+	for name, c := range map[string]struct {
+		rows []Row
+		says string
+	}{
+		"quiet":               {quiet, "This machine could answer: 18 of 18 turns were undisturbed, and in 2 of 2 rows the repeats agree."},
+		"one row disturbed":   {append(quiet[:2:2], disturbed), "This machine could answer: 20 of 27 turns were undisturbed, and in 2 of 2 rows the repeats agree."},
+		"most rows disturbed": {append(quiet[:2:2], disturbed, disturbed, disturbed), "This machine could not answer: something else used the processors, and left 3 of 5 rows without figures."},
+		"most turns disturbed": {
+			append(quiet[:2:2], disturbed, disturbed, disturbed, disturbed, disturbed),
+			"This machine could not answer: something else used the processors during 35 of 63 turns.",
+		},
+		"too few repeats": {
+			[]Row{repeated(polled, 10_000, 1, 400, 401), repeated(channel, 10_000, 1, 500, 501)},
+			"This machine could not answer: no row that the answer could stand on has repeats that agree.",
+		},
+		"nothing": {[]Row{{Name: channel, Refused: "no"}}, "This machine could not answer: nothing could be measured."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := reportOf(c.rows...)
+			for _, format := range []string{"table", "markdown", "benchstat", "perftest"} {
+				var out bytes.Buffer
+				require.NoError(t, r.Write(&out, format))
+				lines := strings.Split(out.String(), "\n")
+				if format == "markdown" { // behind its heading and its command
+					lines = lines[4:]
+				}
+				assert.Equal(t, c.says, strings.TrimPrefix(lines[0], "# "), format)
+			}
+		})
+	}
+}
+
+func TestATableHasLowAndHighBesideWhatTheReportIsAbout(t *testing.T) {
+	r := reportOf(measured(polled, load.Closed, 1000, 1), repeated(channel, load.Closed, 1, twoStates...), repeated("wait", load.Closed, 1, 400, 410, 405, 395, 400, 4e6))
+	for kind, want := range map[Kind][]string{
+		Delivery:  {"low–high", "990 ns – 1.01 µs", "two states", "4× 515 ns, 5× 2.8 ms", "wait: one repeat apart, 5 repeats at 400 ns, 1 at 4 ms"},
+		Bandwidth: {"6.34 MB/s – 6.46 MB/s"},
+		Connect:   {"99.0 k – 101.0 k"},
+		Scale:     {"495 ns – 505 ns"},
+	} {
+		r.Kind = kind
+		var out bytes.Buffer
+		r.WriteTables(&out)
+		for _, text := range want {
+			assert.Contains(t, out.String(), text, kind)
+		}
+		assert.NotContains(t, out.String(), "±", kind)
+	}
 }

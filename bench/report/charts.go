@@ -70,18 +70,20 @@ func (r *Report) loadCharts(names []string) (list []figure, err error) {
 		rows := r.open(name)
 		for _, row := range rows {
 			title = fmt.Sprintf(" by load, %d bytes, %d outstanding", row.Size, row.Depth)
-			b.points = append(b.points, plotter.XY{X: float64(row.Rate), Y: row.Cores.Median})
-			c.points = append(c.points, plotter.XY{X: float64(row.Rate), Y: max(1, row.Processor.Median)})
-			if e, ok := row.At(kneePercent); ok {
-				a.points = append(a.points, plotter.XY{X: float64(row.Rate), Y: e.Median})
+			if row.Cores.Repeats > 0 {
+				b.points = append(b.points, plotter.XY{X: float64(row.Rate), Y: row.Cores.Median})
+				c.points = append(c.points, plotter.XY{X: float64(row.Rate), Y: max(1, row.Processor.Median)})
+			}
+			if ns, ok := row.At(kneePercent); ok {
+				a.points = append(a.points, plotter.XY{X: float64(row.Rate), Y: ns})
 			}
 		}
 		if k := knee(rows); k != nil {
-			e, _ := k.At(kneePercent)
-			a.mark = plotter.XYs{{X: float64(k.Rate), Y: e.Median}}
+			ns, _ := k.At(kneePercent)
+			a.mark = plotter.XYs{{X: float64(k.Rate), Y: ns}}
 			knees = append(knees, fmt.Sprintf("%s %s", name, k.Rate))
 		}
-		several = several || len(b.points) > 1
+		several = several || len(rows) > 1
 		p99, cores, cost = append(p99, a), append(cores, b), append(cost, c)
 	}
 	if !several {
@@ -141,7 +143,7 @@ func byConns(s *setting) *int     { return &s.conns }
 func byProducers(s *setting) *int { return &s.producers }
 
 func rowMedian(row *Row) (float64, bool) {
-	e, ok := row.At(50)
+	e, ok := row.Median()
 	return e.Median, ok
 }
 

@@ -36,6 +36,7 @@ type section struct {
 	Header  []string
 	Rows    [][]any
 	Refused []refusal
+	Doubts  []string
 }
 
 // WriteHTML writes the report as a page that needs nothing else: no script runs in it,
@@ -54,7 +55,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		p.Charts = append(p.Charts, figures...)
 	}
 	for _, g := range r.groups() {
-		s := section{Title: g.title, Header: r.columns(), Refused: g.refused()}
+		s := section{Title: g.title, Header: r.columns(), Refused: g.refused(), Doubts: r.doubts(&g)}
 		for _, row := range g.rows {
 			if row.Refused == "" {
 				s.Rows = append(s.Rows, r.cells(row))
@@ -62,12 +63,26 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		}
 		p.Groups = append(p.Groups, s)
 	}
-	raw, err := json.MarshalIndent(r, "", " ")
+	raw, err := json.MarshalIndent(r.withoutHistograms(), "", " ")
 	if err != nil {
 		return err
 	}
 	p.Raw = string(raw)
 	return pageTemplate.Execute(w, p)
+}
+
+// withoutHistograms is the report without what only a program reads.
+func (r *Report) withoutHistograms() *Report {
+	light := *r
+	light.Rows = slices.Clone(r.Rows)
+	for i := range light.Rows {
+		row := &light.Rows[i]
+		row.Samples = slices.Clone(row.Samples)
+		for j := range row.Samples {
+			row.Samples[j].Histogram = ""
+		}
+	}
+	return &light
 }
 
 const modes = 7 // colors of modes; anchors have the others, and broken lines

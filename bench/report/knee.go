@@ -17,12 +17,12 @@ const (
 func knee(rows []*Row) (last *Row) {
 	least := math.Inf(1)
 	for _, row := range rows {
-		e, ok := row.At(kneePercent)
-		if row.Saturated || ok && e.Median > kneeGrowth*least {
+		ns, ok := row.At(kneePercent)
+		if row.Saturated || ok && ns > kneeGrowth*least {
 			return last
 		}
 		if ok {
-			least, last = min(least, e.Median), row
+			least, last = min(least, ns), row
 		}
 	}
 	return nil

@@ -3,15 +3,17 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
+	"strings"
 
 	"godat/bench/load"
+	"godat/bench/stats"
 )
 
-// aCore is what counts as a saved core. A consumer that polls shares its core with the
-// library's work, so that a channel never saves all of it.
-const aCore = 0.5
+const (
+	polled  = "poll"
+	channel = "channel"
+)
 
 // beside is a load under which both a channel and polling were measured.
 type beside struct {
@@ -19,14 +21,32 @@ type beside struct {
 	channel, polled *Row
 }
 
-// price says what a channel costs, and what it saves, beside polling.
-func (r *Report) price() string {
+// price says what a channel costs, and what it saves, beside polling: at the greatest rate in
+// open loop at which the repeats of both agree, or else in closed loop, or else at max.
+func (r *Report) price() (text string, able bool) {
 	loads, why := r.loads()
-	cost, rate := cost(loads)
-	if cost == "" {
-		return "What a channel costs could not be measured: " + why + "."
+	var best *beside
+	var doubts []string
+	for i := range loads { // by rate: closed loop first, max last
+		b := &loads[i]
+		said := b.doubts()
+		doubts = append(doubts, said...)
+		if said == nil && b.cost().Sure && (best == nil || b.rate.Open()) {
+			best = b
+		}
 	}
-	return fmt.Sprintf("A channel costs %s at the median (%s)%s.", cost, inWords(rate), r.saving(loads))
+	if best == nil {
+		text = "What a channel costs could not be measured: " + why + "."
+		if doubts != nil {
+			text = unstable(doubts)
+		}
+		return text, false
+	}
+	text = fmt.Sprintf("A channel costs %s at the median (%s). %s", best.says(), inWords(best.rate), r.saving(loads))
+	if doubts != nil {
+		text += " " + unstable(doubts)
+	}
+	return text, true
 }
 
 func inWords(rate load.Rate) string {
@@ -40,7 +60,7 @@ func inWords(rate load.Rate) string {
 // rate the first, if it was measured with several sizes, depths or producers. why is the
 // reason for which there are none, or not all.
 func (r *Report) loads() (list []beside, why string) {
-	why = "the run had no mode " + channel + " beside " + polled
+	why = "under no load do both have latencies"
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		if row.Name != channel {
@@ -51,10 +71,7 @@ func (r *Report) loads() (list []beside, why string) {
 			continue
 		}
 		poll := r.Beside(row, polled)
-		if poll == nil {
-			continue
-		}
-		if !slices.ContainsFunc(list, func(b beside) bool { return b.rate == row.Rate }) {
+		if poll != nil && !slices.ContainsFunc(list, func(b beside) bool { return b.rate == row.Rate }) {
 			list = append(list, beside{row.Rate, row, poll})
 		}
 	}
@@ -62,73 +79,86 @@ func (r *Report) loads() (list []beside, why string) {
 	return list, why
 }
 
-// keptUp reports whether both rows have latencies.
-func (b *beside) keptUp() bool {
-	return !b.channel.Saturated && !b.polled.Saturated && len(b.channel.Latency) > 0 && len(b.polled.Latency) > 0
-}
-
-// cost is the difference of the medians at the greatest rate in open loop that both kept
-// up with, or else in closed loop, or else at max; "" if there is none.
-func cost(loads []beside) (difference string, at load.Rate) {
-	var best *beside
-	for i := range loads { // by rate: closed loop first, max last
-		if b := &loads[i]; b.keptUp() && (best == nil || b.rate.Open()) {
-			best = b
+// doubts are the rows whose repeats don't agree.
+func (b *beside) doubts() (list []string) {
+	for _, row := range []*Row{b.polled, b.channel} {
+		if e, ok := row.Median(); ok && !e.Steady() {
+			list = append(list, fmt.Sprintf("%s (%s: %s)", row.Name, inWords(b.rate), e.Doubt(duration)))
 		}
 	}
-	if best == nil {
-		return "", 0
-	}
-	ch, poll := best.channel.Latency[0].NS, best.polled.Latency[0].NS
-	both := fmt.Sprintf("(%s, polled %s)", duration(ch.Median), duration(poll.Median))
-	switch {
-	case !ch.Apart(poll):
-		return "no more than this run can tell " + both, best.rate
-	case ch.Median < poll.Median:
-		return fmt.Sprintf("−%s %s", duration(poll.Median-ch.Median), both), best.rate
-	}
-	return fmt.Sprintf("+%s %s", duration(ch.Median-poll.Median), both), best.rate
+	return list
 }
 
-// saving says below which rate a channel saves a core. Between two loads that were
-// measured, the cores that it saves are taken to fall evenly with the rate's logarithm.
+// cost is the difference of the medians of the same repeat.
+func (b *beside) cost() stats.Estimate {
+	_, ch := b.channel.Median()
+	_, poll := b.polled.Median()
+	if !ch || !poll { // a load was not kept up with
+		return stats.Of(nil)
+	}
+	return b.difference(func(s *Sample) float64 { return float64(s.P50) })
+}
+
+// says writes the cost: one figure if it can be told from none.
+func (b *beside) says() string {
+	ch, _ := b.channel.Median()
+	poll, _ := b.polled.Median()
+	e := b.cost()
+	between := fmt.Sprintf("between %s and %s (%s, polled %s)", signed(e.Low), signed(e.High), duration(ch.Median), duration(poll.Median))
+	if e.Low <= 0 && e.High >= 0 {
+		return between
+	}
+	return signed(e.Median) + ", " + between
+}
+
+// signed writes a difference of times.
+func signed(ns float64) string {
+	if ns < 0 {
+		return "−" + duration(-ns)
+	}
+	return "+" + duration(ns)
+}
+
+// difference estimates by how much a figure of the channel exceeds that of polling, in the
+// repeats that count of both.
+func (b *beside) difference(of func(*Sample) float64) stats.Estimate {
+	var values []float64
+	for i := range min(len(b.channel.Samples), len(b.polled.Samples)) {
+		ch, poll := &b.channel.Samples[i], &b.polled.Samples[i]
+		if !ch.Dropped && !poll.Dropped {
+			values = append(values, of(ch)-of(poll))
+		}
+	}
+	return stats.Of(values)
+}
+
+// wide is how many cores an interval may span from which anything is said.
+const wide = 0.5
+
+// saving says how many cores a channel saves at the rates in open loop.
 func (r *Report) saving(loads []beside) string {
-	var rates, saves []float64
+	var said []string
 	for _, b := range loads {
-		if b.rate.Open() && b.keptUp() {
-			rates = append(rates, float64(b.rate))
-			saves = append(saves, b.polled.Cores.Median-b.channel.Cores.Median)
+		if !b.rate.Open() || b.channel.Cores.Repeats == 0 || b.polled.Cores.Repeats == 0 || b.channel.Saturated || b.polled.Saturated {
+			continue
+		}
+		e := b.difference(func(s *Sample) float64 { return -s.Processor.Seconds() / s.Took.Seconds() })
+		if e.Sure && e.High-e.Low <= wide {
+			said = append(said, fmt.Sprintf("%.2f to %.2f cores at %s a second", e.Low, e.High, b.rate))
+		} else {
+			said = append(said, fmt.Sprintf("a part of a core that this run can't tell at %s a second", b.rate))
 		}
 	}
-	n := len(rates)
-	switch last := lastSaving(saves); {
-	case n == 0:
-		return ". What it saves could not be measured: " + r.noOpenLoop(loads)
-	case last < 0:
-		return fmt.Sprintf(", and saves no core from %s a second on", load.Rate(rates[0]))
-	case last == n-1:
-		return fmt.Sprintf(", and saves a core up to %s a second, the greatest rate measured", load.Rate(rates[last]))
-	default:
-		part := (saves[last] - aCore) / (saves[last] - saves[last+1])
-		at := rates[last] * math.Pow(rates[last+1]/rates[last], part)
-		return fmt.Sprintf(", and saves a core below about %s a second", load.Rate(twoDigits(at)))
+	if said == nil {
+		return "What it saves could not be measured: " + r.noOpenLoop(loads) + "."
 	}
+	return "It saves " + strings.Join(said, ", ") + "."
 }
 
-// lastSaving is the place of the last load at which a core is saved, or -1.
-func lastSaving(saves []float64) int {
-	for i := len(saves) - 1; i >= 0; i-- {
-		if saves[i] >= aCore {
-			return i
-		}
-	}
-	return -1
-}
-
-// noOpenLoop says why no load in open loop has figures.
+// noOpenLoop says why no load in open loop has processor time.
 func (r *Report) noOpenLoop(loads []beside) string {
 	if slices.ContainsFunc(loads, func(b beside) bool { return b.rate.Open() }) {
-		return "no rate was kept up with"
+		return "no rate was kept up with whose processor time is known"
 	}
 	for i := range r.Rows {
 		row := &r.Rows[i]
@@ -137,9 +167,4 @@ func (r *Report) noOpenLoop(loads []beside) string {
 		}
 	}
 	return "the run had no rate in open loop"
-}
-
-func twoDigits(v float64) float64 {
-	unit := math.Pow(10, math.Floor(math.Log10(v))-1)
-	return math.Round(v/unit) * unit
 }

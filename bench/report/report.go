@@ -2,6 +2,7 @@
 package report
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -92,8 +93,10 @@ type Row struct {
 
 // Percentile is a latency that a part of the messages did not exceed.
 type Percentile struct {
-	Percent float64        `json:"percent"`
-	NS      stats.Estimate `json:"ns"`
+	Percent float64 `json:"percent"`
+	NS      float64 `json:"ns"` // of the messages of all repeats together
+	// Repeats is the same of each repeat. It has no repeats if they have too few messages.
+	Repeats stats.Estimate `json:"repeats"`
 }
 
 // Point is a point of the distribution of latencies over all repeats.
@@ -105,19 +108,27 @@ type Point struct {
 
 // Sample is one repeat as it was measured.
 type Sample struct {
+	Start     time.Time     `json:"start"`
 	Count     int64         `json:"count"`
 	Took      time.Duration `json:"took"`
 	P50       int64         `json:"p50"`
-	P99       int64         `json:"p99"`
-	Processor time.Duration `json:"processor"` // without Pacing
-	Pacing    time.Duration `json:"pacing"`
-	Probe     time.Duration `json:"probe"` // how long work that is always the same took beside it
+	P99       int64         `json:"p99"`       // 0 if there were too few messages
+	Processor time.Duration `json:"processor"` // of the process, without the producers' waits; negative if unknown
+	Probe     time.Duration `json:"probe"`     // how long work that is always the same took beside it
 	Dropped   bool          `json:"dropped"`
+	Histogram string        `json:"histogram,omitempty"` // of the latencies, as Encode writes it
 }
 
-// Percents are the percentiles that are estimated. The last has a meaning only with
-// 10 000 messages in a repeat.
+// Percents are the percentiles that are estimated.
 var Percents = []float64{50, 90, 99, 99.9, 99.99}
+
+// beyond is how many messages must exceed a percentile that is told.
+const beyond = 100
+
+// Enough reports whether so many messages have a percentile: 100 lie beyond it.
+func Enough(messages int64, percent float64) bool {
+	return math.Round(float64(messages)*(100-percent)/100) >= beyond
+}
 
 // Only returns the report without the rows of other names.
 func (r *Report) Only(names ...string) *Report {
@@ -134,14 +145,23 @@ type setting struct {
 
 func (r *Row) setting() setting { return setting{r.Rate, r.Size, r.Depth, r.Conns, r.Producers} }
 
-// At returns the estimate of a percentile; ok is false where there is none.
-func (r *Row) At(percent float64) (e stats.Estimate, ok bool) {
+// At returns a percentile of all repeats together; ok is false where there is none.
+func (r *Row) At(percent float64) (ns float64, ok bool) {
 	for _, p := range r.Latency {
 		if p.Percent == percent {
 			return p.NS, true
 		}
 	}
-	return e, false
+	return 0, false
+}
+
+// Median estimates the median latency over repeats; ok is false where there is none.
+func (r *Row) Median() (e stats.Estimate, ok bool) {
+	if len(r.Latency) == 0 || r.Latency[0].Percent != 50 {
+		return e, false
+	}
+	e = r.Latency[0].Repeats
+	return e, e.Repeats > 0
 }
 
 // Beside returns the row of a name that was measured in the same way as another row, with

@@ -13,9 +13,10 @@ import (
 	"godat/bench/stats"
 )
 
-// WriteTables writes the answer, a table for each load, and what was refused.
+// WriteTables writes whether the machine could answer, the answer, a table for each load,
+// and what was refused.
 func (r *Report) WriteTables(w io.Writer) {
-	fmt.Fprintf(w, "%s\n\n", r.Answer())
+	fmt.Fprintf(w, "%s\n%s\n\n", r.Verdict(), r.Answer())
 	r.writeTables(w, func(t table.Writer, title string) string {
 		t.SetTitle(title)
 		return t.Render()
@@ -23,13 +24,12 @@ func (r *Report) WriteTables(w io.Writer) {
 	fmt.Fprintf(w, "%s\n%s\n", r.Host, r.method())
 }
 
-// WriteMarkdown writes the same in Markdown.
+// WriteMarkdown writes the same in Markdown, without the machine and the method.
 func (r *Report) WriteMarkdown(w io.Writer) {
-	fmt.Fprintf(w, "## %s%s\n\n`%s`\n\n%s\n\n", r.provider(), r.Title(), r.Command, r.Answer())
+	fmt.Fprintf(w, "## %s%s\n\n`%s`\n\n%s\n\n%s\n\n", r.provider(), r.Title(), r.Command, r.Verdict(), r.Answer())
 	r.writeTables(w, func(t table.Writer, title string) string {
 		return "### " + title + "\n\n" + t.RenderMarkdown()
 	})
-	fmt.Fprintf(w, "%s\n\n%s\n\n", r.Host, r.method())
 }
 
 // provider begins a heading with the provider of the first row that has one.
@@ -65,6 +65,9 @@ func (r *Report) writeTables(w io.Writer, render func(t table.Writer, title stri
 		for _, refused := range g.refused() {
 			fmt.Fprintf(w, "\n%s refused: %s\n", refused.Names, refused.Why)
 		}
+		for _, doubt := range r.doubts(&g) {
+			fmt.Fprintf(w, "\n%s\n", doubt)
+		}
 		fmt.Fprintln(w)
 	}
 	for _, n := range r.notes() {
@@ -72,15 +75,26 @@ func (r *Report) writeTables(w io.Writer, render func(t table.Writer, title stri
 	}
 }
 
-var columns = []string{"", "per second", "p50", "±", "p90", "p99", "p99.9", "p99.99", "max", "processor", "cores", "allocs"}
-
-// columns are those of the report's tables. Programs that tell their own figures often
-// tell a mean alone.
+// columns are those of the report's tables. What the report is about has its interval
+// beside it. Programs that tell their own figures often tell a mean alone.
 func (r *Report) columns() []string {
+	list := []string{"", "per second", "p50", "p90", "p99", "p99.9", "p99.99", "max", "processor", "cores", "allocs"}
 	if r.Kind == Peers {
-		return append(slices.Clone(columns), "mean")
+		list = append(list, "mean")
 	}
-	return columns
+	return slices.Insert(list, r.interval(), "low–high")
+}
+
+// interval is the column of the interval.
+func (r *Report) interval() int {
+	switch r.Kind {
+	case Bandwidth, Connect:
+		return 2
+	case Scale:
+		return 9
+	default:
+		return 3
+	}
 }
 
 func (r *Report) header() (row table.Row) {
@@ -92,14 +106,12 @@ func (r *Report) header() (row table.Row) {
 
 // method says in short how the figures were taken.
 func (r *Report) method() string {
-	kept, dropped := 0, 0
-	for i := range r.Rows {
-		kept, dropped = kept+r.Rows[i].Kept, dropped+r.Rows[i].Dropped
-	}
-	return fmt.Sprintf("Medians of %d repeats of %v by turns, %d of all %d dropped as disturbed; ± is the 95 %% interval, or with under 6 repeats the range.\n"+
-		"Processor time is the whole process's for a message, without the poster's wait for its times. The benchmark itself adds to a message\n"+
-		"2 readings of the clock (%.0f ns each) and an entry in a histogram (%.0f ns). How, and what not to conclude: bench/README.md",
-		r.Repeats, r.Duration, dropped, kept+dropped, r.Own.Clock, r.Own.Record)
+	kept, dropped := r.turns()
+	return fmt.Sprintf("Medians of %d repeats of %v by turns, %d of all %d dropped as disturbed; low–high is the 95 %% interval, or with under 6 repeats the range.\n"+
+		"p90 and above are of all repeats together, and have at least %d messages beyond them. Processor time is the whole process's for a message, without the\n"+
+		"poster's wait for its times. The benchmark itself adds to a message 2 readings of the clock (%.0f ns each) and an entry in a histogram (%.0f ns).\n"+
+		"How, and what not to conclude: bench/README.md",
+		r.Repeats, r.Duration, dropped, kept+dropped, beyond, r.Own.Clock, r.Own.Record)
 }
 
 // group is the rows of one load.
@@ -173,22 +185,24 @@ func offered(rate load.Rate) string {
 
 func (r *Report) cells(of *Row) table.Row {
 	row := table.Row{of.Name, of.throughput(r.Kind)}
-	if p50, ok := of.At(50); ok {
-		row = append(row, duration(p50.Median), spread(p50))
+	if p50, ok := of.Median(); ok {
+		row = append(row, duration(p50.Median))
+	} else if ns, ok := of.At(50); ok {
+		row = append(row, duration(ns))
 	} else if of.Saturated {
-		row = append(row, "saturated", "")
+		row = append(row, "saturated")
 	} else {
-		row = append(row, "–", "")
+		row = append(row, "–")
 	}
 	for _, percent := range Percents[1:] {
-		if p, ok := of.At(percent); ok {
-			row = append(row, duration(p.Median))
+		if ns, ok := of.At(percent); ok {
+			row = append(row, duration(ns))
 		} else {
 			row = append(row, "–")
 		}
 	}
 	cores, allocs := "–", "–"
-	if of.Processor.Median > 0 {
+	if of.Cores.Repeats > 0 {
 		cores = fmt.Sprintf("%.2f", of.Cores.Median)
 	}
 	if of.Allocs.Median >= 0 {
@@ -198,7 +212,30 @@ func (r *Report) cells(of *Row) table.Row {
 	if r.Kind == Peers {
 		row = append(row, known(of.Mean))
 	}
-	return row
+	interval, about := "", r.interval()-1
+	if e, write, ok := r.subject(of); ok {
+		interval = e.Range(write)
+		if e.Shape == stats.TwoStates { // a median of two states is neither
+			row[about] = "two states"
+		}
+	}
+	return slices.Insert(row, r.interval(), any(interval))
+}
+
+// doubts name the rows of a group whose repeats don't agree, or of which one repeat lies
+// apart.
+func (r *Report) doubts(g *group) (list []string) {
+	for _, row := range g.rows {
+		e, write, ok := r.subject(row)
+		if doubt := e.Doubt(write); ok && doubt != "" {
+			shape := string(e.Shape)
+			if shape == "" {
+				shape = "no agreement"
+			}
+			list = append(list, fmt.Sprintf("%s: %s, %s", row.Name, shape, doubt))
+		}
+	}
+	return list
 }
 
 // known writes nanoseconds, if they were measured.
@@ -207,14 +244,6 @@ func known(ns float64) string {
 		return duration(ns)
 	}
 	return "–"
-}
-
-// spread is half the interval of an estimate, in percent of its median.
-func spread(e stats.Estimate) string {
-	if e.Median == 0 || e.Low == e.High {
-		return ""
-	}
-	return fmt.Sprintf("%.0f %%", 50*(e.High-e.Low)/e.Median)
 }
 
 // duration writes nanoseconds with three digits.

@@ -16,7 +16,8 @@ func (r *Report) Write(w io.Writer, format string) error {
 		return e.Encode(r)
 	case "markdown":
 		r.WriteMarkdown(w)
-		return nil
+		_, err := fmt.Fprintf(w, "%s\n\n%s\n\n", r.Host, r.method())
+		return err
 	case "benchstat":
 		return r.writeBenchstat(w)
 	case "perftest":
@@ -29,6 +30,7 @@ func (r *Report) Write(w io.Writer, format string) error {
 // writeBenchstat writes a line for each repeat that counts, in the format of Go's
 // benchmarks. benchstat -col /mode compares the modes.
 func (r *Report) writeBenchstat(w io.Writer) error {
+	fmt.Fprintf(w, "# %s\n", r.Verdict())
 	fmt.Fprintf(w, "goos: %s\ngoarch: %s\ncpu: %s\npkg: godat/bench\ncommit: %s\n", r.Host.OS, r.Host.Arch, r.Host.CPU, r.Host.Commit)
 	for i := range r.Rows {
 		row := &r.Rows[i]
@@ -58,7 +60,7 @@ func (r *Report) writeBenchstat(w io.Writer) error {
 // writePerftest writes the columns of perftest's programs, one line for each row: those of
 // ib_send_lat, or of ib_write_bw if the report is about bandwidth.
 func (r *Report) writePerftest(w io.Writer) error {
-	fmt.Fprintf(w, "# %s\n", r.Host)
+	fmt.Fprintf(w, "# %s\n# %s\n", r.Verdict(), r.Host)
 	line, part := latencyLine, 1.0
 	switch r.Kind {
 	case Bandwidth:
@@ -88,11 +90,11 @@ func (r *Report) writePerftest(w io.Writer) error {
 func latencyLine(w io.Writer, row *Row, part float64) {
 	usec := func(ns float64) string { return fmt.Sprintf("%.2f", part*ns/1e3) }
 	at := func(percent float64) string {
-		e, ok := row.At(percent)
+		ns, ok := row.At(percent)
 		if !ok {
 			return "-"
 		}
-		return usec(e.Median)
+		return usec(ns)
 	}
 	fmt.Fprintf(w, " %-8d %-12d %-13s %-13s %-16s %-13s %-15s %-22s %-24s # %s, %s\n",
 		row.Size, row.count(), usec(row.Min), usec(row.Max), at(50), usec(row.Mean), usec(row.StdDev), at(99), at(99.9), row.Name, row.Rate)

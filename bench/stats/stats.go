@@ -1,18 +1,11 @@
 // Package stats draws conclusions from repeats: medians, how far they can be trusted,
-// and which repeats something else disturbed.
+// and whether the repeats agree at all.
 package stats
 
 import (
-	"cmp"
 	"math"
 	"slices"
 )
-
-// Median is the middle value, of an even number of values the upper of the two.
-func Median[T cmp.Ordered](list []T) T {
-	sorted := slices.Sorted(slices.Values(list))
-	return sorted[len(sorted)/2]
-}
 
 // Estimate is the median of a figure over repeats, and the interval that has the
 // median of all possible repeats in it with a probability of 95 %.
@@ -20,29 +13,42 @@ type Estimate struct {
 	Median float64 `json:"median"`
 	// Low and High are the interval, if Sure; otherwise they are the least and the
 	// greatest value, because there are too few repeats for the interval.
-	Low  float64 `json:"low"`
-	High float64 `json:"high"`
-	Sure bool    `json:"sure"`
+	Low     float64 `json:"low"`
+	High    float64 `json:"high"`
+	Sure    bool    `json:"sure"`
+	Repeats int     `json:"repeats"`
+	Shape   Shape   `json:"shape,omitempty"`
+	// States are, of Stalled and TwoStates, where the repeats lie, and of Drifting where the
+	// first third and the last third of them do.
+	States []State `json:"states,omitempty"`
 }
 
 const confidence = 0.95
 
-// Of estimates a figure from its value in each repeat. It assumes nothing of how values
-// are distributed: the interval is bounded by two of them. 0 values give NaN.
+// Of estimates a figure from its value in each repeat, in the order of the repeats. It
+// assumes nothing of how values are distributed: the interval is bounded by two of them. 0
+// values give NaN.
 func Of(values []float64) Estimate {
-	if len(values) == 0 {
+	n := len(values)
+	if n == 0 {
 		return Estimate{Median: math.NaN(), Low: math.NaN(), High: math.NaN()}
 	}
 	sorted := slices.Sorted(slices.Values(values))
-	n := len(sorted)
-	e := Estimate{Median: sorted[n/2], Low: sorted[0], High: sorted[n-1]}
-	if n%2 == 0 {
-		e.Median = (sorted[n/2-1] + sorted[n/2]) / 2
-	}
+	e := Estimate{Median: middle(sorted), Low: sorted[0], High: sorted[n-1], Repeats: n}
 	if k, ok := rank(n); ok {
 		e.Low, e.High, e.Sure = sorted[k], sorted[n-1-k], true
 	}
+	e.Shape, e.States = shape(values, sorted)
 	return e
+}
+
+// middle is the median of sorted values.
+func middle(sorted []float64) float64 {
+	n := len(sorted)
+	if n%2 == 0 {
+		return (sorted[n/2-1] + sorted[n/2]) / 2
+	}
+	return sorted[n/2]
 }
 
 // rank is how many of n sorted values can be left out at either end, so that the rest
@@ -67,6 +73,12 @@ func binomial(n, k int) float64 {
 		p *= float64(n-i) / float64(i+1)
 	}
 	return p
+}
+
+// Steady reports whether the repeats agree, so that the median stands for them: the interval
+// is no wider than half of the median, and the figure does not drift.
+func (e Estimate) Steady() bool {
+	return e.Sure && e.Shape != Drifting && e.High-e.Low <= math.Abs(e.Median)/2
 }
 
 // Rounded is the estimate with an interval that reaches at least a part of the median to

@@ -2,11 +2,9 @@
 package trial
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"godat/bench/host"
@@ -66,10 +64,16 @@ const Tolerance = 2.0
 // contender is an entry while it is measured.
 type contender struct {
 	Entry
-	runner  Runner
-	results []load.Result
-	probes  []float64
-	starved []bool // by repeat: the probe beside it did not get the processor that it wanted
+	runner Runner
+	turns  []turn
+}
+
+// turn is one repeat of an entry, and the probes beside it.
+type turn struct {
+	load.Result
+	start   time.Time
+	probe   float64 // the longer of two, in nanoseconds
+	starved bool    // a probe did not get the processor that it wanted
 }
 
 // Run makes all entries take turns: each repeat measures each of them once, so that a
@@ -104,13 +108,17 @@ func (p Plan) Run() (rows []report.Row, err error) {
 	if err := p.measure(list); err != nil {
 		return nil, err
 	}
-	var probes []float64
+	quickest := math.Inf(1)
 	for _, c := range list {
-		probes = append(probes, c.probes...)
+		for _, t := range c.turns {
+			quickest = min(quickest, t.probe)
+		}
 	}
 	for _, c := range list {
 		if c.Row.Refused == "" {
-			c.conclude(probes)
+			if err := c.conclude(quickest); err != nil {
+				return nil, err
+			}
 		}
 		rows = append(rows, c.Row)
 	}
@@ -164,14 +172,13 @@ func (p Plan) turn(c *contender, warming bool) error {
 		probe = probeMachine
 	}
 	before, starvedBefore := probe()
+	start := time.Now()
 	res, err := c.runner.Run(ld)
 	if err != nil {
 		return err
 	}
 	after, starvedAfter := probe()
-	c.results = append(c.results, res)
-	c.probes = append(c.probes, max(before, after))
-	c.starved = append(c.starved, starvedBefore || starvedAfter)
+	c.turns = append(c.turns, turn{res, start, max(before, after), starvedBefore || starvedAfter})
 	return nil
 }
 
@@ -196,40 +203,45 @@ func probeMachine() (took float64, starved bool) {
 	return float64(wall), known && 2*wall > 3*(now-used)
 }
 
-// conclude draws the row's figures from the repeats. all has the probes of all entries.
-func (c *contender) conclude(all []float64) {
+// conclude draws the row's figures from the repeats. quickest is the quickest probe of all.
+func (c *contender) conclude(quickest float64) error {
 	r := &c.Row
-	limit := Tolerance * slices.Min(all)
 	var kept []load.Result
-	for i, res := range c.results {
-		disturbed := c.probes[i] > limit || i < len(c.starved) && c.starved[i]
+	for _, t := range c.turns {
+		disturbed := t.starved || t.probe > Tolerance*quickest
 		if !disturbed {
-			kept = append(kept, res)
+			kept = append(kept, t.Result)
 		}
-		r.Samples = append(r.Samples, sample(res, c.probes[i], disturbed))
+		s, err := t.sample(disturbed)
+		if err != nil {
+			return err
+		}
+		r.Samples = append(r.Samples, s)
 	}
-	r.Kept, r.Dropped = len(kept), len(c.results)-len(kept)
-	if 2*r.Kept < len(c.results) || r.Kept == 0 {
-		r.Refused = fmt.Sprintf("something else used the processors during %d of %d repeats", r.Dropped, len(c.results))
-		return
+	r.Kept, r.Dropped = len(kept), len(c.turns)-len(kept)
+	if 2*r.Kept < len(c.turns) || r.Kept == 0 {
+		r.Refused = fmt.Sprintf("something else used the processors during %d of %d repeats", r.Dropped, len(c.turns))
+		return nil
 	}
 	figures(r, kept)
+	return nil
 }
 
-func sample(res load.Result, probe float64, dropped bool) report.Sample {
-	s := report.Sample{
-		Count: res.Count, Took: res.Took, P50: int64(res.Median),
-		Processor: res.Processor, Pacing: res.Pacing, Probe: time.Duration(probe), Dropped: dropped,
+// sample is the repeat as the report keeps it.
+func (t *turn) sample(dropped bool) (s report.Sample, err error) {
+	s = report.Sample{
+		Start: t.start, Count: t.Count, Took: t.Took, P50: int64(t.Median), Processor: t.Processor,
+		Probe: time.Duration(t.probe), Dropped: dropped,
 	}
-	if res.Latency != nil {
-		s.P50, s.P99 = res.Latency.ValueAtQuantile(50), res.Latency.ValueAtQuantile(99)
+	if t.Latency == nil {
+		return s, nil
 	}
-	return s
-}
-
-// fewest is the least number of messages of a repeat.
-func fewest(results []load.Result) int64 {
-	return slices.MinFunc(results, func(a, b load.Result) int { return cmp.Compare(a.Count, b.Count) }).Count
+	s.P50 = t.Latency.ValueAtQuantile(50)
+	if report.Enough(t.Count, 99) {
+		s.P99 = t.Latency.ValueAtQuantile(99)
+	}
+	s.Histogram, err = report.Encode(t.Latency)
+	return s, err
 }
 
 // figures estimates the row's figures from the repeats that count.
@@ -241,11 +253,12 @@ func figures(r *report.Row, kept []load.Result) {
 		}
 		return stats.Of(values)
 	}
-	saturated := 0
+	saturated, unknown := 0, false
 	for _, res := range kept {
 		if res.Saturated {
 			saturated++
 		}
+		unknown = unknown || res.Processor < 0
 	}
 	r.Saturated = 2*saturated > len(kept)
 	count := func(res load.Result) float64 { return float64(max(res.Count, 1)) }
@@ -256,7 +269,7 @@ func figures(r *report.Row, kept []load.Result) {
 		}
 		return math.Round(100*float64(res.Allocs)/count(res)) / 100
 	})
-	if _, known := host.ProcessorTime(); known {
+	if !unknown {
 		r.Processor = estimate(func(res load.Result) float64 { return float64(res.Processor) / count(res) })
 		r.Cores = estimate(func(res load.Result) float64 { return res.Processor.Seconds() / res.Took.Seconds() })
 	}
@@ -274,15 +287,18 @@ type estimator func(func(load.Result) float64) stats.Estimate
 func told(r *report.Row, estimate estimator) {
 	r.Mean = estimate(func(res load.Result) float64 { return float64(res.Mean) }).Median
 	if p50 := estimate(func(res load.Result) float64 { return float64(res.Median) }); p50.Median > 0 {
-		r.Latency = []report.Percentile{{Percent: 50, NS: p50}}
+		r.Latency = []report.Percentile{{Percent: 50, NS: p50.Median, Repeats: p50}}
 	}
 }
 
-// latencies estimates the latencies from histograms.
+// latencies estimates the latencies from histograms: each percentile of all messages
+// together, in which a repeat that stalled counts as what it is, and that of each repeat,
+// which tells whether the repeats agree.
 func latencies(r *report.Row, kept []load.Result, estimate estimator) {
-	total := kept[0].Latency.Clone()
+	total, fewest := kept[0].Latency.Clone(), kept[0].Count
 	for i, res := range kept {
 		r.Lag = max(r.Lag, float64(res.Lag.ValueAtQuantile(99)))
+		fewest = min(fewest, res.Count)
 		if i > 0 {
 			total.Merge(res.Latency)
 		}
@@ -292,14 +308,19 @@ func latencies(r *report.Row, kept []load.Result, estimate estimator) {
 	}
 	r.Min, r.Max, r.Mean, r.StdDev = float64(total.Min()), float64(total.Max()), total.Mean(), total.StdDev()
 	for _, percent := range report.Percents {
-		if beyond := math.Round(float64(fewest(kept)) * (100 - percent)); beyond < 100 {
-			break // not one message of a repeat is beyond it
+		if !report.Enough(total.TotalCount(), percent) {
+			break
 		}
-		at := estimate(func(res load.Result) float64 { return float64(res.Latency.ValueAtQuantile(percent)) })
-		at.Low -= load.Width(at.Low)
-		r.Latency = append(r.Latency, report.Percentile{Percent: percent, NS: at})
+		p := report.Percentile{Percent: percent, NS: float64(total.ValueAtQuantile(percent))}
+		if report.Enough(fewest, percent) {
+			p.Repeats = estimate(func(res load.Result) float64 { return float64(res.Latency.ValueAtQuantile(percent)) })
+			p.Repeats.Low -= load.Width(p.Repeats.Low)
+		}
+		r.Latency = append(r.Latency, p)
 	}
 	for _, b := range total.CumulativeDistributionWithTicks(5) {
-		r.Curve = append(r.Curve, report.Point{Percent: b.Quantile, NS: b.ValueAt, Count: b.Count})
+		if report.Enough(total.TotalCount(), b.Quantile) {
+			r.Curve = append(r.Curve, report.Point{Percent: b.Quantile, NS: b.ValueAt, Count: b.Count})
+		}
 	}
 }

@@ -1,7 +1,9 @@
 package trial
 
 import (
+	"bytes"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"godat/bench/lane"
 	"godat/bench/load"
 	"godat/bench/report"
+	"godat/bench/stats"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
@@ -24,25 +27,31 @@ func measured(count int64, latency time.Duration) load.Result {
 	return load.Result{Latency: h, Lag: hdrhistogram.New(1, 1000, 1), Count: count, Took: time.Second, Processor: time.Second / 2}
 }
 
+// contended has a turn for each result, beside probes that took so long.
 func contended(probes []float64, results ...load.Result) *contender {
-	return &contender{results: results, probes: probes}
+	c := &contender{}
+	for i, r := range results {
+		c.turns = append(c.turns, turn{Result: r, probe: probes[i]})
+	}
+	return c
 }
 
 func TestADisturbedRepeatIsDropped(t *testing.T) {
-	c := contended([]float64{10, 25, 11}, measured(100, 20), measured(100, 900), measured(100, 22))
-	c.conclude([]float64{10, 25, 11, 12})
-	p50, ok := c.Row.At(50)
+	c := contended([]float64{10, 25, 11}, measured(200, 20), measured(200, 900), measured(200, 22))
+	require.NoError(t, c.conclude(10))
+	p50, ok := c.Row.Median()
 	require.True(t, ok)
 	assert.InDelta(t, 21, p50.Median, 0.1)
 	assert.Equal(t, 2, c.Row.Kept)
 	assert.Equal(t, 1, c.Row.Dropped)
 	assert.True(t, c.Row.Samples[1].Dropped, "the raw data keep what was dropped")
 	assert.InDelta(t, 0.5, c.Row.Cores.Median, 1e-9)
+	assert.InDelta(t, 22, c.Row.Max, 0.1)
 }
 
 func TestARowWithoutEnoughUndisturbedRepeatsIsRefused(t *testing.T) {
 	c := contended([]float64{25, 30, 10}, measured(100, 20), measured(100, 21), measured(100, 22))
-	c.conclude([]float64{25, 30, 10})
+	require.NoError(t, c.conclude(10))
 	assert.Contains(t, c.Row.Refused, "2 of 3 repeats")
 	assert.Empty(t, c.Row.Latency)
 }
@@ -57,29 +66,117 @@ func TestTheProbeOfAMachineTakesTime(t *testing.T) {
 
 func TestARepeatBesideAStarvedProbeIsDroppedThoughAllTookAsLong(t *testing.T) {
 	c := contended([]float64{30, 31, 30}, measured(100, 20), measured(100, 900), measured(100, 22))
-	c.starved = []bool{false, true, false}
-	c.conclude([]float64{30, 31, 30})
+	c.turns[1].starved = true
+	require.NoError(t, c.conclude(30))
 	assert.Equal(t, 1, c.Row.Dropped)
 	assert.True(t, c.Row.Samples[1].Dropped)
 }
 
-func TestThePercentilesEndWhereARepeatHasTooFewMessages(t *testing.T) {
-	c := contended([]float64{1, 1}, measured(100_000, 20), measured(1000, 20))
-	c.conclude([]float64{1, 1})
-	_, ok := c.Row.At(99.9)
-	assert.True(t, ok)
-	_, ok = c.Row.At(99.99)
-	assert.False(t, ok, "the greatest of 1000 messages is no percentile of 99.99")
+func TestAPercentileIsToldWithAHundredMessagesBeyondIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		messages []int64 // of each repeat
+		all      float64 // the greatest percentile of all together
+		each     float64 // and of each repeat
+	}{
+		"a repeat of ten thousand": {[]int64{10_000}, 99, 99},
+		"a message less":           {[]int64{9_949}, 90, 90},
+		"together":                 {[]int64{5000, 5000}, 99, 90},
+		"one short repeat":         {[]int64{1_000_000, 1000}, 99.99, 90},
+		"very few":                 {[]int64{150, 150}, 50, 0},
+		"none":                     {[]int64{100}, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var probes []float64
+			var results []load.Result
+			for _, n := range c.messages {
+				probes, results = append(probes, 1), append(results, measured(n, 20))
+			}
+			x := contended(probes, results...)
+			require.NoError(t, x.conclude(1))
+			all, each := 0.0, 0.0
+			for _, p := range x.Row.Latency {
+				all = p.Percent
+				if p.Repeats.Repeats > 0 {
+					each = p.Percent
+				}
+			}
+			assert.InDelta(t, c.all, all, 0)
+			assert.InDelta(t, c.each, each, 0)
+			total := int64(0)
+			for _, n := range c.messages {
+				total += n
+			}
+			for _, p := range x.Row.Curve {
+				assert.True(t, report.Enough(total, p.Percent), "the curve ends where the percentiles do")
+			}
+		})
+	}
+}
+
+// Medians of percentiles hide the repeat that stalled: its messages count in those of all.
+func TestARepeatThatStalledIsInThePercentilesOfAllMessages(t *testing.T) {
+	probes := make([]float64, 9)
+	var results []load.Result
+	for i := range probes {
+		probes[i] = 1
+		results = append(results, measured(10_000, 20))
+	}
+	results[4] = measured(10_000, time.Millisecond)
+	c := contended(probes, results...)
+	require.NoError(t, c.conclude(1))
+	p50, ok := c.Row.Median()
+	require.True(t, ok)
+	assert.InDelta(t, 20, p50.Median, 0.1)
+	p99, _ := c.Row.At(99)
+	assert.InDelta(t, time.Millisecond, p99, 1e4)
+	assert.Equal(t, stats.Stalled, p50.Shape)
+	assert.True(t, p50.Steady())
 }
 
 func TestASaturatedRowHasNoLatencies(t *testing.T) {
 	over := measured(1000, 20)
 	over.Saturated = true
 	c := contended([]float64{1}, over)
-	c.conclude([]float64{1})
+	require.NoError(t, c.conclude(1))
 	assert.True(t, c.Row.Saturated)
 	assert.Empty(t, c.Row.Latency)
 	assert.InDelta(t, 1000, c.Row.PerSecond.Median, 1e-6)
+}
+
+func TestProcessorTimeThatIsUnknownOfARepeatIsNoFigure(t *testing.T) {
+	known, unknown := measured(1000, 20), measured(1000, 20)
+	unknown.Processor = -1
+	c := contended([]float64{1, 1}, known, unknown)
+	require.NoError(t, c.conclude(1))
+	assert.Zero(t, c.Row.Processor.Repeats)
+	assert.Zero(t, c.Row.Cores.Repeats)
+}
+
+// What a row tells can be found again in its log.
+func TestTheHistogramsOfARowAreKeptAsALog(t *testing.T) {
+	c := contended([]float64{1, 9, 1}, measured(10_000, 20), measured(10_000, 900), measured(10_000, 40))
+	c.Row = report.Row{Name: "one, two", Rate: 10_000, Size: 64, Depth: 1, Producers: 2}
+	require.NoError(t, c.conclude(1))
+	var out bytes.Buffer
+	r := report.Report{Kind: report.Delivery, Rows: []report.Row{c.Row, {Name: "told", Samples: []report.Sample{{Count: 1}}}}}
+	require.NoError(t, r.WriteHistograms(&out))
+	counts := map[string][]int64{}
+	log := hdrhistogram.NewHistogramLogReader(&out)
+	for {
+		h, err := log.NextIntervalHistogram()
+		require.NoError(t, err)
+		if h == nil {
+			break
+		}
+		counts[h.Tag()] = append(counts[h.Tag()], h.TotalCount())
+		if strings.HasSuffix(h.Tag(), "/all") {
+			p99, _ := c.Row.At(99)
+			assert.InDelta(t, p99, h.ValueAtQuantile(99), 0.1)
+			assert.InDelta(t, c.Row.Max, h.Max(), 0.1)
+		}
+	}
+	const tag = "delivery/one-two/10k/64B/1/2producers"
+	assert.Equal(t, map[string][]int64{tag: {10_000, 10_000}, tag + "/dropped": {10_000}, tag + "/all": {20_000}}, counts)
 }
 
 func TestEntriesTakeTurnsAndShareALane(t *testing.T) {
@@ -137,7 +234,7 @@ func TestAProgramThatMeasuresByItselfHasItsOwnFigures(t *testing.T) {
 	var a another
 	rows, err := Plan{probe: quiet, Entries: []Entry{{Start: func() (Runner, error) { return &a, nil }}}, Repeats: 1}.Run()
 	require.NoError(t, err)
-	p50, ok := rows[0].At(50)
+	p50, ok := rows[0].Median()
 	assert.True(t, ok)
 	assert.InDelta(t, 40, p50.Median, 1e-9)
 	assert.InDelta(t, 50, rows[0].Mean, 1e-9)

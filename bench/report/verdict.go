@@ -1,0 +1,55 @@
+package report
+
+import "fmt"
+
+// Unable says why the machine could not answer; it is empty if it could.
+func (r *Report) Unable() string {
+	kept, dropped := r.turns()
+	tried, lost := 0, 0
+	for i := range r.Rows {
+		if row := &r.Rows[i]; row.Kept+row.Dropped > 0 {
+			tried++
+			if row.Refused != "" {
+				lost++
+			}
+		}
+	}
+	_, able := r.answer()
+	switch {
+	case kept+dropped == 0:
+		return "nothing could be measured"
+	case 2*dropped > kept+dropped:
+		return fmt.Sprintf("something else used the processors during %d of %d turns", dropped, kept+dropped)
+	case 2*lost > tried:
+		return fmt.Sprintf("something else used the processors, and left %d of %d rows without figures", lost, tried)
+	case !able:
+		return "no row that the answer could stand on has repeats that agree"
+	}
+	return ""
+}
+
+// Verdict says whether the machine could answer: the first that a reader must know.
+func (r *Report) Verdict() string {
+	if why := r.Unable(); why != "" {
+		return "This machine could not answer: " + why + "."
+	}
+	kept, dropped := r.turns()
+	agree, rows := 0, 0
+	for i := range r.Rows {
+		if e, _, ok := r.subject(&r.Rows[i]); ok {
+			rows++
+			if e.Steady() {
+				agree++
+			}
+		}
+	}
+	return fmt.Sprintf("This machine could answer: %d of %d turns were undisturbed, and in %d of %d rows the repeats agree.", kept, kept+dropped, agree, rows)
+}
+
+// turns are the repeats of all rows that count, and those that something disturbed.
+func (r *Report) turns() (kept, dropped int) {
+	for i := range r.Rows {
+		kept, dropped = kept+r.Rows[i].Kept, dropped+r.Rows[i].Dropped
+	}
+	return kept, dropped
+}
