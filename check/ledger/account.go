@@ -53,6 +53,8 @@ type account struct {
 	recv *region // receive buffers: slots by page
 	in   *region // where the peer writes to and reads from: slots by the peer's page
 
+	exposed exposed
+
 	// The link sets these between two lives.
 	peer *account
 	life atomic.Pointer[life]
@@ -71,7 +73,11 @@ func (p *page) slotAt(slot int) int {
 	return (int(p.number%firstReceivePage)*maxWindow + slot) * slotSize
 }
 
-const inSize = requestPages*maxWindow*slotSize + 8
+// Behind the slots of out and in lies the memory of long reads.
+const (
+	outSize = requestPages * maxWindow * slotSize
+	inSize  = outSize + 8
+)
 
 // openAccount makes an endpoint, its memory and its dispatchers. On failure it adds
 // a complaint and returns nil.
@@ -172,9 +178,9 @@ func (a *account) registerAll(rng *rand.Rand) bool {
 	reg := func(size int, priv dat.Privileges) *region {
 		return a.w.register(a.home.pz, size, priv, rng.IntN(3) == 0, rng)
 	}
-	a.out = reg(requestPages*maxWindow*slotSize, dat.LocalRead|dat.LocalWrite)
+	a.out = reg(outSize+longRead, dat.LocalRead|dat.LocalWrite)
 	a.recv = reg(receivePages*maxWindow*slotSize, dat.LocalWrite)
-	a.in = reg(inSize, dat.LocalRead|dat.RemoteRead|dat.RemoteWrite)
+	a.in = reg(inSize+longRead, dat.LocalRead|dat.RemoteRead|dat.RemoteWrite)
 	return a.out != nil && a.recv != nil && a.in != nil
 }
 
@@ -204,6 +210,7 @@ func (a *account) free() {
 			a.w.complain(Code, "%v: freeing its memory: %v", a, err)
 		}
 	}
+	a.freeExposed()
 	for _, h := range a.own {
 		h.close()
 	}

@@ -7,11 +7,12 @@ var acts = [...]struct {
 	weight int
 	do     func(*poster)
 }{
-	{45, func(p *poster) { p.single(dat.OpSend) }},
+	{44, func(p *poster) { p.single(dat.OpSend) }},
 	{22, func(p *poster) { p.single(dat.OpWrite) }},
 	{17, func(p *poster) { p.single(dat.OpRead) }},
 	{12, (*poster).several},
 	{4, (*poster).byShot},
+	{1, (*poster).still},
 }
 
 // act does one operation, chosen by weight.

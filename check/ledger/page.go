@@ -276,8 +276,10 @@ type entry struct {
 	flags    dat.Flags
 	place    place
 	mustFail bool // the post must fail at the peer
-	local    span
-	remote   uint32 // offset in the peer's region that is read or written
+	// invalidates says that a send invalidates a key of the peer.
+	invalidates bool
+	local       span
+	remote      uint32 // offset in the peer's region that is read or written
 
 	end     atomic.Uint64 // the lane's clock when the post had returned nil
 	state   atomic.Uint32
@@ -302,6 +304,9 @@ func (e *entry) isOpen() bool {
 	s := e.state.Load()
 	return s == posting || s == accepted
 }
+
+// isPending reports whether the entry is not settled yet.
+func (e *entry) isPending() bool { return e.isOpen() || e.state.Load() == settling }
 
 // claim lets one consumer settle the entry: the one for which it returns posting or
 // accepted. Any other gets the state that forbids it.

@@ -115,7 +115,7 @@ func (o *consumer) completion(ev *dat.Event) {
 // compare compares an event with the entry's post.
 func (o *consumer) compare(p *page, e *entry, ev *dat.Event) {
 	b := &o.dispatcher.w.books
-	if dat.EndpointOf(*ev) != p.lane.account.ep || ev.Op != e.op {
+	if dat.EndpointOf(*ev) != p.lane.account.ep || ev.Op != e.op && (e.op != dat.OpRecv || ev.Op != dat.OpRecvInvalidate) {
 		b.complain(Mismatch, "%s: the event is of another endpoint or operation: %v", p.name(e), *ev)
 	}
 	if ev.Status != dat.StatusSuccess {
@@ -224,6 +224,8 @@ func (a *account) arrival(p *page, e *entry, ev *dat.Event) {
 		return
 	case (s.flags&dat.SolicitedWait != 0) != (ev.Flags&dat.EventSolicited != 0):
 		b.complain(Mismatch, "%s: flags %#x, of %s", p.name(e), uint16(ev.Flags), q.name(s))
+	case s.invalidates != (ev.Op == dat.OpRecvInvalidate):
+		b.complain(Mismatch, "%s: it received as %v, of %s", p.name(e), ev.Op, q.name(s))
 	}
 	if s.arrived.Add(1) != 1 {
 		b.complain(Twice, "%s: it received the message of %s, as another did", p.name(e), q.name(s))
