@@ -28,16 +28,19 @@ type load struct {
 
 // bench writes and reads for a while, and prints what came of it.
 func bench(ctx context.Context, ia *dat.IA, o *benchOptions, out io.Writer) error {
-	cfg := host.Config{
-		Addr: o.Addr, Subsystem: o.Subsystem, Pipelines: o.Queues, Depth: o.Depth + 1, Transfer: max(o.Size, 4096),
+	subsystem, err := subsystemAt(ctx, ia, o.Addr, o.Subsystem)
+	if err != nil {
+		return err
 	}
-	_, _ = rand.Read(cfg.ID[:]) // never fails
+	cfg := host.Config{
+		Addr: o.Addr, Subsystem: subsystem, Pipelines: o.Queues, Depth: o.Depth + 1, Transfer: max(o.Size, 4096),
+	}
 	c, err := host.Connect(ctx, ia, cfg)
 	if err != nil {
 		return err
 	}
 	l := &load{size: o.Size}
-	_, _ = rand.Read(l.seed[:])
+	_, _ = rand.Read(l.seed[:]) // never fails
 	if l.disk, err = c.Disk(ctx, o.Namespace); err == nil {
 		err = l.connect(ctx, c, o.Queues)
 	}

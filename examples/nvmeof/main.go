@@ -20,6 +20,7 @@ import (
 
 	"godat/examples/nvmeof/beside"
 	"godat/examples/nvmeof/host"
+	"godat/examples/nvmeof/nvme"
 	dat "godat/runtime"
 )
 
@@ -67,13 +68,41 @@ func run(ctx context.Context, command string, o *options, out, log io.Writer) er
 
 // discover lists the subsystems that a target knows.
 func discover(ctx context.Context, ia *dat.IA, o *discoverOptions, out io.Writer) error {
-	c, err := host.Connect(ctx, ia, host.Config{Addr: o.Addr})
-	if err != nil {
-		return err
-	}
-	ways, err := c.Discover(ctx)
+	ways, err := waysAt(ctx, ia, o.Addr)
 	for _, w := range ways {
 		fmt.Fprintf(out, "%s at %s port %s\n", w.Subsystem, w.Address, w.Service)
 	}
-	return errors.Join(err, c.Close())
+	return err
+}
+
+// waysAt are the ways to subsystems that the target at an address knows.
+func waysAt(ctx context.Context, ia *dat.IA, addr string) ([]nvme.DiscoveryEntry, error) {
+	c, err := host.Connect(ctx, ia, host.Config{Addr: addr})
+	if err != nil {
+		return nil, err
+	}
+	ways, err := c.Discover(ctx)
+	return ways, errors.Join(err, c.Close())
+}
+
+// subsystemAt is the name of a subsystem of the target at an address: the one that was said,
+// or the only one.
+func subsystemAt(ctx context.Context, ia *dat.IA, addr, said string) (string, error) {
+	if said != "" {
+		return said, nil
+	}
+	ways, err := waysAt(ctx, ia, addr)
+	if err != nil {
+		return "", err
+	}
+	for _, w := range ways {
+		if said != "" && w.Subsystem != said {
+			return "", fmt.Errorf("the target at %s knows several subsystems: say which one (--subsystem)", addr)
+		}
+		said = w.Subsystem
+	}
+	if said == "" {
+		return "", fmt.Errorf("the target at %s knows no subsystem", addr)
+	}
+	return said, nil
 }

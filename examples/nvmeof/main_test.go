@@ -19,11 +19,10 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
 
 // serving runs the program as a target until the test ends, and returns its address.
-func serving(t *testing.T, disks ...string) (address string) {
+func serving(t *testing.T, serve *serveOptions) (address string) {
 	t.Helper()
-	o := &options{Provider: "iwarp:127.0.0.1", Serve: serveOptions{
-		Listen: "127.0.0.1:0", Subsystem: "nqn.2026-01.example.godat:disk", Disk: disks, Block: 4096, Queues: 2, Depth: 64,
-	}}
+	serve.Listen, serve.Block, serve.Queues, serve.Depth = "127.0.0.1:0", 4096, 2, 64
+	o := &options{Provider: "iwarp:127.0.0.1", Serve: *serve}
 	ctx, stop := context.WithCancel(context.Background())
 	said, out := io.Pipe()
 	done := make(chan error, 1)
@@ -47,15 +46,15 @@ func TestTheProgramFindsAndLoadsItsOwnDisks(t *testing.T) {
 	if runtime.GOOS == "linux" {
 		disks = append(disks, filepath.Join(t.TempDir(), "disk")+":4M")
 	}
-	address := serving(t, disks...)
+	address := serving(t, &serveOptions{Disk: disks})
 	var out bytes.Buffer
 	o := &options{Provider: "iwarp:127.0.0.1", Param: []string{"spin=0s"}, Discover: discoverOptions{Addr: address}}
 	require.NoError(t, run(t.Context(), "discover <addr>", o, &out, io.Discard))
-	assert.Contains(t, out.String(), "nqn.2026-01.example.godat:disk at 127.0.0.1 port ")
+	assert.Contains(t, out.String(), " at 127.0.0.1 port ")
 	for i := range disks {
 		out.Reset()
 		o.Bench = benchOptions{
-			Addr: address, Subsystem: "nqn.2026-01.example.godat:disk", Namespace: uint32(i + 1),
+			Addr: address, Namespace: uint32(i + 1),
 			Queues: 2, Depth: 4, Size: 8192, Time: 10 * time.Millisecond,
 		}
 		require.NoError(t, run(t.Context(), "bench <addr>", o, &out, io.Discard))

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -9,9 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"godat/examples/nvmeof/store"
-	"godat/examples/nvmeof/target"
 )
 
 // options is the command line.
@@ -26,14 +22,16 @@ type options struct {
 }
 
 type serveOptions struct {
-	Listen    string   `help:"HOST:PORT." default:"127.0.0.1:4420"`
-	Subsystem string   `help:"The subsystem's NVMe qualified name." default:"nqn.2026-01.example.godat:disk"`
-	Disk      []string `help:"A disk, which may be repeated: mem:SIZE, or the PATH of a block device or file, for a file with :SIZE its least size (64M, 10G)." placeholder:"DISK" required:""`
-	Block     int      `help:"Bytes of a block: 512 or 4096." default:"4096"`
-	Host      []string `help:"Name of a host that may connect; may be repeated. Without it, all may." placeholder:"NQN"`
-	Queues    int      `help:"I/O queues of a controller." default:"8"`
-	Depth     int      `help:"Entries of a queue." default:"128"`
-	Verbose   bool     `help:"Log commands that fail, too." short:"v"`
+	Listen      string   `help:"HOST:PORT." default:"127.0.0.1:4420"`
+	Subsystem   string   `help:"The subsystem's NVMe qualified name. Without it, the name is made of the identity of the first disk that keeps one." placeholder:"NQN"`
+	Disk        []string `help:"A disk, which may be repeated: mem:SIZE, or the PATH of a block device or file, for a file with :SIZE its least size (64M, 10G)." placeholder:"DISK" required:""`
+	ID          []string `help:"The identity of the first disk, a UUID; of another one N=UUID. It may be repeated. A file keeps its own, in a file beside it; a disk in memory is another one each time; a block device has none unless it is said." name:"id" placeholder:"[N=]UUID"`
+	Block       int      `help:"Bytes of a block: 512 or 4096." default:"4096"`
+	Host        []string `help:"Name of a host that may connect; may be repeated. Without it, all may." placeholder:"NQN"`
+	Queues      int      `help:"I/O queues of a controller." default:"8"`
+	Depth       int      `help:"Entries of a queue." default:"128"`
+	Controllers string   `help:"The ids that controllers may have, FIRST-LAST: apart for each of the targets that serve one subsystem together." placeholder:"FIRST-LAST"`
+	Verbose     bool     `help:"Log commands that fail, too." short:"v"`
 
 	Processors int `help:"Processors for the target (GOMAXPROCS). 0 takes half of them on iwarp, since the system's network needs the others, and else what Go takes." default:"0"`
 }
@@ -56,7 +54,7 @@ type discoverOptions struct {
 
 type benchOptions struct {
 	Addr      string        `arg:"" help:"HOST:PORT of the target."`
-	Subsystem string        `help:"The subsystem's NVMe qualified name." default:"nqn.2026-01.example.godat:disk"`
+	Subsystem string        `help:"The subsystem's NVMe qualified name. Without it, the only one that the target knows." placeholder:"NQN"`
 	Namespace uint32        `help:"The disk." default:"1"`
 	Queues    int           `help:"I/O queues." default:"1"`
 	Depth     int           `help:"Commands under way on each queue." default:"32"`
@@ -106,46 +104,6 @@ func (o *options) params() (map[string]string, error) {
 		params[key] = value
 	}
 	return params, nil
-}
-
-// openDisks opens the stores of the disks. On an error it has opened none.
-func openDisks(o *serveOptions) (disks []target.Namespace, err error) {
-	for i, text := range o.Disk {
-		s, err := openStore(text)
-		if err != nil {
-			return nil, errors.Join(err, closeDisks(disks))
-		}
-		// The id is that of the name, so that it stays when the target is started again,
-		// also with a larger size.
-		path, _, _ := strings.Cut(text, ":")
-		sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %s", o.Subsystem, i+1, path))
-		disks = append(disks, target.Namespace{Store: s, BlockSize: o.Block, ID: [16]byte(sum[:])})
-	}
-	return disks, nil
-}
-
-func closeDisks(disks []target.Namespace) error {
-	var errs []error
-	for _, d := range disks {
-		errs = append(errs, d.Store.Close())
-	}
-	return errors.Join(errs...)
-}
-
-// openStore opens what --disk says.
-func openStore(text string) (store.Store, error) {
-	path, size := text, 0
-	if at := strings.LastIndexByte(text, ':'); at >= 0 {
-		n, err := parseSize(text[at+1:])
-		if err != nil {
-			return nil, fmt.Errorf("--disk %s: %w", text, err)
-		}
-		path, size = text[:at], n
-	}
-	if path == "mem" {
-		return store.NewMemory(size)
-	}
-	return store.OpenFile(path, size)
 }
 
 // parseSize is a number of bytes, with a unit K, M, G or T of powers of 1024.

@@ -20,23 +20,30 @@ import (
 
 // serve serves until ctx is done.
 func serve(ctx context.Context, ia *dat.IA, o *serveOptions, out, log io.Writer) error {
-	disks, err := openDisks(o)
-	if err != nil {
-		return err
-	}
 	level := slog.LevelInfo
 	if o.Verbose {
 		level = slog.LevelDebug
 	}
 	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: level}))
+	ids, err := o.controllers()
+	if err != nil {
+		return err
+	}
+	d, err := openDisks(o, logger)
+	if err != nil {
+		return err
+	}
 	t, err := target.New(ctx, ia, target.Config{
-		Addr: o.Listen, Subsystem: o.Subsystem, Namespaces: disks, Hosts: o.Host, Queues: o.Queues, Depth: o.Depth, Log: logger,
+		Addr: o.Listen, Subsystem: d.subsystem, Namespaces: d.all, Hosts: o.Host, Queues: o.Queues, Depth: o.Depth, ControllerIDs: ids, Log: logger,
 	})
 	if err != nil {
-		return errors.Join(err, closeDisks(disks))
+		return errors.Join(err, closeDisks(d.all))
 	}
-	fmt.Fprintf(out, "serving %s on %s\n", o.Subsystem, t.Addr())
-	op := newOperator(t, disks, out, logger)
+	fmt.Fprintf(out, "serving %s on %s\n", d.subsystem, t.Addr())
+	for _, line := range d.about {
+		fmt.Fprintln(out, line)
+	}
+	op := newOperator(t, d.all, out, logger)
 	go op.run()
 	err = t.Run(ctx)
 	op.stop()

@@ -9,16 +9,17 @@ import (
 	"sync/atomic"
 	"time"
 
+	"godat/examples/nvmeof/identity"
 	"godat/examples/nvmeof/nvme"
 	dat "godat/runtime"
 )
 
 // Config says to what a host connects, and how. Zero values take the defaults.
 type Config struct {
-	Addr      string // host:port
-	Subsystem string // its name; the default is the discovery subsystem, which has no disks
-	Name      string // of this host; its default ends with the host's ID
-	ID        [16]byte
+	Addr      string        // host:port
+	Subsystem string        // its name; the default is the discovery subsystem, which has no disks
+	Name      string        // of this host; its default ends with the host's ID
+	ID        [16]byte      // of this host, a UUID; the default is a new one
 	Queues    int           // I/O queues that the calls of all disks share; default 1, or none beside Pipelines
 	Pipelines int           // further ones, for Controller.Pipeline; of both, at most as many as the target grants
 	Depth     int           // entries of an I/O queue, 2 to 1024; default 32, and at most the target's
@@ -29,14 +30,14 @@ type Config struct {
 const (
 	adminDepth    = 32
 	adminTransfer = nvme.PageLen
-	firstName     = "nqn.2014-08.org.nvmexpress:uuid:"
 	mostTransfer  = 1 << 20
 )
 
 func (cfg *Config) complete() error {
-	id := cfg.ID
+	cfg.ID = cmp.Or(cfg.ID, identity.New())
+	id := identity.ID(cfg.ID)
 	cfg.Subsystem = cmp.Or(cfg.Subsystem, nvme.DiscoverySubsystem)
-	cfg.Name = cmp.Or(cfg.Name, fmt.Sprintf("%s%x-%x-%x-%x-%x", firstName, id[:4], id[4:6], id[6:8], id[8:10], id[10:]))
+	cfg.Name = cmp.Or(cfg.Name, id.Name())
 	if cfg.Pipelines == 0 {
 		cfg.Queues = cmp.Or(cfg.Queues, 1)
 	}

@@ -5,6 +5,7 @@ import (
 	"net"
 	"time"
 
+	"godat/examples/nvmeof/identity"
 	"godat/examples/nvmeof/nvme"
 	dat "godat/runtime"
 )
@@ -69,7 +70,7 @@ func (a *admin) identify(c *command) {
 // about is the Identify page of the controller.
 func (a *admin) about() nvme.Controller {
 	id := nvme.Controller{
-		Serial: "godat", Model: "godat NVMe over Fabrics target", Firmware: "1", ID: a.q.controller.id, Type: nvme.ControllerIO,
+		Serial: identity.Serial(a.q.target.cfg.Subsystem), Model: "godat NVMe over Fabrics target", Firmware: "1", ID: a.q.controller.id, Type: nvme.ControllerIO,
 		MaxTransfer: transferPages, AbortLimit: abortLimit - 1, AsyncLimit: asyncLimit - 1, AsyncEvents: nvme.NamespaceNotices,
 		KeepAliveUnit: 1, MaxCommands: uint16(a.q.target.cfg.Depth), Namespaces: mostNamespaces, Commands: nvme.HasCompare | nvme.HasDataset | nvme.HasWriteZeroes,
 		InCapsule: inCapsule, Subsystem: a.q.target.cfg.Subsystem,

@@ -12,7 +12,7 @@ import (
 // Config says what a target serves. Zero values take the defaults.
 type Config struct {
 	Addr      string // host:port
-	Subsystem string // its NVMe qualified name
+	Subsystem string // its NVMe qualified name, which no other subsystem of any host's targets may have
 	// Namespaces are the disks at the beginning; the first one has the namespace id 1.
 	// Target.Set and Target.Remove change them later. After New the target closes their stores.
 	Namespaces []Namespace
@@ -24,12 +24,22 @@ type Config struct {
 	Depth           int // entries of a queue; default 128
 	Controllers     int // at a time; default 16
 	HostControllers int // of one host at a time; default 4
+	// ControllerIDs are the ids that controllers may have; the default is 1 to 0xffef. Each
+	// controller gets one at random. Targets that serve one subsystem together have ids apart
+	// for certain with ranges that are apart: a host refuses a second controller of one id.
+	ControllerIDs IDRange
 
 	// ConnectTime is the most time from a connection to its Connect command; default 60 s. Linux
 	// makes the connections of all its queues before it sends their Connect commands.
 	ConnectTime time.Duration
 	Log         *slog.Logger // nil means no log
 }
+
+// IDRange is a range of the ids of controllers, both ends included.
+type IDRange struct{ First, Last uint16 }
+
+// mostController is the highest id of a controller; the specification reserves those above.
+const mostController = 0xffef
 
 const (
 	inCapsule   = nvme.PageLen                  // bytes of data that a capsule takes
@@ -54,6 +64,7 @@ func (cfg *Config) complete() error {
 	cfg.HostControllers = cmp.Or(cfg.HostControllers, 4)
 	cfg.ConnectTime = cmp.Or(cfg.ConnectTime, time.Minute)
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
+	cfg.ControllerIDs = cmp.Or(cfg.ControllerIDs, IDRange{1, mostController})
 	switch {
 	case cfg.Queues < 1 || cfg.Queues > mostQueues:
 		return fmt.Errorf("target: %d I/O queues; there may be 1 to %d", cfg.Queues, mostQueues)
@@ -61,6 +72,8 @@ func (cfg *Config) complete() error {
 		return fmt.Errorf("target: queues of %d entries; they may have %d to %d", cfg.Depth, adminEntries, mostEntries)
 	case cfg.Controllers < 1 || cfg.HostControllers < 1 || cfg.ConnectTime < 0:
 		return fmt.Errorf("target: a limit is negative")
+	case cfg.ControllerIDs.First < 1 || cfg.ControllerIDs.Last > mostController || cfg.ControllerIDs.size() < cfg.Controllers:
+		return fmt.Errorf("target: ids %d to %d for %d controllers; they may be 1 to %d", cfg.ControllerIDs.First, cfg.ControllerIDs.Last, cfg.Controllers, mostController)
 	case cfg.Subsystem == nvme.DiscoverySubsystem:
 		return fmt.Errorf("target: %s is the name of the discovery subsystem", cfg.Subsystem)
 	}
@@ -69,10 +82,23 @@ func (cfg *Config) complete() error {
 			return fmt.Errorf("target: %w", err)
 		}
 	}
-	for i := range cfg.Namespaces {
-		if err := cfg.Namespaces[i].complete(); err != nil {
+	return completeAll(cfg.Namespaces)
+}
+
+// completeAll completes namespaces of a target, whose IDs must differ.
+func completeAll(all []Namespace) error {
+	for i := range all {
+		if err := all[i].complete(); err != nil {
 			return fmt.Errorf("target: namespace %d: %w", i+1, err)
+		}
+		for j := range all[:i] {
+			if all[j].ID == all[i].ID {
+				return fmt.Errorf("target: namespaces %d and %d have one ID, %v: hosts would take them for one disk", j+1, i+1, all[i].ID)
+			}
 		}
 	}
 	return nil
 }
+
+// size is how many ids a range has.
+func (r IDRange) size() int { return int(r.Last) - int(r.First) + 1 }

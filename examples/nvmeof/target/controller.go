@@ -1,6 +1,7 @@
 package target
 
 import (
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 
@@ -48,18 +49,13 @@ func (c *controller) mark() {
 type registry struct {
 	cfg *Config // immutable
 
-	mu   sync.Mutex
-	all  map[uint16]*controller
-	last uint16 // the id that was given out last
+	mu  sync.Mutex
+	all map[uint16]*controller
 }
 
 func (r *registry) init(cfg *Config) {
 	r.cfg, r.all = cfg, make(map[uint16]*controller)
 }
-
-// mostController is the highest id of a controller; the specification reserves those
-// above.
-const mostController = 0xffef
 
 // add makes a controller for a host's admin queue, or returns nil if there are as many
 // as may be.
@@ -75,15 +71,24 @@ func (r *registry) add(d *nvme.ConnectData) *controller {
 	if len(r.all) >= r.cfg.Controllers || host >= r.cfg.HostControllers {
 		return nil
 	}
-	for used := true; used; _, used = r.all[r.last] {
-		r.last = r.last%mostController + 1
-	}
 	c := &controller{
-		id: r.last, host: d.Host, hostID: d.HostID, discovery: d.Subsystem == nvme.DiscoverySubsystem,
+		id: r.free(), host: d.Host, hostID: d.HostID, discovery: d.Subsystem == nvme.DiscoverySubsystem,
 		granted: r.cfg.Queues, gone: make(chan struct{}), notices: make(chan struct{}, 1),
 	}
 	r.all[c.id] = c
 	return c
+}
+
+// free draws the id of a controller that is not there. Another target of the subsystem, which
+// draws too, rarely has it; the host that finds both refuses the second one and tries again.
+func (r *registry) free() uint16 {
+	ids := r.cfg.ControllerIDs
+	for {
+		id := ids.First + uint16(rand.IntN(ids.size()))
+		if r.all[id] == nil {
+			return id
+		}
+	}
 }
 
 // join connects an I/O queue to its host's controller. gone is closed when the queue is

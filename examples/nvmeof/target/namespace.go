@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"godat/examples/nvmeof/identity"
 	"godat/examples/nvmeof/nvme"
 	"godat/examples/nvmeof/store"
 )
@@ -16,13 +17,18 @@ import (
 // Namespace is a disk. Its blocks are those that fit in the store.
 type Namespace struct {
 	Store     store.Store
-	BlockSize int      // in bytes, 512 or 4096; default 4096
-	ID        [16]byte // names the disk for ever, to all hosts
+	BlockSize int // in bytes, 512 or 4096; default 4096
+	// ID names the disk for ever, to all hosts: they take disks of one ID for one disk. The
+	// default is a new one.
+	ID identity.ID
 }
 
 // complete fills in the defaults and checks the rest.
 func (ns *Namespace) complete() error {
 	ns.BlockSize = cmp.Or(ns.BlockSize, 4096)
+	if ns.ID == (identity.ID{}) {
+		ns.ID = identity.New()
+	}
 	if ns.BlockSize != 512 && ns.BlockSize != 4096 {
 		return fmt.Errorf("blocks of %d bytes; they may have 512 or 4096", ns.BlockSize)
 	}
@@ -88,7 +94,7 @@ type table struct {
 func (t *table) init(all []Namespace) {
 	t.list.Store(new([]*namespace))
 	for i, ns := range all {
-		_ = t.set(uint32(i+1), newNamespace(ns)) // the table is not closed
+		_ = t.set(uint32(i+1), newNamespace(ns)) // the table is not closed, and the IDs differ
 	}
 }
 
@@ -130,6 +136,11 @@ func (t *table) set(nsid uint32, ns *namespace) error {
 		return ErrStopped
 	}
 	list := slices.Clone(*t.list.Load())
+	for i, other := range list {
+		if ns != nil && other != nil && i+1 != int(nsid) && other.page.ID == ns.page.ID {
+			return fmt.Errorf("target: namespace %d has the ID %v already: hosts would take both for one disk", i+1, identity.ID(ns.page.ID))
+		}
+	}
 	for len(list) < int(nsid) {
 		list = append(list, nil)
 	}

@@ -182,8 +182,9 @@ func TestAnyCommandKeepsAControllerAlive(t *testing.T) {
 	assert.False(t, a.expired(), "this host asks for no time-out")
 
 	f := start(t, "loop", nil)
-	d := f.disk(f.connect(nil), 1)
-	c := f.target.controllers.all[1]
+	connected := f.connect(nil)
+	d := f.disk(connected, 1)
+	c := f.target.controllers.all[connected.ID()]
 	c.busy.Store(false)
 	_, err := d.ReadAt(make([]byte, 4096), 0)
 	require.NoError(t, err)
