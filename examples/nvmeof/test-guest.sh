@@ -95,7 +95,7 @@ stop() {
 
 # outside runs the steps with the target on this machine.
 outside() {
-  local steps=(discover connect ext4 xfs discard random large overlap two_hosts resets link host) victim queue
+  local steps=(discover connect ext4 xfs discard random large overlap two_ways resets link host) victim queue
   ip link set lo up
   # The user network cuts the stream of bytes anew, and siw misreads a CRC that is cut.
   serve 127.0.0.1 --param crc=false
@@ -120,9 +120,9 @@ outside() {
   stop
 }
 
-kernel="nvme_core.multipath=N brd.rd_nr=1 brd.rd_size=131072"
-quick=(discover connect ext4 discard random large overlap resets kills stop two_hosts full xfs)
-all=(discover connect ext4 discard random large overlap two_hosts resets kills stop host full xfs)
+kernel="nvme_core.multipath=Y brd.rd_nr=1 brd.rd_size=131072"
+quick=(discover connect ext4 discard random large overlap resets kills stop two_ways twins one_name spellings full xfs)
+all=(discover connect ext4 discard random large overlap two_ways twins one_name spellings resets kills stop host full xfs)
 # While the link is down, sends of soft-RoCE's connection manager fail or never complete
 # (cm_destroy_id_wait_timeout). From then on it receives nothing until the device is made
 # anew, which ends the host's controller.

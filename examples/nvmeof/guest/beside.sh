@@ -53,7 +53,7 @@ count() {
 }
 
 step_beside() { # 1200
-  local round cell who options=
+  local round cell who options= ids="--id $memory"
   serve_from_kernel
   # The kernel's target has no pages that the system writes back beside the load.
   echo 0 >/proc/sys/vm/dirty_writeback_centisecs

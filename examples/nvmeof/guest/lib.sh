@@ -1,8 +1,10 @@
 # What the steps have in common: the target, the initiator and the load.
 
-nqn=nqn.2026-01.example.godat:disk
+# The subsystem's name is the target's to say; discovered asks for it.
+nqn=$(cat nqn 2>/dev/null || true)
 host_a=nqn.2026-01.example.host:a id_a=11111111-1111-4111-8111-111111111111
 host_b=nqn.2026-01.example.host:b id_b=22222222-2222-4222-8222-222222222222
+memory=33333333-3333-4333-8333-333333333333 # the identity of the disk in memory
 missed=99 # the exit status of a step whose figures are less than asked
 delay=1 # seconds between the initiator's attempts to connect again
 address=${TARGET%:*} port=${TARGET#*:}
@@ -30,14 +32,19 @@ says() { tail -n "+$(($1 + 1))" said | grep -q -- "$2"; }
 inside() { [[ -n $PROVIDER ]]; }
 
 # serve BLOCK [DISK...]: starts the target, and waits until it listens. It fails when the
-# target has ended. The variable options may have further options of the target.
+# target has ended. The variables options and ids may have further options of the target, before and
+# behind its command. The default
+# is a file, and a disk in memory that has its identity again when the target starts again.
 serve() {
   local block=$1 args=() disk before
   shift
-  if (($# == 0)); then set -- disk.img:192M mem:320M; fi
+  if (($# == 0)); then
+    set -- disk.img:192M mem:320M
+    args=(--id "2=$memory")
+  fi
   for disk; do args+=(--disk "$disk"); done
   before=$(lines)
-  setsid "$WORK/nvmeof" --provider "$PROVIDER" ${options:-} serve --listen "$TARGET" --block "$block" "${args[@]}" >>said 2>&1 &
+  setsid "$WORK/nvmeof" --provider "$PROVIDER" ${options:-} serve --listen "$TARGET" --block "$block" ${ids:-} "${args[@]}" >>said 2>&1 &
   echo $! >pid
   echo "$block" >block
   until_true serving_or_ended "$before"
@@ -45,6 +52,8 @@ serve() {
     echo "the target has ended: $(tail -n 1 said)"
     false
   fi
+  nqn=$(sed -n 's/^serving \(.*\) on .*/\1/p' said | tail -n 1)
+  echo "$nqn" >nqn
 }
 serving_or_ended() { says "$1" '^serving' || ended; }
 
@@ -68,30 +77,42 @@ attached() { controller >/dev/null; }
 detached() { ! attached; }
 live() { [[ $(cat "/sys/class/nvme/$(controller)/state" 2>/dev/null) == live ]]; }
 broken() { ! live; }
-# disk NAMESPACE [HOST]: the device. Its name need not end with the namespace's id: while
-# something holds a device that is gone, the kernel does not give its name away.
-disk() {
+# path NAMESPACE [HOST]: the way to a disk over the host's controller, nvme0c1n1, of which
+# the kernel makes one disk, /dev/nvme0n1, with the other ways to it.
+path() {
   local d
   for d in "/sys/class/nvme/$(controller "${2:-$host_a}")"/nvme*; do
-    if [[ $(cat "$d/nsid" 2>/dev/null) == "$1" ]]; then echo "/dev/${d##*/}" && return; fi
+    if [[ $(cat "$d/nsid" 2>/dev/null) == "$1" ]]; then echo "$d" && return; fi
   done
   false
 }
+# disk NAMESPACE [HOST]: the device. Its name need not end with the namespace's id: while
+# something holds a device that is gone, the kernel does not give its name away.
+disk() {
+  local p
+  p=$(path "$@") && echo "/dev/$(sed -E 's/(nvme[0-9]+)c[0-9]+/\1/' <<<"${p##*/}")"
+}
 # loaded NAMESPACE: I/O is under way on that disk.
 loaded() {
-  local d reads writes
-  d=$(disk "$1")
-  read -r reads writes <"/sys/block/${d#/dev/}/inflight"
+  local reads writes
+  read -r reads writes <"$(path "$@")/inflight"
   ((reads + writes > 0))
 }
 has_disk() { local d && d=$(disk "$@") && [[ -b $d ]]; }
 failed_attempts() { dmesg | grep -c 'Failed reconnect attempt' || true; }
+
+# discovered asks the target for the subsystem's name.
+discovered() {
+  nqn=$(nvme discover -t rdma -a "$address" -s "$port" | sed -n 's/^subnqn: *//p' | head -n 1)
+  [[ $nqn ]]
+}
 
 # attach KEEPALIVE: connects, with a queue of each kind for each processor. Linux sends no
 # Keep Alive before it has all queues, which takes a slow machine a while.
 attach() {
   local n
   n=$(nproc)
+  discovered
   nvme connect -t rdma -a "$address" -s "$port" -n "$nqn" --hostnqn="$host_a" --hostid="$id_a" --nr-io-queues="$n" \
     --nr-write-queues="$n" --queue-size=128 --reconnect-delay="$delay" --keep-alive-tmo="$(($1 * SLOW))" >/dev/null
   has_disks "$host_a"
@@ -106,7 +127,7 @@ has_disks() {
   until_true has_disk 1 "$1"
   until_true has_disk 2 "$1"
 }
-detach() { nvme disconnect -n "$nqn" >/dev/null 2>&1 || true; }
+detach() { if attached; then echo 1 >"/sys/class/nvme/$(controller)/delete_controller"; fi; }
 
 # with BLOCK [KEEPALIVE]: goes on with a target that has blocks of this size, and a live
 # connection to it. A Keep Alive time makes it a new connection.

@@ -10,13 +10,14 @@
 # factor for the time limits.
 set -euo pipefail
 here=$(dirname "$(realpath "$0")")
-. "$here/lib.sh"
-. "$here/faults.sh"
-. "$here/beside.sh"
+for file in "$here"/*.sh; do
+  if [[ $file != */steps.sh ]]; then . "$file"; fi
+done
 
 step_discover() { # 60
   if inside && ended; then serve 4096; fi
-  nvme discover -t rdma -a "$address" -s "$port" | grep -q "subnqn:  $nqn"
+  discovered
+  if inside; then [[ $nqn == "$(cat nqn)" ]]; fi
 }
 
 step_connect() { # 60
@@ -68,18 +69,26 @@ step_overlap() { # 120
   if says "$before" 'queue ended'; then false; fi
 }
 
-# Two hosts write to halves of a disk at the same time, and then read each other's.
-step_two_hosts() { # 180
+# written [HOST]: sectors that were written over the host's way to disk 2.
+written() { awk '{ print $7 }' "$(path 2 "$@")/stat"; }
+
+# Two controllers are two ways to one disk, over which the kernel spreads the load. When one
+# goes under load, the other carries all.
+step_two_ways() { # 180
+  local before
   with 4096
   attach_second
-  local half="--rw=randwrite --bs=8k --iodepth=16 --size=16M --name=half"
-  load $half --filename="$(disk 2 "$host_a")" --randseed=1 &
-  local first=$!
-  fio --ioengine=libaio --direct=1 --verify=crc32c --verify_fatal=1 --minimal $half --offset=16M --randseed=2 \
-    --filename="$(disk 2 "$host_b")" >fio2.out
-  wait "$first"
-  load $half --verify_only --filename="$(disk 2 "$host_b")" --randseed=1
-  load $half --verify_only --filename="$(disk 2 "$host_a")" --offset=16M --randseed=2
+  [[ $(disk 2 "$host_a") == "$(disk 2 "$host_b")" ]]
+  echo round-robin | tee /sys/class/nvme-subsystem/*/iopolicy >/dev/null
+  before=$(written)
+  hammer --filename="$(disk 2)"
+  until_true loaded 2
+  until_true loaded 2 "$host_b"
+  echo 1 >"/sys/class/nvme/$(controller "$host_b")/delete_controller"
+  sleep 1
+  relent
+  (($(written) > before))
+  load --name=ways --filename="$(disk 2)" --rw=randwrite --bs=8k --iodepth=16 --size=16M
   detach
 }
 
@@ -87,7 +96,7 @@ step_two_hosts() { # 180
 clean() {
   touch enough
   umount -l m full 2>/dev/null || true
-  timeout 100 nvme disconnect-all || true
+  untwin
   if running; then kill -CONT "$(cat pid)" && kill -KILL "$(cat pid)"; fi
   rm -f pid
 }
