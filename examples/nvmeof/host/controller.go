@@ -117,7 +117,7 @@ func (c *Controller) openQueues(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n := nvme.QueuesOf(uint32(granted))
+	n, _ := nvme.QueuesOf(uint32(granted))
 	for i := range min(c.cfg.Queues, n) {
 		l, err := c.openIO(ctx, i)
 		if err != nil {

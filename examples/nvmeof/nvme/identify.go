@@ -53,6 +53,7 @@ const (
 	HasCompare     uint16 = 1 << 0
 	HasDataset     uint16 = 1 << 2
 	HasWriteZeroes uint16 = 1 << 3
+	HasSelect      uint16 = 1 << 4 // Get Features has the values of Which, and Set Features answers to Save
 )
 
 // Controller is what the Identify page of a controller says.
@@ -80,7 +81,13 @@ const (
 	sharedNamespace = 1 << 0  // NMIC: more than one controller may have it
 	multiController = 1 << 1  // CMIC: the subsystem may have more than one controller
 
+	longHostID        = 1 << 0 // CTRATT: the host's identifier has 128 bits
 	trafficKeepsAlive = 1 << 6 // CTRATT: any command counts as a Keep Alive
+
+	oneReadOnlySlot = 1<<1 | 1<<0 // FRMW: one firmware slot, which is read only
+	hasEffectsLog   = 1 << 1      // LPA
+	hasLongLogs     = 1 << 2      // LPA: Get Log Page has lengths and offsets of 32 bits
+	flushesAll      = 3 << 1      // VWC: a Flush may be about all namespaces
 )
 
 // Put encodes the page into the first PageLen bytes of b.
@@ -96,17 +103,22 @@ func (c *Controller) Put(b []byte) {
 	le.PutUint16(b[78:], c.ID)
 	le.PutUint32(b[80:], Version14)
 	le.PutUint32(b[92:], c.AsyncEvents)
-	le.PutUint32(b[96:], trafficKeepsAlive)
+	le.PutUint32(b[96:], longHostID|trafficKeepsAlive)
 	b[111] = byte(c.Type)
 	b[258], b[259] = c.AbortLimit, c.AsyncLimit
-	b[261] = 1 << 2 // LPA: Get Log Page has lengths and offsets of 32 bits
+	b[260] = oneReadOnlySlot
+	b[261] = hasLongLogs
+	if c.Type == ControllerIO {
+		b[261] |= hasEffectsLog
+		b[525] = flushesAll
+	}
 	le.PutUint16(b[320:], c.KeepAliveUnit)
 	b[512], b[513] = 6<<4|6, 4<<4|4 // sizes of the entries of queues, powers of two
 	le.PutUint16(b[514:], c.MaxCommands)
 	le.PutUint32(b[516:], c.Namespaces)
 	le.PutUint16(b[520:], c.Commands)
 	if c.VolatileCache {
-		b[525] = 1
+		b[525] |= 1
 	}
 	le.PutUint32(b[536:], supportsLists|supportsKeyed|supportsOffsets)
 	copy(b[768:768+maxName], c.Subsystem)

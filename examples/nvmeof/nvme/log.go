@@ -14,8 +14,67 @@ const (
 	LogHealth            LogPage = 0x02
 	LogFirmware          LogPage = 0x03
 	LogChangedNamespaces LogPage = 0x04
+	LogEffects           LogPage = 0x05
 	LogDiscovery         LogPage = 0x70
 )
+
+// Health is what the health log page says: the disks have no wear, no spare blocks and no
+// temperature.
+type Health struct {
+	BytesRead, BytesWritten uint64
+	Reads, Writes           uint64 // commands
+}
+
+// Put encodes the page into the first HealthLen bytes of b.
+func (h *Health) Put(b []byte) {
+	const unit = 1000 * 512 // bytes
+	le := binary.LittleEndian
+	b = b[:HealthLen]
+	clear(b)
+	b[3] = 100 // percent of the spare blocks are there
+	for at, v := range map[int]uint64{32: h.BytesRead, 48: h.BytesWritten} {
+		le.PutUint64(b[at:], (v+unit-1)/unit)
+	}
+	le.PutUint64(b[64:], h.Reads)
+	le.PutUint64(b[80:], h.Writes)
+}
+
+// Lengths of log pages in bytes.
+const (
+	ErrorLen    = 64 // of the only entry
+	HealthLen   = 512
+	FirmwareLen = 512
+)
+
+// PutFirmware encodes the page of the firmware slots into the first FirmwareLen bytes of b: the
+// only slot is active.
+func PutFirmware(b []byte, revision string) {
+	b = b[:FirmwareLen]
+	clear(b)
+	b[0] = 1
+	pad(b[8:16], revision)
+}
+
+// Effects is what the log page of effects says about a command.
+type Effects uint32
+
+// Bits of Effects.
+const (
+	CommandSupported Effects = 1 << 0
+	ChangesBlocks    Effects = 1 << 1
+)
+
+// PutEffects encodes what the log page of effects says about the commands of a list, into a
+// page whose other commands are not supported.
+func PutEffects(page []byte, io bool, opcodes []Opcode, effects Effects) {
+	begin := 0
+	if io {
+		begin = 1024
+	}
+	for _, op := range opcodes {
+		binary.LittleEndian.PutUint32(page[begin+4*int(op):], uint32(effects))
+	}
+}
 
 // GetLogPage returns the command that asks for length bytes of a log page, a multiple
 // of 4, from offset on.

@@ -159,7 +159,11 @@ func TestDiscoveryPagesAreParsedToThemselves(t *testing.T) {
 func TestSmallPartsAreParsedToThemselves(t *testing.T) {
 	r := Range{LBA: 1 << 40, Blocks: 9}
 	assert.Equal(t, r, ParseRange(r.Append(nil)))
-	assert.Equal(t, 5, QueuesOf(Queues(5)))
+	queues, ok := QueuesOf(Queues(5))
+	assert.Equal(t, 5, queues)
+	assert.True(t, ok)
+	_, ok = QueuesOf(0xffff0000)
+	assert.False(t, ok)
 	c := GetLogPage(LogDiscovery, 1<<33|1024, 1<<20)
 	offset, length := c.LogRange()
 	assert.Equal(t, LogDiscovery, c.LogPage())

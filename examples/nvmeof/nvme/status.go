@@ -33,7 +33,9 @@ const (
 const (
 	AsyncEventLimitExceeded Status = 0x105
 	InvalidLogPage          Status = 0x109
+	FeatureNotSaveable      Status = 0x10d
 	FeatureNotChangeable    Status = 0x10e
+	FeatureNotOfNamespace   Status = 0x10f
 
 	ConnectIncompatibleFormat Status = 0x180
 	ConnectControllerBusy     Status = 0x181
@@ -67,7 +69,9 @@ var statusNames = map[Status]string{
 	CapacityExceeded:          "Capacity Exceeded",
 	AsyncEventLimitExceeded:   "Asynchronous Event Request Limit Exceeded",
 	InvalidLogPage:            "Invalid Log Page",
+	FeatureNotSaveable:        "Feature Identifier Not Saveable",
 	FeatureNotChangeable:      "Feature Not Changeable",
+	FeatureNotOfNamespace:     "Feature Not Namespace Specific",
 	ConnectIncompatibleFormat: "Connect Incompatible Format",
 	ConnectControllerBusy:     "Connect Controller Busy",
 	ConnectInvalidParameters:  "Connect Invalid Parameters",

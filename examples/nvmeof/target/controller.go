@@ -125,6 +125,13 @@ func (r *registry) grant(c *controller, queues int) (granted int, ok bool) {
 	return c.granted, true
 }
 
+// granted is how many I/O queues a controller may have.
+func (r *registry) granted(c *controller) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return c.granted
+}
+
 // leave takes a queue from its controller; gone is what join returned for an I/O queue.
 // The admin queue ends the controller.
 func (r *registry) leave(c *controller, queue uint16, gone <-chan struct{}) {
@@ -145,5 +152,5 @@ func (r *registry) reset(c *controller) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	close(c.gone)
-	c.gone, c.queues = make(chan struct{}), 0
+	c.gone, c.queues, c.granted = make(chan struct{}), 0, r.cfg.Queues
 }

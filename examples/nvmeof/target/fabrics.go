@@ -74,9 +74,20 @@ func (q *queue) connectTo(c *command, told []byte) {
 	q.timer.Stop()
 	if q.asked.QueueID == 0 {
 		q.admin.notices = q.controller.notices
-		q.admin.keepAliveEvery(time.Duration(asked.KeepAlive) * time.Millisecond)
+		q.admin.keepAliveEvery(keepAliveOf(asked.KeepAlive, q.controller.discovery))
 	}
 	q.answer(c, nvme.Success, uint64(q.controller.id))
+}
+
+// discoveryTime is the Keep Alive time of a discovery controller whose host asks for none.
+const discoveryTime = 2 * time.Minute
+
+// keepAliveOf is the Keep Alive time for what a host asks for, in ms.
+func keepAliveOf(asked uint32, discovery bool) time.Duration {
+	if asked == 0 && discovery {
+		return discoveryTime
+	}
+	return time.Duration(asked) * time.Millisecond
 }
 
 // mayConnect checks a Connect command, as far as it concerns no controller.

@@ -24,7 +24,6 @@ func rawHost(f *fixture) *dat.Conn {
 
 func TestAKeyOfOneHostWorksForNoOther(t *testing.T) {
 	onEach(t, func(f *fixture) {
-		const everything = dat.LocalRead | dat.LocalWrite | dat.RemoteRead | dat.RemoteWrite
 		owner := rawHost(f)
 		region, err := owner.Alloc(4096, everything)
 		require.NoError(f, err)

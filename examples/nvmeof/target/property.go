@@ -43,6 +43,7 @@ func (a *admin) propertySet(c *command) {
 		status = nvme.StatusReady
 	case before&nvme.ConfigEnable != 0:
 		a.q.target.controllers.reset(ctl)
+		a.settings, ctl.asyncConfig = defaults(), 0
 	}
 	ctl.status.Store(status)
 	a.q.complete(c, nvme.Success)

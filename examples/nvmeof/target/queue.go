@@ -78,7 +78,7 @@ func newQueue(t *Target, asked nvme.ConnectRequest) *queue {
 	if q.together = entries + 1; t.fences && runtime.GOMAXPROCS(0) > 1 {
 		q.together = fewTogether
 	}
-	q.admin.q = q
+	q.admin.q, q.admin.settings = q, defaults()
 	return q
 }
 

@@ -12,6 +12,9 @@ import (
 	dat "godat/runtime"
 )
 
+// everything are the privileges of memory that hosts and targets read and write.
+const everything = dat.LocalRead | dat.LocalWrite | dat.RemoteRead | dat.RemoteWrite
+
 // rawQueue is the connection of a queue of 32 entries without a Connect command. What
 // goes over it is up to the test.
 func rawQueue(t testing.TB, ia *dat.IA, target *Target, id uint16) *dat.Conn {
@@ -28,10 +31,13 @@ func rawQueue(t testing.TB, ia *dat.IA, target *Target, id uint16) *dat.Conn {
 }
 
 // rawConnect is a Connect command with its data in the capsule.
-func rawConnect(queue, controller uint16) []byte {
+func rawConnect(queue, controller uint16) []byte { return rawConnectTo(subsystem, queue, controller) }
+
+// rawConnectTo is rawConnect to a subsystem of another name.
+func rawConnectTo(name string, queue, controller uint16) []byte {
 	c := nvme.Connect{QueueID: queue, QueueSize: 31}.Command()
 	c.Data = nvme.Descriptor{Type: nvme.InCapsule, Length: nvme.ConnectDataLen}
-	d := nvme.ConnectData{Controller: controller, Subsystem: subsystem, Host: "nqn.2026-01.test:raw"}
+	d := nvme.ConnectData{Controller: controller, Subsystem: name, Host: "nqn.2026-01.test:raw"}
 	data := make([]byte, nvme.ConnectDataLen)
 	d.Put(data)
 	return append(rawCommand(c), data...)

@@ -118,7 +118,7 @@ func TestAnAdminCommandThatIsWrongIsCompletedWithTheStatusForIt(t *testing.T) {
 			"an unknown opcode":             {nvme.Command{Opcode: 0x55}, 0, nvme.InvalidOpcode},
 			"an unknown page":               {nvme.Identify(0x77, 0), 4096, nvme.InvalidField},
 			"a short page":                  {nvme.Identify(nvme.IdentifyControllerPage, 0), 512, nvme.DataLengthInvalid},
-			"a namespace that is not there": {nvme.Identify(nvme.IdentifyNamespacePage, 3), 4096, nvme.InvalidNamespace},
+			"a namespace that is not there": {nvme.Identify(nvme.IdentifyDescriptors, 3), 4096, nvme.InvalidNamespace},
 			"an unknown log":                {nvme.GetLogPage(0x77, 0, 512), 512, nvme.InvalidLogPage},
 			"the discovery log":             {nvme.GetLogPage(nvme.LogDiscovery, 0, 512), 512, nvme.InvalidLogPage},
 			"a log behind its end":          {nvme.GetLogPage(nvme.LogHealth, 1<<40, 512), 512, nvme.InvalidField},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"slices"
 	"sync"
 	"time"
@@ -22,6 +23,8 @@ type Target struct {
 	conns       dat.ConnConfig // of all but the depth, which the host says
 	invalidates bool           // the provider has send with invalidate
 	fences      bool           // a post executes requests at once: see queue.write
+	everywhere  bool           // it listens on all addresses of the machine
+	interfaces  func() ([]net.Addr, error)
 
 	down   chan struct{}  // closed when the queues are to end
 	queues sync.WaitGroup // running queues
@@ -43,6 +46,7 @@ func New(ctx context.Context, ia *dat.IA, cfg Config) (*Target, error) {
 	attr := ia.Attr()
 	t := &Target{
 		cfg: cfg, log: cfg.Log, invalidates: attr.Ops.Has(dat.OpSendInvalidate), fences: attr.Provider == "loop",
+		everywhere: listensEverywhere(ia.Name(), cfg.Addr), interfaces: net.InterfaceAddrs,
 		down: make(chan struct{}),
 	}
 	t.controllers.init(&t.cfg)

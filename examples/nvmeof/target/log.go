@@ -1,0 +1,97 @@
+package target
+
+import (
+	"godat/examples/nvmeof/nvme"
+	dat "godat/runtime"
+)
+
+// logPage serves a Get Log Page.
+func (a *admin) logPage(c *command) {
+	offset, length := c.LogRange()
+	if a.q.controller.discovery && c.LogPage() == nvme.LogDiscovery && offset == 0 {
+		a.ways.look(a.q) // the host that goes on with the page gets the same one
+	}
+	page, status := a.page(c)
+	switch {
+	case status != nvme.Success:
+		a.q.complete(c, status|nvme.DoNotRetry)
+	case offset > uint64(len(page)) || offset%4 != 0 || length > maxTransfer:
+		a.q.complete(c, nvme.InvalidField|nvme.DoNotRetry)
+	case length > nvme.PageLen && c.LogPage() == nvme.LogDiscovery:
+		a.giveParts(c, int(length))
+	default:
+		a.give(c, int(length), func(b []byte) { copy(b, page[offset:]) })
+	}
+}
+
+// page is the log page that a command asks for. What a host gets behind it is undefined, as the
+// specification has it. Only the discovery log may be longer than nvme.PageLen.
+func (a *admin) page(c *command) (page []byte, status nvme.Status) {
+	p := c.LogPage()
+	if a.q.controller.discovery {
+		if p != nvme.LogDiscovery {
+			return nil, nvme.InvalidLogPage
+		}
+		return nvme.AppendDiscovery(nil, a.ways.generation, a.ways.entries), nvme.Success
+	}
+	page = make([]byte, nvme.PageLen)
+	switch {
+	case p == nvme.LogHealth && c.NSID != 0 && c.NSID != nvme.AllNamespaces:
+		return nil, nvme.InvalidField // there is one page for all namespaces
+	case p == nvme.LogErrors:
+		return page[:nvme.ErrorLen], nvme.Success // an entry without an error
+	case p == nvme.LogHealth:
+		s := a.q.target.Stats()
+		h := nvme.Health{BytesRead: s.BytesRead, BytesWritten: s.BytesWritten, Reads: s.Reads, Writes: s.Writes}
+		h.Put(page)
+		return page[:nvme.HealthLen], nvme.Success
+	case p == nvme.LogFirmware:
+		nvme.PutFirmware(page, firmware)
+		return page[:nvme.FirmwareLen], nvme.Success
+	case p == nvme.LogChangedNamespaces:
+		return a.changedNamespaces(c), nvme.Success
+	case p == nvme.LogEffects:
+		nvme.PutEffects(page, false, adminCommands, nvme.CommandSupported)
+		nvme.PutEffects(page, true, []nvme.Opcode{nvme.IOFlush, nvme.IORead, nvme.IOCompare}, nvme.CommandSupported)
+		nvme.PutEffects(page, true, []nvme.Opcode{nvme.IOWrite, nvme.IOWriteZeroes, nvme.IODataset}, nvme.CommandSupported|nvme.ChangesBlocks)
+		return page, nvme.Success
+	}
+	return nil, nvme.InvalidLogPage
+}
+
+// adminCommands are those that serve knows.
+var adminCommands = []nvme.Opcode{
+	nvme.AdminGetLogPage, nvme.AdminIdentify, nvme.AdminAbort, nvme.AdminSetFeatures, nvme.AdminGetFeatures, nvme.AdminAsyncEvent, nvme.AdminKeepAlive,
+}
+
+// giveParts completes a command with a page of the discovery log that has room in no slot.
+func (a *admin) giveParts(c *command, n int) {
+	status := c.describes(n)
+	switch {
+	case status != nvme.Success:
+		a.q.complete(c, status)
+	case !c.Data.IsKeyed():
+		a.q.complete(c, nvme.DescriptorTypeInvalid|nvme.DoNotRetry)
+	default:
+		c.inside = nvme.PageLen
+		a.q.givePart(c, nil)
+	}
+}
+
+// givePart gives the next part of a page of the discovery log; c.at is how much the host has. The next one
+// takes its place when it was sent.
+func (q *queue) givePart(c *command, _ error) {
+	offset, length := c.LogRange()
+	page, _ := q.admin.page(c)
+	begin := min(offset+uint64(c.at), uint64(len(page)))
+	clear(c.short())
+	copy(c.short(), page[begin:])
+	at, n := c.at, min(int(length)-c.at, nvme.PageLen)
+	c.at += n
+	d := q.transfer(dat.OpWrite, c, c.behind(n), at)
+	if c.at == int(length) {
+		q.complete(c, nvme.Success)
+		return
+	}
+	d.Flags, c.next = dat.Default, (*queue).givePart
+}
