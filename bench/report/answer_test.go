@@ -19,10 +19,10 @@ func under(rate load.Rate, p50, cores float64) []Row {
 func TestTheAnswerComparesAChannelWithPolling(t *testing.T) {
 	rows := append(under(10_000, 900, 0.1), under(load.Max, 9000, 2)...)
 	assert.Equal(t, "A channel costs +500 ns, between +495 ns and +505 ns (900 ns, polled 400 ns) at the median (10k a second). "+
-		"It saves 0.90 to 0.90 cores at 10k a second.", reportOf(rows...).Answer())
+		"It saves 0.90 cores at 10k a second.", reportOf(rows...).Answer())
 	rows = append(rows, under(100_000, 300, 0.2)...)
 	assert.Contains(t, reportOf(rows...).Answer(), "A channel costs −100 ns, between −101 ns and −99 ns (300 ns, polled 400 ns) at the median (100k a second). "+
-		"It saves 0.90 to 0.90 cores at 10k a second, 0.80 to 0.80 cores at 100k a second.")
+		"It saves 0.90 cores at 10k a second, 0.80 cores at 100k a second.")
 }
 
 func TestADifferenceThatMayBeNoneIsNoFigure(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/plot/plotter"
 
 	"godat/bench/load"
+	"godat/bench/stats"
 )
 
 var (
@@ -144,7 +145,7 @@ func byProducers(s *setting) *int { return &s.producers }
 
 func rowMedian(row *Row) (float64, bool) {
 	e, ok := row.Median()
-	return e.Median, ok
+	return e.Median, ok && e.Shape != stats.TwoStates
 }
 
 func rowProcessor(row *Row) (float64, bool) { return row.Processor.Median, row.Processor.Median > 0 }

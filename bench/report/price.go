@@ -132,6 +132,8 @@ func (b *beside) difference(of func(*Sample) float64) stats.Estimate {
 	return stats.Of(values)
 }
 
+func twoDigits(v float64) string { return fmt.Sprintf("%.2f", v) }
+
 // wide is how many cores an interval may span from which anything is said.
 const wide = 0.5
 
@@ -144,7 +146,7 @@ func (r *Report) saving(loads []beside) string {
 		}
 		e := b.difference(func(s *Sample) float64 { return -s.Processor.Seconds() / s.Took.Seconds() })
 		if e.Sure && e.High-e.Low <= wide {
-			said = append(said, fmt.Sprintf("%.2f to %.2f cores at %s a second", e.Low, e.High, b.rate))
+			said = append(said, fmt.Sprintf("%s cores at %s a second", or(e.Range(twoDigits), twoDigits(e.Median)), b.rate))
 		} else {
 			said = append(said, fmt.Sprintf("a part of a core that this run can't tell at %s a second", b.rate))
 		}

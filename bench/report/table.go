@@ -201,14 +201,14 @@ func (r *Report) cells(of *Row) table.Row {
 			row = append(row, "–")
 		}
 	}
-	cores, allocs := "–", "–"
+	inUse, allocs := "–", "–"
 	if of.Cores.Repeats > 0 {
-		cores = fmt.Sprintf("%.2f", of.Cores.Median)
+		inUse = twoDigits(of.Cores.Median)
 	}
 	if of.Allocs.Median >= 0 {
 		allocs = fmt.Sprintf("%.2f", of.Allocs.Median)
 	}
-	row = append(row, known(of.Max), known(of.Processor.Median), cores, allocs)
+	row = append(row, known(of.Max), known(of.Processor.Median), inUse, allocs)
 	if r.Kind == Peers {
 		row = append(row, known(of.Mean))
 	}
