@@ -280,3 +280,23 @@ func TestAWriteFailsWhenItsMemoryIsTakenBack(t *testing.T) {
 		assert.Equal(t, wire.ErrTaggedSTag.Term, s.terminate().Code)
 	}
 }
+
+// Short writes fill half of the buffer before the header that the read ahead keeps there. So the
+// header moves to make room for the octets between the payloads.
+func TestTheHeaderOfAWriteThatIsReadAheadMayMove(t *testing.T) {
+	for _, crc := range []bool{false, true} {
+		g := newAheadRig(t, crc)
+		var stream []byte
+		for short := fpdu(crc, wire.Header{Opcode: wire.OpWrite, Last: true}); len(stream) < readSize/2; {
+			stream = append(stream, short...)
+		}
+		require.Len(t, stream, readSize/2, "from here on there is room for a header, and too little behind it")
+		list := aheadCases["all of one length"]
+		writes, image := segments(crc, g.lent, list)
+		require.NoError(t, g.take(append(stream, writes[:3000]...), 1<<20))
+		require.Positive(t, g.r.left, "what has come is placed")
+		assert.Zero(t, g.r.in.r, "the header has moved")
+		require.NoError(t, g.take(append(writes[3000:], done(crc)...), 1<<20))
+		g.check(image, list)
+	}
+}
