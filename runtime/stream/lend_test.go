@@ -1,11 +1,14 @@
 package stream
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
 	"io"
 	"net"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 	"weak"
@@ -47,24 +50,28 @@ func TestALargeWriteTakesNoImage(t *testing.T) {
 	assert.Nil(t, client.out.image.mem)
 }
 
-// gate is a connection that takes no bytes while it is shut.
+// gate is a connection that takes no bytes while it is shut, but for so many.
 type gate struct {
 	net.Conn
 	shut *sync.RWMutex
+	let  *atomic.Int64 // nil for none
 }
 
 func (g gate) Write(p []byte) (int, error) {
+	if g.let != nil && g.let.Add(-int64(len(p))) > 0 {
+		return g.Conn.Write(p)
+	}
 	g.shut.RLock()
 	defer g.shut.RUnlock()
 	return g.Conn.Write(p)
 }
 
-// newGatedRig is a rig of iwarp whose dialed connections take no bytes while shut is held.
-func newGatedRig(t *testing.T, shut *sync.RWMutex) *rig {
+// newGatedRig is a rig of iwarp whose dialed connections are gates.
+func newGatedRig(t *testing.T, shut *sync.RWMutex, let *atomic.Int64) *rig {
 	return openRig(t, "iwarp:127.0.0.1", Config{Ring: 1 << 20}, dat.WithProvider(iwarp.New(iwarp.Config{
 		Dial: func(ctx context.Context, addr string) (net.Conn, error) {
 			c, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
-			return gate{c, shut}, err
+			return gate{c, shut, let}, err
 		},
 	})))
 }
@@ -73,7 +80,7 @@ func newGatedRig(t *testing.T, shut *sync.RWMutex) *rig {
 // bytes again. All that Write has counted arrives as it was.
 func TestAWriteWhoseDeadlinePassesLeavesACopyToTheDevice(t *testing.T) {
 	var shut sync.RWMutex
-	r := newGatedRig(t, &shut)
+	r := newGatedRig(t, &shut, nil)
 	client, server := r.pair()
 	crossing(t, client, server, body(mostLent, 1)) // the ring is large from here on
 	shut.Lock()
@@ -93,10 +100,39 @@ func TestAWriteWhoseDeadlinePassesLeavesACopyToTheDevice(t *testing.T) {
 	assert.Equal(t, want, got)
 }
 
+// The network takes a part of a Write before the deadline: the copy has what is left, at its place.
+func TestADeadlineInTheMiddleOfAWriteLeavesACopyOfTheRest(t *testing.T) {
+	var shut sync.RWMutex
+	var let atomic.Int64
+	r := newGatedRig(t, &shut, &let)
+	client, server := r.pair()
+	crossing(t, client, server, body(mostLent, 1)) // the ring is large from here on
+	shut.Lock()
+	let.Store(mostPiece + mostPiece/2)
+	began := client.out.done.Load()
+	p := make([]byte, mostLent)
+	_, _ = rand.Read(p) // never fails; no two parts of it are alike
+	want, wrote := bytes.Clone(p), 0
+	sent := write(func() error {
+		wrote, _ = client.Write(p) // whether it has posted everything when its time is over is not sure
+		clear(p)
+		return nil
+	})
+	require.Eventually(t, func() bool { return client.out.done.Load() > began }, 10*time.Second, time.Millisecond)
+	require.NoError(t, client.SetWriteDeadline(time.Unix(1, 0)))
+	require.NoError(t, <-sent)
+	assert.Less(t, client.out.done.Load(), client.out.loan.until, "the device has still to read")
+	shut.Unlock()
+	got := make([]byte, wrote)
+	_, err := io.ReadFull(server, got)
+	require.NoError(t, err)
+	assert.True(t, bytes.Equal(want[:wrote], got))
+}
+
 // Close gives the program its bytes back, though the network takes none.
 func TestCloseGivesTheBytesOfAWriteBack(t *testing.T) {
 	var shut sync.RWMutex
-	r := newGatedRig(t, &shut)
+	r := newGatedRig(t, &shut, nil)
 	r.cfg.Linger = -1
 	client, server := r.pair()
 	crossing(t, client, server, body(mostLent, 1))

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
@@ -95,4 +96,30 @@ func TestANotifyThatFindsACallAsleepDisturbsTheWatcherToo(t *testing.T) {
 		require.Equal(t, 1, d.times)
 		require.Len(t, w.wake, int(waiting))
 	}
+}
+
+// sleepers is a watcher that counts who sleeps elsewhere.
+type sleepers struct {
+	hw.Watcher
+	asleep int
+}
+
+func (s *sleepers) Need(sleeps bool) {
+	if sleeps {
+		s.asleep++
+	} else {
+		s.asleep--
+	}
+}
+
+// Otherwise nobody reads the socket meanwhile, and what the call waits for comes when the
+// receiver's goroutine looks by itself.
+func TestACallThatSleepsElsewhereNeedsTheSocketUntilItHasSlept(t *testing.T) {
+	w, s := newWaiter(), &sleepers{}
+	w.watcher = s
+	w.sleep(func() bool {
+		assert.Equal(t, 1, s.asleep)
+		return true
+	})
+	assert.Zero(t, s.asleep)
 }
