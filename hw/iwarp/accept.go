@@ -196,7 +196,7 @@ func (r *receiver) firstFPDU() {
 // before it sends anything: in both cases the connection was up.
 func (r *receiver) endBeforeFirstFPDU(err error) error {
 	r.own.Check()
-	if !r.promised && (isTimeout(err) || err == io.EOF && r.in.r == r.in.w) {
+	if !r.promised && (expired(err) || err == io.EOF && r.in.r == r.in.w) {
 		r.firstFPDU()
 		return nil
 	}

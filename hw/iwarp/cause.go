@@ -114,13 +114,13 @@ func (r *reader) readCause(err error) *hw.Cause {
 	sent := r.link.sendErr
 	r.link.mu.Unlock()
 	switch {
-	case sent != nil && isTimeout(sent):
+	case sent != nil && expired(sent):
 		return &hw.Cause{Layer: hw.LayerTCP, Text: fmt.Sprintf("the peer took nothing for %v", r.link.dev.set.stall), Err: hw.ErrTimeout}
-	case sent != nil && isTimeout(err):
+	case sent != nil && expired(err):
 		return tcpCause(sent)
-	case isTimeout(err) && r.hurried:
+	case expired(err) && r.hurried:
 		return &hw.Cause{Layer: hw.LayerMPA, Text: fmt.Sprintf("the rest of an FPDU did not come in %v", r.link.dev.set.stall), Err: hw.ErrTimeout}
-	case isTimeout(err):
+	case expired(err):
 		return &hw.Cause{Layer: hw.LayerTCP, Text: "the peer did not end the connection in time", Err: hw.ErrTimeout}
 	}
 	return tcpCause(err)

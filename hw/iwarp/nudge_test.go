@@ -17,6 +17,11 @@ import (
 // nudged connects to a script.
 func nudged(t *testing.T, params map[string]string) (a *peer, s *script) {
 	near, far := net.Pipe()
+	return nudgedOver(t, near, far, params)
+}
+
+// nudgedOver connects to a script over the two ends of a pipe.
+func nudgedOver(t *testing.T, near, far net.Conn, params map[string]string) (a *peer, s *script) {
 	dial := func(context.Context, string) (net.Conn, error) { return near, nil }
 	params["crc"], params["linger"] = "false", "1s"
 	if params["keepalive"] == "" {

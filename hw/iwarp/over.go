@@ -1,9 +1,11 @@
 package iwarp
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
+	"syscall"
 
 	"godat/hw"
 )
@@ -23,7 +25,7 @@ func (c *connection) flush() {
 	// The load comes before the look at the queues: an owner posts nothing after Break.
 	a := c.attention.Load()
 	c.mu.Lock()
-	phase, begun, end := c.phase, c.begun, c.ending
+	phase, begun, end, sendErr := c.phase, c.begun, c.ending, c.sendErr
 	c.mu.Unlock()
 	if phase == announcing {
 		return
@@ -31,7 +33,7 @@ func (c *connection) flush() {
 	if begun {
 		c.send.complete()
 		c.send.dropOutbox(end.term)
-		end = c.orBroken(end)
+		end = c.orBroken(end, sendErr)
 	}
 	if phase == connected && a&closed == 0 && !c.saidDown {
 		c.saidDown = true
@@ -63,11 +65,19 @@ func (c *connection) flush() {
 // orBroken turns a peer's end that looks orderly into a broken connection if the peer's
 // process has died. A peer of this package that leaves in order sends a farewell first,
 // so its stream does not end without one. Peers of other implementations send none: they
-// break the connection if they leave while work is outstanding.
-func (c *connection) orBroken(e ending) ending {
+// break the connection if they leave while work is outstanding. The system tells the first
+// call that a socket has failed, and the calls after it that the stream has ended: so if
+// that call was a write, its error is why.
+func (c *connection) orBroken(e ending, sendErr error) ending {
 	c.token.Check()
 	n := c.send.incomplete()
-	if e.why != hw.ReasonPeer || e.farewell || n == 0 && !e.partial && !c.agreed.extended {
+	switch {
+	case e.why != hw.ReasonPeer, e.farewell:
+		return e
+	case lost(sendErr):
+		e.why, e.cause = hw.ReasonBroken, tcpCause(sendErr)
+		return e
+	case n == 0 && !e.partial && !c.agreed.extended:
 		return e
 	}
 	text := "the peer's process has died: its stream ended without a farewell"
@@ -156,8 +166,18 @@ func (s *sender) statusOf(wr *hw.SendWR, v *verdict) hw.Status {
 	return status
 }
 
-// isTimeout reports whether a deadline has passed.
+// isTimeout reports whether a deadline of this end's has passed, or TCP has waited in vain.
 func isTimeout(err error) bool {
 	ne, ok := err.(net.Error)
 	return ok && ne.Timeout()
+}
+
+// expired reports whether a deadline of this end's has passed.
+func expired(err error) bool { return isTimeout(err) && !errors.Is(err, syscall.ETIMEDOUT) }
+
+// lost reports whether a write's error says that the socket has failed. A peer that has
+// ended its stream in order may take nothing more all the same (EPIPE).
+func lost(err error) bool {
+	var errno syscall.Errno
+	return errors.As(err, &errno) && errno != syscall.EPIPE
 }

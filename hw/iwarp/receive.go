@@ -216,12 +216,12 @@ func (r *receiver) readEnded(err error) error {
 	case a&broken != 0:
 	case !r.heard:
 		return r.endBeforeFirstFPDU(err)
-	case a&finSent != 0 && (closed || a&bounded != 0 && isTimeout(err) || errors.Is(err, io.ErrClosedPipe)):
+	case a&finSent != 0 && (closed || a&bounded != 0 && expired(err) || errors.Is(err, io.ErrClosedPipe)):
 		r.link.die(ending{why: hw.ReasonDrained})
-	case isTimeout(err) && r.nudgeAfter > 0 && !r.hurried && a&bounded == 0:
+	case expired(err) && r.nudgeAfter > 0 && !r.hurried && a&bounded == 0:
 		r.nudgePeer()
 		return nil
-	case isTimeout(err) && r.pulseAfter > 0 && !r.hurried && a&bounded == 0:
+	case expired(err) && r.pulseAfter > 0 && !r.hurried && a&bounded == 0:
 		return r.checkPulse()
 	case closed:
 		r.link.die(ending{why: hw.ReasonPeer, farewell: r.place.farewell, partial: r.place.open || r.place.writing})

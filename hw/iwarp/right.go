@@ -116,5 +116,5 @@ func (r *receiver) pollRead(fd int) (more bool) {
 // one.
 func (r *receiver) outdated(err error) bool {
 	r.own.Check()
-	return isTimeout(err) && r.limits != r.right.mark && r.link.attention.Load()&(broken|bounded) == 0
+	return expired(err) && r.limits != r.right.mark && r.link.attention.Load()&(broken|bounded) == 0
 }

@@ -137,7 +137,7 @@ func (s *sender) collect() {
 	if j.n > 0 {
 		s.out.advance(j.n)
 	}
-	if err := j.err; err != nil && !(isTimeout(err) && s.link.attention.Load()&broken != 0) {
+	if err := j.err; err != nil && !(expired(err) && s.link.attention.Load()&broken != 0) {
 		s.stopWriting(err)
 	}
 }
