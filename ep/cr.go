@@ -167,7 +167,7 @@ func (c *CR) decline() {
 		return
 	}
 	defer c.mu.Unlock()
-	_ = c.reject(op, nil) // an error says that the peer has gone
+	_ = c.reject(op, c.at.refusal) // an error says that the peer has gone
 }
 
 // Handoff hands the request to the service point of the same adapter that listens

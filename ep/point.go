@@ -32,6 +32,7 @@ type point struct {
 	self     io.Closer // the service point: the source of its events
 	to       *evd.Dispatcher
 	backlog  int             // the most requests that may wait for an answer
+	refusal  []byte          // private data for peers whose requests are declined
 	prepare  func(*CR) error // gives the request its endpoint; may be nil
 	announce func(*CR)       // delivers the event of the request
 	release  func()          // releases what the point reserved while it listened; may be nil

@@ -44,6 +44,9 @@ type PSPConfig struct {
 	// places of the dispatcher's QLen.
 	Backlog int
 	Flags   PSPFlags
+	// Refusal is the private data for the peers whose requests the library rejects: those
+	// without an answer when the dispatcher or the adapter is closed.
+	Refusal []byte
 }
 
 // NewPSP makes a service point. Each connection request is an event on the
@@ -58,9 +61,12 @@ func (a *Adapter) NewPSP(cfg PSPConfig) (*PSP, error) {
 	if cfg.Flags > PSPProvider {
 		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "flags %d", cfg.Flags)
 	}
+	if err := a.checkPrivate(op, cfg.Refusal); err != nil {
+		return nil, err
+	}
 	p := &PSP{flags: cfg.Flags}
 	p.point = point{
-		adapter: a, self: p, to: cfg.Dispatcher, backlog: cfg.Backlog, announce: (*CR).announce,
+		adapter: a, self: p, to: cfg.Dispatcher, backlog: cfg.Backlog, refusal: cfg.Refusal, announce: (*CR).announce,
 	}
 	if p.flags == PSPProvider {
 		p.point.prepare = p.prepare
