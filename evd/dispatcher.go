@@ -194,7 +194,8 @@ func (d *Dispatcher) Mode() Mode {
 }
 
 // C is the channel of events in ModeChannel, and nil in other modes. After Close,
-// the dispatcher closes the channel once it has sent the last event.
+// the dispatcher closes the channel once it has sent the last event. A closed channel is
+// always ready: a select with it tests the second value of the receive.
 func (d *Dispatcher) C() <-chan event.Event {
 	if d == nil {
 		return nil

@@ -15,7 +15,8 @@ import (
 // Close closes the adapter abruptly, with all that lives on it, in this order: service
 // points; connection requests without an answer, which it rejects; endpoints, whose
 // connections break and whose outstanding work is flushed; shared receive queues;
-// dispatchers, whose waiters return with ABORT and whose channels are closed; CNOs,
+// dispatchers, whose waiters return with ABORT and whose channels are closed (those of
+// Conns and Listeners stay open behind [Closed]); CNOs,
 // whose waiters return with CNO_DEAD; windows and memory regions, whose memory is
 // unmapped, so that slices of it fault from then on; protection zones; the device.
 //

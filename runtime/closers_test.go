@@ -173,7 +173,7 @@ func (w *closingWorld) serve(provider string) {
 	w.add("listener", l.Close)
 	w.add("listener", func() error { return l.Shutdown(context.Background()) })
 	w.consumers.Go(func() {
-		for ev := range l.Requests() {
+		for ev := <-l.Requests(); ev.Number != Closed; ev = <-l.Requests() {
 			_, err := l.Accept(RequestOf(ev), nil)
 			w.failUnlessCoded(err)
 		}

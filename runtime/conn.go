@@ -42,10 +42,11 @@ type Conn struct {
 	pz       *mem.PZ
 	pool     *mem.BufferPool // nil with ConnConfig.OwnReceives
 	events   *evd.Dispatcher
-	listener *Listener // nil if it was dialed
-	peer     string    // what String returns
-	apart    bool      // events belongs to this connection alone
-	ended    chan struct{}
+	listener *Listener     // nil if it was dialed
+	peer     string        // what String returns
+	apart    bool          // events belongs to this connection alone
+	ended    chan struct{} // closed when the connection has ended
+	gone     chan struct{} // closed when Close has begun
 	up       chan struct{} // of IA.Dial, which waits for a value; nil otherwise
 
 	missing atomic.Int32 // receives that are not posted
@@ -67,7 +68,7 @@ const (
 )
 
 // ConnOf is the connection that an event is about, or nil if the event belongs to no
-// Conn. For the event that ends a connection, it also gives the connection's place in
+// Conn, as Closed does. For the event that ends a connection, it also gives the connection's place in
 // its listener back (see [ConnConfig].Conns): that event is the last one, so the program
 // has taken all events of the connection.
 func ConnOf(ev Event) *Conn {
@@ -143,7 +144,8 @@ func (c *Conn) end() {
 // event. A connection that has ended still has its
 // buffers and memory until the program closes it, or the listener that made it.
 // Connections that one Listener made share its channel, unless ConnConfig.Apart is set.
-// The channel is closed with the connection or listener that it belongs to.
+// The channel stays open. When the connection or listener that it belongs to has been
+// closed, or the adapter, the event [Closed] comes behind all others.
 func (c *Conn) Events() <-chan Event {
 	if c == nil {
 		return nil
@@ -152,7 +154,7 @@ func (c *Conn) Events() <-chan Event {
 }
 
 // Batches is Events for a connection with ConnConfig.Batches, nil for others: the same
-// events, many at a time. The program calls Release for each batch when it has handled
+// events, many at a time; [Closed] is alone in the last batch. The program calls Release for each batch when it has handled
 // its events:
 //
 //	case batch := <-c.Batches():

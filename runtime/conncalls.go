@@ -54,25 +54,42 @@ func (c *Conn) Receive(ctx context.Context) (*Buffer, error) {
 	}
 	for {
 		select {
-		case ev, ok := <-c.events.C():
+		case ev := <-c.events.C():
 			if b := c.Message(ev); b != nil {
 				return b, nil
 			}
 			if ev.Ended() {
 				c.leave()
 			}
-			if c.closed.Load() {
+			if c.isGone() {
 				return nil, closedConn(op)
 			}
 			if err := ev.Err(); err != nil {
 				return nil, err
 			}
-			if !ok || ev.Ended() {
+			if ev.Ended() {
 				return nil, io.EOF
 			}
+		case <-c.gone:
+			return nil, closedConn(op)
+		case <-c.ia.down:
+			return nil, closedConn(op)
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
+	}
+}
+
+// isGone reports whether the connection or its adapter is closed.
+func (c *Conn) isGone() bool { return c.closed.Load() || isDone(c.ia.down) }
+
+// isDone reports whether a channel is closed on which nothing is sent.
+func isDone(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
 	}
 }
 

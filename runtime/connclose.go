@@ -56,15 +56,18 @@ func (c *Conn) disconnect(ctx context.Context, how ep.CloseFlags) error {
 // when this end closes it: then it is DISCONNECTED, and in the channel before Close
 // returns. So are the completions that the close flushed, and the messages that came
 // before; Message returns nil for them. In a shared channel the program meets these
-// events later, and ConnOf still tells whose they are. A channel of the connection's own
-// is closed behind them. Only [IA.Close], which ends all connections, makes no events.
+// events later, and ConnOf still tells whose they are. In a channel of the connection's own
+// [Closed] comes behind them. [IA.Close], which ends all connections, makes no event of
+// each, only Closed.
 func (c *Conn) Close() error {
 	if c == nil {
 		return closedConn("runtime.Conn.Close")
 	}
 	c.closing.Lock()
 	defer c.closing.Unlock()
-	c.closed.Store(true)
+	if !c.closed.Swap(true) {
+		close(c.gone)
+	}
 	if c.Endpoint != nil {
 		_ = c.disconnect(context.Background(), ep.Abrupt)
 		if err := c.Endpoint.Close(); err != nil {

@@ -59,7 +59,8 @@ type ConnConfig struct {
 	// Receive, or has closed it. Its memory stays until Close.
 	Conns int
 	// Refusal is the private data for a peer that a listener rejects: because Accept
-	// failed, or because nobody had accepted the request when the listener was closed.
+	// failed, or because nobody had accepted the request when the listener or the adapter
+	// was closed.
 	Refusal []byte
 	// Apart gives each connection of a listener a channel of its own.
 	Apart bool
@@ -143,8 +144,9 @@ func (cfg *ConnConfig) places() int {
 	return recvs + requests + 2 // its beginning and its end
 }
 
-// newEvents makes a dispatcher with places for the events of conns connections.
-func (cfg *ConnConfig) newEvents(ia *IA, conns int) (*evd.Dispatcher, error) {
+// newEvents makes the dispatcher of a connection, or of a listener, with places for the
+// events of conns connections.
+func (cfg *ConnConfig) newEvents(ia *IA, conns int, owner any) (*evd.Dispatcher, error) {
 	mode := evd.ModeChannel
 	if cfg.Batches {
 		mode = evd.ModeBatch
@@ -153,6 +155,7 @@ func (cfg *ConnConfig) newEvents(ia *IA, conns int) (*evd.Dispatcher, error) {
 	if err != nil {
 		return nil, err
 	}
+	wiring(d).EndWith(Event{Number: Closed, Source: owner})
 	wiring(d).SetFilter(filterConn)
 	wiring(d).FilterFailures() // of connCookie
 	if !cfg.OwnReceives {      // whose cookies may be any
@@ -164,7 +167,7 @@ func (cfg *ConnConfig) newEvents(ia *IA, conns int) (*evd.Dispatcher, error) {
 // newConn returns a connection that has no parts yet. Its events go to the listener's
 // channel if there is one, and otherwise to a channel of its own.
 func newConn(ia *IA, cfg *ConnConfig, l *Listener, peer string, private []byte) *Conn {
-	c := &Conn{ia: ia, cfg: *cfg, pz: cfg.PZ, listener: l, peer: peer, ended: make(chan struct{})}
+	c := &Conn{ia: ia, cfg: *cfg, pz: cfg.PZ, listener: l, peer: peer, ended: make(chan struct{}), gone: make(chan struct{})}
 	if l != nil {
 		c.events = l.events
 	} else {
@@ -200,7 +203,7 @@ func (c *Conn) begin(op string, told []byte, connect func(told []byte) error) er
 func (c *Conn) make() (err error) {
 	ia, cfg := c.ia, &c.cfg
 	if c.apart {
-		if c.events, err = cfg.newEvents(ia, 1); err != nil {
+		if c.events, err = cfg.newEvents(ia, 1, c); err != nil {
 			return err
 		}
 	}

@@ -222,7 +222,7 @@ var sameType = map[string][]string{
 	"hw.Flags":                nil,
 	"hw.Privileges":           nil,
 	"hw.Op":                   {"hw.OpSendInvalidate", "hw.OpReadToRMR", "hw.OpEnd"},
-	"event.Number":            nil,
+	"event.Number":            {"event.Closed"},
 	"event.Streams":           nil,
 	"evd.State":               nil,
 	"event.Reason":            nil,

@@ -71,12 +71,8 @@ func named(op, address string, err error) error {
 // closed meanwhile, that is why a handle was invalid, so it becomes the error of a
 // closed adapter.
 func (ia *IA) orClosed(op string, err error) error {
-	select {
-	case <-ia.down:
-		if errors.Is(err, hw.ErrInvalidHandle) {
-			return closedIA(op)
-		}
-	default:
+	if isDone(ia.down) && errors.Is(err, hw.ErrInvalidHandle) {
+		return closedIA(op)
 	}
 	return err
 }
@@ -117,21 +113,18 @@ func (c *Conn) established(ctx context.Context) error {
 	default:
 	}
 	for ev := range c.events.Events(ctx) {
-		if ev.Ended() && !c.closed.Load() {
+		if ev.Number == Closed || ev.Ended() && !c.closed.Load() {
 			return neverUp(ev)
 		}
 		// Other events are of operations that Setup posted and that were flushed.
 	}
-	if err := ctx.Err(); err != nil {
-		return context.Cause(ctx)
-	}
-	return neverUp(Event{})
+	return context.Cause(ctx)
 }
 
 // neverUp is the error of a connection that ended with ev before it was up. An orderly
 // end is an error, too: the peer hung up in place of an answer, or this side gave up.
 func neverUp(ev Event) error {
-	if err := ev.Err(); err != nil {
+	if err := ev.Err(); err != nil && ev.Number != Closed {
 		return err
 	}
 	if cause := ev.Cause(); cause != nil && cause.Found == hw.SidePeer {

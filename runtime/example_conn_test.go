@@ -2,7 +2,9 @@ package runtime_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"sync"
 
 	dat "godat/runtime"
@@ -62,6 +64,9 @@ func echo(ln *dat.Listener, stop <-chan struct{}, served chan<- error) {
 			_, err = ln.Accept(dat.RequestOf(ev), nil)
 		case ev := <-ln.Events():
 			switch c := dat.ConnOf(ev); {
+			case ev.Number == dat.Closed: // the listener has been closed elsewhere
+				served <- ev.Err()
+				return
 			case ev.Ended():
 				err = c.Close()
 			case ev.Op == dat.OpRecv:
@@ -95,8 +100,11 @@ func ExampleConn_Receive() {
 	var serving sync.WaitGroup
 	ended := make(chan error)
 	accept := func() { // until the listener is closed
-		for ev := range ln.Requests() {
-			c, err := ln.Accept(dat.RequestOf(ev), []byte("welcome"))
+		for {
+			c, err := ln.Accept(dat.RequestOf(<-ln.Requests()), []byte("welcome"))
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
 			if err != nil {
 				continue // the peer is rejected
 			}

@@ -22,6 +22,8 @@ import (
 //		_, err := ln.Accept(dat.RequestOf(ev), nil) // log err, and go on
 //	case ev := <-ln.Events():
 //		switch c := dat.ConnOf(ev); {
+//		case ev.Number == dat.Closed: // the last event: the listener has been closed
+//			return
 //		case ev.Ended(): // the last event of c; ev.Err() says why, nil if in order
 //			err := c.Close() // gives its memory back
 //		case ev.Number == dat.Established: // c is up
@@ -31,8 +33,9 @@ import (
 //		}
 //	}
 //
-// Both channels are closed with the listener. A client of many connections that wants one
-// channel for them uses a Listener too, and [Listener.Dial]; if it listens on
+// When the listener or its adapter has been closed, each of the two channels brings the
+// event [Closed] behind all others, and stays open. A client of many connections that wants
+// one channel for them uses a Listener too, and [Listener.Dial]; if it listens on
 // "127.0.0.1", no other host can connect.
 type Listener struct {
 	// Immutable.
@@ -82,13 +85,16 @@ func (l *Listener) make(host string, qual uint64) (err error) {
 	if l.requests, err = l.ia.NewDispatcher(evd.Config{Mode: evd.ModeChannel, QLen: 1}); err != nil {
 		return err
 	}
+	wiring(l.requests).EndWith(Event{Number: Closed, Source: l})
 	if !l.cfg.Apart {
-		if l.events, err = l.cfg.newEvents(l.ia, l.cfg.Conns); err != nil {
+		if l.events, err = l.cfg.newEvents(l.ia, l.cfg.Conns, l); err != nil {
 			return err
 		}
 	}
 	backlog := max(l.cfg.Conns, defaultConns) // all peers may ask at the same time
-	l.psp, err = l.ia.NewPSP(ep.PSPConfig{Addr: host, Qual: qual, Dispatcher: l.requests, Backlog: backlog})
+	l.psp, err = l.ia.NewPSP(ep.PSPConfig{
+		Addr: host, Qual: qual, Dispatcher: l.requests, Backlog: backlog, Refusal: l.cfg.Refusal,
+	})
 	return err
 }
 
@@ -124,8 +130,9 @@ func (l *Listener) Addr() string {
 }
 
 // Requests is the channel on which connection requests come: [RequestOf] takes a
-// request from its event, for Accept. It is closed with the listener, and nil for a nil
-// one.
+// request from its event, for Accept. Its last event is [Closed], when the listener or the
+// adapter has been closed: no request comes any more, and Accept of it fails with the error
+// of a closed listener. The channel stays open, and is nil for a nil listener.
 func (l *Listener) Requests() <-chan Event {
 	if l == nil {
 		return nil
@@ -134,8 +141,9 @@ func (l *Listener) Requests() <-chan Event {
 }
 
 // Events is the channel on which the events of all the listener's connections come; see
-// [Conn.Events] and [ConnOf]. It is closed with the listener, and nil with
-// ConnConfig.Apart.
+// [Conn.Events] and [ConnOf]. Its last event, behind the ends of all connections, is
+// [Closed], when the listener or the adapter has been closed. The channel stays open, and
+// is nil with ConnConfig.Apart.
 func (l *Listener) Events() <-chan Event {
 	if l == nil {
 		return nil
@@ -166,7 +174,8 @@ func (l *Listener) String() string {
 // returns in its place. Accept returns at once: the first event of the connection is
 // ESTABLISHED, or its end. On an error it rejects the request with ConnConfig.Refusal,
 // unless the request was answered already. With ConnConfig.Conns connections the error
-// is INSUFFICIENT_RESOURCES, on a closed listener INVALID_HANDLE/PSP.
+// is INSUFFICIENT_RESOURCES. On a closed listener it is INVALID_HANDLE/PSP, which matches
+// [net.ErrClosed], also for a nil request, as [RequestOf] returns of Closed.
 func (l *Listener) Accept(cr *CR, private []byte) (*Conn, error) {
 	return l.accept("runtime.Listener.Accept", cr, nil, private)
 }
@@ -185,6 +194,9 @@ func (l *Listener) AcceptWith(cr *CR, cfg ConnConfig) (*Conn, error) {
 func (l *Listener) accept(op string, cr *CR, cfg *ConnConfig, private []byte) (c *Conn, err error) {
 	asked, err := cr.Query()
 	if err != nil {
+		if l.isClosed() {
+			err = closedListener(op)
+		}
 		return nil, err
 	}
 	if cfg != nil && l != nil {
@@ -202,6 +214,16 @@ func (l *Listener) accept(op string, cr *CR, cfg *ConnConfig, private []byte) (c
 		return nil, err
 	}
 	return c, nil
+}
+
+// isClosed reports whether the listener, or its adapter, accepts nothing any more.
+func (l *Listener) isClosed() bool {
+	if l == nil {
+		return true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.closed || isDone(l.ia.down)
 }
 
 // adopt completes the settings of one connection with the listener's.
@@ -294,93 +316,4 @@ func (l *Listener) forget(c *Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.conns, c)
-}
-
-// Shutdown ends the listener in order. It stops listening and rejects the requests that
-// nobody accepted, ends all connections at the same time as [Conn.Shutdown] does, and
-// gives everything back. The program need not receive events meanwhile: what is in the
-// channels stays there, the ends included, until the program reads it; messages in it have
-// no buffer any more. It breaks connections that have not ended when ctx ends; the error
-// is then the cause of ctx. A nil ctx is INVALID_PARAMETER, a nil listener
-// INVALID_HANDLE/PSP.
-func (l *Listener) Shutdown(ctx context.Context) error {
-	const op = "runtime.Listener.Shutdown"
-	if l == nil {
-		return closedListener(op)
-	}
-	if ctx == nil {
-		return nilContext(op)
-	}
-	errs := []error{l.refuse()}
-	conns := l.list()
-	drained := make(chan error, len(conns))
-	for _, c := range conns {
-		go c.drainTo(ctx, drained)
-	}
-	for range conns {
-		errs = append(errs, <-drained)
-	}
-	return errors.Join(append(errs, l.Close())...)
-}
-
-// drainTo drains the connection and sends the outcome to done.
-func (c *Conn) drainTo(ctx context.Context, done chan<- error) { done <- c.drain(ctx) }
-
-// Close stops listening, rejects the requests that nobody accepted, closes all
-// connections, and gives everything back. It waits for calls of Accept and Dial that
-// are under way; later ones are INVALID_HANDLE/PSP. A second Close waits for the first
-// and does nothing, or tries again what failed.
-func (l *Listener) Close() error {
-	if l == nil {
-		return closedListener("runtime.Listener.Close")
-	}
-	l.closing.Lock()
-	defer l.closing.Unlock()
-	errs := []error{l.refuse()}
-	for _, c := range l.list() {
-		errs = append(errs, c.Close())
-	}
-	for _, d := range []*evd.Dispatcher{l.requests, l.events} {
-		if d != nil {
-			errs = append(errs, d.Close())
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// refuse stops listening, waits for the connections that are being made, and rejects
-// the requests that wait. No connection is made after it has returned.
-func (l *Listener) refuse() error {
-	l.mu.Lock()
-	l.closed = true
-	l.mu.Unlock()
-	l.making.Wait()
-	if l.psp == nil {
-		return nil
-	}
-	errs := []error{l.psp.Close()}
-	for {
-		select {
-		case ev, ok := <-l.requests.C():
-			if !ok {
-				return errors.Join(errs...)
-			}
-			if err := RequestOf(ev).Reject(l.refusal()); !errors.Is(err, hw.ErrInvalidHandle) {
-				errs = append(errs, err)
-			}
-		default:
-			return errors.Join(errs...)
-		}
-	}
-}
-
-// list returns the connections of this moment.
-func (l *Listener) list() []*Conn {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	conns := make([]*Conn, 0, len(l.conns))
-	for c := range l.conns {
-		conns = append(conns, c)
-	}
-	return conns
 }

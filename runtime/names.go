@@ -1006,6 +1006,12 @@ const (
 	AsyncProviderError    EventNumber = event.AsyncProviderError
 	SoftwareEvent         EventNumber = event.SoftwareEvent // of Dispatcher.PostSoftware
 	IBDTOEvent            EventNumber = event.IBDTOEvent    // InfiniBand extension: atomics, write with immediate, UD
+
+	// Closed is no event of DAT, but the last one of a channel that belongs to a
+	// runtime.Conn or runtime.Listener: the owner or its adapter has been closed. The
+	// channel stays open, so a select with it sleeps afterwards. Ended is true, and Err
+	// matches net.ErrClosed.
+	Closed EventNumber = event.Closed
 )
 
 // EventFlags say more about an event.
@@ -1022,7 +1028,7 @@ const (
 // EventError is an event's number as an error. Match it with errors.As, with errors.Is
 // against another Error, or with errors.Is against a general error: hw.ErrTimeout
 // or os.ErrDeadlineExceeded for a time limit, hw.ErrInvalidAddress for an address
-// that is not there.
+// that is not there, net.ErrClosed for Closed.
 //
 // Its methods; all of each: go doc godat/hw/event Error.
 //

@@ -50,6 +50,9 @@ func serve(ctx context.Context, ia *dat.IA, address string, out io.Writer) error
 		case ev := <-ln.Requests():
 			_, err = ln.Accept(dat.RequestOf(ev), nil)
 		case ev := <-ln.Events():
+			if ev.Number == dat.Closed { // the listener has been closed: nothing comes any more
+				return ev.Err()
+			}
 			c := dat.ConnOf(ev)
 			if b := c.Message(ev); b != nil { // a request; the answer goes out in its buffer
 				text := answer(values, c.Context.([]byte), string(b.Bytes()))

@@ -73,5 +73,6 @@ func (e Event) Cause() *hw.Cause {
 
 // Ended reports whether the event is the end of a connection, or of an attempt at
 // one. It is the last event of that connection, and Err says why the connection
-// ended: nil for an orderly end.
+// ended: nil for an orderly end. It is true for Closed, too, the last event of a
+// channel.
 func (e Event) Ended() bool { return e.Number != Established && e.Number.Stream() == StreamConnection }

@@ -2,6 +2,7 @@ package event
 
 import (
 	"fmt"
+	"net"
 	"os"
 
 	"godat/hw"
@@ -39,6 +40,12 @@ const (
 	IBUDError             Number = 0x40004
 	IBCollective          Number = 0x40005
 	IWExtensionEvent      Number = 0x80000 // iWARP extensions; DAT defines none
+
+	// Closed is no event of DAT, but the last one of a channel that belongs to a
+	// runtime.Conn or runtime.Listener: the owner or its adapter has been closed. The
+	// channel stays open, so a select with it sleeps afterwards. Ended is true, and Err
+	// matches net.ErrClosed.
+	Closed Number = 0x100000
 )
 
 var numberText = map[Number]string{
@@ -69,6 +76,7 @@ var numberText = map[Number]string{
 	IBUDError:             "IB_UD_ERROR",
 	IBCollective:          "IB_COLLECTIVE",
 	IWExtensionEvent:      "IW_EXTENSION",
+	Closed:                "CLOSED",
 }
 
 // String returns DAT's name without the DAT_ in front and the EVENT behind.
@@ -95,7 +103,7 @@ func (n Number) Stream() Streams {
 		return StreamBind
 	case n == ConnectionRequest, n == IBUDConnectionRequest:
 		return StreamCR
-	case n >= Established && n <= Unreachable, n >= IBUDEstablished && n <= IBUDError:
+	case n >= Established && n <= Unreachable, n >= IBUDEstablished && n <= IBUDError, n == Closed:
 		return StreamConnection
 	case n >= AsyncEVDOverflow && n <= AsyncUpToMultiPath:
 		return StreamAsync
@@ -109,7 +117,7 @@ func (n Number) Stream() Streams {
 // was not established or that broke, an asynchronous error. It does not allocate.
 func (n Number) Err() error {
 	switch n {
-	case PeerRejected, NonPeerRejected, AcceptCompletionError, Broken, TimedOut, Unreachable,
+	case PeerRejected, NonPeerRejected, AcceptCompletionError, Broken, TimedOut, Unreachable, Closed,
 		IBUDReject, IBUDError,
 		AsyncEVDOverflow, AsyncIACatastrophic, AsyncEPBroken, AsyncTimedOut, AsyncProviderError:
 		return numberErrors[n]
@@ -121,7 +129,7 @@ func (n Number) Err() error {
 // Error is an event's number as an error. Match it with errors.As, with errors.Is
 // against another Error, or with errors.Is against a general error: hw.ErrTimeout
 // or os.ErrDeadlineExceeded for a time limit, hw.ErrInvalidAddress for an address
-// that is not there.
+// that is not there, net.ErrClosed for Closed.
 type Error Number
 
 // numberErrors holds an error for each number, so that Err need not allocate it.
@@ -148,6 +156,8 @@ func (e Error) Is(target error) bool {
 		return target == hw.ErrTimeout || target == os.ErrDeadlineExceeded
 	case Unreachable:
 		return target == hw.ErrInvalidAddress
+	case Closed:
+		return target == net.ErrClosed
 	default:
 		return false
 	}

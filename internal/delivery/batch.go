@@ -36,6 +36,7 @@ type batcher struct {
 	q    *Queue
 	sink func(*Batch) // takes the batches that are sent; never blocks
 	end  func()       // called after the last batch
+	last *event.Event // sent in a batch of its own in place of calling end; nil: none
 	all  []Batch
 	size int // the most events in a batch
 	min  int // the fewest, unless an event is urgent
@@ -329,8 +330,8 @@ func (b *batcher) tryFinish() {
 	b.mu.Unlock()
 }
 
-// finish calls end, which closes the channel, when the queue is closed, no producer
-// has a reservation left, and all events are sent.
+// finish calls end, which closes the channel, or sends the last event, when the queue is
+// closed, no producer has a reservation left, and all events are sent.
 func (b *batcher) finish() {
 	q := b.q
 	if b.ended || !q.closed() {
@@ -346,9 +347,17 @@ func (b *batcher) finish() {
 		}
 	}
 	producers := q.places.granted() - q.places.allDone() - uint64(b.out+pending-b.errs)
-	if producers == 0 && pending == 0 {
+	switch {
+	case producers != 0 || pending != 0:
+	case b.last == nil:
 		b.ended = true
 		b.end()
+	case b.cur != nil: // otherwise the next release begins a batch
+		b.ended = true
+		b.errs++ // it has no reservation either
+		b.cur.errs++
+		b.cur.evs = append(b.cur.evs, *b.last)
+		b.send()
 	}
 }
 

@@ -327,3 +327,72 @@ func TestAFlushThatSendsNothingIsNotDue(t *testing.T) {
 		batch.Release()
 	}
 }
+
+// lastOne is a last event.
+var lastOne = event.Event{Number: event.Closed, Cookie: 99}
+
+func TestAChannelThatStaysOpenEndsWithItsLastEvent(t *testing.T) {
+	d := newDispatcher(t, Config{Kind: KindChannel, QLen: 4})
+	d.EndWith(lastOne)
+	q := d.Main()
+	require.True(t, q.Reserve(3))
+	q.Put(dto(1), true) // held
+	d.Abort()
+	assert.Equal(t, list(1), received(d.C()), "two are outstanding")
+	q.Put(dto(2), false)
+	q.Release(1)
+	require.NoError(t, d.Close())
+	assert.Equal(t, list(2, 99), received(d.C()))
+	assert.False(t, closed(d.C()), "a select with it sleeps")
+}
+
+// The channel may be as full as it gets when its last event comes.
+func TestTheLastEventHasAPlaceOfItsOwn(t *testing.T) {
+	d := newDispatcher(t, Config{Kind: KindChannel, QLen: 4})
+	d.EndWith(lastOne)
+	n := 0
+	for d.Main().Reserve(1) {
+		d.Main().Put(dto(1), false)
+		n++
+	}
+	nodes := make([]AsyncNode, 2*asyncRoom)
+	for i := range nodes {
+		nodes[i].Event = event.Event{Number: event.AsyncEPBroken}
+		d.PutAsync(&nodes[i])
+	}
+	require.Equal(t, cap(d.C())-1, len(d.C()))
+	d.Abort()
+	got := received(d.C())
+	assert.Equal(t, uint64(99), got[len(got)-1])
+	assert.Len(t, got, n+asyncRoom+1)
+}
+
+func TestBatchesThatStayOpenEndWithTheLastEventAlone(t *testing.T) {
+	d := newDispatcher(t, Config{Kind: KindBatch, QLen: 8, BatchMax: 3})
+	d.EndWith(lastOne)
+	q := d.Main()
+	require.True(t, q.Reserve(8))
+	for i := range uint64(8) {
+		q.Put(dto(i), false)
+		q.Flush()
+	}
+	nodes := make([]AsyncNode, asyncRoom)
+	for i := range nodes {
+		nodes[i].Event = event.Event{Number: event.AsyncEPBroken}
+		d.PutAsync(&nodes[i])
+	}
+	out := ready(d)
+	require.Len(t, out, len(d.AllBatches()), "the program has all batches")
+	d.Abort()
+	assert.Empty(t, ready(d), "no batch is free")
+	for i, b := range out {
+		b.Release()
+		if i == 0 {
+			last := ready(d)
+			require.Equal(t, [][]uint64{{99}}, contents(last))
+			last[0].Release()
+		}
+	}
+	assert.Empty(t, ready(d), "the last event comes once")
+	assert.False(t, closed(d.Batches()))
+}

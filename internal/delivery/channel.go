@@ -19,7 +19,8 @@ type channel struct {
 	// Immutable.
 	q     *Queue
 	ch    chan event.Event
-	ended func() // of a sink: called when ch has been closed
+	last  *event.Event // sent in place of closing ch; nil: ch is closed
+	ended func()       // of a sink: called when ch has been closed
 
 	held     atomic.Int32 // len(hold)
 	finished atomic.Bool
@@ -50,7 +51,7 @@ const doneEvery = 8
 // init makes c the channel of q, with room for so many events.
 func (c *channel) init(q *Queue, maxLen int) {
 	c.q = q
-	c.ch = make(chan event.Event, maxLen+slack+asyncRoom)
+	c.ch = make(chan event.Event, maxLen+slack+asyncRoom+1) // and the last event
 	c.hold = make([]event.Event, 0, maxLen/2+1)
 	q.places.lanes = make([]laneCount, lanes)
 	for i := range q.places.lanes {
@@ -179,12 +180,16 @@ func (c *channel) mayList() bool {
 	return c.listed == 0
 }
 
-// tryFinish closes the channel once the queue is closed and no reservation is left:
-// no producer can send any more.
+// tryFinish closes the channel, or sends the last event, once the queue is closed and no
+// reservation is left: no producer can send any more.
 func (c *channel) tryFinish() {
 	q := c.q
 	if q.places.idle() && c.finished.CompareAndSwap(false, true) {
-		close(c.ch)
+		if c.last != nil {
+			c.ch <- *c.last
+		} else {
+			close(c.ch)
+		}
 		if c.ended != nil {
 			c.ended()
 		}

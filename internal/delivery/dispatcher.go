@@ -120,6 +120,17 @@ func (d *Dispatcher) SetFilter(f Filter) { d.main.filter = f }
 // FilterFailures before the first event.
 func (d *Dispatcher) FilterFailures() { d.main.failures = true }
 
+// EndWith keeps the channel of KindChannel or KindBatch open when the dispatcher is closed:
+// last comes in place of that, behind all other events. So a select with the channel sleeps
+// afterwards, where it would find a closed channel ready for ever. The dispatcher's maker
+// calls EndWith before the first event.
+func (d *Dispatcher) EndWith(last event.Event) {
+	d.main.channel.last = &last
+	if d.main.batches != nil {
+		d.main.batches.last = &last
+	}
+}
+
 // SetSink is SetFilter for a filter of KindChannel that refuses every event, and does not
 // hear of suppressed requests that succeed. No event takes a place then: every post is
 // admitted, and none is counted. The channel takes

@@ -42,7 +42,7 @@ type Server struct {
 const drainTime = 2 * time.Second
 
 // errAborted means that the adapter was closed while the server ran.
-var errAborted = errors.New("server: its dispatcher was closed")
+var errAborted = errors.New("server: the adapter was closed")
 
 // New listens. The caller must call Run, which serves.
 func New(ia *dat.IA, cfg Config) (*Server, error) {
@@ -79,8 +79,8 @@ func (s *Server) Addr() string { return s.ln.Addr() }
 func (s *Server) Run(ctx context.Context) error {
 	for {
 		select {
-		case ev, ok := <-s.ln.Events():
-			if !ok {
+		case ev := <-s.ln.Events():
+			if ev.Number == dat.Closed {
 				return errors.Join(errAborted, s.ln.Close())
 			}
 			s.handle(ev)

@@ -71,8 +71,8 @@ func (s *Listener) Run(ctx context.Context) error {
 		var quit bool
 		var err error
 		select {
-		case ev, ok := <-s.ln.Requests():
-			if !ok {
+		case ev := <-s.ln.Requests():
+			if ev.Number == dat.Closed {
 				return errors.Join(errAborted, s.Close())
 			}
 			quit, err = s.client(ctx, dat.RequestOf(ev))

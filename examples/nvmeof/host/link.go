@@ -24,7 +24,8 @@ type link struct {
 
 	batch []dat.DTO // capsules that wait for flush
 	done  []*Slot   // finished commands, whose outcome is in the slot
-	err   error     // why the connection has ended
+	over  bool      // the connection has ended
+	err   error     // why
 
 	waiter linger.Waiter // of wait
 
@@ -216,6 +217,9 @@ func (l *link) wait(ctx context.Context) error {
 	l.flush()
 	over := ctx.Done()
 	for len(l.done) == 0 {
+		if l.over {
+			return l.why()
+		}
 		l.waiter.Linger()
 		var batch *dat.Batch
 		if over == nil || len(l.conn.Batches()) != 0 {
@@ -227,15 +231,13 @@ func (l *link) wait(ctx context.Context) error {
 				return context.Cause(ctx)
 			}
 		}
-		if l.handleAll(batch) {
-			return l.why()
-		}
+		l.handleAll(batch)
 	}
 	return nil
 }
 
-// handleAll handles the events of a batch, and of those that are at hand behind it; nil is
-// the batch of a closed channel. It reports whether the connection has ended.
+// handleAll handles the events of a batch, and of those that are at hand behind it. It
+// reports whether the connection has ended.
 func (l *link) handleAll(batch *dat.Batch) (ended bool) {
 	for n := len(l.conn.Batches()); !l.handleBatch(batch); n-- {
 		if n == 0 {
@@ -255,7 +257,7 @@ func (l *link) handleBatch(batch *dat.Batch) (ended bool) {
 			return true
 		}
 	}
-	return batch == nil
+	return false
 }
 
 // handle handles an event.
@@ -271,6 +273,7 @@ func (l *link) handle(ev *dat.Event) (ended bool) {
 		if l.err == nil {
 			l.err = ev.Err()
 		}
+		l.over = true
 		return true
 	}
 	return false // other failures end the connection, which tells of it

@@ -102,8 +102,8 @@ func (q *queue) run() {
 			ended = q.handleAll(<-q.conn.Batches())
 		} else {
 			select {
-			case batch, ok := <-q.conn.Batches():
-				ended = !ok || q.handleAll(batch)
+			case batch := <-q.conn.Batches():
+				ended = q.handleAll(batch)
 			case r := <-q.results:
 				c := &q.commands[r.command]
 				c.next(q, c, r.err)

@@ -73,8 +73,8 @@ func (t *Target) Addr() string { return t.ln.Addr() }
 func (t *Target) Run(ctx context.Context) error {
 	for running := true; running; {
 		select {
-		case ev, ok := <-t.ln.Requests():
-			if running = ok; ok {
+		case ev := <-t.ln.Requests():
+			if running = ev.Number != dat.Closed; running {
 				t.answer(dat.RequestOf(ev))
 			}
 		case <-ctx.Done():
