@@ -213,7 +213,6 @@ func (c *connection) start(a agreement) bool {
 	_ = c.conn.SetDeadline(time.Time{})
 	c.begun = true
 	c.attention.And(^uint32(idleRecv))
-	c.dev.addConnection(c)
 	c.dev.running.Add(1) // for the writer, which runs for its last job in any case
 	return true
 }

@@ -36,11 +36,11 @@ func newConnection(q *queuePair) *connection {
 	c := &connection{}
 	c.qp, c.dev, c.facts = q, q.dev, q.cfg.Facts
 	c.owner = c
+	c.attention.Store(idleRecv)
 	mem := access{q.View(&q.dev.Device)}
 	c.send.init(&c.link, mem, q.cfg.SendDepth)
 	c.recv.init(&c.link, mem, q.cfg.RecvDepth)
 	c.recv.port = &c.send.port
-	c.attention.Store(idleRecv)
 	return c
 }
 

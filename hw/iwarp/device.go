@@ -47,20 +47,14 @@ type device struct {
 	hangups hangups
 
 	rejecting atomic.Int64 // rejected connections that wait for the peer to close
-
-	connsMu sync.Mutex               // a leaf: its holder takes no other lock
-	conns   map[*connection]struct{} // the connections that may touch memory
 }
 
 func newDevice(p *Provider, host string, set settings) *device {
 	if host == Name {
 		host = ""
 	}
-	d := &device{provider: p, set: set, host: host, procs: runtime.GOMAXPROCS(0), conns: make(map[*connection]struct{})}
-	d.poller.dev = d
-	d.Init(soft.Config{
-		Provider: Name, Attr: d.attributes(), Split: true, Grace: func() { d.grace(nil) },
-	})
+	d := &device{provider: p, set: set, host: host, procs: runtime.GOMAXPROCS(0)}
+	d.Init(soft.Config{Provider: Name, Attr: d.attributes(), Split: true})
 	return d
 }
 
@@ -135,20 +129,4 @@ func (d *device) Close() error {
 	d.poller.close()
 	d.hangups.close()
 	return nil
-}
-
-// addConnection and removeConnection keep the sets of connections that grace and
-// [soft.MR.Settle] look at.
-func (d *device) addConnection(c *connection) {
-	d.connsMu.Lock()
-	d.conns[c] = struct{}{}
-	d.connsMu.Unlock()
-	c.qp.Zone.Enter(c)
-}
-
-func (d *device) removeConnection(c *connection) {
-	d.connsMu.Lock()
-	delete(d.conns, c)
-	d.connsMu.Unlock()
-	c.qp.Zone.Leave(c)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
+	"godat/hw/internal/soft"
 	"godat/hw/iwarp/wire"
 )
 
@@ -18,9 +19,7 @@ import (
 func TestDeregisterWaitsForAReadIntoMemory(t *testing.T) {
 	n := newNode(t, New(Config{}), noCRC)
 	l := connections(n.peer())[0]
-	d := n.dev.(*device)
-	d.addConnection(l)
-	defer d.removeConnection(l)
+	defer l.recv.place.present.Leave()
 	l.recv.in.ready(readSize)
 	defer l.recv.in.drop()
 	for _, ahead := range []bool{false, true} {
@@ -62,7 +61,7 @@ func freeUnderRead(t *testing.T, n *node, l *connection, ahead bool) bool {
 		l.recv.direct.read(fds[0])
 	}()
 	key := m.RKey()
-	require.Eventually(t, func() bool { return len(d.inProgress(nil, nil, nil)) == 1 }, patience, tick, "the read is under way")
+	require.Eventually(t, func() bool { return len(n.zone.(*soft.Zone).InProgress(nil, nil)) == 1 }, patience, tick, "the read is under way")
 	go func() { freed <- m.Deregister() }()
 	require.Eventually(t, func() bool { return d.Keys.Lookup(key).Size == 0 }, patience, tick, "the region is being freed")
 	early := len(freed)

@@ -9,12 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
+	"godat/hw/internal/soft"
 	"godat/hw/iwarp/wire"
 )
 
 // awaitFull waits until the writer waits for the socket.
 func (c *connection) awaitFull() {
-	for full := false; !full; pause(0) {
+	for full := false; !full; soft.Pause(0) {
 		c.takeToken()
 		full = c.busy.Load() && c.send.writer.job.kind == jobWait
 		c.run(byPoster)
@@ -91,7 +92,7 @@ func TestABreakFinishesAHalfWrittenFPDUThoughTheWriterWasInterrupted(t *testing.
 	a.broken = true
 	a.qp.Break(false)
 	for l.busy.Load() {
-		pause(0)
+		soft.Pause(0)
 	}
 	l.run(byPoster)
 	a.end(false)

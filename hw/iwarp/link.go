@@ -25,14 +25,16 @@ const (
 
 // The bits of a link's attention word.
 const (
-	broken   = 1 << iota // the connection is over, and the holder flushes; see die
-	draining             // Drain was called
-	closed               // Break was called
-	idleRecv             // no receiver runs: the token's holder owns its state
-	finSent              // this end's half is closed, and the peer's answer awaited
-	bounded              // the receiver's time is limited from here on
-	probing              // the receiver asks the sender for a probe; see pulse.go
-	nudging              // the receiver asks the sender for a nudge; see nudge.go
+	broken     = 1 << iota // the connection is over, and the holder flushes; see die
+	draining               // Drain was called
+	closed                 // Break was called
+	idleRecv               // no receiver runs: the token's holder owns its state
+	finSent                // this end's half is closed, and the peer's answer awaited
+	bounded                // the receiver's time is limited from here on
+	probing                // the receiver asks the sender for a probe; see pulse.go
+	nudging                // the receiver asks the sender for a nudge; see nudge.go
+	sendAbsent             // the sender is not in the set of its zone's accessors; see soft.Presence
+	recvAbsent             // nor is the placer
 )
 
 // link is the state that the sender, the writer and the receiver of a connection share:

@@ -1,8 +1,6 @@
 package iwarp
 
 import (
-	"runtime"
-	"time"
 	"unsafe"
 
 	"godat/hw"
@@ -11,102 +9,66 @@ import (
 	"godat/internal/token"
 )
 
+// The two halves of a connection access memory, each by itself: the sender while its token
+// is held and not parked, and the placer while touch is odd. Both write that word before
+// they look a key up.
+var (
+	_ soft.Accessor = (*sender)(nil)
+	_ soft.Accessor = (*placer)(nil)
+)
+
+// InProgress implements [soft.Accessor].
+func (s *sender) InProgress() (w, _ uint64, busy bool) {
+	w = s.link.token.Load()
+	return w, 0, w&token.Held != 0
+}
+
+// Over implements [soft.Accessor].
+func (s *sender) Over(w, _ uint64) bool { return s.link.token.MovedOn(w) }
+
+// InProgress implements [soft.Accessor].
+func (p *placer) InProgress() (touch, _ uint64, busy bool) {
+	touch = p.touch.Load()
+	return touch, 0, touch&1 != 0
+}
+
+// Over implements [soft.Accessor].
+func (p *placer) Over(touch, _ uint64) bool { return p.touch.Load() != touch }
+
 // invalidate invalidates a remote key on the peer's behalf, and waits until no access
-// through it is in progress.
+// through it is in progress. The placer itself touches no memory meanwhile.
 func (p *placer) invalidate(key uint32) bool {
 	p.own.Check()
-	if !p.link.dev.Invalidate(&p.link.qp.QP, key) {
+	q := p.link.qp
+	if !p.link.dev.Invalidate(&q.QP, key) {
 		return false
 	}
-	p.link.dev.grace(p)
+	q.Zone.Await()
 	return true
 }
 
-// inUse is a connection that may be accessing memory, and its words at that time.
-type inUse struct {
-	c           *connection
-	word, touch uint64
-}
-
-// inProgress appends to all the device's connections that may be accessing memory, except
-// the accesses of the given placer and sender.
-func (d *device) inProgress(placer *placer, sender *sender, all []inUse) []inUse {
-	d.connsMu.Lock()
-	defer d.connsMu.Unlock()
-	for c := range d.conns {
-		u := inUse{c, c.token.Load(), c.recv.place.touch.Load()}
-		if &c.send == sender {
-			u.word = 0
-		}
-		if &c.recv.place == placer {
-			u.touch = 0
-		}
-		if u.word&token.Held != 0 || u.touch&1 != 0 {
-			all = append(all, u)
-		}
-	}
-	return all
-}
-
-// ended reports whether the accesses that were in progress have ended.
-func (u *inUse) ended() bool {
-	return (u.word&token.Held == 0 || u.c.token.MovedOn(u.word)) && (u.touch&1 == 0 || u.c.recv.place.touch.Load() != u.touch)
-}
-
-// grace waits until every access that was in progress when it was called has ended. Its
-// caller has removed the key before grace reads the words, and a connection writes its
-// word before it looks a key up: so a connection that grace sees idle finds the key dead.
-// If a placer calls grace, it passes itself: it touches no memory meanwhile.
-func (d *device) grace(placer *placer) {
-	for _, u := range d.inProgress(placer, nil, nil) {
-		u.await()
-	}
-}
-
-// await waits until the accesses have ended.
-func (u *inUse) await() {
-	for spin := 0; !u.ended(); spin++ {
-		pause(spin)
-	}
-}
-
-// Settle is grace for one connection; see [soft.Accessor].
-func (c *connection) Settle() {
-	u := inUse{c, c.token.Load(), c.recv.place.touch.Load()}
-	u.await()
-}
-
-// awaitUsers is grace for the token's holder. It returns false if it would have to wait
-// and the holder may not, because it is not the writer. While it waits it touches no
-// memory and counts steps in the token's word, so that two that wait for each other both
-// go on. Therefore the keys of the pieces in the outbox are looked up again (resumed)
-// before the next write.
+// awaitUsers waits until no access through a key of the zone that has died is in progress. It
+// returns false if it would have to wait and the holder may not, because it is not the
+// writer. While it waits it touches no memory and counts steps in the token's word, so that
+// two that wait for each other both go on. Therefore the keys of the pieces in the outbox are
+// looked up again (resumed) before the next write.
 func (s *sender) awaitUsers() bool {
 	s.link.token.Check()
-	users := s.link.dev.inProgress(nil, s, s.users[:0])
+	users := s.link.qp.Zone.InProgress(s, s.users[:0])
 	s.users = users
 	defer clear(users) // the connections may end
-	for _, u := range users {
-		for spin := 0; !u.ended(); spin++ {
+	for i := range users {
+		for spin := 0; !users[i].Over(); spin++ {
 			if !s.mayBlock {
 				return false
 			}
 			s.resumed = true
 			s.link.token.Step()
-			pause(spin)
+			soft.Pause(spin)
 		}
 	}
 	s.resumed = true
 	return true
-}
-
-// pause passes the time between two looks at an access in progress.
-func pause(spin int) {
-	if spin < 100 {
-		runtime.Gosched()
-	} else {
-		time.Sleep(20 * time.Microsecond)
-	}
 }
 
 // access looks up the memory that a queue pair may reach.

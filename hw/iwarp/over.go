@@ -52,7 +52,8 @@ func (c *connection) flush() {
 		c.recv.place.flush()
 		if a&closed != 0 && !c.rqEnded {
 			c.rqEnded = true
-			c.dev.removeConnection(c)
+			c.send.present.Leave()
+			c.recv.place.present.Leave()
 			c.endQueue(c.qp.cfg.RecvSink, c.qp.cfg.RecvEnd)
 		}
 	}

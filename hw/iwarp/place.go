@@ -23,7 +23,8 @@ type placer struct {
 	sink hw.DirectSink
 
 	// Shared. touch is odd while the receiver touches memory.
-	touch atomic.Uint64
+	touch   atomic.Uint64
+	present soft.Presence // in the set of accessors of the queue pair's zone
 
 	// Owned by the receiver's owner.
 	kickDue bool // there is work for the sender
@@ -61,6 +62,7 @@ type placer struct {
 func (p *placer) init(l *link, mem access, depth int, own *owner.Tag) {
 	p.link, p.mem, p.rq, p.own = l, mem, newRecvQueue(depth, l.qp.srq), own
 	p.sink = soft.DirectSink(l.qp.cfg.RecvSink)
+	p.present.Init(l.qp.Zone, p, &l.attention, recvAbsent)
 }
 
 // arrive takes a segment with its payload.
@@ -130,7 +132,13 @@ func (p *placer) store(b []byte) bool {
 }
 
 // beginTouch says that the receiver is about to look keys up, and to touch their memory.
-func (p *placer) beginTouch() { p.touch.Add(1) }
+func (p *placer) beginTouch() {
+	p.touch.Add(1)
+	yield.Point()
+	if p.link.attention.Load()&recvAbsent != 0 {
+		p.present.Enter()
+	}
+}
 
 // endTouch says that it touches none any more. A goroutine that waits for the access looks
 // until the count has changed.

@@ -27,8 +27,6 @@ const pollSockets = 16
 // while, so a device of a program that doesn't poll has no such descriptor, and pays
 // nothing.
 type poller struct {
-	dev *device // immutable
-
 	// read says that the last call has read octets. What comes next is rarely there yet:
 	// often the consumer has answered, and awaits the next request. So the next call reads
 	// nothing, and the peer gets the time of a read in vain.
@@ -40,8 +38,9 @@ type poller struct {
 	// has left: it finds the right to read taken for good.
 	alone atomic.Pointer[receiver]
 
-	mu     sync.Mutex // its holder takes no lock but connsMu and the netpoll's
-	begun  bool       // connections are entered
+	mu     sync.Mutex             // its holder takes no lock but the netpoll's
+	known  map[*receiver]struct{} // those that wait for octets, until begun
+	begun  bool                   // connections are entered
 	closed bool
 	opened bool // sockets is open
 	// A number that is used again makes a consumer poll another socket in vain, once.
@@ -127,11 +126,10 @@ func (p *poller) begin() bool {
 		return false
 	}
 	p.begun = true
-	p.dev.connsMu.Lock()
-	defer p.dev.connsMu.Unlock()
-	for c := range p.dev.conns {
-		p.enter(&c.recv)
+	for r := range p.known {
+		p.enter(r)
 	}
+	p.known = nil
 	return true
 }
 
@@ -146,8 +144,14 @@ const (
 func (p *poller) add(r *receiver) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.begun && !p.closed {
+	switch {
+	case p.closed:
+	case p.begun:
 		p.enter(r)
+	case p.known == nil:
+		p.known = map[*receiver]struct{}{r: {}}
+	default:
+		p.known[r] = struct{}{}
 	}
 }
 
@@ -184,6 +188,7 @@ func (p *poller) watch(r *receiver) {
 func (p *poller) remove(r *receiver) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	delete(p.known, r)
 	switch i := r.right.slot - 1; {
 	case r.right.slot == alone:
 		p.alone.Store(nil)

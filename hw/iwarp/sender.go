@@ -33,7 +33,7 @@ type sender struct {
 	bindWaits  bool // a bind waits for accesses by its old key, and the holder may not wait
 	doomed     bool // a request has failed; the requests behind it are flushed
 	wcs        [batch]hw.WC
-	users      []inUse // scratch of awaitUsers
+	users      []soft.Access // scratch of awaitUsers
 
 	// The message being cut into FPDUs.
 	cur          message
@@ -58,12 +58,15 @@ type sender struct {
 	resumed     bool // the outbox is from before a wait: write looks its keys up again
 	writeFailed bool // the socket takes nothing more
 	dropped     bool // dropOutbox has run
+
+	present soft.Presence // in the set of accessors of the queue pair's zone
 }
 
 func (s *sender) init(l *link, mem access, depth int) {
 	s.link, s.mem, s.sq = l, mem, newSendQueue(depth)
 	s.sink = soft.DirectSink(l.qp.cfg.SendSink)
 	s.writer.link, s.writer.port, s.writer.out = l, &s.port, &s.out
+	s.present.Init(l.qp.Zone, s, &l.attention, sendAbsent)
 }
 
 // fairShare is the most responses sent in a row while a request waits.

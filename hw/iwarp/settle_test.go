@@ -16,9 +16,8 @@ func TestSettleWaitsForTheAccessesInItsZone(t *testing.T) {
 	n := newNode(t, New(Config{}), nil)
 	other := newNode(t, New(Config{}), nil).memory(8, hw.LocalWrite)
 	l := connections(n.peer())[0]
-	n.dev.(*device).addConnection(l)
-	defer n.dev.(*device).removeConnection(l)
-	l.recv.place.touch.Add(1)
+	l.recv.place.beginTouch()
+	defer l.recv.place.present.Leave()
 	other.MR.(hw.Remapper).Settle()
 	region := n.memory(8, hw.LocalWrite)
 	var moved atomic.Bool
@@ -31,6 +30,6 @@ func TestSettleWaitsForTheAccessesInItsZone(t *testing.T) {
 		runtime.Gosched()
 	}
 	moved.Store(true)
-	l.recv.place.touch.Add(1)
+	l.recv.place.endTouch()
 	assert.True(t, <-late)
 }

@@ -16,12 +16,11 @@ func (s *sender) step(by holder) (alive bool) {
 	s.mayBlock = by == byWriter
 	budget := l.haul.budgets[by]
 	for {
-		if a := l.attention.Load(); a&broken != 0 {
-			return false
-		} else if a&probing != 0 {
-			s.sendProbe()
-		} else if a&nudging != 0 {
-			s.sendNudge()
+		if a := l.attention.Load(); a&(broken|sendAbsent|probing|nudging) != 0 {
+			if a&broken != 0 {
+				return false
+			}
+			s.attend(a)
 		}
 		if l.busy.Load() {
 			s.complete()
@@ -59,6 +58,20 @@ func (s *sender) step(by holder) (alive bool) {
 		if !s.write(&budget) {
 			return true
 		}
+	}
+}
+
+// attend does what the attention word asks of a connection that lives.
+func (s *sender) attend(a uint32) {
+	s.link.token.Check()
+	if a&sendAbsent != 0 {
+		s.present.Enter()
+	}
+	switch {
+	case a&probing != 0:
+		s.sendProbe()
+	case a&nudging != 0:
+		s.sendNudge()
 	}
 }
 

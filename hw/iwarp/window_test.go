@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
+	"godat/hw/internal/soft"
 )
 
 func (n *node) window(qp hw.QP) hw.Window {
@@ -51,9 +52,10 @@ func connections(peers ...*peer) (all []*connection) {
 func (c *connection) takeToken() {
 	for {
 		if _, ok := c.token.TryTake(); ok {
+			c.send.present.Enter()
 			return
 		}
-		pause(0)
+		soft.Pause(0)
 	}
 }
 

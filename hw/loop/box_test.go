@@ -135,6 +135,7 @@ func TestDeregisterWaitsForOneCallOfAnOwner(t *testing.T) {
 		region, err := a.dev.Register(a.zone, mem, all)
 		require.NoError(t, err, name)
 		require.True(t, a.box.TakeOrKick())
+		a.qp.(*queuePair).out.Load().enter() // as its first request does
 		done := make(chan error)
 		go func() { done <- region.Deregister() }()
 		for over := false; !over; {
@@ -172,6 +173,8 @@ func TestAReceiveExecutesAnInvalidationInItsCall(t *testing.T) {
 	x, y := ownedPair(t)
 	region, err := y.dev.Register(y.zone, make([]byte, 8), all)
 	require.NoError(t, err)
+	x.recv(3, x.sge(0, 8))
+	y.post(send(4, y.sge(0, 8))) // an invalidation looks at a pipe that was at work
 	x.post(hw.SendWR{ID: 1, Op: hw.OpSendInvalidate, Flags: hw.WRSignaled, SGL: []hw.SGE{x.sge(0, 8)}, Imm: region.RKey()})
 	y.box.call(y.qp, func() {
 		_, err := y.qp.PostRecv([]hw.RecvWR{{ID: 2, SGL: []hw.SGE{y.sge(0, 8)}}})

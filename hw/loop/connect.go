@@ -27,21 +27,12 @@ func join(a, b *connection, private []byte) bool {
 	return true
 }
 
-// install makes the pipes known to devices and queue pairs, unless the asking side, c,
-// has gone.
+// install makes the pipes known to the queue pairs, unless the asking side, c, has gone.
 func (c *connection) install(b *connection, ab, ba *pipe) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.phase != connecting {
 		return false
-	}
-	for _, p := range [...]*pipe{ab, ba} {
-		p.from.qp.dev.addPipe(p)
-		if p.to.qp.dev != p.from.qp.dev {
-			p.to.qp.dev.addPipe(p)
-		}
-		p.from.qp.Zone.Enter(p)
-		p.to.qp.Zone.Enter(p)
 	}
 	// The answering side's owner is in Accept and makes no other call. If the provider
 	// reports something to it before Accept returns, it finds the pipes.

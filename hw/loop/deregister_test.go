@@ -159,9 +159,7 @@ func TestDeregisterDoesNotWaitForAPeerOrAWorker(t *testing.T) {
 
 	c, d := newSide(t, a.dev, nil), newSide(t, a.dev, nil)
 	connect(t, c, d)
-	p := c.qp.(*queuePair).out.Load()
-	_, ok := p.token.TryTake()
-	require.True(t, ok)
+	p := hold(t, c)
 	p.token.Leave() // as handOver does
 	done := make(chan error)
 	go func() { done <- c.mr.Deregister() }()

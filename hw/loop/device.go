@@ -2,7 +2,6 @@ package loop
 
 import (
 	"math"
-	"sync"
 
 	"godat/hw"
 	"godat/hw/internal/soft"
@@ -39,14 +38,11 @@ type device struct {
 	workers  *workers.Pool[pipe]
 	watch    *watch
 	handover uint32 // see the parameter
-
-	pipesMu sync.Mutex // a leaf: a pipe's holder takes it; its holder takes no other lock
-	pipes   []*pipe    // the pipes that may touch the device's memory
 }
 
 func newDevice(name string, handover uint32) *device {
 	d := &device{node: attach(name), workers: startWorkers(), watch: startWatch(), handover: handover}
-	d.Init(soft.Config{Provider: Name, Attr: attributes(d.node.name), Grace: d.grace})
+	d.Init(soft.Config{Provider: Name, Attr: attributes(d.node.name)})
 	return d
 }
 

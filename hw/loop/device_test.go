@@ -145,7 +145,7 @@ func TestLimitsAreEnforced(t *testing.T) {
 	d := open(t, uniqueName()).(*device)
 	attr := d.Attr()
 	attr.MaxQPs, attr.MaxZones, attr.MaxWindows, attr.MaxSRQs = 1, 2, 1, 1
-	d.Init(soft.Config{Provider: Name, Attr: attr, Grace: d.grace})
+	d.Init(soft.Config{Provider: Name, Attr: attr})
 	zone, err := d.NewZone()
 	require.NoError(t, err)
 	cfg := hw.QPConfig{Zone: zone, SendSink: &recorder{t: t}, RecvSink: &recorder{t: t}, Facts: &facts{t: t}}

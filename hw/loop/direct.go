@@ -25,7 +25,7 @@ func (q *queuePair) PostOne(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, 
 	if p.owner == nil {
 		return p.takeOne(op, flags, id, sge, rkey, addr)
 	}
-	if !p.free() {
+	if !p.free() && !(p.arrive() && p.free()) {
 		return false
 	}
 	ok := p.exec.one(op, flags, id, sge, rkey, addr, 0)
@@ -40,7 +40,7 @@ func (p *pipe) takeOne(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, rkey 
 	if !ok {
 		return false
 	}
-	ok = p.attention.Load() == 0 && p.exec.one(op, flags, id, sge, rkey, addr, 0)
+	ok = (p.attention.Load() == 0 || p.arrive()) && p.exec.one(op, flags, id, sge, rkey, addr, 0)
 	yield.Point()
 	if !p.token.ReleaseIf(w) {
 		p.grant()
@@ -59,7 +59,7 @@ func (q *queuePair) BeginRun() bool {
 		return false
 	}
 	p.grant()
-	if p.attention.Load() == 0 {
+	if p.attention.Load() == 0 || p.arrive() {
 		return true
 	}
 	if !p.token.Release() {
@@ -147,7 +147,7 @@ func (q *queuePair) RecvRun(id uint64, sge *hw.SGE, stride uintptr, n int) int {
 // the tail before attention is loaded here. See PostRecv for why no send is left waiting
 // then.
 func (q *queuePair) Kick() {
-	if p := q.in.Load(); p != nil && p.attention.Load() != 0 {
+	if p := q.in.Load(); p != nil && p.attention.Load()&^absent != 0 {
 		p.kick()
 	}
 	q.LookAgain()

@@ -58,7 +58,7 @@ func (p *pipe) flush() {
 		p.to.end(x.dst.sink, p.to.qp.cfg.RecvEnd)
 	}
 	if !ended && e.srcEnded && e.dstEnded {
-		p.retire()
+		p.leave()
 	}
 }
 
@@ -102,14 +102,4 @@ func (x *executor) flushRecvs() {
 		}
 		x.dst.fail(hw.StatusFlushed)
 	}
-}
-
-// retire takes the pipe from its devices' lists, because it touches no memory any more.
-func (p *pipe) retire() {
-	p.from.qp.dev.dropPipe(p)
-	if p.to.qp.dev != p.from.qp.dev {
-		p.to.qp.dev.dropPipe(p)
-	}
-	p.from.qp.Zone.Leave(p)
-	p.to.qp.Zone.Leave(p)
 }

@@ -1,6 +1,9 @@
 package loop
 
-import "godat/hw"
+import (
+	"godat/hw"
+	"godat/hw/internal/soft"
+)
 
 // executor executes the requests of a pipe: it moves the bytes between source and
 // target, and completes both. It does not break the connection: it returns a failure as
@@ -15,7 +18,7 @@ type executor struct {
 	invalidated bool  // the first request has invalidated its key already
 	failed      failed
 	old         [wordLen]byte // the result of an atomic
-	others      []busy        // scratch of quiesce
+	others      []soft.Access // scratch of quiesce
 
 	// Immutable.
 	canRead hw.Status // the status that reads and atomics fail with, or success

@@ -76,7 +76,7 @@ func TestAKickMeetsADirectRequestOnTwoProcessors(t *testing.T) {
 		p.attention.Or(expired) // the pipe's user clears it when no send waits
 		p.kick()
 		yield.Until(func() bool { return posted.Load() == 1 })
-		if p.attention.Load() != 0 {
+		if p.attention.Load()&^absent != 0 {
 			missed++
 			p.kick()
 		}
@@ -122,5 +122,5 @@ func TestAnOwnerAndAKickNeverHaveAPipeTogether(t *testing.T) {
 	}
 	require.True(t, yield.Meet(20_000, 20*time.Second, post, receive))
 	assert.Zero(t, both.Load())
-	assert.Zero(t, p.attention.Load())
+	assert.Zero(t, p.attention.Load()&^absent)
 }

@@ -3,93 +3,75 @@ package loop
 import (
 	"godat/hw/internal/soft"
 	"godat/internal/token"
+	"godat/internal/yield"
 )
 
 var _ soft.Accessor = (*pipe)(nil)
 
-// busy is a pipe in which accesses were in progress, or may have been: those of the holder
-// of its token, and those of PostOne.
-type busy struct {
-	p     *pipe
-	w     uint64 // the token's word
-	owned bool   // the source's owner was in a call
-	calls uint64 // and these were its calls
-}
+// presence is a pipe's place in the sets of accessors of the zones of its two ends. Both
+// may be one zone: then far is not used.
+type presence struct{ near, far soft.Presence }
 
-// grace waits until every access that was in progress when it was called has ended.
-// Its caller has removed the key before grace reads a pipe's word, and a holder or
-// worker writes the word before it looks a key up: so the next holder of a pipe that
-// grace sees idle finds the key dead. An owner writes its own word in the same way before
-// PostOne.
-func (d *device) grace() {
-	for _, b := range d.inProgress(nil, nil) {
-		b.await()
+// InProgress implements [soft.Accessor]: it finds the accesses of the holder of the
+// pipe's token, and those of PostOne. A holder or worker writes the token's word before it
+// looks a key up, and an owner writes its own word in the same way before PostOne.
+//
+// InProgress looks at the owner's word first: when that has the bit, the count has all of
+// the owner's calls before the one that may be in progress. The second word is the count
+// and whether the owner is in a call.
+func (p *pipe) InProgress() (w, calls uint64, busy bool) {
+	w = p.token.Load()
+	if p.owned() {
+		calls = p.calls.Load()<<1 | 1
 	}
+	return w, calls, calls != 0 || w&token.Held != 0
 }
 
-// await waits until the accesses have ended.
-func (b *busy) await() {
-	for spin := 0; !b.over(); spin++ {
-		pause(spin)
-	}
-}
-
-// over reports whether the accesses have ended. An owner that is always in a call when over
-// looks ends one of them after the other, and counts them.
-func (b *busy) over() bool {
-	p := b.p
-	if b.w&token.Held != 0 && !p.token.MovedOn(b.w) {
+// Over implements [soft.Accessor]. An owner that is always in a call when Over looks ends one
+// of them after the other, and counts them.
+func (p *pipe) Over(w, calls uint64) bool {
+	if w&token.Held != 0 && !p.token.MovedOn(w) {
 		return false
 	}
-	return !b.owned || p.calls.Load() != b.calls || !p.owned()
+	return calls == 0 || p.calls.Load()<<1|1 != calls || !p.owned()
 }
 
-// busy returns what is in progress in the pipe now, if anything may be. It looks at the
-// owner's word first: when that has the bit, the count has all of the owner's calls before
-// the one that may be in progress.
-func (p *pipe) busy() (b busy, ok bool) {
-	b = busy{p: p, w: p.token.Load(), owned: p.owned()}
-	if b.owned {
-		b.calls = p.calls.Load()
-	}
-	return b, b.owned || b.w&token.Held != 0
-}
-
-// Settle is grace for one pipe; see [soft.Accessor].
-func (p *pipe) Settle() {
-	if b, ok := p.busy(); ok {
-		b.await()
+// initPresence makes the pipe an accessor of its zones, which is in the set of neither.
+func (p *pipe) initPresence() {
+	p.present = new(presence)
+	p.present.near.Init(p.from.qp.Zone, p, &p.attention, srcAbsent)
+	if p.to.qp.Zone != p.from.qp.Zone {
+		p.present.far.Init(p.to.qp.Zone, p, &p.attention, dstAbsent)
 	}
 }
 
-// inProgress appends to all the device's pipes that are busy, except but.
-func (d *device) inProgress(but *pipe, all []busy) []busy {
-	d.pipesMu.Lock()
-	defer d.pipesMu.Unlock()
-	for _, p := range d.pipes {
-		if b, ok := p.busy(); ok && p != but {
-			all = append(all, b)
-		}
+// enter enters the pipe in the sets of its zones in which it is not. The caller holds the
+// token, or is in a call of the owner, and looks keys up after it.
+func (p *pipe) enter() {
+	a := p.attention.Load()
+	if a&srcAbsent != 0 {
+		p.present.near.Enter()
 	}
-	return all
+	if a&dstAbsent != 0 {
+		p.present.far.Enter()
+	}
 }
 
-// addPipe adds a pipe to those that grace looks at, before any goroutine can run it.
-func (d *device) addPipe(p *pipe) {
-	d.pipesMu.Lock()
-	defer d.pipesMu.Unlock()
-	p.places[p.side(d)] = int32(len(d.pipes))
-	d.pipes = append(d.pipes, p)
+// leave takes the pipe out of the sets, because it touches no memory any more.
+func (p *pipe) leave() {
+	p.present.near.Leave()
+	if p.to.qp.Zone != p.from.qp.Zone {
+		p.present.far.Leave()
+	}
 }
 
-// dropPipe removes a pipe that touches no memory any more.
-func (d *device) dropPipe(p *pipe) {
-	d.pipesMu.Lock()
-	defer d.pipesMu.Unlock()
-	i, last := p.places[p.side(d)], int32(len(d.pipes)-1)
-	moved := d.pipes[last]
-	d.pipes[i] = moved
-	moved.places[moved.side(d)] = i
-	d.pipes[last] = nil
-	d.pipes = d.pipes[:last]
+// arrive enters the pipe in the sets of its zones if that is all that is to be looked at,
+// and reports whether it was.
+func (p *pipe) arrive() bool {
+	if a := p.attention.Load(); a&absent == 0 || a&^absent != 0 {
+		return false
+	}
+	p.enter()
+	yield.Point()
+	return p.attention.Load() == 0
 }

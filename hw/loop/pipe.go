@@ -10,8 +10,8 @@ import (
 )
 
 // The bits of the attention word, which say what the inline path must not overlook:
-// while the word is 0, a post may execute from the caller's array, and PostRecv need not
-// look at the pipe.
+// while the word is 0, a post may execute from the caller's array; while it has no bits but
+// those of absent, PostRecv need not look at the pipe.
 const (
 	stalled   = 1 << iota // the first send waits for a receive
 	expired               // the send at expiredAt has waited long enough
@@ -23,7 +23,13 @@ const (
 	srcClosed             // the source's owner called Break
 	dstClosed             // the target's owner called Break
 	look                  // something was left to the source's owner; see owner.go
+	srcAbsent             // the pipe is not in the set of accessors of the source's zone
+	dstAbsent             // nor of the target's, which is another one
 )
+
+// absent has the bits of a pipe that enters its zones' sets before it looks keys up; see
+// [soft.Presence]. They are the business of the pipe's user alone.
+const absent = srcAbsent | dstAbsent
 
 // The budgets: a poster moves up to pipe.budget bytes in one hold, with maxOps
 // operations, and then hands the pipe over to a worker. A worker moves maxChunk bytes,
@@ -51,9 +57,9 @@ type pipe struct {
 	from, to   *connection
 	reverse    *pipe
 	owner      *atomic.Uint64 // the word of the source's owner; nil: every post takes the token
+	present    *presence
 	nextQueued *pipe
-	places     [2]int32 // in each device's list
-	neverWaits bool     // NotReady is 0
+	neverWaits bool // NotReady is 0
 
 	// A plain request needs the next three cache lines: the token, and the executor's two
 	// ends. Deregister waits for the accesses that token and calls count (memory.go).
@@ -99,16 +105,9 @@ func newPipe(from, to *connection) *pipe {
 	case dst.cfg.ReadsIn == 0:
 		p.exec.canRead = hw.StatusRemoteResponder
 	}
+	p.initPresence()
 	_, _ = p.token.TryTake() // no other goroutine knows it yet
 	return p
-}
-
-// side returns which of the pipe's two places is the device's.
-func (p *pipe) side(d *device) int {
-	if p.from.qp.dev == d {
-		return 0
-	}
-	return 1
 }
 
 // grant gives the holder a poster's budget.
@@ -170,7 +169,8 @@ func (p *pipe) drain() (more bool) {
 	p.token.Check()
 	x := &p.exec
 	for {
-		if p.attention.Load()&broken != 0 {
+		a := p.attention.Load()
+		if a&broken != 0 {
 			p.flush()
 			return false
 		}
@@ -178,6 +178,9 @@ func (p *pipe) drain() (more bool) {
 			x.emit()
 			p.drained()
 			return false
+		}
+		if a&absent != 0 {
+			p.enter()
 		}
 		if p.ops == 0 {
 			x.emit()

@@ -119,7 +119,7 @@ func (q *queuePair) PostSend(wrs []hw.SendWR) (int, error) {
 	}
 	p.grant()
 	n := 0
-	if p.attention.Load() == 0 {
+	if p.attention.Load() == 0 || p.arrive() {
 		n = p.inline(wrs)
 	}
 	if n == len(wrs) {
@@ -186,7 +186,7 @@ func (q *queuePair) PostRecv(wrs []hw.RecvWR) (int, error) {
 	// The tail is published before attention is loaded; a send that stalls sets its bit
 	// before it loads the tail. So one of the two sees the other. A pipe installed
 	// meanwhile looks at the queue when it first needs a receive.
-	if p := q.in.Load(); p != nil && p.attention.Load() != 0 {
+	if p := q.in.Load(); p != nil && p.attention.Load()&^absent != 0 {
 		if q.due.Store(true); q.owner == nil || q.owner.Load()&token.Held == 0 {
 			q.LookAgain()
 		}

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"godat/hw"
 )
@@ -18,8 +17,7 @@ func TestSettleWaitsForTheAccessesInItsZone(t *testing.T) {
 	_, _, other, _ := longPair(t)
 	p := a.qp.(*queuePair).out.Load()
 	for _, region := range []*area{x, y} {
-		_, free := p.token.TryTake()
-		require.True(t, free)
+		hold(t, a)
 		other.mr.(hw.Remapper).Settle()
 		var released atomic.Bool
 		late := make(chan bool)

@@ -71,6 +71,7 @@ func hold(t *testing.T, s *side) *pipe {
 	p := s.qp.(*queuePair).out.Load()
 	_, ok := p.token.TryTake()
 	require.True(t, ok)
+	p.enter()
 	p.grant()
 	return p
 }

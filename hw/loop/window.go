@@ -1,9 +1,6 @@
 package loop
 
 import (
-	"runtime"
-	"time"
-
 	"godat/hw"
 	"godat/hw/internal/soft"
 )
@@ -27,11 +24,7 @@ func (x *executor) bind(wr *hw.SendWR) verdict {
 	b := wr.Bind
 	w, q := b.Window.(*soft.Window), x.pipe.from.qp // see CheckBind
 	ok, used, own := w.BeginBind(&q.QP, b)
-	var scope *queuePair
-	if own {
-		scope = q
-	}
-	if used && !x.quiesce(q.dev, scope) {
+	if used && !x.quiesce(q, own) {
 		return tooLong
 	}
 	if !ok || !w.EndBind(&q.QP, b) {
@@ -45,14 +38,13 @@ func (x *executor) bind(wr *hw.SendWR) verdict {
 // message is moved: it unbinds a window, and takes the remote privileges from a region's
 // key. Unless the verdict is done, the caller does not move the message.
 func (x *executor) invalidate(wr *hw.SendWR) verdict {
-	d := x.pipe.to.qp.dev
 	if !x.invalidated {
-		if !d.Invalidate(&x.pipe.to.qp.QP, wr.Imm) {
+		if !x.pipe.to.qp.dev.Invalidate(&x.pipe.to.qp.QP, wr.Imm) {
 			return x.fail(wr, hw.StatusRemoteAccess)
 		}
 		x.invalidated = true
 	}
-	if !x.quiesce(d, nil) {
+	if !x.quiesce(x.pipe.to.qp, false) {
 		return tooLong
 	}
 	x.invalidated = false
@@ -70,39 +62,30 @@ func (x *executor) sentInvalidate(wr *hw.SendWR, n uint32) verdict {
 	return v
 }
 
-// quiesce waits until no other pipe has an access in progress through a key that died
-// before the call. If scope is set, only the pipe towards that queue pair can have one.
-// A poster may not wait: for a poster quiesce returns false if a pipe may have such an
-// access. A worker that waits touches no memory, and steps, so that two workers that
-// wait for each other both go on.
-func (x *executor) quiesce(d *device, scope *queuePair) bool {
+// quiesce waits until no other pipe has an access in progress through a key of the queue
+// pair's zone that died before the call. If own, the key was of the queue pair's own window,
+// and only the pipe towards it can have one. A poster may not wait: for a poster quiesce
+// returns false if a pipe may have such an access. A worker that waits touches no memory, and
+// steps, so that two workers that wait for each other both go on.
+func (x *executor) quiesce(q *queuePair, own bool) bool {
 	wait := x.others[:0]
-	if scope == nil {
-		wait = d.inProgress(x.pipe, wait)
-	} else if in := scope.in.Load(); in != nil && in != x.pipe {
-		if b, ok := in.busy(); ok {
-			wait = append(wait, b)
+	if !own {
+		wait = q.Zone.InProgress(x.pipe, wait)
+	} else if in := q.in.Load(); in != nil && in != x.pipe {
+		if a, busy := soft.Now(in); busy {
+			wait = append(wait, a)
 		}
 	}
 	x.others = wait
 	defer clear(wait) // keep no pipe alive
 	for i := range wait {
-		for spin := 0; !wait[i].over(); spin++ {
+		for spin := 0; !wait[i].Over(); spin++ {
 			if !x.byWorker {
 				return false
 			}
 			x.pipe.token.Step()
-			pause(spin)
+			soft.Pause(spin)
 		}
 	}
 	return true
-}
-
-// pause passes the time between two looks at a copy in progress.
-func pause(spin int) {
-	if spin < 100 {
-		runtime.Gosched()
-	} else {
-		time.Sleep(20 * time.Microsecond)
-	}
 }

@@ -124,11 +124,16 @@ func TestAnUnbindEndsALongCopy(t *testing.T) {
 	}
 }
 
+// inZoneOf makes a side's queue pair one of the other's zone.
+func inZoneOf(other *side) func(*hw.QPConfig) {
+	return func(cfg *hw.QPConfig) { cfg.Zone = other.zone }
+}
+
 // The poster of a bind does not wait for accesses through the old key: a worker does.
 func TestABindWaitsForTheUsersOfItsOldKey(t *testing.T) {
 	dev := open(t, uniqueName())
 	a, b := newSide(t, dev, nil), newSide(t, dev, nil)
-	c, d := newSide(t, dev, nil), newSide(t, dev, nil)
+	c, d := newSide(t, dev, nil), newSide(t, dev, inZoneOf(b))
 	connect(t, a, b)
 	connect(t, c, d)
 	w, own := newWindow(t, b, nil), newWindow(t, b, b.qp)
@@ -152,7 +157,7 @@ func TestABindWaitsForTheUsersOfItsOldKey(t *testing.T) {
 func TestAnInvalidationWaitsForTheUsersOfTheKey(t *testing.T) {
 	dev := open(t, uniqueName())
 	a, b := newSide(t, dev, nil), newSide(t, dev, nil)
-	c, d := newSide(t, dev, nil), newSide(t, dev, nil)
+	c, d := newSide(t, dev, nil), newSide(t, dev, inZoneOf(b))
 	connect(t, a, b)
 	connect(t, c, d)
 	w := newWindow(t, b, nil)
@@ -177,19 +182,19 @@ func TestAnInvalidationWaitsForTheUsersOfTheKey(t *testing.T) {
 func TestTwoWorkersThatQuiesceDoNotWaitForEachOther(t *testing.T) {
 	dev := open(t, uniqueName())
 	a, b := newSide(t, dev, nil), newSide(t, dev, nil)
-	c, d := newSide(t, dev, nil), newSide(t, dev, nil)
+	c, d := newSide(t, dev, nil), newSide(t, dev, inZoneOf(b))
 	connect(t, a, b)
 	connect(t, c, d)
 	for range 100 {
 		one, two := hold(t, a), hold(t, c)
 		var wg sync.WaitGroup
-		for _, p := range []*pipe{one, two} {
+		for i, p := range []*pipe{one, two} {
 			p.exec.byWorker = true // as a worker
 			p.token.Token.Leave()  // held, and not parked
 			wg.Go(func() {
 				p.token.Token.Resume()
 				defer p.token.Token.Leave()
-				assert.True(t, p.exec.quiesce(dev.(*device), nil))
+				assert.True(t, p.exec.quiesce([]*side{b, d}[i].qp.(*queuePair), false))
 				p.token.Step() // it goes on
 			})
 		}

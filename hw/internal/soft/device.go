@@ -15,10 +15,6 @@ type Config struct {
 	// Split gives each region a second key for remote access, so that no key that a
 	// peer knows is good for local access.
 	Split bool
-	// Grace waits until every access that was in progress when it was called has
-	// stopped, or has moved on to a point where it looks its keys up again. A key that
-	// died before the call is then in use nowhere.
-	Grace func()
 }
 
 // Device records the state of a provider's device: the numbers of objects open on it,

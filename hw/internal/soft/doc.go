@@ -3,6 +3,6 @@
 // and windows, and shared receive queues. A provider embeds a [Device] in its own,
 // and looks keys up on its data path by itself.
 //
-// The package needs one thing from the provider: how to wait until no goroutine uses
-// a key that has just died ([Config.Grace]).
+// The package needs one thing from the provider: which accesses are in progress
+// ([Accessor]), so that a goroutine can wait until none uses a key that has just died.
 package soft

@@ -29,8 +29,9 @@ type Zone struct {
 	closed bool
 	users  int // queue pairs, regions, shared queues and windows
 
-	accessMu  sync.Mutex // a leaf; guards accessors
-	accessors map[Accessor]struct{}
+	presentMu sync.Mutex // a leaf; guards the rest
+	present   []*Presence
+	looks     uint64
 }
 
 // NewZone makes a protection zone.
@@ -179,7 +180,7 @@ func (m *MR) Deregister() error {
 		d.Keys.remove(m.rkey)
 	}
 	yield.Point()
-	d.cfg.Grace()
+	m.zone.Await()
 	m.zone.Unuse()
 	return nil
 }
@@ -232,13 +233,13 @@ func (m *MR) OnlyWrites() {
 // region: Remap, which the caller has called before, refuses one that is bound.
 func (m *MR) Settle() {
 	yield.Point()
-	m.zone.settle()
+	m.zone.Await()
 }
 
 // Invalidate invalidates a remote key on a peer's behalf, and reports whether the key
 // is of the queue pair's zone or scope. It unbinds a window, and takes the remote
-// privileges from a region's key. It does not wait: the caller waits for the
-// goroutines that may have looked the key up before.
+// privileges from a region's key. It does not wait: the caller waits for the accesses in
+// progress in the queue pair's zone.
 func (d *Device) Invalidate(q *QP, key uint32) bool {
 	d.bindMu.Lock()
 	defer d.bindMu.Unlock()

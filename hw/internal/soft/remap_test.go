@@ -10,37 +10,31 @@ import (
 	"godat/hw"
 )
 
-// settled counts the waits for its accesses in progress.
-type settled int
-
-func (s *settled) Settle() { *s++ }
-
-// remapped is a region on a device of its own, and a count of the waits for the accesses
-// in progress in the region's zone.
-func remapped(t *testing.T, split bool, size int) (d *Device, m *MR, base uint64, waits *settled) {
-	d, waits = &Device{}, new(settled)
+// remapped is a region on a device of its own, and an accessor of the region's zone.
+func remapped(t *testing.T, split bool, size int) (d *Device, m *MR, base uint64, user *accessor) {
+	d = &Device{}
 	d.Init(Config{
-		Provider: "soft", Split: split, Grace: func() {},
+		Provider: "soft", Split: split,
 		Attr: hw.Attr{MaxMR: 1 << 20, MaxMRs: 10, MaxZones: 1, MaxQPs: 1},
 	})
 	zone, err := d.NewZone()
 	require.NoError(t, err)
-	zone.(*Zone).Enter(waits)
-	zone.(*Zone).Enter(waits) // once is enough
+	user = newAccessor(zone.(*Zone))
 	mem := make([]byte, size)
 	mr, err := d.Register(zone, mem, hw.LocalRead|hw.RemoteRead)
 	require.NoError(t, err)
-	return d, mr.(*MR), uint64(uintptr(unsafe.Pointer(&mem[0]))), waits
+	return d, mr.(*MR), uint64(uintptr(unsafe.Pointer(&mem[0]))), user
 }
 
 func TestARegionKeepsItsKeysAndItsAddressWhenItsMemoryIsExchanged(t *testing.T) {
 	for _, split := range []bool{false, true} {
-		d, m, at, waits := remapped(t, split, 8)
+		d, m, at, user := remapped(t, split, 8)
+		user.begin()
 		v := NewView(&d.Keys, &QP{Zone: m.zone})
 		for _, size := range []uint32{8, 16, 4} { // the same, more, less
 			mem := make([]byte, size)
 			require.NoError(t, m.Remap(mem))
-			assert.Zero(t, *waits, "Settle waits")
+			assert.Zero(t, user.looks, "Settle waits")
 			for _, key := range []struct {
 				key  uint32
 				need hw.Privileges
@@ -50,11 +44,13 @@ func TestARegionKeepsItsKeysAndItsAddressWhenItsMemoryIsExchanged(t *testing.T) 
 				assert.Nil(t, v.Reach(at, size, key.key, hw.LocalWrite|hw.RemoteWrite))
 			}
 		}
+		user.onLook = user.end
 		m.Settle()
-		assert.EqualValues(t, 1, *waits)
-		m.zone.Leave(waits)
+		assert.NotZero(t, user.looks)
+		user.looks = 0
+		user.present.Leave()
 		m.Settle()
-		assert.EqualValues(t, 1, *waits, "it accesses nothing any more")
+		assert.Zero(t, user.looks, "it accesses nothing any more")
 	}
 }
 

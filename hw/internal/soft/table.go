@@ -227,7 +227,7 @@ func (v *View) Within(zone *Zone) bool { return zone == v.of.Zone || zone == &v.
 
 // Reach returns where the n bytes at addr begin in memory, or nil if the key is dead
 // or does not allow the access. n is not 0. The caller uses the pointer only for as
-// long as [Config.Grace] waits for it; after that it calls Reach again.
+// long as [Zone.Await] waits for it; after that it calls Reach again.
 //
 // Most requests name the same region as the request before. So Reach first looks at the
 // place that it found then: a dead key is in no word, and two places never have the same

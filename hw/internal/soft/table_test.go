@@ -162,8 +162,8 @@ func TestLookUpsDoNotRaceWithChangesOfTheTable(t *testing.T) {
 func TestABindOfAWindowAllocatesNothing(t *testing.T) {
 	var d Device
 	d.Init(Config{
-		Provider: "test", Grace: func() {},
-		Attr: hw.Attr{MaxMR: 1 << 20, MaxMRs: 100, MaxWindows: 100, MaxZones: 1},
+		Provider: "test",
+		Attr:     hw.Attr{MaxMR: 1 << 20, MaxMRs: 100, MaxWindows: 100, MaxZones: 1},
 	})
 	zone, err := d.NewZone()
 	require.NoError(t, err)

@@ -125,7 +125,7 @@ func (w *Window) Close() error {
 	w.release()
 	d.bindMu.Unlock()
 	if bound {
-		d.cfg.Grace()
+		w.zone.Await()
 	}
 	d.Unuse(Windows)
 	w.zone.Unuse()
