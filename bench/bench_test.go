@@ -160,7 +160,7 @@ func TestWhatCannotBeMeasuredIsRefused(t *testing.T) {
 		"--size=0": "from 1 to", "--size=-1": "from 1 to", "--depth=-1": "from 1 to", "--depth=100000": "from 1 to",
 		"scale --conns=0": "from 1 to", "--producers=0": "from 1 to", "--producers=2 --rate=max --size=1000000000": "memory of its own", "connect --depth=0": "from 1 to",
 		"--mode=telepathy": "no mode", "--rate=fast": "no rate", "--format=xml": "format", "--provider=nothing": "nothing", "--provider=iwarp --param=color=red": "color",
-		"--provider=ibv:absent0": "ibv", "--repeats=-1": "at least one", "--repeats=0": "at least one", "--duration=-1s ratios": "negative",
+		"--provider=ibv:absent0": "ibv", "--repeats=-1": "negative", "--duration=-1s ratios": "negative",
 		"targets --only=T5": "no target", "targets --runs=0": "at least 1",
 		"idle --connections=0": "from 1 to", "idle --connections=20000": "from 1 to", "idle --ia=nothing --peer": "nothing",
 	} {

@@ -151,7 +151,7 @@ func orRefusal(l lane.Lane, err error) (lane.Lane, error) {
 
 // measure makes entries take turns, and writes their report.
 func (o *output) measure(c *command, out io.Writer, kind report.Kind, entries []trial.Entry) error {
-	plan := trial.Plan{Entries: entries, Repeats: c.Repeats, Duration: or(c.Duration, 120*time.Millisecond)}
+	plan := trial.Plan{Entries: entries, Repeats: or(c.Repeats, 9), Duration: or(c.Duration, 120*time.Millisecond)}
 	if !atTerminal() {
 		fmt.Fprintf(os.Stderr, "measuring for about %v\n", estimate(plan))
 	}
@@ -176,12 +176,8 @@ func estimate(p trial.Plan) time.Duration {
 
 // write writes a report as the flags say. It is an error if the machine could not answer.
 func (o *output) write(out io.Writer, r *report.Report) error {
-	for name, write := range map[string]func(io.Writer) error{o.HTML: r.WriteHTML, o.Histograms: r.WriteHistograms} {
-		if name != "" {
-			if err := writeFile(name, write); err != nil {
-				return err
-			}
-		}
+	if err := errors.Join(writeFile(o.HTML, r.WriteHTML), writeFile(o.Histograms, r.WriteHistograms)); err != nil {
+		return err
 	}
 	if err := r.Write(out, o.Format); err != nil {
 		return err
@@ -192,8 +188,11 @@ func (o *output) write(out io.Writer, r *report.Report) error {
 	return nil
 }
 
-// writeFile makes a file of what write writes.
+// writeFile makes a file of what write writes, unless it has no name.
 func writeFile(name string, write func(io.Writer) error) error {
+	if name == "" {
+		return nil
+	}
 	f, err := os.Create(name)
 	if err != nil {
 		return err

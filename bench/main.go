@@ -17,7 +17,7 @@ type command struct {
 	line  string // what repeats the run
 	again rerun
 
-	Repeats  int           `help:"How often all take turns." default:"9"`
+	Repeats  int           `help:"How often all take turns (default 9)."`
 	Duration time.Duration `help:"How long one turn is (default 120ms; of targets, stream and ratios 40ms)." aliases:"slice"`
 
 	Delivery  deliveryCommand  `cmd:"" default:"withargs" help:"What does each way of delivery cost? This is what runs without a command."`
@@ -65,8 +65,8 @@ func runWith(again rerun, args []string, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	if c.Repeats < 1 || c.Duration < 0 {
-		return fmt.Errorf("%d repeats of %v: at least one, and no negative time", c.Repeats, c.Duration)
+	if c.Repeats < 0 || c.Duration < 0 {
+		return fmt.Errorf("%d repeats of %v: neither may be negative", c.Repeats, c.Duration)
 	}
 	ctx.BindTo(out, (*io.Writer)(nil))
 	return ctx.Run(&c)

@@ -30,8 +30,8 @@ type part struct {
 func parts() []part {
 	return []part{
 		{"loop", "Messages inside one process", "", []string{
-			"delivery", "latency", "bandwidth", "scale", "connect",
-			"delivery --producers=1,2,4 --depth=1,16,64 --rate=max --mode=poll,channel,batch",
+			"delivery", "latency", "bandwidth --mode=poll,channel,batch", "scale --mode=poll,channel,batch", "connect",
+			"delivery --producers=1,2,4 --depth=4,64 --rate=max --mode=poll,channel,batch",
 		}},
 		{"iwarp", "Messages over iWARP", "Both ends are in one process, over loopback TCP.", []string{
 			"delivery --provider=iwarp:127.0.0.1 --no-anchors --mode=poll,wait,channel,batch", "latency --provider=iwarp:127.0.0.1",
@@ -43,7 +43,7 @@ func parts() []part {
 			"T8 has the counts that `bench/instructions.sh` has recorded, which no other program disturbs.", []string{"targets"}},
 		{"stream", "Byte streams", "What `runtime/stream` takes beside net.Conn and net.Pipe, for 1 MiB that is written and read at once, and for a round trip of 64 bytes.", []string{"stream"}},
 		{"idle", "Idle connections", "Each process may have 20 000 descriptors. Over loop, both ends are in one process.", []string{
-			"idle", "idle --streams", "idle --streams --ia=loop",
+			"idle --for=5s", "idle --streams --for=5s", "idle --streams --ia=loop --for=5s",
 		}},
 		{"agree", "Whether two runs agree", "", []string{"agree"}},
 		{"guest", "Verbs, on soft-RoCE and soft-iWARP", "In a guest whose two processors are emulated: a crossing into C that finds nothing costs 2 to 4 µs there, and waking a thread costs hundreds of µs. " +

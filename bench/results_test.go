@@ -77,7 +77,7 @@ func TestThePageOfResultsHasEveryPart(t *testing.T) {
 			assert.Equal(t, !isScript(line), strings.Contains(page, "`go run ./bench "+line+"`"), line)
 		}
 	}
-	assert.Contains(t, page, "`go run ./bench scale` failed: too large")
+	assert.Contains(t, page, "`go run ./bench scale --mode=poll,channel,batch` failed: too large")
 	assert.Contains(t, page, "a table of idle")
 	assert.Contains(t, page, "Not measured yet: `go run ./bench results --only guest`")
 	assert.NotContains(t, page, "NaN")

@@ -19,6 +19,8 @@ const (
 	latencySize   = 64       // ib_send_lat -s 64
 	bandwidthSize = 64 << 10 // ib_write_bw -s 65536
 	bandwidthMost = 128      // its --tx-depth
+	writeSize     = 4 << 10  // of the writes that bench's BenchmarkIBVWrites posts through the library
+	writeMost     = 32
 )
 
 func newBenchmark(b *testing.B) *bench {
@@ -136,20 +138,28 @@ func halves(b *testing.B, trip func()) {
 
 // BenchmarkWriteBandwidth keeps 128 writes of 64 KiB outstanding. The other end's
 // thread polls too, unlike the C tool's server.
-func BenchmarkWriteBandwidth(b *testing.B) {
+func BenchmarkWriteBandwidth(b *testing.B) { writes(b, bandwidthSize, bandwidthMost) }
+
+// BenchmarkWrites keeps 32 writes of 4 KiB outstanding: the device alone, without the
+// library above it.
+func BenchmarkWrites(b *testing.B) { writes(b, writeSize, writeMost) }
+
+// writes keeps most writes of size bytes outstanding.
+func writes(b *testing.B, size, most int) {
+	b.Helper()
 	r := newBenchmark(b)
 	from, to := r.ends[0], r.ends[1]
-	near, far := from.memory(bandwidthSize, hw.LocalRead), to.memory(bandwidthSize, hw.RemoteWrite)
+	near, far := from.memory(size, hw.LocalRead), to.memory(size, hw.RemoteWrite)
 	wrs := []hw.SendWR{{
-		ID: 1, Op: hw.OpWrite, Flags: hw.WRSignaled, SGL: []hw.SGE{near.sge(0, bandwidthSize)},
+		ID: 1, Op: hw.OpWrite, Flags: hw.WRSignaled, SGL: []hw.SGE{near.sge(0, size)},
 		RKey: far.RKey(), RemoteAddr: far.addr(),
 	}}
-	b.SetBytes(bandwidthSize)
+	b.SetBytes(int64(size))
 	before, _ := countersOf(from.dev)
 	b.ResetTimer()
 	out := 0
 	for range b.N {
-		if out == bandwidthMost {
+		if out == most {
 			from.spin(1)
 			out--
 		}
