@@ -52,7 +52,10 @@ var connectCases = []contractCase{
 		why, private := a.awaitRefused()
 		r.also.Equal(hw.ReasonPeerRejected, why)
 		r.also.Empty(private)
-		r.also.Equal(hw.SidePeer, r.causes(a)[0].Found)
+		cause := r.causes(a)[0]
+		r.also.Equal(hw.SidePeer, cause.Found)
+		r.also.NotNil(cause.Local, "this end had an address")
+		r.also.NotNil(cause.Remote)
 	}},
 	{"the backlog bounds requests on their way, not those that wait for an answer", func(r *rig) {
 		l := r.b.listen(hw.ListenConfig{Backlog: 1})

@@ -6,6 +6,7 @@ package ibv
 import "C"
 
 import (
+	"net/netip"
 	"sync"
 	"unsafe"
 
@@ -137,6 +138,14 @@ func (c *conn) addresses() (local, remote address) {
 		local, remote = address(addrPort(&l)), address(addrPort(&r))
 	})
 	return local, remote
+}
+
+// between is a cause with the addresses of the two ends, as far as they are known.
+func (c *conn) between(cause *hw.Cause) *hw.Cause {
+	if local, remote := c.addresses(); netip.AddrPort(local).Addr().IsValid() {
+		return cause.Between(local, remote)
+	}
+	return cause
 }
 
 // deliver hands an event to the attempt's goroutine while that runs, and otherwise

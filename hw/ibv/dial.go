@@ -72,7 +72,7 @@ type failure struct {
 func (a *attempt) run() {
 	defer a.conn.dev.dials.Done()
 	if f := a.dial(); f != nil {
-		a.qp.refused(a.life, f.why, f.private, f.cause)
+		a.qp.refused(a.life, f.why, f.private, a.conn.between(f.cause))
 	}
 	a.leave()
 }

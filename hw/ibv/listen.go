@@ -9,6 +9,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -81,7 +82,18 @@ func (d *device) listenAddresses(op string, cfg *hw.ListenConfig) ([]netip.Addr,
 	if err != nil {
 		return nil, hw.Errorf(op, hw.InvalidAddress, hw.AddressMalformed, "%w", err)
 	}
-	return []netip.Addr{ip.Unmap()}, nil
+	ip = ip.Unmap()
+	switch {
+	case !ip.IsUnspecified():
+		return []netip.Addr{ip}, nil
+	case ip.Is6(): // as in package net, those of both families
+		return d.addresses, nil
+	}
+	addrs := slices.DeleteFunc(slices.Clone(d.addresses), netip.Addr.Is6)
+	if len(addrs) == 0 {
+		return nil, hw.Errorf(op, hw.InvalidAddress, hw.AddressUnsupported, "%s has no IPv4 address", d.name)
+	}
+	return addrs, nil
 }
 
 // open listens on each address. When port is 0, the kernel chooses a port for the first

@@ -132,7 +132,7 @@ func (q *queuePair) accept(op string, r *request, private []byte) error {
 	}
 	if lost {
 		life := q.life
-		d.watcher.later(func() { q.refused(life, hw.ReasonUnreachable, nil, cause) })
+		d.watcher.later(func() { q.refused(life, hw.ReasonUnreachable, nil, c.between(cause)) })
 	}
 	return nil
 }
