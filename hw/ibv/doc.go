@@ -94,10 +94,14 @@
 // that sends has returned. It may never answer a peer that connects before Listen has
 // returned.
 // On soft-iWARP an attempt to connect can't be given up before the peer's transport has
-// answered; only then are the objects free that the attempt uses. An acceptor on
+// answered, or has not for 10 s. The objects that the attempt uses may be closed before,
+// and are freed then; the device's Close waits for that. An acceptor on
 // soft-iWARP may not look at what the initiator sends first until more comes. So on that
-// device an initiator sends some writes of no bytes, and an acceptor that has received
-// nothing a read of none. Soft-iWARP checks a region when a request begins and not again,
+// device an initiator sends some writes of no bytes, and an acceptor whose socket keeps
+// octets that nobody reads a read of none. Soft-iWARP answers a read of no bytes with the
+// bytes of its last message, if it is sending when the request comes, and so breaks the
+// connection: don't post one to a peer that may be on soft-iWARP, but a read of a byte.
+// Soft-iWARP checks a region when a request begins and not again,
 // so Deregister ends each connection with an outstanding request that names the region;
 // the first such request fails with a protection error.
 //

@@ -24,7 +24,8 @@ type bench struct {
 	t    testing.TB
 	ends [2]*benchEnd
 
-	cqDepth int // completion queue depth of ends that open makes; 0: room for all requests
+	at      string // where the second end listens; empty: everywhere
+	cqDepth int    // completion queue depth of ends that open makes; 0: room for all requests
 }
 
 type benchEnd struct {
@@ -99,7 +100,7 @@ func (b *bench) accept(seen func([]byte)) hw.Listener {
 	t.Helper()
 	from, to := b.ends[0], b.ends[1]
 	requests := make(chan hw.Request, 1)
-	l, err := to.dev.Listen(hw.ListenConfig{OnRequest: func(r hw.Request) bool { requests <- r; return true }})
+	l, err := to.dev.Listen(hw.ListenConfig{Addr: b.at, OnRequest: func(r hw.Request) bool { requests <- r; return true }})
 	require.NoError(t, err)
 	require.NoError(t, from.qp.Connect(hw.ConnectConfig{Addr: to.dev.Attr().Address, Qual: l.Qual(), Private: []byte("hello")}))
 	var req hw.Request

@@ -47,6 +47,7 @@ type queuePair struct {
 	life    uint64 // counts connections: Reset begins the next
 	conn    *conn
 	nudged  int    // how many of its alarms for nudges this life has had
+	unread  int    // octets in the socket at the last of them; see nudge.go
 	leaving bool   // an orderly Break waits for its farewell
 	telling bool   // a goroutine is in tell's loop
 	untold  []fact // facts that this goroutine still has to tell
@@ -153,7 +154,7 @@ func (q *queuePair) Reset() error {
 	q.rings = C.gd_rings_of(q.c)
 	q.sendPos, q.recvPos = 0, 0
 	q.life++
-	q.nudged = 0
+	q.nudged, q.unread = 0, 0
 	c := q.conn
 	q.conn, q.leaving = nil, false
 	q.become(phaseNew)
@@ -177,7 +178,7 @@ func (q *queuePair) finished(op string) error {
 
 // Close implements [hw.QP]. When the kernel is still busy with an attempt to connect,
 // the device's queue pair goes on using the zone and the completion queues until the
-// attempt ends; Close of the zone or of such a queue waits for that.
+// attempt ends. They may be closed before, and are freed then.
 func (q *queuePair) Close() error {
 	const op = "ibv.QP.Close"
 	q.mu.Lock()

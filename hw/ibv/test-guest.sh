@@ -137,7 +137,7 @@ summary=''
 for device in "${devices[@]}"; do
   log=$work/$device.log
   status=0 began=$SECONDS
-  "$work/guest" -device "$device" -busy "${GODAT_GUEST_BUSY:-0}" -env "GODAT_GUEST_REJECTER=$work/rejecter" -env "GODAT_GUEST_KILLS=${GODAT_GUEST_KILLS:-3}" \
+  "$work/guest" -device "$device" -module sch_netem -busy "${GODAT_GUEST_BUSY:-0}" -env "GODAT_GUEST_REJECTER=$work/rejecter" -env "GODAT_GUEST_KILLS=${GODAT_GUEST_KILLS:-3}" \
     -timeout "${limit}m" -- sh "$work/job" "$work" "$run" "$((limit - 1))m" >"$log" || status=$?
   passed=$(grep -cE '^ *--- PASS|^verified ' "$log" || true)
   bad=$(grep -cE '^ *--- FAIL' "$log" || true)
