@@ -71,16 +71,16 @@ func (q *completionQueue) Depth() int { return q.depth }
 // Close implements [hw.CQ].
 func (q *completionQueue) Close() error {
 	const op = "ibv.CQ.Close"
-	switch n, closed := q.end(); {
+	n, closed, errno := q.end(func() syscall.Errno { return syscall.Errno(C.gd_close_cq(q.c)) })
+	switch {
 	case closed:
 		return hw.Errorf(op, hw.InvalidHandle, hw.NoSubtype, "closed twice")
 	case n > 0:
 		return hw.Errorf(op, hw.InvalidState, hw.StateEVDInUse, "%d queues attached", n)
 	}
-	errno := C.gd_close_cq(q.c)
 	q.drop()
 	if errno != 0 {
-		return internalError(op, syscall.Errno(errno))
+		return internalError(op, errno)
 	}
 	return nil
 }

@@ -126,7 +126,9 @@ func (d *device) disown() {
 }
 
 // Close implements [hw.Device]. It rejects, as the provider, the connection requests
-// that the consumer has not answered.
+// that the consumer has not answered. It waits for the attempts to connect that were
+// given up and that the kernel is still busy with: on soft-iWARP until the peer's
+// transport has answered, or for 10 s.
 func (d *device) Close() error {
 	const op = "ibv.Close"
 	d.mu.Lock()
@@ -195,22 +197,27 @@ func (d *device) useZone(op string, z hw.Zone) (*zone, error) {
 // Close implements [hw.Zone].
 func (z *zone) Close() error {
 	const op = "ibv.Zone.Close"
-	switch n, closed := z.end(); {
+	n, closed, errno := z.end(z.giveBack)
+	switch {
 	case closed:
 		return hw.Errorf(op, hw.InvalidHandle, hw.HandlePZ, "closed twice")
 	case n > 0:
 		return hw.Errorf(op, hw.InvalidState, hw.StatePZInUse, "%d objects use the zone", n)
+	case errno != 0:
+		z.reopen()
+		return internalError(op, errno)
 	}
+	z.dev.disown()
+	return nil
+}
+
+// giveBack frees what the zone has of the device's.
+func (z *zone) giveBack() syscall.Errno {
 	for _, p := range z.pages {
 		p.unmap(z.dev)
 	}
 	z.pages = nil
-	if errno := C.gd_free_pd(z.pd); errno != 0 {
-		z.reopen()
-		return internalError(op, syscall.Errno(errno))
-	}
-	z.dev.disown()
-	return nil
+	return syscall.Errno(C.gd_free_pd(z.pd))
 }
 
 // resourceError is the error for a resource that the device or the system has no more

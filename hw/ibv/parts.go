@@ -39,11 +39,9 @@ func (p *parts) use(op string, d *device, cfg *hw.QPConfig) (err error) {
 	return err
 }
 
-// each calls f with the user counts of the parts that there are.
+// each calls f with the user counts of the parts that there are. The zone is last, since
+// the device frees it behind the others.
 func (p *parts) each(f func(*users)) {
-	if p.zone != nil {
-		f(&p.zone.users)
-	}
 	if p.send != nil {
 		f(&p.send.users)
 	}
@@ -52,6 +50,9 @@ func (p *parts) each(f func(*users)) {
 	}
 	if p.srq != nil {
 		f(&p.srq.users)
+	}
+	if p.zone != nil {
+		f(&p.zone.users)
 	}
 }
 

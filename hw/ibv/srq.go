@@ -177,16 +177,16 @@ func (q *sharedQueue) Close() error {
 	const op = "ibv.SRQ.Close"
 	q.posts.Lock()
 	defer q.posts.Unlock()
-	switch n, closed := q.end(); {
+	n, closed, errno := q.end(func() syscall.Errno { return syscall.Errno(C.gd_close_srq(q.c)) })
+	switch {
 	case closed:
 		return hw.Errorf(op, hw.InvalidHandle, hw.HandleSRQ, "closed twice")
 	case n > 0:
 		return hw.Errorf(op, hw.InvalidState, hw.StateSRQInUse, "%d queue pairs attached", n)
 	}
-	errno := C.gd_close_srq(q.c)
 	q.drop()
 	if errno != 0 {
-		return internalError(op, syscall.Errno(errno))
+		return internalError(op, errno)
 	}
 	return nil
 }
