@@ -166,15 +166,16 @@ type QP interface {
 }
 
 // Sink takes the completions of one queue: in order, from one goroutine at a
-// time. Complete never blocks, and keeps no part of wcs.
+// time. Complete never blocks, and keeps no part of wcs. The owner may call the queue pair
+// before Complete returns, unless it is in a call on it.
 type Sink interface {
 	Complete(wcs []WC)
 }
 
-// Facts hears what happens to a queue pair's connection. The methods only record
-// and return; the provider may call them from inside a call on the queue pair. Per
-// life it calls at most one of Established and Refused, and after Established at
-// most one Down.
+// Facts hears what happens to a queue pair's connection. The methods don't block; the
+// provider may call them from inside a call on the queue pair, and otherwise the owner may
+// call the queue pair before they return (see the package documentation). Per life it
+// calls at most one of Established and Refused, and after Established at most one Down.
 type Facts interface {
 	// Established reports that the connection is up. On the passive side
 	// completions may come before it. A receive that completes with success tells
@@ -220,7 +221,7 @@ type ListenConfig struct {
 	Qual    uint64 // up to MaxQual; 0 lets the provider choose
 	Backlog int    // the most requests on their way to OnRequest; 0 means the provider's default
 	// OnRequest is called with each request whose private data is complete. It
-	// only records the request and returns; on false the provider refuses the
+	// does not block, and may make a queue pair; on false the provider refuses the
 	// request with a reject of its own. A request that is on its way while the
 	// listener closes may come after Close has returned.
 	OnRequest func(Request) bool
