@@ -19,8 +19,9 @@ type end struct {
 	qp    hw.QP
 	cqs   []hw.CQ // completion queues that only this end uses
 
-	calls sync.Mutex    // serializes calls on qp
-	word  atomic.Uint64 // as an owner has it that posts directly
+	calls  sync.Mutex    // serializes calls on qp
+	word   atomic.Uint64 // as an owner has it that posts directly
+	answer atomic.Pointer[answer]
 
 	mu     sync.Mutex
 	cond   sync.Cond
@@ -72,6 +73,7 @@ func (s *sink) Complete(wcs []hw.WC) {
 	s.busy.Store(false) // before a case sees the queue's end, after which another life may begin
 	s.end.mu.Unlock()
 	s.end.cond.Broadcast()
+	s.end.answers()
 }
 
 func (e *end) completeLocked(q direction, wc hw.WC) {

@@ -67,4 +67,5 @@ func (e *end) fact(name string, record func(*end) string) {
 	}
 	e.mu.Unlock()
 	e.cond.Broadcast()
+	e.answers()
 }

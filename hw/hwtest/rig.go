@@ -154,6 +154,7 @@ func (h *host) route(wc hw.WC) {
 	e.completeLocked(queue, wc)
 	e.mu.Unlock()
 	e.cond.Broadcast()
+	e.answers()
 }
 
 // option changes a queue pair's configuration.
@@ -301,6 +302,7 @@ type listener struct {
 	requests chan hw.Request
 	refuse   atomic.Bool
 	closed   bool
+	before   atomic.Pointer[func()] // called with each request, if set, before OnRequest returns
 }
 
 // requestRoom is more requests than any case makes.
@@ -320,6 +322,9 @@ func (h *host) listen(cfg hw.ListenConfig) *listener {
 func (l *listener) onRequest(r hw.Request) bool {
 	if l.refuse.Load() {
 		return false
+	}
+	if before := l.before.Load(); before != nil {
+		(*before)()
 	}
 	l.requests <- r
 	return true

@@ -67,6 +67,7 @@ func contract() []contractGroup {
 		{"failure", failureCases},
 		{"connect", connectCases},
 		{"end", endCases},
+		{"answer", answerCases},
 		{"srq", srqCases},
 		{"window", windowCases},
 		{"invalidate", invalidateCases},
