@@ -14,6 +14,9 @@ func (w *World) Next(draw Draw) Command {
 	if c, ok := g.needed(); ok {
 		return c
 	}
+	if w.long && draw("long", 4) == 3 {
+		return postCommands{g}.long()
+	}
 	i := draw("command", totalWeight)
 	for _, k := range kinds {
 		if i < k.weight {

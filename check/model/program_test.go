@@ -23,6 +23,7 @@ type program struct {
 type adapters struct {
 	provider string
 	opts     func() []dat.Option
+	long     bool // programs post long transfers
 	ia       *dat.IA
 	uses     int
 }
@@ -48,6 +49,9 @@ func (a *adapters) begin(seen *coverage) (*program, error) {
 	}
 	p := &program{ia: a.ia, seen: seen}
 	p.world = model.Make(a.ia.Attr().MaxPrivate)
+	if a.long {
+		p.world.Long()
+	}
 	p.driver = newDriver(a.ia, p.world.CR)
 	return p, nil
 }

@@ -7,8 +7,9 @@ import "fmt"
 type World struct {
 	memory
 
-	maxPrivate int // bytes of private data
-	step       int // how many commands there were
+	maxPrivate int  // bytes of private data
+	long       bool // see Long
+	step       int  // how many commands there were
 	judges     map[string]func(*call)
 
 	evds   objects[*evd]

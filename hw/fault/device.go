@@ -161,7 +161,7 @@ func (d *device) onAsync(ev hw.AsyncEvent) {
 	}
 	for _, s := range d.srqs {
 		if s.SRQ == ev.SRQ {
-			ev.SRQ = s
+			ev.SRQ = s.self
 		}
 	}
 	d.mu.Unlock()

@@ -57,7 +57,7 @@ func (q *queuePair) innerConfig() hw.QPConfig {
 	if c, ok := cfg.RecvCQ.(*completionQueue); ok {
 		q.queues[receiving].cq, cfg.RecvCQ = c, c.CQ
 	}
-	if s, ok := cfg.SRQ.(*sharedQueue); ok {
+	if s := wrapped(cfg.SRQ); s != nil {
 		cfg.SRQ, cfg.Number = s.SRQ, uint32(q.index)
 	}
 	if cfg.Facts != nil {

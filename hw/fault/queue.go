@@ -37,7 +37,8 @@ type queue struct {
 	held       time.Time // nothing in out is handed on before; zero: no limit
 	swapped    bool      // swap goes behind the next completion
 	swap       hw.WC
-	delivering bool // a goroutine is in progress's loop
+	delivering bool   // a goroutine is in progress's loop
+	handed     uint64 // completions handed on; of the goroutine in that loop
 }
 
 // entry is an outstanding request.
@@ -81,7 +82,7 @@ func (s *queue) take(wc hw.WC) {
 		s.innerEnd = true
 		return
 	case idSRQ:
-		wc.ID = q.cfg.SRQ.(*sharedQueue).restore(number)
+		wc.ID = wrapped(q.cfg.SRQ).restore(number)
 		wc.QP = q.cfg.Number
 	default:
 		i := int(number - s.first)
@@ -185,7 +186,7 @@ func (s *queue) progress() {
 		s.out, s.spare = s.spare[:0], nil
 		s.delivering = true
 		q.mu.Unlock()
-		s.sink.Complete(batch)
+		s.handOn(batch)
 		q.mu.Lock()
 		s.delivering, s.spare = false, batch
 		s.advance()

@@ -241,7 +241,7 @@ func TestFaultNamesItsOwnObjectsInAsyncEvents(t *testing.T) {
 	srq, err := dev.(hw.SharedReceiver).NewSRQ(hw.SRQConfig{})
 	require.NoError(t, err)
 	p.async(hw.AsyncEvent{
-		Kind: hw.AsyncQPError, QP: qp.(*queuePair).inner, CQ: cq.(*completionQueue).CQ, SRQ: srq.(*sharedQueue).SRQ,
+		Kind: hw.AsyncQPError, QP: qp.(*queuePair).inner, CQ: cq.(*completionQueue).CQ, SRQ: wrapped(srq).SRQ,
 	})
 	assert.Same(t, qp, got.QP)
 	assert.Same(t, cq, got.CQ)

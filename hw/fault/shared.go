@@ -20,17 +20,39 @@ func (s shared) NewSRQ(cfg hw.SRQConfig) (hw.SRQ, error) {
 		return nil, err
 	}
 	q := &sharedQueue{SRQ: inner, dev: s.d}
+	q.self = q
+	if counter, ok := inner.(hw.SRQCounter); ok {
+		q.self = &countedQueue{q, counter}
+	}
 	s.d.mu.Lock()
 	defer s.d.mu.Unlock()
 	s.d.srqs = append(s.d.srqs, q)
-	return q, nil
+	return q.self, nil
+}
+
+// countedQueue wraps a shared receive queue that counts its receives.
+type countedQueue struct {
+	*sharedQueue
+	hw.SRQCounter
+}
+
+// wrapped returns the wrapper of a shared receive queue; nil for an SRQ that is none.
+func wrapped(srq hw.SRQ) *sharedQueue {
+	switch s := srq.(type) {
+	case *countedQueue:
+		return s.sharedQueue
+	case *sharedQueue:
+		return s
+	}
+	return nil
 }
 
 // sharedQueue wraps a shared receive queue. It replaces the ids of receives and injects
 // no fault: the inner device decides which queue pair takes a receive.
 type sharedQueue struct {
 	hw.SRQ
-	dev *device
+	dev  *device
+	self hw.SRQ // as the owner has it
 
 	mu   sync.Mutex
 	ids  []uint64 // the owner's ids, by number
