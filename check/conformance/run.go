@@ -23,7 +23,7 @@ func Cases() []Case {
 	var all []Case
 	for _, area := range [][]Case{
 		hwconnCases, registryCases, endpointCases, pzCases, memCases, connmgtCases, queryCases, dormantCases, limitCases,
-		transactionCases, performanceCases, dtestCases, stateCases, moreStateCases, dtoCases, protectionCases, flagCases, evdCases, deliveryCases,
+		transactionCases, performanceCases, dtestCases, stateCases, moreStateCases, dtoCases, protectionCases, flagCases, evdCases, deliveryCases, togetherCases,
 		cnoCases, descriptorCases, connectCases, serviceCases, processCases, windowCases, moreWindowCases, srqCases, extensionCases,
 	} {
 		all = append(all, area...)
