@@ -31,7 +31,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
 
 // quick is a contest that shows that everything runs.
 func quick(procs int) contest {
-	return contest{repeats: 1, slice: time.Millisecond, procs: procs, connections: 50}
+	return contest{repeats: 1, slice: time.Millisecond, procs: procs, connections: 50, messages: 200}
 }
 
 func TestEveryTableHasItsRowsAndNoHoles(t *testing.T) {

@@ -23,7 +23,7 @@ func besideTargets(c contest) (list []target) {
 		bound float64
 	}{{"loop", 1.5}, {"iwarp:127.0.0.1", 2}} {
 		r := newRigOn(over.ia, nil, dat.DispatcherConfig{Mode: dat.ModeChannel}, false)
-		n := max(200, calibrate(tripChannel(r), c.slice))
+		n := max(c.fewest(), calibrate(tripChannel(r), c.slice))
 		var median, tail []float64
 		for range c.repeats {
 			quiet := tripTimes(r, n)

@@ -21,10 +21,14 @@ type contest struct {
 	procs   int           // GOMAXPROCS
 
 	connections int // the most that are active at a time; 0 means 10 000
+	messages    int // the least that a 99th percentile is told of; 0 means 10 000, of which 100 lie beyond it
 }
 
 // most is the most connections.
 func (c contest) most() int { return or(c.connections, 10_000) }
+
+// fewest is the least number of messages that a 99th percentile is told of.
+func (c contest) fewest() int { return or(c.messages, 10_000) }
 
 // bound is the bound with the contest's number of processors.
 func (c contest) bound(one, two float64) float64 {

@@ -68,7 +68,8 @@ func pinnedTargets(c contest) []target {
 	if c.procs < 2 {
 		return nil
 	}
-	cmd := exec.Command("go", "test", "-run=^$", "-bench=^BenchmarkPinned$", "-benchtime=2000x", fmt.Sprintf("-count=%d", min(c.repeats, 7)), "godat/runtime/internal/polling")
+	cmd := exec.Command("go", "test", "-run=^$", "-bench=^BenchmarkPinned$",
+		fmt.Sprintf("-benchtime=%dx", c.fewest()), fmt.Sprintf("-count=%d", min(c.repeats, 6)), "godat/runtime/internal/polling")
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=2")
 	said, err := cmd.CombinedOutput()
 	if err != nil {

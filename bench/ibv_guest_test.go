@@ -60,7 +60,8 @@ func newVerbsEnd(tb testing.TB, cfg dat.DispatcherConfig, options ...dat.Option)
 	e.conn = must(e.ia.NewDispatcher(dat.DispatcherConfig{QLen: 16}))
 	cfg.QLen = 128
 	e.events = must(e.ia.NewDispatcher(cfg))
-	e.ep = must(e.ia.NewEndpoint(dat.EndpointConfig{PZ: pz, Recv: e.events, Request: e.events, Conn: e.conn}))
+	attr := &dat.EndpointAttr{MaxRecvDTOs: 16, MaxRequestDTOs: 64}
+	e.ep = must(e.ia.NewEndpoint(dat.EndpointConfig{PZ: pz, Recv: e.events, Request: e.events, Conn: e.conn, Attr: attr}))
 	return e
 }
 

@@ -56,9 +56,9 @@ func tailOverTCP(c contest) target {
 	var ratios []float64
 	for range c.repeats {
 		runtime.GC()
-		alone := slowTrip(a, b, c.slice)
+		alone := slowTrip(a, b, c)
 		stop := polledBeside(r.da)
-		ratios = append(ratios, float64(slowTrip(a, b, c.slice))/float64(alone))
+		ratios = append(ratios, float64(slowTrip(a, b, c))/float64(alone))
 		stop()
 	}
 	return target{"T13", "99th percentile of a net.Conn's round trips beside a consumer that polls / alone", stats.Of(ratios), false, 3}
@@ -82,12 +82,9 @@ func polledBeside(d *dat.Dispatcher) (stop func()) {
 	}
 }
 
-// leastTrips is the least number of round trips with a 99th percentile.
-const leastTrips = 200
-
 // slowTrip is the 99th percentile of the round trips between two connections during a
 // turn.
-func slowTrip(a, b net.Conn, turn time.Duration) time.Duration {
+func slowTrip(a, b net.Conn, c contest) time.Duration {
 	answered := make(chan struct{})
 	go func() {
 		defer close(answered)
@@ -99,8 +96,8 @@ func slowTrip(a, b net.Conn, turn time.Duration) time.Duration {
 	}()
 	var buf [messageSize]byte
 	var took []time.Duration
-	for now, end := time.Now(), time.Now().Add(turn); buf[0] == 0; {
-		if len(took) >= leastTrips && now.After(end) {
+	for now, end := time.Now(), time.Now().Add(c.slice); buf[0] == 0; {
+		if len(took) >= c.fewest() && now.After(end) {
 			buf[0] = 1
 		}
 		start := now
