@@ -2,7 +2,10 @@ package load
 
 import (
 	"math"
+	"sync"
 	"time"
+
+	"godat/bench/host"
 )
 
 // Cost is what the benchmark itself adds.
@@ -34,6 +37,15 @@ func clockCost() float64 {
 		}
 	})
 }
+
+// threadClockCost is how long one reading of a thread's clock takes.
+var threadClockCost = sync.OnceValue(func() time.Duration {
+	return time.Duration(least(func(n int) {
+		for range n {
+			_, _ = host.ThreadTime()
+		}
+	}))
+})
 
 // least is the least time of one of n operations in nanoseconds, over a few tries.
 func least(f func(n int)) float64 {

@@ -94,22 +94,18 @@ func (p *producer) next() (due time.Duration, final bool) {
 }
 
 // wait waits until a message is to be posted. It keeps its thread meanwhile, whose clock
-// tells what the wait takes.
+// tells what the wait takes, and is read so early that the post is not late by the reading.
 func (p *producer) wait(due time.Duration) {
 	r := p.run
-	if time.Since(r.base) >= due {
-		return
+	if early := due - threadClockCost(); r.timed && time.Since(r.base) < early {
+		runtime.LockOSThread()
+		began, _ := host.ThreadTime()
+		r.pace(r.base, early)
+		now, _ := host.ThreadTime()
+		runtime.UnlockOSThread()
+		p.waits += now - began
 	}
-	if !r.timed {
-		r.pace(r.base, due)
-		return
-	}
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	began, _ := host.ThreadTime()
 	r.pace(r.base, due)
-	now, _ := host.ThreadTime()
-	p.waits += now - began
 }
 
 // intended is when the producer's message with number n is to be posted.
