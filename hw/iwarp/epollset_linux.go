@@ -3,7 +3,7 @@ package iwarp
 import "golang.org/x/sys/unix"
 
 // epollSet is an epoll descriptor and the receivers whose sockets it reports, by the number in
-// their events. A number is used again: an event from before then names another receiver.
+// their events. A number is used again: an event from before then names another receiver, or none.
 // The set's owner has a lock for it.
 type epollSet struct {
 	fd        int
@@ -39,9 +39,10 @@ func (s *epollSet) add(r *receiver, events uint32) (number int32, err error) {
 	return number, nil
 }
 
-// remove undoes add.
+// remove undoes add. It can't for a socket that is being closed, which the descriptor reports until
+// the last goroutine that uses the socket has let it go.
 func (s *epollSet) remove(r *receiver, number int32) {
-	_ = s.control(r, unix.EPOLL_CTL_DEL, nil) // fails for a closed socket, of which the kernel reports nothing
+	_ = s.control(r, unix.EPOLL_CTL_DEL, nil)
 	s.receivers[number] = nil
 	s.free = append(s.free, number)
 }

@@ -84,7 +84,9 @@ func (h *hangups) warn(uintptr) (over bool) {
 			return false
 		}
 		for i := range events {
-			h.sockets.receivers[events[i].Fd].hang()
+			if r := h.sockets.receivers[events[i].Fd]; r != nil {
+				r.hang()
+			}
 		}
 	}
 	return true
