@@ -16,7 +16,8 @@ type file struct {
 	f    *os.File
 	data []byte
 	page int
-	disk bool // a regular file; otherwise a block device
+	disk bool                                // a regular file; otherwise a block device
+	sync func(pages []byte, flags int) error // writes pages back, and waits
 
 	mu     sync.RWMutex // held shared by calls that touch the memory, alone by Close
 	closed bool
@@ -32,7 +33,7 @@ func OpenFile(path string, size int) (_ Store, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
-	s := &file{f: f, page: os.Getpagesize()}
+	s := &file{f: f, page: os.Getpagesize(), sync: unix.Msync}
 	if err := s.open(size); err != nil {
 		return nil, errors.Join(fmt.Errorf("store: %s: %w", path, err), f.Close())
 	}
@@ -90,7 +91,7 @@ func (s *file) Grown() (Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store: %s: %w", s.f.Name(), err)
 	}
-	g := &file{f: os.NewFile(uintptr(fd), s.f.Name()), page: s.page}
+	g := &file{f: os.NewFile(uintptr(fd), s.f.Name()), page: s.page, sync: s.sync}
 	if err := g.mapAll(0); err != nil {
 		return nil, errors.Join(fmt.Errorf("store: %s: %w", s.f.Name(), err), g.f.Close())
 	}
@@ -113,12 +114,14 @@ func (s *file) Flush(off, n int) error {
 	if s.closed {
 		return ErrClosed
 	}
-	begin := off / s.page * s.page
-	if begin >= off+n {
+	if n == 0 {
 		return nil
 	}
-	return unix.Msync(s.data[begin:off+n], unix.MS_SYNC)
+	return s.sync(s.pages(off, n), unix.MS_SYNC)
 }
+
+// pages are the bytes of a range from the beginning of its first page on.
+func (s *file) pages(off, n int) []byte { return s.data[off/s.page*s.page : off+n] }
 
 // allocate allocates the space of a file, piece by piece: a signal interrupts fallocate,
 // which then gives back what it has, and Go's runtime sends its threads signals at any time.
@@ -150,8 +153,7 @@ func (s *file) Zero(off, n int) error {
 
 // Probe implements Prober.
 func (s *file) Probe(off, n int, write bool) error {
-	begin := off / s.page * s.page
-	return probe(s.data[begin:off+n], s.page, write)
+	return probe(s.pages(off, n), s.page, write)
 }
 
 func (s *file) Close() error {
