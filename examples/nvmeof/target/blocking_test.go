@@ -57,7 +57,11 @@ func waiting(f *fixture) int {
 	w := f.target.namespaces.at(1).worker
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return len(w.pending)
+	n := len(w.flushes)
+	for _, l := range w.lanes {
+		n += len(l.jobs)
+	}
+	return n
 }
 
 var flush = nvme.Command{Opcode: nvme.IOFlush, NSID: 1, Flags: nvme.UsesList}

@@ -23,7 +23,10 @@ type Config struct {
 	Queues          int // I/O queues of a controller; default 8, at most 64
 	Depth           int // entries of a queue; default 128
 	Controllers     int // at a time; default 16
-	HostControllers int // of one host at a time; default 4
+	HostControllers int // of one host's name at a time; default 4
+	// AddressControllers are those of one IP address (or IPv6 network of 64 bits) at a time,
+	// whatever names its hosts say; default 3/4 of Controllers.
+	AddressControllers int
 	// ControllerIDs are the ids that controllers may have; the default is 1 to 0xffef. Each
 	// controller gets one at random. Targets that serve one subsystem together have ids apart
 	// for certain with ranges that are apart: a host refuses a second controller of one id.
@@ -62,6 +65,7 @@ func (cfg *Config) complete() error {
 	cfg.Depth = cmp.Or(cfg.Depth, 128)
 	cfg.Controllers = cmp.Or(cfg.Controllers, 16)
 	cfg.HostControllers = cmp.Or(cfg.HostControllers, 4)
+	cfg.AddressControllers = cmp.Or(cfg.AddressControllers, max(1, cfg.Controllers*3/4))
 	cfg.ConnectTime = cmp.Or(cfg.ConnectTime, time.Minute)
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	cfg.ControllerIDs = cmp.Or(cfg.ControllerIDs, IDRange{1, mostController})
@@ -70,7 +74,7 @@ func (cfg *Config) complete() error {
 		return fmt.Errorf("target: %d I/O queues; there may be 1 to %d", cfg.Queues, mostQueues)
 	case cfg.Depth < adminEntries || cfg.Depth > mostEntries:
 		return fmt.Errorf("target: queues of %d entries; they may have %d to %d", cfg.Depth, adminEntries, mostEntries)
-	case cfg.Controllers < 1 || cfg.HostControllers < 1 || cfg.ConnectTime < 0:
+	case cfg.Controllers < 1 || cfg.HostControllers < 1 || cfg.AddressControllers < 1 || cfg.ConnectTime < 0:
 		return fmt.Errorf("target: a limit is negative")
 	case cfg.ControllerIDs.First < 1 || cfg.ControllerIDs.Last > mostController || cfg.ControllerIDs.size() < cfg.Controllers:
 		return fmt.Errorf("target: ids %d to %d for %d controllers; they may be 1 to %d", cfg.ControllerIDs.First, cfg.ControllerIDs.Last, cfg.Controllers, mostController)

@@ -13,6 +13,7 @@ type controller struct {
 	// Immutable.
 	id        uint16
 	host      string
+	address   string // of the host, as addressOf
 	hostID    [16]byte
 	discovery bool
 
@@ -57,22 +58,25 @@ func (r *registry) init(cfg *Config) {
 	r.cfg, r.all = cfg, make(map[uint16]*controller)
 }
 
-// add makes a controller for a host's admin queue, or returns nil if there are as many
-// as may be.
-func (r *registry) add(d *nvme.ConnectData) *controller {
+// add makes a controller for the admin queue of a host at an address, or returns nil if there
+// are as many as may be.
+func (r *registry) add(d *nvme.ConnectData, address string) *controller {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	host := 0
+	host, neighbors := 0, 0
 	for _, c := range r.all {
 		if c.host == d.Host {
 			host++
 		}
+		if c.address == address {
+			neighbors++
+		}
 	}
-	if len(r.all) >= r.cfg.Controllers || host >= r.cfg.HostControllers {
+	if len(r.all) >= r.cfg.Controllers || host >= r.cfg.HostControllers || neighbors >= r.cfg.AddressControllers {
 		return nil
 	}
 	c := &controller{
-		id: r.free(), host: d.Host, hostID: d.HostID, discovery: d.Subsystem == nvme.DiscoverySubsystem,
+		id: r.free(), host: d.Host, address: address, hostID: d.HostID, discovery: d.Subsystem == nvme.DiscoverySubsystem,
 		granted: r.cfg.Queues, gone: make(chan struct{}), notices: make(chan struct{}, 1),
 	}
 	r.all[c.id] = c

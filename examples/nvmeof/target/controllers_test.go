@@ -23,7 +23,7 @@ func TestTargetsOfOneSubsystemGiveTheirControllersOtherIDs(t *testing.T) {
 			require.NoError(t, cfg.complete())
 			var r registry
 			r.init(&cfg)
-			ids[i] = r.add(&nvme.ConnectData{Host: "nqn.2026-01.test:host"}).id
+			ids[i] = r.add(&nvme.ConnectData{Host: "nqn.2026-01.test:host"}, "10.0.0.1/32").id
 		}
 		if ids[0] == ids[1] {
 			same++
@@ -33,13 +33,13 @@ func TestTargetsOfOneSubsystemGiveTheirControllersOtherIDs(t *testing.T) {
 }
 
 func TestTheIDsOfControllersAreThoseOfTheRange(t *testing.T) {
-	cfg := Config{Subsystem: subsystem, Controllers: 8, HostControllers: 8, ControllerIDs: IDRange{100, 107}}
+	cfg := Config{Subsystem: subsystem, Controllers: 8, HostControllers: 8, AddressControllers: 8, ControllerIDs: IDRange{100, 107}}
 	require.NoError(t, cfg.complete())
 	var r registry
 	r.init(&cfg)
 	seen := make(map[uint16]bool)
 	for range 8 {
-		c := r.add(&nvme.ConnectData{Host: "nqn.2026-01.test:host"})
+		c := r.add(&nvme.ConnectData{Host: "nqn.2026-01.test:host"}, "10.0.0.1/32")
 		require.NotNil(t, c)
 		assert.True(t, c.id >= 100 && c.id <= 107, "%d", c.id)
 		seen[c.id] = true

@@ -67,9 +67,10 @@ func (d *disks) openAll() {
 	}
 }
 
-// giveBack gives the namespaces back. The connection is closed.
-func (d *disks) giveBack() {
+// giveBack gives the namespaces of a queue back. Its connection is closed.
+func (d *disks) giveBack(q *queue) {
 	for _, ns := range d.held {
+		ns.worker.drop(q)
 		d.target.namespaces.release(ns)
 	}
 	d.open, d.held = nil, nil

@@ -56,17 +56,25 @@ func (q *queue) connectTo(c *command, told []byte) {
 	}
 	status, result := q.mayConnect(asked, &d)
 	if status == nvme.Success && q.asked.QueueID == 0 {
-		if q.controller = q.target.controllers.add(&d); q.controller == nil {
+		if q.controller = q.target.controllers.add(&d, q.address); q.controller == nil {
 			status = nvme.ConnectControllerBusy
+		} else {
+			q.gone = nil
 		}
 	} else if status == nvme.Success {
-		q.controller, q.gone, status, result = q.target.controllers.join(&d, q.asked.QueueID)
+		var gone <-chan struct{}
+		if q.controller, gone, status, result = q.target.controllers.join(&d, q.asked.QueueID); q.controller != nil {
+			q.gone = gone
+		}
 	}
 	log := q.target.log.With("host", q.conn, "name", d.Host, "queue", q.asked.QueueID)
 	if q.controller == nil {
 		log.Warn("connect refused", "subsystem", d.Subsystem, "status", status)
 		q.answer(c, status, result)
 		return
+	}
+	if !q.target.strangers.leave(q) { // its place has gone to another just now
+		q.breakOff(errGaveWay)
 	}
 	log.Info("queue connected", "controller", q.controller.id, "entries", int(asked.QueueSize)+1)
 	q.stats.about = QueueStats{Address: q.conn.String(), Host: d.Host, Controller: q.controller.id, Queue: q.asked.QueueID}

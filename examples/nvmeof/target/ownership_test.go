@@ -15,22 +15,22 @@ func TestAnAbortTakesBackNoOtherControllersCommand(t *testing.T) {
 	results := make(chan result, 2)
 	for i, c := range []*controller{other, mine} {
 		q := &queue{controller: c, asked: nvme.ConnectRequest{QueueID: 1}, results: results}
-		w.submit(job{from: q, command: int32(i), cid: 7})
+		w.submit(job{from: q, command: int32(i), cid: 7, flush: true})
 	}
 	assert.False(t, w.abort(mine, 2, 7), "another queue")
 	assert.False(t, w.abort(mine, 1, 8), "another command")
 	require.True(t, w.abort(mine, 1, 7))
 	assert.Equal(t, result{1, errAborted}, <-results)
 	require.False(t, w.abort(mine, 1, 7), "the other host's command is not to be aborted")
-	assert.Len(t, w.pending, 1)
+	assert.Len(t, w.flushes, 1)
 }
 
 // A reset makes room for a queue of each number before the former queues have left.
 func TestAQueueFromBeforeAResetLeavesItsSuccessorsNumberTaken(t *testing.T) {
 	var r registry
-	r.init(&Config{Controllers: 1, HostControllers: 1, Queues: 1})
+	r.init(&Config{Controllers: 1, HostControllers: 1, AddressControllers: 1, Queues: 1})
 	data := nvme.ConnectData{Host: "nqn.2026-01.test:host"}
-	c := r.add(&data)
+	c := r.add(&data, "10.0.0.1/32")
 	c.config.Store(nvme.ConfigEnable)
 	data.Controller = c.id
 	join := func() (<-chan struct{}, nvme.Status) {

@@ -15,10 +15,12 @@ import (
 // run, owns it.
 type queue struct {
 	// Immutable when run begins.
-	target *Target
-	conn   *dat.Conn
-	asked  nvme.ConnectRequest
-	local  string // the address at which the host reached the target
+	target  *Target
+	conn    *dat.Conn
+	asked   nvme.ConnectRequest
+	local   string        // the address at which the host reached the target
+	address string        // of the host, as addressOf
+	evicted chan struct{} // closed when the queue gives way to another: see strangers
 
 	results  chan result // has room for the result of each command
 	together int         // how many commands of a batch are completed at a time
@@ -27,7 +29,7 @@ type queue struct {
 	controller *controller // nil before Connect; a worker reads it for a job of this queue
 	admin      admin
 	disks      disks
-	gone       <-chan struct{} // of an I/O queue: closed when its controller is gone
+	gone       <-chan struct{} // closed when the queue is to end: evicted, or of an I/O queue its controller's
 	slots
 	outstanding int           // commands that have no completion yet
 	head        uint16        // in the host's submission queue
@@ -78,6 +80,8 @@ func newQueue(t *Target, asked nvme.ConnectRequest) *queue {
 	if q.together = entries + 1; t.fences && runtime.GOMAXPROCS(0) > 1 {
 		q.together = fewTogether
 	}
+	q.evicted = make(chan struct{})
+	q.gone = q.evicted
 	q.admin.q, q.admin.settings = q, defaults()
 	return q
 }
@@ -95,7 +99,7 @@ func (q *queue) run() {
 	if q.asked.QueueID != 0 {
 		q.disks.openAll()
 	}
-	down, waiter := q.target.down, linger.On(q.atHand)
+	stop, waiter := (<-chan struct{})(q.target.down), linger.On(q.atHand)
 	for ended, turn := false, 0; !ended; turn++ {
 		waiter.Linger()
 		if turn%busyTurns != 0 && len(q.conn.Batches()) != 0 {
@@ -112,14 +116,10 @@ func (q *queue) run() {
 			case <-q.admin.notices:
 				q.admin.notify()
 			case <-q.gone:
-				q.gone = nil // the controller is
-				q.leaving = true
-				if !q.target.stopping() {
-					q.disconnect(dat.Graceful)
-				} // and otherwise flush disconnects when the commands under way are completed
-			case <-down:
-				down = nil
-				q.leaving = true
+				q.gone = nil
+				q.sentAway()
+			case <-stop:
+				stop = q.stop()
 			}
 		}
 		if len(q.receives) < int(q.asked.SendSize) && len(q.conn.Batches()) == 0 {
@@ -136,7 +136,8 @@ func (q *queue) run() {
 	if err := q.conn.Close(); err != nil {
 		q.target.log.Warn("close a queue", "host", q.conn, "error", err)
 	}
-	q.disks.giveBack()
+	q.disks.giveBack(q)
+	<-q.target.places
 }
 
 // atHand reports whether run has something to handle that does not come rarely.
@@ -259,6 +260,28 @@ func (q *queue) breakOff(why error) {
 // disconnect ends the connection. An error means that it is ending already.
 func (q *queue) disconnect(how dat.CloseFlags) { _ = q.conn.Endpoint.Disconnect(how) }
 
+// stop is called when the target ends, and again if the queue's commands took too long. It
+// returns the channel that tells of the latter.
+func (q *queue) stop() <-chan struct{} {
+	if isClosed(q.target.over) {
+		q.breakOff(errors.New("the target ends"))
+		return nil
+	}
+	q.leaving = true
+	return q.target.over
+}
+
+// sentAway is called when another wants the queue's place, or when its controller is gone.
+func (q *queue) sentAway() {
+	q.leaving = true
+	switch {
+	case q.controller == nil:
+		q.breakOff(errGaveWay)
+	case !q.target.stopping():
+		q.disconnect(dat.Graceful)
+	} // and otherwise flush disconnects when the commands under way are completed
+}
+
 // late is called when the timer has fired.
 func (q *queue) late() {
 	switch {
@@ -274,7 +297,9 @@ func (q *queue) late() {
 // leave takes the queue from its controller; the admin queue takes the controller and
 // its other queues along.
 func (q *queue) leave() {
-	if q.controller != nil {
-		q.target.controllers.leave(q.controller, q.asked.QueueID, q.gone)
+	if q.controller == nil {
+		q.target.strangers.leave(q)
+		return
 	}
+	q.target.controllers.leave(q.controller, q.asked.QueueID, q.gone)
 }

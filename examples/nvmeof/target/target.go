@@ -20,21 +20,25 @@ type Target struct {
 	cfg         Config
 	log         *slog.Logger
 	ln          *dat.Listener
-	conns       dat.ConnConfig // of all but the depth, which the host says
+	conns       dat.ConnConfig // of all queues but for the depth, which the host says
 	invalidates bool           // the provider has send with invalidate
 	fences      bool           // a post executes requests at once: see queue.write
 	everywhere  bool           // it listens on all addresses of the machine
 	interfaces  func() ([]net.Addr, error)
 
+	drain  time.Duration  // bounds how long Run waits for the commands that are under way
+	places chan struct{}  // has a value for each connection
 	down   chan struct{}  // closed when the queues are to end
+	over   chan struct{}  // closed when they are to end at once
 	queues sync.WaitGroup // running queues
 
 	namespaces  table
 	controllers registry
+	strangers   strangers
 	statistics  statistics
 }
 
-// drainTime bounds how long Run waits for the commands that are under way.
+// drainTime is Target.drain.
 const drainTime = 5 * time.Second
 
 // New listens. The caller must call Run, which serves, and which closes the stores.
@@ -47,13 +51,15 @@ func New(ctx context.Context, ia *dat.IA, cfg Config) (*Target, error) {
 	t := &Target{
 		cfg: cfg, log: cfg.Log, invalidates: attr.Ops.Has(dat.OpSendInvalidate), fences: attr.Provider == "loop",
 		everywhere: listensEverywhere(ia.Name(), cfg.Addr), interfaces: net.InterfaceAddrs,
-		down: make(chan struct{}),
+		drain: drainTime, down: make(chan struct{}), over: make(chan struct{}),
 	}
 	t.controllers.init(&t.cfg)
 	t.statistics.init()
-	conns := cfg.Controllers * (cfg.Queues + 1)
+	t.strangers.init(&t.cfg)
+	places := placesPerQueue * cfg.Controllers * (cfg.Queues + 1)
+	t.places = make(chan struct{}, places)
 	t.conns = dat.ConnConfig{
-		Depth: cfg.Depth, Conns: conns, Apart: true, Batches: true, OwnReceives: true,
+		Depth: 1, Conns: places, Apart: true, Batches: true, OwnReceives: true,
 		Refusal: nvme.RejectNoResources.Append(nil),
 		Private: nvme.AppendAccept(nil, uint16(cfg.Depth)),
 	}
@@ -69,13 +75,15 @@ func New(ctx context.Context, ia *dat.IA, cfg Config) (*Target, error) {
 func (t *Target) Addr() string { return t.ln.Addr() }
 
 // Run serves until ctx is done. Then it takes no more commands, completes those that are
-// under way, ends all connections in order, and returns. It is called once.
+// under way, ends all connections in order, and returns. Commands that take longer than 5 s
+// end with their connections; what a worker is at then ends after a bounded piece. Run is
+// called once.
 func (t *Target) Run(ctx context.Context) error {
 	for running := true; running; {
 		select {
 		case ev := <-t.ln.Requests():
 			if running = ev.Number != dat.Closed; running {
-				t.answer(dat.RequestOf(ev))
+				t.answer(ctx, dat.RequestOf(ev))
 			}
 		case <-ctx.Done():
 			running = false
@@ -84,23 +92,26 @@ func (t *Target) Run(ctx context.Context) error {
 	close(t.down)
 	drained := make(chan struct{})
 	go t.awaitQueues(drained)
-	late := time.NewTimer(drainTime)
+	late := time.NewTimer(t.drain)
 	defer late.Stop()
 	select {
 	case <-drained:
 	case <-late.C:
 		t.log.Warn("commands are still under way: their connections are broken")
+		close(t.over)
+		<-drained
 	}
-	err := t.ln.Close()
-	<-drained
-	return errors.Join(err, t.namespaces.close())
+	// The queues have ended: they use the memory of their connections, which Close gives back.
+	return errors.Join(t.ln.Close(), t.namespaces.close())
 }
 
 // stopping reports whether the queues are to end. It is true before the controllers go that
 // end because of it.
-func (t *Target) stopping() bool {
+func (t *Target) stopping() bool { return isClosed(t.down) }
+
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-t.down:
+	case <-c:
 		return true
 	default:
 		return false
@@ -114,36 +125,55 @@ func (t *Target) awaitQueues(drained chan<- struct{}) {
 }
 
 // answer answers a connection request: it accepts the connection of a queue, whose
-// goroutine it starts.
-func (t *Target) answer(cr *dat.CR) {
+// goroutine it starts. It may wait for the end of one that has given way.
+func (t *Target) answer(ctx context.Context, cr *dat.CR) {
 	asked, err := cr.Query()
 	if err != nil {
 		return // the request is gone
 	}
 	r, status := t.check(asked.Private)
 	if status != 0 {
-		t.log.Warn("connection rejected", "host", asked.Remote, "reason", status)
-		if err := cr.Reject(status.Append(nil)); err != nil {
-			t.log.Debug("reject", "host", asked.Remote, "error", err)
-		}
+		t.reject(cr, asked.Remote, status)
 		return
 	}
 	q := newQueue(t, r)
-	q.local = asked.Local.String()
+	q.local, q.address = asked.Local.String(), addressOf(asked.Remote)
 	cfg := t.conns
 	cfg.Depth, cfg.Setup = r.Entries(), q.setup
 	cfg.Attr = &dat.EndpointAttr{MaxRecvDTOs: cfg.Depth + 1, MaxRequestDTOs: requestsPerEntry * cfg.Depth}
+	t.strangers.enter(q)
+	select {
+	case t.places <- struct{}{}:
+	case <-ctx.Done():
+		t.strangers.leave(q)
+		t.reject(cr, asked.Remote, nvme.RejectNoResources)
+		return
+	}
 	if _, err := t.ln.AcceptWith(cr, cfg); err != nil {
+		t.strangers.leave(q)
+		<-t.places
 		t.log.Warn("connection not accepted", "host", asked.Remote, "error", err)
 		return
 	}
 	t.queues.Go(q.run)
 }
 
+// reject rejects a connection request.
+func (t *Target) reject(cr *dat.CR, host net.Addr, why nvme.RejectStatus) {
+	t.log.Warn("connection rejected", "host", host, "reason", why)
+	if err := cr.Reject(why.Append(nil)); err != nil {
+		t.log.Debug("reject", "host", host, "error", err)
+	}
+}
+
 // requestsPerEntry is how many requests a queue has for each of its entries. A command has
 // two, and a host may have the completions of a queue's commands, and send others, before
 // this end knows that their transfers and completions have been sent.
 const requestsPerEntry = 4
+
+// placesPerQueue is how many connections there may be for each queue that there may be: that
+// queue, a stranger, and a stranger that has given way and is not gone yet.
+const placesPerQueue = 3
 
 // check checks the private data of a connection request.
 func (t *Target) check(private []byte) (nvme.ConnectRequest, nvme.RejectStatus) {

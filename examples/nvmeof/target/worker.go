@@ -10,19 +10,34 @@ import (
 
 // worker does the work of a store that may block, in one goroutine. Its other methods
 // may be called from any goroutine.
+//
+// It works in turns, so that nobody waits long for what others want: in each turn one flush
+// for all that wait for one, and then one piece for the next queue that wants blocks zeroed.
+// A flush waits for no more than a piece and the flush that is under way.
 type worker struct {
 	// Immutable.
 	store store.Store
 	wake  chan struct{} // has a value when run has something to look at
 
 	// Owned by run.
-	batch []job
+	batch []job // those that the turn's flush is for
 	err   error // of the store's end; valid when run has returned
 
 	mu      sync.Mutex
-	pending []job // those that run has not taken
+	flushes []job  // those that wait for a flush
+	lanes   []lane // of the queues that have had something zeroed
+	last    int    // the lane that had the last piece
 	closed  bool
 }
+
+// lane has the jobs of a queue that zero, in the order in which they came.
+type lane struct {
+	from *queue
+	jobs []job
+}
+
+// piece is the most that is zeroed in a turn, in bytes.
+const piece = 1 << 20
 
 // job is work for a store: to zero a range, to flush it, or both.
 type job struct {
@@ -30,9 +45,9 @@ type job struct {
 	command int32  // which waits for the result
 	cid     uint16 // names the command to an Abort
 	off, n  int
+	zeroed  int // bytes
 	zero    bool
 	flush   bool
-	err     error
 }
 
 // result is a finished job.
@@ -49,12 +64,31 @@ func newWorker(s store.Store) *worker { return &worker{store: s, wake: make(chan
 // submit gives the worker a job.
 func (w *worker) submit(j job) {
 	w.mu.Lock()
-	w.pending = append(w.pending, j)
+	if j.zero {
+		l := w.lane(j.from)
+		if l == nil {
+			w.lanes = append(w.lanes, lane{from: j.from})
+			l = &w.lanes[len(w.lanes)-1]
+		}
+		l.jobs = append(l.jobs, j)
+	} else {
+		w.flushes = append(w.flushes, j)
+	}
 	w.mu.Unlock()
 	w.kick()
 }
 
-// close ends run when all jobs are done.
+// lane is that of a queue, or nil. The caller holds the lock.
+func (w *worker) lane(of *queue) *lane {
+	for i := range w.lanes {
+		if w.lanes[i].from == of {
+			return &w.lanes[i]
+		}
+	}
+	return nil
+}
+
+// close ends run after the turn. No queue that has jobs is left.
 func (w *worker) close() {
 	w.mu.Lock()
 	w.closed = true
@@ -69,14 +103,27 @@ func (w *worker) kick() {
 	}
 }
 
-// abort takes back the job of a command unless run has taken it, and reports whether it
+// abort takes back the job of a command unless run is at it, and reports whether it
 // did. The command's queue gets the result.
 func (w *worker) abort(c *controller, queue, cid uint16) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for i, j := range w.pending {
+	if w.takeBack(&w.flushes, c, queue, cid) {
+		return true
+	}
+	for i := range w.lanes {
+		if w.takeBack(&w.lanes[i].jobs, c, queue, cid) {
+			return true
+		}
+	}
+	return false
+}
+
+// takeBack is abort for the jobs of a list.
+func (w *worker) takeBack(jobs *[]job, c *controller, queue, cid uint16) bool {
+	for i, j := range *jobs {
 		if j.from.controller == c && j.from.asked.QueueID == queue && j.cid == cid {
-			w.pending = slices.Delete(w.pending, i, i+1)
+			*jobs = slices.Delete(*jobs, i, i+1)
 			j.from.results <- result{j.command, errAborted}
 			return true
 		}
@@ -84,17 +131,21 @@ func (w *worker) abort(c *controller, queue, cid uint16) bool {
 	return false
 }
 
-// run works until close, and closes the store. It takes all jobs at hand at once.
+// drop forgets the jobs of a queue that has ended. Nobody waits for their results.
+func (w *worker) drop(q *queue) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.flushes = slices.DeleteFunc(w.flushes, func(j job) bool { return j.from == q })
+	w.lanes = slices.DeleteFunc(w.lanes, func(l lane) bool { return l.from == q })
+}
+
+// run works until close, and closes the store.
 func (w *worker) run() {
 	defer w.closeStore()
 	for range w.wake {
-		w.mu.Lock()
-		w.batch, w.pending = w.pending, w.batch[:0]
-		closed := w.closed
-		w.mu.Unlock()
-		w.work()
-		clear(w.batch)
-		if closed {
+		for w.turn() {
+		}
+		if w.isClosed() {
 			return
 		}
 	}
@@ -102,31 +153,73 @@ func (w *worker) run() {
 
 func (w *worker) closeStore() { w.err = w.store.Close() }
 
-// work does the jobs of the batch: first all that zero, then one flush that covers the
-// ranges of all. A flush may come later than the zeroing of a job that was queued behind
-// it, since nobody relies on blocks staying volatile.
-func (w *worker) work() {
-	begin, end := -1, 0
-	for i := range w.batch {
-		j := &w.batch[i]
-		if j.zero {
-			j.err = w.store.Zero(j.off, j.n)
-		}
-		if j.flush && (begin < 0 || j.off < begin) {
-			begin = j.off
-		}
-		if j.flush {
-			end = max(end, j.off+j.n)
+func (w *worker) isClosed() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.closed
+}
+
+// turn takes a turn. It reports whether there was something to do.
+func (w *worker) turn() bool {
+	j, zero := w.take()
+	if len(w.batch) != 0 {
+		w.flush()
+	} else if !zero {
+		return false
+	}
+	if zero {
+		w.zero(j)
+	}
+	return true
+}
+
+// take takes the jobs of a turn: all that wait for a flush, and one that zeroes.
+func (w *worker) take() (j job, zero bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return j, false
+	}
+	w.batch, w.flushes = w.flushes, w.batch[:0]
+	for range w.lanes {
+		w.last = (w.last + 1) % len(w.lanes)
+		if l := &w.lanes[w.last]; len(l.jobs) != 0 {
+			j = l.jobs[0]
+			l.jobs = slices.Delete(l.jobs, 0, 1)
+			return j, true
 		}
 	}
-	var err error
-	if begin >= 0 {
-		err = w.store.Flush(begin, end-begin)
-	}
+	return j, false
+}
+
+// flush does one flush that covers the ranges of the batch.
+func (w *worker) flush() {
+	begin, end := w.batch[0].off, 0
 	for _, j := range w.batch {
-		if j.flush && j.err == nil {
-			j.err = err
-		}
-		j.from.results <- result{j.command, j.err}
+		begin, end = min(begin, j.off), max(end, j.off+j.n)
+	}
+	err := w.store.Flush(begin, end-begin)
+	for _, j := range w.batch {
+		j.from.results <- result{j.command, err}
+	}
+	clear(w.batch)
+	w.batch = w.batch[:0]
+}
+
+// zero zeroes the next piece of a job, and puts the job where it goes on.
+func (w *worker) zero(j job) {
+	n := min(j.n-j.zeroed, piece)
+	err := w.store.Zero(j.off+j.zeroed, n)
+	j.zeroed += n
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch l := w.lane(j.from); {
+	case l == nil: // the queue has ended
+	case err == nil && j.zeroed < j.n:
+		l.jobs = slices.Insert(l.jobs, 0, j)
+	case err == nil && j.flush:
+		w.flushes = append(w.flushes, j)
+	default:
+		j.from.results <- result{j.command, err}
 	}
 }
