@@ -92,7 +92,10 @@
 // takes as many reads at a time as the peer asks for. It completes a send with an error
 // although the peer has the message, if the peer ends the connection before the call
 // that sends has returned. It may never answer a peer that connects before Listen has
-// returned.
+// returned. It sets no keep-alive on its sockets: that a peer's host is gone is noticed only
+// when something is sent to it, once TCP gives up, which takes a quarter of an hour (the
+// system's net.ipv4.tcp_retries2).
+//
 // On soft-iWARP an attempt to connect can't be given up before the peer's transport has
 // answered, or has not for 10 s. The objects that the attempt uses may be closed before,
 // and are freed then; the device's Close waits for that. An acceptor on
