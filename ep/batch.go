@@ -35,6 +35,8 @@ type DTO struct {
 	Operand, Compare uint64
 	// OneShot, if set, takes the completion in place of the dispatcher.
 	OneShot *evd.OneShot
+
+	own bool // a connection's, whose cookie is reserved
 }
 
 // PostBatch posts requests in order and returns how many it posted; err says why it
@@ -47,7 +49,7 @@ func (e *Endpoint) PostBatch(dtos []DTO) (n int, err error) {
 	if len(dtos) == 0 {
 		return 0, alive(callOf(hw.OpEnd), e)
 	}
-	return e.box.postBatch(&e.box.requests, dtos)
+	return e.postAll(&e.box.requests, dtos)
 }
 
 // PostRecvBatch is PostBatch for receives.
@@ -58,7 +60,19 @@ func (e *Endpoint) PostRecvBatch(dtos []DTO) (n int, err error) {
 	if len(dtos) == 0 {
 		return 0, alive(callOf(hw.OpRecv), e)
 	}
-	return e.box.postBatch(&e.box.recvs, dtos)
+	return e.postAll(&e.box.recvs, dtos)
+}
+
+// postAll posts the DTOs up to the first one with a cookie that is not the program's.
+func (e *Endpoint) postAll(q *queue, dtos []DTO) (n int, err error) {
+	if !e.box.reserves {
+		return e.box.postBatch(q, dtos)
+	}
+	free := e.unreserved(dtos)
+	if n, err = e.box.postBatch(q, dtos[:free]); err == nil && free < len(dtos) {
+		err = reservedCookie(dtos[free].call(q), dtos[free].Cookie)
+	}
+	return n, err
 }
 
 // batchDTOs is the most operations admitted at a time.

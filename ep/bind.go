@@ -57,6 +57,9 @@ func (e *Endpoint) PostBind(cookie uint64, flags hw.Flags, rmr *mem.RMR, to mem.
 	if e == nil {
 		return mem.RemoteSegment{}, nilEndpoint(hw.OpBind)
 	}
+	if e.refuses(cookie) {
+		return mem.RemoteSegment{}, reservedCookie(callOf(hw.OpBind), cookie)
+	}
 	q := &e.box.requests
 	w := work{op: hw.OpBind, flags: flags, cookie: cookie}
 	for { // as in admitOne

@@ -23,7 +23,8 @@ type mailbox struct {
 	// The holder writes it while Modify replaces the slots of a queue; posters read
 	// it.
 	changing atomic.Bool
-	_        [20]byte
+	reserves bool // a connection has the cookies whose highest bit is set; immutable after Reserve
+	_        [19]byte
 
 	// Shared; see token.go and package token. They begin a cache line, with the 8 bytes that the allocator
 	// puts before an endpoint.

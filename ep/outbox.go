@@ -15,6 +15,8 @@ type Outbox struct {
 	ep   *Endpoint
 	dtos []DTO // all beyond its length are empty
 	last int   // how many requests there are up to the last one of NextHeard
+
+	dropped func(cookie uint64) // told of each request of NextHeard that Reset drops; nil: nobody is
 }
 
 // NewOutbox makes an outbox that holds up to n requests for e. It panics unless n
@@ -60,11 +62,15 @@ func (o *Outbox) Next() (*DTO, error) {
 func (o *Outbox) NextHeard(door.Key) (*DTO, error) {
 	d, err := o.Next()
 	if err == nil {
-		d.Flags = hw.Suppress
+		d.Flags, d.own = hw.Suppress, true
 		o.last = len(o.dtos)
 	}
 	return d, err
 }
+
+// OnDropped sets what Reset calls for each request of NextHeard. Only a connection of
+// package runtime calls it.
+func (o *Outbox) OnDropped(_ door.Key, f func(cookie uint64)) { o.dropped = f }
 
 // Flush posts the gathered requests, in order, as one batch. If it returns an error
 // the requests that were not posted stay for the next Flush, or for Reset:
@@ -87,12 +93,19 @@ func (o *Outbox) Flush() error {
 	return err
 }
 
-// Reset drops the gathered requests.
+// Reset drops the gathered requests. Messages that a connection of package runtime has
+// queued give their buffers back.
 func (o *Outbox) Reset() {
-	if o != nil {
-		o.last = 0
-		o.keep(0)
+	if o == nil {
+		return
 	}
+	for i := range o.dtos {
+		if d := &o.dtos[i]; d.own && o.dropped != nil {
+			o.dropped(d.Cookie)
+		}
+	}
+	o.last = 0
+	o.keep(0)
 }
 
 // String names the outbox. It may be called at any time, as the String of every handle.

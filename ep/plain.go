@@ -21,9 +21,12 @@ import (
 // operation straight to the provider. Then one swap of the word releases the token, if
 // the word has not changed since.
 
-// postRequest posts a send, a write or a read. remote is nil for a send. shot, unless it
-// is nil, takes the completion.
+// postRequest posts a send, a write or a read. remote is nil for a send, and ownSend for one
+// of a connection. shot, unless it is nil, takes the completion.
 func (e *Endpoint) postRequest(op hw.Op, cookie uint64, flags hw.Flags, segs []mem.Segment, remote *mem.RemoteSegment, shot *evd.OneShot) error {
+	if cookie>>63 != 0 && remote != &ownSend && e.refuses(cookie) {
+		return reservedCookie(callOf(op), cookie)
+	}
 	slow := func() error { return e.postSlow(op, cookie, flags, segs, remote, shot) }
 	if e == nil || len(segs) != 1 {
 		return slow()
@@ -129,6 +132,9 @@ func fits(op hw.Op, seg *mem.Segment, remote *mem.RemoteSegment) bool {
 
 // postRecv posts a receive.
 func (e *Endpoint) postRecv(cookie uint64, flags hw.Flags, segs []mem.Segment, shot *evd.OneShot) error {
+	if cookie>>63 != 0 && e.refuses(cookie) {
+		return reservedCookie(callOf(hw.OpRecv), cookie)
+	}
 	slow := func() error { return e.postSlow(hw.OpRecv, cookie, flags, segs, nil, shot) }
 	if e == nil || len(segs) != 1 {
 		return slow()
@@ -219,7 +225,10 @@ func (b *mailbox) postOne(q *queue, d *DTO) error {
 		return b.e.postRecv(d.Cookie, d.Flags, d.list(), d.OneShot)
 	}
 	remote := &d.Remote
-	if d.Op == hw.OpSend {
+	switch {
+	case d.own: // a send
+		remote = &ownSend
+	case d.Op == hw.OpSend:
 		remote = nil
 	}
 	return b.e.postRequest(d.Op, d.Cookie, d.Flags, d.list(), remote, d.OneShot)

@@ -18,6 +18,9 @@ func (e *Endpoint) PostRDMAReadToRMR(cookie uint64, flags hw.Flags, local, remot
 	if e == nil {
 		return nilEndpoint(hw.OpReadToRMR)
 	}
+	if e.refuses(cookie) {
+		return reservedCookie(callOf(hw.OpReadToRMR), cookie)
+	}
 	q := &e.box.requests
 	w := work{op: hw.OpReadToRMR, flags: flags, cookie: cookie, remote: remote}
 	for { // as in admitOne
