@@ -39,6 +39,7 @@ func (p *BufferPool) SetApart(_ door.Key, n int) {
 			p.list.Give(b.index)
 		}
 	}
+	p.collectIfOver()
 }
 
 // GetApart is Get of a buffer that is set apart. It comes back there, whoever puts it.
@@ -65,8 +66,9 @@ func (p *BufferPool) takeApart() (i uint32, ok bool) {
 	return p.list.Take()
 }
 
-// FreeSent is Free for the goroutine that completes the sends of a connection. Nobody takes
-// the buffer of a pool that was closed meanwhile.
+// FreeSent is Free for the goroutine that completes the sends of a connection. The pool ends
+// behind the endpoint, whose close waits for the last completion: so it needs no look
+// whether the pool is over.
 func (b *Buffer) FreeSent(k door.Key) {
 	p := b.pool
 	if p.watch != nil || !b.isApart || p.sent.Load() != 0 {
@@ -112,6 +114,7 @@ func (p *BufferPool) leave() (i uint32, ok bool) {
 func (p *BufferPool) give(b *Buffer) {
 	if b.isApart {
 		p.list.Give(b.index)
+		p.collectIfOver()
 	} else {
 		p.giveBack(b.index)
 	}

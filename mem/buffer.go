@@ -4,7 +4,6 @@ import (
 	"io"
 	"math"
 
-	"godat/hw"
 	"godat/internal/door"
 	"godat/internal/memory"
 )
@@ -14,8 +13,13 @@ import (
 // was lent to. The holder alone calls the methods of a buffer, except Index, Cap
 // and String, which may be called at any time, and Return, which ends a Lend.
 //
+// The memory is the holder's until it gives the buffer back, also behind the end of the
+// pool, of its zone and of its adapter: it stays as it is, and the last buffer that comes
+// back frees it. Operations on it fail from then on, as [LMR.Free] says.
+//
 // A nil buffer has no room and no pool: its methods return zero values, and refuse
-// what would need room.
+// what would need room. So do those of a buffer that was given back, once its pool is
+// closed.
 type Buffer struct {
 	// Immutable.
 	pool   *BufferPool
@@ -56,6 +60,9 @@ func (b *Buffer) Bytes() []byte {
 	if b == nil {
 		return nil
 	}
+	if b.isGone() {
+		return nil
+	}
 	b.check(memory.Holder, "used")
 	return b.memory[:b.n]
 }
@@ -63,7 +70,7 @@ func (b *Buffer) Bytes() []byte {
 // Resize sets the length in use to n bytes, and returns them; their contents do not
 // change. It panics if n is not within 0 and [Buffer.Cap].
 func (b *Buffer) Resize(n int) []byte {
-	if b == nil {
+	if b == nil || b.isGone() {
 		return []byte(nil)[:n]
 	}
 	b.check(memory.Holder, "resized")
@@ -72,27 +79,23 @@ func (b *Buffer) Resize(n int) []byte {
 	return m
 }
 
-// SetLen is Resize for a caller that does not touch the memory, and that may run beside
-// the pool's Close. Only a connection of package runtime calls it. The buffer must not be
-// nil.
-func (b *Buffer) SetLen(_ door.Key, n int) { b.n = len(b.memory[:n]) }
+// isGone reports whether the memory may be unmapped: the pool is closed, and has the
+// buffer.
+func (b *Buffer) isGone() bool { return b.pool.isOver.Load() && b.owner.Owner() == memory.Pool }
 
 // Write appends p to the bytes in use. Bytes that find no room are not written, and
-// the error is then [io.ErrShortBuffer]. If the pool's memory has been freed, by its
-// own close or its adapter's, nothing is written and the error is INVALID_HANDLE/LMR.
-// Write may run beside that close. It implements [io.Writer].
+// the error is then [io.ErrShortBuffer]. For a buffer that was given back to a pool that
+// is closed, by itself or with its adapter, the error is INVALID_HANDLE/LMR. It implements
+// [io.Writer].
 func (b *Buffer) Write(p []byte) (int, error) {
 	if b == nil {
 		return 0, io.ErrShortBuffer
 	}
-	if w := b.pool.watch; w != nil {
-		w.checkOwner(b, memory.Holder, "written")
-	}
-	n := -1
-	b.pool.lmr.touch(func() { n = copy(b.memory[b.n:], p) })
-	if n < 0 {
+	if b.isGone() {
 		return 0, deadLMR("mem.Buffer.Write")
 	}
+	b.check(memory.Holder, "written")
+	n := copy(b.memory[b.n:], p)
 	b.n += n
 	if n < len(p) {
 		return n, io.ErrShortBuffer
@@ -125,36 +128,50 @@ func (b *Buffer) Remote() RemoteSegment {
 func (b *Buffer) Lend() {
 	if b != nil {
 		b.check(memory.Holder, "lent")
-		b.owner.Lend()
+		b.owner.LendOut()
 	}
 }
 
 // Return takes the buffer back from an operation that has completed or was not
-// posted, and sets the length in use to n bytes.
+// posted, and sets the length in use to n bytes. It does nothing if no operation has the
+// buffer; with Debug it panics then.
 func (b *Buffer) Return(n int) {
 	if b == nil {
 		return
 	}
-	b.check(memory.Operation, "returned")
-	b.owner.Return(b.owner.Tag())
-	b.n = len(b.memory[:n])
+	w := b.pool.watch
+	switch {
+	case b.owner.TakeBack():
+		w.took(b)
+		b.n = len(b.memory[:n])
+	case w != nil && !b.isGone():
+		w.complain(b, "returned")
+	}
 }
 
-// Put gives the buffer back to its pool; the caller must not use it afterwards. Put
-// panics if the pool has the buffer already, or if the buffer was lent and Return was not
-// called. It does nothing if the pool is closed, by itself or with its adapter.
+// TakeBack is Return of a buffer that the operation with that tag has; false if it has it
+// not. Only a connection of package runtime calls it. The buffer must not be nil.
+func (b *Buffer) TakeBack(_ door.Key, tag uint64, n int) bool {
+	if !b.owner.Return(tag) {
+		return false
+	}
+	b.pool.watch.took(b)
+	b.n = len(b.memory[:n])
+	return true
+}
+
+// Put gives the buffer back to its pool; the caller must not use it, or a slice of it,
+// afterwards. Put panics if the pool has the buffer already, or if the buffer was lent and
+// Return was not called; if the pool is closed, by itself or with its adapter, it does
+// nothing then.
 func (b *Buffer) Put() {
-	if b == nil || b.pool.lmr.dead.Load() {
-		return
+	switch {
+	case b == nil:
+	case b.owner.Put():
+		b.give()
+	case !b.pool.lmr.dead.Load():
+		b.pool.watch.complain(b, "put twice, or while it was lent")
 	}
-	w := b.pool.watch
-	if !b.owner.Put() {
-		w.complain(b, "put twice, or while it was lent")
-	}
-	if w != nil {
-		w.put(b)
-	}
-	b.pool.give(b)
 }
 
 // PutLent takes the buffer from the operation with that tag for the caller, which calls
@@ -163,10 +180,10 @@ func (b *Buffer) Put() {
 func (b *Buffer) PutLent(_ door.Key, tag uint64) bool { return b.owner.PutLent(tag) }
 
 // Free gives the pool the buffer that PutLent has taken.
-func (b *Buffer) Free(door.Key) {
-	if b.pool.lmr.dead.Load() {
-		return
-	}
+func (b *Buffer) Free(door.Key) { b.give() }
+
+// give gives the pool the buffer.
+func (b *Buffer) give() {
 	if w := b.pool.watch; w != nil {
 		w.put(b)
 	}
@@ -178,9 +195,4 @@ func (b *Buffer) check(owner memory.BufferOwner, what string) {
 	if b.pool.watch != nil {
 		b.pool.watch.check(b, owner, what)
 	}
-}
-
-// leakError is the error for a buffer that was never put.
-func leakError(text string) error {
-	return &hw.Error{Op: "mem.BufferPool.Close", Type: hw.InvalidState, Sub: hw.StateLMRInUse, Text: text}
 }

@@ -39,6 +39,9 @@ type BufferPool struct {
 	closed  atomic.Bool
 	waiters waiters
 	apart
+
+	isOver atomic.Bool  // the device does not use the memory any more
+	back   atomic.Int32 // buffers that collect has taken, behind the end
 }
 
 // stride divides the distance between two buffers: a cache line, so that two owners
@@ -50,19 +53,27 @@ const stride = 64
 // below 1, is LENGTH_ERROR; other errors are those of [PZ.Alloc].
 func (p *PZ) NewBufferPool(cfg BufferPoolConfig) (*BufferPool, error) {
 	const op = "mem.NewBufferPool"
+	var wrong error
+	size, step := 0, (cfg.Size+stride-1)/stride*stride
 	if cfg.Count < 1 || cfg.Size < 1 || cfg.Count > MaxBuffers || cfg.Size > math.MaxInt/cfg.Count-stride {
-		return nil, p.begin(op, 0, cfg.Privileges, hw.Errorf(op, hw.LengthError, hw.NoSubtype,
-			"%d buffers of %d bytes; there may be 1 to %d, together as large as a region", cfg.Count, cfg.Size, MaxBuffers))
+		wrong = hw.Errorf(op, hw.LengthError, hw.NoSubtype,
+			"%d buffers of %d bytes; there may be 1 to %d, together as large as a region", cfg.Count, cfg.Size, MaxBuffers)
+	} else {
+		size = step * cfg.Count
 	}
 	if cfg.Privileges == hw.NoPrivileges {
 		cfg.Privileges = hw.LocalRead | hw.LocalWrite
 	}
-	step := (cfg.Size + stride - 1) / stride * stride
-	lmr, err := p.Alloc(step*cfg.Count, cfg.Privileges, WithUnmapOnFree())
+	if err := p.begin(op, size, cfg.Privileges, wrong); err != nil {
+		return nil, err
+	}
+	defer p.domain.gate.RUnlock() // until the pool is complete, so that the domain's close meets no half of one
+	b := &BufferPool{}
+	lmr, err := p.alloc(op, size, cfg.Privileges, config{unmap: true}, b)
 	if err != nil {
 		return nil, err
 	}
-	b := &BufferPool{lmr: lmr, buffers: make([]Buffer, cfg.Count)}
+	b.lmr, b.buffers = lmr, make([]Buffer, cfg.Count)
 	if cfg.Debug {
 		b.watch = newWatch(cfg.Count)
 	}
@@ -70,11 +81,8 @@ func (p *PZ) NewBufferPool(cfg BufferPoolConfig) (*BufferPool, error) {
 		at := i * step
 		b.buffers[i] = Buffer{pool: b, index: uint32(i), at: at, memory: lmr.buf[at : at+cfg.Size : at+cfg.Size]}
 		b.buffers[i].owner.Init(uint32(i))
-		b.watch.poison(&b.buffers[i])
 	}
 	b.free.Init(cfg.Count)
-	wake := b.waiters.wakeAll
-	lmr.whenDead.Store(&wake)
 	return b, nil
 }
 
@@ -134,14 +142,14 @@ func (p *BufferPool) Pieces(door.Key) (first Segment, step uint64) {
 	return p.lmr.Segment(b.at, len(b.memory)), step
 }
 
-// lend gives an operation a buffer that was free.
+// lend gives an operation a buffer that was free. From then on the end of the pool may take
+// the buffer back, so the watch looks at its memory before.
 func (p *BufferPool) lend(b *Buffer) (tag uint64) {
 	b.n = len(b.memory)
-	tag = b.owner.GetLent()
 	if p.watch != nil {
 		p.watch.got(b)
 	}
-	return tag
+	return b.owner.GetLent()
 }
 
 // take takes a buffer from the free ones; nil if there is none.
@@ -166,10 +174,11 @@ func (p *BufferPool) At(index int) *Buffer {
 	return &p.buffers[index]
 }
 
-// Close frees the memory. The program must not use the buffers that it still holds,
-// and operations that use one fail as [LMR.Free] says. Under Debug it returns an
-// error that names the holders of buffers that were never put. Closing a closed
-// pool does nothing.
+// Close ends the pool: it gives out no buffer any more, and operations that use one fail
+// as [LMR.Free] says. A buffer that the program has taken, or lent to an operation, is
+// still its own, with its memory, until it puts the buffer; the last one frees the memory.
+// Close does not wait for that. Under Debug it returns an error that names the holders of
+// buffers that were not put so far. Closing a closed pool does nothing.
 func (p *BufferPool) Close() error {
 	if p == nil {
 		return deadLMR("mem.BufferPool.Close")
@@ -178,5 +187,5 @@ func (p *BufferPool) Close() error {
 	if !p.closed.Swap(true) && p.watch != nil {
 		leaks = p.watch.leaks(p)
 	}
-	return errors.Join(leaks, p.lmr.Free())
+	return errors.Join(leaks, p.lmr.end())
 }

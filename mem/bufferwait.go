@@ -89,6 +89,7 @@ func (p *BufferPool) giveBack(index uint32) {
 	if p.waiters.n.Load() != 0 {
 		p.serve()
 	}
+	p.collectIfOver()
 }
 
 // serve hands free buffers to those that wait. When there was none left to take the
@@ -104,6 +105,7 @@ func (p *BufferPool) serve() {
 			yield.Point()
 			p.free.Give(b.index)
 			yield.Point()
+			p.collectIfOver()
 		}
 	}
 }

@@ -110,11 +110,12 @@ func (d *Domain) Stats() Stats {
 	}
 }
 
-// Close frees every window and every region, closes every zone and unmaps all
-// memory, also the ranges that freed regions have left: a slice of it faults from
-// then on. It waits for calls in progress, and then for each region as [LMR.Free]
-// does. It returns the errors of objects that could not be freed; those stay, and
-// another Close tries them again. With nothing left Close does nothing.
+// Close frees every window, ends every region, closes every zone and unmaps the ranges
+// that freed regions have left. It leaves the program what that still has: the memory of
+// regions until [LMR.Free], and that of a pool until all buffers that were taken are back.
+// It waits for calls in progress, and then for each region as Free does. It returns the
+// errors of objects that could not be ended; those stay, and another Close tries them
+// again. With nothing left Close does nothing.
 //
 // The caller closes the device's queue pairs before: a zone that still has one
 // stays.
@@ -131,7 +132,7 @@ func (d *Domain) Close() error {
 		errs = append(errs, r.free(true))
 	}
 	for _, l := range snapshot(d, d.lmrs) {
-		if err := l.free(); err != nil && !errors.Is(err, hw.ErrInvalidHandle) {
+		if err := l.end(); err != nil && !errors.Is(err, hw.ErrInvalidHandle) {
 			errs = append(errs, err)
 		}
 	}
@@ -147,7 +148,7 @@ func (d *Domain) Close() error {
 func (d *Domain) unmapIdle() (errs []error) {
 	for _, b := range snapshot(d, d.blocks) {
 		if b.users.Load() > 0 {
-			continue // a region in it could not be freed
+			continue // the program has the memory, or a region in it could not be ended
 		}
 		if err := d.unmap(b); err != nil {
 			errs = append(errs, err)

@@ -146,10 +146,21 @@ func newTestPZ(t testing.TB) (*fakeDevice, *Domain, *PZ) {
 	pz, err := d.NewPZ()
 	require.NoError(t, err)
 	t.Cleanup(func() {
+		freeAll(d)
 		require.NoError(t, d.Close())
 		requireEmpty(t, dev, d)
 	})
 	return dev, d, pz
+}
+
+// freeAll frees the regions that a test made. Windows may be bound to some, which the
+// domain's close ends.
+func freeAll(d *Domain) {
+	for _, l := range snapshot(d, d.lmrs) {
+		if l.owner == nil {
+			_ = l.Free()
+		}
+	}
 }
 
 func requireEmpty(t testing.TB, dev *fakeDevice, d *Domain) {

@@ -146,20 +146,30 @@ func TestDomainCloseFreesEverythingAndThenRefuses(t *testing.T) {
 	d := NewDomain(door.Key{}, dev, nil)
 	var segs []Segment
 	var pzs []*PZ
+	var regions []*LMR
 	for range 3 {
 		pz, err := d.NewPZ()
 		require.NoError(t, err)
 		pzs = append(pzs, pz)
 		for range 3 {
-			segs = append(segs, alloc(t, pz, 64, hw.LocalRead).Segment(0, 64))
-			_, err = pz.Register(make([]byte, 64), hw.LocalRead)
+			allocated := alloc(t, pz, 64, hw.LocalRead)
+			segs = append(segs, allocated.Segment(0, 64))
+			registered, err := pz.Register(make([]byte, 64), hw.LocalRead)
 			require.NoError(t, err)
+			regions = append(regions, allocated, registered)
 		}
 		require.NoError(t, pz.zone.Use(""))
 	}
 	require.NoError(t, d.Close())
-	requireEmpty(t, dev, d)
 	require.NoError(t, d.Close(), "a second Close has nothing to do")
+	assert.Zero(t, dev.registered())
+	assert.Equal(t, 9, d.Stats().Mapped, "the program has not freed its memory")
+	for _, l := range regions {
+		l.Bytes()[63] = 1
+		require.NoError(t, l.Free())
+		assert.Nil(t, l.Bytes())
+	}
+	requireEmpty(t, dev, d)
 
 	_, err := d.NewPZ()
 	requireCode(t, err, hw.InvalidHandle, hw.HandleIA)
@@ -183,10 +193,11 @@ func TestDomainCloseReportsAZoneThatIsStillInUse(t *testing.T) {
 	pz.zone.Device().(*fakeZone).err = inUse
 	require.ErrorIs(t, d.Close(), inUse)
 	assert.Equal(t, 1, d.Stats().Zones)
-	assert.Nil(t, l.Bytes())
 	assert.Zero(t, dev.registered())
+	l.Bytes()[0] = 1
 	pz.zone.Device().(*fakeZone).err = nil
 	require.NoError(t, d.Close())
+	require.NoError(t, l.Free())
 	requireEmpty(t, dev, d)
 }
 
@@ -293,6 +304,13 @@ func TestAllocRegisterFreeAndCloseMayRaceEachOther(t *testing.T) {
 		var wg sync.WaitGroup
 		for g := range 4 {
 			wg.Go(func() {
+				var kept []*LMR
+				defer func() {
+					for _, l := range kept {
+						l.Bytes()[0] = 1
+						assert.NoError(t, l.Free())
+					}
+				}()
 				for i := 0; ; i++ {
 					var l *LMR
 					var err error
@@ -309,10 +327,10 @@ func TestAllocRegisterFreeAndCloseMayRaceEachOther(t *testing.T) {
 						assert.ErrorIs(t, err, hw.ErrInvalidHandle)
 						return
 					}
-					if i%3 != 0 {
-						if err := l.Free(); err != nil {
-							assert.ErrorIs(t, err, hw.ErrInvalidHandle)
-						}
+					if i%3 == 0 {
+						kept = append(kept, l)
+					} else if err := l.Free(); err != nil {
+						assert.ErrorIs(t, err, hw.ErrInvalidHandle)
 					}
 				}
 			})

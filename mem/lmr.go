@@ -33,21 +33,31 @@ type LMR struct {
 	shared  SharedID // of MemSharedVirtual: the memory's id
 	unmap   bool
 
-	dead     atomic.Bool            // set by the first Free that is not refused, before it does anything else
-	whenDead atomic.Pointer[func()] // what Free calls then; nil: nothing
+	owner regionOwner // nil: the program alone
 
-	mu    sync.Mutex // Free holds it from beginning to end
-	freed bool       // written under mu and memory
+	dead  atomic.Bool // no post finds the region: set by the first end that is not refused, before it does anything else
+	freed atomic.Bool // the program has freed the region
+
+	mu    sync.Mutex // stop holds it from beginning to end
+	ended bool       // the device does not use the memory any more
+	given bool       // the memory was given back
 	mr    hw.MR
-	block *block         // the memory, if Alloc made it
-	pin   runtime.Pinner // pins the memory, if it is the caller's
-
-	memory sync.RWMutex // held exclusively while the memory is given back, and shared by touch
+	block *block         // the memory, if it is outside the Go heap
+	pin   runtime.Pinner // pins the memory, if it is of the Go heap, or the caller's
 }
 
-// Alloc makes a region of size bytes outside the Go heap: zeroed, aligned to a
-// page, and mapped until the region is freed and, unless [WithUnmapOnFree] is
-// given, for some time after that. It may block.
+// regionOwner is what a region belongs to, and what hears of its life: a [BufferPool] or
+// [Regions].
+type regionOwner interface {
+	begun(l *LMR)       // the device has the region
+	dying()             // no post finds the region from now on; may be called more than once
+	ended(l *LMR) error // the device does not use the region any more
+}
+
+// Alloc makes a region of size bytes outside the Go heap: zeroed, and aligned to a
+// page. The memory is the program's until it calls Free, whatever closes before: the
+// adapter's close ends the region, so no operation and no peer reaches it any more, and
+// leaves the memory as it is. It may block.
 //
 // A nil or closed zone is INVALID_HANDLE/PZ, whatever else is wrong, and a closed
 // adapter INVALID_HANDLE/IA. A size below 1 or above the device's limit is
@@ -62,6 +72,11 @@ func (p *PZ) Alloc(size int, priv hw.Privileges, opts ...Option) (*LMR, error) {
 		return nil, err
 	}
 	defer p.domain.gate.RUnlock()
+	return p.alloc(op, size, priv, cfg, nil)
+}
+
+// alloc is Alloc behind begin, for an owner.
+func (p *PZ) alloc(op string, size int, priv hw.Privileges, cfg config, owner regionOwner) (*LMR, error) {
 	b, err := newBlock(size, cfg)
 	if err != nil && p.domain.giveBackRetired(0, 0) > 0 {
 		b, err = newBlock(size, cfg)
@@ -71,7 +86,7 @@ func (p *PZ) Alloc(size int, priv hw.Privileges, opts ...Option) (*LMR, error) {
 		return nil, hw.Errorf(op, hw.InsufficientResources, hw.ResourceMemory, "%d bytes: %w", size, err)
 	}
 	p.domain.addBlock(b)
-	l := &LMR{pz: p, buf: b.buf, priv: priv, block: b, unmap: cfg.unmap}
+	l := &LMR{pz: p, buf: b.buf, priv: priv, block: b, unmap: cfg.unmap, owner: owner}
 	return l.register(op)
 }
 
@@ -91,7 +106,12 @@ func (p *PZ) Register(buf []byte, priv hw.Privileges, opts ...Option) (*LMR, err
 		return nil, err
 	}
 	defer p.domain.gate.RUnlock()
-	l := &LMR{pz: p, buf: buf[:len(buf):len(buf)], priv: priv}
+	return p.register(op, buf, priv, nil)
+}
+
+// register is Register behind begin, for an owner.
+func (p *PZ) register(op string, buf []byte, priv hw.Privileges, owner regionOwner) (*LMR, error) {
+	l := &LMR{pz: p, buf: buf[:len(buf):len(buf)], priv: priv, owner: owner}
 	l.pin.Pin(unsafe.SliceData(l.buf))
 	return l.register(op)
 }
@@ -135,6 +155,7 @@ func (l *LMR) register(op string) (*LMR, error) {
 	mr, err := d.dev.Register(l.pz.zone.Device(), l.buf, l.priv)
 	if err != nil {
 		l.pz.zone.Unuse()
+		l.unpin()
 		return nil, errors.Join(lockedMemory(op, len(l.buf), err), l.giveBack(l.unmap || l.kind == MemVirtual))
 	}
 	l.mr = mr
@@ -145,6 +166,9 @@ func (l *LMR) register(op string) (*LMR, error) {
 	l.base = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(l.buf))))
 	keep(l)
 	d.addRegion(l)
+	if l.owner != nil {
+		l.owner.begun(l)
+	}
 	_, _, err = d.table.Insert(func(key uint32) memory.Region {
 		l.context = key
 		return memory.Region{Base: l.base, Size: uint64(l.size), Zone: l.pz.zone, LKey: mr.LKey(), Priv: l.priv, MR: mr}
@@ -157,11 +181,17 @@ func (l *LMR) register(op string) (*LMR, error) {
 	return l, nil
 }
 
-// Free ends the region. From the moment it is called no post finds the region. When
-// it returns, nothing reads or writes the memory any more, and memory of the caller
-// belongs to the caller alone again. It waits for a transfer in progress, for a
+// Free ends the region, and gives back the memory if [PZ.Alloc] made it: the program must
+// not use a slice of it any more, which may fault. That is for the program to see to, as
+// with every memory that it frees by itself. From the moment Free is called no post finds
+// the region. When it returns, nothing reads or writes the memory any more, and memory of
+// the caller belongs to the caller alone again. It waits for a transfer in progress, for a
 // chunk at most, and never for a peer. Work that had not begun fails with
 // LOCAL_PROTECTION, a peer's access with REMOTE_ACCESS; both break connections.
+//
+// The close of an adapter, and of a connection of package runtime, ends the regions that
+// belong to it and leaves their memory to the program. Free gives back the memory of such
+// a region, too.
 //
 // If a window is bound to the region the error is INVALID_STATE/LMR_IN_USE, and
 // nothing happens. Freeing a freed region does nothing, except that it waits for a
@@ -176,36 +206,59 @@ func (l *LMR) Free() error {
 	return l.free()
 }
 
-func (l *LMR) free() error {
+func (l *LMR) free() error { return l.stop(true) }
+
+// end ends the region on the device. The memory stays as it is.
+func (l *LMR) end() error { return l.stop(false) }
+
+// stop ends the region on the device, unless that was done before. free says whether the
+// program gives the memory back.
+func (l *LMR) stop(free bool) error {
 	const op = "mem.LMR.Free"
 	if l.isBound() {
 		return hw.Errorf(op, hw.InvalidState, hw.StateLMRInUse, "a window is bound to the region")
 	}
+	if free {
+		l.freed.Store(true)
+	}
 	if l.dead.CompareAndSwap(false, true) {
-		// Once only: a later Free might remove another region that got the context.
+		// Once only: a later call might remove another region that got the context.
 		l.pz.domain.table.Remove(l.context)
 	}
-	if wake := l.whenDead.Load(); wake != nil {
-		(*wake)()
+	if l.owner != nil {
+		l.owner.dying()
 	}
 	yield.Point()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.freed {
-		return nil
+	before := l.ended
+	if !before {
+		// A post that found the region before it left the table is with the device or
+		// will be. Deregister ends it there: it waits for a transfer in progress, and
+		// work that has not begun fails.
+		if err := l.mr.Deregister(); err != nil {
+			return memory.Refused(op, hw.ResourceMemoryRegion, err)
+		}
+		l.ended = true
+		l.unpin()
 	}
-	// A post that found the region before it left the table is with the device or
-	// will be. Deregister ends it there: it waits for a transfer in progress, and
-	// work that has not begun fails.
-	if err := l.mr.Deregister(); err != nil {
-		return memory.Refused(op, hw.ResourceMemoryRegion, err)
+	var err error
+	if l.freed.Load() { // now, or by a call that failed
+		// Behind the domain's close nothing would unmap a range that is retired.
+		err = l.giveBack(l.unmap || before)
 	}
-	l.memory.Lock()
-	l.freed = true
-	err := l.giveBack(l.unmap)
-	l.memory.Unlock()
-	// Last: a Domain.Close that no longer sees the region must find its memory
-	// given back.
+	if !before {
+		err = errors.Join(err, l.unlist())
+	}
+	return err
+}
+
+// unlist takes a region that has ended out of the books. That is the last step: a
+// Domain.Close that no longer sees a freed region must find its memory given back.
+func (l *LMR) unlist() (err error) {
+	if l.owner != nil {
+		err = l.owner.ended(l)
+	}
 	l.pz.domain.dropRegion(l)
 	l.pz.zone.Unuse()
 	unkeep(l)
@@ -215,41 +268,38 @@ func (l *LMR) free() error {
 // isBound reports whether the device has a window bound to the region.
 func (l *LMR) isBound() bool { return !l.dead.Load() && l.mr.Bound() }
 
-// touch runs f if the region still has its memory, and keeps the memory until f
-// returns. It is for accesses that the program did not ask for, and therefore can't
-// order before Free.
-func (l *LMR) touch(f func()) {
-	l.memory.RLock()
-	defer l.memory.RUnlock()
-	if !l.freed {
-		yield.Point()
-		f()
-	}
-}
-
-// giveBack gives up the memory, which the device no longer uses.
-func (l *LMR) giveBack(unmap bool) error {
+// unpin lets go of memory that the device does not use any more, and that is not the
+// region's own.
+func (l *LMR) unpin() {
 	if l.kind == MemSharedVirtual {
 		leave(l.shared)
 	}
-	switch {
-	case l.block == nil:
+	if l.block == nil {
 		l.pin.Unpin()
+	}
+}
+
+// giveBack gives up memory of the region's own, once. The device does not use it any more.
+func (l *LMR) giveBack(unmap bool) error {
+	switch {
+	case l.given || l.block == nil:
 		return nil
 	case l.block.users.Add(-1) > 0: // another region uses the block, too
+		l.given = true
 		return nil
-	case unmap:
-		return l.pz.domain.unmap(l.block)
-	default:
-		return l.pz.domain.retire(l.block)
 	}
+	l.given = true
+	if unmap {
+		return l.pz.domain.unmap(l.block)
+	}
+	return l.pz.domain.retire(l.block)
 }
 
 // Bytes returns the region's memory; nil for a region that is nil or freed. A slice
 // taken before must not be used after Free; [WithUnmapOnFree] says what happens to
 // one that is.
 func (l *LMR) Bytes() []byte {
-	if l == nil || l.dead.Load() {
+	if l == nil || l.freed.Load() {
 		return nil
 	}
 	return l.buf

@@ -204,6 +204,7 @@ func TestTooFewContextsForTheRegionsLeavesNothingOfTheLast(t *testing.T) {
 	assert.EqualValues(t, 3*64, bytes)
 	ranges, _ := mappedIn(d)
 	assert.Equal(t, 3, ranges)
+	freeAll(d)
 	require.NoError(t, d.Close())
 	requireEmpty(t, dev, d)
 }

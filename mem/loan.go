@@ -59,7 +59,7 @@ func (l *LMR) TakeBack(_ door.Key, instead []byte) error {
 func (l *LMR) OnlyWrites(door.Key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.freed {
+	if !l.ended {
 		l.mr.(hw.Remapper).OnlyWrites()
 	}
 }
@@ -68,7 +68,7 @@ func (l *LMR) OnlyWrites(door.Key) {
 func (l *LMR) remap(buf []byte) error {
 	const op = "mem.LMR.Lend"
 	switch {
-	case l.freed:
+	case l.ended:
 		return deadLMR(op)
 	case len(buf) > l.size:
 		return hw.Errorf(op, hw.LengthError, hw.NoSubtype, "%d bytes; the loan takes %d", len(buf), l.size)

@@ -32,7 +32,8 @@ func WithAlignment(n int) Option { return func(c *config) { c.align = n } }
 // as zeros for some time, because an access to a slice of unmapped memory kills the
 // program. The range is unmapped when 64 MiB or 1024 ranges of the adapter have
 // been freed after it, when the system has no room for another region, or when the
-// adapter is closed. A range of more than 64 MiB is unmapped at once. No program
+// adapter is closed. A range of more than 64 MiB, and one that is freed behind the close of
+// its adapter, is unmapped at once. No program
 // may rely on what it reads there; no other region uses a range before it is
 // unmapped.
 func WithUnmapOnFree() Option { return func(c *config) { c.unmap = true } }

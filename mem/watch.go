@@ -1,6 +1,7 @@
 package mem
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"runtime"
@@ -26,8 +27,12 @@ type trace struct {
 	n   int
 }
 
-// poison fills the memory of a buffer while it is in the pool.
-const poison = 0xdb
+// poisoned is what fills the memory of a buffer while it is in the pool, once it was put;
+// untouched is what does before.
+var (
+	poisoned  = [4096]byte(bytes.Repeat([]byte{0xdb}, 4096))
+	untouched [len(poisoned)]byte
+)
 
 func newWatch(n int) *watch { return &watch{traces: make([]traces, n)} }
 
@@ -52,47 +57,52 @@ func (t *trace) String() string {
 // got checks that nothing wrote to the buffer while it was in the pool, and records
 // the stack of its new holder.
 func (w *watch) got(b *Buffer) {
-	at := -1
-	b.pool.lmr.touch(func() {
-		at = slices.IndexFunc(b.memory, func(c byte) bool { return c != poison })
-	})
-	if at >= 0 {
+	w.mu.Lock()
+	wasPut := w.traces[b.index].put.n != 0
+	w.mu.Unlock()
+	if at := differs(b.memory, wasPut); at >= 0 {
 		w.complain(b, fmt.Sprintf("written at byte %d after it was put", at))
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.traces[b.index].got.record()
+	w.took(b)
 }
 
-// put records the stack that puts the buffer.
+// took records the stack of a holder that takes the buffer from an operation.
+func (w *watch) took(b *Buffer) {
+	if w != nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.traces[b.index].got.record()
+	}
+}
+
+// put records the stack that puts the buffer, and poisons the memory.
 func (w *watch) put(b *Buffer) {
 	w.mu.Lock()
 	w.traces[b.index].put.record()
 	w.mu.Unlock()
-	w.poison(b)
+	for left := b.memory; len(left) > 0; {
+		left = left[copy(left, poisoned[:]):]
+	}
 }
 
-func (w *watch) poison(b *Buffer) {
-	if w == nil {
-		return
+// differs returns the first byte that is not as the pool left it, or -1. Memory that was
+// never put is zero, so that a new pool need not touch it.
+func differs(b []byte, wasPut bool) int {
+	want := &untouched
+	if wasPut {
+		want = &poisoned
 	}
-	b.pool.lmr.touch(func() {
-		for i := range b.memory {
-			b.memory[i] = poison
+	for at := 0; at < len(b); at += len(want) {
+		piece := b[at:min(at+len(want), len(b))]
+		if !bytes.Equal(piece, want[:len(piece)]) {
+			return at + slices.IndexFunc(piece, func(c byte) bool { return c != want[0] })
 		}
-	})
+	}
+	return -1
 }
 
 // check complains unless the buffer has that owner.
 func (w *watch) check(b *Buffer, owner memory.BufferOwner, what string) {
-	if b.pool.closed.Load() {
-		w.complain(b, what+" after its pool was closed")
-	}
-	w.checkOwner(b, owner, what)
-}
-
-// checkOwner is check for what may run beside the pool's Close.
-func (w *watch) checkOwner(b *Buffer, owner memory.BufferOwner, what string) {
 	if b.owner.Owner() != owner {
 		w.complain(b, what)
 	}
@@ -101,7 +111,7 @@ func (w *watch) checkOwner(b *Buffer, owner memory.BufferOwner, what string) {
 // complain panics. With a watch the text holds the stacks that last got and last
 // put the buffer.
 func (w *watch) complain(b *Buffer, what string) {
-	owner := [...]string{memory.Pool: "the pool has it", memory.Holder: "its holder has it", memory.Operation: "an operation has it"}[b.owner.Owner()]
+	owner := [...]string{memory.Pool: "the pool has it", memory.Holder: "its holder has it", memory.Operation: "an operation has it", memory.Lent: "an operation has it"}[b.owner.Owner()]
 	if w == nil {
 		panic(fmt.Sprintf("mem: buffer %d was %s; %s (with Debug in the ConnConfig or BufferPoolConfig, this names the callers)", b.index, what, owner))
 	}

@@ -17,8 +17,9 @@ import (
 // connections break and whose outstanding work is flushed; shared receive queues;
 // dispatchers, whose waiters return with ABORT and whose channels are closed (those of
 // Conns and Listeners stay open behind [Closed]); CNOs,
-// whose waiters return with CNO_DEAD; windows and memory regions, whose memory is
-// unmapped, so that slices of it fault from then on; protection zones; the device.
+// whose waiters return with CNO_DEAD; windows and memory regions; protection zones; the
+// device. The program keeps what it was given: the memory of a region until [mem.LMR.Free],
+// and a buffer, of a pool or a connection, until it gives the buffer back.
 //
 // The program may close any of these at the same time: Close waits for it. A second
 // Close waits for the first. The error is the device's. What could not be closed stays

@@ -8,6 +8,7 @@ import (
 	"godat/evd"
 	"godat/hw"
 	"godat/hw/event"
+	"godat/internal/door"
 	"godat/mem"
 )
 
@@ -21,13 +22,19 @@ import (
 // [mem.Buffer.Put]), and the connection posts it again. A send has no event of its own: when it fails, the
 // connection ends, and the event of the end says why.
 //
+// A buffer that the program has stays its own, with its memory, until the program gives it
+// back, whatever is closed meanwhile: the connection, its listener, the adapter. So a
+// handler may work on a message in a goroutine of its own, and end by Send or Release as
+// always; the memory of the buffers is freed behind the last one.
+//
 // A peer may send Depth messages ahead of the answers, as long as each answer goes out
 // by Send: the connection always has that many receives for it. A program that keeps
 // more than Depth messages at a time leaves its peer fewer receives.
 type Conn struct {
 	// Endpoint is the connection's endpoint, for RDMA; events of its operations come to
-	// Events, too. Cookies whose highest bit is set are the connection's; [Contexts]
-	// makes others. The program does not close the endpoint.
+	// Events, too. Cookies whose highest bit is set are the connection's, and posts with
+	// them are INVALID_PARAMETER; [Contexts] makes others. The program does not close the
+	// endpoint.
 	Endpoint *Endpoint
 	// Context is a value of the program's, which the library does not touch. What
 	// ConnConfig.Setup puts there is seen by every goroutine that has the connection
@@ -57,7 +64,7 @@ type Conn struct {
 	outbox *ep.Outbox // the goroutine that calls Queue uses it
 
 	closing sync.Mutex
-	memory  []*mem.LMR // what Alloc and Register made; guarded by closing
+	memory  mem.Regions // what Alloc and Register made; made under closing
 }
 
 // The cookies of a connection's own operations. The other bits are the buffer's tag, of
@@ -73,8 +80,12 @@ const (
 // has taken all events of the connection.
 func ConnOf(ev Event) *Conn {
 	c, _ := ep.Of(ev).Context().(*Conn)
-	if ev.Number != event.DTOCompletion && c != nil && ev.Ended() {
+	switch {
+	case ev.Number == event.DTOCompletion || c == nil:
+	case ev.Ended():
 		c.leave()
+	case ev.Op == hw.OpRecvImm:
+		c.refill()
 	}
 	return c
 }
@@ -96,20 +107,25 @@ func filterSend(source any, _ event.Number, _ hw.Status, cookie uint64, _ any) b
 	return false
 }
 
-// filterConn keeps the completions of receives without a message from the channel, and
-// returns their buffers to the pool. It also keeps back the ESTABLISHED event for which
-// IA.Dial waits. It is a delivery.Filter.
+// filterConn returns the buffers of receives without a message to the pool: of those that
+// failed, which it keeps from the channel, and of those that a write with immediate data
+// took. It also keeps back the ESTABLISHED event for which IA.Dial waits. It is a
+// delivery.Filter.
 func filterConn(source any, number event.Number, status hw.Status, cookie uint64, data any) bool {
 	e, _ := source.(*ep.Endpoint)
 	c, _ := e.Context().(*Conn)
 	switch {
 	case c == nil:
 	case cookie&connCookie != 0 && c.pool != nil:
-		if status == hw.StatusSuccess {
-			return true
+		switch {
+		case status != hw.StatusSuccess:
+			c.retire(cookie)
+			return false
+		case number == event.IBDTOEvent: // the bytes went elsewhere: see Message
+			c.retire(cookie)
+			c.missing.Add(1)
 		}
-		c.retire(cookie)
-		return false
+		return true
 	case number == event.Established:
 		if private, _ := data.([]byte); private != nil {
 			c.private.Store(&private)
@@ -141,7 +157,8 @@ func (c *Conn) end() {
 // Events is the channel on which the events of the connection come: receives, which
 // carry messages; the program's own operations; and the end of the connection, which is
 // the last event (see [event.Event.Ended]). A receive that brought no message makes no
-// event. A connection that has ended still has its
+// event, unless it brought the immediate data of an RDMA write (see [Conn.Message]). A
+// connection that has ended still has its
 // buffers and memory until the program closes it, or the listener that made it.
 // Connections that one Listener made share its channel, unless ConnConfig.Apart is set.
 // The channel stays open. When the connection or listener that it belongs to has been
@@ -177,27 +194,16 @@ func (c *Conn) PZ() *PZ {
 	return c.pz
 }
 
-// Alloc allocates memory in the connection's zone, for RDMA by this end, or by a peer
-// that is told where the memory is. Close frees it. A nil or closed connection is
-// INVALID_HANDLE/EP; other errors are those of [mem.PZ.Alloc].
+// Alloc makes a region of size bytes, zeroed and aligned to a page, in the connection's
+// zone, for RDMA by this end, or by a peer that is told where the memory is. Free ends the
+// region, and so does the close of the connection, its listener or its adapter: no peer
+// reaches the memory any more. The memory itself is of the Go heap. It stays the program's
+// as long as the program has a slice of it, and there is nothing to give back.
+//
+// A nil or closed connection is INVALID_HANDLE/EP; other errors are those of
+// [mem.PZ.Alloc].
 func (c *Conn) Alloc(size int, privileges Privileges) (*LMR, error) {
-	return c.region("runtime.Conn.Alloc", func() (*LMR, error) {
-		return c.pz.Alloc(size, privileges, mem.WithUnmapOnFree())
-	})
-}
-
-// Register makes a region of the program's memory in the connection's zone, so that
-// connections with zones of their own can share that memory. Close frees the region, and
-// leaves the memory to the program. A nil or closed connection is INVALID_HANDLE/EP;
-// other errors are those of [mem.PZ.Register].
-func (c *Conn) Register(buf []byte, privileges Privileges) (*LMR, error) {
-	return c.region("runtime.Conn.Register", func() (*LMR, error) {
-		return c.pz.Register(buf, privileges)
-	})
-}
-
-// region makes a region that lives until the connection is closed.
-func (c *Conn) region(op string, create func() (*LMR, error)) (*LMR, error) {
+	const op = "runtime.Conn.Alloc"
 	if c == nil {
 		return nil, closedConn(op)
 	}
@@ -206,11 +212,24 @@ func (c *Conn) region(op string, create func() (*LMR, error)) (*LMR, error) {
 	if c.closed.Load() {
 		return nil, closedConn(op)
 	}
-	l, err := create()
-	if err == nil {
-		c.memory = append(c.memory, l)
+	return c.memory.Alloc(door.Key{}, op, c.pz, size, privileges)
+}
+
+// Register makes a region of the program's memory in the connection's zone, so that
+// connections with zones of their own can share that memory. Free or the connection's
+// close ends the region, and leaves the memory to the program. A nil or closed connection
+// is INVALID_HANDLE/EP; other errors are those of [mem.PZ.Register].
+func (c *Conn) Register(buf []byte, privileges Privileges) (*LMR, error) {
+	const op = "runtime.Conn.Register"
+	if c == nil {
+		return nil, closedConn(op)
 	}
-	return l, err
+	c.closing.Lock()
+	defer c.closing.Unlock()
+	if c.closed.Load() {
+		return nil, closedConn(op)
+	}
+	return c.memory.Register(door.Key{}, op, c.pz, buf, privileges)
 }
 
 // Private is the private data of the peer's request or of its accept. It is nil before

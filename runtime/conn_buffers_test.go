@@ -23,6 +23,28 @@ func TestABufferThatIsKeptIsNamedAtTheEnd(t *testing.T) {
 	})
 }
 
+// takeMessage is a handler that keeps its message.
+func takeMessage(c *Conn, ev Event) *Buffer { return c.Message(ev) }
+
+func TestAMessageThatIsKeptIsNamedByTheCallThatTookIt(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *IA) {
+		l, client, server := both(t, ia, ConnConfig{Depth: 2, Message: 64})
+		say(t, client, "keep me")
+		b := takeMessage(server, nextEvent(t, server.Events()))
+		err := server.Close()
+		require.ErrorIs(t, err, hw.ErrInvalidState)
+		assert.ErrorContains(t, err, "takeMessage")
+		assert.NotContains(t, err.Error(), "Accept")
+		require.Equal(t, "keep me", string(b.Bytes()))
+		requireCode(t, server.Send(b), hw.InvalidHandle, hw.HandleEP)
+		server.Release(b) // the send has taken it
+		assert.Nil(t, b.Bytes())
+		require.NoError(t, client.Close())
+		require.NoError(t, l.Close())
+		require.Zero(t, ia.MemoryStats().Mapped)
+	})
+}
+
 func TestAClosedConnectionHasNoBuffers(t *testing.T) {
 	onEach(t, func(t *testing.T, ia *IA) {
 		l, client, server := both(t, ia, ConnConfig{Depth: 2, Message: 64, Apart: true})

@@ -4,20 +4,9 @@ import (
 	"godat/hw"
 	"godat/internal/door"
 	"godat/internal/memory"
-	"godat/mem"
 )
 
 // This file has the ways by which a connection gets its buffers back.
-
-// takeBack takes the buffer of a completed operation back for a holder. It is nil if
-// the program took the buffer back itself, by Return, or has had the message already.
-func (c *Conn) takeBack(cookie uint64) *mem.Buffer {
-	b := c.pool.At(int(uint32(cookie)))
-	if !b.Ownership(door.Key{}).Return(cookie & memory.TagMask) {
-		return nil
-	}
-	return b
-}
 
 // retire gives the pool the buffer of an operation that has completed or was not posted,
 // unless the program took it back itself.
@@ -51,15 +40,23 @@ func (c *Conn) Buffer() *Buffer {
 // Message is the buffer with the message that a receive brought. The program owns it
 // from then on. It is nil when Message is called again for an event, for all other
 // events, also for those of other connections, and when the connection is closed.
+//
+// A peer's RDMA write with immediate data brings no message, though it takes a receive: its
+// bytes went where the write says, and its number is ev.Immediate(). The connection posts
+// that receive again, with the next call that is told of the event or of another one, or
+// that gives a buffer back: Message, ConnOf, Send, Flush, Release.
 func (c *Conn) Message(ev Event) *Buffer {
 	if c == nil || ev.Source != c.Endpoint || ev.Cookie&sendCookie != connCookie || ev.Status != hw.StatusSuccess || c.closed.Load() || c.pool == nil {
 		return nil
 	}
-	b := c.takeBack(ev.Cookie)
-	if b == nil {
+	if ev.Op == hw.OpRecvImm {
+		c.refill()
 		return nil
 	}
-	b.SetLen(door.Key{}, int(ev.Length))
+	b := c.pool.At(int(uint32(ev.Cookie)))
+	if !b.TakeBack(door.Key{}, ev.Cookie&memory.TagMask, int(ev.Length)) {
+		return nil // the program has had the message, or took the buffer by Return
+	}
 	if int(c.missing.Add(1)) >= c.cfg.batch {
 		c.receiveMissing()
 	}
@@ -71,9 +68,10 @@ func (c *Conn) has(b *Buffer) bool {
 	return c != nil && b != nil && c.pool.At(b.Index()) == b
 }
 
-// Release gives back a buffer that the program does not send. It does nothing for nil,
-// for a buffer of another connection or pool, and on a closed connection. It panics, as
-// [mem.Buffer.Put] does, if the buffer has been sent or released already.
+// Release gives back a buffer that the program does not send, also on a closed connection.
+// It does nothing for nil, and for a buffer of another connection or pool. It panics, as
+// [mem.Buffer.Put] does, if the buffer has been sent or released already; on a closed
+// connection it does nothing then.
 func (c *Conn) Release(b *Buffer) {
 	if !c.has(b) {
 		return

@@ -5,12 +5,13 @@ import (
 	"errors"
 
 	"godat/ep"
+	"godat/internal/door"
 )
 
 // Shutdown ends the connection in order: it lets posted work complete, tells the peer,
 // and then gives everything back as Close does. The program need not receive events
 // meanwhile. Requests that were posted before go out; a message that comes while Shutdown
-// waits is an event as always, but its buffer is gone once Shutdown has returned. If the
+// waits is an event as always, but Message returns nil for it once Shutdown has returned. If the
 // peer has ended the connection already, or breaks it, Shutdown returns nil: the event of
 // the end says why. If ctx ends first, Shutdown closes the connection abruptly, and the
 // error is the cause of ctx. A peer that is gone but not known to be holds Shutdown up
@@ -46,11 +47,13 @@ func (c *Conn) disconnect(ctx context.Context, how ep.CloseFlags) error {
 	}
 }
 
-// Close gives back all that the connection has, also what Alloc made. It ends a
-// connection that is still up, or an attempt at one, without waiting for posted work. The
-// program may not use its buffers any more; with ConnConfig.Debug, the error names the
-// holders of those that it still has. A second Close waits for the first and does nothing,
-// or tries again what failed.
+// Close gives back all that the connection has, and ends the regions that Alloc and Register
+// made. It ends a connection that is still up, or an attempt at one, without waiting for
+// posted work, nor for the program's handlers: buffers that the program still has stay its
+// own until Send, Queue or Release, which still take them, and memory of Alloc stays the
+// program's. With ConnConfig.Debug, the error names the calls that took the buffers which
+// the program still has. A second Close waits for the first and does nothing, or tries
+// again what failed.
 //
 // Each connection that Accept or Dial returned has exactly one event of its end, also
 // when this end closes it: then it is DISCONNECTED, and in the channel before Close
@@ -83,10 +86,7 @@ func (c *Conn) Close() error {
 			return kept
 		}
 	}
-	var errs []error
-	for _, l := range c.memory {
-		errs = append(errs, l.Free())
-	}
+	errs := []error{c.memory.End(door.Key{})}
 	if c.pz != nil && c.pz != c.cfg.PZ {
 		errs = append(errs, c.pz.Close())
 	}

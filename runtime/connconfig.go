@@ -228,7 +228,9 @@ func (c *Conn) make() (err error) {
 		return err
 	}
 	c.outbox = ep.NewOutbox(c.Endpoint, cfg.Attr.MaxRequestDTOs)
+	c.outbox.OnDropped(door.Key{}, c.retire)
 	if !cfg.OwnReceives {
+		c.Endpoint.Reserve(door.Key{})
 		c.receive(cfg.receives())
 	}
 	return nil

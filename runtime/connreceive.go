@@ -56,5 +56,5 @@ func (c *Conn) receiveSlowly(cookies []uint64) (posted int, err error) {
 		d := &dtos[i]
 		d.Cookie, d.Segment = cookie, c.pool.At(int(uint32(cookie))).Segment()
 	}
-	return c.Endpoint.PostRecvBatch(dtos[:len(cookies)])
+	return c.Endpoint.PostOwnRecvs(door.Key{}, dtos[:len(cookies)])
 }

@@ -14,19 +14,34 @@ import (
 // program does not have any more, because it has sent or released it; nothing happens
 // to that buffer. A nil or closed connection is INVALID_HANDLE/EP.
 func (c *Conn) Send(b *Buffer) error {
-	if !c.has(b) || c.closed.Load() {
-		return c.whyNot("runtime.Conn.Send", b)
-	}
-	tag, ok := b.Ownership(door.Key{}).Lend()
-	if !ok {
-		return c.whyNot("runtime.Conn.Send", b)
-	}
-	err := c.Endpoint.PostSend(sendCookie|tag, hw.Default, b.Segment())
+	tag, err := c.lend("runtime.Conn.Send", b)
 	if err != nil {
+		return err
+	}
+	if err = c.Endpoint.PostOwnSend(door.Key{}, sendCookie|tag, b.Segment()); err != nil {
 		c.retire(tag)
 	}
 	c.refill()
 	return err
+}
+
+// lend takes a buffer from the program for a send. A closed connection gives it to the pool,
+// which may wait for it.
+func (c *Conn) lend(op string, b *Buffer) (tag uint64, err error) {
+	if !c.has(b) {
+		return 0, c.whyNot(op, b)
+	}
+	tag, ok := b.Ownership(door.Key{}).Lend()
+	switch {
+	case c.closed.Load():
+		if ok {
+			c.retire(tag)
+		}
+		return 0, closedConn(op)
+	case !ok:
+		return 0, c.whyNot(op, b)
+	}
+	return tag, nil
 }
 
 // Queue is Send for a server that has more messages to send: the message goes out with
@@ -45,12 +60,9 @@ func (c *Conn) QueueInvalidate(b *Buffer, context uint32) error {
 
 // queue adds the send of a buffer to the outbox.
 func (c *Conn) queue(op string, b *Buffer, send hw.Op, context uint32) error {
-	if !c.has(b) || c.closed.Load() {
-		return c.whyNot(op, b)
-	}
-	tag, ok := b.Ownership(door.Key{}).Lend()
-	if !ok {
-		return c.whyNot(op, b)
+	tag, err := c.lend(op, b)
+	if err != nil {
+		return err
 	}
 	d, err := c.outbox.NextHeard(door.Key{})
 	if err != nil {
@@ -58,6 +70,10 @@ func (c *Conn) queue(op string, b *Buffer, send hw.Op, context uint32) error {
 		return err
 	}
 	d.Op, d.Cookie, d.Segment, d.Immediate = send, sendCookie|tag, b.Segment(), context
+	if c.pool.IsOver(door.Key{}) { // by the adapter's close, too: nothing flushes the outbox any more
+		c.retire(tag)
+		return closedConn(op)
+	}
 	return nil
 }
 

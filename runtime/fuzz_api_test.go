@@ -19,6 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
+	"godat/internal/door"
+	"godat/internal/memory"
 )
 
 // A program of random bytes calls any function of the package and any method of any
@@ -73,6 +75,7 @@ type caller struct {
 
 	mu      sync.Mutex
 	handles map[reflect.Type][]reflect.Value
+	given   []any // all regions and buffers
 	types   []reflect.Type
 	log     []string
 	ctx     context.Context
@@ -125,7 +128,25 @@ func (c *caller) runAll(program []byte) {
 			if err := adapter.Close(); err != nil {
 				require.ErrorIs(t, err, ErrInvalidHandle, "%s\n%s", "Close", c.program())
 			}
+			c.giveBackMemory()
 			require.Zero(t, adapter.MemoryStats(), c.program())
+		}
+	}
+}
+
+// giveBackMemory frees the regions and puts the buffers that the program still has.
+func (c *caller) giveBackMemory() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, h := range c.given {
+		switch h := h.(type) {
+		case *LMR:
+			_ = h.Free() // it may be another adapter's, and bound there
+		case *Buffer:
+			h.Return(0)
+			if h != nil && h.Ownership(door.Key{}).Owner() == memory.Holder {
+				h.Put()
+			}
 		}
 	}
 }
@@ -138,6 +159,7 @@ func (c *caller) furnish(provider string) {
 	b.pair = connect(t, b.ia, DispatcherConfig{QLen: 256})
 	b.pair.establish(t)
 	c.own = b
+	c.keep(reflect.ValueOf(b.pair.mem))
 	for _, o := range []objects{b.own, b.foreign} {
 		for _, h := range []any{o.ia, o.pz, o.d, o.cno, o.ep, o.srq, o.lmr, o.rmr, o.shot} {
 			c.keep(reflect.ValueOf(h))
@@ -166,6 +188,10 @@ func (c *caller) keep(h reflect.Value) {
 }
 
 func (c *caller) add(h reflect.Value) {
+	switch of := h.Interface().(type) {
+	case *LMR, *Buffer:
+		c.given = append(c.given, of)
+	}
 	of := h.Type()
 	if of.Kind() != reflect.Pointer || h.IsNil() || of.NumMethod() == 0 || !strings.HasPrefix(of.Elem().PkgPath(), "godat/") {
 		return
@@ -361,7 +387,9 @@ func (c *caller) drawPointer(p *tape, v reflect.Value, depth int) {
 	case len(all) > 0:
 		v.Set(all[p.n(len(all))])
 	case of == reflect.TypeFor[*Buffer]():
-		v.Set(reflect.ValueOf(c.pool.Get()))
+		b := reflect.ValueOf(c.pool.Get())
+		c.keep(b)
+		v.Set(b)
 	case of.Elem().Kind() == reflect.Struct && of.NumMethod() == 0 && depth < 3:
 		v.Set(reflect.New(of.Elem()))
 		v.Elem().Set(c.draw(p, of.Elem(), depth+1))

@@ -221,6 +221,7 @@ func TestFFTHardwareConnection(t *testing.T) {
 		p := connect(t, ia, channel(16))
 		require.NoError(t, ia.Close())
 		require.ErrorIs(t, p.a.PostSend(0, Default), ErrInvalidHandle)
+		require.NoError(t, p.mem.Free())
 		assert.Zero(t, ia.MemoryStats())
 	})
 	t.Run("HW-4 close gracefully with an endpoint", func(t *testing.T) {

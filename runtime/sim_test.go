@@ -292,6 +292,9 @@ func TestNothingIsLeftAfterClose(t *testing.T) {
 				p.establish(t)
 				p.exchange(t, 3, 0)
 				require.NoError(t, ia.Close())
+				require.Equal(t, MemoryStats{Mapped: 1, MappedBytes: 4096}, ia.MemoryStats(), "what the program holds")
+				p.mem.Bytes()[4095] = 1
+				require.NoError(t, p.mem.Free())
 				require.Zero(t, ia.MemoryStats())
 			}
 			cycle() // opens the network poller's own descriptors

@@ -27,7 +27,7 @@ type region struct {
 // Free, if own is set; otherwise chance chooses whether Free unmaps it.
 func (w *world) register(pz *dat.PZ, size int, priv dat.Privileges, own bool, rng *rand.Rand) *region {
 	unmap := rng.IntN(4) != 0
-	own = own || w.cfg.AbruptClose // Close of the adapter unmaps what Alloc made, and posters still write to it
+	own = own || w.cfg.AbruptClose // a closed adapter leaves the memory of Alloc to the program, and nobody frees it then
 	r := &region{}
 	err := w.retry(func() (err error) {
 		switch {

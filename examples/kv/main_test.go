@@ -160,7 +160,9 @@ func TestAClientThatBreaksTheProtocolHarmsNoOther(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestTwoProcessesShareAStore(t *testing.T) {
+// process starts a server in a process of its own. stop ends the server and waits for it.
+func process(t *testing.T) (addr string, stop func() error) {
+	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
 	server := exec.Command(self)
@@ -171,10 +173,13 @@ func TestTwoProcessesShareAStore(t *testing.T) {
 	stdout, err := server.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, server.Start())
-	var addr string
 	_, err = fmt.Fscanln(stdout, &addr)
 	require.NoError(t, err)
+	return addr, func() error { return errors.Join(stdin.Close(), server.Wait()) }
+}
 
+func TestTwoProcessesShareAStore(t *testing.T) {
+	addr, stop := process(t)
 	ia, err := dat.Open(t.Context(), "iwarp")
 	require.NoError(t, err)
 	long := strings.Repeat("long ", 1000)
@@ -186,6 +191,35 @@ func TestTwoProcessesShareAStore(t *testing.T) {
 	_, err = command(t, ia, addr, "get", "another")
 	require.ErrorContains(t, err, "no such key")
 	require.NoError(t, ia.CloseGraceful())
-	require.NoError(t, stdin.Close())
-	require.NoError(t, server.Wait())
+	require.NoError(t, stop())
+}
+
+// The server shows its memory to every client, so any may write there with immediate data.
+func TestAWriteWithImmediateDataIsNoRequest(t *testing.T) {
+	addr, stop := process(t)
+	ia, err := dat.Open(t.Context(), "iwarp")
+	require.NoError(t, err)
+	c, err := ia.Dial(t.Context(), addr, dat.ConnConfig{})
+	require.NoError(t, err)
+	window, err := dat.ParseRemoteSegment(c.Private())
+	require.NoError(t, err)
+	memory, err := c.Alloc(longest, dat.LocalRead)
+	require.NoError(t, err)
+	ask := func() string {
+		require.NoError(t, c.SendBytes([]byte("get\x00k")))
+		b, err := c.Receive(t.Context())
+		require.NoError(t, err)
+		defer c.Release(b)
+		return string(b.Bytes())
+	}
+	for i := range 50 { // more than there are receives
+		n := []int{0, 16, 8192, longest}[i%4]
+		require.NoError(t, c.Do(t.Context(), dat.DTO{
+			Op: dat.OpWriteImm, Immediate: 1, Segment: memory.Segment(0, n), Remote: window.Slice(0, n),
+		}))
+		require.Equal(t, "!no such key", ask(), "the write is no message, and takes no place of one")
+	}
+	require.NoError(t, c.Close())
+	require.NoError(t, ia.CloseGraceful())
+	require.NoError(t, stop())
 }

@@ -13,7 +13,8 @@ type BufferOwner uint8
 const (
 	Pool      BufferOwner = iota // it is free
 	Holder                       // the caller that got it
-	Operation                    // an operation that it was lent to
+	Operation                    // an operation of the connection that has the pool
+	Lent                         // an operation that the holder lent it to
 )
 
 // Ownership says who has a buffer. A buffer changes hands only by its methods, which
@@ -31,6 +32,7 @@ const (
 	turn       = 1 << 32
 	holder     = uint64(Holder) << ownerShift
 	operation  = uint64(Operation) << ownerShift
+	lent       = uint64(Lent) << ownerShift
 
 	// TagMask has the bits of a tag.
 	TagMask = 1<<ownerShift - 1
@@ -63,11 +65,31 @@ func (o *Ownership) Put() bool {
 	return w&^TagMask == holder && o.word.CompareAndSwap(w, w&TagMask)
 }
 
-// Lend takes the buffer from its holder for an operation, and returns the tag; false if
-// no holder has it.
+// Lend takes the buffer from its holder for an operation of the connection, and returns
+// the tag; false if no holder has it.
 func (o *Ownership) Lend() (tag uint64, ok bool) {
 	w := o.word.Load()
 	return w & TagMask, w&^TagMask == holder && o.word.CompareAndSwap(w, w&TagMask|operation)
+}
+
+// LendOut takes the buffer from its holder for an operation that the holder posts; false
+// if no holder has it. The buffer remains the holder's to take back.
+func (o *Ownership) LendOut() bool {
+	w := o.word.Load()
+	return w&^TagMask == holder && o.word.CompareAndSwap(w, w&TagMask|lent)
+}
+
+// TakeBack gives the buffer back to a holder, whichever operation has it; false if none
+// does.
+func (o *Ownership) TakeBack() bool {
+	w := o.word.Load()
+	return w&operation != 0 && o.word.CompareAndSwap(w, (w&TagMask+turn)&TagMask|holder)
+}
+
+// PutOperations is PutLent of whichever operation of the connection has the buffer.
+func (o *Ownership) PutOperations() bool {
+	w := o.word.Load()
+	return w&^TagMask == operation && o.word.CompareAndSwap(w, w&TagMask)
 }
 
 // PutLent is Return and Put in one; false if no operation with that tag has the buffer.

@@ -1,0 +1,110 @@
+package mem
+
+import (
+	"errors"
+	"math"
+	"os"
+	"sync"
+	"unsafe"
+
+	"godat/hw"
+	"godat/internal/door"
+)
+
+// Regions are regions that end together, such as those of a connection of package runtime,
+// which alone makes and calls them. A region that was freed is none of them any more. The
+// zero value is empty. Any goroutine may call the methods.
+type Regions struct {
+	mu  sync.Mutex
+	all map[*LMR]struct{}
+}
+
+// Alloc is [PZ.Alloc] of memory on the Go heap, which the garbage collector gives back when
+// nobody has a slice of it any more: neither the end of the region nor Free takes it away.
+func (r *Regions) Alloc(_ door.Key, op string, p *PZ, size int, priv hw.Privileges) (*LMR, error) {
+	if err := p.begin(op, size, priv, nil); err != nil {
+		return nil, err
+	}
+	defer p.domain.gate.RUnlock()
+	buf, err := heapPages(size)
+	if err != nil {
+		p.zone.Unuse()
+		return nil, hw.Errorf(op, hw.InsufficientResources, hw.ResourceMemory, "%d bytes: %w", size, err)
+	}
+	return p.register(op, buf, priv, r)
+}
+
+// Register is [PZ.Register].
+func (r *Regions) Register(_ door.Key, op string, p *PZ, buf []byte, priv hw.Privileges) (*LMR, error) {
+	if err := p.begin(op, len(buf), priv, nil); err != nil {
+		return nil, err
+	}
+	defer p.domain.gate.RUnlock()
+	return p.register(op, buf, priv, r)
+}
+
+// End ends all regions, and leaves their memory to the program. It returns the errors of
+// those that could not be ended, which remain.
+func (r *Regions) End(door.Key) error {
+	r.mu.Lock()
+	all := make([]*LMR, 0, len(r.all))
+	for l := range r.all {
+		all = append(all, l)
+	}
+	r.mu.Unlock()
+	var errs []error
+	for _, l := range all {
+		errs = append(errs, l.end())
+	}
+	return errors.Join(errs...)
+}
+
+// Len is how many regions there are.
+func (r *Regions) Len(door.Key) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.all)
+}
+
+func (r *Regions) begun(l *LMR) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.all == nil {
+		r.all = make(map[*LMR]struct{})
+	}
+	r.all[l] = struct{}{}
+}
+
+func (r *Regions) dying() {}
+
+func (r *Regions) ended(l *LMR) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.all, l)
+	return nil
+}
+
+// probeFrom is the size from which heapPages asks the system first.
+const probeFrom = 64 << 20
+
+// heapPages returns zeroed memory of the Go heap that begins at a page. A program that
+// asks Go for more memory than there is ends; so for much, heapPages maps and unmaps as
+// much before, and returns the system's error.
+func heapPages(size int) ([]byte, error) {
+	page := os.Getpagesize()
+	if size > math.MaxInt-2*page {
+		return nil, errTooLarge
+	}
+	if size >= probeFrom {
+		probe, err := mapPages(roundUp(size, page)+page, false)
+		if err == nil {
+			err = unmapPages(probe)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	whole := make([]byte, size+page-1)
+	off := int(-uintptr(unsafe.Pointer(unsafe.SliceData(whole))) & uintptr(page-1))
+	return whole[off : off+size : off+size], nil
+}
