@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"runtime"
 	"runtime/debug"
+	"syscall"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -46,28 +48,65 @@ const (
 
 // Open opens the store at path.
 func Open(path string, mode Mode) (s *Store, err error) {
-	if mode == ReadOnly {
-		// bbolt would make a file that does not exist.
-		if _, err := os.Stat(path); err != nil {
-			return nil, fmt.Errorf("store: %w", err)
-		}
+	if mode == ReadWrite {
+		err = create(path)
 	}
-	err = guarded(func() error {
-		s, err = open(path, mode)
-		return err
-	})
+	if err == nil {
+		err = guarded(func() error {
+			s, err = open(path, mode)
+			return err
+		})
+	}
+	var system *fs.PathError
+	var number syscall.Errno
 	switch {
 	case err == nil:
 		return s, nil
 	case errors.Is(err, bolterrors.ErrTimeout):
 		return nil, fmt.Errorf("store: %s is in use by another process", path)
-	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrChecksum), errors.Is(err, bolterrors.ErrVersionMismatch):
+	case errors.As(err, &system), errors.As(err, &number), errors.Is(err, ErrDamaged):
+	default: // what bbolt found in the file
 		err = fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	return nil, fmt.Errorf("store: %s: %w", path, err)
 }
 
+// open opens the store at path, which exists. A file that is shorter than it should be is
+// looked at before it is opened to write: bbolt would read beyond its end then, and keep the
+// file's lock when that fails.
 func open(path string, mode Mode) (*Store, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() == 0 && mode == ReadOnly {
+		return nil, fmt.Errorf("%w: it is empty", ErrDamaged)
+	}
+	if info.Size() != 0 {
+		db, err := openDB(path, ReadOnly)
+		if err != nil {
+			return nil, err
+		}
+		if mode == ReadOnly {
+			return &Store{db: db, path: path}, nil
+		}
+		if err := db.Close(); err != nil {
+			return nil, err
+		}
+	}
+	db, err := openDB(path, mode)
+	if err != nil {
+		return nil, err
+	}
+	db.AllocSize = 4 << 20 // the file grows in such steps
+	if err := db.Update(makeBuckets); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return &Store{db: db, path: path}, nil
+}
+
+// openDB opens a database that has all of its pages.
+func openDB(path string, mode Mode) (*bbolt.DB, error) {
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{
 		ReadOnly:     mode == ReadOnly,
 		Timeout:      2 * time.Second, // for the file's lock
@@ -76,13 +115,17 @@ func open(path string, mode Mode) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	db.AllocSize = 4 << 20 // the file grows in such steps
-	if mode == ReadWrite {
-		if err := db.Update(makeBuckets); err != nil {
-			return nil, errors.Join(err, db.Close())
+	err = db.View(func(tx *bbolt.Tx) error {
+		info, err := os.Stat(path)
+		if err == nil && info.Size() < tx.Size() {
+			err = fmt.Errorf("%w: the file has %d bytes of %d", ErrDamaged, info.Size(), tx.Size())
 		}
+		return err
+	})
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
 	}
-	return &Store{db: db, path: path}, nil
+	return db, nil
 }
 
 func makeBuckets(tx *bbolt.Tx) error {
@@ -197,6 +240,9 @@ func guarded(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%w: %v", ErrDamaged, r)
+			if _, fault := r.(runtime.Error); fault {
+				err = fmt.Errorf("%w: a page of it leads nowhere", ErrDamaged)
+			}
 		}
 	}()
 	return f()
