@@ -300,3 +300,24 @@ func TestTheHeaderOfAWriteThatIsReadAheadMayMove(t *testing.T) {
 		g.check(image, list)
 	}
 }
+
+// Each FPDU of a write has the time stall for its rest. So a peer may take longer for a write
+// whose FPDUs are read ahead, as long as none of them stands still.
+func TestTheNextFPDUThatIsReadAheadHasALimitOfItsOwn(t *testing.T) {
+	for _, crc := range []bool{false, true} {
+		g := newAheadRig(t, crc)
+		l := g.r.link
+		l.dead = true // there is no socket whose deadline could be set
+		stream, _ := segments(crc, g.lent, aheadCases["all of one length"])
+		const first, second = 2000, 20000 // in the middle of the first FPDU, and of the next
+		require.NoError(t, g.take(stream[:first], first))
+		g.r.own.Acquire()
+		g.r.limitRest()
+		g.r.own.Release()
+		require.True(t, g.r.hurried, "the wait for the rest of the first one is limited")
+		require.NoError(t, g.take(stream[first:second], second))
+		require.True(t, g.r.partial())
+		assert.False(t, g.r.hurried, "the next wait sets a limit for the rest of the next one")
+		l.dead = false
+	}
+}
