@@ -178,9 +178,7 @@ func (r *receiver) watchRead(fd uintptr) bool {
 	if r.end == nil {
 		r.limitRest()
 	}
-	if parks {
-		r.in.release() // otherwise the next watcher needs it soon
-	}
+	r.in.release() // the program may take its time before it comes again
 	r.own.Release()
 	yield.Point()
 	r.right.mu.Unlock()

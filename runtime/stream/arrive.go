@@ -54,6 +54,7 @@ type inbound struct {
 type outbound struct {
 	image    ring              // writes take their bytes from here; the holder of Conn.writing fills it
 	imaged   uint64            // the end of the newest bytes that were sent from there; the same
+	cramped  bool              // a write has waited for the image, and not for the ring; the same
 	loan                       // of Write's argument
 	target                     // what a Read of the peer has offered
 	slots    []byte            // of the messages under way

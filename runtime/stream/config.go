@@ -43,6 +43,10 @@ const (
 
 	mostPiece = 256 << 10 // bytes of a write, at most
 	mostImage = 2 * mostPiece
+
+	// leastImage is the least image of a connection that has its second ring: as many bytes
+	// as there are messages under way, of one kilobyte each.
+	leastImage = 16 << 10
 )
 
 // complete fills in the defaults and checks the rest.

@@ -27,7 +27,7 @@
 // A connection begins with a ring of 4 KiB. When more than half of it waits to be read, the
 // reading end makes a ring of Config.Ring bytes and offers that to the peer. A writer's
 // image, of up to 512 KiB, is made by the first Write that neither fits into a message nor
-// lends its bytes.
+// lends its bytes: with room for two such Writes, and twice as much where they wait for it.
 //
 // A connection has no goroutine of its own. The goroutine that completes a receive
 // records what its message says (arrive.go): it counts, and wakes a Read or Write that

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"math"
+	"math/bits"
 
 	dat "godat/runtime"
 )
@@ -125,11 +126,23 @@ func (o *outbound) imageRoom() int {
 	return size - int(o.produced.Load()-done)
 }
 
-// stage makes the image, or a larger one when the peer's ring has become larger and no
-// send uses the old one. The caller holds writing.
-func (c *line) stage() error {
+// imageSize is how large the image should be for writes of so many bytes: two of them have
+// room, or twice as many as now if a write had to wait for the image while the peer's ring
+// had room. So the image follows what is under way, and not what the peer's ring may hold.
+// Both lengths are powers of two: the image's divides the ring's.
+func (o *outbound) imageSize(want int) int {
+	size := max(leastImage, len(o.image.mem), 2<<bits.Len(uint(min(want, mostPiece)-1)))
+	if o.cramped {
+		size *= 2
+	}
+	return min(size, int(o.peer.Len), mostImage)
+}
+
+// stage makes the image for writes of so many bytes, or a larger one when no send uses
+// the old one. The caller holds writing.
+func (c *line) stage(want int) error {
 	o := &c.out
-	size := min(int(o.peer.Len), mostImage)
+	size := o.imageSize(want)
 	if len(o.image.mem) >= size || o.imageRoom() < len(o.image.mem) {
 		return nil
 	}
@@ -143,7 +156,7 @@ func (c *line) stage() error {
 		return err
 	}
 	old := o.image.region
-	o.image = image
+	o.image, o.cramped = image, false
 	if old != nil {
 		return old.Free()
 	}

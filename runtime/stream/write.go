@@ -207,7 +207,7 @@ func (c *Conn) room(want int) (int, error) {
 		}
 		c.out.adopt()
 		if want > maxInline && c.out.lent == nil {
-			if err := c.stage(); err != nil {
+			if err := c.stage(want); err != nil {
 				return 0, err
 			}
 		}
@@ -247,7 +247,9 @@ func (f *flow) vacant(want int) int {
 		if o.lent == nil {
 			// The image's length divides the ring's: what lies in one piece here does there.
 			size = len(o.image.mem)
-			free = min(free, o.imageRoom())
+			room := o.imageRoom()
+			o.cramped = o.cramped || room < want && want <= free
+			free = min(free, room)
 		}
 		want = min(want, size-int(produced)&(size-1))
 	}
