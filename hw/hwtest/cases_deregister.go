@@ -88,6 +88,8 @@ func (r *rig) endOfStream(a, b *end, op hw.Op, want hw.Status) {
 		return // the stream ended before Deregister, or the device completes early
 	}
 	r.broken(a, b)
+	r.named(a, a.statuses(sendQueue))
+	r.named(b, b.statuses(recvQueue))
 	failed := false
 	for i, s := range a.statuses(sendQueue) {
 		switch {

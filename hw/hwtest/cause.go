@@ -2,6 +2,7 @@ package hwtest
 
 import (
 	"errors"
+	"slices"
 
 	"godat/hw"
 )
@@ -30,6 +31,14 @@ func (r *rig) foundHere(e *end) {
 		return
 	}
 	r.also.Equal(hw.SideLocal, e.cause.Found, "%v", e.cause)
+}
+
+// named checks that the cause of an end one of whose operations found its memory gone names
+// that status. On a polled device the news that the peer has disconnected may come first.
+func (r *rig) named(e *end, all []hw.Status) {
+	if e.host.polled == nil && slices.Contains(all, hw.StatusLocalProtection) {
+		r.also.ErrorIs(e.cause, hw.StatusLocalProtection.Err(), "%v", e.cause)
+	}
 }
 
 // badCause reports whether a cause says too little: it must have a text or an error, and

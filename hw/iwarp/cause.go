@@ -32,10 +32,24 @@ func faultCause(e *wire.Error) *hw.Cause {
 	return c
 }
 
-// statusCause is the cause of a request that failed at this end before it reached the
-// peer.
+// statusCause is the cause of an operation that failed at this end, by no fault of the peer.
 func statusCause(op hw.Op, status hw.Status) *hw.Cause {
 	return &hw.Cause{Code: int(status), Text: fmt.Sprintf("%v ended with %v", op, status), Err: status.Err()}
+}
+
+// causeOf is the cause of an error that this end found in what the peer sent. If the memory
+// of an operation of this end was gone, the cause names the operation: the peer did nothing
+// wrong.
+func (p *placer) causeOf(e *wire.Error) *hw.Cause {
+	p.own.Check()
+	switch {
+	case e != wire.ErrRDMAPLocal:
+	case p.verdict.read != 0:
+		return statusCause(p.link.reads.op(p.verdict.read), p.verdict.status)
+	case p.failed != hw.StatusSuccess:
+		return statusCause(hw.OpRecv, p.failed)
+	}
+	return faultCause(e)
 }
 
 // tcpCause is the cause of an error of the underlying connection. This end found it, also

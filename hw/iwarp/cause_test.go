@@ -122,6 +122,39 @@ func TestAnErrorFoundAtThisEndIsTheCause(t *testing.T) {
 	assert.Equal(t, hw.LayerDDP, b.cause.Layer)
 }
 
+// The peer has done nothing wrong, so the cause names what failed at this end.
+func TestTheCauseNamesTheOperationWhoseMemoryIsGone(t *testing.T) {
+	begun := func(t *testing.T) (a *peer, s *script, m *memory) {
+		n := newNode(t, New(Config{}), noCRC)
+		a, m = n.peer(), n.memory(8, hw.AllPrivileges)
+		return a, scripted(t, a), m
+	}
+	check := func(t *testing.T, a *peer, op hw.Op) {
+		a.awaitDown()
+		require.ErrorIs(t, a.cause, hw.StatusLocalProtection.Err())
+		assert.Equal(t, hw.SideLocal, a.cause.Found)
+		assert.ErrorContains(t, a.cause, op.String())
+	}
+	t.Run("a read", func(t *testing.T) {
+		a, s, m := begun(t)
+		a.post(hw.SendWR{Op: hw.OpRead, SGL: []hw.SGE{m.sge(0, 8)}})
+		_, body := s.next()
+		var r wire.ReadRequest
+		_, err := r.Parse(body)
+		require.NoError(t, err)
+		require.NoError(t, m.Deregister())
+		s.write(fpdu(false, wire.Header{Opcode: wire.OpReadResponse, Last: true, STag: r.SinkSTag}, make([]byte, 8)))
+		check(t, a, hw.OpRead)
+	})
+	t.Run("a receive", func(t *testing.T) {
+		a, s, m := begun(t)
+		a.recv(m.sge(0, 8))
+		require.NoError(t, m.Deregister())
+		s.write(fpdu(false, wire.Header{Opcode: wire.OpSend, Last: true, MSN: 1}, make([]byte, 8)))
+		check(t, a, hw.OpRecv)
+	})
+}
+
 func TestACauseNamesItsLayerOnce(t *testing.T) {
 	for _, e := range []*wire.Error{wire.ErrMPALocal, wire.ErrDDPLocal, wire.ErrRDMAPLocal} {
 		c := faultCause(e)

@@ -118,6 +118,7 @@ type read struct {
 	size   uint32
 	stag   uint32 // the sink's STag as the peer knows it; of an atomic, the request's identifier
 	atomic bool
+	op     hw.Op
 }
 
 // readQueue holds the outstanding reads and atomics in order: the sender pushes, the
@@ -153,6 +154,9 @@ func (q *readQueue) oldest() *read {
 	}
 	return &q.slots[done&q.mask]
 }
+
+// op is the operation of an outstanding read or atomic, counted from 1.
+func (q *readQueue) op(number uint64) hw.Op { return q.slots[(number-1)&q.mask].op }
 
 // retire counts the oldest read as done.
 func (q *readQueue) retire() { q.done.Add(1) }

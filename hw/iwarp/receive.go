@@ -239,11 +239,11 @@ func (r *receiver) fault(err error, ulpdu []byte, length int) error {
 	if !errors.As(err, &e) {
 		return err
 	}
+	end := ending{why: hw.ReasonBroken, cause: r.place.causeOf(e), verdict: r.place.verdict}
 	if p := &r.place; p.open && p.failed != hw.StatusSuccess {
 		p.received(hw.OpRecv, 0).Status = p.failed
 		p.failed = hw.StatusSuccess
 	}
-	end := ending{why: hw.ReasonBroken, cause: faultCause(e), verdict: r.place.verdict}
 	if e.Close {
 		r.link.die(end)
 		return e

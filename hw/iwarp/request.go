@@ -128,7 +128,7 @@ func (s *sender) beginFetch(wr *hw.SendWR, n uint32) {
 	s.sq.reads[s.next&s.sq.Mask] = seq
 	s.readMSN++
 	s.cur.left = 0
-	r := read{sgl: wr.SGL, size: n, stag: uint32(seq)<<8 | 1}
+	r := read{sgl: wr.SGL, size: n, stag: uint32(seq)<<8 | 1, op: wr.Op}
 	if wr.Op == hw.OpRead {
 		s.cur.h = wire.Header{Opcode: wire.OpReadRequest, MSN: s.readMSN}
 		s.askRead(r, wire.ReadRequest{SinkSTag: r.stag, Size: n, SrcSTag: wr.RKey, SrcTO: wr.RemoteAddr})
