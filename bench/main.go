@@ -35,6 +35,7 @@ type command struct {
 	Targets   targetsCommand   `cmd:"" help:"Measure the figures that the project promises itself: T1 to T17; bench/ibv.sh measures T14. A miss is an error."`
 	Stream    streamCommand    `cmd:"" help:"Measure the ratios of byte streams to net.Conn and net.Pipe."`
 	Idle      idleCommand      `cmd:"" help:"Measure what idle connections between two processes cost."`
+	Close     closeCommand     `cmd:"" help:"Measure what it costs to free a region beside idle connections, and to close many streams at once."`
 }
 
 var options = []kong.Option{
