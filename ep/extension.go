@@ -29,8 +29,9 @@ func (e *Endpoint) PostSendInvalidate(cookie uint64, flags hw.Flags, context uin
 }
 
 // PostRDMAWriteImmediate is PostRDMAWrite that also consumes a receive of the peer;
-// the event of that receive carries immediate and the length. SolicitedWait is
-// legal. The events of both sides have number IB_DTO.
+// the event of that receive, of OpRecvImm, carries immediate and the length of the
+// write, whose bytes are not in the receive's memory. SolicitedWait is legal. The events
+// of both sides have number IB_DTO.
 // It answers to dat_ib_post_rdma_write_immed.
 func (e *Endpoint) PostRDMAWriteImmediate(cookie uint64, flags hw.Flags, immediate uint32, remote mem.RemoteSegment, segments ...mem.Segment) error {
 	if e.refuses(cookie) {

@@ -19,3 +19,7 @@ func advise(pages []byte, huge bool) {
 		_ = unix.Madvise(pages, unix.MADV_HUGEPAGE)
 	}
 }
+
+// discard gives back pages that are private and zero. They are zero when they are touched
+// again. It is for memory of the Go heap, which Go itself gives back in this way.
+func discard(pages []byte) { _ = unix.Madvise(pages, unix.MADV_DONTNEED) }

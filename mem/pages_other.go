@@ -7,3 +7,5 @@ import "golang.org/x/sys/unix"
 func mapHuge(int, bool) ([]byte, error) { return nil, unix.ENOTSUP }
 
 func advise([]byte, bool) {}
+
+func discard([]byte) {}

@@ -30,3 +30,5 @@ func dropPages(pages []byte) error {
 func unmapPages(pages []byte) error {
 	return windows.VirtualFree(uintptr(unsafe.Pointer(unsafe.SliceData(pages))), 0, windows.MEM_RELEASE)
 }
+
+func discard([]byte) {}

@@ -190,3 +190,11 @@ func TestTheLastBufferFreesTheMemoryBesideTheEnd(t *testing.T) {
 		t.Run("the end beside "+name, func(t *testing.T) { both(t, true) })
 	}
 }
+
+// A connection sets buffers apart when it is being made, and its adapter may close meanwhile.
+func TestBuffersThatAreSetApartBesideTheEndAreCounted(t *testing.T) {
+	yield.Interleave(func() (first, second, check func()) {
+		p := newTestPool(t, BufferPoolConfig{Count: 3, Size: 8})
+		return func() { p.SetApart(door.Key{}, 2) }, func() { assert.NoError(t, p.Close()) }, func() { assert.Zero(t, mapped(p)) }
+	})
+}

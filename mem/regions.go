@@ -84,12 +84,16 @@ func (r *Regions) ended(l *LMR) error {
 	return nil
 }
 
-// probeFrom is the size from which heapPages asks the system first.
-const probeFrom = 64 << 20
+const (
+	probeFrom   = 64 << 20 // bytes, from which on heapPages asks the system first
+	discardFrom = 1 << 20  // bytes, from which on it gives the pages back until they are used
+)
 
 // heapPages returns zeroed memory of the Go heap that begins at a page. A program that
 // asks Go for more memory than there is ends; so for much, heapPages maps and unmaps as
-// much before, and returns the system's error.
+// much before, and returns the system's error. Memory that the heap has used before is in
+// place because Go has cleared it: a peer may never write to most of what it is shown, so
+// heapPages discards it where the system can.
 func heapPages(size int) ([]byte, error) {
 	page := os.Getpagesize()
 	if size > math.MaxInt-2*page {
@@ -106,5 +110,9 @@ func heapPages(size int) ([]byte, error) {
 	}
 	whole := make([]byte, size+page-1)
 	off := int(-uintptr(unsafe.Pointer(unsafe.SliceData(whole))) & uintptr(page-1))
-	return whole[off : off+size : off+size], nil
+	buf := whole[off : off+size : off+size]
+	if size >= discardFrom {
+		discard(buf[:size/page*page])
+	}
+	return buf, nil
 }

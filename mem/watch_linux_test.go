@@ -1,12 +1,16 @@
 package mem
 
 import (
+	"runtime"
 	"testing"
 	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"godat/hw"
+	"godat/internal/door"
 )
 
 // resident counts the pages of b that are in memory.
@@ -28,4 +32,24 @@ func TestAWatchedPoolTouchesNoMemoryBeforeItIsUsed(t *testing.T) {
 	b.Put()
 	assert.LessOrEqual(t, resident(t, p.lmr.buf), 2*len(b.memory)/4096)
 	require.NoError(t, p.Close())
+}
+
+// The heap has used memory before, and cleared it.
+func TestALargeRegionOfTheHeapTakesNoMemoryBeforeItIsUsed(t *testing.T) {
+	const size = 8<<20 + 100
+	_, _, pz := newTestPZ(t)
+	var r Regions
+	for range 4 {
+		used := make([]byte, size+4096)
+		for i := range used {
+			used[i] = 1
+		}
+		runtime.GC() // when this returns nobody has used any more
+		l, err := r.Alloc(door.Key{}, "", pz, size, hw.LocalRead)
+		require.NoError(t, err)
+		assert.Zero(t, resident(t, l.Bytes()[:8<<20]))
+		assert.Equal(t, make([]byte, size), l.Bytes())
+		l.Bytes()[size-1] = 1
+		require.NoError(t, l.Free())
+	}
 }

@@ -14,7 +14,10 @@ type Event struct {
 	Op     hw.Op     // of a completion
 	Flags  Flags
 
-	Length uint32 // bytes a successful operation moved
+	// Length is the bytes that a successful operation moved. Those of OpRecvImm, a receive
+	// that an RDMA write with immediate data took, are where the write says: the receive's
+	// own memory has none of them.
+	Length uint32
 	Key    uint32 // immediate data with HasImm, the invalidated context with Invalidated
 
 	// Cookie is the cookie of the post, unchanged.
