@@ -16,7 +16,9 @@ import (
 // instruction (package release). No wake-up is lost: a call that waits says so by a locked
 // store, and then looks at the counters; arrive and sent store the counters, received and
 // completed last and by a locked store, and then look whether a call waits. What a post or
-// a Read stores wakes nobody, and one who sees it late finds more due than there is.
+// a Read stores wakes nobody, and one who sees it late finds more due than there is. For what
+// is due they also set a timer (hold.go), since there may be no call that makes the report: the
+// one that they wake may be leaving.
 //
 // A reader that waits most often waits for bytes. When they come, arrive looks for it before
 // the locked store, and does without that one if it has woken the reader: the channel by
@@ -135,12 +137,13 @@ func (c *line) establish(private []byte) {
 }
 
 // sent records that the message of a slot has been sent, and those before it. That frees
-// slots, so sent wakes a writer, and a reader whose report is due.
+// slots, so sent wakes a writer, and has a report made that is due.
 func (c *line) sent(place uint64) {
 	c.out.complete(place)
 	c.writer.notify()
 	if c.due() { // there was no slot for a report
 		c.reader.notify()
+		c.reportSoon()
 	}
 }
 
@@ -187,13 +190,19 @@ func (c *line) arrive(slot int) {
 		c.in.growing = true
 		c.growing.Go(c.grow)
 	}
-	if more := m.produced != old || m.has(flagFIN); !more || !c.reader.notify() {
+	more := m.produced != old || m.has(flagFIN)
+	woken := more && c.reader.notify()
+	if !woken {
 		c.in.received.Store(received) // once more, and locked: see flow
-		if more || c.due() {
-			c.reader.notify()
-		}
+	}
+	due := c.due()
+	if !woken && (more || due) {
+		c.reader.notify()
 	}
 	c.writer.notify()
+	if due {
+		c.reportSoon()
+	}
 }
 
 // arriveRing records what a message says of rings and buffers, before its bytes count.

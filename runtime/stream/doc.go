@@ -32,9 +32,11 @@
 // A connection has no goroutine of its own. The goroutine that completes a receive
 // records what its message says (arrive.go): it counts, and wakes a Read or Write that
 // waits. It takes no lock and posts nothing. The calls of Read and Write post the receives
-// again and report what was read. So when the ring or the receives are used up, a peer
-// whose partner calls neither waits, as on TCP. The larger ring alone is made by a goroutine,
-// which ends when it has offered that.
+// again and report what was read. What becomes due while the program is in no call, a timer
+// makes within a millisecond or two (hold.go): grants of receives, and a report for which there
+// was no credit when the program read. So a Write waits for the program at the other end only
+// while the ring is full, as on TCP. The larger ring is made by a goroutine, which ends when it
+// has offered that.
 //
 // How a call waits depends on the provider (waiter.go). It sleeps until a completion wakes it.
 // Where the program has one processor it first lets other goroutines run. On an adapter

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -40,6 +41,8 @@ func bareConn(size int) *Conn {
 	c.out.peer.Len, c.out.smallest = uint32(size), uint32(size)
 	c.out.toldGranted.Store(messages)
 	c.out.receives = messages
+	c.late = time.AfterFunc(time.Hour, func() {}) // it has no endpoint to report by
+	c.late.Stop()
 	c.establish(nil)
 	return c
 }

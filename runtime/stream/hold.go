@@ -1,6 +1,10 @@
 package stream
 
-import "time"
+import (
+	"time"
+
+	"godat/internal/yield"
+)
 
 // A Read that has emptied the ring, or had its buffer filled, has a report to make. Behind
 // the report the peer writes on, into the ring, although the next Read may be about to
@@ -8,6 +12,9 @@ import "time"
 // waits for the next one's offer, which says the same: the bytes of that go straight to
 // where they belong, and a message is saved. If no Read follows, the report goes late, by a
 // timer, so that a peer waits for no more than longestHold.
+//
+// The same timer makes what is due while the program is in no call: a report that found no
+// credit or slot when the program read, and the grants of receives whose messages came since.
 const (
 	promptly    = 50 * time.Microsecond
 	longestHold = time.Millisecond
@@ -15,9 +22,8 @@ const (
 
 // holding is what is known of reports that could wait. The holder of Conn.reading writes it.
 type holding struct {
-	late   *time.Timer // makes the report that no offer made; the holder of line.sending makes it
-	since  time.Time   // when the newest Read ended that had such a report; zero once the next began
-	prompt bool        // the Read behind the one before came promptly
+	since  time.Time // when the newest Read ended that had such a report; zero once the next began
+	prompt bool      // the Read behind the one before came promptly
 }
 
 // resume begins a Read of a connection that has made an offer, and records how long after
@@ -43,13 +49,24 @@ func (c *line) hold() bool {
 	if !in.prompt {
 		return false
 	}
-	in.late.Reset(longestHold)
+	c.late.Reset(longestHold)
 	return true
 }
 
-// reportLate makes a report that waits for a Read. It is the function of a timer, and may
-// come when the report was made, or the connection is over.
+// reportSoon has the report made that is due now, unless a call makes it before. The goroutine
+// that completes operations calls it.
+func (c *line) reportSoon() {
+	if !c.owed.Load() && c.owed.CompareAndSwap(false, true) {
+		c.late.Reset(longestHold)
+	}
+}
+
+// reportLate makes a report that waits for a Read, or that no call makes. It is the function of
+// a timer, and may come when the report was made, or the connection is over. What becomes due
+// after it has cleared owed sets the timer once more.
 func (c *line) reportLate() {
+	c.owed.Store(false)
+	yield.Point()
 	if !c.closed.Load() {
 		c.report()
 	}

@@ -35,6 +35,9 @@ type line struct {
 	sending turn       // held while messages and receives are posted; after the other two
 	batch   [2]dat.DTO // the holder of sending uses it
 	growing sync.WaitGroup
+
+	late *time.Timer // makes reports that no call makes; immutable
+	owed atomic.Bool // late is set for what became due while no call was there
 }
 
 // end is why a connection is over.
@@ -84,6 +87,8 @@ func (c *line) make(ia *dat.IA) (err error) {
 	if err != nil {
 		return err
 	}
+	c.late = time.AfterFunc(longestHold, c.reportLate)
+	c.late.Stop() // until hold or reportSoon starts it
 	c.sends = c.slots.Segment(sendSlots, recvSlots-sendSlots)
 	c.sending.short = c.endpoint.NewClaim(door.Key{})
 	c.reader.watcher = c.endpoint.Watcher(door.Key{})
@@ -121,8 +126,8 @@ func (c *line) free() error {
 	c.growing.Wait() // no message comes any more that starts it
 	c.sending.Lock() // for a stage under way
 	defer c.sending.Unlock()
-	if c.in.late != nil {
-		c.in.late.Stop()
+	if c.late != nil {
+		c.late.Stop()
 	}
 	var errs []error
 	for _, region := range []*dat.LMR{c.in.first.region, c.in.second.region, c.in.landing.region, c.out.image.region, c.out.loan.region, c.slots} {

@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"godat/internal/door"
 	"godat/internal/yield"
@@ -84,8 +83,6 @@ func (c *line) lendLanding(p []byte) bool {
 			return false
 		}
 		l.region = region
-		l.late = time.AfterFunc(longestHold, c.reportLate)
-		l.late.Stop() // until hold starts it
 	}
 	l.refused = l.region.Lend(door.Key{}, p) != nil // because the adapter's close has freed the region
 	return !l.refused

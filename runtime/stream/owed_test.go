@@ -1,0 +1,78 @@
+package stream
+
+import (
+	"io"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// spend writes short messages until the end has no credit for a report. The peer's sending is
+// held meanwhile, so that it grants nothing.
+func spend(t *testing.T, c *Conn) {
+	for c.credits() > reportCredit {
+		_, err := c.Write([]byte{1})
+		require.NoError(t, err)
+	}
+}
+
+func returnsInTime(t *testing.T, done <-chan error, what string) {
+	t.Helper()
+	select {
+	case err := <-done:
+		require.NoError(t, err)
+	case <-time.After(20 * time.Second):
+		require.Fail(t, "a Write still waits", what)
+	}
+}
+
+// A reader that has emptied the ring has no credit to report it. Its program makes no call any
+// more; the peer's Write goes on all the same when the credit comes.
+func TestAReportThatFindsNoCreditIsMadeWhenOneComes(t *testing.T) {
+	onEachWith(t, Config{Ring: leastRing}, func(t *testing.T, r *rig) {
+		a, b := r.pair()
+		done := make(chan error, 1)
+		go func() {
+			_, err := b.Write(make([]byte, 2*leastRing))
+			done <- err
+		}()
+		filled := func() bool { return a.in.produced.Load() == leastRing }
+		require.Eventually(t, filled, 20*time.Second, time.Millisecond)
+		b.sending.Lock()
+		spend(t, a)
+		n, err := a.Read(make([]byte, leastRing))
+		require.NoError(t, err)
+		assert.Equal(t, leastRing, n)
+		assert.False(t, a.reportDue(), "there is no credit")
+		b.sending.Unlock()
+		returnsInTime(t, done, "the peer has read all, and its program is busy elsewhere")
+	})
+}
+
+// The program of one end is in no call. The other end's short Writes do not wait for it as long
+// as its ring has room for them, though each takes a receive.
+func TestShortWritesDoNotWaitForACallOfThePeer(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		a, b := r.pair()
+		const writes = 20 * messages
+		done := make(chan error, 1)
+		go func() {
+			for i := range writes {
+				if _, err := b.Write([]byte{byte(i)}); err != nil {
+					done <- err
+					return
+				}
+			}
+			done <- nil
+		}()
+		returnsInTime(t, done, "the peer's ring has room")
+		got := make([]byte, writes)
+		_, err := io.ReadFull(a, got)
+		require.NoError(t, err)
+		for i := range got {
+			require.Equal(t, byte(i), got[i])
+		}
+	})
+}
