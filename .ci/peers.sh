@@ -9,8 +9,9 @@ set -euo pipefail
   go test -race -shuffle=on ./...
 )
 out=$CI_TEMP/peers.json
-go run ./bench --repeats 2 --duration 5ms peers --format json >"$out"
-refused=$(go run ./bench show "$out" | grep 'refused:' || true)
+go build -o "$CI_TEMP/bench" ./bench
+"$CI_TEMP/bench" --repeats 2 --duration 5ms peers --format json >"$out" || (($? == 4)) # two repeats are too few to answer from
+refused=$("$CI_TEMP/bench" show "$out" | grep 'refused:' || true)
 echo "$refused"
 if grep -E 'gRPC|QUIC|godat' <<<"$refused" | grep -v 'something else used the processors'; then exit 1; fi
 for name in 'gRPC stream' 'gRPC call' 'QUIC stream' "gRPC call over godat's streams over iwarp"; do
