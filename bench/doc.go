@@ -15,6 +15,7 @@
 //	go run ./bench ratios     how the ways compare by the time of a pair and a round trip
 //	go run ./bench targets    the ratios that the project promises itself
 //	go run ./bench stream     how byte streams compare with net.Conn and net.Pipe
+//	go run ./bench close      what freeing a region and closing streams costs beside many
 //	go run ./bench idle       what idle connections between two processes cost
 //
 // Each has --help. The README beside says how figures are taken, and what not to

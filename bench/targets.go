@@ -55,6 +55,7 @@ var gates = []struct {
 	{[]string{"T15"}, besideTargets},
 	{[]string{"T16"}, activeTargets},
 	{[]string{"T16"}, idleConnTargets},
+	{[]string{"T17"}, endingTargets},
 }
 
 // targetsCommand is the command line of the targets.
