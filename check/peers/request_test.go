@@ -1,0 +1,199 @@
+package peers
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+
+	"godat/examples/blockstore/block"
+	"godat/examples/blockstore/proto"
+	"godat/examples/nvmeof/nvme"
+	dat "godat/runtime"
+)
+
+// request is what a client of a server says: a message, and a block that it writes before, to
+// where the memory begins that the server gave it.
+type request struct {
+	message []byte
+	block   []byte
+}
+
+// asked is what a request may depend on.
+type asked struct {
+	n      int               // how many requests the peer has made before
+	seed   uint8             // chooses among requests
+	size   int               // of what the request carries, roughly
+	memory dat.RemoteSegment // the peer's, for the server's RDMA
+}
+
+// text is n bytes that differ with the seed.
+func text(seed uint8, n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(i)*3 ^ byte(i>>8) ^ seed
+	}
+	return b
+}
+
+// kvRequest stores or gets one of eight values, short and long.
+func kvRequest(a asked) request {
+	key := fmt.Sprintf("k%d", a.seed%8)
+	if a.seed&8 == 0 {
+		return request{message: []byte("get\x00" + key)}
+	}
+	if a.size <= 512 {
+		return request{message: append([]byte("put\x00"+key+"\x00="), text(a.seed, a.size)...)}
+	}
+	return request{message: fmt.Appendf(nil, "put\x00%s\x00#%d", key, a.size), block: text(a.seed, a.size)}
+}
+
+// limits are what the block store gives its clients.
+var limits = proto.Limits{Slots: 16, Block: 4096}
+
+func blockHello(seed uint8, _ dat.RemoteSegment) []byte {
+	return proto.Hello{Limits: proto.Limits{Slots: 1 + int(seed)%limits.Slots, Block: limits.Block}}.Append(nil)
+}
+
+// blockRequest stores or gets one of 32 blocks, or is about the root, in the slot of its turn.
+func blockRequest(a asked) (r request) {
+	data := text(a.seed&31, 1+(int(a.seed&31)*131)%limits.Block)
+	m := proto.Message{Tag: uint64(a.n), ID: block.IDOf(data)}
+	switch a.seed >> 5 {
+	case 0, 1, 2, 3:
+		m.Op, m.Length, m.CRC, r.block = proto.OpPut, uint32(len(data)), block.CRC(data), data
+	case 4, 5:
+		m.Op = proto.OpGet
+	case 6:
+		m.Op = proto.OpRoot
+	default:
+		m.Op = proto.OpSetRoot
+	}
+	r.message = make([]byte, proto.MessageLen)
+	m.Put(r.message)
+	return r
+}
+
+// echoRequest is for the echo of messages, whose handlers work by the first byte.
+func echoRequest(a asked) request { return request{message: text(a.seed, a.size)} }
+
+// The wire format of package stream, as far as a peer needs it to be heard.
+const (
+	streamVersion = 3
+	streamHeader  = 32
+	streamInline  = 224
+	streamRing    = 4 << 10
+)
+
+func streamHello(_ uint8, memory dat.RemoteSegment) []byte {
+	b := append([]byte("DATS"), streamVersion, 0, 0, 0)
+	b = binary.LittleEndian.AppendUint64(b, memory.Addr)
+	b = binary.LittleEndian.AppendUint32(b, memory.Context)
+	b = binary.LittleEndian.AppendUint32(b, streamRing)
+	b = binary.LittleEndian.AppendUint32(b, 16)
+	return append(b, 0, 0, 0, 0)
+}
+
+// ringOf is the ring that a hello tells of.
+func ringOf(b []byte) dat.RemoteSegment {
+	return dat.RemoteSegment{Addr: binary.LittleEndian.Uint64(b), Context: binary.LittleEndian.Uint32(b[8:]), Len: binary.LittleEndian.Uint32(b[12:])}
+}
+
+// streamRequest is a message with bytes in it, as the first one would be, or with a flag.
+func streamRequest(a asked) request {
+	n := min(a.size, streamInline)
+	b := make([]byte, streamHeader+n)
+	flags := uint64(0)
+	if a.seed%4 == 3 {
+		flags = 1 << (a.seed / 4 % 5)
+	}
+	binary.LittleEndian.PutUint64(b, uint64((a.n+1)*n))
+	binary.LittleEndian.PutUint64(b[24:], uint64(n)|flags<<16|streamVersion<<56)
+	copy(b[streamHeader:], text(a.seed, n))
+	return request{message: b}
+}
+
+// The names of the target and of the hosts.
+const (
+	subsystem = "nqn.2026-01.example.godat:peers"
+	hostName  = "nqn.2026-01.example.godat:a-peer"
+)
+
+// queueOf is the queue that a host of a seed connects: the admin queue more often than another.
+func queueOf(seed uint8) uint16 { return uint16(max(0, int(seed%4)-1)) }
+
+func nvmeHello(seed uint8, _ dat.RemoteSegment) []byte {
+	return nvme.ConnectRequest{QueueID: queueOf(seed), RecvSize: 32, SendSize: 31, Controller: uint16(seed)}.Append(nil)
+}
+
+// nvmeRequest is a Connect, then what enables the controller, then commands.
+func nvmeRequest(a asked) request {
+	var c nvme.Command
+	var data []byte
+	switch a.n {
+	case 0:
+		c = nvme.Connect{QueueID: queueOf(a.seed), QueueSize: 31, KeepAlive: 15000}.Command()
+		d := nvme.ConnectData{Controller: nvme.DynamicController, Subsystem: subsystem, Host: hostName}
+		if queueOf(a.seed) != 0 {
+			d.Controller = uint16(1 + a.size%64)
+		}
+		data = make([]byte, nvme.ConnectDataLen)
+		d.Put(data)
+	case 1:
+		c = nvme.PropertySet(nvme.PropertyCC, nvme.ConfigEnable|nvme.ConfigEntrySizes)
+	default:
+		c, data = nvmeCommand(a)
+	}
+	c.CID, c.Flags = uint16(a.n), nvme.UsesList
+	c.Data = nvme.Descriptor{Type: nvme.InCapsule, Length: uint32(len(data))}
+	if data == nil && a.n > 1 {
+		c.Data = nvme.Descriptor{Type: nvme.Keyed, Address: a.memory.Addr, Length: uint32(a.size), Key: a.memory.Context}
+		if a.seed&64 != 0 {
+			c.Data.Type = nvme.KeyedInvalidate
+		}
+	}
+	b := make([]byte, nvme.CommandLen)
+	c.Put(b)
+	return request{message: append(b, data...)}
+}
+
+// nvmeCommand is an admin or an I/O command; which one it is depends on the queue.
+func nvmeCommand(a asked) (c nvme.Command, data []byte) {
+	switch a.seed % 8 {
+	case 0:
+		return nvme.Identify(nvme.Selector(a.seed/8), uint32(a.seed/32)), nil
+	case 1:
+		return nvme.GetLogPage(nvme.LogPage(a.seed/8), uint64(a.size), uint32(max(4, a.size))), nil
+	case 2:
+		return nvme.SetFeature(nvme.Feature(a.seed/8), uint32(a.size)), nil
+	case 3:
+		return nvme.GetFeature(nvme.Feature(a.seed / 8)), nil
+	case 4:
+		return nvme.PropertyGet(nvme.Property(a.seed / 8 * 4)), nil
+	case 5:
+		return nvme.PropertySet(nvme.PropertyCC, uint32(a.size)<<8|uint32(a.seed/8)), nil
+	}
+	c = nvme.Command{Opcode: nvme.Opcode(a.seed / 8 % 16), NSID: uint32(1 + a.seed/128)}
+	c.SetRange(uint64(a.seed), uint32(1+a.size/4096))
+	if a.seed&128 != 0 {
+		data = text(a.seed, min(a.size, 4096))
+	}
+	return c, data
+}
+
+// contents is what a step sends: what a client says, a variant of it, or bytes.
+func contents(s step, client func(asked) request, a asked) request {
+	r := client(a)
+	switch s.content {
+	case damaged:
+		if n := len(r.message); n > 0 {
+			r.message[(s.at/8)%n] ^= s.seed | 1
+		}
+	case cut:
+		longer := bytes.Repeat(append(r.message, 0), 1+s.size/(len(r.message)+1))
+		r = request{message: longer[:s.size]}
+	case asClients:
+	case random:
+		r = request{message: text(s.seed^0xa5, s.size)}
+	}
+	return r
+}
