@@ -17,6 +17,7 @@
 //	go run ./bench stream     how byte streams compare with net.Conn and net.Pipe
 //	go run ./bench close      what freeing a region and closing streams costs beside many
 //	go run ./bench idle       what idle connections between two processes cost
+//	go run ./bench close      what it costs to free a region, and to close many streams
 //
 // Each has --help. The README beside says how figures are taken, and what not to
 // conclude from them. A run on a machine that was too busy to answer says so in its first

@@ -136,9 +136,11 @@ const acceptAgain = 10 * time.Millisecond
 // accept returns the next connection, or nil if the listener is closed.
 //
 // While descriptors are scarce it refuses each peer at once, in the place of the spare
-// descriptor. The system may refuse an accept before any peer has come, and the next
-// accept, which has the place of the spare, then waits for one. So only when a connection
-// is there does accept decide whether to refuse it: it does if there is no spare again.
+// descriptor. The system refuses an accept before it looks for a peer. So accept frees the
+// spare only when a peer waits, and accepts the peer at once: another goroutine that opens
+// something has the time between two calls to take that place. If one does, accept
+// tries again, and the peers wait until a descriptor is free: that is the next spare. A
+// connection is refused only if there is no spare again.
 func (l *listener) accept() net.Conn {
 	for {
 		conn, err := l.ln.Accept()
@@ -157,14 +159,35 @@ func (l *listener) accept() net.Conn {
 			_ = l.spare.take()
 		case errors.Is(err, net.ErrClosed):
 			return nil
-		case isScarce(err) && l.spare.give():
+		case isScarce(err) && l.spare.held() && l.peerWaits():
+			l.spare.give()
+		case isScarce(err) && l.spare.held():
+			if !l.await(acceptAgain) {
+				return nil
+			}
 		default:
+			_ = l.spare.take()
 			l.report(err)
 			if !l.await(acceptAgain) {
 				return nil
 			}
 		}
 	}
+}
+
+// peerWaits reports whether a peer waits to be accepted, or may: not every listener tells.
+func (l *listener) peerWaits() bool {
+	c, ok := l.ln.(syscall.Conn)
+	if !ok {
+		return true
+	}
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return true
+	}
+	waits := true
+	_ = raw.Control(func(fd uintptr) { waits = mayAccept(fd) })
+	return waits
 }
 
 // report reports an accept that failed, unless the one before it failed too.

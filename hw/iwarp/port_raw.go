@@ -86,6 +86,14 @@ func (p *port) doAwait(fd uintptr) bool {
 	return n > 0 || err != nil && err != unix.EINTR
 }
 
+// mayAccept reports whether a connection waits at a listening socket. A poll that fails says
+// that one may.
+func mayAccept(fd uintptr) bool {
+	fds := [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	n, err := unix.Poll(fds[:], 0)
+	return n > 0 || err != nil
+}
+
 // readInto reads without waiting; again means that nothing has come yet.
 func readInto(fd int, b []byte) (n int, again bool, err error) {
 	for {

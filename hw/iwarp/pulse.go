@@ -54,6 +54,18 @@ func (l *link) pulse() time.Duration {
 	return max(l.dev.set.keepalive, 0) / looks
 }
 
+// leastLate is from which lateness on a look says nothing of the peer.
+const leastLate = 500 * time.Millisecond
+
+// lateness is how long ago the deadline of the receiver's wait has passed. A process that has
+// more to do than it can, or was stopped, has its goroutines run late, perhaps those of a peer
+// in the same process too: then silence says nothing of the peer.
+func (l *link) lateness() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return time.Since(l.readAt)
+}
+
 // checkPulse is one look: it has a silent peer of this package probed, and ends the
 // connection if the peer has not answered a read for the time keepalive. It returns nil to
 // go on.
@@ -64,6 +76,7 @@ func (r *reader) checkPulse() error {
 	switch {
 	case r.seen, !owed && !l.agreed.extended:
 		r.seen, r.silent = false, 0
+	case l.lateness() > max(r.pulseAfter/4, leastLate): // what the peer has sent may wait as well
 	case l.busy.Load(): // the peer may be taking what the writer writes
 	default:
 		r.silent++

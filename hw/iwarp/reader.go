@@ -98,6 +98,8 @@ func (r *reader) discardRest() {
 	r.link.mu.Lock() // so that die sets its deadline before this one
 	conn := r.link.conn
 	r.link.mu.Unlock()
-	_ = conn.SetReadDeadline(time.Now().Add(r.link.dev.set.linger))
-	_, _ = io.Copy(io.Discard, struct{ io.Reader }{conn})
+	inTime(r.link.dev.set.linger, conn.SetReadDeadline, func() error {
+		_, err := io.Copy(io.Discard, struct{ io.Reader }{conn})
+		return err
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"runtime"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"godat/hw"
@@ -211,7 +212,9 @@ var errOver = errors.New("iwarp: over")
 func (r *receiver) readEnded(err error) error {
 	r.own.Check()
 	a := r.link.attention.Load()
-	closed := err == io.EOF && r.in.r == r.in.w && r.left == 0 // in order: between two FPDUs
+	// In order: between two FPDUs. A peer whose farewell has come left in order, too, if its
+	// system has reset the connection because of what the peer did not read any more.
+	closed := (err == io.EOF || r.place.farewell && errors.Is(err, syscall.ECONNRESET)) && !r.partial()
 	switch {
 	case a&broken != 0:
 	case !r.heard:

@@ -19,14 +19,15 @@ func (s *spare) take() (err error) {
 	return err
 }
 
-// give frees the descriptor, if there is one, and reports whether there was.
-func (s *spare) give() bool {
-	if s.file == nil {
-		return false
+// held reports whether there is a spare descriptor.
+func (s *spare) held() bool { return s.file != nil }
+
+// give frees the descriptor, if there is one.
+func (s *spare) give() {
+	if s.file != nil {
+		_ = s.file.Close()
+		s.file = nil
 	}
-	_ = s.file.Close()
-	s.file = nil
-	return true
 }
 
 // isScarce reports whether a call failed for want of a descriptor.

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -99,6 +100,50 @@ func TestAListenerWithoutADescriptorRefusesItsPeersAtOnceAndRecovers(t *testing.
 	require.NoError(t, await(t, requests).Reject([]byte("no")))
 	assert.Equal(t, "no", string(s.reply().Private))
 	assert.Empty(t, dropped)
+}
+
+// counting is a listener that counts how often Accept is called.
+type counting struct {
+	*net.TCPListener
+	accepts atomic.Int32
+}
+
+func (c *counting) Accept() (net.Conn, error) {
+	c.accepts.Add(1)
+	return c.TCPListener.Accept()
+}
+
+// A listener that finds no descriptor keeps its spare until a peer waits: nobody else can take
+// its place before.
+func TestAListenerKeepsItsSpareDescriptorUntilAPeerWaits(t *testing.T) {
+	if !haveRaw {
+		return // the listener can't tell whether a peer waits
+	}
+	var c counting
+	n := newNode(t, New(Config{Listen: func(addr string) (net.Listener, error) {
+		ln, err := net.Listen("tcp", addr)
+		if err == nil {
+			c.TCPListener = ln.(*net.TCPListener)
+		}
+		return &c, err
+	}}), nil)
+	dropped := make(chan *hw.Cause, 64)
+	ln, _ := n.listen(hw.ListenConfig{OnDrop: func(c *hw.Cause) { dropped <- c }})
+	files := hoard(t)
+	for range 3 {
+		require.NoError(t, files[len(files)-1].Close())
+		s := dialScript(t, ln)
+		s.eof()
+		require.ErrorIs(t, await(t, dropped), syscall.EMFILE)
+		_ = s.conn.Close()
+		f, err := os.Open(os.DevNull)
+		require.NoError(t, err)
+		files[len(files)-1] = f
+		tried := c.accepts.Load()
+		require.Eventually(t, func() bool { return c.accepts.Load() >= tried+3 }, patience, tick, "it finds no descriptor, again and again")
+		_, err = os.Open(os.DevNull)
+		require.ErrorIs(t, err, syscall.EMFILE, "it has kept the spare")
+	}
 }
 
 // failing is a listener whose accepts fail as long as broken is set.
