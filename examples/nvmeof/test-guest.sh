@@ -53,7 +53,7 @@ guest() {
   shift
   exec nice -n 5 "$work/guest" -q -device "$device" -module nvme-rdma -module ext4 -module xfs -kernel "$kernel" \
     -env WORK="$work" -env PROVIDER="$on" -env TARGET="$target" -env SLOW="$slow" \
-    -env RESETS="$resets" -env KILLS="$kills" -env AMOUNT="$amount" \
+    -env RESETS="$resets" -env KILLS="$kills" -env BURSTS="$bursts" -env AMOUNT="$amount" \
     -timeout "$((60 * slow))m" "${args[@]}" -- bash "$work/steps.sh" "$@"
 }
 
@@ -121,17 +121,17 @@ outside() {
 }
 
 kernel="nvme_core.multipath=Y brd.rd_nr=1 brd.rd_size=131072"
-quick=(discover connect ext4 discard random large overlap resets kills stop two_ways twins one_name spellings full xfs)
-all=(discover connect ext4 discard random large overlap two_ways twins one_name spellings resets kills stop host full xfs)
+quick=(discover connect ext4 discard random large overlap resets kills stop two_ways twins one_name spellings pulses bursts full xfs)
+all=(discover connect ext4 discard random large overlap two_ways twins one_name spellings resets kills stop pulses bursts host full xfs)
 # While the link is down, sends of soft-RoCE's connection manager fail or never complete
 # (cm_destroy_id_wait_timeout). From then on it receives nothing until the device is made
 # anew, which ends the host's controller.
 if [[ $device != rxe0 ]]; then all+=(link); fi
-resets=3 kills=2 amount=2
+resets=3 kills=2 bursts=10 amount=2
 case ${1:-} in
 "") boot "$provider" 10.0.2.15:4420 -- "${quick[@]}" ;;
 long)
-  resets=50 kills=20 amount=16
+  resets=50 kills=20 bursts=200 amount=16
   shift
   boot "$provider" 10.0.2.15:4420 -cpus 4 -- "${@:-${all[@]}}"
   ;;

@@ -6,7 +6,7 @@
 #
 # Environment: WORK has the program and files to copy, TARGET is the target's address and
 # port, and PROVIDER what it runs on; without PROVIDER the target is outside the guest.
-# RESETS and KILLS are how often, and AMOUNT how many MiB fio writes in a job. SLOW is a
+# RESETS, KILLS and BURSTS are how often, and AMOUNT how many MiB fio writes in a job. SLOW is a
 # factor for the time limits.
 set -euo pipefail
 here=$(dirname "$(realpath "$0")")
