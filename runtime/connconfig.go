@@ -8,6 +8,7 @@ import (
 	"godat/ep"
 	"godat/evd"
 	"godat/hw"
+	"godat/internal/delivery"
 	"godat/internal/door"
 	"godat/mem"
 )
@@ -151,17 +152,14 @@ func (cfg *ConnConfig) newEvents(ia *IA, conns int, owner any) (*evd.Dispatcher,
 	if cfg.Batches {
 		mode = evd.ModeBatch
 	}
-	d, err := ia.NewDispatcher(evd.Config{Mode: mode, QLen: conns * cfg.places()})
-	if err != nil {
-		return nil, err
-	}
-	wiring(d).EndWith(Event{Number: Closed, Source: owner})
-	wiring(d).SetFilter(filterConn)
-	wiring(d).FilterFailures() // of connCookie
-	if !cfg.OwnReceives {      // whose cookies may be any
-		wiring(d).SinkRoute(sendCookie, sendCookie, filterSend)
-	}
-	return d, nil
+	return ia.newDispatcher(evd.Config{Mode: mode, QLen: conns * cfg.places()}, func(d *delivery.Dispatcher) {
+		d.EndWith(Event{Number: Closed, Source: owner})
+		d.SetFilter(filterConn)
+		d.FilterFailures()    // of connCookie
+		if !cfg.OwnReceives { // whose cookies may be any
+			d.SinkRoute(sendCookie, sendCookie, filterSend)
+		}
+	})
 }
 
 // newConn returns a connection that has no parts yet. Its events go to the listener's

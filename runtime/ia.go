@@ -135,6 +135,12 @@ func (ia *IA) SyncRDMAWrite(segments ...Segment) error {
 // the adapter's pool unless cfg says otherwise. Errors are those of [evd.New].
 // It answers to dat_evd_create.
 func (ia *IA) NewDispatcher(cfg DispatcherConfig) (*Dispatcher, error) {
+	return ia.newDispatcher(cfg, func(*delivery.Dispatcher) {})
+}
+
+// newDispatcher is NewDispatcher of one that complete completes before the adapter lists it:
+// the adapter's close may come at any time from then on.
+func (ia *IA) newDispatcher(cfg DispatcherConfig, complete func(d *delivery.Dispatcher)) (*Dispatcher, error) {
 	if err := ia.enter("runtime.NewDispatcher"); err != nil {
 		return nil, err
 	}
@@ -153,6 +159,7 @@ func (ia *IA) NewDispatcher(cfg DispatcherConfig) (*Dispatcher, error) {
 	if ia.progress != nil && (cfg.Mode == ModeQueue || cfg.Mode == ModeChannel) {
 		wiring(d).Consumer().SetPollDevice(ia.progress)
 	}
+	complete(wiring(d))
 	ia.mu.Lock()
 	defer ia.mu.Unlock()
 	ia.dispatchers.add(d)

@@ -11,6 +11,7 @@ import (
 	"godat/ep"
 	"godat/evd"
 	"godat/hw"
+	"godat/internal/delivery"
 )
 
 // Listener accepts connections. The requests come on one channel, and the events of all
@@ -82,10 +83,12 @@ func (ia *IA) Listen(ctx context.Context, address string, cfg ConnConfig) (*List
 
 // make makes the parts of a listener.
 func (l *Listener) make(host string, qual uint64) (err error) {
-	if l.requests, err = l.ia.NewDispatcher(evd.Config{Mode: evd.ModeChannel, QLen: 1}); err != nil {
+	l.requests, err = l.ia.newDispatcher(evd.Config{Mode: evd.ModeChannel, QLen: 1}, func(d *delivery.Dispatcher) {
+		d.EndWith(Event{Number: Closed, Source: l})
+	})
+	if err != nil {
 		return err
 	}
-	wiring(l.requests).EndWith(Event{Number: Closed, Source: l})
 	if !l.cfg.Apart {
 		if l.events, err = l.cfg.newEvents(l.ia, l.cfg.Conns, l); err != nil {
 			return err
