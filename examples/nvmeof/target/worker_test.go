@@ -142,6 +142,39 @@ func TestATargetThatStopsWaitsForNoMoreThanAPiece(t *testing.T) {
 	}
 }
 
+// stuck is a store whose memory can't be accessed before the test lets it.
+type stuck struct {
+	store.Store
+	probing, goOn chan struct{}
+}
+
+func (s *stuck) Probe(int, int, bool) error {
+	s.probing <- struct{}{}
+	<-s.goOn
+	return nil
+}
+
+func TestATargetThatStopsLeavesAQueueItsMemory(t *testing.T) {
+	s := &stuck{newMemory(t, 1<<20).Store, make(chan struct{}), make(chan struct{})}
+	f := start(t, "loop", func(cfg *Config) { cfg.Namespaces = []Namespace{{Store: s}} })
+	q := rawHost(f)
+	f.target.drain = time.Millisecond
+	c := nvme.Command{Opcode: nvme.IOWrite, NSID: 1, Flags: nvme.UsesList}
+	c.Data = nvme.Descriptor{Type: nvme.InCapsule, Length: 4096}
+	require.NoError(t, q.SendBytes(append(rawCommand(c), make([]byte, 4096)...)))
+	<-s.probing
+	stopped, ended := make(chan error, 1), make(chan error, 1)
+	go func() { stopped <- f.stop() }()
+	go func() { ended <- drain(f.within(), q) }()
+	select {
+	case <-f.target.over:
+	case err := <-ended:
+		t.Error("the connection ended under its queue:", err)
+	}
+	close(s.goOn)
+	require.NoError(t, <-stopped)
+}
+
 func TestADeallocationIsAbortedBetweenItsPieces(t *testing.T) {
 	f, s, q, _ := startPaced(t)
 	for range 2 {
