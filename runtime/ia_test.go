@@ -55,19 +55,19 @@ func TestCallbacksRunInThePoolAndMayNotCloseTheAdapter(t *testing.T) {
 	assert.Equal(t, 1, got.n)
 	requireCode(t, got.hard, hw.InvalidState, 0)
 	requireCode(t, got.grace, hw.InvalidState, 0)
-	require.Eventually(t, func() bool { return ia.pool.upcalls.Running() == 1 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return ia.pool.running() }, 10*time.Second, time.Millisecond)
 }
 
 func TestAPoolMayHaveAnyNumberOfPlaces(t *testing.T) {
 	for _, n := range []int{1, math.MaxInt32, math.MaxInt} {
-		open(t, "loop", WithPool(PoolConfig{Upcalls: n, Control: n}))
+		open(t, "loop", WithPool(PoolConfig{Upcalls: n}))
 	}
 }
 
 // A callback blocks in the pool's only place. The callbacks of other dispatchers still
-// run, and so do control calls.
+// run.
 func TestABlockedCallbackDelaysNoOtherCallback(t *testing.T) {
-	ia := open(t, "loop", WithPool(PoolConfig{Upcalls: 1, Control: 1}))
+	ia := open(t, "loop", WithPool(PoolConfig{Upcalls: 1}))
 	gate, came := make(chan struct{}), make(chan int, 4)
 	for i := range 4 {
 		d, err := ia.NewDispatcher(DispatcherConfig{
@@ -80,9 +80,6 @@ func TestABlockedCallbackDelaysNoOtherCallback(t *testing.T) {
 	for range 4 {
 		<-came
 	}
-	control := make(chan struct{})
-	require.NoError(t, ia.pool.call(func() { close(control) }))
-	<-control
 	close(gate)
 }
 

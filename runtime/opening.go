@@ -44,14 +44,11 @@ func (p *ProviderPanic) Unwrap() error {
 // wait has another goroutine open the device, and waits for it until ctx ends. On an
 // error, everything is freed, or that goroutine will free it.
 func (o *opening) wait(ctx context.Context) (hw.Device, error) {
-	err := ctx.Err()
-	if err == nil {
-		err = o.pool.call(o.run)
-	}
-	if err != nil {
+	if err := ctx.Err(); err != nil {
 		o.fail()
 		return nil, openError(err)
 	}
+	go o.run()
 	select {
 	case <-o.done:
 	case <-ctx.Done():
@@ -99,7 +96,7 @@ func (o *opening) settle() {
 		_ = o.dev.Close()
 	}
 	o.async.close()
-	o.pool.abandon()
+	o.pool.release()
 	o.from.release()
 	if o.crash != nil {
 		o.crash()

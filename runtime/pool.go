@@ -3,6 +3,7 @@ package runtime
 import (
 	"math"
 	goruntime "runtime"
+	"sync"
 	"time"
 
 	"github.com/panjf2000/ants/v2"
@@ -10,22 +11,17 @@ import (
 	"godat/hw"
 )
 
-// PoolConfig bounds the goroutines of an adapter. Upcalls and control calls have
-// a share each, which the other can't take: a program that blocks in control
-// calls still gets its callbacks.
+// PoolConfig bounds the goroutines of an adapter's pool. They begin with the first upcall,
+// and those that have had nothing to do for a second end.
 type PoolConfig struct {
 	// Upcalls is how many callbacks of dispatchers may run at once in the pool; 0 means
 	// 64. Further callbacks get goroutines of their own, so that events don't wait for
 	// the callbacks of other dispatchers.
 	Upcalls int
-	// Control is how many blocking calls on the provider may run at once; 0 means
-	// 16.
-	Control int
 }
 
 const (
 	defaultUpcalls = 64
-	defaultControl = 16
 	mostPlaces     = math.MaxInt32 // ants counts in 32 bits
 	releaseBound   = 5 * time.Second
 	releaseYields  = 64
@@ -35,34 +31,23 @@ const (
 	longestPause = 10 * time.Millisecond
 )
 
-// pool runs the adapter's tasks: callbacks in one share, blocking calls in another.
+// pool runs the adapter's upcalls: callbacks, and lines of the log.
 type pool struct {
-	upcalls *ants.Pool
-	control *ants.Pool
+	places int // immutable
+
+	mu      sync.Mutex
+	over    bool
+	upcalls *ants.Pool // nil before the first upcall: two goroutines of ants' come with it
 }
 
 func newPool(cfg PoolConfig) (*pool, error) {
-	const op = "runtime.Open"
-	if cfg.Upcalls < 0 || cfg.Control < 0 {
-		return nil, hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype,
-			"a pool of %d upcalls and %d control calls", cfg.Upcalls, cfg.Control)
+	if cfg.Upcalls < 0 {
+		return nil, hw.Errorf("runtime.Open", hw.InvalidParameter, hw.NoSubtype, "a pool of %d upcalls", cfg.Upcalls)
 	}
 	if cfg.Upcalls == 0 {
 		cfg.Upcalls = defaultUpcalls
 	}
-	if cfg.Control == 0 {
-		cfg.Control = defaultControl
-	}
-	p := new(pool)
-	var err error
-	if p.upcalls, err = ants.NewPool(min(cfg.Upcalls, mostPlaces), ants.WithNonblocking(true), ants.WithPanicHandler(panicAgain)); err != nil {
-		return nil, hw.Errorf(op, hw.InternalError, hw.NoSubtype, "%w", err)
-	}
-	if p.control, err = ants.NewPool(min(cfg.Control, mostPlaces), ants.WithNonblocking(true), ants.WithPanicHandler(panicAgain)); err != nil {
-		p.upcalls.Release()
-		return nil, hw.Errorf(op, hw.InternalError, hw.NoSubtype, "%w", err)
-	}
-	return p, nil
+	return &pool{places: min(cfg.Upcalls, mostPlaces)}, nil
 }
 
 // panicAgain undoes the pool's recovery of a panic: the program's panic ends the
@@ -71,13 +56,29 @@ func newPool(cfg PoolConfig) (*pool, error) {
 // panicked.
 func panicAgain(v any) { panic(v) }
 
-// upcall runs a dispatcher's callbacks in the pool. It never blocks; an error means
-// that the share is used up.
-func (p *pool) upcall(task func()) error { return p.upcalls.Submit(task) }
+// upcall runs a task in the pool. It never blocks; an error means that no place is free, or
+// that the pool is released.
+func (p *pool) upcall(task func()) error {
+	in, err := p.begun()
+	if err != nil {
+		return err
+	}
+	return in.Submit(task)
+}
 
-// call runs in the pool a call that may block. It never blocks itself; an error means
-// that the share is used up.
-func (p *pool) call(task func()) error { return p.control.Submit(task) }
+// begun returns ants' pool, which the first call makes.
+func (p *pool) begun() (*ants.Pool, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over {
+		return nil, ants.ErrPoolClosed
+	}
+	var err error
+	if p.upcalls == nil {
+		p.upcalls, err = ants.NewPool(p.places, ants.WithNonblocking(true), ants.WithPanicHandler(panicAgain))
+	}
+	return p.upcalls, err
+}
 
 // release ends the pool's goroutines. Its tasks have ended, or are about to; a goroutine
 // whose task takes longer than release waits ends after the task. Before it sleeps, release
@@ -88,7 +89,11 @@ func (p *pool) call(task func()) error { return p.control.Submit(task) }
 // pool's own have ended. On the only processor they run when the scheduler preempts the
 // spinning goroutine, after 10 ms.
 func (p *pool) release() {
-	p.abandon()
+	p.mu.Lock()
+	if p.over = true; p.upcalls != nil {
+		p.upcalls.Release()
+	}
+	p.mu.Unlock()
 	for yields := 0; p.running() && yields < releaseYields; yields++ {
 		goruntime.Gosched()
 	}
@@ -99,11 +104,8 @@ func (p *pool) release() {
 }
 
 // running reports whether a goroutine of the pool is left.
-func (p *pool) running() bool { return p.upcalls.Running()+p.control.Running() > 0 }
-
-// abandon is release without the wait. A caller that is itself a task of the pool calls
-// it, because release would wait for that task.
-func (p *pool) abandon() {
-	p.upcalls.Release()
-	p.control.Release()
+func (p *pool) running() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.upcalls != nil && p.upcalls.Running() > 0
 }

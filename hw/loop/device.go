@@ -41,7 +41,7 @@ type device struct {
 }
 
 func newDevice(name string, handover uint32) *device {
-	d := &device{node: attach(name), workers: startWorkers(), watch: startWatch(), handover: handover}
+	d := &device{node: attach(name), workers: startWorkers(), watch: newWatch(), handover: handover}
 	d.Init(soft.Config{Provider: Name, Attr: attributes(d.node.name)})
 	return d
 }

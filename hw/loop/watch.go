@@ -19,8 +19,8 @@ const never = ^uint64(0)
 
 // watch fails sends that have waited too long for a receive. The data path only puts a
 // pipe on the watch's list, when a send stalls and the pipe is not there yet; it never
-// reads the clock. The watch does, and runs only while the list is not empty. A send
-// waits for its NotReady at least, and two ticks longer at most.
+// reads the clock. The watch does, and runs only while the list is not empty; its goroutine
+// begins with the first pipe. A send waits for its NotReady at least, and two ticks longer at most.
 type watch struct {
 	wake, quit chan struct{}
 	wg         sync.WaitGroup
@@ -28,6 +28,7 @@ type watch struct {
 	mu   sync.Mutex // a leaf: a pipe's holder takes it; its holder takes no other lock
 	list *pipe
 	tick time.Duration // until the next round
+	runs bool          // the goroutine has begun
 }
 
 // watched is what a watch records of a pipe.
@@ -40,11 +41,8 @@ type watched struct {
 	seenSince time.Duration // when the watch first saw that send wait
 }
 
-func startWatch() *watch {
-	w := &watch{wake: make(chan struct{}, 1), quit: make(chan struct{})}
-	w.wg.Add(1)
-	go w.run()
-	return w
+func newWatch() *watch {
+	return &watch{wake: make(chan struct{}, 1), quit: make(chan struct{})}
 }
 
 // stop ends the watch.
@@ -60,6 +58,11 @@ func (w *watch) add(p *pipe) {
 		return
 	}
 	w.mu.Lock()
+	if !w.runs {
+		w.runs = true
+		w.wg.Add(1)
+		go w.run()
+	}
 	hurry := w.list == nil || p.tick() < w.tick
 	if !p.watched.listed.Load() {
 		p.watched.listed.Store(true)

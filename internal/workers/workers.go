@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// Pool is a worker for each processor, and a list of what waits for one. What waits stands
-// in the list once, and holds the link to what waits behind it, so Add allocates nothing.
-// A worker takes nothing off the list while another goroutine holds the pool's lock, which
-// is a leaf.
+// Pool is up to a worker for each processor, and a list of what waits for one. A worker
+// begins when something waits and no worker is free. What waits stands in the list once,
+// and holds the link to what waits behind it, so Add allocates nothing. A worker takes
+// nothing off the list while another goroutine holds the pool's lock, which is a leaf.
 type Pool[T any] struct {
 	// Immutable after Start.
 	serve func(*T)
@@ -20,18 +20,16 @@ type Pool[T any] struct {
 	work        sync.Cond
 	first, last *T
 	stopped     bool
+	begun       int // workers
+	free        int // of them, those that sleep and that no Add has woken
 }
 
-// Start starts the workers. serve gives one its turn; what has not done everything by then
+// Start sets what the workers do. serve gives one its turn; what has not done everything by then
 // goes to the end of the list by Add, if others wait. link returns where the pool keeps what
 // waits behind one, which the pool's lock guards.
 func (p *Pool[T]) Start(serve func(*T), link func(*T) **T) {
 	p.serve, p.link = serve, link
 	p.work.L = p
-	for range runtime.GOMAXPROCS(0) {
-		p.wg.Add(1)
-		go p.run()
-	}
 }
 
 // Stop ends the workers once the list is empty. Nothing is added any more. A second call
@@ -53,8 +51,16 @@ func (p *Pool[T]) Add(t *T) {
 		*p.link(p.last) = t
 	}
 	p.last = t
+	switch {
+	case p.free > 0:
+		p.free--
+		p.work.Signal()
+	case p.begun < runtime.GOMAXPROCS(0):
+		p.begun++
+		p.wg.Add(1)
+		go p.run()
+	}
 	p.Unlock()
-	p.work.Signal()
 }
 
 // Idle reports whether nothing waits.
@@ -81,6 +87,7 @@ func (p *Pool[T]) take() *T {
 		if p.stopped {
 			return nil
 		}
+		p.free++
 		p.work.Wait()
 	}
 	t := p.first

@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -53,6 +54,33 @@ func TestJobsAreServedInTurnsUntilTheyAreDone(t *testing.T) {
 	p.Stop()
 }
 
+func TestAWorkerBeginsWhenSomethingWaitsAndNoneIsFree(t *testing.T) {
+	var p Pool[job]
+	gate, came := make(chan struct{}), make(chan struct{})
+	p.Start(func(*job) { came <- struct{}{}; <-gate }, (*job).link)
+	assert.Zero(t, p.begun)
+	most := runtime.GOMAXPROCS(0)
+	jobs := make([]job, most+1)
+	for i := range jobs {
+		p.Add(&jobs[i])
+		if i < most {
+			<-came // all workers that have begun are busy
+		}
+		assert.Equal(t, min(i+1, most), p.begun)
+	}
+	close(gate)
+	<-came
+	for free := 0; free < most; runtime.Gosched() {
+		p.Lock()
+		free = p.free
+		p.Unlock()
+	}
+	p.Add(&jobs[0])
+	<-came
+	assert.Equal(t, most, p.begun)
+	p.Stop()
+}
+
 func TestStopServesWhatWaits(t *testing.T) {
 	var p Pool[job]
 	var served atomic.Int64
@@ -68,8 +96,8 @@ func TestStopServesWhatWaits(t *testing.T) {
 func TestTheFirstInLineIsServedFirst(t *testing.T) {
 	var p Pool[job]
 	jobs := make([]job, 3)
-	p.link = (*job).link
-	p.work.L = &p
+	p.Start(nil, (*job).link)
+	p.begun = runtime.GOMAXPROCS(0) // so that Add starts none
 	for i := range jobs {
 		p.Add(&jobs[i])
 	}
