@@ -132,7 +132,7 @@ func (b *mailbox) postSome(q *queue, dtos []DTO) (int, error) {
 		unreserve(p.to)
 	}
 	if int(n) < k {
-		err = wrap(dtos[n].call(q), errNoSlot)
+		err = b.whyNoTicket(dtos[n].call(q))
 	}
 	if n == 0 {
 		return 0, err

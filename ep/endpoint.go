@@ -21,9 +21,10 @@ type Endpoint struct {
 	box mailbox
 
 	// Immutable once the endpoint is made.
-	adapter *Adapter
-	key     uint32
-	context any
+	adapter   *Adapter
+	key       uint32
+	context   any
+	endIsLast bool // see Config.EndIsLast
 
 	machine machine // owned by the token's holder
 
@@ -53,6 +54,11 @@ type Config struct {
 	// same zone. MaxRecvDTOs and MaxRecvIOV of the attributes then have no effect,
 	// and posting a receive to the endpoint is INVALID_STATE/SRQ_IN_USE.
 	SRQ *SRQ
+	// EndIsLast makes the event of a connection's end the last one that the endpoint
+	// has: what is posted from then on is INVALID_STATE/EP_DISCONNECTED, until Reset, and
+	// the flushes of what was posted before come before the end. Without it a post in
+	// DISCONNECTED is accepted and flushed at once, as DAT says.
+	EndIsLast bool
 	// Context belongs to the program: [Endpoint.Context] returns it, without the
 	// table that DAT's consumer contexts need.
 	Context any
@@ -89,7 +95,7 @@ func (a *Adapter) NewEndpoint(cfg Config) (*Endpoint, error) {
 func (a *Adapter) make(op string, cfg Config, attr Attr) (*Endpoint, error) {
 	e := &Endpoint{
 		adapter: a,
-		context: cfg.Context,
+		context: cfg.Context, endIsLast: cfg.EndIsLast,
 	}
 	e.box.e, e.facts.e, e.profile.e = e, e, e
 	e.machine.init(e)

@@ -123,6 +123,7 @@ func (m *machine) forget() {
 	m.e.profile.setAddresses(nil, nil)
 	m.e.profile.agree(0, 0)
 	m.e.ctl.over.shut()
+	m.box.unseal()
 }
 
 // close makes the handle dead and ends the connection, if there is one.

@@ -130,7 +130,7 @@ func (b *mailbox) admit(q *queue, r *rules, w *work, shot *evd.OneShot, lkey uin
 	ticket, n, word, mine := b.takeTickets(q, 1)
 	if n == 0 {
 		unreserve(to)
-		return 0, 0, false, wrap(callOf(w.op), errNoSlot)
+		return 0, 0, false, b.whyNoTicket(callOf(w.op))
 	}
 	q.fill(ticket, w, to, lkey)
 	return ticket, word, mine, nil

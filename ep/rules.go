@@ -15,7 +15,7 @@ import (
 // recvStates and requestStates are the states in which posting is no error. The
 // poster decides once, against a snapshot of the state, whether work is admitted;
 // work that arrives after the state has moved on is flushed, never lost. What is
-// posted in DISCONNECTED is flushed at once. Receives in
+// posted in DISCONNECTED is flushed at once, or refused (Config.EndIsLast). Receives in
 // TENTATIVE_CONNECTION_PENDING, where there may be no zone, are left out because
 // whyNot decides on them.
 const (
@@ -144,9 +144,13 @@ func (f fitting) setRules(p *parts) {
 		maxMessage: a.MaxMessageSize, maxRDMA: a.MaxRDMASize,
 		illegal: illegalFlags(postable(b.e.adapter.attr.Ops), a),
 	}
-	b.requests.setRules(r, requestStates, p.request, a.MaxRequestIOV, a.MaxMessageSize)
+	var refused uint32
+	if b.e.endIsLast {
+		refused = 1 << Disconnected
+	}
+	b.requests.setRules(r, requestStates&^refused, p.request, a.MaxRequestIOV, a.MaxMessageSize)
 	r.shared = b.recvs.srq != nil
-	states := recvStates
+	states := recvStates &^ refused
 	if r.shared {
 		states = 0
 	}

@@ -14,7 +14,8 @@ import (
 //	guard:1 | request tail:24 | places:6 | guard:1 | receive tail:24 | places:6
 //
 // A guard catches the carry of the tail below it when the tail wraps. The poster
-// that wraps a tail clears the guard in the same swap, and counts the wrap.
+// that wraps a tail clears the guard in the same swap, and counts the wrap. In the word of
+// a sealed endpoint (seal) both guards are set, and no poster takes a ticket.
 //
 // A poster takes a ticket, and the token too if it is free. With the token it fills the
 // slot and runs the step. Without, it fills the slot, publishes it, and kicks. So the
@@ -63,6 +64,9 @@ func (b *mailbox) takeTickets(q *queue, n uint32) (ticket, got uint32, word uint
 		got = min(n, depth-out)
 		word = w + uint64(got)<<shift | token.Held
 		if word&guards != 0 {
+			if sealed(w) {
+				return 0, 0, 0, false
+			}
 			if word &^= guards; b.goRound(q, w, word) {
 				return ticket, got, word &^ token.Held, w&token.Held == 0
 			}
@@ -70,6 +74,35 @@ func (b *mailbox) takeTickets(q *queue, n uint32) (ticket, got uint32, word uint
 			return ticket, got, word &^ token.Held, w&token.Held == 0
 		}
 	}
+}
+
+// seal lets no post take a ticket from now on. It changes the word, so a post that has
+// loaded the word before, and still found a place, fails in its swap and looks again.
+func (b *mailbox) seal() {
+	b.token.Check()
+	for w := b.token.Load(); !sealed(w) && !b.token.Swap(w, w|guards); {
+		w = b.token.Load()
+	}
+}
+
+// unseal undoes seal.
+func (b *mailbox) unseal() {
+	b.token.Check()
+	for w := b.token.Load(); sealed(w) && !b.token.Swap(w, w&^guards); {
+		w = b.token.Load()
+	}
+}
+
+// sealed reports whether a word is that of a sealed endpoint. A tail that wraps sets one
+// guard, and only in a word that no poster stores.
+func sealed(word uint64) bool { return word&guards == guards }
+
+// whyNoTicket is why a post got no ticket.
+func (b *mailbox) whyNoTicket(call string) error {
+	if sealed(b.token.Load()) {
+		return stateError(call, b.State())
+	}
+	return wrap(call, errNoSlot)
 }
 
 // goRound swaps in a word in which the tail of q has wrapped.

@@ -32,9 +32,10 @@ import (
 // more than Depth messages at a time leaves its peer fewer receives.
 type Conn struct {
 	// Endpoint is the connection's endpoint, for RDMA; events of its operations come to
-	// Events, too. Cookies whose highest bit is set are the connection's, and posts with
-	// them are INVALID_PARAMETER; [Contexts] makes others. The program does not close the
-	// endpoint.
+	// Events, too, and before the event of the connection's end: a post on a connection
+	// that has ended is INVALID_STATE/EP_DISCONNECTED. Cookies whose highest bit is set are
+	// the connection's, and posts with them are INVALID_PARAMETER; [Contexts] makes others.
+	// The program does not close the endpoint.
 	Endpoint *Endpoint
 	// Context is a value of the program's, which the library does not touch. What
 	// ConnConfig.Setup puts there is seen by every goroutine that has the connection

@@ -353,7 +353,7 @@ func TestQueuedMessagesAreNotLostWithTheConnection(t *testing.T) {
 		require.NoError(t, server.Close())
 		require.True(t, nextEvent(t, client.Events()).Ended())
 		require.NoError(t, client.Queue(client.Buffer()))
-		require.NoError(t, client.Flush(), "it is flushed, as posts are when the connection is over")
+		requireCode(t, client.Flush(), hw.InvalidState, hw.StateEPDisconnected)
 		require.NoError(t, client.Queue(client.Buffer()))
 		require.NoError(t, client.Close(), "no buffer is missing")
 		require.NoError(t, l.Close())

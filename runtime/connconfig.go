@@ -220,7 +220,7 @@ func (c *Conn) make() (err error) {
 		c.pool.SetApart(door.Key{}, cfg.Depth)
 	}
 	c.Endpoint, err = ia.NewEndpoint(ep.Config{
-		PZ: c.pz, Recv: c.events, Request: c.events, Conn: c.events, Attr: cfg.Attr, Context: c,
+		PZ: c.pz, Recv: c.events, Request: c.events, Conn: c.events, Attr: cfg.Attr, EndIsLast: true, Context: c,
 	})
 	if err != nil {
 		return err

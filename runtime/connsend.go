@@ -20,6 +20,7 @@ func (c *Conn) Send(b *Buffer) error {
 	}
 	if err = c.Endpoint.PostOwnSend(door.Key{}, sendCookie|tag, b.Segment()); err != nil {
 		c.retire(tag)
+		err = unlessOver(err)
 	}
 	c.refill()
 	return err
@@ -42,6 +43,15 @@ func (c *Conn) lend(op string, b *Buffer) (tag uint64, err error) {
 		return 0, c.whyNot(op, b)
 	}
 	return tag, nil
+}
+
+// unlessOver is nil for the error of a post on a connection that has ended: its last event
+// tells of that.
+func unlessOver(err error) error {
+	if e, ok := err.(*hw.Error); ok && e.Sub == hw.StateEPDisconnected {
+		return nil
+	}
+	return err
 }
 
 // Queue is Send for a server that has more messages to send: the message goes out with
@@ -87,7 +97,8 @@ func (c *Conn) Outbox() *Outbox {
 	return c.outbox
 }
 
-// Flush posts all that was queued as one batch. Errors are those of [ep.Outbox.Flush];
+// Flush posts all that was queued as one batch. Errors are those of [ep.Outbox.Flush]: on
+// a connection that has ended INVALID_STATE/EP_DISCONNECTED, and nothing goes out;
 // a nil or closed connection is INVALID_HANDLE/EP.
 func (c *Conn) Flush() error {
 	if c == nil || c.closed.Load() {
