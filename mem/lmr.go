@@ -95,6 +95,12 @@ func (p *PZ) alloc(op string, size int, priv hw.Privileges, cfg config, owner re
 // use it for anything but the region. Registering the same memory twice gives two
 // regions. It may block. Errors are those of Alloc; a nil or empty buf is
 // LENGTH_ERROR, and any option INVALID_PARAMETER.
+//
+// Memory that can't be read or written, as priv lets the device do, is INVALID_PARAMETER,
+// which matches [syscall.EFAULT]. So on Linux; another system does not tell, and an access
+// to such memory by a post or a peer is a fault there, which ends the process. So it is
+// everywhere with memory that is unmapped, protected, or the end of a file that is made
+// shorter, while the region lives: the program sees to it that the memory stays.
 // It answers to dat_lmr_create.
 func (p *PZ) Register(buf []byte, priv hw.Privileges, opts ...Option) (*LMR, error) {
 	const op = "mem.Register"
@@ -152,11 +158,11 @@ func (p *PZ) begin(op string, size int, priv hw.Privileges, wrong error) error {
 // fails, nothing of the region is left.
 func (l *LMR) register(op string) (*LMR, error) {
 	d := l.pz.domain
-	mr, err := d.dev.Register(l.pz.zone.Device(), l.buf, l.priv)
+	mr, err := l.registerWithDevice(op)
 	if err != nil {
 		l.pz.zone.Unuse()
 		l.unpin()
-		return nil, errors.Join(lockedMemory(op, len(l.buf), err), l.giveBack(l.unmap || l.kind == MemVirtual))
+		return nil, errors.Join(err, l.giveBack(l.unmap || l.kind == MemVirtual))
 	}
 	l.mr = mr
 	if l.priv&^(hw.LocalRead|hw.LocalWrite) != 0 {
