@@ -1,6 +1,10 @@
 package loop
 
-import "strconv"
+import (
+	"net/netip"
+	"strconv"
+	"strings"
+)
 
 // Addr is the address of one end of a connection, or of a listener. It is a
 // net.Addr.
@@ -14,3 +18,15 @@ func (Addr) Network() string { return Name }
 
 // String returns "device:qualifier".
 func (a Addr) String() string { return a.Device + ":" + strconv.FormatUint(a.Qual, 10) }
+
+// isHere reports whether a host is the process's own in the words of a network: a loopback
+// address, "localhost", or all addresses. So a program that says "127.0.0.1" runs on a
+// network and here.
+func isHere(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	if err != nil {
+		return strings.EqualFold(host, "localhost")
+	}
+	ip = ip.Unmap()
+	return ip.IsLoopback() || ip.IsUnspecified()
+}

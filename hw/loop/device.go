@@ -102,7 +102,7 @@ func (d *device) Listen(cfg hw.ListenConfig) (hw.Listener, error) {
 	if cfg.OnRequest == nil || cfg.Backlog < 0 {
 		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "no OnRequest, or a negative backlog")
 	}
-	if cfg.Addr != "" && cfg.Addr != d.node.name {
+	if cfg.Addr != "" && cfg.Addr != d.node.name && !isHere(cfg.Addr) {
 		return nil, hw.Errorf(op, hw.InvalidAddress, hw.AddressUnsupported, "%q is not this device's", cfg.Addr)
 	}
 	if err := d.Use("Listen", soft.Listeners); err != nil {

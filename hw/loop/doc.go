@@ -5,7 +5,8 @@
 // Importing it registers the provider "loop". To open a device makes it, under any
 // name, or "loop" when none is given. All devices open under one name share that
 // name's connection qualifiers, process-wide; each has memory, queue pairs and limits
-// of its own. Addresses are device names. There is one parameter:
+// of its own. Addresses are device names; a loopback address, "localhost" and the
+// unspecified address name the device that is asked. There is one parameter:
 //
 //	handover   how many bytes a call may copy for the requests that it posts, from 0 to
 //	           1048576. A worker copies what is longer, and what a batch has beyond

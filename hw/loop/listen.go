@@ -61,7 +61,11 @@ func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 		return err
 	}
 	c.local = Addr{Device: q.dev.node.name, Qual: q.dev.node.ephemeral()}
-	ln, known := find(cfg.Addr, cfg.Qual)
+	host := cfg.Addr
+	if isHere(host) {
+		host = q.dev.node.name
+	}
+	ln, known := find(host, cfg.Qual)
 	to := Addr{Device: cfg.Addr, Qual: cfg.Qual}
 	switch {
 	case !known:
