@@ -28,3 +28,10 @@ func newAddr(ia *dat.IA, a net.Addr, qual uint64) addr {
 	}
 	return addr{network, net.JoinHostPort(a.String(), strconv.FormatUint(qual, 10))}
 }
+
+// portOf is the port of "host:port", or 0.
+func portOf(address string) uint64 {
+	_, port, _ := net.SplitHostPort(address)
+	qual, _ := strconv.ParseUint(port, 10, 16)
+	return qual
+}

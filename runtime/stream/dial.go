@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -55,12 +56,14 @@ func (d *Dialer) dial(ctx context.Context, address string) (*Conn, error) {
 	if err != nil {
 		return nil, errors.Join(err, c.free())
 	}
-	p, err := c.endpoint.Query(dat.EndpointFieldLocalAddr | dat.EndpointFieldLocalQual)
+	p, err := c.endpoint.Query(dat.EndpointFieldLocalAddr | dat.EndpointFieldLocalQual | dat.EndpointFieldRemoteAddr | dat.EndpointFieldRemoteQual)
 	if err != nil { // it has ended already
-		p.LocalAddr = nil
+		p = dat.EndpointParam{}
 	}
-	c.local = newAddr(d.IA, p.LocalAddr, p.LocalQual)
-	c.remote = addr{c.local.network, address}
+	c.local, c.remote = newAddr(d.IA, p.LocalAddr, p.LocalQual), newAddr(d.IA, p.RemoteAddr, cmp.Or(p.RemoteQual, portOf(address)))
+	if p.RemoteAddr == nil {
+		c.remote.hostPort = address
+	}
 	return c, nil
 }
 

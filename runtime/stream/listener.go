@@ -125,7 +125,7 @@ func (l *Listener) accept(cr *dat.CR) (*Conn, error) {
 	if err != nil {
 		return nil, errors.Join(err, cr.Reject(nil))
 	}
-	c.local = l.addr
+	c.local = newAddr(l.ia, asked.Local, asked.Qual)
 	c.remote = newAddr(l.ia, asked.Remote, asked.RemoteQual)
 	c.meet(h)
 	if err := cr.Accept(c.endpoint, c.hello()); err != nil {
