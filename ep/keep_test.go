@@ -227,3 +227,33 @@ func TestASeriesThatComesBeforeEstablishedWaitsForIt(t *testing.T) {
 		assert.Equal(t, i, r.next(r.dto).Cookie)
 	}
 }
+
+// The consumer posts at both ends as soon as it has an event, while the poster is still in
+// the call that completes both.
+func TestAConsumerThatHasBothEventsMayPostAgainAtBothEnds(t *testing.T) {
+	r := newRig(t)
+	a, b := r.pair(&Attr{MaxRequestDTOs: 1, MaxRecvDTOs: 1})
+	seg := r.lmr.Segment(0, 8)
+	require.NoError(t, b.PostRecv(0, 0, seg))
+	const rounds = 2000
+	next, done := make(chan bool), make(chan struct{})
+	answer := func() (ok bool) {
+		ok = assert.Equal(t, hw.OpRecv, r.next(r.dto).Op) &&
+			assert.NoError(t, b.PostRecv(0, 0, seg), "the only receive has just completed")
+		return assert.Equal(t, hw.OpSend, r.next(r.dto).Op) && ok
+	}
+	go func() {
+		defer close(done)
+		defer close(next)
+		for range rounds {
+			if !answer() || !assert.NoError(t, a.PostSend(0, 0, seg), "the only send has just completed") || !answer() {
+				return
+			}
+			next <- true
+		}
+	}()
+	for ok := true; ok; ok = <-next {
+		require.NoError(t, a.PostSend(0, 0, seg))
+	}
+	<-done
+}

@@ -68,11 +68,6 @@ type DirectSink interface {
 	// CompleteOne is Complete of a success of OpSend, OpWrite, OpRead or OpRecv, whose
 	// flags have WCSolicited and WCMore at most.
 	CompleteOne(id uint64, op Op, n uint32, flags WCFlags)
-	// CompleteSend is CompleteOne of the receive recvID with the sink receiver, and then of
-	// the send id that the receive took, with this sink, for less than both calls cost. The
-	// caller may make both. CompleteSend returns false, and has done nothing, if the sinks
-	// can't take the two together.
-	CompleteSend(id uint64, receiver DirectSink, recvID uint64, n uint32) bool
 	// Flush ends a series, if there is one.
 	Flush()
 }

@@ -17,13 +17,6 @@ func (s *directSink) CompleteOne(id uint64, op hw.Op, n uint32, flags hw.WCFlags
 	}
 }
 
-// CompleteSend implements [hw.DirectSink].
-func (s *directSink) CompleteSend(id uint64, receiver hw.DirectSink, recvID uint64, n uint32) bool {
-	receiver.CompleteOne(recvID, hw.OpRecv, n, 0)
-	s.CompleteOne(id, hw.OpSend, n, 0)
-	return true
-}
-
 // Flush implements [hw.DirectSink].
 func (s *directSink) Flush() {
 	s.sink.Complete(s.kept)

@@ -28,8 +28,6 @@ func (k *keeper) CompleteOne(id uint64, op hw.Op, n uint32, flags hw.WCFlags) {
 	k.Complete([]hw.WC{{ID: id, Len: n, Op: op}})
 }
 
-func (k *keeper) CompleteSend(uint64, hw.DirectSink, uint64, uint32) bool { return false }
-
 func (k *keeper) Flush() { k.call("flush") }
 
 func (k *keeper) call(what string) { k.p.note(func() { k.calls = append(k.calls, what) }) }

@@ -186,15 +186,6 @@ func (x *executor) one(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, rkey 
 		if t.head++; t.head >= t.freeAt {
 			x.giveBack()
 		}
-		if s := &x.src; flags == hw.WRSignaled && more == 0 {
-			if s.apart != 0 {
-				s.apart--
-			} else if s.sink.CompleteSend(id, t.sink, receive, n) {
-				return true
-			} else {
-				s.apart = keepApart
-			}
-		}
 		if flags&hw.WRSolicited != 0 {
 			marks |= hw.WCSolicited
 		}

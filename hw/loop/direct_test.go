@@ -81,66 +81,6 @@ func TestABreakDuringARunIsSeenAtItsEnd(t *testing.T) {
 	assert.Len(t, a.sends.all(), 1)
 }
 
-// couple is a sink that takes sends together with their receives, or never does.
-type couple struct {
-	hw.DirectSink
-	takes bool
-	asked int
-}
-
-func (c *couple) CompleteSend(id uint64, receiver hw.DirectSink, recvID uint64, n uint32) bool {
-	if c.asked++; c.takes {
-		receiver.CompleteOne(recvID, hw.OpRecv, n, 0)
-		c.CompleteOne(id, hw.OpSend, n, 0)
-	}
-	return c.takes
-}
-
-// Sinks that can't take a send together with its receive are asked again now and then, for
-// they may come to.
-func TestASinkIsAskedToTakeASendWithItsReceiveWhileItDoes(t *testing.T) {
-	const sends = 2*keepApart + 3
-	for takes, asked := range map[bool]int{true: sends, false: 3} {
-		a, b := pair(t, nil)
-		p := a.qp.(*queuePair).out.Load()
-		sink := &couple{DirectSink: p.exec.src.sink, takes: takes}
-		p.exec.src.sink = sink
-		a.direct = true
-		for i := range uint64(sends) {
-			b.recv(i, b.sge(0, 8))
-			a.post(send(i, a.sge(0, 8)))
-		}
-		assert.Equal(t, asked, sink.asked)
-		for _, wcs := range [][]hw.WC{a.sends.all(), b.recvs.all()} {
-			assert.Len(t, wcs, sends)
-			for i := range wcs {
-				assert.EqualValues(t, i, wcs[i].ID)
-				assert.EqualValues(t, 8, wcs[i].Len)
-			}
-		}
-	}
-}
-
-// A send that is solicited says so to its receive, and one that is not signaled has no
-// completion: neither is taken together with its receive.
-func TestOnlyAPlainSendIsTakenTogetherWithItsReceive(t *testing.T) {
-	a, b := pair(t, nil)
-	p := a.qp.(*queuePair).out.Load()
-	sink := &couple{DirectSink: p.exec.src.sink, takes: true}
-	p.exec.src.sink = sink
-	a.direct = true
-	for i, flags := range []hw.WRFlags{0, hw.WRSignaled | hw.WRSolicited} {
-		b.recv(uint64(i), b.sge(0, 8))
-		wr := send(uint64(i), a.sge(0, 8))
-		wr.Flags = flags
-		a.post(wr)
-	}
-	assert.Zero(t, sink.asked)
-	assert.Len(t, a.sends.all(), 1)
-	require.Len(t, b.recvs.all(), 2)
-	assert.Equal(t, hw.WCSolicited, b.recvs.all()[1].Flags)
-}
-
 // posted is a segment within something longer, as its owner keeps it.
 type posted struct {
 	_   [3]uint64

@@ -8,10 +8,6 @@ import (
 // maxScratch is the most completions that one end of a pipe gathers.
 const maxScratch = 64
 
-// keepApart is after how many sends a pipe asks the sinks again whether they can take a send
-// together with its receive. When they can't, that is so for a connection's life as a rule.
-const keepApart = 255
-
 // end is a queue pair as one end of a pipe: the part of the table that it reaches, and
 // the sink of its completions.
 type end struct {
@@ -36,7 +32,6 @@ type source struct {
 	// Owned by the holder, but for queue, which is immutable as the end.
 	wcs   []hw.WC // completions not handed out yet
 	n     int32   // number of completions in wcs
-	apart uint32  // the next so many sends are completed apart from their receives
 	queue *soft.SendQueue
 	head  uint64 // position of the first request
 

@@ -23,8 +23,5 @@ func (a *arrays) CompleteOne(id uint64, op hw.Op, n uint32, flags hw.WCFlags) {
 	a.Complete(a.one[:])
 }
 
-// CompleteSend implements [hw.DirectSink].
-func (a *arrays) CompleteSend(uint64, hw.DirectSink, uint64, uint32) bool { return false }
-
 // Flush implements [hw.DirectSink].
 func (a *arrays) Flush() {}
