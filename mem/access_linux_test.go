@@ -57,6 +57,7 @@ func TestRegisterRefusesMemoryThatIsNotWhatThePrivilegesSay(t *testing.T) {
 		"pages without access":             {mapping(t, nil, page, unix.PROT_NONE, anon), false, false},
 		"one page, in the middle":          {protect(mapping(t, nil, 5*page, both, anon), 2*page, readOnly), true, false},
 		"the last page":                    {protect(mapping(t, nil, 5*page, both, anon), 4*page, unix.PROT_NONE), false, false},
+		"behind the end of a longer file":  {mapping(t, file, 6*page, both, unix.MAP_SHARED), false, false},
 		"long":                             {mapping(t, nil, long, both, anon), true, true},
 		"long, without its last page":      {protect(mapping(t, nil, long, both, anon), long-page, readOnly), true, false},
 		"long, one page without access":    {protect(mapping(t, nil, long, both, anon), long/2, unix.PROT_NONE), false, false},
@@ -78,6 +79,20 @@ func TestRegisterRefusesMemoryThatIsNotWhatThePrivilegesSay(t *testing.T) {
 				require.NoError(t, l.Free())
 			}
 			assert.Zero(t, d.Stats().Regions)
+			// What stands in for the question for a mapping, where the system does not know it.
+			from := uintptr(unsafe.Pointer(&tc.buf[0]))
+			to := from + uintptr(len(tc.buf))
+			if len(tc.buf) <= mostProbed {
+				assert.Equal(t, tc.readable, askPages(from, to, true, false) == nil)
+				assert.Equal(t, tc.writeable, askPages(from, to, false, true) == nil)
+				return
+			}
+			for _, write := range []bool{false, true} {
+				maps, err := os.Open("/proc/self/maps")
+				require.NoError(t, err)
+				assert.Equal(t, write && tc.writeable || !write && tc.readable, lookUp(maps, from, to, !write, write) == nil)
+				require.NoError(t, maps.Close())
+			}
 		})
 	}
 }
@@ -126,15 +141,27 @@ func TestRegisterChangesNothing(t *testing.T) {
 	}
 }
 
-// A long mapping that the program has not used yet does not get its memory.
-func TestRegisterGivesALongMappingNoMemory(t *testing.T) {
-	const long = 1 << 30
+// A mapping that the program has not used yet does not get its memory. Where the system
+// can't be asked for one mapping, only a long one does not.
+func TestRegisterGivesAMappingNoMemory(t *testing.T) {
+	registerGivesNoMemory(t, 1<<30)
+	maps, err := os.Open("/proc/self/maps")
+	require.NoError(t, err)
+	defer maps.Close()
+	var here byte
+	at := uintptr(unsafe.Pointer(&here))
+	if askMappings(int(maps.Fd()), at, at+1, true, false) == nil {
+		registerGivesNoMemory(t, 256<<10)
+	}
+}
+
+func registerGivesNoMemory(t *testing.T, long int) {
 	_, _, pz := newTestPZ(t)
 	buf := mapping(t, nil, long, both, anon|unix.MAP_NORESERVE)
 	l, err := pz.Register(buf, hw.AllPrivileges)
 	require.NoError(t, err)
 	resident := make([]byte, long/os.Getpagesize())
-	_, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&buf[0])), long, uintptr(unsafe.Pointer(&resident[0])))
+	_, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&buf[0])), uintptr(long), uintptr(unsafe.Pointer(&resident[0])))
 	require.Zero(t, errno)
 	for _, r := range resident {
 		require.Zero(t, r&1)
