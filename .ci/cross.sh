@@ -7,3 +7,4 @@ for os in linux darwin windows; do
     CGO_ENABLED=0 GOOS=$os GOARCH=$arch go vet ./...
   done
 done
+CGO_ENABLED=0 GOOS=freebsd GOARCH=amd64 go build ./... # for the other Unix systems

@@ -3,6 +3,7 @@
 package host
 
 import (
+	"math"
 	"syscall"
 	"time"
 )
@@ -23,6 +24,11 @@ func LimitFiles(n uint64) error {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r); err != nil {
 		return err
 	}
-	r.Cur = min(r.Max, n)
+	lower(&r.Cur, r.Max, n)
 	return syscall.Setrlimit(syscall.RLIMIT_NOFILE, &r)
+}
+
+// lower sets a limit to n, or to the most. Systems have different types for limits.
+func lower[T int64 | uint64](limit *T, most T, n uint64) {
+	*limit = min(most, T(min(n, math.MaxInt64)))
 }

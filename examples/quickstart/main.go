@@ -28,7 +28,7 @@ func run(ctx context.Context) (answer string, err error) {
 			_, _ = ln.Accept(dat.RequestOf(ev), nil) // an error concerns that client alone
 		case ev := <-ln.Events():
 			switch c := dat.ConnOf(ev); {
-			case ev.Ended() && c == client:
+			case ev.Ended() && (c == client || c == nil): // c is nil when the listener has been closed elsewhere
 				return "", ev.Err()
 			case ev.Ended(): // the others go on
 				fmt.Println(c, "has ended:", ev.Err(), c.Close())
