@@ -40,7 +40,7 @@ import (
 //   - [ep.Endpoint.PostRDMARead]: reads remote into the segments, which need LocalWrite and are at least as long.
 //   - [ep.Endpoint.PostRDMAReadToRMR]: is PostRDMARead into local memory that is named as a peer would name it: by the context that a window was bound under, or by a region's remote context.
 //   - [ep.Endpoint.PostRDMAWrite]: writes the segments to the peer's memory, beginning at remote's address; remote is at least as long.
-//   - [ep.Endpoint.PostRDMAWriteImmediate]: is PostRDMAWrite that also consumes a receive of the peer; the event of that receive carries immediate and the length.
+//   - [ep.Endpoint.PostRDMAWriteImmediate]: is PostRDMAWrite that also consumes a receive of the peer; the event of that receive, of OpRecvImm, carries immediate and the length of the write, whose bytes are not in the receive's memory.
 //   - [ep.Endpoint.PostRecv]: posts a buffer for one message of the peer; messages fill buffers in the order posted.
 //   - [ep.Endpoint.PostRecvBatch]: is PostBatch for receives.
 //   - [ep.Endpoint.PostSend]: sends the segments as one message, which consumes a receive of the peer.
@@ -718,7 +718,7 @@ const (
 //
 // Its methods; all of each: go doc godat/mem PZ.
 //
-//   - [mem.PZ.Alloc]: makes a region of size bytes outside the Go heap: zeroed, aligned to a page, and mapped until the region is freed and, unless [WithUnmapOnFree] is given, for some time after that.
+//   - [mem.PZ.Alloc]: makes a region of size bytes outside the Go heap: zeroed, and aligned to a page.
 //   - [mem.PZ.Close]: frees the zone.
 //   - [mem.PZ.NewBufferPool]: makes a pool with a region of its own, which counts among the zone's regions.
 //   - [mem.PZ.NewRMR]: makes a window that is not bound.
@@ -753,7 +753,7 @@ const (
 //
 //   - [mem.LMR.Bytes]: returns the region's memory; nil for a region that is nil or freed.
 //   - [mem.LMR.Context]: returns the name of the region in local segments.
-//   - [mem.LMR.Free]: ends the region.
+//   - [mem.LMR.Free]: ends the region, and gives back the memory if [mem.PZ.Alloc] made it: the program must not use a slice of it any more, which may fault.
 //   - [mem.LMR.PZ]: returns the zone of the region; nil for a nil region.
 //   - [mem.LMR.Query]: returns the fields that mask selects; the others are zero.
 //   - [mem.LMR.Remote]: names n bytes of the region from offset off on for a peer, which may access them as far as the region's privileges allow.
@@ -827,7 +827,8 @@ func WithAlignment(n int) MemoryOption { return mem.WithAlignment(n) }
 // as zeros for some time, because an access to a slice of unmapped memory kills the
 // program. The range is unmapped when 64 MiB or 1024 ranges of the adapter have
 // been freed after it, when the system has no room for another region, or when the
-// adapter is closed. A range of more than 64 MiB is unmapped at once. No program
+// adapter is closed. A range of more than 64 MiB, and one that is freed behind the close of
+// its adapter, is unmapped at once. No program
 // may rely on what it reads there; no other region uses a range before it is
 // unmapped.
 func WithUnmapOnFree() MemoryOption { return mem.WithUnmapOnFree() }
@@ -915,8 +916,13 @@ type Binding = mem.Binding
 // was lent to. The holder alone calls the methods of a buffer, except Index, Cap
 // and String, which may be called at any time, and Return, which ends a Lend.
 //
+// The memory is the holder's until it gives the buffer back, also behind the end of the
+// pool, of its zone and of its adapter: it stays as it is, and the last buffer that comes
+// back frees it. Operations on it fail from then on, as [mem.LMR.Free] says.
+//
 // A nil buffer has no room and no pool: its methods return zero values, and refuse
-// what would need room.
+// what would need room. So do those of a buffer that was given back, once its pool is
+// closed.
 //
 // Its methods; all of each: go doc godat/mem Buffer.
 //
@@ -924,7 +930,7 @@ type Binding = mem.Binding
 //   - [mem.Buffer.Cap]: returns how many bytes the buffer has room for.
 //   - [mem.Buffer.Index]: returns the buffer's number in its pool, from 0; see [mem.BufferPool.At].
 //   - [mem.Buffer.Lend]: gives the buffer to an operation that is about to be posted.
-//   - [mem.Buffer.Put]: gives the buffer back to its pool; the caller must not use it afterwards.
+//   - [mem.Buffer.Put]: gives the buffer back to its pool; the caller must not use it, or a slice of it, afterwards.
 //   - [mem.Buffer.Remote]: names the bytes in use for a peer, which may access them as far as the pool's privileges allow.
 //   - [mem.Buffer.Resize]: sets the length in use to n bytes, and returns them; their contents do not change.
 //   - [mem.Buffer.Return]: takes the buffer back from an operation that has completed or was not posted, and sets the length in use to n bytes.
@@ -940,7 +946,7 @@ type Buffer = mem.Buffer
 // Its methods; all of each: go doc godat/mem BufferPool.
 //
 //   - [mem.BufferPool.At]: returns the buffer with that index; nil for an index that no buffer has, and for a nil pool.
-//   - [mem.BufferPool.Close]: frees the memory.
+//   - [mem.BufferPool.Close]: ends the pool: it gives out no buffer any more, and operations that use one fail as [mem.LMR.Free] says.
 //   - [mem.BufferPool.Get]: returns a free buffer, with length 0.
 //   - [mem.BufferPool.Wait]: is Get that waits until a buffer is free.
 type BufferPool = mem.BufferPool
