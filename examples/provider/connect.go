@@ -82,7 +82,7 @@ func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 		return err
 	}
 	p.lastQual = p.lastQual%hw.MaxQual + 1
-	q.local = addr(p.lastQual)
+	q.local, q.remote = addr(p.lastQual), addr(cfg.Qual)
 	l := p.listeners[cfg.Qual]
 	r := &request{from: q, life: q.life, to: addr(cfg.Qual), private: slices.Clone(cfg.Private)}
 	switch {
@@ -119,7 +119,7 @@ func (q *queuePair) begin(op string, private []byte) error {
 func (q *queuePair) refuse(why hw.Reason, private []byte, found hw.Side, text string) {
 	if q.phase == connecting {
 		q.phase = down
-		cause := &hw.Cause{Text: text, Found: found, Local: q.local}
+		cause := &hw.Cause{Text: text, Found: found, Local: q.local, Remote: q.remote}
 		q.dev.p.tell(func() { q.cfg.Facts.Refused(why, private, cause) })
 	}
 }
@@ -149,7 +149,7 @@ func (r *request) Accept(h hw.QP, private []byte) error {
 		a.refuse(hw.ReasonRejected, nil, hw.SidePeer, "the accept failed")
 		return err
 	}
-	b.local = r.to
+	b.local, b.remote = r.to, a.local
 	if a.phase != connecting {
 		b.refuse(hw.ReasonUnreachable, nil, hw.SidePeer, "the peer gave up")
 		return nil

@@ -16,10 +16,11 @@ const (
 // queuePair is a queue pair. A request is executed when it is posted, so only receives
 // wait.
 type queuePair struct {
-	dev   *device
-	cfg   hw.QPConfig
-	zone  *zone
-	local addr
+	dev    *device
+	cfg    hw.QPConfig
+	zone   *zone
+	local  addr
+	remote addr
 
 	phase phase
 	life  int        // counts the calls of Break
@@ -153,7 +154,7 @@ func move(to, from [][]byte) {
 func (q *queuePair) lost(why hw.Reason, found hw.Side, text string) {
 	if q.phase == up {
 		q.phase = down
-		cause := &hw.Cause{Text: text, Found: found, Local: q.local}
+		cause := &hw.Cause{Text: text, Found: found, Local: q.local, Remote: q.remote}
 		q.dev.p.tell(func() { q.cfg.Facts.Down(why, cause) })
 	}
 }
