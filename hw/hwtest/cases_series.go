@@ -56,7 +56,7 @@ var seriesKinds = []seriesKind{
 		wr.Flags = 0
 		return wr
 	}, false},
-	{"large read", func(s *series) hw.SendWR { return readFrom(s.dst, 0, s.src.all()) }, false},
+	{"large read", func(s *series) hw.SendWR { return readFrom(s.far, 0, s.near.all()) }, false},
 	{"send", func(s *series) hw.SendWR { return sendOf(s.src.sge(0, 8)) }, true},
 	{"large send", func(s *series) hw.SendWR { return sendOf(s.src.all()) }, true},
 	{"solicited send", func(s *series) hw.SendWR {
@@ -70,7 +70,7 @@ var seriesKinds = []seriesKind{
 		return hw.SendWR{Op: hw.OpSendInvalidate, Flags: hw.WRSignaled, Imm: g.mr.RKey(), SGL: []hw.SGE{s.src.sge(0, 8)}}
 	}, true},
 	{"write with immediate data", func(s *series) hw.SendWR { return rdma(hw.OpWriteImm, s.dst, 0, s.src.sge(0, 8)) }, true},
-	{"atomic", func(s *series) hw.SendWR { return rdma(hw.OpFetchAdd, s.dst, 0, s.src.sge(0, 8)) }, false},
+	{"atomic", func(s *series) hw.SendWR { return rdma(hw.OpFetchAdd, s.dst, 0, s.near.sge(0, 8)) }, false},
 }
 
 // series is two connected ends, the first of which posts requests together.
@@ -79,11 +79,17 @@ type series struct {
 	kinds    []seriesKind // those that both ends have
 	a, b     *end
 	src, dst *region
-	exposed  []*region // the regions whose keys requests invalidate
+	// What reads and atomics bring goes to near, and reads take it from far: a request behind a
+	// read may be executed before the read has ended.
+	near, far *region
+	exposed   []*region // the regions whose keys requests invalidate
 }
 
 func newSeries(r *rig) *series {
-	s := &series{rig: r, src: r.a.mem(seriesLarge, hw.AllPrivileges), dst: r.b.mem(seriesLarge, hw.AllPrivileges|hw.RemoteAtomic)}
+	s := &series{
+		rig: r, src: r.a.mem(seriesLarge, hw.AllPrivileges), dst: r.b.mem(seriesLarge, hw.AllPrivileges|hw.RemoteAtomic),
+		near: r.a.mem(seriesLarge, hw.AllPrivileges), far: r.b.mem(seriesLarge, hw.AllPrivileges),
+	}
 	s.a, s.b = r.pair()
 	for _, k := range seriesKinds {
 		op := k.request(s).Op
