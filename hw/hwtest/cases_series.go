@@ -86,8 +86,12 @@ type series struct {
 }
 
 func newSeries(r *rig) *series {
+	priv := hw.AllPrivileges
+	if r.has(hw.OpFetchAdd) {
+		priv |= hw.RemoteAtomic
+	}
 	s := &series{
-		rig: r, src: r.a.mem(seriesLarge, hw.AllPrivileges), dst: r.b.mem(seriesLarge, hw.AllPrivileges|hw.RemoteAtomic),
+		rig: r, src: r.a.mem(seriesLarge, hw.AllPrivileges), dst: r.b.mem(seriesLarge, priv),
 		near: r.a.mem(seriesLarge, hw.AllPrivileges), far: r.b.mem(seriesLarge, hw.AllPrivileges),
 	}
 	s.a, s.b = r.pair()
