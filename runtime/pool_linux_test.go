@@ -20,7 +20,9 @@ func TestCloseDoesNotSpinOnTheOnlyProcessor(t *testing.T) {
 	for range rounds {
 		ia, err := Open(context.Background(), "loop")
 		require.NoError(t, err)
-		require.NoError(t, ia.pool.upcall(func() {})) // with which ants' goroutines begin
+		ran := make(chan struct{})
+		require.NoError(t, ia.pool.upcall(func() { close(ran) })) // with which ants' goroutines begin
+		<-ran
 		require.NoError(t, ia.Close())
 	}
 	assert.Less(t, processorTime(t)-began, rounds*5*time.Millisecond)
