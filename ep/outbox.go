@@ -10,10 +10,11 @@ import (
 // Outbox gathers requests for an endpoint and posts them together: a server that
 // handles all events at hand, then flushes the answers, rings the device's doorbell
 // once for all of them. One goroutine at a time may use it; it allocates nothing
-// after NewOutbox.
+// after its first request.
 type Outbox struct {
 	ep   *Endpoint
-	dtos []DTO // all beyond its length are empty
+	room int   // the most requests
+	dtos []DTO // nil before the first request; all beyond its length are empty
 	last int   // how many requests there are up to the last one of NextHeard
 
 	dropped func(cookie uint64) // told of each request of NextHeard that Reset drops; nil: nobody is
@@ -25,7 +26,7 @@ func NewOutbox(e *Endpoint, n int) *Outbox {
 	if n < 1 || n > maxDepth {
 		panic(hw.Errorf("ep.NewOutbox", hw.InvalidParameter, hw.Arg2, "room for %d requests; there may be 1 to %d", n, maxDepth).Error())
 	}
-	return &Outbox{ep: e, dtos: make([]DTO, 0, n)}
+	return &Outbox{ep: e, room: n}
 }
 
 // Add gathers a request; if the outbox is full it flushes first. If it returns an
@@ -47,13 +48,22 @@ func (o *Outbox) Next() (*DTO, error) {
 		return nil, nilOutbox("ep.Outbox.Add")
 	}
 	if len(o.dtos) == cap(o.dtos) {
-		if err := o.Flush(); err != nil {
+		if err := o.full(); err != nil {
 			return nil, err
 		}
 	}
 	n := len(o.dtos)
 	o.dtos = o.dtos[:n+1]
 	return &o.dtos[n], nil
+}
+
+// full makes room for a request: at first for all, and later by a Flush.
+func (o *Outbox) full() error {
+	if o.dtos == nil {
+		o.dtos = make([]DTO, 0, o.room)
+		return nil
+	}
+	return o.Flush()
 }
 
 // NextHeard is Next for a request of whose success only a filter hears, with the flag

@@ -21,15 +21,12 @@ import (
 // what would need room. So do those of a buffer that was given back, once its pool is
 // closed.
 type Buffer struct {
-	// Immutable.
-	pool   *BufferPool
-	index  uint32
-	at     int // offset in the region
-	memory []byte
+	pool  *BufferPool // immutable
+	index uint32      // immutable
 
 	// Owned by the buffer's owner.
-	n       int  // bytes in use
 	isApart bool // it comes back to those that are set apart
+	n       int  // bytes in use
 
 	owner memory.Ownership
 }
@@ -51,7 +48,7 @@ func (b *Buffer) Cap() int {
 	if b == nil {
 		return 0
 	}
-	return len(b.memory)
+	return b.pool.size
 }
 
 // Bytes returns the memory in use, whose length Resize, Write and Return set. The
@@ -64,7 +61,7 @@ func (b *Buffer) Bytes() []byte {
 		return nil
 	}
 	b.check(memory.Holder, "used")
-	return b.memory[:b.n]
+	return b.memory()[:b.n]
 }
 
 // Resize sets the length in use to n bytes, and returns them; their contents do not
@@ -74,9 +71,18 @@ func (b *Buffer) Resize(n int) []byte {
 		return []byte(nil)[:n]
 	}
 	b.check(memory.Holder, "resized")
-	m := b.memory[:n]
+	m := b.memory()[:n]
 	b.n = n
 	return m
+}
+
+// at is where the buffer begins in its region.
+func (b *Buffer) at() int { return int(b.index) * b.pool.step }
+
+// memory is all that the buffer has room for.
+func (b *Buffer) memory() []byte {
+	at := b.at()
+	return b.pool.lmr.buf[at : at+b.pool.size : at+b.pool.size]
 }
 
 // isGone reports whether the memory may be unmapped: the pool is closed, and has the
@@ -95,7 +101,7 @@ func (b *Buffer) Write(p []byte) (int, error) {
 		return 0, deadLMR("mem.Buffer.Write")
 	}
 	b.check(memory.Holder, "written")
-	n := copy(b.memory[b.n:], p)
+	n := copy(b.memory()[b.n:], p)
 	b.n += n
 	if n < len(p) {
 		return n, io.ErrShortBuffer
@@ -110,7 +116,7 @@ func (b *Buffer) Segment() Segment {
 		return Segment{Addr: math.MaxUint64, Len: math.MaxUint32} // as that of a nil region
 	}
 	l := b.pool.lmr
-	return Segment{Addr: l.base + uint64(b.at), Len: uint32(b.n), Context: l.context}
+	return Segment{Addr: l.base + uint64(b.at()), Len: uint32(b.n), Context: l.context}
 }
 
 // Remote names the bytes in use for a peer, which may access them as far as the
@@ -119,7 +125,7 @@ func (b *Buffer) Remote() RemoteSegment {
 	if b == nil {
 		return (*LMR)(nil).Remote(0, 1)
 	}
-	return b.pool.lmr.Remote(b.at, b.n)
+	return b.pool.lmr.Remote(b.at(), b.n)
 }
 
 // Lend gives the buffer to an operation that is about to be posted. A program calls it
@@ -143,7 +149,7 @@ func (b *Buffer) Return(n int) {
 	switch {
 	case b.owner.TakeBack():
 		w.took(b)
-		b.n = len(b.memory[:n])
+		b.n = len(b.memory()[:n])
 	case w != nil && !b.isGone():
 		w.complain(b, "returned")
 	}
@@ -156,7 +162,7 @@ func (b *Buffer) TakeBack(_ door.Key, tag uint64, n int) bool {
 		return false
 	}
 	b.pool.watch.took(b)
-	b.n = len(b.memory[:n])
+	b.n = len(b.memory()[:n])
 	return true
 }
 

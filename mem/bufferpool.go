@@ -33,6 +33,8 @@ type BufferPool struct {
 	// Immutable after NewBufferPool.
 	lmr     *LMR
 	buffers []Buffer
+	size    int    // bytes of each
+	step    int    // bytes from the beginning of each to that of the next
 	watch   *watch // nil unless Debug
 
 	free    freelist.List
@@ -73,13 +75,12 @@ func (p *PZ) NewBufferPool(cfg BufferPoolConfig) (*BufferPool, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.lmr, b.buffers = lmr, make([]Buffer, cfg.Count)
+	b.lmr, b.buffers, b.size, b.step = lmr, make([]Buffer, cfg.Count), cfg.Size, step
 	if cfg.Debug {
 		b.watch = newWatch(cfg.Count)
 	}
 	for i := range b.buffers {
-		at := i * step
-		b.buffers[i] = Buffer{pool: b, index: uint32(i), at: at, memory: lmr.buf[at : at+cfg.Size : at+cfg.Size]}
+		b.buffers[i] = Buffer{pool: b, index: uint32(i)}
 		b.buffers[i].owner.Init(uint32(i))
 	}
 	b.free.Init(cfg.Count)
@@ -135,17 +136,13 @@ func (p *BufferPool) GetAllLent(_ door.Key, mark uint64, tags []uint64) (n int) 
 // Pieces returns all of the first buffer, and the distance from each buffer to the next.
 // Only a connection of package runtime calls it.
 func (p *BufferPool) Pieces(door.Key) (first Segment, step uint64) {
-	b := &p.buffers[0]
-	if len(p.buffers) > 1 {
-		step = uint64(p.buffers[1].at)
-	}
-	return p.lmr.Segment(b.at, len(b.memory)), step
+	return p.lmr.Segment(0, p.size), uint64(p.step)
 }
 
 // lend gives an operation a buffer that was free. From then on the end of the pool may take
 // the buffer back, so the watch looks at its memory before.
 func (p *BufferPool) lend(b *Buffer) (tag uint64) {
-	b.n = len(b.memory)
+	b.n = p.size
 	if p.watch != nil {
 		p.watch.got(b)
 	}

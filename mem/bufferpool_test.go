@@ -183,8 +183,8 @@ func TestAWatchedPoolNamesTheMisuserOfABuffer(t *testing.T) {
 			func(p *BufferPool, b *Buffer) {
 				b.Put()
 				p.watch.traces[0].put = trace{} // as if the buffer were new
-				clear(b.memory)
-				b.memory[5] = 1
+				clear(b.memory())
+				b.memory()[5] = 1
 				p.Get()
 			}, "written at byte 5 after it was put",
 		},

@@ -60,7 +60,7 @@ func (w *watch) got(b *Buffer) {
 	w.mu.Lock()
 	wasPut := w.traces[b.index].put.n != 0
 	w.mu.Unlock()
-	if at := differs(b.memory, wasPut); at >= 0 {
+	if at := differs(b.memory(), wasPut); at >= 0 {
 		w.complain(b, fmt.Sprintf("written at byte %d after it was put", at))
 	}
 	w.took(b)
@@ -80,7 +80,7 @@ func (w *watch) put(b *Buffer) {
 	w.mu.Lock()
 	w.traces[b.index].put.record()
 	w.mu.Unlock()
-	for left := b.memory; len(left) > 0; {
+	for left := b.memory(); len(left) > 0; {
 		left = left[copy(left, poisoned[:]):]
 	}
 }

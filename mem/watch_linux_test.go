@@ -30,7 +30,7 @@ func TestAWatchedPoolTouchesNoMemoryBeforeItIsUsed(t *testing.T) {
 	assert.Zero(t, resident(t, p.lmr.buf))
 	b := p.Get()
 	b.Put()
-	assert.LessOrEqual(t, resident(t, p.lmr.buf), 2*len(b.memory)/4096)
+	assert.LessOrEqual(t, resident(t, p.lmr.buf), 2*len(b.memory())/4096)
 	require.NoError(t, p.Close())
 }
 

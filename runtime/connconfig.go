@@ -55,7 +55,10 @@ type ConnConfig struct {
 	Setup func(*Conn) (private []byte, err error)
 
 	// Conns is the most connections of a listener at a time; the listener rejects
-	// further ones with Refusal. 0 means 128. A connection has its place from Accept or
+	// further ones with Refusal. There may be 2^20 with Apart. Without it they share the 2^20
+	// places for events of one channel, of which each needs up to 3*Depth + 17, or more if Attr asks
+	// for it: there may be 18 396 of Depth 16, and 2 614 of Depth 128. 0 means 128, or
+	// as many as there may be if that is less. A connection has its place from Accept or
 	// Listener.Dial until the program has taken the event of its end, by ConnOf or
 	// Receive, or has closed it. Its memory stays until Close.
 	Conns int
@@ -94,7 +97,6 @@ const (
 func (cfg *ConnConfig) complete(op string, dev hw.Attr) error {
 	cfg.Depth = cmp.Or(cfg.Depth, defaultDepth)
 	cfg.Message = cmp.Or(cfg.Message, defaultMessage)
-	cfg.Conns = cmp.Or(cfg.Conns, defaultConns)
 	cfg.Timeout = max(cmp.Or(cfg.Timeout, defaultTimeout), 0)
 	switch {
 	case cfg.Depth < 0 || cfg.Depth > mostDepth:
@@ -115,8 +117,23 @@ func (cfg *ConnConfig) complete(op string, dev hw.Attr) error {
 	attr.MaxReadIn = cmp.Or(attr.MaxReadIn, min(cfg.Depth, dev.MaxReadsIn))
 	attr.MaxReadOut = cmp.Or(attr.MaxReadOut, min(cfg.Depth, dev.MaxReadsOut))
 	cfg.Attr = &attr
-	if most := evd.MaxQLen / cfg.places(); cfg.Conns < 0 || cfg.Conns > most {
-		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "ConnConfig.Conns is %d; with this depth there may be 1 to %d", cfg.Conns, most)
+	if need := cfg.places(); need > evd.MaxQLen {
+		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "at Depth %d and with this Attr a connection may have %d events waiting; the most is %d", cfg.Depth, need, evd.MaxQLen)
+	}
+	return nil
+}
+
+// completeConns fills in how many connections a listener takes, and checks that the channel
+// of all has a place for each event of theirs.
+func (cfg *ConnConfig) completeConns(op string) error {
+	most, mend := evd.MaxQLen, ""
+	if !cfg.Apart {
+		most /= cfg.places()
+		mend = "; with Apart, which gives each a channel of its own, more"
+	}
+	cfg.Conns = cmp.Or(cfg.Conns, min(defaultConns, most))
+	if cfg.Conns < 0 || cfg.Conns > most {
+		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "ConnConfig.Conns is %d; at Depth %d there may be 1 to %d%s", cfg.Conns, cfg.Depth, most, mend)
 	}
 	return nil
 }

@@ -67,6 +67,9 @@ func (ia *IA) Listen(ctx context.Context, address string, cfg ConnConfig) (*List
 	if err := ia.mayDial(ctx, op, &cfg); err != nil {
 		return nil, err
 	}
+	if err := cfg.completeConns(op); err != nil {
+		return nil, err
+	}
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}

@@ -35,6 +35,35 @@ func TestAListenerHoldsAsManyRequestsAsItTakesConnections(t *testing.T) {
 	}
 }
 
+func TestTheChannelOfAListenerHasPlacesForItsConnections(t *testing.T) {
+	const most = 2614 // of Depth 128
+	ia := open(t, "loop")
+	for _, test := range []struct {
+		cfg  ConnConfig
+		want string
+	}{
+		{cfg: ConnConfig{Depth: 128, Conns: most}},
+		{cfg: ConnConfig{Depth: 128, Conns: most + 1}, want: "Conns is 2615; at Depth 128 there may be 1 to 2614; with Apart"},
+		{cfg: ConnConfig{Depth: 128, Conns: 10_000, Apart: true}},
+		{cfg: ConnConfig{Conns: 1<<20 + 1, Apart: true}, want: "may be 1 to 1048576"},
+		{cfg: ConnConfig{Conns: -1, Apart: true}, want: "may be 1 to"},
+		{cfg: ConnConfig{Depth: 8192}}, // fewer than 128
+	} {
+		l, err := ia.Listen(t.Context(), "", test.cfg)
+		if test.want != "" {
+			require.ErrorContains(t, err, test.want)
+			continue
+		}
+		require.NoError(t, err)
+		require.NoError(t, l.Close())
+	}
+}
+
+func TestAConnectionIsAsDeepAsItsDeviceWhateverAListenerMayTake(t *testing.T) {
+	l := listen(t, open(t, "loop"), ConnConfig{Depth: 4096, Message: 64})
+	require.NoError(t, dialItself(t, l, ConnConfig{Depth: 4096, Message: 64}).Close())
+}
+
 func TestListenTakesAnAddressWithoutAPort(t *testing.T) {
 	ia := open(t, "iwarp")
 	for _, address := range []string{"127.0.0.1", "127.0.0.1:", "127.0.0.1:0", "localhost"} {

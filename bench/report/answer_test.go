@@ -2,8 +2,10 @@ package report
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -18,10 +20,10 @@ func under(rate load.Rate, p50, cores float64) []Row {
 
 func TestTheAnswerComparesAChannelWithPolling(t *testing.T) {
 	rows := append(under(10_000, 900, 0.1), under(load.Max, 9000, 2)...)
-	assert.Equal(t, "A channel costs +500 ns, between +495 ns and +505 ns (900 ns, polled 400 ns) at the median (10k a second). "+
+	assert.Equal(t, "A channel costs +500 ns at the median, between +495 ns and +505 ns (900 ns, polled 400 ns; 10k a second). "+
 		"It saves 0.90 cores at 10k a second.", reportOf(rows...).Answer())
 	rows = append(rows, under(100_000, 300, 0.2)...)
-	assert.Contains(t, reportOf(rows...).Answer(), "A channel costs −100 ns, between −101 ns and −99 ns (300 ns, polled 400 ns) at the median (100k a second). "+
+	assert.Contains(t, reportOf(rows...).Answer(), "A channel costs −100 ns at the median, between −101 ns and −99 ns (300 ns, polled 400 ns; 100k a second). "+
 		"It saves 0.90 cores at 10k a second, 0.80 cores at 100k a second.")
 }
 
@@ -31,8 +33,17 @@ func TestADifferenceThatMayBeNoneIsNoFigure(t *testing.T) {
 		ch.Samples[i].P50 += int64(20 * (i%3 - 1))
 	}
 	r := reportOf(measured(polled, load.Closed, 400, 1), ch)
-	assert.Equal(t, "A channel costs between −20 ns and +20 ns (400 ns, polled 400 ns) at the median (closed loop). "+
+	assert.Equal(t, "A channel and polling take the same time at the median, within the noise (400 ns, polled 400 ns; closed loop). "+
 		"What it saves could not be measured: the run had no rate in open loop.", r.Answer())
+}
+
+func TestASavingThatMayBeNoneIsNoFigure(t *testing.T) {
+	rows := append(under(10_000, 900, 1), under(100_000, 900, 1)...)
+	for i := range rows[1].Samples {
+		rows[1].Samples[i].Processor += rows[1].Samples[i].Took / 20 * time.Duration(i%3-1)
+	}
+	rows[3].Samples = slices.Clone(rows[1].Samples)
+	assert.Contains(t, reportOf(rows...).Answer(), " It saves no processor time, within the noise, at 10k and 100k a second.")
 }
 
 func TestTheAnswerIsAboutTheFirstSize(t *testing.T) {
@@ -48,7 +59,7 @@ func TestTheAnswerIsAboutTheFirstSize(t *testing.T) {
 func TestTheAnswerStandsOnRowsWhoseRepeatsAgreeAndNamesTheOthers(t *testing.T) {
 	rows := append(under(100_000, 500, 0.2), repeated(polled, 1e6, 1, twoStates...), measured(channel, 1e6, 480, 1))
 	r := reportOf(rows...)
-	assert.Contains(t, r.Answer(), "(500 ns, polled 400 ns) at the median (100k a second)")
+	assert.Contains(t, r.Answer(), "(500 ns, polled 400 ns; 100k a second)")
 	assert.Contains(t, r.Answer(), "Unstable here: poll (1M a second: 4 repeats at 515 ns, 5 at 2.8 ms).")
 	assert.Empty(t, r.Unable())
 }
@@ -100,7 +111,7 @@ func TestWhatIsSavedIsNotToldFromProcessorTimeThatScatters(t *testing.T) {
 func TestTheAnswerSaysWhatOneProcessorCannotTell(t *testing.T) {
 	refused := Row{Name: channel, Rate: 1000, Refused: load.ErrProcessors.Error()}
 	r := reportOf(append(under(load.Closed, 500, 1), refused)...)
-	assert.Contains(t, r.Answer(), "(500 ns, polled 400 ns) at the median (closed loop). What it saves could not be measured: "+refused.Refused+".")
+	assert.Contains(t, r.Answer(), "(500 ns, polled 400 ns; closed loop). What it saves could not be measured: "+refused.Refused+".")
 	assert.Empty(t, r.Unable())
 }
 

@@ -42,7 +42,7 @@ func (r *Report) price() (text string, able bool) {
 		}
 		return text, false
 	}
-	text = fmt.Sprintf("A channel costs %s at the median (%s). %s", best.says(), inWords(best.rate), r.saving(loads))
+	text = best.says() + " " + r.saving(loads)
 	if doubts != nil {
 		text += " " + unstable(doubts)
 	}
@@ -99,16 +99,17 @@ func (b *beside) cost() stats.Estimate {
 	return b.difference(func(s *Sample) float64 { return float64(s.P50) })
 }
 
-// says writes the cost: one figure if it can be told from none.
+// says writes the cost, if it can be told from none.
 func (b *beside) says() string {
 	ch, _ := b.channel.Median()
 	poll, _ := b.polled.Median()
+	under := inWords(b.rate)
 	e := b.cost()
-	between := fmt.Sprintf("between %s and %s (%s, polled %s)", signed(e.Low), signed(e.High), duration(ch.Median), duration(poll.Median))
 	if e.Low <= 0 && e.High >= 0 {
-		return between
+		return fmt.Sprintf("A channel and polling take the same time at the median, within the noise (%s, polled %s; %s).", duration(ch.Median), duration(poll.Median), under)
 	}
-	return signed(e.Median) + ", " + between
+	return fmt.Sprintf("A channel costs %s at the median, between %s and %s (%s, polled %s; %s).",
+		signed(e.Median), signed(e.Low), signed(e.High), duration(ch.Median), duration(poll.Median), under)
 }
 
 // signed writes a difference of times.
@@ -139,17 +140,23 @@ const wide = 0.5
 
 // saving says how many cores a channel saves at the rates in open loop.
 func (r *Report) saving(loads []beside) string {
-	var said []string
+	var said, none []string
 	for _, b := range loads {
 		if !b.rate.Open() || b.channel.Cores.Repeats == 0 || b.polled.Cores.Repeats == 0 || b.channel.Saturated || b.polled.Saturated {
 			continue
 		}
 		e := b.difference(func(s *Sample) float64 { return -s.Processor.Seconds() / s.Took.Seconds() })
-		if e.Sure && e.High-e.Low <= wide {
-			said = append(said, fmt.Sprintf("%s cores at %s a second", or(e.Range(twoDigits), twoDigits(e.Median)), b.rate))
-		} else {
+		switch {
+		case !e.Sure || e.High-e.Low > wide:
 			said = append(said, fmt.Sprintf("a part of a core that this run can't tell at %s a second", b.rate))
+		case e.Low <= 0 && e.High >= 0:
+			none = append(none, b.rate.String())
+		default:
+			said = append(said, fmt.Sprintf("%s cores at %s a second", or(e.Range(twoDigits), twoDigits(e.Median)), b.rate))
 		}
+	}
+	if none != nil {
+		said = append(said, fmt.Sprintf("no processor time, within the noise, at %s a second", strings.Join(none, " and ")))
 	}
 	if said == nil {
 		return "What it saves could not be measured: " + r.noOpenLoop(loads) + "."
