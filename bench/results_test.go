@@ -81,7 +81,7 @@ func TestThePageOfResultsHasEveryPart(t *testing.T) {
 	assert.Contains(t, page, "a table of idle")
 	assert.Contains(t, page, "Not measured yet: `go run ./bench results --only guest`")
 	assert.NotContains(t, page, "NaN")
-	assert.True(t, strings.HasPrefix(readme, "# godat\n\n"+figuresBegin+"- A channel costs +1 µs, between +1 µs and +1 µs (2 µs, polled 1 µs)"), readme)
+	assert.True(t, strings.HasPrefix(readme, "# godat\n\n"+figuresBegin+"- A channel costs +1 µs at the median, between +1 µs and +1 µs (2 µs, polled 1 µs; closed loop)"), readme)
 	assert.Contains(t, readme, "- A round trip takes at the median 1 µs (poll), 2 µs (channel), 20 µs (net.Conn).\n")
 	assert.True(t, strings.HasSuffix(readme, figuresEnd+"\nmore\n"))
 	assert.NotContains(t, readme, "old")

@@ -21,10 +21,10 @@ func under(rate load.Rate, p50, cores float64) []Row {
 func TestTheAnswerComparesAChannelWithPolling(t *testing.T) {
 	rows := append(under(10_000, 900, 0.1), under(load.Max, 9000, 2)...)
 	assert.Equal(t, "A channel costs +500 ns at the median, between +495 ns and +505 ns (900 ns, polled 400 ns; 10k a second). "+
-		"It saves 0.90 cores at 10k a second.", reportOf(rows...).Answer())
+		"A channel saves 0.90 cores at 10k a second.", reportOf(rows...).Answer())
 	rows = append(rows, under(100_000, 300, 0.2)...)
 	assert.Contains(t, reportOf(rows...).Answer(), "A channel costs −100 ns at the median, between −101 ns and −99 ns (300 ns, polled 400 ns; 100k a second). "+
-		"It saves 0.90 cores at 10k a second, 0.80 cores at 100k a second.")
+		"A channel saves 0.90 cores at 10k a second, 0.80 cores at 100k a second.")
 }
 
 func TestADifferenceThatMayBeNoneIsNoFigure(t *testing.T) {
@@ -43,7 +43,7 @@ func TestASavingThatMayBeNoneIsNoFigure(t *testing.T) {
 		rows[1].Samples[i].Processor += rows[1].Samples[i].Took / 20 * time.Duration(i%3-1)
 	}
 	rows[3].Samples = slices.Clone(rows[1].Samples)
-	assert.Contains(t, reportOf(rows...).Answer(), " It saves no processor time, within the noise, at 10k and 100k a second.")
+	assert.Contains(t, reportOf(rows...).Answer(), " A channel saves no processor time, within the noise, at 10k and 100k a second.")
 }
 
 func TestTheAnswerIsAboutTheFirstSize(t *testing.T) {
@@ -105,7 +105,7 @@ func TestWhatIsSavedIsNotToldFromProcessorTimeThatScatters(t *testing.T) {
 			rows[0].Samples[i].Processor = 2 * rows[0].Samples[i].Took
 		}
 	}
-	assert.Contains(t, reportOf(rows...).Answer(), "It saves a part of a core that this run can't tell at 10k a second.")
+	assert.Contains(t, reportOf(rows...).Answer(), "A channel saves a part of a core that this run can't tell at 10k a second.")
 }
 
 func TestTheAnswerSaysWhatOneProcessorCannotTell(t *testing.T) {

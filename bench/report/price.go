@@ -161,7 +161,7 @@ func (r *Report) saving(loads []beside) string {
 	if said == nil {
 		return "What it saves could not be measured: " + r.noOpenLoop(loads) + "."
 	}
-	return "It saves " + strings.Join(said, ", ") + "."
+	return "A channel saves " + strings.Join(said, ", ") + "."
 }
 
 // noOpenLoop says why no load in open loop has processor time.
