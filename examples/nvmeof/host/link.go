@@ -75,6 +75,10 @@ var ErrEnded = errors.New("host: the connection has ended")
 // errBadCompletion ends the connection of a target that completes what nobody asked for.
 var errBadCompletion = errors.New("host: the target completes no command that is under way")
 
+// errImmediate ends the connection of a target whose write with immediate data has taken the
+// receive of a completion.
+var errImmediate = errors.New("host: the target writes with immediate data")
+
 // openLink connects a queue and sends its Connect command.
 func openLink(ctx context.Context, ia *dat.IA, cfg *Config, id uint16, depth, transfer int, controller uint16) (*link, error) {
 	asked := nvme.ConnectRequest{QueueID: id, RecvSize: uint16(depth), SendSize: uint16(depth - 1)}
@@ -275,6 +279,8 @@ func (l *link) handle(ev *dat.Event) (ended bool) {
 		}
 		l.over = true
 		return true
+	case ev.Number == dat.IBDTOEvent:
+		l.breakOff(errImmediate)
 	}
 	return false // other failures end the connection, which tells of it
 }

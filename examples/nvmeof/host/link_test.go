@@ -13,28 +13,60 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
 
-// openRaw returns a link without a target: what comes is up to the test. The other end
-// receives a capsule into the memory.
-func openRaw(t *testing.T, slots int) (l *link, memory []byte) {
+// raw is the other end of a link without a target: what comes is up to the test. It receives
+// a capsule into the front of its memory.
+type raw struct {
+	*testing.T
+	ln     *dat.Listener
+	conn   *dat.Conn
+	region *dat.LMR
+}
+
+func openRaw(t *testing.T, slots int) (l *link, other raw) {
 	ia, err := dat.Open(t.Context(), "loop")
 	require.NoError(t, err)
 	ln, err := ia.Listen(t.Context(), "", dat.ConnConfig{Depth: slots, OwnReceives: true})
 	require.NoError(t, err)
+	accepted := make(chan *dat.Conn, 1)
+	go func() {
+		c, err := ln.Accept(dat.RequestOf(<-ln.Requests()), nil)
+		assert.NoError(t, err)
+		accepted <- c
+	}()
 	l = new(link)
-	c, err := ln.Dial(ln.Addr(), nil)
+	_, err = ia.Dial(t.Context(), ln.Addr(), dat.ConnConfig{
+		Depth: slots, Batches: true, OwnReceives: true,
+		Setup: func(c *dat.Conn) ([]byte, error) { return nil, l.make(c, slots, nvme.PageLen) },
+	})
 	require.NoError(t, err)
-	other, err := ln.Accept(dat.RequestOf(<-ln.Requests()), nil)
+	conn := <-accepted
+	region, err := conn.Alloc(nvme.CommandLen, dat.LocalRead|dat.LocalWrite)
 	require.NoError(t, err)
-	for range 2 {
-		require.NoError(t, (<-ln.Events()).Err())
-	}
-	require.NoError(t, l.make(c, slots, nvme.PageLen))
-	region, err := other.Alloc(nvme.CommandLen, dat.LocalWrite)
-	require.NoError(t, err)
-	_, err = other.Endpoint.PostRecvBatch([]dat.DTO{{Segment: region.Segment(0, nvme.CommandLen)}})
-	require.NoError(t, err)
+	other = raw{t, ln, conn, region}
+	other.receive()
 	t.Cleanup(func() { require.NoError(t, ia.Close()) })
-	return l, region.Bytes()
+	return l, other
+}
+
+func (r raw) receive() {
+	require.NoError(r, r.conn.Endpoint.PostRecv(0, dat.Default, r.region.Segment(0, nvme.CommandLen)))
+}
+
+// received waits for a capsule, and makes room for the next one.
+func (r raw) received() {
+	for ev := range r.ln.Events() {
+		require.NoError(r, ev.Err())
+		if ev.Number == dat.DTOCompletion && ev.Op == dat.OpRecv {
+			r.receive()
+			return
+		}
+	}
+}
+
+// completes sends a completion.
+func (r raw) completes(c nvme.Completion) {
+	c.Put(r.region.Bytes())
+	require.NoError(r, r.conn.Endpoint.PostSend(0, dat.Default, r.region.Segment(0, nvme.CompletionLen)))
 }
 
 func TestASlotIsFreeWhenItsCapsuleWasSentAndItsCompletionHasCome(t *testing.T) {
@@ -70,10 +102,17 @@ func TestACompletionOfNoCommandUnderWayIsAnError(t *testing.T) {
 }
 
 func TestReceivesForCompletionsArePostedBeforeTheCapsules(t *testing.T) {
-	l, got := openRaw(t, 2)
+	l, other := openRaw(t, 2)
 	l.submit(&l.slots[0], &nvme.Command{Opcode: nvme.IOFlush, NSID: 1}, 0, false)
 	l.receive(0) // one more than the endpoint takes
 	l.flush()
 	assert.Error(t, l.err)
-	assert.Equal(t, make([]byte, nvme.CommandLen), got, "the completion of this capsule could find no receive")
+	assert.Equal(t, make([]byte, nvme.CommandLen), other.region.Bytes(), "the completion of this capsule could find no receive")
+}
+
+func TestAWriteWithImmediateDataBreaksTheConnection(t *testing.T) {
+	l, other := openRaw(t, 1)
+	require.NoError(t, other.conn.Endpoint.PostRDMAWriteImmediate(0, dat.Default, 1, l.slots[0].remote, other.region.Segment(0, 16)))
+	l.submit(&l.slots[0], &nvme.Command{Opcode: nvme.IOFlush}, 0, false)
+	assert.ErrorIs(t, l.wait(t.Context()), errImmediate, "no receive is left for the completion")
 }

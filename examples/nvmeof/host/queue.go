@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"sync/atomic"
 
 	"godat/examples/nvmeof/nvme"
 )
@@ -26,6 +27,7 @@ type call struct {
 	n       int  // bytes of data
 	inline  bool // the data may travel in the capsule
 	done    chan struct{}
+	over    atomic.Bool // the command is done, or its call has left it; set by both
 }
 
 // newQueue makes the queue of a link, and starts run.
@@ -53,7 +55,11 @@ func (q *queue) run() {
 		case batch := <-q.conn.Batches():
 			ended := q.handleAll(batch)
 			for _, s := range q.done {
-				s.call.done <- struct{}{} // which has room
+				if s.call.over.Swap(true) {
+					q.free <- s // its call has left
+				} else {
+					s.call.done <- struct{}{} // which has room
+				}
 			}
 			q.done = q.done[:0]
 			if ended {
@@ -136,6 +142,7 @@ func (q *queue) doOrAbort(ctx context.Context, command nvme.Command) (result uin
 // exchange runs a slot's command with the first n bytes of its data; see link.submit.
 func (q *queue) exchange(ctx context.Context, s *Slot, command nvme.Command, n int, inline bool) (result uint64, err error) {
 	s.call.command, s.call.n, s.call.inline = command, n, inline
+	s.call.over.Store(false)
 	q.calls <- s // has room for all slots
 	return q.await(ctx, s)
 }
@@ -163,12 +170,15 @@ type errUnfinished struct{ error }
 func (e errUnfinished) Unwrap() error { return e.error }
 
 // release gives a slot back. That of an unfinished command stays the target's, which may
-// still write to it.
+// still write to it: run gives it back when the command is done.
 func (q *queue) release(s *Slot, err error) {
 	if err != nil {
 		var unfinished errUnfinished
 		if errors.As(err, &unfinished) {
-			return
+			if !s.call.over.Swap(true) {
+				return
+			}
+			<-s.call.done // the command is done after all
 		}
 	}
 	q.free <- s
