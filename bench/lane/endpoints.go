@@ -3,6 +3,7 @@ package lane
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"godat/bench/mode"
 	dat "godat/runtime"
@@ -127,13 +128,26 @@ func established(quiet *dat.Dispatcher, to *dat.Endpoint, n int) error {
 		case dat.Established:
 			n--
 		default:
-			err = ev.Err()
+			err = neverUp(ev)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// neverUp is the error of an event that came in place of a connection. An orderly end is one,
+// too. It is nil for events that are no ends and no failures.
+func neverUp(ev dat.Event) error {
+	err := ev.Err()
+	if err == nil && ev.Ended() {
+		err = fmt.Errorf("%w before the connection was up", dat.EventError(ev.Number))
+		if cause := ev.Cause(); cause != nil {
+			err = fmt.Errorf("%w: %w", err, cause)
+		}
+	}
+	return err
 }
 
 // Slots is how many receives are posted.

@@ -97,7 +97,7 @@ func (l *Setups) Take(f func(slot int) bool) error {
 		}
 		e := dat.EndpointOf(ev)
 		if ev.Number != dat.Established {
-			if err := ev.Err(); err != nil {
+			if err := neverUp(ev); err != nil { // no event follows the close of one that was up
 				return err
 			}
 			continue
