@@ -99,18 +99,3 @@ func TestAWorkerLooksAtTheDeviceBetweenBudgets(t *testing.T) {
 	assert.Equal(t, []bool{false, false}, k.held)
 	a.box.direct = k.Direct
 }
-
-// The same at the end of a claim.
-func TestAClaimThatEndsLooksAtTheDeviceAgain(t *testing.T) {
-	r := newRig(t)
-	a, b, _ := r.sinkPair(nil)
-	require.NoError(t, b.PostRecv(1, 0, r.lmr.Segment(8, 8)))
-	k := &kicked{Direct: a.box.direct, box: &a.box}
-	a.box.direct = k
-	r.claimed(a).Release()
-	assert.Equal(t, []bool{false}, k.held)
-	r.sendClaimed(a, 1, 0)
-	assert.Equal(t, []bool{false, false}, k.held)
-	r.takeEvents(r.dto, 1)
-	a.box.direct = k.Direct
-}

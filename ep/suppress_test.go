@@ -6,10 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/mem"
 )
 
@@ -63,4 +65,29 @@ func (r *rig) suppressed(e *Endpoint, n, batch int) {
 		require.True(r.t, time.Now().Before(deadline), "%d posts are refused for ever", n)
 		runtime.Gosched()
 	}
+}
+
+// A sink does not hear of suppressed requests, whichever completion retires them.
+func TestASinkHearsOfNoSuppressedRequest(t *testing.T) {
+	r := newRig(t)
+	to := r.dispatcher(evd.ModeChannel, 64)
+	var heard []uint64
+	wiring(to).SetSink(func(_ any, _ event.Number, status hw.Status, cookie uint64, _ any) bool {
+		assert.Equal(t, hw.StatusSuccess, status)
+		heard = append(heard, cookie)
+		return false
+	}, func() {})
+	a, b := r.endpointOf(Config{PZ: r.pz, Request: to, Conn: r.conn}), r.endpoint(nil)
+	r.connect(a, b)
+	for i := range uint64(40) {
+		require.NoError(t, b.PostRecv(i, 0, r.lmr.Segment(8, 8)))
+		flags := hw.Suppress
+		if i%8 == 7 {
+			flags = 0
+		}
+		require.NoError(t, a.PostSend(i, flags, r.lmr.Segment(0, 8)))
+	}
+	assert.Equal(t, []uint64{7, 15, 23, 31, 39}, heard)
+	require.NoError(t, a.Close())
+	require.NoError(t, to.Close())
 }

@@ -40,8 +40,6 @@
 //     without where it has just woken a Read: the send into the channel, which locks it,
 //     came between. A poster looks at nothing behind its stores, since they only make less
 //     due.
-//   - stream's turn, when a call of the long way leaves: its mutex is unlocked behind that,
-//     and a call that still sees it takes the long way.
 //   - stream's announcement that a Read waits: the mutex that the Read locks then comes
 //     between.
 //   - delivery's batcher, which counts what is released: the unlock of its mutex follows.

@@ -99,12 +99,9 @@ func (t *Token) release(n uint64) bool {
 // TryTake took it, or the next word of a Swap that took it. So there was no kick since
 // then, and no goroutine has changed the user's bits. Otherwise ReleaseIf returns false,
 // the caller still holds the token, and looks for work.
-func (t *Token) ReleaseIf(w uint64) bool { return t.ReleaseAs(w, w) }
-
-// ReleaseAs is ReleaseIf that replaces the word by next, which has the flags of w.
-func (t *Token) ReleaseAs(w, next uint64) bool {
+func (t *Token) ReleaseIf(w uint64) bool {
 	t.own.Release()
-	if t.word.CompareAndSwap(w|Held, next) {
+	if t.word.CompareAndSwap(w|Held, w) {
 		return true
 	}
 	t.own.Acquire()

@@ -21,7 +21,8 @@ type line struct {
 	device   *delivery.Consumer // of events, which polls the device
 	pz       *dat.PZ
 	slots    *dat.LMR    // of messages
-	sends    dat.Segment // of slots, which are to be sent
+	sends    dat.Segment // of slots: messages under way
+	recvs    dat.Segment // of slots: receives
 	endpoint *dat.Endpoint
 	up       chan struct{} // closed when the connection is established
 	down     chan struct{} // closed when it has ended, or an attempt at it
@@ -32,7 +33,7 @@ type line struct {
 	ended  atomic.Pointer[end] // why the connection is over
 	closed atomic.Bool         // Close was called
 
-	sending turn       // held while messages and receives are posted; after the other two
+	sending sync.Mutex // held while messages and receives are posted; after the other two
 	batch   [2]dat.DTO // the holder of sending uses it
 	growing sync.WaitGroup
 
@@ -89,8 +90,7 @@ func (c *line) make(ia *dat.IA) (err error) {
 	}
 	c.late = time.AfterFunc(longestHold, c.reportLate)
 	c.late.Stop() // until hold or reportSoon starts it
-	c.sends = c.slots.Segment(sendSlots, recvSlots-sendSlots)
-	c.sending.short = c.endpoint.NewClaim(door.Key{})
+	c.sends, c.recvs = c.slots.Segment(sendSlots, recvSlots-sendSlots), c.slots.Segment(recvSlots, slotBytes-recvSlots)
 	c.reader.watcher = c.endpoint.Watcher(door.Key{})
 	c.writer.watcher = c.reader.watcher
 	if c.reader.watcher != nil {

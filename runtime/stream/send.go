@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"godat/internal/door"
 	"godat/internal/release"
 	dat "godat/runtime"
 )
@@ -183,23 +182,9 @@ func (c *line) next(b []byte, m *message) (cookie uint64, flags dat.Flags, segme
 		o.fin.Store(true)
 		quiet = false
 	}
-	segment = c.sends
-	segment.Addr += uint64(place * slotSize)
-	segment.Len = uint32(length)
+	segment = inSlot(c.sends, uint64(place), length)
 	cookie, flags = o.count(sent, m.produced, m.consumed, m.granted, quiet)
 	return cookie, flags, segment
-}
-
-// nextFew is next for the bytes of a short Write, which say nothing else.
-func (c *line) nextFew(b []byte) (cookie uint64, flags dat.Flags, addr uint64) {
-	o := &c.out
-	sent := o.sent.Load()
-	at := sent % messages * slotSize
-	slot := o.slots[at:][:slotSize]
-	produced, consumed, granted := o.produced.Load()+uint64(len(b)), c.in.consumed.Load(), messages+c.in.reposted.Load()
-	putCounters(slot, produced, consumed, granted, uint64(copy(slot[headerSize:], b)))
-	cookie, flags = o.count(sent, produced, consumed, granted, true)
-	return cookie, flags, c.sends.Addr + at
 }
 
 // count counts a message that is about to be posted, and returns how.
@@ -223,9 +208,6 @@ func (c *line) repost(least uint64) {
 	if end-next < least {
 		return
 	}
-	if c.endpoint.PostRecvAgain(door.Key{}, uint32(end-next), slotSize) {
-		next = end
-	}
 	for next != end {
 		n, err := c.postReceives(next, min(end-next, receiveLot))
 		if next += uint64(n); err != nil {
@@ -235,20 +217,6 @@ func (c *line) repost(least uint64) {
 	release.Uint64(&c.in.reposted, next)
 }
 
-// repostClaimed is repost by a holder of sending that has claimed the endpoint, for a message
-// with bytes. It returns false if that is to be done in another way.
-func (c *line) repostClaimed() bool {
-	next, end := c.in.reposted.Load(), c.in.received.Load()
-	if end-next < receiveLot {
-		return true
-	}
-	if !c.sending.short.RecvAgain(uint32(end-next), slotSize) {
-		return false
-	}
-	release.Uint64(&c.in.reposted, end)
-	return true
-}
-
 // postReceives posts n receives from a number on, receiveLot at most, and returns how many
 // it has posted.
 func (c *line) postReceives(first, n uint64) (int, error) {
@@ -256,7 +224,14 @@ func (c *line) postReceives(first, n uint64) (int, error) {
 	for i := range n {
 		slot := (first + i) % messages
 		lot[i].Cookie = slot
-		lot[i].Segment = c.slots.Segment(recvSlots+int(slot)*slotSize, slotSize)
+		lot[i].Segment = inSlot(c.recvs, slot, slotSize)
 	}
 	return c.endpoint.PostRecvBatch(lot[:n])
+}
+
+// inSlot is the first n bytes of a slot.
+func inSlot(slots dat.Segment, slot uint64, n int) dat.Segment {
+	slots.Addr += slot * slotSize
+	slots.Len = uint32(n)
+	return slots
 }

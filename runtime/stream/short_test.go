@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"godat/internal/yield"
 )
 
 // A short Write takes no turn behind others if it need not wait, but it never comes into
@@ -54,18 +52,6 @@ func TestAShortWriteKeepsOutOfALongOne(t *testing.T) {
 			require.Zero(t, len(run)%long, "a short Write in the middle of a long one")
 		}
 	})
-}
-
-// The first bytes in the larger ring say that they are. Only the long way does.
-func TestAShortWriteLeavesTheMoveToTheLongWay(t *testing.T) {
-	client, _ := newRig(t, "loop", Config{}).pair()
-	client.await(client.up, nil)
-	for _, moving := range []bool{false, true} {
-		yield.Until(func() bool { return client.sending.claim(&client.sends) })
-		client.out.moving = moving
-		require.Equal(t, !moving, client.writeShort([]byte("x")))
-		client.out.moving = false
-	}
 }
 
 // A Read that yields before it has its turn most often waits in no other way.

@@ -118,21 +118,15 @@ func (m *message) has(flags uint64) bool { return m.flags&flags != 0 }
 
 // put encodes the message, but for its bytes, into b, and returns its length.
 func (m *message) put(b []byte) int {
-	putCounters(b, m.produced, m.consumed, m.granted, uint64(m.inline)|m.flags<<16)
+	b = b[:slotSize]
+	binary.LittleEndian.PutUint64(b, m.produced)
+	binary.LittleEndian.PutUint64(b[8:], m.consumed)
+	binary.LittleEndian.PutUint64(b[16:], m.granted)
+	binary.LittleEndian.PutUint64(b[24:], uint64(m.inline)|m.flags<<16|version<<56)
 	if m.has(flagRing | flagOffer) {
 		return len(appendRing(b[:headerSize], m.ring))
 	}
 	return headerSize + m.inline
-}
-
-// putCounters encodes what each message says. The low bits of last are the number of its
-// bytes, those from 16 on its flags.
-func putCounters(b []byte, produced, consumed, granted, last uint64) {
-	b = b[:slotSize]
-	binary.LittleEndian.PutUint64(b, produced)
-	binary.LittleEndian.PutUint64(b[8:], consumed)
-	binary.LittleEndian.PutUint64(b[16:], granted)
-	binary.LittleEndian.PutUint64(b[24:], last|version<<56)
 }
 
 // parse takes a header from a slot into m, which is empty. It returns false for one that

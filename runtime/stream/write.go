@@ -40,30 +40,14 @@ func (c *Conn) write(p []byte, mayLend bool) (n int, err error) {
 }
 
 // writeFew writes the bytes of one message, if no call holds writing and nothing is to be
-// waited for. It takes one lock where a Write takes three, or goes by the short way.
+// waited for. It takes one lock where a Write takes three.
 func (c *Conn) writeFew(p []byte) (ok bool) {
-	if c.sending.claim(&c.sends) && c.writeShort(p) {
-		return true
-	}
 	c.sending.Lock()
 	if c.mayWriteFew(len(p)) {
 		ok = c.post(p, &message{}) == nil
 	}
 	c.sending.Unlock()
 	return ok
-}
-
-// writeShort is writeFew by the short way. It ends the claim. It leaves it to the long way to
-// post receives again that the short way does not post.
-func (c *Conn) writeShort(p []byte) bool {
-	claim := &c.sending.short
-	if !c.mayWriteFew(len(p)) || c.out.moving || !c.repostClaimed() {
-		claim.Release()
-		return false
-	}
-	cookie, flags, addr := c.nextFew(p)
-	claim.Send(cookie, flags, addr, uint32(headerSize+len(p)))
-	return true
 }
 
 // mayWriteFew reports whether a Write may send n bytes in one message now. The caller holds
