@@ -65,34 +65,23 @@ func (d *direct) readAhead(fd int) (again bool) {
 	if len(d.in.buf)-d.trailer < readSize/2 {
 		d.trailer -= d.in.compact()
 	}
-	d.parts = d.parts[:0]
-	d.expect(mem)
-	got, again := d.readParts(fd)
-	d.sort(d.parts, got)
+	room := d.expect(mem)
+	yield.Point()
+	got, again, err := readVector(fd, &d.vec, d.parts)
+	d.err, d.emptied = err, got < room
+	d.seen = d.seen || got > 0
+	d.sort(got)
 	clear(d.parts)
 	d.place.endTouch()
 	return again
 }
 
-// readParts reads once into parts.
-func (d *direct) readParts(fd int) (got int, again bool) {
-	room := 0
-	for _, p := range d.parts {
-		room += len(p)
-	}
-	yield.Point()
-	got, again, err := readVector(fd, &d.vec, d.parts)
-	d.err, d.emptied = err, got < room
-	d.seen = d.seen || got > 0
-	return got, again
-}
-
-// expect appends to parts where the octets go: in turns a payload to mem, and what comes
-// behind it to the buffer.
-func (d *direct) expect(mem []byte) {
+// expect sets parts to where the octets go: in turns a payload to mem, and what comes behind
+// it to the buffer. It returns for how many octets they have room.
+func (d *direct) expect(mem []byte) (room int) {
 	b := d.in.buf[d.trailer:] // no octet behind the payload has come
 	gap := wire.FPDUSize(d.length) - d.length + wire.TaggedHeaderSize
-	d.parts = append(d.parts, mem[:d.left])
+	d.parts = append(d.parts[:0], mem[:d.left])
 	mem = mem[d.left:]
 	for n := 0; n < mostAhead && !d.h.Last && len(mem) > 0; n++ {
 		k := min(d.payload, len(mem))
@@ -101,12 +90,16 @@ func (d *direct) expect(mem []byte) {
 		gap = wire.FPDUSize(wire.TaggedHeaderSize+k) - k
 	}
 	d.parts = append(d.parts, b[:min(len(b), gap+behindAhead)])
+	for _, p := range d.parts {
+		room += len(p)
+	}
+	return room
 }
 
 // sort accounts for got octets that were read into parts, of which the first is for the
 // rest of the payload.
-func (d *direct) sort(parts [][]byte, got int) {
-	for ; ; parts = parts[2:] {
+func (d *direct) sort(got int) {
+	for parts := d.parts; ; parts = parts[2:] {
 		k := min(got, d.left)
 		if d.link.agreed.crc {
 			d.sum = wire.UpdateCRC(d.sum, parts[0][:k])
@@ -131,31 +124,21 @@ func (d *direct) sort(parts [][]byte, got int) {
 	}
 }
 
-// asExpected ends the FPDU, and begins the next one, if that is of the same write; see beginAt.
-// Of an FPDU with an error it returns false, so that consume finds the error.
+// asExpected ends the FPDU, and begins the next one, if that has most octets of payload which
+// belong behind those of this one, or fewer and is the last one of its write. Its header is the
+// end of the buffer. Of an FPDU with an error it returns false, so that consume finds the error.
 func (d *direct) asExpected(most int) bool {
 	skip, err := wire.ParseTrailer(d.in.buf[d.trailer:d.in.w], d.length, d.sum, d.link.agreed.crc)
 	if err != nil {
 		return false
 	}
-	last, n := d.h, d.payload
-	if !d.beginAt(d.trailer+skip, last.STag, last.TO+uint64(n), most) {
-		return false
-	}
-	d.place.finishWrite(&last, n)
-	d.unlimitRest()
-	return true
-}
-
-// beginAt begins an FPDU whose header is the end of the buffer, from at on, if it is of a write to
-// that place, and has most octets of payload, or fewer and is the last one of the write.
-func (d *direct) beginAt(at int, stag uint32, to uint64, most int) bool {
+	at := d.trailer + skip
 	b := d.in.buf[at:d.in.w]
 	length := wire.ULPDULength(b)
 	var h wire.Header
 	size, err := h.Parse(b[wire.FPDULengthSize:], length)
 	n := length - size
-	if err != nil || h.Opcode != wire.OpWrite || h.STag != stag || h.TO != to {
+	if err != nil || h.Opcode != wire.OpWrite || h.STag != d.h.STag || h.TO != d.h.TO+uint64(d.payload) {
 		return false
 	}
 	if n != most && (!h.Last || n <= 0 || n > most) {
@@ -164,6 +147,8 @@ func (d *direct) beginAt(at int, stag uint32, to uint64, most int) bool {
 	if d.place.begin(&h, n) != nil {
 		return false
 	}
+	d.place.finishWrite(&d.h, d.payload)
+	d.unlimitRest()
 	d.in.r, d.trailer = at, d.in.w
 	d.h, d.length, d.payload, d.left = h, length, n, n
 	if d.link.agreed.crc {

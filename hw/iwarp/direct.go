@@ -16,7 +16,7 @@ const directMin = 8 << 10
 const aloneMin = 32 << 10
 
 // direct reads the payload of a large FPDU straight into memory, and with it the FPDUs that
-// are likely to follow (ahead.go, opening.go). The receiver's owner owns it. An error that a
+// are likely to follow (ahead.go). The receiver's owner owns it. An error that a
 // method returns is one in the peer's octets, and the receiver decides what it ends.
 type direct struct {
 	// Immutable.

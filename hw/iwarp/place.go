@@ -47,8 +47,7 @@ type placer struct {
 	readGot  uint32
 	writing  bool   // in the middle of a write
 	wrote    uint64 // octets of the write that is or was received last, until a message comes
-	opening  opening
-	farewell bool // the peer has sent a farewell
+	farewell bool   // the peer has sent a farewell
 
 	// The target of the present segment.
 	dst    *cursor // msg, read or remote

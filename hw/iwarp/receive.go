@@ -163,11 +163,6 @@ func (r *receiver) readMore(fd int) (again bool) {
 	if r.left > 0 {
 		return r.direct.read(fd)
 	}
-	if r.direct.mayOpen() {
-		if again, done := r.direct.readOpening(fd); done {
-			return again
-		}
-	}
 	r.in.ready(r.need)
 	b := r.in.buf[r.in.w:]
 	if r.scant && r.need-(r.in.w-r.in.r) <= brief {

@@ -29,14 +29,9 @@ func (p *placer) beginWrite(h *wire.Header, n int) error {
 func (p *placer) finishWrite(h *wire.Header, n int) {
 	if !p.writing {
 		p.wrote = 0
-		o := &p.opening // set field by field, as the completions are
-		o.stag, o.to, o.n, o.likely = h.STag, h.TO, n, false
 	}
 	p.wrote += uint64(n)
 	p.writing = !h.Last
-	if h.Last && p.wrote > uint64(n) && p.opening.n >= directMin {
-		p.opening.likely, p.opening.changes = true, p.mem.view.Keys.Changes(h.STag)
-	}
 }
 
 // failRead records that this end's oldest read fails with status.

@@ -19,10 +19,6 @@ const steady hw.Privileges = 1 << 7
 // [hw.Remapper].
 const scratch hw.Privileges = 1 << 3
 
-// early marks such a key as long as octets may come to its memory that are of no write at
-// all; see OnlyWrites of [hw.Remapper].
-const early hw.Privileges = 1 << 2
-
 // Zone is a protection zone. The device's lock guards its counts.
 type Zone struct {
 	dev    *Device
@@ -206,7 +202,7 @@ func (m *MR) Remap(mem []byte) error {
 	case m.priv == hw.LocalRead:
 		mark = steady
 	case m.priv&Remote == hw.RemoteWrite:
-		mark = scratch | early
+		mark = scratch
 	}
 	d.Keys.remap(m.lkey, mem, mark)
 	if d.cfg.Split && m.rkey != 0 {
@@ -215,19 +211,8 @@ func (m *MR) Remap(mem []byte) error {
 	return nil
 }
 
-// OnlyWrites implements [hw.Remapper]. It holds bindMu for the reason that Remap does.
-func (m *MR) OnlyWrites() {
-	d := m.dev
-	d.bindMu.Lock()
-	if !m.dead {
-		d.Keys.restrict(m.lkey, early)
-		if d.cfg.Split && m.rkey != 0 {
-			d.Keys.restrict(m.rkey, early)
-		}
-	}
-	d.bindMu.Unlock()
-	m.Settle()
-}
+// OnlyWrites implements [hw.Remapper]. No queue pair puts anything else there at any time.
+func (m *MR) OnlyWrites() { m.Settle() }
 
 // Settle waits for the accesses in progress in the region's zone. No window reaches the
 // region: Remap, which the caller has called before, refuses one that is bound.

@@ -119,14 +119,3 @@ func TestOnlyMemoryForWritesOfAPeerThatWasExchangedMayHoldAnything(t *testing.T)
 		}
 	}
 }
-
-func TestAnExchangeForMemoryOfAnotherLengthIsCounted(t *testing.T) {
-	for _, split := range []bool{false, true} {
-		d, m, _, _ := remapped(t, split, 8)
-		before := d.Keys.Changes(m.RKey())
-		require.NoError(t, m.Remap(make([]byte, 8)))
-		assert.Equal(t, before, d.Keys.Changes(m.RKey()), "of the same length")
-		require.NoError(t, m.Remap(make([]byte, 9)))
-		assert.Greater(t, d.Keys.Changes(m.RKey()), before)
-	}
-}

@@ -180,29 +180,14 @@ func (v *View) Steady(addr uint64, n, key uint32) bool {
 // Scratch returns the memory behind addr, up to the end of its region, if that may hold
 // anything behind what is written to it; otherwise nil. The queue pair may write there on
 // a peer's behalf. The caller uses the memory as long as that of Reach.
-func (v *View) Scratch(addr uint64, key uint32) []byte { return v.marked(addr, key, scratch) }
-
-// Early is Scratch for octets that may be of no write at all.
-func (v *View) Early(addr uint64, key uint32) []byte { return v.marked(addr, key, early) }
-
-func (v *View) marked(addr uint64, key uint32, mark hw.Privileges) []byte {
+func (v *View) Scratch(addr uint64, key uint32) []byte {
 	r := v.Keys.Lookup(key)
-	need := mark | hw.RemoteWrite
+	const need = scratch | hw.RemoteWrite
 	off := addr - r.Addr
 	if r.Priv&need != need || !v.Within(r.Zone) || off >= r.Size {
 		return nil
 	}
 	return unsafe.Slice((*byte)(unsafe.Add(r.Base, off)), r.Size-off)
-}
-
-// Changes counts the changes of a key's region. An exchange of the memory for some of another
-// length is one. The count of a region that has not changed stays.
-func (t *Table) Changes(key uint32) uint64 {
-	p := t.slots.Find(key)
-	if p == nil {
-		return 0
-	}
-	return atomic.LoadUint64(&p.word) >> 32
 }
 
 // View is the table as a queue pair sees it. One goroutine at a time uses it.
