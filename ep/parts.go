@@ -183,9 +183,7 @@ func (p *parts) newDevice(e *Endpoint) (err error) {
 		cfg.SendCQ, cfg.RecvCQ = p.sendCQ, p.recvCQ
 	}
 	p.qp, err = e.adapter.newQP(e, cfg)
-	if p.direct, _ = p.qp.(hw.Direct); p.direct != nil {
-		p.direct.Own(e.box.token.Word())
-	}
+	p.direct, _ = p.qp.(hw.Direct)
 	return err
 }
 

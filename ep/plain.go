@@ -120,7 +120,6 @@ func (e *Endpoint) postRequest(op hw.Op, cookie uint64, flags hw.Flags, segs []m
 	if !b.letGo(word) {
 		b.run(false)
 	}
-	direct.LookAgain()
 	return nil
 }
 
@@ -290,11 +289,8 @@ func (b *mailbox) handOne(q *queue, ticket uint32, word uint64) {
 	}
 	b.handArray(q, ticket)
 	q.noteHanded(ticket, 1)
-	direct := b.direct
 	if !b.letGo(word) {
 		b.run(false)
-	} else if direct != nil {
-		direct.LookAgain()
 	}
 }
 

@@ -63,8 +63,6 @@ func (b *mailbox) postRun(q *queue, dtos []DTO) bool {
 	}
 	if q == &b.recvs {
 		direct.Kick() // the word was swapped, which orders Kick behind RecvOne
-	} else {
-		direct.LookAgain()
 	}
 	return true
 }

@@ -40,11 +40,6 @@ const (
 // adapter's workers, so that no poster works for others without end.
 const budget = 64
 
-// pauseEvery is after how many budgets a worker pauses that always finds work. A pause after
-// each one would end the worker's turn, because a poster takes the token meanwhile: two
-// posters on two processors then take 1.5 times as long.
-const pauseEvery = 64
-
 // takeTickets takes n consecutive tickets of q, or as many as there is room for,
 // and the token if it is free. word is the word that it stored, without Held; mine
 // reports whether it took the token.
@@ -181,15 +176,11 @@ func (b *mailbox) kickStep() {
 // for a worker.
 func (b *mailbox) run(byWorker bool) {
 	left := budget
-	for budgets := 1; ; {
+	for {
 		left = b.step(left)
 		if left > 0 {
 			yield.Point()
-			direct := b.direct
 			if b.token.Release() {
-				if direct != nil {
-					direct.LookAgain()
-				}
 				return
 			}
 			continue
@@ -197,27 +188,11 @@ func (b *mailbox) run(byWorker bool) {
 		switch {
 		case byWorker && b.e.adapter.workers.Idle():
 			runtime.Gosched()
-			if budgets++; budgets%pauseEvery == 0 && !b.pause() {
-				return
-			}
 		case b.handOver():
 			return
 		}
 		left = budget
 	}
-}
-
-// pause releases the token in the midst of work, so that the device hears what others have
-// left to the endpoint meanwhile, however long there is work. It returns false if another
-// goroutine has taken the token, and goes on.
-func (b *mailbox) pause() bool {
-	direct := b.direct
-	for !b.token.Release() { // the next holder looks for work anyhow
-	}
-	if direct != nil {
-		direct.LookAgain()
-	}
-	return b.token.TakeOrKick()
 }
 
 // handOver leaves the token, still held, to a worker of the adapter: a poster that has

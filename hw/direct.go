@@ -1,7 +1,5 @@
 package hw
 
-import "sync/atomic"
-
 // Direct is a [QP] that also takes plain requests one at a time, for a fraction of what
 // an array of one costs. A plain request has one segment, which is not empty. PostOne
 // and RecvOne count as calls of PostSend and PostRecv, and keep their order. They return
@@ -13,17 +11,6 @@ type Direct interface {
 	// WRFence; rkey and addr name the peer's memory, for OpWrite and OpRead. sge stays
 	// unchanged until PostOne returns or the request has completed, whichever comes first.
 	PostOne(op Op, flags WRFlags, id uint64, sge *SGE, rkey uint32, addr uint64) bool
-	// Own tells the queue pair, before it is connected, of a word by which its owner sees to
-	// it that its calls come one at a time. The owner sets the word's highest bit before a
-	// call of PostOne, and may have it set at any time, but not while it waits for something.
-	// It sets and clears the bit by operations of sync/atomic that read and write. So
-	// PostOne needs none of its own against other goroutines: they look at the bit, and
-	// leave to the owner what they ask for meanwhile. Each time the owner has cleared the
-	// bit, it calls LookAgain, or Kick. Without Own, PostOne costs more.
-	Own(word *atomic.Uint64)
-	// LookAgain executes what other goroutines have left to the owner. Any goroutine may
-	// call it at any time, as Kick.
-	LookAgain()
 	// BeginRun begins a run of requests: calls of RunOne, which are PostOne at a lower
 	// price, and then EndRun. Between them the owner makes no other call but RecvOne.
 	// BeginRun returns false, and begins nothing, if the queue pair can't take a request
@@ -47,8 +34,7 @@ type Direct interface {
 	// RecvRun is RecvOne of up to n receives, whose ids and segments lie as those of RunSends.
 	// It returns how many it has posted.
 	RecvRun(id uint64, sge *SGE, stride uintptr, n int) int
-	// Kick executes the sends that wait for the receives of earlier calls of RecvOne, and
-	// then does what LookAgain does.
+	// Kick executes the sends that wait for the receives of earlier calls of RecvOne.
 	// Unlike the other methods, any goroutine may call it at any time, also while the
 	// owner makes a call, and after Close.
 	Kick()

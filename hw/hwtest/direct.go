@@ -50,13 +50,7 @@ func (e *end) postDirectly(wrs []hw.SendWR) (n int) {
 		return 0
 	}
 	direct := e.qp.(hw.Direct)
-	post := func(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, rkey uint32, addr uint64) bool {
-		e.word.Or(atWork)
-		ok := direct.PostOne(op, flags, id, sge, rkey, addr)
-		e.word.And(^atWork)
-		direct.LookAgain()
-		return ok
-	}
+	post := direct.PostOne
 	if len(wrs) > 1 {
 		if !direct.BeginRun() {
 			return 0
@@ -93,12 +87,8 @@ func (e *end) recvOne(wr *hw.RecvWR) bool {
 		return false
 	}
 	direct := e.qp.(hw.Direct)
-	e.word.Or(atWork)
 	ok := direct.RecvOne(wr.ID, &wr.SGL[0])
-	e.word.And(^atWork)
+	e.orders.Add(1)
 	direct.Kick()
 	return ok
 }
-
-// atWork is set in an end's word while the end makes a call.
-const atWork uint64 = 1 << 63

@@ -20,7 +20,7 @@ type end struct {
 	cqs   []hw.CQ // completion queues that only this end uses
 
 	calls  sync.Mutex    // serializes calls on qp
-	word   atomic.Uint64 // as an owner has it that posts directly
+	orders atomic.Uint64 // changed between RecvOne and Kick, which it orders
 	answer atomic.Pointer[answer]
 
 	mu     sync.Mutex

@@ -210,9 +210,6 @@ func (h *host) newEnd(opts ...option) *end {
 	qp, err := h.dev.NewQP(e.cfg)
 	h.rig.must.NoError(err)
 	e.qp = qp
-	if h.rig.cfg.Direct {
-		qp.(hw.Direct).Own(&e.word)
-	}
 	return e
 }
 

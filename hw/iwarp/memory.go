@@ -18,22 +18,22 @@ var (
 )
 
 // InProgress implements [soft.Accessor].
-func (s *sender) InProgress() (w, _ uint64, busy bool) {
+func (s *sender) InProgress() (w uint64, busy bool) {
 	w = s.link.token.Load()
-	return w, 0, w&token.Held != 0
+	return w, w&token.Held != 0
 }
 
 // Over implements [soft.Accessor].
-func (s *sender) Over(w, _ uint64) bool { return s.link.token.MovedOn(w) }
+func (s *sender) Over(w uint64) bool { return s.link.token.MovedOn(w) }
 
 // InProgress implements [soft.Accessor].
-func (p *placer) InProgress() (touch, _ uint64, busy bool) {
+func (p *placer) InProgress() (touch uint64, busy bool) {
 	touch = p.touch.Load()
-	return touch, 0, touch&1 != 0
+	return touch, touch&1 != 0
 }
 
 // Over implements [soft.Accessor].
-func (p *placer) Over(touch, _ uint64) bool { return p.touch.Load() != touch }
+func (p *placer) Over(touch uint64) bool { return p.touch.Load() != touch }
 
 // invalidate invalidates a remote key on the peer's behalf, and waits until no access
 // through it is in progress. The placer itself touches no memory meanwhile.

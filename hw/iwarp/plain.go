@@ -1,8 +1,6 @@
 package iwarp
 
 import (
-	"sync/atomic"
-
 	"godat/hw"
 	"godat/hw/internal/soft"
 	"godat/internal/yield"
@@ -67,13 +65,6 @@ func (q *queuePair) RecvRun(id uint64, sge *hw.SGE, stride uintptr, n int) int {
 	c.flushLate()
 	return n
 }
-
-// Own implements [hw.Direct]. The connection's token orders the calls of others behind those
-// of the owner.
-func (q *queuePair) Own(*atomic.Uint64) {}
-
-// LookAgain implements [hw.Direct]. Nobody leaves anything to the owner.
-func (q *queuePair) LookAgain() {}
 
 // Kick implements [hw.Direct]. No send waits for a receive.
 func (q *queuePair) Kick() {}

@@ -15,27 +15,12 @@ import (
 
 var _ hw.Direct = (*queuePair)(nil)
 
-// PostOne implements [hw.Direct]. See owner.go for why it needs no token, and PostSend for
-// why the order is kept.
+// PostOne implements [hw.Direct]. See PostSend for why the order is kept.
 func (q *queuePair) PostOne(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, rkey uint32, addr uint64) bool {
 	p := q.out.Load()
 	if p == nil || sge.Len-1 >= p.budget {
 		return false
 	}
-	if p.owner == nil {
-		return p.takeOne(op, flags, id, sge, rkey, addr)
-	}
-	if !p.free() && !(p.arrive() && p.free()) {
-		return false
-	}
-	ok := p.exec.one(op, flags, id, sge, rkey, addr, 0)
-	yield.Point()
-	p.moveOn()
-	return ok
-}
-
-// takeOne is PostOne of a queue pair that knows no word of its owner's.
-func (p *pipe) takeOne(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, rkey uint32, addr uint64) bool {
 	w, ok := p.token.TryTake()
 	if !ok {
 		return false
@@ -150,7 +135,6 @@ func (q *queuePair) Kick() {
 	if p := q.in.Load(); p != nil && p.attention.Load()&^absent != 0 {
 		p.kick()
 	}
-	q.LookAgain()
 }
 
 // one executes a plain request, which is not empty and within the budget, and completes

@@ -18,13 +18,12 @@
 // # How it works
 //
 // A connection is two pipes, one for each direction. A pipe joins one side's
-// send queue to the other's receive queue. Only the pipe's user takes from both
-// queues, copies, completes and flushes: the holder of the pipe's token, or the owner
-// of the sending queue pair while it posts a plain request (owner.go). A goroutine takes
-// the token by a compare-and-swap, and none ever waits for it: one that finds it held
-// leaves a mark, and the holder looks again before it lets go (see package token).
+// send queue to the other's receive queue. Only the holder of the pipe's token takes from
+// both queues, copies, completes and flushes. A goroutine takes the token by a
+// compare-and-swap, and none ever waits for it: one that finds it held leaves a mark, and
+// the holder looks again before it lets go (see package token).
 //
-//	PostOne    executes a plain request without the token
+//	PostOne    takes the pipe if it is free and executes a plain request
 //	PostSend   takes the pipe if it is free and executes from the caller's
 //	           array; what can't be done now goes to the send queue
 //	PostRecv   fills the receive queue, and runs the pipe if a send waits there

@@ -12,8 +12,7 @@ import (
 	"godat/internal/yield"
 )
 
-// ways runs a test over pairs that post in arrays, over pairs that post directly, and over
-// pairs that do so without the pipe's token.
+// ways runs a test over pairs that post in arrays, and over pairs that post directly.
 func ways(t *testing.T, test func(t *testing.T, pair func() (a, b *side))) {
 	for name, direct := range map[string]bool{"in arrays": false, "directly": true} {
 		t.Run(name, func(t *testing.T) {
@@ -24,9 +23,6 @@ func ways(t *testing.T, test func(t *testing.T, pair func() (a, b *side))) {
 			})
 		})
 	}
-	t.Run("without the token", func(t *testing.T) {
-		test(t, func() (a, b *side) { return ownedPair(t) })
-	})
 }
 
 // A send and its receive meet at whatever point of the one the other is posted, and

@@ -34,7 +34,6 @@ type side struct {
 
 	direct   bool         // post and recv try PostOne and RecvOne first
 	received atomic.Int32 // receives posted by RecvOne
-	box      box          // post and recv go through it, if it is open
 
 	sends, recvs recorder
 	facts        facts
@@ -226,11 +225,6 @@ func (s *side) addr(off int) uint64 {
 
 func (s *side) post(wrs ...hw.SendWR) {
 	s.t.Helper()
-	s.box.call(s.qp, func() { s.postNow(wrs) })
-}
-
-func (s *side) postNow(wrs []hw.SendWR) {
-	s.t.Helper()
 	if s.direct {
 		wr := &wrs[0]
 		if s.qp.(hw.Direct).PostOne(wr.Op, wr.Flags, wr.ID, &wr.SGL[0], wr.RKey, wr.RemoteAddr) {
@@ -243,11 +237,6 @@ func (s *side) postNow(wrs []hw.SendWR) {
 }
 
 func (s *side) recv(id uint64, sgl ...hw.SGE) {
-	s.t.Helper()
-	s.box.call(s.qp, func() { s.recvNow(id, sgl) })
-}
-
-func (s *side) recvNow(id uint64, sgl []hw.SGE) {
 	s.t.Helper()
 	if direct, ok := s.qp.(hw.Direct); ok && s.direct && direct.RecvOne(id, &sgl[0]) {
 		s.received.Add(1) // the locked instruction that Kick needs

@@ -13,28 +13,14 @@ var _ soft.Accessor = (*pipe)(nil)
 type presence struct{ near, far soft.Presence }
 
 // InProgress implements [soft.Accessor]: it finds the accesses of the holder of the
-// pipe's token, and those of PostOne. A holder or worker writes the token's word before it
-// looks a key up, and an owner writes its own word in the same way before PostOne.
-//
-// InProgress looks at the owner's word first: when that has the bit, the count has all of
-// the owner's calls before the one that may be in progress. The second word is the count
-// and whether the owner is in a call.
-func (p *pipe) InProgress() (w, calls uint64, busy bool) {
+// pipe's token, who writes the token's word before it looks a key up.
+func (p *pipe) InProgress() (w uint64, busy bool) {
 	w = p.token.Load()
-	if p.owned() {
-		calls = p.calls.Load()<<1 | 1
-	}
-	return w, calls, calls != 0 || w&token.Held != 0
+	return w, w&token.Held != 0
 }
 
-// Over implements [soft.Accessor]. An owner that is always in a call when Over looks ends one
-// of them after the other, and counts them.
-func (p *pipe) Over(w, calls uint64) bool {
-	if w&token.Held != 0 && !p.token.MovedOn(w) {
-		return false
-	}
-	return calls == 0 || p.calls.Load()<<1|1 != calls || !p.owned()
-}
+// Over implements [soft.Accessor].
+func (p *pipe) Over(w uint64) bool { return p.token.MovedOn(w) }
 
 // initPresence makes the pipe an accessor of its zones, which is in the set of neither.
 func (p *pipe) initPresence() {
@@ -46,7 +32,7 @@ func (p *pipe) initPresence() {
 }
 
 // enter enters the pipe in the sets of its zones in which it is not. The caller holds the
-// token, or is in a call of the owner, and looks keys up after it.
+// token, and looks keys up after it.
 func (p *pipe) enter() {
 	a := p.attention.Load()
 	if a&srcAbsent != 0 {

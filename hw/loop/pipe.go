@@ -22,13 +22,12 @@ const (
 	orderly               // broken by the peer in order
 	srcClosed             // the source's owner called Break
 	dstClosed             // the target's owner called Break
-	look                  // something was left to the source's owner; see owner.go
 	srcAbsent             // the pipe is not in the set of accessors of the source's zone
 	dstAbsent             // nor of the target's, which is another one
 )
 
 // absent has the bits of a pipe that enters its zones' sets before it looks keys up; see
-// [soft.Presence]. They are the business of the pipe's user alone.
+// [soft.Presence]. They are the business of the pipe's holder alone.
 const absent = srcAbsent | dstAbsent
 
 // The budgets: a poster moves up to pipe.budget bytes in one hold, with maxOps
@@ -45,8 +44,8 @@ const (
 )
 
 // pipe carries the operations of one queue pair, the source, on another, the target.
-// Only the pipe's user (owner.go) takes from both queues, moves bytes, completes,
-// flushes and ends. Its executor executes the operations; the pipe decides when, and whether
+// Only the holder of the pipe's token takes from both queues, moves bytes, completes,
+// flushes and ends. The pipe's executor executes the operations; the pipe decides when, and whether
 // the connection breaks.
 type pipe struct {
 	// Shared; it changes rarely. PostRecv reads it, so it lies on a cache line that the
@@ -56,17 +55,16 @@ type pipe struct {
 	budget     uint32 // bytes that a poster may move in one hold, at most maxChunk
 	from, to   *connection
 	reverse    *pipe
-	owner      *atomic.Uint64 // the word of the source's owner; nil: every post takes the token
 	present    *presence
 	nextQueued *pipe
 	neverWaits bool // NotReady is 0
+	_          [15]byte
 
 	// A plain request needs the next three cache lines: the token, and the executor's two
-	// ends. Deregister waits for the accesses that token and calls count (memory.go).
+	// ends. Deregister waits for the accesses that the token counts (memory.go).
 	token token.Counted
-	calls atomic.Uint64 // grows with the calls of the source's owner, which writes it; see memory.go
 
-	// Owned by the pipe's user.
+	// Owned by the token's holder.
 	exec    executor
 	ops     int32 // how many operations this hold may still do
 	waiting bool  // the stalled bit is set
@@ -82,7 +80,7 @@ type pipe struct {
 // newPipe makes a pipe, whose token the caller holds.
 func newPipe(from, to *connection) *pipe {
 	src, dst := from.qp, to.qp
-	p := &pipe{from: from, to: to, owner: src.owner, neverWaits: src.cfg.NotReady == 0, budget: src.dev.handover}
+	p := &pipe{from: from, to: to, neverWaits: src.cfg.NotReady == 0, budget: src.dev.handover}
 	p.exec = executor{
 		pipe: p,
 		src: source{
@@ -108,6 +106,19 @@ func newPipe(from, to *connection) *pipe {
 	p.initPresence()
 	_, _ = p.token.TryTake() // no other goroutine knows it yet
 	return p
+}
+
+// kick makes sure that a holder looks at the pipe after this call: the present one, or
+// the caller.
+//
+// Nobody waits for a pipe: a goroutine that finds it held leaves its mark and goes on. So two
+// queue pairs that are connected with each other, and are broken or reset at the same time,
+// break each other's pipes and wait for nothing.
+func (p *pipe) kick() {
+	if p.token.TakeOrKick() {
+		p.grant()
+		p.run()
+	}
 }
 
 // grant gives the holder a poster's budget.
@@ -149,9 +160,6 @@ func (p *pipe) rest(n int, wrs []hw.SendWR) (int, error) {
 
 // run drains the pipe and releases it, or hands it over to a worker.
 func (p *pipe) run() {
-	if p.attention.Load()&look != 0 {
-		p.attention.And(^uint32(look))
-	}
 	for { // no Check here: drain has one
 		if p.drain() {
 			p.handOver()

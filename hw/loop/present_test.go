@@ -22,10 +22,6 @@ func TestDeregisterLooksAtNoIdleConnection(t *testing.T) {
 			shared = inZoneOf(sides[0][1])
 		}
 		sides[i] = [2]*side{newSide(t, dev, nil), newSide(t, dev, shared)}
-		if i%2 == 0 {
-			sides[i][0].own()
-			sides[i][1].own()
-		}
 		connect(t, sides[i][0], sides[i][1])
 	}
 	zone := sides[0][1].zone.(*soft.Zone)
@@ -38,7 +34,7 @@ func TestDeregisterLooksAtNoIdleConnection(t *testing.T) {
 	}
 	assert.Zero(t, looks(), "none was at work yet")
 	exchange := func(i int, direct bool) {
-		a, b := sides[i][0], sides[i][1] // an owner posts without the pipe's token
+		a, b := sides[i][0], sides[i][1]
 		a.direct, b.direct = direct, direct
 		b.recv(1, sides[0][1].sge(0, 8))
 		a.post(send(1, a.sge(0, 8)))

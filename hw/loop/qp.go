@@ -5,7 +5,6 @@ import (
 
 	"godat/hw"
 	"godat/hw/internal/soft"
-	"godat/internal/token"
 	"godat/internal/yield"
 )
 
@@ -14,8 +13,6 @@ type queuePair struct {
 	// Shared: the side that answers a request installs the pipes of both.
 	out, in atomic.Pointer[pipe] // nil until connected
 
-	due atomic.Bool // LookAgain kicks in
-
 	// Owned by the queue pair's owner; nil in a closed queue pair.
 	conn *connection
 	rq   *recvQueue // the connection's
@@ -23,8 +20,7 @@ type queuePair struct {
 	// Immutable.
 	segments int // the most a receive may have; -1 refuses all
 	dev      *device
-	srq      *sharedQueue   // may be nil
-	owner    *atomic.Uint64 // see Own; may be nil
+	srq      *sharedQueue // may be nil
 	soft.QP
 	cfg hw.QPConfig
 }
@@ -109,12 +105,11 @@ func (q *queuePair) PostSend(wrs []hw.SendWR) (int, error) {
 	if p == nil {
 		return 0, q.unconnected()
 	}
-	p.moveOn()
 	w, ok := p.token.TryTake()
 	if !ok {
 		n, err := q.enqueue(wrs)
 		yield.Point()
-		p.kickOwn()
+		p.kick()
 		return n, err
 	}
 	p.grant()
@@ -172,9 +167,6 @@ func (q *queuePair) PostRecv(wrs []hw.RecvWR) (int, error) {
 	if rq == nil {
 		return 0, gone("loop.PostRecv")
 	}
-	if p := q.out.Load(); p != nil {
-		p.moveOn()
-	}
 	n, tail, limit := 0, rq.tail.Load(), rq.limit.Load()
 	for n < len(wrs) && tail != limit && len(wrs[n].SGL) <= q.segments {
 		rq.slots[tail&rq.mask].set(wrs[n].ID, wrs[n].SGL)
@@ -187,9 +179,7 @@ func (q *queuePair) PostRecv(wrs []hw.RecvWR) (int, error) {
 	// before it loads the tail. So one of the two sees the other. A pipe installed
 	// meanwhile looks at the queue when it first needs a receive.
 	if p := q.in.Load(); p != nil && p.attention.Load()&^absent != 0 {
-		if q.due.Store(true); q.owner == nil || q.owner.Load()&token.Held == 0 {
-			q.LookAgain()
-		}
+		p.kick()
 	}
 	if n < len(wrs) {
 		return n, q.recvRefusal(&wrs[n])
@@ -214,7 +204,7 @@ func (q *queuePair) recvRefusal(wr *hw.RecvWR) error {
 func (q *queuePair) Drain() {
 	if p := q.out.Load(); p != nil {
 		p.attention.Or(draining)
-		p.kickOwn()
+		p.kick()
 	}
 }
 
@@ -234,7 +224,7 @@ func (q *queuePair) Break(inOrder bool) {
 	out.attention.Or(broken | srcClosed)
 	yield.Point()
 	in.kick()
-	out.kickOwn()
+	out.kick()
 }
 
 // Reset gives the queue pair a new connection, unless its present one is still new.

@@ -25,9 +25,6 @@ type Token struct {
 // Load returns the word.
 func (t *Token) Load() uint64 { return t.word.Load() }
 
-// Word is the word, for one who has to see whether Held is set, and looks at nothing else.
-func (t *Token) Word() *atomic.Uint64 { return &t.word }
-
 // Check asserts that the caller is the holder.
 func (t *Token) Check() { t.own.Check() }
 

@@ -34,28 +34,28 @@ import (
 
 // Accessor accesses memory for queue pairs: a half of a connection, or one direction of it.
 type Accessor interface {
-	// InProgress reports whether an access may be in progress, and two words that
-	// identify it.
-	InProgress() (a, b uint64, busy bool)
-	// Over reports whether the access that InProgress has identified by the words has
+	// InProgress reports whether an access may be in progress, and a word that
+	// identifies it.
+	InProgress() (word uint64, busy bool)
+	// Over reports whether the access that InProgress has identified by the word has
 	// ended, or has moved on to a point where the accessor looks its keys up again.
-	Over(a, b uint64) bool
+	Over(word uint64) bool
 }
 
 // Access is an access in progress.
 type Access struct {
 	of   Accessor
-	a, b uint64
+	word uint64
 }
 
 // Over reports whether the access has ended, or has moved on to a point where its accessor
 // looks its keys up again.
-func (a *Access) Over() bool { return a.of.Over(a.a, a.b) }
+func (a *Access) Over() bool { return a.of.Over(a.word) }
 
 // Now returns the access of one accessor that is in progress, if one may be.
 func Now(of Accessor) (now Access, busy bool) {
-	a, b, busy := of.InProgress()
-	return Access{of, a, b}, busy
+	word, busy := of.InProgress()
+	return Access{of, word}, busy
 }
 
 // Presence is the entry of an accessor in the set of a zone.

@@ -38,16 +38,16 @@ func (a *accessor) begin() {
 
 func (a *accessor) end() { a.count.Add(1) }
 
-func (a *accessor) InProgress() (count, _ uint64, busy bool) {
+func (a *accessor) InProgress() (count uint64, busy bool) {
 	count = a.count.Load()
 	a.looks++
 	if a.onLook != nil {
 		a.onLook()
 	}
-	return count, 0, count&1 != 0
+	return count, count&1 != 0
 }
 
-func (a *accessor) Over(count, _ uint64) bool { return a.count.Load() != count }
+func (a *accessor) Over(count uint64) bool { return a.count.Load() != count }
 
 // What a wait costs does not grow with what is idle: it looks once at each accessor that has
 // been at work since the last look, and at none that never was.
