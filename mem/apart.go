@@ -1,12 +1,11 @@
 package mem
 
 import (
+	"context"
 	"sync/atomic"
 
 	"godat/internal/door"
 	"godat/internal/freelist"
-	"godat/internal/owner"
-	"godat/internal/release"
 	"godat/internal/yield"
 )
 
@@ -21,12 +20,7 @@ type apart struct {
 	list   freelist.List
 	joined atomic.Int32 // how many have joined the others, and none has left them in their place
 
-	// The index, plus one, of a buffer that a send gave back; 0 for none. Who takes the
-	// buffer makes it 0 by a swap. The completer of the sends alone makes it another
-	// number, and only where it finds 0, so that takes a plain store: until then nobody
-	// else changes it.
-	sent      atomic.Uint32
-	completer owner.Tag
+	waiting waiters // calls that wait for one of them
 }
 
 // SetApart sets so many of the free buffers apart, for GetApart. Only a connection of
@@ -34,55 +28,25 @@ type apart struct {
 func (p *BufferPool) SetApart(_ door.Key, n int) {
 	p.list.InitEmpty(len(p.buffers))
 	for range n {
-		if b := p.take(); b != nil {
-			b.isApart = true
-			p.list.Give(b.index)
+		if i, ok := p.take(false); ok {
+			p.buffers[i].isApart = true
+			p.list.Give(i)
 		}
 	}
 	p.collectIfOver()
 }
 
 // GetApart is Get of a buffer that is set apart. It comes back there, whoever puts it.
-func (p *BufferPool) GetApart(door.Key) *Buffer {
-	if p == nil || p.lmr.dead.Load() {
-		return nil
-	}
-	i, ok := p.takeApart()
-	if !ok {
-		if i, ok = p.leave(); !ok {
-			return nil
-		}
-	}
-	return p.got(&p.buffers[i])
-}
+func (p *BufferPool) GetApart(door.Key) *Buffer { return p.get(true) }
 
-// takeApart takes a buffer that is set apart.
-func (p *BufferPool) takeApart() (i uint32, ok bool) {
-	i = p.sent.Load()
-	yield.Point()
-	if i != 0 && p.sent.CompareAndSwap(i, 0) {
-		return i - 1, true
-	}
-	return p.list.Take()
-}
-
-// FreeSent is Free for the goroutine that completes the sends of a connection. The pool ends
-// behind the endpoint, whose close waits for the last completion: so it needs no look
-// whether the pool is over.
-func (b *Buffer) FreeSent(k door.Key) {
-	p := b.pool
-	if p.watch != nil || !b.isApart || p.sent.Load() != 0 {
-		b.Free(k)
-		return
-	}
-	p.completer.Acquire()
-	release.Uint32(&p.sent, b.index+1)
-	p.completer.Release()
+// WaitApart is GetApart that waits, as Wait does.
+func (p *BufferPool) WaitApart(ctx context.Context, _ door.Key, op string) (*Buffer, error) {
+	return p.wait(ctx, op, true)
 }
 
 // join moves a buffer that is set apart to the free ones; false if there is none.
 func (p *BufferPool) join() bool {
-	i, ok := p.takeApart()
+	i, ok := p.list.Take()
 	if ok {
 		p.buffers[i].isApart = false
 		p.joined.Add(1)
@@ -112,10 +76,14 @@ func (p *BufferPool) leave() (i uint32, ok bool) {
 
 // give gives the pool back a buffer that was put.
 func (p *BufferPool) give(b *Buffer) {
-	if b.isApart {
-		p.list.Give(b.index)
-		p.collectIfOver()
-	} else {
+	if !b.isApart {
 		p.giveBack(b.index)
+		return
 	}
+	p.list.Give(b.index)
+	yield.Point()
+	if p.waiting.n.Load() != 0 {
+		p.serve(true)
+	}
+	p.collectIfOver()
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/internal/door"
-	"godat/internal/yield"
 )
 
 // allApart takes the buffers that are set apart.
@@ -46,84 +45,6 @@ func TestBuffersThatAreSetApartComeBackThere(t *testing.T) {
 	require.NoError(t, p.Close())
 	assert.Nil(t, p.GetApart(door.Key{}))
 	assert.Nil(t, (*BufferPool)(nil).GetApart(door.Key{}))
-}
-
-// freeSent gives back what a send had.
-func freeSent(t *testing.T, b *Buffer) {
-	tag, ok := b.Ownership(door.Key{}).Lend()
-	require.True(t, ok)
-	require.True(t, b.PutLent(door.Key{}, tag))
-	b.FreeSent(door.Key{})
-}
-
-func TestEachBufferThatASendGaveBackIsTakenOnce(t *testing.T) {
-	const count, apart = 6, 3
-	for _, debug := range []bool{false, true} {
-		p := newTestPool(t, BufferPoolConfig{Count: count, Size: 8, Debug: debug})
-		p.SetApart(door.Key{}, apart)
-		var tags [count]uint64
-		for range 3 {
-			all := allApart(p)
-			require.Len(t, all, apart)
-			for _, b := range all {
-				freeSent(t, b)
-			}
-		}
-		require.Equal(t, count, p.GetAllLent(door.Key{}, 0, tags[:]), "operations get it, too")
-		for _, tag := range tags {
-			b := p.At(int(uint32(tag)))
-			require.True(t, b.PutLent(door.Key{}, tag))
-			b.FreeSent(door.Key{}) // though they are not set apart any more
-		}
-		assert.Len(t, allApart(p), apart)
-	}
-}
-
-func TestOneGoroutineTakesWhatASendGaveBack(t *testing.T) {
-	yield.Interleave(func() (first, second, check func()) {
-		p := newTestPool(t, BufferPoolConfig{Count: 2, Size: 8})
-		p.SetApart(door.Key{}, 1)
-		freeSent(t, p.GetApart(door.Key{}))
-		var got []*Buffer
-		take := func() {
-			if b := p.GetApart(door.Key{}); b != nil {
-				got = append(got, b)
-			}
-		}
-		return take, take, func() { assert.Len(t, got, 1) }
-	})
-}
-
-// One goroutine completes sends while others take the buffers.
-func TestGoroutinesShareTheBuffersThatSendsGiveBack(t *testing.T) {
-	const apart, takers, rounds = 3, 4, 5000
-	p := newTestPool(t, BufferPoolConfig{Count: apart, Size: 8})
-	p.SetApart(door.Key{}, apart)
-	var wg, completer sync.WaitGroup
-	sent := make(chan uint64, apart)
-	completer.Go(func() {
-		for tag := range sent {
-			b := p.At(int(uint32(tag)))
-			assert.True(t, b.PutLent(door.Key{}, tag))
-			b.FreeSent(door.Key{})
-		}
-	})
-	for range takers {
-		wg.Go(func() {
-			for range rounds {
-				if b := p.GetApart(door.Key{}); b != nil {
-					tag, ok := b.Ownership(door.Key{}).Lend()
-					if assert.True(t, ok, "somebody else has the buffer, too") {
-						sent <- tag
-					}
-				}
-			}
-		})
-	}
-	wg.Wait()
-	close(sent)
-	completer.Wait()
-	assert.Len(t, allApart(p), apart)
 }
 
 // Operations may need all buffers. What they took is made up for when they give back any
@@ -191,4 +112,26 @@ func TestAProgramAndOperationsShareAPool(t *testing.T) {
 	assert.Len(t, allApart(p), apart)
 	var tags [count]uint64
 	assert.Equal(t, count-apart, p.GetAllLent(door.Key{}, 0, tags[:]), "none is lost")
+}
+
+// A buffer that operations took of those set apart is made up for by the next one that
+// they give back, also for a call that waits.
+func TestACallWaitsForABufferInPlaceOfOneThatOperationsTook(t *testing.T) {
+	const count = 3
+	p := newTestPool(t, BufferPoolConfig{Count: count, Size: 8})
+	p.SetApart(door.Key{}, 1)
+	var tags [count]uint64
+	require.Equal(t, count, p.GetAllLent(door.Key{}, 0, tags[:]))
+	got := make(chan *Buffer)
+	go func() {
+		b, _ := p.WaitApart(soon(t), door.Key{}, "")
+		got <- b
+	}()
+	waiting(t, &p.waiting, 1)
+	b := p.At(int(uint32(tags[1])))
+	require.True(t, b.PutLent(door.Key{}, tags[1]))
+	b.Free(door.Key{})
+	require.Same(t, b, <-got)
+	b.Put()
+	assert.Len(t, allApart(p), 1)
 }

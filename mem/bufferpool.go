@@ -92,12 +92,15 @@ const MaxBuffers = 1 << 20
 
 // Get returns a free buffer, with length 0. It returns nil if none is free, or if
 // the pool is nil or closed, by itself or with its adapter. See [BufferPool.Wait].
-func (p *BufferPool) Get() *Buffer {
-	b := p.take()
-	if b == nil {
+func (p *BufferPool) Get() *Buffer { return p.get(false) }
+
+// get is Get, or GetApart.
+func (p *BufferPool) get(apart bool) *Buffer {
+	i, ok := p.take(apart)
+	if !ok {
 		return nil
 	}
-	return p.got(b)
+	return p.got(&p.buffers[i])
 }
 
 // got gives the caller a buffer that was free.
@@ -149,16 +152,18 @@ func (p *BufferPool) lend(b *Buffer) (tag uint64) {
 	return b.owner.GetLent()
 }
 
-// take takes a buffer from the free ones; nil if there is none.
-func (p *BufferPool) take() *Buffer {
+// take takes a buffer that is free, or one that is set apart.
+func (p *BufferPool) take(apart bool) (index uint32, ok bool) {
 	if p == nil || p.lmr.dead.Load() {
-		return nil
+		return 0, false
 	}
-	i, ok := p.free.Take()
-	if !ok {
-		return nil
+	if !apart {
+		return p.free.Take()
 	}
-	return &p.buffers[i]
+	if index, ok = p.list.Take(); !ok {
+		index, ok = p.leave()
+	}
+	return index, ok
 }
 
 // At returns the buffer with that index; nil for an index that no buffer has, and

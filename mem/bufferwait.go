@@ -18,28 +18,41 @@ import (
 // its adapter, the error is INVALID_HANDLE/LMR, as for a nil pool, also of calls that wait
 // then. A nil ctx is INVALID_PARAMETER.
 func (p *BufferPool) Wait(ctx context.Context) (*Buffer, error) {
-	const op = "mem.BufferPool.Wait"
+	return p.wait(ctx, "mem.BufferPool.Wait", false)
+}
+
+// wait is Wait, or WaitApart.
+func (p *BufferPool) wait(ctx context.Context, op string, apart bool) (*Buffer, error) {
 	switch {
 	case p == nil:
 		return nil, deadLMR(op)
 	case ctx == nil:
 		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "the context is nil")
 	}
-	if p.waiters.n.Load() == 0 {
-		if b := p.Get(); b != nil {
+	waiting := p.those(apart)
+	if waiting.n.Load() == 0 {
+		if b := p.get(apart); b != nil {
 			return b, nil
 		}
 	}
-	w := p.queueUp()
+	w := p.queueUp(apart)
 	select {
 	case index := <-w:
 		return p.waited(op, index)
 	case <-ctx.Done():
-		if p.waiters.remove(w) {
+		if waiting.remove(w) {
 			return nil, context.Cause(ctx)
 		}
 		return p.waited(op, <-w) // which is there
 	}
+}
+
+// those are the calls that wait for a buffer of either kind.
+func (p *BufferPool) those(apart bool) *waiters {
+	if apart {
+		return &p.waiting
+	}
+	return &p.waiters
 }
 
 // waited is the buffer that a waiter was given.
@@ -70,43 +83,52 @@ type waiters struct {
 }
 
 // queueUp makes the caller wait.
-func (p *BufferPool) queueUp() waiter {
+func (p *BufferPool) queueUp(apart bool) waiter {
 	w := make(waiter, 1)
-	p.waiters.add(w)
+	p.those(apart).add(w)
 	yield.Point()
 	if p.lmr.dead.Load() {
-		p.waiters.wakeAll()
+		p.those(apart).wakeAll()
 	} else {
-		p.serve()
+		p.serve(apart)
 	}
 	return w
 }
 
-// giveBack makes a buffer free.
+// giveBack makes a buffer free. One that is free may take the place of one that is set
+// apart.
 func (p *BufferPool) giveBack(index uint32) {
 	p.free.Give(index)
 	yield.Point()
 	if p.waiters.n.Load() != 0 {
-		p.serve()
+		p.serve(false)
+	}
+	if p.waiting.n.Load() != 0 {
+		p.serve(true)
 	}
 	p.collectIfOver()
 }
 
-// serve hands free buffers to those that wait. When there was none left to take the
-// buffer, another may have come before the buffer was free again, so serve looks again.
-func (p *BufferPool) serve() {
-	for p.waiters.n.Load() != 0 {
-		b := p.take()
-		if b == nil {
+// serve hands buffers to those that wait. When there was none left to take the buffer,
+// another may have come before the buffer was back, so serve looks again.
+func (p *BufferPool) serve(apart bool) {
+	for w := p.those(apart); w.n.Load() != 0; {
+		i, ok := p.take(apart)
+		if !ok {
 			return
 		}
 		yield.Point()
-		if !p.waiters.hand(int(b.index)) {
-			yield.Point()
-			p.free.Give(b.index)
-			yield.Point()
-			p.collectIfOver()
+		if w.hand(int(i)) {
+			continue
 		}
+		yield.Point()
+		if apart {
+			p.list.Give(i)
+		} else {
+			p.free.Give(i)
+		}
+		yield.Point()
+		p.collectIfOver()
 	}
 }
 

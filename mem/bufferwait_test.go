@@ -23,38 +23,53 @@ func soon(t testing.TB) context.Context {
 	return ctx
 }
 
+// onBothKinds runs a test for the buffers that are free, and for those that are set apart.
+func onBothKinds(t *testing.T, cfg BufferPoolConfig, test func(t *testing.T, newPool func() *BufferPool, apart bool)) {
+	for name, apart := range map[string]bool{"free": false, "set apart": true} {
+		t.Run(name, func(t *testing.T) {
+			test(t, func() *BufferPool {
+				p := newTestPool(t, cfg)
+				if apart {
+					p.SetApart(door.Key{}, cfg.Count)
+				}
+				return p
+			}, apart)
+		})
+	}
+}
+
 // waiting waits until n calls wait.
-func waiting(t *testing.T, p *BufferPool, n int) {
+func waiting(t *testing.T, w *waiters, n int) {
 	t.Helper()
-	require.Eventually(t, func() bool { return int(p.waiters.n.Load()) == n }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return int(w.n.Load()) == n }, 20*time.Second, time.Millisecond)
 }
 
 func TestCallsThatWaitGetBuffersInTheOrderInWhichTheyCame(t *testing.T) {
-	for name, debug := range map[string]bool{"plain": false, "debug": true} {
-		t.Run(name, func(t *testing.T) {
-			p, ctx := newTestPool(t, BufferPoolConfig{Count: 1, Size: 8, Debug: debug}), soon(t)
-			b, err := p.Wait(ctx)
+	for _, debug := range []bool{false, true} {
+		onBothKinds(t, BufferPoolConfig{Count: 1, Size: 8, Debug: debug}, func(t *testing.T, newPool func() *BufferPool, apart bool) {
+			p, ctx := newPool(), soon(t)
+			b, err := p.wait(ctx, "", apart)
 			require.NoError(t, err, "one is free")
 			b.Resize(8)
 			order := make(chan int, 3)
 			var calls sync.WaitGroup
 			for i := range 3 {
 				calls.Go(func() {
-					b, err := p.Wait(ctx)
+					b, err := p.wait(ctx, "", apart)
 					if assert.NoError(t, err) {
 						assert.Empty(t, b.Bytes())
 						order <- i
 						b.Put()
 					}
 				})
-				waiting(t, p, i+1)
+				waiting(t, p.those(apart), i+1)
 			}
 			b.Put()
 			calls.Wait()
 			for i := range 3 {
 				assert.Equal(t, i, <-order)
 			}
-			require.NotNil(t, p.Get(), "the last one gave it back")
+			require.NotNil(t, p.get(apart), "the last one gave it back")
 		})
 	}
 }
@@ -68,7 +83,7 @@ func TestAnOperationThatEndsServesACallThatWaits(t *testing.T) {
 		b, _ := p.Wait(soon(t))
 		got <- b
 	}()
-	waiting(t, p, 1)
+	waiting(t, &p.waiters, 1)
 	b := p.At(0)
 	require.True(t, b.PutLent(door.Key{}, tags[0]))
 	b.Free(door.Key{})
@@ -85,7 +100,7 @@ func TestAWaitEndsWithItsContext(t *testing.T) {
 		_, err := p.Wait(ctx)
 		ended <- err
 	}()
-	waiting(t, p, 1)
+	waiting(t, &p.waiters, 1)
 	cancel(why)
 	require.ErrorIs(t, <-ended, why)
 	b.Put()
@@ -113,7 +128,7 @@ func TestTheEndOfAPoolEndsWaits(t *testing.T) {
 					ended <- err
 				}()
 			}
-			waiting(t, p, 2)
+			waiting(t, &p.waiters, 2)
 			require.NoError(t, end(d, p))
 			for range 2 {
 				requireCode(t, <-ended, hw.InvalidHandle, hw.HandleLMR)
@@ -137,15 +152,17 @@ func TestNoCallWaitsWhileABufferIsFree(t *testing.T) {
 	} {
 		for _, waitsFirst := range []bool{true, false} {
 			t.Run(name, func(t *testing.T) {
-				yield.Interleave(func() (first, second, check func()) {
-					p := newTestPool(t, BufferPoolConfig{Count: 1, Size: 8})
-					b := p.Get()
-					var w waiter
-					first, second = func() { w = p.queueUp() }, func() { end(b, p) }
-					if !waitsFirst {
-						first, second = second, first
-					}
-					return first, second, func() { require.Len(t, w, 1) }
+				onBothKinds(t, BufferPoolConfig{Count: 1, Size: 8}, func(t *testing.T, newPool func() *BufferPool, apart bool) {
+					yield.Interleave(func() (first, second, check func()) {
+						p := newPool()
+						b := p.get(apart)
+						var w waiter
+						first, second = func() { w = p.queueUp(apart) }, func() { end(b, p) }
+						if !waitsFirst {
+							first, second = second, first
+						}
+						return first, second, func() { require.Len(t, w, 1) }
+					})
 				})
 			})
 		}
@@ -157,11 +174,11 @@ func TestACallThatGivesUpLeavesTheBufferToOthers(t *testing.T) {
 	yield.Interleave(func() (first, second, check func()) {
 		p := newTestPool(t, BufferPoolConfig{Count: 1, Size: 8})
 		b := p.Get()
-		gone, removed := p.queueUp(), false
+		gone, removed := p.queueUp(false), false
 		var w waiter
 		second = func() {
 			removed = p.waiters.remove(gone)
-			w = p.queueUp()
+			w = p.queueUp(false)
 		}
 		return b.Put, second, func() {
 			if removed {
@@ -178,10 +195,10 @@ func TestACallThatBeginsToWaitGetsWhatAnotherLeftWhenItGaveUp(t *testing.T) {
 	yield.InterleaveTwo(func() (first, second, third, check func()) {
 		p := newTestPool(t, BufferPoolConfig{Count: 1, Size: 8})
 		b := p.Get()
-		gone, left := p.queueUp(), false
+		gone, left := p.queueUp(false), false
 		var w waiter
 		second = func() { left = p.waiters.remove(gone) }
-		third = func() { w = p.queueUp() }
+		third = func() { w = p.queueUp(false) }
 		return b.Put, second, third, func() {
 			if left {
 				require.Len(t, w, 1)

@@ -21,7 +21,10 @@ import (
 func (p *BufferPool) begun(*LMR) {}
 
 // dying ends all calls that wait for a buffer.
-func (p *BufferPool) dying() { p.waiters.wakeAll() }
+func (p *BufferPool) dying() {
+	p.waiters.wakeAll()
+	p.waiting.wakeAll()
+}
 
 // ended frees the memory if the program has no buffer. What operations of a connection
 // have comes back here: none of them uses the memory any more, and those that have
@@ -50,7 +53,7 @@ func (p *BufferPool) collectIfOver() {
 // collect takes what is free for good, and frees the memory behind the last buffer.
 func (p *BufferPool) collect() error {
 	for {
-		_, ok := p.takeApart()
+		_, ok := p.list.Take()
 		if !ok {
 			_, ok = p.free.Take()
 		}

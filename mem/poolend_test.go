@@ -154,12 +154,12 @@ func TestTheLastBufferFreesTheMemoryBesideTheEnd(t *testing.T) {
 		},
 		"wait while one is free": func(p *BufferPool, b *Buffer, _ uint64) {
 			b.Put()
-			if b, err := p.waited("", <-p.queueUp()); err == nil {
+			if b, err := p.waited("", <-p.queueUp(false)); err == nil {
 				b.Put()
 			}
 		},
 		"wait": func(p *BufferPool, b *Buffer, _ uint64) {
-			w := p.queueUp()
+			w := p.queueUp(false)
 			b.Put()
 			if b, err := p.waited("", <-w); err == nil {
 				b.Resize(8)[0] = 1

@@ -103,7 +103,7 @@ func (c *Conn) leave() {
 func filterSend(source any, _ event.Number, _ hw.Status, cookie uint64, _ any) bool {
 	e, _ := source.(*ep.Endpoint)
 	if c, _ := e.Context().(*Conn); c != nil {
-		c.sent(cookie)
+		c.retire(cookie)
 	}
 	return false
 }

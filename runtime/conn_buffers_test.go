@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -91,4 +92,38 @@ func allBack(c *Conn) bool {
 		c.Release(b)
 	}
 	return len(got) == c.cfg.Depth
+}
+
+func TestACallWaitsForABuffer(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *IA) {
+		l, client, server := both(t, ia, ConnConfig{Depth: 1, Message: 64})
+		b, err := client.WaitBuffer(within(t))
+		require.NoError(t, err)
+		got := make(chan *Buffer)
+		wait := func() {
+			b, _ := client.WaitBuffer(within(t))
+			got <- b
+		}
+		go wait()
+		require.NoError(t, client.Send(b))
+		server.Release(server.Message(nextEvent(t, server.Events())))
+		assert.Same(t, b, <-got, "the send has completed")
+
+		over, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err = client.WaitBuffer(over)
+		require.ErrorIs(t, err, context.Canceled)
+		_, err = client.WaitBuffer(nil) //nolint:staticcheck // that is the test
+		requireCode(t, err, hw.InvalidParameter, hw.Arg1)
+
+		go wait()
+		require.Error(t, client.Close(), "the program has a buffer")
+		assert.Nil(t, <-got)
+		client.Release(b)
+		_, err = client.WaitBuffer(within(t))
+		requireCode(t, err, hw.InvalidHandle, hw.HandleEP)
+		_, err = (*Conn)(nil).WaitBuffer(within(t))
+		requireCode(t, err, hw.InvalidHandle, hw.HandleEP)
+		require.NoError(t, l.Close())
+	})
 }

@@ -1,7 +1,9 @@
 package runtime
 
 import (
+	"bytes"
 	"context"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -86,15 +88,63 @@ func TestDoSaysHowItsRequestEnded(t *testing.T) {
 
 		over, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := c.Do(over, read); err != nil { // the read may have completed at once
-			require.ErrorIs(t, err, context.Canceled)
-		}
+		require.ErrorIs(t, c.Do(over, read), context.Canceled)
+		requireCode(t, c.Do(within(t)), hw.InvalidParameter, hw.Arg2)
+		two := DTO{Op: OpWrite, Segment: mine.Segment(0, 8), Remote: remote.Slice(0, 8)}
+		require.NoError(t, c.Do(within(t), two, read), "nothing has broken the connection")
+		two.Segment.Len = size + 1
+		requireCode(t, c.Do(within(t), read, two), hw.ProtectionViolation, hw.ProtectionRead) // the second
 		read.Remote.Context++
 		require.Error(t, c.Do(within(t), read), "the peer has no such memory")
 		require.True(t, nextEvent(t, c.Events()).Ended(), "a request of Do has no event there")
 		require.NoError(t, c.Close())
 		requireCode(t, c.Do(within(t), read), hw.InvalidHandle, hw.HandleEP)
 		requireCode(t, (*Conn)(nil).Do(within(t), read), hw.InvalidHandle, hw.HandleEP)
+		require.NoError(t, l.Close())
+	})
+}
+
+// ending is a context that ends as soon as it is waited for.
+type ending struct {
+	context.Context
+	asked atomic.Bool
+}
+
+func (*ending) Done() <-chan struct{} {
+	done := make(chan struct{})
+	close(done)
+	return done
+}
+
+func (c *ending) Err() error {
+	if c.asked.Swap(true) {
+		return context.Canceled
+	}
+	return nil
+}
+
+func TestTheMemoryOfADoIsTheProgramsWhenItReturns(t *testing.T) {
+	const size, rounds = 8 << 20, 8
+	onEach(t, func(t *testing.T, ia *IA) {
+		l := listen(t, ia, ConnConfig{Setup: showMemory(size)})
+		for range rounds {
+			go func() { _, _ = l.Accept(RequestOf(<-l.Requests()), nil) }()
+			c := dial(t, ia, l, ConnConfig{Setup: showMemory(size)})
+			mine := c.Context.(*LMR)
+			remote, err := ParseRemoteSegment(c.Private())
+			require.NoError(t, err)
+			read := DTO{Op: OpRead, Segment: mine.Segment(0, size), Remote: remote}
+			err = c.Do(&ending{Context: t.Context()}, read)
+			for i := range mine.Bytes() {
+				mine.Bytes()[i] = 1
+			}
+			if err != nil { // the read may have completed at once
+				require.ErrorIs(t, err, context.Canceled)
+				require.True(t, nextEvent(t, c.Events()).Ended(), "the connection is broken")
+			}
+			require.NoError(t, c.Close())
+			require.Equal(t, size, bytes.Count(mine.Bytes(), []byte{1}))
+		}
 		require.NoError(t, l.Close())
 	})
 }

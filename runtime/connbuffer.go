@@ -1,6 +1,9 @@
 package runtime
 
 import (
+	"context"
+	"errors"
+
 	"godat/hw"
 	"godat/internal/door"
 	"godat/internal/memory"
@@ -17,14 +20,6 @@ func (c *Conn) retire(cookie uint64) {
 	}
 }
 
-// sent is retire for a send that has completed.
-func (c *Conn) sent(cookie uint64) {
-	b := c.pool.At(int(uint32(cookie)))
-	if b.PutLent(door.Key{}, cookie&memory.TagMask) {
-		b.FreeSent(door.Key{})
-	}
-}
-
 // Buffer takes a buffer of length 0 from the pool, for RDMA or for a message that
 // answers none. It is nil, which means that there is no buffer at the moment, when the
 // program has Depth such buffers that it has not released, or whose messages are still
@@ -35,6 +30,31 @@ func (c *Conn) Buffer() *Buffer {
 		return nil
 	}
 	return c.pool.GetApart(door.Key{})
+}
+
+// WaitBuffer is Buffer that waits until there is one. Calls that wait get buffers in the
+// order in which they came. When ctx ends first, the error is its cause; when the
+// connection is closed, INVALID_HANDLE, as for a nil connection, also of calls that wait
+// then. A connection that has ended still has its buffers. A nil ctx is INVALID_PARAMETER.
+//
+// A program that waits for a buffer needs somebody else to give one back: a send that
+// completes does, and so must the goroutine that holds the others.
+func (c *Conn) WaitBuffer(ctx context.Context) (*Buffer, error) {
+	const op = "runtime.Conn.WaitBuffer"
+	if c == nil || c.closed.Load() {
+		return nil, closedConn(op)
+	}
+	if ctx == nil {
+		return nil, nilContext(op)
+	}
+	if c.pool == nil {
+		return nil, hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "a connection with ConnConfig.OwnReceives has no buffers")
+	}
+	b, err := c.pool.WaitApart(ctx, door.Key{}, op)
+	if errors.Is(err, hw.ErrInvalidHandle) {
+		return nil, closedConn(op)
+	}
+	return b, err
 }
 
 // Message is the buffer with the message that a receive brought. The program owns it

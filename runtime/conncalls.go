@@ -1,8 +1,10 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"io"
+	"slices"
 
 	"godat/ep"
 	"godat/hw"
@@ -90,29 +92,54 @@ func isDone(done <-chan struct{}) bool {
 	}
 }
 
-// Do posts a request and waits for its completion. It is for RDMA by a goroutine that
-// has nothing else to do meanwhile. The event does not come to Events, and Do ignores
-// Suppress. The error is that of the post or of the completion. When ctx ends first,
-// the error is the context's, and the request goes on: the operation may use its memory
-// until the connection is closed. A nil ctx is INVALID_PARAMETER, a nil or closed
-// connection INVALID_HANDLE/EP.
-func (c *Conn) Do(ctx context.Context, request DTO) error {
+// Do posts requests, in order, as one batch, and waits until all have completed. It is for
+// RDMA by a goroutine that has nothing else to do meanwhile. No event of theirs comes to
+// Events, and Do ignores Suppress and OneShot. The error is that of the post, or of the first
+// request that failed; those behind it have not been executed or may have been.
+//
+// When Do returns, for whatever reason, the requests' memory is the program's: no operation
+// uses it any more. So when ctx ends first, Do breaks the connection and waits until the
+// device has let go; its error is then the context's. Do posts nothing if ctx has ended
+// before. No request and a nil ctx are INVALID_PARAMETER, a nil or closed connection is
+// INVALID_HANDLE/EP.
+func (c *Conn) Do(ctx context.Context, requests ...DTO) error {
 	const op = "runtime.Conn.Do"
-	if c == nil || c.closed.Load() {
+	switch {
+	case c == nil || c.closed.Load():
 		return closedConn(op)
-	}
-	if ctx == nil {
+	case ctx == nil:
 		return nilContext(op)
+	case len(requests) == 0:
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "no request")
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
 	}
-	request.Flags &^= hw.Suppress
-	request.OneShot = c.events.NewOneShot()
-	defer request.OneShot.Release()
-	if _, err := c.Endpoint.PostBatch([]ep.DTO{request}); err != nil {
-		return err
+	posts := slices.Clone(requests)
+	for i := range posts {
+		posts[i].Flags &^= hw.Suppress
+		posts[i].OneShot = c.events.NewOneShot()
 	}
-	ev, err := request.OneShot.Wait(ctx)
-	if err != nil {
-		return err
+	n, refused := c.Endpoint.PostBatch(posts)
+	var failed error
+	for i := range posts {
+		if i < n {
+			failed = cmp.Or(failed, c.done(ctx, posts[i].OneShot))
+		}
+		posts[i].OneShot.Release()
 	}
-	return ev.Err()
+	return cmp.Or(failed, refused)
+}
+
+// done waits for the completion of a request of Do. A request whose dispatcher is closed has
+// been flushed.
+func (c *Conn) done(ctx context.Context, completion *OneShot) error {
+	ev, err := completion.Wait(ctx)
+	if err == nil {
+		return ev.Err()
+	}
+	if ctx.Err() != nil {
+		_ = c.Endpoint.Disconnect(ep.Abrupt) // which ends the request, if nothing has yet
+		_, _ = completion.Wait(context.Background())
+	}
+	return err
 }

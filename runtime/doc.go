@@ -33,7 +33,7 @@
 //   - [IA.Dial] connects to "host:port"; [IA.Listen] listens there
 //   - a [Listener]: [Listener.Requests] to [Listener.Accept], [Listener.AcceptWith] or [ep.CR.Reject], [Listener.Addr], [Listener.Dial] for connections on its own channel
 //   - [Conn.Events] and [Listener.Events] are where receives and ends come; [ConnOf] tells whose; [Conn.Batches] and [Listener.Batches] are the same for many at a time; [Conn.Receive] waits for a message
-//   - messages: [Conn.Message] takes one from its event; [Conn.Buffer] is for a new one; [Conn.Send] and [Conn.Release] give buffers back; [Conn.SendBytes] copies
+//   - messages: [Conn.Message] takes one from its event; [Conn.Buffer] is for a new one, for which [Conn.WaitBuffer] waits; [Conn.Send] and [Conn.Release] give buffers back; [Conn.SendBytes] copies
 //   - many messages at once: [Conn.Queue], [Conn.QueueInvalidate], [Conn.Outbox], [Conn.Flush]
 //   - about the peer: [Conn.Private]; memory of the connection's own, for RDMA: [Conn.Alloc], [Conn.Register], [Conn.PZ]
 //   - one operation that a goroutine waits for, as an RDMA read: [Conn.Do]

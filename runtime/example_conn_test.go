@@ -34,12 +34,16 @@ func ExampleListener() {
 		return
 	}
 	for _, text := range []string{"one", "two"} {
-		b := c.Buffer()
+		b, err := c.WaitBuffer(ctx)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
 		fmt.Fprint(b, text)
 		if err := c.Send(b); err != nil {
 			fmt.Println(err)
 		}
-		b, err := c.Receive(ctx)
+		b, err = c.Receive(ctx)
 		if err != nil {
 			fmt.Println(err)
 			return
