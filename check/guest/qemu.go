@@ -7,14 +7,16 @@ import (
 )
 
 // arguments returns QEMU's arguments. The processor is always emulated: where
-// /dev/kvm exists, it may still hang. A fault of the kernel ends the machine, so
+// /dev/kvm exists, it may still hang. It does not claim fast moves of bytes (ERMS and
+// FSRM): the emulator takes as long for a byte as for 8, and the kernel clears and
+// copies memory in the units that the processor claims are fast. A fault of the kernel ends the machine, so
 // that the program's output stops at the fault, and the kernel's report is the last
 // of the console. On a busy host the kernel would find that its timer does not
 // work; no_timer_check stops it from checking.
 func (j *job) arguments(initrd, log string) []string {
 	c := j.cfg
 	args := []string{
-		"-accel", "tcg,thread=multi", "-cpu", "max",
+		"-accel", "tcg,thread=multi", "-cpu", "max,erms=off,fsrm=off",
 		"-smp", strconv.Itoa(c.CPUs), "-m", strconv.Itoa(c.Memory),
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
 		"-kernel", kernelImage(j.tree, j.kernel.name), "-initrd", initrd,
