@@ -347,3 +347,23 @@ func TestAPostThatRacesCloseGetsTheErrorOfItsEndpoint(t *testing.T) {
 		require.ErrorIs(t, <-refused, hw.ErrInvalidHandle)
 	}
 }
+
+// The holder clears the marks of published slots. They would mean the same again 2^24
+// tickets later, when a poster has the ticket and has not filled the slot.
+func TestASlotIsNotPublishedOnceItsPostHasBeenTaken(t *testing.T) {
+	r := newRig(t)
+	a, all, m := meddled(r)
+	m.meddle = func() {
+		for i := range uint64(3) {
+			r.write(a, 2+i)
+		}
+	}
+	r.write(a, 1)
+	r.takeEvents(all, 4)
+	for i := range a.box.requests.slots {
+		assert.Zero(t, a.box.requests.slots[i].seq.Load(), i)
+	}
+	require.NoError(t, a.Close())
+	r.drop(all)
+	require.NoError(t, all.Close())
+}

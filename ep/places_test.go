@@ -1,6 +1,9 @@
 package ep
 
 import (
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -9,6 +12,7 @@ import (
 	"godat/evd"
 	"godat/hw"
 	"godat/hw/event"
+	"godat/internal/owner"
 )
 
 // used counts the places of a dispatcher that are taken: by outstanding operations,
@@ -93,4 +97,56 @@ func TestARefusedConnectionGivesItsSecondPlaceBack(t *testing.T) {
 	err := a.Connect(ConnectConfig{Qual: r.psp.Qual()})
 	require.ErrorIs(t, err, hw.ErrInsufficientResources)
 	assert.Zero(t, used(d, 1))
+}
+
+// Posters that share a dispatcher leave each other room: each has no more requests and events
+// than its share. So none is refused.
+func TestPostersThatKeepToTheirSharesAreNotRefused(t *testing.T) {
+	const qlen = 128
+	for _, posters := range []int{2, 3} {
+		r := newRig(t)
+		d := r.dispatcher(evd.ModeQueue, qlen)
+		rounds := 200 * qlen
+		if testing.Short() || owner.Enabled {
+			rounds = 20 * qlen
+		}
+		var all sync.WaitGroup
+		var taken [3]atomic.Int64
+		var refused atomic.Int64
+		for i := range posters {
+			e, peer := r.endpointOf(Config{PZ: r.pz, Recv: r.dto, Request: d, Conn: r.conn}), r.endpoint(nil)
+			r.connect(e, peer)
+			all.Go(func() {
+				for n := range rounds {
+					for n-int(taken[i].Load()) >= qlen/posters {
+						runtime.Gosched()
+					}
+					if e.PostRDMAWrite(uint64(i), 0, r.lmr.Remote(8, 8), r.lmr.Segment(0, 8)) != nil {
+						refused.Add(1)
+						taken[i].Add(1)
+					}
+				}
+			})
+		}
+		done := make(chan struct{})
+		go func() { all.Wait(); close(done) }()
+		var buf [32]event.Event
+		for open := true; open; {
+			select {
+			case <-done:
+				open = false
+			default:
+			}
+			n, err := d.Dequeue(buf[:])
+			require.NoError(t, err)
+			for _, ev := range buf[:n] {
+				taken[ev.Cookie].Add(1)
+			}
+			if n == 0 {
+				runtime.Gosched()
+			}
+			open = open || n > 0
+		}
+		assert.Zero(t, refused.Load())
+	}
 }

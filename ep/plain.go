@@ -57,24 +57,20 @@ func (e *Endpoint) postRequest(op hw.Op, cookie uint64, flags hw.Flags, segs []m
 		return slow()
 	}
 	to := r.queues.For(cookie)
-	w, take := b.token.Load(), uint64(1)<<requestShift
+	w := b.token.Load()
 	switch {
 	case shot != nil:
 		if to = b.e.adapter.arm(shot, r.evd); to == nil {
 			return slow()
 		}
-	case w&(placeMask*requestPlace) != 0 && q.lender.Load() == to:
-		take -= requestPlace // the place is the word's
 	case !to.TryReserve() && !to.Reserve(1):
 		return slow()
 	}
 	yield.Point()
-	word := (w + take) | token.Held
+	word := (w + 1<<requestShift) | token.Held
 	if word&guards != 0 || (uint32(w>>requestShift)-q.retired.Load())&ticketMask >= q.depth.Load() || !b.token.Swap(w, word) {
-		if w = b.takePlain(q, to, take, 1); w == noTicket {
-			if take == 1<<requestShift {
-				to.Release(1)
-			}
+		if w = b.takePlain(q, 1); w == noTicket {
+			to.Release(1)
 			return slow()
 		}
 	}
@@ -93,7 +89,7 @@ func (e *Endpoint) postRequest(op hw.Op, cookie uint64, flags hw.Flags, segs []m
 		b.submit(q, ticket, 1, w&token.Held == 0)
 		return nil
 	}
-	word = w + take
+	word = w + 1<<requestShift
 	direct := b.direct
 	if direct == nil {
 		b.handOne(q, ticket, word)
@@ -102,20 +98,12 @@ func (e *Endpoint) postRequest(op hw.Op, cookie uint64, flags hw.Flags, segs []m
 	q.next = (ticket + 1) & ticketMask
 	q.ready = q.next
 	wrFlags := hw.WRSignaled
-	switch {
-	case flags == 0:
-	case flags == hw.Suppress && take != 1<<requestShift && word&(placeMask*requestPlace) != 0 && b.unsignaled+1 < b.signalEvery:
-		wrFlags = 0 // as wrFlags says of a request that leaves leased places
-		b.unsignaled++
-	default:
+	if flags != 0 {
 		wrFlags = b.wrFlags(s, true)
 	}
 	posted := direct.PostOne(op, wrFlags, q.id|uint64(i), sge, s.rkey, s.addr)
 	if !posted {
 		b.handAgain(q, ticket, wrFlags)
-	}
-	if word&(placeMask*requestPlace|leaseAt<<requestShift) == 0 {
-		word = b.lease(q, to, word)
 	}
 	if !b.letGo(word) {
 		b.run(false)
@@ -154,24 +142,20 @@ func (e *Endpoint) postRecv(cookie uint64, flags hw.Flags, segs []mem.Segment, s
 		return slow()
 	}
 	to := r.queues.For(cookie)
-	w, take := b.token.Load(), uint64(1)<<recvShift
+	w := b.token.Load()
 	switch {
 	case shot != nil:
 		if to = b.e.adapter.arm(shot, r.evd); to == nil {
 			return slow()
 		}
-	case w&(placeMask*recvPlace) != 0 && q.lender.Load() == to:
-		take -= recvPlace // the place is the word's
 	case !to.TryReserve() && !to.Reserve(1):
 		return slow()
 	}
 	yield.Point()
-	word := (w + take) | token.Held
+	word := (w + 1<<recvShift) | token.Held
 	if word&guards != 0 || (uint32(w>>recvShift)-q.retired.Load())&ticketMask >= q.depth.Load() || !b.token.Swap(w, word) {
-		if w = b.takePlain(q, to, take, 1); w == noTicket {
-			if take == 1<<recvShift {
-				to.Release(1)
-			}
+		if w = b.takePlain(q, 1); w == noTicket {
+			to.Release(1)
 			return slow()
 		}
 	}
@@ -187,7 +171,7 @@ func (e *Endpoint) postRecv(cookie uint64, flags hw.Flags, segs []mem.Segment, s
 		b.submit(q, ticket, 1, w&token.Held == 0)
 		return nil
 	}
-	word = w + take
+	word = w + 1<<recvShift
 	direct := b.direct
 	if direct == nil {
 		b.handOne(q, ticket, word)
@@ -199,9 +183,6 @@ func (e *Endpoint) postRecv(cookie uint64, flags hw.Flags, segs []mem.Segment, s
 		b.handAgain(q, ticket, 0)
 	}
 	q.noteHanded(ticket, 1)
-	if word&(placeMask*recvPlace|leaseAt<<recvShift) == 0 {
-		word = b.lease(q, to, word)
-	}
 	if !b.letGo(word) {
 		b.run(false)
 	}
@@ -251,17 +232,14 @@ func (a *Adapter) arm(shot *evd.OneShot, d *evd.Dispatcher) *delivery.Queue {
 const noTicket = token.Kicked
 
 // takePlain is takeTickets for posts that meet nothing unusual: it takes n tickets or
-// none. take is what that adds to the word, less a place if the post takes one of those
-// that to has lent. It returns the word from which it took them, and the token unless the
-// word has Held in it; or noTicket.
-func (b *mailbox) takePlain(q *queue, to *delivery.Queue, take uint64, n uint32) (w uint64) {
+// none. It returns the word from which it took them, and the token unless the word has Held
+// in it; or noTicket.
+func (b *mailbox) takePlain(q *queue, n uint32) (w uint64) {
 	shift := q.tailShift & 63
-	lent := take != uint64(n)<<shift
 	for {
 		w = b.token.Load()
-		word := (w + take) | token.Held
-		if word&guards != 0 || (uint32(w>>shift)-q.retired.Load())&ticketMask+n > q.depth.Load() ||
-			lent && (w>>(shift-placeBits)&placeMask == 0 || q.lender.Load() != to) {
+		word := (w + uint64(n)<<shift) | token.Held
+		if word&guards != 0 || (uint32(w>>shift)-q.retired.Load())&ticketMask+n > q.depth.Load() {
 			return noTicket
 		}
 		if b.token.Swap(w, word) {

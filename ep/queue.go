@@ -49,15 +49,11 @@ type queue struct {
 	handed atomic.Uint32
 	ended  bool // the provider has nothing of this queue any more
 
-	// Written by the token's holder: the queue that lends the places in the word, while the
-	// endpoint is connected; or nil. See lease.go.
-	lender atomic.Pointer[delivery.Queue]
-
 	// Immutable.
 	endID     uint64
 	endInput  uint32
 	tailShift uint8 // where tail is in the endpoint's word
-	_         [3]byte
+	_         [11]byte
 
 	near memory.Near // shared: the regions that the last posts named
 
@@ -66,7 +62,6 @@ type queue struct {
 	retired   atomic.Uint32
 	kept      uint32          // completions kept from retired on; see keep.go
 	keptBytes uint32          // their lengths together
-	moving    atomic.Int32    // shared: see lease.go
 	keptFor   *delivery.Queue // it gets those kept; nil: none are
 	lane      delivery.Lane   // its way into a channel
 

@@ -32,7 +32,7 @@ func (b *mailbox) postRun(q *queue, dtos []DTO) bool {
 		return false
 	}
 	yield.Point()
-	w := b.takePlain(q, to, uint64(n)<<(q.tailShift&63), n)
+	w := b.takePlain(q, n)
 	if w == noTicket {
 		to.Release(places)
 		return false

@@ -147,7 +147,6 @@ func (m *machine) become(in input) edge {
 	next := transitions[m.box.State()][in]
 	if next >= firstEdge {
 		m.box.state.Store(uint32(next - firstEdge))
-		m.box.leaseWhileConnected()
 	}
 	return next
 }

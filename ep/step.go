@@ -201,10 +201,8 @@ func (b *mailbox) describe(wr *hw.SendWR, t uint32) {
 // A suppressed request is also signaled when it took the last place of its
 // dispatcher. So silent requests never hold all places of a dispatcher for good: of
 // the requests that hold them, from however many endpoints, the last one to come
-// here finds all places taken and is signaled. A request that leaves some of the leased
-// places is not the last one, since these are given back when a poster finds none. Requests of
-// one run have taken their places together, and the last one of the run looks for all; a
-// sink is always full.
+// here finds all places taken and is signaled. Requests of one run have taken their
+// places together, and the last one of the run looks for all; a sink is always full.
 func (b *mailbox) wrFlags(s *slot, last bool) (w hw.WRFlags) {
 	f := s.flags
 	if f&hw.Suppress == 0 || b.unsignaled+1 >= b.signalEvery || last && s.to != nil && s.to.Full() {

@@ -8,10 +8,9 @@ import (
 )
 
 // The user's bits of the endpoint's token (package token) are the tails of both
-// directions, and the places that each has leased of its dispatcher (lease.go). So an
-// uncontended post takes its ticket, the token and the place of its event in one swap:
+// directions. So an uncontended post takes its ticket and the token in one swap:
 //
-//	guard:1 | request tail:24 | places:6 | guard:1 | receive tail:24 | places:6
+//	guard:1 | request tail:24 | guard:1 | receive tail:24
 //
 // A guard catches the carry of the tail below it when the tail wraps. The poster
 // that wraps a tail clears the guard in the same swap, and counts the wrap. In the word of
@@ -27,13 +26,10 @@ import (
 //
 // While the token is held no user code runs and nothing blocks.
 const (
-	guards uint64 = 1<<61 | 1<<30
+	requestShift = 25
+	recvShift    = 0
 
-	placeBits    = 6
-	requestShift = 31 + placeBits
-	recvShift    = placeBits
-	requestPlace = 1 << (requestShift - placeBits) // one place
-	recvPlace    = 1 << (recvShift - placeBits)
+	guards uint64 = 1<<(requestShift+24) | 1<<(recvShift+24)
 )
 
 // budget is the most posts a holder executes before it leaves the rest to the

@@ -61,7 +61,6 @@ type Dispatcher struct {
 	shots    shotPool
 	overflow overflow
 	feeds    Feeds
-	lessees  Lessees
 	length   length
 	tally    tally
 	closing  sync.Once
@@ -77,7 +76,6 @@ func (d *Dispatcher) Init(cfg *Config) {
 	d.main.consumer.d = d
 	d.async.d = d
 	d.feeds.d = d
-	d.lessees.q = &d.main
 	d.length.d, d.length.max = d, cfg.ResizeMax
 	q := &d.main
 	if cfg.Kind == KindChannel {

@@ -70,7 +70,6 @@ func (q *Queue) reserveSlow(n int, beyond uint64) bool {
 			}
 			continue
 		}
-		q.d.lessees.reclaim(q)
 		// If either changed meanwhile, an event may have counted twice: look again.
 		if p.allDone() == done && p.reserved.Load() == r {
 			q.expose()
@@ -219,7 +218,6 @@ func (q *Queue) queued() int {
 func (q *Queue) shut() {
 	q.places.close()
 	yield.Point()
-	q.d.lessees.reclaim(q)
 	q.expose()
 	q.tryFinish()
 }
