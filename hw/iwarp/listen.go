@@ -1,6 +1,7 @@
 package iwarp
 
 import (
+	"bytes"
 	"errors"
 	"net"
 	"net/netip"
@@ -244,6 +245,7 @@ func (l *listener) greet(s *startup) {
 		_ = r.conn.Close()
 		return
 	}
+	r.frame.Private = bytes.Clone(r.frame.Private) // keeps nothing else of what was read
 	_ = r.conn.SetDeadline(time.Time{})
 	if r.Pend(&r.dev.Device, func() { _ = r.conn.Close() }) && l.onRequest(r) {
 		return

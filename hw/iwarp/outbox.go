@@ -44,8 +44,9 @@ type sendBuf struct {
 	arena  []byte
 	pieces []piece
 	frames []frame
-	copied []byte   // the rest of a half-written FPDU
-	parts  [][]byte // scratch, empty between uses
+	copied []byte                        // the rest of a half-written FPDU
+	parts  [][]byte                      // scratch, empty between uses
+	header [wire.UntaggedHeaderSize]byte // scratch
 	vec    vector
 }
 

@@ -127,20 +127,19 @@ func (s *sender) dropOutbox(term []byte) {
 // the one that failed at this end or for which v has another status.
 func (s *sender) flush(v *verdict) {
 	s.link.token.Check()
-	q, n := s.sq, 0
+	q := s.sq
 	for s.head != q.Tail.Load() {
-		wr := &q.Slots[s.head&q.Mask]
-		if wr.Op == hw.OpBind {
-			s.unbind(wr.Bind)
+		wcs := make([]hw.WC, min(q.Tail.Load()-s.head, batch))
+		for n := range wcs {
+			wr := &q.Slots[s.head&q.Mask]
+			if wr.Op == hw.OpBind {
+				s.unbind(wr.Bind)
+			}
+			wcs[n] = hw.WC{ID: wr.ID, Status: s.statusOf(wr, v), Op: wr.Op}
+			s.head++
 		}
-		s.wcs[n] = hw.WC{ID: wr.ID, Status: s.statusOf(wr, v), Op: wr.Op}
-		n++
-		s.head++
-		if n == batch || s.head == q.Tail.Load() {
-			q.Freed.Store(s.head)
-			s.sink.Complete(s.wcs[:n])
-			n = 0
-		}
+		q.Freed.Store(s.head)
+		s.sink.Complete(wcs)
 	}
 }
 

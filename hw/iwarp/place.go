@@ -27,26 +27,25 @@ type placer struct {
 	present soft.Presence // in the set of accessors of the queue pair's zone
 
 	// Owned by the receiver's owner.
-	kickDue bool // there is work for the sender
-
 	// The present message, which fills a receive.
-	msn  uint32 // number of the message that is or was received last
-	open bool   // the message is not complete
-	got  uint32 // octets of the message so far
-	room uint64 // octets of its receive, at most as many as a message may have
-	msg  cursor
-	wcs  [batch]hw.WC // completions of receives that are not handed out, behind those that the sink keeps
-	n    int          // number of completions in wcs
-	kept bool         // the sink keeps completions until Flush
-	more bool         // consume has seen octets behind the FPDU, so that a message is likely to follow
+	msn     uint32 // number of the message that is or was received last
+	open    bool   // the message is not complete
+	got     uint32 // octets of the message so far
+	room    uint64 // octets of its receive, at most as many as a message may have
+	msg     cursor
+	wcs     []hw.WC // completions of receives that are not handed out, behind those that the sink keeps; nil until there is one
+	n       int     // number of completions in wcs
+	kept    bool    // the sink keeps completions until Flush
+	more    bool    // consume has seen octets behind the FPDU, so that a message is likely to follow
+	kickDue bool    // there is work for the sender
 
 	// The peer's requests, and its responses to this end's.
 	readMSN  uint32
 	respMSN  uint32
 	read     cursor // in the sink of this end's oldest read, once its response has begun
 	readGot  uint32
-	writing  bool   // in the middle of a write
 	wrote    uint64 // octets of the write that is or was received last, until a message comes
+	writing  bool   // in the middle of a write
 	farewell bool   // the peer has sent a farewell
 
 	// The target of the present segment.
@@ -174,21 +173,18 @@ func (p *placer) handOut() {
 func (p *placer) flush() {
 	p.own.Acquire()
 	defer p.own.Release()
-	q, cfg, n := p.rq, &p.link.qp.cfg, 0
+	q := p.rq
 	if q.srq != nil && p.open {
 		p.open = false
-		p.wcs[0] = hw.WC{ID: q.drawn.ID, QP: cfg.Number, Status: hw.StatusFlushed, Op: hw.OpRecv}
-		p.sink.Complete(p.wcs[:1])
+		p.sink.Complete([]hw.WC{{ID: q.drawn.ID, QP: p.link.qp.cfg.Number, Status: hw.StatusFlushed, Op: hw.OpRecv}})
 	}
 	for q.head != q.tail.Load() {
-		wr := &q.slots[q.head&q.mask]
-		p.wcs[n] = hw.WC{ID: wr.ID, Status: hw.StatusFlushed, Op: hw.OpRecv}
-		n++
-		q.head++
-		if n == batch || q.head == q.tail.Load() {
-			q.freed.Store(q.head)
-			p.sink.Complete(p.wcs[:n])
-			n = 0
+		wcs := make([]hw.WC, min(q.tail.Load()-q.head, batch))
+		for n := range wcs {
+			wcs[n] = hw.WC{ID: q.slots[q.head&q.mask].ID, Status: hw.StatusFlushed, Op: hw.OpRecv}
+			q.head++
 		}
+		q.freed.Store(q.head)
+		p.sink.Complete(wcs)
 	}
 }

@@ -86,7 +86,7 @@ func (q *queuePair) PostSend(wrs []hw.SendWR) (int, error) {
 			break
 		}
 	}
-	if k := c.send.sq.Push(wrs[:n]); k < n {
+	if k := c.send.sq.push(wrs[:n]); k < n {
 		n, err = k, full(op, q.cfg.SendDepth)
 	}
 	soft.SpendBinds(wrs[:n])

@@ -8,7 +8,8 @@ import (
 	"godat/hw/internal/soft"
 )
 
-// sendQueue holds requests from the post to their completion.
+// sendQueue holds requests from the post to their completion. The poster makes what there
+// is for each slot with its first post.
 type sendQueue struct {
 	soft.SendQueue
 	// Owned by the sender, per slot: the position in the stream behind the request's last
@@ -22,14 +23,27 @@ type sendQueue struct {
 func newSendQueue(depth int) *sendQueue {
 	q := &sendQueue{}
 	q.Init(depth)
-	n := soft.RingLen(depth)
-	q.ends, q.reads, q.ones = make([]uint64, n), make([]uint64, n), make([]hw.SGE, n)
 	return q
+}
+
+// ready makes what there is for each slot. The sender sees it, as it sees the first request.
+func (q *sendQueue) ready() {
+	if q.ones == nil {
+		n := q.Mask + 1
+		q.ends, q.reads, q.ones = make([]uint64, n), make([]uint64, n), make([]hw.SGE, n)
+	}
+}
+
+// push appends as many requests as there is room for and returns their number.
+func (q *sendQueue) push(wrs []hw.SendWR) int {
+	q.ready()
+	return q.Push(wrs)
 }
 
 // addPlain adds a request of one segment, of which it keeps a copy. It returns false if there
 // is no room.
 func (q *sendQueue) addPlain(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, rkey uint32, addr uint64) bool {
+	q.ready()
 	i, ok := q.Add()
 	if !ok {
 		return false
@@ -124,16 +138,13 @@ type read struct {
 // readQueue holds the outstanding reads and atomics in order: the sender pushes, the
 // receiver retires.
 type readQueue struct {
-	slots  []read
+	slots  []read // made with the first one
 	mask   uint64
 	pushed atomic.Uint64
 	done   atomic.Uint64
 }
 
-func (q *readQueue) init(depth int) {
-	n := soft.RingLen(depth)
-	q.slots, q.mask = make([]read, n), uint64(n-1)
-}
+func (q *readQueue) init(depth int) { q.mask = uint64(soft.RingLen(depth) - 1) }
 
 // outstanding is the number of reads and atomics outstanding.
 func (q *readQueue) outstanding() uint64 { return q.pushed.Load() - q.done.Load() }
@@ -141,6 +152,9 @@ func (q *readQueue) outstanding() uint64 { return q.pushed.Load() - q.done.Load(
 // push enters a read. There is room for it, because the sender limits the outstanding
 // reads.
 func (q *readQueue) push(r read) {
+	if q.slots == nil {
+		q.slots = make([]read, q.mask+1)
+	}
 	n := q.pushed.Load()
 	q.slots[n&q.mask] = r
 	q.pushed.Store(n + 1)
@@ -170,8 +184,8 @@ type response struct {
 	to     uint64
 	src    uint64
 	msn    uint32
-	value  uint64 // an atomic's old value
-	end    ending // a termination's
+	value  uint64  // an atomic's old value
+	end    *ending // a termination's
 }
 
 type responseKind uint8
@@ -184,7 +198,7 @@ const (
 
 // responseQueue holds the responses in order: the receiver pushes, the sender retires.
 type responseQueue struct {
-	slots  []response
+	slots  []response // made with the first one
 	mask   uint64
 	limit  uint64
 	pushed atomic.Uint64
@@ -192,8 +206,7 @@ type responseQueue struct {
 }
 
 func (q *responseQueue) init(readsIn int) {
-	n := soft.RingLen(readsIn + 2)
-	q.slots, q.mask = make([]response, n), uint64(n-1)
+	q.mask = uint64(soft.RingLen(readsIn+2) - 1)
 	q.limit = uint64(max(readsIn, 1)) // a ready-to-receive may be a read
 }
 
@@ -205,6 +218,9 @@ func (q *responseQueue) full() bool { return q.pushed.Load()-q.freed.Load() >= q
 func (q *responseQueue) push(r response) bool {
 	if r.kind != termination && q.full() {
 		return false
+	}
+	if q.slots == nil {
+		q.slots = make([]response, q.mask+1)
 	}
 	n := q.pushed.Load()
 	q.slots[n&q.mask] = r

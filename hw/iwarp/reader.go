@@ -15,23 +15,21 @@ type reader struct {
 	port *port // the sender's
 
 	// Owned by the receiver.
-	own   owner.Tag
-	in    inbuf
-	first [firstSize]byte
-	need  int  // size of the incomplete FPDU, as far as known
-	left  int  // octets of a payload that are still to be read straight into memory
-	scant bool // the next read into the buffer asks for few octets, as the last one got few
-	// The last read got less than it asked for.
-	emptied bool
-	err     error // of the socket
+	own     owner.Tag
+	in      inbuf
+	first   *[firstSize]byte // of a staged connection
+	need    int              // size of the incomplete FPDU, as far as known
+	left    int              // octets of a payload that are still to be read straight into memory
+	scant   bool             // the next read into the buffer asks for few octets, as the last one got few
+	emptied bool             // the last read got less than it asked for
+	heard   bool             // an FPDU has come, or none is awaited; until then the start-up's limits count
+	hurried bool             // the rest of an FPDU may take only the time stall
+	seen    bool             // octets have come since the last look
+	err     error            // of the socket
 
-	limits int // how often limit was called
-
-	heard      bool          // an FPDU has come, or none is awaited; until then the start-up's limits count
-	hurried    bool          // the rest of an FPDU may take only the time stall
+	limits     int           // how often limit was called
 	nudgeAfter time.Duration // until the next nudge, 0 for none; see nudge.go
 	pulseAfter time.Duration // until the next look at seen, 0 for none; see pulse.go
-	seen       bool          // octets have come since the last look
 	silent     int           // looks in a row that have found none
 }
 
@@ -47,6 +45,9 @@ func (r *reader) fillStaged() error {
 	var n int
 	var err error
 	if r.in.buf == nil {
+		if r.first == nil {
+			r.first = new([firstSize]byte)
+		}
 		if n, err = r.link.conn.Read(r.first[:]); n > 0 {
 			r.in.ready(r.need)
 			r.in.w = copy(r.in.buf, r.first[:n])

@@ -247,7 +247,7 @@ func (r *receiver) fault(err error, ulpdu []byte, length int) error {
 		return e
 	}
 	end.term = terminate(e.Term, ulpdu, length)
-	r.link.answers.push(response{kind: termination, end: end})
+	r.link.answers.push(response{kind: termination, end: &end})
 	r.place.kickDue = true
 	return e
 }

@@ -11,7 +11,7 @@ import (
 // nextMessage begins the next message that may be sent, or appends the whole of it, and
 // reports whether there is one.
 func (s *sender) nextMessage() bool {
-	if s.lastDue || s.writer.shut {
+	if s.last != nil || s.writer.shut {
 		return false
 	}
 	if s.rtrDue {

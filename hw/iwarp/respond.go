@@ -11,7 +11,7 @@ func (s *sender) beginResponse() bool {
 	r := &s.link.answers.slots[s.answer&s.link.answers.mask]
 	switch r.kind {
 	case termination:
-		s.last, s.lastDue, s.stop = r.end, true, true
+		s.last, s.stop = r.end, true
 		return false
 	case atomicResponse:
 		s.atomicMSN++

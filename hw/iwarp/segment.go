@@ -166,7 +166,7 @@ func (s *sender) appendVector(m *message, n int) bool {
 // appendMarked appends an FPDU with markers.
 func (s *sender) appendMarked(m *message, n int) bool {
 	o := &s.out
-	o.parts = append(o.parts[:0], m.h.Append(s.header[:0]), m.extra[:m.extraLen])
+	o.parts = append(o.parts[:0], m.h.Append(o.header[:0]), m.extra[:m.extraLen])
 	for n > 0 {
 		mem := s.mem.next(&m.c, n)
 		if mem == nil {
@@ -211,8 +211,7 @@ func (s *sender) lost(slot uint64, isResponse bool) {
 		return
 	}
 	r := &s.link.answers.slots[slot&s.link.answers.mask]
-	s.last.why, s.last.term, s.last.cause = hw.ReasonBroken, r.refusal(wire.ErrSTag), faultCause(wire.ErrSTag)
-	s.lastDue = true
+	s.last = &ending{why: hw.ReasonBroken, term: r.refusal(wire.ErrSTag), cause: faultCause(wire.ErrSTag)}
 }
 
 // ownFailure is the cause of the connection's end after fail.

@@ -32,7 +32,7 @@ type sender struct {
 	stop       bool // begin no more requests: one has failed, or the connection ends
 	bindWaits  bool // a bind waits for accesses by its old key, and the holder may not wait
 	doomed     bool // a request has failed; the requests behind it are flushed
-	wcs        [batch]hw.WC
+	wc         [1]hw.WC
 	users      []soft.Access // scratch of awaitUsers
 
 	// The message being cut into FPDUs.
@@ -40,7 +40,6 @@ type sender struct {
 	active       bool // cur is a message
 	immediate    bool // immediate data follows the write in cur
 	one          [1]hw.SGE
-	header       [wire.UntaggedHeaderSize]byte
 	msn, readMSN uint32 // numbers of the last messages
 	atomicMSN    uint32
 	answer       uint64 // position of the next response
@@ -49,9 +48,8 @@ type sender struct {
 	// The messages beside requests and responses.
 	rtr      wire.Opcode // opcode of a ready-to-receive, nudge, probe or farewell
 	rtrDue   bool
-	farewell bool   // the farewell is sent, or due
-	last     ending // ends the connection when all before it is written
-	lastDue  bool
+	farewell bool    // the farewell is sent, or due
+	last     *ending // unless nil, ends the connection when all before it is written
 
 	// The state of writing.
 	mayBlock    bool // the holder is the writer

@@ -169,8 +169,8 @@ func (s *sender) stopWriting(err error) {
 func (s *sender) allSent() {
 	s.link.token.Check()
 	switch {
-	case s.lastDue:
-		s.link.die(s.last)
+	case s.last != nil:
+		s.link.die(*s.last)
 	case s.writer.shut:
 	case s.link.attention.Load()&draining == 0 || s.head != s.sq.Tail.Load():
 	case s.link.agreed.extended && !s.farewell:
@@ -214,8 +214,8 @@ func (s *sender) complete() {
 		if op == hw.OpSendInvalidate {
 			op = hw.OpSend
 		}
-		s.wcs[0] = hw.WC{ID: id, Len: n, Op: op}
-		s.sink.Complete(s.wcs[:1])
+		s.wc[0] = hw.WC{ID: id, Len: n, Op: op}
+		s.sink.Complete(s.wc[:])
 	}
 	if s.head == from {
 		return

@@ -120,6 +120,9 @@ func (p *placer) receivedPlain() {
 // returns the completion, of which the caller sets the rest. A composite literal would be
 // built on the stack and copied in wider pieces, for which the processor waits.
 func (p *placer) received(op hw.Op, length uint32) *hw.WC {
+	if p.wcs == nil {
+		p.wcs = make([]hw.WC, batch)
+	}
 	wc := &p.wcs[p.n]
 	p.n++
 	wc.ID, wc.Len, wc.Op, wc.Status = p.rq.claimed().ID, length, op, hw.StatusSuccess
