@@ -4,17 +4,17 @@
 // An [Endpoint] is an actor without a goroutine. Its slot rings are its mailbox; a
 // word, the token, says whether some goroutine runs its step. A poster that finds
 // the token free takes it and runs the step inline. A poster that finds it taken
-// sets a mark and returns, and the holder looks again before it releases the token.
-// See package token for the protocol and why it loses nothing. A poster that has worked
-// long enough leaves the token to a worker of the adapter (handOver in token.go).
+// kicks the holder and returns, and the holder looks again before it releases the token.
+// See package token for the protocol and why it loses nothing. A poster that has handled
+// its share of posts leaves the token to a worker of the adapter (handOver in token.go).
 //
 // Everything that may change an endpoint's state is an input to its step: the calls
 // of a program, the facts that a provider reports, a timer. One table says what
 // each input does in each state (state.go), and one method assigns the state.
 //
 // Every post that returned nil completes exactly once: as an event on the
-// dispatcher, route or one-shot that its cookie chose, or silently if it was
-// suppressed and succeeded.
+// dispatcher, route or one-shot that it names, or silently if it was suppressed and
+// succeeded.
 //
 // An endpoint's protection zone and dispatchers outlive it: they refuse to close
 // while it lives. All methods may be called from any goroutine.

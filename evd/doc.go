@@ -6,12 +6,11 @@
 // # Reservation
 //
 // Each producer of an event reserves a place for it beforehand, at post time. So
-// delivery never blocks and never fails, no event is dropped, and a slow consumer
-// slows the poster, whose post is refused: DAT's overflow can't happen. A program
-// that makes its dispatchers as long as DAT asks, which is at least the sum
-// of what may be outstanding, is never refused. Only a dispatcher with
-// [Config.Overcommit] accepts posts beyond its room, and may lose events, as DAT
-// says.
+// delivery never blocks and never fails, and no event is dropped: DAT's overflow can't
+// happen. When the consumer is slow, the dispatcher fills and posts are refused. A
+// program that makes its dispatchers as long as DAT demands, at least the sum of what may
+// be outstanding, is never refused. Only a dispatcher with [Config.Overcommit] accepts
+// posts beyond its room, and may lose events, as DAT says.
 //
 // # Places
 //
@@ -19,20 +18,19 @@
 // until a consumer takes it. These are the places in use:
 //
 //   - a receive or a request: one, from its post until its event is taken. A
-//     request whose completion is suppressed has a place too, and after a success
-//     gives it back at the latest when a request behind it has completed.
+//     suppressed request has a place, too. If it succeeds, its place is free at the
+//     latest when a later request of the endpoint has completed.
 //   - a connection: two, from Connect or Accept on, for its outcome and its end.
 //     The first is free again when the ESTABLISHED event is taken, the second when
-//     the DISCONNECTED event is. If no second event will come, the outcome is the
-//     only one, and its place is free when it is taken.
+//     the DISCONNECTED event is. An attempt that fails has one event, and both places
+//     are free when that event is taken.
 //   - a software event: one, until it is taken.
 //
 // A completion whose cookie matches a route has its place in the route, and the
 // completion of a one-shot in the one-shot. Connection requests and asynchronous
-// errors bring places of their own. So a program that has at most n receives and
-// requests of an endpoint outstanding, and counts each as outstanding until it has
-// taken its event, needs n places and two more for each endpoint, and is never
-// refused.
+// errors bring places of their own. So an endpoint needs n + 2 places, where n is the
+// most receives and requests that the program has outstanding; each counts until the
+// program has taken its event. With these places no post is refused.
 //
 // # Consumers
 //
@@ -53,11 +51,10 @@
 // UNSIGNALLED operation, or of a receive on an endpoint with SOLICITED_WAIT whose
 // sender did not ask for a notification. Errors and connection events are never
 // silent. A silent event does not wake a waiter, but the waiter finds it when
-// something else wakes it. A channel with an event in it is readable, so silent
-// events for a channel are held back, in order, until the next event that notifies,
-// which they precede; they also go out when half the limit is held, when a
-// reservation would be refused, and on [Dispatcher.Flush]. So in both cases a
-// silent event is one that does not by itself make the consumer run.
+// something else wakes it. A channel with an event in it is readable, so the dispatcher
+// holds silent events for a channel back. It sends them, in order, right before the next
+// event that notifies; it also sends them when as many are held as half of the dispatcher's
+// length, when it would otherwise refuse a post, and on [Dispatcher.Flush].
 //
 // # Order
 //

@@ -12,33 +12,33 @@
 //	  └───────── Reset ◄── OpEnd on both queues ◄┴─── Break ◄─────────┘
 //
 // The owner calls Break exactly once per life, and posts nothing from then until
-// Reset. The provider answers in band: it flushes what is outstanding and ends
-// each queue's completions with one OpEnd. Once the owner has seen both OpEnds,
-// nothing of that life can arrive any more.
+// Reset. The provider flushes what is outstanding and ends each queue's completions
+// with one OpEnd. Once the owner has seen both OpEnds, nothing of that life can arrive
+// any more.
 //
 // # Rules for calls
 //
 // The owner of a queue pair makes all calls on it one at a time. None of them
 // blocks, and none calls back into user code. A provider may call a [Sink] and
-// [Facts] from inside those calls, or from goroutines of its own. Their methods
-// wait for nothing, and run no code of the program's. But the owner of an idle
-// queue pair may answer what it hears by a call on that queue pair before the
-// method returns, as Break after Down; and ListenConfig.OnRequest may make a queue
-// pair. So a provider holds no lock that its own methods take while it calls them.
+// [Facts] from inside those calls, or from goroutines of its own. The methods of these
+// wait for nothing, and run no code of the program's. But inside such a method the owner
+// of an idle queue pair may call that queue pair, for instance Break inside Down, and
+// ListenConfig.OnRequest may make a queue pair. So while a provider calls such a method,
+// it holds no lock that its own methods take.
 //
 // # What is optional
 //
-// Package godat/examples/provider fills the contract without any of these. They are
-// found by assertion, and each buys something:
+// Package godat/examples/provider fills the contract without any of these interfaces. The
+// runtime finds them by type assertion. Each has a benefit:
 //
 //   - [Polled], of a Device: completions stay in queues that a poller empties, as a
 //     device of hardware has them. Without it the device calls sinks.
 //   - [Progresser], of a Device: consumers that poll do the device's work, so that a
-//     message wakes no goroutine. Without it they only wait for it.
-//   - [Watchable], of a QP: a Read of a byte stream waits where its octets come in.
-//     Without it another goroutine wakes the reader.
+//     message wakes no goroutine. Without it a goroutine of the device does the work.
+//   - [Watchable], of a QP: a Read of a byte stream receives in its own goroutine.
+//     Without it another goroutine receives, and wakes the reader.
 //   - [Direct], of a QP: plain requests without an array for each. Without it a post of
-//     64 bytes costs about twice as much, where the device itself costs nothing.
+//     64 bytes costs about twice as much on a device whose own cost is small, as loop's is.
 //   - [Remapper], of an MR: a byte stream writes from, and reads into, the memory that
 //     the program gives it. Without it the bytes go through a buffer.
 //   - [SharedReceiver] and [Binder], of a Device: shared receive queues, and memory

@@ -5,19 +5,18 @@
 // [Open] opens an interface adapter ([IA]) by the name of its provider: "loop" for
 // memory inside the process, "iwarp" for TCP, "ibv" for verbs devices if the program
 // imports godat/hw/ibv. The adapter makes all objects that live on it, and its Close
-// closes them. A post returns at once, and each request that it takes ends in exactly
-// one completion, which comes as an event to the dispatcher that the program has
-// chosen.
+// closes them. A post returns at once. Each request that it accepts ends in exactly one
+// completion, which comes as an event to the dispatcher that the program has chosen.
 //
 // A program needs no other package of the library: objects, events, operations,
-// statuses, flags, fields of queries and return codes have names here. Many of them are
-// declared in ep, evd, mem and hw, and go doc lists the methods of these with the type;
-// all that it says of one it says there, as in
+// statuses, flags, fields of queries and return codes have names here. Many of these
+// names are aliases of what ep, evd, mem and hw declare: dat.Endpoint and ep.Endpoint are
+// one type. go doc shows the documentation of a method in the package that declares it:
 //
 //	go doc godat/ep Endpoint.PostSend
 //
-// So the list below names methods by those packages; dat.Endpoint and ep.Endpoint are
-// one type. The file datapi.md says what answers to each C call and constant of DAT.
+// So the list below names methods by those packages. The file datapi.md says what answers
+// to each C call and constant of DAT.
 //
 // # Open, ask, close
 //
@@ -49,10 +48,10 @@
 //   - a region's memory: [mem.LMR.Bytes]; parts of it for posts, [mem.LMR.Segment], and for peers, [mem.LMR.Remote]
 //   - what peers need to know: [mem.RemoteSegment.AppendBinary], [ParseRemoteSegment]
 //   - about a region: [mem.LMR.Query], [mem.LMR.Context], [mem.LMR.RemoteContext], [mem.LMR.PZ]; its end: [mem.LMR.Free]
-//   - where a device needs it, which none does yet: [IA.SyncRDMARead], [IA.SyncRDMAWrite]
+//   - calls that only check the segments, because no provider needs more: [IA.SyncRDMARead], [IA.SyncRDMAWrite]
 //   - a pool of buffers: [mem.PZ.NewBufferPool], [mem.BufferPool.Get], [mem.BufferPool.Wait], [mem.BufferPool.At], [mem.BufferPool.Close]
 //   - a buffer: [mem.Buffer.Bytes], [mem.Buffer.Cap], [mem.Buffer.Resize], [mem.Buffer.Write], [mem.Buffer.Segment], [mem.Buffer.Remote], [mem.Buffer.Index], [mem.Buffer.Put]
-//   - watched while an operation has it: [mem.Buffer.Lend], [mem.Buffer.Return]
+//   - to refuse uses of a buffer while an operation has it: [mem.Buffer.Lend], [mem.Buffer.Return]
 //
 // # Windows
 //
@@ -110,7 +109,7 @@
 //
 //   - calls return an [Error]: errors.Is with [ErrInvalidState] and the other Err variables tells its type; [Strerror] tells a C return code's
 //   - completions that failed: [StatusError]; connections that failed: [EventError], and the [Cause]
-//   - errors of no call, and of devices: [IA.Async]
+//   - errors that belong to no call, and those of devices: [IA.Async]
 //   - a provider that panicked: [ProviderPanic]
 //
 // # End a connection, close objects
@@ -121,11 +120,11 @@
 //
 // # What runs
 //
-// Its objects apart, an adapter runs little. On a device whose completion queues must
-// be polled it runs one pinned thread, and one goroutine for each dispatcher that gets
-// such completions; on fewer than 3 processors, or if the program polls
-// (PollerConfig.ConsumerPolls), it runs a single goroutine instead. For dispatchers with a callback it runs the tasks of a pool. Close
-// ends all of it.
+// On a device whose completion queues must be polled, an adapter runs one pinned thread,
+// and one goroutine for each dispatcher that gets such completions. On fewer than 3
+// processors, or if the program polls (PollerConfig.ConsumerPolls), it runs a single
+// goroutine instead. For dispatchers with a callback it runs the tasks of a pool. Close
+// ends all of them. Providers have goroutines of their own; see their documentation.
 package runtime
 
 //go:generate go run ./internal/names

@@ -11,13 +11,11 @@
 //
 // The package builds without installed libraries, headers or build tags. With
 // cgo on Linux it loads libibverbs.so.1 and librdmacm.so.1 when a device is opened;
-// on other systems, and without cgo, Open returns an error that says so. The other
-// choice, a build tag and the distribution's headers, would have needed a second
-// build of every program that can use a device, on a machine with the headers. The
-// price is that abi.h declares the structures that the headers declare, which both
-// libraries promise not to change; testdata/abi_check.c compares them with the
-// headers. The headers' inline functions call through the context's table of
-// operations, and so does this package.
+// on other systems, and without cgo, Open returns an error that says so. So one build of
+// a program runs with and without a device, and needs no headers. In return abi.h declares
+// the structures of the headers again. Both libraries promise not to change them, and
+// testdata/abi_check.c compares them with the headers. The headers' inline functions call
+// through the context's table of operations, and so does this package.
 //
 // # The data path
 //
@@ -78,8 +76,8 @@
 //
 // A program may send from any region, and may receive into a region that peers may
 // write. No completion of verbs says that it was solicited, so every receive's
-// completion says so: a goroutine that waits for solicited ones wakes too often, never
-// too seldom. A completion queue made for solicited ones alone wakes the poller for
+// completion says so: a goroutine that waits for solicited ones may wake for others, but
+// never misses one. A completion queue made for solicited ones alone wakes the poller for
 // those only, except on soft-iWARP. An inline send has read its memory when it is
 // posted.
 //
@@ -87,7 +85,7 @@
 // watermark goes by the completions as well as by the device's event. Nor do they tell
 // whether a window is bound; there is no read into a window.
 //
-// Soft-iWARP completes sends before the peer has looked at them, reports a read that
+// Soft-iWARP completes sends before the peer has read them, reports a read that
 // the peer refused as flushed, lets peers read any region that has a remote key, and
 // takes as many reads at a time as the peer asks for. It completes a send with an error
 // although the peer has the message, if the peer ends the connection before the call
@@ -96,14 +94,14 @@
 // when something is sent to it, once TCP gives up, which takes a quarter of an hour (the
 // system's net.ipv4.tcp_retries2).
 //
-// On soft-iWARP an attempt to connect can't be given up before the peer's transport has
-// answered, or has not for 10 s. The objects that the attempt uses may be closed before,
-// and are freed then; the device's Close waits for that. An acceptor on
-// soft-iWARP may not look at what the initiator sends first until more comes. So on that
-// device an initiator sends some writes of no bytes, and an acceptor whose socket keeps
-// octets that nobody reads a read of none. Soft-iWARP answers a read of no bytes with the
-// bytes of its last message, if it is sending when the request comes, and so breaks the
-// connection: don't post one to a peer that may be on soft-iWARP, but a read of a byte.
+// On soft-iWARP an attempt to connect lasts until the peer's transport has answered, or
+// for 10 s. The program may close the objects of the attempt earlier; they are freed when
+// it ends, and the device's Close waits for that. An acceptor on soft-iWARP may leave the
+// initiator's first message unread until more comes. So on that device an initiator sends
+// some writes of no bytes, and an acceptor sends a read of no bytes if octets stay in its
+// socket (nudge.go). Soft-iWARP answers a read of no bytes with the bytes of its last
+// message, if it is sending when the request comes, and so breaks the connection: to a
+// peer that may be on soft-iWARP post a read of one byte.
 // Soft-iWARP checks a region when a request begins and not again,
 // so Deregister ends each connection with an outstanding request that names the region;
 // the first such request fails with a protection error.
@@ -122,7 +120,7 @@
 //
 // When a device is removed, every program that has it open gets hw.AsyncDeviceFatal,
 // connected or not; its connections end, and their outstanding requests are flushed.
-// Drivers of hardware then let go of the device. Drivers in software wait until no
+// Drivers of hardware then release the device. Drivers in software wait until no
 // process has it open, and librdmacm keeps it open for itself as long as the process
 // lives: rdma link delete returns when the processes that used the device have ended.
 //
@@ -137,5 +135,5 @@
 //
 // Windows are off because soft-RoCE checks an access through a window against the
 // region's bounds and not against the window's (check_rkey in Linux 6.1's rxe_resp.c
-// goes on with the window's region). No other device with windows has been tried.
+// goes on with the window's region). The tests reach no other device with windows.
 package ibv

@@ -39,7 +39,7 @@
 //
 // A send or write completes with success when TCP has taken its bytes: the program may
 // use the memory again. The success does not mean that the peer has read the bytes, and
-// the peer may still refuse them; the program then hears Down(ReasonBroken) after the
+// the peer may still refuse them; the provider then reports Down(ReasonBroken) after the
 // success. A read or atomic completes when its response has been placed, and by then the
 // peer has placed all writes before it. So a program knows that a write is in the peer's
 // memory when a read behind it succeeds, or when the peer answers a message behind it.
@@ -47,21 +47,23 @@
 // may run before the poster goes on (meaning_test.go).
 //
 // The receivers wait in Go's network poller, which runs when a processor has nothing
-// else to do. A program that polls for completions on all its processors gets each
-// message up to 10 ms late, when the runtime's monitor looks at the sockets. Such a
+// else to do. On Linux a consumer that polls reads the sockets itself ([hw.Progresser]).
+// On other systems it does not. There, or when other loops keep all processors busy, each
+// message comes up to 10 ms late, when the runtime's monitor looks at the sockets. Such a
 // program should sleep until a completion comes (a channel, Wait), or leave a processor
 // free.
 //
 // # What is particular to this provider
 //
-// A send that finds no receive breaks the connection at once. Memory is checked per
-// FPDU, by key, zone, bounds and privilege, and again when a socket that was full
-// takes more; a half-written FPDU is finished from a copy. With CRCs, the sender copies a
-// payload and computes the CRC of the copy, and the receiver places a payload after
-// it has checked the CRC, because others may use the memory meanwhile. The sender does not
-// copy what is lent for reading alone ([hw.Remapper]): its lender answers for it. And what is
-// lent for a peer's writes alone takes a payload before its CRC is checked (ahead.go). A region's
-// local and remote keys differ, and a send with invalidate kills the remote one only.
+// A send that finds no receive breaks the connection at once. Memory is checked per FPDU,
+// by key, zone, bounds and privilege, and again when a socket that was full takes more; a
+// half-written FPDU is finished from a copy. With CRCs, the sender copies a payload and
+// computes the CRC of the copy, and the receiver places a payload after it has checked the
+// CRC, because others may use the memory meanwhile. The sender does not copy memory that is
+// lent for reading alone ([hw.Remapper]), which nobody may change. In memory that is lent
+// for a peer's writes alone the receiver places a payload before it checks the CRC (ahead.go). A
+// region's local and remote keys differ, and a send with invalidate kills the remote one
+// only.
 //
 // An end of this package that leaves in order sends a farewell first, a write of no octets
 // (cause.go). So if its stream ends without one, its process counts as dead, and the
@@ -70,7 +72,7 @@
 //
 // # Linux's soft-iWARP as the peer
 //
-// Four of its faults are worth knowing (Linux 6.1). Its kernel stops (BUG in iwcm.c)
+// Four of its faults are worth knowing (Linux 6.1). First, its kernel stops (BUG in iwcm.c)
 // when an initiator that promised a ready-to-receive leaves too early, so by default an
 // initiator promises none to other implementations: the parameter peer2peer. That costs
 // nothing between ends of this package, which send a ready-to-receive without a promise,
@@ -79,19 +81,19 @@
 // promise and close the connection; the initiator asks them again with MPA's revision 1,
 // which does not negotiate the number of reads at a time.
 //
-// And siw misreads a CRC that comes in two TCP segments, because it stores the second
+// Second, siw misreads a CRC that comes in two TCP segments, because it stores the second
 // part over the first (siw_get_trailer): it logs "crc error" and ends the connection,
 // and again after each new attempt. A network that cuts the stream into new segments
 // causes this, such as the user-mode network of QEMU. siw itself asks for no CRCs; to
 // have none, set crc=false here, whichever side connects.
 //
-// And siw answers a read of no octets with the octets of its last message, if it is sending
-// when the request comes (siw_activate_tx). The answer is longer than the read, so it ends
-// the connection. Don't post such a read to siw, to learn that writes before it have
+// Third, siw answers a read of no octets with the octets of its last message, if it is
+// sending when the request comes (siw_activate_tx). The answer is longer than the read, so
+// it ends the connection. Don't post such a read to siw, to learn that writes before it have
 // arrived; read an octet of the peer's memory. This package sends one unasked to its own
 // ends only (pulse.go).
 //
-// And siw may never answer a connection that comes while its program is inside
+// Fourth, siw may never answer a connection that comes while its program is inside
 // rdma_listen: the socket listens before siw's state says so (siw_create_listen). So
 // don't find out by attempts whether such a program listens; have it say so.
 //

@@ -2,11 +2,11 @@
 // pairs, and the poster moves the bytes, from the segments of one side straight to
 // those of the other, before the post returns; workers move what is longer than 1 MiB.
 //
-// Importing it registers the provider "loop". To open a device makes it, under any
-// name, or "loop" when none is given. All devices open under one name share that
+// Importing it registers the provider "loop". Each open makes a new device, under the
+// name that the program gives, or "loop". All devices open under one name share that
 // name's connection qualifiers, process-wide; each has memory, queue pairs and limits
 // of its own. Addresses are device names; a loopback address, "localhost" and the
-// unspecified address name the device that is asked. There is one parameter:
+// unspecified address name the device on which they are used. There is one parameter:
 //
 //	handover   how many bytes a call may copy for the requests that it posts, from 0 to
 //	           1048576. A worker copies what is longer, and what a batch has beyond

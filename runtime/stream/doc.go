@@ -9,48 +9,49 @@
 // # How it works
 //
 // Each end of a connection has a ring of memory for what the peer sends. A writer copies
-// its bytes into registered memory, the image, sends them from there by RDMA write into the
-// peer's ring, and posts a message behind the write that says how far the ring is filled.
-// Few bytes travel in the message. A Write of 16 KiB or more lends its bytes to the device in
-// place of the copy, and has them back when it returns (lend.go); that takes a provider that
-// accesses memory from this process, as loop and iwarp do. A reader copies out of its ring,
-// and tells the peer by a message of the other direction how far it has read. ReadFrom
-// reads into the image and WriteTo writes out of the ring, so neither copies.
+// its bytes into registered memory, the image, sends them from there by RDMA write into
+// the peer's ring, and posts a message behind the write that says how far the ring is
+// filled. If the bytes are few, they are in the message itself. A Write of 16 KiB or more
+// lends its bytes to the device until it returns, and does not copy them (lend.go); only
+// a provider that accesses memory from this process can do that, as loop and iwarp do. A
+// reader copies out of its ring, and tells the peer by a message of the other direction
+// how far it has read. ReadFrom reads into the image and WriteTo writes out of the ring,
+// so neither copies.
 //
 // A Read of 64 KiB or more that finds nothing to read offers its buffer to the peer, on the
-// same providers. A writer whose next bytes are those that the buffer is for writes them
-// there instead of into the ring (offer.go). So a large Write and a large Read that meet
-// copy nothing. The writer never waits for an offer, and the reader never for its use. Where
-// such Reads follow each other at once, the offer of each reports what the one before has
-// read (hold.go).
+// same providers. The writer then writes its next bytes there instead of into the ring, if
+// the buffer was offered for these bytes (offer.go). So nothing is copied between a large
+// Write and a large Read that waits for it. The writer never waits for an offer, and the
+// reader never for its use. If such Reads follow each other at once, the offer of each also
+// reports what the one before has read (hold.go).
 //
 // A connection begins with a ring of 4 KiB. When more than half of it waits to be read, the
 // reading end makes a ring of Config.Ring bytes and offers that to the peer. A writer's
 // image, of up to 512 KiB, is made by the first Write that neither fits into a message nor
-// lends its bytes: with room for two such Writes, and twice as much where they wait for it.
+// lends its bytes. It has room for two such Writes, and doubles when a Write has waited for it.
 //
 // A connection has no goroutine of its own. The goroutine that completes a receive
 // records what its message says (arrive.go): it counts, and wakes a Read or Write that
 // waits. It takes no lock and posts nothing. The calls of Read and Write post the receives
-// again and report what was read. What becomes due while the program is in no call, a timer
-// makes within a millisecond or two (hold.go): grants of receives, and a report for which there
-// was no credit when the program read. So a Write waits for the program at the other end only
-// while the ring is full, as on TCP. The larger ring is made by a goroutine, which ends when it
-// has offered that.
+// again and report what was read. While the program is in no call, a timer does that within a
+// millisecond or two (hold.go): it grants receives, and sends a report for which there was no
+// credit when the program read. So a Write waits for the program at the other end only
+// while the ring is full, as on TCP. A goroutine makes the larger ring, offers it to the
+// peer, and ends.
 //
 // How a call waits depends on the provider (waiter.go). It sleeps until a completion wakes it.
 // Where the program has one processor it first lets other goroutines run. On an adapter
 // whose consumers poll (dat.PollerConfig), and over iwarp, it first polls a few times, as
 // dat.Dispatcher.Wait does, and then leaves the device to the adapter. Over iwarp, where the
-// program has several processors, a Read often sleeps in the socket itself, as one of a net.Conn
-// does.
+// program has several processors, a Read often sleeps in the socket itself, as a Read of a
+// net.Conn does.
 //
 // # What it costs
 //
-// A Read copies each byte once that did not come straight into its buffer, and so does a
-// short Write, beside what the provider copies: once more on loop, and in the system over
-// TCP. `go run ./bench stream` compares their speed with net.Conn and net.Pipe, and counts
-// system calls.
+// A Read copies each byte once, except those that the peer wrote into its buffer, and a
+// Write copies each byte once, except those that it lends. The provider copies, too: once
+// on loop, and in the system over TCP. `go run ./bench stream` compares their speed with
+// net.Conn and net.Pipe, and counts system calls.
 //
 // An idle end, which has carried a question and an answer of a kilobyte, takes 25 to 29 KB
 // of heap on loop and no goroutine; over iwarp 35 to 41 KB of heap and stack, one goroutine
@@ -137,8 +138,8 @@
 // rings, and the buffer that a Read has offered until that Read returns, are the only
 // memory that the peer can write to, and their zone belongs to the connection alone. A peer may
 // still write into its own stream's bytes before they are read. [Conn.Read] copies them
-// once, or has them in its buffer, which nobody writes any more when it returns; a writer
-// that [Conn.WriteTo] gives them to reads them in the ring, and must not read a byte twice
-// if it trusts the first look. Another Conn copies them first: over iwarp with CRCs the peer
-// could end that connection otherwise.
+// once, or has them in its buffer, which nobody writes any more when it returns. The writer
+// that [Conn.WriteTo] calls reads them in the ring, where a second look at a byte may find
+// another value. If that writer is another Conn, it copies them first: otherwise over iwarp
+// with CRCs the peer could end that connection, too.
 package stream
