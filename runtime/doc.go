@@ -35,7 +35,7 @@
 //   - messages: [Conn.Message] takes one from its event; [Conn.Buffer] is for a new one, for which [Conn.WaitBuffer] waits; [Conn.Send] and [Conn.Release] give buffers back; [Conn.SendBytes] copies
 //   - many messages at once: [Conn.Queue], [Conn.QueueInvalidate], [Conn.Outbox], [Conn.Flush]
 //   - about the peer: [Conn.Private]; memory of the connection's own, for RDMA: [Conn.Alloc], [Conn.Register], [Conn.PZ]
-//   - one operation that a goroutine waits for, as an RDMA read: [Conn.Do]
+//   - operations that a goroutine waits for, such as RDMA reads: [Conn.Do]
 //   - the end: [Conn.Shutdown], [Conn.Close], [Listener.Shutdown], [Listener.Close]
 //
 // Package [godat/runtime/stream] makes byte streams of such connections: net.Conn,

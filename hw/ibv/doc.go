@@ -58,9 +58,9 @@
 // and in the answer to it, the last eight bytes, the tail, hold the length of the
 // private data and the place where the peer writes one byte, its farewell, when it ends
 // the connection in order. A peer that is not godat sees zeros and then the tail. The
-// farewell tells an orderly end from a broken one, which verbs don't. It may be stuck
-// behind a send that waits for a receive; so an end that has no receive posted, and
-// finds no farewell, reads from its peer whether the peer's end is an orderly one. The
+// farewell tells an orderly end from a broken one, which verbs don't. The farewell may be
+// stuck behind a send that waits for a receive. So an end that finds no farewell, and has
+// no receive posted, fetches it from the peer's memory by an RDMA read. The
 // parameter tail=off leaves the tail out: then private data arrives with the padding,
 // and every end that the peer announces counts as orderly. iWARP's messages keep the
 // length, so the default there is off; tail=on appends sixteen bytes.

@@ -11,9 +11,9 @@
 //	handover   how many bytes a call may copy for the requests that it posts, from 0 to
 //	           1048576. A worker copies what is longer, and what a batch has beyond
 //	           that. 1048576 unless set: the copy of 1 MiB takes the call 15 to 45 µs, and
-//	           with a hand-over to another processor it takes half as long again or
-//	           more. A program whose posters may not be kept that long sets less. The
-//	           sender's device decides.
+//	           the copy by a worker on another processor at least half as long again.
+//	           A program whose posters may not be kept that long sets less. The sender's
+//	           device decides.
 //
 // # How it works
 //
@@ -30,7 +30,7 @@
 //	workers    copy what is longer than handover: see worker.go
 //	a watch    fails the sends that wait too long for a receive: see watch.go
 //	SRQ        a pipe takes a receive from a shared receive queue when its send
-//	           needs one; a pipe that finds none stands in line: see srq.go
+//	           needs one; a pipe that finds none waits in line: see srq.go
 //	windows    have keys like a region's, which binds enter and kill: see window.go
 //
 // # What is particular to this provider
