@@ -7,12 +7,17 @@ import (
 )
 
 // arguments returns QEMU's arguments. The processor is always emulated: where
-// /dev/kvm exists, it may still hang. It does not claim fast moves of bytes (ERMS and
-// FSRM): the emulator takes as long for a byte as for 8, and the kernel clears and
-// copies memory in the units that the processor claims are fast. A fault of the kernel ends the machine, so
-// that the program's output stops at the fault, and the kernel's report is the last
-// of the console. On a busy host the kernel would find that its timer does not
-// work; no_timer_check stops it from checking.
+// /dev/kvm exists, it may still hang.
+//
+// The processor does not claim fast moves of bytes (ERMS and FSRM): the emulator takes
+// as long for a byte as for 8, and the kernel clears and copies memory in the units that
+// the processor claims are fast. All emulated processors have the host's time-stamp
+// counter, which tsc=reliable tells the kernel: otherwise each look at the clock would
+// wait for a device, the HPET. On a busy host the kernel would find that its timer does
+// not work; no_timer_check stops it from checking.
+//
+// A fault of the kernel ends the machine, so that the program's output stops at the
+// fault, and the kernel's report is the last of the console.
 func (j *job) arguments(initrd, log string) []string {
 	c := j.cfg
 	args := []string{
@@ -20,7 +25,7 @@ func (j *job) arguments(initrd, log string) []string {
 		"-smp", strconv.Itoa(c.CPUs), "-m", strconv.Itoa(c.Memory),
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
 		"-kernel", kernelImage(j.tree, j.kernel.name), "-initrd", initrd,
-		"-append", "console=ttyS0 panic=-1 oops=panic quiet mitigations=off no_timer_check " + c.Kernel,
+		"-append", "console=ttyS0 panic=-1 oops=panic quiet mitigations=off no_timer_check tsc=reliable " + c.Kernel,
 		"-serial", "file:" + escape(log), // the kernel's messages and init's
 		"-serial", "stdio", // the program, and init's reports
 		"-nic", nic(c.Tap, c.Forward),
