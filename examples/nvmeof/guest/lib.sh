@@ -11,11 +11,12 @@ address=${TARGET%:*} port=${TARGET#*:}
 
 say() { echo "# $*"; }
 
-# until_true COMMAND...: waits for what the kernel or the target does on its own.
+# until_true COMMAND...: waits for what the kernel or the target does on its own. Under
+# emulation each program that a look starts takes the processor from those that it waits for.
 until_true() {
-  for _ in $(seq 900); do
+  for _ in {1..450}; do
     if "$@"; then return; fi
-    sleep 0.1
+    sleep 0.2
   done
   echo "waited in vain for: $*"
   false
@@ -24,7 +25,7 @@ until_true() {
 # The target. Its process id lies in the file pid, the size of its blocks in the file
 # block, and what it says in the file said.
 
-running() { [[ -s pid ]] && kill -0 "$(cat pid)" 2>/dev/null; }
+running() { [[ -s pid ]] && kill -0 "$(<pid)" 2>/dev/null; }
 ended() { ! running; }
 lines() { wc -l <said; }
 # says LINES TEXT: the target has said the text after its first LINES lines.
@@ -67,22 +68,25 @@ end() {
 
 # controller [HOST]: the name of the host's controller, as nvme0.
 controller() {
-  local c
+  local c name
   for c in /sys/class/nvme/nvme*; do
-    if [[ $(cat "$c/hostnqn" 2>/dev/null) == "${1:-$host_a}" ]]; then basename "$c" && return; fi
+    if { read -r name <"$c/hostnqn"; } 2>/dev/null && [[ $name == "${1:-$host_a}" ]]; then echo "${c##*/}" && return; fi
   done
   false
 }
 attached() { controller >/dev/null; }
 detached() { ! attached; }
-live() { [[ $(cat "/sys/class/nvme/$(controller)/state" 2>/dev/null) == live ]]; }
+live() {
+  local state
+  { read -r state <"/sys/class/nvme/$(controller)/state"; } 2>/dev/null && [[ $state == live ]]
+}
 broken() { ! live; }
 # path NAMESPACE [HOST]: the way to a disk over the host's controller, nvme0c1n1, of which
 # the kernel makes one disk, /dev/nvme0n1, with the other ways to it.
 path() {
-  local d
+  local d id
   for d in "/sys/class/nvme/$(controller "${2:-$host_a}")"/nvme*; do
-    if [[ $(cat "$d/nsid" 2>/dev/null) == "$1" ]]; then echo "$d" && return; fi
+    if { read -r id <"$d/nsid"; } 2>/dev/null && [[ $id == "$1" ]]; then echo "$d" && return; fi
   done
   false
 }
@@ -90,7 +94,7 @@ path() {
 # something holds a device that is gone, the kernel does not give its name away.
 disk() {
   local p
-  p=$(path "$@") && echo "/dev/$(sed -E 's/(nvme[0-9]+)c[0-9]+/\1/' <<<"${p##*/}")"
+  p=$(path "$@") && p=${p##*/} && echo "/dev/${p/c*n/n}"
 }
 # loaded NAMESPACE: I/O is under way on that disk.
 loaded() {
@@ -145,7 +149,8 @@ with() {
 
 load() { fio --ioengine=libaio --direct=1 --verify=crc32c --verify_fatal=1 --minimal "$@" >fio.out; }
 
-# hammer FIO-ARGUMENT...: writes and verifies in the background, again and again, until relent.
+# hammer FIO-ARGUMENT...: writes and verifies in the background, again and again, until relent,
+# which waits for the end of a round.
 hammer() {
   rm -f enough
   hammering "$@" &
@@ -154,10 +159,10 @@ hammer() {
 hammering() {
   local rounds=0
   until [[ -e enough ]]; do
-    load --name=load --rw=randwrite --bs=16k --iodepth=8 --size=12M --fsync=64 "$@"
+    load --name=load --rw=randwrite --bs=16k --iodepth=8 --size=4M --fsync=64 "$@"
     rounds=$((rounds + 1))
   done
-  say "fio wrote and verified 12 MiB $rounds times"
+  say "fio wrote and verified 4 MiB $rounds times"
 }
 relent() {
   touch enough

@@ -42,7 +42,7 @@ step_discard() { # 60
   with 4096
   load --name=fill --filename="$(disk 2)" --rw=write --bs=1M --iodepth=4 --size=16M --do_verify=0
   blkdiscard "$(disk 2)"
-  cmp -n 50000000 "$(disk 2)" /dev/zero
+  cmp -n 20000000 "$(disk 2)" /dev/zero # what was written, and some behind it
 }
 
 # 4 KiB at random on all queues, 128 commands deep for each of 8 jobs.
