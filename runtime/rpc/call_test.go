@@ -1,0 +1,372 @@
+package rpc
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+	dat "godat/runtime"
+)
+
+func TestEachCallerGetsItsOwnAnswer(t *testing.T) {
+	const callers, calls = 48, 60
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		s := serve(t, ia, Config{Calls: 8, Message: 512}, 5, func(r *Request) {
+			if r.Method() == 7 {
+				_ = r.Fail(CodeUser+r.Method(), "not "+string(r.Payload()))
+				return
+			}
+			echo(r)
+		})
+		c := dial(t, ia, s, Config{Message: 512})
+		var all sync.WaitGroup
+		for i := range callers {
+			all.Go(func() {
+				dst := make([]byte, 0, 512)
+				for n := range calls {
+					text := fmt.Appendf(nil, "%d/%d %s", i, n, bytes.Repeat([]byte{'x'}, rand.IntN(400)))
+					method := uint16(n % 9)
+					got, err := c.Call(within(t), Call{Method: method, Payload: text}, dst)
+					if method == 7 {
+						var failed *Error
+						if assert.ErrorAs(t, err, &failed) {
+							assert.Equal(t, &Error{CodeUser + 7, "not " + string(text)}, failed)
+						}
+						continue
+					}
+					if !assert.NoError(t, err) || !assert.Equal(t, string(text), string(got)) {
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
+	})
+}
+
+func TestAnswersComeInAnyOrder(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		s, err := Listen(t.Context(), ia, ":0", Config{})
+		require.NoError(t, err)
+		c := dial(t, ia, s, Config{})
+		var calls sync.WaitGroup
+		for i := range 3 {
+			calls.Go(func() {
+				got, err := c.Call(within(t), Call{Payload: []byte{byte(i)}}, nil)
+				assert.NoError(t, err)
+				assert.Equal(t, []byte{byte(i)}, got)
+			})
+		}
+		var held []*Request
+		for range 3 {
+			held = append(held, <-s.Requests())
+		}
+		for i := range held {
+			require.NoError(t, held[2-i].Reply(held[2-i].Payload()))
+		}
+		calls.Wait()
+		require.NoError(t, s.Close())
+		assert.Nil(t, <-s.Requests(), "the last value")
+		require.NoError(t, s.Close())
+	})
+}
+
+func TestTheServerReadsAndWritesTheCallersMemory(t *testing.T) {
+	const size = 1 << 20
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		var memory *dat.LMR
+		s := serve(t, ia, Config{}, 1, func(r *Request) {
+			n := r.SourceLen()
+			err := r.Read(memory.Segment(0, n), 0)
+			if err == nil {
+				for i, b := range memory.Bytes()[:n] {
+					memory.Bytes()[i] = b + 1
+				}
+				err = r.Write(memory.Segment(0, min(n, r.SinkLen())), 0)
+			}
+			if err != nil {
+				_ = r.Fail(CodeUser, err.Error())
+				return
+			}
+			_ = r.Reply(nil)
+		})
+		memory = alloc(t, s.PZ(), size)
+		c := dial(t, ia, s, Config{})
+		mine := alloc(t, c.PZ(), 2*size)
+		for i := range size {
+			mine.Bytes()[i] = byte(i)
+		}
+		_, err := c.Call(within(t), Call{Source: mine.Remote(0, size), Sink: mine.Remote(size, size)}, nil)
+		require.NoError(t, err)
+		for i := range size {
+			require.Equal(t, byte(i)+1, mine.Bytes()[size+i])
+		}
+		_, err = c.Call(within(t), Call{Source: mine.Remote(0, 8)}, nil)
+		require.NoError(t, err, "no sink, no bytes")
+	})
+}
+
+func TestAPartThatTheCallerDoesNotHaveIsRefused(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		refused := make(chan error, 4)
+		s := serve(t, ia, Config{}, 1, func(r *Request) {
+			refused <- r.Read(dat.Segment{Len: 9}, 0)
+			refused <- r.Read(dat.Segment{Len: 1}, 8)
+			refused <- r.Read(dat.Segment{Len: 1}, -1)
+			refused <- r.Write(dat.Segment{Len: 1}, 0)
+			_ = r.Reply(nil)
+		})
+		c := dial(t, ia, s, Config{})
+		mine := alloc(t, c.PZ(), 8)
+		_, err := c.Call(within(t), Call{Source: mine.Remote(0, 8)}, nil)
+		require.NoError(t, err)
+		for range 4 {
+			require.ErrorIs(t, <-refused, hw.ErrLength)
+		}
+	})
+}
+
+func TestADeadlineAndACancelReachTheHandler(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		why, begun, release := make(chan error, 1), make(chan bool, 1), make(chan bool, 6)
+		s := serve(t, ia, Config{Calls: 2}, 1, func(r *Request) {
+			begun <- true
+			<-r.Context().Done()
+			why <- r.Context().Err()
+			<-release
+			_ = r.Reply(nil)
+		})
+		c := dial(t, ia, s, Config{})
+		for range 5 { // more than there are slots
+			ctx, cancel := context.WithCancelCause(t.Context())
+			enough := errors.New("enough")
+			go func() {
+				<-begun
+				cancel(enough)
+			}()
+			_, err := c.Call(ctx, Call{}, nil)
+			var failed *CallError
+			require.ErrorAs(t, err, &failed)
+			assert.True(t, failed.MayHaveRun)
+			require.ErrorIs(t, err, enough)
+			require.ErrorIs(t, <-why, context.Canceled)
+			release <- true
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		_, err := c.Call(ctx, Call{}, nil)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Error(t, <-why)
+		<-begun
+		release <- true
+	})
+}
+
+func TestTheMemoryOfACallIsTheCallersWhenItReturns(t *testing.T) {
+	const size = 4 << 20
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		var memory *dat.LMR
+		s := serve(t, ia, Config{}, 2, func(r *Request) {
+			for r.Context().Err() == nil {
+				if r.Write(memory.Segment(0, size), 0) != nil {
+					break
+				}
+			}
+			if r.Method() == 1 { // which does not let go
+				for r.Write(memory.Segment(0, size), 0) == nil {
+				}
+			}
+			_ = r.Reply(nil)
+		})
+		memory = alloc(t, s.PZ(), size)
+		for method := range uint16(2) {
+			c := dial(t, ia, s, Config{Patience: 50 * time.Millisecond})
+			mine := alloc(t, c.PZ(), size)
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+			_, err := c.Call(ctx, Call{Method: method, Sink: mine.Remote(0, size)}, nil)
+			cancel()
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			for i := range mine.Bytes() {
+				mine.Bytes()[i] = 1
+			}
+			_, err = c.Call(within(t), Call{Method: 2}, nil)
+			if method == 1 {
+				require.ErrorIs(t, err, ErrEnded, "the client broke the connection")
+			}
+			require.Equal(t, size, bytes.Count(mine.Bytes(), []byte{1}))
+		}
+	})
+}
+
+func TestTheEndOfAConnectionFailsAllItsCalls(t *testing.T) {
+	const callers = 20
+	for name, end := range map[string]func(s *Server, c *Client) error{
+		"the server's":     func(s *Server, _ *Client) error { return s.Close() },
+		"the client's":     func(_ *Server, c *Client) error { return c.Close() },
+		"the connection's": func(_ *Server, c *Client) error { return c.link.conn.Endpoint.Disconnect(dat.Abrupt) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, ia *dat.IA) {
+				begun := make(chan bool, callers)
+				s := serve(t, ia, Config{}, callers, func(r *Request) {
+					begun <- true
+					silent(r)
+				})
+				c := dial(t, ia, s, Config{Calls: 8})
+				failed := make(chan error, callers)
+				for range callers {
+					go func() {
+						_, err := c.Call(within(t), Call{}, nil)
+						failed <- err
+					}()
+				}
+				for range 8 {
+					<-begun
+				}
+				require.NoError(t, end(s, c))
+				ran := 0
+				for range callers {
+					var err *CallError
+					require.ErrorAs(t, <-failed, &err)
+					require.ErrorIs(t, err, ErrEnded)
+					if err.MayHaveRun {
+						ran++
+					}
+				}
+				assert.Equal(t, 8, ran, "the others waited for a slot")
+				_, err := c.Call(within(t), Call{}, nil)
+				require.ErrorIs(t, err, ErrEnded)
+			})
+		})
+	}
+}
+
+func TestAPayloadThatIsTooLongIsRefused(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		refused := make(chan error, 1)
+		s := serve(t, ia, Config{Message: 100}, 1, func(r *Request) { refused <- r.Reply(make([]byte, 51)) })
+		c := dial(t, ia, s, Config{Message: 50})
+		_, err := c.Call(within(t), Call{Payload: make([]byte, 51)}, nil)
+		require.ErrorIs(t, err, hw.ErrLength)
+		_, err = c.Call(within(t), Call{Payload: make([]byte, 50)}, nil)
+		var failed *Error
+		require.ErrorAs(t, err, &failed)
+		assert.Equal(t, CodeTooLong, failed.Code)
+		require.ErrorIs(t, <-refused, hw.ErrLength)
+		_, err = c.Call(nil, Call{}, nil) //nolint:staticcheck // that is the test
+		require.ErrorIs(t, err, hw.ErrInvalidParameter)
+	})
+}
+
+// Callers that give up at once send a cancel for each call, while the server takes its time.
+func TestNeitherEndOutrunsTheOther(t *testing.T) {
+	const callers, calls = 16, 200
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		s := serve(t, ia, Config{Calls: 4, Message: 64}, 1, echo)
+		c := dial(t, ia, s, Config{Calls: 32, Message: 64})
+		var all sync.WaitGroup
+		for range callers {
+			all.Go(func() {
+				for n := range calls {
+					ctx, cancel := context.WithCancel(t.Context())
+					if n%2 == 0 {
+						go cancel()
+					}
+					_, err := c.Call(ctx, Call{Payload: []byte("x")}, nil)
+					cancel()
+					if err != nil && !assert.ErrorIs(t, err, context.Canceled) {
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
+		got, err := c.Call(within(t), Call{Payload: []byte("whole")}, nil)
+		require.NoError(t, err)
+		assert.Equal(t, "whole", string(got))
+	})
+}
+
+func TestAShutdownLosesNoAnswer(t *testing.T) {
+	const clients, callers = 6, 5
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		s := serve(t, ia, Config{Calls: 8}, 8, echo)
+		var all sync.WaitGroup
+		var warm sync.WaitGroup
+		warm.Add(clients * callers)
+		for range clients {
+			c := dial(t, ia, s, Config{Calls: 8})
+			for range callers {
+				all.Go(func() {
+					for n := 0; ; n++ {
+						_, err := c.Call(within(t), Call{Payload: []byte("x")}, nil)
+						if n == 0 {
+							warm.Done()
+						}
+						if err == nil {
+							continue
+						}
+						var failed *CallError
+						if assert.ErrorAs(t, err, &failed) {
+							assert.False(t, failed.MayHaveRun && !errors.Is(err, ErrEnded), err)
+						}
+						return
+					}
+				})
+			}
+		}
+		warm.Wait()
+		require.NoError(t, s.Shutdown(within(t)))
+		all.Wait()
+	})
+}
+
+func TestAShutdownWaitsForRequestsAndNoLongerThanItsContext(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		s, err := Listen(t.Context(), ia, ":0", Config{})
+		require.NoError(t, err)
+		c := dial(t, ia, s, Config{})
+		answered := make(chan error, 1)
+		call := func() {
+			_, err := c.Call(within(t), Call{}, nil)
+			answered <- err
+		}
+		go call()
+		r := <-s.Requests()
+		go s.Serve(1, echo) // the calls behind it
+		down := make(chan error, 1)
+		go func() { down <- s.Shutdown(within(t)) }()
+		for {
+			_, err := c.Call(within(t), Call{}, nil) // until the shutdown has begun
+			var refused *Error
+			if errors.As(err, &refused) {
+				assert.Equal(t, CodeDraining, refused.Code)
+				break
+			}
+		}
+		require.NoError(t, r.Reply(nil))
+		require.NoError(t, <-answered)
+		require.NoError(t, <-down)
+
+		s, err = Listen(t.Context(), ia, ":0", Config{})
+		require.NoError(t, err)
+		c = dial(t, ia, s, Config{})
+		go call()
+		r = <-s.Requests()
+		over, cancel := context.WithCancel(t.Context())
+		cancel()
+		require.ErrorIs(t, s.Shutdown(over), context.Canceled)
+		require.ErrorIs(t, <-answered, ErrEnded)
+		require.ErrorIs(t, r.Reply(nil), ErrEnded)
+		require.ErrorIs(t, r.Reply(nil), hw.ErrInvalidState)
+	})
+}

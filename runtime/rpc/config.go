@@ -1,0 +1,72 @@
+package rpc
+
+import (
+	"cmp"
+	"time"
+
+	"godat/hw"
+	dat "godat/runtime"
+)
+
+// Config says how many calls there may be at a time, and how long their payloads. The zero
+// value is good for 16 calls of up to 4 KiB.
+type Config struct {
+	// Calls is the most calls of a connection that are under way at a time; 0 means 16. A
+	// client has as many as it and the server allow.
+	Calls int
+	// Message is the most bytes of a payload inside a message, of requests that the server
+	// takes and of answers that the client takes; 0 means 4096.
+	Message int
+	// Conns is the most connections of a server at a time; 0 means 128.
+	Conns int
+	// PZ is the zone of the connections' memory; nil makes one for all connections of the
+	// server or client. No peer reaches memory in it but what is registered for that.
+	PZ *dat.PZ
+	// Patience is how long a call with memory of the caller's waits, when its context has
+	// ended, for the server to let go of that memory, before the client breaks the
+	// connection; 0 means a second.
+	Patience time.Duration
+}
+
+const (
+	defaultCalls    = 16
+	mostCalls       = 1 << 14
+	defaultMessage  = 4096
+	defaultConns    = 128
+	defaultPatience = time.Second
+
+	// mostReceives bounds what a hello may promise.
+	mostReceives = 1 << 20
+)
+
+// receives is how many messages may be on their way to an end: a call or its answer, and a
+// cancel, for each call, and a CREDIT.
+func (cfg *Config) receives() int { return 2*cfg.Calls + 2 }
+
+// complete fills in the defaults and checks the rest.
+func (cfg *Config) complete(op string) error {
+	cfg.Calls, cfg.Message = cmp.Or(cfg.Calls, defaultCalls), cmp.Or(cfg.Message, defaultMessage)
+	cfg.Patience = cmp.Or(cfg.Patience, defaultPatience)
+	switch {
+	case cfg.Calls < 1 || cfg.Calls > mostCalls:
+		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "Config.Calls is %d; it may be 1 to %d", cfg.Calls, mostCalls)
+	case cfg.Conns < 0:
+		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "Config.Conns is %d", cfg.Conns)
+	case cfg.Message < 1 || cfg.Message > 1<<30:
+		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "Config.Message is %d; it may be 1 to %d", cfg.Message, 1<<30)
+	}
+	return nil
+}
+
+// hello is what the end says of itself.
+func (cfg *Config) hello() []byte {
+	return hello{uint16(cfg.Calls), uint32(cfg.receives()), uint32(cfg.Message)}.encode()
+}
+
+// conn are the settings of a connection.
+func (cfg *Config) conn() dat.ConnConfig {
+	return dat.ConnConfig{
+		Depth: cfg.receives(), Message: cfg.Message + overhead, Conns: cmp.Or(cfg.Conns, defaultConns), PZ: cfg.PZ,
+		Private: cfg.hello(), Batches: true,
+	}
+}

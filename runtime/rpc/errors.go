@@ -1,0 +1,51 @@
+package rpc
+
+import (
+	"errors"
+	"fmt"
+)
+
+// The codes of failures that this package gives. A program's own begin at CodeUser.
+const (
+	CodeUnknown  uint16 = 1 // what the request wants is not known to the server
+	CodeDraining uint16 = 2 // the server is being shut down, and has not begun the call
+	CodeTooLong  uint16 = 3 // the answer is longer than the client takes
+	CodeBusy     uint16 = 4 // the server has as many requests as it keeps, and has not begun the call
+	CodeUser     uint16 = 256
+)
+
+// Error is the failure that a handler answered by [Request.Fail], or a server by itself.
+type Error struct {
+	Code uint16
+	Text string
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("rpc: %s (code %d)", e.Text, e.Code) }
+
+// CallError is the error of a call that got no answer. Err is the cause of the context's
+// end, or why the connection ended, which matches [ErrEnded].
+type CallError struct {
+	// MayHaveRun is false if the server has certainly not begun the call.
+	MayHaveRun bool
+	Err        error
+}
+
+func (e *CallError) Error() string {
+	if e.MayHaveRun {
+		return "rpc: no answer, though the call may have run: " + e.Err.Error()
+	}
+	return "rpc: the call has not run: " + e.Err.Error()
+}
+
+func (e *CallError) Unwrap() error { return e.Err }
+
+// ErrEnded is matched by the errors of calls whose connection has ended.
+var ErrEnded = errors.New("the connection has ended")
+
+// ended is why a connection has ended, for its calls.
+func ended(why error) error {
+	if why == nil {
+		return ErrEnded
+	}
+	return fmt.Errorf("%w: %w", ErrEnded, why)
+}

@@ -1,0 +1,147 @@
+package rpc
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	dat "godat/runtime"
+)
+
+// bareServer accepts a client, whom it tells of a server, and returns its end.
+func bareServer(t *testing.T, ia *dat.IA, told hello, cfg Config) (*dat.Conn, *Client) {
+	t.Helper()
+	ln, err := ia.Listen(t.Context(), ":0", dat.ConnConfig{Depth: 64, Apart: true})
+	require.NoError(t, err)
+	accepted := make(chan *dat.Conn, 1)
+	go func() {
+		c, _ := ln.Accept(dat.RequestOf(<-ln.Requests()), told.encode())
+		accepted <- c
+	}()
+	c, err := Dial(within(t), ia, ln.Addr(), cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		assert.NoError(t, c.Close())
+		assert.NoError(t, ln.Close())
+	})
+	return <-accepted, c
+}
+
+// heard receives a message, and copies it.
+func heard(t *testing.T, c *dat.Conn) (h header, payload []byte) {
+	t.Helper()
+	b, err := c.Receive(within(t))
+	require.NoError(t, err)
+	defer c.Release(b)
+	h, _, _, payload, err = parse(b.Bytes())
+	require.NoError(t, err)
+	return h, append([]byte(nil), payload...)
+}
+
+// called makes calls whose payloads are their numbers.
+func called(ctx context.Context, c *Client, n int) <-chan error {
+	failed := make(chan error, n)
+	for i := range n {
+		go func() {
+			_, err := c.Call(ctx, Call{Payload: []byte{byte(i)}}, nil)
+			failed <- err
+		}()
+	}
+	return failed
+}
+
+// sent waits until the client has posted so many messages and has so many more that wait.
+func sent(t *testing.T, c *Client, posted uint32, waiting int) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		c.link.mu.Lock()
+		defer c.link.mu.Unlock()
+		return c.link.sent == posted && len(c.link.waiting) == waiting
+	}, time.Minute, time.Millisecond)
+}
+
+func TestAClientSendsNoMoreThanTheServerHasReceivesFor(t *testing.T) {
+	const receives, calls = 4, 9
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		server, c := bareServer(t, ia, hello{calls: 100, receives: receives, message: 64}, Config{Calls: calls})
+		failed := called(t.Context(), c, calls)
+		sent(t, c, receives-1, calls-receives+1)
+		for took := uint32(receives - 1); took <= calls; took += receives - 1 {
+			for range receives - 1 {
+				h, _ := heard(t, server)
+				require.EqualValues(t, kindCall, h.kind)
+			}
+			require.NoError(t, server.SendBytes(message(header{kind: kindCredit, taken: took})))
+			sent(t, c, min(took+receives-1, calls), max(calls-int(took)-receives+1, 0))
+		}
+		require.NoError(t, server.Close())
+		for range calls {
+			require.ErrorIs(t, <-failed, ErrEnded)
+		}
+	})
+}
+
+func TestACallThatWaitsForAReceiveHasNotRunWhenItsContextEnds(t *testing.T) {
+	const receives = 3
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		server, c := bareServer(t, ia, hello{calls: 100, receives: receives, message: 64}, Config{Calls: receives})
+		var took uint32
+		answer := func() (call uint32) {
+			h, payload := heard(t, server)
+			took++
+			require.NoError(t, server.SendBytes(message(header{kind: kindAnswer, call: h.call, taken: took}, payload...)))
+			return h.call
+		}
+		ran := called(t.Context(), c, receives-1)
+		sent(t, c, receives-1, 0)
+		ctx, cancel := context.WithCancel(t.Context())
+		waited := called(ctx, c, 1)
+		sent(t, c, receives-1, 1)
+		cancel()
+		var failed *CallError
+		require.ErrorAs(t, <-waited, &failed)
+		assert.False(t, failed.MayHaveRun)
+		require.ErrorIs(t, failed, context.Canceled)
+		sent(t, c, receives-1, 0)
+		var slots uint32
+		for range receives - 1 {
+			slots |= 1 << (answer() & slotMask)
+			require.NoError(t, <-ran)
+		}
+		for range receives { // each of the slots once
+			again := called(t.Context(), c, 1)
+			call := answer()
+			require.NoError(t, <-again)
+			if slots>>(call&slotMask)&1 != 0 {
+				assert.EqualValues(t, 2, call>>16)
+			} else {
+				assert.EqualValues(t, 1, call>>16, "the server has seen no call of this slot")
+			}
+		}
+	})
+}
+
+// A peer that only cancels hears all the same that its messages were taken.
+func TestAnEndThatHasNothingToSendReportsWhatItTook(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		cfg := Config{Calls: 8}
+		s := serve(t, ia, cfg, 1, silent)
+		require.NoError(t, cfg.complete(""))
+		settings := cfg.conn()
+		settings.Batches = false
+		c, err := ia.Dial(within(t), s.Addr(), settings)
+		require.NoError(t, err)
+		for round := range uint32(3) {
+			half := uint32(cfg.receives() / 2)
+			for range half {
+				require.NoError(t, c.SendBytes(message(header{kind: kindCancel, taken: round})))
+			}
+			h, _ := heard(t, c)
+			assert.Equal(t, header{kind: kindCredit, taken: (round + 1) * half}, h)
+		}
+		require.NoError(t, c.Close())
+	})
+}

@@ -1,0 +1,192 @@
+package rpc
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	dat "godat/runtime"
+)
+
+// message makes a message.
+func message(h header, rest ...byte) []byte {
+	b := make([]byte, headerSize)
+	h.put(b)
+	return append(b, rest...)
+}
+
+// broken are messages that break the rules, whoever gets them.
+var broken = map[string][]byte{
+	"nothing":                    {},
+	"half a header":              make([]byte, headerSize-1),
+	"no kind":                    message(header{}),
+	"a kind of another version":  message(header{kind: kindCredit + 1}),
+	"a CALL with unknown flags":  message(header{kind: kindCall, flags: 4, call: 1 << 16}),
+	"a CALL without its source":  message(header{kind: kindCall, flags: flagSource, call: 1 << 16}, 1, 2, 3),
+	"a CALL without its sink":    message(header{kind: kindCall, flags: flagSource | flagSink, call: 1 << 16}, make([]byte, 16)...),
+	"a CANCEL with a payload":    message(header{kind: kindCancel}, 1),
+	"a CREDIT of a slot":         message(header{kind: kindCredit, call: 1}),
+	"a CREDIT with a time-out":   message(header{kind: kindCredit, timeout: 1}),
+	"more taken than was sent":   message(header{kind: kindCredit, taken: 1}),
+	"much more taken than sent":  message(header{kind: kindCredit, taken: 1 << 31}),
+	"an ANSWER with flags":       message(header{kind: kindAnswer, flags: 1, call: 1 << 16}),
+	"an ANSWER that none wanted": message(header{kind: kindAnswer, call: 1 << 16}),
+}
+
+// ofAClient are messages of a client that break the rules.
+var ofAClient = map[string][][]byte{
+	"a CALL beyond the slots":    {message(header{kind: kindCall, call: 1<<16 | 4})},
+	"a CALL out of turn":         {message(header{kind: kindCall, call: 2 << 16})},
+	"a CALL in a slot that is":   {message(header{kind: kindCall, call: 1 << 16}), message(header{kind: kindCall, call: 2 << 16})},
+	"a CANCEL beyond the slots":  {message(header{kind: kindCancel, call: 1<<16 | 4})},
+	"a CALL and then one broken": {message(header{kind: kindCall, call: 1 << 16}), {}},
+}
+
+// A peer that breaks the rules loses its connection, and no other does.
+func TestAServerEndsTheConnectionOfALyingClient(t *testing.T) {
+	all := map[string][][]byte{}
+	for name, m := range broken {
+		all[name] = [][]byte{m}
+	}
+	for name, m := range ofAClient {
+		all[name] = m
+	}
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		cfg := Config{Calls: 4}
+		s := serve(t, ia, cfg, 2, func(r *Request) {
+			if r.Method() == 0 {
+				silent(r)
+				return
+			}
+			echo(r)
+		})
+		honest := dial(t, ia, s, cfg)
+		require.NoError(t, cfg.complete(""))
+		for name, messages := range all {
+			t.Run(name, func(t *testing.T) {
+				settings := cfg.conn()
+				settings.Batches = false
+				c, err := ia.Dial(within(t), s.Addr(), settings)
+				require.NoError(t, err)
+				for _, m := range messages {
+					require.NoError(t, c.SendBytes(m))
+				}
+				_, err = c.Receive(within(t))
+				require.Error(t, err, "the server breaks the connection")
+				require.NoError(t, within(t).Err())
+				require.NoError(t, c.Close())
+				got, err := honest.Call(within(t), Call{Method: 1, Payload: []byte("still")}, nil)
+				require.NoError(t, err)
+				assert.Equal(t, "still", string(got))
+			})
+		}
+	})
+}
+
+func TestAClientEndsTheConnectionOfALyingServer(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		cfg := Config{Calls: 4}
+		require.NoError(t, cfg.complete(""))
+		settings := cfg.conn()
+		settings.Batches, settings.Apart = false, true
+		for name, m := range broken {
+			t.Run(name, func(t *testing.T) {
+				ln, err := ia.Listen(t.Context(), ":0", settings)
+				require.NoError(t, err)
+				accepted := make(chan *dat.Conn, 1)
+				go func() {
+					c, _ := ln.Accept(dat.RequestOf(<-ln.Requests()), cfg.hello())
+					accepted <- c
+				}()
+				c, err := Dial(within(t), ia, ln.Addr(), cfg)
+				require.NoError(t, err)
+				peer := <-accepted
+				called := make(chan error, 1)
+				go func() {
+					_, err := c.Call(within(t), Call{}, nil)
+					called <- err
+				}()
+				b, err := peer.Receive(within(t))
+				require.NoError(t, err)
+				peer.Release(b)
+				if name == "an ANSWER that none wanted" {
+					m = message(header{kind: kindAnswer, call: 2 << 16, taken: 1})
+				} else if name == "more taken than was sent" {
+					m = message(header{kind: kindCredit, taken: 2})
+				}
+				require.NoError(t, peer.SendBytes(m))
+				err = <-called
+				require.ErrorIs(t, err, ErrEnded)
+				require.ErrorIs(t, err, errMalformed)
+				require.NoError(t, c.Close())
+				require.NoError(t, ln.Close())
+			})
+		}
+	})
+}
+
+func TestAPeerOfAnotherProtocolIsRefused(t *testing.T) {
+	good := hello{calls: 1, receives: 4, message: 1}
+	with := func(change func(h *hello)) []byte {
+		h := good
+		change(&h)
+		return h.encode()
+	}
+	for name, b := range map[string][]byte{
+		"nothing":         nil,
+		"half a hello":    good.encode()[:helloSize-1],
+		"another magic":   append([]byte("HTTP"), good.encode()[4:]...),
+		"another version": append([]byte("DATC\x00\x02"), good.encode()[6:]...),
+		"no calls":        with(func(h *hello) { h.calls = 0 }),
+		"no receives":     with(func(h *hello) { h.receives = 1 }),
+		"many receives":   with(func(h *hello) { h.receives = mostReceives + 1 }),
+		"no message":      with(func(h *hello) { h.message = 0 }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := parseHello(b)
+			require.Error(t, err)
+			ia := open(t, "loop")
+			s := serve(t, ia, Config{}, 1, echo)
+			_, err = ia.Dial(within(t), s.Addr(), dat.ConnConfig{Private: b})
+			require.Error(t, err, "the server rejects it")
+
+			ln, err := ia.Listen(t.Context(), "", dat.ConnConfig{Apart: true})
+			require.NoError(t, err)
+			go func() { _, _ = ln.Accept(dat.RequestOf(<-ln.Requests()), b) }()
+			_, err = Dial(within(t), ia, ln.Addr(), Config{})
+			require.Error(t, err)
+			require.NoError(t, ln.Close())
+		})
+	}
+	h, err := parseHello(append(good.encode(), make([]byte, 40)...))
+	require.NoError(t, err, "a provider may put zeros behind it")
+	assert.Equal(t, good, h)
+}
+
+func FuzzParse(f *testing.F) {
+	for _, m := range broken {
+		f.Add(m)
+	}
+	f.Add(message(header{kind: kindCall, flags: flagSource | flagSink, code: 3, call: 1 << 16, timeout: 9}, make([]byte, 40)...))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		h, source, sink, payload, err := parse(b)
+		if err != nil {
+			return
+		}
+		again := make([]byte, headerSize)
+		h.put(again)
+		for _, part := range []struct {
+			flag byte
+			of   dat.RemoteSegment
+		}{{flagSource, source}, {flagSink, sink}} {
+			if h.flags&part.flag != 0 {
+				again, err = part.of.AppendBinary(again)
+				require.NoError(t, err)
+			}
+		}
+		require.True(t, bytes.Equal(b, append(again, payload...)))
+		_, _ = parseHello(b)
+	})
+}

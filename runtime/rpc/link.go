@@ -1,0 +1,145 @@
+package rpc
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	dat "godat/runtime"
+)
+
+// link is an end of a connection, with the credits of both directions. Any goroutine may
+// call its methods, but for took, which its reader calls.
+//
+// A message that is posted has a receive at the peer: sent, less what the peer has said it
+// has taken, stays below the peer's receives, the last of which is for a CREDIT alone. No
+// two ends wait for each other's credits: an end without any has most-1 messages on their
+// way; the peer takes them, which is half of its receives or more, and then sends its
+// CREDIT if nothing else, for which it has the last receive here.
+type link struct {
+	conn *dat.Conn
+	own  uint32 // receives of this end
+
+	mu       sync.Mutex
+	most     uint32        // receives of the peer; 0 before its hello
+	sent     uint32        // messages posted
+	told     uint32        // of which the peer has taken so many
+	taken    uint32        // messages of the peer's that were taken
+	reported uint32        // as the last message posted has it
+	waiting  []*dat.Buffer // messages without a receive at the peer, in order
+	over     bool          // nothing is sent any more
+}
+
+// begin is called with the peer's hello, before the first message.
+func (l *link) begin(peer hello) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.most = peer.receives
+}
+
+// send sends a message, at once or when the peer has a receive for it. It takes the buffer.
+func (l *link) send(b *dat.Buffer) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.over {
+		l.conn.Release(b)
+		return ErrEnded
+	}
+	if len(l.waiting) > 0 || l.room() < 2 {
+		l.waiting = append(l.waiting, b)
+		return nil
+	}
+	return l.post(b)
+}
+
+// room is how many receives the peer has left.
+func (l *link) room() uint32 { return l.most - (l.sent - l.told) }
+
+// post posts a message. The caller holds mu.
+func (l *link) post(b *dat.Buffer) error {
+	putTaken(b.Bytes(), l.taken)
+	l.reported = l.taken
+	l.sent++
+	return l.conn.Send(b)
+}
+
+// withdraw takes back a CALL that waits; false if it has been posted.
+func (l *link) withdraw(call uint32) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, b := range l.waiting {
+		if isCall(b.Bytes(), call) {
+			l.waiting = slices.Delete(l.waiting, i, i+1)
+			l.conn.Release(b)
+			return true
+		}
+	}
+	return false
+}
+
+// took is called for each message that was taken, with what it says of ours. It posts what
+// waited for that, and a CREDIT if the peer may be short of receives.
+func (l *link) took(said uint32) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.taken++
+	if l.sent-said > l.sent-l.told {
+		return errMalformed
+	}
+	l.told = said
+	for len(l.waiting) > 0 && l.room() >= 2 && !l.over {
+		b := l.waiting[0]
+		l.waiting = slices.Delete(l.waiting, 0, 1)
+		if err := l.post(b); err != nil {
+			return err
+		}
+	}
+	if l.taken-l.reported >= max(l.own/2, 1) && l.room() > 0 && !l.over {
+		return l.credit()
+	}
+	return nil
+}
+
+// credit posts a CREDIT. Where there is no buffer, a goroutine waits for one: sends that
+// complete give buffers back, and the end of the connection ends the wait. The caller holds mu.
+func (l *link) credit() error {
+	b := l.conn.Buffer()
+	if b == nil {
+		l.reported = l.taken // the goroutine says it
+		go l.creditLater()
+		return nil
+	}
+	return l.post(bare(b, kindCredit, 0))
+}
+
+func (l *link) creditLater() {
+	b, err := l.conn.WaitBuffer(context.Background())
+	if err != nil {
+		return // the connection is closed
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.over || l.room() == 0 {
+		l.conn.Release(b)
+		return
+	}
+	_ = l.post(bare(b, kindCredit, 0)) // fails when the connection has ended
+}
+
+// bare makes a message without a payload.
+func bare(b *dat.Buffer, kind byte, call uint32) *dat.Buffer {
+	h := header{kind: kind, call: call}
+	h.put(b.Resize(headerSize))
+	return b
+}
+
+// end says that the connection has ended, and gives back what waits.
+func (l *link) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.over = true
+	for _, b := range l.waiting {
+		l.conn.Release(b)
+	}
+	l.waiting = nil
+}

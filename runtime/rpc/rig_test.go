@@ -1,0 +1,74 @@
+package rpc
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	dat "godat/runtime"
+)
+
+// within bounds what ends soon unless something is wrong.
+func within(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func open(t testing.TB, name string) *dat.IA {
+	ia, err := dat.Open(t.Context(), name)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, ia.Close()) })
+	return ia
+}
+
+// onEach runs a test over each provider that needs no device.
+func onEach(t *testing.T, test func(t *testing.T, ia *dat.IA)) {
+	for _, name := range []string{"loop", "iwarp:127.0.0.1"} {
+		t.Run(name, func(t *testing.T) { test(t, open(t, name)) })
+	}
+}
+
+// serve makes a server with a handler, and closes it behind the test.
+func serve(t testing.TB, ia *dat.IA, cfg Config, workers int, handler func(*Request)) *Server {
+	t.Helper()
+	s, err := Listen(t.Context(), ia, ":0", cfg)
+	require.NoError(t, err)
+	var serving sync.WaitGroup
+	serving.Go(func() { s.Serve(workers, handler) })
+	t.Cleanup(func() {
+		assert.NoError(t, s.Close())
+		serving.Wait()
+	})
+	return s
+}
+
+func dial(t testing.TB, ia *dat.IA, s *Server, cfg Config) *Client {
+	t.Helper()
+	c, err := Dial(within(t), ia, s.Addr(), cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, c.Close()) })
+	return c
+}
+
+// alloc makes memory for a test.
+func alloc(t testing.TB, pz *dat.PZ, size int) *dat.LMR {
+	t.Helper()
+	l, err := pz.Alloc(size, dat.AllPrivileges)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, l.Free()) })
+	return l
+}
+
+// echo answers a request with its payload.
+func echo(r *Request) { _ = r.Reply(r.Payload()) }
+
+// silent never answers before the caller has gone.
+func silent(r *Request) {
+	<-r.Context().Done()
+	_ = r.Fail(CodeUser, "nobody waits")
+}

@@ -1,0 +1,291 @@
+package rpc
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync"
+
+	dat "godat/runtime"
+)
+
+// Server takes calls. Its methods may be called from any goroutine.
+type Server struct {
+	cfg      Config
+	ln       *dat.Listener
+	requests chan *Request
+	ownPZ    bool
+	done     chan struct{} // closed when the reader has ended
+
+	mu       sync.Mutex
+	draining bool
+	active   int           // requests without an answer
+	idle     chan struct{} // closed when draining and none is active; nil before
+}
+
+// Listen serves calls at address, as [godat/runtime.IA.Listen] takes it. The program answers
+// each request that comes on Requests.
+func Listen(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Server, error) {
+	const op = "rpc.Listen"
+	if err := cfg.complete(op); err != nil {
+		return nil, err
+	}
+	s := &Server{done: make(chan struct{}), ownPZ: cfg.PZ == nil}
+	if s.ownPZ {
+		pz, err := ia.NewPZ()
+		if err != nil {
+			return nil, err
+		}
+		cfg.PZ = pz
+	}
+	s.cfg = cfg
+	settings := cfg.conn()
+	settings.Setup = s.setup
+	ln, err := ia.Listen(ctx, address, settings)
+	if err != nil {
+		if s.ownPZ {
+			err = errors.Join(err, cfg.PZ.Close())
+		}
+		return nil, err
+	}
+	s.ln = ln
+	s.requests = make(chan *Request, cmp.Or(cfg.Conns, defaultConns)*cfg.Calls+1) // one more for nil
+	go s.read()
+	return s, nil
+}
+
+// Addr is the address to dial.
+func (s *Server) Addr() string { return s.ln.Addr() }
+
+// PZ is the zone of the server's memory for RDMA: register memory in it for
+// [Request.Read] and [Request.Write], without privileges for peers.
+func (s *Server) PZ() *dat.PZ { return s.cfg.PZ }
+
+// Requests is the channel on which requests come. The program calls Reply or Fail of each,
+// once. The last value is nil, when the server or its adapter is closed; the channel stays
+// open.
+func (s *Server) Requests() <-chan *Request { return s.requests }
+
+// Serve handles requests in so many goroutines until the server is closed, in place of a
+// program's own loop over Requests. The handler calls Reply or Fail.
+func (s *Server) Serve(workers int, handler func(*Request)) {
+	var all sync.WaitGroup
+	for range max(workers, 1) {
+		all.Go(func() { s.work(handler) })
+	}
+	all.Wait()
+}
+
+// work is a goroutine of Serve.
+func (s *Server) work(handler func(*Request)) {
+	for {
+		r := <-s.requests
+		if r == nil {
+			s.requests <- nil // for the others; there is a place for it
+			return
+		}
+		handler(r)
+	}
+}
+
+// Shutdown ends the server in order: it refuses new connections and new calls, which fail
+// with CodeDraining and have not run, waits until all requests that came before are answered,
+// and then ends the connections. If ctx ends first it breaks them, and the error is the
+// cause of ctx.
+func (s *Server) Shutdown(ctx context.Context) error {
+	var err error
+	select {
+	case <-s.drain():
+	case <-s.done: // the server or its adapter is closed
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return errors.Join(err, s.Close())
+	}
+	return errors.Join(s.ln.Shutdown(ctx), s.Close())
+}
+
+// drain begins to refuse calls. The channel is closed when no request is without an answer.
+func (s *Server) drain() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.draining = true
+	if s.idle == nil {
+		s.idle = make(chan struct{})
+		if s.active == 0 {
+			close(s.idle)
+		}
+	}
+	return s.idle
+}
+
+// begin counts a request, for which Requests has a place then. It returns the code of a
+// refusal, or 0.
+func (s *Server) begin() (code uint16) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.draining:
+		return CodeDraining
+	case s.active == cap(s.requests)-1: // connections have ended, and their requests are not answered
+		return CodeBusy
+	}
+	s.active++
+	return 0
+}
+
+// finish counts an answer.
+func (s *Server) finish() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.active--; s.active == 0 && s.idle != nil {
+		close(s.idle)
+	}
+}
+
+// Close ends the server and all its connections at once. Requests without an answer stay
+// readable; their Reply is an error. Closing again does nothing. While memory of PZ is not
+// freed, the error is INVALID_STATE/PZ_IN_USE; then Close may be called again.
+func (s *Server) Close() error {
+	err := s.ln.Close()
+	<-s.done
+	if s.ownPZ {
+		err = errors.Join(err, s.cfg.PZ.Close())
+	}
+	return err
+}
+
+// read is the goroutine that accepts connections and takes messages.
+func (s *Server) read() {
+	defer close(s.done)
+	defer func() { s.requests <- nil }()
+	requests := s.ln.Requests()
+	for {
+		select {
+		case ev := <-requests:
+			if ev.Number == dat.Closed {
+				requests = nil // Batches ends, too
+				continue
+			}
+			s.accept(dat.RequestOf(ev))
+		case batch := <-s.ln.Batches():
+			for _, ev := range batch.Events() {
+				if ev.Number == dat.Closed {
+					batch.Release()
+					return
+				}
+				s.handle(ev)
+			}
+			batch.Release()
+		}
+	}
+}
+
+// accept accepts a connection, unless the server is draining. A peer with which that fails
+// is rejected.
+func (s *Server) accept(cr *dat.CR) {
+	s.mu.Lock()
+	draining := s.draining
+	s.mu.Unlock()
+	if draining {
+		_ = cr.Reject(nil)
+		return
+	}
+	_, _ = s.ln.Accept(cr, s.cfg.hello())
+}
+
+// setup makes the server's end of a connection.
+func (s *Server) setup(c *dat.Conn) ([]byte, error) {
+	peer, err := parseHello(c.Private())
+	if err != nil {
+		return nil, err
+	}
+	p := &served{server: s, calls: make([]Request, s.cfg.Calls), answer: int(peer.message)}
+	p.link = link{conn: c, own: uint32(s.cfg.receives())}
+	p.link.begin(peer)
+	for i := range p.calls {
+		p.calls[i].from = p
+	}
+	c.Context = p
+	return nil, nil
+}
+
+// handle handles an event of a connection.
+func (s *Server) handle(ev dat.Event) {
+	c := dat.ConnOf(ev)
+	if c == nil {
+		return
+	}
+	p, _ := c.Context.(*served)
+	switch {
+	case p == nil: // a connection that setup refused
+	case ev.Ended():
+		p.link.end()
+		p.cancelAll()
+		_ = c.Close()
+	case ev.Op == dat.OpRecv:
+		b := c.Message(ev)
+		if b != nil && p.take(b) != nil {
+			_ = c.Endpoint.Disconnect(dat.Abrupt) // its end comes as an event
+		}
+	}
+}
+
+// served is the server's end of a connection.
+type served struct {
+	link   link
+	server *Server
+	answer int // the most bytes of a payload that the client takes
+	calls  []Request
+}
+
+// take takes a message of the client's.
+func (p *served) take(b *dat.Buffer) error {
+	h, source, sink, payload, err := parse(b.Bytes())
+	if err == nil {
+		err = p.link.took(h.taken)
+	}
+	slot := int(h.call & slotMask)
+	if err == nil && h.kind != kindCredit && slot >= len(p.calls) {
+		err = errMalformed
+	}
+	if err != nil {
+		p.link.conn.Release(b)
+		return err
+	}
+	switch h.kind {
+	case kindCall:
+		return p.call(&p.calls[slot], b, h, source, sink, payload)
+	case kindCancel:
+		p.calls[slot].cancel(h.call)
+	case kindAnswer:
+		err = errMalformed
+	}
+	p.link.conn.Release(b)
+	return err
+}
+
+// call begins a request.
+func (p *served) call(r *Request, b *dat.Buffer, h header, source, sink dat.RemoteSegment, payload []byte) error {
+	if !r.begin(b, h, source, sink, payload) {
+		p.link.conn.Release(b)
+		return errMalformed
+	}
+	if code := p.server.begin(); code != 0 {
+		return r.answer(code, []byte(refusals[code]))
+	}
+	r.counted = true
+	p.server.requests <- r // which has a place for each
+	return nil
+}
+
+// refusals say why a call was not begun.
+var refusals = map[uint16]string{CodeDraining: "the server is being shut down", CodeBusy: "the server is busy"}
+
+// cancelAll cancels the requests of a connection that has ended.
+func (p *served) cancelAll() {
+	for i := range p.calls {
+		p.calls[i].abandon()
+	}
+}

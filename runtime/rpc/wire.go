@@ -1,0 +1,137 @@
+package rpc
+
+import (
+	"encoding/binary"
+	"errors"
+
+	dat "godat/runtime"
+)
+
+const (
+	magic     = "DATC"
+	version   = 1
+	helloSize = 16
+
+	headerSize = 16
+	// overhead is the most bytes of a message before its payload.
+	overhead = headerSize + 2*dat.RemoteSegmentSize
+)
+
+// The kinds of messages.
+const (
+	kindCall = 1 + iota
+	kindAnswer
+	kindCancel
+	kindCredit
+)
+
+// The flags of a CALL.
+const (
+	flagSource = 1 << iota
+	flagSink
+)
+
+// errMalformed is what a peer's message is that breaks the rules.
+var errMalformed = errors.New("rpc: the peer sent a message that breaks the protocol")
+
+// hello is what an end says of itself when a connection is made.
+type hello struct {
+	calls             uint16
+	receives, message uint32
+}
+
+func (h hello) encode() []byte {
+	b := append(make([]byte, 0, helloSize), magic...)
+	b = binary.BigEndian.AppendUint16(b, version)
+	b = binary.BigEndian.AppendUint16(b, h.calls)
+	b = binary.BigEndian.AppendUint32(b, h.receives)
+	return binary.BigEndian.AppendUint32(b, h.message)
+}
+
+// parseHello decodes a peer's hello. A provider may have put zeros behind it.
+func parseHello(b []byte) (h hello, err error) {
+	if len(b) < helloSize || string(b[:4]) != magic {
+		return h, errors.New("rpc: the peer does not speak this package's protocol")
+	}
+	if v := binary.BigEndian.Uint16(b[4:]); v != version {
+		return h, errors.New("rpc: the peer speaks another version of the protocol")
+	}
+	h = hello{binary.BigEndian.Uint16(b[6:]), binary.BigEndian.Uint32(b[8:]), binary.BigEndian.Uint32(b[12:])}
+	if h.calls == 0 || h.receives < 2 || h.message == 0 || h.receives > mostReceives {
+		return h, errMalformed
+	}
+	return h, nil
+}
+
+// header is the beginning of a message.
+type header struct {
+	kind, flags byte
+	code        uint16
+	call        uint32
+	taken       uint32
+	timeout     uint32
+}
+
+func (h *header) put(b []byte) {
+	b[0], b[1] = h.kind, h.flags
+	binary.BigEndian.PutUint16(b[2:], h.code)
+	binary.BigEndian.PutUint32(b[4:], h.call)
+	putTaken(b, h.taken)
+	binary.BigEndian.PutUint32(b[12:], h.timeout)
+}
+
+// putTaken sets taken in an encoded header.
+func putTaken(b []byte, taken uint32) { binary.BigEndian.PutUint32(b[8:], taken) }
+
+// isCall reports whether an encoded message is the CALL of that slot and turn.
+func isCall(b []byte, call uint32) bool {
+	return b[0] == kindCall && binary.BigEndian.Uint32(b[4:]) == call
+}
+
+// parse decodes a message, and checks what can be told from it alone. It returns the
+// caller's memory of a CALL and the payload.
+func parse(b []byte) (h header, source, sink dat.RemoteSegment, payload []byte, err error) {
+	if len(b) < headerSize {
+		return h, source, sink, nil, errMalformed
+	}
+	h = header{
+		kind: b[0], flags: b[1], code: binary.BigEndian.Uint16(b[2:]), call: binary.BigEndian.Uint32(b[4:]),
+		taken: binary.BigEndian.Uint32(b[8:]), timeout: binary.BigEndian.Uint32(b[12:]),
+	}
+	payload = b[headerSize:]
+	for _, part := range []struct {
+		flag byte
+		to   *dat.RemoteSegment
+	}{{flagSource, &source}, {flagSink, &sink}} {
+		if h.flags&part.flag == 0 {
+			continue
+		}
+		if *part.to, err = dat.ParseRemoteSegment(payload); err != nil {
+			return h, source, sink, nil, errMalformed
+		}
+		payload = payload[dat.RemoteSegmentSize:]
+	}
+	if !h.isProper(len(payload)) {
+		err = errMalformed
+	}
+	return h, source, sink, payload, err
+}
+
+// isProper reports whether the fields belong to the kind.
+func (h *header) isProper(payload int) bool {
+	if h.kind == kindCall {
+		return h.flags&^(flagSource|flagSink) == 0
+	}
+	if h.flags != 0 || h.timeout != 0 {
+		return false
+	}
+	switch h.kind {
+	case kindAnswer:
+		return true
+	case kindCancel:
+		return h.code == 0 && payload == 0
+	case kindCredit:
+		return h.code == 0 && payload == 0 && h.call == 0
+	}
+	return false
+}
