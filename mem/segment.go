@@ -2,6 +2,7 @@ package mem
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 
 	"godat/hw"
 )
@@ -73,6 +74,28 @@ func (r *RemoteSegment) UnmarshalBinary(b []byte) error {
 	}
 	*r = decodeRemote(b)
 	return nil
+}
+
+// MarshalText returns the encoding as 32 hexadecimal digits, for headers and command lines. It
+// implements [encoding.TextMarshaler]; the error is always nil.
+func (r RemoteSegment) MarshalText() ([]byte, error) {
+	b, _ := r.MarshalBinary()
+	return hex.AppendEncode(nil, b), nil
+}
+
+// UnmarshalText decodes what MarshalText returns, in letters of either size. Any other text is
+// INVALID_PARAMETER, as is a nil r; r then stays as it was. It implements
+// [encoding.TextUnmarshaler].
+func (r *RemoteSegment) UnmarshalText(text []byte) error {
+	const op = "mem.RemoteSegment.UnmarshalText"
+	if len(text) != 2*RemoteSegmentSize {
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "%d bytes; the text of a remote segment has %d", len(text), 2*RemoteSegmentSize)
+	}
+	b, err := hex.DecodeString(string(text))
+	if err != nil {
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "%w", err)
+	}
+	return r.UnmarshalBinary(b)
 }
 
 // ParseRemoteSegment decodes the first [RemoteSegmentSize] bytes of b and ignores

@@ -70,6 +70,21 @@ func TestRemoteSegmentEncodesWithoutAllocating(t *testing.T) {
 	}))
 }
 
+func TestTheTextOfARemoteSegmentIsBounded(t *testing.T) {
+	r := RemoteSegment{Addr: 0x0102030405060708, Len: 0x90a0b0c, Context: 0xd0e0f10}
+	text, err := r.MarshalText()
+	require.NoError(t, err)
+	assert.Equal(t, "0102030405060708090a0b0c0d0e0f10", string(text))
+	var got RemoteSegment
+	require.NoError(t, got.UnmarshalText([]byte("0102030405060708090A0B0C0D0E0F10")))
+	assert.Equal(t, r, got)
+	for _, bad := range []string{"", "01", string(text) + "0", string(text[1:]), " " + string(text[1:]), "0x" + string(text[2:]), string(text[:31]) + "g"} {
+		require.ErrorIs(t, got.UnmarshalText([]byte(bad)), hw.ErrInvalidParameter, bad)
+		assert.Equal(t, r, got)
+	}
+	require.ErrorIs(t, (*RemoteSegment)(nil).UnmarshalText(text), hw.ErrInvalidParameter)
+}
+
 func FuzzRemoteSegment(f *testing.F) {
 	for _, r := range []RemoteSegment{{}, {1, 2, 3}, {^uint64(0), ^uint32(0), ^uint32(0)}} {
 		b, _ := r.MarshalBinary()

@@ -847,8 +847,10 @@ func WithUnmapOnFree() MemoryOption { return mem.WithUnmapOnFree() }
 //
 //   - [mem.RemoteSegment.AppendBinary]: appends the encoding to b and returns the result.
 //   - [mem.RemoteSegment.MarshalBinary]: returns the encoding in a new slice.
+//   - [mem.RemoteSegment.MarshalText]: returns the encoding as 32 hexadecimal digits, for headers and command lines.
 //   - [mem.RemoteSegment.Slice]: returns n bytes of the memory from offset off on.
 //   - [mem.RemoteSegment.UnmarshalBinary]: decodes b, which must be exactly one encoding.
+//   - [mem.RemoteSegment.UnmarshalText]: decodes what MarshalText returns, in letters of either size.
 type RemoteSegment = mem.RemoteSegment
 
 // RemoteSegmentSize is the length in bytes of an encoded RemoteSegment.
