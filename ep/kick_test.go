@@ -12,23 +12,23 @@ import (
 
 // kicked is a queue pair that notes whether the endpoint's token is held at each Kick.
 type kicked struct {
-	hw.Direct
+	hw.Runner
 	box  *mailbox
 	held []bool
 }
 
 func (k *kicked) Kick() {
 	k.held = append(k.held, k.box.token.Load()&token.Held != 0)
-	k.Direct.Kick()
+	k.Runner.Kick()
 }
 
-// RecvOne stores by no locked instruction. The swap that releases the token publishes
+// RecvRun stores by no locked instruction. The swap that releases the token publishes
 // what it has stored, before Kick looks for a send that waits.
 func TestAReceiveKicksTheDeviceWhenItHasReleasedTheToken(t *testing.T) {
 	r := newRig(t)
 	a, b := r.pair(nil)
-	k := &kicked{Direct: b.box.direct, box: &b.box}
-	b.box.direct = k
+	k := &kicked{Runner: b.box.runner, box: &b.box}
+	b.box.runner = k
 	seg := r.lmr.Segment(0, 8)
 	for name, call := range map[string]func() error{
 		"a receive":           func() error { return b.PostRecv(1, 0, seg) },
@@ -42,5 +42,5 @@ func TestAReceiveKicksTheDeviceWhenItHasReleasedTheToken(t *testing.T) {
 		assert.Equal(t, []bool{false}, k.held, name)
 	}
 	r.takeEvents(r.dto, 6)
-	b.box.direct = k.Direct
+	b.box.runner = k.Runner
 }

@@ -206,7 +206,7 @@ func TestAPostWaitsBehindOneThatIsBeingFilled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
 			a, all, m := meddled(r)
-			a.box.direct = m.QP.(hw.Direct)
+			a.box.runner = m.QP.(hw.Runner)
 			q := c.q(a)
 			require.True(t, a.box.token.TakeOrKick()) // a holder that releases the token once the ticket is taken
 			ticket, _, _, mine := a.box.takeTickets(q, 1)

@@ -24,7 +24,7 @@ type parts struct {
 // end and for a provider's own marker.
 type device struct {
 	qp                 hw.QP     // nil without a zone
-	direct             hw.Direct // qp, if it takes plain requests one at a time
+	runner             hw.Runner // qp, if it takes plain requests in runs
 	sendCQ, recvCQ     hw.CQ
 	sendRoom, recvRoom int
 }
@@ -170,7 +170,7 @@ func (p *parts) newDevice(e *Endpoint) (err error) {
 	if srq := e.box.recvs.srq; srq != nil {
 		cfg.SRQ = srq.hw
 	}
-	p.qp, p.direct, p.sendCQ, p.recvCQ = nil, nil, nil, nil
+	p.qp, p.runner, p.sendCQ, p.recvCQ = nil, nil, nil, nil
 	if cqs == nil {
 		cfg.SendSink, cfg.RecvSink = &e.box.requests, &e.box.recvs
 	} else {
@@ -183,7 +183,7 @@ func (p *parts) newDevice(e *Endpoint) (err error) {
 		cfg.SendCQ, cfg.RecvCQ = p.sendCQ, p.recvCQ
 	}
 	p.qp, err = e.adapter.newQP(e, cfg)
-	p.direct, _ = p.qp.(hw.Direct)
+	p.runner, _ = p.qp.(hw.Runner)
 	return err
 }
 

@@ -25,7 +25,7 @@ func (e *Endpoint) PostRecvPieces(_ door.Key, first mem.Segment, step uint64, co
 	b := &e.box
 	q := &b.recvs
 	r := q.rules.Load()
-	if b.direct == nil || b.state.Load() != uint32(Connected) || uint(len(cookies)-1) >= batchDTOs || always&r.illegal[hw.OpRecv] != 0 {
+	if b.runner == nil || b.state.Load() != uint32(Connected) || uint(len(cookies)-1) >= batchDTOs || always&r.illegal[hw.OpRecv] != 0 {
 		return false
 	}
 	region := r.zone.Find(&q.near, first.Context)
@@ -72,8 +72,9 @@ func (r run) handRecvs(w uint64) {
 		return
 	}
 	q.ready = (ticket + n) & ticketMask
+	runner := b.runner
 	if !r.recvs() || !b.letGo(w+uint64(n)<<recvShift) {
 		b.run(false)
 	}
-	b.direct.Kick() // the word was swapped, which orders Kick behind RecvOne
+	runner.Kick() // the word was swapped, which orders Kick behind RecvRun
 }

@@ -90,8 +90,8 @@ func (e *Endpoint) postRequest(op hw.Op, cookie uint64, flags hw.Flags, segs []m
 		return nil
 	}
 	word = w + 1<<requestShift
-	direct := b.direct
-	if direct == nil {
+	runner := b.runner
+	if runner == nil {
 		b.handOne(q, ticket, word)
 		return nil
 	}
@@ -101,8 +101,7 @@ func (e *Endpoint) postRequest(op hw.Op, cookie uint64, flags hw.Flags, segs []m
 	if flags != 0 {
 		wrFlags = b.wrFlags(s, true)
 	}
-	posted := direct.PostOne(op, wrFlags, q.id|uint64(i), sge, s.rkey, s.addr)
-	if !posted {
+	if runner.PostRun(op, wrFlags, q.id|uint64(i), sge, slotSize, 1, s.rkey, s.addr) == 0 {
 		b.handAgain(q, ticket, wrFlags)
 	}
 	if !b.letGo(word) {
@@ -172,21 +171,21 @@ func (e *Endpoint) postRecv(cookie uint64, flags hw.Flags, segs []mem.Segment, s
 		return nil
 	}
 	word = w + 1<<recvShift
-	direct := b.direct
-	if direct == nil {
+	runner := b.runner
+	if runner == nil {
 		b.handOne(q, ticket, word)
 		return nil
 	}
 	q.next = (ticket + 1) & ticketMask
 	q.ready = q.next
-	if !direct.RecvOne(q.id|uint64(i), sge) {
+	if runner.RecvRun(q.id|uint64(i), sge, slotSize, 1) == 0 {
 		b.handAgain(q, ticket, 0)
 	}
 	q.noteHanded(ticket, 1)
 	if !b.letGo(word) {
 		b.run(false)
 	}
-	direct.Kick() // the word was swapped, which orders Kick behind RecvOne
+	runner.Kick() // the word was swapped, which orders Kick behind RecvRun
 	return nil
 }
 
@@ -272,7 +271,7 @@ func (b *mailbox) handOne(q *queue, ticket uint32, word uint64) {
 	}
 }
 
-// handAgain hands on the operation of a ticket that PostOne or RecvOne has left alone.
+// handAgain hands on the operation of a ticket that PostRun or RecvRun has left alone.
 // flags are the request's: they were asked for once, and count.
 func (b *mailbox) handAgain(q *queue, ticket uint32, flags hw.WRFlags) {
 	if q == &b.requests {

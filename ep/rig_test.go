@@ -149,5 +149,5 @@ func (r *rig) await(cond func() bool) {
 // useQP puts another queue pair in place of the mailbox's.
 func (b *mailbox) useQP(qp hw.QP) {
 	b.qp = qp
-	b.direct, _ = qp.(hw.Direct)
+	b.runner, _ = qp.(hw.Runner)
 }

@@ -13,13 +13,13 @@ import (
 
 // The short way of a batch, which is plain.go's for a run of posts: one swap takes all
 // tickets and the token, one reservation takes the places of all events, and the
-// provider gets one request after the other in one run (hw.Direct).
+// provider gets all requests in one run (hw.Runner).
 
 // postRun posts up to batchDTOs operations. It returns false, and nothing has happened,
 // if one of them can't go the short way.
 func (b *mailbox) postRun(q *queue, dtos []DTO) bool {
 	r := q.rules.Load()
-	if len(dtos) == 1 || b.direct == nil || b.state.Load() != uint32(Connected) {
+	if len(dtos) == 1 || b.runner == nil || b.state.Load() != uint32(Connected) {
 		return false
 	}
 	var lkeys [batchDTOs]uint32
@@ -39,7 +39,7 @@ func (b *mailbox) postRun(q *queue, dtos []DTO) bool {
 	}
 	ticket := q.tail(w)
 	posts := run{b, q, ticket, n}
-	sends, flags := posts.fill(dtos, &lkeys, to)
+	posts.fill(dtos, &lkeys, to)
 	if places != len(dtos) {
 		posts.route(dtos, r)
 	}
@@ -48,21 +48,18 @@ func (b *mailbox) postRun(q *queue, dtos []DTO) bool {
 		return true
 	}
 	q.ready = (ticket + n) & ticketMask
+	runner := b.runner
 	var all bool
-	switch {
-	case q == &b.recvs:
+	if q == &b.recvs {
 		all = posts.recvs()
-	case sends && flags&^hw.Suppress == 0:
-		all = posts.sends(flags != 0)
-	default:
+	} else {
 		all = posts.requests()
 	}
-	direct := b.direct
 	if !all || !b.letGo(w+uint64(n)<<(q.tailShift&63)) {
 		b.run(false)
 	}
 	if q == &b.recvs {
-		direct.Kick() // the word was swapped, which orders Kick behind RecvOne
+		runner.Kick() // the word was swapped, which orders Kick behind RecvRun
 	}
 	return true
 }
@@ -137,11 +134,9 @@ type run struct {
 	ticket, n uint32
 }
 
-// fill writes the slots of operations that checkRun has checked. It reports whether all are
-// sends, and returns all flags that one of them has.
-func (r run) fill(dtos []DTO, lkeys *[batchDTOs]uint32, to *delivery.Queue) (sends bool, flags hw.Flags) {
+// fill writes the slots of operations that checkRun has checked.
+func (r run) fill(dtos []DTO, lkeys *[batchDTOs]uint32, to *delivery.Queue) {
 	q, ticket := r.q, r.ticket
-	var other hw.Op
 	for i := range dtos {
 		d := &dtos[i]
 		s := q.slot(ticket + uint32(i))
@@ -154,10 +149,7 @@ func (r run) fill(dtos []DTO, lkeys *[batchDTOs]uint32, to *delivery.Queue) (sen
 		seg, sge := d.single(), &s.sge[0]
 		sge.Addr, sge.Len, sge.LKey = seg.Addr, seg.Len, lkeys[uint(i)%batchDTOs]
 		s.addr, s.rkey = d.Remote.Addr, d.Remote.Context
-		other |= d.Op ^ hw.OpSend
-		flags |= d.Flags
 	}
-	return other == 0, flags
 }
 
 // route corrects the queues in the slots of operations that do not all complete to one.
@@ -167,57 +159,69 @@ func (r run) route(dtos []DTO, rules *rules) {
 	}
 }
 
-// sends is requests of sends without flags or, if some are, suppressed. The provider gets
-// those together that have the same flags for it.
-func (r run) sends(suppressed bool) bool {
+// requests hands the requests to the provider. It reports whether the provider has all; if
+// not, the step hands on the rest. The caller holds the token.
+func (r run) requests() bool {
 	b, q, ticket, n := r.b, r.q, r.ticket, r.n
 	b.token.Check()
-	if !b.direct.BeginRun() {
-		return false
-	}
 	for n > 0 {
-		id, sge, some := q.stretch(ticket, n)
-		flags := hw.WRSignaled
-		if suppressed {
-			flags, some = r.alike(ticket, some, n)
+		flags, some := r.alike(ticket, n)
+		s := q.slot(ticket)
+		more := flags
+		if some < n {
+			more |= hw.WRMore
 		}
 		q.next = (ticket + some) & ticketMask
-		done := uint32(b.direct.RunSends(flags, id, sge, slotSize, int(some)))
+		done := uint32(b.runner.PostRun(s.op, more, q.id|uint64(ticket&q.mask), &s.sge[0], slotSize, int(some), s.rkey, s.addr))
 		ticket, n = ticket+done, n-done
 		if done < some {
 			q.next = (ticket + 1) & ticketMask
 			if flags&hw.WRSignaled == 0 {
 				b.unsignaled -= int(some - done - 1) // the step asks again for the others'
 			}
-			b.direct.EndRun()
 			b.handAgain(q, ticket, flags)
 			return n == 1
 		}
 	}
-	b.direct.EndRun()
 	return true
 }
 
-// alike returns the flags that the send of a ticket has for the provider, and how many of the
-// sends from there on, up to most, have the same. The run has left sends from the ticket on.
-// Suppressed ones are signaled as wrFlags says.
-func (r run) alike(ticket, most, left uint32) (flags hw.WRFlags, n uint32) {
+// alike returns the flags that the request of a ticket has for the provider, and how many of
+// the requests from there on differ from it in their ids and segments alone: sends, whose
+// slots lie one behind the other. The run has left requests from the ticket on. Suppressed
+// ones are signaled as wrFlags says.
+func (r run) alike(ticket, left uint32) (flags hw.WRFlags, n uint32) {
 	b, q := r.b, r.q
-	if q.slot(ticket).flags == 0 {
-		for n = 1; n < most && q.slot(ticket+n).flags == 0; {
-			n++
-		}
-		return hw.WRSignaled, n
+	slots := q.slots[ticket&q.mask:]
+	if most := int(left); most < len(slots) {
+		slots = slots[:most]
 	}
-	most = uint32(min(int(most), int(left)-1, b.signalEvery-1-b.unsignaled))
-	for n < most && q.slot(ticket+n).flags != 0 {
+	s := &slots[0]
+	if s.op != hw.OpSend {
+		return b.wrFlags(s, left == 1), 1
+	}
+	switch s.flags {
+	case 0:
+		flags = hw.WRSignaled
+	case hw.Suppress:
+		silent := min(int(left), b.signalEvery-b.unsignaled) - 1
+		if silent < 1 {
+			return b.wrFlags(s, left == 1), 1
+		}
+		slots = slots[:min(silent, len(slots))]
+	default:
+		return b.wrFlags(s, left == 1), 1
+	}
+	for i := range slots {
+		if next := &slots[i]; next.op != hw.OpSend || next.flags != s.flags {
+			break
+		}
 		n++
 	}
-	if n == 0 {
-		return b.wrFlags(q.slot(ticket), left == 1), 1
+	if flags == 0 {
+		b.unsignaled += int(n)
 	}
-	b.unsignaled += int(n)
-	return 0, n
+	return flags, n
 }
 
 const slotSize = unsafe.Sizeof(slot{})
@@ -229,46 +233,14 @@ func (q *queue) stretch(ticket, n uint32) (id uint64, sge *hw.SGE, some uint32) 
 	return q.id | uint64(i), &q.slots[i].sge[0], min(n, q.mask+1-i)
 }
 
-// requests hands the requests to the provider. It reports whether the provider has all; if
-// not, the step hands on the rest. The caller holds the token.
-func (r run) requests() bool {
-	b, q, ticket, n := r.b, r.q, r.ticket, r.n
-	b.token.Check()
-	if !b.direct.BeginRun() {
-		return false
-	}
-	for ; n > 0; n-- {
-		i := ticket & q.mask
-		s := &q.slots[i]
-		wrFlags := hw.WRSignaled
-		switch {
-		case s.flags == 0:
-		case s.flags == hw.Suppress && n > 1 && b.unsignaled+1 < b.signalEvery: // as wrFlags
-			wrFlags = 0
-			b.unsignaled++
-		default:
-			wrFlags = b.wrFlags(s, n == 1)
-		}
-		q.next = (ticket + 1) & ticketMask
-		if !b.direct.RunOne(s.op, wrFlags, q.id|uint64(i), &s.sge[0], s.rkey, s.addr) {
-			b.direct.EndRun()
-			b.handAgain(q, ticket, wrFlags)
-			return n == 1
-		}
-		ticket++
-	}
-	b.direct.EndRun()
-	return true
-}
-
-// recvs is sends for receives.
+// recvs is requests for receives.
 func (r run) recvs() bool {
 	b, q, ticket, n := r.b, r.q, r.ticket, r.n
 	b.token.Check()
 	for n > 0 {
 		id, sge, some := q.stretch(ticket, n)
 		q.next = (ticket + some) & ticketMask
-		posted := uint32(b.direct.RecvRun(id, sge, slotSize, int(some)))
+		posted := uint32(b.runner.RecvRun(id, sge, slotSize, int(some)))
 		q.noteHanded(ticket, posted)
 		ticket, n = ticket+posted, n-posted
 		if posted < some {

@@ -261,19 +261,22 @@ func TestABatchMayCompleteToASinkInPart(t *testing.T) {
 
 // grudging is a queue pair that takes at most so many posts of a run together.
 type grudging struct {
-	hw.Direct
+	hw.Runner
 	most         int
 	sends, recvs int // calls
 }
 
-func (g *grudging) RunSends(flags hw.WRFlags, id uint64, sge *hw.SGE, stride uintptr, n int) int {
+func (g *grudging) PostRun(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, stride uintptr, n int, rkey uint32, addr uint64) int {
 	g.sends++
-	return g.Direct.RunSends(flags, id, sge, stride, min(n, g.most))
+	if n > g.most {
+		flags &^= hw.WRMore
+	}
+	return g.Runner.PostRun(op, flags, id, sge, stride, min(n, g.most), rkey, addr)
 }
 
 func (g *grudging) RecvRun(id uint64, sge *hw.SGE, stride uintptr, n int) int {
 	g.recvs++
-	return g.Direct.RecvRun(id, sge, stride, min(n, g.most))
+	return g.Runner.RecvRun(id, sge, stride, min(n, g.most))
 }
 
 // watched is a queue pair that takes at most so many sends of a run together, and notes which
@@ -289,14 +292,14 @@ func (w *watched) note(flags hw.WRFlags, n int) {
 	}
 }
 
-func (w *watched) RunSends(flags hw.WRFlags, id uint64, sge *hw.SGE, stride uintptr, n int) int {
-	done := w.grudging.RunSends(flags, id, sge, stride, n)
+func (w *watched) PostRun(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, stride uintptr, n int, rkey uint32, addr uint64) int {
+	done := w.grudging.PostRun(op, flags, id, sge, stride, n, rkey, addr)
 	w.note(flags, done)
 	return done
 }
 
 func (w *watched) PostSend(wrs []hw.SendWR) (int, error) {
-	done, err := w.Direct.PostSend(wrs)
+	done, err := w.Runner.PostSend(wrs)
 	for i := range wrs[:done] {
 		w.note(wrs[i].Flags, 1)
 	}
@@ -315,8 +318,8 @@ func TestASeriesOfSuppressedSendsIsSignaledNowAndThen(t *testing.T) {
 		b := r.endpointOf(Config{PZ: r.pz, Recv: received, Conn: r.conn, Attr: attr})
 		r.connect(a, b)
 		require.Equal(t, 4, a.box.signalEvery)
-		w := &watched{grudging: grudging{Direct: a.box.direct, most: most}}
-		a.box.direct, a.box.qp = w, w
+		w := &watched{grudging: grudging{Runner: a.box.runner, most: most}}
+		a.box.runner, a.box.qp = w, w
 		sends := r.batchOf(length)
 		for i := range sends {
 			sends[i].Flags = hw.Suppress
@@ -337,7 +340,7 @@ func TestASeriesOfSuppressedSendsIsSignaledNowAndThen(t *testing.T) {
 		}
 		assert.Equal(t, want, w.signaled, "at most %d together", most)
 		r.none(r.dto)
-		a.box.direct, a.box.qp = w.Direct, w.Direct
+		a.box.runner, a.box.qp = w.Runner, w.Runner
 		require.NoError(t, a.Close())
 		require.NoError(t, b.Close())
 		require.NoError(t, received.Close())
@@ -354,8 +357,8 @@ func TestABatchGoesToTheDeviceWhateverItTakesTogether(t *testing.T) {
 		a := r.endpointOf(Config{PZ: r.pz, Request: sent, Conn: r.conn, Attr: attr})
 		b := r.endpointOf(Config{PZ: r.pz, Recv: received, Conn: r.conn, Attr: attr})
 		r.connect(a, b)
-		fromA, toB := &grudging{Direct: a.box.direct, most: most}, &grudging{Direct: b.box.direct, most: most}
-		a.box.direct, b.box.direct = fromA, toB
+		fromA, toB := &grudging{Runner: a.box.runner, most: most}, &grudging{Runner: b.box.runner, most: most}
+		a.box.runner, b.box.runner = fromA, toB
 		const rounds = 8
 		for range rounds {
 			_, err := b.PostRecvBatch(r.batchOf(5))
@@ -378,7 +381,7 @@ func TestABatchGoesToTheDeviceWhateverItTakesTogether(t *testing.T) {
 		} else {
 			assert.Positive(t, fromA.sends)
 		}
-		a.box.direct, b.box.direct = fromA.Direct, toB.Direct
+		a.box.runner, b.box.runner = fromA.Runner, toB.Runner
 		require.NoError(t, a.Close())
 		require.NoError(t, b.Close())
 		require.NoError(t, sent.Close())

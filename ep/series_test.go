@@ -13,10 +13,13 @@ import (
 )
 
 // mute is a queue pair that takes all requests and does nothing.
-type mute struct{ hw.Direct }
+type mute struct{ hw.Runner }
 
-func (mute) PostOne(hw.Op, hw.WRFlags, uint64, *hw.SGE, uint32, uint64) bool { return true }
-func (mute) PostSend(wrs []hw.SendWR) (int, error)                           { return len(wrs), nil }
+func (mute) PostSend(wrs []hw.SendWR) (int, error) { return len(wrs), nil }
+
+func (mute) PostRun(_ hw.Op, _ hw.WRFlags, _ uint64, _ *hw.SGE, _ uintptr, n int, _ uint32, _ uint64) int {
+	return n
+}
 
 // request is a request of a series: what the program posts, and what the provider says of it.
 type request struct {
@@ -30,7 +33,7 @@ type request struct {
 }
 
 // The requests that differ in how their completions go. A failed one and an atomic never come
-// alone, as hw.DirectSink says.
+// alone, as hw.SeriesSink says.
 var seriesRequests = []request{
 	{name: "small", op: hw.OpWrite, size: 8},
 	{name: "large", op: hw.OpRead, size: maxKept},
@@ -97,7 +100,7 @@ func newSeriesRig(t *testing.T, mode evd.Mode) *seriesRig {
 	b := r.endpoint(nil)
 	r.connect(r.e, b)
 	qp := r.e.box.qp
-	r.e.box.useQP(mute{qp.(hw.Direct)})
+	r.e.box.useQP(mute{qp.(hw.Runner)})
 	t.Cleanup(func() {
 		r.e.box.useQP(qp)
 		require.NoError(t, r.e.Close())

@@ -37,8 +37,10 @@
 //     message wakes no goroutine. Without it a goroutine of the device does the work.
 //   - [Watchable], of a QP: a Read of a byte stream receives in its own goroutine.
 //     Without it another goroutine receives, and wakes the reader.
-//   - [Direct], of a QP: plain requests without an array for each. Without it a post of
+//   - [Runner], of a QP: plain requests without an array for each. Without it a post of
 //     64 bytes costs about twice as much on a device whose own cost is small, as loop's is.
+//   - [SeriesSink], of a Sink: plain successes without an array for each, and a mark that
+//     more of them follow. A device that uses it delivers a run's completions together.
 //   - [Remapper], of an MR: a byte stream writes from, and reads into, the memory that
 //     the program gives it. Without it the bytes go through a buffer.
 //   - [SharedReceiver] and [Binder], of a Device: shared receive queues, and memory

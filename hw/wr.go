@@ -66,6 +66,7 @@ const (
 	WRSignaled  WRFlags = 1 << iota // report success too
 	WRSolicited                     // mark the peer's receive completion as solicited
 	WRFence                         // begin after all earlier reads, atomics and binds
+	WRMore                          // of PostRun only: the run goes on with the next call
 )
 
 // SendWR is a request for the send queue.
@@ -105,7 +106,7 @@ const (
 	WCSolicited   WCFlags = 1 << iota // the peer's send asked for a notification
 	WCImm                             // Imm is immediate data
 	WCInvalidated                     // Imm is the key that the send invalidated
-	WCMore                            // of CompleteOne only: the sink may keep this one until the series ends; see DirectSink
+	WCMore                            // of CompleteOne only: the sink may keep this one until the series ends; see SeriesSink
 )
 
 // WC is a work completion. Unless Status is StatusSuccess only ID, Status, QP and

@@ -89,7 +89,7 @@ type Config struct {
 	Status hw.Status
 	// Delay is how long DelaySend holds a completion; 0 means 1 ms.
 	Delay time.Duration
-	// Series makes the devices use all that the contract of hw.DirectSink allows: they
+	// Series makes the devices use all that the contract of hw.SeriesSink allows: they
 	// hand on each plain success in an array, by itself or in a series, as Seed picks. It is
 	// no fault, and changes nothing for sinks that are not direct and for polled devices.
 	Series bool

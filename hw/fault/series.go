@@ -2,7 +2,7 @@ package fault
 
 import "godat/hw"
 
-// The manners in which a provider may complete a plain success; see hw.DirectSink.
+// The manners in which a provider may complete a plain success; see hw.SeriesSink.
 const (
 	inArray = iota
 	alone
@@ -13,7 +13,7 @@ const (
 // seed and the completion's number on its queue pick. It ends the series that it begins.
 func (s *queue) handOn(wcs []hw.WC) {
 	f := s.qp.dev.fault
-	direct, ok := s.sink.(hw.DirectSink)
+	series, ok := s.sink.(hw.SeriesSink)
 	if !ok || !f.cfg.Series {
 		s.sink.Complete(wcs)
 		return
@@ -30,13 +30,13 @@ func (s *queue) handOn(wcs []hw.WC) {
 		case inArray:
 			s.sink.Complete(wcs[i : i+1])
 		case alone:
-			direct.CompleteOne(wc.ID, wc.Op, wc.Len, wc.Flags)
+			series.CompleteOne(wc.ID, wc.Op, wc.Len, wc.Flags)
 		default:
-			direct.CompleteOne(wc.ID, wc.Op, wc.Len, wc.Flags|hw.WCMore)
+			series.CompleteOne(wc.ID, wc.Op, wc.Len, wc.Flags|hw.WCMore)
 		}
 		open = manner >= withMore
 	}
 	if open {
-		direct.Flush()
+		series.Flush()
 	}
 }

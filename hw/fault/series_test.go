@@ -10,7 +10,7 @@ import (
 
 // manners is a direct sink that records what it is given, and how.
 type manners struct {
-	hw.DirectSink
+	hw.SeriesSink
 	ids  []uint64
 	how  map[string]int
 	open bool // a series

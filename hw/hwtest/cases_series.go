@@ -7,7 +7,7 @@ import (
 )
 
 // seriesCases are about requests that complete together. Each one completes though nothing
-// follows, whatever they are and in whatever order. The sinks of a suite with Direct keep all
+// follows, whatever they are and in whatever order. The sinks of a suite with Runs keep all
 // that they may keep.
 var seriesCases = []contractCase{
 	{"three requests that complete together all complete", func(r *rig) {

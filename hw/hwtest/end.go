@@ -20,7 +20,7 @@ type end struct {
 	cqs   []hw.CQ // completion queues that only this end uses
 
 	calls  sync.Mutex    // serializes calls on qp
-	orders atomic.Uint64 // changed between RecvOne and Kick, which it orders
+	orders atomic.Uint64 // changed between RecvRun and Kick, which it orders
 	answer atomic.Pointer[answer]
 
 	mu     sync.Mutex
@@ -177,7 +177,7 @@ func (e *end) tryPost(wrs ...hw.SendWR) (first, n int, err error) {
 		}
 	}
 	e.mu.Unlock()
-	n = e.postDirectly(own)
+	n = e.postRun(own)
 	if n == len(own) && n > 0 {
 		return first, n, nil
 	}
@@ -204,7 +204,7 @@ func (e *end) tryRecv(sgls ...[]hw.SGE) (first, n int, err error) {
 		}
 	}
 	e.mu.Unlock()
-	if len(own) == 1 && e.recvOne(&own[0]) {
+	if len(own) == 1 && e.recvRun(&own[0]) {
 		return first, 1, nil
 	}
 	n, err = e.qp.PostRecv(own)

@@ -29,9 +29,9 @@ type Config struct {
 	// send whose receive failed: the send is flushed then. It is a race, which no probe
 	// can show.
 	Overtakes bool
-	// Direct makes the suite post each plain request by [hw.Direct], which the queue pairs
+	// Runs makes the suite post each plain request by [hw.Runner], which the queue pairs
 	// then implement, and its sinks take plain successes one at a time.
-	Direct bool
+	Runs bool
 	// Consumers is how many goroutines help each device again and again, if it is a
 	// [hw.Progresser].
 	Consumers int
@@ -61,7 +61,7 @@ func contract() []contractGroup {
 		{"memory", memoryCases},
 		{"deregister", deregisterCases},
 		{"send", sendCases},
-		{"direct", directCases},
+		{"direct", runCases},
 		{"rdma", rdmaCases},
 		{"series", seriesCases},
 		{"failure", failureCases},

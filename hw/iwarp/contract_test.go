@@ -44,7 +44,7 @@ func TestContract(t *testing.T) {
 		}
 		t.Run(c.name, func(t *testing.T) {
 			hwtest.TestProvider(t, hwtest.Config{
-				Provider: c.provider, Devices: [2]string{c.host, c.host}, Params: c.params, Consumers: c.polling, Direct: c.direct,
+				Provider: c.provider, Devices: [2]string{c.host, c.host}, Params: c.params, Consumers: c.polling, Runs: c.direct,
 				Unknown: "no such host!", Gaps: hwtest.EarlyCompletion,
 			})
 		})

@@ -20,7 +20,7 @@ type placer struct {
 	mem  access
 	rq   *recvQueue // the poster fills it
 	own  *owner.Tag // the receiver's
-	sink hw.DirectSink
+	sink hw.SeriesSink
 
 	// Shared. touch is odd while the receiver touches memory.
 	touch   atomic.Uint64
@@ -59,7 +59,7 @@ type placer struct {
 
 func (p *placer) init(l *link, mem access, depth int, own *owner.Tag) {
 	p.link, p.mem, p.rq, p.own = l, mem, newRecvQueue(depth, l.qp.srq), own
-	p.sink = soft.DirectSink(l.qp.cfg.RecvSink)
+	p.sink = soft.SeriesSink(l.qp.cfg.RecvSink)
 	p.present.Init(l.qp.Zone, p, &l.attention, recvAbsent)
 }
 

@@ -6,26 +6,28 @@ import (
 	"godat/internal/yield"
 )
 
-// Plain requests, one at a time or in runs (hw.Direct): they take slots of the send queue as
+// Plain requests in runs (hw.Runner): they take slots of the send queue as
 // those of PostSend do, without an array in between, and the run is published as a whole.
 
-var _ hw.Direct = (*queuePair)(nil)
+var _ hw.Runner = (*queuePair)(nil)
 
-// PostOne implements [hw.Direct].
-func (q *queuePair) PostOne(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, rkey uint32, addr uint64) bool {
-	if !q.BeginRun() || !q.RunOne(op, flags, id, sge, rkey, addr) {
-		return false
+// PostRun implements [hw.Runner].
+func (q *queuePair) PostRun(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, stride uintptr, n int, rkey uint32, addr uint64) (done int) {
+	c := q.conn
+	if c == nil || !c.up.Load() {
+		return 0
 	}
-	q.EndRun()
-	return true
-}
-
-// BeginRun implements [hw.Direct].
-func (q *queuePair) BeginRun() bool { return q.conn != nil && q.conn.up.Load() }
-
-// RunOne implements [hw.Direct].
-func (q *queuePair) RunOne(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, rkey uint32, addr uint64) bool {
-	return q.takesPlain(op) && q.conn.send.sq.addPlain(op, flags, id, sge, rkey, addr)
+	if q.takesPlain(op) {
+		for done < n && c.send.sq.addPlain(op, flags&^hw.WRMore, id+uint64(done), soft.SegmentAt(sge, stride, done), rkey, addr) {
+			done++
+		}
+	}
+	if done < n || flags&hw.WRMore == 0 {
+		c.send.sq.Publish()
+		yield.Point()
+		c.kick(byPoster)
+	}
+	return done
 }
 
 // takesPlain reports whether the connection may have requests of an operation, with a segment.
@@ -33,29 +35,7 @@ func (q *queuePair) takesPlain(op hw.Op) bool {
 	return q.conn.agreed.ops.Has(op) && q.cfg.SendSegments > 0
 }
 
-// RunSends implements [hw.Direct].
-func (q *queuePair) RunSends(flags hw.WRFlags, id uint64, sge *hw.SGE, stride uintptr, n int) (done int) {
-	if !q.takesPlain(hw.OpSend) {
-		return 0
-	}
-	sq := q.conn.send.sq
-	for done < n && sq.addPlain(hw.OpSend, flags, id+uint64(done), soft.SegmentAt(sge, stride, done), 0, 0) {
-		done++
-	}
-	return done
-}
-
-// EndRun implements [hw.Direct].
-func (q *queuePair) EndRun() {
-	q.conn.send.sq.Publish()
-	yield.Point()
-	q.conn.kick(byPoster)
-}
-
-// RecvOne implements [hw.Direct].
-func (q *queuePair) RecvOne(id uint64, sge *hw.SGE) bool { return q.RecvRun(id, sge, 0, 1) == 1 }
-
-// RecvRun implements [hw.Direct].
+// RecvRun implements [hw.Runner].
 func (q *queuePair) RecvRun(id uint64, sge *hw.SGE, stride uintptr, n int) int {
 	c := q.conn
 	if c == nil || q.srq != nil || q.cfg.RecvSegments < 1 {
@@ -66,5 +46,5 @@ func (q *queuePair) RecvRun(id uint64, sge *hw.SGE, stride uintptr, n int) int {
 	return n
 }
 
-// Kick implements [hw.Direct]. No send waits for a receive.
+// Kick implements [hw.Runner]. No send waits for a receive.
 func (q *queuePair) Kick() {}

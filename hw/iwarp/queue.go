@@ -112,7 +112,7 @@ func (q *recvQueue) push(wrs []hw.RecvWR, segments int) int {
 	return int(n)
 }
 
-// pushRun is push of up to n receives of one segment each, as [hw.Direct] describes a run.
+// pushRun is push of up to n receives of one segment each, as [hw.Runner] describes a run.
 func (q *recvQueue) pushRun(id uint64, sge *hw.SGE, stride uintptr, n int) int {
 	tail := q.tail.Load()
 	n = int(min(uint64(n), q.freed.Load()+q.depth-tail))

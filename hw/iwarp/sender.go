@@ -15,7 +15,7 @@ type sender struct {
 	link *link
 	mem  access
 	sq   *sendQueue // the poster fills it
-	sink hw.DirectSink
+	sink hw.SeriesSink
 
 	// Immutable once begun.
 	port port
@@ -62,7 +62,7 @@ type sender struct {
 
 func (s *sender) init(l *link, mem access, depth int) {
 	s.link, s.mem, s.sq = l, mem, newSendQueue(depth)
-	s.sink = soft.DirectSink(l.qp.cfg.SendSink)
+	s.sink = soft.SeriesSink(l.qp.cfg.SendSink)
 	s.writer.link, s.writer.port, s.writer.out = l, &s.port, &s.out
 	s.present.Init(l.qp.Zone, s, &l.attention, sendAbsent)
 }

@@ -136,13 +136,12 @@ func TestABatchOfBlocksGoesOutWithOneWrite(t *testing.T) {
 	a, s := piped(t, map[string]string{"crc": "true", "fpdu": "16384"}, func(c *hw.QPConfig) { c.SendDepth = 2 * blocks })
 	m := a.memory(size, hw.LocalRead)
 	block, answer := m.sge(0, size), m.sge(0, 64)
-	direct := a.qp.(hw.Direct)
-	require.True(t, direct.BeginRun())
+	runner := a.qp.(hw.Runner)
 	for range blocks {
-		require.True(t, direct.RunOne(hw.OpWrite, 0, 0, &block, 1, 0))
-		require.True(t, direct.RunOne(hw.OpSend, 0, 0, &answer, 0, 0))
+		require.Equal(t, 1, runner.PostRun(hw.OpWrite, hw.WRMore, 0, &block, 0, 1, 1, 0))
+		require.Equal(t, 1, runner.PostRun(hw.OpSend, hw.WRMore, 0, &answer, 0, 1, 0, 0))
 	}
-	direct.EndRun()
+	runner.PostRun(hw.OpSend, 0, 0, &answer, 0, 0, 0, 0)
 	got, err := s.conn.Read(make([]byte, 2*arenaSize))
 	require.NoError(t, err)
 	fpdus := wire.FPDUSize(wire.TaggedHeaderSize+size) + wire.FPDUSize(wire.UntaggedHeaderSize+64)

@@ -22,6 +22,6 @@ func TestContract(t *testing.T) {
 		})
 	}
 	t.Run("direct", func(t *testing.T) {
-		hwtest.TestProvider(t, hwtest.Config{Provider: loop.Provider{}, Devices: [2]string{"one", "two"}, Direct: true})
+		hwtest.TestProvider(t, hwtest.Config{Provider: loop.Provider{}, Devices: [2]string{"one", "two"}, Runs: true})
 	})
 }

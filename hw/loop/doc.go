@@ -23,7 +23,7 @@
 // compare-and-swap, and none ever waits for it: one that finds it held leaves a mark, and
 // the holder looks again before it lets go (see package token).
 //
-//	PostOne    takes the pipe if it is free and executes a plain request
+//	PostRun    takes the pipe if it is free and executes plain requests
 //	PostSend   takes the pipe if it is free and executes from the caller's
 //	           array; what can't be done now goes to the send queue
 //	PostRecv   fills the receive queue, and runs the pipe if a send waits there

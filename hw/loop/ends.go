@@ -12,7 +12,7 @@ const maxScratch = 64
 // the sink of its completions.
 type end struct {
 	soft.View
-	sink hw.DirectSink
+	sink hw.SeriesSink
 }
 
 // allows reports whether all segments can be reached. Empty segments always can.

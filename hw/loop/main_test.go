@@ -32,8 +32,8 @@ type side struct {
 	mr   hw.MR
 	mem  []byte
 
-	direct   bool         // post and recv try PostOne and RecvOne first
-	received atomic.Int32 // receives posted by RecvOne
+	direct   bool         // post and recv try PostRun and RecvRun first
+	received atomic.Int32 // receives posted by RecvRun
 
 	sends, recvs recorder
 	facts        facts
@@ -227,7 +227,7 @@ func (s *side) post(wrs ...hw.SendWR) {
 	s.t.Helper()
 	if s.direct {
 		wr := &wrs[0]
-		if s.qp.(hw.Direct).PostOne(wr.Op, wr.Flags, wr.ID, &wr.SGL[0], wr.RKey, wr.RemoteAddr) {
+		if s.qp.(hw.Runner).PostRun(wr.Op, wr.Flags, wr.ID, &wr.SGL[0], 0, 1, wr.RKey, wr.RemoteAddr) == 1 {
 			return
 		}
 	}
@@ -238,7 +238,7 @@ func (s *side) post(wrs ...hw.SendWR) {
 
 func (s *side) recv(id uint64, sgl ...hw.SGE) {
 	s.t.Helper()
-	if direct, ok := s.qp.(hw.Direct); ok && s.direct && direct.RecvOne(id, &sgl[0]) {
+	if direct, ok := s.qp.(hw.Runner); ok && s.direct && direct.RecvRun(id, &sgl[0], 0, 1) == 1 {
 		s.received.Add(1) // the locked instruction that Kick needs
 		direct.Kick()
 		return

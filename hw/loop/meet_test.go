@@ -13,7 +13,7 @@ import (
 
 // A receive is enqueued by a store that other processors may see late. A send that
 // stalls at the same time finds the receive, or is kicked, since a locked instruction
-// comes between RecvOne and Kick. The test holds the pipe and does what stall does.
+// comes between RecvRun and Kick. The test holds the pipe and does what stall does.
 func TestAStallingSendMeetsADirectReceiveOnTwoProcessors(t *testing.T) {
 	a, b := pair(t, nil)
 	b.direct = true

@@ -84,11 +84,11 @@ func newPipe(from, to *connection) *pipe {
 	p.exec = executor{
 		pipe: p,
 		src: source{
-			end:   end{View: src.View(&src.dev.Device), sink: soft.DirectSink(src.cfg.SendSink)},
+			end:   end{View: src.View(&src.dev.Device), sink: soft.SeriesSink(src.cfg.SendSink)},
 			queue: from.sq,
 		},
 		dst: target{
-			end:    end{View: dst.View(&dst.dev.Device), sink: soft.DirectSink(dst.cfg.RecvSink)},
+			end:    end{View: dst.View(&dst.dev.Device), sink: soft.SeriesSink(dst.cfg.RecvSink)},
 			queue:  to.rq,
 			pipe:   p,
 			freeAt: 1,

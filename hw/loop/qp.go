@@ -13,9 +13,10 @@ type queuePair struct {
 	// Shared: the side that answers a request installs the pipes of both.
 	out, in atomic.Pointer[pipe] // nil until connected
 
-	// Owned by the queue pair's owner; nil in a closed queue pair.
-	conn *connection
-	rq   *recvQueue // the connection's
+	// Owned by the queue pair's owner; conn and rq are nil in a closed queue pair.
+	conn    *connection
+	rq      *recvQueue // the connection's
+	running bool       // the owner holds out, in a run
 
 	// Immutable.
 	segments int // the most a receive may have; -1 refuses all

@@ -228,7 +228,7 @@ func TestACallCopiesUpToTheHandoverByItself(t *testing.T) {
 					sge := x.sge(a, 0, n)
 					b.recv(1, y.sge(b, 0, n))
 					rkey, addr := y.mr.RKey(), y.sge(b, 0, 0).Addr
-					if n == 0 || !a.qp.(hw.Direct).PostOne(op, hw.WRSignaled, 1, &sge, rkey, addr) {
+					if n == 0 || a.qp.(hw.Runner).PostRun(op, hw.WRSignaled, 1, &sge, 0, 1, rkey, addr) == 0 {
 						a.post(hw.SendWR{ID: 1, Op: op, Flags: hw.WRSignaled, SGL: []hw.SGE{sge}, RKey: rkey, RemoteAddr: addr})
 					}
 				}

@@ -23,7 +23,7 @@
 //   - ep's slot.seq, when the token's holder clears it: nobody looks at anything for it. The
 //     next poster that publishes the slot has seen a later value of retired.
 //   - loop's receive tail: the swap by which the poster releases its endpoint's token
-//     comes between the store and the look at the pipe (hw.Direct).
+//     comes between the store and the look at the pipe (hw.Runner).
 //   - loop's count of the calls of a pipe's owner: who waits for an access in progress looks
 //     until the count has changed or the owner's word is free. The swap that frees the word
 //     comes behind the store.

@@ -9,37 +9,64 @@ import (
 	"godat/internal/yield"
 )
 
-// The direct path executes one plain request in the call that posts it. Most requests
-// are plain, so this file decides the latency (see BenchmarkPair). Whatever it leaves
-// alone, PostSend and PostRecv do.
+// A plain request is executed in the call that posts it. Most requests are plain, so this
+// file decides the latency (see BenchmarkPair). Whatever it leaves alone, PostSend and
+// PostRecv do.
 
-var _ hw.Direct = (*queuePair)(nil)
+var _ hw.Runner = (*queuePair)(nil)
 
-// PostOne implements [hw.Direct]. See PostSend for why the order is kept.
-func (q *queuePair) PostOne(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, rkey uint32, addr uint64) bool {
+// PostRun implements [hw.Runner]. See PostSend for why the order is kept. A run of one request
+// hands its completions on as they come; a longer run is one hold of the pipe, with the
+// budget of a post of an array.
+func (q *queuePair) PostRun(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, stride uintptr, n int, rkey uint32, addr uint64) (done int) {
 	p := q.out.Load()
-	if p == nil || sge.Len-1 >= p.budget {
-		return false
+	if p == nil {
+		return 0
+	}
+	if n == 1 && !q.running && flags&hw.WRMore == 0 {
+		return p.one(op, flags, id, sge, rkey, addr)
+	}
+	if !q.running && !p.beginRun() {
+		return 0
+	}
+	x := &p.exec
+	for most := min(n, int(p.ops)); done < most; done++ {
+		s := soft.SegmentAt(sge, stride, done)
+		k := int64(s.Len) // the segment is another request's once this one has completed
+		if uint64(k)-1 >= uint64(x.bytes) || !x.one(op, flags, id+uint64(done), s, rkey, addr, hw.WCMore) {
+			break
+		}
+		x.bytes -= k
+	}
+	p.ops -= int32(done)
+	if q.running = flags&hw.WRMore != 0 && done == n; !q.running {
+		p.endRun()
+	}
+	return done
+}
+
+// one posts a run of one request, and returns how many it has posted.
+func (p *pipe) one(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, rkey uint32, addr uint64) (done int) {
+	if sge.Len-1 >= p.budget {
+		return 0
 	}
 	w, ok := p.token.TryTake()
 	if !ok {
-		return false
+		return 0
 	}
-	ok = (p.attention.Load() == 0 || p.arrive()) && p.exec.one(op, flags, id, sge, rkey, addr, 0)
+	if (p.attention.Load() == 0 || p.arrive()) && p.exec.one(op, flags, id, sge, rkey, addr, 0) {
+		done = 1
+	}
 	yield.Point()
 	if !p.token.ReleaseIf(w) {
 		p.grant()
 		p.run()
 	}
-	return ok
+	return done
 }
 
-// BeginRun implements [hw.Direct]. A run is one hold of the pipe.
-func (q *queuePair) BeginRun() bool {
-	p := q.out.Load()
-	if p == nil {
-		return false
-	}
+// beginRun takes the pipe for a run, if nobody has it and nothing is to be looked at.
+func (p *pipe) beginRun() bool {
 	if _, ok := p.token.TryTake(); !ok {
 		return false
 	}
@@ -53,38 +80,8 @@ func (q *queuePair) BeginRun() bool {
 	return false
 }
 
-// RunOne implements [hw.Direct]. The budget is that of a post of an array.
-func (q *queuePair) RunOne(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, rkey uint32, addr uint64) bool {
-	p := q.out.Load()
-	x := &p.exec
-	n := int64(sge.Len) // sge is another request's once this one has completed
-	if p.ops == 0 || uint64(n)-1 >= uint64(x.bytes) || !x.one(op, flags, id, sge, rkey, addr, hw.WCMore) {
-		return false
-	}
-	p.ops--
-	x.bytes -= n
-	return true
-}
-
-// RunSends implements [hw.Direct].
-func (q *queuePair) RunSends(flags hw.WRFlags, id uint64, sge *hw.SGE, stride uintptr, n int) (done int) {
-	p := q.out.Load()
-	x := &p.exec
-	for n = min(n, int(p.ops)); done < n; done++ {
-		s := soft.SegmentAt(sge, stride, done)
-		k := int64(s.Len) // as in RunOne
-		if uint64(k)-1 >= uint64(x.bytes) || !x.one(hw.OpSend, flags, id+uint64(done), s, 0, 0, hw.WCMore) {
-			break
-		}
-		x.bytes -= k
-	}
-	p.ops -= int32(done)
-	return done
-}
-
-// EndRun implements [hw.Direct].
-func (q *queuePair) EndRun() {
-	p := q.out.Load()
+// endRun hands on the completions of a run, and releases the pipe.
+func (p *pipe) endRun() {
 	p.exec.dst.sink.Flush()
 	p.exec.src.sink.Flush()
 	yield.Point()
@@ -94,24 +91,7 @@ func (q *queuePair) EndRun() {
 	}
 }
 
-// RecvOne implements [hw.Direct].
-func (q *queuePair) RecvOne(id uint64, sge *hw.SGE) bool {
-	rq := q.rq
-	if rq == nil || q.segments < 1 {
-		return false
-	}
-	tail := rq.tail.Load()
-	if tail == rq.limit.Load() {
-		return false
-	}
-	slot := &rq.slots[tail&rq.mask]
-	slot.id, slot.sgl, slot.n = id, sge, 1
-	release.Uint64(&rq.tail, tail+1)
-	yield.Point()
-	return true
-}
-
-// RecvRun implements [hw.Direct].
+// RecvRun implements [hw.Runner].
 func (q *queuePair) RecvRun(id uint64, sge *hw.SGE, stride uintptr, n int) int {
 	rq := q.rq
 	if rq == nil || q.segments < 1 {
@@ -128,7 +108,7 @@ func (q *queuePair) RecvRun(id uint64, sge *hw.SGE, stride uintptr, n int) int {
 	return n
 }
 
-// Kick implements [hw.Direct]. The owner's locked instruction after RecvOne publishes
+// Kick implements [hw.Runner]. The owner's locked instruction after RecvRun publishes
 // the tail before attention is loaded here. See PostRecv for why no send is left waiting
 // then.
 func (q *queuePair) Kick() {

@@ -14,12 +14,10 @@ import (
 // an array.
 func TestARunEndsWhenAPostersBudgetIsUsedUp(t *testing.T) {
 	a, b := pair(t, nil)
-	direct := a.qp.(hw.Direct)
+	runner := a.qp.(hw.Runner)
 	run := func(n int) (taken int) {
 		sge := a.sge(0, n)
-		require.True(t, direct.BeginRun())
-		defer direct.EndRun()
-		for direct.RunOne(hw.OpWrite, 0, 0, &sge, b.mr.RKey(), b.addr(0)) {
+		for runner.PostRun(hw.OpWrite, hw.WRMore, 0, &sge, 0, 1, b.mr.RKey(), b.addr(0)) == 1 {
 			taken++
 		}
 		return taken
@@ -31,52 +29,52 @@ func TestARunEndsWhenAPostersBudgetIsUsedUp(t *testing.T) {
 // reuser is a sink whose owner fills a request's segment again, for another request, as
 // soon as the request has completed.
 type reuser struct {
-	hw.DirectSink
+	hw.SeriesSink
 	sge *hw.SGE
 }
 
 func (r reuser) CompleteOne(id uint64, op hw.Op, n uint32, flags hw.WCFlags) {
-	r.DirectSink.CompleteOne(id, op, n, flags)
+	r.SeriesSink.CompleteOne(id, op, n, flags)
 	*r.sge = hw.SGE{}
 }
 
 func TestARunDoesNotReadTheSegmentOfARequestThatHasCompleted(t *testing.T) {
 	a, b := pair(t, nil)
-	direct, p := a.qp.(hw.Direct), a.qp.(*queuePair).out.Load()
+	runner, p := a.qp.(hw.Runner), a.qp.(*queuePair).out.Load()
 	var sge hw.SGE
 	p.exec.src.sink = reuser{p.exec.src.sink, &sge}
-	require.True(t, direct.BeginRun())
-	defer direct.EndRun()
-	for _, within := range []bool{true, true, false} { // the budget of a post
+	for _, taken := range []int{1, 1, 0} { // the budget of a post
 		sge = a.sge(0, int(p.budget/2))
-		assert.Equal(t, within, direct.RunOne(hw.OpWrite, hw.WRSignaled, 1, &sge, b.mr.RKey(), b.addr(0)))
+		assert.Equal(t, taken, runner.PostRun(hw.OpWrite, hw.WRSignaled|hw.WRMore, 1, &sge, 0, 1, b.mr.RKey(), b.addr(0)))
 	}
 }
 
 func TestARunBeginsOnNoPipeThatIsHeldOrHasSomethingToLookAt(t *testing.T) {
 	a, b := pair(t, nil)
-	direct := a.qp.(hw.Direct)
+	runner := a.qp.(hw.Runner)
 	p := a.qp.(*queuePair).out.Load()
 	require.True(t, p.token.TakeOrKick())
-	assert.False(t, direct.BeginRun(), "held")
+	sge := a.sge(0, 8)
+	write := func() (taken int) {
+		return runner.PostRun(hw.OpWrite, 0, 3, &sge, 0, 2, b.mr.RKey(), b.addr(0))
+	}
+	assert.Zero(t, write(), "held")
 	p.run()
-	a.post(send(1, a.sge(0, 8))) // it waits for a receive
-	assert.False(t, direct.BeginRun(), "stalled")
+	a.post(send(1, sge)) // it waits for a receive
+	assert.Zero(t, write(), "stalled")
 	b.recv(2, b.sge(0, 8))
-	assert.True(t, direct.BeginRun())
-	direct.EndRun()
+	assert.Equal(t, 2, write())
 }
 
 // A Break beside a run is a kick, which the end of the run obeys.
 func TestABreakDuringARunIsSeenAtItsEnd(t *testing.T) {
 	a, b := pair(t, nil)
 	sge := a.sge(0, 8)
-	direct := a.qp.(hw.Direct)
-	require.True(t, direct.BeginRun())
-	require.True(t, direct.RunOne(hw.OpWrite, hw.WRSignaled, 1, &sge, b.mr.RKey(), b.addr(0)))
+	runner := a.qp.(hw.Runner)
+	require.Equal(t, 1, runner.PostRun(hw.OpWrite, hw.WRSignaled|hw.WRMore, 1, &sge, 0, 1, b.mr.RKey(), b.addr(0)))
 	b.qp.Break(true)
 	assert.False(t, b.recvs.ended())
-	direct.EndRun()
+	runner.PostRun(hw.OpWrite, 0, 1, &sge, 0, 0, 0, 0)
 	assert.True(t, b.recvs.ended())
 	assert.Len(t, a.sends.all(), 1)
 }
@@ -92,18 +90,16 @@ const stride = unsafe.Sizeof(posted{})
 
 func TestARunOfSendsEndsAtTheFirstWithoutAReceive(t *testing.T) {
 	a, b := pair(t, nil)
-	direct := a.qp.(hw.Direct)
+	runner := a.qp.(hw.Runner)
 	var in, out [5]posted
 	for i := range in {
 		in[i].sge, out[i].sge = b.sge(64*i, 64), a.sge(8*i, i+1)
 		a.mem[8*i] = byte(i + 1)
 	}
-	require.Equal(t, 3, b.qp.(hw.Direct).RecvRun(20, &in[0].sge, stride, 3))
+	require.Equal(t, 3, b.qp.(hw.Runner).RecvRun(20, &in[0].sge, stride, 3))
 	b.received.Add(1) // the locked instruction that Kick needs
-	b.qp.(hw.Direct).Kick()
-	require.True(t, direct.BeginRun())
-	assert.Equal(t, 3, direct.RunSends(hw.WRSignaled, 10, &out[0].sge, stride, 5))
-	direct.EndRun()
+	b.qp.(hw.Runner).Kick()
+	assert.Equal(t, 3, runner.PostRun(hw.OpSend, hw.WRSignaled, 10, &out[0].sge, stride, 5, 0, 0))
 	require.Len(t, a.sends.all(), 3)
 	require.Len(t, b.recvs.all(), 3)
 	for i := range 3 {
@@ -115,14 +111,13 @@ func TestARunOfSendsEndsAtTheFirstWithoutAReceive(t *testing.T) {
 
 func TestARunOfSendsEndsWhenAPostersBudgetIsUsedUp(t *testing.T) {
 	a, b := pair(t, func(cfg *hw.QPConfig) { cfg.RecvDepth = 2 * maxOps })
-	direct, p := a.qp.(hw.Direct), a.qp.(*queuePair).out.Load()
+	runner, p := a.qp.(hw.Runner), a.qp.(*queuePair).out.Load()
 	run := func(n int, length int) int {
 		recv, out := b.sge(0, length), a.sge(0, length)
-		require.Equal(t, 2*maxOps, b.qp.(hw.Direct).RecvRun(1, &recv, 0, 2*maxOps))
-		require.True(t, direct.BeginRun())
-		taken := direct.RunSends(hw.WRSignaled, 1, &out, 0, n)
-		assert.Zero(t, direct.RunSends(hw.WRSignaled, 1, &out, 0, 1), "the next run takes it")
-		direct.EndRun()
+		require.Equal(t, 2*maxOps, b.qp.(hw.Runner).RecvRun(1, &recv, 0, 2*maxOps))
+		taken := runner.PostRun(hw.OpSend, hw.WRSignaled|hw.WRMore, 1, &out, 0, n-1, 0, 0)
+		assert.Equal(t, n-1, taken)
+		assert.Zero(t, runner.PostRun(hw.OpSend, hw.WRSignaled, 1, &out, 0, 1, 0, 0), "the next run takes it")
 		for range 2*maxOps - taken { // uses the receives up
 			a.post(send(1, out))
 		}
@@ -135,6 +130,6 @@ func TestARunOfSendsEndsWhenAPostersBudgetIsUsedUp(t *testing.T) {
 func TestARunOfReceivesTakesAsManyAsThereIsRoomFor(t *testing.T) {
 	_, b := pair(t, func(cfg *hw.QPConfig) { cfg.RecvDepth = 4 })
 	recv := b.sge(0, 8)
-	assert.Equal(t, 4, b.qp.(hw.Direct).RecvRun(1, &recv, 0, 5))
-	assert.Equal(t, 0, b.qp.(hw.Direct).RecvRun(1, &recv, 0, 1))
+	assert.Equal(t, 4, b.qp.(hw.Runner).RecvRun(1, &recv, 0, 5))
+	assert.Equal(t, 0, b.qp.(hw.Runner).RecvRun(1, &recv, 0, 1))
 }

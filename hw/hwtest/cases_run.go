@@ -6,24 +6,24 @@ import (
 	"godat/hw"
 )
 
-var directCases = []contractCase{
-	{"a plain request whose turn it is goes the direct way", directly},
+var runCases = []contractCase{
+	{"a plain request whose turn it is goes in a run", inRuns},
 	{"receives and sends of a run lie apart in an array", inArrays},
 }
 
-// directly posts what every direct queue pair takes by PostOne, RecvOne and in a run.
-// Without this case a queue pair that always returns false would pass.
-func directly(r *rig) {
-	if !r.cfg.Direct {
+// inRuns posts what every [hw.Runner] takes by PostRun and RecvRun. Without this case a queue
+// pair that takes nothing would pass.
+func inRuns(r *rig) {
+	if !r.cfg.Runs {
 		return
 	}
 	a, b := r.pair()
 	src, back, dst := r.a.mem(64, hw.AllPrivileges), r.a.mem(64, hw.AllPrivileges), r.b.mem(64, hw.AllPrivileges)
-	direct, sent := a.qp.(hw.Direct), 0
-	// take posts a request by PostOne or RunOne, which have done with the segment then.
-	take := func(post func(hw.Op, hw.WRFlags, uint64, *hw.SGE, uint32, uint64) bool, op hw.Op, m *region) {
+	runner, sent := a.qp.(hw.Runner), 0
+	// take posts a request, which has done with the segment then.
+	take := func(flags hw.WRFlags, op hw.Op, m *region) {
 		sge := m.all()
-		r.must.True(post(op, hw.WRSignaled, a.note(sendQueue, op, 64), &sge, dst.mr.RKey(), dst.base), op)
+		r.must.Equal(1, runner.PostRun(op, hw.WRSignaled|flags, a.note(sendQueue, op, 64), &sge, 0, 1, dst.mr.RKey(), dst.base), op)
 		sge = nowhere
 		sent++
 	}
@@ -36,32 +36,37 @@ func directly(r *rig) {
 	}
 
 	in := dst.all()
-	r.must.True(b.qp.(hw.Direct).RecvOne(b.note(recvQueue, hw.OpRecv, 64), &in))
+	r.must.Equal(1, b.qp.(hw.Runner).RecvRun(b.note(recvQueue, hw.OpRecv, 64), &in, 0, 1))
 	fill(src.buf, 1)
-	take(direct.PostOne, hw.OpSend, src)
+	take(0, hw.OpSend, src)
 	succeed()
 	r.also.Equal(hw.StatusSuccess, b.received(0).Status)
 	r.also.Equal(src.buf, dst.buf)
 
 	fill(src.buf, 2)
-	take(direct.PostOne, hw.OpWrite, src)
-	take(direct.PostOne, hw.OpRead, back)
+	take(0, hw.OpWrite, src)
+	take(0, hw.OpRead, back)
 	succeed()
 	r.also.Equal(src.buf, back.buf)
 
 	fill(src.buf, 3)
-	r.must.True(direct.BeginRun())
-	take(direct.RunOne, hw.OpWrite, src)
-	take(direct.RunOne, hw.OpRead, back)
-	direct.EndRun()
+	take(hw.WRMore, hw.OpWrite, src)
+	take(0, hw.OpRead, back)
+	succeed()
+	r.also.Equal(src.buf, back.buf)
+
+	fill(src.buf, 4)
+	take(hw.WRMore, hw.OpWrite, src)
+	take(hw.WRMore, hw.OpRead, back)
+	r.also.Zero(runner.PostRun(hw.OpSend, 0, 0, nil, 0, 0, 0, 0), "a call without requests ends the run")
 	succeed()
 	r.also.Equal(src.buf, back.buf)
 }
 
-// inArrays posts receives and sends by RecvRun and RunSends, whose segments are parts of
+// inArrays posts receives and sends by RecvRun and PostRun, whose segments are parts of
 // larger structures in an array.
 func inArrays(r *rig) {
-	if !r.cfg.Direct {
+	if !r.cfg.Runs {
 		return
 	}
 	const messages, size = 5, 16
@@ -87,15 +92,12 @@ func inArrays(r *rig) {
 	}
 	stride := unsafe.Sizeof(slot{})
 	first, in := run(b, recvQueue, hw.OpRecv, dst)
-	r.must.Equal(messages, b.qp.(hw.Direct).RecvRun(first, &in[0].sge, stride, messages))
-	direct := a.qp.(hw.Direct)
+	r.must.Equal(messages, b.qp.(hw.Runner).RecvRun(first, &in[0].sge, stride, messages))
 	first, out := run(a, sendQueue, hw.OpSend, src)
-	r.must.True(direct.BeginRun())
-	r.must.Equal(messages, direct.RunSends(hw.WRSignaled, first, &out[0].sge, stride, messages))
+	r.must.Equal(messages, a.qp.(hw.Runner).PostRun(hw.OpSend, hw.WRSignaled, first, &out[0].sge, stride, messages, 0, 0))
 	for i := range out {
 		out[i].sge = nowhere
 	}
-	direct.EndRun()
 	for i := range messages {
 		r.also.Equal(hw.StatusSuccess, a.sent(i).Status)
 		r.also.Equal(hw.StatusSuccess, b.received(i).Status)
