@@ -4,7 +4,8 @@
 #
 #   hw/ibv/test-guest.sh [MODE] [DEVICE...]
 #
-# DEVICE is rxe0 or siw0; without one, the script runs both. MODE is one of:
+# DEVICE is rxe0 or siw0; without one, the script runs both. Each device has a guest of its
+# own, beside the other's. MODE is one of:
 #   plain     everything (the default): the contract's suite, the tests of verbs' own
 #             features, DAT's conformance suite, the tests of byte streams with
 #             nettest.TestConn, examples/rping and examples/dattest against the C programs
@@ -132,11 +133,11 @@ expected() {
 }
 
 machine=123 # the exit status of the command guest when the guest's kernel failed
-failed=0 blamed=0
-summary=''
-for device in "${devices[@]}"; do
-  log=$work/$device.log
-  status=0 began=$SECONDS
+
+# try DEVICE: runs the job in a guest that has the device, and says how it went. It fails
+# with $machine when no test failed but the guest's kernel did.
+try() {
+  local device=$1 log=$work/$1.log status=0 began=$SECONDS passed bad skipped want line
   "$work/guest" -device "$device" -module sch_netem -busy "${GODAT_GUEST_BUSY:-0}" -env "GODAT_GUEST_REJECTER=$work/rejecter" -env "GODAT_GUEST_KILLS=${GODAT_GUEST_KILLS:-3}" \
     -timeout "${limit}m" -- sh "$work/job" "$work" "$run" "$((limit - 1))m" >"$log" || status=$?
   passed=$(grep -cE '^ *--- PASS|^verified ' "$log" || true)
@@ -144,17 +145,34 @@ for device in "${devices[@]}"; do
   skipped=$(grep -cE '^ *--- SKIP' "$log" || true)
   want=$(expected "$device")
   line="$mode on $device: $passed cases passed, $bad failed, ${want:-?} expected, in $((SECONDS - began)) s"
-  if ((status || bad || skipped)) || [[ -z $want ]] || ((passed < want)); then
-    if ((status == machine && !bad)); then blamed=1; else failed=1; fi
-    grep -vE '^ *(=== (RUN|PAUSE|CONT)|--- PASS)|^different: ' "$log" | cut -c1-400 | tail -n 200
-    line+=": FAILED (exit status $status)"
-  fi
   grep '^different: ' "$log" | sort -u || true
+  if ((!status && !bad && !skipped)) && [[ $want ]] && ((passed >= want)); then
+    echo "$line"
+    return
+  fi
+  grep -vE '^ *(=== (RUN|PAUSE|CONT)|--- PASS)|^different: ' "$log" | cut -c1-400 | tail -n 200 || true
   # What the assertions said comes last: of a long record, often the end alone is kept.
   if ((bad)); then grep -A 30 'Error Trace:' "$log" | grep -v '^different: ' | cut -c1-400 | head -n 60 || true; fi
-  echo "$line"
-  summary+=$line$'\n'
+  echo "$line: FAILED (exit status $status)"
+  if ((status == machine && !bad)); then return "$machine"; fi
+  return 1
+}
+
+# One guest alone rarely keeps two processors busy, so the guests of all devices run beside
+# each other.
+declare -A tries
+for device in "${devices[@]}"; do
+  try "$device" >"$work/$device.report" 2>&1 &
+  tries[$device]=$!
 done
-printf '\n%s' "$summary"
+failed=0 blamed=0
+for device in "${devices[@]}"; do
+  status=0
+  wait "${tries[$device]}" || status=$?
+  cat "$work/$device.report"
+  if ((status == machine)); then blamed=1; elif ((status)); then failed=1; fi
+done
+printf '\n'
+for device in "${devices[@]}"; do tail -n 1 "$work/$device.report"; done
 if ((blamed && !failed)); then exit "$machine"; fi
 exit $failed
