@@ -254,13 +254,13 @@ func TestAWrongCRCIsFoundInWhatIsReadAhead(t *testing.T) {
 		stream[at] ^= 4
 		s.write(stream[:3000])
 		require.Eventually(t, func() bool {
-			r.right.mu.Lock()
-			defer r.right.mu.Unlock()
+			r.right.Take()
+			defer r.right.Give()
 			return r.left > 0
 		}, patience, tick, "what has come is placed")
-		r.right.mu.Lock() // the receiver waits until everything has come
+		r.right.Take() // the receiver waits until everything has come
 		s.write(stream[3000:])
-		r.right.mu.Unlock()
+		r.right.Give()
 		assert.Equal(t, wire.ErrCRC.Term, s.terminate().Code)
 	}
 }
@@ -271,8 +271,8 @@ func TestAWriteFailsWhenItsMemoryIsTakenBack(t *testing.T) {
 		stream, _ := segments(crc, m, aheadCases["all of one length"])
 		s.write(stream[:3000])
 		require.Eventually(t, func() bool {
-			r.right.mu.Lock()
-			defer r.right.mu.Unlock()
+			r.right.Take()
+			defer r.right.Give()
 			return r.left == 16+12000-3000
 		}, patience, tick, "what has come is placed")
 		require.NoError(t, m.MR.(hw.Remapper).Remap(make([]byte, 1)))

@@ -24,7 +24,7 @@ import (
 //     nothing is left. One that does not is interrupted afterwards, in its wait or on
 //     its way there, and then reads again. So no wait begins unseen.
 //   - The goroutine that waits may also be a watcher. hangups counts as a goroutine that sleeps
-//     in another way (watch.needs), so the watcher gives the socket back when it leaves,
+//     in another way (Need of [sock.Right]), so the watcher gives the socket back when it leaves,
 //     and the receiver's goroutine reads next.
 type hangups struct {
 	mu      sync.Mutex // its holder takes no lock but those of links

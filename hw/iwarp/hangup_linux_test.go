@@ -93,7 +93,7 @@ func TestAReceiverHearsOfAHangUpThatWasReportedWithTheMessageBeforeIt(t *testing
 			s.write(sendFPDU(2, 0))
 			c.do(t, s.conn.(*net.TCPConn))
 			harvest(t)
-			require.Eventually(t, r.hung.Load, patience, tick)
+			require.Eventually(t, r.right.Hung, patience, tick)
 			close(g.resume)
 			b.awaitDown()
 			assert.Equal(t, c.why, b.down)
@@ -146,7 +146,7 @@ func TestAReceiverHearsOfAHangUpBehindAWatcher(t *testing.T) {
 		a.post(emptySend())
 		require.True(t, <-done)
 	}
-	assert.EqualValues(t, watchFree, phaseOf(b))
+	assert.False(t, waits(b, anybody))
 	a.end(true)
 	b.awaitDown()
 	assert.Equal(t, hw.ReasonPeer, b.down)
@@ -160,8 +160,8 @@ func TestAWarningIsNotLostBetweenAReadAndTheWait(t *testing.T) {
 		t.Cleanup(func() { _, _ = conn.Close(), other.Close() })
 		r := &receiver{warned: true}
 		r.link, r.emptied = &link{dev: &device{}, conn: conn}, true
-		r.link.watch.init(nil)
-		r.link.watch.begin()
+		r.right.Init()
+		r.right.Begin()
 		waits := false
 		return func() { yield.Point(); r.hang() },
 			func() { r.link.settle(); waits = r.dry() },

@@ -92,9 +92,9 @@ func TestAResetBehindAFarewellIsAnOrderlyEnd(t *testing.T) {
 
 // hasFarewell reports whether a receiver that waits has got the peer's farewell.
 func (r *receiver) hasFarewell() bool {
-	if !r.right.mu.TryLock() {
+	if !r.right.TryTake() {
 		return false
 	}
-	defer r.right.mu.Unlock()
+	defer r.right.Give()
 	return r.place.farewell
 }

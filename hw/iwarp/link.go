@@ -9,6 +9,7 @@ import (
 
 	"godat/hw"
 	"godat/hw/internal/soft"
+	"godat/hw/iwarp/internal/sock"
 	"godat/internal/token"
 )
 
@@ -46,6 +47,7 @@ type link struct {
 	qp    *queuePair
 	dev   *device
 	facts hw.Facts
+	right *sock.Right // the receiver's
 
 	// Immutable once begun.
 	agreed agreement
@@ -57,7 +59,6 @@ type link struct {
 	up        atomic.Bool   // posts are taken
 	reads     readQueue     // the sender pushes, the receiver retires
 	answers   responseQueue // the receiver pushes, the sender retires
-	watch     watch
 
 	// mu decides which of several events ends an attempt to connect or a connection. Its
 	// holder calls nothing but cancel and the setters of the socket's deadlines.
@@ -69,7 +70,7 @@ type link struct {
 	sendErr error    // why the socket takes nothing more; nil while it does
 	conn    net.Conn // immutable once begun
 	cancel  context.CancelFunc
-	// The deadline of the receiver's wait, and whether an interrupt hides it; see watch.
+	// The deadline of the receiver's wait, and whether an interrupt hides it; see parties.
 	readAt      time.Time
 	interrupted bool
 
@@ -163,7 +164,7 @@ var past = time.Unix(1, 0)
 // die ends the connection, and interrupts the goroutines that wait for its socket.
 // Only the first ending counts. The caller kicks the token, or holds it.
 func (l *link) die(e ending) {
-	defer l.watch.reclaim() // a watcher gives the socket back itself
+	defer l.right.Reclaim() // a watcher gives the socket back itself
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.dead {
@@ -211,7 +212,7 @@ func (l *link) limitEnd() {
 		l.setReadAt(time.Now().Add(l.dev.set.linger))
 	}
 	l.mu.Unlock()
-	l.watch.reclaim()
+	l.right.Reclaim()
 }
 
 // limitWrite bounds the writer's next write or wait, or removes the bound. After die the

@@ -133,7 +133,7 @@ func (p *poller) begin() bool {
 	return true
 }
 
-// The values of readRight.slot that are no numbers, which count from 1 there.
+// The values of receiver.slot that are no numbers, which count from 1 there.
 const (
 	notEntered = 0
 	left       = -1
@@ -159,9 +159,9 @@ func (p *poller) add(r *receiver) {
 // not take the socket, only the receiver reads.
 func (p *poller) enter(r *receiver) {
 	switch {
-	case r.staged() || r.right.slot != notEntered:
+	case r.staged() || r.slot != notEntered:
 	case !p.opened && p.alone.Load() == nil:
-		r.right.slot = alone
+		r.slot = alone
 		p.alone.Store(r)
 	case !p.opened:
 		if p.sockets.open() != nil {
@@ -169,7 +169,7 @@ func (p *poller) enter(r *receiver) {
 		}
 		first := p.alone.Swap(nil)
 		p.opened = true
-		first.right.slot = notEntered
+		first.slot = notEntered
 		p.watch(first)
 		p.watch(r)
 	default:
@@ -180,7 +180,7 @@ func (p *poller) enter(r *receiver) {
 // watch has the epoll descriptor report a receiver's socket. mu is held.
 func (p *poller) watch(r *receiver) {
 	if i, err := p.sockets.add(r, unix.EPOLLIN); err == nil {
-		r.right.slot = int(i) + 1
+		r.slot = int(i) + 1
 	}
 }
 
@@ -189,13 +189,13 @@ func (p *poller) remove(r *receiver) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.known, r)
-	switch i := r.right.slot - 1; {
-	case r.right.slot == alone:
+	switch i := r.slot - 1; {
+	case r.slot == alone:
 		p.alone.Store(nil)
 	case i >= 0 && !p.closed:
 		p.sockets.remove(r, int32(i))
 	}
-	r.right.slot = left
+	r.slot = left
 }
 
 // close ends the work of consumers.

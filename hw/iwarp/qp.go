@@ -154,7 +154,7 @@ func gone(op string) error {
 func (q *queuePair) Drain() {
 	if c := q.conn; c != nil && c.up.Load() {
 		c.attention.Or(draining)
-		c.watch.reclaim() // the peer's end is awaited
+		c.right.Reclaim() // the peer's end is awaited
 		c.kick(byPoster)
 	}
 }

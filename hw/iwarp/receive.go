@@ -4,11 +4,11 @@ import (
 	"errors"
 	"io"
 	"runtime"
-	"sync/atomic"
 	"syscall"
 	"time"
 
 	"godat/hw"
+	"godat/hw/iwarp/internal/sock"
 	"godat/hw/iwarp/wire"
 	"godat/internal/yield"
 )
@@ -17,8 +17,8 @@ import (
 // the FPDUs in them, and gives their segments to the placer. Its part direct reads large
 // payloads straight into memory.
 //
-// The holder of the right to read owns it: the goroutine that runs receive, or a consumer
-// (readRight). Before that goroutine runs, the start-up owns it, and once idleRecv is set
+// The holder of the right to read owns it: the goroutine that runs receive, a consumer or a
+// watcher (package sock). Before that goroutine runs, the start-up owns it, and once idleRecv is set
 // the token's holder does. The methods assert the owner, except
 // those that run for each FPDU, because an assertion may take a microsecond (see
 // owner.Goroutine).
@@ -29,8 +29,7 @@ type receiver struct {
 	workFn func(fd uintptr) bool
 
 	// Shared.
-	right readRight
-	hung  atomic.Bool // the stream has ended, or the socket has failed; see hangups
+	right sock.Right
 
 	// Owned by the receiver.
 	place    placer
@@ -41,15 +40,17 @@ type receiver struct {
 	number   int32  // there
 	end      error  // what ends the connection, in the peer's octets
 	direct   direct
+	parties  parties
+	slot     int // see poller, which guards it
 }
 
 func (r *receiver) init(l *link, mem access, depth int) {
 	r.link = l
 	r.place.init(l, mem, depth, &r.own)
 	r.direct.reader, r.direct.place = &r.reader, &r.place
-	r.workFn, r.right.pollFn = r.work, r.pollOnce
-	l.watch.init(r.watchRead)
-	r.right.mu.Lock()
+	r.workFn, r.parties.pollFn, r.parties.watchFn = r.work, r.pollOnce, r.watchRead
+	r.right.Init()
+	l.right = &r.right
 }
 
 // receive is the receiver's goroutine: it takes FPDUs until the connection is over,
@@ -62,7 +63,7 @@ func (r *receiver) receive() {
 	}
 	r.link.dev.poller.add(r)
 	if !r.staged() {
-		r.link.watch.begin()
+		r.right.Begin()
 	}
 	r.link.dev.hangups.add(r)
 	err := r.process()
@@ -71,7 +72,8 @@ func (r *receiver) receive() {
 	}
 	r.link.dev.poller.remove(r)
 	r.link.dev.hangups.remove(r)
-	r.endWatch()
+	r.right.End()
+	r.link.settle()
 	var fault *wire.Error
 	if errors.As(err, &fault) {
 		r.discard()
@@ -90,7 +92,7 @@ func (r *receiver) receive() {
 // next waits until octets come, and processes them.
 func (r *receiver) next() error {
 	r.own.Check()
-	r.err, r.end, r.right.mark = nil, nil, r.limits
+	r.err, r.end, r.parties.mark = nil, nil, r.limits
 	var err error
 	if r.staged() {
 		if err = r.fillStaged(); err == nil {
@@ -101,7 +103,7 @@ func (r *receiver) next() error {
 		r.resume()
 		if err != nil && r.link.settle() {
 			err = nil // an interrupt, for a watcher
-			r.lend()
+			r.answerAsked()
 		}
 	}
 	switch {
@@ -147,15 +149,7 @@ func (r *receiver) work(fd uintptr) bool {
 // dry reports whether the last read has emptied the socket, so that the next one would get
 // nothing; see hangups.
 func (r *receiver) dry() bool {
-	return r.emptied && r.warned && !r.hung.Load() && r.err == nil && r.end == nil && r.link.dev.set.spin == 0
-}
-
-// hang makes the receiver read until it finds the end of the stream, or the error.
-func (r *receiver) hang() {
-	r.hung.Store(true)
-	yield.Point()
-	r.link.watch.need(true)
-	r.interrupt(1<<watchOwn | 1<<watchAsked | 1<<watchHeld)
+	return r.emptied && r.warned && !r.right.Hung() && r.err == nil && r.end == nil && r.link.dev.set.spin == 0
 }
 
 // readMore reads what has come, to where it belongs; again means that nothing has come.

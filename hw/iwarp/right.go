@@ -1,81 +1,92 @@
 package iwarp
 
 import (
-	"sync"
-
+	"godat/hw/iwarp/internal/sock"
 	"godat/internal/yield"
 )
 
-// readRight is the right to read a connection's socket, and to change the receiver's
-// state. The receiver's goroutine has it from the beginning, and gives it up while it
-// waits for octets. A consumer that polls takes it if it is free, reads once, processes
-// what it has read, and gives it up. No consumer waits for it.
+// The receiver's parties to the right to read (package sock), which is the right to change the
+// receiver's state, too.
 //
-//   - No octets are left in the socket. While the receiver waits, the network poller
-//     reports all octets that come, except those that a consumer reads before. The
-//     receiver then waits for the right, and reads until nothing is left. So a
-//     consumer may leave octets in the socket, and need not poll again.
 //   - A consumer leaves the rest as the receiver would leave it before a wait: with a
 //     limit for the time that the rest of an FPDU may take, and without an empty buffer.
 //   - A consumer that finds an error leaves it to the receiver, and no consumer reads from
 //     then on. The receiver hears of it: the network poller reports the end of a stream and
 //     a reset, which no read takes away; and an error in the octets ends the connection (die)
 //     or has a Terminate sent, behind which the token's holder ends it.
+//   - A watcher that finds an error, or a deadline that has passed, gives the socket back, and
+//     leaves the rest to the receiver's goroutine: it finds both, because the error stays with
+//     the receiver and the deadline with the socket. What ends the connection, or limits
+//     the receiver's time, takes a free socket back, and interrupts a watcher by the deadline.
 //   - A deadline that ends the receiver's wait may be out of date when the receiver has
-//     the right: a consumer may have got what the deadline was for. So the receiver waits
+//     the right: another party may have got what the deadline was for. So the receiver waits
 //     again if the limit was changed since the wait began; a new limit that has passed too
 //     ends the next wait at once.
+//   - An interrupt is a deadline that has passed. It is marked in the link, under its lock,
+//     which keeps the receiver's deadline meanwhile. The goroutine whose wait an interrupt
+//     has ended settles it, and waits under that deadline again.
 //   - The receiver's goroutine never gives the right up when it leaves. So consumers
 //     don't touch what the token's holder flushes then.
-type readRight struct {
-	mu sync.Mutex
+type parties struct {
+	// Immutable.
+	pollFn  func(fd uintptr)
+	watchFn func(fd uintptr) bool
 
 	// Owned by the receiver's goroutine.
-	parked bool // the right was given up for a wait
+	parked bool // it has given the right up for a wait
 	mark   int  // reader.limits when the wait began
 
-	// Owned by the holder of mu.
-	came bool // the present poll found octets, or an error
+	// Owned by the consumer that has the right.
+	came bool // its poll found octets, or an error
 
-	pollFn func(fd uintptr)
-	slot   int // see poller, which guards it
+	// Owned by the watcher.
+	over bool // the receiver's goroutine has to see to something
+	look func(parks bool) bool
+}
+
+// take makes the caller the receiver's owner, as soon as nobody else reads.
+func (r *receiver) take() {
+	r.right.Take()
+	yield.Point()
+	r.own.Acquire()
+}
+
+// give undoes take.
+func (r *receiver) give() {
+	r.own.Release()
+	yield.Point()
+	r.right.Give()
 }
 
 // park gives the right up for a wait.
 func (r *receiver) park() {
 	r.limitRest()
 	r.in.release()
-	r.right.parked = true
-	r.own.Release()
-	yield.Point()
-	r.right.mu.Unlock()
+	r.parties.parked = true
+	r.give()
 }
 
 // resume takes the right back after a wait.
 func (r *receiver) resume() {
-	if r.right.parked {
-		r.right.mu.Lock()
-		yield.Point()
-		r.right.parked = false
-		r.own.Acquire()
+	if r.parties.parked {
+		r.take()
+		r.parties.parked = false
 	}
 }
 
 // poll reads and processes what has come, for a consumer, unless another goroutine has
 // the right. It reports whether anything had come.
 func (r *receiver) poll() (came bool) {
-	if !r.right.mu.TryLock() {
+	if !r.right.TryTake() {
 		return false
 	}
 	r.own.Acquire()
-	r.right.came = false
+	r.parties.came = false
 	// Not Read of a RawConn: the receiver holds that lock while it waits. If the connection
 	// is closed already, the receiver finds that out.
-	_ = r.port.call(r.right.pollFn)
-	came = r.right.came
-	r.own.Release()
-	yield.Point()
-	r.right.mu.Unlock()
+	_ = r.port.call(r.parties.pollFn)
+	came = r.parties.came
+	r.give()
 	return came
 }
 
@@ -105,7 +116,7 @@ func (r *receiver) pollRead(fd int) (more bool) {
 	if again {
 		return false
 	}
-	r.right.came = true
+	r.parties.came = true
 	if r.err == nil {
 		r.end = r.process()
 	}
@@ -116,5 +127,94 @@ func (r *receiver) pollRead(fd int) (more bool) {
 // one.
 func (r *receiver) outdated(err error) bool {
 	r.own.Check()
-	return expired(err) && r.limits != r.right.mark && r.link.attention.Load()&(broken|bounded) == 0
+	return expired(err) && r.limits != r.parties.mark && r.link.attention.Load()&(broken|bounded) == 0
+}
+
+// Watch implements [hw.Watcher].
+func (r *receiver) Watch(look func(parks bool) bool) bool {
+	if !r.right.Watch(r.interruptAsked) {
+		return false
+	}
+	p := &r.parties
+	p.look, p.over = look, false
+	err := r.port.raw.Read(p.watchFn)
+	if err != nil { // of a wait
+		look(false)
+		p.over = p.over || !r.link.settle()
+	}
+	p.look = nil
+	r.right.Leave(p.over)
+	return true
+}
+
+// watchRead reads what has come, for the watcher.
+func (r *receiver) watchRead(fd uintptr) bool {
+	p := &r.parties
+	if p.look(false) {
+		return true
+	}
+	r.take()
+	parks, came := false, false
+	for !parks && !came && !p.over {
+		switch {
+		case r.err != nil || r.end != nil || r.link.attention.Load()&(broken|bounded) != 0:
+			p.over = true
+		case r.readMore(int(fd)):
+			parks = true
+		default:
+			if r.err == nil {
+				r.end = r.process()
+			}
+			came = p.look(false)
+			if parks = !came && r.dry(); parks {
+				r.direct.pause()
+			}
+		}
+	}
+	if r.end == nil {
+		r.limitRest()
+	}
+	r.in.release() // the program may take its time before it comes again
+	r.give()
+	return !parks || p.look(true)
+}
+
+// Need implements [hw.Watcher].
+func (r *receiver) Need(sleeps bool) { r.right.Need(sleeps) }
+
+// Disturb implements [hw.Watcher].
+func (r *receiver) Disturb() { r.interrupt(sock.Watcher) }
+
+// interruptAsked has the receiver's goroutine answer a goroutine that has asked for the socket.
+func (r *receiver) interruptAsked() { r.interrupt(sock.Asked) }
+
+// hang makes the receiver read until it finds the end of the stream, or the error.
+func (r *receiver) hang() {
+	r.right.Hang()
+	yield.Point()
+	r.interrupt(sock.Receiver | sock.Asked | sock.Watcher)
+}
+
+// interrupt ends the present wait for octets, or the next one, if one of the set waits.
+func (r *receiver) interrupt(set sock.Waiter) {
+	l := r.link
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r.right.Waits(set) && !l.dead && !l.interrupted {
+		l.interrupted = true
+		_ = l.conn.SetReadDeadline(past)
+	}
+}
+
+// answerAsked lends the socket to the goroutine that has asked for it, if one has.
+func (r *receiver) answerAsked() {
+	switch {
+	case !r.right.Waits(sock.Asked):
+	case r.link.attention.Load()&(broken|bounded) != 0:
+		r.right.Refuse()
+	default:
+		r.park()
+		r.right.Lend()
+		r.resume()
+	}
 }

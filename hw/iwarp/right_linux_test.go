@@ -23,7 +23,7 @@ func takeRight(t *testing.T, p *peer, until func(*receiver) bool) *receiver {
 	t.Helper()
 	r := &connections(p)[0].recv
 	for deadline := time.Now().Add(patience); ; runtime.Gosched() {
-		if r.right.mu.TryLock() {
+		if r.right.TryTake() {
 			r.own.Acquire()
 			if until(r) {
 				return r
@@ -36,7 +36,7 @@ func takeRight(t *testing.T, p *peer, until func(*receiver) bool) *receiver {
 
 func giveUp(r *receiver) {
 	r.own.Release()
-	r.right.mu.Unlock()
+	r.right.Give()
 }
 
 // started reports whether the start-up is over.
@@ -48,7 +48,7 @@ func pollNow(t *testing.T, r *receiver) {
 	for deadline := time.Now().Add(patience); !unread(r.link.conn); { // does not yield
 		require.Less(t, time.Now(), deadline)
 	}
-	require.NoError(t, r.port.raw.Control(r.right.pollFn))
+	require.NoError(t, r.port.raw.Control(r.parties.pollFn))
 }
 
 // sendFPDU is a message of so many octets.
@@ -123,11 +123,11 @@ func TestAPollReadsOnAfterAPartOfAnFPDU(t *testing.T) {
 	first, second := sendFPDU(1, aloneMin), sendFPDU(2, 1<<10)
 	s.write(first[:64])
 	awaitOctets(t, r, 64)
-	require.NoError(t, r.port.raw.Control(r.right.pollFn))
+	require.NoError(t, r.port.raw.Control(r.parties.pollFn))
 	assert.Equal(t, 0, b.completed())
 	s.write(append(first[64:], second...))
 	awaitOctets(t, r, len(first)-64+len(second))
-	require.NoError(t, r.port.raw.Control(r.right.pollFn))
+	require.NoError(t, r.port.raw.Control(r.parties.pollFn))
 	giveUp(r)
 	assert.Equal(t, 2, b.completed())
 }
@@ -154,10 +154,10 @@ func TestAReadAsksForFewOctetsAfterAReadThatGotFew(t *testing.T) {
 	}
 	s.write(all)
 	awaitOctets(t, r, len(all))
-	require.NoError(t, r.port.raw.Control(r.right.pollFn))
+	require.NoError(t, r.port.raw.Control(r.parties.pollFn))
 	assert.Equal(t, 1+messages, b.completed())
 	assert.False(t, r.scant)
-	require.NoError(t, r.port.raw.Control(r.right.pollFn)) // nothing has come
+	require.NoError(t, r.port.raw.Control(r.parties.pollFn)) // nothing has come
 	assert.True(t, r.scant, "the payload behind the next header is for its memory, not for the buffer")
 }
 
@@ -232,15 +232,15 @@ func TestTheReceiverEndsAConnectionWithTheErrorThatAConsumerFinds(t *testing.T) 
 			r := takeRight(t, b, started)
 			c.say(t, s)
 			for deadline := time.Now().Add(patience); r.err == nil && r.end == nil; { // does not yield
-				require.NoError(t, r.port.raw.Control(r.right.pollFn))
+				require.NoError(t, r.port.raw.Control(r.parties.pollFn))
 				require.Less(t, time.Now(), deadline)
 			}
-			require.NoError(t, r.port.raw.Control(r.right.pollFn), "does nothing any more")
+			require.NoError(t, r.port.raw.Control(r.parties.pollFn), "does nothing any more")
 			giveUp(r)
 			c.check(t, s, b)
 			_ = s.conn.Close()
 			<-r.link.rxDone
-			assert.False(t, r.right.mu.TryLock(), "the receiver keeps the right")
+			assert.False(t, r.right.TryTake(), "the receiver keeps the right")
 		})
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
-	"godat/internal/yield"
+	"godat/hw/iwarp/internal/sock"
 )
 
 // onlooker is a goroutine that waits for messages, as a Read of a stream does.
@@ -33,10 +33,9 @@ func watching(t *testing.T, tick time.Duration, params map[string]string) (a, b 
 	t.Helper()
 	a, b = pair(t, params)
 	b.awaitUp()
-	w := &connections(b)[0].watch
-	w.tick = tick
-	require.Eventually(t, func() bool { return w.word.Load()&watchPhase == watchOwn }, patience, time.Millisecond)
-	w.patience.Store(0)
+	w := &connections(b)[0].recv.right
+	require.Eventually(t, func() bool { return w.Waits(sock.Receiver) }, patience, time.Millisecond)
+	w.Tick, w.Patience = tick, 0
 	for range 64 {
 		b.recv()
 	}
@@ -59,7 +58,10 @@ func (o *onlooker) awaitParked(t *testing.T) {
 	}
 }
 
-func phaseOf(p *peer) uint64 { return connections(p)[0].watch.word.Load() & watchPhase }
+// waits reports whether one of a set waits in a peer's socket.
+func waits(p *peer, set sock.Waiter) bool { return connections(p)[0].recv.right.Waits(set) }
+
+const anybody = sock.Receiver | sock.Asked | sock.Watcher
 
 func emptySend() hw.SendWR { return hw.SendWR{Op: hw.OpSend} }
 
@@ -68,11 +70,11 @@ func TestAWatcherReadsTheMessageThatItWaitsFor(t *testing.T) {
 	for i := range int64(3) {
 		done := o.watch(i + 1)
 		o.awaitParked(t)
-		assert.EqualValues(t, watchHeld, phaseOf(b))
+		assert.True(t, waits(b, sock.Watcher))
 		a.post(emptySend())
 		require.True(t, <-done)
 		assert.EqualValues(t, i+1, b.completed())
-		assert.EqualValues(t, watchFree, phaseOf(b), "the socket stays free for the next watcher")
+		assert.False(t, waits(b, anybody), "the socket stays free for the next watcher")
 	}
 }
 
@@ -97,22 +99,9 @@ func TestAWatchIsRefusedWhereAnotherGoroutineWaits(t *testing.T) {
 	require.True(t, <-done)
 	a.post(emptySend())
 	b.received(1)
-	assert.EqualValues(t, watchOwn, phaseOf(b))
+	assert.True(t, waits(b, sock.Receiver))
 	assert.False(t, o.Watch(o.look), "a goroutine sleeps in another way")
 	o.Need(false)
-}
-
-// The watcher leaves while a goroutine begins to sleep in another way.
-func TestAGoroutineThatSleepsIsNotLeftWithAFreeSocket(t *testing.T) {
-	yield.Interleave(func() (first, second, check func()) {
-		var w watch
-		w.init(nil)
-		w.word.Store(watchHeld)
-		return func() { w.leave(false) }, func() { w.need(true) }, func() {
-			assert.EqualValues(t, watchOwn, w.word.Load()&watchPhase)
-			assert.Len(t, w.back, 1)
-		}
-	})
 }
 
 func TestADisturbedWatchEndsAndTheConnectionGoesOn(t *testing.T) {
@@ -160,13 +149,14 @@ func TestAConnectionEndsWhereverItsSocketIs(t *testing.T) {
 	}
 }
 
-// No look of the receiver's goroutine helps here.
+// No look of the receiver's goroutine helps here, and no warning that the peer has ended its half.
 func TestAConnectionThatBreaksTakesAFreeSocketBack(t *testing.T) {
 	_, b, o := watching(t, time.Hour, nil)
 	done := o.watch(1)
 	o.awaitParked(t)
 	o.Disturb()
 	require.True(t, <-done)
+	b.dev.(*device).hangups.remove(&connections(b)[0].recv)
 	b.end(false)
 }
 
@@ -177,9 +167,8 @@ func TestTheRestOfAnFPDUIsAwaitedForALimitedTimeByAWatcher(t *testing.T) {
 	s, _ := accepted(t, b, plain())
 	s.write(sendFPDU(1, 0))
 	b.received(0)
-	w := &connections(b)[0].watch
-	w.tick = time.Hour
-	w.patience.Store(0)
+	w := &connections(b)[0].recv.right
+	w.Tick, w.Patience = time.Hour, 0
 	o := &onlooker{Watcher: b.qp.(hw.Watchable).Watcher(), p: b}
 	done := o.watch(2)
 	o.awaitParked(t)
@@ -200,7 +189,6 @@ func TestNoMessageIsMissedByThoseThatWatchAndThoseThatSleep(t *testing.T) {
 		rounds = 300
 	}
 	a, b, o := watching(t, time.Hour, nil)
-	w := &connections(b)[0].watch
 	var disturbed atomic.Bool
 	stopped := make(chan struct{})
 	defer func() {
@@ -211,7 +199,6 @@ func TestNoMessageIsMissedByThoseThatWatchAndThoseThatSleep(t *testing.T) {
 		defer close(stopped)
 		for !disturbed.Load() {
 			o.Disturb()
-			w.patience.Store(0)
 			<-time.After(50 * time.Microsecond)
 		}
 	}()
