@@ -136,12 +136,12 @@ const acceptAgain = 10 * time.Millisecond
 
 // accept returns the next connection, or nil if the listener is closed.
 //
-// While descriptors are scarce it refuses each peer at once, in the place of the spare
-// descriptor. The system refuses an accept before it looks for a peer. So accept frees the
-// spare only when a peer waits, and accepts the peer at once: another goroutine that opens
-// something has the time between two calls to take that place. If one does, accept
-// tries again, and the peers wait until a descriptor is free: that is the next spare. A
-// connection is refused only if there is no spare again.
+// While no descriptor is free, accept refuses each peer at once: it closes the spare, accepts the
+// peer with that descriptor, finds that it can't open a spare again, and closes the connection. It
+// closes the spare only when a peer waits, since the system refuses an accept for want of a
+// descriptor before it looks for a peer. Another goroutine that opens something behind that close
+// may get the descriptor before the peer does. Then accept fails, and tries again until a
+// descriptor is free, which becomes the spare; the peers wait until then.
 func (l *listener) accept() net.Conn {
 	for {
 		conn, err := l.ln.Accept()
