@@ -187,18 +187,14 @@ type Remapper interface {
 	// device's until it is exchanged: beside the bytes of a write that is complete it may hold
 	// anything. So the device may place octets of a peer's stream there before it knows which
 	// of them are the write's, and check a CRC over the memory; a change by others breaks the
-	// connection.
+	// connection. Before the end of the write it places there nothing but the write's bytes, and
+	// a byte that has come to the former memory does not come to the next one, too.
 	Remap(mem []byte) error
-	// OnlyWrites keeps from such a region, until the next Remap, all that is not of a peer's
-	// write or behind its end, and waits as Settle does. A caller that exchanges the memory in
-	// the midst of a write calls it, and looks at the memory, before. So what changes there
-	// until the exchange are bytes of the write, and none of them comes to the next memory, too.
-	OnlyWrites()
 	// Settle waits until every access that began before the call has ended: after a
 	// Remap, no byte of the former memory is read or changed any more. It waits for a
 	// chunk of a copy at most, never for a peer.
 	//
-	// Of a region that is gone Remap fails, and OnlyWrites and Settle change nothing.
+	// Of a region that is gone Remap fails, and Settle changes nothing.
 	Settle()
 }
 

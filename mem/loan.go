@@ -54,16 +54,6 @@ func (l *LMR) TakeBack(_ door.Key, instead []byte) error {
 	return err
 }
 
-// OnlyWrites prepares TakeBack in the midst of a peer's write: what comes to the memory from
-// then on is of the write, or behind its end.
-func (l *LMR) OnlyWrites(door.Key) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.ended {
-		l.mr.(hw.Remapper).OnlyWrites()
-	}
-}
-
 // remap exchanges the memory. The caller holds mu.
 func (l *LMR) remap(buf []byte) error {
 	const op = "mem.LMR.Lend"

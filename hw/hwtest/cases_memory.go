@@ -63,8 +63,7 @@ var memoryCases = []contractCase{
 		roundTrip(r, a, b)
 		r.also.Equal(src.buf, buf)
 	})},
-	{"a write goes to the memory that a region got in the last exchange", ifLends(func(r *rig) { lend(r, false) })},
-	{"after OnlyWrites nothing but a write changes a region's memory", ifLends(func(r *rig) { lend(r, true) })},
+	{"a write goes to the memory that a region got in the last exchange", ifLends(lend)},
 }
 
 // lentSize is longer than any FPDU, in bytes.
@@ -79,9 +78,7 @@ func ifLends(run func(*rig)) func(*rig) {
 }
 
 // lend exchanges the memory of a region several times, and writes to it from the peer each time.
-// With restrict it calls OnlyWrites before the write, and a message comes, which changes no
-// memory.
-func lend(r *rig, restrict bool) {
+func lend(r *rig) {
 	a, b := r.pair()
 	near, far := r.a.mem(lentSize, hw.LocalRead), r.b.mem(lentSize, hw.LocalRead|hw.RemoteWrite)
 	m := far.mr.(hw.Remapper)
@@ -92,18 +89,9 @@ func lend(r *rig, restrict bool) {
 		r.must.NoError(m.Remap(mem))
 		m.Settle()
 		clear(former)
-		if restrict {
-			m.OnlyWrites()
-			m.OnlyWrites() // does nothing more
-			r.message(a, b, 1000, round)
-			r.also.True(bytes.Equal(make([]byte, lentSize), mem), "a message changed the memory")
-		}
 		fill(near.buf, round)
 		in := b.recv()
 		out := a.post(writeTo(far, 0, near.all()), sendOf())
-		if restrict {
-			m.OnlyWrites() // perhaps in the midst of the write
-		}
 		b.received(in)
 		r.also.True(bytes.Equal(near.buf, mem), "round %d", round)
 		r.also.True(bytes.Equal(make([]byte, lentSize), former), "the write changed the former memory")
@@ -112,7 +100,6 @@ func lend(r *rig, restrict bool) {
 	}
 	r.must.NoError(far.free())
 	r.also.ErrorIs(m.Remap(former), hw.ErrInvalidHandle)
-	m.OnlyWrites()
 	m.Settle()
 }
 

@@ -111,14 +111,12 @@ func (c *line) land(p []byte) []byte {
 
 // leave leaves the peer another buffer in the place of the one that was offered.
 //
-// The peer may be writing, and nobody knows how far it is. So leave has the device put
-// nothing else there, and looks at the memory before and after the exchange. Bytes that were
-// there before are in the copy that the peer is left, bytes that came in between differ and
-// are copied now, and all others come into the new buffer. No byte comes twice, because an
-// offer takes one write.
+// The peer may be writing, and nobody knows how far it is. So leave looks at the memory before
+// and after the exchange. Bytes that were there before are in the copy that the peer is left,
+// bytes that came in between differ and are copied now, and all others come into the new
+// buffer. No byte comes twice, because an offer takes one write.
 func (c *line) leave() {
 	in := &c.in
-	in.landing.region.OnlyWrites(door.Key{})
 	before := make([]byte, len(in.mem))
 	glance(before, in.mem)
 	instead := slices.Clone(before)

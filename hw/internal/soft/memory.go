@@ -211,9 +211,6 @@ func (m *MR) Remap(mem []byte) error {
 	return nil
 }
 
-// OnlyWrites implements [hw.Remapper]. No queue pair puts anything else there at any time.
-func (m *MR) OnlyWrites() { m.Settle() }
-
 // Settle waits for the accesses in progress in the region's zone. No window reaches the
 // region: Remap, which the caller has called before, refuses one that is bound.
 func (m *MR) Settle() {
