@@ -13,7 +13,7 @@ import (
 // In a build for the race detector each queue has tags of its owners.
 func TestAnIdleConnectionIsLean(t *testing.T) {
 	const conns, ends = 64, 2
-	for name, most := range map[string]uint64{"loop": 16 << 10, "iwarp": 32 << 10} {
+	for name, most := range map[string]uint64{"loop": 16 << 10, "iwarp": 20 << 10} {
 		t.Run(name, func(t *testing.T) {
 			ia := open(t, name)
 			l, err := ia.Listen(within(t), localhost(ia), ConnConfig{Conns: ends * (conns + 1)})
