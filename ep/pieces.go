@@ -4,7 +4,6 @@ import (
 	"godat/hw"
 	"godat/internal/door"
 	"godat/internal/memory"
-	"godat/internal/token"
 	"godat/internal/yield"
 	"godat/mem"
 )
@@ -59,22 +58,6 @@ func (e *Endpoint) PostRecvPieces(_ door.Key, first mem.Segment, step uint64, co
 		sge := &s.sge[0]
 		sge.Addr, sge.Len, sge.LKey = first.Addr+uint64(uint32(cookie))*step, first.Len, region.LKey
 	}
-	run{b, q, ticket, n}.handRecvs(w)
+	run{b, q, ticket, n}.hand(w)
 	return true
-}
-
-// handRecvs hands on receives whose slots are filled. w is the word from which the poster
-// took their tickets.
-func (r run) handRecvs(w uint64) {
-	b, q, ticket, n := r.b, r.q, r.ticket, r.n
-	if w&token.Held != 0 || q.next != ticket || b.state.Load() != uint32(Connected) {
-		b.submit(q, ticket, n, w&token.Held == 0)
-		return
-	}
-	q.ready = (ticket + n) & ticketMask
-	runner := b.runner
-	if !r.recvs() || !b.letGo(w+uint64(n)<<recvShift) {
-		b.run(false)
-	}
-	runner.Kick() // the word was swapped, which orders Kick behind RecvRun
 }

@@ -21,9 +21,9 @@ import (
 // operation straight to the provider. Then one swap of the word releases the token, if
 // the word has not changed since.
 
-// postRequest posts a send, a write or a read. remote is nil for a send, and ownSend for one
-// of a connection. shot, unless it is nil, takes the completion.
-func (e *Endpoint) postRequest(op hw.Op, cookie uint64, flags hw.Flags, segs []mem.Segment, remote *mem.RemoteSegment, shot *evd.OneShot) error {
+// postPlain posts a send, a write, a read or a receive. remote is nil for a send and a receive,
+// and ownSend for a send of a connection. shot, unless it is nil, takes the completion.
+func (e *Endpoint) postPlain(op hw.Op, cookie uint64, flags hw.Flags, segs []mem.Segment, remote *mem.RemoteSegment, shot *evd.OneShot) error {
 	if cookie>>63 != 0 && remote != &ownSend && e.refuses(cookie) {
 		return reservedCookie(callOf(op), cookie)
 	}
@@ -33,12 +33,19 @@ func (e *Endpoint) postRequest(op hw.Op, cookie uint64, flags hw.Flags, segs []m
 	}
 	b, seg := &e.box, &segs[0]
 	q := &b.requests
+	if op == hw.OpRecv {
+		q = &b.recvs
+	}
 	r := q.rules.Load()
 	if (uint32(flags)|always)&r.illegal[op&31] != 0 || b.state.Load() != uint32(Connected) {
 		return slow()
 	}
 	need, longest := hw.LocalRead, r.longest
-	if op != hw.OpSend {
+	switch op {
+	case hw.OpSend:
+	case hw.OpRecv:
+		need = hw.LocalWrite
+	default:
 		if !fits(op, seg, remote) {
 			return slow()
 		}
@@ -57,26 +64,25 @@ func (e *Endpoint) postRequest(op hw.Op, cookie uint64, flags hw.Flags, segs []m
 		return slow()
 	}
 	to := r.queues.For(cookie)
-	w := b.token.Load()
-	switch {
-	case shot != nil:
+	if shot != nil {
 		if to = b.e.adapter.arm(shot, r.evd); to == nil {
 			return slow()
 		}
-	case !to.TryReserve() && !to.Reserve(1):
+	} else if !to.TryReserve() && !to.Reserve(1) {
 		return slow()
 	}
+	shift := q.tailShift & 63
+	w := b.token.Load()
 	yield.Point()
-	word := (w + 1<<requestShift) | token.Held
-	if word&guards != 0 || (uint32(w>>requestShift)-q.retired.Load())&ticketMask >= q.depth.Load() || !b.token.Swap(w, word) {
+	word := (w + 1<<shift) | token.Held
+	if word&guards != 0 || (uint32(w>>shift)-q.retired.Load())&ticketMask >= q.depth.Load() || !b.token.Swap(w, word) {
 		if w = b.takePlain(q, 1); w == noTicket {
 			to.Release(1)
 			return slow()
 		}
 	}
-	ticket := uint32(w>>requestShift) & ticketMask
-	i := ticket & q.mask
-	s := &q.slots[i]
+	ticket := uint32(w>>shift) & ticketMask
+	s := &q.slots[ticket&q.mask]
 	s.op, s.nseg, s.flags = op, 1, flags
 	s.cookie = cookie
 	s.to = to
@@ -85,108 +91,54 @@ func (e *Endpoint) postRequest(op hw.Op, cookie uint64, flags hw.Flags, segs []m
 	if remote != nil {
 		s.addr, s.rkey = remote.Addr, remote.Context
 	}
+	b.handPlain(q, ticket, w)
+	return nil
+}
+
+// handPlain hands on a plain post whose slot is filled. w is the word from which its poster
+// took the ticket.
+func (b *mailbox) handPlain(q *queue, ticket uint32, w uint64) {
 	if w&token.Held != 0 || q.next != ticket || b.state.Load() != uint32(Connected) {
 		b.submit(q, ticket, 1, w&token.Held == 0)
-		return nil
+		return
 	}
-	word = w + 1<<requestShift
-	runner := b.runner
+	word := w + 1<<(q.tailShift&63)
+	runner := b.runner // the holder reads it: Modify may replace it when the token is free
 	if runner == nil {
 		b.handOne(q, ticket, word)
-		return nil
+		return
 	}
+	i := ticket & q.mask
+	s := &q.slots[i]
 	q.next = (ticket + 1) & ticketMask
 	q.ready = q.next
-	wrFlags := hw.WRSignaled
-	if flags != 0 {
-		wrFlags = b.wrFlags(s, true)
+	if q == &b.recvs {
+		if runner.RecvRun(q.id|uint64(i), &s.sge[0], slotSize, 1) == 0 {
+			b.handAgain(q, ticket, 0)
+		}
+		q.noteHanded(ticket, 1)
+		if !b.letGo(word) {
+			b.run(false)
+		}
+		runner.Kick() // the word was swapped, which orders Kick behind RecvRun
+		return
 	}
-	if runner.PostRun(op, wrFlags, q.id|uint64(i), sge, slotSize, 1, s.rkey, s.addr) == 0 {
-		b.handAgain(q, ticket, wrFlags)
+	flags := hw.WRSignaled
+	if s.flags != 0 {
+		flags = b.wrFlags(s, true)
+	}
+	if runner.PostRun(s.op, flags, q.id|uint64(i), &s.sge[0], slotSize, 1, s.rkey, s.addr) == 0 {
+		b.handAgain(q, ticket, flags)
 	}
 	if !b.letGo(word) {
 		b.run(false)
 	}
-	return nil
 }
 
 // fits reports whether a write or read of one segment has lengths that go together, and
 // names remote memory that was within its region (see checkRDMA).
 func fits(op hw.Op, seg *mem.Segment, remote *mem.RemoteSegment) bool {
 	return remote.Addr != math.MaxUint64 && (seg.Len == remote.Len || op == hw.OpWrite && seg.Len < remote.Len)
-}
-
-// postRecv posts a receive.
-func (e *Endpoint) postRecv(cookie uint64, flags hw.Flags, segs []mem.Segment, shot *evd.OneShot) error {
-	if cookie>>63 != 0 && e.refuses(cookie) {
-		return reservedCookie(callOf(hw.OpRecv), cookie)
-	}
-	slow := func() error { return e.postSlow(hw.OpRecv, cookie, flags, segs, nil, shot) }
-	if e == nil || len(segs) != 1 {
-		return slow()
-	}
-	b, seg := &e.box, &segs[0]
-	q := &b.recvs
-	r := q.rules.Load()
-	if (uint32(flags)|always)&r.illegal[hw.OpRecv] != 0 || b.state.Load() != uint32(Connected) {
-		return slow()
-	}
-	region := q.near.Lookup(seg.Context)
-	if region == nil {
-		if region = r.zone.Find(&q.near, seg.Context); region == nil {
-			return slow()
-		}
-	}
-	if uint64(seg.Len)-1 >= r.longest || !region.Allows(r.zone, (*memory.Segment)(seg), hw.LocalWrite) {
-		return slow()
-	}
-	to := r.queues.For(cookie)
-	w := b.token.Load()
-	switch {
-	case shot != nil:
-		if to = b.e.adapter.arm(shot, r.evd); to == nil {
-			return slow()
-		}
-	case !to.TryReserve() && !to.Reserve(1):
-		return slow()
-	}
-	yield.Point()
-	word := (w + 1<<recvShift) | token.Held
-	if word&guards != 0 || (uint32(w>>recvShift)-q.retired.Load())&ticketMask >= q.depth.Load() || !b.token.Swap(w, word) {
-		if w = b.takePlain(q, 1); w == noTicket {
-			to.Release(1)
-			return slow()
-		}
-	}
-	ticket := uint32(w>>recvShift) & ticketMask
-	i := ticket & q.mask
-	s := &q.slots[i]
-	s.op, s.nseg, s.flags = hw.OpRecv, 1, flags
-	s.cookie = cookie
-	s.to = to
-	sge := &s.sge[0]
-	sge.Addr, sge.Len, sge.LKey = seg.Addr, seg.Len, region.LKey
-	if w&token.Held != 0 || q.next != ticket || b.state.Load() != uint32(Connected) {
-		b.submit(q, ticket, 1, w&token.Held == 0)
-		return nil
-	}
-	word = w + 1<<recvShift
-	runner := b.runner
-	if runner == nil {
-		b.handOne(q, ticket, word)
-		return nil
-	}
-	q.next = (ticket + 1) & ticketMask
-	q.ready = q.next
-	if runner.RecvRun(q.id|uint64(i), sge, slotSize, 1) == 0 {
-		b.handAgain(q, ticket, 0)
-	}
-	q.noteHanded(ticket, 1)
-	if !b.letGo(word) {
-		b.run(false)
-	}
-	runner.Kick() // the word was swapped, which orders Kick behind RecvRun
-	return nil
 }
 
 // postSlow posts what the short way does not take.
@@ -200,17 +152,16 @@ func (e *Endpoint) postSlow(op hw.Op, cookie uint64, flags hw.Flags, segs []mem.
 
 // postOne posts a batch of one: a receive, a send, a write or a read.
 func (b *mailbox) postOne(q *queue, d *DTO) error {
-	if q == &b.recvs {
-		return b.e.postRecv(d.Cookie, d.Flags, d.list(), d.OneShot)
-	}
-	remote := &d.Remote
+	op, remote := d.Op, &d.Remote
 	switch {
+	case q == &b.recvs:
+		op, remote = hw.OpRecv, nil
 	case d.own: // a send
 		remote = &ownSend
-	case d.Op == hw.OpSend:
+	case op == hw.OpSend:
 		remote = nil
 	}
-	return b.e.postRequest(d.Op, d.Cookie, d.Flags, d.list(), remote, d.OneShot)
+	return b.e.postPlain(op, d.Cookie, d.Flags, d.list(), remote, d.OneShot)
 }
 
 // arm returns the queue of a one-shot for one event, or nil if a post may not name the

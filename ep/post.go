@@ -26,7 +26,7 @@ import (
 // but the event by itself wakes no waiter.
 // It answers to dat_ep_post_send.
 func (e *Endpoint) PostSend(cookie uint64, flags hw.Flags, segments ...mem.Segment) error {
-	return e.postRequest(hw.OpSend, cookie, flags, segments, nil, nil)
+	return e.postPlain(hw.OpSend, cookie, flags, segments, nil, nil)
 }
 
 // PostRDMAWrite writes the segments to the peer's memory, beginning at remote's
@@ -41,7 +41,7 @@ func (e *Endpoint) PostSend(cookie uint64, flags hw.Flags, segments ...mem.Segme
 // read that was posted after it.
 // It answers to dat_ep_post_rdma_write.
 func (e *Endpoint) PostRDMAWrite(cookie uint64, flags hw.Flags, remote mem.RemoteSegment, segments ...mem.Segment) error {
-	return e.postRequest(hw.OpWrite, cookie, flags, segments, &remote, nil)
+	return e.postPlain(hw.OpWrite, cookie, flags, segments, &remote, nil)
 }
 
 // PostRDMARead reads remote into the segments, which need LocalWrite and are at
@@ -50,7 +50,7 @@ func (e *Endpoint) PostRDMAWrite(cookie uint64, flags hw.Flags, remote mem.Remot
 // legal. See PostSend for the rest.
 // It answers to dat_ep_post_rdma_read.
 func (e *Endpoint) PostRDMARead(cookie uint64, flags hw.Flags, remote mem.RemoteSegment, segments ...mem.Segment) error {
-	return e.postRequest(hw.OpRead, cookie, flags, segments, &remote, nil)
+	return e.postPlain(hw.OpRead, cookie, flags, segments, &remote, nil)
 }
 
 // PostRecv posts a buffer for one message of the peer; messages fill buffers in the
@@ -64,7 +64,7 @@ func (e *Endpoint) PostRDMARead(cookie uint64, flags hw.Flags, remote mem.Remote
 // once.
 // It answers to dat_ep_post_recv.
 func (e *Endpoint) PostRecv(cookie uint64, flags hw.Flags, segments ...mem.Segment) error {
-	return e.postRecv(cookie, flags, segments, nil)
+	return e.postPlain(hw.OpRecv, cookie, flags, segments, nil, nil)
 }
 
 // work is a DTO on its way into a slot, without its one-shot. It stays on the

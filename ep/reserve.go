@@ -19,7 +19,7 @@ var ownSend mem.RemoteSegment
 // PostOwnSend is PostSend with a reserved cookie, and without flags.
 func (e *Endpoint) PostOwnSend(_ door.Key, cookie uint64, segment mem.Segment) error {
 	segments := [1]mem.Segment{segment}
-	return e.postRequest(hw.OpSend, cookie, hw.Default, segments[:], &ownSend, nil)
+	return e.postPlain(hw.OpSend, cookie, hw.Default, segments[:], &ownSend, nil)
 }
 
 // PostOwnRecvs is PostRecvBatch with reserved cookies.

@@ -43,24 +43,7 @@ func (b *mailbox) postRun(q *queue, dtos []DTO) bool {
 	if places != len(dtos) {
 		posts.route(dtos, r)
 	}
-	if w&token.Held != 0 || q.next != ticket || b.state.Load() != uint32(Connected) {
-		b.submit(q, ticket, n, w&token.Held == 0)
-		return true
-	}
-	q.ready = (ticket + n) & ticketMask
-	runner := b.runner
-	var all bool
-	if q == &b.recvs {
-		all = posts.recvs()
-	} else {
-		all = posts.requests()
-	}
-	if !all || !b.letGo(w+uint64(n)<<(q.tailShift&63)) {
-		b.run(false)
-	}
-	if q == &b.recvs {
-		runner.Kick() // the word was swapped, which orders Kick behind RecvRun
-	}
+	posts.hand(w)
 	return true
 }
 
@@ -132,6 +115,29 @@ type run struct {
 	b         *mailbox
 	q         *queue
 	ticket, n uint32
+}
+
+// hand hands on posts whose slots are filled. w is the word from which the poster took their
+// tickets.
+func (r run) hand(w uint64) {
+	b, q, ticket, n := r.b, r.q, r.ticket, r.n
+	if w&token.Held != 0 || q.next != ticket || b.state.Load() != uint32(Connected) {
+		b.submit(q, ticket, n, w&token.Held == 0)
+		return
+	}
+	runner := b.runner // the holder reads it: Modify may replace it when the token is free
+	word := w + uint64(n)<<(q.tailShift&63)
+	q.ready = (ticket + n) & ticketMask
+	if q == &b.requests {
+		if !r.requests() || !b.letGo(word) {
+			b.run(false)
+		}
+		return
+	}
+	if !r.recvs() || !b.letGo(word) {
+		b.run(false)
+	}
+	runner.Kick() // the word was swapped, which orders Kick behind RecvRun
 }
 
 // fill writes the slots of operations that checkRun has checked.
