@@ -35,6 +35,11 @@
 //	           Terminate, closes this end's half and, when the receiver has read to the
 //	           end of the stream, the connection
 //
+// The code of a Terminate is the Term of the wire.Error that a check returns: the codec's for
+// form and for what wraps; that of remoteFault and tagged (memory.go) for keys and bounds; that
+// of the functions begin… (tagged.go, untagged.go) for sequence and length. receive.go only
+// sends it.
+//
 // # What a completion means
 //
 // A send or write completes with success when TCP has taken its bytes: the program may
@@ -103,10 +108,10 @@
 //
 //	guess a key                      all 32 bits of an STag are drawn at random, so the STags that a peer
 //	                                 has seen tell it nothing of others (internal/keys)
-//	reach what is not offered        key, zone or queue pair, privilege, wrap and bounds are checked, in
-//	                                 this order, for each FPDU (memory.go; errors_test.go,
-//	                                 abuse_extended_test.go); a peer's read stops when its key dies
-//	                                 (window_test.go)
+//	reach what is not offered        key, zone or queue pair, privilege and bounds are checked, in this
+//	                                 order, for each FPDU (memory.go; errors_test.go,
+//	                                 abuse_extended_test.go), behind the codec, which refuses what
+//	                                 wraps; a peer's read stops when its key dies (window_test.go)
 //	kill another's keys              an invalidation needs a remote key of the same zone (errors_test.go)
 //	overrun a receive                a message is checked against its receive (errors_test.go)
 //	lie about a length               a completion counts the bytes placed, atomics are aligned by address

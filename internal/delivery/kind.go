@@ -3,7 +3,10 @@ package delivery
 // Kind is how a queue delivers.
 type Kind uint8
 
-// The kinds of queues of dispatchers. A route's is a KindChannel.
+// The kinds of queues of dispatchers. A route's is a KindChannel. A kind that has a ring of
+// the consumer's stands before KindChannel, the others behind it: [Queue.Release] relies on
+// that. A further kind needs its answer in each switch of queue.go, put.go, counters.go and
+// resize.go, and a name for programs among the modes of evd (streams.go).
 const (
 	KindRing     Kind = iota // a ring, and a consumer that dequeues or waits
 	KindCallback             // a ring, and a task that calls back
