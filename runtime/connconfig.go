@@ -171,6 +171,9 @@ func (cfg *ConnConfig) newEvents(ia *IA, conns int, owner any) (*evd.Dispatcher,
 	}
 	return ia.newDispatcher(evd.Config{Mode: mode, QLen: conns * cfg.places()}, func(d *delivery.Dispatcher) {
 		d.EndWith(Event{Number: Closed, Source: owner})
+		if conns == 1 {
+			d.OfOne()
+		}
 		d.SetFilter(filterConn)
 		d.FilterFailures()    // of connCookie
 		if !cfg.OwnReceives { // whose cookies may be any

@@ -64,7 +64,7 @@ func TestAsyncErrorsFindAFullChannel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDispatcher(t, Config{QLen: 4, Kind: KindChannel})
 		putSilent(t, d.Main(), 1000)
-		require.True(t, d.Main().Reserve(3+slack)) // no event uses these
+		require.True(t, d.Main().Reserve(3+ofMany.slack())) // no event uses these
 		const n = 5 * asyncRoom
 		for c := range uint64(n) {
 			d.PutAsync(asyncNode(c))
@@ -86,21 +86,21 @@ func TestAsyncErrorsFindAFullChannel(t *testing.T) {
 		d.async.mu.Lock()
 		assert.False(t, d.async.pumping, "the goroutine has ended")
 		d.async.mu.Unlock()
-		d.Main().Release(3 + slack)
+		d.Main().Release(3 + ofMany.slack())
 	})
 }
 
 func TestCloseEndsTheWaitForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDispatcher(t, Config{QLen: 1, Kind: KindChannel})
-		require.True(t, d.Main().Reserve(1+slack))
+		require.True(t, d.Main().Reserve(1+ofMany.slack()))
 		for c := range uint64(asyncRoom + 1) {
 			d.PutAsync(asyncNode(c))
 		}
 		require.NoError(t, d.Close())
 		assert.Len(t, received(d.C()), asyncRoom)
 		assert.False(t, closed(d.C()))
-		d.Main().Release(1 + slack)
+		d.Main().Release(1 + ofMany.slack())
 		assert.True(t, closed(d.C()))
 	})
 }

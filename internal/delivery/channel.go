@@ -17,10 +17,12 @@ import (
 // producer locks mu.
 type channel struct {
 	// Immutable.
-	q     *Queue
-	ch    chan event.Event
-	last  *event.Event // sent in place of closing ch; nil: ch is closed
-	ended func()       // of a sink: called when ch has been closed
+	q      *Queue
+	sizes  channelSizes
+	maxLen int
+	ch     chan event.Event
+	last   *event.Event // sent in place of closing ch; nil: ch is closed
+	ended  func()       // of a sink: called when ch has been closed
 
 	held     atomic.Int32 // len(hold)
 	finished atomic.Bool
@@ -31,29 +33,42 @@ type channel struct {
 	listedAt uint64        // sends when the last of them was sent
 }
 
-// inFlight is how many events may count twice at a time, between their send and the
-// count of it.
-const inFlight = 64
+// channelSizes say how long a channel is beyond the places that its owner asked for.
+type channelSizes struct {
+	// inFlight is how many events may count twice at a time, between their send and the
+	// count of it.
+	inFlight int
+	// listed is how many listed events, which have no reservation, may be in the channel at
+	// a time. Their room is beyond the limit, so that they need not wait behind
+	// reservations without events.
+	listed int
+	lanes  int // completers that have a lane
+}
 
-// asyncRoom is how many listed events, which have no reservation, may be in a
-// channel or in batches at a time. Their room is beyond the limit, so that they
-// need not wait behind reservations without events.
+// asyncRoom is how many listed events may be in batches at a time, or in the channel of
+// many endpoints.
 const asyncRoom = 16
 
-// slack is how many places a channel has beyond those that its owner asked for:
-// inFlight for the events that count twice, and asyncRoom for the listed events,
-// which count as others do once they are in the channel.
-const slack = inFlight + asyncRoom
+var (
+	ofMany = channelSizes{inFlight: 64, listed: asyncRoom, lanes: 8}
+	// ofOne is for the events of one endpoint, whose requests and receives complete in a
+	// goroutine each.
+	ofOne = channelSizes{inFlight: 2*doneEvery + 4, listed: 1, lanes: 2}
+)
+
+// slack is how many places a channel has beyond those that its owner asked for: inFlight
+// for the events that count twice, and listed for the listed events, which count as others
+// do once they are in the channel.
+func (s *channelSizes) slack() int { return s.inFlight + s.listed }
 
 // doneEvery is how many sends of PutAll share one update of done.
 const doneEvery = 8
 
 // init makes c the channel of q, with room for so many events.
-func (c *channel) init(q *Queue, maxLen int) {
-	c.q = q
-	c.ch = make(chan event.Event, maxLen+slack+asyncRoom+1) // and the last event
-	c.hold = make([]event.Event, 0, maxLen/2+1)
-	q.places.lanes = make([]laneCount, lanes)
+func (c *channel) init(q *Queue, maxLen int, sizes channelSizes) {
+	c.q, c.maxLen, c.sizes = q, maxLen, sizes
+	c.ch = make(chan event.Event, maxLen+sizes.slack()+sizes.listed+1) // and the last event
+	q.places.lanes = make([]laneCount, sizes.lanes)
 	for i := range q.places.lanes {
 		q.places.lanes[i].q = q
 	}
@@ -82,6 +97,9 @@ func (c *channel) putHeld(ev *event.Event, silent bool) {
 		c.q.sent()
 		return
 	}
+	if c.hold == nil {
+		c.hold = make([]event.Event, 0, c.maxLen/2+1)
+	}
 	c.hold = append(c.hold, *ev) // within its capacity
 	c.held.Store(int32(len(c.hold)))
 	yield.Point()
@@ -92,7 +110,7 @@ func (c *channel) putHeld(ev *event.Event, silent bool) {
 
 // half is how many silent events are held at most: half of the length that the
 // program asked for.
-func (c *channel) half() int { return max(1, (int(c.q.places.limit.Load())-slack)/2) }
+func (c *channel) half() int { return max(1, (int(c.q.places.limit.Load())-c.sizes.slack())/2) }
 
 // sendHeld moves the held events into the channel. The caller holds mu.
 func (c *channel) sendHeld() {
@@ -148,7 +166,7 @@ func (c *channel) takeListed(l *asyncList) bool {
 	c.sendHeld() // before reserveSlow, which locks mu for held events when it refuses
 	var ev event.Event
 	for l.count.Load() != 0 {
-		if !c.mayList() || !c.q.reserveSlow(1, asyncRoom) {
+		if !c.mayList() || !c.q.reserveSlow(1, uint64(c.sizes.listed)) {
 			return false
 		}
 		if !l.pop(&ev) {
@@ -163,18 +181,18 @@ func (c *channel) takeListed(l *asyncList) bool {
 	return true
 }
 
-// mayList reports whether the channel holds fewer than asyncRoom listed events. It
+// mayList reports whether the channel holds fewer listed events than it may. It
 // can't tell which events were received, but all listed events were received in two
 // cases: the channel is empty; or, of the events sent after the last listed one, at
 // least as many have left the channel as could have been on their way when that one
 // was sent. The caller holds mu.
 func (c *channel) mayList() bool {
-	if c.listed < asyncRoom {
+	if c.listed < c.sizes.listed {
 		return true
 	}
 	sends := c.q.places.sends()
 	inside := uint64(len(c.ch))
-	if inside == 0 || int64(sends-inside-c.listedAt) >= inFlight {
+	if inside == 0 || int64(sends-inside-c.listedAt) >= int64(c.sizes.inFlight) {
 		c.listed = 0
 	}
 	return c.listed == 0

@@ -2,6 +2,8 @@ package delivery
 
 import (
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"godat/hw/event"
 
@@ -46,7 +48,7 @@ func TestHeldEventsGoOutInOrder(t *testing.T) {
 		}, list(1, 2, 0)},
 		"when the consumer asks":              {func(_ *testing.T, d *Dispatcher) { d.Flush() }, list(1, 2)},
 		"when half the length is held":        {func(t *testing.T, d *Dispatcher) { putSilent(t, d.Main(), 3, 4) }, list(1, 2, 3, 4)},
-		"when a reservation would be refused": {func(t *testing.T, d *Dispatcher) { require.False(t, d.Main().Reserve(8+slack-1)) }, list(1, 2)},
+		"when a reservation would be refused": {func(t *testing.T, d *Dispatcher) { require.False(t, d.Main().Reserve(8+ofMany.slack()-1)) }, list(1, 2)},
 		"on Close":                            {func(t *testing.T, d *Dispatcher) { require.NoError(t, d.Close()) }, list(1, 2)},
 		"by PutAll of silent and loud ones": {func(t *testing.T, d *Dispatcher) {
 			require.True(t, d.Main().Reserve(4))
@@ -104,7 +106,40 @@ func TestALoopOfSilentWorkNeverWedges(t *testing.T) {
 func TestHeldEventsCountAsOutstanding(t *testing.T) {
 	d := newDispatcher(t, Config{Kind: KindChannel, QLen: 8})
 	putSilent(t, d.Main(), 1, 2)
-	require.True(t, d.Main().Reserve(8+slack-2))
+	require.True(t, d.Main().Reserve(8+ofMany.slack()-2))
 	require.False(t, d.Main().Reserve(1))
-	d.Main().Release(8 + slack - 2)
+	d.Main().Release(8 + ofMany.slack() - 2)
+}
+
+// A channel of one endpoint has a place for each event that its owner asked for, and for
+// those on their way; it delivers what comes beside them.
+func TestAChannelOfOneEndpointHasThePlacesThatWereAskedFor(t *testing.T) {
+	const qlen, listed = 8, 3
+	synctest.Test(t, func(t *testing.T) {
+		d := newDispatcher(t, Config{QLen: qlen, Kind: KindChannel})
+		wide := cap(d.C())
+		d.OfOne()
+		assert.Less(t, cap(d.C()), wide/2)
+		q := d.Main()
+		require.True(t, q.Reserve(qlen+ofOne.slack()))
+		require.False(t, q.Reserve(1))
+		q.Release(qlen + ofOne.slack())
+		for c := range uint64(qlen) {
+			if c%2 == 0 {
+				put(t, q, c)
+			} else {
+				putSilent(t, q, c)
+			}
+		}
+		for c := range uint64(listed) {
+			d.PutAsync(asyncNode(100 + c))
+		}
+		var got []uint64
+		for range listed + 1 {
+			time.Sleep(2 * pumpInterval)
+			got = append(got, received(d.C())...)
+		}
+		assert.Equal(t, []uint64{0, 1, 2, 3, 4, 5, 6, 7, 100, 101, 102}, got)
+		require.NoError(t, d.Close())
+	})
 }

@@ -102,8 +102,19 @@ func (d *Dispatcher) Init(cfg *Config) {
 func (q *Queue) initChannel(d *Dispatcher, qlen, maxLen int) {
 	q.kind = KindChannel
 	q.d = d
-	q.places.limit.Store(uint64(qlen + slack))
-	q.channel.init(q, maxLen)
+	q.places.limit.Store(uint64(qlen + ofMany.slack()))
+	q.channel.init(q, maxLen, ofMany)
+}
+
+// OfOne has the channel of KindChannel take the memory that the events of one endpoint
+// need; those of several are delivered all the same, with less room for what is on its way.
+// The dispatcher's maker calls OfOne before the first event.
+func (d *Dispatcher) OfOne() {
+	q := &d.main
+	if q.kind == KindChannel {
+		q.places.limit.Add(uint64(ofOne.slack() - ofMany.slack()))
+		q.channel.init(q, q.channel.maxLen, ofOne)
+	}
 }
 
 // SetFilter sets the filter that sees each event of KindChannel or KindBatch before the
@@ -139,7 +150,7 @@ func (d *Dispatcher) SetSink(f Filter, ended func()) {
 	d.main.kind, d.main.quiet = kindSink, true
 	d.main.places.limit.Store(0) // of what is counted, all is beyond the limit
 	c := &d.main.channel
-	c.ch, c.hold, c.ended = make(chan event.Event, asyncRoom), nil, ended
+	c.ch, c.ended = make(chan event.Event, asyncRoom), ended
 	d.main.places.lanes = nil
 }
 

@@ -45,9 +45,6 @@ func (l *Lane) Send() {
 	}
 }
 
-// lanes is how many completers of a channel have a lane.
-const lanes = 8
-
 // laneCount is what a Lane has of a channel.
 type laneCount struct {
 	q *Queue // immutable

@@ -44,9 +44,12 @@ func TestALaneSendsItsCompletersEvents(t *testing.T) {
 	assert.NotNil(t, l.Claim(q))
 }
 
+const lanes = 8
+
 // More completers than lanes, which come and go: each event is counted once, whoever
 // counts it.
 func TestEachSendIsCountedByOne(t *testing.T) {
+	require.Equal(t, lanes, ofMany.lanes)
 	const completers, rounds = lanes + 3, 5
 	d := newDispatcher(t, Config{Kind: KindChannel, QLen: completers})
 	q := d.Main()

@@ -72,7 +72,7 @@ func newWorld(t *rapid.T, mode Kind) *world {
 func (w *world) setLimit(qlen int) {
 	w.qlen, w.limit = qlen, qlen
 	if w.mode == KindChannel {
-		w.limit += slack
+		w.limit += ofMany.slack()
 	}
 }
 

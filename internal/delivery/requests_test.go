@@ -124,7 +124,7 @@ func TestAChannelHoldsFewRequestsAtATime(t *testing.T) {
 		put(t, d.Main(), 2)
 		// When as many events were sent and received since, those before were
 		// received as well.
-		for range inFlight + 2*asyncRoom {
+		for range ofMany.inFlight + 2*asyncRoom {
 			<-d.C()
 			put(t, d.Main(), 3)
 		}

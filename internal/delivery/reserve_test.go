@@ -19,7 +19,7 @@ func TestReserveGrantsTheLengthAndNoMore(t *testing.T) {
 		d := newDispatcher(t, Config{QLen: 6, Kind: mode})
 		n := 6
 		if mode == KindChannel {
-			n += slack
+			n += ofMany.slack()
 		}
 		q := d.Main()
 		assert.True(t, q.Reserve(0))

@@ -47,7 +47,7 @@ func (l *length) change(op string, qlen int) error {
 	limit := uint64(qlen)
 	switch q.kind {
 	case KindChannel:
-		limit += slack
+		limit += uint64(q.channel.sizes.slack())
 	case KindRing, KindCallback:
 		q.consumer.ring.grow(qlen) // before the limit: see rings
 	default:

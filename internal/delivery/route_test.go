@@ -34,11 +34,11 @@ func TestRouteTakesTheCookiesItMatches(t *testing.T) {
 func TestRouteReservesOnlyAtItself(t *testing.T) {
 	d := newDispatcher(t, Config{QLen: 1})
 	r := newRoute(t, d, 1, 1, 3)
-	require.True(t, d.For(1).Reserve(3+slack))
+	require.True(t, d.For(1).Reserve(3+ofMany.slack()))
 	assert.False(t, d.For(1).Reserve(1))
 	assert.True(t, d.For(0).Reserve(1))
 	assert.False(t, d.For(0).Reserve(1))
-	r.queue.Release(3 + slack)
+	r.queue.Release(3 + ofMany.slack())
 	d.Main().Release(1)
 }
 
