@@ -171,6 +171,35 @@ func TestADeadlineAndACancelReachTheHandler(t *testing.T) {
 	})
 }
 
+func TestACancelWaitsForABuffer(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		begun, heard := make(chan bool), make(chan error, 1)
+		s := serve(t, ia, Config{}, 1, func(r *Request) {
+			begun <- true
+			<-r.Context().Done()
+			heard <- r.Context().Err()
+			_ = r.Reply(nil)
+		})
+		c := dial(t, ia, s, Config{})
+		ctx, cancel := context.WithCancel(t.Context())
+		failed := called(ctx, c, 1)
+		<-begun
+		var all []*dat.Buffer
+		for len(all) < c.cfg.receives() { // that of the call comes back, too
+			b, err := c.link.conn.WaitBuffer(within(t))
+			require.NoError(t, err)
+			all = append(all, b)
+		}
+		cancel()
+		require.ErrorIs(t, <-failed, context.Canceled)
+		assert.Empty(t, heard, "there was no buffer")
+		for _, b := range all {
+			c.link.conn.Release(b)
+		}
+		require.ErrorIs(t, <-heard, context.Canceled)
+	})
+}
+
 func TestTheMemoryOfACallIsTheCallersWhenItReturns(t *testing.T) {
 	const size = 4 << 20
 	onEach(t, func(t *testing.T, ia *dat.IA) {
@@ -362,6 +391,7 @@ func TestAShutdownWaitsForRequestsAndNoLongerThanItsContext(t *testing.T) {
 		c = dial(t, ia, s, Config{})
 		go call()
 		r = <-s.Requests()
+		require.ErrorIs(t, s.Shutdown(nil), hw.ErrInvalidParameter) //nolint:staticcheck // that is the test
 		over, cancel := context.WithCancel(t.Context())
 		cancel()
 		require.ErrorIs(t, s.Shutdown(over), context.Canceled)

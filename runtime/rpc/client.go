@@ -212,7 +212,7 @@ func (c *Client) leave(ctx context.Context, p *pending, call *Call) error {
 		return &CallError{Err: context.Cause(ctx)}
 	}
 	err := &CallError{MayHaveRun: true, Err: context.Cause(ctx)}
-	c.cancel(p)
+	c.cancel(p.call)
 	if call.Source.Len == 0 && call.Sink.Len == 0 {
 		c.mu.Lock()
 		left := p.active
@@ -235,11 +235,19 @@ func (c *Client) leave(ctx context.Context, p *pending, call *Call) error {
 	return err
 }
 
-// cancel tells the server that nobody waits for a call. Where there is no buffer the
-// server's own deadline has to do.
-func (c *Client) cancel(p *pending) {
+// cancel tells the server that nobody waits for a call. Where there is no buffer, a
+// goroutine waits for one, as creditLater does.
+func (c *Client) cancel(call uint32) {
 	if b := c.link.conn.Buffer(); b != nil {
-		_ = c.link.send(bare(b, kindCancel, p.call))
+		_ = c.link.send(bare(b, kindCancel, call)) // fails when the connection has ended
+		return
+	}
+	go c.cancelLater(call)
+}
+
+func (c *Client) cancelLater(call uint32) {
+	if b, err := c.link.conn.WaitBuffer(context.Background()); err == nil {
+		_ = c.link.send(bare(b, kindCancel, call))
 	}
 }
 

@@ -46,7 +46,7 @@ func (cfg *Config) receives() int { return 2*cfg.Calls + 2 }
 // complete fills in the defaults and checks the rest.
 func (cfg *Config) complete(op string) error {
 	cfg.Calls, cfg.Message = cmp.Or(cfg.Calls, defaultCalls), cmp.Or(cfg.Message, defaultMessage)
-	cfg.Patience = cmp.Or(cfg.Patience, defaultPatience)
+	cfg.Conns, cfg.Patience = cmp.Or(cfg.Conns, defaultConns), cmp.Or(cfg.Patience, defaultPatience)
 	switch {
 	case cfg.Calls < 1 || cfg.Calls > mostCalls:
 		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "Config.Calls is %d; it may be 1 to %d", cfg.Calls, mostCalls)
@@ -66,7 +66,7 @@ func (cfg *Config) hello() []byte {
 // conn are the settings of a connection.
 func (cfg *Config) conn() dat.ConnConfig {
 	return dat.ConnConfig{
-		Depth: cfg.receives(), Message: cfg.Message + overhead, Conns: cmp.Or(cfg.Conns, defaultConns), PZ: cfg.PZ,
+		Depth: cfg.receives(), Message: cfg.Message + overhead, Conns: cfg.Conns, PZ: cfg.PZ,
 		Private: cfg.hello(), Batches: true,
 	}
 }

@@ -55,12 +55,17 @@ func (l *link) send(b *dat.Buffer) error {
 // room is how many receives the peer has left.
 func (l *link) room() uint32 { return l.most - (l.sent - l.told) }
 
-// post posts a message. The caller holds mu.
+// post posts a message. Where that fails the connection breaks, since the other end would wait
+// for the message. The caller holds mu.
 func (l *link) post(b *dat.Buffer) error {
 	putTaken(b.Bytes(), l.taken)
 	l.reported = l.taken
 	l.sent++
-	return l.conn.Send(b)
+	err := l.conn.Send(b)
+	if err != nil {
+		_ = l.conn.Endpoint.Disconnect(dat.Abrupt)
+	}
+	return err
 }
 
 // withdraw takes back a CALL that waits; false if it has been posted.

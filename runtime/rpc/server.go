@@ -1,11 +1,11 @@
 package rpc
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"sync"
 
+	"godat/hw"
 	dat "godat/runtime"
 )
 
@@ -49,7 +49,7 @@ func Listen(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Serve
 		return nil, err
 	}
 	s.ln = ln
-	s.requests = make(chan *Request, cmp.Or(cfg.Conns, defaultConns)*cfg.Calls+1) // one more for nil
+	s.requests = make(chan *Request, cfg.Conns*cfg.Calls+1) // one more for nil
 	go s.read()
 	return s, nil
 }
@@ -91,8 +91,11 @@ func (s *Server) work(handler func(*Request)) {
 // Shutdown ends the server in order: it refuses new connections and new calls, which fail
 // with CodeDraining and have not run, waits until all requests that came before are answered,
 // and then ends the connections. If ctx ends first it breaks them, and the error is the
-// cause of ctx.
+// cause of ctx. A nil ctx is INVALID_PARAMETER.
 func (s *Server) Shutdown(ctx context.Context) error {
+	if ctx == nil {
+		return hw.Errorf("rpc.Server.Shutdown", hw.InvalidParameter, hw.Arg1, "a nil context")
+	}
 	var err error
 	select {
 	case <-s.drain():
