@@ -5,6 +5,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -81,6 +82,27 @@ func TestAnInitiatorWithoutAPromiseThatLeavesAtOnceWasConnected(t *testing.T) {
 	assert.Zero(t, b.refused)
 	assert.NotNil(t, b.info)
 	assert.Equal(t, hw.ReasonPeer, b.down)
+}
+
+func TestAnAttemptThatIsGivenUpResetsItsStream(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		limit  time.Duration
+		giveUp func(*peer, *script)
+	}{
+		{"by Break", patience, func(p *peer, s *script) { s.request(); p.end(false) }},
+		{"by its time", 50 * time.Millisecond, func(p *peer, _ *script) {
+			p.await("refusal", func() bool { return p.refused != 0 })
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a := newNode(t, New(Config{}), nil).peer()
+			_, s := answering(t, a, hw.ConnectConfig{Timeout: c.limit})
+			c.giveUp(a, s)
+			_, err := io.Copy(io.Discard, s.conn)
+			require.ErrorIs(t, err, syscall.ECONNRESET)
+		})
+	}
 }
 
 func TestATerminateIsTheCauseWithItsText(t *testing.T) {

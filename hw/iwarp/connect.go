@@ -79,11 +79,16 @@ func (c *connection) ask(ctx context.Context, cfg hw.ConnectConfig, revision int
 		return false, err
 	}
 	c.dev.tune(conn)
+	socket := conn
 	conn = c.dev.traced(conn)
 	defer func() {
-		if !up {
-			_ = conn.Close()
+		if up {
+			return
 		}
+		if ctx.Err() != nil {
+			resetOnClose(socket)
+		}
+		_ = conn.Close()
 	}()
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(past) })
 	defer stop()
@@ -128,6 +133,14 @@ func (c *connection) ask(ctx context.Context, cfg hw.ConnectConfig, revision int
 	}
 	c.establish(info)
 	return true, nil
+}
+
+// resetOnClose makes the close of an attempt that was given up a reset: to a peer that awaits
+// no promised FPDU, the orderly end of the stream would mean that the connection was up.
+func resetOnClose(conn net.Conn) {
+	if l, ok := conn.(interface{ SetLinger(sec int) error }); ok {
+		_ = l.SetLinger(0)
+	}
 }
 
 // readFrame reads a frame of the start-up, and no octet of the FPDU that may follow it.

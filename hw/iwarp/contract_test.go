@@ -36,7 +36,7 @@ func TestContract(t *testing.T) {
 		{name: "small FPDUs", provider: tcp, host: "127.0.0.1", params: map[string]string{"fpdu": "256"}, slow: true},
 		{name: "small buffers", provider: tcp, host: "127.0.0.1", params: map[string]string{"buffer": "65536"}},
 		{name: "with the promise of an RTR", provider: tcp, host: "127.0.0.1", params: map[string]string{"peer2peer": "true"}, slow: true},
-		{name: "without RTR", provider: tcp, host: "127.0.0.1", params: map[string]string{"extensions": "false", "grace": "5ms"}, slow: true},
+		{name: "without RTR", provider: tcp, host: "127.0.0.1", params: map[string]string{"extensions": "false", "grace": "15ms"}, slow: true},
 		{name: "most private data", provider: tcp, host: "127.0.0.1", params: map[string]string{"private": "508"}, slow: true},
 	} {
 		if testing.Short() && !c.short || c.slow && owner.Enabled || c.host == "::1" && !hasIPv6() {
