@@ -9,6 +9,7 @@ import (
 
 	"godat/hw"
 	"godat/hw/internal/soft"
+	"godat/hw/iwarp/internal/sock"
 )
 
 // The device's limits.
@@ -43,8 +44,8 @@ type device struct {
 	procs    int            // that the program may use
 	running  sync.WaitGroup // the goroutines of connections
 
-	poller  poller // what consumers do; see Progress
-	hangups hangups
+	poller  sock.Poller // what consumers do; see Progress
+	hangups sock.HangUps
 
 	rejecting atomic.Int64 // rejected connections that wait for the peer to close
 }
@@ -120,13 +121,16 @@ func (d *device) attributes() hw.Attr {
 	}
 }
 
+// Progress implements [hw.Progresser].
+func (d *device) Progress() { d.poller.Progress() }
+
 // Close closes the device, and waits for connections that are still ending.
 func (d *device) Close() error {
 	if err := d.End(); err != nil {
 		return err
 	}
 	d.running.Wait()
-	d.poller.close()
-	d.hangups.close()
+	d.poller.Close()
+	d.hangups.Close()
 	return nil
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
 	"godat/hw"
 	"godat/internal/yield"
@@ -116,7 +115,7 @@ func leaveUnread(t *testing.T, b *peer, s *script) {
 }
 
 // The receiver has read the message, with less than it asked for, and does not read again
-// by itself: hangups ends its wait.
+// by itself: the device's hangups end its wait.
 func TestAReceiverHearsOfAHangUpAfterItsLastRead(t *testing.T) {
 	for name, c := range hangUps {
 		t.Run(name, func(t *testing.T) {
@@ -163,45 +162,10 @@ func TestAWarningIsNotLostBetweenAReadAndTheWait(t *testing.T) {
 		r.right.Init()
 		r.right.Begin()
 		waits := false
-		return func() { yield.Point(); r.hang() },
+		return func() { yield.Point(); r.Hang() },
 			func() { r.link.settle(); waits = r.dry() },
 			func() { assert.True(t, !waits || r.link.interrupted, "a wait is interrupted") }
 	})
-}
-
-// A goroutine that uses the socket keeps it open while another closes it. So the kernel reports the
-// hang-up of a socket whose receiver has gone.
-func TestAHangUpOfASocketWhoseReceiverHasGoneWarnsNobody(t *testing.T) {
-	near, far := tcpPair(t)
-	raw, err := near.(*net.TCPConn).SyscallConn()
-	require.NoError(t, err)
-	h, r := hangups{opened: true}, &receiver{reader: reader{port: &port{raw: raw}}}
-	require.NoError(t, h.sockets.open())
-	defer func() { require.NoError(t, unix.Close(h.sockets.fd)) }()
-	h.add(r)
-	require.True(t, r.warned)
-
-	uses, letGo := make(chan struct{}), make(chan struct{})
-	var others sync.WaitGroup
-	others.Go(func() {
-		_ = raw.Control(func(uintptr) {
-			close(uses)
-			<-letGo
-		})
-	})
-	<-uses
-	others.Go(func() { _ = near.Close() })
-	require.Eventually(t, func() bool { return raw.Control(func(uintptr) {}) != nil }, patience, tick, "it is being closed")
-	h.remove(r)
-	require.NoError(t, far.(*net.TCPConn).SetLinger(0))
-	require.NoError(t, far.Close())
-	ready := []unix.PollFd{{Fd: int32(h.sockets.fd), Events: unix.POLLIN}}
-	n, err := unix.Poll(ready, int(patience.Milliseconds()))
-	require.NoError(t, err)
-	require.Equal(t, 1, n, "the kernel reports the hang-up")
-	assert.False(t, h.warn(0), "there is more to wait for")
-	close(letGo)
-	others.Wait()
 }
 
 // readCalls is how often the process has asked the system to read.
@@ -237,7 +201,7 @@ func TestAReceiverReadsAShortMessageWithOneCall(t *testing.T) {
 
 func TestADeviceWithoutHangupsGoesOnReading(t *testing.T) {
 	n := newNode(t, New(Config{}), stalling(time.Minute))
-	n.dev.(*device).hangups.closed = true // no receiver is warned
+	n.dev.(*device).hangups.Close() // no receiver is warned
 	b := n.peer()
 	b.recv()
 	s, _ := accepted(t, b, plain())

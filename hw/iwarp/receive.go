@@ -35,13 +35,11 @@ type receiver struct {
 	place    placer
 	h        wire.Header
 	pos      uint64 // position in a stream that has markers
+	warned   bool   // a hang-up makes the receiver read on
 	promised bool   // the initiator has promised a first FPDU
-	warned   bool   // hangups warns the receiver
-	number   int32  // there
 	end      error  // what ends the connection, in the peer's octets
 	direct   direct
 	parties  parties
-	slot     int // see poller, which guards it
 }
 
 func (r *receiver) init(l *link, mem access, depth int) {
@@ -61,17 +59,17 @@ func (r *receiver) receive() {
 	if r.heard && r.patience() > 0 {
 		r.limit(r.patience())
 	}
-	r.link.dev.poller.add(r)
 	if !r.staged() {
+		r.link.dev.poller.Add(r)
 		r.right.Begin()
+		r.warned = r.link.dev.hangups.Add(r)
 	}
-	r.link.dev.hangups.add(r)
 	err := r.process()
 	for err == nil {
 		err = r.next()
 	}
-	r.link.dev.poller.remove(r)
-	r.link.dev.hangups.remove(r)
+	r.link.dev.poller.Remove(r)
+	r.link.dev.hangups.Remove(r)
 	r.right.End()
 	r.link.settle()
 	var fault *wire.Error
@@ -147,7 +145,7 @@ func (r *receiver) work(fd uintptr) bool {
 }
 
 // dry reports whether the last read has emptied the socket, so that the next one would get
-// nothing; see hangups.
+// nothing; see [sock.HangUps].
 func (r *receiver) dry() bool {
 	return r.emptied && r.warned && !r.right.Hung() && r.err == nil && r.end == nil && r.link.dev.set.spin == 0
 }

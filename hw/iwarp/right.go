@@ -74,9 +74,8 @@ func (r *receiver) resume() {
 	}
 }
 
-// poll reads and processes what has come, for a consumer, unless another goroutine has
-// the right. It reports whether anything had come.
-func (r *receiver) poll() (came bool) {
+// Poll implements [sock.Socket].
+func (r *receiver) Poll() (came bool) {
 	if !r.right.TryTake() {
 		return false
 	}
@@ -96,7 +95,7 @@ func (r *receiver) poll() (came bool) {
 // socket, until it is in no near cache any more when it is read.
 const pollReads = 12
 
-// pollOnce is what poll does with the descriptor.
+// pollOnce is what Poll does with the descriptor.
 func (r *receiver) pollOnce(fd uintptr) {
 	if r.err != nil || r.end != nil {
 		return // the receiver has to see that
@@ -188,8 +187,11 @@ func (r *receiver) Disturb() { r.interrupt(sock.Watcher) }
 // interruptAsked has the receiver's goroutine answer a goroutine that has asked for the socket.
 func (r *receiver) interruptAsked() { r.interrupt(sock.Asked) }
 
-// hang makes the receiver read until it finds the end of the stream, or the error.
-func (r *receiver) hang() {
+// Control implements [sock.Socket].
+func (r *receiver) Control(f func(fd uintptr)) error { return r.port.raw.Control(f) }
+
+// Hang implements [sock.Socket].
+func (r *receiver) Hang() {
 	r.right.Hang()
 	yield.Point()
 	r.interrupt(sock.Receiver | sock.Asked | sock.Watcher)

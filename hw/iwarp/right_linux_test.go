@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -70,11 +71,74 @@ func (p *peer) completed() int {
 func TestAConsumerThatPollsReadsTheSocket(t *testing.T) {
 	a, b := pair(t, nil)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	dev := b.dev.(hw.Progresser)
-	for range netpollEvery {
-		dev.Progress()
-	}
+	pollAWhile(b.dev)
 	readByConsumers(t, a, b)
+}
+
+// pollAWhile has consumers of a device poll its sockets from then on.
+func pollAWhile(dev hw.Device) {
+	for range 64 {
+		dev.(hw.Progresser).Progress()
+	}
+}
+
+// readByConsumers requires that most of some messages are there after three polls. On one
+// processor the receiver does not run while the test does not yield.
+func readByConsumers(t *testing.T, from, to *peer) {
+	t.Helper()
+	const rounds = 20
+	atOnce := 0
+	for range rounds {
+		had := to.completed()
+		to.recv()
+		from.post(hw.SendWR{Op: hw.OpSend})
+		for range 3 {
+			to.dev.(hw.Progresser).Progress()
+		}
+		if to.completed() > had {
+			atOnce++
+		}
+		to.received(had)
+	}
+	assert.Greater(t, atOnce, rounds/2)
+}
+
+func TestConsumersPollEachOfADevicesConnections(t *testing.T) {
+	p := New(Config{})
+	na, nb := newNode(t, p, nil), newNode(t, p, nil)
+	pollAWhile(nb.dev)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	var froms, tos []*peer
+	for range 3 {
+		a, b := na.peer(), nb.peer()
+		join(a, b)
+		froms, tos = append(froms, a), append(tos, b)
+		for i := range tos {
+			readByConsumers(t, froms[i], tos[i])
+		}
+	}
+	tos[0].end(true)
+	readByConsumers(t, froms[2], tos[2])
+}
+
+// polling runs n consumers that poll and yield, until the test has ended or stop is called.
+func polling(t *testing.T, dev hw.Device, n int) (stop func()) {
+	var stopped atomic.Bool
+	var done sync.WaitGroup
+	for range n {
+		done.Go(func() {
+			for !stopped.Load() {
+				dev.(hw.Progresser).Progress()
+				runtime.Gosched()
+			}
+		})
+	}
+	stop = func() {
+		stopped.Store(true)
+		done.Wait()
+	}
+	t.Cleanup(stop)
+	return stop
 }
 
 // Others may have a connection that a program has made, and close it: then the descriptor may
@@ -95,9 +159,7 @@ func TestOnlyASocketOfItsOwnIsUsedByItsDescriptor(t *testing.T) {
 func TestAConsumerThatPollsAllocatesNothing(t *testing.T) {
 	a, _ := pair(t, nil)
 	dev := a.dev.(hw.Progresser)
-	for range netpollEvery {
-		dev.Progress()
-	}
+	pollAWhile(a.dev)
 	assert.Zero(t, testing.AllocsPerRun(1000, dev.Progress))
 }
 
@@ -314,7 +376,7 @@ func TestNothingIsLostWhenConsumersPollNowAndThen(t *testing.T) {
 			for i := range 300 {
 				stop := func() {}
 				if i%3 != 0 {
-					stop = polling(t, b.dev, i%3, new(atomic.Int64))
+					stop = polling(t, b.dev, i%3)
 				}
 				n := 1 + i*7919%size
 				clear(in.buf)

@@ -1,9 +1,9 @@
 package iwarp
 
 import (
-	"runtime"
 	"time"
 
+	"godat/hw/iwarp/internal/sock"
 	"godat/internal/owner"
 )
 
@@ -21,7 +21,7 @@ type writer struct {
 	tail []byte // the last octets, written by jobTeardown
 	shut bool   // this end's half is closed, or about to be
 
-	passed int // pauses until pause waits for consumers again
+	pause sock.Pause
 
 	own owner.Tag // held by the writer's goroutine
 }
@@ -64,7 +64,7 @@ func (w *writer) run() {
 	for range w.wake {
 		switch w.job.kind {
 		case jobMore:
-			w.pause() // the kick below makes the writer the holder
+			w.pause.Now() // the kick below makes the writer the holder
 		case jobWait:
 			w.job.err = w.await()
 		case jobWrite:
@@ -79,30 +79,6 @@ func (w *writer) run() {
 		w.link.kick(byWriter)
 	}
 }
-
-// pause lets others run between two writes: what this process has sent to itself is best
-// taken while it is in the processor's cache. A consumer that is parked until the scheduler
-// polls the network runs only if the writer parks too; see netpoll. On a processor that
-// has much else to run that takes up to 10 ms, and then the next pauses do not wait.
-func (w *writer) pause() {
-	w.own.Check()
-	runtime.Gosched()
-	if w.passed > 0 {
-		w.passed--
-		return
-	}
-	start := time.Now()
-	w.link.dev.poller.join()
-	if time.Since(start) > slowPause {
-		w.passed = slowPauses
-	}
-}
-
-// After a pause that took longer than slowPause, the next slowPauses do not wait.
-const (
-	slowPause  = time.Millisecond
-	slowPauses = 32
-)
 
 // await waits until the socket takes more.
 func (w *writer) await() error {

@@ -1,4 +1,5 @@
-// Package sock says who reads the socket of a connection.
+// Package sock says who reads the socket of a connection, and looks at the sockets of a device:
+// for consumers that poll, and for hang-ups.
 package sock
 
 import (

@@ -1,4 +1,4 @@
-package iwarp
+package sock
 
 import (
 	"os"
@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hangups warns the receivers of a device that a stream has ended or that a socket has
+// HangUps warns the receivers of a device that a stream has ended or that a socket has
 // failed. It has an epoll descriptor for that alone, which the kernel does not wake for
 // octets, and a goroutine that waits for this descriptor in the network poller.
 //
@@ -19,44 +19,39 @@ import (
 //     later. Of urgent data, which iWARP has none of, the read may leave some, which then
 //     wait until the peer sends more.
 //   - The end of the stream, or a reset, may have come before that read. The network poller reports
-//     it once, maybe together with the octets that the read got. So hangups says that it has
+//     it once, maybe together with the octets that the read got. So HangUps says that it has
 //     come (hung), and then interrupts the wait. A receiver that finds hung set reads until
 //     nothing is left. One that does not is interrupted afterwards, in its wait or on
 //     its way there, and then reads again. So no wait begins unseen.
-//   - The goroutine that waits may also be a watcher. hangups counts as a goroutine that sleeps
-//     in another way (Need of [sock.Right]), so the watcher gives the socket back when it leaves,
+//   - The goroutine that waits may also be a watcher. HangUps counts as a goroutine that sleeps
+//     in another way (Need of [Right]), so the watcher gives the socket back when it leaves,
 //     and the receiver's goroutine reads next.
-type hangups struct {
-	mu      sync.Mutex // its holder takes no lock but those of links
-	opened  bool
-	closed  bool
-	sockets epollSet
-	file    *os.File        // of the epoll descriptor
-	raw     syscall.RawConn // of file
-	gone    chan struct{}   // closed when the goroutine has gone
+type HangUps struct {
+	mu     sync.Mutex // its holder takes no lock but those of links
+	opened bool
+	closed bool
+	set    epollSet
+	file   *os.File        // of the epoll descriptor
+	raw    syscall.RawConn // of file
+	gone   chan struct{}   // closed when the goroutine has gone
 }
 
-// add has hangups warn a receiver. If the descriptor can't be had, the receiver makes the
-// read that gets nothing.
-func (h *hangups) add(r *receiver) {
+// Add has HangUps warn a receiver, and reports whether it will. If the descriptor can't be had,
+// the receiver makes the read that gets nothing.
+func (h *HangUps) Add(s Socket) (warned bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if r.staged() || h.closed || !h.opened && !h.open() {
-		return
-	}
 	// The kernel adds errors, and the end of both directions.
-	if i, err := h.sockets.add(r, unix.EPOLLRDHUP|unix.EPOLLONESHOT); err == nil {
-		r.warned, r.number = true, i
-	}
+	return !h.closed && (h.opened || h.open()) && h.set.add(s, unix.EPOLLRDHUP|unix.EPOLLONESHOT)
 }
 
 // open begins the work, and reports whether it could. mu is held.
-func (h *hangups) open() bool {
-	if h.sockets.open() != nil {
+func (h *HangUps) open() bool {
+	if h.set.open() != nil {
 		return false
 	}
-	_ = unix.SetNonblock(h.sockets.fd, true) // for the network poller
-	file := os.NewFile(uintptr(h.sockets.fd), "hangups")
+	_ = unix.SetNonblock(h.set.fd, true) // for the network poller
+	file := os.NewFile(uintptr(h.set.fd), "hangups")
 	raw, err := file.SyscallConn()
 	if err != nil {
 		_ = file.Close()
@@ -67,44 +62,40 @@ func (h *hangups) open() bool {
 	return true
 }
 
-// run is the goroutine of hangups.
-func (h *hangups) run() {
+// run is the goroutine of HangUps.
+func (h *HangUps) run() {
 	defer close(h.gone)
 	_ = h.raw.Read(h.warn)
 }
 
 // warn warns the receivers whose sockets the descriptor reports. It returns false to wait
 // for more.
-func (h *hangups) warn(uintptr) (over bool) {
+func (h *HangUps) warn(uintptr) (over bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for !h.closed {
-		events, err := h.sockets.ready()
+		events, err := h.set.ready()
 		if len(events) == 0 && err != unix.EINTR {
 			return false
 		}
 		for i := range events {
-			if r := h.sockets.receivers[events[i].Fd]; r != nil {
-				r.hang()
+			if s := h.set.sockets[events[i].Fd]; s != nil {
+				s.Hang()
 			}
 		}
 	}
 	return true
 }
 
-// remove undoes add. No receiver is warned afterwards.
-func (h *hangups) remove(r *receiver) {
-	if !r.warned {
-		return
-	}
+// Remove undoes Add. No receiver is warned afterwards.
+func (h *HangUps) Remove(s Socket) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	r.warned = false
-	h.sockets.remove(r, r.number)
+	h.set.remove(s)
 }
 
-// close ends the work, and waits for the goroutine.
-func (h *hangups) close() {
+// Close ends the work, and waits for the goroutine.
+func (h *HangUps) Close() {
 	h.mu.Lock()
 	opened := h.opened && !h.closed
 	h.closed = true

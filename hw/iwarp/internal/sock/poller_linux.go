@@ -1,4 +1,4 @@
-package iwarp
+package sock
 
 import (
 	"sync"
@@ -20,43 +20,43 @@ const (
 // pollSockets is the most sockets that one call of Progress reads.
 const pollSockets = 16
 
-// poller does what consumers do for a device; see Progress: it reads the sockets of the
+// Poller does what consumers do for a device; see Progress. It reads the sockets of the
 // connections to which octets have come. A device with one connection has its socket
 // read, which is as quick as asking for it. Once it has two, an epoll descriptor of its
 // own says which sockets have octets. The poller begins when consumers have polled for a
 // while, so a device of a program that doesn't poll has no such descriptor, and pays
 // nothing.
-type poller struct {
+type Poller struct {
 	// read says that the last call has read octets. What comes next is rarely there yet:
 	// often the consumer has answered, and awaits the next request. So the next call reads
 	// nothing, and the peer gets the time of a read in vain.
 	read  atomic.Bool
 	calls atomic.Int32 // callCost for each since the scheduler polled the network, and its reads
 
-	// alone is the only receiver that consumers poll; nil once the descriptor is open. The
-	// holder of mu stores it. A consumer may still poll a receiver that
-	// has left: it finds the right to read taken for good.
-	alone atomic.Pointer[receiver]
+	// alone is the only socket that consumers poll; nil once the descriptor is open. The holder
+	// of mu stores it. A consumer may still poll a socket whose receiver has left: it finds the
+	// right to read taken for good.
+	alone atomic.Pointer[Socket]
 
-	mu     sync.Mutex             // its holder takes no lock but the netpoll's
-	known  map[*receiver]struct{} // those that wait for octets, until begun
-	begun  bool                   // connections are entered
+	mu     sync.Mutex          // its holder takes no lock but the netpoll's
+	known  map[Socket]struct{} // those that wait for octets, until begun
+	begun  bool                // connections are entered
 	closed bool
-	opened bool // sockets is open
+	opened bool // set is open
 	// A number that is used again makes a consumer poll another socket in vain, once.
-	sockets epollSet
+	set epollSet
 }
 
-// progress does what Progress does.
-func (p *poller) progress() {
+// Progress implements [godat/hw.Progresser].
+func (p *Poller) Progress() {
 	if p.read.Load() {
 		p.read.Store(false)
 		return
 	}
 	read, work := int32(0), true
-	if r := p.alone.Load(); r == nil {
+	if s := p.alone.Load(); s == nil {
 		read, work = p.pollReady()
-	} else if r.poll() {
+	} else if (*s).Poll() {
 		read = 1
 	}
 	if !work {
@@ -77,17 +77,14 @@ func (p *poller) progress() {
 	}
 }
 
-// join waits if a consumer is parked until the scheduler polls the network.
-func (p *poller) join() { network.join() }
-
 // pollReady polls the receivers whose sockets the epoll descriptor reports, and returns
 // how many have read octets. work is false if there is nothing to do: the device is
 // closed, or another consumer is here.
-func (p *poller) pollReady() (read int32, work bool) {
-	var all [pollSockets]*receiver
+func (p *Poller) pollReady() (read int32, work bool) {
+	var all [pollSockets]Socket
 	n, work := p.ready(&all)
-	for _, r := range all[:n] {
-		if r.poll() {
+	for _, s := range all[:n] {
+		if s.Poll() {
 			read++
 		}
 	}
@@ -96,18 +93,18 @@ func (p *poller) pollReady() (read int32, work bool) {
 
 // ready finds receivers to whose sockets octets may have come. An epoll descriptor
 // reports a socket as long as it has octets.
-func (p *poller) ready(all *[pollSockets]*receiver) (n int, work bool) {
+func (p *Poller) ready(all *[pollSockets]Socket) (n int, work bool) {
 	if !p.mu.TryLock() {
 		return 0, false
 	}
 	defer p.mu.Unlock()
-	if p.closed || p.sockets.empty() {
+	if p.closed || len(p.set.numbers) == 0 {
 		return 0, !p.closed
 	}
-	events, _ := p.sockets.ready()
+	events, _ := p.set.ready()
 	for i := range events {
-		if r := p.sockets.receivers[events[i].Fd]; r != nil {
-			all[n] = r
+		if s := p.set.sockets[events[i].Fd]; s != nil {
+			all[n] = s
 			n++
 		}
 	}
@@ -116,7 +113,7 @@ func (p *poller) ready(all *[pollSockets]*receiver) (n int, work bool) {
 
 // begin makes sure that consumers poll the device's connections, and reports whether
 // they do. When it can't, a later call tries again.
-func (p *poller) begin() bool {
+func (p *Poller) begin() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.begun || p.closed {
@@ -126,80 +123,59 @@ func (p *poller) begin() bool {
 		return false
 	}
 	p.begun = true
-	for r := range p.known {
-		p.enter(r)
+	for s := range p.known {
+		p.enter(s)
 	}
 	p.known = nil
 	return true
 }
 
-// The values of receiver.slot that are no numbers, which count from 1 there.
-const (
-	notEntered = 0
-	left       = -1
-	alone      = -2
-)
-
-// add lets consumers poll a connection. Its receiver calls it before it waits for octets.
-func (p *poller) add(r *receiver) {
+// Add lets consumers poll a connection. Its receiver calls it before it waits for octets.
+func (p *Poller) Add(s Socket) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
 	case p.closed:
 	case p.begun:
-		p.enter(r)
+		p.enter(s)
 	case p.known == nil:
-		p.known = map[*receiver]struct{}{r: {}}
+		p.known = map[Socket]struct{}{s: {}}
 	default:
-		p.known[r] = struct{}{}
+		p.known[s] = struct{}{}
 	}
 }
 
-// enter is add for a poller that has begun. mu is held. If the descriptor can't be had, or
+// enter is Add for a poller that has begun. mu is held. If the descriptor can't be had, or
 // not take the socket, only the receiver reads.
-func (p *poller) enter(r *receiver) {
-	switch {
-	case r.staged() || r.slot != notEntered:
-	case !p.opened && p.alone.Load() == nil:
-		r.slot = alone
-		p.alone.Store(r)
-	case !p.opened:
-		if p.sockets.open() != nil {
+func (p *Poller) enter(s Socket) {
+	if !p.opened {
+		if p.alone.Load() == nil {
+			p.alone.Store(&s)
 			return
 		}
-		first := p.alone.Swap(nil)
+		if p.set.open() != nil {
+			return
+		}
 		p.opened = true
-		first.slot = notEntered
-		p.watch(first)
-		p.watch(r)
-	default:
-		p.watch(r)
+		p.set.add(*p.alone.Swap(nil), unix.EPOLLIN)
 	}
+	p.set.add(s, unix.EPOLLIN)
 }
 
-// watch has the epoll descriptor report a receiver's socket. mu is held.
-func (p *poller) watch(r *receiver) {
-	if i, err := p.sockets.add(r, unix.EPOLLIN); err == nil {
-		r.slot = int(i) + 1
-	}
-}
-
-// remove undoes add, for good. The receiver calls it when it has the right for good.
-func (p *poller) remove(r *receiver) {
+// Remove undoes Add, for good. The receiver calls it when it has the right for good.
+func (p *Poller) Remove(s Socket) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.known, r)
-	switch i := r.slot - 1; {
-	case r.slot == alone:
+	delete(p.known, s)
+	if a := p.alone.Load(); a != nil && *a == s {
 		p.alone.Store(nil)
-	case i >= 0 && !p.closed:
-		p.sockets.remove(r, int32(i))
+	} else if !p.closed {
+		p.set.remove(s)
 	}
-	r.slot = left
 }
 
-// close ends the work of consumers.
-func (p *poller) close() {
+// Close ends the work of consumers.
+func (p *Poller) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -207,7 +183,7 @@ func (p *poller) close() {
 	}
 	p.closed = true
 	if p.opened {
-		_ = unix.Close(p.sockets.fd)
+		_ = unix.Close(p.set.fd)
 	}
 	if p.begun {
 		network.close()

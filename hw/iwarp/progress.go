@@ -1,4 +1,0 @@
-package iwarp
-
-// Progress implements [hw.Progresser].
-func (d *device) Progress() { d.poller.progress() }
