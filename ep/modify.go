@@ -260,7 +260,13 @@ func (f fitting) change(old, now *parts) {
 // old depth fails. The posts already queued move on by that one ticket.
 func (f fitting) enlarge(q *queue, depth, iov int) {
 	f.b.token.Check()
-	if depth <= int(q.depth.Load()) && iov <= q.iov {
+	if depth <= int(q.asked) && iov <= q.iov {
+		return
+	}
+	q.mu.Lock() // the first post, which makes the slots, comes before or behind this
+	defer q.mu.Unlock()
+	if q.slots == nil {
+		q.size(depth, iov)
 		return
 	}
 	q.depth.Store(0)
@@ -270,7 +276,8 @@ func (f fitting) enlarge(q *queue, depth, iov int) {
 	}
 	old, was := q.slots, q.mask
 	oldIOV, oldSGEs, oldOperands, oldBinds := q.iov, q.sges.take(), q.operands.take(), q.binds.take()
-	q.allot(depth, iov)
+	q.size(depth, iov)
+	q.slots = make([]slot, q.mask+1)
 	first := q.retired.Load()
 	for t := first; t != tail; t = (t + 1) & ticketMask {
 		next := (t + 1) & ticketMask
@@ -318,12 +325,12 @@ func (s *slot) set(o *slot) {
 }
 
 // changes reports whether a poster that found no ticket should look again: Modify
-// is replacing the slots, or the word or the depth changed since the poster read
-// them.
+// is replacing the slots, there were none yet, or the word or the depth changed since
+// the poster read them.
 func (b *mailbox) changes(q *queue, word uint64, depth uint32) bool {
 	if b.changing.Load() {
 		runtime.Gosched()
 		return true
 	}
-	return q.depth.Load() != depth || b.token.Load() != word
+	return depth == 0 && q.open() || q.depth.Load() != depth || b.token.Load() != word
 }

@@ -67,6 +67,52 @@ func TestModifyKeepsAReceiveThatIsBeingFilled(t *testing.T) {
 	})
 }
 
+// The first post makes the slots, at each point of another first post or of a Modify. No
+// post is lost, and there are as many slots as were asked for.
+func TestTheFirstPostMakesTheSlotsBesideAnother(t *testing.T) {
+	const depth, larger = 2, 5
+	for name, other := range map[string]func(*Endpoint, *rig) (places int){
+		"first post": func(e *Endpoint, r *rig) int {
+			require.NoError(t, e.PostRecv(1, 0, r.lmr.Segment(0, 8)))
+			return depth
+		},
+		"Modify": func(e *Endpoint, _ *rig) int {
+			require.NoError(t, e.Modify(FieldMaxRecvDTOs, Param{Attr: Attr{MaxRecvDTOs: larger}}))
+			return larger
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			yield.Interleave(func() (first, second, check func()) {
+				e := r.endpoint(&Attr{MaxRecvDTOs: depth})
+				posted, places := 0, 0
+				post := func() {
+					if e.PostRecv(9, 0, r.lmr.Segment(8, 8)) == nil {
+						posted++
+					}
+				}
+				return func() { places = other(e, r) }, post, func() {
+					for range larger {
+						post()
+					}
+					c, err := e.Counters()
+					require.NoError(t, err)
+					assert.EqualValues(t, places, c.Receives)
+					require.NoError(t, e.Close())
+					seen := 0
+					for range places {
+						if r.next(r.dto).Cookie == 9 {
+							seen++
+						}
+					}
+					assert.Equal(t, posted, seen)
+					r.none(r.dto)
+				}
+			})
+		})
+	}
+}
+
 // An alarm may go off while the step replaces it.
 func TestAnAlarmThatWasReplacedDoesNotCount(t *testing.T) {
 	r := newRig(t)
@@ -151,6 +197,7 @@ func TestModifyKeepsABindThatCameLate(t *testing.T) {
 		depth *= 2
 		e := r.endpoint(&Attr{MaxRequestDTOs: depth / 2})
 		q := &e.box.requests
+		require.True(t, q.open())
 		posted := false
 		first = func() {
 			require.NoError(t, e.Modify(FieldMaxRequestDTOs, Param{Attr: Attr{MaxRequestDTOs: depth}}))

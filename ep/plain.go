@@ -190,6 +190,9 @@ func (b *mailbox) takePlain(q *queue, n uint32) (w uint64) {
 		w = b.token.Load()
 		word := (w + uint64(n)<<shift) | token.Held
 		if word&guards != 0 || (uint32(w>>shift)-q.retired.Load())&ticketMask+n > q.depth.Load() {
+			if q.depth.Load() == 0 && q.open() {
+				continue
+			}
 			return noTicket
 		}
 		if b.token.Swap(w, word) {

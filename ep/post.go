@@ -9,10 +9,10 @@ import (
 )
 
 // PostSend sends the segments as one message, which consumes a receive of the peer.
-// It may be called from any goroutine, returns at once and allocates nothing; what
-// one goroutine posts is sent in the order posted. nil means that exactly one
-// completion follows, or none if flags has Suppress and the send succeeds. An error
-// means that nothing has happened.
+// It may be called from any goroutine, returns at once, and allocates nothing but the
+// slots of all requests with the first one. What one goroutine posts is sent in the
+// order posted. nil means that exactly one completion follows, or none if flags has
+// Suppress and the send succeeds. An error means that nothing has happened.
 //
 // The segments are the program's again when the completion says so. The peer's
 // answer does not say so: it can come before the completion of the send that it

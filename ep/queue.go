@@ -10,6 +10,7 @@ import (
 	"godat/internal/memory"
 	"godat/internal/owner"
 	"godat/internal/release"
+	"godat/internal/yield"
 )
 
 // queue is one direction of an endpoint: a ring of slots that is its mailbox, its
@@ -26,12 +27,13 @@ import (
 type queue struct {
 	// Read by posters and completers. Modify changes rules and depth while posters read
 	// them, and slots and mask while no poster has an unpublished ticket and none gets a
-	// ticket. The rest is immutable but for watched.
+	// ticket. The first post makes slots and then sets depth, so only who has read a depth
+	// above 0 may read slots. The rest is immutable but for watched.
 	rules   atomic.Pointer[rules]
 	slots   []slot
 	e       *Endpoint
 	id      uint64        // of slot 0
-	depth   atomic.Uint32 // the most tickets outstanding; 0 while Modify replaces the slots
+	depth   atomic.Uint32 // the most tickets outstanding; 0 until there are slots, and while Modify replaces them
 	mask    uint32        // of slots
 	watched atomic.Uint32 // what completions must not overlook; the holder writes it
 	plain   hw.Op         // OpSend or OpRecv
@@ -52,8 +54,9 @@ type queue struct {
 	// Immutable.
 	endID     uint64
 	endInput  uint32
-	tailShift uint8 // where tail is in the endpoint's word
-	_         [11]byte
+	asked     uint32 // depth once there are slots; but Modify changes it under mu
+	tailShift uint8  // where tail is in the endpoint's word
+	_         [7]byte
 
 	near memory.Near // shared: the regions that the last posts named
 
@@ -149,19 +152,32 @@ type operands struct{ operand, compare uint64 }
 
 func (q *queue) init(e *Endpoint, depth, iov int) {
 	q.e = e
-	q.depth.Store(uint32(depth))
-	q.allot(depth, iov)
+	q.size(depth, iov)
+	if depth == 0 {
+		q.slots = make([]slot, 1) // for completions of a shared queue's receives, which no slot has posted
+	}
 }
 
-// allot makes the slots.
-func (q *queue) allot(depth, iov int) {
-	n := 1
+// size says how many slots the queue is to have.
+func (q *queue) size(depth, iov int) {
+	q.asked, q.mask, q.iov = uint32(depth), 0, iov
 	if depth > 1 {
-		n = 1 << bits.Len(uint(depth-1))
+		q.mask = 1<<bits.Len(uint(depth-1)) - 1
 	}
-	q.mask = uint32(n - 1)
-	q.slots = make([]slot, n)
-	q.iov = iov
+}
+
+// open makes the slots and lets posters in. The first post calls it, since the requests of
+// many an endpoint never come. It returns false if there are slots already.
+func (q *queue) open() bool {
+	yield.Point()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.slots != nil {
+		return false
+	}
+	q.slots = make([]slot, q.mask+1)
+	q.depth.Store(q.asked)
+	return true
 }
 
 func (q *queue) slot(ticket uint32) *slot { return &q.slots[ticket&q.mask] }
@@ -185,6 +201,9 @@ func (q *queue) several(ticket uint32, n int) []hw.SGE {
 func publishedNext(q *queue) bool {
 	if q.next != q.ready {
 		return true
+	}
+	if q.depth.Load() == 0 {
+		return false // there are no slots yet
 	}
 	t := q.next
 	seq := &q.slot(t).seq

@@ -26,8 +26,8 @@ func (b *mailbox) step(left int) int {
 		}
 		told := b.readInputs()
 		calm := b.called && b.requests.published(b.requests.before) && b.recvs.published(b.recvs.before)
-		b.drain(&b.recvs, len(b.recvs.slots))
-		b.drain(&b.requests, len(b.requests.slots))
+		b.drain(&b.recvs, int(b.recvs.mask)+1)
+		b.drain(&b.requests, int(b.requests.mask)+1)
 		if b.e.machine.bothEnded {
 			b.e.machine.announceEndOnceFlushed()
 		}

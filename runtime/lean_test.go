@@ -11,14 +11,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// In a build for the race detector each queue has tags of its owners.
+// An end that has received nothing and sent nothing. In a build for the race detector each
+// queue has tags of its owners.
+//
+// What is left is one object each: 64 buffers 2.5 KB; the slots of 23 receives 2.3; the
+// endpoint 1.3; the provider's two queues and connection 3 on loop and 4.4 on iwarp. A channel
+// of its own adds 7, of which 80 events of 56 bytes are 4.9. The first request adds its 32 slots, 2.3 KB, and
+// on iwarp 6.
 func TestAnIdleConnectionIsLean(t *testing.T) {
-	const conns, ends = 64, 2
+	const conns, ends = 256, 2 // tables that grow by leaps weigh little
 	for _, test := range []struct {
 		provider string
 		apart    bool
 		most     uint64
-	}{{"loop", false, 16 << 10}, {"loop", true, 23 << 10}, {"iwarp", false, 20 << 10}, {"iwarp", true, 26 << 10}} {
+	}{{"loop", false, 12 << 10}, {"loop", true, 19 << 10}, {"iwarp", false, 16 << 10}, {"iwarp", true, 23 << 10}} {
 		t.Run(fmt.Sprintf("%s, Apart=%v", test.provider, test.apart), func(t *testing.T) {
 			ia := open(t, test.provider)
 			l, err := ia.Listen(within(t), localhost(ia), ConnConfig{Conns: ends * (conns + 1), Apart: test.apart})

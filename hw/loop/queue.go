@@ -41,7 +41,7 @@ func (r *receive) set(id uint64, sgl []hw.SGE) {
 func (r *receive) list() []hw.SGE { return unsafe.Slice(r.sgl, r.n) }
 
 func newRecvQueue(depth int) *recvQueue {
-	n := soft.RingLen(depth + min(depth, 16))
+	n := soft.RingLen(depth + min(depth, 8))
 	q := &recvQueue{slots: make([]receive, n), mask: uint64(n - 1), depth: uint64(depth), lag: uint64(n - depth)}
 	q.limit.Store(q.depth)
 	return q
