@@ -25,7 +25,7 @@
 // -race and -tags go to the compiler, the others to the test. With -count=10 the test
 // runs ten times, so that a race has ten chances to be lost; the first failure ends it.
 // -timeout is the most that a run may take. A run is ended sooner, as one that hangs, when it
-// takes twenty times what it took without the mutation, and five seconds at least.
+// takes twenty times what it took without the mutation, and three seconds at least.
 //
 // mutate changes no file of the tree: a changed file reaches the compiler through its
 // overlay. A run fails when a mutation survives, when its old text is not found, when

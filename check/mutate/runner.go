@@ -165,11 +165,16 @@ func runPattern(test string) string {
 	return strings.Join(parts, "/")
 }
 
+// quickly are the flags of a build that takes little time: a broken program needs no vet, no
+// symbols for a debugger, and no optimization. A mutation whose test needs one (it counts
+// allocations or instructions) has other flags of its own.
+var quickly = []string{"-vet=off", "-ldflags=-s -w", "-gcflags=godat/...=-N -l -dwarf=false"}
+
 // compile builds the test binary of m's package, with the overlay if any.
 func (r *runner) compile(ctx context.Context, dir string, m mutation, overlay string) (bin string, out []byte, err error) {
 	bin = filepath.Join(dir, "mutated.exe") // Windows wants the ending, the others don't mind
-	// A broken program needs neither vet nor symbols for a debugger.
-	args := append([]string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-o", bin}, m.build...)
+	args := append([]string{"test", "-c", "-o", bin}, quickly...)
+	args = append(args, m.build...)
 	if overlay != "" {
 		args = append(args, "-overlay", overlay)
 	}
@@ -208,7 +213,7 @@ func (r *runner) runTest(ctx context.Context, bin string, m mutation, flags ...s
 // A run that takes so much longer than without the change, and so long at least, hangs.
 const (
 	hangsFactor = 20
-	leastHang   = 5 * time.Second
+	leastHang   = 3 * time.Second
 )
 
 // limit is the time limit of a run of m's test. Many mutations are killed by it, so it is
