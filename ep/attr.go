@@ -37,7 +37,9 @@ type Attr struct {
 
 	// ReceiverNotReady is how long a send waits for the peer to post a receive
 	// before the connection breaks; default 1 s, negative fails at once. Devices
-	// without hw.Attr.NotReadyWait ignore it and fail at once.
+	// without hw.Attr.NotReadyWait ignore it and fail at once. On a device with
+	// hw.Attr.Strict, as loop is, a connection of runtime.Dial or runtime.Listen has
+	// no wait by default.
 	ReceiverNotReady time.Duration
 	// DrainTimeout bounds a graceful disconnect, which becomes an abrupt one when
 	// it has passed; default 10 s, negative means no bound.

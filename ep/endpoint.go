@@ -109,7 +109,7 @@ func (a *Adapter) make(op string, cfg Config, attr Attr) (*Endpoint, error) {
 	e.box.recvs.init(e, attr.MaxRecvDTOs, attr.MaxRecvIOV)
 	e.box.recvs.plain = hw.OpRecv
 	e.box.recvs.tailShift, e.box.recvs.endInput = recvShift, tellRecvEnd
-	e.box.recvs.prompt = !a.attr.NotReadyWait
+	e.box.recvs.prompt = !a.attr.NotReadyWait || a.attr.Strict
 	e.box.recvs.srq = cfg.SRQ
 	e.marks.init(e, attr.SoftHighWatermark)
 	fitting{&e.box}.set(&parts{pz: cfg.PZ, recv: cfg.Recv, request: cfg.Request, conn: cfg.Conn, attr: attr})

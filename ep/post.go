@@ -58,10 +58,10 @@ func (e *Endpoint) PostRDMARead(cookie uint64, flags hw.Flags, remote mem.Remote
 // LocalWrite; Unsignalled is legal if the endpoint's attributes have it.
 //
 // A peer that is told to send once PostRecv has returned finds the buffer. On a
-// device without hw.Attr.NotReadyWait, where a send does not wait for its receive,
-// PostRecv therefore waits until the receive is with the device, if another call on
-// the endpoint is under way that must hand it over. On other devices it returns at
-// once.
+// device without hw.Attr.NotReadyWait, or with Strict, where a send may not wait for
+// its receive, PostRecv therefore waits until the receive is with the device, if
+// another call on the endpoint is under way that must hand it over. On other devices
+// it returns at once.
 // It answers to dat_ep_post_recv.
 func (e *Endpoint) PostRecv(cookie uint64, flags hw.Flags, segments ...mem.Segment) error {
 	return e.postPlain(hw.OpRecv, cookie, flags, segments, nil, nil)

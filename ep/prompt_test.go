@@ -35,8 +35,10 @@ func TestAReceiveIsTheDevicesWhenItsPostReturns(t *testing.T) {
 		post   func(*Endpoint, mem.Segment) error
 		n      int32
 		before func(*rig, *Endpoint, *evd.Dispatcher, *meddler)
+		strict bool // the device can wait, but need not
 	}{
-		"one": {post: func(e *Endpoint, s mem.Segment) error { return e.PostRecv(2, 0, s) }, n: 1},
+		"one":            {post: func(e *Endpoint, s mem.Segment) error { return e.PostRecv(2, 0, s) }, n: 1},
+		"one, if strict": {post: func(e *Endpoint, s mem.Segment) error { return e.PostRecv(2, 0, s) }, n: 1, strict: true},
 		"a batch": {post: func(e *Endpoint, s mem.Segment) error {
 			_, err := e.PostRecvBatch([]DTO{{Cookie: 2, Segments: []mem.Segment{s}}, {Cookie: 3, Segments: []mem.Segment{s}}})
 			return err
@@ -47,7 +49,7 @@ func TestAReceiveIsTheDevicesWhenItsPostReturns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
-			r.adapter.attr.NotReadyWait = false
+			r.adapter.attr.NotReadyWait, r.adapter.attr.Strict = c.strict, c.strict
 			a, all, m := meddled(r)
 			if c.before != nil {
 				c.before(r, a, all, m)

@@ -37,7 +37,7 @@ func newRig(t testing.TB) *rig { return newRigOn(t, loopDevice(t)) }
 func loopDevice(t testing.TB) hw.Device {
 	provider, ok := hw.Lookup("loop")
 	require.True(t, ok)
-	dev, err := provider.Open(hw.OpenConfig{})
+	dev, err := provider.Open(hw.OpenConfig{Params: map[string]string{"notready": "wait"}})
 	require.NoError(t, err)
 	return dev
 }

@@ -35,6 +35,10 @@ type Attr struct {
 	// NotReadyWait says that a send waits until the peer posts a receive; without
 	// it a send that finds no receive breaks the connection at once.
 	NotReadyWait bool
+	// Strict says that connections which the library makes do without that wait, unless
+	// the program asks for one: so the program fails here as it would without
+	// NotReadyWait. An endpoint of the program's own waits as its attributes say.
+	Strict bool
 	// ExposesSink says that a read tells the peer the key of its sink. The peer could
 	// write to the sink under that key for as long as the read lasts.
 	ExposesSink bool

@@ -21,7 +21,8 @@ type ConnConfig struct {
 	// keeps [Credits]. Receives, requests, reads, buffers and places for events all
 	// follow from it. 0 means 16. A program may send Depth messages before it receives
 	// the first answer, without counting; one that sends more needs Credits, because a
-	// message that finds no receive breaks the connection on some providers.
+	// message that finds no receive breaks the connection, unless the device waits: as
+	// InfiniBand does, and loop with the parameter notready=wait (see [godat/hw/loop]).
 	Depth int
 	// Message is the length of the longest message, and the size of a buffer, in
 	// bytes; 0 means 4096.
@@ -111,6 +112,9 @@ func (cfg *ConnConfig) complete(op string, dev hw.Attr) error {
 	cfg.batch = 1 // a program that sets MaxRecvDTOs may need all of them
 	if attr.MaxRecvDTOs == 0 && !cfg.OwnReceives {
 		cfg.batch = max(1, min(cfg.Depth/2, mostAtOnce, dev.MaxDepth-cfg.Depth+1))
+	}
+	if dev.Strict {
+		attr.ReceiverNotReady = cmp.Or(attr.ReceiverNotReady, -1)
 	}
 	attr.MaxRecvDTOs = cmp.Or(attr.MaxRecvDTOs, cfg.receives())
 	attr.MaxRequestDTOs = cmp.Or(attr.MaxRequestDTOs, requestsPerDepth*cfg.Depth)

@@ -37,12 +37,14 @@ type device struct {
 	node     *node
 	workers  *workers.Pool[pipe]
 	watch    *watch
-	handover uint32 // see the parameter
+	handover uint32 // see settings
 }
 
-func newDevice(name string, handover uint32) *device {
-	d := &device{node: attach(name), workers: startWorkers(), watch: newWatch(), handover: handover}
-	d.Init(soft.Config{Provider: Name, Attr: attributes(d.node.name)})
+func newDevice(name string, s settings) *device {
+	d := &device{node: attach(name), workers: startWorkers(), watch: newWatch(), handover: s.handover}
+	attr := attributes(d.node.name)
+	attr.Strict = !s.waits
+	d.Init(soft.Config{Provider: Name, Attr: attr})
 	return d
 }
 

@@ -14,7 +14,7 @@ func TestTheProviderRegistersItself(t *testing.T) {
 	p, ok := hw.Lookup("loop")
 	require.True(t, ok)
 	assert.Equal(t, Provider{}, p)
-	for _, params := range []map[string]string{{"speed": "11"}, {"handover": "-1"}, {"handover": "1048577"}, {"handover": ""}} {
+	for _, params := range []map[string]string{{"speed": "11"}, {"handover": "-1"}, {"handover": "1048577"}, {"handover": ""}, {"notready": "5"}} {
 		_, err := p.Open(hw.OpenConfig{Params: params})
 		require.ErrorIs(t, err, hw.ErrInvalidParameter, params)
 	}
@@ -180,4 +180,7 @@ func TestAttrListsOnlyWhatTheDeviceHas(t *testing.T) {
 	assert.Positive(t, attr.MaxSRQs)
 	assert.Positive(t, attr.MaxWindows)
 	assert.True(t, attr.NotReadyWait)
+	assert.True(t, attr.Strict)
+	assert.True(t, openWith(t, uniqueName(), map[string]string{"notready": "fail"}).Attr().Strict)
+	assert.False(t, openWith(t, uniqueName(), map[string]string{"notready": "wait"}).Attr().Strict)
 }

@@ -6,7 +6,7 @@
 // name that the program gives, or "loop". All devices open under one name share that
 // name's connection qualifiers, process-wide; each has memory, queue pairs and limits
 // of its own. Addresses are device names; a loopback address, "localhost" and the
-// unspecified address name the device on which they are used. There is one parameter:
+// unspecified address name the device on which they are used. There are two parameters:
 //
 //	handover   how many bytes a call may copy for the requests that it posts, from 0 to
 //	           1048576. A worker copies what is longer, and what a batch has beyond
@@ -14,6 +14,12 @@
 //	           the copy by a worker on another processor at least half as long again.
 //	           A program whose posters may not be kept that long sets less. The sender's
 //	           device decides.
+//	notready   what a send does that finds no receive, on a connection whose program has
+//	           not chosen: with fail, the default, it ends the connection as on iWARP, so
+//	           that a program that outruns its peer fails in its tests; with wait it waits
+//	           as on InfiniBand, a second unless the program says otherwise. It concerns
+//	           what runtime's Dial and Listen make. An endpoint that a program makes
+//	           itself waits as its attributes say.
 //
 // # How it works
 //

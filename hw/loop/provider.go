@@ -19,10 +19,9 @@ type Provider struct{}
 func (Provider) Name() string { return Name }
 
 // Open opens a device under the name cfg.Device, "loop" if that is empty. It
-// refuses a parameter other than handover, and a wrong value of it, with
-// INVALID_PARAMETER.
+// refuses an unknown parameter, and a wrong value, with INVALID_PARAMETER.
 func (Provider) Open(cfg hw.OpenConfig) (hw.Device, error) {
-	handover, err := parseParams(cfg.Params)
+	s, err := parseParams(cfg.Params)
 	if err != nil {
 		return nil, err
 	}
@@ -30,22 +29,34 @@ func (Provider) Open(cfg hw.OpenConfig) (hw.Device, error) {
 	if name == "" {
 		name = Name
 	}
-	return newDevice(name, handover), nil
+	return newDevice(name, s), nil
 }
 
-// parseParams returns the value of handover.
-func parseParams(params map[string]string) (handover uint32, err error) {
+// settings are the values of the parameters.
+type settings struct {
+	handover uint32
+	waits    bool // notready=wait
+}
+
+func parseParams(params map[string]string) (s settings, err error) {
 	const op = "loop.Open"
-	handover = maxChunk
+	s.handover = maxChunk
 	for k, v := range params {
-		if k != "handover" {
-			return 0, hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "there is no parameter %q", k)
+		switch k {
+		case "handover":
+			n, err := strconv.ParseUint(v, 10, 32)
+			if err != nil || n > maxChunk {
+				return s, hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "handover %q: a number of bytes from 0 to %d", v, maxChunk)
+			}
+			s.handover = uint32(n)
+		case "notready":
+			if v != "wait" && v != "fail" {
+				return s, hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "notready %q: wait or fail", v)
+			}
+			s.waits = v == "wait"
+		default:
+			return s, hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "there is no parameter %q", k)
 		}
-		n, err := strconv.ParseUint(v, 10, 32)
-		if err != nil || n > maxChunk {
-			return 0, hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "handover %q: a number of bytes from 0 to %d", v, maxChunk)
-		}
-		handover = uint32(n)
 	}
-	return handover, nil
+	return s, nil
 }
