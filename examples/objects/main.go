@@ -1,0 +1,68 @@
+// Command objects is an object store to learn from: PUT, GET of ranges, and LIST. The
+// server's files are the store, and bodies go by RDMA between mapped files of the client and
+// of the server: no program copies them.
+//
+// A PUT that has returned is on the disk, whole, whatever ends the server. A client waits for
+// a server that is down or starts again. README.md has the commands.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	dat "godat/runtime"
+)
+
+func main() {
+	provider := flag.String("provider", "iwarp", "provider and device to run on")
+	listen := flag.String("listen", "", "serve on this `address`")
+	dir := flag.String("dir", "objects", "the store's `directory`")
+	addr := flag.String("addr", "", "the server's `address`")
+	wait := flag.Duration("wait", 30*time.Second, "how long a client waits for its server")
+	flag.Parse()
+	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM) // in force until the process exits
+	ia, err := dat.Open(ctx, *provider)
+	if err == nil && *listen != "" {
+		err = errors.Join(serve(ctx, ia, *listen, *dir, os.Stdout), ia.Close())
+	} else if err == nil {
+		brief, cancel := context.WithTimeout(ctx, *wait)
+		err = errors.Join(ask(brief, ia, *addr, flag.Args(), os.Stdout), ia.Close())
+		cancel()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "objects:", err)
+		os.Exit(1)
+	}
+}
+
+// ask does what the arguments of a client say.
+func ask(ctx context.Context, ia *dat.IA, address string, args []string, out io.Writer) (err error) {
+	pz, err := ia.NewPZ()
+	if err != nil {
+		return err
+	}
+	c := &client{ia: ia, address: address, pz: pz}
+	defer func() { err = errors.Join(err, c.disconnect(), pz.Close()) }()
+	offset, length := 0, longest
+	if len(args) == 5 {
+		if _, err := fmt.Sscan(args[3]+" "+args[4], &offset, &length); err != nil || offset < 0 || length < 0 {
+			return fmt.Errorf("OFFSET %s, LENGTH %s: numbers of bytes", args[3], args[4])
+		}
+	}
+	switch {
+	case len(args) == 3 && args[0] == "put":
+		return c.put(ctx, args[1], args[2])
+	case (len(args) == 3 || len(args) == 5) && args[0] == "get":
+		return c.get(ctx, args[1], args[2], offset, length)
+	case len(args) == 1 && args[0] == "list":
+		return c.list(ctx, out)
+	}
+	return errors.New("usage: objects -addr host:port put NAME FILE | get NAME FILE [OFFSET LENGTH] | list")
+}
