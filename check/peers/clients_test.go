@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"godat/examples/nvmeof/host"
 	"godat/examples/nvmeof/nvme"
 	dat "godat/runtime"
+	"godat/runtime/rpc"
 	"godat/runtime/stream"
 )
 
@@ -76,6 +78,37 @@ func compare(r io.Reader, want []byte, wrong chan<- error) {
 			return
 		}
 	}
+}
+
+// playCalls plays a peer by package rpc, some of whose calls end before their answers come.
+func playCalls(ctx context.Context, a *actor) error {
+	c, err := rpc.Dial(ctx, a.ia, a.addr, rpc.Config{Calls: 1 + a.depth%callSlots, Patience: time.Second})
+	if err != nil {
+		return nil // a server may refuse
+	}
+	defer a.abandon(c.Close)
+	memory, err := c.PZ().Alloc(1<<20, dat.AllPrivileges)
+	if err != nil {
+		return err
+	}
+	for _, s := range a.steps {
+		n := min(s.size, 1<<20)
+		copy(memory.Bytes(), text(s.seed, n))
+		call := rpc.Call{Method: kvGet, Payload: fmt.Appendf(nil, "k%d", s.seed%8), Sink: memory.Remote(0, n)}
+		if s.seed&8 != 0 {
+			call.Method, call.Source, call.Sink = kvPut, call.Sink, dat.RemoteSegment{}
+		}
+		brief, cancel := context.WithCancel(ctx)
+		if !s.await {
+			go cancel()
+		}
+		_, err = c.Call(brief, call, nil)
+		cancel()
+		if errors.Is(err, rpc.ErrEnded) || ctx.Err() != nil {
+			break
+		}
+	}
+	return memory.Free()
 }
 
 // playBlocks plays a peer by the block store's client.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"godat/examples/blockstore/proto"
 	"godat/examples/nvmeof/host"
 	dat "godat/runtime"
+	"godat/runtime/rpc"
 	"godat/runtime/stream"
 )
 
@@ -146,45 +148,42 @@ func hear(ctx context.Context, c *dat.Conn, want []byte) error {
 
 // checkValues stores a short and a long value and gets them again.
 func checkValues(ctx context.Context, ia *dat.IA, addr string) error {
-	c, err := ia.Dial(ctx, addr, dat.ConnConfig{})
+	c, err := rpc.Dial(ctx, ia, addr, rpc.Config{})
 	if err != nil {
 		return err
 	}
-	return errors.Join(keepValues(ctx, c), c.Shutdown(ctx))
+	return errors.Join(keepValues(ctx, c), c.Close())
 }
 
-func keepValues(ctx context.Context, c *dat.Conn) error {
-	window, err := dat.ParseRemoteSegment(c.Private())
-	if err != nil {
-		return err
-	}
+func keepValues(ctx context.Context, c *rpc.Client) error {
 	const long = 20_000
-	memory, err := c.Alloc(long, dat.LocalRead|dat.LocalWrite)
+	memory, err := c.PZ().Alloc(2*long, dat.AllPrivileges)
 	if err != nil {
 		return err
 	}
 	value := fresh(long)
 	copy(memory.Bytes(), value)
-	move := dat.DTO{Op: dat.OpWrite, Segment: memory.Segment(0, long), Remote: window.Slice(0, long)}
-	if err := c.Do(ctx, move); err != nil {
-		return err
-	}
-	for _, step := range [...][2]string{
-		{fmt.Sprintf("put\x00judge\x00#%d", long), "=stored"},
-		{"put\x00judge's\x00=" + string(value[:100]), "=stored"},
-		{"get\x00judge's", "=" + string(value[:100])},
-		{"get\x00judge", fmt.Sprintf("#%d", long)},
+	got := []byte(nil)
+	for _, step := range [...]struct {
+		call rpc.Call
+		want []byte
+	}{
+		{rpc.Call{Method: kvPut, Payload: []byte("judge"), Source: memory.Remote(0, long)}, nil},
+		{rpc.Call{Method: kvPut, Payload: append([]byte("judge's\x00"), value[:100]...)}, nil},
+		{rpc.Call{Method: kvGet, Payload: []byte("judge's")}, append([]byte{0, 0, 0, 100}, value[:100]...)},
+		{rpc.Call{Method: kvGet, Payload: []byte("judge"), Sink: memory.Remote(long, long)}, binary.BigEndian.AppendUint32(nil, long)},
 	} {
-		if err := c.SendBytes([]byte(step[0])); err != nil {
-			return err
+		if err == nil {
+			got, err = c.Call(ctx, step.call, got[:0])
 		}
-		if err := hear(ctx, c, []byte(step[1])); err != nil {
-			return err
+		if err == nil {
+			err = same(got, step.want)
 		}
 	}
-	clear(memory.Bytes())
-	move.Op = dat.OpRead
-	return errors.Join(c.Do(ctx, move), same(memory.Bytes(), value))
+	if err == nil {
+		err = same(memory.Bytes()[long:], value)
+	}
+	return errors.Join(err, memory.Free())
 }
 
 // checkBlocks stores two blocks and gets them again.

@@ -35,16 +35,45 @@ func text(seed uint8, n int) []byte {
 	return b
 }
 
-// kvRequest stores or gets one of eight values, short and long.
-func kvRequest(a asked) request {
+// The wire format of package rpc, and kv's methods, as far as a peer needs them to be heard.
+const (
+	callVersion = 1
+	callSlots   = 16
+	callHeader  = 16
+	callSource  = 1 // flags
+	callSink    = 2
+	kvPut       = 1
+	kvGet       = 2
+	kvShort     = 512
+)
+
+func callHello(seed uint8, _ dat.RemoteSegment) []byte {
+	b := binary.BigEndian.AppendUint16([]byte("DATC"), callVersion)
+	b = binary.BigEndian.AppendUint16(b, callSlots)
+	b = binary.BigEndian.AppendUint32(b, 2+uint32(seed)%64)
+	return binary.BigEndian.AppendUint32(b, 4096)
+}
+
+// callRequest stores or gets one of eight values, short and long, in the slot of its turn.
+func callRequest(a asked) request {
 	key := fmt.Sprintf("k%d", a.seed%8)
-	if a.seed&8 == 0 {
-		return request{message: []byte("get\x00" + key)}
+	flags, method, payload := byte(0), uint16(kvPut), []byte(key)
+	switch {
+	case a.seed&8 == 0:
+		flags, method = callSink, kvGet
+	case a.size <= kvShort:
+		payload = append(append(payload, 0), text(a.seed, a.size)...)
+	default:
+		flags = callSource
 	}
-	if a.size <= 512 {
-		return request{message: append([]byte("put\x00"+key+"\x00="), text(a.seed, a.size)...)}
+	m := make([]byte, callHeader)
+	m[0], m[1] = 1, flags
+	binary.BigEndian.PutUint16(m[2:], method)
+	binary.BigEndian.PutUint32(m[4:], uint32(a.n%callSlots)|uint32(a.n/callSlots+1)<<16)
+	if flags != 0 {
+		m, _ = a.memory.AppendBinary(m)
 	}
-	return request{message: fmt.Appendf(nil, "put\x00%s\x00#%d", key, a.size), block: text(a.seed, a.size)}
+	return request{message: append(m, payload...)}
 }
 
 // limits are what the block store gives its clients.

@@ -37,8 +37,8 @@ type kind struct {
 var servers = [...]kind{
 	{
 		name: "kv", pkg: "examples/kv", longest: 4096,
-		args:    func(string) []string { return []string{"-provider", device, "-listen", anyPort} },
-		request: kvRequest, window: dat.ParseRemoteSegment, check: checkValues,
+		args:  func(string) []string { return []string{"-provider", device, "-listen", anyPort} },
+		hello: callHello, request: callRequest, client: playCalls, check: checkValues,
 	},
 	{
 		name: "blockstore", pkg: "examples/blockstore", longest: 64,

@@ -1,6 +1,5 @@
 // Command kv is a key-value store, and the program to learn from. Values of more than
-// 512 bytes go by RDMA, straight between the client's and the server's memory. This file
-// has all that is about connections; store.go has what the messages say.
+// 512 bytes go by RDMA, straight between the client's and the server's memory.
 //
 //	kv -listen 127.0.0.1:7000          a server, until it is interrupted
 //	kv -addr 127.0.0.1:7000 put k v    a client
@@ -8,15 +7,27 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"sync"
 
 	dat "godat/runtime"
+	"godat/runtime/rpc"
+)
+
+const (
+	put = 1 + iota // a key, a zero and a short value; or a key, and a long value as the source
+	get            // a key, and the sink for a long value; the answer is 4 bytes of length, and a short value
+
+	short   = 512     // bytes of the longest value in a message
+	longest = 1 << 20 // bytes of the longest value
 )
 
 func main() {
@@ -37,84 +48,129 @@ func main() {
 	}
 }
 
-// serve serves until ctx ends. It is one goroutine, so the values need no lock.
+// store is the server.
+type store struct {
+	server *rpc.Server
+	out    io.Writer
+	mu     sync.Mutex
+	values map[string][]byte // which nobody changes once they are here
+}
+
+// serve serves until ctx ends, each request in a goroutine: one may wait for its client's
+// memory. There are as many of them as rpc.Config allows.
 func serve(ctx context.Context, ia *dat.IA, address string, out io.Writer) error {
-	ln, err := ia.Listen(ctx, address, dat.ConnConfig{Setup: open})
+	server, err := rpc.Listen(ctx, ia, address, rpc.Config{})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(out, ln.Addr())
-	values := make(map[string]string)
+	fmt.Fprintln(out, server.Addr())
+	s := &store{server: server, out: out, values: make(map[string][]byte)}
+	down, done := make(chan error, 1), ctx.Done()
 	for {
-		select { // each case sets err, or returns
-		case ev := <-ln.Requests():
-			_, err = ln.Accept(dat.RequestOf(ev), nil)
-		case ev := <-ln.Events():
-			if ev.Number == dat.Closed { // the listener has been closed: nothing comes any more
-				return ev.Err()
+		select {
+		case r := <-server.Requests():
+			if r == nil { // the server is closed
+				return <-down
 			}
-			c := dat.ConnOf(ev)
-			if b := c.Message(ev); b != nil { // a request; the answer goes out in its buffer
-				text := answer(values, c.Context.([]byte), string(b.Bytes()))
-				copy(b.Resize(len(text)), text)
-				err = c.Send(b)
-			} else if err = ev.Err(); ev.Ended() {
-				err = errors.Join(err, c.Close())
-			}
-		case <-ctx.Done():
-			return ln.Shutdown(context.WithoutCancel(ctx))
-		}
-		if err != nil { // the error of one client: the others go on
-			fmt.Fprintln(out, "kv:", err)
+			go s.handle(r)
+		case <-done:
+			done = nil
+			go s.shutDown(ctx, down) // it waits for the answers, also of requests that are still to be taken here
 		}
 	}
 }
 
-// open gives a client a window of the server's memory, and tells it where that is.
-func open(c *dat.Conn) (private []byte, err error) {
-	window, err := c.Alloc(longest, dat.RemoteRead|dat.RemoteWrite)
+func (s *store) shutDown(ctx context.Context, down chan<- error) {
+	down <- s.server.Shutdown(context.WithoutCancel(ctx))
+}
+
+// handle answers a request.
+func (s *store) handle(r *rpc.Request) {
+	text, err := s.answer(r)
 	if err != nil {
+		err = r.Fail(rpc.CodeUser, err.Error())
+	} else {
+		err = r.Reply(text)
+	}
+	if err != nil { // of one client: the others go on
+		fmt.Fprintln(s.out, "kv:", err)
+	}
+}
+
+// answer does what a request says, and returns the answer.
+func (s *store) answer(r *rpc.Request) (text []byte, err error) {
+	key, value, _ := bytes.Cut(r.Payload(), []byte{0})
+	switch n := r.SourceLen(); {
+	case r.Method() == put && n <= longest:
+		value = append(make([]byte, n), value...) // a long one is in the source
+		if n > 0 {
+			err = lend(s.server.PZ(), value[:n], dat.LocalWrite, func(m *dat.LMR) error { return r.Read(m.Segment(0, n), 0) })
+		}
+		if err == nil {
+			s.mu.Lock()
+			s.values[string(key)] = value
+			s.mu.Unlock()
+		}
 		return nil, err
+	case r.Method() == get:
+		s.mu.Lock()
+		value, found := s.values[string(key)]
+		s.mu.Unlock()
+		if !found {
+			return nil, errors.New("no such key")
+		}
+		text = binary.BigEndian.AppendUint32(nil, uint32(len(value)))
+		if len(value) <= short {
+			return append(text, value...), nil
+		}
+		return text, lend(s.server.PZ(), value, dat.LocalRead, func(m *dat.LMR) error { return r.Write(m.Segment(0, len(value)), 0) })
 	}
-	c.Context = window.Bytes()
-	return window.Remote(0, longest).MarshalBinary()
+	return nil, errors.New("neither a put nor a get")
 }
 
-// ask sends the arguments as a request, and prints the value of the answer.
+// lend registers memory for the time of a call.
+func lend(pz *dat.PZ, memory []byte, rights dat.Privileges, do func(m *dat.LMR) error) error {
+	m, err := pz.Register(memory, rights)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(m), m.Free())
+}
+
+// ask does what the arguments say, and prints the value.
 func ask(ctx context.Context, ia *dat.IA, address string, args []string, out io.Writer) (err error) {
-	c, err := ia.Dial(ctx, address, dat.ConnConfig{})
+	c, err := rpc.Dial(ctx, ia, address, rpc.Config{})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.Shutdown(ctx)) }()
-	window, noWindow := dat.ParseRemoteSegment(c.Private())
-	memory, noMemory := c.Alloc(longest, dat.LocalRead|dat.LocalWrite)
-	if err := errors.Join(noWindow, noMemory); err != nil {
-		return err
-	}
-	move := func(op dat.Op, n int) error { // the RDMA of a long value
-		if n == 0 {
+	defer func() { err = errors.Join(err, c.Close()) }()
+	switch {
+	case len(args) == 3 && args[0] == "put" && len(args[2]) <= short:
+		_, err = c.Call(ctx, rpc.Call{Method: put, Payload: []byte(args[1] + "\x00" + args[2])}, nil)
+	case len(args) == 3 && args[0] == "put":
+		err = lend(c.PZ(), []byte(args[2]), dat.LocalRead|dat.RemoteRead, func(m *dat.LMR) error {
+			_, err := c.Call(ctx, rpc.Call{Method: put, Payload: []byte(args[1]), Source: m.Remote(0, len(args[2]))}, nil)
+			return err
+		})
+	case len(args) == 2 && args[0] == "get":
+		memory := make([]byte, longest)
+		return lend(c.PZ(), memory, dat.LocalWrite|dat.RemoteWrite, func(m *dat.LMR) error {
+			text, err := c.Call(ctx, rpc.Call{Method: get, Payload: []byte(args[1]), Sink: m.Remote(0, longest)}, nil)
+			if err != nil {
+				return err
+			}
+			if len(text) < 4 || binary.BigEndian.Uint32(text) > longest {
+				return errors.New("the answer has no length of a value")
+			}
+			value := text[4:]
+			if len(value) == 0 {
+				value = memory[:binary.BigEndian.Uint32(text)]
+			}
+			fmt.Fprintf(out, "%s\n", value)
 			return nil
-		}
-		return c.Do(ctx, dat.DTO{Op: op, Segment: memory.Segment(0, n), Remote: window.Slice(0, n)})
+		})
+	default:
+		return errors.New("usage: kv -addr host:port put key value | get key")
 	}
-	text, n := request(memory.Bytes(), args)
-	if err := move(dat.OpWrite, n); err != nil {
-		return err
-	}
-	// When the server has this message, it has the bytes that were written before it.
-	if err := c.SendBytes([]byte(text)); err != nil {
-		return err
-	}
-	b, err := c.Receive(ctx)
-	if err != nil {
-		return err
-	}
-	defer c.Release(b)
-	if err := move(dat.OpRead, long(string(b.Bytes()))); err != nil {
-		return err
-	}
-	value, err := unpack(memory.Bytes(), string(b.Bytes()))
-	fmt.Fprintln(out, value)
 	return err
 }

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	dat "godat/runtime"
+	"godat/runtime/rpc"
 )
 
 // TestMain runs the program itself when a test starts the binary as a server.
@@ -101,8 +102,8 @@ func TestAClientGetsWhatAnotherHasPut(t *testing.T) {
 			_, err := command(t, ia, addr, "get", "never put")
 			require.ErrorContains(t, err, "no such key")
 			_, err = command(t, ia, addr, "put", "k", string(make([]byte, longest+1)))
-			require.ErrorIs(t, err, dat.ErrProtection)
-			_, err = command(t, ia, addr, "get", strings.Repeat("k", 4096))
+			require.ErrorContains(t, err, "neither a put nor a get")
+			_, err = command(t, ia, addr, "get", strings.Repeat("k", 4097))
 			require.ErrorIs(t, err, dat.ErrLength)
 			for _, args := range [][]string{nil, {"get"}, {"put", "k"}, {"delete", "k"}, {"get", "k", "v"}} {
 				_, err = command(t, ia, addr, args...)
@@ -131,33 +132,41 @@ func TestManyClientsShareAStore(t *testing.T) {
 }
 
 func TestAClientThatBreaksTheProtocolHarmsNoOther(t *testing.T) {
-	ia, addr := start(t, "loop")
-	for _, request := range []string{
-		"", "p", "delete\x00k", "put\x00k\x00", "put\x00k\x00value", "put\x00k\x00#", "put\x00k\x00#x", "put\x00k\x00#0",
-		"put\x00k\x00#-1", "put\x00k\x00#1048577", "put\x00k\x00#99999999999999999999",
-	} {
-		c, err := ia.Dial(t.Context(), addr, dat.ConnConfig{})
-		require.NoError(t, err)
-		require.NoError(t, c.SendBytes([]byte(request)))
-		b, err := c.Receive(t.Context())
-		require.NoError(t, err)
-		assert.True(t, strings.HasPrefix(string(b.Bytes()), "!"), "%q", request)
-		c.Release(b)
-		require.NoError(t, c.Close())
+	for _, provider := range []string{"loop", "iwarp"} {
+		t.Run(provider, func(t *testing.T) {
+			ia, addr := start(t, provider)
+			value := strings.Repeat("v", longest)
+			_, err := command(t, ia, addr, "put", "k", value)
+			require.NoError(t, err)
+			c, err := rpc.Dial(t.Context(), ia, addr, rpc.Config{})
+			require.NoError(t, err)
+			for _, call := range []rpc.Call{
+				{},
+				{Method: 3},
+				{Method: put, Source: dat.RemoteSegment{Len: longest + 1}},
+				{Method: get, Payload: []byte("k")}, // without a sink
+			} {
+				_, err = c.Call(t.Context(), call, nil)
+				var refused *rpc.Error
+				require.ErrorAs(t, err, &refused, "%+v", call)
+			}
+			// Memory that is not there breaks the connection, and leaves the key as it is.
+			for _, call := range []rpc.Call{
+				{Method: put, Payload: []byte("k"), Source: dat.RemoteSegment{Addr: 1, Len: 1000, Context: 1}},
+				{Method: get, Payload: []byte("k"), Sink: dat.RemoteSegment{Addr: 1, Len: longest, Context: 1}},
+			} {
+				_, err = c.Call(t.Context(), call, nil)
+				require.ErrorIs(t, err, rpc.ErrEnded)
+				require.NoError(t, c.Close())
+				c, err = rpc.Dial(t.Context(), ia, addr, rpc.Config{})
+				require.NoError(t, err)
+			}
+			require.NoError(t, c.Close())
+			got, err := command(t, ia, addr, "get", "k")
+			require.NoError(t, err)
+			assert.True(t, value == got)
+		})
 	}
-	// A client that reads beyond its window loses its connection.
-	c, err := ia.Dial(t.Context(), addr, dat.ConnConfig{})
-	require.NoError(t, err)
-	window, err := dat.ParseRemoteSegment(c.Private())
-	require.NoError(t, err)
-	memory, err := c.Alloc(2*longest, dat.LocalWrite)
-	require.NoError(t, err)
-	window.Len = 2 * longest
-	require.Error(t, c.Do(t.Context(), dat.DTO{Op: dat.OpRead, Segment: memory.Segment(0, 2*longest), Remote: window}))
-	require.NoError(t, c.Close())
-
-	_, err = command(t, ia, addr, "put", "k", strings.Repeat("v", short+1))
-	require.NoError(t, err)
 }
 
 // process starts a server in a process of its own. stop ends the server and waits for it.
@@ -190,36 +199,6 @@ func TestTwoProcessesShareAStore(t *testing.T) {
 	assert.Equal(t, long, got)
 	_, err = command(t, ia, addr, "get", "another")
 	require.ErrorContains(t, err, "no such key")
-	require.NoError(t, ia.CloseGraceful())
-	require.NoError(t, stop())
-}
-
-// The server shows its memory to every client, so any may write there with immediate data.
-func TestAWriteWithImmediateDataIsNoRequest(t *testing.T) {
-	addr, stop := process(t)
-	ia, err := dat.Open(t.Context(), "iwarp")
-	require.NoError(t, err)
-	c, err := ia.Dial(t.Context(), addr, dat.ConnConfig{})
-	require.NoError(t, err)
-	window, err := dat.ParseRemoteSegment(c.Private())
-	require.NoError(t, err)
-	memory, err := c.Alloc(longest, dat.LocalRead)
-	require.NoError(t, err)
-	ask := func() string {
-		require.NoError(t, c.SendBytes([]byte("get\x00k")))
-		b, err := c.Receive(t.Context())
-		require.NoError(t, err)
-		defer c.Release(b)
-		return string(b.Bytes())
-	}
-	for i := range 50 { // more than there are receives
-		n := []int{0, 16, 8192, longest}[i%4]
-		require.NoError(t, c.Do(t.Context(), dat.DTO{
-			Op: dat.OpWriteImm, Immediate: 1, Segment: memory.Segment(0, n), Remote: window.Slice(0, n),
-		}))
-		require.Equal(t, "!no such key", ask(), "the write is no message, and takes no place of one")
-	}
-	require.NoError(t, c.Close())
 	require.NoError(t, ia.CloseGraceful())
 	require.NoError(t, stop())
 }
