@@ -16,8 +16,8 @@
 // dispatcher, route or one-shot that it names, or silently if it was suppressed and
 // succeeded.
 //
-// A completion retires its slot in one of five places: CompleteOne, deliver (keep.go), describe
-// and passTo (a suppressed success, without its length), and describeShared. What counts
+// A completion retires its slot in one of five places: CompleteOne, deliver (keep.go), describe,
+// passTo (suppressed successes, whose length only the slot has), and describeShared. What counts
 // completions counts in all of them.
 //
 // An endpoint's protection zone and dispatchers outlive it: they refuse to close

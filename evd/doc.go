@@ -18,8 +18,8 @@
 // until a consumer takes it. These are the places in use:
 //
 //   - a receive or a request: one, from its post until its event is taken. A
-//     suppressed request has a place, too. If it succeeds, its place is free at the
-//     latest when a later request of the endpoint has completed.
+//     suppressed request has a place, too. When it has succeeded, the endpoint frees the place when
+//     a later request completes, or before.
 //   - a connection: two, from Connect or Accept on, for its outcome and its end.
 //     The first is free again when the ESTABLISHED event is taken, the second when
 //     the DISCONNECTED event is. An attempt that fails has one event, and both places

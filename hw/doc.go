@@ -20,11 +20,11 @@
 //
 // The owner of a queue pair makes all calls on it one at a time. None of them
 // blocks, and none calls back into user code. A provider may call a [Sink] and
-// [Facts] from inside those calls, or from goroutines of its own. The methods of these
-// wait for nothing, and run no code of the program's. But inside such a method the owner
-// of an idle queue pair may call that queue pair, for instance Break inside Down, and
-// ListenConfig.OnRequest may make a queue pair. So while a provider calls such a method,
-// it holds no lock that its own methods take.
+// [Facts] from inside those calls, or from goroutines of its own. A Sink's and a
+// Facts' methods wait for nothing, and run no code of the program's. But while no call on a
+// queue pair is under way, its owner may call it from inside such a method, for instance
+// Break inside Down, and ListenConfig.OnRequest may make a queue pair. So while a provider
+// calls such a method, it holds no lock that its own methods take.
 //
 // # What is optional
 //

@@ -1,5 +1,5 @@
 // Package provider is a provider to learn from: the contract of package hw, filled in
-// 500 lines without any of its optional interfaces. It moves bytes between queue pairs of
+// 600 lines without any of its optional interfaces. It moves bytes between queue pairs of
 // one process, under one lock, in the call that posts a request.
 //
 // Read hw's documentation first, then device.go (what a device has: zones, regions,

@@ -52,7 +52,7 @@ var extendedAbuses = []struct {
 	}, wire.TermProtectionBounds, hw.StatusFlushed},
 	{"an atomic that wraps", func(g *ground) []byte {
 		return atomic1(wire.AtomicRequest{STag: g.none.RKey(), TO: ^uint64(0)})
-	}, wire.TermProtectionBounds, hw.StatusFlushed},
+	}, wire.TermProtectionWrap, hw.StatusFlushed},
 	{"an atomic that is not aligned", func(g *ground) []byte {
 		return atomic1(wire.AtomicRequest{STag: g.none.RKey(), TO: g.none.base + 4})
 	}, wire.TermOperationStream, hw.StatusFlushed},

@@ -37,8 +37,9 @@
 //
 // The code of a Terminate is the Term of the wire.Error that a check returns: the codec's for
 // form and for what wraps; that of remoteFault and tagged (memory.go) for keys and bounds; that
-// of the functions begin… (tagged.go, untagged.go) for sequence and length. receive.go only
-// sends it.
+// of the functions begin… (tagged.go, untagged.go) for sequence and length. receive.go queues
+// it behind the responses that are due, and the writer sends it. segment.go, step.go,
+// connection.go and connect.go end connections with Terminates of their own.
 //
 // # What a completion means
 //

@@ -86,7 +86,8 @@ func (a *AtomicRequest) Append(dst []byte) []byte {
 }
 
 // Parse takes the request that begins b, which follows the [Header]. The error is
-// [ErrIncomplete], or [ErrAtomicOp], with which Parse sets the fields all the same.
+// [ErrIncomplete], or one with which Parse sets the fields all the same: [ErrAtomicOp], or
+// [ErrWrap] when the target would wrap.
 // The caller checks that the target is aligned to 8 octets ([ErrMisaligned]): the
 // address must be, and TO need not show it.
 func (a *AtomicRequest) Parse(b []byte) (n int, err error) {
@@ -108,6 +109,9 @@ func (a *AtomicRequest) Parse(b []byte) (n int, err error) {
 	case CmpSwap:
 	default:
 		return 0, ErrAtomicOp
+	}
+	if a.TO+8 < a.TO {
+		return 0, ErrWrap
 	}
 	return AtomicRequestSize, nil
 }

@@ -87,6 +87,18 @@ func TestAnUnknownAtomicOperationIsRefused(t *testing.T) {
 	}
 }
 
+func TestAnAtomicWhoseTargetWrapsIsRefused(t *testing.T) {
+	for _, op := range []wire.AtomicOp{wire.FetchAdd, wire.CmpSwap} {
+		for to, want := range map[uint64]error{math.MaxUint64 - 8: nil, math.MaxUint64 - 7: wire.ErrWrap, math.MaxUint64: wire.ErrWrap} {
+			sent := wire.AtomicRequest{Op: op, TO: to, ID: 5}
+			var a wire.AtomicRequest
+			_, err := a.Parse(sent.Append(nil))
+			require.ErrorIs(t, err, want)
+			assert.Equal(t, uint32(5), a.ID)
+		}
+	}
+}
+
 func TestAtomicResponsesAreReadAndMade(t *testing.T) {
 	b := unhex(t, "01020304 1112131415161718")
 	var a wire.AtomicResponse

@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"bytes"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -128,7 +129,7 @@ func TestRDMAPHeadersRoundTrip(t *testing.T) {
 		require.Equal(t, read, r)
 
 		atomic := wire.AtomicRequest{
-			Op: wire.CmpSwap, TO: u64.Draw(t, "TO"), Data: u64.Draw(t, "data"), Mask: u64.Draw(t, "mask"),
+			Op: wire.CmpSwap, TO: rapid.Uint64Max(math.MaxUint64-8).Draw(t, "TO"), Data: u64.Draw(t, "data"), Mask: u64.Draw(t, "mask"),
 			Compare: u64.Draw(t, "compare"), CompareMask: u64.Draw(t, "cmask"),
 			ID: u32.Draw(t, "id"), STag: u32.Draw(t, "STag"),
 		}
