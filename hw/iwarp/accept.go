@@ -40,9 +40,9 @@ func (r *request) Qual() uint64 { return r.qual }
 // sent an FPDU, or after the time grace if the initiator has promised none. When Accept
 // fails, it refuses the request.
 func (r *request) Accept(qp hw.QP, private []byte) error {
-	const op = "iwarp.Accept"
-	if r == nil || !r.Take() {
-		return answered(op)
+	const op = "Accept"
+	if err := r.Answer(op); err != nil {
+		return err
 	}
 	c, err := r.answering(op, qp, private)
 	if err != nil {
@@ -58,10 +58,10 @@ func (r *request) Accept(qp hw.QP, private []byte) error {
 func (r *request) answering(op string, qp hw.QP, private []byte) (*connection, error) {
 	q, ok := qp.(*queuePair)
 	if !ok || q == nil || q.dev != r.dev || q.conn == nil {
-		return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandleEP, "not a queue pair of the listener's device")
+		return nil, r.dev.Errorf(op, hw.InvalidHandle, hw.HandleEP, "not a queue pair of the listener's device")
 	}
-	if len(private) > r.dev.set.private {
-		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "%d bytes of private data; at most %d fit", len(private), r.dev.set.private)
+	if err := r.dev.CheckPrivate(op, hw.Arg2, private); err != nil {
+		return nil, err
 	}
 	if err := q.conn.attempt(op); err != nil {
 		return nil, err
@@ -71,23 +71,18 @@ func (r *request) answering(op string, qp hw.QP, private []byte) (*connection, e
 
 // Reject refuses the request, without the private data if there is too much.
 func (r *request) Reject(private []byte) error {
-	const op = "iwarp.Reject"
-	if r == nil || !r.Take() {
-		return answered(op)
+	const op = "Reject"
+	if err := r.Answer(op); err != nil {
+		return err
 	}
-	var err error
-	if len(private) > r.dev.set.private {
-		err = hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "%d bytes of private data; at most %d fit", len(private), r.dev.set.private)
+	err := r.dev.CheckPrivate(op, hw.Arg1, private)
+	if err != nil {
 		private = nil
 	}
 	r.send(wire.MPAReply{
 		Revision: r.frame.Revision, CRC: r.frame.CRC, Reject: true, Enhanced: r.frame.Enhanced, Private: private,
 	})
 	return err
-}
-
-func answered(op string) error {
-	return hw.Errorf(op, hw.InvalidHandle, hw.HandleCR, "the request has been answered")
 }
 
 // decline refuses the request as the provider.

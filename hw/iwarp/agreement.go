@@ -32,7 +32,7 @@ type agreement struct {
 // itself does; siw then reports the connection at once. Two ends of this package know
 // each other by the bits above, and send a ready-to-receive in any case.
 func (c *connection) offer() wire.EnhancedData {
-	set, cfg := &c.dev.set, &c.qp.cfg
+	set, cfg := &c.dev.set, &c.qp.Cfg
 	return wire.EnhancedData{
 		PeerToPeer: set.peer2peer,
 		SendRTR:    set.big && set.extensions,
@@ -66,7 +66,7 @@ func (c *connection) agree(req *wire.MPARequest, reply *wire.MPAReply) (a agreem
 	if reply.Revision != req.Revision || reply.Enhanced != req.Enhanced {
 		return a, 0, false, wire.ErrMPAMode
 	}
-	cfg := &c.qp.cfg
+	cfg := &c.qp.Cfg
 	a = agreement{
 		crc: req.CRC || reply.CRC, markersIn: req.Markers, markersOut: reply.Markers,
 		readsIn: cfg.ReadsIn, readsOut: cfg.ReadsOut,
@@ -100,7 +100,7 @@ func (c *connection) agree(req *wire.MPARequest, reply *wire.MPAReply) (a agreem
 // await says that the initiator sends an FPDU first: it has promised that, or is of this
 // package.
 func (c *connection) answer(req *wire.MPARequest, private []byte) (a agreement, reply wire.MPAReply, await bool, err error) {
-	set, cfg := &c.dev.set, &c.qp.cfg
+	set, cfg := &c.dev.set, &c.qp.Cfg
 	a = agreement{
 		crc: req.CRC || set.crc, markersIn: set.markers, markersOut: req.Markers,
 		readsIn: cfg.ReadsIn, readsOut: cfg.ReadsOut,

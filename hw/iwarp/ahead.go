@@ -48,7 +48,7 @@ func (p *placer) forScratch(b []byte, length int) bool {
 	}
 	var h wire.Header
 	n, err := h.Parse(b, length)
-	return err == nil && h.Opcode == wire.OpWrite && len(p.mem.view.Scratch(h.TO, h.STag)) >= length-n
+	return err == nil && h.Opcode == wire.OpWrite && len(p.mem.Scratch(h.TO, h.STag)) >= length-n
 }
 
 // readAhead is read for memory that may hold anything.
@@ -56,7 +56,7 @@ func (d *direct) readAhead(fd int) (again bool) {
 	d.own.Check()
 	d.place.beginTouch()
 	to := &d.place.one[0]
-	mem := d.place.mem.view.Scratch(to.Addr+uint64(d.place.remote.off), to.LKey)
+	mem := d.place.mem.Scratch(to.Addr+uint64(d.place.remote.Off), to.LKey)
 	if len(mem) < d.left {
 		d.place.endTouch()
 		d.dead = true
@@ -104,7 +104,7 @@ func (d *direct) sort(got int) {
 		if d.link.agreed.crc {
 			d.sum = wire.UpdateCRC(d.sum, parts[0][:k])
 		}
-		d.place.dst.skip(k)
+		d.place.dst.Skip(k)
 		d.left -= k
 		got -= k
 		if behind := parts[0][k:]; got > 0 && len(behind) > 0 { // the last payload of a write is shorter

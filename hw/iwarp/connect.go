@@ -20,15 +20,16 @@ import (
 // no timeout: a peer that lets TCP connect and then says nothing looks like one whose
 // program takes its time to answer.
 func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
-	const op = "iwarp.Connect"
+	const op = "Connect"
 	c := q.conn
 	switch {
 	case c == nil:
-		return gone(op)
-	case len(cfg.Private) > q.dev.set.private:
-		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "%d bytes of private data; at most %d fit", len(cfg.Private), q.dev.set.private)
+		return q.dev.Gone(op)
 	case cfg.Qual > hw.MaxQual:
-		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "connection qualifier %d is no TCP port", cfg.Qual)
+		return q.dev.Errorf(op, hw.InvalidParameter, hw.Arg1, "connection qualifier %d is no TCP port", cfg.Qual)
+	}
+	if err := q.dev.CheckPrivate(op, hw.Arg1, cfg.Private); err != nil {
+		return err
 	}
 	if err := c.attempt(op); err != nil {
 		return err
@@ -39,7 +40,7 @@ func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 	}
 	if !c.adopt(nil, cancel) {
 		cancel()
-		return hw.Errorf(op, hw.InvalidState, hw.StateEPDisconnected, "the queue pair is broken")
+		return q.dev.Errorf(op, hw.InvalidState, hw.StateEPDisconnected, "the queue pair is broken")
 	}
 	cfg.Private = slices.Clone(cfg.Private)
 	q.dev.running.Add(1)

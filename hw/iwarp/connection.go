@@ -34,12 +34,12 @@ const batch = 32
 
 func newConnection(q *queuePair) *connection {
 	c := &connection{}
-	c.qp, c.dev, c.facts = q, q.dev, q.cfg.Facts
+	c.qp, c.dev, c.facts = q, q.dev, q.Cfg.Facts
 	c.owner = c
 	c.attention.Store(idleRecv)
-	mem := access{q.View(&q.dev.Device)}
-	c.send.init(&c.link, mem, q.cfg.SendDepth)
-	c.recv.init(&c.link, mem, q.cfg.RecvDepth)
+	mem := q.View()
+	c.send.init(&c.link, mem, q.Cfg.SendDepth)
+	c.recv.init(&c.link, mem, q.Cfg.RecvDepth)
 	c.recv.port = &c.send.port
 	return c
 }
@@ -49,7 +49,7 @@ func (c *connection) attempt(op string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.phase != unconnected || c.dead {
-		return hw.Errorf(op, hw.InvalidState, c.state(), "the queue pair is not new or reset")
+		return c.dev.Errorf(op, hw.InvalidState, c.state(), "the queue pair is not new or reset")
 	}
 	c.phase = connecting
 	return nil

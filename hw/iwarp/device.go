@@ -1,7 +1,7 @@
 package iwarp
 
 import (
-	"math"
+	"cmp"
 	"net"
 	"runtime"
 	"sync"
@@ -12,19 +12,10 @@ import (
 	"godat/hw/iwarp/internal/sock"
 )
 
-// The device's limits.
+// The device's limits, beside those that all software devices have.
 const (
-	maxQPs      = 1 << 16
-	maxMRs      = 1 << 20
-	maxZones    = 1 << 16
-	maxDepth    = 1 << 14
 	maxSegments = 32
 	maxReads    = 256
-	maxMessage  = 1 << 31
-	maxMR       = 1 << 40
-	maxSRQs     = 1 << 16
-	maxSRQDepth = 1 << 16
-	maxWindows  = 1 << 18
 )
 
 var offered = hw.Ops(hw.OpSend, hw.OpRecv, hw.OpWrite, hw.OpRead,
@@ -77,48 +68,17 @@ func ownAddress(configured, host string) string {
 	return "127.0.0.1"
 }
 
-// attributes are the device's. MaxCQs and MaxCQDepth mean nothing, because a device
-// delivers completions by itself.
+// attributes are the device's.
 func (d *device) attributes() hw.Attr {
-	name := d.host
-	if name == "" {
-		name = Name
-	}
 	ops := offered
 	if d.set.extensions {
 		ops |= extended
 	}
-	return hw.Attr{
-		Provider:        d.provider.Name(),
-		Device:          name,
-		Address:         ownAddress(d.provider.cfg.Address, d.host),
-		Vendor:          "godat",
-		Hardware:        [2]int{1, 0},
-		Firmware:        [2]int{1, 0},
-		Ops:             ops,
-		MaxQPs:          maxQPs,
-		MaxMRs:          maxMRs,
-		MaxZones:        maxZones,
-		MaxCQs:          math.MaxInt32,
-		MaxDepth:        maxDepth,
-		MaxCQDepth:      math.MaxInt32,
-		MaxSendSegments: maxSegments,
-		MaxRecvSegments: maxSegments,
-		MaxReadSegments: maxSegments,
-		MaxReadsIn:      maxReads,
-		MaxReadsOut:     maxReads,
-		MaxMessage:      maxMessage,
-		MaxRDMA:         maxMessage,
-		MaxMR:           maxMR,
-		MaxPrivate:      d.set.private,
-		MaxSRQs:         maxSRQs,
-		MaxWindows:      maxWindows,
-		ExposesSink:     true,
-		MaxSRQDepth:     maxSRQDepth,
-		MaxSRQSegments:  maxSegments,
-		Alignment:       soft.CacheLine,
-		ZeroBased:       true,
-	}
+	return soft.Common(hw.Attr{
+		Provider: d.provider.Name(), Device: cmp.Or(d.host, Name), Address: ownAddress(d.provider.cfg.Address, d.host),
+		Ops: ops, MaxSendSegments: maxSegments, MaxReadsIn: maxReads, MaxReadsOut: maxReads, MaxPrivate: d.set.private,
+		ExposesSink: true,
+	})
 }
 
 // Progress implements [hw.Progresser].

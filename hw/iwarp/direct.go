@@ -136,14 +136,14 @@ func (d *direct) read(fd int) (again bool) {
 	d.place.beginTouch()
 	parts, c, n := d.parts[:0], *d.place.dst, d.left
 	for n > 0 && len(parts) < maxSegments {
-		mem := d.place.mem.next(&c, n)
+		mem := d.place.mem.Next(&c, n)
 		if mem == nil {
 			d.place.endTouch()
 			d.dead = true
 			return false
 		}
 		parts = append(parts, mem)
-		c.off += uint32(len(mem))
+		c.Off += uint32(len(mem))
 		n -= len(mem)
 	}
 	inMemory, room := len(parts), d.left-n
@@ -158,7 +158,7 @@ func (d *direct) read(fd int) (again bool) {
 	d.seen = d.seen || got > 0
 	for _, mem := range parts[:inMemory] {
 		k := min(got, len(mem))
-		d.place.dst.skip(k)
+		d.place.dst.Skip(k)
 		d.left -= k
 		got -= k
 	}

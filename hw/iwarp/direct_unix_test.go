@@ -44,7 +44,7 @@ func TestBehindALargePayloadThereIsRoomForTheNextHeaderOnly(t *testing.T) {
 func freeUnderRead(t *testing.T, n *node, l *connection, ahead bool) bool {
 	const size = 1 << 20
 	m, d := n.memory(size, hw.LocalWrite|hw.RemoteWrite), n.dev.(*device)
-	l.recv.place.dst, l.recv.left, l.recv.direct.scratch = &cursor{sgl: []hw.SGE{m.sge(0, size)}, need: hw.LocalWrite}, size, ahead
+	l.recv.place.dst, l.recv.left, l.recv.direct.scratch = &soft.Cursor{SGL: []hw.SGE{m.sge(0, size)}, Need: hw.LocalWrite}, size, ahead
 	if ahead {
 		require.NoError(t, m.MR.(hw.Remapper).Remap(m.buf))
 		l.recv.direct.h = wire.Header{Opcode: wire.OpWrite, STag: m.RKey(), TO: m.base, Last: true}

@@ -2,6 +2,7 @@ package iwarp
 
 import (
 	"bytes"
+	"runtime"
 	"strconv"
 	"testing"
 
@@ -9,13 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
-	"godat/hw/internal/soft"
 	"godat/hw/iwarp/wire"
 )
 
 // awaitFull waits until the writer waits for the socket.
 func (c *connection) awaitFull() {
-	for full := false; !full; soft.Pause(0) {
+	for full := false; !full; runtime.Gosched() {
 		c.takeToken()
 		full = c.busy.Load() && c.send.writer.job.kind == jobWait
 		c.run(byPoster)
@@ -92,7 +92,7 @@ func TestABreakFinishesAHalfWrittenFPDUThoughTheWriterWasInterrupted(t *testing.
 	a.broken = true
 	a.qp.Break(false)
 	for l.busy.Load() {
-		soft.Pause(0)
+		runtime.Gosched()
 	}
 	l.run(byPoster)
 	a.end(false)

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"godat/hw"
+	"godat/hw/internal/soft"
 	"godat/hw/iwarp/wire"
 )
 
@@ -123,9 +124,9 @@ func (o *outbox) addArena(start int) {
 }
 
 // addMemory adds a run of a region.
-func (o *outbox) addMemory(mem []byte, c *cursor) {
-	s := &c.sgl[0]
-	o.pieces = append(o.pieces, piece{mem: mem, addr: s.Addr + uint64(c.off), key: s.LKey, need: c.need})
+func (o *outbox) addMemory(mem []byte, c *soft.Cursor) {
+	s := &c.SGL[0]
+	o.pieces = append(o.pieces, piece{mem: mem, addr: s.Addr + uint64(c.Off), key: s.LKey, need: c.Need})
 	o.queued += uint64(len(mem))
 }
 

@@ -45,7 +45,7 @@ func (c *connection) flush() {
 		c.send.flush(&end.verdict)
 		if a&closed != 0 && !c.sqEnded {
 			c.sqEnded = true
-			c.endQueue(c.qp.cfg.SendSink, c.qp.cfg.SendEnd)
+			c.endQueue(c.qp.Cfg.SendSink, c.qp.Cfg.SendEnd)
 		}
 	}
 	if gone {
@@ -54,7 +54,7 @@ func (c *connection) flush() {
 			c.rqEnded = true
 			c.send.present.Leave()
 			c.recv.place.present.Leave()
-			c.endQueue(c.qp.cfg.RecvSink, c.qp.cfg.RecvEnd)
+			c.endQueue(c.qp.Cfg.RecvSink, c.qp.Cfg.RecvEnd)
 		}
 	}
 	if begun && !busy && !c.teardownStarted {

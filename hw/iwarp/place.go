@@ -17,7 +17,7 @@ import (
 type placer struct {
 	// Immutable.
 	link *link
-	mem  access
+	mem  soft.View
 	rq   *recvQueue // the poster fills it
 	own  *owner.Tag // the receiver's
 	sink hw.SeriesSink
@@ -32,7 +32,7 @@ type placer struct {
 	open    bool   // the message is not complete
 	got     uint32 // octets of the message so far
 	room    uint64 // octets of its receive, at most as many as a message may have
-	msg     cursor
+	msg     soft.Cursor
 	wcs     []hw.WC // completions of receives that are not handed out, behind those that the sink keeps; nil until there is one
 	n       int     // number of completions in wcs
 	kept    bool    // the sink keeps completions until Flush
@@ -42,24 +42,24 @@ type placer struct {
 	// The peer's requests, and its responses to this end's.
 	readMSN  uint32
 	respMSN  uint32
-	read     cursor // in the sink of this end's oldest read, once its response has begun
+	read     soft.Cursor // in the sink of this end's oldest read, once its response has begun
 	readGot  uint32
 	wrote    uint64 // octets of the write that is or was received last, until a message comes
 	writing  bool   // in the middle of a write
 	farewell bool   // the peer has sent a farewell
 
 	// The target of the present segment.
-	dst    *cursor // msg, read or remote
-	remote cursor  // in a region that a write names
+	dst    *soft.Cursor // msg, read or remote
+	remote soft.Cursor  // in a region that a write names
 	one    [1]hw.SGE
 
 	verdict verdict   // on this end's requests, by an error that the receiver has found
 	failed  hw.Status // how the open receive fails, if it does
 }
 
-func (p *placer) init(l *link, mem access, depth int, own *owner.Tag) {
+func (p *placer) init(l *link, mem soft.View, depth int, own *owner.Tag) {
 	p.link, p.mem, p.rq, p.own = l, mem, newRecvQueue(depth, l.qp.srq), own
-	p.sink = soft.SeriesSink(l.qp.cfg.RecvSink)
+	p.sink = soft.SeriesSink(l.qp.Cfg.RecvSink)
 	p.present.Init(l.qp.Zone, p, &l.attention, recvAbsent)
 }
 
@@ -115,14 +115,14 @@ func (p *placer) store(b []byte) bool {
 	}
 	p.beginTouch()
 	for len(b) > 0 {
-		mem := p.mem.next(p.dst, len(b))
+		mem := p.mem.Next(p.dst, len(b))
 		if mem == nil {
 			p.endTouch()
 			return false
 		}
 		yield.Point()
 		n := copy(mem, b)
-		p.dst.off += uint32(n)
+		p.dst.Off += uint32(n)
 		b = b[n:]
 	}
 	p.endTouch()
@@ -176,7 +176,7 @@ func (p *placer) flush() {
 	q := p.rq
 	if q.srq != nil && p.open {
 		p.open = false
-		p.sink.Complete([]hw.WC{{ID: q.drawn.ID, QP: p.link.qp.cfg.Number, Status: hw.StatusFlushed, Op: hw.OpRecv}})
+		p.sink.Complete([]hw.WC{{ID: q.drawn.ID, QP: p.link.qp.Cfg.Number, Status: hw.StatusFlushed, Op: hw.OpRecv}})
 	}
 	for q.head != q.tail.Load() {
 		wcs := make([]hw.WC, min(q.tail.Load()-q.head, batch))

@@ -32,13 +32,13 @@ func (q *queuePair) PostRun(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, 
 
 // takesPlain reports whether the connection may have requests of an operation, with a segment.
 func (q *queuePair) takesPlain(op hw.Op) bool {
-	return q.conn.agreed.ops.Has(op) && q.cfg.SendSegments > 0
+	return q.conn.agreed.ops.Has(op) && q.Cfg.SendSegments > 0
 }
 
 // RecvRun implements [hw.Runner].
 func (q *queuePair) RecvRun(id uint64, sge *hw.SGE, stride uintptr, n int) int {
 	c := q.conn
-	if c == nil || q.srq != nil || q.cfg.RecvSegments < 1 {
+	if c == nil || q.srq != nil || q.Cfg.RecvSegments < 1 {
 		return 0
 	}
 	n = c.recv.place.rq.pushRun(id, sge, stride, n)

@@ -15,7 +15,6 @@ type queuePair struct {
 	soft.QP
 	dev *device
 	srq *soft.SRQ // may be nil
-	cfg hw.QPConfig
 
 	// endReports counts the calls that report the end of a queue and have not
 	// returned. The next connection completes nothing before they have.
@@ -32,29 +31,11 @@ func (q *queuePair) awaitEndReports() {
 	}
 }
 
-// NewQP makes a queue pair. It fails with INVALID_PARAMETER if a value is beyond the
-// device's limits.
+// NewQP makes a queue pair.
 func (d *device) NewQP(cfg hw.QPConfig) (hw.QP, error) {
-	const op = "NewQP"
-	if err := d.CheckQP(op, &cfg); err != nil {
-		return nil, err
-	}
-	z, err := d.UseZone(op, cfg.Zone)
-	if err != nil {
-		return nil, err
-	}
-	q := &queuePair{QP: soft.QP{Zone: z}, dev: d, cfg: cfg}
-	if cfg.SRQ != nil {
-		q.srq, _ = cfg.SRQ.(*soft.SRQ)
-		if err := q.srq.Attach(op, &d.Device, z); err != nil {
-			z.Unuse()
-			return nil, err
-		}
-		q.cfg.RecvDepth = 0
-	}
-	if err := d.Use(op, soft.QPs); err != nil {
-		q.srq.Detach()
-		z.Unuse()
+	q := &queuePair{dev: d}
+	q.srq, _ = cfg.SRQ.(*soft.SRQ)
+	if err := q.Open(&d.Device, &cfg, q.srq); err != nil {
 		return nil, err
 	}
 	q.conn = newConnection(q)
@@ -67,27 +48,24 @@ const notSendable = 1<<hw.OpRecv | 1<<hw.OpRecvImm | 1<<hw.OpRecvInvalidate
 // PostSend enqueues the requests. If the token is free, it also sends as much as the
 // socket takes.
 func (q *queuePair) PostSend(wrs []hw.SendWR) (int, error) {
-	const op = "iwarp.PostSend"
+	const op = "PostSend"
 	c := q.conn
 	if c == nil {
-		return 0, gone(op)
+		return 0, q.dev.Gone(op)
 	}
 	if !c.up.Load() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return 0, hw.Errorf(op, hw.InvalidState, c.state(), "the queue pair is not connected")
+		return 0, c.invalid(op, "the queue pair is not connected")
 	}
 	n := len(wrs)
 	var err error
 	for i := range wrs {
-		wr := &wrs[i]
-		if !c.agreed.ops.Has(wr.Op) || len(wr.SGL) > q.cfg.SendSegments || wr.Op == hw.OpBind && q.dev.CheckBind(wr.Bind) != nil {
-			n, err = i, c.refusal(wr)
+		if err = q.CheckSend(&wrs[i], c.agreed.ops); err != nil {
+			n = i
 			break
 		}
 	}
 	if k := c.send.sq.push(wrs[:n]); k < n {
-		n, err = k, full(op, q.cfg.SendDepth)
+		n, err = k, q.Full(op, q.Cfg.SendDepth)
 	}
 	soft.SpendBinds(wrs[:n])
 	yield.Point()
@@ -95,18 +73,6 @@ func (q *queuePair) PostSend(wrs []hw.SendWR) (int, error) {
 		c.kick(byPoster)
 	}
 	return n, err
-}
-
-// refusal is the error of a request that PostSend refuses.
-func (c *connection) refusal(wr *hw.SendWR) error {
-	const op = "iwarp.PostSend"
-	switch {
-	case !c.agreed.ops.Has(wr.Op):
-		return hw.Errorf(op, hw.ModelNotSupported, hw.NoSubtype, "%v on this connection", wr.Op)
-	case len(wr.SGL) > c.qp.cfg.SendSegments:
-		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "%d segments; the queue pair was made for %d", len(wr.SGL), c.qp.cfg.SendSegments)
-	}
-	return c.dev.CheckBind(wr.Bind)
 }
 
 // flushLate has receives flushed that were posted after the receiver has left a broken
@@ -121,31 +87,19 @@ func (c *connection) flushLate() {
 
 // PostRecv enqueues receives.
 func (q *queuePair) PostRecv(wrs []hw.RecvWR) (int, error) {
-	const op = "iwarp.PostRecv"
 	c := q.conn
 	if c == nil {
-		return 0, gone(op)
+		return 0, q.dev.Gone("PostRecv")
 	}
-	if q.srq != nil {
-		return 0, hw.Errorf(op, hw.InvalidState, hw.StateSRQInUse, "receives come from the shared receive queue")
+	n := 0
+	if q.srq == nil {
+		n = c.recv.place.rq.push(wrs, q.Cfg.RecvSegments)
+		c.flushLate()
 	}
-	n := c.recv.place.rq.push(wrs, q.cfg.RecvSegments)
-	c.flushLate()
-	if n == len(wrs) {
-		return n, nil
+	if n < len(wrs) {
+		return n, q.RecvRefusal(&wrs[n])
 	}
-	if s := len(wrs[n].SGL); s > q.cfg.RecvSegments {
-		return n, hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "%d segments; the queue pair was made for %d", s, q.cfg.RecvSegments)
-	}
-	return n, full(op, q.cfg.RecvDepth)
-}
-
-func full(op string, depth int) error {
-	return hw.Errorf(op, hw.InsufficientResources, hw.ResourceCredits, "the queue, of depth %d, is full", depth)
-}
-
-func gone(op string) error {
-	return hw.Errorf(op, hw.InvalidHandle, hw.HandleEP, "the queue pair is closed")
+	return n, nil
 }
 
 // Drain lets the connection close its sending half when all posted requests have
@@ -176,38 +130,39 @@ func (q *queuePair) Watcher() hw.Watcher {
 
 // Reset gives the queue pair a new connection, unless its present one is still new.
 func (q *queuePair) Reset() error {
-	const op = "iwarp.Reset"
+	const op = "Reset"
 	c := q.conn
 	switch {
 	case c == nil:
-		return gone(op)
+		return q.dev.Gone(op)
 	case c.ended():
 		q.conn = newConnection(q)
 	case !c.unused():
-		return c.notOver(op)
+		return c.invalid(op, notOver)
 	}
 	return nil
 }
 
 // Close frees the queue pair.
 func (q *queuePair) Close() error {
-	const op = "iwarp.QP.Close"
+	const op = "QP.Close"
 	c := q.conn
 	switch {
 	case c == nil:
-		return gone(op)
+		return q.dev.Gone(op)
 	case !c.ended() && !c.unused():
-		return c.notOver(op)
+		return c.invalid(op, notOver)
 	}
 	q.conn = nil
-	q.srq.Detach()
-	q.dev.Unuse(soft.QPs)
-	q.Zone.Unuse()
+	q.Free()
 	return nil
 }
 
-func (c *connection) notOver(op string) error {
+const notOver = "the queues of the queue pair have not both ended"
+
+// invalid is the error of a call for which the connection is in the wrong state.
+func (c *connection) invalid(op, why string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return hw.Errorf(op, hw.InvalidState, c.state(), "the queues of the queue pair have not both ended")
+	return c.dev.Errorf(op, hw.InvalidState, c.state(), "%s", why)
 }

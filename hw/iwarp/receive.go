@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"godat/hw"
+	"godat/hw/internal/soft"
 	"godat/hw/iwarp/internal/sock"
 	"godat/hw/iwarp/wire"
 	"godat/internal/yield"
@@ -42,7 +43,7 @@ type receiver struct {
 	parties  parties
 }
 
-func (r *receiver) init(l *link, mem access, depth int) {
+func (r *receiver) init(l *link, mem soft.View, depth int) {
 	r.link = l
 	r.place.init(l, mem, depth, &r.own)
 	r.direct.reader, r.direct.place = &r.reader, &r.place

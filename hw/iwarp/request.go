@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"godat/hw"
+	"godat/hw/internal/soft"
 	"godat/hw/iwarp/wire"
 )
 
@@ -74,20 +75,20 @@ func (s *sender) askRead(r read, req wire.ReadRequest) {
 // beginRequest begins the next request of the send queue. It returns false if the request
 // has to wait, or fails.
 func (s *sender) beginRequest(wr *hw.SendWR) bool {
-	n := total(wr.SGL)
+	n := soft.Total(wr.SGL)
 	fetches := wr.Op == hw.OpRead || wr.Op == hw.OpFetchAdd || wr.Op == hw.OpCompareSwap
 	need := hw.LocalRead
 	if fetches {
 		need = hw.LocalWrite
 	}
 	switch {
-	case n > maxMessage, fetches && wr.Op != hw.OpRead && n != wordLen:
+	case n > soft.MaxMessage, fetches && wr.Op != hw.OpRead && n != wordLen:
 		s.fail(hw.StatusLocalLength)
 		return false
 	case fetches && s.link.agreed.readsOut == 0:
 		s.fail(hw.StatusLocalEP)
 		return false
-	case (fetches || !checkedByAccess(wr.SGL, n)) && !s.mem.allows(wr.SGL, need):
+	case (fetches || !checkedByAccess(wr.SGL, n)) && !s.mem.Allows(wr.SGL, need):
 		s.fail(hw.StatusLocalProtection)
 		return false
 	case fetches && s.link.reads.outstanding() >= uint64(s.link.agreed.readsOut):
@@ -96,7 +97,7 @@ func (s *sender) beginRequest(wr *hw.SendWR) bool {
 	s.sq.reads[s.next&s.sq.Mask] = 0
 	s.active, s.immediate = true, wr.Op == hw.OpWriteImm
 	m := &s.cur // set field by field, because a literal would clear and copy all of extra
-	m.c.sgl, m.c.off, m.c.need, m.left, m.slot = wr.SGL, 0, need, n, s.next
+	m.c.SGL, m.c.Off, m.c.Need, m.left, m.slot = wr.SGL, 0, need, n, s.next
 	m.extraLen, m.response, m.silent = 0, false, false
 	switch {
 	case fetches:

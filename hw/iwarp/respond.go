@@ -2,6 +2,7 @@ package iwarp
 
 import (
 	"godat/hw"
+	"godat/hw/internal/soft"
 	"godat/hw/iwarp/wire"
 )
 
@@ -22,7 +23,7 @@ func (s *sender) beginResponse() bool {
 		s.one[0] = hw.SGE{Addr: r.src, Len: r.size, LKey: r.srcKey}
 		s.cur = message{
 			h:    wire.Header{Opcode: wire.OpReadResponse, STag: r.stag, TO: r.to},
-			c:    cursor{sgl: s.one[:], need: hw.RemoteRead},
+			c:    soft.Cursor{SGL: s.one[:], Need: hw.RemoteRead},
 			left: uint64(r.size),
 		}
 	}

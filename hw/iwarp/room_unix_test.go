@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
+	"godat/hw/internal/soft"
 	"godat/hw/iwarp/wire"
 )
 
@@ -34,7 +35,7 @@ func TestAReceiveHasNoMoreRoomThanAMessageMayHave(t *testing.T) {
 		s := acceptedByPipe(t, ways, b, plain())
 		b.awaitUp()
 		s.write(fpdu(false, wire.Header{Opcode: wire.OpSend, MSN: 1}, []byte("the beginning")))
-		assert.Equal(t, uint64(maxMessage), idle(b).recv.place.room)
+		assert.Equal(t, uint64(soft.MaxMessage), idle(b).recv.place.room)
 		_ = s.conn.Close()
 		b.awaitDown()
 	})

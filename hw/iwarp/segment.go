@@ -2,14 +2,15 @@ package iwarp
 
 import (
 	"godat/hw"
+	"godat/hw/internal/soft"
 	"godat/hw/iwarp/wire"
 )
 
 // message is a message that is being cut into FPDUs.
 type message struct {
 	h        wire.Header
-	c        cursor // position in the payload
-	left     uint64 // octets of the payload that are left
+	c        soft.Cursor // position in the payload
+	left     uint64      // octets of the payload that are left
 	extra    [wire.AtomicRequestSize]byte
 	extraLen int // octets of extra: an RDMAP header
 	slot     uint64
@@ -86,9 +87,9 @@ func (s *sender) segment(m *message) bool {
 
 // steady reports whether the n octets at the cursor are of one region, whose memory nobody
 // changes while it is sent.
-func (s *sender) steady(c *cursor, n int) bool {
-	at := &c.sgl[0]
-	return n <= int(at.Len-c.off) && s.mem.view.Steady(at.Addr, at.Len, at.LKey)
+func (s *sender) steady(c *soft.Cursor, n int) bool {
+	at := &c.SGL[0]
+	return n <= int(at.Len-c.Off) && s.mem.Steady(at.Addr, at.Len, at.LKey)
 }
 
 // passingMin is the least payload, in bytes, whose CRC is computed while it is copied.
@@ -111,7 +112,7 @@ func (s *sender) appendCopied(m *message, n int) bool {
 		sum = wire.UpdateCRC(0, o.arena[start:])
 	}
 	for n > 0 {
-		mem := s.mem.next(&m.c, n)
+		mem := s.mem.Next(&m.c, n)
 		if mem == nil {
 			o.arena = o.arena[:start]
 			return false
@@ -122,7 +123,7 @@ func (s *sender) appendCopied(m *message, n int) bool {
 		} else {
 			copy(o.arena[at:], mem)
 		}
-		m.c.off += uint32(len(mem))
+		m.c.Off += uint32(len(mem))
 		n -= len(mem)
 	}
 	if inPassing {
@@ -146,7 +147,7 @@ func (s *sender) appendVector(m *message, n int) bool {
 	}
 	o.addArena(start)
 	for n > 0 {
-		mem := s.mem.next(&m.c, n)
+		mem := s.mem.Next(&m.c, n)
 		if mem == nil {
 			return false
 		}
@@ -154,7 +155,7 @@ func (s *sender) appendVector(m *message, n int) bool {
 			sum = wire.UpdateCRC(sum, mem)
 		}
 		o.addMemory(mem, &m.c)
-		m.c.off += uint32(len(mem))
+		m.c.Off += uint32(len(mem))
 		n -= len(mem)
 	}
 	start = len(o.arena)
@@ -168,13 +169,13 @@ func (s *sender) appendMarked(m *message, n int) bool {
 	o := &s.out
 	o.parts = append(o.parts[:0], m.h.Append(o.header[:0]), m.extra[:m.extraLen])
 	for n > 0 {
-		mem := s.mem.next(&m.c, n)
+		mem := s.mem.Next(&m.c, n)
 		if mem == nil {
 			clear(o.parts)
 			return false
 		}
 		o.parts = append(o.parts, mem)
-		m.c.off += uint32(len(mem))
+		m.c.Off += uint32(len(mem))
 		n -= len(mem)
 	}
 	start := len(o.arena)

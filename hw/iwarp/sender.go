@@ -13,7 +13,7 @@ import (
 type sender struct {
 	// Immutable.
 	link *link
-	mem  access
+	mem  soft.View
 	sq   *sendQueue // the poster fills it
 	sink hw.SeriesSink
 
@@ -60,9 +60,9 @@ type sender struct {
 	present soft.Presence // in the set of accessors of the queue pair's zone
 }
 
-func (s *sender) init(l *link, mem access, depth int) {
+func (s *sender) init(l *link, mem soft.View, depth int) {
 	s.link, s.mem, s.sq = l, mem, newSendQueue(depth)
-	s.sink = soft.SeriesSink(l.qp.cfg.SendSink)
+	s.sink = soft.SeriesSink(l.qp.Cfg.SendSink)
 	s.writer.link, s.writer.port, s.writer.out = l, &s.port, &s.out
 	s.present.Init(l.qp.Zone, s, &l.attention, sendAbsent)
 }

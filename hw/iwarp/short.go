@@ -24,7 +24,7 @@ func (s *sender) appendShort(wr *hw.SendWR) bool {
 	if !o.room(frameSpare + n) {
 		return false
 	}
-	mem := s.mem.reach(from.Addr, from.Len, from.LKey, hw.LocalRead)
+	mem := s.mem.Bytes(from.Addr, from.Len, from.LKey, hw.LocalRead)
 	if mem == nil {
 		return false
 	}

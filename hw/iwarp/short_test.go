@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
+	"godat/hw/internal/soft"
 	"godat/hw/iwarp/wire"
 )
 
@@ -44,8 +45,8 @@ func TestASendOfFewOctetsIsOneFPDU(t *testing.T) {
 				a.post(hw.SendWR{Op: hw.OpSend, Flags: hw.WRSignaled, SGL: sgl})
 				h, body := s.next()
 				require.Equal(t, wire.Header{Opcode: wire.OpSend, Last: true, MSN: uint32(i + 1)}, h)
-				require.Equal(t, string(m.buf[:total(sgl)]), string(body))
-				assert.Equal(t, hw.WC{Op: hw.OpSend, Len: uint32(total(sgl))}, a.sent(i))
+				require.Equal(t, string(m.buf[:soft.Total(sgl)]), string(body))
+				assert.Equal(t, hw.WC{Op: hw.OpSend, Len: uint32(soft.Total(sgl))}, a.sent(i))
 			}
 			a.post(hw.SendWR{Op: hw.OpSendInvalidate, Flags: hw.WRSolicited, Imm: 7, SGL: []hw.SGE{m.sge(0, 3)}})
 			h, body := s.next()

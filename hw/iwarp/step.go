@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"godat/hw"
+	"godat/hw/internal/soft"
 	"godat/hw/iwarp/wire"
 	"godat/internal/release"
 )
@@ -122,7 +123,7 @@ func (s *sender) recheck() {
 		if p.key == 0 {
 			continue
 		}
-		if mem := s.mem.reach(p.addr, uint32(len(p.mem)), p.key, p.need); mem != nil {
+		if mem := s.mem.Bytes(p.addr, uint32(len(p.mem)), p.key, p.need); mem != nil {
 			p.mem = mem
 			continue
 		}
@@ -200,7 +201,7 @@ func (s *sender) complete() {
 		if wr.Flags&hw.WRSignaled == 0 {
 			continue
 		}
-		id, op, n := wr.ID, wr.Op, uint32(total(wr.SGL))
+		id, op, n := wr.ID, wr.Op, uint32(soft.Total(wr.SGL))
 		release.Uint64(&q.Freed, s.head) // before a poster can see the completion
 		if op <= hw.OpRecv {
 			var flags hw.WCFlags

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"godat/hw"
+	"godat/hw/internal/soft"
 	"godat/hw/iwarp/wire"
 )
 
@@ -15,11 +16,11 @@ func (p *placer) beginWrite(h *wire.Header, n int) error {
 		p.farewell = p.farewell || h.TO == farewellTO
 		return nil
 	}
-	if e := p.mem.remoteFault(h.TO, uint32(n), h.STag, hw.RemoteWrite); e != nil {
+	if e := remoteFault(&p.mem, h.TO, uint32(n), h.STag, hw.RemoteWrite); e != nil {
 		return tagged(e)
 	}
 	p.one[0] = hw.SGE{Addr: h.TO, Len: uint32(n), LKey: h.STag}
-	p.remote = cursor{sgl: p.one[:], need: hw.RemoteWrite}
+	p.remote = soft.Cursor{SGL: p.one[:], Need: hw.RemoteWrite}
 	p.dst = &p.remote
 	return nil
 }
@@ -55,7 +56,7 @@ func (p *placer) beginReadResponse(h *wire.Header, n int) error {
 		return wire.ErrTaggedBounds
 	}
 	if p.readGot == 0 {
-		p.read = cursor{sgl: asked.sgl, need: hw.LocalWrite}
+		p.read = soft.Cursor{SGL: asked.sgl, Need: hw.LocalWrite}
 	}
 	p.dst = &p.read
 	return nil
@@ -65,7 +66,7 @@ func (p *placer) finishReadResponse(h *wire.Header, n int) {
 	p.readGot += uint32(n)
 	if h.Last {
 		p.readGot = 0
-		p.read = cursor{}
+		p.read = soft.Cursor{}
 		p.link.reads.retire()
 		p.kickDue = true
 	}
@@ -96,7 +97,7 @@ func (p *placer) readRequest(h *wire.Header, b []byte) error {
 		return err
 	}
 	if req.Size > 0 {
-		if e := p.mem.remoteFault(req.SrcTO, req.Size, req.SrcSTag, hw.RemoteRead); e != nil {
+		if e := remoteFault(&p.mem, req.SrcTO, req.Size, req.SrcSTag, hw.RemoteRead); e != nil {
 			return e
 		}
 	}
@@ -120,7 +121,7 @@ func (p *placer) atomicRequest(h *wire.Header, b []byte) error {
 	if _, err := a.Parse(b); err != nil {
 		return err
 	}
-	if e := p.mem.remoteFault(a.TO, wordLen, a.STag, hw.RemoteAtomic); e != nil {
+	if e := remoteFault(&p.mem, a.TO, wordLen, a.STag, hw.RemoteAtomic); e != nil {
 		return e
 	}
 	if p.link.answers.full() {
@@ -140,7 +141,7 @@ func (p *placer) atomicRequest(h *wire.Header, b []byte) error {
 func (p *placer) change(a *wire.AtomicRequest) (old uint64, err error) {
 	p.beginTouch()
 	defer p.endTouch()
-	mem := p.mem.reach(a.TO, wordLen, a.STag, hw.RemoteAtomic)
+	mem := p.mem.Bytes(a.TO, wordLen, a.STag, hw.RemoteAtomic)
 	if mem == nil {
 		return 0, wire.ErrSTag
 	}
@@ -181,12 +182,12 @@ func (p *placer) atomicResponse(h *wire.Header, b []byte) error {
 	}
 	var value [wordLen]byte
 	binary.NativeEndian.PutUint64(value[:], a.Original)
-	p.read = cursor{sgl: asked.sgl, need: hw.LocalWrite}
+	p.read = soft.Cursor{SGL: asked.sgl, Need: hw.LocalWrite}
 	p.dst = &p.read
 	if !p.store(value[:]) {
 		return p.storeFault(wire.OpReadResponse)
 	}
-	p.read = cursor{}
+	p.read = soft.Cursor{}
 	p.link.reads.retire()
 	p.kickDue = true
 	return nil

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"godat/hw"
+	"godat/hw/internal/soft"
 	"godat/hw/iwarp/wire"
 	"godat/internal/release"
 )
@@ -44,9 +45,9 @@ func (p *placer) beginMessage(h *wire.Header, n int) error {
 	}
 	p.msn++
 	wr := p.rq.claimed()
-	p.open, p.got, p.room = true, 0, min(total(wr.SGL), maxMessage)
-	p.msg = cursor{sgl: wr.SGL, need: hw.LocalWrite}
-	if !checkedByAccess(wr.SGL, uint64(n)) && !p.mem.allows(wr.SGL, hw.LocalWrite) {
+	p.open, p.got, p.room = true, 0, min(soft.Total(wr.SGL), soft.MaxMessage)
+	p.msg = soft.Cursor{SGL: wr.SGL, Need: hw.LocalWrite}
+	if !checkedByAccess(wr.SGL, uint64(n)) && !p.mem.Allows(wr.SGL, hw.LocalWrite) {
 		p.failed = hw.StatusLocalProtection
 		return wire.ErrRDMAPLocal
 	}
@@ -128,7 +129,7 @@ func (p *placer) received(op hw.Op, length uint32) *hw.WC {
 	wc.ID, wc.Len, wc.Op, wc.Status = p.rq.claimed().ID, length, op, hw.StatusSuccess
 	wc.Imm, wc.QP, wc.Flags = 0, 0, 0
 	if p.rq.srq != nil {
-		wc.QP = p.link.qp.cfg.Number
+		wc.QP = p.link.qp.Cfg.Number
 	} else {
 		p.rq.head++
 	}

@@ -14,19 +14,6 @@ func (d *device) NewSRQ(cfg hw.SRQConfig) (hw.SRQ, error) {
 	return q, nil
 }
 
-// NewWindow makes a window for a zone, or for one queue pair of that zone: then peers
-// reach it through that queue pair's connections alone.
-func (d *device) NewWindow(h hw.Zone, qp hw.QP) (hw.Window, error) {
-	if qp == nil {
-		return d.Device.NewWindow(h, nil)
-	}
-	q, ok := qp.(*queuePair)
-	if !ok || q == nil || q.dev != d || q.conn == nil {
-		return nil, hw.Errorf("iwarp.NewWindow", hw.InvalidHandle, hw.HandleEP, "not a queue pair of this device")
-	}
-	return d.Device.NewWindow(h, &q.QP)
-}
-
 // bind binds a window, or unbinds it. It returns false if the bind has to wait, or fails.
 // The sender begins the requests behind the bind after it. The bind completes when all
 // octets before it are written, so that nothing is read through the old key any more.

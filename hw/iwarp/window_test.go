@@ -1,6 +1,7 @@
 package iwarp
 
 import (
+	"runtime"
 	"sync"
 	"testing"
 
@@ -8,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
-	"godat/hw/internal/soft"
 )
 
 func (n *node) window(qp hw.QP) hw.Window {
@@ -55,7 +55,7 @@ func (c *connection) takeToken() {
 			c.send.present.Enter()
 			return
 		}
-		soft.Pause(0)
+		runtime.Gosched()
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"godat/hw"
+	"godat/hw/internal/soft"
 )
 
 // wordLen is the size of an atomic's target.
@@ -17,7 +18,7 @@ func (x *executor) atomic(wr *hw.SendWR) verdict {
 	switch {
 	case x.canRead != hw.StatusSuccess:
 		return x.fail(wr, x.canRead)
-	case total(wr.SGL) != wordLen:
+	case soft.Total(wr.SGL) != wordLen:
 		return x.fail(wr, hw.StatusLocalLength)
 	}
 	// Each key is looked up once, before anything changes. A key may die at any time, but

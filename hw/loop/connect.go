@@ -11,7 +11,7 @@ func join(a, b *connection, private []byte) bool {
 	if !a.install(b, ab, ba) {
 		return false
 	}
-	in, out := min(a.qp.cfg.ReadsIn, b.qp.cfg.ReadsOut), min(a.qp.cfg.ReadsOut, b.qp.cfg.ReadsIn)
+	in, out := min(a.qp.Cfg.ReadsIn, b.qp.Cfg.ReadsOut), min(a.qp.Cfg.ReadsOut, b.qp.Cfg.ReadsIn)
 	// This goroutine holds both pipes: until both sides have heard that the connection
 	// is up, nothing completes on it, and neither side hears that it is down.
 	if ab.attention.Load()&srcClosed == 0 {

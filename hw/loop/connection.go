@@ -43,11 +43,11 @@ type connection struct {
 func newConnection(q *queuePair) *connection {
 	c := &connection{
 		qp:    q,
-		facts: q.cfg.Facts,
+		facts: q.Cfg.Facts,
 		sq:    new(soft.SendQueue),
-		rq:    newRecvQueue(q.recvDepth()),
+		rq:    newRecvQueue(q.Cfg.RecvDepth),
 	}
-	c.sq.Init(q.cfg.SendDepth)
+	c.sq.Init(q.Cfg.SendDepth)
 	return c
 }
 
@@ -56,7 +56,7 @@ func (c *connection) begin(op string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.phase != unconnected || c.broken {
-		return hw.Errorf(op, hw.InvalidState, c.state(), "the queue pair is not new or reset")
+		return c.qp.dev.Errorf(op, hw.InvalidState, c.state(), "the queue pair is not new or reset")
 	}
 	c.phase = connecting
 	return nil
@@ -124,7 +124,7 @@ func (c *connection) breakUp() (piped bool) {
 // finish flushes and ends the queues of a connection that had no pipes. No other
 // goroutine touches the queues: an answer that comes now finds the phase ended.
 func (c *connection) finish() {
-	cfg := &c.qp.cfg
+	cfg := &c.qp.Cfg
 	var wcs []hw.WC
 	for head, tail := uint64(0), c.rq.tail.Load(); head != tail; head++ {
 		rr := &c.rq.slots[head&c.rq.mask]

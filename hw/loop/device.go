@@ -1,28 +1,16 @@
 package loop
 
 import (
-	"math"
-
 	"godat/hw"
 	"godat/hw/internal/soft"
 	"godat/internal/workers"
 )
 
-// The device's limits.
+// The device's limits, beside those that all software devices have.
 const (
-	maxQPs      = 1 << 16
-	maxMRs      = 1 << 20
-	maxZones    = 1 << 16
-	maxDepth    = 1 << 14
 	maxSegments = 64
 	maxReads    = 1 << 16
-	maxMessage  = 1 << 31
-	maxMR       = 1 << 40
 	maxPrivate  = 512
-	maxSRQs     = 1 << 16
-	maxSRQDepth = 1 << 16
-	maxWindows  = 1 << 18
-	alignment   = soft.CacheLine
 )
 
 var offered = hw.Ops(hw.OpSend, hw.OpRecv, hw.OpWrite, hw.OpRead,
@@ -42,46 +30,12 @@ type device struct {
 
 func newDevice(name string, s settings) *device {
 	d := &device{node: attach(name), workers: startWorkers(), watch: newWatch(), handover: s.handover}
-	attr := attributes(d.node.name)
-	attr.Strict = !s.waits
-	d.Init(soft.Config{Provider: Name, Attr: attr})
+	d.Init(soft.Config{Provider: Name, Attr: soft.Common(hw.Attr{
+		Provider: Name, Device: d.node.name, Address: d.node.name, Ops: offered,
+		MaxSendSegments: maxSegments, MaxReadsIn: maxReads, MaxReadsOut: maxReads, MaxPrivate: maxPrivate,
+		NotReadyWait: true, Strict: !s.waits,
+	})})
 	return d
-}
-
-// attributes are those of a device of that name. MaxCQs and MaxCQDepth mean nothing,
-// because a device delivers completions by itself.
-func attributes(name string) hw.Attr {
-	return hw.Attr{
-		Provider:        Name,
-		Device:          name,
-		Address:         name,
-		Vendor:          "godat",
-		Hardware:        [2]int{1, 0},
-		Firmware:        [2]int{1, 0},
-		Ops:             offered,
-		MaxQPs:          maxQPs,
-		MaxMRs:          maxMRs,
-		MaxZones:        maxZones,
-		MaxCQs:          math.MaxInt32,
-		MaxDepth:        maxDepth,
-		MaxCQDepth:      math.MaxInt32,
-		MaxSendSegments: maxSegments,
-		MaxRecvSegments: maxSegments,
-		MaxReadSegments: maxSegments,
-		MaxReadsIn:      maxReads,
-		MaxReadsOut:     maxReads,
-		MaxMessage:      maxMessage,
-		MaxRDMA:         maxMessage,
-		MaxMR:           maxMR,
-		MaxPrivate:      maxPrivate,
-		MaxSRQs:         maxSRQs,
-		MaxWindows:      maxWindows,
-		MaxSRQDepth:     maxSRQDepth,
-		MaxSRQSegments:  maxSegments,
-		Alignment:       alignment,
-		ZeroBased:       true,
-		NotReadyWait:    true,
-	}
 }
 
 // Close closes the device and ends its goroutines.

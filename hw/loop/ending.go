@@ -51,11 +51,11 @@ func (p *pipe) flush() {
 	ended := e.srcEnded && e.dstEnded
 	if why&srcClosed != 0 && !e.srcEnded {
 		e.srcEnded = true
-		p.from.end(x.src.sink, p.from.qp.cfg.SendEnd)
+		p.from.end(x.src.sink, p.from.qp.Cfg.SendEnd)
 	}
 	if why&dstClosed != 0 && !e.dstEnded {
 		e.dstEnded = true
-		p.to.end(x.dst.sink, p.to.qp.cfg.RecvEnd)
+		p.to.end(x.dst.sink, p.to.qp.Cfg.RecvEnd)
 	}
 	if !ended && e.srcEnded && e.dstEnded {
 		p.leave()

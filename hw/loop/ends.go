@@ -15,17 +15,6 @@ type end struct {
 	sink hw.SeriesSink
 }
 
-// allows reports whether all segments can be reached. Empty segments always can.
-func (e *end) allows(sgl []hw.SGE, need hw.Privileges) bool {
-	for i := range sgl {
-		s := &sgl[i]
-		if s.Len != 0 && e.Reach(s.Addr, s.Len, s.LKey, need) == nil {
-			return false
-		}
-	}
-	return true
-}
-
 // source is the sending end of a pipe: the send queue as its consumer sees it, and
 // the completions of its requests. The pipe's holder owns it.
 type source struct {

@@ -1,10 +1,8 @@
 package loop
 
 import (
-	"unsafe"
-
 	"godat/hw"
-	"godat/internal/yield"
+	"godat/hw/internal/soft"
 )
 
 func solicited(wr *hw.SendWR) hw.WCFlags {
@@ -23,10 +21,8 @@ func (x *executor) fast(wr *hw.SendWR) bool {
 	switch wr.Op {
 	case hw.OpSend:
 		return x.fastSend(wr)
-	case hw.OpWrite:
-		return x.fastWrite(wr)
-	case hw.OpRead:
-		return x.fastRead(wr)
+	case hw.OpWrite, hw.OpRead:
+		return x.fastRDMA(wr)
 	}
 	return false
 }
@@ -50,44 +46,19 @@ func (x *executor) fastSend(wr *hw.SendWR) bool {
 	if from == nil || to == nil {
 		return false
 	}
-	x.move(wr, to, from, n)
+	copyBytes(to, from, n)
+	x.moved(wr, n)
 	x.dst.wcs[i] = hw.WC{ID: rr.id, Len: n, Op: hw.OpRecv, Flags: solicited(wr)}
 	x.dst.n = i + 1
 	x.dst.head++
 	return true
 }
 
-func (x *executor) fastWrite(wr *hw.SendWR) bool {
-	if len(wr.SGL) != 1 {
+func (x *executor) fastRDMA(wr *hw.SendWR) bool {
+	if len(wr.SGL) != 1 || !x.fastAffords(wr.SGL[0].Len) || !x.rdma(wr.Op, &wr.SGL[0], wr.RKey, wr.RemoteAddr) {
 		return false
 	}
-	s := &wr.SGL[0]
-	if !x.fastAffords(s.Len) {
-		return false
-	}
-	from := x.src.Reach(s.Addr, s.Len, s.LKey, hw.LocalRead)
-	to := x.dst.Reach(wr.RemoteAddr, s.Len, wr.RKey, hw.RemoteWrite)
-	if from == nil || to == nil {
-		return false
-	}
-	x.move(wr, to, from, s.Len)
-	return true
-}
-
-func (x *executor) fastRead(wr *hw.SendWR) bool {
-	if len(wr.SGL) != 1 || x.canRead != hw.StatusSuccess {
-		return false
-	}
-	d := &wr.SGL[0]
-	if !x.fastAffords(d.Len) {
-		return false
-	}
-	from := x.dst.Reach(wr.RemoteAddr, d.Len, wr.RKey, hw.RemoteRead)
-	to := x.src.Reach(d.Addr, d.Len, d.LKey, hw.LocalWrite)
-	if from == nil || to == nil {
-		return false
-	}
-	x.move(wr, to, from, d.Len)
+	x.moved(wr, wr.SGL[0].Len)
 	return true
 }
 
@@ -97,27 +68,25 @@ func (x *executor) fastAffords(n uint32) bool {
 	return n-1 < uint32(x.bytes) && int(x.src.n) < len(x.src.wcs)
 }
 
-// move copies n bytes and completes the request.
-func (x *executor) move(wr *hw.SendWR, to, from unsafe.Pointer, n uint32) {
-	yield.Point()
-	copy(unsafe.Slice((*byte)(to), n), unsafe.Slice((*byte)(from), n))
+// moved completes a request whose n bytes were copied.
+func (x *executor) moved(wr *hw.SendWR, n uint32) {
 	x.bytes -= int64(n)
 	x.src.sent(wr, n)
 }
 
 // send moves a message into the first receive.
 func (x *executor) send(wr *hw.SendWR) verdict {
-	n := total(wr.SGL)
+	n := soft.Total(wr.SGL)
 	switch {
-	case n > maxMessage:
+	case n > soft.MaxMessage:
 		return x.fail(wr, hw.StatusLocalLength)
-	case !x.src.allows(wr.SGL, hw.LocalRead):
+	case !x.src.Allows(wr.SGL, hw.LocalRead):
 		return x.fail(wr, hw.StatusLocalProtection)
 	case !x.dst.ready():
 		return noReceive
 	}
 	sink := x.dst.first()
-	if n > total(sink) {
+	if n > soft.Total(sink) {
 		return x.failBoth(wr, hw.StatusRemoteResponder, hw.StatusLocalLength)
 	}
 	if !x.affords(n) {
@@ -144,32 +113,42 @@ func (x *executor) send(wr *hw.SendWR) verdict {
 	}
 }
 
-// write moves the local segments to the target's memory.
-func (x *executor) write(wr *hw.SendWR) verdict {
-	n := total(wr.SGL)
-	if n > maxMessage {
+// move executes a write or a read: it moves the local segments, whose keys must have the privilege
+// local, to the target's memory, whose key must have the privilege remote; or the other way if that
+// is to be read.
+func (x *executor) move(wr *hw.SendWR, local, remote hw.Privileges) verdict {
+	n := soft.Total(wr.SGL)
+	reads := remote == hw.RemoteRead
+	switch {
+	case reads && x.canRead != hw.StatusSuccess:
+		return x.fail(wr, x.canRead)
+	case n > soft.MaxMessage:
 		return x.fail(wr, hw.StatusLocalLength)
-	}
-	if !x.src.allows(wr.SGL, hw.LocalRead) {
+	case !x.src.Allows(wr.SGL, local):
 		return x.fail(wr, hw.StatusLocalProtection)
 	}
-	remote := [1]hw.SGE{{Addr: wr.RemoteAddr, Len: uint32(n), LKey: wr.RKey}}
-	if !x.dst.allows(remote[:], hw.RemoteWrite) {
+	there := [1]hw.SGE{{Addr: wr.RemoteAddr, Len: uint32(n), LKey: wr.RKey}}
+	if !x.dst.Allows(there[:], remote) {
 		return x.fail(wr, hw.StatusRemoteAccess)
 	}
 	if !x.affords(n) {
 		return tooLong
 	}
-	switch x.transfer(&x.src.end, wr.SGL, hw.LocalRead, &x.dst.end, remote[:], hw.RemoteWrite, n) {
-	case moved:
-		return x.sent(wr, uint32(n))
-	case badSource:
-		return x.fail(wr, hw.StatusLocalProtection)
-	case badSink:
-		return x.fail(wr, hw.StatusRemoteAccess)
-	default:
-		return cut
+	var out outcome
+	if reads {
+		out = x.transfer(&x.dst.end, there[:], remote, &x.src.end, wr.SGL, local, n)
+	} else {
+		out = x.transfer(&x.src.end, wr.SGL, local, &x.dst.end, there[:], remote, n)
 	}
+	switch {
+	case out == moved:
+		return x.sent(wr, uint32(n))
+	case out == broke:
+		return cut
+	case reads == (out == badSource):
+		return x.fail(wr, hw.StatusRemoteAccess)
+	}
+	return x.fail(wr, hw.StatusLocalProtection)
 }
 
 // writeImm executes a write and then completes a receive with the immediate data. The
@@ -178,9 +157,9 @@ func (x *executor) writeImm(wr *hw.SendWR) verdict {
 	if !x.dst.ready() {
 		return noReceive
 	}
-	v := x.write(wr)
+	v := x.move(wr, hw.LocalRead, hw.RemoteWrite)
 	if v == done {
-		x.dst.received(uint32(total(wr.SGL)), hw.OpRecvImm, hw.WCImm|solicited(wr), wr.Imm)
+		x.dst.received(uint32(soft.Total(wr.SGL)), hw.OpRecvImm, hw.WCImm|solicited(wr), wr.Imm)
 	}
 	return v
 }
@@ -188,40 +167,9 @@ func (x *executor) writeImm(wr *hw.SendWR) verdict {
 // readToRMR executes a read whose sink is named by its remote key, as a peer names it.
 func (x *executor) readToRMR(wr *hw.SendWR) verdict {
 	at := x.src.n
-	v := x.read(wr, hw.RemoteWrite)
+	v := x.move(wr, hw.RemoteWrite, hw.RemoteRead)
 	if v == done && x.src.n > at {
 		x.src.wcs[at].Op = hw.OpRead
 	}
 	return v
-}
-
-// read moves the target's memory to the local segments, whose keys must have that
-// privilege.
-func (x *executor) read(wr *hw.SendWR, privilege hw.Privileges) verdict {
-	n := total(wr.SGL)
-	switch {
-	case x.canRead != hw.StatusSuccess:
-		return x.fail(wr, x.canRead)
-	case n > maxMessage:
-		return x.fail(wr, hw.StatusLocalLength)
-	case !x.src.allows(wr.SGL, privilege):
-		return x.fail(wr, hw.StatusLocalProtection)
-	}
-	remote := [1]hw.SGE{{Addr: wr.RemoteAddr, Len: uint32(n), LKey: wr.RKey}}
-	if !x.dst.allows(remote[:], hw.RemoteRead) {
-		return x.fail(wr, hw.StatusRemoteAccess)
-	}
-	if !x.affords(n) {
-		return tooLong
-	}
-	switch x.transfer(&x.dst.end, remote[:], hw.RemoteRead, &x.src.end, wr.SGL, privilege, n) {
-	case moved:
-		return x.sent(wr, uint32(n))
-	case badSource:
-		return x.fail(wr, hw.StatusRemoteAccess)
-	case badSink:
-		return x.fail(wr, hw.StatusLocalProtection)
-	default:
-		return cut
-	}
 }

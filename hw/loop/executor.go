@@ -55,9 +55,9 @@ func (x *executor) execute(wr *hw.SendWR) verdict {
 	case hw.OpSend, hw.OpSendInvalidate:
 		return x.send(wr)
 	case hw.OpWrite:
-		return x.write(wr)
+		return x.move(wr, hw.LocalRead, hw.RemoteWrite)
 	case hw.OpRead:
-		return x.read(wr, hw.LocalWrite)
+		return x.move(wr, hw.LocalWrite, hw.RemoteRead)
 	case hw.OpReadToRMR:
 		return x.readToRMR(wr)
 	case hw.OpWriteImm:
@@ -117,8 +117,8 @@ func (x *executor) emit() {
 func (x *executor) makeRoom() {
 	if x.src.wcs == nil {
 		p := x.pipe
-		x.src.wcs = make([]hw.WC, max(1, min(maxScratch, p.from.qp.cfg.SendDepth)))
-		depth := p.to.qp.cfg.RecvDepth
+		x.src.wcs = make([]hw.WC, max(1, min(maxScratch, p.from.qp.Cfg.SendDepth)))
+		depth := p.to.qp.Cfg.RecvDepth
 		if x.dst.srq != nil {
 			depth = maxScratch
 		}

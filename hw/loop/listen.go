@@ -49,13 +49,13 @@ type request struct {
 // Connect offers the request to the listener before it returns. cfg.Timeout has no
 // effect: the owner breaks an attempt that takes too long.
 func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
-	const op = "loop.Connect"
+	const op = "Connect"
 	c := q.conn
 	if c == nil {
-		return gone(op)
+		return q.dev.Gone(op)
 	}
-	if len(cfg.Private) > maxPrivate {
-		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "%d bytes of private data; at most %d fit", len(cfg.Private), maxPrivate)
+	if err := q.dev.CheckPrivate(op, hw.Arg1, cfg.Private); err != nil {
+		return err
 	}
 	if err := c.begin(op); err != nil {
 		return err
@@ -110,9 +110,9 @@ func (r *request) Qual() uint64 { return r.local.Qual }
 // Accept connects at once: both sides have heard Established when it returns. When it
 // returns an error, the asking side has heard Refused.
 func (r *request) Accept(qp hw.QP, private []byte) error {
-	const op = "loop.Accept"
-	if r == nil || !r.Take() {
-		return answered(op)
+	const op = "Accept"
+	if err := r.Answer(op); err != nil {
+		return err
 	}
 	b, err := r.answering(op, qp, private)
 	if err != nil {
@@ -129,10 +129,10 @@ func (r *request) Accept(qp hw.QP, private []byte) error {
 func (r *request) answering(op string, qp hw.QP, private []byte) (*connection, error) {
 	q, ok := qp.(*queuePair)
 	if !ok || q == nil || q.dev != r.dev || q.conn == nil {
-		return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandleEP, "not a queue pair of the listener's device")
+		return nil, r.dev.Errorf(op, hw.InvalidHandle, hw.HandleEP, "not a queue pair of the listener's device")
 	}
-	if len(private) > maxPrivate {
-		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "%d bytes of private data; at most %d fit", len(private), maxPrivate)
+	if err := r.dev.CheckPrivate(op, hw.Arg2, private); err != nil {
+		return nil, err
 	}
 	c := q.conn
 	if err := c.begin(op); err != nil {
@@ -144,23 +144,19 @@ func (r *request) answering(op string, qp hw.QP, private []byte) (*connection, e
 
 // Reject refuses the request, without the private data if there is too much.
 func (r *request) Reject(private []byte) error {
-	const op = "loop.Reject"
-	if r == nil || !r.Take() {
-		return answered(op)
+	const op = "Reject"
+	if err := r.Answer(op); err != nil {
+		return err
 	}
-	if len(private) > maxPrivate {
-		r.reject(nil)
-		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "%d bytes of private data; at most %d fit", len(private), maxPrivate)
+	err := r.dev.CheckPrivate(op, hw.Arg1, private)
+	if err != nil {
+		private = nil
 	}
 	r.reject(slices.Clone(private))
-	return nil
+	return err
 }
 
 // reject refuses the request as the program.
 func (r *request) reject(private []byte) {
 	r.from.refuse(hw.ReasonPeerRejected, private, r.from.refusal(r.local, "the peer's program rejected the request"))
-}
-
-func answered(op string) error {
-	return hw.Errorf(op, hw.InvalidHandle, hw.HandleCR, "the request has been answered")
 }

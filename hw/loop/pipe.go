@@ -80,27 +80,27 @@ type pipe struct {
 // newPipe makes a pipe, whose token the caller holds.
 func newPipe(from, to *connection) *pipe {
 	src, dst := from.qp, to.qp
-	p := &pipe{from: from, to: to, neverWaits: src.cfg.NotReady == 0, budget: src.dev.handover}
+	p := &pipe{from: from, to: to, neverWaits: src.Cfg.NotReady == 0, budget: src.dev.handover}
 	p.exec = executor{
 		pipe: p,
 		src: source{
-			end:   end{View: src.View(&src.dev.Device), sink: soft.SeriesSink(src.cfg.SendSink)},
+			end:   end{View: src.View(), sink: soft.SeriesSink(src.Cfg.SendSink)},
 			queue: from.sq,
 		},
 		dst: target{
-			end:    end{View: dst.View(&dst.dev.Device), sink: soft.SeriesSink(dst.cfg.RecvSink)},
+			end:    end{View: dst.View(), sink: soft.SeriesSink(dst.Cfg.RecvSink)},
 			queue:  to.rq,
 			pipe:   p,
 			freeAt: 1,
 		},
 	}
 	if dst.srq != nil {
-		p.exec.dst.srq, p.exec.dst.number = dst.srq, dst.cfg.Number
+		p.exec.dst.srq, p.exec.dst.number = dst.srq, dst.Cfg.Number
 	}
 	switch {
-	case src.cfg.ReadsOut == 0:
+	case src.Cfg.ReadsOut == 0:
 		p.exec.canRead = hw.StatusLocalEP
-	case dst.cfg.ReadsIn == 0:
+	case dst.Cfg.ReadsIn == 0:
 		p.exec.canRead = hw.StatusRemoteResponder
 	}
 	p.initPresence()
@@ -137,7 +137,7 @@ func (p *pipe) inline(wrs []hw.SendWR) int {
 		if wr.Op == hw.OpSend && x.fastSend(wr) || wr.Op != hw.OpSend && x.fast(wr) {
 			continue
 		}
-		if p.from.qp.refuses(wr) {
+		if p.from.qp.CheckSend(wr, sendable) != nil {
 			return n
 		}
 		if v := x.execute(wr); v == failure {

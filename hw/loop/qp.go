@@ -23,44 +23,23 @@ type queuePair struct {
 	dev      *device
 	srq      *sharedQueue // may be nil
 	soft.QP
-	cfg hw.QPConfig
 }
 
-// NewQP makes a queue pair. It fails with INVALID_PARAMETER if a value is beyond the
-// device's limits.
+// NewQP makes a queue pair.
 func (d *device) NewQP(cfg hw.QPConfig) (hw.QP, error) {
-	const op = "NewQP"
-	if err := d.CheckQP(op, &cfg); err != nil {
-		return nil, err
-	}
-	z, err := d.UseZone(op, cfg.Zone)
-	if err != nil {
-		return nil, err
-	}
-	srq, err := d.useSRQ(op, cfg.SRQ, z)
-	if err != nil {
-		z.Unuse()
-		return nil, err
-	}
-	if err := d.Use(op, soft.QPs); err != nil {
-		srq.unuse()
-		z.Unuse()
-		return nil, err
-	}
-	q := &queuePair{QP: soft.QP{Zone: z}, dev: d, srq: srq, cfg: cfg, segments: cfg.RecvSegments}
-	if srq != nil {
+	q := &queuePair{dev: d, segments: cfg.RecvSegments}
+	var shared *soft.SRQ
+	if cfg.SRQ != nil {
 		q.segments = -1
+		if q.srq, _ = cfg.SRQ.(*sharedQueue); q.srq != nil {
+			shared = q.srq.SRQ
+		}
+	}
+	if err := q.Open(&d.Device, &cfg, shared); err != nil {
+		return nil, err
 	}
 	q.begin()
 	return q, nil
-}
-
-// recvDepth is the depth of the queue pair's own receive queue.
-func (q *queuePair) recvDepth() int {
-	if q.srq != nil {
-		return 0
-	}
-	return q.cfg.RecvDepth
 }
 
 // begin makes a new connection.
@@ -71,31 +50,6 @@ func (q *queuePair) begin() {
 
 // sendable holds the operations that PostSend takes.
 var sendable = offered &^ hw.Ops(hw.OpRecv, hw.OpRecvImm, hw.OpRecvInvalidate)
-
-// refuses reports whether PostSend must refuse a request.
-func (q *queuePair) refuses(wr *hw.SendWR) bool {
-	return !sendable.Has(wr.Op) || len(wr.SGL) > q.cfg.SendSegments || wr.Op == hw.OpBind && q.dev.CheckBind(wr.Bind) != nil
-}
-
-// refusal is the error of a request that PostSend refuses.
-func (q *queuePair) refusal(wr *hw.SendWR) error {
-	const op = "loop.PostSend"
-	switch {
-	case !sendable.Has(wr.Op):
-		return hw.Errorf(op, hw.ModelNotSupported, hw.NoSubtype, "%v", wr.Op)
-	case len(wr.SGL) > q.cfg.SendSegments:
-		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "%d segments; the queue pair was made for %d", len(wr.SGL), q.cfg.SendSegments)
-	}
-	return q.dev.CheckBind(wr.Bind)
-}
-
-func full(op string, depth int) error {
-	return hw.Errorf(op, hw.InsufficientResources, hw.ResourceCredits, "the queue, of depth %d, is full", depth)
-}
-
-func gone(op string) error {
-	return hw.Errorf(op, hw.InvalidHandle, hw.HandleEP, "the queue pair is closed")
-}
 
 // PostSend executes the requests if it can take the pipe, and enqueues the rest. When
 // the pipe is free and the attention word is 0, the send queue is empty, so the order
@@ -129,14 +83,10 @@ func (q *queuePair) PostSend(wrs []hw.SendWR) (int, error) {
 }
 
 func (q *queuePair) unconnected() error {
-	const op = "loop.PostSend"
-	c := q.conn
-	if c == nil {
-		return gone(op)
+	if q.conn == nil {
+		return q.dev.Gone("PostSend")
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return hw.Errorf(op, hw.InvalidState, c.state(), "the queue pair is not connected")
+	return q.conn.invalid("PostSend", "the queue pair is not connected")
 }
 
 // enqueue appends requests to the send queue.
@@ -145,15 +95,15 @@ func (q *queuePair) enqueue(wrs []hw.SendWR) (int, error) {
 	var refusal error
 	binds := false
 	for i := range wrs {
-		if q.refuses(&wrs[i]) {
-			take, refusal = wrs[:i], q.refusal(&wrs[i])
+		if refusal = q.CheckSend(&wrs[i], sendable); refusal != nil {
+			take = wrs[:i]
 			break
 		}
 		binds = binds || wrs[i].Op == hw.OpBind
 	}
 	n := q.conn.sq.Push(take)
 	if n < len(take) {
-		refusal = full("loop.PostSend", q.cfg.SendDepth)
+		refusal = q.Full("PostSend", q.Cfg.SendDepth)
 	}
 	if binds {
 		soft.SpendBinds(wrs[:n])
@@ -166,7 +116,7 @@ func (q *queuePair) enqueue(wrs []hw.SendWR) (int, error) {
 func (q *queuePair) PostRecv(wrs []hw.RecvWR) (int, error) {
 	rq := q.rq
 	if rq == nil {
-		return 0, gone("loop.PostRecv")
+		return 0, q.dev.Gone("PostRecv")
 	}
 	n, tail, limit := 0, rq.tail.Load(), rq.limit.Load()
 	for n < len(wrs) && tail != limit && len(wrs[n].SGL) <= q.segments {
@@ -183,21 +133,9 @@ func (q *queuePair) PostRecv(wrs []hw.RecvWR) (int, error) {
 		p.kick()
 	}
 	if n < len(wrs) {
-		return n, q.recvRefusal(&wrs[n])
+		return n, q.RecvRefusal(&wrs[n])
 	}
 	return n, nil
-}
-
-// recvRefusal says why a receive was not taken.
-func (q *queuePair) recvRefusal(wr *hw.RecvWR) error {
-	const op = "loop.PostRecv"
-	if q.srq != nil {
-		return hw.Errorf(op, hw.InvalidState, hw.StateSRQInUse, "receives come from the shared receive queue")
-	}
-	if n := len(wr.SGL); n > q.segments {
-		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "%d segments; the queue was made for %d", n, q.segments)
-	}
-	return full(op, q.cfg.RecvDepth)
 }
 
 // Drain asks the pipe's holder to report Down(ReasonDrained) when the send queue is
@@ -230,42 +168,43 @@ func (q *queuePair) Break(inOrder bool) {
 
 // Reset gives the queue pair a new connection, unless its present one is still new.
 func (q *queuePair) Reset() error {
-	const op = "loop.Reset"
+	const op = "Reset"
 	c := q.conn
 	switch {
 	case c == nil:
-		return gone(op)
+		return q.dev.Gone(op)
 	case c.over():
 		q.out.Store(nil)
 		q.in.Store(nil)
 		q.begin()
 	case !c.pristine():
-		return c.notOver(op)
+		return c.invalid(op, notOver)
 	}
 	return nil
 }
 
 // Close frees the queue pair.
 func (q *queuePair) Close() error {
-	const op = "loop.QP.Close"
+	const op = "QP.Close"
 	c := q.conn
 	switch {
 	case c == nil:
-		return gone(op)
+		return q.dev.Gone(op)
 	case !c.over() && !c.pristine():
-		return c.notOver(op)
+		return c.invalid(op, notOver)
 	}
 	q.conn, q.rq = nil, nil
 	q.out.Store(nil)
 	q.in.Store(nil)
-	q.srq.unuse()
-	q.dev.Unuse(soft.QPs)
-	q.Zone.Unuse()
+	q.Free()
 	return nil
 }
 
-func (c *connection) notOver(op string) error {
+const notOver = "the queues of the queue pair have not both ended"
+
+// invalid is the error of a call for which the connection is in the wrong state.
+func (c *connection) invalid(op, why string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return hw.Errorf(op, hw.InvalidState, c.state(), "the queues of the queue pair have not both ended")
+	return c.qp.dev.Errorf(op, hw.InvalidState, c.state(), "%s", why)
 }

@@ -45,25 +45,6 @@ func (d *device) NewSRQ(cfg hw.SRQConfig) (hw.SRQ, error) {
 	return q, nil
 }
 
-// useSRQ finds the device's queue behind a handle and counts one more queue pair
-// that takes from it.
-func (d *device) useSRQ(op string, h hw.SRQ, z *soft.Zone) (*sharedQueue, error) {
-	if h == nil {
-		return nil, nil
-	}
-	q, ok := h.(*sharedQueue)
-	if !ok || q == nil {
-		return nil, hw.Errorf("loop."+op, hw.InvalidHandle, hw.HandleSRQ, "not a shared receive queue of this device")
-	}
-	return q, q.Attach(op, &d.Device, z)
-}
-
-func (q *sharedQueue) unuse() {
-	if q != nil {
-		q.Detach()
-	}
-}
-
 // serve runs the pipes that wait for the receives that were posted.
 func (q *sharedQueue) serve() {
 	q.Mu.Lock()

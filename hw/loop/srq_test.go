@@ -201,7 +201,7 @@ func TestNewSRQChecksItsArguments(t *testing.T) {
 	for _, cfg := range []hw.SRQConfig{
 		{Zone: a.zone},
 		{Zone: a.zone, Depth: -1},
-		{Zone: a.zone, Depth: maxSRQDepth + 1},
+		{Zone: a.zone, Depth: d.Attr().MaxSRQDepth + 1},
 		{Zone: a.zone, Depth: 1, Segments: -1},
 		{Zone: a.zone, Depth: 1, Segments: maxSegments + 1},
 	} {

@@ -80,7 +80,7 @@ func (w *watch) add(p *pipe) {
 
 // tick is how often the watch must look at a pipe.
 func (p *pipe) tick() time.Duration {
-	return max(minTick, min(maxTick, p.from.qp.cfg.NotReady/8))
+	return max(minTick, min(maxTick, p.from.qp.Cfg.NotReady/8))
 }
 
 // run is the watch's goroutine.
@@ -119,7 +119,7 @@ func (w *watch) look(now time.Duration) time.Duration {
 		if p.watched.seenAt != at {
 			p.watched.seenAt, p.watched.seenSince = at, now
 		}
-		if now-p.watched.seenSince >= p.from.qp.cfg.NotReady {
+		if now-p.watched.seenSince >= p.from.qp.Cfg.NotReady {
 			p.expiredAt.Store(at)
 			p.watched.next, late = late, p
 			continue

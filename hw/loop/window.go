@@ -5,19 +5,6 @@ import (
 	"godat/hw/internal/soft"
 )
 
-// NewWindow makes a window for a zone, or for one queue pair of that zone: only pipes
-// towards that queue pair have its scope.
-func (d *device) NewWindow(h hw.Zone, qp hw.QP) (hw.Window, error) {
-	if qp == nil {
-		return d.Device.NewWindow(h, nil)
-	}
-	q, ok := qp.(*queuePair)
-	if !ok || q == nil || q.dev != d || q.conn == nil {
-		return nil, hw.Errorf("loop.NewWindow", hw.InvalidHandle, hw.HandleEP, "not a queue pair of this device")
-	}
-	return d.Device.NewWindow(h, &q.QP)
-}
-
 // bind binds the window, or unbinds it. The requests behind the bind in the queue
 // execute after it, so they find it done.
 func (x *executor) bind(wr *hw.SendWR) verdict {
@@ -65,8 +52,7 @@ func (x *executor) sentInvalidate(wr *hw.SendWR, n uint32) verdict {
 // quiesce waits until no other pipe has an access in progress through a key of the queue
 // pair's zone that died before the call. If own, the key was of the queue pair's own window,
 // and only the pipe towards it can have one. A poster may not wait: for a poster quiesce
-// returns false if a pipe may have such an access. A worker that waits touches no memory, and
-// steps, so that two workers that wait for each other both go on.
+// returns false if a pipe may have such an access.
 func (x *executor) quiesce(q *queuePair, own bool) bool {
 	wait := x.others[:0]
 	if !own {
@@ -78,14 +64,5 @@ func (x *executor) quiesce(q *queuePair, own bool) bool {
 	}
 	x.others = wait
 	defer clear(wait) // keep no pipe alive
-	for i := range wait {
-		for spin := 0; !wait[i].Over(); spin++ {
-			if !x.byWorker {
-				return false
-			}
-			x.pipe.token.Step()
-			soft.Pause(spin)
-		}
-	}
-	return true
+	return soft.AwaitBeside(wait, x.byWorker, &x.pipe.token)
 }

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"godat/internal/token"
 	"godat/internal/yield"
 )
 
@@ -140,13 +141,29 @@ func (z *Zone) Await() {
 	var few [4]Access // a zone of one connection has no more
 	for _, a := range z.InProgress(nil, few[:0]) {
 		for spin := 0; !a.Over(); spin++ {
-			Pause(spin)
+			pause(spin)
 		}
 	}
 }
 
-// Pause passes the time between two looks at an access in progress. spin counts the looks.
-func Pause(spin int) {
+// AwaitBeside waits for accesses of others, for an accessor that steps its token while it waits, and
+// touches no memory until it goes on. So two that wait for each other both go on. It returns false
+// if it would have to wait and may not.
+func AwaitBeside(of []Access, may bool, own *token.Counted) bool {
+	for i := range of {
+		for spin := 0; !of[i].Over(); spin++ {
+			if !may {
+				return false
+			}
+			own.Step()
+			pause(spin)
+		}
+	}
+	return true
+}
+
+// pause passes the time between two looks at an access in progress. spin counts the looks.
+func pause(spin int) {
 	if spin < 100 {
 		runtime.Gosched()
 	} else {

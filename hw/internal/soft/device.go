@@ -1,6 +1,7 @@
 package soft
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 
@@ -48,6 +49,22 @@ const (
 	kinds
 )
 
+// Common completes a device's attributes with what all software devices have in common. MaxCQs
+// and MaxCQDepth mean nothing, because such a device delivers completions by itself.
+func Common(a hw.Attr) hw.Attr {
+	a.Vendor, a.Hardware, a.Firmware = "godat", [2]int{1, 0}, [2]int{1, 0}
+	a.MaxQPs, a.MaxZones, a.MaxSRQs, a.MaxMRs, a.MaxWindows = 1<<16, 1<<16, 1<<16, 1<<20, 1<<18
+	a.MaxDepth, a.MaxSRQDepth = 1<<14, 1<<16
+	a.MaxCQs, a.MaxCQDepth = math.MaxInt32, math.MaxInt32
+	a.MaxRecvSegments, a.MaxReadSegments, a.MaxSRQSegments = a.MaxSendSegments, a.MaxSendSegments, a.MaxSendSegments
+	a.MaxMessage, a.MaxRDMA, a.MaxMR = MaxMessage, MaxMessage, 1<<40
+	a.Alignment, a.ZeroBased = CacheLine, true
+	return a
+}
+
+// MaxMessage is the most bytes of a message or an RDMA operation.
+const MaxMessage = 1 << 31
+
 // Init initializes a zero Device.
 func (d *Device) Init(cfg Config) {
 	entries := cfg.Attr.MaxMRs + 2*cfg.Attr.MaxWindows
@@ -62,8 +79,8 @@ func (d *Device) Init(cfg Config) {
 // Attr reports the limits.
 func (d *Device) Attr() hw.Attr { return d.cfg.Attr }
 
-// errorf is hw.Errorf with the provider's name before op.
-func (d *Device) errorf(op string, typ hw.Type, sub hw.Subtype, format string, args ...any) error {
+// Errorf is hw.Errorf with the provider's name before op.
+func (d *Device) Errorf(op string, typ hw.Type, sub hw.Subtype, format string, args ...any) error {
 	return hw.Errorf(d.cfg.Provider+"."+op, typ, sub, format, args...)
 }
 
@@ -82,10 +99,10 @@ func (d *Device) Use(op string, k Kind) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
-		return d.errorf(op, hw.InvalidHandle, hw.HandleIA, "the device is closed")
+		return d.Errorf(op, hw.InvalidHandle, hw.HandleIA, "the device is closed")
 	}
 	if d.counts[k] == limit {
-		return d.errorf(op, hw.InsufficientResources, sub, "all %d are in use", limit)
+		return d.Errorf(op, hw.InsufficientResources, sub, "all %d are in use", limit)
 	}
 	d.counts[k]++
 	return nil
@@ -106,12 +123,12 @@ func (d *Device) End() error {
 	d.mu.Lock()
 	if d.closed {
 		d.mu.Unlock()
-		return d.errorf(op, hw.InvalidHandle, hw.HandleIA, "the device is closed")
+		return d.Errorf(op, hw.InvalidHandle, hw.HandleIA, "the device is closed")
 	}
 	if c := &d.counts; c[QPs]+c[Zones]+c[Listeners] > 0 {
 		qps, zones, listeners := c[QPs], c[Zones], c[Listeners]
 		d.mu.Unlock()
-		return d.errorf(op, hw.InvalidState, hw.StateIAInUse,
+		return d.Errorf(op, hw.InvalidState, hw.StateIAInUse,
 			"%d queue pairs, %d zones and %d listeners", qps, zones, listeners)
 	}
 	d.closed = true
@@ -148,6 +165,14 @@ func (r *Request) Pend(d *Device, refuse func()) bool {
 	}
 	d.asked[r] = struct{}{}
 	return true
+}
+
+// Answer is Take for the program, with an error for a request that has been answered.
+func (r *Request) Answer(op string) error {
+	if !r.Take() {
+		return r.dev.Errorf(op, hw.InvalidHandle, hw.HandleCR, "the request has been answered")
+	}
+	return nil
 }
 
 // Take reports whether the caller is the one to answer the request: it returns true to

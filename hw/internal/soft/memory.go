@@ -49,9 +49,9 @@ func (z *Zone) Close() error {
 	defer d.mu.Unlock()
 	switch {
 	case z.closed:
-		return d.errorf(op, hw.InvalidHandle, hw.HandlePZ, "the zone is closed")
+		return d.Errorf(op, hw.InvalidHandle, hw.HandlePZ, "the zone is closed")
 	case z.users > 0:
-		return d.errorf(op, hw.InvalidState, hw.StatePZInUse, "%d queue pairs and regions use it", z.users)
+		return d.Errorf(op, hw.InvalidState, hw.StatePZInUse, "%d queue pairs and regions use it", z.users)
 	}
 	z.closed = true
 	d.counts[Zones]--
@@ -62,12 +62,12 @@ func (z *Zone) Close() error {
 func (d *Device) UseZone(op string, h hw.Zone) (*Zone, error) {
 	z, ok := h.(*Zone)
 	if !ok || z == nil || z.dev != d {
-		return nil, d.errorf(op, hw.InvalidHandle, hw.HandlePZ, "not a zone of this device")
+		return nil, d.Errorf(op, hw.InvalidHandle, hw.HandlePZ, "not a zone of this device")
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if z.closed {
-		return nil, d.errorf(op, hw.InvalidHandle, hw.HandlePZ, "the zone is closed")
+		return nil, d.Errorf(op, hw.InvalidHandle, hw.HandlePZ, "the zone is closed")
 	}
 	z.users++
 	return z, nil
@@ -97,10 +97,10 @@ type MR struct {
 func (d *Device) Register(h hw.Zone, mem []byte, priv hw.Privileges) (hw.MR, error) {
 	const op = "Register"
 	if len(mem) == 0 || uint64(len(mem)) > d.cfg.Attr.MaxMR {
-		return nil, d.errorf(op, hw.LengthError, hw.NoSubtype, "%d bytes", len(mem))
+		return nil, d.Errorf(op, hw.LengthError, hw.NoSubtype, "%d bytes", len(mem))
 	}
 	if bad := priv &^ (hw.AllPrivileges | hw.RemoteAtomic); bad != 0 {
-		return nil, d.errorf(op, hw.InvalidParameter, hw.Arg3, "privileges %v", bad)
+		return nil, d.Errorf(op, hw.InvalidParameter, hw.Arg3, "privileges %v", bad)
 	}
 	z, err := d.UseZone(op, h)
 	if err != nil {
@@ -117,7 +117,7 @@ func (d *Device) Register(h hw.Zone, mem []byte, priv hw.Privileges) (hw.MR, err
 	}
 	if err != nil {
 		z.Unuse()
-		return nil, d.errorf(op, hw.InsufficientResources, hw.ResourceMemoryRegion, "%w", err)
+		return nil, d.Errorf(op, hw.InsufficientResources, hw.ResourceMemoryRegion, "%w", err)
 	}
 	return m, nil
 }
@@ -167,9 +167,9 @@ func (m *MR) Deregister() error {
 	d.bindMu.Unlock()
 	switch {
 	case dead:
-		return d.errorf(op, hw.InvalidHandle, hw.HandleLMR, "the region is gone")
+		return d.Errorf(op, hw.InvalidHandle, hw.HandleLMR, "the region is gone")
 	case bound > 0:
-		return d.errorf(op, hw.InvalidState, hw.StateLMRInUse, "%d windows are bound to it", bound)
+		return d.Errorf(op, hw.InvalidState, hw.StateLMRInUse, "%d windows are bound to it", bound)
 	}
 	d.Keys.remove(m.lkey)
 	if d.cfg.Split && m.rkey != 0 {
@@ -187,15 +187,15 @@ func (m *MR) Remap(mem []byte) error {
 	const op = "Remap"
 	d := m.dev
 	if len(mem) == 0 || uint64(len(mem)) > d.cfg.Attr.MaxMR {
-		return d.errorf(op, hw.LengthError, hw.NoSubtype, "%d bytes", len(mem))
+		return d.Errorf(op, hw.LengthError, hw.NoSubtype, "%d bytes", len(mem))
 	}
 	d.bindMu.Lock()
 	defer d.bindMu.Unlock()
 	switch {
 	case m.dead:
-		return d.errorf(op, hw.InvalidHandle, hw.HandleLMR, "the region is gone")
+		return d.Errorf(op, hw.InvalidHandle, hw.HandleLMR, "the region is gone")
 	case m.bound > 0:
-		return d.errorf(op, hw.InvalidState, hw.StateLMRInUse, "%d windows are bound to it", m.bound)
+		return d.Errorf(op, hw.InvalidState, hw.StateLMRInUse, "%d windows are bound to it", m.bound)
 	}
 	var mark hw.Privileges
 	switch {

@@ -35,7 +35,7 @@ func (d *Device) NewSRQ(cfg hw.SRQConfig, posted func()) (*SRQ, error) {
 	const op = "NewSRQ"
 	a := &d.cfg.Attr
 	if cfg.Depth < 1 || cfg.Depth > a.MaxSRQDepth || cfg.Segments < 0 || cfg.Segments > a.MaxSRQSegments {
-		return nil, d.errorf(op, hw.InvalidParameter, hw.Arg1, "depth %d, %d segments", cfg.Depth, cfg.Segments)
+		return nil, d.Errorf(op, hw.InvalidParameter, hw.Arg1, "depth %d, %d segments", cfg.Depth, cfg.Segments)
 	}
 	z, err := d.UseZone(op, cfg.Zone)
 	if err != nil {
@@ -57,10 +57,10 @@ func (d *Device) NewSRQ(cfg hw.SRQConfig, posted func()) (*SRQ, error) {
 // as that of the queue pair's own receives would be.
 func (q *SRQ) Attach(op string, d *Device, z *Zone) error {
 	if q == nil || q.dev != d {
-		return d.errorf(op, hw.InvalidHandle, hw.HandleSRQ, "not a shared receive queue of this device")
+		return d.Errorf(op, hw.InvalidHandle, hw.HandleSRQ, "not a shared receive queue of this device")
 	}
 	if q.zone != z {
-		return d.errorf(op, hw.ProtectionViolation, hw.NoSubtype, "the shared receive queue is of another zone")
+		return d.Errorf(op, hw.ProtectionViolation, hw.NoSubtype, "the shared receive queue is of another zone")
 	}
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
@@ -81,7 +81,7 @@ func (q *SRQ) Detach() {
 }
 
 func (q *SRQ) gone(op string) error {
-	return q.dev.errorf(op, hw.InvalidHandle, hw.HandleSRQ, "the shared receive queue is closed")
+	return q.dev.Errorf(op, hw.InvalidHandle, hw.HandleSRQ, "the shared receive queue is closed")
 }
 
 // PostRecv appends receives.
@@ -106,9 +106,9 @@ func (q *SRQ) PostRecv(wrs []hw.RecvWR) (int, error) {
 	case n == len(wrs):
 		return n, nil
 	case len(wrs[n].SGL) > q.segments:
-		return n, q.dev.errorf(op, hw.InvalidParameter, hw.NoSubtype, "%d segments of %d", len(wrs[n].SGL), q.segments)
+		return n, q.dev.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "%d segments of %d", len(wrs[n].SGL), q.segments)
 	}
-	return n, q.dev.errorf(op, hw.InsufficientResources, hw.ResourceCredits, "the queue of %d is full", depth)
+	return n, q.dev.Errorf(op, hw.InsufficientResources, hw.ResourceCredits, "the queue of %d is full", depth)
 }
 
 // Left is the number of receives in the queue. The lock is held.
@@ -167,7 +167,7 @@ func (q *SRQ) Arm(limit int) error {
 	}
 	if depth := q.depth; limit < 0 || uint64(limit) > depth {
 		q.Mu.Unlock()
-		return q.dev.errorf(op, hw.InvalidParameter, hw.Arg1, "%d of %d", limit, depth)
+		return q.dev.Errorf(op, hw.InvalidParameter, hw.Arg1, "%d of %d", limit, depth)
 	}
 	q.low = uint64(limit)
 	low := q.isLow()
@@ -183,7 +183,7 @@ func (q *SRQ) Arm(limit int) error {
 func (q *SRQ) Resize(depth int) error {
 	const op = "SRQ.Resize"
 	if depth < 1 || depth > q.dev.cfg.Attr.MaxSRQDepth {
-		return q.dev.errorf(op, hw.InvalidParameter, hw.Arg1, "depth %d", depth)
+		return q.dev.Errorf(op, hw.InvalidParameter, hw.Arg1, "depth %d", depth)
 	}
 	n := RingLen(depth)
 	slots := make([]hw.RecvWR, n)
@@ -193,7 +193,7 @@ func (q *SRQ) Resize(depth int) error {
 		return q.gone(op)
 	}
 	if left := q.Left(); left > uint64(depth) {
-		return q.dev.errorf(op, hw.InvalidState, hw.StateSRQOperational, "%d receives are in the queue", left)
+		return q.dev.Errorf(op, hw.InvalidState, hw.StateSRQOperational, "%d receives are in the queue", left)
 	}
 	mask := uint64(n - 1)
 	for i := q.head; i != q.tail; i++ {
@@ -224,7 +224,7 @@ func (q *SRQ) Close() error {
 	}
 	if n := q.users; n > 0 {
 		q.Mu.Unlock()
-		return q.dev.errorf(op, hw.InvalidState, hw.StateSRQInUse, "%d queue pairs take from it", n)
+		return q.dev.Errorf(op, hw.InvalidState, hw.StateSRQInUse, "%d queue pairs take from it", n)
 	}
 	q.closed, q.slots = true, nil
 	q.Mu.Unlock()

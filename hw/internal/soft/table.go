@@ -204,9 +204,6 @@ var nowhere place
 // NewView returns the part of a table that a queue pair may reach.
 func NewView(keys *Table, of *QP) View { return View{Keys: keys, of: of, near: &nowhere} }
 
-// View returns the part of the device's table that the queue pair may reach.
-func (q *QP) View(d *Device) View { return NewView(&d.Keys, q) }
-
 // Within reports whether a region's zone is the queue pair's zone or scope.
 func (v *View) Within(zone *Zone) bool { return zone == v.of.Zone || zone == &v.of.Scope }
 

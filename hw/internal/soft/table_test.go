@@ -170,7 +170,7 @@ func TestABindOfAWindowAllocatesNothing(t *testing.T) {
 	mr, err := d.Register(zone, make([]byte, 64), hw.AllPrivileges)
 	require.NoError(t, err)
 	q := &QP{Zone: zone.(*Zone)}
-	h, err := d.NewWindow(zone, q)
+	h, err := d.NewWindow(zone, nil)
 	require.NoError(t, err)
 	w := h.(*Window)
 	b := hw.Bind{Window: w, MR: mr, Addr: d.Keys.Lookup(mr.LKey()).Addr, Len: 8, Priv: hw.RemoteRead}

@@ -6,12 +6,6 @@ import (
 	"godat/hw"
 )
 
-// QP is the part of a queue pair that decides what the queue pair may reach.
-type QP struct {
-	Zone  *Zone // immutable
-	Scope Zone  // only its address matters: it stands for the queue pair's own windows
-}
-
 // Window is a memory window: a second key to part of a region, which a bind gives and
 // takes without a new registration. In the table it is a region like any other,
 // without local privileges; so the data path knows nothing of windows. The region of
@@ -33,16 +27,25 @@ type Window struct {
 	mr     *MR    // the region that the window counts as bound to; may be nil
 }
 
-// NewWindow makes a window for a zone, or for one queue pair of that zone.
-func (d *Device) NewWindow(h hw.Zone, q *QP) (hw.Window, error) {
+// NewWindow makes a window for a zone, or for one queue pair of that zone: then peers reach it
+// through that queue pair's connections alone.
+func (d *Device) NewWindow(h hw.Zone, qp hw.QP) (hw.Window, error) {
 	const op = "NewWindow"
+	var q *QP
+	if qp != nil {
+		of, ok := qp.(interface{ self() *QP })
+		if !ok || of.self().dev != d || of.self().closed {
+			return nil, d.Errorf(op, hw.InvalidHandle, hw.HandleEP, "not a queue pair of this device")
+		}
+		q = of.self()
+	}
 	z, err := d.UseZone(op, h)
 	if err != nil {
 		return nil, err
 	}
 	if q != nil && q.Zone != z {
 		z.Unuse()
-		return nil, d.errorf(op, hw.ProtectionViolation, hw.NoSubtype, "the queue pair is of another zone")
+		return nil, d.Errorf(op, hw.ProtectionViolation, hw.NoSubtype, "the queue pair is of another zone")
 	}
 	if err := d.Use(op, Windows); err != nil {
 		z.Unuse()
@@ -113,7 +116,7 @@ func (w *Window) Close() error {
 	d.bindMu.Lock()
 	if w.closed {
 		d.bindMu.Unlock()
-		return d.errorf(op, hw.InvalidHandle, hw.HandleRMR, "the window is closed")
+		return d.Errorf(op, hw.InvalidHandle, hw.HandleRMR, "the window is closed")
 	}
 	w.closed = true
 	if w.next != 0 {
@@ -237,16 +240,16 @@ func (w *Window) Undo(b *hw.Bind) {
 func (d *Device) CheckBind(b *hw.Bind) error {
 	const op = "PostSend"
 	if b == nil {
-		return d.errorf(op, hw.InvalidParameter, hw.NoSubtype, "a bind without its argument")
+		return d.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "a bind without its argument")
 	}
 	if w, ok := b.Window.(*Window); !ok || w == nil || w.dev != d {
-		return d.errorf(op, hw.InvalidHandle, hw.HandleRMR, "not a window of this device")
+		return d.Errorf(op, hw.InvalidHandle, hw.HandleRMR, "not a window of this device")
 	}
 	if m, ok := b.MR.(*MR); b.Len != 0 && (!ok || m == nil || m.dev != d) {
-		return d.errorf(op, hw.InvalidHandle, hw.HandleLMR, "not a region of this device")
+		return d.Errorf(op, hw.InvalidHandle, hw.HandleLMR, "not a region of this device")
 	}
 	if b.ZeroBased && !d.cfg.Attr.ZeroBased {
-		return d.errorf(op, hw.ModelNotSupported, hw.NoSubtype, "windows are addressed as their regions are")
+		return d.Errorf(op, hw.ModelNotSupported, hw.NoSubtype, "windows are addressed as their regions are")
 	}
 	return nil
 }
