@@ -81,7 +81,8 @@ func (b *mailbox) bind(r *rules, w *work, rmr *mem.RMR, to *mem.Binding) (mem.Re
 	if d := r.evd; d != nil && !wiring(d).Takes(event.StreamBind) {
 		return mem.RemoteSegment{}, &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEPEVDRequest, Text: "the dispatcher does not take binds"}
 	}
-	window, binding := rmr.Window(door.Key{}), inner(to)
+	window := rmr.Window(door.Key{})
+	binding := memory.Binding{Segment: memory.Segment(to.Segment), Privileges: to.Privileges, ZeroBased: to.ZeroBased}
 	bind, err := window.BeginBind(r.zone, &b.e.windows, &binding)
 	if err != nil {
 		return mem.RemoteSegment{}, wrap(op, err)
@@ -95,11 +96,6 @@ func (b *mailbox) bind(r *rules, w *work, rmr *mem.RMR, to *mem.Binding) (mem.Re
 	p.Bind, p.rmr, p.to = bind, rmr, binding
 	b.handOrSubmit(q, ticket, word, mine)
 	return mem.RemoteSegment(binding.Remote(bind.Key)), nil
-}
-
-// inner converts the binding to the type of [memory.Window].
-func inner(to *mem.Binding) memory.Binding {
-	return memory.Binding{Segment: memory.Segment(to.Segment), Privileges: to.Privileges, ZeroBased: to.ZeroBased}
 }
 
 // describeBind adds the bind to the work request. A bind is always signaled,

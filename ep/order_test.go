@@ -12,9 +12,9 @@ import (
 	"godat/hw"
 	"godat/hw/event"
 	"godat/internal/door"
+	"godat/internal/memory"
 	"godat/internal/token"
 	"godat/internal/yield"
-	"godat/mem"
 )
 
 // A poster takes a ticket at each point of a Modify, and fills its slot later. The
@@ -206,7 +206,7 @@ func TestModifyKeepsABindThatCameLate(t *testing.T) {
 			if e.box.token.Load()&token.Held == 0 || q.depth.Load() == 0 {
 				return // the poster would get the token, or no ticket
 			}
-			to := inner(&mem.Binding{Segment: l.Segment(0, 64), Privileges: hw.RemoteRead})
+			to := memory.Binding{Segment: memory.Segment(l.Segment(0, 64)), Privileges: hw.RemoteRead}
 			bind, err := w.Window(door.Key{}).BeginBind(e.box.requests.rules.Load().zone, &e.windows, &to)
 			require.NoError(t, err)
 			ticket, word, mine, err := e.box.admit(q, q.rules.Load(), &work{op: hw.OpBind, cookie: 9}, nil, 0)

@@ -5,7 +5,6 @@ import (
 
 	"godat/hw/event"
 	"godat/internal/delivery"
-	"godat/internal/ring"
 )
 
 // benchCase is one way to deliver: a step delivers n events and takes them.
@@ -16,8 +15,8 @@ type benchCase struct {
 }
 
 // BenchmarkDelivery is the life of an event on one goroutine: reserve, put,
-// flush, take. An operation is one event. The anchors do the same with a bare
-// ring and a bare channel.
+// flush, take. An operation is one event. The anchor does the same with a bare
+// channel.
 func BenchmarkDelivery(b *testing.B) {
 	ev := event.Event{Number: event.DTOCompletion, Cookie: 1}
 	for _, c := range benchCases(b, &ev) {
@@ -32,7 +31,7 @@ func BenchmarkDelivery(b *testing.B) {
 
 func benchCases(b *testing.B, ev *event.Event) []benchCase {
 	const few, many = 16, 32
-	mpsc, ch := ring.NewMPSC[event.Event](1024), make(chan event.Event, 1024)
+	ch := make(chan event.Event, 1024)
 	queue := newDispatcher(b, Config{QLen: 1024})
 	channel := newDispatcher(b, Config{QLen: 1024, Mode: ModeChannel})
 	batch := newDispatcher(b, Config{QLen: 1024, Mode: ModeBatch, BatchMax: many})
@@ -58,7 +57,6 @@ func benchCases(b *testing.B, ev *event.Event) []benchCase {
 		}
 	}
 	return []benchCase{
-		{"anchor=mpsc", 1, func() { mpsc.Push(ev); mpsc.Pop(&out[0]) }},
 		{"anchor=chan", 1, func() { ch <- *ev; out[0] = <-ch }},
 		{"mode=queue/take=1", 1, func() { single(queue.inner.Main()); take() }},
 		{"mode=queue/take=16", few, func() {

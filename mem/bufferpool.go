@@ -77,7 +77,7 @@ func (p *PZ) NewBufferPool(cfg BufferPoolConfig) (*BufferPool, error) {
 	}
 	b.lmr, b.buffers, b.size, b.step = lmr, make([]Buffer, cfg.Count), cfg.Size, step
 	if cfg.Debug {
-		b.watch = newWatch(cfg.Count)
+		b.watch = &watch{traces: make([]traces, cfg.Count)}
 	}
 	for i := range b.buffers {
 		b.buffers[i] = Buffer{pool: b, index: uint32(i)}

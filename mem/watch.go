@@ -34,8 +34,6 @@ var (
 	untouched [len(poisoned)]byte
 )
 
-func newWatch(n int) *watch { return &watch{traces: make([]traces, n)} }
-
 // record records the stack of the caller of the pool.
 func (t *trace) record() { t.n = runtime.Callers(4, t.pcs[:]) }
 

@@ -34,46 +34,37 @@ const (
 func HandleTypeOf(handle any) (t HandleType, err error) {
 	switch h := handle.(type) {
 	case *ep.CR:
-		t = HandleTypeCR
-		_, err = h.Query()
+		t, err = HandleTypeCR, errorOf(h.Query())
 	case *ep.Endpoint:
-		t = HandleTypeEP
-		_, err = h.Status()
+		t, err = HandleTypeEP, errorOf(h.Status())
 	case *evd.Dispatcher:
-		t = HandleTypeEVD
-		_, err = h.Query(0)
+		t, err = HandleTypeEVD, errorOf(h.Query(0))
 	case *IA:
-		t = HandleTypeIA
-		_, err = h.Query(0, 0)
+		t, err = HandleTypeIA, errorOf(h.Query(0, 0))
 	case *mem.LMR:
-		t = HandleTypeLMR
-		_, err = h.Query(0)
+		t, err = HandleTypeLMR, errorOf(h.Query(0))
 	case *ep.PSP:
-		t = HandleTypePSP
-		_, err = h.Query(0)
+		t, err = HandleTypePSP, errorOf(h.Query(0))
 	case *mem.PZ:
-		t = HandleTypePZ
-		_, err = h.Query(0)
+		t, err = HandleTypePZ, errorOf(h.Query(0))
 	case *mem.RMR:
-		t = HandleTypeRMR
-		_, err = h.Query(0)
+		t, err = HandleTypeRMR, errorOf(h.Query(0))
 	case *ep.RSP:
-		t = HandleTypeRSP
-		_, err = h.Query(0)
+		t, err = HandleTypeRSP, errorOf(h.Query(0))
 	case *evd.CNO:
-		t = HandleTypeCNO
-		_, err = h.Query(0)
+		t, err = HandleTypeCNO, errorOf(h.Query(0))
 	case *ep.SRQ:
-		t = HandleTypeSRQ
-		_, err = h.Query(0)
+		t, err = HandleTypeSRQ, errorOf(h.Query(0))
 	case *ep.CSP:
-		t = HandleTypeCSP
-		_, err = h.Query(0)
+		t, err = HandleTypeCSP, errorOf(h.Query(0))
 	default:
 		err = hw.Errorf("runtime.HandleTypeOf", hw.InvalidHandle, hw.Handle1, "a %T is no object of DAT", handle)
 	}
 	return t, err
 }
+
+// errorOf is the error of a call whose other result does not count.
+func errorOf[T any](_ T, err error) error { return err }
 
 // consumerContexts are the values that the program attached to objects. IA.mu guards
 // them.

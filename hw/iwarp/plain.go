@@ -17,7 +17,7 @@ func (q *queuePair) PostRun(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, 
 	if c == nil || !c.up.Load() {
 		return 0
 	}
-	if q.takesPlain(op) {
+	if c.agreed.ops.Has(op) && q.Cfg.SendSegments > 0 {
 		for done < n && c.send.sq.addPlain(op, flags&^hw.WRMore, id+uint64(done), soft.SegmentAt(sge, stride, done), rkey, addr) {
 			done++
 		}
@@ -28,11 +28,6 @@ func (q *queuePair) PostRun(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, 
 		c.kick(byPoster)
 	}
 	return done
-}
-
-// takesPlain reports whether the connection may have requests of an operation, with a segment.
-func (q *queuePair) takesPlain(op hw.Op) bool {
-	return q.conn.agreed.ops.Has(op) && q.Cfg.SendSegments > 0
 }
 
 // RecvRun implements [hw.Runner].

@@ -98,17 +98,9 @@ func mayAccept(fd uintptr) bool {
 func readInto(fd int, b []byte) (n int, again bool, err error) {
 	for {
 		n, err = readNow(fd, b)
-		switch {
-		case err == unix.EINTR:
-			continue
-		case err == unix.EAGAIN:
-			return 0, true, nil
-		case err != nil:
-			return 0, false, err
-		case n == 0:
-			return 0, false, io.EOF
+		if err != unix.EINTR {
+			return wasRead(n, err)
 		}
-		return n, false, nil
 	}
 }
 
@@ -116,18 +108,23 @@ func readInto(fd int, b []byte) (n int, again bool, err error) {
 func readVector(fd int, v *vector, parts [][]byte) (n int, again bool, err error) {
 	for {
 		n, err = v.readv(fd, parts)
-		switch {
-		case err == unix.EINTR:
-			continue
-		case err == unix.EAGAIN:
-			return 0, true, nil
-		case err != nil:
-			return 0, false, err
-		case n == 0:
-			return 0, false, io.EOF
+		if err != unix.EINTR {
+			return wasRead(n, err)
 		}
-		return n, false, nil
 	}
+}
+
+// wasRead is what a call of the system has read.
+func wasRead(n int, err error) (got int, again bool, failed error) {
+	switch {
+	case err == unix.EAGAIN:
+		return 0, true, nil
+	case err != nil:
+		return 0, false, err
+	case n == 0:
+		return 0, false, io.EOF
+	}
+	return n, false, nil
 }
 
 // writev tries to write all octets of the outbox that are not written.

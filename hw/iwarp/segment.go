@@ -215,11 +215,6 @@ func (s *sender) lost(slot uint64, isResponse bool) {
 	s.last = &ending{why: hw.ReasonBroken, term: r.refusal(wire.ErrSTag), cause: faultCause(wire.ErrSTag)}
 }
 
-// ownFailure is the cause of the connection's end after fail.
-func (s *sender) ownFailure() *hw.Cause {
-	return statusCause(s.sq.Slots[s.failAt&s.sq.Mask].Op, s.failStatus)
-}
-
 // fail makes the next request fail once all requests before it have completed.
 func (s *sender) fail(status hw.Status) {
 	s.link.token.Check()

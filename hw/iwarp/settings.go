@@ -54,48 +54,30 @@ const minFPDU = wire.MinMULPDU + wire.FPDUOverhead
 
 // apply sets one parameter.
 func (s *settings) apply(key, value string) error {
+	flags := map[string]*bool{
+		"crc": &s.crc, "markers": &s.markers, "big": &s.big, "extensions": &s.extensions, "fallback": &s.fallback, "peer2peer": &s.peer2peer,
+	}
+	times := map[string]*time.Duration{"reply": &s.reply, "nudge": &s.nudge, "keepalive": &s.keepalive, "spin": &s.spin}
+	limits := map[string]*time.Duration{"mpa": &s.mpa, "grace": &s.grace, "stall": &s.stall, "linger": &s.linger}
 	var err error
-	switch key {
-	case "crc":
-		s.crc, err = strconv.ParseBool(value)
-	case "markers":
-		s.markers, err = strconv.ParseBool(value)
-	case "big":
-		s.big, err = strconv.ParseBool(value)
-	case "extensions":
-		s.extensions, err = strconv.ParseBool(value)
-	case "fallback":
-		s.fallback, err = strconv.ParseBool(value)
-	case "peer2peer":
-		s.peer2peer, err = strconv.ParseBool(value)
-	case "mpa":
-		s.mpa, err = positive(value)
-	case "reply":
-		s.reply, err = time.ParseDuration(value)
-	case "grace":
-		s.grace, err = positive(value)
-	case "nudge":
-		s.nudge, err = time.ParseDuration(value)
-	case "keepalive":
-		s.keepalive, err = time.ParseDuration(value)
-	case "stall":
-		s.stall, err = positive(value)
-	case "linger":
-		s.linger, err = positive(value)
-	case "spin":
-		s.spin, err = time.ParseDuration(value)
-	case "congestion":
-		s.congestion, err = value, mayHave(value)
-	default:
-		return s.applyNumber(key, value)
+	if flag := flags[key]; flag != nil {
+		*flag, err = strconv.ParseBool(value)
+	} else if t := times[key]; t != nil {
+		*t, err = time.ParseDuration(value)
+	} else if limit := limits[key]; limit != nil {
+		*limit, err = positive(value)
+	} else {
+		return s.applyOther(key, value)
 	}
 	return badValue(key, value, err)
 }
 
-// applyNumber sets one parameter that is a number.
-func (s *settings) applyNumber(key, value string) error {
+// applyOther sets one parameter that is neither a flag nor a time.
+func (s *settings) applyOther(key, value string) error {
 	var err error
 	switch key {
+	case "congestion":
+		s.congestion, err = value, mayHave(value)
 	case "fpdu":
 		if s.fpdu, err = within(value, 0, wire.FPDUSize(wire.MaxULPDU)); s.fpdu != 0 {
 			s.fpdu = max(s.fpdu, minFPDU)

@@ -30,7 +30,7 @@ func (s *sender) step(by holder) (alive bool) {
 		s.collect()
 		s.complete()
 		if s.failed && s.head == s.failAt {
-			l.die(ending{why: hw.ReasonBroken, cause: s.ownFailure(), term: localTerminate()})
+			l.die(ending{why: hw.ReasonBroken, cause: statusCause(s.sq.Slots[s.failAt&s.sq.Mask].Op, s.failStatus), term: localTerminate()})
 			continue
 		}
 		if s.writeFailed {

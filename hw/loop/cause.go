@@ -49,18 +49,7 @@ func (p *pipe) cause(why uint32) *hw.Cause {
 	return nil
 }
 
-// unheard is the cause of an attempt to reach a service of a device that has none by that
-// number.
-func (c *connection) unheard(addr Addr) *hw.Cause {
-	return &hw.Cause{Text: "nobody listens there", Local: c.local, Remote: addr}
-}
-
 // refusal is the cause of an attempt that failed at the side with address addr.
 func (c *connection) refusal(addr Addr, text string) *hw.Cause {
 	return &hw.Cause{Text: text, Found: hw.SidePeer, Local: c.local, Remote: addr}
-}
-
-// unknown is the cause of an attempt to reach a device that is not there.
-func (c *connection) unknown(addr Addr) *hw.Cause {
-	return &hw.Cause{Text: "no device of that name is open in this process", Local: c.local, Remote: addr}
 }

@@ -29,7 +29,7 @@ type device struct {
 }
 
 func newDevice(name string, s settings) *device {
-	d := &device{node: attach(name), workers: startWorkers(), watch: newWatch(), handover: s.handover}
+	d := &device{node: attach(name), workers: startWorkers(), watch: &watch{wake: make(chan struct{}, 1), quit: make(chan struct{})}, handover: s.handover}
 	d.Init(soft.Config{Provider: Name, Attr: soft.Common(hw.Attr{
 		Provider: Name, Device: d.node.name, Address: d.node.name, Ops: offered,
 		MaxSendSegments: maxSegments, MaxReadsIn: maxReads, MaxReadsOut: maxReads, MaxPrivate: maxPrivate,

@@ -69,9 +69,9 @@ func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 	to := Addr{Device: cfg.Addr, Qual: cfg.Qual}
 	switch {
 	case !known:
-		c.refuse(hw.ReasonUnreachable, nil, c.unknown(to))
+		c.refuse(hw.ReasonUnreachable, nil, &hw.Cause{Text: "no device of that name is open in this process", Local: c.local, Remote: to})
 	case ln == nil:
-		c.refuse(hw.ReasonRejected, nil, c.unheard(to))
+		c.refuse(hw.ReasonRejected, nil, &hw.Cause{Text: "nobody listens there", Local: c.local, Remote: to})
 	default:
 		ln.offer(&request{
 			dev: ln.dev, local: ln.addr(), remote: c.local, from: c, private: slices.Clone(cfg.Private),
@@ -152,11 +152,6 @@ func (r *request) Reject(private []byte) error {
 	if err != nil {
 		private = nil
 	}
-	r.reject(slices.Clone(private))
+	r.from.refuse(hw.ReasonPeerRejected, slices.Clone(private), r.from.refusal(r.local, "the peer's program rejected the request"))
 	return err
-}
-
-// reject refuses the request as the program.
-func (r *request) reject(private []byte) {
-	r.from.refuse(hw.ReasonPeerRejected, private, r.from.refusal(r.local, "the peer's program rejected the request"))
 }

@@ -41,10 +41,6 @@ type watched struct {
 	seenSince time.Duration // when the watch first saw that send wait
 }
 
-func newWatch() *watch {
-	return &watch{wake: make(chan struct{}, 1), quit: make(chan struct{})}
-}
-
 // stop ends the watch.
 func (w *watch) stop() {
 	close(w.quit)

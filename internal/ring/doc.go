@@ -2,8 +2,7 @@
 // without a lock.
 //
 //   - [SPSC]: one producer, one consumer; from a pinned poller to a deliverer.
-//   - [MPSC]: many producers, one consumer.
-//   - [Reserved]: an MPSC ring whose owner keeps the count of places, so that
+//   - [Reserved]: many producers, one consumer, and an owner that counts the places, so that
 //     putting can neither fail nor wait; a dispatcher's queue.
 //
 // A producer publishes a batch with one store, however long the batch is. A

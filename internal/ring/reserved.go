@@ -53,13 +53,6 @@ type Reserved[T any] struct {
 	_     [cacheLine - 16]byte
 }
 
-// NewReserved makes a ring with at least places places.
-func NewReserved[T any](places int) *Reserved[T] {
-	r := new(Reserved[T])
-	r.Init(places)
-	return r
-}
-
 // Init makes the zero Reserved ready for use, with at least places places.
 func (r *Reserved[T]) Init(places int) {
 	r.cells = make([]Cell[T], powerOfTwo(places))

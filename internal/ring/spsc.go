@@ -6,6 +6,10 @@ import (
 	"godat/internal/yield"
 )
 
+// creditEvery is how many values a consumer takes before it gives their places
+// back: it stores into the producers' cache line once for all of them.
+const creditEvery = 32
+
 // SPSC is a bounded ring with one producer and one consumer. The producer calls
 // Push, PushAll and Free, the consumer Pop, PopAll and Empty; each side is one
 // goroutine at a time.

@@ -72,7 +72,7 @@ func (d *Device) Init(cfg Config) {
 		entries += cfg.Attr.MaxMRs
 	}
 	d.cfg = cfg
-	d.Keys.init(entries)
+	d.Keys.slots.Init(entries)
 	d.asked = make(map[*Request]struct{})
 }
 

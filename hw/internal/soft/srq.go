@@ -62,11 +62,10 @@ func (q *SRQ) Attach(op string, d *Device, z *Zone) error {
 	if q.zone != z {
 		return d.Errorf(op, hw.ProtectionViolation, hw.NoSubtype, "the shared receive queue is of another zone")
 	}
-	q.Mu.Lock()
-	defer q.Mu.Unlock()
-	if q.closed {
-		return q.gone(op)
+	if err := q.lock(op); err != nil {
+		return err
 	}
+	defer q.Mu.Unlock()
 	q.users++
 	return nil
 }
@@ -80,17 +79,21 @@ func (q *SRQ) Detach() {
 	}
 }
 
-func (q *SRQ) gone(op string) error {
-	return q.dev.Errorf(op, hw.InvalidHandle, hw.HandleSRQ, "the shared receive queue is closed")
+// lock takes the lock of a queue that is not closed.
+func (q *SRQ) lock(op string) error {
+	q.Mu.Lock()
+	if q.closed {
+		q.Mu.Unlock()
+		return q.dev.Errorf(op, hw.InvalidHandle, hw.HandleSRQ, "the shared receive queue is closed")
+	}
+	return nil
 }
 
 // PostRecv appends receives.
 func (q *SRQ) PostRecv(wrs []hw.RecvWR) (int, error) {
 	const op = "SRQ.PostRecv"
-	q.Mu.Lock()
-	if q.closed {
-		q.Mu.Unlock()
-		return 0, q.gone(op)
+	if err := q.lock(op); err != nil {
+		return 0, err
 	}
 	n, depth := 0, q.depth
 	for n < len(wrs) && q.tail-q.head != depth && len(wrs[n].SGL) <= q.segments {
@@ -160,10 +163,8 @@ func (q *SRQ) Take(to *hw.RecvWR) bool {
 // calls OnLow before it returns.
 func (q *SRQ) Arm(limit int) error {
 	const op = "SRQ.Arm"
-	q.Mu.Lock()
-	if q.closed {
-		q.Mu.Unlock()
-		return q.gone(op)
+	if err := q.lock(op); err != nil {
+		return err
 	}
 	if depth := q.depth; limit < 0 || uint64(limit) > depth {
 		q.Mu.Unlock()
@@ -187,11 +188,10 @@ func (q *SRQ) Resize(depth int) error {
 	}
 	n := RingLen(depth)
 	slots := make([]hw.RecvWR, n)
-	q.Mu.Lock()
-	defer q.Mu.Unlock()
-	if q.closed {
-		return q.gone(op)
+	if err := q.lock(op); err != nil {
+		return err
 	}
+	defer q.Mu.Unlock()
 	if left := q.Left(); left > uint64(depth) {
 		return q.dev.Errorf(op, hw.InvalidState, hw.StateSRQOperational, "%d receives are in the queue", left)
 	}
@@ -217,10 +217,8 @@ func (q *SRQ) Close() error {
 	if q == nil {
 		return hw.Errorf(op, hw.InvalidHandle, hw.HandleSRQ, "no shared receive queue")
 	}
-	q.Mu.Lock()
-	if q.closed {
-		q.Mu.Unlock()
-		return q.gone(op)
+	if err := q.lock(op); err != nil {
+		return err
 	}
 	if n := q.users; n > 0 {
 		q.Mu.Unlock()

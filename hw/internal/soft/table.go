@@ -54,9 +54,6 @@ type place struct {
 	_      [12]byte // fills a cache line
 }
 
-// init makes the table for up to max keys.
-func (t *Table) init(max int) { t.slots.Init(max) }
-
 // Lookup returns the region of a key: the zero Region if the key is dead.
 func (t *Table) Lookup(key uint32) Region {
 	p := t.slots.Find(key)

@@ -23,7 +23,7 @@ func area(z *Zone, size int, addr uint64) (Region, unsafe.Pointer) {
 
 func newTable(max int) *Table {
 	t := &Table{}
-	t.init(max)
+	t.slots.Init(max)
 	return t
 }
 

@@ -6,11 +6,8 @@ import (
 	"godat/internal/yield"
 )
 
-// creditEvery is how many values a consumer takes before it gives their places
-// back: it stores into the producers' cache line once for all of them.
-const creditEvery = 32
-
-// MPSC is a bounded ring with many producers and one consumer. Any number of
+// MPSC is a Reserved that counts its places by itself, as its owner does: a bounded ring with many
+// producers and one consumer, by which the tests drive a Reserved. Any number of
 // goroutines may call Push and PushAll at once; one goroutine at a time may call Pop
 // and PopAll.
 type MPSC[T any] struct {
@@ -98,4 +95,11 @@ func (r *MPSC[T]) giveBack() {
 	if r.credit.Load() != r.ring.next {
 		r.credit.Store(r.ring.next)
 	}
+}
+
+// NewReserved makes a ring with at least places places.
+func NewReserved[T any](places int) *Reserved[T] {
+	r := new(Reserved[T])
+	r.Init(places)
+	return r
 }
