@@ -237,7 +237,8 @@ func (l *link) setReadAt(t time.Time) {
 	}
 }
 
-// settle ends an interrupt, and reports whether there was one.
+// settle ends an interrupt, and reports whether nothing else has ended the wait: the deadline
+// that it hides may have passed too.
 func (l *link) settle() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -248,5 +249,5 @@ func (l *link) settle() bool {
 			_ = l.conn.SetReadDeadline(l.readAt)
 		}
 	}
-	return was
+	return was && (l.readAt.IsZero() || time.Now().Before(l.readAt))
 }

@@ -100,8 +100,10 @@ func (r *receiver) next() error {
 	} else {
 		err = r.port.raw.Read(r.workFn)
 		r.resume()
-		if err != nil && r.link.settle() {
-			err = nil // an interrupt, for a watcher
+		if err != nil {
+			if r.link.settle() {
+				err = nil // an interrupt, for a watcher
+			}
 			r.answerAsked()
 		}
 	}

@@ -24,7 +24,8 @@ import (
 //     ends the next wait at once.
 //   - An interrupt is a deadline that has passed. It is marked in the link, under its lock,
 //     which keeps the receiver's deadline meanwhile. The goroutine whose wait an interrupt
-//     has ended settles it, and waits under that deadline again.
+//     has ended settles it, and waits under that deadline again. If that one has passed, too,
+//     the wait has ended by it, or a watcher that comes back at once would hide it for ever.
 //   - The receiver's goroutine never gives the right up when it leaves. So consumers
 //     don't touch what the token's holder flushes then.
 type parties struct {

@@ -181,6 +181,28 @@ func TestTheRestOfAnFPDUIsAwaitedForALimitedTimeByAWatcher(t *testing.T) {
 	assert.ErrorIs(t, b.cause, hw.ErrTimeout)
 }
 
+// The receiver's goroutine looks at a deadline that has passed before it lends the socket many
+// times more, although the watcher comes back at once.
+func TestADeadlineIsSeenBesideAWatcherThatComesBack(t *testing.T) {
+	_, b, o := watching(t, time.Hour, map[string]string{"keepalive": "100ms"})
+	l := &connections(b)[0].link
+	deadline := func() time.Time {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.readAt
+	}
+	o.enough.Store(1)
+	watches, looks := 0, 0
+	for last := deadline(); looks < 5; watches++ {
+		require.Less(t, watches, 10*(looks+1))
+		o.Watch(o.look)
+		if now := deadline(); now != last {
+			last = now
+			looks++
+		}
+	}
+}
+
 // Goroutines watch, sleep in another way and disturb each other while messages come. The
 // receiver's goroutine never looks by itself, so a wake-up that is lost stops the test.
 func TestNoMessageIsMissedByThoseThatWatchAndThoseThatSleep(t *testing.T) {
