@@ -33,7 +33,7 @@ func (p *BufferPool) SetApart(_ door.Key, n int) {
 			p.list.Give(i)
 		}
 	}
-	p.collectIfOver()
+	p.hasBack()
 }
 
 // GetApart is Get of a buffer that is set apart. It comes back there, whoever puts it.
@@ -85,5 +85,5 @@ func (p *BufferPool) give(b *Buffer) {
 	if p.waiting.n.Load() != 0 {
 		p.serve(true)
 	}
-	p.collectIfOver()
+	p.hasBack()
 }

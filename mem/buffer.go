@@ -87,7 +87,7 @@ func (b *Buffer) memory() []byte {
 
 // isGone reports whether the memory may be unmapped: the pool is closed, and has the
 // buffer.
-func (b *Buffer) isGone() bool { return b.pool.isOver.Load() && b.owner.Owner() == memory.Pool }
+func (b *Buffer) isGone() bool { return b.pool.isOver() && b.owner.Owner() == memory.Pool }
 
 // Write appends p to the bytes in use. Bytes that find no room are not written, and
 // the error is then [io.ErrShortBuffer]. For a buffer that was given back to a pool that

@@ -42,8 +42,9 @@ type BufferPool struct {
 	waiters waiters
 	apart
 
-	isOver atomic.Bool  // the device does not use the memory any more
-	back   atomic.Int32 // buffers that collect has taken, behind the end
+	end     atomic.Uint32 // isWatched and isOver; whoever gives a buffer back looks at it
+	returns chan struct{} // see Returns; made before isWatched is set
+	back    atomic.Int32  // buffers that collect has taken, behind the end
 }
 
 // stride divides the distance between two buffers: a cache line, so that two owners

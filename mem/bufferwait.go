@@ -106,7 +106,7 @@ func (p *BufferPool) giveBack(index uint32) {
 	if p.waiting.n.Load() != 0 {
 		p.serve(true)
 	}
-	p.collectIfOver()
+	p.hasBack()
 }
 
 // serve hands buffers to those that wait. When there was none left to take the buffer,
@@ -128,7 +128,7 @@ func (p *BufferPool) serve(apart bool) {
 			p.free.Give(i)
 		}
 		yield.Point()
-		p.collectIfOver()
+		p.hasBack()
 	}
 }
 

@@ -3,6 +3,7 @@ package mem
 import (
 	"godat/hw"
 	"godat/internal/door"
+	"godat/internal/memory"
 )
 
 // This file has the end of a pool, which comes in two steps. The end of its region ends its
@@ -14,8 +15,47 @@ import (
 // buffer any more. A buffer on its way out of a list counts as taken already.
 //
 // No buffer is left on a list. The end sets isOver and then looks at the lists; who gives
-// a buffer back puts it on a list, by a locked instruction, and then looks at isOver. So
+// a buffer back puts it on a list, by a locked instruction, and then looks at end. So
 // one of the two sees what the other did, and collects.
+
+// The bits of BufferPool.end.
+const (
+	isWatched uint32 = 1 << iota // somebody waits until the program has no buffer
+	isOver                       // the device does not use the memory any more
+)
+
+// Returns is a channel that brings a value when a buffer has come back since the last one.
+// A caller that takes Returns and then counts Held, and counts again at each value, sees
+// when the program has none any more: a holder gives a buffer to the pool, or to a send that
+// gives it to the pool, which then looks whether anybody watches. Only a
+// connection of package runtime calls Returns.
+func (p *BufferPool) Returns(door.Key) <-chan struct{} {
+	p.waiters.mu.Lock()
+	defer p.waiters.mu.Unlock()
+	if p.returns == nil {
+		p.returns = make(chan struct{}, 1)
+		p.end.Or(isWatched)
+	}
+	return p.returns
+}
+
+// Held is how many buffers the program has, also those that it lent to operations of its
+// own, and how many it gave to sends that have not completed. Only a connection of package
+// runtime calls it.
+func (p *BufferPool) Held(door.Key) (held, unsent int) {
+	for i := range p.buffers {
+		switch o := &p.buffers[i].owner; o.Owner() {
+		case memory.Holder, memory.Lent:
+			held++
+		case memory.Operation:
+			if o.IsFromHolder() {
+				unsent++
+			}
+		case memory.Pool:
+		}
+	}
+	return held, unsent
+}
 
 // begun does nothing: the pool is not complete yet.
 func (p *BufferPool) begun(*LMR) {}
@@ -30,7 +70,7 @@ func (p *BufferPool) dying() {
 // have comes back here: none of them uses the memory any more, and those that have
 // completed brought messages that the program did not take.
 func (p *BufferPool) ended(*LMR) error {
-	p.isOver.Store(true)
+	p.end.Or(isOver)
 	for i := range p.buffers {
 		if b := &p.buffers[i]; b.owner.PutOperations() {
 			b.give()
@@ -42,11 +82,27 @@ func (p *BufferPool) ended(*LMR) error {
 // IsOver reports whether the device uses no buffer any more. Buffers that operations had
 // have come back then; one that is given to an operation later has to be given back by
 // whoever did that. Only a connection of package runtime calls it.
-func (p *BufferPool) IsOver(door.Key) bool { return p.isOver.Load() }
+func (p *BufferPool) IsOver(door.Key) bool { return p.isOver() }
 
-func (p *BufferPool) collectIfOver() {
-	if p.isOver.Load() {
+func (p *BufferPool) isOver() bool { return p.end.Load()&isOver != 0 }
+
+// hasBack is called behind each buffer that came back.
+func (p *BufferPool) hasBack() {
+	if p.end.Load() != 0 {
+		p.hasBackLate()
+	}
+}
+
+// hasBackLate is hasBack of a pool that is over, or that somebody watches.
+func (p *BufferPool) hasBackLate() {
+	if p.isOver() {
 		_ = p.collect() // a range that the system refuses to unmap stays the domain's
+	}
+	if p.end.Load()&isWatched != 0 {
+		select {
+		case p.returns <- struct{}{}:
+		default: // the watcher has not taken the last one, and looks anyway
+		}
 	}
 }
 

@@ -198,3 +198,37 @@ func TestBuffersThatAreSetApartBesideTheEndAreCounted(t *testing.T) {
 		return func() { p.SetApart(door.Key{}, 2) }, func() { assert.NoError(t, p.Close()) }, func() { assert.Zero(t, mapped(p)) }
 	})
 }
+
+func TestAPoolCountsWhatTheProgramHasAndTellsOfWhatComesBack(t *testing.T) {
+	p := newTestPool(t, BufferPoolConfig{Count: 5, Size: 8})
+	p.SetApart(door.Key{}, 2)
+	var tags [1]uint64
+	require.Equal(t, 1, p.GetAllLent(door.Key{}, 0, tags[:]), "an operation has it")
+	own, lent, apart, sent := p.Get(), p.Get(), p.GetApart(door.Key{}), p.GetApart(door.Key{})
+	lent.Lend()
+	tag, ok := sent.Ownership(door.Key{}).Lend()
+	require.True(t, ok)
+	returns := p.Returns(door.Key{})
+	assert.Equal(t, returns, p.Returns(door.Key{}), "one for all")
+	held, unsent := p.Held(door.Key{})
+	assert.Equal(t, [2]int{3, 1}, [2]int{held, unsent})
+	for n, b := range []*Buffer{apart, own, lent} {
+		require.Empty(t, returns)
+		if b == lent {
+			b.Return(0)
+		}
+		b.Put()
+		<-returns
+		held, unsent = p.Held(door.Key{})
+		assert.Equal(t, [2]int{2 - n, 1}, [2]int{held, unsent})
+	}
+	require.True(t, sent.PutLent(door.Key{}, tag))
+	sent.Free(door.Key{})
+	<-returns
+	held, unsent = p.Held(door.Key{})
+	assert.Equal(t, [2]int{}, [2]int{held, unsent})
+	p.Get().Put()
+	p.Get().Put()
+	assert.Len(t, returns, 1, "nobody has taken the last one")
+	require.NoError(t, p.Close())
+}

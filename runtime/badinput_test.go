@@ -47,7 +47,7 @@ func takesKey(m reflect.Type) bool {
 
 // again are methods that do nothing on a closed object. Receive tells of the end by
 // io.EOF.
-var again = "Close Release Shutdown Receive"
+var again = "Close Release Shutdown Receive Stop"
 
 // ownAnswer reports whether an error is a context's own, io.EOF, or that of an event.
 // Calls that wait for a connection or a completion answer so.

@@ -58,6 +58,7 @@ type Conn struct {
 	up       chan struct{} // of IA.Dial, which waits for a value; nil otherwise
 
 	missing atomic.Int32 // receives that are not posted
+	refuses atomic.Bool  // Message returns nil, because Shutdown or Close has begun
 	closed  atomic.Bool
 	over    atomic.Bool // set when ended is closed
 	private atomic.Pointer[[]byte]

@@ -76,7 +76,7 @@ func TestAShutdownThatWaitsEndsWithItsAdapter(t *testing.T) {
 	say(t, c, "two")
 	down := make(chan error, 2)
 	go func() { down <- c.Shutdown(context.Background()) }()
-	require.Eventually(t, func() bool { return c.Endpoint.State() == ep.DisconnectPending }, patience, time.Millisecond)
+	require.Eventually(t, c.refuses.Load, patience, time.Millisecond)
 	require.NoError(t, client.Close())
 	require.NoError(t, answer(t, down))
 	require.NoError(t, l.Close())

@@ -7,6 +7,7 @@ import (
 	"godat/hw"
 	"godat/internal/door"
 	"godat/internal/memory"
+	"godat/internal/yield"
 )
 
 // This file has the ways by which a connection gets its buffers back.
@@ -59,14 +60,16 @@ func (c *Conn) WaitBuffer(ctx context.Context) (*Buffer, error) {
 
 // Message is the buffer with the message that a receive brought. The program owns it
 // from then on. It is nil when Message is called again for an event, for all other
-// events, also for those of other connections, and when the connection is closed.
+// events, also for those of other connections, and when Shutdown or Close of the
+// connection or its listener has begun: the program has not handled that message, and the
+// peer hears of the end.
 //
 // A peer's RDMA write with immediate data brings no message, though it takes a receive: its
 // bytes went where the write says, and its number is ev.Immediate(). The connection posts
 // that receive again, with the next call that is told of the event or of another one, or
 // that gives a buffer back: Message, ConnOf, Send, Flush, Release.
 func (c *Conn) Message(ev Event) *Buffer {
-	if c == nil || ev.Source != c.Endpoint || ev.Cookie&sendCookie != connCookie || ev.Status != hw.StatusSuccess || c.closed.Load() || c.pool == nil {
+	if c == nil || ev.Source != c.Endpoint || ev.Cookie&sendCookie != connCookie || ev.Status != hw.StatusSuccess || c.refuses.Load() || c.pool == nil {
 		return nil
 	}
 	if ev.Op == hw.OpRecvImm {
@@ -74,8 +77,13 @@ func (c *Conn) Message(ev Event) *Buffer {
 		return nil
 	}
 	b := c.pool.At(int(uint32(ev.Cookie)))
+	yield.Point()
 	if !b.TakeBack(door.Key{}, ev.Cookie&memory.TagMask, int(ev.Length)) {
 		return nil // the program has had the message, or took the buffer by Return
+	}
+	if c.refuses.Load() { // asked once more behind TakeBack, so that drain sees the buffer or is seen here
+		b.Put()
+		return nil
 	}
 	if int(c.missing.Add(1)) >= c.cfg.batch {
 		c.receiveMissing()

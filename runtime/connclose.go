@@ -8,14 +8,21 @@ import (
 	"godat/internal/door"
 )
 
-// Shutdown ends the connection in order: it lets posted work complete, tells the peer,
-// and then gives everything back as Close does. The program need not receive events
-// meanwhile. Requests that were posted before go out; a message that comes while Shutdown
-// waits is an event as always, but Message returns nil for it once Shutdown has returned. If the
-// peer has ended the connection already, or breaks it, Shutdown returns nil: the event of
-// the end says why. If ctx ends first, Shutdown closes the connection abruptly, and the
-// error is the cause of ctx. A peer that is gone but not known to be holds Shutdown up
-// until then, or until the provider gives up (iwarp after its parameter linger, a second). A nil ctx is INVALID_PARAMETER, a nil connection INVALID_HANDLE/EP.
+// Shutdown ends the connection in order. It waits until the program has no buffer of the
+// connection any more: each message that was taken is answered or released, by the
+// goroutines that have it. Then it lets sends and posted work complete, Do included, for
+// [ep.Attr].DrainTimeout at most, tells the peer, and gives everything back as Close does. The program need not receive events meanwhile;
+// from the beginning of Shutdown, Message returns nil for a message that was not taken.
+//
+// The caller of Shutdown releases its own buffers first. A program that answers in another
+// buffer takes that one before it releases the message, and one that queues flushes.
+//
+// If the peer has ended the connection already, or breaks it, Shutdown returns nil: the
+// event of the end says why. If ctx ends first, Shutdown closes the connection abruptly;
+// the error matches the cause of ctx, and says how many messages the program had, and how
+// many were not sent. A peer that is gone but not known to be holds Shutdown up until then, or until the provider
+// gives up (iwarp after its parameter linger, a second). A nil ctx is INVALID_PARAMETER, a
+// nil connection INVALID_HANDLE/EP.
 func (c *Conn) Shutdown(ctx context.Context) error {
 	const op = "runtime.Conn.Shutdown"
 	if c == nil {
@@ -24,12 +31,7 @@ func (c *Conn) Shutdown(ctx context.Context) error {
 	if ctx == nil {
 		return nilContext(op)
 	}
-	return errors.Join(c.drain(ctx), c.Close())
-}
-
-// drain disconnects gracefully and waits for the end.
-func (c *Conn) drain(ctx context.Context) error {
-	return c.disconnect(ctx, ep.Graceful)
+	return errors.Join(cutOff(ctx, op, []drainResult{c.drain(ctx)}), c.Close())
 }
 
 // disconnect disconnects and waits for the event of the end.
@@ -68,6 +70,7 @@ func (c *Conn) Close() error {
 	}
 	c.closing.Lock()
 	defer c.closing.Unlock()
+	c.refuses.Store(true)
 	if !c.closed.Swap(true) {
 		close(c.gone)
 	}

@@ -3,6 +3,7 @@ package runtime
 import (
 	"godat/hw"
 	"godat/internal/door"
+	"godat/internal/yield"
 )
 
 // Send sends the bytes in use of a buffer as one message. It takes the buffer from the
@@ -18,6 +19,7 @@ func (c *Conn) Send(b *Buffer) error {
 	if err != nil {
 		return err
 	}
+	yield.Point()
 	if err = c.Endpoint.PostOwnSend(door.Key{}, sendCookie|tag, b.Segment()); err != nil {
 		c.retire(tag)
 		err = unlessOver(err)
@@ -115,7 +117,7 @@ func (c *Conn) whyNot(op string, b *Buffer) error {
 	case c == nil:
 		return closedConn(op)
 	case b == nil:
-		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "no buffer: the connection is closed, or has none left")
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "no buffer: the connection is closed or being shut down, or has none left")
 	case c.closed.Load():
 		return closedConn(op)
 	case !c.has(b):

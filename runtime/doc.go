@@ -36,7 +36,7 @@
 //   - many messages at once: [Conn.Queue], [Conn.QueueInvalidate], [Conn.Outbox], [Conn.Flush]
 //   - about the peer: [Conn.Private]; memory of the connection's own, for RDMA: [Conn.Alloc], [Conn.Register], [Conn.PZ]
 //   - operations that a goroutine waits for, such as RDMA reads: [Conn.Do]
-//   - the end: [Conn.Shutdown], [Conn.Close], [Listener.Shutdown], [Listener.Close]
+//   - the end: [Conn.Shutdown], [Conn.Close], [Listener.Shutdown], [Listener.Close]; [Listener.Stop] takes no new ones
 //
 // Package [godat/runtime/stream] makes byte streams of such connections: net.Conn,
 // net.Listener and DialContext, for servers that are written for net.

@@ -15,7 +15,7 @@ func nilContext(op string) error {
 }
 
 func closedListener(op string) error {
-	return hw.Errorf(op, hw.InvalidHandle, hw.HandlePSP, "the listener is nil or closed: %w", net.ErrClosed)
+	return hw.Errorf(op, hw.InvalidHandle, hw.HandlePSP, "the listener is nil, stopped or closed: %w", net.ErrClosed)
 }
 
 func closedConn(op string) error {

@@ -253,8 +253,11 @@ func answerTwo(ln *dat.Listener) {
 	first, second := c.Buffer(), c.Buffer()
 	fmt.Fprint(first, "first")
 	fmt.Fprint(second, "second")
-	err = c.Outbox().Add(dat.DTO{Op: dat.OpSend, Flags: dat.Suppress, Segment: first.Segment()})
+	err = c.Outbox().Add(dat.DTO{Op: dat.OpSend, Segment: first.Segment()})
 	if err = errors.Join(err, c.Queue(second), c.Flush()); err != nil {
 		fmt.Println(err)
+		return
 	}
+	<-c.Events() // the first has been sent
+	c.Release(first)
 }

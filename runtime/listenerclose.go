@@ -5,13 +5,29 @@ import (
 	"errors"
 )
 
-// Shutdown ends the listener in order. It stops listening and rejects the requests that
-// nobody accepted, ends all connections at the same time as [Conn.Shutdown] does, and
-// gives everything back. The program need not receive events meanwhile: what is in the
-// channels stays there, the ends included, until the program reads it; messages in it have
-// no buffer any more. It breaks connections that have not ended when ctx ends; the error
-// is then the cause of ctx. A nil ctx is INVALID_PARAMETER, a nil listener
-// INVALID_HANDLE/PSP.
+// Stop stops listening, and keeps the connections: it rejects the requests that nobody
+// accepted, and frees the address for another listener. It waits for calls of Accept and
+// Dial that are under way; later ones are INVALID_HANDLE/PSP. [Closed] comes on Requests,
+// and not on Events. Shutdown or Close ends the rest. Stop of a listener that is stopped or
+// closed does nothing; a nil listener is INVALID_HANDLE/PSP.
+func (l *Listener) Stop() error {
+	if l == nil {
+		return closedListener("runtime.Listener.Stop")
+	}
+	return l.refuse()
+}
+
+// Shutdown ends the listener in order. It stops listening as [Listener.Stop] does, ends all
+// connections at the same time as [Conn.Shutdown] does, which waits for the messages that
+// the program has, and gives everything back. The program need not receive events
+// meanwhile: what is in the channels stays there, the ends included, until the program reads
+// it. A message that the program has not taken when Shutdown begins is not handled: Message
+// returns nil for it, and its peer sees the end of the connection in place of an answer. So
+// a server loses no answer that it gave.
+//
+// When ctx ends, Shutdown breaks the connections that have not ended. The error matches the
+// cause of ctx then, and says how many connections were cut off, how many of their messages
+// the program had, and how many were not sent. A nil ctx is INVALID_PARAMETER, a nil listener INVALID_HANDLE/PSP.
 func (l *Listener) Shutdown(ctx context.Context) error {
 	const op = "runtime.Listener.Shutdown"
 	if l == nil {
@@ -22,18 +38,19 @@ func (l *Listener) Shutdown(ctx context.Context) error {
 	}
 	errs := []error{l.refuse()}
 	conns := l.list()
-	drained := make(chan error, len(conns))
+	done := make(chan drainResult, len(conns))
 	for _, c := range conns {
-		go c.drainTo(ctx, drained)
+		go c.drainTo(ctx, done)
 	}
+	all := make([]drainResult, 0, len(conns))
 	for range conns {
-		errs = append(errs, <-drained)
+		all = append(all, <-done)
 	}
-	return errors.Join(append(errs, l.Close())...)
+	return errors.Join(append(errs, cutOff(ctx, op, all), l.Close())...)
 }
 
-// drainTo drains the connection and sends the outcome to done.
-func (c *Conn) drainTo(ctx context.Context, done chan<- error) { done <- c.drain(ctx) }
+// drainTo drains the connection and sends the drainResult to done.
+func (c *Conn) drainTo(ctx context.Context, done chan<- drainResult) { done <- c.drain(ctx) }
 
 // Close stops listening, rejects the requests that nobody accepted, closes all
 // connections, and gives everything back. It waits for calls of Accept and Dial that

@@ -22,9 +22,10 @@ const (
 // succeeds. So a program that sends or puts a buffer which it no longer has is found at
 // that call, and not when an operation completes.
 //
-// The word is the owner, above a tag of 62 bits: the buffer's turn, above its index. A
-// turn begins whenever the buffer comes to a holder. An operation that remembers the tag
-// takes back no buffer that has meanwhile gone elsewhere.
+// The word is the owner, above a tag of 62 bits: whether an operation got the buffer from a
+// holder, the buffer's turn, and its index. A turn begins whenever the buffer comes to a
+// holder. An operation that remembers the tag takes back no buffer that has meanwhile gone
+// elsewhere.
 type Ownership struct{ word atomic.Uint64 }
 
 const (
@@ -33,6 +34,9 @@ const (
 	holder     = uint64(Holder) << ownerShift
 	operation  = uint64(Operation) << ownerShift
 	lent       = uint64(Lent) << ownerShift
+
+	fromHolder = 1 << (ownerShift - 1)
+	turnMask   = fromHolder - 1 // of the turn and the index
 
 	// TagMask has the bits of a tag.
 	TagMask = 1<<ownerShift - 1
@@ -50,11 +54,11 @@ func (o *Ownership) Tag() uint64 { return o.word.Load() & TagMask }
 // Get gives a holder the buffer, which the caller took from the pool's free ones. Until
 // the store nothing else changes the word: all other methods want a buffer that is not
 // in the pool.
-func (o *Ownership) Get() { release.Uint64(&o.word, (o.word.Load()+turn)&TagMask|holder) }
+func (o *Ownership) Get() { release.Uint64(&o.word, (o.word.Load()+turn)&turnMask|holder) }
 
 // GetLent is Get and Lend in one: an operation has the buffer, and the caller its tag.
 func (o *Ownership) GetLent() (tag uint64) {
-	tag = (o.word.Load() + turn) & TagMask
+	tag = (o.word.Load() + turn) & turnMask
 	release.Uint64(&o.word, tag|operation)
 	return tag
 }
@@ -69,7 +73,14 @@ func (o *Ownership) Put() bool {
 // the tag; false if no holder has it.
 func (o *Ownership) Lend() (tag uint64, ok bool) {
 	w := o.word.Load()
-	return w & TagMask, w&^TagMask == holder && o.word.CompareAndSwap(w, w&TagMask|operation)
+	tag = w&turnMask | fromHolder
+	return tag, w&^TagMask == holder && o.word.CompareAndSwap(w, tag|operation)
+}
+
+// IsFromHolder reports whether an operation has the buffer that got it from a holder, as a
+// send does, and a receive does not.
+func (o *Ownership) IsFromHolder() bool {
+	return o.word.Load()&^turnMask == operation|fromHolder
 }
 
 // LendOut takes the buffer from its holder for an operation that the holder posts; false
@@ -83,7 +94,7 @@ func (o *Ownership) LendOut() bool {
 // does.
 func (o *Ownership) TakeBack() bool {
 	w := o.word.Load()
-	return w&operation != 0 && o.word.CompareAndSwap(w, (w&TagMask+turn)&TagMask|holder)
+	return w&operation != 0 && o.word.CompareAndSwap(w, (w+turn)&turnMask|holder)
 }
 
 // PutOperations is PutLent of whichever operation of the connection has the buffer.
@@ -99,5 +110,5 @@ func (o *Ownership) PutLent(tag uint64) bool {
 
 // Return gives the buffer back to a holder; false if no operation with that tag has it.
 func (o *Ownership) Return(tag uint64) bool {
-	return o.word.CompareAndSwap(tag|operation, (tag+turn)&TagMask|holder)
+	return o.word.CompareAndSwap(tag|operation, (tag+turn)&turnMask|holder)
 }

@@ -1,0 +1,99 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"godat/ep"
+	"godat/internal/door"
+)
+
+// This file has how Shutdown waits for the program.
+
+// drainResult is how the drain of a connection ended.
+type drainResult struct {
+	conn         *Conn
+	cut          bool // the context ended first
+	held, unsent int  // messages that the program had then, and that were not sent
+}
+
+// drain lets the program send or release the buffers that it has, lets the sends complete,
+// ends the connection in order, and waits for the end. Message gives the program no more of
+// them: a Message beside drain has its buffer when drain counts, or sees refuses. A Send
+// beside drain is counted from before it posts, so drain does not disconnect in between.
+func (c *Conn) drain(ctx context.Context) drainResult {
+	c.refuses.Store(true)
+	r := drainResult{conn: c}
+	if r.held, r.unsent = c.waitHeld(ctx); r.held+r.unsent > 0 {
+		r.cut = true
+	} else {
+		r.cut = c.disconnect(ctx, ep.Graceful) != nil
+	}
+	return r
+}
+
+// waitHeld waits until the program has no buffer, and as long as a graceful disconnect waits
+// until all is sent, or until the connection has ended. When ctx ends first, it returns how
+// many are left.
+func (c *Conn) waitHeld(ctx context.Context) (held, unsent int) {
+	if c.pool == nil {
+		return 0, 0
+	}
+	var patience <-chan time.Time
+	returns := c.pool.Returns(door.Key{})
+	for {
+		held, unsent = c.pool.Held(door.Key{})
+		switch {
+		case held+unsent == 0:
+			return 0, 0
+		case held == 0 && patience == nil:
+			timer := c.drainTimer()
+			defer timer.Stop()
+			patience = timer.C
+		}
+		select {
+		case <-returns:
+		case <-patience:
+			return 0, 0 // the disconnect breaks the connection
+		case <-c.ended:
+			return 0, 0
+		case <-c.ia.down:
+			return 0, 0
+		case <-ctx.Done():
+			return held, unsent
+		}
+	}
+}
+
+// drainTimer ends when a graceful disconnect becomes an abrupt one.
+func (c *Conn) drainTimer() *time.Timer {
+	p, _ := c.Endpoint.Query(ep.FieldProviderAttr)
+	if p.Attr.DrainTimeout == 0 {
+		return time.NewTimer(math.MaxInt64)
+	}
+	return time.NewTimer(p.Attr.DrainTimeout)
+}
+
+// cutOff is the error of a Shutdown whose context ended before the drain of some connections
+// did; nil if there are none.
+func cutOff(ctx context.Context, op string, all []drainResult) error {
+	var first *Conn
+	conns, held, unsent := 0, 0, 0
+	for _, d := range all {
+		if d.cut {
+			if first == nil {
+				first = d.conn
+			}
+			conns++
+			held += d.held
+			unsent += d.unsent
+		}
+	}
+	if conns == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: %d connections were cut off, %v the first, while the program had %d of their messages, and %d were not sent: %w",
+		op, conns, first, held, unsent, context.Cause(ctx))
+}
