@@ -1,5 +1,5 @@
 # The module of peers, which godat does not require: builds, vets and tests it, and runs
-# `bench peers` briefly. A lane of the module that is refused is a failure, unless
+# `bench peers` and `bench rpc` briefly. A lane of the module that is refused is a failure, unless
 # something else used the processors; a program in C that is not installed is not.
 set -euo pipefail
 (
@@ -16,4 +16,9 @@ echo "$refused"
 if grep -E 'gRPC|QUIC|godat' <<<"$refused" | grep -v 'something else used the processors'; then exit 1; fi
 for name in 'gRPC stream' 'gRPC call' 'QUIC stream' "gRPC call over godat's streams over iwarp"; do
   grep -qF "\"name\": \"$name\"" "$out" || { echo "bench peers has no row $name"; exit 1; }
+done
+calls=$("$CI_TEMP/bench" --repeats 1 --duration 2ms rpc --callers 1,16)
+echo "$calls"
+for name in 'rpc over loop' 'rpc over iwarp' gRPC net/rpc net/http 'QUIC streams'; do
+  [[ $(grep -c "^$name  .*µs\|^$name  .*ms" <<<"$calls") == 8 ]] || { echo "bench rpc has not all rows of $name"; exit 1; }
 done

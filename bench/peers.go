@@ -164,28 +164,39 @@ const buildLimit = 3 * time.Minute
 // startModule builds the program of the module and starts it. p is nil if there is an
 // error.
 func startModule(dir string) (p *remote.Process, err error) {
+	binary, remove, err := buildModule(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer remove() // a program that runs needs its file no longer
+	run := exec.Command(binary)
+	run.Stderr = os.Stderr
+	return remote.Start(run)
+}
+
+// buildModule builds the program of the module, in a folder that remove removes.
+func buildModule(dir string) (binary string, remove func(), err error) {
 	if _, err := os.Stat(filepath.Join(dir, "go.mod")); err != nil {
-		return nil, fmt.Errorf("no Go module in %s: run the program in the repository, or name its bench/peers by --module", dir)
+		return "", nil, fmt.Errorf("no Go module in %s: run the program in the repository, or name its bench/peers by --module", dir)
 	}
 	temp, err := os.MkdirTemp("", "peers")
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
-	defer os.RemoveAll(temp) // a program that runs needs its file no longer
-	binary, err := filepath.Abs(filepath.Join(temp, "peers.exe"))
-	if err != nil {
-		return nil, err
+	remove = func() { _ = os.RemoveAll(temp) }
+	if binary, err = filepath.Abs(filepath.Join(temp, "peers.exe")); err != nil {
+		remove()
+		return "", nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), buildLimit)
 	defer cancel()
 	build := exec.CommandContext(ctx, "go", "build", "-o", binary, ".")
 	build.Dir = dir
 	if said, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("the module in %s can't be built: %w: %s", dir, err, strings.TrimSpace(string(said)))
+		remove()
+		return "", nil, fmt.Errorf("the module in %s can't be built: %w: %s", dir, err, strings.TrimSpace(string(said)))
 	}
-	run := exec.Command(binary)
-	run.Stderr = os.Stderr
-	return remote.Start(run)
+	return binary, remove, nil
 }
 
 func closeModule(p *remote.Process) error {

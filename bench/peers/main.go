@@ -3,7 +3,8 @@
 // its own, so that godat itself needs neither.
 //
 // `go run ./bench peers` builds and runs it, and lets its lanes take turns with the
-// others. Its input and output are those of package godat/bench/remote.
+// others. Its input and output are those of package godat/bench/remote. `go run ./bench
+// rpc` runs its command rpc, which compares calls.
 package main
 
 import (
@@ -19,8 +20,18 @@ import (
 func main() {
 	// quic-go warns on the terminal of small socket buffers; what it does says so, too.
 	err := os.Setenv("QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING", "true")
-	if err = errors.Join(err, remote.Serve(os.Stdin, os.Stdout, lanes())); err != nil {
+	if len(os.Args) > 1 && os.Args[1] == "rpc" {
+		err = errors.Join(err, runStudy(os.Args[2:], os.Stdout))
+	} else {
+		err = errors.Join(err, remote.Serve(os.Stdin, os.Stdout, lanes()))
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "peers:", err)
+	}
+	switch {
+	case errors.Is(err, errMissed):
+		os.Exit(3)
+	case err != nil:
 		os.Exit(1)
 	}
 }

@@ -30,6 +30,7 @@ func quicLanes() []remote.Lane {
 // quicPair is a connection between two sockets.
 type quicPair struct {
 	server, client *quic.Transport
+	cfg            quic.Config
 	conn, peer     *quic.Conn // the ends that dialed and accepted
 }
 
@@ -54,13 +55,12 @@ func (p *quicPair) open(ctx context.Context) (a, b *quic.Stream, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	// A lane is idle while others take their turns.
-	cfg := &quic.Config{MaxIdleTimeout: time.Hour}
-	ln, err := p.server.Listen(server, cfg)
+	p.cfg.MaxIdleTimeout = time.Hour // a lane is idle while others take their turns
+	ln, err := p.server.Listen(server, &p.cfg)
 	if err != nil {
 		return nil, nil, err
 	}
-	if p.conn, err = p.client.Dial(ctx, ln.Addr(), client, cfg); err != nil {
+	if p.conn, err = p.client.Dial(ctx, ln.Addr(), client, &p.cfg); err != nil {
 		return nil, nil, err
 	}
 	if p.peer, err = ln.Accept(ctx); err != nil {
