@@ -56,12 +56,14 @@ type Conn struct {
 	ended    chan struct{} // closed when the connection has ended
 	gone     chan struct{} // closed when Close has begun
 	up       chan struct{} // of IA.Dial, which waits for a value; nil otherwise
+	id       uint64
 
 	missing atomic.Int32 // receives that are not posted
 	refuses atomic.Bool  // Message returns nil, because Shutdown or Close has begun
 	closed  atomic.Bool
 	over    atomic.Bool // set when ended is closed
 	private atomic.Pointer[[]byte]
+	ends    atomic.Pointer[connEnds] // when they are known
 
 	outbox *ep.Outbox // the goroutine that calls Queue uses it
 

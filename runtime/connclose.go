@@ -71,6 +71,7 @@ func (c *Conn) Close() error {
 	c.closing.Lock()
 	defer c.closing.Unlock()
 	c.refuses.Store(true)
+	c.findEnds()
 	if !c.closed.Swap(true) {
 		close(c.gone)
 	}

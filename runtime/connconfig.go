@@ -189,7 +189,7 @@ func (cfg *ConnConfig) newEvents(ia *IA, conns int, owner any) (*evd.Dispatcher,
 // newConn returns a connection that has no parts yet. Its events go to the listener's
 // channel if there is one, and otherwise to a channel of its own.
 func newConn(ia *IA, cfg *ConnConfig, l *Listener, peer string, private []byte) *Conn {
-	c := &Conn{ia: ia, cfg: *cfg, pz: cfg.PZ, listener: l, peer: peer, ended: make(chan struct{}), gone: make(chan struct{})}
+	c := &Conn{ia: ia, id: connIDs.Add(1), cfg: *cfg, pz: cfg.PZ, listener: l, peer: peer, ended: make(chan struct{}), gone: make(chan struct{})}
 	if l != nil {
 		c.events = l.events
 	} else {

@@ -34,6 +34,7 @@ func (ia *IA) Dial(ctx context.Context, address string, cfg ConnConfig) (*Conn, 
 		if err = c.established(ctx); err != nil {
 			return named(op, address, err)
 		}
+		c.findEnds() // for a program that asks behind the end
 		return nil
 	})
 	if err != nil {

@@ -1,0 +1,53 @@
+package runtime
+
+import (
+	"net"
+	"sync/atomic"
+
+	"godat/ep"
+)
+
+// This file has what a connection is called.
+
+// connIDs is the last id that a connection got.
+var connIDs atomic.Uint64
+
+// connEnds are the addresses of a connection.
+type connEnds struct{ local, remote net.Addr }
+
+// ID is a number that no other connection of the process has or will have, from 1 on. So it
+// can stand in a header or be the key of a map, and a connection that has ended is not taken
+// for a later one. The peer has a number of its own for its end, and a program that reads
+// an id from a peer looks whether it is one of the connections that this peer may name. It
+// is 0 for nil.
+func (c *Conn) ID() uint64 {
+	if c == nil {
+		return 0
+	}
+	return c.id
+}
+
+// LocalAddr is this end's address as the provider has it, such as a *net.TCPAddr of iwarp.
+// A connection of [Listener.Dial] has it from [Established] on; before it is nil. The
+// address stays when the connection ends.
+func (c *Conn) LocalAddr() net.Addr { return c.findEnds().local }
+
+// RemoteAddr is the peer's address, as LocalAddr is this end's.
+func (c *Conn) RemoteAddr() net.Addr { return c.findEnds().remote }
+
+// findEnds asks the endpoint for the addresses if they are not known yet.
+func (c *Conn) findEnds() (e connEnds) {
+	if c == nil || c.Endpoint == nil {
+		return e
+	}
+	if known := c.ends.Load(); known != nil {
+		return *known
+	}
+	p, err := c.Endpoint.Query(ep.FieldLocalAddr | ep.FieldRemoteAddr)
+	if err != nil || p.LocalAddr == nil || p.RemoteAddr == nil {
+		return e
+	}
+	e = connEnds{p.LocalAddr, p.RemoteAddr}
+	c.ends.Store(&e)
+	return e
+}
