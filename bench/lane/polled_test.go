@@ -16,7 +16,8 @@ import (
 // dispatcher, and a send without an event has a completion of its own only now and then.
 func TestSendsWithoutEventsAreRetiredThoughNobodyReadsTheirDispatcher(t *testing.T) {
 	const polled = "polled"
-	assert.NoError(t, hw.Register(sim.New(sim.Config{Name: polled})))
+	require.NoError(t, hw.Register(sim.New(sim.Config{Name: polled})))
+	t.Cleanup(func() { assert.NoError(t, hw.Unregister(polled)) })
 	for _, consumerPolls := range []bool{false, true} {
 		for _, m := range mode.All() {
 			t.Run(fmt.Sprintf("%s, consumers poll: %v", m.Name, consumerPolls), func(t *testing.T) {
