@@ -38,7 +38,8 @@ func TestAnImageThatWritesWaitForBecomesLarger(t *testing.T) {
 	assert.Equal(t, 2*leastImage, o.imageSize(4000))
 	for _, c := range []struct{ peer, want, size int }{
 		{leastRing, 4000, leastRing},
-		{1 << 20, 9000, 64 << 10},
+		{1 << 20, 9000, 2 * leastImage},
+		{1 << 20, 2 * leastImage, 4 * leastImage},
 		{1 << 20, mostPiece, mostImage},
 		{1 << 20, 10 * mostPiece, mostImage},
 	} {

@@ -131,11 +131,11 @@ func (o *outbound) imageRoom() int {
 // had room. So the image follows what is under way, and not what the peer's ring may hold.
 // Both lengths are powers of two: the image's divides the ring's.
 func (o *outbound) imageSize(want int) int {
-	size := max(leastImage, len(o.image.mem), 2<<bits.Len(uint(min(want, mostPiece)-1)))
+	least := max(leastImage, len(o.image.mem))
 	if o.cramped {
-		size *= 2
+		least *= 2
 	}
-	return min(size, int(o.peer.Len), mostImage)
+	return min(max(least, 2<<bits.Len(uint(min(want, mostPiece)-1))), int(o.peer.Len), mostImage)
 }
 
 // stage makes the image for writes of so many bytes, or a larger one when no send uses
