@@ -18,6 +18,24 @@ long=$(head -c 3000 /dev/zero | tr '\0' x)
 kill -INT "$kv"
 wait "$kv"
 
+# A server and clients of the object store; the second server has what the first one took.
+go build -o "$dir/objects" ./examples/objects
+objects_addr=127.0.0.1:0
+for round in first second; do
+  "$dir/objects" -listen "$objects_addr" -dir "$dir/store" >"$dir/objects.$round" &
+  objects=$!
+  until [[ -s $dir/objects.$round ]] || ! kill -0 "$objects"; do sleep 0.1; done
+  objects_addr=$(head -1 "$dir/objects.$round")
+  if [[ $round == first ]]; then "$dir/objects" -addr "$objects_addr" put a/source examples/objects/server.go; fi
+  "$dir/objects" -addr "$objects_addr" get a/source "$dir/got"
+  cmp examples/objects/server.go "$dir/got"
+  "$dir/objects" -addr "$objects_addr" get a/source "$dir/got" 8 4
+  [[ $(<"$dir/got") == main ]]
+  [[ $("$dir/objects" -addr "$objects_addr" list) == a/source ]]
+  kill -TERM "$objects"
+  wait "$objects"
+done
+
 go build -o "$dir/blockstore" ./examples/blockstore
 tree=$dir/tree
 mkdir -p "$tree"

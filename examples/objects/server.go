@@ -25,7 +25,7 @@ const (
 
 const (
 	longest   = 1 << 30          // bytes of an object
-	workers   = 8                // requests that are handled at a time
+	workers   = 64               // requests that are handled at a time; each may wait for its client
 	drainTime = 10 * time.Second // how long a server that ends waits for them
 	listLen   = 4096             // bytes of names in an answer; rpc.Config.Message
 	prefix    = "o-"             // of the names of objects' files
