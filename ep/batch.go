@@ -49,7 +49,7 @@ func (e *Endpoint) PostBatch(dtos []DTO) (n int, err error) {
 	if len(dtos) == 0 {
 		return 0, alive(callOf(hw.OpEnd), e)
 	}
-	return e.postAll(&e.box.requests, dtos)
+	return postAll(e, &e.box.requests, dtos)
 }
 
 // PostRecvBatch is PostBatch for receives.
@@ -60,15 +60,17 @@ func (e *Endpoint) PostRecvBatch(dtos []DTO) (n int, err error) {
 	if len(dtos) == 0 {
 		return 0, alive(callOf(hw.OpRecv), e)
 	}
-	return e.postAll(&e.box.recvs, dtos)
+	return postAll(e, &e.box.recvs, dtos)
 }
 
 // postAll posts the DTOs up to the first one with a cookie that is not the program's.
-func (e *Endpoint) postAll(q *queue, dtos []DTO) (n int, err error) {
-	if !e.box.reserves {
-		return e.box.postBatch(q, dtos)
+func postAll(e *Endpoint, q *queue, dtos []DTO) (n int, err error) {
+	free := len(dtos)
+	for i := 0; e.box.reserves && i < free; i++ {
+		if !dtos[i].own && e.refuses(dtos[i].Cookie) {
+			free = i
+		}
 	}
-	free := e.unreserved(dtos)
 	if n, err = e.box.postBatch(q, dtos[:free]); err == nil && free < len(dtos) {
 		err = reservedCookie(dtos[free].call(q), dtos[free].Cookie)
 	}

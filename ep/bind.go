@@ -28,7 +28,7 @@ func (e *Endpoint) NewRMR() (*mem.RMR, error) {
 	if e.box.qp == nil {
 		return nil, &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEPPZ, Text: "the endpoint has no protection zone yet"}
 	}
-	r, err := e.box.pz().NewRMRFor(door.Key{}, e.box.qp, &e.windows)
+	r, err := e.box.requests.rules.Load().pz.NewRMRFor(door.Key{}, e.box.qp, &e.windows)
 	return r, wrap(op, err)
 }
 

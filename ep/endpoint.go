@@ -119,10 +119,6 @@ func (a *Adapter) make(op string, cfg Config, attr Attr) (*Endpoint, error) {
 	return e, nil
 }
 
-// pz returns the endpoint's protection zone. An endpoint that a service point made
-// has none until Modify sets one.
-func (b *mailbox) pz() *mem.PZ { return b.requests.rules.Load().pz }
-
 // furnish takes what the endpoint needs of other objects, and gives all of it back
 // if anything fails.
 func (a *Adapter) furnish(op string, e *Endpoint) (err error) {

@@ -33,7 +33,7 @@ type device struct {
 // making e.
 func (ctl *controls) parts() parts {
 	return parts{
-		pz: ctl.e.box.pz(), recv: ctl.e.box.recvs.rules.Load().evd, request: ctl.e.box.requests.rules.Load().evd, conn: ctl.e.profile.conn,
+		pz: ctl.e.box.requests.rules.Load().pz, recv: ctl.e.box.recvs.rules.Load().evd, request: ctl.e.box.requests.rules.Load().evd, conn: ctl.e.profile.conn,
 		attr: ctl.e.profile.attr, feed: ctl.e.box.recvs.feed, device: ctl.e.box.device,
 	}
 }

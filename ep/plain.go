@@ -27,7 +27,7 @@ func (e *Endpoint) postPlain(op hw.Op, cookie uint64, flags hw.Flags, segs []mem
 	if cookie>>63 != 0 && remote != &ownSend && e.refuses(cookie) {
 		return reservedCookie(callOf(op), cookie)
 	}
-	slow := func() error { return e.postSlow(op, cookie, flags, segs, remote, shot) }
+	slow := func() error { return postSlow(e, op, cookie, flags, segs, remote, shot) }
 	if e == nil || len(segs) != 1 {
 		return slow()
 	}
@@ -142,7 +142,7 @@ func fits(op hw.Op, seg *mem.Segment, remote *mem.RemoteSegment) bool {
 }
 
 // postSlow posts what the short way does not take.
-func (e *Endpoint) postSlow(op hw.Op, cookie uint64, flags hw.Flags, segs []mem.Segment, remote *mem.RemoteSegment, shot *evd.OneShot) error {
+func postSlow(e *Endpoint, op hw.Op, cookie uint64, flags hw.Flags, segs []mem.Segment, remote *mem.RemoteSegment, shot *evd.OneShot) error {
 	w := work{op: op, flags: flags, cookie: cookie, segs: segs}
 	if remote != nil {
 		w.remote = *remote

@@ -38,7 +38,7 @@ func (p *profile) snapshot() Param {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	q := Param{
-		IA: e.adapter.ia, State: e.State(), PZ: e.box.pz(),
+		IA: e.adapter.ia, State: e.State(), PZ: e.box.requests.rules.Load().pz,
 		Recv: e.box.recvs.rules.Load().evd, Request: e.box.requests.rules.Load().evd, Conn: p.conn, SRQ: e.box.recvs.srq, Attr: p.attr,
 	}
 	if 1<<q.State&localValid != 0 {

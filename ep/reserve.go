@@ -35,17 +35,6 @@ func (e *Endpoint) PostOwnRecvs(_ door.Key, dtos []DTO) (n int, err error) {
 // refuses reports whether the program may not post with that cookie.
 func (e *Endpoint) refuses(cookie uint64) bool { return cookie>>63 != 0 && e != nil && e.box.reserves }
 
-// unreserved returns how many DTOs there are before the first one that the program may not
-// post.
-func (e *Endpoint) unreserved(dtos []DTO) int {
-	for i := range dtos {
-		if !dtos[i].own && e.refuses(dtos[i].Cookie) {
-			return i
-		}
-	}
-	return len(dtos)
-}
-
 func reservedCookie(call string, cookie uint64) error {
 	return hw.Errorf(call, hw.InvalidParameter, hw.NoSubtype,
 		"cookie %#x: those whose highest bit is set are the connection's own", cookie)

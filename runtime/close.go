@@ -63,17 +63,13 @@ func (ia *IA) CloseGraceful() error {
 		return ia.tearDown()
 	}
 	ia.gate.Unlock()
-	if ia.isGone() {
+	ia.closing.Lock()
+	gone := ia.gone
+	ia.closing.Unlock()
+	if gone {
 		return closedIA(op)
 	}
 	return ia.tearDown()
-}
-
-// isGone reports whether everything of the adapter is closed.
-func (ia *IA) isGone() bool {
-	ia.closing.Lock()
-	defer ia.closing.Unlock()
-	return ia.gone
 }
 
 // inUse is an error that counts what is open, or nil if nothing is. The caller holds
