@@ -22,14 +22,15 @@ func (e *end) answers() {
 	e.mu.Unlock()
 	if due && e.calls.TryLock() {
 		e.calls.Unlock()
-		e.answerOnce(a)
+		a.give(e)
 	}
 }
 
 // answerNow gives the answer if the provider told of it while the owner was in a call.
-func (e *end) answerNow() { e.answerOnce(e.answer.Load()) }
+func (e *end) answerNow() { e.answer.Load().give(e) }
 
-func (e *end) answerOnce(a *answer) {
+// give gives an end's answer, once.
+func (a *answer) give(e *end) {
 	if a != nil && e.answer.CompareAndSwap(a, nil) {
 		a.act()
 	}

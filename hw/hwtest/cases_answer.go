@@ -9,7 +9,7 @@ var answerCases = []contractCase{
 		for _, orderly := range []bool{true, false} {
 			a, b := r.pair()
 			in := b.recv()
-			b.whenDown(orderly)
+			whenDown(b, orderly)
 			a.breakNow(orderly)
 			b.awaitDown()
 			a.awaitEnd()
@@ -20,8 +20,8 @@ var answerCases = []contractCase{
 	}},
 	{"both owners break their queue pairs before Down returns", func(r *rig) {
 		a, b := r.pair()
-		a.whenDown(false)
-		b.whenDown(false)
+		whenDown(a, false)
+		whenDown(b, false)
 		out := a.post(sendOf(hw.SGE{Addr: 1, Len: 1}))
 		r.also.Equal(hw.StatusLocalProtection, a.sent(out).Status)
 		for _, e := range []*end{a, b} {
@@ -60,6 +60,6 @@ var answerCases = []contractCase{
 }
 
 // whenDown has the owner break the queue pair when it hears that the connection is over.
-func (e *end) whenDown(orderly bool) {
+func whenDown(e *end, orderly bool) {
 	e.whenHears(func() bool { return e.down != hw.ReasonNone }, func() { e.breakNow(orderly) })
 }

@@ -47,10 +47,10 @@ const (
 // the stream, and writes to the memory at once. The race detector reports any later access
 // by the provider; without it, the case sees bytes that change.
 func freedUnder(op hw.Op, want hw.Status, local bool) func(*rig) {
-	return ifHas(op, func(r *rig) { r.freeUnder(op, want, local) })
+	return ifHas(op, func(r *rig) { freeUnder(r, op, want, local) })
 }
 
-func (r *rig) freeUnder(op hw.Op, want hw.Status, local bool) {
+func freeUnder(r *rig, op hw.Op, want hw.Status, local bool) {
 	for round := range freeRounds {
 		a, b := r.pair(depth(freeDepth, freeDepth))
 		near, far := r.a.mem(freeSize, hw.AllPrivileges), r.b.mem(freeSize, hw.AllPrivileges)

@@ -8,8 +8,8 @@ import (
 
 var endCases = []contractCase{
 	{"Break ends a queue pair in every phase of its life, and Reset makes it as new", phases},
-	{"an orderly Break: the peer gets Down(ReasonPeer)", func(r *rig) { r.breakTellsPeer(true, hw.ReasonPeer) }},
-	{"a Break that is not orderly: the peer gets Down(ReasonBroken)", func(r *rig) { r.breakTellsPeer(false, hw.ReasonBroken) }},
+	{"an orderly Break: the peer gets Down(ReasonPeer)", func(r *rig) { breakTellsPeer(r, true, hw.ReasonPeer) }},
+	{"a Break that is not orderly: the peer gets Down(ReasonBroken)", func(r *rig) { breakTellsPeer(r, false, hw.ReasonBroken) }},
 	{"both sides Break at once", bothBreak},
 	{"flushes come in order and before the end, on both queues of both sides", flushOrder},
 	{"a queue does not end before Break", func(r *rig) {
@@ -96,7 +96,7 @@ var endCases = []contractCase{
 			b.drain()
 			// An end that gets Down(ReasonDrained) breaks at once: its peer may get Down
 			// only then.
-			together(a.breakWhenDown, b.breakWhenDown)
+			together(func() { breakWhenDown(a) }, func() { breakWhenDown(b) })
 			for _, e := range []*end{a, b} {
 				r.also.Contains([]hw.Reason{hw.ReasonDrained, hw.ReasonPeer}, e.awaitDown())
 				e.awaitEnd()
@@ -195,7 +195,7 @@ func phases(r *rig) {
 	}
 }
 
-func (r *rig) breakTellsPeer(orderly bool, want hw.Reason) {
+func breakTellsPeer(r *rig, orderly bool, want hw.Reason) {
 	a, b := r.pair()
 	roundTrip(r, a, b)
 	a.breakNow(orderly)
@@ -229,7 +229,7 @@ func bothBreak(r *rig) {
 }
 
 // breakWhenDown waits for Down and calls Break, as an owner does.
-func (e *end) breakWhenDown() {
+func breakWhenDown(e *end) {
 	e.wait(func() bool { return e.down != hw.ReasonNone })
 	e.breakNow(true)
 }

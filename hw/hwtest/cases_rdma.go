@@ -7,10 +7,10 @@ import (
 )
 
 var rdmaCases = []contractCase{
-	{"a write of any size places its bytes and nothing else", ifHas(hw.OpWrite, func(r *rig) { r.anySize(hw.OpWrite) })},
-	{"a read of any size fetches its bytes and nothing else", ifHas(hw.OpRead, func(r *rig) { r.anySize(hw.OpRead) })},
-	{"a write gathers from any segments", ifHas(hw.OpWrite, func(r *rig) { r.anySegments(hw.OpWrite) })},
-	{"a read scatters into any segments", ifHas(hw.OpRead, func(r *rig) { r.anySegments(hw.OpRead) })},
+	{"a write of any size places its bytes and nothing else", ifHas(hw.OpWrite, func(r *rig) { anySize(r, hw.OpWrite) })},
+	{"a read of any size fetches its bytes and nothing else", ifHas(hw.OpRead, func(r *rig) { anySize(r, hw.OpRead) })},
+	{"a write gathers from any segments", ifHas(hw.OpWrite, func(r *rig) { anySegments(r, hw.OpWrite) })},
+	{"a read scatters into any segments", ifHas(hw.OpRead, func(r *rig) { anySegments(r, hw.OpRead) })},
 	{"writes and reads take no receive of the peer", func(r *rig) {
 		a, b := r.pair()
 		near, far := r.a.mem(8, hw.AllPrivileges), r.b.mem(8, hw.AllPrivileges)
@@ -90,7 +90,7 @@ var rdmaCases = []contractCase{
 }
 
 // anySize writes or reads blocks of many sizes in the middle of the peer's memory.
-func (r *rig) anySize(op hw.Op) {
+func anySize(r *rig, op hw.Op) {
 	a, b := r.pair()
 	for i, n := range []int{1, 2, 7, 8, 9, 64, 1000, 4096, 65536, 300001, 1 << 20} {
 		near, far := r.a.mem(n+2*canary, hw.AllPrivileges), r.b.mem(n+2*canary, hw.AllPrivileges)
@@ -112,7 +112,7 @@ func (r *rig) anySize(op hw.Op) {
 }
 
 // anySegments moves lists of segments to or from one remote range.
-func (r *rig) anySegments(op hw.Op) {
+func anySegments(r *rig, op hw.Op) {
 	most := r.a.attr.MaxSendSegments
 	if op == hw.OpRead {
 		most = min(most, r.a.attr.MaxReadSegments)

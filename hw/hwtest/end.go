@@ -78,7 +78,7 @@ func (s *sink) Complete(wcs []hw.WC) {
 
 func (e *end) completeLocked(q direction, wc hw.WC) {
 	if q == recvQueue && pooled(wc.ID) {
-		e.completePooled(wc)
+		completePooled(e, wc)
 		return
 	}
 	if bad := e.books[q].complete(wc, e.broken); bad != "" {

@@ -123,7 +123,7 @@ func (p *pool) complete(e *end, wc hw.WC) string {
 }
 
 // completePooled is completeLocked for a receive from a pool.
-func (e *end) completePooled(wc hw.WC) {
+func completePooled(e *end, wc hw.WC) {
 	h := e.host
 	i := int(wc.ID >> idLifeShift & 0xff)
 	h.mu.Lock()

@@ -196,7 +196,7 @@ func (h *host) newEnd(opts ...option) *end {
 	h.mu.Unlock()
 	e.cfg.SendEnd, e.cfg.RecvEnd = e.id(sendQueue, idEnd), e.id(recvQueue, idEnd)
 	if h.polled == nil {
-		e.cfg.SendSink, e.cfg.RecvSink = e.sinks()
+		e.cfg.SendSink, e.cfg.RecvSink = sinksOf(e)
 	} else if e.cfg.SendCQ != nil {
 		// the case made a shared completion queue
 	} else if e.index%2 == 0 {

@@ -29,8 +29,8 @@ func (s *seriesSink) Complete(wcs []hw.WC) {
 	s.sink.Complete(wcs)
 }
 
-// sinks makes the sinks of both queues.
-func (e *end) sinks() (send, recv hw.Sink) {
+// sinksOf makes the sinks of both queues.
+func sinksOf(e *end) (send, recv hw.Sink) {
 	if e.host.rig.cfg.Runs {
 		return &seriesSink{sink: sink{end: e, queue: sendQueue}}, &seriesSink{sink: sink{end: e, queue: recvQueue}}
 	}
@@ -38,18 +38,18 @@ func (e *end) sinks() (send, recv hw.Sink) {
 }
 
 // plain reports whether the suite is to post a request in a run.
-func (e *end) plain(wr *hw.SendWR) bool {
-	return e.host.rig.cfg.Runs && len(wr.SGL) == 1 && wr.SGL[0].Len != 0 && hw.Ops(hw.OpSend, hw.OpWrite, hw.OpRead).Has(wr.Op)
+func (c *Config) plain(wr *hw.SendWR) bool {
+	return c.Runs && len(wr.SGL) == 1 && wr.SGL[0].Len != 0 && hw.Ops(hw.OpSend, hw.OpWrite, hw.OpRead).Has(wr.Op)
 }
 
 // postRun posts the first of the requests in one run, if the suite is to, and returns how many
 // it posted. It passes a copy of each segment, which it overwrites after the post: the queue
 // pair has done with it.
 func (e *end) postRun(wrs []hw.SendWR) (n int) {
-	for n < len(wrs) && e.plain(&wrs[n]) {
+	for n < len(wrs) && e.host.rig.cfg.plain(&wrs[n]) {
 		wr := &wrs[n]
 		sge, flags := wr.SGL[0], wr.Flags
-		if n+1 < len(wrs) && e.plain(&wrs[n+1]) {
+		if n+1 < len(wrs) && e.host.rig.cfg.plain(&wrs[n+1]) {
 			flags |= hw.WRMore
 		}
 		posted := e.qp.(hw.Runner).PostRun(wr.Op, flags, wr.ID, &sge, 0, 1, wr.RKey, wr.RemoteAddr)
