@@ -36,7 +36,7 @@ func inUnits(v float64) string {
 }
 
 // percentileCharts has a chart of the latencies for each load.
-func (r *Report) percentileCharts(names []string) (list []figure, err error) {
+func percentileCharts(r *Report, names []string) (list []figure, err error) {
 	for _, g := range r.groups() {
 		var lines []line
 		for _, row := range g.rows {
@@ -62,7 +62,7 @@ func (r *Report) percentileCharts(names []string) (list []figure, err error) {
 
 // loadCharts has charts of latency, cores and processor time by the offered load, if
 // there were several.
-func (r *Report) loadCharts(names []string) (list []figure, err error) {
+func loadCharts(r *Report, names []string) (list []figure, err error) {
 	var p99, cores, cost []line
 	var knees []string
 	several, title := false, ""
@@ -153,7 +153,7 @@ func rowPerSecond(row *Row) (float64, bool) { return row.PerSecond.Median, true 
 func rowBytes(row *Row) (float64, bool)     { return row.PerSecond.Median * float64(row.Size), true }
 
 // sweeps are the charts that the kind of the report may have.
-func (r *Report) sweeps() []sweep {
+func sweeps(r *Report) []sweep {
 	const posted = ", as many as can be posted"
 	switch first := r.firstRate(); r.Kind {
 	case Bandwidth:
@@ -186,9 +186,9 @@ func (r *Report) firstRate() load.Rate {
 }
 
 // sweepCharts has a chart by each number of which there were several.
-func (r *Report) sweepCharts(names []string) (list []figure, err error) {
-	for _, s := range r.sweeps() {
-		if list, err = r.sweepChart(list, s, names); err != nil {
+func sweepCharts(r *Report, names []string) (list []figure, err error) {
+	for _, s := range sweeps(r) {
+		if list, err = sweepChart(r, list, s, names); err != nil {
 			return nil, err
 		}
 	}
@@ -197,7 +197,7 @@ func (r *Report) sweepCharts(names []string) (list []figure, err error) {
 
 // sweepChart appends the sweep's chart, unless all rows have one place in it. Of numbers
 // that the sweep is not about, it has the first.
-func (r *Report) sweepChart(list []figure, s sweep, names []string) ([]figure, error) {
+func sweepChart(r *Report, list []figure, s sweep, names []string) ([]figure, error) {
 	lines := make(map[string]*line)
 	var base *setting
 	places := map[int]bool{}

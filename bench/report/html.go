@@ -43,12 +43,12 @@ type section struct {
 // and it fetches nothing.
 func (r *Report) WriteHTML(w io.Writer) error {
 	p := page{Report: r, Names: r.names(), Notes: r.notes(), Method: r.method()}
-	charts := []func([]string) ([]figure, error){r.loadCharts, r.sweepCharts, r.percentileCharts}
+	charts := []func(*Report, []string) ([]figure, error){loadCharts, sweepCharts, percentileCharts}
 	if r.Kind == Peers { // work that differs has no place on one axis
 		p.Names, charts = nil, nil
 	}
 	for _, draw := range charts {
-		figures, err := draw(p.Names)
+		figures, err := draw(r, p.Names)
 		if err != nil {
 			return err
 		}

@@ -138,7 +138,7 @@ func TestASweepHasAChart(t *testing.T) {
 		c.more(&more)
 		r := reportOf(measured(channel, c.rate, 300, 1), more)
 		r.Kind = c.kind
-		figures, err := r.sweepCharts(r.names())
+		figures, err := sweepCharts(r, r.names())
 		require.NoError(t, err)
 		require.NotEmpty(t, figures, c.title)
 		assert.True(t, slices.ContainsFunc(figures, func(f figure) bool { return strings.HasPrefix(f.Title, c.title) }), c.title)
