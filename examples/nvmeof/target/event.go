@@ -71,7 +71,7 @@ func (a *admin) notify() {
 		return
 	}
 	c.masked = true
-	request := &a.q.commands[a.waiting[0]]
+	request := &a.q.slots.commands[a.waiting[0]]
 	a.waiting = append(a.waiting[:0], a.waiting[1:]...)
 	a.q.answer(request, nvme.Success, uint64(nvme.NamespaceChanged))
 }
@@ -96,7 +96,7 @@ func (a *admin) abort(c *command) {
 	queue, cid := c.Aborted()
 	if queue == 0 {
 		for i, index := range a.waiting {
-			if request := &a.q.commands[index]; request.CID == cid {
+			if request := &a.q.slots.commands[index]; request.CID == cid {
 				a.waiting = append(a.waiting[:i], a.waiting[i+1:]...)
 				a.q.complete(request, nvme.AbortRequested)
 				a.q.answer(c, nvme.Success, aborted)

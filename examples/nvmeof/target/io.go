@@ -72,11 +72,9 @@ func (q *queue) readOrWrite(c *command) {
 // accessible probes n bytes from an offset on, right before the target or the provider
 // accesses them. If they can't be accessed it completes the command.
 func (q *queue) accessible(c *command, off, n int) bool {
-	return c.disk.prober == nil || q.probed(c, off, n)
-}
-
-// probed is accessible for a disk whose memory may fail.
-func (q *queue) probed(c *command, off, n int) bool {
+	if c.disk.prober == nil {
+		return true
+	}
 	write := c.Opcode == nvme.IOWrite
 	err := c.disk.prober.Probe(off, n, write)
 	if err == nil {

@@ -26,11 +26,11 @@ type queue struct {
 	together int         // how many commands of a batch are completed at a time
 
 	// Owned by run.
-	controller *controller // nil before Connect; a worker reads it for a job of this queue
-	admin      admin
-	disks      disks
-	gone       <-chan struct{} // closed when the queue is to end: evicted, or of an I/O queue its controller's
-	slots
+	controller  *controller // nil before Connect; a worker reads it for a job of this queue
+	admin       admin
+	disks       disks
+	gone        <-chan struct{} // closed when the queue is to end: evicted, or of an I/O queue its controller's
+	slots       slots
 	outstanding int           // commands that have no completion yet
 	head        uint16        // in the host's submission queue
 	timer       *time.Timer   // bounds the time until Connect, and then that between two Keep Alives
@@ -109,7 +109,7 @@ func (q *queue) run() {
 			case batch := <-q.conn.Batches():
 				ended = q.handleAll(batch)
 			case r := <-q.results:
-				c := &q.commands[r.command]
+				c := &q.slots.commands[r.command]
 				c.next(q, c, r.err)
 			case <-q.timer.C:
 				q.late()
@@ -122,7 +122,7 @@ func (q *queue) run() {
 				stop = q.stop()
 			}
 		}
-		if len(q.receives) < int(q.asked.SendSize) && len(q.conn.Batches()) == 0 {
+		if len(q.slots.receives) < int(q.asked.SendSize) && len(q.conn.Batches()) == 0 {
 			// The provider may be about to bring more commands, whose completions then go
 			// out in the same batch: the host is not waiting for all that it may have sent.
 			runtime.Gosched()
@@ -151,7 +151,7 @@ func (q *queue) handleAll(batch *dat.Batch) (ended bool) {
 		if q.handle(&events[i]) {
 			return true
 		}
-		if len(q.receives) >= q.together {
+		if len(q.slots.receives) >= q.together {
 			q.flush()
 		}
 	}
@@ -162,7 +162,7 @@ func (q *queue) handleAll(batch *dat.Batch) (ended bool) {
 func (q *queue) handle(ev *dat.Event) (ended bool) {
 	switch {
 	case ev.Number == dat.DTOCompletion && ev.Status == dat.StatusSuccess:
-		c := &q.commands[ev.Cookie]
+		c := &q.slots.commands[ev.Cookie]
 		if ev.Op == dat.OpRecv {
 			q.received(c, int(ev.Length))
 		} else {
@@ -184,7 +184,7 @@ func (q *queue) received(c *command, n int) {
 		err = fmt.Errorf("more commands than the queue's %d entries", q.asked.Entries())
 	}
 	if err != nil || q.leaving {
-		q.receive(c)
+		q.slots.receive(c)
 		q.check(err)
 		return
 	}
@@ -223,11 +223,11 @@ func (q *queue) answer(c *command, status nvme.Status, result uint64) *dat.DTO {
 	if status.Code() != nvme.Success {
 		q.target.log.Debug("command failed", "host", q.conn, "queue", q.asked.QueueID, "opcode", c.Opcode, "status", status)
 	}
-	d := q.completion(nvme.Completion{Result: result, SQ: nvme.SQ{Head: q.head, ID: q.asked.QueueID}, CID: c.CID, Status: status})
+	d := q.slots.completion(nvme.Completion{Result: result, SQ: nvme.SQ{Head: q.head, ID: q.asked.QueueID}, CID: c.CID, Status: status})
 	if c.Data.Type == nvme.KeyedInvalidate && c.Data.Length != 0 && q.target.invalidates {
 		d.Op, d.Immediate = dat.OpSendInvalidate, c.Data.Key
 	}
-	q.receive(c)
+	q.slots.receive(c)
 	return d
 }
 
@@ -237,7 +237,7 @@ func (q *queue) flush() {
 	q.check(q.slots.flush(q.conn.Endpoint))
 	q.account()
 	if q.leaving && q.outstanding == len(q.admin.waiting) {
-		q.disconnect(dat.Graceful)
+		_ = q.conn.Endpoint.Disconnect(dat.Graceful)
 	}
 }
 
@@ -254,11 +254,8 @@ func (q *queue) check(err error) {
 func (q *queue) breakOff(why error) {
 	q.target.log.Warn("queue broken off", "host", q.conn, "queue", q.asked.QueueID, "reason", why)
 	q.leaving = true
-	q.disconnect(dat.Abrupt)
+	_ = q.conn.Endpoint.Disconnect(dat.Abrupt)
 }
-
-// disconnect ends the connection. An error means that it is ending already.
-func (q *queue) disconnect(how dat.CloseFlags) { _ = q.conn.Endpoint.Disconnect(how) }
 
 // stop is called when the target ends, and again if the queue's commands took too long. It
 // returns the channel that tells of the latter.
@@ -278,7 +275,7 @@ func (q *queue) sentAway() {
 	case q.controller == nil:
 		q.breakOff(errGaveWay)
 	case !q.target.stopping():
-		q.disconnect(dat.Graceful)
+		_ = q.conn.Endpoint.Disconnect(dat.Graceful)
 	} // and otherwise flush disconnects when the commands under way are completed
 }
 

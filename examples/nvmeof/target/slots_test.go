@@ -60,20 +60,20 @@ func TestAWriteOnLoopIsCompletedBehindAFence(t *testing.T) {
 	s, c, _ := rawSlots(t, 4)
 	ns := &namespace{memory: make([]byte, 8192), volatile: true, shift: 12, blocks: 2}
 	q := &queue{slots: *s, conn: c, target: &Target{fences: true}, outstanding: 2}
-	q.receives = q.receives[:0]
-	write := &q.commands[0]
+	q.slots.receives = q.slots.receives[:0]
+	write := &q.slots.commands[0]
 	write.disk, write.Opcode = &disk{namespace: ns}, nvme.IOWrite
 	write.Data = nvme.Descriptor{Type: nvme.Keyed, Length: 4096}
 	q.write(write, 0, 4096)
-	require.Len(t, q.requests, 2)
-	assert.Equal(t, dat.OpRead, q.requests[0].Op)
-	assert.Equal(t, dat.Suppress, q.requests[0].Flags)
-	assert.Equal(t, dat.OpSend, q.requests[1].Op)
-	assert.Equal(t, dat.Suppress|dat.BarrierFence, q.requests[1].Flags, "the completion waits for the data")
+	require.Len(t, q.slots.requests, 2)
+	assert.Equal(t, dat.OpRead, q.slots.requests[0].Op)
+	assert.Equal(t, dat.Suppress, q.slots.requests[0].Flags)
+	assert.Equal(t, dat.OpSend, q.slots.requests[1].Op)
+	assert.Equal(t, dat.Suppress|dat.BarrierFence, q.slots.requests[1].Flags, "the completion waits for the data")
 
-	forced := &q.commands[1]
+	forced := &q.slots.commands[1]
 	forced.disk, forced.Opcode, forced.Data, forced.CDW12 = write.disk, nvme.IOWrite, write.Data, nvme.ForceUnitAccess
 	q.write(forced, 0, 4096)
-	require.Len(t, q.requests, 3, "the flush comes first")
-	assert.Equal(t, dat.Default, q.requests[2].Flags, "the end of the read is an event")
+	require.Len(t, q.slots.requests, 3, "the flush comes first")
+	assert.Equal(t, dat.Default, q.slots.requests[2].Flags, "the end of the read is an event")
 }

@@ -45,7 +45,7 @@ func (c *command) inline() []byte {
 // transfer queues an RDMA operation for a command. A write has no event: the completion
 // behind it tells the host. A read goes on with the command's next step.
 func (q *queue) transfer(op dat.Op, c *command, local dat.Segment, at int) *dat.DTO {
-	d := q.request()
+	d := q.slots.request()
 	d.Op, d.Flags, d.Cookie, d.Segment, d.Remote = op, dat.Default, uint64(c.slot), local, c.remote(at, int(local.Len))
 	if op == dat.OpWrite {
 		d.Flags = dat.Suppress
