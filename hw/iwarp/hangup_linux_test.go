@@ -160,9 +160,10 @@ func TestAWarningIsNotLostBetweenAReadAndTheWait(t *testing.T) {
 		r := &receiver{warned: true}
 		r.link, r.emptied = &link{dev: &device{}, conn: conn}, true
 		r.right.Init()
+		r.parties.r = r
 		r.right.Begin()
 		waits := false
-		return func() { yield.Point(); r.Hang() },
+		return func() { yield.Point(); r.parties.Hang() },
 			func() { r.link.settle(); waits = r.dry() },
 			func() { assert.True(t, !waits || r.link.interrupted, "a wait is interrupted") }
 	})

@@ -125,7 +125,7 @@ func (q *queuePair) Watcher() hw.Watcher {
 	if q.conn == nil {
 		return nil
 	}
-	return &q.conn.recv
+	return &q.conn.recv.parties
 }
 
 // Reset gives the queue pair a new connection, unless its present one is still new.

@@ -47,7 +47,8 @@ func (r *receiver) init(l *link, mem soft.View, depth int) {
 	r.link = l
 	r.place.init(l, mem, depth, &r.own)
 	r.direct.reader, r.direct.place = &r.reader, &r.place
-	r.workFn, r.parties.pollFn, r.parties.watchFn = r.work, r.pollOnce, r.watchRead
+	r.workFn, r.parties.r = r.work, r
+	r.parties.pollFn, r.parties.watchFn = r.parties.pollOnce, r.parties.watchRead
 	r.right.Init()
 	l.right = &r.right
 }
@@ -61,16 +62,16 @@ func (r *receiver) receive() {
 		r.limit(r.patience())
 	}
 	if !r.staged() {
-		r.link.dev.poller.Add(r)
+		r.link.dev.poller.Add(&r.parties)
 		r.right.Begin()
-		r.warned = r.link.dev.hangups.Add(r)
+		r.warned = r.link.dev.hangups.Add(&r.parties)
 	}
 	err := r.process()
 	for err == nil {
 		err = r.next()
 	}
-	r.link.dev.poller.Remove(r)
-	r.link.dev.hangups.Remove(r)
+	r.link.dev.poller.Remove(&r.parties)
+	r.link.dev.hangups.Remove(&r.parties)
 	r.right.End()
 	r.link.settle()
 	var fault *wire.Error
@@ -99,12 +100,12 @@ func (r *receiver) next() error {
 		}
 	} else {
 		err = r.port.raw.Read(r.workFn)
-		r.resume()
+		r.parties.resume()
 		if err != nil {
 			if r.link.settle() {
 				err = nil // an interrupt, for a watcher
 			}
-			r.answerAsked()
+			r.parties.answerAsked()
 		}
 	}
 	switch {
@@ -112,7 +113,7 @@ func (r *receiver) next() error {
 		return r.end
 	case r.err != nil:
 		return r.readEnded(r.err)
-	case err != nil && !r.outdated(err):
+	case err != nil && !r.parties.outdated(err):
 		return r.readEnded(err)
 	}
 	return nil
@@ -122,14 +123,14 @@ func (r *receiver) next() error {
 // if the receiver has to look at an error or a deadline. It runs inside the callback of
 // RawConn.Read, so that a message costs one call of that.
 func (r *receiver) work(fd uintptr) bool {
-	r.resume()
+	r.parties.resume()
 	for r.err == nil && r.end == nil {
 		again := r.readMore(int(fd))
 		if again && r.link.dev.set.spin > 0 {
 			again = r.spin(int(fd))
 		}
 		if again {
-			r.park()
+			r.parties.park()
 			return false
 		}
 		if r.err == nil {
@@ -140,7 +141,7 @@ func (r *receiver) work(fd uintptr) bool {
 		}
 		if r.dry() {
 			r.direct.pause()
-			r.park()
+			r.parties.park()
 			return false
 		}
 	}

@@ -30,6 +30,7 @@ import (
 //     don't touch what the token's holder flushes then.
 type parties struct {
 	// Immutable.
+	r       *receiver
 	pollFn  func(fd uintptr)
 	watchFn func(fd uintptr) bool
 
@@ -46,47 +47,47 @@ type parties struct {
 }
 
 // take makes the caller the receiver's owner, as soon as nobody else reads.
-func (r *receiver) take() {
-	r.right.Take()
+func (p *parties) take() {
+	p.r.right.Take()
 	yield.Point()
-	r.own.Acquire()
+	p.r.own.Acquire()
 }
 
 // give undoes take.
-func (r *receiver) give() {
-	r.own.Release()
+func (p *parties) give() {
+	p.r.own.Release()
 	yield.Point()
-	r.right.Give()
+	p.r.right.Give()
 }
 
 // park gives the right up for a wait.
-func (r *receiver) park() {
-	r.limitRest()
-	r.in.release()
-	r.parties.parked = true
-	r.give()
+func (p *parties) park() {
+	p.r.limitRest()
+	p.r.in.release()
+	p.parked = true
+	p.give()
 }
 
 // resume takes the right back after a wait.
-func (r *receiver) resume() {
-	if r.parties.parked {
-		r.take()
-		r.parties.parked = false
+func (p *parties) resume() {
+	if p.parked {
+		p.take()
+		p.parked = false
 	}
 }
 
 // Poll implements [sock.Socket].
-func (r *receiver) Poll() (came bool) {
-	if !r.right.TryTake() {
+func (p *parties) Poll() (came bool) {
+	if !p.r.right.TryTake() {
 		return false
 	}
-	r.own.Acquire()
-	r.parties.came = false
+	p.r.own.Acquire()
+	p.came = false
 	// Not Read of a RawConn: the receiver holds that lock while it waits. If the connection
 	// is closed already, the receiver finds that out.
-	_ = r.port.call(r.parties.pollFn)
-	came = r.parties.came
-	r.give()
+	_ = p.r.port.call(p.pollFn)
+	came = p.came
+	p.give()
 	return came
 }
 
@@ -97,127 +98,125 @@ func (r *receiver) Poll() (came bool) {
 const pollReads = 12
 
 // pollOnce is what Poll does with the descriptor.
-func (r *receiver) pollOnce(fd uintptr) {
-	if r.err != nil || r.end != nil {
+func (p *parties) pollOnce(fd uintptr) {
+	if p.r.err != nil || p.r.end != nil {
 		return // the receiver has to see that
 	}
-	for n := 1; r.pollRead(int(fd)) && n < pollReads; n++ {
+	for n := 1; p.pollRead(int(fd)) && n < pollReads; n++ {
 	}
-	if r.end == nil {
-		r.limitRest()
+	if p.r.end == nil {
+		p.r.limitRest()
 	}
-	r.in.release()
+	p.r.in.release()
 }
 
 // pollRead is one read of a poll. It reports whether another is worth it.
-func (r *receiver) pollRead(fd int) (more bool) {
-	again := r.readMore(fd)
+func (p *parties) pollRead(fd int) (more bool) {
+	again := p.r.readMore(fd)
 	yield.Point()
 	if again {
 		return false
 	}
-	r.parties.came = true
-	if r.err == nil {
-		r.end = r.process()
+	p.came = true
+	if p.r.err == nil {
+		p.r.end = p.r.process()
 	}
-	return r.err == nil && r.end == nil && r.partial()
+	return p.r.err == nil && p.r.end == nil && p.r.partial()
 }
 
 // outdated reports whether err says that a deadline has passed that was not the latest
 // one.
-func (r *receiver) outdated(err error) bool {
-	r.own.Check()
-	return expired(err) && r.limits != r.parties.mark && r.link.attention.Load()&(broken|bounded) == 0
+func (p *parties) outdated(err error) bool {
+	p.r.own.Check()
+	return expired(err) && p.r.limits != p.mark && p.r.link.attention.Load()&(broken|bounded) == 0
 }
 
 // Watch implements [hw.Watcher].
-func (r *receiver) Watch(look func(parks bool) bool) bool {
-	if !r.right.Watch(r.interruptAsked) {
+func (p *parties) Watch(look func(parks bool) bool) bool {
+	if !p.r.right.Watch(p.interruptAsked) {
 		return false
 	}
-	p := &r.parties
 	p.look, p.over = look, false
-	err := r.port.raw.Read(p.watchFn)
+	err := p.r.port.raw.Read(p.watchFn)
 	if err != nil { // of a wait
 		look(false)
-		p.over = p.over || !r.link.settle()
+		p.over = p.over || !p.r.link.settle()
 	}
 	p.look = nil
-	r.right.Leave(p.over)
+	p.r.right.Leave(p.over)
 	return true
 }
 
 // watchRead reads what has come, for the watcher.
-func (r *receiver) watchRead(fd uintptr) bool {
-	p := &r.parties
+func (p *parties) watchRead(fd uintptr) bool {
 	if p.look(false) {
 		return true
 	}
-	r.take()
+	p.take()
 	parks, came := false, false
 	for !parks && !came && !p.over {
 		switch {
-		case r.err != nil || r.end != nil || r.link.attention.Load()&(broken|bounded) != 0:
+		case p.r.err != nil || p.r.end != nil || p.r.link.attention.Load()&(broken|bounded) != 0:
 			p.over = true
-		case r.readMore(int(fd)):
+		case p.r.readMore(int(fd)):
 			parks = true
 		default:
-			if r.err == nil {
-				r.end = r.process()
+			if p.r.err == nil {
+				p.r.end = p.r.process()
 			}
 			came = p.look(false)
-			if parks = !came && r.dry(); parks {
-				r.direct.pause()
+			if parks = !came && p.r.dry(); parks {
+				p.r.direct.pause()
 			}
 		}
 	}
-	if r.end == nil {
-		r.limitRest()
+	if p.r.end == nil {
+		p.r.limitRest()
 	}
-	r.in.release() // the program may take its time before it comes again
-	r.give()
+	p.r.in.release() // the program may take its time before it comes again
+	p.give()
 	return !parks || p.look(true)
 }
 
 // Need implements [hw.Watcher].
-func (r *receiver) Need(sleeps bool) { r.right.Need(sleeps) }
+func (p *parties) Need(sleeps bool) { p.r.right.Need(sleeps) }
 
 // Disturb implements [hw.Watcher].
-func (r *receiver) Disturb() { r.interrupt(sock.Watcher) }
+func (p *parties) Disturb() { p.interrupt(sock.Watcher) }
 
 // interruptAsked has the receiver's goroutine answer a goroutine that has asked for the socket.
-func (r *receiver) interruptAsked() { r.interrupt(sock.Asked) }
+func (p *parties) interruptAsked() { p.interrupt(sock.Asked) }
 
 // Control implements [sock.Socket].
-func (r *receiver) Control(f func(fd uintptr)) error { return r.port.raw.Control(f) }
+func (p *parties) Control(f func(fd uintptr)) error { return p.r.port.raw.Control(f) }
 
 // Hang implements [sock.Socket].
-func (r *receiver) Hang() {
-	r.right.Hang()
+func (p *parties) Hang() {
+	p.r.right.Hang()
 	yield.Point()
-	r.interrupt(sock.Receiver | sock.Asked | sock.Watcher)
+	p.interrupt(sock.Receiver | sock.Asked | sock.Watcher)
 }
 
 // interrupt ends the present wait for octets, or the next one, if one of the set waits.
-func (r *receiver) interrupt(set sock.Waiter) {
-	l := r.link
+func (p *parties) interrupt(set sock.Waiter) {
+	l := p.r.link
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if r.right.Waits(set) && !l.dead && !l.interrupted {
+	if p.r.right.Waits(set) && !l.dead && !l.interrupted {
 		l.interrupted = true
 		_ = l.conn.SetReadDeadline(past)
 	}
 }
 
 // answerAsked lends the socket to the goroutine that has asked for it, if one has.
-func (r *receiver) answerAsked() {
+func (p *parties) answerAsked() {
 	switch {
-	case !r.right.Waits(sock.Asked):
-	case r.link.attention.Load()&(broken|bounded) != 0:
-		r.right.Refuse()
+	case !p.r.right.Waits(sock.Asked):
+	case p.r.link.attention.Load()&(broken|bounded) != 0:
+		p.r.right.Refuse()
 	default:
-		r.park()
-		r.right.Lend()
-		r.resume()
+		p.park()
+		p.r.right.Lend()
+		p.resume()
 	}
 }

@@ -156,7 +156,7 @@ func TestAConnectionThatBreaksTakesAFreeSocketBack(t *testing.T) {
 	o.awaitParked(t)
 	o.Disturb()
 	require.True(t, <-done)
-	b.dev.(*device).hangups.Remove(&connections(b)[0].recv)
+	b.dev.(*device).hangups.Remove(&connections(b)[0].recv.parties)
 	b.end(false)
 }
 
