@@ -141,7 +141,7 @@ func TestWhatIsRefusedSaysWhy(t *testing.T) {
 	onEach(t, func(t *testing.T, ia *dat.IA, addr, dir string) {
 		path, _ := newFile(t, 1, 1)
 		for want, args := range map[string][]string{
-			"no such file":       {"get", "never put", filepath.Join(t.TempDir(), "got")},
+			"no such object":     {"get", "never put", filepath.Join(t.TempDir(), "got")},
 			"no name":            {"put", "", path},
 			"name too long":      {"put", strings.Repeat("n", 300), path},
 			"numbers of bytes":   {"get", "k", path, "0", "-1"},

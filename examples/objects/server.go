@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -84,12 +85,15 @@ func (s *store) handle(r *rpc.Request) {
 	case methodList:
 		answer, err = s.list(string(r.Payload()))
 	}
-	if err != nil {
-		err = r.Fail(rpc.CodeUser, err.Error())
-	} else {
+	switch {
+	case err == nil:
 		err = r.Reply(answer)
+	case errors.Is(err, fs.ErrNotExist):
+		err = r.Fail(rpc.CodeUser, "no such object")
+	default:
+		err = errors.Join(err, r.Fail(rpc.CodeUser, err.Error()))
 	}
-	if err != nil { // the client has gone
+	if err != nil { // also if the client has gone
 		fmt.Fprintln(s.out, "objects:", err)
 	}
 }
