@@ -275,7 +275,8 @@ func TestASendMeetsALateReceive(t *testing.T) {
 			rounds := short(4000)
 			var wg sync.WaitGroup
 			var posted atomic.Uint64
-			stop := time.AfterFunc(10*time.Second, func() { posted.Store(2 * rounds); done.Store(2 * rounds) })
+			const stuck = 10 * time.Second
+			stop := time.AfterFunc(stuck, func() { posted.Store(2 * rounds); done.Store(2 * rounds) })
 			defer stop.Stop()
 			wg.Go(func() {
 				for i := uint64(1); i <= rounds; i++ {
@@ -287,6 +288,7 @@ func TestASendMeetsALateReceive(t *testing.T) {
 			})
 			for i := uint64(1); i <= rounds; i++ {
 				posted.Store(max(i, posted.Load()))
+				stop.Reset(stuck)
 				x.post(send(i))
 				for done.Load() < i {
 					runtime.Gosched()

@@ -8,8 +8,9 @@ import (
 )
 
 // Meet calls first and second at the same time, up to some hundred nanoseconds apart,
-// as often as rounds says; under the race detector a twentieth of that. It returns
-// false if one of the calls has not returned when the time is over.
+// as often as rounds says; under the race detector a twentieth of that. When the time is
+// over it begins no more rounds: on a busy machine one takes milliseconds, because both
+// calls have to run at once. It returns false if a call has not returned some seconds later.
 //
 // It is for tests of stores that other processors see late (package release), in
 // builds without the race detector: the windows are some tens of nanoseconds wide, and
@@ -20,14 +21,16 @@ func Meet(rounds int, limit time.Duration, first, second func()) bool {
 	if raceBuild {
 		rounds /= 20
 	}
-	m := &meeting{rounds: int64(rounds), done: make(chan struct{}, 2)}
-	go m.play(first)
-	go m.play(second)
-	over := time.After(limit)
+	m := &meeting{done: make(chan struct{}, 2)}
+	m.rounds.Store(int64(rounds))
+	go m.play(first, true)
+	go m.play(second, false)
+	defer time.AfterFunc(limit, func() { m.over.Store(true) }).Stop()
+	stuck := time.After(limit + 5*time.Second)
 	for range 2 {
 		select {
 		case <-m.done:
-		case <-over:
+		case <-stuck:
 			return false
 		}
 	}
@@ -36,15 +39,22 @@ func Meet(rounds int, limit time.Duration, first, second func()) bool {
 
 // meeting is a call of Meet.
 type meeting struct {
-	rounds  int64
+	rounds  atomic.Int64  // how many there are; the first party changes it before it is ready
+	over    atomic.Bool   // the time is
 	arrived atomic.Int64  // how often a party was ready for a round
 	done    chan struct{} // gets a value from each party that has played all rounds
 }
 
-func (m *meeting) play(call func()) {
-	for round := range m.rounds {
+func (m *meeting) play(call func(), isFirst bool) {
+	for round := int64(0); ; round++ {
+		if isFirst && m.over.Load() {
+			m.rounds.Store(round)
+		}
 		m.arrived.Add(1)
 		Until(func() bool { return m.arrived.Load() >= 2*(round+1) })
+		if round >= m.rounds.Load() {
+			break
+		}
 		for range rand.IntN(200) {
 		}
 		call()

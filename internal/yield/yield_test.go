@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"go.uber.org/goleak"
@@ -106,4 +107,10 @@ func TestInterleaveTwoMeetsEveryPairOfPoints(t *testing.T) {
 		want = []string{"a-+bc", "a-b+c", "a-bc+", "ab-+c", "ab-c+", "abc-+"}
 	}
 	assert.Equal(t, want, rounds)
+}
+
+func TestAMeetingWithoutTimeEndsAfterARoundOfBoth(t *testing.T) {
+	first, second := 0, 0
+	assert.True(t, Meet(1<<50, time.Millisecond, func() { first++ }, func() { second++ }))
+	assert.Equal(t, first, second)
 }
