@@ -186,7 +186,7 @@ func TestACancelWaitsForABuffer(t *testing.T) {
 		<-begun
 		var all []*dat.Buffer
 		for len(all) < c.cfg.receives() { // that of the call comes back, too
-			b, err := c.link.conn.WaitBuffer(within(t))
+			b, err := c.now.link.conn.WaitBuffer(within(t))
 			require.NoError(t, err)
 			all = append(all, b)
 		}
@@ -194,7 +194,7 @@ func TestACancelWaitsForABuffer(t *testing.T) {
 		require.ErrorIs(t, <-failed, context.Canceled)
 		assert.Empty(t, heard, "there was no buffer")
 		for _, b := range all {
-			c.link.conn.Release(b)
+			c.now.link.conn.Release(b)
 		}
 		require.ErrorIs(t, <-heard, context.Canceled)
 	})
@@ -241,7 +241,7 @@ func TestTheEndOfAConnectionFailsAllItsCalls(t *testing.T) {
 	for name, end := range map[string]func(s *Server, c *Client) error{
 		"the server's":     func(s *Server, _ *Client) error { return s.Close() },
 		"the client's":     func(_ *Server, c *Client) error { return c.Close() },
-		"the connection's": func(_ *Server, c *Client) error { return c.link.conn.Endpoint.Disconnect(dat.Abrupt) },
+		"the connection's": func(_ *Server, c *Client) error { return c.now.link.conn.Endpoint.Disconnect(dat.Abrupt) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, ia *dat.IA) {

@@ -26,6 +26,10 @@ type Config struct {
 	// ended, for the server to let go of that memory, before the client breaks the
 	// connection; 0 means a second.
 	Patience time.Duration
+	// Redial makes a client connect anew when its connection has ended, with pauses that grow
+	// up to Redial, each longer or shorter by up to a half; 0 means that it does not. See
+	// [Client.Call] for what that does to calls.
+	Redial time.Duration
 }
 
 const (
@@ -52,10 +56,21 @@ func (cfg *Config) complete(op string) error {
 		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "Config.Calls is %d; it may be 1 to %d", cfg.Calls, mostCalls)
 	case cfg.Conns < 0:
 		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "Config.Conns is %d", cfg.Conns)
+	case cfg.Patience < 0 || cfg.Redial < 0:
+		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "Config.Patience is %v and Redial %v; neither may be negative", cfg.Patience, cfg.Redial)
 	case cfg.Message < 1 || cfg.Message > 1<<30:
 		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "Config.Message is %d; it may be 1 to %d", cfg.Message, 1<<30)
 	}
 	return nil
+}
+
+// makePZ makes the zone unless the program gave one. closePZ closes the one that it made.
+func (cfg *Config) makePZ(ia *dat.IA) (closePZ func() error, err error) {
+	if cfg.PZ != nil {
+		return func() error { return nil }, nil
+	}
+	cfg.PZ, err = ia.NewPZ()
+	return cfg.PZ.Close, err
 }
 
 // hello is what the end says of itself.

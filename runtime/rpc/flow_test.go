@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"io"
 	"testing"
 	"time"
 
@@ -57,9 +58,9 @@ func called(ctx context.Context, c *Client, n int) <-chan error {
 func sent(t *testing.T, c *Client, posted uint32, waiting int) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		c.link.mu.Lock()
-		defer c.link.mu.Unlock()
-		return c.link.sent == posted && len(c.link.waiting) == waiting
+		c.now.link.mu.Lock()
+		defer c.now.link.mu.Unlock()
+		return c.now.link.sent == posted && len(c.now.link.waiting) == waiting
 	}, time.Minute, time.Millisecond)
 }
 
@@ -142,6 +143,37 @@ func TestAnEndThatHasNothingToSendReportsWhatItTook(t *testing.T) {
 			h, _ := heard(t, c)
 			assert.Equal(t, header{kind: kindCredit, taken: (round + 1) * half}, h)
 		}
+		require.NoError(t, c.Close())
+	})
+}
+
+// Answers that wait for the client's receives go out before the connections end.
+func TestAShutdownWaitsForAnswersThatWait(t *testing.T) {
+	const calls = 5
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		s := serve(t, ia, Config{Calls: calls}, 1, echo)
+		c, err := ia.Dial(within(t), s.Addr(), dat.ConnConfig{Depth: 16, Private: hello{calls: calls, receives: 3, message: 64}.encode()})
+		require.NoError(t, err)
+		for i := range uint32(calls) {
+			require.NoError(t, c.SendBytes(message(header{kind: kindCall, call: 1<<16 | i})))
+		}
+		require.Eventually(t, func() bool {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.taken == 0 && s.active == 1
+		}, time.Minute, time.Millisecond)
+		down := make(chan error, 1)
+		go func() { down <- s.Shutdown(within(t)) }()
+		for i := range uint32(calls) {
+			h, _ := heard(t, c)
+			require.EqualValues(t, kindAnswer, h.kind)
+			if i < calls-1 {
+				require.NoError(t, c.SendBytes(message(header{kind: kindCredit, taken: i + 1})))
+			}
+		}
+		require.NoError(t, <-down)
+		_, err = c.Receive(within(t))
+		require.ErrorIs(t, err, io.EOF)
 		require.NoError(t, c.Close())
 	})
 }

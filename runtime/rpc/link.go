@@ -28,6 +28,8 @@ type link struct {
 	reported uint32        // as the last message posted has it
 	waiting  []*dat.Buffer // messages without a receive at the peer, in order
 	over     bool          // nothing is sent any more
+
+	backlog func(n int) // counts links with waiting messages; nil of a client
 }
 
 // begin is called with the peer's hello, before the first message.
@@ -47,9 +49,27 @@ func (l *link) send(b *dat.Buffer) error {
 	}
 	if len(l.waiting) > 0 || l.room() < 2 {
 		l.waiting = append(l.waiting, b)
+		if len(l.waiting) == 1 {
+			l.count(1)
+		}
 		return nil
 	}
 	return l.post(b)
+}
+
+// unqueue takes a message from those that wait. The caller holds mu.
+func (l *link) unqueue(i int) {
+	l.waiting = slices.Delete(l.waiting, i, i+1)
+	if len(l.waiting) == 0 {
+		l.count(-1)
+	}
+}
+
+// count tells that there is a backlog, or none any more.
+func (l *link) count(n int) {
+	if l.backlog != nil {
+		l.backlog(n)
+	}
 }
 
 // room is how many receives the peer has left.
@@ -74,7 +94,7 @@ func (l *link) withdraw(call uint32) bool {
 	defer l.mu.Unlock()
 	for i, b := range l.waiting {
 		if isCall(b.Bytes(), call) {
-			l.waiting = slices.Delete(l.waiting, i, i+1)
+			l.unqueue(i)
 			l.conn.Release(b)
 			return true
 		}
@@ -94,8 +114,9 @@ func (l *link) took(said uint32) error {
 	l.told = said
 	for len(l.waiting) > 0 && l.room() >= 2 && !l.over {
 		b := l.waiting[0]
-		l.waiting = slices.Delete(l.waiting, 0, 1)
-		if err := l.post(b); err != nil {
+		err := l.post(b)
+		l.unqueue(0)
+		if err != nil {
 			return err
 		}
 	}
@@ -143,8 +164,8 @@ func (l *link) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.over = true
-	for _, b := range l.waiting {
-		l.conn.Release(b)
+	for len(l.waiting) > 0 {
+		l.conn.Release(l.waiting[0])
+		l.unqueue(0)
 	}
-	l.waiting = nil
 }

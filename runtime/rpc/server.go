@@ -14,13 +14,15 @@ type Server struct {
 	cfg      Config
 	ln       *dat.Listener
 	requests chan *Request
-	ownPZ    bool
+	closePZ  func() error
 	done     chan struct{} // closed when the reader has ended
 
 	mu       sync.Mutex
 	draining bool
-	active   int           // requests without an answer
+	active   int           // requests without an answer, and connections with answers that wait
+	taken    int           // requests without an answer
 	idle     chan struct{} // closed when draining and none is active; nil before
+	rested   bool          // idle is closed
 }
 
 // Listen serves calls at address, as [godat/runtime.IA.Listen] takes it. The program answers
@@ -30,25 +32,17 @@ func Listen(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Serve
 	if err := cfg.complete(op); err != nil {
 		return nil, err
 	}
-	s := &Server{done: make(chan struct{}), ownPZ: cfg.PZ == nil}
-	if s.ownPZ {
-		pz, err := ia.NewPZ()
-		if err != nil {
-			return nil, err
-		}
-		cfg.PZ = pz
+	s := &Server{done: make(chan struct{})}
+	var err error
+	if s.closePZ, err = cfg.makePZ(ia); err != nil {
+		return nil, err
 	}
 	s.cfg = cfg
 	settings := cfg.conn()
 	settings.Setup = s.setup
-	ln, err := ia.Listen(ctx, address, settings)
-	if err != nil {
-		if s.ownPZ {
-			err = errors.Join(err, cfg.PZ.Close())
-		}
-		return nil, err
+	if s.ln, err = ia.Listen(ctx, address, settings); err != nil {
+		return nil, errors.Join(err, s.closePZ())
 	}
-	s.ln = ln
 	s.requests = make(chan *Request, cfg.Conns*cfg.Calls+1) // one more for nil
 	go s.read()
 	return s, nil
@@ -116,7 +110,7 @@ func (s *Server) drain() <-chan struct{} {
 	s.draining = true
 	if s.idle == nil {
 		s.idle = make(chan struct{})
-		if s.active == 0 {
+		if s.rested = s.active == 0; s.rested {
 			close(s.idle)
 		}
 	}
@@ -131,18 +125,28 @@ func (s *Server) begin() (code uint16) {
 	switch {
 	case s.draining:
 		return CodeDraining
-	case s.active == cap(s.requests)-1: // connections have ended, and their requests are not answered
+	case s.taken == cap(s.requests)-1: // connections have ended, and their requests are not answered
 		return CodeBusy
 	}
 	s.active++
+	s.taken++
 	return 0
 }
 
 // finish counts an answer.
 func (s *Server) finish() {
 	s.mu.Lock()
+	s.taken--
+	s.mu.Unlock()
+	s.count(-1)
+}
+
+// count counts what a shutdown waits for.
+func (s *Server) count(n int) {
+	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.active--; s.active == 0 && s.idle != nil {
+	if s.active += n; s.active == 0 && s.idle != nil && !s.rested {
+		s.rested = true
 		close(s.idle)
 	}
 }
@@ -153,10 +157,7 @@ func (s *Server) finish() {
 func (s *Server) Close() error {
 	err := s.ln.Close()
 	<-s.done
-	if s.ownPZ {
-		err = errors.Join(err, s.cfg.PZ.Close())
-	}
-	return err
+	return errors.Join(err, s.closePZ())
 }
 
 // read is the goroutine that accepts connections and takes messages.
@@ -205,7 +206,7 @@ func (s *Server) setup(c *dat.Conn) ([]byte, error) {
 		return nil, err
 	}
 	p := &served{server: s, calls: make([]Request, s.cfg.Calls), answer: int(peer.message)}
-	p.link = link{conn: c, own: uint32(s.cfg.receives())}
+	p.link = link{conn: c, own: uint32(s.cfg.receives()), backlog: s.count}
 	p.link.begin(peer)
 	for i := range p.calls {
 		p.calls[i].from = p

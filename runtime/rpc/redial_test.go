@@ -1,0 +1,152 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+	dat "godat/runtime"
+)
+
+// redialing are the settings of a client that connects anew.
+var redialing = Config{Redial: 30 * time.Millisecond}
+
+// crash ends a connection.
+func crash(t *testing.T, c *dat.Conn) { require.NoError(t, c.Endpoint.Disconnect(dat.Abrupt)) }
+
+func TestAClientConnectsAnewAndKeepsItsMemory(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		var memory *dat.LMR
+		s := serve(t, ia, Config{}, 1, func(r *Request) {
+			if err := r.Write(memory.Segment(0, 8), 0); err != nil {
+				_ = r.Fail(CodeUser, err.Error())
+				return
+			}
+			_ = r.Reply(nil)
+		})
+		memory = alloc(t, s.PZ(), 8)
+		c := dial(t, ia, s, redialing)
+		mine := alloc(t, c.PZ(), 8)
+		for i := range byte(4) {
+			memory.Bytes()[7] = i
+			_, err := c.Call(within(t), Call{Sink: mine.Remote(0, 8)}, nil)
+			require.NoError(t, err)
+			require.Equal(t, i, mine.Bytes()[7])
+			c.mu.Lock()
+			now := c.now
+			c.mu.Unlock()
+			crash(t, now.link.conn)
+			<-now.ended
+		}
+	})
+}
+
+func TestACallThatMayHaveRunIsMadeAgainOnlyIfItIsIdempotent(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		var runs atomic.Int32
+		s := serve(t, ia, Config{}, 1, func(r *Request) {
+			if runs.Add(1)%2 == 1 {
+				_ = r.Conn().Endpoint.Disconnect(dat.Abrupt)
+			}
+			echo(r)
+		})
+		c := dial(t, ia, s, redialing)
+		got, err := c.Call(within(t), Call{Payload: []byte("again"), Idempotent: true}, nil)
+		require.NoError(t, err)
+		assert.Equal(t, "again", string(got))
+		assert.EqualValues(t, 2, runs.Load())
+		_, err = c.Call(within(t), Call{Payload: []byte("once")}, nil)
+		var failed *CallError
+		require.ErrorAs(t, err, &failed)
+		assert.True(t, failed.MayHaveRun)
+		require.ErrorIs(t, err, ErrEnded)
+		assert.EqualValues(t, 3, runs.Load())
+		got, err = c.Call(within(t), Call{Payload: []byte("next")}, nil)
+		require.NoError(t, err, "the client has another connection")
+		assert.Equal(t, "next", string(got))
+	})
+}
+
+func TestACallThatHasNotRunWaitsForTheNextServer(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		first, err := Listen(t.Context(), ia, ":0", Config{})
+		require.NoError(t, err)
+		at := first.Addr()
+		c := dial(t, ia, first, redialing)
+		held := called(t.Context(), c, 1)
+		r := <-first.Requests()
+		down := make(chan error, 1)
+		go func() { down <- first.Shutdown(within(t)) }()
+		require.Eventually(t, func() bool { return first.begin() == CodeDraining || first.uncount() }, time.Minute, time.Millisecond)
+		refused := called(within(t), c, 1)
+		sent(t, c, 2, 0)
+		require.Eventually(t, func() bool { return len(c.now.free) == cap(c.now.free)-1 }, time.Minute, time.Millisecond, "this server refuses it")
+		require.NoError(t, r.Reply(nil))
+		require.NoError(t, <-held)
+		require.NoError(t, <-down)
+
+		enough := errors.New("enough")
+		var failed *CallError
+		require.Eventually(t, func() bool { // until an attempt has failed
+			ctx, cancel := context.WithTimeoutCause(t.Context(), time.Millisecond, enough)
+			defer cancel()
+			_, err = c.Call(ctx, Call{}, nil)
+			require.ErrorAs(t, err, &failed)
+			require.ErrorIs(t, err, enough)
+			require.ErrorContains(t, err, at)
+			require.False(t, failed.MayHaveRun)
+			return errors.Is(err, dat.EventError(dat.PeerRejected)) || errors.Is(err, dat.EventError(dat.NonPeerRejected)) || errors.Is(err, dat.EventError(dat.Unreachable))
+		}, time.Minute, time.Millisecond, "%v", err)
+		require.Empty(t, refused)
+
+		second, err := Listen(t.Context(), ia, at, Config{})
+		require.NoError(t, err)
+		go second.Serve(1, echo)
+		require.NoError(t, <-refused)
+		require.NoError(t, second.Shutdown(within(t)))
+	})
+}
+
+// uncount takes back what a begin counted that was not refused.
+func (s *Server) uncount() bool {
+	s.finish()
+	return false
+}
+
+func TestACallThatWaitsForAConnectionEndsWithItsClientOrAdapter(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		server, err := dat.Open(t.Context(), ia.Name())
+		require.NoError(t, err)
+		s, err := Listen(t.Context(), server, ":0", Config{})
+		require.NoError(t, err)
+		closed, left := dial(t, ia, s, redialing), dial(t, ia, s, redialing)
+		require.NoError(t, s.Close())
+		require.NoError(t, server.Close())
+		<-closed.now.ended
+		<-left.now.ended
+		failed, others := called(t.Context(), closed, 3), called(t.Context(), left, 3)
+		require.NoError(t, closed.Close())
+		for range 3 {
+			err := <-failed
+			require.ErrorIs(t, err, ErrEnded)
+		}
+		_, err = closed.Call(t.Context(), Call{}, nil)
+		require.ErrorIs(t, err, net.ErrClosed)
+		require.NoError(t, closed.Close())
+		require.NoError(t, ia.Close())
+		for range 3 {
+			err := <-others
+			require.ErrorIs(t, err, ErrEnded)
+			require.ErrorIs(t, err, hw.ErrInvalidHandle)
+		}
+		_, err = Dial(t.Context(), ia, s.Addr(), Config{Redial: -1})
+		require.ErrorIs(t, err, hw.ErrInvalidParameter)
+	})
+}

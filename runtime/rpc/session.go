@@ -1,0 +1,335 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync"
+	"time"
+
+	"godat/hw"
+	dat "godat/runtime"
+)
+
+// session is the client's end of one connection. Any goroutine may call its methods.
+type session struct {
+	// Immutable.
+	cfg     *Config
+	request int // the most bytes of a payload that the server takes
+
+	link  link
+	free  chan *pending // slots without a call
+	slots []pending     // by number
+	ended chan struct{} // closed when the connection has ended
+	done  chan struct{} // closed when the reader has ended
+
+	mu   sync.Mutex
+	why  error // why the connection has ended, once over
+	over bool
+}
+
+// pending is a slot for a call.
+type pending struct {
+	number uint32
+	answer chan *dat.Buffer // of the call under way; nil when the connection has ended
+
+	// Under session.mu.
+	call   uint32 // the slot and its turn; its caller changes it
+	active bool   // a CALL is under way
+	left   bool   // by its caller: the answer gives the slot back
+}
+
+// newSession connects to a server.
+func newSession(ctx context.Context, ia *dat.IA, address string, cfg *Config) (*session, error) {
+	conn, err := ia.Dial(ctx, address, cfg.conn())
+	if err != nil {
+		return nil, err
+	}
+	peer, err := parseHello(conn.Private())
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	s := &session{
+		cfg: cfg, request: min(int(peer.message), cfg.Message),
+		slots: make([]pending, min(cfg.Calls, int(peer.calls))), ended: make(chan struct{}), done: make(chan struct{}),
+	}
+	s.link = link{conn: conn, own: uint32(cfg.receives())}
+	s.link.begin(peer)
+	s.free = make(chan *pending, len(s.slots))
+	for i := range s.slots {
+		s.slots[i].number, s.slots[i].call = uint32(i), uint32(i)
+		s.slots[i].answer = make(chan *dat.Buffer, 1)
+		s.free <- &s.slots[i]
+	}
+	go s.read()
+	return s, nil
+}
+
+// close ends the connection.
+func (s *session) close() error {
+	err := s.link.conn.Close()
+	<-s.done
+	return err
+}
+
+// call is Client.Call over this connection alone.
+func (s *session) call(ctx context.Context, call *Call, dst []byte) ([]byte, error) {
+	if len(call.Payload) > s.request {
+		return dst, hw.Errorf(opCall, hw.LengthError, hw.NoSubtype,
+			"a payload of %d bytes; the ends take %d inside a message: name memory by Call.Source for more, or raise Config.Message of both", len(call.Payload), s.request)
+	}
+	p, err := s.begin(ctx, call)
+	if err != nil {
+		return dst, &CallError{Err: err}
+	}
+	select {
+	case b := <-p.answer:
+		return s.answered(p, b, dst)
+	case <-ctx.Done():
+		return dst, s.leave(ctx, p, call)
+	}
+}
+
+// begin sends a call.
+func (s *session) begin(ctx context.Context, call *Call) (*pending, error) {
+	var p *pending
+	select {
+	case p = <-s.free:
+	case <-s.ended:
+		return nil, s.reason()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	b, err := s.link.conn.WaitBuffer(ctx)
+	if err != nil {
+		s.free <- p
+		if ctx.Err() == nil {
+			err = s.reason()
+		}
+		return nil, err
+	}
+	s.mu.Lock()
+	if s.over {
+		s.mu.Unlock()
+		s.link.conn.Release(b)
+		s.free <- p
+		return nil, s.reason()
+	}
+	p.call = p.number | (p.call>>16+1)<<16
+	p.active, p.left = true, false
+	h := header{kind: kindCall, code: call.Method, call: p.call, timeout: timeout(ctx)}
+	fill(b, h, call)
+	err = s.link.send(b)
+	s.mu.Unlock()
+	if err != nil { // so the connection ends, or has: the reader tells all calls
+		s.fail(err)
+		<-p.answer
+		s.free <- p
+		return nil, s.reason()
+	}
+	return p, nil
+}
+
+// fill makes the message of a call.
+func fill(b *dat.Buffer, h header, call *Call) {
+	at := headerSize
+	for _, memory := range []struct {
+		flag byte
+		what *dat.RemoteSegment
+	}{{flagSource, &call.Source}, {flagSink, &call.Sink}} {
+		if memory.what.Len != 0 {
+			h.flags |= memory.flag
+			_, _ = memory.what.AppendBinary(b.Resize(at + dat.RemoteSegmentSize)[:at]) // in its place
+			at += dat.RemoteSegmentSize
+		}
+	}
+	copy(b.Resize(at + len(call.Payload))[at:], call.Payload)
+	h.put(b.Bytes())
+}
+
+// timeout is what a CALL says of its caller's deadline.
+func timeout(ctx context.Context) uint32 {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return 0
+	}
+	return uint32(min(max((time.Until(deadline)+time.Millisecond-1)/time.Millisecond, 1), math.MaxUint32))
+}
+
+// answered ends a call whose answer has come, or whose connection has ended.
+func (s *session) answered(p *pending, b *dat.Buffer, dst []byte) ([]byte, error) {
+	s.free <- p
+	if b == nil {
+		return dst, &CallError{MayHaveRun: true, Err: s.reason()}
+	}
+	h, _, _, payload, _ := parse(b.Bytes()) // which the reader has checked
+	defer s.link.conn.Release(b)
+	switch h.code {
+	case 0:
+		return append(dst, payload...), nil
+	case CodeDraining, CodeBusy:
+		return dst, &CallError{Err: &Error{h.code, string(payload)}}
+	}
+	return dst, &Error{h.code, string(payload)}
+}
+
+// leave ends a call whose context has ended.
+func (s *session) leave(ctx context.Context, p *pending, call *Call) error {
+	if s.link.withdraw(p.call) {
+		s.mu.Lock()
+		p.active = false
+		p.call -= 1 << 16 // the server has not seen this turn
+		s.mu.Unlock()
+		s.free <- p
+		return &CallError{Err: context.Cause(ctx)}
+	}
+	err := &CallError{MayHaveRun: true, Err: context.Cause(ctx)}
+	s.cancel(p.call)
+	if call.Source.Len == 0 && call.Sink.Len == 0 {
+		s.mu.Lock()
+		left := p.active
+		p.left = left
+		s.mu.Unlock()
+		if left {
+			return err // the reader gives the slot back
+		}
+	}
+	wait := time.NewTimer(s.cfg.Patience)
+	defer wait.Stop()
+	select {
+	case b := <-p.answer:
+		s.link.conn.Release(b)
+	case <-wait.C:
+		_ = s.link.conn.Endpoint.Disconnect(dat.Abrupt)
+		s.link.conn.Release(<-p.answer)
+	}
+	s.free <- p
+	return err
+}
+
+// cancel tells the server that nobody waits for a call. Where there is no buffer, a
+// goroutine waits for one, as creditLater does.
+func (s *session) cancel(call uint32) {
+	if b := s.link.conn.Buffer(); b != nil {
+		_ = s.link.send(bare(b, kindCancel, call)) // fails when the connection has ended
+		return
+	}
+	go s.cancelLater(call)
+}
+
+func (s *session) cancelLater(call uint32) {
+	if b, err := s.link.conn.WaitBuffer(context.Background()); err == nil {
+		_ = s.link.send(bare(b, kindCancel, call))
+	}
+}
+
+// hasEnded reports whether the connection has ended.
+func (s *session) hasEnded() bool {
+	select {
+	case <-s.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// reason is why the connection has ended.
+func (s *session) reason() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return ended(s.why)
+}
+
+// read is the goroutine that takes messages, until the connection has been closed.
+func (s *session) read() {
+	defer close(s.done)
+	for batch := range s.link.conn.Batches() {
+		for _, ev := range batch.Events() {
+			switch {
+			case ev.Number == dat.Closed:
+				batch.Release()
+				s.end(nil)
+				return
+			case ev.Ended():
+				dat.ConnOf(ev)
+				s.end(ev.Err())
+			case ev.Op == dat.OpRecv:
+				if b := s.link.conn.Message(ev); b != nil && s.take(b) != nil {
+					s.fail(errMalformed)
+				}
+			}
+		}
+		batch.Release()
+	}
+}
+
+// take takes a message of the server's.
+func (s *session) take(b *dat.Buffer) error {
+	h, _, _, _, err := parse(b.Bytes())
+	if err == nil {
+		err = s.link.took(h.taken)
+	}
+	if err == nil && h.kind == kindAnswer {
+		return s.deliver(h.call, b)
+	}
+	s.link.conn.Release(b)
+	if err == nil && h.kind != kindCredit {
+		err = errMalformed
+	}
+	return err
+}
+
+// deliver gives an answer to its caller.
+func (s *session) deliver(call uint32, b *dat.Buffer) error {
+	slot := int(call & slotMask)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if slot >= len(s.slots) || !s.slots[slot].active || s.slots[slot].call != call {
+		s.link.conn.Release(b)
+		return errMalformed
+	}
+	p := &s.slots[slot]
+	p.active = false
+	if p.left {
+		s.link.conn.Release(b)
+		s.free <- p
+	} else {
+		p.answer <- b
+	}
+	return nil
+}
+
+// fail breaks the connection for a reason of this end's.
+func (s *session) fail(why error) {
+	s.mu.Lock()
+	if s.why == nil {
+		s.why = why
+	}
+	s.mu.Unlock()
+	_ = s.link.conn.Endpoint.Disconnect(dat.Abrupt)
+}
+
+// end fails all calls.
+func (s *session) end(why error) {
+	s.link.end()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return
+	}
+	s.over = true
+	close(s.ended)
+	if s.why == nil {
+		s.why = why
+	}
+	for i := range s.slots {
+		if p := &s.slots[i]; p.active {
+			p.active = false
+			if p.left {
+				s.free <- p
+			} else {
+				p.answer <- nil
+			}
+		}
+	}
+}
