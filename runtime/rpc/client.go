@@ -86,13 +86,23 @@ func (c *Client) Call(ctx context.Context, call Call, dst []byte) ([]byte, error
 	if ctx == nil {
 		return dst, hw.Errorf(opCall, hw.InvalidParameter, hw.Arg1, "a nil context")
 	}
+	mayHaveRun := false // on an earlier connection
 	for {
 		s, err := c.session(ctx)
 		if err != nil {
-			return dst, &CallError{Err: err}
+			return dst, &CallError{mayHaveRun, err}
 		}
 		got, err := s.call(ctx, &call, dst)
-		if err == nil || c.cfg.Redial == 0 || !s.mayRepeat(ctx, &call, err) {
+		if err == nil {
+			return got, nil
+		}
+		var failed *CallError
+		if !errors.As(err, &failed) {
+			return got, err
+		}
+		failed.MayHaveRun = failed.MayHaveRun || mayHaveRun
+		mayHaveRun = failed.MayHaveRun
+		if c.cfg.Redial == 0 || !s.mayRepeat(ctx, &call, failed) {
 			return got, err
 		}
 	}
@@ -100,13 +110,12 @@ func (c *Client) Call(ctx context.Context, call Call, dst []byte) ([]byte, error
 
 // mayRepeat reports whether a call that failed is made again on the next connection, and
 // waits until this one has ended: a server that is being shut down ends it soon.
-func (s *session) mayRepeat(ctx context.Context, call *Call, err error) bool {
-	var failed *CallError
-	if !errors.As(err, &failed) || failed.MayHaveRun && !call.Idempotent || ctx.Err() != nil {
+func (s *session) mayRepeat(ctx context.Context, call *Call, failed *CallError) bool {
+	if failed.MayHaveRun && !call.Idempotent || ctx.Err() != nil {
 		return false
 	}
 	var refused *Error
-	if errors.As(err, &refused) && refused.Code != CodeDraining {
+	if errors.As(failed, &refused) && refused.Code != CodeDraining {
 		return false
 	}
 	select {

@@ -13,14 +13,40 @@
 //	client, err := rpc.Dial(ctx, ia, "127.0.0.1:7000", rpc.Config{})
 //	answer, err := client.Call(ctx, rpc.Call{Method: 1, Payload: []byte("hello")}, nil)
 //
-// A payload of up to Config.Message bytes is inside its message. A larger one goes by RDMA,
-// without a copy: a call names registered memory of the caller's, from which the server reads
-// (Call.Source) or into which it writes (Call.Sink). When Client.Call returns, for whatever
-// reason, that memory is the caller's again.
+// A payload of up to Config.Message bytes is inside its message: as many as both ends take, of
+// a request and of an answer; more is LENGTH_ERROR, and the call has not run. What is larger
+// goes by RDMA, without a copy: a call names registered memory of the caller's, from which the
+// server reads (Call.Source) or into which it writes (Call.Sink). When Client.Call returns, for
+// whatever reason, that memory is the caller's again.
 //
 // A call's deadline goes to the server with the call, and a cancel when its context ends; the
-// handler sees both by [Request.Context]. When the connection ends, all calls under way fail
-// with a [CallError], which says of each whether it may have run.
+// handler sees both by [Request.Context]. The server is not stopped by either: it answers each
+// request, by Reply or Fail, also one whose caller has gone.
+//
+// # Whose memory
+//
+// A handler has a [Request], the bytes of its Payload included, until it calls Reply or Fail;
+// it may do so in any goroutine, later, and when the connection has ended meanwhile. What it
+// wants to keep it copies before. An answer may be a part of the request's own payload. A
+// server keeps no more requests than its connections may have calls under way, so a handler
+// that never answers takes a slot of its client for as long as the connection lives.
+//
+// # Failures
+//
+// An [Error] is an answer: the handler's own, by Request.Fail, or this package's. Without an
+// answer the error is a [CallError], with the cause: the end of the caller's context, or
+// [ErrEnded] with why the connection ended. Its MayHaveRun is false if the server has
+// certainly not begun the call, since the call was never sent, or the server refused it. Then
+// the program may make it again. It is true if the call was sent and no answer came: the
+// handler may have begun it, or done it, or not have got it. Only the program knows whether a
+// second time does harm. A call that does none is marked as Call.Idempotent.
+//
+// With Config.Redial a client whose connection has ended connects anew, and makes calls again
+// by that rule and no other: those that have not run, and those that are idempotent.
+//
+// To end a server in order, as on SIGTERM, call [Server.Shutdown] with a context that ends when
+// it has taken long enough. Calls that it has begun are answered; it refuses others, which
+// clients with Config.Redial make again at the next server of that address.
 //
 // # Flow
 //

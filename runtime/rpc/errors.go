@@ -25,7 +25,9 @@ func (e *Error) Error() string { return fmt.Sprintf("rpc: %s (code %d)", e.Text,
 // CallError is the error of a call that got no answer. Err is the cause of the context's
 // end, or why the connection ended, which matches [ErrEnded].
 type CallError struct {
-	// MayHaveRun is false if the server has certainly not begun the call.
+	// MayHaveRun is false if the server has certainly not begun the call, so that it does no
+	// harm to make it again. It is true if the call was sent, on this connection or an earlier
+	// one, and got no answer.
 	MayHaveRun bool
 	Err        error
 }

@@ -150,3 +150,29 @@ func TestACallThatWaitsForAConnectionEndsWithItsClientOrAdapter(t *testing.T) {
 		require.ErrorIs(t, err, hw.ErrInvalidParameter)
 	})
 }
+
+// The call has run on a connection that broke, and waits for the next one in vain.
+func TestACallThatRanOnAnEarlierConnectionMayHaveRun(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		s, err := Listen(t.Context(), ia, ":0", Config{})
+		require.NoError(t, err)
+		c := dial(t, ia, s, redialing)
+		ctx, cancel := context.WithCancel(t.Context())
+		answered := make(chan error, 1)
+		go func() {
+			_, err := c.Call(ctx, Call{Idempotent: true}, nil)
+			answered <- err
+		}()
+		r := <-s.Requests()
+		ended := c.now.ended
+		require.NoError(t, s.Close())
+		<-ended
+		require.ErrorIs(t, r.Reply(nil), ErrEnded)
+		require.Empty(t, answered)
+		cancel()
+		var failed *CallError
+		require.ErrorAs(t, <-answered, &failed)
+		require.ErrorIs(t, failed, context.Canceled)
+		assert.True(t, failed.MayHaveRun)
+	})
+}

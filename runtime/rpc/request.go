@@ -12,7 +12,9 @@ import (
 const slotMask = 1<<16 - 1
 
 // Request is a call that came to a server. One goroutine at a time calls its methods. Reply or
-// Fail ends it: the request, and the bytes of Payload, must not be used any more then.
+// Fail ends it, whatever their error: the request, and the bytes of Payload, must not be used
+// any more then. Before that they are the holder's, also when the connection or the server
+// has ended.
 type Request struct {
 	from *served // immutable
 
