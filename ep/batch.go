@@ -43,33 +43,33 @@ type DTO struct {
 // did not post the next one. It costs less than one post each, because the endpoint
 // steps once for up to 64 of them.
 func (e *Endpoint) PostBatch(dtos []DTO) (n int, err error) {
-	if e == nil {
-		return 0, nilEndpoint(hw.OpEnd)
-	}
-	if len(dtos) == 0 {
-		return 0, alive(callOf(hw.OpEnd), e)
-	}
-	return postAll(e, &e.box.requests, dtos)
+	return postAll(e, hw.OpEnd, dtos)
 }
 
 // PostRecvBatch is PostBatch for receives.
 func (e *Endpoint) PostRecvBatch(dtos []DTO) (n int, err error) {
-	if e == nil {
-		return 0, nilEndpoint(hw.OpRecv)
-	}
-	if len(dtos) == 0 {
-		return 0, alive(callOf(hw.OpRecv), e)
-	}
-	return postAll(e, &e.box.recvs, dtos)
+	return postAll(e, hw.OpRecv, dtos)
 }
 
-// postAll posts the DTOs up to the first one with a cookie that is not the program's.
-func postAll(e *Endpoint, q *queue, dtos []DTO) (n int, err error) {
-	free := len(dtos)
-	for i := 0; e.box.reserves && i < free; i++ {
-		if !dtos[i].own && e.refuses(dtos[i].Cookie) {
-			free = i
-		}
+// postAll posts receives, or with OpEnd requests, up to the first one with a cookie that is not the
+// program's.
+func postAll(e *Endpoint, op hw.Op, dtos []DTO) (n int, err error) {
+	switch {
+	case e == nil:
+		return 0, nilEndpoint(op)
+	case len(dtos) == 0:
+		return 0, alive(callOf(op), e)
+	}
+	q := &e.box.requests
+	if op == hw.OpRecv {
+		q = &e.box.recvs
+	}
+	if !e.box.reserves {
+		return e.box.postBatch(q, dtos)
+	}
+	free := 0
+	for free < len(dtos) && (dtos[free].own || !e.refuses(dtos[free].Cookie)) {
+		free++
 	}
 	if n, err = e.box.postBatch(q, dtos[:free]); err == nil && free < len(dtos) {
 		err = reservedCookie(dtos[free].call(q), dtos[free].Cookie)
