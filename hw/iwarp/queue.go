@@ -135,30 +135,33 @@ type read struct {
 	op     hw.Op
 }
 
-// readQueue holds the outstanding reads and atomics in order: the sender pushes, the
-// receiver retires.
-type readQueue struct {
-	slots  []read // made with the first one
+// fifo is a ring with one goroutine that pushes and one that retires.
+type fifo[T any] struct {
+	slots  []T // made with the first value
 	mask   uint64
 	pushed atomic.Uint64
 	done   atomic.Uint64
 }
 
-func (q *readQueue) init(depth int) { q.mask = uint64(soft.RingLen(depth) - 1) }
+func (q *fifo[T]) init(depth int) { q.mask = uint64(soft.RingLen(depth) - 1) }
 
-// outstanding is the number of reads and atomics outstanding.
-func (q *readQueue) outstanding() uint64 { return q.pushed.Load() - q.done.Load() }
+// outstanding is the number of values that are pushed and not retired.
+func (q *fifo[T]) outstanding() uint64 { return q.pushed.Load() - q.done.Load() }
 
-// push enters a read. There is room for it, because the sender limits the outstanding
-// reads.
-func (q *readQueue) push(r read) {
+// push enters a value. There is room for it, because the one that pushes limits those that are
+// outstanding.
+func (q *fifo[T]) push(v T) {
 	if q.slots == nil {
-		q.slots = make([]read, q.mask+1)
+		q.slots = make([]T, q.mask+1)
 	}
 	n := q.pushed.Load()
-	q.slots[n&q.mask] = r
+	q.slots[n&q.mask] = v
 	q.pushed.Store(n + 1)
 }
+
+// readQueue holds the outstanding reads and atomics in order: the sender pushes, the
+// receiver retires.
+type readQueue struct{ fifo[read] }
 
 // oldest is the oldest outstanding read, or nil.
 func (q *readQueue) oldest() *read {
@@ -198,32 +201,15 @@ const (
 
 // responseQueue holds the responses in order: the receiver pushes, the sender retires.
 type responseQueue struct {
-	slots  []response // made with the first one
-	mask   uint64
-	limit  uint64
-	pushed atomic.Uint64
-	freed  atomic.Uint64
+	fifo[response]
+	limit uint64
 }
 
 func (q *responseQueue) init(readsIn int) {
-	q.mask = uint64(soft.RingLen(readsIn+2) - 1)
+	q.fifo.init(readsIn + 2)
 	q.limit = uint64(max(readsIn, 1)) // a ready-to-receive may be a read
 }
 
-// full reports whether the peer has as many requests outstanding as agreed.
-func (q *responseQueue) full() bool { return q.pushed.Load()-q.freed.Load() >= q.limit }
-
-// push enters a response. It returns false when the queue is full; a termination has
-// a place of its own.
-func (q *responseQueue) push(r response) bool {
-	if r.kind != termination && q.full() {
-		return false
-	}
-	if q.slots == nil {
-		q.slots = make([]response, q.mask+1)
-	}
-	n := q.pushed.Load()
-	q.slots[n&q.mask] = r
-	q.pushed.Store(n + 1)
-	return true
-}
+// full reports whether the peer has as many requests outstanding as agreed. A termination has a
+// place of its own.
+func (q *responseQueue) full() bool { return q.outstanding() >= q.limit }

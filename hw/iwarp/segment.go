@@ -191,7 +191,7 @@ func (s *sender) sent(m *message) {
 	switch {
 	case m.response:
 		s.answer++
-		s.link.answers.freed.Store(s.answer)
+		s.link.answers.done.Store(s.answer)
 	case s.immediate:
 		s.immediate = false
 		s.beginImmediate(m.slot)

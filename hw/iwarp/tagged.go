@@ -101,12 +101,12 @@ func (p *placer) readRequest(h *wire.Header, b []byte) error {
 			return e
 		}
 	}
-	ok := p.link.answers.push(response{
-		kind: readResponse, stag: req.SinkSTag, to: req.SinkTO, size: req.Size, srcKey: req.SrcSTag, src: req.SrcTO, msn: h.MSN,
-	})
-	if !ok {
+	if p.link.answers.full() {
 		return wire.ErrReadLimit
 	}
+	p.link.answers.push(response{
+		kind: readResponse, stag: req.SinkSTag, to: req.SinkTO, size: req.Size, srcKey: req.SrcSTag, src: req.SrcTO, msn: h.MSN,
+	})
 	p.kickDue = true
 	return nil
 }

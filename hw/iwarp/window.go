@@ -5,15 +5,6 @@ import (
 	"godat/hw/internal/soft"
 )
 
-// NewSRQ makes a shared receive queue.
-func (d *device) NewSRQ(cfg hw.SRQConfig) (hw.SRQ, error) {
-	q, err := d.Device.NewSRQ(cfg, nil)
-	if err != nil {
-		return nil, err
-	}
-	return q, nil
-}
-
 // bind binds a window, or unbinds it. It returns false if the bind has to wait, or fails.
 // The sender begins the requests behind the bind after it. The bind completes when all
 // octets before it are written, so that nothing is read through the old key any more.

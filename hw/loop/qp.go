@@ -32,7 +32,7 @@ func (d *device) NewQP(cfg hw.QPConfig) (hw.QP, error) {
 	if cfg.SRQ != nil {
 		q.segments = -1
 		if q.srq, _ = cfg.SRQ.(*sharedQueue); q.srq != nil {
-			shared = q.srq.SRQ
+			shared = &q.srq.SRQ
 		}
 	}
 	if err := q.Open(&d.Device, &cfg, shared); err != nil {

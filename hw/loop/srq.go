@@ -18,7 +18,7 @@ import (
 // that came before. A pipe that breaks, or has nothing more to send, gives its claim
 // back.
 type sharedQueue struct {
-	*soft.SRQ
+	soft.SRQ
 
 	// The SRQ's lock, which a pipe's holder takes, guards these.
 	claims      uint64  // number of receives that belong to targets that were called
@@ -37,12 +37,7 @@ const (
 // NewSRQ makes a shared receive queue.
 func (d *device) NewSRQ(cfg hw.SRQConfig) (hw.SRQ, error) {
 	q := &sharedQueue{}
-	base, err := d.Device.NewSRQ(cfg, q.serve)
-	if err != nil {
-		return nil, err
-	}
-	q.SRQ = base
-	return q, nil
+	return q, q.Open(&d.Device, cfg, q.serve)
 }
 
 // serve runs the pipes that wait for the receives that were posted.

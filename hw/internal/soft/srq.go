@@ -28,28 +28,33 @@ type SRQ struct {
 	closed     bool
 }
 
-// NewSRQ makes a shared receive queue. PostRecv calls posted, which may be nil, after
-// each post and without the lock. NewSRQ fails with INVALID_PARAMETER if a value is
+// NewSRQ makes a shared receive queue.
+func (d *Device) NewSRQ(cfg hw.SRQConfig) (hw.SRQ, error) {
+	q := new(SRQ)
+	return q, q.Open(d, cfg, nil)
+}
+
+// Open makes the zero SRQ ready for use. PostRecv calls posted, which may be nil, after
+// each post and without the lock. Open fails with INVALID_PARAMETER if a value is
 // beyond the device's limits.
-func (d *Device) NewSRQ(cfg hw.SRQConfig, posted func()) (*SRQ, error) {
+func (q *SRQ) Open(d *Device, cfg hw.SRQConfig, posted func()) error {
 	const op = "NewSRQ"
 	a := &d.cfg.Attr
 	if cfg.Depth < 1 || cfg.Depth > a.MaxSRQDepth || cfg.Segments < 0 || cfg.Segments > a.MaxSRQSegments {
-		return nil, d.Errorf(op, hw.InvalidParameter, hw.Arg1, "depth %d, %d segments", cfg.Depth, cfg.Segments)
+		return d.Errorf(op, hw.InvalidParameter, hw.Arg1, "depth %d, %d segments", cfg.Depth, cfg.Segments)
 	}
 	z, err := d.UseZone(op, cfg.Zone)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := d.Use(op, SRQs); err != nil {
 		z.Unuse()
-		return nil, err
+		return err
 	}
 	n := RingLen(cfg.Depth)
-	return &SRQ{
-		dev: d, zone: z, segments: cfg.Segments, onLow: cfg.OnLow, posted: posted,
-		slots: make([]hw.RecvWR, n), mask: uint64(n - 1), depth: uint64(cfg.Depth),
-	}, nil
+	q.dev, q.zone, q.segments, q.onLow, q.posted = d, z, cfg.Segments, cfg.OnLow, posted
+	q.slots, q.mask, q.depth = make([]hw.RecvWR, n), uint64(n-1), uint64(cfg.Depth)
+	return nil
 }
 
 // Attach counts one more queue pair that takes from the queue. The queue must be of
