@@ -16,43 +16,28 @@ import (
 
 const pause = 50 * time.Millisecond // before a client connects again
 
-// client is a client of a store, whatever connection it has. One goroutine uses it.
-type client struct {
-	ia      *dat.IA
-	address string
-	pz      *dat.PZ     // of its memory, which outlives the connections
-	conn    *rpc.Client // nil: there is none
-}
+// client is a client of a store. Its requests may be made twice, so they are made again when
+// their connection ends.
+type client struct{ *rpc.Client }
 
-func (c *client) disconnect() (err error) {
-	if c.conn != nil {
-		err, c.conn = c.conn.Close(), nil
-	}
-	return err
-}
-
-// call makes a call until it has an answer or ctx ends: over another connection when one has
-// ended, or its server is being shut down. The server may do twice what it does; these
-// methods may be repeated.
-func (c *client) call(ctx context.Context, call rpc.Call) (answer []byte, err error) {
+// dial connects to a store, as soon as there is one.
+func dial(ctx context.Context, ia *dat.IA, address string) (*client, error) {
 	for {
-		if c.conn == nil {
-			c.conn, err = rpc.Dial(ctx, c.ia, c.address, rpc.Config{PZ: c.pz})
-		}
+		conn, err := rpc.Dial(ctx, ia, address, rpc.Config{Redial: pause})
 		if err == nil {
-			answer, err = c.conn.Call(ctx, call, nil)
-			if unanswered := new(rpc.CallError); !errors.As(err, &unanswered) {
-				return answer, err
-			}
-			err = errors.Join(err, c.disconnect())
+			return &client{conn}, nil
 		}
 		select {
 		case <-ctx.Done():
 			return nil, err
 		case <-time.After(pause):
-			err = nil
 		}
 	}
+}
+
+func (c *client) call(ctx context.Context, call rpc.Call) ([]byte, error) {
+	call.Idempotent = true
+	return c.Call(ctx, call, nil)
 }
 
 // put stores a file as an object.
@@ -70,7 +55,7 @@ func (c *client) put(ctx context.Context, name, path string) error {
 		return fmt.Errorf("%s is longer than an object may be, %d bytes", path, longest)
 	}
 	n := int(info.Size())
-	return mapped(c.pz, f, 0, n, dat.LocalRead|dat.RemoteRead, func(m *dat.LMR, at int) error {
+	return mapped(c.PZ(), f, 0, n, dat.LocalRead|dat.RemoteRead, func(m *dat.LMR, at int) error {
 		_, err := c.call(ctx, rpc.Call{Method: methodPut, Payload: []byte(name), Source: m.Remote(at, n)})
 		return err
 	})
@@ -89,7 +74,7 @@ func (c *client) get(ctx context.Context, name, path string, offset, length int)
 	}
 	n := max(min(size-offset, length), 0)
 	if err = allocate(f, n); err == nil {
-		err = mapped(c.pz, f, 0, n, dat.LocalWrite|dat.RemoteWrite, func(m *dat.LMR, at int) error {
+		err = mapped(c.PZ(), f, 0, n, dat.LocalWrite|dat.RemoteWrite, func(m *dat.LMR, at int) error {
 			now, err := c.fetch(ctx, rpc.Call{Payload: request, Sink: m.Remote(at, n)})
 			if err == nil && now != size {
 				err = errors.New("there is another object now: try again")

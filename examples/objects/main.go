@@ -43,26 +43,27 @@ func main() {
 }
 
 // ask does what the arguments of a client say.
-func ask(ctx context.Context, ia *dat.IA, address string, args []string, out io.Writer) (err error) {
-	pz, err := ia.NewPZ()
-	if err != nil {
-		return err
-	}
-	c := &client{ia: ia, address: address, pz: pz}
-	defer func() { err = errors.Join(err, c.disconnect(), pz.Close()) }()
+func ask(ctx context.Context, ia *dat.IA, address string, args []string, out io.Writer) error {
 	offset, length := 0, longest
 	if len(args) == 5 {
 		if _, err := fmt.Sscan(args[3]+" "+args[4], &offset, &length); err != nil || offset < 0 || length < 0 {
 			return fmt.Errorf("OFFSET %s, LENGTH %s: numbers of bytes", args[3], args[4])
 		}
 	}
+	var do func(c *client) error
 	switch {
 	case len(args) == 3 && args[0] == "put":
-		return c.put(ctx, args[1], args[2])
+		do = func(c *client) error { return c.put(ctx, args[1], args[2]) }
 	case (len(args) == 3 || len(args) == 5) && args[0] == "get":
-		return c.get(ctx, args[1], args[2], offset, length)
+		do = func(c *client) error { return c.get(ctx, args[1], args[2], offset, length) }
 	case len(args) == 1 && args[0] == "list":
-		return c.list(ctx, out)
+		do = func(c *client) error { return c.list(ctx, out) }
+	default:
+		return errors.New("usage: objects -addr host:port put NAME FILE | get NAME FILE [OFFSET LENGTH] | list")
 	}
-	return errors.New("usage: objects -addr host:port put NAME FILE | get NAME FILE [OFFSET LENGTH] | list")
+	c, err := dial(ctx, ia, address)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(c), c.Close())
 }
