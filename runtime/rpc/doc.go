@@ -36,7 +36,7 @@
 // An [Error] is an answer: the handler's own, by Request.Fail, or this package's. Without an
 // answer the error is a [CallError], with the cause: the end of the caller's context, or
 // [ErrEnded] with why the connection ended. Its MayHaveRun is false if the server has
-// certainly not begun the call, since the call was never sent, or the server refused it. Then
+// certainly not begun the call, since the call was never sent, or the server refused it, or was shut down before. Then
 // the program may make it again. It is true if the call was sent and no answer came: the
 // handler may have begun it, or done it, or not have got it. Only the program knows whether a
 // second time does harm. A call that does none is marked as Call.Idempotent.
@@ -45,8 +45,8 @@
 // by that rule and no other: those that have not run, and those that are idempotent.
 //
 // To end a server in order, as on SIGTERM, call [Server.Shutdown] with a context that ends when
-// it has taken long enough. Calls that it has begun are answered; it refuses others, which
-// clients with Config.Redial make again at the next server of that address.
+// it has taken long enough. Calls that it has begun are answered, and the others have not run:
+// clients with Config.Redial make them again at the next server of that address.
 //
 // # Flow
 //
@@ -71,10 +71,10 @@
 // An end that gets another magic or version, or zeros, ends the attempt. A message is a header
 // and a payload:
 //
-//	0  kind, 1 byte: 1 CALL, 2 ANSWER, 3 CANCEL, 4 CREDIT
+//	0  kind, 1 byte: 1 CALL, 2 ANSWER, 3 CANCEL, 4 CREDIT, 5 END
 //	1  flags, 1 byte; of a CALL: bit 0 SOURCE, bit 1 SINK; else 0
 //	2  code, 2 bytes; of a CALL its method, of an ANSWER 0 or the code of its failure; else 0
-//	4  call, 4 bytes: a slot below calls in the low 16 bits, and its turn above; 0 in a CREDIT
+//	4  call, 4 bytes: a slot below calls in the low 16 bits, and its turn above; 0 in a CREDIT and an END
 //	8  taken, 4 bytes: how many of the peer's messages this end has taken, modulo 2^32
 //	12 timeout, 4 bytes; of a CALL the milliseconds that its caller waits, 0 for ever; else 0
 //	16 of a CALL with SOURCE, and then of one with SINK: address, length and context of the
@@ -82,5 +82,7 @@
 //
 // A slot has one CALL at a time, and its turn grows by one with each. A CANCEL names the CALL
 // that its end has sent last in a slot; the server answers it all the same, as each CALL. An end
-// that gets a message which breaks these rules closes the connection.
+// that gets a message which breaks these rules closes the connection. A server sends an END when it
+// has answered each CALL that it began and begins no other one, and then ends the connection:
+// a CALL without an answer has not run then.
 package rpc

@@ -171,6 +171,8 @@ func TestAShutdownWaitsForAnswersThatWait(t *testing.T) {
 				require.NoError(t, c.SendBytes(message(header{kind: kindCredit, taken: i + 1})))
 			}
 		}
+		h, _ := heard(t, c)
+		require.EqualValues(t, kindEnd, h.kind)
 		require.NoError(t, <-down)
 		_, err = c.Receive(within(t))
 		require.ErrorIs(t, err, io.EOF)

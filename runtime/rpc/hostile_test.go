@@ -22,11 +22,12 @@ var broken = map[string][]byte{
 	"nothing":                    {},
 	"half a header":              make([]byte, headerSize-1),
 	"no kind":                    message(header{}),
-	"a kind of another version":  message(header{kind: kindCredit + 1}),
+	"a kind of another version":  message(header{kind: kindEnd + 1}),
 	"a CALL with unknown flags":  message(header{kind: kindCall, flags: 4, call: 1 << 16}),
 	"a CALL without its source":  message(header{kind: kindCall, flags: flagSource, call: 1 << 16}, 1, 2, 3),
 	"a CALL without its sink":    message(header{kind: kindCall, flags: flagSource | flagSink, call: 1 << 16}, make([]byte, 16)...),
 	"a CANCEL with a payload":    message(header{kind: kindCancel}, 1),
+	"an END of a slot":           message(header{kind: kindEnd, call: 1}),
 	"a CREDIT of a slot":         message(header{kind: kindCredit, call: 1}),
 	"a CREDIT with a time-out":   message(header{kind: kindCredit, timeout: 1}),
 	"more taken than was sent":   message(header{kind: kindCredit, taken: 1}),
@@ -37,6 +38,7 @@ var broken = map[string][]byte{
 
 // ofAClient are messages of a client that break the rules.
 var ofAClient = map[string][][]byte{
+	"an END":                     {message(header{kind: kindEnd})},
 	"a CALL beyond the slots":    {message(header{kind: kindCall, call: 1<<16 | 4})},
 	"a CALL out of turn":         {message(header{kind: kindCall, call: 2 << 16})},
 	"a CALL in a slot that is":   {message(header{kind: kindCall, call: 1 << 16}), message(header{kind: kindCall, call: 2 << 16})},

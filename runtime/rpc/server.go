@@ -3,6 +3,8 @@ package rpc
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 
 	"godat/hw"
@@ -19,10 +21,11 @@ type Server struct {
 
 	mu       sync.Mutex
 	draining bool
-	active   int           // requests without an answer, and connections with answers that wait
-	taken    int           // requests without an answer
-	idle     chan struct{} // closed when draining and none is active; nil before
-	rested   bool          // idle is closed
+	active   int              // requests without an answer, and connections with answers that wait
+	taken    int              // requests without an answer
+	idle     chan struct{}    // closed when draining and none is active; nil before
+	rested   bool             // idle is closed
+	conns    map[*served]bool // those that are up
 }
 
 // Listen serves calls at address, as [godat/runtime.IA.Listen] takes it. The program answers
@@ -32,7 +35,7 @@ func Listen(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Serve
 	if err := cfg.complete(op); err != nil {
 		return nil, err
 	}
-	s := &Server{done: make(chan struct{})}
+	s := &Server{done: make(chan struct{}), conns: make(map[*served]bool)}
 	var err error
 	if s.closePZ, err = cfg.makePZ(ia); err != nil {
 		return nil, err
@@ -90,17 +93,40 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	if ctx == nil {
 		return hw.Errorf("rpc.Server.Shutdown", hw.InvalidParameter, hw.Arg1, "a nil context")
 	}
-	var err error
-	select {
-	case <-s.drain():
-	case <-s.done: // the server or its adapter is closed
-	case <-ctx.Done():
-		err = context.Cause(ctx)
+	err := s.rest(ctx) // until all requests are answered
+	if err == nil {
+		s.sayEnd(ctx)
+		err = s.rest(ctx) // until that has been sent
 	}
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}
 	return errors.Join(s.ln.Shutdown(ctx), s.Close())
+}
+
+// rest waits until the server has nothing to do.
+func (s *Server) rest(ctx context.Context) error {
+	select {
+	case <-s.drain():
+		return nil
+	case <-s.done: // the server or its adapter is closed
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// sayEnd tells all clients that the server has answered what it has begun.
+func (s *Server) sayEnd(ctx context.Context) {
+	s.mu.Lock()
+	s.idle = nil // the ENDs may wait, too
+	all := slices.Collect(maps.Keys(s.conns))
+	s.mu.Unlock()
+	for _, p := range all {
+		if b, err := p.link.conn.WaitBuffer(ctx); err == nil {
+			_ = p.link.send(bare(b, kindEnd, 0)) // fails when the connection has ended
+		}
+	}
 }
 
 // drain begins to refuse calls. The channel is closed when no request is without an answer.
@@ -191,12 +217,17 @@ func (s *Server) read() {
 func (s *Server) accept(cr *dat.CR) {
 	s.mu.Lock()
 	draining := s.draining
+	if !draining {
+		s.active++ // until it is up, so that a shutdown tells it of the end
+	}
 	s.mu.Unlock()
 	if draining {
 		_ = cr.Reject(nil)
 		return
 	}
-	_, _ = s.ln.Accept(cr, s.cfg.hello())
+	if _, err := s.ln.Accept(cr, s.cfg.hello()); err != nil {
+		s.count(-1)
+	}
 }
 
 // setup makes the server's end of a connection.
@@ -224,7 +255,19 @@ func (s *Server) handle(ev dat.Event) {
 	p, _ := c.Context.(*served)
 	switch {
 	case p == nil: // a connection that setup refused
+	case ev.Number == dat.Established:
+		s.mu.Lock()
+		s.conns[p] = true
+		s.mu.Unlock()
+		s.count(-1)
 	case ev.Ended():
+		s.mu.Lock()
+		up := s.conns[p]
+		delete(s.conns, p)
+		s.mu.Unlock()
+		if !up {
+			s.count(-1)
+		}
 		p.link.end()
 		p.cancelAll()
 		_ = c.Close()
@@ -251,7 +294,7 @@ func (p *served) take(b *dat.Buffer) error {
 		err = p.link.took(h.taken)
 	}
 	slot := int(h.call & slotMask)
-	if err == nil && h.kind != kindCredit && slot >= len(p.calls) {
+	if err == nil && h.kind != kindCredit && h.kind != kindEnd && slot >= len(p.calls) {
 		err = errMalformed
 	}
 	if err != nil {
@@ -263,7 +306,7 @@ func (p *served) take(b *dat.Buffer) error {
 		return p.call(&p.calls[slot], b, h, source, sink, payload)
 	case kindCancel:
 		p.calls[slot].cancel(h.call)
-	case kindAnswer:
+	case kindAnswer, kindEnd:
 		err = errMalformed
 	}
 	p.link.conn.Release(b)

@@ -26,6 +26,7 @@ type session struct {
 	mu   sync.Mutex
 	why  error // why the connection has ended, once over
 	over bool
+	last bool // the server has answered all that it has begun, and begins nothing any more
 }
 
 // pending is a slot for a call.
@@ -103,10 +104,10 @@ func (s *session) begin(ctx context.Context, call *Call) (*pending, error) {
 	b, err := s.link.conn.WaitBuffer(ctx)
 	if err != nil {
 		s.free <- p
-		if ctx.Err() == nil {
-			err = s.reason()
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
 		}
-		return nil, err
+		return nil, s.reason()
 	}
 	s.mu.Lock()
 	if s.over {
@@ -160,7 +161,7 @@ func timeout(ctx context.Context) uint32 {
 func (s *session) answered(p *pending, b *dat.Buffer, dst []byte) ([]byte, error) {
 	s.free <- p
 	if b == nil {
-		return dst, &CallError{MayHaveRun: true, Err: s.reason()}
+		return dst, &CallError{MayHaveRun: !s.isLast(), Err: s.reason()}
 	}
 	h, _, _, payload, _ := parse(b.Bytes()) // which the reader has checked
 	defer s.link.conn.Release(b)
@@ -273,10 +274,23 @@ func (s *session) take(b *dat.Buffer) error {
 		return s.deliver(h.call, b)
 	}
 	s.link.conn.Release(b)
-	if err == nil && h.kind != kindCredit {
+	switch {
+	case err != nil, h.kind == kindCredit:
+	case h.kind == kindEnd:
+		s.mu.Lock()
+		s.last = true
+		s.mu.Unlock()
+	default:
 		err = errMalformed
 	}
 	return err
+}
+
+// isLast reports whether calls that have no answer have not run.
+func (s *session) isLast() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last
 }
 
 // deliver gives an answer to its caller.

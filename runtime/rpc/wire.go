@@ -23,6 +23,7 @@ const (
 	kindAnswer
 	kindCancel
 	kindCredit
+	kindEnd
 )
 
 // The flags of a CALL.
@@ -130,7 +131,7 @@ func (h *header) isProper(payload int) bool {
 		return true
 	case kindCancel:
 		return h.code == 0 && payload == 0
-	case kindCredit:
+	case kindCredit, kindEnd:
 		return h.code == 0 && payload == 0 && h.call == 0
 	}
 	return false

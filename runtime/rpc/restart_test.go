@@ -1,0 +1,66 @@
+package rpc
+
+import (
+	"encoding/binary"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw/sim"
+	dat "godat/runtime"
+)
+
+// 200 busy clients see one server after the other. No call fails, and none runs twice.
+func TestServersThatFollowEachOtherLoseNoCall(t *testing.T) {
+	const clients, calls, servers = 200, 30, 3
+	test := func(t *testing.T, ia *dat.IA) {
+		var runs [clients * calls]atomic.Int32
+		var begun atomic.Int32
+		at := ":0"
+		listen := func() *Server {
+			s, err := Listen(t.Context(), ia, at, Config{Conns: clients, Calls: 2, Message: 64})
+			require.NoError(t, err)
+			at = s.Addr()
+			go s.Serve(4, func(r *Request) {
+				runs[binary.BigEndian.Uint32(r.Payload())].Add(1)
+				begun.Add(1)
+				echo(r)
+			})
+			return s
+		}
+		s := listen()
+		var all sync.WaitGroup
+		for i := range clients {
+			c := dial(t, ia, s, Config{Calls: 2, Message: 64, Redial: 20 * time.Millisecond})
+			all.Go(func() {
+				for n := range calls {
+					_, err := c.Call(within(t), Call{Payload: binary.BigEndian.AppendUint32(nil, uint32(i*calls+n))}, nil)
+					if !assert.NoError(t, err) {
+						return
+					}
+				}
+			})
+		}
+		for i := range int32(servers) {
+			require.Eventually(t, func() bool { return begun.Load() > clients*calls*i/servers }, time.Minute, time.Millisecond)
+			require.NoError(t, s.Shutdown(within(t)))
+			s = listen()
+		}
+		all.Wait()
+		require.NoError(t, s.Shutdown(within(t)))
+		for i := range runs {
+			assert.EqualValues(t, 1, runs[i].Load(), "call %d", i)
+		}
+	}
+	onEach(t, test)
+	t.Run("sim", func(t *testing.T) {
+		ia, err := dat.Open(t.Context(), "sim", dat.WithProvider(sim.New(sim.Config{Seed: 3})))
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, ia.Close()) })
+		test(t, ia)
+	})
+}
