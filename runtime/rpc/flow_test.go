@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"io"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -151,7 +152,11 @@ func TestAnEndThatHasNothingToSendReportsWhatItTook(t *testing.T) {
 func TestAShutdownWaitsForAnswersThatWait(t *testing.T) {
 	const calls = 5
 	onEach(t, func(t *testing.T, ia *dat.IA) {
-		s := serve(t, ia, Config{Calls: calls}, 1, echo)
+		var came atomic.Int32
+		s := serve(t, ia, Config{Calls: calls}, 1, func(r *Request) {
+			came.Add(1)
+			echo(r)
+		})
 		c, err := ia.Dial(within(t), s.Addr(), dat.ConnConfig{Depth: 16, Private: hello{calls: calls, receives: 3, message: 64}.encode()})
 		require.NoError(t, err)
 		for i := range uint32(calls) {
@@ -160,7 +165,7 @@ func TestAShutdownWaitsForAnswersThatWait(t *testing.T) {
 		require.Eventually(t, func() bool {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			return s.taken == 0 && s.active == 1
+			return came.Load() == calls && s.taken == 0 && s.active == 1
 		}, time.Minute, time.Millisecond)
 		down := make(chan error, 1)
 		go func() { down <- s.Shutdown(within(t)) }()
