@@ -223,7 +223,9 @@ func TestTheMemoryOfACallIsTheCallersWhenItReturns(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 			_, err := c.Call(ctx, Call{Method: method, Sink: mine.Remote(0, size)}, nil)
 			cancel()
-			require.ErrorIs(t, err, context.DeadlineExceeded)
+			if method == 1 || err != nil { // a server may answer at the deadline
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+			}
 			for i := range mine.Bytes() {
 				mine.Bytes()[i] = 1
 			}

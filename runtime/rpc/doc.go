@@ -36,10 +36,13 @@
 // An [Error] is an answer: the handler's own, by Request.Fail, or this package's. Without an
 // answer the error is a [CallError], with the cause: the end of the caller's context, or
 // [ErrEnded] with why the connection ended. Its MayHaveRun is false if the server has
-// certainly not begun the call, since the call was never sent, or the server refused it, or was shut down before. Then
-// the program may make it again. It is true if the call was sent and no answer came: the
-// handler may have begun it, or done it, or not have got it. Only the program knows whether a
-// second time does harm. A call that does none is marked as Call.Idempotent.
+// certainly not begun the call, since the call was never sent, or the server refused it, or was
+// shut down before. Then the program may make it again. It is true if the call was sent and no
+// answer came: the handler may have begun it, or done it, or not have got it. Only the program
+// knows whether a second time does harm. A call that does none is marked as Call.Idempotent.
+// The handler of the first time may still run when the second has been answered, and also when
+// later calls have: a write that may overtake others so is not idempotent, unless it carries a
+// number by which the server knows that it is old.
 //
 // With Config.Redial a client whose connection has ended connects anew, and makes calls again
 // by that rule and no other: those that have not run, and those that are idempotent.

@@ -23,7 +23,8 @@ type Error struct {
 func (e *Error) Error() string { return fmt.Sprintf("rpc: %s (code %d)", e.Text, e.Code) }
 
 // CallError is the error of a call that got no answer. Err is the cause of the context's
-// end, or why the connection ended, which matches [ErrEnded].
+// end, or why the connection ended, which matches [ErrEnded], or the server's refusal to begin
+// the call: an [Error] with CodeDraining or CodeBusy.
 type CallError struct {
 	// MayHaveRun is false if the server has certainly not begun the call, so that it does no
 	// harm to make it again. It is true if the call was sent, on this connection or an earlier

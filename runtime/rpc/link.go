@@ -84,8 +84,9 @@ func (l *link) post(b *dat.Buffer) error {
 	err := l.conn.Send(b)
 	if err != nil {
 		_ = l.conn.Endpoint.Disconnect(dat.Abrupt)
+		return ended(err)
 	}
-	return err
+	return nil
 }
 
 // withdraw takes back a CALL that waits; false if it has been posted.

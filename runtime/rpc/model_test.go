@@ -187,6 +187,7 @@ func (w *callWorld) run() {
 	w.memory, err = pz.Alloc(sinkSize, dat.AllPrivileges)
 	require.NoError(w.t, err)
 	w.handles = rapid.SliceOfN(rapid.IntRange(0, 12), 3, 9).Draw(w.t, "handles")
+	w.handles = append(w.handles, 2) // or else idempotent calls would never have an answer
 	restarts := rapid.IntRange(0, 2).Draw(w.t, "restarts")
 	s, served := w.serve(pz)
 	var clients []*Client

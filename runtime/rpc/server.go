@@ -63,8 +63,9 @@ func (s *Server) PZ() *dat.PZ { return s.cfg.PZ }
 // open.
 func (s *Server) Requests() <-chan *Request { return s.requests }
 
-// Serve handles requests in so many goroutines until the server is closed, in place of a
-// program's own loop over Requests. The handler calls Reply or Fail.
+// Serve handles requests in so many goroutines, in place of a program's own loop over
+// Requests. It returns when the server is closed and its handlers have returned. The handler
+// calls Reply or Fail.
 func (s *Server) Serve(workers int, handler func(*Request)) {
 	var all sync.WaitGroup
 	for range max(workers, 1) {
@@ -87,8 +88,10 @@ func (s *Server) work(handler func(*Request)) {
 
 // Shutdown ends the server in order: it refuses new connections and new calls, which fail
 // with CodeDraining and have not run, waits until all requests that came before are answered,
-// and then ends the connections. If ctx ends first it breaks them, and the error is the
-// cause of ctx. A nil ctx is INVALID_PARAMETER.
+// and then ends the connections. So the goroutine that takes Requests goes on meanwhile, and
+// another one calls Shutdown. If ctx ends first Shutdown breaks the connections, and the error
+// is the cause of ctx. A nil ctx is INVALID_PARAMETER. While memory of PZ is not freed, the
+// error is that of Close; free it, and call Close.
 func (s *Server) Shutdown(ctx context.Context) error {
 	if ctx == nil {
 		return hw.Errorf("rpc.Server.Shutdown", hw.InvalidParameter, hw.Arg1, "a nil context")

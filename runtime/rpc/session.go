@@ -93,6 +93,9 @@ func (s *session) call(ctx context.Context, call *Call, dst []byte) ([]byte, err
 
 // begin sends a call.
 func (s *session) begin(ctx context.Context, call *Call) (*pending, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	var p *pending
 	select {
 	case p = <-s.free:

@@ -1,0 +1,76 @@
+package rpc
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	dat "godat/runtime"
+)
+
+func TestACallWhoseContextHasEndedIsNotSent(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		s := serve(t, ia, Config{}, 1, func(r *Request) {
+			assert.Equal(t, "lives", string(r.Payload()))
+			echo(r)
+		})
+		c := dial(t, ia, s, Config{Calls: 2})
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		for range 10 {
+			_, err := c.Call(gone, Call{Payload: []byte("gone")}, nil)
+			var failed *CallError
+			require.ErrorAs(t, err, &failed)
+			require.False(t, failed.MayHaveRun)
+			require.ErrorIs(t, err, context.Canceled)
+		}
+		_, err := c.Call(within(t), Call{Payload: []byte("lives")}, nil)
+		require.NoError(t, err)
+	})
+}
+
+func TestAReplyBehindTheEndOfItsConnectionSaysSo(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		s, err := Listen(t.Context(), ia, ":0", Config{})
+		require.NoError(t, err)
+		c := dial(t, ia, s, Config{})
+		var calls sync.WaitGroup
+		calls.Go(func() { _, _ = c.Call(within(t), Call{}, nil) })
+		r := <-s.Requests()
+		b := r.Conn().Buffer()
+		require.NoError(t, r.Conn().Close())
+		require.ErrorIs(t, r.from.link.post(bare(b, kindCredit, 0)), ErrEnded, "whether or not the reader has heard of it")
+		require.ErrorIs(t, r.Reply(nil), ErrEnded)
+		calls.Wait()
+		require.NoError(t, s.Close())
+	})
+}
+
+func TestACallThatIsRefusedUntilItsTimeIsOverSaysThat(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		s, err := Listen(t.Context(), ia, ":0", Config{})
+		require.NoError(t, err)
+		c := dial(t, ia, s, redialing)
+		held := called(t.Context(), c, 1)
+		r := <-s.Requests()
+		down := make(chan error, 1)
+		go func() { down <- s.Shutdown(within(t)) }()
+		require.Eventually(t, func() bool { return s.begin() == CodeDraining || s.uncount() }, time.Minute, time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		_, err = c.Call(ctx, Call{}, nil)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		var failed *CallError
+		require.ErrorAs(t, err, &failed)
+		assert.False(t, failed.MayHaveRun)
+		var answer *Error
+		assert.NotErrorAs(t, err, &answer)
+		require.NoError(t, r.Reply(nil))
+		require.NoError(t, <-held)
+		require.NoError(t, <-down)
+	})
+}
