@@ -103,10 +103,7 @@ func (s *store) answer(r *rpc.Request) (text []byte, err error) {
 	switch n := r.SourceLen(); {
 	case r.Method() == put && n <= longest:
 		value = append(make([]byte, n), value...) // a long one is in the source
-		if n > 0 {
-			err = lend(s.server.PZ(), value[:n], dat.LocalWrite, func(m *dat.LMR) error { return r.Read(m.Segment(0, n), 0) })
-		}
-		if err == nil {
+		if err = r.ReadBytes(value[:n], 0); err == nil {
 			s.mu.Lock()
 			s.values[string(key)] = value
 			s.mu.Unlock()
@@ -123,18 +120,9 @@ func (s *store) answer(r *rpc.Request) (text []byte, err error) {
 		if len(value) <= short {
 			return append(text, value...), nil
 		}
-		return text, lend(s.server.PZ(), value, dat.LocalRead, func(m *dat.LMR) error { return r.Write(m.Segment(0, len(value)), 0) })
+		return text, r.WriteBytes(value, 0)
 	}
 	return nil, errors.New("neither a put nor a get")
-}
-
-// lend registers memory for the time of a call.
-func lend(pz *dat.PZ, memory []byte, rights dat.Privileges, do func(m *dat.LMR) error) error {
-	m, err := pz.Register(memory, rights)
-	if err != nil {
-		return err
-	}
-	return errors.Join(do(m), m.Free())
 }
 
 // ask does what the arguments say, and prints the value.
@@ -148,27 +136,22 @@ func ask(ctx context.Context, ia *dat.IA, address string, args []string, out io.
 	case len(args) == 3 && args[0] == "put" && len(args[2]) <= short:
 		_, err = c.Call(ctx, rpc.Call{Method: put, Payload: []byte(args[1] + "\x00" + args[2])}, nil)
 	case len(args) == 3 && args[0] == "put":
-		err = lend(c.PZ(), []byte(args[2]), dat.LocalRead|dat.RemoteRead, func(m *dat.LMR) error {
-			_, err := c.Call(ctx, rpc.Call{Method: put, Payload: []byte(args[1]), Source: m.Remote(0, len(args[2]))}, nil)
-			return err
-		})
+		_, err = c.Call(ctx, rpc.Call{Method: put, Payload: []byte(args[1]), SourceBytes: []byte(args[2])}, nil)
 	case len(args) == 2 && args[0] == "get":
-		memory := make([]byte, longest)
-		return lend(c.PZ(), memory, dat.LocalWrite|dat.RemoteWrite, func(m *dat.LMR) error {
-			text, err := c.Call(ctx, rpc.Call{Method: get, Payload: []byte(args[1]), Sink: m.Remote(0, longest)}, nil)
-			if err != nil {
-				return err
-			}
-			if len(text) < 4 || binary.BigEndian.Uint32(text) > longest {
-				return errors.New("the answer has no length of a value")
-			}
-			value := text[4:]
-			if len(value) == 0 {
-				value = memory[:binary.BigEndian.Uint32(text)]
-			}
-			fmt.Fprintf(out, "%s\n", value)
-			return nil
-		})
+		value := make([]byte, longest)
+		text, err := c.Call(ctx, rpc.Call{Method: get, Payload: []byte(args[1]), SinkBytes: value}, nil)
+		if err != nil {
+			return err
+		}
+		if len(text) < 4 || binary.BigEndian.Uint32(text) > longest {
+			return errors.New("the answer has no length of a value")
+		}
+		if len(text) > 4 {
+			value = text[4:]
+		} else {
+			value = value[:binary.BigEndian.Uint32(text)]
+		}
+		fmt.Fprintf(out, "%s\n", value)
 	default:
 		return errors.New("usage: kv -addr host:port put key value | get key")
 	}

@@ -39,6 +39,10 @@ type Call struct {
 	// Source is memory of [Client.PZ] with RemoteRead that the server may read while the call
 	// is under way, and Sink is memory with RemoteWrite that it may write. A Len of 0 is none.
 	Source, Sink dat.RemoteSegment
+	// SourceBytes and SinkBytes are for memory that is not registered: Call registers them, in
+	// place of Source and Sink, and no longer than it runs. On a verbs device that takes
+	// microseconds and pins their pages; register once what many calls use.
+	SourceBytes, SinkBytes []byte
 	// Idempotent says that the call does no harm if it runs twice. A client with Config.Redial
 	// makes it again on its next connection even if it may have run.
 	Idempotent bool
@@ -86,6 +90,9 @@ func (c *Client) Call(ctx context.Context, call Call, dst []byte) ([]byte, error
 	if ctx == nil {
 		return dst, hw.Errorf(opCall, hw.InvalidParameter, hw.Arg1, "a nil context")
 	}
+	if call.SourceBytes != nil || call.SinkBytes != nil {
+		return c.callWithBytes(ctx, call, dst)
+	}
 	mayHaveRun := false // on an earlier connection
 	for {
 		s, err := c.session(ctx)
@@ -109,6 +116,29 @@ func (c *Client) Call(ctx context.Context, call Call, dst []byte) ([]byte, error
 			return got, err
 		}
 	}
+}
+
+// callWithBytes is Call with memory that is registered for its time.
+func (c *Client) callWithBytes(ctx context.Context, call Call, dst []byte) (got []byte, err error) {
+	source, sink := call.SourceBytes, call.SinkBytes
+	call.SourceBytes, call.SinkBytes = nil, nil
+	if len(source) > 0 && call.Source.Len > 0 || len(sink) > 0 && call.Sink.Len > 0 {
+		return dst, hw.Errorf(opCall, hw.InvalidParameter, hw.Arg2, "memory given twice: by Source and SourceBytes, or by Sink and SinkBytes")
+	}
+	got = dst
+	err = lend(c.cfg.PZ, source, dat.LocalRead|dat.RemoteRead, func(out *dat.LMR) error {
+		if out != nil {
+			call.Source = out.Remote(0, len(source))
+		}
+		return lend(c.cfg.PZ, sink, dat.LocalWrite|dat.RemoteWrite, func(in *dat.LMR) (err error) {
+			if in != nil {
+				call.Sink = in.Remote(0, len(sink))
+			}
+			got, err = c.Call(ctx, call, dst)
+			return err
+		})
+	})
+	return got, err
 }
 
 // mayRepeat reports whether a call that failed is made again on the next connection, and

@@ -15,9 +15,9 @@
 //
 // A payload of up to Config.Message bytes is inside its message: as many as both ends take, of
 // a request and of an answer; more is LENGTH_ERROR, and the call has not run. What is larger
-// goes by RDMA, without a copy: a call names registered memory of the caller's, from which the
-// server reads (Call.Source) or into which it writes (Call.Sink). When Client.Call returns, for
-// whatever reason, that memory is the caller's again.
+// goes by RDMA, without a copy: a call names memory of the caller's, from which the server reads
+// (Call.Source, SourceBytes) or into which it writes (Call.Sink, SinkBytes). When Client.Call
+// returns, for whatever reason, that memory is the caller's again.
 //
 // A call's deadline goes to the server with the call, and a cancel when its context ends; the
 // handler sees both by [Request.Context]. The server is not stopped by either: it answers each

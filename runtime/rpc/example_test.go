@@ -61,6 +61,8 @@ func serve(server *rpc.Server, value *dat.LMR) {
 		case fetch:
 			if err = r.Write(value.Segment(0, min(size, r.SinkLen())), 0); err == nil {
 				err = r.Reply(nil)
+			} else {
+				err = errors.Join(err, r.Fail(rpc.CodeUser, "the value did not reach you"))
 			}
 		default:
 			err = r.Fail(rpc.CodeUnknown, "no such method")

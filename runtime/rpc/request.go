@@ -98,6 +98,18 @@ func (r *Request) Write(from dat.Segment, offset int) error {
 	return r.move(dat.OpWrite, from, r.sink, offset)
 }
 
+// ReadBytes is Read into memory that is not registered: it registers into for the time of the
+// read.
+func (r *Request) ReadBytes(into []byte, offset int) error {
+	return lend(r.from.server.PZ(), into, dat.LocalWrite, func(m *dat.LMR) error { return r.Read(segment(m, len(into)), offset) })
+}
+
+// WriteBytes is Write from memory that is not registered: it registers from for the time of the
+// write.
+func (r *Request) WriteBytes(from []byte, offset int) error {
+	return lend(r.from.server.PZ(), from, dat.LocalRead, func(m *dat.LMR) error { return r.Write(segment(m, len(from)), offset) })
+}
+
 func (r *Request) move(op dat.Op, mine dat.Segment, callers dat.RemoteSegment, offset int) error {
 	if offset < 0 || uint64(offset)+uint64(mine.Len) > uint64(callers.Len) {
 		return hw.Errorf("rpc.Request", hw.LengthError, hw.NoSubtype, "%d bytes from %d on; the caller has %d", mine.Len, offset, callers.Len)
