@@ -110,8 +110,8 @@ func (c *Client) Call(ctx context.Context, call Call, dst []byte) ([]byte, error
 		failed.MayHaveRun = failed.MayHaveRun || mayHaveRun
 		mayHaveRun = failed.MayHaveRun
 		if c.cfg.Redial == 0 || !s.mayRepeat(ctx, &call, failed) {
-			if refused := new(Error); c.cfg.Redial != 0 && ctx.Err() != nil && errors.As(err, &refused) {
-				failed.Err = fmt.Errorf("%w, behind a refusal: %s", context.Cause(ctx), refused.Text)
+			if cause := context.Cause(ctx); c.cfg.Redial != 0 && cause != nil && !errors.Is(failed, cause) {
+				failed.Err = fmt.Errorf("%w; before that: %s", cause, failed.Err)
 			}
 			return got, err
 		}
