@@ -65,21 +65,38 @@ func TestADialThatWaitsEndsWithItsConnection(t *testing.T) {
 }
 
 func TestAShutdownThatWaitsEndsWithItsAdapter(t *testing.T) {
-	server, client := open(t, "loop"), open(t, "loop")
-	cfg := ConnConfig{Depth: 1, Message: 64, Attr: &ep.Attr{ReceiverNotReady: time.Hour}}
-	l := listen(t, server, cfg)
-	go func() { _, _ = l.Accept(RequestOf(<-l.Requests()), nil) }()
-	c := dial(t, client, l, cfg)
-	up := ConnOf(nextEvent(t, l.Events()))
-	say(t, c, "one")
-	nextEvent(t, up.Events()) // the receive is not posted once more
-	say(t, c, "two")
-	down := make(chan error, 2)
-	go func() { down <- c.Shutdown(context.Background()) }()
-	require.Eventually(t, c.refuses.Load, patience, time.Millisecond)
-	require.NoError(t, client.Close())
-	require.NoError(t, answer(t, down))
-	require.NoError(t, l.Close())
+	for name, send := range map[string]func(c *Conn){
+		"for a message": func(c *Conn) { say(t, c, "two") },
+		"for the program": func(c *Conn) {
+			b := c.Buffer()
+			t.Cleanup(func() { c.Release(b) })
+		},
+		"for a send of the program's": func(c *Conn) {
+			m, err := c.Alloc(8, LocalRead)
+			require.NoError(t, err)
+			require.NoError(t, c.Endpoint.PostSend(1, Default, m.Segment(0, 8)))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, client := open(t, "loop"), open(t, "loop")
+			cfg := ConnConfig{Depth: 1, Message: 64, Attr: &ep.Attr{ReceiverNotReady: time.Hour}}
+			l := listen(t, server, cfg)
+			go func() { _, _ = l.Accept(RequestOf(<-l.Requests()), nil) }()
+			c := dial(t, client, l, cfg)
+			up := ConnOf(nextEvent(t, l.Events()))
+			say(t, c, "one")
+			nextEvent(t, up.Events()) // the receive is not posted once more
+			send(c)
+			down := make(chan error, 2)
+			go func() { down <- c.Shutdown(context.Background()) }()
+			require.Eventually(t, c.refuses.Load, patience, time.Millisecond)
+			require.NoError(t, client.Close())
+			if err := answer(t, down); name != "for the program" { // whose buffer it names
+				require.NoError(t, err)
+			}
+			require.NoError(t, l.Close())
+		})
+	}
 }
 
 func TestAListenersCloseWaitsForTheConnectionsBeingMade(t *testing.T) {
