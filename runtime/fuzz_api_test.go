@@ -143,8 +143,13 @@ func (c *caller) giveBackMemory() {
 		case *LMR:
 			_ = h.Free() // it may be another adapter's, and bound there
 		case *Buffer:
-			h.Return(0)
-			if h != nil && h.Ownership(door.Key{}).Owner() == memory.Holder {
+			if h == nil {
+				continue
+			}
+			if owner := h.Ownership(door.Key{}).Owner(); owner == memory.Operation || owner == memory.Lent {
+				h.Return(0) // a pool with a watch panics if nobody had it
+			}
+			if h.Ownership(door.Key{}).Owner() == memory.Holder {
 				h.Put()
 			}
 		}

@@ -21,8 +21,8 @@ import (
 // There is one for all devices, because they share the scheduler: as long as a consumer of
 // any of them is runnable, the processor does not run out of goroutines.
 type netpoll struct {
-	mu     sync.RWMutex // held while a goroutine parks; those that join hold it shared
-	parked atomic.Bool  // mu is held by run
+	mu     sync.Mutex  // held while a goroutine parks
+	parked atomic.Bool // mu is held by run
 	parkF  func(fd uintptr) bool
 	woken  bool   // in parkF
 	one    uint64 // what is written; never changes
@@ -67,14 +67,9 @@ func (n *netpoll) close() {
 	}
 }
 
-// run returns when the scheduler has polled the network. A caller that finds another one
-// parked shares that one's poll: thousands may come, and on a busy machine a poll takes up
-// to 10 ms.
+// run returns when the scheduler has polled the network.
 func (n *netpoll) run() {
-	if !n.mu.TryLock() {
-		n.join()
-		return
-	}
+	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.raw == nil {
 		return // the last device closed meanwhile
@@ -89,8 +84,8 @@ func (n *netpoll) run() {
 // scheduler runs the others first.
 func (n *netpoll) join() {
 	if n.parked.Load() {
-		n.mu.RLock()
-		defer n.mu.RUnlock()
+		n.mu.Lock()
+		defer n.mu.Unlock()
 	}
 }
 

@@ -1,11 +1,8 @@
 package sock
 
 import (
-	"fmt"
-	"os"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -125,33 +122,4 @@ func TestAPauseWaitsForAParkedConsumer(t *testing.T) {
 	network.parked.Store(false)
 	network.mu.Unlock()
 	assert.True(t, <-late)
-}
-
-// Each poll of the network may take 10 ms on a busy machine, so consumers that want one at
-// the same time share it.
-func TestConsumersShareAPollOfTheNetwork(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // all of them come before the scheduler polls
-	p := begun(t)
-	defer p.Close()
-	const consumers = 100
-	before := writes(t)
-	var all sync.WaitGroup
-	for range consumers {
-		all.Go(network.run)
-	}
-	all.Wait()
-	assert.Less(t, writes(t)-before, uint64(consumers/4))
-}
-
-// writes is how often a goroutine has parked in the network poller.
-func writes(t *testing.T) (n uint64) {
-	require.NoError(t, network.raw.Control(func(fd uintptr) {
-		info, err := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", fd))
-		require.NoError(t, err)
-		_, count, found := strings.Cut(string(info), "eventfd-count:")
-		require.True(t, found)
-		_, err = fmt.Sscanf(count, "%x", &n)
-		require.NoError(t, err)
-	}))
-	return n
 }
