@@ -59,7 +59,7 @@ func (cutOff) Reject([]byte) error     { return nil }
 
 func TestPrivateDataThatWasCutOffSaysSo(t *testing.T) {
 	r := newRig(t)
-	require.True(t, r.psp.point.onRequest(cutOff{}))
+	require.True(t, r.psp.point().onRequest(cutOff{}))
 	cr := RequestOf(r.next(r.cr))
 	p, err := cr.Query()
 	require.NoError(t, err)

@@ -12,10 +12,7 @@ import (
 // answers to DAT_CSP_HANDLE.
 //
 // [godat/runtime.IA.NewCSP] makes one, [Endpoint.CommonConnect] connects to it.
-type CSP struct {
-	point point
-	comm  Comm
-}
+type CSP point
 
 // Comm is a communication domain, in the numbers of the system's socket call:
 // DAT_COMM. The zero value is the adapter's own; besides that there are streams
@@ -57,24 +54,17 @@ func (a *Adapter) NewCSP(cfg CSPConfig) (*CSP, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &CSP{comm: cfg.Comm}
-	c.point = point{adapter: a, self: c, to: cfg.Dispatcher, backlog: cfg.Backlog, announce: (*CR).announce}
-	if err := c.point.start(op, host, qual); err != nil {
+	c := &CSP{adapter: a, to: cfg.Dispatcher, backlog: cfg.Backlog, comm: cfg.Comm}
+	if err := c.point().start(op, c, host, qual); err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
 // Addr returns the address that the service point listens on.
-func (c *CSP) Addr() net.Addr { return c.at().addr() }
+func (c *CSP) Addr() net.Addr { return c.point().addr() }
 
-// at returns the point in the handle; nil for a nil handle.
-func (c *CSP) at() *point {
-	if c == nil {
-		return nil
-	}
-	return &c.point
-}
+func (c *CSP) point() *point { return (*point)(c) }
 
 // CSPField selects the fields that CSP.Query fills: DAT_CSP_PARAM_MASK, with its
 // numbers.
@@ -100,17 +90,17 @@ type CSPParam struct {
 
 // Query returns the fields that mask selects. It answers to dat_csp_query.
 func (c *CSP) Query(mask CSPField) (q CSPParam, err error) {
-	if err := c.at().query(kindCSP, uint32(mask), uint32(CSPFieldAll)); err != nil {
+	if err := c.point().query(kindCSP, uint32(mask), uint32(CSPFieldAll)); err != nil {
 		return q, err
 	}
-	fill(mask&CSPFieldIA, &q.IA, c.point.adapter.ia)
+	fill(mask&CSPFieldIA, &q.IA, c.adapter.ia)
 	fill(mask&CSPFieldComm, &q.Comm, c.comm)
 	fill(mask&CSPFieldAddr, &q.Addr, c.Addr())
-	fill(mask&CSPFieldEVD, &q.Dispatcher, c.point.to)
+	fill(mask&CSPFieldEVD, &q.Dispatcher, c.to)
 	return q, nil
 }
 
 // Close stops listening, as [PSP.Close] does. It answers to dat_csp_free.
 func (c *CSP) Close() error {
-	return c.at().close(kindCSP)
+	return c.point().close(kindCSP)
 }

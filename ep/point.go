@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 
 	"godat/evd"
 	"godat/hw"
@@ -24,19 +25,21 @@ var (
 	kindCSP = pointKind{"ep.CSP", hw.HandleCSP}
 )
 
-// point is what the service points have in common: a listener, and a dispatcher
-// that gets the requests.
+// point is a service point: a listener, and a dispatcher that gets the requests. PSP,
+// RSP and CSP are points with the methods that DAT gives each of them.
 type point struct {
 	// Immutable after start.
 	adapter  *Adapter
 	self     io.Closer // the service point: the source of its events
 	to       *evd.Dispatcher
-	backlog  int             // the most requests that may wait for an answer
-	refusal  []byte          // private data for peers whose requests are declined
-	prepare  func(*CR) error // gives the request its endpoint; may be nil
-	announce func(*CR)       // delivers the event of the request
-	release  func()          // releases what the point reserved while it listened; may be nil
+	backlog  int       // the most requests that may wait for an answer
+	refusal  []byte    // private data for peers whose requests are declined
+	flags    PSPFlags  // of a PSP
+	comm     Comm      // of a CSP
+	reserved *Endpoint // that of an RSP: it gets the first request, and others are refused
 	listener hw.Listener
+
+	used atomic.Bool // the request of an RSP has come, or can't come any more
 
 	mu      sync.Mutex
 	waiting int            // requests not answered yet
@@ -50,9 +53,11 @@ type point struct {
 // requestFeed is what a point feeds its dispatcher with.
 var requestFeed = delivery.Feed{Streams: event.StreamCR}
 
-// start begins to listen. Requests may come before it returns.
-func (p *point) start(op, addr string, qual uint64) error {
+// start begins to listen; self is the point as its own kind. Requests may come before
+// start returns.
+func (p *point) start(op string, self io.Closer, addr string, qual uint64) error {
 	a := p.adapter
+	p.self = self
 	if err := a.ownEVD(op, p.to, hw.HandleEVDCR); err != nil {
 		return err
 	}
@@ -97,14 +102,39 @@ func (p *point) admit(r hw.Request, qual uint64) error {
 	defer p.taking.Done()
 	cr := &CR{at: p, request: r, qual: qual}
 	cr.private, cr.truncated = r.Private()
-	if p.prepare != nil {
-		if err := p.prepare(cr); err != nil {
-			p.answered()
-			return err
-		}
+	if err := p.prepare(cr); err != nil {
+		p.answered()
+		return err
 	}
 	p.adapter.addCR(cr)
-	p.announce(cr)
+	if e := p.reserved; e != nil {
+		e.facts.reservedRequest = cr
+		e.box.tell(tellAsked) // the endpoint's step announces it
+	} else {
+		cr.announce()
+	}
+	return nil
+}
+
+// prepare gives a request the endpoint that comes with it, if any.
+func (p *point) prepare(cr *CR) (err error) {
+	switch {
+	case p.reserved != nil:
+		if !p.used.CompareAndSwap(false, true) {
+			return errPointClosed
+		}
+		cr.own = p.reserved
+	case p.flags == PSPProvider:
+		const op = "ep.NewPSP"
+		attr, err := (*Attr)(nil).resolve(op, p.adapter.attr)
+		if err != nil {
+			return err
+		}
+		if cr.own, err = p.adapter.make(op, Config{}, attr); err != nil {
+			return err
+		}
+		cr.own.profile.setAddresses(cr.request.Local(), cr.request.Remote())
+	}
 	return nil
 }
 
@@ -169,8 +199,8 @@ func (p *point) close(k pointKind) error {
 	if err := p.listener.Close(); err != nil {
 		return wrap(op, err)
 	}
-	if p.release != nil {
-		p.release()
+	if p.reserved != nil && p.used.CompareAndSwap(false, true) {
+		_ = p.reserved.ctl.change(op, inRelease) // it fails if the provider failed meanwhile
 	}
 	wiring(p.to).Feeds().Detach(requestFeed)
 	p.gone = true

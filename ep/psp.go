@@ -13,10 +13,7 @@ import (
 //
 // [godat/runtime.IA.NewPSP] makes one. Requests that have come stay valid when it closes.
 // [godat/runtime.IA.Listen] makes a service point that also accepts.
-type PSP struct {
-	point point
-	flags PSPFlags
-}
+type PSP point
 
 // PSPFlags say who makes the endpoints of a service point: DAT_PSP_FLAGS, with its
 // numbers.
@@ -64,56 +61,27 @@ func (a *Adapter) NewPSP(cfg PSPConfig) (*PSP, error) {
 	if err := a.checkPrivate(op, cfg.Refusal); err != nil {
 		return nil, err
 	}
-	p := &PSP{flags: cfg.Flags}
-	p.point = point{
-		adapter: a, self: p, to: cfg.Dispatcher, backlog: cfg.Backlog, refusal: cfg.Refusal, announce: (*CR).announce,
-	}
-	if p.flags == PSPProvider {
-		p.point.prepare = p.prepare
-	}
-	if err := p.point.start(op, cfg.Addr, cfg.Qual); err != nil {
+	p := &PSP{adapter: a, to: cfg.Dispatcher, backlog: cfg.Backlog, refusal: cfg.Refusal, flags: cfg.Flags}
+	if err := p.point().start(op, p, cfg.Addr, cfg.Qual); err != nil {
 		return nil, err
 	}
 	return p, nil
 }
 
-// prepare makes an endpoint for a request.
-func (p *PSP) prepare(cr *CR) error {
-	const op = "ep.NewPSP"
-	a := p.point.adapter
-	attr, err := (*Attr)(nil).resolve(op, a.attr)
-	if err != nil {
-		return err
-	}
-	e, err := a.make(op, Config{}, attr)
-	if err != nil {
-		return err
-	}
-	e.profile.setAddresses(cr.request.Local(), cr.request.Remote())
-	cr.own = e
-	return nil
-}
+func (p *PSP) point() *point { return (*point)(p) }
 
 // Qual returns the connection qualifier that the service point listens on.
-func (p *PSP) Qual() uint64 { return p.at().qual() }
+func (p *PSP) Qual() uint64 { return p.point().qual() }
 
 // Addr returns the address that the service point listens on.
-func (p *PSP) Addr() net.Addr { return p.at().addr() }
+func (p *PSP) Addr() net.Addr { return p.point().addr() }
 
 // Dispatcher returns the dispatcher that gets the requests.
 func (p *PSP) Dispatcher() *evd.Dispatcher {
 	if p == nil {
 		return nil
 	}
-	return p.point.to
-}
-
-// at returns the point in the handle; nil for a nil handle.
-func (p *PSP) at() *point {
-	if p == nil {
-		return nil
-	}
-	return &p.point
+	return p.to
 }
 
 // PSPField selects the fields that PSP.Query fills: DAT_PSP_PARAM_MASK, with its
@@ -140,12 +108,12 @@ type PSPParam struct {
 
 // Query returns the fields that mask selects. It answers to dat_psp_query.
 func (p *PSP) Query(mask PSPField) (q PSPParam, err error) {
-	if err := p.at().query(kindPSP, uint32(mask), uint32(PSPFieldAll)); err != nil {
+	if err := p.point().query(kindPSP, uint32(mask), uint32(PSPFieldAll)); err != nil {
 		return q, err
 	}
-	fill(mask&PSPFieldIA, &q.IA, p.point.adapter.ia)
+	fill(mask&PSPFieldIA, &q.IA, p.adapter.ia)
 	fill(mask&PSPFieldQual, &q.Qual, p.Qual())
-	fill(mask&PSPFieldEVD, &q.Dispatcher, p.point.to)
+	fill(mask&PSPFieldEVD, &q.Dispatcher, p.to)
 	fill(mask&PSPFieldFlags, &q.Flags, p.flags)
 	return q, nil
 }
@@ -156,7 +124,7 @@ func (p *PSP) Query(mask PSPField) (q PSPParam, err error) {
 // may be called once more.
 // It answers to dat_psp_free.
 func (p *PSP) Close() error {
-	return p.at().close(kindPSP)
+	return p.point().close(kindPSP)
 }
 
 // fill sets a field that was asked for.

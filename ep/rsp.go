@@ -1,8 +1,6 @@
 package ep
 
 import (
-	"sync/atomic"
-
 	"godat/evd"
 	"godat/hw"
 )
@@ -12,11 +10,7 @@ import (
 // DAT_RSP_HANDLE.
 //
 // [godat/runtime.IA.NewRSP] makes one; Close releases the endpoint if no request has come.
-type RSP struct {
-	point    point
-	endpoint *Endpoint
-	used     atomic.Bool // the request has come, or can't come any more
-}
+type RSP point
 
 // RSPConfig says where a reserved service point listens, and for which endpoint.
 type RSPConfig struct {
@@ -48,48 +42,18 @@ func (a *Adapter) NewRSP(cfg RSPConfig) (*RSP, error) {
 	if err := e.ctl.change(op, inReserve); err != nil {
 		return nil, err
 	}
-	r := &RSP{endpoint: e}
-	r.point = point{adapter: a, self: r, to: cfg.Dispatcher, prepare: r.prepare, announce: r.announce, release: r.release}
-	if err := r.point.start(op, cfg.Addr, cfg.Qual); err != nil {
+	r := &RSP{adapter: a, to: cfg.Dispatcher, reserved: e}
+	if err := r.point().start(op, r, cfg.Addr, cfg.Qual); err != nil {
 		_ = e.ctl.change(op, inRelease) // it fails only if the provider failed meanwhile: no other call moves a RESERVED endpoint
 		return nil, err
 	}
 	return r, nil
 }
 
-// prepare gives the reserved endpoint to the first request, and to no other.
-func (r *RSP) prepare(cr *CR) error {
-	if !r.used.CompareAndSwap(false, true) {
-		return errPointClosed
-	}
-	cr.own = r.endpoint
-	return nil
-}
-
-// announce gives the request to the endpoint, whose step announces it.
-func (r *RSP) announce(cr *CR) {
-	r.endpoint.facts.reservedRequest = cr
-	r.endpoint.box.tell(tellAsked)
-}
-
-// release frees the endpoint from the reservation if no request has come, since
-// none can come now.
-func (r *RSP) release() {
-	if r.used.CompareAndSwap(false, true) {
-		_ = r.endpoint.ctl.change("ep.RSP.Close", inRelease) // it fails if the provider failed meanwhile
-	}
-}
+func (r *RSP) point() *point { return (*point)(r) }
 
 // Qual returns the connection qualifier that the service point listens on.
-func (r *RSP) Qual() uint64 { return r.at().qual() }
-
-// at returns the point in the handle; nil for a nil handle.
-func (r *RSP) at() *point {
-	if r == nil {
-		return nil
-	}
-	return &r.point
-}
+func (r *RSP) Qual() uint64 { return r.point().qual() }
 
 // RSPField selects the fields that RSP.Query fills: DAT_RSP_PARAM_MASK, with its
 // numbers.
@@ -115,13 +79,13 @@ type RSPParam struct {
 
 // Query returns the fields that mask selects. It answers to dat_rsp_query.
 func (r *RSP) Query(mask RSPField) (q RSPParam, err error) {
-	if err := r.at().query(kindRSP, uint32(mask), uint32(RSPFieldAll)); err != nil {
+	if err := r.point().query(kindRSP, uint32(mask), uint32(RSPFieldAll)); err != nil {
 		return q, err
 	}
-	fill(mask&RSPFieldIA, &q.IA, r.point.adapter.ia)
+	fill(mask&RSPFieldIA, &q.IA, r.adapter.ia)
 	fill(mask&RSPFieldQual, &q.Qual, r.Qual())
-	fill(mask&RSPFieldEVD, &q.Dispatcher, r.point.to)
-	fill(mask&RSPFieldEndpoint, &q.Endpoint, r.endpoint)
+	fill(mask&RSPFieldEVD, &q.Dispatcher, r.to)
+	fill(mask&RSPFieldEndpoint, &q.Endpoint, r.reserved)
 	return q, nil
 }
 
@@ -129,5 +93,5 @@ func (r *RSP) Query(mask RSPField) (q RSPParam, err error) {
 // is UNCONNECTED again; a request that came stays valid.
 // It answers to dat_rsp_free.
 func (r *RSP) Close() error {
-	return r.at().close(kindRSP)
+	return r.point().close(kindRSP)
 }

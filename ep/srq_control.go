@@ -3,10 +3,9 @@ package ep
 import (
 	"math"
 
-	"godat/internal/delivery"
-
 	"godat/evd"
 	"godat/hw"
+	"godat/internal/delivery"
 	"godat/mem"
 )
 
@@ -78,21 +77,15 @@ func (q *SRQ) Query(mask SRQField) (SRQParam, error) {
 		state = SRQError
 	}
 	var p SRQParam
-	pick(mask&SRQFieldIA, &p.IA, q.adapter.ia)
-	pick(mask&SRQFieldState, &p.State, state)
-	pick(mask&SRQFieldPZ, &p.PZ, q.pz)
-	pick(mask&SRQFieldMaxRecvDTOs, &p.MaxRecvDTOs, q.depth)
-	pick(mask&SRQFieldMaxRecvIOV, &p.MaxRecvIOV, q.iov)
-	pick(mask&SRQFieldLowWatermark, &p.LowWatermark, q.lw)
-	pick(mask&SRQFieldAvailable, &p.Available, available)
-	pick(mask&SRQFieldOutstanding, &p.Outstanding, q.used)
+	fill(mask&SRQFieldIA, &p.IA, q.adapter.ia)
+	fill(mask&SRQFieldState, &p.State, state)
+	fill(mask&SRQFieldPZ, &p.PZ, q.pz)
+	fill(mask&SRQFieldMaxRecvDTOs, &p.MaxRecvDTOs, q.depth)
+	fill(mask&SRQFieldMaxRecvIOV, &p.MaxRecvIOV, q.iov)
+	fill(mask&SRQFieldLowWatermark, &p.LowWatermark, q.lw)
+	fill(mask&SRQFieldAvailable, &p.Available, available)
+	fill(mask&SRQFieldOutstanding, &p.Outstanding, q.used)
 	return p, nil
-}
-
-func pick[M ~uint32, T any](asked M, dst *T, v T) {
-	if asked != 0 {
-		*dst = v
-	}
 }
 
 // Resize changes how many receives may be outstanding. It loses no posted receive:
