@@ -17,10 +17,12 @@ const (
 	FeatureHostID         Feature = 0x81
 )
 
-// NamespaceNotices is the bit of FeatureAsyncEvents, and of Controller.AsyncEvents, for
-// events of changed namespaces. HealthEvents are those of the health log page.
+// NamespaceNotices and ANANotices are the bits of FeatureAsyncEvents, and of
+// Controller.AsyncEvents, for events of changed namespaces and of changed ANA groups.
+// HealthEvents are those of the health log page.
 const (
 	NamespaceNotices uint32 = 1 << 8
+	ANANotices       uint32 = 1 << 11
 	HealthEvents     uint32 = 0xff
 )
 
@@ -46,8 +48,11 @@ const FeatureChangeable uint32 = 1 << 2
 // what happened in the second byte, and the log page that tells more in the third.
 type AsyncEvent uint32
 
-// NamespaceChanged is the event of changed namespaces, a notice.
-const NamespaceChanged = AsyncEvent(LogChangedNamespaces)<<16 | 0<<8 | 2
+// Events of changed namespaces and of changed ANA groups, both notices.
+const (
+	NamespaceChanged = AsyncEvent(LogChangedNamespaces)<<16 | 0<<8 | 2
+	ANAChanged       = AsyncEvent(LogANA)<<16 | 3<<8 | 2
+)
 
 // SetFeature returns the command that sets a feature.
 func SetFeature(f Feature, value uint32) Command {

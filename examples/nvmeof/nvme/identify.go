@@ -70,7 +70,9 @@ type Controller struct {
 	Namespaces              uint32
 	Commands                uint16
 	VolatileCache           bool
-	InCapsule               int // bytes of data that a capsule takes
+	ANATransition           uint8  // the most seconds of ANAChange; 0 means no ANA
+	ANAGroups               uint32 // how many there may be, and the highest id of one
+	InCapsule               int    // bytes of data that a capsule takes
 	Subsystem               string
 }
 
@@ -79,7 +81,10 @@ const (
 	supportsKeyed   = 1 << 2  // keyed data blocks
 	supportsOffsets = 1 << 20 // offsets into the capsule
 	sharedNamespace = 1 << 0  // NMIC: more than one controller may have it
+	multiPort       = 1 << 0  // CMIC: the subsystem may have more than one port
 	multiController = 1 << 1  // CMIC: the subsystem may have more than one controller
+	reportsANA      = 1 << 3  // CMIC
+	allANAStates    = 0x1f    // ANACAP
 
 	longHostID        = 1 << 0 // CTRATT: the host's identifier has 128 bits
 	trafficKeepsAlive = 1 << 6 // CTRATT: any command counts as a Keep Alive
@@ -98,7 +103,7 @@ func (c *Controller) Put(b []byte) {
 	pad(b[4:24], c.Serial)
 	pad(b[24:64], c.Model)
 	pad(b[64:72], c.Firmware)
-	b[76] = multiController
+	b[76] = multiPort | multiController
 	b[77] = c.MaxTransfer
 	le.PutUint16(b[78:], c.ID)
 	le.PutUint32(b[80:], Version14)
@@ -113,6 +118,13 @@ func (c *Controller) Put(b []byte) {
 		b[525] = flushesAll
 	}
 	le.PutUint16(b[320:], c.KeepAliveUnit)
+	if c.ANATransition != 0 {
+		b[76] |= reportsANA
+		b[342], b[343] = c.ANATransition, allANAStates
+		le.PutUint32(b[344:], c.ANAGroups)  // ANAGRPMAX
+		le.PutUint32(b[348:], c.ANAGroups)  // NANAGRPID
+		le.PutUint32(b[540:], c.Namespaces) // MNAN, which ANA demands
+	}
 	b[512], b[513] = 6<<4|6, 4<<4|4 // sizes of the entries of queues, powers of two
 	le.PutUint16(b[514:], c.MaxCommands)
 	le.PutUint32(b[516:], c.Namespaces)
@@ -137,7 +149,7 @@ func ParseController(b []byte) (Controller, error) {
 		Serial: unpad(b[4:24]), Model: unpad(b[24:64]), Firmware: unpad(b[64:72]),
 		MaxTransfer: b[77], ID: le.Uint16(b[78:]), AsyncEvents: le.Uint32(b[92:]), Type: ControllerType(b[111]),
 		AbortLimit: b[258], AsyncLimit: b[259], KeepAliveUnit: le.Uint16(b[320:]), MaxCommands: le.Uint16(b[514:]),
-		Namespaces: le.Uint32(b[516:]), Commands: le.Uint16(b[520:]), VolatileCache: b[525]&1 != 0,
+		ANATransition: b[342], ANAGroups: le.Uint32(b[348:]), Namespaces: le.Uint32(b[516:]), Commands: le.Uint16(b[520:]), VolatileCache: b[525]&1 != 0,
 		Subsystem: text(b[768:1024]),
 	}
 	if capsule := le.Uint32(b[1792:]); capsule > CommandLen/16 && capsule < 1<<16 {
@@ -151,6 +163,7 @@ func ParseController(b []byte) (Controller, error) {
 type Namespace struct {
 	Blocks     uint64
 	BlockShift uint8 // a block has 1<<BlockShift bytes
+	ANAGroup   uint32
 	ID         [16]byte
 }
 
@@ -164,6 +177,7 @@ func (n *Namespace) Put(b []byte) {
 	}
 	b[30] = sharedNamespace
 	b[33] = 1 | 1<<3 // DLFEAT: deallocated blocks read as zeros, and Write Zeroes may deallocate
+	le.PutUint32(b[92:], n.ANAGroup)
 	copy(b[104:120], n.ID[:])
 	b[130] = n.BlockShift // the first format; 0 bytes of metadata
 }
@@ -175,7 +189,7 @@ func ParseNamespace(b []byte) (Namespace, error) {
 		return Namespace{}, fmt.Errorf("nvme: an Identify page of %d bytes", len(b))
 	}
 	format := 128 + 4*int(b[26]&0xf)
-	n := Namespace{Blocks: binary.LittleEndian.Uint64(b), BlockShift: b[format+2]}
+	n := Namespace{Blocks: binary.LittleEndian.Uint64(b), BlockShift: b[format+2], ANAGroup: binary.LittleEndian.Uint32(b[92:])}
 	copy(n.ID[:], b[104:120])
 	if n.Blocks != 0 && (n.BlockShift < 9 || n.BlockShift > 16) {
 		return Namespace{}, fmt.Errorf("nvme: a namespace with blocks of 2^%d bytes", n.BlockShift)

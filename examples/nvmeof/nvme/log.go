@@ -15,6 +15,7 @@ const (
 	LogFirmware          LogPage = 0x03
 	LogChangedNamespaces LogPage = 0x04
 	LogEffects           LogPage = 0x05
+	LogANA               LogPage = 0x0c
 	LogDiscovery         LogPage = 0x70
 )
 

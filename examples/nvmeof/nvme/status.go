@@ -44,6 +44,14 @@ const (
 	ConnectInvalidHost        Status = 0x184
 )
 
+// Path related status: the host may try the same command over another path.
+const (
+	InternalPathError       Status = 0x300
+	ANAPersistentLossStatus Status = 0x301
+	ANAInaccessibleStatus   Status = 0x302
+	ANATransitionStatus     Status = 0x303
+)
+
 // Media and data integrity errors.
 const (
 	WriteFault     Status = 0x280
@@ -77,6 +85,10 @@ var statusNames = map[Status]string{
 	ConnectInvalidParameters:  "Connect Invalid Parameters",
 	ConnectRestartDiscovery:   "Connect Restart Discovery",
 	ConnectInvalidHost:        "Connect Invalid Host",
+	InternalPathError:         "Internal Path Error",
+	ANAPersistentLossStatus:   "Asymmetric Access Persistent Loss",
+	ANAInaccessibleStatus:     "Asymmetric Access Inaccessible",
+	ANATransitionStatus:       "Asymmetric Access Transition",
 	WriteFault:                "Write Fault",
 	ReadError:                 "Unrecovered Read Error",
 	CompareFailure:            "Compare Failure",

@@ -12,7 +12,7 @@ import (
 // admin is what an admin queue has beside a queue. The queue's goroutine owns it.
 type admin struct {
 	q       *queue
-	notices <-chan struct{} // namespaces have changed; nil before Connect
+	notices <-chan struct{} // namespaces or ANA groups have changed; nil before Connect
 	waiting []int32         // Async Event Requests that wait for an event
 
 	keepAlive time.Duration // how long the host may be silent; 0 means for ever
@@ -77,8 +77,8 @@ const firmware = "1"
 func (a *admin) about() nvme.Controller {
 	id := nvme.Controller{
 		Serial: identity.Serial(a.q.target.cfg.Subsystem), Model: "godat NVMe over Fabrics target", Firmware: firmware, ID: a.q.controller.id, Type: nvme.ControllerIO,
-		MaxTransfer: transferPages, AbortLimit: abortLimit - 1, AsyncLimit: asyncLimit - 1, AsyncEvents: nvme.NamespaceNotices,
-		KeepAliveUnit: 1, MaxCommands: uint16(a.q.target.cfg.Depth), Namespaces: mostNamespaces, Commands: nvme.HasCompare | nvme.HasDataset | nvme.HasWriteZeroes | nvme.HasSelect,
+		MaxTransfer: transferPages, AbortLimit: abortLimit - 1, AsyncLimit: asyncLimit - 1, AsyncEvents: nvme.NamespaceNotices | nvme.ANANotices,
+		ANATransition: uint8(a.q.target.cfg.ANATransition / time.Second), ANAGroups: mostGroups, KeepAliveUnit: 1, MaxCommands: uint16(a.q.target.cfg.Depth), Namespaces: mostNamespaces, Commands: nvme.HasCompare | nvme.HasDataset | nvme.HasWriteZeroes | nvme.HasSelect,
 		InCapsule: inCapsule, Subsystem: a.q.target.cfg.Subsystem,
 	}
 	for _, ns := range *a.q.target.namespaces.list.Load() {
@@ -86,7 +86,7 @@ func (a *admin) about() nvme.Controller {
 	}
 	if a.q.controller.discovery {
 		id.Type, id.Namespaces, id.Commands, id.Subsystem = nvme.ControllerDiscovery, 0, 0, nvme.DiscoverySubsystem
-		id.AsyncEvents, id.VolatileCache = 0, false
+		id.AsyncEvents, id.VolatileCache, id.ANATransition = 0, false, 0
 	}
 	return id
 }

@@ -35,7 +35,10 @@ type Config struct {
 	// ConnectTime is the most time from a connection to its Connect command; default 60 s. Linux
 	// makes the connections of all its queues before it sends their Connect commands.
 	ConnectTime time.Duration
-	Log         *slog.Logger // nil means no log
+	// ANATransition is the longest time for which an ANA group stays nvme.ANAChange, in whole
+	// seconds; default 30 s. Linux resets the controller when it has taken twice as long.
+	ANATransition time.Duration
+	Log           *slog.Logger // nil means no log
 }
 
 // IDRange is a range of the ids of controllers, both ends included.
@@ -50,6 +53,8 @@ const (
 	pageSize    = 4096
 
 	transferPages = 8 // as a power of two: MDTS
+
+	mostTransition = 255 * time.Second
 
 	mostQueues    = 64
 	fewestEntries = 2
@@ -67,6 +72,7 @@ func (cfg *Config) complete() error {
 	cfg.HostControllers = cmp.Or(cfg.HostControllers, 4)
 	cfg.AddressControllers = cmp.Or(cfg.AddressControllers, max(1, cfg.Controllers*3/4))
 	cfg.ConnectTime = cmp.Or(cfg.ConnectTime, time.Minute)
+	cfg.ANATransition = cmp.Or(cfg.ANATransition, 30*time.Second)
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	cfg.ControllerIDs = cmp.Or(cfg.ControllerIDs, IDRange{1, mostController})
 	switch {
@@ -76,6 +82,8 @@ func (cfg *Config) complete() error {
 		return fmt.Errorf("target: queues of %d entries; they may have %d to %d", cfg.Depth, adminEntries, mostEntries)
 	case cfg.Controllers < 1 || cfg.HostControllers < 1 || cfg.AddressControllers < 1 || cfg.ConnectTime < 0:
 		return fmt.Errorf("target: a limit is negative")
+	case cfg.ANATransition < time.Second || cfg.ANATransition > mostTransition:
+		return fmt.Errorf("target: ANA groups that change for %v; it may be 1 s to %v", cfg.ANATransition, mostTransition)
 	case cfg.ControllerIDs.First < 1 || cfg.ControllerIDs.Last > mostController || cfg.ControllerIDs.size() < cfg.Controllers:
 		return fmt.Errorf("target: ids %d to %d for %d controllers; they may be 1 to %d", cfg.ControllerIDs.First, cfg.ControllerIDs.Last, cfg.Controllers, mostController)
 	case cfg.Subsystem == nvme.DiscoverySubsystem:

@@ -21,17 +21,18 @@ type controller struct {
 	status atomic.Uint32 // CSTS
 	busy   atomic.Bool   // a command has come since the Keep Alive time began anew
 
-	notices chan struct{} // has a value when changes has news
+	notices chan struct{} // has a value when there are changes that the admin queue has not seen
 
 	// Owned by the admin queue.
 	asyncConfig uint32
-	masked      bool // an event went out, and the host has not read the log page since
+	masked      uint32 // bits of notices: an event went out, and the host has not read the log page since
 
 	// Guarded by the registry.
 	queues  uint64        // I/O queues that are connected, a bit each
 	granted int           // I/O queues that the host asked for
 	gone    chan struct{} // closed when the I/O queues are to end
 	changes changes       // namespaces that changed
+	groups  bool          // ANA groups that changed
 }
 
 // enabled reports whether the host has enabled the controller.

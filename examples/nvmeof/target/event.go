@@ -22,16 +22,21 @@ func (s *changes) put(page []byte) {
 	}
 }
 
-// changed notes for all controllers that a namespace has changed, and wakes their admin
-// queues.
-func (r *registry) changed(nsid uint32) {
+// changed notes for all controllers that a namespace has changed.
+func (r *registry) changed(nsid uint32) { r.tell(func(c *controller) { c.changes.add(nsid) }) }
+
+// groupsChanged notes for all controllers that ANA groups have changed.
+func (r *registry) groupsChanged() { r.tell(func(c *controller) { c.groups = true }) }
+
+// tell notes something for all controllers but those of discovery, and wakes their admin queues.
+func (r *registry) tell(note func(*controller)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, c := range r.all {
 		if c.discovery {
 			continue
 		}
-		c.changes.add(nsid)
+		note(c)
 		select {
 		case c.notices <- struct{}{}:
 		default: // the admin queue is going to look anyway
@@ -50,6 +55,15 @@ func (r *registry) changesOf(c *controller, forget bool) changes {
 	return all
 }
 
+// groupsOf reports whether ANA groups changed since that was last forgotten.
+func (r *registry) groupsOf(c *controller, forget bool) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	changed := c.groups
+	c.groups = changed && !forget
+	return changed
+}
+
 // asyncEvent serves an Async Event Request: it stays open until there is an event.
 func (a *admin) asyncEvent(c *command) {
 	if len(a.waiting) == asyncLimit {
@@ -60,20 +74,30 @@ func (a *admin) asyncEvent(c *command) {
 	a.notify()
 }
 
-// notify completes an Async Event Request if namespaces have changed. A second event
-// comes only when the host has read the log page, as the specification has it.
+// notify completes an Async Event Request for namespaces that have changed, and one for ANA
+// groups. A second event of a kind comes only when the host has read its log page, as the
+// specification has it.
 func (a *admin) notify() {
-	c := a.q.controller
-	if len(a.waiting) == 0 || c.masked || c.asyncConfig&nvme.NamespaceNotices == 0 {
-		return
+	r, c := &a.q.target.controllers, a.q.controller
+	if a.tells(nvme.NamespaceNotices) && r.changesOf(c, false) != (changes{}) {
+		a.event(nvme.NamespaceNotices, nvme.NamespaceChanged)
 	}
-	if a.q.target.controllers.changesOf(c, false) == (changes{}) {
-		return
+	if a.tells(nvme.ANANotices) && r.groupsOf(c, false) {
+		a.event(nvme.ANANotices, nvme.ANAChanged)
 	}
-	c.masked = true
+}
+
+// tells reports whether the host may get an event of a kind.
+func (a *admin) tells(kind uint32) bool {
+	return len(a.waiting) != 0 && a.q.controller.masked&kind == 0 && a.q.controller.asyncConfig&kind != 0
+}
+
+// event completes an Async Event Request with an event of a kind.
+func (a *admin) event(kind uint32, event nvme.AsyncEvent) {
+	a.q.controller.masked |= kind
 	request := &a.q.slots.commands[a.waiting[0]]
 	a.waiting = append(a.waiting[:0], a.waiting[1:]...)
-	a.q.answer(request, nvme.Success, uint64(nvme.NamespaceChanged))
+	a.q.answer(request, nvme.Success, uint64(event))
 }
 
 // changedNamespaces is the log page of changed namespaces. Reading it forgets them,
@@ -84,9 +108,19 @@ func (a *admin) changedNamespaces(c *command) []byte {
 	changes := a.q.target.controllers.changesOf(a.q.controller, forget)
 	changes.put(page)
 	if forget {
-		a.q.controller.masked = false
+		a.q.controller.masked &^= nvme.NamespaceNotices
 	}
 	return page
+}
+
+// anaPage is the ANA log page. Reading it forgets that groups have changed, unless the host
+// wants to be told again; what changes after that leads to another event.
+func (a *admin) anaPage(c *command) []byte {
+	if !c.RetainsEvent() {
+		a.q.target.controllers.groupsOf(a.q.controller, true)
+		a.q.controller.masked &^= nvme.ANANotices
+	}
+	return a.q.target.groups.page(&a.q.target.namespaces, c.CDW10&nvme.GroupsOnly != 0)
 }
 
 // abort serves an Abort. A command that has not begun is taken back: an Async Event

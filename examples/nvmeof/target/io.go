@@ -20,6 +20,10 @@ func (q *queue) io(c *command) {
 		q.complete(c, status)
 		return
 	}
+	if status = c.disk.access(); status != nvme.Success {
+		q.complete(c, status)
+		return
+	}
 	switch c.Opcode {
 	case nvme.IOFlush:
 		c.next = (*queue).finish
@@ -167,6 +171,10 @@ func (q *queue) flushNext(c *command, err error) {
 		c.at++
 		var status nvme.Status
 		if c.disk, status = q.disks.disk(uint32(c.at)); status == nvme.Success {
+			if status = c.disk.access(); status != nvme.Success {
+				q.complete(c, status)
+				return
+			}
 			c.next = (*queue).flushNext
 			q.submit(c, job{n: len(c.disk.memory), flush: true})
 			return

@@ -17,15 +17,15 @@ func (a *admin) logPage(c *command) {
 		a.q.complete(c, status|nvme.DoNotRetry)
 	case offset > uint64(len(page)) || offset%4 != 0 || length > maxTransfer:
 		a.q.complete(c, nvme.InvalidField|nvme.DoNotRetry)
-	case length > nvme.PageLen && c.LogPage() == nvme.LogDiscovery:
-		a.giveParts(c, int(length))
+	case length > nvme.PageLen:
+		a.giveParts(c, page[offset:], int(length))
 	default:
 		a.give(c, int(length), func(b []byte) { copy(b, page[offset:]) })
 	}
 }
 
 // page is the log page that a command asks for. What a host gets behind it is undefined, as the
-// specification has it. Only the discovery log may be longer than nvme.PageLen.
+// specification has it.
 func (a *admin) page(c *command) (page []byte, status nvme.Status) {
 	p := c.LogPage()
 	if a.q.controller.discovery {
@@ -50,6 +50,8 @@ func (a *admin) page(c *command) (page []byte, status nvme.Status) {
 		return page[:nvme.FirmwareLen], nvme.Success
 	case p == nvme.LogChangedNamespaces:
 		return a.changedNamespaces(c), nvme.Success
+	case p == nvme.LogANA:
+		return a.anaPage(c), nvme.Success
 	case p == nvme.LogEffects:
 		nvme.PutEffects(page, false, adminCommands, nvme.CommandSupported)
 		nvme.PutEffects(page, true, []nvme.Opcode{nvme.IOFlush, nvme.IORead, nvme.IOCompare}, nvme.CommandSupported)
@@ -64,8 +66,9 @@ var adminCommands = []nvme.Opcode{
 	nvme.AdminGetLogPage, nvme.AdminIdentify, nvme.AdminAbort, nvme.AdminSetFeatures, nvme.AdminGetFeatures, nvme.AdminAsyncEvent, nvme.AdminKeepAlive,
 }
 
-// giveParts completes a command with a page of the discovery log that has room in no slot.
-func (a *admin) giveParts(c *command, n int) {
+// giveParts completes a command with n bytes, more than have room in its slot: a page, and zeros
+// behind it.
+func (a *admin) giveParts(c *command, page []byte, n int) {
 	status := c.describes(n)
 	switch {
 	case status != nvme.Success:
@@ -73,25 +76,27 @@ func (a *admin) giveParts(c *command, n int) {
 	case !c.Data.IsKeyed():
 		a.q.complete(c, nvme.DescriptorTypeInvalid|nvme.DoNotRetry)
 	default:
-		c.inside = nvme.PageLen
-		a.q.givePart(c, nil)
+		c.inside, c.next = nvme.PageLen, parts(page).give
+		c.next(a.q, c, nil)
 	}
 }
 
-// givePart gives the next part of a page of the discovery log; c.at is how much the host has. The next one
-// takes its place when it was sent.
-func (q *queue) givePart(c *command, _ error) {
-	offset, length := c.LogRange()
-	page, _ := q.admin.page(c)
-	begin := min(offset+uint64(c.at), uint64(len(page)))
+// parts is a page that goes to the host in parts. The host gets the page as it was when the
+// command came, however it changes meanwhile.
+type parts []byte
+
+// give gives the next part; c.at is how much the host has. The part behind it takes its place
+// when it was sent.
+func (p parts) give(q *queue, c *command, _ error) {
 	clear(c.short())
-	copy(c.short(), page[begin:])
-	at, n := c.at, min(int(length)-c.at, nvme.PageLen)
+	copy(c.short(), p[min(c.at, len(p)):])
+	at, length := c.at, int(c.Data.Length)
+	n := min(length-at, nvme.PageLen)
 	c.at += n
 	d := q.transfer(dat.OpWrite, c, c.behind(n), at)
-	if c.at == int(length) {
+	if c.at == length {
 		q.complete(c, nvme.Success)
 		return
 	}
-	d.Flags, c.next = dat.Default, (*queue).givePart
+	d.Flags = dat.Default
 }

@@ -106,7 +106,7 @@ var rows = []row{
 	{"log 09h, endurance group", optional, prohibited, logOf(0x09, 512), 512, noLog, noLog},
 	{"log 0Ah, predictable latency", optional, prohibited, logOf(0x0a, 512), 512, noLog, noLog},
 	{"log 0Bh, events of predictable latency", optional, prohibited, logOf(0x0b, 512), 512, noLog, noLog},
-	{"log 0Ch, asymmetric access", optional, prohibited, logOf(0x0c, 512), 512, noLog, noLog},
+	{"log 0Ch, asymmetric access", optional, prohibited, logOf(0x0c, 512), 512, ok, noLog},
 	{"log 0Dh, persistent events", optional, prohibited, logOf(0x0d, 512), 512, noLog, noLog},
 	{"log 0Eh, LBA status", optional, prohibited, logOf(0x0e, 512), 512, noLog, noLog},
 	{"log 0Fh, events of endurance groups", optional, prohibited, logOf(0x0f, 512), 512, noLog, noLog},

@@ -21,16 +21,23 @@ type Namespace struct {
 	// ID names the disk for ever, to all hosts: they take disks of one ID for one disk. The
 	// default is a new one.
 	ID identity.ID
+	// ANAGroup is the id of its ANA group, 1 to 128; default 1. Target.SetANAState changes the
+	// state of all namespaces of a group together.
+	ANAGroup uint32
 }
 
 // complete fills in the defaults and checks the rest.
 func (ns *Namespace) complete() error {
 	ns.BlockSize = cmp.Or(ns.BlockSize, 4096)
+	ns.ANAGroup = cmp.Or(ns.ANAGroup, 1)
 	if ns.ID == (identity.ID{}) {
 		ns.ID = identity.New()
 	}
 	if ns.BlockSize != 512 && ns.BlockSize != 4096 {
 		return fmt.Errorf("blocks of %d bytes; they may have 512 or 4096", ns.BlockSize)
+	}
+	if ns.ANAGroup > mostGroups {
+		return fmt.Errorf("ANA group %d; there may be 1 to %d", ns.ANAGroup, mostGroups)
 	}
 	if len(ns.Store.Memory()) < ns.BlockSize {
 		return errors.New("its store is smaller than a block")
@@ -46,13 +53,14 @@ type namespace struct {
 	shift    uint8  // a block has 1<<shift bytes
 	blocks   uint64 // how many
 	page     nvme.Namespace
+	group    *group
 	worker   *worker
 	prober   store.Prober // nil if no access to the memory fails
 
 	users int // the table, and the queues that have it; guarded by the table
 }
 
-func newNamespace(ns Namespace) *namespace {
+func (g *groups) newNamespace(ns Namespace) *namespace {
 	shift := uint8(bits.TrailingZeros(uint(ns.BlockSize)))
 	memory := ns.Store.Memory()
 	blocks := uint64(len(memory)) >> shift
@@ -60,7 +68,7 @@ func newNamespace(ns Namespace) *namespace {
 	return &namespace{
 		prober: prober,
 		memory: memory[:blocks<<shift], volatile: ns.Store.Volatile(), shift: shift, blocks: blocks,
-		page: nvme.Namespace{Blocks: blocks, BlockShift: shift, ID: ns.ID}, worker: newWorker(ns.Store), users: 1,
+		page: nvme.Namespace{Blocks: blocks, BlockShift: shift, ID: ns.ID, ANAGroup: ns.ANAGroup}, group: g.at(ns.ANAGroup), worker: newWorker(ns.Store), users: 1,
 	}
 }
 
@@ -91,10 +99,10 @@ type table struct {
 }
 
 // init puts the first namespaces into the table.
-func (t *table) init(all []Namespace) {
+func (t *table) init(all []Namespace, g *groups) {
 	t.list.Store(new([]*namespace))
 	for i, ns := range all {
-		_ = t.set(uint32(i+1), newNamespace(ns)) // the table is not closed, and the IDs differ
+		_ = t.set(uint32(i+1), g.newNamespace(ns)) // the table is not closed, and the IDs differ
 	}
 }
 
@@ -192,7 +200,7 @@ func (t *Target) Set(nsid uint32, ns Namespace) error {
 	if err != nil {
 		return fmt.Errorf("target: namespace %d: %w", nsid, err)
 	}
-	return t.change(nsid, newNamespace(ns))
+	return t.change(nsid, t.groups.newNamespace(ns))
 }
 
 // Remove takes a disk from the hosts. Set says what becomes of commands, hosts, and the
@@ -209,12 +217,33 @@ func (t *Target) Remove(nsid uint32) error {
 
 // change changes the table, and tells the hosts.
 func (t *Target) change(nsid uint32, ns *namespace) error {
-	if err := t.namespaces.set(nsid, ns); err != nil {
+	moved, err := t.replace(nsid, ns)
+	if err != nil {
 		return err
 	}
 	t.log.Info("namespace changed", "namespace", nsid, "removed", ns == nil)
 	t.controllers.changed(nsid)
+	if moved {
+		t.controllers.groupsChanged()
+	}
 	return nil
+}
+
+// replace changes the table, and with it the ANA log page. It reports whether a disk has gone
+// to another group.
+func (t *Target) replace(nsid uint32, ns *namespace) (moved bool, err error) {
+	t.groups.mu.Lock()
+	defer t.groups.mu.Unlock()
+	old := t.namespaces.at(nsid)
+	if err := t.namespaces.set(nsid, ns); err != nil {
+		return false, err
+	}
+	for _, changed := range []*namespace{old, ns} {
+		if changed != nil {
+			t.groups.note(changed.page.ANAGroup)
+		}
+	}
+	return old != nil && ns != nil && old.group != ns.group, nil
 }
 
 func checkID(nsid uint32) error {

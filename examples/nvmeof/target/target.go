@@ -33,6 +33,7 @@ type Target struct {
 	queues sync.WaitGroup // running queues
 
 	namespaces  table
+	groups      groups
 	controllers registry
 	strangers   strangers
 	statistics  statistics
@@ -67,7 +68,8 @@ func New(ctx context.Context, ia *dat.IA, cfg Config) (*Target, error) {
 	if t.ln, err = ia.Listen(ctx, cfg.Addr, t.conns); err != nil {
 		return nil, fmt.Errorf("target: listen on %s: %w", cfg.Addr, err)
 	}
-	t.namespaces.init(cfg.Namespaces)
+	t.groups.init()
+	t.namespaces.init(cfg.Namespaces, &t.groups)
 	return t, nil
 }
 
