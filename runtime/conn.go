@@ -87,18 +87,11 @@ func ConnOf(ev Event) *Conn {
 	switch {
 	case ev.Number == event.DTOCompletion || c == nil:
 	case ev.Ended():
-		c.leave()
+		c.listener.leave(c)
 	case ev.Op == hw.OpRecvImm:
 		c.refill()
 	}
 	return c
-}
-
-// leave gives the connection's place in its listener back.
-func (c *Conn) leave() {
-	if c.listener != nil {
-		c.listener.leave(c)
-	}
 }
 
 // filterSend returns the buffers of completed sends to the pool. It is the delivery.Filter
@@ -134,21 +127,15 @@ func filterConn(source any, number event.Number, status hw.Status, cookie uint64
 		if private, _ := data.([]byte); private != nil {
 			c.private.Store(&private)
 		}
-		return !c.dialed()
+		select {
+		case c.up <- struct{}{}: // to the Dial that waits for it
+			return false
+		default:
+		}
 	case number.Stream() == event.StreamConnection:
 		c.end()
 	}
 	return true
-}
-
-// dialed tells IA.Dial that the connection is up, and reports whether IA.Dial made it.
-func (c *Conn) dialed() bool {
-	select {
-	case c.up <- struct{}{}:
-		return true
-	default:
-		return false
-	}
 }
 
 // end marks the connection as over.

@@ -58,9 +58,9 @@ func (c *Conn) Receive(ctx context.Context) (*Buffer, error) {
 				return b, nil
 			}
 			if ev.Ended() {
-				c.leave()
+				c.listener.leave(c)
 			}
-			if c.isGone() {
+			if c.closed.Load() || isDone(c.ia.down) {
 				return nil, closedConn(op)
 			}
 			if err := ev.Err(); err != nil {
@@ -78,9 +78,6 @@ func (c *Conn) Receive(ctx context.Context) (*Buffer, error) {
 		}
 	}
 }
-
-// isGone reports whether the connection or its adapter is closed.
-func (c *Conn) isGone() bool { return c.closed.Load() || isDone(c.ia.down) }
 
 // isDone reports whether a channel is closed on which nothing is sent.
 func isDone(done <-chan struct{}) bool {
@@ -122,24 +119,16 @@ func (c *Conn) Do(ctx context.Context, requests ...DTO) error {
 	n, refused := c.Endpoint.PostBatch(posts)
 	var failed error
 	for i := range posts {
+		shot := posts[i].OneShot
 		if i < n {
-			failed = cmp.Or(failed, c.done(ctx, posts[i].OneShot))
+			ev, err := shot.Wait(ctx)
+			if err != nil && ctx.Err() != nil { // with ctx alive, the dispatcher was closed, and so the request flushed
+				_ = c.Endpoint.Disconnect(ep.Abrupt) // which ends the request, if nothing has yet
+				_, _ = shot.Wait(context.Background())
+			}
+			failed = cmp.Or(failed, err, ev.Err())
 		}
-		posts[i].OneShot.Release()
+		shot.Release()
 	}
 	return cmp.Or(failed, refused)
-}
-
-// done waits for the completion of a request of Do. A request whose dispatcher is closed has
-// been flushed.
-func (c *Conn) done(ctx context.Context, completion *OneShot) error {
-	ev, err := completion.Wait(ctx)
-	if err == nil {
-		return ev.Err()
-	}
-	if ctx.Err() != nil {
-		_ = c.Endpoint.Disconnect(ep.Abrupt) // which ends the request, if nothing has yet
-		_, _ = completion.Wait(context.Background())
-	}
-	return err
 }

@@ -11,8 +11,9 @@ import (
 // Shutdown ends the connection in order. It waits until the program has no buffer of the
 // connection any more: each message that was taken is answered or released, by the
 // goroutines that have it. Then it lets sends and posted work complete, Do included, for
-// [ep.Attr].DrainTimeout at most, tells the peer, and gives everything back as Close does. The program need not receive events meanwhile;
-// from the beginning of Shutdown, Message returns nil for a message that was not taken.
+// [ep.Attr].DrainTimeout at most, tells the peer, and gives everything back as Close does.
+// The program need not receive events meanwhile; from the beginning of Shutdown, Message
+// returns nil for a message that was not taken.
 //
 // The caller of Shutdown releases its own buffers first. A program that answers in another
 // buffer takes that one before it releases the message, and one that queues flushes.
@@ -20,9 +21,9 @@ import (
 // If the peer has ended the connection already, or breaks it, Shutdown returns nil: the
 // event of the end says why. If ctx ends first, Shutdown closes the connection abruptly;
 // the error matches the cause of ctx, and says how many messages the program had, and how
-// many were not sent. A peer that is gone but not known to be holds Shutdown up until then, or until the provider
-// gives up (iwarp after its parameter linger, a second). A nil ctx is INVALID_PARAMETER, a
-// nil connection INVALID_HANDLE/EP.
+// many were not sent. A peer that is gone but not known to be holds Shutdown up until then,
+// or until the provider gives up (iwarp after its parameter linger, a second). A nil ctx is
+// INVALID_PARAMETER, a nil connection INVALID_HANDLE/EP.
 func (c *Conn) Shutdown(ctx context.Context) error {
 	const op = "runtime.Conn.Shutdown"
 	if c == nil {
@@ -31,7 +32,7 @@ func (c *Conn) Shutdown(ctx context.Context) error {
 	if ctx == nil {
 		return nilContext(op)
 	}
-	return errors.Join(cutOff(ctx, op, []drainResult{c.drain(ctx)}), c.Close())
+	return errors.Join(drainAll(ctx, op, []*Conn{c}), c.Close())
 }
 
 // disconnect disconnects and waits for the event of the end.

@@ -253,7 +253,8 @@ func (c *Conn) make() (err error) {
 	c.outbox.OnDropped(door.Key{}, c.retire)
 	if !cfg.OwnReceives {
 		c.Endpoint.Reserve(door.Key{})
-		c.receive(cfg.receives())
+		c.missing.Store(int32(cfg.receives()))
+		c.receiveMissing()
 	}
 	return nil
 }

@@ -17,17 +17,20 @@ func (c *Conn) refill() {
 	}
 }
 
+// receiveMissing posts the missing receives. Those for which there is no buffer are missing
+// until a later refill.
+//
 //go:noinline
-func (c *Conn) receiveMissing() { c.receive(int(c.missing.Swap(0))) }
-
-// receive posts n receives. Those for which there is no buffer are missing, until a
-// later refill.
-func (c *Conn) receive(n int) {
+func (c *Conn) receiveMissing() {
 	var cookies [mostAtOnce]uint64
-	for n > 0 {
+	first, step := c.pool.Pieces(door.Key{})
+	for n := int(c.missing.Swap(0)); n > 0; {
 		want := min(n, mostAtOnce)
 		got := c.pool.GetAllLent(door.Key{}, connCookie, cookies[:want])
-		posted, err := c.receiveInto(cookies[:got])
+		posted, err := got, error(nil)
+		if !c.Endpoint.PostRecvPieces(door.Key{}, first, step, cookies[:got]) {
+			posted, err = c.receiveSlowly(cookies[:got])
+		}
 		for _, cookie := range cookies[posted:got] {
 			c.retire(cookie)
 		}
@@ -39,17 +42,8 @@ func (c *Conn) receive(n int) {
 	}
 }
 
-// receiveInto posts a receive into the buffer of each cookie, and returns how many it
-// posted.
-func (c *Conn) receiveInto(cookies []uint64) (posted int, err error) {
-	first, step := c.pool.Pieces(door.Key{})
-	if c.Endpoint.PostRecvPieces(door.Key{}, first, step, cookies) {
-		return len(cookies), nil
-	}
-	return c.receiveSlowly(cookies)
-}
-
-// receiveSlowly is receiveInto by DTOs.
+// receiveSlowly posts a receive into the buffer of each cookie by DTOs, and returns how many
+// it posted.
 func (c *Conn) receiveSlowly(cookies []uint64) (posted int, err error) {
 	var dtos [mostAtOnce]ep.DTO
 	for i, cookie := range cookies {

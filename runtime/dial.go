@@ -12,14 +12,15 @@ import (
 
 // Dial connects to address, "host:port", and returns when the connection is up. The
 // receives are posted before. The connection has a channel of events of its own. If ctx
-// ends first, the error is its cause; ConnConfig.Timeout bounds the call, too. If the peer refuses, the error is that of the
-// event (see [event.Event.Err]), and [hw.Cause].Private of it has the private data of the
-// peer's program, such as ConnConfig.Refusal of a listener that is full. Over iwarp, a
-// peer that hangs up or resets may have too many start-ups at a time: see the parameter
-// halfopenip in [godat/hw/iwarp.Config]. An adapter that is closed before or while Dial waits is
-// INVALID_HANDLE/IA; a connection that is closed, shut down or disconnected before it is
-// up, by a goroutine that has it from Setup, is INVALID_HANDLE/EP; a zone that is closed or another adapter's is
-// INVALID_HANDLE/PZ; a nil ctx is INVALID_PARAMETER.
+// ends first, the error is its cause; ConnConfig.Timeout bounds the call, too. If the peer
+// refuses, the error is that of the event (see [event.Event.Err]), and [hw.Cause].Private of
+// it has the private data of the peer's program, such as ConnConfig.Refusal of a listener
+// that is full. Over iwarp, a peer that hangs up or resets may have too many start-ups at a
+// time: see the parameter halfopenip in [godat/hw/iwarp.Config]. An adapter that is closed
+// before or while Dial waits is INVALID_HANDLE/IA; a connection that is closed, shut down or
+// disconnected before it is up, by a goroutine that has it from Setup, is INVALID_HANDLE/EP;
+// a zone that is closed or another adapter's is INVALID_HANDLE/PZ; a nil ctx is
+// INVALID_PARAMETER.
 func (ia *IA) Dial(ctx context.Context, address string, cfg ConnConfig) (*Conn, error) {
 	const op = "runtime.Dial"
 	if err := ia.mayDial(ctx, op, &cfg); err != nil {
@@ -27,15 +28,12 @@ func (ia *IA) Dial(ctx context.Context, address string, cfg ConnConfig) (*Conn, 
 	}
 	c := newConn(ia, &cfg, nil, ia.dialed(address), nil)
 	err := c.begin(op, cfg.Private, func(private []byte) error {
-		err := c.connect(op, address, private)
-		if err != nil {
-			return err
-		}
-		if err = c.established(ctx); err != nil {
-			return named(op, address, err)
+		err := c.Endpoint.CommonConnect(address, ep.ConnectConfig{Private: private, Timeout: cfg.Timeout})
+		if err == nil {
+			err = c.established(ctx)
 		}
 		c.findEnds() // for a program that asks behind the end
-		return nil
+		return named(op, address, err)
 	})
 	if err != nil {
 		return nil, err
@@ -48,18 +46,12 @@ func (ia *IA) dialed(address string) string {
 	return fmt.Sprintf("%s (dial %d)", address, ia.dials.Add(1))
 }
 
-// connect begins to connect to address.
-func (c *Conn) connect(op, address string, private []byte) error {
-	err := c.Endpoint.CommonConnect(address, ep.ConnectConfig{Private: private, Timeout: c.cfg.Timeout})
-	if err != nil {
-		return named(op, address, err)
-	}
-	return nil
-}
-
 // named says in an error which call failed, and for which address. The name takes the
-// place of that of a call that op made.
+// place of that of a call that op made. It is nil for nil.
 func named(op, address string, err error) error {
+	if err == nil {
+		return nil
+	}
 	if e, ok := err.(*hw.Error); ok {
 		own := *e
 		own.Op = op + " " + address

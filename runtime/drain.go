@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -20,10 +21,10 @@ type drainResult struct {
 }
 
 // drain lets the program send or release the buffers that it has, lets the sends complete,
-// ends the connection in order, and waits for the end. Message gives the program no more of
+// ends the connection in order, waits for the end, and sends the result to done. Message gives the program no more of
 // them: a Message beside drain has its buffer when drain counts, or sees refuses. A Send
 // beside drain is counted from before it posts, so drain does not disconnect in between.
-func (c *Conn) drain(ctx context.Context) drainResult {
+func (c *Conn) drain(ctx context.Context, done chan<- drainResult) {
 	c.refuses.Store(true)
 	r := drainResult{conn: c}
 	if r.held, r.unsent = c.waitHeld(ctx); r.held+r.unsent > 0 {
@@ -31,7 +32,7 @@ func (c *Conn) drain(ctx context.Context) drainResult {
 	} else {
 		r.cut = c.disconnect(ctx, ep.Graceful) != nil
 	}
-	return r
+	done <- r
 }
 
 // waitHeld waits until the program has no buffer, and as long as a graceful disconnect waits
@@ -49,9 +50,11 @@ func (c *Conn) waitHeld(ctx context.Context) (held, unsent int) {
 		case held+unsent == 0:
 			return 0, 0
 		case held == 0 && patience == nil:
-			timer := c.drainTimer()
-			defer timer.Stop()
-			patience = timer.C
+			p, _ := c.Endpoint.Query(ep.FieldProviderAttr)
+			if p.Attr.DrainTimeout == 0 {
+				p.Attr.DrainTimeout = math.MaxInt64
+			}
+			patience = time.After(p.Attr.DrainTimeout)
 		}
 		select {
 		case <-returns:
@@ -67,25 +70,17 @@ func (c *Conn) waitHeld(ctx context.Context) (held, unsent int) {
 	}
 }
 
-// drainTimer ends when a graceful disconnect becomes an abrupt one.
-func (c *Conn) drainTimer() *time.Timer {
-	p, _ := c.Endpoint.Query(ep.FieldProviderAttr)
-	if p.Attr.DrainTimeout == 0 {
-		return time.NewTimer(math.MaxInt64)
+// drainAll drains connections at the same time. The error says whose drain ctx cut off.
+func drainAll(ctx context.Context, op string, all []*Conn) error {
+	done := make(chan drainResult, len(all))
+	for _, c := range all {
+		go c.drain(ctx, done)
 	}
-	return time.NewTimer(p.Attr.DrainTimeout)
-}
-
-// cutOff is the error of a Shutdown whose context ended before the drain of some connections
-// did; nil if there are none.
-func cutOff(ctx context.Context, op string, all []drainResult) error {
 	var first *Conn
 	conns, held, unsent := 0, 0, 0
-	for _, d := range all {
-		if d.cut {
-			if first == nil {
-				first = d.conn
-			}
+	for range all {
+		if d := <-done; d.cut {
+			first = cmp.Or(first, d.conn)
 			conns++
 			held += d.held
 			unsent += d.unsent

@@ -153,8 +153,9 @@ func TestAShutdownBesideAMessageSeesItOrKeepsIt(t *testing.T) {
 		say(t, client, "a request")
 		ev := nextEvent(t, server.Events())
 		var b *Buffer
-		var r drainResult
-		return func() { b = server.Message(ev) }, func() { r = server.drain(ended) }, func() {
+		drained := make(chan drainResult, 1)
+		return func() { b = server.Message(ev) }, func() { server.drain(ended, drained) }, func() {
+			r := <-drained
 			if b != nil {
 				require.Equal(t, drainResult{conn: server, cut: true, held: 1}, r)
 				require.NoError(t, server.Send(b))

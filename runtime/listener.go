@@ -264,7 +264,7 @@ func (l *Listener) Dial(address string, private []byte) (*Conn, error) {
 		return nil, closedListener(op)
 	}
 	return l.newConn(op, nil, l.ia.dialed(address), nil, private, func(c *Conn, private []byte) error {
-		return c.connect(op, address, private)
+		return named(op, address, c.Endpoint.CommonConnect(address, ep.ConnectConfig{Private: private, Timeout: l.cfg.Timeout}))
 	})
 }
 
@@ -307,8 +307,11 @@ func (l *Listener) remember(op string, c *Conn) error {
 }
 
 // leave gives a connection's place back. The connection is still the listener's to
-// close.
+// close. A connection of IA.Dial has no listener.
 func (l *Listener) leave(c *Conn) {
+	if l == nil {
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.conns[c] {

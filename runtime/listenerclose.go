@@ -3,6 +3,8 @@ package runtime
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 )
 
 // Stop stops listening, and keeps the connections: it rejects the requests that nobody
@@ -27,7 +29,8 @@ func (l *Listener) Stop() error {
 //
 // When ctx ends, Shutdown breaks the connections that have not ended. The error matches the
 // cause of ctx then, and says how many connections were cut off, how many of their messages
-// the program had, and how many were not sent. A nil ctx is INVALID_PARAMETER, a nil listener INVALID_HANDLE/PSP.
+// the program had, and how many were not sent. A nil ctx is INVALID_PARAMETER, a nil
+// listener INVALID_HANDLE/PSP.
 func (l *Listener) Shutdown(ctx context.Context) error {
 	const op = "runtime.Listener.Shutdown"
 	if l == nil {
@@ -36,21 +39,9 @@ func (l *Listener) Shutdown(ctx context.Context) error {
 	if ctx == nil {
 		return nilContext(op)
 	}
-	errs := []error{l.refuse()}
-	conns := l.list()
-	done := make(chan drainResult, len(conns))
-	for _, c := range conns {
-		go c.drainTo(ctx, done)
-	}
-	all := make([]drainResult, 0, len(conns))
-	for range conns {
-		all = append(all, <-done)
-	}
-	return errors.Join(append(errs, cutOff(ctx, op, all), l.Close())...)
+	refused := l.refuse()
+	return errors.Join(refused, drainAll(ctx, op, l.list()), l.Close())
 }
-
-// drainTo drains the connection and sends the drainResult to done.
-func (c *Conn) drainTo(ctx context.Context, done chan<- drainResult) { done <- c.drain(ctx) }
 
 // Close stops listening, rejects the requests that nobody accepted, closes all
 // connections, and gives everything back. It waits for calls of Accept and Dial that
@@ -93,9 +84,5 @@ func (l *Listener) refuse() error {
 func (l *Listener) list() []*Conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	conns := make([]*Conn, 0, len(l.conns))
-	for c := range l.conns {
-		conns = append(conns, c)
-	}
-	return conns
+	return slices.Collect(maps.Keys(l.conns))
 }
