@@ -7,7 +7,7 @@
 //
 // # The life of a queue pair
 //
-//	NewQP ── Connect or Request.Accept ── Facts.Established ── work ──┐
+//	NewQP ── Connect, Accept or Pair ──── Facts.Established ── work ──┐
 //	  ▲                        └─ Facts.Refused ─┐   Facts.Down ◄─────┤
 //	  └───────── Reset ◄── OpEnd on both queues ◄┴─── Break ◄─────────┘
 //
@@ -45,6 +45,8 @@
 //     the program gives it. Without it the bytes go through a buffer.
 //   - [SharedReceiver] and [Binder], of a Device: shared receive queues, and memory
 //     windows. Without them the program's calls are MODEL_NOT_SUPPORTED.
+//   - [Pairer], of a Device: queue pairs connect by values that the two programs exchange,
+//     as with ibv_rc_pingpong. Without it the program's calls are MODEL_NOT_SUPPORTED.
 //
 // The package imports the standard library and nothing else.
 package hw

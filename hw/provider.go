@@ -34,7 +34,7 @@ type OpenConfig struct {
 // NewZone, NewQP, Register, Listen and Close may block.
 //
 // Rare powers are optional interfaces, found by assertion: [Polled], [Progresser],
-// [SharedReceiver], [Binder]. Operations that a device can't do are missing
+// [SharedReceiver], [Binder], [Pairer]. Operations that a device can't do are missing
 // from Attr().Ops, and posting one is refused.
 type Device interface {
 	// Attr reports the device's limits and powers. They never change.

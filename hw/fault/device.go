@@ -132,6 +132,34 @@ func (r *request) Accept(qp hw.QP, private []byte) error {
 	return r.Request.Accept(q.inner, private)
 }
 
+// Local implements [hw.Pairer]. It fails if the inner device is none, as Pair does.
+func (d *device) Local(qp hw.QP) (hw.PairAddr, error) {
+	p, ok := d.Device.(hw.Pairer)
+	q, mine := qp.(*queuePair)
+	if !ok || !mine {
+		return hw.PairAddr{}, noPairs("fault.Local")
+	}
+	q.calls.Lock()
+	defer q.calls.Unlock()
+	return p.Local(q.inner)
+}
+
+// Pair implements [hw.Pairer].
+func (d *device) Pair(qp hw.QP, peer hw.PairAddr) error {
+	p, ok := d.Device.(hw.Pairer)
+	q, mine := qp.(*queuePair)
+	if !ok || !mine {
+		return noPairs("fault.Pair")
+	}
+	q.calls.Lock()
+	defer q.calls.Unlock()
+	return p.Pair(q.inner, peer)
+}
+
+func noPairs(op string) error {
+	return hw.Errorf(op, hw.ModelNotSupported, hw.NoSubtype, "the device can't pair queue pairs")
+}
+
 // binder implements [hw.Binder] for a wrapped device. It does not wrap windows.
 type binder struct {
 	d     *device

@@ -32,6 +32,8 @@ type Config struct {
 	// Runs makes the suite post each plain request by [hw.Runner], which the queue pairs
 	// then implement, and its sinks take plain successes one at a time.
 	Runs bool
+	// Paired makes the suite connect by [hw.Pairer] wherever a case does not say how.
+	Paired bool
 	// Consumers is how many goroutines help each device again and again, if it is a
 	// [hw.Progresser].
 	Consumers int
@@ -68,6 +70,7 @@ func contract() []contractGroup {
 		{"connect", connectCases},
 		{"end", endCases},
 		{"answer", answerCases},
+		{"pair", pairCases},
 		{"srq", srqCases},
 		{"window", windowCases},
 		{"invalidate", invalidateCases},

@@ -8,7 +8,7 @@ import "godat/hw"
 func join(a, b *connection, private []byte) bool {
 	ab, ba := newPipe(a, b), newPipe(b, a)
 	ab.reverse, ba.reverse = ba, ab
-	if !a.install(b, ab, ba) {
+	if !a.install(b, ab, ba, connecting) {
 		return false
 	}
 	in, out := min(a.qp.Cfg.ReadsIn, b.qp.Cfg.ReadsOut), min(a.qp.Cfg.ReadsOut, b.qp.Cfg.ReadsIn)
@@ -27,18 +27,25 @@ func join(a, b *connection, private []byte) bool {
 	return true
 }
 
-// install makes the pipes known to the queue pairs, unless the asking side, c, has gone.
-func (c *connection) install(b *connection, ab, ba *pipe) bool {
+// install makes the pipes known to the queue pairs, unless a side is not in the phase from
+// any more. One call at most takes the two locks of a pair.
+func (c *connection) install(b *connection, ab, ba *pipe, from phase) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.phase != connecting {
-		return false
-	}
-	// The answering side's owner is in Accept and makes no other call. If the provider
+	// The owner of a side that answers is in Accept and makes no other call. If the provider
 	// reports something to it before Accept returns, it finds the pipes.
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if c.phase != from || b.phase != from {
+		return false
+	}
 	c.phase, b.phase = connected, connected
+	if c.draining {
+		ab.attention.Or(draining)
+	}
+	if b.draining {
+		ba.attention.Or(draining)
+	}
 	c.qp.out.Store(ab)
 	c.qp.in.Store(ba)
 	b.qp.out.Store(ba)

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"net"
 	"sync"
 	"sync/atomic"
 
@@ -13,8 +14,9 @@ type phase uint8
 
 const (
 	unconnected phase = iota
-	connecting        // asked, or answering
-	refusing          // Refused is being reported
+	connecting        // asked, or answering, or pairing
+	waiting           // paired, and the peer has not paired yet
+	refusing          // the end is being reported, which came before any pipe
 	refused
 	connected // and from here on the pipes keep the state, also of the end
 	ended     // without ever being connected
@@ -29,13 +31,19 @@ type connection struct {
 	facts hw.Facts
 	sq    *soft.SendQueue
 	rq    *recvQueue
-	local Addr
+
+	// Set by the owner's call that connects.
+	local  net.Addr
+	paired bool // by Pair: sends may come before the pipes
+
+	pair *pairEnd // guarded by the lock of pairs; nil if nobody asked for the values
 
 	// mu decides whether the answer or Break ends an attempt to connect. No callback
 	// runs under it.
-	mu     sync.Mutex
-	phase  phase
-	broken bool // Break was called
+	mu       sync.Mutex
+	phase    phase
+	broken   bool // Break was called
+	draining bool // Drain was called before there were pipes
 
 	ends atomic.Int32 // queues that have ended
 }
@@ -69,24 +77,29 @@ func (c *connection) state() hw.Subtype {
 		return hw.StateEPDisconnected
 	case c.phase == connecting:
 		return hw.StateEPActiveConnectionPending
-	case c.phase == connected:
+	case c.phase == connected, c.phase == waiting:
 		return hw.StateEPConnected
 	}
 	return hw.StateEPUnconnected
 }
 
-// refuse ends an attempt that nothing has ended yet. A Break that comes while refuse
-// reports Refused leaves it to refuse to end the queues: after the queues have ended
-// nothing of this connection may be reported.
+// refuse ends an attempt that nothing has ended yet.
 func (c *connection) refuse(why hw.Reason, private []byte, cause *hw.Cause) {
+	c.stop(connecting, func() { c.facts.Refused(why, private, cause) })
+}
+
+// stop reports the end of a connection without pipes that is still in the phase from. A
+// Break that comes meanwhile leaves it to stop to end the queues: after the queues have
+// ended nothing of this connection may be reported.
+func (c *connection) stop(from phase, report func()) {
 	c.mu.Lock()
-	if c.phase != connecting {
+	if c.phase != from {
 		c.mu.Unlock()
 		return
 	}
 	c.phase = refusing
 	c.mu.Unlock()
-	c.facts.Refused(why, private, cause)
+	report()
 	c.mu.Lock()
 	c.phase = refused
 	finish := c.broken
@@ -100,7 +113,7 @@ func (c *connection) refuse(why hw.Reason, private []byte, cause *hw.Cause) {
 }
 
 // breakUp records a call of Break, and reports whether there are pipes to break.
-// Without pipes it ends the queues, or leaves that to refuse.
+// Without pipes it ends the queues, or leaves that to stop.
 func (c *connection) breakUp() (piped bool) {
 	c.mu.Lock()
 	again := c.broken
@@ -126,6 +139,13 @@ func (c *connection) breakUp() (piped bool) {
 func (c *connection) finish() {
 	cfg := &c.qp.Cfg
 	var wcs []hw.WC
+	for head, tail := uint64(0), c.sq.Tail.Load(); head != tail; head++ {
+		wcs = append(wcs, flushedSend(&c.sq.Slots[head&c.sq.Mask]))
+	}
+	if len(wcs) > 0 {
+		cfg.SendSink.Complete(wcs)
+		wcs = wcs[:0]
+	}
 	for head, tail := uint64(0), c.rq.tail.Load(); head != tail; head++ {
 		rr := &c.rq.slots[head&c.rq.mask]
 		wcs = append(wcs, hw.WC{ID: rr.id, Status: hw.StatusFlushed, Op: hw.OpRecv})

@@ -24,4 +24,7 @@ func TestContract(t *testing.T) {
 	t.Run("direct", func(t *testing.T) {
 		hwtest.TestProvider(t, hwtest.Config{Provider: loop.Provider{}, Devices: [2]string{"one", "two"}, Runs: true})
 	})
+	t.Run("paired", func(t *testing.T) {
+		hwtest.TestProvider(t, hwtest.Config{Provider: loop.Provider{}, Devices: [2]string{"one", "two"}, Runs: true, Paired: true})
+	})
 }

@@ -38,6 +38,7 @@
 //	SRQ        a pipe takes a receive from a shared receive queue when its send
 //	           needs one; a pipe that finds none waits in line: see srq.go
 //	windows    have keys like a region's, which binds enter and kill: see window.go
+//	pairs      connect by exchanged values, and have no listener: see pair.go
 //
 // # What is particular to this provider
 //
@@ -70,5 +71,6 @@
 // A message that is too long for the receive fails with StatusLocalLength at the
 // receiver and StatusRemoteResponder at the sender; a message whose receive names dead
 // memory fails with StatusLocalProtection and StatusRemoteResponder. An Accept whose
-// initiator has gone causes Refused(ReasonUnreachable).
+// initiator has gone causes Refused(ReasonUnreachable). What a queue pair sends to a peer that
+// never pairs waits for as long as the peer's queue pair is open.
 package loop

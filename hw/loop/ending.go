@@ -84,13 +84,18 @@ func (x *executor) flushSends() {
 		if x.full() {
 			x.makeRoom()
 		}
-		wr := x.src.first()
-		if wr.Op == hw.OpBind {
-			wr.Bind.Window.(*soft.Window).Forget(wr.Bind.Key)
-		}
-		x.src.fail(wr, hw.StatusFlushed)
+		x.src.wcs[x.src.n] = flushedSend(x.src.first())
+		x.src.n++
 		x.src.head++
 	}
+}
+
+// flushedSend is the completion of a request of the send queue that is flushed.
+func flushedSend(wr *hw.SendWR) hw.WC {
+	if wr.Op == hw.OpBind {
+		wr.Bind.Window.(*soft.Window).Forget(wr.Bind.Key)
+	}
+	return hw.WC{ID: wr.ID, Status: hw.StatusFlushed, Op: wr.Op}
 }
 
 // flushRecvs completes the queue pair's receives with StatusFlushed; with a shared

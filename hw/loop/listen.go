@@ -60,7 +60,8 @@ func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 	if err := c.begin(op); err != nil {
 		return err
 	}
-	c.local = Addr{Device: q.dev.node.name, Qual: q.dev.node.ephemeral()}
+	from := Addr{Device: q.dev.node.name, Qual: q.dev.node.ephemeral()}
+	c.local = from
 	host := cfg.Addr
 	if isHere(host) {
 		host = q.dev.node.name
@@ -74,7 +75,7 @@ func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 		c.refuse(hw.ReasonRejected, nil, &hw.Cause{Text: "nobody listens there", Local: c.local, Remote: to})
 	default:
 		ln.offer(&request{
-			dev: ln.dev, local: ln.addr(), remote: c.local, from: c, private: slices.Clone(cfg.Private),
+			dev: ln.dev, local: ln.addr(), remote: from, from: c, private: slices.Clone(cfg.Private),
 		})
 	}
 	return nil

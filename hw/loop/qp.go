@@ -58,7 +58,7 @@ var sendable = offered &^ hw.Ops(hw.OpRecv, hw.OpRecvImm, hw.OpRecvInvalidate)
 func (q *queuePair) PostSend(wrs []hw.SendWR) (int, error) {
 	p := q.out.Load()
 	if p == nil {
-		return 0, q.unconnected()
+		return q.postEarly(wrs)
 	}
 	w, ok := p.token.TryTake()
 	if !ok {
@@ -82,11 +82,24 @@ func (q *queuePair) PostSend(wrs []hw.SendWR) (int, error) {
 	return p.rest(n, wrs)
 }
 
-func (q *queuePair) unconnected() error {
-	if q.conn == nil {
-		return q.dev.Gone("PostSend")
+// postEarly is PostSend of a queue pair without pipes. The requests of one that is paired
+// wait in the send queue.
+func (q *queuePair) postEarly(wrs []hw.SendWR) (int, error) {
+	switch {
+	case q.conn == nil:
+		return 0, q.dev.Gone("PostSend")
+	case !q.conn.paired:
+		return 0, q.conn.invalid("PostSend", "the queue pair is not connected")
 	}
-	return q.conn.invalid("PostSend", "the queue pair is not connected")
+	yield.Point()
+	n, err := q.enqueue(wrs)
+	yield.Point()
+	// The tail is published before out is loaded, and meet stores out before it looks at
+	// the queue. So one of the two sees the other.
+	if p := q.out.Load(); p != nil {
+		p.kick()
+	}
+	return n, err
 }
 
 // enqueue appends requests to the send queue.
@@ -142,22 +155,34 @@ func (q *queuePair) PostRecv(wrs []hw.RecvWR) (int, error) {
 // empty.
 func (q *queuePair) Drain() {
 	if p := q.out.Load(); p != nil {
-		p.attention.Or(draining)
-		p.kick()
+		p.drainTo()
+	} else if q.conn != nil {
+		q.conn.drain()
 	}
+}
+
+func (p *pipe) drainTo() {
+	p.attention.Or(draining)
+	p.kick()
 }
 
 // Break breaks both pipes and leaves the rest to their holders. Without pipes it
 // flushes and ends the queues at once. A second call does nothing.
 func (q *queuePair) Break(inOrder bool) {
-	if q.conn == nil || !q.conn.breakUp() {
+	if q.conn == nil {
+		return
+	}
+	why, reason := uint32(broken|lost), hw.ReasonBroken
+	if inOrder {
+		why, reason = broken|orderly, hw.ReasonPeer
+	}
+	c := q.conn // Reset may follow the end of the queues
+	piped := c.breakUp()
+	c.unpair(reason)
+	if !piped {
 		return
 	}
 	out, in := q.out.Load(), q.in.Load()
-	why := uint32(broken | lost)
-	if inOrder {
-		why = broken | orderly
-	}
 	in.attention.Or(why | dstClosed)
 	yield.Point()
 	out.attention.Or(broken | srcClosed)
@@ -193,6 +218,7 @@ func (q *queuePair) Close() error {
 	case !c.over() && !c.pristine():
 		return c.invalid(op, notOver)
 	}
+	c.unpair(hw.ReasonBroken)
 	q.conn, q.rq = nil, nil
 	q.out.Store(nil)
 	q.in.Store(nil)

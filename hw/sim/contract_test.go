@@ -21,14 +21,16 @@ func TestSimKeepsTheContract(t *testing.T) {
 		gaps   hwtest.Gap
 		groups []string // the groups that the setting affects; nil means all
 		whole  bool     // run all groups, unless with -short
+		paired bool
 	}{
-		"as it comes":               {sim.Config{Seed: 1}, 0, nil, true},
-		"without delay":             {sim.Config{Seed: 2, MaxDelay: -1}, 0, []string{"connect", "srq"}, true},
-		"very late, in tiny chunks": {sim.Config{Seed: 3, MaxDelay: 40, Chunk: 4 << 10}, 0, []string{"deregister", "traffic"}, true},
-		"as iWARP does":             {sim.Config{Seed: 4, NoNotReadyWait: true, EarlyCompletion: true}, hwtest.EarlyCompletion, []string{"failure", "gap"}, true},
-		"without waiting":           {sim.Config{Seed: 5, NoNotReadyWait: true}, 0, []string{"deregister", "failure", "end"}, false},
-		"as verbs does":             {sim.Config{Seed: 6, ImpliedLocalRead: true, ImpliedLocalWrite: true}, implied, []string{"memory", "gap"}, false},
-		"sends alone":               {sim.Config{Seed: 7, Ops: hw.Ops(hw.OpSend)}, 0, []string{"device", "send", "rdma", "end"}, false},
+		"as it comes":               {sim.Config{Seed: 1}, 0, nil, true, false},
+		"without delay":             {sim.Config{Seed: 2, MaxDelay: -1}, 0, []string{"connect", "srq"}, true, false},
+		"very late, in tiny chunks": {sim.Config{Seed: 3, MaxDelay: 40, Chunk: 4 << 10}, 0, []string{"deregister", "traffic"}, true, false},
+		"as iWARP does":             {sim.Config{Seed: 4, NoNotReadyWait: true, EarlyCompletion: true}, hwtest.EarlyCompletion, []string{"failure", "gap"}, true, false},
+		"without waiting":           {sim.Config{Seed: 5, NoNotReadyWait: true}, 0, []string{"deregister", "failure", "end"}, false, false},
+		"as verbs does":             {sim.Config{Seed: 6, ImpliedLocalRead: true, ImpliedLocalWrite: true}, implied, []string{"memory", "gap"}, false, false},
+		"sends alone":               {sim.Config{Seed: 7, Ops: hw.Ops(hw.OpSend)}, 0, []string{"device", "send", "rdma", "end"}, false, false},
+		"paired":                    {sim.Config{Seed: 8}, 0, []string{"pair", "failure", "end"}, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.whole && !testing.Short() {
@@ -38,7 +40,7 @@ func TestSimKeepsTheContract(t *testing.T) {
 				t.Parallel() // the cases wait much of their time; one of group device counts the goroutines
 			}
 			p := sim.New(c.cfg)
-			hwtest.TestProvider(t, hwtest.Config{Provider: p, Devices: [2]string{"one", "two"}, Gaps: c.gaps, Groups: c.groups})
+			hwtest.TestProvider(t, hwtest.Config{Provider: p, Devices: [2]string{"one", "two"}, Gaps: c.gaps, Groups: c.groups, Paired: c.paired})
 			assert.Empty(t, p.Violations(), "the suite keeps to the contract too")
 		})
 	}

@@ -52,14 +52,16 @@ type queuePair struct {
 	draining bool
 
 	// The connection.
-	attempt   *request   // as the initiator, while connecting
-	request   *request   // as the acceptor, while accepting
-	peer      *queuePair // nil when messages can't reach the other end
-	confirmed bool       // accepting: the initiator is up
-	held      bool       // up, but Established has not returned
-	notice    hw.Reason  // why the peer ended the connection, until the engine acts on it
-	noticed   *hw.Cause  // the cause of notice
-	readsOut  int        // as agreed with the peer
+	attempt   *request    // as the initiator, while connecting
+	request   *request    // as the acceptor, while accepting
+	values    hw.PairAddr // without number until somebody asked for them
+	caller    *queuePair  // has paired with this one, which may pair with it in turn
+	peer      *queuePair  // nil when messages can't reach the other end
+	confirmed bool        // accepting: the initiator is up
+	held      bool        // up, but Established has not returned
+	notice    hw.Reason   // why the peer ended the connection, until the engine acts on it
+	noticed   *hw.Cause   // the cause of notice
+	readsOut  int         // as agreed with the peer
 	readsIn   int
 
 	facts []fact // facts that the engine still has to tell, the oldest first
@@ -181,6 +183,7 @@ func (q *queuePair) Reset() error {
 	q.state, q.ended, q.draining = stateNew, [2]bool{}, false
 	q.endsPolled.Store(0)
 	q.attempt, q.request, q.peer = nil, nil, nil
+	q.values = hw.PairAddr{}
 	q.confirmed, q.held, q.notice, q.noticed = false, false, hw.ReasonNone, nil
 	return nil
 }
@@ -196,6 +199,7 @@ func (q *queuePair) Close() error {
 	case q.state != stateNew && (q.state != stateBroken || !q.over()):
 		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "the queue pair is %v: call Break, and poll until both OpEnds have come", q.state)
 	}
+	q.disconnect(hw.ReasonBroken, &hw.Cause{Text: "the peer closed its queue pair", Found: hw.SidePeer})
 	q.state = stateClosed
 	q.zone.users--
 	q.sendCQ.users--
@@ -244,11 +248,18 @@ func (q *queuePair) established(info hw.ConnInfo) {
 // disconnect separates the queue pair from its peer and notifies the peer that the connection
 // is over. cause is the cause as the peer is told it.
 func (q *queuePair) disconnect(why hw.Reason, cause *hw.Cause) {
+	delete(q.dev.sim.numbers, q.values.QPN)
 	p := q.peer
+	if p == nil {
+		p = q.caller
+	}
+	q.peer, q.caller = nil, nil
 	if p == nil {
 		return
 	}
-	q.peer = nil
+	if p.caller == q {
+		p.caller = nil
+	}
 	if p.peer == q {
 		p.peer = nil
 		p.notice, p.noticed = why, cause

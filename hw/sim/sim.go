@@ -60,7 +60,8 @@ type Provider struct {
 	names     map[string]int // number of open devices by name
 	listeners map[service]*listener
 	lastQual  uint64
-	regions   map[uint32]*region // by local key
+	numbers   map[uint32]*queuePair // those that peers can pair with
+	regions   map[uint32]*region    // by local key
 	lastKey   uint32
 
 	violations []string
@@ -108,6 +109,7 @@ func New(cfg Config) *Provider {
 		listeners: make(map[service]*listener),
 		regions:   make(map[uint32]*region),
 		lastQual:  defaultQual,
+		numbers:   make(map[uint32]*queuePair),
 	}
 }
 

@@ -1,0 +1,137 @@
+package hw
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Pairer is a Device that connects a queue pair to a peer by values which the two
+// programs exchange themselves. No connection manager takes part, so the device may hear
+// nothing of what the peer does. A device that implements Pairer for a transport that can't
+// pair fails with MODEL_NOT_SUPPORTED.
+type Pairer interface {
+	// Local returns the values by which a peer reaches the queue pair in its present
+	// life. They stay the same until Reset, which changes number and PSN. The queue pair's
+	// owner makes the call.
+	Local(qp QP) (PairAddr, error)
+
+	// Pair connects a queue pair that is new or reset to the peer with those values. Facts
+	// hears Established at once, with the reads of this queue pair's configuration and
+	// the two ends' values as addresses. The peer may not have paired yet: what is sent
+	// to it waits, and a receive that completes is the only sign that it has. The call
+	// counts as one on the queue pair. A value that the device can tell is wrong is
+	// INVALID_PARAMETER, and the queue pair stays as it was.
+	//
+	// A device that hears of the peer's end reports Down as on other connections. Another
+	// one notices only that a request fails.
+	Pair(qp QP, peer PairAddr) error
+}
+
+// The ranges of a PairAddr's fields.
+const (
+	MaxQPN = 1<<24 - 1
+	MaxPSN = 1<<24 - 1
+)
+
+// PairAddr is what a peer has to know of a queue pair to reach it. It is a net.Addr.
+type PairAddr struct {
+	QPN uint32   // the queue pair's number
+	PSN uint32   // the number of the first packet that it sends
+	LID uint16   // its port's local identifier; 0 on Ethernet
+	GID [16]byte // its port's global identifier
+	MTU int      // the most bytes of a packet's payload; 0 says nothing of it
+}
+
+// Network returns "pair".
+func (PairAddr) Network() string { return "pair" }
+
+// String returns the text form. Without MTU it is what ibv_rc_pingpong and its kin
+// exchange: LID, queue pair number, PSN and GID in hexadecimal, of 4, 6, 6 and 32 digits, with
+// colons between them. An MTU follows as a decimal number, after another colon.
+func (a PairAddr) String() string {
+	s := fmt.Sprintf("%04x:%06x:%06x:%x", a.LID, a.QPN, a.PSN, a.GID)
+	if a.MTU != 0 {
+		s += ":" + strconv.Itoa(a.MTU)
+	}
+	return s
+}
+
+// MarshalText returns the text form. It fails if a value is out of its range.
+func (a PairAddr) MarshalText() ([]byte, error) {
+	if err := a.Check("hw.PairAddr.MarshalText"); err != nil {
+		return nil, err
+	}
+	return []byte(a.String()), nil
+}
+
+// Check returns an INVALID_PARAMETER of the call op that names the first value which is
+// out of its range.
+func (a PairAddr) Check(op string) error {
+	bad := func(format string, args ...any) error { return Errorf(op, InvalidParameter, Arg2, format, args...) }
+	switch {
+	case a.QPN > MaxQPN:
+		return bad("queue pair number %#x; the last is %#x", a.QPN, MaxQPN)
+	case a.PSN > MaxPSN:
+		return bad("PSN %#x; the last is %#x", a.PSN, MaxPSN)
+	case !validMTU(a.MTU):
+		return bad("MTU %d; it is 256, 512, 1024, 2048 or 4096", a.MTU)
+	}
+	return nil
+}
+
+// validMTU reports whether InfiniBand has packets of that size. 0 is none said.
+func validMTU(n int) bool {
+	switch n {
+	case 0, 256, 512, 1024, 2048, 4096:
+		return true
+	}
+	return false
+}
+
+// UnmarshalText parses the text form. It takes digits in both cases, and nothing else
+// that String does not write. When it fails, a stays as it was.
+func (a *PairAddr) UnmarshalText(text []byte) error {
+	const op = "hw.PairAddr.UnmarshalText"
+	bad := func(format string, args ...any) error { return Errorf(op, InvalidParameter, Arg1, format, args...) }
+	if len(text) > longestPairAddr {
+		return bad("%d bytes; at most %d are an address", len(text), longestPairAddr)
+	}
+	parts := strings.Split(string(text), ":")
+	if len(parts) != 4 && len(parts) != 5 {
+		return bad("%q: %d fields, not LID:QPN:PSN:GID or LID:QPN:PSN:GID:MTU", text, len(parts))
+	}
+	var b PairAddr
+	var lid uint32
+	for i, f := range [...]struct {
+		name   string
+		digits int
+		to     *uint32
+	}{{"LID", 4, &lid}, {"queue pair number", 6, &b.QPN}, {"PSN", 6, &b.PSN}} {
+		n, err := strconv.ParseUint(parts[i], 16, 32)
+		if err != nil || len(parts[i]) != f.digits {
+			return bad("%q: the %s %q is not of %d hexadecimal digits", text, f.name, parts[i], f.digits)
+		}
+		*f.to = uint32(n)
+	}
+	b.LID = uint16(lid)
+	if len(parts[3]) != hex.EncodedLen(len(b.GID)) {
+		return bad("%q: the GID %q is not of 32 hexadecimal digits", text, parts[3])
+	}
+	if _, err := hex.Decode(b.GID[:], []byte(parts[3])); err != nil {
+		return bad("%q: the GID %q is not of 32 hexadecimal digits", text, parts[3])
+	}
+	if len(parts) == 5 {
+		n, err := strconv.Atoi(parts[4])
+		if err != nil || n == 0 || !validMTU(n) || strconv.Itoa(n) != parts[4] {
+			return bad("%q: the MTU %q is not 256, 512, 1024, 2048 or 4096", text, parts[4])
+		}
+		b.MTU = n
+	}
+	*a = b
+	return nil
+}
+
+// longestPairAddr is the length of the longest text form.
+const longestPairAddr = 4 + 1 + 6 + 1 + 6 + 1 + 32 + 1 + 4
