@@ -47,9 +47,9 @@ func (r result) String() string {
 // leaves the kill to chance.
 func (r result) chance() bool { return r.verdict == killed && r.passed > 0 }
 
-// runner compiles and runs the tests of one module.
+// runner compiles and runs the tests of a module, and of the modules below its directory.
 type runner struct {
-	root    string        // directory of go.mod
+	root    string        // directory of the module
 	temp    string        // for overlays and test binaries
 	timeout time.Duration // for one run of a test
 	kills   int           // how often each mutation must be killed
@@ -170,7 +170,8 @@ func runPattern(test string) string {
 // allocations or instructions) has other flags of its own.
 var quickly = []string{"-vet=off", "-ldflags=-s -w", "-gcflags=godat/...=-N -l -dwarf=false"}
 
-// compile builds the test binary of m's package, with the overlay if any.
+// compile builds the test binary of m's package, with the overlay if any. It runs go in the
+// package's directory, so the package may be one of another module below root.
 func (r *runner) compile(ctx context.Context, dir string, m mutation, overlay string) (bin string, out []byte, err error) {
 	bin = filepath.Join(dir, "mutated.exe") // Windows wants the ending, the others don't mind
 	args := append([]string{"test", "-c", "-o", bin}, quickly...)
@@ -178,8 +179,8 @@ func (r *runner) compile(ctx context.Context, dir string, m mutation, overlay st
 	if overlay != "" {
 		args = append(args, "-overlay", overlay)
 	}
-	cmd := exec.CommandContext(ctx, "go", append(args, m.pkg)...)
-	cmd.Dir = r.root
+	cmd := exec.CommandContext(ctx, "go", append(args, ".")...)
+	cmd.Dir = r.dir(m)
 	out, err = cmd.CombinedOutput()
 	if err == nil {
 		if _, err = os.Stat(bin); err != nil {
@@ -188,6 +189,9 @@ func (r *runner) compile(ctx context.Context, dir string, m mutation, overlay st
 	}
 	return bin, out, err
 }
+
+// dir is the directory of the package of m's test.
+func (r *runner) dir(m mutation) string { return filepath.Join(r.root, filepath.FromSlash(m.pkg)) }
 
 // runTest runs the named test in its package's directory. The binary's own time
 // limit is shorter than the one of its process, so that the output shows where it
@@ -202,7 +206,7 @@ func (r *runner) runTest(ctx context.Context, bin string, m mutation, flags ...s
 		args = append(args, "-rapid.nofailfile", "-rapid.shrinktime=1ms") // a failing example is not needed
 	}
 	cmd := testBinary(ctx, bin, args...)
-	cmd.Dir = filepath.Join(r.root, filepath.FromSlash(m.pkg))
+	cmd.Dir = r.dir(m)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.WaitDelay = time.Second

@@ -61,7 +61,10 @@ func TestForever(t *testing.T) {
 
 func TestFails(t *testing.T) { t.Error("always") }
 `,
-	"empty/e.go": "package empty\n",
+	"empty/e.go":        "package empty\n",
+	"other/go.mod":      "module victim/other\n\ngo 1.26\n\nrequire victim v0.0.0\n\nreplace victim => ../\n",
+	"other/o/o.go":      "package o\n\nimport \"victim/v\"\n\nfunc Twice(a int) int { return v.Add(a, a) }\n",
+	"other/o/o_test.go": "package o\n\nimport \"testing\"\n\nfunc TestTwice(t *testing.T) {\n\tif Twice(2) != 4 {\n\t\tt.Error(\"wrong\")\n\t}\n}\n",
 }
 
 func newVictim(t *testing.T) *runner {
@@ -105,6 +108,18 @@ func TestTheVerdictIsThatOfTheNamedTest(t *testing.T) {
 			assert.Equal(t, tc.want, got.verdict, got.detail)
 			assert.Contains(t, got.detail, tc.detail)
 		})
+	}
+}
+
+func TestATestOfAModuleBelowKills(t *testing.T) {
+	r := newVictim(t)
+	require.NoError(t, r.baseline(t.Context(), []mutation{{pkg: "./other/o", test: "TestTwice"}}))
+	for name, changes := range map[string][]change{
+		"a change of that module": {{"other/o/o.go", "v.Add(a, a)", "v.Add(a, 0)"}},
+		"a change of the other":   replaceInV("a + b", "a - b"),
+	} {
+		got := r.try(t.Context(), mutation{pkg: "./other/o", test: "TestTwice", changes: changes})
+		assert.Equal(t, killed, got.verdict, "%s: %s", name, got.detail)
 	}
 }
 
