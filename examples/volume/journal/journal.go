@@ -1,0 +1,137 @@
+// Package journal keeps the data of writes from their beginning until the disk has it
+// for good.
+//
+// A journal is a mapped file of slots. A slot takes the data of one write, which an entry
+// of the log names by the slot and the data's CRC. The slots of a node are those that the
+// node fills when it leads: in the journals of all replicas by RDMA, through a Grant, and
+// in its own. A Pool says which of its slots a leader may fill.
+package journal
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+
+	"godat/examples/nvmeof/store"
+	"godat/examples/volume/entry"
+)
+
+// Layout is how a journal is divided. It is the same for all replicas of a volume, for ever.
+type Layout struct {
+	Nodes    int // that may lead
+	Slots    int // of each node
+	SlotSize int // in bytes, a multiple of a page
+}
+
+// page is the length of the head. Slots begin with a page.
+const page = 4096
+
+// Size is the length of the journal's file.
+func (l Layout) Size() int { return page + l.Nodes*l.Slots*l.SlotSize }
+
+func (l Layout) check() error {
+	if l.Nodes < 1 || l.Slots < 1 || l.SlotSize < 1 || l.SlotSize%page != 0 ||
+		l.SlotSize > math.MaxInt32 || l.Slots > math.MaxInt32/l.Nodes || l.Nodes*l.Slots > (math.MaxInt-page)/l.SlotSize {
+		return fmt.Errorf("journal: a layout of %d nodes with %d slots of %d bytes", l.Nodes, l.Slots, l.SlotSize)
+	}
+	return nil
+}
+
+// ErrOther is the error of a slot that has other data than an entry says.
+var ErrOther = errors.New("journal: the slot has other data")
+
+// Journal is an open journal. Its methods may be called from any goroutine.
+type Journal struct {
+	// Immutable.
+	store  store.Store
+	layout Layout
+
+	mu     sync.Mutex
+	failed error    // of the first sync that failed
+	grants []func() // how to take back what Grant gave, by node
+}
+
+// Open opens the journal in a store of the layout's size, and makes one of a store of
+// zeros. The caller keeps the store, and closes it after the last call.
+func Open(s store.Store, l Layout) (*Journal, error) {
+	if err := l.check(); err != nil {
+		return nil, err
+	}
+	if len(s.Memory()) < l.Size() {
+		return nil, fmt.Errorf("journal: %d bytes of %d", len(s.Memory()), l.Size())
+	}
+	head, want := s.Memory()[:headLen], l.head()
+	switch {
+	case bytes.Equal(head, want):
+	case !bytes.Equal(head, make([]byte, headLen)):
+		return nil, errors.New("journal: it has another layout, or is none")
+	default:
+		copy(head, want)
+		if err := s.Flush(0, page); err != nil {
+			return nil, fmt.Errorf("journal: %w", err)
+		}
+	}
+	return &Journal{store: s, layout: l, grants: make([]func(), l.Nodes)}, nil
+}
+
+const headLen = 24
+
+// head is what the file begins with.
+func (l Layout) head() []byte {
+	b := append(make([]byte, 0, headLen), "godat 1\n"...)
+	b = binary.LittleEndian.AppendUint32(b, uint32(l.Nodes))
+	b = binary.LittleEndian.AppendUint32(b, uint32(l.Slots))
+	b = binary.LittleEndian.AppendUint32(b, uint32(l.SlotSize))
+	return binary.LittleEndian.AppendUint32(b, entry.Sum(b))
+}
+
+// Memory is the whole file, which whoever embeds the journal registers.
+func (j *Journal) Memory() []byte { return j.store.Memory()[:j.layout.Size()] }
+
+// offset is where a slot begins.
+func (j *Journal) offset(slot uint32) int { return page + int(slot)*j.layout.SlotSize }
+
+// Slot is the first n bytes of a slot.
+func (j *Journal) Slot(slot uint32, n int) ([]byte, error) {
+	if int64(slot) >= int64(j.layout.Nodes)*int64(j.layout.Slots) || n < 0 || n > j.layout.SlotSize {
+		return nil, fmt.Errorf("journal: no slot %d of %d bytes", slot, n)
+	}
+	return j.Memory()[j.offset(slot):][:n:n], nil
+}
+
+// Data is the data of a Write. It returns ErrOther if the slot has other data.
+func (j *Journal) Data(e *entry.Entry) ([]byte, error) {
+	data, err := j.Slot(e.Slot, int(e.Len))
+	if err != nil {
+		return nil, err
+	}
+	if entry.Sum(data) != e.CRC {
+		return nil, fmt.Errorf("%w: %d", ErrOther, e.Slot)
+	}
+	return data, nil
+}
+
+// Sync makes the data of the Writes among entries stable, with one flush. After a sync
+// that failed all others fail, too: the system may have forgotten which pages it did not write.
+func (j *Journal) Sync(entries []entry.Entry) error {
+	begin, end := math.MaxInt, 0
+	for i := range entries {
+		if e := &entries[i]; e.Op == entry.Write {
+			off := j.offset(e.Slot)
+			begin, end = min(begin, off), max(end, off+int(e.Len))
+		}
+	}
+	if end == 0 {
+		return nil
+	}
+	err := j.store.Flush(begin, end-begin)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err != nil && j.failed == nil {
+		j.failed = fmt.Errorf("journal: %w", err)
+	}
+	return j.failed
+}

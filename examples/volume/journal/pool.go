@@ -1,0 +1,149 @@
+package journal
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// Pool has the slots that a leader fills during one term. A slot's life:
+//
+//	free → filling → named by an entry → free
+//	         └────────→ free, if no entry has named it
+//
+// A slot that an entry names is free when every replica has released the entry: has it in
+// its disk for good. Neither that it is committed nor that all have acknowledged it is
+// enough: a replica copies from the slot once it knows of the commit, and again after a
+// crash.
+//
+// One goroutine owns a pool.
+type Pool struct {
+	base     uint32   // number of the first slot
+	lives    []life   // by number, from base
+	free     []uint32 // a stack
+	named    []naming // a ring, in the order of the indexes
+	first    int      // in the ring
+	count    int      // in the ring
+	last     uint64   // the highest index of an entry that names a slot
+	replicas []replica
+}
+
+type life uint8
+
+const (
+	isFree life = iota
+	isFilling
+	isNamed
+)
+
+// naming is an entry that names a slot.
+type naming struct {
+	index uint64
+	slot  uint32
+}
+
+// replica is one that the leader writes to.
+type replica struct {
+	id       uint64
+	released uint64
+}
+
+// NewPool makes the pool of a node's slots, for a term whose first entry has an index, and
+// with the replicas that the leader writes to, itself included. All slots count as named by
+// that entry: an earlier term of the node may have named them in entries that a replica
+// still has, up to the time when it releases this one.
+func NewPool(l Layout, node int, index uint64, replicas ...uint64) *Pool {
+	p := &Pool{
+		base: uint32(node * l.Slots), lives: make([]life, l.Slots), free: make([]uint32, 0, l.Slots),
+		named: make([]naming, l.Slots), count: l.Slots, last: index,
+	}
+	for i := range p.named {
+		p.named[i], p.lives[i] = naming{index, p.base + uint32(i)}, isNamed
+	}
+	for _, id := range replicas {
+		p.replicas = append(p.replicas, replica{id: id})
+	}
+	return p
+}
+
+// Take takes a free slot, to be filled; ok is false if there is none.
+func (p *Pool) Take() (slot uint32, ok bool) {
+	last := len(p.free) - 1
+	if last < 0 {
+		return 0, false
+	}
+	slot, p.free = p.free[last], p.free[:last]
+	p.become(slot, isFree, isFilling)
+	return slot, true
+}
+
+// Name notes that the entry with an index names a slot. Indexes ascend.
+func (p *Pool) Name(slot uint32, index uint64) {
+	p.become(slot, isFilling, isNamed)
+	p.named[(p.first+p.count)%len(p.named)] = naming{index, slot}
+	p.count++
+	p.last = index
+}
+
+// Drop gives back a slot that no entry has named and none will. The leader's own writes to
+// it have ended, in all journals.
+func (p *Pool) Drop(slot uint32) {
+	p.become(slot, isFilling, isFree)
+	p.free = append(p.free, slot)
+}
+
+// become is the one way from a life of a slot to the next.
+func (p *Pool) become(slot uint32, from, to life) {
+	l := &p.lives[slot-p.base]
+	if *l != from {
+		panic(fmt.Sprintf("journal: slot %d goes from %d to %d, and is in %d", slot, from, to, *l))
+	}
+	*l = to
+}
+
+// Join adds a replica, which the leader writes to from now on. The replica must get all
+// entries up to the index that Join returns, or more, without the journal.
+func (p *Pool) Join(id uint64) (index uint64) {
+	p.replicas = append(p.replicas, replica{id, p.last})
+	return p.last
+}
+
+// Leave takes out a replica that the leader does not write to any more.
+func (p *Pool) Leave(id uint64) {
+	p.replicas = slices.DeleteFunc(p.replicas, func(r replica) bool { return r.id == id })
+	p.reuse()
+}
+
+// Release notes that a replica has released all entries up to an index.
+func (p *Pool) Release(id, index uint64) {
+	for i := range p.replicas {
+		if r := &p.replicas[i]; r.id == id {
+			r.released = max(r.released, index)
+		}
+	}
+	p.reuse()
+}
+
+// Behind is the replica that has released least, and up to where. Without replicas it is 0.
+func (p *Pool) Behind() (id, released uint64) {
+	if len(p.replicas) == 0 {
+		return 0, 0
+	}
+	least := slices.MinFunc(p.replicas, func(a, b replica) int { return cmp.Compare(a.released, b.released) })
+	return least.id, least.released
+}
+
+// reuse frees the slots of entries that all replicas have released.
+func (p *Pool) reuse() {
+	_, released := p.Behind()
+	for p.count != 0 && p.named[p.first].index <= released {
+		slot := p.named[p.first].slot
+		p.become(slot, isNamed, isFree)
+		p.free = append(p.free, slot)
+		p.first = (p.first + 1) % len(p.named)
+		p.count--
+	}
+}
+
+// Free is how many slots are free.
+func (p *Pool) Free() int { return len(p.free) }
