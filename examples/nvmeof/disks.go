@@ -29,7 +29,7 @@ func openDisks(o *serveOptions, log *slog.Logger) (d disks, err error) {
 	}
 	d.subsystem = o.Subsystem
 	for i, text := range o.Disk {
-		if err := d.open(text, said[i+1], o.Block, log); err != nil {
+		if err := d.open(text, said[i+1], o, log); err != nil {
 			return disks{}, errors.Join(err, closeDisks(d.all))
 		}
 	}
@@ -41,14 +41,14 @@ func openDisks(o *serveOptions, log *slog.Logger) (d disks, err error) {
 
 // open opens the next disk. The first one that keeps its identity names the subsystem, so
 // that hosts find it again when the target was started again.
-func (d *disks) open(text string, said identity.ID, block int, log *slog.Logger) error {
+func (d *disks) open(text string, said identity.ID, o *serveOptions, log *slog.Logger) error {
 	path, size, err := parseDisk(text)
 	if err != nil {
 		return err
 	}
 	_, err = os.Stat(path)
 	fresh := errors.Is(err, fs.ErrNotExist)
-	s, err := openStore(path, size)
+	s, err := openStore(path, size, o.Shared)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (d *disks) open(text string, said identity.ID, block int, log *slog.Logger)
 	if d.subsystem == "" && (path != inMemory || said != identity.ID{}) {
 		d.subsystem = id.Name()
 	}
-	d.all = append(d.all, target.Namespace{Store: s, BlockSize: block, ID: id})
+	d.all = append(d.all, target.Namespace{Store: s, BlockSize: o.Block, ID: id})
 	d.about = append(d.about, fmt.Sprintf("disk %d: %s, UUID %v, %s", len(d.all), text, id, where))
 	return nil
 }
@@ -117,9 +117,12 @@ func parseDisk(text string) (path string, size int, err error) {
 	return text[:at], size, nil
 }
 
-func openStore(path string, size int) (store.Store, error) {
-	if path == inMemory {
+func openStore(path string, size int, shared bool) (store.Store, error) {
+	switch {
+	case path == inMemory:
 		return store.NewMemory(size)
+	case shared:
+		return store.OpenShared(path, size)
 	}
 	return store.OpenFile(path, size)
 }

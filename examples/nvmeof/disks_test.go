@@ -99,7 +99,7 @@ func TestADiskKeepsItsNamesWhateverItsFileIsCalled(t *testing.T) {
 	names, ids := opened(t, &serveOptions{Disk: []string{"disk.img:1M"}})
 	require.NoError(t, os.Symlink("disk.img", "link"))
 	for _, spelling := range []string{"./disk.img", filepath.Join(dir, "disk.img"), "link", "disk.img:2M", "../" + filepath.Base(dir) + "/disk.img:2M"} {
-		again, same := opened(t, &serveOptions{Disk: []string{spelling}, Listen: "127.0.0.1:1", Block: 512})
+		again, same := opened(t, &serveOptions{Disk: []string{spelling}, Listen: []string{"127.0.0.1:1"}, Block: 512})
 		assert.Equal(t, names, again, spelling)
 		assert.Equal(t, ids, same, spelling)
 	}
@@ -134,7 +134,7 @@ func TestADiskHasTheIdentityThatTheOperatorSays(t *testing.T) {
 		require.Error(t, err, "%v", bad)
 	}
 	require.Error(t, run(t.Context(), "serve", &options{Provider: "loop", Serve: serveOptions{
-		Disk: []string{"mem:1M", "mem:1M"}, ID: []string{one, "2=" + one},
+		Listen: []string{""}, Disk: []string{"mem:1M", "mem:1M"}, ID: []string{one, "2=" + one},
 	}}, io.Discard, io.Discard), "two disks of one identity")
 }
 

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
 // serving runs the program as a target until the test ends, and returns its address.
 func serving(t *testing.T, serve *serveOptions) (address string) {
 	t.Helper()
-	serve.Listen, serve.Block, serve.Queues, serve.Depth = "127.0.0.1:0", 4096, 2, 64
+	serve.Listen, serve.Block, serve.Queues, serve.Depth = []string{"127.0.0.1:0"}, 4096, 2, 64
 	o := &options{Provider: "iwarp:127.0.0.1", Serve: *serve}
 	ctx, stop := context.WithCancel(context.Background())
 	said, out := io.Pipe()
@@ -64,12 +64,17 @@ func TestTheProgramFindsAndLoadsItsOwnDisks(t *testing.T) {
 
 func TestACommandLineThatIsWrongIsRefused(t *testing.T) {
 	for _, disk := range []string{"mem", "mem:", "mem:x", "mem:0", "mem:1KM", "mem:99999999999T", "/none/disk:4K"} {
-		o := &options{Provider: "loop", Serve: serveOptions{Disk: []string{"mem:1M", disk}}}
+		o := &options{Provider: "loop", Serve: serveOptions{Listen: []string{""}, Disk: []string{"mem:1M", disk}}}
 		require.Error(t, run(t.Context(), "serve", o, io.Discard, io.Discard), disk)
 	}
 	require.Error(t, run(t.Context(), "serve", &options{Provider: "loop", Param: []string{"crc"}}, io.Discard, io.Discard))
 	require.Error(t, (&benchOptions{}).Validate())
-	require.Error(t, (&serveOptions{Processors: -1}).Validate())
+	require.Error(t, (&serveOptions{Processors: -1, Listen: []string{""}}).Validate())
+	require.Error(t, (&serveOptions{}).Validate(), "no address")
+	for _, wrong := range []serveOptions{{Elsewhere: []string{"here"}}, {ANA: "none"}, {Listen: []string{"", "x:y:z"}}} {
+		wrong.Disk, wrong.Listen = []string{"mem:1M"}, append([]string{""}, wrong.Listen...)
+		require.Error(t, run(t.Context(), "serve", &options{Provider: "loop", Serve: wrong}, io.Discard, io.Discard), "%+v", wrong)
+	}
 	n, err := parseSize("3G")
 	if uint64(maxSize) > 1<<32 {
 		require.NoError(t, err)

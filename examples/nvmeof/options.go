@@ -22,7 +22,10 @@ type options struct {
 }
 
 type serveOptions struct {
-	Listen      string   `help:"HOST:PORT." default:"127.0.0.1:4420"`
+	Listen      []string `help:"HOST:PORT; may be repeated." default:"127.0.0.1:4420"`
+	Elsewhere   []string `help:"HOST:PORT of another target that serves the same subsystem, which hosts discover at this one, too; may be repeated."`
+	Shared      bool     `help:"Other targets on this machine may serve the same files."`
+	ANA         string   `help:"A file with the ANA state of the disks at this target: optimized, non-optimized, inaccessible, persistent-loss or change. SIGHUP reads it again." name:"ana" placeholder:"FILE"`
 	Subsystem   string   `help:"The subsystem's NVMe qualified name. Without it, the name is made of the identity of the first disk that keeps one." placeholder:"NQN"`
 	Disk        []string `help:"A disk, which may be repeated: mem:SIZE, or the PATH of a block device or file, for a file with :SIZE its least size (64M, 10G)." placeholder:"DISK" required:""`
 	ID          []string `help:"The identity of the first disk, a UUID; of another one N=UUID. It may be repeated. A file keeps its own, in a file beside it; a disk in memory is another one each time; a block device has none unless it is said." name:"id" placeholder:"[N=]UUID"`
@@ -71,8 +74,8 @@ type besideOptions struct {
 
 // Validate refuses values that make no sense. Kong calls it.
 func (o *serveOptions) Validate() error {
-	if o.Processors < 0 {
-		return errors.New("--processors must not be negative")
+	if o.Processors < 0 || len(o.Listen) == 0 {
+		return errors.New("--processors must not be negative, and --listen must be an address")
 	}
 	return nil
 }

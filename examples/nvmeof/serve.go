@@ -10,9 +10,11 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 	"text/tabwriter"
 
+	"godat/examples/nvmeof/nvme"
 	"godat/examples/nvmeof/store"
 	"godat/examples/nvmeof/target"
 	dat "godat/runtime"
@@ -34,16 +36,22 @@ func serve(ctx context.Context, ia *dat.IA, o *serveOptions, out, log io.Writer)
 		return err
 	}
 	t, err := target.New(ctx, ia, target.Config{
-		Addr: o.Listen, Subsystem: d.subsystem, Namespaces: d.all, Hosts: o.Host, Queues: o.Queues, Depth: o.Depth, ControllerIDs: ids, Log: logger,
+		Addr: o.Listen[0], Subsystem: d.subsystem, Namespaces: d.all, Hosts: o.Host, Queues: o.Queues, Depth: o.Depth, ControllerIDs: ids, Log: logger,
 	})
 	if err != nil {
 		return errors.Join(err, closeDisks(d.all))
 	}
-	fmt.Fprintf(out, "serving %s on %s\n", d.subsystem, t.Addr())
+	addrs, err := prepare(ctx, t, ia, o)
+	if err != nil {
+		stopped, stop := context.WithCancel(ctx)
+		stop()
+		return errors.Join(err, t.Run(stopped)) // which closes all
+	}
+	fmt.Fprintf(out, "serving %s on %s\n", d.subsystem, strings.Join(addrs, ", "))
 	for _, line := range d.about {
 		fmt.Fprintln(out, line)
 	}
-	op := newOperator(t, d.all, out, logger)
+	op := newOperator(t, d.all, o.ANA, out, logger)
 	go op.run()
 	err = t.Run(ctx)
 	op.stop()
@@ -51,18 +59,52 @@ func serve(ctx context.Context, ia *dat.IA, o *serveOptions, out, log io.Writer)
 	return err
 }
 
+// prepare makes a target ready to run: its other addresses, those of other targets, and the state
+// of its disks. It returns the addresses on which the target listens.
+func prepare(ctx context.Context, t *target.Target, ia *dat.IA, o *serveOptions) ([]string, error) {
+	addrs := []string{t.Addr()}
+	for _, addr := range o.Listen[1:] {
+		listens, err := t.Listen(ctx, ia, addr)
+		if err != nil {
+			return nil, err
+		}
+		addrs = append(addrs, listens)
+	}
+	if err := t.SetElsewhere(o.Elsewhere...); err != nil {
+		return nil, err
+	}
+	return addrs, setANA(t, o.ANA)
+}
+
+// setANA sets the state of the disks to that in a file, if there is one.
+func setANA(t *target.Target, file string) error {
+	if file == "" {
+		return nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("--ana: %w", err)
+	}
+	state, err := nvme.ParseANAState(strings.TrimSpace(string(text)))
+	if err != nil {
+		return fmt.Errorf("--ana %s: %w", file, err)
+	}
+	return t.SetANAState(1, state) // the group of all disks
+}
+
 // operator does what signals ask for.
 type operator struct {
 	target  *target.Target
 	disks   []target.Namespace // as they are served; run's
+	ana     string             // the file with their state, or ""
 	out     io.Writer
 	log     *slog.Logger
 	signals chan os.Signal
 	ended   chan struct{}
 }
 
-func newOperator(t *target.Target, disks []target.Namespace, out io.Writer, log *slog.Logger) *operator {
-	op := &operator{target: t, disks: disks, out: out, log: log, signals: make(chan os.Signal, 1), ended: make(chan struct{})}
+func newOperator(t *target.Target, disks []target.Namespace, ana string, out io.Writer, log *slog.Logger) *operator {
+	op := &operator{target: t, disks: disks, ana: ana, out: out, log: log, signals: make(chan os.Signal, 1), ended: make(chan struct{})}
 	signal.Notify(op.signals, operatorSignals...)
 	return op
 }
@@ -73,6 +115,9 @@ func (op *operator) run() {
 	for s := range op.signals {
 		if s == syscall.SIGHUP {
 			op.grow()
+			if err := setANA(op.target, op.ana); err != nil {
+				op.log.Error("the state of the disks", "error", err)
+			}
 		} else {
 			printStats(op.out, op.target.Stats())
 		}

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -15,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/examples/nvmeof/host"
+	"godat/examples/nvmeof/nvme"
 	"godat/examples/nvmeof/target"
 	dat "godat/runtime"
 )
@@ -33,7 +36,7 @@ func TestADiskWhoseFileHasGrownIsServedAtItsNewSize(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ran := make(chan error, 1)
 	go func() { ran <- tgt.Run(ctx) }()
-	op := newOperator(tgt, d.all, io.Discard, slog.New(slog.DiscardHandler))
+	op := newOperator(tgt, d.all, "", io.Discard, slog.New(slog.DiscardHandler))
 	go op.run()
 	c, err := host.Connect(t.Context(), ia, host.Config{Addr: tgt.Addr(), Subsystem: d.subsystem})
 	require.NoError(t, err)
@@ -61,5 +64,59 @@ func TestADiskWhoseFileHasGrownIsServedAtItsNewSize(t *testing.T) {
 	require.NoError(t, c.Close())
 	stop()
 	require.NoError(t, <-ran)
+	require.NoError(t, ia.CloseGraceful())
+}
+
+func TestTwoTargetsOfOneFileAreTwoPathsToOneDiskWithStatesOfTheirOwn(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("capability: mapped files")
+	}
+	dir := t.TempDir()
+	ia, err := dat.Open(t.Context(), "loop")
+	require.NoError(t, err)
+	var about []nvme.Namespace
+	var disks []*host.Disk
+	var operators []*operator
+	var ends []func() error
+	for i, state := range []string{"optimized\n", "inaccessible\n"} {
+		file := filepath.Join(dir, fmt.Sprint("ana", i))
+		require.NoError(t, os.WriteFile(file, []byte(state), 0o600))
+		o := &serveOptions{Disk: []string{filepath.Join(dir, "disk") + ":1M"}, Shared: true, ANA: file, Listen: []string{""}}
+		d, err := openDisks(o, slog.New(slog.DiscardHandler))
+		require.NoError(t, err)
+		tgt, err := target.New(t.Context(), ia, target.Config{Subsystem: d.subsystem, Namespaces: d.all})
+		require.NoError(t, err)
+		_, err = prepare(t.Context(), tgt, ia, o)
+		require.NoError(t, err)
+		ctx, stop := context.WithCancel(t.Context())
+		ran := make(chan error, 1)
+		go func() { ran <- tgt.Run(ctx) }()
+		op := newOperator(tgt, d.all, file, io.Discard, slog.New(slog.DiscardHandler))
+		go op.run()
+		c, err := host.Connect(t.Context(), ia, host.Config{Addr: tgt.Addr(), Subsystem: d.subsystem})
+		require.NoError(t, err)
+		disk, err := c.Disk(t.Context(), 1)
+		require.NoError(t, err)
+		about, disks, operators = append(about, disk.About()), append(disks, disk), append(operators, op)
+		ends = append(ends, func() error {
+			op.stop()
+			err := c.Close()
+			stop()
+			return errors.Join(err, <-ran)
+		})
+	}
+	_, err = openDisks(&serveOptions{Disk: []string{filepath.Join(dir, "disk")}}, slog.New(slog.DiscardHandler))
+	require.Error(t, err, "a target that does not share the file")
+	assert.Equal(t, about[0], about[1], "one disk")
+	b := bytes.Repeat([]byte{7}, 4096)
+	_, err = disks[0].WriteAt(b, 8192)
+	require.NoError(t, err)
+	require.ErrorIs(t, disks[1].Compare(b, 8192), nvme.StatusError(nvme.ANAInaccessibleStatus))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "ana1"), []byte("optimized"), 0o600))
+	operators[1].signals <- operatorSignals[0]
+	require.Eventually(t, func() bool { return disks[1].Compare(b, 8192) == nil }, 10*time.Second, time.Millisecond)
+	for _, end := range ends {
+		require.NoError(t, end())
+	}
 	require.NoError(t, ia.CloseGraceful())
 }

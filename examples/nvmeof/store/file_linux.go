@@ -28,20 +28,26 @@ type file struct {
 // allocated before OpenFile returns, so that a write through the mapping never lacks
 // space, which would be a signal (SIGBUS) and no error. For the same reason nothing else
 // may shorten the file: OpenFile locks it (flock) against other stores.
-func OpenFile(path string, size int) (_ Store, err error) {
+func OpenFile(path string, size int) (Store, error) { return openFile(path, size, unix.LOCK_EX) }
+
+// OpenShared is OpenFile for a file that several stores of this machine have, all of them by
+// OpenShared. None of them may shorten it.
+func OpenShared(path string, size int) (Store, error) { return openFile(path, size, unix.LOCK_SH) }
+
+func openFile(path string, size, lock int) (Store, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
 	s := &file{f: f, page: os.Getpagesize(), sync: unix.Msync}
-	if err := s.open(size); err != nil {
+	if err := s.open(size, lock); err != nil {
 		return nil, errors.Join(fmt.Errorf("store: %s: %w", path, err), f.Close())
 	}
 	return s, nil
 }
 
-func (s *file) open(size int) error {
-	if err := unix.Flock(s.fd(), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+func (s *file) open(size, lock int) error {
+	if err := unix.Flock(s.fd(), lock|unix.LOCK_NB); err != nil {
 		return fmt.Errorf("another process has it: %w", err)
 	}
 	return s.mapAll(size)

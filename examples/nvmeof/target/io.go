@@ -122,7 +122,7 @@ func (q *queue) write(c *command, off, n int) {
 	case !c.Data.IsKeyed():
 		copy(c.disk.memory[off:off+n], c.inline())
 		q.written(c, nil)
-	case q.target.fences && !c.forced():
+	case q.from.fences && !c.forced():
 		q.transfer(dat.OpRead, c, c.disk.segment(off, n), 0).Flags = dat.Suppress
 		q.answer(c, nvme.Success, 0).Flags |= dat.BarrierFence
 	default:

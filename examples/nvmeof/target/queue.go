@@ -16,6 +16,7 @@ import (
 type queue struct {
 	// Immutable when run begins.
 	target  *Target
+	from    *listener
 	conn    *dat.Conn
 	asked   nvme.ConnectRequest
 	local   string        // the address at which the host reached the target
@@ -71,13 +72,13 @@ const busyTurns = 8
 // data is where the data of a capsule begins.
 const data = nvme.CommandLen
 
-func newQueue(t *Target, asked nvme.ConnectRequest) *queue {
+func newQueue(t *Target, from *listener, asked nvme.ConnectRequest) *queue {
 	entries := asked.Entries()
 	q := &queue{
-		target: t, asked: asked, results: make(chan result, entries+1),
+		target: t, from: from, asked: asked, results: make(chan result, entries+1),
 		finished: make([]finished, 0, entries+1), stats: queueStats{record: newRecord()},
 	}
-	if q.together = entries + 1; t.fences && runtime.GOMAXPROCS(0) > 1 {
+	if q.together = entries + 1; from.fences && runtime.GOMAXPROCS(0) > 1 {
 		q.together = fewTogether
 	}
 	q.evicted = make(chan struct{})
@@ -224,7 +225,7 @@ func (q *queue) answer(c *command, status nvme.Status, result uint64) *dat.DTO {
 		q.target.log.Debug("command failed", "host", q.conn, "queue", q.asked.QueueID, "opcode", c.Opcode, "status", status)
 	}
 	d := q.slots.completion(nvme.Completion{Result: result, SQ: nvme.SQ{Head: q.head, ID: q.asked.QueueID}, CID: c.CID, Status: status})
-	if c.Data.Type == nvme.KeyedInvalidate && c.Data.Length != 0 && q.target.invalidates {
+	if c.Data.Type == nvme.KeyedInvalidate && c.Data.Length != 0 && q.from.invalidates {
 		d.Op, d.Immediate = dat.OpSendInvalidate, c.Data.Key
 	}
 	q.slots.receive(c)

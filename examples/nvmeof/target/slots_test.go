@@ -59,7 +59,7 @@ func TestTheReceiveOfASlotIsPostedBeforeItsCompletion(t *testing.T) {
 func TestAWriteOnLoopIsCompletedBehindAFence(t *testing.T) {
 	s, c, _ := rawSlots(t, 4)
 	ns := &namespace{memory: make([]byte, 8192), volatile: true, shift: 12, blocks: 2}
-	q := &queue{slots: *s, conn: c, target: &Target{fences: true}, outstanding: 2}
+	q := &queue{slots: *s, conn: c, from: &listener{fences: true}, outstanding: 2}
 	q.slots.receives = q.slots.receives[:0]
 	write := &q.slots.commands[0]
 	write.disk, write.Opcode = &disk{namespace: ns}, nvme.IOWrite

@@ -3,11 +3,11 @@ package target
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"godat/examples/nvmeof/nvme"
@@ -17,14 +17,13 @@ import (
 // Target serves one subsystem, and the discovery subsystem that tells of it.
 type Target struct {
 	// Immutable after New.
-	cfg         Config
-	log         *slog.Logger
-	ln          *dat.Listener
-	conns       dat.ConnConfig // of all queues but for the depth, which the host says
-	invalidates bool           // the provider has send with invalidate
-	fences      bool           // a post executes requests at once: see queue.write
-	everywhere  bool           // it listens on all addresses of the machine
-	interfaces  func() ([]net.Addr, error)
+	cfg        Config
+	log        *slog.Logger
+	conns      dat.ConnConfig // of all queues but for the depth, which the host says
+	interfaces func() ([]net.Addr, error)
+
+	listeners []*listener // immutable when Run begins
+	elsewhere atomic.Pointer[[]string]
 
 	drain  time.Duration  // bounds how long Run waits for the commands that are under way
 	places chan struct{}  // has a value for each connection
@@ -48,10 +47,8 @@ func New(ctx context.Context, ia *dat.IA, cfg Config) (*Target, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	attr := ia.Attr()
 	t := &Target{
-		cfg: cfg, log: cfg.Log, invalidates: attr.Ops.Has(dat.OpSendInvalidate), fences: attr.Provider == "loop",
-		everywhere: listensEverywhere(ia.Name(), cfg.Addr), interfaces: net.InterfaceAddrs,
+		cfg: cfg, log: cfg.Log, interfaces: net.InterfaceAddrs,
 		drain: drainTime, down: make(chan struct{}), over: make(chan struct{}),
 	}
 	t.controllers.init(&t.cfg)
@@ -64,32 +61,29 @@ func New(ctx context.Context, ia *dat.IA, cfg Config) (*Target, error) {
 		Refusal: nvme.RejectNoResources.Append(nil),
 		Private: nvme.AppendAccept(nil, uint16(cfg.Depth)),
 	}
-	var err error
-	if t.ln, err = ia.Listen(ctx, cfg.Addr, t.conns); err != nil {
-		return nil, fmt.Errorf("target: listen on %s: %w", cfg.Addr, err)
+	t.elsewhere.Store(new([]string))
+	if _, err := t.Listen(ctx, ia, cfg.Addr); err != nil {
+		return nil, err
 	}
 	t.groups.init()
 	t.namespaces.init(cfg.Namespaces, &t.groups)
 	return t, nil
 }
 
-// Addr is the address that the target listens on, host:port.
-func (t *Target) Addr() string { return t.ln.Addr() }
+// Addr is the address of New that the target listens on, host:port.
+func (t *Target) Addr() string { return t.listeners[0].Addr() }
 
 // Run serves until ctx is done. Then it takes no more commands, completes those that are
 // under way, ends all connections in order, and returns. Commands that take longer than 5 s
 // end with their connections; what a worker is at then ends after a bounded piece. Run is
 // called once.
 func (t *Target) Run(ctx context.Context) error {
-	for running := true; running; {
-		select {
-		case ev := <-t.ln.Requests():
-			if running = ev.Number != dat.Closed; running {
-				t.answer(ctx, dat.RequestOf(ev))
-			}
-		case <-ctx.Done():
-			running = false
-		}
+	ended := make(chan struct{})
+	for _, l := range t.listeners {
+		go t.accept(ctx, l, ended)
+	}
+	for range t.listeners {
+		<-ended
 	}
 	close(t.down)
 	drained := make(chan struct{})
@@ -104,7 +98,7 @@ func (t *Target) Run(ctx context.Context) error {
 		<-drained
 	}
 	// The queues have ended: they use the memory of their connections, which Close gives back.
-	return errors.Join(t.ln.Close(), t.namespaces.close())
+	return errors.Join(closeAll(t.listeners), t.namespaces.close())
 }
 
 // stopping reports whether the queues are to end. It is true before the controllers go that
@@ -128,7 +122,7 @@ func (t *Target) awaitQueues(drained chan<- struct{}) {
 
 // answer answers a connection request: it accepts the connection of a queue, whose
 // goroutine it starts. It may wait for the end of one that has given way.
-func (t *Target) answer(ctx context.Context, cr *dat.CR) {
+func (t *Target) answer(ctx context.Context, l *listener, cr *dat.CR) {
 	asked, err := cr.Query()
 	if err != nil {
 		return // the request is gone
@@ -138,7 +132,7 @@ func (t *Target) answer(ctx context.Context, cr *dat.CR) {
 		t.reject(cr, asked.Remote, status)
 		return
 	}
-	q := newQueue(t, r)
+	q := newQueue(t, l, r)
 	q.local, q.address = asked.Local.String(), addressOf(asked.Remote)
 	cfg := t.conns
 	cfg.Depth, cfg.Setup = r.Entries(), q.setup
@@ -151,7 +145,7 @@ func (t *Target) answer(ctx context.Context, cr *dat.CR) {
 		t.reject(cr, asked.Remote, nvme.RejectNoResources)
 		return
 	}
-	if _, err := t.ln.AcceptWith(cr, cfg); err != nil {
+	if _, err := l.AcceptWith(cr, cfg); err != nil {
 		t.strangers.leave(q)
 		<-t.places
 		t.log.Warn("connection not accepted", "host", asked.Remote, "error", err)

@@ -11,6 +11,8 @@ import (
 
 	"godat/examples/nvmeof/host"
 	"godat/examples/nvmeof/nvme"
+	"godat/examples/nvmeof/store"
+	dat "godat/runtime"
 )
 
 func TestADiscoveryControllerOfASilentHostEnds(t *testing.T) {
@@ -38,8 +40,8 @@ func TestTheDiscoveryLogHasAllWays(t *testing.T) {
 	f := start(t, "loop", nil)
 	f.target.interfaces = addresses("127.0.0.1/8", "::1/128", "10.0.0.2/24", "10.0.0.1/24", "fe80::1/64", "2001:db8::7/64")
 	ways := func(everywhere bool, local string) (all [][2]any) {
-		f.target.everywhere = everywhere
-		for i, e := range f.target.waysFrom(local) {
+		f.target.listeners[0].everywhere = everywhere
+		for i, e := range f.target.waysFrom(f.target.listeners[0], local) {
 			assert.EqualValues(t, i+1, e.Port, "each way has a number")
 			assert.Equal(t, subsystem, e.Subsystem)
 			assert.Equal(t, "4420", e.Service)
@@ -51,6 +53,10 @@ func TestTheDiscoveryLogHasAllWays(t *testing.T) {
 	assert.Equal(t, [][2]any{{"10.0.0.1", false}, {"10.0.0.2", false}, {"2001:db8::7", true}}, ways(true, "10.0.0.1:4420"))
 	assert.Equal(t, [][2]any{{"127.0.0.1", false}, {"10.0.0.1", false}, {"10.0.0.2", false}, {"2001:db8::7", true}}, ways(true, "127.0.0.1:4420"))
 	assert.Equal(t, [][2]any{{"fe80::1%eth0", true}}, ways(false, "[fe80::1%eth0]:4420"), "an address with a scope")
+	require.NoError(t, f.target.SetElsewhere("10.0.0.9:4420", "10.0.0.1:4420", "[2001:db8::7]:4420"))
+	assert.Equal(t, [][2]any{{"10.0.0.1", false}, {"10.0.0.9", false}, {"2001:db8::7", true}}, ways(false, "10.0.0.1:4420"), "each way once")
+	require.Error(t, f.target.SetElsewhere("10.0.0.9"))
+	require.NoError(t, f.target.SetElsewhere())
 	f.target.interfaces = func() ([]net.Addr, error) { return nil, errors.New("none") }
 	assert.Equal(t, [][2]any{{"10.0.0.1", false}}, ways(true, "10.0.0.1:4420"))
 
@@ -73,7 +79,7 @@ func TestTheDiscoveryLogHasAllWays(t *testing.T) {
 func TestADiscoveryLogThatIsLongIsReadInOneCommandOrInMany(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		many := []string{"10.0.0.1/24", "10.0.0.2/24", "10.0.0.3/24", "10.0.0.4/24", "10.0.0.5/24", "10.0.0.6/24", "10.0.0.7/24"}
-		f.target.interfaces, f.target.everywhere = addresses(many...), true
+		f.target.interfaces, f.target.listeners[0].everywhere = addresses(many...), true
 		c := f.connect(func(cfg *host.Config) { cfg.Subsystem = "" })
 		entries, err := c.Discover(context.Background())
 		require.NoError(f, err)
@@ -111,4 +117,56 @@ func TestADiscoveryLogThatIsLongIsReadInOneCommandOrInMany(t *testing.T) {
 		assert.EqualValues(f, 2, generation)
 		assert.EqualValues(f, 4, n)
 	})
+}
+
+func TestATargetWithSeveralListenersServesAtEachAndTellsOfAll(t *testing.T) {
+	open := func(name string) *dat.IA {
+		ia, err := dat.Open(t.Context(), name)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, ia.CloseGraceful()) })
+		return ia
+	}
+	a, b := open("iwarp:127.0.0.1"), open("iwarp:127.0.0.2")
+	s, err := store.NewMemory(diskSize)
+	require.NoError(t, err)
+	target, err := New(t.Context(), a, Config{Addr: "127.0.0.1:0", Subsystem: subsystem, Namespaces: []Namespace{{Store: s}}})
+	require.NoError(t, err)
+	addrs := []string{target.Addr()}
+	for ia, addr := range map[*dat.IA]string{a: "127.0.0.1:0", b: "127.0.0.2:0"} {
+		more, err := target.Listen(t.Context(), ia, addr)
+		require.NoError(t, err)
+		addrs = append(addrs, more)
+	}
+	_, err = target.Listen(t.Context(), a, addrs[0])
+	require.Error(t, err, "it is taken")
+	ctx, stop := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- target.Run(ctx) }()
+	pattern := noise(4096)
+	for i, addr := range addrs {
+		c, err := host.Connect(t.Context(), a, host.Config{Addr: addr})
+		require.NoError(t, err)
+		ways, err := c.Discover(t.Context())
+		require.NoError(t, err)
+		var found []string
+		for _, w := range ways {
+			found = append(found, net.JoinHostPort(w.Address, w.Service))
+		}
+		assert.ElementsMatch(t, addrs, found)
+		assert.Equal(t, addr, found[0], "the one that the host took is the first")
+		require.NoError(t, c.Close())
+
+		c, err = host.Connect(t.Context(), a, host.Config{Addr: addr, Subsystem: subsystem})
+		require.NoError(t, err)
+		d, err := c.Disk(t.Context(), 1)
+		require.NoError(t, err)
+		if i == 0 {
+			_, err = d.WriteAt(pattern, 0)
+			require.NoError(t, err)
+		}
+		require.NoError(t, d.Compare(pattern, 0), "the same disk")
+		require.NoError(t, c.Close())
+	}
+	stop()
+	require.NoError(t, <-ran)
 }
