@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"godat/examples/nvmeof/host"
 	"godat/examples/nvmeof/nvme"
@@ -13,12 +14,15 @@ import (
 
 func TestAnIOCommandAllocatesNothing(t *testing.T) {
 	onEach(t, func(f *fixture) {
-		d := f.disk(f.connect(nil), 1)
+		require.NoError(f, f.target.Set(3, Namespace{Store: &atOnce{newMemory(f.T, 1<<20), make([]byte, 1<<20)}}))
+		c := f.connect(nil)
+		d, w := f.disk(c, 1), f.disk(c, 3)
 		b, ctx := make([]byte, 8192), f.within()
 		for name, io := range map[string]func() error{
 			"read":         func() error { _, err := d.ReadAt(b, 0); return err },
 			"write":        func() error { _, err := d.WriteAt(b, 0); return err },
 			"in a capsule": func() error { _, err := d.WriteAt(b[:4096], 0); return err },
+			"a Writer":     func() error { _, err := w.WriteAt(b, 0); return err },
 			"stable":       func() error { _, err := d.WriteStable(b[:4096], 0); return err },
 			"compare":      func() error { return d.Compare(b, 0) },
 			"flush":        func() error { return d.Flush(ctx) },

@@ -9,11 +9,17 @@ import (
 type disk struct {
 	*namespace
 	local dat.Segment // all of the memory, but for its length, which may be more than a segment's
+	room  dat.Segment // the same of a Writer's room
 }
 
 // segment is a range of the memory, which span has checked.
 func (d *disk) segment(off, n int) dat.Segment {
-	return dat.Segment{Addr: d.local.Addr + uint64(off), Len: uint32(n), Context: d.local.Context}
+	return part(d.local, off, n)
+}
+
+// part is a range of registered memory.
+func part(all dat.Segment, off, n int) dat.Segment {
+	return dat.Segment{Addr: all.Addr + uint64(off), Len: uint32(n), Context: all.Context}
 }
 
 // disks are those of a queue, whose goroutine owns them.
@@ -44,7 +50,11 @@ func (d *disks) add(nsid uint32) (*disk, nvme.Status) {
 	if ns == nil {
 		return nil, nvme.InvalidNamespace | nvme.DoNotRetry
 	}
-	region, err := d.conn.Register(ns.memory, dat.LocalRead|dat.LocalWrite)
+	opened := &disk{namespace: ns}
+	err := d.register(ns.memory, &opened.local)
+	if err == nil && ns.writer != nil {
+		err = d.register(ns.writer.Room(), &opened.room)
+	}
 	if err != nil {
 		d.target.namespaces.release(ns)
 		d.target.log.Error("register a namespace", "host", d.conn, "namespace", nsid, "error", err)
@@ -54,8 +64,17 @@ func (d *disks) add(nsid uint32) (*disk, nvme.Status) {
 	for len(d.open) < int(nsid) {
 		d.open = append(d.open, new(disk))
 	}
-	d.open[nsid-1] = &disk{ns, region.Segment(0, 1)}
-	return d.open[nsid-1], nvme.Success
+	d.open[nsid-1] = opened
+	return opened, nvme.Success
+}
+
+// register registers memory that is the connection's until its end.
+func (d *disks) register(memory []byte, all *dat.Segment) error {
+	region, err := d.conn.Register(memory, dat.LocalRead|dat.LocalWrite)
+	if err == nil {
+		*all = region.Segment(0, 1)
+	}
+	return err
 }
 
 // openAll registers the memory of all namespaces, so that the first commands don't

@@ -10,6 +10,7 @@
 //	capsule arrives   queue.received   parse, check against the namespace
 //	data moves        queue.read       the store's memory by RDMA write, and behind it the completion, as one batch
 //	                  queue.write      RDMA read into the store's memory, or a copy out of the capsule
+//	                  queue.place      the same into the room of a store that is a Writer, which completes it
 //	store works       worker           flush and zero, which may block
 //	completion        queue.complete   goes out with the next flush
 //

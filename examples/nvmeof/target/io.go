@@ -111,13 +111,16 @@ func (q *queue) readBlocks(c *command, off, n int) {
 	}
 }
 
-// write reads blocks from the host's memory, or copies them out of the capsule.
+// write reads blocks from the host's memory, or copies them out of the capsule, unless the store
+// is a Writer.
 //
 // On loop an RDMA read has ended when it was posted, so the completion goes in the same
 // batch, behind a fence. Over a network a fence would keep back the requests behind it for
 // as long as the read takes, so there the end of the read is an event.
 func (q *queue) write(c *command, off, n int) {
 	switch {
+	case c.disk.writer != nil:
+		q.place(c, off, n)
 	case !q.accessible(c, off, n):
 	case !c.Data.IsKeyed():
 		copy(c.disk.memory[off:off+n], c.inline())
@@ -240,9 +243,19 @@ func (q *queue) submit(c *command, j job) {
 
 // finish completes a command with the outcome of its job.
 func (q *queue) finish(c *command, err error) {
-	switch {
-	case err == nil:
+	if err == nil {
 		q.complete(c, nvme.Success)
+		return
+	}
+	q.fail(c, err)
+}
+
+// fail completes a command whose job has failed.
+func (q *queue) fail(c *command, err error) {
+	var status nvme.StatusError
+	switch {
+	case errors.As(err, &status):
+		q.complete(c, nvme.Status(status))
 	case errors.Is(err, syscall.ENOSPC):
 		q.complete(c, nvme.CapacityExceeded)
 	case errors.Is(err, errAborted):

@@ -56,6 +56,7 @@ type namespace struct {
 	group    *group
 	worker   *worker
 	prober   store.Prober // nil if no access to the memory fails
+	writer   Writer       // nil if the data of Writes comes to the memory
 
 	users int // the table, and the queues that have it; guarded by the table
 }
@@ -65,8 +66,9 @@ func (g *groups) newNamespace(ns Namespace) *namespace {
 	memory := ns.Store.Memory()
 	blocks := uint64(len(memory)) >> shift
 	prober, _ := ns.Store.(store.Prober)
+	writer, _ := ns.Store.(Writer)
 	return &namespace{
-		prober: prober,
+		prober: prober, writer: writer,
 		memory: memory[:blocks<<shift], volatile: ns.Store.Volatile(), shift: shift, blocks: blocks,
 		page: nvme.Namespace{Blocks: blocks, BlockShift: shift, ID: ns.ID, ANAGroup: ns.ANAGroup}, group: g.at(ns.ANAGroup), worker: newWorker(ns.Store), users: 1,
 	}

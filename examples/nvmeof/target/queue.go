@@ -50,6 +50,7 @@ type command struct {
 	memory []byte      // the slot's
 	local  dat.Segment // the same
 	disk   *disk       // of an I/O command
+	write  *Write      // of a Write for a Writer; kept for the slot's next one
 	inside int         // bytes of data in the slot, behind the command
 	next   step        // what the end of its transfer or job leads to
 	at     int         // how far a command of several steps is
@@ -137,6 +138,7 @@ func (q *queue) run() {
 	if err := q.conn.Close(); err != nil {
 		q.target.log.Warn("close a queue", "host", q.conn, "error", err)
 	}
+	q.dropWrites()
 	q.disks.giveBack(q)
 	<-q.target.places
 }

@@ -1,0 +1,106 @@
+package target
+
+import (
+	"fmt"
+
+	"godat/examples/nvmeof/store"
+	dat "godat/runtime"
+)
+
+// Writer is a Store that has a place of its own for the data of Writes, and says when they are
+// completed: one that brings the blocks to other machines first, for example. The data
+// comes to Room and not to Memory; the store brings it to Memory before Done, and from then on
+// Reads have it. Flush and Zero are as of any Store, and Close may come before Done.
+//
+// The target calls Place, and then either Take or Drop, once for each Write, unless Place refuses
+// it. These three are called by the goroutine of a queue: they must not block, and
+// queues call them at the same time.
+type Writer interface {
+	store.Store
+	// Room is memory for the data of Writes. It stays at its place until Close.
+	Room() []byte
+	// Place asks for room for the data. The store answers by w.Placed, or refuses the Write by
+	// w.Done with an error, in the call or later.
+	Place(w *Write)
+	// Take says that the data is in its place. The store answers by w.Done, in the call or later.
+	Take(w *Write)
+	// Drop takes back a Write whose connection has ended before Take. Its place is free again.
+	// What the store calls for it from now on has no effect.
+	Drop(w *Write)
+}
+
+// Write is a Write command for a Writer. It is the Writer's from Place until it calls Done, or
+// until Drop.
+type Write struct {
+	NSID   uint32
+	Offset int  // in the disk, in bytes
+	Len    int  // in bytes
+	Stable bool // the host wants the blocks to be stable before the command is completed
+	At     int  // the offset in Room, as Placed said
+
+	from *queue
+	slot int32
+	open bool // Place was called, and neither Take nor Drop; owned by the queue
+}
+
+// Placed answers Place: the data comes to Room from an offset on. It may be called from any
+// goroutine, as Done.
+func (w *Write) Placed(at int) {
+	w.At = at
+	w.from.results <- result{command: w.slot} // has room for each command
+}
+
+// Done completes the command. An error that is an nvme.StatusError gives the host that status,
+// nvme.ANATransitionStatus for example, by which it tries another path; any other error is a
+// nvme.WriteFault.
+func (w *Write) Done(err error) { w.from.results <- result{w.slot, err} }
+
+// place begins a Write for a Writer.
+func (q *queue) place(c *command, off, n int) {
+	if c.write == nil {
+		c.write = &Write{from: q, slot: int32(c.slot)}
+	}
+	w := c.write
+	w.NSID, w.Offset, w.Len, w.Stable, w.open = c.NSID, off, n, c.forced(), true
+	c.next = (*queue).placed
+	c.disk.writer.Place(w)
+}
+
+// placed brings the data of a Write to its place, if it has one.
+func (q *queue) placed(c *command, err error) {
+	w := c.write
+	if err != nil {
+		w.open = false
+		q.finish(c, err)
+		return
+	}
+	room := c.disk.writer.Room()
+	if w.At < 0 || w.At > len(room)-w.Len {
+		panic(fmt.Sprintf("target: a Writer places %d bytes at %d of %d", w.Len, w.At, len(room)))
+	}
+	if c.Data.IsKeyed() {
+		c.next = (*queue).arrived
+		q.transfer(dat.OpRead, c, part(c.disk.room, w.At, w.Len), 0)
+		return
+	}
+	copy(room[w.At:], c.inline())
+	q.arrived(c, nil)
+}
+
+// arrived gives a Write whose data is in its place to the store.
+func (q *queue) arrived(c *command, _ error) {
+	c.write.open = false
+	c.next = (*queue).finish
+	c.disk.writer.Take(c.write)
+}
+
+// dropWrites takes back the Writes that no store has taken. The connection is closed, so no data
+// comes any more.
+func (q *queue) dropWrites() {
+	for i := range q.slots.commands {
+		if c := &q.slots.commands[i]; c.write != nil && c.write.open {
+			c.write.open = false
+			c.disk.writer.Drop(c.write)
+		}
+	}
+}
