@@ -30,6 +30,29 @@ func ExampleWithLogger() {
 	// storage.ia closed {"ia": "loop"}
 }
 
+// Each connection leaves a file that Wireshark reads.
+func ExampleWithTrace() {
+	dir, err := os.MkdirTemp("", "traces")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	ctx := context.Background()
+	ia, err := dat.Open(ctx, "iwarp:127.0.0.1", dat.WithTrace(dir))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = ia.Dial(ctx, "127.0.0.1:1", dat.ConnConfig{}) // where nobody listens
+	fmt.Println(err != nil, ia.Close())
+	files, err := filepath.Glob(filepath.Join(dir, "*.pcapng"))
+	fmt.Println(len(files), "files of connections that were made", err)
+	// Output:
+	// true <nil>
+	// 0 files of connections that were made <nil>
+}
+
 // A callback that waits for something does not delay the callbacks of other
 // dispatchers: beyond the pool's share, callbacks get goroutines of their own.
 func ExampleWithPool() {

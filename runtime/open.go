@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	"go.uber.org/zap"
@@ -37,6 +38,13 @@ func Open(ctx context.Context, name string, opts ...Option) (*IA, error) {
 	}
 	for _, o := range opts {
 		o(&cfg)
+	}
+	if cfg.trace != "" {
+		cfg.params = maps.Clone(cfg.params)
+		if cfg.params == nil {
+			cfg.params = make(map[string]string)
+		}
+		cfg.params["trace"] = cfg.trace
 	}
 	from, err := find("runtime.Open", name, &cfg)
 	if err != nil {

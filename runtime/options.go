@@ -16,6 +16,7 @@ type config struct {
 	provider hw.Provider
 	want     hw.Info
 	params   map[string]string
+	trace    string
 	log      *zap.Logger
 	pool     PoolConfig
 	poller   PollerConfig
@@ -45,6 +46,13 @@ func WithParams(params map[string]string) Option {
 	params = maps.Clone(params)
 	return func(c *config) { c.params = params }
 }
+
+// WithTrace writes what each connection over iwarp carries to a file in dir, as packets in
+// the pcapng format that Wireshark reads, payloads included. Traced connections are slow. The
+// environment variable GODATTRACE does the same for all adapters of a program. Open makes the
+// directory. Providers that have no octets to show refuse the option as a parameter that they
+// do not know.
+func WithTrace(dir string) Option { return func(c *config) { c.trace = dir } }
 
 // WithLogger sets the adapter's logger. The adapter logs its opening and closing,
 // connections that break, attempts that a listener drops because there are too many or

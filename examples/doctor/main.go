@@ -26,9 +26,9 @@ import (
 
 // options is the command line.
 type options struct {
-	Host  string `arg:"" optional:"" help:"A host on which doctor --serve runs." xor:"role"`
+	Host  string `arg:"" optional:"" help:"A host on which doctor --serve runs."`
 	JSON  bool   `help:"Print JSON."`
-	Serve bool   `help:"Answer other doctors until interrupted." xor:"role"`
+	Serve bool   `help:"Answer other doctors until interrupted."`
 	Port  uint16 `help:"The port on which doctor --serve answers." default:"7175"`
 }
 

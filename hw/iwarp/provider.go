@@ -81,12 +81,17 @@ type Config struct {
 	//	            and the peer is on the same host: there pacing only costs, and the
 	//	            device takes reno, where nobody else has made the connection. On
 	//	            systems other than Linux there is no such parameter
+	//	trace       a directory for a file of each connection's packets, payloads
+	//	            included, as Trace makes it; empty for that of the environment variable
+	//	            GODATTRACE, and without either there are no files. The device makes the
+	//	            directory, and a connection whose file can't be made has none ("")
 	Params map[string]string
 
 	// Trace makes the file for a connection's packets, in the pcapng format that
 	// Wireshark reads; with a nil Trace, or a nil file, none is written. A traced
 	// connection is slow. The provider calls Trace once per connection, from any
-	// goroutine, and closes the file with the connection.
+	// goroutine, and closes the file with the connection. The parameter trace does
+	// the same with files of a directory, where Trace is nil.
 	Trace func(local, remote net.Addr) io.WriteCloser
 }
 
@@ -131,9 +136,12 @@ func (p *Provider) Open(cfg hw.OpenConfig) (hw.Device, error) {
 			}
 		}
 	}
+	var err error
+	if set.trace, err = set.traceDir(); err != nil {
+		return nil, err
+	}
 	host := cfg.Device
 	if p.system {
-		var err error
 		if host, err = localHost(host); err != nil {
 			return nil, err
 		}

@@ -16,6 +16,7 @@ type settings struct {
 	halfOpen, halfOpenIP            int // 0: from the backlog; see startupsOf
 
 	congestion string // empty: see steer
+	trace      string // the directory for traces; empty for none
 
 	mpa, reply, grace, nudge, keepalive, stall, linger, spin time.Duration
 }
@@ -78,6 +79,8 @@ func (s *settings) applyOther(key, value string) error {
 	switch key {
 	case "congestion":
 		s.congestion, err = value, mayHave(value)
+	case "trace":
+		s.trace = value
 	case "fpdu":
 		if s.fpdu, err = within(value, 0, wire.FPDUSize(wire.MaxULPDU)); s.fpdu != 0 {
 			s.fpdu = max(s.fpdu, minFPDU)

@@ -1,25 +1,64 @@
 package iwarp
 
 import (
+	"cmp"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"net"
 	"net/netip"
+	"os"
+	"strings"
 	"sync"
 	"time"
 )
 
-// traced is conn, or a traceConn around it if the provider has a Trace. A traceConn has no
+// traced is conn, or a traceConn around it if the connection has a trace. A traceConn has no
 // descriptor for the data path, so all octets pass through its Read and Write.
 func (d *device) traced(conn net.Conn) net.Conn {
-	if d.provider.cfg.Trace == nil {
-		return conn
+	var w io.WriteCloser
+	if make := d.provider.cfg.Trace; make != nil {
+		w = make(conn.LocalAddr(), conn.RemoteAddr())
+	} else if d.set.trace != "" {
+		w = traceFile(d.set.trace, conn)
 	}
-	w := d.provider.cfg.Trace(conn.LocalAddr(), conn.RemoteAddr())
 	if w == nil {
 		return conn
 	}
 	return newTraceConn(conn, w)
+}
+
+// traceVariable is the environment variable that has the place of the parameter trace.
+const traceVariable = "GODATTRACE"
+
+// traceDir is the directory for traces that is asked for, which it makes; empty for none.
+func (s *settings) traceDir() (string, error) {
+	dir := cmp.Or(s.trace, os.Getenv(traceVariable))
+	if dir == "" {
+		return "", nil
+	}
+	return dir, badValue("trace", dir, os.MkdirAll(dir, 0o700))
+}
+
+// traceFile makes the file for a connection, which is named by time and addresses and is
+// for its user alone, because it has what the connection carries. It returns nil if there
+// can be no file.
+func traceFile(dir string, conn net.Conn) io.WriteCloser {
+	ends := fmt.Sprintf("%v-%v", conn.LocalAddr(), conn.RemoteAddr())
+	name := time.Now().Format("20060102-150405.000-") + strings.Map(fileRune, ends)
+	f, err := os.CreateTemp(dir, name+"-*.pcapng")
+	if err != nil {
+		return nil
+	}
+	return f
+}
+
+// fileRune is r, or a character that a file's name may have on every system.
+func fileRune(r rune) rune {
+	if strings.ContainsRune(`:/\*%`, r) {
+		return '_'
+	}
+	return r
 }
 
 // traceConn writes a pcapng file of packets that might have carried the octets that it

@@ -5,6 +5,11 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
 	"sync"
 	"testing"
 
@@ -103,4 +108,101 @@ func TestATraceRecordsTheConnection(t *testing.T) {
 		got = append(got, ulpdu[k:]...)
 	}
 	assert.Equal(t, src.buf, got)
+}
+
+// carry connects two devices over TCP, of which the first has the parameter trace, and sends
+// a message of n bytes from it. It returns when both devices are closed.
+func carry(t *testing.T, trace string, n int) {
+	t.Run("connection", func(t *testing.T) {
+		p := New(Config{})
+		na, nb := newNode(t, p, map[string]string{"trace": trace}), newNode(t, p, nil)
+		a, b := na.peer(), nb.peer()
+		src, dst := na.memory(n, hw.LocalRead), nb.memory(n, hw.LocalWrite)
+		b.recv(dst.sge(0, n))
+		join(a, b)
+		a.post(hw.SendWR{Op: hw.OpSend, SGL: []hw.SGE{src.sge(0, n)}})
+		b.received(0)
+		a.end(true)
+		b.end(true)
+	})
+}
+
+// traceFiles are the traces in a directory.
+func traceFiles(t *testing.T, dir string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.pcapng"))
+	require.NoError(t, err)
+	return files
+}
+
+func TestADirectoryTakesTheTracesOfADevice(t *testing.T) {
+	t.Setenv(traceVariable, "")
+	dir := filepath.Join(t.TempDir(), "of", "traces")
+	carry(t, dir, 100000)
+	files := traceFiles(t, dir)
+	require.Len(t, files, 1, "one device has the parameter")
+	text, err := os.ReadFile(files[0])
+	require.NoError(t, err)
+	total := 0
+	for _, octets := range streams(t, text) {
+		total += len(octets)
+	}
+	assert.Greater(t, total, 100000)
+	if runtime.GOOS != "windows" {
+		info, err := os.Stat(files[0])
+		require.NoError(t, err)
+		assert.Equal(t, os.FileMode(0o600), info.Mode().Perm(), "payloads are their user's alone")
+	}
+}
+
+func TestTheEnvironmentHasAllConnectionsTraced(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv(traceVariable, dir)
+	carry(t, "", 1000)
+	require.Len(t, traceFiles(t, dir), 2, "both devices read the variable")
+	other := t.TempDir()
+	carry(t, other, 1000)
+	require.Len(t, traceFiles(t, dir), 3)
+	require.Len(t, traceFiles(t, other), 1, "the parameter takes precedence")
+}
+
+func TestADirectoryThatCanNotBeMadeIsRefused(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	_, err := New(Config{}).Open(hw.OpenConfig{Params: map[string]string{"trace": file}})
+	require.ErrorIs(t, err, hw.ErrInvalidParameter)
+}
+
+func TestAConnectionWhoseTraceCanNotBeMadeWorks(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "gone")
+	t.Run("connection", func(t *testing.T) {
+		p := New(Config{})
+		na, nb := newNode(t, p, map[string]string{"trace": dir}), newNode(t, p, nil)
+		require.NoError(t, os.Remove(dir))
+		a, b := na.peer(), nb.peer()
+		join(a, b)
+		a.end(true)
+		b.end(true)
+	})
+}
+
+// Where the dissector of captures is installed, it reads a trace to its end.
+func TestTsharkReadsATrace(t *testing.T) {
+	tshark, err := exec.LookPath("tshark")
+	if err != nil {
+		return
+	}
+	dir := t.TempDir()
+	carry(t, dir, 100000)
+	for _, file := range traceFiles(t, dir) {
+		text, err := exec.Command(tshark, "-r", file, "-V", "--disable-heuristic", "rpcrdma_iwarp", "--disable-heuristic", "smb_direct_iwarp").CombinedOutput()
+		require.NoError(t, err, string(text))
+		said := strings.ToLower(string(text))
+		for _, word := range []string{"request frame header", "reply frame header", "good crc32", "opcode: send"} {
+			assert.True(t, strings.Contains(said, word), word)
+		}
+		for _, word := range []string{"malformed", "bad crc"} {
+			assert.False(t, strings.Contains(said, word), word)
+		}
+	}
 }
