@@ -56,4 +56,7 @@
 // of the language does not promise it. Therefore a test looks at the machine code.
 // Elsewhere, and under the race detector, which has to see the store, it is the Store
 // of sync/atomic; on arm64 that is a single instruction anyway.
+//
+// [Relaxed] and [Count] order nothing, and are inlined. By them ep counts what its queues
+// move, for those who take a snapshot, and keeps the cookies of posts, which a snapshot shows.
 package release

@@ -18,6 +18,9 @@ func TestAStoredValueIsLoaded(t *testing.T) {
 	Uint64(&x.wide, 0xfedcba9876543210)
 	assert.Equal(t, uint32(0xfedcba98), x.narrow.Load())
 	assert.Equal(t, uint64(0xfedcba9876543210), x.wide.Load())
+	Relaxed(&x.wide, 0xfedcba9876543210)
+	Count(&x.wide, 1)
+	assert.Equal(t, uint64(0xfedcba9876543211), x.wide.Load())
 	assert.Zero(t, x.before)
 	assert.Zero(t, x.after)
 }
