@@ -28,9 +28,11 @@ type Adapter struct {
 	async  *evd.Dispatcher // nil: errors of objects are dropped
 
 	broke, dropped func(*hw.Cause)
+	owner          func(context any) string
 
 	endpoints *keys.Table[*Endpoint]
 	counters  counters
+	ends      ends
 	workers   workers.Pool[mailbox] // they serve what posters leave; see handOver
 	alarms    sync.WaitGroup        // set, or going off now
 
@@ -74,6 +76,9 @@ type AdapterConfig struct {
 	Broke func(*hw.Cause)
 	// Dropped is called as [hw.ListenConfig].OnDrop is; it may be nil.
 	Dropped func(*hw.Cause)
+	// Owner names what has an endpoint, given the endpoint's context, for [EndSnapshot]. It
+	// must not block; nil means that nothing is named.
+	Owner func(context any) string
 }
 
 // NewAdapter makes an adapter without endpoints. An interface adapter has one;
@@ -82,7 +87,7 @@ func NewAdapter(_ door.Key, cfg AdapterConfig) *Adapter {
 	attr := cfg.Device.Attr()
 	a := &Adapter{
 		dev: cfg.Device, attr: attr, cqs: cfg.CQs, ia: cfg.IA, domain: cfg.Domain, async: cfg.Async,
-		broke: cfg.Broke, dropped: cfg.Dropped,
+		broke: cfg.Broke, dropped: cfg.Dropped, owner: cfg.Owner,
 		endpoints: keys.New[*Endpoint](attr.MaxQPs),
 		eps:       make(map[*Endpoint]struct{}),
 		qps:       make(map[hw.QP]*Endpoint),
@@ -110,7 +115,7 @@ func (a *Adapter) add(e *Endpoint) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.eps[e] = struct{}{}
-	a.counters.endpoints.Add(1)
+	a.counters.endpoints.whole.Add(1)
 }
 
 func (a *Adapter) remove(e *Endpoint) {
@@ -118,7 +123,7 @@ func (a *Adapter) remove(e *Endpoint) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.eps, e)
-	a.counters.endpointsFreed.Add(1)
+	a.counters.endpointsFreed.whole.Add(1)
 }
 
 // newQP makes a queue pair for an endpoint.
@@ -152,14 +157,14 @@ func (a *Adapter) addSRQ(q *SRQ) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.srqs[q.hw] = q
-	a.counters.srqs.Add(1)
+	a.counters.srqs.whole.Add(1)
 }
 
 func (a *Adapter) removeSRQ(q *SRQ) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.srqs, q.hw)
-	a.counters.srqsFreed.Add(1)
+	a.counters.srqsFreed.whole.Add(1)
 }
 
 // FailSRQ finds the shared receive queue that was made on the device's queue, marks

@@ -50,21 +50,27 @@ func (q *queue) CompleteOne(id uint64, op hw.Op, n uint32, flags hw.WCFlags) {
 		return
 	}
 	q.completer.Acquire()
+	if m := &q.moved; op == q.plain { // count, here, to save a call
+		release.Count(&m.octets, uint64(n))
+		release.Count(&m.operations, 1)
+	} else {
+		q.countOther(op, n)
+	}
 	if to.HasRing() {
 		cell, at := to.ClaimRing()
-		delivery.Success(&cell.Value, q.e, s.cookie, op, n)
+		delivery.Success(&cell.Value, q.e, s.cookie.Load(), op, n)
 		release.Uint32(&q.retired, (r+1)&ticketMask)
 		yield.Point()
 		cell.Publish(at)
 		to.Note()
 		to.Flush()
 	} else if ev := q.lane.Claim(to); ev != nil {
-		ev.Op, ev.Length, ev.Cookie = op, n, s.cookie
+		ev.Op, ev.Length, ev.Cookie = op, n, s.cookie.Load()
 		release.Uint32(&q.retired, (r+1)&ticketMask)
 		yield.Point()
 		q.lane.Send()
 	} else {
-		cookie := s.cookie
+		cookie := s.cookie.Load()
 		release.Uint32(&q.retired, (r+1)&ticketMask)
 		yield.Point()
 		if !to.PutSuccess(&q.lane, q.e, cookie, op, n) {
@@ -151,13 +157,14 @@ func (q *queue) describe(ev *event.Event, wc *hw.WC, r uint32) (retired uint32, 
 	retired = (r + 1) & ticketMask
 	s := &q.slots[i]
 	to, flags := s.to, s.flags
+	q.tally(s.op, wc)
 	if wc.Status == hw.StatusSuccess && flags&hw.Suppress != 0 || to == nil {
 		if s.op == hw.OpBind {
 			q.endBind(i, wc.Status)
 		}
 		if to != nil {
 			if to.HearsSuccesses() {
-				to.Suppressed(q.e, s.cookie)
+				to.Suppressed(q.e, s.cookie.Load())
 			}
 			to.Release(1)
 		}
@@ -166,7 +173,7 @@ func (q *queue) describe(ev *event.Event, wc *hw.WC, r uint32) (retired uint32, 
 	// Field by field: the compiler builds a literal elsewhere and copies it in
 	// wider pieces than it was written in, and the processor stalls on those loads.
 	ev.Number, ev.Status, ev.Op, ev.Flags = event.DTOCompletion, wc.Status, s.op, 0
-	ev.Length, ev.Key, ev.Cookie = 0, 0, s.cookie
+	ev.Length, ev.Key, ev.Cookie = 0, 0, s.cookie.Load()
 	ev.Source, ev.Data = q.e, nil
 	if s.op > hw.OpRecv {
 		q.extendedEvent(ev, i)
@@ -213,6 +220,7 @@ func (q *queue) passTo(r, ticket uint32) uint32 {
 	n := 0 // places of to
 	for ; (ticket-r)&ticketMask != 0; r = (r + 1) & ticketMask {
 		s := q.slot(r)
+		q.count(s.op, q.length(r, s))
 		if s.to != to {
 			if n != 0 {
 				to.Release(n)
@@ -223,7 +231,7 @@ func (q *queue) passTo(r, ticket uint32) uint32 {
 			continue
 		}
 		if n++; to.HearsSuccesses() {
-			to.Suppressed(q.e, s.cookie)
+			to.Suppressed(q.e, s.cookie.Load())
 		}
 	}
 	if n != 0 {

@@ -1,7 +1,6 @@
 package ep
 
 import (
-	"sync"
 	"sync/atomic"
 
 	"godat/hw/event"
@@ -24,27 +23,49 @@ type Counters struct {
 	Disconnected, Broken                  uint64 // how connections, and attempts given up, ended
 }
 
+// counter only grows. A reset remembers how far it had come, so it changes nothing for those
+// who ask for the whole count.
+type counter struct{ whole, before atomic.Uint64 }
+
+// since is the count since the last reset.
+func (c *counter) since() uint64 {
+	before := c.before.Load() // first, because whole may grow meanwhile
+	return c.whole.Load() - before
+}
+
+// reset is since, and begins anew.
+func (c *counter) reset() uint64 {
+	for {
+		before := c.before.Load()
+		now := c.whole.Load()
+		if c.before.CompareAndSwap(before, now) {
+			return now - before
+		}
+	}
+}
+
+// all is the count since the beginning.
+func (c *counter) all() uint64 { return c.whole.Load() }
+
 // counters are the running counters of an adapter.
 type counters struct {
-	endpoints, endpointsFreed, points, pointsFreed atomic.Uint64
-	srqs, srqsFreed                                atomic.Uint64
-	requests, accepted, rejected, connects         atomic.Uint64
-	activeEstablished, passiveEstablished          atomic.Uint64
-	peerRejected, nonPeerRejected, unreachable     atomic.Uint64
-	timedOut, acceptErrors, disconnected, broken   atomic.Uint64
+	endpoints, endpointsFreed, points, pointsFreed counter
+	srqs, srqsFreed                                counter
+	requests, accepted, rejected, connects         counter
+	activeEstablished, passiveEstablished          counter
+	peerRejected, nonPeerRejected, unreachable     counter
+	timedOut, acceptErrors, disconnected, broken   counter
 }
 
 // Counters returns the counters. It answers to dat_ib_query_counters, for an
 // interface adapter.
-func (a *Adapter) Counters() Counters { return a.counters.all((*atomic.Uint64).Load) }
+func (a *Adapter) Counters() Counters { return a.counters.read((*counter).since) }
 
 // ResetCounters returns the counters and sets them to 0.
-func (a *Adapter) ResetCounters() Counters { return a.counters.all(reset) }
+func (a *Adapter) ResetCounters() Counters { return a.counters.read((*counter).reset) }
 
-func reset(c *atomic.Uint64) uint64 { return c.Swap(0) }
-
-// all reads the counters.
-func (c *counters) all(read func(*atomic.Uint64) uint64) Counters {
+// read reads the counters.
+func (c *counters) read(read func(*counter) uint64) Counters {
 	return Counters{
 		Endpoints: read(&c.endpoints), EndpointsFreed: read(&c.endpointsFreed),
 		ServicePoints: read(&c.points), ServicePointsFreed: read(&c.pointsFreed),
@@ -58,7 +79,7 @@ func (c *counters) all(read func(*atomic.Uint64) uint64) Counters {
 }
 
 // of returns the counter of a connection event.
-func (c *counters) of(n event.Number, passive bool) *atomic.Uint64 {
+func (c *counters) of(n event.Number, passive bool) *counter {
 	switch n {
 	case event.Established:
 		if passive {
@@ -91,25 +112,13 @@ type EndpointCounters struct {
 	Receives    uint64 // posted
 }
 
-// counted is the part of an endpoint's counters that its queues do not hold.
-type counted struct {
-	connects, disconnects atomic.Uint64
-
-	// mu guards rounds and skipped of both queues. A poster holds it while its
-	// ticket wraps a tail, so a reader that holds it sees rounds and the tail that
-	// belongs to them.
-	mu sync.Mutex
-}
-
 // Counters returns the counters. It answers to dat_ib_query_counters, for an
 // endpoint.
 func (e *Endpoint) Counters() (EndpointCounters, error) {
 	if err := alive("ep.Counters", e); err != nil {
 		return EndpointCounters{}, err
 	}
-	e.counted.mu.Lock()
-	defer e.counted.mu.Unlock()
-	return e.counted.read(&e.box, (*atomic.Uint64).Load), nil
+	return e.counters((*counter).since), nil
 }
 
 // ResetCounters returns the counters and sets them to 0.
@@ -117,25 +126,26 @@ func (e *Endpoint) ResetCounters() (EndpointCounters, error) {
 	if err := alive("ep.ResetCounters", e); err != nil {
 		return EndpointCounters{}, err
 	}
-	e.counted.mu.Lock()
-	defer e.counted.mu.Unlock()
-	c := e.counted.read(&e.box, reset)
-	e.box.requests.skipped += c.Requests
-	e.box.recvs.skipped += c.Receives
-	return c, nil
+	return e.counters((*counter).reset), nil
 }
 
-// read reads the counters of the endpoint whose mailbox is b. The caller holds mu.
-func (c *counted) read(b *mailbox, read func(*atomic.Uint64) uint64) EndpointCounters {
-	w := b.token.Load()
+// counters reads the counters. Those of the posts follow from the queues' tickets.
+func (e *Endpoint) counters(read func(*counter) uint64) EndpointCounters {
+	r := e.record
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	w := e.box.token.Load()
+	r.requests.whole.Store(e.box.requests.posts(w))
+	r.receives.whole.Store(e.box.recvs.posts(w))
 	return EndpointCounters{
-		Connects: read(&c.connects), Disconnects: read(&c.disconnects),
-		Requests: b.requests.count(w), Receives: b.recvs.count(w),
+		Connects: read(&r.connects), Disconnects: read(&r.disconnects),
+		Requests: read(&r.requests), Receives: read(&r.receives),
 	}
 }
 
-// count returns how many posts there were, given the word. The caller holds
-// counted.mu.
-func (q *queue) count(word uint64) uint64 {
-	return q.rounds*(ticketMask+1) + uint64(q.tail(word)) - q.skipped
+// posts returns how many posts there were, given the word. The caller holds
+// record.mu.
+func (q *queue) posts(word uint64) uint64 {
+	t := q.tickets()
+	return t.rounds*(ticketMask+1) + uint64(q.tail(word)) - t.skipped
 }

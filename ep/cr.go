@@ -100,7 +100,7 @@ func (c *CR) Accept(e *Endpoint, private []byte) error {
 	if !call.used {
 		return err
 	}
-	c.at.adapter.counters.accepted.Add(1)
+	c.at.adapter.counters.accepted.whole.Add(1)
 	c.dead = true
 	if err != nil && c.own != nil {
 		_ = e.ctl.disownEndpoint(op)
@@ -144,8 +144,8 @@ func (c *CR) Reject(private []byte) error {
 // reject is Reject for a request that is alive. The caller holds c.mu.
 func (c *CR) reject(op string, private []byte) error {
 	c.dead = true
-	c.at.answered()
-	c.at.adapter.counters.rejected.Add(1)
+	c.at.answered(&c.at.counted.rejected)
+	c.at.adapter.counters.rejected.whole.Add(1)
 	err := c.request.Reject(private)
 	c.withdraw(op)
 	return wrap(op, err)
@@ -190,7 +190,7 @@ func (c *CR) Handoff(qual uint64) error {
 		return wrap(op, err)
 	}
 	c.dead = true
-	c.at.answered()
+	c.at.answered(&c.at.counted.handedOff)
 	c.withdraw(op)
 	return nil
 }
@@ -211,7 +211,7 @@ func (c *CR) lock(op string) error {
 // announce delivers the event of the request. The event brings its own place in the
 // dispatcher, so that strangers who ask for connections take none from endpoints.
 func (c *CR) announce() {
-	c.at.adapter.counters.requests.Add(1)
+	c.at.adapter.counters.requests.whole.Add(1)
 	c.event.Event = event.Event{Number: event.ConnectionRequest, Source: c.at.self, Data: c}
 	c.event.Drop = c.drop
 	wiring(c.at.to).PutRequest(&c.event)

@@ -17,6 +17,9 @@ func (e *Endpoint) String() string {
 	return fmt.Sprintf("Endpoint(%p, %v)", e, e.State())
 }
 
+// name is String without the state.
+func (e *Endpoint) name() string { return fmt.Sprintf("Endpoint(%p)", e) }
+
 // String names the service point.
 func (p *PSP) String() string { return fmt.Sprintf("PSP(%p)", p) }
 

@@ -1,6 +1,8 @@
 package ep
 
 import (
+	"time"
+
 	"godat/evd"
 	"godat/hw"
 	"godat/hw/event"
@@ -25,6 +27,7 @@ type Endpoint struct {
 	key       uint32
 	context   any
 	endIsLast bool // see Config.EndIsLast
+	record    *record
 
 	machine machine // owned by the token's holder
 
@@ -33,7 +36,6 @@ type Endpoint struct {
 	profile profile
 	cause   endCause
 	marks   watermarks
-	counted counted
 	windows memory.Owner // the windows that only this endpoint binds
 	ctl     controls
 }
@@ -95,7 +97,7 @@ func (a *Adapter) NewEndpoint(cfg Config) (*Endpoint, error) {
 func (a *Adapter) make(op string, cfg Config, attr Attr) (*Endpoint, error) {
 	e := &Endpoint{
 		adapter: a,
-		context: cfg.Context, endIsLast: cfg.EndIsLast,
+		context: cfg.Context, endIsLast: cfg.EndIsLast, record: &record{made: time.Now()},
 	}
 	e.box.e, e.facts.e, e.profile.e = e, e, e
 	e.machine.init(e)

@@ -58,7 +58,7 @@ func (m *machine) begin(c *control) error {
 		// The peer may learn of the accept before Accept returns, and send another
 		// request at once.
 		c.used = true
-		c.cr.at.answered()
+		c.cr.at.answered(&c.cr.at.counted.accepted)
 		err = c.cr.request.Accept(m.box.qp, c.private)
 	}
 	if err != nil {
@@ -68,7 +68,7 @@ func (m *machine) begin(c *control) error {
 		return wrap(c.op, err)
 	}
 	if c.in == inConnect {
-		m.e.adapter.counters.connects.Add(1)
+		m.e.adapter.counters.connects.whole.Add(1)
 		m.e.profile.setTarget(c.connect.Addr, c.connect.Qual)
 	} else {
 		m.e.profile.setAddresses(c.cr.request.Local(), c.cr.request.Remote())
@@ -126,11 +126,18 @@ func (m *machine) forget() {
 	m.box.unseal()
 }
 
+// underWay are the states in which there is a connection, or an attempt at one.
+const underWay = 1<<ActiveConnectionPending | 1<<CompletionPending | 1<<Connected | 1<<DisconnectPending
+
 // close makes the handle dead and ends the connection, if there is one.
 func (m *machine) close(c *control) error {
 	m.box.token.Check()
+	was := m.box.State()
 	if m.become(c.in) < firstEdge {
 		return stateError(c.op, m.box.State())
+	}
+	if 1<<was&underWay != 0 {
+		m.e.adapter.ends.note(m.e, 0, &hw.Cause{Text: "the endpoint was closed"})
 	}
 	m.setAlarm(0)
 	m.box.requests.endDetour()

@@ -39,11 +39,32 @@ func (q *queue) keep(id uint64, op hw.Op, n uint32) {
 		q.keptFor = to
 	}
 	s.sge[0].Len = n
+	if op != q.plain {
+		q.keepOther(op, n)
+	}
 	q.kept++
 	if q.keptBytes += n; q.keptBytes >= maxKept {
 		q.deliver()
 	}
 	q.completer.Release()
+}
+
+// keepOther counts an operation that is kept and is not what the queue has most.
+//
+//go:noinline
+func (q *queue) keepOther(op hw.Op, n uint32) {
+	q.countOther(op, n)
+	q.keptOther++
+	q.tickets().keptOctets += n
+}
+
+// forgetOthers takes what keepOther has counted off the lengths of those kept.
+//
+//go:noinline
+func (q *queue) forgetOthers() {
+	t := q.tickets()
+	q.keptBytes -= t.keptOctets
+	t.keptOctets = 0
 }
 
 // Flush ends a series of completions from the provider.
@@ -62,7 +83,11 @@ func (q *queue) deliver() {
 		return
 	}
 	n := int(q.kept)
-	q.kept, q.keptBytes, q.keptFor = 0, 0, nil
+	if q.keptOther != 0 {
+		q.forgetOthers()
+	}
+	q.moved.add(uint64(n)-uint64(q.keptOther), uint64(q.keptBytes))
+	q.kept, q.keptBytes, q.keptOther, q.keptFor = 0, 0, 0, nil
 	if ring, first := to.ClaimAll(n); ring != nil {
 		q.deliverCells(to, ring, first, n)
 	} else {
@@ -81,7 +106,7 @@ func (q *queue) deliverCells(to *delivery.Queue, ring *ring.Reserved[event.Event
 		cells := ring.Stretch(first+uint64(done), min(n-done, len(slots)))
 		for i := range cells {
 			s := &slots[i]
-			delivery.Success(&cells[i].Value, e, s.cookie, s.op, s.sge[0].Len)
+			delivery.Success(&cells[i].Value, e, s.cookie.Load(), s.op, s.sge[0].Len)
 		}
 		done += len(cells)
 	}
@@ -97,7 +122,7 @@ func (q *queue) deliverEvents(to *delivery.Queue, n int) {
 		some := list[:min(n, len(list))]
 		for i := range some {
 			s, one := q.slot(r+uint32(i)), &some[i]
-			one.Cookie, one.Length, one.Op = s.cookie, s.sge[0].Len, s.op
+			one.Cookie, one.Length, one.Op = s.cookie.Load(), s.sge[0].Len, s.op
 		}
 		r = (r + uint32(len(some))) & ticketMask
 		release.Uint32(&q.retired, r)

@@ -84,8 +84,8 @@ func (m *machine) established(byFact bool) {
 		return
 	}
 	m.setAlarm(0)
-	m.e.adapter.counters.of(event.Established, passive).Add(1)
-	m.e.counted.connects.Add(1)
+	m.e.adapter.counters.of(event.Established, passive).whole.Add(1)
+	m.e.record.connects.whole.Add(1)
 	ev := event.Event{Number: event.Established, Source: m.e}
 	if private != nil {
 		ev.Data = private
@@ -202,9 +202,11 @@ func (m *machine) announceEndOnceFlushed() {
 func (m *machine) announceEnd() {
 	m.box.token.Check()
 	if m.outcome != none && m.box.State() != closed {
-		m.e.adapter.counters.of(event.Number(m.outcome), false).Add(1)
-		m.e.counted.disconnects.Add(1)
+		m.e.adapter.counters.of(event.Number(m.outcome), false).whole.Add(1)
+		m.e.record.disconnects.whole.Add(1)
 		cause := m.e.cause.Load()
+		m.e.record.note(chapter{what: whatEnded, number: event.Number(m.outcome)})
+		m.e.adapter.ends.note(m.e, event.Number(m.outcome), cause)
 		m.emit(event.ConnectionEnd(door.Key{}, event.Number(m.outcome), m.e, m.private, cause))
 		if m.outcome == broken && m.e.adapter.broke != nil {
 			m.e.adapter.broke(cause)

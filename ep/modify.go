@@ -214,6 +214,7 @@ func (m *machine) modify(c *control) error {
 	if mod.mask&FieldSoftHighWater != 0 {
 		m.e.marks.setSoft(m.e, mod.now.attr.SoftHighWatermark)
 	}
+	m.e.record.note(chapter{what: whatModified})
 	mod.made = true
 	return nil
 }
@@ -303,15 +304,16 @@ func (f fitting) enlarge(q *queue, depth, iov int) {
 func (f fitting) skip(q *queue) (ticket uint32) {
 	b := f.b
 	b.token.Check()
-	b.e.counted.mu.Lock()
-	defer b.e.counted.mu.Unlock()
-	q.skipped++ // it is no post
+	b.e.record.mu.Lock()
+	defer b.e.record.mu.Unlock()
+	tickets := q.tickets()
+	tickets.skipped++ // it is no post
 	for {
 		w := b.token.Load()
 		next := w + 1<<q.tailShift
 		if b.token.Swap(w, next&^guards) {
 			if next&guards != 0 {
-				q.rounds++
+				tickets.rounds++
 			}
 			return q.tail(w)
 		}
@@ -320,7 +322,8 @@ func (f fitting) skip(q *queue) (ticket uint32) {
 
 // set copies another slot's post into this slot.
 func (s *slot) set(o *slot) {
-	s.op, s.nseg, s.flags, s.cookie = o.op, o.nseg, o.flags, o.cookie
+	s.op, s.nseg, s.flags = o.op, o.nseg, o.flags
+	s.cookie.Store(o.cookie.Load())
 	s.to, s.sge, s.addr, s.rkey, s.imm = o.to, o.sge, o.addr, o.rkey, o.imm
 }
 

@@ -4,6 +4,7 @@ import (
 	"godat/hw"
 	"godat/internal/door"
 	"godat/internal/memory"
+	"godat/internal/release"
 	"godat/internal/yield"
 	"godat/mem"
 )
@@ -53,7 +54,7 @@ func (e *Endpoint) PostRecvPieces(_ door.Key, first mem.Segment, step uint64, co
 	for i, cookie := range cookies {
 		s := q.slot(ticket + uint32(i))
 		s.op, s.nseg, s.flags = hw.OpRecv, 1, 0
-		s.cookie = cookie
+		release.Relaxed(&s.cookie, cookie)
 		s.to = to
 		sge := &s.sge[0]
 		sge.Addr, sge.Len, sge.LKey = first.Addr+uint64(uint32(cookie))*step, first.Len, region.LKey

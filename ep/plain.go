@@ -8,6 +8,7 @@ import (
 	"godat/internal/delivery"
 	"godat/internal/door"
 	"godat/internal/memory"
+	"godat/internal/release"
 	"godat/internal/token"
 	"godat/internal/yield"
 	"godat/mem"
@@ -84,7 +85,7 @@ func (e *Endpoint) postPlain(op hw.Op, cookie uint64, flags hw.Flags, segs []mem
 	ticket := uint32(w>>shift) & ticketMask
 	s := &q.slots[ticket&q.mask]
 	s.op, s.nseg, s.flags = op, 1, flags
-	s.cookie = cookie
+	release.Relaxed(&s.cookie, cookie)
 	s.to = to
 	sge := &s.sge[0]
 	sge.Addr, sge.Len, sge.LKey = seg.Addr, seg.Len, region.LKey

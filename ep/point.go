@@ -43,6 +43,7 @@ type point struct {
 
 	mu      sync.Mutex
 	waiting int            // requests not answered yet
+	counted pointCounts    // since the point was made
 	taking  sync.WaitGroup // calls of admit under way; none begins once closed is set
 	closed  bool
 
@@ -78,7 +79,7 @@ func (p *point) start(op string, self io.Closer, addr string, qual uint64) error
 	defer a.mu.Unlock()
 	p.listener = l
 	a.points[p] = struct{}{}
-	a.counters.points.Add(1)
+	a.counters.points.whole.Add(1)
 	return nil
 }
 
@@ -103,7 +104,7 @@ func (p *point) admit(r hw.Request, qual uint64) error {
 	cr := &CR{at: p, request: r, qual: qual}
 	cr.private, cr.truncated = r.Private()
 	if err := p.prepare(cr); err != nil {
-		p.answered()
+		p.answered(nil)
 		return err
 	}
 	p.adapter.addCR(cr)
@@ -147,6 +148,7 @@ func (p *point) count() error {
 	case p.closed:
 		return errPointClosed
 	case p.waiting >= p.backlog:
+		p.counted.overflows++
 		return errBacklog
 	}
 	p.waiting++
@@ -154,11 +156,15 @@ func (p *point) count() error {
 	return nil
 }
 
-// answered counts one request less that waits for an answer.
-func (p *point) answered() {
+// answered counts one request less that waits for an answer. The answer is counted in n,
+// unless that is nil.
+func (p *point) answered(n *uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.waiting--
+	if n != nil {
+		*n++
+	}
 }
 
 // query returns what is wrong with a query: the handle is nil or closed, or the
@@ -208,7 +214,7 @@ func (p *point) close(k pointKind) error {
 	p.adapter.mu.Lock()
 	defer p.adapter.mu.Unlock()
 	delete(p.adapter.points, p)
-	p.adapter.counters.pointsFreed.Add(1)
+	p.adapter.counters.pointsFreed.whole.Add(1)
 	return nil
 }
 

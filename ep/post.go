@@ -5,6 +5,7 @@ import (
 	"godat/hw"
 	"godat/internal/delivery"
 	"godat/internal/memory"
+	"godat/internal/release"
 	"godat/mem"
 )
 
@@ -153,7 +154,7 @@ func (q *queue) fill(ticket uint32, w *work, to *delivery.Queue, lkey uint32) {
 	s.op = w.op
 	s.nseg = uint8(len(w.segs))
 	s.flags = w.flags
-	s.cookie = w.cookie
+	release.Relaxed(&s.cookie, w.cookie)
 	s.to = to
 	if w.single() {
 		sge := &s.sge[0]

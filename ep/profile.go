@@ -56,6 +56,14 @@ type address struct {
 	qual uint64
 }
 
+// String is the address in the form of package net, empty if it is not known.
+func (a address) String() string {
+	if a.addr == nil {
+		return ""
+	}
+	return a.addr.String()
+}
+
 func split(addr net.Addr) (a address) {
 	if addr == nil {
 		return a

@@ -65,8 +65,10 @@ type queue struct {
 	retired   atomic.Uint32
 	kept      uint32          // completions kept from retired on; see keep.go
 	keptBytes uint32          // their lengths together
+	keptOther uint32          // how many of them the record has counted
 	keptFor   *delivery.Queue // it gets those kept; nil: none are
 	lane      delivery.Lane   // its way into a channel
+	moved     moved           // the successes of plain; the record has others
 
 	// What few posts have beyond their slot. Modify changes it as the slots.
 	sges     annex[hw.SGE] // iov of them for each slot
@@ -78,8 +80,6 @@ type queue struct {
 
 	mu      sync.Mutex
 	waiting []hw.WC // under mu: what has taken the detour
-	skipped uint64  // tickets that are not counted as posts; guarded as rounds
-	rounds  uint64  // how often tail has wrapped; guarded by the endpoint's counted.mu
 }
 
 const ticketMask = 1<<24 - 1
@@ -112,7 +112,7 @@ type slot struct {
 	op     hw.Op
 	nseg   uint8
 	flags  hw.Flags
-	cookie uint64
+	cookie atomic.Uint64
 	to     *delivery.Queue // where the completion goes; room is reserved there
 	sge    [1]hw.SGE       // the segment, if there is one; several are in the annex
 	addr   uint64          // remote address

@@ -7,6 +7,7 @@ import (
 	"godat/hw"
 	"godat/internal/delivery"
 	"godat/internal/memory"
+	"godat/internal/release"
 	"godat/internal/token"
 	"godat/internal/yield"
 )
@@ -150,7 +151,7 @@ func (r run) fill(dtos []DTO, lkeys *[batchDTOs]uint32, to *delivery.Queue) {
 		if q.plain == hw.OpRecv {
 			s.op = hw.OpRecv
 		}
-		s.cookie = d.Cookie
+		release.Relaxed(&s.cookie, d.Cookie)
 		s.to = to
 		seg, sge := d.single(), &s.sge[0]
 		sge.Addr, sge.Len, sge.LKey = seg.Addr, seg.Len, lkeys[uint(i)%batchDTOs]

@@ -147,6 +147,7 @@ func (m *machine) become(in input) edge {
 	next := transitions[m.box.State()][in]
 	if next >= firstEdge {
 		m.box.state.Store(uint32(next - firstEdge))
+		m.e.record.note(chapter{what: what(in)})
 	}
 	return next
 }

@@ -100,12 +100,12 @@ func (b *mailbox) whyNoTicket(call string) error {
 //
 //go:noinline
 func (b *mailbox) goRound(q *queue, from, to uint64) bool {
-	b.e.counted.mu.Lock()
-	defer b.e.counted.mu.Unlock()
+	b.e.record.mu.Lock()
+	defer b.e.record.mu.Unlock()
 	if !b.token.Swap(from, to) {
 		return false
 	}
-	q.rounds++
+	q.tickets().rounds++
 	return true
 }
 

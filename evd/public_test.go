@@ -16,7 +16,7 @@ import (
 // only this module's packages need is reached through Wiring.
 var publicMethods = map[reflect.Type]string{
 	reflect.TypeFor[*Dispatcher](): "Batches C ClearUnwaitable Close Counters Dequeue Disable Enable Events Flush Mode ModifyCNO " +
-		"NewOneShot PostSoftware Query ResetCounters Resize Route SetUnwaitable String Wait",
+		"NewOneShot PostSoftware Query ResetCounters Resize Route SetUnwaitable Snapshot String Wait",
 	reflect.TypeFor[*CNO]():           "Close FD ModifyAgent Query String Trigger Wait",
 	reflect.TypeFor[*Route]():         "C Close String",
 	reflect.TypeFor[*OneShot]():       "C Release String Wait",

@@ -219,3 +219,19 @@ type AsyncEvent struct {
 	SRQ  SRQ // of AsyncSRQError
 	Err  error
 }
+
+// CountingListener is a [Listener] that counts what it does with peers before they have
+// asked for a connection.
+type CountingListener interface {
+	Listener
+	// Counts returns the counts of this moment. It does not block.
+	Counts() ListenerCounts
+}
+
+// ListenerCounts is what a [CountingListener] counts. All but HalfOpen only grow.
+type ListenerCounts struct {
+	HalfOpen    int    // peers whose request has not come yet
+	GaveWay     uint64 // those of them that gave way to newer ones
+	Silent      uint64 // those whose request did not come, or was none
+	Descriptors uint64 // peers that were refused because the system has no descriptor left
+}

@@ -16,6 +16,26 @@ func (d *Domain) Counters() Counters { return d.takeCounters(false) }
 // ResetCounters returns the counters and sets them to 0.
 func (d *Domain) ResetCounters() Counters { return d.takeCounters(true) }
 
+// AllCounters returns what was made and freed since the domain was made, whatever was reset.
+func (d *Domain) AllCounters() Counters {
+	if d == nil {
+		return Counters{}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.counters
+}
+
+// minus takes an earlier count off.
+func (c *Counters) minus(before Counters) {
+	c.Zones -= before.Zones
+	c.ZonesFreed -= before.ZonesFreed
+	c.Regions -= before.Regions
+	c.RegionsFreed -= before.RegionsFreed
+	c.Windows -= before.Windows
+	c.WindowsFreed -= before.WindowsFreed
+}
+
 func (d *Domain) takeCounters(reset bool) Counters {
 	if d == nil {
 		return Counters{}
@@ -23,8 +43,9 @@ func (d *Domain) takeCounters(reset bool) Counters {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	c := d.counters
+	c.minus(d.countersBefore)
 	if reset {
-		d.counters = Counters{}
+		d.countersBefore = d.counters
 	}
 	return c
 }

@@ -39,6 +39,8 @@ type Domain struct {
 	mapped   int64
 	counters Counters
 
+	countersBefore Counters // at the last reset
+
 	retired      []*block // blocks of freed regions that are still mapped, oldest first
 	retiredBytes int
 }

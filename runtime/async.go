@@ -36,6 +36,7 @@ type asyncErrors struct {
 	ia      *IA // the source of the device's errors; nil until the adapter is open
 	nodes   map[asyncKey]*delivery.AsyncNode
 	counted AsyncCounters
+	before  AsyncCounters // counted at the last reset
 }
 
 // asyncKey is what an error is latched by: an error that the device reports again

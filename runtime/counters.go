@@ -79,8 +79,24 @@ func (a *asyncErrors) takeCounters(reset bool) AsyncCounters {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	c := a.counted
+	c.minus(a.before)
 	if reset {
-		a.counted = AsyncCounters{}
+		a.before = a.counted
 	}
 	return c
+}
+
+// minus takes an earlier count off.
+func (c *AsyncCounters) minus(before AsyncCounters) {
+	c.Errors -= before.Errors
+	c.Endpoints -= before.Endpoints
+	c.Dispatchers -= before.Dispatchers
+	c.SharedReceivers -= before.SharedReceivers
+}
+
+// allCounters counts since the adapter was opened.
+func (a *asyncErrors) allCounters() AsyncCounters {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.counted
 }

@@ -23,7 +23,7 @@
 //   - [Open] an adapter by name, with options: [WithProvider], [WithVersion], [WithThreadSafe], [WithParams], [WithLogger], [WithTrace], [WithPool], [WithPoller], [WithAsync]
 //   - which names there are: [Providers], [StaticRegistry], [ParseRegistry], [Related]; about one that is not open: [Describe]
 //   - what the adapter is and can do: [IA.Query], [IA.Attr], [IA.Name], [IA.ExtensionOp]
-//   - what has happened on it: [IA.Counters], [IA.ResetCounters]; the memory that it has: [IA.MemoryStats]
+//   - what has happened on it: [IA.Counters], [IA.ResetCounters]; the memory that it has: [IA.MemoryStats]; all that lives on it now: [IA.Snapshot]
 //   - what a handle is: [HandleTypeOf]; a value attached to it: [IA.SetConsumerContext], [IA.ConsumerContext]
 //   - [IA.Close] closes all that lives on it; [IA.CloseGraceful] refuses while anything does
 //
@@ -67,7 +67,7 @@
 //   - to listen: [IA.NewPSP] on a qualifier, [IA.NewRSP] for one endpoint, [IA.NewCSP] at "host:port"
 //   - where it listens: [ep.PSP.Qual], [ep.PSP.Addr], [ep.PSP.Dispatcher], [ep.PSP.Query], [ep.RSP.Qual], [ep.RSP.Query], [ep.CSP.Addr], [ep.CSP.Query]
 //   - a request: [RequestOf], [ep.CR.Query], and then [ep.CR.Accept], [ep.CR.Reject] or [ep.CR.Handoff]
-//   - about an endpoint: [ep.Endpoint.State], [ep.Endpoint.Status], [ep.Endpoint.Query], [ep.Endpoint.Reads], [ep.Endpoint.Counters], [ep.Endpoint.ResetCounters]
+//   - about an endpoint: [ep.Endpoint.State], [ep.Endpoint.Status], [ep.Endpoint.Query], [ep.Endpoint.Reads], [ep.Endpoint.Counters], [ep.Endpoint.ResetCounters], [ep.Endpoint.Snapshot]
 //   - to change it: [ep.Endpoint.Modify]
 //
 // # Post
@@ -91,7 +91,7 @@
 //   - one request: [evd.Dispatcher.NewOneShot], [evd.OneShot.Wait], [evd.OneShot.C], [evd.OneShot.Release]
 //   - many dispatchers at once: [IA.NewCNO], [evd.CNO.Wait], [evd.CNO.Trigger], [evd.CNO.ModifyAgent], [evd.CNO.FD], [evd.CNO.Query], [evd.CNO.Close]; which they are: [evd.Dispatcher.ModifyCNO], [evd.Dispatcher.Enable], [evd.Dispatcher.Disable]
 //   - what is held back: [evd.Dispatcher.Flush]; events of the program's own: [evd.Dispatcher.PostSoftware]
-//   - about a dispatcher: [evd.Dispatcher.Mode], [evd.Dispatcher.Query], [evd.Dispatcher.Counters], [evd.Dispatcher.ResetCounters]; to change it: [evd.Dispatcher.Resize], [evd.Dispatcher.SetUnwaitable], [evd.Dispatcher.ClearUnwaitable]; its end: [evd.Dispatcher.Close]
+//   - about a dispatcher: [evd.Dispatcher.Mode], [evd.Dispatcher.Query], [evd.Dispatcher.Counters], [evd.Dispatcher.ResetCounters], [evd.Dispatcher.Snapshot]; to change it: [evd.Dispatcher.Resize], [evd.Dispatcher.SetUnwaitable], [evd.Dispatcher.ClearUnwaitable]; its end: [evd.Dispatcher.Close]
 //
 // # What an event says
 //

@@ -48,13 +48,14 @@ type IA struct {
 	mu          sync.Mutex
 	dispatchers children[*evd.Dispatcher]
 	cnos        children[*CNO]
+	listeners   children[*Listener]
 	contexts    consumerContexts
 }
 
 func (ia *IA) init(name string, dev hw.Device, cfg *config, p *pool, async *asyncErrors) {
 	*ia = IA{
 		name: name, dev: dev, attr: dev.Attr(), log: cfg.log.Named("ia").With(zap.String("ia", name)),
-		pool: p, async: async, down: make(chan struct{}), dispatchers: newChildren(live), cnos: newChildren(liveCNO),
+		pool: p, async: async, down: make(chan struct{}), dispatchers: newChildren(live), cnos: newChildren(liveCNO), listeners: newChildren(listens),
 	}
 	async.mu.Lock()
 	defer async.mu.Unlock()

@@ -81,6 +81,9 @@ func (ia *IA) Listen(ctx context.Context, address string, cfg ConnConfig) (*List
 	if err := l.make(host, qual); err != nil {
 		return nil, ia.orClosed(op, errors.Join(named(op, address, err), l.Close()))
 	}
+	ia.mu.Lock()
+	defer ia.mu.Unlock()
+	ia.listeners.add(l)
 	return l, nil
 }
 

@@ -52,6 +52,7 @@ import (
 //   - [ep.Endpoint.Reset]: makes a disconnected endpoint UNCONNECTED again, so that it can connect once more.
 //   - [ep.Endpoint.ResetCounters]: returns the counters and sets them to 0.
 //   - [ep.Endpoint.SetWatermark]: bounds the receives that the endpoint has taken from its shared receive queue and not completed.
+//   - [ep.Endpoint.Snapshot]: describes the endpoint now.
 //   - [ep.Endpoint.State]: returns the endpoint's state now.
 //   - [ep.Endpoint.Status]: takes a snapshot.
 type Endpoint = ep.Endpoint
@@ -155,6 +156,54 @@ const (
 //
 // Its fields: go doc godat/ep EndpointCounters.
 type EndpointCounters = ep.EndpointCounters
+
+// EndpointSnapshot describes an endpoint at one moment. All counts only grow, and no
+// [ep.Endpoint.ResetCounters] changes them.
+//
+// Its fields: go doc godat/ep EndpointSnapshot.
+type EndpointSnapshot = ep.EndpointSnapshot
+
+// QueueSnapshot describes the requests or the receives of an endpoint.
+//
+// Its fields: go doc godat/ep QueueSnapshot.
+type QueueSnapshot = ep.QueueSnapshot
+
+// Moved says how many operations of a kind succeeded, and how many octets they moved. Those of
+// suppressed requests are known when a later request completes.
+//
+// Its fields: go doc godat/ep Moved.
+type Moved = ep.Moved
+
+// StoryLine is one of the last things that happened to an endpoint, a call of the program's
+// or a report of the device's. What succeeds on the data path is not among them.
+//
+// Its fields: go doc godat/ep StoryLine.
+type StoryLine = ep.StoryLine
+
+// CauseSnapshot is a cause in words.
+//
+// Its fields: go doc godat/ep CauseSnapshot.
+type CauseSnapshot = ep.CauseSnapshot
+
+// PointSnapshot describes a service point at one moment. All counts only grow.
+//
+// Its fields: go doc godat/ep PointSnapshot.
+type PointSnapshot = ep.PointSnapshot
+
+// SRQSnapshot describes a shared receive queue at one moment.
+//
+// Its fields: go doc godat/ep SRQSnapshot.
+type SRQSnapshot = ep.SRQSnapshot
+
+// EndCount says how many connections, and attempts, ended in one way.
+//
+// Its fields: go doc godat/ep EndCount.
+type EndCount = ep.EndCount
+
+// EndSnapshot is one connection that ended, or one attempt.
+//
+// Its fields: go doc godat/ep EndSnapshot.
+type EndSnapshot = ep.EndSnapshot
 
 // ConnectionCounters say what has happened on an adapter since it was opened or its counters
 // were last reset.
@@ -512,6 +561,7 @@ type AddressHandle = ep.AddressHandle
 //   - [evd.Dispatcher.Resize]: changes the queue's length to qlen events.
 //   - [evd.Dispatcher.Route]: makes a channel for the events of the operations whose cookie, masked with mask, is value.
 //   - [evd.Dispatcher.SetUnwaitable]: makes Wait fail with INVALID_STATE/EVD_UNWAITABLE, also a Wait that is under way, and ends iterators of ModeQueue.
+//   - [evd.Dispatcher.Snapshot]: describes the dispatcher now.
 //   - [evd.Dispatcher.Wait]: waits until threshold events are queued, and returns the first one and how many more are queued now.
 type Dispatcher = evd.Dispatcher
 
@@ -583,6 +633,12 @@ const (
 //
 // Its fields: go doc godat/evd Counters.
 type DispatcherCounters = evd.Counters
+
+// DispatcherSnapshot describes a dispatcher at one moment. All counts only grow, and no
+// [evd.Dispatcher.ResetCounters] changes them.
+//
+// Its fields: go doc godat/evd DispatcherSnapshot.
+type DispatcherSnapshot = evd.DispatcherSnapshot
 
 // Until returns a context that ends when done is closed. With it a program that
 // signals its end by a channel needs no goroutine that cancels a context for Wait
@@ -1179,6 +1235,11 @@ const (
 //
 // Its fields: go doc godat/hw Attr.
 type DeviceAttr = hw.Attr
+
+// ListenerCounts is what a [hw.CountingListener] counts. All but HalfOpen only grow.
+//
+// Its fields: go doc godat/hw ListenerCounts.
+type ListenerCounts = hw.ListenerCounts
 
 // ProviderInfo identifies a provider: DAT_PROVIDER_INFO.
 //

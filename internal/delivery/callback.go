@@ -26,6 +26,7 @@ type upcalls struct {
 
 	scheduled atomic.Bool    // a task was started and has not ended
 	goroutine atomic.Uintptr // the goroutine that calls back now; 0: none
+	calls     atomic.Uint64  // twice how many callbacks began, less one while one runs
 
 	running chan struct{} // a lock, held by the task
 	buf     []event.Event // owned by the task
@@ -108,7 +109,7 @@ func (u *upcalls) drain(q *Queue) bool {
 		n := c.take(u.buf)
 		c.turn.free(c.ring.Next())
 		if n > 0 {
-			u.callback(u.buf[:n])
+			u.call(n)
 			continue
 		}
 		if c.ring.Next() >= claimed {
@@ -117,6 +118,13 @@ func (u *upcalls) drain(q *Queue) bool {
 		runtime.Gosched() // an event was claimed that is about to be published
 	}
 	return false
+}
+
+// call calls back with the first n events of buf.
+func (u *upcalls) call(n int) {
+	u.calls.Add(1)
+	defer u.calls.Add(1) // also when the callback panics or ends the goroutine
+	u.callback(u.buf[:n])
 }
 
 // stop waits until no callback runs. The dispatcher is closed, so a task that

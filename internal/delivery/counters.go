@@ -4,8 +4,9 @@ import "sync"
 
 // tally remembers the counters of a dispatcher at the last reset.
 type tally struct {
-	mu  sync.Mutex
-	was Counters
+	mu   sync.Mutex
+	was  Counters
+	look look // see Snapshot
 }
 
 // Counters say what happened on a dispatcher; see evd.Counters.

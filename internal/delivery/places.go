@@ -23,7 +23,9 @@ type places struct {
 	// those that lanes count.
 	done   atomic.Uint64
 	unused atomic.Uint64 // places in done that had no event; of a channel or batches
-	_      [48]byte
+
+	refused atomic.Uint64 // reservations that found no room
+	_       [40]byte
 }
 
 // reserve takes n places if they are free by the last count.

@@ -72,6 +72,7 @@ func (q *Queue) reserveSlow(n int, beyond uint64) bool {
 		}
 		// If either changed meanwhile, an event may have counted twice: look again.
 		if p.allDone() == done && p.reserved.Load() == r {
+			p.refused.Add(1)
 			q.expose()
 			return false
 		}

@@ -1,0 +1,118 @@
+package ep
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"godat/hw"
+	"godat/hw/event"
+)
+
+const (
+	lastEnds = 64  // ends that an adapter remembers in whole
+	mostEnds = 256 // kinds of ends that it counts apart: a peer chooses the code of a Terminate
+)
+
+// ends counts how connections ended, and remembers the last ones.
+type ends struct {
+	mu     sync.Mutex
+	counts map[endKind]uint64
+	last   []end // a ring
+	first  int   // the oldest
+}
+
+// endKind is what ends are counted by.
+type endKind struct {
+	number event.Number // 0: the endpoint was closed
+	layer  hw.Layer
+	code   int
+}
+
+// end is one connection that ended, or one attempt.
+type end struct {
+	endKind
+	at            time.Time
+	name, owner   string
+	cause         *hw.Cause
+	local, remote address
+	story         []StoryLine
+}
+
+// note notes the end of e's connection, or of an attempt. The token's holder of e calls it.
+func (n *ends) note(e *Endpoint, number event.Number, cause *hw.Cause) {
+	e.box.token.Check()
+	one := end{
+		endKind: endKind{number, cause.Layer, cause.Code}, at: time.Now(), name: e.name(),
+		cause: cause, local: e.profile.local, remote: e.profile.remote,
+	}
+	if f := e.adapter.owner; f != nil {
+		one.owner = f(e.context)
+	}
+	e.record.mu.Lock()
+	one.story = e.record.story.lines()
+	e.record.mu.Unlock()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.counts == nil {
+		n.counts = make(map[endKind]uint64)
+	}
+	kind := one.endKind
+	if _, known := n.counts[kind]; !known && len(n.counts) >= mostEnds {
+		kind.code = -1
+	}
+	n.counts[kind]++
+	if len(n.last) < lastEnds {
+		n.last = append(n.last, one)
+		return
+	}
+	n.last[n.first] = one
+	n.first = (n.first + 1) % lastEnds
+}
+
+// EndCount says how many connections, and attempts, ended in one way.
+type EndCount struct {
+	Event string // as [event.Number] names it; CLOSED: the endpoint was closed
+	Layer string // of the cause, see [hw.Cause]
+	Code  int    // of the cause; -1 stands for those that came when 256 codes were counted
+	Count uint64
+}
+
+// EndSnapshot is one connection that ended, or one attempt.
+type EndSnapshot struct {
+	At            time.Time
+	Name          string // of the endpoint
+	Owner         string // the connection whose endpoint it was; empty for the program's own
+	Event         string // see EndCount
+	Cause         *CauseSnapshot
+	Local, Remote string
+	Story         []StoryLine // what led to the end
+}
+
+func (k endKind) event() string {
+	if k.number == 0 {
+		return "CLOSED"
+	}
+	return k.number.String()
+}
+
+// snapshot returns how connections ended, and the last of them, the oldest first.
+func (n *ends) snapshot() (counts []EndCount, last []EndSnapshot) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for kind, count := range n.counts {
+		counts = append(counts, EndCount{Event: kind.event(), Layer: kind.layer.String(), Code: kind.code, Count: count})
+	}
+	slices.SortFunc(counts, func(a, b EndCount) int {
+		return cmp.Or(cmp.Compare(a.Event, b.Event), cmp.Compare(a.Layer, b.Layer), cmp.Compare(a.Code, b.Code))
+	})
+	for i := range n.last {
+		one := &n.last[(n.first+i)%len(n.last)]
+		last = append(last, EndSnapshot{
+			At: one.at, Name: one.name, Owner: one.owner, Event: one.event(), Cause: describeCause(one.cause),
+			Local: one.local.String(), Remote: one.remote.String(), Story: one.story,
+		})
+	}
+	return counts, last
+}

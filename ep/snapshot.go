@@ -1,0 +1,184 @@
+package ep
+
+import (
+	"time"
+
+	"godat/evd"
+	"godat/hw"
+)
+
+// look is when somebody who looked at a queue first saw its oldest operation; record.mu
+// guards it. The data path reads no clock, so nothing else tells how old an operation is.
+type look struct {
+	oldest uint64 // its number, among all posts
+	at     time.Time
+}
+
+// age says for how long at least an operation has been the oldest.
+func (l *look) age(oldest uint64, now time.Time) time.Duration {
+	if l.at.IsZero() || l.oldest != oldest {
+		*l = look{oldest, now}
+	}
+	return now.Sub(l.at)
+}
+
+// EndpointSnapshot describes an endpoint at one moment. All counts only grow, and no
+// [Endpoint.ResetCounters] changes them.
+type EndpointSnapshot struct {
+	Name  string // as in String, without the state
+	State string
+	// Local and Remote are the addresses, empty while they are not known. They stay when the
+	// connection ends, until Reset.
+	Local, Remote string
+	// Made is when the endpoint was made, Connected when its last connection was
+	// established; it is zero if there was none.
+	Made, Connected time.Time
+	Connects        uint64 // connections that were established
+	Disconnects     uint64 // connections that ended, and attempts that failed
+
+	Requests, Receives QueueSnapshot
+	// Recv, Request and Conn name the dispatchers; SRQ names the shared receive queue.
+	Recv, Request, Conn, SRQ string
+
+	// Story is what happened last, the oldest first.
+	Story []StoryLine
+	// Cause is why the connection ends or has ended; nil before.
+	Cause *CauseSnapshot
+	// Context is what the program gave the endpoint as [Config.Context].
+	Context any `json:"-"`
+}
+
+// QueueSnapshot describes the requests or the receives of an endpoint.
+type QueueSnapshot struct {
+	Depth       int    // the most that may be outstanding
+	Posted      uint64 // since the endpoint was made
+	Outstanding int    // of these, how many have not completed; for receives those that wait for a message
+	// OldestAge is for how long the oldest operation has been outstanding, at least: since
+	// somebody took a snapshot in which it was the oldest. So it is 0 in the first snapshot of
+	// an operation, and no finer than the time between two snapshots. OldestCookie is its
+	// cookie, valid if OldestAge is not 0.
+	OldestAge    time.Duration
+	OldestCookie uint64
+	// Moved has what succeeded, by the kind of operation.
+	Moved []Moved
+	// Failed counts operations that ended with an error, without those that were Flushed
+	// because the connection ended.
+	Failed, Flushed uint64
+}
+
+// Moved says how many operations of a kind succeeded, and how many octets they moved. Those of
+// suppressed requests are known when a later request completes.
+type Moved struct {
+	Kind               string // as [hw.Op] names it
+	Operations, Octets uint64
+}
+
+// CauseSnapshot is a cause in words.
+type CauseSnapshot struct {
+	Layer string // as [hw.Layer] names it
+	Code  int    // see [hw.Cause]
+	Text  string // all of it in one line
+}
+
+// describeCause is the cause in words; nil for none.
+func describeCause(c *hw.Cause) *CauseSnapshot {
+	if c == nil {
+		return nil
+	}
+	return &CauseSnapshot{Layer: c.Layer.String(), Code: c.Code, Text: c.Error()}
+}
+
+// Snapshot describes the endpoint now. It takes no lock that a post or a completion takes,
+// except once in 2^24 posts. That of a nil endpoint is empty.
+func (e *Endpoint) Snapshot() EndpointSnapshot {
+	if e == nil {
+		return EndpointSnapshot{}
+	}
+	s := EndpointSnapshot{Name: e.name(), Context: e.context}
+	e.profile.describe(&s)
+	requests, recvs := e.record.describe(e, &s)
+	e.box.requests.nameOldest(requests, &s.Requests)
+	e.box.recvs.nameOldest(recvs, &s.Receives)
+	s.Cause = describeCause(e.cause.Load())
+	if q := e.box.recvs.srq; q != nil {
+		s.SRQ = q.String()
+	}
+	return s
+}
+
+// describe adds what the profile has.
+func (p *profile) describe(s *EndpointSnapshot) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s.State = p.e.State().String()
+	s.Local, s.Remote = p.local.String(), p.remote.String()
+	recv, request := p.e.box.recvs.rules.Load().evd, p.e.box.requests.rules.Load().evd
+	s.Recv, s.Request, s.Conn = nameOf(recv), nameOf(request), nameOf(p.conn)
+	s.Requests.Depth, s.Receives.Depth = p.attr.MaxRequestDTOs, p.attr.MaxRecvDTOs
+}
+
+// nameOf is the name of a dispatcher; empty if there is none.
+func nameOf(d *evd.Dispatcher) string {
+	if d == nil {
+		return ""
+	}
+	return d.String()
+}
+
+// describe adds what the record has, and the queues. It returns the tickets of their oldest
+// operations.
+func (r *record) describe(e *Endpoint, s *EndpointSnapshot) (requests, recvs uint32) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s.Made, s.Connected = r.made, r.since
+	s.Connects, s.Disconnects = r.connects.all(), r.disconnects.all()
+	s.Story = r.story.lines()
+	now := time.Now()
+	requests, recvs = e.box.requests.snapshot(&s.Requests, now), e.box.recvs.snapshot(&s.Receives, now)
+	if others := r.others.Load(); others != nil {
+		for op := range others {
+			to := &s.Requests
+			switch hw.Op(op) {
+			case hw.OpRecvInvalidate, hw.OpRecvImm:
+				to = &s.Receives
+			default:
+			}
+			to.moved(hw.Op(op), &others[op])
+		}
+	}
+	return requests, recvs
+}
+
+// snapshot describes the queue, and returns the ticket of its oldest operation. The caller
+// holds record.mu.
+func (q *queue) snapshot(s *QueueSnapshot, now time.Time) (oldest uint32) {
+	i := q.index()
+	s.Failed, s.Flushed = q.e.record.failures[i].Load(), q.e.record.flushes[i].Load()
+	s.moved(q.plain, &q.moved)
+	retired := q.retired.Load() // before the tail, which is not behind it
+	w := q.e.box.token.Load()
+	s.Posted = q.posts(w)
+	s.Outstanding = int((q.tail(w) - retired) & ticketMask)
+	if s.Outstanding > 0 {
+		s.OldestAge = q.tickets().look.age(s.Posted-uint64(s.Outstanding), now)
+	}
+	return retired
+}
+
+// nameOldest adds the cookie of the oldest operation. The caller does not hold record.mu,
+// which a completer takes under q.mu.
+func (q *queue) nameOldest(ticket uint32, s *QueueSnapshot) {
+	if s.OldestAge == 0 {
+		return
+	}
+	q.mu.Lock() // Modify replaces the slots under it
+	defer q.mu.Unlock()
+	s.OldestCookie = q.slot(ticket).cookie.Load()
+}
+
+// moved adds what there is of a kind of operation.
+func (s *QueueSnapshot) moved(op hw.Op, m *moved) {
+	if n := m.operations.Load(); n > 0 {
+		s.Moved = append(s.Moved, Moved{Kind: op.String(), Operations: n, Octets: m.octets.Load()})
+	}
+}

@@ -1,0 +1,105 @@
+package ep
+
+import (
+	"time"
+
+	"godat/hw"
+	"godat/hw/event"
+)
+
+// storyLength is how many chapters of a story are kept.
+const storyLength = 16
+
+// story is a ring of what happened to an endpoint; record.mu guards it. It grows up to its
+// length, which most endpoints never need.
+type story struct {
+	chapters []chapter
+	first    int // the oldest
+}
+
+// chapter is one line of a story.
+type chapter struct {
+	at     int64  // of the last time, in nanoseconds since 1970
+	times  uint32 // how often it happened in a row
+	what   what
+	op     hw.Op        // whatFailed
+	status hw.Status    // whatFailed
+	number event.Number // whatEnded
+}
+
+// what is what a chapter tells: that an input moved the endpoint to another state, or
+// something else.
+type what uint8
+
+const (
+	whatFailed   = what(numInputs) + iota // the device reported that an operation failed
+	whatEnded                             // the end of the connection was announced
+	whatModified                          // Modify changed the endpoint
+)
+
+var whatText = [...]string{
+	inConnect: "Connect was called", inAccept: "Accept was called",
+	inReserve: "a reserved service point listens for it", inRelease: "its reserved service point was closed",
+	inAsked: "a request came for it", inAcceptOwn: "Accept was called", inDisown: "its request was not accepted",
+	inEstablished: "connected", inRefused: "the attempt failed", inDown: "the connection is down",
+	inDrained: "all requests are done", inTimeout: "the time was up",
+	inAbrupt: "Disconnect was called", inGraceful: "a graceful Disconnect was called", inReset: "Reset was called",
+	inFailure: "the device refused a request", inClose: "Close was called", whatModified: "Modify was called",
+}
+
+func (c *chapter) String() string {
+	switch c.what {
+	case whatFailed:
+		return c.op.String() + " failed: " + c.status.String()
+	case whatEnded:
+		return "ended: " + c.number.String()
+	default:
+		return whatText[c.what]
+	}
+}
+
+// note adds a chapter to the story, or counts it, if the last one tells the same.
+func (r *record) note(c chapter) {
+	now := time.Now()
+	c.at, c.times = now.UnixNano(), 1
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c.what == what(inEstablished) {
+		r.since = now
+	}
+	s := &r.story
+	n := len(s.chapters)
+	if n > 0 {
+		last := &s.chapters[(s.first+n-1)%n]
+		if last.what == c.what && last.op == c.op && last.status == c.status {
+			last.at = c.at
+			last.times++
+			return
+		}
+	}
+	if n < storyLength {
+		s.chapters = append(s.chapters, c)
+		return
+	}
+	s.chapters[s.first] = c
+	s.first = (s.first + 1) % n
+}
+
+// StoryLine is one of the last things that happened to an endpoint, a call of the program's
+// or a report of the device's. What succeeds on the data path is not among them.
+type StoryLine struct {
+	At    time.Time // the last time
+	Text  string
+	Times int // how often in a row
+}
+
+// lines tells the story, the oldest chapter first. The caller holds record.mu.
+func (s *story) lines() []StoryLine {
+	n := len(s.chapters)
+	list := make([]StoryLine, n)
+	for i := range list {
+		c := &s.chapters[(s.first+i)%n]
+		list[i] = StoryLine{At: time.Unix(0, c.at), Text: c.String(), Times: int(c.times)}
+	}
+	return list
+}

@@ -1,0 +1,51 @@
+package evd
+
+import (
+	"fmt"
+	"time"
+)
+
+// DispatcherSnapshot describes a dispatcher at one moment. All counts only grow, and no
+// [Dispatcher.ResetCounters] changes them.
+type DispatcherSnapshot struct {
+	Name string // as in String
+	Mode string
+	// Owner names the connection or listener whose events come here; empty for a dispatcher
+	// that the program made.
+	Owner string
+
+	QLen     int // events that it has room for
+	Reserved int // places that are reserved or have an event in them
+	Queued   int // events that the consumer has not taken
+	// OldestAge is for how long the oldest of these has waited, at least: since somebody took a
+	// snapshot in which it was the oldest. So it is 0 in the first such snapshot, and no finer
+	// than the time between two.
+	OldestAge time.Duration
+
+	Counters        // since the dispatcher was made
+	Refused  uint64 // posts, and other reservations, that found no room
+
+	Waiters   int  // goroutines in Wait or in an iterator; 0 of a channel, which does not tell
+	CallsBack bool // a callback runs
+	// CallbackAge is for how long that callback has run, at least, as OldestAge is.
+	CallbackAge time.Duration
+}
+
+// Snapshot describes the dispatcher now. It disturbs neither its consumer nor what feeds it.
+// That of a nil dispatcher is empty.
+func (d *Dispatcher) Snapshot() DispatcherSnapshot {
+	if d == nil {
+		return DispatcherSnapshot{}
+	}
+	now := d.inner.Snapshot()
+	s := DispatcherSnapshot{
+		Name: d.String(), Mode: d.mode.String(),
+		QLen: now.QLen, Reserved: now.Reserved, Queued: now.Queued, OldestAge: now.OldestAge,
+		Counters: Counters(now.Counters), Refused: now.Refused,
+		Waiters: now.Waiters, CallsBack: now.CallsBack, CallbackAge: now.CallbackAge,
+	}
+	if now.Owner != nil {
+		s.Owner = fmt.Sprint(now.Owner)
+	}
+	return s
+}

@@ -1,0 +1,154 @@
+package runtime
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"godat/ep"
+	"godat/evd"
+)
+
+// Snapshot describes an adapter and all that lives on it, for people and for programs that
+// watch. Each object is described at its own moment; the numbers of one object belong
+// together. All counts only grow, whatever was reset. It has no payload and no private data.
+type Snapshot struct {
+	At               time.Time
+	Adapter          string // the name that the adapter was opened by
+	Provider, Device string // as in Attr
+
+	Conns       []ConnSnapshot     // by ID
+	Endpoints   []EndpointSnapshot // those of no Conn, by name
+	Dispatchers []DispatcherSnapshot
+	Listeners   []ListenerSnapshot // and service points that the program made
+	SRQs        []SRQSnapshot
+	Ends        []EndCount    // how connections ended
+	LastEnds    []EndSnapshot // the last of them, the oldest first
+
+	Counters Counters // since the adapter was opened
+	Memory   MemoryStats
+}
+
+// ConnSnapshot describes a [Conn] at one moment.
+type ConnSnapshot struct {
+	ID       uint64
+	Name     string // as in String
+	Listener string // the listener that made it; empty if it was dialed by the adapter
+	Depth    int
+	Message  int // bytes
+	// Missing counts the receives that are not posted now, of Depth and some more. They are
+	// posted when the program has taken more messages, or given buffers back.
+	Missing  int
+	Endpoint EndpointSnapshot
+}
+
+// ListenerSnapshot describes a [Listener] at one moment, or a service point that the program
+// made.
+type ListenerSnapshot struct {
+	PointSnapshot
+	// Conns has a place for each connection, of which some are Taken. Both are 0 for a
+	// service point of the program's.
+	Conns, Taken int
+}
+
+// Snapshot describes the adapter now. It stops nothing: it takes no lock that a post, a
+// completion or a delivery takes. Its work is bounded by what lives on the adapter, some
+// microseconds for each object. A closed adapter is INVALID_HANDLE/IA.
+func (ia *IA) Snapshot() (Snapshot, error) {
+	if err := ia.enter("runtime.IA.Snapshot"); err != nil {
+		return Snapshot{}, err
+	}
+	defer ia.gate.RUnlock()
+	s := Snapshot{
+		At: time.Now(), Adapter: ia.name, Provider: ia.attr.Provider, Device: ia.attr.Device,
+		Memory: ia.domain.Stats(),
+	}
+	below := ia.adapter.Snapshot()
+	s.SRQs, s.Ends, s.LastEnds = below.SRQs, below.Ends, below.LastEnds
+	for _, e := range below.Endpoints {
+		if c, ok := e.Context.(*Conn); ok {
+			s.Conns = append(s.Conns, c.describe(e))
+		} else {
+			s.Endpoints = append(s.Endpoints, e)
+		}
+	}
+	slices.SortFunc(s.Conns, func(a, b ConnSnapshot) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(s.Endpoints, func(a, b EndpointSnapshot) int { return cmp.Compare(a.Name, b.Name) })
+	ia.mu.Lock()
+	dispatchers, listeners := ia.dispatchers.list(), ia.listeners.list()
+	ia.mu.Unlock()
+	if ia.async.to != nil {
+		dispatchers = append(dispatchers, ia.async.to)
+	}
+	s.Dispatchers = describeDispatchers(dispatchers)
+	s.Listeners = describeListeners(below.Points, listeners)
+	s.Counters = ia.allCounters(below.Counters)
+	return s, nil
+}
+
+// describe describes the connection, whose endpoint is described already.
+func (c *Conn) describe(e EndpointSnapshot) ConnSnapshot {
+	s := ConnSnapshot{ID: c.id, Name: c.peer, Depth: c.cfg.Depth, Message: c.cfg.Message, Missing: int(c.missing.Load()), Endpoint: e}
+	if c.listener != nil {
+		s.Listener = c.listener.String()
+	}
+	return s
+}
+
+// describeDispatchers describes those that are open, by name.
+func describeDispatchers(dispatchers []*evd.Dispatcher) []DispatcherSnapshot {
+	list := make([]DispatcherSnapshot, 0, len(dispatchers))
+	for _, d := range dispatchers {
+		if live(d) {
+			list = append(list, d.Snapshot())
+		}
+	}
+	slices.SortFunc(list, func(a, b DispatcherSnapshot) int { return cmp.Compare(a.Name, b.Name) })
+	return list
+}
+
+// describeListeners adds to the service points what their listeners know.
+func describeListeners(points []ep.PointSnapshot, listeners []*Listener) []ListenerSnapshot {
+	of := make(map[string]*Listener, len(listeners))
+	for _, l := range listeners {
+		of[l.psp.String()] = l
+	}
+	list := make([]ListenerSnapshot, len(points))
+	for i, p := range points {
+		list[i].PointSnapshot = p
+		if l := of[p.Name]; l != nil {
+			list[i].Name = l.String()
+			list[i].Conns, list[i].Taken = l.places()
+		}
+	}
+	slices.SortFunc(list, func(a, b ListenerSnapshot) int { return cmp.Compare(a.Name, b.Name) })
+	return list
+}
+
+// places returns how many connections the listener may have, and how many it has.
+func (l *Listener) places() (conns, taken int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.cfg.Conns, l.taken
+}
+
+// listens reports whether a listener takes connections.
+func listens(l *Listener) bool { return !l.isClosed() }
+
+// allCounters are the counters since the adapter was opened, given those of its connections.
+func (ia *IA) allCounters(connections ConnectionCounters) Counters {
+	c := Counters{ConnectionCounters: connections, Memory: ia.domain.AllCounters(), Async: ia.async.allCounters()}
+	ia.mu.Lock()
+	defer ia.mu.Unlock()
+	c.Dispatchers = ia.dispatchers.made
+	c.DispatchersFreed = c.Dispatchers - uint64(ia.dispatchers.count())
+	return c
+}
+
+// ownerOf names the connection that has an endpoint with that context.
+func ownerOf(context any) string {
+	if c, ok := context.(*Conn); ok {
+		return c.String()
+	}
+	return ""
+}
