@@ -99,7 +99,7 @@ func (o *Outbox) Flush() error {
 	}
 	n, err := o.ep.PostBatch(o.dtos)
 	o.last = max(o.last-n, 0)
-	o.keep(copy(o.dtos, o.dtos[n:]))
+	o.truncate(copy(o.dtos, o.dtos[n:]))
 	return err
 }
 
@@ -115,7 +115,7 @@ func (o *Outbox) Reset() {
 		}
 	}
 	o.last = 0
-	o.keep(0)
+	o.truncate(0)
 }
 
 // String names the outbox. It may be called at any time, as the String of every handle.
@@ -125,7 +125,7 @@ func nilOutbox(op string) error {
 	return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleEP, Text: "the outbox is nil"}
 }
 
-func (o *Outbox) keep(n int) {
+func (o *Outbox) truncate(n int) {
 	clear(o.dtos[n:]) // the DTOs may hold segments and one-shots
 	o.dtos = o.dtos[:n]
 }

@@ -174,7 +174,7 @@ func requireEmpty(t testing.TB, dev *fakeDevice, d *Domain) {
 	require.Zero(t, d.Stats().Zones)
 	require.Zero(t, dev.registered())
 	require.Zero(t, dev.zones)
-	for l := range kept.lmrs {
+	for l := range anchored.lmrs {
 		require.NotSame(t, d, l.pz.domain, "a region of this domain is kept")
 	}
 }

@@ -170,7 +170,7 @@ func (l *LMR) register(op string) (*LMR, error) {
 	}
 	l.size = max(l.size, len(l.buf))
 	l.base = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(l.buf))))
-	keep(l)
+	anchor(l)
 	d.addRegion(l)
 	if l.owner != nil {
 		l.owner.begun(l)
@@ -267,7 +267,7 @@ func (l *LMR) unlist() (err error) {
 	}
 	l.pz.domain.dropRegion(l)
 	l.pz.zone.Unuse()
-	unkeep(l)
+	unanchor(l)
 	return err
 }
 

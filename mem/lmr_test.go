@@ -248,13 +248,13 @@ func TestAForgottenRegionIsNotCollected(t *testing.T) {
 		runtime.GC()
 	}
 	var mine *LMR
-	kept.Lock()
-	for l := range kept.lmrs {
+	anchored.Lock()
+	for l := range anchored.lmrs {
 		if l.pz.domain.dev == dev {
 			mine = l
 		}
 	}
-	kept.Unlock()
+	anchored.Unlock()
 	require.NotNil(t, mine)
 	require.NoError(t, mine.pz.domain.Close())
 }

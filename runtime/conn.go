@@ -63,7 +63,7 @@ type Conn struct {
 	closed  atomic.Bool
 	over    atomic.Bool // set when ended is closed
 	private atomic.Pointer[[]byte]
-	ends    atomic.Pointer[connEnds] // when they are known
+	addrs   atomic.Pointer[connAddrs] // when they are known
 
 	outbox *ep.Outbox // the goroutine that calls Queue uses it
 

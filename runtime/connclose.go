@@ -72,7 +72,7 @@ func (c *Conn) Close() error {
 	c.closing.Lock()
 	defer c.closing.Unlock()
 	c.refuses.Store(true)
-	c.findEnds()
+	c.findAddrs()
 	if !c.closed.Swap(true) {
 		close(c.gone)
 	}

@@ -12,8 +12,8 @@ import (
 // connIDs is the last id that a connection got.
 var connIDs atomic.Uint64
 
-// connEnds are the addresses of a connection.
-type connEnds struct{ local, remote net.Addr }
+// connAddrs are the addresses of a connection.
+type connAddrs struct{ local, remote net.Addr }
 
 // ID is a number that no other connection of the process has or will have, from 1 on. So it
 // can stand in a header or be the key of a map, and a connection that has ended is not taken
@@ -30,24 +30,24 @@ func (c *Conn) ID() uint64 {
 // LocalAddr is this end's address as the provider has it, such as a *net.TCPAddr of iwarp.
 // A connection of [Listener.Dial] has it from [Established] on; before it is nil. The
 // address stays when the connection ends.
-func (c *Conn) LocalAddr() net.Addr { return c.findEnds().local }
+func (c *Conn) LocalAddr() net.Addr { return c.findAddrs().local }
 
 // RemoteAddr is the peer's address, as LocalAddr is this end's.
-func (c *Conn) RemoteAddr() net.Addr { return c.findEnds().remote }
+func (c *Conn) RemoteAddr() net.Addr { return c.findAddrs().remote }
 
-// findEnds asks the endpoint for the addresses if they are not known yet.
-func (c *Conn) findEnds() (e connEnds) {
+// findAddrs asks the endpoint for the addresses if they are not known yet.
+func (c *Conn) findAddrs() (e connAddrs) {
 	if c == nil || c.Endpoint == nil {
 		return e
 	}
-	if known := c.ends.Load(); known != nil {
+	if known := c.addrs.Load(); known != nil {
 		return *known
 	}
 	p, err := c.Endpoint.Query(ep.FieldLocalAddr | ep.FieldRemoteAddr)
 	if err != nil || p.LocalAddr == nil || p.RemoteAddr == nil {
 		return e
 	}
-	e = connEnds{p.LocalAddr, p.RemoteAddr}
-	c.ends.Store(&e)
+	e = connAddrs{p.LocalAddr, p.RemoteAddr}
+	c.addrs.Store(&e)
 	return e
 }

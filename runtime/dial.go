@@ -32,7 +32,7 @@ func (ia *IA) Dial(ctx context.Context, address string, cfg ConnConfig) (*Conn, 
 		if err == nil {
 			err = c.established(ctx)
 		}
-		c.findEnds() // for a program that asks behind the end
+		c.findAddrs() // for a program that asks behind the end
 		return named(op, address, err)
 	})
 	if err != nil {

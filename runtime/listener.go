@@ -213,7 +213,7 @@ func (l *Listener) accept(op string, cr *CR, cfg *ConnConfig, private []byte) (c
 	}
 	if err == nil {
 		c, err = l.newConn(op, cfg, asked.Remote.String(), asked.Private, private, func(c *Conn, private []byte) error {
-			c.ends.Store(&connEnds{asked.Local, asked.Remote})
+			c.addrs.Store(&connAddrs{asked.Local, asked.Remote})
 			return cr.Accept(c.Endpoint, private)
 		})
 	}

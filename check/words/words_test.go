@@ -178,7 +178,7 @@ func declared(tree *ast.File, pkg string) (all []name) {
 		case *ast.TypeSpec:
 			add(true, n.Name)
 		case *ast.FuncDecl:
-			add(false, n.Name)
+			add(true, n.Name)
 		case *ast.Field:
 			add(false, n.Names...)
 		case *ast.ValueSpec:

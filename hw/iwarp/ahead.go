@@ -52,7 +52,7 @@ func (p *placer) forScratch(b []byte, length int) bool {
 }
 
 // readAhead is read for memory that may hold anything.
-func (d *direct) readAhead(fd int) (again bool) {
+func (d *inPlace) readAhead(fd int) (again bool) {
 	d.own.Check()
 	d.place.beginTouch()
 	to := &d.place.one[0]
@@ -78,7 +78,7 @@ func (d *direct) readAhead(fd int) (again bool) {
 
 // expect sets parts to where the octets go: in turns a payload to mem, and what comes behind
 // it to the buffer. It returns for how many octets they have room.
-func (d *direct) expect(mem []byte) (room int) {
+func (d *inPlace) expect(mem []byte) (room int) {
 	b := d.in.buf[d.trailer:] // no octet behind the payload has come
 	gap := wire.FPDUSize(d.length) - d.length + wire.TaggedHeaderSize
 	d.parts = append(d.parts[:0], mem[:d.left])
@@ -98,7 +98,7 @@ func (d *direct) expect(mem []byte) (room int) {
 
 // sort accounts for got octets that were read into parts, of which the first is for the
 // rest of the payload.
-func (d *direct) sort(got int) {
+func (d *inPlace) sort(got int) {
 	for parts := d.parts; ; parts = parts[2:] {
 		k := min(got, d.left)
 		if d.link.agreed.crc {
@@ -127,7 +127,7 @@ func (d *direct) sort(got int) {
 // asExpected ends the FPDU, and begins the next one, if that has most octets of payload which
 // belong behind those of this one, or fewer and is the last one of its write. Its header is the
 // end of the buffer. Of an FPDU with an error it returns false, so that consume finds the error.
-func (d *direct) asExpected(most int) bool {
+func (d *inPlace) asExpected(most int) bool {
 	skip, err := wire.ParseTrailer(d.in.buf[d.trailer:d.in.w], d.length, d.sum, d.link.agreed.crc)
 	if err != nil {
 		return false

@@ -254,11 +254,11 @@ func TestAWrongCRCIsFoundInWhatIsReadAhead(t *testing.T) {
 		stream[at] ^= 4
 		s.write(stream[:3000])
 		require.Eventually(t, func() bool {
-			r.right.Take()
+			r.right.Acquire()
 			defer r.right.Give()
 			return r.left > 0
 		}, patience, tick, "what has come is placed")
-		r.right.Take() // the receiver waits until everything has come
+		r.right.Acquire() // the receiver waits until everything has come
 		s.write(stream[3000:])
 		r.right.Give()
 		assert.Equal(t, wire.ErrCRC.Term, s.terminate().Code)
@@ -271,7 +271,7 @@ func TestAWriteFailsWhenItsMemoryIsTakenBack(t *testing.T) {
 		stream, _ := segments(crc, m, aheadCases["all of one length"])
 		s.write(stream[:3000])
 		require.Eventually(t, func() bool {
-			r.right.Take()
+			r.right.Acquire()
 			defer r.right.Give()
 			return r.left == 16+12000-3000
 		}, patience, tick, "what has come is placed")

@@ -8,7 +8,7 @@ import (
 func (r *receiver) consume() error {
 	r.own.Check()
 	for {
-		if d := &r.direct; d.begun {
+		if d := &r.inPlace; d.begun {
 			if done, err := d.finish(); err != nil {
 				return r.fault(err, d.ulpdu(), d.length)
 			} else if !done {
@@ -41,7 +41,7 @@ func (r *receiver) consume() error {
 		length := wire.ULPDULength(b)
 		n := wire.FPDUSize(length)
 		if r.need = n; len(b) < n {
-			if begun, err := r.direct.begin(b, length); err != nil {
+			if begun, err := r.inPlace.begin(b, length); err != nil {
 				return r.fault(err, r.in.bytes()[wire.FPDULengthSize:], length)
 			} else if !begun {
 				return nil

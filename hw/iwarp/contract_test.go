@@ -19,16 +19,16 @@ func TestContract(t *testing.T) {
 		host     string
 		params   map[string]string
 		polling  int // consumers
-		direct   bool
+		runs     bool
 		short    bool
 		slow     bool
 	}{
 		{name: "with CRCs", provider: tcp, host: "127.0.0.1", short: true},
-		{name: "with CRCs, directly", provider: tcp, host: "127.0.0.1", direct: true, short: true},
+		{name: "with CRCs, directly", provider: tcp, host: "127.0.0.1", runs: true, short: true},
 		{name: "with CRCs, polled", provider: tcp, host: "127.0.0.1", polling: 2, short: true},
 		{name: "without CRCs", provider: tcp, host: "127.0.0.1", params: map[string]string{"crc": "false"}},
 		{name: "without CRCs, polled", provider: tcp, host: "127.0.0.1", polling: 1, params: map[string]string{"crc": "false"}},
-		{name: "without CRCs, directly", provider: tcp, host: "127.0.0.1", direct: true, params: map[string]string{"crc": "false"}, slow: true},
+		{name: "without CRCs, directly", provider: tcp, host: "127.0.0.1", runs: true, params: map[string]string{"crc": "false"}, slow: true},
 		{name: "with markers", provider: tcp, host: "127.0.0.1", params: map[string]string{"markers": "true"}},
 		{name: "a pipe", provider: pipe, host: "here"},
 		{name: "IPv6", provider: tcp, host: "::1", slow: true},
@@ -44,7 +44,7 @@ func TestContract(t *testing.T) {
 		}
 		t.Run(c.name, func(t *testing.T) {
 			hwtest.TestProvider(t, hwtest.Config{
-				Provider: c.provider, Devices: [2]string{c.host, c.host}, Params: c.params, Consumers: c.polling, Runs: c.direct,
+				Provider: c.provider, Devices: [2]string{c.host, c.host}, Params: c.params, Consumers: c.polling, Runs: c.runs,
 				Unknown: "no such host!", Gaps: hwtest.EarlyCompletion,
 			})
 		})

@@ -28,7 +28,7 @@
 //
 //	PostSend   queue, take the token, cut into FPDUs (request.go, segment.go), one writev
 //	           for all of them (step.go); octets that the socket does not take wait
-//	receiver   FPDU → memory or receive queue (consume.go, direct.go, place.go, tagged.go, untagged.go);
+//	receiver   FPDU → memory or receive queue (consume.go, inplace.go, place.go, tagged.go, untagged.go);
 //	           read requests queue for the sender (respond.go)
 //	the end    the first call of die sets why the connection is over. The token's holder
 //	           then flushes and ends both queues (over.go). The writer sends the

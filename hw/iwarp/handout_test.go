@@ -11,7 +11,7 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// keeper is a direct sink that records what is called, beside the completions.
+// keeper is a sink that records what is called, beside the completions.
 type keeper struct {
 	recorder
 	calls []string

@@ -92,7 +92,7 @@ func TestAResetBehindAFarewellIsAnOrderlyEnd(t *testing.T) {
 
 // hasFarewell reports whether a receiver that waits has got the peer's farewell.
 func (r *receiver) hasFarewell() bool {
-	if !r.right.TryTake() {
+	if !r.right.TryAcquire() {
 		return false
 	}
 	defer r.right.Give()

@@ -8,7 +8,7 @@ import (
 )
 
 // reader is the receiving half of the socket: the octets that have come and are not
-// consumed, and how long to wait for more. The receiver owns it, and its part direct uses it, too.
+// consumed, and how long to wait for more. The receiver owns it, and its part inPlace uses it, too.
 type reader struct {
 	// Immutable once begun.
 	link *link

@@ -15,7 +15,7 @@ import (
 )
 
 // receiver is the receiving half of a connection: it reads octets from the socket, finds
-// the FPDUs in them, and gives their segments to the placer. Its part direct reads large
+// the FPDUs in them, and gives their segments to the placer. Its part inPlace reads large
 // payloads straight into memory.
 //
 // The holder of the right to read owns it: the goroutine that runs receive, a consumer or a
@@ -39,14 +39,14 @@ type receiver struct {
 	warned   bool   // a hang-up makes the receiver read on
 	promised bool   // the initiator has promised a first FPDU
 	end      error  // what ends the connection, in the peer's octets
-	direct   direct
+	inPlace  inPlace
 	parties  parties
 }
 
 func (r *receiver) init(l *link, mem soft.View, depth int) {
 	r.link = l
 	r.place.init(l, mem, depth, &r.own)
-	r.direct.reader, r.direct.place = &r.reader, &r.place
+	r.inPlace.reader, r.inPlace.place = &r.reader, &r.place
 	r.workFn, r.parties.r = r.work, r
 	r.parties.pollFn, r.parties.watchFn = r.parties.pollOnce, r.parties.watchRead
 	r.right.Init()
@@ -140,7 +140,7 @@ func (r *receiver) work(fd uintptr) bool {
 			break
 		}
 		if r.dry() {
-			r.direct.pause()
+			r.inPlace.pause()
 			r.parties.park()
 			return false
 		}
@@ -157,7 +157,7 @@ func (r *receiver) dry() bool {
 // readMore reads what has come, to where it belongs; again means that nothing has come.
 func (r *receiver) readMore(fd int) (again bool) {
 	if r.left > 0 {
-		return r.direct.read(fd)
+		return r.inPlace.read(fd)
 	}
 	r.in.ready(r.need)
 	b := r.in.buf[r.in.w:]
@@ -167,7 +167,7 @@ func (r *receiver) readMore(fd int) (again bool) {
 	n, again, err := readInto(fd, b)
 	r.emptied = n < len(b)
 	if again {
-		r.direct.pause()
+		r.inPlace.pause()
 	} else {
 		r.scant = n < brief
 	}
@@ -191,7 +191,7 @@ func (r *receiver) spin(fd int) (again bool) {
 // process handles the octets in the buffer, and hands out what they complete.
 func (r *receiver) process() error {
 	err := r.consume()
-	r.direct.trailer -= r.in.unspill()
+	r.inPlace.trailer -= r.in.unspill()
 	r.place.emit()
 	return err
 }

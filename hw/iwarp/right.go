@@ -48,7 +48,7 @@ type parties struct {
 
 // take makes the caller the receiver's owner, as soon as nobody else reads.
 func (p *parties) take() {
-	p.r.right.Take()
+	p.r.right.Acquire()
 	yield.Point()
 	p.r.own.Acquire()
 }
@@ -78,7 +78,7 @@ func (p *parties) resume() {
 
 // Poll implements [sock.Socket].
 func (p *parties) Poll() (came bool) {
-	if !p.r.right.TryTake() {
+	if !p.r.right.TryAcquire() {
 		return false
 	}
 	p.r.own.Acquire()
@@ -166,7 +166,7 @@ func (p *parties) watchRead(fd uintptr) bool {
 			}
 			came = p.look(false)
 			if parks = !came && p.r.dry(); parks {
-				p.r.direct.pause()
+				p.r.inPlace.pause()
 			}
 		}
 	}
@@ -216,7 +216,7 @@ func (p *parties) answerAsked() {
 		p.r.right.Refuse()
 	default:
 		p.park()
-		p.r.right.Lend()
+		p.r.right.Grant()
 		p.resume()
 	}
 }

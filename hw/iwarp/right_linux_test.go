@@ -24,7 +24,7 @@ func takeRight(t *testing.T, p *peer, until func(*receiver) bool) *receiver {
 	t.Helper()
 	r := &connections(p)[0].recv
 	for deadline := time.Now().Add(patience); ; runtime.Gosched() {
-		if r.right.TryTake() {
+		if r.right.TryAcquire() {
 			r.own.Acquire()
 			if until(r) {
 				return r
@@ -302,7 +302,7 @@ func TestTheReceiverEndsAConnectionWithTheErrorThatAConsumerFinds(t *testing.T) 
 			c.check(t, s, b)
 			_ = s.conn.Close()
 			<-r.link.rxDone
-			assert.False(t, r.right.TryTake(), "the receiver keeps the right")
+			assert.False(t, r.right.TryAcquire(), "the receiver keeps the right")
 		})
 	}
 }

@@ -93,28 +93,28 @@ func (b *batcher) put(ev *event.Event, silent bool) {
 	b.mu.Unlock()
 }
 
-// putAll puts the events that the filter accepts, a run of them at a time.
+// putAll puts the events that the filter accepts, some at a time.
 func (b *batcher) putAll(evs []event.Event) {
 	if b.q.filter == nil {
-		b.putRun(evs)
+		b.putSome(evs)
 		return
 	}
 	from, refused := 0, 0
 	for i := range evs {
 		if !b.q.accepts(&evs[i]) {
-			b.putRun(evs[from:i])
+			b.putSome(evs[from:i])
 			from = i + 1
 			refused++
 		}
 	}
-	b.putRun(evs[from:])
+	b.putSome(evs[from:])
 	if refused > 0 {
 		b.q.Release(refused)
 	}
 }
 
-// putRun puts events that follow each other.
-func (b *batcher) putRun(evs []event.Event) {
+// putSome puts events that follow each other.
+func (b *batcher) putSome(evs []event.Event) {
 	if len(evs) == 0 {
 		return
 	}

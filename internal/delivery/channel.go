@@ -147,8 +147,8 @@ func (c *channel) sendAll(evs []event.Event) {
 	}
 }
 
-// direct counts the first of evs that go into the channel without a lock.
-func (c *channel) direct(evs []event.Event) (n int) {
+// lockless counts the first of evs that go into the channel without a lock.
+func (c *channel) lockless(evs []event.Event) (n int) {
 	if c.held.Load() != 0 || c.q.filter != nil {
 		return 0
 	}

@@ -36,7 +36,7 @@ func (c *Consumer) wake(force bool) {
 		t := p &^ flagBits
 		if t == 0 {
 			if p&cnoBit != 0 {
-				c.triggerCNO()
+				c.trigger()
 			}
 			return
 		}
@@ -57,10 +57,10 @@ func (c *Consumer) wake(force bool) {
 	}
 }
 
-// triggerCNO triggers the CNO if an event notifies and no waiter will see to it. A
+// trigger triggers the CNO if an event notifies and no waiter will see to it. A
 // waiter may have come between the two looks; then the event is left to that
 // waiter.
-func (c *Consumer) triggerCNO() {
+func (c *Consumer) trigger() {
 	if c.turn.awaited() || !c.notice.take() {
 		return
 	}

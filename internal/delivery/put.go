@@ -195,7 +195,7 @@ func (q *Queue) putEach(evs []event.Event) {
 	for len(evs) > 0 {
 		n := 0
 		if q.kind == KindChannel {
-			n = q.channel.direct(evs)
+			n = q.channel.lockless(evs)
 		}
 		if n > 0 {
 			q.channel.sendAll(evs[:n])

@@ -50,7 +50,7 @@ func (q *SendQueue) Push(wrs []hw.SendWR) (n int) {
 		s := &q.Slots[i]
 		*s = wrs[n]
 		if s.Op == hw.OpBind {
-			s.Bind = q.keep(i, s.Bind)
+			s.Bind = q.copyBind(i, s.Bind)
 		}
 	}
 	q.Publish()
@@ -78,9 +78,9 @@ func (q *SendQueue) Publish() {
 	}
 }
 
-// keep copies the argument of a bind, because the owner may use it again when the
+// copyBind copies the argument of a bind, because the owner may use it again when the
 // post has returned.
-func (q *SendQueue) keep(at uint64, b *hw.Bind) *hw.Bind {
+func (q *SendQueue) copyBind(at uint64, b *hw.Bind) *hw.Bind {
 	if q.binds == nil { // most queues never have one
 		q.binds = make([]hw.Bind, len(q.Slots))
 	}

@@ -53,9 +53,9 @@ type Right struct {
 	Tick     time.Duration // between two looks of the receiver's goroutine
 	Patience uint64        // how many waits it sees to before a watcher gets the socket, at first
 
-	turn sync.Mutex    // locked, until the holder hands the right to the one that wants it
-	lent chan bool     // answers the goroutine that asks for the socket
-	back chan struct{} // wakes the receiver's goroutine to look at the word
+	turn   sync.Mutex    // locked, until the holder hands the right to the one that wants it
+	answer chan bool     // answers the goroutine that asks for the socket
+	back   chan struct{} // wakes the receiver's goroutine to look at the word
 }
 
 const (
@@ -68,13 +68,13 @@ const (
 // Init makes a right that the caller holds, as the receiver's goroutine.
 func (r *Right) Init() {
 	r.Tick, r.Patience = tick, patience
-	r.lent, r.back = make(chan bool, 1), make(chan struct{}, 1)
+	r.answer, r.back = make(chan bool, 1), make(chan struct{}, 1)
 	r.turn.Lock()
 	r.word.Store(uint64(none | reading))
 }
 
-// TryTake takes the right if it is free.
-func (r *Right) TryTake() bool {
+// TryAcquire acquires the right if it is free.
+func (r *Right) TryAcquire() bool {
 	for {
 		w := word(r.word.Load())
 		if w&reading != 0 {
@@ -86,8 +86,8 @@ func (r *Right) TryTake() bool {
 	}
 }
 
-// Take takes the right, for the receiver's goroutine or a watcher.
-func (r *Right) Take() {
+// Acquire waits for the right, for the receiver's goroutine or a watcher.
+func (r *Right) Acquire() {
 	if !r.want() {
 		r.turn.Lock()
 	}
@@ -164,7 +164,7 @@ func (r *Right) Begin() { r.do(word.begun) }
 // End says that it will wait no more. It keeps the right, so no consumer reads.
 func (r *Right) End() {
 	if from, _ := r.do(word.ended); from.phase() == asked {
-		r.lent <- false
+		r.answer <- false
 	}
 }
 
@@ -179,20 +179,20 @@ func (r *Right) Watch(interrupt func()) bool {
 		return true
 	}
 	interrupt()
-	return <-r.lent
+	return <-r.answer
 }
 
 // Refuse answers the goroutine that has asked for the socket: the receiver's goroutine keeps it.
 func (r *Right) Refuse() {
 	r.do(word.refused)
-	r.lent <- false
+	r.answer <- false
 }
 
-// Lend gives the socket to the goroutine that has asked for it, and returns when the receiver's
+// Grant gives the socket to the goroutine that has asked for it, and returns when the receiver's
 // goroutine has it again. The caller has given up the right.
-func (r *Right) Lend() {
+func (r *Right) Grant() {
 	_, seen := r.do(word.granted)
-	r.lent <- true
+	r.answer <- true
 	timer := time.NewTicker(r.Tick)
 	defer timer.Stop()
 	for {

@@ -77,7 +77,7 @@ func transitions(from word) map[string]transition {
 		"need":          {others, always, word.needed, func(r *Right) { r.Need(true) }},
 		"slept":         {others, func(w word) bool { return w >= oneNeed }, func(w word) word { return w - oneNeed }, func(r *Right) { r.Need(false) }},
 		"hang":          {others, always, word.hungUp, (*Right).Hang},
-		"poll":          {others, always, func(w word) word { return w | reading }, func(r *Right) { r.TryTake() }},
+		"poll":          {others, always, func(w word) word { return w | reading }, func(r *Right) { r.TryAcquire() }},
 		"give":          {holder, func(w word) bool { return w&reading != 0 && w.phase() != none }, asGiven, (*Right).Give},
 	}
 }
@@ -158,27 +158,27 @@ func TestTheOneThatWantsTheRightIsTheNext(t *testing.T) {
 	r.Init()
 	got := make(chan struct{})
 	go func() {
-		r.Take()
+		r.Acquire()
 		close(got)
 	}()
 	yield.Until(func() bool { return word(r.word.Load())&wanted != 0 })
 	r.Give()
-	assert.False(t, r.TryTake())
+	assert.False(t, r.TryAcquire())
 	<-got
 	r.Give()
-	assert.True(t, r.TryTake())
+	assert.True(t, r.TryAcquire())
 }
 
-// lending is a right whose socket was lent to a watcher. back is closed when the receiver's
+// granting is a right whose socket was granted to a watcher. back is closed when the receiver's
 // goroutine has it again.
-func lending(t *testing.T) (r *Right, back chan struct{}) {
+func granting(t *testing.T) (r *Right, back chan struct{}) {
 	r, back = new(Right), make(chan struct{})
 	r.Init()
 	r.Begin()
 	r.Patience = 0
 	require.True(t, r.Watch(func() {
 		go func() {
-			r.Lend()
+			r.Grant()
 			close(back)
 		}()
 	}))
@@ -187,7 +187,7 @@ func lending(t *testing.T) (r *Right, back chan struct{}) {
 
 func TestASocketThatStaysFreeComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, back := lending(t)
+		r, back := granting(t)
 		for range 3 { // watchers that come again and again keep it
 			time.Sleep(tick / 2)
 			r.Leave(false)
@@ -204,7 +204,7 @@ func TestASocketThatStaysFreeComesBack(t *testing.T) {
 
 func TestAWatcherThatStaysLetsTheReceiversGoroutineSleep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, back := lending(t)
+		r, back := granting(t)
 		time.Sleep(3 * tick)
 		assert.Equal(t, quiet, word(r.word.Load()).phase())
 		time.Sleep(time.Hour)

@@ -5,20 +5,20 @@ import (
 	"godat/internal/yield"
 )
 
-// directMin is the least part of a payload, in bytes, that the receiver reads straight
+// inPlaceMin is the least part of a payload, in bytes, that the receiver reads straight
 // into memory. With a CRC it does so only where the memory may hold anything (ahead.go):
 // elsewhere it checks the CRC before it places the payload, and over a copy, because the
 // program may write to the memory meanwhile.
-const directMin = 8 << 10
+const inPlaceMin = 8 << 10
 
 // aloneMin is the least payload, in bytes, that is read by a call of its own: the call
 // takes the next FPDU's header too, and none of its payload.
 const aloneMin = 32 << 10
 
-// direct reads the payload of a large FPDU straight into memory, and with it the FPDUs that
+// inPlace reads the payload of a large FPDU straight into memory, and with it the FPDUs that
 // are likely to follow (ahead.go). The receiver's owner owns it. An error that a
 // method returns is one in the peer's octets, and the receiver decides what it ends.
-type direct struct {
+type inPlace struct {
 	// Immutable.
 	*reader // the receiver's
 	place   *placer
@@ -42,8 +42,8 @@ type direct struct {
 // begin begins an incomplete FPDU of which b has come, so that the rest of its payload is
 // read straight into memory. It returns false if the FPDU is to be read into the buffer
 // instead.
-func (d *direct) begin(b []byte, length int) (begun bool, err error) {
-	if d.staged() || !d.heard || d.need-len(b) < directMin {
+func (d *inPlace) begin(b []byte, length int) (begun bool, err error) {
+	if d.staged() || !d.heard || d.need-len(b) < inPlaceMin {
 		return false, nil
 	}
 	if d.scratch = d.place.forScratch(b[wire.FPDULengthSize:], length); !d.scratch && d.link.agreed.crc {
@@ -67,7 +67,7 @@ func (d *direct) begin(b []byte, length int) (begun bool, err error) {
 
 // storeFirst places what has come of the payload behind the header, which has n octets, in a
 // ULPDU of length octets of which b has come.
-func (d *direct) storeFirst(b []byte, n, length int) error {
+func (d *inPlace) storeFirst(b []byte, n, length int) error {
 	if err := d.place.begin(&d.h, length-n); err != nil {
 		return err
 	}
@@ -87,10 +87,10 @@ func (d *direct) storeFirst(b []byte, n, length int) error {
 }
 
 // ulpdu is what the buffer keeps of the FPDU's ULPDU: the header.
-func (d *direct) ulpdu() []byte { return d.in.buf[d.in.r+wire.FPDULengthSize : d.trailer] }
+func (d *inPlace) ulpdu() []byte { return d.in.buf[d.in.r+wire.FPDULengthSize : d.trailer] }
 
 // finish ends the FPDU, if all of it has come.
-func (d *direct) finish() (done bool, err error) {
+func (d *inPlace) finish() (done bool, err error) {
 	if d.dead {
 		d.dead = false
 		return false, d.place.storeFault(d.h.Opcode)
@@ -117,7 +117,7 @@ func (d *direct) finish() (done bool, err error) {
 // large payload it has room for the next FPDU's header, so that the next payload is read
 // straight into memory too, and not copied out of the buffer. Behind a small payload it is
 // all of the buffer: copies of small payloads cost less than a system call for each.
-func (d *direct) behind() []byte {
+func (d *inPlace) behind() []byte {
 	b := d.in.buf[d.in.w:]
 	if d.payload < aloneMin {
 		return b
@@ -128,7 +128,7 @@ func (d *direct) behind() []byte {
 // read reads what has come: the left octets of the payload to the placer's dst, and the
 // octets behind them into the buffer. It looks the memory up each time, and touches none
 // while the receiver waits; again means that nothing has come.
-func (d *direct) read(fd int) (again bool) {
+func (d *inPlace) read(fd int) (again bool) {
 	d.own.Check()
 	if d.scratch {
 		return d.readAhead(fd)
@@ -170,4 +170,4 @@ func (d *direct) read(fd int) (again bool) {
 
 // pause says that nothing has come. Where payloads are read straight into memory, what comes
 // after a pause is read with few octets: they have the header of the first one.
-func (d *direct) pause() { d.scant = d.scant || d.left == 0 && (!d.link.agreed.crc || d.scratch) }
+func (d *inPlace) pause() { d.scant = d.scant || d.left == 0 && (!d.link.agreed.crc || d.scratch) }

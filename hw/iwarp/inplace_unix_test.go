@@ -24,7 +24,7 @@ func TestDeregisterWaitsForAReadIntoMemory(t *testing.T) {
 	defer l.recv.in.drop()
 	for _, ahead := range []bool{false, true} {
 		for !freeUnderRead(t, n, l, ahead) {
-			l.recv.direct.dead = false
+			l.recv.inPlace.dead = false
 		}
 	}
 }
@@ -33,10 +33,10 @@ func TestBehindALargePayloadThereIsRoomForTheNextHeaderOnly(t *testing.T) {
 	r := &connections(newNode(t, New(Config{}), noCRC).peer())[0].recv
 	r.in.ready(readSize)
 	defer r.in.drop()
-	r.direct.payload = aloneMin - 1
-	assert.Len(t, r.direct.behind(), readSize)
-	r.direct.payload = aloneMin
-	assert.Len(t, r.direct.behind(), wire.MaxTrailerSize+wire.MaxFramedHeaderSize)
+	r.inPlace.payload = aloneMin - 1
+	assert.Len(t, r.inPlace.behind(), readSize)
+	r.inPlace.payload = aloneMin
+	assert.Len(t, r.inPlace.behind(), wire.MaxTrailerSize+wire.MaxFramedHeaderSize)
 }
 
 // freeUnderRead deregisters a region that is being read into. It returns false if the
@@ -44,11 +44,11 @@ func TestBehindALargePayloadThereIsRoomForTheNextHeaderOnly(t *testing.T) {
 func freeUnderRead(t *testing.T, n *node, l *connection, ahead bool) bool {
 	const size = 1 << 20
 	m, d := n.memory(size, hw.LocalWrite|hw.RemoteWrite), n.dev.(*device)
-	l.recv.place.dst, l.recv.left, l.recv.direct.scratch = &soft.Cursor{SGL: []hw.SGE{m.sge(0, size)}, Need: hw.LocalWrite}, size, ahead
+	l.recv.place.dst, l.recv.left, l.recv.inPlace.scratch = &soft.Cursor{SGL: []hw.SGE{m.sge(0, size)}, Need: hw.LocalWrite}, size, ahead
 	if ahead {
 		require.NoError(t, m.MR.(hw.Remapper).Remap(m.buf))
-		l.recv.direct.h = wire.Header{Opcode: wire.OpWrite, STag: m.RKey(), TO: m.base, Last: true}
-		require.NoError(t, l.recv.place.begin(&l.recv.direct.h, size))
+		l.recv.inPlace.h = wire.Header{Opcode: wire.OpWrite, STag: m.RKey(), TO: m.base, Last: true}
+		require.NoError(t, l.recv.place.begin(&l.recv.inPlace.h, size))
 	}
 	var fds [2]int
 	require.NoError(t, syscall.Pipe(fds[:]))
@@ -58,7 +58,7 @@ func freeUnderRead(t *testing.T, n *node, l *connection, ahead bool) bool {
 		defer close(read)
 		l.recv.own.Acquire()
 		defer l.recv.own.Release()
-		l.recv.direct.read(fds[0])
+		l.recv.inPlace.read(fds[0])
 	}()
 	key := m.RKey()
 	require.Eventually(t, func() bool { return len(n.zone.(*soft.Zone).InProgress(nil, nil)) == 1 }, patience, tick, "the read is under way")
@@ -70,7 +70,7 @@ func freeUnderRead(t *testing.T, n *node, l *connection, ahead bool) bool {
 	require.NoError(t, syscall.Close(fds[1])) // the race detector's build reads once more
 	<-read
 	require.NoError(t, <-freed)
-	if l.recv.direct.dead {
+	if l.recv.inPlace.dead {
 		return false
 	}
 	assert.Zero(t, early, "it waited")
