@@ -71,11 +71,13 @@ func TestMemoryThatIsNotRegisteredIsTheCallersWhenItsContextHasEnded(t *testing.
 		body := make([]byte, size)
 		s := serve(t, ia, Config{}, 1, func(r *Request) {
 			cancel()
-			err := r.WriteBytes(body, 0)
-			for err == nil {
-				err = r.WriteBytes(body, 0)
-			}
-			wrote <- err
+			wrote <- lend(r.from.server.PZ(), body, dat.LocalRead, func(m *dat.LMR) error { // which does not let go
+				for {
+					if err := r.Conn().Do(context.Background(), dat.DTO{Op: dat.OpWrite, Segment: segment(m, size), Remote: r.sink}); err != nil {
+						return err
+					}
+				}
+			})
 			_ = r.Reply(nil)
 		})
 		c := dial(t, ia, s, Config{Patience: 1})

@@ -211,7 +211,7 @@ func TestTheMemoryOfACallIsTheCallersWhenItReturns(t *testing.T) {
 				}
 			}
 			if r.Method() == 1 { // which does not let go
-				for r.Write(memory.Segment(0, size), 0) == nil {
+				for r.Conn().Do(context.Background(), dat.DTO{Op: dat.OpWrite, Segment: memory.Segment(0, size), Remote: r.sink}) == nil {
 				}
 			}
 			_ = r.Reply(nil)

@@ -24,8 +24,13 @@ type Config struct {
 	PZ *dat.PZ
 	// Patience is how long a call with memory of the caller's waits, when its context has
 	// ended, for the server to let go of that memory, before the client breaks the
-	// connection; 0 means a second.
+	// connection. A server gives a [Request.Read] or Write as much time beyond the call's end.
+	// 0 means a second.
 	Patience time.Duration
+	// Stall is how long a server waits for a client that takes no part, before it breaks that
+	// connection: for the end of a [Request.Read] or Write, and for a receive for the next of
+	// the answers that wait; 0 means 30 seconds.
+	Stall time.Duration
 	// Redial makes a client connect anew when its connection has ended, with pauses that grow
 	// up to Redial, each longer or shorter by up to a half; 0 means that it does not. See
 	// [Client.Call] for what that does to calls.
@@ -38,6 +43,7 @@ const (
 	defaultMessage  = 4096
 	defaultConns    = 128
 	defaultPatience = time.Second
+	defaultStall    = 30 * time.Second
 
 	// mostReceives bounds what a hello may promise.
 	mostReceives = 1 << 20
@@ -51,13 +57,14 @@ func (cfg *Config) receives() int { return 2*cfg.Calls + 2 }
 func (cfg *Config) complete(op string) error {
 	cfg.Calls, cfg.Message = cmp.Or(cfg.Calls, defaultCalls), cmp.Or(cfg.Message, defaultMessage)
 	cfg.Conns, cfg.Patience = cmp.Or(cfg.Conns, defaultConns), cmp.Or(cfg.Patience, defaultPatience)
+	cfg.Stall = cmp.Or(cfg.Stall, defaultStall)
 	switch {
 	case cfg.Calls < 1 || cfg.Calls > mostCalls:
 		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "Config.Calls is %d; it may be 1 to %d", cfg.Calls, mostCalls)
 	case cfg.Conns < 0:
 		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "Config.Conns is %d", cfg.Conns)
-	case cfg.Patience < 0 || cfg.Redial < 0:
-		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "Config.Patience is %v and Redial %v; neither may be negative", cfg.Patience, cfg.Redial)
+	case cfg.Patience < 0 || cfg.Stall < 0 || cfg.Redial < 0:
+		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "Config.Patience is %v, Stall %v and Redial %v; none may be negative", cfg.Patience, cfg.Stall, cfg.Redial)
 	case cfg.Message < 1 || cfg.Message > 1<<30:
 		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "Config.Message is %d; it may be 1 to %d", cfg.Message, 1<<30)
 	}

@@ -51,6 +51,11 @@
 // it has taken long enough. Calls that it has begun are answered, and the others have not run:
 // clients with Config.Redial make them again at the next server of that address.
 //
+// A client that stalls holds neither a handler nor a shutdown for ever. The server breaks its
+// connection when a Read or Write of its memory takes longer than Config.Stall, or goes on for
+// Config.Patience after the call's end, and when answers wait for Config.Stall and the client
+// takes none. A server's errors name the client's address, the connection and the call.
+//
 // # Flow
 //
 // A client has at most Config.Calls calls under way, or as many as the server takes if that is

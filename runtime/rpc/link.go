@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	dat "godat/runtime"
 )
@@ -17,8 +18,9 @@ import (
 // way; the peer takes them, which is half of its receives or more, and then sends its
 // CREDIT if nothing else, for which it has the last receive here.
 type link struct {
-	conn *dat.Conn
-	own  uint32 // receives of this end
+	conn  *dat.Conn
+	own   uint32        // receives of this end
+	stall time.Duration // how long messages wait for the next receive of the peer; 0 for ever
 
 	mu       sync.Mutex
 	most     uint32        // receives of the peer; 0 before its hello
@@ -27,7 +29,10 @@ type link struct {
 	taken    uint32        // messages of the peer's that were taken
 	reported uint32        // as the last message posted has it
 	waiting  []*dat.Buffer // messages without a receive at the peer, in order
-	over     bool          // nothing is sent any more
+	limit    *time.Timer   // ends stall; nil before the first message that waits
+
+	crediting bool // a goroutine waits for a buffer for a CREDIT
+	over      bool // nothing is sent any more
 
 	backlog func(n int) // counts links with waiting messages; nil of a client
 }
@@ -51,6 +56,7 @@ func (l *link) send(b *dat.Buffer) error {
 		l.waiting = append(l.waiting, b)
 		if len(l.waiting) == 1 {
 			l.count(1)
+			l.watch()
 		}
 		return nil
 	}
@@ -63,7 +69,24 @@ func (l *link) unqueue(i int) {
 	if len(l.waiting) == 0 {
 		l.count(-1)
 	}
+	l.watch()
 }
+
+// watch gives the peer the time to take the first message that waits.
+func (l *link) watch() {
+	switch {
+	case l.stall == 0:
+	case l.limit == nil:
+		l.limit = time.AfterFunc(l.stall, l.breakOff)
+	case len(l.waiting) == 0:
+		l.limit.Stop()
+	default:
+		l.limit.Reset(l.stall)
+	}
+}
+
+// breakOff breaks the connection; its end comes as an event.
+func (l *link) breakOff() { _ = l.conn.Endpoint.Disconnect(dat.Abrupt) }
 
 // count tells that there is a backlog, or none any more.
 func (l *link) count(n int) {
@@ -83,7 +106,7 @@ func (l *link) post(b *dat.Buffer) error {
 	l.sent++
 	err := l.conn.Send(b)
 	if err != nil {
-		_ = l.conn.Endpoint.Disconnect(dat.Abrupt)
+		l.breakOff()
 		return ended(err)
 	}
 	return nil
@@ -121,7 +144,7 @@ func (l *link) took(said uint32) error {
 			return err
 		}
 	}
-	if l.taken-l.reported >= max(l.own/2, 1) && l.room() > 0 && !l.over {
+	if l.taken-l.reported >= max(l.own/2, 1) && l.room() > 0 && !l.over && !l.crediting {
 		return l.credit()
 	}
 	return nil
@@ -132,7 +155,7 @@ func (l *link) took(said uint32) error {
 func (l *link) credit() error {
 	b := l.conn.Buffer()
 	if b == nil {
-		l.reported = l.taken // the goroutine says it
+		l.crediting = true
 		go l.creditLater()
 		return nil
 	}
@@ -141,11 +164,12 @@ func (l *link) credit() error {
 
 func (l *link) creditLater() {
 	b, err := l.conn.WaitBuffer(context.Background())
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.crediting = false
 	if err != nil {
 		return // the connection is closed
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	if l.over || l.room() == 0 {
 		l.conn.Release(b)
 		return

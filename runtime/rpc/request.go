@@ -29,7 +29,10 @@ type Request struct {
 	mu       sync.Mutex
 	open     bool // from the CALL to its answer
 	turn     uint32
-	canceled bool
+	canceled bool               // by its caller
+	gone     bool               // its connection has ended
+	moves    bool               // a transfer is under way
+	limit    *time.Timer        // breaks the connection when a transfer takes too long; nil before the first
 	cancels  context.CancelFunc // of Context; nil before the first call of it
 	ctx      context.Context
 }
@@ -42,7 +45,7 @@ func (r *Request) begin(b *dat.Buffer, h header, source, sink dat.RemoteSegment,
 	if r.open || h.call>>16 != (r.turn+1)&slotMask {
 		return false
 	}
-	r.open, r.turn, r.canceled = true, h.call>>16, false
+	r.open, r.turn, r.canceled, r.gone = true, h.call>>16, false, false
 	r.header, r.message, r.payload, r.source, r.sink = h, b, payload, source, sink
 	r.counted = false
 	if h.timeout != 0 {
@@ -56,6 +59,10 @@ func (r *Request) Method() uint16 { return r.header.code }
 
 // Payload is what the caller sent inside the message.
 func (r *Request) Payload() []byte { return r.payload }
+
+// String says which call it is, for errors and logs: its method and number, the client's
+// address, and the connection's [godat/runtime.Conn.ID].
+func (r *Request) String() string { return r.from.name(r.header) }
 
 // Conn is the connection on which the request came. The program neither receives from it nor
 // sends to it.
@@ -74,51 +81,20 @@ func (r *Request) Context() context.Context {
 	defer r.mu.Unlock()
 	if r.ctx == nil {
 		if r.header.timeout != 0 {
-			r.ctx, r.cancels = context.WithDeadline(context.Background(), r.arrived.Add(time.Duration(r.header.timeout)*time.Millisecond))
+			r.ctx, r.cancels = context.WithDeadline(context.Background(), r.deadline())
 		} else {
 			r.ctx, r.cancels = context.WithCancel(context.Background())
 		}
-		if r.canceled {
+		if r.canceled || r.gone {
 			r.cancels()
 		}
 	}
 	return r.ctx
 }
 
-// Read reads the caller's memory from offset on into a segment of [Server.PZ]'s memory, by
-// RDMA, and waits for that. A part that the caller does not have is LENGTH_ERROR.
-func (r *Request) Read(into dat.Segment, offset int) error {
-	return r.move(dat.OpRead, into, r.source, offset)
-}
-
-// Write writes a segment of [Server.PZ]'s memory to the caller's memory from offset on, by
-// RDMA, and waits for that. The bytes are there before the caller has the answer. A part that
-// the caller does not have is LENGTH_ERROR.
-func (r *Request) Write(from dat.Segment, offset int) error {
-	return r.move(dat.OpWrite, from, r.sink, offset)
-}
-
-// ReadBytes is Read into memory that is not registered: it registers into for the time of the
-// read.
-func (r *Request) ReadBytes(into []byte, offset int) error {
-	return lend(r.from.server.PZ(), into, dat.LocalWrite, func(m *dat.LMR) error { return r.Read(segment(m, len(into)), offset) })
-}
-
-// WriteBytes is Write from memory that is not registered: it registers from for the time of the
-// write.
-func (r *Request) WriteBytes(from []byte, offset int) error {
-	return lend(r.from.server.PZ(), from, dat.LocalRead, func(m *dat.LMR) error { return r.Write(segment(m, len(from)), offset) })
-}
-
-func (r *Request) move(op dat.Op, mine dat.Segment, callers dat.RemoteSegment, offset int) error {
-	if offset < 0 || uint64(offset)+uint64(mine.Len) > uint64(callers.Len) {
-		return hw.Errorf("rpc.Request", hw.LengthError, hw.NoSubtype, "%d bytes from %d on; the caller has %d", mine.Len, offset, callers.Len)
-	}
-	if mine.Len == 0 {
-		return nil
-	}
-	// Without the caller's deadline, at which Do would break the connection: the caller waits.
-	return r.from.link.conn.Do(context.Background(), dat.DTO{Op: op, Segment: mine, Remote: callers.Slice(offset, int(mine.Len))})
+// deadline is the call's, if its header has a time-out.
+func (r *Request) deadline() time.Time {
+	return r.arrived.Add(time.Duration(r.header.timeout) * time.Millisecond)
 }
 
 // Reply answers the call with a payload, which may be a part of the request's own. A payload
@@ -141,20 +117,21 @@ func (r *Request) most() int { return min(r.from.answer, r.from.server.cfg.Messa
 // answer sends the answer, and ends the request.
 func (r *Request) answer(code uint16, payload []byte) (err error) {
 	if len(payload) > r.most() {
-		err = hw.Errorf("rpc.Request.Reply", hw.LengthError, hw.NoSubtype, "%d bytes; the caller takes %d", len(payload), r.most())
+		err = hw.Errorf("", hw.LengthError, hw.NoSubtype, "%d bytes; the caller takes %d", len(payload), r.most())
 		code, payload = CodeTooLong, []byte("the answer is too long")
 		payload = payload[:min(len(payload), r.most())]
 	}
 	r.mu.Lock()
 	if !r.open {
 		r.mu.Unlock()
-		return hw.Errorf("rpc.Request.Reply", hw.InvalidState, hw.NoSubtype, "the request was answered")
+		return hw.Errorf("rpc.Request.Reply", hw.InvalidState, hw.NoSubtype, "the request of %s was answered", r.from.peer())
 	}
 	if r.cancels != nil {
 		r.cancels()
 	}
 	r.ctx, r.cancels, r.payload = nil, nil, nil
-	h := header{kind: kindAnswer, code: code, call: r.header.call}
+	call := r.header
+	h := header{kind: kindAnswer, code: code, call: call.call}
 	b := r.message
 	r.message = nil
 	copy(b.Resize(headerSize + len(payload))[headerSize:], payload)
@@ -168,7 +145,7 @@ func (r *Request) answer(code uint16, payload []byte) (err error) {
 	if counted {
 		r.from.server.finish()
 	}
-	return err
+	return r.from.of(call, "Reply", err)
 }
 
 // cancel is called for a CANCEL.
@@ -176,8 +153,22 @@ func (r *Request) cancel(call uint32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.open && r.header.call == call {
+		r.canceled = true
 		r.stop()
+		if r.moves {
+			r.limit.Reset(r.from.server.cfg.Patience)
+		}
 	}
+}
+
+// unanswered is the request's name while it has no answer.
+func (r *Request) unanswered() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.open {
+		return ""
+	}
+	return r.String()
 }
 
 // abandon is called when the connection has ended.
@@ -185,12 +176,12 @@ func (r *Request) abandon() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.open {
+		r.gone = true
 		r.stop()
 	}
 }
 
 func (r *Request) stop() {
-	r.canceled = true
 	if r.cancels != nil {
 		r.cancels()
 	}

@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -89,8 +90,10 @@ func (s *Server) work(handler func(*Request)) {
 // Shutdown ends the server in order: it refuses new connections and new calls, which fail
 // with CodeDraining and have not run, waits until all requests that came before are answered,
 // and then ends the connections. So the goroutine that takes Requests goes on meanwhile, and
-// another one calls Shutdown. If ctx ends first Shutdown breaks the connections, and the error
-// is the cause of ctx. A nil ctx is INVALID_PARAMETER. While memory of PZ is not freed, the
+// another one calls Shutdown. A client that takes no answers holds it for Config.Stall, and then
+// for the [godat/ep.Attr].DrainTimeout of sends; a handler holds it for as long as it runs. If
+// ctx ends first Shutdown breaks the connections, and the error matches the cause of ctx, and
+// says how many requests have no answer. A nil ctx is INVALID_PARAMETER. While memory of PZ is not freed, the
 // error is that of Close; free it, and call Close.
 func (s *Server) Shutdown(ctx context.Context) error {
 	if ctx == nil {
@@ -115,12 +118,29 @@ func (s *Server) rest(ctx context.Context) error {
 	case <-s.done: // the server or its adapter is closed
 		return nil
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return fmt.Errorf("rpc.Server.Shutdown: %s: %w", s.unanswered(), context.Cause(ctx))
 	}
+}
+
+// unanswered says what a shutdown cuts off.
+func (s *Server) unanswered() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text := fmt.Sprintf("%d requests without an answer, %d connections with messages that wait", s.taken, s.active-s.taken)
+	for p := range s.conns {
+		for i := range p.calls {
+			if name := p.calls[i].unanswered(); name != "" {
+				return text + "; " + name
+			}
+		}
+	}
+	return text
 }
 
 // sayEnd tells all clients that the server has answered what it has begun.
 func (s *Server) sayEnd(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Stall)
+	defer cancel()
 	s.mu.Lock()
 	s.idle = nil // the ENDs may wait, too
 	all := slices.Collect(maps.Keys(s.conns))
@@ -240,7 +260,7 @@ func (s *Server) setup(c *dat.Conn) ([]byte, error) {
 		return nil, err
 	}
 	p := &served{server: s, calls: make([]Request, s.cfg.Calls), answer: int(peer.message)}
-	p.link = link{conn: c, own: uint32(s.cfg.receives()), backlog: s.count}
+	p.link = link{conn: c, own: uint32(s.cfg.receives()), stall: s.cfg.Stall, backlog: s.count}
 	p.link.begin(peer)
 	for i := range p.calls {
 		p.calls[i].from = p
@@ -277,7 +297,7 @@ func (s *Server) handle(ev dat.Event) {
 	case ev.Op == dat.OpRecv:
 		b := c.Message(ev)
 		if b != nil && p.take(b) != nil {
-			_ = c.Endpoint.Disconnect(dat.Abrupt) // its end comes as an event
+			p.link.breakOff()
 		}
 	}
 }
@@ -288,6 +308,24 @@ type served struct {
 	server *Server
 	answer int // the most bytes of a payload that the client takes
 	calls  []Request
+}
+
+// peer says who the client is.
+func (p *served) peer() string {
+	return fmt.Sprintf("%v (connection %d)", p.link.conn, p.link.conn.ID())
+}
+
+// name says which call a header begins.
+func (p *served) name(h header) string {
+	return fmt.Sprintf("method %d, call %#x of %s", h.code, h.call, p.peer())
+}
+
+// of says of which call an error of a Request's method is.
+func (p *served) of(h header, method string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("rpc.Request.%s, %s: %w", method, p.name(h), err)
 }
 
 // take takes a message of the client's.

@@ -204,7 +204,7 @@ func (s *session) leave(ctx context.Context, p *pending, call *Call) error {
 	case b := <-p.answer:
 		s.link.conn.Release(b)
 	case <-wait.C:
-		_ = s.link.conn.Endpoint.Disconnect(dat.Abrupt)
+		s.link.breakOff()
 		s.link.conn.Release(<-p.answer)
 	}
 	s.free <- p
@@ -323,7 +323,7 @@ func (s *session) fail(why error) {
 		s.why = why
 	}
 	s.mu.Unlock()
-	_ = s.link.conn.Endpoint.Disconnect(dat.Abrupt)
+	s.link.breakOff()
 }
 
 // end fails all calls.

@@ -1,0 +1,108 @@
+package rpc
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"godat/hw"
+	dat "godat/runtime"
+)
+
+// Read reads the caller's memory from offset on into a segment of [Server.PZ]'s memory, by
+// RDMA, and waits for that. A part that the caller does not have is LENGTH_ERROR. When the
+// caller does not wait any more, Read moves nothing, and the error is that of Context's end.
+//
+// A client that stalls does not hold Read for ever: a read that takes longer than Config.Stall,
+// or goes on for Config.Patience beyond the call's deadline or cancel, breaks the connection.
+// The error is then TIMEOUT_EXPIRED, or that of Context's end. What takes longer is divided.
+func (r *Request) Read(into dat.Segment, offset int) error {
+	return r.from.of(r.header, "Read", r.move(dat.OpRead, into, r.source, offset))
+}
+
+// Write writes a segment of [Server.PZ]'s memory to the caller's memory from offset on, by
+// RDMA, and waits for that, as long as Read. The bytes are there before the caller has the
+// answer. A part that the caller does not have is LENGTH_ERROR.
+func (r *Request) Write(from dat.Segment, offset int) error {
+	return r.from.of(r.header, "Write", r.move(dat.OpWrite, from, r.sink, offset))
+}
+
+// ReadBytes is Read into memory that is not registered: it registers into for the time of the
+// read.
+func (r *Request) ReadBytes(into []byte, offset int) error {
+	return r.from.of(r.header, "ReadBytes", lend(r.from.server.PZ(), into, dat.LocalWrite, func(m *dat.LMR) error {
+		return r.move(dat.OpRead, segment(m, len(into)), r.source, offset)
+	}))
+}
+
+// WriteBytes is Write from memory that is not registered: it registers from for the time of the
+// write.
+func (r *Request) WriteBytes(from []byte, offset int) error {
+	return r.from.of(r.header, "WriteBytes", lend(r.from.server.PZ(), from, dat.LocalRead, func(m *dat.LMR) error {
+		return r.move(dat.OpWrite, segment(m, len(from)), r.sink, offset)
+	}))
+}
+
+func (r *Request) move(op dat.Op, mine dat.Segment, callers dat.RemoteSegment, offset int) error {
+	if offset < 0 || uint64(offset)+uint64(mine.Len) > uint64(callers.Len) {
+		return hw.Errorf("", hw.LengthError, hw.NoSubtype, "%d bytes from %d on; the caller has %d", mine.Len, offset, callers.Len)
+	}
+	if mine.Len == 0 {
+		return nil
+	}
+	if err := r.watch(); err != nil {
+		return err
+	}
+	// Without Context, at whose end Do would break the connection at once.
+	err := r.from.link.conn.Do(context.Background(), dat.DTO{Op: op, Segment: mine, Remote: callers.Slice(offset, int(mine.Len))})
+	return cmp.Or(r.unwatch(), err)
+}
+
+// watch begins a transfer, and sets the time at which it breaks the connection.
+func (r *Request) watch() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.left(); err != nil {
+		return err
+	}
+	if r.gone {
+		return ErrEnded
+	}
+	limit := r.from.server.cfg.Stall
+	if r.header.timeout != 0 {
+		limit = min(limit, time.Until(r.deadline())+r.from.server.cfg.Patience)
+	}
+	r.moves = true
+	if r.limit == nil {
+		r.limit = time.AfterFunc(limit, r.from.link.breakOff)
+	} else {
+		r.limit.Reset(limit)
+	}
+	return nil
+}
+
+// unwatch ends a transfer. It returns the error of one that took too long.
+func (r *Request) unwatch() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.moves = false
+	if r.limit.Stop() {
+		return nil
+	}
+	if err := r.left(); err != nil {
+		return fmt.Errorf("it went on for %v and broke the connection: %w", r.from.server.cfg.Patience, err)
+	}
+	return hw.Errorf("", hw.TimeoutExpired, hw.NoSubtype, "it went on for %v, which is Config.Stall, and broke the connection", r.from.server.cfg.Stall)
+}
+
+// left is why the caller does not wait any more. The caller holds mu.
+func (r *Request) left() error {
+	switch {
+	case r.header.timeout != 0 && !time.Now().Before(r.deadline()):
+		return context.DeadlineExceeded
+	case r.canceled:
+		return context.Canceled
+	}
+	return nil
+}
