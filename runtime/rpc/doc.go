@@ -65,6 +65,12 @@
 // has taken half of its receives' number of messages and had nothing to send says so by a
 // message of its own, for which the last receive is kept.
 //
+// # Speed
+//
+// Over iwarp on the loopback, calls of 64 bytes to 1 MiB had 2.8 to 7.9 times the rate of
+// gRPC's, for 0.11 to 0.36 of its processor time: go run ./bench rpc repeats that on another
+// machine, beside net/rpc, net/http and QUIC, and bench/README.md has the figures.
+//
 // # The wire format, version 1
 //
 // All numbers are big-endian. The private data of the request to connect, and that of the
