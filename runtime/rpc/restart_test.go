@@ -10,8 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"godat/hw/sim"
-	"godat/internal/owner"
 	dat "godat/runtime"
 )
 
@@ -19,10 +17,10 @@ import (
 func TestServersThatFollowEachOtherLoseNoCall(t *testing.T) {
 	const most, calls, servers = 200, 12, 3
 	clients := most
-	if owner.Enabled {
-		clients = 40 // the race detector makes each connect slow
+	if slow {
+		clients = 40
 	}
-	test := func(t *testing.T, ia *dat.IA) {
+	onEach(t, func(t *testing.T, ia *dat.IA) {
 		var runs [most * calls]atomic.Int32
 		var begun atomic.Int32
 		at := ":0"
@@ -60,12 +58,5 @@ func TestServersThatFollowEachOtherLoseNoCall(t *testing.T) {
 		for i := range clients * calls {
 			assert.EqualValues(t, 1, runs[i].Load(), "call %d", i)
 		}
-	}
-	onEach(t, test)
-	t.Run("sim", func(t *testing.T) {
-		ia, err := dat.Open(t.Context(), "sim", dat.WithProvider(sim.New(sim.Config{Seed: 3})))
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, ia.Close()) })
-		test(t, ia)
 	})
 }

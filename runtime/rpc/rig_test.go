@@ -26,9 +26,9 @@ func open(t testing.TB, name string) *dat.IA {
 	return ia
 }
 
-// onEach runs a test over each provider that needs no device.
+// onEach runs a test over each provider that needs no device, or in the guest over its device.
 func onEach(t *testing.T, test func(t *testing.T, ia *dat.IA)) {
-	for _, name := range []string{"loop", "iwarp:127.0.0.1"} {
+	for _, name := range adapters {
 		t.Run(name, func(t *testing.T) { test(t, open(t, name)) })
 	}
 }

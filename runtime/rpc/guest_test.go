@@ -1,0 +1,15 @@
+//go:build guest
+
+package rpc
+
+import (
+	"os"
+
+	_ "godat/hw/ibv"
+)
+
+// adapters has the device of the guest that hw/ibv/test-guest.sh boots.
+var adapters = []string{"ibv:" + os.Getenv("GODAT_GUEST_DEVICE")}
+
+// slow says that a connection takes long to make: in the guest, whose processors are emulated.
+const slow = true
