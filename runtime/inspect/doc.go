@@ -1,0 +1,21 @@
+// Package inspect shows what lives on adapters, on a page for people and as JSON for programs:
+//
+//	http.Handle("/debug/godat/", inspect.New(ia))
+//
+// The page begins with what is wrong, one line for each trouble, which names the connection,
+// the dispatcher or the listener, and says what to look at. Below are tables, which sort and
+// filter, and a connection's story. All of it is one document that fetches nothing from
+// elsewhere; its script only renews it, and it works without. With ?format=json the same is
+// JSON. A [Handler] is an expvar.Var, too:
+//
+//	expvar.Publish("godat", handler)
+//
+// The page may stay on: it takes GET and HEAD alone, and shows neither payloads nor private
+// data. But it names peers, so it belongs on an address that only operators reach. Requests
+// share a snapshot that is taken at most once in a second, and a request renders at most one
+// page of a table, a few requests at a time. Nothing is done while nobody asks.
+//
+// Adapters tell no ages: an operation, an event or a callback is as old as the first snapshot
+// that had it. So troubles that take their time stand on the page from its second reading on,
+// some seconds after the first.
+package inspect

@@ -1,0 +1,110 @@
+package inspect
+
+import (
+	"time"
+
+	dat "godat/runtime"
+)
+
+// connFields are the columns of connections.
+func connFields(at time.Time) []field[dat.ConnSnapshot] {
+	list := []field[dat.ConnSnapshot]{{"name", func(c *dat.ConnSnapshot) value { return word(c.Name) }}}
+	for _, f := range endpointFields(at)[1:] {
+		list = append(list, field[dat.ConnSnapshot]{f.name, func(c *dat.ConnSnapshot) value { return f.of(&c.Endpoint) }})
+	}
+	return append(list, field[dat.ConnSnapshot]{"unposted", func(c *dat.ConnSnapshot) value { return count(c.Missing) }})
+}
+
+// endpointFields are the columns of endpoints: octets that requests and receives moved, requests
+// that are outstanding, the age of the oldest, and receives that are posted.
+func endpointFields(at time.Time) []field[dat.EndpointSnapshot] {
+	type e = *dat.EndpointSnapshot
+	return []field[dat.EndpointSnapshot]{
+		{"name", func(e e) value { return word(e.Name) }},
+		{"state", func(e e) value { return word(e.State) }},
+		{"peer", func(e e) value { return word(e.Remote) }},
+		{"age", func(e e) value { return lasting(lifetime(at, e)) }},
+		{"requested", func(e e) value { return bytesOf(total(e.Requests.Moved)) }},
+		{"received", func(e e) value { return bytesOf(total(e.Receives.Moved)) }},
+		{"pending", func(e e) value { return count(e.Requests.Outstanding) }},
+		{"oldest", func(e e) value { return lasting(e.Requests.OldestAge) }},
+		{"posted", func(e e) value { return count(e.Receives.Outstanding) }},
+	}
+}
+
+// lifetime is for how long an endpoint has been connected.
+func lifetime(at time.Time, e *dat.EndpointSnapshot) time.Duration {
+	if e.Connected.IsZero() || e.State != connected {
+		return 0
+	}
+	return at.Sub(e.Connected)
+}
+
+var dispatcherFields = []field[dat.DispatcherSnapshot]{
+	{"name", func(d *dat.DispatcherSnapshot) value { return word(d.Name) }},
+	{"owner", func(d *dat.DispatcherSnapshot) value { return word(d.Owner) }},
+	{"mode", func(d *dat.DispatcherSnapshot) value { return word(d.Mode) }},
+	{"room", func(d *dat.DispatcherSnapshot) value { return count(d.QLen) }},
+	{"reserved", func(d *dat.DispatcherSnapshot) value { return count(d.Reserved) }},
+	{"queued", func(d *dat.DispatcherSnapshot) value { return count(d.Queued) }},
+	{"oldest", func(d *dat.DispatcherSnapshot) value { return lasting(d.OldestAge) }},
+	{"events", func(d *dat.DispatcherSnapshot) value { return count(d.Events) }},
+	{"refused", func(d *dat.DispatcherSnapshot) value { return count(d.Refused) }},
+	{"lost", func(d *dat.DispatcherSnapshot) value { return count(d.Lost) }},
+	{"waiters", func(d *dat.DispatcherSnapshot) value { return count(d.Waiters) }},
+	{"callback", func(d *dat.DispatcherSnapshot) value { return lasting(d.CallbackAge) }},
+}
+
+var listenerFields = []field[dat.ListenerSnapshot]{
+	{"name", func(l *dat.ListenerSnapshot) value { return word(l.Name) }},
+	{"address", func(l *dat.ListenerSnapshot) value { return word(l.Addr) }},
+	{"connections", func(l *dat.ListenerSnapshot) value { return count(l.Taken) }},
+	{"of", func(l *dat.ListenerSnapshot) value { return count(l.Conns) }},
+	{"waiting", func(l *dat.ListenerSnapshot) value { return count(l.Waiting) }},
+	{"accepted", func(l *dat.ListenerSnapshot) value { return count(l.Accepted) }},
+	{"rejected", func(l *dat.ListenerSnapshot) value { return count(l.Rejected) }},
+	{"no room", func(l *dat.ListenerSnapshot) value { return count(l.Overflows) }},
+	{"half open", func(l *dat.ListenerSnapshot) value { return count(device(l).HalfOpen) }},
+	{"gave way", func(l *dat.ListenerSnapshot) value { return count(device(l).GaveWay) }},
+	{"silent", func(l *dat.ListenerSnapshot) value { return count(device(l).Silent) }},
+	{"no descriptor", func(l *dat.ListenerSnapshot) value { return count(device(l).Descriptors) }},
+}
+
+// device is what the device counts, if it does.
+func device(l *dat.ListenerSnapshot) dat.ListenerCounts {
+	if l.Device == nil {
+		return dat.ListenerCounts{}
+	}
+	return *l.Device
+}
+
+var srqFields = []field[dat.SRQSnapshot]{
+	{"name", func(q *dat.SRQSnapshot) value { return word(q.Name) }},
+	{"receives out", func(q *dat.SRQSnapshot) value { return count(q.Outstanding) }},
+	{"of", func(q *dat.SRQSnapshot) value { return count(q.Depth) }},
+	{"endpoints", func(q *dat.SRQSnapshot) value { return count(q.Endpoints) }},
+}
+
+// endFields are the columns of ends.
+func endFields(at time.Time) []field[dat.EndSnapshot] {
+	return []field[dat.EndSnapshot]{
+		{"name", func(e *dat.EndSnapshot) value { return word(endName(e)) }},
+		{"ago", func(e *dat.EndSnapshot) value { return lasting(at.Sub(e.At)) }},
+		{"event", func(e *dat.EndSnapshot) value { return word(e.Event) }},
+		{"peer", func(e *dat.EndSnapshot) value { return word(e.Remote) }},
+		{"cause", func(e *dat.EndSnapshot) value {
+			if e.Cause == nil {
+				return word("")
+			}
+			return word(e.Cause.Text)
+		}},
+	}
+}
+
+// endName names the connection that has ended, or the endpoint of none.
+func endName(e *dat.EndSnapshot) string {
+	if e.Owner != "" {
+		return e.Owner
+	}
+	return e.Name
+}

@@ -1,0 +1,179 @@
+package inspect
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed" // the page's parts
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html/template"
+	"net/http"
+	"sync"
+	"time"
+
+	dat "godat/runtime"
+)
+
+const (
+	leastAge = time.Second // of a snapshot that another one replaces
+	renders  = 4           // pages that are rendered at the same time
+	longest  = 256         // bytes of a request's query
+)
+
+// Handler is an http.Handler and an expvar.Var. Its methods may be called from any
+// goroutine.
+type Handler struct {
+	// Immutable.
+	adapters []*adapter
+	turns    chan struct{}
+}
+
+// adapter is an adapter with what was last seen of it.
+type adapter struct {
+	ia *dat.IA
+
+	mu        sync.Mutex // held while a snapshot is taken, so that requests share it
+	now, last *seen      // now and some time before; nil before the first
+}
+
+// seen is a snapshot with what is wrong in it. It is immutable.
+type seen struct {
+	dat.Snapshot
+	Troubles []Trouble
+}
+
+// New makes a handler that shows those adapters, which may be closed before it.
+func New(ias ...*dat.IA) *Handler {
+	h := &Handler{turns: make(chan struct{}, renders)}
+	for _, ia := range ias {
+		h.adapters = append(h.adapters, &adapter{ia: ia})
+	}
+	return h
+}
+
+// look returns a snapshot that is younger than leastAge, or takes one.
+func (a *adapter) look() (*seen, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.now != nil && time.Since(a.now.At) < leastAge {
+		return a.now, nil
+	}
+	s, err := a.ia.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	a.last, a.now = a.now, &seen{Snapshot: s}
+	a.now.Troubles = troubles(a.now, a.last)
+	return a.now, nil
+}
+
+// ServeHTTP answers a request for the page, wherever the handler is mounted.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "the page only shows", http.StatusMethodNotAllowed)
+		return
+	}
+	q, err := parseQuery(r.URL.RawQuery, len(h.adapters))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	select {
+	case h.turns <- struct{}{}:
+	case <-r.Context().Done():
+		return
+	}
+	var body bytes.Buffer
+	kind, err := h.render(&body, q)
+	<-h.turns // a visitor that reads slowly has no turn
+	if err != nil {
+		code := http.StatusServiceUnavailable
+		if errors.Is(err, errNotHere) {
+			code = http.StatusNotFound
+		}
+		http.Error(w, err.Error(), code)
+		return
+	}
+	head := w.Header()
+	head.Set("Content-Type", kind)
+	head.Set("Content-Security-Policy", policy)
+	head.Set("Cache-Control", "no-store")
+	head.Set("X-Content-Type-Options", "nosniff")
+	head.Set("Referrer-Policy", "no-referrer")
+	_, _ = w.Write(body.Bytes())
+}
+
+// render writes the page or its JSON.
+func (h *Handler) render(to *bytes.Buffer, q query) (kind string, err error) {
+	s, err := h.adapters[q.adapter].look()
+	if err != nil {
+		return "", err
+	}
+	p, err := h.page(s, q)
+	if err != nil {
+		return "", err
+	}
+	if q.json {
+		e := json.NewEncoder(to)
+		e.SetIndent("", "  ")
+		return "application/json", e.Encode(p)
+	}
+	return "text/html; charset=utf-8", pages.Execute(to, p)
+}
+
+// String is a summary of all adapters in JSON, as expvar.Var wants it. An adapter that is
+// closed has its error.
+func (h *Handler) String() string {
+	type summary struct {
+		Error                                    string `json:",omitempty"`
+		Conns, Endpoints, Dispatchers, Listeners int
+		Counters                                 dat.Counters
+		Memory                                   dat.MemoryStats
+		Ends                                     []dat.EndCount
+		Troubles                                 []Trouble
+	}
+	all := make(map[string]summary)
+	for _, a := range h.adapters {
+		s, err := a.look()
+		if err != nil {
+			all[a.ia.Name()] = summary{Error: err.Error()}
+			continue
+		}
+		all[s.Adapter] = summary{
+			Conns: len(s.Conns), Endpoints: len(s.Endpoints), Dispatchers: len(s.Dispatchers), Listeners: len(s.Listeners),
+			Counters: s.Counters, Memory: s.Memory, Ends: s.Ends, Troubles: s.Troubles,
+		}
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		return fmt.Sprintf("%q", err)
+	}
+	return string(text)
+}
+
+//go:embed page.html
+var pageHTML string
+
+//go:embed page.css
+var pageCSS string
+
+//go:embed page.js
+var pageJS string
+
+var pages = template.Must(template.New("page").Funcs(template.FuncMap{
+	"css":    func() template.CSS { return template.CSS(pageCSS) },
+	"script": func() template.JS { return template.JS(pageJS) },
+	"octets": octets, "number": func(n any) string { return grouped(fmt.Sprint(n)) },
+}).Parse(pageHTML))
+
+// policy lets the page use what is in it, and renew itself.
+var policy = fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+	hashOf(pageCSS), hashOf(pageJS))
+
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}

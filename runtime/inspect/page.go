@@ -1,0 +1,195 @@
+package inspect
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	dat "godat/runtime"
+)
+
+// link is a link of the page's head.
+type link struct {
+	Text, To string
+	Here     bool
+}
+
+// page is what the template and the JSON show.
+type page struct {
+	Adapter, Provider, Device string
+	At                        time.Time
+	Troubles                  []Trouble // the worst first
+	Show                      string
+	Table                     *table `json:",omitempty"`
+	Story                     *story `json:",omitempty"`
+	Ends                      []dat.EndCount
+	Counters                  dat.Counters
+	Memory                    dat.MemoryStats
+
+	Adapters, Lists          []link `json:"-"`
+	Filter, Sort, JSON, Back string `json:"-"`
+	Number                   int    `json:"-"` // of the adapter
+	Facts                    []fact `json:"-"`
+}
+
+// fact is a name with a value.
+type fact struct{ Name, Value string }
+
+// story is what is known of one connection, endpoint or end.
+type story struct {
+	Name  string
+	Facts []fact `json:"-"`
+	Is    any    // the snapshot of it
+	Lines []dat.StoryLine
+	Moved []moved `json:"-"`
+}
+
+// moved are operations of a story.
+type moved struct {
+	Way string
+	dat.Moved
+}
+
+// page makes the page that the query asks for.
+func (h *Handler) page(s *seen, q query) (*page, error) {
+	p := &page{
+		Adapter: s.Adapter, Provider: s.Provider, Device: s.Device, At: s.At, Troubles: s.Troubles, Show: q.show,
+		Ends: s.Ends, Counters: s.Counters, Memory: s.Memory,
+		Filter: q.filter, Sort: q.sort, JSON: q.with("format", "json"), Back: q.with("of", ""), Number: q.adapter,
+	}
+	for i, a := range h.adapters {
+		p.Adapters = append(p.Adapters, link{a.ia.Name(), query{adapter: i, show: "connections", page: 1}.with(), i == q.adapter})
+	}
+	for _, l := range []struct {
+		name string
+		n    int
+	}{
+		{"connections", len(s.Conns)},
+		{"endpoints", len(s.Endpoints)},
+		{"dispatchers", len(s.Dispatchers)},
+		{"listeners", len(s.Listeners)},
+		{"shared receives", len(s.SRQs)},
+		{"last ends", len(s.LastEnds)},
+	} {
+		to := query{adapter: q.adapter, show: l.name, page: 1}.with()
+		p.Lists = append(p.Lists, link{fmt.Sprintf("%s %s", l.name, number(l.n)), to, l.name == q.show})
+	}
+	p.Facts = factsOf(s)
+	if q.of != "" {
+		p.Story = findStory(s, q.of)
+		if p.Story == nil {
+			return nil, errNotHere
+		}
+		return p, nil
+	}
+	switch q.show {
+	case "connections":
+		p.Table = tabulate(s.Conns, connFields(s.At), q, true)
+	case "endpoints":
+		p.Table = tabulate(s.Endpoints, endpointFields(s.At), q, true)
+	case "dispatchers":
+		p.Table = tabulate(s.Dispatchers, dispatcherFields, q, false)
+	case "listeners":
+		p.Table = tabulate(s.Listeners, listenerFields, q, false)
+	case "shared receives":
+		p.Table = tabulate(s.SRQs, srqFields, q, false)
+	case "last ends":
+		p.Table = tabulate(s.LastEnds, endFields(s.At), q, true)
+	default:
+		return nil, errNotHere
+	}
+	return p, nil
+}
+
+// factsOf are the adapter's numbers in short.
+func factsOf(s *seen) []fact {
+	var in, out uint64
+	for i := range s.Conns {
+		in, out = in+total(s.Conns[i].Endpoint.Receives.Moved), out+total(s.Conns[i].Endpoint.Requests.Moved)
+	}
+	list := []fact{{"requests of connections moved", octets(out)}, {"their receives", octets(in)}}
+	for _, e := range s.Ends {
+		list = append(list, fact{fmt.Sprintf("ends: %s, %s %d", e.Event, e.Layer, e.Code), number(e.Count)})
+	}
+	return list
+}
+
+func total(list []dat.Moved) (octets uint64) {
+	for _, m := range list {
+		octets += m.Octets
+	}
+	return octets
+}
+
+// findStory finds the connection, endpoint or end of that name.
+func findStory(s *seen, name string) *story {
+	for i := range s.Conns {
+		if c := &s.Conns[i]; c.Name == name {
+			t := storyOf(&c.Endpoint, s.At)
+			t.Name, t.Is = name, c
+			t.Facts = append([]fact{
+				{"listener", c.Listener},
+				{"depth", strconv.Itoa(c.Depth)},
+				{"longest message", octets(uint64(c.Message))},
+				{"receives that are not posted", strconv.Itoa(c.Missing)},
+			}, t.Facts...)
+			return t
+		}
+	}
+	for i := range s.Endpoints {
+		if e := &s.Endpoints[i]; e.Name == name {
+			return storyOf(e, s.At)
+		}
+	}
+	for i := len(s.LastEnds) - 1; i >= 0; i-- {
+		if e := &s.LastEnds[i]; endName(e) == name {
+			t := &story{Name: name, Is: e, Lines: e.Story, Facts: []fact{{"ended", ago(s.At.Sub(e.At)) + " ago: " + e.Event}, {"local", e.Local}, {"remote", e.Remote}}}
+			if e.Cause != nil {
+				t.Facts = append(t.Facts, fact{"cause", e.Cause.Text})
+			}
+			return t
+		}
+	}
+	return nil
+}
+
+// storyOf is what is known of an endpoint.
+func storyOf(e *dat.EndpointSnapshot, at time.Time) *story {
+	t := &story{Name: e.Name, Is: e, Lines: e.Story, Facts: []fact{
+		{"endpoint", e.Name},
+		{"state", e.State},
+		{"local", e.Local},
+		{"remote", e.Remote},
+		{"made", ago(at.Sub(e.Made)) + " ago"},
+		{"connected", since(at, e.Connected)},
+		{"requests", queueText(&e.Requests)},
+		{"receives", queueText(&e.Receives)},
+		{"dispatchers of receives, requests, connection", e.Recv + ", " + e.Request + ", " + e.Conn},
+		{"shared receive queue", e.SRQ},
+	}}
+	if e.Cause != nil {
+		t.Facts = append(t.Facts, fact{"cause of the end", e.Cause.Text})
+	}
+	for _, m := range e.Requests.Moved {
+		t.Moved = append(t.Moved, moved{"requests", m})
+	}
+	for _, m := range e.Receives.Moved {
+		t.Moved = append(t.Moved, moved{"receives", m})
+	}
+	return t
+}
+
+func since(at, then time.Time) string {
+	if then.IsZero() {
+		return "not yet"
+	}
+	return ago(at.Sub(then)) + " ago"
+}
+
+func queueText(q *dat.QueueSnapshot) string {
+	text := fmt.Sprintf("%d outstanding of %d, %s posted, %s failed, %s flushed", q.Outstanding, q.Depth, number(q.Posted), number(q.Failed), number(q.Flushed))
+	if q.OldestAge > 0 {
+		text += fmt.Sprintf("; the oldest for %s, cookie %#x", ago(q.OldestAge), q.OldestCookie)
+	}
+	return text
+}

@@ -1,0 +1,76 @@
+package inspect
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// query is what a request asks for.
+type query struct {
+	adapter int
+	show    string // the table
+	of      string // the name of the connection, endpoint or end whose story it is; empty for the table
+	filter  string // what a row's words contain
+	sort    string // the column; with a - before it the largest first
+	page    int    // from 1
+	json    bool
+}
+
+// errNotHere says that the request's object is not there.
+var errNotHere = errors.New("there is no such thing here (any more)")
+
+// parseQuery parses a query of a bounded length.
+func parseQuery(raw string, adapters int) (q query, err error) {
+	if len(raw) > longest {
+		return q, fmt.Errorf("a query of %d bytes; the longest has %d", len(raw), longest)
+	}
+	values, err := url.ParseQuery(raw)
+	if err != nil {
+		return q, err
+	}
+	q = query{show: "connections", page: 1, of: values.Get("of"), filter: values.Get("filter"), sort: values.Get("sort"), json: values.Get("format") == "json"}
+	if show := values.Get("show"); show != "" {
+		q.show = show
+	}
+	for name, to := range map[string]*int{"adapter": &q.adapter, "page": &q.page} {
+		if text := values.Get(name); text != "" {
+			if *to, err = strconv.Atoi(text); err != nil {
+				return q, fmt.Errorf("%s: %w", name, err)
+			}
+		}
+	}
+	if q.adapter < 0 || q.adapter >= adapters {
+		return q, fmt.Errorf("adapter %d of %d", q.adapter, adapters)
+	}
+	return q, nil
+}
+
+// with is the query of a link: this one with changes, of which each is a name and a value.
+func (q query) with(changes ...string) string {
+	values := url.Values{}
+	set := func(name, value, usual string) {
+		values.Del(name)
+		if value != usual {
+			values.Set(name, value)
+		}
+	}
+	set("adapter", strconv.Itoa(q.adapter), "0")
+	set("show", q.show, "connections")
+	set("of", q.of, "")
+	set("filter", q.filter, "")
+	set("sort", q.sort, "")
+	set("page", strconv.Itoa(q.page), "1")
+	for i := 0; i < len(changes); i += 2 {
+		set(changes[i], changes[i+1], "")
+	}
+	return "?" + values.Encode()
+}
+
+// descending splits the column to sort by.
+func (q query) descending() (column string, down bool) {
+	column, down = strings.CutPrefix(q.sort, "-")
+	return column, down
+}

@@ -1,0 +1,191 @@
+package inspect
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+const rowsOfPage = 100
+
+// value is what a row has in a column: a word, or a number, of which the text is for people.
+type value struct {
+	text   string
+	number float64
+	plain  bool // it is a word
+}
+
+// field is a column of a list of T.
+type field[T any] struct {
+	name string
+	of   func(*T) value
+}
+
+// cell is a value on the page.
+type cell struct {
+	Text, Link string
+	Number     bool
+}
+
+// column is the head of a column, with the link that sorts by it.
+type column struct {
+	Name, Link, Sorted string
+	Number             bool
+}
+
+// table is a page of a list.
+type table struct {
+	Columns                      []column `json:"-"`
+	Rows                         [][]cell `json:"-"`
+	Items                        any      // the objects of the page
+	Total, Matching, Page, Pages int
+	Previous, Next               string `json:"-"` // links
+}
+
+// tabulate makes the table that the query asks for. story says whether a row's first value
+// leads to a story.
+func tabulate[T any](list []T, fields []field[T], q query, story bool) *table {
+	t := &table{Total: len(list)}
+	rows := matching(list, fields, strings.ToLower(q.filter))
+	by, down := q.descending()
+	for _, f := range fields {
+		c := column{Name: f.name, Link: q.with("sort", f.name, "page", "")}
+		if f.name == by {
+			sortRows(rows, f, down)
+			c.Sorted = "ascending"
+			if down {
+				c.Sorted = "descending"
+			}
+		}
+		if f.name == by && !down || f.name != by && len(list) > 0 && !f.of(&list[0]).plain {
+			c.Link = q.with("sort", "-"+f.name, "page", "") // the largest first
+		}
+		c.Number = len(list) > 0 && !f.of(&list[0]).plain
+		t.Columns = append(t.Columns, c)
+	}
+	t.Matching = len(rows)
+	t.Pages = max(1, (len(rows)+rowsOfPage-1)/rowsOfPage)
+	t.Page = min(max(q.page, 1), t.Pages)
+	rows = rows[(t.Page-1)*rowsOfPage : min(t.Page*rowsOfPage, len(rows))]
+	if t.Page > 1 {
+		t.Previous = q.with("page", fmt.Sprint(t.Page-1))
+	}
+	if t.Page < t.Pages {
+		t.Next = q.with("page", fmt.Sprint(t.Page+1))
+	}
+	items := make([]T, len(rows))
+	for i, r := range rows {
+		items[i] = *r
+		cells := make([]cell, len(fields))
+		for j, f := range fields {
+			v := f.of(r)
+			cells[j] = cell{Text: v.text, Number: !v.plain}
+		}
+		if story {
+			cells[0].Link = q.with("of", cells[0].Text)
+		}
+		t.Rows = append(t.Rows, cells)
+	}
+	t.Items = items
+	return t
+}
+
+// matching are the rows of which a word contains the filter.
+func matching[T any](list []T, fields []field[T], filter string) (rows []*T) {
+	for i := range list {
+		found := filter == ""
+		for _, f := range fields {
+			if found {
+				break
+			}
+			v := f.of(&list[i])
+			found = v.plain && strings.Contains(strings.ToLower(v.text), filter)
+		}
+		if found {
+			rows = append(rows, &list[i])
+		}
+	}
+	return rows
+}
+
+// sortRows sorts by a column, each of whose values it makes once.
+func sortRows[T any](rows []*T, f field[T], down bool) {
+	type keyed struct {
+		value
+		row *T
+	}
+	keys := make([]keyed, len(rows))
+	for i, r := range rows {
+		keys[i] = keyed{f.of(r), r}
+	}
+	slices.SortStableFunc(keys, func(a, b keyed) int {
+		if down {
+			a, b = b, a
+		}
+		if a.plain {
+			return strings.Compare(a.text, b.text)
+		}
+		return cmp.Compare(a.number, b.number)
+	})
+	for i, k := range keys {
+		rows[i] = k.row
+	}
+}
+
+func word(text string) value { return value{text: text, plain: true} }
+
+func count[N int | uint64](n N) value { return value{text: number(n), number: float64(n)} }
+
+// bytesOf is a number of octets.
+func bytesOf(n uint64) value { return value{text: octets(n), number: float64(n)} }
+
+// lasting is a time that something has taken; 0 is none.
+func lasting(d time.Duration) value {
+	if d <= 0 {
+		return value{text: "–"}
+	}
+	return value{text: ago(d), number: float64(d)}
+}
+
+// number writes a number with a space between thousands.
+func number[N int | uint64](n N) string {
+	return grouped(fmt.Sprint(n))
+}
+
+func grouped(text string) string {
+	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
+		text = text[:i] + "\u202f" + text[i:]
+	}
+	return text
+}
+
+func octets(n uint64) string {
+	const units = "KMGTPE"
+	if n < 1024 {
+		return fmt.Sprintf("%d B", n)
+	}
+	f, i := float64(n)/1024, 0
+	for f >= 1000 && i < len(units)-1 {
+		f /= 1024
+		i++
+	}
+	return fmt.Sprintf("%.3g %ciB", f, units[i])
+}
+
+func ago(d time.Duration) string {
+	switch {
+	case d < time.Millisecond:
+		return fmt.Sprintf("%d µs", d.Microseconds())
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.3g s", d.Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %02d s", int(d.Minutes()), int(d.Seconds())%60)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h %02d min", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return fmt.Sprintf("%d days", int(d.Hours())/24)
+}

@@ -1,0 +1,205 @@
+package inspect
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	dat "godat/runtime"
+)
+
+// wrong looks twice, with a time between, and demands the line of that trouble.
+func (r *rig) wrong(kind, name string, words ...string) {
+	r.t.Helper()
+	synctest.Wait()
+	r.ask("?format=json")
+	time.Sleep(late + time.Millisecond)
+	synctest.Wait()
+	var found []string
+	for _, t := range r.ask("?format=json").Troubles {
+		found = append(found, t.Name+" "+t.Text)
+		if t.Kind != kind || t.Name != name {
+			continue
+		}
+		for _, word := range words {
+			assert.Contains(r.t, t.Text, word)
+		}
+		body := r.get("").Body.String()
+		assert.Contains(r.t, body, `<li><a href="?`)
+		assert.NotContains(r.t, body, "Nothing is wrong")
+		return
+	}
+	require.Fail(r.t, "no line", "%s of %s; there is %q", kind, name, found)
+}
+
+// staged runs a program on loop that makes a trouble, with time that costs nothing.
+func staged(t *testing.T, cfg dat.ConnConfig, trouble func(r *rig)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		ia, err := dat.Open(t.Context(), "loop")
+		require.NoError(t, err)
+		cfg.Conns = 4
+		ln, err := ia.Listen(t.Context(), "", cfg)
+		require.NoError(t, err)
+		trouble(&rig{t, ia, ln, New(ia)})
+		require.NoError(t, ia.Close())
+	})
+}
+
+func TestAConsumerThatSleepsIsNamed(t *testing.T) {
+	staged(t, dat.ConnConfig{}, func(r *rig) {
+		client, _ := r.join()
+		require.NoError(r.t, client.SendBytes([]byte("x")))
+		r.wrong("no consumer", r.ln.String(), "has taken no event", "1 s", "1 of them wait")
+	})
+}
+
+func TestAConnectionWhoseOwnConsumerSleepsIsNamed(t *testing.T) {
+	staged(t, dat.ConnConfig{Apart: true}, func(r *rig) {
+		client, err := r.ln.Dial(r.ln.Addr(), nil)
+		require.NoError(r.t, err)
+		server, err := r.ln.Accept(dat.RequestOf(<-r.ln.Requests()), nil)
+		require.NoError(r.t, err)
+		require.Equal(r.t, dat.Established, (<-client.Events()).Number)
+		r.wrong("no consumer", server.String(), "has taken no event")
+	})
+}
+
+func TestACallbackThatRunsLongIsNamed(t *testing.T) {
+	staged(t, dat.ConnConfig{}, func(r *rig) {
+		release := make(chan struct{})
+		d, err := r.ia.NewDispatcher(dat.DispatcherConfig{QLen: 4, Mode: dat.ModeCallback, Streams: dat.StreamSoftware, Callback: func([]dat.Event) { <-release }})
+		require.NoError(r.t, err)
+		require.NoError(r.t, d.PostSoftware(1))
+		r.wrong("callback", d.String(), "callback", "has run for 1 s")
+		close(release)
+	})
+}
+
+func TestADispatcherThatIsFullIsNamed(t *testing.T) {
+	staged(t, dat.ConnConfig{}, func(r *rig) {
+		d, err := r.ia.NewDispatcher(dat.DispatcherConfig{QLen: 1, Mode: dat.ModeQueue, Streams: dat.StreamSoftware})
+		require.NoError(r.t, err)
+		for d.PostSoftware(1) == nil {
+		}
+		r.wrong("full", d.String(), "is full")
+	})
+}
+
+func TestAPeerWithoutReceivesIsNamed(t *testing.T) {
+	staged(t, dat.ConnConfig{Depth: 1, Attr: &dat.EndpointAttr{ReceiverNotReady: time.Hour}}, func(r *rig) {
+		client, server := r.join()
+		held := 0
+		for r.t.Context().Err() == nil && client.SendBytes([]byte("x")) == nil {
+			synctest.Wait()
+			select {
+			case ev := <-r.ln.Events():
+				require.NotNil(r.t, server.Message(ev))
+				held++
+			default:
+				require.Positive(r.t, held)
+				r.wrong("peer", client.String(), "outstanding", client.RemoteAddr().String())
+				r.wrong("buffers", server.String(), "gives no buffer back")
+				return
+			}
+		}
+		require.Fail(r.t, "all sends found a receive")
+	})
+}
+
+func TestPeersThatNobodyAcceptsAreNamed(t *testing.T) {
+	staged(t, dat.ConnConfig{}, func(r *rig) {
+		_, err := r.ln.Dial(r.ln.Addr(), nil)
+		require.NoError(r.t, err)
+		r.wrong("not accepted", r.ln.String(), "1 peers wait for the program")
+	})
+}
+
+func TestAListenerWithoutPlacesIsNamed(t *testing.T) {
+	staged(t, dat.ConnConfig{}, func(r *rig) {
+		r.join()
+		r.join()
+		r.wrong("no places", r.ln.String(), "all 4 places")
+	})
+}
+
+func TestAConnectionThatBrokeIsNamedForAWhile(t *testing.T) {
+	staged(t, dat.ConnConfig{Depth: 1}, func(r *rig) {
+		client, server := r.join()
+		for ended := 0; ended < 2; { // the server keeps its buffers, so a message finds no receive
+			_ = client.SendBytes([]byte("x"))
+			time.Sleep(time.Second)
+			for len(r.ln.Events()) > 0 {
+				if ev := <-r.ln.Events(); ev.Ended() {
+					ended++
+				} else {
+					require.NotNil(r.t, server.Message(ev))
+				}
+			}
+		}
+		r.wrong("broke", server.String(), "BROKEN", "RECEIVER_NOT_READY")
+		time.Sleep(fresh)
+		assert.Empty(r.t, r.ask("?format=json").Troubles)
+	})
+}
+
+func TestOfManyTroublesOfAKindAFewAreTold(t *testing.T) {
+	now := &seen{Snapshot: dat.Snapshot{At: time.Now()}}
+	for i := range 10000 {
+		e := dat.EndpointSnapshot{State: connected, Remote: "10.0.0.1:1", Requests: dat.QueueSnapshot{Outstanding: 1, OldestAge: time.Minute}}
+		now.Conns = append(now.Conns, dat.ConnSnapshot{ID: uint64(i), Name: fmt.Sprint("c", i), Endpoint: e})
+	}
+	list := troubles(now, nil)
+	require.Len(t, list, ofEach)
+	assert.True(t, strings.HasSuffix(list[ofEach-1].Text, "the same of 9\u202f995 more"))
+	assert.NotContains(t, list[0].Text, "more")
+}
+
+func TestWhatDevicesCountOfPeersIsTold(t *testing.T) {
+	look := func(counts dat.ListenerCounts, overflows uint64) *seen {
+		l := dat.ListenerSnapshot{PointSnapshot: dat.PointSnapshot{Name: "L", Backlog: 9, Overflows: overflows, Device: &counts}}
+		return &seen{Snapshot: dat.Snapshot{At: time.Now(), Listeners: []dat.ListenerSnapshot{l}}}
+	}
+	was := look(dat.ListenerCounts{GaveWay: 3, Silent: 2, Descriptors: 1}, 1)
+	assert.Empty(t, troubles(was, was), "what has happened before is no trouble now")
+	assert.Empty(t, troubles(look(dat.ListenerCounts{}, 0), was), "another listener at the address has counts of its own")
+	for text, now := range map[string]*seen{
+		"600 peers have connected and sent no request":                 look(dat.ListenerCounts{HalfOpen: 600, GaveWay: 3, Silent: 2, Descriptors: 1}, 1),
+		"7 peers connected, sent no request, and were dropped":         look(dat.ListenerCounts{GaveWay: 6, Silent: 6, Descriptors: 1}, 1),
+		"4 peers were turned away, because this process has no descri": look(dat.ListenerCounts{GaveWay: 3, Silent: 2, Descriptors: 5}, 1),
+		"2 requests found the backlog of 9 full":                       look(dat.ListenerCounts{GaveWay: 3, Silent: 2, Descriptors: 1}, 3),
+	} {
+		list := troubles(now, was)
+		require.Len(t, list, 1, text)
+		assert.Contains(t, list[0].Text, text)
+		assert.Equal(t, "L", list[0].Name)
+	}
+}
+
+func TestWhatTheDispatchersCountIsTold(t *testing.T) {
+	look := func(d dat.DispatcherSnapshot) *seen {
+		d.Name, d.Owner = "D", "connection 7"
+		return &seen{Snapshot: dat.Snapshot{At: time.Now(), Dispatchers: []dat.DispatcherSnapshot{d}}}
+	}
+	lost := dat.DispatcherSnapshot{QLen: 8}
+	lost.Lost = 3
+	was := look(dat.DispatcherSnapshot{QLen: 8, Refused: 1})
+	for text, now := range map[string]*seen{
+		"takes events of D more slowly than they come: 5 wait": look(dat.DispatcherSnapshot{QLen: 8, Queued: 5, Refused: 1}),
+		"D was full, and refused 2 posts lately":               look(dat.DispatcherSnapshot{QLen: 8, Refused: 3}),
+		"D has lost 3 events":                                  look(lost),
+	} {
+		if now.Dispatchers[0].Lost > 0 {
+			now.Dispatchers[0].Refused = 1
+		}
+		list := troubles(now, was)
+		require.Len(t, list, 1, text)
+		assert.Contains(t, list[0].Text, text)
+		assert.Equal(t, "connection 7", list[0].Name)
+	}
+}
