@@ -1,0 +1,216 @@
+// Package state has a replica's disk: the blocks, and which entries of the log are in them.
+//
+// The disk is a mapped file of two marks and the blocks. A mark says up to which entry the
+// blocks have all entries for good. Entries above it may be in the blocks, too; they are
+// applied once more after a crash, in order, which ends the same.
+package state
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"sync"
+
+	"godat/examples/nvmeof/store"
+	"godat/examples/volume/entry"
+)
+
+// The errors of a disk that can't do what is asked of it now.
+var (
+	// ErrCatchingUp says that the blocks are partly those of another replica.
+	ErrCatchingUp = errors.New("state: the disk is catching up")
+	// ErrNotWhole says that the blocks are of several moments until more entries are applied.
+	ErrNotWhole = errors.New("state: the disk is not whole yet")
+	// ErrOther says that data is not what its CRC says.
+	ErrOther = errors.New("state: other data than the CRC says")
+)
+
+// Disk is a replica's disk. Its methods may be called from any goroutine.
+type Disk struct {
+	// Immutable.
+	store  store.Store
+	blocks []byte
+
+	marking sync.Mutex // held while a mark is made
+	mark    mark       // the one on the disk; guarded by marking
+	failed  error      // of the first flush that failed; guarded by marking
+
+	mu       sync.Mutex // held for moments
+	applied  uint64     // the blocks have all entries up to this one
+	term     uint64     // of that entry
+	whole    uint64     // the blocks are of one moment once this entry is applied
+	catching bool
+	begin    int // of what was written since the last release
+	end      int
+}
+
+// Size is the length of the file of a disk with so many bytes of blocks.
+func Size(blocks int) int { return marksLen + blocks }
+
+// Open opens the disk in a store, which has marks before the blocks; zeros are a new disk.
+// The last entry that the replica's log has is the last one that the blocks may have. The
+// caller keeps the store, and closes it after the last call.
+func Open(s store.Store, last uint64) (*Disk, error) {
+	memory := s.Memory()
+	if len(memory) < marksLen+entry.Unit {
+		return nil, fmt.Errorf("state: a disk of %d bytes", len(memory))
+	}
+	m, err := lastMark(memory)
+	if err != nil {
+		return nil, err
+	}
+	blocks := memory[marksLen : marksLen+(len(memory)-marksLen)/entry.Unit*entry.Unit]
+	return &Disk{store: s, blocks: blocks, mark: m, applied: m.index, term: m.term, whole: max(m.whole, last), catching: m.catching}, nil
+}
+
+// Memory is the blocks.
+func (d *Disk) Memory() []byte { return d.blocks }
+
+// Applied is the last entry that was applied, and its term.
+func (d *Disk) Applied() (index, term uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.applied, d.term
+}
+
+// Ready is nil if the blocks are those of the last entry that was applied, and of no other.
+func (d *Disk) Ready() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.ready()
+}
+
+// ready is Ready. The caller holds the lock.
+func (d *Disk) ready() error {
+	switch {
+	case d.catching:
+		return ErrCatchingUp
+	case d.applied < d.whole:
+		return fmt.Errorf("%w: it has entry %d of %d", ErrNotWhole, d.applied, d.whole)
+	}
+	return nil
+}
+
+// Apply applies the entry with an index. The data is that of the slot, for a Write. An entry
+// that the blocks have already changes nothing; one that comes too early is an error.
+func (d *Disk) Apply(index, term uint64, e *entry.Entry, data []byte) error {
+	if e.Op == entry.Small {
+		data = e.Data
+	}
+	if err := d.check(e, data); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case d.catching:
+		return ErrCatchingUp
+	case index <= d.applied:
+		return nil
+	case index > d.applied+1:
+		return fmt.Errorf("state: entry %d follows entry %d", index, d.applied)
+	}
+	off, n := int(e.Off), int(e.Len)
+	switch e.Op {
+	case entry.Write, entry.Small:
+		copy(d.blocks[off:off+n], data)
+	case entry.None:
+	case entry.Zero:
+		if err := d.store.Zero(marksLen+off, n); err != nil {
+			return fmt.Errorf("state: %w", err)
+		}
+	}
+	d.wrote(off, n)
+	d.applied, d.term = index, term
+	return nil
+}
+
+// Cut says that the log has lost its entries from an index on, so that no disk has them.
+func (d *Disk) Cut(index uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.whole = min(d.whole, index-1)
+}
+
+// check checks that an entry can be applied.
+func (d *Disk) check(e *entry.Entry, data []byte) error {
+	if err := d.within(e.Off, uint64(e.Len)); err != nil {
+		return err
+	}
+	if (e.Op == entry.Write || e.Op == entry.Small) && (len(data) != int(e.Len) || entry.Sum(data) != e.CRC) {
+		return fmt.Errorf("%w: %d bytes at %d", ErrOther, e.Len, e.Off)
+	}
+	return nil
+}
+
+func (d *Disk) within(off, n uint64) error {
+	if size := uint64(len(d.blocks)); off > size || n > size-off {
+		return fmt.Errorf("state: %d bytes at %d of %d", n, off, size)
+	}
+	return nil
+}
+
+// wrote notes that a range was written. The caller holds the lock.
+func (d *Disk) wrote(off, n int) {
+	switch {
+	case n == 0:
+	case d.begin == d.end:
+		d.begin, d.end = off, off+n
+	default:
+		d.begin, d.end = min(d.begin, off), max(d.end, off+n)
+	}
+}
+
+// Compare reports whether the blocks from an offset on have some data.
+func (d *Disk) Compare(off uint64, data []byte) (bool, error) {
+	if err := d.within(off, uint64(len(data))); err != nil {
+		return false, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return bytes.Equal(d.blocks[off:][:len(data)], data), d.ready()
+}
+
+// Release makes the blocks stable with all entries that were applied before the call, and
+// returns the last one: the disk does not need it any more, nor its slot. After a
+// flush that failed, all releases fail: the system may have forgotten which pages it did not
+// write.
+func (d *Disk) Release() (index uint64, err error) {
+	d.marking.Lock()
+	defer d.marking.Unlock()
+	d.mu.Lock()
+	m := d.mark
+	m.index, m.term = d.applied, d.term
+	begin, end, catching := d.begin, d.end, d.catching
+	if !catching {
+		d.begin, d.end = 0, 0
+	}
+	d.mu.Unlock()
+	if catching || m == d.mark {
+		return d.mark.index, d.failed
+	}
+	return m.index, d.makeStable(m, begin, end)
+}
+
+// makeStable makes a range of the blocks stable, and then the mark that says so. The caller
+// holds marking.
+func (d *Disk) makeStable(m mark, begin, end int) error {
+	if d.failed != nil {
+		return d.failed
+	}
+	var err error
+	if begin != end {
+		err = d.store.Flush(marksLen+begin, end-begin)
+	}
+	if err == nil {
+		m.number = d.mark.number + 1
+		at := m.put(d.store.Memory())
+		err = d.store.Flush(at, markLen)
+	}
+	if err != nil {
+		d.failed = fmt.Errorf("state: %w", err)
+		return d.failed
+	}
+	d.mark = m
+	return nil
+}

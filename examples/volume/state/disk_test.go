@@ -1,0 +1,213 @@
+package state
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"godat/examples/volume/entry"
+	"godat/examples/volume/fault"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// data is n bytes for an offset that are like no others': each unit of them has its place and
+// a number.
+func data(off uint64, n int, number uint64) []byte {
+	b := make([]byte, n)
+	for at := 0; at < n; at += 16 {
+		binary.LittleEndian.PutUint64(b[at:], number)
+		binary.LittleEndian.PutUint64(b[at+8:], off+uint64(at))
+	}
+	return b
+}
+
+// change is an entry and its data.
+type change struct {
+	entry entry.Entry
+	slot  []byte
+}
+
+// history is the changes of a disk, from index 1 on. The term of each is its index / 10.
+type history struct {
+	size    int
+	changes []change
+}
+
+func (h *history) last() uint64 { return uint64(len(h.changes)) }
+
+// draw adds a change.
+func (h *history) draw(t *rapid.T) {
+	units := uint64(h.size / entry.Unit)
+	off := rapid.Uint64Range(0, units-1).Draw(t, "unit")
+	n := rapid.Uint64Range(1, min(units-off, 64)).Draw(t, "units")
+	c := change{entry: entry.Entry{Off: off * entry.Unit, Len: uint32(n * entry.Unit)}}
+	b := data(c.entry.Off, int(c.entry.Len), h.last()+1)
+	switch c.entry.Op = entry.Op(rapid.IntRange(0, 3).Draw(t, "operation")); c.entry.Op {
+	case entry.None:
+		c.entry = entry.Entry{}
+	case entry.Write:
+		c.entry.CRC, c.slot = entry.Sum(b), b
+	case entry.Small:
+		c.entry.CRC, c.entry.Data = entry.Sum(b), b
+	case entry.Zero:
+	}
+	h.changes = append(h.changes, c)
+}
+
+// apply applies the change with an index.
+func (h *history) apply(d *Disk, index uint64) error {
+	c := h.changes[index-1]
+	return d.Apply(index, index/10, &c.entry, c.slot)
+}
+
+// at is the blocks after the change with an index.
+func (h *history) at(index uint64) []byte {
+	b := make([]byte, h.size)
+	for _, c := range h.changes[:index] {
+		to := b[c.entry.Off:][:c.entry.Len]
+		clear(to)
+		copy(to, c.slot)
+		copy(to, c.entry.Data)
+	}
+	return b
+}
+
+// replay applies all changes from the last one on that the disk has.
+func (h *history) replay(t *rapid.T, d *Disk) {
+	index, term := d.Applied()
+	require.Equal(t, index/10, term)
+	for index++; index <= h.last(); index++ {
+		require.NoError(t, h.apply(d, index))
+	}
+}
+
+func seed(t *rapid.T) *rand.Rand { return rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)) }
+
+// TestADiskHasWhatItReleasedAfterAnyCrash compares a disk with all that was applied to it.
+func TestADiskHasWhatItReleasedAfterAnyCrash(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := history{size: 64 << 10}
+		s := fault.New(Size(h.size))
+		d, err := Open(s, 0)
+		require.NoError(t, err)
+		released := uint64(0)
+		reopen := func() {
+			d, err = Open(s, h.last())
+			require.NoError(t, err)
+			index, _ := d.Applied()
+			require.GreaterOrEqual(t, index, released)
+			h.replay(t, d)
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"apply": func(t *rapid.T) {
+				h.draw(t)
+				require.NoError(t, h.apply(d, h.last()))
+			},
+			"release": func(t *rapid.T) {
+				released, err = d.Release()
+				require.NoError(t, err)
+				require.Equal(t, h.last(), released)
+			},
+			"cut the power during a release": func(t *rapid.T) {
+				s.FailAfter(rapid.IntRange(0, 2).Draw(t, "flushes"))
+				if index, err := d.Release(); err == nil {
+					released = index
+				}
+				s.Fail(seed(t))
+				s.Repair()
+				reopen()
+			},
+			"cut the power": func(t *rapid.T) {
+				s.Fail(seed(t))
+				reopen()
+			},
+			"kill": func(*rapid.T) { reopen() },
+			"": func(t *rapid.T) {
+				require.NoError(t, d.Ready())
+				require.True(t, bytes.Equal(h.at(h.last()), d.Memory()))
+			},
+		})
+	})
+}
+
+// disk makes a disk of 4096 bytes with one write of them.
+func disk(t *testing.T) (*fault.Store, *Disk) {
+	s := fault.New(Size(4096))
+	d, err := Open(s, 0)
+	require.NoError(t, err)
+	b := data(0, 4096, 1)
+	require.NoError(t, d.Apply(1, 1, &entry.Entry{Op: entry.Write, Len: 4096, CRC: entry.Sum(b)}, b))
+	return s, d
+}
+
+func TestAnEntryThatDoesNotFitChangesNothing(t *testing.T) {
+	_, d := disk(t)
+	was := bytes.Clone(d.Memory())
+	b := data(512, 512, 2)
+	good := entry.Entry{Op: entry.Write, Off: 512, Len: 512, CRC: entry.Sum(b)}
+	beyond, other := good, good
+	beyond.Off = 4096
+	other.CRC++
+	require.ErrorContains(t, d.Apply(2, 1, &beyond, b), "512 bytes at 4096 of 4096")
+	require.ErrorIs(t, d.Apply(2, 1, &other, b), ErrOther)
+	require.ErrorIs(t, d.Apply(2, 1, &good, b[:511]), ErrOther)
+	require.ErrorContains(t, d.Apply(3, 1, &good, b), "entry 3 follows entry 1")
+	require.NoError(t, d.Apply(1, 1, &good, b), "it has that one")
+	assert.True(t, bytes.Equal(was, d.Memory()))
+	require.NoError(t, d.Apply(2, 1, &good, b))
+	assert.True(t, bytes.Equal(b, d.Memory()[512:1024]))
+}
+
+func TestACompareIsOfAllBytes(t *testing.T) {
+	_, d := disk(t)
+	b := data(0, 4096, 1)[512:]
+	same, err := d.Compare(512, b)
+	require.NoError(t, err)
+	assert.True(t, same)
+	b[len(b)-1]++
+	same, err = d.Compare(512, b)
+	require.NoError(t, err)
+	assert.False(t, same)
+	_, err = d.Compare(1024, b)
+	require.ErrorContains(t, err, "3584 bytes at 1024 of 4096")
+}
+
+func TestAfterAFlushThatFailedNothingIsReleased(t *testing.T) {
+	s, d := disk(t)
+	s.FailAfter(0)
+	_, err := d.Release()
+	require.ErrorIs(t, err, fault.ErrDisk)
+	s.Repair()
+	_, err = d.Release()
+	require.ErrorIs(t, err, fault.ErrDisk)
+}
+
+func TestAMarkThatIsDamagedLeavesTheOneBefore(t *testing.T) {
+	s, d := disk(t)
+	_, err := d.Release()
+	require.NoError(t, err)
+	require.NoError(t, d.Apply(2, 2, &entry.Entry{Op: entry.Zero, Len: 512}, nil))
+	_, err = d.Release()
+	require.NoError(t, err)
+	index := func() uint64 {
+		again, err := Open(s, 0)
+		require.NoError(t, err)
+		index, _ := again.Applied()
+		return index
+	}
+	require.Equal(t, uint64(2), index())
+	s.Flip(8)
+	require.Equal(t, uint64(1), index())
+	s.Flip(markPage + 8)
+	_, err = Open(s, 0)
+	require.ErrorIs(t, err, errMarks)
+	_, err = Open(fault.New(Size(511)), 0)
+	require.ErrorContains(t, err, "a disk of")
+}
