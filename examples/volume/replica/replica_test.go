@@ -1,0 +1,164 @@
+package replica
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/examples/volume/entry"
+	"godat/examples/volume/fault"
+	"godat/examples/volume/journal"
+	"godat/examples/volume/state"
+)
+
+// record fills a slot of a node, and is the record with an index that names it.
+func (n *node) record(t *testing.T, index uint64, slot uint32) Record {
+	b, err := n.Replica.journal.Slot(slot, 4096)
+	require.NoError(t, err)
+	copy(b, bytes.Repeat([]byte{byte(index), byte(slot)}, 2048))
+	e := entry.Entry{Op: entry.Write, Off: 4096 * (index % 4), Len: 4096, Slot: slot, CRC: entry.Sum(b)}
+	return Record{Index: index, Term: 1, Data: e.Append(nil)}
+}
+
+// flip flips a byte of a slot.
+func (n *node) flip(t *testing.T, slot uint32) {
+	n.slots.Flip(4096 + int(slot)*layout.SlotSize + 77)
+	n.open(t)
+}
+
+func TestALogIsCutAtTheFirstRecordWhoseSlotHasOtherData(t *testing.T) {
+	n := newNode(t, 0)
+	require.NoError(t, n.Accept([]Record{n.record(t, 1, 0)}))
+	require.NoError(t, n.Accept([]Record{n.record(t, 2, 1), n.record(t, 3, 2)}))
+	n.flip(t, 1)
+	assert.False(t, n.Rotten())
+	_, last := n.log.Bounds()
+	assert.Equal(t, uint64(1), last)
+	require.NoError(t, n.Accept([]Record{n.record(t, 2, 4)}))
+	require.NoError(t, n.Apply(2))
+}
+
+func TestARecordThatWasAcknowledgedForCertainIsNotCut(t *testing.T) {
+	n := newNode(t, 0)
+	require.NoError(t, n.Accept([]Record{n.record(t, 1, 0)}))
+	require.NoError(t, n.Accept([]Record{n.record(t, 2, 1)}))
+	n.flip(t, 0)
+	assert.True(t, n.Rotten())
+	_, last := n.log.Bounds()
+	assert.Equal(t, uint64(2), last)
+	require.ErrorIs(t, n.Accept([]Record{n.record(t, 3, 2)}), ErrRotten)
+	require.ErrorIs(t, n.Apply(1), ErrRotten)
+}
+
+func TestAReplicaThatWasCatchingUpCutsNothing(t *testing.T) {
+	n := newNode(t, 0)
+	require.NoError(t, n.Accept([]Record{n.record(t, 1, 0)}))
+	_, err := n.CatchUp(state.Snapshot{Index: 5, Whole: 5, Size: blocks})
+	require.NoError(t, err)
+	n.flip(t, 0)
+	assert.True(t, n.Rotten())
+	_, last := n.log.Bounds()
+	assert.Equal(t, uint64(1), last, "it was acknowledged")
+}
+
+func TestAWriteOfAnEarlierLifeOfTheLeaderFails(t *testing.T) {
+	c := newCluster(t)
+	c.elect(t, c.nodes[0])
+	c.rest(t)
+	require.True(t, c.fill(t, 4096, 0))
+	c.name()
+	c.crash(t, c.nodes[0], nil)
+	require.Len(t, c.late, 2, "data is under way")
+	c.elect(t, c.nodes[0])
+	c.rest(t)
+	for range layout.Slots {
+		require.True(t, c.fill(t, 4096, 0))
+		c.name()
+	}
+	c.deliverAll(t)
+	for _, l := range c.late {
+		l.grant.write(l.slot, l.data)
+	}
+	c.rest(t)
+}
+
+func TestASlotThatLosesItsDataIsFoundWhenItIsApplied(t *testing.T) {
+	n := newNode(t, 0)
+	require.NoError(t, n.Accept([]Record{n.record(t, 1, 0)}))
+	n.slots.Flip(4096)
+	require.ErrorIs(t, n.Apply(1), ErrRotten)
+	assert.True(t, n.Rotten())
+}
+
+func TestARecordWhoseDataIsNotInItsSlotIsRefused(t *testing.T) {
+	n := newNode(t, 0)
+	record := n.record(t, 1, 0)
+	n.slots.Flip(4096)
+	require.ErrorIs(t, n.Accept([]Record{record}), journal.ErrOther)
+	_, last := n.log.Bounds()
+	assert.Zero(t, last)
+	n.slots.Flip(4096)
+	require.NoError(t, n.Accept([]Record{record}), "the data has come")
+}
+
+func TestAReplicaWhoseLogOrJournalFailedAcknowledgesNothing(t *testing.T) {
+	for name, fail := range map[string]func(*node){
+		"log":     func(n *node) { n.log.doomed = true },
+		"journal": func(n *node) { n.slots.FailAfter(0) },
+	} {
+		n := newNode(t, 0)
+		record := n.record(t, 1, 0)
+		fail(n)
+		require.ErrorIs(t, n.Accept([]Record{record}), fault.ErrDisk, name)
+		n.slots.Repair()
+		n.log.doomed = false
+		require.ErrorIs(t, n.Accept([]Record{{Index: 2, Term: 1}}), fault.ErrDisk, name)
+	}
+}
+
+func TestWhatAKillLeftIsStableWhenTheReplicaIsOpen(t *testing.T) {
+	n := newNode(t, 0)
+	n.slots.FailAfter(0)
+	require.ErrorIs(t, n.Accept([]Record{n.record(t, 1, 0)}), fault.ErrDisk)
+	n.slots.Repair()
+	n.open(t)
+	for s := range uint64(10) {
+		n.crash(t, rand.New(rand.NewPCG(s, 0)))
+		_, last := n.log.Bounds()
+		require.Equal(t, uint64(1), last, "it may have been acknowledged")
+		require.False(t, n.Rotten())
+	}
+}
+
+func TestAReplicaThatCaughtUpStaysRottenForALaterRecord(t *testing.T) {
+	n := newNode(t, 0)
+	for index := range uint64(3) {
+		require.NoError(t, n.Accept([]Record{n.record(t, index+1, uint32(index))}))
+	}
+	snapshot := state.Snapshot{Index: 1, Term: 1, Whole: 1, Size: blocks}
+	catchUp := func() {
+		c, err := n.CatchUp(snapshot)
+		require.NoError(t, err)
+		_, _, ok := c.Next()
+		require.False(t, ok)
+		require.NoError(t, n.CaughtUp(c))
+	}
+	n.flip(t, 1)
+	g := n.connect(t, 1)
+	catchUp()
+	assert.True(t, g.revoked)
+	assert.True(t, n.Rotten())
+	snapshot.Index, snapshot.Whole = 2, 2
+	catchUp()
+	assert.False(t, n.Rotten())
+	_, last := n.log.Bounds()
+	assert.Equal(t, uint64(3), last, "what it acknowledged stays")
+	require.NoError(t, n.Apply(3))
+	snapshot.Index, snapshot.Term, snapshot.Whole = 3, 2, 3
+	catchUp()
+	first, last := n.log.Bounds()
+	assert.Equal(t, [2]uint64{4, 3}, [2]uint64{first, last})
+}
