@@ -15,7 +15,10 @@ import (
 func oneTooMany(t *testing.T, ia *IA, attr *EndpointAttr) (l *Listener, client, server *Conn) {
 	l, client, server = both(t, ia, ConnConfig{Depth: 1, Message: 64, Attr: attr})
 	for range 2 {
-		_ = client.SendBytes([]byte("hello")) // fails once the connection has ended
+		b, err := client.WaitBuffer(within(t)) // the one of the first message may still be in use
+		require.NoError(t, err)
+		_, _ = b.Write([]byte("hello"))
+		_ = client.Send(b) // fails once the connection has ended
 	}
 	return l, client, server
 }
