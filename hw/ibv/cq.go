@@ -65,10 +65,8 @@ func (q *completionQueue) drop() {
 	q.dev.mu.Unlock()
 }
 
-// Depth implements [hw.CQ].
 func (q *completionQueue) Depth() int { return q.depth }
 
-// Close implements [hw.CQ].
 func (q *completionQueue) Close() error {
 	const op = "ibv.CQ.Close"
 	n, closed, errno := q.end(func() syscall.Errno { return syscall.Errno(C.gd_close_cq(q.c)) })

@@ -194,7 +194,6 @@ func (d *device) useZone(op string, z hw.Zone) (*zone, error) {
 	return own, nil
 }
 
-// Close implements [hw.Zone].
 func (z *zone) Close() error {
 	const op = "ibv.Zone.Close"
 	n, closed, errno := z.end(z.giveBack)

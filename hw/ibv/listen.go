@@ -158,13 +158,10 @@ func (l *listener) drop() {
 	}
 }
 
-// Addr implements [hw.Listener].
 func (l *listener) Addr() net.Addr { return l.addr }
 
-// Qual implements [hw.Listener].
 func (l *listener) Qual() uint64 { return l.qual }
 
-// Close implements [hw.Listener].
 func (l *listener) Close() error {
 	l.mu.Lock()
 	if l.closed {

@@ -13,7 +13,6 @@ type provider struct{}
 // program that wants to wrap it or to open devices without the registry.
 func New() hw.Provider { return provider{} }
 
-// Name implements [hw.Provider].
 func (provider) Name() string { return "ibv" }
 
 // Open implements [hw.Provider]. It loads the libraries when they are not loaded yet.

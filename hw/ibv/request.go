@@ -27,19 +27,16 @@ type request struct {
 // carry a request with more than fits.
 func (r *request) Private() ([]byte, bool) { return r.private, false }
 
-// Local implements [hw.Request].
 func (r *request) Local() net.Addr {
 	local, _ := r.conn.addresses()
 	return local
 }
 
-// Remote implements [hw.Request].
 func (r *request) Remote() net.Addr {
 	_, remote := r.conn.addresses()
 	return remote
 }
 
-// Qual implements [hw.Request].
 func (r *request) Qual() uint64 { return r.qual }
 
 // answer claims the request for one answer; it fails at the second call.
@@ -63,7 +60,6 @@ func rejectAsProvider(id *C.struct_gc_id) {
 	C.gd_cm_reject(id, data, n)
 }
 
-// Reject implements [hw.Request].
 func (r *request) Reject(private []byte) error {
 	const op = "ibv.Reject"
 	if err := r.answer(op); err != nil {
@@ -80,7 +76,6 @@ func (r *request) Reject(private []byte) error {
 	return nil
 }
 
-// Accept implements [hw.Request].
 func (r *request) Accept(qp hw.QP, private []byte) error {
 	const op = "ibv.Accept"
 	if err := r.answer(op); err != nil {

@@ -77,7 +77,6 @@ func (q *sharedQueue) drop() {
 	q.zone.unuse()
 }
 
-// PostRecv implements [hw.SRQ].
 func (q *sharedQueue) PostRecv(wrs []hw.RecvWR) (n int, err error) {
 	q.posts.Lock()
 	defer q.posts.Unlock()
@@ -115,7 +114,6 @@ func (q *sharedQueue) fill(k int, wr *hw.RecvWR) error {
 	return fillRecvSlot(s, segmentsOf(q.ring.sges, i, uint32(q.ring.segs)), wr, q.cfg.Segments)
 }
 
-// Arm implements [hw.SRQ].
 func (q *sharedQueue) Arm(limit int) error {
 	const op = "ibv.SRQ.Arm"
 	q.posts.Lock()
@@ -172,7 +170,6 @@ func (q *sharedQueue) Resize(depth int) error {
 	return nil
 }
 
-// Close implements [hw.SRQ].
 func (q *sharedQueue) Close() error {
 	const op = "ibv.SRQ.Close"
 	q.posts.Lock()

@@ -75,7 +75,6 @@ func (d *device) ownQP(op string, qp hw.QP) (*queuePair, error) {
 // keyVariant is the part of a window's key that changes with each bind.
 const keyVariant = 0xff
 
-// NextKey implements [hw.Window].
 func (w *window) NextKey() uint32 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -84,7 +83,6 @@ func (w *window) NextKey() uint32 {
 
 func (w *window) next() uint32 { return w.key&^keyVariant | (w.key+1)&keyVariant }
 
-// Forget implements [hw.Window].
 func (w *window) Forget(key uint32) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -97,7 +95,6 @@ func (w *window) Forget(key uint32) {
 // invalidates a window.
 func (w *window) Bound() bool { return true }
 
-// Close implements [hw.Window].
 func (w *window) Close() error {
 	const op = "ibv.Window.Close"
 	w.mu.Lock()

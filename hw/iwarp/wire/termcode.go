@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -162,27 +163,22 @@ func (c TermCode) possible() bool {
 
 // Text is the meaning of the code in its RFC's words, without the layer.
 func (c TermCode) Text() string {
-	text, ok := termText[c]
-	switch {
-	case ok:
-	case c.anyCode():
-		text = termText[TermRDMAPLocal]
-	default:
-		return "unknown"
+	text := c.words()
+	if _, after, found := strings.Cut(text, ": "); found {
+		return after
 	}
-	_, text, _ = strings.Cut(text, ": ")
 	return text
+}
+
+// words is the meaning of the code in words.
+func (c TermCode) words() string {
+	if c.anyCode() {
+		c = TermRDMAPLocal
+	}
+	return cmp.Or(termText[c], "unknown")
 }
 
 // String is the meaning of the code in words, then layer/type/code in hexadecimal.
 func (c TermCode) String() string {
-	text, ok := termText[c]
-	switch {
-	case ok:
-	case c.anyCode():
-		text = termText[TermRDMAPLocal]
-	default:
-		text = "unknown"
-	}
-	return fmt.Sprintf("%s (%x/%x/%02x)", text, uint8(c.Layer()), c.Type(), c.Code())
+	return fmt.Sprintf("%s (%x/%x/%02x)", c.words(), uint8(c.Layer()), c.Type(), c.Code())
 }
