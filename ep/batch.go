@@ -129,7 +129,7 @@ func (b *mailbox) postSome(q *queue, dtos []DTO) (int, error) {
 	if k == 0 {
 		return 0, err
 	}
-	ticket, n, _, mine := b.takeTickets(q, uint32(k))
+	ticket, n, _, mine := b.claimTickets(q, uint32(k))
 	for _, p := range s.places[n:k] {
 		unreserve(p.to)
 	}

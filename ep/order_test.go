@@ -38,7 +38,7 @@ func TestModifyKeepsAReceiveThatIsBeingFilled(t *testing.T) {
 				close(filled) // the poster would get the token, or no ticket
 				return
 			}
-			ticket, n, _, mine := e.box.takeTickets(q, 1)
+			ticket, n, _, mine := e.box.claimTickets(q, 1)
 			require.True(t, n == 1 && !mine)
 			go func() {
 				defer close(filled)

@@ -45,7 +45,7 @@ func (e *Endpoint) PostRecvPieces(_ door.Key, first mem.Segment, step uint64, co
 		return false
 	}
 	yield.Point()
-	w := b.takePlain(q, n)
+	w := b.claimPlain(q, n)
 	if w == noTicket {
 		to.Release(len(cookies))
 		return false

@@ -77,7 +77,7 @@ func (e *Endpoint) postPlain(op hw.Op, cookie uint64, flags hw.Flags, segs []mem
 	yield.Point()
 	word := (w + 1<<shift) | token.Held
 	if word&guards != 0 || (uint32(w>>shift)-q.retired.Load())&ticketMask >= q.depth.Load() || !b.token.Swap(w, word) {
-		if w = b.takePlain(q, 1); w == noTicket {
+		if w = b.claimPlain(q, 1); w == noTicket {
 			to.Release(1)
 			return slow()
 		}
@@ -182,10 +182,10 @@ func (a *Adapter) arm(shot *evd.OneShot, d *evd.Dispatcher) *delivery.Queue {
 // noTicket is no word: Kicked is set in none that is not Held.
 const noTicket = token.Kicked
 
-// takePlain is takeTickets for posts that meet nothing unusual: it takes n tickets or
+// claimPlain is claimTickets for posts that meet nothing unusual: it claims n tickets or
 // none. It returns the word from which it took them, and the token unless the word has Held
 // in it; or noTicket.
-func (b *mailbox) takePlain(q *queue, n uint32) (w uint64) {
+func (b *mailbox) claimPlain(q *queue, n uint32) (w uint64) {
 	shift := q.tailShift & 63
 	for {
 		w = b.token.Load()

@@ -128,7 +128,7 @@ func (b *mailbox) admit(q *queue, r *rules, w *work, shot *evd.OneShot, lkey uin
 	case to != nil && shot == nil && !to.Reserve(1):
 		return 0, 0, false, noEventRoom(b.e, callOf(w.op), to)
 	}
-	ticket, n, word, mine := b.takeTickets(q, 1)
+	ticket, n, word, mine := b.claimTickets(q, 1)
 	if n == 0 {
 		unreserve(to)
 		return 0, 0, false, b.whyNoTicket(callOf(w.op))

@@ -33,7 +33,7 @@ func (b *mailbox) postRun(q *queue, dtos []DTO) bool {
 		return false
 	}
 	yield.Point()
-	w := b.takePlain(q, n)
+	w := b.claimPlain(q, n)
 	if w == noTicket {
 		to.Release(places)
 		return false

@@ -36,10 +36,10 @@ const (
 // adapter's workers, so that no poster works for others without end.
 const budget = 64
 
-// takeTickets takes n consecutive tickets of q, or as many as there is room for,
+// claimTickets claims n consecutive tickets of q, or as many as there is room for,
 // and the token if it is free. word is the word that it stored, without Held; mine
 // reports whether it took the token.
-func (b *mailbox) takeTickets(q *queue, n uint32) (ticket, got uint32, word uint64, mine bool) {
+func (b *mailbox) claimTickets(q *queue, n uint32) (ticket, got uint32, word uint64, mine bool) {
 	yield.Point()
 	shift := q.tailShift & 63
 	for {

@@ -41,7 +41,7 @@ func TestPostsThatRaceCloseAreFlushedByTheirPoster(t *testing.T) {
 	// These posts were checked before Close, and get their tickets after it.
 	q, posts := &a.box.requests, uint32(3*budget)
 	require.True(t, wiring(all).Main().Reserve(int(posts)))
-	ticket, n, _, mine := a.box.takeTickets(q, posts)
+	ticket, n, _, mine := a.box.claimTickets(q, posts)
 	require.Equal(t, posts, n)
 	require.True(t, mine)
 	for i := range n {
