@@ -16,6 +16,7 @@ type control struct {
 
 	mod     *modification    // inModify
 	connect hw.ConnectConfig // inConnect
+	peer    hw.PairAddr      // inPair; of inPairAddr the result
 	cr      *CR              // inAccept, inAcceptOwn
 	private []byte           // inAccept, inAcceptOwn
 	used    bool             // inAccept, inAcceptOwn: the provider was asked to accept, whether it succeeded or not

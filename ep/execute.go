@@ -12,8 +12,10 @@ func (m *machine) execute() {
 	m.e.ctl.pending = nil
 	yield.Point() // a post that takes its ticket here may be published at any later time
 	switch c.in {
-	case inConnect, inAccept, inAcceptOwn:
+	case inConnect, inPair, inAccept, inAcceptOwn:
 		c.err = m.begin(c)
+	case inPairAddr:
+		c.err = m.pairAddr(c)
 	case inReserve, inRelease:
 		c.err = m.move(c)
 	case inDisown:
@@ -52,9 +54,12 @@ func (m *machine) begin(c *control) error {
 	m.box.requests.watched.Or(detour)
 	m.box.recvs.watched.Or(detour)
 	var err error
-	if c.in == inConnect {
+	switch c.in {
+	case inConnect:
 		err = m.box.qp.Connect(c.connect)
-	} else {
+	case inPair:
+		err = m.e.adapter.dev.(hw.Pairer).Pair(m.box.qp, c.peer)
+	default:
 		// The peer may learn of the accept before Accept returns, and send another
 		// request at once.
 		c.used = true
@@ -67,10 +72,12 @@ func (m *machine) begin(c *control) error {
 		m.box.recvs.endDetour()
 		return wrap(c.op, err)
 	}
-	if c.in == inConnect {
+	switch c.in {
+	case inConnect:
 		m.e.adapter.counters.connects.whole.Add(1)
 		m.e.profile.setTarget(c.connect.Addr, c.connect.Qual)
-	} else {
+	case inPair: // Established has the addresses
+	default:
 		m.e.profile.setAddresses(c.cr.request.Local(), c.cr.request.Remote())
 	}
 	m.become(c.in)

@@ -64,6 +64,8 @@ type input uint8
 
 const (
 	inConnect     input = iota // the program connects
+	inPair                     // the program connects by values that it has exchanged with the peer's
+	inPairAddr                 // the program asks for this end's values
 	inAccept                   // the program accepts a request with this endpoint
 	inReserve                  // a reserved service point begins to listen for the endpoint
 	inRelease                  // the reserved service point closes, and no request has come
@@ -98,7 +100,7 @@ func to(s State) edge { return firstEdge + edge(s) }
 // transitions is the state machine. An edge that is not listed is refused.
 var transitions = [numStates][numInputs]edge{
 	Unconnected: {
-		inConnect: to(ActiveConnectionPending), inAccept: to(CompletionPending),
+		inConnect: to(ActiveConnectionPending), inPair: to(ActiveConnectionPending), inAccept: to(CompletionPending),
 		inReserve: to(Reserved),
 		inReset:   ignore, inFailure: to(Disconnected), inClose: to(closed),
 	},

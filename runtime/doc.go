@@ -31,6 +31,7 @@
 // # Connections with all that they need
 //
 //   - [IA.Dial] connects to "host:port"; [IA.Listen] listens there
+//   - [IA.NewPaired], [Pairing.Local] and [Pairing.Connect] connect by values that the two programs exchange themselves; [Pairing.Close] gives up
 //   - a [Listener]: [Listener.Requests] to [Listener.Accept], [Listener.AcceptWith] or [ep.CR.Reject], [Listener.Addr], [Listener.Dial] for connections on its own channel
 //   - [Conn.Events] and [Listener.Events] are where receives and ends come; [ConnOf] tells whose; [Conn.Batches] and [Listener.Batches] are the same for many at a time; [Conn.Receive] waits for a message
 //   - messages: [Conn.Message] takes one from its event; [Conn.Buffer] is for a new one, for which [Conn.WaitBuffer] waits; [Conn.Send] and [Conn.Release] give buffers back; [Conn.SendBytes] copies
@@ -65,6 +66,7 @@
 //
 //   - an endpoint: [IA.NewEndpoint], [ep.Endpoint.Context], [EndpointOf]
 //   - to connect: [ep.Endpoint.Connect], [ep.Endpoint.CommonConnect] to "host:port", [ep.Endpoint.DupConnect] to where another is
+//   - by values that the two programs exchange: [ep.Endpoint.PairAddr], [ep.Endpoint.Pair]
 //   - to listen: [IA.NewPSP] on a qualifier, [IA.NewRSP] for one endpoint, [IA.NewCSP] at "host:port"
 //   - where it listens: [ep.PSP.Qual], [ep.PSP.Addr], [ep.PSP.Dispatcher], [ep.PSP.Query], [ep.RSP.Qual], [ep.RSP.Query], [ep.CSP.Addr], [ep.CSP.Query]
 //   - a request: [RequestOf], [ep.CR.Query], and then [ep.CR.Accept], [ep.CR.Reject] or [ep.CR.Handoff]

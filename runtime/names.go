@@ -33,6 +33,8 @@ import (
 //   - [ep.Endpoint.FreeUDConnection]: would free what a connection request has left to a datagram endpoint.
 //   - [ep.Endpoint.Modify]: changes the fields that mask selects to their values in p: all of them or none.
 //   - [ep.Endpoint.NewRMR]: makes a window that only this endpoint can bind and only its peer can reach.
+//   - [ep.Endpoint.Pair]: connects the endpoint to a peer whose values the program has got from the peer's program, without a request to anyone.
+//   - [ep.Endpoint.PairAddr]: returns the values by which a peer pairs with the endpoint: the program gives them to the peer's program by means of its own, such as a TCP connection or a header.
 //   - [ep.Endpoint.PostBatch]: posts requests in order and returns how many it posted; err says why it did not post the next one.
 //   - [ep.Endpoint.PostBind]: binds a window to a part of a region, in place of what it was bound to, and returns the name under which peers reach that part.
 //   - [ep.Endpoint.PostCompareSwap]: stores swap in the 8 bytes at remote if they equal compare, and puts the old value into local; see PostFetchAdd.
@@ -1423,6 +1425,16 @@ func Strerror(code uint32) (major string, minor string) { return hw.Strerror(cod
 //   - [hw.Cause.Error]: gives the whole cause in one line: "DDP: no buffer available (0x1202), found by the peer (10.0.0.1:40000 to 10.0.0.2:4444)".
 //   - [hw.Cause.Unwrap]: returns Err.
 type Cause = hw.Cause
+
+// PairAddr is what a peer has to know of a queue pair to reach it. It is a net.Addr.
+//
+// Its methods; all of each: go doc godat/hw PairAddr.
+//
+//   - [hw.PairAddr.Check]: returns an INVALID_PARAMETER of the call op that names the first value which is out of its range.
+//   - [hw.PairAddr.MarshalText]: returns the text form.
+//   - [hw.PairAddr.Network]: returns "pair".
+//   - [hw.PairAddr.UnmarshalText]: parses the text form.
+type PairAddr = hw.PairAddr
 
 // Layer is the part of the stack whose terms a [Cause] uses.
 type Layer = hw.Layer

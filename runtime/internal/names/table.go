@@ -160,6 +160,7 @@ var table = []source{
 		{name: "Subtype", as: "ErrorSubtype", prefix: "Sub"},
 		{name: "Strerror"},
 		{name: "Cause"},
+		{name: "PairAddr"},
 		{name: "Layer"},
 		{name: "Side"},
 		{name: "ErrAbort"},

@@ -1,0 +1,62 @@
+package ep
+
+import "godat/hw"
+
+// PairAddr returns the values by which a peer pairs with the endpoint: the program gives
+// them to the peer's program by means of its own, such as a TCP connection or a header. They
+// last until Reset. A device that can't pair, as iwarp's, fails with MODEL_NOT_SUPPORTED.
+// DAT has no such call.
+func (e *Endpoint) PairAddr() (hw.PairAddr, error) {
+	const op = "ep.PairAddr"
+	c := &control{op: op, in: inPairAddr}
+	if err := e.pair(c); err != nil {
+		return hw.PairAddr{}, err
+	}
+	return c.peer, nil
+}
+
+// Pair connects the endpoint to a peer whose values the program has got from the peer's
+// program, without a request to anyone. ESTABLISHED comes at once, although the peer may not
+// have paired yet: what is posted waits until it has, as long as the device repeats it. Before
+// the peer sends, nothing shows that it is there. A value that the device can tell is
+// wrong is INVALID_PARAMETER, and the endpoint stays UNCONNECTED.
+//
+// On a device of hardware nobody tells this end that the peer is gone: the next request that
+// fails does, one of no bytes (PostRDMAWrite) at the latest. So Disconnect tells the peer nothing
+// there. Reset makes the endpoint UNCONNECTED again, with other values. DAT has no such call.
+func (e *Endpoint) Pair(peer hw.PairAddr) error {
+	const op = "ep.Pair"
+	if err := peer.Check(op); err != nil {
+		return err
+	}
+	return e.pair(&control{op: op, in: inPair, peer: peer})
+}
+
+// pair makes a call that needs a device which can pair.
+func (e *Endpoint) pair(c *control) error {
+	if err := alive(c.op, e); err != nil {
+		return err
+	}
+	if _, ok := e.adapter.dev.(hw.Pairer); !ok {
+		return hw.Errorf(c.op, hw.ModelNotSupported, hw.NoSubtype, "%s can't pair queue pairs", e.adapter.attr.Provider)
+	}
+	e.ctl.Lock()
+	defer e.ctl.Unlock()
+	return e.ctl.do(c)
+}
+
+// pairAddr asks the device for the queue pair's values.
+func (m *machine) pairAddr(c *control) (err error) {
+	m.box.token.Check()
+	switch {
+	case m.box.State() == closed:
+		return stateError(c.op, closed)
+	case m.box.qp == nil:
+		return &hw.Error{Op: c.op, Type: hw.InvalidState, Sub: hw.StateEPPZ, Text: "the endpoint has no protection zone yet"}
+	}
+	c.peer, err = m.e.adapter.dev.(hw.Pairer).Local(m.box.qp)
+	if err != nil {
+		return wrap(c.op, err)
+	}
+	return nil
+}
