@@ -1,4 +1,4 @@
-# Modules of their own below the examples, which godat does not require: builds, vets, lints and
+# Modules of their own that godat does not require, but for bench/peers: builds, vets, lints and
 # tests each.
 set -euo pipefail
 for mod in examples/*/go.mod examples/*/*/go.mod runtime/*/*/go.mod; do
@@ -8,7 +8,11 @@ for mod in examples/*/go.mod examples/*/*/go.mod runtime/*/*/go.mod; do
     echo "module $(go list -m)"
     go mod tidy -diff
     go vet ./...
+    GOARCH=386 CGO_ENABLED=0 go vet ./...
     golangci-lint run ./...
     go test -race -shuffle=on ./...
   )
 done
+# Three replicas of a volume, with crashes, power cuts, elections and rebuilds in any order.
+cd examples/volume
+go test -count=1 ./replica -run '^TestReplicasHaveAllThatWasAcknowledged$' -rapid.checks=5000 -rapid.steps=80
