@@ -28,7 +28,7 @@ type Config struct {
 	// 0 means a second.
 	Patience time.Duration
 	// Stall is how long a server waits for a client that takes no part, before it breaks that
-	// connection: for the end of a [Request.Read] or Write, and for a receive for the next of
+	// connection: for the next 16 MiB of a [Request.Read] or Write, and for a receive for the next of
 	// the answers that wait; 0 means 30 seconds.
 	Stall time.Duration
 	// Redial makes a client connect anew when its connection has ended, with pauses that grow

@@ -52,7 +52,7 @@
 // clients with Config.Redial make them again at the next server of that address.
 //
 // A client that stalls holds neither a handler nor a shutdown for ever. The server breaks its
-// connection when a Read or Write of its memory takes longer than Config.Stall, or goes on for
+// connection when 16 MiB of a Read or Write of its memory take longer than Config.Stall, when one goes on for
 // Config.Patience after the call's end, and when answers wait for Config.Stall and the client
 // takes none. A server's errors name the client's address, the connection and the call.
 //

@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"bytes"
 	"context"
 	"runtime"
 	"testing"
@@ -97,6 +98,27 @@ func TestADeadlineBoundsATransferThoughNoCancelComes(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, c.SendBytes(message(header{kind: kindCall, flags: flagSource, call: 1 << 16, timeout: 100}, source...)))
 		require.ErrorIs(t, <-read, context.DeadlineExceeded)
+	})
+}
+
+func TestALongTransferIsMovedWhole(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		const size = piece + 5
+		s := serve(t, ia, Config{}, 1, func(r *Request) {
+			body := make([]byte, r.SourceLen()-1)
+			assert.NoError(t, r.ReadBytes(body, 1))
+			assert.NoError(t, r.WriteBytes(body, 1))
+			_ = r.Reply(nil)
+		})
+		c := dial(t, ia, s, Config{})
+		out, in := make([]byte, size), make([]byte, size)
+		for i := range 20 {
+			out[i], out[size-1-i] = byte(i+1), byte(i+100)
+		}
+		_, err := c.Call(within(t), Call{SourceBytes: out, SinkBytes: in}, nil)
+		require.NoError(t, err)
+		require.Zero(t, in[0])
+		require.True(t, bytes.Equal(out[1:], in[1:]))
 	})
 }
 

@@ -10,13 +10,16 @@ import (
 	dat "godat/runtime"
 )
 
+// piece is the most bytes of one operation: those behind it have the time of Config.Stall again.
+const piece = 16 << 20
+
 // Read reads the caller's memory from offset on into a segment of [Server.PZ]'s memory, by
 // RDMA, and waits for that. A part that the caller does not have is LENGTH_ERROR. When the
 // caller does not wait any more, Read moves nothing, and the error is that of Context's end.
 //
-// A client that stalls does not hold Read for ever: a read that takes longer than Config.Stall,
-// or goes on for Config.Patience beyond the call's deadline or cancel, breaks the connection.
-// The error is then TIMEOUT_EXPIRED, or that of Context's end. What takes longer is divided.
+// A client that stalls does not hold Read for ever: a read of which 16 MiB take longer than
+// Config.Stall, or that goes on for Config.Patience beyond the call's deadline or cancel, breaks
+// the connection. The error is then TIMEOUT_EXPIRED, or that of Context's end.
 func (r *Request) Read(into dat.Segment, offset int) error {
 	return r.from.of(r.header, "Read", r.move(dat.OpRead, into, r.source, offset))
 }
@@ -48,15 +51,20 @@ func (r *Request) move(op dat.Op, mine dat.Segment, callers dat.RemoteSegment, o
 	if offset < 0 || uint64(offset)+uint64(mine.Len) > uint64(callers.Len) {
 		return hw.Errorf("", hw.LengthError, hw.NoSubtype, "%d bytes from %d on; the caller has %d", mine.Len, offset, callers.Len)
 	}
-	if mine.Len == 0 {
-		return nil
+	for done, all := 0, int(mine.Len); done < all; {
+		n := min(all-done, piece)
+		if err := r.watch(); err != nil {
+			return err
+		}
+		// Without Context, at whose end Do would break the connection at once.
+		part := dat.Segment{Addr: mine.Addr + uint64(done), Len: uint32(n), Context: mine.Context}
+		err := r.from.link.conn.Do(context.Background(), dat.DTO{Op: op, Segment: part, Remote: callers.Slice(offset+done, n)})
+		if err = cmp.Or(r.unwatch(), err); err != nil {
+			return err
+		}
+		done += n
 	}
-	if err := r.watch(); err != nil {
-		return err
-	}
-	// Without Context, at whose end Do would break the connection at once.
-	err := r.from.link.conn.Do(context.Background(), dat.DTO{Op: op, Segment: mine, Remote: callers.Slice(offset, int(mine.Len))})
-	return cmp.Or(r.unwatch(), err)
+	return nil
 }
 
 // watch begins a transfer, and sets the time at which it breaks the connection.
