@@ -24,8 +24,9 @@ type Pool struct {
 	named    []naming // a ring, in the order of the indexes
 	first    int      // in the ring
 	count    int      // in the ring
-	last     uint64   // the highest index of an entry that names a slot
+	freed    uint64   // the highest index of an entry whose slot was freed
 	replicas []replica
+	majority int // of all replicas that vote
 }
 
 type life uint8
@@ -46,16 +47,17 @@ type naming struct {
 type replica struct {
 	id       uint64
 	released uint64
+	joining  bool // it may not have these entries yet
 }
 
 // NewPool makes the pool of a node's slots, for a term whose first entry has an index, and
 // with the replicas that the leader writes to, itself included. All slots count as named by
 // that entry: an earlier term of the node may have named them in entries that a replica
 // still has, up to the time when it releases this one.
-func NewPool(l Layout, node int, index uint64, replicas ...uint64) *Pool {
+func NewPool(l Layout, node int, index uint64, majority int, replicas ...uint64) *Pool {
 	p := &Pool{
 		base: uint32(node * l.Slots), lives: make([]life, l.Slots), free: make([]uint32, 0, l.Slots),
-		named: make([]naming, l.Slots), count: l.Slots, last: index,
+		named: make([]naming, l.Slots), count: l.Slots, majority: majority,
 	}
 	for i := range p.named {
 		p.named[i], p.lives[i] = naming{index, p.base + uint32(i)}, isNamed
@@ -82,7 +84,6 @@ func (p *Pool) Name(slot uint32, index uint64) {
 	p.become(slot, isFilling, isNamed)
 	p.named[(p.first+p.count)%len(p.named)] = naming{index, slot}
 	p.count++
-	p.last = index
 }
 
 // Drop gives back a slot that no entry has named and none will. The leader's own writes to
@@ -101,11 +102,15 @@ func (p *Pool) become(slot uint32, from, to life) {
 	*l = to
 }
 
-// Join adds a replica, which the leader writes to from now on. The replica must get all
-// entries up to the index that Join returns, or more, without the journal.
-func (p *Pool) Join(id uint64) (index uint64) {
-	p.replicas = append(p.replicas, replica{id, p.last})
-	return p.last
+// Join adds a replica, which the leader writes to from now on. It has all entries up to an
+// index for good, or will get them without the journal, and then says so with Release. Join
+// reports false, and adds none, if a slot of a later entry was freed.
+func (p *Pool) Join(id, index uint64) bool {
+	if index < p.freed {
+		return false
+	}
+	p.replicas = append(p.replicas, replica{id, index, true})
+	return true
 }
 
 // Leave takes out a replica that the leader does not write to any more.
@@ -117,8 +122,8 @@ func (p *Pool) Leave(id uint64) {
 // Release notes that a replica has released all entries up to an index.
 func (p *Pool) Release(id, index uint64) {
 	for i := range p.replicas {
-		if r := &p.replicas[i]; r.id == id {
-			r.released = max(r.released, index)
+		if r := &p.replicas[i]; r.id == id && index >= r.released {
+			r.released, r.joining = index, false
 		}
 	}
 	p.reuse()
@@ -135,9 +140,19 @@ func (p *Pool) Behind() (id, released uint64) {
 
 // reuse frees the slots of entries that all replicas have released.
 func (p *Pool) reuse() {
+	have := 0
+	for _, r := range p.replicas {
+		if !r.joining {
+			have++
+		}
+	}
+	if have < p.majority {
+		return
+	}
 	_, released := p.Behind()
 	for p.count != 0 && p.named[p.first].index <= released {
 		slot := p.named[p.first].slot
+		p.freed = p.named[p.first].index
 		p.become(slot, isNamed, isFree)
 		p.free = append(p.free, slot)
 		p.first = (p.first + 1) % len(p.named)

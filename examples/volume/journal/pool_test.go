@@ -9,7 +9,7 @@ import (
 )
 
 func TestASlotIsFreeWhenAllReplicasHaveReleasedItsEntry(t *testing.T) {
-	p := NewPool(Layout{Nodes: 3, Slots: 2, SlotSize: page}, 1, 10, 1, 2, 3)
+	p := NewPool(Layout{Nodes: 3, Slots: 2, SlotSize: page}, 1, 10, 2, 1, 2, 3)
 	_, ok := p.Take()
 	require.False(t, ok, "an earlier term may have named it")
 	for _, id := range []uint64{1, 2, 3} {
@@ -32,7 +32,7 @@ func TestASlotIsFreeWhenAllReplicasHaveReleasedItsEntry(t *testing.T) {
 }
 
 func TestASlotThatWasDroppedIsFree(t *testing.T) {
-	p := NewPool(Layout{Nodes: 1, Slots: 1, SlotSize: page}, 0, 1, 1)
+	p := NewPool(Layout{Nodes: 1, Slots: 1, SlotSize: page}, 0, 1, 1, 1)
 	p.Release(1, 1)
 	slot, _ := p.Take()
 	p.Drop(slot)
@@ -41,24 +41,34 @@ func TestASlotThatWasDroppedIsFree(t *testing.T) {
 	assert.Panics(t, func() { p.Name(slot, 2) })
 }
 
-func TestAPoolWithoutReplicasFreesNothing(t *testing.T) {
-	p := NewPool(Layout{Nodes: 1, Slots: 1, SlotSize: page}, 0, 1, 1)
-	p.Leave(1)
-	assert.Zero(t, p.Free())
+func TestAPoolWithoutAMajorityFreesNothing(t *testing.T) {
+	p := NewPool(Layout{Nodes: 1, Slots: 1, SlotSize: page}, 0, 1, 2, 1, 2)
+	p.Release(1, 1)
+	p.Leave(2)
+	require.Zero(t, p.Free())
+	require.True(t, p.Join(2, 1))
+	p.Release(1, 1)
+	require.Zero(t, p.Free(), "the second one does not have the entry yet")
+	p.Release(2, 0)
+	require.Zero(t, p.Free())
+	p.Release(2, 1)
+	require.Equal(t, 1, p.Free())
 }
 
-func TestAReplicaThatJoinsHoldsTheSlotsOfLaterEntries(t *testing.T) {
-	p := NewPool(Layout{Nodes: 1, Slots: 3, SlotSize: page}, 0, 1, 1)
+func TestAReplicaJoinsIfTheSlotsThatItNeedsAreThere(t *testing.T) {
+	p := NewPool(Layout{Nodes: 1, Slots: 2, SlotSize: page}, 0, 1, 1, 1, 2)
 	p.Release(1, 1)
-	before, _ := p.Take()
-	p.Name(before, 5)
-	require.Equal(t, uint64(5), p.Join(2))
-	after, _ := p.Take()
-	p.Name(after, 6)
-	p.Release(1, 6)
-	assert.Equal(t, 2, p.Free())
-	p.Release(2, 6)
-	assert.Equal(t, 3, p.Free())
+	p.Release(2, 1)
+	slot, _ := p.Take()
+	p.Name(slot, 5)
+	p.Leave(2)
+	require.True(t, p.Join(2, 4))
+	p.Release(1, 5)
+	require.Equal(t, 1, p.Free(), "it holds the slot")
+	p.Leave(2)
+	require.Equal(t, 2, p.Free())
+	require.False(t, p.Join(2, 4))
+	require.True(t, p.Join(2, 5))
 }
 
 // TestAPoolIsOneThatSearches compares a pool with one that looks at all entries and all
@@ -66,13 +76,14 @@ func TestAReplicaThatJoinsHoldsTheSlotsOfLaterEntries(t *testing.T) {
 func TestAPoolIsOneThatSearches(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := Layout{Nodes: 2, Slots: rapid.IntRange(1, 4).Draw(t, "slots"), SlotSize: page}
-		p := NewPool(l, 1, 1, 1, 2, 3)
+		p := NewPool(l, 1, 1, 1, 1, 2, 3)
 		named := make(map[uint32]uint64) // the index by which a slot was named last
 		for i := range l.Slots {
 			named[uint32(l.Slots+i)] = 1
 		}
 		filling := make(map[uint32]bool)
 		released := map[uint64]uint64{1: 0, 2: 0, 3: 0}
+		joining := make(map[uint64]bool)
 		last := uint64(1)
 		busy := func() (n int) {
 			for slot, index := range named {
@@ -118,21 +129,30 @@ func TestAPoolIsOneThatSearches(t *testing.T) {
 			"release": func(t *rapid.T) {
 				id, index := some(t), rapid.Uint64Range(0, last).Draw(t, "index")
 				p.Release(id, index)
-				if r, ok := released[id]; ok {
-					released[id] = max(r, index)
+				if r, ok := released[id]; ok && index >= r {
+					released[id] = index
+					joining[id] = false
 				}
 			},
 			"leave": func(t *rapid.T) {
 				id := some(t)
-				if len(released) > 1 {
+				whole := 0 // of the others
+				for other := range released {
+					if other != id && !joining[other] {
+						whole++
+					}
+				}
+				if whole > 0 {
 					p.Leave(id)
 					delete(released, id)
 				}
 			},
 			"join": func(t *rapid.T) {
 				id := some(t)
-				if _, ok := released[id]; !ok {
-					released[id] = p.Join(id)
+				index := rapid.Uint64Range(0, last).Draw(t, "index")
+				if _, ok := released[id]; !ok && p.Join(id, index) {
+					released[id] = index
+					joining[id] = true
 				}
 			},
 			"": func(t *rapid.T) {

@@ -67,13 +67,13 @@ func (c *cluster) elect(t require.TestingT, n *node) {
 		p, q := a.log.termOf(i), b.log.termOf(j)
 		return p > q || p == q && i > j
 	}
-	against := 0
+	votes := 0
 	for _, other := range c.nodes {
-		if newer(other, n) {
-			against++
+		if !other.lost && !newer(other, n) {
+			votes++
 		}
 	}
-	if against > nodes/2 || n.Rotten() || n == c.leader {
+	if votes <= nodes/2 || n.Rotten() || n.lost || n == c.leader {
 		return
 	}
 	c.depose()
@@ -94,7 +94,7 @@ func (c *cluster) elect(t require.TestingT, n *node) {
 			direct = append(direct, other.id)
 		}
 	}
-	c.pool = journal.NewPool(layout, int(n.id), c.next, direct...)
+	c.pool = journal.NewPool(layout, int(n.id), c.next, nodes/2+1, direct...)
 	c.propose(entry.Entry{})
 	for _, other := range c.nodes {
 		c.resend(t, other)
@@ -168,12 +168,12 @@ func (c *cluster) resend(t require.TestingT, n *node) {
 	}
 	n.connect(t, c.leader.id)
 	n.queue = slices.Clone(c.filling)
-	first, last := n.log.Bounds()
-	from, _ := c.leader.log.Bounds()
-	if from > last+1 || from > first && n.log.termOf(from-1) != c.termOf(from-1) {
-		c.takeOut(n) // the leader does not have the next record any more
+	if !c.has(n) {
+		c.takeOut(n)
 		return
 	}
+	first, _ := n.log.Bounds()
+	from, _ := c.leader.log.Bounds()
 	index := max(first, from)
 	for index < c.next && n.log.termOf(index) == c.termOf(index) {
 		index++
@@ -191,6 +191,13 @@ func (c *cluster) resend(t require.TestingT, n *node) {
 		}
 		n.queue = append(n.queue, message{append: &record, before: c.termOf(index - 1)})
 	}
+}
+
+// has reports whether the leader has all records that a replica does not have.
+func (c *cluster) has(n *node) bool {
+	first, last := n.log.Bounds()
+	from, _ := c.leader.log.Bounds()
+	return from <= last+1 && (from <= first || n.log.termOf(from-1) == c.termOf(from-1))
 }
 
 // takeOut stops writing to the slots of a replica.

@@ -11,7 +11,6 @@ import (
 
 	"godat/examples/volume/entry"
 	"godat/examples/volume/fault"
-	"godat/examples/volume/state"
 )
 
 // blocksAt is what a disk has after the committed record with an index.
@@ -56,44 +55,6 @@ func (c *cluster) crash(t require.TestingT, n *node, r *rand.Rand) {
 	}
 }
 
-// bringBack rebuilds a replica that is out, up to a number of chunks.
-func (c *cluster) bringBack(t *rapid.T, n *node, chunks int) {
-	from := c.pool.Join(n.id)
-	c.apply(t, c.leader)
-	s, err := c.leader.Disk().Snapshot()
-	if errors.Is(err, state.ErrNotWhole) || s.Index < from {
-		c.pool.Leave(n.id)
-		return
-	}
-	require.NoError(t, err)
-	err = c.rebuild(t, n, s, chunks)
-	if errors.Is(err, fault.ErrDisk) {
-		c.crash(t, n, seed(t))
-	}
-	if n.Rotten() || err != nil {
-		c.pool.Leave(n.id)
-		return
-	}
-	n.out = false
-	c.resend(t, n)
-}
-
-// rebuild rebuilds a replica from a snapshot of the leader.
-func (c *cluster) rebuild(t *rapid.T, n *node, s state.Snapshot, chunks int) error {
-	caught, err := n.CatchUp(s)
-	if err != nil {
-		return err
-	}
-	n.connect(t, c.leader.id)
-	for chunk, to, ok := caught.Next(); ok; chunk, to, ok = caught.Next() {
-		if chunks--; chunks < 0 {
-			return fault.ErrDisk
-		}
-		copy(to, c.leader.Disk().Memory()[chunk.Off:][:len(to)])
-	}
-	return n.CaughtUp(caught)
-}
-
 // end lets the cluster come to rest, and compares all disks.
 func (c *cluster) end(t *rapid.T) {
 	for _, n := range c.nodes {
@@ -109,10 +70,16 @@ func (c *cluster) end(t *rapid.T) {
 		c.resend(t, n)
 	}
 	c.rest(t)
-	for _, n := range c.nodes {
-		if n.out {
-			c.bringBack(t, n, blocks)
+	for range nodes {
+		for _, n := range c.nodes {
+			if n.out {
+				c.bringBack(t, n, blocks)
+			}
 		}
+		c.rest(t)
+	}
+	for range 40 { // a disk may wait for indexes that were cut
+		c.propose(entry.Entry{})
 	}
 	c.rest(t)
 	require.Len(t, c.committed, int(c.next-1))
@@ -133,6 +100,14 @@ func (c *cluster) deliverAll(t require.TestingT) {
 	}
 }
 
+// release tells the leader what a replica has released.
+func (c *cluster) release(n *node, index uint64) {
+	n.stable = index
+	if c.leader != nil && !n.out {
+		c.pool.Release(n.id, index)
+	}
+}
+
 // rest has all records applied and released everywhere.
 func (c *cluster) rest(t require.TestingT) {
 	c.deliverAll(t)
@@ -140,7 +115,7 @@ func (c *cluster) rest(t require.TestingT) {
 		c.apply(t, n)
 		index, err := n.Release()
 		require.NoError(t, err)
-		c.pool.Release(n.id, index)
+		c.release(n, index)
 	}
 }
 
@@ -192,9 +167,7 @@ func TestReplicasHaveAllThatWasAcknowledged(t *testing.T) {
 				return
 			}
 			require.NoError(t, err)
-			if c.leader != nil {
-				c.pool.Release(n.id, index)
-			}
+			c.release(n, index)
 		}
 		all := func(t *rapid.T) {
 			accept(t)
@@ -251,8 +224,13 @@ func TestReplicasHaveAllThatWasAcknowledged(t *testing.T) {
 			},
 			"take out": func(t *rapid.T) {
 				n := some(t)
-				if c.leader != nil && n != c.leader && !c.nodes[0].out && !c.nodes[1].out && !c.nodes[2].out {
+				if c.leader != nil && n != c.leader {
 					c.takeOut(n)
+				}
+			},
+			"lose the disks": func(t *rapid.T) {
+				if !c.nodes[0].lost && !c.nodes[1].lost && !c.nodes[2].lost {
+					c.lose(t, some(t))
 				}
 			},
 			"bring back": func(t *rapid.T) {

@@ -89,6 +89,8 @@ type node struct {
 	disk    *fault.Store
 	log     memoryLog
 	out     bool   // the leader does not write to its slots
+	lost    bool   // its disks are new ones
+	stable  uint64 // has released
 	match   uint64 // has acknowledged to the leader
 	grants  []*grant
 	queue   []message // from the leader, in order

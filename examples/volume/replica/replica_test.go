@@ -119,6 +119,28 @@ func TestAReplicaWhoseLogOrJournalFailedAcknowledgesNothing(t *testing.T) {
 	}
 }
 
+func TestWhatWasAcknowledgedIsThereAfterAPowerCut(t *testing.T) {
+	for s := range uint64(10) {
+		n := newNode(t, 0)
+		require.NoError(t, n.Accept([]Record{n.record(t, 1, 0), n.record(t, 2, 2)}))
+		n.crash(t, rand.New(rand.NewPCG(s, 0)))
+		_, last := n.log.Bounds()
+		require.Equal(t, uint64(2), last)
+		require.NoError(t, n.Apply(2))
+	}
+}
+
+func TestARecordThatIsNotAppliedIsNotReleased(t *testing.T) {
+	n := newNode(t, 0)
+	require.NoError(t, n.Accept([]Record{n.record(t, 1, 0), n.record(t, 2, 1)}))
+	for commit := range uint64(3) {
+		require.NoError(t, n.Apply(commit))
+		index, err := n.Release()
+		require.NoError(t, err)
+		require.Equal(t, commit, index)
+	}
+}
+
 func TestWhatAKillLeftIsStableWhenTheReplicaIsOpen(t *testing.T) {
 	n := newNode(t, 0)
 	n.slots.FailAfter(0)

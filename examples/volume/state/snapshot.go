@@ -57,7 +57,10 @@ func (d *Disk) look(off uint64) (c Chunk, zero bool, index uint64, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	b := d.chunk(off)
-	return Chunk{off, entry.Sum(b)}, allZero(b), d.applied, d.ready()
+	if d.catching {
+		err = ErrCatchingUp
+	}
+	return Chunk{off, entry.Sum(b)}, allZero(b), max(d.applied, d.whole), err
 }
 
 // chunk is the bytes of the chunk at an offset.
