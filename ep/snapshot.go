@@ -44,6 +44,9 @@ type EndpointSnapshot struct {
 	Story []StoryLine
 	// Cause is why the connection ends or has ended; nil before.
 	Cause *CauseSnapshot
+	// Owner is what the endpoint's Context says of itself, for an adapter's snapshot; nil if it
+	// says nothing.
+	Owner any
 	// Context is what the program gave the endpoint as [Config.Context].
 	Context any `json:"-"`
 }

@@ -23,7 +23,7 @@
 //   - [Open] an adapter by name, with options: [WithProvider], [WithVersion], [WithThreadSafe], [WithParams], [WithLogger], [WithTrace], [WithPool], [WithPoller], [WithAsync]
 //   - which names there are: [Providers], [StaticRegistry], [ParseRegistry], [Related]; about one that is not open: [Describe]
 //   - what the adapter is and can do: [IA.Query], [IA.Attr], [IA.Name], [IA.ExtensionOp]
-//   - what has happened on it: [IA.Counters], [IA.ResetCounters]; the memory that it has: [IA.MemoryStats]; all that lives on it now: [IA.Snapshot]
+//   - what has happened on it: [IA.Counters], [IA.ResetCounters]; the memory that it has: [IA.MemoryStats]; all that lives on it now: [IA.Snapshot], to which a program adds: [IA.Report], [Describer]
 //   - a page that shows all that, and what is wrong: package [godat/runtime/inspect]
 //   - what a handle is: [HandleTypeOf]; a value attached to it: [IA.SetConsumerContext], [IA.ConsumerContext]
 //   - [IA.Close] closes all that lives on it; [IA.CloseGraceful] refuses while anything does
@@ -51,7 +51,7 @@
 //   - what peers need to know: [mem.RemoteSegment.AppendBinary], [ParseRemoteSegment]
 //   - about a region: [mem.LMR.Query], [mem.LMR.Context], [mem.LMR.RemoteContext], [mem.LMR.PZ]; its end: [mem.LMR.Free]
 //   - calls that only check the segments, because no provider needs more: [IA.SyncRDMARead], [IA.SyncRDMAWrite]
-//   - a pool of buffers: [mem.PZ.NewBufferPool], [mem.BufferPool.Get], [mem.BufferPool.Wait], [mem.BufferPool.At], [mem.BufferPool.Close]
+//   - a pool of buffers: [mem.PZ.NewBufferPool], [mem.BufferPool.Get], [mem.BufferPool.Wait], [mem.BufferPool.At], [mem.BufferPool.Snapshot], [mem.BufferPool.Close]
 //   - a buffer: [mem.Buffer.Bytes], [mem.Buffer.Cap], [mem.Buffer.Resize], [mem.Buffer.Write], [mem.Buffer.Segment], [mem.Buffer.Remote], [mem.Buffer.Index], [mem.Buffer.Put]
 //   - to refuse uses of a buffer while an operation has it: [mem.Buffer.Lend], [mem.Buffer.Return]
 //

@@ -45,6 +45,8 @@ type IA struct {
 
 	dials atomic.Uint64 // connections that were dialed; see Conn.String
 
+	reports reports
+
 	mu          sync.Mutex
 	dispatchers children[*evd.Dispatcher]
 	cnos        children[*CNO]

@@ -1008,8 +1008,19 @@ type Buffer = mem.Buffer
 //   - [mem.BufferPool.At]: returns the buffer with that index; nil for an index that no buffer has, and for a nil pool.
 //   - [mem.BufferPool.Close]: ends the pool: it gives out no buffer any more, and operations that use one fail as [mem.LMR.Free] says.
 //   - [mem.BufferPool.Get]: returns a free buffer, with length 0.
+//   - [mem.BufferPool.Snapshot]: describes the pool now.
 //   - [mem.BufferPool.Wait]: is Get that waits until a buffer is free.
 type BufferPool = mem.BufferPool
+
+// PoolSnapshot describes a pool of buffers at one moment.
+//
+// Its fields: go doc godat/mem PoolSnapshot.
+type PoolSnapshot = mem.PoolSnapshot
+
+// Holder is a place of the program that took buffers of a pool.
+//
+// Its fields: go doc godat/mem Holder.
+type Holder = mem.Holder
 
 // BufferPoolConfig says what a pool of buffers is made of.
 //

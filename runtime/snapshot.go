@@ -7,6 +7,7 @@ import (
 
 	"godat/ep"
 	"godat/evd"
+	"godat/mem"
 )
 
 // Snapshot describes an adapter and all that lives on it, for people and for programs that
@@ -22,8 +23,11 @@ type Snapshot struct {
 	Dispatchers []DispatcherSnapshot
 	Listeners   []ListenerSnapshot // and service points that the program made
 	SRQs        []SRQSnapshot
-	Ends        []EndCount    // how connections ended
-	LastEnds    []EndSnapshot // the last of them, the oldest first
+	Pools       []PoolSnapshot // of buffers, those of no Conn
+	// Reports has what the program and the library's packages add; see [IA.Report].
+	Reports  map[string][]any
+	Ends     []EndCount    // how connections ended
+	LastEnds []EndSnapshot // the last of them, the oldest first
 
 	Counters Counters // since the adapter was opened
 	Memory   MemoryStats
@@ -40,6 +44,7 @@ type ConnSnapshot struct {
 	// posted when the program has taken more messages, or given buffers back.
 	Missing  int
 	Endpoint EndpointSnapshot
+	Buffers  PoolSnapshot // empty with ConnConfig.OwnReceives
 }
 
 // ListenerSnapshot describes a [Listener] at one moment, or a service point that the program
@@ -65,13 +70,21 @@ func (ia *IA) Snapshot() (Snapshot, error) {
 	}
 	below := ia.adapter.Snapshot()
 	s.SRQs, s.Ends, s.LastEnds = below.SRQs, below.Ends, below.LastEnds
+	own := make(map[*mem.BufferPool]bool, len(below.Endpoints)) // of connections
 	for _, e := range below.Endpoints {
-		if c, ok := e.Context.(*Conn); ok {
+		switch c := e.Context.(type) {
+		case *Conn:
 			s.Conns = append(s.Conns, c.describe(e))
-		} else {
+			own[c.pool] = true
+		case Describer:
+			e.Owner = contained(c.DescribeEndpoint)
+			s.Endpoints = append(s.Endpoints, e)
+		default:
 			s.Endpoints = append(s.Endpoints, e)
 		}
 	}
+	s.Pools = ia.domain.Pools(own)
+	s.Reports = ia.reports.all()
 	slices.SortFunc(s.Conns, func(a, b ConnSnapshot) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortFunc(s.Endpoints, func(a, b EndpointSnapshot) int { return cmp.Compare(a.Name, b.Name) })
 	ia.mu.Lock()
@@ -91,6 +104,9 @@ func (c *Conn) describe(e EndpointSnapshot) ConnSnapshot {
 	s := ConnSnapshot{ID: c.id, Name: c.peer, Depth: c.cfg.Depth, Message: c.cfg.Message, Missing: int(c.missing.Load()), Endpoint: e}
 	if c.listener != nil {
 		s.Listener = c.listener.String()
+	}
+	if c.pool != nil {
+		s.Buffers = c.pool.Snapshot()
 	}
 	return s
 }

@@ -4,10 +4,13 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"godat/hw"
 )
 
 // snapshot describes an adapter, by way of JSON: what a page gets.
@@ -127,4 +130,109 @@ func TestSnapshotsGrowBesideTheTrafficThatTheyLookAt(t *testing.T) {
 		last = now
 	}
 	assert.Equal(t, Moved{Kind: OpRecv.String(), Operations: 500, Octets: 500}, last)
+}
+
+func TestASnapshotSaysWhichCallHoldsTheBuffersOfAConnection(t *testing.T) {
+	ia := open(t, "loop")
+	_, client, server := both(t, ia, ConnConfig{Depth: 2}) // with Debug
+	say(t, client, "a")
+	say(t, client, "b")
+	for range 2 {
+		leak(t, server)
+	}
+	s := described(t, ia, server).Buffers
+	assert.Equal(t, 2, s.Held)
+	require.Len(t, s.Holders, 1)
+	assert.Equal(t, 2, s.Holders[0].Buffers)
+	assert.Contains(t, s.Holders[0].Call, "runtime.leak")
+	assert.Empty(t, snapshot(t, ia).Pools, "the pool stands with its connection")
+}
+
+// leak takes a message and keeps its buffer.
+func leak(t testing.TB, c *Conn) { require.NotNil(t, c.Message(nextEvent(t, c.Events()))) }
+
+func TestAProgramAddsToASnapshot(t *testing.T) {
+	ia := open(t, "loop")
+	type disk struct{ Name string }
+	stop, err := ia.Report("disks", func() []any { return []any{disk{"a"}, disk{"b"}} })
+	require.NoError(t, err)
+	_, err = ia.Report("disks", func() []any { return []any{disk{"c"}} })
+	require.NoError(t, err)
+	_, err = ia.Report("queues", func() []any { panic("no queue") })
+	require.NoError(t, err)
+	s, err := ia.Snapshot()
+	require.NoError(t, err)
+	assert.Equal(t, map[string][]any{
+		"disks": {disk{"a"}, disk{"b"}, disk{"c"}}, "queues": {"the program's function panicked: no queue"},
+	}, s.Reports)
+	stop()
+	stop()
+	s, err = ia.Snapshot()
+	require.NoError(t, err)
+	assert.Equal(t, []any{disk{"c"}}, s.Reports["disks"])
+	require.NoError(t, ia.Close())
+	_, err = ia.Snapshot()
+	requireCode(t, err, hw.InvalidHandle, hw.HandleIA)
+}
+
+func TestASnapshotTellsHowOldTheOldestOperationIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ia := open(t, "loop")
+		_, client, server := both(t, ia, ConnConfig{Depth: 2})
+		first := described(t, ia, server).Endpoint.Receives
+		assert.Zero(t, first.OldestAge, "nobody has looked before")
+		time.Sleep(time.Minute)
+		second := described(t, ia, server).Endpoint.Receives
+		assert.Equal(t, time.Minute, second.OldestAge)
+		assert.Equal(t, first.Outstanding, second.Outstanding)
+		assert.NotZero(t, second.OldestCookie)
+		say(t, client, "a")
+		hear(t, server)
+		assert.Zero(t, described(t, ia, server).Endpoint.Receives.OldestAge, "another one is the oldest")
+		require.NoError(t, ia.Close())
+	})
+}
+
+func TestASnapshotTellsWhatNobodyTakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ia := open(t, "loop")
+		_, client, server := both(t, ia, ConnConfig{Depth: 2})
+		say(t, client, "a")
+		of := func() DispatcherSnapshot {
+			for _, d := range snapshot(t, ia).Dispatchers {
+				if d.Name == described(t, ia, server).Endpoint.Recv {
+					return d
+				}
+			}
+			return DispatcherSnapshot{}
+		}
+		assert.Equal(t, 1, of().Queued)
+		time.Sleep(time.Minute)
+		assert.Equal(t, time.Minute, of().OldestAge)
+		hear(t, server)
+		say(t, client, "b")
+		assert.Zero(t, of().OldestAge, "another event is the oldest")
+		hear(t, server)
+		assert.Zero(t, of().Queued)
+		require.NoError(t, ia.Close())
+	})
+}
+
+func TestAResetOfCountersChangesNoSnapshot(t *testing.T) {
+	ia := open(t, "loop")
+	_, client, server := both(t, ia, ConnConfig{})
+	say(t, client, "a")
+	hear(t, server)
+	before := snapshot(t, ia)
+	reset, err := ia.ResetCounters()
+	require.NoError(t, err)
+	assert.EqualValues(t, 1, reset.Accepted)
+	_, err = server.Endpoint.ResetCounters()
+	require.NoError(t, err)
+	after := snapshot(t, ia)
+	assert.Equal(t, before.Counters, after.Counters)
+	assert.Equal(t, before.Conns[0].Endpoint.Receives.Posted, after.Conns[0].Endpoint.Receives.Posted)
+	again, err := ia.ResetCounters()
+	require.NoError(t, err)
+	assert.Zero(t, again)
 }

@@ -91,6 +91,9 @@ func portOf(a net.Addr, other uint64) uint64 {
 // Addr is the address at which the listener listens.
 func (l *listener) Addr() net.Addr { return l.ln.Addr() }
 
+// Counts implements [hw.CountingListener].
+func (l *listener) Counts() hw.ListenerCounts { return l.startups.now() }
+
 // Qual is the listener's port.
 func (l *listener) Qual() uint64 { return l.qual }
 
@@ -152,6 +155,7 @@ func (l *listener) accept() net.Conn {
 				l.failing = false
 				return conn
 			}
+			l.startups.refused()
 			l.drop(&hw.Cause{
 				Layer: hw.LayerTCP, Local: conn.LocalAddr(), Remote: conn.RemoteAddr(), Err: scarce,
 				Text: "closed a connection at once: this process or the system has no file descriptor left (ulimit -n)",
@@ -240,7 +244,7 @@ func (l *listener) greet(s *startup) {
 		r.frame, _, err = wire.ParseMPARequest(b)
 		return err
 	})
-	l.startups.end(s)
+	l.startups.end(s, err == nil)
 	if err != nil {
 		_ = r.conn.Close()
 		return

@@ -26,6 +26,7 @@ type startups struct {
 	closed bool
 	byAge  list.List          // of *startup, the oldest first
 	peers  map[netip.Addr]int // number of start-ups per address
+	counts hw.ListenerCounts  // but for HalfOpen
 }
 
 // startup is one connection whose request has not come.
@@ -68,6 +69,7 @@ func (u *startups) enter(conn net.Conn) (s *startup, wait time.Duration) {
 			return nil, wait
 		}
 		u.giveUp(old)
+		u.counts.GaveWay++
 		u.dropped(old)
 	}
 	s = &startup{conn: conn, ip: ip, since: now}
@@ -123,14 +125,33 @@ func (u *startups) remove(s *startup) {
 }
 
 // end counts a start-up out: its request has come, or its connection has failed.
-func (u *startups) end(s *startup) {
+func (u *startups) end(s *startup, asked bool) {
 	u.mu.Lock()
+	if !asked && s.place != nil { // it has not given way
+		u.counts.Silent++
+	}
 	u.remove(s)
 	u.mu.Unlock()
 	select {
 	case u.ended <- struct{}{}:
 	default:
 	}
+}
+
+// refused counts a peer for which there was no descriptor.
+func (u *startups) refused() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.counts.Descriptors++
+}
+
+// now returns the counts of this moment.
+func (u *startups) now() hw.ListenerCounts {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	c := u.counts
+	c.HalfOpen = u.byAge.Len()
+	return c
 }
 
 // close gives all start-ups up, and reports whether this was the first call.

@@ -67,12 +67,18 @@ func TestTheOldestSilentConnectionGivesWay(t *testing.T) {
 			scripts = append(scripts, pipeScript(t, ways, ln))
 		}
 		assert.Equal(t, headStart, scripts[0].goneAfter(began), "it had its head start")
+		counts := ln.(hw.CountingListener).Counts
+		assert.Equal(t, hw.ListenerCounts{HalfOpen: 3, GaveWay: 1}, counts())
 		for _, s := range scripts[1:] { // the others did not have to give way
 			s.ask()
 			require.NoError(t, (<-requests).Reject(nil))
 			assert.True(t, s.reply().Reject)
 		}
 		assert.Equal(t, headStart, time.Since(began))
+		assert.Equal(t, hw.ListenerCounts{GaveWay: 1}, counts())
+		silent := pipeScript(t, ways, ln)
+		assert.Equal(t, mpaTime, silent.goneAfter(time.Now()))
+		assert.Equal(t, hw.ListenerCounts{GaveWay: 1, Silent: 1}, counts())
 	})
 }
 
@@ -166,7 +172,7 @@ func TestAConnectionWaitsWhileAllOthersHaveSentTheirRequests(t *testing.T) {
 	s, wait := u.enter(near)
 	assert.Nil(t, s)
 	assert.Equal(t, headStart, wait)
-	u.end(first)
+	u.end(first, true)
 	s, _ = u.enter(near)
 	assert.NotNil(t, s)
 }

@@ -128,6 +128,8 @@ var table = []source{
 		{name: "Binding"},
 		{name: "Buffer"},
 		{name: "BufferPool"},
+		{name: "PoolSnapshot"},
+		{name: "Holder"},
 		{name: "BufferPoolConfig"},
 		{name: "Stats", as: "MemoryStats"},
 		{name: "Counters", as: "MemoryCounters"},

@@ -1,0 +1,95 @@
+package ep
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+	"godat/mem"
+)
+
+// moves is what a queue has moved, by kind.
+func moves(q QueueSnapshot) map[string][2]uint64 {
+	all := make(map[string][2]uint64)
+	for _, m := range q.Moved {
+		all[m.Kind] = [2]uint64{m.Operations, m.Octets}
+	}
+	return all
+}
+
+// However a request is posted and completed, it is counted once, with what it moved.
+func TestEachOperationIsCountedWithItsOctets(t *testing.T) {
+	r := newRig(t)
+	a, b := r.pair(&Attr{MaxRecvDTOs: 64, MaxRequestDTOs: 64})
+	for range 40 {
+		require.NoError(t, b.PostRecv(1, 0, r.lmr.Segment(0, 64)))
+	}
+	seg := func(n int) []mem.Segment { return []mem.Segment{r.lmr.Segment(1024, n)} }
+	require.NoError(t, a.PostSend(1, 0, seg(10)...))
+	require.NoError(t, a.PostSend(1, hw.Suppress, seg(20)...))
+	require.NoError(t, a.PostSend(1, hw.Suppress, r.lmr.Segment(1024, 3), r.lmr.Segment(1024, 4)))
+	require.NoError(t, a.PostRDMAWrite(1, 0, r.lmr.Remote(2048, 30), seg(30)...))
+	require.NoError(t, a.PostRDMARead(1, 0, r.lmr.Remote(2048, 5), seg(5)...))
+	var dtos []DTO
+	for i := range 16 {
+		d := DTO{Op: hw.OpSend, Segment: r.lmr.Segment(1024, 2)}
+		if i%4 == 3 {
+			d.Op, d.Remote = hw.OpWrite, r.lmr.Remote(2048, 2)
+		}
+		dtos = append(dtos, d)
+	}
+	n, err := a.PostBatch(dtos)
+	require.NoError(t, err)
+	require.Equal(t, 16, n)
+	r.await(func() bool { return !a.box.requests.outstanding(a.box.token.Load()) })
+	s := a.Snapshot()
+	assert.Equal(t, map[string][2]uint64{
+		"SEND": {3 + 12, 10 + 20 + 7 + 24}, "RDMA_WRITE": {1 + 4, 30 + 8}, "RDMA_READ": {1, 5},
+	}, moves(s.Requests))
+	assert.EqualValues(t, 21, s.Requests.Posted)
+	assert.Zero(t, s.Requests.Outstanding)
+	s = b.Snapshot()
+	assert.Equal(t, map[string][2]uint64{"RECEIVE": {15, 61}}, moves(s.Receives))
+	assert.Equal(t, 25, s.Receives.Outstanding)
+	require.NoError(t, a.Disconnect(Abrupt))
+	r.await(func() bool { return b.Snapshot().Receives.Flushed == 25 })
+	assert.Zero(t, b.Snapshot().Receives.Failed)
+}
+
+func TestAStoryHasTheLastChaptersAndCountsWhatRepeats(t *testing.T) {
+	r := &record{}
+	for i := range 2 * storyLength {
+		for range i + 1 {
+			r.note(chapter{what: whatFailed, op: hw.Op(i), status: hw.StatusTransport})
+		}
+	}
+	lines := r.story.lines()
+	require.Len(t, lines, storyLength)
+	for i, line := range lines {
+		at := storyLength + i
+		assert.Equal(t, at+1, line.Times)
+		assert.Equal(t, fmt.Sprintf("%v failed: %v", hw.Op(at), hw.StatusTransport), line.Text)
+	}
+}
+
+// A peer chooses the code of a Terminate, so there may be any number.
+func TestTheKindsOfEndsAreBounded(t *testing.T) {
+	r := newRig(t)
+	e := r.endpoint(nil)
+	var n ends
+	_, ok := e.box.token.TryTake()
+	require.True(t, ok)
+	for code := range 2 * mostEnds {
+		n.note(e, 0, &hw.Cause{Layer: hw.LayerDDP, Code: code})
+	}
+	require.True(t, e.box.token.Release())
+	counts, last := n.snapshot()
+	require.Len(t, counts, mostEnds+1)
+	assert.Equal(t, EndCount{Event: "CLOSED", Layer: "DDP", Code: -1, Count: mostEnds}, counts[0])
+	require.Len(t, last, lastEnds)
+	assert.Equal(t, 2*mostEnds-1, last[lastEnds-1].Cause.Code)
+	assert.Equal(t, 2*mostEnds-lastEnds, last[0].Cause.Code)
+}

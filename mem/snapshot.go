@@ -1,0 +1,111 @@
+package mem
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+
+	"godat/internal/memory"
+)
+
+// PoolSnapshot describes a pool of buffers at one moment.
+type PoolSnapshot struct {
+	Name    string // as in String
+	Buffers int
+	Size    int // bytes of each
+
+	Free    int // that nobody has
+	Held    int // that the program has, or has lent out
+	Sending int // that the program gave to operations under way
+	Posted  int // that the pool's connection gave to operations, as receives
+	Waiting int // calls that wait for a buffer
+
+	// Holders says which calls took those that the program has, the most frequent first, of
+	// a pool with Debug.
+	Holders []Holder
+}
+
+// Holder is a place of the program that took buffers of a pool.
+type Holder struct {
+	Call    string // function, file and line
+	Buffers int    // of its, that were not given back
+}
+
+// mostHolders is how many places a snapshot names.
+const mostHolders = 8
+
+// Snapshot describes the pool now. It disturbs nobody. That of a nil pool is empty.
+func (p *BufferPool) Snapshot() PoolSnapshot {
+	if p == nil {
+		return PoolSnapshot{}
+	}
+	s := PoolSnapshot{
+		Name: p.String(), Buffers: len(p.buffers), Size: p.size,
+		Waiting: int(p.waiters.n.Load() + p.waiting.n.Load()),
+	}
+	for i := range p.buffers {
+		switch o := &p.buffers[i].owner; o.Owner() {
+		case memory.Pool:
+			s.Free++
+		case memory.Holder, memory.Lent:
+			s.Held++
+		case memory.Operation:
+			if o.IsFromHolder() {
+				s.Sending++
+			} else {
+				s.Posted++
+			}
+		}
+	}
+	if p.watch != nil && s.Held > 0 {
+		s.Holders = p.watch.holders(p)
+	}
+	return s
+}
+
+// holders says which calls of the program took the buffers that it has.
+func (w *watch) holders(p *BufferPool) []Holder {
+	took := make(map[string]int)
+	w.mu.Lock()
+	for i := range p.buffers {
+		if owner := p.buffers[i].owner.Owner(); owner == memory.Holder || owner == memory.Lent {
+			took[w.traces[i].got.caller()]++
+		}
+	}
+	w.mu.Unlock()
+	calls := slices.SortedFunc(maps.Keys(took), func(a, b string) int {
+		return cmp.Or(cmp.Compare(took[b], took[a]), cmp.Compare(a, b))
+	})
+	list := make([]Holder, 0, mostHolders)
+	for _, call := range calls[:min(len(calls), mostHolders)] {
+		list = append(list, Holder{Call: call, Buffers: took[call]})
+	}
+	return list
+}
+
+// caller names the call behind those of the library.
+func (t *trace) caller() string {
+	frames := runtime.CallersFrames(t.pcs[:t.n])
+	for {
+		f, more := frames.Next()
+		own := strings.HasPrefix(f.Function, "godat/mem.(") || strings.HasPrefix(f.Function, "godat/runtime.(")
+		if !own || !more {
+			return fmt.Sprintf("%s (%s:%d)", f.Function, f.File, f.Line)
+		}
+	}
+}
+
+// Pools describes the pools of the domain that are not closed, by name, but for those that
+// are named elsewhere.
+func (d *Domain) Pools(elsewhere map[*BufferPool]bool) (list []PoolSnapshot) {
+	for _, l := range snapshot(d, d.lmrs) {
+		if p, ok := l.owner.(*BufferPool); ok && !elsewhere[p] {
+			list = append(list, p.Snapshot())
+		}
+	}
+	slices.SortFunc(list, func(a, b PoolSnapshot) int { return cmp.Compare(a.Name, b.Name) })
+	return list
+}

@@ -1,0 +1,90 @@
+package runtime
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"godat/hw"
+)
+
+// Describer is a value that is the Context of an endpoint, and says more of it in a snapshot
+// of the adapter, as EndpointSnapshot.Owner. What it returns is for JSON. Snapshot calls it,
+// from any goroutine, so it must not block, nor call the adapter.
+type Describer interface{ DescribeEndpoint() any }
+
+// reports are what a program adds to the snapshots of an adapter.
+type reports struct {
+	mu   sync.Mutex
+	last int
+	of   map[int]report
+}
+
+// report is one of them.
+type report struct {
+	kind string
+	rows func() []any
+}
+
+// Report adds rows of a kind to the snapshots of the adapter, until stop is called: what a
+// server, a disk or a queue says of itself. Each snapshot calls rows, from any goroutine, so
+// rows must not block, nor call Snapshot. A row is for JSON; the rows of a kind are structs of
+// one type. If rows panics, the row says so. A call of rows may still be under way when stop
+// returns. A nil rows is INVALID_PARAMETER, and a closed adapter INVALID_HANDLE/IA.
+func (ia *IA) Report(kind string, rows func() []any) (stop func(), err error) {
+	const op = "runtime.IA.Report"
+	if err := ia.enter(op); err != nil {
+		return nil, err
+	}
+	defer ia.gate.RUnlock()
+	if rows == nil {
+		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "no function")
+	}
+	r := &ia.reports
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.of == nil {
+		r.of = make(map[int]report)
+	}
+	r.last++
+	number := r.last
+	r.of[number] = report{kind, rows}
+	return func() { r.drop(number) }, nil
+}
+
+func (r *reports) drop(number int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.of, number)
+}
+
+// all calls all reports, in the order in which they were added.
+func (r *reports) all() map[string][]any {
+	r.mu.Lock()
+	some := make([]report, 0, len(r.of))
+	for _, number := range slices.Sorted(maps.Keys(r.of)) {
+		some = append(some, r.of[number])
+	}
+	r.mu.Unlock()
+	rows := make(map[string][]any, len(some))
+	for _, one := range some {
+		switch said := contained(func() any { return one.rows() }).(type) {
+		case []any:
+			rows[one.kind] = append(rows[one.kind], said...)
+		default: // it panicked
+			rows[one.kind] = append(rows[one.kind], said)
+		}
+	}
+	return rows
+}
+
+// contained calls a function of the program's. A panic is its result.
+func contained(f func() any) (said any) {
+	defer func() {
+		if v := recover(); v != nil {
+			said = fmt.Sprintf("the program's function panicked: %v", v)
+		}
+	}()
+	return f()
+}

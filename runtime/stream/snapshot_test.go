@@ -1,0 +1,41 @@
+package stream
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	dat "godat/runtime"
+)
+
+func TestASnapshotSaysWhatAStreamCarriesAndWhatNobodyHasRead(t *testing.T) {
+	for _, provider := range []string{"loop", "iwarp"} {
+		t.Run(provider, func(t *testing.T) {
+			r := newRig(t, provider, Config{})
+			client, server := r.pair()
+			_, err := client.Write(make([]byte, 100))
+			require.NoError(t, err)
+			buf := make([]byte, 40)
+			_, err = server.Read(buf)
+			require.NoError(t, err)
+			s := server.Snapshot()
+			assert.EqualValues(t, 40, s.Read)
+			assert.EqualValues(t, 60, s.Unread)
+			s = client.Snapshot()
+			assert.EqualValues(t, 100, s.Written)
+			assert.Positive(t, s.UnreadByPeer)
+			assert.Positive(t, s.Credits)
+			assert.Empty(t, s.Ended)
+			all, err := r.ia.Snapshot()
+			require.NoError(t, err)
+			require.NotEmpty(t, all.Endpoints)
+			for _, e := range all.Endpoints {
+				assert.IsType(t, Snapshot{}, e.Owner, "%v", e)
+			}
+			assert.Empty(t, all.Conns)
+		})
+	}
+}
+
+var _ dat.Describer = (*Conn)(nil)
