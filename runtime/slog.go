@@ -1,0 +1,75 @@
+package runtime
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+// WithSlog is [WithLogger] for a program that logs by log/slog. The adapter's name is the
+// attribute "ia"; nil changes nothing.
+func WithSlog(log *slog.Logger) Option {
+	if log == nil {
+		return func(*config) {}
+	}
+	return WithLogger(zap.New(slogCore{log.Handler()}))
+}
+
+// slogCore hands zap's entries to a handler of slog's.
+type slogCore struct{ handler slog.Handler }
+
+// levels are slog's levels for zap's.
+var levels = map[zapcore.Level]slog.Level{
+	zapcore.DebugLevel: slog.LevelDebug, zapcore.InfoLevel: slog.LevelInfo, zapcore.WarnLevel: slog.LevelWarn,
+}
+
+func slogLevel(l zapcore.Level) slog.Level {
+	if level, ok := levels[l]; ok {
+		return level
+	}
+	return slog.LevelError // and what is worse
+}
+
+// Enabled implements [zapcore.LevelEnabler].
+func (c slogCore) Enabled(l zapcore.Level) bool {
+	return c.handler.Enabled(context.Background(), slogLevel(l))
+}
+
+// With implements [zapcore.Core].
+func (c slogCore) With(fields []zapcore.Field) zapcore.Core {
+	return slogCore{c.handler.WithAttrs(slogAttrs(fields))}
+}
+
+// Check implements [zapcore.Core].
+func (c slogCore) Check(e zapcore.Entry, to *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	if c.Enabled(e.Level) {
+		return to.AddCore(e, c)
+	}
+	return to
+}
+
+// Write implements [zapcore.Core].
+func (c slogCore) Write(e zapcore.Entry, fields []zapcore.Field) error {
+	r := slog.NewRecord(e.Time, slogLevel(e.Level), e.Message, e.Caller.PC)
+	r.AddAttrs(slogAttrs(fields)...)
+	return c.handler.Handle(context.Background(), r)
+}
+
+// Sync implements [zapcore.Core]: a handler keeps nothing back.
+func (slogCore) Sync() error { return nil }
+
+// slogAttrs are zap's fields as slog's attributes. A field may make several.
+func slogAttrs(fields []zapcore.Field) (attrs []slog.Attr) {
+	for _, f := range fields {
+		values := zapcore.NewMapObjectEncoder()
+		f.AddTo(values)
+		for _, key := range slices.Sorted(maps.Keys(values.Fields)) {
+			attrs = append(attrs, slog.Any(key, values.Fields[key]))
+		}
+	}
+	return attrs
+}
