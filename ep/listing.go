@@ -26,6 +26,9 @@ func (q *SRQ) snapshot() SRQSnapshot {
 	return SRQSnapshot{Name: q.String(), Depth: q.depth, Outstanding: q.used, Endpoints: q.users, Failed: q.failed}
 }
 
+// Endpoints are the endpoints that are not closed, in no order.
+func (a *Adapter) Endpoints() []*Endpoint { return list(a, a.eps) }
+
 // Snapshot describes what lives on the adapter now.
 func (a *Adapter) Snapshot() Snapshot {
 	s := Snapshot{Counters: a.counters.read((*counter).all)}

@@ -121,7 +121,13 @@ func (ia *IA) tearDown() error {
 func (ia *IA) closeObjects() error {
 	var errs []error
 	if ia.adapter != nil { // nil when Open has failed half-way
+		endpoints := ia.adapter.Endpoints()
 		errs = append(errs, ia.adapter.Close())
+		for _, e := range endpoints {
+			if c, ok := e.Context().(*Conn); ok && errorOf(e.Status()) != nil { // it is closed
+				c.end(Event{})
+			}
+		}
 	}
 	waitables := ia.waitables()
 	for _, w := range waitables {

@@ -62,6 +62,7 @@ type Conn struct {
 	refuses atomic.Bool  // Message returns nil, because Shutdown or Close has begun
 	closed  atomic.Bool
 	over    atomic.Bool // set when ended is closed
+	wasUp   atomic.Bool
 	private atomic.Pointer[[]byte]
 	addrs   atomic.Pointer[connAddrs] // when they are known
 
@@ -127,22 +128,16 @@ func filterConn(source any, number event.Number, status hw.Status, cookie uint64
 		if private, _ := data.([]byte); private != nil {
 			c.private.Store(&private)
 		}
+		wentUp(c)
 		select {
 		case c.up <- struct{}{}: // to the Dial that waits for it
 			return false
 		default:
 		}
 	case number.Stream() == event.StreamConnection:
-		c.end()
+		c.end(Event{Number: number, Source: source, Data: data})
 	}
 	return true
-}
-
-// end marks the connection as over.
-func (c *Conn) end() {
-	if !c.over.Swap(true) {
-		close(c.ended)
-	}
 }
 
 // Events is the channel on which the events of the connection come: receives, which

@@ -82,7 +82,7 @@ func (c *Conn) Close() error {
 			return err // the endpoint still uses the rest
 		}
 	}
-	c.end()
+	c.end(Event{})
 	var kept error
 	if c.pool != nil {
 		// The pool complains once of buffers that the program kept, and is closed

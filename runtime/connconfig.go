@@ -55,6 +55,15 @@ type ConnConfig struct {
 	// waits for it.
 	Setup func(*Conn) (private []byte, err error)
 
+	// Established, if set, is called when a connection is up, and Ended once for each that
+	// Accept or a Dial began, when it ends: with the event of the end, or with [Closed] if the
+	// adapter's close ended a connection that was up. The library calls them before the
+	// program can take the event of that, in the middle of the connection's work, from any
+	// goroutine: so they must not block, and of the connection they may call only what reads,
+	// such as ID, RemoteAddr and Context. A panic in them is logged, and changes nothing.
+	Established func(*Conn)
+	Ended       func(*Conn, Event)
+
 	// Conns is the most connections of a listener at a time; the listener rejects
 	// further ones with Refusal. There may be 2^20 with Apart. Without it they share the 2^20
 	// places for events of one channel, of which each needs up to 3*Depth + 17, or more if Attr asks

@@ -20,7 +20,7 @@
 //
 // # Open, ask, close
 //
-//   - [Open] an adapter by name, with options: [WithProvider], [WithVersion], [WithThreadSafe], [WithParams], [WithLogger], [WithTrace], [WithPool], [WithPoller], [WithAsync]
+//   - [Open] an adapter by name, with options: [WithProvider], [WithVersion], [WithThreadSafe], [WithParams], [WithLogger], [WithSlog], [WithTrace], [WithPool], [WithPoller], [WithAsync]
 //   - which names there are: [Providers], [StaticRegistry], [ParseRegistry], [Related]; about one that is not open: [Describe]
 //   - what the adapter is and can do: [IA.Query], [IA.Attr], [IA.Name], [IA.ExtensionOp]
 //   - what has happened on it: [IA.Counters], [IA.ResetCounters]; the memory that it has: [IA.MemoryStats]; all that lives on it now: [IA.Snapshot], to which a program adds: [IA.Report], [Describer]
