@@ -70,6 +70,9 @@ func TestConformance(t *testing.T) {
 	t.Run("loop", func(t *testing.T) {
 		Run(t, Provider{Table: "loop", IA: "loop", Absent: "loop:nobody", Scale: scale})
 	})
+	t.Run("loop, paired", func(t *testing.T) {
+		Run(t, Provider{Table: "loop", IA: "loop", Absent: "loop:nobody", Paired: true, Scale: Scale{1, 256}})
+	})
 	iwarp := Provider{Table: "iwarp", IA: "iwarp:127.0.0.1", Absent: "no such host!", Gaps: EarlyCompletion, Scale: scale}
 	t.Run("iwarp", func(t *testing.T) { Run(t, iwarp) })
 	if testing.Short() { // a simulated device keeps a thread busy
@@ -85,6 +88,12 @@ func TestConformance(t *testing.T) {
 		device := sim.New(sim.Config{Seed: 1})
 		Run(t, Provider{
 			Table: "sim", IA: "sim", Provider: device, Driven: true, Absent: "nobody", Scale: Scale{1, 256}, After: keptBy(device),
+		})
+	})
+	t.Run("sim, paired", func(t *testing.T) {
+		device := sim.New(sim.Config{Seed: 2})
+		Run(t, Provider{
+			Table: "sim", IA: "sim", Provider: device, Paired: true, Absent: "nobody", Scale: Scale{1, 256}, After: keptBy(device),
 		})
 	})
 	iwarp.Scale = Scale{1, 256} // what differs shows in the first messages

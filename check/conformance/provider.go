@@ -27,6 +27,10 @@ type Provider struct {
 	// Driven makes the cases poll for their events, and so poll the device.
 	Driven bool
 
+	// Paired makes two endpoints connect by exchanged values wherever a case does not say
+	// how. Cases about requests, service points and processes still use these.
+	Paired bool
+
 	// Absent is an address of the provider's kind at which no adapter is.
 	Absent string
 	// Gaps are the provider's documented differences from DAT.

@@ -279,10 +279,30 @@ func (r *rig) pair(change ...func(*dat.EndpointConfig)) (client, server *end) {
 
 // connect connects client to server.
 func (r *rig) connect(client, server *end) {
+	if r.p.Paired {
+		r.pairUp(client, server)
+		return
+	}
 	s := server.listen()
 	s.join(client, server)
 	client.peer, server.peer = server, client
 	require.NoError(r, s.psp.Close())
+}
+
+// pairUp connects two ends by their values.
+func (r *rig) pairUp(one, other *end) {
+	ends := [2]*end{one, other}
+	var values [2]dat.PairAddr
+	for i, e := range ends {
+		var err error
+		values[i], err = e.ep.PairAddr()
+		require.NoError(r, err)
+	}
+	for i, e := range ends {
+		require.NoError(r, e.ep.Pair(values[1-i]))
+		e.established()
+	}
+	one.peer, other.peer = other, one
 }
 
 func (e *end) established() dat.Event { return e.connection(dat.Established) }

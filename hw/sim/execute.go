@@ -44,6 +44,9 @@ func (q *sendQueue) begin() {
 		case s.wr.Op == hw.OpRead && q.qp.readsOut == 0:
 			q.finishNext(hw.StatusLocalEP)
 			return
+		case s.wr.Op == hw.OpRead && q.qp.peer.readsIn == 0: // two ends that pair agree on nothing
+			q.finishNext(hw.StatusRemoteResponder)
+			return
 		}
 	}
 	switch s.wr.Op {
