@@ -3,6 +3,9 @@ set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
+echo "go run ./examples/doctor --json"
+go run ./examples/doctor --json >"$dir/doctor.json"
+
 echo "go run ./examples/quickstart"
 go run ./examples/quickstart
 

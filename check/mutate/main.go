@@ -30,6 +30,8 @@ func main() {
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("mutate", flag.ExitOnError)
 	only := flags.String("run", "", "only mutations whose name, after its directory's, matches this regular expression, as in ^loop:")
+	parts := flags.Int("parts", 1, "divide the mutations into so many parts, and run one of them")
+	part := flags.Int("part", 0, "the number of the part that runs, modulo parts")
 	dir := flags.String("patches", "check/mutate/mutations", "directory of the directories of patches, from the module's root")
 	parallel := flags.Int("j", min(2, runtime.GOMAXPROCS(0)), "mutations at a time")
 	limit := flags.Duration("timeout", 20*time.Second, "time limit of one test run")
@@ -51,12 +53,13 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	chosen := all[:0]
+	var chosen []mutation
 	for _, m := range all {
 		if match.MatchString(m.title()) {
 			chosen = append(chosen, m)
 		}
 	}
+	chosen = partOf(chosen, *part, *parts)
 	if len(chosen) == 0 {
 		return fmt.Errorf("no mutation matches %q", *only)
 	}
@@ -85,6 +88,19 @@ func run(ctx context.Context, args []string) error {
 		c.runner.passes, c.measures = 1, true
 	}
 	return c.run(ctx)
+}
+
+// partOf returns each mutation whose place is the part's, modulo parts. All parts together are
+// all mutations, and neighbours, which are often of one file, are in different ones.
+func partOf(all []mutation, part, parts int) []mutation {
+	parts = max(1, parts)
+	var chosen []mutation
+	for i, m := range all {
+		if i%parts == part%parts {
+			chosen = append(chosen, m)
+		}
+	}
+	return chosen
 }
 
 // campaign is one run of mutate over the chosen mutations.

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -201,4 +202,17 @@ func TestAHangIsOneByWhatTheTestTakesWithoutTheChange(t *testing.T) {
 	} {
 		assert.Equal(t, tc.want, r.limit(tc.m), tc.m)
 	}
+}
+
+func TestThePartsTogetherAreAllMutations(t *testing.T) {
+	all := make([]mutation, 5)
+	for i := range all {
+		all[i].where = strconv.Itoa(i)
+	}
+	var together []mutation
+	for part := 7; part < 10; part++ {
+		together = append(together, partOf(all, part, 3)...)
+	}
+	assert.ElementsMatch(t, all, together)
+	assert.Equal(t, all, partOf(all, 1, 0))
 }
