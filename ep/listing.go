@@ -34,8 +34,9 @@ func (a *Adapter) Snapshot() Snapshot {
 	s := Snapshot{Counters: a.counters.read((*counter).all)}
 	endpoints := list(a, a.eps)
 	s.Endpoints = make([]EndpointSnapshot, len(endpoints))
+	names := make(dispatcherNames)
 	for i, e := range endpoints {
-		s.Endpoints[i] = e.Snapshot()
+		e.snapshot(&s.Endpoints[i], names)
 	}
 	for _, p := range list(a, a.points) {
 		s.Points = append(s.Points, p.snapshot())

@@ -97,35 +97,49 @@ func (e *Endpoint) Snapshot() EndpointSnapshot {
 	if e == nil {
 		return EndpointSnapshot{}
 	}
-	s := EndpointSnapshot{Name: e.name(), Context: e.context}
-	e.profile.describe(&s)
-	requests, recvs := e.record.describe(e, &s)
+	var s EndpointSnapshot
+	e.snapshot(&s, make(dispatcherNames))
+	return s
+}
+
+// snapshot is Snapshot, with the names of dispatchers that are known already.
+func (e *Endpoint) snapshot(s *EndpointSnapshot, names dispatcherNames) {
+	s.Name, s.Context = e.name(), e.context
+	e.profile.describe(s, names)
+	requests, recvs := e.record.describe(e, s)
 	e.box.requests.nameOldest(requests, &s.Requests)
 	e.box.recvs.nameOldest(recvs, &s.Receives)
 	s.Cause = describeCause(e.cause.Load())
 	if q := e.box.recvs.srq; q != nil {
 		s.SRQ = q.String()
 	}
-	return s
 }
 
 // describe adds what the profile has.
-func (p *profile) describe(s *EndpointSnapshot) {
+func (p *profile) describe(s *EndpointSnapshot, names dispatcherNames) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s.State = p.e.State().String()
 	s.Local, s.Remote = p.local.String(), p.remote.String()
 	recv, request := p.e.box.recvs.rules.Load().evd, p.e.box.requests.rules.Load().evd
-	s.Recv, s.Request, s.Conn = nameOf(recv), nameOf(request), nameOf(p.conn)
+	s.Recv, s.Request, s.Conn = names.of(recv), names.of(request), names.of(p.conn)
 	s.Requests.Depth, s.Receives.Depth = p.attr.MaxRequestDTOs, p.attr.MaxRecvDTOs
 }
 
-// nameOf is the name of a dispatcher; empty if there is none.
-func nameOf(d *evd.Dispatcher) string {
+// dispatcherNames are the names of dispatchers, of which many endpoints share one.
+type dispatcherNames map[*evd.Dispatcher]string
+
+// of is the name of a dispatcher; empty if there is none.
+func (n dispatcherNames) of(d *evd.Dispatcher) string {
 	if d == nil {
 		return ""
 	}
-	return d.String()
+	name, known := n[d]
+	if !known {
+		name = d.String()
+		n[d] = name
+	}
+	return name
 }
 
 // describe adds what the record has, and the queues. It returns the tickets of their oldest

@@ -70,23 +70,9 @@ func (ia *IA) Snapshot() (Snapshot, error) {
 	}
 	below := ia.adapter.Snapshot()
 	s.SRQs, s.Ends, s.LastEnds = below.SRQs, below.Ends, below.LastEnds
-	own := make(map[*mem.BufferPool]bool, len(below.Endpoints)) // of connections
-	for _, e := range below.Endpoints {
-		switch c := e.Context.(type) {
-		case *Conn:
-			s.Conns = append(s.Conns, c.describe(e))
-			own[c.pool] = true
-		case Describer:
-			e.Owner = contained(c.DescribeEndpoint)
-			s.Endpoints = append(s.Endpoints, e)
-		default:
-			s.Endpoints = append(s.Endpoints, e)
-		}
-	}
+	own := s.takeEndpoints(below.Endpoints)
 	s.Pools = ia.domain.Pools(own)
 	s.Reports = ia.reports.all()
-	slices.SortFunc(s.Conns, func(a, b ConnSnapshot) int { return cmp.Compare(a.ID, b.ID) })
-	slices.SortFunc(s.Endpoints, func(a, b EndpointSnapshot) int { return cmp.Compare(a.Name, b.Name) })
 	ia.mu.Lock()
 	dispatchers, listeners := ia.dispatchers.list(), ia.listeners.list()
 	ia.mu.Unlock()
@@ -99,16 +85,53 @@ func (ia *IA) Snapshot() (Snapshot, error) {
 	return s, nil
 }
 
-// describe describes the connection, whose endpoint is described already.
-func (c *Conn) describe(e EndpointSnapshot) ConnSnapshot {
-	s := ConnSnapshot{ID: c.id, Name: c.peer, Depth: c.cfg.Depth, Message: c.cfg.Message, Missing: int(c.missing.Load()), Endpoint: e}
-	if c.listener != nil {
-		s.Listener = c.listener.String()
+// takeEndpoints describes the connections among endpoints, and what else owns one. It returns
+// the pools of the connections. It sorts what is short, since a description is not.
+func (s *Snapshot) takeEndpoints(endpoints []EndpointSnapshot) (own map[*mem.BufferPool]bool) {
+	var conns, others []*EndpointSnapshot
+	for i := range endpoints {
+		switch c := endpoints[i].Context.(type) {
+		case *Conn:
+			conns = append(conns, &endpoints[i])
+			continue
+		case Describer:
+			endpoints[i].Owner = contained(c.DescribeEndpoint)
+		}
+		others = append(others, &endpoints[i])
+	}
+	slices.SortFunc(conns, func(a, b *EndpointSnapshot) int {
+		return cmp.Compare(a.Context.(*Conn).id, b.Context.(*Conn).id)
+	})
+	slices.SortFunc(others, func(a, b *EndpointSnapshot) int { return cmp.Compare(a.Name, b.Name) })
+	own = make(map[*mem.BufferPool]bool, len(conns))
+	names := make(map[*Listener]string)
+	s.Conns = make([]ConnSnapshot, len(conns))
+	for i, e := range conns {
+		c := e.Context.(*Conn)
+		own[c.pool] = true
+		c.describe(&s.Conns[i], names)
+		s.Conns[i].Endpoint = *e
+	}
+	s.Endpoints = make([]EndpointSnapshot, len(others))
+	for i, e := range others {
+		s.Endpoints[i] = *e
+	}
+	return own
+}
+
+// describe describes the connection, but for its endpoint. names has the listeners whose names
+// are known.
+func (c *Conn) describe(s *ConnSnapshot, names map[*Listener]string) {
+	s.ID, s.Name, s.Depth, s.Message, s.Missing = c.id, c.peer, c.cfg.Depth, c.cfg.Message, int(c.missing.Load())
+	if l := c.listener; l != nil {
+		if names[l] == "" {
+			names[l] = l.String()
+		}
+		s.Listener = names[l]
 	}
 	if c.pool != nil {
 		s.Buffers = c.pool.Snapshot()
 	}
-	return s
 }
 
 // describeDispatchers describes those that are open, by name.
