@@ -52,6 +52,14 @@
 // that were not asked for, and itself flushes what is left when the queue pair is in
 // error. A request that is posted after a queue pair's death never reaches the device.
 //
+// # Pairs
+//
+// A queue pair that is paired goes into service without the connection manager, so nobody
+// tells it of the peer's end, and it tells its peer nothing: Break, in order or not, takes the
+// queue pair out of service. A request that fails shows the end: after ack_timeout and
+// retries, some four seconds unless they are set. PSNs are drawn at random, so that a packet of
+// an earlier connection finds no place in a later one. iWARP devices can't pair.
+//
 // # Private data
 //
 // InfiniBand's messages carry a fixed number of bytes. In a request for a connection
@@ -132,6 +140,26 @@
 //	ack_timeout  exponent of the transport's retry timer, 4.096 µs << n (17)
 //	port         the device's port (1)
 //	windows      on or off: memory windows (off)
+//	relaxed      on or off: the device may order its writes to memory as it likes, where it
+//	             and the library know how (off)
+//	retries      how often a packet that is not acknowledged is sent again, up to 7 (6);
+//	             soft-RoCE takes 7 to mean without end
+//	rnr_timer    verbs' code, 0 to 31, of how long a peer's send waits that finds no receive;
+//	             unless given, as the queue pair's NotReady says
+//	rnr_retries  how often a send that found no receive is sent again; 7 means without end;
+//	             unless given, as NotReady says
+//
+// The next are of queue pairs that connect by exchanged values ([hw.Pairer]), and a value
+// that the port does not have is an error of Open that lists what it has:
+//
+//	gid            an index, or roce_v1 or roce_v2; unless given, of RoCE version 2 and of the
+//	               device's address, as the connection manager chooses
+//	mtu            the most bytes of a packet's payload; at most the port's, which is the default
+//	pkey           the partition key (the port's first)
+//	traffic_class  0 to 255 (0)
+//	hop_limit      0 to 255 (64)
+//	service_level  0 to 15 (0)
+//	flow_label     0 to 0xfffff (0)
 //
 // Windows are off because soft-RoCE checks an access through a window against the
 // region's bounds and not against the window's (check_rkey in Linux 6.1's rxe_resp.c

@@ -61,3 +61,23 @@ func contract(t *testing.T, params map[string]string) {
 // memory when it is posted, which the suite's cases about freed memory don't expect; see
 // TestAnInlineSendHasReadItsMemoryWhenItIsPosted.
 func TestContract(t *testing.T) { contract(t, map[string]string{"tail": "on", "inline": "0"}) }
+
+// pairContract runs groups of the suite over queue pairs that connect by exchanged values.
+func pairContract(t *testing.T, groups ...string) {
+	t.Helper()
+	device := guestDevice(t)
+	hwtest.TestProvider(t, hwtest.Config{
+		Provider: New(), Devices: [2]string{device, device},
+		Params: map[string]string{"inline": "0"}, Gaps: gaps(t), Patience: time.Minute, Overtakes: true, Paired: true, Groups: groups,
+	})
+}
+
+// TestPairs leaves out the groups whose cases expect to hear of the peer's end at once, and those
+// that do not connect.
+func TestPairs(t *testing.T) {
+	if onSIW(t) {
+		pairContract(t, "pair") // whose cases find that the device can't
+		return
+	}
+	pairContract(t, "pair", "rdma", "traffic")
+}

@@ -16,6 +16,7 @@ struct gd_lib {
 	int (*dealloc_pd)(struct gv_pd *pd);
 	struct gv_mr *(*reg_mr)(struct gv_pd *pd, void *addr, size_t len, int access);
 	struct gv_mr *(*reg_mr_iova)(struct gv_pd *pd, void *addr, size_t len, uint64_t iova, int access);
+	struct gv_mr *(*reg_mr_iova2)(struct gv_pd *pd, void *addr, size_t len, uint64_t iova, unsigned int access); // may be missing
 	int (*dereg_mr)(struct gv_mr *mr);
 	struct gv_comp_channel *(*create_comp_channel)(struct gv_context *c);
 	int (*destroy_comp_channel)(struct gv_comp_channel *c);

@@ -188,7 +188,9 @@ func (q *queuePair) Drain() {
 	if q.at() != phaseUp {
 		return // Refused or Down was called, or is about to be
 	}
-	q.conn.sendFarewell(q.c)
+	if q.conn != nil { // no manager takes part in a pair
+		q.conn.sendFarewell(q.c)
+	}
 	var posted C.uint32_t
 	C.gd_drain(q.c, &posted)
 	q.sendPos = uint32(posted)
@@ -204,7 +206,7 @@ func (q *queuePair) Break(orderly bool) {
 		return
 	}
 	q.become(phaseBroken)
-	if was == phaseUp && orderly {
+	if was == phaseUp && orderly && q.conn != nil {
 		kind := alarmFarewell
 		if C.gd_idle(q.c) == 0 {
 			kind = alarmFarewellStuck

@@ -63,6 +63,9 @@ func (d *device) accessFlags(priv hw.Privileges) (f C.uint32_t) {
 			f |= p.flag
 		}
 	}
+	if d.params.relaxed {
+		f |= C.GV_ACCESS_RELAXED_ORDERING
+	}
 	if d.attr.MaxWindows > 0 {
 		f |= C.GV_ACCESS_MW_BIND
 	}

@@ -57,6 +57,9 @@ func open(cfg hw.OpenConfig, p params) (hw.Device, error) {
 		err = d.findAddresses()
 	}
 	if err == nil {
+		err = d.checkPath()
+	}
+	if err == nil {
 		err = d.postSentry()
 	}
 	if err != nil {

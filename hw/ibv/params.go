@@ -12,10 +12,24 @@ const (
 	defaultInline     = 64
 	defaultAckTimeout = 17 // 4.096 µs << 17 = 0.54 s for each of seven attempts
 	defaultPort       = 1
+	defaultHopLimit   = 64
+
+	// defaultRetries is how often the transport repeats a packet that is not acknowledged.
+	// Verbs allow seven, but soft-RoCE takes seven to mean without end, and then a read of
+	// memory that the peer has freed meanwhile may never fail. Soft-RoCE also counts a packet
+	// as not acknowledged for each time that a send waited for a receive, so there a wait of
+	// some four seconds breaks the connection.
+	defaultRetries = 6
 
 	mostInline     = 4096
 	mostAckTimeout = 31
 	mostPort       = 255
+	mostByte       = 255
+	mostLevel      = 15
+	mostFlow       = 1<<20 - 1
+	mostPKey       = 1<<16 - 1
+	mostRNR        = 31
+	mostTries      = 7
 )
 
 // params are the parameters that a device was opened with.
@@ -26,6 +40,16 @@ type params struct {
 	ackTimeout int
 	port       int
 	windows    bool
+	relaxed    bool
+	retries    int
+	rnrTimer   int // verbs' code; -1: as the queue pair's NotReady says
+	rnrRetries int // the same
+
+	// The way to a peer that pairs.
+	pathed                                          bool // one of them was given
+	gid                                             gidChoice
+	trafficClass, hopLimit, serviceLevel, flowLabel int
+	pkey, mtu                                       int // 0: the port's first, and the port's
 }
 
 // tailMode says whether private data carries a tail; tailAuto adds one except on iWARP.
@@ -38,7 +62,10 @@ const (
 )
 
 func parseParams(m map[string]string) (params, error) {
-	p := params{inline: defaultInline, ackTimeout: defaultAckTimeout, port: defaultPort}
+	p := params{
+		inline: defaultInline, ackTimeout: defaultAckTimeout, port: defaultPort, hopLimit: defaultHopLimit,
+		retries: defaultRetries, rnrTimer: -1, rnrRetries: -1, gid: gidChoice{index: -1},
+	}
 	for k, v := range m {
 		var err error
 		switch k {
@@ -54,7 +81,18 @@ func parseParams(m map[string]string) (params, error) {
 			p.ackTimeout, err = parseInt(v, 0, mostAckTimeout)
 		case "port":
 			p.port, err = parseInt(v, 1, mostPort)
+		case "relaxed":
+			p.relaxed, err = parseSwitch(v)
+		case "retries":
+			p.retries, err = parseInt(v, 0, mostTries)
+		case "rnr_timer":
+			p.rnrTimer, err = parseInt(v, 0, mostRNR)
+		case "rnr_retries":
+			p.rnrRetries, err = parseInt(v, 0, mostTries)
 		default:
+			if p.pathed, err = p.parsePath(k, v); p.pathed {
+				break
+			}
 			return p, hw.Errorf(opOpen, hw.InvalidParameter, hw.NoSubtype, "unknown parameter %q", k)
 		}
 		if err != nil {
@@ -62,6 +100,32 @@ func parseParams(m map[string]string) (params, error) {
 		}
 	}
 	return p, nil
+}
+
+// parsePath parses a parameter of the way to a peer that pairs, and reports whether k is one.
+func (p *params) parsePath(k, v string) (known bool, err error) {
+	switch k {
+	case "gid":
+		p.gid, err = parseGID(v)
+	case "traffic_class":
+		p.trafficClass, err = parseInt(v, 0, mostByte)
+	case "hop_limit":
+		p.hopLimit, err = parseInt(v, 0, mostByte)
+	case "service_level":
+		p.serviceLevel, err = parseInt(v, 0, mostLevel)
+	case "flow_label":
+		p.flowLabel, err = parseInt(v, 0, mostFlow)
+	case "pkey":
+		p.pkey, err = parseInt(v, 1, mostPKey)
+	case "mtu":
+		p.mtu, err = parseInt(v, 256, 4096)
+		if err == nil && p.mtu&(p.mtu-1) != 0 {
+			err = strconv.ErrRange
+		}
+	default:
+		return p.pathed, nil
+	}
+	return true, err
 }
 
 func parseTail(s string) (tailMode, error) {
@@ -84,7 +148,8 @@ func parseSwitch(s string) (bool, error) {
 }
 
 func parseInt(s string, least, most int) (int, error) {
-	n, err := strconv.Atoi(s)
+	v, err := strconv.ParseInt(s, 0, 32)
+	n := int(v)
 	if err == nil && (n < least || n > most) {
 		err = strconv.ErrRange
 	}

@@ -46,11 +46,12 @@ type queuePair struct {
 	mu      sync.Mutex
 	life    uint64 // counts connections: Reset begins the next
 	conn    *conn
-	nudged  int    // how many of its alarms for nudges this life has had
-	unread  int    // octets in the socket at the last of them; see nudge.go
-	leaving bool   // an orderly Break waits for its farewell
-	telling bool   // a goroutine is in tell's loop
-	untold  []fact // facts that this goroutine still has to tell
+	own     *ownPath // of this life; nil: nobody asked for the values
+	nudged  int      // how many of its alarms for nudges this life has had
+	unread  int      // octets in the socket at the last of them; see nudge.go
+	leaving bool     // an orderly Break waits for its farewell
+	telling bool     // a goroutine is in tell's loop
+	untold  []fact   // facts that this goroutine still has to tell
 	closed  bool
 }
 
@@ -101,13 +102,6 @@ func (d *device) checkQP(op string, cfg *hw.QPConfig) error {
 	return nil
 }
 
-// mostRetries is how often the transport repeats a packet that is not acknowledged.
-// Verbs allow seven, but soft-RoCE takes seven to mean without end, and then a read of
-// memory that the peer has freed meanwhile may never fail. Soft-RoCE also counts a packet
-// as not acknowledged for each time that a send waited for a receive, so there a wait of
-// some four seconds breaks the connection.
-const mostRetries = 6
-
 // configure writes the C half's configuration.
 func (q *queuePair) configure() {
 	d, cfg := q.dev, &q.cfg
@@ -126,9 +120,15 @@ func (q *queuePair) configure() {
 		q.ccfg.iwarp = 1
 	}
 	retries, code := rnr(cfg.NotReady)
+	if d.params.rnrTimer >= 0 {
+		code = d.params.rnrTimer
+	}
+	if d.params.rnrRetries >= 0 {
+		retries = d.params.rnrRetries
+	}
 	q.up = C.struct_gd_up{
 		reads_in: C.uint8_t(cfg.ReadsIn), reads_out: C.uint8_t(cfg.ReadsOut), least_out: C.uint8_t(min(1, d.attr.MaxReadsOut)),
-		min_rnr: C.uint8_t(code), rnr_retry: C.uint8_t(retries), timeout: C.uint8_t(d.params.ackTimeout), retry: mostRetries,
+		min_rnr: C.uint8_t(code), rnr_retry: C.uint8_t(retries), timeout: C.uint8_t(d.params.ackTimeout), retry: C.uint8_t(d.params.retries),
 	}
 }
 
@@ -156,7 +156,7 @@ func (q *queuePair) Reset() error {
 	q.life++
 	q.nudged, q.unread = 0, 0
 	c := q.conn
-	q.conn, q.leaving = nil, false
+	q.conn, q.own, q.leaving = nil, nil, false
 	q.become(phaseNew)
 	if c == nil || !c.inherit(old, q) {
 		C.gd_destroy_hw(old)

@@ -179,6 +179,14 @@ struct gd_up {
 	uint8_t reads_in, reads_out, least_out, min_rnr, rnr_retry, timeout, retry;
 };
 
+// gd_path is the way from a queue pair to one that is paired with it.
+struct gd_path {
+	uint8_t port, sgid_index, hop_limit, traffic_class, sl, global, mtu; // mtu as verbs number it
+	uint8_t dgid[16];
+	uint16_t dlid, pkey_index;
+	uint32_t flow_label, qpn, rq_psn, sq_psn;
+};
+
 // Functions that can fail return an errno or 0, or NULL with errno set, unless a comment
 // at the function says otherwise.
 
@@ -230,6 +238,9 @@ void gd_tell(struct gd_qp *q, int delta);
 struct gd_rings gd_rings_of(struct gd_qp *q);
 int gd_has_ended(struct gd_qp *q);
 int gd_heard(struct gd_qp *q);
+
+// shim_pair.c
+int gd_pair(struct gd_qp *q, const struct gd_path *p, const struct gd_up *up, uint32_t access);
 
 // shim_post.c
 int gd_post_send(struct gd_qp *q, uint32_t n, uint32_t *taken);

@@ -37,6 +37,7 @@ static const char *load_verbs(void *lib)
 		IBV(modify_srq), IBV(destroy_srq), IBV(create_qp), IBV(modify_qp), IBV(destroy_qp),
 		IBV(get_async_event), IBV(ack_async_event),
 	};
+	*(void **)&gd_lib.reg_mr_iova2 = dlsym(lib, "ibv_reg_mr_iova2");
 	return lookup(lib, all, sizeof all / sizeof all[0]);
 }
 

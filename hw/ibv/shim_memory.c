@@ -38,7 +38,13 @@ struct gv_mr *gd_register(struct gd_device *d, struct gv_pd *pd, uintptr_t addr,
 	struct gd_region *g = calloc(1, sizeof *g);
 	if (g == NULL)
 		return NULL;
-	struct gv_mr *mr = gd_lib.reg_mr(pd, (void *)addr, len, access);
+	// The first function refuses what a device may ignore, the second leaves it out for a
+	// device that does not know it.
+	int relaxed = access & GV_ACCESS_RELAXED_ORDERING && gd_lib.reg_mr_iova2;
+	access &= ~GV_ACCESS_RELAXED_ORDERING;
+	struct gv_mr *mr = relaxed ?
+		gd_lib.reg_mr_iova2(pd, (void *)addr, len, addr, access | GV_ACCESS_RELAXED_ORDERING) :
+		gd_lib.reg_mr(pd, (void *)addr, len, access);
 	if (mr == NULL) {
 		int err = errno;
 		free(g);

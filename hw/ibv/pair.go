@@ -1,0 +1,163 @@
+//go:build linux && cgo
+
+package ibv
+
+// #include "shim.h"
+import "C"
+
+import (
+	"math/rand/v2"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"godat/hw"
+)
+
+var _ hw.Pairer = (*device)(nil)
+
+// ownPath is this side's part of the way to a peer that pairs.
+type ownPath struct {
+	gid       gid
+	pkeyIndex int
+	values    hw.PairAddr
+	ethernet  bool
+}
+
+// Local implements [hw.Pairer].
+func (d *device) Local(qp hw.QP) (hw.PairAddr, error) {
+	const op = "ibv.Local"
+	q, err := d.pairable(op, qp)
+	if err != nil {
+		return hw.PairAddr{}, err
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	own, err := q.ownPath(op)
+	if err != nil {
+		return hw.PairAddr{}, err
+	}
+	return own.values, nil
+}
+
+// pairable is the device's queue pair behind qp.
+func (d *device) pairable(op string, qp hw.QP) (*queuePair, error) {
+	q, _ := qp.(*queuePair)
+	switch {
+	case d.transport.iwarp:
+		return nil, hw.Errorf(op, hw.ModelNotSupported, hw.NoSubtype, "%s is an iWARP device, which connects by TCP alone", d.name)
+	case q == nil || q.dev != d:
+		return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandleEP, "not a queue pair of this device")
+	}
+	return q, nil
+}
+
+// ownPath finds this side's part of the way, once in each life, with mu held.
+func (q *queuePair) ownPath(op string) (*ownPath, error) {
+	if q.closed {
+		return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandleEP, "the queue pair is closed")
+	}
+	if q.own == nil {
+		own, err := q.dev.ownPath(op)
+		if err != nil {
+			return nil, err
+		}
+		own.values.QPN, own.values.PSN = uint32(q.rings.qp_num), rand.Uint32N(hw.MaxPSN+1)
+		q.own = own
+	}
+	return q.own, nil
+}
+
+// ownPath finds the device's part of the way, from its parameters.
+func (d *device) ownPath(op string) (*ownPath, error) {
+	var a C.struct_gv_device_attr
+	var attr C.struct_gv_port_attr
+	if errno := C.gd_query(d.c, &a, &attr, C.int(d.params.port)); errno != 0 {
+		return nil, internalError(op, syscall.Errno(errno))
+	}
+	p, err := readPort(filepath.Join("/sys/class/infiniband", d.name, "ports", strconv.Itoa(d.params.port)))
+	if err != nil {
+		return nil, internalError(op, err)
+	}
+	own := &ownPath{ethernet: attr.link_layer == C.GV_LINK_LAYER_ETHERNET}
+	if own.gid, err = p.choose(d.params.gid, d.addresses[0]); err != nil {
+		return nil, paramError(op, "gid", err)
+	}
+	if d.params.pkey != 0 {
+		if own.pkeyIndex, err = p.pkeyIndex(d.params.pkey); err != nil {
+			return nil, paramError(op, "pkey", err)
+		}
+	}
+	mtu, err := checkMTU(d.params.mtu, mtuOf(int(attr.active_mtu)))
+	if err != nil {
+		return nil, paramError(op, "mtu", err)
+	}
+	own.values = hw.PairAddr{LID: uint16(attr.lid), GID: own.gid.addr, MTU: mtu}
+	return own, nil
+}
+
+// Pair implements [hw.Pairer]. On Ethernet the kernel asks the network for the peer's
+// hardware address, for a second at most.
+func (d *device) Pair(qp hw.QP, peer hw.PairAddr) error {
+	const op = "ibv.Pair"
+	if err := peer.Check(op); err != nil {
+		return err
+	}
+	q, err := d.pairable(op, qp)
+	if err != nil {
+		return err
+	}
+	q.mu.Lock()
+	own, err := q.ownPath(op)
+	if err == nil && q.at() != phaseNew {
+		err = hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "the queue pair is not new or reset")
+	}
+	if err != nil {
+		q.mu.Unlock()
+		return err
+	}
+	path := own.to(&d.params, peer)
+	q.up.reads_in, q.up.reads_out = C.uint8_t(q.cfg.ReadsIn), C.uint8_t(q.cfg.ReadsOut)
+	C.gd_hold(q.c, 1) // no poll hands on a completion before Established was told
+	if errno := C.gd_pair(q.c, &path, &q.up, d.access); errno != 0 {
+		C.gd_hold(q.c, 0)
+		q.mu.Unlock()
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "%v: the device finds no way there from GID %v, MTU %d: %w",
+			peer, own.gid, own.values.MTU, syscall.Errno(errno))
+	}
+	q.become(phaseConnecting)
+	life := q.life
+	q.mu.Unlock()
+	q.established(life, hw.ConnInfo{Local: own.values, Remote: peer, ReadsIn: q.cfg.ReadsIn, ReadsOut: q.cfg.ReadsOut})
+	return nil
+}
+
+// to is the way to a peer.
+func (o *ownPath) to(p *params, peer hw.PairAddr) C.struct_gd_path {
+	mtu := o.values.MTU
+	if peer.MTU != 0 {
+		mtu = min(mtu, peer.MTU)
+	}
+	path := C.struct_gd_path{
+		port: C.uint8_t(p.port), sgid_index: C.uint8_t(o.gid.index), hop_limit: C.uint8_t(p.hopLimit),
+		traffic_class: C.uint8_t(p.trafficClass), sl: C.uint8_t(p.serviceLevel), mtu: C.uint8_t(mtuCode(mtu)),
+		dlid: C.uint16_t(peer.LID), pkey_index: C.uint16_t(o.pkeyIndex), flow_label: C.uint32_t(p.flowLabel),
+		qpn: C.uint32_t(peer.QPN), rq_psn: C.uint32_t(peer.PSN), sq_psn: C.uint32_t(o.values.PSN),
+	}
+	if o.ethernet || peer.LID == 0 || p.gid.index >= 0 {
+		path.global = 1
+	}
+	for i, b := range peer.GID {
+		path.dgid[i] = C.uint8_t(b)
+	}
+	return path
+}
+
+// checkPath makes Open refuse parameters of the way that the port does not have.
+func (d *device) checkPath() error {
+	if !d.params.pathed || d.transport.iwarp {
+		return nil
+	}
+	_, err := d.ownPath(opOpen)
+	return err
+}

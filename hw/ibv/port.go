@@ -1,0 +1,188 @@
+package ibv
+
+import (
+	"cmp"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"godat/hw"
+)
+
+// port is what the kernel's sysfs says of a device's port.
+type port struct {
+	gids  []gid
+	pkeys []uint16 // by index
+}
+
+// gid is an entry of a port's table of global identifiers.
+type gid struct {
+	index int
+	addr  [16]byte
+	kind  gidKind
+}
+
+// gidKind is how packets from a GID travel.
+type gidKind string
+
+const (
+	kindIB     gidKind = "ib" // on InfiniBand, and on Ethernet as RoCE version 1
+	kindRoCEv1 gidKind = "roce_v1"
+	kindRoCEv2 gidKind = "roce_v2"
+)
+
+// gidChoice is the parameter gid: a kind, an index, or neither.
+type gidChoice struct {
+	kind  gidKind // empty: any
+	index int     // -1: any
+}
+
+func parseGID(s string) (gidChoice, error) {
+	if k := gidKind(s); k == kindRoCEv1 || k == kindRoCEv2 {
+		return gidChoice{kind: k, index: -1}, nil
+	}
+	n, err := parseInt(s, 0, mostGID)
+	return gidChoice{index: n}, err
+}
+
+// mostGID is the last index of the longest table that a port can have.
+const mostGID = 255
+
+// readPort reads a port's directory, as /sys/class/infiniband/rxe0/ports/1. A GID of zeros is
+// an entry that is not in use.
+func readPort(dir string) (p port, err error) {
+	names, err := os.ReadDir(filepath.Join(dir, "gids"))
+	for _, n := range names {
+		index, bad := strconv.Atoi(n.Name())
+		text := attribute(dir, "gids", n.Name())
+		g := gid{index: index, kind: kindOf(attribute(dir, "gid_attrs/types", n.Name()))}
+		raw, undecodable := hex.DecodeString(strings.ReplaceAll(text, ":", ""))
+		if bad != nil || undecodable != nil || copy(g.addr[:], raw) != len(g.addr) || g.addr == [16]byte{} {
+			continue
+		}
+		p.gids = append(p.gids, g)
+	}
+	slices.SortFunc(p.gids, func(a, b gid) int { return cmp.Compare(a.index, b.index) })
+	for i := 0; ; i++ {
+		key, bad := strconv.ParseUint(attribute(dir, "pkeys", strconv.Itoa(i)), 0, 16)
+		if bad != nil {
+			return p, err
+		}
+		p.pkeys = append(p.pkeys, uint16(key))
+	}
+}
+
+// attribute is the text of a file of sysfs; it is empty if the file can't be read.
+func attribute(path ...string) string {
+	b, _ := os.ReadFile(filepath.Join(path...))
+	return strings.TrimSpace(string(b))
+}
+
+func kindOf(kernel string) gidKind {
+	switch kernel {
+	case "RoCE v2":
+		return kindRoCEv2
+	case "IB/RoCE v1":
+		return kindRoCEv1
+	}
+	return kindIB
+}
+
+func (g gid) String() string {
+	return fmt.Sprintf("%d (%s %s)", g.index, g.kind, netip.AddrFrom16(g.addr).Unmap())
+}
+
+var errNoGID = errors.New("the port has no GID")
+
+// choose finds the GID for a choice. Of several it takes what the connection manager would
+// for the device's address own: RoCE version 2 before version 1, and that address before
+// others. The error lists what the port has.
+func (p port) choose(c gidChoice, own netip.Addr) (gid, error) {
+	best, most := gid{}, -1
+	for _, g := range p.gids {
+		if c.index >= 0 && g.index != c.index || c.kind != "" && g.kind != c.kind {
+			continue
+		}
+		ip, score := netip.AddrFrom16(g.addr).Unmap(), 0
+		if g.kind == kindRoCEv2 {
+			score += 4
+		}
+		if ip == own {
+			score += 2
+		}
+		if !ip.IsLinkLocalUnicast() {
+			score++
+		}
+		if score > most {
+			best, most = g, score
+		}
+	}
+	switch {
+	case most >= 0:
+		return best, nil
+	case len(p.gids) == 0:
+		return gid{}, errNoGID
+	case c.index >= 0:
+		return gid{}, fmt.Errorf("the port has no GID %d, only %s", c.index, list(p.gids))
+	}
+	return gid{}, fmt.Errorf("the port has no GID of %s, only %s", c.kind, list(p.gids))
+}
+
+// pkeyIndex finds a partition key. Its highest bit, full membership, does not count.
+func (p port) pkeyIndex(key int) (int, error) {
+	const membership = 1 << 15
+	for i, k := range p.pkeys {
+		if k != 0 && k&^membership == uint16(key)&^membership {
+			return i, nil
+		}
+	}
+	var has []string
+	for _, k := range p.pkeys {
+		if k != 0 {
+			has = append(has, fmt.Sprintf("%#04x", k))
+		}
+	}
+	return 0, fmt.Errorf("the port has no P_Key %#04x, only %s", key, strings.Join(has, ", "))
+}
+
+func list[T fmt.Stringer](all []T) string {
+	var texts []string
+	for _, v := range all {
+		texts = append(texts, v.String())
+	}
+	return strings.Join(texts, ", ")
+}
+
+// mtuCode is verbs' number of an MTU in bytes.
+func mtuCode(bytes int) int {
+	code := 1
+	for n := 256; n < bytes; n *= 2 {
+		code++
+	}
+	return code
+}
+
+// mtuOf is the MTU in bytes of verbs' number.
+func mtuOf(code int) int { return 128 << code }
+
+// checkMTU refuses an MTU parameter that the port can't send.
+func checkMTU(param, active int) (int, error) {
+	switch {
+	case param == 0:
+		return active, nil
+	case param > active:
+		return 0, fmt.Errorf("MTU %d, and the port's is %d", param, active)
+	}
+	return param, nil
+}
+
+// paramError is the error of a parameter with a value that the port does not have.
+func paramError(op, name string, err error) error {
+	return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "parameter %s: %w", name, err)
+}
