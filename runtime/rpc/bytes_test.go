@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -63,6 +64,63 @@ func TestMemoryOfACallIsGivenOnce(t *testing.T) {
 	assert.Equal(t, "x", string(got))
 }
 
+// A close does not wait for the program where the region is the call's own.
+func TestCloseWaitsForCallsWithMemoryThatIsNotRegistered(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		for range 20 {
+			begun, mayMove, moved := make(chan *Request), make(chan bool), make(chan error, 1)
+			s, err := Listen(t.Context(), ia, ":0", Config{})
+			require.NoError(t, err)
+			go func() {
+				for r := range s.Requests() {
+					begun <- r
+				}
+			}()
+			c, err := Dial(within(t), ia, s.Addr(), Config{})
+			require.NoError(t, err)
+			called := make(chan error, 1)
+			go func() {
+				_, err := c.Call(within(t), Call{SourceBytes: make([]byte, 1<<20)}, nil)
+				called <- err
+			}()
+			r := <-begun
+			go func() {
+				close(mayMove)
+				moved <- r.ReadBytes(make([]byte, 1<<20), 0)
+			}()
+			<-mayMove
+			require.NoError(t, s.Close())
+			require.NoError(t, c.Close())
+			require.ErrorIs(t, <-called, ErrEnded)
+			if err := <-moved; err != nil {
+				require.ErrorIs(t, err, ErrEnded)
+			}
+			require.ErrorIs(t, r.ReadBytes(make([]byte, 1), 0), ErrEnded)
+			require.ErrorIs(t, r.Reply(nil), ErrEnded)
+			_, err = c.Call(within(t), Call{SourceBytes: make([]byte, 1)}, nil)
+			require.ErrorIs(t, err, ErrEnded)
+		}
+	})
+}
+
+func TestClosesOfNothing(t *testing.T) {
+	assert.NoError(t, (*Client)(nil).Close())
+	assert.NoError(t, (*Server)(nil).Close())
+}
+
+func TestACallNamesNoMoreBytesThanASegmentDoes(t *testing.T) {
+	assert.NoError(t, mayName(math.MaxUint32, math.MaxUint32))
+	assert.ErrorIs(t, mayName(1<<32, 0), hw.ErrLength)
+	assert.ErrorIs(t, mayName(0, 1<<32), hw.ErrLength)
+	ia := open(t, "loop")
+	c := dial(t, ia, serve(t, ia, Config{}, 1, echo), Config{})
+	m := alloc(t, c.PZ(), 8)
+	for _, call := range []Call{{Source: m.Remote(1, 8)}, {Sink: m.Remote(-1, 8)}} {
+		_, err := c.Call(within(t), call, nil)
+		require.ErrorIs(t, err, hw.ErrLength)
+	}
+}
+
 func TestMemoryThatIsNotRegisteredIsTheCallersWhenItsContextHasEnded(t *testing.T) {
 	onEach(t, func(t *testing.T, ia *dat.IA) {
 		const size = 4 << 20
@@ -71,7 +129,7 @@ func TestMemoryThatIsNotRegisteredIsTheCallersWhenItsContextHasEnded(t *testing.
 		body := make([]byte, size)
 		s := serve(t, ia, Config{}, 1, func(r *Request) {
 			cancel()
-			wrote <- lend(r.from.server.PZ(), body, dat.LocalRead, func(m *dat.LMR) error { // which does not let go
+			wrote <- new(loans).lend(r.from.server.PZ(), body, dat.LocalRead, func(m *dat.LMR) error { // which does not let go
 				for {
 					if err := r.Conn().Do(context.Background(), dat.DTO{Op: dat.OpWrite, Segment: segment(m, size), Remote: r.sink}); err != nil {
 						return err

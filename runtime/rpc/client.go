@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"sync"
 
@@ -21,6 +22,7 @@ type Client struct {
 	address string
 	cfg     Config
 	closePZ func() error
+	loans   loans           // of calls with bytes
 	life    context.Context // ends with Close
 	end     context.CancelFunc
 	done    chan struct{} // closed when redial has ended
@@ -41,7 +43,8 @@ type Call struct {
 	Source, Sink dat.RemoteSegment
 	// SourceBytes and SinkBytes are for memory that is not registered: Call registers them, in
 	// place of Source and Sink, and no longer than it runs. On a verbs device that takes
-	// microseconds and pins their pages; register once what many calls use.
+	// microseconds and pins their pages; register once what many calls use. They may have up to
+	// 4 GiB less a byte each; more is LENGTH_ERROR.
 	SourceBytes, SinkBytes []byte
 	// Idempotent says that the call does no harm if it runs twice. A client with Config.Redial
 	// makes it again on its next connection even if it may have run.
@@ -90,6 +93,11 @@ func (c *Client) Call(ctx context.Context, call Call, dst []byte) ([]byte, error
 	if ctx == nil {
 		return dst, hw.Errorf(opCall, hw.InvalidParameter, hw.Arg1, "a nil context")
 	}
+	for _, named := range []dat.RemoteSegment{call.Source, call.Sink} {
+		if named.Addr+uint64(named.Len) < named.Addr { // what LMR.Remote makes of a range that is not within its region
+			return dst, hw.Errorf(opCall, hw.LengthError, hw.NoSubtype, "Source or Sink names a range that was not within its region")
+		}
+	}
 	if call.SourceBytes != nil || call.SinkBytes != nil {
 		return c.callWithBytes(ctx, call, dst)
 	}
@@ -126,11 +134,14 @@ func (c *Client) callWithBytes(ctx context.Context, call Call, dst []byte) (got 
 		return dst, hw.Errorf(opCall, hw.InvalidParameter, hw.Arg2, "memory given twice: by Source and SourceBytes, or by Sink and SinkBytes")
 	}
 	got = dst
-	err = lend(c.cfg.PZ, source, dat.LocalRead|dat.RemoteRead, func(out *dat.LMR) error {
+	if err := mayName(uint64(len(source)), uint64(len(sink))); err != nil {
+		return dst, err
+	}
+	err = c.loans.lend(c.cfg.PZ, source, dat.LocalRead|dat.RemoteRead, func(out *dat.LMR) error {
 		if out != nil {
 			call.Source = out.Remote(0, len(source))
 		}
-		return lend(c.cfg.PZ, sink, dat.LocalWrite|dat.RemoteWrite, func(in *dat.LMR) (err error) {
+		return c.loans.lend(c.cfg.PZ, sink, dat.LocalWrite|dat.RemoteWrite, func(in *dat.LMR) (err error) {
 			if in != nil {
 				call.Sink = in.Remote(0, len(sink))
 			}
@@ -138,7 +149,18 @@ func (c *Client) callWithBytes(ctx context.Context, call Call, dst []byte) (got 
 			return err
 		})
 	})
+	if err == ErrEnded { //nolint:errorlint // of lend: the call was not made
+		err = &CallError{Err: ended(errClosed)}
+	}
 	return got, err
+}
+
+// mayName checks that a call has words for so many bytes: a [dat.RemoteSegment] has 32 bits.
+func mayName(source, sink uint64) error {
+	if most := uint64(math.MaxUint32); source > most || sink > most {
+		return hw.Errorf(opCall, hw.LengthError, hw.NoSubtype, "%d bytes of SourceBytes and %d of SinkBytes; a call names up to %d", source, sink, most)
+	}
+	return nil
 }
 
 // mayRepeat reports whether a call that failed is made again on the next connection, and
@@ -191,8 +213,12 @@ func (c *Client) why(s *session) error {
 
 // Close ends the connection. Calls under way fail, and so do calls that wait for a
 // connection. Closing again does nothing. While memory of PZ is not freed, the error is
-// INVALID_STATE/PZ_IN_USE; then Close may be called again.
+// INVALID_STATE/PZ_IN_USE; then Close may be called again. Memory of SourceBytes and SinkBytes
+// is not the program's to free: Close waits for those calls. A nil client has nothing to close.
 func (c *Client) Close() error {
+	if c == nil {
+		return nil
+	}
 	c.end()
 	c.mu.Lock()
 	s := c.now
@@ -202,7 +228,9 @@ func (c *Client) Close() error {
 	c.mu.Lock()
 	s = c.now // of redial, which may have been connecting
 	c.mu.Unlock()
-	return errors.Join(err, s.close(), c.closePZ())
+	err = errors.Join(err, s.close())
+	c.loans.end()
+	return errors.Join(err, c.closePZ())
 }
 
 // errClosed is why calls of a client that was closed fail.

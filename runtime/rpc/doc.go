@@ -4,7 +4,10 @@
 //	server, err := rpc.Listen(ctx, ia, "127.0.0.1:7000", rpc.Config{})
 //	for {
 //		select {
-//		case r := <-server.Requests(): // nil when the server is closed
+//		case r, open := <-server.Requests():
+//			if !open {
+//				return // the server is closed
+//			}
 //			err = r.Reply(r.Payload()) // or in a goroutine, later
 //		case <-other: // what else the program waits for
 //		}

@@ -74,3 +74,32 @@ func TestACallThatIsRefusedUntilItsTimeIsOverSaysThat(t *testing.T) {
 		require.NoError(t, <-down)
 	})
 }
+
+// A handler that waits for the end of its call and then fails it answers at the deadline.
+func TestAFailureAtTheDeadlineIsTheDeadline(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		c := dial(t, ia, serve(t, ia, Config{}, 16, silent), Config{})
+		var all sync.WaitGroup
+		for range 16 {
+			all.Go(func() {
+				for range 10 {
+					ctx, cancel := context.WithTimeout(t.Context(), 2*time.Millisecond)
+					_, err := c.Call(ctx, Call{}, nil)
+					cancel()
+					assert.ErrorIs(t, err, context.DeadlineExceeded)
+				}
+			})
+		}
+		all.Wait()
+	})
+}
+
+func TestThePassedDeadlineOfAContextWhoseTimerIsLate(t *testing.T) {
+	assert.NoError(t, passed(t.Context()))
+	assert.ErrorIs(t, passed(late{t.Context()}), context.DeadlineExceeded)
+}
+
+// late is a context whose timer has not run yet.
+type late struct{ context.Context }
+
+func (late) Deadline() (time.Time, bool) { return time.Now(), true }

@@ -10,8 +10,10 @@ const (
 	CodeUnknown  uint16 = 1 // what the request wants is not known to the server
 	CodeDraining uint16 = 2 // the server is being shut down, and has not begun the call
 	CodeTooLong  uint16 = 3 // the answer is longer than the client takes
-	CodeBusy     uint16 = 4 // the server has as many requests as it keeps, and has not begun the call
-	CodeUser     uint16 = 256
+	// CodeBusy: the server has as many requests as it keeps, and has not begun the call. That is so
+	// while the handlers of connections that have ended still hold their requests.
+	CodeBusy uint16 = 4
+	CodeUser uint16 = 256
 )
 
 // Error is the failure that a handler answered by [Request.Fail], or a server by itself.

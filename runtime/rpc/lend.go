@@ -2,15 +2,62 @@ package rpc
 
 import (
 	"errors"
+	"sync"
 
 	dat "godat/runtime"
 )
 
+// loans are the regions that calls of a client, or requests of a server, register for the
+// time of an operation. Its close waits for them: the zone is closed behind it.
+type loans struct {
+	mu   sync.Mutex
+	over bool          // end was called: there are no new ones
+	n    int           // at this moment
+	none chan struct{} // closed when over and n is 0; nil before end
+}
+
+// begin counts a loan; false behind end.
+func (l *loans) begin() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.over {
+		l.n++
+	}
+	return !l.over
+}
+
+// finish undoes begin.
+func (l *loans) finish() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.n--; l.over && l.n == 0 {
+		close(l.none)
+	}
+}
+
+// end lets no more loans begin, and waits for those there are. The caller has ended the
+// connections, for which their holders wait.
+func (l *loans) end() {
+	l.mu.Lock()
+	if !l.over {
+		l.over, l.none = true, make(chan struct{})
+		if l.n == 0 {
+			close(l.none)
+		}
+	}
+	l.mu.Unlock()
+	<-l.none
+}
+
 // lend registers memory for the time of do, which gets nil for memory without a byte.
-func lend(pz *dat.PZ, memory []byte, rights dat.Privileges, do func(m *dat.LMR) error) error {
+func (l *loans) lend(pz *dat.PZ, memory []byte, rights dat.Privileges, do func(m *dat.LMR) error) error {
 	if len(memory) == 0 {
 		return do(nil)
 	}
+	if !l.begin() {
+		return ErrEnded
+	}
+	defer l.finish()
 	m, err := pz.Register(memory, rights)
 	if err != nil {
 		return err

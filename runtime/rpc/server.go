@@ -18,6 +18,7 @@ type Server struct {
 	ln       *dat.Listener
 	requests chan *Request
 	closePZ  func() error
+	loans    loans         // of requests that move bytes
 	done     chan struct{} // closed when the reader has ended
 
 	mu       sync.Mutex
@@ -47,7 +48,7 @@ func Listen(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Serve
 	if s.ln, err = ia.Listen(ctx, address, settings); err != nil {
 		return nil, errors.Join(err, s.closePZ())
 	}
-	s.requests = make(chan *Request, cfg.Conns*cfg.Calls+1) // one more for nil
+	s.requests = make(chan *Request, cfg.Conns*cfg.Calls)
 	go s.read()
 	return s, nil
 }
@@ -60,8 +61,7 @@ func (s *Server) Addr() string { return s.ln.Addr() }
 func (s *Server) PZ() *dat.PZ { return s.cfg.PZ }
 
 // Requests is the channel on which requests come. The program calls Reply or Fail of each,
-// once. The last value is nil, when the server or its adapter is closed; the channel stays
-// open.
+// once. It is closed when the server or its adapter is closed.
 func (s *Server) Requests() <-chan *Request { return s.requests }
 
 // Serve handles requests in so many goroutines, in place of a program's own loop over
@@ -77,12 +77,7 @@ func (s *Server) Serve(workers int, handler func(*Request)) {
 
 // work is a goroutine of Serve.
 func (s *Server) work(handler func(*Request)) {
-	for {
-		r := <-s.requests
-		if r == nil {
-			s.requests <- nil // for the others; there is a place for it
-			return
-		}
+	for r := range s.requests {
 		handler(r)
 	}
 }
@@ -174,7 +169,7 @@ func (s *Server) begin() (code uint16) {
 	switch {
 	case s.draining:
 		return CodeDraining
-	case s.taken == cap(s.requests)-1: // connections have ended, and their requests are not answered
+	case s.taken == cap(s.requests): // connections have ended, and their requests are not answered
 		return CodeBusy
 	}
 	s.active++
@@ -202,17 +197,22 @@ func (s *Server) count(n int) {
 
 // Close ends the server and all its connections at once. Requests without an answer stay
 // readable; their Reply is an error. Closing again does nothing. While memory of PZ is not
-// freed, the error is INVALID_STATE/PZ_IN_USE; then Close may be called again.
+// freed, the error is INVALID_STATE/PZ_IN_USE; then Close may be called again. Close waits for
+// [Request.ReadBytes] and WriteBytes under way. A nil server has nothing to close.
 func (s *Server) Close() error {
+	if s == nil {
+		return nil
+	}
 	err := s.ln.Close()
 	<-s.done
+	s.loans.end()
 	return errors.Join(err, s.closePZ())
 }
 
 // read is the goroutine that accepts connections and takes messages.
 func (s *Server) read() {
 	defer close(s.done)
-	defer func() { s.requests <- nil }()
+	defer close(s.requests)
 	requests := s.ln.Requests()
 	for {
 		select {

@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"sync"
 	"time"
@@ -85,7 +86,7 @@ func (s *session) call(ctx context.Context, call *Call, dst []byte) ([]byte, err
 	}
 	select {
 	case b := <-p.answer:
-		return s.answered(p, b, dst)
+		return s.answered(ctx, p, b, dst)
 	case <-ctx.Done():
 		return dst, s.leave(ctx, p, call)
 	}
@@ -160,8 +161,9 @@ func timeout(ctx context.Context) uint32 {
 	return uint32(min(max((time.Until(deadline)+time.Millisecond-1)/time.Millisecond, 1), math.MaxUint32))
 }
 
-// answered ends a call whose answer has come, or whose connection has ended.
-func (s *session) answered(p *pending, b *dat.Buffer, dst []byte) ([]byte, error) {
+// answered ends a call whose answer has come, or whose connection has ended. A handler that sees
+// the end of the call's time may fail it: the caller's error is that of its context then.
+func (s *session) answered(ctx context.Context, p *pending, b *dat.Buffer, dst []byte) ([]byte, error) {
 	s.free <- p
 	if b == nil {
 		return dst, &CallError{MayHaveRun: !s.isLast(), Err: s.reason()}
@@ -174,7 +176,19 @@ func (s *session) answered(p *pending, b *dat.Buffer, dst []byte) ([]byte, error
 	case CodeDraining, CodeBusy:
 		return dst, &CallError{Err: &Error{h.code, string(payload)}}
 	}
-	return dst, &Error{h.code, string(payload)}
+	failed := &Error{h.code, string(payload)}
+	if cause := passed(ctx); cause != nil {
+		return dst, &CallError{MayHaveRun: true, Err: fmt.Errorf("%w; the server answered: %w", cause, failed)}
+	}
+	return dst, failed
+}
+
+// passed is why a context has ended, also if its deadline has passed and its timer is late.
+func passed(ctx context.Context) error {
+	if deadline, ok := ctx.Deadline(); ok && ctx.Err() == nil && !time.Now().Before(deadline) {
+		return context.DeadlineExceeded
+	}
+	return context.Cause(ctx)
 }
 
 // leave ends a call whose context has ended.

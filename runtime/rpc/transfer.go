@@ -3,7 +3,9 @@ package rpc
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"godat/hw"
@@ -19,7 +21,8 @@ const piece = 16 << 20
 //
 // A client that stalls does not hold Read for ever: a read of which 16 MiB take longer than
 // Config.Stall, or that goes on for Config.Patience beyond the call's deadline or cancel, breaks
-// the connection. The error is then TIMEOUT_EXPIRED, or that of Context's end.
+// the connection. The error is then TIMEOUT_EXPIRED, or that of Context's end. When the connection
+// has ended before, the error matches [ErrEnded].
 func (r *Request) Read(into dat.Segment, offset int) error {
 	return r.from.of(r.header, "Read", r.move(dat.OpRead, into, r.source, offset))
 }
@@ -34,7 +37,7 @@ func (r *Request) Write(from dat.Segment, offset int) error {
 // ReadBytes is Read into memory that is not registered: it registers into for the time of the
 // read.
 func (r *Request) ReadBytes(into []byte, offset int) error {
-	return r.from.of(r.header, "ReadBytes", lend(r.from.server.PZ(), into, dat.LocalWrite, func(m *dat.LMR) error {
+	return r.from.of(r.header, "ReadBytes", r.from.server.loans.lend(r.from.server.PZ(), into, dat.LocalWrite, func(m *dat.LMR) error {
 		return r.move(dat.OpRead, segment(m, len(into)), r.source, offset)
 	}))
 }
@@ -42,7 +45,7 @@ func (r *Request) ReadBytes(into []byte, offset int) error {
 // WriteBytes is Write from memory that is not registered: it registers from for the time of the
 // write.
 func (r *Request) WriteBytes(from []byte, offset int) error {
-	return r.from.of(r.header, "WriteBytes", lend(r.from.server.PZ(), from, dat.LocalRead, func(m *dat.LMR) error {
+	return r.from.of(r.header, "WriteBytes", r.from.server.loans.lend(r.from.server.PZ(), from, dat.LocalRead, func(m *dat.LMR) error {
 		return r.move(dat.OpWrite, segment(m, len(from)), r.sink, offset)
 	}))
 }
@@ -60,6 +63,9 @@ func (r *Request) move(op dat.Op, mine dat.Segment, callers dat.RemoteSegment, o
 		part := dat.Segment{Addr: mine.Addr + uint64(done), Len: uint32(n), Context: mine.Context}
 		err := r.from.link.conn.Do(context.Background(), dat.DTO{Op: op, Segment: part, Remote: callers.Slice(offset+done, n)})
 		if err = cmp.Or(r.unwatch(), err); err != nil {
+			if errors.Is(err, net.ErrClosed) || errors.As(err, new(hw.StatusError)) {
+				return ended(err) // before it, or by it
+			}
 			return err
 		}
 		done += n

@@ -17,13 +17,10 @@ func (t *Transport) serve() {
 	defer close(t.served)
 	defer t.tasks.Wait()
 	for r := range t.server.Requests() {
-		if r == nil {
-			t.end() // also if the adapter was closed
-			return
-		}
 		t.tasks.Add(1)
 		go t.handle(r)
 	}
+	t.end() // also if the adapter was closed
 }
 
 // handle handles a request.
