@@ -91,7 +91,7 @@ func run(ctx context.Context, args []string) error {
 }
 
 // partOf returns each mutation whose place is the part's, modulo parts. All parts together are
-// all mutations, and neighbours, which are often of one file, are in different ones.
+// all mutations, and neighbors, which are often of one file, are in different ones.
 func partOf(all []mutation, part, parts int) []mutation {
 	parts = max(1, parts)
 	var chosen []mutation
