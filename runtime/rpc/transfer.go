@@ -63,7 +63,7 @@ func (r *Request) move(op dat.Op, mine dat.Segment, callers dat.RemoteSegment, o
 		part := dat.Segment{Addr: mine.Addr + uint64(done), Len: uint32(n), Context: mine.Context}
 		err := r.from.link.conn.Do(context.Background(), dat.DTO{Op: op, Segment: part, Remote: callers.Slice(offset+done, n)})
 		if err = cmp.Or(r.unwatch(), err); err != nil {
-			if errors.Is(err, net.ErrClosed) || errors.As(err, new(hw.StatusError)) {
+			if errors.Is(err, net.ErrClosed) || r.from.link.conn.Endpoint.State() != dat.StateConnected || errors.As(err, new(hw.StatusError)) {
 				return ended(err) // before it, or by it
 			}
 			return err
