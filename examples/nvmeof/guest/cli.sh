@@ -51,7 +51,7 @@ telemetry-log              | C -o telemetry | 109
 fw-log                     | C | 0
 changed-ns-list-log        | C | 0
 smart-log                  | C | 0
-ana-log                    | C | 109
+ana-log                    | C | 0
 error-log                  | C | 0
 effects-log                | C | 0
 endurance-log              | C | 109

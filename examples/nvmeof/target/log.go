@@ -51,7 +51,10 @@ func (a *admin) page(c *command) (page []byte, status nvme.Status) {
 	case p == nvme.LogChangedNamespaces:
 		return a.changedNamespaces(c), nvme.Success
 	case p == nvme.LogANA:
-		return a.anaPage(c), nvme.Success
+		// A host may read it in pieces, up to the length that the controller's limits make.
+		const full = nvme.ANAHeaderLen + mostGroups*nvme.ANAGroupLen + mostNamespaces*4
+		page := a.anaPage(c)
+		return append(page, make([]byte, max(0, full-len(page)))...), nvme.Success
 	case p == nvme.LogEffects:
 		nvme.PutEffects(page, false, adminCommands, nvme.CommandSupported)
 		nvme.PutEffects(page, true, []nvme.Opcode{nvme.IOFlush, nvme.IORead, nvme.IOCompare}, nvme.CommandSupported)
