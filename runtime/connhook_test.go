@@ -62,6 +62,8 @@ func TestHooksHearOnceOfTheBeginningAndTheEndOfEachConnection(t *testing.T) {
 			leave(t, ia, client, server)
 			closed := 0 // the end that the adapter's close meets first
 			for _, c := range []*Conn{client, server} {
+				_, ends := h.of(c)
+				require.Len(t, ends, 1, "before the program closes the connection itself")
 				_ = c.Close()
 				up, ends := h.of(c)
 				assert.Equal(t, 1, up)
