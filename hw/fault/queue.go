@@ -101,6 +101,9 @@ func (s *queue) take(wc hw.WC) {
 			q.dev.worker.at(s.held, task{qp: q, life: q.life})
 		}
 	}
+	if wc.Status == hw.StatusSuccess {
+		q.up = true // data may tell the owner so before Established does
+	}
 	if q.broken && !s.ended && q.dev.fault.hits(EndEarly, q.number, s.completed) {
 		s.end()
 	}

@@ -15,14 +15,15 @@ import (
 	"godat/hw/fault"
 	"godat/hw/iwarp"
 	"godat/hw/loop"
+	"godat/hw/sim"
 	dat "godat/runtime"
 )
 
-// onEachStalled runs a test over loop and iwarp. The first request that
+// onEachStalled runs a test over each provider that needs no device. The first request that
 // a server posts never reaches its client.
 func onEachStalled(t *testing.T, test func(t *testing.T, server, client *dat.IA, stalls func() bool)) {
 	for name, inner := range map[string]hw.Provider{
-		"loop": loop.Provider{}, "iwarp:127.0.0.1": iwarp.New(iwarp.Config{}),
+		"loop": loop.Provider{}, "iwarp:127.0.0.1": iwarp.New(iwarp.Config{}), "sim": sim.New(sim.Config{Seed: 5}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := fault.Config{Bound: time.Hour}
