@@ -45,7 +45,12 @@ func (ia *IA) NewPaired(cfg ConnConfig) (*Pairing, error) {
 }
 
 // Local is what the peer needs: the value for its Connect, or for the call of another library.
-func (p *Pairing) Local() PairAddr { return p.local }
+func (p *Pairing) Local() (local PairAddr) {
+	if p == nil {
+		return local
+	}
+	return p.local
+}
 
 // Connect pairs with the peer and returns the connection, without waiting for the peer. A value
 // that the device can tell is wrong is INVALID_PARAMETER, and the program may call Connect
@@ -55,6 +60,9 @@ func (p *Pairing) Connect(ctx context.Context, peer PairAddr) (*Conn, error) {
 	const op = "runtime.Pairing.Connect"
 	if ctx == nil {
 		return nil, nilContext(op)
+	}
+	if p == nil {
+		return nil, closedConn(op)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -76,9 +84,12 @@ func (p *Pairing) Connect(ctx context.Context, peer PairAddr) (*Conn, error) {
 	return p.conn, nil
 }
 
-// Close gives back what a pairing has that has not connected. It leaves a connection that
+// Close gives back what a pairing has that has not connected; a second one does nothing. It leaves a connection that
 // Connect has returned as it is.
 func (p *Pairing) Close() error {
+	if p == nil {
+		return closedConn("runtime.Pairing.Close")
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.up {
