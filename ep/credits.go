@@ -2,6 +2,7 @@ package ep
 
 import (
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 )
 
@@ -79,3 +80,6 @@ func (c *Credits) String() string {
 	}
 	return fmt.Sprintf("Credits(%p, %d left, %d owed)", c, c.left.Load(), c.owed.Load())
 }
+
+// LogValue is String, for log/slog.
+func (c *Credits) LogValue() slog.Value { return slog.StringValue(c.String()) }

@@ -2,6 +2,7 @@ package ep
 
 import (
 	"fmt"
+	"log/slog"
 
 	"godat/internal/delivery"
 
@@ -17,17 +18,39 @@ func (e *Endpoint) String() string {
 	return fmt.Sprintf("Endpoint(%p, %v)", e, e.State())
 }
 
+// LogValue names the endpoint, its state and its addresses, for log/slog. It may be called at any
+// time, as the LogValue of every handle.
+func (e *Endpoint) LogValue() slog.Value {
+	if e == nil {
+		return slog.StringValue(e.String())
+	}
+	p := &e.profile
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slog.GroupValue(slog.String("name", e.name()), slog.String("state", e.State().String()),
+		slog.String("local", p.local.String()), slog.String("remote", p.remote.String()))
+}
+
 // name is String without the state.
 func (e *Endpoint) name() string { return fmt.Sprintf("Endpoint(%p)", e) }
 
 // String names the service point.
 func (p *PSP) String() string { return fmt.Sprintf("PSP(%p)", p) }
 
+// LogValue is String, for log/slog.
+func (p *PSP) LogValue() slog.Value { return slog.StringValue(p.String()) }
+
 // String names the service point.
 func (r *RSP) String() string { return fmt.Sprintf("RSP(%p)", r) }
 
+// LogValue is String, for log/slog.
+func (r *RSP) LogValue() slog.Value { return slog.StringValue(r.String()) }
+
 // String names the service point.
 func (c *CSP) String() string { return fmt.Sprintf("CSP(%p)", c) }
+
+// LogValue is String, for log/slog.
+func (c *CSP) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
 // String names the request by the qualifier that it asked for.
 func (c *CR) String() string {
@@ -37,8 +60,14 @@ func (c *CR) String() string {
 	return fmt.Sprintf("CR(%p, for %d)", c, c.qual)
 }
 
+// LogValue is String, for log/slog.
+func (c *CR) LogValue() slog.Value { return slog.StringValue(c.String()) }
+
 // String names the shared receive queue.
 func (q *SRQ) String() string { return fmt.Sprintf("SRQ(%p)", q) }
+
+// LogValue is String, for log/slog.
+func (q *SRQ) LogValue() slog.Value { return slog.StringValue(q.String()) }
 
 // noRoom is the error of a post that found its dispatcher full. Error makes the
 // text, not the post, because a poster may try again and again.

@@ -2,6 +2,7 @@ package ep
 
 import (
 	"fmt"
+	"log/slog"
 
 	"godat/hw"
 	"godat/internal/door"
@@ -120,6 +121,9 @@ func (o *Outbox) Reset() {
 
 // String names the outbox. It may be called at any time, as the String of every handle.
 func (o *Outbox) String() string { return fmt.Sprintf("Outbox(%p)", o) }
+
+// LogValue is String, for log/slog.
+func (o *Outbox) LogValue() slog.Value { return slog.StringValue(o.String()) }
 
 func nilOutbox(op string) error {
 	return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleEP, Text: "the outbox is nil"}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 
@@ -306,3 +307,6 @@ func invalidCNO(op string) error {
 
 // String names the CNO.
 func (c *CNO) String() string { return fmt.Sprintf("CNO(%p)", c) }
+
+// LogValue is String, for log/slog.
+func (c *CNO) LogValue() slog.Value { return slog.StringValue(c.String()) }

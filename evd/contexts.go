@@ -2,6 +2,7 @@ package evd
 
 import (
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 
 	"godat/hw"
@@ -81,3 +82,6 @@ func (c *Contexts[T]) String() string {
 	}
 	return fmt.Sprintf("Contexts(%p, %d places)", c, len(c.slots))
 }
+
+// LogValue is String, for log/slog.
+func (c *Contexts[T]) LogValue() slog.Value { return slog.StringValue(c.String()) }

@@ -2,6 +2,7 @@ package evd
 
 import (
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 
@@ -243,6 +244,17 @@ func (d *Dispatcher) String() string {
 		return "Dispatcher(nil)"
 	}
 	return fmt.Sprintf("Dispatcher(%p, %v)", d, d.mode)
+}
+
+// LogValue names the dispatcher, and says how full it is, for log/slog. Like the LogValue of
+// every handle it may be called at any time.
+func (d *Dispatcher) LogValue() slog.Value {
+	if d == nil {
+		return slog.StringValue(d.String())
+	}
+	s := d.Snapshot()
+	return slog.GroupValue(slog.String("name", d.String()),
+		slog.Int("queued", s.Queued), slog.Int("reserved", s.Reserved), slog.Int("qlen", s.QLen))
 }
 
 func invalidHandle(op string) error {

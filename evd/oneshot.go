@@ -3,6 +3,7 @@ package evd
 import (
 	"context"
 	"fmt"
+	"log/slog"
 
 	"godat/hw/event"
 	"godat/internal/delivery"
@@ -63,6 +64,9 @@ func (s *OneShot) Release() {
 
 // String names the OneShot.
 func (s *OneShot) String() string { return fmt.Sprintf("OneShot(%p)", s) }
+
+// LogValue is String, for log/slog.
+func (s *OneShot) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
 // Wiring returns the side of the OneShot that the posting package of this module
 // uses. A program can't make the argument.

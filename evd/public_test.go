@@ -15,13 +15,13 @@ import (
 // publicMethods are the methods that a program can call, by type. A method that
 // only this module's packages need is reached through Wiring.
 var publicMethods = map[reflect.Type]string{
-	reflect.TypeFor[*Dispatcher](): "Batches C ClearUnwaitable Close Counters Dequeue Disable Enable Events Flush Mode ModifyCNO " +
+	reflect.TypeFor[*Dispatcher](): "Batches C ClearUnwaitable Close Counters Dequeue Disable Enable Events Flush LogValue Mode ModifyCNO " +
 		"NewOneShot PostSoftware Query ResetCounters Resize Route SetUnwaitable Snapshot String Wait",
-	reflect.TypeFor[*CNO]():           "Close FD ModifyAgent Query String Trigger Wait",
-	reflect.TypeFor[*Route]():         "C Close String",
-	reflect.TypeFor[*OneShot]():       "C Release String Wait",
+	reflect.TypeFor[*CNO]():           "Close FD LogValue ModifyAgent Query String Trigger Wait",
+	reflect.TypeFor[*Route]():         "C Close LogValue String",
+	reflect.TypeFor[*OneShot]():       "C LogValue Release String Wait",
 	reflect.TypeFor[*Batch]():         "Events Release",
-	reflect.TypeFor[*Contexts[int]](): "Put String Take",
+	reflect.TypeFor[*Contexts[int]](): "LogValue Put String Take",
 	reflect.TypeFor[event.Event]():    "Async Cause Connection DTO Ended Err Immediate InvalidatedContext Software String",
 }
 

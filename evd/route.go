@@ -1,6 +1,8 @@
 package evd
 
 import (
+	"log/slog"
+
 	"godat/hw"
 	"godat/hw/event"
 	"godat/internal/delivery"
@@ -64,3 +66,6 @@ func (r *Route) String() string {
 	}
 	return r.inner.String()
 }
+
+// LogValue is String, for log/slog.
+func (r *Route) LogValue() slog.Value { return slog.StringValue(r.String()) }

@@ -1,9 +1,15 @@
 package mem
 
-import "fmt"
+import (
+	"fmt"
+	"log/slog"
+)
 
 // String names the zone. It may be called at any time, as the String of every handle.
 func (p *PZ) String() string { return fmt.Sprintf("PZ(%p)", p) }
+
+// LogValue is String, for log/slog.
+func (p *PZ) LogValue() slog.Value { return slog.StringValue(p.String()) }
 
 // String names the region by context and length.
 func (l *LMR) String() string {
@@ -13,11 +19,31 @@ func (l *LMR) String() string {
 	return fmt.Sprintf("LMR(%#x, %d bytes)", l.context, len(l.buf))
 }
 
+// LogValue names the region by context and length, for log/slog. It may be called at any time,
+// as the LogValue of every handle.
+func (l *LMR) LogValue() slog.Value {
+	if l == nil {
+		return slog.StringValue(l.String())
+	}
+	return slog.GroupValue(slog.Uint64("context", uint64(l.context)), slog.Int("bytes", len(l.buf)))
+}
+
 // String names the window.
 func (r *RMR) String() string { return fmt.Sprintf("RMR(%p)", r) }
 
+// LogValue is String, for log/slog.
+func (r *RMR) LogValue() slog.Value { return slog.StringValue(r.String()) }
+
 // String names the pool.
 func (p *BufferPool) String() string { return fmt.Sprintf("BufferPool(%p)", p) }
+
+// LogValue names the pool and says how many buffers of which size it has, for log/slog.
+func (p *BufferPool) LogValue() slog.Value {
+	if p == nil {
+		return slog.StringValue(p.String())
+	}
+	return slog.GroupValue(slog.String("name", p.String()), slog.Int("buffers", len(p.buffers)), slog.Int("size", p.size))
+}
 
 // String names the buffer by its pool and index. It does not read the buffer's
 // memory.
@@ -27,3 +53,6 @@ func (b *Buffer) String() string {
 	}
 	return fmt.Sprintf("Buffer(%p, %d)", b.pool, b.index)
 }
+
+// LogValue is String, for log/slog.
+func (b *Buffer) LogValue() slog.Value { return slog.StringValue(b.String()) }

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"log/slog"
 	"sync"
 	"sync/atomic"
 
@@ -238,4 +239,13 @@ func (c *Conn) String() string {
 		return "no connection"
 	}
 	return c.peer
+}
+
+// LogValue names the peer, the connection's ID and its state, for log/slog. It may be called at
+// any time, like the LogValue of every handle.
+func (c *Conn) LogValue() slog.Value {
+	if c == nil {
+		return slog.StringValue(c.String())
+	}
+	return slog.GroupValue(slog.String("peer", c.peer), slog.Uint64("id", c.id), slog.String("state", c.Endpoint.State().String()))
 }

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"log/slog"
 )
 
 // Describe opens an adapter, returns the attributes that the masks ask for, and closes
@@ -25,4 +26,14 @@ func (ia *IA) String() string {
 		return "IA(nil)"
 	}
 	return "IA(" + ia.name + ")"
+}
+
+// LogValue names the adapter, its provider and its device, for log/slog. It may be called at
+// any time, like the LogValue of every handle.
+func (ia *IA) LogValue() slog.Value {
+	if ia == nil {
+		return slog.StringValue(ia.String())
+	}
+	return slog.GroupValue(slog.String("name", ia.name),
+		slog.String("provider", ia.attr.Provider), slog.String("device", ia.attr.Device))
 }

@@ -24,7 +24,7 @@ var handles = []string{
 // unlisted are methods that are not in the index: what every type has, and what only
 // packages ep and runtime need.
 var unlisted = map[string][]string{
-	"": {"String"},
+	"": {"String", "LogValue"},
 }
 
 // indexed returns the names that the index links to.

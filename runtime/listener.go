@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"strconv"
 	"strings"
@@ -176,6 +177,16 @@ func (l *Listener) String() string {
 		return "Listener(nil)"
 	}
 	return "Listener(" + l.Addr() + ")"
+}
+
+// LogValue names the listener's address, and says how many of its places are taken, for
+// log/slog. It may be called at any time, like the LogValue of every handle.
+func (l *Listener) LogValue() slog.Value {
+	if l == nil {
+		return slog.StringValue(l.String())
+	}
+	conns, taken := l.places()
+	return slog.GroupValue(slog.String("address", l.Addr()), slog.Int("connections", taken), slog.Int("of", conns))
 }
 
 // Accept accepts a request. It posts the receives before the peer hears of the accept.

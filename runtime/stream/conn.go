@@ -2,6 +2,7 @@ package stream
 
 import (
 	"errors"
+	"log/slog"
 	"net"
 	"sync"
 	"time"
@@ -36,6 +37,14 @@ func newConn(ia *dat.IA, cfg *Config) (*Conn, error) {
 		return nil, errors.Join(err, c.free())
 	}
 	return c, nil
+}
+
+// LogValue names the two ends, for log/slog.
+func (c *Conn) LogValue() slog.Value {
+	if c == nil {
+		return slog.StringValue("Conn(nil)")
+	}
+	return slog.GroupValue(slog.String("local", c.local.hostPort), slog.String("remote", c.remote.hostPort))
 }
 
 // Close ends the connection. It unblocks all calls, sends a FIN behind what was written,

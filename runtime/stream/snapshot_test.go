@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -39,3 +40,12 @@ func TestASnapshotSaysWhatAStreamCarriesAndWhatNobodyHasRead(t *testing.T) {
 }
 
 var _ dat.Describer = (*Conn)(nil)
+
+func TestAStreamNamesItsEndsInALog(t *testing.T) {
+	client, _ := newRig(t, "loop", Config{}).pair()
+	assert.Equal(t, fmt.Sprintf("[local=%v remote=%v]", client.LocalAddr(), client.RemoteAddr()), client.LogValue().String())
+	require.NoError(t, client.Close())
+	assert.Contains(t, client.LogValue().String(), client.RemoteAddr().String(), "also when it is closed")
+	client = nil
+	assert.Equal(t, "Conn(nil)", client.LogValue().String())
+}
