@@ -40,6 +40,7 @@ type ourCalls struct {
 	server  *rpc.Server
 	client  *rpc.Client
 	serving sync.WaitGroup
+	served  error // by Serve
 	request rpc.Call
 	want    uint64
 	answers [][]byte      // by caller
@@ -65,7 +66,7 @@ func openCalls(provider string, size, callers int) (_ site, err error) {
 	if s.server, err = rpc.Listen(ctx, s.ia, "127.0.0.1:0", cfg); err != nil {
 		return nil, err
 	}
-	s.serving.Go(func() { s.server.Serve(handlers, s.handle) })
+	s.serving.Go(func() { s.served = s.server.Serve(context.Background(), handlers, s.handle) })
 	if s.client, err = rpc.Dial(ctx, s.ia, s.server.Addr(), cfg); err != nil {
 		return nil, err
 	}
@@ -97,20 +98,17 @@ func (s *ourCalls) lend(body []byte) (err error) {
 	return nil
 }
 
-func (s *ourCalls) handle(r *rpc.Request) {
+func (s *ourCalls) handle(r *rpc.Request) ([]byte, error) {
 	body := r.Payload()
 	if n := r.SourceLen(); n > 0 {
 		room := <-s.rooms
 		defer func() { s.rooms <- room }()
 		if err := r.Read(room.Segment(0, n), 0); err != nil {
-			_ = r.Fail(rpc.CodeUser, err.Error())
-			return
+			return nil, err
 		}
 		body = room.Bytes()[:n]
 	}
-	var answer [8]byte
-	binary.BigEndian.PutUint64(answer[:], seen(body))
-	_ = r.Reply(answer[:]) // fails when the client has gone
+	return binary.BigEndian.AppendUint64(nil, seen(body)), nil
 }
 
 func (s *ourCalls) call(caller int) error {
@@ -131,6 +129,7 @@ func (s *ourCalls) close() (err error) {
 	if s.server != nil {
 		err = errors.Join(err, s.freeRooms(), s.server.Close())
 		s.serving.Wait()
+		err = errors.Join(err, s.served)
 	}
 	if s.ia != nil {
 		err = errors.Join(err, s.ia.Close())

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	dat "godat/runtime"
 	"godat/runtime/rpc"
@@ -25,18 +25,17 @@ const (
 )
 
 const (
-	longest   = 1 << 30          // bytes of an object
-	workers   = 64               // requests that are handled at a time; each may wait for its client
-	drainTime = 10 * time.Second // how long a server that ends waits for them
-	listLen   = 4096             // bytes of names in an answer; rpc.Config.Message
-	prefix    = "o-"             // of the names of objects' files
+	longest = 1 << 30 // bytes of an object
+	workers = 64      // requests that are handled at a time; each may wait for its client
+	listLen = 4096    // bytes of names in an answer; rpc.Config.Message
+	prefix  = "o-"    // of the names of objects' files
 )
 
 // store serves the files of a directory.
 type store struct {
 	dir    string
 	server *rpc.Server
-	out    io.Writer
+	log    *slog.Logger
 }
 
 // serve serves until ctx ends. Then it answers the requests that it has begun, and refuses
@@ -50,31 +49,19 @@ func serve(ctx context.Context, ia *dat.IA, address, dir string, out io.Writer) 
 	if err != nil {
 		return err
 	}
-	server, err := rpc.Listen(ctx, ia, address, rpc.Config{})
+	log := slog.New(slog.NewTextHandler(out, nil))
+	server, err := rpc.Listen(ctx, ia, address, rpc.Config{Log: log})
 	if err != nil {
 		return err
 	}
 	fmt.Fprintln(out, server.Addr())
-	s := &store{dir, server, out}
-	ctx, ended := context.WithCancel(ctx)
-	down := make(chan error, 1)
-	go s.shutDown(ctx, down)
-	server.Serve(workers, s.handle)
-	ended() // also if the adapter was closed
-	return <-down
-}
-
-func (s *store) shutDown(ctx context.Context, down chan<- error) {
-	<-ctx.Done()
-	brief, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
-	defer cancel()
-	down <- s.server.Shutdown(brief)
+	s := &store{dir, server, log}
+	return server.Serve(ctx, workers, s.handle)
 }
 
 // handle answers a request.
-func (s *store) handle(r *rpc.Request) {
-	var answer []byte
-	err := errors.New("no such method")
+func (s *store) handle(r *rpc.Request) (answer []byte, err error) {
+	err = &rpc.Error{Code: rpc.CodeUnknown, Text: "no such method"}
 	switch r.Method() {
 	case methodPut:
 		err = s.put(r, string(r.Payload()))
@@ -86,16 +73,12 @@ func (s *store) handle(r *rpc.Request) {
 		answer, err = s.list(string(r.Payload()))
 	}
 	switch {
-	case err == nil:
-		err = r.Reply(answer)
 	case errors.Is(err, fs.ErrNotExist):
-		err = r.Fail(rpc.CodeUser, "no such object")
-	default:
-		err = errors.Join(err, r.Fail(rpc.CodeUser, err.Error()))
+		err = errors.New("no such object")
+	case err != nil: // also if the client has gone
+		s.log.Warn("a request failed", "request", r, "error", err)
 	}
-	if err != nil { // also if the client has gone
-		fmt.Fprintln(s.out, "objects:", err)
-	}
+	return answer, err
 }
 
 // path is the name of an object's file.

@@ -373,7 +373,7 @@ func TestAShutdownWaitsForRequestsAndNoLongerThanItsContext(t *testing.T) {
 		}
 		go call()
 		r := <-s.Requests()
-		go s.Serve(1, echo) // the calls behind it
+		go handle(s, 1, echo) // the calls behind it
 		down := make(chan error, 1)
 		go func() { down <- s.Shutdown(within(t)) }()
 		for {

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"cmp"
+	"log/slog"
 	"time"
 
 	"godat/hw"
@@ -31,10 +32,16 @@ type Config struct {
 	// connection: for the next 16 MiB of a [Request.Read] or Write, and for a receive for the next of
 	// the answers that wait; 0 means 30 seconds.
 	Stall time.Duration
+	// Grace is how long [Server.Serve] waits for requests under way when its context has ended; 0
+	// means 10 seconds.
+	Grace time.Duration
 	// Redial makes a client connect anew when its connection has ended, with pauses that grow
 	// up to Redial, each longer or shorter by up to a half; 0 means that it does not. See
 	// [Client.Call] for what that does to calls.
 	Redial time.Duration
+	// Log takes what [Server.Serve] has no caller to tell: answers that could not be sent. nil logs
+	// nothing.
+	Log *slog.Logger
 }
 
 const (
@@ -44,6 +51,7 @@ const (
 	defaultConns    = 128
 	defaultPatience = time.Second
 	defaultStall    = 30 * time.Second
+	defaultGrace    = 10 * time.Second
 
 	// mostReceives bounds what a hello may promise.
 	mostReceives = 1 << 20
@@ -57,14 +65,15 @@ func (cfg *Config) receives() int { return 2*cfg.Calls + 2 }
 func (cfg *Config) complete(op string) error {
 	cfg.Calls, cfg.Message = cmp.Or(cfg.Calls, defaultCalls), cmp.Or(cfg.Message, defaultMessage)
 	cfg.Conns, cfg.Patience = cmp.Or(cfg.Conns, defaultConns), cmp.Or(cfg.Patience, defaultPatience)
-	cfg.Stall = cmp.Or(cfg.Stall, defaultStall)
+	cfg.Stall, cfg.Grace = cmp.Or(cfg.Stall, defaultStall), cmp.Or(cfg.Grace, defaultGrace)
 	switch {
 	case cfg.Calls < 1 || cfg.Calls > mostCalls:
 		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "Config.Calls is %d; it may be 1 to %d", cfg.Calls, mostCalls)
 	case cfg.Conns < 0:
 		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "Config.Conns is %d", cfg.Conns)
-	case cfg.Patience < 0 || cfg.Stall < 0 || cfg.Redial < 0:
-		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "Config.Patience is %v, Stall %v and Redial %v; none may be negative", cfg.Patience, cfg.Stall, cfg.Redial)
+	case cfg.Patience < 0 || cfg.Stall < 0 || cfg.Grace < 0 || cfg.Redial < 0:
+		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "Config.Patience is %v, Stall %v, Grace %v and Redial %v; none may be negative",
+			cfg.Patience, cfg.Stall, cfg.Grace, cfg.Redial)
 	case cfg.Message < 1 || cfg.Message > 1<<30:
 		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "Config.Message is %d; it may be 1 to %d", cfg.Message, 1<<30)
 	}

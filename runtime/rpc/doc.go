@@ -2,19 +2,15 @@
 // number of goroutines, on every provider.
 //
 //	server, err := rpc.Listen(ctx, ia, "127.0.0.1:7000", rpc.Config{})
-//	for {
-//		select {
-//		case r, open := <-server.Requests():
-//			if !open {
-//				return // the server is closed
-//			}
-//			err = r.Reply(r.Payload()) // or in a goroutine, later
-//		case <-other: // what else the program waits for
-//		}
-//	}
+//	err = server.Serve(ctx, 16, func(r *rpc.Request) ([]byte, error) {
+//		return r.Payload(), nil
+//	})
 //
 //	client, err := rpc.Dial(ctx, ia, "127.0.0.1:7000", rpc.Config{})
 //	answer, err := client.Call(ctx, rpc.Call{Method: 1, Payload: []byte("hello")}, nil)
+//
+// A server that waits for other things, too, takes requests from [Server.Requests] in its select,
+// and answers each by Reply or Fail, in any goroutine.
 //
 // A payload of up to Config.Message bytes is inside its message: as many as both ends take, of
 // a request and of an answer; more is LENGTH_ERROR, and the call has not run. What is larger
@@ -50,14 +46,15 @@
 // With Config.Redial a client whose connection has ended connects anew, and makes calls again
 // by that rule and no other: those that have not run, and those that are idempotent.
 //
-// To end a server in order, as on SIGTERM, call [Server.Shutdown] with a context that ends when
-// it has taken long enough. Calls that it has begun are answered, and the others have not run:
-// clients with Config.Redial make them again at the next server of that address.
+// To end a server in order, as on SIGTERM, end the context of [Server.Serve], or call
+// [Server.Shutdown] with a context that ends when it has taken long enough. Calls that it has
+// begun are answered, and the others have not run: clients with Config.Redial make them again at
+// the next server of that address.
 //
 // A client that stalls holds neither a handler nor a shutdown for ever. The server breaks its
-// connection when 16 MiB of a Read or Write of its memory take longer than Config.Stall, when one goes on for
-// Config.Patience after the call's end, and when answers wait for Config.Stall and the client
-// takes none. A server's errors name the client's address, the connection and the call.
+// connection when 16 MiB of a Read or Write of its memory take longer than Config.Stall, when one
+// goes on for Config.Patience after the call's end, and when answers wait for Config.Stall and the
+// client takes none. A server's errors name the client's address, the connection and the call.
 //
 // # Flow
 //

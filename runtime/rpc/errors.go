@@ -12,9 +12,13 @@ const (
 	CodeTooLong  uint16 = 3 // the answer is longer than the client takes
 	// CodeBusy: the server has as many requests as it keeps, and has not begun the call. That is so
 	// while the handlers of connections that have ended still hold their requests.
-	CodeBusy uint16 = 4
-	CodeUser uint16 = 256
+	CodeBusy   uint16 = 4
+	CodeFailed uint16 = 5 // the handler's error has no code
+	CodeUser   uint16 = 256
 )
+
+// mostText is the most bytes of a failure's text that a server sends.
+const mostText = 1024
 
 // Error is the failure that a handler answered by [Request.Fail], or a server by itself.
 type Error struct {
@@ -22,7 +26,12 @@ type Error struct {
 	Text string
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("rpc: %s (code %d)", e.Text, e.Code) }
+func (e *Error) Error() string {
+	if e == nil {
+		return "rpc: a failure that is a nil *Error"
+	}
+	return fmt.Sprintf("rpc: %s (code %d)", e.Text, e.Code)
+}
 
 // CallError is the error of a call that got no answer. Err is the cause of the context's
 // end, or why the connection ended, which matches [ErrEnded], or the server's refusal to begin

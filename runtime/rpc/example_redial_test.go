@@ -26,7 +26,7 @@ func ExampleConfig_redial() {
 		fmt.Println(err)
 		return
 	}
-	go server.Serve(4, answer)
+	go sayYes(ctx, server)
 	client, err := rpc.Dial(ctx, ia, server.Addr(), rpc.Config{Redial: time.Second})
 	if err != nil {
 		fmt.Println(err)
@@ -42,7 +42,7 @@ func ExampleConfig_redial() {
 		fmt.Println(err)
 		return
 	}
-	go server.Serve(4, answer)
+	go sayYes(ctx, server)
 	ask()
 	fmt.Println(errors.Join(client.Close(), server.Shutdown(ctx)))
 	// Output:
@@ -52,9 +52,9 @@ func ExampleConfig_redial() {
 	// <nil>
 }
 
-// answer is a handler.
-func answer(r *rpc.Request) {
-	if err := r.Reply([]byte("yes")); err != nil {
-		fmt.Println(err) // the connection has ended
+// sayYes answers each request, until the server has been shut down.
+func sayYes(ctx context.Context, server *rpc.Server) {
+	if err := server.Serve(ctx, 4, func(*rpc.Request) ([]byte, error) { return []byte("yes"), nil }); err != nil {
+		fmt.Println(err)
 	}
 }

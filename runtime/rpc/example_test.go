@@ -51,9 +51,6 @@ const (
 // serve answers requests until the server is closed.
 func serve(server *rpc.Server, value *dat.LMR) {
 	for r := range server.Requests() {
-		if r == nil {
-			return
-		}
 		var err error
 		switch r.Method() {
 		case greet:

@@ -45,7 +45,7 @@ func Example_overTLS() {
 		fmt.Println(err)
 		return
 	}
-	go server.Serve(4, answer)
+	go sayYes(ctx, server)
 	client, err := rpc.Dial(ctx, ia, server.Addr(), rpc.Config{})
 	if err != nil {
 		fmt.Println(err)

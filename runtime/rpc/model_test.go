@@ -93,7 +93,7 @@ func (w *callWorld) serve(pz *dat.PZ) (s *Server, served chan bool) {
 	require.NoError(w.t, err)
 	w.at, served = s.Addr(), make(chan bool)
 	go func() {
-		s.Serve(3, w.handle)
+		handle(s, 3, w.handle)
 		close(served)
 	}()
 	return s, served

@@ -108,7 +108,7 @@ func TestACallThatHasNotRunWaitsForTheNextServer(t *testing.T) {
 
 		second, err := Listen(t.Context(), ia, at, Config{})
 		require.NoError(t, err)
-		go second.Serve(1, echo)
+		go handle(second, 1, echo)
 		require.NoError(t, <-refused)
 		require.NoError(t, second.Shutdown(within(t)))
 	})

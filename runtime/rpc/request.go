@@ -103,12 +103,15 @@ func (r *Request) deadline() time.Time {
 func (r *Request) Reply(payload []byte) error { return r.answer(0, payload) }
 
 // Fail answers the call with a failure, which is the caller's [Error]. Codes of the
-// program's begin at [CodeUser]; a text that is too long is cut.
+// program's begin at [CodeUser]. In place of 0, and of CodeDraining and CodeBusy, by which a
+// server says that it has not begun a call, the caller gets CodeFailed. The text is cut behind
+// 1024 bytes, or as many as an answer may have.
 func (r *Request) Fail(code uint16, text string) error {
-	if code == 0 {
-		code = CodeUser
+	switch code {
+	case 0, CodeDraining, CodeBusy:
+		code = CodeFailed
 	}
-	return r.answer(code, []byte(text[:min(len(text), r.most())]))
+	return r.answer(code, []byte(text[:min(len(text), mostText, r.most())]))
 }
 
 // most is the most bytes of an answer's payload.

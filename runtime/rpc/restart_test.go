@@ -28,7 +28,7 @@ func TestServersThatFollowEachOtherLoseNoCall(t *testing.T) {
 			s, err := Listen(t.Context(), ia, at, Config{Conns: clients, Calls: 2, Message: 64})
 			require.NoError(t, err)
 			at = s.Addr()
-			go s.Serve(4, func(r *Request) {
+			go handle(s, 4, func(r *Request) {
 				runs[binary.BigEndian.Uint32(r.Payload())].Add(1)
 				begun.Add(1)
 				echo(r)

@@ -39,12 +39,25 @@ func serve(t testing.TB, ia *dat.IA, cfg Config, workers int, handler func(*Requ
 	s, err := Listen(t.Context(), ia, ":0", cfg)
 	require.NoError(t, err)
 	var serving sync.WaitGroup
-	serving.Go(func() { s.Serve(workers, handler) })
+	serving.Go(func() { handle(s, workers, handler) })
 	t.Cleanup(func() {
 		assert.NoError(t, s.Close())
 		serving.Wait()
 	})
 	return s
+}
+
+// handle handles requests in so many goroutines, by handlers that answer themselves.
+func handle(s *Server, workers int, handler func(*Request)) {
+	var all sync.WaitGroup
+	for range workers {
+		all.Go(func() {
+			for r := range s.Requests() {
+				handler(r)
+			}
+		})
+	}
+	all.Wait()
 }
 
 func dial(t testing.TB, ia *dat.IA, s *Server, cfg Config) *Client {

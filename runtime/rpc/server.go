@@ -64,32 +64,14 @@ func (s *Server) PZ() *dat.PZ { return s.cfg.PZ }
 // once. It is closed when the server or its adapter is closed.
 func (s *Server) Requests() <-chan *Request { return s.requests }
 
-// Serve handles requests in so many goroutines, in place of a program's own loop over
-// Requests. It returns when the server is closed and its handlers have returned. The handler
-// calls Reply or Fail.
-func (s *Server) Serve(workers int, handler func(*Request)) {
-	var all sync.WaitGroup
-	for range max(workers, 1) {
-		all.Go(func() { s.work(handler) })
-	}
-	all.Wait()
-}
-
-// work is a goroutine of Serve.
-func (s *Server) work(handler func(*Request)) {
-	for r := range s.requests {
-		handler(r)
-	}
-}
-
 // Shutdown ends the server in order: it refuses new connections and new calls, which fail
 // with CodeDraining and have not run, waits until all requests that came before are answered,
 // and then ends the connections. So the goroutine that takes Requests goes on meanwhile, and
 // another one calls Shutdown. A client that takes no answers holds it for Config.Stall, and then
 // for the [godat/ep.Attr].DrainTimeout of sends; a handler holds it for as long as it runs. If
 // ctx ends first Shutdown breaks the connections, and the error matches the cause of ctx, and
-// says how many requests have no answer. A nil ctx is INVALID_PARAMETER. While memory of PZ is not freed, the
-// error is that of Close; free it, and call Close.
+// says how many requests have no answer. A nil ctx is INVALID_PARAMETER. While memory of PZ is
+// not freed, the error is that of Close; free it, and call Close.
 func (s *Server) Shutdown(ctx context.Context) error {
 	if ctx == nil {
 		return hw.Errorf("rpc.Server.Shutdown", hw.InvalidParameter, hw.Arg1, "a nil context")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	dat "godat/runtime"
 	"godat/runtime/rpc"
@@ -13,7 +12,7 @@ import (
 
 // A server of values of any size, until its context ends. A program's context is that of
 // signal.NotifyContext with SIGTERM.
-func ExampleServer_Shutdown() {
+func ExampleServer_Serve() {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	ia, err := dat.Open(ctx, "loop")
@@ -27,18 +26,14 @@ func ExampleServer_Shutdown() {
 		fmt.Println(err)
 		return
 	}
-	var served sync.WaitGroup
-	served.Go(func() { server.Serve(8, new(values).handle) })
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ctx, 8, new(values).handle) }()
 	if err := putAndGet(ctx, ia, server.Addr()); err != nil {
 		fmt.Println(err)
 	}
 
-	stop() // as SIGTERM does
-	<-ctx.Done()
-	limit, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	fmt.Println(server.Shutdown(limit)) // nil: all requests were answered
-	served.Wait()
+	stop()                // as SIGTERM does
+	fmt.Println(<-served) // nil: all requests were answered
 	// Output:
 	// 100000 bytes, the last a z
 	// <nil>
@@ -52,34 +47,22 @@ const (
 // values is a store. Nobody changes a value that is in it.
 type values struct{ sync.Map }
 
-func (v *values) handle(r *rpc.Request) {
-	err := v.do(r)
-	if err == nil {
-		err = r.Reply(nil)
-	} else {
-		err = r.Fail(rpc.CodeUser, err.Error())
-	}
-	if err != nil {
-		fmt.Println(err) // of one client: the others go on
-	}
-}
-
-func (v *values) do(r *rpc.Request) error {
+func (v *values) handle(r *rpc.Request) ([]byte, error) {
 	key := string(r.Payload())
 	switch value, found := v.Load(key); {
 	case r.Method() == putValue && r.SourceLen() <= 1<<20:
 		value := make([]byte, r.SourceLen())
 		if err := r.ReadBytes(value, 0); err != nil {
-			return err
+			return nil, err
 		}
 		v.Store(key, value)
-		return nil
+		return nil, nil
 	case r.Method() == getValue && found:
-		return r.WriteBytes(value.([]byte), 0)
+		return nil, r.WriteBytes(value.([]byte), 0)
 	case r.Method() == getValue:
-		return errors.New("no such key")
+		return nil, errors.New("no such key")
 	}
-	return errors.New("neither a value of up to 1 MiB nor a get")
+	return nil, errors.New("neither a value of up to 1 MiB nor a get")
 }
 
 func putAndGet(ctx context.Context, ia *dat.IA, address string) error {

@@ -1,0 +1,79 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"godat/hw"
+)
+
+// Handler answers a request by what it returns, which may be a part of the request's payload. An
+// [Error] that it returns, or wraps, is the caller's as [Request.Fail] sends it; any other error
+// is one with CodeFailed, and its text goes to the caller. Behind the return the request must not
+// be used. The caller of an answer that can't be sent hears of it by its own error, and the
+// server's program by Config.Log.
+type Handler func(r *Request) (answer []byte, err error)
+
+// Serve handles requests in so many goroutines, in place of a program's own loop over Requests,
+// until ctx ends. Then it shuts the server down: [Server.Shutdown] may take Config.Grace, and its
+// error is that of Serve. A server that is closed otherwise ends Serve, too, without an error.
+// A nil ctx is INVALID_PARAMETER.
+//
+// Serve returns when the last handler has returned. Behind Grace the connections are gone, and a
+// handler that waits for something other than its [Request.Context], a Read or a Write holds
+// Serve for as long as it waits.
+//
+// A handler that waits, for a disk, a lock or its client's memory, has its goroutine for as long:
+// the number of workers is that of handlers which may wait at a time, and those at the processors
+// beside. Requests beyond it wait in Requests. A handler that panics ends the process.
+func (s *Server) Serve(ctx context.Context, workers int, handler Handler) error {
+	if ctx == nil {
+		return hw.Errorf("rpc.Server.Serve", hw.InvalidParameter, hw.Arg1, "a nil context")
+	}
+	down := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() { down <- s.shutDownWithin(ctx, s.cfg.Grace) })
+	var all sync.WaitGroup
+	for range max(workers, 1) {
+		all.Go(func() { s.work(handler) })
+	}
+	all.Wait()
+	if stop() {
+		return nil // ctx has not ended
+	}
+	return <-down
+}
+
+// work is a goroutine of Serve.
+func (s *Server) work(handler Handler) {
+	for r := range s.requests {
+		answer, err := handler(r)
+		if err == nil {
+			err = r.Reply(answer)
+		} else {
+			failed := failure(err)
+			err = r.Fail(failed.Code, failed.Text)
+		}
+		if err != nil && s.cfg.Log != nil {
+			s.cfg.Log.Warn("an answer was not sent", slog.Any("error", err))
+		}
+	}
+}
+
+// failure is the caller's error for that of a handler.
+func failure(err error) *Error {
+	var failed *Error
+	if errors.As(err, &failed) && failed != nil {
+		return failed
+	}
+	return &Error{CodeFailed, err.Error()}
+}
+
+// shutDownWithin is Shutdown behind the end of a context.
+func (s *Server) shutDownWithin(ended context.Context, grace time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ended), grace)
+	defer cancel()
+	return s.Shutdown(ctx)
+}
