@@ -98,16 +98,8 @@ func (b *mailbox) bind(r *rules, w *work, rmr *mem.RMR, to *mem.Binding) (mem.Re
 	return mem.RemoteSegment(binding.Remote(bind.Key)), nil
 }
 
-// describeBind adds the bind to the work request. A bind is always signaled,
-// because its window must learn when it ends.
-func (q *queue) describeBind(wr *hw.SendWR, t uint32) {
-	wr.Bind = &q.binds.of(t & q.mask).Bind
-	wr.Flags |= hw.WRSignaled
-}
-
-// endBind tells the window of the slot that its bind has completed.
-func (q *queue) endBind(slot uint32, status hw.Status) {
-	p := q.binds.of(slot)
+// end tells the window that its bind has completed.
+func (p *pendingBind) end(status hw.Status) {
 	p.rmr.Window(door.Key{}).EndBind(&p.to, p.Key, status == hw.StatusSuccess)
 }
 

@@ -54,7 +54,7 @@ func (q *queue) CompleteOne(id uint64, op hw.Op, n uint32, flags hw.WCFlags) {
 		release.Count(&m.octets, uint64(n))
 		release.Count(&m.operations, 1)
 	} else {
-		q.countOther(op, n)
+		q.e.record.countOther(op, n)
 	}
 	if to.HasRing() {
 		cell, at := to.ClaimRing()
@@ -157,10 +157,10 @@ func (q *queue) describe(ev *event.Event, wc *hw.WC, r uint32) (retired uint32, 
 	retired = (r + 1) & ticketMask
 	s := &q.slots[i]
 	to, flags := s.to, s.flags
-	q.tally(s.op, wc)
+	q.countReport(s.op, wc)
 	if wc.Status == hw.StatusSuccess && flags&hw.Suppress != 0 || to == nil {
 		if s.op == hw.OpBind {
-			q.endBind(i, wc.Status)
+			q.binds.of(i).end(wc.Status)
 		}
 		if to != nil {
 			if to.HearsSuccesses() {
@@ -220,7 +220,11 @@ func (q *queue) passTo(r, ticket uint32) uint32 {
 	n := 0 // places of to
 	for ; (ticket-r)&ticketMask != 0; r = (r + 1) & ticketMask {
 		s := q.slot(r)
-		q.count(s.op, q.length(r, s))
+		octets := uint32(0)
+		for _, sge := range q.segments(r, int(s.nseg)) {
+			octets += sge.Len
+		}
+		q.count(s.op, octets)
 		if s.to != to {
 			if n != 0 {
 				to.Release(n)

@@ -135,17 +135,10 @@ func (e *Endpoint) counters(read func(*counter) uint64) EndpointCounters {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	w := e.box.token.Load()
-	r.requests.whole.Store(e.box.requests.posts(w))
-	r.receives.whole.Store(e.box.recvs.posts(w))
+	r.requests.whole.Store(r.tallies[0].posts(e.box.requests.tail(w)))
+	r.receives.whole.Store(r.tallies[1].posts(e.box.recvs.tail(w)))
 	return EndpointCounters{
 		Connects: read(&r.connects), Disconnects: read(&r.disconnects),
 		Requests: read(&r.requests), Receives: read(&r.receives),
 	}
-}
-
-// posts returns how many posts there were, given the word. The caller holds
-// record.mu.
-func (q *queue) posts(word uint64) uint64 {
-	t := q.tickets()
-	return t.rounds*(ticketMask+1) + uint64(q.tail(word)) - t.skipped
 }

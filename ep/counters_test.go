@@ -77,7 +77,7 @@ func TestPostsAreCountedAlthoughTheirNumbersGoRound(t *testing.T) {
 	require.True(t, e.box.token.Swap(0, (ticketMask-1)<<recvShift))
 	e.box.recvs.retired.Store(ticketMask - 1)
 	e.box.recvs.next, e.box.recvs.ready = ticketMask-1, ticketMask-1
-	e.box.recvs.tickets().skipped = ticketMask - 1
+	e.box.recvs.tally().skipped = ticketMask - 1
 	want := EndpointCounters{}
 	for range 4 {
 		require.NoError(t, e.PostRecv(1, 0))

@@ -86,12 +86,9 @@ func (n *noRoom) Error() string {
 // fullQueue returns the error of a post, or of the start of a connection, that
 // found no room in to.
 func fullQueue(e *Endpoint, op string, to *delivery.Queue) error {
-	b := &e.box
-	w := b.token.Load()
 	n := &noRoom{
 		queue: to.Name(), endpoint: e.String(),
-		requests: (b.requests.tail(w) - b.requests.retired.Load()) & ticketMask,
-		recvs:    (b.recvs.tail(w) - b.recvs.retired.Load()) & ticketMask,
+		requests: e.box.requests.outstanding(), recvs: e.box.recvs.outstanding(),
 	}
 	n.reserved, n.limit = to.Places()
 	return &hw.Error{Op: op, Type: hw.InsufficientResources, Sub: hw.ResourceTEVD, Err: n}

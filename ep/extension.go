@@ -85,9 +85,9 @@ func checkAtomic(w *work, local uint64) error {
 func (q *queue) extendedEvent(ev *event.Event, slot uint32) {
 	switch ev.Op {
 	case hw.OpBind:
-		q.endBind(slot, ev.Status)
-		ev.Number = event.BindCompletion
-		ev.Data = q.binds.of(slot).rmr
+		bind := q.binds.of(slot)
+		bind.end(ev.Status)
+		ev.Number, ev.Data = event.BindCompletion, bind.rmr
 	case hw.OpSendInvalidate:
 		ev.Op = hw.OpSend
 	case hw.OpReadToRMR:

@@ -53,18 +53,9 @@ func (q *queue) keep(id uint64, op hw.Op, n uint32) {
 //
 //go:noinline
 func (q *queue) keepOther(op hw.Op, n uint32) {
-	q.countOther(op, n)
+	q.e.record.countOther(op, n)
 	q.keptOther++
-	q.tickets().keptOctets += n
-}
-
-// forgetOthers takes what keepOther has counted off the lengths of those kept.
-//
-//go:noinline
-func (q *queue) forgetOthers() {
-	t := q.tickets()
-	q.keptBytes -= t.keptOctets
-	t.keptOctets = 0
+	q.tally().keptOctets += n
 }
 
 // Flush ends a series of completions from the provider.
@@ -84,7 +75,7 @@ func (q *queue) deliver() {
 	}
 	n := int(q.kept)
 	if q.keptOther != 0 {
-		q.forgetOthers()
+		q.keptBytes -= q.tally().takeKept()
 	}
 	q.moved.add(uint64(n)-uint64(q.keptOther), uint64(q.keptBytes))
 	q.kept, q.keptBytes, q.keptOther, q.keptFor = 0, 0, 0, nil

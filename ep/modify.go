@@ -135,7 +135,7 @@ func (o owed) feed() delivery.Feed { return delivery.Feed{Streams: event.StreamD
 // Modify has failed.
 func (ctl *controls) outlast(m *modification) (done func(), err error) {
 	o := owed{m.old.recv, m.old.attr.RecvFlags}
-	if o.to == nil || m.now.recv == o.to || !ctl.e.box.recvs.outstanding(ctl.e.box.token.Load()) || slices.Contains(ctl.owed, o) {
+	if o.to == nil || m.now.recv == o.to || ctl.e.box.recvs.outstanding() == 0 || slices.Contains(ctl.owed, o) {
 		return func() {}, nil
 	}
 	if err := wiring(o.to).Feeds().Attach(o.feed()); err != nil {
@@ -207,7 +207,7 @@ func (m *machine) modify(c *control) error {
 	if !mayModify(mod.mask, s) {
 		return stateError(c.op, s)
 	}
-	if mod.mask&FieldRecvFlags != 0 && mod.now.attr.RecvFlags != mod.old.attr.RecvFlags && m.box.recvs.outstanding(m.box.token.Load()) {
+	if mod.mask&FieldRecvFlags != 0 && mod.now.attr.RecvFlags != mod.old.attr.RecvFlags && m.box.recvs.outstanding() != 0 {
 		return wrap(c.op, &hw.Error{Type: hw.InvalidState, Sub: subtypes[s], Text: "receives are posted"})
 	}
 	fitting{m.box}.change(&mod.old, &mod.now)
@@ -306,14 +306,14 @@ func (f fitting) skip(q *queue) (ticket uint32) {
 	b.token.Check()
 	b.e.record.mu.Lock()
 	defer b.e.record.mu.Unlock()
-	tickets := q.tickets()
-	tickets.skipped++ // it is no post
+	tally := q.tally()
+	tally.skipped++ // it is no post
 	for {
 		w := b.token.Load()
 		next := w + 1<<q.tailShift
 		if b.token.Swap(w, next&^guards) {
 			if next&guards != 0 {
-				tickets.rounds++
+				tally.rounds++
 			}
 			return q.tail(w)
 		}

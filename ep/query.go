@@ -130,10 +130,9 @@ func (e *Endpoint) Status() (Status, error) {
 	if err := alive("ep.Status", e); err != nil {
 		return Status{}, err
 	}
-	w := e.box.token.Load()
 	return Status{
 		State:       e.State(),
-		RecvIdle:    !e.box.recvs.outstanding(w),
-		RequestIdle: !e.box.requests.outstanding(w),
+		RecvIdle:    e.box.recvs.outstanding() == 0,
+		RequestIdle: e.box.requests.outstanding() == 0,
 	}, nil
 }

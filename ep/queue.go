@@ -240,8 +240,11 @@ func (q *queue) reached(ticket uint32) bool { return !before(q.next, ticket) }
 // before reports whether a ticket comes before another.
 func before(a, b uint32) bool { return (a-b)&ticketMask > ticketMask/2 }
 
-// outstanding reports whether some post has not completed, given the word.
-func (q *queue) outstanding(word uint64) bool { return q.tail(word) != q.retired.Load() }
+// outstanding is how many posts have not completed.
+func (q *queue) outstanding() uint32 {
+	retired := q.retired.Load() // before the tail, which is not behind it
+	return (q.tail(q.e.box.token.Load()) - retired) & ticketMask
+}
 
 var (
 	errNoEventRoom = &hw.Error{Type: hw.InsufficientResources, Sub: hw.ResourceTEVD, Text: "the dispatcher has no room for the completion"}

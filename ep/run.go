@@ -233,21 +233,15 @@ func (r run) alike(ticket, left uint32) (flags hw.WRFlags, n uint32) {
 
 const slotSize = unsafe.Sizeof(slot{})
 
-// stretch describes the posts from ticket on, up to n, whose slots lie one behind the other:
-// the id and the segment of the first, and how many there are.
-func (q *queue) stretch(ticket, n uint32) (id uint64, sge *hw.SGE, some uint32) {
-	i := ticket & q.mask
-	return q.id | uint64(i), &q.slots[i].sge[0], min(n, q.mask+1-i)
-}
-
 // recvs is requests for receives.
 func (r run) recvs() bool {
 	b, q, ticket, n := r.b, r.q, r.ticket, r.n
 	b.token.Check()
 	for n > 0 {
-		id, sge, some := q.stretch(ticket, n)
+		i := ticket & q.mask
+		some := min(n, q.mask+1-i) // whose slots lie one behind the other
 		q.next = (ticket + some) & ticketMask
-		posted := uint32(b.runner.RecvRun(id, sge, slotSize, int(some)))
+		posted := uint32(b.runner.RecvRun(q.id|uint64(i), &q.slots[i].sge[0], slotSize, int(some)))
 		q.noteHanded(ticket, posted)
 		ticket, n = ticket+posted, n-posted
 		if posted < some {

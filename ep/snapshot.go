@@ -107,8 +107,8 @@ func (e *Endpoint) snapshot(s *EndpointSnapshot, names dispatcherNames) {
 	s.Name, s.Context = e.name(), e.context
 	e.profile.describe(s, names)
 	requests, recvs := e.record.describe(e, s)
-	e.box.requests.nameOldest(requests, &s.Requests)
-	e.box.recvs.nameOldest(recvs, &s.Receives)
+	s.Requests.nameOldest(&e.box.requests, requests)
+	s.Receives.nameOldest(&e.box.recvs, recvs)
 	s.Cause = describeCause(e.cause.Load())
 	if q := e.box.recvs.srq; q != nil {
 		s.SRQ = q.String()
@@ -151,7 +151,7 @@ func (r *record) describe(e *Endpoint, s *EndpointSnapshot) (requests, recvs uin
 	s.Connects, s.Disconnects = r.connects.all(), r.disconnects.all()
 	s.Story = r.story.lines()
 	now := time.Now()
-	requests, recvs = e.box.requests.snapshot(&s.Requests, now), e.box.recvs.snapshot(&s.Receives, now)
+	requests, recvs = s.Requests.describe(&e.box.requests, now), s.Receives.describe(&e.box.recvs, now)
 	if others := r.others.Load(); others != nil {
 		for op := range others {
 			to := &s.Requests
@@ -166,25 +166,25 @@ func (r *record) describe(e *Endpoint, s *EndpointSnapshot) (requests, recvs uin
 	return requests, recvs
 }
 
-// snapshot describes the queue, and returns the ticket of its oldest operation. The caller
-// holds record.mu.
-func (q *queue) snapshot(s *QueueSnapshot, now time.Time) (oldest uint32) {
-	i := q.index()
-	s.Failed, s.Flushed = q.e.record.failures[i].Load(), q.e.record.flushes[i].Load()
+// describe adds what a queue and its tally have, and returns the ticket of the queue's oldest
+// operation. The caller holds record.mu.
+func (s *QueueSnapshot) describe(q *queue, now time.Time) (oldest uint32) {
+	t := q.tally()
+	s.Failed, s.Flushed = t.failures.Load(), t.flushes.Load()
 	s.moved(q.plain, &q.moved)
 	retired := q.retired.Load() // before the tail, which is not behind it
-	w := q.e.box.token.Load()
-	s.Posted = q.posts(w)
-	s.Outstanding = int((q.tail(w) - retired) & ticketMask)
+	tail := q.tail(q.e.box.token.Load())
+	s.Posted = t.posts(tail)
+	s.Outstanding = int((tail - retired) & ticketMask)
 	if s.Outstanding > 0 {
-		s.OldestAge = q.tickets().look.age(s.Posted-uint64(s.Outstanding), now)
+		s.OldestAge = t.look.age(s.Posted-uint64(s.Outstanding), now)
 	}
 	return retired
 }
 
 // nameOldest adds the cookie of the oldest operation. The caller does not hold record.mu,
 // which a completer takes under q.mu.
-func (q *queue) nameOldest(ticket uint32, s *QueueSnapshot) {
+func (s *QueueSnapshot) nameOldest(q *queue, ticket uint32) {
 	if s.OldestAge == 0 {
 		return
 	}

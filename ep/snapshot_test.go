@@ -44,7 +44,7 @@ func TestEachOperationIsCountedWithItsOctets(t *testing.T) {
 	n, err := a.PostBatch(dtos)
 	require.NoError(t, err)
 	require.Equal(t, 16, n)
-	r.await(func() bool { return !a.box.requests.outstanding(a.box.token.Load()) })
+	r.await(func() bool { return a.box.requests.outstanding() == 0 })
 	s := a.Snapshot()
 	assert.Equal(t, map[string][2]uint64{
 		"SEND": {3 + 12, 10 + 20 + 7 + 24}, "RDMA_WRITE": {1 + 4, 30 + 8}, "RDMA_READ": {1, 5},

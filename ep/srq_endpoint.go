@@ -68,7 +68,7 @@ func (q *queue) describeShared(ev *event.Event, wc *hw.WC) (to *delivery.Queue) 
 	q.srq.mu.Lock()
 	ev.Cookie, to = q.srq.retire(wc.ID&slotMask, q.feed)
 	q.srq.mu.Unlock()
-	q.tally(hw.OpRecv, wc)
+	q.countReport(hw.OpRecv, wc)
 	ev.Number, ev.Status, ev.Op, ev.Flags = event.DTOCompletion, wc.Status, hw.OpRecv, 0
 	ev.Length, ev.Key = 0, 0
 	ev.Source, ev.Data = q.e, nil

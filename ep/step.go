@@ -185,7 +185,8 @@ func (b *mailbox) describe(wr *hw.SendWR, t uint32) {
 		wr.Imm = s.imm
 		switch {
 		case s.op == hw.OpBind:
-			q.describeBind(wr, t)
+			wr.Bind = &q.binds.of(t & q.mask).Bind
+			wr.Flags |= hw.WRSignaled // the bind's window must learn when it ends
 		case operations[s.op&31].atomic:
 			o := q.operands.of(t & q.mask)
 			wr.Operand, wr.Compare = o.operand, o.compare

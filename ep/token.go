@@ -105,7 +105,7 @@ func (b *mailbox) goRound(q *queue, from, to uint64) bool {
 	if !b.token.Swap(from, to) {
 		return false
 	}
-	q.tickets().rounds++
+	q.tally().rounds++
 	return true
 }
 

@@ -81,9 +81,6 @@ func (e *Endpoint) RecvQuery() (allocated, span int, err error) {
 		defer q.mu.Unlock()
 		return len(q.waiting), len(q.waiting), nil
 	}
-	n := int((q.tail(e.box.token.Load()) - q.retired.Load()) & ticketMask)
-	if n > int(q.depth.Load()) {
-		n = 0 // some completed in between
-	}
+	n := int(min(q.outstanding(), q.depth.Load())) // some may have completed in between
 	return n, n, nil
 }
