@@ -68,7 +68,7 @@ func postAll(e *Endpoint, op hw.Op, dtos []DTO) (n int, err error) {
 		return e.box.postBatch(q, dtos)
 	}
 	free := 0
-	for free < len(dtos) && (dtos[free].own || !e.refuses(dtos[free].Cookie)) {
+	for free < len(dtos) && (dtos[free].own || !e.box.refuses(dtos[free].Cookie)) {
 		free++
 	}
 	if n, err = e.box.postBatch(q, dtos[:free]); err == nil && free < len(dtos) {

@@ -57,9 +57,6 @@ func (e *Endpoint) PostBind(cookie uint64, flags hw.Flags, rmr *mem.RMR, to mem.
 	if e == nil {
 		return mem.RemoteSegment{}, nilEndpoint(hw.OpBind)
 	}
-	if e.refuses(cookie) {
-		return mem.RemoteSegment{}, reservedCookie(callOf(hw.OpBind), cookie)
-	}
 	q := &e.box.requests
 	w := work{op: hw.OpBind, flags: flags, cookie: cookie}
 	for { // as in admitOne
@@ -75,7 +72,7 @@ func (e *Endpoint) PostBind(cookie uint64, flags hw.Flags, rmr *mem.RMR, to mem.
 func (b *mailbox) bind(r *rules, w *work, rmr *mem.RMR, to *mem.Binding) (mem.RemoteSegment, error) {
 	const op = "ep.PostBind"
 	q := &b.requests
-	if _, err := r.check(w, b.State()); err != nil {
+	if _, err := b.check(r, w); err != nil {
 		return mem.RemoteSegment{}, err
 	}
 	if d := r.evd; d != nil && !wiring(d).Takes(event.StreamBind) {

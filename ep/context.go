@@ -1,10 +1,5 @@
 package ep
 
-import (
-	"godat/hw"
-	"godat/internal/door"
-)
-
 // Context returns the [Config.Context] that the endpoint was made with; nil for a
 // nil endpoint.
 func (e *Endpoint) Context() any {
@@ -24,16 +19,4 @@ func (e *Endpoint) Reads() (in, out int) {
 	}
 	both := e.profile.agreed.Load()
 	return int(uint32(both >> 32)), int(uint32(both))
-}
-
-// Watcher returns where the messages of the endpoint's connection come in; nil if the
-// provider has no such place. The packages of this module use it to wait there. A program
-// can't call it.
-func (e *Endpoint) Watcher(door.Key) hw.Watcher {
-	e.ctl.Lock()
-	defer e.ctl.Unlock()
-	if w, ok := e.box.qp.(hw.Watchable); ok {
-		return w.Watcher()
-	}
-	return nil
 }

@@ -94,9 +94,7 @@ func (e *Endpoint) Disconnect(how CloseFlags) error {
 	default:
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "close flags %d", how)
 	}
-	e.ctl.Lock()
-	defer e.ctl.Unlock()
-	return e.ctl.do(&control{op: op, in: in})
+	return e.ctl.change(op, in)
 }
 
 // Reset makes a disconnected endpoint UNCONNECTED again, so that it can connect

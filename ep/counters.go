@@ -118,7 +118,7 @@ func (e *Endpoint) Counters() (EndpointCounters, error) {
 	if err := alive("ep.Counters", e); err != nil {
 		return EndpointCounters{}, err
 	}
-	return e.counters((*counter).since), nil
+	return e.record.counters(e, (*counter).since), nil
 }
 
 // ResetCounters returns the counters and sets them to 0.
@@ -126,12 +126,11 @@ func (e *Endpoint) ResetCounters() (EndpointCounters, error) {
 	if err := alive("ep.ResetCounters", e); err != nil {
 		return EndpointCounters{}, err
 	}
-	return e.counters((*counter).reset), nil
+	return e.record.counters(e, (*counter).reset), nil
 }
 
 // counters reads the counters. Those of the posts follow from the queues' tickets.
-func (e *Endpoint) counters(read func(*counter) uint64) EndpointCounters {
-	r := e.record
+func (r *record) counters(e *Endpoint, read func(*counter) uint64) EndpointCounters {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	w := e.box.token.Load()

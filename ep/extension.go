@@ -20,9 +20,6 @@ const atomicSize = 8
 // the peer's receive completes; the event of that receive names the context.
 // It answers to dat_ep_post_send_with_invalidate.
 func (e *Endpoint) PostSendInvalidate(cookie uint64, flags hw.Flags, context uint32, segments ...mem.Segment) error {
-	if e.refuses(cookie) {
-		return reservedCookie(callOf(hw.OpSendInvalidate), cookie)
-	}
 	x := extra{imm: context}
 	w := work{op: hw.OpSendInvalidate, flags: flags, cookie: cookie, segs: segments, ext: &x}
 	return post(e, &w, nil)
@@ -34,9 +31,6 @@ func (e *Endpoint) PostSendInvalidate(cookie uint64, flags hw.Flags, context uin
 // of both sides have number IB_DTO.
 // It answers to dat_ib_post_rdma_write_immed.
 func (e *Endpoint) PostRDMAWriteImmediate(cookie uint64, flags hw.Flags, immediate uint32, remote mem.RemoteSegment, segments ...mem.Segment) error {
-	if e.refuses(cookie) {
-		return reservedCookie(callOf(hw.OpWriteImm), cookie)
-	}
 	x := extra{imm: immediate}
 	w := work{op: hw.OpWriteImm, flags: flags, cookie: cookie, segs: segments, remote: remote, ext: &x}
 	return post(e, &w, nil)
@@ -50,9 +44,6 @@ func (e *Endpoint) PostRDMAWriteImmediate(cookie uint64, flags hw.Flags, immedia
 // and the connection breaks. The event has number IB_DTO.
 // It answers to dat_ib_post_fetch_and_add.
 func (e *Endpoint) PostFetchAdd(cookie uint64, flags hw.Flags, add uint64, remote mem.RemoteSegment, local mem.Segment) error {
-	if e.refuses(cookie) {
-		return reservedCookie(callOf(hw.OpFetchAdd), cookie)
-	}
 	x := extra{operands: operands{operand: add}}
 	segs := [1]mem.Segment{local}
 	w := work{op: hw.OpFetchAdd, flags: flags, cookie: cookie, segs: segs[:], remote: remote, ext: &x}
@@ -63,9 +54,6 @@ func (e *Endpoint) PostFetchAdd(cookie uint64, flags hw.Flags, add uint64, remot
 // puts the old value into local; see PostFetchAdd.
 // It answers to dat_ib_post_cmp_and_swap.
 func (e *Endpoint) PostCompareSwap(cookie uint64, flags hw.Flags, compare, swap uint64, remote mem.RemoteSegment, local mem.Segment) error {
-	if e.refuses(cookie) {
-		return reservedCookie(callOf(hw.OpCompareSwap), cookie)
-	}
 	x := extra{operands: operands{swap, compare}}
 	segs := [1]mem.Segment{local}
 	w := work{op: hw.OpCompareSwap, flags: flags, cookie: cookie, segs: segs[:], remote: remote, ext: &x}

@@ -36,7 +36,7 @@ func (a *Adapter) Snapshot() Snapshot {
 	s.Endpoints = make([]EndpointSnapshot, len(endpoints))
 	names := make(dispatcherNames)
 	for i, e := range endpoints {
-		e.snapshot(&s.Endpoints[i], names)
+		s.Endpoints[i].describe(e, names)
 	}
 	for _, p := range list(a, a.points) {
 		s.Points = append(s.Points, p.snapshot())

@@ -9,7 +9,7 @@ import "godat/hw"
 func (e *Endpoint) PairAddr() (hw.PairAddr, error) {
 	const op = "ep.PairAddr"
 	c := &control{op: op, in: inPairAddr}
-	if err := e.pair(c); err != nil {
+	if err := pair(e, c); err != nil {
 		return hw.PairAddr{}, err
 	}
 	return c.peer, nil
@@ -29,11 +29,11 @@ func (e *Endpoint) Pair(peer hw.PairAddr) error {
 	if err := peer.Check(op); err != nil {
 		return err
 	}
-	return e.pair(&control{op: op, in: inPair, peer: peer})
+	return pair(e, &control{op: op, in: inPair, peer: peer})
 }
 
 // pair makes a call that needs a device which can pair.
-func (e *Endpoint) pair(c *control) error {
+func pair(e *Endpoint, c *control) error {
 	if err := alive(c.op, e); err != nil {
 		return err
 	}

@@ -2,27 +2,22 @@ package ep
 
 import (
 	"godat/hw"
-	"godat/internal/door"
 	"godat/internal/memory"
 	"godat/internal/release"
 	"godat/internal/yield"
 	"godat/mem"
 )
 
-// PostRecvPieces posts a receive for each cookie, into pieces of memory that have one size
-// and lie one beside the other in a region: first is piece 0, step the distance from one
-// piece to the next, and the low 32 bits of a cookie are the number of its piece. It is for
-// package runtime, whose connections receive into the buffers of a pool. It costs less
-// than PostRecvBatch: there is one key to look up, and one queue to find, which takes the
-// completions of all.
+// PostPieces posts a receive for each cookie, into pieces of memory that have one size
+// and lie one beside the other in a region, as a pool's buffers do: first is piece 0, step the
+// distance from one piece to the next, and the low 32 bits of a cookie are the number of its
+// piece. It costs less than PostRecvs: there is one key to look up, and one queue to find,
+// which takes the completions of all.
 //
 // It returns false, and nothing has happened, if something else than a plain post is to be
-// done, or if there are no cookies or more than 64; then the caller uses [Endpoint.PostRecvBatch].
-func (e *Endpoint) PostRecvPieces(_ door.Key, first mem.Segment, step uint64, cookies []uint64) bool {
-	if e == nil {
-		return false
-	}
-	b := &e.box
+// done, or if there are no cookies or more than 64; then the caller uses PostRecvs.
+func (o own) PostPieces(first mem.Segment, step uint64, cookies []uint64) bool {
+	b := &o.e.box
 	q := &b.recvs
 	r := q.rules.Load()
 	if b.runner == nil || b.state.Load() != uint32(Connected) || uint(len(cookies)-1) >= batchDTOs || always&r.illegal[hw.OpRecv] != 0 {

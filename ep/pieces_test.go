@@ -28,7 +28,7 @@ func TestReceivesIntoPiecesTakeTheirMessages(t *testing.T) {
 	const at, step, size = 32 << 10, 128, 64
 	for round := range 40 {
 		cookies := pieces(uint64(round), 5)
-		require.True(t, b.PostRecvPieces(door.Key{}, r.lmr.Segment(at, size), step, cookies))
+		require.True(t, b.Own(door.Key{}).PostPieces(r.lmr.Segment(at, size), step, cookies))
 		for i, cookie := range cookies {
 			for k := range size {
 				r.lmr.Bytes()[k] = byte(round + i + k)
@@ -66,7 +66,6 @@ func TestReceivesIntoPiecesAreRefusedWhereAPostIs(t *testing.T) {
 		first   mem.Segment
 		cookies []uint64
 	}{
-		"no endpoint":             {nil, r.lmr.Segment(0, 64), pieces(0, 2)},
 		"no cookies":              {b, r.lmr.Segment(0, 64), nil},
 		"more than a batch":       {b, r.lmr.Segment(0, 64), pieces(0, batchDTOs+1)},
 		"more than the depth":     {b, r.lmr.Segment(0, 64), pieces(0, 9)},
@@ -82,12 +81,12 @@ func TestReceivesIntoPiecesAreRefusedWhereAPostIs(t *testing.T) {
 		"a context that is wrong": {b, mem.Segment{Addr: r.lmr.Segment(0, 1).Addr, Len: 64}, pieces(0, 2)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.False(t, c.e.PostRecvPieces(door.Key{}, c.first, 64, c.cookies))
+			assert.False(t, c.e.Own(door.Key{}).PostPieces(c.first, 64, c.cookies))
 		})
 	}
 	reserved, _ := wiring(r.dto).Main().Places()
 	assert.Equal(t, before, reserved, "a refused post keeps no place")
-	assert.True(t, b.PostRecvPieces(door.Key{}, r.lmr.Segment(0, 64), 64, pieces(64<<10/64-3, 3)), "the last piece ends with the region")
+	assert.True(t, b.Own(door.Key{}).PostPieces(r.lmr.Segment(0, 64), 64, pieces(64<<10/64-3, 3)), "the last piece ends with the region")
 	for _, e := range []*Endpoint{a, b, apart} {
 		require.NoError(t, e.Close())
 	}
@@ -106,7 +105,7 @@ func TestReceivesIntoPiecesKeepTheirOrder(t *testing.T) {
 		require.NoError(t, b.PostRecv(pieceMark|9, 0, r.lmr.Segment(at+9*step, size)))
 	}
 	some := func() {
-		require.True(t, b.PostRecvPieces(door.Key{}, r.lmr.Segment(at, size), step, pieces(1, 3)))
+		require.True(t, b.Own(door.Key{}).PostPieces(r.lmr.Segment(at, size), step, pieces(1, 3)))
 	}
 	next := byte(0)
 	check := func() {

@@ -24,12 +24,9 @@ import (
 
 // postPlain posts a send, a write, a read or a receive. remote is nil for a send and a receive,
 // and ownSend for a send of a connection. shot, unless it is nil, takes the completion.
-func (e *Endpoint) postPlain(op hw.Op, cookie uint64, flags hw.Flags, segs []mem.Segment, remote *mem.RemoteSegment, shot *evd.OneShot) error {
-	if cookie>>63 != 0 && remote != &ownSend && e.refuses(cookie) {
-		return reservedCookie(callOf(op), cookie)
-	}
+func postPlain(e *Endpoint, op hw.Op, cookie uint64, flags hw.Flags, segs []mem.Segment, remote *mem.RemoteSegment, shot *evd.OneShot) error {
 	slow := func() error { return postSlow(e, op, cookie, flags, segs, remote, shot) }
-	if e == nil || len(segs) != 1 {
+	if e == nil || len(segs) != 1 || cookie>>63 != 0 && remote != &ownSend && e.box.reserves {
 		return slow()
 	}
 	b, seg := &e.box, &segs[0]
@@ -144,7 +141,7 @@ func fits(op hw.Op, seg *mem.Segment, remote *mem.RemoteSegment) bool {
 
 // postSlow posts what the short way does not take.
 func postSlow(e *Endpoint, op hw.Op, cookie uint64, flags hw.Flags, segs []mem.Segment, remote *mem.RemoteSegment, shot *evd.OneShot) error {
-	w := work{op: op, flags: flags, cookie: cookie, segs: segs}
+	w := work{op: op, flags: flags, cookie: cookie, segs: segs, own: remote == &ownSend}
 	if remote != nil {
 		w.remote = *remote
 	}
@@ -162,7 +159,7 @@ func (b *mailbox) postOne(q *queue, d *DTO) error {
 	case op == hw.OpSend:
 		remote = nil
 	}
-	return b.e.postPlain(op, d.Cookie, d.Flags, d.list(), remote, d.OneShot)
+	return postPlain(b.e, op, d.Cookie, d.Flags, d.list(), remote, d.OneShot)
 }
 
 // arm returns the queue of a one-shot for one event, or nil if a post may not name the
@@ -217,7 +214,7 @@ func (b *mailbox) handOne(q *queue, ticket uint32, word uint64) {
 	q.next = (ticket + 1) & ticketMask
 	q.ready = q.next
 	if q == &b.requests {
-		b.describe(b.sendWR(0), ticket)
+		b.describe(scratch(&b.sendWRs, 0), ticket)
 	}
 	b.handArray(q, ticket)
 	q.noteHanded(ticket, 1)
@@ -231,7 +228,7 @@ func (b *mailbox) handOne(q *queue, ticket uint32, word uint64) {
 func (b *mailbox) handAgain(q *queue, ticket uint32, flags hw.WRFlags) {
 	if q == &b.requests {
 		s := q.slot(ticket)
-		*b.sendWR(0) = hw.SendWR{
+		*scratch(&b.sendWRs, 0) = hw.SendWR{
 			ID: q.id | uint64(ticket&q.mask), Op: s.op, Flags: flags,
 			SGL: q.segments(ticket, int(s.nseg)), RKey: s.rkey, RemoteAddr: s.addr,
 		}
@@ -244,7 +241,7 @@ func (b *mailbox) handArray(q *queue, ticket uint32) {
 	if q == &b.requests {
 		_, err = b.qp.PostSend(b.sendWRs[:1])
 	} else {
-		wr := b.recvWR(0)
+		wr := scratch(&b.recvWRs, 0)
 		wr.ID, wr.SGL = q.id|uint64(ticket&q.mask), q.segments(ticket, int(q.slot(ticket).nseg))
 		_, err = b.qp.PostRecv(b.recvWRs[:1])
 	}

@@ -27,7 +27,7 @@ import (
 // but the event by itself wakes no waiter.
 // It answers to dat_ep_post_send.
 func (e *Endpoint) PostSend(cookie uint64, flags hw.Flags, segments ...mem.Segment) error {
-	return e.postPlain(hw.OpSend, cookie, flags, segments, nil, nil)
+	return postPlain(e, hw.OpSend, cookie, flags, segments, nil, nil)
 }
 
 // PostRDMAWrite writes the segments to the peer's memory, beginning at remote's
@@ -42,7 +42,7 @@ func (e *Endpoint) PostSend(cookie uint64, flags hw.Flags, segments ...mem.Segme
 // read that was posted after it.
 // It answers to dat_ep_post_rdma_write.
 func (e *Endpoint) PostRDMAWrite(cookie uint64, flags hw.Flags, remote mem.RemoteSegment, segments ...mem.Segment) error {
-	return e.postPlain(hw.OpWrite, cookie, flags, segments, &remote, nil)
+	return postPlain(e, hw.OpWrite, cookie, flags, segments, &remote, nil)
 }
 
 // PostRDMARead reads remote into the segments, which need LocalWrite and are at
@@ -51,7 +51,7 @@ func (e *Endpoint) PostRDMAWrite(cookie uint64, flags hw.Flags, remote mem.Remot
 // legal. See PostSend for the rest.
 // It answers to dat_ep_post_rdma_read.
 func (e *Endpoint) PostRDMARead(cookie uint64, flags hw.Flags, remote mem.RemoteSegment, segments ...mem.Segment) error {
-	return e.postPlain(hw.OpRead, cookie, flags, segments, &remote, nil)
+	return postPlain(e, hw.OpRead, cookie, flags, segments, &remote, nil)
 }
 
 // PostRecv posts a buffer for one message of the peer; messages fill buffers in the
@@ -65,7 +65,7 @@ func (e *Endpoint) PostRDMARead(cookie uint64, flags hw.Flags, remote mem.Remote
 // it returns at once.
 // It answers to dat_ep_post_recv.
 func (e *Endpoint) PostRecv(cookie uint64, flags hw.Flags, segments ...mem.Segment) error {
-	return e.postPlain(hw.OpRecv, cookie, flags, segments, nil, nil)
+	return postPlain(e, hw.OpRecv, cookie, flags, segments, nil, nil)
 }
 
 // work is a DTO on its way into a slot, without its one-shot. It stays on the
@@ -77,6 +77,7 @@ type work struct {
 	segs   []mem.Segment
 	remote mem.RemoteSegment
 	ext    *extra // nil for the plain operations
+	own    bool   // a connection's, whose cookie is reserved
 }
 
 // post checks and admits one operation, then publishes it or hands it to the
@@ -108,7 +109,7 @@ func (w *work) single() bool { return len(w.segs) == 1 && w.segs[0].Len != 0 }
 func (b *mailbox) admitOne(q *queue, w *work, shot *evd.OneShot) (ticket uint32, word uint64, mine bool, err error) {
 	for {
 		r := q.rules.Load()
-		lkey, err := r.check(w, b.State())
+		lkey, err := b.check(r, w)
 		if err != nil {
 			return 0, 0, false, err
 		}

@@ -18,9 +18,6 @@ func (e *Endpoint) PostRDMAReadToRMR(cookie uint64, flags hw.Flags, local, remot
 	if e == nil {
 		return nilEndpoint(hw.OpReadToRMR)
 	}
-	if e.refuses(cookie) {
-		return reservedCookie(callOf(hw.OpReadToRMR), cookie)
-	}
 	q := &e.box.requests
 	w := work{op: hw.OpReadToRMR, flags: flags, cookie: cookie, remote: remote}
 	for { // as in admitOne
@@ -35,7 +32,7 @@ func (e *Endpoint) PostRDMAReadToRMR(cookie uint64, flags hw.Flags, local, remot
 // readToRMR is PostRDMAReadToRMR by one set of rules.
 func (b *mailbox) readToRMR(r *rules, w *work, local mem.RemoteSegment) error {
 	q := &b.requests
-	if _, err := r.check(w, b.State()); err != nil {
+	if _, err := b.check(r, w); err != nil {
 		return err
 	}
 	if r.iov == 0 {

@@ -6,34 +6,61 @@ import (
 	"godat/mem"
 )
 
-// Reserve keeps the cookies whose highest bit is set for a connection of package runtime,
-// which finds its buffers by them: every post of the program with such a cookie is
-// INVALID_PARAMETER from then on. The connection alone calls Reserve, before it posts, and
-// posts by the other calls of this file.
-func (e *Endpoint) Reserve(door.Key) { e.box.reserves = true }
+// own is an endpoint for the package runtime and its streams, whose connections post with
+// cookies of their own. A program can't get it.
+type own struct{ e *Endpoint }
+
+// Own returns the endpoint for its connection.
+func (e *Endpoint) Own(door.Key) own { return own{e} } //nolint:revive // a program has no use for the name of its type
+
+// Reserve keeps the cookies whose highest bit is set for the connection, which finds its
+// buffers by them: every post of the program with such a cookie is INVALID_PARAMETER from
+// then on. The connection calls Reserve before it posts.
+func (o own) Reserve() { o.e.box.reserves = true }
 
 // ownSend stands for the remote memory of a connection's own sends, which have none: so the
 // short way of a post tells them from the program's.
 var ownSend mem.RemoteSegment
 
-// PostOwnSend is PostSend with a reserved cookie, and without flags.
-func (e *Endpoint) PostOwnSend(_ door.Key, cookie uint64, segment mem.Segment) error {
+// PostSend is [Endpoint.PostSend] with a reserved cookie, and without flags.
+func (o own) PostSend(cookie uint64, segment mem.Segment) error {
 	segments := [1]mem.Segment{segment}
-	return e.postPlain(hw.OpSend, cookie, hw.Default, segments[:], &ownSend, nil)
+	return postPlain(o.e, hw.OpSend, cookie, hw.Default, segments[:], &ownSend, nil)
 }
 
-// PostOwnRecvs is PostRecvBatch with reserved cookies.
-func (e *Endpoint) PostOwnRecvs(_ door.Key, dtos []DTO) (n int, err error) {
+// PostRecvs is [Endpoint.PostRecvBatch] with reserved cookies.
+func (o own) PostRecvs(dtos []DTO) (n int, err error) {
+	b := &o.e.box
 	for n < len(dtos) && err == nil {
 		var took int
-		took, err = e.box.postSome(&e.box.recvs, dtos[n:min(len(dtos), n+batchDTOs)])
+		took, err = b.postSome(&b.recvs, dtos[n:min(len(dtos), n+batchDTOs)])
 		n += took
 	}
 	return n, err
 }
 
+// Watcher returns where the messages of the connection come in, so that a stream can wait
+// there; nil if the provider has no such place.
+func (o own) Watcher() hw.Watcher {
+	o.e.ctl.Lock()
+	defer o.e.ctl.Unlock()
+	if w, ok := o.e.box.qp.(hw.Watchable); ok {
+		return w.Watcher()
+	}
+	return nil
+}
+
 // refuses reports whether the program may not post with that cookie.
-func (e *Endpoint) refuses(cookie uint64) bool { return cookie>>63 != 0 && e != nil && e.box.reserves }
+func (b *mailbox) refuses(cookie uint64) bool { return cookie>>63 != 0 && b.reserves }
+
+// check is [rules.check] in the present state, for a post that is not a connection's own
+// unless w says so.
+func (b *mailbox) check(r *rules, w *work) (lkey uint32, err error) {
+	if b.refuses(w.cookie) && !w.own {
+		return 0, reservedCookie(callOf(w.op), w.cookie)
+	}
+	return r.check(w, b.State())
+}
 
 func reservedCookie(call string, cookie uint64) error {
 	return hw.Errorf(call, hw.InvalidParameter, hw.NoSubtype,

@@ -98,12 +98,12 @@ func (e *Endpoint) Snapshot() EndpointSnapshot {
 		return EndpointSnapshot{}
 	}
 	var s EndpointSnapshot
-	e.snapshot(&s, make(dispatcherNames))
+	s.describe(e, make(dispatcherNames))
 	return s
 }
 
-// snapshot is Snapshot, with the names of dispatchers that are known already.
-func (e *Endpoint) snapshot(s *EndpointSnapshot, names dispatcherNames) {
+// describe is Snapshot, with the names of dispatchers that are known already.
+func (s *EndpointSnapshot) describe(e *Endpoint, names dispatcherNames) {
 	s.Name, s.Context = e.name(), e.context
 	e.profile.describe(s, names)
 	requests, recvs := e.record.describe(e, s)

@@ -125,22 +125,14 @@ func (b *mailbox) handToProvider(q *queue, most int) (n, done int, err error) {
 	return n, done, err
 }
 
-// sendWR returns the i-th of the scratch requests, of which there are i at least. The
-// scratch grows to the longest run of requests that the endpoint has handed on at
-// once: an idle endpoint has none.
-func (b *mailbox) sendWR(i int) *hw.SendWR {
-	if i >= len(b.sendWRs) {
-		b.sendWRs = append(b.sendWRs, hw.SendWR{})
+// scratch returns the i-th of the scratch requests, of which there are i at least. They
+// grow to the longest run of requests that the endpoint has handed on at once: an idle
+// endpoint has none.
+func scratch[WR hw.SendWR | hw.RecvWR](wrs *[]WR, i int) *WR {
+	if i >= len(*wrs) {
+		*wrs = append(*wrs, *new(WR))
 	}
-	return &b.sendWRs[i]
-}
-
-// recvWR is sendWR for receives.
-func (b *mailbox) recvWR(i int) *hw.RecvWR {
-	if i >= len(b.recvWRs) {
-		b.recvWRs = append(b.recvWRs, hw.RecvWR{})
-	}
-	return &b.recvWRs[i]
+	return &(*wrs)[i]
 }
 
 func (b *mailbox) gatherRecvs(most int) int {
@@ -148,7 +140,7 @@ func (b *mailbox) gatherRecvs(most int) int {
 	n := 0
 	for n < most && publishedNext(q) {
 		t := q.next
-		wr := b.recvWR(n)
+		wr := scratch(&b.recvWRs, n)
 		wr.ID, wr.SGL = q.id|uint64(t&q.mask), q.segments(t, int(q.slot(t).nseg))
 		q.next = (t + 1) & ticketMask
 		n++
@@ -161,7 +153,7 @@ func (b *mailbox) gatherRequests(most int) int {
 	n := 0
 	for n < most && publishedNext(q) {
 		t := q.next
-		b.describe(b.sendWR(n), t)
+		b.describe(scratch(&b.sendWRs, n), t)
 		q.next = (t + 1) & ticketMask
 		n++
 	}

@@ -261,7 +261,7 @@ func (c *Conn) make() (err error) {
 	c.outbox = ep.NewOutbox(c.Endpoint, cfg.Attr.MaxRequestDTOs)
 	c.outbox.OnDropped(door.Key{}, c.retire)
 	if !cfg.OwnReceives {
-		c.Endpoint.Reserve(door.Key{})
+		c.Endpoint.Own(door.Key{}).Reserve()
 		c.missing.Store(int32(cfg.receives()))
 		c.receiveMissing()
 	}

@@ -28,7 +28,7 @@ func (c *Conn) receiveMissing() {
 		want := min(n, mostAtOnce)
 		got := c.pool.GetAllLent(door.Key{}, connCookie, cookies[:want])
 		posted, err := got, error(nil)
-		if !c.Endpoint.PostRecvPieces(door.Key{}, first, step, cookies[:got]) {
+		if !c.Endpoint.Own(door.Key{}).PostPieces(first, step, cookies[:got]) {
 			posted, err = c.receiveSlowly(cookies[:got])
 		}
 		for _, cookie := range cookies[posted:got] {
@@ -50,5 +50,5 @@ func (c *Conn) receiveSlowly(cookies []uint64) (posted int, err error) {
 		d := &dtos[i]
 		d.Cookie, d.Segment = cookie, c.pool.At(int(uint32(cookie))).Segment()
 	}
-	return c.Endpoint.PostOwnRecvs(door.Key{}, dtos[:len(cookies)])
+	return c.Endpoint.Own(door.Key{}).PostRecvs(dtos[:len(cookies)])
 }

@@ -20,7 +20,7 @@ func (c *Conn) Send(b *Buffer) error {
 		return err
 	}
 	yield.Point()
-	if err = c.Endpoint.PostOwnSend(door.Key{}, sendCookie|tag, b.Segment()); err != nil {
+	if err = c.Endpoint.Own(door.Key{}).PostSend(sendCookie|tag, b.Segment()); err != nil {
 		c.retire(tag)
 		err = unlessOver(err)
 	}

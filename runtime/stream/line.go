@@ -91,7 +91,7 @@ func (c *line) make(ia *dat.IA) (err error) {
 	c.late = time.AfterFunc(longestHold, c.reportLate)
 	c.late.Stop() // until hold or reportSoon starts it
 	c.sends, c.recvs = c.slots.Segment(sendSlots, recvSlots-sendSlots), c.slots.Segment(recvSlots, slotBytes-recvSlots)
-	c.reader.watcher = c.endpoint.Watcher(door.Key{})
+	c.reader.watcher = c.endpoint.Own(door.Key{}).Watcher()
 	c.writer.watcher = c.reader.watcher
 	if c.reader.watcher != nil {
 		c.reader.ready, c.reader.lookFn = c.mayRead, c.reader.look
