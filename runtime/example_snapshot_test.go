@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"context"
 	"fmt"
+	"time"
 
 	dat "godat/runtime"
 )
@@ -49,4 +50,44 @@ func ExampleIA_Snapshot() {
 	// Output:
 	// 1 accepted, 2 of 128 places taken
 	// CONNECTED RECEIVE 1 5
+}
+
+// disk is what a program says of a disk. It is a [dat.Troubled].
+type disk struct {
+	Name  string
+	Queue int // requests that wait
+	Full  bool
+}
+
+func (d disk) Trouble(time.Duration) string {
+	if d.Full {
+		return "the disk is full"
+	}
+	return ""
+}
+
+// A program's own rows in the snapshots of an adapter, and on the page of godat/runtime/inspect.
+func ExampleIA_Report() {
+	ia, err := dat.Open(context.Background(), "loop")
+	if err != nil {
+		panic(err)
+	}
+	defer ia.Close()
+	stop, err := ia.Report("disks", func() []any {
+		return []any{disk{Name: "a", Queue: 3}, disk{Name: "b", Full: true}}
+	})
+	if err != nil {
+		panic(err)
+	}
+	defer stop()
+	now, err := ia.Snapshot()
+	if err != nil {
+		panic(err)
+	}
+	for _, row := range now.Reports["disks"] {
+		fmt.Printf("%+v: %q\n", row, row.(dat.Troubled).Trouble(time.Second))
+	}
+	// Output:
+	// {Name:a Queue:3 Full:false}: ""
+	// {Name:b Queue:0 Full:true}: "the disk is full"
 }

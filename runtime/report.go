@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"godat/hw"
 )
@@ -13,6 +14,14 @@ import (
 // of the adapter, as EndpointSnapshot.Owner. What it returns is for JSON. Snapshot calls it,
 // from any goroutine, so it must not block, nor call the adapter.
 type Describer interface{ DescribeEndpoint() any }
+
+// Troubled is a row of a report, or what a Describer says, that knows when something is wrong with
+// it. A page that shows snapshots puts what Trouble returns before everything else: one sentence,
+// empty while nothing is wrong. What is to move, and has stood still for less than late, is not
+// wrong yet.
+type Troubled interface {
+	Trouble(late time.Duration) string
+}
 
 // reports are what a program adds to the snapshots of an adapter.
 type reports struct {
@@ -30,7 +39,7 @@ type report struct {
 // Report adds rows of a kind to the snapshots of the adapter, until stop is called: what a
 // server, a disk or a queue says of itself. Each snapshot calls rows, from any goroutine, so
 // rows must not block, nor call Snapshot. A row is for JSON; the rows of a kind are structs of
-// one type. If rows panics, the row says so. A call of rows may still be under way when stop
+// one type, whose first field names the row. A row may be [Troubled]. If rows panics, the row says so. A call of rows may still be under way when stop
 // returns. A nil rows is INVALID_PARAMETER, and a closed adapter INVALID_HANDLE/IA.
 func (ia *IA) Report(kind string, rows func() []any) (stop func(), err error) {
 	const op = "runtime.IA.Report"

@@ -39,6 +39,8 @@ type line struct {
 
 	late *time.Timer // makes reports that no call makes; immutable
 	owed atomic.Bool // late is set for what became due while no call was there
+
+	looked atomic.Pointer[looked] // by Snapshot; nil before the first
 }
 
 // end is why a connection is over.

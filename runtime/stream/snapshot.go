@@ -1,5 +1,11 @@
 package stream
 
+import (
+	"fmt"
+	"sync"
+	"time"
+)
+
 // Snapshot describes a connection at one moment. The counts only grow, unless they say what
 // there is now.
 type Snapshot struct {
@@ -9,11 +15,47 @@ type Snapshot struct {
 	// UnreadByPeer has those that the peer's program has not read, now, as far as the peer has
 	// told.
 	UnreadByPeer uint64
-	// Credits are the messages that may be sent now. One of them is kept for the end.
+	// UnreadAge and UnreadByPeerAge are for how long at least nothing of these has been read: since
+	// somebody took a snapshot in which the same octet was the first.
+	UnreadAge, UnreadByPeerAge time.Duration
+	// Credits are the messages that may be sent now. Two of them are kept, for a report and for the
+	// end.
 	Credits          uint64
 	Reading, Writing bool // a call waits
 	// Ended says why the connection is over; empty while it is not.
 	Ended string
+}
+
+// Trouble says what is wrong with the connection, if nothing has been read for so long.
+func (s Snapshot) Trouble(late time.Duration) string {
+	switch {
+	case s.Writing && s.UnreadByPeerAge >= late && s.Credits <= reportCredit+1:
+		return fmt.Sprintf("the credits are used up: a Write waits, and the peer's program has read nothing for %v; %d octets wait for it", s.UnreadByPeerAge, s.UnreadByPeer)
+	case s.Writing && s.UnreadByPeerAge >= late:
+		return fmt.Sprintf("a Write waits, because the peer's program has read nothing for %v; %d octets wait for it", s.UnreadByPeerAge, s.UnreadByPeer)
+	case s.UnreadAge >= late && !s.Reading:
+		return fmt.Sprintf("the program has read nothing for %v; %d octets wait for it", s.UnreadAge, s.Unread)
+	}
+	return ""
+}
+
+// looked is when snapshots first saw that so many octets had been read, and no more.
+type looked struct {
+	mu           sync.Mutex
+	here, byPeer look
+}
+
+type look struct {
+	read uint64
+	at   time.Time
+}
+
+// age says for how long octets have waited to be read.
+func (l *look) age(read, unread uint64, now time.Time) time.Duration {
+	if unread == 0 || l.at.IsZero() || l.read != read {
+		*l = look{read, now}
+	}
+	return now.Sub(l.at)
 }
 
 // DescribeEndpoint describes the connection in a snapshot of its adapter.
@@ -35,5 +77,11 @@ func (c *line) Snapshot() Snapshot {
 	if e := c.ended.Load(); e != nil && e.err != nil {
 		s.Ended = e.err.Error()
 	}
+	c.looked.CompareAndSwap(nil, new(looked))
+	l, now := c.looked.Load(), time.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s.UnreadAge = l.here.age(s.Read, s.Unread, now)
+	s.UnreadByPeerAge = l.byPeer.age(byPeer, s.UnreadByPeer, now)
 	return s
 }

@@ -3,6 +3,8 @@ package stream
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -48,4 +50,30 @@ func TestAStreamNamesItsEndsInALog(t *testing.T) {
 	assert.Contains(t, client.LogValue().String(), client.RemoteAddr().String(), "also when it is closed")
 	client = nil
 	assert.Equal(t, "Conn(nil)", client.LogValue().String())
+}
+
+func TestASnapshotTellsForHowLongNobodyHasRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, "loop", Config{})
+		client, server := r.pair()
+		ages := func() (here, byPeer time.Duration) {
+			return server.Snapshot().UnreadAge, client.Snapshot().UnreadByPeerAge
+		}
+		_, err := client.Write(make([]byte, 100))
+		require.NoError(t, err)
+		synctest.Wait()
+		here, byPeer := ages()
+		assert.Zero(t, here, "nobody has looked before")
+		assert.Zero(t, byPeer)
+		time.Sleep(time.Minute)
+		here, byPeer = ages()
+		assert.Equal(t, time.Minute, here)
+		assert.Equal(t, time.Minute, byPeer)
+		assert.NotEmpty(t, server.Snapshot().Trouble(time.Second))
+		assert.Empty(t, client.Snapshot().Trouble(time.Second), "no call waits, and the peer may not have told yet what it has read")
+		_, err = server.Read(make([]byte, 40))
+		require.NoError(t, err)
+		here, _ = ages()
+		assert.Zero(t, here, "another octet is the first")
+	})
 }
