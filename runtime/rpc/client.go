@@ -26,12 +26,16 @@ type Client struct {
 	life    context.Context // ends with Close
 	end     context.CancelFunc
 	done    chan struct{} // closed when redial has ended
+	unlist  func()        // ends the report of the adapter
 
-	mu     sync.Mutex
-	now    *session
-	next   chan struct{} // closed when another session takes the place of now, or none ever will
-	failed error         // why the last attempt to connect failed
-	over   bool          // no session comes any more
+	answered answered // the reader of the session adds
+
+	mu         sync.Mutex
+	now        *session
+	next       chan struct{} // closed when another session takes the place of now, or none ever will
+	failed     error         // why the last attempt to connect failed
+	over       bool          // no session comes any more
+	reconnects uint64
 }
 
 // Call is what a client asks for.
@@ -63,8 +67,11 @@ func Dial(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Client,
 		return nil, err
 	}
 	c.cfg = cfg
-	if c.now, err = newSession(ctx, ia, address, &c.cfg); err != nil {
+	if c.now, err = c.newSession(ctx); err != nil {
 		return nil, errors.Join(err, c.closePZ())
+	}
+	if c.unlist, err = ia.Report("rpc clients", c.rows); err != nil {
+		return nil, errors.Join(err, c.now.close(), c.closePZ())
 	}
 	c.life, c.end = context.WithCancel(context.Background())
 	if cfg.Redial == 0 {
@@ -219,6 +226,7 @@ func (c *Client) Close() error {
 	if c == nil {
 		return nil
 	}
+	c.unlist()
 	c.end()
 	c.mu.Lock()
 	s := c.now

@@ -33,6 +33,7 @@ type link struct {
 
 	crediting bool // a goroutine waits for a buffer for a CREDIT
 	over      bool // nothing is sent any more
+	look      look // at the first message that waits
 
 	backlog func(n int) // counts links with waiting messages; nil of a client
 }

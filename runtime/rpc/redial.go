@@ -40,7 +40,7 @@ func (c *Client) connect() (s *session, err error) {
 			pause.Stop()
 			return nil, errClosed
 		}
-		if s, err = newSession(c.life, c.ia, c.address, &c.cfg); err == nil {
+		if s, err = c.newSession(c.life); err == nil {
 			return s, nil
 		}
 		c.mu.Lock()
@@ -59,6 +59,7 @@ func (c *Client) follow(s *session, err error) {
 		c.over = true
 	} else {
 		c.now = s
+		c.reconnects++
 	}
 	close(c.next)
 	c.next = make(chan struct{})

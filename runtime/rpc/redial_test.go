@@ -39,6 +39,7 @@ func TestAClientConnectsAnewAndKeepsItsMemory(t *testing.T) {
 			_, err := c.Call(within(t), Call{Sink: mine.Remote(0, 8)}, nil)
 			require.NoError(t, err)
 			require.Equal(t, i, mine.Bytes()[7])
+			require.EqualValues(t, i, c.Snapshot().Reconnects)
 			c.mu.Lock()
 			now := c.now
 			c.mu.Unlock()
@@ -116,7 +117,7 @@ func TestACallThatHasNotRunWaitsForTheNextServer(t *testing.T) {
 
 // uncount takes back what a begin counted that was not refused.
 func (s *Server) uncount() bool {
-	s.finish()
+	s.finish(0)
 	return false
 }
 

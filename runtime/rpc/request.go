@@ -146,7 +146,7 @@ func (r *Request) answer(code uint16, payload []byte) (err error) {
 		err = failed
 	}
 	if counted {
-		r.from.server.finish()
+		r.from.server.finish(code)
 	}
 	return r.from.of(call, "Reply", err)
 }

@@ -20,13 +20,19 @@ type Server struct {
 	closePZ  func() error
 	loans    loans         // of requests that move bytes
 	done     chan struct{} // closed when the reader has ended
+	unlist   [2]func()     // end the reports of the adapter
+
+	answered answered // under mu
 
 	mu       sync.Mutex
 	draining bool
-	active   int              // requests without an answer, and connections with answers that wait
-	taken    int              // requests without an answer
-	idle     chan struct{}    // closed when draining and none is active; nil before
-	rested   bool             // idle is closed
+	active   int           // requests without an answer, and connections with answers that wait
+	taken    int           // requests without an answer
+	idle     chan struct{} // closed when draining and none is active; nil before
+	rested   bool          // idle is closed
+	begun    uint64        // requests that were given to the program
+	refused  uint64
+	look     look             // at the first request that the program has not taken
 	conns    map[*served]bool // those that are up
 }
 
@@ -49,6 +55,9 @@ func Listen(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Serve
 		return nil, errors.Join(err, s.closePZ())
 	}
 	s.requests = make(chan *Request, cfg.Conns*cfg.Calls)
+	if err = s.list(ia); err != nil {
+		return nil, errors.Join(err, s.ln.Close(), s.closePZ())
+	}
 	go s.read()
 	return s, nil
 }
@@ -150,19 +159,25 @@ func (s *Server) begin() (code uint16) {
 	defer s.mu.Unlock()
 	switch {
 	case s.draining:
-		return CodeDraining
+		code = CodeDraining
 	case s.taken == cap(s.requests): // connections have ended, and their requests are not answered
-		return CodeBusy
+		code = CodeBusy
 	}
+	if code != 0 {
+		s.refused++
+		return code
+	}
+	s.begun++
 	s.active++
 	s.taken++
 	return 0
 }
 
 // finish counts an answer.
-func (s *Server) finish() {
+func (s *Server) finish(code uint16) {
 	s.mu.Lock()
 	s.taken--
+	s.answered.count(code)
 	s.mu.Unlock()
 	s.count(-1)
 }
@@ -185,6 +200,8 @@ func (s *Server) Close() error {
 	if s == nil {
 		return nil
 	}
+	s.unlist[0]()
+	s.unlist[1]()
 	err := s.ln.Close()
 	<-s.done
 	s.loans.end()
@@ -290,6 +307,7 @@ type served struct {
 	server *Server
 	answer int // the most bytes of a payload that the client takes
 	calls  []Request
+	looks  looks
 }
 
 // peer says who the client is.

@@ -16,13 +16,15 @@ import (
 type session struct {
 	// Immutable.
 	cfg     *Config
-	request int // the most bytes of a payload that the server takes
+	answers *answered // of the client
+	request int       // the most bytes of a payload that the server takes
 
 	link  link
 	free  chan *pending // slots without a call
 	slots []pending     // by number
 	ended chan struct{} // closed when the connection has ended
 	done  chan struct{} // closed when the reader has ended
+	looks looks
 
 	mu   sync.Mutex
 	why  error // why the connection has ended, once over
@@ -37,13 +39,15 @@ type pending struct {
 
 	// Under session.mu.
 	call   uint32 // the slot and its turn; its caller changes it
-	active bool   // a CALL is under way
-	left   bool   // by its caller: the answer gives the slot back
+	method uint16
+	active bool // a CALL is under way
+	left   bool // by its caller: the answer gives the slot back
 }
 
-// newSession connects to a server.
-func newSession(ctx context.Context, ia *dat.IA, address string, cfg *Config) (*session, error) {
-	conn, err := ia.Dial(ctx, address, cfg.conn())
+// newSession connects to the server.
+func (c *Client) newSession(ctx context.Context) (*session, error) {
+	cfg := &c.cfg
+	conn, err := c.ia.Dial(ctx, c.address, cfg.conn())
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +56,7 @@ func newSession(ctx context.Context, ia *dat.IA, address string, cfg *Config) (*
 		return nil, errors.Join(err, conn.Close())
 	}
 	s := &session{
-		cfg: cfg, request: min(int(peer.message), cfg.Message),
+		cfg: cfg, answers: &c.answered, request: min(int(peer.message), cfg.Message),
 		slots: make([]pending, min(cfg.Calls, int(peer.calls))), ended: make(chan struct{}), done: make(chan struct{}),
 	}
 	s.link = link{conn: conn, own: uint32(cfg.receives())}
@@ -121,7 +125,7 @@ func (s *session) begin(ctx context.Context, call *Call) (*pending, error) {
 		return nil, s.reason()
 	}
 	p.call = p.number | (p.call>>16+1)<<16
-	p.active, p.left = true, false
+	p.method, p.active, p.left = call.Method, true, false
 	h := header{kind: kindCall, code: call.Method, call: p.call, timeout: timeout(ctx)}
 	fill(b, h, call)
 	err = s.link.send(b)
@@ -288,6 +292,7 @@ func (s *session) take(b *dat.Buffer) error {
 		err = s.link.took(h.taken)
 	}
 	if err == nil && h.kind == kindAnswer {
+		s.answers.count(h.code)
 		return s.deliver(h.call, b)
 	}
 	s.link.conn.Release(b)

@@ -1,0 +1,279 @@
+package rpc
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	dat "godat/runtime"
+)
+
+// Flow says how many messages an end of a connection may send, and how many wait.
+type Flow struct {
+	Credits int // receives that the peer has for calls, answers and cancels, as far as known
+	Waiting int // messages that wait for a receive
+	// WaitingAge is for how long at least the first of them has waited: since somebody took a
+	// snapshot in which it waited.
+	WaitingAge time.Duration
+}
+
+// Answered counts answers. The counts only grow.
+type Answered struct {
+	Answers  uint64
+	Failures uint64 // answers among them that are an Error
+}
+
+// answered is what an Answered is read from. One goroutine at a time adds.
+type answered struct{ answers, failures atomic.Uint64 }
+
+// count counts an answer.
+func (a *answered) count(code uint16) {
+	a.answers.Add(1)
+	if code != 0 {
+		a.failures.Add(1)
+	}
+}
+
+func (a *answered) snapshot() Answered {
+	failures := a.failures.Load() // before the answers, of which there are not fewer
+	return Answered{a.answers.Load(), failures}
+}
+
+// ClientSnapshot describes a [Client] at one moment. A snapshot of the adapter has one for each
+// client, as the report "rpc clients".
+type ClientSnapshot struct {
+	Server    string // its address
+	Down      string // why there is no connection; empty while there is one
+	Calls, Of int    // calls under way, and the most at a time
+	// OldestAge is for how long at least the oldest of the calls has been under way: since
+	// somebody took a snapshot in which it was. OldestMethod is its method.
+	OldestAge    time.Duration
+	OldestMethod uint16
+	Flow
+	Answered
+	Reconnects uint64 // connections after the first
+}
+
+// ServerSnapshot describes a [Server] at one moment. A snapshot of the adapter has one for each
+// server, as the report "rpc servers".
+type ServerSnapshot struct {
+	Address string
+	Conns   int
+	// Requests are those without an answer, of which the program has not taken Untaken from
+	// [Server.Requests]. UntakenAge is for how long at least it has taken none of these: since
+	// somebody took a snapshot with the same first one.
+	Requests, Untaken int
+	UntakenAge        time.Duration
+	Answered
+	Refused uint64 // requests that were refused with CodeDraining or CodeBusy
+}
+
+// ServedSnapshot describes a connection of a [Server] at one moment. A snapshot of the adapter
+// has one for each, as the report "rpc connections".
+type ServedSnapshot struct {
+	Client   string // its address, and the connection's ID
+	Server   string
+	Requests int // without an answer
+	// OldestAge and OldestMethod are those of the oldest request, as in a ClientSnapshot.
+	OldestAge    time.Duration
+	OldestMethod uint16
+	Flow
+}
+
+// Trouble says what is wrong with a client, if something has lasted that long.
+func (s ClientSnapshot) Trouble(late time.Duration) string {
+	switch {
+	case s.Down != "":
+		return "no connection: " + s.Down
+	case s.WaitingAge >= late:
+		return fmt.Sprintf("the credits are used up: %d messages wait for a receive of the server, which has taken none for %v; its process has stopped", s.Waiting, s.WaitingAge)
+	case s.OldestAge >= late:
+		return fmt.Sprintf("%d calls have no answer; the oldest, of method %d, has waited for %v: its handler still runs, or the server's program takes no requests", s.Calls, s.OldestMethod, s.OldestAge)
+	}
+	return ""
+}
+
+// Trouble says what is wrong with a server, if something has lasted that long.
+func (s ServerSnapshot) Trouble(late time.Duration) string {
+	if s.UntakenAge >= late {
+		return fmt.Sprintf("the program has taken no request for %v; %d wait: its handlers are blocked, or too few", s.UntakenAge, s.Untaken)
+	}
+	return ""
+}
+
+// Trouble says what is wrong with a server's connection, if something has lasted that long.
+func (s ServedSnapshot) Trouble(late time.Duration) string {
+	switch {
+	case s.WaitingAge >= late:
+		return fmt.Sprintf("the credits are used up: %d answers wait for a receive of the client, which has taken none for %v; its process has stopped", s.Waiting, s.WaitingAge)
+	case s.OldestAge >= late:
+		return fmt.Sprintf("%d requests have no answer of the program; the oldest, of method %d, has waited for %v", s.Requests, s.OldestMethod, s.OldestAge)
+	}
+	return ""
+}
+
+// looks are the calls that the last snapshot saw under way, with when a snapshot saw each first.
+// No call reads a clock for that.
+type looks struct {
+	mu    sync.Mutex
+	first map[uint32]time.Time
+}
+
+// underWay is a call that has no answer.
+type underWay struct {
+	call   uint32
+	method uint16
+}
+
+// oldest finds the oldest of all calls that are under way.
+func (l *looks) oldest(calls []underWay) (age time.Duration, method uint16) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	first := make(map[uint32]time.Time, len(calls))
+	for _, c := range calls {
+		at, known := l.first[c.call]
+		if !known {
+			at = now
+		}
+		first[c.call] = at
+		if d := now.Sub(at); d >= age {
+			age, method = d, c.method
+		}
+	}
+	l.first = first
+	return age, method
+}
+
+// look is when a snapshot first saw that a count stands still while something waits.
+type look struct {
+	count uint64
+	at    time.Time
+}
+
+// age says for how long at least the count has been the same.
+func (l *look) age(count uint64) time.Duration {
+	if l.at.IsZero() || l.count != count {
+		*l = look{count, time.Now()}
+	}
+	return time.Since(l.at)
+}
+
+// snapshot says how many messages may be sent, and how many wait.
+func (l *link) snapshot() (f Flow) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if room := l.room(); room > 1 {
+		f.Credits = int(room - 1) // the last is a CREDIT's
+	}
+	if f.Waiting = len(l.waiting); f.Waiting == 0 {
+		l.look = look{}
+	} else {
+		f.WaitingAge = l.look.age(uint64(l.sent))
+	}
+	return f
+}
+
+// Snapshot describes the client now. It disturbs no call.
+func (c *Client) Snapshot() ClientSnapshot {
+	c.mu.Lock()
+	s, reconnects := c.now, c.reconnects
+	c.mu.Unlock()
+	now := ClientSnapshot{Server: c.address, Of: len(s.slots), Answered: c.answered.snapshot(), Reconnects: reconnects}
+	if s.hasEnded() {
+		now.Down = c.why(s).Error()
+		return now
+	}
+	s.mu.Lock()
+	calls := make([]underWay, 0, len(s.slots))
+	for i := range s.slots {
+		if p := &s.slots[i]; p.active {
+			calls = append(calls, underWay{p.call, p.method})
+		}
+	}
+	s.mu.Unlock()
+	now.Calls = len(calls)
+	now.OldestAge, now.OldestMethod = s.looks.oldest(calls)
+	now.Flow = s.link.snapshot()
+	return now
+}
+
+// rows is the report "rpc clients" of a client.
+func (c *Client) rows() []any { return []any{c.Snapshot()} }
+
+// Snapshot describes the server now. It disturbs no request.
+func (s *Server) Snapshot() ServerSnapshot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := ServerSnapshot{
+		Address: s.Addr(), Conns: len(s.conns), Requests: s.taken, Untaken: len(s.requests),
+		Answered: s.answered.snapshot(), Refused: s.refused,
+	}
+	if now.Untaken == 0 {
+		s.look = look{}
+	} else {
+		now.UntakenAge = s.look.age(s.begun - uint64(now.Untaken))
+	}
+	return now
+}
+
+// list adds the server's reports to the adapter's snapshots.
+func (s *Server) list(ia *dat.IA) (err error) {
+	if s.unlist[0], err = ia.Report("rpc servers", s.rows); err == nil {
+		s.unlist[1], err = ia.Report("rpc connections", s.served)
+	}
+	return err
+}
+
+// rows is the report "rpc servers" of a server.
+func (s *Server) rows() []any { return []any{s.Snapshot()} }
+
+// served is the report "rpc connections" of a server.
+func (s *Server) served() (rows []any) {
+	s.mu.Lock()
+	all := slices.Collect(maps.Keys(s.conns))
+	s.mu.Unlock()
+	for _, p := range all {
+		rows = append(rows, p.snapshot())
+	}
+	return rows
+}
+
+// snapshot describes the connection now.
+func (p *served) snapshot() ServedSnapshot {
+	var calls []underWay
+	for i := range p.calls {
+		r := &p.calls[i]
+		r.mu.Lock()
+		if r.open {
+			calls = append(calls, underWay{r.header.call, r.header.code})
+		}
+		r.mu.Unlock()
+	}
+	s := ServedSnapshot{Client: p.peer(), Server: p.server.Addr(), Requests: len(calls), Flow: p.link.snapshot()}
+	s.OldestAge, s.OldestMethod = p.looks.oldest(calls)
+	return s
+}
+
+// LogValue names the server's address, for log/slog.
+func (c *Client) LogValue() slog.Value {
+	if c == nil {
+		return slog.StringValue("Client(nil)")
+	}
+	return slog.GroupValue(slog.String("server", c.address))
+}
+
+// LogValue names the server's address, for log/slog.
+func (s *Server) LogValue() slog.Value {
+	if s == nil {
+		return slog.StringValue("Server(nil)")
+	}
+	return slog.GroupValue(slog.String("address", s.Addr()))
+}
+
+// LogValue is String, for log/slog.
+func (r *Request) LogValue() slog.Value { return slog.StringValue(r.String()) }

@@ -1,0 +1,107 @@
+package rpc
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	dat "godat/runtime"
+)
+
+// reported are the rows of a kind in a snapshot of the adapter.
+func reported[T any](t *testing.T, ia *dat.IA, kind string) (rows []T) {
+	t.Helper()
+	s, err := ia.Snapshot()
+	require.NoError(t, err)
+	for _, row := range s.Reports[kind] {
+		rows = append(rows, row.(T))
+	}
+	return rows
+}
+
+func TestASnapshotSaysWhatAClientAndItsServerDo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ia, err := dat.Open(t.Context(), "loop")
+		require.NoError(t, err)
+		s, err := Listen(t.Context(), ia, ":0", Config{Calls: 5})
+		require.NoError(t, err)
+		c, err := Dial(t.Context(), ia, s.Addr(), Config{Calls: 3})
+		require.NoError(t, err)
+		make := func(method uint16) {
+			go func() { _, _ = c.Call(t.Context(), Call{Method: method}, nil) }()
+			synctest.Wait()
+		}
+		make(1)
+		require.NoError(t, (<-s.Requests()).Reply(nil))
+		make(2)
+		require.NoError(t, (<-s.Requests()).Fail(CodeUnknown, "no"))
+		make(3)
+		held := <-s.Requests()
+		first := c.Snapshot()
+		assert.Equal(t, ClientSnapshot{
+			Server: s.Addr(), Calls: 1, Of: 3, OldestMethod: 3, Flow: Flow{Credits: first.Credits}, Answered: Answered{Answers: 2, Failures: 1},
+		}, first)
+		assert.Positive(t, first.Credits)
+		assert.Empty(t, first.Trouble(time.Second))
+		require.Equal(t, []ClientSnapshot{first}, reported[ClientSnapshot](t, ia, "rpc clients"))
+		time.Sleep(time.Minute)
+		make(4) // a younger one, in another slot
+		make(5)
+		now := c.Snapshot()
+		assert.Equal(t, time.Minute, now.OldestAge)
+		assert.EqualValues(t, 3, now.OldestMethod)
+		assert.Equal(t, 3, now.Calls)
+		assert.Equal(t, ServerSnapshot{
+			Address: s.Addr(), Conns: 1, Requests: 3, Untaken: 2, Answered: Answered{Answers: 2, Failures: 1},
+		}, s.Snapshot())
+		served := reported[ServedSnapshot](t, ia, "rpc connections")
+		require.Len(t, served, 1)
+		assert.Equal(t, 3, served[0].Requests)
+		time.Sleep(time.Second)
+		assert.Equal(t, time.Second, s.Snapshot().UntakenAge)
+		second := <-s.Requests()
+		assert.Zero(t, s.Snapshot().UntakenAge, "another request is the first")
+		require.NoError(t, held.Reply(nil))
+		synctest.Wait()
+		assert.Contains(t, []uint16{4, 5}, c.Snapshot().OldestMethod)
+		assert.Equal(t, time.Second, c.Snapshot().OldestAge, "since the snapshot before")
+		require.NoError(t, second.Reply(nil))
+		require.NoError(t, (<-s.Requests()).Reply(nil))
+		synctest.Wait()
+		assert.Zero(t, s.Snapshot().UntakenAge)
+		assert.Zero(t, c.Snapshot().OldestAge)
+
+		drained := s.drain()
+		make(5)
+		assert.EqualValues(t, 1, s.Snapshot().Refused)
+		<-drained
+		require.NoError(t, s.Close())
+		synctest.Wait()
+		assert.NotEmpty(t, c.Snapshot().Down)
+		require.NoError(t, c.Close())
+		assert.Empty(t, reported[ClientSnapshot](t, ia, "rpc clients"))
+		assert.Empty(t, reported[ServerSnapshot](t, ia, "rpc servers"))
+		require.NoError(t, ia.Close())
+	})
+}
+
+func TestAHandleOfThisPackageNamesItselfInALog(t *testing.T) {
+	ia := open(t, "loop")
+	s, err := Listen(t.Context(), ia, ":0", Config{})
+	require.NoError(t, err)
+	c := dial(t, ia, s, Config{})
+	called(t.Context(), c, 1)
+	r := <-s.Requests()
+	assert.Contains(t, r.LogValue().String(), "method 0")
+	require.NoError(t, r.Reply(nil))
+	assert.Equal(t, "[address="+s.Addr()+"]", s.LogValue().String())
+	assert.Equal(t, "[server="+s.Addr()+"]", c.LogValue().String())
+	require.NoError(t, s.Close())
+	assert.Equal(t, "[address="+s.Addr()+"]", s.LogValue().String())
+	s, c = nil, nil
+	assert.Equal(t, "Server(nil)", s.LogValue().String())
+	assert.Equal(t, "Client(nil)", c.LogValue().String())
+}
