@@ -15,6 +15,10 @@
 // share a snapshot that is taken at most once in a second, and a request renders at most one
 // page of a table, a few requests at a time. Nothing is done while nobody asks.
 //
+// What programs and packages report of themselves ([godat/runtime.IA.Report]) has a list for each
+// kind: rpc's clients, servers and connections are there, and a stream's own numbers stand with its
+// endpoint. A row that is a [godat/runtime.Troubled] says itself what is wrong with it.
+//
 // Adapters tell no ages: an operation, an event or a callback is as old as the first snapshot
 // that had it. So troubles that take their time stand on the page from its second reading on,
 // some seconds after the first.

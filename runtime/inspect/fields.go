@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"reflect"
 	"time"
 
 	dat "godat/runtime"
@@ -30,6 +31,18 @@ func endpointFields(at time.Time) []field[dat.EndpointSnapshot] {
 		{"oldest", func(e e) value { return lasting(e.Requests.OldestAge) }},
 		{"posted", func(e e) value { return count(e.Receives.Outstanding) }},
 	}
+}
+
+// ownedFields are the columns of the endpoints of no Conn: those of an endpoint, and what their
+// owners say, such as streams.
+func ownedFields(s *seen) []field[dat.EndpointSnapshot] {
+	list := endpointFields(s.At)
+	for i := range s.Endpoints {
+		if of := reflect.TypeOf(s.Endpoints[i].Owner); of != nil && of.Kind() == reflect.Struct {
+			return append(list, structFields(of, func(e *dat.EndpointSnapshot) any { return e.Owner })...)
+		}
+	}
+	return list
 }
 
 // lifetime is for how long an endpoint has been connected.
@@ -83,6 +96,16 @@ var srqFields = []field[dat.SRQSnapshot]{
 	{"receives out", func(q *dat.SRQSnapshot) value { return count(q.Outstanding) }},
 	{"of", func(q *dat.SRQSnapshot) value { return count(q.Depth) }},
 	{"endpoints", func(q *dat.SRQSnapshot) value { return count(q.Endpoints) }},
+}
+
+var poolFields = []field[dat.PoolSnapshot]{
+	{"name", func(p *dat.PoolSnapshot) value { return word(p.Name) }},
+	{"buffers", func(p *dat.PoolSnapshot) value { return count(p.Buffers) }},
+	{"size", func(p *dat.PoolSnapshot) value { return bytesOf(uint64(p.Size)) }},
+	{"free", func(p *dat.PoolSnapshot) value { return count(p.Free) }},
+	{"held", func(p *dat.PoolSnapshot) value { return count(p.Held) }},
+	{"sending", func(p *dat.PoolSnapshot) value { return count(p.Sending) }},
+	{"waiting", func(p *dat.PoolSnapshot) value { return count(p.Waiting) }},
 }
 
 // endFields are the columns of ends.

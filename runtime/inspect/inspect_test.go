@@ -81,11 +81,17 @@ type said struct {
 // ask asks for the page as JSON.
 func (r *rig) ask(query string) (s said) {
 	r.t.Helper()
+	r.askFor(query, &s)
+	return s
+}
+
+// askFor is ask for what is in a JSON that a test knows.
+func (r *rig) askFor(query string, to any) {
+	r.t.Helper()
 	w := r.get(query)
 	require.Equal(r.t, http.StatusOK, w.Code, w.Body)
 	require.Equal(r.t, "application/json", w.Header().Get("Content-Type"))
-	require.NoError(r.t, json.Unmarshal(w.Body.Bytes(), &s))
-	return s
+	require.NoError(r.t, json.Unmarshal(w.Body.Bytes(), to))
 }
 
 func TestThePageIsOneDocumentThatFetchesNothing(t *testing.T) {

@@ -2,6 +2,8 @@ package inspect
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -60,17 +62,7 @@ func (h *Handler) page(s *seen, q query) (*page, error) {
 	for i, a := range h.adapters {
 		p.Adapters = append(p.Adapters, link{a.ia.Name(), query{adapter: i, show: "connections", page: 1}.with(), i == q.adapter})
 	}
-	for _, l := range []struct {
-		name string
-		n    int
-	}{
-		{"connections", len(s.Conns)},
-		{"endpoints", len(s.Endpoints)},
-		{"dispatchers", len(s.Dispatchers)},
-		{"listeners", len(s.Listeners)},
-		{"shared receives", len(s.SRQs)},
-		{"last ends", len(s.LastEnds)},
-	} {
+	for _, l := range lists(s) {
 		to := query{adapter: q.adapter, show: l.name, page: 1}.with()
 		p.Lists = append(p.Lists, link{fmt.Sprintf("%s %s", l.name, number(l.n)), to, l.name == q.show})
 	}
@@ -86,19 +78,48 @@ func (h *Handler) page(s *seen, q query) (*page, error) {
 	case "connections":
 		p.Table = tabulate(s.Conns, connFields(s.At), q, true)
 	case "endpoints":
-		p.Table = tabulate(s.Endpoints, endpointFields(s.At), q, true)
+		p.Table = tabulate(s.Endpoints, ownedFields(s), q, true)
 	case "dispatchers":
 		p.Table = tabulate(s.Dispatchers, dispatcherFields, q, false)
 	case "listeners":
 		p.Table = tabulate(s.Listeners, listenerFields, q, false)
 	case "shared receives":
 		p.Table = tabulate(s.SRQs, srqFields, q, false)
+	case "pools":
+		p.Table = tabulate(s.Pools, poolFields, q, false)
 	case "last ends":
 		p.Table = tabulate(s.LastEnds, endFields(s.At), q, true)
 	default:
-		return nil, errNotHere
+		rows, ok := s.Reports[q.show]
+		if !ok {
+			return nil, errNotHere
+		}
+		p.Table = tabulate(rows, rowFields(rows), q, false)
 	}
 	return p, nil
+}
+
+// list is a list of objects that the page has.
+type list struct {
+	name string
+	n    int
+}
+
+// lists are all of them.
+func lists(s *seen) []list {
+	all := []list{
+		{"connections", len(s.Conns)},
+		{"endpoints", len(s.Endpoints)},
+		{"dispatchers", len(s.Dispatchers)},
+		{"listeners", len(s.Listeners)},
+		{"shared receives", len(s.SRQs)},
+		{"pools", len(s.Pools)},
+		{"last ends", len(s.LastEnds)},
+	}
+	for _, kind := range slices.Sorted(maps.Keys(s.Reports)) {
+		all = append(all, list{kind, len(s.Reports[kind])})
+	}
+	return all
 }
 
 // factsOf are the adapter's numbers in short.

@@ -52,13 +52,19 @@ func troubles(now, last *seen) []Trouble {
 		f.conn(&now.Conns[i])
 	}
 	for i := range now.Endpoints {
-		f.endpoint("endpoints", now.Endpoints[i].Name, &now.Endpoints[i])
+		e := &now.Endpoints[i]
+		if _, ok := e.Owner.(dat.Troubled); ok { // which knows more: a stream's last message may be suppressed
+			f.row("endpoints", e.Name, "connection to "+e.Remote+": ", e.Owner)
+		} else {
+			f.endpoint("endpoints", e.Name, e)
+		}
 	}
 	for i := range now.SRQs {
 		if q := &now.SRQs[i]; q.Outstanding == 0 && q.Endpoints > 0 {
 			f.add(2, "no shared receives", "shared receives", q.Name, "has no receive for %d endpoints: the program posts too few", q.Endpoints)
 		}
 	}
+	f.rows()
 	f.ends()
 	for i, t := range f.list {
 		if more := f.found[t.Kind] - ofEach; more > 0 && f.isLastTold(i) {
