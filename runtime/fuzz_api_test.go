@@ -236,6 +236,9 @@ func (c *caller) run(p *tape, alone bool) {
 		for i := 1; i < method.Type.NumIn(); i++ {
 			in = append(in, c.draw(p, method.Type.In(i), 0))
 		}
+		if method.Name == "Alloc" {
+			in[1] = reflect.ValueOf(int(modest(in[1].Int(), 1<<26)))
+		}
 		c.call(of, method, in)
 	}
 }
@@ -420,18 +423,28 @@ func (c *caller) drawStruct(p *tape, v reflect.Value, depth int) {
 		}
 	}
 	if debug := v.FieldByName("Debug"); debug.IsValid() && debug.Bool() {
-		boundDebug(v)
+		bound(v, 1<<10) // such a pool fills its buffers with a pattern
+	}
+	if v.Type() == reflect.TypeFor[BufferPoolConfig]() || v.Type() == reflect.TypeFor[ConnConfig]() {
+		bound(v, 1<<13)
 	}
 }
 
-// boundDebug keeps a pool that watches over its buffers small: it fills all of them with
-// a pattern, which takes over ten seconds for 8 GiB.
-func boundDebug(config reflect.Value) {
+// bound keeps the memory of a configuration small: the system clears gigabytes for seconds,
+// and a program has eight. What no machine has is left for the library to refuse.
+func bound(config reflect.Value, most int64) {
 	for i := range config.NumField() {
-		if f := config.Field(i); f.CanInt() && f.CanSet() {
-			f.SetInt(min(f.Int(), 1<<10))
+		if f := config.Field(i); f.CanInt() && f.CanSet() && f.Type() != reflect.TypeFor[time.Duration]() {
+			f.SetInt(modest(f.Int(), most))
 		}
 	}
+}
+
+func modest(n, most int64) int64 {
+	if n < math.MaxInt64 {
+		return min(n, most)
+	}
+	return n
 }
 
 func (c *caller) drawInterface(p *tape, v reflect.Value) {
