@@ -9,7 +9,8 @@
 #   plain     everything (the default): the contract's suite, the tests of verbs' own
 #             features, DAT's conformance suite, the tests of byte streams with
 #             nettest.TestConn, examples/rping and examples/dattest against the C programs
-#             rping and dapltest, both as the server and as the client, and
+#             rping and dapltest, and on soft-RoCE examples/rdmaping against those of
+#             ibverbs-utils and perftest, both as the server and as the client, and
 #             examples/blockstore between two processes
 #   race      the contract's suite under the race detector
 #   cgocheck  the contract's suite with the Go runtime's checks of what C code gets
@@ -57,9 +58,12 @@ cc -Wall -Werror -o "$work/rejecter" check/guest/testdata/rejecter.c -lrdmacm -l
 if [[ $mode == plain ]]; then
   command -v rping >/dev/null || { echo "the C program rping is missing: install rdmacm-utils" >&2; exit 1; }
   command -v dapltest >/dev/null || { echo "the C program dapltest is missing: install dapl2-utils and libdapl2" >&2; exit 1; }
+  command -v ib_send_bw >/dev/null || { echo "the C program ib_send_bw is missing: install perftest" >&2; exit 1; }
+  command -v ibv_rc_pingpong >/dev/null || { echo "the C program ibv_rc_pingpong is missing: install ibverbs-utils" >&2; exit 1; }
   "${build[@]}" -o "$work/conformance.test" ./check/conformance
   "${build[@]}" -o "$work/stream.test" ./runtime/stream
   "${build[@]}" -o "$work/rping.test" ./examples/rping
+  "${build[@]}" -o "$work/rdmaping.test" ./examples/rdmaping
   "${build[@]}" -o "$work/dattest.test" ./examples/dattest
   go build -o "$work/blockstore" ./examples/blockstore
   mkdir "$work/tree"
@@ -87,6 +91,7 @@ if [ "$kind" = siw ]; then set -- -conformance.params tail=on -conformance.gaps 
 "$work/stream.test" -test.v -test.short -test.timeout 4m \
   -test.skip 'AllocateNothing|NeverBlockEachOther|ABrokenTransport|HTTPOverTLS|HundredsOfDialers' || status=$?
 "$work/rping.test" -test.v -test.timeout 4m -test.run '^TestOurServerAnswers|^TestTheirServerAnswers' || status=$?
+if [ "$kind" = rxe ]; then "$work/rdmaping.test" -test.v -test.timeout 9m -test.run '^TestOur|^TestAPeerWithoutAGID' || status=$?; fi
 "$work/dattest.test" -test.v -test.timeout "$limit" -test.run '^TestAgainstTheCProgram$' || status=$?
 
 "$work/blockstore" -provider "$device" -listen 10.0.2.15:4791 -store "$TMPDIR/blocks.db" >"$TMPDIR/server" 2>&1 &

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	dat "godat/runtime"
+)
+
+const (
+	atomicSize = 8
+	mostReads  = 128
+	// mostBatch is how many requests a client has under way; as many bytes, at most, are
+	// in the buffers of a server.
+	mostBatch  = 128
+	mostBuffer = 16 << 20
+	// notReady is how long a send waits for the peer's receive.
+	notReady = 10 * time.Second
+)
+
+// perf is one of perftest's tests.
+type perf struct {
+	o      *options
+	c      *dat.Conn
+	region *dat.LMR
+	peer   keys
+}
+
+func playPerf(ctx context.Context, ia *dat.IA, o *options, s *session, out io.Writer) (err error) {
+	cycle, err := s.greet()
+	if err != nil {
+		return err
+	}
+	t := &perf{o: o}
+	p, err := t.prepare(ia, cycle)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	mtu, err := s.swapMTU(p.Local().MTU)
+	if err != nil {
+		return err
+	}
+	own := keys{pair: p.Local(), reads: o.Reads, memory: t.region.Remote(0, len(t.region.Bytes()))}
+	own.gid = own.pair.LID == 0 || o.GID
+	meet := func() (keys, error) { return s.swapKeys(own) }
+	if t.peer, err = meet(); err != nil {
+		return err
+	}
+	if err := t.refuses(s.client); err != nil {
+		return err
+	}
+	if t.c, err = o.pair(ctx, p, t.peer.pair, mtu, out); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.c.Close()) }()
+	// Both ends are connected; they print what they have; the receives of sends are posted.
+	for range t.meetings() {
+		if _, err := meet(); err != nil {
+			return err
+		}
+	}
+	began := time.Now()
+	if err := t.play(ctx, s.client); err != nil {
+		return err
+	}
+	took := time.Since(began)
+	if !o.sends() {
+		if _, err := meet(); err != nil {
+			return err
+		}
+		r, err := s.swapReports(t.report(took, s.client))
+		if err != nil {
+			return err
+		}
+		if !s.client && r.average > 0 { // only the client has measured
+			took = time.Duration(float64(o.Count) * float64(o.Size) / (r.average * mega) * float64(time.Second))
+		}
+	}
+	if _, err := meet(); err != nil {
+		return err
+	}
+	_, _ = s.Write(done) // nobody reads it
+	o.print(out, took, o.Count*o.Size)
+	return nil
+}
+
+// meetings is how often the ends meet between the exchange of keys and the traffic.
+func (t *perf) meetings() int {
+	if t.o.sends() {
+		return 3
+	}
+	return 2
+}
+
+// prepare makes this end's connection with its region. Perftest writes and reads in a cycle of
+// so many bytes if its messages are shorter.
+func (t *perf) prepare(ia *dat.IA, cycle int) (*dat.Pairing, error) {
+	cfg := dat.ConnConfig{
+		Depth: t.batch(), Message: 64,
+		Attr: &dat.EndpointAttr{MaxReadIn: t.o.Reads, MaxReadOut: t.o.Reads, ReceiverNotReady: notReady},
+	}
+	if t.o.sends() {
+		cfg.Message = t.o.Size
+	}
+	cfg.Setup = func(c *dat.Conn) (_ []byte, err error) {
+		privileges := dat.AllPrivileges
+		if t.o.Test == "atomic_bw" {
+			privileges |= dat.RemoteAtomic
+		}
+		t.region, err = c.Alloc(max(t.o.Size, cycle), privileges)
+		return nil, err
+	}
+	return ia.NewPaired(cfg)
+}
+
+// batch is how many messages or requests are under way.
+func (t *perf) batch() int { return min(mostBatch, max(2, mostBuffer/t.o.Size)) }
+
+// refuses returns what is wrong with the peer's keys.
+func (t *perf) refuses(client bool) error {
+	switch {
+	case !client || t.o.sends():
+		return nil
+	case t.peer.memory.Context == 0:
+		return errors.New("the peer gave no remote key: does it run the same test?")
+	case (t.o.Test == "read_bw" || t.o.Test == "atomic_bw") && t.peer.reads < t.o.Reads:
+		return fmt.Errorf("the peer takes %d reads at a time, and this end would make %d: use -o %d", t.peer.reads, t.o.Reads, max(1, t.peer.reads))
+	}
+	t.peer.memory.Len = uint32(t.o.Size) // which perftest does not say
+	return nil
+}
+
+// play is the traffic. A server of writes, reads and atomics has nothing to do.
+func (t *perf) play(ctx context.Context, client bool) error {
+	switch {
+	case t.o.Test == "send_lat":
+		g := &game{o: t.o, conns: []*dat.Conn{t.c}}
+		return g.play(ctx)
+	case client:
+		return t.stream(ctx)
+	case t.o.sends():
+		return t.take(ctx)
+	}
+	return nil
+}
+
+// stream makes all requests, a batch at a time.
+func (t *perf) stream(ctx context.Context) error {
+	one := dat.DTO{Segment: t.region.Segment(0, t.o.Size), Remote: t.peer.memory}
+	switch t.o.Test {
+	case "send_bw":
+		one.Op, one.Remote = dat.OpSend, dat.RemoteSegment{}
+	case "write_bw":
+		one.Op = dat.OpWrite
+	case "read_bw":
+		one.Op = dat.OpRead
+	case "atomic_bw":
+		one.Op, one.Operand = dat.OpFetchAdd, 1
+	}
+	batch := make([]dat.DTO, t.batch())
+	for i := range batch {
+		batch[i] = one
+	}
+	for left := t.o.Count; left > 0; {
+		n := min(left, len(batch))
+		if err := t.c.Do(ctx, batch[:n]...); err != nil {
+			return fmt.Errorf("after %d of %d: %w", t.o.Count-left, t.o.Count, err)
+		}
+		left -= n
+	}
+	return nil
+}
+
+// take takes all messages.
+func (t *perf) take(ctx context.Context) error {
+	g := game{o: t.o}
+	for i := range t.o.Count {
+		b, err := t.c.Receive(ctx)
+		if err != nil {
+			return fmt.Errorf("after %d of %d messages: %w", i, t.o.Count, err)
+		}
+		err = g.look(b.Bytes())
+		t.c.Release(b)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const mega = 1 << 20 // perftest's MB
+
+func (t *perf) report(took time.Duration, client bool) report {
+	if !client {
+		return report{}
+	}
+	rate := float64(t.o.Count) / max(took.Seconds(), 1e-9)
+	average := rate * float64(t.o.Size) / mega
+	return report{size: uint64(t.o.Size), count: uint64(t.o.Count), peak: average, average: average, rate: rate / 1e6}
+}
