@@ -40,49 +40,22 @@ func (r *request) Qual() uint64 { return r.qual }
 // sent an FPDU, or after the time grace if the initiator has promised none. When Accept
 // fails, it refuses the request.
 func (r *request) Accept(qp hw.QP, private []byte) error {
-	const op = "Accept"
-	if err := r.Answer(op); err != nil {
-		return err
-	}
-	c, err := r.answering(op, qp, private)
-	if err != nil {
-		r.decline()
+	q, own := soft.Own[*queuePair](qp)
+	if err := r.Request.Accept(own, private, r.decline); err != nil {
 		return err
 	}
 	r.dev.running.Add(1)
-	go c.respond(r, slices.Clone(private))
+	go q.conn.respond(r, slices.Clone(private))
 	return nil
-}
-
-// answering finds the queue pair's connection and begins its attempt to connect.
-func (r *request) answering(op string, qp hw.QP, private []byte) (*connection, error) {
-	q, ok := qp.(*queuePair)
-	if !ok || q == nil || q.dev != r.dev || q.conn == nil {
-		return nil, r.dev.Errorf(op, hw.InvalidHandle, hw.HandleEP, "not a queue pair of the listener's device")
-	}
-	if err := r.dev.CheckPrivate(op, hw.Arg2, private); err != nil {
-		return nil, err
-	}
-	if err := q.conn.attempt(op); err != nil {
-		return nil, err
-	}
-	return q.conn, nil
 }
 
 // Reject refuses the request, without the private data if there is too much.
 func (r *request) Reject(private []byte) error {
-	const op = "Reject"
-	if err := r.Answer(op); err != nil {
-		return err
-	}
-	err := r.dev.CheckPrivate(op, hw.Arg1, private)
-	if err != nil {
-		private = nil
-	}
-	r.send(wire.MPAReply{
-		Revision: r.frame.Revision, CRC: r.frame.CRC, Reject: true, Enhanced: r.frame.Enhanced, Private: private,
+	return r.Request.Reject(private, func(private []byte) {
+		r.send(wire.MPAReply{
+			Revision: r.frame.Revision, CRC: r.frame.CRC, Reject: true, Enhanced: r.frame.Enhanced, Private: private,
+		})
 	})
-	return err
 }
 
 // decline refuses the request as the provider.
@@ -167,11 +140,11 @@ func (c *connection) respond(r *request, private []byte) {
 
 // limitBoth bounds both directions of the start-up, unless the connection is over.
 func (c *connection) limitBoth(d time.Duration) {
-	c.mu.Lock()
-	if !c.dead {
+	c.Mu.Lock()
+	if !c.Dead {
 		_ = c.conn.SetDeadline(time.Now().Add(d))
 	}
-	c.mu.Unlock()
+	c.Mu.Unlock()
 }
 
 // firstFPDU reports that the connection is up: the initiator has sent an FPDU, or the

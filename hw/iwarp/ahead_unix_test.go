@@ -307,7 +307,7 @@ func TestTheNextFPDUThatIsReadAheadHasALimitOfItsOwn(t *testing.T) {
 	for _, crc := range []bool{false, true} {
 		g := newAheadRig(t, crc)
 		l := g.r.link
-		l.dead = true // there is no socket whose deadline could be set
+		l.Dead = true // there is no socket whose deadline could be set
 		stream, _ := segments(crc, g.lent, aheadCases["all of one length"])
 		const first, second = 2000, 20000 // in the middle of the first FPDU, and of the next
 		require.NoError(t, g.take(stream[:first], first))
@@ -318,6 +318,6 @@ func TestTheNextFPDUThatIsReadAheadHasALimitOfItsOwn(t *testing.T) {
 		require.NoError(t, g.take(stream[first:second], second))
 		require.True(t, g.r.partial())
 		assert.False(t, g.r.hurried, "the next wait sets a limit for the rest of the next one")
-		l.dead = false
+		l.Dead = false
 	}
 }

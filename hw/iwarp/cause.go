@@ -124,9 +124,9 @@ func rejection(text string) *hw.Cause {
 // in order.
 func (r *reader) readCause(err error) *hw.Cause {
 	r.own.Check()
-	r.link.mu.Lock()
+	r.link.Mu.Lock()
 	sent := r.link.sendErr
-	r.link.mu.Unlock()
+	r.link.Mu.Unlock()
 	switch {
 	case sent != nil && expired(sent):
 		return &hw.Cause{Layer: hw.LayerTCP, Text: fmt.Sprintf("the peer took nothing for %v", r.link.dev.set.stall), Err: hw.ErrTimeout}

@@ -31,7 +31,7 @@ func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 	if err := q.dev.CheckPrivate(op, hw.Arg1, cfg.Private); err != nil {
 		return err
 	}
-	if err := c.attempt(op); err != nil {
+	if err := c.Attempt(op); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -210,9 +210,9 @@ func reasonOf(ctx context.Context, err error) hw.Reason {
 
 // start opens the connection for FPDUs. It returns false if Break came first.
 func (c *connection) start(a agreement) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.dead {
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	if c.Dead {
 		return false
 	}
 	c.agreed = a

@@ -3,7 +3,6 @@ package iwarp
 import (
 	"context"
 	"net"
-	"sync/atomic"
 
 	"godat/hw"
 	"godat/hw/internal/soft"
@@ -22,8 +21,6 @@ type connection struct {
 	rqEnded         bool
 	teardownStarted bool
 
-	ends atomic.Int32 // number of queues that have ended
-
 	_ [soft.CacheLine]byte
 
 	recv receiver
@@ -36,6 +33,7 @@ func newConnection(q *queuePair) *connection {
 	c := &connection{}
 	c.qp, c.dev, c.facts = q, q.dev, q.Cfg.Facts
 	c.owner = c
+	c.Begin(&q.QP)
 	c.attention.Store(idleRecv)
 	mem := q.View()
 	c.send.init(&c.link, mem, q.Cfg.SendDepth)
@@ -44,23 +42,12 @@ func newConnection(q *queuePair) *connection {
 	return c
 }
 
-// attempt starts the attempt to connect, of which a connection has one.
-func (c *connection) attempt(op string) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.phase != unconnected || c.dead {
-		return c.dev.Errorf(op, hw.InvalidState, c.state(), "the queue pair is not new or reset")
-	}
-	c.phase = connecting
-	return nil
-}
-
 // adopt makes conn the connection that Break interrupts. It returns false if Break came
 // first; the caller then closes conn.
 func (c *connection) adopt(conn net.Conn, cancel context.CancelFunc) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.dead {
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	if c.Dead {
 		return false
 	}
 	c.conn, c.cancel = conn, cancel
@@ -69,10 +56,10 @@ func (c *connection) adopt(conn net.Conn, cancel context.CancelFunc) bool {
 
 // breakOff does what Break does. A second call has no effect.
 func (c *connection) breakOff(orderly bool) {
-	c.mu.Lock()
+	c.Mu.Lock()
 	again := c.attention.Or(closed)&closed != 0
 	kindred := c.begun && c.agreed.extended
-	c.mu.Unlock()
+	c.Mu.Unlock()
 	if again {
 		return
 	}
@@ -85,16 +72,6 @@ func (c *connection) breakOff(orderly bool) {
 	}
 	c.die(ending{why: hw.ReasonNone, term: term})
 	c.kick(byPoster)
-}
-
-// ended reports whether both queues have ended.
-func (c *connection) ended() bool { return c.ends.Load() == 2 }
-
-// unused reports whether the connection is new: neither an attempt nor Break has begun.
-func (c *connection) unused() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.phase == unconnected && !c.dead
 }
 
 // step does the work that there is for the token's holder.

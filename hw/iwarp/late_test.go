@@ -53,8 +53,8 @@ func TestAGoroutineThatCameTooLateForItsDeadlineGetsAnother(t *testing.T) {
 func TestALookThatComesLateDoesNotCount(t *testing.T) {
 	c := connections(newNode(t, New(Config{}), nil).peer())[0]
 	r := &c.recv
-	c.dead = true // there is no socket whose deadline could be set
-	defer func() { c.dead = false }()
+	c.Dead = true // there is no socket whose deadline could be set
+	defer func() { c.Dead = false }()
 	c.agreed.extended = true
 	c.reads.init(1)
 	c.reads.push(read{})

@@ -3,7 +3,6 @@ package iwarp
 import (
 	"context"
 	"net"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -11,17 +10,6 @@ import (
 	"godat/hw/internal/soft"
 	"godat/hw/iwarp/internal/sock"
 	"godat/internal/token"
-)
-
-// phase is the stage that the attempt to connect is in.
-type phase uint8
-
-const (
-	unconnected phase = iota
-	connecting        // asked, or answering
-	announcing        // Established or Refused is being reported
-	refused
-	connected
 )
 
 // The bits of a link's attention word.
@@ -60,12 +48,10 @@ type link struct {
 	reads     readQueue     // the sender pushes, the receiver retires
 	answers   responseQueue // the receiver pushes, the sender retires
 
-	// mu decides which of several events ends an attempt to connect or a connection. Its
-	// holder calls nothing but cancel and the setters of the socket's deadlines.
-	mu      sync.Mutex
-	phase   phase
-	begun   bool // the connection's goroutines run, or have run
-	dead    bool
+	// The holder of its lock calls nothing but cancel and the setters of the socket's
+	// deadlines.
+	soft.Life
+	begun   bool     // the connection's goroutines run, or have run
 	ending  ending   // immutable once dead
 	sendErr error    // why the socket takes nothing more; nil while it does
 	conn    net.Conn // immutable once begun
@@ -102,46 +88,33 @@ type verdict struct {
 	op     hw.OpSet  // reads and atomics never count
 }
 
-// state is the endpoint state nearest to the phase. The lock is held.
-func (l *link) state() hw.Subtype {
-	switch {
-	case l.dead, l.phase == refused:
-		return hw.StateEPDisconnected
-	case l.phase == connecting:
-		return hw.StateEPActiveConnectionPending
-	case l.phase == unconnected:
-		return hw.StateEPUnconnected
-	}
-	return hw.StateEPConnected
-}
-
 // announce reports how the attempt ended, unless Break or an earlier report ended it. The
 // queues do not end during the report: nothing may be reported after their end.
-func (l *link) announce(then phase, report func()) {
-	l.mu.Lock()
-	if l.phase != connecting || l.attention.Load()&closed != 0 {
-		l.mu.Unlock()
+func (l *link) announce(then soft.Phase, report func()) {
+	l.Mu.Lock()
+	if l.Phase != soft.Connecting || l.attention.Load()&closed != 0 {
+		l.Mu.Unlock()
 		return
 	}
-	l.phase = announcing
-	l.mu.Unlock()
+	l.Phase = soft.Announcing
+	l.Mu.Unlock()
 	report()
-	l.mu.Lock()
-	l.phase = then
-	l.mu.Unlock()
+	l.Mu.Lock()
+	l.Phase = then
+	l.Mu.Unlock()
 	l.kick(byReceiver)
 }
 
 // refuse reports that the attempt failed.
 func (l *link) refuse(why hw.Reason, private []byte, cause *hw.Cause) {
 	cause = l.addressed(cause)
-	l.announce(refused, func() { l.facts.Refused(why, private, cause) })
+	l.announce(soft.Refused, func() { l.facts.Refused(why, private, cause) })
 }
 
 // establish reports that the connection is up. If something ends the connection
 // meanwhile, the receiver finds it, because it runs in any case.
 func (l *link) establish(info hw.ConnInfo) {
-	l.announce(connected, func() {
+	l.announce(soft.Connected, func() {
 		l.up.Store(true)
 		l.facts.Established(info)
 	})
@@ -149,9 +122,9 @@ func (l *link) establish(info hw.ConnInfo) {
 
 // addressed is the cause with the addresses of the socket, if there is one.
 func (l *link) addressed(c *hw.Cause) *hw.Cause {
-	l.mu.Lock()
+	l.Mu.Lock()
 	conn := l.conn
-	l.mu.Unlock()
+	l.Mu.Unlock()
 	if conn == nil {
 		return c
 	}
@@ -165,12 +138,12 @@ var past = time.Unix(1, 0)
 // Only the first ending counts. The caller kicks the token, or holds it.
 func (l *link) die(e ending) {
 	defer l.right.Reclaim() // a watcher gives the socket back itself
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.dead {
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	if l.Dead {
 		return
 	}
-	l.dead, l.ending = true, e
+	l.Dead, l.ending = true, e
 	l.attention.Or(broken)
 	if l.cancel != nil {
 		l.cancel()
@@ -183,11 +156,11 @@ func (l *link) die(e ending) {
 // stopWriting records why the socket takes nothing more, and limits the time in which
 // the receiver may still learn the cause from the peer.
 func (l *link) stopWriting(err error) {
-	l.mu.Lock()
+	l.Mu.Lock()
 	if l.sendErr == nil {
 		l.sendErr = err
 	}
-	l.mu.Unlock()
+	l.Mu.Unlock()
 	l.limitEnd()
 }
 
@@ -197,21 +170,21 @@ func (l *link) limitRead(d time.Duration) {
 	if d > 0 {
 		t = time.Now().Add(d)
 	}
-	l.mu.Lock()
-	if !l.dead && l.attention.Load()&bounded == 0 {
+	l.Mu.Lock()
+	if !l.Dead && l.attention.Load()&bounded == 0 {
 		l.setReadAt(t)
 	}
-	l.mu.Unlock()
+	l.Mu.Unlock()
 }
 
 // limitEnd limits the time that the receiver has left.
 func (l *link) limitEnd() {
-	l.mu.Lock()
+	l.Mu.Lock()
 	l.attention.Or(bounded)
-	if !l.dead {
+	if !l.Dead {
 		l.setReadAt(time.Now().Add(l.dev.set.linger))
 	}
-	l.mu.Unlock()
+	l.Mu.Unlock()
 	l.right.Reclaim()
 }
 
@@ -222,11 +195,11 @@ func (l *link) limitWrite(on bool) {
 	if on {
 		t = time.Now().Add(l.dev.set.stall)
 	}
-	l.mu.Lock()
-	if !l.dead {
+	l.Mu.Lock()
+	if !l.Dead {
 		_ = l.conn.SetWriteDeadline(t)
 	}
-	l.mu.Unlock()
+	l.Mu.Unlock()
 }
 
 // setReadAt sets the deadline of the receiver's wait. mu is held.
@@ -240,12 +213,12 @@ func (l *link) setReadAt(t time.Time) {
 // settle ends an interrupt, and reports whether nothing else has ended the wait: the deadline
 // that it hides may have passed too.
 func (l *link) settle() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
 	was := l.interrupted
 	if was {
 		l.interrupted = false
-		if !l.dead {
+		if !l.Dead {
 			_ = l.conn.SetReadDeadline(l.readAt)
 		}
 	}

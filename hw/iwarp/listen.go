@@ -251,10 +251,7 @@ func (l *listener) greet(s *startup) {
 	}
 	r.frame.Private = bytes.Clone(r.frame.Private) // keeps nothing else of what was read
 	_ = r.conn.SetDeadline(time.Time{})
-	if r.Pend(&r.dev.Device, func() { _ = r.conn.Close() }) && l.onRequest(r) {
-		return
-	}
-	if r.Take() {
+	if r.Offer(&r.dev.Device, func() { _ = r.conn.Close() }, func() bool { return l.onRequest(r) }) {
 		r.decline()
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"godat/hw"
+	"godat/hw/internal/soft"
 )
 
 // flush flushes both queues, in order, and ends each after Break. The token's holder
@@ -24,10 +25,10 @@ func (c *connection) flush() {
 	}
 	// The load comes before the look at the queues: an owner posts nothing after Break.
 	a := c.attention.Load()
-	c.mu.Lock()
-	phase, begun, end, sendErr := c.phase, c.begun, c.ending, c.sendErr
-	c.mu.Unlock()
-	if phase == announcing {
+	c.Mu.Lock()
+	phase, begun, end, sendErr := c.Phase, c.begun, c.ending, c.sendErr
+	c.Mu.Unlock()
+	if phase == soft.Announcing {
 		return
 	}
 	if begun {
@@ -35,7 +36,7 @@ func (c *connection) flush() {
 		c.send.dropOutbox(end.term)
 		end = c.orBroken(end, sendErr)
 	}
-	if phase == connected && a&closed == 0 && !c.saidDown {
+	if phase == soft.Connected && a&closed == 0 && !c.saidDown {
 		c.saidDown = true
 		c.facts.Down(end.why, c.addressed(end.cause))
 	}
@@ -99,7 +100,7 @@ func (c *connection) endQueue(sink hw.Sink, id uint64) {
 	c.token.Check()
 	c.qp.endReports.Add(1)
 	defer c.qp.endReports.Add(-1)
-	c.ends.Add(1)
+	c.Ends.Add(1)
 	sink.Complete([]hw.WC{{ID: id, Op: hw.OpEnd}})
 }
 

@@ -61,8 +61,8 @@ const leastLate = 500 * time.Millisecond
 // more to do than it can, or was stopped, has its goroutines run late, perhaps those of a peer
 // in the same process too: then silence says nothing of the peer.
 func (l *link) lateness() time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
 	return time.Since(l.readAt)
 }
 

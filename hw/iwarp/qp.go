@@ -54,7 +54,7 @@ func (q *queuePair) PostSend(wrs []hw.SendWR) (int, error) {
 		return 0, q.dev.Gone(op)
 	}
 	if !c.up.Load() {
-		return 0, c.invalid(op, "the queue pair is not connected")
+		return 0, c.Invalid(op, "the queue pair is not connected")
 	}
 	n := len(wrs)
 	var err error
@@ -130,39 +130,19 @@ func (q *queuePair) Watcher() hw.Watcher {
 
 // Reset gives the queue pair a new connection, unless its present one is still new.
 func (q *queuePair) Reset() error {
-	const op = "Reset"
-	c := q.conn
-	switch {
-	case c == nil:
-		return q.dev.Gone(op)
-	case c.ended():
+	err := q.MayEnd("Reset")
+	if err == nil && !q.conn.Unused() {
 		q.conn = newConnection(q)
-	case !c.unused():
-		return c.invalid(op, notOver)
 	}
-	return nil
+	return err
 }
 
 // Close frees the queue pair.
 func (q *queuePair) Close() error {
-	const op = "QP.Close"
-	c := q.conn
-	switch {
-	case c == nil:
-		return q.dev.Gone(op)
-	case !c.ended() && !c.unused():
-		return c.invalid(op, notOver)
+	err := q.MayEnd("QP.Close")
+	if err == nil {
+		q.conn = nil
+		q.Free()
 	}
-	q.conn = nil
-	q.Free()
-	return nil
-}
-
-const notOver = "the queues of the queue pair have not both ended"
-
-// invalid is the error of a call for which the connection is in the wrong state.
-func (c *connection) invalid(op, why string) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.dev.Errorf(op, hw.InvalidState, c.state(), "%s", why)
+	return err
 }

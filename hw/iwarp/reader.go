@@ -96,9 +96,9 @@ func (r *reader) unlimitRest() {
 
 // discardRest reads to the end of the stream, or until the time linger is over.
 func (r *reader) discardRest() {
-	r.link.mu.Lock() // so that die sets its deadline before this one
+	r.link.Mu.Lock() // so that die sets its deadline before this one
 	conn := r.link.conn
-	r.link.mu.Unlock()
+	r.link.Mu.Unlock()
 	inTime(r.link.dev.set.linger, conn.SetReadDeadline, func() error {
 		_, err := io.Copy(io.Discard, struct{ io.Reader }{conn})
 		return err

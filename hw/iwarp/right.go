@@ -200,9 +200,9 @@ func (p *parties) Hang() {
 // interrupt ends the present wait for octets, or the next one, if one of the set waits.
 func (p *parties) interrupt(set sock.Waiter) {
 	l := p.r.link
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if p.r.right.Waits(set) && !l.dead && !l.interrupted {
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	if p.r.right.Waits(set) && !l.Dead && !l.interrupted {
 		l.interrupted = true
 		_ = l.conn.SetReadDeadline(past)
 	}

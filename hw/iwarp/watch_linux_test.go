@@ -187,8 +187,8 @@ func TestADeadlineIsSeenBesideAWatcherThatComesBack(t *testing.T) {
 	_, b, o := watching(t, time.Hour, map[string]string{"keepalive": "100ms"})
 	l := &connections(b)[0].link
 	deadline := func() time.Time {
-		l.mu.Lock()
-		defer l.mu.Unlock()
+		l.Mu.Lock()
+		defer l.Mu.Unlock()
 		return l.readAt
 	}
 	o.enough.Store(1)

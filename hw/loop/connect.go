@@ -1,6 +1,9 @@
 package loop
 
-import "godat/hw"
+import (
+	"godat/hw"
+	"godat/hw/internal/soft"
+)
 
 // join connects a, which asked, with b, which answers, and reports Established to
 // both. It returns false if a has gone. b's phase is connecting, and stays so if join
@@ -8,7 +11,7 @@ import "godat/hw"
 func join(a, b *connection, private []byte) bool {
 	ab, ba := newPipe(a, b), newPipe(b, a)
 	ab.reverse, ba.reverse = ba, ab
-	if !a.install(b, ab, ba, connecting) {
+	if !a.install(b, ab, ba, soft.Connecting) {
 		return false
 	}
 	in, out := min(a.qp.Cfg.ReadsIn, b.qp.Cfg.ReadsOut), min(a.qp.Cfg.ReadsOut, b.qp.Cfg.ReadsIn)
@@ -29,17 +32,17 @@ func join(a, b *connection, private []byte) bool {
 
 // install makes the pipes known to the queue pairs, unless a side is not in the phase from
 // any more. One call at most takes the two locks of a pair.
-func (c *connection) install(b *connection, ab, ba *pipe, from phase) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (c *connection) install(b *connection, ab, ba *pipe, from soft.Phase) bool {
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
 	// The owner of a side that answers is in Accept and makes no other call. If the provider
 	// reports something to it before Accept returns, it finds the pipes.
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if c.phase != from || b.phase != from {
+	b.Mu.Lock()
+	defer b.Mu.Unlock()
+	if c.Phase != from || b.Phase != from {
 		return false
 	}
-	c.phase, b.phase = connected, connected
+	c.Phase, b.Phase = soft.Connected, soft.Connected
 	if c.draining {
 		ab.attention.Or(draining)
 	}

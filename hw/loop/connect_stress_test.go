@@ -85,7 +85,7 @@ func requireEndOfAcceptor(t *testing.T, b *side, orderly bool) {
 func settle(t *testing.T, s *side) {
 	t.Helper()
 	q := s.qp.(*queuePair)
-	require.Eventually(t, q.conn.over, 10*time.Second, 20*time.Microsecond)
+	require.Eventually(t, q.conn.Ended, 10*time.Second, 20*time.Microsecond)
 	spinUntil(t, func() bool { return s.sends.ended() && s.recvs.ended() })
 	assert.Equal(t, []hw.WC{endOf(sendEnd)}, s.sends.all())
 	assert.Equal(t, append(flushed(hw.OpRecv, 1), endOf(recvEnd)), s.recvs.all())

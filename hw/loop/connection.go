@@ -2,24 +2,15 @@ package loop
 
 import (
 	"net"
-	"sync"
-	"sync/atomic"
 
 	"godat/hw"
 	"godat/hw/internal/soft"
 )
 
-// phase is the stage that a connection is in.
-type phase uint8
-
+// The phases that only loop has. From Connected on the pipes keep the state, also of the end.
 const (
-	unconnected phase = iota
-	connecting        // asked, or answering, or pairing
-	waiting           // paired, and the peer has not paired yet
-	refusing          // the end is being reported, which came before any pipe
-	refused
-	connected // and from here on the pipes keep the state, also of the end
-	ended     // without ever being connected
+	waiting = soft.Connected + 1 + iota // paired, and the peer has not paired yet
+	ended                               // without ever being connected
 )
 
 // connection is one life of a queue pair: from NewQP or Reset to the OpEnd of both
@@ -38,14 +29,8 @@ type connection struct {
 
 	pair *pairEnd // guarded by the lock of pairs; nil if nobody asked for the values
 
-	// mu decides whether the answer or Break ends an attempt to connect. No callback
-	// runs under it.
-	mu       sync.Mutex
-	phase    phase
-	broken   bool // Break was called
-	draining bool // Drain was called before there were pipes
-
-	ends atomic.Int32 // queues that have ended
+	soft.Life      // dead since Break
+	draining  bool // Drain was called before there were pipes; guarded by Mu
 }
 
 func newConnection(q *queuePair) *connection {
@@ -55,58 +40,35 @@ func newConnection(q *queuePair) *connection {
 		sq:    new(soft.SendQueue),
 		rq:    newRecvQueue(q.Cfg.RecvDepth),
 	}
+	c.Begin(&q.QP)
 	c.sq.Init(q.Cfg.SendDepth)
 	return c
 }
 
-// begin starts the attempt to connect. It fails unless the connection is new.
-func (c *connection) begin(op string) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.phase != unconnected || c.broken {
-		return c.qp.dev.Errorf(op, hw.InvalidState, c.state(), "the queue pair is not new or reset")
-	}
-	c.phase = connecting
-	return nil
-}
-
-// state is the endpoint state nearest to the phase. The lock is held.
-func (c *connection) state() hw.Subtype {
-	switch {
-	case c.broken, c.phase == refusing, c.phase == refused:
-		return hw.StateEPDisconnected
-	case c.phase == connecting:
-		return hw.StateEPActiveConnectionPending
-	case c.phase == connected, c.phase == waiting:
-		return hw.StateEPConnected
-	}
-	return hw.StateEPUnconnected
-}
-
 // refuse ends an attempt that nothing has ended yet.
 func (c *connection) refuse(why hw.Reason, private []byte, cause *hw.Cause) {
-	c.stop(connecting, func() { c.facts.Refused(why, private, cause) })
+	c.stop(soft.Connecting, func() { c.facts.Refused(why, private, cause) })
 }
 
 // stop reports the end of a connection without pipes that is still in the phase from. A
 // Break that comes meanwhile leaves it to stop to end the queues: after the queues have
 // ended nothing of this connection may be reported.
-func (c *connection) stop(from phase, report func()) {
-	c.mu.Lock()
-	if c.phase != from {
-		c.mu.Unlock()
+func (c *connection) stop(from soft.Phase, report func()) {
+	c.Mu.Lock()
+	if c.Phase != from {
+		c.Mu.Unlock()
 		return
 	}
-	c.phase = refusing
-	c.mu.Unlock()
+	c.Phase = soft.Announcing
+	c.Mu.Unlock()
 	report()
-	c.mu.Lock()
-	c.phase = refused
-	finish := c.broken
+	c.Mu.Lock()
+	c.Phase = soft.Refused
+	finish := c.Dead
 	if finish {
-		c.phase = ended
+		c.Phase = ended
 	}
-	c.mu.Unlock()
+	c.Mu.Unlock()
 	if finish {
 		c.finish()
 	}
@@ -115,20 +77,20 @@ func (c *connection) stop(from phase, report func()) {
 // breakUp records a call of Break, and reports whether there are pipes to break.
 // Without pipes it ends the queues, or leaves that to stop.
 func (c *connection) breakUp() (piped bool) {
-	c.mu.Lock()
-	again := c.broken
-	c.broken = true
-	was := c.phase
-	if was != refusing && was != connected {
-		c.phase = ended
+	c.Mu.Lock()
+	again := c.Dead
+	c.Dead = true
+	was := c.Phase
+	if was != soft.Announcing && was != soft.Connected {
+		c.Phase = ended
 	}
-	c.mu.Unlock()
+	c.Mu.Unlock()
 	switch {
 	case again:
 		return false
-	case was == connected:
+	case was == soft.Connected:
 		return true
-	case was != refusing:
+	case was != soft.Announcing:
 		c.finish()
 	}
 	return false
@@ -161,16 +123,6 @@ func (c *connection) finish() {
 // end reports a queue's OpEnd. The owner may reset or close the queue pair as soon as
 // it has seen the OpEnd of both queues, so end counts first.
 func (c *connection) end(sink hw.Sink, id uint64) {
-	c.ends.Add(1)
+	c.Ends.Add(1)
 	sink.Complete([]hw.WC{{ID: id, Op: hw.OpEnd}})
-}
-
-// over reports whether both queues have ended.
-func (c *connection) over() bool { return c.ends.Load() == 2 }
-
-// pristine reports whether the connection is new: nothing connected or broke it yet.
-func (c *connection) pristine() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.phase == unconnected
 }

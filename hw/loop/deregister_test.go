@@ -139,11 +139,11 @@ func post(t *testing.T, a, b *side, source bool, current *atomic.Uint64, stop ch
 		a.qp.Break(false)
 		b.qp.Break(false)
 		for _, s := range []*side{a, b} {
-			spinUntil(t, s.qp.(*queuePair).conn.over)
+			spinUntil(t, s.qp.(*queuePair).conn.Ended)
 			s.reset()
 		}
-		require.NoError(t, a.qp.(*queuePair).conn.begin("test"))
-		require.NoError(t, b.qp.(*queuePair).conn.begin("test"))
+		require.NoError(t, a.qp.(*queuePair).conn.Attempt("test"))
+		require.NoError(t, b.qp.(*queuePair).conn.Attempt("test"))
 		require.True(t, join(a.qp.(*queuePair).conn, b.qp.(*queuePair).conn, nil))
 	}
 }

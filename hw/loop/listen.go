@@ -57,7 +57,7 @@ func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 	if err := q.dev.CheckPrivate(op, hw.Arg1, cfg.Private); err != nil {
 		return err
 	}
-	if err := c.begin(op); err != nil {
+	if err := c.Attempt(op); err != nil {
 		return err
 	}
 	from := Addr{Device: q.dev.node.name, Qual: q.dev.node.ephemeral()}
@@ -83,10 +83,7 @@ func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 
 // offer hands a request to the program, or refuses it.
 func (ln *listener) offer(r *request) {
-	if r.Pend(&r.dev.Device, r.decline) && ln.onRequest(r) {
-		return
-	}
-	if r.Take() {
+	if r.Offer(&r.dev.Device, r.decline, func() bool { return ln.onRequest(r) }) {
 		r.decline()
 	}
 }
@@ -111,48 +108,21 @@ func (r *request) Qual() uint64 { return r.local.Qual }
 // Accept connects at once: both sides have heard Established when it returns. When it
 // returns an error, the asking side has heard Refused.
 func (r *request) Accept(qp hw.QP, private []byte) error {
-	const op = "Accept"
-	if err := r.Answer(op); err != nil {
+	q, own := soft.Own[*queuePair](qp)
+	if err := r.Request.Accept(own, private, r.decline); err != nil {
 		return err
 	}
-	b, err := r.answering(op, qp, private)
-	if err != nil {
-		r.decline()
-		return err
-	}
+	b := q.conn
+	b.local = r.local
 	if !join(r.from, b, slices.Clone(private)) {
 		b.refuse(hw.ReasonUnreachable, nil, b.refusal(r.remote, "the peer gave up before it was accepted"))
 	}
 	return nil
 }
 
-// answering finds the accepting queue pair's connection and begins its attempt.
-func (r *request) answering(op string, qp hw.QP, private []byte) (*connection, error) {
-	q, ok := qp.(*queuePair)
-	if !ok || q == nil || q.dev != r.dev || q.conn == nil {
-		return nil, r.dev.Errorf(op, hw.InvalidHandle, hw.HandleEP, "not a queue pair of the listener's device")
-	}
-	if err := r.dev.CheckPrivate(op, hw.Arg2, private); err != nil {
-		return nil, err
-	}
-	c := q.conn
-	if err := c.begin(op); err != nil {
-		return nil, err
-	}
-	c.local = r.local
-	return c, nil
-}
-
 // Reject refuses the request, without the private data if there is too much.
 func (r *request) Reject(private []byte) error {
-	const op = "Reject"
-	if err := r.Answer(op); err != nil {
-		return err
-	}
-	err := r.dev.CheckPrivate(op, hw.Arg1, private)
-	if err != nil {
-		private = nil
-	}
-	r.from.refuse(hw.ReasonPeerRejected, slices.Clone(private), r.from.refusal(r.local, "the peer's program rejected the request"))
-	return err
+	return r.Request.Reject(private, func(private []byte) {
+		r.from.refuse(hw.ReasonPeerRejected, slices.Clone(private), r.from.refusal(r.local, "the peer's program rejected the request"))
+	})
 }

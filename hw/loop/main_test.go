@@ -198,7 +198,7 @@ func (s *side) close() {
 	t := s.t
 	if c := s.qp.(*queuePair).conn; c != nil { // not closed by the test
 		s.qp.Break(false)
-		require.Eventually(t, c.over, 10*time.Second, 100*time.Microsecond)
+		require.Eventually(t, c.Ended, 10*time.Second, 100*time.Microsecond)
 		require.NoError(t, s.qp.Close())
 	}
 	s.mr.Deregister() //nolint:errcheck // a test may have done it

@@ -85,9 +85,9 @@ func (d *device) Pair(qp hw.QP, peer hw.PairAddr) error {
 	c := e.conn
 	cfg := &c.qp.Cfg
 	c.facts.Established(hw.ConnInfo{Local: e.addr, Remote: peer, ReadsIn: cfg.ReadsIn, ReadsOut: cfg.ReadsOut})
-	c.mu.Lock()
-	c.phase = waiting
-	c.mu.Unlock()
+	c.Mu.Lock()
+	c.Phase = waiting
+	c.Mu.Unlock()
 	// The phase is stored before the peer is looked at. So of two ends that pair at the same
 	// time, the one that is told last finds that both wait.
 	pairs.Lock()
@@ -121,10 +121,10 @@ func (e *pairEnd) choose(op string, peer hw.PairAddr) error {
 		return bad("LID %#x; loop has 0 alone", peer.LID)
 	case o.addr.PSN != peer.PSN:
 		return bad("PSN %#x is not that of the present life of queue pair %#x", peer.PSN, peer.QPN)
-	case o.caller != nil && o.caller != e && !o.caller.over, o.peer != nil && o.peer != e, o.peer == nil && !o.conn.pristine():
+	case o.caller != nil && o.caller != e && !o.caller.over, o.peer != nil && o.peer != e, o.peer == nil && !o.conn.Unused():
 		return bad("queue pair %#x has another peer", peer.QPN)
 	}
-	if err := e.conn.begin(op); err != nil {
+	if err := e.conn.Attempt(op); err != nil {
 		return err
 	}
 	e.conn.local, e.conn.paired = e.addr, true
@@ -176,10 +176,10 @@ func (c *connection) abandoned(why hw.Reason) {
 
 // drain is Drain of a connection that has no pipes.
 func (c *connection) drain() {
-	c.mu.Lock()
+	c.Mu.Lock()
 	p, idle := c.qp.out.Load(), c.sq.Tail.Load() == 0
-	c.draining = p == nil && c.phase == waiting
-	c.mu.Unlock()
+	c.draining = p == nil && c.Phase == waiting
+	c.Mu.Unlock()
 	switch {
 	case p != nil:
 		p.drainTo()

@@ -89,7 +89,7 @@ func (q *queuePair) postEarly(wrs []hw.SendWR) (int, error) {
 	case q.conn == nil:
 		return 0, q.dev.Gone("PostSend")
 	case !q.conn.paired:
-		return 0, q.conn.invalid("PostSend", "the queue pair is not connected")
+		return 0, q.conn.Invalid("PostSend", "the queue pair is not connected")
 	}
 	yield.Point()
 	n, err := q.enqueue(wrs)
@@ -193,44 +193,24 @@ func (q *queuePair) Break(inOrder bool) {
 
 // Reset gives the queue pair a new connection, unless its present one is still new.
 func (q *queuePair) Reset() error {
-	const op = "Reset"
-	c := q.conn
-	switch {
-	case c == nil:
-		return q.dev.Gone(op)
-	case c.over():
+	err := q.MayEnd("Reset")
+	if err == nil && !q.conn.Unused() {
 		q.out.Store(nil)
 		q.in.Store(nil)
 		q.begin()
-	case !c.pristine():
-		return c.invalid(op, notOver)
 	}
-	return nil
+	return err
 }
 
 // Close frees the queue pair.
 func (q *queuePair) Close() error {
-	const op = "QP.Close"
-	c := q.conn
-	switch {
-	case c == nil:
-		return q.dev.Gone(op)
-	case !c.over() && !c.pristine():
-		return c.invalid(op, notOver)
+	if err := q.MayEnd("QP.Close"); err != nil {
+		return err
 	}
-	c.unpair(hw.ReasonBroken)
+	q.conn.unpair(hw.ReasonBroken)
 	q.conn, q.rq = nil, nil
 	q.out.Store(nil)
 	q.in.Store(nil)
 	q.Free()
 	return nil
-}
-
-const notOver = "the queues of the queue pair have not both ended"
-
-// invalid is the error of a call for which the connection is in the wrong state.
-func (c *connection) invalid(op, why string) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.qp.dev.Errorf(op, hw.InvalidState, c.state(), "%s", why)
 }

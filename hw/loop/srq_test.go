@@ -330,7 +330,7 @@ func TestBreaksLoseNoSharedReceive(t *testing.T) {
 					s.qp.Break(orderly)
 				}
 				for _, s := range []*side{y, x} {
-					spinUntil(t, s.qp.(*queuePair).conn.over)
+					spinUntil(t, s.qp.(*queuePair).conn.Ended)
 				}
 				mu.Lock()
 				for _, wc := range y.recvs.all() {
@@ -344,8 +344,8 @@ func TestBreaksLoseNoSharedReceive(t *testing.T) {
 				mu.Unlock()
 				x.reset()
 				y.reset()
-				require.NoError(t, x.qp.(*queuePair).conn.begin("test"))
-				require.NoError(t, y.qp.(*queuePair).conn.begin("test"))
+				require.NoError(t, x.qp.(*queuePair).conn.Attempt("test"))
+				require.NoError(t, y.qp.(*queuePair).conn.Attempt("test"))
 				require.True(t, join(x.qp.(*queuePair).conn, y.qp.(*queuePair).conn, nil))
 			}
 		})

@@ -197,8 +197,8 @@ func (a *actor) postRecvs() {
 // that everything ended as it must.
 func (a *actor) life(b *actor) {
 	x, y := a.qp.(*queuePair), b.qp.(*queuePair)
-	require.NoError(a.t, x.conn.begin("test"))
-	require.NoError(a.t, y.conn.begin("test"))
+	require.NoError(a.t, x.conn.Attempt("test"))
+	require.NoError(a.t, y.conn.Attempt("test"))
 	var wg sync.WaitGroup
 	wg.Go(func() { require.True(a.t, join(x.conn, y.conn, nil)); b.run() })
 	wg.Go(func() {

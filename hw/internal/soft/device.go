@@ -153,10 +153,15 @@ type Request struct {
 	answered atomic.Bool
 }
 
-// Pend enters a request that is about to be handed out. The device calls refuse if
-// the request has no answer when the device ends. Pend returns false if the device is
-// closed.
-func (r *Request) Pend(d *Device, refuse func()) bool {
+// Offer hands a request to the program by hand, which reports whether the program took it.
+// The device calls refuse if the request has no answer when the device ends. Offer
+// reports whether the provider is to decline the request.
+func (r *Request) Offer(d *Device, refuse func(), hand func() bool) (declined bool) {
+	return !(r.pend(d, refuse) && hand()) && r.Take()
+}
+
+// pend enters a request that is about to be handed out, unless the device is closed.
+func (r *Request) pend(d *Device, refuse func()) bool {
 	r.dev, r.refuse = d, refuse
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -173,6 +178,42 @@ func (r *Request) Answer(op string) error {
 		return r.dev.Errorf(op, hw.InvalidHandle, hw.HandleCR, "the request has been answered")
 	}
 	return nil
+}
+
+// Accept begins the attempt of the queue pair with which the program answers the request; nil
+// if that is none of the provider's. If it fails it calls decline, unless the request has been
+// answered.
+func (r *Request) Accept(q *QP, private []byte, decline func()) error {
+	const op = "Accept"
+	if err := r.Answer(op); err != nil {
+		return err
+	}
+	err := r.dev.CheckPrivate(op, hw.Arg2, private)
+	if q == nil || q.dev != r.dev || q.closed {
+		err = r.dev.Errorf(op, hw.InvalidHandle, hw.HandleEP, "not a queue pair of the listener's device")
+	}
+	if err == nil {
+		err = q.life.Attempt(op)
+	}
+	if err != nil {
+		decline()
+	}
+	return err
+}
+
+// Reject calls reject for a request that has no answer, without the private data if there is
+// too much.
+func (r *Request) Reject(private []byte, reject func(private []byte)) error {
+	const op = "Reject"
+	if err := r.Answer(op); err != nil {
+		return err
+	}
+	err := r.dev.CheckPrivate(op, hw.Arg1, private)
+	if err != nil {
+		private = nil
+	}
+	reject(private)
+	return err
 }
 
 // Take reports whether the caller is the one to answer the request: it returns true to

@@ -11,6 +11,7 @@ type QP struct {
 	dev  *Device
 	srq  *SRQ
 
+	life   *Life // the present one
 	closed bool
 	Scope  Zone // only its address matters: it stands for the queue pair's own windows
 }
@@ -52,6 +53,18 @@ func (q *QP) Free() {
 
 // self is the QP of a provider's queue pair, which embeds it.
 func (q *QP) self() *QP { return q }
+
+// Own returns the provider's queue pair P behind qp, and its QP; nil if it is another's.
+func Own[P interface {
+	comparable
+	self() *QP
+}](qp hw.QP) (own P, q *QP) {
+	var none P
+	if own, _ = qp.(P); own != none {
+		q = own.self()
+	}
+	return own, q
+}
 
 // View returns the part of the device's table that the queue pair may reach.
 func (q *QP) View() View { return NewView(&q.dev.Keys, q) }
