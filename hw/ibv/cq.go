@@ -20,7 +20,6 @@ const ownCompletions = 16
 
 // completionQueue implements [hw.CQ].
 type completionQueue struct {
-	dev   *device
 	key   uint64
 	depth int
 	c     *C.struct_gd_cq
@@ -36,7 +35,7 @@ func (d *device) NewCQ(cfg hw.CQConfig) (hw.CQ, error) {
 	if err := d.adopt(op); err != nil {
 		return nil, err
 	}
-	q := &completionQueue{dev: d, depth: cfg.Depth}
+	q := &completionQueue{users: users{dev: d}, depth: cfg.Depth}
 	d.mu.Lock()
 	q.key = d.key()
 	d.cqs[q.key] = q
@@ -68,31 +67,11 @@ func (q *completionQueue) drop() {
 func (q *completionQueue) Depth() int { return q.depth }
 
 func (q *completionQueue) Close() error {
-	const op = "ibv.CQ.Close"
-	n, closed, errno := q.end(func() syscall.Errno { return syscall.Errno(C.gd_close_cq(q.c)) })
-	switch {
-	case closed:
-		return hw.Errorf(op, hw.InvalidHandle, hw.NoSubtype, "closed twice")
-	case n > 0:
-		return hw.Errorf(op, hw.InvalidState, hw.StateEVDInUse, "%d queues attached", n)
+	ended, err := q.close("ibv.CQ.Close", &queues, func() syscall.Errno { return syscall.Errno(C.gd_close_cq(q.c)) })
+	if ended {
+		q.drop()
 	}
-	q.drop()
-	if errno != 0 {
-		return internalError(op, errno)
-	}
-	return nil
-}
-
-// useCQ finds the device's completion queue behind cq and counts a user of it.
-func (d *device) useCQ(op string, cq hw.CQ) (*completionQueue, error) {
-	own, _ := cq.(*completionQueue)
-	if own == nil || own.dev != d {
-		return nil, hw.Errorf(op, hw.InvalidHandle, hw.NoSubtype, "not a completion queue of this device")
-	}
-	if !own.use() {
-		return nil, hw.Errorf(op, hw.InvalidHandle, hw.NoSubtype, "the completion queue is closed")
-	}
-	return own, nil
+	return err
 }
 
 // Poll implements [hw.Polled].

@@ -160,8 +160,7 @@ func (d *device) count() counters {
 
 // zone implements [hw.Zone].
 type zone struct {
-	dev *device
-	pd  *C.struct_gv_pd
+	pd *C.struct_gv_pd
 
 	users
 	pages []*farewellPage // guarded by mu
@@ -178,36 +177,17 @@ func (d *device) NewZone() (hw.Zone, error) {
 		d.disown()
 		return nil, resourceError(op, hw.ResourceProtectionDomain, errno)
 	}
-	return &zone{dev: d, pd: pd}, nil
-}
-
-// useZone finds the device's zone behind z and counts a user of it. It fails when z is
-// no zone of the device, or is closed.
-func (d *device) useZone(op string, z hw.Zone) (*zone, error) {
-	own, _ := z.(*zone)
-	if own == nil || own.dev != d {
-		return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandlePZ, "not a zone of this device")
-	}
-	if !own.use() {
-		return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandlePZ, "the zone is closed")
-	}
-	return own, nil
+	return &zone{users: users{dev: d}, pd: pd}, nil
 }
 
 func (z *zone) Close() error {
-	const op = "ibv.Zone.Close"
-	n, closed, errno := z.end(z.giveBack)
-	switch {
-	case closed:
-		return hw.Errorf(op, hw.InvalidHandle, hw.HandlePZ, "closed twice")
-	case n > 0:
-		return hw.Errorf(op, hw.InvalidState, hw.StatePZInUse, "%d objects use the zone", n)
-	case errno != 0:
+	ended, err := z.close("ibv.Zone.Close", &zones, z.giveBack)
+	if ended && err != nil {
 		z.reopen()
-		return internalError(op, errno)
+	} else if ended {
+		z.dev.disown()
 	}
-	z.dev.disown()
-	return nil
+	return err
 }
 
 // giveBack frees what the zone has of the device's.

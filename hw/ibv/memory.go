@@ -81,7 +81,7 @@ func (d *device) Register(z hw.Zone, mem []byte, priv hw.Privileges) (hw.MR, err
 	if priv&hw.RemoteAtomic != 0 && !d.attr.Ops.Has(hw.OpFetchAdd) {
 		return nil, hw.Errorf(op, hw.ModelNotSupported, hw.NoSubtype, "%s has no atomics", d.name)
 	}
-	own, err := d.useZone(op, z)
+	own, err := use[*zone](op, d, z, &zones)
 	if err != nil {
 		return nil, err
 	}

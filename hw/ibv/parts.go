@@ -24,17 +24,17 @@ func (p *parts) use(op string, d *device, cfg *hw.QPConfig) (err error) {
 			p.each((*users).unuse)
 		}
 	}()
-	if p.zone, err = d.useZone(op, cfg.Zone); err != nil {
+	if p.zone, err = use[*zone](op, d, cfg.Zone, &zones); err != nil {
 		return err
 	}
-	if p.send, err = d.useCQ(op, cfg.SendCQ); err != nil {
+	if p.send, err = use[*completionQueue](op, d, cfg.SendCQ, &queues); err != nil {
 		return err
 	}
-	if p.recv, err = d.useCQ(op, cfg.RecvCQ); err != nil {
+	if p.recv, err = use[*completionQueue](op, d, cfg.RecvCQ, &queues); err != nil {
 		return err
 	}
 	if cfg.SRQ != nil {
-		p.srq, err = d.useSRQ(op, cfg.SRQ)
+		p.srq, err = use[*sharedQueue](op, d, cfg.SRQ, &shares)
 	}
 	return err
 }

@@ -18,7 +18,6 @@ type sharing struct{ dev *device }
 
 // sharedQueue implements [hw.SRQ].
 type sharedQueue struct {
-	dev  *device
 	key  uint64
 	zone *zone
 	cfg  hw.SRQConfig
@@ -44,7 +43,7 @@ func (s sharing) NewSRQ(cfg hw.SRQConfig) (hw.SRQ, error) {
 		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "depth %d of %d segments, at most %d of %d",
 			cfg.Depth, cfg.Segments, d.attr.MaxSRQDepth, d.attr.MaxSRQSegments)
 	}
-	z, err := d.useZone(op, cfg.Zone)
+	z, err := use[*zone](op, d, cfg.Zone, &zones)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +51,7 @@ func (s sharing) NewSRQ(cfg hw.SRQConfig) (hw.SRQ, error) {
 		z.unuse()
 		return nil, err
 	}
-	q := &sharedQueue{dev: d, zone: z, cfg: cfg, depth: cfg.Depth}
+	q := &sharedQueue{users: users{dev: d}, zone: z, cfg: cfg, depth: cfg.Depth}
 	d.mu.Lock()
 	q.key = d.key()
 	d.srqs[q.key] = q
@@ -171,31 +170,11 @@ func (q *sharedQueue) Resize(depth int) error {
 }
 
 func (q *sharedQueue) Close() error {
-	const op = "ibv.SRQ.Close"
 	q.posts.Lock()
 	defer q.posts.Unlock()
-	n, closed, errno := q.end(func() syscall.Errno { return syscall.Errno(C.gd_close_srq(q.c)) })
-	switch {
-	case closed:
-		return hw.Errorf(op, hw.InvalidHandle, hw.HandleSRQ, "closed twice")
-	case n > 0:
-		return hw.Errorf(op, hw.InvalidState, hw.StateSRQInUse, "%d queue pairs attached", n)
+	ended, err := q.close("ibv.SRQ.Close", &shares, func() syscall.Errno { return syscall.Errno(C.gd_close_srq(q.c)) })
+	if ended {
+		q.drop()
 	}
-	q.drop()
-	if errno != 0 {
-		return internalError(op, errno)
-	}
-	return nil
-}
-
-// useSRQ finds the device's shared queue behind s and counts a queue pair as its user.
-func (d *device) useSRQ(op string, s hw.SRQ) (*sharedQueue, error) {
-	own, _ := s.(*sharedQueue)
-	if own == nil || own.dev != d {
-		return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandleSRQ, "not a shared queue of this device")
-	}
-	if !own.use() {
-		return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandleSRQ, "the shared queue is closed")
-	}
-	return own, nil
+	return err
 }

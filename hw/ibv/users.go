@@ -5,6 +5,8 @@ package ibv
 import (
 	"sync"
 	"syscall"
+
+	"godat/hw"
 )
 
 // users counts the users of an object and, separately, the device's queue pairs that
@@ -13,11 +15,57 @@ import (
 // object fails while there are users. It leaves freeing the object to the last of those
 // queue pairs, which the device's Close waits for.
 type users struct {
+	dev    *device // immutable
 	mu     sync.Mutex
 	n      int // users
 	left   int // queue pairs that were closed or reset and still refer to the object
 	closed bool
 	free   func() syscall.Errno // frees the closed object when left is 0; nil: done, or not closed
+}
+
+// usable says how errors call a kind of objects that have users.
+type usable struct {
+	name   string
+	handle hw.Subtype // of a closed object
+	inUse  hw.Subtype // of one that can't be closed
+	users  string
+}
+
+var (
+	zones  = usable{"zone", hw.HandlePZ, hw.StatePZInUse, "objects use the zone"}
+	queues = usable{"completion queue", hw.NoSubtype, hw.StateEVDInUse, "queues attached"}
+	shares = usable{"shared queue", hw.HandleSRQ, hw.StateSRQInUse, "queue pairs attached"}
+)
+
+func (u *users) self() *users { return u }
+
+// use finds the device's object behind a handle and counts a user of it. It fails when the
+// handle is none of the device's, or is closed.
+func use[O interface {
+	comparable
+	self() *users
+}](op string, d *device, handle any, k *usable) (own O, err error) {
+	var none O
+	switch own, _ = handle.(O); {
+	case own == none || own.self().dev != d:
+		return none, hw.Errorf(op, hw.InvalidHandle, k.handle, "not a %s of this device", k.name)
+	case !own.self().use():
+		return none, hw.Errorf(op, hw.InvalidHandle, k.handle, "the %s is closed", k.name)
+	}
+	return own, nil
+}
+
+// close is end, with the error that the object's owner gets.
+func (u *users) close(op string, k *usable, free func() syscall.Errno) (ended bool, err error) {
+	switch n, closed, errno := u.end(free); {
+	case closed:
+		return false, hw.Errorf(op, hw.InvalidHandle, k.handle, "closed twice")
+	case n > 0:
+		return false, hw.Errorf(op, hw.InvalidState, k.inUse, "%d %s", n, k.users)
+	case errno != 0:
+		return true, internalError(op, errno)
+	}
+	return true, nil
 }
 
 // use counts a new user, unless the object is closed.

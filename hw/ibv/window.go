@@ -32,7 +32,7 @@ type window struct {
 func (b binding) NewWindow(z hw.Zone, qp hw.QP) (hw.Window, error) {
 	const op = "ibv.NewWindow"
 	d := b.dev
-	own, err := d.useZone(op, z)
+	own, err := use[*zone](op, d, z, &zones)
 	if err != nil {
 		return nil, err
 	}
