@@ -120,7 +120,7 @@ var connectCases = []contractCase{
 		// attempt has no timeout and outlives the first.
 		c.connect(l, []byte("second"))
 		req := l.nextOf("second")
-		a.waitFor(3*shortWait, func() bool { return a.refused != hw.ReasonNone })
+		waitFor(&a.cond, 3*shortWait, func() bool { return a.refused != hw.ReasonNone })
 		a.breakNow(false)
 		a.awaitEnd()
 		if a.refused != hw.ReasonNone {

@@ -132,7 +132,7 @@ var endCases = []contractCase{
 		for _, e := range []*end{fresh, again} {
 			in := e.recv()
 			e.close()
-			r.also.False(e.waitFor(shortWait/4, func() bool { return e.books[recvQueue].entries[in].done }))
+			r.also.False(waitFor(&e.cond, shortWait/4, func() bool { return e.books[recvQueue].entries[in].done }))
 		}
 		b.close()
 	}},

@@ -104,12 +104,7 @@ func (e *end) begin() {
 
 // wait waits until ok returns true, and reports whether it does in time. It calls ok with
 // the end locked.
-func (e *end) wait(ok func() bool) bool { return e.waitFor(e.host.rig.cfg.Patience, ok) }
-
-// waitFor is wait with the given limit.
-func (e *end) waitFor(limit time.Duration, ok func() bool) bool {
-	return waitFor(&e.cond, limit, ok)
-}
+func (e *end) wait(ok func() bool) bool { return waitFor(&e.cond, e.host.rig.cfg.Patience, ok) }
 
 // waitFor waits until ok returns true or limit has passed, and returns what ok returns
 // then. It calls ok with c.L locked.
@@ -133,7 +128,7 @@ func waitFor(c *sync.Cond, limit time.Duration, ok func() bool) bool {
 // mustWait fails the test when send i, which waits for a receive, completes or the
 // connection ends within a quarter of shortWait.
 func (e *end) mustWait(i int) {
-	if e.waitFor(shortWait/4, func() bool { return e.books[sendQueue].entries[i].done || e.down != hw.ReasonNone }) {
+	if waitFor(&e.cond, shortWait/4, func() bool { return e.books[sendQueue].entries[i].done || e.down != hw.ReasonNone }) {
 		e.host.rig.also.Failf("a send that is to wait for a receive did not", "%s: %s", e.name(), e.dump())
 	}
 }

@@ -11,7 +11,7 @@ type facts struct{ end *end }
 
 // Established implements [hw.Facts].
 func (f facts) Established(info hw.ConnInfo) {
-	f.end.fact("Established", func(e *end) string {
+	f.record("Established", func(e *end) string {
 		switch {
 		case e.info != nil:
 			return "Established twice"
@@ -25,7 +25,7 @@ func (f facts) Established(info hw.ConnInfo) {
 
 // Refused implements [hw.Facts].
 func (f facts) Refused(why hw.Reason, private []byte, cause *hw.Cause) {
-	f.end.fact("Refused", func(e *end) string {
+	f.record("Refused", func(e *end) string {
 		switch {
 		case e.info != nil || e.refused != hw.ReasonNone:
 			return "Refused after Established or Refused"
@@ -41,7 +41,7 @@ func (f facts) Refused(why hw.Reason, private []byte, cause *hw.Cause) {
 
 // Down implements [hw.Facts].
 func (f facts) Down(why hw.Reason, cause *hw.Cause) {
-	f.end.fact("Down", func(e *end) string {
+	f.record("Down", func(e *end) string {
 		switch {
 		case e.info == nil:
 			return "Down of what was never established"
@@ -57,12 +57,14 @@ func (f facts) Down(why hw.Reason, cause *hw.Cause) {
 	})
 }
 
-func (e *end) fact(name string, record func(*end) string) {
+// record notes a fact by calling note, which returns what the contract has against it.
+func (f facts) record(name string, note func(*end) string) {
+	e := f.end
 	e.mu.Lock()
 	if e.books[sendQueue].ended && e.books[recvQueue].ended {
 		e.bad = append(e.bad, name+" after both queues ended")
 	}
-	if bad := record(e); bad != "" {
+	if bad := note(e); bad != "" {
 		e.bad = append(e.bad, bad)
 	}
 	e.mu.Unlock()

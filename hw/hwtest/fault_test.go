@@ -182,7 +182,7 @@ func TestALostPeerIsForgottenInTheNextLife(t *testing.T) {
 		a.reset()
 		b.reset()
 		r.join(a, b)
-		assert.False(t, a.waitFor(2*bound, func() bool { return a.down != hw.ReasonNone }))
+		assert.False(t, waitFor(&a.cond, 2*bound, func() bool { return a.down != hw.ReasonNone }))
 		roundTrip(r, a, b)
 	})
 }
@@ -208,7 +208,7 @@ func TestNoQueueEndsBeforeDownHasReturned(t *testing.T) {
 		a.post(sendOf())
 		<-begun
 		a.breakNow(false)
-		assert.False(t, a.waitFor(10*time.Millisecond, func() bool { return a.books[sendQueue].ended || a.books[recvQueue].ended }))
+		assert.False(t, waitFor(&a.cond, 10*time.Millisecond, func() bool { return a.books[sendQueue].ended || a.books[recvQueue].ended }))
 		close(gate)
 		a.awaitEnd()
 		assert.Equal(t, hw.ReasonBroken, a.awaitDown())
