@@ -1,6 +1,10 @@
 package ep
 
-import "godat/hw"
+import (
+	"time"
+
+	"godat/hw"
+)
 
 // Inputs that others tell the step, one bit for each kind: a second input of a kind
 // adds nothing before the step has read the first. The step decides the order among
@@ -54,3 +58,6 @@ func (f *facts) Down(why hw.Reason, cause *hw.Cause) {
 	f.e.cause.blame(cause)
 	f.e.box.tell(tellDown)
 }
+
+// Silent implements [hw.SilenceFacts].
+func (f *facts) Silent(d time.Duration) { f.e.record.silence.Store(int64(d)) }

@@ -21,7 +21,8 @@ type record struct {
 	// others has the successes of the other operations. The first of them makes it. Each
 	// operation belongs to one queue, whose completer is the writer.
 	others  atomic.Pointer[[operationNumbers]moved]
-	tallies [2]tally // of the requests, and of the receives
+	tallies [2]tally     // of the requests, and of the receives
+	silence atomic.Int64 // of the peer, in nanoseconds; see hw.SilenceFacts
 
 	mu    sync.Mutex
 	since time.Time // when the last connection was established

@@ -36,6 +36,11 @@ type EndpointSnapshot struct {
 	Connects        uint64 // connections that were established
 	Disconnects     uint64 // connections that ended, and attempts that failed
 
+	// Silence is for how long the peer has not answered what the device asked of it: 0 if it
+	// answers, or was not asked. iwarp asks a peer of its own kind that says nothing; see the
+	// parameter keepalive of godat/hw/iwarp.
+	Silence time.Duration
+
 	Requests, Receives QueueSnapshot
 	// Recv, Request and Conn name the dispatchers; SRQ names the shared receive queue.
 	Recv, Request, Conn, SRQ string
@@ -148,6 +153,9 @@ func (r *record) describe(e *Endpoint, s *EndpointSnapshot) (requests, recvs uin
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s.Made, s.Connected = r.made, r.since
+	if e.State() == Connected {
+		s.Silence = time.Duration(r.silence.Load())
+	}
 	s.Connects, s.Disconnects = r.connects.all(), r.disconnects.all()
 	s.Story = r.story.lines()
 	now := time.Now()

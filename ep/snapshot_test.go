@@ -1,8 +1,10 @@
 package ep
 
 import (
+	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -73,6 +75,22 @@ func TestAStoryHasTheLastChaptersAndCountsWhatRepeats(t *testing.T) {
 		assert.Equal(t, at+1, line.Times)
 		assert.Equal(t, fmt.Sprintf("%v failed: %v", hw.Op(at), hw.StatusTransport), line.Text)
 	}
+}
+
+func TestAPeersSilenceIsThatOfTheConnection(t *testing.T) {
+	r := newRig(t)
+	a, b := r.pair(nil)
+	a.facts.Silent(time.Minute)
+	assert.Equal(t, time.Minute, a.Snapshot().Silence)
+	assert.Zero(t, b.Snapshot().Silence)
+	require.NoError(t, a.Disconnect(Abrupt))
+	for range 2 {
+		r.next(r.conn)
+	}
+	assert.Zero(t, a.Snapshot().Silence, "it has ended")
+	require.NoError(t, errors.Join(a.Reset(), b.Reset()))
+	r.connect(a, b)
+	assert.Zero(t, a.Snapshot().Silence, "another one is up")
 }
 
 // A peer chooses the code of a Terminate, so there may be any number.

@@ -66,6 +66,7 @@ func (r *record) note(c chapter) {
 	defer r.mu.Unlock()
 	if c.what == what(inEstablished) {
 		r.since = now
+		r.silence.Store(0)
 	}
 	s := &r.story
 	n := len(s.chapters)

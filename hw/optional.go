@@ -1,5 +1,7 @@
 package hw
 
+import "time"
+
 // Polled is a Device whose completions stay in completion queues until its user
 // polls them.
 //
@@ -234,4 +236,13 @@ type ListenerCounts struct {
 	GaveWay     uint64 // those of them that gave way to newer ones
 	Silent      uint64 // those whose request did not come, or was none
 	Descriptors uint64 // peers that were refused because the system has no descriptor left
+}
+
+// SilenceFacts is a [Facts] that hears of a peer that does not answer before the connection ends
+// for it.
+type SilenceFacts interface {
+	Facts
+	// Silent reports for how long the peer has not answered what the device asked of it, a read
+	// or a probe of the device's own; 0 says that the peer has answered. It does not block.
+	Silent(d time.Duration)
 }

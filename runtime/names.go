@@ -31,6 +31,7 @@ import (
 //   - [ep.Endpoint.DupConnect]: connects e to the peer of other, which must be CONNECTED.
 //   - [ep.Endpoint.FreeAddressHandle]: would free an address handle.
 //   - [ep.Endpoint.FreeUDConnection]: would free what a connection request has left to a datagram endpoint.
+//   - [ep.Endpoint.LogValue]: names the endpoint, its state and its addresses, for log/slog.
 //   - [ep.Endpoint.Modify]: changes the fields that mask selects to their values in p: all of them or none.
 //   - [ep.Endpoint.NewRMR]: makes a window that only this endpoint can bind and only its peer can reach.
 //   - [ep.Endpoint.Pair]: connects the endpoint to a peer whose values the program has got from the peer's program, without a request to anyone.
@@ -278,6 +279,7 @@ type DTO = ep.DTO
 //
 //   - [ep.Outbox.Add]: gathers a request; if the outbox is full it flushes first.
 //   - [ep.Outbox.Flush]: posts the gathered requests, in order, as one batch.
+//   - [ep.Outbox.LogValue]: is String, for log/slog.
 //   - [ep.Outbox.Next]: is Add for a caller that fills in the request where it is, which saves a copy.
 //   - [ep.Outbox.Reset]: drops the gathered requests.
 type Outbox = ep.Outbox
@@ -297,6 +299,7 @@ func NewOutbox(e *Endpoint, n int) *Outbox { return ep.NewOutbox(e, n) }
 //
 //   - [ep.Credits.Grant]: adds n credits: the peer said that it has posted n receives, or sent an answer that is worth one, or a message whose credit was taken was not sent.
 //   - [ep.Credits.Left]: returns how many messages may be sent now.
+//   - [ep.Credits.LogValue]: is String, for log/slog.
 //   - [ep.Credits.Owe]: records that n receives were posted here that the peer does not know of.
 //   - [ep.Credits.Pay]: returns how many receives the peer does not know of, and counts from 0 again.
 //   - [ep.Credits.Take]: takes the credit for one message.
@@ -321,6 +324,7 @@ func RMROf(ev Event) *RMR { return ep.RMROf(ev) }
 // Its methods; all of each: go doc godat/ep SRQ.
 //
 //   - [ep.SRQ.Close]: frees the queue.
+//   - [ep.SRQ.LogValue]: is String, for log/slog.
 //   - [ep.SRQ.PostRecv]: posts a buffer for one message to any of the queue's endpoints.
 //   - [ep.SRQ.Query]: returns the fields that mask selects; the others are zero.
 //   - [ep.SRQ.Resize]: changes how many receives may be outstanding.
@@ -381,6 +385,7 @@ const (
 //   - [ep.PSP.Addr]: returns the address that the service point listens on.
 //   - [ep.PSP.Close]: stops listening: no request comes once it has returned.
 //   - [ep.PSP.Dispatcher]: returns the dispatcher that gets the requests.
+//   - [ep.PSP.LogValue]: is String, for log/slog.
 //   - [ep.PSP.Qual]: returns the connection qualifier that the service point listens on.
 //   - [ep.PSP.Query]: returns the fields that mask selects.
 type PSP = ep.PSP
@@ -436,6 +441,7 @@ const (
 // Its methods; all of each: go doc godat/ep RSP.
 //
 //   - [ep.RSP.Close]: stops listening, as [ep.PSP.Close] does.
+//   - [ep.RSP.LogValue]: is String, for log/slog.
 //   - [ep.RSP.Qual]: returns the connection qualifier that the service point listens on.
 //   - [ep.RSP.Query]: returns the fields that mask selects.
 type RSP = ep.RSP
@@ -474,6 +480,7 @@ const (
 //
 //   - [ep.CSP.Addr]: returns the address that the service point listens on.
 //   - [ep.CSP.Close]: stops listening, as [ep.PSP.Close] does.
+//   - [ep.CSP.LogValue]: is String, for log/slog.
 //   - [ep.CSP.Query]: returns the fields that mask selects.
 type CSP = ep.CSP
 
@@ -515,6 +522,7 @@ const (
 //
 //   - [ep.CR.Accept]: answers the request with e, which must be UNCONNECTED.
 //   - [ep.CR.Handoff]: hands the request to the service point of the same adapter that listens on qual, which announces it as a new request; this one is dead.
+//   - [ep.CR.LogValue]: is String, for log/slog.
 //   - [ep.CR.Query]: describes the request.
 //   - [ep.CR.Reject]: refuses the request; the peer gets PEER_REJECTED with private.
 type CR = ep.CR
@@ -554,6 +562,7 @@ type AddressHandle = ep.AddressHandle
 //   - [evd.Dispatcher.Enable]: lets events trigger the CNO, as they do from the start.
 //   - [evd.Dispatcher.Events]: iterates over the events, in every mode but ModeCallback, until the context or the dispatcher ends; in ModeQueue also until the dispatcher becomes unwaitable.
 //   - [evd.Dispatcher.Flush]: makes silent events, and batches that are not full, visible to the consumer now: those of the dispatcher and of its routes.
+//   - [evd.Dispatcher.LogValue]: names the dispatcher, and says how full it is, for log/slog.
 //   - [evd.Dispatcher.Mode]: returns how the dispatcher delivers.
 //   - [evd.Dispatcher.ModifyCNO]: replaces the dispatcher's CNO by c; nil removes it.
 //   - [evd.Dispatcher.NewOneShot]: takes a OneShot from the dispatcher's pool, or makes one.
@@ -657,6 +666,7 @@ func Until(done <-chan struct{}) context.Context { return evd.Until(done) }
 //
 //   - [evd.Route.C]: is the route's channel.
 //   - [evd.Route.Close]: refuses further posts whose cookies match.
+//   - [evd.Route.LogValue]: is String, for log/slog.
 type Route = evd.Route
 
 // OneShot takes the event of one operation, for a goroutine that waits for just
@@ -671,6 +681,7 @@ type Route = evd.Route
 // Its methods; all of each: go doc godat/evd OneShot.
 //
 //   - [evd.OneShot.C]: is the channel that the event comes on.
+//   - [evd.OneShot.LogValue]: is String, for log/slog.
 //   - [evd.OneShot.Release]: returns the OneShot to the pool; its holder must not use it any more.
 //   - [evd.OneShot.Wait]: receives the event.
 type OneShot = evd.OneShot
@@ -694,6 +705,7 @@ type Batch = evd.Batch
 //
 // Its methods; all of each: go doc godat/evd Contexts.
 //
+//   - [evd.Contexts.LogValue]: is String, for log/slog.
 //   - [evd.Contexts.Put]: keeps v and returns the cookie to post with; ok is false when the table is full, or nil.
 //   - [evd.Contexts.Take]: returns the value that was kept under an event's cookie, and frees its place; ok is false when there is none.
 type Contexts[T any] = evd.Contexts[T]
@@ -722,6 +734,7 @@ func NewContexts[T any](n int) *Contexts[T] { return evd.NewContexts[T](n) }
 //
 //   - [evd.CNO.Close]: frees the CNO, and waits until no agent runs.
 //   - [evd.CNO.FD]: returns the file descriptor of a CNO that was made with CNOConfig.Descriptor.
+//   - [evd.CNO.LogValue]: is String, for log/slog.
 //   - [evd.CNO.ModifyAgent]: sets the agent; nil removes it.
 //   - [evd.CNO.Query]: returns the parameters that mask names.
 //   - [evd.CNO.Trigger]: takes the trigger as Wait does, but does not wait; it returns QUEUE_EMPTY when the CNO is not triggered.
@@ -778,6 +791,7 @@ const (
 //
 //   - [mem.PZ.Alloc]: makes a region of size bytes outside the Go heap: zeroed, and aligned to a page.
 //   - [mem.PZ.Close]: frees the zone.
+//   - [mem.PZ.LogValue]: is String, for log/slog.
 //   - [mem.PZ.NewBufferPool]: makes a pool with a region of its own, which counts among the zone's regions.
 //   - [mem.PZ.NewRMR]: makes a window that is not bound.
 //   - [mem.PZ.Query]: returns the fields that mask selects.
@@ -812,6 +826,7 @@ const (
 //   - [mem.LMR.Bytes]: returns the region's memory; nil for a region that is nil or freed.
 //   - [mem.LMR.Context]: returns the name of the region in local segments.
 //   - [mem.LMR.Free]: ends the region, and gives back the memory if [mem.PZ.Alloc] made it: the program must not use a slice of it any more, which may fault.
+//   - [mem.LMR.LogValue]: names the region by context and length, for log/slog.
 //   - [mem.LMR.PZ]: returns the zone of the region; nil for a nil region.
 //   - [mem.LMR.Query]: returns the fields that mask selects; the others are zero.
 //   - [mem.LMR.Remote]: names n bytes of the region from offset off on for a peer, which may access them as far as the region's privileges allow.
@@ -929,6 +944,7 @@ func ParseRemoteSegment(b []byte) (RemoteSegment, error) { return mem.ParseRemot
 // Its methods; all of each: go doc godat/mem RMR.
 //
 //   - [mem.RMR.Free]: ends the window and unbinds it: a peer's access through it fails with REMOTE_ACCESS from then on.
+//   - [mem.RMR.LogValue]: is String, for log/slog.
 //   - [mem.RMR.PZ]: returns the zone of the window; nil for a nil window.
 //   - [mem.RMR.Query]: returns the fields that mask selects; the others are zero.
 type RMR = mem.RMR
@@ -990,6 +1006,7 @@ type Binding = mem.Binding
 //   - [mem.Buffer.Cap]: returns how many bytes the buffer has room for.
 //   - [mem.Buffer.Index]: returns the buffer's number in its pool, from 0; see [mem.BufferPool.At].
 //   - [mem.Buffer.Lend]: gives the buffer to an operation that is about to be posted.
+//   - [mem.Buffer.LogValue]: is String, for log/slog.
 //   - [mem.Buffer.Put]: gives the buffer back to its pool; the caller must not use it, or a slice of it, afterwards.
 //   - [mem.Buffer.Remote]: names the bytes in use for a peer, which may access them as far as the pool's privileges allow.
 //   - [mem.Buffer.Resize]: sets the length in use to n bytes, and returns them; their contents do not change.
@@ -1008,6 +1025,7 @@ type Buffer = mem.Buffer
 //   - [mem.BufferPool.At]: returns the buffer with that index; nil for an index that no buffer has, and for a nil pool.
 //   - [mem.BufferPool.Close]: ends the pool: it gives out no buffer any more, and operations that use one fail as [mem.LMR.Free] says.
 //   - [mem.BufferPool.Get]: returns a free buffer, with length 0.
+//   - [mem.BufferPool.LogValue]: names the pool and says how many buffers of which size it has, for log/slog.
 //   - [mem.BufferPool.Snapshot]: describes the pool now.
 //   - [mem.BufferPool.Wait]: is Get that waits until a buffer is free.
 type BufferPool = mem.BufferPool

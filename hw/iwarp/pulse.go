@@ -76,10 +76,12 @@ func (r *reader) checkPulse() error {
 	switch {
 	case r.seen, !owed && !l.agreed.extended:
 		r.seen, r.silent = false, 0
+		r.tellSilence()
 	case l.lateness() > max(r.pulseAfter/4, leastLate): // what the peer has sent may wait as well
 	case l.busy.Load(): // the peer may be taking what the writer writes
 	default:
 		r.silent++
+		r.tellSilence()
 		if !owed {
 			l.attention.Or(probing)
 			l.kick(byReceiver)
@@ -93,6 +95,17 @@ func (r *reader) checkPulse() error {
 	}
 	r.limit(r.pulseAfter)
 	return nil
+}
+
+// tellSilence tells the queue pair's owner for how long the peer has not answered. The first look
+// that finds nothing has the peer asked; those behind it find that it does not answer.
+func (r *reader) tellSilence() {
+	r.own.Check()
+	d := time.Duration(max(r.silent-1, 0)) * r.pulseAfter
+	if facts, ok := r.link.facts.(hw.SilenceFacts); ok && d != r.told {
+		facts.Silent(d)
+		r.told = d
+	}
 }
 
 // sendProbe sends the probe that the receiver asks for, unless a read is outstanding.

@@ -31,6 +31,7 @@ type reader struct {
 	nudgeAfter time.Duration // until the next nudge, 0 for none; see nudge.go
 	pulseAfter time.Duration // until the next look at seen, 0 for none; see pulse.go
 	silent     int           // looks in a row that have found none
+	told       time.Duration // what the owner knows of that
 }
 
 // staged reports whether only a blocking Read tells if octets have come.

@@ -183,6 +183,7 @@ func storyOf(e *dat.EndpointSnapshot, at time.Time) *story {
 		{"remote", e.Remote},
 		{"made", ago(at.Sub(e.Made)) + " ago"},
 		{"connected", since(at, e.Connected)},
+		{"silent", silent(e.Silence)},
 		{"requests", queueText(&e.Requests)},
 		{"receives", queueText(&e.Receives)},
 		{"dispatchers of receives, requests, connection", e.Recv + ", " + e.Request + ", " + e.Conn},
@@ -205,6 +206,13 @@ func since(at, then time.Time) string {
 		return "not yet"
 	}
 	return ago(at.Sub(then)) + " ago"
+}
+
+func silent(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return "the peer has not answered the device for " + ago(d)
 }
 
 func queueText(q *dat.QueueSnapshot) string {

@@ -53,7 +53,7 @@ func troubles(now, last *seen) []Trouble {
 	}
 	for i := range now.Endpoints {
 		e := &now.Endpoints[i]
-		if _, ok := e.Owner.(dat.Troubled); ok { // which knows more: a stream's last message may be suppressed
+		if _, ok := e.Owner.(dat.Troubled); ok && e.Silence == 0 { // which knows more: a stream's last message may be suppressed
 			f.row("endpoints", e.Name, "connection to "+e.Remote+": ", e.Owner)
 		} else {
 			f.endpoint("endpoints", e.Name, e)
@@ -173,9 +173,11 @@ func (f *finder) conn(c *dat.ConnSnapshot) {
 	}
 }
 
-// endpoint looks for requests that do not complete.
+// endpoint looks for a peer that does not answer, and for requests that do not complete.
 func (f *finder) endpoint(show, name string, e *dat.EndpointSnapshot) {
-	if q := &e.Requests; e.State == connected && q.OldestAge >= late {
+	if e.Silence > 0 {
+		f.add(0, "silent peer", show, name, "the peer %s has not answered the device for %s: its process is stopped or stuck, or its host is gone", e.Remote, ago(e.Silence))
+	} else if q := &e.Requests; e.State == connected && q.OldestAge >= late {
 		f.add(0, "peer", show, name, "the oldest of %d requests is outstanding for %s: the peer %s has stopped, or posts no receives", q.Outstanding, ago(q.OldestAge), e.Remote)
 	}
 }
