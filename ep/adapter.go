@@ -32,6 +32,7 @@ type Adapter struct {
 
 	endpoints *keys.Table[*Endpoint]
 	counters  counters
+	latency   latency
 	ends      ends
 	workers   workers.Pool[mailbox] // they serve what posters leave; see handOver
 	alarms    sync.WaitGroup        // set, or going off now

@@ -157,6 +157,9 @@ func (q *queue) fill(ticket uint32, w *work, to *delivery.Queue, lkey uint32) {
 	s.flags = w.flags
 	release.Relaxed(&s.cookie, w.cookie)
 	s.to = to
+	if q.rules.Load().timed && w.flags&hw.Suppress == 0 {
+		s.posted = clock()
+	}
 	if w.single() {
 		sge := &s.sge[0]
 		sge.Addr, sge.Len, sge.LKey = w.segs[0].Addr, w.segs[0].Len, lkey

@@ -35,7 +35,7 @@ type queue struct {
 	id      uint64        // of slot 0
 	depth   atomic.Uint32 // the most tickets outstanding; 0 until there are slots, and while Modify replaces them
 	mask    uint32        // of slots
-	watched atomic.Uint32 // what completions must not overlook; the holder writes it
+	watched atomic.Uint32 // what completions must not overlook; the holder writes it, but for timed
 	plain   hw.Op         // OpSend or OpRecv
 	prompt  bool          // a post returns only when the provider has it; see awaitHanded
 
@@ -89,6 +89,7 @@ const ticketMask = 1<<24 - 1
 const (
 	detour        uint32 = 1 << iota // completions wait until ESTABLISHED is announced
 	solicitedOnly                    // receives notify only when solicited; Modify changes it while nothing can complete
+	timed                            // requests are measured; see latency.go, which changes it under record.mu
 )
 
 // handedEvery is how often a receive that goes the short way moves handed.
@@ -106,7 +107,7 @@ func (q *queue) noteHanded(ticket, n uint32) {
 // runs the step itself.
 //
 // It is as long as a cache line. The allocator puts 8 bytes before most arrays of
-// slots, so the end of a slot, which no operation uses, lies on the next line.
+// slots, so the end of a slot, which is used while requests are measured, lies on the next line.
 type slot struct {
 	seq    atomic.Uint32 // ticket+1 once the slot is filled; 0 once the holder knows it
 	op     hw.Op
@@ -118,7 +119,7 @@ type slot struct {
 	addr   uint64          // remote address
 	rkey   uint32
 	imm    uint32 // of operations that have it
-	_      [8]byte
+	posted int64  // when, by clock, while it is measured; 0: nobody measures
 }
 
 // annex is an array with a place for each slot of a queue. The first post that needs

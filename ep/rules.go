@@ -127,6 +127,7 @@ type rules struct {
 	shared            bool                 // receives come from a shared queue
 	longest           uint64               // the most bytes of a message that goes the short way; 0 for none
 	longestRDMA       uint64               // the most bytes of a write or read that goes the short way; 0 for none
+	timed             bool                 // how long the operations take is measured
 	iov               int                  // segments
 	readIOV, writeIOV int
 	dev               *hw.Attr
@@ -159,13 +160,20 @@ func (f fitting) setRules(p *parts) {
 
 func (q *queue) setRules(r rules, states uint32, d *evd.Dispatcher, iov int, longest uint64) {
 	r.admits, r.evd, r.queues, r.iov = states, d, wiring(d), iov
-	if iov > 0 && d != nil && states>>Connected&1 != 0 {
+	q.e.record.mu.Lock() // measure writes rules, too
+	defer q.e.record.mu.Unlock()
+	q.store(&r, longest)
+}
+
+// bound says what goes the short way, given the most bytes of a message.
+func (r *rules) bound(longest uint64) {
+	r.longest, r.longestRDMA = 0, 0
+	if r.iov > 0 && r.evd != nil && r.admits>>Connected&1 != 0 && !r.timed {
 		r.longest = longest
 		if min(r.readIOV, r.writeIOV) > 0 {
 			r.longestRDMA = r.maxRDMA
 		}
 	}
-	q.rules.Store(q.e.adapter.sharedRules(q.plain, &r))
 }
 
 // sharedRules returns the rules of the last endpoint that had the same ones, or a copy

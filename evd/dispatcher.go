@@ -91,6 +91,8 @@ type Dispatcher struct {
 	mode    Mode
 	batches chan *Batch // ModeBatch
 
+	latency Histogram // of the requests whose events come here
+
 	cno      atomic.Pointer[CNO] // written under mu
 	mu       sync.Mutex
 	disabled bool // events do not trigger the CNO
@@ -117,7 +119,7 @@ func New(cfg Config) (*Dispatcher, error) {
 		Kind: kinds[cfg.Mode], QLen: cfg.QLen, MaxLen: cfg.MaxLen, ResizeMax: resizeMax, Streams: cfg.Streams,
 		BatchMin: cfg.BatchMin, BatchMax: cfg.BatchMax, Overcommit: cfg.Overcommit, Async: cfg.Async.Wiring(door.Key{}),
 		Callback: cfg.Callback, Submit: cfg.Submit,
-		IA: cfg.IA, Public: d, Closing: d.leaveCNO,
+		IA: cfg.IA, Public: d, Closing: d.leaveCNO, Took: d.latency.Record,
 	})
 	if cfg.Mode == ModeBatch {
 		d.makeBatches()

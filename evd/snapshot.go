@@ -29,6 +29,11 @@ type DispatcherSnapshot struct {
 	CallsBack bool // a callback runs
 	// CallbackAge is for how long that callback has run, at least, as OldestAge is.
 	CallbackAge time.Duration
+
+	// Latency has how long requests took that succeeded, from the post to the completion, those
+	// of routes and one-shots among them. Only what was posted while somebody measured counts
+	// (see [godat/runtime.IA.MeasureLatency]); it is nil if nothing was.
+	Latency *HistogramSnapshot `json:",omitempty"`
 }
 
 // Snapshot describes the dispatcher now. It disturbs neither its consumer nor what feeds it.
@@ -43,6 +48,7 @@ func (d *Dispatcher) Snapshot() DispatcherSnapshot {
 		QLen: now.QLen, Reserved: now.Reserved, Queued: now.Queued, OldestAge: now.OldestAge,
 		Counters: Counters(now.Counters), Refused: now.Refused,
 		Waiters: now.Waiters, CallsBack: now.CallsBack, CallbackAge: now.CallbackAge,
+		Latency: d.latency.Snapshot(),
 	}
 	if now.Owner != nil {
 		s.Owner = fmt.Sprint(now.Owner)

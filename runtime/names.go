@@ -651,6 +651,30 @@ type DispatcherCounters = evd.Counters
 // Its fields: go doc godat/evd DispatcherSnapshot.
 type DispatcherSnapshot = evd.DispatcherSnapshot
 
+// Histogram counts how long things took, to within 1/16 of each time, up to an hour, which
+// longer ones count as. The first Record allocates its 5 KB. Its methods may be called from any
+// goroutine; those of a nil Histogram do nothing.
+//
+// Its methods; all of each: go doc godat/evd Histogram.
+//
+//   - [evd.Histogram.Record]: counts a time.
+//   - [evd.Histogram.Snapshot]: describes the histogram now; nil if nothing was recorded.
+type Histogram = evd.Histogram
+
+// NewHistogram makes a histogram without times.
+func NewHistogram() *Histogram { return evd.NewHistogram() }
+
+// HistogramSnapshot describes a [Histogram] at one moment. Its counts and its sum only grow. P50
+// is the median: half of the times were not longer. 99 % were not longer than P99.
+//
+// Its fields: go doc godat/evd HistogramSnapshot.
+type HistogramSnapshot = evd.HistogramSnapshot
+
+// HistogramBar counts the times below a power of two, in nanoseconds, and not below half of it.
+//
+// Its fields: go doc godat/evd HistogramBar.
+type HistogramBar = evd.HistogramBar
+
 // Until returns a context that ends when done is closed. With it a program that
 // signals its end by a channel needs no goroutine that cancels a context for Wait
 // and the other calls that take one. done must only be closed, never sent to.

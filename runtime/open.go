@@ -72,7 +72,7 @@ func Open(ctx context.Context, name string, opts ...Option) (*IA, error) {
 	}
 	ia.init(name, dev, &cfg, pool, async)
 	ia.release = from.release
-	if err := ia.startPoller(cfg.poller); err != nil {
+	if err := ia.startPoller(cfg.poller, cfg.latency); err != nil {
 		return nil, errors.Join(err, ia.Close())
 	}
 	ia.log.Info("opened", zap.String("provider", ia.attr.Provider), zap.String("device", ia.attr.Device))
@@ -81,7 +81,7 @@ func Open(ctx context.Context, name string, opts ...Option) (*IA, error) {
 
 // startPoller makes the parts of the adapter, and for a polled device starts its
 // poller.
-func (ia *IA) startPoller(cfg PollerConfig) error {
+func (ia *IA) startPoller(cfg PollerConfig, latency bool) error {
 	ia.domain = mem.NewDomain(door.Key{}, ia.dev, ia)
 	breaks := &breakLog{log: ia.log, pool: ia.pool}
 	parts := ep.AdapterConfig{Device: ia.dev, IA: ia, Domain: ia.domain, Async: ia.async.to, Broke: breaks.broke, Dropped: breaks.dropped, Owner: ownerOf}
@@ -93,6 +93,9 @@ func (ia *IA) startPoller(cfg PollerConfig) error {
 		ia.progress = progressOf(p)
 	}
 	ia.adapter = ep.NewAdapter(door.Key{}, parts)
+	if latency {
+		ia.adapter.MeasureLatency(door.Key{})
+	}
 	if polled {
 		if err := ia.polling.Start(ia.adapter); err != nil {
 			return openError(err)

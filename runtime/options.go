@@ -17,6 +17,7 @@ type config struct {
 	want     hw.Info
 	params   map[string]string
 	trace    string
+	latency  bool
 	log      *zap.Logger
 	pool     PoolConfig
 	poller   PollerConfig

@@ -3,6 +3,7 @@ package delivery
 import (
 	"fmt"
 	"sync"
+	"time"
 
 	"godat/hw"
 	"godat/hw/event"
@@ -27,6 +28,9 @@ type Config struct {
 	Public fmt.Stringer
 	// Closing is called once, when the dispatcher begins to close.
 	Closing func()
+	// Took is told how long operations took whose events come here, while that is measured. It
+	// must not block.
+	Took func(time.Duration)
 }
 
 // Filter reports whether an event goes into a channel or a batch. If it reports false, the
@@ -50,6 +54,7 @@ type Dispatcher struct {
 	ia      any
 	streams event.Streams
 	onClose func()
+	took    func(time.Duration)
 	upcalls *upcalls      // KindCallback
 	front   *Queue        // of an over-committed dispatcher
 	stop    chan struct{} // closed with the dispatcher
@@ -72,6 +77,7 @@ func (d *Dispatcher) Init(cfg *Config) {
 	d.ia = cfg.IA
 	d.streams = cfg.Streams
 	d.onClose = cfg.Closing
+	d.took = cfg.Took
 	d.stop = make(chan struct{})
 	d.main.consumer.d = d
 	d.async.d = d
@@ -210,4 +216,11 @@ func (d *Dispatcher) PostSoftware(payload any) error {
 	d.main.Put(&event.Event{Number: event.SoftwareEvent, Source: d.public, Data: payload}, false)
 	d.main.Flush()
 	return nil
+}
+
+// Took notes how long an operation took whose event goes into the queue.
+func (q *Queue) Took(d time.Duration) {
+	if q.d.took != nil {
+		q.d.took(d)
+	}
 }

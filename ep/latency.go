@@ -1,0 +1,89 @@
+package ep
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"godat/hw"
+	"godat/internal/delivery"
+	"godat/internal/door"
+)
+
+// How long requests take, from the post to the completion, is measured while somebody asks for
+// it. The data path pays nothing otherwise: the rules of an endpoint that measures let no request
+// go the short way, whose posts write no time, and its bit in queue.watched lets no completion
+// overlook the time.
+
+// latency says whether the endpoints of an adapter measure.
+type latency struct {
+	since atomic.Int64 // when they began, by clock; 0: they do not
+	mu    sync.Mutex   // held while since changes, and until all endpoints know
+	users int
+}
+
+// began is when the process began, or little later.
+var began = time.Now()
+
+// clock is the time, in nanoseconds. It is not 0.
+func clock() int64 { return int64(time.Since(began)) | 1 }
+
+// MeasureLatency measures the requests of all endpoints until stop is called, and until those
+// of others who measure are. The interface adapter calls it.
+func (a *Adapter) MeasureLatency(door.Key) (stop func()) {
+	a.latency.use(a, 1)
+	return sync.OnceFunc(func() { a.latency.use(a, -1) })
+}
+
+// use counts a user who begins, or ends.
+func (l *latency) use(a *Adapter, n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before := l.users
+	switch l.users += n; {
+	case before == 0:
+		l.since.Store(clock())
+	case l.users == 0:
+		l.since.Store(0)
+	default:
+		return
+	}
+	for _, e := range list(a, a.eps) {
+		e.box.requests.measure()
+	}
+}
+
+// measure has the requests of the queue measured, or not any more, as the adapter says.
+func (q *queue) measure() {
+	q.e.record.mu.Lock()
+	defer q.e.record.mu.Unlock()
+	if r := *q.rules.Load(); r.timed != q.mayTime() {
+		q.store(&r, r.maxMessage)
+	}
+}
+
+// store makes r the queue's rules, given the most bytes of a message. The caller holds record.mu,
+// and has nothing else of r to change.
+func (q *queue) store(r *rules, longest uint64) {
+	if r.timed = q.mayTime(); r.timed {
+		q.watched.Or(timed)
+	} else {
+		q.watched.And(^timed)
+	}
+	r.bound(longest)
+	q.rules.Store(q.e.adapter.sharedRules(q.plain, r))
+}
+
+// mayTime reports whether the queue's operations are to be measured now. A receive waits for
+// the peer, so its time says nothing.
+func (q *queue) mayTime() bool { return q.plain == hw.OpSend && q.e.adapter.latency.since.Load() != 0 }
+
+// took notes how long a request took, if it was posted while this was measured. The completer
+// calls it.
+func (q *queue) took(s *slot, to *delivery.Queue) {
+	now, since := clock(), q.e.adapter.latency.since.Load()
+	if since != 0 && s.posted != 0 && s.posted-since >= 0 {
+		to.Took(time.Duration(now - s.posted))
+	}
+	s.posted = 0
+}

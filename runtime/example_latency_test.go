@@ -1,0 +1,80 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	dat "godat/runtime"
+)
+
+// How long the sends of a connection take, for a while.
+func ExampleIA_MeasureLatency() {
+	ia, err := dat.Open(context.Background(), "loop")
+	if err != nil {
+		panic(err)
+	}
+	defer ia.Close()
+	ln, err := ia.Listen(context.Background(), "", dat.ConnConfig{})
+	if err != nil {
+		panic(err)
+	}
+	client, err := ln.Dial(ln.Addr(), nil)
+	if err != nil {
+		panic(err)
+	}
+	if _, err = ln.Accept(dat.RequestOf(<-ln.Requests()), nil); err != nil {
+		panic(err)
+	}
+	stop, err := ia.MeasureLatency()
+	if err != nil {
+		panic(err)
+	}
+	for ev := range ln.Events() {
+		if ev.Number == dat.Established && dat.ConnOf(ev) == client {
+			err = client.SendBytes([]byte("hello"))
+		}
+		if err != nil || ev.Op == dat.OpRecv {
+			break
+		}
+	}
+	stop()
+	if err = client.Close(); err != nil { // behind it, the send has completed
+		panic(err)
+	}
+	now, err := ia.Snapshot()
+	if err != nil {
+		panic(err)
+	}
+	for _, d := range now.Dispatchers {
+		if l := d.Latency; l != nil {
+			fmt.Println(l.Count, "request; the median is above 0:", l.P50 > 0)
+		}
+	}
+	// Output:
+	// 1 request; the median is above 0: true
+}
+
+// What else takes time, in the snapshots of the adapter and so on the page of package inspect.
+func ExampleHistogram() {
+	ia, err := dat.Open(context.Background(), "loop")
+	if err != nil {
+		panic(err)
+	}
+	defer ia.Close()
+	writes := dat.NewHistogram()
+	type disk struct{ Writes *dat.HistogramSnapshot }
+	if _, err = ia.Report("disks", func() []any { return []any{disk{writes.Snapshot()}} }); err != nil {
+		panic(err)
+	}
+	for i := range 100 {
+		writes.Record(time.Duration(i+1) * time.Millisecond) // in a program: time.Since(begin)
+	}
+	now, err := ia.Snapshot()
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(now.Reports["disks"][0].(disk).Writes.Max)
+	// Output:
+	// 100ms
+}
