@@ -174,3 +174,13 @@ func TestMeasuringAllocatesNothing(t *testing.T) {
 	}))
 	assert.EqualValues(t, 101, r.measured())
 }
+
+// No completion of its own ends a suppressed request, so its time would stay in the slot.
+func TestASuppressedRequestWritesNoTime(t *testing.T) {
+	r := newRig(t)
+	a, b := r.pair(nil)
+	defer r.adapter.MeasureLatency(door.Key{})()
+	require.NoError(t, b.PostRecv(1, 0, r.lmr.Segment(0, 64)))
+	require.NoError(t, a.PostSend(1, hw.Suppress, r.lmr.Segment(64, 8)))
+	assert.Zero(t, a.box.requests.slot(0).posted)
+}
