@@ -56,7 +56,7 @@ func ExampleIA_MeasureLatency() {
 }
 
 // What else takes time, in the snapshots of the adapter and so on the page of package inspect.
-func ExampleHistogram() {
+func ExampleNewHistogram() {
 	ia, err := dat.Open(context.Background(), "loop")
 	if err != nil {
 		panic(err)
@@ -77,4 +77,27 @@ func ExampleHistogram() {
 	fmt.Println(now.Reports["disks"][0].(disk).Writes.Max)
 	// Output:
 	// 100ms
+}
+
+// All requests are measured, from the first one. These are the dispatchers of asynchronous errors
+// and the program's.
+func ExampleWithLatency() {
+	ia, err := dat.Open(context.Background(), "loop", dat.WithLatency())
+	if err != nil {
+		panic(err)
+	}
+	defer ia.Close()
+	if _, err = ia.NewDispatcher(dat.DispatcherConfig{QLen: 16}); err != nil {
+		panic(err)
+	}
+	now, err := ia.Snapshot()
+	if err != nil {
+		panic(err)
+	}
+	for _, d := range now.Dispatchers {
+		fmt.Println("room for", d.QLen, "events; no request yet:", d.Latency == nil)
+	}
+	// Output:
+	// room for 64 events; no request yet: true
+	// room for 16 events; no request yet: true
 }
