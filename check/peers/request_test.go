@@ -37,7 +37,7 @@ func text(seed uint8, n int) []byte {
 
 // The wire format of package rpc, and kv's methods, as far as a peer needs them to be heard.
 const (
-	callVersion = 1
+	callVersion = 2
 	callSlots   = 16
 	callHeader  = 16
 	callSource  = 1 // flags

@@ -47,6 +47,45 @@ func TestMemoryThatIsNotRegisteredIsMoved(t *testing.T) {
 	}) // the zones close only when they are empty
 }
 
+func TestACallerLearnsHowFarItsSinkWasWritten(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		ctx, cancel := context.WithCancel(t.Context())
+		s := serve(t, ia, Config{}, 2, func(r *Request) {
+			switch r.Method() {
+			case 1:
+				assert.NoError(t, r.WriteBytes(make([]byte, 3), 10))
+				assert.NoError(t, r.WriteBytes(make([]byte, 5), 0), "behind which the furthest stays")
+			case 2:
+				assert.NoError(t, r.WriteBytes(make([]byte, 7), 0))
+				assert.Error(t, r.WriteBytes(make([]byte, 50), 0))
+				_ = r.Fail(CodeUser, "half of it")
+				return
+			case 3:
+				assert.NoError(t, r.WriteBytes(make([]byte, piece+1), 0))
+			case 4:
+				assert.NoError(t, r.WriteBytes(make([]byte, 7), 0))
+				cancel()
+				<-r.Context().Done()
+			}
+			_ = r.Reply(nil)
+		})
+		c := dial(t, ia, s, Config{Calls: 1})
+		for _, test := range []struct {
+			method     uint16
+			sink, want int
+		}{{0, 20, 0}, {1, 20, 13}, {2, 20, 7}, {0, 0, 0}, {3, piece + 9, piece + 1}, {0, 20, 0}} {
+			n := -1
+			_, err := c.Call(within(t), Call{Method: test.method, SinkBytes: make([]byte, test.sink), Written: &n}, nil)
+			assert.Equal(t, test.method == 2, err != nil, err)
+			assert.Equal(t, test.want, n, test.method)
+		}
+		n := -1
+		_, err := c.Call(ctx, Call{Method: 4, SinkBytes: make([]byte, 20), Written: &n}, nil)
+		require.ErrorIs(t, err, context.Canceled)
+		assert.Zero(t, n, "there was no answer")
+	})
+}
+
 func TestMemoryOfACallIsGivenOnce(t *testing.T) {
 	ia := open(t, "loop")
 	c := dial(t, ia, serve(t, ia, Config{}, 1, echo), Config{})

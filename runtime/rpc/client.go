@@ -44,36 +44,49 @@ type Call struct {
 	Payload []byte // goes inside the message
 	// Source is memory of [Client.PZ] with RemoteRead that the server may read while the call
 	// is under way, and Sink is memory with RemoteWrite that it may write. A Len of 0 is none.
+	// How much the server has written is in Written.
 	Source, Sink dat.RemoteSegment
 	// SourceBytes and SinkBytes are for memory that is not registered: Call registers them, in
 	// place of Source and Sink, and no longer than it runs. On a verbs device that takes
 	// microseconds and pins their pages; register once what many calls use. They may have up to
 	// 4 GiB less a byte each; more is LENGTH_ERROR.
 	SourceBytes, SinkBytes []byte
+	// Written, if it is not nil, gets how far the server has written into Sink or SinkBytes: the
+	// end of the furthest of its writes that succeeded, by its own account. It is 0 without an
+	// answer, though bytes may have been written.
+	Written *int
 	// Idempotent says that the call does no harm if it runs twice. A client with Config.Redial
 	// makes it again on its next connection even if it may have run.
 	Idempotent bool
 }
 
-// Dial connects to a [Server]. ctx bounds the attempt, of which there is one also with
-// Config.Redial.
+// Dial connects to a [Server]. ctx bounds the attempt, of which there is one unless Config.Await
+// is set. A server that refuses the connection says why: the error matches an [Error] with
+// CodeFull or CodeDraining then. One that does not understand this package's hello is an error, too.
 func Dial(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Client, error) {
 	if err := cfg.complete("rpc.Dial"); err != nil {
 		return nil, err
 	}
 	c := &Client{ia: ia, address: address, done: make(chan struct{}), next: make(chan struct{})}
+	c.life, c.end = context.WithCancel(context.Background())
 	var err error
 	if c.closePZ, err = cfg.makePZ(ia); err != nil {
 		return nil, err
 	}
 	c.cfg = cfg
-	if c.now, err = c.newSession(ctx); err != nil {
+	if cfg.Await {
+		c.now, err = c.connect(ctx, c.newPauses())
+	} else {
+		c.now, err = c.newSession(ctx)
+	}
+	if err != nil {
+		c.end()
 		return nil, errors.Join(err, c.closePZ())
 	}
 	if c.unlist, err = ia.Report("rpc clients", c.rows); err != nil {
+		c.end()
 		return nil, errors.Join(err, c.now.close(), c.closePZ())
 	}
-	c.life, c.end = context.WithCancel(context.Background())
 	if cfg.Redial == 0 {
 		close(c.done)
 	} else {
@@ -99,6 +112,9 @@ func (c *Client) PZ() *dat.PZ { return c.cfg.PZ }
 func (c *Client) Call(ctx context.Context, call Call, dst []byte) ([]byte, error) {
 	if ctx == nil {
 		return dst, hw.Errorf(opCall, hw.InvalidParameter, hw.Arg1, "a nil context")
+	}
+	if call.Written != nil {
+		*call.Written = 0
 	}
 	for _, named := range []dat.RemoteSegment{call.Source, call.Sink} {
 		if named.Addr+uint64(named.Len) < named.Addr { // what LMR.Remote makes of a range that is not within its region

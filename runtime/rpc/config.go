@@ -18,7 +18,9 @@ type Config struct {
 	// Message is the most bytes of a payload inside a message, of requests that the server
 	// takes and of answers that the client takes; 0 means 4096.
 	Message int
-	// Conns is the most connections of a server at a time; 0 means 128.
+	// Conns is the most connections of a server at a time; 0 means 128. Dial of a further client fails
+	// with an [Error] that has CodeFull. Each end of a connection has memory for
+	// 8*Calls + 8 messages of Message bytes: 550 KiB with the defaults.
 	Conns int
 	// PZ is the zone of the connections' memory; nil makes one for all connections of the
 	// server or client. No peer reaches memory in it but what is registered for that.
@@ -39,8 +41,13 @@ type Config struct {
 	// up to Redial, each longer or shorter by up to a half; 0 means that it does not. See
 	// [Client.Call] for what that does to calls.
 	Redial time.Duration
-	// Log takes what [Server.Serve] has no caller to tell: answers that could not be sent. nil logs
-	// nothing.
+	// Await makes Dial try again, with pauses as those of Redial or up to a second, until the
+	// server takes the connection or Dial's context ends: for a client that starts before its
+	// server, or while that is started anew.
+	Await bool
+	// Log takes what no caller is told: from a server, answers of [Server.Serve] that could not be
+	// sent, and from a client, connections that end, the first attempt that fails, and the one
+	// that succeeds. nil logs nothing.
 	Log *slog.Logger
 }
 
@@ -98,6 +105,6 @@ func (cfg *Config) hello() []byte {
 func (cfg *Config) conn() dat.ConnConfig {
 	return dat.ConnConfig{
 		Depth: cfg.receives(), Message: cfg.Message + overhead, Conns: cfg.Conns, PZ: cfg.PZ,
-		Private: cfg.hello(), Batches: true,
+		Private: cfg.hello(), Refusal: refusal(CodeFull), Batches: true,
 	}
 }

@@ -4,7 +4,7 @@
 //	server, err := rpc.Listen(ctx, ia, "127.0.0.1:7000", rpc.Config{})
 //	err = server.Serve(ctx, 16, func(r *rpc.Request) ([]byte, error) {
 //		return r.Payload(), nil
-//	})
+//	}) // until ctx ends
 //
 //	client, err := rpc.Dial(ctx, ia, "127.0.0.1:7000", rpc.Config{})
 //	answer, err := client.Call(ctx, rpc.Call{Method: 1, Payload: []byte("hello")}, nil)
@@ -15,8 +15,8 @@
 // A payload of up to Config.Message bytes is inside its message: as many as both ends take, of
 // a request and of an answer; more is LENGTH_ERROR, and the call has not run. What is larger
 // goes by RDMA, without a copy: a call names memory of the caller's, from which the server reads
-// (Call.Source, SourceBytes) or into which it writes (Call.Sink, SinkBytes). When Client.Call
-// returns, for whatever reason, that memory is the caller's again.
+// (Call.Source, SourceBytes) or into which it writes (Call.Sink, SinkBytes); Call.Written tells how
+// far. When Client.Call returns, for whatever reason, that memory is the caller's again.
 //
 // A call's deadline goes to the server with the call, and a cancel when its context ends; the
 // handler sees both by [Request.Context]. The server is not stopped by either: it answers each
@@ -39,12 +39,18 @@
 // shut down before. Then the program may make it again. It is true if the call was sent and no
 // answer came: the handler may have begun it, or done it, or not have got it. Only the program
 // knows whether a second time does harm. A call that does none is marked as Call.Idempotent.
-// The handler of the first time may still run when the second has been answered, and also when
-// later calls have: a write that may overtake others so is not idempotent, unless it carries a
-// number by which the server knows that it is old.
+//
+// A call that is made twice may also run late: its first handler may begin when the second one, or
+// a later call of the same caller, has been answered. So "set x to 1" is not idempotent: late, it
+// undoes "set x to 2". A number that the caller gives each change makes it so, since the server
+// knows by it what it has done; the example of exactly once shows how.
 //
 // With Config.Redial a client whose connection has ended connects anew, and makes calls again
-// by that rule and no other: those that have not run, and those that are idempotent.
+// by that rule and no other: those that have not run, and those that are idempotent. It does not
+// give up, whatever an attempt's error is, since the next server of that address may be another:
+// each call has its context's time, and its error then says why there was no connection. Config.Log
+// tells of connections that end and come. Dial itself makes one attempt, or with Config.Await as
+// many as it takes.
 //
 // To end a server in order, as on SIGTERM, end the context of [Server.Serve], or call
 // [Server.Shutdown] with a context that ends when it has taken long enough. Calls that it has
@@ -71,18 +77,20 @@
 // gRPC's, for 0.11 to 0.36 of its processor time: go run ./bench rpc repeats that on another
 // machine, beside net/rpc, net/http and QUIC, and bench/README.md has the figures.
 //
-// # The wire format, version 1
+// # The wire format, version 2
 //
 // All numbers are big-endian. The private data of the request to connect, and that of the
 // accept, is a hello:
 //
 //	0  "DATC"
-//	4  version, 2 bytes: 1
+//	4  version, 2 bytes: 2
 //	6  calls, 2 bytes: the most calls under way that the end makes or takes
 //	8  receives, 4 bytes: messages that may be on their way to this end
 //	12 message, 4 bytes: the most bytes of a payload that this end takes
 //
-// An end that gets another magic or version, or zeros, ends the attempt. A message is a header
+// An end that gets another magic or version, or zeros, ends the attempt. The private data of a
+// reject is the magic and the version, and in the 2 bytes behind them why: 1 the hello is not one of
+// this version, 2 the server is being shut down, 6 it has no place for the connection. A message is a header
 // and a payload:
 //
 //	0  kind, 1 byte: 1 CALL, 2 ANSWER, 3 CANCEL, 4 CREDIT, 5 END
@@ -90,7 +98,8 @@
 //	2  code, 2 bytes; of a CALL its method, of an ANSWER 0 or the code of its failure; else 0
 //	4  call, 4 bytes: a slot below calls in the low 16 bits, and its turn above; 0 in a CREDIT and an END
 //	8  taken, 4 bytes: how many of the peer's messages this end has taken, modulo 2^32
-//	12 timeout, 4 bytes; of a CALL the milliseconds that its caller waits, 0 for ever; else 0
+//	12 of a CALL the milliseconds that its caller waits, 4 bytes, 0 for ever; of an ANSWER the end
+//	   of the furthest write into the sink, at most its length; else 0
 //	16 of a CALL with SOURCE, and then of one with SINK: address, length and context of the
 //	   caller's memory, as [godat/runtime.RemoteSegment] encodes it
 //

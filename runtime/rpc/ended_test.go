@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -60,10 +61,13 @@ func TestACallThatIsRefusedUntilItsTimeIsOverSaysThat(t *testing.T) {
 		down := make(chan error, 1)
 		go func() { down <- s.Shutdown(within(t)) }()
 		require.Eventually(t, func() bool { return s.begin() == CodeDraining || s.uncount() }, time.Minute, time.Millisecond)
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		defer cancel()
-		_, err = c.Call(ctx, Call{}, nil)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
+		over := errors.New("its time is over")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		refused := called(ctx, c, 1)
+		require.Eventually(t, func() bool { return c.Snapshot().Failures == 1 && len(c.now.free) == cap(c.now.free)-1 }, time.Minute, time.Millisecond)
+		cancel(over)
+		err = <-refused
+		require.ErrorIs(t, err, over)
 		var failed *CallError
 		require.ErrorAs(t, err, &failed)
 		assert.False(t, failed.MayHaveRun)

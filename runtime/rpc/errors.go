@@ -11,16 +11,26 @@ const (
 	CodeDraining uint16 = 2 // the server is being shut down, and has not begun the call
 	CodeTooLong  uint16 = 3 // the answer is longer than the client takes
 	// CodeBusy: the server has as many requests as it keeps, and has not begun the call. That is so
-	// while the handlers of connections that have ended still hold their requests.
+	// while the handlers of connections that have ended still hold their requests, and not because
+	// of clients that make many calls. The program makes the call again, after a while:
+	// Config.Redial does not.
 	CodeBusy   uint16 = 4
 	CodeFailed uint16 = 5 // the handler's error has no code
+	CodeFull   uint16 = 6 // the server has no place for another connection
 	CodeUser   uint16 = 256
 )
 
 // mostText is the most bytes of a failure's text that a server sends.
 const mostText = 1024
 
+// refusals say why a server did not begin a call, or a connection.
+var refusals = map[uint16]string{
+	CodeUnknown: "the server takes no such hello", CodeDraining: "the server is being shut down", CodeBusy: "the server is busy",
+	CodeFull: "the server has no place for another connection",
+}
+
 // Error is the failure that a handler answered by [Request.Fail], or a server by itself.
+// errors.Is finds the code with &Error{Code: CodeFull}, for one.
 type Error struct {
 	Code uint16
 	Text string
@@ -31,6 +41,12 @@ func (e *Error) Error() string {
 		return "rpc: a failure that is a nil *Error"
 	}
 	return fmt.Sprintf("rpc: %s (code %d)", e.Text, e.Code)
+}
+
+// Is reports whether target is an Error with the same code, and without a text or with the same.
+func (e *Error) Is(target error) bool {
+	t, ok := target.(*Error) //nolint:errorlint // errors.Is asks about this one
+	return ok && e != nil && t != nil && t.Code == e.Code && (t.Text == "" || t.Text == e.Text)
 }
 
 // CallError is the error of a call that got no answer. Err is the cause of the context's

@@ -33,6 +33,7 @@ var broken = map[string][]byte{
 	"more taken than was sent":   message(header{kind: kindCredit, taken: 1}),
 	"much more taken than sent":  message(header{kind: kindCredit, taken: 1 << 31}),
 	"an ANSWER with flags":       message(header{kind: kindAnswer, flags: 1, call: 1 << 16}),
+	"an ANSWER beyond its sink":  message(header{kind: kindAnswer, call: 1 << 16, taken: 1, written: 1}),
 	"an ANSWER that none wanted": message(header{kind: kindAnswer, call: 1 << 16}),
 }
 
@@ -140,7 +141,7 @@ func TestAPeerOfAnotherProtocolIsRefused(t *testing.T) {
 		"nothing":         nil,
 		"half a hello":    good.encode()[:helloSize-1],
 		"another magic":   append([]byte("HTTP"), good.encode()[4:]...),
-		"another version": append([]byte("DATC\x00\x02"), good.encode()[6:]...),
+		"another version": append([]byte("DATC\x00\x01"), good.encode()[6:]...),
 		"no calls":        with(func(h *hello) { h.calls = 0 }),
 		"no receives":     with(func(h *hello) { h.receives = 1 }),
 		"many receives":   with(func(h *hello) { h.receives = mostReceives + 1 }),
@@ -172,6 +173,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(m)
 	}
 	f.Add(message(header{kind: kindCall, flags: flagSource | flagSink, code: 3, call: 1 << 16, timeout: 9}, make([]byte, 40)...))
+	f.Add(message(header{kind: kindAnswer, code: 3, call: 1 << 16, written: 9}, 1))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		h, source, sink, payload, err := parse(b)
 		if err != nil {
@@ -190,5 +192,6 @@ func FuzzParse(f *testing.F) {
 		}
 		require.True(t, bytes.Equal(b, append(again, payload...)))
 		_, _ = parseHello(b)
+		_ = parseRefusal(b)
 	})
 }

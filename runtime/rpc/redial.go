@@ -1,7 +1,11 @@
 package rpc
 
 import (
+	"cmp"
+	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -9,8 +13,10 @@ import (
 	"godat/hw"
 )
 
-// firstPause is about how long a client waits before its first attempt to connect anew.
-const firstPause = 20 * time.Millisecond
+const (
+	firstPause = 20 * time.Millisecond // about, before the second attempt to connect
+	lastPause  = time.Second           // and between attempts of Config.Await without Redial
+)
 
 // redial is the goroutine that connects anew whenever the connection has ended, until Close.
 func (c *Client) redial() {
@@ -21,33 +27,72 @@ func (c *Client) redial() {
 		case <-c.life.Done():
 		}
 		_ = s.close() // what it could not free the adapter frees
-		var err error
-		s, err = c.connect()
+		if c.life.Err() == nil {
+			c.log(slog.LevelWarn, "the connection has ended", s.reason())
+		}
+		pauses := c.newPauses()
+		err := wait(c.life, pauses)
+		if s = nil; err == nil {
+			s, err = c.connect(c.life, pauses)
+		}
+		if c.life.Err() != nil {
+			err = errClosed
+		}
 		c.follow(s, err)
 	}
 }
 
-// connect tries to connect, with pauses that grow, until Close or the adapter's end.
-func (c *Client) connect() (s *session, err error) {
+// newPauses are the pauses between attempts to connect, which grow.
+func (c *Client) newPauses() *backoff.ExponentialBackOff {
 	pauses := backoff.NewExponentialBackOff()
-	pauses.InitialInterval, pauses.MaxInterval = min(firstPause, c.cfg.Redial), c.cfg.Redial
+	pauses.MaxInterval = cmp.Or(c.cfg.Redial, lastPause)
+	pauses.InitialInterval = min(firstPause, pauses.MaxInterval)
 	pauses.Reset()
-	for err == nil || !errors.Is(err, hw.ErrInvalidHandle) { // which is that of a closed adapter
-		pause := time.NewTimer(pauses.NextBackOff())
-		select {
-		case <-pause.C:
-		case <-c.life.Done():
-			pause.Stop()
-			return nil, errClosed
-		}
-		if s, err = c.newSession(c.life); err == nil {
+	return pauses
+}
+
+// wait waits for the next pause, or until ctx ends, whose cause it returns then.
+func wait(ctx context.Context, pauses *backoff.ExponentialBackOff) error {
+	pause := time.NewTimer(pauses.NextBackOff())
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// connect tries to connect until ctx ends, or no attempt can succeed any more.
+func (c *Client) connect(ctx context.Context, pauses *backoff.ExponentialBackOff) (*session, error) {
+	for failures := 0; ; failures++ {
+		s, err := c.newSession(ctx)
+		switch {
+		case err == nil:
+			c.log(slog.LevelInfo, "connected", nil)
 			return s, nil
+		case errors.Is(err, hw.ErrInvalidHandle), errors.Is(err, hw.ErrInvalidAddress), errors.Is(err, hw.ErrInvalidParameter):
+			return nil, err // the adapter or the zone is closed, or the arguments are wrong
+		case failures == 0:
+			c.log(slog.LevelWarn, "there is no connection yet", err)
 		}
 		c.mu.Lock()
-		c.failed = err
+		if c.failed == nil || ctx.Err() == nil {
+			c.failed = err
+		}
+		last := c.failed
 		c.mu.Unlock()
+		if cause := wait(ctx, pauses); cause != nil {
+			return nil, fmt.Errorf("%w, while there is no connection to %s: %w", cause, c.address, last)
+		}
 	}
-	return nil, err
+}
+
+// log says what happens to the client's connections.
+func (c *Client) log(level slog.Level, what string, err error) {
+	if c.cfg.Log != nil {
+		c.cfg.Log.LogAttrs(c.life, level, what, slog.String("server", c.address), slog.Any("error", err))
+	}
 }
 
 // follow puts a session in the place of the one that has ended, or says that none comes.

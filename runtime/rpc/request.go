@@ -13,8 +13,9 @@ const slotMask = 1<<16 - 1
 
 // Request is a call that came to a server. One goroutine at a time calls its methods. Reply or
 // Fail ends it, whatever their error: the request, and the bytes of Payload, must not be used
-// any more then. Before that they are the holder's, also when the connection or the server
-// has ended.
+// any more then. Until then the goroutine that took the request may use them, also when the
+// connection or the server has ended: the payload stays as it is, and Read, Write and Reply
+// return [ErrEnded].
 type Request struct {
 	from *served // immutable
 
@@ -24,7 +25,8 @@ type Request struct {
 	payload      []byte
 	source, sink dat.RemoteSegment
 	arrived      time.Time
-	counted      bool // by the server
+	written      uint32 // how far into the sink
+	counted      bool   // by the server
 
 	mu       sync.Mutex
 	open     bool // from the CALL to its answer
@@ -47,7 +49,7 @@ func (r *Request) begin(b *dat.Buffer, h header, source, sink dat.RemoteSegment,
 	}
 	r.open, r.turn, r.canceled, r.gone = true, h.call>>16, false, false
 	r.header, r.message, r.payload, r.source, r.sink = h, b, payload, source, sink
-	r.counted = false
+	r.written, r.counted = 0, false
 	if h.timeout != 0 {
 		r.arrived = time.Now()
 	}
@@ -134,7 +136,7 @@ func (r *Request) answer(code uint16, payload []byte) (err error) {
 	}
 	r.ctx, r.cancels, r.payload = nil, nil, nil
 	call := r.header
-	h := header{kind: kindAnswer, code: code, call: call.call}
+	h := header{kind: kindAnswer, code: code, call: call.call, written: r.written}
 	b := r.message
 	r.message = nil
 	copy(b.Resize(headerSize + len(payload))[headerSize:], payload)

@@ -36,8 +36,9 @@ type Server struct {
 	conns    map[*served]bool // those that are up
 }
 
-// Listen serves calls at address, as [godat/runtime.IA.Listen] takes it. The program answers
-// each request that comes on Requests.
+// Listen takes calls at address, "host:port" as [godat/runtime.IA.Listen] has it: "127.0.0.1:7000"
+// serves on every provider, and port 0 is one that is free. The program handles requests by Serve,
+// or takes them from Requests. ctx bounds the call alone: its end does not end the server.
 func Listen(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Server, error) {
 	const op = "rpc.Listen"
 	if err := cfg.complete(op); err != nil {
@@ -49,9 +50,7 @@ func Listen(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Serve
 		return nil, err
 	}
 	s.cfg = cfg
-	settings := cfg.conn()
-	settings.Setup = s.setup
-	if s.ln, err = ia.Listen(ctx, address, settings); err != nil {
+	if s.ln, err = ia.Listen(ctx, address, cfg.conn()); err != nil {
 		return nil, errors.Join(err, s.closePZ())
 	}
 	s.requests = make(chan *Request, cfg.Conns*cfg.Calls)
@@ -237,6 +236,15 @@ func (s *Server) read() {
 // accept accepts a connection, unless the server is draining. A peer with which that fails
 // is rejected.
 func (s *Server) accept(cr *dat.CR) {
+	asked, err := cr.Query()
+	if err != nil {
+		return // it has been answered: the listener is closed
+	}
+	peer, err := parseHello(asked.Private)
+	if err != nil {
+		_ = cr.Reject(refusal(CodeUnknown)) // fails when the peer has gone
+		return
+	}
 	s.mu.Lock()
 	draining := s.draining
 	if !draining {
@@ -244,28 +252,28 @@ func (s *Server) accept(cr *dat.CR) {
 	}
 	s.mu.Unlock()
 	if draining {
-		_ = cr.Reject(nil)
+		_ = cr.Reject(refusal(CodeDraining))
 		return
 	}
-	if _, err := s.ln.Accept(cr, s.cfg.hello()); err != nil {
+	settings := s.cfg.conn()
+	settings.Setup = func(c *dat.Conn) ([]byte, error) {
+		c.Context = s.newServed(c, peer)
+		return s.cfg.hello(), nil
+	}
+	if _, err := s.ln.AcceptWith(cr, settings); err != nil {
 		s.count(-1)
 	}
 }
 
-// setup makes the server's end of a connection.
-func (s *Server) setup(c *dat.Conn) ([]byte, error) {
-	peer, err := parseHello(c.Private())
-	if err != nil {
-		return nil, err
-	}
+// newServed makes the server's end of a connection.
+func (s *Server) newServed(c *dat.Conn, peer hello) *served {
 	p := &served{server: s, calls: make([]Request, s.cfg.Calls), answer: int(peer.message)}
 	p.link = link{conn: c, own: uint32(s.cfg.receives()), stall: s.cfg.Stall, backlog: s.count}
 	p.link.begin(peer)
 	for i := range p.calls {
 		p.calls[i].from = p
 	}
-	c.Context = p
-	return nil, nil
+	return p
 }
 
 // handle handles an event of a connection.
@@ -367,9 +375,6 @@ func (p *served) call(r *Request, b *dat.Buffer, h header, source, sink dat.Remo
 	p.server.requests <- r // which has a place for each
 	return nil
 }
-
-// refusals say why a call was not begun.
-var refusals = map[uint16]string{CodeDraining: "the server is being shut down", CodeBusy: "the server is busy"}
 
 // cancelAll cancels the requests of a connection that has ended.
 func (p *served) cancelAll() {

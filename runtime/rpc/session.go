@@ -40,8 +40,9 @@ type pending struct {
 	// Under session.mu.
 	call   uint32 // the slot and its turn; its caller changes it
 	method uint16
-	active bool // a CALL is under way
-	left   bool // by its caller: the answer gives the slot back
+	sink   uint32 // its length
+	active bool   // a CALL is under way
+	left   bool   // by its caller: the answer gives the slot back
 }
 
 // newSession connects to the server.
@@ -49,7 +50,7 @@ func (c *Client) newSession(ctx context.Context) (*session, error) {
 	cfg := &c.cfg
 	conn, err := c.ia.Dial(ctx, c.address, cfg.conn())
 	if err != nil {
-		return nil, err
+		return nil, refused(err)
 	}
 	peer, err := parseHello(conn.Private())
 	if err != nil {
@@ -71,6 +72,17 @@ func (c *Client) newSession(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
+// refused adds to the error of an attempt what the server has said.
+func refused(err error) error {
+	var cause *hw.Cause
+	if errors.As(err, &cause) {
+		if said := parseRefusal(cause.Private); said != nil {
+			return fmt.Errorf("%w: %w", err, said)
+		}
+	}
+	return err
+}
+
 // close ends the connection.
 func (s *session) close() error {
 	err := s.link.conn.Close()
@@ -90,7 +102,7 @@ func (s *session) call(ctx context.Context, call *Call, dst []byte) ([]byte, err
 	}
 	select {
 	case b := <-p.answer:
-		return s.answered(ctx, p, b, dst)
+		return s.answered(ctx, p, b, call, dst)
 	case <-ctx.Done():
 		return dst, s.leave(ctx, p, call)
 	}
@@ -125,7 +137,7 @@ func (s *session) begin(ctx context.Context, call *Call) (*pending, error) {
 		return nil, s.reason()
 	}
 	p.call = p.number | (p.call>>16+1)<<16
-	p.method, p.active, p.left = call.Method, true, false
+	p.method, p.sink, p.active, p.left = call.Method, call.Sink.Len, true, false
 	h := header{kind: kindCall, code: call.Method, call: p.call, timeout: timeout(ctx)}
 	fill(b, h, call)
 	err = s.link.send(b)
@@ -167,13 +179,16 @@ func timeout(ctx context.Context) uint32 {
 
 // answered ends a call whose answer has come, or whose connection has ended. A handler that sees
 // the end of the call's time may fail it: the caller's error is that of its context then.
-func (s *session) answered(ctx context.Context, p *pending, b *dat.Buffer, dst []byte) ([]byte, error) {
+func (s *session) answered(ctx context.Context, p *pending, b *dat.Buffer, call *Call, dst []byte) ([]byte, error) {
 	s.free <- p
 	if b == nil {
 		return dst, &CallError{MayHaveRun: !s.isLast(), Err: s.reason()}
 	}
 	h, _, _, payload, _ := parse(b.Bytes()) // which the reader has checked
 	defer s.link.conn.Release(b)
+	if call.Written != nil {
+		*call.Written = int(h.written)
+	}
 	switch h.code {
 	case 0:
 		return append(dst, payload...), nil
@@ -293,7 +308,7 @@ func (s *session) take(b *dat.Buffer) error {
 	}
 	if err == nil && h.kind == kindAnswer {
 		s.answers.count(h.code)
-		return s.deliver(h.call, b)
+		return s.deliver(h, b)
 	}
 	s.link.conn.Release(b)
 	switch {
@@ -316,11 +331,11 @@ func (s *session) isLast() bool {
 }
 
 // deliver gives an answer to its caller.
-func (s *session) deliver(call uint32, b *dat.Buffer) error {
-	slot := int(call & slotMask)
+func (s *session) deliver(h header, b *dat.Buffer) error {
+	slot := int(h.call & slotMask)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if slot >= len(s.slots) || !s.slots[slot].active || s.slots[slot].call != call {
+	if slot >= len(s.slots) || !s.slots[slot].active || s.slots[slot].call != h.call || h.written > s.slots[slot].sink {
 		s.link.conn.Release(b)
 		return errMalformed
 	}

@@ -35,7 +35,7 @@ func (r *Request) Write(from dat.Segment, offset int) error {
 }
 
 // ReadBytes is Read into memory that is not registered: it registers into for the time of the
-// read.
+// read. Of an empty slice it checks the offset alone. Requests at a time may not read into the same memory.
 func (r *Request) ReadBytes(into []byte, offset int) error {
 	return r.from.of(r.header, "ReadBytes", r.from.server.loans.lend(r.from.server.PZ(), into, dat.LocalWrite, func(m *dat.LMR) error {
 		return r.move(dat.OpRead, segment(m, len(into)), r.source, offset)
@@ -43,7 +43,8 @@ func (r *Request) ReadBytes(into []byte, offset int) error {
 }
 
 // WriteBytes is Write from memory that is not registered: it registers from for the time of the
-// write.
+// write. Any number of requests at a time may write from the same memory, which may be mapped
+// read-only.
 func (r *Request) WriteBytes(from []byte, offset int) error {
 	return r.from.of(r.header, "WriteBytes", r.from.server.loans.lend(r.from.server.PZ(), from, dat.LocalRead, func(m *dat.LMR) error {
 		return r.move(dat.OpWrite, segment(m, len(from)), r.sink, offset)
@@ -68,7 +69,9 @@ func (r *Request) move(op dat.Op, mine dat.Segment, callers dat.RemoteSegment, o
 			}
 			return err
 		}
-		done += n
+		if done += n; op == dat.OpWrite {
+			r.written = max(r.written, uint32(offset+done))
+		}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 
@@ -9,8 +10,10 @@ import (
 
 const (
 	magic     = "DATC"
-	version   = 1
+	version   = 2
 	helloSize = 16
+
+	refusalSize = 8
 
 	headerSize = 16
 	// overhead is the most bytes of a message before its payload.
@@ -51,11 +54,8 @@ func (h hello) encode() []byte {
 
 // parseHello decodes a peer's hello. A provider may have put zeros behind it.
 func parseHello(b []byte) (h hello, err error) {
-	if len(b) < helloSize || string(b[:4]) != magic {
-		return h, errors.New("rpc: the peer does not speak this package's protocol")
-	}
-	if v := binary.BigEndian.Uint16(b[4:]); v != version {
-		return h, errors.New("rpc: the peer speaks another version of the protocol")
+	if err := speaks(b, helloSize); err != nil {
+		return h, err
 	}
 	h = hello{binary.BigEndian.Uint16(b[6:]), binary.BigEndian.Uint32(b[8:]), binary.BigEndian.Uint32(b[12:])}
 	if h.calls == 0 || h.receives < 2 || h.message == 0 || h.receives > mostReceives {
@@ -64,13 +64,50 @@ func parseHello(b []byte) (h hello, err error) {
 	return h, nil
 }
 
+var (
+	errMagic   = errors.New("rpc: the peer does not speak this package's protocol")
+	errVersion = errors.New("rpc: the peer speaks another version of the protocol")
+)
+
+// speaks checks the beginning of the private data.
+func speaks(b []byte, size int) error {
+	switch {
+	case len(b) < size || string(b[:4]) != magic:
+		return errMagic
+	case binary.BigEndian.Uint16(b[4:]) != version:
+		return errVersion
+	}
+	return nil
+}
+
+// refusal is what a server says when it rejects a connection.
+func refusal(code uint16) []byte {
+	b := append(make([]byte, 0, refusalSize), magic...)
+	b = binary.BigEndian.AppendUint16(b, version)
+	return binary.BigEndian.AppendUint16(b, code)
+}
+
+// parseRefusal returns what a server said, or nil if that is not known.
+func parseRefusal(b []byte) error {
+	err := speaks(b, refusalSize)
+	switch {
+	case err == nil:
+		code := binary.BigEndian.Uint16(b[6:])
+		return &Error{code, cmp.Or(refusals[code], "the server refuses the connection")}
+	case errors.Is(err, errVersion):
+		return err
+	}
+	return nil
+}
+
 // header is the beginning of a message.
 type header struct {
 	kind, flags byte
 	code        uint16
 	call        uint32
 	taken       uint32
-	timeout     uint32
+	timeout     uint32 // of a CALL
+	written     uint32 // of an ANSWER, in the place of timeout
 }
 
 func (h *header) put(b []byte) {
@@ -78,7 +115,7 @@ func (h *header) put(b []byte) {
 	binary.BigEndian.PutUint16(b[2:], h.code)
 	binary.BigEndian.PutUint32(b[4:], h.call)
 	putTaken(b, h.taken)
-	binary.BigEndian.PutUint32(b[12:], h.timeout)
+	binary.BigEndian.PutUint32(b[12:], h.timeout|h.written) // of which one is 0
 }
 
 // putTaken sets taken in an encoded header.
@@ -98,6 +135,9 @@ func parse(b []byte) (h header, source, sink dat.RemoteSegment, payload []byte, 
 	h = header{
 		kind: b[0], flags: b[1], code: binary.BigEndian.Uint16(b[2:]), call: binary.BigEndian.Uint32(b[4:]),
 		taken: binary.BigEndian.Uint32(b[8:]), timeout: binary.BigEndian.Uint32(b[12:]),
+	}
+	if h.kind == kindAnswer {
+		h.written, h.timeout = h.timeout, 0
 	}
 	payload = b[headerSize:]
 	for _, part := range []struct {
