@@ -8,6 +8,7 @@
 // The stages of an I/O command:
 //
 //	capsule arrives   queue.received   parse, check against the namespace
+//	store is asked    queue.gate       a Read or Compare waits for a store that is a Reader
 //	data moves        queue.read       the store's memory by RDMA write, and behind it the completion, as one batch
 //	                  queue.write      RDMA read into the store's memory, or a copy out of the capsule
 //	                  queue.place      the same into the room of a store that is a Writer, which completes it

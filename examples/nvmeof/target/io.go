@@ -58,14 +58,24 @@ func (q *queue) readOrWrite(c *command) {
 		q.complete(c, status)
 	case c.Opcode == nvme.IORead && !c.Data.IsKeyed():
 		q.complete(c, nvme.DescriptorTypeInvalid|nvme.DoNotRetry)
+	case c.Opcode == nvme.IOWrite:
+		q.write(c, off, n)
+	case c.disk.reader != nil:
+		q.gate(c, off, n)
+	default:
+		q.readOrCompare(c, off, n)
+	}
+}
+
+// readOrCompare goes on with a Read or Compare whose description is right.
+func (q *queue) readOrCompare(c *command, off, n int) {
+	switch {
 	case c.Opcode == nvme.IORead && c.forced():
 		// The blocks must be stable, also if another host has only just written them.
 		c.next = (*queue).readStable
 		q.submit(c, job{off: off, n: n, flush: true})
 	case c.Opcode == nvme.IORead:
 		q.readBlocks(c, off, n)
-	case c.Opcode == nvme.IOWrite:
-		q.write(c, off, n)
 	case c.Data.IsKeyed():
 		q.fetch(c, 0, min(n, inCapsule), (*queue).compare)
 	default:

@@ -57,6 +57,7 @@ type namespace struct {
 	worker   *worker
 	prober   store.Prober // nil if no access to the memory fails
 	writer   Writer       // nil if the data of Writes comes to the memory
+	reader   Reader       // nil if the memory may be read at any time
 
 	users int // the table, and the queues that have it; guarded by the table
 }
@@ -67,8 +68,9 @@ func (g *groups) newNamespace(ns Namespace) *namespace {
 	blocks := uint64(len(memory)) >> shift
 	prober, _ := ns.Store.(store.Prober)
 	writer, _ := ns.Store.(Writer)
+	reader, _ := ns.Store.(Reader)
 	return &namespace{
-		prober: prober, writer: writer,
+		prober: prober, writer: writer, reader: reader,
 		memory: memory[:blocks<<shift], volatile: ns.Store.Volatile(), shift: shift, blocks: blocks,
 		page: nvme.Namespace{Blocks: blocks, BlockShift: shift, ID: ns.ID, ANAGroup: ns.ANAGroup}, group: g.at(ns.ANAGroup), worker: newWorker(ns.Store), users: 1,
 	}

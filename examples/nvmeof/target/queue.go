@@ -51,6 +51,7 @@ type command struct {
 	local  dat.Segment // the same
 	disk   *disk       // of an I/O command
 	write  *Write      // of a Write for a Writer; kept for the slot's next one
+	read   *Read       // the same of a Read or Compare for a Reader
 	inside int         // bytes of data in the slot, behind the command
 	next   step        // what the end of its transfer or job leads to
 	at     int         // how far a command of several steps is

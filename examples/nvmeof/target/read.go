@@ -1,0 +1,47 @@
+package target
+
+import "godat/examples/nvmeof/store"
+
+// Reader is a Store that says when a Read or a Compare may see its memory: one that first asks other
+// machines whether it has the newest blocks, for example.
+type Reader interface {
+	store.Store
+	// Gate asks. The store answers by r.Done, in the call or later. Gate is called by the
+	// goroutine of a queue: it must not block, and queues call it at the same time.
+	Gate(r *Read)
+}
+
+// Read is a Read or a Compare that waits for a Reader. It is the Reader's from Gate until it calls
+// Done.
+type Read struct {
+	NSID   uint32
+	Offset int // in the disk, in bytes
+	Len    int // in bytes
+
+	from *queue
+	slot int32
+}
+
+// Done answers Gate: the memory has all that the command may return, or the command fails with an
+// error as that of Write.Done. It may be called from any goroutine, also when the connection has ended.
+func (r *Read) Done(err error) { r.from.results <- result{r.slot, err} } // has room for each command
+
+// gate asks a Reader before a Read or a Compare.
+func (q *queue) gate(c *command, off, n int) {
+	if c.read == nil {
+		c.read = &Read{from: q, slot: int32(c.slot)}
+	}
+	c.read.NSID, c.read.Offset, c.read.Len = c.NSID, off, n
+	c.next = (*queue).gated
+	c.disk.reader.Gate(c.read)
+}
+
+// gated goes on with a Read or a Compare that a Reader has answered.
+func (q *queue) gated(c *command, err error) {
+	if err != nil {
+		q.finish(c, err)
+		return
+	}
+	off, n, _ := c.span()
+	q.readOrCompare(c, off, n)
+}

@@ -1,0 +1,92 @@
+package target
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/examples/nvmeof/host"
+	"godat/examples/nvmeof/nvme"
+	"godat/examples/nvmeof/store"
+)
+
+// gated is a Reader that tells a test of what the target asks.
+type gated struct {
+	store.Store
+	asked chan *Read
+}
+
+func (g *gated) Gate(r *Read) { g.asked <- r }
+
+// withGate serves a Reader in place of the fixture's first disk.
+func withGate(f *fixture) *gated {
+	g := &gated{newMemory(f.T, 1<<20), make(chan *Read, 9)}
+	require.NoError(f, f.target.Set(1, Namespace{Store: g}))
+	return g
+}
+
+func TestAReaderSaysWhenItsMemoryMayBeSeen(t *testing.T) {
+	onEach(t, func(f *fixture) {
+		g := withGate(f)
+		d := f.disk(f.connect(nil), 1)
+		b := noise(16 << 10)
+		for name, see := range map[string]func() error{
+			"read": func() error {
+				got := make([]byte, len(b))
+				_, err := d.ReadAt(got, 8192)
+				assert.Equal(f, b, got)
+				return err
+			},
+			"compare": func() error { return d.Compare(b, 8192) },
+		} {
+			clear(g.Memory())
+			done := make(chan error, 1)
+			go func() { done <- see() }()
+			r := <-g.asked
+			assert.Equal(f, []any{uint32(1), 8192, len(b)}, []any{r.NSID, r.Offset, r.Len})
+			copy(g.Memory()[8192:], b)
+			r.Done(nil)
+			require.NoError(f, <-done, name)
+		}
+		_, err := d.WriteAt(b, 0)
+		require.NoError(f, err)
+		assert.Empty(f, g.asked, "a Write waits for no gate")
+	})
+}
+
+func TestAReaderSaysWhyAReadFails(t *testing.T) {
+	onEach(t, func(f *fixture) {
+		g := withGate(f)
+		d := f.disk(f.connect(nil), 1)
+		for err, want := range map[error]nvme.Status{
+			nvme.StatusError(nvme.ANATransitionStatus): nvme.ANATransitionStatus,
+			errors.New("no majority"):                  nvme.WriteFault,
+		} {
+			done := make(chan error, 1)
+			go func() {
+				_, err := d.ReadAt(make([]byte, 4096), 0)
+				done <- err
+			}()
+			(<-g.asked).Done(err)
+			var failed nvme.StatusError
+			require.ErrorAs(f, <-done, &failed)
+			assert.Equal(f, want, nvme.Status(failed))
+		}
+	})
+}
+
+func TestAReadMayBeAnsweredAfterItsConnectionHasEnded(t *testing.T) {
+	onEach(t, func(f *fixture) {
+		g := withGate(f)
+		c, err := host.Connect(f.within(), f.ia, f.config())
+		require.NoError(f, err)
+		d := f.disk(c, 1)
+		go func() { _, _ = d.ReadAt(make([]byte, 4096), 0) }()
+		r := <-g.asked
+		require.NoError(f, c.Close())
+		require.NoError(f, f.target.Remove(1))
+		r.Done(nil)
+	})
+}
