@@ -21,6 +21,7 @@ const (
 	Write           // writes the data that is in a slot
 	Small           // writes the data that is in the entry
 	Zero            // makes a range read as zeros
+	Check           // changes nothing; each replica notes what its disk is then
 )
 
 // Unit divides offsets and lengths: the smallest block of an NVMe disk.
@@ -88,6 +89,9 @@ func Parse(b []byte) (e Entry, err error) {
 
 // check checks what an entry says of itself.
 func (e *Entry) check() error {
+	if e.Op == Check && e.Off == 0 && e.Len == 0 && e.Slot == 0 && e.CRC == 0 && e.Data == nil {
+		return nil
+	}
 	if e.Len == 0 || e.Len%Unit != 0 || e.Off%Unit != 0 || e.Off > math.MaxInt64-uint64(e.Len) {
 		return fmt.Errorf("%w: %d bytes at %d", errEntry, e.Len, e.Off)
 	}

@@ -91,15 +91,15 @@ func (l Layout) head() []byte {
 // Memory is the whole file, which whoever embeds the journal registers.
 func (j *Journal) Memory() []byte { return j.store.Memory()[:j.layout.Size()] }
 
-// offset is where a slot begins.
-func (j *Journal) offset(slot uint32) int { return page + int(slot)*j.layout.SlotSize }
+// Offset is where a slot begins in Memory.
+func (j *Journal) Offset(slot uint32) int { return page + int(slot)*j.layout.SlotSize }
 
 // Slot is the first n bytes of a slot.
 func (j *Journal) Slot(slot uint32, n int) ([]byte, error) {
 	if int64(slot) >= int64(j.layout.Nodes)*int64(j.layout.Slots) || n < 0 || n > j.layout.SlotSize {
 		return nil, fmt.Errorf("journal: no slot %d of %d bytes", slot, n)
 	}
-	return j.Memory()[j.offset(slot):][:n:n], nil
+	return j.Memory()[j.Offset(slot):][:n:n], nil
 }
 
 // Data is the data of a Write. It returns ErrOther if the slot has other data.
@@ -120,7 +120,7 @@ func (j *Journal) Sync(entries []entry.Entry) error {
 	begin, end := math.MaxInt, 0
 	for i := range entries {
 		if e := &entries[i]; e.Op == entry.Write {
-			off := j.offset(e.Slot)
+			off := j.Offset(e.Slot)
 			begin, end = min(begin, off), max(end, off+int(e.Len))
 		}
 	}

@@ -65,10 +65,10 @@ func TestAByteThatFlipsInASlotIsFound(t *testing.T) {
 	require.NoError(t, err)
 	e := fill(t, j, 5, 8192, 1)
 	for _, at := range []int{0, 1, 4095, 8191} {
-		s.Flip(j.offset(5) + at)
+		s.Flip(j.Offset(5) + at)
 		_, err = j.Data(&e)
 		require.ErrorIs(t, err, ErrOther, at)
-		s.Flip(j.offset(5) + at)
+		s.Flip(j.Offset(5) + at)
 	}
 	_, err = j.Data(&e)
 	require.NoError(t, err)

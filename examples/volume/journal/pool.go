@@ -113,6 +113,11 @@ func (p *Pool) Join(id, index uint64) bool {
 	return true
 }
 
+// Has reports whether the leader writes to a replica.
+func (p *Pool) Has(id uint64) bool {
+	return slices.ContainsFunc(p.replicas, func(r replica) bool { return r.id == id })
+}
+
 // Leave takes out a replica that the leader does not write to any more.
 func (p *Pool) Leave(id uint64) {
 	p.replicas = slices.DeleteFunc(p.replicas, func(r replica) bool { return r.id == id })
@@ -138,8 +143,8 @@ func (p *Pool) Behind() (id, released uint64) {
 	return least.id, least.released
 }
 
-// reuse frees the slots of entries that all replicas have released.
-func (p *Pool) reuse() {
+// Released is what all replicas have released, of which a majority is needed; 0 without one.
+func (p *Pool) Released() uint64 {
 	have := 0
 	for _, r := range p.replicas {
 		if !r.joining {
@@ -147,9 +152,15 @@ func (p *Pool) reuse() {
 		}
 	}
 	if have < p.majority {
-		return
+		return 0
 	}
 	_, released := p.Behind()
+	return released
+}
+
+// reuse frees the slots of entries that all replicas have released.
+func (p *Pool) reuse() {
+	released := p.Released()
 	for p.count != 0 && p.named[p.first].index <= released {
 		slot := p.named[p.first].slot
 		p.freed = p.named[p.first].index
@@ -158,6 +169,12 @@ func (p *Pool) reuse() {
 		p.first = (p.first + 1) % len(p.named)
 		p.count--
 	}
+}
+
+// SetMajority says how many replicas are a majority from now on.
+func (p *Pool) SetMajority(n int) {
+	p.majority = n
+	p.reuse()
 }
 
 // Free is how many slots are free.

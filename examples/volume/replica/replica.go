@@ -17,11 +17,21 @@ import (
 	"godat/examples/volume/state"
 )
 
-// Record is an entry of the log. Its data is an entry.Entry as bytes.
+// Record is an entry of the log. Its data is an entry.Entry as bytes, or a change of the members, which the
+// engine knows and which changes nothing on the disk.
 type Record struct {
 	Index, Term uint64
 	Stable      uint64 // up to where log and slots were stable when the record was written
+	Member      bool   // Data is a change of the members
 	Data        []byte
+}
+
+// entry is the record's entry.
+func (r *Record) entry() (entry.Entry, error) {
+	if r.Member {
+		return entry.Entry{}, nil
+	}
+	return entry.Parse(r.Data)
 }
 
 // Log has records of ascending indexes, without gaps. A log that was opened is stable.
@@ -119,7 +129,7 @@ func (r *Replica) record(index uint64) (Record, entry.Entry, error) {
 	if err != nil {
 		return record, entry.Entry{}, err
 	}
-	e, err := entry.Parse(record.Data)
+	e, err := record.entry()
 	return record, e, err
 }
 
@@ -151,7 +161,7 @@ func (r *Replica) Accept(records []Record) error {
 	stable := min(r.stable, records[0].Index-1)
 	for i := range records {
 		var err error
-		if entries[i], err = entry.Parse(records[i].Data); err != nil {
+		if entries[i], err = records[i].entry(); err != nil {
 			return err
 		}
 		if err = r.inPlace(&entries[i]); err != nil {

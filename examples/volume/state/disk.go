@@ -42,6 +42,13 @@ type Disk struct {
 	catching bool
 	begin    int // of what was written since the last release
 	end      int
+	checked  Checked
+}
+
+// Checked is what a disk was when it applied an entry.Check.
+type Checked struct {
+	Index uint64 `json:"index"`
+	CRC   uint32 `json:"crc"`
 }
 
 // Size is the length of the file of a disk with so many bytes of blocks.
@@ -115,6 +122,8 @@ func (d *Disk) Apply(index, term uint64, e *entry.Entry, data []byte) error {
 	case entry.Write, entry.Small:
 		copy(d.blocks[off:off+n], data)
 	case entry.None:
+	case entry.Check:
+		d.checked = Checked{index, entry.Sum(d.blocks)}
 	case entry.Zero:
 		if err := d.store.Zero(marksLen+off, n); err != nil {
 			return fmt.Errorf("state: %w", err)
@@ -123,6 +132,13 @@ func (d *Disk) Apply(index, term uint64, e *entry.Entry, data []byte) error {
 	d.wrote(off, n)
 	d.applied, d.term = index, term
 	return nil
+}
+
+// Checked is what the disk was when it applied the last entry.Check, since it was opened.
+func (d *Disk) Checked() Checked {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.checked
 }
 
 // Cut says that the log has lost its entries from an index on, so that no disk has them.

@@ -50,6 +50,7 @@ func (h *history) draw(t *rapid.T) {
 	c := change{entry: entry.Entry{Off: off * entry.Unit, Len: uint32(n * entry.Unit)}}
 	b := data(c.entry.Off, int(c.entry.Len), h.last()+1)
 	switch c.entry.Op = entry.Op(rapid.IntRange(0, 3).Draw(t, "operation")); c.entry.Op {
+	case entry.Check:
 	case entry.None:
 		c.entry = entry.Entry{}
 	case entry.Write:

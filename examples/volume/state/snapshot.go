@@ -78,6 +78,9 @@ const (
 	chunkBytes  = 12
 )
 
+// MostSnapshot is the most bytes that the snapshot of so many bytes of blocks has.
+func MostSnapshot(blocks int) int { return snapshotLen + (blocks+chunkLen-1)/chunkLen*chunkBytes }
+
 var errSnapshot = errors.New("state: malformed snapshot")
 
 // Append appends the snapshot as bytes: index, term, whole and size, eight bytes each,

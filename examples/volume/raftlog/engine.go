@@ -1,0 +1,136 @@
+package raftlog
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"go.etcd.io/raft/v3"
+	pb "go.etcd.io/raft/v3/raftpb"
+)
+
+// The methods of raft.Storage, but for those that need the disk.
+
+// FirstIndex is the first index that is offered to others.
+func (l *Log) FirstIndex() (uint64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.floor + 1, nil
+}
+
+// LastIndex is the last index.
+func (l *Log) LastIndex() (uint64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last(), nil
+}
+
+// Term is the term of a record that is offered, or of the one before.
+func (l *Log) Term(index uint64) (uint64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case index < l.floor:
+		return 0, raft.ErrCompacted
+	case index > l.last():
+		return 0, raft.ErrUnavailable
+	case index == l.before:
+		return l.term, nil
+	}
+	return l.records[index-l.before-1].Term, nil
+}
+
+// Entries are the records from lo up to hi, without hi, of about most bytes.
+func (l *Log) Entries(lo, hi, most uint64) ([]*pb.Entry, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if lo <= l.floor {
+		return nil, raft.ErrCompacted
+	}
+	if hi > l.last()+1 {
+		return nil, raft.ErrUnavailable
+	}
+	var all []*pb.Entry
+	size := uint64(0)
+	for ; lo < hi; lo++ {
+		r := &l.records[lo-l.before-1]
+		if size += uint64(len(r.Data)); size > most && len(all) != 0 {
+			break
+		}
+		kind := pb.EntryNormal
+		if r.Member {
+			kind = pb.EntryConfChange
+		}
+		all = append(all, &pb.Entry{Index: new(r.Index), Term: new(r.Term), Type: kind.Enum(), Data: r.Data})
+	}
+	return all, nil
+}
+
+// SetFloor says up to which record none is offered any more: others have it for good, or get it
+// otherwise. The record is there.
+func (l *Log) SetFloor(index uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.floor = max(l.floor, min(index, l.last()))
+}
+
+// slack is how many records that are not offered stay in the file.
+const slack = 512
+
+// Trim removes the records that are not offered any more, when they are many.
+func (l *Log) Trim() error {
+	l.mu.Lock()
+	floor, excess := l.floor, l.floor-l.before
+	l.mu.Unlock()
+	if excess < slack {
+		return nil
+	}
+	term, err := l.Term(floor)
+	if err != nil {
+		return err
+	}
+	return l.Begin(floor, term)
+}
+
+// Vote is the term and the vote that SetVote has set.
+func (l *Log) Vote() Vote {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.vote
+}
+
+// SetVote keeps the term and the vote for good.
+func (l *Log) SetVote(v Vote) error {
+	if v == l.Vote() {
+		return nil
+	}
+	if err := l.setPair(keyVote, v.Term, v.For); err != nil {
+		return fmt.Errorf("raftlog: %w", err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.vote = v
+	return nil
+}
+
+// Members are the members that SetMembers has set.
+func (l *Log) Members() Members {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.members)
+}
+
+// SetMembers keeps the members for good.
+func (l *Log) SetMembers(m Members) error {
+	b, err := json.Marshal(m)
+	if err == nil {
+		err = l.wal.Set(keyMembers, b)
+	}
+	if err != nil {
+		return fmt.Errorf("raftlog: %w", err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.members = maps.Clone(m)
+	return nil
+}

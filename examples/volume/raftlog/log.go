@@ -1,0 +1,263 @@
+// Package raftlog keeps for good what a replica's engine must not forget: the records of its log,
+// its term and vote, and the members. The records are in memory, too, so that nobody waits for a disk
+// to read them.
+package raftlog
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+	wal "github.com/hashicorp/raft-wal"
+
+	"godat/examples/volume/replica"
+)
+
+// Members are the nodes of a volume, by id.
+type Members map[uint64]Member
+
+// Member is a node of a volume.
+type Member struct {
+	Addr    string `json:"addr"` // at which other nodes reach it
+	Learner bool   `json:"learner,omitempty"`
+}
+
+// Vote is the term of a node, and for whom it has voted in it.
+type Vote struct{ Term, For uint64 }
+
+// Log implements replica.Log. Its methods may be called from any goroutine; one at a time changes the
+// records.
+type Log struct {
+	wal *wal.WAL // immutable
+
+	mu      sync.Mutex // held for moments, and not while the disk is written
+	before  uint64     // the index before the first
+	term    uint64     // of that record
+	records []replica.Record
+	floor   uint64 // records up to this one are not offered to others
+	vote    Vote
+	members Members
+}
+
+// The keys of what is not a record.
+var (
+	keyBefore  = []byte("before")
+	keyVote    = []byte("vote")
+	keyMembers = []byte("members")
+)
+
+// Open opens the log in a directory, which exists.
+func Open(dir string) (*Log, error) {
+	w, err := wal.Open(dir, wal.WithLogger(hclog.NewNullLogger()))
+	if err != nil {
+		return nil, fmt.Errorf("raftlog: %w", err)
+	}
+	l := &Log{wal: w}
+	if err := l.load(); err != nil {
+		return nil, fmt.Errorf("raftlog: %w", errors.Join(err, w.Close()))
+	}
+	return l, nil
+}
+
+// load reads all. It ends a Begin that a crash has interrupted.
+func (l *Log) load() (err error) {
+	if l.before, l.term, err = l.pair(keyBefore); err != nil {
+		return err
+	}
+	if l.vote.Term, l.vote.For, err = l.pair(keyVote); err != nil {
+		return err
+	}
+	b, err := l.get(keyMembers)
+	if err == nil && len(b) != 0 {
+		err = json.Unmarshal(b, &l.members)
+	}
+	if err != nil {
+		return err
+	}
+	first, last, err := l.inFile()
+	if err != nil {
+		return err
+	}
+	if last != 0 && first <= l.before {
+		if err := l.trim(first, last); err != nil {
+			return err
+		}
+		if first, last, err = l.inFile(); err != nil {
+			return err
+		}
+	}
+	if last != 0 && first != l.before+1 {
+		return fmt.Errorf("the first record is %d, and not %d", first, l.before+1)
+	}
+	for index := first; last != 0 && index <= last; index++ {
+		r, err := l.read(index)
+		if err != nil {
+			return err
+		}
+		l.records = append(l.records, r)
+	}
+	l.floor = l.before
+	return nil
+}
+
+// inFile is the first and the last index in the file; the last is 0 if it is empty.
+func (l *Log) inFile() (first, last uint64, err error) {
+	if first, err = l.wal.FirstIndex(); err == nil {
+		last, err = l.wal.LastIndex()
+	}
+	return first, last, err
+}
+
+// trim removes from the file what Begin(l.before, l.term) removes.
+func (l *Log) trim(first, last uint64) error {
+	upTo := last
+	if l.before <= last {
+		if r, err := l.read(l.before); err != nil {
+			return err
+		} else if r.Term == l.term {
+			upTo = l.before
+		}
+	}
+	return l.wal.DeleteRange(first, upTo)
+}
+
+// read reads a record from the file.
+func (l *Log) read(index uint64) (replica.Record, error) {
+	var e raft.Log
+	if err := l.wal.GetLog(index, &e); err != nil {
+		return replica.Record{}, err
+	}
+	if len(e.Extensions) != 8 {
+		return replica.Record{}, fmt.Errorf("record %d is malformed", index)
+	}
+	return replica.Record{
+		Index: e.Index, Term: e.Term, Stable: binary.LittleEndian.Uint64(e.Extensions),
+		Member: e.Type == raft.LogConfiguration, Data: e.Data,
+	}, nil
+}
+
+// get is the value of a key, nil if it has none.
+func (l *Log) get(key []byte) ([]byte, error) {
+	b, err := l.wal.Get(key)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", key, err)
+	}
+	return b, nil
+}
+
+// pair is the two numbers that setPair has set.
+func (l *Log) pair(key []byte) (a, b uint64, err error) {
+	v, err := l.get(key)
+	if err != nil || len(v) == 0 {
+		return 0, 0, err
+	}
+	if len(v) != 16 {
+		return 0, 0, fmt.Errorf("%s: %d bytes", key, len(v))
+	}
+	return binary.LittleEndian.Uint64(v), binary.LittleEndian.Uint64(v[8:]), nil
+}
+
+func (l *Log) setPair(key []byte, a, b uint64) error {
+	v := binary.LittleEndian.AppendUint64(nil, a)
+	return l.wal.Set(key, binary.LittleEndian.AppendUint64(v, b))
+}
+
+// Bounds implements replica.Log.
+func (l *Log) Bounds() (first, last uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.before + 1, l.last()
+}
+
+// last is the last index. The caller holds the lock.
+func (l *Log) last() uint64 { return l.before + uint64(len(l.records)) }
+
+// Record implements replica.Log.
+func (l *Log) Record(index uint64) (replica.Record, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if index <= l.before || index > l.last() {
+		return replica.Record{}, fmt.Errorf("raftlog: no record %d between %d and %d", index, l.before+1, l.last())
+	}
+	return l.records[index-l.before-1], nil
+}
+
+// Has reports whether the log has the record with an index and a term, or an index before the first.
+func (l *Log) Has(index, term uint64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return index <= l.before || index <= l.last() && l.records[index-l.before-1].Term == term
+}
+
+// Append implements replica.Log.
+func (l *Log) Append(records []replica.Record) error {
+	logs := make([]*raft.Log, len(records))
+	for i := range records {
+		r := &records[i]
+		logs[i] = &raft.Log{Index: r.Index, Term: r.Term, Data: r.Data, Extensions: binary.LittleEndian.AppendUint64(nil, r.Stable)}
+		if r.Member {
+			logs[i].Type = raft.LogConfiguration
+		}
+	}
+	if err := l.Cut(records[0].Index); err != nil {
+		return err
+	}
+	if err := l.wal.StoreLogs(logs); err != nil {
+		return fmt.Errorf("raftlog: %w", err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.records = append(l.records, records...)
+	return nil
+}
+
+// Cut implements replica.Log.
+func (l *Log) Cut(index uint64) error {
+	first, last := l.Bounds()
+	if index > last {
+		return nil
+	}
+	if index < first {
+		return fmt.Errorf("raftlog: a cut at %d, before %d", index, first)
+	}
+	if err := l.wal.DeleteRange(index, last); err != nil {
+		return fmt.Errorf("raftlog: %w", err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.records = slices.Clip(l.records[:index-l.before-1])
+	return nil
+}
+
+// Begin implements replica.Log.
+func (l *Log) Begin(index, term uint64) error {
+	first, last := l.Bounds()
+	if index < first {
+		return nil
+	}
+	if err := l.setPair(keyBefore, index, term); err != nil {
+		return fmt.Errorf("raftlog: %w", err)
+	}
+	l.mu.Lock()
+	var rest []replica.Record
+	if index <= last && l.records[index-l.before-1].Term == term {
+		rest = slices.Clone(l.records[index-l.before:])
+	}
+	l.before, l.term, l.records, l.floor = index, term, rest, max(l.floor, index)
+	l.mu.Unlock()
+	if last < first {
+		return nil
+	}
+	if err := l.trim(first, last); err != nil {
+		return fmt.Errorf("raftlog: %w", err)
+	}
+	return nil
+}
+
+// Close closes the file.
+func (l *Log) Close() error { return l.wal.Close() }
