@@ -1,0 +1,227 @@
+package node
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	pb "go.etcd.io/raft/v3/raftpb"
+	"go.uber.org/goleak"
+	"google.golang.org/protobuf/proto"
+
+	"godat/examples/volume/entry"
+	"godat/examples/volume/fault"
+	"godat/examples/volume/journal"
+	"godat/examples/volume/raftlog"
+	"godat/examples/volume/state"
+	_ "godat/hw/loop"
+	dat "godat/runtime"
+	"godat/runtime/rpc"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
+
+const (
+	patient = 20 * time.Second
+	blocks  = 64 << 10
+)
+
+var layout = journal.Layout{Nodes: 3, Slots: 4, SlotSize: 16 << 10}
+
+// gate is a store whose flushes wait while it is shut.
+type gate struct {
+	*fault.Store
+	flushing chan struct{} // has a value when a flush has begun
+	open     chan struct{} // a flush takes a value, or finds it closed
+}
+
+func newGate(size int) *gate {
+	g := &gate{fault.New(size), make(chan struct{}, 99), make(chan struct{})}
+	return g
+}
+
+func (g *gate) Flush(off, n int) error {
+	g.flushing <- struct{}{}
+	<-g.open
+	return g.Store.Flush(off, n)
+}
+
+// follower is node 1 of three, and a test that is the others.
+type follower struct {
+	testing.TB
+	*Node
+	slots, disk *gate
+	memory      []byte // the leader's journal
+	region      *dat.LMR
+	client      *rpc.Client
+	heard       chan *pb.Message // that the node sends to node 2
+	notes       chan note        // the same
+}
+
+func newFollower(t testing.TB) *follower {
+	f := &follower{TB: t, slots: newGate(layout.Size()), disk: newGate(state.Size(blocks)), heard: make(chan *pb.Message, 999), notes: make(chan note, 999)}
+	ia, err := dat.Open(t.Context(), "loop")
+	require.NoError(t, err)
+	others, err := rpc.Listen(t.Context(), ia, "", rpc.Config{Calls: calls, Message: mostMessage})
+	require.NoError(t, err)
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		others.Serve(1, f.take)
+	}()
+	log, err := raftlog.Open(t.TempDir())
+	require.NoError(t, err)
+	require.NoError(t, log.SetMembers(raftlog.Members{1: {}, 2: {Addr: others.Addr()}, 3: {Addr: others.Addr()}}))
+	open := make(chan struct{})
+	close(open)
+	shut := f.slots.open
+	f.slots.open = open // the journal's head
+	f.Node, err = Open(t.Context(), ia, Config{ID: 1, Layout: layout, Journal: f.slots, Disk: f.disk, Log: log, Tick: time.Hour})
+	require.NoError(t, err)
+	f.slots.open = shut
+	for len(f.slots.flushing) != 0 {
+		<-f.slots.flushing
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- f.Run(ctx) }()
+	f.client, err = rpc.Dial(t.Context(), ia, f.Addr(), rpc.Config{Calls: calls, Message: mostMessage})
+	require.NoError(t, err)
+	f.memory = make([]byte, layout.Size())
+	f.region, err = f.client.PZ().Register(f.memory, dat.RemoteRead)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		for _, g := range []*gate{f.slots, f.disk} {
+			select {
+			case <-g.open:
+			default:
+				close(g.open)
+			}
+		}
+		assert.NoError(t, f.region.Free())
+		assert.NoError(t, f.client.Close())
+		cancel()
+		assert.NoError(t, <-ran)
+		assert.NoError(t, others.Close())
+		<-served
+		assert.NoError(t, log.Close())
+		assert.NoError(t, ia.CloseGraceful())
+	})
+	return f
+}
+
+// take takes a call of the node's.
+func (f *follower) take(r *rpc.Request) {
+	x, b, err := parseNote(r.Payload())
+	if err == nil && len(b) != 0 {
+		m := new(pb.Message)
+		if err = proto.Unmarshal(b, m); err == nil {
+			f.heard <- m
+		}
+	}
+	if err == nil {
+		f.notes <- x
+	}
+	_ = r.Reply(nil)
+}
+
+// say sends a message of a leader's.
+func (f *follower) say(m *pb.Message) error {
+	m.To = new(f.cfg.ID)
+	b, err := proto.Marshal(m)
+	require.NoError(f, err)
+	note := (&Node{cfg: Config{ID: m.GetFrom()}}).note()
+	_, err = f.client.Call(f.Context(), rpc.Call{Method: methodMessage, Payload: append(note, b...), Source: f.region.Remote(0, len(f.memory))}, nil)
+	return err
+}
+
+// write fills a slot in the leader's journal, and is the append of the entry that names it.
+func (f *follower) write(from, term, index uint64, slot uint32, value byte) *pb.Message {
+	data := f.memory[f.journal.Offset(slot):][:4096]
+	for i := range data {
+		data[i] = value
+	}
+	e := entry.Entry{Op: entry.Write, Len: 4096, Slot: slot, CRC: entry.Sum(data)}
+	return &pb.Message{
+		Type: pb.MsgApp.Enum(), From: new(from), Term: new(term), Index: new(index - 1), LogTerm: new(min(term, index-1)),
+		Entries: []*pb.Entry{{Index: new(index), Term: new(term), Type: pb.EntryNormal.Enum(), Data: e.Append(nil)}},
+	}
+}
+
+// answers waits for a message of a type, and returns what came before it.
+func (f *follower) answers(kind pb.MessageType) (before []pb.MessageType, m *pb.Message) {
+	f.Helper()
+	for {
+		select {
+		case m = <-f.heard:
+			if m.GetType() == kind {
+				return before, m
+			}
+			before = append(before, m.GetType())
+		case <-time.After(patient):
+			require.Fail(f, "no answer", kind)
+		}
+	}
+}
+
+func TestAFollowerAcknowledgesWhatIsStable(t *testing.T) {
+	f := newFollower(t)
+	require.NoError(t, f.say(f.write(2, 1, 1, 4, 0xa1)))
+	<-f.slots.flushing
+	require.NoError(t, f.say(&pb.Message{Type: pb.MsgHeartbeat.Enum(), From: new(uint64(2)), Term: new(uint64(1)), Context: []byte("round")}))
+	before, _ := f.answers(pb.MsgHeartbeatResp)
+	require.NotContains(t, before, pb.MsgAppResp, "the slot is not stable")
+	close(f.slots.open)
+	_, m := f.answers(pb.MsgAppResp)
+	assert.Equal(t, uint64(1), m.GetIndex())
+	b, err := f.journal.Slot(4, 4096)
+	require.NoError(t, err)
+	assert.Equal(t, byte(0xa1), b[0])
+}
+
+func TestAFollowerReleasesWhatIsInItsDiskForGood(t *testing.T) {
+	f := newFollower(t)
+	close(f.slots.open)
+	require.NoError(t, f.say(f.write(2, 1, 1, 4, 0xa1)))
+	f.answers(pb.MsgAppResp)
+	beat := func(commit uint64) {
+		require.NoError(t, f.say(&pb.Message{Type: pb.MsgHeartbeat.Enum(), From: new(uint64(2)), Term: new(uint64(1)), Commit: new(commit)}))
+		f.answers(pb.MsgHeartbeatResp)
+	}
+	beat(1)
+	<-f.disk.flushing // it has applied the entry
+	beat(1)
+	for len(f.notes) != 0 {
+		require.Zero(t, (<-f.notes).released, "the disk is not stable")
+	}
+	close(f.disk.open)
+	for (<-f.notes).released != 1 {
+	}
+}
+
+func TestALeaderOfAnEarlierTermReachesNoSlot(t *testing.T) {
+	f := newFollower(t)
+	close(f.slots.open)
+	close(f.disk.open)
+	require.NoError(t, f.say(f.write(2, 1, 1, 4, 0xa1)))
+	f.answers(pb.MsgAppResp)
+	require.NoError(t, f.say(f.write(2, 3, 2, 5, 0xb3)))
+	f.answers(pb.MsgAppResp)
+	late := f.write(2, 1, 2, 5, 0xc1) // the node's own earlier reign named the slot, too
+	require.Error(t, f.say(late))
+	b, err := f.journal.Slot(5, 4096)
+	require.NoError(t, err)
+	assert.Equal(t, byte(0xb3), b[0])
+}
+
+func TestAnAppendWhoseDataIsNotThereIsRefused(t *testing.T) {
+	f := newFollower(t)
+	close(f.slots.open)
+	m := f.write(2, 1, 1, 4, 0xa1)
+	f.memory[f.journal.Offset(4)] ^= 1
+	require.Error(t, f.say(m))
+	_, last := f.log.Bounds()
+	assert.Zero(t, last)
+}
