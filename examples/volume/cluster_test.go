@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"godat/examples/volume/node"
+	_ "godat/hw/iwarp"
+	dat "godat/runtime"
+)
+
+// asProgram has the arguments of a test process that is the program.
+const asProgram = "VOLUME_TEST_ARGS"
+
+func TestMain(m *testing.M) {
+	if text := os.Getenv(asProgram); text != "" {
+		var args []string
+		if err := json.Unmarshal([]byte(text), &args); err != nil {
+			panic(err)
+		}
+		os.Exit(program(args, os.Stdout, os.Stderr))
+	}
+	goleak.VerifyTestMain(m, goleak.IgnoreCurrent())
+}
+
+// patience is what a test waits for what comes soon on a quiet machine.
+const patience = 60 * time.Second
+
+// cluster is a volume of three processes, and perhaps more, on one machine.
+type cluster struct {
+	testing.TB
+	ia      *dat.IA
+	dir     string
+	peers   []string // addresses, by id from 1
+	listens []string
+	running map[int]*process
+}
+
+type process struct {
+	*exec.Cmd
+	log bytes.Buffer
+}
+
+// most is how many nodes a test's cluster ever has.
+const most = 5
+
+func newCluster(t testing.TB) *cluster {
+	ia, err := dat.Open(t.Context(), "iwarp")
+	require.NoError(t, err)
+	c := &cluster{TB: t, ia: ia, dir: t.TempDir(), running: make(map[int]*process)}
+	for range most {
+		c.peers, c.listens = append(c.peers, freePort(t)), append(c.listens, freePort(t))
+	}
+	t.Cleanup(c.end)
+	return c
+}
+
+func freePort(t testing.TB) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, l.Close()) }()
+	return l.Addr().String()
+}
+
+// end kills all, and shows their logs if the test has failed.
+func (c *cluster) end() {
+	for id := range c.running {
+		p := c.running[id]
+		c.kill(id)
+		if c.Failed() {
+			c.Logf("node %d:\n%s", id, p.log.String())
+		}
+	}
+	require.NoError(c, c.ia.Close())
+}
+
+// three starts three nodes of a new volume.
+func (c *cluster) three() {
+	for id := 1; id <= 3; id++ {
+		c.start(id, "--create")
+	}
+}
+
+// start starts a node.
+func (c *cluster) start(id int, args ...string) {
+	var peers []string
+	for i := range max(3, id) {
+		peers = append(peers, fmt.Sprintf("%d=%s", i+1, c.peers[i]))
+	}
+	args = append([]string{"serve"}, args...)
+	args = append(args, fmt.Sprintf("--id=%d", id), "--peers="+strings.Join(peers, ","), "--listen="+c.listens[id-1],
+		"--data="+filepath.Join(c.dir, fmt.Sprint(id)), "--size=4M", "--slots=8", "--slot-size=64K")
+	text, err := json.Marshal(args)
+	require.NoError(c, err)
+	p := &process{Cmd: exec.Command(os.Args[0])}
+	p.Env = append(os.Environ(), asProgram+"="+string(text), "GOMAXPROCS=2")
+	p.Stdout, p.Stderr = &p.log, &p.log
+	require.NoError(c, p.Start())
+	c.running[id] = p
+}
+
+// kill is kill -9.
+func (c *cluster) kill(id int) {
+	p := c.running[id]
+	delete(c.running, id)
+	_ = p.Process.Kill()
+	_ = p.Wait()
+}
+
+func (c *cluster) signal(id int, s syscall.Signal) {
+	require.NoError(c, c.running[id].Process.Signal(s))
+}
+
+// ask asks a node.
+func (c *cluster) ask(id int, command node.Command) (node.Status, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	defer cancel()
+	return node.Ask(ctx, c.ia, c.peers[id-1], command)
+}
+
+// leader waits for a node that serves the disk.
+func (c *cluster) leader() (leader int) {
+	c.eventually("nobody leads", func() bool {
+		for id := range c.running {
+			if s, err := c.ask(id, node.Command{Do: "status"}); err == nil && s.State == "optimized" {
+				leader = id
+				return true
+			}
+		}
+		return false
+	})
+	return leader
+}
+
+// eventually waits until a condition holds.
+func (c *cluster) eventually(otherwise string, holds func() bool) {
+	c.Helper()
+	require.Eventually(c, holds, patience, 20*time.Millisecond, otherwise)
+}
+
+// same waits until all nodes have all that the leader has, and compares their disks.
+func (c *cluster) same() {
+	var out bytes.Buffer
+	c.eventually("no check", func() bool {
+		out.Reset()
+		err := check(context.Background(), c.ia, c.peers[c.leader()-1], &out)
+		require.NotErrorIs(c, err, errDiffer, out.String())
+		return err == nil
+	})
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"godat/examples/nvmeof/nvme"
+)
+
+// blockLen is the length of a block, and diskLen of a test's disk.
+const (
+	blockLen = 4096
+	diskLen  = 4 << 20
+)
+
+// content is what a disk has, as a test knows.
+type content struct {
+	h        *multipath
+	r        *rand.Rand
+	versions [diskLen / blockLen]uint64
+	number   uint64
+}
+
+// write writes some blocks, of both kinds.
+func (d *content) write(writes int) {
+	for range writes {
+		n := (1 + d.r.IntN(16)) * blockLen
+		off := d.r.IntN((diskLen-n)/blockLen+1) * blockLen
+		d.number++
+		d.h.must(nvme.IOWrite, placed(off, n, d.number), off)
+		for at := off; at < off+n; at += blockLen {
+			d.versions[at/blockLen] = d.number
+		}
+	}
+}
+
+// read reads all back.
+func (d *content) read() {
+	got := make([]byte, blockLen)
+	for i, version := range d.versions {
+		off := i * blockLen
+		d.h.must(nvme.IORead, got, off)
+		want := make([]byte, blockLen)
+		if version != 0 {
+			want = placed(off, blockLen, version)
+		}
+		require.Equal(d.h.t, want, got, "block %d", i)
+	}
+}
+
+func TestADiskSurvivesItsLeader(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.three()
+	d := &content{h: c.host(), r: rand.New(rand.NewPCG(1, 2))}
+	d.write(100)
+	d.read()
+	for range 2 {
+		dead := c.leader()
+		c.kill(dead)
+		d.write(100)
+		d.read()
+		c.start(dead)
+		d.write(20)
+	}
+	d.read()
+	c.same()
+}
