@@ -118,6 +118,7 @@ func TestACallThatHasNotRunWaitsForTheNextServer(t *testing.T) {
 // uncount takes back what a begin counted that was not refused.
 func (s *Server) uncount() bool {
 	s.finish(0)
+	s.count(-1)
 	return false
 }
 

@@ -144,11 +144,14 @@ func (r *Request) answer(code uint16, payload []byte) (err error) {
 	counted := r.counted
 	r.open = false
 	r.mu.Unlock()
+	if counted {
+		r.from.server.finish(code) // before the client hears, and may call again
+	}
 	if failed := r.from.link.send(b); err == nil {
 		err = failed
 	}
 	if counted {
-		r.from.server.finish(code)
+		r.from.server.count(-1)
 	}
 	return r.from.of(call, "Reply", err)
 }

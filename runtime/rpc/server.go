@@ -172,13 +172,12 @@ func (s *Server) begin() (code uint16) {
 	return 0
 }
 
-// finish counts an answer.
+// finish counts an answer; count(-1) follows when it has been sent.
 func (s *Server) finish(code uint16) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.taken--
 	s.answered.count(code)
-	s.mu.Unlock()
-	s.count(-1)
 }
 
 // count counts what a shutdown waits for.
