@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -15,20 +16,14 @@ import (
 
 const handlers = 16
 
-// serve is the goroutine of the server, whose handlers it waits for.
-func (n *Node) serve() { n.server.Serve(handlers, n.handleCall) }
-
-// handleCall answers a call of another node, or of an operator.
-func (n *Node) handleCall(r *rpc.Request) {
-	answer, err := n.call(r)
-	if err != nil {
-		n.cfg.Logger.Debug("call refused", "call", r, "error", err)
-		_ = r.Fail(codeNo, err.Error()) // fails when the connection has ended
-		return
+// serve is the goroutine of the server, whose handlers it waits for, until the server is closed.
+func (n *Node) serve() {
+	if err := n.server.Serve(context.Background(), handlers, n.call); err != nil {
+		n.fail(err)
 	}
-	_ = r.Reply(answer) // the same
 }
 
+// call answers a call of another node, or of an operator.
 func (n *Node) call(r *rpc.Request) ([]byte, error) {
 	switch r.Method() {
 	case methodMessage:

@@ -69,7 +69,7 @@ func newFollower(t testing.TB) *follower {
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		others.Serve(1, f.take)
+		assert.NoError(t, others.Serve(context.Background(), 1, f.take))
 	}()
 	log, err := raftlog.Open(t.TempDir())
 	require.NoError(t, err)
@@ -113,7 +113,7 @@ func newFollower(t testing.TB) *follower {
 }
 
 // take takes a call of the node's.
-func (f *follower) take(r *rpc.Request) {
+func (f *follower) take(r *rpc.Request) ([]byte, error) {
 	x, b, err := parseNote(r.Payload())
 	if err == nil && len(b) != 0 {
 		m := new(pb.Message)
@@ -124,7 +124,7 @@ func (f *follower) take(r *rpc.Request) {
 	if err == nil {
 		f.notes <- x
 	}
-	_ = r.Reply(nil)
+	return nil, err
 }
 
 // say sends a message of a leader's.

@@ -23,7 +23,6 @@ const (
 
 const (
 	calls    = 8
-	codeNo   = rpc.CodeUser // the request is refused
 	callTime = 2 * time.Second
 
 	rebuildTime = 10 * time.Second // for the next piece of a rebuild
