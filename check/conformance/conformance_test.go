@@ -24,6 +24,7 @@ var (
 	onIA    = flag.String("conformance.ia", "", "run over this adapter alone, as in ibv:rxe0")
 	onTable = flag.String("conformance.table", "", "its column of the table")
 	absent  = flag.String("conformance.absent", "", "an address at which no adapter is")
+	paired  = flag.Bool("conformance.paired", false, "two endpoints connect by exchanged values wherever a case does not say how")
 	driven  = flag.Bool("conformance.driven", false, "the cases poll for their events, and the device with them")
 	gaps    Gap
 	scale   = Scale{1, 8}
@@ -61,7 +62,7 @@ func TestMain(m *testing.M) {
 func TestConformance(t *testing.T) {
 	if *onIA != "" {
 		warmUp(t, *onIA)
-		Run(t, Provider{Table: *onTable, IA: *onIA, Params: params, Absent: *absent, Gaps: gaps, Driven: *driven, Scale: scale})
+		Run(t, Provider{Table: *onTable, IA: *onIA, Params: params, Absent: *absent, Gaps: gaps, Driven: *driven, Paired: *paired, Scale: scale})
 		return
 	}
 	if testing.Short() {
