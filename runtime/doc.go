@@ -41,7 +41,9 @@
 //   - the end: [Conn.Shutdown], [Conn.Close], [Listener.Shutdown], [Listener.Close]; [Listener.Stop] takes no new ones
 //
 // Package [godat/runtime/stream] makes byte streams of such connections: net.Conn,
-// net.Listener and DialContext, for servers that are written for net.
+// net.Listener and DialContext, for servers that are written for net. Package [godat/runtime/rpc]
+// carries calls with answers: a program that uses it needs little of this package but [Open] and
+// [IA.Close].
 //
 // # Memory
 //

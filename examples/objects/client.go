@@ -14,7 +14,7 @@ import (
 	"godat/runtime/rpc"
 )
 
-const pause = 50 * time.Millisecond // before a client connects again
+const pause = 50 * time.Millisecond // at most about, before a client connects again
 
 // client is a client of a store. Its requests may be made twice, so they are made again when
 // their connection ends.
@@ -22,17 +22,8 @@ type client struct{ *rpc.Client }
 
 // dial connects to a store, as soon as there is one.
 func dial(ctx context.Context, ia *dat.IA, address string) (*client, error) {
-	for {
-		conn, err := rpc.Dial(ctx, ia, address, rpc.Config{Redial: pause})
-		if err == nil {
-			return &client{conn}, nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil, err
-		case <-time.After(pause):
-		}
-	}
+	conn, err := rpc.Dial(ctx, ia, address, rpc.Config{Redial: pause, Await: true})
+	return &client{conn}, err
 }
 
 func (c *client) call(ctx context.Context, call rpc.Call) ([]byte, error) {

@@ -43,7 +43,7 @@
 // A call that is made twice may also run late: its first handler may begin when the second one, or
 // a later call of the same caller, has been answered. So "set x to 1" is not idempotent: late, it
 // undoes "set x to 2". A number that the caller gives each change makes it so, since the server
-// knows by it what it has done; the example of exactly once shows how.
+// knows by it what it has done; the example ExactlyOnce shows how.
 //
 // With Config.Redial a client whose connection has ended connects anew, and makes calls again
 // by that rule and no other: those that have not run, and those that are idempotent. It does not
