@@ -55,7 +55,7 @@ type process struct {
 }
 
 // most is how many nodes a test's cluster ever has.
-const most = 5
+const most = 4
 
 func newCluster(t testing.TB) *cluster {
 	ia, err := dat.Open(t.Context(), "iwarp")

@@ -32,7 +32,7 @@ type way struct {
 }
 
 func (c *cluster) host() *multipath {
-	h := &multipath{t: c, ia: c.ia, addrs: c.listens[:3], ways: make([]way, 3)}
+	h := &multipath{t: c, ia: c.ia, addrs: c.listens, ways: make([]way, most)}
 	c.Cleanup(func() {
 		for i := range h.ways {
 			h.lose(i, h.ways[i])
