@@ -58,7 +58,11 @@
 // tells it of the peer's end, and it tells its peer nothing: Break, in order or not, takes the
 // queue pair out of service. A request that fails shows the end: after ack_timeout and
 // retries, some four seconds unless they are set. PSNs are drawn at random, so that a packet of
-// an earlier connection finds no place in a later one. iWARP devices can't pair.
+// an earlier connection finds no place in a later one. When the device refuses the last step of
+// Pair, into the state in which it sends, the queue pair pairs again only after Reset. iWARP
+// devices can't pair. What goes to the device for InfiniBand's addresses (LIDs) has a test, and
+// was tried on no such device. The program examples/rdmaping is a peer of ibv_rc_pingpong, of
+// ibv_srq_pingpong and of perftest without -R.
 //
 // # Private data
 //
