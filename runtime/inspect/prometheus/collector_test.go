@@ -1,0 +1,142 @@
+package prometheus
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	client "github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	dat "godat/runtime"
+	"godat/runtime/rpc"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
+
+// world is an adapter with a listener that has two connections, over which messages go.
+type world struct {
+	t  *testing.T
+	ia *dat.IA
+	ln *dat.Listener
+}
+
+func newWorld(t *testing.T) *world {
+	ia, err := dat.Open(t.Context(), "loop")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = ia.Close() })
+	ln, err := ia.Listen(t.Context(), "loop:7000", dat.ConnConfig{Conns: 16})
+	require.NoError(t, err)
+	return &world{t, ia, ln}
+}
+
+// talk makes a pair of connections, over which n messages of 10 bytes go.
+func (w *world) talk(n int) (client, server *dat.Conn) {
+	w.t.Helper()
+	client, err := w.ln.Dial(w.ln.Addr(), nil)
+	require.NoError(w.t, err)
+	server, err = w.ln.Accept(dat.RequestOf(<-w.ln.Requests()), nil)
+	require.NoError(w.t, err)
+	for up := 0; up < 2; {
+		if (<-w.ln.Events()).Number == dat.Established { // and no end of an earlier pair
+			up++
+		}
+	}
+	for range n {
+		require.NoError(w.t, client.SendBytes(make([]byte, 10)))
+		server.Release(server.Message(<-w.ln.Events()))
+	}
+	return client, server
+}
+
+// value is the value of a series, which is written as in the text format; -1 if there is none.
+func value(t *testing.T, c *Collector, series string) float64 {
+	t.Helper()
+	registry := client.NewPedanticRegistry() // which looks at each metric
+	registry.MustRegister(c)
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			var labels []string
+			for _, l := range m.GetLabel() {
+				labels = append(labels, fmt.Sprintf("%s=%q", l.GetName(), l.GetValue()))
+			}
+			if f.GetName()+"{"+strings.Join(labels, ",")+"}" == series {
+				return m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			}
+		}
+	}
+	return -1
+}
+
+func TestTheNamesArePrometheusOwn(t *testing.T) {
+	w := newWorld(t)
+	w.talk(1)
+	s, err := rpc.Listen(t.Context(), w.ia, ":0", rpc.Config{})
+	require.NoError(t, err)
+	c, err := rpc.Dial(t.Context(), w.ia, s.Addr(), rpc.Config{})
+	require.NoError(t, err)
+	problems, err := testutil.CollectAndLint(New(w.ia))
+	require.NoError(t, err)
+	assert.Empty(t, problems)
+	assert.EqualValues(t, 0, value(t, New(w.ia), fmt.Sprintf(`godat_rpc_client_calls{adapter="loop",server=%q}`, s.Addr())))
+	require.NoError(t, c.Close())
+	require.NoError(t, s.Close())
+}
+
+func TestCountersStayWhenWhatTheyCountHasGone(t *testing.T) {
+	const received = `godat_moved_bytes_total{adapter="loop",operation="RECEIVE",queue="receives"}`
+	w := newWorld(t)
+	c := New(w.ia)
+	client, server := w.talk(3)
+	assert.EqualValues(t, 30, value(t, c, received))
+	assert.EqualValues(t, 30, value(t, c, received), "a scrape counts nothing twice")
+	assert.EqualValues(t, 2, value(t, c, `godat_endpoints{adapter="loop",owner="connection",state="CONNECTED"}`))
+	require.NoError(t, client.Close())
+	require.True(t, (<-w.ln.Events()).Ended())
+	require.NoError(t, server.Close())
+	assert.EqualValues(t, 30, value(t, c, received))
+	w.talk(1)
+	assert.EqualValues(t, 40, value(t, c, received))
+	assert.EqualValues(t, 2, value(t, c, `godat_listener_requests_total{adapter="loop",answer="accepted",listener="Listener(loop:7000)"}`))
+}
+
+func TestConnectionsMakeNoSeries(t *testing.T) {
+	w := newWorld(t)
+	c := New(w.ia)
+	w.talk(1)
+	few := testutil.CollectAndCount(c)
+	for range 5 {
+		w.talk(1)
+	}
+	assert.Equal(t, few, testutil.CollectAndCount(c))
+}
+
+func TestAnAdapterThatIsClosedIsDown(t *testing.T) {
+	w := newWorld(t)
+	c := New(w.ia)
+	assert.EqualValues(t, 1, value(t, c, `godat_up{adapter="loop"}`))
+	require.NoError(t, w.ia.Close())
+	assert.EqualValues(t, 0, value(t, c, `godat_up{adapter="loop"}`))
+	assert.Equal(t, 1, testutil.CollectAndCount(c))
+}
+
+func TestTheRulesNameMetricsThatAreThere(t *testing.T) {
+	rules, err := os.ReadFile("alerts.yaml")
+	require.NoError(t, err)
+	names := regexp.MustCompile(`godat_\w+`).FindAllString(string(rules), -1)
+	require.NotEmpty(t, names)
+	for _, name := range names {
+		found := false
+		for _, d := range described {
+			found = found || strings.Contains(d.String(), `"`+name+`"`)
+		}
+		assert.True(t, found, name)
+	}
+}

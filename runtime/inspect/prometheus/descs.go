@@ -1,0 +1,57 @@
+package prometheus
+
+import client "github.com/prometheus/client_golang/prometheus"
+
+// described are all metrics.
+var described []*client.Desc
+
+// describe makes a metric whose first label is the adapter.
+func describe(name, help string, labels ...string) *client.Desc {
+	d := client.NewDesc("godat_"+name, help, append([]string{"adapter"}, labels...), nil)
+	described = append(described, d)
+	return d
+}
+
+var (
+	up = describe("up", "Whether the adapter is open.")
+
+	endpoints           = describe("endpoints", "Endpoints by state; the owner is a connection of the library, or the program.", "owner", "state")
+	outstandingRequests = describe("requests_outstanding", "Requests that have not completed.")
+	oldestRequest       = describe("oldest_request_age_seconds", "For how long the oldest request has been outstanding.")
+	silentPeers         = describe("silent_peers", "Peers that do not answer the device.")
+	unpostedReceives    = describe("receives_unposted", "Receives of connections that are not posted, because the program holds their buffers.")
+	heldBuffers         = describe("buffers_held", "Buffers that the program has.")
+	operations          = describe("operations_total", "Operations that succeeded.", "queue", "operation")
+	moved               = describe("moved_bytes_total", "Bytes that operations moved.", "queue", "operation")
+	failed              = describe("operations_failed_total", "Operations that failed, without those that an end flushed.", "queue")
+	ends                = describe("connection_ends_total", "How connections, and attempts, ended.", "event", "layer", "code")
+
+	dispatchers     = describe("dispatchers", "Event dispatchers.")
+	fullDispatchers = describe("dispatchers_full", "Event dispatchers without a free place.")
+	queuedEvents    = describe("events_queued", "Events that the program has not taken.")
+	oldestEvent     = describe("oldest_event_age_seconds", "For how long the oldest event has waited for the program.")
+	oldestCallback  = describe("oldest_callback_age_seconds", "For how long a callback of the program has run.")
+	events          = describe("events_total", "Events that came.")
+	lostEvents      = describe("events_lost_total", "Events that found no room.")
+	refusedPosts    = describe("posts_refused_total", "Posts that found no room for their event.")
+
+	takenPlaces  = describe("listener_connections", "Places for connections that are taken.", "listener")
+	places       = describe("listener_connections_max", "Places for connections; 0 of a service point of the program's.", "listener")
+	waitingPeers = describe("listener_peers_waiting", "Peers that wait for the program's answer.", "listener")
+	answered     = describe("listener_requests_total", "Requests to connect that were accepted, were rejected, or found the backlog full.", "listener", "answer")
+	halfOpen     = describe("listener_peers_half_open", "Peers that have sent no request.", "listener")
+	dropped      = describe("listener_peers_dropped_total", "Peers that were dropped before their request came.", "listener", "reason")
+
+	regions      = describe("memory_regions", "Registered regions.")
+	registered   = describe("memory_registered_bytes", "Memory in registered regions.")
+	mapped       = describe("memory_mapped_bytes", "Memory that is mapped for regions.")
+	deviceErrors = describe("device_errors_total", "Asynchronous errors that the device reported.")
+
+	callsUnderWay    = describe("rpc_client_calls", "Calls without an answer.", "server")
+	messagesWaiting  = describe("rpc_client_messages_waiting", "Messages that wait for a receive of the server.", "server")
+	clientsDown      = describe("rpc_clients_down", "Clients without a connection.", "server")
+	oldestCall       = describe("rpc_oldest_call_age_seconds", "For how long the oldest call has been under way.", "server")
+	requestsUnderWay = describe("rpc_server_requests", "Requests without an answer.", "server")
+	requestsUntaken  = describe("rpc_server_requests_untaken", "Requests that the program has not taken.", "server")
+	answers          = describe("rpc_server_answers_total", "Requests that were done, failed, or were refused.", "server", "result")
+)
