@@ -36,6 +36,7 @@ import (
 	"godat/examples/dattest/transaction"
 	"godat/examples/dattest/wire"
 	dat "godat/runtime"
+	"godat/runtime/inspect"
 )
 
 func main() {
@@ -77,6 +78,9 @@ func run(ctx context.Context, o *options, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, ia.Close()) }()
+	if _, err := inspect.Serve(ctx, o.inspect, ia); err != nil {
+		return err
+	}
 	if o.test == testServer {
 		s, err := control.Listen(ia, o.port, out)
 		if err != nil {

@@ -4,6 +4,8 @@
 //	kv -listen 127.0.0.1:7000          a server, until it is interrupted
 //	kv -addr 127.0.0.1:7000 put k v    a client
 //	kv -addr 127.0.0.1:7000 get k
+//
+// With -inspect 127.0.0.1:6060 a browser shows there what the adapter does.
 package main
 
 import (
@@ -19,6 +21,7 @@ import (
 	"sync"
 
 	dat "godat/runtime"
+	"godat/runtime/inspect"
 	"godat/runtime/rpc"
 )
 
@@ -34,9 +37,13 @@ func main() {
 	provider := flag.String("provider", "iwarp", "provider and device to run on")
 	listen := flag.String("listen", "", "serve on this `address`")
 	addr := flag.String("addr", "", "the server's `address`")
+	page := flag.String("inspect", "", "show the adapter in a browser at this `address`")
 	flag.Parse()
 	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt) // in force until the process exits
 	ia, err := dat.Open(ctx, *provider)
+	if err == nil {
+		_, err = inspect.Serve(ctx, *page, ia)
+	}
 	if err == nil && *listen != "" {
 		err = errors.Join(serve(ctx, ia, *listen, os.Stdout), ia.Close())
 	} else if err == nil {

@@ -22,6 +22,7 @@ import (
 	"godat/examples/nvmeof/host"
 	"godat/examples/nvmeof/nvme"
 	dat "godat/runtime"
+	"godat/runtime/inspect"
 )
 
 func main() {
@@ -55,10 +56,12 @@ func run(ctx context.Context, command string, o *options, out, log io.Writer) er
 	if err != nil {
 		return err
 	}
-	switch command {
-	case "serve":
+	_, err = inspect.Serve(ctx, o.Inspect, ia)
+	switch {
+	case err != nil:
+	case command == "serve":
 		err = serve(ctx, ia, &o.Serve, out, log)
-	case "discover <addr>":
+	case command == "discover <addr>":
 		err = discover(ctx, ia, &o.Discover, out)
 	default:
 		err = bench(ctx, ia, &o.Bench, out)

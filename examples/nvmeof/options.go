@@ -18,6 +18,7 @@ type options struct {
 	Beside   besideOptions   `cmd:"" help:"Measure a target in this process beside plain RDMA writes and a net.Conn, and print ratios."`
 
 	Provider string   `help:"Provider and device to run on." default:"iwarp"`
+	Inspect  string   `help:"Show the adapter in a browser at this address." placeholder:"HOST:PORT"`
 	Param    []string `help:"Parameter of the provider, as in crc=false; may be repeated." placeholder:"KEY=VALUE"`
 }
 

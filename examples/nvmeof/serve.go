@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"text/tabwriter"
+	"time"
 
 	"godat/examples/nvmeof/nvme"
 	"godat/examples/nvmeof/store"
@@ -59,8 +60,28 @@ func serve(ctx context.Context, ia *dat.IA, o *serveOptions, out, log io.Writer)
 	return err
 }
 
+// queueRow is a queue in the snapshots of the adapter.
+type queueRow struct {
+	Queue                      string // of which controller
+	Host, Address              string
+	Reads, Writes, Failures    uint64
+	BytesRead, BytesWritten    uint64
+	ReadP99, WriteP99, Longest time.Duration
+}
+
+func queueRows(s target.Stats) (rows []any) {
+	for _, q := range s.Queues {
+		rows = append(rows, queueRow{
+			Queue: fmt.Sprintf("controller %d, queue %d", q.Controller, q.Queue), Host: q.Host, Address: q.Address,
+			Reads: q.Reads, Writes: q.Writes, Failures: q.Failures, BytesRead: q.BytesRead, BytesWritten: q.BytesWritten,
+			ReadP99: q.Read.P99, WriteP99: q.Write.P99, Longest: max(q.Read.Longest, q.Write.Longest),
+		})
+	}
+	return rows
+}
+
 // prepare makes a target ready to run: its other addresses, those of other targets, and the state
-// of its disks. It returns the addresses on which the target listens.
+// of its disks, and the page of --inspect has its queues. It returns the addresses on which the target listens.
 func prepare(ctx context.Context, t *target.Target, ia *dat.IA, o *serveOptions) ([]string, error) {
 	addrs := []string{t.Addr()}
 	for _, addr := range o.Listen[1:] {
@@ -69,6 +90,9 @@ func prepare(ctx context.Context, t *target.Target, ia *dat.IA, o *serveOptions)
 			return nil, err
 		}
 		addrs = append(addrs, listens)
+	}
+	if _, err := ia.Report("queues", func() []any { return queueRows(t.Stats()) }); err != nil {
+		return nil, err
 	}
 	if err := t.SetElsewhere(o.Elsewhere...); err != nil {
 		return nil, err

@@ -58,6 +58,9 @@ func TestADiskWhoseFileHasGrownIsServedAtItsNewSize(t *testing.T) {
 	printStats(&stats, tgt.Stats())
 	assert.Regexp(t, `(?m)^nqn\.\S+ \S+ queue 1 +writes +1 `, stats.String())
 	assert.Regexp(t, `(?m)^all +writes +1 `, stats.String())
+	rows := queueRows(tgt.Stats())
+	require.Len(t, rows, 2, "the admin queue and an I/O queue")
+	assert.Contains(t, []uint64{rows[0].(queueRow).Writes, rows[1].(queueRow).Writes}, uint64(1))
 	assert.Contains(t, stats.String(), "writes 1 of 4096 bytes")
 
 	op.stop()

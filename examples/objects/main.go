@@ -18,6 +18,7 @@ import (
 	"time"
 
 	dat "godat/runtime"
+	"godat/runtime/inspect"
 )
 
 func main() {
@@ -26,9 +27,13 @@ func main() {
 	dir := flag.String("dir", "objects", "the store's `directory`")
 	addr := flag.String("addr", "", "the server's `address`")
 	wait := flag.Duration("wait", 30*time.Second, "how long a client waits for its server")
+	page := flag.String("inspect", "", "show the adapter in a browser at this `address`")
 	flag.Parse()
 	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM) // in force until the process exits
 	ia, err := dat.Open(ctx, *provider)
+	if err == nil {
+		_, err = inspect.Serve(ctx, *page, ia)
+	}
 	if err == nil && *listen != "" {
 		err = errors.Join(serve(ctx, ia, *listen, *dir, os.Stdout), ia.Close())
 	} else if err == nil {

@@ -2,6 +2,8 @@
 //
 //	http.Handle("/debug/godat/", inspect.New(ia))
 //
+// A program without a server of HTTP calls [Serve]; the examples do, with --inspect.
+//
 // The page begins with what is wrong, one line for each trouble, which names the connection,
 // the dispatcher or the listener, and says what to look at. Below are tables, which sort and
 // filter, and a connection's story. All of it is one document that fetches nothing from
