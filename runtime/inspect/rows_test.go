@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -180,11 +181,15 @@ func (r *rig) reported(kind string) []any {
 
 func TestAServerWhoseProcessTakesNothingUsesTheCreditsUp(t *testing.T) {
 	staged(t, dat.ConnConfig{Depth: 4, Message: 256}, func(r *rig) {
-		hello := append([]byte("DATC\x00\x01\x00\x10"), binary.BigEndian.AppendUint32(nil, 4)...)
-		hello = binary.BigEndian.AppendUint32(hello, 64)
-		accepted := make(chan error)
+		accepted := make(chan error, 1)
 		go func() {
-			_, err := r.ln.Accept(dat.RequestOf(<-r.ln.Requests()), hello) // and takes no message
+			cr := dat.RequestOf(<-r.ln.Requests())
+			asked, err := cr.Query()
+			if err == nil {
+				hello := slices.Clone(asked.Private)     // the server says what the client says,
+				binary.BigEndian.PutUint32(hello[8:], 4) // but has 4 receives,
+				_, err = r.ln.Accept(cr, hello)          // and takes no message
+			}
 			accepted <- err
 		}()
 		c, err := rpc.Dial(r.t.Context(), r.ia, r.ln.Addr(), rpc.Config{})
