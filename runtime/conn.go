@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"log/slog"
+	"runtime/trace"
 	"sync"
 	"sync/atomic"
 
@@ -58,6 +59,7 @@ type Conn struct {
 	gone     chan struct{} // closed when Close has begun
 	up       chan struct{} // of IA.Dial, which waits for a value; nil otherwise
 	id       uint64
+	task     *trace.Task // of runtime/trace; nil if that did not run when the connection began
 
 	missing atomic.Int32 // receives that are not posted
 	refuses atomic.Bool  // Message returns nil, because Shutdown or Close has begun

@@ -2,7 +2,9 @@ package runtime
 
 import (
 	"cmp"
+	"context"
 	"errors"
+	"runtime/trace"
 	"time"
 
 	"godat/ep"
@@ -205,6 +207,11 @@ func newConn(ia *IA, cfg *ConnConfig, l *Listener, peer string, private []byte) 
 		c.up = make(chan struct{}, 1)
 	}
 	c.apart = c.events == nil
+	if trace.IsEnabled() {
+		var ctx context.Context
+		ctx, c.task = trace.NewTask(context.Background(), "godat.Conn")
+		trace.Log(ctx, "peer", peer)
+	}
 	if private != nil {
 		c.private.Store(&private)
 	}

@@ -21,6 +21,9 @@ func (c *Conn) end(ev Event) {
 		return
 	}
 	close(c.ended)
+	if c.task != nil {
+		c.task.End()
+	}
 	f := c.cfg.Ended
 	switch {
 	case f == nil:

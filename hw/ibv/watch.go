@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"godat/hw"
+	"godat/internal/labels"
 	"godat/internal/owner"
 )
 
@@ -63,7 +64,10 @@ func (w *watcher) later(f func()) {
 	w.wake()
 }
 
+var watcherLabel = labels.Of("ibv: events of the device")
+
 func (w *watcher) run() {
+	watcherLabel.Set()
 	defer close(w.done)
 	w.own.Acquire()
 	defer w.own.Release()

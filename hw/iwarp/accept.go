@@ -11,6 +11,7 @@ import (
 	"godat/hw/internal/reject"
 	"godat/hw/internal/soft"
 	"godat/hw/iwarp/wire"
+	"godat/internal/labels"
 )
 
 // request is a peer's request to connect, with the connection on which it came.
@@ -103,9 +104,12 @@ func (r *request) reject(frame []byte) {
 	}
 }
 
+var connectionLabel = labels.Of("iwarp: a connection")
+
 // respond is the goroutine of a connection that this end accepts. It becomes the
 // receiver's goroutine.
 func (c *connection) respond(r *request, private []byte) {
+	connectionLabel.Set()
 	defer c.dev.running.Done()
 	c.qp.awaitEndReports()
 	if !c.adopt(r.conn, nil) {

@@ -51,6 +51,7 @@ func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 // initiate is the goroutine of a connection that this end asks for. It becomes the
 // receiver's goroutine.
 func (c *connection) initiate(ctx context.Context, cancel context.CancelFunc, cfg hw.ConnectConfig) {
+	connectionLabel.Set()
 	defer c.dev.running.Done()
 	defer cancel()
 	c.qp.awaitEndReports()

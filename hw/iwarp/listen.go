@@ -13,6 +13,7 @@ import (
 	"godat/hw"
 	"godat/hw/internal/soft"
 	"godat/hw/iwarp/wire"
+	"godat/internal/labels"
 )
 
 // listener takes connections and the requests that come on them.
@@ -115,8 +116,11 @@ func (l *listener) Close() error {
 	return nil
 }
 
+var listenerLabel = labels.Of("iwarp: a listener")
+
 // serve is the listener's goroutine.
 func (l *listener) serve() {
+	listenerLabel.Set()
 	defer close(l.done)
 	defer l.spare.give()
 	for {
@@ -237,6 +241,7 @@ func (l *listener) await(d time.Duration) bool {
 
 // greet reads a connection's request and offers it.
 func (l *listener) greet(s *startup) {
+	listenerLabel.Set()
 	defer l.greeting.Done()
 	l.dev.tune(s.conn)
 	r := &request{dev: l.dev, conn: l.dev.traced(s.conn), qual: l.qual}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"godat/hw/iwarp/internal/sock"
+	"godat/internal/labels"
 	"godat/internal/owner"
 )
 
@@ -55,9 +56,12 @@ func (w *writer) assign(kind jobKind) {
 	w.wake <- struct{}{}
 }
 
+var writerLabel = labels.Of("iwarp: a writer")
+
 // run is the writer's goroutine. After each job it kicks the token, so that the
 // holder uses the result.
 func (w *writer) run() {
+	writerLabel.Set()
 	defer w.link.dev.running.Done()
 	w.own.Acquire()
 	defer w.own.Release()

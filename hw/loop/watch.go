@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"godat/internal/labels"
 	"godat/internal/yield"
 )
 
@@ -79,8 +80,11 @@ func (p *pipe) tick() time.Duration {
 	return max(minTick, min(maxTick, p.from.qp.Cfg.NotReady/8))
 }
 
+var watchLabel = labels.Of("loop: sends without receives")
+
 // run is the watch's goroutine.
 func (w *watch) run() {
+	watchLabel.Set()
 	defer w.wg.Done()
 	start := time.Now()
 	timer := time.NewTimer(0)

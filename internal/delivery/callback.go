@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 
 	"godat/hw/event"
-
+	"godat/internal/labels"
 	"godat/internal/owner"
 	"godat/internal/yield"
 )
@@ -23,6 +23,7 @@ type upcalls struct {
 	callback func([]event.Event)
 	submit   func(func()) error
 	task     func() // run, made once
+	label    labels.Label
 
 	scheduled atomic.Bool    // a task was started and has not ended
 	goroutine atomic.Uintptr // the goroutine that calls back now; 0: none
@@ -36,6 +37,7 @@ func newUpcalls(d *Dispatcher, cfg *Config) *upcalls {
 	u := &upcalls{d: d, callback: cfg.Callback, submit: cfg.Submit, buf: make([]event.Event, callbackBatch)}
 	u.running = make(chan struct{}, 1)
 	u.task = u.run
+	u.label = labels.Of("callback", "dispatcher", cfg.Public.String())
 	return u
 }
 
@@ -57,6 +59,7 @@ func (u *upcalls) start() {
 // run is the task.
 func (u *upcalls) run() {
 	u.running <- struct{}{}
+	u.label.Set()
 	u.d.main.consumer.turn.own.Acquire()
 	u.goroutine.Store(owner.Goroutine())
 	again := true
@@ -70,6 +73,7 @@ func (u *upcalls) run() {
 func (u *upcalls) endTask(again bool) {
 	u.goroutine.Store(0)
 	u.d.main.consumer.turn.own.Release()
+	labels.Clear()
 	<-u.running
 	if again {
 		u.start()

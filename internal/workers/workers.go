@@ -4,6 +4,8 @@ package workers
 import (
 	"runtime"
 	"sync"
+
+	"godat/internal/labels"
 )
 
 // Pool is up to a worker for each processor, and a list of what waits for one. A worker
@@ -70,8 +72,11 @@ func (p *Pool[T]) Idle() bool {
 	return p.first == nil
 }
 
+var workerLabel = labels.Of("a worker of posters")
+
 // run is a worker's goroutine.
 func (p *Pool[T]) run() {
+	workerLabel.Set()
 	defer p.wg.Done()
 	for t := p.take(); t != nil; t = p.take() {
 		p.serve(t)

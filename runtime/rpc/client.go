@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"runtime/trace"
 	"sync"
 
 	"godat/hw"
@@ -123,6 +124,11 @@ func (c *Client) Call(ctx context.Context, call Call, dst []byte) ([]byte, error
 	}
 	if call.SourceBytes != nil || call.SinkBytes != nil {
 		return c.callWithBytes(ctx, call, dst)
+	}
+	if trace.IsEnabled() {
+		var task *trace.Task
+		ctx, task = trace.NewTask(ctx, "rpc.Call")
+		defer task.End()
 	}
 	mayHaveRun := false // on an earlier connection
 	for {

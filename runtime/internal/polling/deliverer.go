@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"godat/hw"
+	"godat/internal/labels"
 	"godat/internal/yield"
 )
 
@@ -71,8 +72,11 @@ func (d *deliverer) wake() {
 	}
 }
 
+var delivererLabel = labels.Of("a deliverer")
+
 // run is the goroutine's body.
 func (d *deliverer) run() {
+	delivererLabel.Set()
 	defer d.ended(d)
 	idle := 0
 	for {

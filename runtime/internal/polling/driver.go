@@ -176,6 +176,7 @@ func (d *driver) poll() int {
 
 // run is the back-stop's body.
 func (d *driver) run() {
+	pollerLabel.Set()
 	defer close(d.done)
 	if len(d.cpus) > 0 {
 		goruntime.LockOSThread() // for good: the thread ends with the goroutine

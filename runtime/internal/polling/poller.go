@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"godat/hw"
+	"godat/internal/labels"
 )
 
 // poller is the pinned poller, a goroutine that is locked to a thread. As long as the
@@ -82,9 +83,12 @@ func (p *poller) wake() {
 	}
 }
 
+var pollerLabel = labels.Of("the poller")
+
 // run is the thread's body. It never unlocks the thread, so the system thread, with its
 // affinity, ends with the goroutine.
 func (p *poller) run() {
+	pollerLabel.Set()
 	defer close(p.done)
 	defer p.spinsFor.Store(nil)
 	goruntime.LockOSThread()
