@@ -125,7 +125,7 @@ func playBlocks(ctx context.Context, a *actor) error {
 		return nil
 	}
 	for i, s := range a.steps {
-		slot, err := l.Slot(ctx)
+		slot, err := l.Slot()
 		if err != nil {
 			break
 		}
@@ -133,18 +133,15 @@ func playBlocks(ctx context.Context, a *actor) error {
 		n := 1 + s.size%limits.Block
 		want[ref] = text(s.seed, n)
 		copy(slot.Buf, want[ref])
-		id, err := l.Put(slot, n, ref)
-		if s.await && err == nil && l.Drain(ctx) == nil {
-			if slot, err = l.Slot(ctx); err == nil {
-				err = l.Get(slot, id, ref)
+		id := l.Put(ctx, slot, n, ref)
+		if s.await && l.Drain() == nil {
+			if slot, err = l.Slot(); err == nil {
+				l.Get(ctx, slot, id, ref)
 			}
-		}
-		if err != nil {
-			break
 		}
 	}
 	if a.end == inOrder {
-		_ = l.Drain(ctx)
+		_ = l.Drain()
 	}
 	if wrong {
 		return errWrong
@@ -183,7 +180,7 @@ func playDisk(ctx context.Context, a *actor) error {
 		default:
 			r := nvmeRequest(asked{n: 2, seed: s.seed, size: s.size})
 			var command nvme.Command
-			if err = command.Parse(r.message); err != nil {
+			if err = command.Parse(r); err != nil {
 				break
 			}
 			if s.content == asClients {

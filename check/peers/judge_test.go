@@ -197,21 +197,21 @@ func checkBlocks(ctx context.Context, ia *dat.IA, addr string) error {
 
 func keepBlocks(ctx context.Context, l *client.Link) error {
 	for _, n := range []int{100, limits.Block} {
-		s, err := l.Slot(ctx)
+		s, err := l.Slot()
 		if err != nil {
 			return err
 		}
 		data := fresh(n)
 		copy(s.Buf, data)
-		id, err := l.Put(s, n, client.Ref{})
-		if err = errors.Join(err, l.Drain(ctx), s.Err); err != nil {
+		id := l.Put(ctx, s, n, client.Ref{})
+		if err = errors.Join(l.Drain(), s.Err); err != nil {
 			return err
 		}
-		if s, err = l.Slot(ctx); err != nil {
+		if s, err = l.Slot(); err != nil {
 			return err
 		}
-		err = errors.Join(l.Get(s, id, client.Ref{}), l.Drain(ctx), s.Err)
-		if err = errors.Join(err, same(s.Buf[:s.N], data)); err != nil {
+		l.Get(ctx, s, id, client.Ref{})
+		if err = errors.Join(l.Drain(), s.Err, same(s.Buf[:s.N], data)); err != nil {
 			return err
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"godat/examples/blockstore/proto"
 	"godat/hw/iwarp"
 	dat "godat/runtime"
 )
@@ -314,14 +313,11 @@ func (a *actor) requests(s step) (dtos []dat.DTO) {
 	d := dat.DTO{Op: s.op, Flags: s.flags, Immediate: uint32(s.seed), Remote: a.target(s, s.size)}
 	switch s.op {
 	case dat.OpSend, dat.OpSendInvalidate:
-		r := contents(s, a.kind.request, asked{n: a.asked, seed: s.seed, size: s.size, memory: a.forServer()})
+		message := contents(s, a.kind.request, asked{n: a.asked, seed: s.seed, size: s.size, memory: a.forServer(), show: a.show})
 		a.asked++
-		if len(r.block) > 0 {
-			dtos = append(dtos, dat.DTO{Op: dat.OpWrite, Segment: a.put(r.block), Remote: a.window})
-		}
-		d.Segment = a.put(r.message)
+		d.Segment = a.put(message)
 		d.Immediate = d.Remote.Context
-		a.owe(r.message, 2*s.count) // twice, as step may post them again
+		a.owe(message, 2*s.count) // twice, as step may post them again
 	case dat.OpWrite, dat.OpWriteImm:
 		d.Segment = a.put(text(s.seed, s.size))
 	case dat.OpRead:
@@ -344,6 +340,13 @@ func (a *actor) target(s step, n int) dat.RemoteSegment {
 		to.Context ^= uint32(s.seed&3) << 8
 	}
 	return to
+}
+
+// show puts bytes into the peer's memory, for the server's RDMA.
+func (a *actor) show(b []byte) dat.RemoteSegment {
+	at := a.next
+	a.put(b)
+	return a.memory.Remote(at, len(b))
 }
 
 // put puts bytes into the peer's memory.
@@ -377,12 +380,6 @@ func (a *actor) leave(ctx context.Context) {
 	}
 	_ = a.conn.Close() // it is an error when the adapter has gone
 	a.heard.Wait()
-}
-
-// blockWindow is the window that the block store gave.
-func blockWindow(private []byte) (dat.RemoteSegment, error) {
-	w, err := proto.ParseWelcome(private)
-	return w.Window, err
 }
 
 // streamWindow is the ring that the server of streams gave.

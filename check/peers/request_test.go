@@ -11,19 +11,13 @@ import (
 	dat "godat/runtime"
 )
 
-// request is what a client of a server says: a message, and a block that it writes before, to
-// where the memory begins that the server gave it.
-type request struct {
-	message []byte
-	block   []byte
-}
-
 // asked is what a request may depend on.
 type asked struct {
-	n      int               // how many requests the peer has made before
-	seed   uint8             // chooses among requests
-	size   int               // of what the request carries, roughly
-	memory dat.RemoteSegment // the peer's, for the server's RDMA
+	n      int                              // how many requests the peer has made before
+	seed   uint8                            // chooses among requests
+	size   int                              // of what the request carries, roughly
+	memory dat.RemoteSegment                // the peer's, for the server's RDMA
+	show   func(b []byte) dat.RemoteSegment // puts bytes there
 }
 
 // text is n bytes that differ with the seed.
@@ -55,7 +49,7 @@ func callHello(seed uint8, _ dat.RemoteSegment) []byte {
 }
 
 // callRequest stores or gets one of eight values, short and long, in the slot of its turn.
-func callRequest(a asked) request {
+func callRequest(a asked) []byte {
 	key := fmt.Sprintf("k%d", a.seed%8)
 	flags, method, payload := byte(0), uint16(kvPut), []byte(key)
 	switch {
@@ -66,6 +60,11 @@ func callRequest(a asked) request {
 	default:
 		flags = callSource
 	}
+	return call(a, flags, method, payload)
+}
+
+// call is a call in the slot of its turn.
+func call(a asked, flags byte, method uint16, payload []byte) []byte {
 	m := make([]byte, callHeader)
 	m[0], m[1] = 1, flags
 	binary.BigEndian.PutUint16(m[2:], method)
@@ -73,37 +72,31 @@ func callRequest(a asked) request {
 	if flags != 0 {
 		m, _ = a.memory.AppendBinary(m)
 	}
-	return request{message: append(m, payload...)}
+	return append(m, payload...)
 }
 
 // limits are what the block store gives its clients.
 var limits = proto.Limits{Slots: 16, Block: 4096}
 
-func blockHello(seed uint8, _ dat.RemoteSegment) []byte {
-	return proto.Hello{Limits: proto.Limits{Slots: 1 + int(seed)%limits.Slots, Block: limits.Block}}.Append(nil)
-}
-
-// blockRequest stores or gets one of 32 blocks, or is about the root, in the slot of its turn.
-func blockRequest(a asked) (r request) {
+// blockRequest stores or gets one of 32 blocks, or is about the root.
+func blockRequest(a asked) []byte {
 	data := text(a.seed&31, 1+(int(a.seed&31)*131)%limits.Block)
-	m := proto.Message{Tag: uint64(a.n), ID: block.IDOf(data)}
+	id := block.IDOf(data)
 	switch a.seed >> 5 {
 	case 0, 1, 2, 3:
-		m.Op, m.Length, m.CRC, r.block = proto.OpPut, uint32(len(data)), block.CRC(data), data
+		a.memory = a.show(data)
+		return call(a, callSource, proto.Put, id[:])
 	case 4, 5:
-		m.Op = proto.OpGet
+		return call(a, callSink, proto.Get, id[:])
 	case 6:
-		m.Op = proto.OpRoot
+		return call(a, 0, proto.Root, nil)
 	default:
-		m.Op = proto.OpSetRoot
+		return call(a, 0, proto.SetRoot, id[:])
 	}
-	r.message = make([]byte, proto.MessageLen)
-	m.Put(r.message)
-	return r
 }
 
 // echoRequest is for the echo of messages, whose handlers work by the first byte.
-func echoRequest(a asked) request { return request{message: text(a.seed, a.size)} }
+func echoRequest(a asked) []byte { return text(a.seed, a.size) }
 
 // The wire format of package stream, as far as a peer needs it to be heard.
 const (
@@ -128,7 +121,7 @@ func ringOf(b []byte) dat.RemoteSegment {
 }
 
 // streamRequest is a message with bytes in it, as the first one would be, or with a flag.
-func streamRequest(a asked) request {
+func streamRequest(a asked) []byte {
 	n := min(a.size, streamInline)
 	b := make([]byte, streamHeader+n)
 	flags := uint64(0)
@@ -138,7 +131,7 @@ func streamRequest(a asked) request {
 	binary.LittleEndian.PutUint64(b, uint64((a.n+1)*n))
 	binary.LittleEndian.PutUint64(b[24:], uint64(n)|flags<<16|streamVersion<<56)
 	copy(b[streamHeader:], text(a.seed, n))
-	return request{message: b}
+	return b
 }
 
 // The names of the target and of the hosts.
@@ -155,7 +148,7 @@ func nvmeHello(seed uint8, _ dat.RemoteSegment) []byte {
 }
 
 // nvmeRequest is a Connect, then what enables the controller, then commands.
-func nvmeRequest(a asked) request {
+func nvmeRequest(a asked) []byte {
 	var c nvme.Command
 	var data []byte
 	switch a.n {
@@ -182,7 +175,7 @@ func nvmeRequest(a asked) request {
 	}
 	b := make([]byte, nvme.CommandLen)
 	c.Put(b)
-	return request{message: append(b, data...)}
+	return append(b, data...)
 }
 
 // nvmeCommand is an admin or an I/O command; which one it is depends on the queue.
@@ -210,19 +203,18 @@ func nvmeCommand(a asked) (c nvme.Command, data []byte) {
 }
 
 // contents is what a step sends: what a client says, a variant of it, or bytes.
-func contents(s step, client func(asked) request, a asked) request {
-	r := client(a)
+func contents(s step, client func(asked) []byte, a asked) []byte {
+	message := client(a)
 	switch s.content {
 	case damaged:
-		if n := len(r.message); n > 0 {
-			r.message[(s.at/8)%n] ^= s.seed | 1
+		if n := len(message); n > 0 {
+			message[(s.at/8)%n] ^= s.seed | 1
 		}
 	case cut:
-		longer := bytes.Repeat(append(r.message, 0), 1+s.size/(len(r.message)+1))
-		r = request{message: longer[:s.size]}
+		message = bytes.Repeat(append(message, 0), 1+s.size/(len(message)+1))[:s.size]
 	case asClients:
 	case random:
-		r = request{message: text(s.seed^0xa5, s.size)}
+		message = text(s.seed^0xa5, s.size)
 	}
-	return r
+	return message
 }

@@ -28,7 +28,7 @@ type kind struct {
 	longest int // message that it takes, in bytes
 
 	hello   func(seed uint8, memory dat.RemoteSegment) []byte // private data; nil for none
-	request func(asked) request
+	request func(asked) []byte
 	window  func(private []byte) (dat.RemoteSegment, error) // its memory for a peer
 	client  func(ctx context.Context, a *actor) error       // plays a peer by the package of its clients; nil if there is none
 	check   func(ctx context.Context, ia *dat.IA, addr string) error
@@ -41,14 +41,14 @@ var servers = [...]kind{
 		hello: callHello, request: callRequest, client: playCalls, check: checkValues,
 	},
 	{
-		name: "blockstore", pkg: "examples/blockstore", longest: 64,
+		name: "blockstore", pkg: "examples/blockstore", longest: 256,
 		args: func(dir string) []string {
 			return []string{
 				"--provider", device, "--listen", anyPort, "--store", filepath.Join(dir, "blocks.db"),
 				"--block", fmt.Sprint(limits.Block), "--depth", fmt.Sprint(limits.Slots),
 			}
 		},
-		hello: blockHello, request: blockRequest, window: blockWindow, client: playBlocks, check: checkBlocks,
+		hello: callHello, request: blockRequest, client: playBlocks, check: checkBlocks,
 	},
 	{
 		name: "connecho", pkg: "check/peers/connecho", longest: 4096,

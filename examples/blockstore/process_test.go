@@ -14,9 +14,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"godat/examples/blockstore/proto"
-	dat "godat/runtime"
 )
 
 // asProgram is the environment variable that makes the test binary run the program.
@@ -55,33 +52,6 @@ func TestTwoProcessesTalkOverTCP(t *testing.T) {
 	}
 	require.NoError(t, server.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, server.Wait(), "a signal is how a server ends")
-}
-
-// The server shows each client memory to write blocks to, so any may write there with
-// immediate data.
-func TestAWriteWithImmediateDataEndsNoServer(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	server, addr := serving(ctx, t, "-provider", "iwarp", "-listen", "127.0.0.1:0", "-store", filepath.Join(t.TempDir(), "blocks.db"))
-	ia, err := dat.Open(ctx, "iwarp")
-	require.NoError(t, err)
-	limits := proto.Limits{Slots: 4, Block: 4096}
-	c, err := ia.Dial(ctx, addr, dat.ConnConfig{Depth: limits.Slots, Private: proto.Hello{Limits: limits}.Append(nil)})
-	require.NoError(t, err)
-	welcome, err := proto.ParseWelcome(c.Private())
-	require.NoError(t, err)
-	memory, err := c.Alloc(limits.Block, dat.LocalRead)
-	require.NoError(t, err)
-	for _, n := range []int{0, proto.MessageLen, limits.Block} {
-		_ = c.Do(ctx, dat.DTO{Op: dat.OpWriteImm, Immediate: 1, Segment: memory.Segment(0, n), Remote: welcome.Window.Slice(0, n)})
-	}
-	out, err := program(ctx, "-dir", newTree(t), "-provider", "iwarp", "-connect", addr).CombinedOutput()
-	require.NoError(t, err, string(out))
-	assert.Contains(t, string(out), "verified 8 files")
-	require.NoError(t, c.Close())
-	require.NoError(t, ia.Close())
-	require.NoError(t, server.Process.Signal(syscall.SIGTERM))
-	require.NoError(t, server.Wait())
 }
 
 func TestAClientNoticesAKilledServerAtOnce(t *testing.T) {

@@ -8,11 +8,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"godat/examples/blockstore/client"
-	"godat/examples/blockstore/proto"
 	"godat/hw"
 	"godat/hw/fault"
 	"godat/hw/sim"
+	dat "godat/runtime"
+	"godat/runtime/rpc"
 )
 
 func register(t *testing.T, p hw.Provider) {
@@ -41,12 +41,12 @@ func TestAFailingProviderEndsTheRunWithAnErrorAndNoLeak(t *testing.T) {
 		nth  int
 		want error
 	}{
-		fault.FailSend:     {20, client.ErrLost},
-		fault.FailRecv:     {10, client.ErrLost},
-		fault.BreakConn:    {30, client.ErrLost},
-		fault.LosePeer:     {20, client.ErrLost},
+		fault.FailSend:     {20, rpc.ErrEnded},
+		fault.FailRecv:     {1, rpc.ErrEnded}, // a later one may get no message
+		fault.BreakConn:    {30, rpc.ErrEnded},
+		fault.LosePeer:     {20, rpc.ErrEnded},
 		fault.FailRegister: {4, hw.ErrInsufficientResources},
-		fault.FailNewQP:    {2, proto.Full.Err()}, // the server's queue pair: the server then has no room
+		fault.FailNewQP:    {2, dat.EventError(dat.PeerRejected)}, // the server's queue pair: the server then has no room
 		fault.FailConnect:  {1, hw.ErrInsufficientResources},
 	} {
 		t.Run(kind.String(), func(t *testing.T) {

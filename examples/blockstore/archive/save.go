@@ -65,7 +65,7 @@ func (s *saver) work(ctx context.Context, l *client.Link) error {
 	for {
 		i, ok := s.crew.take(len(s.found))
 		if !ok {
-			return l.Drain(ctx)
+			return l.Drain()
 		}
 		if err := s.file(ctx, l, i, sum); err != nil {
 			return fmt.Errorf("%s: %w", s.found[i].Path, err)
@@ -84,17 +84,14 @@ func (s *saver) file(ctx context.Context, l *client.Link, i int, sum hash.Hash) 
 	file.Path = s.found[i].Path
 	sum.Reset()
 	for {
-		slot, err := l.Slot(ctx)
+		slot, err := l.Slot()
 		if err != nil {
 			return err
 		}
 		n, err := io.ReadFull(f, slot.Buf)
 		if n > 0 {
 			sum.Write(slot.Buf[:n])
-			id, err := l.Put(slot, n, client.Ref{File: i, Block: len(file.Blocks)})
-			if err != nil {
-				return err
-			}
+			id := l.Put(ctx, slot, n, client.Ref{File: i, Block: len(file.Blocks)})
 			file.Blocks = append(file.Blocks, id)
 			file.Size += int64(n)
 		}
@@ -150,7 +147,7 @@ func (s *saver) manifest(ctx context.Context, l *client.Link) (block.ID, error) 
 		return block.ID{}, err
 	}
 	// All blocks are stored before the root names them.
-	if err := l.Drain(ctx); err != nil {
+	if err := l.Drain(); err != nil {
 		return block.ID{}, err
 	}
 	return id, l.SetRoot(ctx, id)
@@ -158,9 +155,9 @@ func (s *saver) manifest(ctx context.Context, l *client.Link) (block.ID, error) 
 
 // put stores one block of the manifest.
 func (s *saver) put(ctx context.Context, l *client.Link, data []byte, number int) (block.ID, error) {
-	slot, err := l.Slot(ctx)
+	slot, err := l.Slot()
 	if err != nil {
 		return block.ID{}, err
 	}
-	return l.Put(slot, copy(slot.Buf, data), client.Ref{File: -1, Block: number})
+	return l.Put(ctx, slot, copy(slot.Buf, data), client.Ref{File: -1, Block: number}), nil
 }

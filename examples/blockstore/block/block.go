@@ -4,7 +4,6 @@ package block
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"hash/crc32"
 )
 
 // ID is a block's name: the SHA-256 of its bytes.
@@ -15,9 +14,3 @@ func IDOf(data []byte) ID { return sha256.Sum256(data) }
 
 // String returns the first bytes of the name, enough to tell blocks apart in a message.
 func (id ID) String() string { return hex.EncodeToString(id[:6]) }
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// CRC is the checksum that travels beside a block. It reveals damage on the way; damage
-// in the store is revealed by the ID.
-func CRC(data []byte) uint32 { return crc32.Checksum(data, castagnoli) }

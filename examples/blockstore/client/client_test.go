@@ -2,7 +2,8 @@ package client
 
 import (
 	"context"
-	"fmt"
+	"encoding/binary"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"godat/examples/blockstore/block"
 	"godat/examples/blockstore/proto"
 	dat "godat/runtime"
+	"godat/runtime/rpc"
 )
 
 // The goroutine pool that runtime uses starts two goroutines when it is imported.
@@ -24,197 +26,166 @@ var limits = proto.Limits{Slots: 2, Block: 4096}
 // against the real one.
 type fake struct {
 	*testing.T
-	ia       *dat.IA
-	psp      *dat.PSP
-	requests *dat.Dispatcher
-	events   *dat.Dispatcher
-	ep       *dat.Endpoint
-	memory   *dat.LMR
+	ia  *dat.IA
+	rpc *rpc.Server
 }
 
 func newFake(t *testing.T) *fake {
 	t.Helper()
-	f := &fake{T: t}
-	var err error
-	f.ia, err = dat.Open(t.Context(), "loop")
+	ia, err := dat.Open(t.Context(), "loop")
 	require.NoError(t, err)
-	f.requests = f.dispatcher()
-	f.events = f.dispatcher()
-	f.psp, err = f.ia.NewPSP(dat.PSPConfig{Dispatcher: f.requests})
+	s, err := rpc.Listen(t.Context(), ia, "", rpc.Config{Conns: 1})
 	require.NoError(t, err)
-	pz, err := f.ia.NewPZ()
-	require.NoError(t, err)
-	f.memory, err = pz.Alloc(1<<16, dat.LocalRead|dat.LocalWrite|dat.RemoteRead|dat.RemoteWrite)
-	require.NoError(t, err)
-	f.ep, err = f.ia.NewEndpoint(dat.EndpointConfig{PZ: pz, Recv: f.events, Request: f.events, Conn: f.events})
-	require.NoError(t, err)
-	for i := range uint64(4) {
-		require.NoError(t, f.ep.PostRecv(i, dat.Default, f.memory.Segment(int(i)*proto.MessageLen, proto.MessageLen)))
-	}
 	t.Cleanup(func() {
-		assert.NoError(t, f.psp.Close())
-		assert.NoError(t, f.ep.Close())
-		assert.NoError(t, f.memory.Free())
-		assert.NoError(t, pz.Close())
-		assert.NoError(t, f.requests.Close())
-		assert.NoError(t, f.events.Close())
-		assert.NoError(t, f.ia.Close())
+		assert.NoError(t, s.Close())
+		assert.NoError(t, ia.Close())
 	})
-	return f
+	return &fake{t, ia, s}
 }
 
-func (f *fake) dispatcher() *dat.Dispatcher {
-	d, err := f.ia.NewDispatcher(dat.DispatcherConfig{Mode: dat.ModeChannel, QLen: 64})
-	require.NoError(f, err)
-	return d
-}
-
-func (f *fake) address() string { return fmt.Sprintf("%s:%d", f.ia.Attr().Address, f.psp.Qual()) }
-
-// dial connects a client; answer answers its connection request.
-func (f *fake) dial(answer func(*dat.CR)) (*Link, error) {
-	go func() {
-		if ev := <-f.requests.C(); ev.Number == dat.ConnectionRequest {
-			answer(dat.RequestOf(ev))
+// dial connects a client; answer answers its first call.
+func (f *fake) dial(answer []byte) (*Link, error) {
+	var answered sync.WaitGroup
+	defer answered.Wait()
+	ctx, cancel := context.WithCancel(f.Context())
+	defer cancel()
+	answered.Go(func() {
+		select {
+		case r := <-f.rpc.Requests():
+			assert.Equal(f, proto.Open, r.Method())
+			assert.NoError(f, r.Reply(answer))
+		case <-ctx.Done():
 		}
-	}()
-	return Dial(f.Context(), f.ia, Config{Addr: f.address(), Limits: limits, Stall: 5 * time.Second})
+	})
+	return Dial(f.Context(), f.ia, Config{Addr: f.rpc.Addr(), Limits: limits, Stall: 5 * time.Second})
 }
 
-func (f *fake) welcome() proto.Welcome {
-	return proto.Welcome{Limits: limits, Window: f.memory.Remote(1<<15, limits.Window())}
-}
+func number(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }
 
-// link connects a client, with a valid answer.
+// link connects a client.
 func (f *fake) link() *Link {
 	f.Helper()
-	l, err := f.dial(func(cr *dat.CR) {
-		assert.NoError(f, cr.Accept(f.ep, f.welcome().Append(nil)))
-	})
+	l, err := f.dial(proto.Limits{Slots: 16, Block: 1 << 16}.Encode())
 	require.NoError(f, err)
 	f.Cleanup(func() { assert.NoError(f, l.Close()) })
-	ev := <-f.events.C()
-	require.Equal(f, dat.Established, ev.Number, "the server may speak from now on")
 	return l
 }
 
-// send sends a message to the client.
-func (f *fake) send(b []byte) {
-	const at = 1 << 12
-	n := copy(f.memory.Bytes()[at:], b)
-	require.NoError(f, f.ep.PostSend(99, dat.Default, f.memory.Segment(at, n)))
+// slot is the link's next slot.
+func slot(t *testing.T, l *Link) *Slot {
+	t.Helper()
+	s, err := l.Slot()
+	require.NoError(t, err)
+	return s
 }
 
 func TestDialSaysWhyItFailed(t *testing.T) {
-	for name, tc := range map[string]struct {
-		answer func(f *fake, cr *dat.CR) error
-		want   error
-	}{
-		"the server is full": {func(_ *fake, cr *dat.CR) error {
-			return cr.Reject(proto.Welcome{Limits: limits, Status: proto.Full}.Append(nil))
-		}, proto.Full.Err()},
-		"a welcome that is none": {func(f *fake, cr *dat.CR) error {
-			return cr.Accept(f.ep, []byte("hello, hello, hello, hello, hello"))
-		}, proto.ErrMalformed},
-		"more slots than were asked for": {func(f *fake, cr *dat.CR) error {
-			w := f.welcome()
-			w.Slots, w.Block = limits.Slots*2, limits.Block/2
-			return cr.Accept(f.ep, w.Append(nil))
-		}, proto.ErrMalformed},
-		"a welcome that refuses": {func(f *fake, cr *dat.CR) error {
-			w := f.welcome()
-			w.Status = proto.Full
-			return cr.Accept(f.ep, w.Append(nil))
-		}, proto.ErrMalformed},
+	f := newFake(t)
+	for name, answer := range map[string][]byte{
+		"nothing":      nil,
+		"noise":        []byte("hello, hello"),
+		"no slots":     proto.Limits{Block: 4096}.Encode(),
+		"a tiny block": proto.Limits{Slots: 1, Block: proto.MinBlock - 1}.Encode(),
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFake(t)
-			_, err := f.dial(func(cr *dat.CR) { assert.NoError(t, tc.answer(f, cr)) })
-			require.ErrorIs(t, err, tc.want)
-			assert.ErrorContains(t, err, "connect to")
+			_, err := f.dial(answer)
+			require.ErrorContains(t, err, "connect to "+f.rpc.Addr())
 		})
 	}
+	f.link()
+	_, err := f.dial(nil)
+	require.ErrorIs(t, err, dat.EventError(dat.PeerRejected), "the server is full")
 }
 
 func TestDialEndsWithItsContext(t *testing.T) {
 	f := newFake(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := Dial(ctx, f.ia, Config{Addr: f.address(), Limits: limits})
+	_, err := Dial(ctx, f.ia, Config{Addr: f.rpc.Addr(), Limits: limits})
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-func TestAMalformedAnswerEndsTheLink(t *testing.T) {
-	good := proto.Message{Op: proto.OpGet, Reply: true, Length: 100, ID: block.IDOf(nil)}
-	encode := func(change func(m *proto.Message)) []byte {
-		m := good
-		change(&m)
-		b := make([]byte, proto.MessageLen)
-		m.Put(b)
-		return b
+func TestRequestsEndInTheOrderInWhichTheyBegan(t *testing.T) {
+	f := newFake(t)
+	l := f.link()
+	var ended []int
+	l.OnDone = func(s *Slot) error {
+		ended = append(ended, s.Ref.Block)
+		return s.Err
 	}
-	for name, answer := range map[string][]byte{
-		"nothing":              nil,
-		"noise":                make([]byte, proto.MessageLen),
-		"a request":            encode(func(m *proto.Message) { m.Reply, m.Length = false, 0 }),
-		"to another request":   encode(func(m *proto.Message) { m.Tag++ }),
-		"to another operation": encode(func(m *proto.Message) { m.Op, m.Length = proto.OpPut, 0 }),
-		"of another slot":      encode(func(m *proto.Message) { m.Slot = 1 }),
-		"a block too long":     encode(func(m *proto.Message) { m.Length = 4097 }),
+	for i := range limits.Slots {
+		l.Put(t.Context(), slot(t, l), 1, Ref{Block: i})
+	}
+	first, second := <-f.rpc.Requests(), <-f.rpc.Requests()
+	require.NoError(t, second.Reply(nil))
+	require.NoError(t, first.Reply(nil))
+	require.NoError(t, l.Drain())
+	assert.Equal(t, []int{0, 1}, ended)
+	assert.EqualValues(t, 2, l.Latency.Count())
+}
+
+func TestAnAnswerThatIsNoneIsAnError(t *testing.T) {
+	for name, tc := range map[string]struct {
+		begin  func(t *testing.T, l *Link, s *Slot)
+		answer []byte
+	}{
+		"a PUT, with something": {func(t *testing.T, l *Link, s *Slot) { l.Put(t.Context(), s, 1, Ref{}) }, number(1)},
+		"a GET, with nothing":   {func(t *testing.T, l *Link, s *Slot) { l.Get(t.Context(), s, block.ID{}, Ref{}) }, nil},
+		"a block too long":      {func(t *testing.T, l *Link, s *Slot) { l.Get(t.Context(), s, block.ID{}, Ref{}) }, number(4097)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t)
 			l := f.link()
-			s, err := l.Slot(t.Context())
-			require.NoError(t, err)
-			require.NoError(t, l.Get(s, good.ID, Ref{}))
-			f.send(answer)
-			err = l.Drain(t.Context())
-			require.ErrorIs(t, err, ErrLost)
-			require.ErrorIs(t, err, proto.ErrMalformed)
-			_, err = l.Slot(t.Context())
-			require.ErrorIs(t, err, ErrLost, "it stays lost")
-			require.ErrorIs(t, l.Get(s, good.ID, Ref{}), ErrLost)
+			tc.begin(t, l, slot(t, l))
+			r := <-f.rpc.Requests()
+			require.NoError(t, r.Reply(tc.answer))
+			require.ErrorIs(t, l.Drain(), errMalformed)
 		})
 	}
 }
 
-func TestABlockThatIsNotWhatTheServerSentIsDamaged(t *testing.T) {
+func TestTheServersErrorIsOfOneRequest(t *testing.T) {
 	f := newFake(t)
 	l := f.link()
 	var got error
 	l.OnDone = func(s *Slot) error { got = s.Err; return nil }
-	s, err := l.Slot(t.Context())
-	require.NoError(t, err)
-	require.NoError(t, l.Get(s, block.ID{}, Ref{}))
-	b := make([]byte, proto.MessageLen)
-	(&proto.Message{Op: proto.OpGet, Reply: true, Length: 100, CRC: 12345}).Put(b)
-	f.send(b)
-	require.NoError(t, l.Drain(t.Context()))
-	assert.Equal(t, proto.Damaged.Err(), got)
+	l.Get(t.Context(), slot(t, l), block.ID{}, Ref{})
+	r := <-f.rpc.Requests()
+	require.NoError(t, r.Fail(rpc.CodeUser, "not today"))
+	require.NoError(t, l.Drain())
+	require.ErrorContains(t, got, "not today")
 	assert.Zero(t, l.Latency.Count(), "it counts for nothing")
+	l.Put(t.Context(), slot(t, l), 1, Ref{})
+	r = <-f.rpc.Requests()
+	require.NoError(t, r.Reply(nil))
+	require.NoError(t, l.Drain())
+	require.NoError(t, got)
 }
 
-func TestALinkEndsWhenTheServerDoesNotAnswer(t *testing.T) {
+func TestARequestEndsWithItsContextAndWhenTheServerOwesTheAnswerTooLong(t *testing.T) {
 	f := newFake(t)
 	l := f.link()
+	ctx, cancel := context.WithCancel(t.Context())
+	l.Put(ctx, slot(t, l), 1, Ref{})
+	r := <-f.rpc.Requests()
+	cancel()
+	<-r.Context().Done()
+	require.NoError(t, r.Reply(nil), "until then the server may read the block")
+	require.ErrorIs(t, l.Drain(), context.Canceled)
+
 	l.stall = 20 * time.Millisecond
-	s, err := l.Slot(t.Context())
-	require.NoError(t, err)
-	_, err = l.Put(s, 1, Ref{})
-	require.NoError(t, err)
-	err = l.Drain(t.Context())
-	require.ErrorIs(t, err, ErrStalled)
-	require.ErrorIs(t, err, ErrLost)
+	l.Put(t.Context(), slot(t, l), 1, Ref{})
+	require.ErrorIs(t, l.Drain(), ErrStalled)
 }
 
-func TestAServerThatGoesAwayEndsTheLink(t *testing.T) {
+func TestTheEndOfTheConnectionEndsTheRequests(t *testing.T) {
 	f := newFake(t)
 	l := f.link()
-	s, err := l.Slot(t.Context())
-	require.NoError(t, err)
-	_, err = l.Put(s, 1, Ref{})
-	require.NoError(t, err)
-	require.NoError(t, f.ep.Disconnect(dat.Abrupt))
-	require.ErrorIs(t, l.Drain(t.Context()), ErrLost)
+	l.Put(t.Context(), slot(t, l), 1, Ref{})
+	r := <-f.rpc.Requests()
+	require.NoError(t, r.Conn().Endpoint.Disconnect(dat.Abrupt))
+	require.ErrorIs(t, l.Drain(), rpc.ErrEnded)
+	l.Put(t.Context(), slot(t, l), 1, Ref{})
+	require.ErrorIs(t, l.Drain(), rpc.ErrEnded)
+	require.ErrorIs(t, r.Reply(nil), rpc.ErrEnded)
 }

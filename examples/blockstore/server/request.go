@@ -1,96 +1,117 @@
 package server
 
 import (
+	"encoding/binary"
 	"errors"
+	"fmt"
+	"runtime"
 
 	"go.uber.org/zap"
 
 	"godat/examples/blockstore/block"
 	"godat/examples/blockstore/proto"
 	"godat/examples/blockstore/store"
-	dat "godat/runtime"
+	"godat/runtime/rpc"
 )
 
-// received serves the request in a buffer. The answer goes out in the same buffer.
-func (c *session) received(b *dat.Buffer) error {
-	if c.gone {
-		c.conn.Release(b)
-		return nil
+var (
+	errMalformed = errors.New("not a request of the block store")
+	errDamaged   = errors.New("damaged on the way")
+	errStore     = errors.New("the store failed")
+)
+
+// handle answers a request.
+func (s *Server) handle(r *rpc.Request) (answer []byte, err error) {
+	var id block.ID
+	named := copy(id[:], r.Payload()) == len(r.Payload()) && len(r.Payload()) == len(id)
+	switch method := r.Method(); {
+	case method == proto.Open:
+		answer = s.limits.Encode()
+	case method == proto.Root:
+		id, err = s.store.Root()
+		answer, err = id[:], s.told(r, err)
+	case method == proto.SetRoot && named:
+		err = s.told(r, s.store.SetRoot(id))
+	case method == proto.Put && named:
+		err = s.put(r, id)
+	case method == proto.Get && named:
+		answer, err = s.get(r, id)
+	default:
+		err = errMalformed
 	}
-	m, err := proto.ParseRequest(b.Bytes(), c.limits)
-	if err != nil {
-		c.conn.Release(b)
+	if entry := s.log.Check(zap.DebugLevel, "request"); entry != nil {
+		entry.Write(zap.Stringer("request", r), zap.Error(err))
+	}
+	return answer, err
+}
+
+// put reads a block from its client's memory, and has it stored.
+func (s *Server) put(r *rpc.Request, id block.ID) error {
+	n := r.SourceLen()
+	if n == 0 || n > s.limits.Block {
+		return fmt.Errorf("a block of %d bytes; 1 to %d are possible", n, s.limits.Block)
+	}
+	at := <-s.free // there is room for each handler
+	defer s.giveBack(at)
+	if err := r.Read(s.memory.Segment(at, n), 0); err != nil {
 		return err
 	}
-	switch m.Op {
-	case proto.OpPut:
-		return c.put(b, &m)
-	case proto.OpGet:
-		return c.get(b, &m)
-	case proto.OpSetRoot:
-		// The root may name blocks of other sessions, too.
-		c.server.commit()
-		return c.reply(b, &m, c.server.status(&m, c.server.store.SetRoot(m.ID)))
-	default: // OpRoot: the parser accepts no other
-		c.commitOwn()
-		root, err := c.server.store.Root()
-		m.ID = root
-		return c.reply(b, &m, c.server.status(&m, err))
+	data := s.memory.Bytes()[at : at+n]
+	if block.IDOf(data) != id {
+		return errDamaged
 	}
+	stored := make(chan error, 1)
+	s.puts <- put{store.Block{ID: id, Data: data}, stored}
+	return s.told(r, <-stored)
 }
 
-// commitOwn commits the session's PUTs, because replies go out in the order of the
-// requests.
-func (c *session) commitOwn() {
-	if c.gathered > 0 {
-		c.server.commit()
+// get writes a block to its client's memory.
+func (s *Server) get(r *rpc.Request, id block.ID) ([]byte, error) {
+	at := <-s.free
+	defer s.giveBack(at)
+	n, err := s.store.Get(id, s.memory.Bytes()[at:at+s.limits.Block])
+	if err != nil {
+		return nil, s.told(r, err)
 	}
+	return binary.BigEndian.AppendUint32(nil, uint32(n)), r.Write(s.memory.Segment(at, n), 0)
 }
 
-// put copies a block out of the window, checks the copy, and adds it to the batch.
-func (c *session) put(b *dat.Buffer, m *proto.Message) error {
-	batch := &c.server.batch
-	data := batch.copy(c.block(m.Slot)[:m.Length])
-	if block.CRC(data) != m.CRC || block.IDOf(data) != m.ID {
-		batch.drop(data)
-		c.commitOwn()
-		return c.reply(b, m, proto.Damaged)
-	}
-	batch.add(put{c, b, *m}, data)
-	return nil
-}
+func (s *Server) giveBack(at int) { s.free <- at }
 
-// get copies a block into the window.
-func (c *session) get(b *dat.Buffer, m *proto.Message) error {
-	c.commitOwn()
-	window := c.block(m.Slot)
-	n, err := c.server.store.Get(m.ID, window)
-	m.Length, m.CRC = uint32(n), block.CRC(window[:n])
-	return c.reply(b, m, c.server.status(m, err))
-}
-
-// status is the status that tells the client of the store's error.
-func (s *Server) status(m *proto.Message, err error) proto.Status {
+// told is what a client hears of the store's error.
+func (s *Server) told(r *rpc.Request, err error) error {
 	switch {
 	case err == nil:
-		return proto.OK
+		return nil
 	case errors.Is(err, store.ErrNotFound):
-		return proto.NotFound
+		return &rpc.Error{Code: rpc.CodeUnknown, Text: err.Error()}
 	}
-	s.log.Error("store", zap.Stringer("operation", m.Op), zap.Stringer("block", m.ID), zap.Error(err))
-	return proto.Failed
+	s.log.Error("store", zap.Stringer("request", r), zap.Error(err))
+	return errStore
 }
 
-// reply turns the request m into its answer, which goes out with the next flush.
-func (c *session) reply(b *dat.Buffer, m *proto.Message, status proto.Status) error {
-	m.Reply, m.Status = true, status
-	if m.Op != proto.OpGet || status != proto.OK {
-		m.Length = 0
+// put is a block that its handler has read.
+type put struct {
+	block  store.Block
+	stored chan<- error // has room
+}
+
+// write is the goroutine that stores blocks: all that wait in one transaction, because a
+// transaction costs one write to the disk however many blocks it has.
+func (s *Server) write() {
+	defer close(s.wrote)
+	var puts []put
+	var blocks []store.Block
+	for p := range s.puts {
+		puts, blocks = append(puts[:0], p), append(blocks[:0], p.block)
+		runtime.Gosched() // handlers that have read blocks bring them meanwhile
+		for range len(s.puts) {
+			p := <-s.puts
+			puts, blocks = append(puts, p), append(blocks, p.block)
+		}
+		err := s.store.Put(blocks)
+		for _, p := range puts {
+			p.stored <- err
+		}
 	}
-	m.Put(b.Resize(proto.MessageLen))
-	if !c.dirty {
-		c.dirty = true
-		c.server.dirty = append(c.server.dirty, c)
-	}
-	return c.conn.Queue(b)
 }

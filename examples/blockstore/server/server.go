@@ -1,3 +1,11 @@
+// Package server stores blocks for clients, which call it by godat/runtime/rpc.
+//
+//	PUT ──► handler: reads the block from its client's memory ──► writer: stores all that wait
+//	GET ──► handler: writes the block to its client's memory
+//
+// A handler reads a block by RDMA into memory that no client reaches, and gives it to the writer
+// if it has the name that its client says. So a client that goes on writing to its own memory
+// harms no other client. One that stalls holds the handlers of its calls, for 30 s at most.
 package server
 
 import (
@@ -5,65 +13,50 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"go.uber.org/zap"
 
 	"godat/examples/blockstore/proto"
 	"godat/examples/blockstore/store"
 	dat "godat/runtime"
+	"godat/runtime/rpc"
 )
 
 // Config configures a server. Zero values take the defaults.
 type Config struct {
-	Addr   string // host:port; empty means all addresses, and a port that the provider chooses
-	Store  *store.Store
-	Limits proto.Limits // the most that a client gets; default 64 slots of 1 MiB
-	// Sessions is how many clients there may be at a time; each has a window of memory.
-	// Default 64.
-	Sessions int
+	Addr     string // host:port; empty means all addresses, and a port that the provider chooses
+	Store    *store.Store
+	Limits   proto.Limits // the most that a client gets; default 64 slots of 1 MiB
+	Sessions int          // the most clients at a time; default 64
 	Log      *zap.Logger
 }
 
+// handlers is how many requests are handled at a time. Each has memory for a block.
+const handlers = 64
+
 // Server serves one store.
 type Server struct {
-	// Immutable after New.
 	store  *store.Store
 	limits proto.Limits
 	log    *zap.Logger
-	ln     *dat.Listener
-
-	// Owned by Run.
-	batch batch
-	dirty []*session // sessions with replies to flush
+	pz     *dat.PZ
+	memory *dat.LMR
+	free   chan int // where in memory there is room for a block
+	rpc    *rpc.Server
+	puts   chan put      // to the writer
+	wrote  chan struct{} // closed when the writer has ended
 }
-
-// drainTime is how long a graceful disconnect may take.
-const drainTime = 2 * time.Second
-
-// errAborted means that the adapter was closed while the server ran.
-var errAborted = errors.New("server: the adapter was closed")
 
 // New listens. The caller must call Run, which serves.
 func New(ia *dat.IA, cfg Config) (*Server, error) {
 	s := &Server{
-		store: cfg.Store, log: cfg.Log,
-		limits: proto.Limits{
-			Slots: cmp.Or(cfg.Limits.Slots, 64),
-			Block: cmp.Or(cfg.Limits.Block, proto.MaxBlock),
-		},
-		batch: newBatch(),
-	}
-	if s.log == nil {
-		s.log = zap.NewNop()
+		store: cfg.Store, log: cmp.Or(cfg.Log, zap.NewNop()),
+		limits: proto.Limits{Slots: cmp.Or(cfg.Limits.Slots, 64), Block: cmp.Or(cfg.Limits.Block, proto.MaxBlock)},
+		free:   make(chan int, handlers), puts: make(chan put, handlers), wrote: make(chan struct{}),
 	}
 	err := s.limits.Check()
 	if err == nil {
-		s.ln, err = ia.Listen(context.Background(), cfg.Addr, dat.ConnConfig{
-			Depth: s.limits.Slots, Message: proto.MessageLen, Conns: cmp.Or(cfg.Sessions, 64),
-			Setup: s.open, Refusal: proto.Welcome{Limits: s.limits, Status: proto.Full}.Append(nil),
-			Attr: &dat.EndpointAttr{DrainTimeout: drainTime},
-		})
+		err = s.listen(ia, cfg)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("server: listen on %s: %w", cfg.Addr, err)
@@ -71,72 +64,37 @@ func New(ia *dat.IA, cfg Config) (*Server, error) {
 	return s, nil
 }
 
+func (s *Server) listen(ia *dat.IA, cfg Config) (err error) {
+	if s.pz, err = ia.NewPZ(); err != nil {
+		return err
+	}
+	if s.memory, err = s.pz.Register(make([]byte, handlers*s.limits.Block), dat.LocalRead|dat.LocalWrite); err != nil {
+		return errors.Join(err, s.pz.Close())
+	}
+	for i := range handlers {
+		s.free <- i * s.limits.Block
+	}
+	s.rpc, err = rpc.Listen(context.Background(), ia, cfg.Addr, rpc.Config{
+		Calls: s.limits.Slots, Message: proto.Message, Conns: cmp.Or(cfg.Sessions, 64), PZ: s.pz,
+	})
+	if err != nil {
+		return errors.Join(err, s.release())
+	}
+	return nil
+}
+
+// release frees the handlers' memory.
+func (s *Server) release() error { return errors.Join(s.memory.Free(), s.pz.Close()) }
+
 // Addr is the address that the server listens on, host:port.
-func (s *Server) Addr() string { return s.ln.Addr() }
+func (s *Server) Addr() string { return s.rpc.Addr() }
 
-// Run serves until ctx is done. Then it commits the batch, sends the answers that are
-// due, ends the connections in order, and returns.
+// Run serves until ctx is done. Then it answers the requests that it has begun, ends the
+// connections in order, and returns.
 func (s *Server) Run(ctx context.Context) error {
-	for {
-		select {
-		case ev := <-s.ln.Events():
-			if ev.Number == dat.Closed {
-				return errors.Join(errAborted, s.ln.Close())
-			}
-			s.handle(ev)
-		case ev := <-s.ln.Requests():
-			s.answer(dat.RequestOf(ev))
-		case <-ctx.Done():
-			s.commit()
-			s.flush()
-			return s.ln.Shutdown(context.WithoutCancel(ctx))
-		}
-		waiting := len(s.ln.Events())
-		if s.batch.due(waiting) {
-			s.commit()
-		}
-		if waiting == 0 {
-			s.flush()
-		}
-	}
-}
-
-// answer answers a connection request.
-func (s *Server) answer(cr *dat.CR) {
-	param, err := cr.Query()
-	if err != nil {
-		return
-	}
-	if _, err = proto.ParseHello(param.Private); err != nil {
-		err = errors.Join(err, cr.Reject(proto.Welcome{Limits: s.limits, Status: proto.Mismatch}.Append(nil)))
-	} else {
-		_, err = s.ln.Accept(cr, nil)
-	}
-	if err != nil {
-		s.log.Warn("can't take a client", zap.Error(err))
-	}
-}
-
-// handle handles an event of a session.
-func (s *Server) handle(ev dat.Event) {
-	c := dat.ConnOf(ev).Context.(*session)
-	if b := c.conn.Message(ev); b != nil {
-		c.check(c.received(b))
-	}
-	if ev.Ended() {
-		s.log.Debug("client gone", zap.Stringer("client", c.conn), zap.Error(ev.Err()))
-		c.close()
-	}
-}
-
-// flush sends the replies that are ready, all of one session together.
-func (s *Server) flush() {
-	for _, c := range s.dirty {
-		c.dirty = false
-		if !c.gone {
-			c.check(c.conn.Flush())
-		}
-	}
-	clear(s.dirty)
-	s.dirty = s.dirty[:0]
+	go s.write()
+	err := s.rpc.Serve(ctx, handlers, s.handle)
+	close(s.puts)
+	<-s.wrote
+	return errors.Join(err, s.release())
 }
