@@ -13,7 +13,7 @@ GOFUMPT_VERSION  := v0.12.0
 GOLANGCI_VERSION := v2.15.0
 
 .DEFAULT_GOAL := help
-.PHONY: help tools fmt tidy vet build lint test race mutate fuzz examples bench cross consumer peers test-iwarp test-ibv test-stream test-nvmeof ci
+.PHONY: help tools fmt tidy vet build lint test race mutate fuzz examples bench cross consumer peers test-volume test-iwarp test-ibv test-stream test-nvmeof ci
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 12

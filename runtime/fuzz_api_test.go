@@ -307,13 +307,17 @@ func describeCall(of reflect.Type, m reflect.Method, in []reflect.Value) string 
 			args = append(args, v.Type().String())
 			continue
 		}
+		if _, says := v.Interface().(fmt.Stringer); v.Kind() == reflect.Pointer && !says {
+			args = append(args, v.Type().String()) // what is behind it may be another goroutine's
+			continue
+		}
 		text := fmt.Sprint(v)
 		args = append(args, text[:min(len(text), 120)])
 	}
 	if of == nil {
 		return fmt.Sprintf("%s(%s)", m.Name, strings.Join(args, ", "))
 	}
-	return fmt.Sprintf("(%v)(%v).%s(%s)", of, in[0], m.Name, strings.Join(args[1:], ", "))
+	return fmt.Sprintf("(%v)(%v).%s(%s)", of, args[0], m.Name, strings.Join(args[1:], ", "))
 }
 
 var numbers = []int64{0, 1, 2, 3, 8, 64, 100, 4096, -1, math.MinInt32, math.MaxInt32, math.MaxUint32, math.MinInt64, math.MaxInt64}

@@ -151,6 +151,15 @@ func (c *cluster) eventually(otherwise string, holds func() bool) {
 	require.Eventually(c, holds, patience, 20*time.Millisecond, otherwise)
 }
 
+// caughtUp waits until a node has all that the leader has.
+func (c *cluster) caughtUp(id int) {
+	c.eventually("a node stays behind", func() bool {
+		s, err := c.ask(c.leader(), node.Command{Do: "status"})
+		r := s.Replicas[uint64(id)]
+		return err == nil && !r.Out && r.Match == s.Last
+	})
+}
+
 // same waits until all nodes have all that the leader has, and compares their disks.
 func (c *cluster) same() {
 	var out bytes.Buffer
