@@ -151,12 +151,12 @@ func (c *cluster) eventually(otherwise string, holds func() bool) {
 	require.Eventually(c, holds, patience, 20*time.Millisecond, otherwise)
 }
 
-// caughtUp waits until a node has all that the leader has.
+// caughtUp waits until a node takes part again: it is written to, and not rebuilt any more.
 func (c *cluster) caughtUp(id int) {
 	c.eventually("a node stays behind", func() bool {
 		s, err := c.ask(c.leader(), node.Command{Do: "status"})
 		r := s.Replicas[uint64(id)]
-		return err == nil && !r.Out && r.Match == s.Last
+		return err == nil && !r.Out && r.State == "StateReplicate"
 	})
 }
 
