@@ -76,6 +76,9 @@ test-ibv: ## hw/ibv on soft-RoCE and soft-iWARP, in a QEMU guest (on Debian, as 
 	bash check/guest/install.sh
 	bash hw/ibv/test-guest.sh
 
+test-volume: ## 200 histories of a volume's registers under kills, stops and moved leaders
+	cd examples/volume && $(GO) test -count=1 -timeout 8h -run TestHistories . -args -seeds 200
+
 test-nvmeof: ## Linux mounts examples/nvmeof's disks on hw/iwarp, siw and rxe, in a QEMU guest and outside it (on Debian, as root)
 	bash check/guest/install.sh
 	set -e; for p in iwarp:10.0.2.15 ibv:siw0 ibv:rxe0; do \

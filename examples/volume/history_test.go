@@ -155,7 +155,6 @@ func (c *cluster) trouble(r *rand.Rand, pause func()) {
 		c.kill(id)
 		pause()
 		c.start(id)
-		c.caughtUp(id)
 	case 2:
 		c.Logf("stop %d", id)
 		c.signal(id, syscall.SIGSTOP)

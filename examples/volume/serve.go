@@ -217,14 +217,19 @@ func (m *machine) run(ctx context.Context) error {
 	return both.Wait()
 }
 
+var errRebuilt = errors.New("it has been rebuilt since the check began: check again")
+
 // checked waits until a node has checked its disk at an entry.
 func checked(ctx context.Context, ia *dat.IA, addr string, index uint64) (state.Checked, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for {
 		s, err := node.Ask(ctx, ia, addr, node.Command{Do: "status"})
-		if err != nil || s.Checked.Index >= index {
+		switch {
+		case err != nil || s.Checked.Index >= index:
 			return s.Checked, err
+		case s.Applied >= index:
+			return s.Checked, errRebuilt
 		}
 		select {
 		case <-ctx.Done():

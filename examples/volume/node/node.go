@@ -75,6 +75,7 @@ type Node struct {
 	// Owned by run.
 	raft    *raft.RawNode
 	life    uint64 // counts the engines
+	silence int    // ticks since a rotten node heard its leader
 	term    uint64
 	role    raft.StateType
 	applied uint64
@@ -228,10 +229,13 @@ func (n *Node) run() {
 	}
 }
 
-// tick lets time pass. A rotten node does not want to lead.
+// tick lets time pass. The engine of a rotten node has no time, so it does not want to lead; when
+// its leader has been silent it forgets him, and votes for another.
 func (n *Node) tick() {
 	if !n.rotten.Load() {
 		n.raft.Tick()
+	} else if n.silence++; n.silence%electionTicks == 0 {
+		_ = n.raft.ForgetLeader() // a leader steps down by itself
 	}
 	n.jobs.put(n.release)
 	n.superviseReign()
@@ -284,6 +288,9 @@ func (n *Node) answer(life uint64, responses []*pb.Message) {
 
 // step gives the engine a message. What it refuses is as if it were lost.
 func (n *Node) step(m *pb.Message) {
+	if m.GetFrom() == n.leader.Load() {
+		n.silence = 0
+	}
 	if err := n.raft.Step(m); err != nil {
 		n.cfg.Logger.Debug("message refused", "type", m.GetType(), "from", m.GetFrom(), "error", err)
 	}

@@ -225,3 +225,27 @@ func TestAnAppendWhoseDataIsNotThereIsRefused(t *testing.T) {
 	_, last := f.log.Bounds()
 	assert.Zero(t, last)
 }
+
+func TestANodeThatIsRebuiltVotesWhenItsLeaderIsSilent(t *testing.T) {
+	f := newFollower(t)
+	f.rotten.Store(true)
+	beat := &pb.Message{Type: pb.MsgHeartbeat.Enum(), From: new(uint64(2)), Term: new(uint64(1))}
+	pass := func(ticks int) {
+		require.True(t, f.ask(f.events, func() {
+			for range ticks {
+				f.tick()
+			}
+		}))
+	}
+	require.NoError(t, f.say(beat))
+	pass(electionTicks - 1)
+	require.NoError(t, f.say(beat))
+	pass(electionTicks - 1) // since it heard the leader
+	require.True(t, f.ask(f.events, func() { assert.Equal(t, uint64(2), f.raft.BasicStatus().Lead) }))
+	pass(1)
+	require.NoError(t, f.say(&pb.Message{
+		Type: pb.MsgPreVote.Enum(), From: new(uint64(3)), Term: new(uint64(2)), Index: new(uint64(0)), LogTerm: new(uint64(0)),
+	}))
+	_, m := f.answers(pb.MsgPreVoteResp)
+	assert.False(t, m.GetReject())
+}
