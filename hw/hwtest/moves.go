@@ -96,16 +96,15 @@ func ifWaits(run func(*rig)) func(*rig) {
 }
 
 // atTarget lists the statuses that are allowed for a send or write which the target
-// refuses with want: with EarlyCompletion it may also have succeeded, or found that the
-// connection is gone. With Overtakes one
-// whose receive failed may have been flushed.
+// refuses with want: with EarlyCompletion it may also have succeeded. With Overtakes one
+// whose receive failed may have been flushed. With EndsUnderSends it may have failed at home.
 func (r *rig) atTarget(want hw.Status) []hw.Status {
 	may := []hw.Status{want}
 	if r.cfg.Gaps&EarlyCompletion != 0 {
 		may = append(may, hw.StatusSuccess)
 	}
-	if verbsOnTCP := EarlyCompletion | ImpliedLocalWrite; r.cfg.Gaps&verbsOnTCP == verbsOnTCP {
-		may = append(may, hw.StatusLocalEP) // siw's word for a send under which TCP ends
+	if r.cfg.EndsUnderSends {
+		may = append(may, hw.StatusLocalEP)
 	}
 	if r.cfg.Overtakes && want == hw.StatusRemoteResponder {
 		may = append(may, hw.StatusFlushed)

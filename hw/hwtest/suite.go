@@ -29,6 +29,9 @@ type Config struct {
 	// send whose receive failed: the send is flushed then. It is a race, which no probe
 	// can show.
 	Overtakes bool
+	// EndsUnderSends allows that the target's end of the connection reaches a request while
+	// the device transmits it: the request fails with LocalEP then. It is a race, too.
+	EndsUnderSends bool
 	// Runs makes the suite post each plain request by [hw.Runner], which the queue pairs
 	// then implement, and its sinks take plain successes one at a time.
 	Runs bool

@@ -54,6 +54,8 @@ func contract(t *testing.T, params map[string]string) {
 		// soft-RoCE completes the target's receive before it answers. If the target's
 		// program breaks the queue pair in between, the answer is never sent.
 		Overtakes: !onSIW(t),
+		// soft-iWARP completes a request with LOC_QP_OP_ERR whatever error TCP gives it.
+		EndsUnderSends: onSIW(t),
 	})
 }
 
