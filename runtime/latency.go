@@ -4,9 +4,8 @@ import "godat/internal/door"
 
 // MeasureLatency has each dispatcher measure how long requests take, until stop is called: their
 // times are in [IA.Snapshot], as Latency of the dispatcher. While somebody measures, a request
-// takes two more looks at the clock, and goes no short way, which makes one over loop about
-// twice as dear; otherwise measuring costs nothing. Any number may measure at the same time. A
-// closed adapter is INVALID_HANDLE/IA.
+// takes two more looks at the clock and goes no short way, so one over loop is dearer. Any number
+// may measure at the same time. A closed adapter is INVALID_HANDLE/IA.
 func (ia *IA) MeasureLatency() (stop func(), err error) {
 	if err := ia.enter("runtime.IA.MeasureLatency"); err != nil {
 		return nil, err
