@@ -43,8 +43,6 @@ func (c *Conn) disconnect(ctx context.Context, how ep.CloseFlags) error {
 	select {
 	case <-c.ended:
 		return nil
-	case <-c.ia.down: // the close of the adapter breaks the connection without an event
-		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

@@ -98,7 +98,6 @@ func (c *Conn) established(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-c.ended:
-	case <-c.ia.down: // the close of the adapter breaks the connection without an event
 	}
 	select {
 	case <-c.up: // before it ended

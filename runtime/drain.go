@@ -62,8 +62,6 @@ func (c *Conn) waitHeld(ctx context.Context) (held, unsent int) {
 			return 0, 0 // the disconnect breaks the connection
 		case <-c.ended:
 			return 0, 0
-		case <-c.ia.down:
-			return 0, 0
 		case <-ctx.Done():
 			return held, unsent
 		}
