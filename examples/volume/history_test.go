@@ -46,7 +46,7 @@ var model = porcupine.Model{
 			by[key] = append(by[key], o)
 		}
 		for _, part := range by {
-			parts = append(parts, part)
+			parts = append(parts, decided(part))
 		}
 		return parts
 	},
@@ -58,6 +58,27 @@ var model = porcupine.Model{
 		return output.(uint64) == state.(uint64), state
 	},
 	DescribeOperation: func(input, output any) string { return fmt.Sprintf("%+v → %v", input, output) },
+}
+
+// decided is the history of a register, in which writes without an answer have an end or are left out.
+// All values differ. A write that some read saw has had its effect by the end of the first such read;
+// one that no read saw explains none. So the verdict is the same, and porcupine finds it soon.
+func decided(part []porcupine.Operation) (all []porcupine.Operation) {
+	seen := make(map[uint64]int64) // up to when a value was read first
+	for _, o := range part {
+		if value := o.Output.(uint64); !o.Input.(access).write && (seen[value] == 0 || o.Return < seen[value]) {
+			seen[value] = o.Return
+		}
+	}
+	for _, o := range part {
+		if o.Return == math.MaxInt64 {
+			if o.Return = seen[o.Input.(access).value]; o.Return == 0 {
+				continue
+			}
+		}
+		all = append(all, o)
+	}
+	return all
 }
 
 // history is what clients saw.
