@@ -49,93 +49,69 @@ type Progress struct {
 	Out   bool   `json:"out,omitempty"`
 }
 
-// Status is what the node knows.
-func (n *Node) Status() (s Status) {
-	n.ask(n.events, func() { s = n.status() })
+// Status is status for other goroutines.
+func (c *consensus) Status() (s Status) {
+	c.ask(c.events, func() { s = c.status() })
 	return s
 }
 
-func (n *Node) status() Status {
+func (c *consensus) status() Status {
 	s := Status{
-		ID: n.cfg.ID, Role: n.role.String(), State: n.ana.String(), Leader: n.leader.Load(), Term: n.term, Last: n.last,
-		Applied: n.applied, Released: n.released.Load(), Rotten: n.rotten.Load(), Members: n.log.Members(), Checked: n.replica.Disk().Checked(),
+		ID: c.cfg.ID, Role: c.role.String(), State: c.ana.String(), Leader: c.leader.Load(), Term: c.term, Last: c.last,
+		Applied: c.applied, Released: c.released.Load(), Rotten: c.rotten.Load(), Members: c.log.Members(), Checked: c.disk.Checked(),
 	}
-	if r := n.reign; r != nil {
+	if r := c.reign; r != nil {
 		s.Free, s.Replicas = r.pool.Free(), make(map[uint64]Progress)
-		n.raft.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
+		c.raft.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
 			s.Replicas[id] = Progress{p.Match, p.State.String(), r.out[id]}
 		})
 	}
 	return s
 }
 
-// administer does what an operator asks.
-func (n *Node) administer(r *rpc.Request) ([]byte, error) {
-	var c Command
-	if err := json.Unmarshal(r.Payload(), &c); err != nil {
-		return nil, err
-	}
-	if c.Do == "status" {
-		return json.Marshal(n.Status())
-	}
-	done := make(chan error, 1)
-	n.events.put(func() { n.command(c, done) })
-	select {
-	case err := <-done:
-		if err != nil {
-			return nil, err
-		}
-		return json.Marshal(n.Status())
-	case <-r.Context().Done():
-		return nil, context.Cause(r.Context())
-	case <-n.ctx.Done():
-		return nil, context.Cause(n.ctx)
-	}
-}
-
 // command does what an operator asks of the leader.
-func (n *Node) command(c Command, done chan error) {
-	if n.refusal() != nil {
-		done <- fmt.Errorf("node %d does not lead; node %d does", n.cfg.ID, n.leader.Load())
+func (c *consensus) command(x Command, done chan error) {
+	if c.refusal() != nil {
+		done <- fmt.Errorf("node %d does not lead; node %d does", c.cfg.ID, c.leader.Load())
 		return
 	}
-	switch c.Do {
+	switch x.Do {
 	case "add":
-		done <- n.proposeMember(pb.ConfChangeAddLearnerNode, c.ID, c.Addr)
+		done <- c.proposeMember(pb.ConfChangeAddLearnerNode, x.ID, x.Addr)
 	case "promote":
-		done <- n.promote(c.ID)
+		done <- c.promote(x.ID)
 	case "remove":
-		done <- n.proposeMember(pb.ConfChangeRemoveNode, c.ID, "")
+		done <- c.proposeMember(pb.ConfChangeRemoveNode, x.ID, "")
 	case "transfer":
-		if n.peers[c.ID] == nil {
-			done <- fmt.Errorf("node %d is no other member", c.ID)
+		if c.lanes.peers[x.ID] == nil {
+			done <- fmt.Errorf("node %d is no other member", x.ID)
 			return
 		}
-		n.raft.TransferLeader(c.ID)
+		c.raft.TransferLeader(x.ID)
 		done <- nil
 	case "check":
-		n.propose((&entry.Entry{Op: entry.Check}).Append(nil), 0, false, func(err error) { done <- err })
+		c.reign.propose(proposal{data: (&entry.Entry{Op: entry.Check}).Append(nil), done: func(err error) { done <- err }})
 	default:
-		done <- fmt.Errorf("no command %q", c.Do)
+		done <- fmt.Errorf("no command %q", x.Do)
 	}
 }
 
 // promote lets a learner vote that has all that is committed, or nearly.
-func (n *Node) promote(id uint64) error {
-	m := n.log.Members()[id]
+func (c *consensus) promote(id uint64) error {
+	m := c.log.Members()[id]
 	if !m.Learner {
 		return fmt.Errorf("node %d is no learner", id)
 	}
 	match := uint64(0)
-	n.raft.WithProgress(func(other uint64, _ raft.ProgressType, p tracker.Progress) {
+	c.raft.WithProgress(func(other uint64, _ raft.ProgressType, p tracker.Progress) {
 		if other == id {
 			match = p.Match
 		}
 	})
-	if match+near < n.applied || match == 0 {
-		return fmt.Errorf("node %d has record %d of %d", id, match, n.applied)
+	if match+near < c.applied || match == 0 {
+		return fmt.Errorf("node %d has record %d of %d", id, match, c.applied)
 	}
-	return n.proposeMember(pb.ConfChangeAddNode, id, m.Addr)
+	return c.proposeMember(pb.ConfChangeAddNode, id, m.Addr)
 }
 
 // near is how far behind a learner may be that begins to vote.
@@ -143,15 +119,15 @@ const near = 64
 
 // proposeMember proposes a change of the members. The engine refuses a second one at a time, by an empty
 // entry in its place.
-func (n *Node) proposeMember(kind pb.ConfChangeType, id uint64, addr string) error {
-	if id < 1 || id > uint64(n.cfg.Layout.Nodes) {
-		return fmt.Errorf("node id %d; it may be 1 to %d", id, n.cfg.Layout.Nodes)
+func (c *consensus) proposeMember(kind pb.ConfChangeType, id uint64, addr string) error {
+	if id < 1 || id > uint64(c.cfg.Layout.Nodes) {
+		return fmt.Errorf("node id %d; it may be 1 to %d", id, c.cfg.Layout.Nodes)
 	}
-	return n.raft.ProposeConfChange(&pb.ConfChange{Type: kind.Enum(), NodeId: new(id), Context: []byte(addr)})
+	return c.raft.ProposeConfChange(&pb.ConfChange{Type: kind.Enum(), NodeId: new(id), Context: []byte(addr)})
 }
 
 // Ask asks a node at an address.
-func Ask(ctx context.Context, ia *dat.IA, addr string, c Command) (s Status, err error) {
+func Ask(ctx context.Context, ia *dat.IA, addr string, x Command) (s Status, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	client, err := rpc.Dial(ctx, ia, addr, rpc.Config{Message: mostMessage, Calls: 1})
@@ -159,7 +135,7 @@ func Ask(ctx context.Context, ia *dat.IA, addr string, c Command) (s Status, err
 		return s, err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	b, err := json.Marshal(c)
+	b, err := json.Marshal(x)
 	if err != nil {
 		return s, err
 	}

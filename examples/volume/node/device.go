@@ -6,7 +6,7 @@ import (
 
 // Device is the volume's disk as a target's store, at this node. The node must run.
 type Device struct {
-	n *Node
+	c *consensus
 }
 
 var (
@@ -15,10 +15,10 @@ var (
 )
 
 // Device is the volume's disk.
-func (n *Node) Device() *Device { return &Device{n: n} }
+func (n *Node) Device() *Device { return &Device{n.consensus} }
 
 // Memory implements store.Store.
-func (d *Device) Memory() []byte { return d.n.replica.Disk().Memory() }
+func (d *Device) Memory() []byte { return d.c.disk.Memory() }
 
 // Volatile implements store.Store: what was answered is stable on a majority.
 func (d *Device) Volatile() bool { return false }
@@ -29,7 +29,7 @@ func (d *Device) Flush(int, int) error { return nil }
 // Zero implements store.Store.
 func (d *Device) Zero(off, n int) error {
 	done := make(chan error, 1)
-	d.tell(func() { d.n.zero(off, n, func(err error) { done <- err }) }, func(err error) { done <- err })
+	d.tell(func() { d.c.zero(off, n, func(err error) { done <- err }) }, func(err error) { done <- err })
 	return <-done
 }
 
@@ -37,23 +37,23 @@ func (d *Device) Zero(off, n int) error {
 func (d *Device) Close() error { return nil }
 
 // Room implements target.Writer.
-func (d *Device) Room() []byte { return d.n.journal.Memory() }
+func (d *Device) Room() []byte { return d.c.journal.Memory() }
 
 // Place implements target.Writer.
-func (d *Device) Place(w *target.Write) { d.tell(func() { d.n.place(w) }, w.Done) }
+func (d *Device) Place(w *target.Write) { d.tell(func() { d.c.place(w) }, w.Done) }
 
 // Take implements target.Writer.
-func (d *Device) Take(w *target.Write) { d.tell(func() { d.n.take(w) }, w.Done) }
+func (d *Device) Take(w *target.Write) { d.tell(func() { d.c.take(w) }, w.Done) }
 
 // Drop implements target.Writer.
-func (d *Device) Drop(w *target.Write) { d.n.events.put(func() { d.n.drop(w) }) }
+func (d *Device) Drop(w *target.Write) { d.c.events.put(func() { d.c.drop(w) }) }
 
 // Gate implements target.Reader.
-func (d *Device) Gate(r *target.Read) { d.tell(func() { d.n.read(r) }, r.Done) }
+func (d *Device) Gate(r *target.Read) { d.tell(func() { d.c.read(r) }, r.Done) }
 
 // tell gives run a function. A node that has ended refuses.
 func (d *Device) tell(f func(), done func(error)) {
-	if !d.n.events.put(f) {
+	if !d.c.events.put(f) {
 		done(errChange)
 	}
 }

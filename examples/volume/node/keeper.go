@@ -12,76 +12,85 @@ import (
 	"godat/examples/volume/replica"
 )
 
-// keep is the goroutine of the replica.
-func (n *Node) keep() {
+// keeper is the room of the replica. Its goroutine owns both.
+type keeper struct {
+	*site
+	consensus *consensus
+	replica   *replica.Replica
+	jobs      mailbox
+	deaf      bool // records wait for the engine of a rebuilt replica
+}
+
+// run is the goroutine of the replica.
+func (k *keeper) run() {
 	for {
 		select {
-		case <-n.ctx.Done():
+		case <-k.ctx.Done():
 			return
-		case <-n.jobs.filled:
-			n.jobs.drain()
+		case <-k.jobs.filled:
+			k.jobs.drain()
 		}
 	}
 }
 
-// keepAppend keeps what the engine wants to be kept, and then lets go its answers. A replica that is
+// append keeps what the engine wants to be kept, and then lets go its answers. A replica that is
 // rebuilt takes no records; it votes.
-func (n *Node) keepAppend(life uint64, m *pb.Message) {
+func (k *keeper) append(life uint64, m *pb.Message) {
 	if m.Term != nil {
-		if err := n.log.SetVote(raftlog.Vote{Term: m.GetTerm(), For: m.GetVote()}); err != nil {
-			n.fail(err)
+		if err := k.log.SetVote(raftlog.Vote{Term: m.GetTerm(), For: m.GetVote()}); err != nil {
+			k.fail(err)
 			return
 		}
 	}
 	responses := m.GetResponses()
-	switch err := n.accept(m.GetEntries()); {
-	case n.deaf || errors.Is(err, replica.ErrRotten):
+	switch err := k.accept(m.GetEntries()); {
+	case k.deaf || errors.Is(err, replica.ErrRotten):
 		responses = slices.DeleteFunc(responses, func(r *pb.Message) bool {
 			return r.GetType() != pb.MsgVoteResp && r.GetType() != pb.MsgPreVoteResp
 		})
 	case err != nil:
-		n.fail(err)
+		k.fail(err)
 		return
 	}
-	n.events.put(func() { n.answer(life, responses) })
+	k.events.put(func() { k.consensus.answer(life, responses) })
 }
 
 // accept makes records and their slots stable.
-func (n *Node) accept(entries []*pb.Entry) error {
-	if n.deaf || len(entries) == 0 {
+func (k *keeper) accept(entries []*pb.Entry) error {
+	if k.deaf || len(entries) == 0 {
 		return nil
 	}
 	records := make([]replica.Record, len(entries))
 	for i, e := range entries {
 		records[i] = replica.Record{Index: e.GetIndex(), Term: e.GetTerm(), Member: e.GetType() == pb.EntryConfChange, Data: e.Data}
 	}
-	return n.replica.Accept(records)
+	return k.replica.Accept(records)
 }
 
-// keepApply applies what is committed.
-func (n *Node) keepApply(life uint64, m *pb.Message) {
+// apply applies what is committed.
+func (k *keeper) apply(life uint64, m *pb.Message) {
 	entries := m.GetEntries()
-	if n.deaf || len(entries) == 0 {
+	if k.deaf || len(entries) == 0 {
 		return
 	}
-	changes, err := n.changeMembers(entries)
+	changes, err := k.changeMembers(entries)
 	index := entries[len(entries)-1].GetIndex()
 	if err == nil {
-		err = n.replica.Apply(index)
+		err = k.replica.Apply(index)
 	}
 	if err != nil {
-		n.fail(fmt.Errorf("node: apply %d: %w", index, err))
+		k.fail(fmt.Errorf("node: apply %d: %w", index, err))
 		return
 	}
-	n.events.put(func() { n.took(life, index, changes, m.GetResponses()) })
-	if index-n.released.Load() >= uint64(n.cfg.Layout.Slots/4) {
-		n.release()
+	k.events.put(func() { k.consensus.took(life, index, changes, m.GetResponses()) })
+	if index-k.released.Load() >= uint64(k.cfg.Layout.Slots/4) {
+		k.release()
 	}
 }
 
 // changeMembers keeps the members as they are after entries, before those count as applied.
-func (n *Node) changeMembers(entries []*pb.Entry) (changes []*pb.ConfChange, err error) {
-	members := n.log.Members()
+func (k *keeper) changeMembers(entries []*pb.Entry) (changes []*pb.ConfChange, err error) {
+	members := k.log.Members()
 	for _, e := range entries {
 		if e.GetType() != pb.EntryConfChange {
 			continue
@@ -102,39 +111,23 @@ func (n *Node) changeMembers(entries []*pb.Entry) (changes []*pb.ConfChange, err
 	if changes == nil {
 		return nil, nil
 	}
-	return changes, n.log.SetMembers(members)
+	return changes, k.log.SetMembers(members)
 }
 
 // release makes the disk stable, and says so.
-func (n *Node) release() {
-	if n.deaf {
+func (k *keeper) release() {
+	if k.deaf {
 		return
 	}
-	index, err := n.replica.Release()
+	index, err := k.replica.Release()
 	if err == nil {
-		err = n.log.Trim()
+		err = k.log.Trim()
 	}
 	if err != nil {
-		n.fail(err)
+		k.fail(err)
 		return
 	}
-	if index != n.released.Swap(index) {
-		n.events.put(func() { n.tellReleased(index) })
+	if index != k.released.Swap(index) {
+		k.events.put(func() { k.consensus.tellReleased(index) })
 	}
-}
-
-// took notes what was applied.
-func (n *Node) took(life, index uint64, changes []*pb.ConfChange, responses []*pb.Message) {
-	n.applied = max(n.applied, index)
-	if life == n.life {
-		for _, c := range changes {
-			n.raft.ApplyConfChange(c)
-		}
-	}
-	if len(changes) != 0 {
-		n.setPeers()
-		n.membersChanged()
-	}
-	n.answer(life, responses)
-	n.finishApplied()
 }

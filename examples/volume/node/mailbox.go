@@ -49,19 +49,3 @@ func (m mailbox) drain() {
 		f()
 	}
 }
-
-// ask runs a function in the goroutine of a mailbox and waits for it. It reports false if the node
-// ends first.
-func (n *Node) ask(m mailbox, f func()) bool {
-	done := make(chan struct{})
-	m.put(func() {
-		f()
-		close(done)
-	})
-	select {
-	case <-done:
-		return true
-	case <-n.ctx.Done():
-		return false
-	}
-}

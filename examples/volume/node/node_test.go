@@ -132,7 +132,7 @@ func (f *follower) say(m *pb.Message) error {
 	m.To = new(f.cfg.ID)
 	b, err := proto.Marshal(m)
 	require.NoError(f, err)
-	note := (&Node{cfg: Config{ID: m.GetFrom()}}).note()
+	note := (&site{cfg: Config{ID: m.GetFrom()}}).note()
 	_, err = f.client.Call(f.Context(), rpc.Call{Method: methodMessage, Payload: append(note, b...), Source: f.region.Remote(0, len(f.memory))}, nil)
 	return err
 }
@@ -233,7 +233,7 @@ func TestANodeThatIsRebuiltVotesWhenItsLeaderIsSilent(t *testing.T) {
 	pass := func(ticks int) {
 		require.True(t, f.ask(f.events, func() {
 			for range ticks {
-				f.tick()
+				f.consensus.tick()
 			}
 		}))
 	}
@@ -241,7 +241,7 @@ func TestANodeThatIsRebuiltVotesWhenItsLeaderIsSilent(t *testing.T) {
 	pass(electionTicks - 1)
 	require.NoError(t, f.say(beat))
 	pass(electionTicks - 1) // since it heard the leader
-	require.True(t, f.ask(f.events, func() { assert.Equal(t, uint64(2), f.raft.BasicStatus().Lead) }))
+	require.True(t, f.ask(f.events, func() { assert.Equal(t, uint64(2), f.consensus.raft.BasicStatus().Lead) }))
 	pass(1)
 	require.NoError(t, f.say(&pb.Message{
 		Type: pb.MsgPreVote.Enum(), From: new(uint64(3)), Term: new(uint64(2)), Index: new(uint64(0)), LogTerm: new(uint64(0)),

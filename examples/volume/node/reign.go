@@ -2,6 +2,8 @@ package node
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 
 	"go.etcd.io/raft/v3"
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -15,6 +17,7 @@ import (
 // reign is what a node has while it leads, from the first entry of its term on. What an earlier
 // reign has placed in slots stays there until the host's data has come or never will.
 type reign struct {
+	c        *consensus
 	number   uint64
 	term     uint64
 	first    uint64 // its first entry
@@ -51,12 +54,6 @@ type reading struct {
 	reads []*target.Read
 }
 
-// fill is a slot into which a host's data comes.
-type fill struct {
-	slot  uint32
-	reign uint64
-}
-
 // patience is for how many ticks a node may hold slots that others want, and be rebuilt.
 const patience = electionTicks
 
@@ -66,26 +63,81 @@ var (
 )
 
 // refusal is why this node does not serve the disk, or nil.
-func (n *Node) refusal() error {
+func (c *consensus) refusal() error {
 	switch {
-	case n.reign != nil && n.reign.serves:
+	case c.reign != nil && c.reign.serves:
 		return nil
-	case n.ana == nvme.ANAInaccessible:
+	case c.ana == nvme.ANAInaccessible:
 		return errElsewhere
 	}
 	return errChange
 }
 
 // name takes an entry of the engine's, which has an index now. The first one of a term begins a reign.
-func (n *Node) name(e *pb.Entry) {
-	if n.role != raft.StateLeader || e.GetTerm() != n.term {
+func (c *consensus) name(e *pb.Entry) {
+	switch {
+	case c.role != raft.StateLeader || e.GetTerm() != c.term:
+	case c.reign == nil:
+		c.beginReign(e.GetIndex())
+	default:
+		c.reign.name(e)
+	}
+}
+
+func (c *consensus) beginReign(first uint64) {
+	c.reigns++
+	members := c.log.Members()
+	var direct []uint64
+	voters := 0
+	for id, m := range members {
+		direct = append(direct, id)
+		if !m.Learner {
+			voters++
+		}
+	}
+	c.reign = &reign{
+		c: c, number: c.reigns, term: c.term, first: first, out: make(map[uint64]bool), stash: make(map[uint32]bool), lost: make(map[uint64]int),
+		pool: journal.NewPool(c.cfg.Layout, int(c.cfg.ID-1), first, voters/2+1, direct...),
+	}
+	c.reign.pool.Release(c.cfg.ID, c.released.Load())
+}
+
+// abdicate ends the reign, if there is one.
+func (c *consensus) abdicate() {
+	if r := c.reign; r != nil {
+		c.reign = nil
+		r.end()
+	}
+}
+
+// tellReleased tells the leader, or the pool, what this node has released.
+func (c *consensus) tellReleased(index uint64) {
+	if c.reign != nil {
+		c.reign.pool.Release(c.cfg.ID, index)
+		c.reign.reuse()
 		return
 	}
-	if n.reign == nil {
-		n.beginReign(e.GetIndex())
-		return
+	c.log.SetFloor(min(index, c.floor.Load()))
+	if p := c.lanes.peers[c.leader.Load()]; p != nil {
+		select {
+		case p.other <- nil:
+		default:
+		}
 	}
-	r := n.reign
+}
+
+// hear takes a note of another node.
+func (c *consensus) hear(x note) {
+	if c.reign != nil {
+		c.reign.hear(x)
+	} else if x.from == c.leader.Load() {
+		c.floor.Store(max(x.floor, c.floor.Load()))
+		c.log.SetFloor(min(c.released.Load(), x.floor))
+	}
+}
+
+// name gives the entry that was proposed first its index.
+func (r *reign) name(e *pb.Entry) {
 	if len(r.proposed) == 0 || !bytes.Equal(r.proposed[0].data, e.Data) || e.GetType() != pb.EntryNormal {
 		return // a change of the members
 	}
@@ -98,32 +150,9 @@ func (n *Node) name(e *pb.Entry) {
 	r.named = append(r.named, p)
 }
 
-func (n *Node) beginReign(first uint64) {
-	n.reigns++
-	members := n.log.Members()
-	var direct []uint64
-	voters := 0
-	for id, m := range members {
-		direct = append(direct, id)
-		if !m.Learner {
-			voters++
-		}
-	}
-	n.reign = &reign{
-		number: n.reigns, term: n.term, first: first, out: make(map[uint64]bool), stash: make(map[uint32]bool), lost: make(map[uint64]int),
-		pool: journal.NewPool(n.cfg.Layout, int(n.cfg.ID-1), first, voters/2+1, direct...),
-	}
-	n.reign.pool.Release(n.cfg.ID, n.released.Load())
-}
-
-// abdicate ends the reign. Nobody knows what becomes of the writes under way: hosts make them again at
+// end refuses all that waits. Nobody knows what becomes of the writes under way: hosts make them again at
 // the next leader, whose log has them before, or never.
-func (n *Node) abdicate() {
-	r := n.reign
-	if r == nil {
-		return
-	}
-	n.reign = nil
+func (r *reign) end() {
 	for _, w := range r.placing {
 		w.Done(errChange)
 	}
@@ -139,86 +168,54 @@ func (n *Node) abdicate() {
 	}
 }
 
-// finishApplied answers what waits for entries that are applied now.
-func (n *Node) finishApplied() {
-	r := n.reign
-	if r == nil {
-		return
-	}
-	r.serves = r.serves || n.applied >= r.first
-	for len(r.named) != 0 && r.named[0].index <= n.applied {
+// finish answers what waits for entries that are applied now.
+func (r *reign) finish() {
+	r.serves = r.serves || r.c.applied >= r.first
+	for len(r.named) != 0 && r.named[0].index <= r.c.applied {
 		r.named[0].done(nil)
 		r.named = r.named[1:]
 	}
-	for len(r.reading) != 0 && r.reading[0].index <= n.applied {
+	for len(r.reading) != 0 && r.reading[0].index <= r.c.applied {
 		for _, x := range r.reading[0].reads {
 			x.Done(nil)
 		}
 		r.reading = r.reading[1:]
 	}
-	n.showState()
-}
-
-// tellReleased tells the leader, or the pool, what this node has released.
-func (n *Node) tellReleased(index uint64) {
-	if n.reign != nil {
-		n.reign.pool.Release(n.cfg.ID, index)
-		n.reuse()
-		return
-	}
-	n.log.SetFloor(min(index, n.floor.Load()))
-	if p := n.peers[n.leader.Load()]; p != nil {
-		select {
-		case p.other <- nil:
-		default:
-		}
-	}
+	r.c.showState()
 }
 
 // hear takes a note of another node.
-func (n *Node) hear(x note) {
-	r := n.reign
-	if r == nil {
-		if x.from == n.leader.Load() {
-			n.floor.Store(max(x.floor, n.floor.Load()))
-			n.log.SetFloor(min(n.released.Load(), x.floor))
-		}
-		return
-	}
-	if _, member := n.log.Members()[x.from]; !member || x.rotten {
+func (r *reign) hear(x note) {
+	if _, member := r.c.log.Members()[x.from]; !member || x.rotten {
 		return
 	}
 	if r.out[x.from] && r.pool.Join(x.from, x.released) {
 		delete(r.out, x.from)
 	}
 	r.pool.Release(x.from, x.released)
-	n.reuse()
+	r.reuse()
 }
 
 // reuse goes on when more may be released.
-func (n *Node) reuse() {
-	n.floor.Store(max(n.reign.pool.Released(), n.floor.Load()))
-	n.log.SetFloor(min(n.released.Load(), n.floor.Load()))
-	n.placeAll()
+func (r *reign) reuse() {
+	r.c.floor.Store(max(r.pool.Released(), r.c.floor.Load()))
+	r.c.log.SetFloor(min(r.c.released.Load(), r.c.floor.Load()))
+	r.placeAll()
 }
 
 // takeOut stops writing to a node's slots.
-func (n *Node) takeOut(id uint64) {
-	n.cfg.Logger.Warn("a node is out", "node", id)
-	n.reign.out[id] = true
-	n.reign.pool.Leave(id)
-	n.reuse()
+func (r *reign) takeOut(id uint64) {
+	r.c.cfg.Logger.Warn("a node is out", "node", id)
+	r.out[id] = true
+	r.pool.Leave(id)
+	r.reuse()
 }
 
 // membersChanged takes out those that are members no more. A new one gets no data in slots before it says
 // that it has what went before.
-func (n *Node) membersChanged() {
-	r := n.reign
-	if r == nil {
-		return
-	}
-	members, voters := n.log.Members(), 0
-	n.raft.WithProgress(func(id uint64, kind raft.ProgressType, _ tracker.Progress) {
+func (r *reign) membersChanged() {
+	members, voters := r.c.log.Members(), 0
+	r.c.raft.WithProgress(func(id uint64, kind raft.ProgressType, _ tracker.Progress) {
 		if kind == raft.ProgressTypePeer {
 			voters++
 		}
@@ -226,34 +223,30 @@ func (n *Node) membersChanged() {
 			r.out[id] = true
 		}
 	})
-	for id := range uint64(n.cfg.Layout.Nodes) {
+	for id := range uint64(r.c.cfg.Layout.Nodes) {
 		if _, member := members[id+1]; !member {
 			r.pool.Leave(id + 1)
 			delete(r.out, id+1)
 		}
 	}
 	r.pool.SetMajority(voters/2 + 1)
-	n.reuse()
+	r.reuse()
 }
 
 // mostKept is how many records may wait for one node to release them.
 const mostKept = 4096
 
-// superviseReign takes out a node that holds what others need, and asks again one that does not say that
+// supervise takes out a node that holds what others need, and asks again one that does not say that
 // it has caught up.
-func (n *Node) superviseReign() {
-	r := n.reign
-	if r == nil {
-		return
-	}
+func (r *reign) supervise() {
 	id, at := r.pool.Behind()
-	if id == n.cfg.ID || id == 0 || id != r.behind || at != r.at || len(r.placing) == 0 && n.last-at < mostKept {
+	if id == r.c.cfg.ID || id == 0 || id != r.behind || at != r.at || len(r.placing) == 0 && r.c.last-at < mostKept {
 		r.behind, r.at, r.held = id, at, 0
 	} else if r.held++; r.held > patience {
-		n.takeOut(id)
+		r.takeOut(id)
 	}
 	var again []uint64
-	n.raft.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
+	r.c.raft.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
 		if p.State != tracker.StateSnapshot {
 			r.lost[id] = 0
 		} else if r.lost[id]++; r.lost[id]%patience == 0 {
@@ -261,6 +254,45 @@ func (n *Node) superviseReign() {
 		}
 	})
 	for _, id := range again {
-		n.raft.ReportSnapshot(id, raft.SnapshotFailure)
+		r.c.raft.ReportSnapshot(id, raft.SnapshotFailure)
 	}
+}
+
+var errNotLeader = errors.New("node: it gives no snapshot now")
+
+// admit lets a node be rebuilt from this one, if what it acknowledged is not needed any more: it has
+// lost that anyway, or a majority without it has all up to the list, or has released all that the node
+// has of this log.
+func (c *consensus) admit(x note) error {
+	r := c.reign
+	if r == nil {
+		return errNotLeader
+	}
+	if _, member := c.log.Members()[x.from]; !member {
+		return fmt.Errorf("node: node %d is no member", x.from)
+	}
+	applied, _ := c.disk.Applied()
+	first, _ := c.log.FirstIndex()
+	voters, have, spared := 0, 0, x.rotten
+	c.raft.WithProgress(func(id uint64, kind raft.ProgressType, p tracker.Progress) {
+		if id == x.from && (p.State == tracker.StateSnapshot || p.Next < first) {
+			spared = true
+		}
+		if kind == raft.ProgressTypePeer {
+			voters++
+			if id != x.from && p.Match >= applied {
+				have++
+			}
+		}
+	})
+	if !spared && have <= voters/2 {
+		return errors.New("node: others do not have all of it yet")
+	}
+	r.pool.Leave(x.from)
+	if r.out[x.from] = !r.pool.Join(x.from, applied); r.out[x.from] {
+		return fmt.Errorf("node: entries behind %d are not there any more", applied)
+	}
+	delete(r.out, x.from)
+	r.reuse()
+	return nil
 }

@@ -1,50 +1,25 @@
 package node
 
 import (
+	"slices"
+
 	"godat/examples/nvmeof/nvme"
 	"godat/examples/nvmeof/target"
 	"godat/examples/volume/entry"
 )
 
-// place finds room for a write.
-func (n *Node) place(w *target.Write) {
-	if err := n.refusal(); err != nil {
-		w.Done(err)
-		return
-	}
-	if w.Len > n.cfg.Layout.SlotSize {
-		w.Done(nvme.StatusError(nvme.InvalidField | nvme.DoNotRetry))
-		return
-	}
-	n.reign.placing = append(n.reign.placing, w)
-	n.placeAll()
+// fill is a slot into which a host's data comes.
+type fill struct {
+	slot  uint32
+	reign uint64
 }
 
-// placeAll gives free slots to the writes that wait for one.
-func (n *Node) placeAll() {
-	r := n.reign
-	if r == nil {
-		return
-	}
-	for len(r.placing) != 0 {
-		slot, ok := r.pool.Take()
-		if !ok {
-			return
-		}
-		if n.isFilling(slot) {
-			r.stash[slot] = true
-			continue
-		}
-		w := r.placing[0]
-		r.placing = r.placing[1:]
-		n.filling[w] = fill{slot, r.number}
-		w.Placed(n.journal.Offset(slot))
-	}
-}
+// fills are those of all reigns.
+type fills map[*target.Write]fill
 
-// isFilling reports whether data of an earlier reign may still come into a slot.
-func (n *Node) isFilling(slot uint32) bool {
-	for _, f := range n.filling {
+// has reports whether data may still come into a slot.
+func (all fills) has(slot uint32) bool {
+	for _, f := range all {
 		if f.slot == slot {
 			return true
 		}
@@ -52,79 +27,108 @@ func (n *Node) isFilling(slot uint32) bool {
 	return false
 }
 
+// place finds room for a write.
+func (c *consensus) place(w *target.Write) {
+	if err := c.refusal(); err != nil {
+		w.Done(err)
+		return
+	}
+	if w.Len > c.cfg.Layout.SlotSize {
+		w.Done(nvme.StatusError(nvme.InvalidField | nvme.DoNotRetry))
+		return
+	}
+	c.reign.placing = append(c.reign.placing, w)
+	c.reign.placeAll()
+}
+
+// placeAll gives free slots to the writes that wait for one. A slot into which data of an earlier reign
+// may still come waits for that.
+func (r *reign) placeAll() {
+	for len(r.placing) != 0 {
+		slot, ok := r.pool.Take()
+		if !ok {
+			return
+		}
+		if r.c.filling.has(slot) {
+			r.stash[slot] = true
+			continue
+		}
+		w := r.placing[0]
+		r.placing = r.placing[1:]
+		r.c.filling[w] = fill{slot, r.number}
+		w.Placed(r.c.journal.Offset(slot))
+	}
+}
+
+// give gives back a slot that no entry names.
+func (r *reign) give(slot uint32) {
+	r.pool.Drop(slot)
+	r.placeAll()
+}
+
 // unfill ends the transfer into a write's slot. It reports whether the slot is of this reign.
-func (n *Node) unfill(w *target.Write) (slot uint32, ok bool) {
-	f := n.filling[w]
-	delete(n.filling, w)
-	if n.reign == nil {
+func (c *consensus) unfill(w *target.Write) (slot uint32, ok bool) {
+	f := c.filling[w]
+	delete(c.filling, w)
+	if c.reign == nil {
 		return 0, false
 	}
-	if f.reign == n.reign.number {
+	if f.reign == c.reign.number {
 		return f.slot, true
 	}
-	if n.reign.stash[f.slot] {
-		delete(n.reign.stash, f.slot)
-		n.reign.pool.Drop(f.slot)
-		n.placeAll()
+	if c.reign.stash[f.slot] {
+		delete(c.reign.stash, f.slot)
+		c.reign.give(f.slot)
 	}
 	return 0, false
 }
 
 // take proposes a write whose data has come.
-func (n *Node) take(w *target.Write) {
-	slot, ok := n.unfill(w)
+func (c *consensus) take(w *target.Write) {
+	slot, ok := c.unfill(w)
 	if !ok {
 		w.Done(errChange)
 		return
 	}
-	data, _ := n.journal.Slot(slot, w.Len) // the slot is the pool's
+	data, _ := c.journal.Slot(slot, w.Len) // the slot is the pool's
 	e := entry.Entry{Op: entry.Write, Off: uint64(w.Offset), Len: uint32(w.Len), Slot: slot, CRC: entry.Sum(data)}
 	large := w.Len >= smallest
 	if !large {
 		e.Op, e.Slot, e.Data = entry.Small, 0, data
 	}
-	sent := n.propose(e.Append(nil), slot, large, w.Done)
+	sent := c.reign.propose(proposal{data: e.Append(nil), slot: slot, large: large, done: w.Done})
 	if !large || !sent {
-		n.reign.pool.Drop(slot)
-		n.placeAll()
+		c.reign.give(slot)
 	}
 }
 
 // drop gives up a write whose connection has ended.
-func (n *Node) drop(w *target.Write) {
-	if _, placed := n.filling[w]; placed {
-		if slot, ok := n.unfill(w); ok {
-			n.reign.pool.Drop(slot)
-			n.placeAll()
+func (c *consensus) drop(w *target.Write) {
+	if _, placed := c.filling[w]; placed {
+		if slot, ok := c.unfill(w); ok {
+			c.reign.give(slot)
 		}
-		return
-	}
-	if r := n.reign; r != nil {
-		for i := range r.placing {
-			if r.placing[i] == w {
-				r.placing = append(r.placing[:i:i], r.placing[i+1:]...)
-				return
-			}
-		}
+	} else if r := c.reign; r != nil {
+		r.placing = slices.DeleteFunc(r.placing, func(other *target.Write) bool { return other == w })
 	}
 }
 
-// propose proposes an entry, and reports whether it did. done hears what became of it.
-func (n *Node) propose(data []byte, slot uint32, large bool, done func(error)) bool {
-	if err := n.raft.Propose(data); err != nil {
-		done(errChange)
+// propose proposes an entry, and reports whether it did.
+func (r *reign) propose(p proposal) bool {
+	if err := r.c.raft.Propose(p.data); err != nil {
+		p.done(errChange)
 		return false
 	}
-	n.reign.proposed = append(n.reign.proposed, proposal{data: data, slot: slot, large: large, done: done})
+	r.proposed = append(r.proposed, p)
 	return true
 }
 
 // zero proposes to make a range read as zeros.
-func (n *Node) zero(off, size int, done func(error)) {
-	if err := n.refusal(); err != nil {
+func (c *consensus) zero(off, size int, done func(error)) {
+	if err := c.refusal(); err != nil {
 		done(err)
 		return
 	}
 	e := entry.Entry{Op: entry.Zero, Off: uint64(off), Len: uint32(size)}
-	n.propose(e.Append(nil), 0, false, done)
+	c.reign.propose(proposal{data: e.Append(nil), done: done})
 }

@@ -37,16 +37,6 @@ type note struct {
 
 const noteLen = 25
 
-func (n *Node) note() []byte {
-	b := binary.LittleEndian.AppendUint64(make([]byte, 0, noteLen), n.cfg.ID)
-	b = binary.LittleEndian.AppendUint64(b, n.released.Load())
-	b = binary.LittleEndian.AppendUint64(b, n.floor.Load())
-	if n.rotten.Load() {
-		return append(b, 1)
-	}
-	return append(b, 0)
-}
-
 var errNote = errors.New("node: malformed message")
 
 func parseNote(b []byte) (x note, rest []byte, err error) {
@@ -57,6 +47,12 @@ func parseNote(b []byte) (x note, rest []byte, err error) {
 	return note{word(0), word(1), word(2), b[24] != 0}, b[noteLen:], nil
 }
 
+// lanes are the ways to the other nodes. Their goroutines end with the site. Consensus owns the table.
+type lanes struct {
+	*site
+	peers map[uint64]*peer
+}
+
 // peer is another node. Appends have a lane of their own, since they may take long.
 type peer struct {
 	addr           string
@@ -64,55 +60,52 @@ type peer struct {
 	end            context.CancelFunc
 }
 
-func (p *peer) stop() { p.end() }
-
-// setPeers makes the peers those of the log's members, and of the configuration when it has none.
-func (n *Node) setPeers() {
-	members := n.log.Members()
+// set makes the peers those of the log's members, and of the configuration when it has none. lost hears
+// of a node that can't be reached.
+func (l *lanes) set(lost func(id uint64)) {
+	members := l.log.Members()
 	if len(members) == 0 {
-		members = n.cfg.Peers
+		members = l.cfg.Peers
 	}
-	for id, p := range n.peers {
+	for id, p := range l.peers {
 		if members[id].Addr != p.addr {
-			p.stop()
-			delete(n.peers, id)
+			p.end()
+			delete(l.peers, id)
 		}
 	}
 	for id, m := range members {
-		if id == n.cfg.ID || n.peers[id] != nil {
+		if id == l.cfg.ID || l.peers[id] != nil {
 			continue
 		}
 		p := &peer{addr: m.Addr, appends: make(chan *pb.Message, laneLen), other: make(chan *pb.Message, laneLen)}
 		var ctx context.Context
-		ctx, p.end = context.WithCancel(n.ctx)
-		n.peers[id] = p
-		n.tasks.Go(func() { n.lane(ctx, id, p.addr, p.appends) })
-		n.tasks.Go(func() { n.lane(ctx, id, p.addr, p.other) })
+		ctx, p.end = context.WithCancel(l.ctx)
+		l.peers[id] = p
+		l.tasks.Go(func() { l.lane(ctx, p.addr, p.appends, func() { lost(id) }) })
+		l.tasks.Go(func() { l.lane(ctx, p.addr, p.other, func() { lost(id) }) })
 	}
 }
 
-// send sends a message, or loses it.
-func (n *Node) send(m *pb.Message) {
-	p := n.peers[m.GetTo()]
+// send sends a message, or loses it, and reports which.
+func (l *lanes) send(m *pb.Message) bool {
+	p := l.peers[m.GetTo()]
 	if p == nil {
-		return
+		return true // there is nothing to report
 	}
 	lane := p.other
 	if m.GetType() == pb.MsgApp {
 		lane = p.appends
-		if n.reign != nil && n.reign.out[m.GetTo()] {
-			m.Entries = nil // its slots are not written to
-		}
 	}
 	select {
 	case lane <- m:
+		return true
 	default:
-		n.raft.ReportUnreachable(m.GetTo())
+		return false
 	}
 }
 
 // lane sends messages to a node, one after the other.
-func (n *Node) lane(ctx context.Context, id uint64, addr string, messages <-chan *pb.Message) {
+func (l *lanes) lane(ctx context.Context, addr string, messages <-chan *pb.Message, lost func()) {
 	var client *rpc.Client
 	for {
 		select {
@@ -124,10 +117,10 @@ func (n *Node) lane(ctx context.Context, id uint64, addr string, messages <-chan
 		case m := <-messages:
 			var err error
 			if client == nil {
-				client, err = n.dial(ctx, addr)
+				client, err = l.dial(ctx, addr)
 			}
 			if err == nil {
-				err = n.deliver(ctx, client, m)
+				err = l.deliver(ctx, client, m)
 			}
 			var refused *rpc.Error
 			if err == nil || errors.As(err, &refused) {
@@ -137,8 +130,8 @@ func (n *Node) lane(ctx context.Context, id uint64, addr string, messages <-chan
 				_ = client.Close() // the same
 				client = nil
 			}
-			n.events.put(func() { n.raft.ReportUnreachable(id) })
-			pause(ctx, n.cfg.Tick)
+			l.events.put(lost)
+			pause(ctx, l.cfg.Tick)
 			for len(messages) != 0 {
 				<-messages
 			}
@@ -153,15 +146,9 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-func (n *Node) dial(ctx context.Context, addr string) (*rpc.Client, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTime)
-	defer cancel()
-	return rpc.Dial(ctx, n.ia, addr, n.rpc())
-}
-
 // deliver sends a message, nil for a note alone. The receiver may read the journal until deliver returns.
-func (n *Node) deliver(ctx context.Context, client *rpc.Client, m *pb.Message) error {
-	b := n.note()
+func (l *lanes) deliver(ctx context.Context, client *rpc.Client, m *pb.Message) error {
+	b := l.note()
 	if m != nil {
 		var err error
 		if b, err = (proto.MarshalOptions{}).MarshalAppend(b, m); err != nil {
@@ -172,7 +159,7 @@ func (n *Node) deliver(ctx context.Context, client *rpc.Client, m *pb.Message) e
 	defer cancel()
 	call := rpc.Call{Method: methodMessage, Payload: b}
 	if m.GetType() == pb.MsgApp {
-		call.Source = n.region.Remote(0, len(n.journal.Memory()))
+		call.Source = l.region.Remote(0, len(l.journal.Memory()))
 	}
 	_, err := client.Call(ctx, call, nil)
 	return err

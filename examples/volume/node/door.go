@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
@@ -14,39 +15,48 @@ import (
 	"godat/runtime/rpc"
 )
 
+// door is the room of the server. Its methods run in the server's handlers.
+type door struct {
+	*site
+	consensus *consensus
+
+	fetching sync.Mutex
+	fence    uint64 // the highest term whose appends came; guarded by fetching
+}
+
 const handlers = 16
 
-// serve is the goroutine of the server, whose handlers it waits for, until the server is closed.
-func (n *Node) serve() {
-	if err := n.server.Serve(context.Background(), handlers, n.call); err != nil {
-		n.fail(err)
+// run is the goroutine of the server, whose handlers it waits for, until the server is closed.
+func (d *door) run() {
+	if err := d.server.Serve(context.Background(), handlers, d.call); err != nil {
+		d.fail(err)
 	}
 }
 
 // call answers a call of another node, or of an operator.
-func (n *Node) call(r *rpc.Request) ([]byte, error) {
+func (d *door) call(r *rpc.Request) ([]byte, error) {
 	switch r.Method() {
 	case methodMessage:
-		return nil, n.takeMessage(r)
+		return nil, d.takeMessage(r)
 	case methodSnapshot:
-		return n.giveSnapshot(r)
+		return d.giveSnapshot(r)
 	case methodChunk:
-		return nil, n.giveChunk(r)
+		return nil, d.giveChunk(r)
 	case methodRenew:
-		return n.giveCRC(r)
+		return d.giveCRC(r)
 	case methodAdmin:
-		return n.administer(r)
+		return d.administer(r)
 	}
 	return nil, fmt.Errorf("node: no method %d", r.Method())
 }
 
 // takeMessage gives a message to the engine, when the data that its entries name is here.
-func (n *Node) takeMessage(r *rpc.Request) error {
+func (d *door) takeMessage(r *rpc.Request) error {
 	x, b, err := parseNote(r.Payload())
 	if err != nil {
 		return err
 	}
-	n.events.put(func() { n.hear(x) })
+	d.events.put(func() { d.consensus.hear(x) })
 	if len(b) == 0 {
 		return nil
 	}
@@ -54,22 +64,22 @@ func (n *Node) takeMessage(r *rpc.Request) error {
 	if err := proto.Unmarshal(b, m); err != nil {
 		return err
 	}
-	if m.GetFrom() != x.from || m.GetTo() != n.cfg.ID {
+	if m.GetFrom() != x.from || m.GetTo() != d.cfg.ID {
 		return errNote
 	}
 	switch m.GetType() {
 	case pb.MsgApp:
-		return n.takeAppend(m, r)
+		return d.takeAppend(m, r)
 	case pb.MsgSnap:
-		n.events.put(func() { n.catchUp(m) })
+		d.events.put(func() { d.consensus.catchUp(m) })
 		return nil
 	case pb.MsgTimeoutNow:
-		if n.rotten.Load() {
+		if d.rotten.Load() {
 			return errRotten
 		}
 	default:
 	}
-	n.events.put(func() { n.step(m) })
+	d.events.put(func() { d.consensus.step(m) })
 	return nil
 }
 
@@ -81,26 +91,26 @@ var (
 // takeAppend reads the data of slots from the sender's journal, and then gives the append to
 // the engine. It reads into no slot for a leader of an earlier term: its successor's entries may
 // name that slot by now. Nor for an entry that the log has.
-func (n *Node) takeAppend(m *pb.Message, r *rpc.Request) error {
-	n.fetching.Lock()
-	defer n.fetching.Unlock()
-	if m.GetTerm() < n.fence {
-		n.events.put(func() { n.step(withoutEntries(m)) }) // by the answer the sender learns of the term
+func (d *door) takeAppend(m *pb.Message, r *rpc.Request) error {
+	d.fetching.Lock()
+	defer d.fetching.Unlock()
+	if m.GetTerm() < d.fence {
+		d.events.put(func() { d.consensus.step(withoutEntries(m)) }) // by the answer the sender learns of the term
 		return errOld
 	}
-	n.fence = m.GetTerm()
-	if n.rotten.Load() {
+	d.fence = m.GetTerm()
+	if d.rotten.Load() {
 		return errRotten
 	}
 	for _, e := range m.GetEntries() {
-		if e.GetType() != pb.EntryNormal || n.log.Has(e.GetIndex(), e.GetTerm()) {
+		if e.GetType() != pb.EntryNormal || d.log.Has(e.GetIndex(), e.GetTerm()) {
 			continue
 		}
-		if err := n.fetch(e, r); err != nil {
+		if err := d.fetch(e, r); err != nil {
 			return err
 		}
 	}
-	n.events.put(func() { n.step(m) })
+	d.events.put(func() { d.consensus.step(m) })
 	return nil
 }
 
@@ -110,43 +120,67 @@ func withoutEntries(m *pb.Message) *pb.Message {
 }
 
 // fetch reads the data of an entry's slot, unless it is here.
-func (n *Node) fetch(e *pb.Entry, r *rpc.Request) error {
+func (d *door) fetch(e *pb.Entry, r *rpc.Request) error {
 	x, err := entry.Parse(e.Data)
 	if err != nil || x.Op != entry.Write {
 		return err
 	}
-	if _, err := n.journal.Slot(x.Slot, int(x.Len)); err != nil {
+	if _, err := d.journal.Slot(x.Slot, int(x.Len)); err != nil {
 		return err
 	}
-	if _, err := n.journal.Data(&x); err == nil {
+	if _, err := d.journal.Data(&x); err == nil {
 		return nil
 	}
-	at := n.journal.Offset(x.Slot)
-	if err := r.Read(n.region.Segment(at, int(x.Len)), at); err != nil {
+	at := d.journal.Offset(x.Slot)
+	if err := r.Read(d.region.Segment(at, int(x.Len)), at); err != nil {
 		return err
 	}
-	_, err = n.journal.Data(&x)
+	_, err = d.journal.Data(&x)
 	return err
+}
+
+// administer does what an operator asks.
+func (d *door) administer(r *rpc.Request) ([]byte, error) {
+	var c Command
+	if err := json.Unmarshal(r.Payload(), &c); err != nil {
+		return nil, err
+	}
+	if c.Do == "status" {
+		return json.Marshal(d.consensus.Status())
+	}
+	done := make(chan error, 1)
+	d.events.put(func() { d.consensus.command(c, done) })
+	select {
+	case err := <-done:
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(d.consensus.Status())
+	case <-r.Context().Done():
+		return nil, context.Cause(r.Context())
+	case <-d.ctx.Done():
+		return nil, context.Cause(d.ctx)
+	}
 }
 
 // giveSnapshot lists the disk for a node that is rebuilt. Entries behind the list stay in log and slots
 // until the node has them, or holds them for too long.
-func (n *Node) giveSnapshot(r *rpc.Request) ([]byte, error) {
+func (d *door) giveSnapshot(r *rpc.Request) ([]byte, error) {
 	x, _, err := parseNote(r.Payload())
 	if err != nil {
 		return nil, err
 	}
-	if !n.ask(n.events, func() { err = n.admit(x) }) {
+	if !d.ask(d.events, func() { err = d.consensus.admit(x) }) {
 		return nil, errNotLeader
 	}
 	if err != nil {
 		return nil, err
 	}
-	s, err := n.replica.Disk().Snapshot()
+	s, err := d.disk.Snapshot()
 	if err != nil {
 		return nil, err
 	}
-	members, err := json.Marshal(n.log.Members())
+	members, err := json.Marshal(d.log.Members())
 	if err != nil {
 		return nil, err
 	}
@@ -161,8 +195,8 @@ func (n *Node) giveSnapshot(r *rpc.Request) ([]byte, error) {
 }
 
 // giveChunk writes a chunk of the disk to the caller's memory.
-func (n *Node) giveChunk(r *rpc.Request) error {
-	memory := n.replica.Disk().Memory()
+func (d *door) giveChunk(r *rpc.Request) error {
+	memory := d.disk.Memory()
 	if len(r.Payload()) != 8 {
 		return errNote
 	}
@@ -174,11 +208,11 @@ func (n *Node) giveChunk(r *rpc.Request) error {
 }
 
 // giveCRC says what a chunk is now.
-func (n *Node) giveCRC(r *rpc.Request) ([]byte, error) {
+func (d *door) giveCRC(r *rpc.Request) ([]byte, error) {
 	if len(r.Payload()) != 8 {
 		return nil, errNote
 	}
-	c, index, err := n.replica.Disk().Chunk(binary.LittleEndian.Uint64(r.Payload()))
+	c, index, err := d.disk.Chunk(binary.LittleEndian.Uint64(r.Payload()))
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,237 @@
+package node
+
+import (
+	"time"
+
+	"go.etcd.io/raft/v3"
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"godat/examples/nvmeof/nvme"
+)
+
+// consensus is the room of the engine. Its goroutine owns all in it.
+type consensus struct {
+	*site
+	keeper *keeper
+	lanes  lanes
+
+	raft    *raft.RawNode
+	life    uint64 // counts the engines
+	silence int    // ticks since a rotten node heard its leader
+	term    uint64
+	role    raft.StateType
+	applied uint64
+	last    uint64
+	ana     nvme.ANAState
+	reign   *reign // while this node leads, or nil
+	reigns  uint64
+	filling fills
+}
+
+func newConsensus(s *site, k *keeper) *consensus {
+	return &consensus{site: s, keeper: k, lanes: lanes{s, make(map[uint64]*peer)}, filling: make(fills), ana: nvme.ANAInaccessible}
+}
+
+// start begins with an engine that has what the log has.
+func (c *consensus) start() (err error) {
+	c.applied, _ = c.disk.Applied()
+	_, c.last = c.log.Bounds()
+	c.term, c.role = c.log.Vote().Term, raft.StateFollower
+	c.released.Store(c.applied)
+	c.raft, err = raft.NewRawNode(&raft.Config{
+		ID: c.cfg.ID, ElectionTick: electionTicks, HeartbeatTick: 1, Storage: &storage{c.log, c.disk}, Applied: c.applied,
+		AsyncStorageWrites: true, MaxSizePerMsg: mostMessage / 2, MaxCommittedSizePerReady: 1 << 20, MaxInflightMsgs: 64,
+		CheckQuorum: true, PreVote: true, DisableProposalForwarding: true, StepDownOnRemoval: true, Logger: quiet{c.cfg.Logger},
+	})
+	c.life++
+	c.setLanes()
+	return err
+}
+
+// run is the goroutine of the engine.
+func (c *consensus) run() {
+	ticker := time.NewTicker(c.cfg.Tick)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-c.ctx.Done():
+			c.abdicate()
+			c.events.close()
+			return
+		case <-ticker.C:
+			c.tick()
+		case <-c.events.filled:
+		}
+		c.events.drain()
+		if c.reign != nil {
+			c.reign.askReaders()
+		}
+		for c.raft.HasReady() {
+			c.handle(c.raft.Ready())
+		}
+	}
+}
+
+// tick lets time pass. The engine of a rotten node has no time, so it does not want to lead; when
+// its leader has been silent it forgets him, and votes for another.
+func (c *consensus) tick() {
+	if !c.rotten.Load() {
+		c.raft.Tick()
+	} else if c.silence++; c.silence%electionTicks == 0 {
+		_ = c.raft.ForgetLeader() // a leader steps down by itself
+	}
+	c.keeper.jobs.put(c.keeper.release)
+	if c.reign != nil {
+		c.reign.supervise()
+	}
+}
+
+// handle does what the engine says.
+func (c *consensus) handle(rd raft.Ready) {
+	if rd.SoftState != nil {
+		c.leader.Store(rd.Lead)
+		c.role = rd.RaftState
+	}
+	if rd.HardState != nil {
+		c.term = rd.GetTerm()
+	}
+	if c.reign != nil && (c.role != raft.StateLeader || c.reign.term != c.term) {
+		c.abdicate()
+	}
+	for _, e := range rd.Entries {
+		c.last = e.GetIndex()
+		c.name(e)
+	}
+	for _, s := range rd.ReadStates {
+		if c.reign != nil {
+			c.reign.confirm(s)
+		}
+	}
+	life := c.life
+	for _, m := range rd.Messages {
+		switch m.GetTo() {
+		case raft.LocalAppendThread:
+			c.keeper.jobs.put(func() { c.keeper.append(life, m) })
+		case raft.LocalApplyThread:
+			c.keeper.jobs.put(func() { c.keeper.apply(life, m) })
+		default:
+			c.send(m)
+		}
+	}
+	c.showState()
+}
+
+// setLanes makes the lanes those to the members.
+func (c *consensus) setLanes() {
+	c.lanes.set(func(id uint64) { c.raft.ReportUnreachable(id) })
+}
+
+// send sends a message, or loses it.
+func (c *consensus) send(m *pb.Message) {
+	if m.GetType() == pb.MsgApp && c.reign != nil && c.reign.out[m.GetTo()] {
+		m.Entries = nil // its slots are not written to
+	}
+	if !c.lanes.send(m) {
+		c.raft.ReportUnreachable(m.GetTo())
+	}
+}
+
+// answer takes the answers of the keeper to an engine.
+func (c *consensus) answer(life uint64, responses []*pb.Message) {
+	for _, m := range responses {
+		switch {
+		case m.GetTo() != c.cfg.ID:
+			c.send(m)
+		case life == c.life:
+			c.step(m)
+		}
+	}
+}
+
+// step gives the engine a message. What it refuses is as if it were lost.
+func (c *consensus) step(m *pb.Message) {
+	if m.GetFrom() == c.leader.Load() {
+		c.silence = 0
+	}
+	if err := c.raft.Step(m); err != nil {
+		c.cfg.Logger.Debug("message refused", "type", m.GetType(), "from", m.GetFrom(), "error", err)
+	}
+}
+
+// took notes what was applied.
+func (c *consensus) took(life, index uint64, changes []*pb.ConfChange, responses []*pb.Message) {
+	c.applied = max(c.applied, index)
+	if life == c.life {
+		for _, change := range changes {
+			c.raft.ApplyConfChange(change)
+		}
+	}
+	if len(changes) != 0 {
+		c.setLanes()
+		if c.reign != nil {
+			c.reign.membersChanged()
+		}
+	}
+	c.answer(life, responses)
+	if c.reign != nil {
+		c.reign.finish()
+	}
+}
+
+// showState tells how this node reaches the disk, if that is news.
+func (c *consensus) showState() {
+	state := nvme.ANAInaccessible
+	switch lead := c.leader.Load(); {
+	case c.reign != nil && c.reign.serves:
+		state = nvme.ANAOptimized
+	case lead == 0 || lead == c.cfg.ID:
+		state = nvme.ANAChange
+	}
+	if state != c.ana {
+		c.ana = state
+		c.cfg.Logger.Info("state", "node", c.cfg.ID, "term", c.term, "leader", c.leader.Load(), "ana", state)
+		if c.cfg.OnState != nil {
+			c.cfg.OnState(state)
+		}
+	}
+}
+
+// catchUp takes the engine's wish that this node gets a snapshot. If it has that much the leader does not
+// know.
+func (c *consensus) catchUp(m *pb.Message) {
+	meta := m.GetSnapshot().GetMetadata()
+	if m.GetTerm() < c.term || c.rotten.Load() {
+		return
+	}
+	if c.applied >= meta.GetIndex() {
+		c.tellCaughtUp()
+		return
+	}
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// tellCaughtUp tells the leader up to where the log is his.
+func (c *consensus) tellCaughtUp() {
+	c.send(&pb.Message{
+		Type: pb.MsgAppResp.Enum(), From: new(c.cfg.ID), To: new(c.leader.Load()), Term: new(c.term), Index: new(c.applied),
+	})
+}
+
+// restart gives a rebuilt replica an engine that begins there.
+func (c *consensus) restart() {
+	if !c.ask(c.keeper.jobs, func() { c.keeper.deaf = false }) { // no job of the former engine is left
+		return
+	}
+	c.rotten.Store(false)
+	leader := c.leader.Load()
+	if err := c.start(); err != nil {
+		c.fail(err)
+		return
+	}
+	c.leader.Store(leader)
+	c.cfg.Logger.Info("rebuilt", "node", c.cfg.ID, "index", c.applied)
+	c.tellCaughtUp()
+}

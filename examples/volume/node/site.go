@@ -1,0 +1,118 @@
+package node
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"godat/examples/volume/journal"
+	"godat/examples/volume/raftlog"
+	"godat/examples/volume/replica"
+	"godat/examples/volume/state"
+	dat "godat/runtime"
+	"godat/runtime/rpc"
+)
+
+// site is what the rooms of a node share.
+type site struct {
+	// Immutable.
+	cfg     Config
+	ia      *dat.IA
+	log     *raftlog.Log
+	journal *journal.Journal
+	disk    *state.Disk
+	zone    *dat.PZ
+	region  *dat.LMR // the journal
+	server  *rpc.Server
+	events  mailbox       // of consensus
+	wake    chan struct{} // of the rebuilder
+	ctx     context.Context
+	end     context.CancelCauseFunc
+	tasks   sync.WaitGroup
+
+	leader   atomic.Uint64 // the leader that consensus knows of, or 0
+	floor    atomic.Uint64 // up to where the leader has freed
+	released atomic.Uint64
+	rotten   atomic.Bool
+}
+
+func newSite(ia *dat.IA, cfg Config, j *journal.Journal, r *replica.Replica) *site {
+	s := &site{cfg: cfg, ia: ia, log: cfg.Log, journal: j, disk: r.Disk(), events: newMailbox(), wake: make(chan struct{}, 1)}
+	s.ctx, s.end = context.WithCancelCause(context.Background())
+	s.rotten.Store(r.Rotten() || len(s.log.Members()) == 0)
+	return s
+}
+
+// connect makes the memory and the server.
+func (s *site) connect(ctx context.Context) (err error) {
+	if s.zone, err = s.ia.NewPZ(); err != nil {
+		return err
+	}
+	s.region, err = s.zone.Register(s.journal.Memory(), dat.LocalRead|dat.LocalWrite|dat.RemoteRead)
+	if err == nil {
+		s.server, err = rpc.Listen(ctx, s.ia, s.cfg.Addr, s.rpc())
+	}
+	if err != nil {
+		return errors.Join(err, s.disconnect())
+	}
+	return nil
+}
+
+func (s *site) rpc() rpc.Config {
+	return rpc.Config{Calls: calls, Message: mostMessage, PZ: s.zone, Stall: 2 * time.Second}
+}
+
+// disconnect is the end of connect.
+func (s *site) disconnect() error {
+	var errs []error
+	if s.server != nil {
+		errs = append(errs, s.server.Close())
+	}
+	if s.region != nil {
+		errs = append(errs, s.region.Free())
+	}
+	return errors.Join(append(errs, s.zone.Close())...)
+}
+
+// fail ends the node: it can't go os.
+func (s *site) fail(err error) {
+	s.cfg.Logger.Error("the node ends", "error", err)
+	s.end(err)
+}
+
+// ask runs a function in the goroutine of a mailbox and waits for it. It reports false if the node
+// ends first.
+func (s *site) ask(m mailbox, f func()) bool {
+	done := make(chan struct{})
+	m.put(func() {
+		f()
+		close(done)
+	})
+	select {
+	case <-done:
+		return true
+	case <-s.ctx.Done():
+		return false
+	}
+}
+
+// note is what a message of this node begins with.
+func (s *site) note() []byte {
+	b := binary.LittleEndian.AppendUint64(make([]byte, 0, noteLen), s.cfg.ID)
+	b = binary.LittleEndian.AppendUint64(b, s.released.Load())
+	b = binary.LittleEndian.AppendUint64(b, s.floor.Load())
+	if s.rotten.Load() {
+		return append(b, 1)
+	}
+	return append(b, 0)
+}
+
+// dial connects to another node.
+func (s *site) dial(ctx context.Context, addr string) (*rpc.Client, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	return rpc.Dial(ctx, s.ia, addr, s.rpc())
+}
