@@ -123,7 +123,7 @@ func (b *mailbox) handPlain(q *queue, ticket uint32, w uint64) {
 	}
 	flags := hw.WRSignaled
 	if s.flags != 0 {
-		flags = b.wrFlags(s, true)
+		flags = b.wrFlags(ticket, true)
 	}
 	if runner.PostRun(s.op, flags, q.id|uint64(i), &s.sge[0], slotSize, 1, s.rkey, s.addr) == 0 {
 		b.handAgain(q, ticket, flags)

@@ -205,7 +205,7 @@ func (r run) alike(ticket, left uint32) (flags hw.WRFlags, n uint32) {
 	}
 	s := &slots[0]
 	if s.op != hw.OpSend {
-		return b.wrFlags(s, left == 1), 1
+		return b.wrFlags(ticket, left == 1), 1
 	}
 	switch s.flags {
 	case 0:
@@ -213,11 +213,11 @@ func (r run) alike(ticket, left uint32) (flags hw.WRFlags, n uint32) {
 	case hw.Suppress:
 		silent := min(int(left), b.signalEvery-b.unsignaled) - 1
 		if silent < 1 {
-			return b.wrFlags(s, left == 1), 1
+			return b.wrFlags(ticket, left == 1), 1
 		}
 		slots = slots[:min(silent, len(slots))]
 	default:
-		return b.wrFlags(s, left == 1), 1
+		return b.wrFlags(ticket, left == 1), 1
 	}
 	for i := range slots {
 		if next := &slots[i]; next.op != hw.OpSend || next.flags != s.flags {
@@ -227,6 +227,7 @@ func (r run) alike(ticket, left uint32) (flags hw.WRFlags, n uint32) {
 	}
 	if flags == 0 {
 		b.unsignaled += int(n)
+		b.leaveUnreported(ticket, n)
 	}
 	return flags, n
 }

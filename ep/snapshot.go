@@ -63,7 +63,9 @@ type QueueSnapshot struct {
 	Outstanding int    // of these, how many have not completed; for receives those that wait for a message
 	// OldestAge is for how long the oldest operation has been outstanding, at least: since
 	// somebody took a snapshot in which it was the oldest. So it is 0 in the first snapshot of
-	// an operation, and no finer than the time between two snapshots. OldestCookie is its
+	// an operation, and no finer than the time between two snapshots. It is 0, too, while all that
+	// are outstanding are suppressed requests of which the device reports nothing before a later
+	// request completes: they may have succeeded long ago. OldestCookie is the oldest operation's
 	// cookie, valid if OldestAge is not 0.
 	OldestAge    time.Duration
 	OldestCookie uint64
@@ -184,10 +186,19 @@ func (s *QueueSnapshot) describe(q *queue, now time.Time) (oldest uint32) {
 	tail := q.tail(q.e.box.token.Load())
 	s.Posted = t.posts(tail)
 	s.Outstanding = int((tail - retired) & ticketMask)
-	if s.Outstanding > 0 {
+	if s.Outstanding > 0 && !q.isUnreported(retired, tail) {
 		s.OldestAge = t.look.age(s.Posted-uint64(s.Outstanding), now)
+	} else {
+		t.look = look{}
 	}
 	return retired
+}
+
+// isUnreported reports whether the requests from the oldest one to the tail are all not signaled.
+func (q *queue) isUnreported(oldest, tail uint32) bool {
+	w := q.e.box.unreported.Load()
+	first := uint32(w >> 32)
+	return q.plain == hw.OpSend && uint32(w) == tail && (tail-oldest)&ticketMask <= (tail-first)&ticketMask
 }
 
 // nameOldest adds the cookie of the oldest operation. The caller does not hold record.mu,

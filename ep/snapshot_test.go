@@ -61,6 +61,46 @@ func TestEachOperationIsCountedWithItsOctets(t *testing.T) {
 	assert.Zero(t, b.Snapshot().Receives.Failed)
 }
 
+// The device reports a suppressed request only when a later one completes, which may never come.
+func TestARequestOfWhichNothingIsReportedHasNoAge(t *testing.T) {
+	for name, batch := range map[string]bool{"one by one": false, "a run": true} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			a, b := r.pair(&Attr{MaxRecvDTOs: 8, MaxRequestDTOs: 8})
+			send := func(flags ...hw.Flags) {
+				t.Helper()
+				var dtos []DTO
+				for _, f := range flags {
+					dtos = append(dtos, DTO{Op: hw.OpSend, Flags: f, Segment: r.lmr.Segment(0, 4)})
+					if !batch {
+						require.NoError(t, a.PostSend(0, f, r.lmr.Segment(0, 4)))
+					}
+				}
+				if batch {
+					n, err := a.PostBatch(dtos)
+					require.NoError(t, err)
+					require.Equal(t, len(dtos), n)
+				}
+			}
+			for range 4 {
+				require.NoError(t, b.PostRecv(1, 0, r.lmr.Segment(0, 64)))
+			}
+			send(0, hw.Suppress, hw.Suppress)
+			r.await(func() bool { return a.box.requests.outstanding() == 2 })
+			a.Snapshot()
+			assert.Zero(t, a.Snapshot().Requests.OldestAge, "the device may have sent them")
+			send(0)
+			r.await(func() bool { return a.box.requests.outstanding() == 0 })
+			send(0, hw.Suppress) // no receive is left
+			first := a.Snapshot().Requests
+			assert.Equal(t, 2, first.Outstanding)
+			assert.Zero(t, first.OldestAge, "it was not seen before")
+			assert.Positive(t, a.Snapshot().Requests.OldestAge, "the first of them waits for a receive")
+			assert.Positive(t, b.Snapshot().Requests.Depth)
+		})
+	}
+}
+
 func TestAStoryHasTheLastChaptersAndCountsWhatRepeats(t *testing.T) {
 	r := &record{}
 	for i := range 2 * storyLength {

@@ -1,6 +1,9 @@
 package ep
 
-import "godat/hw"
+import (
+	"godat/hw"
+	"godat/internal/release"
+)
 
 // scratchWRs is the most work requests handed to a provider in one call.
 const scratchWRs = 64
@@ -169,7 +172,7 @@ func (b *mailbox) describe(wr *hw.SendWR, t uint32) {
 	wr.Op = s.op
 	wr.Flags = hw.WRSignaled
 	if s.flags != 0 {
-		wr.Flags = b.wrFlags(s, true)
+		wr.Flags = b.wrFlags(t, true)
 	}
 	wr.SGL = q.segments(t, int(s.nseg))
 	wr.RKey, wr.RemoteAddr = s.rkey, s.addr
@@ -186,7 +189,7 @@ func (b *mailbox) describe(wr *hw.SendWR, t uint32) {
 	}
 }
 
-// wrFlags returns the request's flags for the provider. A suppressed request is
+// wrFlags returns the flags of a ticket's request for the provider. A suppressed request is
 // unsignaled, except every signalEvery-th: only a completion tells that the
 // requests before it are done, and gives back their slots and their places in the
 // dispatcher.
@@ -196,13 +199,15 @@ func (b *mailbox) describe(wr *hw.SendWR, t uint32) {
 // the requests that hold them, from however many endpoints, the last one to come
 // here finds all places taken and is signaled. Requests of one run have taken their
 // places together, and the last one of the run looks for all; a sink is always full.
-func (b *mailbox) wrFlags(s *slot, last bool) (w hw.WRFlags) {
+func (b *mailbox) wrFlags(ticket uint32, last bool) (w hw.WRFlags) {
+	s := b.requests.slot(ticket)
 	f := s.flags
 	if f&hw.Suppress == 0 || b.unsignaled+1 >= b.signalEvery || last && s.to != nil && s.to.Full() {
 		w = hw.WRSignaled
 		b.unsignaled = 0
 	} else {
 		b.unsignaled++
+		b.leaveUnreported(ticket, 1)
 	}
 	if f&hw.SolicitedWait != 0 {
 		w |= hw.WRSolicited
@@ -211,6 +216,17 @@ func (b *mailbox) wrFlags(s *slot, last bool) (w hw.WRFlags) {
 		w |= hw.WRFence
 	}
 	return w
+}
+
+// leaveUnreported notes that n requests are not signaled, for Snapshot, which can't read their
+// slots: the first ticket of the last ones in a row, and the ticket behind them.
+func (b *mailbox) leaveUnreported(ticket, n uint32) {
+	w := b.unreported.Load()
+	first := uint32(w >> 32)
+	if (ticket-first)&ticketMask > (uint32(w)-first)&ticketMask { // a request before it is signaled
+		first = ticket
+	}
+	release.Relaxed(&b.unreported, uint64(first)<<32|uint64((ticket+n)&ticketMask))
 }
 
 // providerFailed takes back the last n requests of q, which the provider refused

@@ -53,7 +53,7 @@ func troubles(now, last *seen) []Trouble {
 	}
 	for i := range now.Endpoints {
 		e := &now.Endpoints[i]
-		if _, ok := e.Owner.(dat.Troubled); ok && e.Silence == 0 { // which knows more: a stream's last message may be suppressed
+		if _, ok := e.Owner.(dat.Troubled); ok && e.Silence == 0 { // which knows more: which of the programs stands still
 			f.row("endpoints", e.Name, "connection to "+e.Remote+": ", e.Owner)
 		} else {
 			f.endpoint("endpoints", e.Name, e)

@@ -112,6 +112,29 @@ func TestAPeerWithoutReceivesIsNamed(t *testing.T) {
 	})
 }
 
+// The device reports a suppressed request only when a later one completes. It may have sent it.
+func TestAnEndpointWhoseLastRequestWasSuppressedIsNoTrouble(t *testing.T) {
+	staged(t, dat.ConnConfig{Depth: 4, Message: 64}, func(r *rig) {
+		client, server := r.join()
+		b := client.Buffer()
+		for _, flags := range []dat.Flags{dat.Suppress, 0, dat.Suppress} {
+			require.NoError(r.t, client.Endpoint.PostSend(1, flags, b.Segment()))
+			synctest.Wait()
+			for len(r.ln.Events()) > 0 {
+				if ev := <-r.ln.Events(); ev.Op == dat.OpRecv {
+					server.Release(server.Message(ev))
+				}
+			}
+		}
+		require.Equal(r.t, 1, r.ask("?format=json&filter=dial").Table.Items[0].Endpoint.Requests.Outstanding)
+		for range 3 {
+			synctest.Wait()
+			assert.Empty(r.t, r.ask("?format=json").Troubles)
+			time.Sleep(late + time.Millisecond)
+		}
+	})
+}
+
 func TestPeersThatNobodyAcceptsAreNamed(t *testing.T) {
 	staged(t, dat.ConnConfig{}, func(r *rig) {
 		_, err := r.ln.Dial(r.ln.Addr(), nil)
