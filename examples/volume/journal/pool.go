@@ -118,6 +118,16 @@ func (p *Pool) Has(id uint64) bool {
 	return slices.ContainsFunc(p.replicas, func(r replica) bool { return r.id == id })
 }
 
+// ReleasedBy is up to where a replica has released, as the leader knows; 0 if it does not write to it.
+func (p *Pool) ReleasedBy(id uint64) uint64 {
+	for _, r := range p.replicas {
+		if r.id == id && !r.joining {
+			return r.released
+		}
+	}
+	return 0
+}
+
 // Leave takes out a replica that the leader does not write to any more.
 func (p *Pool) Leave(id uint64) {
 	p.replicas = slices.DeleteFunc(p.replicas, func(r replica) bool { return r.id == id })

@@ -36,6 +36,8 @@ type reign struct {
 
 	behind, at uint64 // the node that has released least, and up to where
 	held       int    // for how many ticks
+	mark       uint64 // an entry that was committed at some tick
+	late       int    // for how many ticks this node has not applied it
 	lost       map[uint64]int
 }
 
@@ -54,7 +56,7 @@ type reading struct {
 	reads []*target.Read
 }
 
-// patience is for how many ticks a node may hold slots that others want, and be rebuilt.
+// patience is for how many ticks a node may hold slots that others want, be rebuilt, and be late as a leader.
 const patience = electionTicks
 
 var (
@@ -245,6 +247,7 @@ func (r *reign) supervise() {
 	} else if r.held++; r.held > patience {
 		r.takeOut(id)
 	}
+	r.handOver()
 	var again []uint64
 	r.c.raft.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
 		if p.State != tracker.StateSnapshot {
@@ -255,6 +258,28 @@ func (r *reign) supervise() {
 	})
 	for _, id := range again {
 		r.c.raft.ReportSnapshot(id, raft.SnapshotFailure)
+	}
+}
+
+// handOver gives the lead away when this node's disk is slow: others have committed an entry long ago
+// that it has not applied, and one of them has released it. A disk that is as slow as all is no reason.
+func (r *reign) handOver() {
+	if r.c.applied >= r.mark {
+		r.mark, r.late = r.c.raft.BasicStatus().GetCommit(), 0
+		return
+	}
+	if r.late++; r.late%patience != 0 {
+		return
+	}
+	next := uint64(0)
+	r.c.raft.WithProgress(func(id uint64, kind raft.ProgressType, _ tracker.Progress) {
+		if kind == raft.ProgressTypePeer && r.pool.ReleasedBy(id) >= r.mark {
+			next = id
+		}
+	})
+	if next != 0 {
+		r.c.cfg.Logger.Warn("the disk is slow: another node is to lead", "node", next)
+		r.c.raft.TransferLeader(next)
 	}
 }
 

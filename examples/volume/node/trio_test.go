@@ -1,0 +1,142 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/examples/nvmeof/nvme"
+	"godat/examples/volume/fault"
+	"godat/examples/volume/raftlog"
+	"godat/examples/volume/state"
+	dat "godat/runtime"
+)
+
+// valve is a store whose flushes wait while a test holds the lock.
+type valve struct {
+	*fault.Store
+	sync.RWMutex
+}
+
+func (v *valve) Flush(off, n int) error {
+	v.RLock()
+	defer v.RUnlock()
+	return v.Store.Flush(off, n)
+}
+
+// member is a node of a trio.
+type member struct {
+	*Node
+	disk *valve
+}
+
+// trio is a volume of three nodes in this process.
+type trio struct {
+	testing.TB
+	all [3]member
+}
+
+func newTrio(t testing.TB) *trio {
+	c := &trio{TB: t}
+	ia, err := dat.Open(t.Context(), "loop")
+	require.NoError(t, err)
+	members := make(raftlog.Members)
+	for id := range uint64(3) {
+		members[id+1] = raftlog.Member{Addr: fmt.Sprintf("loop:%d", 7001+id)}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	var logs []*raftlog.Log
+	for i := range c.all {
+		log, err := raftlog.Open(t.TempDir())
+		require.NoError(t, err)
+		require.NoError(t, log.SetMembers(members))
+		logs = append(logs, log)
+		m := &c.all[i]
+		m.disk = &valve{Store: fault.New(state.Size(blocks))}
+		id := uint64(i + 1)
+		m.Node, err = Open(t.Context(), ia, Config{
+			ID: id, Addr: members[id].Addr, Layout: layout, Journal: fault.New(layout.Size()), Disk: m.disk, Log: log, Tick: 20 * time.Millisecond,
+		})
+		require.NoError(t, err)
+		running.Go(func() { assert.NoError(t, m.Run(ctx)) })
+	}
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+		for _, log := range logs {
+			assert.NoError(t, log.Close())
+		}
+		assert.NoError(t, ia.CloseGraceful())
+	})
+	return c
+}
+
+// eventually waits until a condition holds.
+func (c *trio) eventually(holds func() bool, otherwise string) {
+	c.Helper()
+	require.Eventually(c, holds, patient, 5*time.Millisecond, otherwise)
+}
+
+// leader waits for a node that serves, other than one.
+func (c *trio) leader(but *member) (leader *member) {
+	c.Helper()
+	c.eventually(func() bool {
+		for i := range c.all {
+			if m := &c.all[i]; m != but && m.Status().State == nvme.ANAOptimized.String() {
+				leader = m
+				return true
+			}
+		}
+		return false
+	}, "nobody leads")
+	return leader
+}
+
+func TestALeaderWithASlowDiskHandsOver(t *testing.T) {
+	c := newTrio(t)
+	old := c.leader(nil)
+	var others []*member
+	for i := range c.all {
+		if m := &c.all[i]; m != old {
+			others = append(others, m)
+		}
+	}
+	zero := func(m *member) error { return m.Device().Zero(0, 4096) }
+	settled := func(m *member) bool {
+		s := m.Status()
+		return s.Applied == old.Status().Last && s.Released == s.Applied
+	}
+	require.NoError(t, zero(old))
+	c.eventually(func() bool { return settled(others[0]) && settled(others[1]) && settled(old) }, "nothing is released")
+	old.disk.Lock()
+	require.NoError(t, zero(old))
+	c.eventually(func() bool { return settled(others[0]) && settled(others[1]) }, "the others release nothing")
+	for _, m := range others {
+		m.disk.Lock()
+	}
+	waits := make(chan error)
+	go func() { waits <- zero(old) }()
+	late := func() (ticks int) {
+		old.ask(old.events, func() {
+			if r := old.consensus.reign; r != nil {
+				ticks = r.late
+			}
+		})
+		return ticks
+	}
+	c.eventually(func() bool { return late() > 3*patience }, "it hands over to a node that is as slow")
+	for _, m := range others {
+		m.disk.Unlock()
+	}
+	next := c.leader(old)
+	require.ErrorIs(t, <-waits, errChange)
+	require.NoError(t, zero(next), "the slow one is no leader")
+	old.disk.Unlock()
+	c.eventually(func() bool { return old.Status().Released == next.Status().Released }, "the slow one stays behind")
+}
