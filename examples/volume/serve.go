@@ -103,7 +103,7 @@ func (f *files) open(dir string) (err error) {
 	if f.disk, err = store.OpenFile(filepath.Join(dir, "disk"), state.Size(f.about.Size)); err != nil {
 		return err
 	}
-	f.log, err = raftlog.Open(filepath.Join(dir, "log"))
+	f.log, err = raftlog.Open(filepath.Join(dir, "log"), raftlog.Config{})
 	return err
 }
 

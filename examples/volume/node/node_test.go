@@ -71,7 +71,7 @@ func newFollower(t testing.TB) *follower {
 		defer close(served)
 		assert.NoError(t, others.Serve(context.Background(), 1, f.take))
 	}()
-	log, err := raftlog.Open(t.TempDir())
+	log, err := raftlog.Open(t.TempDir(), raftlog.Config{})
 	require.NoError(t, err)
 	require.NoError(t, log.SetMembers(raftlog.Members{1: {}, 2: {Addr: others.Addr()}, 3: {Addr: others.Addr()}}))
 	open := make(chan struct{})

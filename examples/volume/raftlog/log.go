@@ -14,6 +14,10 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 	wal "github.com/hashicorp/raft-wal"
+	walfs "github.com/hashicorp/raft-wal/fs"
+	"github.com/hashicorp/raft-wal/metadb"
+	"github.com/hashicorp/raft-wal/segment"
+	"github.com/hashicorp/raft-wal/types"
 
 	"godat/examples/volume/replica"
 )
@@ -33,7 +37,9 @@ type Vote struct{ Term, For uint64 }
 // Log implements replica.Log. Its methods may be called from any goroutine; one at a time changes the
 // records.
 type Log struct {
-	wal *wal.WAL // immutable
+	// Immutable.
+	wal   *wal.WAL
+	files *files
 
 	mu      sync.Mutex // held for moments, and not while the disk is written
 	before  uint64     // the index before the first
@@ -51,13 +57,28 @@ var (
 	keyMembers = []byte("members")
 )
 
+// Config says how a log is kept. Zero values take the defaults.
+type Config struct {
+	Files   types.VFS // default the system's
+	Segment int       // length of a file of records; default 64 MiB
+}
+
 // Open opens the log in a directory, which exists.
-func Open(dir string) (*Log, error) {
-	w, err := wal.Open(dir, wal.WithLogger(hclog.NewNullLogger()))
-	if err != nil {
-		return nil, fmt.Errorf("raftlog: %w", err)
+func Open(dir string, cfg Config) (*Log, error) {
+	if cfg.Files == nil {
+		cfg.Files = walfs.New()
 	}
-	l := &Log{wal: w}
+	meta := new(metadb.BoltMetaDB)
+	if err := mend(dir, cfg.Files, meta); err != nil {
+		return nil, fmt.Errorf("raftlog: %w", errors.Join(err, meta.Close()))
+	}
+	f := &files{VFS: cfg.Files}
+	w, err := wal.Open(dir, wal.WithLogger(hclog.NewNullLogger()), wal.WithMetaStore(meta),
+		wal.WithSegmentFiler(segment.NewFiler(dir, f)), wal.WithSegmentSize(cfg.Segment))
+	if err != nil {
+		return nil, fmt.Errorf("raftlog: %w", errors.Join(err, meta.Close()))
+	}
+	l := &Log{wal: w, files: f}
 	if err := l.load(); err != nil {
 		return nil, fmt.Errorf("raftlog: %w", errors.Join(err, w.Close()))
 	}
@@ -208,7 +229,7 @@ func (l *Log) Append(records []replica.Record) error {
 		return err
 	}
 	if err := l.wal.StoreLogs(logs); err != nil {
-		return fmt.Errorf("raftlog: %w", err)
+		return fmt.Errorf("raftlog: %w", l.files.explain(err))
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -23,7 +23,7 @@ type kept struct {
 func open(t testing.TB) *kept {
 	k := &kept{TB: t, dir: t.TempDir()}
 	var err error
-	k.Log, err = Open(k.dir)
+	k.Log, err = Open(k.dir, Config{})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, k.Close()) })
 	return k
@@ -32,7 +32,7 @@ func open(t testing.TB) *kept {
 func (k *kept) again() {
 	require.NoError(k, k.Close())
 	var err error
-	k.Log, err = Open(k.dir)
+	k.Log, err = Open(k.dir, Config{})
 	require.NoError(k, err)
 }
 

@@ -1,0 +1,160 @@
+package raftlog
+
+import (
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	walfs "github.com/hashicorp/raft-wal/fs"
+	"github.com/hashicorp/raft-wal/types"
+	"github.com/stretchr/testify/require"
+
+	"godat/examples/volume/fault"
+	"godat/examples/volume/replica"
+)
+
+// crashes are the files of a log. It takes an image of them before and after each change that waits for
+// the disk.
+type crashes struct {
+	fault.Files
+	testing.TB
+	images    []image
+	appending []uint64 // the term of each record from index 1 on, when all that is under way is done
+	appended  []uint64 // the same, of what is done
+}
+
+// image is a log as a crash leaves it.
+type image struct {
+	disk     fault.Disk
+	appended []uint64
+}
+
+func (c *crashes) image() {
+	c.images = append(c.images, image{copyDisk(c, c.Disk), c.appended})
+}
+
+// copyDisk copies a disk.
+func copyDisk(t testing.TB, from fault.Disk) (to fault.Disk) {
+	to = fault.Disk(filepath.Join(t.TempDir(), "disk"))
+	require.NoError(t, os.CopyFS(string(to), os.DirFS(string(from))))
+	if _, err := os.Stat(from.Stable()); err == nil {
+		require.NoError(t, os.CopyFS(to.Stable(), os.DirFS(from.Stable())))
+	} else {
+		require.ErrorIs(t, err, fs.ErrNotExist)
+	}
+	return to
+}
+
+// Create implements types.VFS.
+func (c *crashes) Create(dir, name string, size uint64) (types.WritableFile, error) {
+	c.image()
+	f, err := c.Files.Create(dir, name, size)
+	c.image()
+	return &crashing{f, c}, err
+}
+
+type crashing struct {
+	types.WritableFile
+	c *crashes
+}
+
+// Sync implements types.WritableFile.
+func (f *crashing) Sync() error {
+	f.c.image()
+	err := f.WritableFile.Sync()
+	f.c.appended = f.c.appending
+	f.c.image()
+	return err
+}
+
+const shortSegment = 1024
+
+// Wherever its process or its machine ends, a log has what was acknowledged, and goes on.
+func TestALogGoesOnAfterAnyCrash(t *testing.T) {
+	c := &crashes{Files: fault.Files{FS: walfs.New(), Disk: fault.Disk(filepath.Join(t.TempDir(), "disk"))}, TB: t}
+	require.NoError(t, os.Mkdir(string(c.Disk), 0o700))
+	l, err := Open(string(c.Disk), Config{Files: c, Segment: shortSegment})
+	require.NoError(t, err)
+	index := uint64(0)
+	for i, n := range []int{1, 2, 1, 1, 2} {
+		var records []replica.Record
+		for range n {
+			index++
+			records = append(records, long(index, uint64(i+1)))
+			c.appending = append(c.appending, uint64(i+1))
+		}
+		require.NoError(t, l.Append(records))
+	}
+	c.appending = c.appending[:index-2]
+	c.appended = c.appending
+	require.NoError(t, l.Cut(index-1))
+	require.NoError(t, l.Begin(2, 2))
+	require.NoError(t, l.Append([]replica.Record{long(index-1, 9)}))
+	require.NoError(t, l.Close())
+	for i, x := range c.images {
+		for seed := range uint64(3) {
+			t.Run(fmt.Sprint(i, " ", seed), func(t *testing.T) { x.goesOn(t, seed) })
+		}
+	}
+}
+
+// long is a record of which three fill a file.
+func long(index, term uint64) replica.Record {
+	return replica.Record{Index: index, Term: term, Stable: index - 1, Data: make([]byte, 300)}
+}
+
+// goesOn opens the log after a kill, or for other seeds than 0 after a power cut. What it has then survives
+// another power cut.
+func (x image) goesOn(t *testing.T, seed uint64) {
+	d := copyDisk(t, x.disk)
+	r := rand.New(rand.NewPCG(seed, 0))
+	if seed != 0 {
+		require.NoError(t, d.CutPower(r))
+	}
+	cfg := Config{Files: fault.Files{FS: walfs.New(), Disk: d}, Segment: shortSegment}
+	l, err := Open(string(d), cfg)
+	require.NoError(t, err)
+	first, last := l.Bounds()
+	require.GreaterOrEqual(t, int(last), len(x.appended))
+	for index := first; index <= uint64(len(x.appended)); index++ {
+		record, err := l.Record(index)
+		require.NoError(t, err)
+		require.Equal(t, x.appended[index-1], record.Term)
+	}
+	require.NoError(t, l.Close())
+	require.NoError(t, d.CutPower(r))
+	l, err = Open(string(d), cfg)
+	require.NoError(t, err)
+	_, now := l.Bounds()
+	require.Equal(t, last, now, "what it had is stable")
+	require.NoError(t, l.Append([]replica.Record{long(last+1, 9)}))
+	require.NoError(t, l.Close())
+}
+
+func TestALogSaysThatItsDiskIsFullAndGoesOnWhenThereIsRoom(t *testing.T) {
+	d := fault.Disk(filepath.Join(t.TempDir(), "disk"))
+	require.NoError(t, os.Mkdir(string(d), 0o700))
+	cfg := Config{Files: fault.Files{FS: walfs.New(), Disk: d}, Segment: shortSegment}
+	l, err := Open(string(d), cfg)
+	require.NoError(t, err)
+	require.NoError(t, d.Say(fault.Trouble{Full: true}))
+	last := uint64(0)
+	for ; err == nil; err = l.Append([]replica.Record{long(last+1, 1)}) {
+		_, last = l.Bounds()
+	}
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	require.NoError(t, l.Close())
+	_, err = Open(string(d), cfg)
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	require.NoError(t, d.Say(fault.Trouble{}))
+	l, err = Open(string(d), cfg)
+	require.NoError(t, err)
+	_, now := l.Bounds()
+	require.Equal(t, last, now)
+	require.NoError(t, l.Append([]replica.Record{long(last+1, 1)}))
+	require.NoError(t, l.Close())
+}
