@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -22,6 +23,35 @@ type door struct {
 
 	fetching sync.Mutex
 	fence    uint64 // the highest term whose appends came; guarded by fetching
+	holds    []hold // of entries whose data came; the same
+}
+
+// hold is a slot that is copied from until an entry is released, also once more after a crash.
+type hold struct {
+	slot  uint32
+	index uint64
+}
+
+// hold notes the slots of the log that a replica begins with.
+func (d *door) hold() error {
+	first, last := d.log.Bounds()
+	for index := max(first, d.released.Load()+1); index <= last; index++ {
+		r, err := d.log.Record(index)
+		if err != nil {
+			return err
+		}
+		if x, err := entry.Parse(r.Data); err == nil && !r.Member && x.Op == entry.Write {
+			d.holds = append(d.holds, hold{x.Slot, index})
+		}
+	}
+	return nil
+}
+
+// isHeld reports whether an entry before the one of an index needs a slot.
+func (d *door) isHeld(slot uint32, index uint64) bool {
+	released := d.released.Load()
+	d.holds = slices.DeleteFunc(d.holds, func(h hold) bool { return h.index <= released })
+	return slices.ContainsFunc(d.holds, func(h hold) bool { return h.slot == slot && h.index < index })
 }
 
 const handlers = 16
@@ -86,11 +116,13 @@ func (d *door) takeMessage(r *rpc.Request) error {
 var (
 	errOld    = errors.New("node: the message is of an earlier term")
 	errRotten = errors.New("node: the replica is being rebuilt")
+	errHeld   = errors.New("node: an entry that is not released needs the slot")
 )
 
 // takeAppend reads the data of slots from the sender's journal, and then gives the append to
 // the engine. It reads into no slot for a leader of an earlier term: its successor's entries may
-// name that slot by now. Nor for an entry that the log has.
+// name that slot by now. Nor for an entry that the log has. Entries before the first whose data
+// can't be read are taken without it.
 func (d *door) takeAppend(m *pb.Message, r *rpc.Request) error {
 	d.fetching.Lock()
 	defer d.fetching.Unlock()
@@ -102,16 +134,20 @@ func (d *door) takeAppend(m *pb.Message, r *rpc.Request) error {
 	if d.rotten.Load() {
 		return errRotten
 	}
-	for _, e := range m.GetEntries() {
+	var err error
+	for i, e := range m.GetEntries() {
 		if e.GetType() != pb.EntryNormal || d.log.Has(e.GetIndex(), e.GetTerm()) {
 			continue
 		}
-		if err := d.fetch(e, r); err != nil {
-			return err
+		if err = d.fetch(e, r); err != nil {
+			m.Entries = m.Entries[:i]
+			break
 		}
 	}
-	d.events.put(func() { d.consensus.step(m) })
-	return nil
+	if err == nil || len(m.Entries) != 0 {
+		d.events.put(func() { d.consensus.step(m) })
+	}
+	return err
 }
 
 func withoutEntries(m *pb.Message) *pb.Message {
@@ -119,7 +155,8 @@ func withoutEntries(m *pb.Message) *pb.Message {
 	return m
 }
 
-// fetch reads the data of an entry's slot, unless it is here.
+// fetch reads the data of an entry's slot, unless it is here. It reads into no slot that an earlier entry
+// needs: a leader that took this node out may have freed it, and its successor offers what names it next.
 func (d *door) fetch(e *pb.Entry, r *rpc.Request) error {
 	x, err := entry.Parse(e.Data)
 	if err != nil || x.Op != entry.Write {
@@ -128,15 +165,20 @@ func (d *door) fetch(e *pb.Entry, r *rpc.Request) error {
 	if _, err := d.journal.Slot(x.Slot, int(x.Len)); err != nil {
 		return err
 	}
-	if _, err := d.journal.Data(&x); err == nil {
-		return nil
+	if _, err := d.journal.Data(&x); err != nil {
+		if d.isHeld(x.Slot, e.GetIndex()) {
+			return errHeld
+		}
+		at := d.journal.Offset(x.Slot)
+		if err := r.Read(d.region.Segment(at, int(x.Len)), at); err != nil {
+			return err
+		}
+		if _, err := d.journal.Data(&x); err != nil {
+			return err
+		}
 	}
-	at := d.journal.Offset(x.Slot)
-	if err := r.Read(d.region.Segment(at, int(x.Len)), at); err != nil {
-		return err
-	}
-	_, err = d.journal.Data(&x)
-	return err
+	d.holds = append(d.holds, hold{x.Slot, e.GetIndex()})
+	return nil
 }
 
 // administer does what an operator asks.

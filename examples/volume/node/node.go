@@ -86,10 +86,11 @@ func Open(ctx context.Context, ia *dat.IA, cfg Config) (*Node, error) {
 	if k.deaf {
 		s.wake <- struct{}{}
 	}
-	if err := c.start(); err != nil {
+	d := &door{site: s, consensus: c, fence: s.log.Vote().Term}
+	if err := errors.Join(c.start(), d.hold()); err != nil {
 		return nil, errors.Join(err, s.disconnect())
 	}
-	return &Node{s, c, k, b, &door{site: s, consensus: c, fence: s.log.Vote().Term}}, nil
+	return &Node{s, c, k, b, d}, nil
 }
 
 // Run serves until ctx ends, or until the node can't go on. It is called once.

@@ -226,6 +226,33 @@ func TestAnAppendWhoseDataIsNotThereIsRefused(t *testing.T) {
 	assert.Zero(t, last)
 }
 
+// A leader that took the follower out has freed the slot. Its successor knows no more of that.
+func TestASlotIsNotOverwrittenWhileAnEntryNeedsIt(t *testing.T) {
+	f := newFollower(t)
+	close(f.slots.open)
+	require.NoError(t, f.say(f.write(2, 1, 1, 4, 0xa1)))
+	f.answers(pb.MsgAppResp)
+	later := f.write(3, 2, 2, 5, 0xb2)
+	later.LogTerm = new(uint64(1))
+	later.Entries = append(later.Entries, f.write(3, 2, 3, 4, 0xb3).Entries...)
+	require.Error(t, f.say(later))
+	_, m := f.answers(pb.MsgAppResp)
+	assert.Equal(t, uint64(2), m.GetIndex(), "what goes before is taken")
+	b, err := f.journal.Slot(4, 4096)
+	require.NoError(t, err)
+	assert.Equal(t, byte(0xa1), b[0])
+	again := &door{site: f.site} // after a crash
+	require.NoError(t, again.hold())
+	assert.True(t, again.isHeld(4, 3))
+
+	close(f.disk.open)
+	require.NoError(t, f.say(&pb.Message{Type: pb.MsgHeartbeat.Enum(), From: new(uint64(3)), Term: new(uint64(2)), Commit: new(uint64(1))}))
+	for (<-f.notes).released != 1 {
+	}
+	require.NoError(t, f.say(later))
+	assert.Equal(t, byte(0xb3), b[0])
+}
+
 func TestANodeThatIsRebuiltVotesWhenItsLeaderIsSilent(t *testing.T) {
 	f := newFollower(t)
 	f.rotten.Store(true)
