@@ -39,3 +39,23 @@ func TestAMessageAllocatesNothing(t *testing.T) {
 	}
 	require.NoError(t, l.Close())
 }
+
+func TestADoOfOneOperationAllocatesNothing(t *testing.T) {
+	ia := open(t, "loop")
+	l, err := ia.Listen(t.Context(), "", ConnConfig{})
+	require.NoError(t, err)
+	client, err := l.Dial(l.Addr(), nil)
+	require.NoError(t, err)
+	server := accept(t, l)
+	mine, err := client.Alloc(64, AllPrivileges)
+	require.NoError(t, err)
+	theirs, err := server.Alloc(64, AllPrivileges)
+	require.NoError(t, err)
+	write := DTO{Op: OpWrite, Segment: mine.Segment(0, 64), Remote: theirs.Remote(0, 64)}
+	assert.Zero(t, testing.AllocsPerRun(100, func() {
+		if err := client.Do(t.Context(), write); err != nil {
+			t.Error(err)
+		}
+	}))
+	require.NoError(t, l.Close())
+}

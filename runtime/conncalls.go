@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"io"
-	"slices"
 
 	"godat/ep"
 	"godat/hw"
@@ -111,7 +110,8 @@ func (c *Conn) Do(ctx context.Context, requests ...DTO) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
-	posts := slices.Clone(requests)
+	var few [2]DTO // of most calls
+	posts := append(few[:0], requests...)
 	for i := range posts {
 		posts[i].Flags &^= hw.Suppress
 		posts[i].OneShot = c.events.NewOneShot()
