@@ -10,7 +10,8 @@
 //	answer, err := client.Call(ctx, rpc.Call{Method: 1, Payload: []byte("hello")}, nil)
 //
 // A server that waits for other things, too, takes requests from [Server.Requests] in its select,
-// and answers each by Reply or Fail, in any goroutine.
+// and answers each by Reply or Fail, in any goroutine. [HandleJSON] and [Client.CallJSON] are for
+// questions and answers that are values of the program's.
 //
 // A payload of up to Config.Message bytes is inside its message: as many as both ends take, of
 // a request and of an answer; more is LENGTH_ERROR, and the call has not run. What is larger

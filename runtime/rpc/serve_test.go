@@ -157,6 +157,64 @@ func TestServeEndsWithoutAnErrorWhenTheServerIsClosed(t *testing.T) {
 	require.NoError(t, <-served)
 }
 
+// A worker begins when the others are busy, and there are no more than the program wants.
+func TestServeHandlesAsManyRequestsAtATimeAsItHasWorkers(t *testing.T) {
+	const workers = 4
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		s, err := Listen(t.Context(), ia, ":0", Config{})
+		require.NoError(t, err)
+		begun, mayEnd, served := make(chan bool, 3*workers), make(chan bool), make(chan error, 1)
+		go func() {
+			served <- s.Serve(t.Context(), workers, func(r *Request) ([]byte, error) {
+				begun <- true
+				<-mayEnd
+				return r.Payload(), nil
+			})
+		}()
+		c := dial(t, ia, s, Config{})
+		called := make(chan error, 3*workers)
+		for range 3 * workers {
+			go func() {
+				_, err := c.Call(within(t), Call{}, nil)
+				called <- err
+			}()
+		}
+		for range workers {
+			<-begun
+		}
+		require.Eventually(t, func() bool { return len(s.requests) == 2*workers }, time.Minute, time.Millisecond)
+		assert.Empty(t, begun, "the others wait")
+		close(mayEnd)
+		for range 3 * workers {
+			require.NoError(t, <-called)
+		}
+		require.NoError(t, s.Close())
+		require.NoError(t, <-served)
+	})
+}
+
+func TestListenAndServeServesAnAddressUntilItsContextEnds(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		free, err := Listen(t.Context(), ia, ":0", Config{})
+		require.NoError(t, err)
+		at := free.Addr()
+		handler := func(r *Request) ([]byte, error) { return r.Payload(), nil }
+		require.Error(t, ListenAndServe(t.Context(), ia, at, Config{}, 1, handler), "there is a server")
+		require.NoError(t, free.Close())
+		ctx, stop := context.WithCancel(t.Context())
+		served := make(chan error, 1)
+		go func() { served <- ListenAndServe(ctx, ia, at, Config{}, 1, handler) }()
+		c, err := Dial(within(t), ia, at, Config{Await: true})
+		require.NoError(t, err)
+		got, err := c.Call(within(t), Call{Payload: []byte("hello")}, nil)
+		require.NoError(t, err)
+		assert.Equal(t, "hello", string(got))
+		stop()
+		require.NoError(t, <-served)
+		require.NoError(t, c.Close())
+	})
+}
+
 // drains reports whether a shutdown has begun.
 func (s *Server) drains() bool {
 	s.mu.Lock()

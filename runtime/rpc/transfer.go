@@ -42,6 +42,13 @@ func (r *Request) ReadBytes(into []byte, offset int) error {
 	}))
 }
 
+// ReadAll is ReadBytes of all of the caller's memory, into new memory. A client may name 4 GiB less a
+// byte: the program looks at SourceLen before.
+func (r *Request) ReadAll() ([]byte, error) {
+	into := make([]byte, r.SourceLen())
+	return into, r.ReadBytes(into, 0)
+}
+
 // WriteBytes is Write from memory that is not registered: it registers from for the time of the
 // write. Any number of requests at a time may write from the same memory, which may be mapped
 // read-only.

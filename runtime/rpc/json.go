@@ -1,0 +1,88 @@
+package rpc
+
+import (
+	"context"
+	"encoding/json"
+
+	"godat/hw"
+)
+
+// mostQuestion is the most bytes of a question that a server of HandleJSON reads.
+const mostQuestion = 4 << 20
+
+// HandleJSON makes a [Handler] of a function of values, for calls by [Client.CallJSON]. A question
+// that is none of Q, or longer than 4 MiB, is answered by CodeUnknown, and does not come to the
+// function. An answer that is longer than a message takes goes into the caller's sink, if the call
+// has one that the function has not written to.
+func HandleJSON[Q, A any](answer func(r *Request, question Q) (A, error)) Handler {
+	return func(r *Request) ([]byte, error) {
+		var question Q
+		if err := r.question(&question); err != nil {
+			return nil, err
+		}
+		a, err := answer(r, question)
+		if err != nil {
+			return nil, err
+		}
+		text, err := json.Marshal(a)
+		if err == nil && len(text) > r.most() && len(text) <= r.SinkLen() && r.written == 0 {
+			return nil, r.WriteBytes(text, 0)
+		}
+		return text, err
+	}
+}
+
+// question decodes what the caller asks: it is in the source if there is no payload.
+func (r *Request) question(q any) (err error) {
+	text := r.Payload()
+	if len(text) == 0 {
+		if r.SourceLen() > mostQuestion {
+			return &Error{CodeUnknown, "the question is too long"}
+		}
+		if text, err = r.ReadAll(); err != nil {
+			return err
+		}
+	}
+	if err = json.Unmarshal(text, q); err != nil {
+		return &Error{CodeUnknown, "the question: " + err.Error()}
+	}
+	return nil
+}
+
+// CallJSON is [Client.Call] with a question and an answer that are values, for a server of
+// [HandleJSON]; answer points to where the answer goes. The question takes the place of the call's
+// Payload, or of its SourceBytes if it is longer than a message takes and the call names no source of
+// its own. An answer that is longer goes through SinkBytes.
+func (c *Client) CallJSON(ctx context.Context, call Call, question, answer any) error {
+	if call.Payload != nil {
+		return hw.Errorf("rpc.Client.CallJSON", hw.InvalidParameter, hw.Arg2, "a Payload, where the question goes")
+	}
+	text, err := json.Marshal(question)
+	if err != nil {
+		return err
+	}
+	if len(text) > c.most() && call.SourceBytes == nil && call.Source.Len == 0 {
+		call.SourceBytes = text
+	} else {
+		call.Payload = text
+	}
+	written := 0
+	if call.Written == nil {
+		call.Written = &written
+	}
+	text, err = c.Call(ctx, call, nil)
+	if err != nil {
+		return err
+	}
+	if len(text) == 0 {
+		text = call.SinkBytes[:min(*call.Written, len(call.SinkBytes))]
+	}
+	return json.Unmarshal(text, answer)
+}
+
+// most is the most bytes of a payload, as the last server has said.
+func (c *Client) most() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now.request
+}
