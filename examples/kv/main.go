@@ -16,6 +16,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"sync"
@@ -55,53 +56,23 @@ func main() {
 	}
 }
 
+// workers is how many requests are handled at a time. Each may wait for its client's memory.
+const workers = 64
+
 // store is the server.
 type store struct {
-	server *rpc.Server
-	out    io.Writer
 	mu     sync.Mutex
 	values map[string][]byte // which nobody changes once they are here
 }
 
-// serve serves until ctx ends, each request in a goroutine: one may wait for its client's
-// memory. There are as many of them as rpc.Config allows.
+// serve serves until ctx ends.
 func serve(ctx context.Context, ia *dat.IA, address string, out io.Writer) error {
-	server, err := rpc.Listen(ctx, ia, address, rpc.Config{})
+	server, err := rpc.Listen(ctx, ia, address, rpc.Config{Log: slog.New(slog.NewTextHandler(out, nil))})
 	if err != nil {
 		return err
 	}
 	fmt.Fprintln(out, server.Addr())
-	s := &store{server: server, out: out, values: make(map[string][]byte)}
-	down, done := make(chan error, 1), ctx.Done()
-	for {
-		select {
-		case r := <-server.Requests():
-			if r == nil { // the server is closed
-				return <-down
-			}
-			go s.handle(r)
-		case <-done:
-			done = nil
-			go s.shutDown(ctx, down) // it waits for the answers, also of requests that are still to be taken here
-		}
-	}
-}
-
-func (s *store) shutDown(ctx context.Context, down chan<- error) {
-	down <- s.server.Shutdown(context.WithoutCancel(ctx))
-}
-
-// handle answers a request.
-func (s *store) handle(r *rpc.Request) {
-	text, err := s.answer(r)
-	if err != nil {
-		err = r.Fail(rpc.CodeUser, err.Error())
-	} else {
-		err = r.Reply(text)
-	}
-	if err != nil { // of one client: the others go on
-		fmt.Fprintln(s.out, "kv:", err)
-	}
+	return server.Serve(ctx, workers, (&store{values: make(map[string][]byte)}).answer)
 }
 
 // answer does what a request says, and returns the answer.
