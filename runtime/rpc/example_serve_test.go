@@ -51,8 +51,8 @@ func (v *values) handle(r *rpc.Request) ([]byte, error) {
 	key := string(r.Payload())
 	switch value, found := v.Load(key); {
 	case r.Method() == putValue && r.SourceLen() <= 1<<20:
-		value := make([]byte, r.SourceLen())
-		if err := r.ReadBytes(value, 0); err != nil {
+		value, err := r.ReadAll()
+		if err != nil {
 			return nil, err
 		}
 		v.Store(key, value)

@@ -20,7 +20,6 @@ var ErrNoAnswer = errors.New("raftgodat: the raft of the target does not answer"
 const (
 	codeEngine   = rpc.CodeUser + iota // the text is raft's
 	codeNoAnswer                       // raft has not answered
-	codeWrong                          // the request is wrong
 )
 
 // explain makes an error of a call one of this package's.

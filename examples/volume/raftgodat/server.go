@@ -12,32 +12,24 @@ import (
 	"godat/runtime/rpc"
 )
 
-// serve handles requests, each in a goroutine, until the server is closed.
+// serve handles requests until the server is closed. There is a worker for each request that may be
+// under way, since the answers of some wait for those of others.
 func (t *Transport) serve() {
 	defer close(t.served)
 	defer t.tasks.Wait()
-	for r := range t.server.Requests() {
-		t.tasks.Add(1)
-		go t.handle(r)
-	}
-	t.end() // also if the adapter was closed
+	_ = t.server.Serve(context.Background(), t.cfg.Peers*mostPipeline, t.handle) // a close ends it, without an error
+	t.end()                                                                      // also if the adapter was closed
 }
 
-// handle handles a request.
-func (t *Transport) handle(r *rpc.Request) {
-	defer t.tasks.Done()
+// handle handles a request. What it returns says by its code whose an error is.
+func (t *Transport) handle(r *rpc.Request) ([]byte, error) {
 	answer, err := t.answer(r)
-	if err != nil {
-		code, text := codeWrong, err.Error()
-		if engine := (*EngineError)(nil); errors.As(err, &engine) {
-			code, text = codeEngine, engine.Text
-		} else if errors.Is(err, ErrNoAnswer) {
-			code = codeNoAnswer
-		}
-		_ = r.Fail(code, text) // fails when the connection has ended
-		return
+	if engine := (*EngineError)(nil); errors.As(err, &engine) {
+		err = &rpc.Error{Code: codeEngine, Text: engine.Text}
+	} else if errors.Is(err, ErrNoAnswer) {
+		err = &rpc.Error{Code: codeNoAnswer, Text: err.Error()}
 	}
-	_ = r.Reply(answer) // the same
+	return answer, err
 }
 
 // answer is the answer to a request.
@@ -71,15 +63,13 @@ func (t *Transport) answer(r *rpc.Request) ([]byte, error) {
 
 // request is the encoded request of a call, in memory of its own: raft keeps parts of it.
 func (t *Transport) request(r *rpc.Request) ([]byte, error) {
-	n := r.SourceLen()
-	if n == 0 {
+	switch n := r.SourceLen(); {
+	case n == 0:
 		return append([]byte(nil), r.Payload()...), nil
-	}
-	if n > t.cfg.Largest {
+	case n > t.cfg.Largest:
 		return nil, fmt.Errorf("raftgodat: a request of %d bytes; the target takes %d", n, t.cfg.Largest)
 	}
-	b := make([]byte, n)
-	return b, r.ReadBytes(b, 0)
+	return r.ReadAll()
 }
 
 // take gives raft a request that is a structure of its own.

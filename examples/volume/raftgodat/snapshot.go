@@ -153,8 +153,8 @@ func (t *Transport) takeChunk(r *rpc.Request) ([]byte, error) {
 	if r.SourceLen() > chunk {
 		return nil, fmt.Errorf("raftgodat: a chunk of %d bytes", r.SourceLen())
 	}
-	b := make([]byte, r.SourceLen())
-	if err := r.ReadBytes(b, 0); err != nil {
+	b, err := r.ReadAll()
+	if err != nil {
 		return nil, err
 	}
 	in.stalled.Stop() // the caller waits for raft now
