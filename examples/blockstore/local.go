@@ -15,6 +15,7 @@ import (
 	"godat/examples/blockstore/store"
 	"godat/examples/blockstore/tree"
 	dat "godat/runtime"
+	"godat/runtime/inspect"
 )
 
 // local is the program without -listen and -connect: server and clients in one process.
@@ -58,6 +59,9 @@ func local(ctx context.Context, o *options, out io.Writer) error {
 // connect is the program with -connect.
 func connect(ctx context.Context, o *options, out io.Writer) error {
 	return withClients(ctx, o, o.Connect, func(c *clients) error {
+		if _, err := inspect.Serve(ctx, o.Inspect, c.ia); err != nil {
+			return err
+		}
 		var phases []report.Phase
 		if !o.Verify {
 			_, p, err := c.save(ctx, out)

@@ -12,7 +12,8 @@
 //	blockstore -provider iwarp -connect host:4791 -dir /usr/share
 //
 // -store keeps the store's file, and -verify reads such a file back without storing
-// anything. If a single byte differs, the program names the files and exits with 1.
+// anything. With -listen or -connect, -inspect 127.0.0.1:6060 shows in a browser what the
+// adapter does. If a single byte differs, the program names the files and exits with 1.
 package main
 
 import (

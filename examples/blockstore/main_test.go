@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
+	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -176,6 +179,28 @@ func TestAFailedRunSaysWhatWasWrong(t *testing.T) {
 	}
 }
 
+func TestTheAdapterOfAServerIsShownInABrowser(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	out, in := io.Pipe()
+	done := make(chan error, 1)
+	go func() {
+		done <- run(ctx, newOptions(t, "-listen", ":0", "-store", filepath.Join(t.TempDir(), "blocks.db"), "-inspect", "127.0.0.1:0"), in)
+	}()
+	var at, url string
+	_, err := fmt.Fscanf(out, "serving %s on %s\nshown at %s\n", new(string), &at, &url)
+	require.NoError(t, err)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	answer, err := client.Get(url + "?show=listeners")
+	require.NoError(t, err)
+	page, err := io.ReadAll(answer.Body)
+	require.NoError(t, errors.Join(err, answer.Body.Close()))
+	assert.Contains(t, string(page), at)
+	taken := strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/")
+	require.Error(t, run(ctx, newOptions(t, "-connect", at, "-inspect", taken), io.Discard), "the address of the page is taken")
+	stop()
+	require.NoError(t, <-done)
+}
+
 func TestContradictoryFlagsAreRefused(t *testing.T) {
 	good := options{Clients: 1, Depth: 1, Block: 4096}
 	require.NoError(t, good.Validate())
@@ -187,6 +212,7 @@ func TestContradictoryFlagsAreRefused(t *testing.T) {
 		"verify without a store":       func(o *options) { o.Verify = true },
 		"a server that verifies":       func(o *options) { o.Verify, o.Listen, o.Store = true, ":1", "x" },
 		"a server without a store":     func(o *options) { o.Listen = ":1" },
+		"a page of both ends":          func(o *options) { o.Inspect = ":1" },
 		"a client's store far from it": func(o *options) { o.Connect, o.Store = ":1", "x" },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"godat/examples/blockstore/server"
 	"godat/examples/blockstore/store"
 	dat "godat/runtime"
+	"godat/runtime/inspect"
 )
 
 // serve is the program with -listen: it serves until ctx is done.
@@ -17,7 +18,14 @@ func serve(ctx context.Context, o *options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	page, err := inspect.Serve(ctx, o.Inspect, s.ia)
+	if err != nil {
+		return errors.Join(err, s.stop())
+	}
 	fmt.Fprintf(out, "serving %s on %v\n", o.Store, s.server.Addr())
+	if page != "" {
+		fmt.Fprintln(out, "shown at", page)
+	}
 	<-s.done
 	return s.stop()
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,11 +8,9 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
 	"text/tabwriter"
-	"time"
 
 	"godat/examples/nvmeof/nvme"
 	"godat/examples/nvmeof/store"
@@ -60,28 +57,8 @@ func serve(ctx context.Context, ia *dat.IA, o *serveOptions, out, log io.Writer)
 	return err
 }
 
-// queueRow is a queue in the snapshots of the adapter.
-type queueRow struct {
-	Queue                      string // of which controller
-	Host, Address              string
-	Reads, Writes, Failures    uint64
-	BytesRead, BytesWritten    uint64
-	ReadP99, WriteP99, Longest time.Duration
-}
-
-func queueRows(s target.Stats) (rows []any) {
-	for _, q := range s.Queues {
-		rows = append(rows, queueRow{
-			Queue: fmt.Sprintf("controller %d, queue %d", q.Controller, q.Queue), Host: q.Host, Address: q.Address,
-			Reads: q.Reads, Writes: q.Writes, Failures: q.Failures, BytesRead: q.BytesRead, BytesWritten: q.BytesWritten,
-			ReadP99: q.Read.P99, WriteP99: q.Write.P99, Longest: max(q.Read.Longest, q.Write.Longest),
-		})
-	}
-	return rows
-}
-
 // prepare makes a target ready to run: its other addresses, those of other targets, and the state
-// of its disks, and the page of --inspect has its queues. It returns the addresses on which the target listens.
+// of its disks, and the page of --inspect. It returns the addresses on which the target listens.
 func prepare(ctx context.Context, t *target.Target, ia *dat.IA, o *serveOptions) ([]string, error) {
 	addrs := []string{t.Addr()}
 	for _, addr := range o.Listen[1:] {
@@ -91,7 +68,7 @@ func prepare(ctx context.Context, t *target.Target, ia *dat.IA, o *serveOptions)
 		}
 		addrs = append(addrs, listens)
 	}
-	if _, err := ia.Report("queues", func() []any { return queueRows(t.Stats()) }); err != nil {
+	if err := list(ia, t); err != nil {
 		return nil, err
 	}
 	if err := t.SetElsewhere(o.Elsewhere...); err != nil {
@@ -185,9 +162,7 @@ func (op *operator) growDisk(nsid uint32, d *target.Namespace) error {
 // printStats prints a line for each kind of command of each queue, and lines for all
 // together, those of queues that have ended included.
 func printStats(out io.Writer, s target.Stats) {
-	slices.SortFunc(s.Queues, func(a, b target.QueueStats) int {
-		return cmp.Or(cmp.Compare(a.Controller, b.Controller), cmp.Compare(a.Queue, b.Queue))
-	})
+	sortQueues(s.Queues)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "queue\tcommands\tcount\tmean\tmedian\t99 %\t99.9 %\tlongest")
 	for _, q := range s.Queues {

@@ -140,6 +140,21 @@ func (t *table) release(ns *namespace) {
 	}
 }
 
+// stats are the namespaces of the table.
+func (t *table) stats() (all []DiskStats) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i, ns := range *t.list.Load() {
+		if ns != nil {
+			all = append(all, DiskStats{
+				Number: uint32(i + 1), ID: identity.ID(ns.page.ID), Bytes: uint64(len(ns.memory)), BlockSize: 1 << ns.shift,
+				State: nvme.ANAState(ns.group.state.Load()), Queues: ns.users - 1,
+			})
+		}
+	}
+	return all
+}
+
 // set puts a namespace into the table, or with nil takes away the one that is there.
 func (t *table) set(nsid uint32, ns *namespace) error {
 	t.mu.Lock()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"godat/examples/nvmeof/identity"
 	"godat/examples/nvmeof/nvme"
 )
 
@@ -37,12 +38,23 @@ type QueueStats struct {
 	Read, Write, Other Latency
 }
 
+// DiskStats are what a target serves as a namespace.
+type DiskStats struct {
+	Number    uint32 // the id of the namespace
+	ID        identity.ID
+	Bytes     uint64
+	BlockSize int
+	State     nvme.ANAState
+	Queues    int // that have its memory registered
+}
+
 // Stats are what a target has done since it began, and what the queues that are
 // connected have.
 type Stats struct {
 	Counters
 	Read, Write, Other Latency
 	Queues             []QueueStats // in no order
+	Disks              []DiskStats  // by number
 }
 
 // The kinds of commands whose latencies are kept apart.
@@ -242,7 +254,7 @@ func (t *Target) Stats() Stats {
 		q.mu.Unlock()
 		queues = append(queues, one)
 	}
-	return Stats{Counters: all.Counters, Read: all.of(kindRead), Write: all.of(kindWrite), Other: all.of(kindOther), Queues: queues}
+	return Stats{Counters: all.Counters, Read: all.of(kindRead), Write: all.of(kindWrite), Other: all.of(kindOther), Queues: queues, Disks: t.namespaces.stats()}
 }
 
 // note notes that a command is completed.
