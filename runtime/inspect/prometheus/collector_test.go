@@ -1,6 +1,7 @@
 package prometheus
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"regexp"
@@ -127,16 +128,69 @@ func TestAnAdapterThatIsClosedIsDown(t *testing.T) {
 	assert.Equal(t, 1, testutil.CollectAndCount(c))
 }
 
-func TestTheRulesNameMetricsThatAreThere(t *testing.T) {
-	rules, err := os.ReadFile("alerts.yaml")
-	require.NoError(t, err)
-	names := regexp.MustCompile(`godat_\w+`).FindAllString(string(rules), -1)
-	require.NotEmpty(t, names)
-	for _, name := range names {
-		found := false
+// labels are those of the metrics that a text names, which are there.
+func labels(t *testing.T, text string) map[string]bool {
+	t.Helper()
+	all := map[string]bool{"instance": true} // which Prometheus adds
+	for _, name := range regexp.MustCompile(`godat_\w+`).FindAllString(text, -1) {
+		found := ""
 		for _, d := range described {
-			found = found || strings.Contains(d.String(), `"`+name+`"`)
+			if strings.Contains(d.String(), `"`+name+`"`) {
+				found = d.String()
+			}
 		}
-		assert.True(t, found, name)
+		require.NotEmpty(t, found, name)
+		_, list, _ := strings.Cut(strings.TrimRight(found, "}"), "variableLabels: {")
+		for label := range strings.SplitSeq(list, ",") {
+			all[label] = true
+		}
+	}
+	return all
+}
+
+func TestTheRulesNameMetricsThatAreThere(t *testing.T) {
+	rules, err := os.ReadFile("docs/alerts.yaml")
+	require.NoError(t, err)
+	all := strings.Split(string(rules), "- alert: ")
+	require.Len(t, all, 8)
+	for _, rule := range all[1:] {
+		of := labels(t, rule)
+		for _, label := range regexp.MustCompile(`\$labels\.(\w+)`).FindAllStringSubmatch(rule, -1) {
+			assert.True(t, of[label[1]], "%s in %s", label[1], rule)
+		}
+	}
+}
+
+func TestTheDashboardShowsMetricsThatAreThere(t *testing.T) {
+	text, err := os.ReadFile("docs/dashboard.json")
+	require.NoError(t, err)
+	var board struct {
+		Panels []struct {
+			ID          int
+			Title, Type string
+			Targets     []struct{ Expr, LegendFormat string }
+		}
+	}
+	require.NoError(t, json.Unmarshal(text, &board))
+	seen := make(map[int]bool)
+	for _, p := range board.Panels {
+		assert.False(t, seen[p.ID], "two panels %d", p.ID)
+		seen[p.ID] = true
+		assert.Equal(t, p.Type == "row", p.Targets == nil, p.Title)
+		for _, target := range p.Targets {
+			require.Contains(t, target.Expr, "godat_")
+			of := labels(t, target.Expr)
+			for _, by := range regexp.MustCompile(`by \(([^)]*)\)`).FindAllStringSubmatch(target.Expr, -1) {
+				for label := range strings.SplitSeq(by[1], ", ") {
+					assert.True(t, of[label], "%s of %s", label, p.Title)
+				}
+			}
+			for _, label := range regexp.MustCompile(`\{\{(\w+)\}\}`).FindAllStringSubmatch(target.LegendFormat, -1) {
+				assert.True(t, of[label[1]], "%s of %s", label[1], p.Title)
+			}
+		}
+	}
+	for _, d := range described {
+		assert.Contains(t, string(text), regexp.MustCompile(`godat_\w+`).FindString(d.String())+"{", "each metric is shown")
 	}
 }

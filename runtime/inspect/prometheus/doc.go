@@ -12,6 +12,6 @@
 // Adapters tell ages since a snapshot first saw what stands still. So the ages here are no finer than
 // the time between two scrapes.
 //
-// alerts.yaml has rules for what is worth waking somebody for. There is nothing for OpenTelemetry,
-// whose collector reads this format.
+// docs/alerts.yaml has rules for what is worth waking somebody for, and docs/dashboard.json is a
+// dashboard for Grafana. There is nothing for OpenTelemetry, whose collector reads this format.
 package prometheus
