@@ -53,7 +53,7 @@ func newTrio(t testing.TB) *trio {
 	var running sync.WaitGroup
 	var logs []*raftlog.Log
 	for i := range c.all {
-		log, err := raftlog.Open(t.TempDir())
+		log, err := raftlog.Open(t.TempDir(), raftlog.Config{})
 		require.NoError(t, err)
 		require.NoError(t, log.SetMembers(members))
 		logs = append(logs, log)
