@@ -20,6 +20,7 @@ type multipath struct {
 	t     testing.TB
 	ia    *dat.IA
 	addrs []string
+	disk  uint32 // the namespace
 
 	mu   sync.Mutex
 	ways []way // by address
@@ -32,7 +33,7 @@ type way struct {
 }
 
 func (c *cluster) host() *multipath {
-	h := &multipath{t: c, ia: c.ia, addrs: c.listens, ways: make([]way, most)}
+	h := &multipath{t: c, ia: c.ia, addrs: c.listens, disk: 1, ways: make([]way, most)}
 	c.Cleanup(func() {
 		for i := range h.ways {
 			h.lose(i, h.ways[i])
@@ -57,7 +58,7 @@ func (h *multipath) connect() (int, way, error) {
 	if err != nil {
 		return i, way{}, err
 	}
-	d, err := c.Disk(ctx, 1)
+	d, err := c.Disk(ctx, h.disk)
 	if err != nil {
 		return i, way{}, errors.Join(err, c.Close())
 	}

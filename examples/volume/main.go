@@ -10,49 +10,59 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"os/signal"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
-	"text/tabwriter"
-	"time"
 
 	"github.com/alecthomas/kong"
 
-	"godat/examples/volume/node"
 	"godat/examples/volume/raftlog"
 	_ "godat/hw/ibv" // --provider may name it
 	dat "godat/runtime"
+	"godat/runtime/inspect"
 )
 
 // options is the command line.
 type options struct {
-	Serve    serveOptions  `cmd:"" help:"Serve a volume's disk, as one of its nodes, until interrupted."`
-	Status   addressOption `cmd:"" help:"Say what a node knows of the volume."`
-	Add      memberOptions `cmd:"" help:"Add a node, which serves with --join, and wait until it has the disk and votes."`
-	Remove   memberOptions `cmd:"" help:"Remove a node."`
-	Transfer memberOptions `cmd:"" help:"Make another node the leader."`
-	Check    addressOption `cmd:"" help:"Compare the disks of all nodes as they are after one entry of the log."`
+	Create   createOptions  `cmd:"" help:"Make the data of one of a volume's nodes in an empty directory: once for each node."`
+	Serve    serveOptions   `cmd:"" help:"Serve the disks of volumes, as one of their nodes, until interrupted."`
+	Status   addressOption  `cmd:"" help:"Say what a node knows of its volume."`
+	Add      addOptions     `cmd:"" help:"Add a node, which serves with --join, and wait until it has the disk and votes."`
+	Remove   memberOptions  `cmd:"" help:"Remove a node."`
+	Replace  replaceOptions `cmd:"" help:"Add a node, wait until it has the disk and votes, and remove another."`
+	Transfer memberOptions  `cmd:"" help:"Make another node the leader."`
+	Check    addressOption  `cmd:"" help:"Compare the disks of all nodes as they are after one entry of the log."`
 
 	Provider string `help:"Provider and device to run on." default:"iwarp"`
+	Inspect  string `help:"HOST:PORT for a page that shows the nodes of volumes here, and the adapter." placeholder:"ADDR"`
+}
+
+// volumeOptions say what is created.
+type volumeOptions struct {
+	ID        uint64 `help:"This node, 1 to 8; a node that lost its data is another one." name:"id"`
+	Peers     string `help:"The volume's nodes as they are at the beginning: ID=HOST:PORT, separated by commas, this one included." aliases:"replicas"`
+	Size      string `help:"Size of the disk: 64M, 10G." default:"1G"`
+	Name      string `help:"Name of the subsystem, the same for all nodes and all volumes that are served together: it makes their identity." default:"volume"`
+	Namespace uint32 `help:"The disk's namespace id, which names the volume in the subsystem." default:"1"`
+	Join      bool   `help:"The volume exists, and this node is about to be added."`
+	Slots     int    `help:"Writes of 16 KiB or more that are under way at a time." default:"16"`
+	SlotSize  string `help:"The longest write. Hosts make some of 1M." default:"1M"`
+}
+
+type createOptions struct {
+	volumeOptions
+	Data string `help:"The node's directory." required:""`
 }
 
 type serveOptions struct {
-	ID       uint64   `help:"This node, 1 to 8; a node that lost its data is another one." name:"id" required:""`
-	Peers    string   `help:"All nodes as they are at the beginning: ID=HOST:PORT, separated by commas, this one included." required:""`
-	Listen   string   `help:"HOST:PORT for hosts." default:"127.0.0.1:4420"`
-	Data     string   `help:"The node's directory." required:""`
-	Size     string   `help:"Size of a disk that is made: 64M, 10G." default:"1G"`
-	Name     string   `help:"Name of the volume, the same for all its nodes: it makes the disk's identity." default:"volume"`
-	Create   bool     `help:"Make the volume's data in an empty directory. Once for each node of a new volume."`
-	Join     bool     `help:"With --create: the volume exists, and this node is about to be added."`
-	Slots    int      `help:"Writes of 16 KiB or more, of a made volume, that are under way at a time." default:"16"`
-	SlotSize string   `help:"The longest write of a made volume." default:"1M"`
-	Other    []string `help:"HOST:PORT at which another node serves hosts, for the discovery log; may be repeated." name:"elsewhere"`
-	Verbose  bool     `short:"v"`
+	volumeOptions
+	Create  bool     `help:"Create the node first; the options of create say which."`
+	Data    []string `help:"The node's directory; repeated for each volume." required:"" sep:"none"`
+	Listen  string   `help:"HOST:PORT for hosts." default:"127.0.0.1:4420"`
+	Other   []string `help:"HOST:PORT at which another node serves hosts, for the discovery log; may be repeated." name:"elsewhere"`
+	Verbose bool     `short:"v"`
 }
 
 type addressOption struct {
@@ -60,9 +70,20 @@ type addressOption struct {
 }
 
 type memberOptions struct {
-	Addr   string `arg:"" help:"HOST:PORT of the leader, as in --peers."`
-	ID     uint64 `arg:"" help:"The node."`
-	Member string `arg:"" optional:"" help:"HOST:PORT of a node that is added."`
+	addressOption
+	ID uint64 `arg:"" help:"The node."`
+}
+
+type addOptions struct {
+	memberOptions
+	Member string `arg:"" help:"HOST:PORT of the node."`
+}
+
+type replaceOptions struct {
+	addressOption
+	Old    uint64 `arg:"" help:"The node that is removed."`
+	ID     uint64 `arg:"" help:"The node that is added."`
+	Member string `arg:"" help:"HOST:PORT of the node that is added."`
 }
 
 func main() { os.Exit(program(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -83,101 +104,32 @@ func program(args []string, out, log io.Writer) int {
 }
 
 func run(ctx context.Context, command string, o *options, out, log io.Writer) error {
+	if command == "create" {
+		return create(&o.Create.volumeOptions, o.Create.Data)
+	}
 	ia, err := dat.Open(ctx, o.Provider)
 	if err != nil {
 		return err
 	}
-	switch command {
-	case "serve":
+	_, err = inspect.Serve(ctx, o.Inspect, ia)
+	switch {
+	case err != nil:
+	case command == "serve":
 		err = serve(ctx, ia, &o.Serve, out, log)
-	case "status":
+	case command == "status":
 		err = status(ctx, ia, o.Status.Addr, out)
-	case "add":
-		err = add(ctx, ia, o.Add)
-	case "remove":
-		_, err = node.Ask(ctx, ia, o.Remove.Addr, node.Command{Do: "remove", ID: o.Remove.ID})
-	case "transfer":
-		_, err = node.Ask(ctx, ia, o.Transfer.Addr, node.Command{Do: "transfer", ID: o.Transfer.ID})
-	case "check":
-		err = check(ctx, ia, o.Check.Addr, out)
+	case command == "add":
+		err = newOperator(ia, o.Add.Addr, out).add(ctx, o.Add.ID, o.Add.Member)
+	case command == "remove":
+		err = newOperator(ia, o.Remove.Addr, out).remove(ctx, o.Remove.ID)
+	case command == "replace":
+		err = newOperator(ia, o.Replace.Addr, out).replace(ctx, o.Replace.Old, o.Replace.ID, o.Replace.Member)
+	case command == "transfer":
+		err = newOperator(ia, o.Transfer.Addr, out).transfer(ctx, o.Transfer.ID)
+	case command == "check":
+		err = newOperator(ia, o.Check.Addr, out).check(ctx)
 	}
 	return errors.Join(err, ia.Close())
-}
-
-// status prints what a node knows.
-func status(ctx context.Context, ia *dat.IA, addr string, out io.Writer) error {
-	s, err := node.Ask(ctx, ia, addr, node.Command{Do: "status"})
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "node %d: %s, %s; leader %d, term %d; records %d, applied %d, released %d\n",
-		s.ID, s.Role, s.State, s.Leader, s.Term, s.Last, s.Applied, s.Released)
-	if s.Rotten {
-		fmt.Fprintln(out, "it is being rebuilt")
-	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, id := range slices.Sorted(maps.Keys(s.Members)) {
-		m := s.Members[id]
-		fmt.Fprintf(w, "%d\t%s\t", id, m.Addr)
-		if m.Learner {
-			fmt.Fprint(w, "learner ")
-		}
-		if p, ok := s.Replicas[id]; ok {
-			fmt.Fprintf(w, "\thas %d\t%s", p.Match, strings.TrimPrefix(p.State, "State"))
-			if p.Out {
-				fmt.Fprint(w, " (out)")
-			}
-		}
-		fmt.Fprintln(w)
-	}
-	return w.Flush()
-}
-
-// add adds a node as a learner, and lets it vote when it has the disk.
-func add(ctx context.Context, ia *dat.IA, o memberOptions) error {
-	if _, err := node.Ask(ctx, ia, o.Addr, node.Command{Do: "add", ID: o.ID, Addr: o.Member}); err != nil {
-		return err
-	}
-	for {
-		s, err := node.Ask(ctx, ia, o.Addr, node.Command{Do: "promote", ID: o.ID})
-		if err != nil {
-			s, err = node.Ask(ctx, ia, o.Addr, node.Command{Do: "status"})
-		}
-		if m, ok := s.Members[o.ID]; err != nil || ok && !m.Learner {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(time.Second):
-		}
-	}
-}
-
-// errDiffer is the error of a volume whose disks differ.
-var errDiffer = errors.New("the disks differ")
-
-// check compares the disks.
-func check(ctx context.Context, ia *dat.IA, addr string, out io.Writer) error {
-	leader, err := node.Ask(ctx, ia, addr, node.Command{Do: "check"})
-	if err != nil {
-		return err
-	}
-	want := leader.Checked
-	for _, id := range slices.Sorted(maps.Keys(leader.Members)) {
-		got, err := checked(ctx, ia, leader.Members[id].Addr, want.Index)
-		if err != nil {
-			return fmt.Errorf("node %d: %w", id, err)
-		}
-		fmt.Fprintf(out, "node %d: CRC-32C %08x after record %d\n", id, got.CRC, got.Index)
-		if got != want {
-			err = errDiffer
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // parsePeers parses ID=HOST:PORT,…

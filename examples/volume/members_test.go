@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -35,17 +36,20 @@ func TestANodeIsReplacedUnderLoad(t *testing.T) {
 			}
 		}
 	}()
-	at := c.peers[c.leader()-1]
-	require.NoError(t, add(context.Background(), c.ia, memberOptions{Addr: at, ID: 4, Member: c.peers[3]}))
-	_, err := node.Ask(context.Background(), c.ia, at, node.Command{Do: "remove", ID: uint64(dead)})
-	require.NoError(t, err)
+	var out bytes.Buffer
+	follower := 6 - dead - c.leader()
+	require.NoError(t, newOperator(c.ia, c.peers[follower-1], &out).replace(context.Background(), uint64(dead), 4, c.peers[3]))
 	close(stop)
 	<-loaded
-	c.eventually("the members are others", func() bool {
-		s, err := c.ask(c.leader(), node.Command{Do: "status"})
-		_, gone := s.Members[uint64(dead)]
-		return err == nil && len(s.Members) == 3 && !gone && !s.Members[4].Learner
-	})
+	s, err := c.ask(c.leader(), node.Command{Do: "status"})
+	require.NoError(t, err)
+	require.Len(t, s.Members, 3)
+	require.NotContains(t, s.Members, uint64(dead))
+	require.False(t, s.Members[4].Learner)
+	lines := bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n"))
+	var last rebuilding
+	require.NoError(t, json.Unmarshal(lines[len(lines)-1], &last))
+	assert.Equal(t, rebuilding{Node: 4, State: "whole"}, last)
 	c.same()
 	c.kill(c.leader()) // the new node is one of a majority
 	d.write(20)
@@ -60,11 +64,13 @@ func TestAnOperatorSeesAVolumeAndMovesItsLeader(t *testing.T) {
 	follower := 1 + leader%3
 	_, err := c.ask(follower, node.Command{Do: "transfer", ID: uint64(follower)})
 	require.ErrorContains(t, err, fmt.Sprintf("node %d does", leader))
-	c.eventually("no leader moves", func() bool {
-		_, _ = c.ask(c.leader(), node.Command{Do: "transfer", ID: uint64(follower)}) // again, until it is heard
-		return c.leader() == follower
-	})
 	var out bytes.Buffer
+	o := newOperator(c.ia, c.peers[follower-1], &out)
+	require.NoError(t, o.transfer(t.Context(), uint64(follower)))
+	require.ErrorContains(t, o.add(t.Context(), uint64(leader), "127.0.0.1:1"), "member already")
+	require.ErrorContains(t, o.transfer(t.Context(), 5), "no other member")
+	require.ErrorContains(t, o.replace(t.Context(), 5, 6, "127.0.0.1:1"), "no member")
+	require.NoError(t, o.remove(t.Context(), 5), "it is none")
 	require.NoError(t, status(context.Background(), c.ia, c.peers[follower-1], &out))
 	assert.Contains(t, out.String(), fmt.Sprintf("node %d: StateLeader, optimized; leader %d", follower, follower))
 	assert.Contains(t, out.String(), c.peers[2])

@@ -11,6 +11,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
 
+	"godat/examples/nvmeof/nvme"
 	"godat/examples/volume/entry"
 	"godat/examples/volume/raftlog"
 	"godat/examples/volume/state"
@@ -36,11 +37,18 @@ type Status struct {
 	Applied  uint64              `json:"applied"`
 	Released uint64              `json:"released"`
 	Rotten   bool                `json:"rotten,omitempty"`
+	Rebuilt  uint64              `json:"rebuilt,omitempty"`  // bytes of the disk that are right
+	Rebuilds uint64              `json:"rebuilds,omitempty"` // bytes of the disk while it is rebuilt
 	Members  raftlog.Members     `json:"members"`
 	Replicas map[uint64]Progress `json:"replicas,omitempty"` // of a leader
+	Slots    int                 `json:"slots"`              // that the node has when it leads
 	Free     int                 `json:"free"`               // slots of a leader
+	Waiting  int                 `json:"waiting"`            // writes that wait for a slot of a leader
 	Checked  state.Checked       `json:"checked"`
 }
+
+// Serves reports whether the node serves the disk: it leads.
+func (s *Status) Serves() bool { return s.State == nvme.ANAOptimized.String() }
 
 // Progress is how far a replica is, as its leader knows.
 type Progress struct {
@@ -59,9 +67,10 @@ func (c *consensus) status() Status {
 	s := Status{
 		ID: c.cfg.ID, Role: c.role.String(), State: c.ana.String(), Leader: c.leader.Load(), Term: c.term, Last: c.last,
 		Applied: c.applied, Released: c.released.Load(), Rotten: c.rotten.Load(), Members: c.log.Members(), Checked: c.disk.Checked(),
+		Slots: c.cfg.Layout.Slots, Rebuilt: c.rebuilt.Load(), Rebuilds: c.rebuilds.Load(),
 	}
 	if r := c.reign; r != nil {
-		s.Free, s.Replicas = r.pool.Free(), make(map[uint64]Progress)
+		s.Free, s.Waiting, s.Replicas = r.pool.Free(), len(r.placing), make(map[uint64]Progress)
 		c.raft.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
 			s.Replicas[id] = Progress{p.Match, p.State.String(), r.out[id]}
 		})
@@ -69,22 +78,33 @@ func (c *consensus) status() Status {
 	return s
 }
 
+// ErrNotNow is the error of a command that the volume may do later.
+var ErrNotNow = &rpc.Error{Code: rpc.CodeUser}
+
+func notNow(format string, args ...any) error {
+	return &rpc.Error{Code: ErrNotNow.Code, Text: "node: " + fmt.Sprintf(format, args...)}
+}
+
 // command does what an operator asks of the leader.
 func (c *consensus) command(x Command, done chan error) {
 	if c.refusal() != nil {
-		done <- fmt.Errorf("node %d does not lead; node %d does", c.cfg.ID, c.leader.Load())
+		done <- notNow("node %d does not lead; node %d does", c.cfg.ID, c.leader.Load())
 		return
 	}
 	switch x.Do {
 	case "add":
+		if m, member := c.log.Members()[x.ID]; member {
+			done <- fmt.Errorf("node %d is a member already, at %s", x.ID, m.Addr)
+			return
+		}
 		done <- c.proposeMember(pb.ConfChangeAddLearnerNode, x.ID, x.Addr)
 	case "promote":
 		done <- c.promote(x.ID)
 	case "remove":
 		done <- c.proposeMember(pb.ConfChangeRemoveNode, x.ID, "")
 	case "transfer":
-		if c.lanes.peers[x.ID] == nil {
-			done <- fmt.Errorf("node %d is no other member", x.ID)
+		if m, member := c.log.Members()[x.ID]; !member || m.Learner || x.ID == c.cfg.ID {
+			done <- fmt.Errorf("node %d is no other member that votes", x.ID)
 			return
 		}
 		c.raft.TransferLeader(x.ID)
@@ -109,7 +129,7 @@ func (c *consensus) promote(id uint64) error {
 		}
 	})
 	if match+near < c.applied || match == 0 {
-		return fmt.Errorf("node %d has record %d of %d", id, match, c.applied)
+		return notNow("node %d has record %d of %d", id, match, c.applied)
 	}
 	return c.proposeMember(pb.ConfChangeAddNode, id, m.Addr)
 }
@@ -123,7 +143,10 @@ func (c *consensus) proposeMember(kind pb.ConfChangeType, id uint64, addr string
 	if id < 1 || id > uint64(c.cfg.Layout.Nodes) {
 		return fmt.Errorf("node id %d; it may be 1 to %d", id, c.cfg.Layout.Nodes)
 	}
-	return c.raft.ProposeConfChange(&pb.ConfChange{Type: kind.Enum(), NodeId: new(id), Context: []byte(addr)})
+	if err := c.raft.ProposeConfChange(&pb.ConfChange{Type: kind.Enum(), NodeId: new(id), Context: []byte(addr)}); err != nil {
+		return notNow("%v", err)
+	}
+	return nil
 }
 
 // Ask asks a node at an address.

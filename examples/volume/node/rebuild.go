@@ -108,7 +108,14 @@ func (b *rebuilder) getSnapshot(client *rpc.Client) (s state.Snapshot, members r
 
 // getChunks gets the chunks that differ.
 func (b *rebuilder) getChunks(client *rpc.Client, c *state.CatchUp) error {
+	defer func() {
+		b.rebuilds.Store(0)
+		b.rebuilt.Store(0)
+	}()
 	for chunk, to, ok := c.Next(); ok; chunk, to, ok = c.Next() {
+		done, all := c.Progress()
+		b.rebuilt.Store(done)
+		b.rebuilds.Store(all)
 		ctx, cancel := context.WithTimeout(b.ctx, rebuildTime)
 		err := b.getChunk(ctx, client, c, chunk, to)
 		cancel()

@@ -37,6 +37,8 @@ type site struct {
 	floor    atomic.Uint64 // up to where the leader has freed
 	released atomic.Uint64
 	rotten   atomic.Bool
+	rebuilt  atomic.Uint64 // bytes of the disk, while it is rebuilt
+	rebuilds atomic.Uint64 // all of them
 }
 
 func newSite(ia *dat.IA, cfg Config, j *journal.Journal, r *replica.Replica) *site {

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/examples/nvmeof/host"
+	"godat/examples/nvmeof/nvme"
+)
+
+// leaderDisk is the disk at the leader.
+func (h *multipath) leaderDisk() *host.Disk {
+	h.must(nvme.IORead, make([]byte, blockLen), 0)
+	_, w, err := h.connect()
+	require.NoError(h.t, err)
+	return w.disk
+}
+
+func TestCommandsOfASingleTargetAreThoseOfAVolume(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.three()
+	h := c.host()
+	d := h.leaderDisk()
+	ctx := t.Context()
+	want := make([]byte, diskLen)
+	write := func(off, n int, version uint64, write func([]byte, int64) (int, error)) {
+		copy(want[off:], placed(off, n, version))
+		_, err := write(want[off:][:n], int64(off))
+		require.NoError(t, err)
+	}
+	zeroed := func(off, n int) { clear(want[off:][:n]) }
+	write(0, 64<<10, 1, d.WriteAt)
+	for off := 64 << 10; off < diskLen; off += 64 << 10 {
+		write(off, 64<<10, 2, d.WriteAt)
+	}
+	write(blockLen, 2*blockLen, 3, d.WriteStable) // in its entry
+	write(1<<20, 64<<10, 4, d.WriteStable)        // in a slot
+	require.NoError(t, d.Flush(ctx))
+	const blocks = 64 << 10
+	require.NoError(t, d.Compare(want[:blocks], 0))
+	differs := bytes.Clone(want[:blocks])
+	differs[blocks-1] ^= 1
+	require.ErrorIs(t, d.Compare(differs, 0), nvme.StatusError(nvme.CompareFailure|nvme.DoNotRetry))
+
+	require.NoError(t, d.WriteZeroes(ctx, 2*blockLen, 2<<20, false)) // in more than one piece
+	zeroed(2*blockLen, 2<<20)
+	require.NoError(t, d.WriteZeroes(ctx, 3<<20, blockLen, true))
+	zeroed(3<<20, blockLen)
+	require.NoError(t, d.Deallocate(ctx, nvme.Range{LBA: 3<<20/blockLen + 2, Blocks: 3}, nvme.Range{LBA: 3<<20/blockLen + 9, Blocks: 1}))
+	zeroed(3<<20+2*blockLen, 3*blockLen)
+	zeroed(3<<20+9*blockLen, blockLen)
+	require.NoError(t, d.Compare(make([]byte, blockLen), 3<<20))
+	read := func(d *host.Disk) {
+		got := make([]byte, diskLen)
+		for off := 0; off < diskLen; off += 64 << 10 {
+			_, err := d.ReadAt(got[off:][:64<<10], int64(off))
+			require.NoError(t, err)
+		}
+		require.True(t, bytes.Equal(want, got))
+	}
+	read(d)
+	c.same()
+
+	elsewhere, err := host.Connect(ctx, c.ia, host.Config{Addr: c.listens[c.leader()%3], Subsystem: subsystem, Queues: 1})
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, elsewhere.Close()) }()
+	other, err := elsewhere.Disk(ctx, 1)
+	require.NoError(t, err)
+	for name, err := range map[string]error{
+		"flush": other.Flush(ctx), "compare": other.Compare(want[:blocks], 0), "zero": other.WriteZeroes(ctx, 0, blockLen, false),
+		"deallocate": other.Deallocate(ctx, nvme.Range{Blocks: 1}),
+	} {
+		assert.ErrorIs(t, err, nvme.StatusError(nvme.ANAInaccessibleStatus), name)
+	}
+
+	c.kill(c.leader())
+	read(h.leaderDisk())
+}

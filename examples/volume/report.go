@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"godat/examples/volume/node"
+)
+
+// volumeRow is a volume on the page of --inspect, as this node knows it.
+type volumeRow struct {
+	Volume                     string // by its node's address
+	Node                       uint64
+	Role, Path                 string
+	Leader, Term               uint64
+	Records, Applied, Released uint64
+	Slots, FreeSlots, Waiting  int    // of a leader: slots of its own, and writes that wait for one
+	Rebuilt, Rebuilds          uint64 // bytes of a rebuild
+}
+
+// Trouble says what is wrong with the volume at this node.
+func (v volumeRow) Trouble(time.Duration) string {
+	switch {
+	case v.Leader == 0:
+		return "nobody leads: look whether a majority of the nodes runs and is not being rebuilt"
+	case v.Rebuilds != 0:
+		return fmt.Sprintf("the node is being rebuilt: it has %d of %d bytes", v.Rebuilt, v.Rebuilds)
+	}
+	return ""
+}
+
+func (m *machine) volumeRows() (rows []any) {
+	for _, n := range m.nodes {
+		s := n.Status()
+		rows = append(rows, volumeRow{
+			Volume: n.Addr(), Node: s.ID, Role: strings.TrimPrefix(s.Role, "State"), Path: s.State, Leader: s.Leader, Term: s.Term,
+			Records: s.Last, Applied: s.Applied, Released: s.Released, Slots: s.Slots, FreeSlots: s.Free, Waiting: s.Waiting,
+			Rebuilt: s.Rebuilt, Rebuilds: s.Rebuilds,
+		})
+	}
+	return rows
+}
+
+// replicaRow is a replica of a volume that this node leads.
+type replicaRow struct {
+	Replica string // by its node's address
+	Node    uint64
+	Votes   bool
+	Direct  bool   // it gets entries that name slots
+	Has     uint64 // record
+	Lag     uint64 // in records, behind the leader
+	State   string // as the leader sees it
+}
+
+// Trouble says what is wrong with the replica.
+func (r replicaRow) Trouble(time.Duration) string {
+	if !r.Direct {
+		return fmt.Sprintf("the replica is out, %d records behind: look whether its node runs, and at its disk", r.Lag)
+	}
+	return ""
+}
+
+func (m *machine) replicaRows() (rows []any) {
+	for _, n := range m.nodes {
+		s := n.Status()
+		for _, id := range slices.Sorted(maps.Keys(s.Replicas)) {
+			rows = append(rows, newReplicaRow(id, &s))
+		}
+	}
+	return rows
+}
+
+func newReplicaRow(id uint64, s *node.Status) replicaRow {
+	p, m := s.Replicas[id], s.Members[id]
+	return replicaRow{
+		Replica: m.Addr, Node: id, Votes: !m.Learner, Direct: !p.Out, Has: p.Match, Lag: s.Last - min(s.Last, p.Match),
+		State: strings.TrimPrefix(p.State, "State"),
+	}
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/examples/volume/node"
+)
+
+// replicas are the addresses of the first three nodes, as an option has them.
+func (c *cluster) replicas() string {
+	var all []string
+	for i := range 3 {
+		all = append(all, fmt.Sprintf("%d=%s", i+1, c.peers[i]))
+	}
+	return strings.Join(all, ",")
+}
+
+func TestAProcessServesSeveralVolumes(t *testing.T) {
+	t.Parallel()
+	first := newCluster(t)
+	second := &cluster{TB: t, ia: first.ia, listens: first.listens, running: first.running}
+	for range most {
+		second.peers = append(second.peers, freePort(t))
+	}
+	page := freePort(t)
+	for id := 1; id <= 3; id++ {
+		args := []string{"serve", "--listen=" + first.listens[id-1]}
+		for namespace, c := range []*cluster{first, second} {
+			o := volumeOptions{
+				ID: uint64(id), Peers: c.replicas(), Name: "volume", Namespace: uint32(namespace + 1), Size: "4M", Slots: 8, SlotSize: "64K",
+			}
+			dir := filepath.Join(first.dir, fmt.Sprintf("%d-%d", id, namespace))
+			require.NoError(t, create(&o, dir))
+			require.ErrorContains(t, create(&o, dir), "already")
+			args = append(args, "--data="+dir)
+		}
+		if id == 1 {
+			args = append(args, "--inspect="+page)
+		}
+		first.run(id, args)
+	}
+	contents := func(c *cluster, namespace uint32) *content {
+		d := &content{h: c.host(), r: rand.New(rand.NewPCG(5, uint64(namespace)))}
+		d.h.disk = namespace
+		return d
+	}
+	a, b := contents(first, 1), contents(second, 2)
+	require.NoError(t, newOperator(first.ia, first.peers[0], io.Discard).transfer(t.Context(), 1))
+	require.NoError(t, newOperator(first.ia, second.peers[0], io.Discard).transfer(t.Context(), 2))
+	a.write(50)
+	b.write(50)
+	shows := func(kind string, all ...string) {
+		response, err := http.Get("http://" + page + "/?format=json&show=" + kind) //nolint:noctx // it is this machine's
+		require.NoError(t, err)
+		text, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		for _, what := range all {
+			assert.True(t, strings.Contains(string(text), strconv.Quote(what)), "%s: no %s", kind, what)
+		}
+	}
+	shows("volumes", first.peers[0], second.peers[0], "Term", "FreeSlots", "Rebuilds")
+	shows("replicas", first.peers[0], first.peers[1], first.peers[2], "Lag")
+	first.kill(1)
+	a.write(20)
+	a.read()
+	b.write(20)
+	b.read()
+	require.NotEqual(t, 1, first.leader())
+	require.Equal(t, []int{2, 3}, slices.Sorted(maps.Keys(first.running)))
+	s, err := second.ask(3, node.Command{Do: "status"})
+	require.NoError(t, err)
+	require.Len(t, s.Members, 3)
+}
+
+func TestVolumesThatAreServedTogetherHaveNamespacesOfTheirOwn(t *testing.T) {
+	var dirs []string
+	for range 2 {
+		dirs = append(dirs, t.TempDir())
+		o := volumeOptions{ID: 1, Peers: "1=here", Name: "volume", Namespace: 3, Size: "1M", Slots: 1, SlotSize: "64K"}
+		require.NoError(t, create(&o, dirs[len(dirs)-1]))
+	}
+	all, err := openAll(dirs[:1])
+	require.NoError(t, err)
+	require.NoError(t, all.close())
+	_, err = openAll(dirs)
+	require.ErrorContains(t, err, "--namespace")
+}
