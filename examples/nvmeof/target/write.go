@@ -38,27 +38,35 @@ type Write struct {
 	Stable bool // the host wants the blocks to be stable before the command is completed
 	At     int  // the offset in Room, as Placed said
 
-	from *queue
-	slot int32
-	open bool // Place was called, and neither Take nor Drop; owned by the queue
+	answers chan<- result // has room for each command
+	slot    int32
+	open    bool // Place was called, and neither Take nor Drop; owned by the queue
 }
 
 // Placed answers Place: the data comes to Room from an offset on. It may be called from any
 // goroutine, as Done.
 func (w *Write) Placed(at int) {
 	w.At = at
-	w.from.results <- result{command: w.slot} // has room for each command
+	w.answers <- result{command: w.slot}
 }
 
 // Done completes the command. An error that is an nvme.StatusError gives the host that status,
 // nvme.ANATransitionStatus for example, by which it tries another path; any other error is a
 // nvme.WriteFault.
-func (w *Write) Done(err error) { w.from.results <- result{w.slot, err} }
+func (w *Write) Done(err error) { w.answers <- result{w.slot, err} }
+
+// NewWrite is a Write that comes from no host: the program gives it to a Writer as a target does, to test or to
+// measure it. The answer is the error of the Writer's next answer, by Placed or by Done, for which it waits. The program may
+// give the Write again after Done, and change what it says of itself.
+func NewWrite() (w *Write, answer func() error) {
+	answers := make(chan result, 1)
+	return &Write{answers: answers}, func() error { return (<-answers).err }
+}
 
 // place begins a Write for a Writer.
 func (q *queue) place(c *command, off, n int) {
 	if c.write == nil {
-		c.write = &Write{from: q, slot: int32(c.slot)}
+		c.write = &Write{answers: q.results, slot: int32(c.slot)}
 	}
 	w := c.write
 	w.NSID, w.Offset, w.Len, w.Stable, w.open = c.NSID, off, n, c.forced(), true
