@@ -41,7 +41,8 @@ type trio struct {
 	all [3]member
 }
 
-func newTrio(t testing.TB) *trio {
+// newTrio runs three nodes, but for the ones whose disks absent refuses.
+func newTrio(t testing.TB, absent func(id uint64, disk *valve) bool) *trio {
 	c := &trio{TB: t}
 	ia, err := dat.Open(t.Context(), "loop")
 	require.NoError(t, err)
@@ -60,6 +61,9 @@ func newTrio(t testing.TB) *trio {
 		m := &c.all[i]
 		m.disk = &valve{Store: fault.New(state.Size(blocks))}
 		id := uint64(i + 1)
+		if absent != nil && absent(id, m.disk) {
+			continue
+		}
 		m.Node, err = Open(t.Context(), ia, Config{
 			ID: id, Addr: members[id].Addr, Layout: layout, Journal: fault.New(layout.Size()), Disk: m.disk, Log: log, Tick: 20 * time.Millisecond,
 		})
@@ -88,7 +92,7 @@ func (c *trio) leader(but *member) (leader *member) {
 	c.Helper()
 	c.eventually(func() bool {
 		for i := range c.all {
-			if m := &c.all[i]; m != but && m.Status().State == nvme.ANAOptimized.String() {
+			if m := &c.all[i]; m != but && m.Node != nil && m.Status().State == nvme.ANAOptimized.String() {
 				leader = m
 				return true
 			}
@@ -99,7 +103,7 @@ func (c *trio) leader(but *member) (leader *member) {
 }
 
 func TestALeaderWithASlowDiskHandsOver(t *testing.T) {
-	c := newTrio(t)
+	c := newTrio(t, nil)
 	old := c.leader(nil)
 	var others []*member
 	for i := range c.all {
@@ -139,4 +143,20 @@ func TestALeaderWithASlowDiskHandsOver(t *testing.T) {
 	require.NoError(t, zero(next), "the slow one is no leader")
 	old.disk.Unlock()
 	c.eventually(func() bool { return old.Status().Released == next.Status().Released }, "the slow one stays behind")
+}
+
+func TestANodeThatIsRebuiltAndAWholeOneAreAMajority(t *testing.T) {
+	c := newTrio(t, func(id uint64, disk *valve) bool {
+		if id == 3 { // it began to catch up before it ended
+			d, err := state.Open(disk, 0)
+			require.NoError(t, err)
+			_, err = d.CatchUp(state.Snapshot{Size: blocks})
+			require.NoError(t, err)
+		}
+		return id == 1
+	})
+	m := c.leader(nil)
+	require.Equal(t, uint64(2), m.cfg.ID)
+	require.NoError(t, m.Device().Zero(0, 4096))
+	c.eventually(func() bool { return !c.all[2].Status().Rotten }, "it is not rebuilt")
 }
