@@ -76,8 +76,8 @@ test-ibv: ## hw/ibv on soft-RoCE and soft-iWARP, in a QEMU guest (on Debian, as 
 	bash check/guest/install.sh
 	bash hw/ibv/test-guest.sh
 
-test-volume: ## 200 histories of a volume's registers under kills, stops and moved leaders
-	cd examples/volume && $(GO) test -count=1 -timeout 8h -run TestHistories . -args -seeds 200
+test-volume: ## 200 histories of a volume's registers under all troubles that it has to survive, with a summary
+	cd examples/volume && $(GO) test -count=1 -timeout 8h -parallel 3 -run TestHistories -args -seeds 200
 
 test-nvmeof: ## Linux mounts examples/nvmeof's disks on hw/iwarp, siw and rxe, in a QEMU guest and outside it (on Debian, as root)
 	bash check/guest/install.sh

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"godat/examples/volume/fault"
 	"godat/examples/volume/node"
 	_ "godat/hw/iwarp"
 	dat "godat/runtime"
@@ -30,6 +31,9 @@ func TestMain(m *testing.M) {
 		var args []string
 		if err := json.Unmarshal([]byte(text), &args); err != nil {
 			panic(err)
+		}
+		if proxy := os.Getenv(throughProxy); proxy != "" {
+			suffer(proxy)
 		}
 		os.Exit(program(args, os.Stdout, os.Stderr))
 	}
@@ -47,15 +51,25 @@ type cluster struct {
 	peers   []string // addresses, by id from 1
 	listens []string
 	running map[int]*process
+	started []*process
+	proxy   *proxy // between the nodes, or nil
 }
 
 type process struct {
 	*exec.Cmd
-	log bytes.Buffer
+	id    int
+	log   bytes.Buffer  // to be read when it has ended
+	ended chan struct{} // closed then
+}
+
+// wait waits for the end.
+func (p *process) wait() {
+	defer close(p.ended)
+	_ = p.Wait()
 }
 
 // most is how many nodes a test's cluster ever has.
-const most = 4
+const most = 8
 
 func newCluster(t testing.TB) *cluster {
 	ia, err := dat.Open(t.Context(), "iwarp")
@@ -77,14 +91,20 @@ func freePort(t testing.TB) string {
 
 // end kills all, and shows their logs if the test has failed.
 func (c *cluster) end() {
-	for id := range c.running {
-		p := c.running[id]
-		c.kill(id)
+	c.killAll()
+	for _, p := range c.started {
 		if c.Failed() {
-			c.Logf("node %d:\n%s", id, p.log.String())
+			c.Logf("node %d:\n%s", p.id, p.log.String())
 		}
 	}
 	require.NoError(c, c.ia.Close())
+}
+
+// killAll ends all nodes.
+func (c *cluster) killAll() {
+	for id := range c.running {
+		c.kill(id)
+	}
 }
 
 // three starts three nodes of a new volume.
@@ -102,18 +122,26 @@ func (c *cluster) start(id int, args ...string) {
 	}
 	args = append([]string{"serve"}, args...)
 	args = append(args, fmt.Sprintf("--id=%d", id), "--peers="+strings.Join(peers, ","), "--listen="+c.listens[id-1],
-		"--data="+filepath.Join(c.dir, fmt.Sprint(id)), "--size=4M", "--slots=8", "--slot-size=64K")
+		"--data="+string(c.disk(id)), "--size=4M", "--slots=8", "--slot-size=64K")
 	c.run(id, args)
 }
 
 // run starts a process.
 func (c *cluster) run(id int, args []string) {
+	if c.proxy != nil {
+		args = append(args, "--provider="+suffering)
+	}
 	text, err := json.Marshal(args)
 	require.NoError(c, err)
-	p := &process{Cmd: exec.Command(os.Args[0])}
+	p := &process{id: id, Cmd: exec.Command(os.Args[0]), ended: make(chan struct{})}
 	p.Env = append(os.Environ(), asProgram+"="+string(text), "GOMAXPROCS=2")
+	if c.proxy != nil {
+		p.Env = append(p.Env, throughProxy+"="+c.proxy.name(id))
+	}
 	p.Stdout, p.Stderr = &p.log, &p.log
 	require.NoError(c, p.Start())
+	go p.wait()
+	c.started = append(c.started, p)
 	c.running[id] = p
 }
 
@@ -122,8 +150,11 @@ func (c *cluster) kill(id int) {
 	p := c.running[id]
 	delete(c.running, id)
 	_ = p.Process.Kill()
-	_ = p.Wait()
+	<-p.ended
 }
+
+// disk is a node's directory.
+func (c *cluster) disk(id int) fault.Disk { return fault.Disk(filepath.Join(c.dir, fmt.Sprint(id))) }
 
 func (c *cluster) signal(id int, s syscall.Signal) {
 	require.NoError(c, c.running[id].Process.Signal(s))

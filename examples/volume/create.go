@@ -139,14 +139,20 @@ func openFiles(dir string) (*files, error) {
 	return f, nil
 }
 
+// disks is how a node's files are opened. Tests have some that fail.
+var disks = struct {
+	open func(path string, size int) (store.Store, error)
+	log  raftlog.Config
+}{open: store.OpenFile}
+
 func (f *files) open(dir string) (err error) {
-	if f.journal, err = store.OpenFile(filepath.Join(dir, "journal"), f.about.Layout.Size()); err != nil {
+	if f.journal, err = disks.open(filepath.Join(dir, "journal"), f.about.Layout.Size()); err != nil {
 		return err
 	}
-	if f.disk, err = store.OpenFile(filepath.Join(dir, "disk"), state.Size(f.about.Size)); err != nil {
+	if f.disk, err = disks.open(filepath.Join(dir, "disk"), state.Size(f.about.Size)); err != nil {
 		return err
 	}
-	f.log, err = raftlog.Open(filepath.Join(dir, "log"), raftlog.Config{})
+	f.log, err = raftlog.Open(filepath.Join(dir, "log"), disks.log)
 	return err
 }
 

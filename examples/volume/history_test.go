@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -15,19 +15,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/examples/nvmeof/nvme"
-	"godat/examples/volume/node"
 )
 
-var (
-	seeds    = flag.Int("seeds", 2, "histories of TestHistoriesAreLinearizable")
-	seedFrom = flag.Uint64("seed", 1, "the first one's seed")
-)
+// registers are ranges of the disk that have a history. The first ones are so short that their data is in the
+// entries of the log, the last ones have it in slots.
+var registers = [...]struct{ off, len int }{
+	{0, blockLen}, {3 * blockLen, blockLen}, {6 * blockLen, blockLen}, {9 * blockLen, blockLen}, {64 << 10, 64 << 10}, {192 << 10, 32 << 10},
+}
 
-// registers is how many blocks have a history, and words which words of each. A Read at the same time as
-// a Write of its block may see both, so each word is a register.
-const registers = 5
-
-var words = [...]int{0, 1024, blockLen - 16}
+// words says which words of a register have a history. A Read at the same time as a Write of its blocks may
+// see both, so each word is a register by itself.
+func words(register int) [3]int {
+	n := registers[register].len
+	return [...]int{0, n / 4, n - 16}
+}
 
 // access is a read or a write of a register.
 type access struct {
@@ -90,7 +91,7 @@ type history struct {
 }
 
 // add adds an operation on all words of a register. One that has not returned may still have its effect.
-func (h *history) add(client int, a access, begun time.Duration, returned bool, values [len(words)]uint64) {
+func (h *history) add(client int, a access, begun time.Duration, returned bool, values [3]uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	end := int64(math.MaxInt64)
@@ -115,24 +116,24 @@ func (h *history) client(host *multipath, number int, r *rand.Rand, stop <-chan 
 			return
 		default:
 		}
-		a := access{register: r.IntN(registers), write: r.IntN(2) == 0}
-		off := a.register * blockLen * 3
-		b := make([]byte, blockLen)
+		a := access{register: r.IntN(len(registers)), write: r.IntN(2) == 0}
+		off := registers[a.register].off
+		b := make([]byte, registers[a.register].len)
 		op := nvme.IORead
 		if a.write {
 			version++
 			a.value = version<<8 | uint64(number)
-			op, b = nvme.IOWrite, placed(off, blockLen, a.value)
+			op, b = nvme.IOWrite, placed(off, len(b), a.value)
 		}
 		begun := time.Since(h.begun)
 		never, err := host.try(op, b, off)
 		switch {
 		case err == nil && a.write:
-			h.add(number, a, begun, true, [len(words)]uint64{})
+			h.add(number, a, begun, true, [3]uint64{})
 		case err == nil:
-			h.add(number, a, begun, true, seen(host.t, b, off))
+			h.add(number, a, begun, true, seen(host.t, b, a.register))
 		case a.write && !never:
-			h.add(number, a, begun, false, [len(words)]uint64{})
+			h.add(number, a, begun, false, [3]uint64{})
 		}
 		if err != nil {
 			time.Sleep(5 * time.Millisecond) // until the next try of a node that may not serve yet
@@ -140,13 +141,31 @@ func (h *history) client(host *multipath, number int, r *rand.Rand, stop <-chan 
 	}
 }
 
-// seen are the values of a block's words. A block that was written has its place.
-func seen(t testing.TB, b []byte, off int) (values [len(words)]uint64) {
-	for i, at := range words {
-		values[i] = binary.LittleEndian.Uint64(b[at:])
-		if place := binary.LittleEndian.Uint64(b[at+8:]); values[i] != 0 && place != uint64(off+at) {
-			t.Errorf("block at %d has at %d what was written to %d", off, at, place)
+// during has clients for as long as f runs.
+func (h *history) during(c *cluster, seed uint64, f func()) {
+	stop := make(chan struct{})
+	var clients sync.WaitGroup
+	defer clients.Wait()
+	defer close(stop)
+	hosts := []*multipath{c.host(), c.host()}
+	for number := range 4 {
+		clients.Go(func() { h.client(hosts[number%2], number, rand.New(rand.NewPCG(seed, uint64(number))), stop) })
+	}
+	clients.Go(func() { load(hosts[0], rand.New(rand.NewPCG(seed, 99)), stop) })
+	f()
+}
+
+// seen are the values of a register's words. Whatever was written has its place.
+func seen(t testing.TB, b []byte, register int) (values [3]uint64) {
+	off := registers[register].off
+	for at := 0; at < len(b); at += 16 {
+		if place := binary.LittleEndian.Uint64(b[at+8:]); binary.LittleEndian.Uint64(b[at:]) != 0 && place != uint64(off+at) {
+			t.Errorf("register %d has at %d what was written to %d", register, off+at, place)
+			break
 		}
+	}
+	for i, at := range words(register) {
+		values[i] = binary.LittleEndian.Uint64(b[at:])
 	}
 	return values
 }
@@ -159,69 +178,71 @@ func load(host *multipath, r *rand.Rand, stop <-chan struct{}) {
 			return
 		default:
 		}
-		off := (1 + r.IntN(15)) * 128 << 10
+		off := (2 + r.IntN(14)) * 256 << 10
 		_, _ = host.try(nvme.IOWrite, placed(off, 64<<10, version), off) // which may fail at any time
 	}
 }
 
-// trouble is what befalls a volume: one thing at a time, of which it survives each.
-func (c *cluster) trouble(r *rand.Rand, pause func()) {
-	id := 1 + r.IntN(3)
-	if r.IntN(2) == 0 {
-		id = c.leader()
-	}
-	switch what := r.IntN(4); what {
-	case 0, 1:
-		c.Logf("kill %d", id)
-		c.kill(id)
-		pause()
-		c.start(id)
-	case 2:
-		c.Logf("stop %d", id)
-		c.signal(id, syscall.SIGSTOP)
-		pause()
-		c.signal(id, syscall.SIGCONT)
-	default:
-		c.Logf("transfer to %d", id)
-		_, _ = c.ask(c.leader(), node.Command{Do: "transfer", ID: uint64(id)}) // it may be the leader
-	}
-	pause()
-}
-
-func TestHistoriesAreLinearizable(t *testing.T) {
-	for i := range *seeds {
-		t.Run(fmt.Sprint(*seedFrom+uint64(i)), func(t *testing.T) { runHistory(t, *seedFrom+uint64(i)) })
-	}
-}
-
-func runHistory(t *testing.T, seed uint64) {
-	t.Parallel()
-	c := newCluster(t)
-	c.three()
-	h := &history{begun: time.Now()}
-	stop := make(chan struct{})
-	var clients sync.WaitGroup
-	hosts := []*multipath{c.host(), c.host()}
-	for number := range 4 {
-		clients.Go(func() { h.client(hosts[number%2], number, rand.New(rand.NewPCG(seed, uint64(number))), stop) })
-	}
-	clients.Go(func() { load(hosts[0], rand.New(rand.NewPCG(seed, 99)), stop) })
-	r := rand.New(rand.NewPCG(seed, 100))
-	c.leader()
-	for range 4 {
-		c.trouble(r, func() { time.Sleep(time.Duration(500+r.IntN(2500)) * time.Millisecond) }) // of load
-	}
-	close(stop)
-	clients.Wait()
-	last := c.host()
-	for register := range registers {
-		b := make([]byte, blockLen)
-		off := register * blockLen * 3
+// end reads all registers once more.
+func (h *history) end(t testing.TB, host *multipath) {
+	for register, x := range registers {
+		b := make([]byte, x.len)
 		begun := time.Since(h.begun)
-		last.must(nvme.IORead, b, off)
-		h.add(5, access{register: register}, begun, true, seen(t, b, off))
+		host.must(nvme.IORead, b, x.off)
+		h.add(9, access{register: register}, begun, true, seen(t, b, register))
 	}
+}
+
+// pause is the longest time without an answer.
+func (h *history) pause() (longest time.Duration) {
+	var ends []int64
+	for _, o := range h.all {
+		if o.Return != math.MaxInt64 {
+			ends = append(ends, o.Return)
+		}
+	}
+	slices.Sort(ends)
+	for i := 1; i < len(ends); i++ {
+		longest = max(longest, time.Duration(ends[i]-ends[i-1]))
+	}
+	return longest
+}
+
+var (
+	seeds    = flag.Int("seeds", 5, "histories of TestHistoriesAreLinearizable")
+	seedFrom = flag.Uint64("seed", 1, "the first one's seed")
+)
+
+// TestHistoriesAreLinearizable torments volumes while clients keep histories of registers, and says what
+// befell them.
+func TestHistoriesAreLinearizable(t *testing.T) {
+	var mu sync.Mutex
+	sum := tally{troubles: make(map[string]int)}
+	t.Run("seed", func(t *testing.T) {
+		for i := range *seeds {
+			seed := *seedFrom + uint64(i)
+			t.Run(fmt.Sprint(seed), func(t *testing.T) {
+				t.Parallel()
+				x := runHistory(t, seed)
+				mu.Lock()
+				defer mu.Unlock()
+				sum.add(x)
+				fmt.Printf("seed %d held, of %d: %v\n", seed, *seeds, &sum)
+			})
+		}
+	})
+}
+
+func runHistory(t *testing.T, seed uint64) tally {
+	c := newCluster(t)
+	r := rand.New(rand.NewPCG(seed, 100))
+	x := c.newTorment(r)
+	h := &history{begun: time.Now()}
+	h.during(c, seed, func() { x.run(10) })
+	h.end(t, c.host())
 	c.same()
-	t.Logf("%d operations", len(h.all))
 	require.Equal(t, porcupine.Ok, porcupine.CheckOperationsTimeout(model, h.all, time.Minute))
+	x.tally.histories, x.tally.operations, x.tally.pause = 1, len(h.all)/3, h.pause()
+	x.conclude()
+	return x.tally
 }
