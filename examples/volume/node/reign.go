@@ -37,7 +37,7 @@ type reign struct {
 	behind, at uint64 // the node that has released least, and up to where
 	held       int    // for how many ticks
 	mark       uint64 // an entry that was committed at some tick
-	late       int    // for how many ticks this node has not applied it
+	late       int    // for how many ticks this node has not applied it, and another one has released it
 	lost       map[uint64]int
 }
 
@@ -261,14 +261,11 @@ func (r *reign) supervise() {
 	}
 }
 
-// handOver gives the lead away when this node's disk is slow: others have committed an entry long ago
-// that it has not applied, and one of them has released it. A disk that is as slow as all is no reason.
+// handOver gives the lead away when this node's disk is slow: another one has released long ago what this
+// one has not applied. That all are slow, and how much waits for them, is no reason.
 func (r *reign) handOver() {
 	if r.c.applied >= r.mark {
 		r.mark, r.late = r.c.raft.BasicStatus().GetCommit(), 0
-		return
-	}
-	if r.late++; r.late%patience != 0 {
 		return
 	}
 	next := uint64(0)
@@ -277,7 +274,10 @@ func (r *reign) handOver() {
 			next = id
 		}
 	})
-	if next != 0 {
+	if next == 0 {
+		return
+	}
+	if r.late++; r.late%patience == 0 {
 		r.c.cfg.Logger.Warn("the disk is slow: another node is to lead", "node", next)
 		r.c.raft.TransferLeader(next)
 	}

@@ -126,15 +126,23 @@ func TestALeaderWithASlowDiskHandsOver(t *testing.T) {
 	}
 	waits := make(chan error)
 	go func() { waits <- zero(old) }()
-	late := func() (ticks int) {
-		old.ask(old.events, func() {
-			if r := old.consensus.reign; r != nil {
-				ticks = r.late
+	inReign := func(f func(r *reign)) { require.True(t, old.ask(old.events, func() { f(old.consensus.reign) })) }
+	c.eventually(func() (waits bool) {
+		inReign(func(r *reign) { waits = r.c.applied < r.mark })
+		return waits
+	}, "nothing is committed")
+	inReign(func(r *reign) {
+		pass := func(ticks int) (next uint64) {
+			for range ticks {
+				r.handOver()
 			}
-		})
-		return ticks
-	}
-	c.eventually(func() bool { return late() > 3*patience }, "it hands over to a node that is as slow")
+			return r.c.raft.Status().LeadTransferee
+		}
+		assert.Zero(t, pass(3*patience), "all are slow")
+		r.pool.Release(others[0].cfg.ID, r.mark)
+		assert.Zero(t, pass(patience-1), "another is ahead by less than a second")
+		assert.Equal(t, others[0].cfg.ID, pass(1))
+	})
 	for _, m := range others {
 		m.disk.Unlock()
 	}
