@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -136,7 +137,7 @@ func (a *answer) load(c commits, q question) error {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			took, failed = append(took, mine...), errors.Join(failed, err)
+			took, failed = append(took, mine...), cmp.Or(failed, err)
 		})
 	}
 	all.Wait()

@@ -56,8 +56,10 @@ type reading struct {
 	reads []*target.Read
 }
 
-// patience is for how many ticks a node may hold slots that others want, be rebuilt, and be late as a leader.
-const patience = electionTicks
+const (
+	patience = electionTicks     // for how many ticks a node may hold slots that others want, and be rebuilt
+	lateness = 5 * electionTicks // by how many ticks a leader's disk may be behind another node's: one that is busy is, for seconds
+)
 
 var (
 	errElsewhere = nvme.StatusError(nvme.ANAInaccessibleStatus)
@@ -277,7 +279,7 @@ func (r *reign) handOver() {
 	if next == 0 {
 		return
 	}
-	if r.late++; r.late%patience == 0 {
+	if r.late++; r.late%lateness == 0 {
 		r.c.cfg.Logger.Warn("the disk is slow: another node is to lead", "node", next)
 		r.c.raft.TransferLeader(next)
 	}

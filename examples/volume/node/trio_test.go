@@ -138,9 +138,9 @@ func TestALeaderWithASlowDiskHandsOver(t *testing.T) {
 			}
 			return r.c.raft.Status().LeadTransferee
 		}
-		assert.Zero(t, pass(3*patience), "all are slow")
+		assert.Zero(t, pass(2*lateness), "all are slow")
 		r.pool.Release(others[0].cfg.ID, r.mark)
-		assert.Zero(t, pass(patience-1), "another is ahead by less than a second")
+		assert.Zero(t, pass(lateness-1), "another is a little ahead")
 		assert.Equal(t, others[0].cfg.ID, pass(1))
 	})
 	for _, m := range others {
