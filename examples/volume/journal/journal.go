@@ -3,8 +3,9 @@
 //
 // A journal is a mapped file of slots. A slot takes the data of one write, which an entry
 // of the log names by the slot and the data's CRC. The slots of a node are those that the
-// node fills when it leads: in the journals of all replicas by RDMA, through a Grant, and
-// in its own. A Pool says which of its slots a leader may fill.
+// node fills when it leads, in its own journal; the others read them from there into the same
+// slots of theirs. A Pool says which of its slots a leader may fill, and a Fence for whom
+// and into which slots a replica reads.
 package journal
 
 import (
@@ -50,8 +51,7 @@ type Journal struct {
 	layout Layout
 
 	mu     sync.Mutex
-	failed error    // of the first sync that failed
-	grants []func() // how to take back what Grant gave, by node
+	failed error // of the first sync that failed
 }
 
 // Open opens the journal in a store of the layout's size, and makes one of a store of
@@ -74,7 +74,7 @@ func Open(s store.Store, l Layout) (*Journal, error) {
 			return nil, fmt.Errorf("journal: %w", err)
 		}
 	}
-	return &Journal{store: s, layout: l, grants: make([]func(), l.Nodes)}, nil
+	return &Journal{store: s, layout: l}, nil
 }
 
 const headLen = 24

@@ -94,31 +94,6 @@ func TestAfterASyncThatFailedAllFail(t *testing.T) {
 	require.ErrorIs(t, j.Sync([]entry.Entry{e}), fault.ErrDisk)
 }
 
-func TestANodesSlotsHaveOneGrantAtATime(t *testing.T) {
-	j, err := Open(fault.New(layout.Size()), layout)
-	require.NoError(t, err)
-	var revoked []string
-	grant := func(node int, name string) []byte {
-		b, err := j.Grant(node, func() { revoked = append(revoked, name) })
-		require.NoError(t, err)
-		return b
-	}
-	first := grant(0, "first")
-	require.Len(t, first, 3*2*page)
-	copy(first[2*page:], "here")
-	slot, err := j.Slot(1, 4)
-	require.NoError(t, err)
-	assert.Equal(t, "here", string(slot))
-	grant(1, "other")
-	assert.Empty(t, revoked)
-	grant(0, "second")
-	assert.Equal(t, []string{"first"}, revoked)
-	j.Revoke()
-	assert.Equal(t, []string{"first", "second", "other"}, revoked)
-	_, err = j.Grant(2, nil)
-	require.Error(t, err)
-}
-
 // TestWhatWasSyncedIsThereAfterAPowerCut compares a journal with a map of what was synced.
 func TestWhatWasSyncedIsThereAfterAPowerCut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -6,13 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
 
 	"godat/examples/volume/entry"
+	"godat/examples/volume/journal"
 	"godat/runtime/rpc"
 )
 
@@ -22,14 +22,7 @@ type door struct {
 	consensus *consensus
 
 	fetching sync.Mutex
-	fence    uint64 // the highest term whose appends came; guarded by fetching
-	holds    []hold // of entries whose data came; the same
-}
-
-// hold is a slot that is copied from until an entry is released, also once more after a crash.
-type hold struct {
-	slot  uint32
-	index uint64
+	fence    *journal.Fence // guarded by fetching
 }
 
 // hold notes the slots of the log that a replica begins with.
@@ -41,17 +34,10 @@ func (d *door) hold() error {
 			return err
 		}
 		if x, err := entry.Parse(r.Data); err == nil && !r.Member && x.Op == entry.Write {
-			d.holds = append(d.holds, hold{x.Slot, index})
+			d.fence.Hold(x.Slot, index)
 		}
 	}
 	return nil
-}
-
-// isHeld reports whether an entry before the one of an index needs a slot.
-func (d *door) isHeld(slot uint32, index uint64) bool {
-	released := d.released.Load()
-	d.holds = slices.DeleteFunc(d.holds, func(h hold) bool { return h.index <= released })
-	return slices.ContainsFunc(d.holds, func(h hold) bool { return h.slot == slot && h.index < index })
 }
 
 const handlers = 16
@@ -120,17 +106,15 @@ var (
 )
 
 // takeAppend reads the data of slots from the sender's journal, and then gives the append to
-// the engine. It reads into no slot for a leader of an earlier term: its successor's entries may
-// name that slot by now. Nor for an entry that the log has. Entries before the first whose data
-// can't be read are taken without it.
+// the engine. It reads for no entry that the log has, and for none that the fence keeps out. Entries before
+// the first whose data can't be read are taken without it.
 func (d *door) takeAppend(m *pb.Message, r *rpc.Request) error {
 	d.fetching.Lock()
 	defer d.fetching.Unlock()
-	if m.GetTerm() < d.fence {
+	if !d.fence.Pass(m.GetTerm()) {
 		d.events.put(func() { d.consensus.step(withoutEntries(m)) }) // by the answer the sender learns of the term
 		return errOld
 	}
-	d.fence = m.GetTerm()
 	if d.rotten.Load() {
 		return errRotten
 	}
@@ -155,8 +139,7 @@ func withoutEntries(m *pb.Message) *pb.Message {
 	return m
 }
 
-// fetch reads the data of an entry's slot, unless it is here. It reads into no slot that an earlier entry
-// needs: a leader that took this node out may have freed it, and its successor offers what names it next.
+// fetch reads the data of an entry's slot, unless it is here.
 func (d *door) fetch(e *pb.Entry, r *rpc.Request) error {
 	x, err := entry.Parse(e.Data)
 	if err != nil || x.Op != entry.Write {
@@ -166,7 +149,7 @@ func (d *door) fetch(e *pb.Entry, r *rpc.Request) error {
 		return err
 	}
 	if _, err := d.journal.Data(&x); err != nil {
-		if d.isHeld(x.Slot, e.GetIndex()) {
+		if d.fence.Held(x.Slot, e.GetIndex(), d.released.Load()) {
 			return errHeld
 		}
 		at := d.journal.Offset(x.Slot)
@@ -177,7 +160,7 @@ func (d *door) fetch(e *pb.Entry, r *rpc.Request) error {
 			return err
 		}
 	}
-	d.holds = append(d.holds, hold{x.Slot, e.GetIndex()})
+	d.fence.Hold(x.Slot, e.GetIndex())
 	return nil
 }
 

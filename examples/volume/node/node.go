@@ -86,7 +86,7 @@ func Open(ctx context.Context, ia *dat.IA, cfg Config) (*Node, error) {
 	if k.deaf {
 		s.wake <- struct{}{}
 	}
-	d := &door{site: s, consensus: c, fence: s.log.Vote().Term}
+	d := &door{site: s, consensus: c, fence: journal.NewFence(s.log.Vote().Term)}
 	if err := errors.Join(c.start(), d.hold()); err != nil {
 		return nil, errors.Join(err, s.disconnect())
 	}

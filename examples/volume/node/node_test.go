@@ -241,9 +241,9 @@ func TestASlotIsNotOverwrittenWhileAnEntryNeedsIt(t *testing.T) {
 	b, err := f.journal.Slot(4, 4096)
 	require.NoError(t, err)
 	assert.Equal(t, byte(0xa1), b[0])
-	again := &door{site: f.site} // after a crash
+	again := &door{site: f.site, fence: journal.NewFence(0)} // after a crash
 	require.NoError(t, again.hold())
-	assert.True(t, again.isHeld(4, 3))
+	assert.True(t, again.fence.Held(4, 3, f.released.Load()))
 
 	close(f.disk.open)
 	require.NoError(t, f.say(&pb.Message{Type: pb.MsgHeartbeat.Enum(), From: new(uint64(3)), Term: new(uint64(2)), Commit: new(uint64(1))}))

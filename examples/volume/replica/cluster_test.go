@@ -1,8 +1,8 @@
 package replica
 
 import (
-	"bytes"
 	"encoding/binary"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -26,17 +26,24 @@ type cluster struct {
 	next      uint64 // index of the next record
 	unstable  []Record
 	pool      *journal.Pool
-	filling   []message            // slots that the leader has filled and not named
+	filling   []filled             // slots that the leader has filled and not named
 	committed []Record             // from index 1 on
-	late      []late               // writes of leaders that ended, which are still under way
+	late      []late               // appends that are still under way, of leaders that ended for example
 	number    uint64               // of the last data
 	written   map[[2]uint64][]byte // the data of writes, by index and term
 }
 
-// late is a write of a connection whose process has ended.
+// late is an append that comes late, or never.
 type late struct {
-	grant *grant
+	to *node
 	message
+}
+
+// filled is the data of a slot, and where it goes on the disk.
+type filled struct {
+	slot uint32
+	data []byte
+	off  uint64
 }
 
 func newCluster(t require.TestingT) *cluster {
@@ -77,7 +84,7 @@ func (c *cluster) elect(t require.TestingT, n *node) {
 		return
 	}
 	c.depose()
-	c.leader, n.out = n, false
+	c.leader = n
 	c.term++
 	_, last := n.log.Bounds()
 	c.next = last + 1
@@ -90,6 +97,11 @@ func (c *cluster) elect(t require.TestingT, n *node) {
 	var direct []uint64
 	for _, other := range c.nodes {
 		other.match = 0
+		if !other.lost && !newer(other, n) {
+			other.term = c.term // it has voted
+		}
+		other.missed = other.missed || other.out
+		other.out = other.lost || other.Rotten()
 		if !other.out {
 			direct = append(direct, other.id)
 		}
@@ -107,14 +119,22 @@ func (c *cluster) depose() {
 		return
 	}
 	for _, n := range c.nodes {
-		for _, m := range n.queue {
-			if m.data != nil && int(m.slot)/layout.Slots == int(c.leader.id) {
-				c.late = append(c.late, late{n.grants[c.leader.id], m})
-			}
-		}
-		n.queue = nil
+		c.drop(n)
 	}
 	c.filling, c.leader, c.unstable = nil, nil, nil
+}
+
+// drop ends the connection to a replica. What was sent may come yet.
+func (c *cluster) drop(n *node) {
+	for _, m := range n.queue {
+		c.late = append(c.late, late{n, m})
+	}
+	n.queue = nil
+}
+
+// send sends a record to a replica.
+func (c *cluster) send(n *node, r Record, before uint64) {
+	n.queue = append(n.queue, message{r, c.term, before, c.leader, c.leader.life})
 }
 
 // propose adds a record, and sends it.
@@ -127,28 +147,23 @@ func (c *cluster) propose(e entry.Entry) {
 	c.unstable = append(c.unstable, record)
 	c.next++
 	for _, n := range c.nodes {
-		if n != c.leader && !n.out && n.grants[c.leader.id] != nil {
-			n.queue = append(n.queue, message{append: &record, before: before})
+		if n != c.leader && !n.out {
+			c.send(n, record, before)
 		}
 	}
 }
 
-// fill takes a slot and sends data to it everywhere.
+// fill takes a slot and fills it.
 func (c *cluster) fill(t require.TestingT, n int, off uint64) bool {
 	slot, ok := c.pool.Take()
 	if !ok {
 		return false
 	}
-	m := message{slot: slot, data: c.data(off, n), off: off}
+	f := filled{slot, c.data(off, n), off}
 	own, err := c.leader.journal.Slot(slot, n)
 	require.NoError(t, err)
-	copy(own, m.data)
-	for _, other := range c.nodes {
-		if other != c.leader && !other.out && other.grants[c.leader.id] != nil {
-			other.queue = append(other.queue, m)
-		}
-	}
-	c.filling = append(c.filling, m)
+	copy(own, f.data)
+	c.filling = append(c.filling, f)
 	return true
 }
 
@@ -166,8 +181,7 @@ func (c *cluster) resend(t require.TestingT, n *node) {
 	if c.leader == nil || n == c.leader || n.out {
 		return
 	}
-	n.connect(t, c.leader.id)
-	n.queue = slices.Clone(c.filling)
+	c.drop(n)
 	if !c.has(n) {
 		c.takeOut(n)
 		return
@@ -185,11 +199,13 @@ func (c *cluster) resend(t require.TestingT, n *node) {
 		e, err := entry.Parse(record.Data)
 		require.NoError(t, err)
 		if e.Op == entry.Write {
-			data, err := c.leader.journal.Data(&e)
-			require.NoError(t, err, "a direct replica may need the slot")
-			n.queue = append(n.queue, message{slot: e.Slot, data: bytes.Clone(data)})
+			if _, err := c.leader.journal.Data(&e); err != nil {
+				require.True(t, n.missed, "a direct replica may need the slot")
+				c.takeOut(n)
+				return
+			}
 		}
-		n.queue = append(n.queue, message{append: &record, before: c.termOf(index - 1)})
+		c.send(n, record, c.termOf(index-1))
 	}
 }
 
@@ -202,7 +218,8 @@ func (c *cluster) has(n *node) bool {
 
 // takeOut stops writing to the slots of a replica.
 func (c *cluster) takeOut(n *node) {
-	n.out, n.queue = true, nil
+	c.drop(n)
+	n.out = true
 	c.pool.Leave(n.id)
 }
 
@@ -227,26 +244,32 @@ func (c *cluster) termOf(index uint64) uint64 {
 func (c *cluster) deliver(n *node) error {
 	m := n.queue[0]
 	n.queue = n.queue[1:]
-	if m.append == nil {
-		g := n.grants[c.leader.id]
-		if int(m.slot)/layout.Slots != int(c.leader.id) {
-			own, err := n.journal.Slot(m.slot, len(m.data)) // the replica reads that one itself
-			copy(own, m.data)
-			return err
-		}
-		g.write(m.slot, m.data)
-		return nil
+	err := c.take(n, m)
+	if errors.Is(err, errRefused) {
+		n.queue, err = nil, nil
 	}
-	_, last := n.log.Bounds()
-	if m.append.Index > last+1 || n.log.termOf(m.append.Index-1) != m.before {
-		n.queue = nil
-		return nil
-	}
-	if err := n.Accept([]Record{*m.append}); err != nil {
+	return err
+}
+
+// take lets a replica take an append, by raft's rules.
+func (c *cluster) take(n *node, m message) error {
+	if err := n.fetch(m); err != nil {
 		return err
 	}
-	n.match = m.append.Index
-	c.commit()
+	_, last := n.log.Bounds()
+	if m.term < n.term || m.Index > last+1 || !n.has(Record{Index: m.Index - 1, Term: m.before}) {
+		return errRefused
+	}
+	n.term = m.term
+	if !n.has(m.Record) {
+		if err := n.Accept([]Record{m.Record}); err != nil {
+			return err
+		}
+	}
+	if c.leader != nil && m.term == c.term && !n.out {
+		n.match = max(n.match, m.Index)
+		c.commit()
+	}
 	return nil
 }
 

@@ -74,6 +74,8 @@ func (c *cluster) end(t *rapid.T) {
 		for _, n := range c.nodes {
 			if n.out {
 				c.bringBack(t, n, blocks)
+			} else {
+				c.resend(t, n)
 			}
 		}
 		c.rest(t)
@@ -215,11 +217,17 @@ func TestReplicasHaveAllThatWasAcknowledged(t *testing.T) {
 				n.disk.FailAfter(rapid.IntRange(0, 3).Draw(t, "flushes"))
 				n.log.doomed = rapid.Bool().Draw(t, "log")
 			},
-			"a late write": func(t *rapid.T) {
-				if len(c.late) != 0 {
-					l := c.late[0]
-					c.late = c.late[1:]
-					l.grant.write(l.slot, l.data)
+			"a late append": func(t *rapid.T) {
+				if len(c.late) == 0 {
+					return
+				}
+				l := c.late[0]
+				c.late = c.late[1:]
+				switch err := c.take(l.to, l.message); {
+				case errors.Is(err, fault.ErrDisk):
+					c.crash(t, l.to, seed(t))
+				case !errors.Is(err, errRefused):
+					require.NoError(t, err)
 				}
 			},
 			"take out": func(t *rapid.T) {

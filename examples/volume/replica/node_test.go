@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"godat/examples/volume/entry"
 	"godat/examples/volume/fault"
 	"godat/examples/volume/journal"
 	"godat/examples/volume/state"
@@ -89,33 +90,23 @@ type node struct {
 	disk    *fault.Store
 	log     memoryLog
 	out     bool   // the leader does not write to its slots
+	missed  bool   // an earlier leader may have freed slots without it
 	lost    bool   // its disks are new ones
 	stable  uint64 // has released
 	match   uint64 // has acknowledged to the leader
-	grants  []*grant
+	term    uint64 // of its vote, or of the last append
+	fence   *journal.Fence
+	life    int       // counts its processes
 	queue   []message // from the leader, in order
 }
 
-// message is a write of a slot, or an append, on the connection that has a grant.
+// message is an append of a leader's.
 type message struct {
-	slot   uint32
-	data   []byte
-	off    uint64 // where the data goes on the disk
-	append *Record
+	Record
+	term   uint64 // of the leader
 	before uint64 // term of the record before
-}
-
-// grant is a connection's right to write a node's slots.
-type grant struct {
-	memory  []byte
-	revoked bool
-}
-
-// write is an RDMA write. It fails, as it should, when the right was taken back.
-func (g *grant) write(slot uint32, data []byte) {
-	if !g.revoked {
-		copy(g.memory[int(slot)%layout.Slots*layout.SlotSize:], data)
-	}
+	from   *node
+	life   int // of the sender
 }
 
 var layout = journal.Layout{Nodes: nodes, Slots: 3, SlotSize: 4096}
@@ -140,23 +131,53 @@ func (n *node) open(t require.TestingT) {
 	n.Replica, err = Open(n.journal, n.disk, &n.log)
 	require.NoError(t, err)
 	n.queue = nil
-	for _, g := range n.grants {
-		if g != nil {
-			g.revoked = true // it was of the process that has ended
+	n.life++
+	n.fence = journal.NewFence(n.term)
+	applied, _ := n.Disk().Applied()
+	first, last := n.log.Bounds()
+	for index := max(first, applied+1); index <= last; index++ {
+		_, e, err := n.Replica.record(index)
+		require.NoError(t, err)
+		if e.Op == entry.Write {
+			n.fence.Hold(e.Slot, index)
 		}
 	}
-	n.grants = make([]*grant, nodes)
 }
 
-// connect gives a leader's new connection its slots.
-func (n *node) connect(t require.TestingT, leader uint64) *grant {
-	g := new(grant)
-	var err error
-	g.memory, err = n.journal.Grant(int(leader), func() { g.revoked = true })
-	require.NoError(t, err)
-	n.queue = nil
-	n.grants[leader] = g
-	return g
+var errRefused = errors.New("the data of an append is not here")
+
+// fetch reads the data that an append names from its sender, if it may.
+func (n *node) fetch(m message) error {
+	if !n.fence.Pass(m.term) || n.Rotten() {
+		return errRefused
+	}
+	e, err := m.entry()
+	if err != nil || e.Op != entry.Write || n.has(m.Record) {
+		return err
+	}
+	if n.inPlace(&e) != nil {
+		released, _ := n.Disk().Applied()
+		if released = min(released, n.stable); n.fence.Held(e.Slot, m.Index, released) || m.life != m.from.life {
+			return errRefused
+		}
+		to, err := n.journal.Slot(e.Slot, int(e.Len))
+		if err != nil {
+			return err
+		}
+		from, _ := m.from.journal.Slot(e.Slot, int(e.Len)) // as above
+		copy(to, from)
+		if n.inPlace(&e) != nil {
+			return errRefused
+		}
+	}
+	n.fence.Hold(e.Slot, m.Index)
+	return nil
+}
+
+// has reports whether the log has a record, or had it.
+func (n *node) has(r Record) bool {
+	first, _ := n.log.Bounds()
+	return r.Index < first || n.log.termOf(r.Index) == r.Term
 }
 
 // crash ends the node, and opens it again; with a power cut if there is a source of chance.

@@ -2,6 +2,7 @@ package replica
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -19,6 +20,8 @@ func (c *cluster) lose(t require.TestingT, n *node) {
 	default:
 		c.pool.Leave(n.id)
 	}
+	c.late = slices.DeleteFunc(c.late, func(l late) bool { return l.to == n })
+	n.life++ // nobody reads from it any more
 	fresh := newNode(t, n.id)
 	fresh.out, fresh.lost = true, true
 	c.nodes[n.id] = fresh
@@ -28,8 +31,9 @@ func (c *cluster) lose(t require.TestingT, n *node) {
 func (c *cluster) bringBack(t *rapid.T, n *node, chunks int) {
 	if !n.lost && !n.Rotten() && c.has(n) && c.pool.Join(n.id, n.stable) {
 		n.out = false
-		c.resend(t, n)
-		return
+		if c.resend(t, n); !n.out {
+			return
+		}
 	}
 	c.apply(t, c.leader)
 	s, err := c.leader.Disk().Snapshot()
@@ -46,7 +50,7 @@ func (c *cluster) bringBack(t *rapid.T, n *node, chunks int) {
 		c.pool.Leave(n.id)
 		return
 	}
-	n.out, n.lost = false, false
+	n.out, n.lost, n.missed = false, false, false
 	c.resend(t, n)
 }
 
@@ -67,7 +71,6 @@ func (c *cluster) rebuild(t *rapid.T, n *node, s state.Snapshot, chunks int) err
 	if err != nil {
 		return err
 	}
-	n.connect(t, c.leader.id)
 	for chunk, to, ok := caught.Next(); ok; chunk, to, ok = caught.Next() {
 		if chunks--; chunks < 0 {
 			return fault.ErrDisk

@@ -222,10 +222,9 @@ func (r *Replica) Disk() *state.Disk { return r.disk }
 // Rotten reports whether the replica has to catch up before it does anything else.
 func (r *Replica) Rotten() bool { return r.rotten }
 
-// CatchUp begins to catch up from a snapshot of another replica. It takes all grants of
-// slots back: the data of the log's records may be overwritten from now on.
+// CatchUp begins to catch up from a snapshot of another replica. The data of the log's records may be
+// overwritten from now on.
 func (r *Replica) CatchUp(s state.Snapshot) (*state.CatchUp, error) {
-	r.journal.Revoke()
 	r.rotten = true
 	return r.disk.CatchUp(s)
 }
