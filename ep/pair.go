@@ -21,9 +21,10 @@ func (e *Endpoint) PairAddr() (hw.PairAddr, error) {
 // the peer sends, nothing shows that it is there. A value that the device can tell is
 // wrong is INVALID_PARAMETER, and the endpoint stays UNCONNECTED.
 //
-// On a device of hardware nobody tells this end that the peer is gone: the next request that
-// fails does, one of no bytes (PostRDMAWrite) at the latest. So Disconnect tells the peer nothing
-// there. Reset makes the endpoint UNCONNECTED again, with other values. DAT has no such call.
+// On a device of hardware nobody tells this end that the peer is gone: a request that fails
+// does, of the program's or of the provider's keep-alive (see ibv's parameter keepalive).
+// Disconnect tells a peer whose values have a Farewell. Reset makes the endpoint UNCONNECTED
+// again, with other values. DAT has no such call.
 func (e *Endpoint) Pair(peer hw.PairAddr) error {
 	const op = "ep.Pair"
 	if err := peer.Check(op); err != nil {

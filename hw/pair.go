@@ -25,7 +25,8 @@ type Pairer interface {
 	// INVALID_PARAMETER, and the queue pair stays as it was.
 	//
 	// A device that hears of the peer's end reports Down as on other connections. Another
-	// one notices only that a request fails.
+	// one notices only that a request fails, of the program's or of its own keep-alive. It
+	// may learn from the peer's Farewell that the end was in order.
 	Pair(qp QP, peer PairAddr) error
 }
 
@@ -33,6 +34,8 @@ type Pairer interface {
 const (
 	MaxQPN = 1<<24 - 1
 	MaxPSN = 1<<24 - 1
+
+	MaxFarewell = 1<<48 - 1
 )
 
 // PairAddr is what a peer has to know of a queue pair to reach it. It is a net.Addr.
@@ -42,6 +45,10 @@ type PairAddr struct {
 	LID uint16   // its port's local identifier; 0 on Ethernet
 	GID [16]byte // its port's global identifier
 	MTU int      // the most bytes of a packet's payload; 0 says nothing of it
+
+	// Farewell says where the peer's device writes that it has ended the connection in order;
+	// 0: nowhere. Only ibv gives it and understands it: other programs' texts don't have it.
+	Farewell uint64
 }
 
 // Network returns "pair".
@@ -49,11 +56,15 @@ func (PairAddr) Network() string { return "pair" }
 
 // String returns the text form. Without MTU it is what ibv_rc_pingpong and its kin
 // exchange: LID, queue pair number, PSN and GID in hexadecimal, of 4, 6, 6 and 32 digits, with
-// colons between them. An MTU follows as a decimal number, after another colon.
+// colons between them. An MTU follows as a decimal number, after another colon, and behind it a
+// Farewell of 12 hexadecimal digits.
 func (a PairAddr) String() string {
 	s := fmt.Sprintf("%04x:%06x:%06x:%x", a.LID, a.QPN, a.PSN, a.GID)
-	if a.MTU != 0 {
+	if a.MTU != 0 || a.Farewell != 0 {
 		s += ":" + strconv.Itoa(a.MTU)
+	}
+	if a.Farewell != 0 {
+		s += fmt.Sprintf(":%012x", a.Farewell)
 	}
 	return s
 }
@@ -77,6 +88,8 @@ func (a PairAddr) Check(op string) error {
 		return bad("PSN %#x; the last is %#x", a.PSN, MaxPSN)
 	case !validMTU(a.MTU):
 		return bad("MTU %d; it is 256, 512, 1024, 2048 or 4096", a.MTU)
+	case a.Farewell > MaxFarewell:
+		return bad("Farewell %#x; the last is %#x", a.Farewell, uint64(MaxFarewell))
 	}
 	return nil
 }
@@ -99,8 +112,8 @@ func (a *PairAddr) UnmarshalText(text []byte) error {
 		return bad("%d bytes; at most %d are an address", len(text), longestPairAddr)
 	}
 	parts := strings.Split(string(text), ":")
-	if len(parts) != 4 && len(parts) != 5 {
-		return bad("%q: %d fields, not LID:QPN:PSN:GID or LID:QPN:PSN:GID:MTU", text, len(parts))
+	if len(parts) < 4 || len(parts) > 6 {
+		return bad("%q: %d fields, not LID:QPN:PSN:GID, with :MTU or :MTU:FAREWELL behind it", text, len(parts))
 	}
 	var b PairAddr
 	var lid uint32
@@ -122,16 +135,25 @@ func (a *PairAddr) UnmarshalText(text []byte) error {
 	if _, err := hex.Decode(b.GID[:], []byte(parts[3])); err != nil {
 		return bad("%q: the GID %q is not of 32 hexadecimal digits", text, parts[3])
 	}
-	if len(parts) == 5 {
+	if len(parts) > 4 {
 		n, err := strconv.Atoi(parts[4])
-		if err != nil || n == 0 || !validMTU(n) || strconv.Itoa(n) != parts[4] {
+		if err != nil || n == 0 && len(parts) == 5 || !validMTU(n) || strconv.Itoa(n) != parts[4] {
 			return bad("%q: the MTU %q is not 256, 512, 1024, 2048 or 4096", text, parts[4])
 		}
 		b.MTU = n
+	}
+	if len(parts) > 5 {
+		n, err := strconv.ParseUint(parts[5], 16, 48)
+		if err != nil || n == 0 || len(parts[5]) != farewellDigits {
+			return bad("%q: the Farewell %q is not of %d hexadecimal digits", text, parts[5], farewellDigits)
+		}
+		b.Farewell = n
 	}
 	*a = b
 	return nil
 }
 
-// longestPairAddr is the length of the longest text form.
-const longestPairAddr = 4 + 1 + 6 + 1 + 6 + 1 + 32 + 1 + 4
+const (
+	farewellDigits  = 12
+	longestPairAddr = 4 + 1 + 6 + 1 + 6 + 1 + 32 + 1 + 4 + 1 + farewellDigits // of text forms
+)

@@ -24,6 +24,8 @@ func TestAPairAddrHasTheTextOfIbvRcPingpong(t *testing.T) {
 	assert.Equal(t, pingpong, a.String())
 	a.LID, a.MTU = 0xabcd, 1024
 	assert.Equal(t, "abcd"+pingpong[4:]+":1024", a.String())
+	a.Farewell = 0x123456789
+	assert.Equal(t, "abcd"+pingpong[4:]+":1024:000123456789", a.String())
 	assert.Equal(t, "pair", a.Network())
 }
 
@@ -35,6 +37,7 @@ func TestAPairAddrSurvivesItsTextForm(t *testing.T) {
 			LID: rapid.Uint16().Draw(t, "LID"),
 			MTU: rapid.SampledFrom([]int{0, 256, 512, 1024, 2048, 4096}).Draw(t, "MTU"),
 		}
+		a.Farewell = rapid.Uint64Range(0, hw.MaxFarewell).Draw(t, "Farewell")
 		copy(a.GID[:], rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "GID"))
 		text, err := a.MarshalText()
 		require.NoError(t, err)
@@ -50,6 +53,7 @@ func TestAPairAddrOutOfRangeHasNoText(t *testing.T) {
 		"PSN 0x1000000":               {PSN: hw.MaxPSN + 1},
 		"MTU 1000":                    {MTU: 1000},
 		"MTU -1":                      {MTU: -1},
+		"Farewell 0x1000000000000":    {Farewell: hw.MaxFarewell + 1},
 	} {
 		_, err := a.MarshalText()
 		require.ErrorIs(t, err, hw.ErrInvalidParameter)
@@ -62,7 +66,7 @@ func TestATextThatIsNoPairAddrIsRefusedByName(t *testing.T) {
 	for text, says := range map[string]string{
 		"":                                    "1 fields",
 		"0000:000011:f4ab0e":                  "3 fields",
-		"0:0:0:0:0:0":                         "6 fields",
+		"0:0:0:0:0:0:0":                       "7 fields",
 		"000:000011:f4ab0e:" + gid:            `the LID "000" is not of 4`,
 		"0000:00011:f4ab0e:" + gid:            `the queue pair number "00011" is not of 6`,
 		"0000:+00011:f4ab0e:" + gid:           `the queue pair number "+00011"`,
@@ -74,7 +78,10 @@ func TestATextThatIsNoPairAddrIsRefusedByName(t *testing.T) {
 		pingpong + ":0":                       `the MTU "0"`,
 		pingpong + ":1000":                    `the MTU "1000"`,
 		pingpong + ":+256":                    `the MTU "+256"`,
-		pingpong + ":10240":                   "57 bytes",
+		pingpong + ":256:":                    `the Farewell ""`,
+		pingpong + ":256:000000000000":        `the Farewell "000000000000"`,
+		pingpong + ":256:12345678901":         `the Farewell "12345678901"`,
+		pingpong + ":4096:1234567890123":      "70 bytes",
 	} {
 		a := hw.PairAddr{QPN: 7}
 		err := a.UnmarshalText([]byte(text))
@@ -87,6 +94,7 @@ func TestATextThatIsNoPairAddrIsRefusedByName(t *testing.T) {
 func FuzzPairAddr(f *testing.F) {
 	f.Add([]byte(pingpong))
 	f.Add([]byte(pingpong + ":4096"))
+	f.Add([]byte(pingpong + ":0:123456789abc"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var a hw.PairAddr
 		if a.UnmarshalText(text) != nil {

@@ -42,7 +42,7 @@ func putPairs(all []dat.PairAddr, total int) []byte {
 		if i < len(all) {
 			a = all[i]
 		}
-		a.MTU = 0
+		a.MTU, a.Farewell = 0, 0
 		b = append(append(b, a.String()...), 0)
 	}
 	return b

@@ -120,6 +120,24 @@ var pairCases = []contractCase{
 			b.reset()
 		}
 	})},
+	{"a peer that ends in order, and one that breaks, are told apart without a request", ifPairs(func(r *rig) {
+		a, b := r.a.newEnd(), r.b.newEnd()
+		for _, how := range []struct {
+			end func()
+			why hw.Reason
+		}{
+			{func() { b.breakNow(true) }, hw.ReasonPeer},
+			{func() { b.drain(); b.awaitDown(); b.breakNow(true) }, hw.ReasonPeer},
+			{func() { b.breakNow(false) }, hw.ReasonBroken},
+		} {
+			r.pairUp(a, b)
+			how.end()
+			r.also.Equal(how.why, a.awaitDown())
+			over(a, b)
+			a.reset()
+			b.reset()
+		}
+	})},
 	{"the end of a peer shows in the request that is outstanding", ifPairs(ifWaits(func(r *rig) {
 		a, b := r.a.newEnd(notReady(hourLong)), r.b.newEnd()
 		r.pairUp(a, b)

@@ -19,6 +19,7 @@ const (
 	alarmForce                          // the device has not flushed all requests
 	alarmShared                         // no event says that the device takes no more shared receives
 	alarmNudge                          // soft-iWARP may have missed what the initiator sent first
+	alarmPair                           // a pair's peer may be gone
 	alarmKinds
 )
 
@@ -30,6 +31,7 @@ var alarmDelays = [alarmKinds]time.Duration{
 	alarmForce:         5 * time.Second,
 	alarmShared:        200 * time.Millisecond,
 	alarmNudge:         250 * time.Millisecond,
+	alarmPair:          time.Second, // or the parameter keepalive, if that is less
 }
 
 // alarm belongs to one life of a queue pair.
@@ -42,9 +44,17 @@ type alarm struct {
 // setAlarm sets an alarm of one life of a queue pair. Any goroutine may call it.
 func (w *watcher) setAlarm(kind alarmKind, q *queuePair, life uint64) {
 	w.mu.Lock()
-	w.alarms[kind] = append(w.alarms[kind], alarm{time.Now().Add(alarmDelays[kind]), q, life})
+	w.alarms[kind] = append(w.alarms[kind], alarm{time.Now().Add(w.delay(kind)), q, life})
 	w.mu.Unlock()
 	w.wake()
+}
+
+func (w *watcher) delay(kind alarmKind) time.Duration {
+	delay := alarmDelays[kind]
+	if every := w.dev.params.keepalive; kind == alarmPair && every > 0 {
+		delay = min(delay, every)
+	}
+	return delay
 }
 
 // setFlushAlarms sets the alarms that end a dead queue pair's queues when the device
@@ -114,6 +124,8 @@ func (q *queuePair) alarm(kind alarmKind, life uint64) {
 		q.peerLeft(life)
 	case alarmNudge:
 		q.nudge(life)
+	case alarmPair:
+		q.lookForPeer(life)
 	case alarmFlushed:
 		q.mu.Lock()
 		up := q.life == life && q.at() == phaseUp

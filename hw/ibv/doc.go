@@ -55,14 +55,22 @@
 // # Pairs
 //
 // A queue pair that is paired goes into service without the connection manager, so nobody
-// tells it of the peer's end, and it tells its peer nothing: Break, in order or not, takes the
-// queue pair out of service. A request that fails shows the end: after ack_timeout and
-// retries, some four seconds unless they are set. PSNs are drawn at random, so that a packet of
-// an earlier connection finds no place in a later one. When the device refuses the last step of
-// Pair, into the state in which it sends, the queue pair pairs again only after Reset. iWARP
-// devices can't pair. What goes to the device for InfiniBand's addresses (LIDs) has a test, and
-// was tried on no such device. The program examples/rdmaping is a peer of ibv_rc_pingpong, of
-// ibv_srq_pingpong and of perftest without -R.
+// tells it of the peer's end. A request that fails shows the end: after ack_timeout and
+// retries, some four seconds unless they are set. A pair probes its peer once in the time
+// keepalive, by a write of no bytes, whose failure ends the connection. Between two
+// ends of this package the values have a place for a farewell, which the peer writes when it ends
+// the connection in order; this side finds it within a second.
+//
+// Another peer's queue pair may refuse every write, as that of ibv_rc_pingpong does, and break
+// over a probe. So without the parameter keepalive only a peer that gives a place for a
+// farewell is probed, and an end of another peer is noticed when a request fails.
+//
+// A peer must pair within the time keepalive, and within ack_timeout and retries of the first
+// request. PSNs are drawn at random, so that a packet of an earlier connection finds no place in
+// a later one. When the device refuses the last step of Pair, into the state in which it
+// sends, the queue pair pairs again only after Reset. iWARP devices can't pair. InfiniBand's
+// addresses (LIDs) have a test of what goes to the device, and were never tried on one. The program
+// examples/rdmaping is a peer of ibv_rc_pingpong, of ibv_srq_pingpong and of perftest without -R.
 //
 // # Private data
 //
@@ -152,6 +160,8 @@
 //	             unless given, as the queue pair's NotReady says
 //	rnr_retries  how often a send that found no receive is sent again; 7 means without end;
 //	             unless given, as NotReady says
+//	keepalive    how often a pair probes its peer, as in 30s, at least 10ms; 0 means never;
+//	             unless given, every 30s if the peer is of this package, and else never
 //
 // The next are of queue pairs that connect by exchanged values ([hw.Pairer]), and a value
 // that the port does not have is an error of Open that lists what it has:

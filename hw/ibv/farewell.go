@@ -122,6 +122,15 @@ func (t *farewellPlace) filled() bool { return t != nil && t.word().Load() != 0 
 
 func (t *farewellPlace) word() *atomic.Uint32 { return t.page.word(t.slot) }
 
+// sendFarewell posts the farewell of a connection or a pair, with mu held. See
+// [conn.sendFarewell].
+func (q *queuePair) sendFarewell() (next uint32, sent bool) {
+	if q.conn != nil {
+		return q.conn.sendFarewell(q.c)
+	}
+	return q.own.sendFarewell(q.c)
+}
+
 // sendFarewell posts the farewell on the connection's queue pair, unless an earlier call
 // did. It reports whether it posted one, and the queue pair's next position then. Only
 // the queue pair's owner calls it, since it posts.
@@ -130,11 +139,19 @@ func (c *conn) sendFarewell(q *C.struct_gd_qp) (next uint32, sent bool) {
 	from, to, again := c.place, c.peer, c.farewellSent
 	c.farewellSent = true
 	c.mu.Unlock()
-	if again || from == nil || to.key == 0 {
+	if again {
+		return 0, false
+	}
+	return from.sendFrom(q, to)
+}
+
+// sendFrom posts a farewell from the place's page to the peer's place, if both exist.
+func (t *farewellPlace) sendFrom(q *C.struct_gd_qp, to note) (next uint32, sent bool) {
+	if t == nil || to.key == 0 {
 		return 0, false
 	}
 	var posted C.uint32_t
-	errno := C.gd_post_farewell(q, C.uint64_t(from.page.base), from.page.mr.lkey, C.uint64_t(to.addr), C.uint32_t(to.key), &posted)
+	errno := C.gd_post_farewell(q, C.uint64_t(t.page.base), t.page.mr.lkey, C.uint64_t(to.addr), C.uint32_t(to.key), &posted)
 	return uint32(posted), errno == 0
 }
 

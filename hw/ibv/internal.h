@@ -85,6 +85,8 @@ struct gd_qp {
 	uint8_t dead;      // in error for good; the device is given no more requests
 	uint8_t hold;      // completions wait until the owner was told of the connection
 	uint8_t heard;     // a receive has completed
+	uint8_t probing;   // gd_probe's request is outstanding
+	uint8_t answered;  // the peer has answered one
 	uint8_t over;      // Break has let the queues end
 	uint8_t forced;    // alarmForce went off: polls no longer wait for the device to flush
 	uint8_t last_wqe;  // the device takes no more shared receives for it

@@ -154,8 +154,12 @@ func (q *queuePair) failed(life uint64, cause *hw.Cause) {
 		q.mu.Unlock()
 		return
 	}
+	why := hw.ReasonBroken
+	if q.conn == nil && q.own.filled() { // the request came behind the peer's end
+		why = hw.ReasonPeer
+	}
 	q.mu.Unlock()
-	q.lost(life, hw.ReasonBroken, cause)
+	q.lost(life, why, cause)
 }
 
 // die takes the queue pair out of service and disconnects, which also answers a
@@ -188,8 +192,8 @@ func (q *queuePair) Drain() {
 	if q.at() != phaseUp {
 		return // Refused or Down was called, or is about to be
 	}
-	if q.conn != nil { // no manager takes part in a pair
-		q.conn.sendFarewell(q.c)
+	if q.conn != nil || C.gd_reaches(q.c) != 0 { // else it would wait for a peer that has not paired
+		q.sendFarewell()
 	}
 	var posted C.uint32_t
 	C.gd_drain(q.c, &posted)
@@ -206,12 +210,12 @@ func (q *queuePair) Break(orderly bool) {
 		return
 	}
 	q.become(phaseBroken)
-	if was == phaseUp && orderly && q.conn != nil {
+	if orderly && (was == phaseUp || was == phaseDown && q.conn == nil) { // Drain may have left a pair's out
 		kind := alarmFarewell
 		if C.gd_idle(q.c) == 0 {
 			kind = alarmFarewellStuck
 		}
-		if next, sent := q.conn.sendFarewell(q.c); sent {
+		if next, sent := q.sendFarewell(); sent {
 			q.sendPos, q.leaving = next, true
 			q.dev.watcher.setAlarm(kind, q, q.life)
 			return
@@ -233,11 +237,16 @@ func (q *queuePair) farewellOver(life uint64) {
 // farewellStuck goes on with an orderly Break when the farewell has not completed, perhaps
 // because it is stuck behind a send that waits for a receive. It disconnects and keeps
 // the queue pair in service, so that the peer can fetch the farewell from this side,
-// until the peer disconnects too, or until the alarm goes off.
+// until the peer disconnects too, or until the alarm goes off. The peer of a pair hears of no
+// disconnect, so nothing makes it fetch.
 func (q *queuePair) farewellStuck(life uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.life == life && q.leaving {
+	switch {
+	case q.life != life || !q.leaving:
+	case q.conn == nil:
+		q.leave()
+	default:
 		q.conn.offerFarewell()
 		q.dev.watcher.setAlarm(alarmFarewell, q, life)
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
+	"time"
 
 	"godat/hw"
 )
@@ -22,6 +23,13 @@ type ownPath struct {
 	pkeyIndex int
 	values    hw.PairAddr
 	ethernet  bool
+
+	// Of a queue pair's, guarded by its mu.
+	place  *farewellPlace // for the peer's farewell; nil: none
+	peer   note           // where the peer wants this side's farewell; zero: nowhere
+	said   bool           // this side's farewell was posted
+	probes time.Duration  // how often; 0: never
+	looks  int            // alarms since the last probe
 }
 
 // Local implements [hw.Pairer].
@@ -63,6 +71,8 @@ func (q *queuePair) ownPath(op string) (*ownPath, error) {
 			return nil, err
 		}
 		own.values.QPN, own.values.PSN = uint32(q.rings.qp_num), rand.Uint32N(hw.MaxPSN+1)
+		own.place = q.parts.zone.farewellPlace()
+		own.values.Farewell = own.place.note().packed()
 		q.own = own
 	}
 	return q.own, nil
@@ -126,9 +136,13 @@ func (d *device) Pair(qp hw.QP, peer hw.PairAddr) error {
 			peer, own.gid, own.values.MTU, syscall.Errno(errno))
 	}
 	q.become(phaseConnecting)
+	own.peer, own.probes = unpacked(peer.Farewell), d.params.probes(peer)
 	life := q.life
 	q.mu.Unlock()
-	q.established(life, hw.ConnInfo{Local: own.values, Remote: peer, ReadsIn: q.cfg.ReadsIn, ReadsOut: q.cfg.ReadsOut})
+	up := q.established(life, hw.ConnInfo{Local: own.values, Remote: peer, ReadsIn: q.cfg.ReadsIn, ReadsOut: q.cfg.ReadsOut})
+	if up && (own.probes > 0 || peer.Farewell != 0) {
+		d.watcher.setAlarm(alarmPair, q, life)
+	}
 	return nil
 }
 

@@ -3,6 +3,7 @@ package ibv
 import (
 	"net/netip"
 	"strconv"
+	"time"
 
 	"godat/hw"
 )
@@ -13,6 +14,7 @@ const (
 	defaultAckTimeout = 17 // 4.096 µs << 17 = 0.54 s for each of seven attempts
 	defaultPort       = 1
 	defaultHopLimit   = 64
+	defaultKeepalive  = 30 * time.Second // of pairs with peers of this package
 
 	// defaultRetries is how often the transport repeats a packet that is not acknowledged.
 	// Verbs allow seven, but soft-RoCE takes seven to mean without end, and then a read of
@@ -42,8 +44,9 @@ type params struct {
 	windows    bool
 	relaxed    bool
 	retries    int
-	rnrTimer   int // verbs' code; -1: as the queue pair's NotReady says
-	rnrRetries int // the same
+	rnrTimer   int           // verbs' code; -1: as the queue pair's NotReady says
+	rnrRetries int           // the same
+	keepalive  time.Duration // of pairs; 0: off; negative: of those with peers of this package
 
 	// The way to a peer that pairs.
 	pathed                                          bool // one of them was given
@@ -64,7 +67,7 @@ const (
 func parseParams(m map[string]string) (params, error) {
 	p := params{
 		inline: defaultInline, ackTimeout: defaultAckTimeout, port: defaultPort, hopLimit: defaultHopLimit,
-		retries: defaultRetries, rnrTimer: -1, rnrRetries: -1, gid: gidChoice{index: -1},
+		retries: defaultRetries, rnrTimer: -1, rnrRetries: -1, keepalive: -1, gid: gidChoice{index: -1},
 	}
 	for k, v := range m {
 		var err error
@@ -87,6 +90,8 @@ func parseParams(m map[string]string) (params, error) {
 			p.retries, err = parseInt(v, 0, mostTries)
 		case "rnr_timer":
 			p.rnrTimer, err = parseInt(v, 0, mostRNR)
+		case "keepalive":
+			p.keepalive, err = parseKeepalive(v)
 		case "rnr_retries":
 			p.rnrRetries, err = parseInt(v, 0, mostTries)
 		default:
@@ -126,6 +131,29 @@ func (p *params) parsePath(k, v string) (known bool, err error) {
 		return p.pathed, nil
 	}
 	return true, err
+}
+
+// probes is how often a pair probes its peer; 0 means never. A peer that gives a place for a
+// farewell is of this package, and takes the probe. Another's queue pair may refuse all writes,
+// and break over it; so the program asks for that.
+func (p *params) probes(peer hw.PairAddr) time.Duration {
+	switch {
+	case p.keepalive >= 0:
+		return p.keepalive
+	case peer.Farewell != 0:
+		return defaultKeepalive
+	}
+	return 0
+}
+
+// parseKeepalive parses a time, of which 0 means never.
+func parseKeepalive(s string) (time.Duration, error) {
+	const least = 10 * time.Millisecond
+	d, err := time.ParseDuration(s)
+	if err == nil && d != 0 && d < least {
+		err = strconv.ErrRange
+	}
+	return d, err
 }
 
 func parseTail(s string) (tailMode, error) {

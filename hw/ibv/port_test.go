@@ -95,7 +95,7 @@ func TestAnMTUHasTheNumberThatVerbsGiveIt(t *testing.T) {
 func TestThePathParametersAreParsed(t *testing.T) {
 	p, err := parseParams(map[string]string{
 		"gid": "roce_v1", "traffic_class": "106", "hop_limit": "1", "service_level": "3", "flow_label": "0xfffff",
-		"pkey": "0x8001", "mtu": "1024", "retries": "7", "rnr_timer": "12", "rnr_retries": "0", "relaxed": "on",
+		"pkey": "0x8001", "mtu": "1024", "retries": "7", "rnr_timer": "12", "rnr_retries": "0", "relaxed": "on", "keepalive": "2s",
 	})
 	require.NoError(t, err)
 	assert.True(t, p.pathed)
@@ -105,7 +105,7 @@ func TestThePathParametersAreParsed(t *testing.T) {
 		[]int{p.trafficClass, p.hopLimit, p.serviceLevel, p.flowLabel, p.pkey, p.mtu, p.retries, p.rnrTimer, p.rnrRetries})
 	for k, v := range map[string]string{
 		"gid": "256", "traffic_class": "256", "hop_limit": "-1", "service_level": "16", "flow_label": "0x100000",
-		"pkey": "0", "mtu": "1000", "retries": "8", "rnr_timer": "32", "rnr_retries": "x", "relaxed": "1",
+		"pkey": "0", "mtu": "1000", "retries": "8", "rnr_timer": "32", "rnr_retries": "x", "relaxed": "1", "keepalive": "1ms",
 	} {
 		_, err := parseParams(map[string]string{k: v})
 		require.ErrorContains(t, err, "parameter "+k, "%s=%s", k, v)

@@ -43,6 +43,13 @@ type note struct {
 	addr uint64 // below 1<<16 on InfiniBand, where a tail has 16 bits for it
 }
 
+// A note on InfiniBand is also a number, in the values of a queue pair that pairs.
+const noteBits = 16 // of the address
+
+func (n note) packed() uint64 { return uint64(n.key)<<noteBits | n.addr }
+
+func unpacked(n uint64) note { return note{key: uint32(n >> noteBits), addr: n & (1<<noteBits - 1)} }
+
 // A tail on InfiniBand is key:32 addr:16 len:8 check:8 at the end of the message; on
 // iWARP it is magic:32 key:32 addr:64 behind the data.
 const (

@@ -155,12 +155,13 @@ func (q *queuePair) Reset() error {
 	q.sendPos, q.recvPos = 0, 0
 	q.life++
 	q.nudged, q.unread = 0, 0
-	c := q.conn
+	c, own := q.conn, q.own
 	q.conn, q.own, q.leaving = nil, nil, false
 	q.become(phaseNew)
 	if c == nil || !c.inherit(old, q) {
 		C.gd_destroy_hw(old)
 	}
+	own.release()
 	return nil
 }
 
@@ -197,6 +198,7 @@ func (q *queuePair) Close() error {
 	if c == nil || !c.inherit(old, q) {
 		C.gd_destroy_hw(old)
 	}
+	q.own.release()
 	q.release()
 	return nil
 }

@@ -251,6 +251,8 @@ int gd_unready(struct gd_qp *q);
 void gd_nudge(struct gd_qp *q, int read);
 int gd_drain(struct gd_qp *q, uint32_t *posted);
 int gd_idle(struct gd_qp *q);
+void gd_probe(struct gd_qp *q);
+int gd_reaches(struct gd_qp *q);
 
 // shim_srq.c
 struct gd_srq *gd_new_srq(struct gd_device *d, struct gv_pd *pd, uint32_t room, uint32_t segs, uint64_t handle);

@@ -182,8 +182,13 @@ static int reap_send(struct gd_qp *q, uint32_t low, const struct gv_wc *wc, stru
 {
 	struct gd_queue *k = &q->sq;
 	uint32_t ahead = (low - k->done) & GD_POSITION, posted = atomic_load(&k->posted) - k->done;
-	if ((wc->wr_id & GD_ID_NUDGE) == GD_ID_NUDGE)
-		return 0; // it was flushed
+	if ((wc->wr_id & GD_ID_NUDGE) == GD_ID_NUDGE) {
+		if (q->probing) // otherwise it was a nudge, and was flushed
+			end_of_silence(q, wc, 0);
+		q->probing = 0;
+		q->answered |= wc->status == GV_WC_SUCCESS;
+		return 0;
+	}
 	end_of_silence(q, wc, 0);
 	if ((wc->wr_id & GD_ID_FETCHED) == GD_ID_FETCHED) {
 		note(q, GD_NOTICE_FETCHED);

@@ -250,24 +250,59 @@ int gd_fetch_farewell(struct gd_qp *q, uint64_t into, uint32_t lkey, uint64_t fr
 	return err < 0 ? -err : err;
 }
 
-// gd_nudge posts a write of no bytes, or a read of none, which the peer answers. Either
-// completes without waking a poll. It uses no slot of the ring, as gd_fetch_farewell, and
-// the places in the device's queue that soft-iWARP leaves free: those of the marker and of
-// gd_drain's request.
-void gd_nudge(struct gd_qp *q, int read)
+// post_nothing posts a request of no bytes, with q->mu held. The key is no key.
+static int post_nothing(struct gd_qp *q, int opcode, int flags)
 {
 	struct gv_sge none = {0};
 	struct gv_send_wr *bad = NULL, wr = {
 		.wr_id = gd_wr_id(q, 0, 0) | GD_ID_NUDGE,
 		.sg_list = &none,
 		.num_sge = 1,
-		.opcode = read ? GV_WR_RDMA_READ : GV_WR_RDMA_WRITE,
+		.opcode = opcode,
+		.send_flags = flags,
 		.wr.rdma = {.rkey = 1},
 	};
+	return q->dead ? ECANCELED : q->qp->context->ops.post_send(q->qp, &wr, &bad);
+}
+
+// gd_nudge posts a write of no bytes, or a read of none, which the peer answers. Either
+// completes without waking a poll. It uses no slot of the ring, as gd_fetch_farewell, and
+// the places in the device's queue that soft-iWARP leaves free: those of the marker and of
+// gd_drain's request.
+void gd_nudge(struct gd_qp *q, int read)
+{
 	pthread_mutex_lock(&q->mu);
-	if (!q->dead)
-		q->qp->context->ops.post_send(q->qp, &wr, &bad); // a full queue has more to send anyway
+	post_nothing(q, read ? GV_WR_RDMA_READ : GV_WR_RDMA_WRITE, 0); // a full queue has more to send anyway
 	pthread_mutex_unlock(&q->mu);
+}
+
+// gd_probe posts a write of no bytes, unless the last one is outstanding. Its failure ends
+// the connection as that of any request. It uses the place in the device's queue that
+// gd_fetch_farewell uses on other connections.
+void gd_probe(struct gd_qp *q)
+{
+	struct gd_device *d = q->dev;
+	pthread_mutex_lock(&q->mu);
+	pthread_mutex_lock(&d->mu);
+	int outstanding = q->probing;
+	q->probing = 1;
+	pthread_mutex_unlock(&d->mu);
+	if (!outstanding && post_nothing(q, GV_WR_RDMA_WRITE, GV_SEND_SIGNALED) != 0) {
+		pthread_mutex_lock(&d->mu);
+		q->probing = 0;
+		pthread_mutex_unlock(&d->mu);
+	}
+	pthread_mutex_unlock(&q->mu);
+}
+
+// gd_reaches reports whether a pair's peer gets what is posted now, as far as this side knows: the
+// peer has answered something, or sent something, or requests wait for it anyway.
+int gd_reaches(struct gd_qp *q)
+{
+	pthread_mutex_lock(&q->dev->mu);
+	int reaches = q->heard || q->answered || q->sq.done || q->sq.done != atomic_load(&q->sq.posted);
+	pthread_mutex_unlock(&q->dev->mu);
+	return reaches;
 }
 
 // gd_unready reports whether no posted receive is left for a send of the peer.

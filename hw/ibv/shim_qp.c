@@ -237,6 +237,7 @@ int gd_renew_qp(struct gd_qp *q, const struct gd_qp_config *cfg, struct gv_qp **
 		renew_queue(&q->rq);
 		q->last_signaled = 0;
 		q->dead = q->hold = q->heard = q->over = q->forced = q->last_wqe = q->draining = q->dry = 0;
+		q->probing = q->answered = 0;
 		q->failed_status = q->failed_word = 0;
 		unlist(q);
 	}
