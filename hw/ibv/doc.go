@@ -67,10 +67,9 @@
 //
 // A peer must pair within the time keepalive, and within ack_timeout and retries of the first
 // request. PSNs are drawn at random, so that a packet of an earlier connection finds no place in
-// a later one. When the device refuses the last step of Pair, into the state in which it
-// sends, the queue pair pairs again only after Reset. iWARP devices can't pair. InfiniBand's
-// addresses (LIDs) have a test of what goes to the device, and were never tried on one. The program
-// examples/rdmaping is a peer of ibv_rc_pingpong, of ibv_srq_pingpong and of perftest without -R.
+// a later one. iWARP devices can't pair. InfiniBand's addresses (LIDs) have a test of what
+// goes to the device, and were never tried on one. The program examples/rdmaping is a peer of
+// ibv_rc_pingpong, of ibv_srq_pingpong and of perftest without -R.
 //
 // # Private data
 //

@@ -199,6 +199,7 @@ void gd_attend(struct gd_device *d);
 int gd_arm_cq(struct gd_cq *cq);
 int gd_cm_open(struct gd_device *d);
 void gd_list(struct gd_qp *q);
+void gd_repost_recvs(struct gd_qp *q);
 void gd_notice(struct gd_qp *q, uint32_t bits);
 int gd_settle(struct gd_device *d, struct gd_wc *out, int max);
 void gd_give_back(struct gd_srq *s, uint32_t slot);

@@ -59,14 +59,19 @@ static int to_send(struct gd_qp *q, const struct gd_path *p, const struct gd_up 
 
 // gd_pair brings a queue pair into service towards a peer whose values the program knows,
 // without the connection manager. It returns ECANCELED when the queue pair is dead already.
+// After another error the queue pair is in INIT, as before, and has its receives.
 int gd_pair(struct gd_qp *q, const struct gd_path *p, const struct gd_up *up, uint32_t access)
 {
 	pthread_mutex_lock(&q->mu);
 	int err = q->dead ? ECANCELED : to_init(q, p, access);
 	if (err == 0)
 		err = to_receive(q, p, up);
-	if (err == 0)
-		err = to_send(q, p, up);
+	if (err == 0 && (err = to_send(q, p, up)) != 0) {
+		struct gv_qp_attr a = {.qp_state = GV_QPS_RESET};
+		gd_lib.modify_qp(q->qp, &a, GV_QP_STATE); // the way to INIT; it loses the receives
+		to_init(q, p, access);
+		gd_repost_recvs(q);
+	}
 	pthread_mutex_unlock(&q->mu);
 	return err;
 }

@@ -200,6 +200,20 @@ int gd_post_recv(struct gd_qp *q, uint32_t n, uint32_t *taken)
 	return err;
 }
 
+// gd_repost_recvs gives the device the receives again that have not completed, with q->mu
+// held. A receive that the device does not take again is flushed at the end.
+void gd_repost_recvs(struct gd_qp *q)
+{
+	struct gd_queue *k = &q->rq;
+	uint32_t end = atomic_load(&k->posted), left, taken = 1;
+	pthread_mutex_lock(&q->dev->mu);
+	atomic_store(&k->posted, k->reaped);
+	pthread_mutex_unlock(&q->dev->mu);
+	while (taken && (left = end - atomic_load(&k->posted)) > 0)
+		hand_over_recvs(q, left < q->batch ? left : q->batch, &taken);
+	atomic_store(&k->posted, end);
+}
+
 static struct gd_slot *own_slot(struct gd_qp *q, uint8_t kind)
 {
 	struct gd_slot *s = slot_at(&q->sq, atomic_load(&q->sq.posted));
