@@ -20,7 +20,11 @@ func (q *queuePair) failure() *hw.Cause {
 	if f.status == 0 {
 		return nil
 	}
-	return completionCause(int(f.status), int(f.vendor), hw.Status(f.word), f.recv != 0)
+	c := completionCause(int(f.status), int(f.vendor), hw.Status(f.word), f.recv != 0)
+	if q.conn == nil {
+		c.Text += pairText[int(f.status)]
+	}
+	return c
 }
 
 // eventCause is the cause that an event of the connection manager names.

@@ -47,6 +47,7 @@ type benchEnd struct {
 	info    *hw.ConnInfo
 	refused hw.Reason
 	down    hw.Reason
+	cause   *hw.Cause // of down
 }
 
 func (e *benchEnd) Established(info hw.ConnInfo) {
@@ -63,7 +64,12 @@ func (e *benchEnd) Refused(why hw.Reason, _ []byte, _ *hw.Cause) {
 	e.refused = why
 	e.mu.Unlock()
 }
-func (e *benchEnd) Down(why hw.Reason, _ *hw.Cause) { e.mu.Lock(); e.down = why; e.mu.Unlock() }
+
+func (e *benchEnd) Down(why hw.Reason, cause *hw.Cause) {
+	e.mu.Lock()
+	e.down, e.cause = why, cause
+	e.mu.Unlock()
+}
 
 const (
 	benchDepth = 32

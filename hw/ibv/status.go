@@ -112,6 +112,12 @@ var wcText = [...]string{
 	"IBV_WC_GENERAL_ERR",
 }
 
+// pairText says what besides may have made a request of a pair fail.
+var pairText = map[int]string{
+	wcRetryExceeded:        ": no answer, so the peer is gone or has not paired, or a number, a PSN or a GID is wrong",
+	wcRemoteInvalidRequest: ", or the two ends' MTUs differ",
+}
+
 // completionCause describes the completion that ended a connection: its status and
 // vendor error in verbs' terms, and its status in hw's, word.
 func completionCause(status, vendor int, word hw.Status, recv bool) *hw.Cause {
