@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -82,8 +84,10 @@ func newCluster(t testing.TB) *cluster {
 	return c
 }
 
+// freePort is a port of an address that no other test has.
 func freePort(t testing.TB) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	host := netip.AddrFrom4([4]byte{127, byte(1 + rand.IntN(250)), byte(rand.IntN(250)), byte(1 + rand.IntN(250))})
+	l, err := net.Listen("tcp", netip.AddrPortFrom(host, 0).String())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, l.Close()) }()
 	return l.Addr().String()
@@ -91,6 +95,12 @@ func freePort(t testing.TB) string {
 
 // end kills all, and shows their logs if the test has failed.
 func (c *cluster) end() {
+	if c.Failed() {
+		for id := range c.running {
+			s, err := c.ask(id, askStatus)
+			c.Logf("node %d: %+v %v", id, s, err)
+		}
+	}
 	c.killAll()
 	for _, p := range c.started {
 		if c.Failed() {

@@ -17,16 +17,29 @@ import (
 	"godat/examples/nvmeof/nvme"
 )
 
-// registers are ranges of the disk that have a history. The first ones are so short that their data is in the
-// entries of the log, the last ones have it in slots.
-var registers = [...]struct{ off, len int }{
+// shared are registers that all clients write. The first ones are so short that their data is in the entries of
+// the log, the last ones have it in slots.
+var shared = [...]extent{
 	{0, blockLen}, {3 * blockLen, blockLen}, {6 * blockLen, blockLen}, {9 * blockLen, blockLen}, {64 << 10, 64 << 10}, {192 << 10, 32 << 10},
+}
+
+type extent struct{ off, len int }
+
+// loads is how many registers only one client writes.
+const loads = 14
+
+// extentOf is where a register is on the disk.
+func extentOf(register int) extent {
+	if register < len(shared) {
+		return shared[register]
+	}
+	return extent{(2 + register - len(shared)) * 256 << 10, 64 << 10}
 }
 
 // words says which words of a register have a history. A Read at the same time as a Write of its blocks may
 // see both, so each word is a register by itself.
 func words(register int) [3]int {
-	n := registers[register].len
+	n := extentOf(register).len
 	return [...]int{0, n / 4, n - 16}
 }
 
@@ -109,35 +122,37 @@ func (h *history) add(client int, a access, begun time.Duration, returned bool, 
 
 // client reads and writes registers until stop is closed.
 func (h *history) client(host *multipath, number int, r *rand.Rand, stop <-chan struct{}) {
-	version := uint64(0)
-	for {
+	for version := uint64(1); ; version++ {
 		select {
 		case <-stop:
 			return
 		default:
 		}
-		a := access{register: r.IntN(len(registers)), write: r.IntN(2) == 0}
-		off := registers[a.register].off
-		b := make([]byte, registers[a.register].len)
-		op := nvme.IORead
-		if a.write {
-			version++
-			a.value = version<<8 | uint64(number)
-			op, b = nvme.IOWrite, placed(off, len(b), a.value)
-		}
-		begun := time.Since(h.begun)
-		never, err := host.try(op, b, off)
-		switch {
-		case err == nil && a.write:
-			h.add(number, a, begun, true, [3]uint64{})
-		case err == nil:
-			h.add(number, a, begun, true, seen(host.t, b, a.register))
-		case a.write && !never:
-			h.add(number, a, begun, false, [3]uint64{})
-		}
-		if err != nil {
-			time.Sleep(5 * time.Millisecond) // until the next try of a node that may not serve yet
-		}
+		a := access{register: r.IntN(len(shared)), write: r.IntN(2) == 0, value: version<<8 | uint64(number)}
+		h.try(host, number, a)
+	}
+}
+
+// try reads or writes a register.
+func (h *history) try(host *multipath, client int, a access) {
+	x := extentOf(a.register)
+	b := make([]byte, x.len)
+	op := nvme.IORead
+	if a.write {
+		op, b = nvme.IOWrite, placed(x.off, x.len, a.value)
+	}
+	begun := time.Since(h.begun)
+	never, err := host.try(op, b, x.off)
+	switch {
+	case err == nil && a.write:
+		h.add(client, a, begun, true, [3]uint64{})
+	case err == nil:
+		h.add(client, a, begun, true, seen(host.t, b, a.register))
+	case a.write && !never:
+		h.add(client, a, begun, false, [3]uint64{})
+	}
+	if err != nil {
+		time.Sleep(5 * time.Millisecond) // until the next try of a node that may not serve yet
 	}
 }
 
@@ -151,13 +166,13 @@ func (h *history) during(c *cluster, seed uint64, f func()) {
 	for number := range 4 {
 		clients.Go(func() { h.client(hosts[number%2], number, rand.New(rand.NewPCG(seed, uint64(number))), stop) })
 	}
-	clients.Go(func() { load(hosts[0], rand.New(rand.NewPCG(seed, 99)), stop) })
+	clients.Go(func() { h.load(hosts[0], rand.New(rand.NewPCG(seed, 99)), stop) })
 	f()
 }
 
 // seen are the values of a register's words. Whatever was written has its place.
 func seen(t testing.TB, b []byte, register int) (values [3]uint64) {
-	off := registers[register].off
+	off := extentOf(register).off
 	for at := 0; at < len(b); at += 16 {
 		if place := binary.LittleEndian.Uint64(b[at+8:]); binary.LittleEndian.Uint64(b[at:]) != 0 && place != uint64(off+at) {
 			t.Errorf("register %d has at %d what was written to %d", register, off+at, place)
@@ -170,22 +185,24 @@ func seen(t testing.TB, b []byte, register int) (values [3]uint64) {
 	return values
 }
 
-// load fills slots with writes of 64 KiB beside the registers, so that slots are used again.
-func load(host *multipath, r *rand.Rand, stop <-chan struct{}) {
+// load uses slots again and again: it writes ranges of 64 KiB that nobody else writes, and reads them.
+func (h *history) load(host *multipath, r *rand.Rand, stop <-chan struct{}) {
+	const number = 5
 	for version := uint64(1); ; version++ {
 		select {
 		case <-stop:
 			return
 		default:
 		}
-		off := (2 + r.IntN(14)) * 256 << 10
-		_, _ = host.try(nvme.IOWrite, placed(off, 64<<10, version), off) // which may fail at any time
+		a := access{register: len(shared) + r.IntN(loads), write: r.IntN(4) != 0, value: version<<8 | number}
+		h.try(host, number, a)
 	}
 }
 
 // end reads all registers once more.
 func (h *history) end(t testing.TB, host *multipath) {
-	for register, x := range registers {
+	for register := range len(shared) + loads {
+		x := extentOf(register)
 		b := make([]byte, x.len)
 		begun := time.Since(h.begun)
 		host.must(nvme.IORead, b, x.off)

@@ -159,6 +159,9 @@ func status(ctx context.Context, ia *dat.IA, addr string, out io.Writer) error {
 			if p.Out {
 				fmt.Fprint(w, " (out)")
 			}
+			if p.Silent {
+				fmt.Fprint(w, " (silent)")
+			}
 		}
 		fmt.Fprintln(w)
 	}

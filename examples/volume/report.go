@@ -53,11 +53,15 @@ type replicaRow struct {
 	Has     uint64 // record
 	Lag     uint64 // in records, behind the leader
 	State   string // as the leader sees it
+	Silent  bool   // the leader hears nothing of its node
 }
 
 // Trouble says what is wrong with the replica.
 func (r replicaRow) Trouble(time.Duration) string {
-	if !r.Direct {
+	switch {
+	case r.Silent:
+		return "nothing is heard of the replica's node: look whether it runs, and why it has ended"
+	case !r.Direct:
 		return fmt.Sprintf("the replica is out, %d records behind: look whether its node runs, and at its disk", r.Lag)
 	}
 	return ""
@@ -77,6 +81,6 @@ func newReplicaRow(id uint64, s *node.Status) replicaRow {
 	p, m := s.Replicas[id], s.Members[id]
 	return replicaRow{
 		Replica: m.Addr, Node: id, Votes: !m.Learner, Direct: !p.Out, Has: p.Match, Lag: s.Last - min(s.Last, p.Match),
-		State: strings.TrimPrefix(p.State, "State"),
+		State: strings.TrimPrefix(p.State, "State"), Silent: p.Silent,
 	}
 }

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"math/rand/v2"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"godat/examples/nvmeof/nvme"
+	"godat/examples/volume/fault"
 )
 
 // blockLen is the length of a block, and diskLen of a test's disk.
@@ -67,4 +71,43 @@ func TestADiskSurvivesItsLeader(t *testing.T) {
 	}
 	d.read()
 	c.same()
+}
+
+func TestANodeWhoseDiskFailsSaysSoAndComesBack(t *testing.T) {
+	for _, x := range []struct {
+		trouble fault.Trouble
+		why     error
+	}{{fault.Trouble{Full: true}, syscall.ENOSPC}, {fault.Trouble{Broken: true}, fault.ErrDisk}} {
+		t.Run(x.why.Error(), func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(t)
+			c.newProxy()
+			c.three()
+			d := &content{h: c.host(), r: rand.New(rand.NewPCG(5, 6))}
+			d.write(20)
+			id := 1 + c.leader()%3
+			p := c.running[id]
+			require.NoError(t, c.disk(id).Say(x.trouble))
+			c.eventually("the node goes on", func() bool {
+				d.write(20)
+				select {
+				case <-p.ended:
+					return true
+				default:
+					return false
+				}
+			})
+			require.Contains(t, p.log.String(), "level=ERROR")
+			require.Contains(t, p.log.String(), x.why.Error())
+			c.eventually("the leader does not miss the node", func() bool {
+				var out bytes.Buffer
+				return status(t.Context(), c.ia, c.peers[c.leader()-1], &out) == nil && strings.Count(out.String(), "(silent)") == 1
+			})
+			c.kill(id)
+			require.NoError(t, c.disk(id).Say(fault.Trouble{}))
+			c.start(id)
+			d.write(20)
+			c.same()
+		})
+	}
 }

@@ -24,6 +24,7 @@ type torment struct {
 	r     *rand.Rand
 	tally tally
 	next  int             // the id of the next new node
+	flips map[int]bool    // nodes of which a slot may have lost its data
 	nodes map[int]*victim // that were not removed
 	under []*trouble
 }
@@ -70,7 +71,7 @@ func (t *tally) String() string {
 
 // newTorment starts a volume.
 func (c *cluster) newTorment(r *rand.Rand) *torment {
-	t := &torment{cluster: c, r: r, next: 4, nodes: make(map[int]*victim), tally: tally{troubles: make(map[string]int)}}
+	t := &torment{cluster: c, r: r, next: 4, flips: make(map[int]bool), nodes: make(map[int]*victim), tally: tally{troubles: make(map[string]int)}}
 	c.newProxy()
 	c.three()
 	for id := 1; id <= 3; id++ {
@@ -281,6 +282,10 @@ func (t *torment) ail(name string, id int, x fault.Trouble) {
 			t.kill(id)
 			t.start(id)
 		default:
+			if x.Full { // it may lack its next file, and end when it wants that
+				t.kill(id)
+				t.start(id)
+			}
 		}
 		v.busy, v.may = false, false
 	}})
@@ -292,6 +297,7 @@ func (t *torment) flip(id int) {
 	t.endAll()
 	leader, _ := t.serving()
 	t.count("flip", id)
+	t.flips[id] = true
 	v := t.nodes[id]
 	v.busy, v.down = true, true
 	t.kill(id)
@@ -382,6 +388,9 @@ func (t *torment) conclude() {
 		t.tally.elections += bytes.Count(p.log.Bytes(), []byte("ana=optimized"))
 		for _, word := range []string{"panic:", "DATA RACE"} {
 			require.NotContains(t, p.log.String(), word, "node %d", p.id)
+		}
+		if !t.flips[p.id] {
+			require.NotContains(t, p.log.String(), "has lost data", "node %d", p.id)
 		}
 	}
 }

@@ -55,6 +55,8 @@ type Progress struct {
 	Match uint64 `json:"match"`
 	State string `json:"state"`
 	Out   bool   `json:"out,omitempty"`
+	// Silent is a node that the leader has not heard for some time.
+	Silent bool `json:"silent,omitempty"`
 }
 
 // Status is status for other goroutines.
@@ -72,7 +74,7 @@ func (c *consensus) status() Status {
 	if r := c.reign; r != nil {
 		s.Free, s.Waiting, s.Replicas = r.pool.Free(), len(r.placing), make(map[uint64]Progress)
 		c.raft.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
-			s.Replicas[id] = Progress{p.Match, p.State.String(), r.out[id]}
+			s.Replicas[id] = Progress{p.Match, p.State.String(), r.out[id], r.unheard[id] > electionTicks/2}
 		})
 	}
 	return s

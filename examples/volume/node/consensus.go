@@ -7,6 +7,8 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"godat/examples/nvmeof/nvme"
+	"godat/examples/volume/raftlog"
+	"godat/examples/volume/state"
 )
 
 // consensus is the room of the engine. Its goroutine owns all in it.
@@ -220,18 +222,33 @@ func (c *consensus) tellCaughtUp() {
 	})
 }
 
-// restart gives a rebuilt replica an engine that begins there.
-func (c *consensus) restart() {
-	if !c.ask(c.keeper.jobs, func() { c.keeper.deaf = false }) { // no job of the former engine is left
-		return
+// adopt ends what CatchUp began, and begins with an engine that has what the log has then. The former one
+// would look for records that are gone, so it runs no more from the moment on at which they go. again says
+// that the replica needs another snapshot.
+func (c *consensus) adopt(caught *state.CatchUp, members raftlog.Members) (again bool) {
+	var err error
+	if !c.ask(c.keeper.jobs, func() {
+		if err = c.keeper.replica.CaughtUp(caught); err == nil {
+			err = c.log.SetMembers(members)
+		}
+		again = c.keeper.replica.Rotten()
+		c.keeper.deaf = again // no job of the former engine is left
+	}) {
+		return false
 	}
-	c.rotten.Store(false)
 	leader := c.leader.Load()
-	if err := c.start(); err != nil {
+	if err == nil {
+		err = c.start()
+	}
+	if err != nil {
 		c.fail(err)
-		return
+		return false
 	}
 	c.leader.Store(leader)
-	c.cfg.Logger.Info("rebuilt", "node", c.cfg.ID, "index", c.applied)
-	c.tellCaughtUp()
+	c.rotten.Store(again)
+	if !again {
+		c.cfg.Logger.Info("rebuilt", "node", c.cfg.ID, "index", c.applied)
+		c.tellCaughtUp()
+	}
+	return again
 }

@@ -276,3 +276,28 @@ func TestANodeThatIsRebuiltVotesWhenItsLeaderIsSilent(t *testing.T) {
 	_, m := f.answers(pb.MsgPreVoteResp)
 	assert.False(t, m.GetReject())
 }
+
+func TestAnEngineDoesNotOutliveTheRecordsThatARebuildRemoves(t *testing.T) {
+	f := newFollower(t)
+	close(f.slots.open)
+	close(f.disk.open)
+	require.NoError(t, f.say(f.write(2, 1, 1, 4, 0xa1)))
+	f.answers(pb.MsgAppResp)
+	var c *state.CatchUp
+	require.True(t, f.ask(f.keeper.jobs, func() {
+		f.keeper.deaf = true
+		f.rotten.Store(true)
+		var err error
+		c, err = f.keeper.replica.CatchUp(state.Snapshot{Index: 1, Term: 1, Whole: 1, Size: blocks})
+		assert.NoError(t, err)
+	}))
+	_, _, differs := c.Next()
+	require.False(t, differs)
+	require.NoError(t, c.Flush())
+	require.True(t, f.ask(f.events, func() { assert.False(t, f.consensus.adopt(c, f.log.Members())) }))
+	require.NoError(t, f.say(&pb.Message{Type: pb.MsgHeartbeat.Enum(), From: new(uint64(2)), Term: new(uint64(1)), Commit: new(uint64(1))}))
+	f.answers(pb.MsgHeartbeatResp)
+	require.NoError(t, f.say(f.write(2, 1, 2, 5, 0xb1)))
+	_, m := f.answers(pb.MsgAppResp)
+	assert.Equal(t, uint64(2), m.GetIndex())
+}

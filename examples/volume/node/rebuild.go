@@ -74,18 +74,11 @@ func (b *rebuilder) once() (again bool, err error) {
 	if err := b.getChunks(client, c); err != nil {
 		return true, err
 	}
-	if !b.ask(b.keeper.jobs, func() {
-		if err = b.keeper.replica.CaughtUp(c); err == nil {
-			err = b.log.SetMembers(members)
-		}
-	}) || err != nil {
+	if err := c.Flush(); err != nil {
 		return true, err
 	}
-	if b.keeper.replica.Rotten() {
-		return true, nil
-	}
-	b.ask(b.events, b.consensus.restart)
-	return false, nil
+	b.ask(b.events, func() { again = b.consensus.adopt(c, members) })
+	return again, nil
 }
 
 // getSnapshot asks the leader for a list of its disk.

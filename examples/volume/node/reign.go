@@ -39,6 +39,7 @@ type reign struct {
 	mark       uint64 // an entry that was committed at some tick
 	late       int    // for how many ticks this node has not applied it, and another one has released it
 	lost       map[uint64]int
+	unheard    map[uint64]int // for how many ticks, as far as the engine counts
 }
 
 // proposal is an entry that the leader proposes.
@@ -100,7 +101,7 @@ func (c *consensus) beginReign(first uint64) {
 		}
 	}
 	c.reign = &reign{
-		c: c, number: c.reigns, term: c.term, first: first, out: make(map[uint64]bool), stash: make(map[uint32]bool), lost: make(map[uint64]int),
+		c: c, number: c.reigns, term: c.term, first: first, out: make(map[uint64]bool), stash: make(map[uint32]bool), lost: make(map[uint64]int), unheard: make(map[uint64]int),
 		pool: journal.NewPool(c.cfg.Layout, int(c.cfg.ID-1), first, voters/2+1, direct...),
 	}
 	c.reign.pool.Release(c.cfg.ID, c.released.Load())
@@ -252,6 +253,9 @@ func (r *reign) supervise() {
 	r.handOver()
 	var again []uint64
 	r.c.raft.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
+		if r.unheard[id]++; p.RecentActive || id == r.c.cfg.ID {
+			r.unheard[id] = 0
+		}
 		if p.State != tracker.StateSnapshot {
 			r.lost[id] = 0
 		} else if r.lost[id]++; r.lost[id]%patience == 0 {

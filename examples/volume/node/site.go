@@ -45,6 +45,9 @@ func newSite(ia *dat.IA, cfg Config, j *journal.Journal, r *replica.Replica) *si
 	s := &site{cfg: cfg, ia: ia, log: cfg.Log, journal: j, disk: r.Disk(), events: newMailbox(), wake: make(chan struct{}, 1)}
 	s.ctx, s.end = context.WithCancelCause(context.Background())
 	s.rotten.Store(r.Rotten() || len(s.log.Members()) == 0)
+	if r.Rotten() && !errors.Is(s.disk.Ready(), state.ErrCatchingUp) {
+		cfg.Logger.Warn("a slot has lost data that was acknowledged: the disk is rebuilt", "node", cfg.ID)
+	}
 	return s
 }
 

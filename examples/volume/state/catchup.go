@@ -69,6 +69,19 @@ func (c *CatchUp) Renew(chunk Chunk, index uint64) error {
 // Progress is how many of all bytes are right.
 func (c *CatchUp) Progress() (done, all uint64) { return min(c.at, c.from.Size), c.from.Size }
 
+// Flush makes the blocks stable, so that Finish takes no longer than a moment.
+func (c *CatchUp) Flush() error {
+	d := c.disk
+	d.marking.Lock()
+	defer d.marking.Unlock()
+	if d.failed == nil {
+		if err := d.store.Flush(marksLen, len(d.blocks)); err != nil {
+			d.failed = fmt.Errorf("state: %w", err)
+		}
+	}
+	return d.failed
+}
+
 // Finish makes the blocks stable, once Next has no more chunks. The disk then has the
 // snapshot's entry, and is whole when it has applied all that a chunk may have.
 func (c *CatchUp) Finish() error {
