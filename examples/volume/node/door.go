@@ -157,7 +157,7 @@ func (d *door) fetch(e *pb.Entry, r *rpc.Request) error {
 			return err
 		}
 		if _, err := d.journal.Data(&x); err != nil {
-			return err
+			return &rpc.Error{Code: errGone.Code, Text: err.Error()}
 		}
 	}
 	d.fence.Hold(x.Slot, e.GetIndex())

@@ -124,6 +124,7 @@ func (l *lanes) lane(ctx context.Context, addr string, messages <-chan *pb.Messa
 			}
 			var refused *rpc.Error
 			if err == nil || errors.As(err, &refused) {
+				l.withdraw(m, err)
 				continue
 			}
 			if client != nil {
@@ -136,6 +137,19 @@ func (l *lanes) lane(ctx context.Context, addr string, messages <-chan *pb.Messa
 				<-messages
 			}
 		}
+	}
+}
+
+// errGone is the refusal of an append whose data is not in the sender's slots.
+var errGone = &rpc.Error{Code: rpc.CodeUser + 1}
+
+// withdraw offers entries no more whose slots have other data by now, and which are in the disk for good: a
+// leader that has been started again does not know up to where its term, or the one before, has freed slots.
+// Who needs them is rebuilt.
+func (l *lanes) withdraw(m *pb.Message, refusal error) {
+	if entries := m.GetEntries(); errors.Is(refusal, errGone) && len(entries) != 0 {
+		last := entries[len(entries)-1].GetIndex()
+		l.events.put(func() { l.log.SetFloor(min(last, l.released.Load())) })
 	}
 }
 

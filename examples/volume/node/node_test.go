@@ -221,7 +221,7 @@ func TestAnAppendWhoseDataIsNotThereIsRefused(t *testing.T) {
 	close(f.slots.open)
 	m := f.write(2, 1, 1, 4, 0xa1)
 	f.memory[f.journal.Offset(4)] ^= 1
-	require.Error(t, f.say(m))
+	require.ErrorIs(t, f.say(m), errGone)
 	_, last := f.log.Bounds()
 	assert.Zero(t, last)
 }
@@ -300,4 +300,35 @@ func TestAnEngineDoesNotOutliveTheRecordsThatARebuildRemoves(t *testing.T) {
 	require.NoError(t, f.say(f.write(2, 1, 2, 5, 0xb1)))
 	_, m := f.answers(pb.MsgAppResp)
 	assert.Equal(t, uint64(2), m.GetIndex())
+}
+
+func TestEntriesWhoseSlotsHaveOtherDataAreOfferedNoMore(t *testing.T) {
+	f := newFollower(t)
+	close(f.slots.open)
+	close(f.disk.open)
+	var m *pb.Message
+	for index := range uint64(3) {
+		m = f.write(2, 1, index+1, 4+uint32(index), byte(index+1))
+		require.NoError(t, f.say(m))
+		f.answers(pb.MsgAppResp)
+	}
+	first := func() (first uint64) {
+		require.True(t, f.ask(f.events, func() {
+			var err error
+			first, err = f.log.FirstIndex()
+			assert.NoError(t, err)
+		}))
+		return first
+	}
+	lanes := &f.consensus.lanes
+	lanes.withdraw(m, errGone)
+	require.Equal(t, uint64(1), first(), "no disk has the entries for good")
+	require.Eventually(t, func() bool {
+		require.NoError(t, f.say(&pb.Message{Type: pb.MsgHeartbeat.Enum(), From: new(uint64(2)), Term: new(uint64(1)), Commit: new(uint64(2))}))
+		return f.released.Load() == 2
+	}, patient, time.Millisecond)
+	lanes.withdraw(m, errHeld)
+	require.Equal(t, uint64(1), first(), "the slots have the data")
+	lanes.withdraw(m, errGone)
+	require.Equal(t, uint64(3), first())
 }
