@@ -10,6 +10,7 @@ struct gv_context;
 struct gv_qp;
 
 enum { GC_PS_TCP = 0x0106 };
+enum { GC_OPTION_ID = 0, GC_OPTION_ID_TOS = 0 };
 
 enum {
 	GC_EVENT_ADDR_RESOLVED,

@@ -149,6 +149,11 @@ func (a *attempt) resolve(dst netip.Addr) (*C.struct_gc_id, *failure) {
 	c.mu.Lock()
 	c.id = id
 	c.mu.Unlock()
+	if class := c.dev.params.trafficClass; class != 0 {
+		if bad, cause := failed("rdma_set_option", C.gd_cm_class(id, C.uint8_t(class))); bad {
+			return nil, unreachable(cause)
+		}
+	}
 	src, to := sockaddr(c.dev.source(dst)), sockaddr(netip.AddrPortFrom(dst, a.port))
 	ms := C.int(resolveTime / time.Millisecond)
 	if cause := a.step("rdma_resolve_addr", C.gd_cm_resolve(id, &src, &to, ms), C.GC_EVENT_ADDR_RESOLVED); cause != nil {

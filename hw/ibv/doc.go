@@ -169,7 +169,7 @@
 //	               device's address, as the connection manager chooses
 //	mtu            the most bytes of a packet's payload; at most the port's, which is the default
 //	pkey           the partition key (the port's first)
-//	traffic_class  0 to 255 (0)
+//	traffic_class  0 to 255 (0); also of a connection that this side requests
 //	hop_limit      0 to 255 (64)
 //	service_level  0 to 15 (0)
 //	flow_label     0 to 0xfffff (0)

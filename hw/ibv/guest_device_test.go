@@ -212,6 +212,21 @@ func TestQualifierThatIsNoPortIsRefused(t *testing.T) {
 	require.NoError(t, fresh.dev.Close())
 }
 
+func TestAConnectionHasTheTrafficClassOfItsInitiator(t *testing.T) {
+	const tracing = "/sys/kernel/tracing"
+	require.NoError(t, unix.Mount("tracefs", tracing, "tracefs", 0, ""))
+	defer func() { require.NoError(t, unix.Unmount(tracing, 0)) }()
+	enable := func(text string) {
+		require.NoError(t, os.WriteFile(tracing+"/events/rdma_cma/enable", []byte(text), 0))
+	}
+	enable("1")
+	defer enable("0")
+	newBench(t, map[string]string{"traffic_class": "106"}, nil, nil)
+	trace, err := os.ReadFile(tracing + "/trace")
+	require.NoError(t, err)
+	assert.Regexp(t, `dst=10\.0\.2\.15:\d+ tos=106`, string(trace))
+}
+
 func TestConnectionsGoOverIPv6(t *testing.T) {
 	b := newBench(t, map[string]string{"address": guestAddress6}, nil, nil)
 	assert.Equal(t, guestAddress6, b.ends[0].dev.Attr().Address)

@@ -37,6 +37,7 @@ struct gd_lib {
 	void (*destroy_event_channel)(struct gc_event_channel *c);
 	int (*create_id)(struct gc_event_channel *c, struct gc_id **id, void *ctx, int ps);
 	int (*destroy_id)(struct gc_id *id);
+	int (*set_option)(struct gc_id *id, int level, int name, void *value, size_t len);
 	int (*bind_addr)(struct gc_id *id, struct sockaddr *a);
 	int (*resolve_addr)(struct gc_id *id, struct sockaddr *src, struct sockaddr *dst, int ms);
 	int (*resolve_route)(struct gc_id *id, int ms);

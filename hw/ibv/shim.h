@@ -275,6 +275,7 @@ int gd_take_notices(struct gd_device *d, uint64_t *handles, uint32_t *bits, int 
 // shim_cm.c
 int gd_cm_next(struct gd_device *d, struct gd_event *out);
 int gd_cm_new(struct gd_device *d, uint64_t key, struct gc_id **id);
+int gd_cm_class(struct gc_id *id, uint8_t class);
 void gd_cm_set_key(struct gc_id *id, uint64_t key);
 int gd_cm_bind(struct gc_id *id, struct sockaddr_storage *addr);
 int gd_cm_listen(struct gc_id *id, int backlog);

@@ -59,6 +59,12 @@ int gd_cm_bind(struct gc_id *id, struct sockaddr_storage *addr)
 	return result(gd_lib.bind_addr(id, (struct sockaddr *)addr));
 }
 
+// gd_cm_class sets the traffic class of the connection that the identifier will request.
+int gd_cm_class(struct gc_id *id, uint8_t class)
+{
+	return result(gd_lib.set_option(id, GC_OPTION_ID, GC_OPTION_ID_TOS, &class, sizeof class));
+}
+
 int gd_cm_listen(struct gc_id *id, int backlog) { return result(gd_lib.listen(id, backlog)); }
 
 int gd_cm_resolve(struct gc_id *id, struct sockaddr_storage *src, struct sockaddr_storage *dst, int ms)

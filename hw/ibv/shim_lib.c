@@ -47,7 +47,7 @@ static const char *load_cm(void *lib)
 		RDMA(create_event_channel), RDMA(destroy_event_channel), RDMA(create_id), RDMA(destroy_id),
 		RDMA(bind_addr), RDMA(resolve_addr), RDMA(resolve_route), RDMA(connect), RDMA(listen),
 		RDMA(accept), RDMA(reject), RDMA(establish), RDMA(notify), RDMA(disconnect),
-		RDMA(init_qp_attr), RDMA(get_cm_event), RDMA(ack_cm_event),
+		RDMA(init_qp_attr), RDMA(get_cm_event), RDMA(ack_cm_event), RDMA(set_option),
 	};
 	return lookup(lib, all, sizeof all / sizeof all[0]);
 }
