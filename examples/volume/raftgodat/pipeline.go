@@ -96,7 +96,7 @@ func (p *pipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *raft.App
 func (p *pipeline) call(f *future, request []byte) {
 	defer p.calls.Done()
 	defer close(f.done)
-	ctx, cancel := context.WithTimeout(p.ctx, p.t.cfg.Timeout)
+	ctx, cancel := context.WithTimeout(p.t.life, p.t.cfg.Timeout)
 	defer cancel()
 	answer, err := p.link.call(ctx, methodAppend, request)
 	if err == nil {
@@ -111,7 +111,11 @@ func (p *pipeline) deliver() {
 	for {
 		select {
 		case f := <-p.sent:
-			<-f.done
+			select {
+			case <-f.done:
+			case <-p.ctx.Done():
+				return
+			}
 			p.free <- struct{}{}
 			select {
 			case p.ready <- f:
@@ -127,14 +131,24 @@ func (p *pipeline) deliver() {
 // Consumer implements raft.AppendPipeline.
 func (p *pipeline) Consumer() <-chan raft.AppendFuture { return p.ready }
 
-// Close implements raft.AppendPipeline.
+// Close implements raft.AppendPipeline. Requests that AppendEntries took go on behind it, as bytes in
+// a socket do: by its last one raft tells a node that it is removed.
 func (p *pipeline) Close() error {
 	p.mu.Lock()
+	closed := p.closed
 	p.closed = true
 	p.mu.Unlock()
 	p.end()
-	err := p.t.closeLink(p.link)
-	p.calls.Wait()
 	<-p.done
-	return err
+	if !closed && p.t.goOn() {
+		go p.finish()
+	}
+	return nil
+}
+
+// finish waits for the last requests.
+func (p *pipeline) finish() {
+	defer p.t.pipelines.Done()
+	p.calls.Wait()
+	_ = p.t.closeLink(p.link)
 }

@@ -38,6 +38,8 @@ type Transport struct {
 	served chan struct{}  // closed when no request is handled any more
 	tasks  sync.WaitGroup // requests that are handled
 
+	pipelines sync.WaitGroup // those that finish; none begins to when closed is set
+
 	mu        sync.Mutex
 	closed    bool
 	heartbeat func(raft.RPC)
@@ -175,6 +177,17 @@ func (t *Transport) addLink(address string) *link {
 	return l
 }
 
+// goOn counts a pipeline that finishes. It reports false if the transport is closed, which ends all
+// requests.
+func (t *Transport) goOn() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.closed {
+		t.pipelines.Add(1)
+	}
+	return !t.closed
+}
+
 func (t *Transport) closeLink(l *link) error {
 	t.mu.Lock()
 	delete(t.links, l)
@@ -198,6 +211,7 @@ func (t *Transport) Close() error {
 	for _, l := range links {
 		errs = append(errs, l.close())
 	}
+	t.pipelines.Wait()
 	err := t.server.Close()
 	<-t.served
 	return errors.Join(append(errs, err)...)

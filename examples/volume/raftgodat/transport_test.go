@@ -184,13 +184,23 @@ func TestAPipelineKeepsItsOrderAndWaitsWhenItIsFull(t *testing.T) {
 			assert.Equal(t, i, f.Response().LastLog)
 			assert.False(t, f.Start().IsZero())
 		}
-		f, err := p.AppendEntries(&raft.AppendEntriesRequest{Entries: entries(1, 1<<18)}, new(raft.AppendEntriesResponse))
+		under, err := p.AppendEntries(&raft.AppendEntriesRequest{Entries: entries(1, 1<<18)}, new(raft.AppendEntriesResponse))
+		require.NoError(t, err)
+		require.NoError(t, p.Close())
+		answer(t, b, &raft.AppendEntriesResponse{Success: true}, nil)
+		require.NoError(t, under.Error(), "it was taken before the close")
+		_, err = p.AppendEntries(&raft.AppendEntriesRequest{}, nil)
+		require.ErrorIs(t, err, raft.ErrPipelineShutdown)
+
+		p, err = a.AppendEntriesPipeline("b", b.LocalAddr())
+		require.NoError(t, err)
+		under, err = p.AppendEntries(&raft.AppendEntriesRequest{}, new(raft.AppendEntriesResponse))
 		require.NoError(t, err)
 		next(t, b)
 		require.NoError(t, p.Close())
-		require.Error(t, f.Error(), "it was under way")
-		_, err = p.AppendEntries(&raft.AppendEntriesRequest{}, nil)
-		require.ErrorIs(t, err, raft.ErrPipelineShutdown)
+		require.NoError(t, a.Close())
+		require.Error(t, under.Error(), "the transport was closed")
+		require.NoError(t, p.Close())
 	})
 }
 
@@ -262,39 +272,35 @@ type iotestErr struct{ error }
 func (e iotestErr) Read([]byte) (int, error) { return 0, e.error }
 
 func TestATransportReachesANodeThatIsBackAtItsAddress(t *testing.T) {
-	ia, err := dat.Open(t.Context(), "iwarp:127.0.0.1")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, ia.CloseGraceful()) }()
-	a, err := New(t.Context(), ia, "127.0.0.1:0", Config{})
-	require.NoError(t, err)
-	defer func() { require.NoError(t, a.Close()) }()
-	address := "127.0.0.1:0"
-	for range 3 {
-		b, err := New(t.Context(), ia, address, Config{})
-		require.NoError(t, err)
-		address = string(b.LocalAddr())
-		done := make(chan error, 1)
-		go func() {
-			err := errors.New("not asked")
-			for range 2 { // the first may find that the connection has ended
-				if err = a.RequestVote("b", b.LocalAddr(), &raft.RequestVoteRequest{}, new(raft.RequestVoteResponse)); err == nil {
-					break
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		a := open(t, ia, Config{})
+		address := ":0"
+		for range 3 {
+			b, err := New(t.Context(), ia, address, Config{})
+			require.NoError(t, err)
+			address = string(b.LocalAddr())
+			done := make(chan error, 1)
+			go func() {
+				err := errors.New("not asked")
+				for range 2 { // the first may find that the connection has ended
+					if err = a.RequestVote("b", b.LocalAddr(), &raft.RequestVoteRequest{}, new(raft.RequestVoteResponse)); err == nil {
+						break
+					}
 				}
-			}
-			done <- err
-		}()
-		answer(t, b, &raft.RequestVoteResponse{}, nil)
-		require.NoError(t, <-done)
-		require.NoError(t, b.Close())
-	}
+				done <- err
+			}()
+			answer(t, b, &raft.RequestVoteResponse{}, nil)
+			require.NoError(t, <-done)
+			require.NoError(t, b.Close())
+		}
+	})
 }
 
 func TestAConfigurationThatMakesNoSenseIsRefused(t *testing.T) {
-	ia, err := dat.Open(t.Context(), "loop")
-	require.NoError(t, err)
-	for _, cfg := range []Config{{Timeout: -1}, {Pipeline: -1}, {Pipeline: mostPipeline + 1}, {Largest: 1}, {Peers: -1}} {
-		_, err := New(t.Context(), ia, "", cfg)
-		require.Error(t, err, "%+v", cfg)
-	}
-	require.NoError(t, ia.CloseGraceful())
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		for _, cfg := range []Config{{Timeout: -1}, {Pipeline: -1}, {Pipeline: mostPipeline + 1}, {Largest: 1}, {Peers: -1}} {
+			_, err := New(t.Context(), ia, "", cfg)
+			require.Error(t, err, "%+v", cfg)
+		}
+	})
 }
