@@ -78,12 +78,8 @@ type node struct {
 
 func newNode(t *testing.T, ia *dat.IA, id raft.ServerID) *node {
 	n := &node{list: &list{}, id: id}
-	address := ""
-	if ia.Attr().Provider != "loop" {
-		address = "127.0.0.1:0"
-	}
 	var err error
-	n.transport, err = New(t.Context(), ia, address, Config{Timeout: 5 * time.Second})
+	n.transport, err = New(t.Context(), ia, ":0", Config{Timeout: 5 * time.Second})
 	require.NoError(t, err)
 	cfg := raft.DefaultConfig()
 	cfg.LocalID, cfg.LogOutput, cfg.TrailingLogs, cfg.SnapshotThreshold = id, io.Discard, 4, 1<<20
@@ -135,21 +131,22 @@ func TestARaftOfThreeNodesKeepsWhatItAppliedWhenTheLeaderEnds(t *testing.T) {
 		apply(t, rest, 30, 60)
 
 		// A node that comes now needs the snapshot.
-		var now *node
-		require.Eventually(t, func() bool { now = leader(rest); return now != nil }, patience, time.Millisecond)
-		require.NoError(t, now.Snapshot().Error())
 		late := newNode(t, ia, "late")
-		require.NoError(t, now.AddVoter(late.id, late.transport.LocalAddr(), 0, patience).Error())
-		require.NoError(t, now.LeadershipTransfer().Error())
+		atLeader := func(do func(n *node) raft.Future) {
+			require.Eventually(t, func() bool { n := leader(rest); return n != nil && do(n).Error() == nil }, patience, time.Millisecond)
+		}
+		atLeader(func(n *node) raft.Future { return n.Snapshot() })
+		atLeader(func(n *node) raft.Future { return n.AddVoter(late.id, late.transport.LocalAddr(), 0, patience) })
+		atLeader(func(n *node) raft.Future { return n.LeadershipTransfer() })
 		rest = append(rest, late)
 		apply(t, rest, 60, 70)
-		for _, n := range rest {
-			require.Eventually(t, func() bool { return len(n.list.values()) >= 70 }, patience, time.Millisecond, n.id)
-		}
-		want := rest[0].list.values()
+		var want []uint64
+		require.Eventually(t, func() bool { // an attempt to apply that seemed to fail may have gone well
+			want = rest[0].list.values()
+			return slices.Contains(want, 69) && !slices.ContainsFunc(rest, func(n *node) bool { return !slices.Equal(want, n.list.values()) })
+		}, patience, time.Millisecond, "all have the same")
 		assert.Subset(t, want, []uint64{0, 29, 30, 59, 60, 69})
 		for _, n := range rest {
-			assert.Equal(t, want, n.list.values(), n.id)
 			n.stop()
 		}
 	})

@@ -9,8 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	_ "godat/hw/iwarp"
-	_ "godat/hw/loop"
 	dat "godat/runtime"
 )
 
@@ -21,9 +19,9 @@ const patience = 20 * time.Second
 
 // onEach runs a test on each device.
 func onEach(t *testing.T, test func(t *testing.T, ia *dat.IA)) {
-	for _, device := range []string{"loop", "iwarp:127.0.0.1"} {
-		t.Run(device, func(t *testing.T) {
-			ia, err := dat.Open(t.Context(), device)
+	for name, open := range adapters {
+		t.Run(name, func(t *testing.T) {
+			ia, err := open(t)
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, ia.CloseGraceful(), "something is left") })
 			test(t, ia)
@@ -34,11 +32,7 @@ func onEach(t *testing.T, test func(t *testing.T, ia *dat.IA)) {
 // open is a transport until the test ends.
 func open(t *testing.T, ia *dat.IA, cfg Config) *Transport {
 	t.Helper()
-	address := ""
-	if ia.Attr().Provider != "loop" {
-		address = "127.0.0.1:0"
-	}
-	tr, err := New(t.Context(), ia, address, cfg)
+	tr, err := New(t.Context(), ia, ":0", cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, tr.Close()) })
 	return tr
