@@ -35,6 +35,9 @@ func (a *Adapter) MeasureLatency(door.Key) (stop func()) {
 	return sync.OnceFunc(func() { a.latency.use(a, -1) })
 }
 
+// MeasuresLatency reports whether somebody measures. The interface adapter calls it.
+func (a *Adapter) MeasuresLatency(door.Key) bool { return a.latency.since.Load() != 0 }
+
 // use counts a user who begins, or ends.
 func (l *latency) use(a *Adapter, n int) {
 	l.mu.Lock()

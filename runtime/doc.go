@@ -23,7 +23,7 @@
 //   - [Open] an adapter by name, with options: [WithProvider], [WithVersion], [WithThreadSafe], [WithParams], [WithLogger], [WithSlog], [WithTrace], [WithLatency], [WithPool], [WithPoller], [WithAsync]
 //   - which names there are: [Providers], [StaticRegistry], [ParseRegistry], [Related]; about one that is not open: [Describe]
 //   - what the adapter is and can do: [IA.Query], [IA.Attr], [IA.Name], [IA.ExtensionOp]
-//   - what has happened on it: [IA.Counters], [IA.ResetCounters]; the memory that it has: [IA.MemoryStats]; all that lives on it now: [IA.Snapshot], to which a program adds: [IA.Report], [Describer], [Troubled]; how long requests take: [IA.MeasureLatency], and what else does: [NewHistogram]
+//   - what has happened on it: [IA.Counters], [IA.ResetCounters]; the memory that it has: [IA.MemoryStats]; all that lives on it now: [IA.Snapshot], to which a program adds: [IA.Report], [Describer], [Troubled]; how long requests take: [IA.MeasureLatency], [IA.MeasuresLatency], and what else does: [NewHistogram]
 //   - a page that shows all that, and what is wrong: package [godat/runtime/inspect]
 //   - in Go's own profiles the library's goroutines have the label godat; in those of callbacks it is with the dispatcher's name. A trace of runtime/trace has a task of each connection that began during it
 //   - what a handle is: [HandleTypeOf]; a value attached to it: [IA.SetConsumerContext], [IA.ConsumerContext]

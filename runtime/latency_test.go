@@ -34,7 +34,9 @@ func TestTheSendsOfConnectionsAreMeasuredOnEveryProvider(t *testing.T) {
 			require.NoError(t, err)
 			said()
 			require.Eventually(t, func() bool { return latencyOf(t, ia).Count == 1 }, patience, time.Millisecond)
+			assert.True(t, ia.MeasuresLatency())
 			stop()
+			assert.False(t, ia.MeasuresLatency())
 			said()
 			s := latencyOf(t, ia)
 			assert.EqualValues(t, 1, s.Count)
@@ -64,6 +66,7 @@ func TestAClosedAdapterMeasuresNothing(t *testing.T) {
 	_, err = ia.MeasureLatency()
 	require.ErrorIs(t, err, ErrInvalidHandle)
 	var none *IA
+	assert.False(t, none.MeasuresLatency())
 	_, err = none.MeasureLatency()
 	require.ErrorIs(t, err, ErrInvalidHandle)
 }

@@ -15,10 +15,15 @@ func TestACallAllocatesNothing(t *testing.T) {
 		s := serve(t, ia, Config{}, 1, echo)
 		c := dial(t, ia, s, Config{})
 		ctx, dst, call := t.Context(), make([]byte, 0, 64), Call{Payload: make([]byte, 64)}
-		assert.Zero(t, testing.AllocsPerRun(500, func() {
+		calls := func() {
 			if _, err := c.Call(ctx, call, dst); err != nil {
 				t.Error(err)
 			}
-		}))
+		}
+		assert.Zero(t, testing.AllocsPerRun(500, calls))
+		stop, err := ia.MeasureLatency()
+		assert.NoError(t, err)
+		assert.Zero(t, testing.AllocsPerRun(500, calls), "measured")
+		stop()
 	})
 }

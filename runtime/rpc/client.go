@@ -27,9 +27,10 @@ type Client struct {
 	life    context.Context // ends with Close
 	end     context.CancelFunc
 	done    chan struct{} // closed when redial has ended
-	unlist  func()        // ends the report of the adapter
+	unlist  [2]func()     // end the reports of the adapter
 
-	answered answered // the reader of the session adds
+	answered  answered // the reader of the session adds
+	latencies latencies
 
 	mu         sync.Mutex
 	now        *session
@@ -84,7 +85,7 @@ func Dial(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Client,
 		c.end()
 		return nil, errors.Join(err, c.closePZ())
 	}
-	if c.unlist, err = ia.Report("rpc clients", c.rows); err != nil {
+	if err = c.list(); err != nil {
 		c.end()
 		return nil, errors.Join(err, c.now.close(), c.closePZ())
 	}
@@ -136,7 +137,7 @@ func (c *Client) Call(ctx context.Context, call Call, dst []byte) ([]byte, error
 		if err != nil {
 			return dst, &CallError{mayHaveRun, err}
 		}
-		got, err := s.call(ctx, &call, dst)
+		got, err := c.callOver(ctx, s, &call, dst)
 		if err == nil {
 			return got, nil
 		}
@@ -248,7 +249,8 @@ func (c *Client) Close() error {
 	if c == nil {
 		return nil
 	}
-	c.unlist()
+	c.unlist[0]()
+	c.unlist[1]()
 	c.end()
 	c.mu.Lock()
 	s := c.now

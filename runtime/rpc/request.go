@@ -27,6 +27,7 @@ type Request struct {
 	arrived      time.Time
 	written      uint32 // how far into the sink
 	counted      bool   // by the server
+	timed        bool   // it is measured
 
 	mu       sync.Mutex
 	open     bool // from the CALL to its answer
@@ -50,7 +51,8 @@ func (r *Request) begin(b *dat.Buffer, h header, source, sink dat.RemoteSegment,
 	r.open, r.turn, r.canceled, r.gone = true, h.call>>16, false, false
 	r.header, r.message, r.payload, r.source, r.sink = h, b, payload, source, sink
 	r.written, r.counted = 0, false
-	if h.timeout != 0 {
+	r.timed = r.from.server.ia.MeasuresLatency()
+	if h.timeout != 0 || r.timed {
 		r.arrived = time.Now()
 	}
 	return true
@@ -142,6 +144,9 @@ func (r *Request) answer(code uint16, payload []byte) (err error) {
 	copy(b.Resize(headerSize + len(payload))[headerSize:], payload)
 	h.put(b.Bytes())
 	counted := r.counted
+	if counted && r.timed {
+		r.from.server.latencies.record(call.code, time.Since(r.arrived))
+	}
 	r.open = false
 	r.mu.Unlock()
 	if counted {

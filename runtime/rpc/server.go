@@ -14,15 +14,17 @@ import (
 
 // Server takes calls. Its methods may be called from any goroutine.
 type Server struct {
+	ia       *dat.IA
 	cfg      Config
 	ln       *dat.Listener
 	requests chan *Request
 	closePZ  func() error
 	loans    loans         // of requests that move bytes
 	done     chan struct{} // closed when the reader has ended
-	unlist   [2]func()     // end the reports of the adapter
+	unlist   [3]func()     // end the reports of the adapter
 
-	answered answered // under mu
+	answered  answered // under mu
+	latencies latencies
 
 	mu       sync.Mutex
 	draining bool
@@ -44,7 +46,7 @@ func Listen(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Serve
 	if err := cfg.complete(op); err != nil {
 		return nil, err
 	}
-	s := &Server{done: make(chan struct{}), conns: make(map[*served]bool)}
+	s := &Server{ia: ia, done: make(chan struct{}), conns: make(map[*served]bool)}
 	var err error
 	if s.closePZ, err = cfg.makePZ(ia); err != nil {
 		return nil, err
@@ -54,7 +56,7 @@ func Listen(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Serve
 		return nil, errors.Join(err, s.closePZ())
 	}
 	s.requests = make(chan *Request, cfg.Conns*cfg.Calls)
-	if err = s.list(ia); err != nil {
+	if err = s.list(); err != nil {
 		return nil, errors.Join(err, s.ln.Close(), s.closePZ())
 	}
 	go s.read()
@@ -198,8 +200,9 @@ func (s *Server) Close() error {
 	if s == nil {
 		return nil
 	}
-	s.unlist[0]()
-	s.unlist[1]()
+	for _, end := range s.unlist {
+		end()
+	}
 	err := s.ln.Close()
 	<-s.done
 	s.loans.end()

@@ -8,8 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	dat "godat/runtime"
 )
 
 // Flow says how many messages an end of a connection may send, and how many wait.
@@ -202,8 +200,19 @@ func (c *Client) Snapshot() ClientSnapshot {
 	return now
 }
 
+// list adds the client's reports to the adapter's snapshots.
+func (c *Client) list() (err error) {
+	if c.unlist[0], err = c.ia.Report("rpc clients", c.rows); err == nil {
+		c.unlist[1], err = c.ia.Report("rpc methods", c.methods)
+	}
+	return err
+}
+
 // rows is the report "rpc clients" of a client.
 func (c *Client) rows() []any { return []any{c.Snapshot()} }
+
+// methods is the report "rpc methods" of a client.
+func (c *Client) methods() []any { return c.latencies.rows("client of " + c.address) }
 
 // Snapshot describes the server now. It disturbs no request.
 func (s *Server) Snapshot() ServerSnapshot {
@@ -222,12 +231,20 @@ func (s *Server) Snapshot() ServerSnapshot {
 }
 
 // list adds the server's reports to the adapter's snapshots.
-func (s *Server) list(ia *dat.IA) (err error) {
-	if s.unlist[0], err = ia.Report("rpc servers", s.rows); err == nil {
-		s.unlist[1], err = ia.Report("rpc connections", s.served)
+func (s *Server) list() (err error) {
+	for i, r := range []struct {
+		kind string
+		rows func() []any
+	}{{"rpc servers", s.rows}, {"rpc connections", s.served}, {"rpc methods", s.methods}} {
+		if s.unlist[i], err = s.ia.Report(r.kind, r.rows); err != nil {
+			return err
+		}
 	}
-	return err
+	return nil
 }
+
+// methods is the report "rpc methods" of a server.
+func (s *Server) methods() []any { return s.latencies.rows("server " + s.Addr()) }
 
 // rows is the report "rpc servers" of a server.
 func (s *Server) rows() []any { return []any{s.Snapshot()} }

@@ -1,0 +1,75 @@
+package rpc
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	dat "godat/runtime"
+)
+
+func TestTheCallsOfAMethodAreMeasuredAtBothEndsWhileRequestsAre(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ia, err := dat.Open(t.Context(), "loop")
+		require.NoError(t, err)
+		s, err := Listen(t.Context(), ia, ":0", Config{})
+		require.NoError(t, err)
+		c, err := Dial(t.Context(), ia, s.Addr(), Config{})
+		require.NoError(t, err)
+		call := func(method, code uint16, takes time.Duration) {
+			t.Helper()
+			done := make(chan error)
+			go func() {
+				_, err := c.Call(t.Context(), Call{Method: method}, nil)
+				done <- err
+			}()
+			r := <-s.Requests()
+			time.Sleep(takes)
+			if code == 0 {
+				require.NoError(t, r.Reply(nil))
+			} else {
+				require.NoError(t, r.Fail(code, "no"))
+			}
+			assert.Equal(t, code == 0, <-done == nil)
+		}
+		call(7, 0, time.Hour)
+		assert.Empty(t, reported[MethodSnapshot](t, ia, "rpc methods"), "nobody measures")
+		stop, err := ia.MeasureLatency()
+		require.NoError(t, err)
+		call(7, 0, time.Second)
+		call(7, CodeUser, 3*time.Second)
+		call(9, 0, time.Minute)
+		stop()
+		call(7, 0, time.Hour)
+		took := make(map[string][2]any)
+		for _, m := range reported[MethodSnapshot](t, ia, "rpc methods") {
+			took[m.Method] = [2]any{m.Latency.Count, m.Latency.Max}
+		}
+		assert.Equal(t, map[string][2]any{
+			"method 7, client of " + s.Addr(): {uint64(2), 3 * time.Second}, "method 9, client of " + s.Addr(): {uint64(1), time.Minute},
+			"method 7, server " + s.Addr(): {uint64(2), 3 * time.Second}, "method 9, server " + s.Addr(): {uint64(1), time.Minute},
+		}, took)
+		require.NoError(t, c.Close())
+		assert.Len(t, reported[MethodSnapshot](t, ia, "rpc methods"), 2, "the server's")
+		require.NoError(t, s.Close())
+		assert.Empty(t, reported[MethodSnapshot](t, ia, "rpc methods"))
+		require.NoError(t, ia.Close())
+	})
+}
+
+func TestAClientCallsAnyNumberOfMethodsAndMakesFewHistograms(t *testing.T) {
+	var l latencies
+	for method := range uint16(1000) {
+		l.record(method, time.Second)
+		l.record(5, time.Second)
+	}
+	rows := l.rows("x")
+	require.Len(t, rows, mostMethods+1)
+	assert.EqualValues(t, 1001, rows[5].(MethodSnapshot).Latency.Count)
+	last := rows[mostMethods].(MethodSnapshot)
+	assert.Equal(t, "other methods, x", last.Method)
+	assert.EqualValues(t, 1000-mostMethods, last.Latency.Count)
+}
