@@ -12,14 +12,19 @@
 //
 //	expvar.Publish("godat", handler)
 //
-// The page may stay on: it takes GET and HEAD alone, and shows neither payloads nor private
-// data. But it names peers, so it belongs on an address that only operators reach. Requests
-// share a snapshot that is taken at most once in a second, and a request renders at most one
-// page of a table, a few requests at a time. Nothing is done while nobody asks.
+// The page may stay on: it takes GET and HEAD alone, switches nothing unless the program lets it,
+// and shows neither payloads nor private data. But it names peers, so it belongs on an address that
+// only operators reach. Requests share a snapshot that is taken at most once in a second, and a
+// request renders at most one page of a table, a few requests at a time. Nothing is done while
+// nobody asks.
 //
 // What programs and packages report of themselves ([godat/runtime.IA.Report]) has a list for each
 // kind: rpc's clients, servers and connections are there, and a stream's own numbers stand with its
 // endpoint. A row that is a [godat/runtime.Troubled] says itself what is wrong with it.
+//
+// The list "latencies" draws how long requests of dispatchers took, calls of package rpc by method,
+// and what else has a field with a [godat/runtime.HistogramSnapshot] in a report. That is measured
+// while the program says so, or for a while when a visitor does: see [Handler.LetMeasure].
 //
 // Adapters tell no ages: an operation, an event or a callback is as old as the first snapshot
 // that had it. So troubles that take their time stand on the page from its second reading on,

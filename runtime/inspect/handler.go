@@ -26,8 +26,9 @@ const (
 // goroutine.
 type Handler struct {
 	// Immutable.
-	adapters []*adapter
-	turns    chan struct{}
+	adapters    []*adapter
+	turns       chan struct{}
+	letsMeasure bool
 }
 
 // adapter is an adapter with what was last seen of it.
@@ -36,12 +37,14 @@ type adapter struct {
 
 	mu        sync.Mutex // held while a snapshot is taken, so that requests share it
 	now, last *seen      // now and some time before; nil before the first
+	meter     meter
 }
 
 // seen is a snapshot with what is wrong in it. It is immutable.
 type seen struct {
 	dat.Snapshot
 	Troubles []Trouble
+	Times    []timed
 }
 
 // New makes a handler that shows those adapters, which may be closed before it.
@@ -64,7 +67,7 @@ func (a *adapter) look() (*seen, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.last, a.now = a.now, &seen{Snapshot: s}
+	a.last, a.now = a.now, &seen{Snapshot: s, Times: timesOf(&s)}
 	a.now.Troubles = troubles(a.now, a.last)
 	return a.now, nil
 }
@@ -79,6 +82,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q, err := parseQuery(r.URL.RawQuery, len(h.adapters))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	if q.measure >= 0 {
+		h.switched(w, r, q)
 		return
 	}
 	select {
@@ -166,7 +173,7 @@ var pageJS string
 var pages = template.Must(template.New("page").Funcs(template.FuncMap{
 	"css":    func() template.CSS { return template.CSS(pageCSS) },
 	"script": func() template.JS { return template.JS(pageJS) },
-	"octets": octets, "number": func(n any) string { return grouped(fmt.Sprint(n)) },
+	"octets": octets, "draw": draw, "number": func(n any) string { return grouped(fmt.Sprint(n)) },
 }).Parse(pageHTML))
 
 // policy lets the page use what is in it, and renew itself.

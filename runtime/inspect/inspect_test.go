@@ -291,7 +291,7 @@ func TestNumbersAreWrittenForPeople(t *testing.T) {
 		assert.Equal(t, text, octets(n))
 	}
 	for d, text := range map[time.Duration]string{
-		5 * time.Microsecond: "5 µs", 1500 * time.Millisecond: "1.5 s", 61 * time.Second: "1 min 01 s", 90 * time.Minute: "1 h 30 min", 72 * time.Hour: "3 days",
+		999: "999 ns", 5 * time.Microsecond: "5 µs", 1500 * time.Millisecond: "1.5 s", 61 * time.Second: "1 min 01 s", 90 * time.Minute: "1 h 30 min", 72 * time.Hour: "3 days",
 	} {
 		assert.Equal(t, text, ago(d))
 	}

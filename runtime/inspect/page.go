@@ -27,6 +27,7 @@ type page struct {
 	Ends                      []dat.EndCount
 	Counters                  dat.Counters
 	Memory                    dat.MemoryStats
+	Measuring                 *measuring `json:",omitempty"`
 
 	Adapters, Lists          []link `json:"-"`
 	Filter, Sort, JSON, Back string `json:"-"`
@@ -87,6 +88,9 @@ func (h *Handler) page(s *seen, q query) (*page, error) {
 		p.Table = tabulate(s.SRQs, srqFields, q, false)
 	case "pools":
 		p.Table = tabulate(s.Pools, poolFields, q, false)
+	case "latencies":
+		p.Measuring = h.measuring(h.adapters[q.adapter])
+		p.Table = tabulate(s.Times, timedFields, q, false)
 	case "last ends":
 		p.Table = tabulate(s.LastEnds, endFields(s.At), q, true)
 	default:
@@ -115,6 +119,7 @@ func lists(s *seen) []list {
 		{"shared receives", len(s.SRQs)},
 		{"pools", len(s.Pools)},
 		{"last ends", len(s.LastEnds)},
+		{"latencies", len(s.Times)},
 	}
 	for _, kind := range slices.Sorted(maps.Keys(s.Reports)) {
 		all = append(all, list{kind, len(s.Reports[kind])})

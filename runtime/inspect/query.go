@@ -17,6 +17,7 @@ type query struct {
 	sort    string // the column; with a - before it the largest first
 	page    int    // from 1
 	json    bool
+	measure int // for so many seconds; -1 if nothing is said about it
 }
 
 // errNotHere says that the request's object is not there.
@@ -31,11 +32,11 @@ func parseQuery(raw string, adapters int) (q query, err error) {
 	if err != nil {
 		return q, err
 	}
-	q = query{show: "connections", page: 1, of: values.Get("of"), filter: values.Get("filter"), sort: values.Get("sort"), json: values.Get("format") == "json"}
+	q = query{show: "connections", page: 1, measure: -1, of: values.Get("of"), filter: values.Get("filter"), sort: values.Get("sort"), json: values.Get("format") == "json"}
 	if show := values.Get("show"); show != "" {
 		q.show = show
 	}
-	for name, to := range map[string]*int{"adapter": &q.adapter, "page": &q.page} {
+	for name, to := range map[string]*int{"adapter": &q.adapter, "page": &q.page, "measure": &q.measure} {
 		if text := values.Get(name); text != "" {
 			if *to, err = strconv.Atoi(text); err != nil {
 				return q, fmt.Errorf("%s: %w", name, err)

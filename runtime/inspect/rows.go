@@ -19,12 +19,20 @@ type row = any
 // rowFields are the columns of rows: the exported fields of the first struct among them. Rows that
 // are something else, as those that say that their function panicked, have all in the first column.
 func rowFields(rows []row) (list []field[row]) {
-	for _, r := range rows {
-		if of := reflect.TypeOf(r); of != nil && of.Kind() == reflect.Struct {
-			return structFields(of, func(r *row) any { return *r })
-		}
+	if of := structOf(rows); of != nil {
+		return structFields(of, func(r *row) any { return *r })
 	}
 	return []field[row]{{"row", func(r *row) value { return word(fmt.Sprint(*r)) }}}
+}
+
+// structOf is the first struct among rows; nil if there is none with a field to show.
+func structOf(rows []row) reflect.Type {
+	for _, r := range rows {
+		if of := reflect.TypeOf(r); of != nil && of.Kind() == reflect.Struct && len(structFields(of, func(r *row) any { return *r })) > 0 {
+			return of
+		}
+	}
+	return nil
 }
 
 // structFields are columns for the exported fields of a struct that is in a T, those of embedded
@@ -64,6 +72,11 @@ func columnName(name string) string {
 // valueOf is what a field has, for people.
 func valueOf(v reflect.Value) value {
 	switch said := v.Interface().(type) {
+	case *dat.HistogramSnapshot:
+		if said == nil {
+			return lasting(0)
+		}
+		return value{text: "99 % in " + ago(said.P99), number: float64(said.P99)}
 	case time.Duration:
 		return lasting(said)
 	case time.Time, fmt.Stringer:

@@ -14,7 +14,7 @@ const patience = 10 * time.Second
 
 // Serve serves the page of adapters at address, "host:port", until ctx ends: what a program does
 // with an option --inspect. It returns the page's URL. With an empty address it does nothing. The
-// page names peers, so the address is one that only operators reach, such as 127.0.0.1:6060.
+// page names peers, and its visitors may have requests measured (see [Handler.LetMeasure]), so the address is one that only operators reach, such as 127.0.0.1:6060.
 func Serve(ctx context.Context, address string, ias ...*dat.IA) (url string, err error) {
 	if address == "" {
 		return "", nil
@@ -23,7 +23,7 @@ func Serve(ctx context.Context, address string, ias ...*dat.IA) (url string, err
 	if err != nil {
 		return "", err
 	}
-	s := &http.Server{Handler: New(ias...), ReadTimeout: patience, WriteTimeout: patience, MaxHeaderBytes: 1 << 14}
+	s := &http.Server{Handler: New(ias...).LetMeasure(), ReadTimeout: patience, WriteTimeout: patience, MaxHeaderBytes: 1 << 14}
 	context.AfterFunc(ctx, func() { _ = s.Close() })
 	go run(s, l)
 	return "http://" + l.Addr().String() + "/", nil

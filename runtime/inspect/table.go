@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	dat "godat/runtime"
 )
 
 const rowsOfPage = 100
@@ -14,7 +16,8 @@ const rowsOfPage = 100
 type value struct {
 	text   string
 	number float64
-	plain  bool // it is a word
+	plain  bool                   // it is a word
+	bars   *dat.HistogramSnapshot // it is drawn; or nil
 }
 
 // field is a column of a list of T.
@@ -27,6 +30,7 @@ type field[T any] struct {
 type cell struct {
 	Text, Link string
 	Number     bool
+	Drawn      *drawing
 }
 
 // column is the head of a column, with the link that sorts by it.
@@ -82,6 +86,9 @@ func tabulate[T any](list []T, fields []field[T], q query, story bool) *table {
 		for j, f := range fields {
 			v := f.of(r)
 			cells[j] = cell{Text: v.text, Number: !v.plain}
+			if v.bars != nil {
+				cells[j].Drawn = draw(v.bars)
+			}
 		}
 		if story {
 			cells[0].Link = q.with("of", cells[0].Text)
@@ -176,6 +183,8 @@ func octets(n uint64) string {
 
 func ago(d time.Duration) string {
 	switch {
+	case d < time.Microsecond:
+		return fmt.Sprintf("%d ns", d.Nanoseconds())
 	case d < time.Millisecond:
 		return fmt.Sprintf("%d µs", d.Microseconds())
 	case d < time.Second:

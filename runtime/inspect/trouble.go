@@ -53,11 +53,8 @@ func troubles(now, last *seen) []Trouble {
 	}
 	for i := range now.Endpoints {
 		e := &now.Endpoints[i]
-		if _, ok := e.Owner.(dat.Troubled); ok && e.Silence == 0 { // which knows more: which of the programs stands still
-			f.row("endpoints", e.Name, "connection to "+e.Remote+": ", e.Owner)
-		} else {
-			f.endpoint("endpoints", e.Name, e)
-		}
+		f.row("endpoints", e.Name, "connection to "+e.Remote+": ", e.Owner)
+		f.endpoint("endpoints", e.Name, e)
 	}
 	for i := range now.SRQs {
 		if q := &now.SRQs[i]; q.Outstanding == 0 && q.Endpoints > 0 {
