@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -245,6 +246,22 @@ func TestVisitorsThatReadSlowlyHoldNobodyUp(t *testing.T) {
 	for range visitors {
 		<-done
 	}
+}
+
+func TestTenThousandRequestsAtATimeTakeOneSnapshot(t *testing.T) {
+	staged(t, dat.ConnConfig{}, func(r *rig) {
+		taken := 0
+		_, err := r.ia.Report("looks", func() []any { taken++; return nil })
+		require.NoError(t, err)
+		var all sync.WaitGroup
+		for range 10000 {
+			all.Go(func() {
+				assert.Equal(t, http.StatusOK, r.get("?show=listeners&format=json&filter="+strings.Repeat("x", 200)).Code)
+			})
+		}
+		all.Wait()
+		assert.Equal(t, 1, taken)
+	})
 }
 
 func TestThePageOfAnAdapterThatClosesIsAnError(t *testing.T) {

@@ -66,18 +66,46 @@ func (w *wire) carry(from, to net.Conn) {
 	}
 }
 
+// over returns an adapter and a listener on a wire.
+func (w *wire) over(t *testing.T) *rig {
+	device := iwarp.New(iwarp.Config{
+		Address: "10.0.0.1", Dial: w.dial, Listen: func(string) (net.Listener, error) { return w, nil },
+	})
+	ia, err := dat.Open(t.Context(), "iwarp", dat.WithProvider(device), dat.WithParams(map[string]string{"keepalive": "80s", "linger": "1s"}))
+	require.NoError(t, err)
+	ln, err := ia.Listen(t.Context(), "", dat.ConnConfig{Conns: 4})
+	require.NoError(t, err)
+	return &rig{t, ia, ln, New(ia)}
+}
+
+func newWire() *wire {
+	w := &wire{make(chan net.Conn), make(chan struct{}), make(chan struct{}, 1)}
+	w.run()
+	return w
+}
+
+func TestSixHundredPeersThatSayNothingAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWire()
+		r := w.over(t)
+		var peers []net.Conn
+		for range 600 {
+			peer, here := net.Pipe()
+			w.incoming <- here
+			peers = append(peers, peer)
+		}
+		r.wrong("silent", r.ln.String(), " peers have connected and sent no request")
+		for _, p := range peers {
+			require.NoError(t, p.Close())
+		}
+		require.NoError(t, r.ia.Close())
+	})
+}
+
 func TestAnIdlePeerThatIsStoppedIsNamedBeforeTheConnectionEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &wire{make(chan net.Conn), make(chan struct{}), make(chan struct{}, 1)}
-		w.run()
-		device := iwarp.New(iwarp.Config{
-			Address: "10.0.0.1", Dial: w.dial, Listen: func(string) (net.Listener, error) { return w, nil },
-		})
-		ia, err := dat.Open(t.Context(), "iwarp", dat.WithProvider(device), dat.WithParams(map[string]string{"keepalive": "80s", "linger": "1s"}))
-		require.NoError(t, err)
-		ln, err := ia.Listen(t.Context(), "", dat.ConnConfig{Conns: 4})
-		require.NoError(t, err)
-		r := &rig{t, ia, ln, New(ia)}
+		w := newWire()
+		r := w.over(t)
 		client, server := r.join()
 		for range 10 {
 			time.Sleep(15 * time.Second)
@@ -99,6 +127,6 @@ func TestAnIdlePeerThatIsStoppedIsNamedBeforeTheConnectionEnds(t *testing.T) {
 		synctest.Wait()
 		assert.Empty(t, r.ask("?format=json").Troubles, "the peer goes on")
 		assert.Equal(t, dat.StateConnected, client.Endpoint.State())
-		require.NoError(t, ia.Close())
+		require.NoError(t, r.ia.Close())
 	})
 }

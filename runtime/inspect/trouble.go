@@ -61,6 +61,7 @@ func troubles(now, last *seen) []Trouble {
 			f.add(2, "no shared receives", "shared receives", q.Name, "has no receive for %d endpoints: the program posts too few", q.Endpoints)
 		}
 	}
+	f.pools()
 	f.rows()
 	f.ends()
 	for i, t := range f.list {
@@ -167,6 +168,22 @@ func (f *finder) conn(c *dat.ConnSnapshot) {
 	i, ok := slices.BinarySearchFunc(f.last.Conns, c.ID, func(was dat.ConnSnapshot, id uint64) int { return cmp.Compare(was.ID, id) })
 	if ok && f.last.Conns[i].Missing > 0 && f.last.Conns[i].Endpoint.Receives.Outstanding == 0 {
 		f.add(0, "buffers", "connections", c.Name, "no receive is posted: the program has taken the messages of all %d and gives no buffer back", c.Missing)
+	}
+}
+
+// pools looks for calls that wait for a buffer while the program holds buffers, and sends none.
+func (f *finder) pools() {
+	starved := func(p *dat.PoolSnapshot) bool { return p.Waiting > 0 && p.Free == 0 && p.Sending == 0 }
+	for i := range f.now.Pools {
+		p := &f.now.Pools[i]
+		if f.last == nil || !starved(p) || !slices.ContainsFunc(f.last.Pools, func(was dat.PoolSnapshot) bool { return was.Name == p.Name && starved(&was) }) {
+			continue
+		}
+		text := ""
+		if len(p.Holders) > 0 {
+			text = ", most of them taken by " + p.Holders[0].Call
+		}
+		f.add(0, "no buffers", "pools", p.Name, "%d calls wait for a buffer: the program holds all %d%s, and gives none back", p.Waiting, p.Held, text)
 	}
 }
 

@@ -135,6 +135,34 @@ func TestAnEndpointWhoseLastRequestWasSuppressedIsNoTrouble(t *testing.T) {
 	})
 }
 
+func TestAPoolWhoseBuffersLeakIsNamed(t *testing.T) {
+	staged(t, dat.ConnConfig{}, func(r *rig) {
+		pz, err := r.ia.NewPZ()
+		require.NoError(r.t, err)
+		p, err := pz.NewBufferPool(dat.BufferPoolConfig{Count: 3, Size: 64, Debug: true})
+		require.NoError(r.t, err)
+		var leaked []*dat.Buffer
+		for b := p.Get(); b != nil; b = p.Get() {
+			leaked = append(leaked, b)
+		}
+		waited := make(chan error)
+		go func() {
+			b, err := p.Wait(r.t.Context())
+			b.Put()
+			waited <- err
+		}()
+		r.wrong("no buffers", p.String(), "1 calls wait for a buffer", "holds all 3", "trouble_test.go")
+		for _, b := range leaked {
+			b.Put()
+		}
+		require.NoError(r.t, <-waited)
+		time.Sleep(leastAge)
+		assert.Empty(r.t, r.ask("?format=json").Troubles)
+		require.NoError(r.t, p.Close())
+		require.NoError(r.t, pz.Close())
+	})
+}
+
 func TestPeersThatNobodyAcceptsAreNamed(t *testing.T) {
 	staged(t, dat.ConnConfig{}, func(r *rig) {
 		_, err := r.ln.Dial(r.ln.Addr(), nil)
