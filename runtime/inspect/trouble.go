@@ -48,6 +48,7 @@ func troubles(now, last *seen) []Trouble {
 	f := &finder{now: now, last: last, list: []Trouble{}, found: make(map[string]int)}
 	f.dispatchers()
 	f.listeners()
+	f.pools()
 	for i := range now.Conns {
 		f.conn(&now.Conns[i])
 	}
@@ -61,7 +62,6 @@ func troubles(now, last *seen) []Trouble {
 			f.add(2, "no shared receives", "shared receives", q.Name, "has no receive for %d endpoints: the program posts too few", q.Endpoints)
 		}
 	}
-	f.pools()
 	f.rows()
 	f.ends()
 	for i, t := range f.list {
