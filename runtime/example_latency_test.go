@@ -57,7 +57,7 @@ func ExampleIA_MeasureLatency() {
 
 // What else takes time, in the snapshots of the adapter and so on the page of package inspect.
 func ExampleNewHistogram() {
-	ia, err := dat.Open(context.Background(), "loop")
+	ia, err := dat.Open(context.Background(), "loop", dat.WithLatency())
 	if err != nil {
 		panic(err)
 	}
@@ -68,7 +68,9 @@ func ExampleNewHistogram() {
 		panic(err)
 	}
 	for i := range 100 {
-		writes.Record(time.Duration(i+1) * time.Millisecond) // in a program: time.Since(begin)
+		if ia.MeasuresLatency() { // else a program reads no clock
+			writes.Record(time.Duration(i+1) * time.Millisecond) // in a program: time.Since(begin)
+		}
 	}
 	now, err := ia.Snapshot()
 	if err != nil {
