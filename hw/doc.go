@@ -43,6 +43,8 @@
 //     more of them follow. A device that uses it delivers a run's completions together.
 //   - [Remapper], of an MR: a byte stream writes from, and reads into, the memory that
 //     the program gives it. Without it the bytes go through a buffer.
+//   - [Tracer], of a QP: a program records what one connection carries. Without it the
+//     program's call is MODEL_NOT_SUPPORTED.
 //   - [SharedReceiver] and [Binder], of a Device: shared receive queues, and memory
 //     windows. Without them the program's calls are MODEL_NOT_SUPPORTED.
 //   - [Pairer], of a Device: queue pairs connect by values that the two programs exchange,

@@ -1,6 +1,9 @@
 package hw
 
-import "time"
+import (
+	"io"
+	"time"
+)
 
 // Polled is a Device whose completions stay in completion queues until its user
 // polls them.
@@ -95,6 +98,18 @@ type Watcher interface {
 	// Need is called with true before the caller sleeps until a sink wakes it, and before
 	// it looks for the last time whether it must; and with false when it has slept.
 	Need(sleeps bool)
+}
+
+// Tracer is a QP that can record what its connection carries.
+type Tracer interface {
+	// Trace records both directions of a connection that is up in the pcapng format, each from
+	// its next packet or FPDU on, payloads included, until stop is called, the connection ends or
+	// w fails; then it closes w. It writes to w where the connection's data comes and goes, so
+	// a slow w makes the connection slow, and nothing else. stop returns the first error of w.
+	//
+	// Any goroutine may call Trace and stop, but Trace not at the same time as Connect, Reset or
+	// Close. An error of Trace leaves w open: the queue pair is not connected, or has a trace.
+	Trace(w io.WriteCloser) (stop func() error, err error)
 }
 
 // SharedReceiver is a Device with shared receive queues.

@@ -14,6 +14,7 @@ type agreement struct {
 	markersIn         bool // in the stream that this end receives
 	markersOut        bool
 	extended          bool // the peer is of this package, and speaks RFC 7306
+	asked             bool // this end has asked for the connection
 	tagged, untagged  int  // most payload of an FPDU, bytes
 	readsIn, readsOut int
 }
@@ -68,7 +69,7 @@ func (c *connection) agree(req *wire.MPARequest, reply *wire.MPAReply) (a agreem
 	}
 	cfg := &c.qp.Cfg
 	a = agreement{
-		crc: req.CRC || reply.CRC, markersIn: req.Markers, markersOut: reply.Markers,
+		asked: true, crc: req.CRC || reply.CRC, markersIn: req.Markers, markersOut: reply.Markers,
 		readsIn: cfg.ReadsIn, readsOut: cfg.ReadsOut,
 	}
 	c.fit(&a, req.BigFPDU && reply.BigFPDU)

@@ -2,7 +2,6 @@ package iwarp
 
 import (
 	"godat/hw/iwarp/wire"
-	"godat/internal/yield"
 )
 
 // A stream lends a large Read's argument to the device, and that memory may hold anything
@@ -65,11 +64,7 @@ func (d *inPlace) readAhead(fd int) (again bool) {
 	if len(d.in.buf)-d.trailer < readSize/2 {
 		d.trailer -= d.in.compact()
 	}
-	room := d.expect(mem)
-	yield.Point()
-	got, again, err := readVector(fd, &d.vec, d.parts)
-	d.err, d.emptied = err, got < room
-	d.seen = d.seen || got > 0
+	got, again := d.readParts(fd, d.expect(mem))
 	d.sort(got)
 	clear(d.parts)
 	d.place.endTouch()
@@ -83,7 +78,11 @@ func (d *inPlace) expect(mem []byte) (room int) {
 	gap := wire.FPDUSize(d.length) - d.length + wire.TaggedHeaderSize
 	d.parts = append(d.parts[:0], mem[:d.left])
 	mem = mem[d.left:]
-	for n := 0; n < mostAhead && !d.h.Last && len(mem) > 0; n++ {
+	most := mostAhead
+	if t := d.link.tap.Load(); t != nil && !t.ways[there].begun {
+		most = 0 // the trace begins with the next FPDU
+	}
+	for n := 0; n < most && !d.h.Last && len(mem) > 0; n++ {
 		k := min(d.payload, len(mem))
 		d.parts = append(d.parts, b[:gap], mem[:k])
 		b, mem = b[gap:], mem[k:]

@@ -82,7 +82,7 @@ func (c *connection) ask(ctx context.Context, cfg hw.ConnectConfig, revision int
 	}
 	c.dev.tune(conn)
 	socket := conn
-	conn = c.dev.traced(conn)
+	conn = c.dev.traced(conn, here)
 	defer func() {
 		if up {
 			return

@@ -16,6 +16,7 @@ func (r *receiver) consume() error {
 			}
 			r.unlimitRest()
 		}
+		r.mayTrace()
 		b := r.in.bytes()
 		if r.link.agreed.markersIn {
 			ulpdu, n, err := wire.ParseMarkedFPDU(b[:0], b, r.pos, r.link.agreed.crc)

@@ -152,10 +152,7 @@ func (d *inPlace) read(fd int) (again bool) {
 		parts, room = append(parts, b), room+len(b)
 	}
 	d.parts = parts
-	yield.Point()
-	got, again, err := readVector(fd, &d.vec, parts)
-	d.err, d.emptied = err, got < room
-	d.seen = d.seen || got > 0
+	got, again := d.readParts(fd, room)
 	for _, mem := range parts[:inMemory] {
 		k := min(got, len(mem))
 		d.place.dst.Skip(k)
@@ -166,6 +163,18 @@ func (d *inPlace) read(fd int) (again bool) {
 	clear(d.parts)
 	d.place.endTouch()
 	return again
+}
+
+// readParts reads into parts, which have room octets.
+func (d *inPlace) readParts(fd, room int) (got int, again bool) {
+	yield.Point()
+	got, again, err := readVector(fd, &d.vec, d.parts)
+	d.err, d.emptied = err, got < room
+	d.seen = d.seen || got > 0
+	if t := d.link.tap.Load(); t != nil {
+		t.placed(d.parts, got)
+	}
+	return got, again
 }
 
 // pause says that nothing has come. Where payloads are read straight into memory, what comes

@@ -44,9 +44,10 @@ type link struct {
 
 	// Shared.
 	attention atomic.Uint32
-	up        atomic.Bool   // posts are taken
-	reads     readQueue     // the sender pushes, the receiver retires
-	answers   responseQueue // the receiver pushes, the sender retires
+	up        atomic.Bool         // posts are taken
+	reads     readQueue           // the sender pushes, the receiver retires
+	answers   responseQueue       // the receiver pushes, the sender retires
+	tap       atomic.Pointer[tap] // nil without a trace that began when the connection was up
 
 	// The holder of its lock calls nothing but cancel and the setters of the socket's
 	// deadlines.

@@ -244,7 +244,7 @@ func (l *listener) greet(s *startup) {
 	listenerLabel.Set()
 	defer l.greeting.Done()
 	l.dev.tune(s.conn)
-	r := &request{dev: l.dev, conn: l.dev.traced(s.conn), qual: l.qual}
+	r := &request{dev: l.dev, conn: l.dev.traced(s.conn, there), qual: l.qual}
 	err := readFrame(r.conn, func(b []byte) (err error) {
 		r.frame, _, err = wire.ParseMPARequest(b)
 		return err

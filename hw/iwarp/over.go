@@ -118,6 +118,9 @@ func (s *sender) dropOutbox(term []byte) {
 		return
 	}
 	s.dropped = true
+	if t := s.link.tap.Load(); t != nil {
+		t.wrote(&s.out, 0) // the writer's tail may be the first that the trace has
+	}
 	if !s.writer.shut && !s.writeFailed {
 		s.writer.tail, _ = s.appendEnd(nil, term)
 	}

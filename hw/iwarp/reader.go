@@ -49,13 +49,15 @@ func (r *reader) fillStaged() error {
 		if r.first == nil {
 			r.first = new([firstSize]byte)
 		}
-		if n, err = r.link.conn.Read(r.first[:]); n > 0 {
+		n, err = r.link.conn.Read(r.first[:])
+		if r.link.came(r.first[:n], err); n > 0 {
 			r.in.ready(r.need)
 			r.in.w = copy(r.in.buf, r.first[:n])
 		}
 	} else {
 		r.in.ready(r.need)
 		n, err = r.link.conn.Read(r.in.buf[r.in.w:])
+		r.link.came(r.in.buf[r.in.w:][:n], err)
 		r.in.w += n
 	}
 	switch {
@@ -101,7 +103,7 @@ func (r *reader) discardRest() {
 	conn := r.link.conn
 	r.link.Mu.Unlock()
 	inTime(r.link.dev.set.linger, conn.SetReadDeadline, func() error {
-		_, err := io.Copy(io.Discard, struct{ io.Reader }{conn})
+		_, err := io.Copy(io.Discard, rest{r.link})
 		return err
 	})
 }

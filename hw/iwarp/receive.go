@@ -74,6 +74,7 @@ func (r *receiver) receive() {
 	r.link.dev.hangups.Remove(&r.parties)
 	r.right.End()
 	r.link.settle()
+	r.mayTrace()
 	var fault *wire.Error
 	if errors.As(err, &fault) {
 		r.discard()
@@ -87,6 +88,13 @@ func (r *receiver) receive() {
 	yield.Point()
 	r.link.kick(byReceiver)
 	r.discardRest()
+}
+
+// mayTrace lets a trace of what comes begin. No FPDU in the buffer has been consumed in part.
+func (r *receiver) mayTrace() {
+	if t := r.link.tap.Load(); t != nil {
+		t.begin(r)
+	}
 }
 
 // next waits until octets come, and processes them.
@@ -165,6 +173,7 @@ func (r *receiver) readMore(fd int) (again bool) {
 		b = b[:min(len(b), brief)]
 	}
 	n, again, err := readInto(fd, b)
+	r.link.came(b[:n], err)
 	r.emptied = n < len(b)
 	if again {
 		r.inPlace.pause()
@@ -255,7 +264,7 @@ func (r *receiver) discard() {
 	var b [512]byte
 	r.limit(0)
 	for r.link.attention.Load()&broken == 0 {
-		if _, err := r.link.conn.Read(b[:]); err != nil {
+		if _, err := (rest{r.link}).Read(b[:]); err != nil {
 			r.link.die(ending{why: hw.ReasonBroken, cause: r.readCause(err), verdict: r.place.verdict})
 		}
 	}

@@ -89,7 +89,7 @@ func (s *sender) write(budget *int) bool {
 	}
 	n, err := s.port.write(&s.out)
 	if n > 0 {
-		s.out.advance(n)
+		s.wrote(n)
 		*budget -= n
 	}
 	full := err == nil && !s.out.empty()
@@ -111,6 +111,14 @@ func (s *sender) write(budget *int) bool {
 		return false
 	}
 	return true
+}
+
+// wrote counts n more octets of the outbox as written.
+func (s *sender) wrote(n int) {
+	if t := s.link.tap.Load(); t != nil {
+		t.wrote(&s.out, n)
+	}
+	s.out.advance(n)
 }
 
 // recheck looks up again the keys of all pieces that are not written: a region may have
@@ -149,7 +157,7 @@ func (s *sender) collect() {
 	}
 	j.uncollected = false
 	if j.n > 0 {
-		s.out.advance(j.n)
+		s.wrote(j.n)
 	}
 	if err := j.err; err != nil && !(expired(err) && s.link.attention.Load()&broken != 0) {
 		s.stopWriting(err)

@@ -131,12 +131,18 @@ func (w *writer) teardown() {
 	}
 	<-w.link.rxDone
 	_ = w.link.conn.Close()
+	if t := w.link.tap.Load(); t != nil {
+		_ = t.over()
+	}
 }
 
 // writeTail writes what is left of the last octets.
 func (w *writer) writeTail() error {
 	w.own.Check()
 	n, err := w.link.conn.Write(w.tail)
+	if t := w.link.tap.Load(); t != nil {
+		t.record(here, w.tail[:n])
+	}
 	w.tail = w.tail[n:]
 	return err
 }
@@ -160,6 +166,9 @@ func inTime(limit time.Duration, set func(time.Time) error, act func() error) {
 // closeWrite closes this end's half, or the whole connection if it has no halves. Then no
 // octets are lost, because such a connection has no buffer.
 func (w *writer) closeWrite() {
+	if t := w.link.tap.Load(); t != nil {
+		t.end(here)
+	}
 	if h, ok := w.link.conn.(interface{ CloseWrite() error }); ok {
 		_ = h.CloseWrite()
 		return
