@@ -54,6 +54,8 @@ type EndpointSnapshot struct {
 	Owner any
 	// Context is what the program gave the endpoint as [Config.Context].
 	Context any `json:"-"`
+	// Endpoint is the endpoint itself, for those who trace it.
+	Endpoint *Endpoint `json:"-"`
 }
 
 // QueueSnapshot describes the requests or the receives of an endpoint.
@@ -111,7 +113,7 @@ func (e *Endpoint) Snapshot() EndpointSnapshot {
 
 // describe is Snapshot, with the names of dispatchers that are known already.
 func (s *EndpointSnapshot) describe(e *Endpoint, names dispatcherNames) {
-	s.Name, s.Context = e.name(), e.context
+	s.Name, s.Context, s.Endpoint = e.name(), e.context, e
 	e.profile.describe(s, names)
 	requests, recvs := e.record.describe(e, s)
 	s.Requests.nameOldest(&e.box.requests, requests)

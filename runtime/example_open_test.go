@@ -53,6 +53,48 @@ func ExampleWithTrace() {
 	// 0 files of connections that were made <nil>
 }
 
+// A connection that is up already leaves what it carries from now on in a file for Wireshark.
+func ExampleEndpoint_trace() {
+	ctx := context.Background()
+	ia, err := dat.Open(ctx, "iwarp:127.0.0.1")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer ia.Close()
+	ln, err := ia.Listen(ctx, "", dat.ConnConfig{Depth: 4})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	conn, err := ln.Dial(ln.Addr(), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if _, err = ln.Accept(dat.RequestOf(<-ln.Requests()), nil); err != nil {
+		fmt.Println(err)
+		return
+	}
+	<-ln.Events() // both ends are up
+	<-ln.Events()
+
+	file, err := os.CreateTemp("", "trace-*.pcapng")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.Remove(file.Name())
+	stop, err := conn.Endpoint.Trace(file)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	err = conn.SendBytes([]byte("hello"))
+	fmt.Println((<-ln.Events()).Number, err, stop())
+	// Output: DTO_COMPLETION <nil> <nil>
+}
+
 // A callback that waits for something does not delay the callbacks of other
 // dispatchers: beyond the pool's share, callbacks get goroutines of their own.
 func ExampleWithPool() {

@@ -58,6 +58,7 @@ import (
 //   - [ep.Endpoint.Snapshot]: describes the endpoint now.
 //   - [ep.Endpoint.State]: returns the endpoint's state now.
 //   - [ep.Endpoint.Status]: takes a snapshot.
+//   - [ep.Endpoint.Trace]: records what the endpoint's connection carries from now on, both ways and payloads included, as packets in the pcapng format, which Wireshark reads.
 type Endpoint = ep.Endpoint
 
 // EndpointConfig says what an endpoint is made of.

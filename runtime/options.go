@@ -52,7 +52,7 @@ func WithParams(params map[string]string) Option {
 // the pcapng format that Wireshark reads, payloads included. Traced connections are slow. The
 // environment variable GODATTRACE does the same for all adapters of a program. Open makes the
 // directory. Providers that have no octets to show refuse the option as a parameter that they
-// do not know.
+// do not know. [ep.Endpoint.Trace] traces one connection that is up already.
 func WithTrace(dir string) Option { return func(c *config) { c.trace = dir } }
 
 // WithLogger sets the adapter's logger. The adapter logs its opening and closing,

@@ -1,7 +1,9 @@
 package runtime_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"path/filepath"
 	"testing"
 
@@ -31,6 +33,66 @@ func TestWithTraceLeavesAFileOfEachEndOfAConnection(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.pcapng"))
 	require.NoError(t, err)
 	assert.Len(t, files, 2)
+}
+
+// closing is a file that says when it is closed.
+type closing struct {
+	bytes.Buffer
+	closed chan struct{}
+}
+
+func (c *closing) Close() error { close(c.closed); return nil }
+
+func TestATraceOfOneConnectionHasWhatItCarriesUntilItsEnd(t *testing.T) {
+	client, server := connected(t, "iwarp:127.0.0.1")
+	file := &closing{closed: make(chan struct{})}
+	stop, err := server.Endpoint.Trace(file)
+	require.NoError(t, err)
+	_, err = server.Endpoint.Trace(file)
+	require.ErrorIs(t, err, dat.ErrInvalidState)
+	require.NoError(t, client.SendBytes([]byte("a message behind the beginning")))
+	server.Release(server.Message(<-server.Events()))
+	require.NoError(t, client.Close())
+	<-file.closed
+	require.NoError(t, stop())
+	assert.Contains(t, file.String(), "a message behind the beginning")
+	require.True(t, (<-server.Events()).Ended())
+	_, err = server.Endpoint.Trace(file)
+	require.ErrorIs(t, err, dat.ErrInvalidState)
+}
+
+func TestATraceThatCanNotBeIsRefused(t *testing.T) {
+	client, _ := connected(t, "loop")
+	_, err := client.Endpoint.Trace(&closing{})
+	require.ErrorIs(t, err, errors.ErrUnsupported)
+	_, err = client.Endpoint.Trace(nil)
+	require.ErrorIs(t, err, dat.ErrInvalidParameter)
+	require.NoError(t, client.Close())
+	_, err = client.Endpoint.Trace(&closing{})
+	require.ErrorIs(t, err, dat.ErrInvalidHandle)
+	_, err = (*dat.Endpoint)(nil).Trace(&closing{})
+	require.ErrorIs(t, err, dat.ErrInvalidHandle)
+}
+
+// connected are the two ends of a connection of that adapter to itself.
+func connected(t *testing.T, name string) (client, server *dat.Conn) {
+	t.Helper()
+	ia, err := dat.Open(t.Context(), name)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, ia.Close()) })
+	ln, err := ia.Listen(t.Context(), "", dat.ConnConfig{Apart: true})
+	require.NoError(t, err)
+	accepted := make(chan *dat.Conn, 1)
+	go func() {
+		c, err := ln.Accept(dat.RequestOf(<-ln.Requests()), nil)
+		assert.NoError(t, err)
+		accepted <- c
+	}()
+	client, err = ia.Dial(t.Context(), ln.Addr(), dat.ConnConfig{})
+	require.NoError(t, err)
+	server = <-accepted
+	require.Equal(t, dat.Established, (<-server.Events()).Number)
+	return client, server
 }
 
 func TestAProviderWithoutTracesRefusesWithTrace(t *testing.T) {
