@@ -12,8 +12,9 @@
 //
 //	expvar.Publish("godat", handler)
 //
-// The page may stay on: it takes GET and HEAD alone, switches nothing unless the program lets it,
-// and shows neither payloads nor private data. But it names peers, so it belongs on an address that
+// The page may stay on: it takes GET and HEAD alone, and shows neither payloads nor private data.
+// What the program allows is switched by a POST from the page itself: [Handler.LetMeasure] and
+// [Handler.AllowTraces]. But the page names peers, so it belongs on an address that
 // only operators reach. Requests share a snapshot that is taken at most once in a second, and a
 // request renders at most one page of a table, a few requests at a time. Nothing is done while
 // nobody asks.

@@ -29,6 +29,8 @@ type Handler struct {
 	adapters    []*adapter
 	turns       chan struct{}
 	letsMeasure bool
+	same        http.CrossOriginProtection
+	traces      traces
 }
 
 // adapter is an adapter with what was last seen of it.
@@ -74,7 +76,8 @@ func (a *adapter) look() (*seen, error) {
 
 // ServeHTTP answers a request for the page, wherever the handler is mounted.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+	posts := r.Method == http.MethodPost && (h.letsMeasure || h.traces.dir != "")
+	if r.Method != http.MethodGet && r.Method != http.MethodHead && !posts {
 		w.Header().Set("Allow", "GET, HEAD")
 		http.Error(w, "the page only shows", http.StatusMethodNotAllowed)
 		return
@@ -84,8 +87,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	if q.measure >= 0 {
-		h.switched(w, r, q)
+	if posts {
+		h.post(w, r, q)
 		return
 	}
 	select {

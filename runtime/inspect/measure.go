@@ -1,9 +1,6 @@
 package inspect
 
-import (
-	"net/http"
-	"time"
-)
+import "time"
 
 // longestMeasuring bounds for how long a visitor may measure at a time.
 const longestMeasuring = 10 * time.Minute
@@ -38,22 +35,6 @@ func (m *measuring) Text() string {
 	return "Requests and calls are not measured now, and the program lets no visitor switch that on."
 }
 
-// switched does what a visitor says about measuring, and leads back to the page.
-func (h *Handler) switched(w http.ResponseWriter, r *http.Request, q query) {
-	site := r.Header.Get("Sec-Fetch-Site")
-	if !h.letsMeasure || r.Method != http.MethodGet || site != "" && site != "same-origin" && site != "none" {
-		http.Error(w, "this page may not switch that", http.StatusForbidden) // or another site asks
-		return
-	}
-	asked := time.Duration(min(q.measure, int(longestMeasuring/time.Second))) * time.Second
-	if err := h.adapters[q.adapter].measureFor(asked); err != nil {
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		return
-	}
-	w.Header().Set("Location", q.with()) // relative: no handler knows where it is mounted
-	w.WriteHeader(http.StatusSeeOther)
-}
-
 // meter measures for visitors. The mutex of its adapter guards it.
 type meter struct {
 	stop  func() // nil while nobody measures
@@ -61,8 +42,9 @@ type meter struct {
 	timer *time.Timer
 }
 
-// measureFor measures for a time from now on, or not any more.
-func (a *adapter) measureFor(d time.Duration) error {
+// measureFor measures for so many seconds from now on, or not any more.
+func (a *adapter) measureFor(seconds int) error {
+	d := time.Duration(min(seconds, int(longestMeasuring/time.Second))) * time.Second
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	m := &a.meter

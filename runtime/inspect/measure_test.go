@@ -28,7 +28,7 @@ func TestAVisitorMeasuresForAWhile(t *testing.T) {
 	staged(t, dat.ConnConfig{}, func(r *rig) {
 		r.h.LetMeasure()
 		measure := func(seconds int) {
-			w := r.switchBy(http.MethodGet, fmt.Sprint("?show=latencies&filter=x&measure=", seconds), "same-origin")
+			w := r.switchBy(http.MethodPost, fmt.Sprint("?show=latencies&filter=x&measure=", seconds), "same-origin")
 			require.Equal(t, http.StatusSeeOther, w.Code)
 			require.Equal(t, "?filter=x&show=latencies", w.Header().Get("Location"), "another look switches nothing")
 		}
@@ -59,20 +59,22 @@ func TestAVisitorMeasuresForAWhile(t *testing.T) {
 		require.NoError(t, r.ia.Close())
 		time.Sleep(leastAge)
 		assert.Equal(t, http.StatusServiceUnavailable, r.get("?show=latencies").Code)
-		assert.Equal(t, http.StatusSeeOther, r.get("?measure=0").Code)
-		assert.Equal(t, http.StatusServiceUnavailable, r.get("?measure=1").Code)
+		assert.Equal(t, http.StatusSeeOther, r.switchBy(http.MethodPost, "?measure=0", "").Code)
+		assert.Equal(t, http.StatusServiceUnavailable, r.switchBy(http.MethodPost, "?measure=1", "").Code)
 	})
 }
 
 func TestNobodySwitchesWhatTheProgramDoesNotLet(t *testing.T) {
 	r := newRig(t, 0, dat.ConnConfig{})
-	assert.Equal(t, http.StatusForbidden, r.switchBy(http.MethodGet, "?measure=10", "").Code)
+	assert.Equal(t, http.StatusMethodNotAllowed, r.switchBy(http.MethodPost, "?measure=10", "").Code)
 	assert.Contains(t, r.get("?show=latencies").Body.String(), "lets no visitor switch that on")
 	r.h.LetMeasure()
 	for _, site := range []string{"cross-site", "same-site"} {
-		assert.Equal(t, http.StatusForbidden, r.switchBy(http.MethodGet, "?measure=10", site).Code, "a page of another site has the browser ask")
+		assert.Equal(t, http.StatusForbidden, r.switchBy(http.MethodPost, "?measure=10", site).Code, "a page of another site has the browser ask")
 	}
-	assert.Equal(t, http.StatusForbidden, r.switchBy(http.MethodHead, "?measure=10", "").Code)
-	assert.Equal(t, http.StatusBadRequest, r.switchBy(http.MethodGet, "?measure=x", "").Code)
+	assert.Equal(t, http.StatusForbidden, r.switchBy(http.MethodPost, "?of=x&trace=start", "").Code, "it lets nobody trace")
+	assert.Equal(t, http.StatusBadRequest, r.switchBy(http.MethodPost, "", "").Code)
+	assert.Equal(t, http.StatusOK, r.get("?measure=10").Code, "a GET only shows")
+	assert.Equal(t, http.StatusBadRequest, r.switchBy(http.MethodPost, "?measure=x", "").Code)
 	assert.False(t, r.ia.MeasuresLatency())
 }

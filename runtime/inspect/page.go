@@ -22,8 +22,9 @@ type page struct {
 	At                        time.Time
 	Troubles                  []Trouble // the worst first
 	Show                      string
-	Table                     *table `json:",omitempty"`
-	Story                     *story `json:",omitempty"`
+	Table                     *table     `json:",omitempty"`
+	Story                     *story     `json:",omitempty"`
+	Trace                     *seenTrace `json:",omitempty"` // of the story's connection or endpoint
 	Ends                      []dat.EndCount
 	Counters                  dat.Counters
 	Memory                    dat.MemoryStats
@@ -31,9 +32,14 @@ type page struct {
 
 	Adapters, Lists          []link `json:"-"`
 	Filter, Sort, JSON, Back string `json:"-"`
+	StartTrace, StopTrace    string `json:"-"` // empty if visitors may not trace it
 	Number                   int    `json:"-"` // of the adapter
 	Facts                    []fact `json:"-"`
+	query                    query
 }
+
+// Measure is where a POST has requests measured for so many seconds.
+func (p *page) Measure(seconds int) string { return p.query.with("measure", strconv.Itoa(seconds)) }
 
 // fact is a name with a value.
 type fact struct{ Name, Value string }
@@ -58,7 +64,7 @@ func (h *Handler) page(s *seen, q query) (*page, error) {
 	p := &page{
 		Adapter: s.Adapter, Provider: s.Provider, Device: s.Device, At: s.At, Troubles: s.Troubles, Show: q.show,
 		Ends: s.Ends, Counters: s.Counters, Memory: s.Memory,
-		Filter: q.filter, Sort: q.sort, JSON: q.with("format", "json"), Back: q.with("of", ""), Number: q.adapter,
+		Filter: q.filter, Sort: q.sort, JSON: q.with("format", "json"), Back: q.with("of", ""), Number: q.adapter, query: q,
 	}
 	for i, a := range h.adapters {
 		p.Adapters = append(p.Adapters, link{a.ia.Name(), query{adapter: i, show: "connections", page: 1}.with(), i == q.adapter})
@@ -72,6 +78,12 @@ func (h *Handler) page(s *seen, q query) (*page, error) {
 		p.Story = findStory(s, q.of)
 		if p.Story == nil {
 			return nil, errNotHere
+		}
+		if t := h.traces.of(q); t != nil {
+			p.Trace = t.seen()
+		}
+		if h.traces.dir != "" && s.endpoint(q.of) != nil {
+			p.StartTrace, p.StopTrace = q.with("trace", "start"), q.with("trace", "stop")
 		}
 		return p, nil
 	}

@@ -17,7 +17,8 @@ type query struct {
 	sort    string // the column; with a - before it the largest first
 	page    int    // from 1
 	json    bool
-	measure int // for so many seconds; -1 if nothing is said about it
+	measure int    // of a POST: for so many seconds; -1 if nothing is said about it
+	trace   string // of a POST: start or stop
 }
 
 // errNotHere says that the request's object is not there.
@@ -32,7 +33,10 @@ func parseQuery(raw string, adapters int) (q query, err error) {
 	if err != nil {
 		return q, err
 	}
-	q = query{show: "connections", page: 1, measure: -1, of: values.Get("of"), filter: values.Get("filter"), sort: values.Get("sort"), json: values.Get("format") == "json"}
+	q = query{
+		show: "connections", page: 1, measure: -1, of: values.Get("of"), filter: values.Get("filter"), sort: values.Get("sort"),
+		json: values.Get("format") == "json", trace: values.Get("trace"),
+	}
 	if show := values.Get("show"); show != "" {
 		q.show = show
 	}
