@@ -99,7 +99,7 @@ func ExampleWithLatency() {
 	for _, d := range now.Dispatchers {
 		fmt.Println("room for", d.QLen, "events; no request yet:", d.Latency == nil)
 	}
-	// Output:
+	// Unordered output:
 	// room for 64 events; no request yet: true
 	// room for 16 events; no request yet: true
 }
