@@ -54,7 +54,7 @@ type EndpointSnapshot struct {
 	Owner any
 	// Context is what the program gave the endpoint as [Config.Context].
 	Context any `json:"-"`
-	// Endpoint is the endpoint itself, for those who trace it.
+	// Endpoint is the endpoint that the snapshot describes, for a reader who wants to trace it.
 	Endpoint *Endpoint `json:"-"`
 }
 

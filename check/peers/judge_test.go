@@ -24,10 +24,9 @@ import (
 const patience = 30 * time.Second
 
 // What a server may hold beside what it held before the peers came. The rest is what its runtime
-// and its provider keep to use again, and blockstore's 64 workers, which begin when requests need
-// them and end with the server.
+// and its provider keep to use again.
 const (
-	moreGoroutines  = 16 + 64
+	moreGoroutines  = 16
 	moreDescriptors = 4
 	moreResident    = 48 << 10 // KiB
 )

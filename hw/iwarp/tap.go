@@ -19,7 +19,7 @@ type tap struct {
 	ways [2]way
 }
 
-// way is one direction of a tap. Who sends, or receives, owns it.
+// way is one direction of a tap. The sender owns what goes out, the receiver what comes in.
 type way struct {
 	begun bool
 	skip  int // octets that are left of the FPDU in which the trace began

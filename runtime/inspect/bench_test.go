@@ -30,7 +30,7 @@ func crowd(b *testing.B) (ln *dat.Listener, ia *dat.IA, client, server *dat.Conn
 	return ln, ia, client, server
 }
 
-// BenchmarkScrape is what somebody who looks at 10 000 connections costs:
+// BenchmarkScrape measures one request for the page of 10 000 connections:
 //
 //	go test ./runtime/inspect -run '^$' -bench Scrape -benchtime 20x
 func BenchmarkScrape(b *testing.B) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"godat/hw"
@@ -28,7 +27,7 @@ func ListenAndServe(ctx context.Context, ia *dat.IA, address string, cfg Config,
 	return s.Serve(ctx, workers, handler)
 }
 
-// Serve handles requests in up to so many goroutines, in place of a program's own loop over Requests,
+// Serve handles requests in so many goroutines, in place of a program's own loop over Requests,
 // until ctx ends. Then it shuts the server down: [Server.Shutdown] may take Config.Grace, and its
 // error is that of Serve. A server that is closed otherwise ends Serve, too, without an error.
 // A nil ctx is INVALID_PARAMETER.
@@ -39,63 +38,37 @@ func ListenAndServe(ctx context.Context, ia *dat.IA, address string, cfg Config,
 //
 // A handler that waits, for a disk, a lock or its client's memory, has its goroutine for as long:
 // the number of workers is that of handlers which may wait at a time, and those at the processors
-// beside. Requests beyond it wait in Requests. A worker begins when a request comes and the others
-// are busy, and ends with Serve. A handler that panics ends the process.
+// beside. Requests beyond it wait in Requests. A handler that panics ends the process.
 func (s *Server) Serve(ctx context.Context, workers int, handler Handler) error {
 	if ctx == nil {
 		return hw.Errorf("rpc.Server.Serve", hw.InvalidParameter, hw.Arg1, "a nil context")
 	}
 	down := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() { down <- s.shutDownWithin(ctx, s.cfg.Grace) })
-	p := &pool{server: s, handler: handler}
-	p.left.Store(int64(max(workers, 1)))
-	p.grow()
-	p.all.Wait()
+	var all sync.WaitGroup
+	for range max(workers, 1) {
+		all.Go(func() { s.work(handler) })
+	}
+	all.Wait()
 	if stop() {
 		return nil // ctx has not ended
 	}
 	return <-down
 }
 
-// pool is the workers of Serve.
-type pool struct {
-	server  *Server
-	handler Handler
-	all     sync.WaitGroup
-	left    atomic.Int64 // workers that may still begin
-	idle    atomic.Int64 // workers that wait for a request, and those that begin
-}
-
-// grow begins a worker, if there may be another one.
-func (p *pool) grow() {
-	if p.left.Add(-1) >= 0 {
-		p.idle.Add(1)
-		p.all.Go(p.work)
-	}
-}
-
-// work is a worker. The last one that waits begins another one when it stops waiting.
-func (p *pool) work() {
-	for r := range p.server.requests {
-		if p.idle.Add(-1) == 0 {
-			p.grow()
+// work is a goroutine of Serve.
+func (s *Server) work(handler Handler) {
+	for r := range s.requests {
+		answer, err := handler(r)
+		if err == nil {
+			err = r.Reply(answer)
+		} else {
+			failed := failure(err)
+			err = r.Fail(failed.Code, failed.Text)
 		}
-		p.answer(r)
-		p.idle.Add(1)
-	}
-}
-
-// answer has a request answered.
-func (p *pool) answer(r *Request) {
-	answer, err := p.handler(r)
-	if err == nil {
-		err = r.Reply(answer)
-	} else {
-		failed := failure(err)
-		err = r.Fail(failed.Code, failed.Text)
-	}
-	if log := p.server.cfg.Log; err != nil && log != nil {
-		log.Warn("an answer was not sent", slog.Any("error", err))
+		if err != nil && s.cfg.Log != nil {
+			s.cfg.Log.Warn("an answer was not sent", slog.Any("error", err))
+		}
 	}
 }
 

@@ -157,7 +157,6 @@ func TestServeEndsWithoutAnErrorWhenTheServerIsClosed(t *testing.T) {
 	require.NoError(t, <-served)
 }
 
-// A worker begins when the others are busy, and there are no more than the program wants.
 func TestServeHandlesAsManyRequestsAtATimeAsItHasWorkers(t *testing.T) {
 	const workers = 4
 	onEach(t, func(t *testing.T, ia *dat.IA) {

@@ -46,7 +46,7 @@ type naming struct {
 
 var errTCP = errors.New("the node on TCP leads no more")
 
-// queue has functions for a goroutine. Whoever puts one in waits when there are many.
+// queue holds functions that one goroutine runs. A caller of put waits while it is full.
 type queue chan func()
 
 func openTCP(ctx context.Context, s settings) (commits, error) {

@@ -145,7 +145,7 @@ var errGone = &rpc.Error{Code: rpc.CodeUser + 1}
 
 // withdraw offers entries no more whose slots have other data by now, and which are in the disk for good: a
 // leader that has been started again does not know up to where its term, or the one before, has freed slots.
-// Who needs them is rebuilt.
+// A replica that needs them is rebuilt.
 func (l *lanes) withdraw(m *pb.Message, refusal error) {
 	if entries := m.GetEntries(); errors.Is(refusal, errGone) && len(entries) != 0 {
 		last := entries[len(entries)-1].GetIndex()
