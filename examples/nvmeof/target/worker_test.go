@@ -130,6 +130,7 @@ func TestATargetThatStopsWaitsForNoMoreThanAPiece(t *testing.T) {
 		require.NoError(t, hog.SendBytes(deallocation(256)))
 	}
 	require.Equal(t, "zero 0+1024", <-s.calls)
+	require.Eventually(t, func() bool { return waiting(f) == 29 }, patience, tick)
 	stopped := make(chan error, 1)
 	go func() { stopped <- f.stop() }()
 	require.Eventually(t, func() bool { return waiting(f) == 0 }, patience, tick)
