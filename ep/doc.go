@@ -1,24 +1,24 @@
 // Package ep has the ends that communicate: endpoints, the service points that
 // listen for connection requests, and the requests themselves.
 //
-// An [Endpoint] is an actor without a goroutine. Its slot rings are its mailbox; a
-// word, the token, says whether some goroutine runs its step. A poster that finds
+// An [Endpoint] is an actor without a goroutine. Its slot rings are its mailbox; one word of
+// 64 bits, the token, says whether some goroutine runs its step. A poster that finds
 // the token free takes it and runs the step inline. A poster that finds it taken
 // kicks the holder and returns, and the holder looks again before it releases the token.
 // See package token for the protocol and why it loses nothing. A poster that has handled
 // its share of posts leaves the token to a worker of the adapter (handOver in token.go).
 //
 // Everything that may change an endpoint's state is an input to its step: the calls
-// of a program, the facts that a provider reports, a timer. One table says what
+// of a program, the facts that a provider reports, an alarm. One table says what
 // each input does in each state (state.go), and one method assigns the state.
 //
 // Every post that returned nil completes exactly once: as an event on the
 // dispatcher, route or one-shot that it names, or silently if it was suppressed and
 // succeeded.
 //
-// A completion retires its slot in one of five places: CompleteOne, deliver (keep.go), describe,
-// passTo (suppressed successes, whose length only the slot has), and describeShared. What counts
-// completions counts in all of them.
+// A completion gives its slot back in one of five places: CompleteOne, describe and passTo
+// (complete.go; passTo for suppressed successes, whose length only the slot has), deliver (keep.go)
+// and describeShared (srq_endpoint.go). Code that counts completions counts in all five.
 //
 // An endpoint's protection zone and dispatchers outlive it: they refuse to close
 // while it lives. All methods may be called from any goroutine.

@@ -1,7 +1,8 @@
 // Package evd turns completions and connection changes into events, and delivers
 // them to a program: through a Go channel, in batches, to a caller that polls or
 // waits, or to a callback. A [Dispatcher] is DAT's event dispatcher (EVD); it
-// outlives the endpoints attached to it.
+// outlives the endpoints attached to it. A [Route] and a [OneShot] take single completions
+// beside it, and a [CNO] waits for several dispatchers, also as a descriptor.
 //
 // # Reservation
 //
@@ -14,12 +15,12 @@
 //
 // # Places
 //
-// An event has its place from the post or the connection call that promises it
+// An event has its place from the post or the connection call that reserves it
 // until a consumer takes it. These are the places in use:
 //
 //   - a receive or a request: one, from its post until its event is taken. A
-//     suppressed request has a place, too. When it has succeeded, the endpoint frees the place when
-//     a later request completes, or before.
+//     suppressed request has a place, too. When it has succeeded, the endpoint frees the place
+//     when a later request completes, at the latest.
 //   - a connection: two, from Connect or Accept on, for its outcome and its end.
 //     The first is free again when the ESTABLISHED event is taken, the second when
 //     the DISCONNECTED event is. An attempt that fails has one event, and both places
@@ -40,14 +41,14 @@
 //     it.
 //   - [Dispatcher.Wait] is exclusive: while one goroutine waits, all others get
 //     EVD_WAITER. An unwaitable dispatcher has no waiter.
-//   - A [CNO] comes after a waiter: events trigger it while no goroutine waits, and
-//     the goroutine that takes the trigger dequeues.
+//   - Events trigger a [CNO] only while no goroutine is in Wait; the goroutine that takes
+//     the trigger then calls Dequeue.
 //   - Channel, batches and callback are permanent waiters: with them Dequeue, Wait
 //     and a CNO are refused with EVD_WAITER.
 //
 // # Silent events
 //
-// An event is silent when it does not by itself notify: the completion of an
+// An event is silent when it does not wake a consumer by itself: the completion of an
 // UNSIGNALLED operation, or of a receive on an endpoint with SOLICITED_WAIT whose
 // sender did not ask for a notification. Errors and connection events are never
 // silent. A silent event does not wake a waiter, but the waiter finds it when

@@ -21,14 +21,20 @@
 // The owner of a queue pair makes all calls on it one at a time. None of them
 // blocks, and none calls back into user code. A provider may call a [Sink] and
 // [Facts] from inside those calls, or from goroutines of its own. A Sink's and a
-// Facts' methods wait for nothing, and run no code of the program's. But while no call on a
-// queue pair is under way, its owner may call it from inside such a method, for instance
-// Break inside Down, and ListenConfig.OnRequest may make a queue pair. So while a provider
-// calls such a method, it holds no lock that its own methods take.
+// Facts' methods wait for nothing, and run no code of the program's. But such a method may
+// call the queue pair, for instance Break inside Down, unless the provider called it from
+// inside a call on that queue pair; and ListenConfig.OnRequest may make a queue pair. So
+// while a provider calls such a method, it holds no lock that its own methods take.
+//
+// # How programs and tests find a provider
+//
+// A provider calls [MustRegister] in its init, and a program that imports it opens it by name.
+// A program can also give the provider itself to godat/runtime.WithProvider. A test calls
+// hwtest.TestProvider, which holds the provider to this contract.
 //
 // # What is optional
 //
-// Package godat/examples/provider fills the contract without any of these interfaces. The
+// The interfaces below are optional: package godat/examples/provider has none of them. The
 // runtime finds them by type assertion. Each has a benefit:
 //
 //   - [Polled], of a Device: completions stay in queues that a poller empties, as a
@@ -37,7 +43,7 @@
 //     message wakes no goroutine. Without it a goroutine of the device does the work.
 //   - [Watchable], of a QP: a Read of a byte stream receives in its own goroutine.
 //     Without it another goroutine receives, and wakes the reader.
-//   - [Runner], of a QP: plain requests without an array for each. Without it a post of
+//   - [Runner], of a QP: requests of one segment, passed as arguments in place of an array. Without it a post of
 //     64 bytes costs about twice as much on a device whose own cost is small, as loop's is.
 //   - [SeriesSink], of a Sink: plain successes without an array for each, and a mark that
 //     more of them follow. A device that uses it delivers a run's completions together.

@@ -23,9 +23,9 @@
 //   - [Open] an adapter by name, with options: [WithProvider], [WithVersion], [WithThreadSafe], [WithParams], [WithLogger], [WithSlog], [WithTrace], [WithLatency], [WithPool], [WithPoller], [WithAsync]
 //   - which names there are: [Providers], [StaticRegistry], [ParseRegistry], [Related]; about one that is not open: [Describe]
 //   - what the adapter is and can do: [IA.Query], [IA.Attr], [IA.Name], [IA.ExtensionOp]
-//   - what has happened on it: [IA.Counters], [IA.ResetCounters]; the memory that it has: [IA.MemoryStats]; all that lives on it now: [IA.Snapshot], to which a program adds: [IA.Report], [Describer], [Troubled]; how long requests take: [IA.MeasureLatency], [IA.MeasuresLatency], and what else does: [NewHistogram]
+//   - what has happened on it: [IA.Counters], [IA.ResetCounters]; the memory that it has: [IA.MemoryStats]; all that lives on it now: [IA.Snapshot], to which a program adds: [IA.Report], [Describer], [Troubled]; how long requests take: [IA.MeasureLatency], [IA.MeasuresLatency], and other durations: [NewHistogram]
 //   - a page that shows all that, and what is wrong: package [godat/runtime/inspect]
-//   - in Go's own profiles the library's goroutines have the label godat; in those of callbacks it is with the dispatcher's name. A trace of runtime/trace has a task of each connection that began during it
+//   - in Go's own profiles the library's goroutines have the label godat; those of callbacks have the dispatcher's name, too. A trace of runtime/trace has a task of each connection that began during it
 //   - what a handle is: [HandleTypeOf]; a value attached to it: [IA.SetConsumerContext], [IA.ConsumerContext]
 //   - [IA.Close] closes all that lives on it; [IA.CloseGraceful] refuses while anything does
 //
@@ -53,7 +53,7 @@
 //   - a region's memory: [mem.LMR.Bytes]; parts of it for posts, [mem.LMR.Segment], and for peers, [mem.LMR.Remote]
 //   - what peers need to know: [mem.RemoteSegment.AppendBinary], [ParseRemoteSegment]
 //   - about a region: [mem.LMR.Query], [mem.LMR.Context], [mem.LMR.RemoteContext], [mem.LMR.PZ]; its end: [mem.LMR.Free]
-//   - calls that only check the segments, because no provider needs more: [IA.SyncRDMARead], [IA.SyncRDMAWrite]
+//   - calls that check the segments and do nothing else, because no provider needs more: [IA.SyncRDMARead], [IA.SyncRDMAWrite]
 //   - a pool of buffers: [mem.PZ.NewBufferPool], [mem.BufferPool.Get], [mem.BufferPool.Wait], [mem.BufferPool.At], [mem.BufferPool.Snapshot], [mem.BufferPool.Close]
 //   - a buffer: [mem.Buffer.Bytes], [mem.Buffer.Cap], [mem.Buffer.Resize], [mem.Buffer.Write], [mem.Buffer.Segment], [mem.Buffer.Remote], [mem.Buffer.Index], [mem.Buffer.Put]
 //   - to refuse uses of a buffer while an operation has it: [mem.Buffer.Lend], [mem.Buffer.Return]
@@ -95,7 +95,7 @@
 //   - a poll: [evd.Dispatcher.Dequeue]; a wait: [evd.Dispatcher.Wait], which [Until] ends by a channel; an iterator: [evd.Dispatcher.Events]
 //   - the requests of one worker: [evd.Dispatcher.Route], [evd.Route.C], [evd.Route.Close]
 //   - one request: [evd.Dispatcher.NewOneShot], [evd.OneShot.Wait], [evd.OneShot.C], [evd.OneShot.Release]
-//   - many dispatchers at once: [IA.NewCNO], [evd.CNO.Wait], [evd.CNO.Trigger], [evd.CNO.ModifyAgent], [evd.CNO.FD], [evd.CNO.Query], [evd.CNO.Close]; which they are: [evd.Dispatcher.ModifyCNO], [evd.Dispatcher.Enable], [evd.Dispatcher.Disable]
+//   - many dispatchers at once: [IA.NewCNO], [evd.CNO.Wait], [evd.CNO.Trigger], [evd.CNO.ModifyAgent], [evd.CNO.FD] (a descriptor for epoll), [evd.CNO.Query], [evd.CNO.Close]; which dispatchers trigger it: [evd.Dispatcher.ModifyCNO], [evd.Dispatcher.Enable], [evd.Dispatcher.Disable]
 //   - what is held back: [evd.Dispatcher.Flush]; events of the program's own: [evd.Dispatcher.PostSoftware]
 //   - about a dispatcher: [evd.Dispatcher.Mode], [evd.Dispatcher.Query], [evd.Dispatcher.Counters], [evd.Dispatcher.ResetCounters], [evd.Dispatcher.Snapshot]; to change it: [evd.Dispatcher.Resize], [evd.Dispatcher.SetUnwaitable], [evd.Dispatcher.ClearUnwaitable]; its end: [evd.Dispatcher.Close]
 //

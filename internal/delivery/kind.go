@@ -5,8 +5,9 @@ type Kind uint8
 
 // The kinds of queues of dispatchers. A route's is a KindChannel. A kind that has a ring of
 // the consumer's stands before KindChannel, the others behind it: [Queue.Release] relies on
-// that. A further kind needs its answer in each switch of queue.go, put.go, counters.go,
-// resize.go and dispatcher.go, and a mode of evd (streams.go, dispatcher.go). What only wakes
+// that. A further kind needs its answer wherever queue.go, put.go, counters.go, resize.go and
+// dispatcher.go ask for the kind, and a mode of evd (streams.go; Config.complete and New in
+// dispatcher.go). What only wakes
 // a consumer of a ring needs no kind: see evd.CNO.
 const (
 	KindRing     Kind = iota // a ring, and a consumer that dequeues or waits

@@ -13,13 +13,13 @@
 // and answers each by Reply or Fail, in any goroutine. [HandleJSON] and [Client.CallJSON] are for
 // questions and answers that are values of the program's.
 //
-// A payload of up to Config.Message bytes is inside its message: as many as both ends take, of
-// a request and of an answer; more is LENGTH_ERROR, and the call has not run. What is larger
+// The payload of a request or of an answer is inside its message. It has at most the smaller
+// Config.Message of the two ends; a longer one is LENGTH_ERROR, and the call has not run. What is larger
 // goes by RDMA, without a copy: a call names memory of the caller's, from which the server reads
 // (Call.Source, SourceBytes) or into which it writes (Call.Sink, SinkBytes); Call.Written tells how
 // far. When Client.Call returns, for whatever reason, that memory is the caller's again.
 //
-// A call's deadline goes to the server with the call, and a cancel when its context ends; the
+// The server gets a call's deadline with the call, and a cancel when the call's context ends; the
 // handler sees both by [Request.Context]. The server is not stopped by either: it answers each
 // request, by Reply or Fail, also one whose caller has gone.
 //
@@ -39,12 +39,12 @@
 // certainly not begun the call, since the call was never sent, or the server refused it, or was
 // shut down before. Then the program may make it again. It is true if the call was sent and no
 // answer came: the handler may have begun it, or done it, or not have got it. Only the program
-// knows whether a second time does harm. A call that does none is marked as Call.Idempotent.
+// knows whether a second time does harm. The program sets Call.Idempotent for a call that does none.
 //
 // A call that is made twice may also run late: its first handler may begin when the second one, or
 // a later call of the same caller, has been answered. So "set x to 1" is not idempotent: late, it
-// undoes "set x to 2". A number that the caller gives each change makes it so, since the server
-// knows by it what it has done; the example ExactlyOnce shows how.
+// undoes "set x to 2". A number that the caller gives each change makes it idempotent: the server
+// leaves out what it has done; the example ExactlyOnce shows how.
 //
 // With Config.Redial a client whose connection has ended connects anew, and makes calls again
 // by that rule and no other: those that have not run, and those that are idempotent. It does not
@@ -59,9 +59,9 @@
 // the next server of that address.
 //
 // A client that stalls holds neither a handler nor a shutdown for ever. The server breaks its
-// connection when 16 MiB of a Read or Write of its memory take longer than Config.Stall, when one
-// goes on for Config.Patience after the call's end, and when answers wait for Config.Stall and the
-// client takes none. A server's errors name the client's address, the connection and the call.
+// connection when 16 MiB of a Read or Write of its memory take longer than Config.Stall, when a
+// Read or Write goes on for Config.Patience after the call's end, or when answers wait for
+// Config.Stall and the client takes none. A server's errors name the client's address, the connection and the call.
 //
 // # Flow
 //
@@ -69,8 +69,8 @@
 // less; further ones wait. And neither end sends a message for which the other has no receive:
 // each message says how many of the peer's have been taken, so each end knows how many are
 // on their way, and keeps those beyond the peer's receives until it hears of more. An end that
-// has taken half of its receives' number of messages and had nothing to send says so by a
-// message of its own, for which the last receive is kept.
+// has taken half as many messages as it has receives, without sending one, sends a CREDIT; each end
+// keeps a receive for that.
 //
 // # Latency
 //
@@ -80,7 +80,7 @@
 // # Speed
 //
 // Over iwarp on the loopback, calls of 64 bytes to 1 MiB had 2.8 to 7.9 times the rate of
-// gRPC's, for 0.11 to 0.36 of its processor time: go run ./bench rpc repeats that on another
+// gRPC's, for 0.11 to 0.36 of its processor time per call: go run ./bench rpc repeats that on another
 // machine, beside net/rpc, net/http and QUIC, and bench/README.md has the figures.
 //
 // # The wire format, version 2
@@ -110,7 +110,7 @@
 //	   caller's memory, as [godat/runtime.RemoteSegment] encodes it
 //
 // A slot has one CALL at a time, and its turn grows by one with each. A CANCEL names the CALL
-// that its end has sent last in a slot; the server answers it all the same, as each CALL. An end
+// that its sender has sent last in that slot; the server answers it all the same, as each CALL. An end
 // that gets a message which breaks these rules closes the connection. A server sends an END when it
 // has answered each CALL that it began and begins no other one, and then ends the connection:
 // a CALL without an answer has not run then.
