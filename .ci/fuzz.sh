@@ -32,13 +32,14 @@ again() {
 
 CI_TEMP=${CI_TEMP:-$(mktemp -d)}
 found=0
-for pkg in $(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./...); do
-  # go test compiles each package to list it; grep first, it is cheaper.
-  grep -qsE '^func Fuzz' "$(go list -f '{{.Dir}}' "$pkg")"/*_test.go || continue
-  for target in $(go test -list '^Fuzz' "$pkg" | grep '^Fuzz'); do
-    fuzz "$target" "$pkg"
-    found=$((found + 1))
+# Listed by grep, since go test links each package's tests to list them.
+while read -r target pkg; do
+  fuzz "$target" "$pkg" </dev/null
+  found=$((found + 1))
+done < <(
+  go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Dir}}{{end}}' ./... | while read -r pkg dir; do
+    [[ -z $pkg ]] || sed -nE "s#^func (Fuzz\w*)\(.*#\1 $pkg#p" "$dir"/*_test.go
   done
-done
+)
 echo "$found fuzz targets"
 ((found > 0))

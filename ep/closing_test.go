@@ -2,6 +2,7 @@ package ep
 
 import (
 	"errors"
+	"io"
 	"runtime"
 	"testing"
 
@@ -92,23 +93,23 @@ func (s *stop) behind(t *testing.T, f func() error) error {
 }
 
 // closers make a service point of each kind, each on a dispatcher of its own.
-var closers = map[string]func(r *rig) (interface{ Close() error }, uint64){
-	"PSP": func(r *rig) (interface{ Close() error }, uint64) {
+var closers = map[string]func(r *rig) (io.Closer, uint64){
+	"PSP": func(r *rig) (io.Closer, uint64) {
 		p, err := r.adapter.NewPSP(PSPConfig{Dispatcher: r.cr})
 		require.NoError(r.t, err)
 		return p, p.Qual()
 	},
-	"PSP that makes endpoints": func(r *rig) (interface{ Close() error }, uint64) {
+	"PSP that makes endpoints": func(r *rig) (io.Closer, uint64) {
 		p, err := r.adapter.NewPSP(PSPConfig{Dispatcher: r.cr, Flags: PSPProvider})
 		require.NoError(r.t, err)
 		return p, p.Qual()
 	},
-	"RSP": func(r *rig) (interface{ Close() error }, uint64) {
+	"RSP": func(r *rig) (io.Closer, uint64) {
 		p, err := r.adapter.NewRSP(RSPConfig{Endpoint: r.endpoint(nil), Dispatcher: r.cr})
 		require.NoError(r.t, err)
 		return p, p.Qual()
 	},
-	"CSP": func(r *rig) (interface{ Close() error }, uint64) {
+	"CSP": func(r *rig) (io.Closer, uint64) {
 		p, err := r.adapter.NewCSP(CSPConfig{Address: ":4711", Dispatcher: r.cr})
 		require.NoError(r.t, err)
 		return p, 4711
@@ -116,24 +117,19 @@ var closers = map[string]func(r *rig) (interface{ Close() error }, uint64){
 }
 
 func TestASecondCloserOfAServicePointWaitsForTheFirst(t *testing.T) {
-	for name, make := range closers {
-		t.Run(name, func(t *testing.T) {
-			dev := &hookedDevice{Device: loopDevice(t)}
-			r := newRigOn(t, dev)
-			point, _ := make(r)
-			closing := newStop()
-			dev.closeListener = func() error { closing.here(); return nil }
-			first := goResult(point.Close)
-			<-closing.reached
-			dev.closeListener = nil
-			require.NoError(t, closing.behind(t, point.Close))
-			require.NoError(t, <-first)
-			require.NoError(t, point.Close())
-		})
-	}
+	closeBehind(t, func(_ *rig, point io.Closer) error { return point.Close() })
 }
 
 func TestTheAdaptersCloseWaitsForAServicePointThatCloses(t *testing.T) {
+	closeBehind(t, func(r *rig, _ io.Closer) error {
+		err := r.adapter.Close()
+		assert.Zero(t, r.adapter.Len())
+		return err
+	})
+}
+
+// closeBehind calls second while a service point closes, and requires that it waits.
+func closeBehind(t *testing.T, second func(*rig, io.Closer) error) {
 	for name, make := range closers {
 		t.Run(name, func(t *testing.T) {
 			dev := &hookedDevice{Device: loopDevice(t)}
@@ -144,9 +140,9 @@ func TestTheAdaptersCloseWaitsForAServicePointThatCloses(t *testing.T) {
 			first := goResult(point.Close)
 			<-closing.reached
 			dev.closeListener = nil
-			require.NoError(t, closing.behind(t, r.adapter.Close))
+			require.NoError(t, closing.behind(t, func() error { return second(r, point) }))
 			require.NoError(t, <-first)
-			assert.Zero(t, r.adapter.Len())
+			require.NoError(t, second(r, point))
 		})
 	}
 }

@@ -252,18 +252,16 @@ func TestResetFlushesAPostBehindOneThatIsBeingFilled(t *testing.T) {
 	r.finish(a, all)
 }
 
-// The endpoint always has a budget's worth of posts left, and yet it executes a
-// control call.
-func TestDisconnectIsExecutedWhileOthersPostWithoutAPause(t *testing.T) {
-	r := newRig(t)
-	a, _ := r.pair(&Attr{MaxRequestDTOs: 4 * budget})
-	m := &meddler{QP: a.box.qp}
+// busy returns an endpoint that never runs out of posts from its first one on, until enough
+// is set, and what posts them.
+func (r *rig) busy() (a *Endpoint, m *meddler, enough *atomic.Bool) {
+	a, _ = r.pair(&Attr{MaxRequestDTOs: 4 * budget})
+	m, enough = &meddler{QP: a.box.qp}, new(atomic.Bool)
 	a.box.useQP(m)
 	dtos := make([]DTO, 2*budget)
 	for i := range dtos {
 		dtos[i] = DTO{Op: hw.OpWrite, Flags: hw.Suppress}
 	}
-	var enough atomic.Bool
 	var more func()
 	more = func() {
 		if !enough.Load() {
@@ -271,6 +269,16 @@ func TestDisconnectIsExecutedWhileOthersPostWithoutAPause(t *testing.T) {
 			m.meddle = more
 		}
 	}
+	m.meddle = more
+	return a, m, enough
+}
+
+// The endpoint always has a budget's worth of posts left, and yet it executes a
+// control call.
+func TestDisconnectIsExecutedWhileOthersPostWithoutAPause(t *testing.T) {
+	r := newRig(t)
+	a, m, enough := r.busy()
+	more := m.meddle
 	told := make(chan (<-chan error), 1)
 	m.meddle = func() {
 		told <- r.disconnect(a, Abrupt)

@@ -2,7 +2,6 @@ package ep
 
 import (
 	"runtime"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -60,22 +59,7 @@ func TestPostsThatRaceCloseAreFlushedByTheirPoster(t *testing.T) {
 func TestAWorkerServesEndpointsInTurns(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // an adapter has a worker for each processor
 	r := newRig(t)
-	busy, _ := r.pair(&Attr{MaxRequestDTOs: 4 * budget})
-	m := &meddler{QP: busy.box.qp}
-	busy.box.useQP(m)
-	dtos := make([]DTO, 2*budget)
-	for i := range dtos {
-		dtos[i] = DTO{Op: hw.OpWrite, Flags: hw.Suppress}
-	}
-	var enough atomic.Bool
-	var more func()
-	more = func() {
-		if !enough.Load() {
-			_, _ = busy.PostBatch(dtos)
-			m.meddle = more
-		}
-	}
-	m.meddle = more
+	busy, _, enough := r.busy()
 	r.write(busy, 0) // returns, because a worker goes on
 
 	all := r.dispatcher(evd.ModeQueue, 1024)
