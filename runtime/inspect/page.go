@@ -203,7 +203,7 @@ func storyOf(e *dat.EndpointSnapshot, at time.Time) *story {
 		{"silent", silent(e.Silence)},
 		{"requests", queueText(&e.Requests)},
 		{"receives", queueText(&e.Receives)},
-		{"dispatchers of receives, requests, connection", e.Recv + ", " + e.Request + ", " + e.Conn},
+		dispatchersOf(e),
 		{"shared receive queue", e.SRQ},
 	}}
 	if e.Cause != nil {
@@ -216,6 +216,14 @@ func storyOf(e *dat.EndpointSnapshot, at time.Time) *story {
 		t.Moved = append(t.Moved, moved{"receives", m})
 	}
 	return t
+}
+
+// dispatchersOf says where an endpoint's events go, once if all have one dispatcher.
+func dispatchersOf(e *dat.EndpointSnapshot) fact {
+	if e.Recv == e.Request && e.Recv == e.Conn {
+		return fact{"dispatcher", e.Recv}
+	}
+	return fact{"dispatchers of receives, requests, connection", e.Recv + ", " + e.Request + ", " + e.Conn}
 }
 
 func since(at, then time.Time) string {

@@ -20,6 +20,9 @@ type value struct {
 	bars   *dat.HistogramSnapshot // it is drawn; or nil
 }
 
+// isNumber reports whether the value stands at the right of its column.
+func isNumber(v value) bool { return !v.plain && v.bars == nil }
+
 // field is a column of a list of T.
 type field[T any] struct {
 	name string
@@ -66,7 +69,7 @@ func tabulate[T any](list []T, fields []field[T], q query, story bool) *table {
 		if f.name == by && !down || f.name != by && len(list) > 0 && !f.of(&list[0]).plain {
 			c.Link = q.with("sort", "-"+f.name, "page", "") // the largest first
 		}
-		c.Number = len(list) > 0 && !f.of(&list[0]).plain
+		c.Number = len(list) > 0 && isNumber(f.of(&list[0]))
 		t.Columns = append(t.Columns, c)
 	}
 	t.Matching = len(rows)
@@ -85,7 +88,7 @@ func tabulate[T any](list []T, fields []field[T], q query, story bool) *table {
 		cells := make([]cell, len(fields))
 		for j, f := range fields {
 			v := f.of(r)
-			cells[j] = cell{Text: v.text, Number: !v.plain}
+			cells[j] = cell{Text: v.text, Number: isNumber(v)}
 			if v.bars != nil {
 				cells[j].Drawn = draw(v.bars)
 			}

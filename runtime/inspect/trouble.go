@@ -92,14 +92,14 @@ func (f *finder) dispatchers() {
 		was := before(f, d.Name, func(s *seen) []dat.DispatcherSnapshot { return s.Dispatchers }, func(d *dat.DispatcherSnapshot) string { return d.Name })
 		name := cmp.Or(d.Owner, d.Name)
 		if d.CallbackAge >= late {
-			f.add(0, "callback", "dispatchers", name, "the program's callback of %s has run for %s; %d events wait for it", d.Name, ago(d.CallbackAge), d.Queued)
+			f.add(0, "callback", "dispatchers", name, "the program's callback of %s has run for %s; %s events wait for it", d.Name, ago(d.CallbackAge), number(d.Queued))
 		} else if d.OldestAge >= late {
-			f.add(0, "no consumer", "dispatchers", name, "the program has taken no event of %s for %s; %d of them wait: its loop sleeps or is blocked", d.Name, ago(d.OldestAge), d.Queued)
+			f.add(0, "no consumer", "dispatchers", name, "the program has taken no event of %s for %s; %s of them wait: its loop sleeps or is blocked", d.Name, ago(d.OldestAge), number(d.Queued))
 		} else if was != nil && d.Queued > 0 && d.Queued >= d.QLen/2 {
-			f.add(1, "slow consumer", "dispatchers", name, "the program takes events of %s more slowly than they come: %d wait, and there is room for %d", d.Name, d.Queued, d.QLen)
+			f.add(1, "slow consumer", "dispatchers", name, "the program takes events of %s more slowly than they come: %s wait, and there is room for %s", d.Name, number(d.Queued), number(d.QLen))
 		}
 		if d.QLen > 0 && d.Reserved >= d.QLen {
-			f.add(0, "full", "dispatchers", name, "%s is full: %d of %d places are reserved, and %s posts were refused; make it longer or take its events", d.Name, d.Reserved, d.QLen, number(d.Refused))
+			f.add(0, "full", "dispatchers", name, "%s is full: %s of %s places are reserved, and %s posts were refused; make it longer or take its events", d.Name, number(d.Reserved), number(d.QLen), number(d.Refused))
 		} else if was != nil && d.Refused > was.Refused {
 			f.add(1, "full", "dispatchers", name, "%s was full, and refused %s posts lately", d.Name, number(grown(d.Refused, was.Refused)))
 		}
@@ -143,10 +143,10 @@ func (f *finder) listeners() {
 			f.add(0, "descriptors", "listeners", l.Name, "%s peers were turned away, because this process has no descriptor left (ulimit -n)", number(n))
 		}
 		if l.Waiting > 0 && was.Waiting > 0 {
-			f.add(0, "not accepted", "listeners", l.Name, "%d peers wait for the program to accept or reject them", l.Waiting)
+			f.add(0, "not accepted", "listeners", l.Name, "%s peers wait for the program to accept or reject them", number(l.Waiting))
 		}
 		if l.Conns > 0 && l.Taken >= l.Conns {
-			f.add(1, "no places", "listeners", l.Name, "all %d places for connections are taken: further peers are refused", l.Conns)
+			f.add(1, "no places", "listeners", l.Name, "all %s places for connections are taken: further peers are refused", number(l.Conns))
 		}
 		if n := grown(l.Overflows, was.Overflows); n > 0 {
 			f.add(1, "backlog", "listeners", l.Name, "%s requests found the backlog of %d full", number(n), l.Backlog)
@@ -183,7 +183,7 @@ func (f *finder) pools() {
 		if len(p.Holders) > 0 {
 			text = ", most of them taken by " + p.Holders[0].Call
 		}
-		f.add(0, "no buffers", "pools", p.Name, "%d calls wait for a buffer: the program holds all %d%s, and gives none back", p.Waiting, p.Held, text)
+		f.add(0, "no buffers", "pools", p.Name, "%s calls wait for a buffer: the program holds all %s%s, and gives none back", number(p.Waiting), number(p.Held), text)
 	}
 }
 
