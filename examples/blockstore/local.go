@@ -59,7 +59,7 @@ func local(ctx context.Context, o *options, out io.Writer) error {
 // connect is the program with -connect.
 func connect(ctx context.Context, o *options, out io.Writer) error {
 	return withClients(ctx, o, o.Connect, func(c *clients) error {
-		if _, err := inspect.Serve(ctx, o.Inspect, c.ia); err != nil {
+		if _, err := inspect.Serve(ctx, o.Inspect, o.Traces, c.ia); err != nil {
 			return err
 		}
 		var phases []report.Phase

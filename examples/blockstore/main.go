@@ -13,7 +13,8 @@
 //
 // -store keeps the store's file, and -verify reads such a file back without storing
 // anything. With -listen or -connect, -inspect 127.0.0.1:6060 shows in a browser what the
-// adapter does. If a single byte differs, the program names the files and exits with 1.
+// adapter does, and with -traces DIR as well its visitors may record what a connection
+// carries. If a single byte differs, the program names the files and exits with 1.
 package main
 
 import (

@@ -197,6 +197,7 @@ func TestTheAdapterOfAServerIsShownInABrowser(t *testing.T) {
 	assert.Contains(t, string(page), at)
 	taken := strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/")
 	require.Error(t, run(ctx, newOptions(t, "-connect", at, "-inspect", taken), io.Discard), "the address of the page is taken")
+	require.Error(t, run(ctx, newOptions(t, "-connect", at, "-traces", t.TempDir()), io.Discard), "there is no page on which traces begin")
 	stop()
 	require.NoError(t, <-done)
 }
@@ -213,6 +214,7 @@ func TestContradictoryFlagsAreRefused(t *testing.T) {
 		"a server that verifies":       func(o *options) { o.Verify, o.Listen, o.Store = true, ":1", "x" },
 		"a server without a store":     func(o *options) { o.Listen = ":1" },
 		"a page of both ends":          func(o *options) { o.Inspect = ":1" },
+		"traces of both ends":          func(o *options) { o.Traces = "x" },
 		"a client's store far from it": func(o *options) { o.Connect, o.Store = ":1", "x" },
 	} {
 		t.Run(name, func(t *testing.T) {

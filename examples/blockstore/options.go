@@ -28,6 +28,7 @@ type options struct {
 	Block    int           `help:"Largest block in bytes." default:"65536"`
 	Stall    time.Duration `help:"Longest silence of the server." default:"30s"`
 	Inspect  string        `help:"Show the adapter in a browser at this address." placeholder:"ADDR"`
+	Traces   string        `help:"Let visitors of the page trace connections into this directory." placeholder:"DIR"`
 	Verbose  bool          `help:"Log what the server does." short:"v"`
 }
 
@@ -69,8 +70,8 @@ func (o *options) Validate() error {
 		return errors.New("--verify needs the --store to read")
 	case o.Store != "" && o.Connect != "":
 		return errors.New("the --store is the server's, so it goes with --listen")
-	case o.Inspect != "" && o.Listen == "" && o.Connect == "":
-		return errors.New("--inspect goes with --listen or --connect")
+	case o.Inspect+o.Traces != "" && o.Listen == "" && o.Connect == "":
+		return errors.New("--inspect and --traces go with --listen or --connect")
 	case o.Store == "" && o.Listen != "":
 		return errors.New("--listen needs a --store")
 	}

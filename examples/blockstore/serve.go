@@ -18,7 +18,7 @@ func serve(ctx context.Context, o *options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	page, err := inspect.Serve(ctx, o.Inspect, s.ia)
+	page, err := inspect.Serve(ctx, o.Inspect, o.Traces, s.ia)
 	if err != nil {
 		return errors.Join(err, s.stop())
 	}

@@ -78,7 +78,7 @@ func run(ctx context.Context, o *options, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, ia.Close()) }()
-	if _, err := inspect.Serve(ctx, o.inspect, ia); err != nil {
+	if _, err := inspect.Serve(ctx, o.inspect, o.traces, ia); err != nil {
 		return err
 	}
 	if o.test == testServer {

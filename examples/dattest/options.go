@@ -22,6 +22,7 @@ type options struct {
 	server   string // -s
 	port     uint64 // -n
 	inspect  string
+	traces   string
 	timeout  time.Duration
 
 	iterations, threads, eps uint // -i -t -w
@@ -69,6 +70,7 @@ func parse(args []string, out io.Writer) (*options, error) {
 	f.StringVar(&o.provider, "provider", "loop", "the same as -D")
 	f.Uint64Var(&o.port, "n", wire.Port, "the server's `port`")
 	f.StringVar(&o.inspect, "inspect", "", "show the adapter in a browser at this `address`; not of tests L and F")
+	f.StringVar(&o.traces, "traces", "", "let visitors of the page trace connections into this `directory`")
 	f.BoolVar(&o.debug, "d", false, "print what is asked of the server")
 	f.String("R", "BE", "quality of service: BE, HT, LL, EC or PM; it has no effect here")
 	f.DurationVar(&o.timeout, "timeout", 10*time.Minute, "longest `time` for a client's test")

@@ -5,7 +5,8 @@
 //	kv -addr 127.0.0.1:7000 put k v    a client
 //	kv -addr 127.0.0.1:7000 get k
 //
-// With -inspect 127.0.0.1:6060 a browser shows there what the adapter does.
+// With -inspect 127.0.0.1:6060 a browser shows there what the adapter does. With -traces DIR
+// as well, its visitors may record what a connection carries, in files of that directory.
 package main
 
 import (
@@ -39,11 +40,12 @@ func main() {
 	listen := flag.String("listen", "", "serve on this `address`")
 	addr := flag.String("addr", "", "the server's `address`")
 	page := flag.String("inspect", "", "show the adapter in a browser at this `address`")
+	traces := flag.String("traces", "", "let visitors of the page trace connections into this `directory`")
 	flag.Parse()
 	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt) // in force until the process exits
 	ia, err := dat.Open(ctx, *provider)
 	if err == nil {
-		_, err = inspect.Serve(ctx, *page, ia)
+		_, err = inspect.Serve(ctx, *page, *traces, ia)
 	}
 	if err == nil && *listen != "" {
 		err = errors.Join(serve(ctx, ia, *listen, os.Stdout), ia.Close())

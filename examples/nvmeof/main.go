@@ -56,7 +56,7 @@ func run(ctx context.Context, command string, o *options, out, log io.Writer) er
 	if err != nil {
 		return err
 	}
-	_, err = inspect.Serve(ctx, o.Inspect, ia)
+	_, err = inspect.Serve(ctx, o.Inspect, o.Traces, ia)
 	switch {
 	case err != nil:
 	case command == "serve":

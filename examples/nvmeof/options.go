@@ -19,6 +19,7 @@ type options struct {
 
 	Provider string   `help:"Provider and device to run on." default:"iwarp"`
 	Inspect  string   `help:"Show the adapter in a browser at this address." placeholder:"HOST:PORT"`
+	Traces   string   `help:"Let visitors of the page trace connections into this directory." placeholder:"DIR"`
 	Param    []string `help:"Parameter of the provider, as in crc=false; may be repeated." placeholder:"KEY=VALUE"`
 }
 

@@ -28,11 +28,12 @@ func main() {
 	addr := flag.String("addr", "", "the server's `address`")
 	wait := flag.Duration("wait", 30*time.Second, "how long a client waits for its server")
 	page := flag.String("inspect", "", "show the adapter in a browser at this `address`")
+	traces := flag.String("traces", "", "let visitors of the page trace connections into this `directory`")
 	flag.Parse()
 	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM) // in force until the process exits
 	ia, err := dat.Open(ctx, *provider)
 	if err == nil {
-		_, err = inspect.Serve(ctx, *page, ia)
+		_, err = inspect.Serve(ctx, *page, *traces, ia)
 	}
 	if err == nil && *listen != "" {
 		err = errors.Join(serve(ctx, ia, *listen, *dir, os.Stdout), ia.Close())

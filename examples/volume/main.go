@@ -37,6 +37,7 @@ type options struct {
 
 	Provider string `help:"Provider and device to run on." default:"iwarp"`
 	Inspect  string `help:"HOST:PORT for a page that shows the nodes of volumes here, and the adapter." placeholder:"ADDR"`
+	Traces   string `help:"Let visitors of the page trace connections into this directory." placeholder:"DIR"`
 }
 
 // volumeOptions say what is created.
@@ -111,7 +112,7 @@ func run(ctx context.Context, command string, o *options, out, log io.Writer) er
 	if err != nil {
 		return err
 	}
-	_, err = inspect.Serve(ctx, o.Inspect, ia)
+	_, err = inspect.Serve(ctx, o.Inspect, o.Traces, ia)
 	switch {
 	case err != nil:
 	case command == "serve":

@@ -2,8 +2,12 @@ package inspect
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -18,7 +22,7 @@ func TestAProgramServesThePageUntilItsContextEnds(t *testing.T) {
 	require.NoError(t, err)
 	defer ia.Close()
 	ctx, stop := context.WithCancel(t.Context())
-	url, err := Serve(ctx, "127.0.0.1:0", ia)
+	url, err := Serve(ctx, "127.0.0.1:0", "", ia)
 	require.NoError(t, err)
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	answer, err := client.Get(url)
@@ -27,7 +31,7 @@ func TestAProgramServesThePageUntilItsContextEnds(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, answer.Body.Close())
 	assert.Contains(t, string(body), "Nothing is wrong")
-	_, err = Serve(ctx, url[len("http://"):len(url)-1], ia)
+	_, err = Serve(ctx, url[len("http://"):len(url)-1], "", ia)
 	require.Error(t, err, "the address is taken")
 	stop()
 	require.Eventually(t, func() bool {
@@ -37,7 +41,30 @@ func TestAProgramServesThePageUntilItsContextEnds(t *testing.T) {
 		}
 		return err != nil
 	}, time.Minute, time.Millisecond)
-	url, err = Serve(t.Context(), "", ia)
+	url, err = Serve(t.Context(), "", "", ia)
 	require.NoError(t, err)
 	assert.Empty(t, url)
+}
+
+func TestAProgramLetsVisitorsTraceIntoItsDirectory(t *testing.T) {
+	r := newRig(t, 1, dat.ConnConfig{})
+	dir := filepath.Join(t.TempDir(), "traces")
+	_, err := Serve(t.Context(), "", dir, r.ia)
+	require.ErrorIs(t, err, errNoPage)
+	assert.NoDirExists(t, dir)
+	require.NoError(t, os.WriteFile(dir+"-not", nil, 0o600))
+	_, err = Serve(t.Context(), "127.0.0.1:0", dir+"-not", r.ia)
+	require.Error(t, err, "it is a file")
+
+	page, err := Serve(t.Context(), "127.0.0.1:0", dir, r.ia)
+	require.NoError(t, err)
+	assert.DirExists(t, dir)
+	s, err := r.ia.Snapshot()
+	require.NoError(t, err)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	answer, err := client.Get(page + "?of=" + url.QueryEscape(s.Conns[0].Name))
+	require.NoError(t, err)
+	body, err := io.ReadAll(answer.Body)
+	require.NoError(t, errors.Join(err, answer.Body.Close()))
+	assert.Contains(t, string(body), "Trace it for 30 seconds")
 }
