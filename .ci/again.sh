@@ -28,6 +28,7 @@ if ((status)); then
   mapfile -t failed < <(awk '$1 == "FAIL" && $2 ~ "/" { print $2 }' "$out" | sort -u)
   if ((${#failed[@]} == 0 || ${#failed[@]} > 2)) || grep -q 'DATA RACE' "$out"; then exit "$status"; fi
   status=0
+  { echo "$name, the first time:" && sed -n '/^--- what failed:/,$p' "$out" | head -n 120; } >"$CI_TEMP/$name.first"
   under "${failed[@]}" || status=$?
   echo "$name: RAN TWICE, status $status: ${failed[*]}" | tee -a "$CI_TEMP/$name.summary"
 fi
