@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -84,9 +83,7 @@ func requireEndOfAcceptor(t *testing.T, b *side, orderly bool) {
 // settle waits for the ends of both queues, and begins a new life.
 func settle(t *testing.T, s *side) {
 	t.Helper()
-	q := s.qp.(*queuePair)
-	require.Eventually(t, q.conn.Ended, 10*time.Second, 20*time.Microsecond)
-	spinUntil(t, func() bool { return s.sends.ended() && s.recvs.ended() })
+	spinUntil(t, s.ended)
 	assert.Equal(t, []hw.WC{endOf(sendEnd)}, s.sends.all())
 	assert.Equal(t, append(flushed(hw.OpRecv, 1), endOf(recvEnd)), s.recvs.all())
 	s.reset()

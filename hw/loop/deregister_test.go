@@ -75,7 +75,7 @@ func TestDeregisterWaitsForAccessesInProgress(t *testing.T) {
 	for _, source := range []bool{true, false} {
 		t.Run(fmt.Sprintf("source=%v", source), func(t *testing.T) {
 			dev := open(t, uniqueName())
-			a := newSide(t, dev, func(cfg *hw.QPConfig) { cfg.SendSink = discard{} })
+			a := newSide(t, dev, nil)
 			b := newSide(t, dev, nil)
 			connect(t, a, b)
 			owner := b
@@ -139,7 +139,7 @@ func post(t *testing.T, a, b *side, source bool, current *atomic.Uint64, stop ch
 		a.qp.Break(false)
 		b.qp.Break(false)
 		for _, s := range []*side{a, b} {
-			spinUntil(t, s.qp.(*queuePair).conn.Ended)
+			spinUntil(t, s.ended)
 			s.reset()
 		}
 		require.NoError(t, a.qp.(*queuePair).conn.Attempt("test"))

@@ -205,6 +205,9 @@ func (s *side) close() {
 	require.NoError(t, s.zone.Close())
 }
 
+// ended reports whether both sinks have their OpEnd. The queues count theirs before that.
+func (s *side) ended() bool { return s.sends.ended() && s.recvs.ended() }
+
 // reset begins a new life.
 func (s *side) reset() {
 	s.t.Helper()

@@ -330,7 +330,7 @@ func TestBreaksLoseNoSharedReceive(t *testing.T) {
 					s.qp.Break(orderly)
 				}
 				for _, s := range []*side{y, x} {
-					spinUntil(t, s.qp.(*queuePair).conn.Ended)
+					spinUntil(t, s.ended)
 				}
 				mu.Lock()
 				for _, wc := range y.recvs.all() {

@@ -138,7 +138,13 @@ func newActor(t *testing.T, name string, dev hw.Device, seed uint64) (*actor, fu
 
 // run posts until the actor breaks the connection or the peer has broken it.
 func (a *actor) run() {
-	for a.sent < a.breaksAt && a.facts.isDown() == 0 {
+	for began := time.Now(); a.sent < a.breaksAt && a.facts.isDown() == 0; {
+		if time.Since(began) > time.Minute {
+			p := a.qp.(*queuePair).out.Load()
+			a.t.Errorf("%s: stuck: sent %d, done %d, received %d, done %d; attention %b, token %x",
+				a.sends.name, a.sent, a.sends.done.Load(), a.received, a.recvs.done.Load(), p.attention.Load(), p.token.Load())
+			break
+		}
 		switch a.rnd.IntN(8) {
 		case 0, 1, 2:
 			a.postSends()
@@ -202,9 +208,7 @@ func (a *actor) life(b *actor) {
 	var wg sync.WaitGroup
 	wg.Go(func() { require.True(a.t, join(x.conn, y.conn, nil)); b.run() })
 	wg.Go(func() {
-		for a.facts.established() == nil {
-			runtime.Gosched()
-		}
+		spinUntil(a.t, func() bool { return a.facts.established() != nil })
 		a.run()
 	})
 	wg.Wait()
