@@ -25,7 +25,7 @@ func (a *admin) serve(c *command) {
 	switch c.Opcode {
 	case nvme.AdminKeepAlive:
 		a.alive()
-		a.q.complete(c, nvme.Success)
+		c.complete(nvme.Success)
 	case nvme.AdminIdentify:
 		a.identify(c)
 	case nvme.AdminGetLogPage:
@@ -39,7 +39,7 @@ func (a *admin) serve(c *command) {
 	case nvme.AdminAbort:
 		a.abort(c)
 	default:
-		a.q.complete(c, nvme.InvalidOpcode|nvme.DoNotRetry)
+		c.complete(nvme.InvalidOpcode | nvme.DoNotRetry)
 	}
 }
 
@@ -64,9 +64,9 @@ func (a *admin) identify(c *command) {
 	case page == nvme.IdentifyDescriptors && ns != nil:
 		a.give(c, nvme.PageLen, ns.page.PutNames)
 	case page == nvme.IdentifyNamespacePage || page == nvme.IdentifyDescriptors || page == nvme.IdentifyActiveList:
-		a.q.complete(c, nvme.InvalidNamespace|nvme.DoNotRetry)
+		c.complete(nvme.InvalidNamespace | nvme.DoNotRetry)
 	default:
-		a.q.complete(c, nvme.InvalidField|nvme.DoNotRetry)
+		c.complete(nvme.InvalidField | nvme.DoNotRetry)
 	}
 }
 
@@ -107,16 +107,16 @@ func (a *admin) listNamespaces(b []byte, above uint32) {
 // give completes a command with data, at most nvme.PageLen bytes, which fill writes.
 func (a *admin) give(c *command, n int, fill func(page []byte)) {
 	if status := c.describes(n); status != nvme.Success {
-		a.q.complete(c, status)
+		c.complete(status)
 		return
 	}
 	if !c.Data.IsKeyed() {
-		a.q.complete(c, nvme.DescriptorTypeInvalid|nvme.DoNotRetry)
+		c.complete(nvme.DescriptorTypeInvalid | nvme.DoNotRetry)
 		return
 	}
 	c.inside = nvme.PageLen
 	clear(c.short())
 	fill(c.short())
-	a.q.transfer(dat.OpWrite, c, c.behind(min(n, nvme.PageLen)), 0)
-	a.q.complete(c, nvme.Success)
+	c.transfer(dat.OpWrite, c.behind(min(n, nvme.PageLen)), 0)
+	c.complete(nvme.Success)
 }

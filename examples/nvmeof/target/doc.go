@@ -7,13 +7,13 @@
 //
 // The stages of an I/O command:
 //
-//	capsule arrives   queue.received   parse, check against the namespace
-//	store is asked    queue.gate       a Read or Compare waits for a store that is a Reader
-//	data moves        queue.read       the store's memory by RDMA write, and behind it the completion, as one batch
-//	                  queue.write      RDMA read into the store's memory, or a copy out of the capsule
-//	                  queue.place      the same into the room of a store that is a Writer, which completes it
-//	store works       worker           flush and zero, which may block
-//	completion        queue.complete   goes out with the next flush
+//	capsule arrives   queue.received       parse, check against the namespace
+//	store is asked    command.gate         a Read or Compare waits for a store that is a Reader
+//	data moves        command.readBlocks   the store's memory by RDMA write, and behind it the completion, as one batch
+//	                  command.writeBlocks  RDMA read into the store's memory, or a copy out of the capsule
+//	                  command.place        the same into the room of a store that is a Writer, which completes it
+//	store works       worker               flush and zero, which may block
+//	completion        command.complete     goes out with the next flush
 //
 // A capsule comes into a slot, which is all that a command needs: short data is there
 // behind the command's 64 bytes. A queue has a slot for each of its entries, and posts the

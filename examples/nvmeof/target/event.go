@@ -67,7 +67,7 @@ func (r *registry) groupsOf(c *controller, forget bool) bool {
 // asyncEvent serves an Async Event Request: it stays open until there is an event.
 func (a *admin) asyncEvent(c *command) {
 	if len(a.waiting) == asyncLimit {
-		a.q.complete(c, nvme.AsyncEventLimitExceeded|nvme.DoNotRetry)
+		c.complete(nvme.AsyncEventLimitExceeded | nvme.DoNotRetry)
 		return
 	}
 	a.waiting = append(a.waiting, int32(c.slot))
@@ -97,7 +97,7 @@ func (a *admin) event(kind uint32, event nvme.AsyncEvent) {
 	a.q.controller.masked |= kind
 	request := &a.q.slots.commands[a.waiting[0]]
 	a.waiting = append(a.waiting[:0], a.waiting[1:]...)
-	a.q.answer(request, nvme.Success, uint64(event))
+	request.answer(nvme.Success, uint64(event))
 }
 
 // changedNamespaces is the log page of changed namespaces. Reading it forgets them,
@@ -132,18 +132,18 @@ func (a *admin) abort(c *command) {
 		for i, index := range a.waiting {
 			if request := &a.q.slots.commands[index]; request.CID == cid {
 				a.waiting = append(a.waiting[:i], a.waiting[i+1:]...)
-				a.q.complete(request, nvme.AbortRequested)
-				a.q.answer(c, nvme.Success, aborted)
+				request.complete(nvme.AbortRequested)
+				c.answer(nvme.Success, aborted)
 				return
 			}
 		}
 	} else {
 		for _, ns := range *a.q.target.namespaces.list.Load() {
 			if ns != nil && ns.worker.abort(a.q.controller, queue, cid) {
-				a.q.answer(c, nvme.Success, aborted)
+				c.answer(nvme.Success, aborted)
 				return
 			}
 		}
 	}
-	a.q.answer(c, nvme.Success, notAborted)
+	c.answer(nvme.Success, notAborted)
 }

@@ -19,13 +19,13 @@ func (q *queue) fabrics(c *command) {
 	case kind == nvme.FabricsConnect && q.controller == nil:
 		q.connect(c)
 	case q.controller == nil || kind == nvme.FabricsConnect:
-		q.complete(c, nvme.CommandSequenceError|nvme.DoNotRetry)
+		c.complete(nvme.CommandSequenceError | nvme.DoNotRetry)
 	case kind == nvme.FabricsPropertyGet && q.asked.QueueID == 0:
 		q.admin.propertyGet(c)
 	case kind == nvme.FabricsPropertySet && q.asked.QueueID == 0:
 		q.admin.propertySet(c)
 	default:
-		q.complete(c, nvme.InvalidOpcode|nvme.DoNotRetry)
+		c.complete(nvme.InvalidOpcode | nvme.DoNotRetry)
 	}
 }
 
@@ -33,25 +33,23 @@ func (q *queue) fabrics(c *command) {
 func (q *queue) connect(c *command) {
 	switch status := c.describes(nvme.ConnectDataLen); {
 	case status != nvme.Success:
-		q.complete(c, status)
+		c.complete(status)
 	case c.Data.IsKeyed():
-		q.fetch(c, 0, nvme.ConnectDataLen, (*queue).connected)
+		c.fetch(0, nvme.ConnectDataLen, (*command).connected)
 	default:
 		q.connectTo(c, c.inline())
 	}
 }
 
 // connected goes on with a Connect whose data is in its slot.
-func (q *queue) connected(c *command, _ error) {
-	q.connectTo(c, c.short())
-}
+func (c *command) connected(_ error) { c.q.connectTo(c, c.short()) }
 
 // connectTo connects the queue to a controller. For an admin queue it makes one.
 func (q *queue) connectTo(c *command, told []byte) {
 	asked := c.Connect()
 	d, err := nvme.ParseConnectData(told)
 	if err != nil || q.controller != nil { // a second Connect, while the data of the first came
-		q.complete(c, nvme.CommandSequenceError|nvme.DoNotRetry)
+		c.complete(nvme.CommandSequenceError | nvme.DoNotRetry)
 		return
 	}
 	status, result := q.mayConnect(asked, &d)
@@ -70,7 +68,7 @@ func (q *queue) connectTo(c *command, told []byte) {
 	log := q.target.log.With("host", q.conn, "name", d.Host, "queue", q.asked.QueueID)
 	if q.controller == nil {
 		log.Warn("connect refused", "subsystem", d.Subsystem, "status", status)
-		q.answer(c, status, result)
+		c.answer(status, result)
 		return
 	}
 	if !q.target.strangers.leave(q) { // its place has gone to another just now
@@ -84,7 +82,7 @@ func (q *queue) connectTo(c *command, told []byte) {
 		q.admin.notices = q.controller.notices
 		q.admin.keepAliveEvery(keepAliveOf(asked.KeepAlive, q.controller.discovery))
 	}
-	q.answer(c, nvme.Success, uint64(q.controller.id))
+	c.answer(nvme.Success, uint64(q.controller.id))
 }
 
 // discoveryTime is the Keep Alive time of a discovery controller whose host asks for none.

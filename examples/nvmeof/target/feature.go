@@ -97,14 +97,14 @@ var features = []feature{
 		get: func(a *admin, _ *command) (uint32, bool) { return uint32(a.keepAlive / time.Millisecond), true },
 		set: func(a *admin, c *command) {
 			a.keepAliveEvery(time.Duration(c.CDW11) * time.Millisecond)
-			a.q.complete(c, nvme.Success)
+			c.complete(nvme.Success)
 		},
 	},
 	{
 		id:      nvme.FeatureHostID,                                        // Connect has said it
 		get:     func(*admin, *command) (uint32, bool) { return 0, false }, // but for that of 128 bits
 		initial: func(*admin, *command) (uint32, bool) { return 0, false },
-		set:     func(a *admin, c *command) { a.q.complete(c, nvme.CommandSequenceError|nvme.DoNotRetry) },
+		set:     func(a *admin, c *command) { c.complete(nvme.CommandSequenceError | nvme.DoNotRetry) },
 	},
 }
 
@@ -121,26 +121,26 @@ func (a *admin) feature(c *command) *feature {
 // keep sets a value, if it may be what the host wants.
 func (a *admin) keep(c *command, value *uint32, wanted uint32, ok bool) {
 	if !ok {
-		a.q.complete(c, nvme.InvalidField|nvme.DoNotRetry)
+		c.complete(nvme.InvalidField | nvme.DoNotRetry)
 		return
 	}
 	*value = wanted
-	a.q.complete(c, nvme.Success)
+	c.complete(nvme.Success)
 }
 
 // grant serves the Set Features of the number of queues.
 func (a *admin) grant(c *command) {
 	asked, ok := nvme.QueuesOf(c.CDW11)
 	if !ok {
-		a.q.complete(c, nvme.InvalidField|nvme.DoNotRetry)
+		c.complete(nvme.InvalidField | nvme.DoNotRetry)
 		return
 	}
 	n, ok := a.q.target.controllers.grant(a.q.controller, asked)
 	if !ok {
-		a.q.complete(c, nvme.CommandSequenceError|nvme.DoNotRetry)
+		c.complete(nvme.CommandSequenceError | nvme.DoNotRetry)
 		return
 	}
-	a.q.answer(c, nvme.Success, uint64(nvme.Queues(n)))
+	c.answer(nvme.Success, uint64(nvme.Queues(n)))
 }
 
 // setFeature serves a Set Features. Nothing is saved over a reset, and no feature is one of a
@@ -153,13 +153,13 @@ func (a *admin) setFeature(c *command) {
 	}
 	switch {
 	case !has:
-		a.q.complete(c, nvme.InvalidField|nvme.DoNotRetry)
+		c.complete(nvme.InvalidField | nvme.DoNotRetry)
 	case c.CDW10&nvme.Save != 0:
-		a.q.complete(c, nvme.FeatureNotSaveable|nvme.DoNotRetry)
+		c.complete(nvme.FeatureNotSaveable | nvme.DoNotRetry)
 	case a.q.target.namespaces.at(c.NSID) != nil:
-		a.q.complete(c, nvme.FeatureNotOfNamespace|nvme.DoNotRetry)
+		c.complete(nvme.FeatureNotOfNamespace | nvme.DoNotRetry)
 	case f.set == nil:
-		a.q.complete(c, nvme.FeatureNotChangeable|nvme.DoNotRetry)
+		c.complete(nvme.FeatureNotChangeable | nvme.DoNotRetry)
 	default:
 		f.set(a, c)
 	}
@@ -189,8 +189,8 @@ func (a *admin) getFeature(c *command) {
 		value = nvme.FeatureChangeable
 	}
 	if !ok {
-		a.q.complete(c, nvme.InvalidField|nvme.DoNotRetry)
+		c.complete(nvme.InvalidField | nvme.DoNotRetry)
 		return
 	}
-	a.q.answer(c, nvme.Success, uint64(value))
+	c.answer(nvme.Success, uint64(value))
 }

@@ -14,9 +14,9 @@ func (a *admin) logPage(c *command) {
 	page, status := a.page(c)
 	switch {
 	case status != nvme.Success:
-		a.q.complete(c, status|nvme.DoNotRetry)
+		c.complete(status | nvme.DoNotRetry)
 	case offset > uint64(len(page)) || offset%4 != 0 || length > maxTransfer:
-		a.q.complete(c, nvme.InvalidField|nvme.DoNotRetry)
+		c.complete(nvme.InvalidField | nvme.DoNotRetry)
 	case length > nvme.PageLen:
 		a.giveParts(c, page[offset:], int(length))
 	default:
@@ -75,12 +75,12 @@ func (a *admin) giveParts(c *command, page []byte, n int) {
 	status := c.describes(n)
 	switch {
 	case status != nvme.Success:
-		a.q.complete(c, status)
+		c.complete(status)
 	case !c.Data.IsKeyed():
-		a.q.complete(c, nvme.DescriptorTypeInvalid|nvme.DoNotRetry)
+		c.complete(nvme.DescriptorTypeInvalid | nvme.DoNotRetry)
 	default:
 		c.inside, c.next = nvme.PageLen, parts(page).give
-		c.next(a.q, c, nil)
+		c.next(c, nil)
 	}
 }
 
@@ -90,15 +90,15 @@ type parts []byte
 
 // give gives the next part; c.at is how much the host has. The part behind it takes its place
 // when it was sent.
-func (p parts) give(q *queue, c *command, _ error) {
+func (p parts) give(c *command, _ error) {
 	clear(c.short())
 	copy(c.short(), p[min(c.at, len(p)):])
 	at, length := c.at, int(c.Data.Length)
 	n := min(length-at, nvme.PageLen)
 	c.at += n
-	d := q.transfer(dat.OpWrite, c, c.behind(n), at)
+	d := c.transfer(dat.OpWrite, c.behind(n), at)
 	if c.at == length {
-		q.complete(c, nvme.Success)
+		c.complete(nvme.Success)
 		return
 	}
 	d.Flags = dat.Default

@@ -10,7 +10,7 @@ func (a *admin) propertyGet(c *command) {
 		const readyTime = 15 // in 500 ms
 		value = nvme.Capabilities(a.q.target.cfg.Depth, readyTime)
 	case c.PropertyLen8():
-		a.q.complete(c, nvme.InvalidField|nvme.DoNotRetry)
+		c.complete(nvme.InvalidField | nvme.DoNotRetry)
 		return
 	case p == nvme.PropertyVS:
 		value = nvme.Version14
@@ -19,17 +19,17 @@ func (a *admin) propertyGet(c *command) {
 	case p == nvme.PropertyCSTS:
 		value = uint64(a.q.controller.status.Load())
 	default:
-		a.q.complete(c, nvme.InvalidField|nvme.DoNotRetry)
+		c.complete(nvme.InvalidField | nvme.DoNotRetry)
 		return
 	}
-	a.q.answer(c, nvme.Success, value)
+	c.answer(nvme.Success, value)
 }
 
 // propertySet serves a Property Set: the host enables, resets or shuts down the
 // controller.
 func (a *admin) propertySet(c *command) {
 	if c.Property() != nvme.PropertyCC || c.PropertyLen8() {
-		a.q.complete(c, nvme.InvalidField|nvme.DoNotRetry)
+		c.complete(nvme.InvalidField | nvme.DoNotRetry)
 		return
 	}
 	ctl, config := a.q.controller, c.CDW12
@@ -46,5 +46,5 @@ func (a *admin) propertySet(c *command) {
 		a.settings, ctl.asyncConfig = defaults(), 0
 	}
 	ctl.status.Store(status)
-	a.q.complete(c, nvme.Success)
+	c.complete(nvme.Success)
 }

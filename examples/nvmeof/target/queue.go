@@ -46,6 +46,7 @@ type queue struct {
 // command is a command that has no completion yet.
 type command struct {
 	nvme.Command
+	q      *queue // whose goroutine calls the command's methods
 	slot   int
 	memory []byte      // the slot's
 	local  dat.Segment // the same
@@ -60,7 +61,7 @@ type command struct {
 
 // step goes on with a command when its transfer or its job has ended; err is that of the
 // job.
-type step func(q *queue, c *command, err error)
+type step func(c *command, err error)
 
 // fewTogether lets a host on another processor go on while the target completes the rest of
 // a batch. On a single processor that would only take more posts, and over a network more
@@ -92,7 +93,11 @@ func newQueue(t *Target, from *listener, asked nvme.ConnectRequest) *queue {
 // setup makes what the queue has on its connection, before the host may send.
 func (q *queue) setup(c *dat.Conn) ([]byte, error) {
 	q.conn, q.disks.target, q.disks.conn = c, q.target, c
-	return nil, q.slots.make(c, q.asked.Entries(), requestsPerEntry*q.asked.Entries())
+	err := q.slots.make(c, q.asked.Entries(), requestsPerEntry*q.asked.Entries())
+	for i := range q.slots.commands {
+		q.slots.commands[i].q = q
+	}
+	return nil, err
 }
 
 // run serves the queue until its connection has ended.
@@ -113,7 +118,7 @@ func (q *queue) run() {
 				ended = q.handleAll(batch)
 			case r := <-q.results:
 				c := &q.slots.commands[r.command]
-				c.next(q, c, r.err)
+				c.next(c, r.err)
 			case <-q.timer.C:
 				q.late()
 			case <-q.admin.notices:
@@ -170,7 +175,7 @@ func (q *queue) handle(ev *dat.Event) (ended bool) {
 		if ev.Op == dat.OpRecv {
 			q.received(c, int(ev.Length))
 		} else {
-			c.next(q, c, nil) // its read has ended; nothing else has an event
+			c.next(c, nil) // its read has ended; nothing else has an event
 		}
 	case ev.Ended():
 		q.target.log.Info("queue ended", "host", q.conn, "queue", q.asked.QueueID, "error", ev.Err())
@@ -208,20 +213,21 @@ func (q *queue) received(c *command, n int) {
 	case c.Opcode == nvme.OpFabrics:
 		q.fabrics(c)
 	case q.controller == nil || !q.controller.enabled():
-		q.complete(c, nvme.CommandSequenceError|nvme.DoNotRetry)
+		c.complete(nvme.CommandSequenceError | nvme.DoNotRetry)
 	case q.asked.QueueID == 0:
 		q.admin.serve(c)
 	default:
-		q.io(c)
+		c.io()
 	}
 }
 
-// complete answers a command with a status.
-func (q *queue) complete(c *command, status nvme.Status) { q.answer(c, status, 0) }
+// complete answers the command with a status.
+func (c *command) complete(status nvme.Status) { c.answer(status, 0) }
 
-// answer answers a command with a status and a result. The completion goes out with the
+// answer answers the command with a status and a result. The completion goes out with the
 // next flush, behind the data that was queued before.
-func (q *queue) answer(c *command, status nvme.Status, result uint64) *dat.DTO {
+func (c *command) answer(status nvme.Status, result uint64) *dat.DTO {
+	q := c.q
 	q.outstanding--
 	q.note(c, status)
 	if status.Code() != nvme.Success {

@@ -27,21 +27,21 @@ type Read struct {
 func (r *Read) Done(err error) { r.from.results <- result{r.slot, err} } // has room for each command
 
 // gate asks a Reader before a Read or a Compare.
-func (q *queue) gate(c *command, off, n int) {
+func (c *command) gate(off, n int) {
 	if c.read == nil {
-		c.read = &Read{from: q, slot: int32(c.slot)}
+		c.read = &Read{from: c.q, slot: int32(c.slot)}
 	}
 	c.read.NSID, c.read.Offset, c.read.Len = c.NSID, off, n
-	c.next = (*queue).gated
+	c.next = (*command).gated
 	c.disk.reader.Gate(c.read)
 }
 
 // gated goes on with a Read or a Compare that a Reader has answered.
-func (q *queue) gated(c *command, err error) {
+func (c *command) gated(err error) {
 	if err != nil {
-		q.finish(c, err)
+		c.finish(err)
 		return
 	}
 	off, n, _ := c.span()
-	q.readOrCompare(c, off, n)
+	c.readOrCompare(off, n)
 }

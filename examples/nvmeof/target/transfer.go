@@ -44,8 +44,8 @@ func (c *command) inline() []byte {
 
 // transfer queues an RDMA operation for a command. A write has no event: the completion
 // behind it tells the host. A read goes on with the command's next step.
-func (q *queue) transfer(op dat.Op, c *command, local dat.Segment, at int) *dat.DTO {
-	d := q.slots.request()
+func (c *command) transfer(op dat.Op, local dat.Segment, at int) *dat.DTO {
+	d := c.q.slots.request()
 	d.Op, d.Flags, d.Cookie, d.Segment, d.Remote = op, dat.Default, uint64(c.slot), local, c.remote(at, int(local.Len))
 	if op == dat.OpWrite {
 		d.Flags = dat.Suppress
@@ -63,7 +63,7 @@ func (c *command) behind(n int) dat.Segment {
 
 // fetch gets n bytes of data of a command into its slot, from an offset on, and then calls
 // next.
-func (q *queue) fetch(c *command, at, n int, next step) {
+func (c *command) fetch(at, n int, next step) {
 	c.next, c.inside = next, n
-	q.transfer(dat.OpRead, c, c.behind(n), at)
+	c.transfer(dat.OpRead, c.behind(n), at)
 }

@@ -64,22 +64,22 @@ func NewWrite() (w *Write, answer func() error) {
 }
 
 // place begins a Write for a Writer.
-func (q *queue) place(c *command, off, n int) {
+func (c *command) place(off, n int) {
 	if c.write == nil {
-		c.write = &Write{answers: q.results, slot: int32(c.slot)}
+		c.write = &Write{answers: c.q.results, slot: int32(c.slot)}
 	}
 	w := c.write
 	w.NSID, w.Offset, w.Len, w.Stable, w.open = c.NSID, off, n, c.forced(), true
-	c.next = (*queue).placed
+	c.next = (*command).placed
 	c.disk.writer.Place(w)
 }
 
 // placed brings the data of a Write to its place, if it has one.
-func (q *queue) placed(c *command, err error) {
+func (c *command) placed(err error) {
 	w := c.write
 	if err != nil {
 		w.open = false
-		q.finish(c, err)
+		c.finish(err)
 		return
 	}
 	room := c.disk.writer.Room()
@@ -87,18 +87,18 @@ func (q *queue) placed(c *command, err error) {
 		panic(fmt.Sprintf("target: a Writer places %d bytes at %d of %d", w.Len, w.At, len(room)))
 	}
 	if c.Data.IsKeyed() {
-		c.next = (*queue).arrived
-		q.transfer(dat.OpRead, c, part(c.disk.room, w.At, w.Len), 0)
+		c.next = (*command).arrived
+		c.transfer(dat.OpRead, part(c.disk.room, w.At, w.Len), 0)
 		return
 	}
 	copy(room[w.At:], c.inline())
-	q.arrived(c, nil)
+	c.arrived(nil)
 }
 
 // arrived gives a Write whose data is in its place to the store.
-func (q *queue) arrived(c *command, _ error) {
+func (c *command) arrived(_ error) {
 	c.write.open = false
-	c.next = (*queue).finish
+	c.next = (*command).finish
 	c.disk.writer.Take(c.write)
 }
 

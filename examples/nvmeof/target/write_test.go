@@ -130,8 +130,8 @@ func TestAWriterThatPlacesDataOutsideItsRoomIsAnErrorOfTheProgram(t *testing.T) 
 	ns := &namespace{writer: &journal{room: make([]byte, 8192)}}
 	q := &queue{}
 	for _, at := range []int{-1, 4097, 8192} {
-		c := &command{disk: &disk{namespace: ns}, write: &Write{Len: 4096, At: at}}
-		assert.Panics(t, func() { q.placed(c, nil) })
+		c := &command{q: q, disk: &disk{namespace: ns}, write: &Write{Len: 4096, At: at}}
+		assert.Panics(t, func() { c.placed(nil) })
 	}
 }
 
