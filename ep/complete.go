@@ -171,7 +171,7 @@ func (q *queue) describe(ev *event.Event, wc *hw.WC, r uint32) (retired uint32, 
 		return retired, nil
 	}
 	if q.watched.Load()&timed != 0 && wc.Status == hw.StatusSuccess {
-		q.took(s, to)
+		q.e.adapter.latency.took(s, to)
 	}
 	// Field by field: the compiler builds a literal elsewhere and copies it in
 	// wider pieces than it was written in, and the processor stalls on those loads.

@@ -137,7 +137,7 @@ func (a *Adapter) furnish(op string, e *Endpoint) (err error) {
 	}
 	b.device, b.recvs.feed = p.device, p.feed
 	a.add(e)
-	b.requests.measure()
+	b.e.adapter.latency.tell(&b.requests)
 	return nil
 }
 

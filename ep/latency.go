@@ -52,15 +52,15 @@ func (l *latency) use(a *Adapter, n int) {
 		return
 	}
 	for _, e := range list(a, a.eps) {
-		e.box.requests.measure()
+		l.tell(&e.box.requests)
 	}
 }
 
-// measure has the requests of the queue measured, or not any more, as the adapter says.
-func (q *queue) measure() {
+// tell has the operations of a queue measured, or not any more.
+func (l *latency) tell(q *queue) {
 	q.e.record.mu.Lock()
 	defer q.e.record.mu.Unlock()
-	if r := *q.rules.Load(); r.timed != q.mayTime() {
+	if r := *q.rules.Load(); r.timed != l.times(q.plain) {
 		q.store(&r, r.maxMessage)
 	}
 }
@@ -68,7 +68,7 @@ func (q *queue) measure() {
 // store makes r the queue's rules, given the most bytes of a message. The caller holds record.mu,
 // and has nothing else of r to change.
 func (q *queue) store(r *rules, longest uint64) {
-	if r.timed = q.mayTime(); r.timed {
+	if r.timed = q.e.adapter.latency.times(q.plain); r.timed {
 		q.watched.Or(timed)
 	} else {
 		q.watched.And(^timed)
@@ -77,14 +77,14 @@ func (q *queue) store(r *rules, longest uint64) {
 	q.rules.Store(q.e.adapter.sharedRules(q.plain, r))
 }
 
-// mayTime reports whether the queue's operations are to be measured now. A receive waits for
+// times reports whether the operations of a queue are to be measured now. A receive waits for
 // the peer, so its time says nothing.
-func (q *queue) mayTime() bool { return q.plain == hw.OpSend && q.e.adapter.latency.since.Load() != 0 }
+func (l *latency) times(plain hw.Op) bool { return plain == hw.OpSend && l.since.Load() != 0 }
 
 // took notes how long a request took, if it was posted while this was measured. The completer
 // calls it.
-func (q *queue) took(s *slot, to *delivery.Queue) {
-	now, since := clock(), q.e.adapter.latency.since.Load()
+func (l *latency) took(s *slot, to *delivery.Queue) {
+	now, since := clock(), l.since.Load()
 	if since != 0 && s.posted != 0 && s.posted-since >= 0 {
 		to.Took(time.Duration(now - s.posted))
 	}

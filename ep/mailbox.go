@@ -40,8 +40,8 @@ type mailbox struct {
 
 	requests, recvs queue
 
-	recvWRs    []hw.RecvWR   // as sendWRs
-	unreported atomic.Uint64 // the last requests that are not signaled; see leaveUnreported
+	recvWRs    []hw.RecvWR // as sendWRs
+	unreported unreported
 }
 
 // State is the endpoint's state now.

@@ -227,7 +227,7 @@ func (r run) alike(ticket, left uint32) (flags hw.WRFlags, n uint32) {
 	}
 	if flags == 0 {
 		b.unsignaled += int(n)
-		b.leaveUnreported(ticket, n)
+		b.unreported.add(ticket, n)
 	}
 	return flags, n
 }

@@ -188,19 +188,12 @@ func (s *QueueSnapshot) describe(q *queue, now time.Time) (oldest uint32) {
 	tail := q.tail(q.e.box.token.Load())
 	s.Posted = t.posts(tail)
 	s.Outstanding = int((tail - retired) & ticketMask)
-	if s.Outstanding > 0 && !q.isUnreported(retired, tail) {
+	if s.Outstanding > 0 && (q.plain != hw.OpSend || !q.e.box.unreported.has(retired, tail)) {
 		s.OldestAge = t.look.age(s.Posted-uint64(s.Outstanding), now)
 	} else {
 		t.look = look{}
 	}
 	return retired
-}
-
-// isUnreported reports whether the requests from the oldest one to the tail are all not signaled.
-func (q *queue) isUnreported(oldest, tail uint32) bool {
-	w := q.e.box.unreported.Load()
-	first := uint32(w >> 32)
-	return q.plain == hw.OpSend && uint32(w) == tail && (tail-oldest)&ticketMask <= (tail-first)&ticketMask
 }
 
 // nameOldest adds the cookie of the oldest operation. The caller does not hold record.mu,

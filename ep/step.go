@@ -1,9 +1,6 @@
 package ep
 
-import (
-	"godat/hw"
-	"godat/internal/release"
-)
+import "godat/hw"
 
 // scratchWRs is the most work requests handed to a provider in one call.
 const scratchWRs = 64
@@ -207,7 +204,7 @@ func (b *mailbox) wrFlags(ticket uint32, last bool) (w hw.WRFlags) {
 		b.unsignaled = 0
 	} else {
 		b.unsignaled++
-		b.leaveUnreported(ticket, 1)
+		b.unreported.add(ticket, 1)
 	}
 	if f&hw.SolicitedWait != 0 {
 		w |= hw.WRSolicited
@@ -216,17 +213,6 @@ func (b *mailbox) wrFlags(ticket uint32, last bool) (w hw.WRFlags) {
 		w |= hw.WRFence
 	}
 	return w
-}
-
-// leaveUnreported notes that n requests are not signaled, for Snapshot, which can't read their
-// slots: the first ticket of the last ones in a row, and the ticket behind them.
-func (b *mailbox) leaveUnreported(ticket, n uint32) {
-	w := b.unreported.Load()
-	first := uint32(w >> 32)
-	if (ticket-first)&ticketMask > (uint32(w)-first)&ticketMask { // a request before it is signaled
-		first = ticket
-	}
-	release.Relaxed(&b.unreported, uint64(first)<<32|uint64((ticket+n)&ticketMask))
 }
 
 // providerFailed takes back the last n requests of q, which the provider refused
