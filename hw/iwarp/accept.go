@@ -116,7 +116,7 @@ func (c *connection) respond(r *request, private []byte) {
 		_ = r.conn.Close()
 		return
 	}
-	agreed, reply, promised, err := c.answer(&r.frame, private)
+	agreed, reply, promised, err := c.terms().answer(&r.frame, private)
 	if err != nil {
 		c.sendTerminate(r.conn, err)
 		_ = r.conn.Close()

@@ -19,6 +19,15 @@ type agreement struct {
 	readsIn, readsOut int
 }
 
+// terms are what this end brings to an agreement.
+type terms struct {
+	set  *settings
+	cfg  *hw.QPConfig
+	conn net.Conn
+}
+
+func (c *connection) terms() terms { return terms{&c.dev.set, &c.qp.Cfg, c.conn} }
+
 // offer is the enhanced data of a request: what the queue pair offers. Its bits name
 // kinds of ready-to-receive. No implementation asks for a send as one, so the bit for a
 // send, together with the bit for big FPDUs, tells a peer of this package that this end
@@ -32,8 +41,8 @@ type agreement struct {
 // siw has taken over the socket. So by default an initiator promises nothing, as siw
 // itself does; siw then reports the connection at once. Two ends of this package know
 // each other by the bits above, and send a ready-to-receive in any case.
-func (c *connection) offer() wire.EnhancedData {
-	set, cfg := &c.dev.set, &c.qp.Cfg
+func (t terms) offer() wire.EnhancedData {
+	set, cfg := t.set, t.cfg
 	return wire.EnhancedData{
 		PeerToPeer: set.peer2peer,
 		SendRTR:    set.big && set.extensions,
@@ -53,26 +62,26 @@ func atMost(own int, peers uint16) int {
 }
 
 // requestFrame is the frame that asks for a connection.
-func (c *connection) requestFrame(revision int, private []byte) wire.MPARequest {
-	set := &c.dev.set
+func (t terms) requestFrame(revision int, private []byte) wire.MPARequest {
+	set := t.set
 	return wire.MPARequest{
 		Revision: uint8(revision), Markers: set.markers, CRC: set.crc, BigFPDU: set.big,
-		Enhanced: revision == wire.MPARevision2, Data: c.offer(), Private: private,
+		Enhanced: revision == wire.MPARevision2, Data: t.offer(), Private: private,
 	}
 }
 
 // agree returns what the two ends agree on by this end's request and the peer's reply,
 // and which ready-to-receive is due, if one is.
-func (c *connection) agree(req *wire.MPARequest, reply *wire.MPAReply) (a agreement, rtr wire.Opcode, due bool, err error) {
+func (t terms) agree(req *wire.MPARequest, reply *wire.MPAReply) (a agreement, rtr wire.Opcode, due bool, err error) {
 	if reply.Revision != req.Revision || reply.Enhanced != req.Enhanced {
 		return a, 0, false, wire.ErrMPAMode
 	}
-	cfg := &c.qp.Cfg
+	cfg := t.cfg
 	a = agreement{
 		asked: true, crc: req.CRC || reply.CRC, markersIn: req.Markers, markersOut: reply.Markers,
 		readsIn: cfg.ReadsIn, readsOut: cfg.ReadsOut,
 	}
-	c.fit(&a, req.BigFPDU && reply.BigFPDU)
+	t.fit(&a, req.BigFPDU && reply.BigFPDU)
 	if !reply.Enhanced {
 		return a, 0, false, nil
 	}
@@ -100,8 +109,8 @@ func (c *connection) agree(req *wire.MPARequest, reply *wire.MPAReply) (a agreem
 // answer returns this end's reply to a request, and what the ends agree on by the two.
 // await says that the initiator sends an FPDU first: it has promised that, or is of this
 // package.
-func (c *connection) answer(req *wire.MPARequest, private []byte) (a agreement, reply wire.MPAReply, await bool, err error) {
-	set, cfg := &c.dev.set, &c.qp.Cfg
+func (t terms) answer(req *wire.MPARequest, private []byte) (a agreement, reply wire.MPAReply, await bool, err error) {
+	set, cfg := t.set, t.cfg
 	a = agreement{
 		crc: req.CRC || set.crc, markersIn: set.markers, markersOut: req.Markers,
 		readsIn: cfg.ReadsIn, readsOut: cfg.ReadsOut,
@@ -110,7 +119,7 @@ func (c *connection) answer(req *wire.MPARequest, private []byte) (a agreement, 
 		Revision: req.Revision, Markers: set.markers, CRC: a.crc, BigFPDU: req.BigFPDU && set.big,
 		Enhanced: req.Enhanced, Private: private,
 	}
-	c.fit(&a, reply.BigFPDU)
+	t.fit(&a, reply.BigFPDU)
 	if !req.Enhanced {
 		return a, reply, false, nil
 	}
@@ -142,9 +151,9 @@ func (a *agreement) allow() {
 
 // fit chooses the length of FPDUs: a TCP segment, unless the peer takes longer ones. It
 // makes payloads multiples of 4, so that only a message's last FPDU has a pad.
-func (c *connection) fit(a *agreement, big bool) {
+func (t terms) fit(a *agreement, big bool) {
 	a.allow()
-	set := &c.dev.set
+	set := t.set
 	mulpdu := 0
 	switch {
 	case set.fpdu != 0:
@@ -153,7 +162,7 @@ func (c *connection) fit(a *agreement, big bool) {
 		mulpdu = wire.MaxULPDU
 	default:
 		mss := 0
-		if tcp, ok := c.conn.(*net.TCPConn); ok {
+		if tcp, ok := t.conn.(*net.TCPConn); ok {
 			mss = segmentSize(tcp)
 		}
 		if mss == 0 {

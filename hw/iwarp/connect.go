@@ -97,7 +97,8 @@ func (c *connection) ask(ctx context.Context, cfg hw.ConnectConfig, revision int
 	if !c.adopt(conn, c.cancel) {
 		return false, nil
 	}
-	req := c.requestFrame(revision, cfg.Private)
+	own := c.terms()
+	req := own.requestFrame(revision, cfg.Private)
 	if _, err = conn.Write(req.Append(nil)); err != nil {
 		return false, hungUp(err)
 	}
@@ -113,7 +114,7 @@ func (c *connection) ask(ctx context.Context, cfg hw.ConnectConfig, revision int
 		c.rejected(&reply)
 		return false, nil
 	}
-	agreed, rtr, due, err := c.agree(&req, &reply)
+	agreed, rtr, due, err := own.agree(&req, &reply)
 	if err != nil {
 		c.sendTerminate(conn, err)
 		return false, err
