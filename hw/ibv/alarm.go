@@ -93,7 +93,7 @@ func (w *watcher) runAlarms() {
 			if !due {
 				break
 			}
-			a.qp.alarm(kind, a.life)
+			a.ring(kind)
 		}
 	}
 }
@@ -113,8 +113,9 @@ func (w *watcher) takeAlarm(kind alarmKind, now time.Time) (a alarm, due bool) {
 	return as[0], true
 }
 
-// alarm handles an alarm of the queue pair's.
-func (q *queuePair) alarm(kind alarmKind, life uint64) {
+// ring does what an alarm is for.
+func (a alarm) ring(kind alarmKind) {
+	q, life := a.qp, a.life
 	switch kind {
 	case alarmFarewell:
 		q.farewellOver(life)
@@ -123,7 +124,7 @@ func (q *queuePair) alarm(kind alarmKind, life uint64) {
 	case alarmFetched:
 		q.peerLeft(life)
 	case alarmNudge:
-		q.nudge(life)
+		a.nudge()
 	case alarmPair:
 		q.lookForPeer(life)
 	case alarmFlushed:

@@ -36,8 +36,9 @@ const (
 	lastNudge = 16 // of the initiator
 )
 
-// nudge handles an alarm of a life, which nudges the peer if its turn has come.
-func (q *queuePair) nudge(life uint64) {
+// nudge nudges the peer if the alarm's turn has come.
+func (a alarm) nudge() {
+	q, life := a.qp, a.life
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.life != life || q.at() != phaseUp {
