@@ -2,14 +2,10 @@ package runtime
 
 import (
 	"errors"
-	"io"
-	"slices"
 
 	"go.uber.org/zap"
 
 	"godat/hw"
-	"godat/internal/delivery"
-	"godat/internal/door"
 )
 
 // Close closes the adapter abruptly, with all that lives on it, in this order: service
@@ -31,11 +27,11 @@ func (ia *IA) Close() error {
 	if ia == nil {
 		return closedIA(op)
 	}
-	if ia.inUpcall() {
+	if ia.lists.inUpcall() {
 		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "called from a callback")
 	}
 	ia.gate.Lock()
-	ia.shut()
+	ia.gate.shut()
 	ia.gate.Unlock()
 	return ia.tearDown()
 }
@@ -49,16 +45,16 @@ func (ia *IA) CloseGraceful() error {
 	if ia == nil {
 		return closedIA(op)
 	}
-	if ia.inUpcall() {
+	if ia.lists.inUpcall() {
 		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "called from a callback")
 	}
 	ia.gate.Lock()
-	if !ia.closed {
+	if !ia.gate.closed {
 		if err := ia.inUse(op); err != nil {
 			ia.gate.Unlock()
 			return err
 		}
-		ia.shut()
+		ia.gate.shut()
 		ia.gate.Unlock()
 		return ia.tearDown()
 	}
@@ -75,9 +71,10 @@ func (ia *IA) CloseGraceful() error {
 // inUse is an error that counts what is open, or nil if nothing is. The caller holds
 // gate alone.
 func (ia *IA) inUse(op string) error {
-	ia.mu.Lock()
-	dispatchers, cnos := ia.dispatchers.count(), ia.cnos.count()
-	ia.mu.Unlock()
+	l := &ia.lists
+	l.mu.Lock()
+	dispatchers, cnos := l.dispatchers.count(), l.cnos.count()
+	l.mu.Unlock()
 	endpoints, memory := ia.adapter.Len(), ia.domain.Stats()
 	if endpoints+dispatchers+cnos+memory.Regions+memory.Windows+memory.Zones == 0 {
 		return nil
@@ -129,7 +126,7 @@ func (ia *IA) closeObjects() error {
 			}
 		}
 	}
-	waitables := ia.waitables()
+	waitables := ia.lists.waitables()
 	for _, w := range waitables {
 		w.Abort()
 	}
@@ -142,29 +139,4 @@ func (ia *IA) closeObjects() error {
 		errs = append(errs, ia.domain.Close())
 	}
 	return errors.Join(errs...)
-}
-
-// inUpcall reports whether the caller is inside a callback of a dispatcher of this
-// adapter, or inside an agent of a CNO.
-func (ia *IA) inUpcall() bool {
-	return slices.ContainsFunc(ia.waitables(), waitable.InUpcall)
-}
-
-// waitable is a dispatcher or a CNO, as closeObjects sees it.
-type waitable struct {
-	delivery.Ending
-	io.Closer
-}
-
-// waitables returns the dispatchers and then the CNOs, some of which may be closed.
-func (ia *IA) waitables() (all []waitable) {
-	ia.mu.Lock()
-	defer ia.mu.Unlock()
-	for _, d := range ia.dispatchers.list() {
-		all = append(all, waitable{wiring(d), d})
-	}
-	for _, c := range ia.cnos.list() {
-		all = append(all, waitable{c.Wiring(door.Key{}), c})
-	}
-	return all
 }

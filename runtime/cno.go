@@ -19,9 +19,9 @@ func (ia *IA) NewCNO(cfg CNOConfig) (*CNO, error) {
 	if err != nil {
 		return nil, err
 	}
-	ia.mu.Lock()
-	defer ia.mu.Unlock()
-	ia.cnos.add(c)
+	ia.lists.mu.Lock()
+	defer ia.lists.mu.Unlock()
+	ia.lists.cnos.add(c)
 	return c, nil
 }
 

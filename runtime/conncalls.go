@@ -59,7 +59,7 @@ func (c *Conn) Receive(ctx context.Context) (*Buffer, error) {
 			if ev.Ended() {
 				c.listener.leave(c)
 			}
-			if c.closed.Load() || isDone(c.ia.down) {
+			if c.closed.Load() || isDone(c.ia.gate.down) {
 				return nil, closedConn(op)
 			}
 			if err := ev.Err(); err != nil {
@@ -70,7 +70,7 @@ func (c *Conn) Receive(ctx context.Context) (*Buffer, error) {
 			}
 		case <-c.gone:
 			return nil, closedConn(op)
-		case <-c.ia.down:
+		case <-c.ia.gate.down:
 			return nil, closedConn(op)
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)

@@ -232,7 +232,7 @@ func (c *Conn) begin(op string, told []byte, connect func(told []byte) error) er
 		err = connect(told)
 	}
 	if err != nil {
-		return c.ia.orClosed(op, errors.Join(err, c.Close()))
+		return c.ia.gate.orClosed(op, errors.Join(err, c.Close()))
 	}
 	return nil
 }

@@ -43,9 +43,9 @@ func (ia *IA) takeCounters(op string, reset bool) (c Counters, err error) {
 		c.ConnectionCounters, c.Memory = ia.adapter.Counters(), ia.domain.Counters()
 	}
 	c.Async = ia.async.takeCounters(reset)
-	ia.mu.Lock()
-	defer ia.mu.Unlock()
-	c.Dispatchers, c.DispatchersFreed = ia.dispatchers.takeCounts(reset)
+	ia.lists.mu.Lock()
+	defer ia.lists.mu.Unlock()
+	c.Dispatchers, c.DispatchersFreed = ia.lists.dispatchers.takeCounts(reset)
 	return c, nil
 }
 

@@ -2,9 +2,9 @@ package runtime
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
+	"sync/atomic"
 
 	"godat/ep"
 	"godat/hw"
@@ -23,10 +23,10 @@ import (
 // INVALID_PARAMETER.
 func (ia *IA) Dial(ctx context.Context, address string, cfg ConnConfig) (*Conn, error) {
 	const op = "runtime.Dial"
-	if err := ia.mayDial(ctx, op, &cfg); err != nil {
+	if err := cfg.prepare(ctx, op, ia); err != nil {
 		return nil, err
 	}
-	c := newConn(ia, &cfg, nil, ia.dialed(address), nil)
+	c := newConn(ia, &cfg, nil, ia.dials.name(address), nil)
 	err := c.begin(op, cfg.Private, func(private []byte) error {
 		err := c.Endpoint.CommonConnect(address, ep.ConnectConfig{Private: private, Timeout: cfg.Timeout})
 		if err == nil {
@@ -41,10 +41,14 @@ func (ia *IA) Dial(ctx context.Context, address string, cfg ConnConfig) (*Conn, 
 	return c, nil
 }
 
-// dialed is what the String of a new connection to address returns.
-func (ia *IA) dialed(address string) string {
-	return fmt.Sprintf("%s (dial %d)", address, ia.dials.Add(1))
-}
+// dials counts the connections that this side begins, for what their String returns.
+type dials struct{ n atomic.Uint64 }
+
+// name is the name of a new connection to address.
+func (d *dials) name(address string) string { return fmt.Sprintf("%s (dial %d)", address, d.n.Add(1)) }
+
+// pair is the name of a new pairing.
+func (d *dials) pair() string { return fmt.Sprintf("pair %d", d.n.Add(1)) }
 
 // named says in an error which call failed, and for which address. The name takes the
 // place of that of a call that op made. It is nil for nil.
@@ -60,18 +64,8 @@ func named(op, address string, err error) error {
 	return fmt.Errorf("%s %s: %w", op, address, err)
 }
 
-// orClosed returns the error of a call that makes several objects. If the adapter was
-// closed meanwhile, that is why a handle was invalid, so it becomes the error of a
-// closed adapter.
-func (ia *IA) orClosed(op string, err error) error {
-	if isDone(ia.down) && errors.Is(err, hw.ErrInvalidHandle) {
-		return closedIA(op)
-	}
-	return err
-}
-
-// mayDial checks the arguments before anything is made, and completes cfg.
-func (ia *IA) mayDial(ctx context.Context, op string, cfg *ConnConfig) error {
+// prepare checks the arguments of a call on ia before anything is made, and completes cfg.
+func (cfg *ConnConfig) prepare(ctx context.Context, op string, ia *IA) error {
 	if err := ia.enter(op); err != nil {
 		return err
 	}

@@ -27,28 +27,27 @@ type drainResult struct {
 func (c *Conn) drain(ctx context.Context, done chan<- drainResult) {
 	c.refuses.Store(true)
 	r := drainResult{conn: c}
-	if r.held, r.unsent = c.waitHeld(ctx); r.held+r.unsent > 0 {
-		r.cut = true
-	} else {
+	if r.wait(ctx); !r.cut {
 		r.cut = c.disconnect(ctx, ep.Graceful) != nil
 	}
 	done <- r
 }
 
-// waitHeld waits until the program has no buffer, and as long as a graceful disconnect waits
-// until all is sent, or until the connection has ended. When ctx ends first, it returns how
+// wait waits until the program has no buffer, and as long as a graceful disconnect waits
+// until all is sent, or until the connection has ended. When ctx ends first, it notes how
 // many are left.
-func (c *Conn) waitHeld(ctx context.Context) (held, unsent int) {
+func (r *drainResult) wait(ctx context.Context) {
+	c := r.conn
 	if c.pool == nil {
-		return 0, 0
+		return
 	}
 	var patience <-chan time.Time
 	returns := c.pool.Returns(door.Key{})
 	for {
-		held, unsent = c.pool.Held(door.Key{})
+		held, unsent := c.pool.Held(door.Key{})
 		switch {
 		case held+unsent == 0:
-			return 0, 0
+			return
 		case held == 0 && patience == nil:
 			p, _ := c.Endpoint.Query(ep.FieldProviderAttr)
 			if p.Attr.DrainTimeout == 0 {
@@ -59,11 +58,12 @@ func (c *Conn) waitHeld(ctx context.Context) (held, unsent int) {
 		select {
 		case <-returns:
 		case <-patience:
-			return 0, 0 // the disconnect breaks the connection
+			return // the disconnect breaks the connection
 		case <-c.ended:
-			return 0, 0
+			return
 		case <-ctx.Done():
-			return held, unsent
+			r.cut, r.held, r.unsent = true, held, unsent
+			return
 		}
 	}
 }

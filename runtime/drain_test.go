@@ -175,7 +175,8 @@ func TestAShutdownBesideASendWaitsUntilItIsPosted(t *testing.T) {
 		say(t, client, "a request")
 		b := take(t, server)
 		count := func() {
-			if held, unsent := server.waitHeld(ended); held+unsent == 0 {
+			r := drainResult{conn: server}
+			if r.wait(ended); !r.cut {
 				require.NotEmpty(t, client.Events(), "the message is still to be posted")
 			}
 		}

@@ -81,9 +81,9 @@ func (ia *IA) SetConsumerContext(handle, context any) error {
 	if err := ia.checkHandle("runtime.IA.SetConsumerContext", handle); err != nil {
 		return err
 	}
-	ia.mu.Lock()
-	defer ia.mu.Unlock()
-	c := &ia.contexts
+	ia.lists.mu.Lock()
+	defer ia.lists.mu.Unlock()
+	c := &ia.lists.contexts
 	if context == nil {
 		delete(c.of, handle)
 		return nil
@@ -109,9 +109,9 @@ func (ia *IA) ConsumerContext(handle any) (any, error) {
 	if err := ia.checkHandle("runtime.IA.ConsumerContext", handle); err != nil {
 		return nil, err
 	}
-	ia.mu.Lock()
-	defer ia.mu.Unlock()
-	return ia.contexts.of[handle], nil
+	ia.lists.mu.Lock()
+	defer ia.lists.mu.Unlock()
+	return ia.lists.contexts.of[handle], nil
 }
 
 // checkHandle is an error if no value can be attached to handle.

@@ -98,5 +98,5 @@ func TestContextsOfClosedObjectsAreForgotten(t *testing.T) {
 		require.NoError(t, ia.SetConsumerContext(pz, pz))
 		require.NoError(t, pz.Close())
 	}
-	assert.LessOrEqual(t, len(ia.contexts.of), minSweep)
+	assert.LessOrEqual(t, len(ia.lists.contexts.of), minSweep)
 }

@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"sync"
-	"sync/atomic"
 
 	"go.uber.org/zap"
 
@@ -34,30 +33,19 @@ type IA struct {
 	// hw.Progresser. Immutable after Open.
 	progress func(delivery.PollHint)
 
-	// Each call that makes something holds gate shared. Close takes it exclusively to
-	// set closed, so no such call is under way then, and none begins later.
-	gate   sync.RWMutex
-	closed bool          // guarded by gate
-	down   chan struct{} // closed when closed is set
-
+	gate    gate
 	closing sync.Mutex // held while the adapter is torn down
 	gone    bool       // guarded by closing: everything is closed
 
-	dials atomic.Uint64 // connections that were dialed; see Conn.String
-
+	dials   dials
 	reports reports
-
-	mu          sync.Mutex
-	dispatchers children[*evd.Dispatcher]
-	cnos        children[*CNO]
-	listeners   children[*Listener]
-	contexts    consumerContexts
+	lists   lists
 }
 
 func (ia *IA) init(name string, dev hw.Device, cfg *config, p *pool, async *asyncErrors) {
 	*ia = IA{
 		name: name, dev: dev, attr: dev.Attr(), log: cfg.log.Named("ia").With(zap.String("ia", name)),
-		pool: p, async: async, down: make(chan struct{}), dispatchers: newChildren(live), cnos: newChildren(liveCNO), listeners: newChildren(listens),
+		pool: p, async: async, gate: gate{down: make(chan struct{})}, lists: newLists(),
 	}
 	async.mu.Lock()
 	defer async.mu.Unlock()
@@ -163,9 +151,9 @@ func (ia *IA) newDispatcher(cfg DispatcherConfig, complete func(d *delivery.Disp
 		wiring(d).Consumer().SetPollDevice(ia.progress)
 	}
 	complete(wiring(d))
-	ia.mu.Lock()
-	defer ia.mu.Unlock()
-	ia.dispatchers.add(d)
+	ia.lists.mu.Lock()
+	defer ia.lists.mu.Unlock()
+	ia.lists.dispatchers.add(d)
 	return d, nil
 }
 
@@ -229,19 +217,11 @@ func (ia *IA) enter(op string) error {
 		return closedIA(op)
 	}
 	ia.gate.RLock()
-	if ia.closed {
+	if ia.gate.closed {
 		ia.gate.RUnlock()
 		return closedIA(op)
 	}
 	return nil
-}
-
-// shut makes further calls of enter fail. The caller holds gate exclusively.
-func (ia *IA) shut() {
-	if !ia.closed {
-		ia.closed = true
-		close(ia.down)
-	}
 }
 
 // live reports whether a dispatcher is open.

@@ -65,7 +65,7 @@ type Listener struct {
 // adapter's INVALID_HANDLE/PZ, a nil ctx INVALID_PARAMETER.
 func (ia *IA) Listen(ctx context.Context, address string, cfg ConnConfig) (*Listener, error) {
 	const op = "runtime.Listen"
-	if err := ia.mayDial(ctx, op, &cfg); err != nil {
+	if err := cfg.prepare(ctx, op, ia); err != nil {
 		return nil, err
 	}
 	if err := cfg.completeConns(op); err != nil {
@@ -80,11 +80,11 @@ func (ia *IA) Listen(ctx context.Context, address string, cfg ConnConfig) (*List
 	}
 	l := &Listener{ia: ia, cfg: cfg, conns: make(map[*Conn]bool)}
 	if err := l.make(host, qual); err != nil {
-		return nil, ia.orClosed(op, errors.Join(named(op, address, err), l.Close()))
+		return nil, ia.gate.orClosed(op, errors.Join(named(op, address, err), l.Close()))
 	}
-	ia.mu.Lock()
-	defer ia.mu.Unlock()
-	ia.listeners.add(l)
+	ia.lists.mu.Lock()
+	defer ia.lists.mu.Unlock()
+	ia.lists.listeners.add(l)
 	return l, nil
 }
 
@@ -244,14 +244,14 @@ func (l *Listener) isClosed() bool {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.closed || isDone(l.ia.down)
+	return l.closed || isDone(l.ia.gate.down)
 }
 
 // adopt completes the settings of one connection with the listener's.
 func (l *Listener) adopt(op string, cfg *ConnConfig) error {
 	cfg.Conns, cfg.Refusal = l.cfg.Conns, l.cfg.Refusal
 	cfg.Apart, cfg.Batches, cfg.OwnReceives = l.cfg.Apart, l.cfg.Batches, l.cfg.OwnReceives
-	err := l.ia.mayDial(context.Background(), op, cfg)
+	err := cfg.prepare(context.Background(), op, l.ia)
 	if need, most := cfg.places(), l.cfg.places(); err == nil && !cfg.Apart && need > most {
 		err = hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "the connection needs %d places for events; those of the listener have %d", need, most)
 	}
@@ -277,7 +277,7 @@ func (l *Listener) Dial(address string, private []byte) (*Conn, error) {
 	if l == nil {
 		return nil, closedListener(op)
 	}
-	return l.newConn(op, nil, l.ia.dialed(address), nil, private, func(c *Conn, private []byte) error {
+	return l.newConn(op, nil, l.ia.dials.name(address), nil, private, func(c *Conn, private []byte) error {
 		return named(op, address, c.Endpoint.CommonConnect(address, ep.ConnectConfig{Private: private, Timeout: l.cfg.Timeout}))
 	})
 }

@@ -3,7 +3,6 @@ package runtime
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 
 	"godat/hw"
@@ -30,10 +29,10 @@ type Pairing struct {
 // of [IA.Dial].
 func (ia *IA) NewPaired(cfg ConnConfig) (*Pairing, error) {
 	const op = "runtime.NewPaired"
-	if err := ia.mayDial(context.Background(), op, &cfg); err != nil {
+	if err := cfg.prepare(context.Background(), op, ia); err != nil {
 		return nil, err
 	}
-	p := &Pairing{conn: newConn(ia, &cfg, nil, fmt.Sprintf("pair %d", ia.dials.Add(1)), nil)}
+	p := &Pairing{conn: newConn(ia, &cfg, nil, ia.dials.pair(), nil)}
 	err := p.conn.begin(op, nil, func([]byte) (err error) {
 		p.local, err = p.conn.Endpoint.PairAddr()
 		return err
@@ -77,7 +76,7 @@ func (p *Pairing) Connect(ctx context.Context, peer PairAddr) (*Conn, error) {
 		err = p.conn.established(ctx)
 	}
 	if err != nil {
-		return nil, p.conn.ia.orClosed(op, errors.Join(named(op, peer.String(), err), p.conn.Close()))
+		return nil, p.conn.ia.gate.orClosed(op, errors.Join(named(op, peer.String(), err), p.conn.Close()))
 	}
 	p.conn.findAddrs() // for a program that asks behind the end
 	p.up = true

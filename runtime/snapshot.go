@@ -73,15 +73,17 @@ func (ia *IA) Snapshot() (Snapshot, error) {
 	own := s.takeEndpoints(below.Endpoints)
 	s.Pools = ia.domain.Pools(own)
 	s.Reports = ia.reports.all()
-	ia.mu.Lock()
-	dispatchers, listeners := ia.dispatchers.list(), ia.listeners.list()
-	ia.mu.Unlock()
+	l := &ia.lists
+	l.mu.Lock()
+	dispatchers, listeners := l.dispatchers.list(), l.listeners.list()
+	l.mu.Unlock()
 	if ia.async.to != nil {
 		dispatchers = append(dispatchers, ia.async.to)
 	}
 	s.Dispatchers = describeDispatchers(dispatchers)
 	s.Listeners = describeListeners(below.Points, listeners)
-	s.Counters = ia.allCounters(below.Counters)
+	s.Counters = Counters{ConnectionCounters: below.Counters, Memory: ia.domain.AllCounters(), Async: ia.async.allCounters()}
+	s.Counters.Dispatchers, s.Counters.DispatchersFreed = l.countDispatchers()
 	return s, nil
 }
 
@@ -109,7 +111,7 @@ func (s *Snapshot) takeEndpoints(endpoints []EndpointSnapshot) (own map[*mem.Buf
 	for i, e := range conns {
 		c := e.Context.(*Conn)
 		own[c.pool] = true
-		c.describe(&s.Conns[i], names)
+		s.Conns[i].describe(c, names)
 		s.Conns[i].Endpoint = *e
 	}
 	s.Endpoints = make([]EndpointSnapshot, len(others))
@@ -119,9 +121,9 @@ func (s *Snapshot) takeEndpoints(endpoints []EndpointSnapshot) (own map[*mem.Buf
 	return own
 }
 
-// describe describes the connection, but for its endpoint. names has the listeners whose names
+// describe describes a connection, but for its endpoint. names has the listeners whose names
 // are known.
-func (c *Conn) describe(s *ConnSnapshot, names map[*Listener]string) {
+func (s *ConnSnapshot) describe(c *Conn, names map[*Listener]string) {
 	s.ID, s.Name, s.Depth, s.Message, s.Missing = c.id, c.peer, c.cfg.Depth, c.cfg.Message, int(c.missing.Load())
 	if l := c.listener; l != nil {
 		if names[l] == "" {
@@ -173,16 +175,6 @@ func (l *Listener) places() (conns, taken int) {
 
 // listens reports whether a listener takes connections.
 func listens(l *Listener) bool { return !l.isClosed() }
-
-// allCounters are the counters since the adapter was opened, given those of its connections.
-func (ia *IA) allCounters(connections ConnectionCounters) Counters {
-	c := Counters{ConnectionCounters: connections, Memory: ia.domain.AllCounters(), Async: ia.async.allCounters()}
-	ia.mu.Lock()
-	defer ia.mu.Unlock()
-	c.Dispatchers = ia.dispatchers.made
-	c.DispatchersFreed = c.Dispatchers - uint64(ia.dispatchers.count())
-	return c
-}
 
 // ownerOf names the connection that has an endpoint with that context.
 func ownerOf(context any) string {

@@ -1,0 +1,57 @@
+package runtime
+
+import (
+	"io"
+	"slices"
+	"sync"
+
+	"godat/evd"
+	"godat/internal/delivery"
+	"godat/internal/door"
+)
+
+// lists have the objects of an adapter that no other package lists.
+type lists struct {
+	mu          sync.Mutex
+	dispatchers children[*evd.Dispatcher]
+	cnos        children[*CNO]
+	listeners   children[*Listener]
+	contexts    consumerContexts
+}
+
+func newLists() lists {
+	return lists{dispatchers: newChildren(live), cnos: newChildren(liveCNO), listeners: newChildren(listens)}
+}
+
+// waitable is a dispatcher or a CNO, as IA.closeObjects sees it.
+type waitable struct {
+	delivery.Ending
+	io.Closer
+}
+
+// waitables returns the dispatchers and then the CNOs, some of which may be closed.
+func (l *lists) waitables() (all []waitable) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, d := range l.dispatchers.list() {
+		all = append(all, waitable{wiring(d), d})
+	}
+	for _, c := range l.cnos.list() {
+		all = append(all, waitable{c.Wiring(door.Key{}), c})
+	}
+	return all
+}
+
+// inUpcall reports whether the caller is inside a callback of a dispatcher of the
+// adapter, or inside an agent of a CNO.
+func (l *lists) inUpcall() bool {
+	return slices.ContainsFunc(l.waitables(), waitable.InUpcall)
+}
+
+// countDispatchers says how many were made, and how many of them are closed.
+func (l *lists) countDispatchers() (made, freed uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	made = l.dispatchers.made
+	return made, made - uint64(l.dispatchers.count())
+}
