@@ -47,7 +47,7 @@ func needs(c ...*capability) []*capability { return c }
 // capability such a send breaks the connection at once.
 var notReadyWait = &capability{"not-ready-wait", func(r *rig) bool {
 	client, server := r.pair()
-	if client.waitsForReceives() {
+	if client.node.waitsForReceives() {
 		return true
 	}
 	client.postSend(1, 8)

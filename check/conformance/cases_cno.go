@@ -233,7 +233,7 @@ var cnoCases = []Case{
 // cno makes a CNO.
 func (n *node) cno() *dat.CNO {
 	c, err := n.ia.NewCNO(dat.CNOConfig{})
-	n.made(err, c.Close)
+	n.rig.made(err, c.Close)
 	return c
 }
 
@@ -263,7 +263,7 @@ var descriptorCases = []Case{
 	{ID: "CN-5", Claim: "a foreign poll loop sees on a descriptor when a CNO is triggered", needs: needs(descriptor), run: func(r *rig) {
 		client, server := r.node(), r.node().end()
 		c, err := client.ia.NewCNO(dat.CNOConfig{Descriptor: true})
-		client.made(err, c.Close)
+		client.rig.made(err, c.Close)
 		fd := get(r, c.FD)
 		require.False(r, readable(r, fd, 0), "it is not triggered")
 

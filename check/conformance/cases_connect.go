@@ -33,11 +33,11 @@ var connectCases = []Case{
 	}},
 	{ID: "CO-3", Claim: "requests outlive their service point", run: func(r *rig) {
 		client, server := r.node().end(), r.node().end()
-		s := server.listen()
+		s := server.node.listen()
 		cr := s.requestOf(client)
 		require.NoError(r, s.psp.Close())
 		// The qualifier is free, though a request waits.
-		require.NoError(r, server.listenOn(dat.PSPConfig{Dispatcher: s.cr, Qual: s.psp.Qual()}).psp.Close())
+		require.NoError(r, server.node.listenOn(dat.PSPConfig{Dispatcher: s.cr, Qual: s.psp.Qual()}).psp.Close())
 		accept(cr, client, server)
 		say(client, server, 64)
 		late := r.node().end()
@@ -47,7 +47,7 @@ var connectCases = []Case{
 		client, server := r.node().end(), r.node().end()
 		rsp, s := server.reserved()
 		require.Equal(r, dat.StateReserved, server.ep.State())
-		at := dat.ConnectConfig{Addr: server.addr(), Qual: rsp.Qual()}
+		at := dat.ConnectConfig{Addr: server.node.addr(), Qual: rsp.Qual()}
 		require.NoError(r, client.ep.Connect(at))
 		cr := s.request()
 		require.Equal(r, dat.StatePassiveConnectionPending, server.ep.State())
@@ -63,7 +63,7 @@ var connectCases = []Case{
 		// endpoint is UNCONNECTED.
 		client, server = r.node().end(), r.node().end()
 		rsp, s = server.reserved()
-		require.NoError(r, client.ep.Connect(dat.ConnectConfig{Addr: server.addr(), Qual: rsp.Qual()}))
+		require.NoError(r, client.ep.Connect(dat.ConnectConfig{Addr: server.node.addr(), Qual: rsp.Qual()}))
 		require.NoError(r, s.request().Reject(nil))
 		client.connection(dat.PeerRejected)
 		require.Equal(r, dat.StateUnconnected, server.ep.State())
@@ -80,7 +80,7 @@ var connectCases = []Case{
 		q := query(r, p.Endpoint.Query, dat.EndpointFieldAll)
 		assert.Nil(r, q.PZ)
 		assert.Nil(r, q.Conn)
-		m := s.lmr(64)
+		m := s.node.lmr(64)
 		assert.ErrorIs(r, p.Endpoint.PostRecv(1, 0, m.Segment(0, 8)), code(hw.InvalidState, hw.StateEPPZ))
 		require.NoError(r, cr.Reject(nil))
 		client.connection(dat.PeerRejected)
@@ -92,7 +92,7 @@ var connectCases = []Case{
 		most := p.Provider.MaxPrivateData
 		for _, n := range []int{0, 1, most} {
 			client, server := r.node().end(), r.node().end()
-			cr, q := server.listen().askedBy(client, private(n, 1))
+			cr, q := server.node.listen().askedBy(client, private(n, 1))
 			carries(r, private(n, 1), q.Private)
 			assert.False(r, q.Truncated)
 			require.ErrorIs(r, cr.Accept(server.ep, private(most+1, 0)), dat.ErrInvalidParameter)
@@ -125,7 +125,7 @@ var connectCases = []Case{
 		for _, state := range []string{"ACT", "CON", "DIS"} {
 			r.each(state, func(r *rig) {
 				e := r.enter(state)
-				peer, s := r.node().end(), e.listen()
+				peer, s := r.node().end(), e.node.listen()
 				cr := s.requestOf(peer)
 				require.ErrorIs(r, cr.Accept(e.ep, nil), code(hw.InvalidState, stateSubtypes[state]))
 				require.ErrorIs(r, cr.Accept(peer.ep, nil), dat.ErrInvalidHandle, "an endpoint of another adapter")
@@ -153,7 +153,7 @@ var connectCases = []Case{
 	}},
 	{ID: "CO-10", Claim: "an endpoint connects to where another is connected", run: func(r *rig) {
 		client, server := r.node().end(), r.node().end()
-		s := server.listen()
+		s := server.node.listen()
 		s.join(client, server)
 		second, other := client.node.end(), server.node.end()
 		require.NoError(r, second.ep.DupConnect(client.ep, dat.ConnectConfig{Private: []byte("again")}))
@@ -217,7 +217,7 @@ var connectCases = []Case{
 	}},
 	{ID: "CO-15", Claim: "both ends know where the other is", run: func(r *rig) {
 		client, server := r.node().end(), r.node().end()
-		cr, asks := server.listen().askedBy(client, nil)
+		cr, asks := server.node.listen().askedBy(client, nil)
 		accept(cr, client, server)
 		c := query(r, client.ep.Query, dat.EndpointFieldAll)
 		v := query(r, server.ep.Query, dat.EndpointFieldAll)
@@ -229,9 +229,9 @@ var connectCases = []Case{
 
 // reserved makes a reserved service point (RSP) for the endpoint.
 func (e *end) reserved() (*dat.RSP, *service) {
-	s := &service{node: e.node, cr: e.dispatcher(16, dat.StreamCR)}
-	rsp, err := e.ia.NewRSP(dat.RSPConfig{Endpoint: e.ep, Dispatcher: s.cr})
-	e.made(err, rsp.Close)
+	s := &service{rig: e.rig, node: e.node, cr: e.node.dispatcher(16, dat.StreamCR)}
+	rsp, err := e.node.ia.NewRSP(dat.RSPConfig{Endpoint: e.ep, Dispatcher: s.cr})
+	e.rig.made(err, rsp.Close)
 	return rsp, s
 }
 

@@ -207,7 +207,7 @@ var transactionCases = []Case{
 	// and closes its objects in an order in which none is in use.
 	{ID: "TX-quit", Claim: "a server that is told to quit frees everything and closes", run: func(r *rig) {
 		client, server := r.node().end(), r.node().end()
-		s := server.listen()
+		s := server.node.listen()
 		s.join(client, server)
 		copy(client.mem.Bytes(), "quit")
 		say(client, server, 4)
@@ -219,7 +219,7 @@ var transactionCases = []Case{
 		for _, d := range []*dat.Dispatcher{s.cr, server.conn, server.recv, server.req} {
 			require.NoError(r, d.Close())
 		}
-		r.ok(server.mem.Free(), server.pz.Close(), server.ia.CloseGraceful())
+		r.ok(server.mem.Free(), server.node.pz.Close(), server.node.ia.CloseGraceful())
 	}},
 }
 

@@ -24,7 +24,7 @@ var deliveryCases = []Case{
 			var err error
 			routes[i], err = d.Route(0xFF00, uint64(i+1)<<8, 64)
 			require.NoError(r, err)
-			n.later(routes[i].Close)
+			n.rig.later(routes[i].Close)
 		}
 		client, server := n.end(func(cfg *dat.EndpointConfig) { cfg.Request = d }), r.node().end()
 		r.connect(client, server)

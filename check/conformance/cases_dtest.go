@@ -51,7 +51,7 @@ var dtestCases = []Case{
 	}},
 	{ID: "DT-18", Claim: "an accept that comes after the time-out ends in an error or a disconnect", run: func(r *rig) {
 		n, server := r.node(), r.node().end()
-		s := server.listen()
+		s := server.node.listen()
 		at := s.at()
 		// An attempt may time out before the server has its request.
 		var cr *dat.CR
@@ -70,9 +70,9 @@ var dtestCases = []Case{
 			r.none(server.conn)
 			return
 		}
-		ev := server.next(server.conn)
+		ev := server.rig.next(server.conn)
 		if ev.Number == dat.Established {
-			ev = server.next(server.conn)
+			ev = server.rig.next(server.conn)
 		}
 		assert.Contains(r, []dat.EventNumber{dat.AcceptCompletionError, dat.Disconnected, dat.Broken}, ev.Number)
 		r.until("the end", func() bool { return server.ep.State() == dat.StateDisconnected })
@@ -126,7 +126,7 @@ func dt6(r *rig) {
 
 func dt7(r *rig) {
 	client, server := r.node().end(), r.node().end()
-	cr, p := server.listen().askedBy(client, private(48, 1))
+	cr, p := server.node.listen().askedBy(client, private(48, 1))
 	carries(r, private(48, 1), p.Private)
 	require.NoError(r, cr.Accept(server.ep, private(48, 2)))
 	carries(r, private(48, 2), r.privateOf(client.established()))
@@ -149,11 +149,11 @@ func dt8(r *rig) {
 // received.
 func tell(from, to *end) dat.RemoteSegment {
 	b, err := from.mem.Remote(0, endMem).AppendBinary(nil)
-	require.NoError(from, err)
+	require.NoError(from.rig, err)
 	copy(from.mem.Bytes(), b)
 	say(from, to, dat.RemoteSegmentSize)
 	remote, err := dat.ParseRemoteSegment(to.mem.Bytes())
-	require.NoError(to, err)
+	require.NoError(to.rig, err)
 	return remote
 }
 
@@ -262,7 +262,7 @@ func dt15(r *rig) {
 		outstanding++
 	}
 	for range outstanding {
-		require.Equal(r, dat.StatusSuccess, client.next(client.req).Status)
+		require.Equal(r, dat.StatusSuccess, client.rig.next(client.req).Status)
 	}
 }
 

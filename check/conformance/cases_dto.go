@@ -40,7 +40,7 @@ var dtoCases = []Case{
 		client.postSend(3, 64)
 		server.done(server.recv, 1, dat.StatusLocalLength)
 		server.done(server.recv, 2, dat.StatusFlushed)
-		ev := client.next(client.req)
+		ev := client.rig.next(client.req)
 		want := []dat.Status{dat.StatusRemoteResponder, dat.StatusFlushed}
 		if r.differs(EarlyCompletion) {
 			want = append(want, dat.StatusSuccess)
@@ -217,7 +217,7 @@ var dtoCases = []Case{
 		client.completes(3, client.ep.PostRDMAWrite(3, 0, server.mem.Remote(1000, 26), from...))
 		say(client, server, 0)
 		assert.Equal(r, "abcdefghijklmnopqrstuvwxyz", string(b[1000:1026]))
-		if client.ia.Attr().MaxReadSegments < 2 {
+		if client.node.ia.Attr().MaxReadSegments < 2 {
 			return
 		}
 		back := []dat.Segment{client.mem.Segment(500, 25), client.mem.Segment(600, 1)}
@@ -239,7 +239,7 @@ var dtoCases = []Case{
 			client.done(client.req, 1, dat.StatusSuccess)
 			return
 		}
-		ev := client.next(client.req)
+		ev := client.rig.next(client.req)
 		assert.NotEqual(r, dat.StatusSuccess, ev.Status)
 		client.connection(dat.Broken)
 	}},
@@ -247,7 +247,7 @@ var dtoCases = []Case{
 		client, server := r.pair()
 		client.receives(3)
 		require.NoError(r, client.ep.PostRDMAWrite(10, 0, dat.RemoteSegment{Addr: 1 << 40, Len: 64, Context: 0}, client.mem.Segment(0, 64)))
-		if ev := client.next(client.req); !r.differs(EarlyCompletion) || ev.Status != dat.StatusSuccess {
+		if ev := client.rig.next(client.req); !r.differs(EarlyCompletion) || ev.Status != dat.StatusSuccess {
 			assert.Equal(r, dat.StatusRemoteAccess, ev.Status)
 		}
 		for i := range uint64(3) {
@@ -259,8 +259,8 @@ var dtoCases = []Case{
 
 // say posts a receive at to and a send at from, and waits for both.
 func say(from, to *end, n int) {
-	require.NoError(to, to.ep.PostRecv(1000, 0, to.mem.Segment(0, n)))
-	require.NoError(from, from.ep.PostSend(1001, 0, from.mem.Segment(0, n)))
+	require.NoError(to.rig, to.ep.PostRecv(1000, 0, to.mem.Segment(0, n)))
+	require.NoError(from.rig, from.ep.PostSend(1001, 0, from.mem.Segment(0, n)))
 	from.done(from.req, 1001, dat.StatusSuccess)
 	to.done(to.recv, 1000, dat.StatusSuccess)
 }
@@ -270,6 +270,6 @@ func brokenBoth(a, b *end) {
 	a.connection(dat.Broken)
 	// Whether the other side sees an orderly end or a fault depends on the
 	// transport.
-	ev := b.next(b.conn)
-	require.Contains(b, []dat.EventNumber{dat.Broken, dat.Disconnected}, ev.Number)
+	ev := b.rig.next(b.conn)
+	require.Contains(b.rig, []dat.EventNumber{dat.Broken, dat.Disconnected}, ev.Number)
 }

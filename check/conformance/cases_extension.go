@@ -65,7 +65,7 @@ var extensionCases = []Case{
 	{ID: "EXT-6", Claim: "an atomic without its privilege is REMOTE_ACCESS", needs: needs(atomics), run: func(r *rig) {
 		for _, priv := range []dat.Privileges{dat.AllPrivileges, dat.LocalRead | dat.RemoteRead} {
 			client, server := r.pair()
-			m := server.region(server.pz, 64, priv)
+			m := server.node.region(server.node.pz, 64, priv)
 			require.NoError(r, client.ep.PostFetchAdd(1, 0, 1, m.Remote(0, 8), client.mem.Segment(0, 8)))
 			client.done(client.req, 1, dat.StatusRemoteAccess)
 			client.connection(dat.Broken)
@@ -74,18 +74,18 @@ var extensionCases = []Case{
 	}},
 	{ID: "EXT-7", Claim: "a send with invalidate tells the receiver which context is gone", needs: needs(sendInvalidate), run: func(r *rig) {
 		client, server := r.pair()
-		m := server.region(server.pz, 64, dat.AllPrivileges)
+		m := server.node.region(server.node.pz, 64, dat.AllPrivileges)
 		gone := m.RemoteContext()
 		server.postRecv(2, 64)
 		require.NoError(r, client.ep.PostSendInvalidate(1, 0, gone, client.mem.Segment(0, 8)))
-		ev := client.next(client.req)
+		ev := client.rig.next(client.req)
 		if ev.Status != dat.StatusSuccess { // the device may be unable to invalidate a region's context, though it can a window's
 			client.connection(dat.Broken)
 			return
 		}
 		assert.Equal(r, dat.OpSend, ev.Op)
-		if !server.ia.Attr().Ops.Has(hw.OpRecvInvalidate) { // the server's device may be unable to invalidate, and its event does not report it
-			got := server.next(server.recv)
+		if !server.node.ia.Attr().Ops.Has(hw.OpRecvInvalidate) { // the server's device may be unable to invalidate, and its event does not report it
+			got := server.rig.next(server.recv)
 			_, ok := got.InvalidatedContext()
 			assert.False(r, ok)
 			if got.Status != dat.StatusSuccess {
@@ -155,23 +155,23 @@ var extensionCases = []Case{
 		assert.EqualValues(r, 3, d.Taken)
 		assert.Zero(r, d.Lost)
 
-		s := server.listen()
+		s := server.node.listen()
 		other := client.node.end()
 		require.NoError(r, other.ep.Connect(s.at()))
 		require.NoError(r, s.request().Reject(nil))
 		other.connection(dat.PeerRejected)
-		a := get(r, client.ia.Counters)
+		a := get(r, client.node.ia.Counters)
 		assert.Equal(r, dat.ConnectionCounters{
 			Endpoints: 2, Connects: 2, ActiveEstablished: 1, PeerRejected: 1, Disconnected: 1,
 		}, a.ConnectionCounters)
-		a = get(r, server.ia.Counters)
+		a = get(r, server.node.ia.Counters)
 		assert.Equal(r, dat.ConnectionCounters{
 			Endpoints: 1, ServicePoints: 2, ServicePointsFreed: 1, Requests: 2, Accepted: 1, Rejected: 1, PassiveEstablished: 1, Disconnected: 1,
 		}, a.ConnectionCounters)
 		require.NoError(r, server.ep.Close())
 		assert.ErrorIs(r, errorOf(server.ep.Counters()), dat.ErrInvalidHandle)
-		require.NoError(r, server.ia.Close())
-		assert.ErrorIs(r, errorOf(server.ia.Counters()), dat.ErrInvalidHandle)
+		require.NoError(r, server.node.ia.Close())
+		assert.ErrorIs(r, errorOf(server.node.ia.Counters()), dat.ErrInvalidHandle)
 	}},
 }
 
@@ -205,7 +205,7 @@ type atom struct {
 
 func (r *rig) atom(start uint64) *atom {
 	client, server := r.pair()
-	m := server.region(server.pz, 64, dat.LocalRead|dat.LocalWrite|dat.RemoteAtomic)
+	m := server.node.region(server.node.pz, 64, dat.LocalRead|dat.LocalWrite|dat.RemoteAtomic)
 	a := &atom{client, m.Bytes()[:8], m.Remote(0, 8)}
 	binary.NativeEndian.PutUint64(a.word, start)
 	return a
@@ -216,9 +216,9 @@ func (r *rig) atom(start uint64) *atom {
 func (a *atom) returns(op hw.Op, old, now uint64) {
 	c := a.client
 	ev := c.done(c.req, 1, dat.StatusSuccess)
-	assert.Equal(c, op, ev.Op)
-	assert.Equal(c, dat.IBDTOEvent, ev.Number)
-	assert.EqualValues(c, 8, ev.Length)
-	assert.Equal(c, old, binary.NativeEndian.Uint64(c.mem.Bytes()))
-	assert.Equal(c, now, binary.NativeEndian.Uint64(a.word))
+	assert.Equal(c.rig, op, ev.Op)
+	assert.Equal(c.rig, dat.IBDTOEvent, ev.Number)
+	assert.EqualValues(c.rig, 8, ev.Length)
+	assert.Equal(c.rig, old, binary.NativeEndian.Uint64(c.mem.Bytes()))
+	assert.Equal(c.rig, now, binary.NativeEndian.Uint64(a.word))
 }

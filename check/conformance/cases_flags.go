@@ -210,16 +210,16 @@ var flagCases = []Case{
 // that no more come.
 func (e *end) flushed(n int) {
 	taken := 0
-	e.until("flushes", func() bool {
+	e.rig.until("flushes", func() bool {
 		for _, d := range []*dat.Dispatcher{e.req, e.recv} {
-			for _, ev := range e.queued(d) {
-				require.Equal(e, dat.StatusFlushed, ev.Status)
+			for _, ev := range e.rig.queued(d) {
+				require.Equal(e.rig, dat.StatusFlushed, ev.Status)
 				taken++
 			}
 		}
 		return taken >= n
 	})
-	require.Equal(e, n, taken)
+	require.Equal(e.rig, n, taken)
 }
 
 // asleep starts a waiter, and returns when it sleeps.

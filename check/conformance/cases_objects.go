@@ -32,9 +32,9 @@ var hwconnCases = []Case{
 	{ID: "HW-3", Claim: "an abrupt close takes along what lives on the adapter", run: func(r *rig) {
 		a, b := r.pair()
 		b.postRecv(1, 64)
-		require.NoError(r, b.ia.Close())
+		require.NoError(r, b.node.ia.Close())
 		assert.ErrorIs(r, b.ep.PostSend(1, 0, b.mem.Segment(0, 0)), dat.ErrInvalidHandle)
-		ev := a.next(a.conn)
+		ev := a.rig.next(a.conn)
 		assert.Contains(r, []dat.EventNumber{dat.Disconnected, dat.Broken}, ev.Number, "the peer's connection ends")
 	}},
 	{ID: "HW-4", Claim: "a graceful close with something alive is refused and harmless", run: func(r *rig) {

@@ -33,7 +33,7 @@ var processCases = []Case{
 		for i := uint64(1); i < 3; i++ {
 			e.done(e.recv, i, dat.StatusFlushed)
 		}
-		ev := e.next(e.conn)
+		ev := e.rig.next(e.conn)
 		assert.Contains(r, []dat.EventNumber{dat.Broken, dat.Disconnected}, ev.Number)
 		assert.Equal(r, dat.StateDisconnected, e.ep.State())
 		e.postSend(2, 8)
@@ -53,7 +53,7 @@ var processes = &capability{"processes", func(r *rig) bool {
 	// same fabric.
 	e := r.node().end()
 	require.NoError(r, e.ep.Connect(*p.at))
-	ev := e.next(e.conn)
+	ev := e.rig.next(e.conn)
 	if ev.Number == dat.Established {
 		return true
 	}

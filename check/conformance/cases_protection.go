@@ -18,12 +18,12 @@ var protectionCases = []Case{
 				if !w.can(row.op) {
 					return
 				}
-				for _, set := range w.client.privilegeSets() {
+				for _, set := range w.client.node.privilegeSets() {
 					what := fmt.Sprintf("%v", set)
 					if row.side == "local" {
-						w.local(row.op, w.client.region(w.client.pz, 64, set), set&row.need != 0, dat.ErrPrivileges, what)
+						w.local(row.op, w.client.node.region(w.client.node.pz, 64, set), set&row.need != 0, dat.ErrPrivileges, what)
 					} else {
-						w.remote(row.op, w.server.region(w.server.pz, 64, set).Remote(0, 8), set&row.need != 0, what)
+						w.remote(row.op, w.server.node.region(w.server.node.pz, 64, set).Remote(0, 8), set&row.need != 0, what)
 					}
 				}
 			})
@@ -37,11 +37,11 @@ var protectionCases = []Case{
 	}},
 	{ID: "DTO-11", Claim: "memory of another zone is out of reach, local and remote", run: func(r *rig) {
 		w := r.wire()
-		mine := w.client.region(w.client.zone(), 64, dat.AllPrivileges)
+		mine := w.client.node.region(w.client.node.zone(), 64, dat.AllPrivileges)
 		for _, op := range localOps {
 			w.local(op, mine, false, dat.ErrProtection, op)
 		}
-		theirs := w.server.region(w.server.zone(), 64, dat.AllPrivileges)
+		theirs := w.server.node.region(w.server.node.zone(), 64, dat.AllPrivileges)
 		for _, op := range remoteOps {
 			w.remote(op, theirs.Remote(0, 8), false, op)
 		}
@@ -49,8 +49,8 @@ var protectionCases = []Case{
 	{ID: "DTO-12", Claim: "a byte outside the region is out of reach, local and remote", run: func(r *rig) {
 		w := r.wire()
 		const size = 4096
-		m := w.client.lmr(size)
-		theirs := w.server.lmr(size)
+		m := w.client.node.lmr(size)
+		theirs := w.server.node.lmr(size)
 		for at, works := range map[int]bool{-1: false, 0: true, size - 8: true, size - 7: false} {
 			what := fmt.Sprintf("at %d", at)
 			for _, op := range localOps {
@@ -70,7 +70,7 @@ var protectionCases = []Case{
 	}},
 	{ID: "DTO-13", Claim: "a region that was freed is out of reach, local and remote", run: func(r *rig) {
 		w := r.wire()
-		m, theirs := w.client.lmr(64), w.server.lmr(64)
+		m, theirs := w.client.node.lmr(64), w.server.node.lmr(64)
 		seg, remote := m.Segment(0, 8), theirs.Remote(0, 8)
 		r.ok(m.Free(), theirs.Free())
 		for _, op := range localOps {
@@ -82,7 +82,7 @@ var protectionCases = []Case{
 	}},
 	{ID: "DTO-20", Claim: "a receive whose region was freed meanwhile is LOCAL_PROTECTION", run: func(r *rig) {
 		client, server := r.pair()
-		m := server.lmr(64)
+		m := server.node.lmr(64)
 		require.NoError(r, server.ep.PostRecv(1, 0, m.Segment(0, 64)))
 		require.NoError(r, m.Free())
 		client.postSend(2, 64)
@@ -154,8 +154,8 @@ func (n *node) privilegeSets() []dat.Privileges {
 // dto10Invalidate is dto10 for the memory of a send that invalidates.
 func dto10Invalidate(r *rig) {
 	w := r.wire()
-	for _, set := range w.client.privilegeSets() {
-		m := w.client.region(w.client.pz, 64, set).Segment(0, 8)
+	for _, set := range w.client.node.privilegeSets() {
+		m := w.client.node.region(w.client.node.pz, 64, set).Segment(0, 8)
 		if set&dat.LocalRead == 0 {
 			require.ErrorIs(r, w.client.ep.PostSendInvalidate(1, 0, 42, m), dat.ErrPrivileges, "%v", set)
 			continue
@@ -183,7 +183,7 @@ func dto10Shared(r *rig) {
 
 // wire is a connection that is made again after it broke.
 type wire struct {
-	*rig
+	rig            *rig
 	client, server *end
 }
 
@@ -196,13 +196,13 @@ func (r *rig) wire() *wire {
 // reconnect makes the connection again.
 func (w *wire) reconnect() {
 	for _, e := range []*end{w.client, w.server} {
-		w.until("the end", func() bool { return e.ep.State() == dat.StateDisconnected })
-		require.NoError(w, e.ep.Reset())
+		w.rig.until("the end", func() bool { return e.ep.State() == dat.StateDisconnected })
+		require.NoError(w.rig, e.ep.Reset())
 		for _, d := range []*dat.Dispatcher{e.conn, e.recv, e.req} {
-			w.queued(d)
+			w.rig.queued(d)
 		}
 	}
-	w.connect(w.client, w.server)
+	w.rig.connect(w.client, w.server)
 }
 
 // post posts an operation of 8 bytes at the client.
@@ -212,7 +212,7 @@ func (w *wire) post(op string, local dat.Segment, remote dat.RemoteSegment) erro
 
 // allowing returns memory of the server that allows everything.
 func (w *wire) allowing() dat.RemoteSegment {
-	return w.server.region(w.server.pz, 64, w.server.allPrivileges()).Remote(0, 8)
+	return w.server.node.region(w.server.node.pz, 64, w.server.node.allPrivileges()).Remote(0, 8)
 }
 
 // can reports whether the device supports an operation.
@@ -221,10 +221,10 @@ func (w *wire) can(op string) bool {
 		return true
 	}
 	if w.consumes(op) {
-		require.NoError(w, w.server.ep.PostRecv(2, 0, w.server.mem.Segment(0, 8)))
+		require.NoError(w.rig, w.server.ep.PostRecv(2, 0, w.server.mem.Segment(0, 8)))
 	}
 	if err := w.post(op, w.client.mem.Segment(0, 8), w.allowing()); err != nil {
-		return w.granted(err)
+		return w.rig.granted(err)
 	}
 	w.client.done(w.client.req, 1, dat.StatusSuccess)
 	return true
@@ -241,18 +241,18 @@ func (w *wire) local(op string, m *dat.LMR, works bool, why error, what string) 
 
 func (w *wire) segment(op string, seg dat.Segment, works bool, why error, what string) {
 	if works && w.consumes(op) {
-		require.NoError(w, w.server.ep.PostRecv(2, 0, w.server.mem.Segment(0, 8)))
+		require.NoError(w.rig, w.server.ep.PostRecv(2, 0, w.server.mem.Segment(0, 8)))
 	}
 	err := w.post(op, seg, w.allowing())
 	if !works {
-		require.ErrorIs(w, err, why, what)
-		st := get(w, w.client.ep.Status)
-		require.Equal(w, dat.EndpointStatus{State: dat.StateConnected, RecvIdle: true, RequestIdle: true}, st, what)
+		require.ErrorIs(w.rig, err, why, what)
+		st := get(w.rig, w.client.ep.Status)
+		require.Equal(w.rig, dat.EndpointStatus{State: dat.StateConnected, RecvIdle: true, RequestIdle: true}, st, what)
 		return
 	}
-	require.NoError(w, err, what)
+	require.NoError(w.rig, err, what)
 	if op == "post_recv" {
-		require.NoError(w, w.server.ep.PostSend(3, 0, w.server.mem.Segment(0, 8)))
+		require.NoError(w.rig, w.server.ep.PostSend(3, 0, w.server.mem.Segment(0, 8)))
 		w.client.done(w.client.recv, 1, dat.StatusSuccess)
 		w.server.done(w.server.req, 3, dat.StatusSuccess)
 		return
@@ -265,26 +265,26 @@ func (w *wire) segment(op string, seg dat.Segment, works bool, why error, what s
 func (w *wire) remote(op string, remote dat.RemoteSegment, works bool, what string) {
 	remote.Len = 8
 	if w.consumes(op) {
-		require.NoError(w, w.server.ep.PostRecv(2, 0, w.server.mem.Segment(0, 8)))
+		require.NoError(w.rig, w.server.ep.PostRecv(2, 0, w.server.mem.Segment(0, 8)))
 	}
-	require.NoError(w, w.post(op, w.client.mem.Segment(0, 8), remote), what)
-	ev := w.client.next(w.client.req)
+	require.NoError(w.rig, w.post(op, w.client.mem.Segment(0, 8), remote), what)
+	ev := w.client.rig.next(w.client.req)
 	if works {
-		require.Equal(w, dat.StatusSuccess, ev.Status, what)
+		require.Equal(w.rig, dat.StatusSuccess, ev.Status, what)
 		return
 	}
-	if op == "post_rdma_read" && w.differs(LaxReads) {
+	if op == "post_rdma_read" && w.rig.differs(LaxReads) {
 		if ev.Status == dat.StatusSuccess {
 			return
 		}
-		require.Equal(w, dat.StatusFlushed, ev.Status, what)
+		require.Equal(w.rig, dat.StatusFlushed, ev.Status, what)
 		brokenBoth(w.client, w.server)
 		w.reconnect()
 		return
 	}
 	// A write that had left before the peer refused it has succeeded here.
-	if !w.differs(EarlyCompletion) || ev.Status != dat.StatusSuccess || ev.Op != dat.OpWrite && ev.Op != hw.OpWriteImm {
-		require.Equal(w, dat.StatusRemoteAccess, ev.Status, what)
+	if !w.rig.differs(EarlyCompletion) || ev.Status != dat.StatusSuccess || ev.Op != dat.OpWrite && ev.Op != hw.OpWriteImm {
+		require.Equal(w.rig, dat.StatusRemoteAccess, ev.Status, what)
 	}
 	brokenBoth(w.client, w.server)
 	w.reconnect()

@@ -81,7 +81,7 @@ var queryCases = []Case{
 		e := r.node().end(func(cfg *dat.EndpointConfig) { a := asked; cfg.Attr = &a })
 		p := query(r, e.ep.Query, dat.EndpointFieldAll)
 		assert.Equal(r, dat.StateUnconnected, p.State)
-		assert.Same(r, e.pz, p.PZ)
+		assert.Same(r, e.node.pz, p.PZ)
 		assert.Same(r, e.recv, p.Recv)
 		assert.Same(r, e.req, p.Request)
 		assert.Same(r, e.conn, p.Conn)
@@ -125,7 +125,7 @@ var queryCases = []Case{
 		e := r.node().end()
 		assert.ErrorIs(r, errorOf(e.conn.Query(dat.DispatcherFieldAll+1)), dat.ErrInvalidParameter)
 		assert.ErrorIs(r, errorOf(e.ep.Query(dat.EndpointFieldAll+1)), dat.ErrInvalidParameter)
-		assert.ErrorIs(r, errorOf(e.pz.Query(dat.PZFieldAll+1)), dat.ErrInvalidParameter)
+		assert.ErrorIs(r, errorOf(e.node.pz.Query(dat.PZFieldAll+1)), dat.ErrInvalidParameter)
 		assert.ErrorIs(r, errorOf(e.mem.Query(dat.LMRFieldAll+1)), dat.ErrInvalidParameter)
 	}},
 	{ID: "Q-15", Claim: "a query of a freed object is INVALID_HANDLE", run: func(r *rig) {
@@ -133,22 +133,22 @@ var queryCases = []Case{
 		r.ok(e.ep.Close(), e.mem.Free(), e.conn.Close())
 		assert.ErrorIs(r, errorOf(e.conn.Query(dat.DispatcherFieldAll)), dat.ErrInvalidHandle)
 		assert.ErrorIs(r, errorOf(e.mem.Query(dat.LMRFieldAll)), dat.ErrInvalidHandle)
-		require.NoError(r, e.pz.Close())
-		assert.ErrorIs(r, errorOf(e.pz.Query(dat.PZFieldAll)), dat.ErrInvalidHandle)
+		require.NoError(r, e.node.pz.Close())
+		assert.ErrorIs(r, errorOf(e.node.pz.Query(dat.PZFieldAll)), dat.ErrInvalidHandle)
 	}},
 	{ID: "Q-18", Claim: "a query fills what its mask asks for and no more", run: func(r *rig) {
 		e := r.node().end()
 		p, err := e.ep.Query(0x80) // the zone
 		require.NoError(r, err)
-		assert.Equal(r, dat.EndpointParam{PZ: e.pz}, p)
+		assert.Equal(r, dat.EndpointParam{PZ: e.node.pz}, p)
 		m, err := e.mem.Query(0x8) // the length
 		require.NoError(r, err)
 		assert.Equal(r, dat.LMRParam{Length: endMem}, m)
 		d, err := e.conn.Query(0x10) // the streams
 		require.NoError(r, err)
 		assert.Equal(r, dat.DispatcherParam{Streams: dat.StreamConnection}, d)
-		a, err := e.ia.Query(0x1, 0) // the adapter's name
+		a, err := e.node.ia.Query(0x1, 0) // the adapter's name
 		require.NoError(r, err)
-		assert.Equal(r, dat.IAAttr{AdapterName: e.ia.Attr().Device}, a.IA)
+		assert.Equal(r, dat.IAAttr{AdapterName: e.node.ia.Attr().Device}, a.IA)
 	}},
 }

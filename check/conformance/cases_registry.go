@@ -92,7 +92,7 @@ var registryCases = []Case{
 		require.ErrorIs(r, errorOf(dat.Related(r.p.IA, "nobody's")), dat.ErrProviderNotFound)
 
 		client, server := r.node().end(), r.node().end()
-		s := server.listen()
+		s := server.node.listen()
 		at := s.at()
 		at.Flags = dat.MultipathRequired
 		require.False(r, r.granted(client.ep.Connect(at)))

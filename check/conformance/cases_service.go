@@ -16,7 +16,7 @@ var serviceCases = []Case{
 		e := r.node().end()
 		rsp, s := e.reserved()
 		p := query(r, rsp.Query, dat.RSPFieldAll)
-		assert.Same(r, e.ia, p.IA)
+		assert.Same(r, e.node.ia, p.IA)
 		assert.NotZero(r, p.Qual)
 		assert.Equal(r, rsp.Qual(), p.Qual)
 		assert.Same(r, s.cr, p.Dispatcher)
@@ -26,7 +26,7 @@ var serviceCases = []Case{
 	{ID: "Q-16", Claim: "a query of a service point with a bit that is no field is INVALID_PARAMETER, of none INVALID_HANDLE", run: func(r *rig) {
 		s := r.node().listen()
 		p := query(r, s.psp.Query, dat.PSPFieldAll)
-		assert.Equal(r, dat.PSPParam{IA: s.ia, Qual: s.psp.Qual(), Dispatcher: s.cr, Flags: dat.PSPConsumer}, p)
+		assert.Equal(r, dat.PSPParam{IA: s.node.ia, Qual: s.psp.Qual(), Dispatcher: s.cr, Flags: dat.PSPConsumer}, p)
 		rsp, _ := r.node().end().reserved()
 		csp := s.common()
 		assert.ErrorIs(r, errorOf(s.psp.Query(dat.PSPFieldAll+1)), dat.ErrInvalidParameter)
@@ -48,7 +48,7 @@ var serviceCases = []Case{
 		s := r.node().listen()
 		csp := s.common()
 		p := query(r, csp.Query, dat.CSPFieldAll)
-		assert.Equal(r, dat.CSPParam{IA: s.ia, Addr: csp.Addr(), Dispatcher: s.cr}, p)
+		assert.Equal(r, dat.CSPParam{IA: s.node.ia, Addr: csp.Addr(), Dispatcher: s.cr}, p)
 		_, port, err := net.SplitHostPort(p.Addr.String())
 		require.NoError(r, err)
 		assert.NotEqual(r, "0", port, "it got one")
@@ -57,7 +57,7 @@ var serviceCases = []Case{
 	{ID: "LIM-RSP", Claim: "reserved service points can be made until there are no more", run: exhausts("limit_rsp", most/4)},
 	{ID: "CO-16", Claim: "an endpoint that a service point made is configured, accepted and connected", needs: needs(providerEndpoints), run: func(r *rig) {
 		client, e := r.node().end(), r.node().end()
-		s := e.providing()
+		s := e.node.providing()
 		cr, p := s.askedBy(client, nil)
 		// The provider's endpoint has no zone yet, so it can't be accepted.
 		require.ErrorIs(r, cr.Accept(nil, nil), code(hw.InvalidState, hw.StateEPPZ))
@@ -82,7 +82,7 @@ var serviceCases = []Case{
 		for _, state := range []string{"PAS", "TEN"} {
 			r.each(state, func(r *rig) {
 				e := r.enter(state)
-				other := e.listen()
+				other := e.node.listen()
 				require.NoError(r, e.cr.Handoff(other.psp.Qual()))
 				if state == "PAS" {
 					require.Equal(r, dat.StateUnconnected, e.ep.State())
@@ -97,11 +97,11 @@ var serviceCases = []Case{
 	}},
 	{ID: "CO-18", Claim: "a common service point listens at an address, to which endpoints connect", run: func(r *rig) {
 		client, server := r.node().end(), r.node().end()
-		s := &service{node: server.node, cr: server.dispatcher(16, dat.StreamCR)}
+		s := &service{rig: server.rig, node: server.node, cr: server.node.dispatcher(16, dat.StreamCR)}
 		csp := s.common()
 		_, port, err := net.SplitHostPort(csp.Addr().String())
 		require.NoError(r, err)
-		at := net.JoinHostPort(server.addr(), port)
+		at := net.JoinHostPort(server.node.addr(), port)
 		require.NoError(r, client.ep.CommonConnect(at, dat.ConnectConfig{Private: []byte("hello")}))
 		cr, p := s.asked()
 		carries(r, []byte("hello"), p.Private)
@@ -117,33 +117,33 @@ var serviceCases = []Case{
 		e, s := r.node().end(), r.node().listen()
 		for _, address := range []string{"", "no port", "a:b:c", "host:many", "127.0.0.1:65536", "127.0.0.1:99999999"} {
 			assert.ErrorIs(r, e.ep.CommonConnect(address, dat.ConnectConfig{}), dat.ErrInvalidAddress, address)
-			assert.ErrorIs(r, errorOf(s.ia.NewCSP(dat.CSPConfig{Address: address, Dispatcher: s.cr})), dat.ErrInvalidAddress, address)
+			assert.ErrorIs(r, errorOf(s.node.ia.NewCSP(dat.CSPConfig{Address: address, Dispatcher: s.cr})), dat.ErrInvalidAddress, address)
 		}
 		for _, qual := range []uint64{65536, 99999999, math.MaxUint64} {
 			assert.ErrorIs(r, e.ep.Connect(dat.ConnectConfig{Addr: "127.0.0.1", Qual: qual}), dat.ErrInvalidParameter, qual)
-			assert.ErrorIs(r, errorOf(s.ia.NewPSP(dat.PSPConfig{Qual: qual, Dispatcher: s.cr})), dat.ErrInvalidParameter, qual)
+			assert.ErrorIs(r, errorOf(s.node.ia.NewPSP(dat.PSPConfig{Qual: qual, Dispatcher: s.cr})), dat.ErrInvalidParameter, qual)
 		}
 		for _, addr := range []string{"localhost:4444", "[::1]:4444"} {
 			const says = "the port 4444 goes into Qual"
 			err := e.ep.Connect(dat.ConnectConfig{Addr: addr, Qual: 4444})
 			assert.ErrorIs(r, err, code(hw.InvalidAddress, hw.AddressMalformed), addr)
 			assert.ErrorContains(r, err, says)
-			err = errorOf(s.ia.NewPSP(dat.PSPConfig{Addr: addr, Dispatcher: s.cr}))
+			err = errorOf(s.node.ia.NewPSP(dat.PSPConfig{Addr: addr, Dispatcher: s.cr}))
 			assert.ErrorIs(r, err, code(hw.InvalidAddress, hw.AddressMalformed), addr)
 			assert.ErrorContains(r, err, says)
 		}
 		const unix, datagram = 1, 2
 		for _, c := range []dat.Comm{{Domain: unix, Type: 1}, {Domain: 2, Type: datagram}, {Domain: 2, Type: 1, Protocol: 132}} {
-			assert.ErrorIs(r, errorOf(s.ia.NewCSP(dat.CSPConfig{Comm: c, Address: ":0", Dispatcher: s.cr})), code(hw.CommNotSupported, hw.NoSubtype))
+			assert.ErrorIs(r, errorOf(s.node.ia.NewCSP(dat.CSPConfig{Comm: c, Address: ":0", Dispatcher: s.cr})), code(hw.CommNotSupported, hw.NoSubtype))
 		}
-		assert.ErrorIs(r, errorOf(s.ia.NewCSP(dat.CSPConfig{Address: ":0"})), code(hw.InvalidHandle, hw.HandleEVDCR))
+		assert.ErrorIs(r, errorOf(s.node.ia.NewCSP(dat.CSPConfig{Address: ":0"})), code(hw.InvalidHandle, hw.HandleEVDCR))
 		require.Equal(r, dat.StateUnconnected, e.ep.State())
 	}},
 }
 
 // common makes a common service point (CSP) at any port of the adapter.
 func (s *service) common() *dat.CSP {
-	csp, err := s.ia.NewCSP(dat.CSPConfig{Address: ":0", Dispatcher: s.cr})
-	s.made(err, csp.Close)
+	csp, err := s.node.ia.NewCSP(dat.CSPConfig{Address: ":0", Dispatcher: s.cr})
+	s.rig.made(err, csp.Close)
 	return csp
 }

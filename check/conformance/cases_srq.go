@@ -134,7 +134,7 @@ var sharedReceives = &capability{"srq", func(r *rig) bool {
 
 func (n *node) srq(attr dat.SRQAttr) *dat.SRQ {
 	q, err := n.ia.NewSRQ(n.pz, attr)
-	n.made(err, q.Close)
+	n.rig.made(err, q.Close)
 	return q
 }
 

@@ -140,7 +140,7 @@ func cell(r *rig, state, op, want string) {
 		require.NoError(r, err)
 		r.until("state "+to, func() bool {
 			now := e.ep.State()
-			return now == stateNames[to] || to == "DPN" && now == dat.StateDisconnected && !e.waitsForReceives()
+			return now == stateNames[to] || to == "DPN" && now == dat.StateDisconnected && !e.node.waitsForReceives()
 		})
 	case op == "send_invalidate" && e.lacks("rmr_bind"):
 		require.NoError(r, err) // the connection breaks if the peer has nothing to invalidate
@@ -162,7 +162,7 @@ func (e *end) flush(op string) {
 	}
 	ev := e.done(d, cellCookie, dat.StatusFlushed)
 	called := operations[op].called
-	require.Equal(e, called, ev.Op)
+	require.Equal(e.rig, called, ev.Op)
 	number := dat.DTOCompletion
 	switch {
 	case called == dat.OpBind:
@@ -170,7 +170,7 @@ func (e *end) flush(op string) {
 	case called > hw.OpInvalidate:
 		number = dat.IBDTOEvent
 	}
-	require.Equal(e, number, ev.Number)
+	require.Equal(e.rig, number, ev.Number)
 }
 
 // enter makes an endpoint that is in a state and stays in it. op, if given, is the
@@ -195,7 +195,7 @@ func (r *rig) enter(state string, op ...string) *end {
 		e.reserved()
 	case "PAS":
 		rsp, s := e.reserved()
-		require.NoError(r, r.node().end().ep.Connect(dat.ConnectConfig{Addr: e.addr(), Qual: rsp.Qual()}))
+		require.NoError(r, r.node().end().ep.Connect(dat.ConnectConfig{Addr: e.node.addr(), Qual: rsp.Qual()}))
 		e.cr = s.request()
 	case "TEN":
 		e.become(e.tentative())
@@ -204,7 +204,7 @@ func (r *rig) enter(state string, op ...string) *end {
 		require.NoError(r, e.ep.Connect(s.at()))
 		s.request() // the request is not answered
 	case "CMP":
-		client, s := r.node().end(), e.listen()
+		client, s := r.node().end(), e.node.listen()
 		require.NoError(r, client.ep.Connect(s.at()))
 		require.NoError(r, s.request().Accept(e.ep, nil))
 		client.established()
@@ -215,7 +215,7 @@ func (r *rig) enter(state string, op ...string) *end {
 		server := r.node().end()
 		r.connect(e, server)
 		switch {
-		case !e.waitsForReceives():
+		case !e.node.waitsForReceives():
 			server.postRecv(1, 64)
 		case state != "DIS":
 			// The peer has no receive, so a graceful disconnect has something to
@@ -236,8 +236,8 @@ func (r *rig) enter(state string, op ...string) *end {
 
 // tentative returns an endpoint that a service point has made for a request.
 func (e *end) tentative() *dat.Endpoint {
-	cr, p := e.providing().askedBy(e.rig.node().end(), nil)
-	require.NotNil(e, p.Endpoint)
+	cr, p := e.node.providing().askedBy(e.rig.node().end(), nil)
+	require.NotNil(e.rig, p.Endpoint)
 	e.cr = cr
 	return p.Endpoint
 }
@@ -246,13 +246,13 @@ func (e *end) tentative() *dat.Endpoint {
 // closes ep when the case is over.
 func (e *end) become(ep *dat.Endpoint) {
 	e.ep = ep
-	e.later(func() error {
+	e.rig.later(func() error {
 		if ep.State() == dat.StateTentativeConnectionPending {
 			return nil // the endpoint is closed with its request
 		}
 		return ep.Close()
 	})
-	require.NoError(e, ep.Modify(fieldPZ|fieldRecv|fieldRequest|fieldConn, dat.EndpointParam{
-		PZ: e.pz, Recv: e.recv, Request: e.req, Conn: e.conn,
+	require.NoError(e.rig, ep.Modify(fieldPZ|fieldRecv|fieldRequest|fieldConn, dat.EndpointParam{
+		PZ: e.node.pz, Recv: e.recv, Request: e.req, Conn: e.conn,
 	}))
 }

@@ -82,16 +82,16 @@ func (e *end) do(op string) error {
 	case "post_recv_srq":
 		return e.ep.PostRecv(cellCookie, 0, e.mem.Segment(0, 64))
 	case "rsp_create":
-		rsp, err := e.ia.NewRSP(dat.RSPConfig{Endpoint: e.ep, Dispatcher: e.dispatcher(4, dat.StreamCR)})
+		rsp, err := e.node.ia.NewRSP(dat.RSPConfig{Endpoint: e.ep, Dispatcher: e.node.dispatcher(4, dat.StreamCR)})
 		if err == nil {
-			e.later(rsp.Close)
+			e.rig.later(rsp.Close)
 		}
 		return err
 	case "modify_pz":
-		pz := e.zone()
+		pz := e.node.zone()
 		err := e.ep.Modify(fieldPZ, dat.EndpointParam{PZ: pz})
 		if err == nil {
-			e.later(func() error { return e.ep.Modify(fieldPZ, dat.EndpointParam{PZ: e.pz}) })
+			e.rig.later(func() error { return e.ep.Modify(fieldPZ, dat.EndpointParam{PZ: e.node.pz}) })
 		}
 		return err
 	case "modify_evd":
@@ -112,17 +112,17 @@ func (e *end) do(op string) error {
 func (e *end) doConnect(op string) error {
 	switch op {
 	case "connect":
-		return e.ep.Connect(e.listen().at())
+		return e.ep.Connect(e.node.listen().at())
 	case "common_connect":
-		return e.ep.CommonConnect(e.listen().hostPort(), dat.ConnectConfig{})
+		return e.ep.CommonConnect(e.node.listen().hostPort(), dat.ConnectConfig{})
 	case "dup_connect":
-		a, b := e.end(), e.rig.node().end()
-		b.listen().join(a, b)
+		a, b := e.node.end(), e.rig.node().end()
+		b.node.listen().join(a, b)
 		return e.ep.DupConnect(a.ep, dat.ConnectConfig{})
 	case "dup_source":
 		return e.node.end().ep.DupConnect(e.ep, dat.ConnectConfig{})
 	case "cr_accept":
-		peer, s := e.rig.node().end(), e.listen()
+		peer, s := e.rig.node().end(), e.node.listen()
 		if err := peer.ep.Connect(s.at()); err != nil {
 			return err
 		}
@@ -130,7 +130,7 @@ func (e *end) doConnect(op string) error {
 	case "cr_accept_own":
 		return e.cr.Accept(nil, nil)
 	}
-	e.Fatalf("no such operation: %s", op)
+	e.rig.Fatalf("no such operation: %s", op)
 	return nil
 }
 
@@ -140,7 +140,7 @@ func (e *end) modify(mask ep.Field, to dat.EndpointParam) error {
 		return err
 	}
 	p, err := e.ep.Query(mask)
-	require.NoError(e, err)
-	require.Equal(e, to, p, "what was modified")
+	require.NoError(e.rig, err)
+	require.Equal(e.rig, to, p, "what was modified")
 	return nil
 }

@@ -56,7 +56,7 @@ var moreStateCases = []Case{
 		server.done(server.recv, 1, dat.StatusSuccess)
 		idle(server, true, true)
 		idle(client, true, true)
-		if client.waitsForReceives() {
+		if client.node.waitsForReceives() {
 			client.postSend(3, 64)
 			idle(client, true, false)
 		}
@@ -256,11 +256,11 @@ var moreStateCases = []Case{
 
 // fails connects, and requires the event with which the attempt ends.
 func (e *end) fails(at dat.ConnectConfig, want dat.EventNumber) {
-	require.NoError(e, e.ep.PostRecv(5, 0, e.mem.Segment(0, 64)))
-	require.NoError(e, e.ep.Connect(at))
+	require.NoError(e.rig, e.ep.PostRecv(5, 0, e.mem.Segment(0, 64)))
+	require.NoError(e.rig, e.ep.Connect(at))
 	e.connection(want)
-	require.Equal(e, dat.StateDisconnected, e.ep.State())
+	require.Equal(e.rig, dat.StateDisconnected, e.ep.State())
 	e.done(e.recv, 5, dat.StatusFlushed)
-	require.NoError(e, e.ep.Reset())
-	require.Equal(e, dat.StateUnconnected, e.ep.State())
+	require.NoError(e.rig, e.ep.Reset())
+	require.Equal(e.rig, dat.StateUnconnected, e.ep.State())
 }

@@ -62,7 +62,7 @@ func together(id, claim string, cfg dat.DispatcherConfig, consume func(context.C
 		d := n.dispatcherOf(cfg)
 		route, err := d.Route(togetherRoute, togetherRoute, 64)
 		require.NoError(r, err)
-		n.later(route.Close)
+		n.rig.later(route.Close)
 		client, server := n.end(func(cfg *dat.EndpointConfig) { cfg.Request = d }), r.node().end()
 		r.connect(client, server)
 		ctx, stop := context.WithCancel(context.Background())
@@ -125,7 +125,7 @@ func (e *end) postTogether(rng *rand.Rand, cookie uint64) (main, routed []uint64
 		add(dat.OpSendInvalidate, short, 0, e.invalidatable())
 	}
 	n, err := e.ep.PostBatch(dtos)
-	require.NoError(e, err)
-	require.Len(e, dtos, n)
+	require.NoError(e.rig, err)
+	require.Len(e.rig, dtos, n)
 	return main, routed
 }

@@ -13,9 +13,9 @@ import (
 var windowCases = []Case{
 	{ID: "Q-9", Claim: "a query of a window says what it is bound to", needs: needs(windows), run: func(r *rig) {
 		w := r.wire()
-		rmr := w.server.window()
+		rmr := w.server.node.window()
 		p := query(r, rmr.Query, dat.RMRFieldAll)
-		assert.Same(r, w.server.pz, p.PZ)
+		assert.Same(r, w.server.node.pz, p.PZ)
 		assert.Zero(r, p.Segment, "it is bound to nothing")
 		assert.Zero(r, p.Privileges)
 		remote := w.server.bind(rmr, w.server.mem.Segment(8, 64), dat.RemoteRead)
@@ -38,7 +38,7 @@ var windowCases = []Case{
 	}},
 	{ID: "ME-1", Claim: "a window is bound, written through, bound anew, unbound and freed", needs: needs(windows), run: func(r *rig) {
 		w := r.wire()
-		rmr := w.server.window()
+		rmr := w.server.node.window()
 		first := w.server.bind(rmr, w.server.mem.Segment(0, 64), remoteBoth)
 		copy(w.client.mem.Bytes(), "through!")
 		w.client.completes(1, w.client.ep.PostRDMAWrite(1, 0, first, w.client.mem.Segment(0, 8)))
@@ -80,7 +80,7 @@ var windowCases = []Case{
 			{dat.LocalRead | dat.LocalWrite, remoteBoth, true},
 		} {
 			what := fmt.Sprintf("%v of %v", c.gives, c.region)
-			m, rmr := w.server.region(w.server.pz, 64, c.region), w.server.window()
+			m, rmr := w.server.node.region(w.server.node.pz, 64, c.region), w.server.node.window()
 			_, err := w.server.ep.PostBind(1, 0, rmr, dat.Binding{Segment: m.Segment(0, 64), Privileges: c.gives})
 			if !c.ok {
 				require.ErrorIs(r, err, dat.ErrPrivileges, what)
@@ -93,7 +93,7 @@ var windowCases = []Case{
 	}},
 	{ID: "ME-3", Claim: "a bind beyond the region or of another zone is refused", needs: needs(windows), run: func(r *rig) {
 		w := r.wire()
-		rmr, m := w.server.window(), w.server.lmr(64)
+		rmr, m := w.server.node.window(), w.server.node.lmr(64)
 		bind := func(seg dat.Segment) error {
 			_, err := w.server.ep.PostBind(1, 0, rmr, dat.Binding{Segment: seg, Privileges: remoteBoth})
 			return err
@@ -103,16 +103,16 @@ var windowCases = []Case{
 			seg.Addr += uint64(at)
 			assert.ErrorIs(r, bind(seg), dat.ErrInvalidParameter, "%d bytes off", at)
 		}
-		other := w.server.region(w.server.zone(), 64, dat.AllPrivileges)
+		other := w.server.node.region(w.server.node.zone(), 64, dat.AllPrivileges)
 		assert.ErrorIs(r, bind(other.Segment(0, 64)), dat.ErrProtection)
-		foreign, err := w.server.zone().NewRMR()
-		w.server.made(err, foreign.Free)
+		foreign, err := w.server.node.zone().NewRMR()
+		w.server.rig.made(err, foreign.Free)
 		assert.ErrorIs(r, errorOf(w.server.ep.PostBind(1, 0, foreign, dat.Binding{Segment: m.Segment(0, 64), Privileges: remoteBoth})), dat.ErrProtection)
 		r.none(w.server.req)
 	}},
 	{ID: "ME-4", Claim: "a region that a window is bound to can't be freed", needs: needs(windows), run: func(r *rig) {
 		w := r.wire()
-		rmr, m := w.server.window(), w.server.lmr(64)
+		rmr, m := w.server.node.window(), w.server.node.lmr(64)
 		w.server.bind(rmr, m.Segment(0, 64), remoteBoth)
 		require.ErrorIs(r, m.Free(), code(hw.InvalidState, hw.StateLMRInUse))
 		require.NoError(r, errorOf(m.Query(dat.LMRFieldAll)), "it is there still")
@@ -122,7 +122,7 @@ var windowCases = []Case{
 	{ID: "ME-5", Claim: "an invalidated window is out of reach, and the receiver is told", needs: needs(windows, sendInvalidate), run: func(r *rig) {
 		w := r.wire()
 		rmr, err := w.server.ep.NewRMR()
-		w.server.made(err, rmr.Free)
+		w.server.rig.made(err, rmr.Free)
 		at := w.server.bind(rmr, w.server.mem.Segment(0, 64), remoteBoth)
 		w.remote("post_rdma_write", at, true, "before")
 		require.NoError(r, w.server.ep.PostRecv(2, 0, w.server.mem.Segment(128, 64)))
@@ -139,11 +139,11 @@ var windowCases = []Case{
 		id := dat.SharedID{1, 2, 3}
 		buf := make([]byte, 4096)
 		first, err := n.pz.RegisterShared(id, buf, dat.AllPrivileges)
-		n.made(err, first.Free)
+		n.rig.made(err, first.Free)
 		// Another adapter of the same process finds the memory by its id.
 		other := r.node()
 		second, err := other.pz.RegisterShared(id, nil, dat.AllPrivileges)
-		other.made(err, second.Free)
+		other.rig.made(err, second.Free)
 		assert.Equal(r, address(buf), address(second.Bytes()))
 		assert.ErrorIs(r, errorOf(other.pz.RegisterShared(id, make([]byte, 64), dat.AllPrivileges)), dat.ErrInvalidParameter, "other memory")
 		assert.Error(r, errorOf(other.pz.RegisterShared(dat.SharedID{9}, nil, dat.AllPrivileges)), "no region has that id")
@@ -167,9 +167,9 @@ var windowCases = []Case{
 	}},
 	{ID: "ME-9", Claim: "a region of a region is the same memory with privileges of its own", run: func(r *rig) {
 		w := r.wire()
-		all := w.server.lmr(64)
-		reads, err := w.server.pz.RegisterLMR(all, dat.LocalRead|dat.RemoteRead)
-		w.server.made(err, reads.Free)
+		all := w.server.node.lmr(64)
+		reads, err := w.server.node.pz.RegisterLMR(all, dat.LocalRead|dat.RemoteRead)
+		w.server.rig.made(err, reads.Free)
 		assert.Equal(r, address(all.Bytes()), address(reads.Bytes()))
 		assert.NotEqual(r, all.Context(), reads.Context())
 		w.remote("post_rdma_read", reads.Remote(0, 8), true, "read")
@@ -178,7 +178,7 @@ var windowCases = []Case{
 		reads.Bytes()[0] = 7
 		w.remote("post_rdma_read", reads.Remote(0, 8), true, "the memory lives on")
 		assert.EqualValues(r, 7, w.client.mem.Bytes()[0])
-		assert.ErrorIs(r, errorOf(w.server.pz.RegisterLMR(all, dat.LocalRead)), code(hw.InvalidHandle, hw.HandleLMR))
+		assert.ErrorIs(r, errorOf(w.server.node.pz.RegisterLMR(all, dat.LocalRead)), code(hw.InvalidHandle, hw.HandleLMR))
 	}},
 }
 
@@ -190,7 +190,7 @@ var windows = &capability{"windows", func(r *rig) bool {
 
 func (n *node) window() *dat.RMR {
 	w, err := n.pz.NewRMR()
-	n.made(err, w.Free)
+	n.rig.made(err, w.Free)
 	return w
 }
 
@@ -199,9 +199,9 @@ const remoteBoth = dat.RemoteRead | dat.RemoteWrite
 // bind binds a window of the end to a segment, and waits until it is bound.
 func (e *end) bind(w *dat.RMR, seg dat.Segment, priv dat.Privileges) dat.RemoteSegment {
 	remote, err := e.ep.PostBind(77, 0, w, dat.Binding{Segment: seg, Privileges: priv})
-	require.NoError(e, err)
+	require.NoError(e.rig, err)
 	ev := e.done(e.req, 77, dat.StatusSuccess)
-	require.Equal(e, dat.BindCompletion, ev.Number)
+	require.Equal(e.rig, dat.BindCompletion, ev.Number)
 	return remote
 }
 
@@ -211,7 +211,7 @@ var moreWindowCases = []Case{
 		w := r.wire()
 		copy(w.server.mem.Bytes(), "sixteen bytes 16")
 		from := w.server.mem.Remote(0, size)
-		rmr := w.client.window()
+		rmr := w.client.node.window()
 		sink := w.client.bind(rmr, w.client.mem.Segment(100, size), dat.RemoteWrite)
 		ev := w.client.completes(1, w.client.ep.PostRDMAReadToRMR(1, 0, sink, from))
 		assert.Equal(r, dat.OpRead, ev.Op)
@@ -231,13 +231,13 @@ var moreWindowCases = []Case{
 		beyond := sink
 		beyond.Addr++
 		refused(beyond, "a byte beyond the window")
-		refused(w.client.bind(w.client.window(), w.client.mem.Segment(0, size), dat.RemoteRead), "a window for reading")
+		refused(w.client.bind(w.client.node.window(), w.client.mem.Segment(0, size), dat.RemoteRead), "a window for reading")
 		w.client.bind(rmr, dat.Segment{}, 0)
 		refused(sink, "a window that was unbound")
 
 		sink = w.client.bind(rmr, w.client.mem.Segment(100, size), dat.RemoteWrite)
-		for _, set := range w.client.privilegeSets() {
-			source := w.server.region(w.server.pz, size, set).Remote(0, size)
+		for _, set := range w.client.node.privilegeSets() {
+			source := w.server.node.region(w.server.node.pz, size, set).Remote(0, size)
 			require.NoError(r, w.client.ep.PostRDMAReadToRMR(1, 0, sink, source), "%v", set)
 			if set&dat.RemoteRead != 0 {
 				w.client.done(w.client.req, 1, dat.StatusSuccess)
@@ -251,7 +251,7 @@ var moreWindowCases = []Case{
 	{ID: "ME-12", Claim: "the addresses of a zero-based window count from its first byte", needs: needs(windows, zeroBased), run: func(r *rig) {
 		const at, size = 100, 16
 		w := r.wire()
-		rmr := w.server.window()
+		rmr := w.server.node.window()
 		remote, err := w.server.ep.PostBind(1, 0, rmr, dat.Binding{
 			Segment: w.server.mem.Segment(at, size), Privileges: remoteBoth, ZeroBased: true,
 		})
@@ -274,10 +274,10 @@ var moreWindowCases = []Case{
 	{ID: "ME-13", Claim: "a window of one endpoint is bound by that one and reached by its peer", needs: needs(windows), run: func(r *rig) {
 		w := r.wire()
 		rmr, err := w.server.ep.NewRMR()
-		w.server.made(err, rmr.Free)
+		w.server.rig.made(err, rmr.Free)
 		p := query(r, rmr.Query, dat.RMRFieldAll)
 		assert.Equal(r, dat.RMRScopeEP, p.Scope)
-		assert.Same(r, w.server.pz, p.PZ)
+		assert.Same(r, w.server.node.pz, p.PZ)
 
 		client, other := r.node().end(), w.server.node.end()
 		r.connect(client, other)
@@ -300,9 +300,9 @@ var readToRMR = &capability{"read-to-rmr", func(r *rig) bool {
 // zeroBased: the provider has windows whose addresses count from zero.
 var zeroBased = &capability{"zero-based", func(r *rig) bool {
 	client, _ := r.pair()
-	p, err := client.ia.Query(dat.IAFieldAll, 0)
+	p, err := client.node.ia.Query(dat.IAFieldAll, 0)
 	require.NoError(r, err)
-	w := client.window()
+	w := client.node.window()
 	_, err = client.ep.PostBind(1, 0, w, dat.Binding{Segment: client.mem.Segment(8, 64), Privileges: remoteBoth, ZeroBased: true})
 	if err == nil {
 		client.done(client.req, 1, dat.StatusSuccess)

@@ -20,7 +20,7 @@ var operations = map[string]struct{ is, called hw.Op }{
 
 // lacks reports whether the device of an end says that it lacks an operation.
 func (e *end) lacks(op string) bool {
-	return op != "post_recv" && !e.ia.Attr().Ops.Has(operations[op].is)
+	return op != "post_recv" && !e.node.ia.Attr().Ops.Has(operations[op].is)
 }
 
 // postOn posts an operation that takes a local segment, a remote one, or both.
@@ -55,15 +55,15 @@ func (e *end) post(op string, cookie uint64, flags dat.Flags) error {
 		return e.ep.PostRDMAReadToRMR(cookie, flags, e.mem.Remote(0, size), remote)
 	case "rmr_bind", "rmr_unbind":
 		if e.rmr == nil {
-			w, err := e.pz.NewRMR()
+			w, err := e.node.pz.NewRMR()
 			if err != nil {
 				return err
 			}
 			e.rmr = w
-			e.later(w.Free)
+			e.rig.later(w.Free)
 			// The bind may wait behind posts that are outstanding, so the endpoint
 			// is closed first.
-			e.later(func() error { _ = e.ep.Close(); return nil })
+			e.rig.later(func() error { _ = e.ep.Close(); return nil })
 		}
 		to := dat.Binding{Segment: local, Privileges: remoteBoth}
 		if op == "rmr_unbind" {
@@ -77,7 +77,7 @@ func (e *end) post(op string, cookie uint64, flags dat.Flags) error {
 
 // postRecv posts a receive into the first n bytes of the end's memory.
 func (e *end) postRecv(cookie uint64, n int) {
-	require.NoError(e, e.ep.PostRecv(cookie, 0, e.mem.Segment(0, n)))
+	require.NoError(e.rig, e.ep.PostRecv(cookie, 0, e.mem.Segment(0, n)))
 }
 
 // receives posts n receives of 64 bytes; their cookies count from 0.
@@ -89,7 +89,7 @@ func (e *end) receives(n uint64) {
 
 // postSend posts a send of the first n bytes of the end's memory.
 func (e *end) postSend(cookie uint64, n int) {
-	require.NoError(e, e.ep.PostSend(cookie, 0, e.mem.Segment(0, n)))
+	require.NoError(e.rig, e.ep.PostSend(cookie, 0, e.mem.Segment(0, n)))
 }
 
 // sends posts a send, and waits until it has succeeded.
@@ -99,7 +99,7 @@ func (e *end) sends(cookie uint64, n int) dat.Event {
 
 // completes requires that a request was posted, and waits until it has succeeded.
 func (e *end) completes(cookie uint64, err error) dat.Event {
-	require.NoError(e, err)
+	require.NoError(e.rig, err)
 	return e.done(e.req, cookie, dat.StatusSuccess)
 }
 
@@ -110,7 +110,7 @@ func (e *end) theirs(size uint32) dat.RemoteSegment {
 		return dat.RemoteSegment{Addr: 4096, Len: size, Context: 1}
 	}
 	if e.peer.open == nil {
-		e.peer.open = e.peer.region(e.peer.pz, 64, e.peer.allPrivileges())
+		e.peer.open = e.peer.node.region(e.peer.node.pz, 64, e.peer.node.allPrivileges())
 	}
 	return e.peer.open.Remote(0, int(size))
 }
@@ -121,8 +121,8 @@ func (e *end) invalidatable() uint32 {
 	if e.peer == nil || e.ep.State() != dat.StateConnected || e.lacks("rmr_bind") {
 		return 42
 	}
-	remote, err := e.peer.ep.PostBind(77, 0, e.peer.window(), dat.Binding{Segment: e.peer.mem.Segment(0, 64), Privileges: dat.RemoteRead})
-	require.NoError(e, err)
-	require.Equal(e, dat.StatusSuccess, e.peer.next(e.peer.req).Status)
+	remote, err := e.peer.ep.PostBind(77, 0, e.peer.node.window(), dat.Binding{Segment: e.peer.mem.Segment(0, 64), Privileges: dat.RemoteRead})
+	require.NoError(e.rig, err)
+	require.Equal(e.rig, dat.StatusSuccess, e.peer.rig.next(e.peer.req).Status)
 	return remote.Context
 }

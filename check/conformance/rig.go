@@ -84,9 +84,9 @@ func (r *rig) openNamed(name string, opts ...dat.Option) *dat.IA {
 
 // node is an adapter with a zone.
 type node struct {
-	*rig
-	ia *dat.IA
-	pz *dat.PZ
+	rig *rig
+	ia  *dat.IA
+	pz  *dat.PZ
 }
 
 func (r *rig) node(opts ...dat.Option) *node {
@@ -97,7 +97,7 @@ func (r *rig) node(opts ...dat.Option) *node {
 
 func (n *node) zone() *dat.PZ {
 	pz, err := n.ia.NewPZ()
-	n.made(err, pz.Close)
+	n.rig.made(err, pz.Close)
 	return pz
 }
 
@@ -111,18 +111,18 @@ func (n *node) dispatcher(qlen int, streams ...dat.Streams) *dat.Dispatcher {
 	for _, s := range streams {
 		cfg.Streams |= s
 	}
-	if n.notify != nil {
-		if n.notify[n.ia] == nil {
-			n.notify[n.ia] = n.cno()
+	if n.rig.notify != nil {
+		if n.rig.notify[n.ia] == nil {
+			n.rig.notify[n.ia] = n.cno()
 		}
-		cfg.CNO = n.notify[n.ia]
+		cfg.CNO = n.rig.notify[n.ia]
 	}
 	return n.dispatcherOf(cfg)
 }
 
 func (n *node) dispatcherOf(cfg dat.DispatcherConfig) *dat.Dispatcher {
 	d, err := n.ia.NewDispatcher(cfg)
-	n.made(err, d.Close)
+	n.rig.made(err, d.Close)
 	return d
 }
 
@@ -139,19 +139,20 @@ func (n *node) allPrivileges() dat.Privileges {
 
 func (n *node) region(pz *dat.PZ, size int, priv dat.Privileges) *dat.LMR {
 	m, err := pz.Alloc(size, priv)
-	n.made(err, m.Free)
+	n.rig.made(err, m.Free)
 	return m
 }
 
 func (n *node) register(b []byte, priv dat.Privileges) *dat.LMR {
 	m, err := n.pz.Register(b, priv)
-	n.made(err, m.Free)
+	n.rig.made(err, m.Free)
 	return m
 }
 
 // end is an endpoint with dispatchers of its own and a region.
 type end struct {
-	*node
+	rig             *rig
+	node            *node
 	ep              *dat.Endpoint
 	conn, recv, req *dat.Dispatcher
 	mem             *dat.LMR
@@ -183,14 +184,14 @@ func (n *node) end(change ...func(*dat.EndpointConfig)) *end {
 	if cfg.Request == nil {
 		cfg.Request = n.dispatcher(depth(cfg.Attr.MaxRequestDTOs), dat.StreamDTO, dat.StreamBind)
 	}
-	e := &end{node: n, conn: cfg.Conn, recv: cfg.Recv, req: cfg.Request, mem: n.lmr(endMem)}
+	e := &end{rig: n.rig, node: n, conn: cfg.Conn, recv: cfg.Recv, req: cfg.Request, mem: n.lmr(endMem)}
 	e.ep = n.endpoint(cfg)
 	return e
 }
 
 func (n *node) endpoint(cfg dat.EndpointConfig) *dat.Endpoint {
 	ep, err := n.ia.NewEndpoint(cfg)
-	n.made(err, ep.Close)
+	n.rig.made(err, ep.Close)
 	return ep
 }
 
@@ -201,9 +202,10 @@ func attr(f func(*dat.EndpointAttr)) func(*dat.EndpointConfig) {
 
 // service is a service point and its dispatcher.
 type service struct {
-	*node
-	psp *dat.PSP
-	cr  *dat.Dispatcher
+	rig  *rig
+	node *node
+	psp  *dat.PSP
+	cr   *dat.Dispatcher
 }
 
 func (n *node) listen() *service {
@@ -212,35 +214,35 @@ func (n *node) listen() *service {
 
 func (n *node) listenOn(cfg dat.PSPConfig) *service {
 	psp, err := n.ia.NewPSP(cfg)
-	n.made(err, psp.Close)
-	return &service{node: n, psp: psp, cr: cfg.Dispatcher}
+	n.rig.made(err, psp.Close)
+	return &service{rig: n.rig, node: n, psp: psp, cr: cfg.Dispatcher}
 }
 
 // at returns the configuration to connect to a service.
 func (s *service) at() dat.ConnectConfig {
-	return dat.ConnectConfig{Addr: s.addr(), Qual: s.psp.Qual()}
+	return dat.ConnectConfig{Addr: s.node.addr(), Qual: s.psp.Qual()}
 }
 
 // hostPort returns the address to connect to a service by CommonConnect.
-func (s *service) hostPort() string { return hostPort(s.addr(), s.psp.Qual()) }
+func (s *service) hostPort() string { return hostPort(s.node.addr(), s.psp.Qual()) }
 
 func hostPort(addr string, qual uint64) string { return net.JoinHostPort(addr, fmt.Sprint(qual)) }
 
 // request waits for a connection request. If the case does not answer the request,
 // it is rejected when the case is over: some transports end an attempt only then.
 func (s *service) request() *dat.CR {
-	ev := s.next(s.cr)
-	require.Equal(s, dat.ConnectionRequest, ev.Number)
+	ev := s.rig.next(s.cr)
+	require.Equal(s.rig, dat.ConnectionRequest, ev.Number)
 	cr := dat.RequestOf(ev)
-	require.NotNil(s, cr)
-	s.later(func() error { _ = cr.Reject(nil); return nil })
+	require.NotNil(s.rig, cr)
+	s.rig.later(func() error { _ = cr.Reject(nil); return nil })
 	return cr
 }
 
 // asked waits for a connection request, and returns it and what it says.
 func (s *service) asked() (*dat.CR, dat.CRParam) {
 	cr := s.request()
-	return cr, get(s, cr.Query)
+	return cr, get(s.rig, cr.Query)
 }
 
 // askedBy connects client to the service with private data, and returns the request and
@@ -248,13 +250,13 @@ func (s *service) asked() (*dat.CR, dat.CRParam) {
 func (s *service) askedBy(client *end, private []byte) (*dat.CR, dat.CRParam) {
 	at := s.at()
 	at.Private = private
-	require.NoError(s, client.ep.Connect(at))
+	require.NoError(s.rig, client.ep.Connect(at))
 	return s.asked()
 }
 
 // requestOf connects client to the service, and returns its request.
 func (s *service) requestOf(client *end) *dat.CR {
-	require.NoError(s, client.ep.Connect(s.at()))
+	require.NoError(s.rig, client.ep.Connect(s.at()))
 	return s.request()
 }
 
@@ -265,7 +267,7 @@ func (s *service) join(client, server *end) {
 
 // accept accepts the request of client with server.
 func accept(cr *dat.CR, client, server *end) {
-	require.NoError(server, cr.Accept(server.ep, nil))
+	require.NoError(server.rig, cr.Accept(server.ep, nil))
 	client.established()
 	server.established()
 }
@@ -283,7 +285,7 @@ func (r *rig) connect(client, server *end) {
 		r.pairUp(client, server)
 		return
 	}
-	s := server.listen()
+	s := server.node.listen()
 	s.join(client, server)
 	client.peer, server.peer = server, client
 	require.NoError(r, s.psp.Close())
@@ -309,15 +311,15 @@ func (e *end) established() dat.Event { return e.connection(dat.Established) }
 
 // connection waits for a connection event.
 func (e *end) connection(want dat.EventNumber) dat.Event {
-	ev := e.next(e.conn)
-	require.Equal(e, want, ev.Number, "%v", ev)
-	require.Same(e, e.ep, dat.EndpointOf(ev))
+	ev := e.rig.next(e.conn)
+	require.Equal(e.rig, want, ev.Number, "%v", ev)
+	require.Same(e.rig, e.ep, dat.EndpointOf(ev))
 	return ev
 }
 
 // disconnect disconnects the end, and waits for the event of it.
 func (e *end) disconnect(how dat.CloseFlags) {
-	require.NoError(e, e.ep.Disconnect(how))
+	require.NoError(e.rig, e.ep.Disconnect(how))
 	e.connection(dat.Disconnected)
 }
 
@@ -376,10 +378,10 @@ func (r *rig) none(d *dat.Dispatcher) {
 
 // done waits for a completion and requires its cookie, status and operation.
 func (e *end) done(d *dat.Dispatcher, cookie uint64, status dat.Status) dat.Event {
-	ev := e.next(d)
-	require.Equal(e, cookie, ev.Cookie, "%v", ev)
-	require.Equal(e, status, ev.Status, "%v", ev)
-	require.Same(e, e.ep, dat.EndpointOf(ev))
+	ev := e.rig.next(d)
+	require.Equal(e.rig, cookie, ev.Cookie, "%v", ev)
+	require.Equal(e.rig, status, ev.Status, "%v", ev)
+	require.Same(e.rig, e.ep, dat.EndpointOf(ev))
 	return ev
 }
 

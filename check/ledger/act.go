@@ -36,7 +36,7 @@ func (p *poster) act() {
 // wait for.
 func (p *poster) flags(op dat.Op, k int) (f dat.Flags) {
 	x := p.rng.Uint32()
-	last := p.outstanding()+k+1 >= p.window
+	last := p.page.outstanding()+k+1 >= p.page.window
 	if !last && x%4 == 0 {
 		f |= dat.Suppress
 	}
@@ -71,18 +71,18 @@ func (p *poster) size() int {
 }
 
 // local lays out n bytes in the slot of the k-th entry after next.
-func (p *poster) local(k, n int) span { return cut(p.rng, p.slotAt(p.slot(k)), n) }
+func (p *poster) local(k, n int) span { return cut(p.rng, p.page.slotAt(p.page.slot(k)), n) }
 
 // fill fills in the k-th entry after next. A write goes to, and a read comes from, the
 // same slot of the peer. The local segments of a read may be longer than the read.
 func (p *poster) fill(op dat.Op, k int) *entry {
-	e := p.label(k, p.choosePlace(p.rng), untagged|uint8(p.rng.Uint32()))
+	e := p.page.label(k, p.page.choosePlace(p.rng), untagged|uint8(p.rng.Uint32()))
 	n := p.size()
 	e.op, e.flags, e.length = op, p.flags(op, k), uint32(n)
 	if op == dat.OpRead {
 		n = min(maxMessage, n+p.rng.IntN(2)*p.rng.IntN(64))
 	}
-	e.local, e.remote = p.local(k, n), uint32(p.slotAt(p.slot(k)))
+	e.local, e.remote = p.local(k, n), uint32(p.page.slotAt(p.page.slot(k)))
 	if op == dat.OpSend {
 		p.account.out.address(e)
 	}
@@ -115,7 +115,7 @@ func (p *poster) remoteOf(e *entry) dat.RemoteSegment {
 
 // submit begins the next entry, which is filled in, posts it, and judges the result.
 func (p *poster) submit(post func() error) verdict {
-	p.begin(1)
+	p.page.begin(1)
 	err := post()
 	return p.judge(1, accepts(err), err)
 }
@@ -130,7 +130,7 @@ func accepts(err error) int {
 
 // post posts the next entry, which is filled in.
 func (p *poster) post() verdict {
-	e, ep := p.next(), p.account.ep
+	e, ep := p.page.next(), p.account.ep
 	p.segments = p.segments[:0]
 	segs := p.segmentsOf(e)
 	return p.submit(func() error {
@@ -152,7 +152,7 @@ func (p *poster) single(op dat.Op) {
 }
 
 // room is how many entries still fit into the window.
-func (p *poster) room() int { return p.window - p.outstanding() }
+func (p *poster) room() int { return p.page.window - p.page.outstanding() }
 
 // several posts a batch of sends, writes and reads.
 func (p *poster) several() {
@@ -166,7 +166,7 @@ func (p *poster) several() {
 		}
 		p.batch = append(p.batch, d)
 	}
-	p.begin(n)
+	p.page.begin(n)
 	k, err := p.account.ep.PostBatch(p.batch)
 	p.judge(n, k, err)
 }
@@ -186,13 +186,13 @@ func (p *poster) byShot() {
 	}
 	to := p.spare
 	if p.spare = nil; to == nil {
-		to = p.lane.dispatcher.disp.NewOneShot()
+		to = p.page.lane.dispatcher.disp.NewOneShot()
 	}
 	p.segments = p.segments[:0]
 	p.batch = append(p.batch[:0], dat.DTO{
 		Op: e.op, Flags: e.flags, Cookie: e.cookie, Segments: p.segmentsOf(e), Remote: p.remoteOf(e), OneShot: to,
 	})
-	p.begin(1)
+	p.page.begin(1)
 	k, err := p.account.ep.PostBatch(p.batch)
 	switch {
 	case p.judge(1, k, err) != took || e.place == nowhere:
@@ -200,6 +200,6 @@ func (p *poster) byShot() {
 	case x < 5:
 		p.waitShot(to, e)
 	default:
-		p.shots = append(p.shots, shot{to, e})
+		p.page.shots = append(p.page.shots, shot{to, e})
 	}
 }

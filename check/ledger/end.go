@@ -72,7 +72,7 @@ func (l *link) sendTooLong(lf *life) {
 	ok := p.insist(func() {
 		e := p.fillLoud(dat.OpSend)
 		e.length, e.mustFail = maxMessage+8, true
-		e.local = span{off: uint32(p.slotAt(0)), len: maxMessage + 8, pieces: 1}
+		e.local = span{off: uint32(p.page.slotAt(0)), len: maxMessage + 8, pieces: 1}
 		p.account.out.address(e)
 	}, p.post)
 	if !ok {
@@ -92,9 +92,9 @@ func (l *link) writeAstray(lf *life) {
 	ok := p.insist(func() {
 		e := p.fill(dat.OpWrite, 0)
 		e.length, e.mustFail = 64, true
-		e.local = span{off: uint32(p.slotAt(0)), len: 64, pieces: 1}
+		e.local = span{off: uint32(p.page.slotAt(0)), len: 64, pieces: 1}
 	}, func() verdict {
-		e := p.next()
+		e := p.page.next()
 		p.segments = p.segments[:0]
 		return p.submit(func() error { return p.account.ep.PostRDMAWrite(e.cookie, e.flags, to, p.segmentsOf(e)...) })
 	})
@@ -176,10 +176,10 @@ func (p *poster) useVictim(v *victim, own bool) bool {
 	// cookie. It reads the half of the victim to which the peer does not write, since
 	// nothing orders the two.
 	e.length = min(e.length, headerSize-1)
-	p.begin(1)
+	p.page.begin(1)
 	err := p.account.ep.PostSend(e.cookie, e.flags, v.region.lmr.Segment(victimSize/2+off, int(e.length)))
 	if isDead(err) {
-		p.returned(1, 0)
+		p.page.returned(1, 0)
 		return true
 	}
 	return p.judge(1, accepts(err), err) <= busy

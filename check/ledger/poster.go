@@ -12,7 +12,7 @@ import (
 
 // poster posts the requests of one page in one life.
 type poster struct {
-	*page
+	page    *page
 	life    *life
 	account *account
 	peer    *account
@@ -64,9 +64,9 @@ func (p *poster) work() {
 		return
 	}
 	for p.left > 0 && p.going() && p.makeRoom() {
-		before := p.begun.Load()
+		before := p.page.begun.Load()
 		p.act()
-		n := int(p.begun.Load() - before)
+		n := int(p.page.begun.Load() - before)
 		p.left -= n
 		p.life.posted(n)
 		if p.life.ending.Load() {
@@ -100,7 +100,7 @@ func (p *poster) await() bool {
 
 // going reports whether the poster may go on.
 func (p *poster) going() bool {
-	return p.shut < mostShut && p.after < mostAfter && p.page.failures-p.failures < p.window+mostAfter &&
+	return p.shut < mostShut && p.after < mostAfter && p.page.failures-p.failures < p.page.window+mostAfter &&
 		!p.life.halted.Load() && p.page.left() > mostBatch
 }
 
@@ -108,9 +108,9 @@ func (p *poster) going() bool {
 // run is over.
 func (p *poster) makeRoom() bool {
 	for {
-		p.poll()
-		p.reclaim(false)
-		if p.outstanding() < p.window {
+		p.page.poll()
+		p.page.reclaim(false)
+		if p.page.outstanding() < p.page.window {
 			return true
 		}
 		if !p.rest(nil) {
@@ -123,7 +123,7 @@ func (p *poster) makeRoom() bool {
 // the life or the run is over; then the events outstanding may be lost.
 func (p *poster) rest(pause <-chan time.Time) bool {
 	select {
-	case <-p.bell:
+	case <-p.page.bell:
 	case <-pause:
 	case <-p.life.stop:
 		return false
@@ -143,9 +143,9 @@ func (p *poster) finish() {
 		p.fillLoud(dat.OpSend)
 	}
 	for {
-		p.poll()
-		p.reclaim(false)
-		if p.outstanding() == 0 || !p.rest(time.After(shotPause)) {
+		p.page.poll()
+		p.page.reclaim(false)
+		if p.page.outstanding() == 0 || !p.rest(time.After(shotPause)) {
 			return
 		}
 	}
@@ -153,9 +153,9 @@ func (p *poster) finish() {
 
 // linger polls the one-shots that are outstanding until the life is over.
 func (p *poster) linger() {
-	for p.poll(); p.rest(time.After(shotPause)); p.poll() {
+	for p.page.poll(); p.rest(time.After(shotPause)); p.page.poll() {
 	}
-	p.poll()
+	p.page.poll()
 }
 
 // shotPause is the pause between two polls of one-shots.
@@ -234,7 +234,7 @@ func (p *poster) judge(n, k int, err error) verdict {
 	}
 	switch v {
 	case busy:
-		p.reclaim(false)
+		p.page.reclaim(false)
 		p.rest(time.After(idlePause))
 	case shut:
 		p.shut++
@@ -252,9 +252,9 @@ func (p *poster) waitShot(s *dat.OneShot, e *entry) {
 	defer cancel()
 	ev, err := s.Wait(ctx)
 	if err != nil {
-		p.account.w.complain(Stuck, "%s: waiting for its one-shot request: %v", p.name(e), err)
+		p.account.w.complain(Stuck, "%s: waiting for its one-shot request: %v", p.page.name(e), err)
 		return
 	}
-	p.lane.shot(&ev)
+	p.page.lane.shot(&ev)
 	p.spare = s
 }

@@ -18,7 +18,7 @@ func (p *poster) still() {
 		p.single(dat.OpRead)
 		return
 	}
-	to := p.lane.dispatcher.disp.NewOneShot()
+	to := p.page.lane.dispatcher.disp.NewOneShot()
 	p.batch, p.segments = p.batch[:0], p.segments[:0]
 	read := p.fillLoud(dat.OpRead)
 	read.length, read.remote = longRead, inSize
@@ -35,17 +35,17 @@ func (p *poster) still() {
 		d.Op, d.Immediate, d.Flags = dat.OpSendInvalidate, key, d.Flags&^dat.BarrierFence
 	}
 	p.batch = append(p.batch, d)
-	p.begin(2)
+	p.page.begin(2)
 	k, err := p.account.ep.PostBatch(p.batch)
 	said := p.judge(2, k, err)
 	if k < 2 {
 		to.Release()
 	} else {
-		p.shots = append(p.shots, shot{to, send})
+		p.page.shots = append(p.page.shots, shot{to, send})
 	}
 	for said == took && read.isPending() && p.rest(nil) {
-		p.poll()
-		p.reclaim(false)
+		p.page.poll()
+		p.page.reclaim(false)
 	}
 }
 

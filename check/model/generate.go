@@ -88,7 +88,7 @@ func init() {
 		{3, by(endpointCommands.newEP)},
 		{2, by(memoryCommands.newRegion)},
 		{2, by(eventCommands.newEVD)},
-		{1, func(g *generator) Command { return New("pz", g.w.zones.next()) }},
+		{1, func(g *generator) Command { return New("pz", g.w.memory.zones.next()) }},
 		{1, func(g *generator) Command { return New("ep_free", g.anyEP()) }},
 		{1, by(memoryCommands.freeRegion)},
 		{1, by(eventCommands.freeEVD)},
@@ -97,20 +97,20 @@ func init() {
 		{2, by(connectionCommands.reserve)},
 		{1, func(g *generator) Command { return query(g, "sp_query", &g.w.points) }},
 		{2, by(connectionCommands.handoff)},
-		{1, func(g *generator) Command { return New("pz_free", anyOf(g, &g.w.zones)) }},
+		{1, func(g *generator) Command { return New("pz_free", anyOf(g, &g.w.memory.zones)) }},
 		{1, func(g *generator) Command {
 			return New("evd_resize", anyOf(g, &g.w.evds), "qlen", g.of(0, 1, 2, 4, 16, 64, 65))
 		}},
 		{8, by(eventCommands.notify)},
 		{2, by(memoryCommands.newWindow)},
 		{8, by(memoryCommands.bind)},
-		{1, func(g *generator) Command { return New("rmr_free", anyOf(g, &g.w.windows)) }},
-		{1, func(g *generator) Command { return query(g, "rmr_query", &g.w.windows) }},
+		{1, func(g *generator) Command { return New("rmr_free", anyOf(g, &g.w.memory.windows)) }},
+		{1, func(g *generator) Command { return query(g, "rmr_query", &g.w.memory.windows) }},
 		{6, func(g *generator) Command {
 			return New("cno_wait", pick(g, &g.w.cnos, func(n *cno) bool { return n.used() }))
 		}},
 		{1, func(g *generator) Command { return New("cno_free", anyOf(g, &g.w.cnos)) }},
-		{1, func(g *generator) Command { return query(g, "lmr_query", &g.w.regions) }},
+		{1, func(g *generator) Command { return query(g, "lmr_query", &g.w.memory.regions) }},
 		{1, func(g *generator) Command { return query(g, "evd_query", &g.w.evds) }},
 		{1, func(g *generator) Command { return New("ep_query", g.anyEP(), "mask", g.sometimes("bad mask", "bad")) }},
 		{1, func(g *generator) Command { return New("cr_query", anyOf(g, &g.w.crs)) }},
@@ -135,9 +135,9 @@ func (g *generator) needed() (c Command, ok bool) {
 	connection := connectionCommands{g}
 	plain := func(d *evd) bool { return d.takes == allStreams && d.qlen >= 16 && d.fits(0, nil) }
 	switch {
-	case w.zones.count(all) == 0:
-		return New("pz", w.zones.next()), true
-	case w.regions.count(all) == 0:
+	case w.memory.zones.count(all) == 0:
+		return New("pz", w.memory.zones.next()), true
+	case w.memory.regions.count(all) == 0:
 		return memoryCommands{g}.newRegion(), true
 	case w.evds.count(plain) == 0:
 		return eventCommands{g}.plainEVD(), true
@@ -240,7 +240,7 @@ func (g *generator) evdFor(class int) string {
 	return pick(g, &g.w.evds, func(d *evd) bool { return d.takes&streamDTO != 0 && d.fits(class, nil) })
 }
 
-func (g *generator) zone() string { return pick(g, &g.w.zones, all) }
+func (g *generator) zone() string { return pick(g, &g.w.memory.zones, all) }
 
 // cr names a request that waits for an answer.
 func (g *generator) cr() string { return pick(g, &g.w.crs, all) }
@@ -275,11 +275,11 @@ func (g *generator) segments(n int, z *zone, privilege int) (segs []Segment) {
 
 // segment draws a piece of a region; with size -1 the length is drawn, too.
 func (g *generator) segment(z *zone, privilege, size int) Segment {
-	s := Segment{Region: Index('m', pick(g, &g.w.regions, func(m *region) bool {
+	s := Segment{Region: Index('m', pick(g, &g.w.memory.regions, func(m *region) bool {
 		return m.zone == z && m.priv&privilege != 0 && len(m.cells) >= size
 	}))}
 	length := 64
-	if m := g.w.at(s); m != nil {
+	if m := g.w.memory.at(s); m != nil {
 		length = len(m.cells)
 	}
 	s.Off = min(g.of(0, 8, 16, 24, 1), length)

@@ -41,16 +41,16 @@ func (r *region) isLong(z *zone, privileges int) bool {
 }
 
 func (w *World) hasLong(z *zone, privileges int) bool {
-	return w.regions.count(func(m *region) bool { return m.isLong(z, privileges) }) > 0
+	return w.memory.regions.count(func(m *region) bool { return m.isLong(z, privileges) }) > 0
 }
 
 func longRegion(g postCommands, z *zone) Command {
-	return New("lmr", g.w.regions.next(), "pz", g.w.zones.name(g.w.zones.index(z)), "size", longBytes,
+	return New("lmr", g.w.memory.regions.next(), "pz", g.w.memory.zones.name(g.w.memory.zones.index(z)), "size", longBytes,
 		"priv", "LOCAL_READ|LOCAL_WRITE|REMOTE_READ|REMOTE_WRITE|REMOTE_ATOMIC", "by", "alloc")
 }
 
 // longPiece draws a long segment.
 func (g postCommands) longPiece(z *zone, privilege int) Segment {
-	name := pick(g.generator, &g.w.regions, func(m *region) bool { return m.isLong(z, privilege) })
+	name := pick(g.generator, &g.w.memory.regions, func(m *region) bool { return m.isLong(z, privilege) })
 	return Segment{Region: Index('m', name), Len: longBytes}
 }

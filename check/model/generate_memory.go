@@ -17,21 +17,21 @@ func (g memoryCommands) newRegion() Command {
 	if g.rarely("empty") {
 		size = 0
 	}
-	return New("lmr", g.w.regions.next(), "pz", g.zone(), "size", size, "priv", priv, "by", by)
+	return New("lmr", g.w.memory.regions.next(), "pz", g.zone(), "size", size, "priv", priv, "by", by)
 }
 
 // newRegionOf draws a registration of another region's memory.
 func (g memoryCommands) newRegionOf() Command {
 	c := g.newRegion()
-	of := pick(g.generator, &g.w.regions, all)
+	of := pick(g.generator, &g.w.memory.regions, all)
 	return New("lmr_of", c.On, "pz", c.Text("pz"), "of", of, "priv", c.Text("priv"))
 }
 
 // freeRegion draws the freeing of a region to which no window is being bound: if
 // such a bind fails, DAT does not say whether the window stays bound.
 func (g memoryCommands) freeRegion() Command {
-	name := anyOf(g.generator, &g.w.regions)
-	for _, m := range g.w.windows.live() {
+	name := anyOf(g.generator, &g.w.memory.regions)
+	for _, m := range g.w.memory.windows.live() {
 		if m.pending != nil && m.pending.seg.Region == Index('m', name) {
 			name = "-"
 		}
@@ -45,8 +45,8 @@ func (g memoryCommands) sync() Command {
 }
 
 func (g memoryCommands) syncable() Segment {
-	s := Segment{Region: Index('m', anyOf(g.generator, &g.w.regions)), Len: g.of(8, 1, 64, 0)}
-	if m := g.w.at(s); m != nil && !g.rarely("out of bounds") {
+	s := Segment{Region: Index('m', anyOf(g.generator, &g.w.memory.regions)), Len: g.of(8, 1, 64, 0)}
+	if m := g.w.memory.at(s); m != nil && !g.rarely("out of bounds") {
 		s.Len = min(s.Len, len(m.cells))
 	}
 	return s
@@ -55,14 +55,14 @@ func (g memoryCommands) syncable() Segment {
 // newWindow draws a new window of a zone or of one endpoint.
 func (g memoryCommands) newWindow() Command {
 	if g.draw("of an endpoint", 3) == 2 {
-		return New("rmr", g.w.windows.next(), "ep", g.ep(isConnected))
+		return New("rmr", g.w.memory.windows.next(), "ep", g.ep(isConnected))
 	}
-	return New("rmr", g.w.windows.next(), "pz", g.zone())
+	return New("rmr", g.w.memory.windows.next(), "pz", g.zone())
 }
 
 // bind draws a bind of a window of the endpoint's zone, or an unbind.
 func (g memoryCommands) bind() Command {
-	if g.w.windows.count(all) == 0 {
+	if g.w.memory.windows.count(all) == 0 {
 		return g.newWindow()
 	}
 	name := g.ep(isConnected, isDisconnected)
@@ -70,7 +70,7 @@ func (g memoryCommands) bind() Command {
 		name = g.anyEP()
 	}
 	p := g.w.eps.named(name)
-	rmr := pick(g.generator, &g.w.windows, func(m *window) bool { return p != nil && m.belongs(p) })
+	rmr := pick(g.generator, &g.w.memory.windows, func(m *window) bool { return p != nil && m.belongs(p) })
 	if p == nil {
 		return New("bind", name, "rmr", rmr)
 	}

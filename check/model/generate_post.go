@@ -97,7 +97,7 @@ func (g postCommands) remote(p *endpoint, privilege, n int) string {
 	if g.rarely("other length") {
 		n = max(0, n+g.of(-1, 1))
 	}
-	if len(g.w.binds) > 0 && g.draw("window", 2) == 1 {
+	if len(g.w.memory.binds) > 0 && g.draw("window", 2) == 1 {
 		return JoinSegments([]Segment{g.windowPiece(n)})
 	}
 	s := g.segment(z, privilege, n)
@@ -110,9 +110,9 @@ func (g postCommands) remote(p *endpoint, privilege, n int) string {
 // windowPiece draws a piece of what a bind has named, mostly of a bind that still
 // holds.
 func (g postCommands) windowPiece(n int) Segment {
-	i := len(g.w.binds) - 1 - min(g.draw("name", 4), g.draw("older", len(g.w.binds)))
+	i := len(g.w.memory.binds) - 1 - min(g.draw("name", 4), g.draw("older", len(g.w.memory.binds)))
 	s := Segment{Region: i, Window: true, Len: n}
-	if b := g.w.binds[i]; b != nil {
+	if b := g.w.memory.binds[i]; b != nil {
 		s.Off = b.seg.Off + g.of(0, 0, max(0, b.seg.Len-n), -1)
 	}
 	return s

@@ -34,7 +34,7 @@ type zone struct{ handle }
 func (m *memory) newZone(c *call) { m.zones.add(c, &zone{handle{c.On, true}}) }
 
 func (w *World) freeZone(z *zone, c *call) {
-	users := w.regions.count(func(r *region) bool { return r.zone == z }) + w.windows.count(func(m *window) bool { return m.zone == z }) +
+	users := w.memory.regions.count(func(r *region) bool { return r.zone == z }) + w.memory.windows.count(func(m *window) bool { return m.zone == z }) +
 		w.eps.count(func(p *endpoint) bool { return p.zone == z }) + w.srqs.count(func(q *srq) bool { return q.zone == z })
 	z.free(c, users > 0, invalidState|subPZInUse)
 }
@@ -240,8 +240,8 @@ func (m *memory) forget(segs []Segment) {
 
 // CheckMemory compares the memory of an open region with the bytes that it should
 // hold.
-func (m *memory) CheckMemory(index int, got []byte) error {
-	for i, c := range m.regions.at(index).cells {
+func (w *World) CheckMemory(index int, got []byte) error {
+	for i, c := range w.memory.regions.at(index).cells {
 		if !c.unknown && got[i] != c.byte {
 			return fmt.Errorf("byte %d of m%d is %#x, should be %#x", i, index, got[i], c.byte)
 		}

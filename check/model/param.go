@@ -22,7 +22,7 @@ const tooMany = 1 << 24
 
 // asked returns the parameters with the objects and flags that a command names.
 func (p params) asked(w *World, c Command) params {
-	p.zone = given(c, "pz", &w.zones, p.zone)
+	p.zone = given(c, "pz", &w.memory.zones, p.zone)
 	p.recv, p.req, p.conn = given(c, "recv", &w.evds, p.recv), given(c, "req", &w.evds, p.req), given(c, "conn", &w.evds, p.conn)
 	for key, flags := range map[string]*int{"recvflags": &p.recvFlags, "reqflags": &p.reqFlags} {
 		if c.Has(key) {
@@ -164,7 +164,7 @@ func (p *endpoint) refuseModify(c *call, q *params) {
 		c.refuse(c.Int(a) == tooMany && (p.srq == nil || a == "reqs"), invalidParameter)
 		c.mayRefuse(c.Int(a) == tooMany, invalidParameter)
 	}
-	windows := p.w.windows.count(func(m *window) bool { return m.ep == p }) > 0
+	windows := p.w.memory.windows.count(func(m *window) bool { return m.ep == p }) > 0
 	c.refuse(windows && q.zone != p.zone, invalidState)
 	c.mayRefuse(windows, invalidState) // the device decides whether the endpoint can grow
 }

@@ -117,7 +117,7 @@ func (p *endpoint) refuse(c *call, x *work, before int) {
 	c.refuse(posted >= depth, insufficientResources)
 	c.refuse(x.flags&^x.flagsAt(allowed) != 0, invalidParameter)
 	c.refuse(len(x.segs) > p.segments(x.operation), invalidParameter)
-	p.refuseLengths(c, x, p.w.refuseSegments(c, x.segs, p.zone, x.local))
+	p.refuseLengths(c, x, p.w.memory.refuseSegments(c, x.segs, p.zone, x.local))
 }
 
 // flagsAt returns the flags that a post may have at an endpoint with these completion
@@ -294,7 +294,7 @@ func (p *endpoint) requested(status, length int) {
 // flush completes everything that is posted with FLUSHED.
 func (p *endpoint) flush() {
 	for len(p.recvs) > 0 {
-		p.w.forget(p.recvs[0].segs)
+		p.w.memory.forget(p.recvs[0].segs)
 		p.received(errFlushed, 0, nil)
 	}
 	for len(p.reqs) > 0 {

@@ -14,7 +14,7 @@ type srq struct {
 }
 
 func (w *World) newSRQ(c *call) {
-	q := &srq{w: w, handle: handle{c.On, true}, zone: w.zones.named(c.Text("pz")), depth: c.Values["recvs"], iov: c.Values["iov"]}
+	q := &srq{w: w, handle: handle{c.On, true}, zone: w.memory.zones.named(c.Text("pz")), depth: c.Values["recvs"], iov: c.Values["iov"]}
 	need(c, q.zone)
 	c.refuse(c.Int("recvs") < 0, invalidParameter)
 	if w.srqs.add(c, q) {
@@ -79,7 +79,7 @@ func (q *srq) post(c *call) {
 	x := workOf(c.Command)
 	x.operation = operations["recv"]
 	c.refuse(len(x.segs) > q.iov, invalidParameter)
-	q.w.refuseSegments(c, x.segs, q.zone, localWrite)
+	q.w.memory.refuseSegments(c, x.segs, q.zone, localWrite)
 	c.refuse(len(q.recvs) >= q.depth, insufficientResources)
 	for _, d := range q.sinks() {
 		d.refuse(c, 1)

@@ -21,7 +21,7 @@ type binding struct {
 }
 
 func (w *World) newWindow(c *call) {
-	m := &window{handle: handle{c.On, true}, zone: w.zones.named(c.Text("pz"))}
+	m := &window{handle: handle{c.On, true}, zone: w.memory.zones.named(c.Text("pz"))}
 	if c.Has("ep") {
 		if m.ep = w.eps.named(c.Text("ep")); need(c, m.ep) {
 			m.zone = m.ep.zone
@@ -30,7 +30,7 @@ func (w *World) newWindow(c *call) {
 	} else {
 		need(c, m.zone)
 	}
-	w.windows.add(c, m)
+	w.memory.windows.add(c, m)
 }
 
 func (m *window) free(c *call) {
@@ -57,13 +57,13 @@ func (m *window) belongs(p *endpoint) bool { return m.ep == p || m.ep == nil && 
 // postBind judges the post of a bind, whose context is valid for peers when it has
 // completed. A bind without a segment unbinds.
 func (w *World) postBind(c *call) {
-	p, m := w.eps.named(c.On), w.windows.named(c.Text("rmr"))
+	p, m := w.eps.named(c.On), w.memory.windows.named(c.Text("rmr"))
 	x := workOf(c.Command)
 	b := &binding{window: m, priv: c.Bits("priv", Privileges), context: c.Values["context"]}
 	if len(x.segs) > 0 {
 		b.seg, x.segs = x.segs[0], nil
 	}
-	w.binds = append(w.binds, nil)
+	w.memory.binds = append(w.memory.binds, nil)
 	need(c, m)
 	if need(c, p) {
 		c.refuse(m != nil && (m.zone != p.zone || m.ep != nil && m.ep != p), protectionViolation)
@@ -71,7 +71,7 @@ func (w *World) postBind(c *call) {
 		p.req.refuse(c, 1)
 		c.refuse(p.req != nil && p.req.takes&streamRMR == 0, invalidState|subEVDRequest)
 		if b.binds() {
-			w.refuseBinding(c, p, b)
+			w.memory.refuseBinding(c, p, b)
 		}
 	}
 	if !c.succeeded() {
@@ -81,7 +81,7 @@ func (w *World) postBind(c *call) {
 	x.bind = b
 	if b.binds() {
 		m.pending = b
-		w.record(c, b)
+		w.memory.record(c, b)
 	}
 	p.take(x)
 }

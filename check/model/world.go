@@ -5,7 +5,7 @@ import "fmt"
 // World is everything that a program has made so far, as DAT has it. It is not safe
 // for concurrent use.
 type World struct {
-	memory
+	memory memory
 
 	maxPrivate int  // bytes of private data
 	long       bool // see Long
@@ -40,12 +40,12 @@ func Make(maxPrivate int) *World {
 // commands returns the judge of each command.
 func (w *World) commands() map[string]func(*call) {
 	connect, post := on(&w.eps, (*endpoint).connect), on(&w.eps, (*endpoint).post)
-	freePoint, sync := onFreed(&w.points, (*point).free), w.sync
+	freePoint, sync := onFreed(&w.points, (*point).free), w.memory.sync
 	return map[string]func(*call){
-		"pz": w.newZone, "pz_free": onFreed(&w.zones, w.freeZone),
-		"lmr": w.newRegion, "lmr_of": w.newRegion, "lmr_free": onFreed(&w.regions, w.freeRegion), "lmr_query": on(&w.regions, (*region).query),
+		"pz": w.memory.newZone, "pz_free": onFreed(&w.memory.zones, w.freeZone),
+		"lmr": w.memory.newRegion, "lmr_of": w.memory.newRegion, "lmr_free": onFreed(&w.memory.regions, w.memory.freeRegion), "lmr_query": on(&w.memory.regions, (*region).query),
 		"sync_read": sync, "sync_write": sync,
-		"rmr": w.newWindow, "rmr_free": onFreed(&w.windows, (*window).free), "rmr_query": on(&w.windows, (*window).query), "bind": w.postBind,
+		"rmr": w.newWindow, "rmr_free": onFreed(&w.memory.windows, (*window).free), "rmr_query": on(&w.memory.windows, (*window).query), "bind": w.postBind,
 
 		"evd": w.newEVD, "evd_free": onFreed(&w.evds, (*evd).free), "evd_query": on(&w.evds, (*evd).query),
 		"evd_resize": on(&w.evds, (*evd).resize), "post_se": on(&w.evds, (*evd).postSE),
