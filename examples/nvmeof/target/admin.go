@@ -22,7 +22,7 @@ type admin struct {
 
 // serve serves an admin command.
 func (a *admin) serve(c *command) {
-	switch c.Opcode {
+	switch c.sqe.Opcode {
 	case nvme.AdminKeepAlive:
 		a.alive()
 		c.complete(nvme.Success)
@@ -45,21 +45,21 @@ func (a *admin) serve(c *command) {
 
 // identify serves an Identify.
 func (a *admin) identify(c *command) {
-	ns, most := a.q.target.namespaces.at(c.NSID), uint32(mostNamespaces)
+	ns, most := a.q.target.namespaces.at(c.sqe.NSID), uint32(mostNamespaces)
 	if a.q.controller.discovery {
 		ns, most = nil, 0
 	}
-	switch page := nvme.Selector(c.CDW10); {
+	switch page := nvme.Selector(c.sqe.CDW10); {
 	case page == nvme.IdentifyControllerPage:
 		id := a.about()
 		a.give(c, nvme.PageLen, id.Put)
 	case page == nvme.IdentifyCommandSet:
 		a.give(c, nvme.PageLen, func([]byte) {}) // no limits beside those of the controller
-	case page == nvme.IdentifyActiveList && c.NSID < nvme.AllNamespaces-1:
-		a.give(c, nvme.PageLen, func(b []byte) { a.listNamespaces(b, c.NSID) })
+	case page == nvme.IdentifyActiveList && c.sqe.NSID < nvme.AllNamespaces-1:
+		a.give(c, nvme.PageLen, func(b []byte) { a.listNamespaces(b, c.sqe.NSID) })
 	case page == nvme.IdentifyNamespacePage && ns != nil:
 		a.give(c, nvme.PageLen, ns.page.Put)
-	case page == nvme.IdentifyNamespacePage && c.NSID != 0 && c.NSID <= most:
+	case page == nvme.IdentifyNamespacePage && c.sqe.NSID != 0 && c.sqe.NSID <= most:
 		a.give(c, nvme.PageLen, func([]byte) {}) // it is inactive
 	case page == nvme.IdentifyDescriptors && ns != nil:
 		a.give(c, nvme.PageLen, ns.page.PutNames)
@@ -110,7 +110,7 @@ func (a *admin) give(c *command, n int, fill func(page []byte)) {
 		c.complete(status)
 		return
 	}
-	if !c.Data.IsKeyed() {
+	if !c.sqe.Data.IsKeyed() {
 		c.complete(nvme.DescriptorTypeInvalid | nvme.DoNotRetry)
 		return
 	}

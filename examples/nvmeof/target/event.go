@@ -103,7 +103,7 @@ func (a *admin) event(kind uint32, event nvme.AsyncEvent) {
 // changedNamespaces is the log page of changed namespaces. Reading it forgets them,
 // unless the host wants to be told again.
 func (a *admin) changedNamespaces(c *command) []byte {
-	forget := !c.RetainsEvent()
+	forget := !c.sqe.RetainsEvent()
 	page := make([]byte, nvme.PageLen)
 	changes := a.q.target.controllers.changesOf(a.q.controller, forget)
 	changes.put(page)
@@ -116,21 +116,21 @@ func (a *admin) changedNamespaces(c *command) []byte {
 // anaPage is the ANA log page. Reading it forgets that groups have changed, unless the host
 // wants to be told again; what changes after that leads to another event.
 func (a *admin) anaPage(c *command) []byte {
-	if !c.RetainsEvent() {
+	if !c.sqe.RetainsEvent() {
 		a.q.target.controllers.groupsOf(a.q.controller, true)
 		a.q.controller.masked &^= nvme.ANANotices
 	}
-	return a.q.target.groups.page(&a.q.target.namespaces, c.CDW10&nvme.GroupsOnly != 0)
+	return a.q.target.groups.page(&a.q.target.namespaces, c.sqe.CDW10&nvme.GroupsOnly != 0)
 }
 
 // abort serves an Abort. A command that has not begun is taken back: an Async Event
 // Request, or a command that waits for the worker of a store.
 func (a *admin) abort(c *command) {
 	const aborted, notAborted = 0, 1
-	queue, cid := c.Aborted()
+	queue, cid := c.sqe.Aborted()
 	if queue == 0 {
 		for i, index := range a.waiting {
-			if request := &a.q.slots.commands[index]; request.CID == cid {
+			if request := &a.q.slots.commands[index]; request.sqe.CID == cid {
 				a.waiting = append(a.waiting[:i], a.waiting[i+1:]...)
 				request.complete(nvme.AbortRequested)
 				c.answer(nvme.Success, aborted)

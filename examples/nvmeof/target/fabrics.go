@@ -14,7 +14,7 @@ const (
 
 // fabrics serves a fabrics command.
 func (q *queue) fabrics(c *command) {
-	kind := c.FabricsType()
+	kind := c.sqe.FabricsType()
 	switch {
 	case kind == nvme.FabricsConnect && q.controller == nil:
 		q.connect(c)
@@ -34,7 +34,7 @@ func (q *queue) connect(c *command) {
 	switch status := c.describes(nvme.ConnectDataLen); {
 	case status != nvme.Success:
 		c.complete(status)
-	case c.Data.IsKeyed():
+	case c.sqe.Data.IsKeyed():
 		c.fetch(0, nvme.ConnectDataLen, (*command).connected)
 	default:
 		q.connectTo(c, c.inline())
@@ -46,7 +46,7 @@ func (c *command) connected(_ error) { c.q.connectTo(c, c.short()) }
 
 // connectTo connects the queue to a controller. For an admin queue it makes one.
 func (q *queue) connectTo(c *command, told []byte) {
-	asked := c.Connect()
+	asked := c.sqe.Connect()
 	d, err := nvme.ParseConnectData(told)
 	if err != nil || q.controller != nil { // a second Connect, while the data of the first came
 		c.complete(nvme.CommandSequenceError | nvme.DoNotRetry)

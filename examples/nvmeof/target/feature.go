@@ -34,28 +34,28 @@ var features = []feature{
 		id:  nvme.FeatureArbitration,
 		get: func(a *admin, _ *command) (uint32, bool) { return a.settings.arbitration, true },
 		set: func(a *admin, c *command) {
-			a.keep(c, &a.settings.arbitration, c.CDW11&^nvme.ReservedArbitration, true)
+			a.keep(c, &a.settings.arbitration, c.sqe.CDW11&^nvme.ReservedArbitration, true)
 		},
 	},
 	{
 		id:  nvme.FeaturePower,
 		get: func(a *admin, _ *command) (uint32, bool) { return a.settings.power, true },
 		set: func(a *admin, c *command) {
-			a.keep(c, &a.settings.power, c.CDW11&nvme.WorkloadMask, c.CDW11&nvme.PowerStateMask == 0)
+			a.keep(c, &a.settings.power, c.sqe.CDW11&nvme.WorkloadMask, c.sqe.CDW11&nvme.PowerStateMask == 0)
 		},
 	},
 	{
 		id: nvme.FeatureTemperature,
 		get: func(a *admin, c *command) (uint32, bool) {
-			t := nvme.Threshold(c.CDW11)
+			t := nvme.Threshold(c.sqe.CDW11)
 			return a.settings.thresholds[t.Kind()&1], t.Kind() < 2 && t.Sensor() == 0
 		},
 		initial: func(_ *admin, c *command) (uint32, bool) {
-			t := nvme.Threshold(c.CDW11)
+			t := nvme.Threshold(c.sqe.CDW11)
 			return defaults().thresholds[t.Kind()&1], t.Kind() < 2 && t.Sensor() == 0
 		},
 		set: func(a *admin, c *command) {
-			t := nvme.Threshold(c.CDW11)
+			t := nvme.Threshold(c.sqe.CDW11)
 			a.keep(c, &a.settings.thresholds[t.Kind()&1], t.Kelvin(), t.Kind() < 2 && (t.Sensor() == 0 || t.Sensor() == nvme.AllSensors))
 		},
 	},
@@ -63,7 +63,7 @@ var features = []feature{
 		id:  nvme.FeatureErrorRecovery,
 		get: func(a *admin, _ *command) (uint32, bool) { return a.settings.recovery, true },
 		set: func(a *admin, c *command) {
-			a.keep(c, &a.settings.recovery, c.CDW11&nvme.RecoveryTimeMask, c.CDW11&nvme.DeallocatedError == 0)
+			a.keep(c, &a.settings.recovery, c.sqe.CDW11&nvme.RecoveryTimeMask, c.sqe.CDW11&nvme.DeallocatedError == 0)
 		},
 	},
 	{
@@ -82,13 +82,13 @@ var features = []feature{
 	{
 		id:  nvme.FeatureWriteAtomicity,
 		get: func(a *admin, _ *command) (uint32, bool) { return a.settings.atomicity, true },
-		set: func(a *admin, c *command) { a.keep(c, &a.settings.atomicity, c.CDW11&nvme.AtomicityOff, true) },
+		set: func(a *admin, c *command) { a.keep(c, &a.settings.atomicity, c.sqe.CDW11&nvme.AtomicityOff, true) },
 	},
 	{
 		id: nvme.FeatureAsyncEvents, discovery: true,
 		get: func(a *admin, _ *command) (uint32, bool) { return a.q.controller.asyncConfig, true },
 		set: func(a *admin, c *command) {
-			a.keep(c, &a.q.controller.asyncConfig, c.CDW11, c.CDW11&^(a.about().AsyncEvents|nvme.HealthEvents) == 0)
+			a.keep(c, &a.q.controller.asyncConfig, c.sqe.CDW11, c.sqe.CDW11&^(a.about().AsyncEvents|nvme.HealthEvents) == 0)
 			a.notify()
 		},
 	},
@@ -96,7 +96,7 @@ var features = []feature{
 		id: nvme.FeatureKeepAlive, discovery: true,
 		get: func(a *admin, _ *command) (uint32, bool) { return uint32(a.keepAlive / time.Millisecond), true },
 		set: func(a *admin, c *command) {
-			a.keepAliveEvery(time.Duration(c.CDW11) * time.Millisecond)
+			a.keepAliveEvery(time.Duration(c.sqe.CDW11) * time.Millisecond)
 			c.complete(nvme.Success)
 		},
 	},
@@ -111,7 +111,7 @@ var features = []feature{
 // feature is the feature that a command is about, or nil.
 func (a *admin) feature(c *command) *feature {
 	for i := range features {
-		if f := &features[i]; f.id == c.Feature() && (f.discovery || !a.q.controller.discovery) {
+		if f := &features[i]; f.id == c.sqe.Feature() && (f.discovery || !a.q.controller.discovery) {
 			return f
 		}
 	}
@@ -130,7 +130,7 @@ func (a *admin) keep(c *command, value *uint32, wanted uint32, ok bool) {
 
 // grant serves the Set Features of the number of queues.
 func (a *admin) grant(c *command) {
-	asked, ok := nvme.QueuesOf(c.CDW11)
+	asked, ok := nvme.QueuesOf(c.sqe.CDW11)
 	if !ok {
 		c.complete(nvme.InvalidField | nvme.DoNotRetry)
 		return
@@ -154,9 +154,9 @@ func (a *admin) setFeature(c *command) {
 	switch {
 	case !has:
 		c.complete(nvme.InvalidField | nvme.DoNotRetry)
-	case c.CDW10&nvme.Save != 0:
+	case c.sqe.CDW10&nvme.Save != 0:
 		c.complete(nvme.FeatureNotSaveable | nvme.DoNotRetry)
-	case a.q.target.namespaces.at(c.NSID) != nil:
+	case a.q.target.namespaces.at(c.sqe.NSID) != nil:
 		c.complete(nvme.FeatureNotOfNamespace | nvme.DoNotRetry)
 	case f.set == nil:
 		c.complete(nvme.FeatureNotChangeable | nvme.DoNotRetry)
@@ -168,12 +168,12 @@ func (a *admin) setFeature(c *command) {
 // getFeature serves a Get Features. The saved value is the default one: none is saved.
 func (a *admin) getFeature(c *command) {
 	f := a.feature(c)
-	if f != nil && f.id == nvme.FeatureHostID && c.Which() < nvme.Supported && c.CDW11&nvme.LongHostID != 0 {
+	if f != nil && f.id == nvme.FeatureHostID && c.sqe.Which() < nvme.Supported && c.sqe.CDW11&nvme.LongHostID != 0 {
 		a.give(c, len(a.q.controller.hostID), func(b []byte) { copy(b, a.q.controller.hostID[:]) })
 		return
 	}
 	value, ok := uint32(0), f != nil
-	switch which := c.Which(); {
+	switch which := c.sqe.Which(); {
 	case !ok:
 	case which == nvme.CurrentValue:
 		value, ok = f.get(a, c)

@@ -11,12 +11,12 @@ import (
 
 // io serves a command of an I/O queue.
 func (c *command) io() {
-	if c.Opcode == nvme.IOFlush && c.NSID == nvme.AllNamespaces {
+	if c.sqe.Opcode == nvme.IOFlush && c.sqe.NSID == nvme.AllNamespaces {
 		c.flushNext(nil)
 		return
 	}
 	var status nvme.Status
-	if c.disk, status = c.q.disks.disk(c.NSID); status != nvme.Success {
+	if c.disk, status = c.q.disks.disk(c.sqe.NSID); status != nvme.Success {
 		c.complete(status)
 		return
 	}
@@ -24,7 +24,7 @@ func (c *command) io() {
 		c.complete(status)
 		return
 	}
-	switch c.Opcode {
+	switch c.sqe.Opcode {
 	case nvme.IOFlush:
 		c.next = (*command).finish
 		c.submit(job{n: len(c.disk.memory), flush: true})
@@ -41,10 +41,12 @@ func (c *command) io() {
 
 // forced reports whether a command is about stable blocks, in a store that does not make
 // them stable by itself.
-func (c *command) forced() bool { return c.disk.volatile && c.CDW12&nvme.ForceUnitAccess != 0 }
+func (c *command) forced() bool { return c.disk.volatile && c.sqe.CDW12&nvme.ForceUnitAccess != 0 }
 
 // span is the range of blocks that the command is about; see namespace.span.
-func (c *command) span() (off, n int, ok bool) { return c.disk.span(c.LBA(), c.Blocks()) }
+func (c *command) span() (off, n int, ok bool) {
+	return c.disk.span(c.sqe.LBA(), c.sqe.Blocks())
+}
 
 // readOrWrite begins a Read, Write or Compare.
 func (c *command) readOrWrite() {
@@ -56,9 +58,9 @@ func (c *command) readOrWrite() {
 		c.complete(nvme.InvalidField | nvme.DoNotRetry)
 	case status != nvme.Success:
 		c.complete(status)
-	case c.Opcode == nvme.IORead && !c.Data.IsKeyed():
+	case c.sqe.Opcode == nvme.IORead && !c.sqe.Data.IsKeyed():
 		c.complete(nvme.DescriptorTypeInvalid | nvme.DoNotRetry)
-	case c.Opcode == nvme.IOWrite:
+	case c.sqe.Opcode == nvme.IOWrite:
 		c.writeBlocks(off, n)
 	case c.disk.reader != nil:
 		c.gate(off, n)
@@ -70,13 +72,13 @@ func (c *command) readOrWrite() {
 // readOrCompare goes on with a Read or Compare whose description is right.
 func (c *command) readOrCompare(off, n int) {
 	switch {
-	case c.Opcode == nvme.IORead && c.forced():
+	case c.sqe.Opcode == nvme.IORead && c.forced():
 		// The blocks must be stable, also if another host has only just written them.
 		c.next = (*command).readStable
 		c.submit(job{off: off, n: n, flush: true})
-	case c.Opcode == nvme.IORead:
+	case c.sqe.Opcode == nvme.IORead:
 		c.readBlocks(off, n)
-	case c.Data.IsKeyed():
+	case c.sqe.Data.IsKeyed():
 		c.fetch(0, min(n, inCapsule), (*command).compare)
 	default:
 		c.compareWith(c.inline())
@@ -89,12 +91,12 @@ func (c *command) accessible(off, n int) bool {
 	if c.disk.prober == nil {
 		return true
 	}
-	write := c.Opcode == nvme.IOWrite
+	write := c.sqe.Opcode == nvme.IOWrite
 	err := c.disk.prober.Probe(off, n, write)
 	if err == nil {
 		return true
 	}
-	c.q.target.log.Error("blocks can't be accessed", "host", c.q.conn, "namespace", c.NSID, "opcode", c.Opcode, "lba", c.LBA(), "blocks", c.Blocks(), "error", err)
+	c.q.target.log.Error("blocks can't be accessed", "host", c.q.conn, "namespace", c.sqe.NSID, "opcode", c.sqe.Opcode, "lba", c.sqe.LBA(), "blocks", c.sqe.Blocks(), "error", err)
 	if write {
 		c.complete(nvme.WriteFault)
 	} else {
@@ -132,7 +134,7 @@ func (c *command) writeBlocks(off, n int) {
 	case c.disk.writer != nil:
 		c.place(off, n)
 	case !c.accessible(off, n):
-	case !c.Data.IsKeyed():
+	case !c.sqe.Data.IsKeyed():
 		copy(c.disk.memory[off:off+n], c.inline())
 		c.written(nil)
 	case c.q.from.fences && !c.forced():
@@ -210,13 +212,13 @@ func (c *command) writeZeroes() {
 // dataset begins a Dataset Management: it gets the list of ranges. Linux describes
 // memory for as many ranges as there may be, however many the command has.
 func (c *command) dataset() {
-	n := c.Ranges() * nvme.RangeLen
+	n := c.sqe.Ranges() * nvme.RangeLen
 	switch status := c.describesLeast(n); {
 	case status != nvme.Success:
 		c.complete(status)
-	case c.CDW11&nvme.DatasetDeallocate == 0:
+	case c.sqe.CDW11&nvme.DatasetDeallocate == 0:
 		c.complete(nvme.Success) // the rest is advice
-	case c.Data.IsKeyed():
+	case c.sqe.Data.IsKeyed():
 		c.fetch(0, n, (*command).deallocate)
 	default:
 		ranges := c.inline()[:n]
@@ -247,7 +249,7 @@ func (c *command) deallocate(err error) {
 // submit gives a job to the worker of the command's disk. The command's next step
 // gets the result.
 func (c *command) submit(j job) {
-	j.from, j.command, j.cid = c.q, int32(c.slot), c.CID
+	j.from, j.command, j.cid = c.q, int32(c.slot), c.sqe.CID
 	c.disk.worker.submit(j)
 }
 
@@ -271,7 +273,7 @@ func (c *command) fail(err error) {
 	case errors.Is(err, errAborted):
 		c.complete(nvme.AbortRequested)
 	default:
-		c.q.target.log.Error("store", "host", c.q.conn, "namespace", c.NSID, "opcode", c.Opcode, "error", err)
+		c.q.target.log.Error("store", "host", c.q.conn, "namespace", c.sqe.NSID, "opcode", c.sqe.Opcode, "error", err)
 		c.complete(nvme.WriteFault)
 	}
 }

@@ -7,8 +7,8 @@ import (
 
 // logPage serves a Get Log Page.
 func (a *admin) logPage(c *command) {
-	offset, length := c.LogRange()
-	if a.q.controller.discovery && c.LogPage() == nvme.LogDiscovery && offset == 0 {
+	offset, length := c.sqe.LogRange()
+	if a.q.controller.discovery && c.sqe.LogPage() == nvme.LogDiscovery && offset == 0 {
 		a.ways.look(a.q) // the host that goes on with the page gets the same one
 	}
 	page, status := a.page(c)
@@ -27,7 +27,7 @@ func (a *admin) logPage(c *command) {
 // page is the log page that a command asks for. What a host gets behind it is undefined, as the
 // specification has it.
 func (a *admin) page(c *command) (page []byte, status nvme.Status) {
-	p := c.LogPage()
+	p := c.sqe.LogPage()
 	if a.q.controller.discovery {
 		if p != nvme.LogDiscovery {
 			return nil, nvme.InvalidLogPage
@@ -36,7 +36,7 @@ func (a *admin) page(c *command) (page []byte, status nvme.Status) {
 	}
 	page = make([]byte, nvme.PageLen)
 	switch {
-	case p == nvme.LogHealth && c.NSID != 0 && c.NSID != nvme.AllNamespaces:
+	case p == nvme.LogHealth && c.sqe.NSID != 0 && c.sqe.NSID != nvme.AllNamespaces:
 		return nil, nvme.InvalidField // there is one page for all namespaces
 	case p == nvme.LogErrors:
 		return page[:nvme.ErrorLen], nvme.Success // an entry without an error
@@ -76,7 +76,7 @@ func (a *admin) giveParts(c *command, page []byte, n int) {
 	switch {
 	case status != nvme.Success:
 		c.complete(status)
-	case !c.Data.IsKeyed():
+	case !c.sqe.Data.IsKeyed():
 		c.complete(nvme.DescriptorTypeInvalid | nvme.DoNotRetry)
 	default:
 		c.inside, c.next = nvme.PageLen, parts(page).give
@@ -93,7 +93,7 @@ type parts []byte
 func (p parts) give(c *command, _ error) {
 	clear(c.short())
 	copy(c.short(), p[min(c.at, len(p)):])
-	at, length := c.at, int(c.Data.Length)
+	at, length := c.at, int(c.sqe.Data.Length)
 	n := min(length-at, nvme.PageLen)
 	c.at += n
 	d := c.transfer(dat.OpWrite, c.behind(n), at)

@@ -5,11 +5,11 @@ import "godat/examples/nvmeof/nvme"
 // propertyGet serves a Property Get.
 func (a *admin) propertyGet(c *command) {
 	var value uint64
-	switch p := c.Property(); {
-	case p == nvme.PropertyCAP && c.PropertyLen8():
+	switch p := c.sqe.Property(); {
+	case p == nvme.PropertyCAP && c.sqe.PropertyLen8():
 		const readyTime = 15 // in 500 ms
 		value = nvme.Capabilities(a.q.target.cfg.Depth, readyTime)
-	case c.PropertyLen8():
+	case c.sqe.PropertyLen8():
 		c.complete(nvme.InvalidField | nvme.DoNotRetry)
 		return
 	case p == nvme.PropertyVS:
@@ -28,11 +28,11 @@ func (a *admin) propertyGet(c *command) {
 // propertySet serves a Property Set: the host enables, resets or shuts down the
 // controller.
 func (a *admin) propertySet(c *command) {
-	if c.Property() != nvme.PropertyCC || c.PropertyLen8() {
+	if c.sqe.Property() != nvme.PropertyCC || c.sqe.PropertyLen8() {
 		c.complete(nvme.InvalidField | nvme.DoNotRetry)
 		return
 	}
-	ctl, config := a.q.controller, c.CDW12
+	ctl, config := a.q.controller, c.sqe.CDW12
 	before := ctl.config.Swap(config)
 	status := uint32(0)
 	switch {

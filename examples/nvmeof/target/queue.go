@@ -45,8 +45,8 @@ type queue struct {
 
 // command is a command that has no completion yet.
 type command struct {
-	nvme.Command
-	q      *queue // whose goroutine calls the command's methods
+	sqe    nvme.Command // the entry of the submission queue
+	q      *queue       // whose goroutine calls the command's methods
 	slot   int
 	memory []byte      // the slot's
 	local  dat.Segment // the same
@@ -188,7 +188,7 @@ func (q *queue) handle(ev *dat.Event) (ended bool) {
 
 // received takes the command of a capsule of n bytes.
 func (q *queue) received(c *command, n int) {
-	err := c.Parse(c.memory[:n])
+	err := c.sqe.Parse(c.memory[:n])
 	if err == nil && q.outstanding >= q.asked.Entries() {
 		err = fmt.Errorf("more commands than the queue's %d entries", q.asked.Entries())
 	}
@@ -210,7 +210,7 @@ func (q *queue) received(c *command, n int) {
 	}
 	c.inside, c.at, c.begun = n-data, 0, q.batch
 	switch {
-	case c.Opcode == nvme.OpFabrics:
+	case c.sqe.Opcode == nvme.OpFabrics:
 		q.fabrics(c)
 	case q.controller == nil || !q.controller.enabled():
 		c.complete(nvme.CommandSequenceError | nvme.DoNotRetry)
@@ -231,11 +231,11 @@ func (c *command) answer(status nvme.Status, result uint64) *dat.DTO {
 	q.outstanding--
 	q.note(c, status)
 	if status.Code() != nvme.Success {
-		q.target.log.Debug("command failed", "host", q.conn, "queue", q.asked.QueueID, "opcode", c.Opcode, "status", status)
+		q.target.log.Debug("command failed", "host", q.conn, "queue", q.asked.QueueID, "opcode", c.sqe.Opcode, "status", status)
 	}
-	d := q.slots.completion(nvme.Completion{Result: result, SQ: nvme.SQ{Head: q.head, ID: q.asked.QueueID}, CID: c.CID, Status: status})
-	if c.Data.Type == nvme.KeyedInvalidate && c.Data.Length != 0 && q.from.invalidates {
-		d.Op, d.Immediate = dat.OpSendInvalidate, c.Data.Key
+	d := q.slots.completion(nvme.Completion{Result: result, SQ: nvme.SQ{Head: q.head, ID: q.asked.QueueID}, CID: c.sqe.CID, Status: status})
+	if c.sqe.Data.Type == nvme.KeyedInvalidate && c.sqe.Data.Length != 0 && q.from.invalidates {
+		d.Op, d.Immediate = dat.OpSendInvalidate, c.sqe.Data.Key
 	}
 	q.slots.receive(c)
 	return d

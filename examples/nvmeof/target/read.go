@@ -31,7 +31,7 @@ func (c *command) gate(off, n int) {
 	if c.read == nil {
 		c.read = &Read{from: c.q, slot: int32(c.slot)}
 	}
-	c.read.NSID, c.read.Offset, c.read.Len = c.NSID, off, n
+	c.read.NSID, c.read.Offset, c.read.Len = c.sqe.NSID, off, n
 	c.next = (*command).gated
 	c.disk.reader.Gate(c.read)
 }

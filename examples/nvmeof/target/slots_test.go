@@ -62,8 +62,8 @@ func TestAWriteOnLoopIsCompletedBehindAFence(t *testing.T) {
 	q := &queue{slots: *s, conn: c, from: &listener{fences: true}, outstanding: 2}
 	q.slots.receives = q.slots.receives[:0]
 	write := &q.slots.commands[0]
-	write.q, write.disk, write.Opcode = q, &disk{namespace: ns}, nvme.IOWrite
-	write.Data = nvme.Descriptor{Type: nvme.Keyed, Length: 4096}
+	write.q, write.disk, write.sqe.Opcode = q, &disk{namespace: ns}, nvme.IOWrite
+	write.sqe.Data = nvme.Descriptor{Type: nvme.Keyed, Length: 4096}
 	write.writeBlocks(0, 4096)
 	require.Len(t, q.slots.requests, 2)
 	assert.Equal(t, dat.OpRead, q.slots.requests[0].Op)
@@ -72,7 +72,7 @@ func TestAWriteOnLoopIsCompletedBehindAFence(t *testing.T) {
 	assert.Equal(t, dat.Suppress|dat.BarrierFence, q.slots.requests[1].Flags, "the completion waits for the data")
 
 	forced := &q.slots.commands[1]
-	forced.q, forced.disk, forced.Opcode, forced.Data, forced.CDW12 = q, write.disk, nvme.IOWrite, write.Data, nvme.ForceUnitAccess
+	forced.q, forced.disk, forced.sqe.Opcode, forced.sqe.Data, forced.sqe.CDW12 = q, write.disk, nvme.IOWrite, write.sqe.Data, nvme.ForceUnitAccess
 	forced.writeBlocks(0, 4096)
 	require.Len(t, q.slots.requests, 3, "the flush comes first")
 	assert.Equal(t, dat.Default, q.slots.requests[2].Flags, "the end of the read is an event")

@@ -259,22 +259,22 @@ func (t *Target) Stats() Stats {
 
 // note notes that a command is completed.
 func (q *queue) note(c *command, status nvme.Status) {
-	if kind := c.Opcode - nvme.IOWrite; kind <= 1 && c.begun == q.batch && status == nvme.Success && q.asked.QueueID != 0 {
+	if kind := c.sqe.Opcode - nvme.IOWrite; kind <= 1 && c.begun == q.batch && status == nvme.Success && q.asked.QueueID != 0 {
 		q.quick.count[kind]++
-		q.quick.bytes[kind] += uint64(c.Data.Length)
+		q.quick.bytes[kind] += uint64(c.sqe.Data.Length)
 		return
 	}
 	n := len(q.finished)
 	q.finished = slices.Grow(q.finished, 1)[:n+1]
 	f := &q.finished[n]
-	f.begun, f.kind, f.failed, f.neutral, f.bytes = c.begun, kindOther, status.Code() != nvme.Success, false, c.Data.Length
+	f.begun, f.kind, f.failed, f.neutral, f.bytes = c.begun, kindOther, status.Code() != nvme.Success, false, c.sqe.Data.Length
 	switch {
 	case q.asked.QueueID == 0:
-		f.neutral = c.Opcode == nvme.AdminAsyncEvent
+		f.neutral = c.sqe.Opcode == nvme.AdminAsyncEvent
 	case f.failed:
-	case c.Opcode == nvme.IORead:
+	case c.sqe.Opcode == nvme.IORead:
 		f.kind = kindRead
-	case c.Opcode == nvme.IOWrite:
+	case c.sqe.Opcode == nvme.IOWrite:
 		f.kind = kindWrite
 	}
 }

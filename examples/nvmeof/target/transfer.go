@@ -7,7 +7,7 @@ import (
 
 // remote is the part of the host's memory that a command names, n bytes at an offset.
 func (c *command) remote(at, n int) dat.RemoteSegment {
-	return dat.RemoteSegment{Addr: c.Data.Address + uint64(at), Len: uint32(n), Context: c.Data.Key}
+	return dat.RemoteSegment{Addr: c.sqe.Data.Address + uint64(at), Len: uint32(n), Context: c.sqe.Data.Key}
 }
 
 // describes checks that a command describes exactly n bytes of data, in its capsule or
@@ -16,7 +16,7 @@ func (c *command) describes(n int) nvme.Status {
 	if status := c.describesLeast(n); status != nvme.Success {
 		return status
 	}
-	if c.Data.Length != uint32(n) {
+	if c.sqe.Data.Length != uint32(n) {
 		return nvme.DataLengthInvalid | nvme.DoNotRetry
 	}
 	return nvme.Success
@@ -25,13 +25,13 @@ func (c *command) describes(n int) nvme.Status {
 // describesLeast is describes for a command that may describe more than it needs.
 func (c *command) describesLeast(n int) nvme.Status {
 	switch {
-	case c.Flags != nvme.UsesList:
+	case c.sqe.Flags != nvme.UsesList:
 		return nvme.InvalidField | nvme.DoNotRetry // fused, or physical pages
-	case !c.Data.IsKeyed() && c.Data.Type != nvme.InCapsule:
+	case !c.sqe.Data.IsKeyed() && c.sqe.Data.Type != nvme.InCapsule:
 		return nvme.DescriptorTypeInvalid | nvme.DoNotRetry
-	case c.Data.Length < uint32(n):
+	case c.sqe.Data.Length < uint32(n):
 		return nvme.DataLengthInvalid | nvme.DoNotRetry
-	case c.Data.Type == nvme.InCapsule && (c.Data.Address > uint64(c.inside) || uint64(c.Data.Length) > uint64(c.inside)-c.Data.Address):
+	case c.sqe.Data.Type == nvme.InCapsule && (c.sqe.Data.Address > uint64(c.inside) || uint64(c.sqe.Data.Length) > uint64(c.inside)-c.sqe.Data.Address):
 		return nvme.OffsetInvalid | nvme.DoNotRetry
 	}
 	return nvme.Success
@@ -39,7 +39,7 @@ func (c *command) describesLeast(n int) nvme.Status {
 
 // inline is the data of a command that describes it in its capsule.
 func (c *command) inline() []byte {
-	return c.memory[data:][c.Data.Address:][:c.Data.Length]
+	return c.memory[data:][c.sqe.Data.Address:][:c.sqe.Data.Length]
 }
 
 // transfer queues an RDMA operation for a command. A write has no event: the completion

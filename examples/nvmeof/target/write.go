@@ -69,7 +69,7 @@ func (c *command) place(off, n int) {
 		c.write = &Write{answers: c.q.results, slot: int32(c.slot)}
 	}
 	w := c.write
-	w.NSID, w.Offset, w.Len, w.Stable, w.open = c.NSID, off, n, c.forced(), true
+	w.NSID, w.Offset, w.Len, w.Stable, w.open = c.sqe.NSID, off, n, c.forced(), true
 	c.next = (*command).placed
 	c.disk.writer.Place(w)
 }
@@ -86,7 +86,7 @@ func (c *command) placed(err error) {
 	if w.At < 0 || w.At > len(room)-w.Len {
 		panic(fmt.Sprintf("target: a Writer places %d bytes at %d of %d", w.Len, w.At, len(room)))
 	}
-	if c.Data.IsKeyed() {
+	if c.sqe.Data.IsKeyed() {
 		c.next = (*command).arrived
 		c.transfer(dat.OpRead, part(c.disk.room, w.At, w.Len), 0)
 		return
