@@ -122,16 +122,16 @@ func (c *line) change(number dat.EventNumber, status dat.Status, data any) {
 // establish begins the flow of bytes. A connection that was dialed has the peer's hello in
 // the private data of the accept.
 func (c *line) establish(private []byte) {
-	if c.out.receives == 0 {
+	if c.flow.out.receives == 0 {
 		h, err := parseHello(private)
 		if err != nil {
 			c.stop(err)
 			close(c.up)
 			return
 		}
-		c.meet(h)
+		c.flow.meet(h)
 	}
-	c.out.granted.Store(c.out.receives)
+	c.flow.out.granted.Store(c.flow.out.receives)
 	close(c.up)
 	c.writer.notify()
 }
@@ -139,9 +139,9 @@ func (c *line) establish(private []byte) {
 // sent records that the message of a slot has been sent, and those before it. That frees
 // slots, so sent wakes a writer, and has a report made that is due.
 func (c *line) sent(place uint64) {
-	c.out.complete(place)
+	c.flow.out.complete(place)
 	c.writer.notify()
-	if c.due() { // there was no slot for a report
+	if c.flow.due() { // there was no slot for a report
 		c.reader.notify()
 		c.reportSoon()
 	}
@@ -159,7 +159,7 @@ func (c *line) arrive(slot int) {
 	if c.ended.Load() != nil {
 		return
 	}
-	b := c.in.slots[slot*slotSize:][:slotSize]
+	b := c.flow.in.slots[slot*slotSize:][:slotSize]
 	var m message
 	ok := m.parse(b)
 	b[headerSize-1] = 0 // for a message that is too short
@@ -167,35 +167,35 @@ func (c *line) arrive(slot int) {
 		c.stop(fmt.Errorf("%w: a message of an unknown form", ErrProtocol))
 		return
 	}
-	if lie := c.check(&m); lie != "" {
+	if lie := c.flow.check(&m); lie != "" {
 		c.stop(fmt.Errorf("%w: %s", ErrProtocol, lie))
 		return
 	}
-	old := c.in.produced.Load()
-	release.Uint64(&c.out.consumed, m.consumed)
+	old := c.flow.in.produced.Load()
+	release.Uint64(&c.flow.out.consumed, m.consumed)
 	if m.has(flagMoved | flagDirect | flagRing | flagOffer) {
 		c.arriveRing(&m, old)
 	}
 	if m.inline > 0 {
-		place(c.in.fill(), old, b[headerSize:][:m.inline])
+		place(c.flow.in.fill(), old, b[headerSize:][:m.inline])
 	}
-	release.Uint64(&c.out.granted, m.granted)
-	release.Uint64(&c.in.produced, m.produced)
+	release.Uint64(&c.flow.out.granted, m.granted)
+	release.Uint64(&c.flow.in.produced, m.produced)
 	if m.has(flagFIN) {
-		c.in.fin.Store(true)
+		c.flow.in.fin.Store(true)
 	}
-	received := c.in.received.Load() + 1
-	release.Uint64(&c.in.received, received)
-	if !c.in.growing && c.tight() {
-		c.in.growing = true
+	received := c.flow.in.received.Load() + 1
+	release.Uint64(&c.flow.in.received, received)
+	if !c.flow.in.growing && c.flow.tight() {
+		c.flow.in.growing = true
 		c.growing.Go(c.grow)
 	}
 	more := m.produced != old || m.has(flagFIN)
 	woken := more && c.reader.notify()
 	if !woken {
-		c.in.received.Store(received) // once more, and locked: see flow
+		c.flow.in.received.Store(received) // once more, and locked: see flow
 	}
-	due := c.due()
+	due := c.flow.due()
 	if !woken && (more || due) {
 		c.reader.notify()
 	}
@@ -209,18 +209,18 @@ func (c *line) arrive(slot int) {
 // There were old bytes before.
 func (c *line) arriveRing(m *message, old uint64) {
 	if m.has(flagMoved) {
-		c.in.movedAt.Store(old)
+		c.flow.in.movedAt.Store(old)
 	}
 	if m.has(flagDirect) {
-		c.in.end.Store(m.produced)
+		c.flow.in.end.Store(m.produced)
 	}
 	if m.has(flagRing) {
-		c.out.offered = m.ring
-		c.out.hasOffer.Store(true)
+		c.flow.out.offered = m.ring
+		c.flow.out.hasOffer.Store(true)
 	}
 	if m.has(flagOffer) {
-		c.out.buffer = m.ring
-		c.out.bufferAt.Store(m.consumed)
+		c.flow.out.buffer = m.ring
+		c.flow.out.bufferAt.Store(m.consumed)
 	}
 }
 

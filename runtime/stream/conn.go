@@ -15,7 +15,7 @@ import (
 // turns.
 type Conn struct {
 	local, remote addr // immutable
-	line
+	line          line
 
 	reading sync.Mutex // held by Read and WriteTo
 	writing sync.Mutex // held by Write, WriteBuffers and ReadFrom
@@ -25,16 +25,16 @@ type Conn struct {
 // newConn makes a connection and posts its receives.
 func newConn(ia *dat.IA, cfg *Config) (*Conn, error) {
 	c := &Conn{line: line{linger: cfg.Linger, up: make(chan struct{}), down: make(chan struct{})}}
-	c.reader.wake = make(chan struct{}, 1)
-	c.writer.wake = make(chan struct{}, 1)
-	c.in.secondSize = cfg.Ring
-	c.in.movedAt.Store(notMoved)
-	c.in.at.Store(notOffered)
-	c.in.from, c.in.pause = leastOffered, leastOffered
-	c.out.bufferAt.Store(notOffered)
-	c.out.toldGranted.Store(messages) // by the hello
-	if err := c.make(ia); err != nil {
-		return nil, errors.Join(err, c.free())
+	c.line.reader.wake = make(chan struct{}, 1)
+	c.line.writer.wake = make(chan struct{}, 1)
+	c.line.flow.in.secondSize = cfg.Ring
+	c.line.flow.in.movedAt.Store(notMoved)
+	c.line.flow.in.at.Store(notOffered)
+	c.line.flow.in.from, c.line.flow.in.pause = leastOffered, leastOffered
+	c.line.flow.out.bufferAt.Store(notOffered)
+	c.line.flow.out.toldGranted.Store(messages) // by the hello
+	if err := c.line.make(ia); err != nil {
+		return nil, errors.Join(err, c.line.free())
 	}
 	return c, nil
 }
@@ -54,13 +54,13 @@ func (c *Conn) LogValue() slog.Value {
 func (c *Conn) Close() error {
 	c.closing.Lock()
 	defer c.closing.Unlock()
-	if c.closed.Swap(true) {
+	if c.line.closed.Swap(true) {
 		return nil
 	}
-	c.reader.setDeadline(time.Time{})
-	c.writer.setDeadline(time.Time{})
-	c.disconnect()
-	if err := c.free(); err != nil {
+	c.line.reader.setDeadline(time.Time{})
+	c.line.writer.setDeadline(time.Time{})
+	c.line.disconnect()
+	if err := c.line.free(); err != nil {
 		return c.opError("close", err)
 	}
 	return nil
@@ -72,16 +72,16 @@ func (c *Conn) Close() error {
 func (c *Conn) CloseWrite() error {
 	c.writing.Lock() // a Write under way is complete before the FIN
 	defer c.writing.Unlock()
-	if c.out.fin.Load() && !c.closed.Load() {
+	if c.line.flow.out.fin.Load() && !c.line.closed.Load() {
 		return nil
 	}
-	err := c.mayNotWrite()
-	for err == nil && c.out.granted.Load() == 0 { // the connection is not up yet
-		c.wait(&c.writer, func() bool { return c.out.granted.Load() != 0 || c.mayNotWrite() != nil })
-		err = c.mayNotWrite()
+	err := c.line.mayNotWrite()
+	for err == nil && c.line.flow.out.granted.Load() == 0 { // the connection is not up yet
+		c.line.wait(&c.line.writer, func() bool { return c.line.flow.out.granted.Load() != 0 || c.line.mayNotWrite() != nil })
+		err = c.line.mayNotWrite()
 	}
 	if err == nil {
-		err = c.finish()
+		err = c.line.finish()
 	}
 	if err != nil {
 		return c.opError("close", err)
@@ -103,14 +103,14 @@ func (c *Conn) SetDeadline(t time.Time) error {
 }
 
 // SetReadDeadline sets the deadline of Read and WriteTo; see SetDeadline.
-func (c *Conn) SetReadDeadline(t time.Time) error { return c.setDeadline(&c.reader, t) }
+func (c *Conn) SetReadDeadline(t time.Time) error { return c.setDeadline(&c.line.reader, t) }
 
 // SetWriteDeadline sets the deadline of Write, WriteBuffers and ReadFrom; see SetDeadline.
 // A Write whose deadline passes may have sent some of its bytes.
-func (c *Conn) SetWriteDeadline(t time.Time) error { return c.setDeadline(&c.writer, t) }
+func (c *Conn) SetWriteDeadline(t time.Time) error { return c.setDeadline(&c.line.writer, t) }
 
 func (c *Conn) setDeadline(w *waiter, t time.Time) error {
-	if c.closed.Load() {
+	if c.line.closed.Load() {
 		return c.opError("set", net.ErrClosed)
 	}
 	w.setDeadline(t)

@@ -75,7 +75,7 @@ func TestThePeerReadsWhatWasWrittenBeforeClose(t *testing.T) {
 			got, err := io.ReadAll(server)
 			require.NoError(t, err)
 			assert.Equal(t, want, got)
-			<-server.down
+			<-server.line.down
 			_, err = server.Write([]byte("too late"))
 			assert.ErrorIs(t, err, syscall.EPIPE)
 		}
@@ -94,7 +94,7 @@ func TestCloseEndsCallsThatWait(t *testing.T) {
 			return err
 		})
 		require.Eventually(t, func() bool {
-			return client.reader.announced() && client.writer.announced() && client.out.produced.Load() == defaultRing
+			return client.line.reader.announced() && client.line.writer.announced() && client.line.flow.out.produced.Load() == defaultRing
 		}, 10*time.Second, time.Millisecond)
 		require.NoError(t, client.Close())
 		for _, err := range []error{<-read, <-wrote} {
@@ -123,7 +123,7 @@ func TestAClosedAdapterEndsCallsThatWait(t *testing.T) {
 				_, err := r.ln.Accept()
 				return err
 			})
-			require.Eventually(t, client.reader.announced, 10*time.Second, time.Millisecond)
+			require.Eventually(t, client.line.reader.announced, 10*time.Second, time.Millisecond)
 			require.NoError(t, r.ia.Close())
 			require.Error(t, <-read)
 			require.ErrorIs(t, <-accept, net.ErrClosed)
@@ -193,12 +193,12 @@ func TestBuffersTravelTogether(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		client, server := r.pair()
 		bufs := net.Buffers{[]byte("head "), nil, []byte("body "), []byte("tail")}
-		before := client.out.sent.Load()
+		before := client.line.flow.out.sent.Load()
 		n, err := client.WriteBuffers(&bufs)
 		require.NoError(t, err)
 		assert.EqualValues(t, 14, n)
 		assert.Empty(t, bufs)
-		assert.EqualValues(t, 1, client.out.sent.Load()-before, "messages")
+		assert.EqualValues(t, 1, client.line.flow.out.sent.Load()-before, "messages")
 
 		large := net.Buffers{body(100, 1), body(200_000, 2), body(1, 3)}
 		want := append([]byte("head body tail"), bytes.Join(large, nil)...)
@@ -222,7 +222,7 @@ func TestADeadlineCountsTheBytesThatWentBefore(t *testing.T) {
 			n, err = client.Write(make([]byte, 2*defaultRing))
 			return err
 		})
-		require.Eventually(t, func() bool { return client.out.produced.Load() == defaultRing }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return client.line.flow.out.produced.Load() == defaultRing }, 10*time.Second, time.Millisecond)
 		require.NoError(t, client.SetWriteDeadline(time.Now()))
 		require.ErrorIs(t, <-wrote, os.ErrDeadlineExceeded)
 		assert.Equal(t, defaultRing, n)
@@ -306,8 +306,8 @@ func TestEachEndReadsFromARingOfItsOwnSize(t *testing.T) {
 				crossing(t, server, client, body(size, 2))
 			}
 		}
-		assert.Len(t, client.in.fill(), 1<<20)
-		assert.Len(t, server.in.fill(), 8192)
+		assert.Len(t, client.line.flow.in.fill(), 1<<20)
+		assert.Len(t, server.line.flow.in.fill(), 8192)
 	})
 }
 
@@ -319,8 +319,8 @@ func TestAConnectionThatCarriesLittleKeepsItsFirstRing(t *testing.T) {
 			crossing(t, server, client, body(20*n, 2))
 		}
 		for _, c := range []*Conn{client, server} {
-			assert.Len(t, c.in.fill(), leastRing)
-			assert.Len(t, c.out.image.mem, leastRing)
+			assert.Len(t, c.line.flow.in.fill(), leastRing)
+			assert.Len(t, c.line.flow.out.image.mem, leastRing)
 		}
 	})
 }

@@ -28,24 +28,24 @@ func (x *exchange) post(from, n int, fin bool) { x.postBytes(from, make([]byte, 
 func (x *exchange) postBytes(from int, bytes []byte, fin bool) {
 	c := x.ends[from]
 	require.Less(x.t, len(x.late[from]), messages, "the message finds a slot")
-	slot := int(c.out.sent.Load() % messages)
-	c.in.reposted.Store(c.in.received.Load())
+	slot := int(c.line.flow.out.sent.Load() % messages)
+	c.line.flow.in.reposted.Store(c.line.flow.in.received.Load())
 	var m message
 	if fin {
 		m.flags = flagFIN
 	}
-	cookie, _, _ := c.next(bytes, &m)
+	cookie, _, _ := c.line.next(bytes, &m)
 	b := make([]byte, slotSize)
-	copy(b, c.out.slots[slot*slotSize:])
+	copy(b, c.line.flow.out.slots[slot*slotSize:])
 	if m := (message{}); m.parse(b) && m.has(flagRing) { // these ends have no region to offer
-		m.ring = dat.RemoteSegment{Len: uint32(len(c.in.second.mem))}
+		m.ring = dat.RemoteSegment{Len: uint32(len(c.line.flow.in.second.mem))}
 		m.put(b)
 	}
 	x.way[from] = append(x.way[from], b)
 	x.late[from] = append(x.late[from], cookie)
-	require.LessOrEqual(x.t, c.out.sent.Load(), c.out.granted.Load(), "the message has a receive")
-	if !c.out.fin.Load() {
-		require.Less(x.t, c.out.sent.Load(), c.out.granted.Load(), "the FIN has a receive left")
+	require.LessOrEqual(x.t, c.line.flow.out.sent.Load(), c.line.flow.out.granted.Load(), "the message has a receive")
+	if !c.line.flow.out.fin.Load() {
+		require.Less(x.t, c.line.flow.out.sent.Load(), c.line.flow.out.granted.Load(), "the FIN has a receive left")
 	}
 }
 
@@ -54,7 +54,7 @@ func (x *exchange) complete(from int) {
 	if late := x.late[from]; len(late) > 0 {
 		x.late[from] = late[1:]
 		if late[0] != silentCookie {
-			x.ends[from].out.complete(late[0] - sendCookie)
+			x.ends[from].line.flow.out.complete(late[0] - sendCookie)
 		}
 	}
 }
@@ -65,20 +65,20 @@ func (x *exchange) deliver(from int) {
 		return
 	}
 	c := x.ends[1-from]
-	require.Less(x.t, c.in.received.Load(), c.in.reposted.Load()+messages, "the message finds a receive")
-	slot := int(c.in.received.Load() % messages)
-	copy(c.in.slots[slot*slotSize:], x.way[from][0])
+	require.Less(x.t, c.line.flow.in.received.Load(), c.line.flow.in.reposted.Load()+messages, "the message finds a receive")
+	slot := int(c.line.flow.in.received.Load() % messages)
+	copy(c.line.flow.in.slots[slot*slotSize:], x.way[from][0])
 	x.way[from] = x.way[from][1:]
-	c.arrive(slot)
-	if over := c.ended.Load(); over != nil {
+	c.line.arrive(slot)
+	if over := c.line.ended.Load(); over != nil {
 		require.NoError(x.t, over.err, "honest ends don't find fault with each other")
 	}
 }
 
 // write sends what an end has room for, of up to n bytes.
 func (x *exchange) write(from, n int) {
-	if c := x.ends[from]; !c.out.fin.Load() {
-		if room := c.vacant(n); room > 0 {
+	if c := x.ends[from]; !c.line.flow.out.fin.Load() {
+		if room := c.line.flow.vacant(n); room > 0 {
 			x.post(from, room, false)
 		}
 	}
@@ -87,8 +87,8 @@ func (x *exchange) write(from, n int) {
 // serve is report without endpoints.
 func (x *exchange) serve(end int) {
 	c := x.ends[end]
-	c.in.reposted.Store(c.in.received.Load())
-	if c.reportDue() {
+	c.line.flow.in.reposted.Store(c.line.flow.in.received.Load())
+	if c.line.flow.reportDue() {
 		x.post(end, 0, false)
 	}
 }
@@ -96,8 +96,8 @@ func (x *exchange) serve(end int) {
 // read consumes up to n bytes at an end.
 func (x *exchange) read(end, n int) {
 	c := x.ends[end]
-	c.in.consumed.Add(uint64(min(n, len(c.readable(0)))))
-	if c.due() {
+	c.line.flow.in.consumed.Add(uint64(min(n, len(c.line.flow.readable(0)))))
+	if c.line.flow.due() {
 		x.serve(end)
 	}
 }
@@ -140,7 +140,7 @@ func (x *exchange) act(random *rand.Rand) {
 // requireRoom requires that an end can write.
 func (x *exchange) requireRoom(end int) {
 	c := x.ends[end]
-	require.Positive(x.t, c.vacant(leastRing), "end %d has %d credits", end, c.credits())
+	require.Positive(x.t, c.line.flow.vacant(leastRing), "end %d has %d credits", end, c.line.flow.credits())
 }
 
 // Whatever two ends did, they can go on once everything has arrived and was read.
@@ -171,7 +171,7 @@ func TestEndsThatExchangeMessagesNeverBlockEachOther(t *testing.T) {
 func TestEndsWhoseMessagesCrossGrantEachOtherReceives(t *testing.T) {
 	x := newExchange(t)
 	for end := range 2 {
-		for x.ends[end].vacant(1) > 0 {
+		for x.ends[end].line.flow.vacant(1) > 0 {
 			x.write(end, 1)
 			x.complete(end)
 		}
@@ -184,15 +184,15 @@ func TestEndsWhoseMessagesCrossGrantEachOtherReceives(t *testing.T) {
 // An end that has sent its FIN goes on reading, and grants receives for that.
 func TestAnEndGrantsReceivesBehindItsFIN(t *testing.T) {
 	x := newExchange(t)
-	for x.ends[0].vacant(1) > 0 {
+	for x.ends[0].line.flow.vacant(1) > 0 {
 		x.write(0, 1)
 		x.complete(0)
 	}
-	before := x.ends[0].credits()
+	before := x.ends[0].line.flow.credits()
 	x.post(0, 0, true)
-	require.Equal(t, before, x.ends[0].credits(), "the FIN takes the receive that was kept for it")
+	require.Equal(t, before, x.ends[0].line.flow.credits(), "the FIN takes the receive that was kept for it")
 	x.complete(0)
-	for x.ends[1].vacant(1) > 0 {
+	for x.ends[1].line.flow.vacant(1) > 0 {
 		x.write(1, 1)
 		x.complete(1)
 	}
@@ -211,11 +211,11 @@ func TestAnEndGrantsReceivesBehindItsFIN(t *testing.T) {
 func TestAWriteLooksForItsCreditAgain(t *testing.T) {
 	x := newExchange(t)
 	c := x.ends[0]
-	for c.credits() > reportCredit {
+	for c.line.flow.credits() > reportCredit {
 		x.post(0, 0, false)
 		x.complete(0)
 	}
-	sent, err := c.trySend([]byte{1})
+	sent, err := c.line.trySend([]byte{1})
 	require.NoError(t, err)
 	require.False(t, sent)
 }
@@ -229,20 +229,20 @@ func TestBytesStayInTheImageUntilTheirSendHasCompleted(t *testing.T) {
 	}
 	x.read(1, leastRing)
 	x.deliver(1)
-	require.Equal(t, uint64(leastRing), x.ends[0].out.consumed.Load())
-	require.Zero(t, x.ends[0].vacant(leastRing/4))
+	require.Equal(t, uint64(leastRing), x.ends[0].line.flow.out.consumed.Load())
+	require.Zero(t, x.ends[0].line.flow.vacant(leastRing/4))
 	x.complete(0)
-	require.Positive(t, x.ends[0].vacant(leastRing/4))
+	require.Positive(t, x.ends[0].line.flow.vacant(leastRing/4))
 }
 
 func TestAShortMessageIsNotTakenForTheOneBefore(t *testing.T) {
 	c := bareConn(leastRing)
-	copy(c.in.slots, encode(message{produced: 4, granted: messages}, ""))
-	c.arrive(0)
-	require.Nil(t, c.ended.Load())
-	c.in.slots[0] = 5 // a message of one byte
-	c.arrive(0)
-	require.ErrorIs(t, c.ended.Load().err, ErrProtocol)
+	copy(c.line.flow.in.slots, encode(message{produced: 4, granted: messages}, ""))
+	c.line.arrive(0)
+	require.Nil(t, c.line.ended.Load())
+	c.line.flow.in.slots[0] = 5 // a message of one byte
+	c.line.arrive(0)
+	require.ErrorIs(t, c.line.ended.Load().err, ErrProtocol)
 }
 
 // The writing end moves to the ring that it is offered, whatever is under way then, and
@@ -252,7 +252,7 @@ func TestTheReaderFollowsTheWriterToTheSecondRing(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 2))
 		x := newExchange(t)
 		from, to := x.ends[0], x.ends[1]
-		to.in.second.mem = make([]byte, 4*leastRing)
+		to.line.flow.in.second.mem = make([]byte, 4*leastRing)
 		var wrote, read uint64
 		for range 2000 { // with few bytes, which travel in messages
 			switch random.IntN(9) {
@@ -261,13 +261,13 @@ func TestTheReaderFollowsTheWriterToTheSecondRing(t *testing.T) {
 			case 1, 8:
 				x.complete(random.IntN(2))
 			case 2:
-				if random.IntN(4) == 0 && to.in.offer.Load() == offerNone {
-					to.in.offer.Store(offerMade)
+				if random.IntN(4) == 0 && to.line.flow.in.offer.Load() == offerNone {
+					to.line.flow.in.offer.Store(offerMade)
 				}
 				x.serve(1)
 			case 3, 4, 5:
-				from.out.adopt()
-				if n := min(from.vacant(1+random.IntN(maxInline)), maxInline); n > 0 {
+				from.line.flow.out.adopt()
+				if n := min(from.line.flow.vacant(1+random.IntN(maxInline)), maxInline); n > 0 {
 					b := make([]byte, n)
 					for i := range b {
 						b[i] = byte(wrote % 251)
@@ -276,13 +276,13 @@ func TestTheReaderFollowsTheWriterToTheSecondRing(t *testing.T) {
 					x.postBytes(0, b, false)
 				}
 			case 6:
-				b := to.readable(0)
+				b := to.line.flow.readable(0)
 				b = b[:random.IntN(len(b)+1)]
 				for i := range b {
 					require.Equal(t, byte(read%251), b[i], "byte %d", read)
 					read++
 				}
-				to.in.consumed.Add(uint64(len(b)))
+				to.line.flow.in.consumed.Add(uint64(len(b)))
 			}
 		}
 	}

@@ -58,7 +58,7 @@ func readAndCut(t *testing.T, client, server *Conn, want []byte, random *rand.Ra
 		return err
 	}
 	cutter := []*Conn{client, server}[random.IntN(2)]
-	if err := cutter.endpoint.Disconnect(dat.Abrupt); err != nil {
+	if err := cutter.line.endpoint.Disconnect(dat.Abrupt); err != nil {
 		return err
 	}
 	rest, err := io.ReadAll(server)

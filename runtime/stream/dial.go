@@ -49,14 +49,14 @@ func (d *Dialer) dial(ctx context.Context, address string) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = c.endpoint.CommonConnect(address, dat.ConnectConfig{Private: c.hello()})
+	err = c.line.endpoint.CommonConnect(address, dat.ConnectConfig{Private: c.line.flow.hello()})
 	if err == nil {
-		err = c.established(ctx)
+		err = c.line.established(ctx)
 	}
 	if err != nil {
-		return nil, errors.Join(err, c.free())
+		return nil, errors.Join(err, c.line.free())
 	}
-	p, err := c.endpoint.Query(dat.EndpointFieldLocalAddr | dat.EndpointFieldLocalQual | dat.EndpointFieldRemoteAddr | dat.EndpointFieldRemoteQual)
+	p, err := c.line.endpoint.Query(dat.EndpointFieldLocalAddr | dat.EndpointFieldLocalQual | dat.EndpointFieldRemoteAddr | dat.EndpointFieldRemoteQual)
 	if err != nil { // it has ended already
 		p = dat.EndpointParam{}
 	}
@@ -78,7 +78,7 @@ func (c *line) established(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	over := c.ended.Load()
-	if over == nil || c.out.receives != 0 {
+	if over == nil || c.flow.out.receives != 0 {
 		return nil
 	}
 	var cause *dat.Cause

@@ -33,17 +33,17 @@ func FuzzHello(f *testing.F) {
 // bareConn is a connection that is up and has no endpoint: what its receiving side needs.
 func bareConn(size int) *Conn {
 	c := &Conn{line: line{up: make(chan struct{}), down: make(chan struct{}), device: new(delivery.Consumer)}}
-	c.in.first.mem, c.in.slots = make([]byte, size), make([]byte, messages*slotSize)
-	c.out.image.mem, c.out.slots = make([]byte, size), make([]byte, messages*slotSize)
-	c.in.movedAt.Store(notMoved)
-	c.in.at.Store(notOffered)
-	c.out.bufferAt.Store(notOffered)
-	c.out.peer.Len, c.out.smallest = uint32(size), uint32(size)
-	c.out.toldGranted.Store(messages)
-	c.out.receives = messages
-	c.late = time.AfterFunc(time.Hour, func() {}) // it has no endpoint to report by
-	c.late.Stop()
-	c.establish(nil)
+	c.line.flow.in.first.mem, c.line.flow.in.slots = make([]byte, size), make([]byte, messages*slotSize)
+	c.line.flow.out.image.mem, c.line.flow.out.slots = make([]byte, size), make([]byte, messages*slotSize)
+	c.line.flow.in.movedAt.Store(notMoved)
+	c.line.flow.in.at.Store(notOffered)
+	c.line.flow.out.bufferAt.Store(notOffered)
+	c.line.flow.out.peer.Len, c.line.flow.out.smallest = uint32(size), uint32(size)
+	c.line.flow.out.toldGranted.Store(messages)
+	c.line.flow.out.receives = messages
+	c.line.late = time.AfterFunc(time.Hour, func() {}) // it has no endpoint to report by
+	c.line.late.Stop()
+	c.line.establish(nil)
 	return c
 }
 
@@ -59,38 +59,38 @@ func FuzzMessages(f *testing.F) {
 		encode(message{produced: 1 + 2*leastRing, granted: messages, flags: flagDirect}, "")...))
 	f.Fuzz(func(t *testing.T, sent uint16, script []byte) {
 		c := bareConn(leastRing)
-		c.out.sent.Store(uint64(sent))
-		c.out.produced.Store(2 * uint64(sent))
+		c.line.flow.out.sent.Store(uint64(sent))
+		c.line.flow.out.produced.Store(2 * uint64(sent))
 		for i := 0; len(script) > 0; i++ {
 			slot := i % messages
-			n := copy(c.in.slots[slot*slotSize:][:slotSize], script)
+			n := copy(c.line.flow.in.slots[slot*slotSize:][:slotSize], script)
 			script = script[n:]
-			produced, consumed, granted, fin := c.in.produced.Load(), c.out.consumed.Load(), c.out.granted.Load(), c.in.fin.Load()
-			over := c.ended.Load()
-			c.arrive(slot)
-			if c.ended.Load() != nil {
-				require.ErrorIs(t, c.ended.Load().err, ErrProtocol)
-				assert.Equal(t, produced, c.in.produced.Load(), "the lie counts nothing")
+			produced, consumed, granted, fin := c.line.flow.in.produced.Load(), c.line.flow.out.consumed.Load(), c.line.flow.out.granted.Load(), c.line.flow.in.fin.Load()
+			over := c.line.ended.Load()
+			c.line.arrive(slot)
+			if c.line.ended.Load() != nil {
+				require.ErrorIs(t, c.line.ended.Load().err, ErrProtocol)
+				assert.Equal(t, produced, c.line.flow.in.produced.Load(), "the lie counts nothing")
 			}
 			if over != nil {
-				assert.Same(t, over, c.ended.Load(), "the first lie stays")
+				assert.Same(t, over, c.line.ended.Load(), "the first lie stays")
 			}
-			assert.GreaterOrEqual(t, c.in.produced.Load(), produced)
-			assert.GreaterOrEqual(t, c.out.consumed.Load(), consumed)
-			assert.GreaterOrEqual(t, c.out.granted.Load(), granted)
+			assert.GreaterOrEqual(t, c.line.flow.in.produced.Load(), produced)
+			assert.GreaterOrEqual(t, c.line.flow.out.consumed.Load(), consumed)
+			assert.GreaterOrEqual(t, c.line.flow.out.granted.Load(), granted)
 			room := uint64(leastRing)
-			if c.in.end.Load() > c.in.consumed.Load() {
-				room = uint64(c.in.size)
+			if c.line.flow.in.end.Load() > c.line.flow.in.consumed.Load() {
+				room = uint64(c.line.flow.in.size)
 			}
-			assert.LessOrEqual(t, c.in.produced.Load()-c.in.consumed.Load(), room)
-			assert.LessOrEqual(t, c.out.consumed.Load(), 2*uint64(sent))
-			assert.LessOrEqual(t, c.out.granted.Load(), uint64(sent)+messages)
-			assert.True(t, !fin || c.in.produced.Load() == produced)
+			assert.LessOrEqual(t, c.line.flow.in.produced.Load()-c.line.flow.in.consumed.Load(), room)
+			assert.LessOrEqual(t, c.line.flow.out.consumed.Load(), 2*uint64(sent))
+			assert.LessOrEqual(t, c.line.flow.out.granted.Load(), uint64(sent)+messages)
+			assert.True(t, !fin || c.line.flow.in.produced.Load() == produced)
 			if n%2 == 0 { // the program reads a part
-				c.in.consumed.Add(uint64(len(c.readable(0)) / 2))
-			} else if at := c.in.consumed.Add(uint64(len(c.readable(0)))); at == c.in.produced.Load() { // and offers a buffer
-				c.in.mem, c.in.size = make([]byte, 2*leastRing), 2*leastRing
-				c.in.at.Store(at)
+				c.line.flow.in.consumed.Add(uint64(len(c.line.flow.readable(0)) / 2))
+			} else if at := c.line.flow.in.consumed.Add(uint64(len(c.line.flow.readable(0)))); at == c.line.flow.in.produced.Load() { // and offers a buffer
+				c.line.flow.in.mem, c.line.flow.in.size = make([]byte, 2*leastRing), 2*leastRing
+				c.line.flow.in.at.Store(at)
 			}
 		}
 	})

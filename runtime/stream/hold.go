@@ -38,11 +38,11 @@ func (h *holding) resume() {
 // hold reports whether the report that is due may wait for the next Read. Nothing but the
 // bytes read is due in it: neither receives nor a ring.
 func (c *line) hold() bool {
-	in := &c.in
+	in := &c.flow.in
 	switch at := in.consumed.Load(); {
 	case in.produced.Load() != at || at < in.from || in.mem != nil || in.region == nil || in.refused:
 		return false // the next Read has bytes, or makes no offer
-	case in.offer.Load() == offerMade || c.grantsDue() || in.received.Load()-in.reposted.Load() >= messages/2:
+	case in.offer.Load() == offerMade || c.flow.grantsDue() || in.received.Load()-in.reposted.Load() >= messages/2:
 		return false
 	}
 	in.since = time.Now()

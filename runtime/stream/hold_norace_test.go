@@ -22,7 +22,7 @@ func readers(t *testing.T, r *rig) (client, server *Conn) {
 	for range 3 {
 		landed(t, client, server)
 	}
-	require.Less(t, server.out.toldConsumed.Load(), server.in.consumed.Load(), "the report waits")
+	require.Less(t, server.line.flow.out.toldConsumed.Load(), server.line.flow.in.consumed.Load(), "the report waits")
 	return client, server
 }
 
@@ -40,11 +40,11 @@ func landed(t *testing.T, client, server *Conn) {
 func TestTheOfferOfAReadReportsWhatTheReadBeforeTook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, server := readers(t, newRig(t, "loop", Config{Ring: 64 << 10}))
-		sent, begin := server.out.sent.Load(), time.Now()
+		sent, begin := server.line.flow.out.sent.Load(), time.Now()
 		for range 5 {
 			landed(t, client, server)
 		}
-		assert.Equal(t, sent+5, server.out.sent.Load(), "a message for each Read")
+		assert.Equal(t, sent+5, server.line.flow.out.sent.Load(), "a message for each Read")
 		assert.Less(t, time.Since(begin), longestHold, "no report has waited for its timer")
 	})
 }
@@ -58,10 +58,10 @@ func TestAReportThatNoReadFollowsComesLate(t *testing.T) {
 		_, err := client.Write(body(20<<10, 3))
 		require.NoError(t, err)
 		assert.Equal(t, longestHold, time.Since(begin))
-		assert.Equal(t, server.in.consumed.Load(), server.out.toldConsumed.Load())
+		assert.Equal(t, server.line.flow.in.consumed.Load(), server.line.flow.out.toldConsumed.Load())
 		time.Sleep(time.Hour)
 		assert.NoError(t, server.Close())
-		server.reportLate() // a timer that was stopped too late
+		server.line.reportLate() // a timer that was stopped too late
 	})
 }
 
@@ -71,6 +71,6 @@ func TestAReportDoesNotWaitForAReaderThatIsNotPrompt(t *testing.T) {
 		client, server := readers(t, newRig(t, "loop", Config{Ring: 64 << 10}))
 		time.Sleep(promptly)
 		landed(t, client, server)
-		assert.Equal(t, server.in.consumed.Load(), server.out.toldConsumed.Load())
+		assert.Equal(t, server.line.flow.in.consumed.Load(), server.line.flow.out.toldConsumed.Load())
 	})
 }

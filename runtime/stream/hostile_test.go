@@ -119,7 +119,7 @@ func TestAWriteWithImmediateDataEndsTheConnection(t *testing.T) {
 			_, err = c.Read(make([]byte, 1))
 			require.ErrorIs(t, err, ErrProtocol)
 			require.NoError(t, p.Close())
-			<-c.down
+			<-c.line.down
 			require.NoError(t, c.Close())
 		}
 	})
@@ -260,7 +260,7 @@ func TestAPeerMovesOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		p, c := r.meetScripted()
 		require.NoError(t, p.SendBytes(encode(message{produced: leastRing, granted: messages}, "")))
-		require.Eventually(t, func() bool { return c.in.offer.Load() == offerSent }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return c.line.flow.in.offer.Load() == offerSent }, 10*time.Second, time.Millisecond)
 		require.NoError(t, p.SendBytes(encode(message{produced: leastRing + 4, granted: messages, flags: flagMoved}, "four")))
 		got := make([]byte, leastRing+4)
 		_, err := io.ReadFull(c, got)

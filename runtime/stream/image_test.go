@@ -11,24 +11,24 @@ import (
 func TestAnImageFollowsWhatIsWritten(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		client, server := r.pair()
-		for client.out.peer.Len == leastRing { // until the server has offered its second ring
+		for client.line.flow.out.peer.Len == leastRing { // until the server has offered its second ring
 			crossing(t, client, server, body(3*leastRing/4, 1))
 		}
 		for n := range 50 {
 			crossing(t, client, server, body(1000+n, 2))
 		}
-		assert.Len(t, client.out.image.mem, leastImage)
+		assert.Len(t, client.line.flow.out.image.mem, leastImage)
 		crossing(t, client, server, body(12_000, 3))
 		crossing(t, client, server, body(12_000, 4)) // by now the sends of the old image are done
-		assert.LessOrEqual(t, len(client.out.image.mem), 2*leastImage)
-		assert.Equal(t, uint32(defaultRing), client.out.peer.Len)
+		assert.LessOrEqual(t, len(client.line.flow.out.image.mem), 2*leastImage)
+		assert.Equal(t, uint32(defaultRing), client.line.flow.out.peer.Len)
 	})
 }
 
 // Where writes wait for the image though the peer's ring has room, the next image is larger:
 // a device whose sends take long has as many under way as the ring holds.
 func TestAnImageThatWritesWaitForBecomesLarger(t *testing.T) {
-	f := &bareConn(leastImage).flow
+	f := &bareConn(leastImage).line.flow
 	o := &f.out
 	o.peer.Len = defaultRing
 	require.Equal(t, leastImage, o.imageSize(4000))

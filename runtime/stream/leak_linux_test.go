@@ -40,7 +40,7 @@ func (r *rig) exchange() {
 		case 0:
 			require.NoError(r.t, client.CloseWrite())
 		case 1:
-			require.NoError(r.t, client.endpoint.Disconnect(dat.Abrupt))
+			require.NoError(r.t, client.line.endpoint.Disconnect(dat.Abrupt))
 		case 2:
 			client, server = server, client
 		}

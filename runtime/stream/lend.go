@@ -36,7 +36,7 @@ func (o *outbound) mayLend(n int) bool {
 
 // writeLent writes bytes that it lends to the device meanwhile.
 func (c *Conn) writeLent(b []byte) (n int, err error) {
-	o := &c.out
+	o := &c.line.flow.out
 	if err := c.lend(b); err != nil || o.loan.refused {
 		return 0, err
 	}
@@ -56,14 +56,14 @@ func (c *Conn) writeLent(b []byte) (n int, err error) {
 // lend gives the region the memory b. Nothing reads from the region. If that can't be, it
 // sets refused.
 func (c *Conn) lend(b []byte) error {
-	o := &c.out
+	o := &c.line.flow.out
 	if o.loan.region == nil {
-		c.sending.Lock() // so that Close sees the region, or lend the close
-		defer c.sending.Unlock()
-		if err := c.mayNotWrite(); err != nil {
+		c.line.sending.Lock() // so that Close sees the region, or lend the close
+		defer c.line.sending.Unlock()
+		if err := c.line.mayNotWrite(); err != nil {
 			return err
 		}
-		region, err := c.pz.NewLoan(door.Key{}, mostLent, dat.LocalRead)
+		region, err := c.line.pz.NewLoan(door.Key{}, mostLent, dat.LocalRead)
 		if err != nil {
 			o.loan.refused = true
 			return nil
@@ -77,9 +77,9 @@ func (c *Conn) lend(b []byte) error {
 // takeBack returns when the device does not read the memory that was lent. If it may not
 // wait, it copies the bytes that have not been read, and the device goes on with those.
 func (c *Conn) takeBack() {
-	o := &c.out
-	for !o.wasRead() && c.mayNotWrite() == nil {
-		c.wait(&c.writer, c.mayTakeBack)
+	o := &c.line.flow.out
+	for !o.wasRead() && c.line.mayNotWrite() == nil {
+		c.line.wait(&c.line.writer, c.line.mayTakeBack)
 	}
 	if o.wasRead() {
 		_ = o.loan.region.Lend(door.Key{}, nothing[:]) // so that an idle connection does not keep the program's memory
@@ -96,7 +96,7 @@ func (c *Conn) takeBack() {
 func (o *outbound) wasRead() bool { return o.done.Load() >= o.loan.until }
 
 // mayTakeBack reports whether takeBack has something to do.
-func (c *line) mayTakeBack() bool { return c.out.wasRead() || c.mayNotWrite() != nil }
+func (c *line) mayTakeBack() bool { return c.flow.out.wasRead() || c.mayNotWrite() != nil }
 
 // source is where the n bytes of the stream behind from lie that a write reads.
 func (o *outbound) source(from uint64, n int) dat.Segment {

@@ -47,7 +47,7 @@ func TestALargeWriteTakesNoImage(t *testing.T) {
 	r := newRig(t, "loop", Config{})
 	client, server := r.pair()
 	crossing(t, client, server, body(1<<20, 1))
-	assert.Nil(t, client.out.image.mem)
+	assert.Nil(t, client.line.flow.out.image.mem)
 }
 
 // gate is a connection that takes no bytes while it is shut, but for so many.
@@ -109,7 +109,7 @@ func TestADeadlineInTheMiddleOfAWriteLeavesACopyOfTheRest(t *testing.T) {
 	crossing(t, client, server, body(mostLent, 1)) // the ring is large from here on
 	shut.Lock()
 	let.Store(mostPiece + mostPiece/2)
-	began := client.out.done.Load()
+	began := client.line.flow.out.done.Load()
 	p := make([]byte, mostLent)
 	_, _ = rand.Read(p) // never fails; no two parts of it are alike
 	want, wrote := bytes.Clone(p), 0
@@ -118,10 +118,10 @@ func TestADeadlineInTheMiddleOfAWriteLeavesACopyOfTheRest(t *testing.T) {
 		clear(p)
 		return nil
 	})
-	require.Eventually(t, func() bool { return client.out.done.Load() > began }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return client.line.flow.out.done.Load() > began }, 10*time.Second, time.Millisecond)
 	require.NoError(t, client.SetWriteDeadline(time.Unix(1, 0)))
 	require.NoError(t, <-sent)
-	assert.Less(t, client.out.done.Load(), client.out.loan.until, "the device has still to read")
+	assert.Less(t, client.line.flow.out.done.Load(), client.line.flow.out.loan.until, "the device has still to read")
 	shut.Unlock()
 	got := make([]byte, wrote)
 	_, err := io.ReadFull(server, got)
@@ -143,7 +143,7 @@ func TestCloseGivesTheBytesOfAWriteBack(t *testing.T) {
 		clear(p) // a race with the device, if it reads p
 		return err
 	})
-	require.Eventually(t, func() bool { return client.writer.announced() }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return client.line.writer.announced() }, 10*time.Second, time.Millisecond)
 	closed := write(client.Close)
 	require.ErrorIs(t, <-sent, net.ErrClosed)
 	shut.Unlock()
@@ -163,7 +163,7 @@ func TestAConnThatGetsTheBytesOfARingCopiesThem(t *testing.T) {
 			}
 			return from.CloseWrite()
 		})
-		require.Eventually(t, left.in.fin.Load, 10*time.Second, time.Millisecond)
+		require.Eventually(t, left.line.flow.in.fin.Load, 10*time.Second, time.Millisecond)
 		relayed := write(func() error {
 			_, err := left.WriteTo(right)
 			return err
@@ -173,7 +173,7 @@ func TestAConnThatGetsTheBytesOfARingCopiesThem(t *testing.T) {
 		require.NoError(t, <-sent)
 		require.NoError(t, <-relayed)
 		assert.Equal(t, want, got)
-		assert.Nil(t, right.out.loan.region)
+		assert.Nil(t, right.line.flow.out.loan.region)
 	})
 }
 

@@ -27,7 +27,7 @@ type line struct {
 	up       chan struct{} // closed when the connection is established
 	down     chan struct{} // closed when it has ended, or an attempt at it
 
-	flow
+	flow   flow
 	reader waiter
 	writer waiter
 	ended  atomic.Pointer[end] // why the connection is over
@@ -73,11 +73,11 @@ func (c *line) make(ia *dat.IA) (err error) {
 	if c.pz, err = ia.NewPZ(); err != nil {
 		return err
 	}
-	if c.in.first, err = newRing(c.pz, leastRing, forPeer); err != nil {
+	if c.flow.in.first, err = newRing(c.pz, leastRing, forPeer); err != nil {
 		return err
 	}
 	slots := make([]byte, slotBytes)
-	c.in.slots, c.out.slots = slots[recvSlots:], slots[sendSlots:recvSlots]
+	c.flow.in.slots, c.flow.out.slots = slots[recvSlots:], slots[sendSlots:recvSlots]
 	if c.slots, err = c.pz.Register(slots, dat.LocalRead|dat.LocalWrite); err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (c *line) free() error {
 		c.late.Stop()
 	}
 	var errs []error
-	for _, region := range []*dat.LMR{c.in.first.region, c.in.second.region, c.in.landing.region, c.out.image.region, c.out.loan.region, c.slots} {
+	for _, region := range []*dat.LMR{c.flow.in.first.region, c.flow.in.second.region, c.flow.in.landing.region, c.flow.out.image.region, c.flow.out.loan.region, c.slots} {
 		if region != nil {
 			errs = append(errs, gone(region.Free()))
 		}

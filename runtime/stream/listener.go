@@ -127,9 +127,9 @@ func (l *Listener) accept(cr *dat.CR) (*Conn, error) {
 	}
 	c.local = newAddr(l.ia, asked.Local, asked.Qual)
 	c.remote = newAddr(l.ia, asked.Remote, asked.RemoteQual)
-	c.meet(h)
-	if err := cr.Accept(c.endpoint, c.hello()); err != nil {
-		return nil, errors.Join(errPeer, err, c.free()) // the peer has gone meanwhile
+	c.line.flow.meet(h)
+	if err := cr.Accept(c.line.endpoint, c.line.flow.hello()); err != nil {
+		return nil, errors.Join(errPeer, err, c.line.free()) // the peer has gone meanwhile
 	}
 	return c, nil
 }

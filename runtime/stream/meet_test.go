@@ -22,35 +22,35 @@ func TestACallThatWaitsMissesNothingThatComes(t *testing.T) {
 	message := func() (c *Conn, ready func() bool, happen, again func()) {
 		c = bareConn(leastRing)
 		var produced uint64
-		return c, func() bool { return c.in.produced.Load() != c.in.consumed.Load() }, func() {
+		return c, func() bool { return c.line.flow.in.produced.Load() != c.line.flow.in.consumed.Load() }, func() {
 				produced++
-				slot := c.in.slots[c.in.received.Load()%messages*slotSize:]
+				slot := c.line.flow.in.slots[c.line.flow.in.received.Load()%messages*slotSize:]
 				copy(slot, encode(message{produced: produced, granted: messages}, "b"))
-				c.arrive(int(c.in.received.Load() % messages))
+				c.line.arrive(int(c.line.flow.in.received.Load() % messages))
 			}, func() {
-				c.in.consumed.Store(c.in.produced.Load())
-				c.in.reposted.Store(c.in.received.Load())
-				c.out.toldConsumed.Store(c.in.consumed.Load())
-				c.out.toldGranted.Store(messages + c.in.received.Load())
+				c.line.flow.in.consumed.Store(c.line.flow.in.produced.Load())
+				c.line.flow.in.reposted.Store(c.line.flow.in.received.Load())
+				c.line.flow.out.toldConsumed.Store(c.line.flow.in.consumed.Load())
+				c.line.flow.out.toldGranted.Store(messages + c.line.flow.in.received.Load())
 			}
 	}
 	announces := false
 	for name, set := range map[string]func() (c *Conn, w *waiter, ready func() bool, happen, again func()){
 		"a message": func() (*Conn, *waiter, func() bool, func(), func()) {
 			c, ready, happen, again := message()
-			return c, &c.reader, ready, happen, again
+			return c, &c.line.reader, ready, happen, again
 		},
 		"a message, for a Read that announces": func() (*Conn, *waiter, func() bool, func(), func()) {
 			announces = true
 			c, ready, happen, again := message()
-			return c, &c.reader, ready, happen, again
+			return c, &c.line.reader, ready, happen, again
 		},
 		"a completed send": func() (*Conn, *waiter, func() bool, func(), func()) {
 			c := bareConn(leastRing)
-			c.out.granted.Store(1 << 40)
-			full := func() { c.out.sent.Store(c.out.completed.Load() + messages) }
+			c.line.flow.out.granted.Store(1 << 40)
+			full := func() { c.line.flow.out.sent.Store(c.line.flow.out.completed.Load() + messages) }
 			full()
-			return c, &c.writer, func() bool { return c.credits() > reportCredit }, func() { c.sent((c.out.completed.Load() + 3) % messages) }, full
+			return c, &c.line.writer, func() bool { return c.line.flow.credits() > reportCredit }, func() { c.line.sent((c.line.flow.out.completed.Load() + 3) % messages) }, full
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestACallThatWaitsMissesNothingThatComes(t *testing.T) {
 				again()
 			}
 			assert.True(t, yield.Meet(rounds, 30*time.Second, happen, waits), "a wake-up was lost")
-			assert.Nil(t, c.ended.Load())
+			assert.Nil(t, c.line.ended.Load())
 		})
 	}
 }
@@ -90,9 +90,9 @@ func TestADialWhoseConnectionEndsInOrderBeforeItIsUpFails(t *testing.T) {
 		require.NoError(t, cfg.complete())
 		c, err := newConn(r.ia, &cfg)
 		require.NoError(t, err)
-		require.NoError(t, c.endpoint.CommonConnect(r.ln.Addr().String(), dat.ConnectConfig{Private: c.hello()}))
-		require.NoError(t, c.endpoint.Disconnect(dat.Abrupt))
-		require.ErrorIs(t, c.established(t.Context()), io.ErrUnexpectedEOF)
-		require.NoError(t, c.free())
+		require.NoError(t, c.line.endpoint.CommonConnect(r.ln.Addr().String(), dat.ConnectConfig{Private: c.line.flow.hello()}))
+		require.NoError(t, c.line.endpoint.Disconnect(dat.Abrupt))
+		require.ErrorIs(t, c.line.established(t.Context()), io.ErrUnexpectedEOF)
+		require.NoError(t, c.line.free())
 	})
 }

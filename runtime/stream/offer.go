@@ -53,7 +53,7 @@ type landing struct {
 // offerBuffer offers p, which has leastOffered bytes or more, to the peer, and reports
 // whether it did: then the caller calls land. Everything that has come was read.
 func (c *line) offerBuffer(p []byte) bool {
-	in := &c.in
+	in := &c.flow.in
 	at := in.consumed.Load()
 	if in.refused || in.mem != nil || at < in.from {
 		return false
@@ -61,7 +61,7 @@ func (c *line) offerBuffer(p []byte) bool {
 	p = p[:min(len(p), mostOffered)]
 	c.sending.Lock() // also so that Close sees the region, or offerBuffer the close
 	defer c.sending.Unlock()
-	if c.closed.Load() || c.ended.Load() != nil || c.credits() <= reportCredit || in.offer.Load() == offerMade || !c.lendLanding(p) {
+	if c.closed.Load() || c.ended.Load() != nil || c.flow.credits() <= reportCredit || in.offer.Load() == offerMade || !c.lendLanding(p) {
 		return false
 	}
 	in.mem, in.size = p, len(p)
@@ -75,7 +75,7 @@ func (c *line) offerBuffer(p []byte) bool {
 // lendLanding gives the region of the offers the memory p. If that can't be, it sets
 // refused. The caller holds sending.
 func (c *line) lendLanding(p []byte) bool {
-	l := &c.in.landing
+	l := &c.flow.in.landing
 	if l.region == nil {
 		region, err := c.pz.NewLoan(door.Key{}, mostOffered, forPeer)
 		if err != nil {
@@ -95,7 +95,7 @@ func (c *line) land(p []byte) []byte {
 		c.report()
 		c.wait(&c.reader, c.mayRead)
 	}
-	in := &c.in
+	in := &c.flow.in
 	over := c.ended.Load() != nil || in.fin.Load() // no bytes come behind those of produced
 	at := in.at.Load()
 	if in.produced.Load() == at && !over {
@@ -116,7 +116,7 @@ func (c *line) land(p []byte) []byte {
 // bytes that came in between differ and are copied now, and all others come into the new
 // buffer. No byte comes twice, because an offer takes one write.
 func (c *line) leave() {
-	in := &c.in
+	in := &c.flow.in
 	before := make([]byte, len(in.mem))
 	glance(before, in.mem)
 	instead := slices.Clone(before)

@@ -23,13 +23,13 @@ import (
 // reports whether the reader's device can lend memory.
 func warm(t *testing.T, from, to *Conn) bool {
 	crossing(t, from, to, body(leastOffered, 1))
-	to.in.from = 0
-	return !from.out.loan.refused
+	to.line.flow.in.from = 0
+	return !from.line.flow.out.loan.refused
 }
 
 // awaitOffer returns when the reader's offer has come to the writer.
 func awaitOffer(t *testing.T, writer *Conn) {
-	require.Eventually(t, func() bool { return writer.out.bufferAt.Load() == writer.out.produced.Load() }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return writer.line.flow.out.bufferAt.Load() == writer.line.flow.out.produced.Load() }, 10*time.Second, time.Millisecond)
 }
 
 // reading is a Read of p under way, and what it returns.
@@ -52,7 +52,7 @@ func TestALargeWriteGoesStraightIntoALargeRead(t *testing.T) {
 		client, server := r.pair()
 		if !warm(t, client, server) {
 			crossing(t, client, server, body(1<<20, 1)) // the same without an offer
-			assert.Zero(t, server.in.end.Load())
+			assert.Zero(t, server.line.flow.in.end.Load())
 			return
 		}
 		want, p := body(1<<20, 2), make([]byte, 1<<20)
@@ -77,7 +77,7 @@ func TestAShortWriteEndsAnOffer(t *testing.T) {
 		if lends {
 			awaitOffer(t, client)
 		}
-		crossed := client.out.produced.Load()
+		crossed := client.line.flow.out.produced.Load()
 		_, err := client.Write([]byte("short"))
 		require.NoError(t, err)
 		assert.Equal(t, readOutcome{5, nil}, <-got)
@@ -90,7 +90,7 @@ func TestAShortWriteEndsAnOffer(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, <-sent)
 		assert.Equal(t, body(100<<10, 2), more)
-		assert.LessOrEqual(t, server.in.end.Load(), crossed)
+		assert.LessOrEqual(t, server.line.flow.in.end.Load(), crossed)
 	})
 }
 
@@ -101,7 +101,7 @@ func TestAReadWhoseDeadlinePassesLeavesNothingToThePeer(t *testing.T) {
 		client, server := r.pair()
 		warm(t, client, server)
 		for round := range 3 {
-			server.in.from = 0
+			server.line.flow.in.from = 0
 			p := make([]byte, 300<<10)
 			require.NoError(t, server.SetReadDeadline(time.Now().Add(20*time.Millisecond)))
 			_, err := server.Read(p)
@@ -144,7 +144,7 @@ func TestTheEndGivesTheBufferOfAReadBack(t *testing.T) {
 	for name, end := range map[string]func(c *Conn) error{
 		"of the stream":     (*Conn).CloseWrite,
 		"of the connection": (*Conn).Close,
-		"at once":           func(c *Conn) error { return c.endpoint.Disconnect(dat.Abrupt) },
+		"at once":           func(c *Conn) error { return c.line.endpoint.Disconnect(dat.Abrupt) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, r *rig) {
@@ -156,7 +156,7 @@ func TestTheEndGivesTheBufferOfAReadBack(t *testing.T) {
 				}
 				require.NoError(t, end(client))
 				assert.Error(t, (<-got).err)
-				assert.Nil(t, server.in.mem)
+				assert.Nil(t, server.line.flow.in.mem)
 			})
 		})
 	}
@@ -192,7 +192,7 @@ func TestEndsThatBothWriteFirstDoNotWaitForEachOther(t *testing.T) {
 		for round := range 4 {
 			if round%2 == 1 {
 				for _, c := range []*Conn{client, server} {
-					c.in.from = 0
+					c.line.flow.in.from = 0
 					require.NoError(t, c.SetReadDeadline(time.Now().Add(10*time.Millisecond)))
 					_, err := c.Read(make([]byte, 128<<10))
 					require.ErrorIs(t, err, os.ErrDeadlineExceeded)
@@ -278,7 +278,7 @@ func TestADeadlineInTheMiddleOfADirectWriteLosesNoByte(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, <-sent)
 			assert.True(t, string(want) == string(p), "%v, %d bytes", params, upTo)
-			assert.Equal(t, client.out.produced.Load(), server.in.end.Load(), "one direct write carried them")
+			assert.Equal(t, client.line.flow.out.produced.Load(), server.line.flow.in.end.Load(), "one direct write carried them")
 		}
 	}
 }
@@ -291,10 +291,10 @@ func TestBytesThatComeWhileAReadLeavesItsBufferAreRead(t *testing.T) {
 	warm(t, client, server)
 	want, p := body(leastOffered, 2), make([]byte, leastOffered)
 	yield.Interleave(func() (first, second, check func()) {
-		server.in.from = 0
-		require.True(t, server.offerBuffer(p))
+		server.line.flow.in.from = 0
+		require.True(t, server.line.offerBuffer(p))
 		leave := func() {
-			server.leave()
+			server.line.leave()
 			clear(p)
 		}
 		push := func() {
@@ -302,7 +302,7 @@ func TestBytesThatComeWhileAReadLeavesItsBufferAreRead(t *testing.T) {
 			require.NoError(t, err)
 		}
 		return leave, push, func() {
-			assert.Equal(t, server.in.produced.Load(), server.in.end.Load(), "the offer was used")
+			assert.Equal(t, server.line.flow.in.produced.Load(), server.line.flow.in.end.Load(), "the offer was used")
 			got := make([]byte, len(want))
 			_, err := io.ReadFull(server, got)
 			require.NoError(t, err)
@@ -317,7 +317,7 @@ func TestBytesThatComeWhileAReadLeavesItsBufferAreRead(t *testing.T) {
 func TestAnOfferIsUsedByAnEndThatLendsNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		p, c := r.meetScripted()
-		c.out.loan.refused = true
+		c.line.flow.out.loan.refused = true
 		memory, err := p.Alloc(100<<10, dat.LocalWrite|dat.RemoteWrite)
 		require.NoError(t, err)
 		require.NoError(t, p.SendBytes(encode(message{granted: messages, flags: flagOffer, ring: memory.Remote(0, 100<<10)}, "")))
@@ -358,14 +358,14 @@ func TestALieAboutABufferEndsTheConnection(t *testing.T) {
 		"unknown form:::":         {{produced: 1, granted: messages, flags: flagOffer, inline: 1}},
 	} {
 		c := bareConn(leastRing)
-		c.in.size = leastOffered
-		c.in.at.Store(0)
-		c.out.sent.Store(10)
-		c.out.produced.Store(10)
+		c.line.flow.in.size = leastOffered
+		c.line.flow.in.at.Store(0)
+		c.line.flow.out.sent.Store(10)
+		c.line.flow.out.produced.Store(10)
 		for i, m := range script {
 			require.NoError(t, lastError(c), lie)
-			m.put(c.in.slots[i*slotSize:])
-			c.arrive(i)
+			m.put(c.line.flow.in.slots[i*slotSize:])
+			c.line.arrive(i)
 		}
 		require.ErrorIs(t, lastError(c), ErrProtocol, lie)
 		assert.Contains(t, lastError(c).Error(), trimColons(lie))
@@ -374,7 +374,7 @@ func TestALieAboutABufferEndsTheConnection(t *testing.T) {
 
 // lastError is why a connection has ended; nil if it has not.
 func lastError(c *Conn) error {
-	if over := c.ended.Load(); over != nil {
+	if over := c.line.ended.Load(); over != nil {
 		return over.err
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 // spend writes short messages until the end has no credit for a report. The peer's sending is
 // held meanwhile, so that it grants nothing.
 func spend(t *testing.T, c *Conn) {
-	for c.credits() > reportCredit {
+	for c.line.flow.credits() > reportCredit {
 		_, err := c.Write([]byte{1})
 		require.NoError(t, err)
 	}
@@ -38,15 +38,15 @@ func TestAReportThatFindsNoCreditIsMadeWhenOneComes(t *testing.T) {
 			_, err := b.Write(make([]byte, 2*leastRing))
 			done <- err
 		}()
-		filled := func() bool { return a.in.produced.Load() == leastRing }
+		filled := func() bool { return a.line.flow.in.produced.Load() == leastRing }
 		require.Eventually(t, filled, 20*time.Second, time.Millisecond)
-		b.sending.Lock()
+		b.line.sending.Lock()
 		spend(t, a)
 		n, err := a.Read(make([]byte, leastRing))
 		require.NoError(t, err)
 		assert.Equal(t, leastRing, n)
-		assert.False(t, a.reportDue(), "there is no credit")
-		b.sending.Unlock()
+		assert.False(t, a.line.flow.reportDue(), "there is no credit")
+		b.line.sending.Unlock()
 		returnsInTime(t, done, "the peer has read all, and its program is busy elsewhere")
 	})
 }

@@ -18,7 +18,7 @@ func TestACallThatWaitsPutsTheAdapterInCharge(t *testing.T) {
 	r := newRig(t, adapters[0], Config{})
 	client, server := r.pair()
 	hints := make(chan delivery.PollHint, 8)
-	server.events.Wiring(door.Key{}).Consumer().SetPollDevice(func(h delivery.PollHint) { hints <- h })
+	server.line.events.Wiring(door.Key{}).Consumer().SetPollDevice(func(h delivery.PollHint) { hints <- h })
 	read := write(func() error {
 		_, err := server.Read(make([]byte, 1))
 		return err

@@ -24,9 +24,9 @@ func (c *Conn) Read(p []byte) (int, error) {
 	}
 	n := copy(p, b)                // nothing, if the peer has written the bytes into p
 	if n == len(b) && n < len(p) { // there may be more at the beginning of the ring
-		n += copy(p[n:], c.readable(uint64(n)))
+		n += copy(p[n:], c.line.flow.readable(uint64(n)))
 	}
-	c.consume(n, len(p) >= leastOffered)
+	c.line.consume(n, len(p) >= leastOffered)
 	c.endRead()
 	return n, nil
 }
@@ -49,7 +49,7 @@ func (c *Conn) WriteTo(w io.Writer) (total int64, err error) {
 		} else if n < len(b) && err == nil {
 			err = io.ErrShortWrite
 		}
-		c.consume(n, false)
+		c.line.consume(n, false)
 		c.endRead()
 		total += int64(n)
 		if err != nil {
@@ -71,19 +71,19 @@ func give(w io.Writer, b []byte) (int, error) {
 // straight into p. On success the caller calls endRead when it has used them.
 func (c *Conn) beginRead(p []byte, wait bool) (b []byte, err error) {
 	c.lockReading(wait, len(p) >= leastOffered)
-	if c.in.region != nil {
-		c.in.resume()
+	if c.line.flow.in.region != nil {
+		c.line.flow.in.resume()
 	}
 	for {
-		announced := c.reader.announced() // before all looks
+		announced := c.line.reader.announced() // before all looks
 		yield.Point()
 		// The end comes after the last bytes: if it is seen here, they are seen below.
-		over, fin := c.ended.Load(), c.in.fin.Load()
-		b = c.readable(0)
+		over, fin := c.line.ended.Load(), c.line.flow.in.fin.Load()
+		b = c.line.flow.readable(0)
 		switch {
-		case c.closed.Load():
+		case c.line.closed.Load():
 			err = net.ErrClosed
-		case c.reader.passed.Load():
+		case c.line.reader.passed.Load():
 			err = os.ErrDeadlineExceeded
 		case len(b) > 0 || !wait:
 			return b, nil
@@ -92,8 +92,8 @@ func (c *Conn) beginRead(p []byte, wait bool) (b []byte, err error) {
 		case over != nil:
 			err = over.err
 		default:
-			if len(p) >= leastOffered && c.offerBuffer(p) { // an offer also reports what was read
-				if b = c.land(p); len(b) > 0 {
+			if len(p) >= leastOffered && c.line.offerBuffer(p) { // an offer also reports what was read
+				if b = c.line.land(p); len(b) > 0 {
 					return b, nil
 				}
 				continue
@@ -111,25 +111,25 @@ func (c *Conn) beginRead(p []byte, wait bool) (b []byte, err error) {
 // that offers no buffer yields in place of that: most often the bytes are there when it has
 // the turn, and it looks once.
 func (c *Conn) lockReading(wait, offers bool) {
-	if !wait || c.in.produced.Load() != c.in.consumed.Load() {
+	if !wait || c.line.flow.in.produced.Load() != c.line.flow.in.consumed.Load() {
 		c.reading.Lock()
 		return
 	}
-	yields := !offers && c.reader.yields(c.device)
+	yields := !offers && c.line.reader.yields(c.line.device)
 	if yields {
 		runtime.Gosched()
 	} else {
-		c.reader.announce(c.device)
+		c.line.reader.announce(c.line.device)
 	}
 	c.reading.Lock()
 	if yields {
-		c.reader.count()
+		c.line.reader.count()
 	}
 }
 
 // endRead ends the reader's turn.
 func (c *Conn) endRead() {
-	c.reader.withdraw()
+	c.line.reader.withdraw()
 	c.reading.Unlock()
 }
 
@@ -137,12 +137,12 @@ func (c *Conn) endRead() {
 // what is due. It says whether the caller was announced when it looked.
 func (c *Conn) awaitBytes(announced bool) {
 	switch {
-	case c.due():
-		c.report()
-	case announced && !c.device.Asks():
-		c.reader.park()
+	case c.line.flow.due():
+		c.line.report()
+	case announced && !c.line.device.Asks():
+		c.line.reader.park()
 	default:
-		c.wait(&c.reader, c.mayRead)
+		c.line.wait(&c.line.reader, c.line.mayRead)
 	}
 }
 
@@ -155,21 +155,21 @@ func (f *flow) readable(skip uint64) []byte {
 // consume says that the program has read n bytes, and whether it was a Read of which the
 // next one may offer its buffer.
 func (c *line) consume(n int, large bool) {
-	release.Uint64(&c.in.consumed, c.in.consumed.Load()+uint64(n))
-	if c.in.mem != nil {
-		c.in.clear()
+	release.Uint64(&c.flow.in.consumed, c.flow.in.consumed.Load()+uint64(n))
+	if c.flow.in.mem != nil {
+		c.flow.in.clear()
 	}
-	if c.due() && !(large && c.hold()) {
+	if c.flow.due() && !(large && c.hold()) {
 		c.report()
 	}
 }
 
 // mayRead reports whether a reader has something to do.
-func (c *line) mayRead() bool { return c.mustRead() || c.due() }
+func (c *line) mayRead() bool { return c.mustRead() || c.flow.due() }
 
 // mustRead reports whether a reader has waited long enough.
 func (c *line) mustRead() bool {
-	return c.in.produced.Load() != c.in.consumed.Load() || c.in.fin.Load() || c.ended.Load() != nil ||
+	return c.flow.in.produced.Load() != c.flow.in.consumed.Load() || c.flow.in.fin.Load() || c.ended.Load() != nil ||
 		c.reader.passed.Load() || c.closed.Load()
 }
 

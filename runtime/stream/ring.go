@@ -88,13 +88,13 @@ func (c *line) grow() {
 	if c.ended.Load() != nil || c.closed.Load() {
 		return
 	}
-	second, err := newRing(c.pz, c.in.secondSize, forPeer)
+	second, err := newRing(c.pz, c.flow.in.secondSize, forPeer)
 	if err != nil {
 		return
 	}
-	c.in.second = second
-	c.in.offer.Store(offerMade)
-	if c.reportDue() {
+	c.flow.in.second = second
+	c.flow.in.offer.Store(offerMade)
+	if c.flow.reportDue() {
 		_ = c.post(nil, &message{}) // if it fails, the connection has ended
 	}
 }
@@ -141,7 +141,7 @@ func (o *outbound) imageSize(want int) int {
 // stage makes the image for writes of so many bytes, or a larger one when no send uses
 // the old one. The caller holds writing.
 func (c *line) stage(want int) error {
-	o := &c.out
+	o := &c.flow.out
 	size := o.imageSize(want)
 	if len(o.image.mem) >= size || o.imageRoom() < len(o.image.mem) {
 		return nil

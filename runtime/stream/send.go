@@ -67,16 +67,16 @@ func (f *flow) grantsDue() bool {
 
 // report posts receives again and tells the peer, as far as that is due.
 func (c *line) report() {
-	if !c.due() {
+	if !c.flow.due() {
 		return
 	}
 	c.sending.Lock()
 	defer c.sending.Unlock()
-	if c.ended.Load() != nil || c.out.granted.Load() == 0 {
+	if c.ended.Load() != nil || c.flow.out.granted.Load() == 0 {
 		return
 	}
 	c.repost(1)
-	if c.reportDue() {
+	if c.flow.reportDue() {
 		_ = c.post(nil, &message{}) // if it fails, the connection has ended
 	}
 }
@@ -85,7 +85,7 @@ func (c *line) report() {
 // lent. It returns their number, or an error.
 func (c *Conn) send(b []byte) (int, error) {
 	for len(b) > 0 {
-		if sent, err := c.trySend(b); err != nil {
+		if sent, err := c.line.trySend(b); err != nil {
 			return 0, err
 		} else if sent {
 			break
@@ -101,9 +101,9 @@ func (c *Conn) send(b []byte) (int, error) {
 func (c *line) trySend(b []byte) (sent bool, err error) {
 	c.sending.Lock()
 	switch {
-	case c.out.fin.Load(): // Close has sent it meanwhile
+	case c.flow.out.fin.Load(): // Close has sent it meanwhile
 		err = c.mayNotWrite()
-	case c.credits() > reportCredit:
+	case c.flow.credits() > reportCredit:
 		sent, err = true, c.post(b, &message{})
 	}
 	c.sending.Unlock()
@@ -114,7 +114,7 @@ func (c *line) trySend(b []byte) (sent bool, err error) {
 func (c *line) finish() error {
 	c.sending.Lock()
 	defer c.sending.Unlock()
-	if c.out.fin.Load() || c.ended.Load() != nil || c.out.granted.Load() == 0 {
+	if c.flow.out.fin.Load() || c.ended.Load() != nil || c.flow.out.granted.Load() == 0 {
 		return nil
 	}
 	return c.post(nil, &message{flags: flagFIN})
@@ -149,10 +149,10 @@ func (c *line) post(b []byte, m *message) error {
 // So some slots may look taken, but fewer than half, and a Write waits only for sends that
 // say so.
 func (c *line) next(b []byte, m *message) (cookie uint64, flags dat.Flags, segment dat.Segment) {
-	o := &c.out
+	o := &c.flow.out
 	sent, from, n := o.sent.Load(), o.produced.Load(), len(b)
 	place := int(sent % messages)
-	m.produced, m.consumed, m.granted = from+uint64(n), c.in.consumed.Load(), messages+c.in.reposted.Load()
+	m.produced, m.consumed, m.granted = from+uint64(n), c.flow.in.consumed.Load(), messages+c.flow.in.reposted.Load()
 	slot := o.slots[place*slotSize:][:slotSize]
 	quiet := n == 0 || n <= maxInline && o.lent == nil
 	if n > maxInline && o.direct(n) == n {
@@ -172,10 +172,10 @@ func (c *line) next(b []byte, m *message) (cookie uint64, flags dat.Flags, segme
 	} else {
 		m.inline = copy(slot[headerSize:], b)
 	}
-	if m.inline == 0 && !m.has(flagOffer) && c.in.offer.Load() == offerMade {
+	if m.inline == 0 && !m.has(flagOffer) && c.flow.in.offer.Load() == offerMade {
 		m.flags |= flagRing
-		m.ring = c.in.second.region.Remote(0, len(c.in.second.mem))
-		c.in.offer.Store(offerSent)
+		m.ring = c.flow.in.second.region.Remote(0, len(c.flow.in.second.mem))
+		c.flow.in.offer.Store(offerSent)
 	}
 	length := m.put(slot)
 	if m.has(flagFIN) {
@@ -204,7 +204,7 @@ func (o *outbound) count(sent, produced, consumed, granted uint64, quiet bool) (
 // repost posts the receives again whose messages have come, if they are so many at least.
 // The caller holds sending.
 func (c *line) repost(least uint64) {
-	next, end := c.in.reposted.Load(), c.in.received.Load()
+	next, end := c.flow.in.reposted.Load(), c.flow.in.received.Load()
 	if end-next < least {
 		return
 	}
@@ -214,7 +214,7 @@ func (c *line) repost(least uint64) {
 			break // the connection has ended
 		}
 	}
-	release.Uint64(&c.in.reposted, next)
+	release.Uint64(&c.flow.in.reposted, next)
 }
 
 // postReceives posts n receives from a number on, receiveLot at most, and returns how many

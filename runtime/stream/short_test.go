@@ -58,10 +58,10 @@ func TestAShortWriteKeepsOutOfALongOne(t *testing.T) {
 func TestAReadNoticesThatTheProgramHasMoreProcessors(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0))))
 	client, _ := newRig(t, "loop", Config{}).pair()
-	client.reader.alone.Store(true)
+	client.line.reader.alone.Store(true)
 	for range 64 {
 		client.lockReading(true, false)
 		client.endRead()
 	}
-	require.False(t, client.reader.alone.Load())
+	require.False(t, client.line.reader.alone.Load())
 }

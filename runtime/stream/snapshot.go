@@ -59,11 +59,16 @@ func (l *look) age(read, unread uint64, now time.Time) time.Duration {
 }
 
 // DescribeEndpoint describes the connection in a snapshot of its adapter.
-func (c *line) DescribeEndpoint() any { return c.Snapshot() }
+func (c *Conn) DescribeEndpoint() any { return c.Snapshot() }
 
 // Snapshot describes the connection now. It disturbs no call.
-func (c *line) Snapshot() Snapshot {
-	in, out := &c.in, &c.out
+func (c *Conn) Snapshot() Snapshot { return c.line.snapshot() }
+
+// DescribeEndpoint is that of the connection: the line is the endpoint's context.
+func (c *line) DescribeEndpoint() any { return c.snapshot() }
+
+func (c *line) snapshot() Snapshot {
+	in, out := &c.flow.in, &c.flow.out
 	s := Snapshot{Reading: c.reader.waiting.Load() != 0, Writing: c.writer.waiting.Load() != 0}
 	// What limits a counter is read behind it.
 	s.Read = in.consumed.Load()

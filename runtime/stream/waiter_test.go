@@ -123,7 +123,7 @@ func TestAWaiterAsksTheDevice(t *testing.T) {
 	assert.True(t, w.soon(device, func() bool { return asked == 3 }))
 	for provider, asks := range map[string]bool{"loop": false, "iwarp:127.0.0.1": true} {
 		client, _ := newRig(t, provider, Config{}).pair()
-		assert.Equal(t, asks, client.events.Wiring(door.Key{}).Consumer().Asks(), provider)
+		assert.Equal(t, asks, client.line.events.Wiring(door.Key{}).Consumer().Asks(), provider)
 	}
 }
 
@@ -135,7 +135,7 @@ func TestADispatcherThatIsClosedEndsCalls(t *testing.T) {
 		_, err := client.Read(make([]byte, 1))
 		return err
 	})
-	require.Eventually(t, client.reader.announced, 10*time.Second, time.Millisecond)
-	client.events.Wiring(door.Key{}).Abort()
+	require.Eventually(t, client.line.reader.announced, 10*time.Second, time.Millisecond)
+	client.line.events.Wiring(door.Key{}).Abort()
 	require.ErrorIs(t, <-read, net.ErrClosed)
 }

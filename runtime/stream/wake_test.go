@@ -15,31 +15,31 @@ import (
 func TestAReaderIsWokenWhenItsReportGetsACredit(t *testing.T) {
 	blocked := func() *Conn {
 		c := bareConn(leastRing)
-		c.reader.wake = make(chan struct{}, 1)
-		c.in.produced.Store(leastRing / 2)
-		c.in.consumed.Store(leastRing / 2)
-		c.out.sent.Store(messages - 2)
-		c.out.completed.Store(messages)
-		c.reader.waiting.Store(1)
+		c.line.reader.wake = make(chan struct{}, 1)
+		c.line.flow.in.produced.Store(leastRing / 2)
+		c.line.flow.in.consumed.Store(leastRing / 2)
+		c.line.flow.out.sent.Store(messages - 2)
+		c.line.flow.out.completed.Store(messages)
+		c.line.reader.waiting.Store(1)
 		return c
 	}
 	t.Run("granted", func(t *testing.T) {
 		c := blocked()
-		assert.False(t, c.mayRead())
-		c.in.slots = append(encode(message{produced: leastRing / 2, granted: messages + 8}, ""), make([]byte, messages*slotSize)...)
-		c.arrive(0)
-		assert.True(t, c.mayRead())
-		assert.Len(t, c.reader.wake, 1)
+		assert.False(t, c.line.mayRead())
+		c.line.flow.in.slots = append(encode(message{produced: leastRing / 2, granted: messages + 8}, ""), make([]byte, messages*slotSize)...)
+		c.line.arrive(0)
+		assert.True(t, c.line.mayRead())
+		assert.Len(t, c.line.reader.wake, 1)
 	})
 	t.Run("completed", func(t *testing.T) {
 		c := blocked()
-		c.out.granted.Store(4 * messages)
-		c.out.sent.Store(messages)
-		c.out.completed.Store(0)
-		assert.False(t, c.mayRead())
-		c.sent(2)
-		assert.True(t, c.mayRead())
-		assert.Len(t, c.reader.wake, 1)
+		c.line.flow.out.granted.Store(4 * messages)
+		c.line.flow.out.sent.Store(messages)
+		c.line.flow.out.completed.Store(0)
+		assert.False(t, c.line.mayRead())
+		c.line.sent(2)
+		assert.True(t, c.line.mayRead())
+		assert.Len(t, c.line.reader.wake, 1)
 	})
 }
 
@@ -47,9 +47,9 @@ func TestAReaderIsWokenWhenItsReportGetsACredit(t *testing.T) {
 // which alone it would not grant receives. The peer needs a third credit for its bytes.
 func TestReceivesThatAreNotPostedAgainYetAreGranted(t *testing.T) {
 	c := bareConn(leastRing)
-	c.in.received.Store(14)
-	c.in.reposted.Store(7)
-	assert.True(t, c.due())
+	c.line.flow.in.received.Store(14)
+	c.line.flow.in.reposted.Store(7)
+	assert.True(t, c.line.flow.due())
 }
 
 // A Read announces that it waits, and then waits for its turn. The call before it takes the
@@ -61,9 +61,9 @@ func TestAReadWhoseAnnouncementWasTakenBackIsWoken(t *testing.T) {
 		_, err := client.Read(make([]byte, 1))
 		return err
 	})
-	require.Eventually(t, client.reader.announced, 10*time.Second, time.Millisecond)
+	require.Eventually(t, client.line.reader.announced, 10*time.Second, time.Millisecond)
 	client.endRead()
-	require.Eventually(t, client.reader.announced, 10*time.Second, time.Millisecond, "it waits unseen")
+	require.Eventually(t, client.line.reader.announced, 10*time.Second, time.Millisecond, "it waits unseen")
 	_, err := server.Write([]byte("x"))
 	require.NoError(t, err)
 	require.NoError(t, <-read)
@@ -96,10 +96,10 @@ func TestAReceiveThatIsPostedAgainTakesAnyMessage(t *testing.T) {
 // ring has room for. Then the ring has room for none.
 func TestNoMessageHasRoomWhileMoreIsUnreadThanTheRingHolds(t *testing.T) {
 	c := bareConn(leastRing)
-	c.out.produced.Store(2*leastRing - 1)
-	c.out.consumed.Store(leastRing)
-	assert.True(t, c.takes(1))
-	assert.False(t, c.takes(2))
-	c.out.produced.Store(2*leastRing + 1)
-	assert.False(t, c.takes(1))
+	c.line.flow.out.produced.Store(2*leastRing - 1)
+	c.line.flow.out.consumed.Store(leastRing)
+	assert.True(t, c.line.flow.takes(1))
+	assert.False(t, c.line.flow.takes(2))
+	c.line.flow.out.produced.Store(2*leastRing + 1)
+	assert.False(t, c.line.flow.takes(1))
 }

@@ -17,14 +17,14 @@ import (
 func watchedPair(t *testing.T) (client, server *Conn) {
 	t.Helper()
 	client, server = newRig(t, "iwarp:127.0.0.1", Config{}).pair()
-	if client.reader.ready == nil {
+	if client.line.reader.ready == nil {
 		t.Skip("capability: reads of the socket without the receiver")
 	}
 	for i, parked := 0, false; i < 1000 && !parked; i++ {
 		read := readOne(client)
 		require.Eventually(t, func() bool {
-			parked = client.reader.parked.Load()
-			return parked || client.reader.announced()
+			parked = client.line.reader.parked.Load()
+			return parked || client.line.reader.announced()
 		}, 10*time.Second, 10*time.Microsecond)
 		_, err := server.Write([]byte{1})
 		require.NoError(t, err)
@@ -64,10 +64,10 @@ func TestAReadWaitsInTheSocket(t *testing.T) {
 			client, server := watchedPair(t)
 			for range 3 { // also behind an end that leaves the connection up
 				read := readOne(client)
-				require.Eventually(t, client.reader.parked.Load, 10*time.Second, 10*time.Microsecond)
+				require.Eventually(t, client.line.reader.parked.Load, 10*time.Second, 10*time.Microsecond)
 				c.happen(t, client, server)
 				require.ErrorIs(t, <-read, c.want)
-				if client.closed.Load() {
+				if client.line.closed.Load() {
 					return
 				}
 				require.NoError(t, client.SetReadDeadline(time.Time{}))

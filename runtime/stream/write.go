@@ -22,10 +22,10 @@ func (c *Conn) write(p []byte, mayLend bool) (n int, err error) {
 		return len(p), nil
 	}
 	c.beginWrite()
-	err = c.mayNotWrite()
+	err = c.line.mayNotWrite()
 	for err == nil && n < len(p) {
 		var sent int
-		if b := p[n:]; mayLend && c.out.mayLend(len(b)) {
+		if b := p[n:]; mayLend && c.line.flow.out.mayLend(len(b)) {
 			sent, err = c.writeLent(b[:min(len(b), mostLent)])
 		} else {
 			sent, err = c.writeCopied(b)
@@ -42,18 +42,18 @@ func (c *Conn) write(p []byte, mayLend bool) (n int, err error) {
 // writeFew writes the bytes of one message, if no call holds writing and nothing is to be
 // waited for. It takes one lock where a Write takes three.
 func (c *Conn) writeFew(p []byte) (ok bool) {
-	c.sending.Lock()
-	if c.mayWriteFew(len(p)) {
-		ok = c.post(p, &message{}) == nil
+	c.line.sending.Lock()
+	if c.line.mayWriteFew(len(p)) {
+		ok = c.line.post(p, &message{}) == nil
 	}
-	c.sending.Unlock()
+	c.line.sending.Unlock()
 	return ok
 }
 
 // mayWriteFew reports whether a Write may send n bytes in one message now. The caller holds
 // sending.
 func (c *line) mayWriteFew(n int) bool {
-	return !c.out.held && c.mayNotWrite() == nil && !c.out.mayAdopt() && c.takes(n)
+	return !c.flow.out.held && c.mayNotWrite() == nil && !c.flow.out.mayAdopt() && c.flow.takes(n)
 }
 
 // beginWrite takes the writer's turn: no other call sends bytes until endWrite.
@@ -69,9 +69,9 @@ func (c *Conn) endWrite() {
 
 // setHeld says whether a call holds writing.
 func (c *Conn) setHeld(held bool) {
-	c.sending.Lock()
-	c.out.held = held
-	c.sending.Unlock()
+	c.line.sending.Lock()
+	c.line.flow.out.held = held
+	c.line.sending.Unlock()
 }
 
 // writeCopied writes as many bytes of b as there is room for, within a message or by way
@@ -83,7 +83,7 @@ func (c *Conn) writeCopied(b []byte) (int, error) {
 	}
 	b = b[:room]
 	if room > maxInline {
-		image := c.place(room)
+		image := c.line.flow.place(room)
 		copy(image, b)
 		b = image
 	}
@@ -96,14 +96,14 @@ func (c *Conn) WriteBuffers(bufs *net.Buffers) (total int64, err error) {
 	c.beginWrite()
 	defer c.endWrite()
 	left := 0
-	err = c.mayNotWrite()
+	err = c.line.mayNotWrite()
 	for _, b := range *bufs {
 		left += len(b)
 	}
 	for err == nil && left > 0 {
 		var room int
 		if room, err = c.room(max(left, maxInline+1)); err == nil {
-			b := c.place(room)
+			b := c.line.flow.place(room)
 			var sent int
 			sent, err = c.send(b[:gather(b, *bufs)])
 			drop(bufs, sent)
@@ -147,7 +147,7 @@ func (c *Conn) ReadFrom(r io.Reader) (total int64, err error) {
 		if err != nil {
 			return total, c.opError("write", err)
 		}
-		b := c.place(room)
+		b := c.line.flow.place(room)
 		n, err := r.Read(b)
 		if n < 0 || n > room {
 			return total, fmt.Errorf("stream: a reader of %d bytes says that it read %d", room, n)
@@ -176,7 +176,7 @@ func (c *line) mayNotWrite() error {
 		return syscall.EPIPE // the peer has closed the connection
 	case over != nil:
 		return over.err
-	case c.out.fin.Load():
+	case c.flow.out.fin.Load():
 		return syscall.EPIPE // this end has called CloseWrite
 	}
 	return nil
@@ -186,21 +186,21 @@ func (c *line) mayNotWrite() error {
 // maxInline wanted ones are to lie where place says, or to be lent.
 func (c *Conn) room(want int) (int, error) {
 	for {
-		if err := c.mayNotWrite(); err != nil {
+		if err := c.line.mayNotWrite(); err != nil {
 			return 0, err
 		}
-		c.out.adopt()
-		if want > maxInline && c.out.lent == nil {
-			if err := c.stage(want); err != nil {
+		c.line.flow.out.adopt()
+		if want > maxInline && c.line.flow.out.lent == nil {
+			if err := c.line.stage(want); err != nil {
 				return 0, err
 			}
 		}
-		if n := c.vacant(want); n > 0 {
+		if n := c.line.flow.vacant(want); n > 0 {
 			return n, nil
 		}
-		c.report()
-		c.out.want = want
-		c.wait(&c.writer, c.mayWrite)
+		c.line.report()
+		c.line.flow.out.want = want
+		c.line.wait(&c.line.writer, c.mayWrite)
 	}
 }
 
@@ -252,5 +252,5 @@ func (f *flow) takes(n int) bool {
 
 // mayWrite reports whether a writer has something to do.
 func (c *Conn) mayWrite() bool {
-	return c.mayNotWrite() != nil || c.out.mayAdopt() || c.vacant(c.out.want) > 0 || c.due()
+	return c.line.mayNotWrite() != nil || c.line.flow.out.mayAdopt() || c.line.flow.vacant(c.line.flow.out.want) > 0 || c.line.flow.due()
 }
