@@ -104,7 +104,7 @@ var features = []feature{
 		id:      nvme.FeatureHostID,                                        // Connect has said it
 		get:     func(*admin, *command) (uint32, bool) { return 0, false }, // but for that of 128 bits
 		initial: func(*admin, *command) (uint32, bool) { return 0, false },
-		set:     func(a *admin, c *command) { c.complete(nvme.CommandSequenceError | nvme.DoNotRetry) },
+		set:     func(_ *admin, c *command) { c.complete(nvme.CommandSequenceError | nvme.DoNotRetry) },
 	},
 }
 
