@@ -37,7 +37,7 @@ type options struct {
 	Pairs    int               `short:"q" help:"How many queue pairs srq_pingpong uses." default:"16"`
 	Reads    int               `short:"o" help:"How many reads or atomics this end makes, and takes, at a time." default:"4"`
 	Check    bool              `short:"c" help:"Check what comes, as pingpong does."`
-	GID      bool              `short:"x" help:"Exchange GIDs on InfiniBand, as perftest does with -x; on Ethernet it always does."`
+	GID      bool              `short:"x" help:"Exchange GIDs on InfiniBand, as the C programs do with -g or -x; on Ethernet it always does."`
 	Timeout  time.Duration     `help:"How long the test may take." default:"10m"`
 	Provider string            `help:"Provider and device to run on." default:"ibv"`
 	Param    map[string]string `help:"Parameters of the provider, as in gid=3;mtu=1024."`

@@ -101,7 +101,7 @@ func (g *game) connect(ctx context.Context, ia *dat.IA, s *session, out io.Write
 			return err
 		}
 		defer p.Close()
-		waiting[i], own[i] = p, p.Local()
+		waiting[i], own[i] = p, g.o.given(p.Local())
 	}
 	theirs := make([]byte, total*pairText)
 	pair := func() error {
@@ -133,6 +133,15 @@ func (g *game) connect(ctx context.Context, ia *dat.IA, s *session, out io.Write
 		}
 	}
 	return nil
+}
+
+// given is what the text of an address says of this end. On InfiniBand ibv_rc_pingpong without -g
+// takes a peer's GID for the wish to use a GID of its own, of which it then has none.
+func (o *options) given(local dat.PairAddr) dat.PairAddr {
+	if local.LID != 0 && !o.GID {
+		local.GID = [16]byte{}
+	}
+	return local
 }
 
 // pair connects to a peer, with packets of mtu bytes at most.

@@ -185,6 +185,21 @@ func TestAPeerWithoutTheRightGIDIsToldWhatToGive(t *testing.T) {
 	require.NoError(t, refuses(dat.PairAddr{LID: 4}, infiniband), "InfiniBand needs no GID")
 }
 
+func TestOnInfiniBandAGIDIsGivenOnRequestAlone(t *testing.T) {
+	infiniband := dat.PairAddr{LID: 3, QPN: 4, PSN: 5, GID: netip.MustParseAddr("fe80::1").As16(), MTU: 4096}
+	ethernet := infiniband
+	ethernet.LID = 0
+	for _, asked := range []bool{false, true} {
+		o := options{GID: asked}
+		assert.Equal(t, ethernet, o.given(ethernet), "Ethernet has nothing else")
+		want := infiniband
+		if !asked {
+			want.GID = [16]byte{}
+		}
+		assert.Equal(t, want, o.given(infiniband))
+	}
+}
+
 // scripted is a session whose peer is the test.
 func scripted(t *testing.T, client bool) (*session, net.Conn) {
 	ours, theirs := net.Pipe()
