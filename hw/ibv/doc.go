@@ -67,9 +67,13 @@
 //
 // A peer must pair within the time keepalive, and within ack_timeout and retries of the first
 // request. PSNs are drawn at random, so that a packet of an earlier connection finds no place in
-// a later one. iWARP devices can't pair. InfiniBand's addresses (LIDs) have a test of what
-// goes to the device, and were never tried on one. The program examples/rdmaping is a peer of
+// a later one. iWARP devices can't pair. The program examples/rdmaping is a peer of
 // ibv_rc_pingpong, of ibv_srq_pingpong and of perftest without -R.
+//
+// On InfiniBand the peer's LID alone leads to it, unless the parameter gid has an index: then each
+// packet has the GIDs, too. Devices in software have no LIDs. So testdata/pair_check.c compares
+// what the verbs library is given with what ibv_rc_pingpong gives it, and no test shows that
+// packets reach a LID.
 //
 // # Private data
 //
@@ -162,6 +166,9 @@
 //	keepalive    how often a pair probes its peer, as in 30s, at least 10ms; 0 means never;
 //	             unless given, every 30s if the peer is of this package, and else never
 //
+// ack_timeout, retries, rnr_timer and rnr_retries are of this side of each connection, whether the
+// connection manager makes it or not; the manager tells the peer of retries and rnr_retries, too.
+//
 // The next are of queue pairs that connect by exchanged values ([hw.Pairer]), and a value
 // that the port does not have is an error of Open that lists what it has:
 //
@@ -173,6 +180,11 @@
 //	hop_limit      0 to 255 (64)
 //	service_level  0 to 15 (0)
 //	flow_label     0 to 0xfffff (0)
+//
+// Of these the connection manager takes traffic_class alone. It finds the GIDs by the parameter
+// address and the peer's address, the partition key by the network interface, and the MTU by the
+// port. Its library has no option for a hop limit, a service level or a flow label, except by a
+// whole path record of InfiniBand.
 //
 // Windows are off because soft-RoCE checks an access through a window against the
 // region's bounds and not against the window's (check_rkey in Linux 6.1's rxe_resp.c

@@ -52,6 +52,10 @@ export CGO_ENABLED=1
 echo "abi.h against the distribution's headers"
 cc -fsyntax-only -Wall -Werror -Ihw/ibv hw/ibv/testdata/abi_check.c
 
+echo "what a pair gives the verbs library against what ibv_rc_pingpong gives it"
+cc -Wall -Werror -Ihw/ibv -o "$work/pair_check" hw/ibv/testdata/pair_check.c hw/ibv/shim_pair.c
+"$work/pair_check"
+
 "${build[@]}" -o "$work/ibv.test" ./hw/ibv
 go build -o "$work/guest" ./check/guest/cmd/guest
 cc -Wall -Werror -o "$work/rejecter" check/guest/testdata/rejecter.c -lrdmacm -libverbs
