@@ -106,7 +106,7 @@ func st1(r *rig, state string) {
 	require.Positive(r, column)
 	for _, line := range lines[1:] {
 		f := strings.Fields(line)
-		if op, want := f[0], f[column]; want != "-" {
+		if op, want := f[0], f[column]; want != "-" && !r.managed("ST-1/"+state+"/"+op) {
 			r.each(op+" "+want, func(r *rig) { cell(r, state, op, want) })
 		}
 	}
