@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	dat "godat/runtime"
 )
 
 // These run in the guest, on soft-RoCE, against the C programs of ibverbs-utils and perftest:
@@ -166,4 +169,117 @@ func TestAPeerWithoutAGIDIsToldToGiveOne(t *testing.T) {
 	<-ready
 	require.Error(t, cmd.Run())
 	require.ErrorContains(t, <-ended, "start ibv_rc_pingpong with -g INDEX, of a GID like "+guestAddress)
+}
+
+// killedBound is how long a peer that is killed may stay unnoticed: the time keepalive and seven
+// times 0.13 s, on a machine ten times slower.
+const killedBound = 15 * time.Second
+
+// together are a program of ours and the C program, as peers.
+type together struct {
+	*options
+	peer *exec.Cmd
+	said *bytes.Buffer // by the peer
+	s    *session
+	ia   *dat.IA
+}
+
+// meetTheirs lets the C program of a test and this program meet. Ours probes its peer if keepalive
+// is not 0.
+func meetTheirs(t *testing.T, test string, client bool, keepalive string) *together {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), guestPatience)
+	t.Cleanup(cancel)
+	guestPort++
+	const size, endless = 4096, 1_000_000
+	w := &together{options: ourOptions(t, test, size, endless, "")}
+	w.Param = map[string]string{"keepalive": keepalive, "ack_timeout": "15"}
+	var at []string
+	if client {
+		w.Host = guestAddress
+	} else {
+		at = []string{guestAddress}
+	}
+	w.peer, w.said = theirs(ctx, t, test, size, endless, at...)
+	var err error
+	w.ia, err = dat.Open(ctx, w.Provider, dat.WithParams(w.Param))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, w.ia.Close()) })
+	if client {
+		require.NoError(t, w.peer.Start())
+		awaitPort(t, guestPort)
+	}
+	w.s, err = meet(ctx, w.options, func(string) { err = w.peer.Start() })
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = w.s.Close() })
+	return w
+}
+
+// kill kills the C program.
+func (w *together) kill(t *testing.T) {
+	t.Helper()
+	require.NoError(t, w.peer.Process.Kill())
+	require.ErrorContains(t, w.peer.Wait(), "killed", w.said)
+}
+
+// hears checks that a connection ends with a word about its peer's silence.
+func hears(t *testing.T, c *dat.Conn) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), killedBound)
+	defer cancel()
+	began := time.Now()
+	for {
+		b, err := c.Receive(ctx)
+		if err != nil {
+			t.Log(time.Since(began), err)
+			require.ErrorContains(t, err, "no answer, so the peer is gone")
+			return
+		}
+		c.Release(b) // it came before the end
+	}
+}
+
+func TestOurEndHearsThatPerftestIsKilled(t *testing.T) {
+	for name, c := range map[string]struct{ client, busy bool }{
+		"with messages under way":                 {client: true, busy: true},
+		"with nothing under way":                  {client: true},
+		"while it sends, and this end sends none": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := meetTheirs(t, "send_bw", c.client, "200ms")
+			p := &perf{o: w.options, s: w.s}
+			defer func() { require.NoError(t, p.close()) }()
+			require.NoError(t, p.connect(t.Context(), w.ia, io.Discard))
+			one := dat.DTO{Op: dat.OpSend, Segment: p.region.Segment(0, w.Size)}
+			if !c.client {
+				b, err := p.c.Receive(t.Context())
+				require.NoError(t, err)
+				p.c.Release(b)
+			} else {
+				require.NoError(t, p.c.Do(t.Context(), one, one))
+			}
+			if !c.busy {
+				w.kill(t)
+				hears(t, p.c)
+				return
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), killedBound)
+			defer cancel()
+			ended := make(chan error, 1)
+			go func() { ended <- p.stream(ctx) }()
+			w.kill(t)
+			require.ErrorContains(t, <-ended, "no answer, so the peer is gone")
+		})
+	}
+}
+
+// ibv_rc_pingpong's queue pair refuses every write, and so every probe.
+func TestTheNextMessageShowsThatPingpongIsKilled(t *testing.T) {
+	w := meetTheirs(t, "pingpong", true, "0")
+	g := &game{o: w.options}
+	defer func() { require.NoError(t, g.close()) }()
+	require.NoError(t, g.connect(t.Context(), w.ia, w.s, io.Discard))
+	w.kill(t)
+	require.NoError(t, g.conns[0].SendBytes(make([]byte, w.Size)))
+	hears(t, g.conns[0])
 }

@@ -19,49 +19,26 @@ const (
 	mostBuffer = 16 << 20
 	// notReady is how long a send waits for the peer's receive.
 	notReady = 10 * time.Second
+	// endTime is how long the news of a connection's end may take after a request has failed.
+	endTime = 10 * time.Second
 )
 
 // perf is one of perftest's tests.
 type perf struct {
-	o      *options
-	c      *dat.Conn
-	region *dat.LMR
-	peer   keys
+	o       *options
+	s       *session
+	waiting *dat.Pairing
+	c       *dat.Conn
+	region  *dat.LMR
+	own     keys
+	peer    keys
 }
 
 func playPerf(ctx context.Context, ia *dat.IA, o *options, s *session, out io.Writer) (err error) {
-	cycle, err := s.greet()
-	if err != nil {
+	t := &perf{o: o, s: s}
+	defer func() { err = errors.Join(err, t.close()) }()
+	if err := t.connect(ctx, ia, out); err != nil {
 		return err
-	}
-	t := &perf{o: o}
-	p, err := t.prepare(ia, cycle)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, p.Close()) }()
-	mtu, err := s.swapMTU(p.Local().MTU)
-	if err != nil {
-		return err
-	}
-	own := keys{pair: p.Local(), reads: o.Reads, memory: t.region.Remote(0, len(t.region.Bytes()))}
-	own.gid = own.pair.LID == 0 || o.GID
-	meet := func() (keys, error) { return s.swapKeys(own) }
-	if t.peer, err = meet(); err != nil {
-		return err
-	}
-	if err := t.refuses(s.client); err != nil {
-		return err
-	}
-	if t.c, err = o.pair(ctx, p, t.peer.pair, mtu, out); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, t.c.Close()) }()
-	// Both ends are connected; they print what they have; the receives of sends are posted.
-	for range t.meetings() {
-		if _, err := meet(); err != nil {
-			return err
-		}
 	}
 	began := time.Now()
 	if err := t.play(ctx, s.client); err != nil {
@@ -69,7 +46,7 @@ func playPerf(ctx context.Context, ia *dat.IA, o *options, s *session, out io.Wr
 	}
 	took := time.Since(began)
 	if !o.sends() {
-		if _, err := meet(); err != nil {
+		if _, err := t.meet(); err != nil {
 			return err
 		}
 		r, err := s.swapReports(t.report(took, s.client))
@@ -80,12 +57,59 @@ func playPerf(ctx context.Context, ia *dat.IA, o *options, s *session, out io.Wr
 			took = time.Duration(float64(o.Count) * float64(o.Size) / (r.average * mega) * float64(time.Second))
 		}
 	}
-	if _, err := meet(); err != nil {
+	if _, err := t.meet(); err != nil {
 		return err
 	}
 	_, _ = s.Write(done) // nobody reads it
 	o.print(out, took, o.Count*o.Size)
 	return nil
+}
+
+// connect exchanges the values, and waits until the peer is ready.
+func (t *perf) connect(ctx context.Context, ia *dat.IA, out io.Writer) error {
+	cycle, err := t.s.greet()
+	if err != nil {
+		return err
+	}
+	if err := t.prepare(ia, cycle); err != nil {
+		return err
+	}
+	local := t.waiting.Local()
+	mtu, err := t.s.swapMTU(local.MTU)
+	if err != nil {
+		return err
+	}
+	t.own = keys{pair: local, reads: t.o.Reads, memory: t.region.Remote(0, len(t.region.Bytes()))}
+	t.own.gid = local.LID == 0 || t.o.GID
+	if t.peer, err = t.meet(); err != nil {
+		return err
+	}
+	if err := t.refuses(t.s.client); err != nil {
+		return err
+	}
+	if t.c, err = t.o.pair(ctx, t.waiting, t.peer.pair, mtu, out); err != nil {
+		return err
+	}
+	// Both ends are connected; they print what they have; the receives of sends are posted.
+	for range t.meetings() {
+		if _, err := t.meet(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// meet waits for the peer, and returns the peer's keys.
+func (t *perf) meet() (keys, error) { return t.s.swapKeys(t.own) }
+
+func (t *perf) close() (err error) {
+	if t.c != nil {
+		err = t.c.Close()
+	}
+	if t.waiting != nil {
+		err = errors.Join(err, t.waiting.Close())
+	}
+	return err
 }
 
 // meetings is how often the ends meet between the exchange of keys and the traffic.
@@ -98,7 +122,7 @@ func (t *perf) meetings() int {
 
 // prepare makes this end's connection with its region. Perftest writes and reads in a cycle of
 // so many bytes if its messages are shorter.
-func (t *perf) prepare(ia *dat.IA, cycle int) (*dat.Pairing, error) {
+func (t *perf) prepare(ia *dat.IA, cycle int) (err error) {
 	cfg := dat.ConnConfig{
 		Depth: t.batch(), Message: 64,
 		Attr: &dat.EndpointAttr{MaxReadIn: t.o.Reads, MaxReadOut: t.o.Reads, ReceiverNotReady: notReady},
@@ -114,7 +138,8 @@ func (t *perf) prepare(ia *dat.IA, cycle int) (*dat.Pairing, error) {
 		t.region, err = c.Alloc(max(t.o.Size, cycle), privileges)
 		return nil, err
 	}
-	return ia.NewPaired(cfg)
+	t.waiting, err = ia.NewPaired(cfg)
+	return err
 }
 
 // batch is how many messages or requests are under way.
@@ -168,11 +193,23 @@ func (t *perf) stream(ctx context.Context) error {
 	for left := t.o.Count; left > 0; {
 		n := min(left, len(batch))
 		if err := t.c.Do(ctx, batch[:n]...); err != nil {
-			return fmt.Errorf("after %d of %d: %w", t.o.Count-left, t.o.Count, err)
+			return fmt.Errorf("after %d of %d: %w", t.o.Count-left, t.o.Count, t.why(ctx, err))
 		}
 		left -= n
 	}
 	return nil
+}
+
+// why adds to the error of a request why the connection ended, if it did.
+func (t *perf) why(ctx context.Context, failed error) error {
+	ctx, cancel := context.WithTimeout(ctx, endTime)
+	defer cancel()
+	b, err := t.c.Receive(ctx)
+	if err == nil || ctx.Err() != nil {
+		t.c.Release(b)
+		return failed
+	}
+	return fmt.Errorf("%w: %w", failed, err)
 }
 
 // take takes all messages.
