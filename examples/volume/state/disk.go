@@ -66,6 +66,11 @@ func Open(s store.Store, last uint64) (*Disk, error) {
 	if err != nil {
 		return nil, err
 	}
+	if m.number != 0 { // a process that was killed may have left it in the system's memory
+		if err := s.Flush(0, marksLen); err != nil {
+			return nil, fmt.Errorf("state: %w", err)
+		}
+	}
 	blocks := memory[marksLen : marksLen+(len(memory)-marksLen)/entry.Unit*entry.Unit]
 	return &Disk{store: s, blocks: blocks, mark: m, applied: m.index, term: m.term, whole: max(m.whole, last), catching: m.catching}, nil
 }

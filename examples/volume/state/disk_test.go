@@ -212,3 +212,24 @@ func TestAMarkThatIsDamagedLeavesTheOneBefore(t *testing.T) {
 	_, err = Open(fault.New(Size(511)), 0)
 	require.ErrorContains(t, err, "a disk of")
 }
+
+// A kill may leave a mark in the system's memory. What its entries needed may go when the disk is open.
+func TestAMarkThatWasReadIsStable(t *testing.T) {
+	for number := range uint64(10) {
+		s, d := disk(t)
+		s.FailAfter(1)
+		_, err := d.Release()
+		require.ErrorIs(t, err, fault.ErrDisk)
+		s.Repair()
+		d, err = Open(s, 1)
+		require.NoError(t, err)
+		released, err := d.Release()
+		require.NoError(t, err)
+		require.Equal(t, uint64(1), released)
+		s.Fail(rand.New(rand.NewPCG(number, 0)))
+		d, err = Open(s, 1)
+		require.NoError(t, err)
+		index, _ := d.Applied()
+		require.Equal(t, released, index)
+	}
+}
