@@ -79,17 +79,22 @@ const slack = 512
 
 // Trim removes the records that are not offered any more, when they are many.
 func (l *Log) Trim() error {
-	l.mu.Lock()
-	floor, excess := l.floor, l.floor-l.before
-	l.mu.Unlock()
-	if excess < slack {
+	floor, term, ok := l.excess()
+	if !ok {
 		return nil
 	}
-	term, err := l.Term(floor)
-	if err != nil {
-		return err
-	}
 	return l.Begin(floor, term)
+}
+
+// excess is the last record that is not offered any more, at one moment: SetFloor goes on. ok is false when such
+// records are few.
+func (l *Log) excess() (floor, term uint64, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.floor-l.before < slack {
+		return 0, 0, false
+	}
+	return l.floor, l.records[l.floor-l.before-1].Term, true
 }
 
 // Vote is the term and the vote that SetVote has set.
