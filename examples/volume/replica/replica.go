@@ -77,7 +77,10 @@ func Open(j *journal.Journal, disk store.Store, l Log) (*Replica, error) {
 		return nil, err
 	}
 	r := &Replica{journal: j, disk: d, log: l}
-	if last >= first {
+	if err := r.join(); err != nil {
+		return nil, err
+	}
+	if first, last = l.Bounds(); last >= first {
 		record, err := l.Record(last)
 		if err != nil {
 			return nil, err
@@ -85,6 +88,25 @@ func Open(j *journal.Journal, disk store.Store, l Log) (*Replica, error) {
 		r.stable = record.Stable
 	}
 	return r, r.check()
+}
+
+// join ends a CaughtUp that a crash has interrupted: the disk has another replica's record, and the log does not go
+// on from that.
+func (r *Replica) join() error {
+	first, last := r.log.Bounds()
+	index, term := r.disk.Applied()
+	switch {
+	case index+1 < first:
+		return fmt.Errorf("replica: the log begins with record %d, and the disk has record %d", first, index)
+	case index+1 == first:
+		return nil
+	case index <= last:
+		record, err := r.log.Record(index)
+		if err != nil || record.Term == term {
+			return err
+		}
+	}
+	return r.log.Begin(index, term)
 }
 
 // check compares the slots of all records that are not in the disk, and makes them stable:
@@ -223,10 +245,14 @@ func (r *Replica) Disk() *state.Disk { return r.disk }
 func (r *Replica) Rotten() bool { return r.rotten }
 
 // CatchUp begins to catch up from a snapshot of another replica. The data of the log's records may be
-// overwritten from now on.
+// overwritten from now on. A snapshot of less than the replica has is refused, and changes nothing.
 func (r *Replica) CatchUp(s state.Snapshot) (*state.CatchUp, error) {
-	r.rotten = true
-	return r.disk.CatchUp(s)
+	if applied, _ := r.disk.Applied(); !r.rotten && s.Index < applied {
+		return nil, fmt.Errorf("replica: a snapshot of record %d for a replica that has applied record %d", s.Index, applied)
+	}
+	c, err := r.disk.CatchUp(s)
+	r.rotten = r.rotten || err == nil
+	return c, err
 }
 
 // CaughtUp ends what CatchUp began. The replica is still rotten if its log has a later

@@ -188,3 +188,63 @@ func TestAReplicaThatCaughtUpStaysRottenForALaterRecord(t *testing.T) {
 	first, last := n.log.Bounds()
 	assert.Equal(t, [2]uint64{4, 3}, [2]uint64{first, last})
 }
+
+func TestASnapshotThatIsRefusedChangesNothing(t *testing.T) {
+	n := newNode(t, 0)
+	for index := range uint64(3) {
+		require.NoError(t, n.Accept([]Record{n.record(t, index+1, uint32(index))}))
+	}
+	refused := func(index uint64) {
+		_, err := n.CatchUp(state.Snapshot{Index: index, Term: 1, Whole: index, Size: blocks})
+		require.Error(t, err)
+		require.False(t, n.Rotten())
+	}
+	require.NoError(t, n.Apply(2))
+	refused(1) // it has applied more
+	_, err := n.Release()
+	require.NoError(t, err)
+	refused(1)
+	_, err = n.CatchUp(state.Snapshot{Index: 5, Whole: 5})
+	require.ErrorContains(t, err, "a snapshot of 0 bytes")
+	require.NoError(t, n.Apply(3))
+	n.open(t)
+	_, err = n.CatchUp(state.Snapshot{Index: 5, Whole: 5, Size: blocks})
+	require.NoError(t, err)
+	_, err = n.CatchUp(state.Snapshot{Index: 1, Whole: 1, Size: blocks})
+	require.Error(t, err)
+	require.True(t, n.Rotten(), "it has begun to catch up")
+}
+
+// A replica that ended when its disk had caught up and its log had not.
+func TestALogBeginsWhereItsDiskIs(t *testing.T) {
+	for name, x := range map[string]struct {
+		index, term uint64
+		left        int
+	}{
+		"beyond the log":   {9, 2, 0},
+		"of another log":   {2, 2, 0},
+		"in the log":       {2, 1, 1},
+		"at the log's end": {3, 1, 0},
+		"before the log's": {1, 1, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t, 0)
+			for index := range uint64(3) {
+				require.NoError(t, n.Accept([]Record{n.record(t, index+1, uint32(index))}))
+			}
+			c, err := n.CatchUp(state.Snapshot{Index: x.index, Term: x.term, Whole: x.index, Size: blocks})
+			require.NoError(t, err)
+			_, _, ok := c.Next()
+			require.False(t, ok)
+			require.NoError(t, c.Finish())
+			n.open(t)
+			require.False(t, n.Rotten())
+			_, last := n.log.Bounds()
+			require.Equal(t, x.index+uint64(x.left), last)
+			applied, term := n.Disk().Applied()
+			require.Equal(t, x.index, applied)
+			require.Equal(t, term, n.log.termOf(applied))
+			require.NoError(t, n.Apply(last))
+		})
+	}
+}
