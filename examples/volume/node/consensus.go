@@ -1,6 +1,8 @@
 package node
 
 import (
+	"context"
+	"errors"
 	"time"
 
 	"go.etcd.io/raft/v3"
@@ -28,50 +30,57 @@ type consensus struct {
 	reign   *reign // while this node leads, or nil
 	reigns  uint64
 	filling fills
+	offer   offer
 }
+
+// offer is a leader's of a snapshot, since it has no records for this node.
+type offer struct{ term, index uint64 }
 
 func newConsensus(s *site, k *keeper) *consensus {
 	return &consensus{site: s, keeper: k, lanes: lanes{s, make(map[uint64]*peer)}, filling: make(fills), ana: nvme.ANAInaccessible}
 }
 
 // start begins with an engine that has what the log has.
-func (c *consensus) start() (err error) {
+func (c *consensus) start() error {
 	c.applied, _ = c.disk.Applied()
 	_, c.last = c.log.Bounds()
 	c.term, c.role = c.log.Vote().Term, raft.StateFollower
 	c.released.Store(c.applied)
-	c.raft, err = raft.NewRawNode(&raft.Config{
+	engine, err := raft.NewRawNode(&raft.Config{
 		ID: c.cfg.ID, ElectionTick: electionTicks, HeartbeatTick: 1, Storage: &storage{c.log, c.disk}, Applied: c.applied,
 		AsyncStorageWrites: true, MaxSizePerMsg: mostMessage / 2, MaxCommittedSizePerReady: 1 << 20, MaxInflightMsgs: 64,
 		CheckQuorum: true, PreVote: true, DisableProposalForwarding: true, StepDownOnRemoval: true, Logger: quiet{c.cfg.Logger},
 	})
+	if err != nil {
+		return err
+	}
+	c.raft = engine
 	c.life++
 	c.setLanes()
-	return err
+	return nil
 }
 
 // run is the goroutine of the engine.
 func (c *consensus) run() {
 	ticker := time.NewTicker(c.cfg.Tick)
 	defer ticker.Stop()
-	for {
+	for c.ctx.Err() == nil {
 		select {
 		case <-c.ctx.Done():
-			c.abdicate()
-			c.events.close()
-			return
 		case <-ticker.C:
 			c.tick()
 		case <-c.events.filled:
 		}
-		c.events.drain()
+		c.events.drain(c.ctx)
 		if c.reign != nil {
 			c.reign.askReaders()
 		}
-		for c.raft.HasReady() {
+		for c.ctx.Err() == nil && c.raft.HasReady() {
 			c.handle(c.raft.Ready())
 		}
 	}
+	c.abdicate()
+	c.events.close()
 }
 
 // tick lets time pass. The engine of a rotten node has no time, so it does not want to lead; when
@@ -150,8 +159,12 @@ func (c *consensus) answer(life uint64, responses []*pb.Message) {
 	}
 }
 
-// step gives the engine a message. What it refuses is as if it were lost.
+// step gives the engine a message. What it refuses is as if it were lost. When the node ends its engine may look
+// for records that are gone; that of a rotten replica must not lead.
 func (c *consensus) step(m *pb.Message) {
+	if c.ctx.Err() != nil || m.GetType() == pb.MsgTimeoutNow && c.rotten.Load() {
+		return
+	}
 	if m.GetFrom() == c.leader.Load() {
 		c.silence = 0
 	}
@@ -198,14 +211,13 @@ func (c *consensus) showState() {
 	}
 }
 
-// catchUp takes the engine's wish that this node gets a snapshot. If it has that much the leader does not
-// know.
+// catchUp takes a leader's offer of a snapshot. If this node has that much the leader does not know.
 func (c *consensus) catchUp(m *pb.Message) {
-	meta := m.GetSnapshot().GetMetadata()
 	if m.GetTerm() < c.term || c.rotten.Load() {
 		return
 	}
-	if c.applied >= meta.GetIndex() {
+	c.offer = offer{m.GetTerm(), m.GetSnapshot().GetMetadata().GetIndex()}
+	if !c.lacks() {
 		c.tellCaughtUp()
 		return
 	}
@@ -213,6 +225,37 @@ func (c *consensus) catchUp(m *pb.Message) {
 	case c.wake <- struct{}{}:
 	default:
 	}
+}
+
+// lacks reports whether this node needs a snapshot. One that was offered is needed no more when the records have
+// come meanwhile, or when a later leader may have them.
+func (c *consensus) lacks() bool {
+	return c.rotten.Load() || c.offer.term >= c.term && c.offer.index > c.applied
+}
+
+var errMayLead = errors.New("node: it may come to lead")
+
+// begin begins to catch up from a list of the leader's disk. It returns nil if this node does not need that any more.
+// From then on the engine has no time, so it follows.
+func (c *consensus) begin(s state.Snapshot) (*state.CatchUp, error) {
+	if !c.lacks() {
+		c.tellCaughtUp()
+		return nil, nil
+	}
+	if c.raft.BasicStatus().RaftState != raft.StateFollower {
+		return nil, errMayLead
+	}
+	var caught *state.CatchUp
+	var err error
+	if !c.ask(c.keeper.jobs, func() {
+		if caught, err = c.keeper.replica.CatchUp(s); err == nil {
+			c.keeper.deaf = true
+			c.rotten.Store(true)
+		}
+	}) {
+		return nil, context.Cause(c.ctx)
+	}
+	return caught, err
 }
 
 // tellCaughtUp tells the leader up to where the log is his.
@@ -224,15 +267,19 @@ func (c *consensus) tellCaughtUp() {
 
 // adopt ends what CatchUp began, and begins with an engine that has what the log has then. The former one
 // would look for records that are gone, so it runs no more from the moment on at which they go. again says
-// that the replica needs another snapshot.
-func (c *consensus) adopt(caught *state.CatchUp, members raftlog.Members) (again bool) {
+// that the replica needs another snapshot. The members are kept first: they may be those after later records, but
+// must not be those before records that are gone.
+func (c *consensus) adopt(caught *state.CatchUp, members raftlog.Members) bool {
 	var err error
+	again := false
 	if !c.ask(c.keeper.jobs, func() {
-		if err = c.keeper.replica.CaughtUp(caught); err == nil {
-			err = c.log.SetMembers(members)
+		if err = c.log.SetMembers(members); err == nil {
+			err = c.keeper.replica.CaughtUp(caught)
 		}
-		again = c.keeper.replica.Rotten()
-		c.keeper.deaf = again // no job of the former engine is left
+		if err == nil {
+			again = c.keeper.replica.Rotten()
+			c.keeper.deaf = again // no job of the former engine is left
+		}
 	}) {
 		return false
 	}

@@ -89,10 +89,6 @@ func (d *door) takeMessage(r *rpc.Request) error {
 	case pb.MsgSnap:
 		d.events.put(func() { d.consensus.catchUp(m) })
 		return nil
-	case pb.MsgTimeoutNow:
-		if d.rotten.Load() {
-			return errRotten
-		}
 	default:
 	}
 	d.events.put(func() { d.consensus.step(m) })

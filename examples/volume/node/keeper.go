@@ -1,7 +1,6 @@
 package node
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -12,13 +11,15 @@ import (
 	"godat/examples/volume/replica"
 )
 
-// keeper is the room of the replica. Its goroutine owns both.
+// keeper is the room of the replica. Its goroutine owns both. After something failed it does no more: the answers of a
+// later job may count on what an earlier one was to keep.
 type keeper struct {
 	*site
 	consensus *consensus
 	replica   *replica.Replica
 	jobs      mailbox
-	deaf      bool // records wait for the engine of a rebuilt replica
+	deaf      bool   // records wait for the engine of a rebuilt replica
+	told      uint64 // up to where the replica has released, as consensus was told
 }
 
 // run is the goroutine of the replica.
@@ -28,7 +29,7 @@ func (k *keeper) run() {
 		case <-k.ctx.Done():
 			return
 		case <-k.jobs.filled:
-			k.jobs.drain()
+			k.jobs.drain(k.ctx)
 		}
 	}
 }
@@ -44,7 +45,7 @@ func (k *keeper) append(life uint64, m *pb.Message) {
 	}
 	responses := m.GetResponses()
 	switch err := k.accept(m.GetEntries()); {
-	case k.deaf || errors.Is(err, replica.ErrRotten):
+	case k.deaf:
 		responses = slices.DeleteFunc(responses, func(r *pb.Message) bool {
 			return r.GetType() != pb.MsgVoteResp && r.GetType() != pb.MsgPreVoteResp
 		})
@@ -83,7 +84,7 @@ func (k *keeper) apply(life uint64, m *pb.Message) {
 		return
 	}
 	k.events.put(func() { k.consensus.took(life, index, changes, m.GetResponses()) })
-	if index-k.released.Load() >= uint64(k.cfg.Layout.Slots/4) {
+	if index-k.told >= uint64(k.cfg.Layout.Slots/4) {
 		k.release()
 	}
 }
@@ -127,7 +128,8 @@ func (k *keeper) release() {
 		k.fail(err)
 		return
 	}
-	if index != k.released.Swap(index) {
+	if index != k.told {
+		k.told = index
 		k.events.put(func() { k.consensus.tellReleased(index) })
 	}
 }

@@ -1,6 +1,9 @@
 package node
 
-import "sync"
+import (
+	"context"
+	"sync"
+)
 
 // mailbox has functions for a goroutine, in their order. Whoever puts one in never waits.
 type mailbox struct {
@@ -36,16 +39,23 @@ func (m mailbox) close() {
 	m.mu.Lock()
 	m.closed = true
 	m.mu.Unlock()
-	m.drain()
+	m.drain(context.Background())
 }
 
-// drain runs all functions.
-func (m mailbox) drain() {
+// drain runs the functions that are there, until ctx ends. The others stay.
+func (m mailbox) drain(ctx context.Context) {
 	m.mu.Lock()
 	queue := m.queue
 	m.queue = nil
 	m.mu.Unlock()
-	for _, f := range queue {
+	for len(queue) != 0 && ctx.Err() == nil {
+		f := queue[0]
+		queue = queue[1:]
 		f()
+	}
+	if len(queue) != 0 {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.queue = append(queue, m.queue...)
 	}
 }

@@ -80,6 +80,7 @@ func Open(ctx context.Context, ia *dat.IA, cfg Config) (*Node, error) {
 		return nil, err
 	}
 	k := &keeper{site: s, replica: r, jobs: newMailbox(), deaf: s.rotten.Load()}
+	k.told, _ = s.disk.Applied()
 	c := newConsensus(s, k)
 	k.consensus = c
 	b := &rebuilder{site: s, consensus: c, keeper: k}

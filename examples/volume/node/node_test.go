@@ -56,12 +56,14 @@ type follower struct {
 	memory      []byte // the leader's journal
 	region      *dat.LMR
 	client      *rpc.Client
-	heard       chan *pb.Message // that the node sends to node 2
-	notes       chan note        // the same
+	heard       chan *pb.Message    // that the node sends to node 2
+	notes       chan note           // the same
+	lists       chan state.Snapshot // for the node, of node 2's disk
+	ran         chan error          // what Run returns
 }
 
 func newFollower(t testing.TB) *follower {
-	f := &follower{TB: t, slots: newGate(layout.Size()), disk: newGate(state.Size(blocks)), heard: make(chan *pb.Message, 999), notes: make(chan note, 999)}
+	f := &follower{TB: t, slots: newGate(layout.Size()), disk: newGate(state.Size(blocks)), heard: make(chan *pb.Message, 999), notes: make(chan note, 999), lists: make(chan state.Snapshot)}
 	ia, err := dat.Open(t.Context(), "loop")
 	require.NoError(t, err)
 	others, err := rpc.Listen(t.Context(), ia, "", rpc.Config{Calls: calls, Message: mostMessage})
@@ -69,7 +71,7 @@ func newFollower(t testing.TB) *follower {
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		assert.NoError(t, others.Serve(context.Background(), 1, f.take))
+		assert.NoError(t, others.Serve(context.Background(), 3, f.take))
 	}()
 	log, err := raftlog.Open(t.TempDir(), raftlog.Config{})
 	require.NoError(t, err)
@@ -85,8 +87,8 @@ func newFollower(t testing.TB) *follower {
 		<-f.slots.flushing
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	ran := make(chan error, 1)
-	go func() { ran <- f.Run(ctx) }()
+	f.ran = make(chan error, 1)
+	go func() { f.ran <- f.Run(ctx) }()
 	f.client, err = rpc.Dial(t.Context(), ia, f.Addr(), rpc.Config{Calls: calls, Message: mostMessage})
 	require.NoError(t, err)
 	f.memory = make([]byte, layout.Size())
@@ -103,7 +105,7 @@ func newFollower(t testing.TB) *follower {
 		assert.NoError(t, f.region.Free())
 		assert.NoError(t, f.client.Close())
 		cancel()
-		assert.NoError(t, <-ran)
+		assert.NoError(t, <-f.ran)
 		assert.NoError(t, others.Close())
 		<-served
 		assert.NoError(t, log.Close())
@@ -112,8 +114,11 @@ func newFollower(t testing.TB) *follower {
 	return f
 }
 
-// take takes a call of the node's.
+// take takes a call of the node's: one of each of its two lanes, and one of its rebuilder.
 func (f *follower) take(r *rpc.Request) ([]byte, error) {
+	if r.Method() == methodSnapshot {
+		return f.list(r)
+	}
 	x, b, err := parseNote(r.Payload())
 	if err == nil && len(b) != 0 {
 		m := new(pb.Message)

@@ -37,23 +37,25 @@ func (b *rebuilder) run() {
 	}
 }
 
-// source is where the leader is.
-func (b *rebuilder) source() (addr string, ok bool) {
-	b.ask(b.events, func() {
-		if p := b.consensus.lanes.peers[b.leader.Load()]; p != nil {
-			addr, ok = p.addr, true
-		}
-	})
-	return addr, ok
+// source is where the leader is, nil if nobody is known to lead. lacks says whether this node needs a snapshot at all.
+func (b *rebuilder) source() (leader *peer, lacks bool) {
+	var x struct {
+		leader *peer
+		lacks  bool
+	}
+	if !b.ask(b.events, func() { x.leader, x.lacks = b.consensus.lanes.peers[b.leader.Load()], b.consensus.lacks() }) {
+		return nil, false
+	}
+	return x.leader, x.lacks
 }
 
-// once rebuilds the disk from one snapshot. A replica that is rotten still needs another.
+// once rebuilds the disk from one snapshot, if that is needed. A replica that is rotten still needs another.
 func (b *rebuilder) once() (again bool, err error) {
-	addr, ok := b.source()
-	if !ok {
-		return true, nil
+	leader, lacks := b.source()
+	if !lacks || leader == nil {
+		return lacks, nil
 	}
-	client, err := b.dial(b.ctx, addr)
+	client, err := b.dial(b.ctx, leader.addr)
 	if err != nil {
 		return true, err
 	}
@@ -62,14 +64,9 @@ func (b *rebuilder) once() (again bool, err error) {
 	if err != nil {
 		return true, err
 	}
-	var c *state.CatchUp
-	if !b.ask(b.keeper.jobs, func() {
-		if c, err = b.keeper.replica.CatchUp(s); err == nil {
-			b.keeper.deaf = true
-			b.rotten.Store(true)
-		}
-	}) || err != nil {
-		return true, err
+	c, err := b.begin(s)
+	if c == nil {
+		return err != nil, err
 	}
 	if err := b.getChunks(client, c); err != nil {
 		return true, err
@@ -77,8 +74,19 @@ func (b *rebuilder) once() (again bool, err error) {
 	if err := c.Flush(); err != nil {
 		return true, err
 	}
-	b.ask(b.events, func() { again = b.consensus.adopt(c, members) })
+	rotten := false
+	again = b.ask(b.events, func() { rotten = b.consensus.adopt(c, members) }) && rotten
 	return again, nil
+}
+
+// begin begins to catch up from a list, or returns nil.
+func (b *rebuilder) begin(s state.Snapshot) (*state.CatchUp, error) {
+	var c *state.CatchUp
+	var err error
+	if !b.ask(b.events, func() { c, err = b.consensus.begin(s) }) {
+		return nil, context.Cause(b.ctx)
+	}
+	return c, err
 }
 
 // getSnapshot asks the leader for a list of its disk.

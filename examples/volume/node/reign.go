@@ -115,8 +115,10 @@ func (c *consensus) abdicate() {
 	}
 }
 
-// tellReleased tells the leader, or the pool, what this node has released.
+// tellReleased tells the leader, or the pool, what this node has released. The engine knows by now that it has
+// applied that, and looks for none of these records.
 func (c *consensus) tellReleased(index uint64) {
+	c.released.Store(index)
 	if c.reign != nil {
 		c.reign.pool.Release(c.cfg.ID, index)
 		c.reign.reuse()

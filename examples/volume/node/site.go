@@ -35,7 +35,7 @@ type site struct {
 
 	leader   atomic.Uint64 // the leader that consensus knows of, or 0
 	floor    atomic.Uint64 // up to where the leader has freed
-	released atomic.Uint64
+	released atomic.Uint64 // up to where this node has, and its engine knows that it has applied that
 	rotten   atomic.Bool
 	rebuilt  atomic.Uint64 // bytes of the disk, while it is rebuilt
 	rebuilds atomic.Uint64 // all of them
@@ -82,7 +82,7 @@ func (s *site) disconnect() error {
 	return errors.Join(append(errs, s.zone.Close())...)
 }
 
-// fail ends the node: it can't go os.
+// fail ends the node: it can't go on.
 func (s *site) fail(err error) {
 	s.cfg.Logger.Error("the node ends", "error", err)
 	s.end(err)
