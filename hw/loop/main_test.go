@@ -61,8 +61,8 @@ func (r *recorder) Complete(wcs []hw.WC) {
 		r.t.Errorf("%v after the end", wcs)
 	}
 	r.wcs = append(r.wcs, wcs...)
+	r.inside.Store(false) // before others see an end, behind which another life may begin
 	r.mu.Unlock()
-	r.inside.Store(false)
 }
 
 func (r *recorder) all() []hw.WC {

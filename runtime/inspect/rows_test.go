@@ -66,7 +66,7 @@ func TestAPeerThatReadsNoStreamIsNamed(t *testing.T) {
 			staged(t, dat.ConnConfig{}, func(r *rig) {
 				client, server := r.pour(piece)
 				r.wrong("endpoints", r.endpoint(client.LocalAddr()), why, "the peer's program has read nothing for 1", server.LocalAddr().String())
-				r.wrong("endpoints", r.endpoint(server.LocalAddr()), "the program has read nothing for")
+				r.wrong("endpoints", r.endpoint(server.LocalAddr()), "this program has read nothing for")
 				row := r.get("?show=endpoints&sort=-unread+by+peer").Body.String()
 				assert.Contains(t, row, "unread by peer</a>")
 				assert.Contains(t, row, "<td>yes</td>", "it writes")
@@ -132,8 +132,8 @@ func TestAServerThatTakesNoRequestsIsNamedAtBothEnds(t *testing.T) {
 	staged(t, dat.ConnConfig{}, func(r *rig) {
 		s, c := r.serve(rpc.Config{})
 		done := r.call(c, 7)
-		r.wrong("rpc servers", s.Addr(), "the program has taken no request for 1", "1 wait")
-		r.wrong("rpc clients", s.Addr(), "1 calls have no answer", "method 7")
+		r.wrong("rpc servers", s.Addr(), "this program has taken no request for 1", "and 1 wait")
+		r.wrong("rpc clients", s.Addr(), "1 calls wait for an answer", "method 7")
 		require.NoError(t, (<-s.Requests()).Fail(rpc.CodeUser, "no"))
 		<-done
 		synctest.Wait()
@@ -166,7 +166,7 @@ func TestAHandlerThatDoesNotEndIsNamed(t *testing.T) {
 			name = row.(rpc.ServedSnapshot).Client
 		}
 		require.Contains(t, name, "(connection ")
-		r.wrong("rpc connections", name, "1 requests have no answer of the program", "method 9")
+		r.wrong("rpc connections", name, "this program has taken 1 requests and not answered", "method 9")
 		require.NoError(t, request.Reply(nil))
 		require.NoError(t, errors.Join(c.Close(), s.Close()))
 	})
@@ -198,7 +198,7 @@ func TestAServerWhoseProcessTakesNothingUsesTheCreditsUp(t *testing.T) {
 		for range 5 {
 			r.call(c, 1)
 		}
-		r.wrong("rpc clients", r.ln.Addr(), "the credits are used up", "2 messages wait for a receive of the server", "has stopped")
+		r.wrong("rpc clients", r.ln.Addr(), "the credits are used up", "2 calls or cancels wait for the server", "has stopped, or its program takes no events")
 		require.NoError(t, c.Close())
 	})
 }

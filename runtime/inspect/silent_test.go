@@ -94,7 +94,7 @@ func TestSixHundredPeersThatSayNothingAreTold(t *testing.T) {
 			w.incoming <- here
 			peers = append(peers, peer)
 		}
-		r.wrong("silent", r.ln.String(), " peers have connected and sent no request")
+		r.wrong("silent", r.ln.String(), " peers opened TCP connections and sent no request")
 		for _, p := range peers {
 			require.NoError(t, p.Close())
 		}

@@ -92,19 +92,19 @@ func (f *finder) dispatchers() {
 		was := before(f, d.Name, func(s *seen) []dat.DispatcherSnapshot { return s.Dispatchers }, func(d *dat.DispatcherSnapshot) string { return d.Name })
 		name := cmp.Or(d.Owner, d.Name)
 		if d.CallbackAge >= late {
-			f.add(0, "callback", "dispatchers", name, "the program's callback of %s has run for %s; %s events wait for it", d.Name, ago(d.CallbackAge), number(d.Queued))
+			f.add(0, "callback", "dispatchers", name, "this program's callback of %s has run for %s, with %s waiting for it", d.Name, ago(d.CallbackAge), many(d.Queued, "event"))
 		} else if d.OldestAge >= late {
-			f.add(0, "no consumer", "dispatchers", name, "the program has taken no event of %s for %s; %s of them wait: its loop sleeps or is blocked", d.Name, ago(d.OldestAge), number(d.Queued))
+			f.add(0, "no consumer", "dispatchers", name, "this program has taken no event of %s for %s, with %s waiting: its loop sleeps or is blocked", d.Name, ago(d.OldestAge), many(d.Queued, "event"))
 		} else if was != nil && d.Queued > 0 && d.Queued >= d.QLen/2 {
-			f.add(1, "slow consumer", "dispatchers", name, "the program takes events of %s more slowly than they come: %s wait, and there is room for %s", d.Name, number(d.Queued), number(d.QLen))
+			f.add(1, "slow consumer", "dispatchers", name, "this program takes events of %s more slowly than they come: %s wait, and there is room for %s", d.Name, number(d.Queued), number(d.QLen))
 		}
 		if d.QLen > 0 && d.Reserved >= d.QLen {
-			f.add(0, "full", "dispatchers", name, "%s is full: %s of %s places are reserved, and %s posts were refused; make it longer or take its events", d.Name, number(d.Reserved), number(d.QLen), number(d.Refused))
+			f.add(0, "full", "dispatchers", name, "%s is full: %s of %s places are reserved, and it has refused %s; make it longer or take its events", d.Name, number(d.Reserved), number(d.QLen), many(d.Refused, "post"))
 		} else if was != nil && d.Refused > was.Refused {
-			f.add(1, "full", "dispatchers", name, "%s was full, and refused %s posts lately", d.Name, number(grown(d.Refused, was.Refused)))
+			f.add(1, "full", "dispatchers", name, "%s was full, and refused %s lately", d.Name, many(grown(d.Refused, was.Refused), "post"))
 		}
 		if d.Lost > 0 {
-			f.add(0, "lost", "dispatchers", name, "%s has lost %s events, because more were posted than it has room for", d.Name, number(d.Lost))
+			f.add(0, "lost", "dispatchers", name, "%s has lost %s, because more were posted than it has room for", d.Name, many(d.Lost, "event"))
 		}
 	}
 }
@@ -140,21 +140,21 @@ func (f *finder) listeners() {
 		}
 		d, then := device(l), device(&was)
 		if n := grown(d.Descriptors, then.Descriptors); n > 0 {
-			f.add(0, "descriptors", "listeners", l.Name, "%s peers were turned away, because this process has no descriptor left (ulimit -n)", number(n))
+			f.add(0, "descriptors", "listeners", l.Name, "turned away, because this process has no descriptor left (ulimit -n): %s", many(n, "peer"))
 		}
 		if l.Waiting > 0 && was.Waiting > 0 {
-			f.add(0, "not accepted", "listeners", l.Name, "%s peers wait for the program to accept or reject them", number(l.Waiting))
+			f.add(0, "not accepted", "listeners", l.Name, "%s waiting for this program to accept or reject the connection", many(l.Waiting, "peer"))
 		}
 		if l.Conns > 0 && l.Taken >= l.Conns {
-			f.add(1, "no places", "listeners", l.Name, "all %s places for connections are taken: further peers are refused", number(l.Conns))
+			f.add(1, "no places", "listeners", l.Name, "all %s places are taken by connections, dialed and accepted: further peers are refused", number(l.Conns))
 		}
 		if n := grown(l.Overflows, was.Overflows); n > 0 {
-			f.add(1, "backlog", "listeners", l.Name, "%s requests found the backlog of %d full", number(n), l.Backlog)
+			f.add(1, "backlog", "listeners", l.Name, "%s found the backlog of %d full", many(n, "request"), l.Backlog)
 		}
 		if d.HalfOpen >= manyPeers {
-			f.add(1, "silent", "listeners", l.Name, "%s peers have connected and sent no request", number(d.HalfOpen))
+			f.add(1, "silent", "listeners", l.Name, "%s opened TCP connections and sent no request to connect", many(d.HalfOpen, "peer"))
 		} else if n := grown(d.GaveWay, then.GaveWay) + grown(d.Silent, then.Silent); n > 0 {
-			f.add(2, "silent", "listeners", l.Name, "%s peers connected, sent no request, and were dropped", number(n))
+			f.add(2, "silent", "listeners", l.Name, "dropped, since they opened a TCP connection and sent no request to connect: %s", many(n, "peer"))
 		}
 	}
 }
@@ -167,7 +167,7 @@ func (f *finder) conn(c *dat.ConnSnapshot) {
 	}
 	i, ok := slices.BinarySearchFunc(f.last.Conns, c.ID, func(was dat.ConnSnapshot, id uint64) int { return cmp.Compare(was.ID, id) })
 	if ok && f.last.Conns[i].Missing > 0 && f.last.Conns[i].Endpoint.Receives.Outstanding == 0 {
-		f.add(0, "buffers", "connections", c.Name, "no receive is posted: the program has taken the messages of all %d and gives no buffer back", c.Missing)
+		f.add(0, "buffers", "connections", c.Name, "no receive is posted: this program holds the messages of all %d, and gives no buffer back", c.Missing)
 	}
 }
 
@@ -183,7 +183,7 @@ func (f *finder) pools() {
 		if len(p.Holders) > 0 {
 			text = ", most of them taken by " + p.Holders[0].Call
 		}
-		f.add(0, "no buffers", "pools", p.Name, "%s calls wait for a buffer: the program holds all %s%s, and gives none back", number(p.Waiting), number(p.Held), text)
+		f.add(0, "no buffers", "pools", p.Name, "%s waiting for a buffer: this program holds all %s%s, and gives none back", many(p.Waiting, "call"), number(p.Held), text)
 	}
 }
 
@@ -192,7 +192,7 @@ func (f *finder) endpoint(show, name string, e *dat.EndpointSnapshot) {
 	if e.Silence > 0 {
 		f.add(0, "silent peer", show, name, "the peer %s has not answered the device for %s: its process is stopped or stuck, or its host is gone", e.Remote, ago(e.Silence))
 	} else if q := &e.Requests; e.State == connected && q.OldestAge >= late {
-		f.add(0, "peer", show, name, "the oldest of %d requests is outstanding for %s: the peer %s has stopped, or posts no receives", q.Outstanding, ago(q.OldestAge), e.Remote)
+		f.add(0, "peer", show, name, "%s outstanding, the oldest for %s: the peer %s has stopped, or posts no receives; look at its page", many(q.Outstanding, "request"), ago(q.OldestAge), e.Remote)
 	}
 }
 

@@ -55,7 +55,7 @@ func TestAConsumerThatSleepsIsNamed(t *testing.T) {
 	staged(t, dat.ConnConfig{}, func(r *rig) {
 		client, _ := r.join()
 		require.NoError(r.t, client.SendBytes([]byte("x")))
-		r.wrong("no consumer", r.ln.String(), "has taken no event", "1 s", "1 of them wait")
+		r.wrong("no consumer", r.ln.String(), "has taken no event", "1 s", "with 1 event waiting")
 	})
 }
 
@@ -155,7 +155,7 @@ func TestAPoolWhoseBuffersLeakIsNamed(t *testing.T) {
 		synctest.Wait()
 		time.Sleep(leastAge)
 		assert.Empty(r.t, r.ask("?format=json").Troubles, "others may give buffers back soon")
-		r.wrong("no buffers", p.String(), "1 calls wait for a buffer", "holds all 3", "trouble_test.go")
+		r.wrong("no buffers", p.String(), "1 call waiting for a buffer", "holds all 3", "trouble_test.go")
 		for _, b := range leaked {
 			b.Put()
 		}
@@ -171,7 +171,7 @@ func TestPeersThatNobodyAcceptsAreNamed(t *testing.T) {
 	staged(t, dat.ConnConfig{}, func(r *rig) {
 		_, err := r.ln.Dial(r.ln.Addr(), nil)
 		require.NoError(r.t, err)
-		r.wrong("not accepted", r.ln.String(), "1 peers wait for the program")
+		r.wrong("not accepted", r.ln.String(), "1 peer waiting for this program")
 	})
 }
 
@@ -224,10 +224,10 @@ func TestWhatDevicesCountOfPeersIsTold(t *testing.T) {
 	assert.Empty(t, troubles(was, was), "what has happened before is no trouble now")
 	assert.Empty(t, troubles(look(dat.ListenerCounts{}, 0), was), "another listener at the address has counts of its own")
 	for text, now := range map[string]*seen{
-		"600 peers have connected and sent no request":                 look(dat.ListenerCounts{HalfOpen: 600, GaveWay: 3, Silent: 2, Descriptors: 1}, 1),
-		"7 peers connected, sent no request, and were dropped":         look(dat.ListenerCounts{GaveWay: 6, Silent: 6, Descriptors: 1}, 1),
-		"4 peers were turned away, because this process has no descri": look(dat.ListenerCounts{GaveWay: 3, Silent: 2, Descriptors: 5}, 1),
-		"2 requests found the backlog of 9 full":                       look(dat.ListenerCounts{GaveWay: 3, Silent: 2, Descriptors: 1}, 3),
+		"600 peers opened TCP connections and sent no request to connect":                     look(dat.ListenerCounts{HalfOpen: 600, GaveWay: 3, Silent: 2, Descriptors: 1}, 1),
+		"dropped, since they opened a TCP connection and sent no request to connect: 7 peers": look(dat.ListenerCounts{GaveWay: 6, Silent: 6, Descriptors: 1}, 1),
+		"turned away, because this process has no descriptor left (ulimit -n): 4 peers":       look(dat.ListenerCounts{GaveWay: 3, Silent: 2, Descriptors: 5}, 1),
+		"2 requests found the backlog of 9 full":                                              look(dat.ListenerCounts{GaveWay: 3, Silent: 2, Descriptors: 1}, 3),
 	} {
 		list := troubles(now, was)
 		require.Len(t, list, 1, text)

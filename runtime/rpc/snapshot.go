@@ -88,9 +88,9 @@ func (s ClientSnapshot) Trouble(late time.Duration) string {
 	case s.Down != "":
 		return "no connection: " + s.Down
 	case s.WaitingAge >= late:
-		return fmt.Sprintf("the credits are used up: %d messages wait for a receive of the server, which has taken none for %v; its process has stopped", s.Waiting, s.WaitingAge)
+		return fmt.Sprintf("%d calls or cancels wait for the server, which has taken no message for %v: its process has stopped, or its program takes no events (the credits are used up)", s.Waiting, s.WaitingAge)
 	case s.OldestAge >= late:
-		return fmt.Sprintf("%d calls have no answer; the oldest, of method %d, has waited for %v: its handler still runs, or the server's program takes no requests", s.Calls, s.OldestMethod, s.OldestAge)
+		return fmt.Sprintf("%d calls wait for an answer; the oldest, of method %d, for %v: its handler still runs, or the server's program takes no requests; look at its page", s.Calls, s.OldestMethod, s.OldestAge)
 	}
 	return ""
 }
@@ -98,7 +98,7 @@ func (s ClientSnapshot) Trouble(late time.Duration) string {
 // Trouble says what is wrong with a server, if something has lasted that long.
 func (s ServerSnapshot) Trouble(late time.Duration) string {
 	if s.UntakenAge >= late {
-		return fmt.Sprintf("the program has taken no request for %v; %d wait: its handlers are blocked, or too few", s.UntakenAge, s.Untaken)
+		return fmt.Sprintf("this program has taken no request for %v, and %d wait: its handlers are blocked, or too few", s.UntakenAge, s.Untaken)
 	}
 	return ""
 }
@@ -107,9 +107,9 @@ func (s ServerSnapshot) Trouble(late time.Duration) string {
 func (s ServedSnapshot) Trouble(late time.Duration) string {
 	switch {
 	case s.WaitingAge >= late:
-		return fmt.Sprintf("the credits are used up: %d answers wait for a receive of the client, which has taken none for %v; its process has stopped", s.Waiting, s.WaitingAge)
+		return fmt.Sprintf("%d answers wait for the client, which has taken no message for %v: its process has stopped, or its program takes no events (the credits are used up)", s.Waiting, s.WaitingAge)
 	case s.OldestAge >= late:
-		return fmt.Sprintf("%d requests have no answer of the program; the oldest, of method %d, has waited for %v", s.Requests, s.OldestMethod, s.OldestAge)
+		return fmt.Sprintf("this program has taken %d requests and not answered; the oldest, of method %d, has waited for %v", s.Requests, s.OldestMethod, s.OldestAge)
 	}
 	return ""
 }

@@ -30,11 +30,11 @@ type Snapshot struct {
 func (s Snapshot) Trouble(late time.Duration) string {
 	switch {
 	case s.Writing && s.UnreadByPeerAge >= late && s.Credits <= reportCredit+1:
-		return fmt.Sprintf("the credits are used up: a Write waits, and the peer's program has read nothing for %v; %d octets wait for it", s.UnreadByPeerAge, s.UnreadByPeer)
+		return fmt.Sprintf("a Write waits, because the peer's program has read nothing for %v; %d octets wait for it, and the credits are used up", s.UnreadByPeerAge, s.UnreadByPeer)
 	case s.Writing && s.UnreadByPeerAge >= late:
 		return fmt.Sprintf("a Write waits, because the peer's program has read nothing for %v; %d octets wait for it", s.UnreadByPeerAge, s.UnreadByPeer)
 	case s.UnreadAge >= late && !s.Reading:
-		return fmt.Sprintf("the program has read nothing for %v; %d octets wait for it", s.UnreadAge, s.Unread)
+		return fmt.Sprintf("this program has read nothing for %v; %d octets wait for it", s.UnreadAge, s.Unread)
 	}
 	return ""
 }
