@@ -226,6 +226,30 @@ func TestTheProvidersOfThisMachineAreTried(t *testing.T) {
 	for _, l := range r.Lines {
 		assert.Contains(t, table.String(), l.Check)
 	}
+	assert.Regexp(t, `GIDs +│ ok +│ rxe0/1 0: fe80::5054:ff:fe12:3456, RoCE v2 +│ .*\n.*│ rxe0/1 1: 10.0.2.15, RoCE v2 +│`, table.String())
+}
+
+// TestAMachineWithoutRDMAHasNotesAlone: what is not there is no trouble, since loop and iwarp need none of it.
+func TestAMachineWithoutRDMAHasNotesAlone(t *testing.T) {
+	list := examine(stage(t, map[string]string{
+		allDevices: "gone", "/dev/infiniband": "gone", "/sys/module/ib_uverbs": "gone", "/sys/module/rdma_ucm": "gone",
+		"/sys/module/kernel/parameters/panic": "0\n",
+	}))
+	for check, says := range map[string]string{
+		"devices":             "none; loop and iwarp need none",
+		"device files":        "no /dev/infiniband/uverbs*",
+		"GIDs":                "none, as there is no device",
+		"modules":             "ib_uverbs and rdma_ucm, loaded: false",
+		"devices in software": "no module rdma_rxe or siw is seen here",
+	} {
+		l := of(t, list, check)
+		assert.Equal(t, says, l.Says)
+		assert.NotEqual(t, bad, l.State, l)
+	}
+	for _, l := range list {
+		assert.NotEqual(t, bad, l.State, l)
+		assert.Equal(t, l.State == fine, l.Do == "", l)
+	}
 }
 
 func TestABadLineIsTheExitStatus(t *testing.T) {

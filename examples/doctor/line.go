@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -48,6 +49,15 @@ func writeJSON(w io.Writer, ok bool, list []line) error {
 	return e.Encode(map[string]any{"ok": ok, "lines": list})
 }
 
+// wrap wraps each line of a text. WrapSoft alone makes one line of several.
+func wrap(s string, width int) string {
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		lines[i] = text.WrapSoft(lines[i], width)
+	}
+	return strings.Join(lines, "\n")
+}
+
 func writeTable(w io.Writer, list []line) error {
 	const width = 56 // characters of a column of text
 	t := table.NewWriter()
@@ -55,7 +65,7 @@ func writeTable(w io.Writer, list []line) error {
 	t.Style().Format.Header = text.FormatDefault
 	t.AppendHeader(table.Row{"", "", "what there is", "what to do"})
 	t.SetColumnConfigs([]table.ColumnConfig{
-		{Number: 3, WidthMax: width, WidthMaxEnforcer: text.WrapSoft}, {Number: 4, WidthMax: width, WidthMaxEnforcer: text.WrapSoft},
+		{Number: 3, WidthMax: width, WidthMaxEnforcer: wrap}, {Number: 4, WidthMax: width, WidthMaxEnforcer: wrap},
 	})
 	for _, l := range list {
 		t.AppendRow(table.Row{l.Check, l.State, l.Says, l.Do})

@@ -10,8 +10,8 @@
 #             features, DAT's conformance suite, the tests of byte streams with
 #             nettest.TestConn, examples/rping and examples/dattest against the C programs
 #             rping and dapltest, and on soft-RoCE examples/rdmaping against those of
-#             ibverbs-utils and perftest, both as the server and as the client, and
-#             examples/blockstore between two processes
+#             ibverbs-utils and perftest, both as the server and as the client,
+#             examples/doctor as root and as nobody, and examples/blockstore between two processes
 #   race      the contract's suite under the race detector
 #   cgocheck  the contract's suite with the Go runtime's checks of what C code gets
 #   asan      the contract's suite with the C half address-sanitised
@@ -69,6 +69,7 @@ if [[ $mode == plain ]]; then
   "${build[@]}" -o "$work/rping.test" ./examples/rping
   "${build[@]}" -o "$work/rdmaping.test" ./examples/rdmaping
   "${build[@]}" -o "$work/dattest.test" ./examples/dattest
+  "${build[@]}" -o "$work/doctor.test" ./examples/doctor
   go build -o "$work/blockstore" ./examples/blockstore
   mkdir "$work/tree"
   cp -r hw/loop ep "$work/tree"
@@ -97,6 +98,7 @@ if [ "$kind" = siw ]; then set -- -conformance.params tail=on -conformance.gaps 
 "$work/rping.test" -test.v -test.timeout 4m -test.run '^TestOurServerAnswers|^TestTheirServerAnswers' || status=$?
 if [ "$kind" = rxe ]; then "$work/rdmaping.test" -test.v -test.timeout 9m -test.run '^TestOur|^TestAPeerWithoutAGID' || status=$?; fi
 "$work/dattest.test" -test.v -test.timeout "$limit" -test.run '^TestAgainstTheCProgram$' || status=$?
+"$work/doctor.test" -test.v -test.timeout 4m -test.run '^TestTheGuest' || status=$?
 
 "$work/blockstore" -provider "$device" -listen 10.0.2.15:4791 -store "$TMPDIR/blocks.db" >"$TMPDIR/server" 2>&1 &
 server=$!
