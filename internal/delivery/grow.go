@@ -45,9 +45,6 @@ func (r *rings) grow(places int) {
 func (r *rings) Put(ev *event.Event)      { r.newest.Load().r.Put(ev) }
 func (r *rings) PutAll(evs []event.Event) { r.newest.Load().r.PutAll(evs) }
 
-// Cap is at least the number of events that can be queued.
-func (r *rings) Cap() int { return r.newest.Load().r.Cap() }
-
 // Tail counts the events that have been claimed in all rings so far.
 func (r *rings) Tail() uint64 {
 	s := r.newest.Load()

@@ -48,9 +48,6 @@ func (o *Ownership) Init(index uint32) { o.word.Store(uint64(index)) }
 // Owner returns who has the buffer at this moment.
 func (o *Ownership) Owner() BufferOwner { return BufferOwner(o.word.Load() >> ownerShift) }
 
-// Tag returns the present tag.
-func (o *Ownership) Tag() uint64 { return o.word.Load() & TagMask }
-
 // Get gives a holder the buffer, which the caller took from the pool's free ones. Until
 // the store nothing else changes the word: all other methods want a buffer that is not
 // in the pool.

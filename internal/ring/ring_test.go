@@ -19,6 +19,18 @@ type bounded interface {
 	PopAll([]int) int
 }
 
+// Push and Pop are PushAll and PopAll of one value.
+func (r *SPSC[T]) Push(v *T) bool { return r.PushAll([]T{*v}) == 1 }
+
+func (r *SPSC[T]) Pop(v *T) bool {
+	var buf [1]T
+	if r.PopAll(buf[:]) == 0 {
+		return false
+	}
+	*v = buf[0]
+	return true
+}
+
 var boundedRings = map[string]func(capacity int) bounded{
 	"SPSC": func(n int) bounded { return NewSPSC[int](n) },
 	"MPSC": func(n int) bounded { return NewMPSC[int](n) },

@@ -11,7 +11,7 @@ import (
 const creditEvery = 32
 
 // SPSC is a bounded ring with one producer and one consumer. The producer calls
-// Push, PushAll and Free, the consumer Pop, PopAll and Empty; each side is one
+// PushAll and Free, the consumer PopAll and Empty; each side is one
 // goroutine at a time.
 type SPSC[T any] struct {
 	// Immutable.
@@ -45,22 +45,10 @@ func NewSPSC[T any](capacity int) *SPSC[T] {
 	return r
 }
 
-// Free is how many values Push would take now.
+// Free is how many values PushAll would take now.
 func (r *SPSC[T]) Free() int {
 	r.room = r.credit.Load()
 	return int(r.room + r.limit - r.tail)
-}
-
-// Push appends v. It reports false, and does nothing, when the ring is full.
-func (r *SPSC[T]) Push(v *T) bool {
-	if r.tail-r.room >= r.limit && r.Free() == 0 {
-		return false
-	}
-	r.values[r.tail&uint64(len(r.values)-1)] = *v
-	r.tail++
-	yield.Point()
-	r.published.Store(r.tail)
-	return true
 }
 
 // PushAll appends as many of vs as fit, in order, and reports how many. The
@@ -86,23 +74,6 @@ func (r *SPSC[T]) PushAll(vs []T) int {
 // Empty reports whether there is nothing to pop.
 func (r *SPSC[T]) Empty() bool {
 	return r.next == r.avail && r.published.Load() == r.next
-}
-
-// Pop moves the next value into v. It reports false when there is none.
-func (r *SPSC[T]) Pop(v *T) bool {
-	if r.next == r.avail {
-		if r.avail = r.published.Load(); r.next == r.avail {
-			r.giveBack()
-			return false
-		}
-	}
-	*v = r.values[r.next&uint64(len(r.values)-1)]
-	r.next++
-	if r.next%creditEvery == 0 {
-		yield.Point()
-		r.credit.Store(r.next)
-	}
-	return true
 }
 
 // PopAll moves the next values into buf and reports how many.

@@ -125,12 +125,6 @@ var termText = map[TermCode]string{
 	TermMPARTR:     "MPA: no matching RTR option",
 }
 
-// MakeTermCode makes a code of its parts. It uses only the low four bits of layer and
-// etype.
-func MakeTermCode(layer Layer, etype, code uint8) TermCode {
-	return TermCode(layer&0x0f)<<12 | TermCode(etype&0x0f)<<8 | TermCode(code)
-}
-
 // Layer is the layer that found the error.
 func (c TermCode) Layer() Layer { return Layer(c >> 12) }
 
