@@ -6,6 +6,8 @@
 // down to the arrow "▲". What is below the arrow imports hw, and is imported by those
 // alone to whom an arrow "◂──" points it out. The rooms of the cellar stand in lines of
 // their own and import lower ones of them, and what the arrow "──▸" points out.
+//
+// The package also counts the methods of types; see mostMethods.
 package drawing
 
 import (
