@@ -97,10 +97,25 @@ func decided(part []porcupine.Operation) (all []porcupine.Operation) {
 
 // history is what clients saw.
 type history struct {
-	begun time.Time
+	begun    time.Time
+	answered chan struct{} // has a value when there was an answer
 
 	mu  sync.Mutex
 	all []porcupine.Operation
+}
+
+func newHistory() *history { return &history{begun: time.Now(), answered: make(chan struct{}, 1)} }
+
+// wait waits for answers, but not for longer than some time: troubles may leave no majority to give any.
+func (h *history) wait(answers int, most time.Duration) {
+	late := time.After(most)
+	for range answers {
+		select {
+		case <-h.answered:
+		case <-late:
+			return
+		}
+	}
 }
 
 // add adds an operation on all words of a register. One that has not returned may still have its effect.
@@ -110,6 +125,10 @@ func (h *history) add(client int, a access, begun time.Duration, returned bool, 
 	end := int64(math.MaxInt64)
 	if returned {
 		end = int64(time.Since(h.begun))
+		select {
+		case h.answered <- struct{}{}:
+		default:
+		}
 	}
 	for i, value := range values {
 		a.word = i
@@ -254,8 +273,8 @@ func runHistory(t *testing.T, seed uint64) tally {
 	c := newCluster(t)
 	r := rand.New(rand.NewPCG(seed, 100))
 	x := c.newTorment(r)
-	h := &history{begun: time.Now()}
-	h.during(c, seed, func() { x.run(10) })
+	h := newHistory()
+	h.during(c, seed, func() { x.run(h, 10) })
 	h.end(t, c.host())
 	c.same()
 	require.Equal(t, porcupine.Ok, porcupine.CheckOperationsTimeout(model, h.all, time.Minute))

@@ -81,8 +81,8 @@ func (c *cluster) newTorment(r *rand.Rand) *torment {
 	return t
 }
 
-// run has some troubles begin and end.
-func (t *torment) run(steps int) {
+// run has some troubles begin and end while clients go on with a history.
+func (t *torment) run(h *history, steps int) {
 	for range steps {
 		if n := len(t.under); n == 2 || n == 1 && t.r.IntN(2) == 0 {
 			t.endOne()
@@ -90,7 +90,7 @@ func (t *torment) run(steps int) {
 			t.begin()
 		}
 		t.watch()
-		time.Sleep(time.Duration(300+t.r.IntN(1500)) * time.Millisecond) // of load
+		h.wait(15+t.r.IntN(75), 2*time.Second)
 	}
 	t.endAll()
 }
