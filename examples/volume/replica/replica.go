@@ -71,7 +71,7 @@ type Replica struct {
 // data than its record says was written when the machine ended, and never acknowledged; Open
 // cuts the log there. If the record says otherwise the slot is rotten.
 func Open(j *journal.Journal, disk store.Store, l Log) (*Replica, error) {
-	first, last := l.Bounds()
+	_, last := l.Bounds()
 	d, err := state.Open(disk, last)
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func Open(j *journal.Journal, disk store.Store, l Log) (*Replica, error) {
 	if err := r.join(); err != nil {
 		return nil, err
 	}
-	if first, last = l.Bounds(); last >= first {
+	if first, last := l.Bounds(); last >= first {
 		record, err := l.Record(last)
 		if err != nil {
 			return nil, err
