@@ -1,6 +1,6 @@
 // Command objects is an object store to learn from: PUT, GET of ranges, and LIST. The
-// server's files are the store, and bodies go by RDMA between mapped files of the client and
-// of the server: no program copies them.
+// server's files are the store, and bodies go by RDMA between the mapped files and the memory
+// of clients: the server copies none.
 //
 // A PUT that has returned is on the disk, whole, whatever ends the server. A client waits for
 // a server that is down or starts again. README.md has the commands.
@@ -50,7 +50,7 @@ func main() {
 
 // ask does what the arguments of a client say.
 func ask(ctx context.Context, ia *dat.IA, address string, args []string, out io.Writer) error {
-	offset, length := 0, longest
+	offset, length := int64(0), int64(longest)
 	if len(args) == 5 {
 		if _, err := fmt.Sscan(args[3]+" "+args[4], &offset, &length); err != nil || offset < 0 || length < 0 {
 			return fmt.Errorf("OFFSET %s, LENGTH %s: numbers of bytes", args[3], args[4])

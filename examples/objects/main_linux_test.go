@@ -154,10 +154,9 @@ func TestWhatIsRefusedSaysWhy(t *testing.T) {
 		}
 		c, err := rpc.Dial(t.Context(), ia, addr, rpc.Config{})
 		require.NoError(t, err)
-		for _, call := range []rpc.Call{{Method: 9}, {Method: methodGet, Payload: []byte("short")}} {
-			_, err = c.Call(t.Context(), call, nil)
-			assert.ErrorContains(t, err, "no such method")
-		}
+		assert.ErrorContains(t, c.CallJSON(t.Context(), rpc.Call{Method: 9}, question{}, nil), "no such method")
+		_, err = c.Call(t.Context(), rpc.Call{Method: methodGet, Payload: []byte("short")}, nil)
+		assert.ErrorContains(t, err, "the question")
 		require.NoError(t, c.Close())
 		files, err := os.ReadDir(dir)
 		require.NoError(t, err)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -17,25 +16,34 @@ import (
 	"godat/runtime/rpc"
 )
 
-// The methods: what a request says, and what its answer.
+// The methods: what a call has besides its question.
 const (
-	methodPut  = 1 + iota // a name, and the body as the source; nothing
-	methodGet             // 8 bytes of offset and a name, and the sink for what is there; 8 bytes of the object's length
-	methodList            // a name; names of objects behind it, each with a zero behind it; none at the end
+	methodPut  = 1 + iota // the body as the source
+	methodGet             // the sink for what is there from Offset on; the answer has the object's Size
+	methodList            // nothing; the answer has Names behind Name, and none at the end
 )
+
+type question struct {
+	Name   string
+	Offset int64
+}
+
+type answer struct {
+	Size  int64
+	Names []string
+}
 
 const (
 	longest = 1 << 30 // bytes of an object
 	workers = 64      // requests that are handled at a time; each may wait for its client
-	listLen = 4096    // bytes of names in an answer; rpc.Config.Message
+	most    = 1000    // names in an answer
 	prefix  = "o-"    // of the names of objects' files
 )
 
 // store serves the files of a directory.
 type store struct {
-	dir    string
-	server *rpc.Server
-	log    *slog.Logger
+	dir string
+	log *slog.Logger
 }
 
 // serve serves until ctx ends. Then it answers the requests that it has begun, and refuses
@@ -49,28 +57,26 @@ func serve(ctx context.Context, ia *dat.IA, address, dir string, out io.Writer) 
 	if err != nil {
 		return err
 	}
-	log := slog.New(slog.NewTextHandler(out, nil))
-	server, err := rpc.Listen(ctx, ia, address, rpc.Config{Log: log})
+	s := &store{dir, slog.New(slog.NewTextHandler(out, nil))}
+	server, err := rpc.Listen(ctx, ia, address, rpc.Config{Log: s.log})
 	if err != nil {
 		return err
 	}
 	fmt.Fprintln(out, server.Addr())
-	s := &store{dir, server, log}
-	return server.Serve(ctx, workers, s.handle)
+	return server.Serve(ctx, workers, rpc.HandleJSON(s.handle))
 }
 
 // handle answers a request.
-func (s *store) handle(r *rpc.Request) (answer []byte, err error) {
-	err = &rpc.Error{Code: rpc.CodeUnknown, Text: "no such method"}
+func (s *store) handle(r *rpc.Request, q question) (a answer, err error) {
 	switch r.Method() {
 	case methodPut:
-		err = s.put(r, string(r.Payload()))
+		err = s.put(r, q.Name)
 	case methodGet:
-		if b := r.Payload(); len(b) >= 8 {
-			answer, err = s.get(r, string(b[8:]), binary.BigEndian.Uint64(b))
-		}
+		a.Size, err = s.get(r, q)
 	case methodList:
-		answer, err = s.list(string(r.Payload()))
+		a.Names, err = s.list(q.Name)
+	default:
+		err = &rpc.Error{Code: rpc.CodeUnknown, Text: "no such method"}
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -78,7 +84,7 @@ func (s *store) handle(r *rpc.Request) (answer []byte, err error) {
 	case err != nil: // also if the client has gone
 		s.log.Warn("a request failed", "request", r, "error", err)
 	}
-	return answer, err
+	return a, err
 }
 
 // path is the name of an object's file.
@@ -96,58 +102,45 @@ func (s *store) put(r *rpc.Request, name string) error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(s.fill(f, r), f.Close())
-	if err == nil {
+	if _, err = r.ReadFile(f, 0); err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(f.Name(), s.path(name))
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
-	return syncDir(s.dir)
-}
-
-// fill reads the client's memory into a file.
-func (s *store) fill(f *os.File, r *rpc.Request) error {
-	n := r.SourceLen()
-	err := allocate(f, n)
-	if err == nil {
-		err = mapped(s.server.PZ(), f, 0, n, dat.LocalWrite, func(m *dat.LMR, at int) error { return r.Read(m.Segment(at, n), 0) })
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	return err
-}
-
-// get writes what an object has from offset on to the client's memory.
-func (s *store) get(r *rpc.Request, name string, offset uint64) ([]byte, error) {
-	f, err := os.Open(s.path(name))
+	d, err := os.Open(s.dir)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close()) // the name is on the disk
+}
+
+// get writes what an object has from an offset on to the client's memory.
+func (s *store) get(r *rpc.Request, q question) (size int64, err error) {
+	f, err := os.Open(s.path(q.Name))
+	if err != nil {
+		return 0, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	size := uint64(info.Size())
-	offset = min(offset, size)
-	n := min(r.SinkLen(), int(size-offset))
-	err = mapped(s.server.PZ(), f, int64(offset), n, dat.LocalRead, func(m *dat.LMR, at int) error { return r.Write(m.Segment(at, n), 0) })
-	return binary.BigEndian.AppendUint64(nil, size), err
+	_, err = r.WriteFile(f, q.Offset)
+	return info.Size(), err
 }
 
 // list returns names behind one.
-func (s *store) list(after string) (names []byte, err error) {
+func (s *store) list(after string) (names []string, err error) {
 	behind := filepath.Base(s.path(after))
 	entries, err := os.ReadDir(s.dir) // in order
 	for _, entry := range entries {
 		file, isObject := strings.CutPrefix(entry.Name(), prefix)
-		if name, err := url.PathUnescape(file); err == nil && isObject && entry.Name() > behind {
-			if len(names)+len(name)+1 > listLen {
-				break
-			}
-			names = append(append(names, name...), 0)
+		if name, err := url.PathUnescape(file); err == nil && isObject && entry.Name() > behind && len(names) < most {
+			names = append(names, name)
 		}
 	}
 	return names, err

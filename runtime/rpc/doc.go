@@ -17,7 +17,8 @@
 // Config.Message of the two ends; a longer one is LENGTH_ERROR, and the call has not run. What is larger
 // goes by RDMA, without a copy: a call names memory of the caller's, from which the server reads
 // (Call.Source, SourceBytes) or into which it writes (Call.Sink, SinkBytes); Call.Written tells how
-// far. When Client.Call returns, for whatever reason, that memory is the caller's again.
+// far. When Client.Call returns, for whatever reason, that memory is the caller's again. A server
+// whose bodies are files moves them by [Request.WriteFile] and [Request.ReadFile].
 //
 // The server gets a call's deadline with the call, and a cancel when the call's context ends; the
 // handler sees both by [Request.Context]. The server is not stopped by either: it answers each
