@@ -8,7 +8,8 @@
 # own, beside the other's. MODE is one of:
 #   plain     everything (the default): the contract's suite, the tests of verbs' own
 #             features, DAT's conformance suite, the tests of byte streams with
-#             nettest.TestConn, examples/rping and examples/dattest against the C programs
+#             nettest.TestConn, those of calls whose server is ended under 40 clients
+#             and of calls with files, examples/rping and examples/dattest against the C programs
 #             rping and dapltest, and on soft-RoCE examples/rdmaping against those of
 #             ibverbs-utils and perftest, both as the server and as the client,
 #             examples/doctor as root and as nobody, and examples/blockstore between two processes
@@ -66,6 +67,7 @@ if [[ $mode == plain ]]; then
   command -v ibv_rc_pingpong >/dev/null || { echo "the C program ibv_rc_pingpong is missing: install ibverbs-utils" >&2; exit 1; }
   "${build[@]}" -o "$work/conformance.test" ./check/conformance
   "${build[@]}" -o "$work/stream.test" ./runtime/stream
+  "${build[@]}" -o "$work/rpc.test" ./runtime/rpc
   "${build[@]}" -o "$work/rping.test" ./examples/rping
   "${build[@]}" -o "$work/rdmaping.test" ./examples/rdmaping
   "${build[@]}" -o "$work/dattest.test" ./examples/dattest
@@ -95,6 +97,7 @@ if [ "$kind" = siw ]; then set -- -conformance.params tail=on -conformance.gaps 
 # what the others ask.
 "$work/stream.test" -test.v -test.short -test.timeout 4m \
   -test.skip 'AllocateNothing|NeverBlockEachOther|ABrokenTransport|HTTPOverTLS|HundredsOfDialers' || status=$?
+"$work/rpc.test" -test.v -test.timeout 4m -test.run '^TestServersThatFollow|^TestTheCallersMemoryGoesIntoAFile' || status=$?
 "$work/rping.test" -test.v -test.timeout 4m -test.run '^TestOurServerAnswers|^TestTheirServerAnswers' || status=$?
 if [ "$kind" = rxe ]; then "$work/rdmaping.test" -test.v -test.timeout 9m -test.run '^TestOur|^TestAPeerWithoutAGID' || status=$?; fi
 "$work/dattest.test" -test.v -test.timeout "$limit" -test.run '^TestAgainstTheCProgram$' || status=$?

@@ -15,3 +15,6 @@ var adapters = []string{"loop", "iwarp:127.0.0.1", "sim"}
 
 // slow says that a connection takes long to make: with the race detector.
 const slow = owner.Enabled
+
+// followers is how many servers follow the first where clients see one after the other.
+const followers = 3

@@ -13,3 +13,6 @@ var adapters = []string{"ibv:" + os.Getenv("GODAT_GUEST_DEVICE")}
 
 // slow says that a connection takes long to make: in the guest, whose processors are emulated.
 const slow = true
+
+// followers is 1, since each server takes as long as its clients take to connect to it.
+const followers = 1
