@@ -36,6 +36,8 @@ type device struct {
 	watcher watcher
 	dials   sync.WaitGroup // the goroutines of attempts to connect
 
+	foundGID foundGID
+
 	// Guarded by mu.
 	mu        sync.Mutex
 	lastKey   uint64

@@ -85,16 +85,14 @@ func (d *device) ownPath(op string) (*ownPath, error) {
 	if errno := C.gd_query(d.c, &a, &attr, C.int(d.params.port)); errno != 0 {
 		return nil, internalError(op, syscall.Errno(errno))
 	}
-	p, err := readPort(filepath.Join("/sys/class/infiniband", d.name, "ports", strconv.Itoa(d.params.port)))
-	if err != nil {
-		return nil, internalError(op, err)
-	}
+	dir := filepath.Join("/sys/class/infiniband", d.name, "ports", strconv.Itoa(d.params.port))
 	own := &ownPath{ethernet: attr.link_layer == C.GV_LINK_LAYER_ETHERNET}
-	if own.gid, err = p.choose(d.params.gid, d.addresses[0]); err != nil {
-		return nil, paramError(op, "gid", err)
+	var err error
+	if own.gid, err = d.foundGID.choose(op, dir, d.params.gid, d.addresses[0]); err != nil {
+		return nil, err
 	}
 	if d.params.pkey != 0 {
-		if own.pkeyIndex, err = p.pkeyIndex(d.params.pkey); err != nil {
+		if own.pkeyIndex, err = (port{pkeys: readPKeys(dir)}).pkeyIndex(d.params.pkey); err != nil {
 			return nil, paramError(op, "pkey", err)
 		}
 	}

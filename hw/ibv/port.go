@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"godat/hw"
 )
@@ -59,23 +60,62 @@ const mostGID = 255
 func readPort(dir string) (p port, err error) {
 	names, err := os.ReadDir(filepath.Join(dir, "gids"))
 	for _, n := range names {
-		index, bad := strconv.Atoi(n.Name())
-		text := attribute(dir, "gids", n.Name())
-		g := gid{index: index, kind: kindOf(attribute(dir, "gid_attrs/types", n.Name()))}
-		raw, undecodable := hex.DecodeString(strings.ReplaceAll(text, ":", ""))
-		if bad != nil || undecodable != nil || copy(g.addr[:], raw) != len(g.addr) || g.addr == [16]byte{} {
-			continue
+		if index, bad := strconv.Atoi(n.Name()); bad == nil {
+			if g, used := readGID(dir, index); used {
+				p.gids = append(p.gids, g)
+			}
 		}
-		p.gids = append(p.gids, g)
 	}
 	slices.SortFunc(p.gids, func(a, b gid) int { return cmp.Compare(a.index, b.index) })
+	p.pkeys = readPKeys(dir)
+	return p, err
+}
+
+func readPKeys(dir string) (keys []uint16) {
 	for i := 0; ; i++ {
 		key, bad := strconv.ParseUint(attribute(dir, "pkeys", strconv.Itoa(i)), 0, 16)
 		if bad != nil {
-			return p, err
+			return keys
 		}
-		p.pkeys = append(p.pkeys, uint16(key))
+		keys = append(keys, uint16(key))
 	}
+}
+
+// readGID reads an entry of a port's table, and reports whether it is in use.
+func readGID(dir string, index int) (g gid, used bool) {
+	name := strconv.Itoa(index)
+	raw, bad := hex.DecodeString(strings.ReplaceAll(attribute(dir, "gids", name), ":", ""))
+	if bad != nil || copy(g.addr[:], raw) != len(g.addr) || g.addr == [16]byte{} {
+		return gid{}, false
+	}
+	g.index, g.kind = index, kindOf(attribute(dir, "gid_attrs/types", name))
+	return g, true
+}
+
+// foundGID is the GID of a device's pairs. A port's table has up to 1024, each in files of its own.
+type foundGID struct {
+	mu  sync.Mutex
+	gid gid // zero: not found yet
+}
+
+// choose returns the GID for a choice. It reads the port's table only if it has not found a GID
+// yet, or if that has gone.
+func (f *foundGID) choose(op, dir string, c gidChoice, own netip.Addr) (gid, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if g, used := readGID(dir, f.gid.index); used && g == f.gid {
+		return g, nil
+	}
+	p, err := readPort(dir)
+	if err != nil {
+		return gid{}, hw.Errorf(op, hw.InternalError, hw.NoSubtype, "%w", err)
+	}
+	g, err := p.choose(c, own)
+	if err != nil {
+		return gid{}, paramError(op, "gid", err)
+	}
+	f.gid = g
+	return g, nil
 }
 
 // attribute is the text of a file of sysfs; it is empty if the file can't be read.

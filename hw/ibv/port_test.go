@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"godat/hw"
 )
 
 // fakePort writes a port's directory as the kernel shows it, and reads it.
@@ -56,6 +58,36 @@ func TestTheGIDIsThatOfTheDevicesAddressAndRoCEv2(t *testing.T) {
 	g, err := p.choose(gidChoice{index: -1}, netip.MustParseAddr("192.0.2.1"))
 	require.NoError(t, err)
 	assert.Equal(t, 3, g.index, "an address of another device: no link-local GID")
+}
+
+func TestThePortIsReadAgainWhenItsGIDHasGone(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	for _, n := range []string{"0", "1"} {
+		write("gids/"+n, "0000:0000:0000:0000:0000:ffff:0a00:020f")
+		write("gid_attrs/types/"+n, "IB/RoCE v1")
+	}
+	var f foundGID
+	index := func() int {
+		g, err := f.choose("op", dir, gidChoice{index: -1}, netip.MustParseAddr("10.0.2.15"))
+		require.NoError(t, err)
+		return g.index
+	}
+	assert.Equal(t, 0, index())
+	write("gid_attrs/types/1", "RoCE v2")
+	assert.Equal(t, 0, index(), "the GID that it found is still there")
+	write("gids/0", "0000:0000:0000:0000:0000:0000:0000:0000")
+	assert.Equal(t, 1, index())
+	write("gids/1", "0000:0000:0000:0000:0000:ffff:0a00:0210")
+	g, err := f.choose("op", dir, gidChoice{index: -1}, netip.Addr{})
+	require.NoError(t, err)
+	assert.EqualValues(t, 0x10, g.addr[15], "the address of the GID has changed")
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "gids")))
+	_, err = f.choose("op", dir, gidChoice{index: -1}, netip.Addr{})
+	require.ErrorIs(t, err, hw.ErrInternal)
 }
 
 func TestAWrongPathParameterIsAnErrorThatListsWhatThePortHas(t *testing.T) {
