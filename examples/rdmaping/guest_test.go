@@ -274,7 +274,7 @@ func TestOurEndHearsThatPerftestIsKilled(t *testing.T) {
 }
 
 // ibv_rc_pingpong's queue pair refuses every write, and so every probe.
-func TestTheNextMessageShowsThatPingpongIsKilled(t *testing.T) {
+func TestOurNextMessageShowsThatPingpongIsKilled(t *testing.T) {
 	w := meetTheirs(t, "pingpong", true, "0")
 	g := &game{o: w.options}
 	defer func() { require.NoError(t, g.close()) }()

@@ -78,6 +78,7 @@ func pairContract(t *testing.T, groups ...string) {
 
 // TestPairs leaves out the groups whose cases do not connect; failure, where the peer is to say
 // what it found; and end and series, most of whose many connections break, which takes a second each.
+// Of end, a pair can't tell its peer of an orderly Break with a send that waits.
 func TestPairs(t *testing.T) {
 	if onSIW(t) {
 		pairContract(t, "pair") // whose cases find that the device can't
