@@ -222,7 +222,11 @@ var moreStateCases = []Case{
 			client.done(client.req, 1, want)
 			client.done(client.recv, 2, dat.StatusFlushed)
 			client.connection(dat.Disconnected)
-			server.connection(dat.Disconnected)
+			if how == dat.Abrupt && r.differs(UntoldEnd) {
+				server.connection(dat.Broken)
+			} else {
+				server.connection(dat.Disconnected)
+			}
 		}
 	}},
 	// ST-17 accepts a request with an endpoint whose provider never reports that the

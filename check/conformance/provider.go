@@ -81,9 +81,12 @@ const (
 	// FailsHere: a send that the end of the connection overtakes may fail at this end,
 	// with LOCAL_EP.
 	FailsHere
+	// UntoldEnd: over pairs, an end that is disconnected while its send waits for a receive
+	// can't tell its peer, which finds the connection broken.
+	UntoldEnd
 )
 
-var gapNames = []string{"early", "lax-reads", "lax-credit", "wakes-for-all", "may-wake-for-all", "fails-here"}
+var gapNames = []string{"early", "lax-reads", "lax-credit", "wakes-for-all", "may-wake-for-all", "fails-here", "untold-end"}
 
 // Set implements flag.Value.
 func (g *Gap) Set(text string) error {
