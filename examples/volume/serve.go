@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -15,11 +16,21 @@ import (
 	dat "godat/runtime"
 )
 
+// The bounds of a tick, of which an election takes 10 to 20. Below, a leader that waits for the processor looks dead;
+// above, the state "change" may last longer than the 30 s that the target tells hosts.
+const (
+	shortestTick = 10 * time.Millisecond
+	longestTick  = time.Second
+)
+
 // serve serves until ctx ends.
 func serve(ctx context.Context, ia *dat.IA, o *serveOptions, out, log io.Writer) error {
 	level := slog.LevelInfo
 	if o.Verbose {
 		level = slog.LevelDebug
+	}
+	if o.Tick < shortestTick || o.Tick > longestTick {
+		return fmt.Errorf("--tick %v; it may be %v to %v", o.Tick, shortestTick, longestTick)
 	}
 	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: level}))
 	if o.Create {
@@ -65,7 +76,7 @@ func newMachine(ctx context.Context, ia *dat.IA, all volumes, o *serveOptions, l
 	err = m.target.SetElsewhere(o.Other...)
 	for _, f := range all {
 		if err == nil {
-			err = m.add(ctx, ia, f, log)
+			err = m.add(ctx, ia, f, o.Tick, log)
 		}
 	}
 	if err != nil {
@@ -81,13 +92,14 @@ func newMachine(ctx context.Context, ia *dat.IA, all volumes, o *serveOptions, l
 }
 
 // add adds the node of a volume, which is a namespace of an ANA group of its own.
-func (m *machine) add(ctx context.Context, ia *dat.IA, f *files, log *slog.Logger) error {
+func (m *machine) add(ctx context.Context, ia *dat.IA, f *files, tick time.Duration, log *slog.Logger) error {
 	a := &f.about
 	if err := m.target.SetANAState(a.Namespace, nvme.ANAInaccessible); err != nil {
 		return err
 	}
 	n, err := node.Open(ctx, ia, node.Config{
 		ID: a.ID, Addr: a.Peers[a.ID].Addr, Peers: a.Peers, Layout: a.Layout, Journal: f.journal, Disk: f.disk, Log: f.log,
+		Tick:    tick,
 		Logger:  log.With("namespace", a.Namespace),
 		OnState: func(s nvme.ANAState) { _ = m.target.SetANAState(a.Namespace, s) }, // which is one
 	})
