@@ -20,23 +20,6 @@ given_up() {
   if [[ $PROVIDER == ibv:siw* ]]; then dmesg | grep -c 'Connect command failed' || true; else echo 0; fi
 }
 
-# mounted mounts an ext4 with a file whose checksum is known; unharmed compares it, and
-# checks the file system.
-mounted() {
-  mkfs.ext4 -q -F "$(disk 1)"
-  mount "$(disk 1)" m
-  head -c 12000000 /dev/urandom >m/kept
-  sha256sum m/kept >sum
-  sync
-}
-unharmed() {
-  umount m
-  fsck.ext4 -fn "$(disk 1)" >/dev/null 2>&1
-  mount "$(disk 1)" m
-  sha256sum --quiet -c sum
-  umount m
-}
-
 step_resets() { # 600
   local before
   with 4096

@@ -145,6 +145,40 @@ with() {
   if detached; then attach "${2:-20}"; fi
 }
 
+# Several ways to a disk: targets of one subsystem, each at a port of its own.
+
+# way PORT: the host's controller at a port.
+way() {
+  local c address
+  for c in /sys/class/nvme/nvme*; do
+    read -r address <"$c/address"
+    if [[ $address == *trsvcid=$1 ]]; then echo "$c" && return; fi
+  done
+  false
+}
+
+# at PORT STATE: the host has a live path at a port, whose state it knows.
+at() {
+  local c state ana
+  c=$(way "$1")
+  { read -r state <"$c/state" && read -r ana <"$(echo "$c"/nvme*n*)/ana_state"; } 2>/dev/null && [[ "$state $ana" == "live $2" ]]
+}
+lost() {
+  local state
+  read -r state <"$(way "$1")/state"
+  [[ $state != live ]]
+}
+
+# carried PORT: sectors that were written over the path at a port.
+carried() {
+  local stat
+  read -ra stat <"$(echo "$(way "$1")"/nvme*n*)/stat"
+  echo "${stat[6]}"
+}
+carries() { (($(carried "$1") > $2)); }
+# takes_over PORT: the path at a port carries writes from now on.
+takes_over() { until_true carries "$1" "$(($(carried "$1") + 256))"; }
+
 # The load.
 
 load() { fio --ioengine=libaio --direct=1 --verify=crc32c --verify_fatal=1 --minimal "$@" >fio.out; }
@@ -182,5 +216,22 @@ keeps() {
   mount "$disk" m
   sha256sum --quiet -c sum
   diff -r "$WORK/hw" m/hw
+  umount m
+}
+
+# mounted mounts an ext4 with a file whose checksum is known; unharmed compares it, and
+# checks the file system.
+mounted() {
+  mkfs.ext4 -q -F "$(disk 1)"
+  mount "$(disk 1)" m
+  head -c 12000000 /dev/urandom >m/kept
+  sha256sum m/kept >sum
+  sync
+}
+unharmed() {
+  umount m
+  fsck.ext4 -fn "$(disk 1)" >/dev/null 2>&1
+  mount "$(disk 1)" m
+  sha256sum --quiet -c sum
   umount m
 }

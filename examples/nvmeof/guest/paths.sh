@@ -14,39 +14,8 @@ become() {
   kill -HUP "$(cat "$1/pid")"
 }
 
-# way PORT: the host's controller at a port.
-way() {
-  local c address
-  for c in /sys/class/nvme/nvme*; do
-    read -r address <"$c/address"
-    if [[ $address == *trsvcid=$1 ]]; then echo "$c" && return; fi
-  done
-  false
-}
-
-# at PORT STATE: the host has a live path at a port, whose state it knows. While no path is
-# usable, nvme list-subsys can't say so, since it asks the disk.
-at() {
-  local c state ana
-  c=$(way "$1")
-  { read -r state <"$c/state" && read -r ana <"$(echo "$c"/nvme*n*)/ana_state"; } 2>/dev/null && [[ "$state $ana" == "live $2" ]]
-}
+# shown PORT STATE: nvme list-subsys says the same. While no path is usable it can't, since it asks the disk.
 shown() { nvme list-subsys "$shared" | grep -q "trsvcid=$1\b.* live $2 *$"; }
-lost() {
-  local state
-  read -r state <"$(way "$1")/state"
-  [[ $state != live ]]
-}
-
-# carried PORT: sectors that were written over the path at a port.
-carried() {
-  local stat
-  read -ra stat <"$(echo "$(way "$1")"/nvme*n*)/stat"
-  echo "${stat[6]}"
-}
-carries() { (($(carried "$1") > $2)); }
-# takes_over PORT: the path at a port carries writes from now on.
-takes_over() { until_true carries "$1" "$(($(carried "$1") + 256))"; }
 
 # The host takes the optimized path, fails over when its target is killed, fails back, and
 # follows changes of state, all under load and without an I/O error.
