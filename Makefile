@@ -13,7 +13,7 @@ GOFUMPT_VERSION  := v0.12.0
 GOLANGCI_VERSION := v2.15.0
 
 .DEFAULT_GOAL := help
-.PHONY: help tools fmt tidy vet build lint test race mutate fuzz examples bench cross consumer peers test-volume test-iwarp test-ibv test-stream test-nvmeof ci
+.PHONY: help tools fmt tidy vet build lint test race mutate fuzz examples bench cross consumer peers test-volume test-volume-guest test-iwarp test-ibv test-stream test-nvmeof ci
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 12
@@ -78,6 +78,10 @@ test-ibv: ## hw/ibv on soft-RoCE and soft-iWARP, in a QEMU guest (on Debian, as 
 
 test-volume: ## 200 histories of a volume's registers under all troubles that it has to survive, with a summary
 	cd examples/volume && $(GO) test -count=1 -timeout 8h -parallel 3 -run TestHistories -args -seeds 200
+
+test-volume-guest: ## Linux keeps a volume mounted while its nodes are killed, stopped, cut off and replaced, from a QEMU guest (on Debian, as root)
+	bash check/guest/install.sh
+	GODAT_VOLUME_SLOW=3 bash examples/volume/test-guest.sh long
 
 test-nvmeof: ## Linux mounts examples/nvmeof's disks on hw/iwarp, siw and rxe, in a QEMU guest and outside it (on Debian, as root)
 	bash check/guest/install.sh
