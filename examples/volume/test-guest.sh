@@ -118,6 +118,7 @@ do_start() {
   before=$(wc -l <"$work/$id.log")
   ip netns exec "n$id" "$work/volume" serve "${args[@]}" >>"$work/$id.log" 2>&1 </dev/null &
   echo $! >"$work/$id.pid"
+  disown # so that the shell reports no killed job
   until_true serves_or_ended "$id" "$before"
   if ended "$id"; then
     tail -n 3 "$work/$id.log"

@@ -151,8 +151,7 @@ with() {
 way() {
   local c address
   for c in /sys/class/nvme/nvme*; do
-    read -r address <"$c/address"
-    if [[ $address == *trsvcid=$1 ]]; then echo "$c" && return; fi
+    if { read -r address <"$c/address"; } 2>/dev/null && [[ $address == *trsvcid=$1 ]]; then echo "$c" && return; fi
   done
   false
 }

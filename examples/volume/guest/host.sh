@@ -68,6 +68,19 @@ succeeded() {
   takes_over "$(port_of "$leader")"
 }
 
+# left ID: the node is lost to the host, and what was under way to it has gone elsewhere. That
+# must not wait until the node is back.
+left() {
+  until_true lost "$(port_of "$1")"
+  until_true idle "$(port_of "$1")"
+}
+# idle PORT: nothing is under way over the path at a port.
+idle() {
+  local reads writes
+  read -r reads writes <"$(echo "$(way "$1")"/nvme*n*)/inflight"
+  ((reads + writes == 0))
+}
+
 # Troubles.
 
 # began NAME: a trouble begins now.
@@ -79,7 +92,7 @@ leader_is_killed() {
   dead=$leader
   began "node $dead, the leader, was killed"
   ask kill "$dead"
-  until_true lost "$(port_of "$dead")"
+  left "$dead"
   succeeded "$dead"
   ask start "$dead"
   until_true known "$dead"
@@ -92,7 +105,7 @@ leader_stops_and_goes_on() {
   began "node $silent, the leader, stopped"
   ask signal "$silent" STOP
   succeeded "$silent"
-  until_true lost "$(port_of "$silent")"
+  left "$silent"
   began "node $silent went on"
   ask signal "$silent" CONT
   until_true known "$silent"
@@ -105,7 +118,7 @@ leader_is_cut_off_and_back() {
   began "node $silent, the leader, was cut off"
   ask cut "$silent"
   succeeded "$silent"
-  until_true lost "$(port_of "$silent")"
+  left "$silent"
   began "node $silent was back"
   ask mend "$silent"
   until_true known "$silent"
