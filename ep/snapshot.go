@@ -131,7 +131,14 @@ func (p *profile) describe(s *EndpointSnapshot, names dispatcherNames) {
 	s.State = p.e.State().String()
 	s.Local, s.Remote = p.local.String(), p.remote.String()
 	recv, request := p.e.box.recvs.rules.Load().evd, p.e.box.requests.rules.Load().evd
-	s.Recv, s.Request, s.Conn = names.of(recv), names.of(request), names.of(p.conn)
+	s.Recv = names.of(recv)
+	s.Request, s.Conn = s.Recv, s.Recv // of most endpoints they are one
+	if request != recv {
+		s.Request = names.of(request)
+	}
+	if p.conn != recv {
+		s.Conn = names.of(p.conn)
+	}
 	s.Requests.Depth, s.Receives.Depth = p.attr.MaxRequestDTOs, p.attr.MaxRecvDTOs
 }
 

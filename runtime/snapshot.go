@@ -90,29 +90,32 @@ func (ia *IA) Snapshot() (Snapshot, error) {
 // takeEndpoints describes the connections among endpoints, and what else owns one. It returns
 // the pools of the connections. It sorts what is short, since a description is not.
 func (s *Snapshot) takeEndpoints(endpoints []EndpointSnapshot) (own map[*mem.BufferPool]bool) {
-	var conns, others []*EndpointSnapshot
+	type owned struct {
+		id uint64 // the connection's
+		e  *EndpointSnapshot
+	}
+	var conns []owned
+	var others []*EndpointSnapshot
 	for i := range endpoints {
 		switch c := endpoints[i].Context.(type) {
 		case *Conn:
-			conns = append(conns, &endpoints[i])
+			conns = append(conns, owned{c.id, &endpoints[i]})
 			continue
 		case Describer:
 			endpoints[i].Owner = contained(c.DescribeEndpoint)
 		}
 		others = append(others, &endpoints[i])
 	}
-	slices.SortFunc(conns, func(a, b *EndpointSnapshot) int {
-		return cmp.Compare(a.Context.(*Conn).id, b.Context.(*Conn).id)
-	})
+	slices.SortFunc(conns, func(a, b owned) int { return cmp.Compare(a.id, b.id) })
 	slices.SortFunc(others, func(a, b *EndpointSnapshot) int { return cmp.Compare(a.Name, b.Name) })
 	own = make(map[*mem.BufferPool]bool, len(conns))
 	names := make(map[*Listener]string)
 	s.Conns = make([]ConnSnapshot, len(conns))
-	for i, e := range conns {
-		c := e.Context.(*Conn)
+	for i, of := range conns {
+		c := of.e.Context.(*Conn)
 		own[c.pool] = true
 		s.Conns[i].describe(c, names)
-		s.Conns[i].Endpoint = *e
+		s.Conns[i].Endpoint = *of.e
 	}
 	s.Endpoints = make([]EndpointSnapshot, len(others))
 	for i, e := range others {
