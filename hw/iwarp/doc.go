@@ -35,9 +35,11 @@
 //	           Terminate, closes this end's half and, when the receiver has read to the
 //	           end of the stream, the connection
 //
-// The code of a Terminate is the Term of the wire.Error that a check returns: the codec's for
-// form and for what wraps; that of remoteFault and tagged (memory.go) for keys and bounds; that
-// of the functions begin… (tagged.go, untagged.go) for sequence and length. receive.go queues
+// The code of a Terminate is the Term of the wire.Error that a check returns (wire/errors.go has
+// all of them): the codec's for form and for what wraps; that of remoteFault and tagged
+// (memory.go) for keys and bounds, of storeFault and change for a key that dies under way; that
+// of the functions begin… and finish… (tagged.go, untagged.go) for sequence, length, a read
+// response's STag, and what a send invalidates. receive.go queues
 // it behind the responses that are due, and the writer sends it. segment.go, step.go,
 // connection.go and connect.go end connections with Terminates of their own.
 //
