@@ -27,7 +27,12 @@ import (
 // chromium is the program with these arguments, and with a profile of its own.
 func chromium(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	args = append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir=" + t.TempDir()}, args...)
+	profile, err := os.MkdirTemp("", "inspect")
+	require.NoError(t, err)
+	t.Cleanup(func() { // processes of the browser write to it for a moment after the first one's end
+		require.Eventually(t, func() bool { return os.RemoveAll(profile) == nil }, 10*time.Second, 10*time.Millisecond)
+	})
+	args = append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir=" + profile}, args...)
 	return exec.CommandContext(t.Context(), "chromium", args...)
 }
 
@@ -74,7 +79,7 @@ func newBrowser(t *testing.T) *browser {
 	require.NoError(t, itsOut.Close())
 	b := &browser{t: t, in: in, out: bufio.NewReader(out)}
 	t.Cleanup(func() {
-		_ = b.do("Browser.close", map[string]any{}, &struct{}{}) // and so no process of it has the profile, which the test removes
+		_ = b.do("Browser.close", map[string]any{}, &struct{}{})
 		_, _ = io.Copy(io.Discard, out)
 		_ = cmd.Wait()
 		_, _ = in.Close(), out.Close()
