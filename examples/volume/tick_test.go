@@ -24,7 +24,7 @@ func TestAnElectionTakesTenTicks(t *testing.T) {
 }
 
 func TestATickHasBounds(t *testing.T) {
-	for _, tick := range []time.Duration{0, shortestTick - 1, longestTick + 1} {
+	for _, tick := range []time.Duration{-time.Second, 0, shortestTick - 1, longestTick + 1} {
 		o := &serveOptions{Data: []string{t.TempDir()}, Tick: tick}
 		require.ErrorContains(t, serve(t.Context(), nil, o, io.Discard, io.Discard), "--tick", "%v", tick)
 	}
