@@ -43,7 +43,8 @@ type Config struct {
 	Redial time.Duration
 	// Await makes Dial try again, with pauses as those of Redial or up to a second, until the
 	// server takes the connection or Dial's context ends: for a client that starts before its
-	// server, or while that is started anew.
+	// server or the server's name, or while the server is started anew. An address that is
+	// malformed ends it at once.
 	Await bool
 	// Log takes what no caller is told: from a server, answers of [Server.Serve] that could not be
 	// sent, and from a client, connections that end, the first attempt that fails, and the one

@@ -71,8 +71,8 @@ func (c *Client) connect(ctx context.Context, pauses *backoff.ExponentialBackOff
 		case err == nil:
 			c.log(slog.LevelInfo, "connected", nil)
 			return s, nil
-		case errors.Is(err, hw.ErrInvalidHandle), errors.Is(err, hw.ErrInvalidAddress), errors.Is(err, hw.ErrInvalidParameter):
-			return nil, err // the adapter or the zone is closed, or the arguments are wrong
+		case isHopeless(err):
+			return nil, err
 		case failures == 0:
 			c.log(slog.LevelWarn, "there is no connection yet", err)
 		}
@@ -86,6 +86,14 @@ func (c *Client) connect(ctx context.Context, pauses *backoff.ExponentialBackOff
 			return nil, fmt.Errorf("%w, while there is no connection to %s: %w", cause, c.address, last)
 		}
 	}
+}
+
+// isHopeless reports whether no attempt was made, because the adapter or the zone is closed or the
+// arguments are wrong. The error of an attempt, such as UNREACHABLE, says nothing of the next one.
+func isHopeless(err error) bool {
+	var refused *hw.Error
+	return errors.As(err, &refused) &&
+		(errors.Is(refused, hw.ErrInvalidHandle) || errors.Is(refused, hw.ErrInvalidAddress) || errors.Is(refused, hw.ErrInvalidParameter))
 }
 
 // log says what happens to the client's connections.
