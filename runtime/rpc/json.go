@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"godat/hw"
 )
@@ -53,13 +54,16 @@ func (r *Request) question(q any) (err error) {
 // [HandleJSON]; answer points to where the answer goes. The question takes the place of the call's
 // Payload, or of its SourceBytes if it is longer than a message takes and the call names no source of
 // its own. An answer that is longer goes through SinkBytes.
+//
+// The error of a question or an answer that does not fit its value is encoding/json's, with the
+// method and the server's address before it. The call has run if it is the answer's.
 func (c *Client) CallJSON(ctx context.Context, call Call, question, answer any) error {
 	if call.Payload != nil {
 		return hw.Errorf("rpc.Client.CallJSON", hw.InvalidParameter, hw.Arg2, "a Payload, where the question goes")
 	}
 	text, err := json.Marshal(question)
 	if err != nil {
-		return err
+		return c.misfit(call.Method, "question", err)
 	}
 	if len(text) > c.most() && call.SourceBytes == nil && call.Source.Len == 0 {
 		call.SourceBytes = text
@@ -77,7 +81,15 @@ func (c *Client) CallJSON(ctx context.Context, call Call, question, answer any) 
 	if len(text) == 0 {
 		text = call.SinkBytes[:min(*call.Written, len(call.SinkBytes))]
 	}
-	return json.Unmarshal(text, answer)
+	if err = json.Unmarshal(text, answer); err != nil {
+		return c.misfit(call.Method, "answer", err)
+	}
+	return nil
+}
+
+// misfit is the error of a call whose question or answer does not fit its value.
+func (c *Client) misfit(method uint16, which string, err error) error {
+	return fmt.Errorf("rpc.Client.CallJSON, method %d of %s: the %s: %w", method, c.address, which, err)
 }
 
 // most is the most bytes of a payload, as the last server has said.

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -81,5 +82,32 @@ func TestWhatIsNoQuestionOrNoAnswerIsAnError(t *testing.T) {
 		var failed *CallError
 		require.ErrorAs(t, c.CallJSON(over, Call{}, value{}, &got), &failed)
 		require.True(t, errors.Is(failed, context.Canceled) && !failed.MayHaveRun)
+	})
+}
+
+func TestAnErrorOfAValueNamesTheMethodAndTheServer(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		s := serve(t, ia, Config{}, 1, func(r *Request) { _ = r.Reply([]byte("7}")[:r.Method()]) })
+		c := dial(t, ia, s, Config{})
+		ask := func(method uint16, question, answer any) error {
+			return c.CallJSON(within(t), Call{Method: method}, question, answer)
+		}
+		var number int
+		require.NoError(t, ask(1, value{}, &number))
+		require.Equal(t, 7, number)
+		for _, wrong := range []struct {
+			err  error
+			as   any
+			what string
+		}{
+			{ask(0, value{}, &number), new(*json.SyntaxError), "method 0 of " + s.Addr() + ": the answer: "},
+			{ask(2, value{}, &number), new(*json.SyntaxError), "method 2 of " + s.Addr() + ": the answer: "},
+			{ask(1, value{}, new(value)), new(*json.UnmarshalTypeError), "method 1 of " + s.Addr() + ": the answer: "},
+			{ask(1, value{}, number), new(*json.InvalidUnmarshalError), "method 1 of " + s.Addr() + ": the answer: "},
+			{ask(1, func() {}, &number), new(*json.UnsupportedTypeError), "method 1 of " + s.Addr() + ": the question: "},
+		} {
+			require.ErrorAs(t, wrong.err, wrong.as)
+			assert.ErrorContains(t, wrong.err, wrong.what)
+		}
 	})
 }
