@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"weak"
 
 	"godat/evd"
@@ -35,6 +36,7 @@ type Adapter struct {
 	latency   latency
 	ends      ends
 	workers   workers.Pool[mailbox] // they serve what posters leave; see handOver
+	traces    atomic.Bool           // the device's queue pairs are hw.Tracers; newQP writes it
 	alarms    sync.WaitGroup        // set, or going off now
 
 	mu     sync.Mutex
@@ -133,8 +135,10 @@ func (a *Adapter) newQP(e *Endpoint, cfg hw.QPConfig) (hw.QP, error) {
 	if err != nil {
 		return nil, err
 	}
+	_, traces := qp.(hw.Tracer)
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.traces.Store(traces)
 	a.qps[qp] = e
 	return qp, nil
 }

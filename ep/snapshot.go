@@ -35,6 +35,7 @@ type EndpointSnapshot struct {
 	Made, Connected time.Time
 	Connects        uint64 // connections that were established
 	Disconnects     uint64 // connections that ended, and attempts that failed
+	Traceable       bool   // the device can trace connections; see [Endpoint.Trace]
 
 	// Silence is for how long the peer has not answered what the device asked of it: 0 if it
 	// answers, or was not asked. iwarp asks a peer of its own kind that says nothing; see the
@@ -113,7 +114,7 @@ func (e *Endpoint) Snapshot() EndpointSnapshot {
 
 // describe is Snapshot, with the names of dispatchers that are known already.
 func (s *EndpointSnapshot) describe(e *Endpoint, names dispatcherNames) {
-	s.Name, s.Context, s.Endpoint = e.name(), e.context, e
+	s.Name, s.Context, s.Endpoint, s.Traceable = e.name(), e.context, e, e.adapter.traces.Load()
 	e.profile.describe(s, names)
 	requests, recvs := e.record.describe(e, s)
 	s.Requests.nameOldest(&e.box.requests, requests)

@@ -33,6 +33,7 @@ type page struct {
 	Adapters, Lists          []link `json:"-"`
 	Filter, Sort, JSON, Back string `json:"-"`
 	StartTrace, StopTrace    string `json:"-"` // empty if visitors may not trace it
+	NoTrace                  string `json:"-"` // why none can begin now
 	Number                   int    `json:"-"` // of the adapter
 	Facts                    []fact `json:"-"`
 	query                    query
@@ -82,8 +83,8 @@ func (h *Handler) page(s *seen, q query) (*page, error) {
 		if t := h.traces.of(q); t != nil {
 			p.Trace = t.seen()
 		}
-		if h.traces.dir != "" && s.endpoint(q.of) != nil {
-			p.StartTrace, p.StopTrace = q.with("trace", "start"), q.with("trace", "stop")
+		if e := p.Story.endpoint(); e != nil && h.traces.dir != "" {
+			p.StartTrace, p.StopTrace, p.NoTrace = q.with("trace", "start"), q.with("trace", "stop"), h.traces.refusal(s, e)
 		}
 		return p, nil
 	}

@@ -44,9 +44,10 @@ func (h *Handler) do(q query) (code int, err error) {
 	if err != nil {
 		return http.StatusServiceUnavailable, err
 	}
-	e := s.endpoint(q.of)
-	if e == nil {
-		return http.StatusNotFound, errNotHere
+	if story := findStory(s, q.of); story != nil {
+		if e := story.endpoint(); e != nil {
+			return http.StatusConflict, h.traces.begin(e.Endpoint, q)
+		}
 	}
-	return http.StatusConflict, h.traces.begin(e, q)
+	return http.StatusNotFound, errNotHere
 }

@@ -34,8 +34,8 @@ type traces struct {
 // after 30 seconds, at 64 MiB, or when a visitor stops it. Visitors do not get the file, which has
 // payloads and is for the process's user alone; who may read the page may fill the disk of dir.
 // Without AllowTraces the handler takes GET and HEAD alone; with it also POST, from the page's own
-// origin. The program calls it before the handler has its first request. On a provider that can't
-// trace, such as loop, the visitor gets an error.
+// origin. The program calls it before the handler has its first request. Where nothing can be
+// traced, as on loop, the page says why beside a button without effect.
 func (h *Handler) AllowTraces(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -113,11 +113,30 @@ func (t *traces) of(q query) *trace {
 	return nil
 }
 
+// refusal is why a visitor can't begin a trace of an endpoint; empty if he can.
+func (t *traces) refusal(s *seen, e *dat.EndpointSnapshot) string {
+	switch {
+	case !e.Traceable:
+		return s.Provider + " can't trace connections."
+	case e.State != connected:
+		return "It is not connected."
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.busy() {
+		return "Another trace is under way, of " + t.last.of + "."
+	}
+	return ""
+}
+
+// busy reports whether a trace is under way. The caller holds the mutex.
+func (t *traces) busy() bool { return t.last != nil && !t.last.seen().Over }
+
 // begin begins a trace of an endpoint.
 func (t *traces) begin(e *dat.Endpoint, q query) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.last != nil && !t.last.seen().Over {
+	if t.busy() {
 		return errTraced
 	}
 	file, err := os.CreateTemp(t.dir, time.Now().Format("20060102-150405-*.pcapng"))
@@ -133,17 +152,13 @@ func (t *traces) begin(e *dat.Endpoint, q query) error {
 	return nil
 }
 
-// endpoint is the endpoint of that name, or of the connection of that name; nil if there is none.
-func (s *seen) endpoint(name string) *dat.Endpoint {
-	story := findStory(s, name)
-	if story == nil {
-		return nil
-	}
-	switch is := story.Is.(type) {
+// endpoint is the endpoint whose story it is, or that of the connection; nil if it has ended.
+func (s *story) endpoint() *dat.EndpointSnapshot {
+	switch is := s.Is.(type) {
 	case *dat.ConnSnapshot:
-		return is.Endpoint.Endpoint
+		return &is.Endpoint
 	case *dat.EndpointSnapshot:
-		return is.Endpoint
+		return is
 	}
 	return nil
 }

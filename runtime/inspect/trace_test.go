@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"encoding/json"
+	"html"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -59,7 +60,7 @@ func TestAVisitorTracesAConnection(t *testing.T) {
 	h, c, other, dir := traced(t)
 	trace, page := told(t, h, c.String())
 	assert.Nil(t, trace)
-	assert.Contains(t, page, "Trace it for 30 seconds")
+	assert.Contains(t, page, "<button>Trace it for 30 seconds</button>")
 	w := post(h, c.String(), "start")
 	require.Equal(t, http.StatusSeeOther, w.Code, w.Body.String())
 	assert.NotContains(t, w.Header().Get("Location"), "trace")
@@ -68,6 +69,8 @@ func TestAVisitorTracesAConnection(t *testing.T) {
 	assert.Contains(t, page, "Stop the trace")
 	assert.Contains(t, page, "under way")
 	assert.Equal(t, http.StatusConflict, post(h, other.String(), "start").Code, "one at a time")
+	_, page = told(t, h, other.String())
+	assert.Contains(t, page, "<button disabled>Trace it for 30 seconds</button> <span>Another trace is under way, of "+html.EscapeString(c.String())+".</span>")
 
 	require.Equal(t, http.StatusSeeOther, post(h, c.String(), "stop").Code)
 	trace, page = told(t, h, c.String())
@@ -107,12 +110,28 @@ func TestAVisitorMayNotTraceWhatTheProgramDoesNotAllow(t *testing.T) {
 	assert.Nil(t, trace)
 }
 
+func TestAnEndpointWithoutAConnectionOffersNoTrace(t *testing.T) {
+	h, _, _, _ := traced(t)
+	ia := h.adapters[0].ia
+	pz, err := ia.NewPZ()
+	require.NoError(t, err)
+	idle, err := ia.NewEndpoint(dat.EndpointConfig{PZ: pz})
+	require.NoError(t, err)
+	h.adapters[0].forget()
+	name := idle.Snapshot().Name
+	_, page := told(t, h, name)
+	assert.Contains(t, page, "<button disabled>Trace it for 30 seconds</button> <span>It is not connected.</span>")
+	assert.Equal(t, http.StatusConflict, post(h, name, "start").Code)
+}
+
 func TestAVisitorsTraceThatCanNotBeLeavesNoFile(t *testing.T) {
 	r := newRig(t, 1, dat.ConnConfig{})
 	dir := t.TempDir()
 	require.NoError(t, r.h.AllowTraces(dir))
 	s, err := r.ia.Snapshot()
 	require.NoError(t, err)
+	_, page := told(t, r.h, s.Conns[0].Name)
+	assert.Contains(t, page, "<button disabled>Trace it for 30 seconds</button> <span>loop can&#39;t trace connections.</span>")
 	w := post(r.h, s.Conns[0].Name, "start")
 	assert.Equal(t, http.StatusConflict, w.Code)
 	assert.Contains(t, w.Body.String(), "can't trace")
