@@ -102,27 +102,27 @@ func refusedAccess(at uintptr, write bool) error {
 	return fmt.Errorf("the memory at %#x can't be read: %w", at, unix.EFAULT)
 }
 
-// Operations of futex(2), and the operation that FUTEX_WAKE_OP does to its second word:
+// Operations of futex(2) (futexRequeue is FUTEX_CMP_REQUEUE), and the operation that FUTEX_WAKE_OP does to its second word:
 // it adds nothing, and compares with a number that wakes nobody but by chance, which
 // waiters must expect.
 const (
 	futexPrivate = 128
-	futexWait    = 0 | futexPrivate
+	futexRequeue = 4 | futexPrivate
 	futexWakeOp  = 5 | futexPrivate
 	addNothing   = 1<<28 | 2<<24 | 0x800
 )
 
 // refuses reports whether the system refuses to read, or to write, a word. futex(2) uses
 // words atomically, beside whoever else does, and reports a fault in place of a signal. A
-// write adds 0.
+// write adds 0. A read compares the word with 0, and then wakes and moves no waiters; FUTEX_WAIT
+// would sleep if the word is 0.
 func refuses(word uintptr, write bool) bool {
 	var errno unix.Errno
+	var own uint32 // nobody waits for it
 	if write {
-		var own uint32 // nobody waits for it
 		_, _, errno = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(&own)), futexWakeOp, 0, 0, word, addNothing)
 	} else {
-		var now unix.Timespec
-		_, _, errno = unix.Syscall6(unix.SYS_FUTEX, word, futexWait, 0, uintptr(unsafe.Pointer(&now)), 0, 0)
+		_, _, errno = unix.Syscall6(unix.SYS_FUTEX, word, futexRequeue, 0, 0, uintptr(unsafe.Pointer(&own)), 0)
 	}
 	return errno == unix.EFAULT
 }

@@ -2,6 +2,7 @@ package mem
 
 import (
 	"os"
+	goruntime "runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -139,6 +140,28 @@ func TestRegisterChangesNothing(t *testing.T) {
 	for i := range buf {
 		require.Equal(t, byte(i), buf[i])
 	}
+}
+
+// To ask a page takes no sleep, whatever the page holds. A sleep for each page of zeros would hold up
+// the registration of 1 MiB for milliseconds.
+func TestAPageOfZerosIsAskedWithoutASleep(t *testing.T) {
+	goruntime.LockOSThread()
+	defer goruntime.UnlockOSThread()
+	const pages = 256
+	page := os.Getpagesize()
+	zeros := mapping(t, nil, pages*page, both, anon)
+	for i := 0; i < len(zeros); i += page {
+		zeros[i] = 0 // the page has memory
+	}
+	from := uintptr(unsafe.Pointer(&zeros[0]))
+	sleeps := func() int64 {
+		var used unix.Rusage
+		require.NoError(t, unix.Getrusage(unix.RUSAGE_THREAD, &used))
+		return used.Nvcsw
+	}
+	before := sleeps()
+	require.NoError(t, askPages(from, from+pages*uintptr(page), true, false))
+	assert.Less(t, sleeps()-before, int64(pages/4))
 }
 
 // A mapping that the program has not used yet does not get its memory. Where the system
