@@ -124,8 +124,19 @@ func TestTheGuestKeepsItsDeviceFromNobody(t *testing.T) {
 	assert.Equal(t, "user 65534 can't use "+file+": permission denied", files.Says)
 	l := of(t, r.Lines, "ibv to itself")
 	assert.Equal(t, bad, l.State, l)
-	assert.Contains(t, l.Says, os.Getenv("GODAT_GUEST_DEVICE"))
+	assert.Contains(t, l.Says, os.Getenv("GODAT_GUEST_DEVICE")+": open "+file+": permission denied: give this user access")
 	assert.Contains(t, l.Do, "lines above")
+}
+
+func TestTheGuestMissesAFileOfItsDevice(t *testing.T) {
+	const file, away = "/dev/infiniband/uverbs0", "/dev/infiniband/away"
+	require.NoError(t, os.Rename(file, away))
+	defer func() { assert.NoError(t, os.Rename(away, file)) }()
+	r, status := consult(t, root, anyBytes)
+	assert.Equal(t, 1, status)
+	files := of(t, r.Lines, "device files")
+	assert.Equal(t, bad, files.State, files)
+	assert.Contains(t, of(t, r.Lines, "ibv to itself").Says, file+" is missing: load the kernel modules (modprobe -a ib_uverbs rdma_ucm)")
 }
 
 func TestTheGuestLetsNobodyLockLittle(t *testing.T) {

@@ -6,6 +6,8 @@ package ibv
 import "C"
 
 import (
+	"errors"
+	"io/fs"
 	"math"
 	"net"
 	"net/netip"
@@ -30,16 +32,12 @@ var load = sync.OnceValue(func() error {
 		cString(missing))
 })
 
-// cmFile is the device file through which librdmacm talks to the kernel.
-const cmFile = "/dev/infiniband/rdma_cm"
-
 func open(cfg hw.OpenConfig, p params) (hw.Device, error) {
 	if err := load(); err != nil {
 		return nil, err
 	}
 	if _, err := os.Stat(cmFile); err != nil {
-		return nil, hw.Errorf(opOpen, hw.ProviderNotFound, hw.NameNotRegistered,
-			"%s is missing: load the kernel modules rdma_ucm and ib_uverbs, and the one of the device", cmFile)
+		return nil, noFile(cmFile)
 	}
 	d := &device{
 		params: p, async: cfg.Async,
@@ -75,6 +73,9 @@ func (d *device) find(name string) error {
 	var n C.int
 	list := C.gd_devices(&n)
 	if list == nil || n == 0 {
+		if err := unlisted(os.DirFS("/sys/class"), name); err != nil {
+			return err
+		}
 		return hw.Errorf(opOpen, hw.ProviderNotFound, hw.NameNotRegistered,
 			"there is no RDMA device: no adapter's kernel module is loaded (rdma link add rxe0 type rxe netdev eth0 makes one in software)")
 	}
@@ -88,18 +89,24 @@ func (d *device) find(name string) error {
 		}
 		c, errno := C.gd_open(dev)
 		if c == nil {
+			if err := closedFile(own, tryFile, folder+C.GoString(&dev.dev_name[0]), cmFile); err != nil {
+				return err
+			}
 			return openError(own, errno)
 		}
 		d.c, d.name = c, own
 		return nil
+	}
+	if err := unlisted(os.DirFS("/sys/class"), name); err != nil {
+		return err
 	}
 	return hw.Errorf(opOpen, hw.ProviderNotFound, hw.NameNotRegistered,
 		"there is no RDMA device %q, only %s", name, strings.Join(names, ", "))
 }
 
 func openError(name string, err error) error {
-	if err == syscall.EACCES || err == syscall.EPERM {
-		return hw.Errorf(opOpen, hw.PrivilegesViolation, hw.NoSubtype, "%s: %w: give this user access to /dev/infiniband/*", name, err)
+	if errors.Is(err, fs.ErrPermission) {
+		return hw.Errorf(opOpen, hw.PrivilegesViolation, hw.NoSubtype, "%s: %w: %s", name, err, giveAccess)
 	}
 	return hw.Errorf(opOpen, hw.InsufficientResources, hw.ResourceDevice, "%s: %w", name, err)
 }

@@ -18,6 +18,7 @@ SIZE(gv_device, ibv_device);
 SAME(gv_device, ibv_device, node_type);
 SAME(gv_device, ibv_device, transport_type);
 SAME(gv_device, ibv_device, name);
+SAME(gv_device, ibv_device, dev_name);
 SAME(gv_device, ibv_device, ibdev_path);
 
 SIZE(gv_ops, ibv_context_ops);
