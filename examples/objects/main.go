@@ -1,6 +1,6 @@
 // Command objects is an object store to learn from: PUT, GET of ranges, and LIST. The
-// server's files are the store, and bodies go by RDMA between the mapped files and the memory
-// of clients: the server copies none.
+// server's files are the store, and bodies of any length go by RDMA between the memory of clients
+// and 1 MiB of the server's, and from there to the files, or back.
 //
 // A PUT that has returned is on the disk, whole, whatever ends the server. A client waits for
 // a server that is down or starts again. README.md has the commands.

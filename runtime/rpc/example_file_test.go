@@ -10,8 +10,8 @@ import (
 	"godat/runtime/rpc"
 )
 
-// A server keeps what its clients put in a file, and serves parts of the file. It has no memory of
-// its own for either.
+// A server keeps what its clients put in a file, and serves parts of the file. The program needs no
+// buffer for either.
 func ExampleRequest_WriteFile() {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()

@@ -4,22 +4,29 @@ import (
 	"io"
 	"math"
 	"os"
+	"sync"
 
 	"godat/hw"
 	dat "godat/runtime"
 )
 
-// filePiece is the most bytes of a file that are mapped, or copied, at a time.
-const filePiece = 4 << 20
+// filePiece is the most bytes of a file that are in the server's memory at a time, for a request.
+const filePiece = 1 << 20
+
+// pieces are buffers of filePiece bytes, as *[]byte, for requests that move a file.
+var pieces = sync.Pool{New: func() any {
+	memory := make([]byte, filePiece)
+	return &memory
+}}
 
 // WriteFile writes what a file has from an offset on to the beginning of the caller's memory, by
 // RDMA, as far as there is room: up to SinkLen bytes. It returns how many bytes it has written,
 // which is 0 at the end of the file and behind it. Any number of requests at a time may write from
-// the same file. A negative offset is LENGTH_ERROR; other errors are those of Write and of the file.
+// the same file. If the file becomes shorter meanwhile, the error is io.ErrUnexpectedEOF. A
+// negative offset is LENGTH_ERROR; other errors are those of Write and of the file.
 //
-// On Linux the bytes go out of the mapped file, and no program copies them. A file that becomes
-// shorter meanwhile is a fault at a mapped address, and so is a disk that fails: a fault ends the
-// process. A file that can't be mapped, or whose memory the device does not take, is copied.
+// The bytes go through memory of the server's, of which a request has up to 1 MiB while it moves a
+// file. So a file that is cut, and a disk that fails, are errors of that request alone.
 func (r *Request) WriteFile(f *os.File, offset int64) (n int, err error) {
 	size, err := f.Stat()
 	if err == nil {
@@ -29,60 +36,66 @@ func (r *Request) WriteFile(f *os.File, offset int64) (n int, err error) {
 }
 
 // ReadFile reads all of the caller's memory, which is SourceLen bytes, into a file from an offset
-// on, by RDMA. It returns how many bytes of it the file has. On Linux the bytes go into the
-// mapped file, as those of WriteFile come out of it, if the file was opened for reading and
-// writing. ReadFile takes room on the disk for them before, so that a full disk is an error.
-// A client may name 4 GiB less a byte: the program looks at SourceLen before.
+// on, by RDMA and through memory of the server's as WriteFile. It returns how many bytes it has
+// written to the file, also with an error: those bytes stay in the file. ReadFile syncs nothing: a
+// handler whose answer promises that the bytes survive a crash calls f.Sync before it answers. A
+// client may name 4 GiB less a byte, so the handler looks at SourceLen before.
 func (r *Request) ReadFile(f *os.File, offset int64) (n int, err error) {
 	n, err = r.moveFile(dat.OpRead, f, offset, int64(r.SourceLen()))
 	return n, r.from.of(r.header, "ReadFile", err)
 }
 
+// file is what an os.File does for a request.
+type file interface {
+	io.ReaderAt
+	io.WriterAt
+}
+
 // moveFile moves so many bytes between a file and the caller's memory.
-func (r *Request) moveFile(op dat.Op, f *os.File, offset, all int64) (done int, err error) {
+func (r *Request) moveFile(op dat.Op, f file, offset, all int64) (done int, err error) {
 	if offset < 0 || offset > math.MaxInt64-all {
 		return 0, hw.Errorf("", hw.LengthError, hw.NoSubtype, "%d bytes of a file from %d on", all, offset)
 	}
-	for err == nil && int64(done) < all {
-		n := int(min(all-int64(done), filePiece))
-		if err = r.movePart(op, f, offset+int64(done), done, n); err == nil {
-			done += n
+	part, rights := r.writePart, dat.LocalRead
+	if op == dat.OpRead {
+		part, rights = r.readPart, dat.LocalWrite
+	}
+	memory := pieces.Get().(*[]byte)
+	err = r.from.server.loans.lend(r.from.server.PZ(), (*memory)[:min(all, filePiece)], rights, func(m *dat.LMR) error {
+		for err := error(nil); int64(done) < all; {
+			n := int(min(all-int64(done), filePiece))
+			n, err = part(f, offset+int64(done), m.Segment(0, n), (*memory)[:n], done)
+			if done += n; err != nil {
+				return err
+			}
 		}
+		return nil
+	})
+	if err == nil { // else the device may still have it
+		pieces.Put(memory)
 	}
 	return done, err
 }
 
-// movePart moves n bytes between a file, from an offset on, and the caller's memory.
-func (r *Request) movePart(op dat.Op, f *os.File, offset int64, at, n int) error {
-	memory, unmap, err := mapFile(f, offset, n, op == dat.OpRead)
-	if err == nil {
-		defer unmap()
-		if taken, err := r.lendAndMove(op, memory, at); taken {
-			return err
-		}
+// writePart writes a part of a file to the caller's memory.
+func (r *Request) writePart(f file, offset int64, piece dat.Segment, memory []byte, at int) (n int, err error) {
+	n, err = f.ReadAt(memory, offset)
+	switch {
+	case n == len(memory): // with io.EOF or without
+		err = r.move(dat.OpWrite, piece, r.sink, at)
+	case err == io.EOF: //nolint:errorlint // ReadAt does not wrap it
+		err = io.ErrUnexpectedEOF
 	}
-	memory = make([]byte, n)
-	if op == dat.OpWrite {
-		if _, err = io.ReadFull(io.NewSectionReader(f, offset, int64(n)), memory); err != nil {
-			return err
-		}
+	if err != nil {
+		return 0, err
 	}
-	if _, err = r.lendAndMove(op, memory, at); err == nil && op == dat.OpRead {
-		_, err = f.WriteAt(memory, offset)
-	}
-	return err
+	return n, nil
 }
 
-// lendAndMove moves between memory of the server's and the caller's. It reports whether the
-// device has taken the memory.
-func (r *Request) lendAndMove(op dat.Op, memory []byte, at int) (taken bool, err error) {
-	rights, callers := dat.LocalRead, r.sink
-	if op == dat.OpRead {
-		rights, callers = dat.LocalWrite, r.source
+// readPart reads a part of the caller's memory into a file.
+func (r *Request) readPart(f file, offset int64, piece dat.Segment, memory []byte, at int) (n int, err error) {
+	if err = r.move(dat.OpRead, piece, r.source, at); err != nil {
+		return 0, err
 	}
-	err = r.from.server.loans.lend(r.from.server.PZ(), memory, rights, func(m *dat.LMR) error {
-		taken = true
-		return r.move(op, segment(m, len(memory)), callers, at)
-	})
-	return taken, err
+	return f.WriteAt(memory, offset)
 }

@@ -2,11 +2,14 @@ package rpc
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -17,7 +20,7 @@ import (
 )
 
 // opened is a file of n bytes, open in a mode.
-func opened(t *testing.T, n, mode int) (f *os.File, body []byte) {
+func opened(t testing.TB, n, mode int) (f *os.File, body []byte) {
 	t.Helper()
 	body = make([]byte, n)
 	_, _ = rand.NewChaCha8([32]byte{byte(n)}).Read(body)
@@ -77,7 +80,7 @@ func TestAPartOfAFileGoesIntoTheCallersMemory(t *testing.T) {
 }
 
 func TestTheCallersMemoryGoesIntoAFile(t *testing.T) {
-	for name, mode := range map[string]int{"mapped": os.O_RDWR, "copied": os.O_WRONLY} {
+	for name, mode := range map[string]int{"open for both": os.O_RDWR, "open for writing": os.O_WRONLY} {
 		t.Run(name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, ia *dat.IA) {
 				f, want := opened(t, 10, mode)
@@ -128,5 +131,61 @@ func TestAFileThatIsNoneMovesNothing(t *testing.T) {
 		for method := range uint16(2) {
 			require.ErrorIs(t, call(method, 0), os.ErrClosed)
 		}
+	})
+}
+
+// shrinking is a file that another program cuts when its first part has been read.
+type shrinking struct{ *os.File }
+
+func (s shrinking) ReadAt(b []byte, offset int64) (n int, err error) {
+	n, err = s.File.ReadAt(b, offset)
+	if offset == 0 {
+		err = errors.Join(err, s.Truncate(filePiece+5))
+	}
+	return n, err
+}
+
+// full is a file on a disk that has no room for its second part.
+type full struct{ *os.File }
+
+func (f full) WriteAt(b []byte, offset int64) (n int, err error) {
+	if offset == 0 {
+		return f.File.WriteAt(b, offset)
+	}
+	n, _ = f.File.WriteAt(b[:3], offset)
+	return n, syscall.ENOSPC
+}
+
+func TestAFileThatFailsHalfwayIsAnErrorOfThatRequest(t *testing.T) {
+	const size = 3 * filePiece
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		f, body := opened(t, size, os.O_RDWR)
+		did := make(chan moved, 1)
+		s := serve(t, ia, Config{}, 1, func(r *Request) {
+			var m moved
+			if r.Method() == 0 {
+				m.n, m.err = r.moveFile(dat.OpWrite, shrinking{f}, 0, size)
+			} else {
+				m.n, m.err = r.moveFile(dat.OpRead, full{f}, 0, size)
+			}
+			did <- m
+			_ = r.Reply(nil)
+		})
+		c := dial(t, ia, s, Config{})
+		sink, written := make([]byte, size), 0
+		_, err := c.Call(within(t), Call{SinkBytes: sink, Written: &written}, nil)
+		require.NoError(t, err)
+		assert.Equal(t, moved{filePiece, io.ErrUnexpectedEOF}, <-did)
+		assert.Equal(t, filePiece, written)
+		require.True(t, bytes.Equal(body[:filePiece], sink[:filePiece]))
+		require.True(t, bytes.Equal(make([]byte, size-filePiece), sink[filePiece:]))
+
+		source := bytes.Repeat([]byte("s"), size)
+		_, err = c.Call(within(t), Call{Method: 1, SourceBytes: source}, nil)
+		require.NoError(t, err)
+		assert.Equal(t, moved{filePiece + 3, syscall.ENOSPC}, <-did)
+		got, err := os.ReadFile(f.Name())
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(append(source[:filePiece+3], body[filePiece+3:filePiece+5]...), got))
 	})
 }

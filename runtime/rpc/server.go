@@ -195,7 +195,7 @@ func (s *Server) count(n int) {
 // Close ends the server and all its connections at once. Requests without an answer stay
 // readable; their Reply is an error. Closing again does nothing. While memory of PZ is not
 // freed, the error is INVALID_STATE/PZ_IN_USE; then Close may be called again. Close waits for
-// [Request.ReadBytes] and WriteBytes under way. A nil server has nothing to close.
+// [Request.ReadBytes], WriteBytes, ReadFile and WriteFile under way. A nil server has nothing to close.
 func (s *Server) Close() error {
 	if s == nil {
 		return nil
