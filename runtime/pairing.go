@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 
 	"godat/hw"
@@ -96,3 +97,15 @@ func (p *Pairing) Close() error {
 	}
 	return p.conn.Close()
 }
+
+// String names the pairing by its endpoint. It may be called at any time, like the String of
+// every handle.
+func (p *Pairing) String() string {
+	if p == nil {
+		return "Pairing(nil)"
+	}
+	return "Pairing(" + p.conn.Endpoint.String() + ")"
+}
+
+// LogValue is String, for log/slog.
+func (p *Pairing) LogValue() slog.Value { return slog.StringValue(p.String()) }

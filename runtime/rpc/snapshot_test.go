@@ -101,6 +101,8 @@ func TestAHandleOfThisPackageNamesItselfInALog(t *testing.T) {
 	assert.Equal(t, "[server="+s.Addr()+"]", c.LogValue().String())
 	require.NoError(t, s.Close())
 	assert.Equal(t, "[address="+s.Addr()+"]", s.LogValue().String())
+	assert.Equal(t, "Server("+s.Addr()+")", s.String())
+	assert.Equal(t, "Client("+s.Addr()+")", c.String())
 	s, c = nil, nil
 	assert.Equal(t, "Server(nil)", s.LogValue().String())
 	assert.Equal(t, "Client(nil)", c.LogValue().String())

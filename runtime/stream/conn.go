@@ -39,10 +39,18 @@ func newConn(ia *dat.IA, cfg *Config) (*Conn, error) {
 	return c, nil
 }
 
+// String names the two ends. It may be called at any time, like the String of every handle.
+func (c *Conn) String() string {
+	if c == nil {
+		return "Conn(nil)"
+	}
+	return "Conn(" + c.local.hostPort + " to " + c.remote.hostPort + ")"
+}
+
 // LogValue names the two ends, for log/slog.
 func (c *Conn) LogValue() slog.Value {
 	if c == nil {
-		return slog.StringValue("Conn(nil)")
+		return slog.StringValue(c.String())
 	}
 	return slog.GroupValue(slog.String("local", c.local.hostPort), slog.String("remote", c.remote.hostPort))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"strconv"
 	"sync"
@@ -23,6 +24,18 @@ type Listener struct {
 	mu     sync.Mutex
 	closed bool
 }
+
+// String names the listener by its address. It may be called at any time, like the String of
+// every handle.
+func (l *Listener) String() string {
+	if l == nil {
+		return "Listener(nil)"
+	}
+	return "Listener(" + l.addr.hostPort + ")"
+}
+
+// LogValue is String, for log/slog.
+func (l *Listener) LogValue() slog.Value { return slog.StringValue(l.String()) }
 
 // Listen listens at address, "host:port". Without a host it listens on all of the
 // adapter's addresses, and with port 0 the provider chooses the port. ctx bounds the call,

@@ -43,13 +43,19 @@ func TestASnapshotSaysWhatAStreamCarriesAndWhatNobodyHasRead(t *testing.T) {
 
 var _ dat.Describer = (*Conn)(nil)
 
-func TestAStreamNamesItsEndsInALog(t *testing.T) {
-	client, _ := newRig(t, "loop", Config{}).pair()
+func TestAHandleOfThisPackageNamesItselfInALog(t *testing.T) {
+	r := newRig(t, "loop", Config{})
+	client, _ := r.pair()
 	assert.Equal(t, fmt.Sprintf("[local=%v remote=%v]", client.LocalAddr(), client.RemoteAddr()), client.LogValue().String())
 	require.NoError(t, client.Close())
 	assert.Contains(t, client.LogValue().String(), client.RemoteAddr().String(), "also when it is closed")
+	assert.Equal(t, fmt.Sprintf("Conn(%v to %v)", client.LocalAddr(), client.RemoteAddr()), client.String())
 	client = nil
 	assert.Equal(t, "Conn(nil)", client.LogValue().String())
+	l := r.ln
+	assert.Equal(t, fmt.Sprintf("Listener(%v)", l.Addr()), l.LogValue().String())
+	l = nil
+	assert.Equal(t, "Listener(nil)", l.LogValue().String())
 }
 
 func TestASnapshotTellsForHowLongNobodyHasRead(t *testing.T) {
