@@ -36,9 +36,15 @@ func ListenAndServe(ctx context.Context, ia *dat.IA, address string, cfg Config,
 // handler that waits for something other than its [Request.Context], a Read or a Write holds
 // Serve for as long as it waits.
 //
-// A handler that waits, for a disk, a lock or its client's memory, has its goroutine for as long:
-// the number of workers is that of handlers which may wait at a time, and those at the processors
-// beside. Requests beyond it wait in Requests. A handler that panics ends the process.
+// The number of workers is the most handlers that run at a time; further requests wait in Requests.
+// A handler that waits, for a disk, a lock, an answer of another server, or its client's memory in a
+// Read or Write, keeps its worker meanwhile. So take GOMAXPROCS workers where no handler waits, and
+// else as many more as handlers may wait at a time: 64 for a store on a disk, for instance. An idle
+// worker is a goroutine of some 3 KB. Handlers that call their own server may hold all workers, so
+// that those calls wait for ever: take Config.Conns × Config.Calls workers then, one for each request
+// that the server keeps.
+//
+// A handler that panics ends the process.
 func (s *Server) Serve(ctx context.Context, workers int, handler Handler) error {
 	if ctx == nil {
 		return hw.Errorf("rpc.Server.Serve", hw.InvalidParameter, hw.Arg1, "a nil context")
