@@ -31,13 +31,16 @@ type consensus struct {
 	reigns  uint64
 	filling fills
 	offer   offer
+	holds   holds
 }
 
 // offer is a leader's of a snapshot, since it has no records for this node.
 type offer struct{ term, index uint64 }
 
 func newConsensus(s *site, k *keeper) *consensus {
-	return &consensus{site: s, keeper: k, lanes: lanes{s, make(map[uint64]*peer)}, filling: make(fills), ana: nvme.ANAInaccessible}
+	c := &consensus{site: s, keeper: k, filling: make(fills), ana: nvme.ANAInaccessible}
+	c.lanes = lanes{s, make(map[uint64]*peer), c.lost, c.answered}
+	return c
 }
 
 // start begins with an engine that has what the log has.
@@ -48,7 +51,7 @@ func (c *consensus) start() error {
 	c.released.Store(c.applied)
 	engine, err := raft.NewRawNode(&raft.Config{
 		ID: c.cfg.ID, ElectionTick: electionTicks, HeartbeatTick: 1, Storage: &storage{c.log, c.disk}, Applied: c.applied,
-		AsyncStorageWrites: true, MaxSizePerMsg: mostMessage / 2, MaxCommittedSizePerReady: 1 << 20, MaxInflightMsgs: 64,
+		AsyncStorageWrites: true, MaxSizePerMsg: mostMessage / 2, MaxCommittedSizePerReady: 1 << 20, MaxInflightMsgs: 2,
 		CheckQuorum: true, PreVote: true, DisableProposalForwarding: true, StepDownOnRemoval: true, Logger: quiet{c.cfg.Logger},
 	})
 	if err != nil {
@@ -56,7 +59,7 @@ func (c *consensus) start() error {
 	}
 	c.raft = engine
 	c.life++
-	c.setLanes()
+	c.lanes.set()
 	return nil
 }
 
@@ -132,9 +135,15 @@ func (c *consensus) handle(rd raft.Ready) {
 	c.showState()
 }
 
-// setLanes makes the lanes those to the members.
-func (c *consensus) setLanes() {
-	c.lanes.set(func(id uint64) { c.raft.ReportUnreachable(id) })
+// lost hears of a node that can't be reached.
+func (c *consensus) lost(id uint64) { c.raft.ReportUnreachable(id) }
+
+// answered takes what a node answered to messages.
+func (c *consensus) answered(x note, messages []*pb.Message) {
+	c.hear(x)
+	for _, m := range messages {
+		c.step(m)
+	}
 }
 
 // send sends a message, or loses it.
@@ -142,8 +151,16 @@ func (c *consensus) send(m *pb.Message) {
 	if m.GetType() == pb.MsgApp && c.reign != nil && c.reign.out[m.GetTo()] {
 		m.Entries = nil // its slots are not written to
 	}
-	if !c.lanes.send(m) {
-		c.raft.ReportUnreachable(m.GetTo())
+	if !c.holds.give(m) && !c.lanes.send(m) {
+		c.lost(m.GetTo())
+	}
+}
+
+// sendHeld sends the answers to a call that is refused.
+func (c *consensus) sendHeld(h *hold) {
+	c.holds.letGo(h)
+	for _, m := range <-h.done {
+		c.send(m)
 	}
 }
 
@@ -182,7 +199,7 @@ func (c *consensus) took(life, index uint64, changes []*pb.ConfChange, responses
 		}
 	}
 	if len(changes) != 0 {
-		c.setLanes()
+		c.lanes.set()
 		if c.reign != nil {
 			c.reign.membersChanged()
 		}

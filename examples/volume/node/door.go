@@ -7,9 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
-	"google.golang.org/protobuf/proto"
 
 	"godat/examples/volume/entry"
 	"godat/examples/volume/journal"
@@ -53,7 +53,7 @@ func (d *door) run() {
 func (d *door) call(r *rpc.Request) ([]byte, error) {
 	switch r.Method() {
 	case methodMessage:
-		return nil, d.takeMessage(r)
+		return d.takeMessages(r)
 	case methodSnapshot:
 		return d.giveSnapshot(r)
 	case methodChunk:
@@ -66,32 +66,68 @@ func (d *door) call(r *rpc.Request) ([]byte, error) {
 	return nil, fmt.Errorf("node: no method %d", r.Method())
 }
 
-// takeMessage gives a message to the engine, when the data that its entries name is here.
-func (d *door) takeMessage(r *rpc.Request) error {
-	x, b, err := parseNote(r.Payload())
+// takeMessages gives messages to the engine, up to the first that it may not have, and answers with its answers.
+func (d *door) takeMessages(r *rpc.Request) ([]byte, error) {
+	x, messages, err := parseMessages(r.Payload(), 0, d.cfg.ID)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	d.events.put(func() { d.consensus.hear(x) })
-	if len(b) == 0 {
-		return nil
+	h := newHold(x.from, messages)
+	d.events.put(func() {
+		d.consensus.hear(x)
+		if h != nil {
+			d.consensus.holds = append(d.consensus.holds, h)
+		}
+	})
+	for _, m := range messages {
+		if err = d.takeMessage(m, r); err != nil {
+			break
+		}
 	}
-	m := new(pb.Message)
-	if err := proto.Unmarshal(b, m); err != nil {
-		return err
+	if h == nil {
+		return nil, err
 	}
-	if m.GetFrom() != x.from || m.GetTo() != d.cfg.ID {
-		return errNote
+	if err != nil {
+		d.events.put(func() { d.consensus.sendHeld(h) })
+		return nil, err
 	}
+	return d.answer(h)
+}
+
+// answer waits for a call's answers.
+func (d *door) answer(h *hold) (b []byte, err error) {
+	timer := time.NewTimer(d.cfg.held)
+	defer timer.Stop()
+	var got []*pb.Message
+	select {
+	case got = <-h.done:
+	case <-timer.C:
+		if !d.ask(d.events, func() { d.consensus.holds.letGo(h) }) {
+			return nil, context.Cause(d.ctx)
+		}
+		got = <-h.done
+	case <-d.ctx.Done():
+		return nil, context.Cause(d.ctx)
+	}
+	b = d.note()
+	for _, m := range got {
+		if b, err = appendMessage(b, m); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+// takeMessage gives a message to the engine, when the data that its entries name is here.
+func (d *door) takeMessage(m *pb.Message, r *rpc.Request) error {
 	switch m.GetType() {
 	case pb.MsgApp:
 		return d.takeAppend(m, r)
 	case pb.MsgSnap:
 		d.events.put(func() { d.consensus.catchUp(m) })
-		return nil
 	default:
+		d.events.put(func() { d.consensus.step(m) })
 	}
-	d.events.put(func() { d.consensus.step(m) })
 	return nil
 }
 

@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"time"
 
@@ -14,7 +13,7 @@ import (
 
 // Methods of calls between nodes.
 const (
-	methodMessage  uint16 = iota + 1 // a note, and a message of the engine or nothing
+	methodMessage  uint16 = iota + 1 // a note, and messages of the engine; so is the answer
 	methodSnapshot                   // a note; the answer is in the caller's sink
 	methodChunk                      // an offset; the chunk is in the caller's sink
 	methodRenew                      // an offset; the answer is the chunk's CRC and index
@@ -22,35 +21,19 @@ const (
 )
 
 const (
-	calls    = 8
+	calls    = 4
 	callTime = 2 * time.Second
 
 	rebuildTime = 10 * time.Second // for the next piece of a rebuild
 	laneLen     = 256
 )
 
-// note is what each message between nodes begins with.
-type note struct {
-	from, released, floor uint64
-	rotten                bool
-}
-
-const noteLen = 25
-
-var errNote = errors.New("node: malformed message")
-
-func parseNote(b []byte) (x note, rest []byte, err error) {
-	if len(b) < noteLen {
-		return x, nil, errNote
-	}
-	word := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
-	return note{word(0), word(1), word(2), b[24] != 0}, b[noteLen:], nil
-}
-
 // lanes are the ways to the other nodes. Their goroutines end with the site. Consensus owns the table.
 type lanes struct {
 	*site
 	peers map[uint64]*peer
+	lost  func(id uint64)           // hears of a node that can't be reached
+	heard func(note, []*pb.Message) // hears what a node answers
 }
 
 // peer is another node. Appends have a lane of their own, since they may take long.
@@ -60,9 +43,8 @@ type peer struct {
 	end            context.CancelFunc
 }
 
-// set makes the peers those of the log's members, and of the configuration when it has none. lost hears
-// of a node that can't be reached.
-func (l *lanes) set(lost func(id uint64)) {
+// set makes the peers those of the log's members, and of the configuration when it has none.
+func (l *lanes) set() {
 	members := l.log.Members()
 	if len(members) == 0 {
 		members = l.cfg.Peers
@@ -81,8 +63,8 @@ func (l *lanes) set(lost func(id uint64)) {
 		var ctx context.Context
 		ctx, p.end = context.WithCancel(l.ctx)
 		l.peers[id] = p
-		l.tasks.Go(func() { l.lane(ctx, p.addr, p.appends, func() { lost(id) }) })
-		l.tasks.Go(func() { l.lane(ctx, p.addr, p.other, func() { lost(id) }) })
+		l.tasks.Go(func() { l.lane(ctx, id, p.addr, p.appends) })
+		l.tasks.Go(func() { l.lane(ctx, id, p.addr, p.other) })
 	}
 }
 
@@ -104,38 +86,45 @@ func (l *lanes) send(m *pb.Message) bool {
 	}
 }
 
-// lane sends messages to a node, one after the other.
-func (l *lanes) lane(ctx context.Context, addr string, messages <-chan *pb.Message, lost func()) {
+// justNote is the message of a call that has only a note.
+var justNote = new(pb.Message)
+
+// lane sends messages to a node, those that wait in one call.
+func (l *lanes) lane(ctx context.Context, id uint64, addr string, messages <-chan *pb.Message) {
 	var client *rpc.Client
+	var next *pb.Message // found no room in the last call
 	for {
-		select {
-		case <-ctx.Done():
+		m := next
+		if m == nil {
+			select {
+			case m = <-messages:
+			case <-ctx.Done():
+			}
+		}
+		if ctx.Err() != nil {
 			if client != nil {
 				_ = client.Close() // its memory is the node's
 			}
 			return
-		case m := <-messages:
-			var err error
-			if client == nil {
-				client, err = l.dial(ctx, addr)
-			}
-			if err == nil {
-				err = l.deliver(ctx, client, m)
-			}
-			var refused *rpc.Error
-			if err == nil || errors.As(err, &refused) {
-				l.withdraw(m, err)
-				continue
-			}
-			if client != nil {
-				_ = client.Close() // the same
-				client = nil
-			}
-			l.events.put(lost)
-			pause(ctx, l.cfg.Tick)
-			for len(messages) != 0 {
-				<-messages
-			}
+		}
+		var err error
+		if client == nil {
+			client, err = l.dial(ctx, addr)
+		}
+		if err == nil {
+			next, err = l.deliver(ctx, client, id, m, messages)
+		}
+		if err == nil {
+			continue
+		}
+		if client != nil {
+			_ = client.Close() // the same
+			client = nil
+		}
+		l.events.put(func() { l.lost(id) })
+		pause(ctx, l.cfg.Tick)
+		for next = nil; len(messages) != 0; {
+			<-messages
 		}
 	}
 }
@@ -160,21 +149,42 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// deliver sends a message, nil for a note alone. The receiver may read the journal until deliver returns.
-func (l *lanes) deliver(ctx context.Context, client *rpc.Client, m *pb.Message) error {
-	b := l.note()
-	if m != nil {
-		var err error
-		if b, err = (proto.MarshalOptions{}).MarshalAppend(b, m); err != nil {
-			return err
+// deliver sends a message, and those behind it for which the call has room, and takes the answers. It returns the
+// first message that found no room. The receiver may read the journal until deliver returns.
+func (l *lanes) deliver(ctx context.Context, client *rpc.Client, id uint64, m *pb.Message, behind <-chan *pb.Message) (next *pb.Message, err error) {
+	b, first := l.note(), m
+	for m != nil {
+		if len(b) != noteLen && len(b)+sizeLen+proto.Size(m) > mostMessage {
+			next = m
+			break
+		}
+		if b, err = appendMessage(b, m); err != nil {
+			return nil, err
+		}
+		select {
+		case m = <-behind:
+		default:
+			m = nil
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
 	call := rpc.Call{Method: methodMessage, Payload: b}
-	if m.GetType() == pb.MsgApp {
+	if first.GetType() == pb.MsgApp {
 		call.Source = l.region.Remote(0, len(l.journal.Memory()))
 	}
-	_, err := client.Call(ctx, call, nil)
-	return err
+	answer, err := client.Call(ctx, call, nil)
+	var refusal *rpc.Error
+	if errors.As(err, &refusal) {
+		l.withdraw(first, err)
+		return next, nil
+	}
+	if err != nil || len(answer) == 0 {
+		return next, err
+	}
+	x, messages, err := parseMessages(answer, id, l.cfg.ID)
+	if err == nil {
+		l.events.put(func() { l.heard(x, messages) })
+	}
+	return next, err
 }

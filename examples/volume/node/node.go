@@ -38,6 +38,8 @@ type Config struct {
 	// OnState hears how this node reaches the disk. It must not call the node.
 	OnState func(nvme.ANAState)
 	Logger  *slog.Logger
+
+	held time.Duration // how long a call waits for its answers; default mostHeld
 }
 
 // Node is a running node. Its methods may be called from any goroutine.
@@ -51,8 +53,8 @@ type Node struct {
 
 const (
 	electionTicks = 10
-	mostMessage   = 64 << 10 // of the engine's messages: an entry is less than half
-	smallest      = 16 << 10 // a write of fewer bytes is in its entry
+	mostMessage   = 128 << 10 // of the engine's messages: an entry is less than half
+	smallest      = 16 << 10  // a write of fewer bytes is in its entry
 )
 
 // Open opens a node, which serves other nodes when Run runs. The caller closes what Config names, and the
@@ -63,6 +65,9 @@ func Open(ctx context.Context, ia *dat.IA, cfg Config) (*Node, error) {
 	}
 	if cfg.Tick == 0 {
 		cfg.Tick = 100 * time.Millisecond
+	}
+	if cfg.held == 0 {
+		cfg.held = mostHeld
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.uber.org/goleak"
-	"google.golang.org/protobuf/proto"
 
 	"godat/examples/volume/entry"
 	"godat/examples/volume/fault"
@@ -62,7 +61,10 @@ type follower struct {
 	ran         chan error          // what Run returns
 }
 
-func newFollower(t testing.TB) *follower {
+func newFollower(t testing.TB) *follower { return newHolder(t, 0) }
+
+// newHolder is a follower that holds calls for that long, and 0 is as long as it does by itself.
+func newHolder(t testing.TB, held time.Duration) *follower {
 	f := &follower{TB: t, slots: newGate(layout.Size()), disk: newGate(state.Size(blocks)), heard: make(chan *pb.Message, 999), notes: make(chan note, 999), lists: make(chan state.Snapshot)}
 	ia, err := dat.Open(t.Context(), "loop")
 	require.NoError(t, err)
@@ -80,7 +82,7 @@ func newFollower(t testing.TB) *follower {
 	close(open)
 	shut := f.slots.open
 	f.slots.open = open // the journal's head
-	f.Node, err = Open(t.Context(), ia, Config{ID: 1, Layout: layout, Journal: f.slots, Disk: f.disk, Log: log, Tick: time.Hour})
+	f.Node, err = Open(t.Context(), ia, Config{ID: 1, Layout: layout, Journal: f.slots, Disk: f.disk, Log: log, Tick: time.Hour, held: held})
 	require.NoError(t, err)
 	f.slots.open = shut
 	for len(f.slots.flushing) != 0 {
@@ -119,27 +121,43 @@ func (f *follower) take(r *rpc.Request) ([]byte, error) {
 	if r.Method() == methodSnapshot {
 		return f.list(r)
 	}
-	x, b, err := parseNote(r.Payload())
-	if err == nil && len(b) != 0 {
-		m := new(pb.Message)
-		if err = proto.Unmarshal(b, m); err == nil {
-			f.heard <- m
-		}
-	}
-	if err == nil {
-		f.notes <- x
-	}
-	return nil, err
+	return nil, f.hear(r.Payload())
 }
 
-// say sends a message of a leader's.
-func (f *follower) say(m *pb.Message) error {
-	m.To = new(f.cfg.ID)
-	b, err := proto.Marshal(m)
-	require.NoError(f, err)
-	note := (&site{cfg: Config{ID: m.GetFrom()}}).note()
-	_, err = f.client.Call(f.Context(), rpc.Call{Method: methodMessage, Payload: append(note, b...), Source: f.region.Remote(0, len(f.memory))}, nil)
+// hear takes a note and messages of the node.
+func (f *follower) hear(b []byte) error {
+	x, messages, err := parseMessages(b, f.cfg.ID, 2)
+	if err != nil {
+		x, messages, err = parseMessages(b, f.cfg.ID, 3)
+	}
+	if err != nil {
+		return err
+	}
+	for _, m := range messages {
+		f.heard <- m
+	}
+	f.notes <- x
+	return nil
+}
+
+// say sends messages of a leader's in one call, and hears the answer.
+func (f *follower) say(messages ...*pb.Message) error {
+	b, err := f.call(messages...)
+	if len(b) != 0 {
+		require.NoError(f, f.hear(b))
+	}
 	return err
+}
+
+// call sends messages of a leader's in one call.
+func (f *follower) call(messages ...*pb.Message) (answer []byte, err error) {
+	b := (&site{cfg: Config{ID: messages[0].GetFrom()}}).note()
+	for _, m := range messages {
+		m.To = new(f.cfg.ID)
+		b, err = appendMessage(b, m)
+		require.NoError(f, err)
+	}
+	return f.client.Call(f.Context(), rpc.Call{Method: methodMessage, Payload: b, Source: f.region.Remote(0, len(f.memory))}, nil)
 }
 
 // write fills a slot in the leader's journal, and is the append of the entry that names it.
@@ -300,6 +318,7 @@ func TestAnEngineDoesNotOutliveTheRecordsThatARebuildRemoves(t *testing.T) {
 	require.False(t, differs)
 	require.NoError(t, c.Flush())
 	require.True(t, f.ask(f.events, func() { assert.False(t, f.consensus.adopt(c, f.log.Members())) }))
+	f.answers(pb.MsgAppResp) // it has caught up
 	require.NoError(t, f.say(&pb.Message{Type: pb.MsgHeartbeat.Enum(), From: new(uint64(2)), Term: new(uint64(1)), Commit: new(uint64(1))}))
 	f.answers(pb.MsgHeartbeatResp)
 	require.NoError(t, f.say(f.write(2, 1, 2, 5, 0xb1)))

@@ -127,7 +127,7 @@ func (c *consensus) tellReleased(index uint64) {
 	c.log.SetFloor(min(index, c.floor.Load()))
 	if p := c.lanes.peers[c.leader.Load()]; p != nil {
 		select {
-		case p.other <- nil:
+		case p.other <- justNote:
 		default:
 		}
 	}
