@@ -63,3 +63,9 @@ func (q *holds) letGo(h *hold) {
 		h.done <- h.got
 	}
 }
+
+// take takes from a call the answers that are there.
+func (q *holds) take(h *hold) []*pb.Message {
+	q.letGo(h)
+	return <-h.done
+}

@@ -39,7 +39,7 @@ type offer struct{ term, index uint64 }
 
 func newConsensus(s *site, k *keeper) *consensus {
 	c := &consensus{site: s, keeper: k, filling: make(fills), ana: nvme.ANAInaccessible}
-	c.lanes = lanes{s, make(map[uint64]*peer), c.lost, c.answered}
+	c.lanes = lanes{s, make(map[uint64]*peer), func(id uint64) { c.raft.ReportUnreachable(id) }, c.answered}
 	return c
 }
 
@@ -135,9 +135,6 @@ func (c *consensus) handle(rd raft.Ready) {
 	c.showState()
 }
 
-// lost hears of a node that can't be reached.
-func (c *consensus) lost(id uint64) { c.raft.ReportUnreachable(id) }
-
 // answered takes what a node answered to messages.
 func (c *consensus) answered(x note, messages []*pb.Message) {
 	c.hear(x)
@@ -152,15 +149,7 @@ func (c *consensus) send(m *pb.Message) {
 		m.Entries = nil // its slots are not written to
 	}
 	if !c.holds.give(m) && !c.lanes.send(m) {
-		c.lost(m.GetTo())
-	}
-}
-
-// sendHeld sends the answers to a call that is refused.
-func (c *consensus) sendHeld(h *hold) {
-	c.holds.letGo(h)
-	for _, m := range <-h.done {
-		c.send(m)
+		c.lanes.lost(m.GetTo())
 	}
 }
 

@@ -88,7 +88,11 @@ func (d *door) takeMessages(r *rpc.Request) ([]byte, error) {
 		return nil, err
 	}
 	if err != nil {
-		d.events.put(func() { d.consensus.sendHeld(h) })
+		d.events.put(func() {
+			for _, m := range d.consensus.holds.take(h) {
+				d.consensus.send(m)
+			}
+		})
 		return nil, err
 	}
 	return d.answer(h)
@@ -102,10 +106,9 @@ func (d *door) answer(h *hold) (b []byte, err error) {
 	select {
 	case got = <-h.done:
 	case <-timer.C:
-		if !d.ask(d.events, func() { d.consensus.holds.letGo(h) }) {
+		if !d.ask(d.events, func() { got = d.consensus.holds.take(h) }) {
 			return nil, context.Cause(d.ctx)
 		}
-		got = <-h.done
 	case <-d.ctx.Done():
 		return nil, context.Cause(d.ctx)
 	}

@@ -124,3 +124,19 @@ func TestAnswersToACallThatIsRefusedGoByThemselves(t *testing.T) {
 	_, m := f.answers(pb.MsgAppResp)
 	assert.Equal(t, uint64(1), m.GetIndex())
 }
+
+func TestACallThatGoesTakesWhatIsThere(t *testing.T) {
+	var q holds
+	ask, answer := &pb.Message{Type: pb.MsgApp.Enum()}, &pb.Message{Type: pb.MsgAppResp.Enum(), To: new(uint64(2))}
+	h := newHold(2, []*pb.Message{ask, ask})
+	q = append(q, h)
+	require.True(t, q.give(answer))
+	assert.Equal(t, []*pb.Message{answer}, q.take(h))
+	assert.False(t, q.give(answer), "nobody waits")
+	h = newHold(2, []*pb.Message{ask})
+	q = append(q, h)
+	require.True(t, q.give(answer))
+	assert.Empty(t, q)
+	assert.Equal(t, []*pb.Message{answer}, q.take(h), "it has all")
+	assert.Nil(t, newHold(2, []*pb.Message{answer}), "nothing to wait for")
+}
