@@ -51,7 +51,8 @@ type Call struct {
 	// SourceBytes and SinkBytes are for memory that is not registered: Call registers them, in
 	// place of Source and Sink, and no longer than it runs. On a verbs device that takes
 	// microseconds and pins their pages; register once what many calls use. They may have up to
-	// 4 GiB less a byte each; more is LENGTH_ERROR. SourceBytes may be mapped for reading alone;
+	// 4 GiB less a byte each; more is LENGTH_ERROR. SourceBytes may be mapped for reading alone,
+	// though a verbs device may take no shared mapping (Linux 6.1 takes MAP_PRIVATE alone);
 	// SinkBytes that are so are INVALID_PARAMETER on Linux. A mapped file that is cut while the call
 	// is under way is a fault, which ends the process.
 	SourceBytes, SinkBytes []byte

@@ -4,6 +4,7 @@ package rpc
 
 import (
 	"os"
+	"syscall"
 
 	_ "godat/hw/ibv"
 )
@@ -16,3 +17,7 @@ const slow = true
 
 // followers is 1, since each server takes as long as its clients take to connect to it.
 const followers = 1
+
+// mappings are those that a source may have when it is mapped for reading alone: the guest's
+// Linux 6.1 refuses to pin a shared one.
+var mappings = map[string]int{"private": syscall.MAP_PRIVATE}

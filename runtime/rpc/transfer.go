@@ -51,8 +51,8 @@ func (r *Request) ReadAll() ([]byte, error) {
 
 // WriteBytes is Write from memory that is not registered: it registers from for the time of the
 // write. Any number of requests at a time may write from the same memory, which may be mapped for
-// reading alone. A mapped file that is cut meanwhile is a fault, which ends the process; WriteFile
-// returns an error then.
+// reading alone as [Call].SourceBytes. A mapped file that is cut meanwhile is a fault, which ends the
+// process; WriteFile returns an error then.
 func (r *Request) WriteBytes(from []byte, offset int) error {
 	return r.from.of(r.header, "WriteBytes", r.from.server.loans.lend(r.from.server.PZ(), from, dat.LocalRead, func(m *dat.LMR) error {
 		return r.move(dat.OpWrite, segment(m, len(from)), r.sink, offset)
