@@ -51,30 +51,17 @@ func (e *Endpoint) PostRecvBatch(dtos []DTO) (n int, err error) {
 	return postAll(e, hw.OpRecv, dtos)
 }
 
-// postAll posts receives, or with OpEnd requests, up to the first one with a cookie that is not the
-// program's.
+// postAll posts receives, or with OpEnd requests.
 func postAll(e *Endpoint, op hw.Op, dtos []DTO) (n int, err error) {
 	switch {
 	case e == nil:
 		return 0, nilEndpoint(op)
 	case len(dtos) == 0:
 		return 0, alive(callOf(op), e)
+	case op == hw.OpRecv:
+		return e.box.postBatch(&e.box.recvs, dtos)
 	}
-	q := &e.box.requests
-	if op == hw.OpRecv {
-		q = &e.box.recvs
-	}
-	if !e.box.reserves {
-		return e.box.postBatch(q, dtos)
-	}
-	free := 0
-	for free < len(dtos) && (dtos[free].own || !e.box.refuses(dtos[free].Cookie)) {
-		free++
-	}
-	if n, err = e.box.postBatch(q, dtos[:free]); err == nil && free < len(dtos) {
-		err = reservedCookie(dtos[free].call(q), dtos[free].Cookie)
-	}
-	return n, err
+	return e.box.postBatch(&e.box.requests, dtos)
 }
 
 // batchDTOs is the most operations admitted at a time.
@@ -100,110 +87,40 @@ func (b *mailbox) postBatch(q *queue, dtos []DTO) (n int, err error) {
 	return n, err
 }
 
-// place is what an operation of a batch has reserved and looked up before it has a
-// slot.
-type place struct {
-	to   *delivery.Queue
-	lkey uint32
-}
-
-// batch is up to batchDTOs operations on their way into slots of one queue, checked
-// against one set of rules. It stays on the poster's stack.
-type batch struct {
-	q      *queue
-	r      *rules
-	places [batchDTOs]place
-}
-
-// postSome admits up to batchDTOs operations at once. If Modify has replaced the
-// rules meanwhile it may admit none and return no error; the caller then tries
-// again.
-func (b *mailbox) postSome(q *queue, dtos []DTO) (int, error) {
-	var s batch // field by field: the compiler would build a literal elsewhere and copy it
-	s.q, s.r = q, q.rules.Load()
-	checked, err := s.check(dtos, b.State())
-	k, fail := s.reserve(b, dtos[:checked])
-	if k < checked {
-		err = fail
-	}
-	if k == 0 {
-		return 0, err
-	}
-	ticket, n, _, mine := b.claimTickets(q, uint32(k))
-	for _, p := range s.places[n:k] {
-		unreserve(p.to)
-	}
-	if int(n) < k {
-		err = b.whyNoTicket(dtos[n].call(q))
-	}
-	if n == 0 {
-		return 0, err
-	}
-	s.fill(ticket, dtos[:n])
-	b.submit(q, ticket, n, mine)
-	return int(n), err
-}
-
-// check checks operations up to the first that is refused.
-func (s *batch) check(dtos []DTO, state State) (n int, err error) {
-	var w work
-	for i := range dtos {
-		dtos[i].work(s.q, &w)
-		w.segs = dtos[i].list()
-		if s.places[i].lkey, err = s.r.check(&w, state); err != nil {
-			return i, err
-		}
-	}
-	return len(dtos), nil
-}
-
-// reserve reserves room for the events of operations, up to the first that finds
-// none. A run of events for the same queue is reserved in one call. It stops
-// without an error when Modify has given the queue another dispatcher meanwhile.
-func (s *batch) reserve(b *mailbox, dtos []DTO) (int, error) {
-	d := s.r.evd
-	for i := 0; i < len(dtos); {
-		to, err := b.e.adapter.destination(dtos[i].OneShot, d, dtos[i].Cookie)
-		if err != nil {
-			return i, wrap(dtos[i].call(s.q), err)
-		}
-		s.places[i].to = to
-		n := 1
-		if to != nil && dtos[i].OneShot == nil {
-			for i+n < len(dtos) && dtos[i+n].OneShot == nil && wiring(d).For(dtos[i+n].Cookie) == to {
-				s.places[i+n].to = to
-				n++
-			}
-			if !to.Reserve(n) {
-				if n == 1 || !to.Reserve(1) {
-					if s.q.rules.Load() != s.r {
-						return i, nil
-					}
-					return i, noEventRoom(b.e, dtos[i].call(s.q), to)
-				}
-				n = 1
-			}
-		}
-		i += n
-	}
-	return len(dtos), nil
-}
-
-// fill writes the slots of the operations, from ticket on.
-func (s *batch) fill(ticket uint32, dtos []DTO) {
-	var w work
-	var x extra
-	for i := range dtos {
-		dtos[i].work(s.q, &w)
-		w.segs = dtos[i].list()
-		w.ext = nil
+// postSome posts up to batchDTOs operations one after the other, and steps behind the last.
+func (b *mailbox) postSome(q *queue, dtos []DTO) (n int, err error) {
+	var (
+		w      work
+		x      extra
+		ticket uint32
+		mine   bool
+	)
+	for ; n < len(dtos); n++ {
+		d := &dtos[n]
+		d.work(q, &w)
+		w.segs, w.ext = d.list(), nil
 		if operations[w.op&31].extended {
-			x = extra{dtos[i].Immediate, operands{dtos[i].Operand, dtos[i].Compare}}
+			x = extra{d.Immediate, operands{d.Operand, d.Compare}}
 			w.ext = &x
 		}
-		s.q.fill(ticket, &w, s.places[i].to, s.places[i].lkey)
-		ticket = (ticket + 1) & ticketMask
+		at, took, fail := b.admitOne(q, &w, d.OneShot)
+		if fail != nil {
+			err = fail
+			break
+		}
+		q.publish(at, 1)
+		ticket, mine = at, mine || took
 	}
+	switch {
+	case mine:
+		b.run(false)
+	case n > 0:
+		b.kickStep()
+	}
+	if q.prompt && n > 0 {
+		q.awaitHanded((ticket + 1) & ticketMask)
+	}
+	return n, err
 }
 
 var errForeignShot = &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandleEVDRequest, Text: "the one-shot's dispatcher is another adapter's"}
@@ -246,7 +163,7 @@ func (d *DTO) single() *mem.Segment {
 // work puts into w what d asks of q, except its memory; describe in complete.go
 // says why field by field.
 func (d *DTO) work(q *queue, w *work) {
-	w.op, w.flags, w.cookie = d.Op, d.Flags, d.Cookie
+	w.op, w.flags, w.cookie, w.own = d.Op, d.Flags, d.Cookie, d.own
 	w.remote.Addr, w.remote.Len, w.remote.Context = d.Remote.Addr, d.Remote.Len, d.Remote.Context
 	if q.plain == hw.OpRecv {
 		w.op = hw.OpRecv
@@ -258,10 +175,3 @@ func (d *DTO) work(q *queue, w *work) {
 // mayBeRequests are the operations with a number below 32 that PostBatch does not
 // refuse by number alone.
 const mayBeRequests = ^uint32(1<<hw.OpRecv | 1<<hw.OpBind | 1<<hw.OpReadToRMR)
-
-// call names the call that posts d to q, for errors.
-func (d *DTO) call(q *queue) string {
-	var w work
-	d.work(q, &w)
-	return callOf(w.op)
-}

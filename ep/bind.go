@@ -84,14 +84,14 @@ func (b *mailbox) bind(r *rules, w *work, rmr *mem.RMR, to *mem.Binding) (mem.Re
 	if err != nil {
 		return mem.RemoteSegment{}, wrap(op, err)
 	}
-	ticket, word, mine, err := b.admit(q, r, w, nil, 0)
+	ticket, mine, err := b.admit(q, r, w, nil, 0)
 	if err != nil {
 		window.CancelBind(bind.Key)
 		return mem.RemoteSegment{}, err
 	}
 	p := &q.binds.made(len(q.slots))[ticket&q.mask]
 	p.Bind, p.rmr, p.to = bind, rmr, binding
-	b.handOrSubmit(q, ticket, word, mine)
+	b.submit(q, ticket, 1, mine)
 	return mem.RemoteSegment(binding.Remote(bind.Key)), nil
 }
 

@@ -34,8 +34,8 @@ func TestTheFlushOfALatePostComesBeforeAnEndThatIsLast(t *testing.T) {
 		require.Equal(t, event.Established, r.next(all).Number)
 		var late *slow
 		a.box.useQP(&breaker{a.box.qp, func() {
-			ticket, n, _, mine := a.box.claimTickets(&a.box.requests, 1)
-			require.Equal(t, uint32(1), n)
+			ticket, ok, mine := a.box.claimTicket(&a.box.requests)
+			require.True(t, ok)
 			require.False(t, mine)
 			late = &slow{a, &a.box.requests, ticket}
 		}})
@@ -70,8 +70,8 @@ func TestNobodyPostsBehindAnEndThatIsLastUntilReset(t *testing.T) {
 		require.Equal(t, hw.StatusFlushed, r.next(all).Status)
 		require.Equal(t, event.Disconnected, r.next(all).Number)
 		for _, q := range []*queue{&a.box.requests, &a.box.recvs} { // by a post that passed its check before
-			_, n, _, mine := a.box.claimTickets(q, 1)
-			assert.Zero(t, n)
+			_, ok, mine := a.box.claimTicket(q)
+			assert.False(t, ok)
 			assert.False(t, mine)
 		}
 		requireDisconnected(t, a.box.whyNoTicket("test"))

@@ -38,8 +38,8 @@ func TestModifyKeepsAReceiveThatIsBeingFilled(t *testing.T) {
 				close(filled) // the poster would get the token, or no ticket
 				return
 			}
-			ticket, n, _, mine := e.box.claimTickets(q, 1)
-			require.True(t, n == 1 && !mine)
+			ticket, ok, mine := e.box.claimTicket(q)
+			require.True(t, ok && !mine)
 			go func() {
 				defer close(filled)
 				// A Modify that does not wait for the ticket ends soon.
@@ -209,12 +209,12 @@ func TestModifyKeepsABindThatCameLate(t *testing.T) {
 			to := memory.Binding{Segment: memory.Segment(l.Segment(0, 64)), Privileges: hw.RemoteRead}
 			bind, err := w.Window(door.Key{}).BeginBind(e.box.requests.rules.Load().zone, &e.windows, &to)
 			require.NoError(t, err)
-			ticket, word, mine, err := e.box.admit(q, q.rules.Load(), &work{op: hw.OpBind, cookie: 9}, nil, 0)
+			ticket, mine, err := e.box.admit(q, q.rules.Load(), &work{op: hw.OpBind, cookie: 9}, nil, 0)
 			require.NoError(t, err)
 			require.False(t, mine)
 			p := &q.binds.made(len(q.slots))[ticket&q.mask]
 			p.Bind, p.rmr, p.to = bind, w, to
-			e.box.handOrSubmit(q, ticket, word, mine)
+			e.box.submit(q, ticket, 1, mine)
 			posted = true
 		}
 		check = func() {

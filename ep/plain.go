@@ -96,23 +96,21 @@ func postPlain(e *Endpoint, op hw.Op, cookie uint64, flags hw.Flags, segs []mem.
 // handPlain hands on a plain post whose slot is filled. w is the word from which its poster
 // took the ticket.
 func (b *mailbox) handPlain(q *queue, ticket uint32, w uint64) {
-	if w&token.Held != 0 || q.next != ticket || b.state.Load() != uint32(Connected) {
+	if w&token.Held != 0 || q.next != ticket || b.state.Load() != uint32(Connected) || b.runner == nil {
 		b.submit(q, ticket, 1, w&token.Held == 0)
 		return
 	}
 	word := w + 1<<(q.tailShift&63)
 	runner := b.runner // the holder reads it: Modify may replace it when the token is free
-	if runner == nil {
-		b.handOne(q, ticket, word)
-		return
-	}
 	i := ticket & q.mask
 	s := &q.slots[i]
 	q.next = (ticket + 1) & ticketMask
 	q.ready = q.next
 	if q == &b.recvs {
 		if runner.RecvRun(q.id|uint64(i), &s.sge[0], slotSize, 1) == 0 {
-			b.handAgain(q, ticket, 0)
+			q.next = ticket
+			b.run(false)
+			return
 		}
 		q.noteHanded(ticket, 1)
 		if !b.letGo(word) {
@@ -121,16 +119,16 @@ func (b *mailbox) handPlain(q *queue, ticket uint32, w uint64) {
 		runner.Kick() // the word was swapped, which orders Kick behind RecvRun
 		return
 	}
-	flags := hw.WRSignaled
+	flags, silent := hw.WRSignaled, b.unsignaled
 	if s.flags != 0 {
 		flags = b.wrFlags(ticket, true)
 	}
 	if runner.PostRun(s.op, flags, q.id|uint64(i), &s.sge[0], slotSize, 1, s.rkey, s.addr) == 0 {
-		b.handAgain(q, ticket, flags)
+		q.next, b.unsignaled = ticket, silent // the step asks for the flags again
+	} else if b.letGo(word) {
+		return
 	}
-	if !b.letGo(word) {
-		b.run(false)
-	}
+	b.run(false)
 }
 
 // fits reports whether a write or read of one segment has lengths that go together, and
@@ -151,12 +149,13 @@ func postSlow(e *Endpoint, op hw.Op, cookie uint64, flags hw.Flags, segs []mem.S
 // postOne posts a batch of one: a receive, a send, a write or a read.
 func (b *mailbox) postOne(q *queue, d *DTO) error {
 	op, remote := d.Op, &d.Remote
+	if q == &b.recvs {
+		op = hw.OpRecv
+	}
 	switch {
-	case q == &b.recvs:
-		op, remote = hw.OpRecv, nil
-	case d.own: // a send
+	case d.own: // a send or a receive
 		remote = &ownSend
-	case op == hw.OpSend:
+	case op == hw.OpSend || op == hw.OpRecv:
 		remote = nil
 	}
 	return postPlain(b.e, op, d.Cookie, d.Flags, d.list(), remote, d.OneShot)
@@ -179,7 +178,7 @@ func (a *Adapter) arm(shot *evd.OneShot, d *evd.Dispatcher) *delivery.Queue {
 // noTicket is no word: Kicked is set in none that is not Held.
 const noTicket = token.Kicked
 
-// claimPlain is claimTickets for posts that meet nothing unusual: it claims n tickets or
+// claimPlain is claimTicket for posts that meet nothing unusual: it claims n tickets or
 // none. It returns the word from which it took them, and the token unless the word has Held
 // in it; or noTicket.
 func (b *mailbox) claimPlain(q *queue, n uint32) (w uint64) {
@@ -196,56 +195,5 @@ func (b *mailbox) claimPlain(q *queue, n uint32) (w uint64) {
 		if b.token.Swap(w, word) {
 			return w
 		}
-	}
-}
-
-// handOrSubmit hands on the operation of a ticket by the short way if it can.
-func (b *mailbox) handOrSubmit(q *queue, ticket uint32, word uint64, mine bool) {
-	if mine && q.next == ticket && b.path(q) == toProvider {
-		b.handOne(q, ticket, word)
-	} else {
-		b.submit(q, ticket, 1, mine)
-	}
-}
-
-// handOne hands the operation of a ticket to the provider, as an array of one, and ends
-// the short way. The caller holds the token, and every earlier ticket was handed on.
-func (b *mailbox) handOne(q *queue, ticket uint32, word uint64) {
-	q.next = (ticket + 1) & ticketMask
-	q.ready = q.next
-	if q == &b.requests {
-		b.describe(scratch(&b.sendWRs, 0), ticket)
-	}
-	b.handArray(q, ticket)
-	q.noteHanded(ticket, 1)
-	if !b.letGo(word) {
-		b.run(false)
-	}
-}
-
-// handAgain hands on the operation of a ticket that PostRun or RecvRun has left alone.
-// flags are the request's: they were asked for once, and count.
-func (b *mailbox) handAgain(q *queue, ticket uint32, flags hw.WRFlags) {
-	if q == &b.requests {
-		s := q.slot(ticket)
-		*scratch(&b.sendWRs, 0) = hw.SendWR{
-			ID: q.id | uint64(ticket&q.mask), Op: s.op, Flags: flags,
-			SGL: q.segments(ticket, int(s.nseg)), RKey: s.rkey, RemoteAddr: s.addr,
-		}
-	}
-	b.handArray(q, ticket)
-}
-
-func (b *mailbox) handArray(q *queue, ticket uint32) {
-	var err error
-	if q == &b.requests {
-		_, err = b.qp.PostSend(b.sendWRs[:1])
-	} else {
-		wr := scratch(&b.recvWRs, 0)
-		wr.ID, wr.SGL = q.id|uint64(ticket&q.mask), q.segments(ticket, int(q.slot(ticket).nseg))
-		_, err = b.qp.PostRecv(b.recvWRs[:1])
-	}
-	if err != nil {
-		b.providerFailed(q, 1, err)
 	}
 }

@@ -91,11 +91,11 @@ func post(e *Endpoint, w *work, shot *evd.OneShot) error {
 	if w.op == hw.OpRecv {
 		q = &b.recvs
 	}
-	ticket, word, mine, err := b.admitOne(q, w, shot)
+	ticket, mine, err := b.admitOne(q, w, shot)
 	if err != nil {
 		return err
 	}
-	b.handOrSubmit(q, ticket, word, mine)
+	b.submit(q, ticket, 1, mine)
 	return nil
 }
 
@@ -106,36 +106,38 @@ func (w *work) single() bool { return len(w.segs) == 1 && w.segs[0].Len != 0 }
 // and a filled slot. If Modify has replaced the rules meanwhile, it checks a
 // refused operation again: the dispatcher of the old rules is no longer the
 // endpoint's, and may be closed.
-func (b *mailbox) admitOne(q *queue, w *work, shot *evd.OneShot) (ticket uint32, word uint64, mine bool, err error) {
+func (b *mailbox) admitOne(q *queue, w *work, shot *evd.OneShot) (ticket uint32, mine bool, err error) {
 	for {
 		r := q.rules.Load()
 		lkey, err := b.check(r, w)
 		if err != nil {
-			return 0, 0, false, err
+			return 0, false, err
 		}
-		ticket, word, mine, err = b.admit(q, r, w, shot, lkey)
+		ticket, mine, err = b.admit(q, r, w, shot, lkey)
 		if err == nil || q.rules.Load() == r {
-			return ticket, word, mine, err
+			return ticket, mine, err
 		}
 	}
 }
 
 // admit is admitOne after the check. lkey is the key of a single segment.
-func (b *mailbox) admit(q *queue, r *rules, w *work, shot *evd.OneShot, lkey uint32) (ticket uint32, word uint64, mine bool, err error) {
+func (b *mailbox) admit(q *queue, r *rules, w *work, shot *evd.OneShot, lkey uint32) (ticket uint32, mine bool, err error) {
 	to, err := b.e.adapter.destination(shot, r.evd, w.cookie)
 	switch {
 	case err != nil:
-		return 0, 0, false, wrap(callOf(w.op), err)
+		return 0, false, wrap(callOf(w.op), err)
 	case to != nil && shot == nil && !to.Reserve(1):
-		return 0, 0, false, noEventRoom(b.e, callOf(w.op), to)
+		return 0, false, noEventRoom(b.e, callOf(w.op), to)
 	}
-	ticket, n, word, mine := b.claimTickets(q, 1)
-	if n == 0 {
-		unreserve(to)
-		return 0, 0, false, b.whyNoTicket(callOf(w.op))
+	ticket, ok, mine := b.claimTicket(q)
+	if !ok {
+		if to != nil {
+			to.Release(1)
+		}
+		return 0, false, b.whyNoTicket(callOf(w.op))
 	}
 	q.fill(ticket, w, to, lkey)
-	return ticket, word, mine, nil
+	return ticket, mine, nil
 }
 
 // noEventRoom returns why a post found no room for its event. A dispatcher that was
@@ -207,11 +209,5 @@ func (w *work) trim(sges []hw.SGE) {
 	for i := range sges {
 		sges[i].Len = min(sges[i].Len, left)
 		left -= sges[i].Len
-	}
-}
-
-func unreserve(to *delivery.Queue) {
-	if to != nil {
-		to.Release(1)
 	}
 }

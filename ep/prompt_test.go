@@ -105,7 +105,7 @@ func TestAPostOfAReceiveDoesNotOutlastItsConnection(t *testing.T) {
 	posted := make(chan error, 1)
 	var s *slow
 	m.meddle = func() {
-		ticket, _, _, mine := a.box.claimTickets(&a.box.recvs, 1) // its slot is filled after the connection has ended
+		ticket, _, mine := a.box.claimTicket(&a.box.recvs) // its slot is filled after the connection has ended
 		require.False(t, mine)
 		s = &slow{a, &a.box.recvs, ticket}
 		go func() { posted <- a.PostRecv(3, 0, r.lmr.Segment(0, 8)) }()

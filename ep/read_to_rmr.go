@@ -41,13 +41,13 @@ func (b *mailbox) readToRMR(r *rules, w *work, local mem.RemoteSegment) error {
 	if err := r.checkRDMA(w, uint64(local.Len)); err != nil {
 		return err
 	}
-	ticket, word, mine, err := b.admit(q, r, w, nil, 0)
+	ticket, mine, err := b.admit(q, r, w, nil, 0)
 	if err != nil {
 		return err
 	}
 	s := q.slot(ticket)
 	s.nseg, s.addr, s.rkey = 1, w.remote.Addr, w.remote.Context
 	s.sge[0] = hw.SGE{Addr: local.Addr, Len: w.remote.Len, LKey: local.Context}
-	b.handOrSubmit(q, ticket, word, mine)
+	b.submit(q, ticket, 1, mine)
 	return nil
 }

@@ -18,8 +18,8 @@ func (e *Endpoint) Own(door.Key) own { return own{e} } //nolint:revive // a prog
 // then on. The connection calls Reserve before it posts.
 func (o own) Reserve() { o.e.box.reserves = true }
 
-// ownSend stands for the remote memory of a connection's own sends, which have none: so the
-// short way of a post tells them from the program's.
+// ownSend stands for the remote memory of a connection's own sends and receives, which have
+// none: so the short way of a post tells them from the program's.
 var ownSend mem.RemoteSegment
 
 // PostSend is [Endpoint.PostSend] with a reserved cookie, and without flags.
@@ -30,13 +30,10 @@ func (o own) PostSend(cookie uint64, segment mem.Segment) error {
 
 // PostRecvs is [Endpoint.PostRecvBatch] with reserved cookies.
 func (o own) PostRecvs(dtos []DTO) (n int, err error) {
-	b := &o.e.box
-	for n < len(dtos) && err == nil {
-		var took int
-		took, err = b.postSome(&b.recvs, dtos[n:min(len(dtos), n+batchDTOs)])
-		n += took
+	for i := range dtos {
+		dtos[i].own = true
 	}
-	return n, err
+	return postAll(o.e, hw.OpRecv, dtos)
 }
 
 // Watcher returns where the messages of the connection come in, so that a stream can wait

@@ -56,7 +56,7 @@ func (r *rules) checkRun(q *queue, dtos []DTO, lkeys *[batchDTOs]uint32) bool {
 		op, need, longest := d.Op, hw.LocalRead, r.longest
 		seg := d.single()
 		switch {
-		case seg == nil || d.OneShot != nil:
+		case seg == nil || d.OneShot != nil || d.Cookie>>63 != 0 && !d.own && q.e.box.reserves:
 			return false
 		case q.plain == hw.OpRecv:
 			op, need = hw.OpRecv, hw.LocalWrite
@@ -172,6 +172,7 @@ func (r run) requests() bool {
 	b, q, ticket, n := r.b, r.q, r.ticket, r.n
 	b.token.Check()
 	for n > 0 {
+		silent := b.unsignaled
 		flags, some := r.alike(ticket, n)
 		s := q.slot(ticket)
 		more := flags
@@ -182,12 +183,11 @@ func (r run) requests() bool {
 		done := uint32(b.runner.PostRun(s.op, more, q.id|uint64(ticket&q.mask), &s.sge[0], slotSize, int(some), s.rkey, s.addr))
 		ticket, n = ticket+done, n-done
 		if done < some {
-			q.next = (ticket + 1) & ticketMask
-			if flags&hw.WRSignaled == 0 {
-				b.unsignaled -= int(some - done - 1) // the step asks again for the others'
+			q.next = ticket & ticketMask
+			if b.unsignaled = silent; flags&hw.WRSignaled == 0 {
+				b.unsignaled += int(done) // the step asks again for the others' flags
 			}
-			b.handAgain(q, ticket, flags)
-			return n == 1
+			return false
 		}
 	}
 	return true
@@ -246,9 +246,8 @@ func (r run) recvs() bool {
 		q.noteHanded(ticket, posted)
 		ticket, n = ticket+posted, n-posted
 		if posted < some {
-			q.next = (ticket + 1) & ticketMask
-			b.handAgain(q, ticket, 0)
-			return n == 1
+			q.next = ticket & ticketMask
+			return false
 		}
 	}
 	return true

@@ -12,6 +12,7 @@ import (
 	"godat/evd"
 	"godat/hw"
 	"godat/hw/event"
+	"godat/internal/door"
 )
 
 // batchOf describes n sends of 8 bytes with cookies from 0 on.
@@ -324,12 +325,15 @@ func TestASeriesOfSuppressedSendsIsSignaledNowAndThen(t *testing.T) {
 		for i := range sends {
 			sends[i].Flags = hw.Suppress
 		}
-		for range rounds {
+		for round := range rounds {
 			_, err := b.PostRecvBatch(r.batchOf(length))
 			require.NoError(t, err)
-			n, err := a.PostBatch(sends)
-			require.NoError(t, err)
-			require.Equal(t, length, n)
+			together := 1 + round%2*(length-1)
+			for i := 0; i < length; i += together {
+				n, err := a.PostBatch(sends[i : i+together])
+				require.NoError(t, err)
+				require.Equal(t, together, n)
+			}
 			for i := range uint64(length) {
 				require.Equal(t, i, r.next(received).Cookie)
 			}
@@ -381,11 +385,41 @@ func TestABatchGoesToTheDeviceWhateverItTakesTogether(t *testing.T) {
 		} else {
 			assert.Positive(t, fromA.sends)
 		}
+		for i := range uint64(5) { // one by one
+			require.NoError(t, b.PostRecv(i, 0, r.lmr.Segment(64, 8)))
+			require.NoError(t, a.PostSend(i, 0, r.lmr.Segment(0, 8)))
+			for _, d := range []*evd.Dispatcher{sent, received} {
+				ev := r.next(d)
+				require.NoError(t, ev.Err())
+				require.Equal(t, i, ev.Cookie)
+			}
+		}
 		a.box.runner, b.box.runner = fromA.Runner, toB.Runner
 		require.NoError(t, a.Close())
 		require.NoError(t, b.Close())
 		require.NoError(t, sent.Close())
 		require.NoError(t, received.Close())
+	}
+}
+
+// The connection keeps the cookies whose highest bit is set.
+func TestABatchEndsBeforeACookieThatIsNotTheProgramsOwn(t *testing.T) {
+	r := newRig(t)
+	a, b := r.pair(nil)
+	a.Own(door.Key{}).Reserve()
+	b.Own(door.Key{}).Reserve()
+	for _, post := range []func([]DTO) (int, error){b.PostRecvBatch, a.PostBatch} {
+		dtos := r.batchOf(3)
+		dtos[2].Cookie = 1 << 63
+		n, err := post(dtos)
+		require.ErrorIs(t, err, hw.ErrInvalidParameter)
+		require.Equal(t, 2, n)
+		n, err = post(dtos[2:])
+		require.ErrorIs(t, err, hw.ErrInvalidParameter)
+		require.Zero(t, n)
+	}
+	for range 4 {
+		require.NoError(t, r.next(r.dto).Err())
 	}
 }
 

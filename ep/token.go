@@ -36,33 +36,31 @@ const (
 // adapter's workers, so that no poster works for others without end.
 const budget = 64
 
-// claimTickets claims n consecutive tickets of q, or as many as there is room for,
-// and the token if it is free. word is the word that it stored, without Held; mine
-// reports whether it took the token.
-func (b *mailbox) claimTickets(q *queue, n uint32) (ticket, got uint32, word uint64, mine bool) {
+// claimTicket claims the next ticket of q, if there is room, and the token if it is free.
+// mine reports whether it took the token.
+func (b *mailbox) claimTicket(q *queue) (ticket uint32, ok, mine bool) {
 	yield.Point()
 	shift := q.tailShift & 63
 	for {
 		w := b.token.Load()
 		ticket = uint32(w>>shift) & ticketMask
-		out, depth := (ticket-q.retired.Load())&ticketMask, q.depth.Load()
-		if out >= depth {
+		depth := q.depth.Load()
+		if (ticket-q.retired.Load())&ticketMask >= depth {
 			if b.changes(q, w, depth) {
 				continue
 			}
-			return 0, 0, 0, false
+			return 0, false, false
 		}
-		got = min(n, depth-out)
-		word = w + uint64(got)<<shift | token.Held
+		word := (w + 1<<shift) | token.Held
 		if word&guards != 0 {
 			if sealed(w) {
-				return 0, 0, 0, false
+				return 0, false, false
 			}
 			if word &^= guards; b.goRound(q, w, word) {
-				return ticket, got, word &^ token.Held, w&token.Held == 0
+				return ticket, true, w&token.Held == 0
 			}
 		} else if b.token.Swap(w, word) {
-			return ticket, got, word &^ token.Held, w&token.Held == 0
+			return ticket, true, w&token.Held == 0
 		}
 	}
 }
