@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -224,6 +225,36 @@ func TestAServerThatStartsAgainHasLostNothing(t *testing.T) {
 			progress()
 		})
 		stop()
+	})
+}
+
+// The next server starts while the one before still serves.
+func TestAServerAwaitsTheEndOfTheOneBefore(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *dat.IA, _, _ string) {
+		dir := filepath.Join(t.TempDir(), "other")
+		addr, stop := serving(t, ia, "127.0.0.1:0", dir)
+		path, body := newFile(t, 1, 5000)
+		_, err := command(t, ia, addr, "put", "k", path)
+		require.NoError(t, err)
+		stdout, out := io.Pipe()
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- errors.Join(serve(ctx, ia, addr, dir, out), out.Close()) }()
+		lines := bufio.NewScanner(stdout)
+		require.True(t, lines.Scan())
+		require.Contains(t, lines.Text(), "waiting for the address")
+		stop()
+		require.True(t, lines.Scan())
+		require.Equal(t, addr, lines.Text())
+		got := filepath.Join(t.TempDir(), "got")
+		_, err = command(t, ia, addr, "get", "k", got)
+		require.NoError(t, err)
+		have, err := os.ReadFile(got)
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(body, have))
+		cancel()
+		require.False(t, lines.Scan(), lines.Text())
+		require.NoError(t, <-done)
 	})
 }
 

@@ -49,18 +49,18 @@ type store struct {
 // serve serves until ctx ends. Then it answers the requests that it has begun, and refuses
 // others, which their clients repeat.
 func serve(ctx context.Context, ia *dat.IA, address, dir string, out io.Writer) error {
-	err := os.MkdirAll(dir, 0o755)
-	left, _ := filepath.Glob(filepath.Join(dir, "*.put")) // by a server that was killed
+	s := &store{dir, slog.New(slog.NewTextHandler(out, nil))}
+	server, err := rpc.Listen(ctx, ia, address, rpc.Config{Log: s.log, Await: true})
+	if err != nil {
+		return err
+	}
+	err = os.MkdirAll(dir, 0o755)
+	left, _ := filepath.Glob(filepath.Join(dir, "*.put")) // by a server that was killed; none that runs has this address
 	for _, file := range left {
 		err = errors.Join(err, os.Remove(file))
 	}
 	if err != nil {
-		return err
-	}
-	s := &store{dir, slog.New(slog.NewTextHandler(out, nil))}
-	server, err := rpc.Listen(ctx, ia, address, rpc.Config{Log: s.log})
-	if err != nil {
-		return err
+		return errors.Join(err, server.Close())
 	}
 	fmt.Fprintln(out, server.Addr())
 	return server.Serve(ctx, workers, rpc.HandleJSON(s.handle))

@@ -80,7 +80,7 @@ func Dial(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Client,
 	}
 	c.cfg = cfg
 	if cfg.Await {
-		c.now, err = c.connect(ctx, c.newPauses())
+		c.now, err = c.connect(ctx, c.cfg.newPauses())
 	} else {
 		c.now, err = c.newSession(ctx)
 	}

@@ -43,12 +43,14 @@ type Config struct {
 	Redial time.Duration
 	// Await makes Dial try again, with pauses as those of Redial or up to a second, until the
 	// server takes the connection or Dial's context ends: for a client that starts before its
-	// server or the server's name, or while the server is started anew. An address that is
-	// malformed ends it at once.
+	// server or the server's name, or while the server is started anew. It makes Listen try
+	// again, with the same pauses, while the address is in use: for a server that starts before
+	// the one that it follows has ended. Any other error of Listen, and an address of Dial's that is
+	// malformed, is returned at once.
 	Await bool
-	// Log takes what no caller is told: from a server, answers of [Server.Serve] that could not be
-	// sent, and from a client, connections that end, the first attempt that fails, and the one
-	// that succeeds. nil logs nothing.
+	// Log takes what no caller is told: from a server, that it waits for its address, and answers of
+	// [Server.Serve] that could not be sent; from a client, connections that end, the first attempt
+	// that fails, and the one that succeeds. nil logs nothing.
 	Log *slog.Logger
 }
 

@@ -57,7 +57,8 @@
 // To end a server in order, as on SIGTERM, end the context of [Server.Serve], or call
 // [Server.Shutdown] with a context that ends when it has taken long enough. Calls that it has
 // begun are answered, and the others have not run: clients with Config.Redial make them again at
-// the next server of that address.
+// the next server of that address. That one may start before: with Config.Await its Listen waits for
+// the address.
 //
 // A client that stalls holds neither a handler nor a shutdown for ever. The server breaks its
 // connection when 16 MiB of a Read or Write of its memory take longer than Config.Stall, when a

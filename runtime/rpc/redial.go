@@ -30,7 +30,7 @@ func (c *Client) redial() {
 		if c.life.Err() == nil {
 			c.log(slog.LevelWarn, "the connection has ended", s.reason())
 		}
-		pauses := c.newPauses()
+		pauses := c.cfg.newPauses()
 		err := wait(c.life, pauses)
 		if s = nil; err == nil {
 			s, err = c.connect(c.life, pauses)
@@ -42,10 +42,10 @@ func (c *Client) redial() {
 	}
 }
 
-// newPauses are the pauses between attempts to connect, which grow.
-func (c *Client) newPauses() *backoff.ExponentialBackOff {
+// newPauses are the pauses between attempts to connect, or to listen, which grow.
+func (cfg *Config) newPauses() *backoff.ExponentialBackOff {
 	pauses := backoff.NewExponentialBackOff()
-	pauses.MaxInterval = cmp.Or(c.cfg.Redial, lastPause)
+	pauses.MaxInterval = cmp.Or(cfg.Redial, lastPause)
 	pauses.InitialInterval = min(firstPause, pauses.MaxInterval)
 	pauses.Reset()
 	return pauses

@@ -41,6 +41,10 @@ type Server struct {
 // Listen takes calls at address, "host:port" as [godat/runtime.IA.Listen] has it: "127.0.0.1:7000"
 // serves on every provider, and port 0 is one that is free. The program handles requests by Serve,
 // or takes them from Requests. ctx bounds the call alone: its end does not end the server.
+//
+// The address of a server that has ended, or whose process has, is free at once. While that server
+// is being shut down the address is in use: the error matches [godat/runtime.ErrConnQualInUse], or
+// with Config.Await, Listen waits.
 func Listen(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Server, error) {
 	const op = "rpc.Listen"
 	if err := cfg.complete(op); err != nil {
@@ -52,7 +56,7 @@ func Listen(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Serve
 		return nil, err
 	}
 	s.cfg = cfg
-	if s.ln, err = ia.Listen(ctx, address, cfg.conn()); err != nil {
+	if s.ln, err = cfg.listen(ctx, ia, address); err != nil {
 		return nil, errors.Join(err, s.closePZ())
 	}
 	s.requests = make(chan *Request, cfg.Conns*cfg.Calls)

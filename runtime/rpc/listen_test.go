@@ -1,0 +1,83 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+	dat "godat/runtime"
+)
+
+// lines are the lines of a log.
+type lines chan string
+
+func (l lines) Write(line []byte) (int, error) {
+	l <- string(line)
+	return len(line), nil
+}
+
+// A server that is being shut down has its address until its last request is answered. Behind
+// that the address is free at once, though clients were connected.
+func TestAListenAwaitsTheEndOfTheServerBefore(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		first, err := Listen(t.Context(), ia, ":0", Config{})
+		require.NoError(t, err)
+		c := dial(t, ia, first, Config{Redial: time.Millisecond})
+		answered := called(within(t), c, 1)
+		r := <-first.Requests()
+		down := make(chan error, 1)
+		go func() { down <- first.Shutdown(within(t)) }()
+
+		_, err = Listen(within(t), ia, first.Addr(), Config{})
+		require.ErrorIs(t, err, hw.ErrConnQualInUse)
+		log, followed := make(lines, 1), make(chan *Server, 1)
+		cfg := Config{Await: true, Redial: time.Millisecond, Log: slog.New(slog.NewTextHandler(log, nil))}
+		enough := errors.New("enough")
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, enough)
+		defer cancel()
+		_, err = Listen(ctx, ia, first.Addr(), cfg)
+		require.ErrorIs(t, err, enough)
+		require.ErrorIs(t, err, hw.ErrConnQualInUse)
+		require.ErrorContains(t, err, first.Addr())
+		require.Contains(t, <-log, first.Addr())
+
+		go func() {
+			second, err := Listen(within(t), ia, first.Addr(), cfg)
+			assert.NoError(t, err)
+			followed <- second
+		}()
+		require.Contains(t, <-log, first.Addr())
+		require.Empty(t, followed)
+		require.NoError(t, r.Reply(r.Payload()))
+		require.NoError(t, <-answered)
+		require.NoError(t, <-down)
+		second := <-followed
+		require.NotNil(t, second)
+		require.Equal(t, first.Addr(), second.Addr())
+		go handle(second, 1, echo)
+		require.NoError(t, <-called(within(t), c, 1))
+		require.NoError(t, second.Close())
+		require.Empty(t, log)
+	})
+}
+
+func TestAListenAwaitsNothingButItsAddress(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		cfg := Config{Await: true, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+		_, err := Listen(within(t), ia, "127.0.0.1:no port", cfg)
+		require.ErrorIs(t, err, hw.ErrInvalidAddress)
+		_, err = Listen(within(t), ia, "192.0.2.1:0", cfg)
+		require.ErrorIs(t, err, hw.ErrInvalidAddress)
+		require.NotErrorIs(t, err, context.DeadlineExceeded)
+		var none context.Context
+		_, err = Listen(none, ia, ":0", cfg)
+		require.ErrorIs(t, err, hw.ErrInvalidParameter)
+	})
+}
