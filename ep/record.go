@@ -24,9 +24,10 @@ type record struct {
 	tallies [2]tally     // of the requests, and of the receives
 	silence atomic.Int64 // of the peer, in nanoseconds; see hw.SilenceFacts
 
-	mu    sync.Mutex
-	since time.Time // when the last connection was established
-	story story
+	mu     sync.Mutex
+	since  time.Time // when the last connection was established
+	story  story
+	quiets *[2]look // of the successes of the requests, and of the receives; nil before the first snapshot
 }
 
 // tally is what the record has of one queue.

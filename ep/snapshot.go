@@ -7,17 +7,18 @@ import (
 	"godat/hw"
 )
 
-// look is when somebody who looked at a queue first saw its oldest operation; record.mu
-// guards it. The data path reads no clock, so nothing else tells how old an operation is.
+// look is when somebody who looked at a queue first saw a number of it, such as that of its oldest
+// operation among all posts; record.mu guards it. The data path reads no clock, so nothing else
+// tells how old an operation is.
 type look struct {
-	oldest uint64 // its number, among all posts
+	number uint64
 	at     time.Time
 }
 
-// age says for how long at least an operation has been the oldest.
-func (l *look) age(oldest uint64, now time.Time) time.Duration {
-	if l.at.IsZero() || l.oldest != oldest {
-		*l = look{oldest, now}
+// age says for how long at least the number has been this one.
+func (l *look) age(number uint64, now time.Time) time.Duration {
+	if l.at.IsZero() || l.number != number {
+		*l = look{number, now}
 	}
 	return now.Sub(l.at)
 }
@@ -72,8 +73,10 @@ type QueueSnapshot struct {
 	// cookie, valid if OldestAge is not 0.
 	OldestAge    time.Duration
 	OldestCookie uint64
-	// Moved has what succeeded, by the kind of operation.
-	Moved []Moved
+	// Moved has what succeeded, by the kind of operation. QuietAge is for how long at least nothing
+	// has: since somebody took a snapshot with the same operations in Moved.
+	Moved    []Moved
+	QuietAge time.Duration
 	// Failed counts operations that ended with an error, without those that were Flushed
 	// because the connection ended.
 	Failed, Flushed uint64
@@ -183,7 +186,20 @@ func (r *record) describe(e *Endpoint, s *EndpointSnapshot) (requests, recvs uin
 			to.moved(hw.Op(op), &others[op])
 		}
 	}
+	if r.quiets == nil {
+		r.quiets = new([2]look)
+	}
+	s.Requests.QuietAge = r.quiets[0].age(s.Requests.succeeded(), now)
+	s.Receives.QuietAge = r.quiets[1].age(s.Receives.succeeded(), now)
 	return requests, recvs
+}
+
+// succeeded is how many operations did.
+func (s *QueueSnapshot) succeeded() (n uint64) {
+	for i := range s.Moved {
+		n += s.Moved[i].Operations
+	}
+	return n
 }
 
 // describe adds what a queue and its tally have, and returns the ticket of the queue's oldest

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -99,6 +100,31 @@ func TestARequestOfWhichNothingIsReportedHasNoAge(t *testing.T) {
 			assert.Positive(t, b.Snapshot().Requests.Depth)
 		})
 	}
+}
+
+func TestAQueueIsQuietSinceItsLastSuccessWasSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		a, b := r.pair(nil)
+		assert.Zero(t, a.Snapshot().Requests.QuietAge, "nobody looked before")
+		time.Sleep(time.Minute)
+		s := a.Snapshot()
+		assert.Equal(t, []time.Duration{time.Minute, time.Minute}, []time.Duration{s.Requests.QuietAge, s.Receives.QuietAge})
+		b.Snapshot()
+		require.NoError(t, b.PostRecv(1, 0, r.lmr.Segment(0, 64)))
+		require.NoError(t, a.PostSend(1, 0, r.lmr.Segment(0, 4)))
+		time.Sleep(time.Minute)
+		assert.Zero(t, a.Snapshot().Requests.QuietAge, "nobody knows when in that minute it was")
+		assert.Zero(t, b.Snapshot().Receives.QuietAge)
+		time.Sleep(time.Second)
+		require.NoError(t, a.PostRDMAWrite(2, 0, r.lmr.Remote(2048, 4), r.lmr.Segment(0, 4)))
+		synctest.Wait()
+		s = a.Snapshot()
+		assert.Zero(t, s.Requests.QuietAge, "an operation of another kind counts as well")
+		assert.Equal(t, 121*time.Second, s.Receives.QuietAge)
+		assert.Equal(t, 61*time.Second, b.Snapshot().Requests.QuietAge)
+		assert.Equal(t, time.Second, b.Snapshot().Receives.QuietAge)
+	})
 }
 
 func TestAStoryHasTheLastChaptersAndCountsWhatRepeats(t *testing.T) {

@@ -16,8 +16,8 @@ func connFields(at time.Time) []field[dat.ConnSnapshot] {
 	return append(list, field[dat.ConnSnapshot]{"unposted", func(c *dat.ConnSnapshot) value { return count(c.Missing) }})
 }
 
-// endpointFields are the columns of endpoints: octets that requests and receives moved, requests
-// that are outstanding, the age of the oldest, and receives that are posted.
+// endpointFields are the columns of endpoints: octets that requests and receives moved, for how long
+// neither has, requests that are outstanding, the age of the oldest, and receives that are posted.
 func endpointFields(at time.Time) []field[dat.EndpointSnapshot] {
 	type e = *dat.EndpointSnapshot
 	return []field[dat.EndpointSnapshot]{
@@ -27,6 +27,7 @@ func endpointFields(at time.Time) []field[dat.EndpointSnapshot] {
 		{"age", func(e e) value { return lasting(lifetime(at, e)) }},
 		{"requested", func(e e) value { return bytesOf(total(e.Requests.Moved)) }},
 		{"received", func(e e) value { return bytesOf(total(e.Receives.Moved)) }},
+		{"quiet", func(e e) value { return lasting(min(e.Requests.QuietAge, e.Receives.QuietAge)) }},
 		{"pending", func(e e) value { return count(e.Requests.Outstanding) }},
 		{"oldest", func(e e) value { return lasting(e.Requests.OldestAge) }},
 		{"posted", func(e e) value { return count(e.Receives.Outstanding) }},

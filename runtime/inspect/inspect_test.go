@@ -196,6 +196,24 @@ func TestAConnectionHasItsStory(t *testing.T) {
 	})
 }
 
+func TestAVisitorSeesForHowLongNothingCameOrWent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 0, dat.ConnConfig{})
+		client, server := r.join()
+		r.get("")
+		time.Sleep(time.Minute)
+		require.NoError(t, client.SendBytes([]byte("hello")))
+		server.Release(server.Message(<-r.ln.Events()))
+		r.get("") // which sees that it came
+		time.Sleep(90 * time.Second)
+		assert.Contains(t, r.get("").Body.String(), `<td class="n">1 min 30 s</td>`)
+		body := r.get("?of=" + url.QueryEscape(client.String())).Body.String()
+		assert.Contains(t, body, "1 posted, 0 failed, 0 flushed; none has succeeded for 1 min 30 s</dd>")
+		assert.Contains(t, body, "none has succeeded for 2 min 30 s; the oldest", "of the receives")
+		require.NoError(t, r.ia.Close())
+	})
+}
+
 func TestRequestsShareASnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1, dat.ConnConfig{})

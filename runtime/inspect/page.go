@@ -243,6 +243,9 @@ func silent(d time.Duration) string {
 
 func queueText(q *dat.QueueSnapshot) string {
 	text := fmt.Sprintf("%d outstanding of %d, %s posted, %s failed, %s flushed", q.Outstanding, q.Depth, number(q.Posted), number(q.Failed), number(q.Flushed))
+	if q.QuietAge > 0 {
+		text += "; none has succeeded for " + ago(q.QuietAge)
+	}
 	if q.OldestAge > 0 {
 		text += fmt.Sprintf("; the oldest for %s, cookie %#x", ago(q.OldestAge), q.OldestCookie)
 	}
