@@ -48,26 +48,28 @@ type Call struct {
 	// is under way, and Sink is memory with RemoteWrite that it may write. A Len of 0 is none.
 	// How much the server has written is in Written.
 	Source, Sink dat.RemoteSegment
-	// SourceBytes and SinkBytes are for memory that is not registered: Call registers them, in
-	// place of Source and Sink, and no longer than it runs. On a verbs device that takes
-	// microseconds and pins their pages; register once what many calls use. They may have up to
-	// 4 GiB less a byte each; more is LENGTH_ERROR. SourceBytes may be mapped for reading alone,
-	// though a verbs device may take no shared mapping (Linux 6.1 takes MAP_PRIVATE alone);
-	// SinkBytes that are so are INVALID_PARAMETER on Linux. A mapped file that is cut while the call
-	// is under way is a fault, which ends the process.
+	// SourceBytes and SinkBytes are memory that is not registered, in place of Source and Sink:
+	// Call registers it for as long as it runs. On a verbs device that takes microseconds and pins
+	// the pages; register once what many calls use. Each may have up to 4 GiB less a byte; more is
+	// LENGTH_ERROR.
+	//
+	// SourceBytes may be mapped for reading alone. A verbs device may refuse such memory if the
+	// mapping is shared, as those of Linux 6.1 do; it takes MAP_PRIVATE. SinkBytes that can't be
+	// written are INVALID_PARAMETER on Linux. If a mapped file is cut while the call is under
+	// way, the fault ends the process.
 	SourceBytes, SinkBytes []byte
-	// Written, if it is not nil, gets how far the server has written into Sink or SinkBytes: the
-	// end of the furthest of its writes that succeeded, by its own account. It is 0 without an
-	// answer, though bytes may have been written.
+	// Written, if it is not nil, gets how far the server says that it has written into Sink or
+	// SinkBytes: the end of the furthest of its writes that succeeded. Without an answer it gets 0,
+	// though bytes may have been written.
 	Written *int
 	// Idempotent says that the call does no harm if it runs twice. A client with Config.Redial
 	// makes it again on its next connection even if it may have run.
 	Idempotent bool
 }
 
-// Dial connects to a [Server]. ctx bounds the attempt, of which there is one unless Config.Await
-// is set. A server that refuses the connection says why: the error matches an [Error] with
-// CodeFull or CodeDraining then. One that does not understand this package's hello is an error, too.
+// Dial connects to a [Server]. It makes one attempt, or with Config.Await as many as it takes; ctx
+// bounds them. If the server refuses the connection, the error matches an [Error] with CodeFull or
+// CodeDraining. A server that does not speak this package's protocol is an error, too.
 func Dial(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Client, error) {
 	if err := cfg.complete("rpc.Dial"); err != nil {
 		return nil, err

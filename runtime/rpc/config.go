@@ -9,8 +9,8 @@ import (
 	dat "godat/runtime"
 )
 
-// Config says how many calls there may be at a time, and how long their payloads. The zero
-// value is good for 16 calls of up to 4 KiB.
+// Config has the settings of a client or a server. The zero value is good for 16 calls at a time,
+// with messages of up to 4 KiB.
 type Config struct {
 	// Calls is the most calls of a connection that are under way at a time; 0 means 16. A
 	// client has as many as it and the server allow.
@@ -25,14 +25,14 @@ type Config struct {
 	// PZ is the zone of the connections' memory; nil makes one for all connections of the
 	// server or client. No peer reaches memory in it but what is registered for that.
 	PZ *dat.PZ
-	// Patience is how long a call with memory of the caller's waits, when its context has
-	// ended, for the server to let go of that memory, before the client breaks the
-	// connection. A server gives a [Request.Read] or Write as much time beyond the call's end.
+	// Patience is how long [Client.Call] still waits when its context has ended and the server may
+	// use memory of the call's. Then the client breaks the connection, so that the memory is the
+	// caller's again. A server gives a [Request.Read] or Write as much time after the call's end.
 	// 0 means a second.
 	Patience time.Duration
-	// Stall is how long a server waits for a client that takes no part, before it breaks that
-	// connection: for the next 16 MiB of a [Request.Read] or Write, and for a receive for the next of
-	// the answers that wait; 0 means 30 seconds.
+	// Stall is how long a server waits for a client that does nothing, before it breaks that
+	// connection: for the next 16 MiB of a [Request.Read] or Write, and for the client to take the
+	// next one of the answers that wait. 0 means 30 seconds.
 	Stall time.Duration
 	// Grace is how long [Server.Serve] waits for requests under way when its context has ended; 0
 	// means 10 seconds.

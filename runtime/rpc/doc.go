@@ -1,5 +1,5 @@
-// Package rpc carries calls over connections: requests with answers, in any order, from any
-// number of goroutines, on every provider.
+// Package rpc carries calls over connections, on every provider: requests of any number of
+// goroutines, and their answers, in any order.
 //
 //	server, err := rpc.Listen(ctx, ia, "127.0.0.1:7000", rpc.Config{})
 //	err = server.Serve(ctx, 16, func(r *rpc.Request) ([]byte, error) {
@@ -9,86 +9,97 @@
 //	client, err := rpc.Dial(ctx, ia, "127.0.0.1:7000", rpc.Config{})
 //	answer, err := client.Call(ctx, rpc.Call{Method: 1, Payload: []byte("hello")}, nil)
 //
-// A server that waits for other things, too, takes requests from [Server.Requests] in its select,
-// and answers each by Reply or Fail, in any goroutine. [HandleJSON] and [Client.CallJSON] are for
-// questions and answers that are values of the program's.
+// In place of Serve, a server that waits for other things, too, takes requests from
+// [Server.Requests] in its select, and answers each by Reply or Fail. With [HandleJSON] and
+// [Client.CallJSON] the question and the answer are values of the program's.
 //
-// The payload of a request or of an answer is inside its message. It has at most the smaller
-// Config.Message of the two ends; a longer one is LENGTH_ERROR, and the call has not run. What is larger
-// goes by RDMA, without a copy: a call names memory of the caller's, from which the server reads
-// (Call.Source, SourceBytes) or into which it writes (Call.Sink, SinkBytes); Call.Written tells how
-// far. When Client.Call returns, for whatever reason, that memory is the caller's again. A server
-// whose bodies are files moves them by [Request.WriteFile] and [Request.ReadFile].
+// # Payloads
 //
-// The server gets a call's deadline with the call, and a cancel when the call's context ends; the
-// handler sees both by [Request.Context]. The server is not stopped by either: it answers each
-// request, by Reply or Fail, also one whose caller has gone.
+// A short payload is inside the message of its request or answer. It has at most Config.Message
+// bytes, the smaller one of the two ends: a longer request is LENGTH_ERROR and is not sent, and the
+// call of a longer answer fails with CodeTooLong.
 //
-// # Whose memory
+// A long payload goes by RDMA between memory of the caller's and memory of the server's. The call
+// names memory from which the server may read (Call.Source or SourceBytes) and memory to which it
+// may write (Call.Sink or SinkBytes). The handler then moves as many bytes as it wants by
+// [Request.Read], [Request.Write], and the methods like them: ReadBytes, ReadAll and WriteBytes
+// take memory that is not registered, ReadFile and WriteFile take files. Call.Written tells the
+// caller how far the server has written. When [Client.Call] returns, also with an error, that
+// memory is the caller's again.
 //
-// A handler has a [Request], the bytes of its Payload included, until it calls Reply or Fail;
-// it may do so in any goroutine, later, and when the connection has ended meanwhile. What it
-// wants to keep it copies before. An answer may be a part of the request's own payload. A
-// server keeps no more requests than its connections may have calls under way, so a handler
-// that never answers takes a slot of its client for as long as the connection lives.
+// # The end of a call
+//
+// The deadline of a call's context goes to the server with the call. If the context ends otherwise,
+// a cancel follows. The handler hears of both by [Request.Context], and is not stopped by them: the
+// server answers each request, also one whose caller has gone.
+//
+// A request and its payload are the handler's until it calls Reply or Fail, or returns to Serve. A
+// program that takes requests from Requests may answer them later, and in any goroutine, also when
+// their connection has ended. It copies what it needs longer. The answer may be a part of the
+// request's own payload. A request without an answer counts as one of its client's Config.Calls for
+// as long as the connection lives.
 //
 // # Failures
 //
-// An [Error] is an answer: the handler's own, by Request.Fail, or this package's. Without an
-// answer the error is a [CallError], with the cause: the end of the caller's context, or
-// [ErrEnded] with why the connection ended. Its MayHaveRun is false if the server has
-// certainly not begun the call, since the call was never sent, or the server refused it, or was
-// shut down before. Then the program may make it again. It is true if the call was sent and no
-// answer came: the handler may have begun it, or done it, or not have got it. Only the program
-// knows whether a second time does harm. The program sets Call.Idempotent for a call that does none.
+// The error of a call that was answered is an [Error]: the handler's own, or this package's with
+// one of the codes below CodeUser. The error of a call that got no answer in time is a [CallError],
+// with the cause: the end of the caller's context, or [ErrEnded] and why the connection ended. A
+// call with wrong arguments has DAT's errors, such as LENGTH_ERROR, which errors.Is finds by
+// [godat/runtime.ErrLength]; it is not sent.
+//
+// CallError.MayHaveRun is false if the server has certainly not begun the call: the call was never
+// sent, the server refused it, or the server was shut down before. Then the program may make the
+// call again. MayHaveRun is true if the call was sent: its handler may have done it, or a part of
+// it, or nothing. Only the program knows whether a second time does harm. It sets Call.Idempotent
+// for a call that does none.
 //
 // A call that is made twice may also run late: its first handler may begin when the second one, or
 // a later call of the same caller, has been answered. So "set x to 1" is not idempotent: late, it
-// undoes "set x to 2". A number that the caller gives each change makes it idempotent: the server
-// leaves out what it has done; the example ExactlyOnce shows how.
+// undoes "set x to 2". To make it so, the caller gives each change a number, and the server leaves
+// out changes that it has made: see the example ExactlyOnce.
 //
-// With Config.Redial a client whose connection has ended connects anew, and makes calls again
-// by that rule and no other: those that have not run, and those that are idempotent. It does not
-// give up, whatever an attempt's error is, since the next server of that address may be another:
-// each call has its context's time, and its error then says why there was no connection. Config.Log
-// tells of connections that end and come. Dial itself makes one attempt, or with Config.Await as
-// many as it takes.
+// With Config.Redial a client whose connection has ended connects anew, as often as it takes. It
+// then makes calls again that have not run, and those that are idempotent, but no others. Meanwhile
+// calls wait until their contexts end, and their errors say why there is no connection. Dial itself
+// makes one attempt, or with Config.Await as many as it takes. Config.Log tells of connections that
+// end and come.
 //
 // To end a server in order, as on SIGTERM, end the context of [Server.Serve], or call
-// [Server.Shutdown] with a context that ends when it has taken long enough. Calls that it has
-// begun are answered, and the others have not run: clients with Config.Redial make them again at
-// the next server of that address. That one may start before: with Config.Await its Listen waits for
-// the address.
+// [Server.Shutdown] with a context that ends when it has taken long enough. The server answers
+// calls that it has begun, and refuses the others: clients with Config.Redial make those again at
+// the next server of that address. The next server may start before the first has ended: with
+// Config.Await its Listen waits for the address.
 //
-// A client that stalls holds neither a handler nor a shutdown for ever. The server breaks its
-// connection when 16 MiB of a Read or Write of its memory take longer than Config.Stall, when a
-// Read or Write goes on for Config.Patience after the call's end, or when answers wait for
-// Config.Stall and the client takes none. A server's errors name the client's address, the connection and the call.
+// A client that stalls does not hold a handler or a shutdown for ever. The server breaks its
+// connection when 16 MiB of a Read or Write take longer than Config.Stall, when a Read or Write
+// goes on for Config.Patience after the call's end, and when answers wait for Config.Stall because
+// the client takes none. A server's errors name the client's address, the connection and the call.
 //
 // # Flow
 //
-// A client has at most Config.Calls calls under way, or as many as the server takes if that is
-// less; further ones wait. And neither end sends a message for which the other has no receive:
-// each message says how many of the peer's have been taken, so each end knows how many are
-// on their way, and keeps those beyond the peer's receives until it hears of more. An end that
-// has taken half as many messages as it has receives, without sending one, sends a CREDIT; each end
-// keeps a receive for that.
+// A client has at most Config.Calls calls under way, its own or the server's, whichever is less;
+// further ones wait. Neither end sends a message for which the other has no receive. For that each
+// message says how many of the peer's messages its sender has taken. So each end knows how many of
+// its own are on their way, and keeps those for which the peer has no receive. An end that has
+// taken half as many messages as it has receives, without sending one, sends a CREDIT, which says
+// no more than that. Each end keeps a receive for it.
 //
 // # Latency
 //
-// While the adapter's requests are measured ([godat/runtime.IA.MeasureLatency]), calls are, too, by
-// method: the report "rpc methods" of a snapshot of the adapter has a [MethodSnapshot] for each.
+// While the adapter measures its requests ([godat/runtime.IA.MeasureLatency]), rpc measures calls,
+// too. The report "rpc methods" of a snapshot of the adapter then has a [MethodSnapshot] for each
+// method.
 //
 // # Speed
 //
-// Over iwarp on the loopback, calls of 64 bytes to 1 MiB had 2.8 to 7.9 times the rate of
-// gRPC's, for 0.11 to 0.36 of its processor time per call: go run ./bench rpc repeats that on another
+// Over iwarp on the loopback, calls of 64 bytes to 1 MiB had 2.8 to 7.9 times the rate of gRPC's,
+// for 0.11 to 0.36 of its processor time per call: go run ./bench rpc repeats that on another
 // machine, beside net/rpc, net/http and QUIC, and bench/README.md has the figures.
 //
 // # The wire format, version 2
 //
-// All numbers are big-endian. The private data of the request to connect, and that of the
-// accept, is a hello:
+// All numbers are big-endian. The private data of the request to connect, and that of the accept,
+// is a hello:
 //
 //	0  "DATC"
 //	4  version, 2 bytes: 2
@@ -97,9 +108,10 @@
 //	12 message, 4 bytes: the most bytes of a payload that this end takes
 //
 // An end that gets another magic or version, or zeros, ends the attempt. The private data of a
-// reject is the magic and the version, and in the 2 bytes behind them why: 1 the hello is not one of
-// this version, 2 the server is being shut down, 6 it has no place for the connection. A message is a header
-// and a payload:
+// reject is the magic, the version, and in 2 bytes the reason: 1 the hello is not one of this
+// version, 2 the server is being shut down, 6 it has no place for the connection.
+//
+// A message is a header and a payload:
 //
 //	0  kind, 1 byte: 1 CALL, 2 ANSWER, 3 CANCEL, 4 CREDIT, 5 END
 //	1  flags, 1 byte; of a CALL: bit 0 SOURCE, bit 1 SINK; else 0
@@ -111,9 +123,9 @@
 //	16 of a CALL with SOURCE, and then of one with SINK: address, length and context of the
 //	   caller's memory, as [godat/runtime.RemoteSegment] encodes it
 //
-// A slot has one CALL at a time, and its turn grows by one with each. A CANCEL names the CALL
-// that its sender has sent last in that slot; the server answers it all the same, as each CALL. An end
-// that gets a message which breaks these rules closes the connection. A server sends an END when it
-// has answered each CALL that it began and begins no other one, and then ends the connection:
-// a CALL without an answer has not run then.
+// A slot has one CALL at a time, and its turn grows by one with each. A CANCEL names the last CALL
+// of its slot; the server answers that CALL all the same. An end that gets a message which breaks
+// these rules closes the connection. A server that is being shut down sends an END when it has
+// answered each CALL that it began, and then ends the connection: a CALL without an answer has not
+// run then.
 package rpc

@@ -10,10 +10,9 @@ const (
 	CodeUnknown  uint16 = 1 // what the request wants is not known to the server
 	CodeDraining uint16 = 2 // the server is being shut down, and has not begun the call
 	CodeTooLong  uint16 = 3 // the answer is longer than the client takes
-	// CodeBusy: the server has as many requests as it keeps, and has not begun the call. That is so
-	// while the handlers of connections that have ended still hold their requests, and not because
-	// of clients that make many calls. The program makes the call again, after a while:
-	// Config.Redial does not.
+	// CodeBusy: the server keeps as many requests as it can, and has not begun the call. That comes
+	// of connections that have ended while handlers still hold their requests, and not of clients
+	// that make many calls. The program makes the call again after a while; Config.Redial does not.
 	CodeBusy   uint16 = 4
 	CodeFailed uint16 = 5 // the handler's error has no code
 	CodeFull   uint16 = 6 // the server has no place for another connection
@@ -29,8 +28,8 @@ var refusals = map[uint16]string{
 	CodeFull: "the server has no place for another connection",
 }
 
-// Error is the failure that a handler answered by [Request.Fail], or a server by itself.
-// errors.Is finds the code with &Error{Code: CodeFull}, for one.
+// Error is the answer of a call that failed: the handler's, by [Request.Fail] or its return, or the
+// server's own. errors.Is(err, &Error{Code: CodeFull}) asks for a code.
 type Error struct {
 	Code uint16
 	Text string

@@ -12,9 +12,9 @@ import (
 const mostQuestion = 4 << 20
 
 // HandleJSON makes a [Handler] of a function of values, for calls by [Client.CallJSON]. A question
-// that is none of Q, or longer than 4 MiB, is answered by CodeUnknown, and does not come to the
-// function. An answer that is longer than a message takes goes into the caller's sink, if the call
-// has one that the function has not written to.
+// that is not the JSON of a Q, or that is longer than 4 MiB, is answered with CodeUnknown, and the
+// function does not get it. An answer that is too long for a message goes into the caller's sink, if
+// the call has one to which the function has not written.
 func HandleJSON[Q, A any](answer func(r *Request, question Q) (A, error)) Handler {
 	return func(r *Request) ([]byte, error) {
 		var question Q
@@ -52,11 +52,12 @@ func (r *Request) question(q any) (err error) {
 
 // CallJSON is [Client.Call] with a question and an answer that are values, for a server of
 // [HandleJSON]; answer points to where the answer goes. The question takes the place of the call's
-// Payload, or of its SourceBytes if it is longer than a message takes and the call names no source of
-// its own. An answer that is longer goes through SinkBytes.
+// Payload, or of its SourceBytes if it is too long for a message and the call names no source of
+// its own. An answer that is too long for a message comes through SinkBytes; without them the call
+// fails with CodeTooLong.
 //
-// The error of a question or an answer that does not fit its value is encoding/json's, with the
-// method and the server's address before it. The call has run if it is the answer's.
+// If the question has no form in JSON, or answer can't take the answer, the error has encoding/json's
+// own, behind the method and the server's address. In the second case the call has run.
 func (c *Client) CallJSON(ctx context.Context, call Call, question, answer any) error {
 	if call.Payload != nil {
 		return hw.Errorf("rpc.Client.CallJSON", hw.InvalidParameter, hw.Arg2, "a Payload, where the question goes")

@@ -12,10 +12,9 @@ import (
 const slotMask = 1<<16 - 1
 
 // Request is a call that came to a server. One goroutine at a time calls its methods. Reply or
-// Fail ends it, whatever their error: the request, and the bytes of Payload, must not be used
-// any more then. Until then the goroutine that took the request may use them, also when the
-// connection or the server has ended: the payload stays as it is, and Read, Write and Reply
-// return [ErrEnded].
+// Fail ends it, also if it returns an error: after that, the program must not use the request or the
+// bytes of Payload. Until then it may, also when the connection or the server has ended: the payload
+// stays as it is, and the errors of Read, Write and Reply match [ErrEnded].
 type Request struct {
 	from *served // immutable
 

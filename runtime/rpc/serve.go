@@ -12,13 +12,13 @@ import (
 )
 
 // Handler answers a request by what it returns, which may be a part of the request's payload. An
-// [Error] that it returns, or wraps, is the caller's as [Request.Fail] sends it; any other error
-// is one with CodeFailed, and its text goes to the caller. Behind the return the request must not
-// be used. The caller of an answer that can't be sent hears of it by its own error, and the
-// server's program by Config.Log.
+// [Error] that it returns, or wraps, is the caller's as [Request.Fail] sends it. Of any other error
+// the caller gets the text, as an Error with CodeFailed. After the return the request must not be
+// used. If an answer can't be sent, the caller's error says why there is none, and Config.Log tells
+// the server's program.
 type Handler func(r *Request) (answer []byte, err error)
 
-// ListenAndServe is Listen and Serve, for a server whose address is known before.
+// ListenAndServe is [Listen] and then [Server.Serve], for a program that needs no [Server].
 func ListenAndServe(ctx context.Context, ia *dat.IA, address string, cfg Config, workers int, handler Handler) error {
 	s, err := Listen(ctx, ia, address, cfg)
 	if err != nil {
@@ -27,14 +27,13 @@ func ListenAndServe(ctx context.Context, ia *dat.IA, address string, cfg Config,
 	return s.Serve(ctx, workers, handler)
 }
 
-// Serve handles requests in so many goroutines, in place of a program's own loop over Requests,
-// until ctx ends. Then it shuts the server down: [Server.Shutdown] may take Config.Grace, and its
-// error is that of Serve. A server that is closed otherwise ends Serve, too, without an error.
-// A nil ctx is INVALID_PARAMETER.
+// Serve handles requests in so many goroutines, its workers, in place of a program's own loop over
+// Requests. When ctx ends it shuts the server down: [Server.Shutdown] may take Config.Grace, and
+// Serve returns its error. A close of the server or of its adapter ends Serve, too, without an
+// error. A nil ctx is INVALID_PARAMETER.
 //
-// Serve returns when the last handler has returned. Behind Grace the connections are gone, and a
-// handler that waits for something other than its [Request.Context], a Read or a Write holds
-// Serve for as long as it waits.
+// Serve returns when the last handler has returned. After Grace the connections have ended, so
+// [Request.Context], Read and Write hold no handler. What else a handler waits for holds Serve.
 //
 // The number of workers is the most handlers that run at a time; further requests wait in Requests.
 // A handler that waits, for a disk, a lock, an answer of another server, or its client's memory in a

@@ -74,18 +74,20 @@ func (s *Server) Addr() string { return s.ln.Addr() }
 // [Request.Read] and [Request.Write], without privileges for peers.
 func (s *Server) PZ() *dat.PZ { return s.cfg.PZ }
 
-// Requests is the channel on which requests come. The program calls Reply or Fail of each,
-// once. It is closed when the server or its adapter is closed.
+// Requests is the channel on which requests come. It has room for Config.Conns × Config.Calls of
+// them, which is all that a server keeps. The program calls Reply or Fail of each, once. The channel
+// is closed when the server or its adapter is closed.
 func (s *Server) Requests() <-chan *Request { return s.requests }
 
-// Shutdown ends the server in order: it refuses new connections and new calls, which fail
-// with CodeDraining and have not run, waits until all requests that came before are answered,
-// and then ends the connections. So the goroutine that takes Requests goes on meanwhile, and
-// another one calls Shutdown. A client that takes no answers holds it for Config.Stall, and then
-// for the [godat/ep.Attr].DrainTimeout of sends; a handler holds it for as long as it runs. If
-// ctx ends first Shutdown breaks the connections, and the error matches the cause of ctx, and
-// says how many requests have no answer. A nil ctx is INVALID_PARAMETER. While memory of PZ is
-// not freed, the error is that of Close; free it, and call Close.
+// Shutdown ends the server in order. It refuses new connections, and new calls, which have not
+// run then. It waits until all requests that came before are answered, and ends the connections. The
+// program goes on taking Requests meanwhile, in another goroutine.
+//
+// A handler holds Shutdown for as long as it runs, and a client that takes no answers for
+// Config.Stall and then the [godat/ep.Attr].DrainTimeout of sends. If ctx ends before, Shutdown breaks
+// the connections; the error matches the cause of ctx, and says how many requests have no answer. A
+// nil ctx is INVALID_PARAMETER. While memory of PZ is not freed, the error is that of Close; free it,
+// and call Close.
 func (s *Server) Shutdown(ctx context.Context) error {
 	if ctx == nil {
 		return hw.Errorf("rpc.Server.Shutdown", hw.InvalidParameter, hw.Arg1, "a nil context")

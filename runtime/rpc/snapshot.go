@@ -14,7 +14,7 @@ import (
 type Flow struct {
 	Credits int // receives that the peer has for calls, answers and cancels, as far as known
 	Waiting int // messages that wait for a receive
-	// WaitingAge is for how long at least the first of them has waited: since somebody took a
+	// WaitingAge is how long the first of them has waited, at least: the time since the first
 	// snapshot in which it waited.
 	WaitingAge time.Duration
 }
@@ -47,8 +47,8 @@ type ClientSnapshot struct {
 	Server    string // its address
 	Down      string // why there is no connection; empty while there is one
 	Calls, Of int    // calls under way, and the most at a time
-	// OldestAge is for how long at least the oldest of the calls has been under way: since
-	// somebody took a snapshot in which it was. OldestMethod is its method.
+	// OldestAge is how long the oldest of the calls has been under way, at least: the time since the
+	// first snapshot that had it. OldestMethod is its method.
 	OldestAge    time.Duration
 	OldestMethod uint16
 	Flow
@@ -62,8 +62,8 @@ type ServerSnapshot struct {
 	Address string
 	Conns   int
 	// Requests are those without an answer, of which the program has not taken Untaken from
-	// [Server.Requests]. UntakenAge is for how long at least it has taken none of these: since
-	// somebody took a snapshot with the same first one.
+	// [Server.Requests]. UntakenAge is how long it has taken none, at least: the time since the first
+	// snapshot with the same first one of these.
 	Requests, Untaken int
 	UntakenAge        time.Duration
 	Answered

@@ -28,14 +28,15 @@ func (r *Request) Read(into dat.Segment, offset int) error {
 }
 
 // Write writes a segment of [Server.PZ]'s memory to the caller's memory from offset on, by
-// RDMA, and waits for that, as long as Read. The bytes are there before the caller has the
+// RDMA, and waits for that no longer than Read does. The bytes are there before the caller has the
 // answer. A part that the caller does not have is LENGTH_ERROR.
 func (r *Request) Write(from dat.Segment, offset int) error {
 	return r.from.of(r.header, "Write", r.move(dat.OpWrite, from, r.sink, offset))
 }
 
 // ReadBytes is Read into memory that is not registered: it registers into for the time of the
-// read. Of an empty slice it checks the offset alone. Requests at a time may not read into the same memory.
+// read. Of an empty slice it checks the offset alone. Two requests must not read into the same memory
+// at the same time.
 func (r *Request) ReadBytes(into []byte, offset int) error {
 	return r.from.of(r.header, "ReadBytes", r.from.server.loans.lend(r.from.server.PZ(), into, dat.LocalWrite, func(m *dat.LMR) error {
 		return r.move(dat.OpRead, segment(m, len(into)), r.source, offset)
@@ -43,7 +44,7 @@ func (r *Request) ReadBytes(into []byte, offset int) error {
 }
 
 // ReadAll is ReadBytes of all of the caller's memory, into new memory. A client may name 4 GiB less a
-// byte: the program looks at SourceLen before.
+// byte, so the handler looks at SourceLen before.
 func (r *Request) ReadAll() ([]byte, error) {
 	into := make([]byte, r.SourceLen())
 	return into, r.ReadBytes(into, 0)
