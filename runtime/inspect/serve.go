@@ -5,13 +5,18 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	dat "godat/runtime"
 )
 
-// patience is how long a visitor of Serve may take to ask, or to read the answer.
-const patience = 10 * time.Second
+// The bounds of Serve's visitors.
+const (
+	patience      = 10 * time.Second // that a visitor may take to ask, or to read the answer
+	longestHeader = 16 << 10         // bytes
+	mostVisitors  = 64               // connections at a time; the program needs descriptors, too
+)
 
 // errNoPage says that visitors of no page may trace.
 var errNoPage = errors.New("inspect: a directory for traces, and no address of the page on which they begin")
@@ -21,7 +26,8 @@ var errNoPage = errors.New("inspect: a directory for traces, and no address of t
 // nothing. The page names peers, and its visitors may have requests measured (see
 // [Handler.LetMeasure]), so the address is one that only operators reach, such as 127.0.0.1:6060.
 // Unless traces is empty, visitors may also trace connections into that directory (see
-// [Handler.AllowTraces]).
+// [Handler.AllowTraces]). At most 64 connections are let in at a time, and a visitor who asks, reads or
+// leaves too slowly is sent away, so that visitors take a bounded number of descriptors.
 func Serve(ctx context.Context, address, traces string, ias ...*dat.IA) (url string, err error) {
 	h := New(ias...).LetMeasure()
 	switch {
@@ -38,11 +44,47 @@ func Serve(ctx context.Context, address, traces string, ias ...*dat.IA) (url str
 	if err != nil {
 		return "", err
 	}
-	s := &http.Server{Handler: h, ReadTimeout: patience, WriteTimeout: patience, MaxHeaderBytes: 1 << 14}
+	s := server(h)
 	context.AfterFunc(ctx, func() { _ = s.Close() })
 	go run(s, l)
 	return "http://" + l.Addr().String() + "/", nil
 }
 
+func server(h http.Handler) *http.Server {
+	return &http.Server{Handler: h, ReadTimeout: patience, WriteTimeout: patience, MaxHeaderBytes: longestHeader}
+}
+
 // run is the goroutine that serves the page until the server is closed.
-func run(s *http.Server, l net.Listener) { _ = s.Serve(l) }
+func run(s *http.Server, l net.Listener) {
+	_ = s.Serve(&entrance{Listener: l, places: make(chan struct{}, mostVisitors)})
+}
+
+// entrance lets a bounded number of visitors in at a time. Others wait in the system's backlog.
+type entrance struct {
+	net.Listener
+	places chan struct{}
+}
+
+// Accept waits for a place, and then for a visitor. A server that closes its connections gives
+// places back, so it waits for none.
+func (e *entrance) Accept() (net.Conn, error) {
+	e.places <- struct{}{}
+	c, err := e.Listener.Accept()
+	if err != nil {
+		<-e.places
+		return nil, err
+	}
+	return &visitor{Conn: c, leave: sync.OnceFunc(func() { <-e.places })}, nil
+}
+
+// visitor is a connection that has a place.
+type visitor struct {
+	net.Conn
+	leave func()
+}
+
+// Close gives the place back.
+func (v *visitor) Close() error {
+	defer v.leave()
+	return v.Conn.Close()
+}

@@ -1,0 +1,101 @@
+package inspect
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	dat "godat/runtime"
+)
+
+// served runs a test with the page that Serve serves, over a wire.
+func served(t *testing.T, visit func(t *testing.T, w *wire)) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 1, dat.ConnConfig{})
+		w, s := newWire(), server(r.h)
+		over := make(chan struct{})
+		go func() {
+			run(s, w)
+			close(over)
+		}()
+		visit(t, w)
+		require.NoError(t, s.Close())
+		<-over
+		time.Sleep(time.Second) // the server waits for those whom it refused to read that
+		require.NoError(t, r.ia.Close())
+	})
+}
+
+// come is a visitor who says something, and is let in.
+func (w *wire) come(t *testing.T, says string) net.Conn {
+	here, there := net.Pipe()
+	w.incoming <- there
+	_, err := io.WriteString(here, says)
+	require.NoError(t, err)
+	return here
+}
+
+const visit = "GET /?show=listeners HTTP/1.1\r\nHost: page\r\n"
+
+func TestAVisitorWhoIsSlowIsSentAway(t *testing.T) {
+	served(t, func(t *testing.T, w *wire) {
+		for name, says := range map[string]string{"says nothing": "", "stops in a header": visit, "reads nothing": visit + "\r\n"} {
+			c, began := w.come(t, says), time.Now()
+			if strings.HasSuffix(says, "\r\n\r\n") {
+				time.Sleep(patience)
+				synctest.Wait()
+			}
+			n, err := io.Copy(io.Discard, c)
+			require.NoError(t, err, name)
+			assert.Zero(t, n, name)
+			assert.Equal(t, patience, time.Since(began), name)
+			require.NoError(t, c.Close())
+		}
+	})
+}
+
+func TestAVisitorWhoSaysTooMuchIsRefused(t *testing.T) {
+	served(t, func(t *testing.T, w *wire) {
+		c := w.come(t, visit)
+		go func() { _, _ = io.WriteString(c, "Cookie: "+strings.Repeat("x", 1<<20)) }()
+		answer, err := http.ReadResponse(bufio.NewReader(c), nil)
+		require.NoError(t, err)
+		assert.Equal(t, http.StatusRequestHeaderFieldsTooLarge, answer.StatusCode)
+		require.NoError(t, c.Close())
+	})
+}
+
+func TestVisitorsWhoStayTakeABoundedNumberOfDescriptors(t *testing.T) {
+	served(t, func(t *testing.T, w *wire) {
+		var in []net.Conn
+		for range mostVisitors {
+			in = append(in, w.come(t, visit))
+		}
+		here, there := net.Pipe()
+		select {
+		case w.incoming <- there:
+			require.Fail(t, "one too many is let in")
+		default:
+			synctest.Wait()
+		}
+		require.NoError(t, in[0].Close())
+		w.incoming <- there
+		_, err := fmt.Fprint(here, visit, "Connection: close\r\n\r\n")
+		require.NoError(t, err)
+		answer, err := http.ReadResponse(bufio.NewReader(here), nil)
+		require.NoError(t, err)
+		assert.Equal(t, http.StatusOK, answer.StatusCode)
+		for _, c := range append(in[1:], here) {
+			require.NoError(t, c.Close())
+		}
+	})
+}
