@@ -6,6 +6,7 @@
 //	keeper     owns the replica: writes log and slots, applies, releases; may wait for the disk
 //	lanes      two for each other node, which send: appends, and all else
 //	door       answers what other nodes send; it reads the data of slots from the sender by RDMA
+//	holds      calls that wait for what the engine answers, so that it goes back with them
 //	rebuilder  makes the disk that of the leader when the log does not do
 //	site       what they share: the connections' memory, mailboxes, a few numbers
 package node
