@@ -34,7 +34,7 @@ type consensus struct {
 	holds   holds
 }
 
-// offer is a leader's of a snapshot, since it has no records for this node.
+// offer is what a leader offers this node, which does not have it.
 type offer struct{ term, index uint64 }
 
 func newConsensus(s *site, k *keeper) *consensus {
@@ -174,6 +174,10 @@ func (c *consensus) step(m *pb.Message) {
 	if m.GetFrom() == c.leader.Load() {
 		c.silence = 0
 	}
+	if m.GetType() == pb.MsgHeartbeat && m.GetTerm() >= c.term && m.GetCommit() > c.last {
+		c.catchUp(m.GetTerm(), m.GetCommit()) // this node has acknowledged that, and lost it
+		m.Commit = new(c.last)
+	}
 	if err := c.raft.Step(m); err != nil {
 		c.cfg.Logger.Debug("message refused", "type", m.GetType(), "from", m.GetFrom(), "error", err)
 	}
@@ -217,12 +221,13 @@ func (c *consensus) showState() {
 	}
 }
 
-// catchUp takes a leader's offer of a snapshot. If this node has that much the leader does not know.
-func (c *consensus) catchUp(m *pb.Message) {
-	if m.GetTerm() < c.term || c.rotten.Load() {
+// catchUp makes this node have what a leader has, up to an index: he offers a snapshot, since he has no records for
+// this node, or counts on more than it has. If it has that much the leader does not know.
+func (c *consensus) catchUp(term, index uint64) {
+	if term < c.term || c.rotten.Load() {
 		return
 	}
-	c.offer = offer{m.GetTerm(), m.GetSnapshot().GetMetadata().GetIndex()}
+	c.offer = offer{term, index}
 	if !c.lacks() {
 		c.tellCaughtUp()
 		return

@@ -132,6 +132,24 @@ func TestASnapshotIsGotOnlyByANodeThatLacksRecords(t *testing.T) {
 	require.True(t, f.ask(f.events, func() { assert.Equal(t, raft.StateFollower, f.consensus.raft.BasicStatus().RaftState) }))
 }
 
+// A flipped bit in what a node wrote last before a crash looks like a write that was cut short. The leader's heartbeat
+// then has the engine look for records that are not there.
+func TestANodeThatHasLostWhatItAcknowledgedIsRebuilt(t *testing.T) {
+	f := follows(t)
+	require.NoError(t, f.say(&pb.Message{Type: pb.MsgHeartbeat.Enum(), From: new(uint64(2)), Term: new(uint64(1)), Commit: new(uint64(3))}))
+	f.answers(pb.MsgHeartbeatResp)
+	select {
+	case f.lists <- state.Snapshot{Index: 3, Term: 1, Whole: 3, Size: blocks}:
+	case <-time.After(patient):
+		require.Fail(t, "it asks for no list")
+	}
+	_, m := f.answers(pb.MsgAppResp)
+	assert.Equal(t, uint64(3), m.GetIndex())
+	require.NoError(t, f.say(f.write(2, 1, 4, 5, 0xa4)))
+	_, m = f.answers(pb.MsgAppResp)
+	assert.Equal(t, uint64(4), m.GetIndex())
+}
+
 // An engine that campaigns looks at all records that it does not know to be applied.
 func TestNoRecordGoesThatTheEngineStillLooksAt(t *testing.T) {
 	f := follows(t)

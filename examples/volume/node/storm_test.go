@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	pb "go.etcd.io/raft/v3/raftpb"
 
 	"godat/examples/nvmeof/target"
 )
@@ -50,10 +49,7 @@ func (c *trio) trouble(r *rand.Rand) {
 		ahead := uint64(r.IntN(9))
 		m.events.put(func() {
 			x := m.consensus
-			x.catchUp(&pb.Message{
-				Type: pb.MsgSnap.Enum(), From: new(x.leader.Load()), Term: new(x.term),
-				Snapshot: &pb.Snapshot{Metadata: &pb.SnapshotMetadata{Index: new(x.applied + ahead)}},
-			})
+			x.catchUp(x.term, x.applied+ahead)
 		})
 	}
 }
