@@ -171,6 +171,7 @@ func findStory(s *seen, name string) *story {
 				{"depth", strconv.Itoa(c.Depth)},
 				{"longest message", octets(uint64(c.Message))},
 				{"receives that are not posted", strconv.Itoa(c.Missing)},
+				{"buffers", poolText(&c.Buffers)},
 			}, t.Facts...)
 			return t
 		}
@@ -207,6 +208,7 @@ func storyOf(e *dat.EndpointSnapshot, at time.Time) *story {
 		dispatchersOf(e),
 		{"shared receive queue", e.SRQ},
 	}}
+	t.Facts = append(t.Facts, ownedFacts(e.Owner)...)
 	if e.Cause != nil {
 		t.Facts = append(t.Facts, fact{"cause of the end", e.Cause.Text})
 	}
@@ -217,6 +219,29 @@ func storyOf(e *dat.EndpointSnapshot, at time.Time) *story {
 		t.Moved = append(t.Moved, moved{"receives", m})
 	}
 	return t
+}
+
+// poolText says who has the buffers of a connection; it is empty if there are none.
+func poolText(p *dat.PoolSnapshot) string {
+	if p.Buffers == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%d held by the program of %d, %d sending, %d posted as receives", p.Held, p.Buffers, p.Sending, p.Posted)
+	if len(p.Holders) > 0 {
+		text += "; most were taken by " + p.Holders[0].Call
+	}
+	return text
+}
+
+// ownedFacts are what the owner of an endpoint says, such as a stream.
+func ownedFacts(owner any) (list []fact) {
+	if owner == nil {
+		return nil
+	}
+	for _, f := range rowFields([]row{owner}) {
+		list = append(list, fact{f.name, f.of(&owner).text})
+	}
+	return list
 }
 
 // dispatchersOf says where an endpoint's events go, once if all have one dispatcher.

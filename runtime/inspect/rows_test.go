@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -70,6 +71,9 @@ func TestAPeerThatReadsNoStreamIsNamed(t *testing.T) {
 				row := r.get("?show=endpoints&sort=-unread+by+peer").Body.String()
 				assert.Contains(t, row, "unread by peer</a>")
 				assert.Contains(t, row, "<td>yes</td>", "it writes")
+				story := r.get("?of=" + url.QueryEscape(r.endpoint(client.LocalAddr()))).Body.String()
+				assert.Contains(t, story, "<dt>writing</dt><dd>yes</dd>")
+				assert.Contains(t, story, "<dt>credits</dt>")
 			})
 		})
 	}

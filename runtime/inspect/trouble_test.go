@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"fmt"
+	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -105,6 +106,8 @@ func TestAPeerWithoutReceivesIsNamed(t *testing.T) {
 				require.Positive(r.t, held)
 				r.wrong("peer", client.String(), "outstanding", client.RemoteAddr().String())
 				r.wrong("buffers", server.String(), "gives no buffer back")
+				story := r.get("?of=" + url.QueryEscape(server.String())).Body.String()
+				assert.Contains(r.t, story, fmt.Sprintf("<dt>buffers</dt><dd>%d held by the program of ", held))
 				return
 			}
 		}
