@@ -40,13 +40,17 @@ func TestAListenAwaitsTheEndOfTheServerBefore(t *testing.T) {
 		log, followed := make(lines, 1), make(chan *Server, 1)
 		cfg := Config{Await: true, Redial: time.Millisecond, Log: slog.New(slog.NewTextHandler(log, nil))}
 		enough := errors.New("enough")
-		ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, enough)
-		defer cancel()
+		ctx, cancel := context.WithCancelCause(within(t))
+		said := make(chan string, 1)
+		go func() {
+			said <- <-log // the first attempt has failed
+			time.AfterFunc(50*time.Millisecond, func() { cancel(enough) })
+		}()
 		_, err = Listen(ctx, ia, first.Addr(), cfg)
 		require.ErrorIs(t, err, enough)
 		require.ErrorIs(t, err, hw.ErrConnQualInUse)
 		require.ErrorContains(t, err, first.Addr())
-		require.Contains(t, <-log, first.Addr())
+		require.Contains(t, <-said, first.Addr())
 
 		go func() {
 			second, err := Listen(within(t), ia, first.Addr(), cfg)

@@ -83,10 +83,13 @@ func TestAClientAwaitsItsServer(t *testing.T) {
 		var log bytes.Buffer
 		cfg := Config{Await: true, Redial: 5 * time.Millisecond, Log: slog.New(slog.NewTextHandler(&log, nil))}
 
-		enough := errors.New("enough")
-		ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, enough)
-		defer cancel()
-		_, err = Dial(ctx, ia, at, cfg)
+		enough, said := errors.New("enough"), make(lines, 1)
+		ctx, cancel := context.WithCancelCause(within(t))
+		go func() {
+			<-said // the first attempt has failed
+			cancel(enough)
+		}()
+		_, err = Dial(ctx, ia, at, Config{Await: true, Redial: cfg.Redial, Log: slog.New(slog.NewTextHandler(said, nil))})
 		require.ErrorIs(t, err, enough)
 		require.ErrorContains(t, err, at)
 		var cause *hw.Cause
