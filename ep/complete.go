@@ -101,11 +101,10 @@ func (q *queue) completeOdd(id uint64, op hw.Op, n uint32, flags hw.WCFlags) {
 // complete delivers completions; consecutive events for the same queue are
 // delivered together.
 func (q *queue) complete(wcs []hw.WC) {
-	if q.srq != nil {
-		q.completeShared(wcs)
-		return
-	}
 	q.completer.Acquire()
+	if q.srq != nil {
+		q.countShared(wcs)
+	}
 	const together = 16
 	var (
 		evs [together]event.Event
@@ -116,11 +115,15 @@ func (q *queue) complete(wcs []hw.WC) {
 	for i := range wcs {
 		var next *delivery.Queue
 		ended := wcs[i].ID == q.endID
-		if !ended {
+		switch {
+		case ended:
+		case q.srq != nil:
+			next = q.describeShared(&evs[n], &wcs[i])
+		default:
 			r, next = q.describe(&evs[n], &wcs[i], r)
-			if next == nil {
-				continue
-			}
+		}
+		if next == nil && !ended {
+			continue
 		}
 		if n > 0 && (next != to || n == together-1) {
 			q.retired.Store(r)

@@ -22,15 +22,8 @@ func (cfg *Config) checkSRQ(op string, a *Adapter) error {
 	return nil
 }
 
-// completeShared is complete for an endpoint that takes its receives from a shared
-// queue. Receives retire in the shared queue, in any order, and before their events
-// can be seen.
-func (q *queue) completeShared(wcs []hw.WC) {
-	q.completer.Acquire()
-	var (
-		ev   event.Event
-		last *delivery.Queue
-	)
+// countShared checks completions of receives from the shared queue against the watermarks.
+func (q *queue) countShared(wcs []hw.WC) {
 	n := len(wcs)
 	if n > 0 && wcs[n-1].ID == q.endID {
 		n--
@@ -38,32 +31,10 @@ func (q *queue) completeShared(wcs []hw.WC) {
 	if q.e.marks.taken(q.e.adapter.async, n) {
 		q.e.box.tell(tellOverrun)
 	}
-	for i := range wcs {
-		wc := &wcs[i]
-		ended := wc.ID == q.endID
-		var to *delivery.Queue
-		if !ended {
-			to = q.describeShared(&ev, wc)
-		}
-		if last != nil && last != to {
-			last.Flush()
-		}
-		if last = to; to != nil {
-			to.Put(&ev, ev.Flags&event.Silent != 0)
-		}
-		if ended {
-			q.endInBand()
-			return
-		}
-	}
-	if last != nil {
-		last.Flush()
-	}
-	q.completer.Release()
 }
 
-// describeShared makes the event of a receive from the shared queue, and returns
-// the queue that takes it, or nil when there is none to deliver.
+// describeShared is describe of a receive from the shared queue. It retires there, in any
+// order, and before its event can be seen.
 func (q *queue) describeShared(ev *event.Event, wc *hw.WC) (to *delivery.Queue) {
 	q.srq.mu.Lock()
 	ev.Cookie, to = q.srq.retire(wc.ID&slotMask, q.feed)
