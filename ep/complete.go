@@ -56,8 +56,8 @@ func (q *queue) CompleteOne(id uint64, op hw.Op, n uint32, flags hw.WCFlags) {
 	} else {
 		q.e.record.countOther(op, n)
 	}
-	if to.HasRing() {
-		cell, at := to.ClaimRing()
+	if ring := to.Ring(); ring != nil {
+		cell, at := ring.Claim()
 		delivery.Success(&cell.Value, q.e, s.cookie.Load(), op, n)
 		release.Uint32(&q.retired, (r+1)&ticketMask)
 		yield.Point()
@@ -73,9 +73,7 @@ func (q *queue) CompleteOne(id uint64, op hw.Op, n uint32, flags hw.WCFlags) {
 		cookie := s.cookie.Load()
 		release.Uint32(&q.retired, (r+1)&ticketMask)
 		yield.Point()
-		if !to.PutSuccess(&q.lane, q.e, cookie, op, n) {
-			to.Flush()
-		}
+		to.PutSuccess(&q.lane, q.e, cookie, op, n)
 	}
 	q.completer.Release()
 }

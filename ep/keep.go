@@ -79,8 +79,8 @@ func (q *queue) deliver() {
 	}
 	q.moved.add(uint64(n)-uint64(q.keptOther), uint64(q.keptBytes))
 	q.kept, q.keptBytes, q.keptOther, q.keptFor = 0, 0, 0, nil
-	if ring, first := to.ClaimAll(n); ring != nil {
-		q.deliverCells(to, ring, first, n)
+	if ring := to.Ring(); ring != nil {
+		q.deliverCells(to, ring, n)
 	} else {
 		q.deliverEvents(to, n)
 	}
@@ -89,9 +89,8 @@ func (q *queue) deliver() {
 
 // deliverCells is deliver of n completions into cells of a ring. As in CompleteOne, retired
 // moves after the slots were read, and before a consumer can see an event.
-func (q *queue) deliverCells(to *delivery.Queue, ring *ring.Reserved[event.Event], first uint64, n int) {
-	r := q.retired.Load()
-	e := q.e
+func (q *queue) deliverCells(to *delivery.Queue, ring *ring.Reserved[event.Event], n int) {
+	r, first, e := q.retired.Load(), ring.ClaimAll(n), q.e
 	for done := 0; done < n; {
 		slots := q.slots[(r+uint32(done))&q.mask:]
 		cells := ring.Stretch(first+uint64(done), min(n-done, len(slots)))
@@ -108,16 +107,18 @@ func (q *queue) deliverCells(to *delivery.Queue, ring *ring.Reserved[event.Event
 
 // deliverEvents is deliver to a queue without a ring.
 func (q *queue) deliverEvents(to *delivery.Queue, n int) {
-	var list [16]delivery.Succeeded
-	for r := q.retired.Load(); n > 0; n -= len(list) {
-		some := list[:min(n, len(list))]
+	var evs [16]event.Event
+	for r := q.retired.Load(); n > 0; {
+		slots := q.slots[r&q.mask:]
+		some := evs[:min(n, len(slots), len(evs))]
 		for i := range some {
-			s, one := q.slot(r+uint32(i)), &some[i]
-			one.Cookie, one.Length, one.Op = s.cookie.Load(), s.sge[0].Len, s.op
+			s := &slots[i]
+			delivery.Success(&some[i], q.e, s.cookie.Load(), s.op, s.sge[0].Len)
 		}
 		r = (r + uint32(len(some))) & ticketMask
 		release.Uint32(&q.retired, r)
 		yield.Point()
-		to.PutSuccesses(&q.lane, q.e, some)
+		to.PutAll(some)
+		n -= len(some)
 	}
 }

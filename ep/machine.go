@@ -225,7 +225,7 @@ func (m *machine) emit(ev event.Event) {
 	}
 	m.connRoom--
 	to := wiring(m.e.profile.conn).Main()
-	to.Put(&ev, false)
+	to.Put(&ev)
 	to.Flush()
 }
 

@@ -109,7 +109,7 @@ func TestAnAgentThatSetsItselfFindsEverything(t *testing.T) {
 			for !d.inner.Main().Reserve(1) {
 				runtime.Gosched()
 			}
-			d.inner.Main().Put(dto(i), false)
+			d.inner.Main().Put(dto(i))
 			d.inner.Main().Flush()
 		}
 		select {
@@ -189,7 +189,7 @@ func TestTriggeringAllocatesNothing(t *testing.T) {
 	ev, buf := dto(1), make([]event.Event, 2)
 	assert.Zero(t, testing.AllocsPerRun(100, func() {
 		d.inner.Main().Reserve(1)
-		d.inner.Main().Put(ev, false)
+		d.inner.Main().Put(ev)
 		d.inner.Main().Flush()
 		_, _ = c.Wait(background)
 		_, _ = d.Dequeue(buf)

@@ -19,7 +19,10 @@ func putEight(q *delivery.Queue) {
 	for i := range uint64(8) {
 		q.Reserve(1)
 		ev := event.Event{Number: event.DTOCompletion, Cookie: i}
-		q.Put(&ev, i%3 == 0)
+		if i%3 == 0 {
+			ev.Flags = event.Silent
+		}
+		q.Put(&ev)
 		q.Flush()
 	}
 }
@@ -78,7 +81,7 @@ var deliveryPaths = map[string]func(t *testing.T) func(){
 		return func() {
 			q := d.inner.For(1)
 			q.Reserve(1)
-			q.Put(&eightEvents[0], false)
+			q.Put(&eightEvents[0])
 			<-r.C()
 		}
 	},
@@ -87,10 +90,10 @@ var deliveryPaths = map[string]func(t *testing.T) func(){
 		return func() {
 			s := d.NewOneShot()
 			q, _ := s.inner.Arm()
-			q.Put(&eightEvents[0], false)
+			q.Put(&eightEvents[0])
 			<-s.C()
 			q, _ = s.inner.Arm()
-			q.Put(&eightEvents[0], false)
+			q.Put(&eightEvents[0])
 			_, _ = s.Wait(background)
 			s.Release()
 		}

@@ -43,7 +43,7 @@ func benchCases(b *testing.B, ev *event.Event) []benchCase {
 	}
 	single := func(q *delivery.Queue) {
 		q.Reserve(1)
-		q.Put(ev, false)
+		q.Put(ev)
 		q.Flush()
 	}
 	together := func(q *delivery.Queue, n int) {
@@ -83,7 +83,7 @@ func benchCases(b *testing.B, ev *event.Event) []benchCase {
 		{"mode=batch/put=32", many, func() { together(batch.inner.Main(), many); (<-batch.Batches()).Release() }},
 		{"mode=oneshot", 1, func() {
 			q, _ := shot.inner.Arm()
-			q.Put(ev, false)
+			q.Put(ev)
 			q.Flush()
 			out[0] = <-shot.C()
 		}},
@@ -93,7 +93,7 @@ func benchCases(b *testing.B, ev *event.Event) []benchCase {
 // single2 puts one event of a batch that goes out later.
 func single2(q *delivery.Queue, ev *event.Event) {
 	q.Reserve(1)
-	q.Put(ev, false)
+	q.Put(ev)
 }
 
 // BenchmarkWake is a round trip between two goroutines that sleep in between.
@@ -120,13 +120,13 @@ func BenchmarkWake(b *testing.B) {
 				defer close(done)
 				for ev := range there.Events(background) {
 					back.inner.Main().Reserve(1)
-					back.inner.Main().Put(&ev, false)
+					back.inner.Main().Put(&ev)
 					back.inner.Main().Flush()
 				}
 			}()
 			for b.Loop() {
 				there.inner.Main().Reserve(1)
-				there.inner.Main().Put(dto(1), false)
+				there.inner.Main().Put(dto(1))
 				there.inner.Main().Flush()
 				if mode == ModeChannel {
 					<-back.C()

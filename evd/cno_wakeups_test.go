@@ -48,7 +48,6 @@ func TestEveryEventIsFoundThroughTheCNO(t *testing.T) {
 			var puts sync.WaitGroup
 			for i, d := range ds {
 				puts.Go(func() {
-					ev := dto(round)
 					// One event that notifies among silent ones, which fill gaps
 					// before it.
 					for j := range 3 {
@@ -56,8 +55,12 @@ func TestEveryEventIsFoundThroughTheCNO(t *testing.T) {
 						for !q.Reserve(1) {
 							runtime.Gosched()
 						}
+						ev := dto(round)
+						if j != i {
+							ev = silenced(ev)
+						}
 						puts.Go(func() {
-							q.Put(ev, j != i)
+							q.Put(ev)
 							q.Flush()
 						})
 					}
@@ -120,7 +123,7 @@ func TestNoTriggerIsLostInAGap(t *testing.T) {
 					runtime.Gosched()
 				}
 				wg.Go(func() {
-					d.inner.Main().Put(ev, ev.Flags&event.Silent != 0)
+					d.inner.Main().Put(ev)
 					d.inner.Main().Flush()
 				})
 			}

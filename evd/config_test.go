@@ -54,7 +54,7 @@ func TestEventsThatAnIteratorLeavesTriggerTheCNO(t *testing.T) {
 				synctest.Wait()
 				require.True(t, d.inner.Main().Reserve(len(tc.events)))
 				for _, cookie := range tc.events {
-					d.inner.Main().Put(dto(cookie), false)
+					d.inner.Main().Put(dto(cookie))
 				}
 				d.inner.Main().Flush()
 				synctest.Wait()

@@ -133,7 +133,7 @@ func TestAClosedChannelEndsAWaitForOneOperation(t *testing.T) {
 	close(stop)
 	_, err = shot.Wait(Until(stop))
 	require.ErrorIs(t, err, hw.ErrInterrupted)
-	q.Put(&event.Event{Number: event.DTOCompletion}, false)
+	q.Put(&event.Event{Number: event.DTOCompletion})
 	_, err = shot.Wait(Until(stop))
 	require.NoError(t, err, "the event was still to come")
 }

@@ -41,14 +41,14 @@ func TestADispatcherOfAnyModeCounts(t *testing.T) {
 			q := d.inner.Main()
 			require.True(t, q.Reserve(4))
 			requireCounters(t, d, Counters{})
-			q.Put(dto(1), false)
+			q.Put(dto(1))
 			q.Release(2)
 			q.Flush()
 			if mode != ModeCallback {
 				requireCounters(t, d, Counters{Events: 1})
 			}
 			take(d)
-			q.Put(dto(2), false)
+			q.Put(dto(2))
 			q.Flush()
 			taken := uint64(1)
 			if mode == ModeCallback {
@@ -92,11 +92,11 @@ func TestSleepsAndLostEventsAreCounted(t *testing.T) {
 		requireCounters(t, d, Counters{Sleeps: 1})
 		q := d.inner.Main()
 		require.True(t, q.Reserve(4))
-		q.Put(dto(1), false)
+		q.Put(dto(1))
 		q.Flush()
 		synctest.Wait()
 		for c := range uint64(3) {
-			q.Put(dto(c), false)
+			q.Put(dto(c))
 		}
 		requireCounters(t, d, Counters{Events: 2, Taken: 1, Lost: 2, Sleeps: 1})
 		n, err := async.Dequeue(make([]event.Event, 2))

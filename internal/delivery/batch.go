@@ -82,17 +82,6 @@ func newBatcher(q *Queue, maxLen, minimum, size int) *batcher {
 	return b
 }
 
-func (b *batcher) put(ev *event.Event, silent bool) {
-	if !b.q.accepts(ev) {
-		b.q.Release(1)
-		return
-	}
-	b.mu.Lock()
-	b.add(ev, silent)
-	b.sendIfHalf()
-	b.mu.Unlock()
-}
-
 // putAll puts the events that the filter accepts, some at a time.
 func (b *batcher) putAll(evs []event.Event) {
 	if b.q.filter == nil {
@@ -128,27 +117,6 @@ func (b *batcher) putSome(evs []event.Event) {
 	b.mu.Unlock()
 }
 
-// putSuccesses puts the events of successes, which it writes in their places.
-func (b *batcher) putSuccesses(source any, some []Succeeded) {
-	b.mu.Lock()
-	for len(some) > 0 {
-		c := b.cur
-		n := len(c.evs)
-		c.evs = c.evs[:min(n+len(some), b.size)] // within its capacity
-		evs := c.evs[n:]
-		for i := range some[:len(evs)] {
-			s := &some[i]
-			Success(&evs[i], source, s.Cookie, s.Op, s.Length)
-		}
-		some = some[len(evs):]
-		if b.loud = true; len(c.evs) == b.size {
-			b.send()
-		}
-	}
-	b.sendIfHalf()
-	b.mu.Unlock()
-}
-
 // addAll appends events to the current batch, which has room for them, and sends
 // the batch when it is full. The caller holds mu, as for every method below that
 // does not lock it.
@@ -159,32 +127,12 @@ func (b *batcher) addAll(evs []event.Event) {
 		b.send()
 		return
 	}
+	b.loud = b.loud || !allSilent(evs)
 	for i := range evs {
-		if ev := &evs[i]; !maySilence(ev) {
-			b.loud, b.urgent = true, true
-		} else if ev.Flags&event.Silent == 0 {
-			b.loud = true
+		if !maySilence(&evs[i]) {
+			b.urgent = true
+			break
 		}
-	}
-}
-
-// add is addAll for one event.
-func (b *batcher) add(ev *event.Event, silent bool) {
-	c := b.cur
-	c.evs = append(c.evs, *ev) // within its capacity
-	if len(c.evs) == b.size {
-		b.send()
-		return
-	}
-	b.note(ev, silent)
-}
-
-// note remembers what an event in the current batch means for when the batch goes
-// out.
-func (b *batcher) note(ev *event.Event, silent bool) {
-	if !silent {
-		b.loud = true
-		b.urgent = b.urgent || !maySilence(ev)
 	}
 }
 
@@ -301,13 +249,13 @@ func (b *batcher) release(c *Batch) {
 // rest follows when a batch is released.
 func (b *batcher) takeListed() {
 	for b.errs < asyncRoom && b.cur != nil {
-		var ev event.Event
-		if !b.q.d.async.pop(&ev) {
+		var one [1]event.Event
+		if !b.q.d.async.pop(&one[0]) {
 			return
 		}
 		b.errs++
 		b.cur.errs++
-		b.add(&ev, false)
+		b.addAll(one[:])
 		if b.cur != nil {
 			b.trySend()
 		}

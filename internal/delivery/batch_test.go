@@ -40,12 +40,12 @@ func TestBatchGoesOutWhenItIsFullOrTheProducerHasNoMore(t *testing.T) {
 	q := d.Main()
 	require.True(t, q.Reserve(8))
 	for c := range uint64(2) {
-		q.Put(dto(c), false)
+		q.Put(dto(c))
 	}
 	assert.Empty(t, ready(d), "it may become fuller")
-	q.Put(dto(2), false)
+	q.Put(dto(2))
 	assert.Equal(t, [][]uint64{{0, 1, 2}}, contents(ready(d)))
-	q.Put(dto(3), false)
+	q.Put(dto(3))
 	q.Flush()
 	assert.Equal(t, [][]uint64{{3}}, contents(ready(d)))
 	q.Flush()
@@ -62,11 +62,11 @@ func TestSuccessesThatCompleteTogetherAreBatched(t *testing.T) {
 	d := newDispatcher(t, Config{Kind: KindBatch, QLen: 32, BatchMax: 3})
 	q, source := d.Main(), new(int)
 	require.True(t, q.Reserve(7))
-	some := make([]Succeeded, 7)
+	some := make([]event.Event, 7)
 	for i := range some {
-		some[i] = Succeeded{Cookie: uint64(i), Length: uint32(8 * i), Op: hw.OpSend}
+		Success(&some[i], source, uint64(i), hw.OpSend, uint32(8*i))
 	}
-	q.PutSuccesses(new(Lane), source, some)
+	q.PutAll(some)
 	full := ready(d)
 	assert.Equal(t, [][]uint64{{0, 1, 2}, {3, 4, 5}}, contents(full))
 	assert.Equal(t, event.Event{Number: event.DTOCompletion, Op: hw.OpSend, Length: 16, Cookie: 2, Source: source}, full[0].Events()[2])
@@ -78,7 +78,7 @@ func TestSuccessesThatCompleteTogetherAreBatched(t *testing.T) {
 	}
 }
 
-// Each kind of dispatcher has the events that PutSuccess would put, one after the other.
+// Each kind of dispatcher has the events that Put would put, one after the other.
 func TestSuccessesThatCompleteTogetherAreThoseOfEach(t *testing.T) {
 	refuse := func(_ any, _ event.Number, _ hw.Status, cookie uint64, _ any) bool { return cookie != 1 }
 	for name, c := range map[string]struct {
@@ -95,7 +95,7 @@ func TestSuccessesThatCompleteTogetherAreThoseOfEach(t *testing.T) {
 			d.SetFilter(c.filter)
 			q := d.Main()
 			require.True(t, q.Reserve(3))
-			q.PutSuccesses(new(Lane), nil, []Succeeded{{Cookie: 0}, {Cookie: 1}, {Cookie: 2}})
+			q.PutAll([]event.Event{*dto(0), *dto(1), *dto(2)})
 			q.Flush()
 			var got []uint64
 			if c.kind == KindBatch {
@@ -189,7 +189,7 @@ func TestConsumerThatKeepsBatchesGetsFullerOnes(t *testing.T) {
 	var kept []*Batch
 	n := uint64(0)
 	for ; d.Main().Reserve(1); n++ {
-		d.Main().Put(dto(n), false)
+		d.Main().Put(dto(n))
 		d.Main().Flush()
 		kept = append(kept, ready(d)...)
 	}
@@ -210,14 +210,14 @@ func TestBatchChannelClosesAfterTheLastEvent(t *testing.T) {
 	d := newDispatcher(t, Config{Kind: KindBatch, QLen: 8})
 	q := d.Main()
 	require.True(t, q.Reserve(4))
-	q.Put(dto(1), true)
+	q.Put(silenced(dto(1)))
 	d.Abort()
 	b := <-d.Batches()
 	assert.Equal(t, list(1), cookies(b.Events()))
 	assert.Empty(t, ready(d))
 	assert.False(t, closed(d.Batches()), "three are outstanding")
-	q.Put(dto(2), true)
-	q.Put(dto(3), true)
+	q.Put(silenced(dto(2)))
+	q.Put(silenced(dto(3)))
 	q.Release(1)
 	assert.Equal(t, [][]uint64{{2}, {3}}, contents(ready(d)))
 	assert.True(t, closed(d.Batches()), "even if no batch is released")
@@ -259,7 +259,7 @@ func TestTheMemoryOfBatchesIsBoundedByTheLength(t *testing.T) {
 			assert.LessOrEqual(t, len(b.free)*b.size, 2*(qlen+asyncRoom)+(1+spareBatches)*usualBatch, "%d, batches of %d", qlen, most)
 			require.True(t, d.Main().Reserve(qlen))
 			for c := range uint64(qlen) {
-				d.Main().Put(dto(c), false)
+				d.Main().Put(dto(c))
 			}
 			d.Main().Flush()
 			n := uint64(0)
@@ -283,7 +283,7 @@ func TestBatchesAreReleasedBySeveralGoroutines(t *testing.T) {
 	for range attempts() {
 		require.True(t, q.Reserve(places), "all places are free")
 		for cookie := range uint64(places) {
-			q.Put(dto(cookie), false)
+			q.Put(dto(cookie))
 		}
 		all := ready(d)
 		require.Len(t, all, places)
@@ -313,9 +313,9 @@ func TestAFlushThatSendsNothingIsNotDue(t *testing.T) {
 		assert.Equal(t, step.due, b.notice.due(), step.ev.Cookie)
 		q.Flush()
 	}
-	q.Put(dto(7), false)
+	q.Put(dto(7))
 	assert.False(t, b.notice.due())
-	q.Put(flushed(8), false)
+	q.Put(flushed(8))
 	assert.True(t, b.notice.due())
 	q.Flush()
 	all := ready(d)
@@ -336,10 +336,10 @@ func TestAChannelThatStaysOpenEndsWithItsLastEvent(t *testing.T) {
 	d.EndWith(lastOne)
 	q := d.Main()
 	require.True(t, q.Reserve(3))
-	q.Put(dto(1), true) // held
+	q.Put(silenced(dto(1))) // held
 	d.Abort()
 	assert.Equal(t, list(1), received(d.C()), "two are outstanding")
-	q.Put(dto(2), false)
+	q.Put(dto(2))
 	q.Release(1)
 	require.NoError(t, d.Close())
 	assert.Equal(t, list(2, 99), received(d.C()))
@@ -352,7 +352,7 @@ func TestTheLastEventHasAPlaceOfItsOwn(t *testing.T) {
 	d.EndWith(lastOne)
 	n := 0
 	for d.Main().Reserve(1) {
-		d.Main().Put(dto(1), false)
+		d.Main().Put(dto(1))
 		n++
 	}
 	nodes := make([]AsyncNode, 2*asyncRoom)
@@ -373,7 +373,7 @@ func TestBatchesThatStayOpenEndWithTheLastEventAlone(t *testing.T) {
 	q := d.Main()
 	require.True(t, q.Reserve(8))
 	for i := range uint64(8) {
-		q.Put(dto(i), false)
+		q.Put(dto(i))
 		q.Flush()
 	}
 	nodes := make([]AsyncNode, asyncRoom)

@@ -16,7 +16,8 @@ func BenchmarkPair(b *testing.B) {
 		d := newDispatcher(b, Config{Kind: KindRing, QLen: 256})
 		q, buf := d.Main(), make([]event.Event, 32)
 		for b.Loop() {
-			r, first := q.ClaimAll(2)
+			r := q.Ring()
+			first := r.ClaimAll(2)
 			cell := r.At(first)
 			Success(&cell.Value, source, 1, hw.OpRecv, 64)
 			Success(&r.At(first+1).Value, source, 2, hw.OpSend, 64)

@@ -68,7 +68,7 @@ func TestCallbackGetsAllEventsInOrder(t *testing.T) {
 			d := newDispatcher(t, Config{Kind: KindCallback, QLen: 64, Callback: r.call, Submit: submit})
 			for i := range uint64(5000) {
 				eventually(t, "room", func() bool { return d.Main().Reserve(1) })
-				d.Main().Put(dto(i), false)
+				d.Main().Put(dto(i))
 				d.Main().Flush()
 			}
 			eventually(t, "all", func() bool { return len(r.list()) == 5000 })
@@ -126,7 +126,7 @@ func TestAtMostOneTaskIsSubmitted(t *testing.T) {
 	// A task with much to do lets other tasks have the pool in between.
 	for i := range uint64(4096) {
 		require.True(t, d.Main().Reserve(1))
-		d.Main().Put(dto(4+i), false)
+		d.Main().Put(dto(4 + i))
 	}
 	d.Main().Flush()
 	for i := 2; i < len(tasks); i++ {

@@ -87,11 +87,31 @@ func (c *channel) send(ev *event.Event) {
 	}
 }
 
-// putHeld is Put for a silent event, or while silent ones are held.
-func (c *channel) putHeld(ev *event.Event, silent bool) {
+// putAll sends evs, or holds them: those that the filter accepts.
+func (c *channel) putAll(evs []event.Event) {
+	for len(evs) > 0 {
+		n := c.lockless(evs)
+		c.sendAll(evs[:n])
+		if evs = evs[n:]; len(evs) == 0 {
+			return
+		}
+		switch ev := &evs[0]; {
+		case !c.q.accepts(ev):
+			c.q.Release(1)
+		case c.held.Load() != 0 || isSilent(ev):
+			c.putHeld(ev)
+		default:
+			c.sendAll(evs[:1])
+		}
+		evs = evs[1:]
+	}
+}
+
+// putHeld sends an event while silent ones are held, or holds it if it is silent.
+func (c *channel) putHeld(ev *event.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !silent {
+	if !isSilent(ev) {
 		c.sendHeld()
 		c.send(ev)
 		c.q.sent()
@@ -152,7 +172,7 @@ func (c *channel) lockless(evs []event.Event) (n int) {
 	if c.held.Load() != 0 || c.q.filter != nil {
 		return 0
 	}
-	for n < len(evs) && (evs[n].Flags&event.Silent == 0 || !maySilence(&evs[n])) {
+	for n < len(evs) && !isSilent(&evs[n]) {
 		n++
 	}
 	return n

@@ -91,7 +91,7 @@ func TestALoopOfSilentWorkNeverWedges(t *testing.T) {
 					}
 					require.True(t, d.Main().Reserve(1), "%v %d: room after %d", mode, qlen, len(got))
 				}
-				d.Main().Put(dto(i), true)
+				d.Main().Put(silenced(dto(i)))
 				d.Main().Flush()
 			}
 			require.NotEmpty(t, got)

@@ -77,13 +77,26 @@ func TestADequeueWithACNOAwaitsClaimedEvents(t *testing.T) {
 	assert.Equal(t, 2, n, "no producer triggers the CNO again")
 }
 
-// complete puts an event as an endpoint does.
+// succeed puts the event of a success as an endpoint does.
+func succeed(q *Queue, lane *Lane, source any, cookie uint64, op hw.Op, length uint32) {
+	r := q.Ring()
+	if r == nil {
+		q.PutSuccess(lane, source, cookie, op, length)
+		return
+	}
+	cell, at := r.Claim()
+	Success(&cell.Value, source, cookie, op, length)
+	cell.Publish(at)
+	q.Note()
+	q.Flush()
+}
+
+// complete reserves a place for an event, and puts it.
 func complete(q *Queue, cookie uint64) {
 	for !q.Reserve(1) {
 		runtime.Gosched()
 	}
-	q.PutSuccess(new(Lane), nil, cookie, hw.OpSend, 0)
-	q.Flush()
+	succeed(q, new(Lane), nil, cookie, hw.OpSend, 0)
 }
 
 // completeAll is complete of n events at once.
@@ -91,7 +104,8 @@ func completeAll(q *Queue, n int) {
 	for !q.Reserve(n) {
 		runtime.Gosched()
 	}
-	r, first := q.ClaimAll(n)
+	r := q.Ring()
+	first := r.ClaimAll(n)
 	for i := range n {
 		Success(&r.At(first+uint64(i)).Value, nil, uint64(i), hw.OpSend, 0)
 	}

@@ -30,12 +30,12 @@ func TestPutSuccessIsPut(t *testing.T) {
 				}
 				for range 8 {
 					require.True(t, q.Reserve(1))
-					q.Put(&full, false)
+					q.Put(&full)
 					q.Flush()
 					require.Equal(t, full, next(t, d))
 				}
 				require.True(t, q.Reserve(1))
-				q.PutSuccess(new(Lane), source, c.Cookie, c.Op, c.Length)
+				succeed(q, new(Lane), source, c.Cookie, c.Op, c.Length)
 				q.Flush()
 				d.Flush()
 				assert.Equal(t, c, next(t, d))

@@ -169,10 +169,18 @@ func putSilent(t testing.TB, q *Queue, cookies ...uint64) {
 	}
 }
 
+func silenced(ev *event.Event) *event.Event {
+	ev.Flags |= event.Silent
+	return ev
+}
+
 func putEvent(t testing.TB, q *Queue, ev *event.Event, silent bool) {
 	t.Helper()
 	require.True(t, q.Reserve(1))
-	q.Put(ev, silent)
+	if silent {
+		ev = silenced(ev)
+	}
+	q.Put(ev)
 	q.Flush()
 }
 

@@ -213,7 +213,7 @@ func (d *Dispatcher) PostSoftware(payload any) error {
 	default:
 		return errSoftwareFull
 	}
-	d.main.Put(&event.Event{Number: event.SoftwareEvent, Source: d.public, Data: payload}, false)
+	d.main.Put(&event.Event{Number: event.SoftwareEvent, Source: d.public, Data: payload})
 	d.main.Flush()
 	return nil
 }

@@ -38,7 +38,7 @@ func TestARefusedEventTakesNoPlace(t *testing.T) {
 		for range 3 { // if a refused event kept its place, the second Reserve would fail
 			require.True(t, q.Reserve(room))
 			for i := range room - 3 {
-				q.PutSuccess(new(Lane), nil, uint64(2*i+1), hw.OpSend, 0)
+				succeed(q, new(Lane), nil, uint64(2*i+1), hw.OpSend, 0)
 			}
 			q.PutAll([]event.Event{*dto(1), *dto(2), *dto(3)})
 			q.Flush()
@@ -93,11 +93,11 @@ func TestAFilterOfFailuresSeesNoOtherCompletions(t *testing.T) {
 		q := d.Main()
 		assert.False(t, q.HearsSuccesses())
 		require.True(t, q.Reserve(7))
-		q.PutSuccess(new(Lane), nil, mark|1, hw.OpSend, 0)
+		succeed(q, new(Lane), nil, mark|1, hw.OpSend, 0)
 		q.PutAll([]event.Event{*dto(mark | 2), *flushed(mark | 2), *flushed(3)})
-		q.Put(flushed(mark|2), false)
-		q.Put(&event.Event{Number: event.Disconnected, Cookie: 4}, false)
-		q.Put(flushed(mark|5), false)
+		q.Put(flushed(mark | 2))
+		q.Put(&event.Event{Number: event.Disconnected, Cookie: 4})
+		q.Put(flushed(mark | 5))
 		q.Flush()
 		var got []uint64
 		if kind == KindChannel {
@@ -124,8 +124,8 @@ func TestTheFilterSeesSilentEventsAndConnectionEvents(t *testing.T) {
 	})
 	q := d.Main()
 	require.True(t, q.Reserve(2))
-	q.Put(&event.Event{Number: event.DTOCompletion, Op: hw.OpSend, Flags: event.Silent, Cookie: 7}, true)
-	q.Put(&event.Event{Number: event.Disconnected}, false)
+	q.Put(&event.Event{Number: event.DTOCompletion, Op: hw.OpSend, Flags: event.Silent, Cookie: 7})
+	q.Put(&event.Event{Number: event.Disconnected})
 	assert.Equal(t, event.Disconnected, (<-d.C()).Number)
 	assert.Equal(t, []event.Number{event.DTOCompletion, event.Disconnected}, seen)
 	require.NoError(t, d.Close())
@@ -151,8 +151,8 @@ func TestASinkRouteTakesNoPlaces(t *testing.T) {
 		require.True(t, q.Reserve(1000))
 		require.True(t, q.TryReserve())
 		require.False(t, q.Full())
-		q.PutSuccess(new(Lane), nil, sunk|1, hw.OpSend, 0)
-		q.Put(dto(2), true)
+		succeed(q, new(Lane), nil, sunk|1, hw.OpSend, 0)
+		q.Put(silenced(dto(2)))
 		q.PutAll([]event.Event{*dto(3), *dto(4), *flushed(5)})
 		q.Suppressed(nil, 6)
 		q.Release(1)
@@ -181,8 +181,8 @@ func TestADispatcherWithASinkClosesItsChannelAtOnce(t *testing.T) {
 	_, open := <-d.C()
 	assert.False(t, open)
 	assert.Equal(t, 1, ended)
-	d.Main().PutSuccess(new(Lane), nil, 1, hw.OpSend, 0)
-	d.Main().Put(&event.Event{Number: event.Disconnected}, false)
+	succeed(d.Main(), new(Lane), nil, 1, hw.OpSend, 0)
+	d.Main().Put(&event.Event{Number: event.Disconnected})
 	d.PutAsync(&AsyncNode{Event: event.Event{Number: event.AsyncEPBroken}})
 	assert.Equal(t, 2, seen)
 }
@@ -200,8 +200,8 @@ func TestADispatcherWithASinkKeepsRoomForListedEventsAlone(t *testing.T) {
 	for range 3 {
 		require.True(t, q.Reserve(places))
 		for range places / 2 {
-			q.PutSuccess(new(Lane), nil, 1, hw.OpSend, 0)
-			q.Put(&event.Event{Number: event.Disconnected}, false)
+			succeed(q, new(Lane), nil, 1, hw.OpSend, 0)
+			q.Put(&event.Event{Number: event.Disconnected})
 		}
 	}
 	assert.Equal(t, 3*places, seen)

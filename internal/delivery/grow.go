@@ -42,7 +42,6 @@ func (r *rings) grow(places int) {
 	r.newest.Store(s)
 }
 
-func (r *rings) Put(ev *event.Event)      { r.newest.Load().r.Put(ev) }
 func (r *rings) PutAll(evs []event.Event) { r.newest.Load().r.PutAll(evs) }
 
 // Tail counts the events that have been claimed in all rings so far.

@@ -62,12 +62,12 @@ func TestAnEventIsNotOvertakenInALongerRing(t *testing.T) {
 				require.True(t, q.Reserve(3))
 				var got []uint64
 				return func() {
-						q.Put(dto(101), false)
+						q.Put(dto(101))
 						q.Flush()
 					}, func() {
-						q.Put(dto(1), false)
+						q.Put(dto(1))
 						require.NoError(t, d.Resize(100))
-						q.Put(dto(2), false)
+						q.Put(dto(2))
 						got = append(got, look(d)...)
 					}, func() {
 						got = append(got, drain(t, d)...)
@@ -104,7 +104,7 @@ func TestEveryEventArrivesInOrderThoughTheDispatcherGrows(t *testing.T) {
 						for !d.Main().Reserve(1) {
 							runtime.Gosched()
 						}
-						d.Main().Put(dto(p<<32|i), false)
+						d.Main().Put(dto(p<<32 | i))
 						d.Main().Flush()
 					}
 				})

@@ -22,7 +22,7 @@ func TestALaneSendsItsCompletersEvents(t *testing.T) {
 	assert.Nil(t, l.Claim(q))
 	for _, source := range []any{"a", "b"} {
 		require.True(t, q.Reserve(2))
-		q.PutSuccess(&l, source, 1, hw.OpSend, 64)
+		succeed(q, &l, source, 1, hw.OpSend, 64)
 		assert.Equal(t, event.Event{Number: event.DTOCompletion, Op: hw.OpSend, Length: 64, Cookie: 1, Source: source}, <-d.C())
 		ev := l.Claim(q)
 		require.NotNil(t, ev)
@@ -34,10 +34,10 @@ func TestALaneSendsItsCompletersEvents(t *testing.T) {
 		assert.Nil(t, l.Claim(q))
 	}
 	require.True(t, q.Reserve(3))
-	q.PutSuccess(&l, nil, 3, hw.OpSend, 0)
-	q.Put(&event.Event{Number: event.DTOCompletion, Flags: event.Silent, Cookie: 4}, true)
+	succeed(q, &l, nil, 3, hw.OpSend, 0)
+	q.Put(&event.Event{Number: event.DTOCompletion, Flags: event.Silent, Cookie: 4})
 	assert.Nil(t, l.Claim(q), "an event that notifies goes behind silent ones that are held")
-	q.PutSuccess(&l, nil, 5, hw.OpSend, 0)
+	succeed(q, &l, nil, 5, hw.OpSend, 0)
 	for _, cookie := range list(3, 4, 5) {
 		assert.Equal(t, cookie, (<-d.C()).Cookie)
 	}
@@ -57,7 +57,7 @@ func TestEachSendIsCountedByOne(t *testing.T) {
 	for round := range uint64(rounds) {
 		for i := range ls {
 			require.True(t, q.Reserve(1))
-			q.PutSuccess(&ls[i], nil, uint64(i), hw.OpSend, 0)
+			succeed(q, &ls[i], nil, uint64(i), hw.OpSend, 0)
 		}
 		for i := range ls {
 			assert.EqualValues(t, i, (<-d.C()).Cookie)
@@ -78,7 +78,7 @@ func TestEachSendIsCountedByOne(t *testing.T) {
 	require.True(t, q.Reserve(1), "one place is in use when the dispatcher is closed")
 	require.NoError(t, d.Close())
 	assert.False(t, q.channel.finished.Load())
-	q.PutSuccess(&ls[lanes-1], nil, 7, hw.OpSend, 0)
+	succeed(q, &ls[lanes-1], nil, 7, hw.OpSend, 0)
 	assert.EqualValues(t, 7, (<-d.C()).Cookie)
 	_, open := <-d.C()
 	assert.False(t, open)
@@ -92,7 +92,7 @@ func TestPlacesThatLanesCountAreFree(t *testing.T) {
 	_, limit := q.Places()
 	for cookie := range 2 * limit {
 		require.True(t, q.Reserve(1))
-		q.PutSuccess(&l, nil, cookie, hw.OpSend, 0)
+		succeed(q, &l, nil, cookie, hw.OpSend, 0)
 		<-d.C()
 		assert.False(t, q.Full())
 	}
@@ -113,7 +113,7 @@ func TestALaneIsOfOneQueue(t *testing.T) {
 	for range 3 * lanes { // each time it leaves the count that it had
 		for _, d := range []*Dispatcher{d, other} {
 			require.True(t, d.Main().Reserve(1))
-			d.Main().PutSuccess(&l, nil, 1, hw.OpSend, 0)
+			succeed(d.Main(), &l, nil, 1, hw.OpSend, 0)
 			<-d.C()
 			assert.Zero(t, d.Main().places.done.Load(), "it finds a count")
 		}
@@ -140,12 +140,12 @@ func TestACloserAndACompleterWithALaneDoNotMissEachOther(t *testing.T) {
 		)
 		for i := range ls {
 			require.True(t, q.Reserve(2))
-			q.PutSuccess(&ls[i], nil, 0, hw.OpSend, 0)
+			succeed(q, &ls[i], nil, 0, hw.OpSend, 0)
 			wg.Go(func() {
 				for ready.Add(1); ready.Load() <= completers; {
 					runtime.Gosched()
 				}
-				q.PutSuccess(&ls[i], nil, 0, hw.OpSend, 0)
+				succeed(q, &ls[i], nil, 0, hw.OpSend, 0)
 			})
 		}
 		for ready.Load() < completers {

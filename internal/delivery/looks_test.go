@@ -42,11 +42,11 @@ func TestAReservationIsNotRefusedForAnEventThatCountsTwice(t *testing.T) {
 		q := d.Main()
 		room := int(q.places.limit.Load())
 		require.True(t, q.Reserve(room))
-		q.Put(dto(1), false)
+		q.Put(dto(1))
 		<-d.C() // one place is free
 		granted := false
 		return func() { granted = q.Reserve(1) },
-			func() { q.Put(dto(2), false) },
+			func() { q.Put(dto(2)) },
 			func() {
 				assert.True(t, granted)
 				q.Release(room - 1)

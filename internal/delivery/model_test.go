@@ -141,7 +141,7 @@ func (w *world) put(t *rapid.T) {
 		w.q.PutAll(evs)
 	} else {
 		for i := range evs {
-			w.q.Put(&evs[i], evs[i].Flags&event.Silent != 0)
+			w.q.Put(&evs[i])
 		}
 	}
 	w.q.Flush()

@@ -36,11 +36,11 @@ func (d *Dispatcher) overcommit(async *Dispatcher) {
 }
 
 // putOver is Put into the queue in front.
-func (q *Queue) putOver(ev *event.Event, silent bool) {
+func (q *Queue) putOver(ev *event.Event) {
 	main := &q.d.main
 	switch {
 	case main.Reserve(1):
-		main.Put(ev, silent)
+		main.Put(ev)
 	case !main.closed():
 		q.d.overflow.lost.Add(1)
 		q.d.overflow.to.PutAsync(&q.d.overflow.node)

@@ -36,17 +36,17 @@ func TestAnOvercommittedDispatcherLosesEventsThatFindNoRoom(t *testing.T) {
 	for _, q := range []*Queue{d.Main(), d.For(77)} {
 		require.True(t, q.Reserve(8), "no post is refused")
 		for c := range uint64(3) {
-			q.Put(dto(c), false)
+			q.Put(dto(c))
 		}
 		assert.Empty(t, overflows(t, async), "it is full, and nothing is lost")
-		q.Put(dto(3), true)
-		q.PutSuccess(new(Lane), t, 4, hw.OpRecv, 0)
+		q.Put(silenced(dto(3)))
+		succeed(q, new(Lane), t, 4, hw.OpRecv, 0)
 		q.PutAll([]event.Event{*dto(5)})
 		q.Flush()
 		assert.Equal(t, []event.Event{{Number: 0x08001, Source: d.public, Data: event.EVDOverflow}}, overflows(t, async),
 			"one event is pending at a time")
 		assert.Equal(t, list(0, 1, 2), drain(t, d))
-		q.Put(dto(6), false)
+		q.Put(dto(6))
 		q.Release(1)
 		q.Flush()
 		assert.True(t, q.places.idle())
@@ -123,6 +123,6 @@ func TestAnOverflowNeedsNoDispatcherForErrors(t *testing.T) {
 	isError(t, d.Close(), hw.InvalidState, hw.StateEVDInUse)
 	d.Abort()
 	assert.False(t, q.Reserve(1))
-	q.Put(dto(3), false)
+	q.Put(dto(3))
 	assert.Empty(t, overflows(t, async), "what comes after Abort is dropped, and no overflow")
 }

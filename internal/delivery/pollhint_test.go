@@ -56,7 +56,7 @@ func TestACallerThatFindsTooFewEventsPollsTheDevice(t *testing.T) {
 			d.Consumer().SetPollDevice(func(how PollHint) {
 				asked = append(asked, how)
 				if len(asked) == 1 {
-					d.Main().Put(dto(7), false)
+					d.Main().Put(dto(7))
 					d.Main().Flush()
 				}
 			})
@@ -79,7 +79,7 @@ func TestAWaitPollsTheDeviceEachTimeThatItLooks(t *testing.T) {
 	var asked []PollHint
 	d.Consumer().SetPollDevice(func(how PollHint) {
 		if asked = append(asked, how); len(asked) == len(want) {
-			d.Main().Put(dto(7), false)
+			d.Main().Put(dto(7))
 			d.Main().Flush()
 		}
 	})

@@ -37,7 +37,7 @@ func TestRequestsTakeNoPlaceFromCompletions(t *testing.T) {
 				synctest.Wait()
 				require.True(t, d.Main().Reserve(qlen), "the requests took the room")
 				for c := range uint64(qlen) {
-					d.Main().Put(dto(c), false)
+					d.Main().Put(dto(c))
 				}
 				d.Main().Flush()
 				close(begin)

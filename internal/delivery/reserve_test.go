@@ -43,7 +43,7 @@ func TestPlaceIsFreeWhenItsEventWasTaken(t *testing.T) {
 			n++
 		}
 		for range n {
-			d.Main().Put(dto(uint64(n)), false)
+			d.Main().Put(dto(uint64(n)))
 		}
 		d.Main().Flush()
 		return n
@@ -69,7 +69,7 @@ func TestPlaceIsFreeWhenItsEventWasTaken(t *testing.T) {
 				tc.take(d)
 				require.True(t, d.Main().Reserve(1))
 				require.False(t, d.Main().Reserve(1))
-				d.Main().Put(dto(0), false)
+				d.Main().Put(dto(0))
 				d.Main().Flush()
 			}
 		})
@@ -94,7 +94,7 @@ func TestCloseIsRefusedWhileAnEventIsStillToCome(t *testing.T) {
 		require.True(t, q.Reserve(2))
 		if mode == KindRing || mode == KindCallback {
 			isError(t, d.Close(), hw.InvalidState, hw.StateEVDInUse, mode)
-			q.Put(dto(1), false)
+			q.Put(dto(1))
 			isError(t, d.Close(), hw.InvalidState, hw.StateEVDInUse, mode)
 			require.True(t, q.Reserve(1), "it is open")
 			q.Release(2)
@@ -114,8 +114,8 @@ func TestPutWithoutAReservationIsNoticedUnderRace(t *testing.T) {
 	for _, mode := range []Kind{KindRing, KindChannel, KindCallback} {
 		d := newDispatcher(t, Config{Kind: mode})
 		d.Main().Reserve(1)
-		d.Main().Put(dto(1), false)
-		assert.Panics(t, func() { d.Main().Put(dto(2), false) }, mode)
+		d.Main().Put(dto(1))
+		assert.Panics(t, func() { d.Main().Put(dto(2)) }, mode)
 		assert.Panics(t, func() { d.Main().Release(1) })
 	}
 }
@@ -134,7 +134,7 @@ func TestAProgramThatFollowsTheSizingRuleIsNeverRefused(t *testing.T) {
 		require.True(t, d.Main().Reserve(1))
 	}
 	for i := range 20000 {
-		d.Main().Put(dto(uint64(i)), false)
+		d.Main().Put(dto(uint64(i)))
 		for len(d.C()) >= 8 {
 			runtime.Gosched()
 		}

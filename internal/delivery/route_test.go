@@ -63,14 +63,14 @@ func TestClosedRouteDrains(t *testing.T) {
 	r := newRoute(t, d, 1, 1, 4)
 	q := d.For(1)
 	require.True(t, q.Reserve(3))
-	q.Put(dto(1), true) // held
+	q.Put(silenced(dto(1))) // held
 	r.Close()
 	r.Close()
 	assert.False(t, d.For(1).Reserve(1))
 	assert.Same(t, q, d.For(1))
 	assert.Equal(t, list(1), received(r.C()))
 	assert.False(t, closed(r.C()))
-	q.Put(dto(3), true)
+	q.Put(silenced(dto(3)))
 	assert.Equal(t, list(3), received(r.C()))
 	assert.False(t, closed(r.C()))
 	q.Release(1)
@@ -87,7 +87,7 @@ func TestClosingTheDispatcherClosesItsRoutes(t *testing.T) {
 		require.NoError(t, d.Close())
 		assert.True(t, closed(idle.C()))
 		assert.False(t, closed(busy.C()))
-		busy.queue.Put(dto(2), false)
+		busy.queue.Put(dto(2))
 		assert.Equal(t, list(2), received(busy.C()))
 		assert.True(t, closed(busy.C()))
 	}
@@ -144,7 +144,11 @@ func (w *routeWorld) complete(t *rapid.T) {
 	}
 	m.outstanding--
 	if rapid.Bool().Draw(t, "put") {
-		m.r.queue.Put(dto(1), rapid.Bool().Draw(t, "silent"))
+		ev := dto(1)
+		if rapid.Bool().Draw(t, "silent") {
+			ev = silenced(ev)
+		}
+		m.r.queue.Put(ev)
 		received(m.r.C())
 	} else {
 		m.r.queue.Release(1)

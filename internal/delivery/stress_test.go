@@ -98,9 +98,9 @@ func produce(q *Queue, producer uint64, n int, seed uint64) {
 		} else {
 			for j := range evs {
 				if ev := &evs[j]; ev.Flags == 0 && ev.Status == hw.StatusSuccess {
-					q.PutSuccess(&lane, nil, ev.Cookie, ev.Op, 0)
+					succeed(q, &lane, nil, ev.Cookie, ev.Op, 0)
 				} else {
-					q.Put(ev, ev.Flags&event.Silent != 0)
+					q.Put(ev)
 				}
 			}
 		}
@@ -278,9 +278,9 @@ func TestCloseRacesWithPosters(t *testing.T) {
 							}
 							granted[p]++
 							if i%3 == 0 {
-								q.Put(dto(i), true)
+								q.Put(silenced(dto(i)))
 							} else {
-								q.PutSuccess(&lane, nil, i, hw.OpSend, 0)
+								succeed(q, &lane, nil, i, hw.OpSend, 0)
 							}
 							q.Flush()
 						}

@@ -268,7 +268,7 @@ func TestAWaiterThatSleepsAllocatesNothing(t *testing.T) {
 				runtime.Gosched()
 			}
 			d.Main().Reserve(1)
-			d.Main().Put(&sink[0], false)
+			d.Main().Put(&sink[0])
 			d.Main().Flush()
 		}
 	}()

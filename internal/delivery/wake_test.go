@@ -53,7 +53,7 @@ func TestNoWakeUpIsLostInAGap(t *testing.T) {
 							runtime.Gosched()
 						}
 						wg.Go(func() {
-							d.Main().Put(ev, ev.Flags&event.Silent != 0)
+							d.Main().Put(ev)
 							d.Main().Flush()
 						})
 					}
@@ -80,7 +80,7 @@ func TestNoWakeUpIsLostAtTheEdgeOfSleep(t *testing.T) {
 		wg.Go(func() {
 			for ev := range there.Events(background) {
 				if back.Main().Reserve(1) {
-					back.Main().Put(&ev, false)
+					back.Main().Put(&ev)
 					back.Main().Flush()
 				}
 			}
@@ -89,7 +89,7 @@ func TestNoWakeUpIsLostAtTheEdgeOfSleep(t *testing.T) {
 		wg.Go(func() {
 			for i := range uint64(rounds) {
 				there.Main().Reserve(1)
-				there.Main().Put(dto(i), false)
+				there.Main().Put(dto(i))
 				there.Main().Flush()
 				ev, _, err := waitOne(back, background, 1)
 				if err != nil || ev.Cookie != i {
@@ -120,7 +120,7 @@ func TestAWaiterLooksOnceMoreBeforeItSleeps(t *testing.T) {
 	defer c.release()
 	require.False(t, c.came(1))
 	require.True(t, d.Main().Reserve(1))
-	d.Main().Put(dto(1), false)
+	d.Main().Put(dto(1))
 	d.Main().Flush()
 	assert.True(t, c.park(1), "no producer wakes it for an event that was there before")
 	c.unpark()
@@ -156,7 +156,7 @@ func TestNoWakeUpIsLostAtAThreshold(t *testing.T) {
 			var wg sync.WaitGroup
 			for p := range uint64(producers) {
 				wg.Go(func() {
-					d.Main().Put(dto(p), false)
+					d.Main().Put(dto(p))
 					d.Main().Flush()
 				})
 			}
