@@ -52,9 +52,9 @@ func BenchmarkSPSC(b *testing.B) {
 // BenchmarkReserved is one put and one take per operation on one goroutine.
 func BenchmarkReserved(b *testing.B) {
 	r := NewReserved[event](1024)
-	in, out := event{cookie: 1}, make([]event, 1)
+	in, out := []event{{cookie: 1}}, make([]event, 1)
 	for b.Loop() {
-		r.Put(&in)
+		r.PutAll(in)
 		if r.Take(out) != 1 {
 			b.Fatal("lost")
 		}

@@ -118,11 +118,7 @@ func (w *reservedWorld) publish(t *rapid.T) {
 	i := rapid.IntRange(0, len(w.open)-1).Draw(t, "which")
 	c := w.open[i]
 	w.open = append(w.open[:i], w.open[i+1:]...)
-	if c.n == 1 {
-		w.r.publish(uint64(c.at), &w.values[c.at])
-	} else {
-		w.r.publishAll(uint64(c.at), w.values[c.at:c.at+c.n])
-	}
+	w.r.publishAll(uint64(c.at), w.values[c.at:c.at+c.n])
 	for i := range c.n {
 		w.published[c.at+i] = true
 	}

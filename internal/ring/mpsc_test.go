@@ -41,7 +41,7 @@ func (r *MPSC[T]) Push(v *T) bool {
 		}
 		yield.Point()
 		if r.ring.tail.CompareAndSwap(t, t+1) {
-			r.ring.publish(t, v)
+			r.ring.publishAll(t, []T{*v})
 			return true
 		}
 	}

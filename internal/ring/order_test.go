@@ -24,7 +24,6 @@ func unmapped(n int) (items []item) {
 
 func TestAReservedValueIsPublishedWhenItsCellIsFilled(t *testing.T) {
 	for name, put := range map[string]func(*Reserved[item]){
-		"a value": func(r *Reserved[item]) { r.Put(nil) },
 		"a batch": func(r *Reserved[item]) { r.PutAll(unmapped(3)) },
 	} {
 		r := NewReserved[item](8)

@@ -34,7 +34,7 @@ type Cell[T any] struct {
 // Reserved is a ring with many producers and one consumer. Its owner ensures that
 // the ring never holds more values than it has places: every producer has reserved
 // a place for what it puts, and a place is reserved again only when Take has
-// returned for its value. So Put needs no check and no second try.
+// returned for its value. So PutAll needs no check and no second try.
 //
 // Any number of goroutines may call the producers' methods. One goroutine at a time
 // calls the consumer's methods (Take, Ready, Next); the owner orders these calls.
@@ -61,20 +61,15 @@ func (r *Reserved[T]) Init(places int) {
 // Cap is the number of places.
 func (r *Reserved[T]) Cap() int { return len(r.cells) }
 
-// Put appends v, for which the caller has reserved a place.
-func (r *Reserved[T]) Put(v *T) {
-	r.publish(r.tail.Add(1)-1, v)
-}
-
-// Claim is the first half of a Put that fills the value where it lies: it returns the
+// Claim takes the place of one value, for which the caller has reserved it: it returns the
 // value's cell, which has an old value in it, and its position.
 func (r *Reserved[T]) Claim() (c *Cell[T], position uint64) {
 	t := r.tail.Add(1) - 1
 	return &r.cells[t&uint64(len(r.cells)-1)], t
 }
 
-// Publish is the other half of that Put. Until then the consumer stops before the
-// value, however many later values are published.
+// Publish lets the consumer see the value that the caller has written into its cell. Until
+// then the consumer stops before the value, however many later values are published.
 //
 // What the producer loads after Publish it may load before the consumer can see the
 // value; but not before the consumer can see the claim, in Tail. A consumer that tells
@@ -123,16 +118,8 @@ func (c *Cell[T]) PublishAll(first uint64, n int) {
 	release.Uint64(&c.word, first<<countBits|uint64(n))
 }
 
-// publish fills the cell at position t. Until then the consumer stops before the
-// cell, however many later ones are published.
-func (r *Reserved[T]) publish(t uint64, v *T) {
-	yield.Point()
-	c := &r.cells[t&uint64(len(r.cells)-1)]
-	c.Value = *v
-	c.word.Store(t<<countBits | 1)
-}
-
-// publishAll is publish for the positions from t on.
+// publishAll fills the cells from position t on. Until then the consumer stops before the
+// first, however many later ones are published.
 func (r *Reserved[T]) publishAll(t uint64, vs []T) {
 	yield.Point()
 	cells := r.cells

@@ -118,8 +118,7 @@ func TestSPSCSaysHowMuchItWouldTake(t *testing.T) {
 func TestUnpublishedValueHoldsUpThoseBehindIt(t *testing.T) {
 	r := NewReserved[int](8)
 	first := r.tail.Add(1) - 1 // claimed, not published
-	two := 2
-	r.Put(&two)
+	r.PutAll([]int{2})
 	r.PutAll([]int{3, 4})
 	assert.EqualValues(t, 4, r.Tail())
 	assert.Zero(t, r.Ready(1))
@@ -128,8 +127,7 @@ func TestUnpublishedValueHoldsUpThoseBehindIt(t *testing.T) {
 	r.At(batch).Value, r.At(batch+1).Value = 5, 6
 	r.At(batch).PublishAll(batch, 2)
 	assert.Zero(t, r.Ready(1))
-	one := 1
-	r.publish(first, &one)
+	r.publishAll(first, []int{1})
 	assert.EqualValues(t, 1, r.Ready(1))
 	assert.EqualValues(t, 4, r.Ready(3), "a batch counts as a whole")
 	out := make([]int, 3)
@@ -159,7 +157,6 @@ func TestTheCellsOfABatchLieInStretches(t *testing.T) {
 func TestWordsOfEarlierRoundsAnnounceNothing(t *testing.T) {
 	r := NewReserved[int](4)
 	out := make([]int, 4)
-	x := 0
 	for lap := range 100 {
 		for n := 1; n <= 4; n++ {
 			in := []int{lap, n, lap + n, 7}[:n]
@@ -168,7 +165,7 @@ func TestWordsOfEarlierRoundsAnnounceNothing(t *testing.T) {
 			require.Equal(t, in, out[:n])
 			require.Zero(t, r.Take(out))
 			require.Zero(t, r.Ready(1))
-			r.Put(&x)
+			r.PutAll(out[:1])
 			require.Equal(t, 1, r.Take(out))
 			require.Zero(t, r.Take(out))
 		}
@@ -234,7 +231,7 @@ func TestNothingAllocates(t *testing.T) {
 		m.Pop(&x)
 		m.PushAll(buf)
 		m.PopAll(buf)
-		r.Put(&x)
+		r.PutAll(buf[:1])
 		r.PutAll(buf[:2])
 		r.Take(buf)
 	}))
