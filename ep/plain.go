@@ -5,8 +5,6 @@ import (
 
 	"godat/evd"
 	"godat/hw"
-	"godat/internal/delivery"
-	"godat/internal/door"
 	"godat/internal/memory"
 	"godat/internal/release"
 	"godat/internal/token"
@@ -63,7 +61,8 @@ func postPlain(e *Endpoint, op hw.Op, cookie uint64, flags hw.Flags, segs []mem.
 	}
 	to := r.queues.For(cookie)
 	if shot != nil {
-		if to = b.e.adapter.arm(shot, r.evd); to == nil {
+		var err error
+		if to, err = b.e.adapter.destination(shot, r.evd, cookie); err != nil {
 			return slow()
 		}
 	} else if !to.TryReserve() && !to.Reserve(1) {
@@ -159,20 +158,6 @@ func (b *mailbox) postOne(q *queue, d *DTO) error {
 		remote = nil
 	}
 	return postPlain(b.e, op, d.Cookie, d.Flags, d.list(), remote, d.OneShot)
-}
-
-// arm returns the queue of a one-shot for one event, or nil if a post may not name the
-// one-shot now.
-func (a *Adapter) arm(shot *evd.OneShot, d *evd.Dispatcher) *delivery.Queue {
-	s := shot.Wiring(door.Key{})
-	if !s.Serves(wiring(d), a.ia) {
-		return nil
-	}
-	to, err := s.Arm()
-	if err != nil {
-		return nil
-	}
-	return to
 }
 
 // noTicket is no word: Kicked is set in none that is not Held.
