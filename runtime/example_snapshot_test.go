@@ -61,7 +61,7 @@ type disk struct {
 
 func (d disk) Trouble(time.Duration) string {
 	if d.Full {
-		return "the disk is full"
+		return "is full: delete something, or make it larger"
 	}
 	return ""
 }
@@ -89,5 +89,5 @@ func ExampleIA_Report() {
 	}
 	// Output:
 	// {Name:a Queue:3 Full:false}: ""
-	// {Name:b Queue:0 Full:true}: "the disk is full"
+	// {Name:b Queue:0 Full:true}: "is full: delete something, or make it larger"
 }

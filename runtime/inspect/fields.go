@@ -13,7 +13,7 @@ func connFields(at time.Time) []field[dat.ConnSnapshot] {
 	for _, f := range endpointFields(at)[1:] {
 		list = append(list, field[dat.ConnSnapshot]{f.name, func(c *dat.ConnSnapshot) value { return f.of(&c.Endpoint) }})
 	}
-	return append(list, field[dat.ConnSnapshot]{"unposted", func(c *dat.ConnSnapshot) value { return count(c.Missing) }})
+	return append(list, field[dat.ConnSnapshot]{"unposted receives", func(c *dat.ConnSnapshot) value { return count(c.Missing) }})
 }
 
 // endpointFields are the columns of endpoints: octets that requests and receives moved, for how long

@@ -176,7 +176,7 @@ var pageJS string
 var pages = template.Must(template.New("page").Funcs(template.FuncMap{
 	"css":    func() template.CSS { return template.CSS(pageCSS) },
 	"script": func() template.JS { return template.JS(pageJS) },
-	"octets": octets, "draw": draw, "number": func(n any) string { return grouped(fmt.Sprint(n)) },
+	"octets": octets, "draw": draw, "many": many[int], "number": func(n any) string { return grouped(fmt.Sprint(n)) },
 }).Parse(pageHTML))
 
 // policy lets the page use what is in it, and renew itself.

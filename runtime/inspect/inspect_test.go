@@ -208,7 +208,7 @@ func TestAVisitorSeesForHowLongNothingCameOrWent(t *testing.T) {
 		time.Sleep(90 * time.Second)
 		assert.Contains(t, r.get("").Body.String(), `<td class="n">1 min 30 s</td>`)
 		body := r.get("?of=" + url.QueryEscape(client.String())).Body.String()
-		assert.Contains(t, body, "1 posted, 0 failed, 0 flushed; none has succeeded for 1 min 30 s</dd>")
+		assert.Contains(t, body, "1 posted so far, 0 failed, 0 flushed; none has succeeded for 1 min 30 s</dd>")
 		assert.Contains(t, body, "none has succeeded for 2 min 30 s; the oldest", "of the receives")
 		require.NoError(t, r.ia.Close())
 	})

@@ -170,7 +170,7 @@ func findStory(s *seen, name string) *story {
 				{"listener", c.Listener},
 				{"depth", strconv.Itoa(c.Depth)},
 				{"longest message", octets(uint64(c.Message))},
-				{"receives that are not posted", strconv.Itoa(c.Missing)},
+				{"unposted receives", strconv.Itoa(c.Missing)},
 				{"buffers", poolText(&c.Buffers)},
 			}, t.Facts...)
 			return t
@@ -267,7 +267,7 @@ func silent(d time.Duration) string {
 }
 
 func queueText(q *dat.QueueSnapshot) string {
-	text := fmt.Sprintf("%d outstanding of %d, %s posted, %s failed, %s flushed", q.Outstanding, q.Depth, number(q.Posted), number(q.Failed), number(q.Flushed))
+	text := fmt.Sprintf("%d outstanding of %d, %s posted so far, %s failed, %s flushed", q.Outstanding, q.Depth, number(q.Posted), number(q.Failed), number(q.Flushed))
 	if q.QuietAge > 0 {
 		text += "; none has succeeded for " + ago(q.QuietAge)
 	}

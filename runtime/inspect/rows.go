@@ -103,16 +103,17 @@ func (f *finder) rows() {
 		rows := f.now.Reports[kind]
 		fields := rowFields(rows)
 		for i := range rows {
-			f.row(kind, cmp.Or(fields[0].of(&rows[i]).text, kind), "", rows[i])
+			name := cmp.Or(fields[0].of(&rows[i]).text, kind)
+			f.row(kind, name, headOf(kind, name), "", rows[i])
 		}
 	}
 }
 
 // row tells the trouble of a row, or of what an endpoint's owner says.
-func (f *finder) row(show, name, prefix string, r row) {
+func (f *finder) row(show, name, head, prefix string, r row) {
 	if t, ok := r.(dat.Troubled); ok {
 		if text := t.Trouble(late); text != "" {
-			f.add(0, show, show, name, "%s%s", prefix, text)
+			f.addHead(0, show, show, name, head, prefix+text)
 		}
 	}
 }

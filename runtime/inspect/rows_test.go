@@ -62,12 +62,12 @@ func (r *rig) endpoint(local net.Addr) string {
 }
 
 func TestAPeerThatReadsNoStreamIsNamed(t *testing.T) {
-	for why, piece := range map[string]int{"a Write waits": 1 << 20, "the credits are used up": 1} {
+	for why, piece := range map[string]int{"octets lie unread there": 1 << 20, "unread there, and the credits that the peer gave are used up": 1} {
 		t.Run(why, func(t *testing.T) {
 			staged(t, dat.ConnConfig{}, func(r *rig) {
 				client, server := r.pour(piece)
-				r.wrong("endpoints", r.endpoint(client.LocalAddr()), why, "the peer's program has read nothing for 1", server.LocalAddr().String())
-				r.wrong("endpoints", r.endpoint(server.LocalAddr()), "this program has read nothing for")
+				r.wrong("endpoints", r.endpoint(client.LocalAddr()), why, "a Write waits, because the peer's program has read nothing for 1 s", server.LocalAddr().String())
+				r.wrong("endpoints", r.endpoint(server.LocalAddr()), "this program has read nothing for 2 s", "octets lie unread here")
 				row := r.get("?show=endpoints&sort=-unread+by+peer").Body.String()
 				assert.Contains(t, row, "unread by peer</a>")
 				assert.Contains(t, row, "<td>yes</td>", "it writes")
@@ -136,8 +136,9 @@ func TestAServerThatTakesNoRequestsIsNamedAtBothEnds(t *testing.T) {
 	staged(t, dat.ConnConfig{}, func(r *rig) {
 		s, c := r.serve(rpc.Config{})
 		done := r.call(c, 7)
-		r.wrong("rpc servers", s.Addr(), "this program has taken no request for 1", "and 1 wait")
-		r.wrong("rpc clients", s.Addr(), "1 calls wait for an answer", "method 7")
+		r.wrong("rpc servers", s.Addr(), "1 request waits: no handler has taken it for 1 s")
+		assert.NotContains(t, r.kinds(), "rpc connections", "nobody has taken the request")
+		r.wrong("rpc clients", s.Addr(), "1 call, of method 7, has waited 2 s for its answer")
 		require.NoError(t, (<-s.Requests()).Fail(rpc.CodeUser, "no"))
 		<-done
 		synctest.Wait()
@@ -170,7 +171,8 @@ func TestAHandlerThatDoesNotEndIsNamed(t *testing.T) {
 			name = row.(rpc.ServedSnapshot).Client
 		}
 		require.Contains(t, name, "(connection ")
-		r.wrong("rpc connections", name, "this program has taken 1 requests and not answered", "method 9")
+		r.wrong("rpc connections", name, "this program took 1 request, of method 9, and has not answered it for 1 s")
+		assert.NotContains(t, r.kinds(), "rpc servers")
 		require.NoError(t, request.Reply(nil))
 		require.NoError(t, errors.Join(c.Close(), s.Close()))
 	})
@@ -202,7 +204,7 @@ func TestAServerWhoseProcessTakesNothingUsesTheCreditsUp(t *testing.T) {
 		for range 5 {
 			r.call(c, 1)
 		}
-		r.wrong("rpc clients", r.ln.Addr(), "the credits are used up", "2 calls or cancels wait for the server", "has stopped, or its program takes no events")
+		r.wrong("rpc clients", r.ln.Addr(), "2 calls or cancels wait for the server, which has taken no message for 1 s", "has stopped, or its program takes no events (the credits that it gave are used up)")
 		require.NoError(t, c.Close())
 	})
 }
@@ -211,7 +213,13 @@ func TestAClientWithoutAConnectionIsNamed(t *testing.T) {
 	staged(t, dat.ConnConfig{}, func(r *rig) {
 		s, c := r.serve(rpc.Config{Redial: time.Second})
 		require.NoError(t, s.Close())
-		r.wrong("rpc clients", s.Addr(), "no connection: ")
+		time.Sleep(leastAge)
+		r.wrong("rpc clients", s.Addr(), "no connection after ", " failed attempts: nobody listens there")
+		told := r.ask("?format=json").Troubles
+		require.Len(t, told, 2, "the attempts have one line")
+		assert.Equal(t, "rpc client to "+s.Addr(), told[0].Head)
+		assert.Contains(t, told[1].Text, " attempts to connect to "+s.Addr()+" failed within a minute, the last ")
+		assert.Contains(t, told[1].Text, " ago with NON_PEER_REJECTED")
 		require.NoError(t, c.Close())
 	})
 }
@@ -227,7 +235,7 @@ type disk struct {
 
 func (d disk) Trouble(time.Duration) string {
 	if d.Full {
-		return "is full"
+		return "is full: delete something, or make it larger"
 	}
 	return ""
 }
@@ -241,11 +249,11 @@ func TestWhatAProgramReportsIsAListOfThePage(t *testing.T) {
 	_, err = r.ia.Report("odd", func() []any { panic("no rows") })
 	require.NoError(t, err)
 	body := r.get("?show=disks&sort=-queue").Body.String()
-	for _, part := range []string{"disks 2", "latency</a>", "1 ms", "yes", "is full"} {
+	for _, part := range []string{"disks 2", "latency</a>", "1 ms", "yes", "disk b</a>: is full: delete"} {
 		assert.Contains(t, body, part)
 	}
 	assert.NotContains(t, body, "secret")
 	assert.Less(t, strings.Index(body, ">b</td>"), strings.Index(body, ">a</td>"))
 	assert.Contains(t, r.get("?show=odd").Body.String(), "panicked: no rows")
-	assert.Equal(t, []Trouble{{Kind: "disks", Show: "disks", Name: "b", Text: "is full"}}, r.ask("?format=json").Troubles)
+	assert.Equal(t, []Trouble{{Kind: "disks", Show: "disks", Name: "b", Head: "disk b", Text: "is full: delete something, or make it larger"}}, r.ask("?format=json").Troubles)
 }

@@ -164,14 +164,6 @@ func number[N int | uint64](n N) string {
 	return grouped(fmt.Sprint(n))
 }
 
-// many says how many there are of something.
-func many[N int | uint64](n N, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return number(n) + " " + one + "s"
-}
-
 func grouped(text string) string {
 	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
 		text = text[:i] + "\u202f" + text[i:]

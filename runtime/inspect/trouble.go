@@ -23,6 +23,7 @@ type Trouble struct {
 	Kind string // the same for all troubles of the kind
 	Show string // the list in which its object is
 	Name string // of the object
+	Head string // what the line begins with: the object's name, with what it is where that is not plain
 	Text string // what is wrong, and what to look at
 	rank int    // the worst first
 }
@@ -40,7 +41,14 @@ func (t Trouble) Link(adapter int) string {
 type finder struct {
 	now, last *seen // last is nil in the first snapshot
 	list      []Trouble
-	found     map[string]int // by kind
+	found     map[string]int    // by kind
+	ends      map[[2]string]end // by the local and the remote address; nil before it is asked for
+}
+
+// end is a connected end in this program.
+type end struct {
+	name string
+	*dat.EndpointSnapshot
 }
 
 // troubles finds what is wrong now, given an earlier snapshot.
@@ -54,16 +62,16 @@ func troubles(now, last *seen) []Trouble {
 	}
 	for i := range now.Endpoints {
 		e := &now.Endpoints[i]
-		f.row("endpoints", e.Name, "connection to "+e.Remote+": ", e.Owner)
+		f.row("endpoints", e.Name, e.Name, "connection to "+e.Remote+": ", e.Owner)
 		f.endpoint("endpoints", e.Name, e)
 	}
 	for i := range now.SRQs {
 		if q := &now.SRQs[i]; q.Outstanding == 0 && q.Endpoints > 0 {
-			f.add(2, "no shared receives", "shared receives", q.Name, "has no receive for %d endpoints: the program posts too few", q.Endpoints)
+			f.add(2, "no shared receives", "shared receives", q.Name, "has no receive for %s: the program posts too few", many(q.Endpoints, "endpoint"))
 		}
 	}
 	f.rows()
-	f.ends()
+	f.broken()
 	for i, t := range f.list {
 		if more := f.found[t.Kind] - ofEach; more > 0 && f.isLastTold(i) {
 			f.list[i].Text += fmt.Sprintf("; the same of %s more", number(more))
@@ -75,38 +83,19 @@ func troubles(now, last *seen) []Trouble {
 
 // add tells a trouble, if it is one of the first of its kind.
 func (f *finder) add(rank int, kind, show, name, format string, args ...any) {
+	f.addHead(rank, kind, show, name, name, fmt.Sprintf(format, args...))
+}
+
+// addHead is add of a line that begins with more than the name.
+func (f *finder) addHead(rank int, kind, show, name, head, text string) {
 	if f.found[kind]++; f.found[kind] <= ofEach {
-		f.list = append(f.list, Trouble{kind, show, name, fmt.Sprintf(format, args...), rank})
+		f.list = append(f.list, Trouble{kind, show, name, head, text, rank})
 	}
 }
 
 // isLastTold reports whether no later trouble is of the kind of trouble i.
 func (f *finder) isLastTold(i int) bool {
 	return !slices.ContainsFunc(f.list[i+1:], func(t Trouble) bool { return t.Kind == f.list[i].Kind })
-}
-
-// dispatchers looks for consumers that sleep, and for events without room.
-func (f *finder) dispatchers() {
-	for i := range f.now.Dispatchers {
-		d := &f.now.Dispatchers[i]
-		was := before(f, d.Name, func(s *seen) []dat.DispatcherSnapshot { return s.Dispatchers }, func(d *dat.DispatcherSnapshot) string { return d.Name })
-		name := cmp.Or(d.Owner, d.Name)
-		if d.CallbackAge >= late {
-			f.add(0, "callback", "dispatchers", name, "this program's callback of %s has run for %s, with %s waiting for it", d.Name, ago(d.CallbackAge), many(d.Queued, "event"))
-		} else if d.OldestAge >= late {
-			f.add(0, "no consumer", "dispatchers", name, "this program has taken no event of %s for %s, with %s waiting: its loop sleeps or is blocked", d.Name, ago(d.OldestAge), many(d.Queued, "event"))
-		} else if was != nil && d.Queued > 0 && d.Queued >= d.QLen/2 {
-			f.add(1, "slow consumer", "dispatchers", name, "this program takes events of %s more slowly than they come: %s wait, and there is room for %s", d.Name, number(d.Queued), number(d.QLen))
-		}
-		if d.QLen > 0 && d.Reserved >= d.QLen {
-			f.add(0, "full", "dispatchers", name, "%s is full: %s of %s places are reserved, and it has refused %s; make it longer or take its events", d.Name, number(d.Reserved), number(d.QLen), many(d.Refused, "post"))
-		} else if was != nil && d.Refused > was.Refused {
-			f.add(1, "full", "dispatchers", name, "%s was full, and refused %s lately", d.Name, many(grown(d.Refused, was.Refused), "post"))
-		}
-		if d.Lost > 0 {
-			f.add(0, "lost", "dispatchers", name, "%s has lost %s, because more were posted than it has room for", d.Name, many(d.Lost, "event"))
-		}
-	}
 }
 
 // grown is by how much a count has grown. One that is less is another object's of that name.
@@ -140,21 +129,25 @@ func (f *finder) listeners() {
 		}
 		d, then := device(l), device(&was)
 		if n := grown(d.Descriptors, then.Descriptors); n > 0 {
-			f.add(0, "descriptors", "listeners", l.Name, "turned away, because this process has no descriptor left (ulimit -n): %s", many(n, "peer"))
+			f.add(0, "descriptors", "listeners", l.Name, "%s turned away: this process has no descriptor left; raise ulimit -n, or close files", many(n, "peer"))
 		}
 		if l.Waiting > 0 && was.Waiting > 0 {
-			f.add(0, "not accepted", "listeners", l.Name, "%s waiting for this program to accept or reject the connection", many(l.Waiting, "peer"))
+			f.add(0, "not accepted", "listeners", l.Name, "%s for this program to accept or reject the connection", wait(l.Waiting, "peer"))
 		}
 		if l.Conns > 0 && l.Taken >= l.Conns {
-			f.add(1, "no places", "listeners", l.Name, "all %s places are taken by connections, dialed and accepted: further peers are refused", number(l.Conns))
+			refused := ""
+			if l.Rejected == 0 {
+				refused = "; none was so far"
+			}
+			f.add(1, "no places", "listeners", l.Name, "connections, dialed and accepted, have taken %s: the next peer is refused%s", all(l.Conns, "place"), refused)
 		}
 		if n := grown(l.Overflows, was.Overflows); n > 0 {
 			f.add(1, "backlog", "listeners", l.Name, "%s found the backlog of %d full", many(n, "request"), l.Backlog)
 		}
 		if d.HalfOpen >= manyPeers {
-			f.add(1, "silent", "listeners", l.Name, "%s opened TCP connections and sent no request to connect", many(d.HalfOpen, "peer"))
+			f.add(1, "silent", "listeners", l.Name, "%s have brought no request to connect yet; the device drops them in time, and this program has nothing to do", many(d.HalfOpen, "TCP connection"))
 		} else if n := grown(d.GaveWay, then.GaveWay) + grown(d.Silent, then.Silent); n > 0 {
-			f.add(2, "silent", "listeners", l.Name, "dropped, since they opened a TCP connection and sent no request to connect: %s", many(n, "peer"))
+			f.add(2, "silent", "listeners", l.Name, "%s dropped for bringing no request to connect; this program has nothing to do", were(n, "TCP connection"))
 		}
 	}
 }
@@ -167,7 +160,7 @@ func (f *finder) conn(c *dat.ConnSnapshot) {
 	}
 	i, ok := slices.BinarySearchFunc(f.last.Conns, c.ID, func(was dat.ConnSnapshot, id uint64) int { return cmp.Compare(was.ID, id) })
 	if ok && f.last.Conns[i].Missing > 0 && f.last.Conns[i].Endpoint.Receives.Outstanding == 0 {
-		f.add(0, "buffers", "connections", c.Name, "no receive is posted: this program holds the messages of all %d, and gives no buffer back", c.Missing)
+		f.add(0, "buffers", "connections", c.Name, "no receive is posted: %s", kept(c.Buffers.Held))
 	}
 }
 
@@ -181,31 +174,53 @@ func (f *finder) pools() {
 		}
 		text := ""
 		if len(p.Holders) > 0 {
-			text = ", most of them taken by " + p.Holders[0].Call
+			text = "; most were taken by " + p.Holders[0].Call
 		}
-		f.add(0, "no buffers", "pools", p.Name, "%s waiting for a buffer: this program holds all %s%s, and gives none back", many(p.Waiting, "call"), number(p.Held), text)
+		f.add(0, "no buffers", "pools", p.Name, "%s for a buffer: this program holds %s, and gives none back%s", wait(p.Waiting, "call"), all(p.Held, "buffer"), text)
 	}
 }
 
 // endpoint looks for a peer that does not answer, and for requests that do not complete.
 func (f *finder) endpoint(show, name string, e *dat.EndpointSnapshot) {
 	if e.Silence > 0 {
-		f.add(0, "silent peer", show, name, "the peer %s has not answered the device for %s: its process is stopped or stuck, or its host is gone", e.Remote, ago(e.Silence))
+		f.add(0, "silent peer", show, name, "the peer %s has not answered the device at %s here for %s: its process is stopped or stuck, or its host or the network between is gone", e.Remote, e.Local, ago(e.Silence))
 	} else if q := &e.Requests; e.State == connected && q.OldestAge >= late {
-		f.add(0, "peer", show, name, "%s outstanding, the oldest for %s: the peer %s has stopped, or posts no receives; look at its page", many(q.Outstanding, "request"), ago(q.OldestAge), e.Remote)
+		outstanding := fmt.Sprintf("1 request has been outstanding for %s", ago(q.OldestAge))
+		if q.Outstanding != 1 {
+			outstanding = fmt.Sprintf("%s requests are outstanding, the oldest for %s", number(q.Outstanding), ago(q.OldestAge))
+		}
+		f.add(0, "peer", show, name, "%s: %s", outstanding, f.otherEnd(e))
 	}
 }
 
-// ends tells connections that broke lately.
-func (f *finder) ends() {
-	for i := len(f.now.LastEnds) - 1; i >= 0; i-- {
-		e := &f.now.LastEnds[i]
-		if age := f.now.At.Sub(e.At); e.Event != dat.Disconnected.String() && age < fresh {
-			text := ""
-			if e.Cause != nil {
-				text = ": " + e.Cause.Text
-			}
-			f.add(2, "broke", "last ends", endName(e), "ended %s ago with %s%s", ago(age), e.Event, text)
+// otherEnd says where to look for the reason that requests do not complete.
+func (f *finder) otherEnd(e *dat.EndpointSnapshot) string {
+	f.indexEnds()
+	other := f.ends[[2]string{e.Remote, e.Local}]
+	switch {
+	case other.EndpointSnapshot == nil:
+		return "the peer " + e.Remote + " has stopped, or posts no receives; look at its page"
+	case other.Receives.Outstanding == 0 && other.SRQ == "":
+		return "the other end, " + other.name + " in this program, has no receive posted"
+	}
+	return "look at the other end, " + other.name + " in this program"
+}
+
+// indexEnds makes the index of the ends of this program, once.
+func (f *finder) indexEnds() {
+	if f.ends != nil {
+		return
+	}
+	f.ends = make(map[[2]string]end)
+	index := func(name string, e *dat.EndpointSnapshot) {
+		if e.State == connected {
+			f.ends[[2]string{e.Local, e.Remote}] = end{name, e}
 		}
+	}
+	for i := range f.now.Conns {
+		index(f.now.Conns[i].Name, &f.now.Conns[i].Endpoint)
+	}
+	for i := range f.now.Endpoints {
+		index(f.now.Endpoints[i].Name, &f.now.Endpoints[i])
 	}
 }

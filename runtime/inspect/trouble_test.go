@@ -38,6 +38,14 @@ func (r *rig) wrong(kind, name string, words ...string) {
 	require.Fail(r.t, "no line", "%s of %s; there is %q", kind, name, found)
 }
 
+// kinds are those of the troubles that the page has.
+func (r *rig) kinds() (kinds []string) {
+	for _, t := range r.ask("?format=json").Troubles {
+		kinds = append(kinds, t.Kind)
+	}
+	return kinds
+}
+
 // staged runs a program on loop that makes a trouble, with time that costs nothing.
 func staged(t *testing.T, cfg dat.ConnConfig, trouble func(r *rig)) {
 	t.Helper()
@@ -56,7 +64,7 @@ func TestAConsumerThatSleepsIsNamed(t *testing.T) {
 	staged(t, dat.ConnConfig{}, func(r *rig) {
 		client, _ := r.join()
 		require.NoError(r.t, client.SendBytes([]byte("x")))
-		r.wrong("no consumer", r.ln.String(), "has taken no event", "1 s", "with 1 event waiting")
+		r.wrong("no consumer", r.ln.String(), "messages and completions of its connections are not taken: 1 event has waited for 1 s; this program's loop")
 	})
 }
 
@@ -67,7 +75,7 @@ func TestAConnectionWhoseOwnConsumerSleepsIsNamed(t *testing.T) {
 		server, err := r.ln.Accept(dat.RequestOf(<-r.ln.Requests()), nil)
 		require.NoError(r.t, err)
 		require.Equal(r.t, dat.Established, (<-client.Events()).Number)
-		r.wrong("no consumer", server.String(), "has taken no event")
+		r.wrong("no consumer", server.String(), "its messages and completions are not taken: 1 event has")
 	})
 }
 
@@ -77,7 +85,9 @@ func TestACallbackThatRunsLongIsNamed(t *testing.T) {
 		d, err := r.ia.NewDispatcher(dat.DispatcherConfig{QLen: 4, Mode: dat.ModeCallback, Streams: dat.StreamSoftware, Callback: func([]dat.Event) { <-release }})
 		require.NoError(r.t, err)
 		require.NoError(r.t, d.PostSoftware(1))
-		r.wrong("callback", d.String(), "callback", "has run for 1 s")
+		r.wrong("callback", d.String(), "this program's callback has not returned for 1 s; nothing waits behind it")
+		require.NoError(r.t, d.PostSoftware(2))
+		r.wrong("callback", d.String(), "; 1 event waits behind it")
 		close(release)
 	})
 }
@@ -88,7 +98,10 @@ func TestADispatcherThatIsFullIsNamed(t *testing.T) {
 		require.NoError(r.t, err)
 		for d.PostSoftware(1) == nil {
 		}
-		r.wrong("full", d.String(), "is full")
+		r.ask("?format=json")
+		assert.Equal(r.t, []string{"full"}, r.kinds())
+		r.wrong("no consumer", d.String(), "its events are not taken: 1 event has waited", "no room is left, and 1 post was refused")
+		assert.Equal(r.t, []string{"no consumer"}, r.kinds(), "one cause has one line")
 	})
 }
 
@@ -104,8 +117,8 @@ func TestAPeerWithoutReceivesIsNamed(t *testing.T) {
 				held++
 			default:
 				require.Positive(r.t, held)
-				r.wrong("peer", client.String(), "outstanding", client.RemoteAddr().String())
-				r.wrong("buffers", server.String(), "gives no buffer back")
+				r.wrong("peer", client.String(), "1 request has been outstanding for 1 s: the other end, "+server.String()+" in this program, has no receive posted")
+				r.wrong("buffers", server.String(), fmt.Sprintf("no receive is posted: this program keeps %d buffers; give them back", held))
 				story := r.get("?of=" + url.QueryEscape(server.String())).Body.String()
 				assert.Contains(r.t, story, fmt.Sprintf("<dt>buffers</dt><dd>%d held by the program of ", held))
 				return
@@ -158,7 +171,7 @@ func TestAPoolWhoseBuffersLeakIsNamed(t *testing.T) {
 		synctest.Wait()
 		time.Sleep(leastAge)
 		assert.Empty(r.t, r.ask("?format=json").Troubles, "others may give buffers back soon")
-		r.wrong("no buffers", p.String(), "1 call waiting for a buffer", "holds all 3", "trouble_test.go")
+		r.wrong("no buffers", p.String(), "1 call waits for a buffer", "holds all 3 buffers", "trouble_test.go")
 		for _, b := range leaked {
 			b.Put()
 		}
@@ -174,7 +187,8 @@ func TestPeersThatNobodyAcceptsAreNamed(t *testing.T) {
 	staged(t, dat.ConnConfig{}, func(r *rig) {
 		_, err := r.ln.Dial(r.ln.Addr(), nil)
 		require.NoError(r.t, err)
-		r.wrong("not accepted", r.ln.String(), "1 peer waiting for this program")
+		r.wrong("not accepted", r.ln.String(), "1 peer waits for this program")
+		r.wrong("no consumer", r.ln.String(), "connection requests are not taken: 1 event has waited")
 	})
 }
 
@@ -182,13 +196,14 @@ func TestAListenerWithoutPlacesIsNamed(t *testing.T) {
 	staged(t, dat.ConnConfig{}, func(r *rig) {
 		r.join()
 		r.join()
-		r.wrong("no places", r.ln.String(), "all 4 places")
+		r.wrong("no places", r.ln.String(), "have taken all 4 places: the next peer is refused; none was so far")
 	})
 }
 
 func TestAConnectionThatBrokeIsNamedForAWhile(t *testing.T) {
 	staged(t, dat.ConnConfig{Depth: 1}, func(r *rig) {
 		client, server := r.join()
+		here, there := client.LocalAddr().String(), client.RemoteAddr().String()
 		for ended := 0; ended < 2; { // the server keeps its buffers, so a message finds no receive
 			_ = client.SendBytes([]byte("x"))
 			time.Sleep(time.Second)
@@ -200,7 +215,8 @@ func TestAConnectionThatBrokeIsNamedForAWhile(t *testing.T) {
 				}
 			}
 		}
-		r.wrong("broke", server.String(), "BROKEN", "RECEIVER_NOT_READY")
+		r.wrong("broke", client.String(), "BROKEN: no receive was posted at the peer "+there+" for a message from "+here+" here (ERR_RECEIVER_NOT_READY)")
+		r.wrong("broke", server.String(), "BROKEN: no receive was posted here, at "+there+", for a message from the peer "+here)
 		time.Sleep(fresh)
 		assert.Empty(r.t, r.ask("?format=json").Troubles)
 	})
@@ -227,9 +243,9 @@ func TestWhatDevicesCountOfPeersIsTold(t *testing.T) {
 	assert.Empty(t, troubles(was, was), "what has happened before is no trouble now")
 	assert.Empty(t, troubles(look(dat.ListenerCounts{}, 0), was), "another listener at the address has counts of its own")
 	for text, now := range map[string]*seen{
-		"600 peers opened TCP connections and sent no request to connect":                     look(dat.ListenerCounts{HalfOpen: 600, GaveWay: 3, Silent: 2, Descriptors: 1}, 1),
-		"dropped, since they opened a TCP connection and sent no request to connect: 7 peers": look(dat.ListenerCounts{GaveWay: 6, Silent: 6, Descriptors: 1}, 1),
-		"turned away, because this process has no descriptor left (ulimit -n): 4 peers":       look(dat.ListenerCounts{GaveWay: 3, Silent: 2, Descriptors: 5}, 1),
+		"600 TCP connections have brought no request to connect yet; the device drops them":   look(dat.ListenerCounts{HalfOpen: 600, GaveWay: 3, Silent: 2, Descriptors: 1}, 1),
+		"7 TCP connections were dropped for bringing no request to connect; this program has": look(dat.ListenerCounts{GaveWay: 6, Silent: 6, Descriptors: 1}, 1),
+		"4 peers turned away: this process has no descriptor left; raise ulimit -n, or close": look(dat.ListenerCounts{GaveWay: 3, Silent: 2, Descriptors: 5}, 1),
 		"2 requests found the backlog of 9 full":                                              look(dat.ListenerCounts{GaveWay: 3, Silent: 2, Descriptors: 1}, 3),
 	} {
 		list := troubles(now, was)
@@ -248,9 +264,9 @@ func TestWhatTheDispatchersCountIsTold(t *testing.T) {
 	lost.Lost = 3
 	was := look(dat.DispatcherSnapshot{QLen: 8, Refused: 1})
 	for text, now := range map[string]*seen{
-		"takes events of D more slowly than they come: 5 wait": look(dat.DispatcherSnapshot{QLen: 8, Queued: 5, Refused: 1}),
-		"D was full, and refused 2 posts lately":               look(dat.DispatcherSnapshot{QLen: 8, Refused: 3}),
-		"D has lost 3 events":                                  look(lost),
+		"takes its messages and completions more slowly than they come: 5 events wait, and there is room for 8": look(dat.DispatcherSnapshot{QLen: 8, Queued: 5, Refused: 1}),
+		"2 posts were refused lately, because there was no room for its messages and completions":               look(dat.DispatcherSnapshot{QLen: 8, Refused: 3}),
+		"3 events are lost, because more": look(lost),
 	} {
 		if now.Dispatchers[0].Lost > 0 {
 			now.Dispatchers[0].Refused = 1

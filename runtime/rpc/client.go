@@ -36,6 +36,7 @@ type Client struct {
 	now        *session
 	next       chan struct{} // closed when another session takes the place of now, or none ever will
 	failed     error         // why the last attempt to connect failed
+	attempts   int           // that have failed since there was a connection
 	over       bool          // no session comes any more
 	reconnects uint64
 }

@@ -69,6 +69,9 @@ func (c *Client) connect(ctx context.Context, pauses *backoff.ExponentialBackOff
 		s, err := c.newSession(ctx)
 		switch {
 		case err == nil:
+			c.mu.Lock()
+			c.failed, c.attempts = nil, 0
+			c.mu.Unlock()
 			c.log(slog.LevelInfo, "connected", nil)
 			return s, nil
 		case isHopeless(err):
@@ -77,6 +80,7 @@ func (c *Client) connect(ctx context.Context, pauses *backoff.ExponentialBackOff
 			c.log(slog.LevelWarn, "there is no connection yet", err)
 		}
 		c.mu.Lock()
+		c.attempts++
 		if c.failed == nil || ctx.Err() == nil {
 			c.failed = err
 		}

@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"godat/hw"
@@ -27,6 +28,8 @@ type Request struct {
 	written      uint32 // how far into the sink
 	counted      bool   // by the server
 	timed        bool   // it is measured
+
+	number atomic.Uint64 // of the server's requests, in the order in which the program takes them; of the reader
 
 	mu       sync.Mutex
 	open     bool // from the CALL to its answer

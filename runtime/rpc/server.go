@@ -380,7 +380,8 @@ func (p *served) call(r *Request, b *dat.Buffer, h header, source, sink dat.Remo
 		return r.answer(code, []byte(refusals[code]))
 	}
 	r.counted = true
-	p.server.requests <- r // which has a place for each
+	r.number.Store(p.server.begun) // which this goroutine alone writes
+	p.server.requests <- r         // which has a place for each
 	return nil
 }
 

@@ -46,6 +46,7 @@ func (a *answered) snapshot() Answered {
 type ClientSnapshot struct {
 	Server    string // its address
 	Down      string // why there is no connection; empty while there is one
+	Attempts  int    // to connect that have failed since there was a connection
 	Calls, Of int    // calls under way, and the most at a time
 	// OldestAge is how long the oldest of the calls has been under way, at least: the time since the
 	// first snapshot that had it. OldestMethod is its method.
@@ -73,10 +74,12 @@ type ServerSnapshot struct {
 // ServedSnapshot describes a connection of a [Server] at one moment. A snapshot of the adapter
 // has one for each, as the report "rpc connections".
 type ServedSnapshot struct {
-	Client   string // its address, and the connection's ID
-	Server   string
-	Requests int // without an answer
-	// OldestAge and OldestMethod are those of the oldest request, as in a ClientSnapshot.
+	Client string // its address, and the connection's ID
+	Server string
+	// Requests are those without an answer, of which the program has not taken Untaken.
+	Requests, Untaken int
+	// OldestAge and OldestMethod are those of the oldest request that the program has taken: for how
+	// long it has had it, as in a ClientSnapshot.
 	OldestAge    time.Duration
 	OldestMethod uint16
 	Flow
@@ -85,12 +88,16 @@ type ServedSnapshot struct {
 // Trouble says what is wrong with a client, if something has lasted that long.
 func (s ClientSnapshot) Trouble(late time.Duration) string {
 	switch {
+	case s.Down != "" && s.Attempts > 0:
+		return fmt.Sprintf("no connection after %s: %s", attempts(s.Attempts), s.Down)
 	case s.Down != "":
 		return "no connection: " + s.Down
 	case s.WaitingAge >= late:
-		return fmt.Sprintf("%d calls or cancels wait for the server, which has taken no message for %v: its process has stopped, or its program takes no events (the credits are used up)", s.Waiting, s.WaitingAge)
+		return stalled(s.Waiting, "call or cancel", "calls or cancels", "server", s.WaitingAge)
+	case s.OldestAge >= late && s.Calls == 1:
+		return fmt.Sprintf("1 call, of method %d, has waited %s for its answer: its handler still runs, or the server's program takes no requests; look at its page", s.OldestMethod, lasting(s.OldestAge))
 	case s.OldestAge >= late:
-		return fmt.Sprintf("%d calls wait for an answer; the oldest, of method %d, for %v: its handler still runs, or the server's program takes no requests; look at its page", s.Calls, s.OldestMethod, s.OldestAge)
+		return fmt.Sprintf("%d calls wait for answers, the oldest, of method %d, for %s: its handler still runs, or the server's program takes no requests; look at its page", s.Calls, s.OldestMethod, lasting(s.OldestAge))
 	}
 	return ""
 }
@@ -98,7 +105,7 @@ func (s ClientSnapshot) Trouble(late time.Duration) string {
 // Trouble says what is wrong with a server, if something has lasted that long.
 func (s ServerSnapshot) Trouble(late time.Duration) string {
 	if s.UntakenAge >= late {
-		return fmt.Sprintf("this program has taken no request for %v, and %d wait: its handlers are blocked, or too few", s.UntakenAge, s.Untaken)
+		return untaken(s.Untaken, s.UntakenAge) + "; its handlers are blocked, or too few"
 	}
 	return ""
 }
@@ -107,9 +114,12 @@ func (s ServerSnapshot) Trouble(late time.Duration) string {
 func (s ServedSnapshot) Trouble(late time.Duration) string {
 	switch {
 	case s.WaitingAge >= late:
-		return fmt.Sprintf("%d answers wait for the client, which has taken no message for %v: its process has stopped, or its program takes no events (the credits are used up)", s.Waiting, s.WaitingAge)
-	case s.OldestAge >= late:
-		return fmt.Sprintf("this program has taken %d requests and not answered; the oldest, of method %d, has waited for %v", s.Requests, s.OldestMethod, s.OldestAge)
+		return stalled(s.Waiting, "answer", "answers", "client", s.WaitingAge)
+	case s.OldestAge < late:
+	case s.Requests-s.Untaken == 1:
+		return fmt.Sprintf("this program took 1 request, of method %d, and has not answered it for %s", s.OldestMethod, lasting(s.OldestAge))
+	default:
+		return fmt.Sprintf("this program took %d requests and has not answered them, the oldest, of method %d, for %s", s.Requests-s.Untaken, s.OldestMethod, lasting(s.OldestAge))
 	}
 	return ""
 }
@@ -179,11 +189,11 @@ func (l *link) snapshot() (f Flow) {
 // Snapshot describes the client now. It disturbs no call.
 func (c *Client) Snapshot() ClientSnapshot {
 	c.mu.Lock()
-	s, reconnects := c.now, c.reconnects
+	s, reconnects, attempts := c.now, c.reconnects, c.attempts
 	c.mu.Unlock()
 	now := ClientSnapshot{Server: c.address, Of: len(s.slots), Answered: c.answered.snapshot(), Reconnects: reconnects}
 	if s.hasEnded() {
-		now.Down = c.why(s).Error()
+		now.Down, now.Attempts = reasonOf(c.why(s)), attempts
 		return now
 	}
 	s.mu.Lock()
@@ -230,6 +240,13 @@ func (s *Server) Snapshot() ServerSnapshot {
 	return now
 }
 
+// lastTaken is the number of the last request that the program has taken.
+func (s *Server) lastTaken() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.begun - min(uint64(len(s.requests)), s.begun)
+}
+
 // list adds the server's reports to the adapter's snapshots.
 func (s *Server) list() (err error) {
 	for i, r := range []struct {
@@ -262,17 +279,22 @@ func (s *Server) served() (rows []any) {
 
 // snapshot describes the connection now.
 func (p *served) snapshot() ServedSnapshot {
-	var calls []underWay
+	var taken []underWay
+	s := ServedSnapshot{Client: p.peer(), Server: p.server.Addr(), Flow: p.link.snapshot()}
+	last := p.server.lastTaken()
 	for i := range p.calls {
 		r := &p.calls[i]
 		r.mu.Lock()
 		if r.open {
-			calls = append(calls, underWay{r.header.call, r.header.code})
+			if s.Requests++; r.number.Load() > last {
+				s.Untaken++
+			} else {
+				taken = append(taken, underWay{r.header.call, r.header.code})
+			}
 		}
 		r.mu.Unlock()
 	}
-	s := ServedSnapshot{Client: p.peer(), Server: p.server.Addr(), Requests: len(calls), Flow: p.link.snapshot()}
-	s.OldestAge, s.OldestMethod = p.looks.oldest(calls)
+	s.OldestAge, s.OldestMethod = p.looks.oldest(taken)
 	return s
 }
 

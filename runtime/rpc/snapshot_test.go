@@ -1,6 +1,8 @@
 package rpc
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -60,7 +62,12 @@ func TestASnapshotSaysWhatAClientAndItsServerDo(t *testing.T) {
 		served := reported[ServedSnapshot](t, ia, "rpc connections")
 		require.Len(t, served, 1)
 		assert.Equal(t, 3, served[0].Requests)
+		assert.Equal(t, 2, served[0].Untaken)
 		time.Sleep(time.Second)
+		served = reported[ServedSnapshot](t, ia, "rpc connections")
+		assert.EqualValues(t, 3, served[0].OldestMethod)
+		assert.Equal(t, "this program took 1 request, of method 3, and has not answered it for 1 min 01 s", served[0].Trouble(time.Second))
+		assert.Equal(t, "2 requests wait: no handler has taken one for 1 s; its handlers are blocked, or too few", s.Snapshot().Trouble(time.Second))
 		assert.Equal(t, time.Second, s.Snapshot().UntakenAge)
 		second := <-s.Requests()
 		assert.Zero(t, s.Snapshot().UntakenAge, "another request is the first")
@@ -80,12 +87,57 @@ func TestASnapshotSaysWhatAClientAndItsServerDo(t *testing.T) {
 		<-drained
 		require.NoError(t, s.Close())
 		synctest.Wait()
-		assert.NotEmpty(t, c.Snapshot().Down)
+		assert.Equal(t, "the connection has ended", c.Snapshot().Down)
 		require.NoError(t, c.Close())
 		assert.Empty(t, reported[ClientSnapshot](t, ia, "rpc clients"))
 		assert.Empty(t, reported[ServerSnapshot](t, ia, "rpc servers"))
 		require.NoError(t, ia.Close())
 	})
+}
+
+func TestASnapshotSaysInAFewWordsWhyThereIsNoConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ia, err := dat.Open(t.Context(), "loop")
+		require.NoError(t, err)
+		s, err := Listen(t.Context(), ia, ":0", Config{})
+		require.NoError(t, err)
+		address := s.Addr()
+		c, err := Dial(t.Context(), ia, address, Config{Redial: time.Second})
+		require.NoError(t, err)
+		require.NoError(t, s.Close())
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		now := c.Snapshot()
+		assert.Equal(t, "nobody listens there", now.Down)
+		assert.Greater(t, now.Attempts, 30)
+		assert.Equal(t, fmt.Sprintf("no connection after %d failed attempts: nobody listens there", now.Attempts), now.Trouble(time.Second))
+		s, err = Listen(t.Context(), ia, address, Config{})
+		require.NoError(t, err)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		assert.Empty(t, c.Snapshot().Down)
+		assert.Empty(t, c.Snapshot().Trouble(time.Second))
+		require.NoError(t, s.Close())
+		synctest.Wait()
+		assert.Less(t, c.Snapshot().Attempts, 3, "since the last connection")
+		require.NoError(t, c.Close())
+		require.NoError(t, ia.Close())
+	})
+}
+
+func TestTroublesOfOneAndOfManyAreSentences(t *testing.T) {
+	for text, row := range map[string]dat.Troubled{
+		"no connection: the server has gone":                                                         ClientSnapshot{Down: "the server has gone"},
+		"no connection after 1 failed attempt: the server has gone":                                  ClientSnapshot{Down: "the server has gone", Attempts: 1},
+		"1 call or cancel waits for the server, which has taken no message for 2 s: ":                ClientSnapshot{Flow: Flow{Waiting: 1, WaitingAge: 2002 * time.Millisecond}},
+		"2 calls wait for answers, the oldest, of method 7, for 1 min 05 s: ":                        ClientSnapshot{Calls: 2, OldestMethod: 7, OldestAge: 65 * time.Second},
+		"1 answer waits for the client, which has taken no message for 2 h 05 min: ":                 ServedSnapshot{Flow: Flow{Waiting: 1, WaitingAge: 125 * time.Minute}},
+		"3 answers wait for the client, which has taken no message for 2 s: ":                        ServedSnapshot{Flow: Flow{Waiting: 3, WaitingAge: 2 * time.Second}},
+		"this program took 2 requests and has not answered them, the oldest, of method 7, for 2.5 s": ServedSnapshot{Requests: 5, Untaken: 3, OldestMethod: 7, OldestAge: 2500 * time.Millisecond},
+		"1 request waits: no handler has taken it for 2 s; its handlers are blocked, or too few":     ServerSnapshot{Requests: 1, Untaken: 1, UntakenAge: 2 * time.Second},
+	} {
+		assert.True(t, strings.HasPrefix(row.Trouble(time.Second), text), "%q and not %q", row.Trouble(time.Second), text)
+	}
 }
 
 func TestAHandleOfThisPackageNamesItselfInALog(t *testing.T) {

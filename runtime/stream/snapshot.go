@@ -30,13 +30,32 @@ type Snapshot struct {
 func (s Snapshot) Trouble(late time.Duration) string {
 	switch {
 	case s.Writing && s.UnreadByPeerAge >= late && s.Credits <= reportCredit+1:
-		return fmt.Sprintf("a Write waits, because the peer's program has read nothing for %v; %d octets wait for it, and the credits are used up", s.UnreadByPeerAge, s.UnreadByPeer)
+		return fmt.Sprintf("a Write waits, because the peer's program has read nothing for %s; %s unread there, and the credits that the peer gave are used up", lasting(s.UnreadByPeerAge), lie(s.UnreadByPeer))
 	case s.Writing && s.UnreadByPeerAge >= late:
-		return fmt.Sprintf("a Write waits, because the peer's program has read nothing for %v; %d octets wait for it", s.UnreadByPeerAge, s.UnreadByPeer)
+		return fmt.Sprintf("a Write waits, because the peer's program has read nothing for %s; %s unread there", lasting(s.UnreadByPeerAge), lie(s.UnreadByPeer))
 	case s.UnreadAge >= late && !s.Reading:
-		return fmt.Sprintf("this program has read nothing for %v; %d octets wait for it", s.UnreadAge, s.Unread)
+		return fmt.Sprintf("this program has read nothing for %s; %s unread here", lasting(s.UnreadAge), lie(s.Unread))
 	}
 	return ""
+}
+
+// lie says how many octets lie somewhere.
+func lie(octets uint64) string {
+	if octets == 1 {
+		return "1 octet lies"
+	}
+	return fmt.Sprintf("%d octets lie", octets)
+}
+
+// lasting is a duration as the page of godat/runtime/inspect writes it.
+func lasting(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%.3g s", d.Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %02d s", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	return fmt.Sprintf("%d h %02d min", int(d.Hours()), int(d.Minutes())%60)
 }
 
 // looked is when snapshots first saw that so many octets had been read, and no more.

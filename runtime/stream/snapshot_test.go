@@ -75,7 +75,7 @@ func TestASnapshotTellsForHowLongNobodyHasRead(t *testing.T) {
 		here, byPeer = ages()
 		assert.Equal(t, time.Minute, here)
 		assert.Equal(t, time.Minute, byPeer)
-		assert.NotEmpty(t, server.Snapshot().Trouble(time.Second))
+		assert.Equal(t, "this program has read nothing for 1 min 00 s; 100 octets lie unread here", server.Snapshot().Trouble(time.Second))
 		assert.Empty(t, client.Snapshot().Trouble(time.Second), "no call waits, and the peer may not have told yet what it has read")
 		_, err = server.Read(make([]byte, 40))
 		require.NoError(t, err)

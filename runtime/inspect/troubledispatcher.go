@@ -1,0 +1,75 @@
+package inspect
+
+import (
+	"cmp"
+
+	dat "godat/runtime"
+)
+
+// dispatchers looks for consumers that sleep, and for events without room.
+func (f *finder) dispatchers() {
+	what := f.eventsOf()
+	for i := range f.now.Dispatchers {
+		d := &f.now.Dispatchers[i]
+		was := before(f, d.Name, func(s *seen) []dat.DispatcherSnapshot { return s.Dispatchers }, func(d *dat.DispatcherSnapshot) string { return d.Name })
+		f.dispatcher(d, was, what(d))
+	}
+}
+
+// eventsOf names the events of a dispatcher.
+func (f *finder) eventsOf() func(d *dat.DispatcherSnapshot) string {
+	requests, listeners := make(map[string]bool), make(map[string]bool)
+	for i := range f.now.Listeners {
+		l := &f.now.Listeners[i]
+		requests[l.Dispatcher], listeners[l.Name] = true, true
+	}
+	return func(d *dat.DispatcherSnapshot) string {
+		switch {
+		case requests[d.Name]:
+			return "connection requests"
+		case listeners[d.Owner]:
+			return "messages and completions of its connections"
+		case d.Owner != "":
+			return "its messages and completions"
+		}
+		return "its events"
+	}
+}
+
+// waiting says how many events wait, and for how long.
+func waiting(d *dat.DispatcherSnapshot) string {
+	if d.Queued == 1 {
+		return "1 event has waited for " + ago(d.OldestAge)
+	}
+	return wait(d.Queued, "event") + ", the oldest for " + ago(d.OldestAge)
+}
+
+// dispatcher looks at one, whose events are what.
+func (f *finder) dispatcher(d, was *dat.DispatcherSnapshot, what string) {
+	name := cmp.Or(d.Owner, d.Name)
+	full := d.QLen > 0 && d.Reserved >= d.QLen
+	room := ""
+	if full {
+		room = "; no room is left, and " + were(d.Refused, "post") + " refused"
+	}
+	switch {
+	case d.CallbackAge >= late:
+		waits := "nothing waits"
+		if d.Queued > 0 {
+			waits = wait(d.Queued, "event")
+		}
+		f.add(0, "callback", "dispatchers", name, "this program's callback has not returned for %s; %s behind it%s", ago(d.CallbackAge), waits, room)
+	case d.OldestAge >= late:
+		f.add(0, "no consumer", "dispatchers", name, "%s are not taken: %s; this program's loop sleeps or is blocked%s", what, waiting(d), room)
+	case full:
+		f.add(0, "full", "dispatchers", name, "no room is left for %s: %s reserved, and %s refused; make the dispatcher longer, or take its events", what, are(d.QLen, "place"), were(d.Refused, "post"))
+	case was != nil && d.Queued > 0 && d.Queued >= d.QLen/2:
+		f.add(1, "slow consumer", "dispatchers", name, "this program takes %s more slowly than they come: %s, and there is room for %s", what, wait(d.Queued, "event"), number(d.QLen))
+	}
+	if !full && was != nil && d.Refused > was.Refused {
+		f.add(1, "full", "dispatchers", name, "%s refused lately, because there was no room for %s", were(grown(d.Refused, was.Refused), "post"), what)
+	}
+	if d.Lost > 0 {
+		f.add(0, "lost", "dispatchers", name, "%s lost, because more were posted than there is room for", are(d.Lost, "event"))
+	}
+}

@@ -1,0 +1,73 @@
+package inspect
+
+import "strings"
+
+// objects say what the objects of reports are, where a line about one begins.
+var objects = map[string]string{
+	"rpc clients":     "rpc client to",
+	"rpc servers":     "rpc server on",
+	"rpc connections": "rpc connection from",
+}
+
+// headOf is what a line about a row begins with: "disk b" of the row b of "disks".
+func headOf(kind, name string) string {
+	of := objects[kind]
+	if of == "" {
+		of = strings.TrimSuffix(kind, "s")
+	}
+	if name == kind || strings.HasPrefix(name, of) {
+		return name
+	}
+	return of + " " + name
+}
+
+// many says how many there are of something.
+func many[N int | uint64](n N, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return number(n) + " " + one + "s"
+}
+
+// wait says that so many wait.
+func wait[N int | uint64](n N, one string) string {
+	if n == 1 {
+		return "1 " + one + " waits"
+	}
+	return many(n, one) + " wait"
+}
+
+// are is many with a verb.
+func are[N int | uint64](n N, one string) string {
+	if n == 1 {
+		return "1 " + one + " is"
+	}
+	return many(n, one) + " are"
+}
+
+// were is many with a verb.
+func were[N int | uint64](n N, one string) string {
+	if n == 1 {
+		return "1 " + one + " was"
+	}
+	return many(n, one) + " were"
+}
+
+// all is for all that there are of something.
+func all(n int, one string) string {
+	if n == 1 {
+		return "the only " + one
+	}
+	return "all " + many(n, one)
+}
+
+// kept says how many buffers of a connection the program has.
+func kept(n int) string {
+	switch n {
+	case 0:
+		return "take the messages that have come, and give their buffers back"
+	case 1:
+		return "this program keeps 1 buffer; give it back"
+	}
+	return "this program keeps " + number(n) + " buffers; give them back"
+}
