@@ -17,8 +17,8 @@ type Describer interface{ DescribeEndpoint() any }
 
 // Troubled is a row of a report, or what a Describer says, that knows when something is wrong with
 // it. A page that shows snapshots puts what Trouble returns before everything else: one sentence,
-// empty while nothing is wrong. What is to move, and has stood still for less than late, is not
-// wrong yet.
+// which follows the row's kind and name, as "disk b: is full", and is empty while nothing is wrong.
+// What is to move, and has stood still for less than late, is not wrong yet.
 type Troubled interface {
 	Trouble(late time.Duration) string
 }

@@ -10,9 +10,8 @@ import (
 	dat "godat/runtime"
 )
 
-// crowd makes an adapter with 10 000 connections, and returns both ends of the last pair.
-func crowd(b *testing.B) (ln *dat.Listener, ia *dat.IA, client, server *dat.Conn) {
-	const pairs = 5000
+// crowd makes an adapter with pairs of connections, and returns both ends of the last pair.
+func crowd(b testing.TB, pairs int) (ln *dat.Listener, ia *dat.IA, client, server *dat.Conn) {
 	ia, err := dat.Open(b.Context(), "loop")
 	require.NoError(b, err)
 	b.Cleanup(func() { _ = ia.Close() })
@@ -34,7 +33,7 @@ func crowd(b *testing.B) (ln *dat.Listener, ia *dat.IA, client, server *dat.Conn
 //
 //	go test ./runtime/inspect -run '^$' -bench Scrape -benchtime 20x
 func BenchmarkScrape(b *testing.B) {
-	_, ia, _, _ := crowd(b)
+	_, ia, _, _ := crowd(b, 5000)
 	b.Run("snapshot", func(b *testing.B) {
 		for b.Loop() {
 			s, err := ia.Snapshot()
@@ -57,7 +56,7 @@ func BenchmarkScrape(b *testing.B) {
 //
 //	go test ./runtime/inspect -run '^$' -bench RoundTrips -benchtime 10x
 func BenchmarkRoundTripsBesideAScrape(b *testing.B) {
-	ln, ia, client, server := crowd(b)
+	ln, ia, client, server := crowd(b, 5000)
 	h := New(ia)
 	pass := func(from *dat.Conn) {
 		require.NoError(b, from.SendBytes([]byte("ping")))

@@ -1,0 +1,66 @@
+package inspect
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	dat "godat/runtime"
+)
+
+func TestALineOfARowBeginsWithWhatItIs(t *testing.T) {
+	for head, row := range map[string][2]string{
+		"rpc client to loop:1":         {"rpc clients", "loop:1"},
+		"rpc server on loop:1":         {"rpc servers", "loop:1"},
+		"rpc connection from loop:2":   {"rpc connections", "loop:2"},
+		"disk b":                       {"disks", "b"},
+		"disk 1":                       {"disks", "disk 1"},
+		"odd":                          {"odd", "odd"},
+		"controller 1, queue 2":        {"controllers", "controller 1, queue 2"},
+		"queue controller 1 (loop:49)": {"queues", "controller 1 (loop:49)"},
+	} {
+		assert.Equal(t, head, headOf(row[0], row[1]))
+	}
+}
+
+func TestEndsNameTheEndThatPostedNoReceive(t *testing.T) {
+	for text, cause := range map[string]dat.CauseSnapshot{
+		"no receive was posted at the peer b for a message from a here (ERR_RECEIVER_NOT_READY)": {Layer: "DAT", Code: int(dat.StatusReceiverNotReady), Text: "DAT: SEND ended, found here (a to b)"},
+		"no receive was posted here, at a, for a message from the peer b (ERR_RECEIVER_NOT_READY)": {
+			Layer: "DAT", Code: int(dat.StatusReceiverNotReady), Text: "DAT: the peer's SEND ended, found by the peer (a to b)",
+		},
+		"no receive was posted at the peer b for a message from a here (DDP 0x1202)":   {Layer: "DDP", Code: 0x1202, Text: "DDP: no buffer available, found by the peer (a to b)"},
+		"no receive was posted here, at a, for a message from the peer b (DDP 0x1202)": {Layer: "DDP", Code: 0x1202, Text: "DDP: no buffer available, found here (a to b)"},
+		"TCP: reset, found here (a to b)":                                              {Layer: "TCP", Code: 104, Text: "TCP: reset, found here (a to b)"},
+	} {
+		e := &dat.EndSnapshot{Local: "a", Remote: "b", Cause: &cause}
+		assert.Equal(t, ": "+text, causeOf(e))
+	}
+	assert.Empty(t, causeOf(&dat.EndSnapshot{}))
+}
+
+func TestFailedAttemptsToAnAddressAreOneLine(t *testing.T) {
+	now := &seen{Snapshot: dat.Snapshot{At: time.Now()}}
+	end := func(remote string, event dat.EventNumber, age time.Duration) {
+		now.LastEnds = append(now.LastEnds, dat.EndSnapshot{Name: remote, Remote: remote, Event: event.String(), At: now.At.Add(-age)})
+		now.Ends = append(now.Ends, dat.EndCount{Count: 1})
+	}
+	texts := func() (texts []string) {
+		for _, t := range troubles(now, nil) {
+			texts = append(texts, t.Text)
+		}
+		return texts
+	}
+	end("a", dat.NonPeerRejected, 2*fresh)
+	end("a", dat.NonPeerRejected, 9*time.Second)
+	end("b", dat.Unreachable, 8*time.Second)
+	end("a", dat.NonPeerRejected, 7*time.Second)
+	require.Equal(t, []string{
+		"2 attempts to connect to a failed within a minute, the last 7 s ago with NON_PEER_REJECTED",
+		"an attempt to connect failed 8 s ago with UNREACHABLE",
+	}, texts())
+	now.LastEnds = now.LastEnds[1:] // the adapter has forgotten one
+	assert.Contains(t, texts(), "at least 2 attempts to connect to a failed within a minute, the last 7 s ago with NON_PEER_REJECTED")
+}
