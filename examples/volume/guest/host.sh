@@ -55,9 +55,10 @@ led() {
 }
 # known ID: the host has a way to the node again, and knows its state.
 known() { at "$(port_of "$1")" inaccessible || at "$(port_of "$1")" optimized; }
-# settled: all nodes have all data, and the host knows their states.
+# settled: the load has found nothing wrong so far, all nodes have all data, and the host knows their states.
 settled() {
   local id
+  kill -0 "${hammer:-$$}"
   ask whole
   for id in $(<members); do until_true known "$id"; done
   until_true led
