@@ -11,7 +11,7 @@ import (
 )
 
 // WithSlog is [WithLogger] for a program that logs by log/slog. The adapter's name is the
-// attribute "ia"; nil changes nothing. Every handle is a slog.LogValuer, and zap takes its String.
+// attribute "ia"; nil changes nothing. Every handle is a slog.LogValuer; [ZapField] is one for zap.
 func WithSlog(log *slog.Logger) Option {
 	if log == nil {
 		return func(*config) {}
