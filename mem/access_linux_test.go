@@ -154,14 +154,14 @@ func TestAPageOfZerosIsAskedWithoutASleep(t *testing.T) {
 		zeros[i] = 0 // the page has memory
 	}
 	from := uintptr(unsafe.Pointer(&zeros[0]))
-	sleeps := func() int64 {
+	sleeps := func() int {
 		var used unix.Rusage
 		require.NoError(t, unix.Getrusage(unix.RUSAGE_THREAD, &used))
-		return used.Nvcsw
+		return int(used.Nvcsw)
 	}
 	before := sleeps()
 	require.NoError(t, askPages(from, from+pages*uintptr(page), true, false))
-	assert.Less(t, sleeps()-before, int64(pages/4))
+	assert.Less(t, sleeps()-before, pages/4)
 }
 
 // A mapping that the program has not used yet does not get its memory. Where the system
