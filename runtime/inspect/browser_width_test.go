@@ -15,7 +15,7 @@ import (
 	dat "godat/runtime"
 )
 
-// look has the page be so wide, in a scheme of colors.
+// look sets the width of the page, in pixels, and its scheme of colors.
 func (b *browser) look(width int, scheme string) {
 	b.t.Helper()
 	require.NoError(b.t, b.do("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": false}, &struct{}{}))

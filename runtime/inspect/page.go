@@ -221,7 +221,7 @@ func storyOf(e *dat.EndpointSnapshot, at time.Time) *story {
 	return t
 }
 
-// poolText says who has the buffers of a connection; it is empty if there are none.
+// poolText says who has the buffers of a connection. A connection without buffers has no text.
 func poolText(p *dat.PoolSnapshot) string {
 	if p.Buffers == 0 {
 		return ""

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
-	"google.golang.org/protobuf/proto"
 
 	"godat/runtime/rpc"
 )
@@ -154,12 +153,13 @@ func pause(ctx context.Context, d time.Duration) {
 func (l *lanes) deliver(ctx context.Context, client *rpc.Client, id uint64, m *pb.Message, behind <-chan *pb.Message) (next *pb.Message, err error) {
 	b, first := l.note(), m
 	for m != nil {
-		if len(b) != noteLen && len(b)+sizeLen+proto.Size(m) > mostMessage {
-			next = m
-			break
-		}
+		before := len(b)
 		if b, err = appendMessage(b, m); err != nil {
 			return nil, err
+		}
+		if before != noteLen && len(b) > mostMessage {
+			b, next = b[:before], m
+			break
 		}
 		select {
 		case m = <-behind:

@@ -63,6 +63,22 @@ func FuzzMessages(f *testing.F) {
 	})
 }
 
+func TestMessagesThatFindNoRoomInACallGoInTheNext(t *testing.T) {
+	f := newFollower(t)
+	const messages = 9
+	require.True(t, f.ask(f.events, func() {
+		for i := range uint64(messages) {
+			require.True(t, f.consensus.lanes.send(&pb.Message{
+				Type: pb.MsgApp.Enum(), From: new(uint64(1)), To: new(uint64(2)), Index: new(i), Entries: []*pb.Entry{{Data: make([]byte, mostMessage*2/5)}},
+			}))
+		}
+	}))
+	for i := range uint64(messages) {
+		_, m := f.answers(pb.MsgApp)
+		require.Equal(t, i, m.GetIndex())
+	}
+}
+
 // kinds are those of the messages of an answer.
 func kinds(t *testing.T, answer []byte) (of []pb.MessageType) {
 	t.Helper()

@@ -132,8 +132,8 @@ func TestASnapshotIsGotOnlyByANodeThatLacksRecords(t *testing.T) {
 	require.True(t, f.ask(f.events, func() { assert.Equal(t, raft.StateFollower, f.consensus.raft.BasicStatus().RaftState) }))
 }
 
-// A flipped bit in what a node wrote last before a crash looks like a write that was cut short. The leader's heartbeat
-// then has the engine look for records that are not there.
+// A node that starts cuts its log before a record whose slot has a flipped bit, since a crash may have cut that write short. It may
+// have acknowledged the record; the leader counts on that, and names the record's index in his heartbeat.
 func TestANodeThatHasLostWhatItAcknowledgedIsRebuilt(t *testing.T) {
 	f := follows(t)
 	require.NoError(t, f.say(&pb.Message{Type: pb.MsgHeartbeat.Enum(), From: new(uint64(2)), Term: new(uint64(1)), Commit: new(uint64(3))}))
