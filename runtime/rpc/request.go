@@ -29,7 +29,7 @@ type Request struct {
 	counted      bool   // by the server
 	timed        bool   // it is measured
 
-	number atomic.Uint64 // among the server's requests, in the order in which the program takes them; the connection's reader writes it
+	number atomic.Uint64 // among the server's requests, in the order in which the program takes them; the server's reader writes it
 
 	mu       sync.Mutex
 	open     bool // from the CALL to its answer
