@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,24 +24,26 @@ var tunings = [...]map[string]string{
 	{"revision": "1"},
 }
 
-// The memory of a peer is of the Go heap, and lives on when the connection is closed: first where
-// its reads go, then its receives, and then what it sends, which is more than the steps need.
-// Servers may read and write all of it.
+// A peer has two lots of memory, of the Go heap, which live on when the connection is closed. Its
+// own has first its receives, and then what it sends, which is more than the steps need. What it
+// lends, servers may read and write; there its reads go, too, and behind them stand all blocks
+// that it may tell of. The peer itself does not touch that: a server does what it likes there, at
+// any time.
 const (
 	sinks   = 128 << 10
 	receive = 4096 + 64 // bytes, of one receive
 	beside  = 8 << 10   // bytes that a step may take beside its size
 )
 
-// sources is where what the peer sends begins.
-func (p peer) sources() int { return sinks + p.depth*receive }
+// sources is where what the peer sends begins, in its own memory.
+func (p peer) sources() int { return p.depth * receive }
 
-// need is how much memory a peer needs; lastWords takes a step twice.
+// need is how much memory of its own a peer needs; lastWords takes a step twice.
 func (p peer) need() (n int) {
 	for _, s := range p.steps {
-		n += 2 * (2*s.size + beside)
+		n += 2 * (s.size + beside)
 	}
-	return n + p.sources() + streamRing
+	return n + p.sources()
 }
 
 // The bounds of a wait for something that need not come.
@@ -91,7 +94,8 @@ type actor struct {
 	tcp    []net.Conn // what the adapter has dialed
 	conn   *dat.Conn
 	bytes  []byte
-	memory *dat.LMR          // of bytes
+	own    *dat.LMR          // of bytes
+	lent   *dat.LMR          // to the server
 	window dat.RemoteSegment // of the server
 	next   int               // in bytes: what is sent next
 	asked  int               // requests made
@@ -211,7 +215,10 @@ const mostRequests = 256
 
 func (a *actor) setup(c *dat.Conn) (private []byte, err error) {
 	a.bytes, a.next = make([]byte, a.need()), a.sources()
-	if a.memory, err = c.Register(a.bytes, dat.AllPrivileges|dat.RemoteAtomic); err != nil {
+	if a.own, err = c.Register(a.bytes, dat.LocalRead|dat.LocalWrite); err != nil {
+		return nil, err
+	}
+	if a.lent, err = c.Register(slices.Concat(make([]byte, sinks), blocks()), dat.AllPrivileges|dat.RemoteAtomic); err != nil {
 		return nil, err
 	}
 	for i := range a.depth {
@@ -238,11 +245,11 @@ func (a *actor) setup(c *dat.Conn) (private []byte, err error) {
 
 // receive posts a receive.
 func (a *actor) receive(c *dat.Conn, i int) error {
-	return c.Endpoint.PostRecv(uint64(i), dat.Default, a.memory.Segment(sinks+i*receive, receive))
+	return c.Endpoint.PostRecv(uint64(i), dat.Default, a.own.Segment(i*receive, receive))
 }
 
 // forServer is the memory that requests name.
-func (a *actor) forServer() dat.RemoteSegment { return a.memory.Remote(0, len(a.bytes)) }
+func (a *actor) forServer() dat.RemoteSegment { return a.lent.Remote(0, len(a.lent.Bytes())) }
 
 // hear takes events until the connection is closed.
 func (a *actor) hear() {
@@ -252,7 +259,7 @@ func (a *actor) hear() {
 		}
 		if ev.Number == dat.DTOCompletion && ev.Op == dat.OpRecv && ev.Status == dat.StatusSuccess {
 			i := int(ev.Cookie)
-			a.account(a.bytes[sinks+i*receive:][:ev.Length])
+			a.account(a.bytes[i*receive:][:ev.Length])
 			_ = a.receive(a.conn, i) // the connection may have ended
 		}
 		select {
@@ -313,7 +320,7 @@ func (a *actor) requests(s step) (dtos []dat.DTO) {
 	d := dat.DTO{Op: s.op, Flags: s.flags, Immediate: uint32(s.seed), Remote: a.target(s, s.size)}
 	switch s.op {
 	case dat.OpSend, dat.OpSendInvalidate:
-		message := contents(s, a.kind.request, asked{n: a.asked, seed: s.seed, size: s.size, memory: a.forServer(), show: a.show})
+		message := contents(s, a.kind.request, asked{n: a.asked, seed: s.seed, size: s.size, memory: a.forServer()})
 		a.asked++
 		d.Segment = a.put(message)
 		d.Immediate = d.Remote.Context
@@ -321,9 +328,9 @@ func (a *actor) requests(s step) (dtos []dat.DTO) {
 	case dat.OpWrite, dat.OpWriteImm:
 		d.Segment = a.put(text(s.seed, s.size))
 	case dat.OpRead:
-		d.Segment = a.memory.Segment(0, s.size)
+		d.Segment = a.lent.Segment(0, s.size)
 	default: // atomics
-		d.Segment, d.Operand, d.Compare = a.memory.Segment(0, 8), uint64(s.seed), uint64(s.size)
+		d.Segment, d.Operand, d.Compare = a.lent.Segment(0, 8), uint64(s.seed), uint64(s.size)
 		d.Remote.Len = 8
 	}
 	for range s.count {
@@ -342,19 +349,12 @@ func (a *actor) target(s step, n int) dat.RemoteSegment {
 	return to
 }
 
-// show puts bytes into the peer's memory, for the server's RDMA.
-func (a *actor) show(b []byte) dat.RemoteSegment {
-	at := a.next
-	a.put(b)
-	return a.memory.Remote(at, len(b))
-}
-
-// put puts bytes into the peer's memory.
+// put puts bytes into the peer's own memory.
 func (a *actor) put(b []byte) dat.Segment {
 	at := a.next
 	copy(a.bytes[at:], b)
 	a.next += (len(b) + 7) &^ 7
-	return a.memory.Segment(at, len(b))
+	return a.own.Segment(at, len(b))
 }
 
 // leave ends the connection in the peer's way.

@@ -13,11 +13,10 @@ import (
 
 // asked is what a request may depend on.
 type asked struct {
-	n      int                              // how many requests the peer has made before
-	seed   uint8                            // chooses among requests
-	size   int                              // of what the request carries, roughly
-	memory dat.RemoteSegment                // the peer's, for the server's RDMA
-	show   func(b []byte) dat.RemoteSegment // puts bytes there
+	n      int               // how many requests the peer has made before
+	seed   uint8             // chooses among requests
+	size   int               // of what the request carries, roughly
+	memory dat.RemoteSegment // the peer's, for the server's RDMA
 }
 
 // text is n bytes that differ with the seed.
@@ -59,6 +58,7 @@ func callRequest(a asked) []byte {
 		payload = append(append(payload, 0), text(a.seed, a.size)...)
 	default:
 		flags = callSource
+		a.memory.Len = uint32(a.size)
 	}
 	return call(a, flags, method, payload)
 }
@@ -78,13 +78,31 @@ func call(a asked, flags byte, method uint16, payload []byte) []byte {
 // limits are what the block store gives its clients.
 var limits = proto.Limits{Slots: 16, Block: 4096}
 
-// blockRequest stores or gets one of 32 blocks, or is about the root.
+// someBlocks is how many blocks there are.
+const someBlocks = 32
+
+func blockOf(seed uint8) []byte {
+	n := int(seed % someBlocks)
+	return text(uint8(n), 1+(n*131)%limits.Block)
+}
+
+// blocks are all blocks, one every limits.Block bytes.
+func blocks() []byte {
+	all := make([]byte, someBlocks*limits.Block)
+	for n := range someBlocks {
+		copy(all[n*limits.Block:], blockOf(uint8(n)))
+	}
+	return all
+}
+
+// blockRequest stores or gets a block, or is about the root.
 func blockRequest(a asked) []byte {
-	data := text(a.seed&31, 1+(int(a.seed&31)*131)%limits.Block)
+	data := blockOf(a.seed)
 	id := block.IDOf(data)
 	switch a.seed >> 5 {
 	case 0, 1, 2, 3:
-		a.memory = a.show(data)
+		a.memory.Addr += sinks + uint64(a.seed%someBlocks)*uint64(limits.Block)
+		a.memory.Len = uint32(len(data))
 		return call(a, callSource, proto.Put, id[:])
 	case 4, 5:
 		return call(a, callSink, proto.Get, id[:])
