@@ -45,7 +45,7 @@ func TestAProfileTellsWhoseCallbackRuns(t *testing.T) {
 	assert.Contains(t, labelsNow(t), `"dispatcher":"`+d.String()+`", "godat":"callback"`)
 	close(profiled)
 	require.NoError(t, d.Close())
-	assert.Eventually(t, func() bool { return !strings.Contains(labelsNow(t), d.String()) }, time.Minute, time.Millisecond,
+	assert.Eventually(t, func() bool { return !strings.Contains(labelsNow(t), d.String()) }, 10*time.Second, time.Millisecond,
 		"the pool's task, which ends after its last callback")
 }
 
