@@ -54,10 +54,7 @@ func (b *Buffer) Cap() int {
 // Bytes returns the memory in use, whose length Resize, Write and Return set. The
 // slice is valid as long as the caller holds the buffer.
 func (b *Buffer) Bytes() []byte {
-	if b == nil {
-		return nil
-	}
-	if b.isGone() {
+	if b == nil || b.isGone() {
 		return nil
 	}
 	b.check(memory.Holder, "used")
@@ -198,7 +195,7 @@ func (b *Buffer) give() {
 
 // check panics, under Debug, unless the buffer has that owner.
 func (b *Buffer) check(owner memory.BufferOwner, what string) {
-	if b.pool.watch != nil {
-		b.pool.watch.check(b, owner, what)
+	if w := b.pool.watch; w != nil && b.owner.Owner() != owner {
+		w.complain(b, what)
 	}
 }

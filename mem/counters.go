@@ -17,13 +17,13 @@ func (d *Domain) Counters() Counters { return d.takeCounters(false) }
 func (d *Domain) ResetCounters() Counters { return d.takeCounters(true) }
 
 // AllCounters returns what was made and freed since the domain was made, whatever was reset.
-func (d *Domain) AllCounters() Counters {
-	if d == nil {
-		return Counters{}
+func (d *Domain) AllCounters() (c Counters) {
+	if d != nil {
+		c.Zones, c.ZonesFreed = d.zones.counts()
+		c.Regions, c.RegionsFreed = d.lmrs.counts()
+		c.Windows, c.WindowsFreed = d.rmrs.counts()
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.counters
+	return c
 }
 
 // minus takes an earlier count off.
@@ -42,10 +42,10 @@ func (d *Domain) takeCounters(reset bool) Counters {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	c := d.counters
-	c.minus(d.countersBefore)
+	before, now := d.countersBefore, d.AllCounters()
 	if reset {
-		d.countersBefore = d.counters
+		d.countersBefore = now
 	}
-	return c
+	now.minus(before)
+	return now
 }

@@ -29,20 +29,16 @@ type Domain struct {
 	gate   sync.RWMutex
 	closed bool // guarded by gate
 
+	zones  set[*PZ]
+	lmrs   set[*LMR]
+	rmrs   set[*RMR]
+	blocks set[*block]
+
 	// mu guards the fields below, for a few instructions at a time.
-	mu       sync.Mutex
-	zones    map[*PZ]struct{}
-	lmrs     map[*LMR]struct{}
-	rmrs     map[*RMR]struct{}
-	bytes    int64
-	blocks   map[*block]struct{}
-	mapped   int64
-	counters Counters
-
+	mu             sync.Mutex
 	countersBefore Counters // at the last reset
-
-	retired      []*block // blocks of freed regions that are still mapped, oldest first
-	retiredBytes int
+	retired        []*block // blocks of freed regions that are still mapped, oldest first
+	retiredBytes   int
 }
 
 // NewDomain makes the domain of a device. The device stays the caller's and
@@ -50,16 +46,7 @@ type Domain struct {
 // from their queries.
 func NewDomain(_ door.Key, dev hw.Device, ia any) *Domain {
 	attr := dev.Attr()
-	return &Domain{
-		ia:     ia,
-		dev:    dev,
-		attr:   attr,
-		table:  keys.New[memory.Region](min(max(attr.MaxMRs, 1), MaxRegions)),
-		zones:  make(map[*PZ]struct{}),
-		lmrs:   make(map[*LMR]struct{}),
-		rmrs:   make(map[*RMR]struct{}),
-		blocks: make(map[*block]struct{}),
-	}
+	return &Domain{ia: ia, dev: dev, attr: attr, table: keys.New[memory.Region](min(max(attr.MaxMRs, 1), MaxRegions))}
 }
 
 // NewPZ makes a protection zone. It may block. A closed domain is
@@ -75,10 +62,7 @@ func (d *Domain) NewPZ() (*PZ, error) {
 		return nil, memory.Refused(op, hw.ResourceProtectionDomain, err)
 	}
 	p := &PZ{domain: d, zone: memory.NewZone(zone, &d.attr, d.table)}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.zones[p] = struct{}{}
-	d.counters.Zones++
+	d.zones.add(p, 0)
 	return p, nil
 }
 
@@ -100,16 +84,14 @@ type Stats struct {
 }
 
 // Stats returns what the domain has now; zero for a nil domain.
-func (d *Domain) Stats() Stats {
-	if d == nil {
-		return Stats{}
+func (d *Domain) Stats() (s Stats) {
+	if d != nil {
+		s.Zones, _ = d.zones.size()
+		s.Windows, _ = d.rmrs.size()
+		s.Regions, s.Bytes = d.lmrs.size()
+		s.Mapped, s.MappedBytes = d.blocks.size()
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return Stats{
-		Zones: len(d.zones), Windows: len(d.rmrs), Regions: len(d.lmrs), Bytes: d.bytes,
-		Mapped: len(d.blocks), MappedBytes: d.mapped,
-	}
+	return s
 }
 
 // Close frees every window, ends every region, closes every zone and unmaps the ranges
@@ -130,33 +112,21 @@ func (d *Domain) Close() error {
 	d.gate.Unlock()
 
 	var errs []error
-	for _, r := range snapshot(d, d.rmrs) {
+	for _, r := range d.rmrs.all() {
 		errs = append(errs, r.free(true))
 	}
-	for _, l := range snapshot(d, d.lmrs) {
-		if err := l.end(); err != nil && !errors.Is(err, hw.ErrInvalidHandle) {
-			errs = append(errs, err)
+	for _, l := range d.lmrs.all() {
+		errs = append(errs, l.end())
+	}
+	for _, p := range d.zones.all() {
+		errs = append(errs, p.close(true))
+	}
+	for _, b := range d.blocks.all() {
+		if b.users.Load() == 0 { // else the program has the memory, or a region in it could not be ended
+			errs = append(errs, d.unmap(b))
 		}
 	}
-	for _, p := range snapshot(d, d.zones) {
-		if err := p.close(true); err != nil && !errors.Is(err, hw.ErrInvalidHandle) {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(append(errs, d.unmapIdle()...)...)
-}
-
-// unmapIdle unmaps every range that no region uses.
-func (d *Domain) unmapIdle() (errs []error) {
-	for _, b := range snapshot(d, d.blocks) {
-		if b.users.Load() > 0 {
-			continue // the program has the memory, or a region in it could not be ended
-		}
-		if err := d.unmap(b); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	return errs
+	return errors.Join(errs...)
 }
 
 // enter begins a call that makes an object on the device. The caller ends it with
@@ -173,72 +143,17 @@ func (d *Domain) enter(op string) error {
 	return nil
 }
 
-func (d *Domain) addRegion(l *LMR) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.lmrs[l] = struct{}{}
-	d.counters.Regions++
-	d.bytes += int64(len(l.buf))
-}
-
-func (d *Domain) dropRegion(l *LMR) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.lmrs, l)
-	d.counters.RegionsFreed++
-	d.bytes -= int64(len(l.buf))
-}
-
-func (d *Domain) dropPZ(p *PZ) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.zones, p)
-	d.counters.ZonesFreed++
-}
-
-func (d *Domain) dropRMR(r *RMR) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.rmrs, r)
-	d.counters.WindowsFreed++
-}
-
-func (d *Domain) addBlock(b *block) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.blocks[b] = struct{}{}
-	d.mapped += int64(len(b.whole))
-}
-
 // unmap unmaps a range that no region uses. Of several concurrent calls one does
 // it. A range that the system refuses to unmap stays the domain's.
 func (d *Domain) unmap(b *block) error {
-	n := int64(len(b.whole))
-	d.mu.Lock()
-	_, ours := d.blocks[b]
-	if ours {
-		delete(d.blocks, b)
-		d.mapped -= n
-	}
-	d.mu.Unlock()
-	if !ours {
+	if !d.blocks.drop(b, len(b.whole)) {
 		return nil
 	}
 	if err := b.unmap(); err != nil {
-		d.addBlock(b)
-		return hw.Errorf("mem", hw.InternalError, hw.NoSubtype, "can't unmap %d bytes: %w", n, err)
+		d.blocks.add(b, len(b.whole))
+		return hw.Errorf("mem", hw.InternalError, hw.NoSubtype, "can't unmap %d bytes: %w", len(b.whole), err)
 	}
 	return nil
-}
-
-func snapshot[T comparable](d *Domain, set map[T]struct{}) []T {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	all := make([]T, 0, len(set))
-	for v := range set {
-		all = append(all, v)
-	}
-	return all
 }
 
 func closedDomain(op string) error {

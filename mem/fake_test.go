@@ -156,7 +156,7 @@ func newTestPZ(t testing.TB) (*fakeDevice, *Domain, *PZ) {
 // freeAll frees the regions that a test made. Windows may be bound to some, which the
 // domain's close ends.
 func freeAll(d *Domain) {
-	for _, l := range snapshot(d, d.lmrs) {
+	for _, l := range d.lmrs.all() {
 		if l.owner == nil {
 			_ = l.Free()
 		}
@@ -174,7 +174,7 @@ func requireEmpty(t testing.TB, dev *fakeDevice, d *Domain) {
 	require.Zero(t, d.Stats().Zones)
 	require.Zero(t, dev.registered())
 	require.Zero(t, dev.zones)
-	for l := range anchored.lmrs {
+	for l := range anchored.has {
 		require.NotSame(t, d, l.pz.domain, "a region of this domain is kept")
 	}
 }

@@ -85,7 +85,7 @@ func (p *PZ) alloc(op string, size int, priv hw.Privileges, cfg config, owner re
 		p.zone.Unuse()
 		return nil, hw.Errorf(op, hw.InsufficientResources, hw.ResourceMemory, "%d bytes: %w", size, err)
 	}
-	p.domain.addBlock(b)
+	p.domain.blocks.add(b, len(b.whole))
 	l := &LMR{pz: p, buf: b.buf, priv: priv, block: b, unmap: cfg.unmap, owner: owner}
 	return l.register(op)
 }
@@ -170,8 +170,8 @@ func (l *LMR) register(op string) (*LMR, error) {
 	}
 	l.size = max(l.size, len(l.buf))
 	l.base = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(l.buf))))
-	anchor(l)
-	d.addRegion(l)
+	anchored.add(l, 0)
+	d.lmrs.add(l, len(l.buf))
 	if l.owner != nil {
 		l.owner.begun(l)
 	}
@@ -221,7 +221,7 @@ func (l *LMR) end() error { return l.stop(false) }
 // program gives the memory back.
 func (l *LMR) stop(free bool) error {
 	const op = "mem.LMR.Free"
-	if l.isBound() {
+	if !l.dead.Load() && l.mr.Bound() {
 		return hw.Errorf(op, hw.InvalidState, hw.StateLMRInUse, "a window is bound to the region")
 	}
 	if free {
@@ -265,14 +265,11 @@ func (l *LMR) unlist() (err error) {
 	if l.owner != nil {
 		err = l.owner.ended(l)
 	}
-	l.pz.domain.dropRegion(l)
+	l.pz.domain.lmrs.drop(l, len(l.buf))
 	l.pz.zone.Unuse()
-	unanchor(l)
+	anchored.drop(l, 0)
 	return err
 }
-
-// isBound reports whether the device has a window bound to the region.
-func (l *LMR) isBound() bool { return !l.dead.Load() && l.mr.Bound() }
 
 // unpin lets go of memory that the device does not use any more, and that is not the
 // region's own.

@@ -248,13 +248,11 @@ func TestAForgottenRegionIsNotCollected(t *testing.T) {
 		runtime.GC()
 	}
 	var mine *LMR
-	anchored.Lock()
-	for l := range anchored.lmrs {
+	for _, l := range anchored.all() {
 		if l.pz.domain.dev == dev {
 			mine = l
 		}
 	}
-	anchored.Unlock()
 	require.NotNil(t, mine)
 	require.NoError(t, mine.pz.domain.Close())
 }

@@ -1,9 +1,7 @@
 package mem
 
 import (
-	"godat/hw"
 	"godat/internal/door"
-	"godat/internal/memory"
 )
 
 // This file has the end of a pool, which comes in two steps. The end of its region ends its
@@ -43,18 +41,8 @@ func (p *BufferPool) Returns(door.Key) <-chan struct{} {
 // own, and how many it gave to sends that have not completed. Only a connection of package
 // runtime calls it.
 func (p *BufferPool) Held(door.Key) (held, unsent int) {
-	for i := range p.buffers {
-		switch o := &p.buffers[i].owner; o.Owner() {
-		case memory.Holder, memory.Lent:
-			held++
-		case memory.Operation:
-			if o.IsFromHolder() {
-				unsent++
-			}
-		case memory.Pool:
-		}
-	}
-	return held, unsent
+	s := p.count()
+	return s.Held, s.Sending
 }
 
 // begun does nothing: the pool is not complete yet.
@@ -117,17 +105,8 @@ func (p *BufferPool) collect() error {
 			return nil
 		}
 		if int(p.back.Add(1)) == len(p.buffers) {
-			return p.unmap()
+			p.lmr.block.users.Add(-1)
+			return p.lmr.pz.domain.unmap(p.lmr.block)
 		}
 	}
-}
-
-func (p *BufferPool) unmap() error {
-	p.lmr.block.users.Add(-1)
-	return p.lmr.pz.domain.unmap(p.lmr.block)
-}
-
-// leakError is the error for a buffer that was never put.
-func leakError(text string) error {
-	return &hw.Error{Op: "mem.BufferPool.Close", Type: hw.InvalidState, Sub: hw.StateLMRInUse, Text: text}
 }

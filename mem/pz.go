@@ -38,7 +38,7 @@ func (p *PZ) Close() error {
 // close frees the zone. With force it asks the device in spite of dependants,
 // because the device knows whether a queue pair is left.
 func (p *PZ) close(force bool) error {
-	return p.zone.Close(opClosePZ, force, func() { p.domain.dropPZ(p) })
+	return p.zone.Close(opClosePZ, force, func() { p.domain.zones.drop(p, 0) })
 }
 
 const opClosePZ = "mem.PZ.Close"

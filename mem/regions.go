@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math"
 	"os"
-	"sync"
 	"unsafe"
 
 	"godat/hw"
@@ -14,10 +13,7 @@ import (
 // Regions are regions that end together, such as those of a connection of package runtime,
 // which alone makes and calls them. A region that was freed is none of them any more. The
 // zero value is empty. Any goroutine may call the methods.
-type Regions struct {
-	mu  sync.Mutex
-	all map[*LMR]struct{}
-}
+type Regions struct{ all set[*LMR] }
 
 // Alloc is [PZ.Alloc] of memory on the Go heap, which the garbage collector gives back when
 // nobody has a slice of it any more: neither the end of the region nor Free takes it away.
@@ -46,14 +42,8 @@ func (r *Regions) Register(_ door.Key, op string, p *PZ, buf []byte, priv hw.Pri
 // End ends all regions, and leaves their memory to the program. It returns the errors of
 // those that could not be ended, which remain.
 func (r *Regions) End(door.Key) error {
-	r.mu.Lock()
-	all := make([]*LMR, 0, len(r.all))
-	for l := range r.all {
-		all = append(all, l)
-	}
-	r.mu.Unlock()
 	var errs []error
-	for _, l := range all {
+	for _, l := range r.all.all() {
 		errs = append(errs, l.end())
 	}
 	return errors.Join(errs...)
@@ -61,26 +51,16 @@ func (r *Regions) End(door.Key) error {
 
 // Len is how many regions there are.
 func (r *Regions) Len(door.Key) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.all)
+	n, _ := r.all.size()
+	return n
 }
 
-func (r *Regions) begun(l *LMR) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.all == nil {
-		r.all = make(map[*LMR]struct{})
-	}
-	r.all[l] = struct{}{}
-}
+func (r *Regions) begun(l *LMR) { r.all.add(l, 0) }
 
 func (r *Regions) dying() {}
 
 func (r *Regions) ended(l *LMR) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.all, l)
+	r.all.drop(l, 0)
 	return nil
 }
 

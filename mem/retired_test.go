@@ -50,7 +50,7 @@ func TestTheRangeThatWasFreedFirstIsGivenBackFirst(t *testing.T) {
 		require.NoError(t, l.Free())
 	}
 	for i, b := range freed {
-		_, mapped := d.blocks[b]
+		_, mapped := d.blocks.has[b]
 		require.Equal(t, i >= 10, mapped, "range %d", i)
 	}
 }

@@ -73,10 +73,7 @@ func (p *PZ) NewRMRFor(_ door.Key, qp hw.QP, owner *memory.Owner) (*RMR, error) 
 		return nil, memory.Refused(op, hw.ResourceMemoryRegion, err)
 	}
 	r := &RMR{pz: p, window: memory.NewWindow(window, p.zone, owner)}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.rmrs[r] = struct{}{}
-	d.counters.Windows++
+	d.rmrs.add(r, 0)
 	return r, nil
 }
 
@@ -110,7 +107,7 @@ func (r *RMR) Free() error {
 
 // free is Free; with force it frees the window in spite of an outstanding bind.
 func (r *RMR) free(force bool) error {
-	return r.window.Close(opFreeRMR, force, func() { r.pz.domain.dropRMR(r) })
+	return r.window.Close(opFreeRMR, force, func() { r.pz.domain.rmrs.drop(r, 0) })
 }
 
 const opFreeRMR = "mem.RMR.Free"

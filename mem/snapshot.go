@@ -42,10 +42,17 @@ func (p *BufferPool) Snapshot() PoolSnapshot {
 	if p == nil {
 		return PoolSnapshot{}
 	}
-	s := PoolSnapshot{
-		Name: p.String(), Buffers: len(p.buffers), Size: p.size,
-		Waiting: int(p.waiters.n.Load() + p.waiting.n.Load()),
+	s := p.count()
+	s.Name, s.Buffers, s.Size = p.String(), len(p.buffers), p.size
+	s.Waiting = int(p.waiters.n.Load() + p.waiting.n.Load())
+	if p.watch != nil && s.Held > 0 {
+		s.Holders = p.watch.holders(p)
 	}
+	return s
+}
+
+// count counts the buffers by who has them.
+func (p *BufferPool) count() (s PoolSnapshot) {
 	for i := range p.buffers {
 		switch o := &p.buffers[i].owner; o.Owner() {
 		case memory.Pool:
@@ -59,9 +66,6 @@ func (p *BufferPool) Snapshot() PoolSnapshot {
 				s.Posted++
 			}
 		}
-	}
-	if p.watch != nil && s.Held > 0 {
-		s.Holders = p.watch.holders(p)
 	}
 	return s
 }
@@ -101,7 +105,7 @@ func (t *trace) caller() string {
 // Pools describes the pools of the domain that are not closed, by name, but for those that
 // are named elsewhere.
 func (d *Domain) Pools(elsewhere map[*BufferPool]bool) (list []PoolSnapshot) {
-	for _, l := range snapshot(d, d.lmrs) {
+	for _, l := range d.lmrs.all() {
 		if p, ok := l.owner.(*BufferPool); ok && !elsewhere[p] {
 			list = append(list, p.Snapshot())
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"godat/hw"
 	"godat/internal/memory"
 )
 
@@ -99,13 +100,6 @@ func differs(b []byte, wasPut bool) int {
 	return -1
 }
 
-// check complains unless the buffer has that owner.
-func (w *watch) check(b *Buffer, owner memory.BufferOwner, what string) {
-	if b.owner.Owner() != owner {
-		w.complain(b, what)
-	}
-}
-
 // complain panics. With a watch the text holds the stacks that last got and last
 // put the buffer.
 func (w *watch) complain(b *Buffer, what string) {
@@ -127,7 +121,7 @@ func (w *watch) leaks(p *BufferPool) error {
 	defer w.mu.Unlock()
 	for i := range p.buffers {
 		if p.buffers[i].owner.Owner() == memory.Holder {
-			errs = append(errs, leakError(fmt.Sprintf("buffer %d was not put; got by\n%v", i, &w.traces[i].got)))
+			errs = append(errs, hw.Errorf("mem.BufferPool.Close", hw.InvalidState, hw.StateLMRInUse, "buffer %d was not put; got by\n%v", i, &w.traces[i].got))
 		}
 	}
 	return errors.Join(errs...)
