@@ -81,11 +81,7 @@ func (c *CNO) run() {
 	c.goroutine.Store(owner.Goroutine())
 	ended := false
 	defer func() { c.endTask(ended) }()
-	for {
-		call, ok := c.nextCall()
-		if !ok {
-			break
-		}
+	for call, ok := c.nextCall(); ok; call, ok = c.nextCall() {
 		call.agent(call.d)
 	}
 	ended = true
@@ -161,26 +157,18 @@ func (c *CNO) Query(mask CNOField) (CNOParam, error) {
 	case mask&^CNOFieldAll != 0:
 		return CNOParam{}, hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "mask %#x", uint32(mask))
 	}
-	var p CNOParam
-	if mask&CNOFieldIA != 0 {
-		p.IA = c.ia
-	}
-	kind := ProxyNone
+	kind, fd := ProxyNone, uintptr(0)
 	switch {
 	case c.fd != nil:
-		kind = ProxyFD
+		kind, fd = ProxyFD, c.fd.number()
 	case c.agent != nil:
 		kind = ProxyAgent
 	}
-	if mask&CNOFieldProxyType != 0 {
-		p.ProxyType = kind
-	}
-	if mask&CNOFieldProxy != 0 {
-		p.Agent = c.agent
-		if kind == ProxyFD {
-			p.FD = c.fd.number()
-		}
-	}
+	var p CNOParam
+	fill(mask&CNOFieldIA, &p.IA, c.ia)
+	fill(mask&CNOFieldProxyType, &p.ProxyType, kind)
+	fill(mask&CNOFieldProxy, &p.Agent, c.agent)
+	fill(mask&CNOFieldProxy, &p.FD, fd)
 	return p, nil
 }
 

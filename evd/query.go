@@ -40,22 +40,19 @@ func (d *Dispatcher) Query(mask Field) (Param, error) {
 	var p Param
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if mask&FieldIA != 0 {
-		p.IA = d.ia
-	}
-	if mask&FieldQLen != 0 {
-		p.QLen = d.inner.QLen()
-	}
-	if mask&FieldState != 0 {
-		p.State = d.state()
-	}
-	if mask&FieldCNO != 0 {
-		p.CNO = d.cno.Load()
-	}
-	if mask&FieldStreams != 0 {
-		p.Streams = d.inner.Streams()
-	}
+	fill(mask&FieldIA, &p.IA, d.ia)
+	fill(mask&FieldQLen, &p.QLen, d.inner.QLen())
+	fill(mask&FieldState, &p.State, d.state())
+	fill(mask&FieldCNO, &p.CNO, d.cno.Load())
+	fill(mask&FieldStreams, &p.Streams, d.inner.Streams())
 	return p, nil
+}
+
+// fill sets a parameter if the mask names it.
+func fill[M ~uint32, T any](asked M, dst *T, v T) {
+	if asked != 0 {
+		*dst = v
+	}
 }
 
 // state packs the three sub-states. The caller holds mu.

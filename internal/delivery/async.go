@@ -34,6 +34,7 @@ type asyncList struct {
 	mu        sync.Mutex
 	errors    nodes
 	requests  nodes
+	open      map[*AsyncNode]struct{} // requests that are not answered, delivered or not
 	pumping   bool
 	delivered uint64 // events popped so far
 	pump      sync.WaitGroup
@@ -55,13 +56,38 @@ func (d *Dispatcher) PutAsync(node *AsyncNode) {
 // because any stranger can cause them. They take no place that an endpoint could
 // reserve.
 func (d *Dispatcher) PutRequest(node *AsyncNode) {
-	d.requests.add(node)
-	d.async.put(&d.async.requests, node)
+	l := &d.async
+	l.mu.Lock()
+	if l.open == nil {
+		l.open = make(map[*AsyncNode]struct{})
+	}
+	l.open[node] = struct{}{}
+	l.mu.Unlock()
+	l.put(&l.requests, node)
 }
 
 // ForgetRequest removes a request that was answered. The request need not have been
 // put.
-func (d *Dispatcher) ForgetRequest(node *AsyncNode) { d.requests.remove(node) }
+func (d *Dispatcher) ForgetRequest(node *AsyncNode) {
+	d.async.mu.Lock()
+	defer d.async.mu.Unlock()
+	delete(d.async.open, node)
+}
+
+// dropRequests calls Drop of each request that is not answered. A closed dispatcher can't
+// tell which of their events are still in a channel, so each request knows whether the
+// program took it.
+func (l *asyncList) dropRequests() {
+	l.mu.Lock()
+	nodes := l.open
+	l.open = nil
+	l.mu.Unlock()
+	for node := range nodes {
+		if node.Drop != nil {
+			node.Drop()
+		}
+	}
+}
 
 // put lists an event, unless it is listed already, and delivers what it can.
 func (l *asyncList) put(to *nodes, node *AsyncNode) {

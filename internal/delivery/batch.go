@@ -162,16 +162,13 @@ func (b *batcher) due() bool { return b.urgent || b.loud && len(b.cur.evs) >= b.
 func (b *batcher) flush(force bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.cur == nil || len(b.cur.evs) == 0 {
-		return
-	}
-	if force || b.due() {
+	if b.cur != nil && (force || b.due()) {
 		b.trySend()
 	}
 }
 
-// trySend sends the current batch, unless the free batches would not have places
-// for all events that may still come.
+// trySend sends the current batch, unless it is empty, or the free batches would not have
+// places for all events that may still come.
 func (b *batcher) trySend() {
 	n := len(b.cur.evs)
 	if n == 0 {
@@ -287,9 +284,7 @@ func (b *batcher) finish() {
 	}
 	pending := 0
 	if b.cur != nil {
-		if len(b.cur.evs) > 0 {
-			b.trySend()
-		}
+		b.trySend()
 		if b.cur != nil {
 			pending = len(b.cur.evs)
 		}
@@ -309,13 +304,14 @@ func (b *batcher) finish() {
 	}
 }
 
-// queued counts the events in batches that are not released.
-func (b *batcher) queued() int {
+// counts returns how many events are in batches that are not released, and how many of them
+// are listed events.
+func (b *batcher) counts() (queued, listed int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	n := b.out
+	queued = b.out
 	if b.cur != nil {
-		n += len(b.cur.evs)
+		queued += len(b.cur.evs)
 	}
-	return n
+	return queued, b.errs
 }

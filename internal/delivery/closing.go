@@ -67,7 +67,7 @@ func (d *Dispatcher) endClose() {
 	d.closing.Do(func() {
 		d.onClose()
 		close(d.stop)
-		d.requests.drop()
+		d.async.dropRequests()
 		d.main.shut()
 		if d.front != nil {
 			d.front.shut()

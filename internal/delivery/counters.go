@@ -20,18 +20,12 @@ type Counters struct {
 // Counters returns what happened since the dispatcher was made, or since the last
 // call with reset; evd.Dispatcher.Counters says more.
 func (d *Dispatcher) Counters(reset bool) Counters {
-	now := d.main.counters()
-	now.Lost, now.Sleeps = d.overflow.lost.Load(), d.main.consumer.sleeps.Load()
-	return d.tally.since(now, reset)
-}
-
-// since returns the counters since the last reset, given those of all the time.
-func (t *tally) since(now Counters, reset bool) Counters {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	was := t.was
+	now := d.counters()
+	d.tally.mu.Lock()
+	defer d.tally.mu.Unlock()
+	was := d.tally.was
 	if reset {
-		t.was = now
+		d.tally.was = now
 	}
 	return Counters{
 		Events: since(now.Events, was.Events), Taken: since(now.Taken, was.Taken),
@@ -43,10 +37,12 @@ func (t *tally) since(now Counters, reset bool) Counters {
 // earlier reading was too high.
 func since(now, was uint64) uint64 { return now - min(now, was) }
 
-// counters derives from the queue's positions how many events came and went. Listed
-// events have no places there; their list counts them.
-func (q *Queue) counters() (c Counters) {
-	waiting, delivered := q.d.async.counts()
+// counters returns what happened so far. How many events came and went it derives from the
+// queue's positions. Listed events have no places there; their list counts them.
+func (d *Dispatcher) counters() (c Counters) {
+	q := &d.main
+	c.Lost, c.Sleeps = d.overflow.lost.Load(), q.consumer.sleeps.Load()
+	waiting, delivered := d.async.counts()
 	switch q.kind {
 	case KindRing, KindCallback:
 		c.Taken = q.consumer.turn.taken() + delivered
@@ -57,19 +53,10 @@ func (q *Queue) counters() (c Counters) {
 		c.Taken = since(sent, inside)
 		c.Events = sent + uint64(q.channel.held.Load()) + waiting
 	case KindBatch:
-		queued, errs := q.batches.counts()
-		c.Taken = q.places.sends() + since(delivered, errs)
-		c.Events = c.Taken + queued + waiting
+		queued, listed := q.batches.counts()
+		c.Taken = q.places.sends() + since(delivered, uint64(listed))
+		c.Events = c.Taken + uint64(queued) + waiting
 	default:
 	}
 	return c
-}
-
-// counts returns how many events are not released, and how many of them are listed
-// events.
-func (b *batcher) counts() (queued, errs uint64) {
-	n := b.queued()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return uint64(n), uint64(b.errs)
 }

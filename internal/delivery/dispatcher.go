@@ -62,7 +62,6 @@ type Dispatcher struct {
 	// Each of these guards itself.
 	routes   routes
 	async    asyncList
-	requests requestSet
 	shots    shotPool
 	overflow overflow
 	feeds    Feeds
@@ -82,7 +81,7 @@ func (d *Dispatcher) Init(cfg *Config) {
 	d.main.consumer.d = d
 	d.async.d = d
 	d.feeds.d = d
-	d.length.d, d.length.max = d, cfg.ResizeMax
+	d.length.max = cfg.ResizeMax
 	q := &d.main
 	if cfg.Kind == KindChannel {
 		q.initChannel(d, cfg.QLen, cfg.MaxLen)

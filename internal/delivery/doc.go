@@ -16,7 +16,11 @@
 //	filter    kindSink: the events go no further
 //
 // Beside its queue a dispatcher has the [Feeds], which are the objects attached to it;
-// the events that bring places of their own (asyncList) and the connection requests
-// that are not answered (requestSet); its routes; and its length, which Resize changes.
-// Each of these types guards its own fields.
+// the events that bring places of their own (asyncList); its routes; and its length, which
+// Resize changes. Each of these types guards its own fields.
 package delivery
+
+import "godat/internal/owner"
+
+// assertions are on in builds with the race detector.
+const assertions = owner.Enabled

@@ -42,31 +42,17 @@ type shotPool struct {
 	free *OneShot
 }
 
-// take takes a OneShot from the pool; nil when the pool is empty.
-func (p *shotPool) take() *OneShot {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s := p.free
-	if s != nil {
-		p.free, s.next = s.next, nil
-	}
-	return s
-}
-
-func (p *shotPool) give(s *OneShot) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s.next = p.free
-	p.free = s
-}
-
 // PooledOneShot takes a OneShot from the pool, and returns the *evd.OneShot that it was
 // made with; nil when the pool is empty.
 func (d *Dispatcher) PooledOneShot() (public any) {
-	s := d.shots.take()
+	p := &d.shots
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.free
 	if s == nil {
 		return nil
 	}
+	p.free, s.next = s.next, nil
 	s.state.Store(shotIdle)
 	return s.public
 }
@@ -214,5 +200,8 @@ func (s *OneShot) pool() {
 	case <-s.ch: // sent and not received
 	default:
 	}
-	s.d.shots.give(s)
+	p := &s.d.shots
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.free, s.next = s, p.free
 }

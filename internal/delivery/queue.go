@@ -208,7 +208,8 @@ func (q *Queue) queued() int {
 	case KindChannel:
 		return len(q.channel.ch) + int(q.channel.held.Load())
 	case KindBatch:
-		return q.batches.queued()
+		n, _ := q.batches.counts()
+		return n
 	default:
 		return 0
 	}

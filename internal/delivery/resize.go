@@ -6,12 +6,9 @@ import (
 	"godat/hw"
 )
 
-// length is the length of a dispatcher's queue, and what Resize must not shorten it
-// below.
+// length bounds the length of a dispatcher's queue.
 type length struct {
-	// Immutable.
-	d   *Dispatcher
-	max int // the greatest length that Resize accepts
+	max int // the greatest length that Resize accepts; immutable
 
 	mu       sync.Mutex
 	expected int // the threshold of the goroutine in Wait, if more than one
@@ -23,21 +20,17 @@ func (d *Dispatcher) QLen() int { return int(d.main.places.limit.Load()) }
 // Resize changes the length; evd.Dispatcher.Resize says when it is refused.
 func (d *Dispatcher) Resize(qlen int) error {
 	const op = "evd.Resize"
+	q, l := &d.main, &d.length
 	switch {
-	case d.main.closed():
+	case q.closed():
 		return invalidHandle(op)
 	case qlen < 1:
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "queue length %d", qlen)
-	case qlen > d.length.max:
-		return hw.Errorf(op, hw.InsufficientResources, hw.ResourceTEVD, "queue length %d, made for at most %d", qlen, d.length.max)
+	case qlen > l.max:
+		return hw.Errorf(op, hw.InsufficientResources, hw.ResourceTEVD, "queue length %d, made for at most %d", qlen, l.max)
 	}
-	return d.length.change(op, qlen)
-}
-
-func (l *length) change(op string, qlen int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	q := &l.d.main
 	if n := q.queued(); n > qlen {
 		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "%d events are queued", n)
 	}
@@ -57,20 +50,15 @@ func (l *length) change(op string, qlen int) error {
 }
 
 // expect records the threshold of the goroutine in Wait, so that Resize leaves room
-// for that many events. It fails if Resize has shortened the queue before.
-func (l *length) expect(threshold int) error {
+// for that many events; 0 when the Wait is over. It fails if Resize has shortened the queue
+// before.
+func (d *Dispatcher) expect(threshold int) error {
+	l := &d.length
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if threshold > l.d.QLen() {
+	if threshold > d.QLen() {
 		return errThreshold
 	}
 	l.expected = threshold
 	return nil
-}
-
-// expectNone undoes expect.
-func (l *length) expectNone() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.expected = 0
 }

@@ -32,8 +32,7 @@ func (l *look) since(now time.Time, number uint64, seen *uint64, at *time.Time) 
 // Snapshot describes the dispatcher now. It disturbs no consumer and no producer.
 func (d *Dispatcher) Snapshot() (s Snapshot) {
 	q := &d.main
-	s.Counters = q.counters()
-	s.Lost, s.Sleeps = d.overflow.lost.Load(), q.consumer.sleeps.Load()
+	s.Counters = d.counters()
 	s.Refused = q.places.refused.Load()
 	reserved, limit := q.Places()
 	s.Reserved, s.QLen = int(reserved), int(limit)

@@ -68,10 +68,10 @@ func (c *Consumer) await(ctx context.Context, threshold int) error {
 		return ErrNoContext
 	}
 	if threshold > 1 {
-		if err := c.d.length.expect(threshold); err != nil {
+		if err := c.d.expect(threshold); err != nil {
 			return err
 		}
-		defer c.d.length.expectNone()
+		defer func() { _ = c.d.expect(0) }()
 	}
 	if c.parked.Load()&pollBit != 0 {
 		c.poll(PollBeforeSleep)
