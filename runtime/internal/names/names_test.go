@@ -17,8 +17,8 @@ func TestTheNamesAreCurrent(t *testing.T) {
 }
 
 func TestANameThatIsGoneIsAnError(t *testing.T) {
-	defer func(aliases []alias) { table[0].aliases = aliases }(table[0].aliases)
-	table[0].aliases = append([]alias{{name: "Nothing"}}, table[0].aliases...)
+	defer func(names []string) { table[0].names = names }(table[0].names)
+	table[0].names = append([]string{"Nothing"}, table[0].names...)
 	_, err := generate("../../..")
 	assert.ErrorContains(t, err, "package ep has no Nothing")
 }

@@ -1,197 +1,75 @@
 package main
 
-// alias is a type, function, variable or untyped constant of another package, and its
-// name in package runtime. An alias of a type brings the type's constants along.
-type alias struct {
-	name string // in its package
-	as   string // in package runtime; empty for the same name
-	// prefix begins the names of the type's constants in package runtime; without is a
-	// prefix that they lose first. A constant that has the prefix already keeps its name.
-	prefix, without string
-}
-
 // source is a package whose names programs need.
 type source struct {
-	dir     string // below the module
-	aliases []alias
+	dir string // below the module
+	// names are the package's types, functions, variables and untyped constants. One that has
+	// another name in package runtime has that name behind a colon. A type brings its
+	// constants along.
+	names []string
+	// constants are the types whose constants have other names in package runtime.
+	constants map[string]naming
 	// unseen are constants that no event or object carries, and that have no name in
 	// package runtime.
 	unseen []string
 }
 
+// naming says what the constants of a type are called in package runtime: they begin with
+// prefix, and lose another one first. A constant that has the prefix keeps its name.
+type naming struct{ prefix, without string }
+
 var table = []source{
-	{dir: "ep", aliases: []alias{
-		{name: "Endpoint"},
-		{name: "Config", as: "EndpointConfig"},
-		{name: "Attr", as: "EndpointAttr"},
-		{name: "Of", as: "EndpointOf"},
-		{name: "NoDTOs"},
-		{name: "NoWatermark"},
-		{name: "Unknown"},
-		{name: "State", as: "EndpointState", prefix: "State"},
-		{name: "Status", as: "EndpointStatus"},
-		{name: "Param", as: "EndpointParam"},
-		{name: "Field", as: "EndpointField", prefix: "Endpoint"},
-		{name: "EndpointCounters"},
-		{name: "EndpointSnapshot"},
-		{name: "QueueSnapshot"},
-		{name: "Moved"},
-		{name: "StoryLine"},
-		{name: "CauseSnapshot"},
-		{name: "PointSnapshot"},
-		{name: "SRQSnapshot"},
-		{name: "EndCount"},
-		{name: "EndSnapshot"},
-		{name: "Counters", as: "ConnectionCounters"},
-		{name: "ConnectConfig"},
-		{name: "ConnectFlags"},
-		{name: "CloseFlags"},
-		{name: "ServiceType"},
-		{name: "QoS"},
-		{name: "Comm"},
-		{name: "DTO"},
-		{name: "Outbox"},
-		{name: "NewOutbox"},
-		{name: "Credits"},
-		{name: "NewCredits"},
-		{name: "RMROf"},
-		{name: "SRQ"},
-		{name: "SRQAttr"},
-		{name: "SRQOf"},
-		{name: "SRQState"},
-		{name: "SRQParam"},
-		{name: "SRQField"},
-		{name: "PSP"},
-		{name: "PSPConfig"},
-		{name: "PSPFlags"},
-		{name: "PSPParam"},
-		{name: "PSPField"},
-		{name: "RSP"},
-		{name: "RSPConfig"},
-		{name: "RSPParam"},
-		{name: "RSPField"},
-		{name: "CSP"},
-		{name: "CSPConfig"},
-		{name: "CSPParam"},
-		{name: "CSPField"},
-		{name: "CR"},
-		{name: "CRParam"},
-		{name: "RequestOf"},
-		{name: "AddressHandle"},
+	{dir: "ep", names: []string{
+		"Endpoint", "Config:EndpointConfig", "Attr:EndpointAttr", "Of:EndpointOf", "NoDTOs",
+		"NoWatermark", "Unknown", "State:EndpointState", "Status:EndpointStatus", "Param:EndpointParam",
+		"Field:EndpointField", "EndpointCounters", "EndpointSnapshot", "QueueSnapshot", "Moved",
+		"StoryLine", "CauseSnapshot", "PointSnapshot", "SRQSnapshot", "EndCount", "EndSnapshot",
+		"Counters:ConnectionCounters", "ConnectConfig", "ConnectFlags", "CloseFlags", "ServiceType",
+		"QoS", "Comm", "DTO", "Outbox", "NewOutbox", "Credits", "NewCredits", "RMROf", "SRQ", "SRQAttr",
+		"SRQOf", "SRQState", "SRQParam", "SRQField", "PSP", "PSPConfig", "PSPFlags", "PSPParam",
+		"PSPField", "RSP", "RSPConfig", "RSPParam", "RSPField", "CSP", "CSPConfig", "CSPParam",
+		"CSPField", "CR", "CRParam", "RequestOf", "AddressHandle",
+	}, constants: map[string]naming{
+		"State": {prefix: "State"}, "Field": {prefix: "Endpoint"},
 	}, unseen: []string{
 		"UnconfiguredUnconnected", "UnconfiguredReserved", "UnconfiguredPassive", "UnconfiguredTentative",
 		"ConnectedSinglePath", "ConnectedMultiPath", "SRQShutdown",
 	}},
-	{dir: "evd", aliases: []alias{
-		{name: "Dispatcher"},
-		{name: "Config", as: "DispatcherConfig"},
-		{name: "Mode", as: "DispatcherMode"},
-		{name: "State", as: "DispatcherState", prefix: "Dispatcher", without: "State"},
-		{name: "Param", as: "DispatcherParam"},
-		{name: "Field", as: "DispatcherField", prefix: "Dispatcher"},
-		{name: "Counters", as: "DispatcherCounters"},
-		{name: "DispatcherSnapshot"},
-		{name: "Histogram"},
-		{name: "NewHistogram"},
-		{name: "HistogramSnapshot"},
-		{name: "HistogramBar"},
-		{name: "Until"},
-		{name: "Route"},
-		{name: "OneShot"},
-		{name: "Batch"},
-		{name: "Contexts"},
-		{name: "NewContexts"},
-		{name: "CNO"},
-		{name: "CNOConfig"},
-		{name: "CNOParam"},
-		{name: "CNOField"},
-		{name: "Agent"},
-		{name: "ProxyType"},
+	{dir: "evd", names: []string{
+		"Dispatcher", "Config:DispatcherConfig", "Mode:DispatcherMode", "State:DispatcherState",
+		"Param:DispatcherParam", "Field:DispatcherField", "Counters:DispatcherCounters",
+		"DispatcherSnapshot", "Histogram", "NewHistogram", "HistogramSnapshot", "HistogramBar", "Until",
+		"Route", "OneShot", "Batch", "Contexts", "NewContexts", "CNO", "CNOConfig", "CNOParam",
+		"CNOField", "Agent", "ProxyType",
+	}, constants: map[string]naming{
+		"State": {prefix: "Dispatcher", without: "State"}, "Field": {prefix: "Dispatcher"},
 	}},
-	{dir: "mem", aliases: []alias{
-		{name: "PZ"},
-		{name: "PZParam"},
-		{name: "PZField"},
-		{name: "LMR"},
-		{name: "LMRParam"},
-		{name: "LMRField"},
-		{name: "MemType"},
-		{name: "SharedID"},
-		{name: "Segment"},
-		{name: "Option", as: "MemoryOption"},
-		{name: "WithHugePages"},
-		{name: "WithAlignment"},
-		{name: "WithUnmapOnFree"},
-		{name: "RemoteSegment"},
-		{name: "RemoteSegmentSize"},
-		{name: "ParseRemoteSegment"},
-		{name: "RMR"},
-		{name: "RMRParam"},
-		{name: "RMRField"},
-		{name: "RMRScope"},
-		{name: "Binding"},
-		{name: "Buffer"},
-		{name: "BufferPool"},
-		{name: "PoolSnapshot"},
-		{name: "Holder"},
-		{name: "BufferPoolConfig"},
-		{name: "Stats", as: "MemoryStats"},
-		{name: "Counters", as: "MemoryCounters"},
+	{dir: "mem", names: []string{
+		"PZ", "PZParam", "PZField", "LMR", "LMRParam", "LMRField", "MemType", "SharedID", "Segment",
+		"Option:MemoryOption", "WithHugePages", "WithAlignment", "WithUnmapOnFree", "RemoteSegment",
+		"RemoteSegmentSize", "ParseRemoteSegment", "RMR", "RMRParam", "RMRField", "RMRScope", "Binding",
+		"Buffer", "BufferPool", "PoolSnapshot", "Holder", "BufferPoolConfig", "Stats:MemoryStats",
+		"Counters:MemoryCounters",
 	}},
-	{dir: "hw/event", aliases: []alias{
-		{name: "Event"},
-		{name: "Number", as: "EventNumber"},
-		{name: "Flags", as: "EventFlags", prefix: "Event"},
-		{name: "Error", as: "EventError"},
-		{name: "DTO", as: "Completion"},
-		{name: "Connection", as: "ConnectionChange"},
-		{name: "Reason", prefix: "Reason"},
-		{name: "Streams"},
+	{dir: "hw/event", names: []string{
+		"Event", "Number:EventNumber", "Flags:EventFlags", "Error:EventError", "DTO:Completion",
+		"Connection:ConnectionChange", "Reason", "Streams",
+	}, constants: map[string]naming{
+		"Flags": {prefix: "Event"}, "Reason": {prefix: "Reason"},
 	}, unseen: []string{
 		"AsyncDownTo1", "AsyncUpToMultiPath", "ExtensionEvent", "IBUDConnectionRequest", "IBUDEstablished", "IBUDReject", "IBUDError",
 		"IBCollective", "IWExtensionEvent",
 	}},
-	{dir: "hw", aliases: []alias{
-		{name: "Op"},
-		{name: "OpSet"},
-		{name: "Flags"},
-		{name: "Status"},
-		{name: "StatusError"},
-		{name: "Privileges"},
-		{name: "Attr", as: "DeviceAttr"},
-		{name: "ListenerCounts"},
-		{name: "Info", as: "ProviderInfo"},
-		{name: "Error"},
-		{name: "Type", as: "ErrorType", prefix: "Type"},
-		{name: "Subtype", as: "ErrorSubtype", prefix: "Sub"},
-		{name: "Strerror"},
-		{name: "Cause"},
-		{name: "PairAddr"},
-		{name: "Layer"},
-		{name: "Side"},
-		{name: "ErrAbort"},
-		{name: "ErrConnQualInUse"},
-		{name: "ErrInsufficientResources"},
-		{name: "ErrInternal"},
-		{name: "ErrInvalidHandle"},
-		{name: "ErrInvalidParameter"},
-		{name: "ErrInvalidState"},
-		{name: "ErrLength"},
-		{name: "ErrModelNotSupported"},
-		{name: "ErrProviderNotFound"},
-		{name: "ErrPrivileges"},
-		{name: "ErrProtection"},
-		{name: "ErrQueueEmpty"},
-		{name: "ErrQueueFull"},
-		{name: "ErrTimeout"},
-		{name: "ErrProviderAlreadyRegistered"},
-		{name: "ErrProviderInUse"},
-		{name: "ErrInvalidAddress"},
-		{name: "ErrInterrupted"},
-		{name: "ErrConnQualUnavailable"},
-		{name: "ErrReservedLMR"},
-		{name: "ErrPortInUse"},
-		{name: "ErrCommNotSupported"},
-		{name: "ErrNotImplemented"},
+	{dir: "hw", names: []string{
+		"Op", "OpSet", "Flags", "Status", "StatusError", "Privileges", "Attr:DeviceAttr",
+		"ListenerCounts", "Info:ProviderInfo", "Error", "Type:ErrorType", "Subtype:ErrorSubtype",
+		"Strerror", "Cause", "PairAddr", "Layer", "Side", "ErrAbort", "ErrConnQualInUse",
+		"ErrInsufficientResources", "ErrInternal", "ErrInvalidHandle", "ErrInvalidParameter",
+		"ErrInvalidState", "ErrLength", "ErrModelNotSupported", "ErrProviderNotFound", "ErrPrivileges",
+		"ErrProtection", "ErrQueueEmpty", "ErrQueueFull", "ErrTimeout", "ErrProviderAlreadyRegistered",
+		"ErrProviderInUse", "ErrInvalidAddress", "ErrInterrupted", "ErrConnQualUnavailable",
+		"ErrReservedLMR", "ErrPortInUse", "ErrCommNotSupported", "ErrNotImplemented",
+	}, constants: map[string]naming{
+		"Type": {prefix: "Type"}, "Subtype": {prefix: "Sub"},
 	}, unseen: []string{"OpFastRegister", "OpInvalidate", "OpEnd", "StatusLocalMM"}},
 }

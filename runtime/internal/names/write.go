@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/doc"
@@ -32,24 +33,25 @@ type writer struct {
 func generate(module string) ([]byte, error) {
 	w := &writer{names: map[string]string{}}
 	packages := make([]*pkg, len(table))
-	for i := range table {
+	var imports []string
+	for i, src := range table {
 		var err error
-		if packages[i], err = read(filepath.Join(module, table[i].dir)); err != nil {
+		if packages[i], err = read(filepath.Join(module, src.dir)); err != nil {
 			return nil, err
 		}
-		for _, a := range table[i].aliases {
-			w.names[packages[i].name+"."+a.name] = a.here()
+		imports = append(imports, fmt.Sprintf("%q\n", "godat/"+src.dir))
+		for _, words := range src.names {
+			name, here, _ := strings.Cut(words, ":")
+			w.names[packages[i].name+"."+name] = cmp.Or(here, name)
 		}
 	}
-	w.out.WriteString(header + "import (\n\"context\"\n\n")
-	for _, dir := range slices.Sorted(dirs) {
-		fmt.Fprintf(&w.out, "%q\n", "godat/"+dir)
-	}
-	w.out.WriteString(")\n")
+	slices.Sort(imports)
+	w.out.WriteString(header + "import (\n\"context\"\n\n" + strings.Join(imports, "") + ")\n")
 	for i := range table {
 		w.src, w.pkg = &table[i], packages[i]
-		for _, a := range table[i].aliases {
-			if err := w.alias(a); err != nil {
+		for _, words := range w.src.names {
+			name, _, _ := strings.Cut(words, ":")
+			if err := w.alias(name, w.word(w.pkg.name, name)); err != nil {
 				return nil, err
 			}
 		}
@@ -57,60 +59,51 @@ func generate(module string) ([]byte, error) {
 	return format.Source(w.out.Bytes())
 }
 
-func dirs(yield func(string) bool) {
-	for i := range table {
-		if !yield(table[i].dir) {
-			return
-		}
-	}
-}
-
-func (a *alias) here() string {
-	if a.as != "" {
-		return a.as
-	}
-	return a.name
-}
-
-// constant is what a constant of the alias is called in package runtime.
-func (a *alias) constant(name string) string {
-	if strings.HasPrefix(name, a.prefix) || name == "NoSubtype" {
+// constant is what a constant is called in package runtime.
+func (n naming) constant(name string) string {
+	if strings.HasPrefix(name, n.prefix) || name == "NoSubtype" {
 		return name
 	}
-	return a.prefix + strings.TrimPrefix(name, a.without)
+	return n.prefix + strings.TrimPrefix(name, n.without)
 }
 
-func (w *writer) alias(a alias) error {
-	if t := w.pkg.types[a.name]; t != nil {
-		w.aliasType(a, t)
-	} else if f := w.pkg.funcs[a.name]; f != nil {
-		w.function(f)
-	} else if w.isValue(a.name) {
-		w.value(a)
+// alias writes what the package has under a name, which is here in package runtime.
+func (w *writer) alias(name, here string) error {
+	if t := w.pkg.types[name]; t != nil {
+		w.aliasType(name, here, t)
+	} else if f := w.pkg.funcs[name]; f != nil {
+		w.function(f, here)
+	} else if _, ok := w.pkg.comments[name]; ok {
+		w.value(name, here)
 	} else {
-		return fmt.Errorf("package %s has no %s", w.pkg.name, a.name)
+		return fmt.Errorf("package %s has no %s", w.pkg.name, name)
 	}
 	return nil
 }
 
-func (w *writer) aliasType(a alias, t *ast.TypeSpec) {
-	text := regexp.MustCompile(`^((A|An|The) )?`+a.name+`\b`).ReplaceAllString(w.pkg.docs[a.name], "${1}"+a.here())
+func (w *writer) aliasType(name, here string, t *ast.TypeSpec) {
+	text := regexp.MustCompile(`^((A|An|The) )?`+name+`\b`).ReplaceAllString(w.pkg.docs[name], "${1}"+here)
 	text = w.relink(text)
-	at := "go doc godat/" + w.src.dir + " " + a.name
-	if methods := w.pkg.methods[a.name]; len(methods) > 0 {
-		text += "\nIts methods; all of each: " + at + ".\n\n" + w.synopses(a.name, methods)
+	at := "go doc godat/" + w.src.dir + " " + name
+	if methods := w.pkg.methods[name]; len(methods) > 0 {
+		text += "\nIts methods; all of each: " + at + ".\n\n" + w.synopses(name, methods)
 	} else if _, ok := t.Type.(*ast.StructType); ok {
 		text += "\nIts fields: " + at + ".\n"
 	}
 	w.comment(text)
-	params, args := "", ""
-	if t.TypeParams != nil {
-		params, args = "[T any]", "[T]"
+	params, args := generic(t.TypeParams)
+	fmt.Fprintf(&w.out, "type %s%s = %s.%s%s\n", here, params, w.pkg.name, name, args)
+	for _, g := range w.pkg.constants[name] {
+		w.constants(w.src.constants[name], here, g)
 	}
-	fmt.Fprintf(&w.out, "type %s%s = %s.%s%s\n", a.here(), params, w.pkg.name, a.name, args)
-	for _, g := range w.pkg.constants[a.name] {
-		w.constants(a, g)
+}
+
+// generic are the parameters of a generic type or function, and the arguments for them.
+func generic(list *ast.FieldList) (params, args string) {
+	if list == nil {
+		return "", ""
 	}
+	return "[T any]", "[T]"
 }
 
 // synopses lists methods with the first sentence of what they do.
@@ -124,7 +117,7 @@ func (w *writer) synopses(of string, methods []*ast.FuncDecl) string {
 	return b.String()
 }
 
-func (w *writer) constants(a alias, g *constants) {
+func (w *writer) constants(by naming, of string, g *constants) {
 	names := slices.DeleteFunc(slices.Clone(g.names), func(n *ast.Ident) bool { return slices.Contains(w.src.unseen, n.Name) })
 	if len(names) == 0 {
 		return
@@ -136,28 +129,23 @@ func (w *writer) constants(a alias, g *constants) {
 			w.out.WriteString("\n")
 			w.comment(w.relink(head))
 		}
-		fmt.Fprintf(&w.out, "%s %s = %s.%s%s\n", a.constant(n.Name), a.here(), w.pkg.name, n.Name, w.behind(n.Name))
+		fmt.Fprintf(&w.out, "%s %s = %s.%s%s\n", by.constant(n.Name), of, w.pkg.name, n.Name, w.behind(n.Name))
 	}
 	w.out.WriteString(")\n")
 }
 
-func (w *writer) isValue(name string) bool {
-	_, ok := w.pkg.comments[name]
-	return ok
-}
-
 // value writes a constant or variable by itself.
-func (w *writer) value(a alias) {
-	kind, text := "const", w.pkg.docs[a.name]
-	if strings.HasPrefix(a.name, "Err") {
+func (w *writer) value(name, here string) {
+	kind, text := "const", w.pkg.docs[name]
+	if strings.HasPrefix(name, "Err") {
 		kind = "var"
-		text = a.name + " is for errors.Is: any error of that type matches it.\n"
+		text = name + " is for errors.Is: any error of that type matches it.\n"
 	}
 	if text != "" {
 		w.out.WriteString("\n")
 		w.comment(w.relink(text))
 	}
-	fmt.Fprintf(&w.out, "%s %s = %s.%s%s\n", kind, a.here(), w.pkg.name, a.name, w.behind(a.name))
+	fmt.Fprintf(&w.out, "%s %s = %s.%s%s\n", kind, here, w.pkg.name, name, w.behind(name))
 }
 
 // behind is the comment behind a constant, with the space before it.
@@ -169,14 +157,10 @@ func (w *writer) behind(name string) string {
 }
 
 // function writes a function that calls its namesake.
-func (w *writer) function(f *ast.FuncDecl) {
-	here := w.names[w.pkg.name+"."+f.Name.Name]
+func (w *writer) function(f *ast.FuncDecl, here string) {
 	w.out.WriteString("\n")
 	w.comment(w.relink(regexp.MustCompile(`^`+f.Name.Name+`\b`).ReplaceAllString(f.Doc.Text(), here)))
-	generic, args := "", ""
-	if f.Type.TypeParams != nil {
-		generic, args = "[T any]", "[T]"
-	}
+	typeParams, args := generic(f.Type.TypeParams)
 	var params, passed []string
 	for _, field := range f.Type.Params.List {
 		for _, n := range field.Names {
@@ -194,7 +178,7 @@ func (w *writer) function(f *ast.FuncDecl) {
 			results = append(results, one)
 		}
 	}
-	fmt.Fprintf(&w.out, "func %s%s(%s) (%s) { return %s.%s%s(%s) }\n", here, generic, strings.Join(params, ", "),
+	fmt.Fprintf(&w.out, "func %s%s(%s) (%s) { return %s.%s%s(%s) }\n", here, typeParams, strings.Join(params, ", "),
 		strings.Join(results, ", "), w.pkg.name, f.Name.Name, args, strings.Join(passed, ", "))
 }
 
