@@ -1,11 +1,11 @@
 package runtime
 
 import (
+	"maps"
 	"sync"
 
 	"go.uber.org/zap"
 
-	"godat/ep"
 	"godat/evd"
 	"godat/hw"
 	"godat/hw/event"
@@ -78,7 +78,7 @@ func (a *asyncErrors) close() {
 // report counts and logs an error, and enqueues its event. It does not block on the
 // program.
 func (a *asyncErrors) report(ev hw.AsyncEvent) {
-	a.log.Error("asynchronous error", zap.Stringer("kind", asyncText(ev.Kind)), zap.Error(ev.Err))
+	a.log.Error("asynchronous error", zap.String("kind", wordsOf(ev.Kind).text), zap.Error(ev.Err))
 	if node := a.node(ev); a.to != nil {
 		wiring(a.to).PutAsync(node)
 	}
@@ -92,8 +92,8 @@ func (a *asyncErrors) node(ev hw.AsyncEvent) *delivery.AsyncNode {
 	e := a.event(ev)
 	key := asyncKey{ev.Kind, e.Source}
 	node := a.nodes[key]
-	if node == nil && len(a.nodes) >= asyncNodes {
-		a.forgetClosed()
+	if node == nil && len(a.nodes) >= asyncNodes { // closed objects report no more errors
+		maps.DeleteFunc(a.nodes, func(key asyncKey, _ *delivery.AsyncNode) bool { return !isOpen(key.source) })
 	}
 	if node == nil && len(a.nodes) >= asyncNodes {
 		key.source, e.Source = nil, nil
@@ -106,83 +106,58 @@ func (a *asyncErrors) node(ev hw.AsyncEvent) *delivery.AsyncNode {
 	return node
 }
 
-// forgetClosed drops the latches of closed objects, which report no more errors. mu is
-// held.
-func (a *asyncErrors) forgetClosed() {
-	for key := range a.nodes {
-		if !isOpen(key.source) {
-			delete(a.nodes, key)
-		}
-	}
+// asyncWords are what an error of a kind is called in the log and in its event, and whose
+// it is if it is not the device's.
+type asyncWords struct {
+	text   string
+	number event.Number
+	reason event.Reason
+	source func(ia *IA, ev hw.AsyncEvent) any
 }
 
-// isOpen reports whether the source of an error is not closed.
-func isOpen(source any) bool {
-	var err error
-	switch s := source.(type) {
-	case *ep.Endpoint:
-		_, err = s.Status()
-	case *ep.SRQ:
-		_, err = s.Query(0)
-	case *evd.Dispatcher:
-		_, err = s.Query(0)
+var asyncKinds = map[hw.AsyncKind]asyncWords{
+	hw.AsyncDeviceFatal: {"device fatal", event.AsyncIACatastrophic, event.IACatastrophic, nil},
+	hw.AsyncPortDown:    {"port down", event.AsyncIACatastrophic, event.ReasonOther, nil},
+	hw.AsyncQPError: {"queue pair error", event.AsyncEPBroken, event.EPToError, func(ia *IA, ev hw.AsyncEvent) any {
+		return orNil(ia.adapter.OfQP(ev.QP))
+	}},
+	hw.AsyncSRQError: {"shared receive queue error", event.AsyncEPBroken, event.SRQToError, func(ia *IA, ev hw.AsyncEvent) any {
+		return orNil(ia.adapter.FailSRQ(ev.SRQ))
+	}},
+	hw.AsyncCQOverrun: {"completion queue overrun", event.AsyncEVDOverflow, event.EVDOverflow, func(ia *IA, ev hw.AsyncEvent) any {
+		if ia.polling == nil {
+			return nil
+		}
+		return orNil(ia.polling.Dispatcher(ev.CQ))
+	}},
+}
+
+// wordsOf are the words for a kind.
+func wordsOf(kind hw.AsyncKind) asyncWords {
+	if words, ok := asyncKinds[kind]; ok {
+		return words
 	}
-	return err == nil
+	return asyncWords{"provider error", event.AsyncProviderError, event.ReasonOther, nil}
 }
 
 // event makes the event by which the program learns of an error. mu is held.
-func (a *asyncErrors) event(ev hw.AsyncEvent) (e event.Event) {
-	if a.ia != nil {
+func (a *asyncErrors) event(ev hw.AsyncEvent) event.Event {
+	words := wordsOf(ev.Kind)
+	e := event.Event{Number: words.number, Data: words.reason}
+	switch {
+	case a.ia == nil:
+	case words.source == nil:
 		e.Source = a.ia
-	}
-	switch ev.Kind {
-	case hw.AsyncDeviceFatal:
-		e.Number, e.Data = event.AsyncIACatastrophic, event.IACatastrophic
-	case hw.AsyncPortDown:
-		e.Number, e.Data = event.AsyncIACatastrophic, event.ReasonOther
-	case hw.AsyncQPError:
-		e.Number, e.Data, e.Source = event.AsyncEPBroken, event.EPToError, nil
-		if a.ia != nil && a.ia.adapter != nil {
-			if owner := a.ia.adapter.OfQP(ev.QP); owner != nil {
-				e.Source = owner
-			}
-		}
-	case hw.AsyncSRQError:
-		e.Number, e.Data, e.Source = event.AsyncEPBroken, event.SRQToError, nil
-		if a.ia != nil && a.ia.adapter != nil {
-			if owner := a.ia.adapter.FailSRQ(ev.SRQ); owner != nil {
-				e.Source = owner
-			}
-		}
-	case hw.AsyncCQOverrun:
-		e.Number, e.Data, e.Source = event.AsyncEVDOverflow, event.EVDOverflow, nil
-		if a.ia != nil && a.ia.polling != nil {
-			if d := a.ia.polling.Dispatcher(ev.CQ); d != nil {
-				e.Source = d
-			}
-		}
-	default:
-		e.Number, e.Data = event.AsyncProviderError, event.ReasonOther
+	case a.ia.adapter != nil: // else nothing was made yet
+		e.Source = words.source(a.ia, ev)
 	}
 	return e
 }
 
-// asyncText names a kind in the log.
-type asyncText hw.AsyncKind
-
-func (k asyncText) String() string {
-	switch hw.AsyncKind(k) {
-	case hw.AsyncDeviceFatal:
-		return "device fatal"
-	case hw.AsyncPortDown:
-		return "port down"
-	case hw.AsyncQPError:
-		return "queue pair error"
-	case hw.AsyncCQOverrun:
-		return "completion queue overrun"
-	case hw.AsyncSRQError:
-		return "shared receive queue error"
-	default:
-		return "provider error"
+// orNil is an object, or nil without a type.
+func orNil[T any](object *T) any {
+	if object == nil {
+		return nil
 	}
+	return object
 }

@@ -24,12 +24,6 @@ type breakLog struct {
 	skipped int       // since the last line
 }
 
-// broke logs a connection that broke.
-func (b *breakLog) broke(cause *hw.Cause) { b.write("connection broke", cause) }
-
-// dropped logs what a listener gave up.
-func (b *breakLog) dropped(cause *hw.Cause) { b.write("connection attempt dropped", cause) }
-
 // write logs one connection, unless this second has had its lines: then the next line
 // says how many connections were left out. It does not block: a task of the pool writes
 // the line, because the caller is in the middle of the endpoint's or listener's work.

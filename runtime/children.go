@@ -1,46 +1,51 @@
 package runtime
 
-// minSweep is how many children an adapter remembers before it drops the closed ones.
+import (
+	"maps"
+	"slices"
+)
+
+// minSweep is how many objects an adapter remembers before it drops the closed ones.
 const minSweep = 64
 
-// children are the objects of one kind that were made on an adapter. Some of them may
-// be closed. IA.mu guards them.
+// sweep has a value for each object that an adapter remembers, some of which may be closed.
+// lists.mu guards it.
+type sweep[K comparable, V any] struct {
+	of map[K]V
+	at int // with so many objects the next one drops those that are closed
+}
+
+func (s *sweep[K, V]) put(object K, value V) {
+	if s.of == nil {
+		s.of, s.at = make(map[K]V), minSweep
+	}
+	if len(s.of) >= s.at {
+		s.at = max(minSweep, 2*s.count())
+	}
+	s.of[object] = value
+}
+
+// count drops the closed objects and counts the others.
+func (s *sweep[K, V]) count() int {
+	maps.DeleteFunc(s.of, func(object K, _ V) bool { return !isOpen(object) })
+	return len(s.of)
+}
+
+// children are the objects of one kind that were made on an adapter.
 type children[T comparable] struct {
-	live    func(T) bool
-	all     map[T]struct{}
-	sweepAt int
-	made    uint64
+	sweep[T, struct{}]
+	made uint64
 
 	madeBefore, freedBefore uint64 // at the last reset of the counters
 }
 
-func newChildren[T comparable](live func(T) bool) children[T] {
-	return children[T]{live: live, all: make(map[T]struct{}), sweepAt: minSweep}
-}
-
 func (c *children[T]) add(child T) {
-	if len(c.all) >= c.sweepAt {
-		c.sweepAt = max(minSweep, 2*c.count())
-	}
-	c.all[child] = struct{}{}
+	c.put(child, struct{}{})
 	c.made++
 }
 
-// count drops the closed children and counts the others.
-func (c *children[T]) count() int {
-	for child := range c.all {
-		if !c.live(child) {
-			delete(c.all, child)
-		}
-	}
-	return len(c.all)
-}
+// counts says how many children were made, and how many of them are closed.
+func (c *children[T]) counts() (made, freed uint64) { return c.made, c.made - uint64(c.count()) }
 
 // list returns the children, some of which may be closed.
-func (c *children[T]) list() []T {
-	list := make([]T, 0, len(c.all))
-	for child := range c.all {
-		list = append(list, child)
-	}
-	return list
-}
+func (c *children[T]) list() []T { return slices.Collect(maps.Keys(c.of)) }

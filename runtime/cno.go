@@ -24,9 +24,3 @@ func (ia *IA) NewCNO(cfg CNOConfig) (*CNO, error) {
 	ia.lists.cnos.add(c)
 	return c, nil
 }
-
-// liveCNO reports whether a CNO is not closed.
-func liveCNO(c *CNO) bool {
-	_, err := c.Query(0)
-	return err == nil
-}

@@ -193,15 +193,7 @@ func (c *Conn) PZ() *PZ {
 // [mem.PZ.Alloc].
 func (c *Conn) Alloc(size int, privileges Privileges) (*LMR, error) {
 	const op = "runtime.Conn.Alloc"
-	if c == nil {
-		return nil, closedConn(op)
-	}
-	c.closing.Lock()
-	defer c.closing.Unlock()
-	if c.closed.Load() {
-		return nil, closedConn(op)
-	}
-	return c.memory.Alloc(door.Key{}, op, c.pz, size, privileges)
+	return c.region(op, func() (*LMR, error) { return c.memory.Alloc(door.Key{}, op, c.pz, size, privileges) })
 }
 
 // Register makes a region of the program's memory in the connection's zone, so that
@@ -210,6 +202,11 @@ func (c *Conn) Alloc(size int, privileges Privileges) (*LMR, error) {
 // is INVALID_HANDLE/EP; other errors are those of [mem.PZ.Register].
 func (c *Conn) Register(buf []byte, privileges Privileges) (*LMR, error) {
 	const op = "runtime.Conn.Register"
+	return c.region(op, func() (*LMR, error) { return c.memory.Register(door.Key{}, op, c.pz, buf, privileges) })
+}
+
+// region makes a region unless the connection is closed.
+func (c *Conn) region(op string, do func() (*LMR, error)) (*LMR, error) {
 	if c == nil {
 		return nil, closedConn(op)
 	}
@@ -218,7 +215,7 @@ func (c *Conn) Register(buf []byte, privileges Privileges) (*LMR, error) {
 	if c.closed.Load() {
 		return nil, closedConn(op)
 	}
-	return c.memory.Register(door.Key{}, op, c.pz, buf, privileges)
+	return do()
 }
 
 // Private is the private data of the peer's request or of its accept. It is nil before

@@ -78,7 +78,7 @@ func (c *Conn) Receive(ctx context.Context) (*Buffer, error) {
 	}
 }
 
-// isDone reports whether a channel is closed on which nothing is sent.
+// isDone reports whether a channel is closed, or takes the value that is in it.
 func isDone(done <-chan struct{}) bool {
 	select {
 	case <-done:

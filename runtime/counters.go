@@ -52,11 +52,10 @@ func (ia *IA) takeCounters(op string, reset bool) (c Counters, err error) {
 // takeCounts says how many children were made and how many of them were closed since
 // the last reset.
 func (c *children[T]) takeCounts(reset bool) (made, freed uint64) {
-	freed = c.made - uint64(c.count())
-	made, freed = c.made-c.madeBefore, freed-c.freedBefore
+	allMade, allFreed := c.counts()
+	made, freed = allMade-c.madeBefore, allFreed-c.freedBefore
 	if reset {
-		c.madeBefore += made
-		c.freedBefore += freed
+		c.madeBefore, c.freedBefore = allMade, allFreed
 	}
 	return made, freed
 }

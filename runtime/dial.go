@@ -93,10 +93,8 @@ func (c *Conn) established(ctx context.Context) error {
 		return context.Cause(ctx)
 	case <-c.ended:
 	}
-	select {
-	case <-c.up: // before it ended
+	if isDone(c.up) { // before it ended
 		return nil
-	default:
 	}
 	for ev := range c.events.Events(ctx) {
 		if ev.Number == Closed || ev.Ended() && !c.closed.Load() {

@@ -1,8 +1,6 @@
 package runtime
 
 import (
-	"maps"
-
 	"godat/ep"
 	"godat/evd"
 	"godat/hw"
@@ -66,11 +64,17 @@ func HandleTypeOf(handle any) (t HandleType, err error) {
 // errorOf is the error of a call whose other result does not count.
 func errorOf[T any](_ T, err error) error { return err }
 
-// consumerContexts are the values that the program attached to objects. IA.mu guards
-// them.
-type consumerContexts struct {
-	of      map[any]any
-	sweepAt int
+// isOpen reports whether an object is not closed, or nil.
+func isOpen(object any) bool {
+	switch o := object.(type) {
+	case nil:
+		return true
+	case *IA: // without the gate, for a caller that holds it or a mutex
+		return !isDone(o.gate.down)
+	case *Listener:
+		return !o.isClosed()
+	}
+	return errorOf(HandleTypeOf(object)) == nil
 }
 
 // SetConsumerContext attaches a value of the program's to an object, and replaces the
@@ -83,22 +87,11 @@ func (ia *IA) SetConsumerContext(handle, context any) error {
 	}
 	ia.lists.mu.Lock()
 	defer ia.lists.mu.Unlock()
-	c := &ia.lists.contexts
 	if context == nil {
-		delete(c.of, handle)
-		return nil
+		delete(ia.lists.contexts.of, handle)
+	} else {
+		ia.lists.contexts.put(handle, context)
 	}
-	if c.of == nil {
-		c.of, c.sweepAt = make(map[any]any), minSweep
-	}
-	if len(c.of) >= c.sweepAt {
-		maps.DeleteFunc(c.of, func(handle, _ any) bool {
-			_, err := HandleTypeOf(handle)
-			return err != nil
-		})
-		c.sweepAt = max(minSweep, 2*len(c.of))
-	}
-	c.of[handle] = context
 	return nil
 }
 

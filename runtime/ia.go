@@ -45,7 +45,7 @@ type IA struct {
 func (ia *IA) init(name string, dev hw.Device, cfg *config, p *pool, async *asyncErrors) {
 	*ia = IA{
 		name: name, dev: dev, attr: dev.Attr(), log: cfg.log.Named("ia").With(zap.String("ia", name)),
-		pool: p, async: async, gate: gate{down: make(chan struct{})}, lists: newLists(),
+		pool: p, async: async, gate: gate{down: make(chan struct{})},
 	}
 	async.mu.Lock()
 	defer async.mu.Unlock()
@@ -91,11 +91,7 @@ func (ia *IA) Async() *Dispatcher {
 // NewPZ makes a protection zone. It may block. A closed adapter is INVALID_HANDLE/IA,
 // here and in the other methods that make something. It answers to dat_pz_create.
 func (ia *IA) NewPZ() (*PZ, error) {
-	if err := ia.enter("runtime.NewPZ"); err != nil {
-		return nil, err
-	}
-	defer ia.gate.RUnlock()
-	return ia.domain.NewPZ()
+	return whileOpen(ia, "runtime.NewPZ", func() (*PZ, error) { return ia.domain.NewPZ() })
 }
 
 // SyncRDMARead makes what the program stored to the segments visible to peers' RDMA
@@ -161,53 +157,33 @@ func (ia *IA) newDispatcher(cfg DispatcherConfig, complete func(d *delivery.Disp
 // those of [ep.Adapter.NewEndpoint]. It answers to dat_ep_create and
 // dat_ep_create_with_srq.
 func (ia *IA) NewEndpoint(cfg EndpointConfig) (*Endpoint, error) {
-	if err := ia.enter("runtime.NewEndpoint"); err != nil {
-		return nil, err
-	}
-	defer ia.gate.RUnlock()
-	return ia.adapter.NewEndpoint(cfg)
+	return whileOpen(ia, "runtime.NewEndpoint", func() (*Endpoint, error) { return ia.adapter.NewEndpoint(cfg) })
 }
 
 // NewSRQ makes a shared receive queue for endpoints of the zone. It may block.
 // Errors are those of [ep.Adapter.NewSRQ]. It answers to dat_srq_create.
 func (ia *IA) NewSRQ(pz *PZ, attr SRQAttr) (*SRQ, error) {
-	if err := ia.enter("runtime.NewSRQ"); err != nil {
-		return nil, err
-	}
-	defer ia.gate.RUnlock()
-	return ia.adapter.NewSRQ(pz, attr)
+	return whileOpen(ia, "runtime.NewSRQ", func() (*SRQ, error) { return ia.adapter.NewSRQ(pz, attr) })
 }
 
 // NewPSP makes a public service point, whose connection requests are events. It
 // may block. Errors are those of [ep.Adapter.NewPSP]. It answers to
 // dat_psp_create and dat_psp_create_any.
 func (ia *IA) NewPSP(cfg PSPConfig) (*PSP, error) {
-	if err := ia.enter("runtime.NewPSP"); err != nil {
-		return nil, err
-	}
-	defer ia.gate.RUnlock()
-	return ia.adapter.NewPSP(cfg)
+	return whileOpen(ia, "runtime.NewPSP", func() (*PSP, error) { return ia.adapter.NewPSP(cfg) })
 }
 
 // NewRSP makes a reserved service point, which takes one connection request for one
 // endpoint. It may block. Errors are those of [ep.Adapter.NewRSP]. It answers to
 // dat_rsp_create.
 func (ia *IA) NewRSP(cfg RSPConfig) (*RSP, error) {
-	if err := ia.enter("runtime.NewRSP"); err != nil {
-		return nil, err
-	}
-	defer ia.gate.RUnlock()
-	return ia.adapter.NewRSP(cfg)
+	return whileOpen(ia, "runtime.NewRSP", func() (*RSP, error) { return ia.adapter.NewRSP(cfg) })
 }
 
 // NewCSP makes a common service point, which listens at an address as sockets do. It
 // may block. Errors are those of [ep.Adapter.NewCSP]. It answers to dat_csp_create.
 func (ia *IA) NewCSP(cfg CSPConfig) (*CSP, error) {
-	if err := ia.enter("runtime.NewCSP"); err != nil {
-		return nil, err
-	}
-	defer ia.gate.RUnlock()
-	return ia.adapter.NewCSP(cfg)
+	return whileOpen(ia, "runtime.NewCSP", func() (*CSP, error) { return ia.adapter.NewCSP(cfg) })
 }
 
 // enter begins a call that must not run on a closed adapter: it takes gate shared. The
@@ -224,8 +200,11 @@ func (ia *IA) enter(op string) error {
 	return nil
 }
 
-// live reports whether a dispatcher is open.
-func live(d *evd.Dispatcher) bool {
-	_, err := d.Query(0)
-	return err == nil
+// whileOpen does what must not be done on a closed adapter.
+func whileOpen[T any](ia *IA, op string, do func() (T, error)) (made T, err error) {
+	if err := ia.enter(op); err != nil {
+		return made, err
+	}
+	defer ia.gate.RUnlock()
+	return do()
 }

@@ -90,5 +90,5 @@ func TestDispatchersThatAreClosedAreForgotten(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, d.Close())
 	}
-	assert.LessOrEqual(t, len(ia.lists.dispatchers.all), minSweep)
+	assert.LessOrEqual(t, len(ia.lists.dispatchers.of), minSweep)
 }

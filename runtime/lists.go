@@ -16,11 +16,7 @@ type lists struct {
 	dispatchers children[*evd.Dispatcher]
 	cnos        children[*CNO]
 	listeners   children[*Listener]
-	contexts    consumerContexts
-}
-
-func newLists() lists {
-	return lists{dispatchers: newChildren(live), cnos: newChildren(liveCNO), listeners: newChildren(listens)}
+	contexts    sweep[any, any] // the values that the program attached to objects
 }
 
 // waitable is a dispatcher or a CNO, as IA.closeObjects sees it.
@@ -48,10 +44,6 @@ func (l *lists) inUpcall() bool {
 	return slices.ContainsFunc(l.waitables(), waitable.InUpcall)
 }
 
-// countDispatchers says how many were made, and how many of them are closed.
-func (l *lists) countDispatchers() (made, freed uint64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	made = l.dispatchers.made
-	return made, made - uint64(l.dispatchers.count())
-}
+// wiring returns the part of a dispatcher that only the library's packages use; nil for
+// a nil dispatcher.
+func wiring(d *evd.Dispatcher) *delivery.Dispatcher { return d.Wiring(door.Key{}) }

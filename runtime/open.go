@@ -84,7 +84,11 @@ func Open(ctx context.Context, name string, opts ...Option) (*IA, error) {
 func (ia *IA) startPoller(cfg PollerConfig, latency bool) error {
 	ia.domain = mem.NewDomain(door.Key{}, ia.dev, ia)
 	breaks := &breakLog{log: ia.log, pool: ia.pool}
-	parts := ep.AdapterConfig{Device: ia.dev, IA: ia, Domain: ia.domain, Async: ia.async.to, Broke: breaks.broke, Dropped: breaks.dropped, Owner: ownerOf}
+	parts := ep.AdapterConfig{
+		Device: ia.dev, IA: ia, Domain: ia.domain, Async: ia.async.to, Owner: ownerOf,
+		Broke:   func(cause *hw.Cause) { breaks.write("connection broke", cause) },
+		Dropped: func(cause *hw.Cause) { breaks.write("connection attempt dropped", cause) },
+	}
 	dev, polled := ia.dev.(hw.Polled)
 	if polled {
 		ia.polling = polling.New(dev, ia.attr.MaxCQDepth, polling.Config(cfg), ia.async.report)

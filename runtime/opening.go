@@ -95,15 +95,13 @@ func (o *opening) settle() {
 	if o.crash == nil && o.err == nil {
 		_ = o.dev.Close()
 	}
-	o.async.close()
-	o.pool.release()
-	o.from.release()
+	o.fail()
 	if o.crash != nil {
 		o.crash()
 	}
 }
 
-// fail frees what an opening has without a device.
+// fail frees what an opening has beside the device.
 func (o *opening) fail() {
 	o.async.close()
 	o.pool.release()
@@ -112,9 +110,9 @@ func (o *opening) fail() {
 
 func openError(err error) error {
 	const op = "runtime.Open"
-	var code *hw.Error
+	code, coded := errors.AsType[*hw.Error](err)
 	switch {
-	case errors.As(err, &code):
+	case coded:
 		return hw.Errorf(op, code.Type, code.Sub, "%w", err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return hw.Errorf(op, hw.TimeoutExpired, hw.NoSubtype, "%w", err)

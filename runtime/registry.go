@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"errors"
+	"maps"
 	"path"
 	"strings"
 
@@ -58,8 +59,7 @@ func find(op, name string, cfg *config) (source, error) {
 		return findStatic(op, want, cfg.params)
 	}
 	if err != nil {
-		var code *hw.Error
-		errors.As(err, &code)
+		code, _ := errors.AsType[*hw.Error](err)
 		return source{}, hw.Errorf(op, code.Type, code.Sub, "%s", code.Text)
 	}
 	return s, nil
@@ -84,8 +84,7 @@ func findStatic(op string, want hw.Info, params map[string]string) (source, erro
 	}
 	i, err := hw.Match(infos, want)
 	if err != nil {
-		var code *hw.Error
-		errors.As(err, &code)
+		code, _ := errors.AsType[*hw.Error](err)
 		text := code.Text + "; registered: " + strings.Join(hw.Providers(), ", ") + " (is its package imported?)"
 		if fileErr != nil {
 			return source{}, hw.Errorf(op, code.Type, code.Sub, "%s; %w", text, fileErr)
@@ -143,9 +142,7 @@ func (e RegistryEntry) settings(own map[string]string) (device string, params ma
 		key, value, _ := strings.Cut(w, "=")
 		params[key] = value
 	}
-	for key, value := range own {
-		params[key] = value
-	}
+	maps.Copy(params, own)
 	if len(params) == 0 {
 		return device, nil
 	}

@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -25,9 +24,8 @@ type Troubled interface {
 
 // reports are what a program adds to the snapshots of an adapter.
 type reports struct {
-	mu   sync.Mutex
-	last int
-	of   map[int]report
+	mu  sync.Mutex
+	all []*report
 }
 
 // report is one of them.
@@ -53,31 +51,24 @@ func (ia *IA) Report(kind string, rows func() []any) (stop func(), err error) {
 	r := &ia.reports
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.of == nil {
-		r.of = make(map[int]report)
-	}
-	r.last++
-	number := r.last
-	r.of[number] = report{kind, rows}
-	return func() { r.drop(number) }, nil
+	added := &report{kind, rows}
+	r.all = append(r.all, added)
+	return func() { r.drop(added) }, nil
 }
 
-func (r *reports) drop(number int) {
+func (r *reports) drop(one *report) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.of, number)
+	r.all = slices.DeleteFunc(r.all, func(o *report) bool { return o == one })
 }
 
-// all calls all reports, in the order in which they were added.
-func (r *reports) all() map[string][]any {
+// call calls all reports, in the order in which they were added.
+func (r *reports) call() map[string][]any {
 	r.mu.Lock()
-	some := make([]report, 0, len(r.of))
-	for _, number := range slices.Sorted(maps.Keys(r.of)) {
-		some = append(some, r.of[number])
-	}
+	all := slices.Clone(r.all)
 	r.mu.Unlock()
-	rows := make(map[string][]any, len(some))
-	for _, one := range some {
+	rows := make(map[string][]any, len(all))
+	for _, one := range all {
 		switch said := contained(func() any { return one.rows() }).(type) {
 		case []any:
 			rows[one.kind] = append(rows[one.kind], said...)

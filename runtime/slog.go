@@ -22,17 +22,9 @@ func WithSlog(log *slog.Logger) Option {
 // slogCore hands zap's entries to a handler of slog's.
 type slogCore struct{ handler slog.Handler }
 
-// levels are slog's levels for zap's.
-var levels = map[zapcore.Level]slog.Level{
-	zapcore.DebugLevel: slog.LevelDebug, zapcore.InfoLevel: slog.LevelInfo, zapcore.WarnLevel: slog.LevelWarn,
-}
-
-func slogLevel(l zapcore.Level) slog.Level {
-	if level, ok := levels[l]; ok {
-		return level
-	}
-	return slog.LevelError // and what is worse
-}
+// slogLevel is slog's level for zap's. The levels have the same order; slog's are four apart, and
+// end with errors.
+func slogLevel(l zapcore.Level) slog.Level { return slog.Level(4 * min(l, zapcore.ErrorLevel)) }
 
 // Enabled implements [zapcore.LevelEnabler].
 func (c slogCore) Enabled(l zapcore.Level) bool {

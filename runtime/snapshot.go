@@ -72,18 +72,20 @@ func (ia *IA) Snapshot() (Snapshot, error) {
 	s.SRQs, s.Ends, s.LastEnds = below.SRQs, below.Ends, below.LastEnds
 	own := s.takeEndpoints(below.Endpoints)
 	s.Pools = ia.domain.Pools(own)
-	s.Reports = ia.reports.all()
+	s.Reports = ia.reports.call()
 	l := &ia.lists
 	l.mu.Lock()
 	dispatchers, listeners := l.dispatchers.list(), l.listeners.list()
+	made, freed := l.dispatchers.counts()
 	l.mu.Unlock()
 	if ia.async.to != nil {
 		dispatchers = append(dispatchers, ia.async.to)
 	}
 	s.Dispatchers = describeDispatchers(dispatchers)
 	s.Listeners = describeListeners(below.Points, listeners)
-	s.Counters = Counters{ConnectionCounters: below.Counters, Memory: ia.domain.AllCounters(), Async: ia.async.allCounters()}
-	s.Counters.Dispatchers, s.Counters.DispatchersFreed = l.countDispatchers()
+	s.Counters = Counters{
+		ConnectionCounters: below.Counters, Memory: ia.domain.AllCounters(), Dispatchers: made, DispatchersFreed: freed, Async: ia.async.allCounters(),
+	}
 	return s, nil
 }
 
@@ -143,7 +145,7 @@ func (s *ConnSnapshot) describe(c *Conn, names map[*Listener]string) {
 func describeDispatchers(dispatchers []*evd.Dispatcher) []DispatcherSnapshot {
 	list := make([]DispatcherSnapshot, 0, len(dispatchers))
 	for _, d := range dispatchers {
-		if live(d) {
+		if isOpen(d) {
 			list = append(list, d.Snapshot())
 		}
 	}
@@ -175,9 +177,6 @@ func (l *Listener) places() (conns, taken int) {
 	defer l.mu.Unlock()
 	return l.cfg.Conns, l.taken
 }
-
-// listens reports whether a listener takes connections.
-func listens(l *Listener) bool { return !l.isClosed() }
 
 // ownerOf names the connection that has an endpoint with that context.
 func ownerOf(context any) string {
