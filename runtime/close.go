@@ -22,26 +22,16 @@ import (
 // open, and so does the device; another Close tries again. Close waits for callbacks to
 // return, so from a callback of a dispatcher, or from an agent, it is INVALID_STATE. It
 // answers to dat_ia_close with ABRUPT.
-func (ia *IA) Close() error {
-	const op = "runtime.IA.Close"
-	if ia == nil {
-		return closedIA(op)
-	}
-	if ia.lists.inUpcall() {
-		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "called from a callback")
-	}
-	ia.gate.Lock()
-	ia.gate.shut()
-	ia.gate.Unlock()
-	return ia.tearDown()
-}
+func (ia *IA) Close() error { return ia.close("runtime.IA.Close", false) }
 
 // CloseGraceful closes the adapter if the program has closed all that was made on it.
 // Otherwise the error is INVALID_STATE/IA_IN_USE, and nothing happens. A closed adapter
 // is INVALID_HANDLE/IA; if its close failed, CloseGraceful tries once more. From a
 // callback it is INVALID_STATE, as Close is. It answers to dat_ia_close with GRACEFUL.
-func (ia *IA) CloseGraceful() error {
-	const op = "runtime.IA.CloseGraceful"
+func (ia *IA) CloseGraceful() error { return ia.close("runtime.IA.CloseGraceful", true) }
+
+// close closes the adapter, unless that is to be graceful and something is open.
+func (ia *IA) close(op string, graceful bool) error {
 	if ia == nil {
 		return closedIA(op)
 	}
@@ -49,20 +39,18 @@ func (ia *IA) CloseGraceful() error {
 		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "called from a callback")
 	}
 	ia.gate.Lock()
-	if !ia.gate.closed {
+	again := ia.gate.closed
+	if graceful && !again {
 		if err := ia.inUse(op); err != nil {
 			ia.gate.Unlock()
 			return err
 		}
-		ia.gate.shut()
-		ia.gate.Unlock()
-		return ia.tearDown()
 	}
+	ia.gate.shut()
 	ia.gate.Unlock()
 	ia.closing.Lock()
-	gone := ia.gone
-	ia.closing.Unlock()
-	if gone {
+	defer ia.closing.Unlock()
+	if ia.gone && graceful && again {
 		return closedIA(op)
 	}
 	return ia.tearDown()
@@ -85,10 +73,8 @@ func (ia *IA) inUse(op string) error {
 }
 
 // tearDown closes everything. The adapter is marked as closed, so nothing new is made
-// on it.
+// on it. The caller holds closing.
 func (ia *IA) tearDown() error {
-	ia.closing.Lock()
-	defer ia.closing.Unlock()
 	if ia.gone {
 		return nil
 	}

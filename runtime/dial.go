@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"sync/atomic"
 
 	"godat/ep"
 	"godat/hw"
@@ -26,7 +25,7 @@ func (ia *IA) Dial(ctx context.Context, address string, cfg ConnConfig) (*Conn, 
 	if err := cfg.prepare(ctx, op, ia); err != nil {
 		return nil, err
 	}
-	c := newConn(ia, &cfg, nil, ia.dials.name(address), nil)
+	c := newConn(ia, &cfg, nil, ia.newDial(address), nil)
 	err := c.begin(op, cfg.Private, func(private []byte) error {
 		err := c.Endpoint.CommonConnect(address, ep.ConnectConfig{Private: private, Timeout: cfg.Timeout})
 		if err == nil {
@@ -41,14 +40,10 @@ func (ia *IA) Dial(ctx context.Context, address string, cfg ConnConfig) (*Conn, 
 	return c, nil
 }
 
-// dials counts the connections that this side begins, for what their String returns.
-type dials struct{ n atomic.Uint64 }
-
-// name is the name of a new connection to address.
-func (d *dials) name(address string) string { return fmt.Sprintf("%s (dial %d)", address, d.n.Add(1)) }
-
-// pair is the name of a new pairing.
-func (d *dials) pair() string { return fmt.Sprintf("pair %d", d.n.Add(1)) }
+// newDial is what String returns of a new connection to address.
+func (ia *IA) newDial(address string) string {
+	return fmt.Sprintf("%s (dial %d)", address, ia.dials.Add(1))
+}
 
 // named says in an error which call failed, and for which address. The name takes the
 // place of that of a call that op made. It is nil for nil.

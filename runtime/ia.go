@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"go.uber.org/zap"
 
@@ -37,7 +38,7 @@ type IA struct {
 	closing sync.Mutex // held while the adapter is torn down
 	gone    bool       // guarded by closing: everything is closed
 
-	dials   dials
+	dials   atomic.Uint64 // connections that this side has begun
 	reports reports
 	lists   lists
 }

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 
@@ -33,7 +34,7 @@ func (ia *IA) NewPaired(cfg ConnConfig) (*Pairing, error) {
 	if err := cfg.prepare(context.Background(), op, ia); err != nil {
 		return nil, err
 	}
-	p := &Pairing{conn: newConn(ia, &cfg, nil, ia.dials.pair(), nil)}
+	p := &Pairing{conn: newConn(ia, &cfg, nil, fmt.Sprintf("pair %d", ia.dials.Add(1)), nil)}
 	err := p.conn.begin(op, nil, func([]byte) (err error) {
 		p.local, err = p.conn.Endpoint.PairAddr()
 		return err

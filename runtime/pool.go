@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"math"
 	goruntime "runtime"
 	"sync"
@@ -44,10 +45,7 @@ func newPool(cfg PoolConfig) (*pool, error) {
 	if cfg.Upcalls < 0 {
 		return nil, hw.Errorf("runtime.Open", hw.InvalidParameter, hw.NoSubtype, "a pool of %d upcalls", cfg.Upcalls)
 	}
-	if cfg.Upcalls == 0 {
-		cfg.Upcalls = defaultUpcalls
-	}
-	return &pool{places: min(cfg.Upcalls, mostPlaces)}, nil
+	return &pool{places: min(cmp.Or(cfg.Upcalls, defaultUpcalls), mostPlaces)}, nil
 }
 
 // panicAgain undoes the pool's recovery of a panic: the program's panic ends the

@@ -2,6 +2,8 @@ package runtime
 
 import (
 	"math"
+	"strconv"
+	"strings"
 
 	"godat/evd"
 	"godat/hw"
@@ -160,11 +162,7 @@ func specific(a hw.Attr) []NamedAttr {
 		{"DAT_IB_IMMED_DATA", hw.OpWriteImm},
 		{"DAT_IB_RDMA_READ", hw.OpRead},
 	} {
-		value := "FALSE"
-		if a.Ops.Has(x.op) {
-			value = "TRUE"
-		}
-		attrs = append(attrs, NamedAttr{x.name, value})
+		attrs = append(attrs, NamedAttr{x.name, strings.ToUpper(strconv.FormatBool(a.Ops.Has(x.op)))})
 	}
 	return attrs
 }
