@@ -46,36 +46,14 @@ func (ia *IA) close(op string, graceful bool) error {
 			return err
 		}
 	}
-	ia.gate.shut()
+	ia.gate.shut() // nothing new is made from here on
 	ia.gate.Unlock()
 	ia.closing.Lock()
 	defer ia.closing.Unlock()
-	if ia.gone && graceful && again {
+	switch {
+	case ia.gone && graceful && again:
 		return closedIA(op)
-	}
-	return ia.tearDown()
-}
-
-// inUse is an error that counts what is open, or nil if nothing is. The caller holds
-// gate alone.
-func (ia *IA) inUse(op string) error {
-	l := &ia.lists
-	l.mu.Lock()
-	dispatchers, cnos := l.dispatchers.count(), l.cnos.count()
-	l.mu.Unlock()
-	endpoints, memory := ia.adapter.Len(), ia.domain.Stats()
-	if endpoints+dispatchers+cnos+memory.Regions+memory.Windows+memory.Zones == 0 {
-		return nil
-	}
-	return hw.Errorf(op, hw.InvalidState, hw.StateIAInUse,
-		"%d endpoints, shared receive queues and service points, %d dispatchers, %d CNOs, %d regions, %d windows and %d zones are open",
-		endpoints, dispatchers, cnos, memory.Regions, memory.Windows, memory.Zones)
-}
-
-// tearDown closes everything. The adapter is marked as closed, so nothing new is made
-// on it. The caller holds closing.
-func (ia *IA) tearDown() error {
-	if ia.gone {
+	case ia.gone:
 		return nil
 	}
 	err := ia.closeObjects()
@@ -98,6 +76,22 @@ func (ia *IA) tearDown() error {
 	ia.gone = true
 	ia.log.Info("closed")
 	return nil
+}
+
+// inUse is an error that counts what is open, or nil if nothing is. The caller holds
+// gate alone.
+func (ia *IA) inUse(op string) error {
+	l := &ia.lists
+	l.mu.Lock()
+	dispatchers, cnos := l.dispatchers.count(), l.cnos.count()
+	l.mu.Unlock()
+	endpoints, memory := ia.adapter.Len(), ia.domain.Stats()
+	if endpoints+dispatchers+cnos+memory.Regions+memory.Windows+memory.Zones == 0 {
+		return nil
+	}
+	return hw.Errorf(op, hw.InvalidState, hw.StateIAInUse,
+		"%d endpoints, shared receive queues and service points, %d dispatchers, %d CNOs, %d regions, %d windows and %d zones are open",
+		endpoints, dispatchers, cnos, memory.Regions, memory.Windows, memory.Zones)
 }
 
 // closeObjects closes what was made on the adapter, as far as it can.

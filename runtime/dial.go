@@ -25,7 +25,7 @@ func (ia *IA) Dial(ctx context.Context, address string, cfg ConnConfig) (*Conn, 
 	if err := cfg.prepare(ctx, op, ia); err != nil {
 		return nil, err
 	}
-	c := newConn(ia, &cfg, nil, ia.newDial(address), nil)
+	c := newConn(ia, &cfg, nil, newDial(ia, address), nil)
 	err := c.begin(op, cfg.Private, func(private []byte) error {
 		err := c.Endpoint.CommonConnect(address, ep.ConnectConfig{Private: private, Timeout: cfg.Timeout})
 		if err == nil {
@@ -41,7 +41,7 @@ func (ia *IA) Dial(ctx context.Context, address string, cfg ConnConfig) (*Conn, 
 }
 
 // newDial is what String returns of a new connection to address.
-func (ia *IA) newDial(address string) string {
+func newDial(ia *IA, address string) string {
 	return fmt.Sprintf("%s (dial %d)", address, ia.dials.Add(1))
 }
 

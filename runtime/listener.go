@@ -277,7 +277,7 @@ func (l *Listener) Dial(address string, private []byte) (*Conn, error) {
 	if l == nil {
 		return nil, closedListener(op)
 	}
-	return l.newConn(op, nil, l.ia.newDial(address), nil, private, func(c *Conn, private []byte) error {
+	return l.newConn(op, nil, newDial(l.ia, address), nil, private, func(c *Conn, private []byte) error {
 		return named(op, address, c.Endpoint.CommonConnect(address, ep.ConnectConfig{Private: private, Timeout: l.cfg.Timeout}))
 	})
 }
