@@ -193,7 +193,7 @@ func (c *Conn) PZ() *PZ {
 // [mem.PZ.Alloc].
 func (c *Conn) Alloc(size int, privileges Privileges) (*LMR, error) {
 	const op = "runtime.Conn.Alloc"
-	return c.region(op, func() (*LMR, error) { return c.memory.Alloc(door.Key{}, op, c.pz, size, privileges) })
+	return region(c, op, func() (*LMR, error) { return c.memory.Alloc(door.Key{}, op, c.pz, size, privileges) })
 }
 
 // Register makes a region of the program's memory in the connection's zone, so that
@@ -202,11 +202,11 @@ func (c *Conn) Alloc(size int, privileges Privileges) (*LMR, error) {
 // is INVALID_HANDLE/EP; other errors are those of [mem.PZ.Register].
 func (c *Conn) Register(buf []byte, privileges Privileges) (*LMR, error) {
 	const op = "runtime.Conn.Register"
-	return c.region(op, func() (*LMR, error) { return c.memory.Register(door.Key{}, op, c.pz, buf, privileges) })
+	return region(c, op, func() (*LMR, error) { return c.memory.Register(door.Key{}, op, c.pz, buf, privileges) })
 }
 
-// region makes a region unless the connection is closed.
-func (c *Conn) region(op string, do func() (*LMR, error)) (*LMR, error) {
+// region makes a region of a connection that is not closed.
+func region(c *Conn, op string, do func() (*LMR, error)) (*LMR, error) {
 	if c == nil {
 		return nil, closedConn(op)
 	}
