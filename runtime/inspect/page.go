@@ -70,9 +70,13 @@ func (h *Handler) page(s *seen, q query) (*page, error) {
 	for i, a := range h.adapters {
 		p.Adapters = append(p.Adapters, link{a.ia.Name(), query{adapter: i, show: "connections", page: 1}.with(), i == q.adapter})
 	}
+	var shown *list
 	for _, l := range lists(s) {
 		to := query{adapter: q.adapter, show: l.name, page: 1}.with()
 		p.Lists = append(p.Lists, link{fmt.Sprintf("%s %s", l.name, number(l.n)), to, l.name == q.show})
+		if l.name == q.show && shown == nil { // a report may have the name of another list
+			shown = &l
+		}
 	}
 	p.Facts = factsOf(s)
 	if q.of != "" {
@@ -88,54 +92,41 @@ func (h *Handler) page(s *seen, q query) (*page, error) {
 		}
 		return p, nil
 	}
-	switch q.show {
-	case "connections":
-		p.Table = tabulate(s.Conns, connFields(s.At), q, true)
-	case "endpoints":
-		p.Table = tabulate(s.Endpoints, ownedFields(s), q, true)
-	case "dispatchers":
-		p.Table = tabulate(s.Dispatchers, dispatcherFields, q, false)
-	case "listeners":
-		p.Table = tabulate(s.Listeners, listenerFields, q, false)
-	case "shared receives":
-		p.Table = tabulate(s.SRQs, srqFields, q, false)
-	case "pools":
-		p.Table = tabulate(s.Pools, poolFields, q, false)
-	case "latencies":
-		p.Measuring = h.measuring(h.adapters[q.adapter])
-		p.Table = tabulate(s.Times, timedFields, q, false)
-	case "last ends":
-		p.Table = tabulate(s.LastEnds, endFields(s.At), q, true)
-	default:
-		rows, ok := s.Reports[q.show]
-		if !ok {
-			return nil, errNotHere
-		}
-		p.Table = tabulate(rows, rowFields(rows), q, false)
+	if shown == nil {
+		return nil, errNotHere
 	}
+	if q.show == "latencies" {
+		p.Measuring = h.measuring(h.adapters[q.adapter])
+	}
+	p.Table = shown.table(q)
 	return p, nil
 }
 
 // list is a list of objects that the page has.
 type list struct {
-	name string
-	n    int
+	name  string
+	n     int
+	table func(q query) *table
+}
+
+func listOf[T any](name string, all []T, fields []field[T], story bool) list {
+	return list{name, len(all), func(q query) *table { return tabulate(all, fields, q, story) }}
 }
 
 // lists are all of them.
 func lists(s *seen) []list {
 	all := []list{
-		{"connections", len(s.Conns)},
-		{"endpoints", len(s.Endpoints)},
-		{"dispatchers", len(s.Dispatchers)},
-		{"listeners", len(s.Listeners)},
-		{"shared receives", len(s.SRQs)},
-		{"pools", len(s.Pools)},
-		{"last ends", len(s.LastEnds)},
-		{"latencies", len(s.Times)},
+		listOf("connections", s.Conns, connFields(s.At), true),
+		listOf("endpoints", s.Endpoints, ownedFields(s), true),
+		listOf("dispatchers", s.Dispatchers, dispatcherFields, false),
+		listOf("listeners", s.Listeners, listenerFields, false),
+		listOf("shared receives", s.SRQs, srqFields, false),
+		listOf("pools", s.Pools, poolFields, false),
+		listOf("last ends", s.LastEnds, endFields(s.At), true),
+		listOf("latencies", s.Times, timedFields, false),
 	}
 	for _, kind := range slices.Sorted(maps.Keys(s.Reports)) {
-		all = append(all, list{kind, len(s.Reports[kind])})
+		all = append(all, listOf(kind, s.Reports[kind], rowFields(s.Reports[kind]), false))
 	}
 	return all
 }

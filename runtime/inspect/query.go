@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -34,11 +35,8 @@ func parseQuery(raw string, adapters int) (q query, err error) {
 		return q, err
 	}
 	q = query{
-		show: "connections", page: 1, measure: -1, of: values.Get("of"), filter: values.Get("filter"), sort: values.Get("sort"),
+		show: cmp.Or(values.Get("show"), "connections"), page: 1, measure: -1, of: values.Get("of"), filter: values.Get("filter"), sort: values.Get("sort"),
 		json: values.Get("format") == "json", trace: values.Get("trace"),
-	}
-	if show := values.Get("show"); show != "" {
-		q.show = show
 	}
 	for name, to := range map[string]*int{"adapter": &q.adapter, "page": &q.page, "measure": &q.measure} {
 		if text := values.Get(name); text != "" {

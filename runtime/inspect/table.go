@@ -105,15 +105,11 @@ func tabulate[T any](list []T, fields []field[T], q query, story bool) *table {
 // matching are the rows of which a word contains the filter.
 func matching[T any](list []T, fields []field[T], filter string) (rows []*T) {
 	for i := range list {
-		found := filter == ""
-		for _, f := range fields {
-			if found {
-				break
-			}
+		contains := func(f field[T]) bool {
 			v := f.of(&list[i])
-			found = v.plain && strings.Contains(strings.ToLower(v.text), filter)
+			return v.plain && strings.Contains(strings.ToLower(v.text), filter)
 		}
-		if found {
+		if filter == "" || slices.ContainsFunc(fields, contains) {
 			rows = append(rows, &list[i])
 		}
 	}

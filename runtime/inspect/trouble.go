@@ -39,7 +39,7 @@ func (t Trouble) Link(adapter int) string {
 
 // finder collects troubles.
 type finder struct {
-	now, last *seen // last is nil in the first snapshot
+	now, last *seen // last is empty in the first snapshot
 	list      []Trouble
 	found     map[string]int    // by kind
 	ends      map[[2]string]end // by the local and the remote address; nil before it is asked for
@@ -53,7 +53,7 @@ type end struct {
 
 // troubles finds what is wrong now, given an earlier snapshot.
 func troubles(now, last *seen) []Trouble {
-	f := &finder{now: now, last: last, list: []Trouble{}, found: make(map[string]int)}
+	f := &finder{now: now, last: cmp.Or(last, new(seen)), list: []Trouble{}, found: make(map[string]int)}
 	f.dispatchers()
 	f.listeners()
 	f.pools()
@@ -106,12 +106,8 @@ func grown(now, then uint64) uint64 {
 	return now - then
 }
 
-// before finds an object of a name in the earlier snapshot, whose list is sorted by name.
-func before[T any](f *finder, name string, list func(*seen) []T, nameOf func(*T) string) *T {
-	if f.last == nil {
-		return nil
-	}
-	all := list(f.last)
+// before finds an object of a name in a list of the earlier snapshot, which is sorted by name.
+func before[T any](all []T, name string, nameOf func(*T) string) *T {
 	i, ok := slices.BinarySearchFunc(all, name, func(t T, name string) int { return cmp.Compare(nameOf(&t), name) })
 	if !ok {
 		return nil
@@ -124,7 +120,7 @@ func (f *finder) listeners() {
 	for i := range f.now.Listeners {
 		l := &f.now.Listeners[i]
 		var was dat.ListenerSnapshot
-		if w := before(f, l.Name, func(s *seen) []dat.ListenerSnapshot { return s.Listeners }, func(l *dat.ListenerSnapshot) string { return l.Name }); w != nil {
+		if w := before(f.last.Listeners, l.Name, func(l *dat.ListenerSnapshot) string { return l.Name }); w != nil {
 			was = *w
 		}
 		d, then := device(l), device(&was)
@@ -155,7 +151,7 @@ func (f *finder) listeners() {
 // conn looks at a connection.
 func (f *finder) conn(c *dat.ConnSnapshot) {
 	f.endpoint("connections", c.Name, &c.Endpoint)
-	if c.Missing == 0 || c.Endpoint.Receives.Outstanding > 0 || c.Endpoint.State != connected || f.last == nil {
+	if c.Missing == 0 || c.Endpoint.Receives.Outstanding > 0 || c.Endpoint.State != connected {
 		return
 	}
 	i, ok := slices.BinarySearchFunc(f.last.Conns, c.ID, func(was dat.ConnSnapshot, id uint64) int { return cmp.Compare(was.ID, id) })
@@ -169,7 +165,7 @@ func (f *finder) pools() {
 	starved := func(p *dat.PoolSnapshot) bool { return p.Waiting > 0 && p.Free == 0 && p.Sending == 0 }
 	for i := range f.now.Pools {
 		p := &f.now.Pools[i]
-		if f.last == nil || !starved(p) || !slices.ContainsFunc(f.last.Pools, func(was dat.PoolSnapshot) bool { return was.Name == p.Name && starved(&was) }) {
+		if !starved(p) || !slices.ContainsFunc(f.last.Pools, func(was dat.PoolSnapshot) bool { return was.Name == p.Name && starved(&was) }) {
 			continue
 		}
 		text := ""

@@ -11,7 +11,7 @@ func (f *finder) dispatchers() {
 	what := f.eventsOf()
 	for i := range f.now.Dispatchers {
 		d := &f.now.Dispatchers[i]
-		was := before(f, d.Name, func(s *seen) []dat.DispatcherSnapshot { return s.Dispatchers }, func(d *dat.DispatcherSnapshot) string { return d.Name })
+		was := before(f.last.Dispatchers, d.Name, func(d *dat.DispatcherSnapshot) string { return d.Name })
 		f.dispatcher(d, was, what(d))
 	}
 }

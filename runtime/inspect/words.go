@@ -29,29 +29,17 @@ func many[N int | uint64](n N, one string) string {
 	return number(n) + " " + one + "s"
 }
 
-// wait says that so many wait.
-func wait[N int | uint64](n N, one string) string {
+// with is many with a verb, of one and of more.
+func with[N int | uint64](n N, one, does, do string) string {
 	if n == 1 {
-		return "1 " + one + " waits"
+		do = does
 	}
-	return many(n, one) + " wait"
+	return many(n, one) + " " + do
 }
 
-// are is many with a verb.
-func are[N int | uint64](n N, one string) string {
-	if n == 1 {
-		return "1 " + one + " is"
-	}
-	return many(n, one) + " are"
-}
-
-// were is many with a verb.
-func were[N int | uint64](n N, one string) string {
-	if n == 1 {
-		return "1 " + one + " was"
-	}
-	return many(n, one) + " were"
-}
+func wait[N int | uint64](n N, one string) string { return with(n, one, "waits", "wait") }
+func are[N int | uint64](n N, one string) string  { return with(n, one, "is", "are") }
+func were[N int | uint64](n N, one string) string { return with(n, one, "was", "were") }
 
 // all is for all that there are of something.
 func all(n int, one string) string {

@@ -23,7 +23,7 @@ type Collector struct {
 func New(ias ...*dat.IA) *Collector {
 	c := &Collector{ias: ias, grown: make(map[*dat.IA]*growth)}
 	for _, ia := range ias {
-		c.grown[ia] = new(growth)
+		c.grown[ia] = &growth{now: make(map[place]uint64), sum: make(map[series]uint64)}
 	}
 	return c
 }
@@ -77,7 +77,7 @@ func (p *scrape) counter(d *client.Desc, n uint64, labels ...string) {
 
 // endpoints sums the endpoints, those of connections and others.
 func (p *scrape) endpoints() {
-	states, owners := make(map[[2]string]int), [2]string{"connection", "program"}
+	states := make(map[[2]string]int)
 	var outstanding, silent, unposted, held int
 	var oldest time.Duration
 	one := func(owner string, e *dat.EndpointSnapshot) {
@@ -92,12 +92,12 @@ func (p *scrape) endpoints() {
 	}
 	for i := range p.now.Conns {
 		c := &p.now.Conns[i]
-		one(owners[0], &c.Endpoint)
+		one("connection", &c.Endpoint)
 		unposted += c.Missing
 		held += c.Buffers.Held
 	}
 	for i := range p.now.Endpoints {
-		one(owners[1], &p.now.Endpoints[i])
+		one("program", &p.now.Endpoints[i])
 	}
 	for i := range p.now.Pools {
 		held += p.now.Pools[i].Held

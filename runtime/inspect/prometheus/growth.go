@@ -29,12 +29,6 @@ const labelEnd = "\x00"
 
 // add notes what an object has counted since it was made.
 func (g *growth) add(object string, d *client.Desc, n uint64, labels ...string) {
-	if g.now == nil {
-		g.now = make(map[place]uint64)
-	}
-	if g.sum == nil {
-		g.sum = make(map[series]uint64)
-	}
 	in := series{d, strings.Join(labels, labelEnd)}
 	at := place{object, in}
 	if last := g.last[at]; last <= n {
@@ -47,7 +41,7 @@ func (g *growth) add(object string, d *client.Desc, n uint64, labels ...string) 
 
 // flush tells the sums, and forgets objects that have gone.
 func (g *growth) flush(p *scrape) {
-	g.last, g.now = g.now, nil
+	g.last, g.now = g.now, make(map[place]uint64)
 	for in, n := range g.sum {
 		var labels []string
 		if in.labels != "" {
