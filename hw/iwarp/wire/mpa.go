@@ -2,8 +2,8 @@ package wire
 
 import "encoding/binary"
 
-// Sizes of an MPA Request or Reply Frame, in octets; the drawings are over
-// [MPARequest] and [MPAReply].
+// Sizes of an MPA Request or Reply Frame, in octets; the drawing is over
+// [MPAFrame].
 const (
 	MPAHeaderSize = 20
 	// MaxPrivate is the most private data, an EnhancedData included.
@@ -46,13 +46,65 @@ func MPAFrameSize(b []byte) int {
 	return MPAHeaderSize + int(binary.BigEndian.Uint16(b[offPDLength:]))
 }
 
-// mpaFrame is what requests and replies have in common.
-type mpaFrame struct {
-	flags    byte
-	revision uint8
-	enhanced bool
-	data     EnhancedData
-	private  []byte
+// MPAFrame is the frame with which an initiator opens a stream, an [MPARequest], or with which
+// a responder answers one, an [MPAReply] (RFC 5044 section 7.1.1, RFC 6581 section 6):
+//
+//	 0                   1                   2                   3
+//	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//	+---------------------------------------------------------------+
+//	~    Key: "MPA ID Req Frame" or "MPA ID Rep Frame" (16 octets)  ~
+//	+-+-+-+-+-------+---------------+-------------------------------+
+//	|M|C|R|S|  Res  |      Rev      |           PD_Length           |
+//	+-+-+-+-+-------+---------------+-------------------------------+
+//	~       Private Data, which with S begins with EnhancedData     ~
+//	+---------------------------------------------------------------+
+type MPAFrame struct {
+	Revision uint8 // [MPARevision1] or [MPARevision2]
+	// Markers is M: the frame's sender wants markers in what it receives.
+	Markers bool
+	// CRC is C: the frame's sender wants CRCs, which then go both ways. siw as an initiator
+	// goes by the reply's C bit alone, and not by the request's.
+	CRC bool
+	// Reject is R: the responder does not want the connection. A request has no R.
+	Reject bool
+	// BigFPDU is a reserved bit, 0x08, with which this library, and siw if built so,
+	// say that they take FPDUs longer than a TCP segment. A peer that knows the bit
+	// echoes it.
+	BigFPDU bool
+	// Enhanced is S: the frame has Data. Revision 1 has neither.
+	Enhanced bool
+	Data     EnhancedData
+	// Private is the consumer's private data, [MaxPrivate] octets at most, or
+	// [MaxPrivateEnhanced] with Enhanced. In a parsed frame it aliases the input.
+	Private []byte
+}
+
+type (
+	// MPARequest is an initiator's frame.
+	MPARequest MPAFrame
+	// MPAReply is a responder's frame. It has the request's Revision and Enhanced, even if it is
+	// a reject.
+	MPAReply MPAFrame
+)
+
+// Append appends the frame. It panics if Private is longer than its limit.
+func (r *MPARequest) Append(dst []byte) []byte { return (*MPAFrame)(r).append(dst, requestKey) }
+
+// Append appends the frame. It panics if Private is longer than its limit.
+func (r *MPAReply) Append(dst []byte) []byte { return (*MPAFrame)(r).append(dst, replyKey) }
+
+// ParseMPARequest takes the request that begins b. The error is [ErrIncomplete] (see
+// [MPAFrameSize]), or one of the ErrMPA values as soon as the octets at hand show it.
+func ParseMPARequest(b []byte) (r MPARequest, n int, err error) {
+	n, err = (*MPAFrame)(&r).parse(b, requestKey, replyKey)
+	return r, n, err
+}
+
+// ParseMPAReply takes the reply that begins b. The errors are those of
+// [ParseMPARequest]. The caller checks that the reply fits the request ([ErrMPAMode]).
+func ParseMPAReply(b []byte) (r MPAReply, n int, err error) {
+	n, err = (*MPAFrame)(&r).parse(b, replyKey, requestKey)
+	return r, n, err
 }
 
 // flag is bit if set.
@@ -66,29 +118,30 @@ func flag(set bool, bit byte) byte {
 // append appends the frame. It sends the S bit and the EnhancedData only together, and
 // only with a revision that has them: siw misreads any other combination, and one of
 // them crashes its kernel.
-func (f *mpaFrame) append(dst []byte, key string) []byte {
-	size := len(f.private)
-	flags := f.flags
-	enhanced := f.enhanced && f.revision >= MPARevision2
+func (f *MPAFrame) append(dst []byte, key string) []byte {
+	size := len(f.Private)
+	enhanced := f.Enhanced && f.Revision >= MPARevision2
 	if enhanced {
-		flags |= flagEnhanced
 		size += EnhancedDataSize
 	}
 	if size > MaxPrivate {
 		panic("wire: MPA private data longer than 512 octets")
 	}
+	flags := flag(f.Markers, flagMarkers) | flag(f.CRC, flagCRC) | flag(f.Reject && key == replyKey, flagReject) |
+		flag(enhanced, flagEnhanced) | flag(f.BigFPDU, flagBigFPDU)
 	dst = append(dst, key...)
-	dst = append(dst, flags, f.revision)
+	dst = append(dst, flags, f.Revision)
 	dst = binary.BigEndian.AppendUint16(dst, uint16(size))
 	if enhanced {
-		dst = f.data.Append(dst)
+		dst = f.Data.Append(dst)
 	}
-	return append(dst, f.private...)
+	return append(dst, f.Private...)
 }
 
 // parse takes the frame that begins b. It reports a wrong key at the first wrong octet,
-// so that the caller does not wait for more from a peer that speaks another protocol.
-func (f *mpaFrame) parse(b []byte, key, otherKey string) (n int, err error) {
+// so that the caller does not wait for more from a peer that speaks another protocol. It sets
+// the fields when the frame is whole.
+func (f *MPAFrame) parse(b []byte, key, otherKey string) (n int, err error) {
 	k := min(len(b), keySize)
 	if got := string(b[:k]); got != key[:k] {
 		if got == otherKey[:k] {
@@ -99,26 +152,30 @@ func (f *mpaFrame) parse(b []byte, key, otherKey string) (n int, err error) {
 	if len(b) < MPAHeaderSize {
 		return 0, ErrIncomplete
 	}
-	f.flags, f.revision = b[offFlags], b[offRevision]
-	if f.revision != MPARevision1 && f.revision != MPARevision2 {
+	flags, revision := b[offFlags], b[offRevision]
+	if revision != MPARevision1 && revision != MPARevision2 {
 		return 0, ErrMPARevision
 	}
 	// S is a reserved bit in revision 1.
-	f.enhanced = f.flags&flagEnhanced != 0 && f.revision >= MPARevision2
+	enhanced := flags&flagEnhanced != 0 && revision >= MPARevision2
 	n = MPAFrameSize(b)
 	if n > MaxMPASize {
 		return 0, ErrMPAPrivateLong
 	}
-	if f.enhanced && n < MPAHeaderSize+EnhancedDataSize {
+	if enhanced && n < MPAHeaderSize+EnhancedDataSize {
 		return 0, ErrMPAPrivateShort
 	}
 	if len(b) < n {
 		return 0, ErrIncomplete
 	}
-	f.private = b[MPAHeaderSize:n:n]
-	if f.enhanced {
-		f.data.decode(f.private)
-		f.private = f.private[EnhancedDataSize:]
+	*f = MPAFrame{
+		Revision: revision, Markers: flags&flagMarkers != 0, CRC: flags&flagCRC != 0,
+		Reject: flags&flagReject != 0 && key == replyKey, BigFPDU: flags&flagBigFPDU != 0,
+		Enhanced: enhanced, Private: b[MPAHeaderSize:n:n],
+	}
+	if enhanced {
+		f.Data.decode(f.Private)
+		f.Private = f.Private[EnhancedDataSize:]
 	}
 	return n, nil
 }
