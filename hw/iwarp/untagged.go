@@ -138,12 +138,9 @@ func (p *placer) received(op hw.Op, length uint32) *hw.WC {
 }
 
 // immediate claims a receive for immediate data. The completion's length is the number of
-// octets that the write before it has placed, whatever the peer says.
+// octets that the write before it has placed, whatever the peer says. The codec has seen that b has
+// [wire.ImmediateSize] octets.
 func (p *placer) immediate(h *wire.Header, b []byte) error {
-	var data wire.Immediate
-	if _, err := data.Parse(b); err != nil {
-		return err
-	}
 	if p.open {
 		return wire.ErrMSN
 	}
@@ -151,7 +148,7 @@ func (p *placer) immediate(h *wire.Header, b []byte) error {
 		return err
 	}
 	wc := p.received(hw.OpRecvImm, uint32(min(p.wrote, math.MaxUint32)))
-	wc.Imm, wc.Flags = binary.BigEndian.Uint32(data[:]), hw.WCImm
+	wc.Imm, wc.Flags = binary.BigEndian.Uint32(b), hw.WCImm
 	if h.Opcode.Solicited() {
 		wc.Flags |= hw.WCSolicited
 	}

@@ -44,7 +44,6 @@ func TestHotPathsDoNotAllocate(t *testing.T) {
 	var r wire.ReadRequest
 	var a wire.AtomicRequest
 	var s wire.AtomicResponse
-	var i wire.Immediate
 	length := len(f.taggedB) + len(f.payload)
 	for _, row := range []struct {
 		name string
@@ -68,11 +67,6 @@ func TestHotPathsDoNotAllocate(t *testing.T) {
 		{"atomic response", func() error {
 			f.buf = s.Append(f.buf[:0])
 			_, err := s.Parse(f.buf)
-			return err
-		}},
-		{"immediate data", func() error {
-			f.buf = i.Append(f.buf[:0])
-			_, err := i.Parse(f.buf)
 			return err
 		}},
 		{"parse an FPDU", func() error { _, _, err := wire.ParseFPDU(f.fpdu, true); return err }},

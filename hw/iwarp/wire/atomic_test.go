@@ -111,18 +111,6 @@ func TestAtomicResponsesAreReadAndMade(t *testing.T) {
 	require.ErrorIs(t, err, wire.ErrIncomplete)
 }
 
-func TestImmediateDataIsParsedAndMadeAsTheRFCHasIt(t *testing.T) {
-	b := unhex(t, "0102030405060708")
-	var i wire.Immediate
-	n, err := i.Parse(append(b, 9))
-	require.NoError(t, err)
-	assert.Equal(t, 8, n)
-	assert.Equal(t, wire.Immediate{1, 2, 3, 4, 5, 6, 7, 8}, i)
-	assert.Equal(t, b, i.Append(nil))
-	_, err = i.Parse(b[:7])
-	require.ErrorIs(t, err, wire.ErrIncomplete)
-}
-
 // fetchAdd is the pseudocode of RFC 7306 section 5.1.1, bit by bit.
 func fetchAdd(old, data, mask uint64) (sum uint64) {
 	carry := uint64(0)

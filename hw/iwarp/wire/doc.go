@@ -7,8 +7,8 @@
 //	TCP stream ── MPA Request or Reply (MPARequest, MPAReply), once per direction
 //	           └─ FPDU ─┬─ ULPDU_Length, 2 octets
 //	                    ├─ ULPDU ─┬─ Header: DDP and RDMAP control, 14 or 18 octets
-//	                    │         └─ payload, or ReadRequest, Immediate,
-//	                    │            AtomicRequest, AtomicResponse, Terminate
+//	                    │         └─ payload, ReadRequest, AtomicRequest, AtomicResponse,
+//	                    │            Terminate, or immediate data
 //	                    └─ pad and CRC (AppendTrailer, ParseTrailer)
 //
 // An FPDU may have markers in it; see AppendMarkedFPDU and ParseMarkedFPDU.

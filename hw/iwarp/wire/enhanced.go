@@ -74,12 +74,6 @@ func (e *EnhancedData) Parse(b []byte) (n int, err error) {
 	if len(b) < EnhancedDataSize {
 		return 0, ErrIncomplete
 	}
-	e.decode(b)
-	return EnhancedDataSize, nil
-}
-
-// decode takes the block from b, which is long enough.
-func (e *EnhancedData) decode(b []byte) {
 	ird, ord := binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:])
 	p2p := ird&wordHigh != 0
 	*e = EnhancedData{
@@ -90,4 +84,5 @@ func (e *EnhancedData) decode(b []byte) {
 		IRD:        ird & readsMask,
 		ORD:        ord & readsMask,
 	}
+	return EnhancedDataSize, nil
 }

@@ -93,8 +93,6 @@ func fuzzULPDU(t *testing.T, ulpdu []byte) {
 	switch h.Opcode {
 	case wire.OpReadRequest:
 		m = &wire.ReadRequest{}
-	case wire.OpImmediate, wire.OpImmediateSE:
-		m = &wire.Immediate{}
 	case wire.OpAtomicRequest:
 		m = &wire.AtomicRequest{}
 	case wire.OpAtomicResponse:

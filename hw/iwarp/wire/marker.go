@@ -20,22 +20,18 @@ const (
 	MarkerInterval = 512
 )
 
-// atMarker reports whether a marker is due at stream position pos, which counts
-// octets from the first marker, the stream's first octet in full operation.
-func atMarker(pos uint64) bool { return pos%MarkerInterval == 0 }
+// toMarker is the distance from stream position pos, which counts octets from the first marker,
+// the stream's first octet in full operation, to the first marker at or after it.
+func toMarker(pos uint64) int { return int(-pos % MarkerInterval) }
 
-// toMarker is the distance from pos to the next marker. At pos no marker is due, or one
-// has just been appended.
-func toMarker(pos uint64) int { return int(MarkerInterval - pos%MarkerInterval) }
+// atMarker reports whether a marker is due at pos.
+func atMarker(pos uint64) bool { return toMarker(pos) == 0 }
 
 // MarkedSize is the size, markers included, of the FPDU around a ULPDU of
 // length octets that begins at stream position pos; see [AppendMarkedFPDU].
 func MarkedSize(pos uint64, length int) int {
 	n := FPDUSize(length)
-	free := 0 // octets before the first marker
-	if !atMarker(pos) {
-		free = toMarker(pos)
-	}
+	free := toMarker(pos)
 	if n <= free {
 		return n
 	}
@@ -128,21 +124,13 @@ func ParseMarkedFPDU(dst, b []byte, pos uint64, crc bool) (out []byte, n int, er
 		return dst, 0, ErrCRC
 	}
 	// Check all markers before octets move: dst may be b[:0].
-	for i := toFirst(pos); i < n; i += MarkerInterval {
+	for i := toMarker(pos); i < n; i += MarkerInterval {
 		// Receivers take the low two bits as zero (RFC 5044 section 4.2).
 		if ptr := binary.BigEndian.Uint16(b[i+2:]) &^ 3; int(ptr) != max(i-head, 0) {
 			return dst, 0, ErrMarker
 		}
 	}
 	return appendUnmarked(dst, b[head+FPDULengthSize:n], pos+uint64(head+FPDULengthSize), length), n, nil
-}
-
-// toFirst is the distance from pos to the first marker at or after it.
-func toFirst(pos uint64) int {
-	if atMarker(pos) {
-		return 0
-	}
-	return toMarker(pos)
 }
 
 // appendUnmarked appends the first length octets of b that are not markers; b

@@ -174,8 +174,8 @@ func (f *MPAFrame) parse(b []byte, key, otherKey string) (n int, err error) {
 		Enhanced: enhanced, Private: b[MPAHeaderSize:n:n],
 	}
 	if enhanced {
-		f.Data.decode(f.Private)
-		f.Private = f.Private[EnhancedDataSize:]
+		k, _ = f.Data.Parse(f.Private)
+		f.Private = f.Private[k:]
 	}
 	return n, nil
 }

@@ -36,6 +36,10 @@ const (
 	queues = 4
 )
 
+// ImmediateSize is the size in octets of the uninterpreted data that an Immediate Data message
+// carries, with or without solicited event (RFC 7306 section 6.2).
+const ImmediateSize = 8
+
 // opcodeInfo is a row of RFC 5040 figures 4 and 5 and RFC 7306 figures 2 and 3.
 type opcodeInfo struct {
 	name   string

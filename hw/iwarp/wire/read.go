@@ -50,19 +50,13 @@ func (r *ReadRequest) Parse(b []byte) (n int, err error) {
 	if len(b) < ReadRequestSize {
 		return 0, ErrIncomplete
 	}
-	r.decode(b)
-	if size := uint64(r.Size); size > 0 && r.SrcTO+size < r.SrcTO {
-		return 0, ErrWrap
-	}
-	return ReadRequestSize, nil
-}
-
-// decode takes the fields from b, which is long enough.
-func (r *ReadRequest) decode(b []byte) {
-	_ = b[ReadRequestSize-1]
 	r.SinkSTag = binary.BigEndian.Uint32(b[0:])
 	r.SinkTO = binary.BigEndian.Uint64(b[4:])
 	r.Size = binary.BigEndian.Uint32(b[12:])
 	r.SrcSTag = binary.BigEndian.Uint32(b[16:])
 	r.SrcTO = binary.BigEndian.Uint64(b[20:])
+	if size := uint64(r.Size); size > 0 && r.SrcTO+size < r.SrcTO {
+		return 0, ErrWrap
+	}
+	return ReadRequestSize, nil
 }

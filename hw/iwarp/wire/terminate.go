@@ -78,7 +78,7 @@ func NewTerminate(code TermCode, b []byte, length int) Terminate {
 	if code.Layer() == LayerRDMAP && code.Type() == TypeProtection && isReadRequest(t.Header) &&
 		length >= size+ReadRequestSize && len(b) >= size+ReadRequestSize {
 		t.HasRead = true
-		t.Read.decode(b[size:])
+		_, _ = t.Read.Parse(b[size:]) // sets the fields also of a request that wraps
 	}
 	return t
 }
@@ -181,7 +181,7 @@ func ParseTerminate(b []byte, established bool) (t Terminate, n int, err error) 
 		switch {
 		case len(rest) >= ReadRequestSize:
 			t.HasRead = true
-			t.Read.decode(rest)
+			_, _ = t.Read.Parse(rest) // sets the fields also of a request that wraps
 			rest = rest[ReadRequestSize:]
 		case len(t.Header) == 0 || isReadRequest(t.Header):
 			return t, 0, ErrTerminate
