@@ -134,16 +134,6 @@ func (c TermCode) Type() uint8 { return uint8(c>>8) & 0x0f }
 // Code is the error code; what it means depends on the layer and type.
 func (c TermCode) Code() uint8 { return uint8(c) }
 
-// Known reports whether an RFC defines the code.
-func (c TermCode) Known() bool {
-	_, ok := termText[c]
-	return ok || c.anyCode()
-}
-
-// anyCode reports whether the code is RDMAP's local catastrophic error, for which RFC
-// 5040 figure 9 defines no code and accepts any value.
-func (c TermCode) anyCode() bool { return c.Layer() == LayerRDMAP && c.Type() == TypeCatastrophic }
-
 // possible reports whether the layer exists and has that error type.
 func (c TermCode) possible() bool {
 	switch c.Layer() {
@@ -164,9 +154,10 @@ func (c TermCode) Text() string {
 	return text
 }
 
-// words is the meaning of the code in words.
+// words is the meaning of the code in words. RFC 5040 figure 9 accepts any code for RDMAP's local
+// catastrophic error.
 func (c TermCode) words() string {
-	if c.anyCode() {
+	if c.Layer() == LayerRDMAP && c.Type() == TypeCatastrophic {
 		c = TermRDMAPLocal
 	}
 	return cmp.Or(termText[c], "unknown")
