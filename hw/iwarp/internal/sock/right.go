@@ -159,11 +159,11 @@ func (r *Right) wake() {
 }
 
 // Begin says that the receiver's goroutine waits for octets from now on.
-func (r *Right) Begin() { r.do(word.begun) }
+func (r *Right) Begin() { r.do(begin.on) }
 
 // End says that it will wait no more. It keeps the right, so no consumer reads.
 func (r *Right) End() {
-	if from, _ := r.do(word.ended); from.phase() == asked {
+	if from, _ := r.do(end.on); from.phase() == asked {
 		r.answer <- false
 	}
 }
@@ -184,14 +184,14 @@ func (r *Right) Watch(interrupt func()) bool {
 
 // Refuse answers the goroutine that has asked for the socket: the receiver's goroutine keeps it.
 func (r *Right) Refuse() {
-	r.do(word.refused)
+	r.do(refuse.on)
 	r.answer <- false
 }
 
 // Grant gives the socket to the goroutine that has asked for it, and returns when the receiver's
 // goroutine has it again. The caller has given up the right.
 func (r *Right) Grant() {
-	_, seen := r.do(word.granted)
+	_, seen := r.do(grant.on)
 	r.answer <- true
 	timer := time.NewTicker(r.Tick)
 	defer timer.Stop()

@@ -63,10 +63,10 @@ func transitions(from word) map[string]transition {
 	wished := func(w word) word { return w.wished(0) }
 	looked := func(w word) word { return w.looked(from) }
 	return map[string]transition{
-		"begin":         {receiver, in(none), word.begun, (*Right).Begin},
-		"end":           {receiver, in(own, asked), word.ended, (*Right).End},
-		"refuse":        {receiver, in(asked), word.refused, (*Right).Refuse},
-		"grant":         {receiver, in(asked), word.granted, func(r *Right) { r.do(word.granted) }},
+		"begin":         {receiver, in(none), begin.on, (*Right).Begin},
+		"end":           {receiver, in(own, asked), end.on, (*Right).End},
+		"refuse":        {receiver, in(asked), refuse.on, (*Right).Refuse},
+		"grant":         {receiver, in(asked), grant.on, func(r *Right) { r.do(grant.on) }},
 		"look":          {receiver, in(free, watched), looked, func(r *Right) { r.change(looked) }},
 		"leave":         {watcher, in(watched, quiet), word.left, func(r *Right) { r.Leave(false) }},
 		"give back":     {watcher, in(watched, quiet), word.returned, func(r *Right) { r.Leave(true) }},
@@ -225,7 +225,7 @@ func TestASocketIsLentWhenManyHaveWaitedForIt(t *testing.T) {
 	}
 	for _, want := range []int{4, 8, 16, 32, 64, 128, 256, 512, 1024, 1024} {
 		assert.Equal(t, want, asks())
-		r.do(word.granted)
+		r.do(grant.on)
 		r.Leave(false)
 		r.Reclaim()
 	}

@@ -62,8 +62,8 @@ var moves = [phases][events]word{
 
 func (w word) phase() word { return w & phaseMask }
 
-// on is the word after an event.
-func (w word) on(e event) word {
+// on is the word after the event.
+func (e event) on(w word) word {
 	if to := moves[w.phase()][e]; to != 0 {
 		return w&^phaseMask | to
 	}
@@ -76,10 +76,6 @@ func wakes(from, to word) bool {
 	return (p == free || p == watched) && q == own || p == quiet && q != quiet
 }
 
-func (w word) begun() word { return w.on(begin) }
-
-func (w word) ended() word { return w.on(end) }
-
 // wished is the word after a goroutine has wished to wait in the socket: it takes a free one, and
 // asks the receiver's goroutine for its own after as many waits as patience says.
 func (w word) wished(patience word) word {
@@ -91,16 +87,12 @@ func (w word) wished(patience word) word {
 			return w + oneAsk
 		}
 	}
-	return w.on(wish)
+	return wish.on(w)
 }
-
-func (w word) refused() word { return w.on(refuse) }
-
-func (w word) granted() word { return w.on(grant) }
 
 // left is the word after the watcher has left.
 func (w word) left() word {
-	w = w.turned().on(leave)
+	w = leave.on(w.turned())
 	if w >= oneNeed {
 		w = w.reclaimed()
 	}
@@ -108,14 +100,14 @@ func (w word) left() word {
 }
 
 // returned is the word after the watcher has given the socket back.
-func (w word) returned() word { return w.turned().on(restore) }
+func (w word) returned() word { return restore.on(w.turned()) }
 
 func (w word) turned() word { return w&^turns | (w+oneTurn)&turns }
 
 // reclaimed is the word after a free socket came back. The next watcher waits longer for it: it
 // did not stay with the last.
 func (w word) reclaimed() word {
-	to := w.on(reclaim)
+	to := reclaim.on(w)
 	if to == w {
 		return w
 	}
@@ -143,7 +135,7 @@ func (w word) looked(last word) word {
 	case w&same != last&same: // watchers come again and again
 		return w &^ doubts
 	case w.phase() == free:
-		return w.on(look).doubted()
+		return look.on(w).doubted()
 	}
-	return w.on(look)
+	return look.on(w)
 }
