@@ -52,11 +52,7 @@ func (r *request) Accept(qp hw.QP, private []byte) error {
 
 // Reject refuses the request, without the private data if there is too much.
 func (r *request) Reject(private []byte) error {
-	return r.Request.Reject(private, func(private []byte) {
-		r.send(wire.MPAReply{
-			Revision: r.frame.Revision, CRC: r.frame.CRC, Reject: true, Enhanced: r.frame.Enhanced, Private: private,
-		})
-	})
+	return r.Request.Reject(private, r.send)
 }
 
 // decline refuses the request as the provider.
@@ -65,15 +61,15 @@ func (r *request) decline() {
 		_ = r.conn.Close() // a reject without enhanced data would look like the program's
 		return
 	}
-	r.send(wire.MPAReply{
-		Revision: r.frame.Revision, CRC: r.frame.CRC, Reject: true, Enhanced: true,
-		Private: reject.ByProvider(),
-	})
+	r.send(reject.ByProvider())
 }
 
 // send sends a reject from a goroutine of its own, because the write may block: the
 // connection may have no buffer, and the peer may not read.
-func (r *request) send(reply wire.MPAReply) {
+func (r *request) send(private []byte) {
+	reply := wire.MPAReply{
+		Revision: r.frame.Revision, CRC: r.frame.CRC, Reject: true, Enhanced: r.frame.Enhanced, Private: private,
+	}
 	r.dev.running.Add(1)
 	go r.reject(reply.Append(nil))
 }
@@ -157,10 +153,7 @@ func (r *receiver) firstFPDU() {
 	r.own.Check()
 	r.heard = true
 	r.limit(r.pulseAfter)
-	r.link.establish(hw.ConnInfo{
-		Local: r.link.conn.LocalAddr(), Remote: r.link.conn.RemoteAddr(),
-		ReadsIn: r.link.agreed.readsIn, ReadsOut: r.link.agreed.readsOut,
-	})
+	r.link.establish(nil)
 }
 
 // endBeforeFirstFPDU decides what a read error before the first FPDU means; nil means to

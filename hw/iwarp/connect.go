@@ -127,14 +127,10 @@ func (c *connection) ask(ctx context.Context, cfg hw.ConnectConfig, revision int
 	if !agreed.extended { // a peer of this package needs no nudge
 		c.recv.nudgeAfter = c.dev.set.nudge
 	}
-	info := hw.ConnInfo{
-		Local: conn.LocalAddr(), Remote: conn.RemoteAddr(),
-		ReadsIn: agreed.readsIn, ReadsOut: agreed.readsOut, Private: slices.Clone(reply.Private),
-	}
 	if !c.start(agreed) {
 		return false, nil
 	}
-	c.establish(info)
+	c.establish(slices.Clone(reply.Private))
 	return true, nil
 }
 

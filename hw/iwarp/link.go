@@ -114,10 +114,13 @@ func (l *link) refuse(why hw.Reason, private []byte, cause *hw.Cause) {
 
 // establish reports that the connection is up. If something ends the connection
 // meanwhile, the receiver finds it, because it runs in any case.
-func (l *link) establish(info hw.ConnInfo) {
+func (l *link) establish(private []byte) {
 	l.announce(soft.Connected, func() {
 		l.up.Store(true)
-		l.facts.Established(info)
+		l.facts.Established(hw.ConnInfo{
+			Local: l.conn.LocalAddr(), Remote: l.conn.RemoteAddr(),
+			ReadsIn: l.agreed.readsIn, ReadsOut: l.agreed.readsOut, Private: private,
+		})
 	})
 }
 

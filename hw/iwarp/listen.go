@@ -75,7 +75,7 @@ func listenError(op string, err error) error {
 		return hw.Errorf(op, hw.ConnQualInUse, hw.NoSubtype, "%w", err)
 	case errors.Is(err, syscall.EACCES):
 		return hw.Errorf(op, hw.ConnQualUnavailable, hw.NoSubtype, "%w", err)
-	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+	case isScarce(err):
 		return hw.Errorf(op, hw.InsufficientResources, hw.ResourceDevice, "%w", err)
 	}
 	return hw.Errorf(op, hw.InvalidAddress, hw.AddressUnsupported, "%w", err)
@@ -186,16 +186,8 @@ func (l *listener) accept() net.Conn {
 
 // peerWaits reports whether a peer waits to be accepted, or may: not every listener tells.
 func (l *listener) peerWaits() bool {
-	c, ok := l.ln.(syscall.Conn)
-	if !ok {
-		return true
-	}
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return true
-	}
 	waits := true
-	_ = raw.Control(func(fd uintptr) { waits = mayAccept(fd) })
+	withSocket(l.ln, func(fd int) { waits = mayAccept(fd) })
 	return waits
 }
 

@@ -1,10 +1,6 @@
 package iwarp
 
-import (
-	"time"
-
-	"godat/hw/iwarp/wire"
-)
+import "time"
 
 // nudges is the number of nudges.
 //
@@ -40,13 +36,4 @@ func (r *reader) nudgePeer() {
 		r.link.kick(byReceiver)
 	}
 	r.limit(r.patience())
-}
-
-// sendNudge sends the nudge that the receiver asks for.
-func (s *sender) sendNudge() {
-	s.link.token.Check()
-	s.link.attention.And(^uint32(nudging))
-	if !s.rtrDue {
-		s.rtr, s.rtrDue = wire.OpWrite, true
-	}
 }

@@ -1,6 +1,7 @@
 package iwarp
 
 import (
+	"iter"
 	"sync"
 
 	"godat/hw"
@@ -196,23 +197,32 @@ func (o *outbox) bounce() {
 		return
 	}
 	o.copied = o.copied[:0]
-	if need := int(o.frames[i].end - o.written); cap(o.copied) < need {
+	need := int(o.frames[i].end - o.written)
+	if cap(o.copied) < need {
 		o.copied = make([]byte, 0, wire.FPDUSize(1<<16-1))
 	}
-	left := int(o.frames[i].end - o.written)
-	skip := o.skip
-	for k := o.first; left > 0; k++ {
-		p := &o.pieces[k]
-		mem := p.mem[skip:]
-		if p.key != 0 {
+	for k, mem := range o.ahead(need) {
+		if o.pieces[k].key != 0 {
 			start := len(o.copied)
 			o.copied = append(o.copied, mem...)
-			*p = piece{mem: o.copied[start:]}
+			o.pieces[k] = piece{mem: o.copied[start:]}
 			if k == o.first {
 				o.skip = 0
 			}
 		}
-		left -= len(mem)
-		skip = 0
+	}
+}
+
+// ahead has the next n octets that are not written, by piece.
+func (o *outbox) ahead(n int) iter.Seq2[int, []byte] {
+	return func(yield func(int, []byte) bool) {
+		for k, skip := o.first, o.skip; n > 0; k, skip = k+1, 0 {
+			mem := o.pieces[k].mem[skip:]
+			mem = mem[:min(n, len(mem))]
+			n -= len(mem)
+			if !yield(k, mem) {
+				return
+			}
+		}
 	}
 }

@@ -122,7 +122,7 @@ func (s *sender) dropOutbox(term []byte) {
 		t.wrote(&s.out, 0) // the writer's tail may be the first that the trace has
 	}
 	if !s.writer.shut && !s.writeFailed {
-		s.writer.tail, _ = s.appendEnd(nil, term)
+		s.writer.tail = s.lastOctets(term)
 	}
 	s.out.release()
 }

@@ -42,6 +42,21 @@ func openPort(conn net.Conn, owned bool) port {
 	return p
 }
 
+// withSocket calls f with the descriptor of the connection or listener c, or of the connection that
+// c wraps, unless there is none or it is closed.
+func withSocket(c any, f func(fd int)) {
+	if over, ok := c.(interface{ NetConn() net.Conn }); ok { // TLS
+		c = over.NetConn()
+	}
+	socket, ok := c.(syscall.Conn)
+	if !ok {
+		return
+	}
+	if raw, err := socket.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { f(int(fd)) })
+	}
+}
+
 // tune sets the options of the TCP connection that carries conn, if one does. It ignores
 // errors, because the connection works without the options.
 func (d *device) tune(conn net.Conn) {

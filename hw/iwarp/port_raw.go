@@ -80,18 +80,16 @@ func (p *port) await() error { return p.raw.Write(p.awaitFn) }
 
 // doAwait polls the socket itself, because Go's poller does not report again what it has
 // reported before.
-func (p *port) doAwait(fd uintptr) bool {
-	fds := [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
+func (p *port) doAwait(fd uintptr) bool { return mayBeReady(int(fd), unix.POLLOUT) }
+
+// mayAccept reports whether a connection waits at a listening socket, or may.
+func mayAccept(fd int) bool { return mayBeReady(fd, unix.POLLIN) }
+
+// mayBeReady reports whether a poll of the socket finds the event, or fails.
+func mayBeReady(fd int, event int16) bool {
+	fds := [1]unix.PollFd{{Fd: int32(fd), Events: event}}
 	n, err := unix.Poll(fds[:], 0)
 	return n > 0 || err != nil && err != unix.EINTR
-}
-
-// mayAccept reports whether a connection waits at a listening socket. A poll that fails says
-// that one may.
-func mayAccept(fd uintptr) bool {
-	fds := [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-	n, err := unix.Poll(fds[:], 0)
-	return n > 0 || err != nil
 }
 
 // readInto reads without waiting; again means that nothing has come yet.

@@ -7,7 +7,7 @@ import "errors"
 const haveRaw = false
 
 // mayAccept reports whether a connection may wait at a listening socket.
-func mayAccept(uintptr) bool { return true }
+func mayAccept(int) bool { return true }
 
 // portState is empty: every connection is staged.
 type portState struct{}

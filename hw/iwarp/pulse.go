@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"godat/hw"
-	"godat/hw/iwarp/wire"
 )
 
 // TCP's keep-alive notices a host that is gone without a word, and the system of a process
@@ -105,14 +104,5 @@ func (r *reader) tellSilence() {
 	if facts, ok := r.link.facts.(hw.SilenceFacts); ok && d != r.told {
 		facts.Silent(d)
 		r.told = d
-	}
-}
-
-// sendProbe sends the probe that the receiver asks for, unless a read is outstanding.
-func (s *sender) sendProbe() {
-	s.link.token.Check()
-	s.link.attention.And(^uint32(probing))
-	if s.link.reads.outstanding() == 0 && !s.rtrDue {
-		s.rtr, s.rtrDue = wire.OpReadRequest, true
 	}
 }

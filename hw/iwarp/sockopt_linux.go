@@ -9,11 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// withSocket calls f with a connection's descriptor, unless the connection is closed.
-func withSocket(tcp *net.TCPConn, f func(fd int)) {
-	if raw, err := tcp.SyscallConn(); err == nil {
-		_ = raw.Control(func(fd uintptr) { f(int(fd)) })
-	}
+// unread reports whether octets of the peer wait in the connection's socket; false if the
+// connection has no socket.
+func unread(conn net.Conn) bool {
+	n := 0
+	withSocket(conn, func(fd int) { n, _ = unix.IoctlGetInt(fd, unix.SIOCINQ) })
+	return n > 0
 }
 
 // segmentSize is the number of octets that TCP puts into a segment; 0 if unknown.

@@ -8,6 +8,9 @@ import (
 	"time"
 )
 
+// unread returns false: what waits in a socket is unknown on this system.
+func unread(net.Conn) bool { return false }
+
 // segmentSize returns 0: the size is unknown on this system.
 func segmentSize(*net.TCPConn) int { return 0 }
 

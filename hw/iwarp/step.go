@@ -1,8 +1,6 @@
 package iwarp
 
 import (
-	"errors"
-
 	"godat/hw"
 	"godat/hw/internal/soft"
 	"godat/hw/iwarp/wire"
@@ -68,11 +66,16 @@ func (s *sender) attend(a uint32) {
 	if a&sendAbsent != 0 {
 		s.present.Enter()
 	}
+	if a&(probing|nudging) == 0 {
+		return
+	}
+	s.link.attention.And(^uint32(probing | nudging)) // no peer gets both
 	switch {
-	case a&probing != 0:
-		s.sendProbe()
+	case s.rtrDue:
+	case a&probing != 0 && s.link.reads.outstanding() == 0:
+		s.rtr, s.rtrDue = wire.OpReadRequest, true
 	case a&nudging != 0:
-		s.sendNudge()
+		s.rtr, s.rtrDue = wire.OpWrite, true
 	}
 }
 
@@ -235,36 +238,24 @@ func (s *sender) complete() {
 	}
 }
 
-// errStaged says that a half-written FPDU refers to a region where only a copy may be.
-var errStaged = errors.New("iwarp: memory in a staged frame")
-
-// appendEnd appends the rest of a half-written FPDU, and an FPDU around term, the ULPDU of
-// a Terminate or farewell.
-func (s *sender) appendEnd(dst, term []byte) ([]byte, error) {
+// lastOctets is the rest of a half-written FPDU, which bounce has copied, and an FPDU around term, the
+// ULPDU of a Terminate or farewell.
+func (s *sender) lastOctets(term []byte) (tail []byte) {
 	s.link.token.Check()
 	o := &s.out
 	pos := o.written
 	if i, half := o.current(); half {
-		left, skip := int(o.frames[i].end-o.written), o.skip
 		pos = o.frames[i].end
-		for k := o.first; left > 0; k++ {
-			p := &o.pieces[k]
-			if p.key != 0 {
-				return nil, errStaged
-			}
-			mem := p.mem[skip:]
-			mem = mem[:min(left, len(mem))]
-			dst = append(dst, mem...)
-			left -= len(mem)
-			skip = 0
+		for _, mem := range o.ahead(int(pos - o.written)) {
+			tail = append(tail, mem...)
 		}
 	}
 	switch {
 	case term == nil:
 	case s.link.agreed.markersOut:
-		dst = wire.AppendMarkedFPDU(dst, pos, s.link.agreed.crc, term)
+		tail = wire.AppendMarkedFPDU(tail, pos, s.link.agreed.crc, term)
 	default:
-		dst = wire.AppendFPDU(dst, s.link.agreed.crc, term)
+		tail = wire.AppendFPDU(tail, s.link.agreed.crc, term)
 	}
-	return dst, nil
+	return tail
 }

@@ -88,11 +88,8 @@ func (t *tap) wrote(o *outbox, n int) {
 			w.pos = o.frames[i].end
 		}
 	}
-	for k, skip := o.first, o.skip; n > 0; k, skip = k+1, 0 {
-		mem := o.pieces[k].mem[skip:]
-		mem = mem[:min(n, len(mem))]
+	for _, mem := range o.ahead(n) {
 		t.record(here, mem)
-		n -= len(mem)
 	}
 }
 
