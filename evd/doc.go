@@ -6,11 +6,11 @@
 //
 // # Reservation
 //
-// Each producer of an event reserves a place for it beforehand, at post time. So
-// delivery never blocks and never fails, and no event is dropped: DAT's overflow can't
-// happen. When the consumer is slow, the dispatcher fills and posts are refused. A
-// program that makes its dispatchers as long as DAT demands, at least the sum of what may
-// be outstanding, is never refused. Only a dispatcher with [Config.Overcommit] accepts
+// Each producer of an event reserves a place for it beforehand, at post time. So delivery
+// never blocks and never fails, and no event is dropped: DAT's overflow can't happen.
+// When the consumer is slow, the dispatcher fills and posts are refused. A program that
+// makes its dispatchers as long as DAT demands, at least the sum of what may be
+// outstanding, has no post refused. Only a dispatcher with [Config.Overcommit] accepts
 // posts beyond its room, and may lose events, as DAT says.
 //
 // # Places
@@ -40,7 +40,7 @@
 //   - [Dispatcher.Dequeue] takes queued events. Any number of goroutines may call
 //     it.
 //   - [Dispatcher.Wait] is exclusive: while one goroutine waits, all others get
-//     EVD_WAITER. An unwaitable dispatcher has no waiter.
+//     EVD_WAITER. An unwaitable dispatcher refuses Wait.
 //   - Events trigger a [CNO] only while no goroutine is in Wait; the goroutine that takes
 //     the trigger then calls Dequeue.
 //   - Channel, batches and callback are permanent waiters: with them Dequeue, Wait

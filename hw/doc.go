@@ -18,13 +18,13 @@
 //
 // # Rules for calls
 //
-// The owner of a queue pair makes all calls on it one at a time. None of them
-// blocks, and none calls back into user code. A provider may call a [Sink] and
-// [Facts] from inside those calls, or from goroutines of its own. A Sink's and a
-// Facts' methods wait for nothing, and run no code of the program's. But such a method may
-// call the queue pair, for instance Break inside Down, unless the provider called it from
-// inside a call on that queue pair; and ListenConfig.OnRequest may make a queue pair. So
-// while a provider calls such a method, it holds no lock that its own methods take.
+// The owner of a queue pair makes all calls on it one at a time. None of them blocks, and
+// none calls back into user code. A provider may call a [Sink] and [Facts] from inside
+// those calls, or from goroutines of its own. The methods of a Sink and of Facts wait for
+// nothing, and run no code of the program's. They may call the queue pair, as Down may
+// call Break, unless the provider called them from inside a call on that queue pair;
+// ListenConfig.OnRequest may make a queue pair. So while a provider calls any of these, it
+// holds no lock that its own methods take.
 //
 // # How programs and tests find a provider
 //

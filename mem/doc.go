@@ -14,6 +14,6 @@
 // post costs more than the check. So a region may be freed while posted work still
 // names it. [LMR.Free] first makes the region dead, so that no later post finds it;
 // then the device waits until every transfer that touches the memory has stopped,
-// for a chunk of a copy at most; only then is the memory given back. Work that had
-// not begun by then fails with LOCAL_PROTECTION.
+// for a chunk of a copy at most; only then does Free give the memory back. Work
+// that had not begun by then fails with LOCAL_PROTECTION.
 package mem

@@ -34,7 +34,7 @@
 // the peer refuses breaks the connection. On both, the bytes of a write are visible to
 // the peer's program when a later message has completed there; this side knows it from
 // the peer's answer, or from the success of a read that was posted behind the write.
-// The provider polls each queue by itself, so it may deliver the answer to a message
+// The provider polls the queues one by one, so it may deliver the answer to a message
 // before the message's own completion.
 //
 // # Connections
@@ -61,9 +61,9 @@
 // ends of this package the values have a place for a farewell, which the peer writes when it ends
 // the connection in order; this side finds it within a second.
 //
-// Another peer's queue pair may refuse every write, as that of ibv_rc_pingpong does, and break
-// over a probe. So without the parameter keepalive only a peer that gives a place for a
-// farewell is probed, and an end of another peer is noticed when a request fails.
+// Another program's queue pair may refuse every write, as that of ibv_rc_pingpong does, and
+// break over a probe. So without the parameter keepalive a pair probes only a peer that gives
+// a place for a farewell, and notices the end of another peer when a request fails.
 //
 // A peer must pair within the time keepalive, and within ack_timeout and retries of the first
 // request. PSNs are drawn at random, so that a packet of an earlier connection finds no place in
@@ -72,8 +72,8 @@
 //
 // On InfiniBand the peer's LID alone leads to it, unless the parameter gid has an index: then each
 // packet has the GIDs, too. Devices in software have no LIDs. So testdata/pair_check.c compares
-// what the verbs library is given with what ibv_rc_pingpong gives it, and no test shows that
-// packets reach a LID.
+// what this package gives the verbs library with what ibv_rc_pingpong gives it, and no test shows
+// that packets reach a LID.
 //
 // # Private data
 //
@@ -97,25 +97,23 @@
 //
 // # What verbs don't have
 //
-// A program may send from any region, and may receive into a region that peers may
-// write. No completion of verbs says that it was solicited, so every receive's
-// completion says so: a goroutine that waits for solicited ones may wake for others, but
-// never misses one. A completion queue made for solicited ones alone wakes the poller for
-// those only, except on soft-iWARP. An inline send has read its memory when it is
-// posted.
+// A program may send from any region, and may receive into a region that peers may write.
+// No completion of verbs says that it was solicited, so the provider says so of every
+// receive: a goroutine that waits for solicited ones may wake for others, but never
+// misses one. A completion queue made for solicited ones alone wakes the poller for those
+// only, except on soft-iWARP. An inline send has read its memory when it is posted.
 //
 // Verbs don't tell how many receives are left in a shared receive queue, so its low
 // watermark goes by the completions as well as by the device's event. Nor do they tell
 // whether a window is bound; there is no read into a window.
 //
-// Soft-iWARP completes sends before the peer has read them, reports a read that
-// the peer refused as flushed, lets peers read any region that has a remote key, and
-// takes as many reads at a time as the peer asks for. It completes a send with an error
-// although the peer has the message, if the peer ends the connection before the call
-// that sends has returned. It may never answer a peer that connects before Listen has
-// returned. It sets no keep-alive on its sockets: that a peer's host is gone is noticed only
-// when something is sent to it, once TCP gives up, which takes a quarter of an hour (the
-// system's net.ipv4.tcp_retries2).
+// Soft-iWARP completes sends before the peer has read them, reports a read that the peer
+// refused as flushed, lets peers read any region that has a remote key, and takes as many
+// reads at a time as the peer asks for. It completes a send with an error although the peer
+// has the message, if the peer ends the connection before the call that sends has returned.
+// It may never answer a peer that connects before Listen has returned. It sets no keep-alive
+// on its sockets: it notices that a peer's host is gone only when it sends something there
+// and TCP gives up, after a quarter of an hour (the system's net.ipv4.tcp_retries2).
 //
 // On soft-iWARP an attempt to connect lasts until the peer's transport has answered, or
 // for 10 s. The program may close the objects of the attempt earlier; they are freed when
@@ -123,11 +121,10 @@
 // initiator's first message unread until more comes. So on that device an initiator sends
 // some writes of no bytes, and an acceptor sends a read of no bytes if octets stay in its
 // socket (nudge.go). Soft-iWARP answers a read of no bytes with the bytes of its last
-// message, if it is sending when the request comes, and so breaks the connection: to a
-// peer that may be on soft-iWARP post a read of one byte.
-// Soft-iWARP checks a region when a request begins and not again,
-// so Deregister ends each connection with an outstanding request that names the region;
-// the first such request fails with a protection error.
+// message, if it is sending when the request comes, and so breaks the connection: post a
+// read of one byte to a peer that may be on soft-iWARP. Soft-iWARP checks a region when a
+// request begins and not again, so Deregister ends each connection with an outstanding
+// request that names the region; the first such request fails with a protection error.
 //
 // A send can invalidate a key of the peer's (hw.OpSendInvalidate) where the device says
 // that it has the memory management extensions, as soft-RoCE, soft-iWARP and the
@@ -166,14 +163,14 @@
 //	keepalive    how often a pair probes its peer, as in 30s, at least 10ms; 0 means never;
 //	             unless given, every 30s if the peer is of this package, and else never
 //
-// ack_timeout, retries, rnr_timer and rnr_retries are of this side of each connection, whether the
-// connection manager makes it or not; the manager tells the peer of retries and rnr_retries, too.
+// ack_timeout, retries, rnr_timer and rnr_retries set this side of each connection, with or
+// without the connection manager; the manager also tells the peer retries and rnr_retries.
 //
-// The next are of queue pairs that connect by exchanged values ([hw.Pairer]), and a value
-// that the port does not have is an error of Open that lists what it has:
+// The next set queue pairs that connect by exchanged values ([hw.Pairer]). If the port
+// does not have a value, Open returns an error that lists those it has:
 //
-//	gid            an index, or roce_v1 or roce_v2; unless given, of RoCE version 2 and of the
-//	               device's address, as the connection manager chooses
+//	gid            an index, or roce_v1 or roce_v2; unless given, the GID of the device's
+//	               address for RoCE version 2, which the connection manager takes, too
 //	mtu            the most bytes of a packet's payload; at most the port's, which is the default
 //	pkey           the partition key (the port's first)
 //	traffic_class  0 to 255 (0); also of a connection that this side requests

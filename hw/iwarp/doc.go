@@ -35,13 +35,19 @@
 //	           Terminate, closes this end's half and, when the receiver has read to the
 //	           end of the stream, the connection
 //
-// The code of a Terminate is the Term of the wire.Error that a check returns (wire/errors.go has
-// all of them): the codec's for form and for what wraps; that of remoteFault and tagged
-// (memory.go) for keys and bounds, of storeFault and change for a key that dies under way; that
-// of the functions begin… and finish… (tagged.go, untagged.go) for sequence, length, a read
-// response's STag, and what a send invalidates. receive.go queues
-// it behind the responses that are due, and the writer sends it. segment.go, step.go,
-// connection.go and connect.go end connections with Terminates of their own.
+// The code of a Terminate is the Term of the wire.Error that a check returns; wire/errors.go
+// has all codes. The checks are:
+//
+//	form, and what wraps        the codec (wire)
+//	keys and bounds             remoteFault and tagged (memory.go)
+//	a key that dies under way   storeFault and change (tagged.go)
+//	sequence, length, a read    the functions begin… and finish… (tagged.go, untagged.go)
+//	response's STag, and what
+//	a send invalidates
+//
+// receive.go queues the Terminate behind the responses that are due, and the writer sends it.
+// segment.go, step.go, connection.go and connect.go end connections with Terminates of their
+// own.
 //
 // # What a completion means
 //
@@ -54,12 +60,11 @@
 // That answer can be received before the message itself completes here: the receiver
 // may run before the poster goes on (meaning_test.go).
 //
-// The receivers wait in Go's network poller, which runs when a processor has nothing
-// else to do. On Linux a consumer that polls reads the sockets itself ([hw.Progresser]).
-// On other systems it does not. There, or when other loops keep all processors busy, each
-// message comes up to 10 ms late, when the runtime's monitor looks at the sockets. Such a
-// program should sleep until a completion comes (a channel, Wait), or leave a processor
-// free.
+// The receivers wait in Go's network poller, which runs when a processor has nothing else
+// to do. On Linux a consumer that polls reads the sockets itself ([hw.Progresser]). When
+// such consumers on other systems, or other loops, keep all processors busy, each message
+// comes up to 10 ms late, when the runtime's monitor looks at the sockets. Such a program
+// should sleep until a completion comes (a channel, Wait), or leave a processor free.
 //
 // # What is particular to this provider
 //
@@ -82,9 +87,9 @@
 //
 // Four of its faults are worth knowing (Linux 6.1). First, its kernel stops (BUG in iwcm.c)
 // when an initiator that promised a ready-to-receive leaves too early, so by default an
-// initiator promises none to other implementations: the parameter peer2peer. That costs
-// nothing between ends of this package, which send a ready-to-receive without a promise,
-// unless extensions or big is false: then the accepting end waits for the initiator's
+// initiator promises none to other implementations: the parameter peer2peer. Between ends
+// of this package that costs nothing: the initiator sends a ready-to-receive without a
+// promise. If extensions or big is false it sends none, and the accepting end waits for its
 // first message, or for the time grace. Intel's adapters refuse a request without the
 // promise and close the connection; the initiator asks them again with MPA's revision 1,
 // which does not negotiate the number of reads at a time.
@@ -113,8 +118,8 @@
 //	                                 has seen tell it nothing of others (internal/keys)
 //	reach what is not offered        key, zone or queue pair, privilege and bounds are checked, in this
 //	                                 order, for each FPDU (memory.go; errors_test.go,
-//	                                 abuse_extended_test.go), behind the codec, which refuses what
-//	                                 wraps; a peer's read stops when its key dies (window_test.go)
+//	                                 abuse_extended_test.go), after the codec has refused ranges that
+//	                                 wrap; a peer's read stops when its key dies (window_test.go)
 //	kill another's keys              an invalidation needs a remote key of the same zone (errors_test.go)
 //	overrun a receive                a message is checked against its receive (errors_test.go)
 //	lie about a length               a completion counts the bytes placed, atomics are aligned by address
@@ -138,8 +143,8 @@
 //	take all descriptors             a listener keeps a spare one, with which it closes what it can't serve, at
 //	                                 once, and reports it (spare_unix_test.go)
 //	be slow, or stuck, or gone       mpa, reply, grace, stall, linger and keepalive bound each wait for a peer
-//	                                 (deadline_test.go, pulse_test.go, stopped_unix_test.go); a peer of another
-//	                                 kind that owes no answer may be stuck unnoticed while its kernel is not
+//	                                 (deadline_test.go, pulse_test.go, stopped_unix_test.go). Nobody notices that a
+//	                                 peer of another kind is stuck if it owes no answer and its kernel goes on
 //	crash a parser                   each parser has a fuzz target, and the live engine two (fuzz_test.go)
 //
 // The rate of start-ups is limited only by how many may be in progress, and by how many

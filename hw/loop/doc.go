@@ -14,12 +14,12 @@
 //	           the copy by a worker on another processor at least half as long again.
 //	           A program whose posters may not be kept that long sets less. The sender's
 //	           device decides.
-//	notready   what a send does that finds no receive, on a connection whose program has
-//	           not chosen: with fail, the default, it ends the connection as on iWARP, so
-//	           that a program that outruns its peer fails in its tests; with wait it waits
-//	           as on InfiniBand, a second unless the program says otherwise. It concerns
-//	           what runtime's Dial and Listen make. An endpoint that a program makes
-//	           itself waits as its attributes say.
+//	notready   what a send does that finds no receive, if the program has not chosen:
+//	           with fail, the default, the send ends the connection as on iWARP, so that
+//	           a program that outruns its peer fails in its tests; with wait it waits as
+//	           on InfiniBand, a second unless the program says otherwise. This is for
+//	           connections that runtime's Dial and Listen make. An endpoint that a
+//	           program makes itself waits as its attributes say.
 //
 // # How it works
 //
@@ -68,9 +68,9 @@
 // privileges from the region whose key it names. If the sender could not have used
 // the key, the send fails with StatusRemoteAccess and completes no receive.
 //
-// A message that is too long for the receive fails with StatusLocalLength at the
-// receiver and StatusRemoteResponder at the sender; a message whose receive names dead
-// memory fails with StatusLocalProtection and StatusRemoteResponder. An Accept whose
-// initiator has gone causes Refused(ReasonUnreachable). What a queue pair sends to a peer that
-// never pairs waits for as long as the peer's queue pair is open.
+// A message that is too long for the receive fails with StatusLocalLength at the receiver and
+// StatusRemoteResponder at the sender; a message whose receive names dead memory fails with
+// StatusLocalProtection and StatusRemoteResponder. An Accept whose initiator has gone causes
+// Refused(ReasonUnreachable). A send to a peer that never pairs waits for as long as the
+// peer's queue pair is open.
 package loop

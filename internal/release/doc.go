@@ -10,9 +10,9 @@
 // So whoever stores by this package and then looks at what another party says ("does
 // somebody sleep?", "is somebody stalled?") may look before the other party can see
 // the store. If the other party does the same, both miss each other, and a wake-up is
-// lost. Each caller that looks afterwards names the locked instruction that comes
-// between, or says by what the other party knows that a store is on its way. The
-// callers are:
+// lost. These are the callers. For each that looks afterwards the list names the
+// locked instruction between, or says how the other party knows that a store is on
+// its way:
 //
 //   - ring's Publish and PublishAll: the claim, a locked addition, comes before it. A
 //     consumer that is about to sleep waits for all that is claimed (delivery's
@@ -24,9 +24,9 @@
 //     next poster that publishes the slot has seen a later value of retired.
 //   - loop's receive tail: the swap by which the poster releases its endpoint's token
 //     comes between the store and the look at the pipe (hw.Runner).
-//   - loop's count of the calls of a pipe's owner: who waits for an access in progress looks
-//     until the count has changed or the owner's word is free. The swap that frees the word
-//     comes behind the store.
+//   - loop's count of the calls of a pipe's owner: a goroutine that waits for an access
+//     looks until the count has changed or the owner's word is free. The swap that frees the
+//     word comes behind the store.
 //   - iwarp's placer, when it has touched memory: a goroutine that waits for the access looks
 //     until the count has changed. The next access begins by a locked addition.
 //   - iwarp's queues, when they give slots back: nobody waits for a slot, and a later store
@@ -34,12 +34,11 @@
 //   - delivery's laneCount: the send into the channel, which locks it, comes between the
 //     store of what has begun and the look whether the queue is closed. A closer waits for
 //     the counts of the sends that have begun.
-//   - freelist.List.Give: the swap that makes the number the first free one follows.
-//   - stream's counters: of what a message and the completion of a send change, the last
-//     store is a locked one, and the completer looks behind it whether a call waits. It does
-//     without where it has just woken a Read: the send into the channel, which locks it,
-//     came between. A poster looks at nothing behind its stores, since they only make less
-//     due.
+//   - freelist.List.Give: a swap follows, which makes the number the first free one.
+//   - stream's counters: the last store for a message, and for the completion of a send, is
+//     a locked one, after which the completer looks whether a call waits. If it has just
+//     woken a Read it needs none: its send into the channel, which locks it, came between. A
+//     poster looks at nothing after its stores, since they only make less due.
 //   - stream's announcement that a Read waits: the mutex that the Read locks then comes
 //     between.
 //   - delivery's batcher, which counts what is released: the unlock of its mutex follows.
@@ -53,10 +52,10 @@
 // before an earlier load. The compiler does not move memory accesses across a call
 // that is not inlined, since the callee may access the same memory; so the stores are
 // functions of their own. Package sync/atomic has no such store, and the memory model
-// of the language does not promise it. Therefore a test looks at the machine code.
-// Elsewhere, and under the race detector, which has to see the store, it is the Store
-// of sync/atomic; on arm64 that is a single instruction anyway.
+// of the language does not promise it. Therefore a test looks at the machine code. On
+// other processors, and under the race detector, which must see it, the store is
+// sync/atomic's; on arm64 that is a single instruction anyway.
 //
-// [Relaxed] and [Count] order nothing, and are inlined. By them ep counts what its queues
-// move, for those who take a snapshot, and keeps the cookies of posts, which a snapshot shows.
+// [Relaxed] and [Count] order nothing, and are inlined. With them ep counts what its queues
+// move, and keeps the cookies of posts, both for snapshots.
 package release

@@ -21,8 +21,9 @@
 //     Held. The goroutine that takes the token from the list calls Resume.
 //
 // The rule for its users is: a goroutine first publishes its work by an atomic store,
-// and then calls TakeOrKick, or Swap or TryTake and, if they fail, TakeOrKick. A holder
-// looks for work after it took the token, and again after each Release that failed.
+// and then calls TakeOrKick. It may call Swap or TryTake before, and needs TakeOrKick
+// if that fails. A holder looks for work after it took the token, and again after each
+// Release that failed.
 //
 // # Why there is one holder
 //
@@ -49,14 +50,14 @@
 //
 // ReleaseIf needs no look for work: the word that it compares with is the one that the
 // holder stored when it took the token, so no other goroutine has kicked it since. The
-// holder does the work that it knows of, which is its own, and nobody has left other
-// work: before the word became free, a holder saw all that was left until then.
+// holder does its own work, and there is no other: before the word became free, a
+// holder saw all that was left until then.
 //
 // # What is no token
 //
-// A right that a goroutine waits for, or whose holder owes nothing to one that did not
-// get it, needs no kick and is a lock: iwarp's right to read a socket is a mutex, which
-// consumers only try to lock, because the network poller wakes the receiver for what no
-// consumer reads; and the token of the driver of polled devices is a flag, because the
-// device wakes the back-stop for completions that nobody polled.
+// A right is a lock, and needs no kick, if goroutines wait for it, or if its holder owes
+// nothing to one that did not get it. Iwarp's right to read a socket is a mutex, which
+// consumers only try to lock: the network poller wakes the receiver for what no consumer
+// reads. The right to drive a polled device is a flag: the device wakes the back-stop for
+// completions that nobody polled.
 package token

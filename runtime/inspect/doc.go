@@ -7,27 +7,28 @@
 // The page begins with what is wrong, one line for each trouble, which names the connection,
 // the dispatcher or the listener, and says what to look at. Below are tables, which sort and
 // filter, and a connection's story. All of it is one document that fetches nothing from
-// elsewhere; its script only renews it, and it works without. With ?format=json the same is
-// JSON. A [Handler] is an expvar.Var, too:
+// elsewhere; its script only renews the page, which works without it. With ?format=json the
+// same is JSON. A [Handler] is an expvar.Var, too:
 //
 //	expvar.Publish("godat", handler)
 //
 // The page may stay on: it takes GET and HEAD alone, and shows neither payloads nor private data.
-// What the program allows is switched by a POST from the page itself: [Handler.LetMeasure] and
-// [Handler.AllowTraces]. But the page names peers, so it belongs on an address that
-// only operators reach. Requests share a snapshot that is taken at most once in a second, and a
-// request renders at most one page of a table, a few requests at a time. Nothing is done while
-// nobody asks.
+// A POST from the page itself switches on what the program allows: [Handler.LetMeasure] and
+// [Handler.AllowTraces]. But the page names peers, so it belongs on an address that only
+// operators reach. Requests share a snapshot that is taken at most once a second. A request
+// renders at most one page of a table, and at most 4 requests render at a time. Nothing runs
+// while nobody asks.
 //
 // What programs and packages report of themselves ([godat/runtime.IA.Report]) has a list for each
 // kind: rpc's clients, servers and connections are there, and a stream's own numbers stand with its
 // endpoint. A row that is a [godat/runtime.Troubled] says itself what is wrong with it.
 //
-// The list "latencies" draws how long requests of dispatchers took, calls of package rpc by method,
-// and what else has a field with a [godat/runtime.HistogramSnapshot] in a report. That is measured
-// while the program says so, or for a while when a visitor does: see [Handler.LetMeasure].
+// The list "latencies" draws times: of requests by dispatcher, of calls of package rpc by method,
+// and of all reports that have a field of type [godat/runtime.HistogramSnapshot]. The adapter
+// measures them while the program says so, or for a while when a visitor does: see
+// [Handler.LetMeasure].
 //
 // Adapters tell no ages: an operation, an event or a callback is as old as the first snapshot
-// that had it. So troubles that take their time stand on the page from its second reading on,
-// some seconds after the first.
+// that had it. So a trouble that is one only after some time appears at the page's second
+// reading, some seconds after the first.
 package inspect

@@ -16,8 +16,8 @@
 // # Payloads
 //
 // A short payload is inside the message of its request or answer. It has at most Config.Message
-// bytes, the smaller one of the two ends: a longer request is LENGTH_ERROR and is not sent, and the
-// call of a longer answer fails with CodeTooLong.
+// bytes, of the end where that is less: the call of a longer request fails with LENGTH_ERROR,
+// unsent, and the call of a longer answer with CodeTooLong.
 //
 // A long payload goes by RDMA between memory of the caller's and memory of the server's. The call
 // names memory from which the server may read (Call.Source or SourceBytes) and memory to which it
@@ -30,14 +30,14 @@
 // # The end of a call
 //
 // The deadline of a call's context goes to the server with the call. If the context ends otherwise,
-// a cancel follows. The handler hears of both by [Request.Context], and is not stopped by them: the
+// a cancel follows. The handler learns of both by [Request.Context], and neither stops it: the
 // server answers each request, also one whose caller has gone.
 //
 // A request and its payload are the handler's until it calls Reply or Fail, or returns to Serve. A
 // program that takes requests from Requests may answer them later, and in any goroutine, also when
-// their connection has ended. It copies what it needs longer. The answer may be a part of the
-// request's own payload. A request without an answer counts as one of its client's Config.Calls for
-// as long as the connection lives.
+// their connection has ended. The handler copies what it needs longer. The answer may be a part of
+// the request's own payload. A request without an answer counts as one of its client's Config.Calls
+// for as long as the connection lives.
 //
 // # Failures
 //
@@ -50,8 +50,8 @@
 // CallError.MayHaveRun is false if the server has certainly not begun the call: the call was never
 // sent, the server refused it, or the server was shut down before. Then the program may make the
 // call again. MayHaveRun is true if the call was sent: its handler may have done it, or a part of
-// it, or nothing. Only the program knows whether a second time does harm. It sets Call.Idempotent
-// for a call that does none.
+// it, or nothing. Only the program knows whether a second time does harm. For a call that does
+// none it sets Call.Idempotent.
 //
 // A call that is made twice may also run late: its first handler may begin when the second one, or
 // a later call of the same caller, has been answered. So "set x to 1" is not idempotent: late, it
@@ -65,10 +65,10 @@
 // end and come.
 //
 // To end a server in order, as on SIGTERM, end the context of [Server.Serve], or call
-// [Server.Shutdown] with a context that ends when it has taken long enough. The server answers
-// calls that it has begun, and refuses the others: clients with Config.Redial make those again at
-// the next server of that address. The next server may start before the first has ended: with
-// Config.Await its Listen waits for the address.
+// [Server.Shutdown] with a context that ends after the longest time that it may take. The server
+// answers calls that it has begun, and refuses the others: clients with Config.Redial make those
+// again at the next server of that address. The next server may start before the first has ended:
+// with Config.Await its Listen waits for the address.
 //
 // A client that stalls does not hold a handler or a shutdown for ever. The server breaks its
 // connection when 16 MiB of a Read or Write take longer than Config.Stall, when a Read or Write
@@ -77,12 +77,12 @@
 //
 // # Flow
 //
-// A client has at most Config.Calls calls under way, its own or the server's, whichever is less;
-// further ones wait. Neither end sends a message for which the other has no receive. For that each
-// message says how many of the peer's messages its sender has taken. So each end knows how many of
-// its own are on their way, and keeps those for which the peer has no receive. An end that has
-// taken half as many messages as it has receives, without sending one, sends a CREDIT, which says
-// no more than that. Each end keeps a receive for it.
+// A client has at most Config.Calls calls under way, its own number or the server's, whichever is
+// less; more calls wait. Neither end sends a message for which the other has no receive. For that
+// each message says how many of the peer's messages its sender has taken. So each end knows how
+// many of its own are on their way, and keeps those for which the peer has no receive. An end that
+// has taken half as many messages as it has receives, without sending one, sends a CREDIT, which
+// says no more than that. Each end keeps a receive for it.
 //
 // # Latency
 //
@@ -107,9 +107,10 @@
 //	8  receives, 4 bytes: messages that may be on their way to this end
 //	12 message, 4 bytes: the most bytes of a payload that this end takes
 //
-// An end that gets another magic or version, or zeros, ends the attempt. The private data of a
-// reject is the magic, the version, and in 2 bytes the reason: 1 the hello is not one of this
-// version, 2 the server is being shut down, 6 it has no place for the connection.
+// An end that gets another magic, another version or an impossible number ends the attempt.
+// The private data of a reject is the magic, the version, and in 2 bytes the reason: 1 the
+// hello is not one of this version, 2 the server is being shut down, 6 it has no place for the
+// connection.
 //
 // A message is a header and a payload:
 //

@@ -22,8 +22,8 @@
 // same providers. The writer then writes its next bytes there instead of into the ring, if
 // the buffer was offered for these bytes (offer.go). So nothing is copied between a large
 // Write and a large Read that waits for it. The writer never waits for an offer, and the
-// reader never for its use. If such Reads follow each other at once, the offer of each also
-// reports what the one before has read (hold.go).
+// reader never waits until its offer is used. If such Reads follow each other at once, the
+// offer of each also reports what the one before has read (hold.go).
 //
 // A connection begins with a ring of 4 KiB. When more than half of it waits to be read, the
 // reading end makes a ring of Config.Ring bytes and offers that to the peer. A writer's
@@ -50,7 +50,7 @@
 //
 // A Read copies each byte once, except those that the peer wrote into its buffer, and a
 // Write copies each byte once, except those that it lends. The provider copies, too: once
-// on loop, and in the system over TCP. `go run ./bench stream` compares their speed with
+// on loop, and in the system over TCP. `go run ./bench stream` compares streams with
 // net.Conn and net.Pipe, and counts system calls.
 //
 // An idle end, which has carried a question and an answer of a kilobyte, takes 25 to 29 KB
@@ -100,16 +100,15 @@
 // A RING comes at most once in each direction. The peer need not use the ring; once it has
 // said MOVED, which also comes once, it uses no other.
 //
-// Byte n of a stream lies at n modulo the size of its ring, unless a DIRECT counts it. A
-// message that counts bytes in the ring leaves no more than the ring's size produced and not
-// consumed, so an end writes no byte before the peer has consumed the one that lay there
-// before.
+// Byte n of a stream lies at n modulo the size of its ring, unless a DIRECT counts it. When
+// a message counts bytes in the ring, at most the ring's size of bytes is produced and not
+// consumed. So an end overwrites no byte that the peer has not consumed.
 //
 // A BUFFER says that its sender has consumed all that had come. So it is of use only to a peer
-// that has produced no more meanwhile. The first message that counts bytes behind that place
+// that has produced no more meanwhile. The first message that counts bytes beyond that consumed
 // ends the offer. Either it is a DIRECT, whose bytes one RDMA write has put into the buffer; or
-// its bytes are in the ring, and the peer does not use the buffer any more. For each place
-// there is one BUFFER at most.
+// its bytes are in the ring, and the peer does not use the buffer any more. For each value of
+// consumed there is one BUFFER at most.
 //
 // The bytes of a DIRECT may be more than the ring has room for. They count as unread like
 // all others, so the bytes behind them go to the ring when the reader has consumed enough, or
@@ -131,15 +130,15 @@
 // # What a peer can't do
 //
 // An end believes no counter. It ends the connection with [ErrProtocol] when produced or
-// consumed or granted go back, when produced passes what the ring has room for, when
-// consumed passes what was sent, when granted passes the receives that there can be, when
-// bytes follow a FIN, when a ring or a buffer is used that was not offered, or offered that
-// can't be, and when a message is too short or says what this version does not know. The
-// rings, and the buffer that a Read has offered until that Read returns, are the only
-// memory that the peer can write to, and their zone belongs to the connection alone. A peer may
-// still write into its own stream's bytes before they are read. [Conn.Read] copies them
-// once, or has them in its buffer, which nobody writes any more when it returns. The writer
-// that [Conn.WriteTo] calls reads them in the ring, where a second look at a byte may find
-// another value. If that writer is another Conn, it copies them first: otherwise over iwarp
-// with CRCs the peer could end that connection, too.
+// consumed or granted go back, when produced passes what the ring has room for, when consumed
+// passes what was sent, when granted passes the receives that there can be, when bytes follow a
+// FIN, when the peer uses a ring or a buffer that was not offered, or offers an impossible one,
+// and when a message is too short or says what this version does not know. The rings, and the
+// buffer that a Read has offered until that Read returns, are the only memory that the peer can
+// write to, and their zone belongs to the connection alone. A peer may still write into its own
+// stream's bytes before they are read. [Conn.Read] copies them once, or has them in its buffer,
+// which nobody writes any more when it returns. The writer that [Conn.WriteTo] calls reads them
+// in the ring, where a second look at a byte may find another value. If that writer is another
+// Conn, it copies them first: otherwise over iwarp with CRCs the peer could end that
+// connection, too.
 package stream
