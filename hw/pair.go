@@ -129,10 +129,9 @@ func (a *PairAddr) UnmarshalText(text []byte) error {
 		*f.to = uint32(n)
 	}
 	b.LID = uint16(lid)
-	if len(parts[3]) != hex.EncodedLen(len(b.GID)) {
-		return bad("%q: the GID %q is not of 32 hexadecimal digits", text, parts[3])
-	}
-	if _, err := hex.Decode(b.GID[:], []byte(parts[3])); err != nil {
+	if gid, err := hex.DecodeString(parts[3]); err == nil && len(gid) == len(b.GID) {
+		copy(b.GID[:], gid)
+	} else {
 		return bad("%q: the GID %q is not of 32 hexadecimal digits", text, parts[3])
 	}
 	if len(parts) > 4 {

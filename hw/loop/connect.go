@@ -3,31 +3,40 @@ package loop
 import (
 	"godat/hw"
 	"godat/hw/internal/soft"
+	"godat/internal/yield"
 )
+
+// couple makes the pipes between two connections, unless one is not in the phase from any more, and
+// calls tell, which may be nil, while this goroutine holds both pipes: until then nothing
+// completes on them, and neither side hears that it is down.
+func couple(a, b *connection, from soft.Phase, tell func(ab, ba *pipe)) bool {
+	ab, ba := newPipe(a, b), newPipe(b, a)
+	ab.reverse, ba.reverse = ba, ab
+	if !a.install(b, ab, ba, from) {
+		return false
+	}
+	yield.Point()
+	if tell != nil {
+		tell(ab, ba)
+	}
+	ab.goOn()
+	ba.goOn()
+	return true
+}
 
 // join connects a, which asked, with b, which answers, and reports Established to
 // both. It returns false if a has gone. b's phase is connecting, and stays so if join
 // returns false.
 func join(a, b *connection, private []byte) bool {
-	ab, ba := newPipe(a, b), newPipe(b, a)
-	ab.reverse, ba.reverse = ba, ab
-	if !a.install(b, ab, ba, soft.Connecting) {
-		return false
-	}
 	in, out := min(a.qp.Cfg.ReadsIn, b.qp.Cfg.ReadsOut), min(a.qp.Cfg.ReadsOut, b.qp.Cfg.ReadsIn)
-	// This goroutine holds both pipes: until both sides have heard that the connection
-	// is up, nothing completes on it, and neither side hears that it is down.
-	if ab.attention.Load()&srcClosed == 0 {
-		a.facts.Established(hw.ConnInfo{Local: a.local, Remote: b.local, ReadsIn: in, ReadsOut: out, Private: private})
-	}
-	if ba.attention.Load()&srcClosed == 0 {
-		b.facts.Established(hw.ConnInfo{Local: b.local, Remote: a.local, ReadsIn: out, ReadsOut: in})
-	}
-	ab.grant()
-	ab.run()
-	ba.grant()
-	ba.run()
-	return true
+	return couple(a, b, soft.Connecting, func(ab, ba *pipe) {
+		if ab.attention.Load()&srcClosed == 0 {
+			a.facts.Established(hw.ConnInfo{Local: a.local, Remote: b.local, ReadsIn: in, ReadsOut: out, Private: private})
+		}
+		if ba.attention.Load()&srcClosed == 0 {
+			b.facts.Established(hw.ConnInfo{Local: b.local, Remote: a.local, ReadsIn: out, ReadsOut: in})
+		}
+	})
 }
 
 // install makes the pipes known to the queue pairs, unless a side is not in the phase from

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"net"
+	"slices"
 
 	"godat/hw"
 	"godat/hw/internal/soft"
@@ -101,20 +102,18 @@ func (c *connection) breakUp() (piped bool) {
 func (c *connection) finish() {
 	cfg := &c.qp.Cfg
 	var wcs []hw.WC
-	for head, tail := uint64(0), c.sq.Tail.Load(); head != tail; head++ {
-		wcs = append(wcs, flushedSend(&c.sq.Slots[head&c.sq.Mask]))
+	for i := range c.sq.Tail.Load() {
+		wcs = append(wcs, flushedSend(&c.sq.Slots[i]))
 	}
 	if len(wcs) > 0 {
 		cfg.SendSink.Complete(wcs)
-		wcs = wcs[:0]
 	}
-	for head, tail := uint64(0), c.rq.tail.Load(); head != tail; head++ {
-		rr := &c.rq.slots[head&c.rq.mask]
-		wcs = append(wcs, hw.WC{ID: rr.id, Status: hw.StatusFlushed, Op: hw.OpRecv})
-		if len(wcs) == maxScratch || head+1 == tail {
-			cfg.RecvSink.Complete(wcs)
-			wcs = wcs[:0]
-		}
+	wcs = wcs[:0]
+	for i := range c.rq.tail.Load() {
+		wcs = append(wcs, hw.WC{ID: c.rq.slots[i].id, Status: hw.StatusFlushed, Op: hw.OpRecv})
+	}
+	for some := range slices.Chunk(wcs, maxScratch) {
+		cfg.RecvSink.Complete(some)
 	}
 	c.end(cfg.RecvSink, cfg.RecvEnd)
 	c.end(cfg.SendSink, cfg.SendEnd)

@@ -41,12 +41,6 @@ func (s *source) sent(wr *hw.SendWR, n uint32) {
 	}
 }
 
-// fail completes a request with an error.
-func (s *source) fail(wr *hw.SendWR, status hw.Status) {
-	s.wcs[s.n] = hw.WC{ID: wr.ID, Status: status, Op: wr.Op}
-	s.n++
-}
-
 // target is the receiving end of a pipe: the receive queue as its consumer sees it,
 // and the completions of its receives. The pipe's holder owns it.
 type target struct {

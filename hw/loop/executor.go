@@ -77,17 +77,18 @@ func (x *executor) sent(wr *hw.SendWR, n uint32) verdict {
 
 // fail completes a request with an error.
 func (x *executor) fail(wr *hw.SendWR, status hw.Status) verdict {
-	x.src.fail(wr, status)
-	x.failed = failed{wr.Op, status, hw.StatusSuccess}
+	x.src.wcs[x.src.n] = hw.WC{ID: wr.ID, Status: status, Op: wr.Op}
+	x.src.n++
+	x.failed = failed{op: wr.Op, status: status}
 	return failure
 }
 
 // failBoth fails a request together with the receive that it takes.
 func (x *executor) failBoth(wr *hw.SendWR, status, atReceiver hw.Status) verdict {
 	x.dst.fail(atReceiver)
-	x.src.fail(wr, status)
-	x.failed = failed{wr.Op, status, atReceiver}
-	return failure
+	v := x.fail(wr, status)
+	x.failed.received = atReceiver
+	return v
 }
 
 // affords reports whether the holder may move n bytes.

@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"godat/hw"
-	"godat/internal/yield"
 )
 
 // pairs knows the queue pairs of the process whose values were asked for, by number. A
@@ -96,8 +95,8 @@ func (d *device) Pair(qp hw.QP, peer hw.PairAddr) error {
 	switch {
 	case orphaned:
 		c.abandoned(hw.ReasonBroken)
-	case meets:
-		meet(c, e.peer.conn)
+	case meets: // both ends may come here; one of them connects the two, unless one is over
+		couple(c, e.peer.conn, waiting, nil)
 	}
 	return nil
 }
@@ -130,21 +129,6 @@ func (e *pairEnd) choose(op string, peer hw.PairAddr) error {
 	e.conn.local, e.conn.paired = e.addr, true
 	e.peer, o.caller = o, e
 	return nil
-}
-
-// meet connects two ends that have paired with each other, unless one of them is over.
-// Both may call it; it succeeds once.
-func meet(a, b *connection) {
-	ab, ba := newPipe(a, b), newPipe(b, a)
-	ab.reverse, ba.reverse = ba, ab
-	if !a.install(b, ab, ba, waiting) {
-		return
-	}
-	yield.Point()
-	ab.grant()
-	ab.run()
-	ba.grant()
-	ba.run()
 }
 
 // unpair withdraws the values of a connection that is over, and tells an end that waits

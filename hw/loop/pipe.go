@@ -116,9 +116,14 @@ func newPipe(from, to *connection) *pipe {
 // break each other's pipes and wait for nothing.
 func (p *pipe) kick() {
 	if p.token.TakeOrKick() {
-		p.grant()
-		p.run()
+		p.goOn()
 	}
+}
+
+// goOn runs the pipe with a poster's budget.
+func (p *pipe) goOn() {
+	p.grant()
+	p.run()
 }
 
 // grant gives the holder a poster's budget.

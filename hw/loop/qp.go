@@ -44,6 +44,8 @@ func (d *device) NewQP(cfg hw.QPConfig) (hw.QP, error) {
 
 // begin makes a new connection.
 func (q *queuePair) begin() {
+	q.out.Store(nil)
+	q.in.Store(nil)
 	q.conn = newConnection(q)
 	q.rq = q.conn.rq
 }
@@ -94,7 +96,7 @@ func (q *queuePair) postEarly(wrs []hw.SendWR) (int, error) {
 	yield.Point()
 	n, err := q.enqueue(wrs)
 	yield.Point()
-	// The tail is published before out is loaded, and meet stores out before it looks at
+	// The tail is published before out is loaded, and couple stores out before it looks at
 	// the queue. So one of the two sees the other.
 	if p := q.out.Load(); p != nil {
 		p.kick()
@@ -195,8 +197,6 @@ func (q *queuePair) Break(inOrder bool) {
 func (q *queuePair) Reset() error {
 	err := q.MayEnd("Reset")
 	if err == nil && !q.conn.Unused() {
-		q.out.Store(nil)
-		q.in.Store(nil)
 		q.begin()
 	}
 	return err

@@ -59,8 +59,7 @@ func (p *pipe) one(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, rkey uint
 	}
 	yield.Point()
 	if !p.token.ReleaseIf(w) {
-		p.grant()
-		p.run()
+		p.goOn()
 	}
 	return done
 }
@@ -86,8 +85,7 @@ func (p *pipe) endRun() {
 	p.exec.src.sink.Flush()
 	yield.Point()
 	if !p.token.Release() {
-		p.grant()
-		p.run()
+		p.goOn()
 	}
 }
 

@@ -37,18 +37,12 @@ func (p *pipe) resume() {
 			return
 		case more:
 			p.token.Step()
-		case p.letGo():
-			return
+		default:
+			p.exec.byWorker = false
+			if p.token.Release() {
+				return
+			}
+			p.exec.byWorker = true // there was a kick
 		}
 	}
-}
-
-// letGo ends a worker's hold and returns true, unless there is a kick.
-func (p *pipe) letGo() bool {
-	p.exec.byWorker = false
-	if p.token.Release() {
-		return true
-	}
-	p.exec.byWorker = true
-	return false
 }

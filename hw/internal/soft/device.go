@@ -144,7 +144,7 @@ func (d *Device) End() error {
 }
 
 // Request is the part of a connection request that decides who answers it: the first
-// caller of Take, or the device at its End.
+// caller of take, or the device at its End.
 type Request struct {
 	// Immutable after Pend.
 	dev    *Device
@@ -157,7 +157,7 @@ type Request struct {
 // The device calls refuse if the request has no answer when the device ends. Offer
 // reports whether the provider is to decline the request.
 func (r *Request) Offer(d *Device, refuse func(), hand func() bool) (declined bool) {
-	return !(r.pend(d, refuse) && hand()) && r.Take()
+	return !(r.pend(d, refuse) && hand()) && r.take()
 }
 
 // pend enters a request that is about to be handed out, unless the device is closed.
@@ -172,9 +172,9 @@ func (r *Request) pend(d *Device, refuse func()) bool {
 	return true
 }
 
-// Answer is Take for the program, with an error for a request that has been answered.
-func (r *Request) Answer(op string) error {
-	if !r.Take() {
+// answer is take for the program, with an error for a request that has been answered.
+func (r *Request) answer(op string) error {
+	if !r.take() {
 		return r.dev.Errorf(op, hw.InvalidHandle, hw.HandleCR, "the request has been answered")
 	}
 	return nil
@@ -185,7 +185,7 @@ func (r *Request) Answer(op string) error {
 // answered.
 func (r *Request) Accept(q *QP, private []byte, decline func()) error {
 	const op = "Accept"
-	if err := r.Answer(op); err != nil {
+	if err := r.answer(op); err != nil {
 		return err
 	}
 	err := r.dev.CheckPrivate(op, hw.Arg2, private)
@@ -205,7 +205,7 @@ func (r *Request) Accept(q *QP, private []byte, decline func()) error {
 // too much.
 func (r *Request) Reject(private []byte, reject func(private []byte)) error {
 	const op = "Reject"
-	if err := r.Answer(op); err != nil {
+	if err := r.answer(op); err != nil {
 		return err
 	}
 	err := r.dev.CheckPrivate(op, hw.Arg1, private)
@@ -216,9 +216,9 @@ func (r *Request) Reject(private []byte, reject func(private []byte)) error {
 	return err
 }
 
-// Take reports whether the caller is the one to answer the request: it returns true to
+// take reports whether the caller is the one to answer the request: it returns true to
 // the first caller only, and to none once the device has ended.
-func (r *Request) Take() bool {
+func (r *Request) take() bool {
 	if !r.answered.CompareAndSwap(false, true) {
 		return false
 	}

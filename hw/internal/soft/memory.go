@@ -162,14 +162,11 @@ func (m *MR) Deregister() error {
 	}
 	d := m.dev
 	d.bindMu.Lock()
-	dead, bound := m.dead, m.bound
-	m.dead = dead || bound == 0
+	err := m.check(op)
+	m.dead = m.dead || err == nil
 	d.bindMu.Unlock()
-	switch {
-	case dead:
-		return d.Errorf(op, hw.InvalidHandle, hw.HandleLMR, "the region is gone")
-	case bound > 0:
-		return d.Errorf(op, hw.InvalidState, hw.StateLMRInUse, "%d windows are bound to it", bound)
+	if err != nil {
+		return err
 	}
 	d.Keys.remove(m.lkey)
 	if d.cfg.Split && m.rkey != 0 {
@@ -178,6 +175,17 @@ func (m *MR) Deregister() error {
 	yield.Point()
 	m.zone.Await()
 	m.zone.Unuse()
+	return nil
+}
+
+// check returns an error if the region is gone or a window is bound to it. The lock is held.
+func (m *MR) check(op string) error {
+	switch {
+	case m.dead:
+		return m.dev.Errorf(op, hw.InvalidHandle, hw.HandleLMR, "the region is gone")
+	case m.bound > 0:
+		return m.dev.Errorf(op, hw.InvalidState, hw.StateLMRInUse, "%d windows are bound to it", m.bound)
+	}
 	return nil
 }
 
@@ -191,11 +199,8 @@ func (m *MR) Remap(mem []byte) error {
 	}
 	d.bindMu.Lock()
 	defer d.bindMu.Unlock()
-	switch {
-	case m.dead:
-		return d.Errorf(op, hw.InvalidHandle, hw.HandleLMR, "the region is gone")
-	case m.bound > 0:
-		return d.Errorf(op, hw.InvalidState, hw.StateLMRInUse, "%d windows are bound to it", m.bound)
+	if err := m.check(op); err != nil {
+		return err
 	}
 	var mark hw.Privileges
 	switch {
