@@ -129,11 +129,11 @@ func (a *PairAddr) UnmarshalText(text []byte) error {
 		*f.to = uint32(n)
 	}
 	b.LID = uint16(lid)
-	if gid, err := hex.DecodeString(parts[3]); err == nil && len(gid) == len(b.GID) {
-		copy(b.GID[:], gid)
-	} else {
+	gid, err := hex.DecodeString(parts[3])
+	if err != nil || len(gid) != len(b.GID) {
 		return bad("%q: the GID %q is not of 32 hexadecimal digits", text, parts[3])
 	}
+	copy(b.GID[:], gid)
 	if len(parts) > 4 {
 		n, err := strconv.Atoi(parts[4])
 		if err != nil || n == 0 && len(parts) == 5 || !validMTU(n) || strconv.Itoa(n) != parts[4] {
