@@ -10,71 +10,56 @@ import "godat/internal/owner"
 // All of it runs on the caller's goroutine, so second must not wait for anything
 // that first holds. In builds without points there is one round, the last.
 func Interleave(begin func() (first, second, check func())) {
-	defer setVisit(nil)
-	me := owner.Goroutine()
-	for at := 0; ; at++ {
+	interleave(1, func() (func(), []func(), func()) {
 		first, second, check := begin()
-		passed := 0
-		setVisit(func() {
-			if owner.Goroutine() != me {
-				return
-			}
-			if passed++; passed == at+1 {
-				second()
-			}
-		})
-		first()
-		setVisit(nil)
-		last := passed <= at
-		if last {
-			second()
-		}
-		check()
-		if last {
-			return
-		}
-	}
+		return first, []func(){second}, check
+	})
 }
 
 // InterleaveTwo is Interleave with two others: it calls second while first is at one of
 // its points, and third while first is at the same or a later one, in each way that there
 // is. The points of second and third do not count.
 func InterleaveTwo(begin func() (first, second, third, check func())) {
+	interleave(2, func() (func(), []func(), func()) {
+		first, second, third, check := begin()
+		return first, []func(){second, third}, check
+	})
+}
+
+// interleave is Interleave with n others, each at the point of the one before or later.
+func interleave(n int, begin func() (first func(), others []func(), check func())) {
 	defer setVisit(nil)
 	me := owner.Goroutine()
-	for at, until := 0, 0; ; until++ {
-		first, second, third, check := begin()
-		passed, inside := 0, false
-		others := func(n int) {
-			inside = true
-			if n == at {
-				second()
+	for at := make([]int, n); ; {
+		first, others, check := begin()
+		passed, called := 0, 0
+		callUntil := func(point int) {
+			for called < n && at[called] <= point {
+				called++
+				others[called-1]()
 			}
-			if n == until {
-				third()
-			}
-			inside = false
 		}
+		inside := false
 		setVisit(func() {
-			if owner.Goroutine() != me || inside {
-				return
+			if owner.Goroutine() == me && !inside {
+				inside = true
+				callUntil(passed)
+				passed++
+				inside = false
 			}
-			others(passed)
-			passed++
 		})
 		first()
 		setVisit(nil)
-		last := passed <= until
-		for n := passed; n <= max(at, until); n++ {
-			others(n)
-		}
+		callUntil(at[n-1])
 		check()
-		switch {
-		case last && passed <= at:
-			return
-		case last:
-			at++
-			until = at - 1
+		i := n - 1
+		for ; passed <= at[i]; i-- {
+			if i == 0 {
+				return
+			}
+		}
+		for next := at[i] + 1; i < n; i++ {
+			at[i] = next
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"sync/atomic"
 	"time"
+
+	"godat/internal/owner"
 )
 
 // Meet calls first and second at the same time, up to some hundred nanoseconds apart,
@@ -18,7 +20,7 @@ import (
 // [Until], since goroutines that wake each other run by turns.
 func Meet(rounds int, limit time.Duration, first, second func()) bool {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0))))
-	if raceBuild {
+	if owner.Enabled {
 		rounds /= 20
 	}
 	m := &meeting{done: make(chan struct{}, 2)}

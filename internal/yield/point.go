@@ -9,6 +9,3 @@ func Point() {}
 func Seed(uint64) {}
 
 func setVisit(func()) {}
-
-// raceBuild says that the race detector is on.
-const raceBuild = false

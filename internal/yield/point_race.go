@@ -27,9 +27,6 @@ func init() {
 //go:norace
 func Seed(seed uint64) { state = seed }
 
-// raceBuild says that the race detector is on.
-const raceBuild = true
-
 // visit, unless it is nil, is called at every point instead of a yield.
 var visit func()
 

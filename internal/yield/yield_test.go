@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"go.uber.org/goleak"
+
+	"godat/internal/owner"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -50,7 +52,7 @@ func TestPointsYieldUnderRaceAndNowhereElse(t *testing.T) {
 	got := turns.Load() - before
 	stop.Store(true)
 	wg.Wait()
-	if enabled {
+	if owner.Enabled {
 		// 1 in 8, and some of them 16 times.
 		assert.Greater(t, got, int64(300))
 		assert.Less(t, got, int64(1600))
@@ -78,7 +80,7 @@ func TestInterleaveMeetsEveryPoint(t *testing.T) {
 			func() { rounds = append(rounds, text) }
 	})
 	want := []string{"abc-"}
-	if enabled {
+	if owner.Enabled {
 		want = []string{"a-bc", "ab-c", "abc-"}
 	}
 	assert.Equal(t, want, rounds)
@@ -103,7 +105,7 @@ func TestInterleaveTwoMeetsEveryPairOfPoints(t *testing.T) {
 			func() { rounds = append(rounds, text) }
 	})
 	want := []string{"abc-+"}
-	if enabled {
+	if owner.Enabled {
 		want = []string{"a-+bc", "a-b+c", "a-bc+", "ab-+c", "ab-c+", "abc-+"}
 	}
 	assert.Equal(t, want, rounds)

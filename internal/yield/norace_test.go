@@ -1,5 +1,0 @@
-//go:build !race
-
-package yield
-
-const enabled = false
