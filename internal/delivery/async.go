@@ -8,25 +8,22 @@ import (
 	"godat/hw/event"
 )
 
-// AsyncNode is an event that brings its own place: an asynchronous error that one
-// object may report, for one reason, or a connection request. It is latched: a
-// second report before the event was delivered adds no event. So it needs no
-// reservation, and no report is lost.
+// AsyncNode is an event that brings its own place: an asynchronous error that one object may
+// report, for one reason, or a connection request. A second report before the event was
+// delivered adds no event. So it needs no reservation, and no report is lost.
 type AsyncNode struct {
 	// Event is what is delivered. It must not change after the node was put.
 	Event event.Event
-	// Drop answers a connection request for the program, unless the program has
-	// taken the request from its event or answered it. The dispatcher calls Drop
-	// when it closes.
+	// Drop answers a connection request for the program, unless the program has taken the
+	// request from its event or answered it. A dispatcher that closes calls it.
 	Drop func()
 
 	next    *AsyncNode
 	pending atomic.Bool
 }
 
-// asyncList has the listed events: those that wait for delivery in places of their
-// own. Errors go before connection requests, and each kind is first come, first
-// served.
+// asyncList has the listed events: those that wait for delivery in places of their own.
+// Errors go before connection requests, and each kind is first come, first served.
 type asyncList struct {
 	count atomic.Int32 // may be read without mu, before taking it
 	d     *Dispatcher  // immutable
@@ -111,8 +108,7 @@ func (l *asyncList) push(to *nodes, node *AsyncNode) {
 	l.count.Add(1)
 }
 
-// pop takes the first event off the list. After that, the event's node may be put
-// again.
+// pop takes the first event off the list. Its node may be put again then.
 func (l *asyncList) pop(ev *event.Event) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -153,9 +149,8 @@ func (l *asyncList) counts() (waiting, delivered uint64) {
 	return uint64(l.count.Load()), l.delivered
 }
 
-// send moves listed events into the dispatcher's channel. A receiver does not
-// announce that it made room in a channel, so if there is no room, a goroutine looks
-// from time to time.
+// send moves listed events into the dispatcher's channel. A receiver does not say that it
+// made room, so if there is none, a goroutine looks from time to time.
 func (l *asyncList) send(c *channel) {
 	if c.takeListed(l) {
 		return

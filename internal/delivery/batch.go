@@ -27,10 +27,10 @@ func (b *Batch) Release() { b.b.release(b) }
 
 // batcher collects events and sends them in batches, which it recycles.
 //
-// There is always a place for an event that was reserved: the batches have places
-// for all reservations if they are sent full, and the batcher sends a batch that is
-// not full only while the free batches still have places for all other
-// reservations. Otherwise the batch keeps filling until the consumer releases one.
+// There is always a place for an event that was reserved: the batches have places for all
+// reservations if they are sent full, and one that is not full is sent only while the free
+// batches still have places for all other reservations. Otherwise it keeps filling until
+// the consumer releases one.
 type batcher struct {
 	// Immutable.
 	q    *Queue
@@ -58,12 +58,10 @@ type batcher struct {
 	ended  bool // end was called
 }
 
-// usualBatch is a number of events that is not too large a batch for any
-// dispatcher.
-const usualBatch = 32
-
-// spareBatches is how many batches may be out that are not full.
-const spareBatches = 8
+const (
+	usualBatch   = 32 // events, not too large a batch for any dispatcher
+	spareBatches = 8  // batches that may be out and are not full
+)
 
 func newBatcher(q *Queue, maxLen, minimum, size int) *batcher {
 	room := maxLen + asyncRoom
@@ -117,9 +115,8 @@ func (b *batcher) putSome(evs []event.Event) {
 	b.mu.Unlock()
 }
 
-// addAll appends events to the current batch, which has room for them, and sends
-// the batch when it is full. The caller holds mu, as for every method below that
-// does not lock it.
+// addAll appends events to the current batch, which has room for them, and sends it when it
+// is full. The caller holds mu, as for every method below that does not lock it.
 func (b *batcher) addAll(evs []event.Event) {
 	c := b.cur
 	c.evs = append(c.evs, evs...) // within its capacity
@@ -242,8 +239,8 @@ func (b *batcher) release(c *Batch) {
 	b.mu.Unlock()
 }
 
-// takeListed moves as many listed events into the batch as there is room for. The
-// rest follows when a batch is released.
+// takeListed moves as many listed events into the batch as there is room for. The rest
+// follows when a batch is released.
 func (b *batcher) takeListed() {
 	for b.errs < asyncRoom && b.cur != nil {
 		var one [1]event.Event

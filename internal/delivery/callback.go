@@ -67,9 +67,8 @@ func (u *upcalls) run() {
 	again = u.work()
 }
 
-// endTask ends the task. Another one follows if there is more to do, and also when the
-// callback ended the goroutine, by runtime.Goexit or by a panic that the program's
-// own pool recovers: the dispatcher goes on with the next events.
+// endTask ends the task. Another one follows if there is more to do, also when the callback
+// ended the goroutine, by runtime.Goexit or by a panic that the program's pool recovers.
 func (u *upcalls) endTask(again bool) {
 	u.goroutine.Store(0)
 	u.d.main.consumer.turn.own.Release()
@@ -80,10 +79,9 @@ func (u *upcalls) endTask(again bool) {
 	}
 }
 
-// work calls back until no event is queued, or returns true when it has used up its
-// share of the pool before that. When it finds no more events it clears scheduled,
-// and then looks again: a producer that put an event before saw scheduled set, and
-// started no task.
+// work calls back until no event is queued, or returns true when it has used up its share of
+// the pool before that. When it finds no more events it clears scheduled, and then looks
+// again: a producer that put an event before saw scheduled set, and started no task.
 func (u *upcalls) work() (again bool) {
 	q := &u.d.main
 	for {

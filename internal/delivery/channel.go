@@ -8,13 +8,11 @@ import (
 	"godat/internal/yield"
 )
 
-// channel is delivery through a channel of events, the dispatcher's own or a
-// route's.
+// channel is delivery through a channel of events, the dispatcher's own or a route's.
 //
-// The producer of an event that notifies sends it without a lock, unless silent
-// events are held: then all events go through mu, so that none overtakes another.
-// held goes back to 0 only after the last held event was sent, and until then every
-// producer locks mu.
+// The producer of an event that notifies sends it without a lock, unless silent events are
+// held: then all events go through mu, so that none overtakes another. held goes back to 0
+// only after the last held event was sent.
 type channel struct {
 	// Immutable.
 	q      *Queue
@@ -56,9 +54,8 @@ var (
 	ofOne = channelSizes{inFlight: 2*doneEvery + 4, listed: 1, lanes: 2}
 )
 
-// slack is how many places a channel has beyond those that its owner asked for: inFlight
-// for the events that count twice, and listed for the listed events, which count as others
-// do once they are in the channel.
+// slack is how many places a channel has beyond those that its owner asked for. Listed
+// events count as others do once they are in the channel.
 func (s *channelSizes) slack() int { return s.inFlight + s.listed }
 
 // doneEvery is how many sends of PutAll share one update of done.
@@ -201,11 +198,10 @@ func (c *channel) takeListed(l *asyncList) bool {
 	return true
 }
 
-// mayList reports whether the channel holds fewer listed events than it may. It
-// can't tell which events were received, but all listed events were received in two
-// cases: the channel is empty; or, of the events sent after the last listed one, at
-// least as many have left the channel as could have been on their way when that one
-// was sent. The caller holds mu.
+// mayList reports whether the channel holds fewer listed events than it may. All listed
+// events were received in two cases: the channel is empty; or, of the events sent after the
+// last listed one, at least as many have left the channel as could have been on their way
+// when that one was sent. The caller holds mu.
 func (c *channel) mayList() bool {
 	if c.listed < c.sizes.listed {
 		return true

@@ -4,9 +4,8 @@ import "godat/hw"
 
 // Close frees the dispatcher; evd.Dispatcher.Close says when it is refused.
 func (d *Dispatcher) Close() error {
-	const op = "evd.Close"
 	if d.InUpcall() {
-		return &hw.Error{Op: op, Type: hw.InvalidState, Text: "called from the dispatcher's own callback"}
+		return &hw.Error{Op: "evd.Close", Type: hw.InvalidState, Text: "called from the dispatcher's own callback"}
 	}
 	if err := d.beginClose(); err != nil {
 		return err
@@ -18,8 +17,7 @@ func (d *Dispatcher) Close() error {
 	return nil
 }
 
-// beginClose closes the dispatcher to further work, or returns why Close is
-// refused.
+// beginClose closes the dispatcher to further work, or returns why Close is refused.
 func (d *Dispatcher) beginClose() error {
 	const op = "evd.Close"
 	d.feeds.mu.Lock() // nothing is attached meanwhile
@@ -47,10 +45,9 @@ type Ending interface {
 	InUpcall() bool
 }
 
-// Abort closes the dispatcher when its IA closes abruptly: it does not refuse, and
-// a goroutine in Wait returns with ABORT. The queues still take events of
-// outstanding operations; a channel is closed after the last of them. Abort does
-// not wait for callbacks; Close does.
+// Abort closes the dispatcher when its IA closes abruptly: a goroutine in Wait returns with
+// ABORT. The queues still take events of outstanding operations; a channel is closed after
+// the last of them.
 func (d *Dispatcher) Abort() {
 	if d == nil {
 		return
@@ -77,6 +74,6 @@ func (d *Dispatcher) endClose() {
 	})
 }
 
-// InUpcall reports whether the calling goroutine is inside this dispatcher's
-// callback, where control calls that wait are INVALID_STATE.
+// InUpcall reports whether the caller is inside this dispatcher's callback, where control
+// calls that wait are INVALID_STATE.
 func (d *Dispatcher) InUpcall() bool { return d.upcalls != nil && d.upcalls.inside() }

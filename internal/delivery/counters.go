@@ -9,16 +9,11 @@ type tally struct {
 	look look // see Snapshot
 }
 
-// Counters say what happened on a dispatcher; see evd.Counters.
-type Counters struct {
-	Events uint64 // events that came
-	Taken  uint64 // events that the consumer took; of a channel: events sent that are not in it any more
-	Lost   uint64 // events that found no room, of an over-committed dispatcher; not among Events
-	Sleeps uint64 // how often a goroutine in Wait or in an iterator slept, having found too few events
-}
+// Counters say what happened on a dispatcher; evd.Counters says more.
+type Counters struct{ Events, Taken, Lost, Sleeps uint64 }
 
 // Counters returns what happened since the dispatcher was made, or since the last
-// call with reset; evd.Dispatcher.Counters says more.
+// call with reset.
 func (d *Dispatcher) Counters(reset bool) Counters {
 	now := d.counters()
 	d.tally.mu.Lock()

@@ -38,9 +38,8 @@ type Config struct {
 // operation calls the filter, so the filter must not block, and of this library it
 // may call only mem.Buffer.Put and what only reads.
 //
-// The parameters are the event's fields of these names. They are passed one by one,
-// because they are in registers then: to build an Event and copy it to a function
-// costs more than the function.
+// The parameters are the event's fields of these names, one by one, because they are in
+// registers then: to build and copy an Event costs more than the function.
 type Filter func(source any, number event.Number, status hw.Status, cookie uint64, data any) bool
 
 // Dispatcher is what is behind an evd.Dispatcher: the queues that endpoints put
@@ -123,21 +122,19 @@ func (d *Dispatcher) OfOne() {
 }
 
 // SetFilter sets the filter that sees each event of KindChannel or KindBatch before the
-// event goes into the channel or a batch. It also sees each success of a suppressed
-// request, which makes no event whatever the filter reports. The filter does not see
-// connection requests, asynchronous errors, and the events of routes and one-shots. The
-// dispatcher's maker calls SetFilter before the first event.
+// event goes into the channel or a batch, and each success of a suppressed request, which
+// makes no event whatever the filter reports. It does not see connection requests,
+// asynchronous errors, and the events of routes and one-shots. Like the calls below, it is
+// for the dispatcher's maker, before the first event.
 func (d *Dispatcher) SetFilter(f Filter) { d.main.filter = f }
 
 // FilterFailures keeps from the filter all completions but failures whose cookie has its
-// highest bit set: the filter would accept the others. The dispatcher's maker calls
-// FilterFailures before the first event.
+// highest bit set: the filter would accept the others.
 func (d *Dispatcher) FilterFailures() { d.main.failures = true }
 
 // EndWith keeps the channel of KindChannel or KindBatch open when the dispatcher is closed:
 // last comes in place of that, behind all other events. So a select with the channel sleeps
-// afterwards, where it would find a closed channel ready for ever. The dispatcher's maker
-// calls EndWith before the first event.
+// afterwards, where it would find a closed channel ready for ever.
 func (d *Dispatcher) EndWith(last event.Event) {
 	d.main.channel.last = &last
 	if d.main.batches != nil {
@@ -147,9 +144,8 @@ func (d *Dispatcher) EndWith(last event.Event) {
 
 // SetSink is SetFilter for a filter of KindChannel that refuses every event, and does not
 // hear of suppressed requests that succeed. No event takes a place then: every post is
-// admitted, and none is counted. The channel takes
-// memory for listed events alone, and is closed with the dispatcher; then ended is called,
-// which must not block.
+// admitted, and none is counted. The channel takes memory for listed events alone, and is
+// closed with the dispatcher; then ended is called, which must not block.
 func (d *Dispatcher) SetSink(f Filter, ended func()) {
 	d.SetFilter(f)
 	d.main.kind, d.main.quiet = kindSink, true
@@ -166,8 +162,7 @@ func (d *Dispatcher) C() <-chan event.Event { return d.main.channel.ch }
 func (d *Dispatcher) AllBatches() []Batch { return d.main.batches.all }
 
 // SendBatches sets where batches go. send must not block, given room for all
-// batches; end is called after the last batch was sent. The program's side calls
-// SendBatches before the first event.
+// batches; end is called after the last batch was sent.
 func (d *Dispatcher) SendBatches(send func(*Batch), end func()) {
 	d.main.batches.sink, d.main.batches.end = send, end
 }
@@ -181,8 +176,8 @@ func (d *Dispatcher) Closed() bool { return d.main.closed() }
 // Streams returns the kinds of events that the dispatcher takes.
 func (d *Dispatcher) Streams() event.Streams { return d.streams }
 
-// Serves reports whether objects of the adapter ia may use the dispatcher: not if
-// it was made on another one.
+// Serves reports whether objects of the adapter ia may use the dispatcher: not if it was
+// made on another one.
 func (d *Dispatcher) Serves(ia any) bool { return d.ia == nil || ia == nil || d.ia == ia }
 
 // Takes reports whether the dispatcher takes events of all streams in s.

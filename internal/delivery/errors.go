@@ -6,17 +6,13 @@ import (
 	"godat/hw"
 )
 
-// errAborted ends a wait whose dispatcher was closed.
-var errAborted = errors.New("the dispatcher was closed")
-
-// errUnwaitable ends a wait whose dispatcher was made unwaitable.
-var errUnwaitable = errors.New("the dispatcher is unwaitable")
-
-// ErrNoContext refuses a wait without a context.
-var ErrNoContext = errors.New("the context is nil")
-
-// errThreshold ends a wait for more events than the queue can hold since a Resize.
-var errThreshold = errors.New("the threshold is above the queue length")
+// What ends a wait, or refuses it.
+var (
+	errAborted    = errors.New("the dispatcher was closed")
+	errUnwaitable = errors.New("the dispatcher is unwaitable")
+	errThreshold  = errors.New("the threshold is above the queue length") // since a Resize
+	ErrNoContext  = errors.New("the context is nil")
+)
 
 // Errors of calls that a program may make often, made once.
 var (

@@ -4,7 +4,6 @@ import (
 	"sync/atomic"
 
 	"godat/hw/event"
-
 	"godat/internal/ring"
 )
 
@@ -16,10 +15,9 @@ import (
 // ring. An older ring therefore never holds more events than it has places, even if
 // a producer that last saw that ring comes late.
 //
-// The consumer empties the older rings first. The producer of an event in a newer
-// ring may have put other events into an older ring before. Their claims are
-// visible by then, so the consumer takes the event once it has taken all that was
-// claimed in the older rings.
+// The consumer empties the older rings first. The producer of an event in a newer ring may
+// have put other events into an older one before. Their claims are visible by then, so the
+// consumer takes the event once it has taken all that was claimed in the older rings.
 type rings struct {
 	newest atomic.Pointer[stage]
 }

@@ -3,13 +3,11 @@ package delivery
 // Kind is how a queue delivers.
 type Kind uint8
 
-// The kinds of queues of dispatchers. A route's is a KindChannel. A kind that has a ring of
-// the consumer's stands before KindChannel, the others behind it: [Queue.Release] relies on
-// that. A further kind needs its answer wherever queue.go, put.go, counters.go, resize.go and
-// dispatcher.go ask for the kind, and a mode of evd (its name in streams.go; the table kinds,
-// Config.complete and New in dispatcher.go; the consumer's method in consume.go), with its name
-// in package runtime. What only wakes
-// a consumer of a ring needs no kind: see evd.CNO.
+// The kinds of queues of dispatchers. A route's is a KindChannel. [Queue.Release] relies on
+// the order: kinds with a ring stand before KindChannel, the others behind it. A further kind
+// needs its answer wherever this package asks for the kind, and a mode of evd (its name in
+// streams.go, dispatcher.go, and the consumer's method in consume.go), with its name in
+// package runtime. What only wakes a consumer of a ring needs no kind: see evd.CNO.
 const (
 	KindRing     Kind = iota // a ring, and a consumer that dequeues or waits
 	KindCallback             // a ring, and a task that calls back

@@ -11,9 +11,9 @@ import (
 )
 
 // A Lane is a completer's own way into a channel: the event that it sends next, and the
-// count of those that it has sent. The other producers count theirs together, in
-// places.done, by a locked instruction for each event. A lane has one writer at a time, so
-// it counts by plain stores, and what all its events have in common stays where it is.
+// count of those that it has sent. The other producers count theirs in places.done, by a
+// locked instruction for each event. A lane has one writer at a time, so it counts by plain
+// stores, and what all its events have in common stays where it is.
 //
 // The zero Lane is ready for use. It belongs to the goroutine that completes: PutSuccess
 // finds it a place in the channel, and Leave gives that back.

@@ -11,12 +11,11 @@ import (
 // waiter: cnoBit in parked says that there is one, so Flush looks at one word for
 // both.
 //
-// The CNO is triggered by what wakes a waiter: the notice is due. A goroutine that
-// triggers the CNO clears the notice before that; so a producer that finds the
-// notice quiet again put its event before the trigger. A waiter that leaves also
-// clears the notice, before it counts for the last time what is queued, and looks
-// once more when it has left: a producer that put an event in between relied on the
-// waiter.
+// The CNO is triggered by what wakes a waiter: the notice is due. Who triggers the CNO
+// clears the notice before that; so a producer that finds the notice quiet again put its
+// event before the trigger. A waiter that leaves also clears the notice, before it counts for
+// the last time what is queued, and looks once more when it has left: a producer that put an
+// event in between relied on the waiter.
 
 // Bits in parked beside the sleeping waiter's threshold.
 const (
@@ -92,13 +91,12 @@ func (c *Consumer) takeGap(buf []event.Event) int {
 	return c.take(buf)
 }
 
-// awaitClaimed waits until all events that were claimed before the call are published.
-// Whoever changes parked or the notice calls it before its last look. A producer claims
-// a place, publishes the event, and then looks at the notice and at parked. It claims
-// by a locked instruction, but its publication may be delayed beyond its looks. So
-// either the producer looks after the change, or awaitClaimed waits for its event.
-//
-// awaitClaimed takes as long as a producer that has claimed a place takes to fill it.
+// awaitClaimed waits until all events that were claimed before the call are published,
+// which takes as long as a producer takes to fill a place. Whoever changes parked or the
+// notice calls it before its last look. A producer claims a place by a locked instruction,
+// publishes the event, and then looks at the notice and at parked; the publication may be
+// delayed beyond its looks. So either the producer looks after the change, or awaitClaimed
+// waits for its event.
 func (c *Consumer) awaitClaimed() {
 	c.turn.own.Check()
 	for claimed := c.ring.Tail(); c.ring.Next()+c.ring.Ready(all) < claimed; {

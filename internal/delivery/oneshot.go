@@ -128,9 +128,7 @@ func (s *OneShot) Arm() (*Queue, error) {
 				return &s.queue, nil
 			}
 		case shotSending:
-			// The event may have been received before its sender noted that it was
-			// sent.
-			runtime.Gosched()
+			runtime.Gosched() // it may have been received before its sender noted that it was sent
 		case shotSent:
 			if len(s.ch) != 0 {
 				return nil, errArmBusy
@@ -172,9 +170,7 @@ func (s *OneShot) disarm() {
 	s.pool()
 }
 
-// Release returns the OneShot to the pool; its holder must not use it any more. If
-// an event is outstanding, it is dropped when it comes, and only then is the
-// OneShot used again. A second Release panics if it is noticed.
+// Release returns the OneShot to the pool; see evd.OneShot.Release.
 func (s *OneShot) Release() {
 	for {
 		switch now := s.state.Load(); now {

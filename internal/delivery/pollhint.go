@@ -1,12 +1,10 @@
 package delivery
 
-// A polled device keeps completions that no consumer knows of: those that wake no
-// goroutine, because they are not solicited, and all of them where consumers poll. A
-// device that consumers help (hw.Progresser) has work that would be completions.
-// Four callers poll the device themselves: a Dequeue that finds nothing, a Wait that
-// finds too few events, a goroutine that waits for what a filter takes, and a poster
-// without room, whose places such completions hold. A Wait polls each time that it looks,
-// until it sleeps.
+// A polled device keeps completions that no consumer knows of: those that are not solicited,
+// and all of them where consumers poll. A device that consumers help (hw.Progresser) has work
+// that would be completions. Four callers poll the device themselves: a Dequeue that finds
+// nothing, a Wait that finds too few events, a goroutine that waits for what a filter takes,
+// and a poster without room, whose places such completions hold.
 
 // PollHint says what the caller of a device's poll does next.
 type PollHint uint8
@@ -45,7 +43,7 @@ func (c *Consumer) SetPollDevice(poll func(PollHint)) {
 // BeforeSleep polls the device if it must be asked. A goroutine that waits for what the
 // dispatcher's filter takes calls it before it looks for the last time.
 func (c *Consumer) BeforeSleep() {
-	if c.parked.Load()&pollBit != 0 {
+	if c.Asks() {
 		c.poll(PollBeforeSleep)
 	}
 }

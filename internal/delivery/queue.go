@@ -79,10 +79,10 @@ func (q *Queue) reserveSlow(n int, beyond uint64) bool {
 	}
 }
 
-// freed counts the places that are free again, given those that producers counted
-// as done. Of a channel these are the events that are not in it any more. An event
-// that was sent after done was loaded is in the channel's length but not in done,
-// so its place counts as not free, twice. freed is never too high.
+// freed counts the places that are free again, given those that producers counted as done.
+// Of a channel these are the events that are not in it any more. An event that was sent after
+// done was loaded is in its length but not in done, so freed may be too low, and is never
+// too high.
 func (q *Queue) freed(done uint64) uint64 {
 	yield.Point()
 	switch q.kind {
@@ -119,8 +119,7 @@ func (q *Queue) releaseUnringed(n int) {
 	}
 }
 
-// giveBack counts n places as done. Of the places of a closed queue the last one to
-// be given back ends the queue.
+// giveBack counts n places as done. Of a closed queue the last one ends the queue.
 func (q *Queue) giveBack(n uint64) {
 	if q.places.giveBack(n) {
 		q.tryFinish()
@@ -224,11 +223,10 @@ func (q *Queue) shut() {
 	q.tryFinish()
 }
 
-// refuse refuses further reservations. It returns false if the event of a
-// reservation is still to come and would be lost: a post may have got its place
-// while its endpoint still fed the dispatcher. A channel stays open for such
-// events. The number of events that came only grows, so if the swap succeeds, each
-// reservation has had its event.
+// refuse refuses further reservations. It returns false if the event of a reservation is
+// still to come and would be lost: a post may have got its place while its endpoint still
+// fed the dispatcher. A channel stays open for such events. The number of events that came
+// only grows, so if the swap succeeds, each reservation has had its event.
 func (q *Queue) refuse() bool {
 	p := &q.places
 	for {

@@ -18,9 +18,8 @@ type turn struct {
 	next   chan struct{} // wakes one of them
 }
 
-// The low bits of a turn's word say of which kind the consumer is, and the other bits
-// count the events taken, so that one store both frees the places and lets the next
-// consumer in.
+// The low bits of a turn's word say of which kind the consumer is. The others count the events
+// taken, so that one store both frees the places and lets the next consumer in.
 const (
 	turnFree     = 0
 	turnBusy     = 1 // a Dequeue or SetNotifier, soon over
@@ -102,8 +101,8 @@ func (t *turn) await(ctx context.Context, stop <-chan struct{}) bool {
 	return false
 }
 
-// signal wakes an iterator that sleeps for its turn. Many releases may share one
-// signal, because the iterator that takes it signals when it leaves, too.
+// signal wakes an iterator that sleeps for its turn, which signals when it leaves, too. So
+// many releases may share one signal.
 func (t *turn) signal() {
 	if t.queued.Load() == 0 {
 		return

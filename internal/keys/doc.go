@@ -6,20 +6,16 @@
 //
 // # What a key tells a peer
 //
-// Nothing about any other key. A key is drawn at random: every number but the
-// [Smallest] lowest is as likely as any other, and the table draws again only when
-// the number is in use or rests. The generator is ChaCha8, under a seed that each
-// table gets from the system. So whatever keys of a table a peer has seen, at any
-// time and in any order, all that it knows of a live key that it has not seen is
-// that it is none of those: the peer can't tell zones, devices or neighbors apart,
-// nor old keys from new.
+// Nothing about any other key. Every number but the [Smallest] lowest is as likely as any
+// other, and the table draws again only when the number is in use or rests. The generator
+// is ChaCha8, under a seed that each table gets from the system. So of a live key that it
+// has not seen a peer knows only that it is none of those that it has: it can't tell zones,
+// devices or neighbors apart, nor old keys from new.
 //
-// One guess therefore hits one of L live keys with a chance of L in 2³². The
-// numbers that can't be live keys hardly change that: 256 small numbers, the keys
-// that the peer has seen, and the last [Rest] that were removed. A guess that
-// misses ends the connection that it came by, on loop and on iwarp, so a stranger
-// that wants to reach one region has to connect two thousand million times on
-// average.
+// One guess hits one of L live keys with a chance of L in 2³²; the numbers that can't be
+// live keys hardly change that. A guess that misses ends the connection that it came by, on
+// loop and on iwarp, so a stranger that wants to reach one region has to connect two
+// thousand million times on average.
 //
 // A key that was removed rests while the next [Rest] are removed, and is not drawn
 // meanwhile; afterwards each draw brings it back with a chance of 1 in 2³².
@@ -30,14 +26,11 @@
 //
 // # Why keys are not indexes in disguise
 //
-// A keyed permutation of an index and a generation hides them only as well as its
-// cipher is hard to break. For a cipher 32 bits are few, and a lookup has little
-// time. The permutation also brings each key back for certain, after as many uses
-// of its index as there are generations. A random number has no meaning that a peer
-// could find out. Its price is that keys may meet: the low bits of several name the
-// same place of the array. The array is kept at least half empty, so the first
-// place that a lookup looks at is nearly always the right one. That keys may meet
-// is part of the argument: if the draw avoided places that are taken, a peer that
-// saw enough keys come and go would know the low bits of a key that was there all
-// the time.
+// A keyed permutation of an index and a generation hides them only as well as its cipher is
+// hard to break, with 32 bits and the little time of a lookup. It also brings each key back
+// for certain, after as many uses of its index as there are generations. The price of random
+// numbers is that the low bits of several keys name the same place of the array, which is
+// kept at least half empty, so the first place that a lookup looks at is nearly always the
+// right one. The draw doesn't avoid places that are taken: a peer that saw enough keys come
+// and go would know the low bits of a key that was there all the time.
 package keys

@@ -42,8 +42,6 @@
 //   - stream's announcement that a Read waits: the mutex that the Read locks then comes
 //     between.
 //   - delivery's batcher, which counts what is released: the unlock of its mutex follows.
-//   - mem's apart.sent: nobody waits for a buffer that is set apart, and a program looks for
-//     one when it likes.
 //   - memory.Ownership, when a buffer leaves the pool: nobody looks at anything for it.
 //
 // # Why a plain store will do on amd64
