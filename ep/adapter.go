@@ -2,8 +2,6 @@ package ep
 
 import (
 	"errors"
-	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"weak"
@@ -20,32 +18,26 @@ import (
 // share: the device, and the table by which completions find their endpoint.
 type Adapter struct {
 	// Immutable after NewAdapter.
-	dev  hw.Device
-	attr hw.Attr
-	cqs  cqPool
-	ia   any
-
-	domain *mem.Domain     // nil: zones are not checked
-	async  *evd.Dispatcher // nil: errors of objects are dropped
-
-	broke, dropped func(*hw.Cause)
-	owner          func(context any) string
-
+	cfg       AdapterConfig
+	attr      hw.Attr // the device's
 	endpoints *keys.Table[*Endpoint]
-	counters  counters
-	latency   latency
-	ends      ends
-	workers   workers.Pool[mailbox] // they serve what posters leave; see handOver
-	traces    atomic.Bool           // the device's queue pairs are hw.Tracers; newQP writes it
-	alarms    sync.WaitGroup        // set, or going off now
 
-	mu     sync.Mutex
-	eps    map[*Endpoint]struct{}
-	qps    map[hw.QP]*Endpoint
-	points map[*point]struct{}
-	srqs   map[hw.SRQ]*SRQ
-	crs    map[*CR]struct{}              // not answered yet
-	rules  map[hw.Op]weak.Pointer[rules] // the last made, by queue.plain; see sharedRules
+	counters counters
+	latency  latency
+	ends     ends
+	workers  workers.Pool[mailbox] // they serve what posters leave; see handOver
+	traces   atomic.Bool           // the device's queue pairs are hw.Tracers; newQP writes it
+	alarms   sync.WaitGroup        // set, or going off now
+
+	// An object that nothing else names is listed under itself.
+	eps    table[*Endpoint, *Endpoint]
+	qps    table[hw.QP, *Endpoint]
+	points table[*point, *point]
+	srqs   table[hw.SRQ, *SRQ]
+	crs    table[*CR, *CR] // not answered yet
+
+	mu    sync.Mutex
+	rules [len(operations)]weak.Pointer[rules] // under mu: the last made, by queue.plain; see sharedRules
 }
 
 // cqPool lends completion queues on a polled device. For each queue that was
@@ -88,17 +80,7 @@ type AdapterConfig struct {
 // programs call the interface adapter.
 func NewAdapter(_ door.Key, cfg AdapterConfig) *Adapter {
 	attr := cfg.Device.Attr()
-	a := &Adapter{
-		dev: cfg.Device, attr: attr, cqs: cfg.CQs, ia: cfg.IA, domain: cfg.Domain, async: cfg.Async,
-		broke: cfg.Broke, dropped: cfg.Dropped, owner: cfg.Owner,
-		endpoints: keys.New[*Endpoint](attr.MaxQPs),
-		eps:       make(map[*Endpoint]struct{}),
-		qps:       make(map[hw.QP]*Endpoint),
-		points:    make(map[*point]struct{}),
-		srqs:      make(map[hw.SRQ]*SRQ),
-		crs:       make(map[*CR]struct{}),
-		rules:     make(map[hw.Op]weak.Pointer[rules]),
-	}
+	a := &Adapter{cfg: cfg, attr: attr, endpoints: keys.New[*Endpoint](attr.MaxQPs)}
 	a.workers.Start(serveLeft, func(b *mailbox) **mailbox { return &b.nextInList })
 	return a
 }
@@ -113,72 +95,28 @@ func (a *Adapter) key(e *Endpoint) (uint32, error) {
 	return key, nil
 }
 
-// add lists an endpoint that is completely made.
-func (a *Adapter) add(e *Endpoint) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.eps[e] = struct{}{}
-	a.counters.endpoints.whole.Add(1)
-}
-
-func (a *Adapter) remove(e *Endpoint) {
-	a.endpoints.Remove(e.key)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.eps, e)
-	a.counters.endpointsFreed.whole.Add(1)
-}
-
 // newQP makes a queue pair for an endpoint.
 func (a *Adapter) newQP(e *Endpoint, cfg hw.QPConfig) (hw.QP, error) {
-	qp, err := a.dev.NewQP(cfg)
+	qp, err := a.cfg.Device.NewQP(cfg)
 	if err != nil {
 		return nil, err
 	}
 	_, traces := qp.(hw.Tracer)
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	a.traces.Store(traces)
-	a.qps[qp] = e
+	a.qps.put(qp, e)
 	return qp, nil
-}
-
-func (a *Adapter) removeQP(qp hw.QP) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.qps, qp)
 }
 
 // OfQP returns the endpoint that owns a queue pair of the device, or nil if none
 // does: a device reports its errors by queue pair. It may be called from any
 // goroutine.
-func (a *Adapter) OfQP(qp hw.QP) *Endpoint {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.qps[qp]
-}
-
-func (a *Adapter) addSRQ(q *SRQ) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.srqs[q.hw] = q
-	a.counters.srqs.whole.Add(1)
-}
-
-func (a *Adapter) removeSRQ(q *SRQ) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.srqs, q.hw)
-	a.counters.srqsFreed.whole.Add(1)
-}
+func (a *Adapter) OfQP(qp hw.QP) *Endpoint { return a.qps.get(qp) }
 
 // FailSRQ finds the shared receive queue that was made on the device's queue, marks
 // it as failed because the device gave it up, and returns it; nil when there is
 // none. It may be called from any goroutine.
 func (a *Adapter) FailSRQ(device hw.SRQ) *SRQ {
-	a.mu.Lock()
-	q := a.srqs[device]
-	a.mu.Unlock()
+	q := a.srqs.get(device)
 	if q != nil {
 		q.fail()
 	}
@@ -187,11 +125,7 @@ func (a *Adapter) FailSRQ(device hw.SRQ) *SRQ {
 
 // Len counts the endpoints, shared receive queues and service points that are not
 // closed.
-func (a *Adapter) Len() int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return len(a.eps) + len(a.srqs) + len(a.points)
-}
+func (a *Adapter) Len() int { return a.eps.len() + a.srqs.len() + a.points.len() }
 
 // Close does the work of an abrupt close of the interface adapter: it closes the
 // service points, rejects the requests that nobody has answered, closes the
@@ -205,19 +139,16 @@ func (a *Adapter) Len() int {
 // listed for the next Close.
 func (a *Adapter) Close() error {
 	var errs []error
-	for _, p := range list(a, a.points) {
+	for _, p := range a.points.list() {
 		errs = append(errs, p.self.Close())
 	}
-	for _, c := range list(a, a.crs) {
+	for _, c := range a.crs.list() {
 		c.decline()
 	}
-	for _, e := range list(a, a.eps) {
+	for _, e := range a.eps.list() {
 		errs = append(errs, e.Close())
 	}
-	a.mu.Lock()
-	srqs := slices.Collect(maps.Values(a.srqs))
-	a.mu.Unlock()
-	for _, q := range srqs {
+	for _, q := range a.srqs.list() {
 		errs = append(errs, q.Close())
 	}
 	err := errors.Join(errs...)
@@ -226,13 +157,6 @@ func (a *Adapter) Close() error {
 		a.workers.Stop()
 	}
 	return err
-}
-
-// list copies one of the adapter's sets.
-func list[T comparable](a *Adapter, set map[T]struct{}) []T {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return slices.Collect(maps.Keys(set))
 }
 
 // Complete hands polled completions to the queues that their ids name. It drops the

@@ -30,11 +30,11 @@ func (noQPs) NewQP(hw.QPConfig) (hw.QP, error) { return nil, errors.New("none le
 
 func TestAnEndpointWithoutAQueuePairLeavesNothing(t *testing.T) {
 	r := newRig(t)
-	a := NewAdapter(door.Key{}, AdapterConfig{Device: noQPs{r.adapter.dev}})
+	a := NewAdapter(door.Key{}, AdapterConfig{Device: noQPs{r.adapter.cfg.Device}})
 	_, err := a.NewEndpoint(Config{PZ: r.pz})
 	require.ErrorContains(t, err, "none left")
 	assert.Zero(t, a.Len())
-	assert.Empty(t, a.qps)
+	assert.Empty(t, a.qps.list())
 	require.NoError(t, a.Close())
 }
 
@@ -53,5 +53,5 @@ func TestEndpointsMayComeAndGoWhileTheyAreLookedFor(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	assert.Len(t, r.adapter.qps, 1)
+	assert.Len(t, r.adapter.qps.list(), 1)
 }

@@ -246,23 +246,9 @@ func (r *rig) drop(d *evd.Dispatcher) {
 	}
 }
 
-func (r *rig) adapterEndpoints() (list []*Endpoint) {
-	r.adapter.mu.Lock()
-	defer r.adapter.mu.Unlock()
-	for e := range r.adapter.eps {
-		list = append(list, e)
-	}
-	return list
-}
+func (r *rig) adapterEndpoints() (list []*Endpoint) { return r.adapter.eps.list() }
 
-func (r *rig) requests() (list []*CR) {
-	r.adapter.mu.Lock()
-	defer r.adapter.mu.Unlock()
-	for c := range r.adapter.crs {
-		list = append(list, c)
-	}
-	return list
-}
+func (r *rig) requests() (list []*CR) { return r.adapter.crs.list() }
 
 // A post that is refused for a state names that state in its error, even if the
 // endpoint has another state by then.

@@ -130,7 +130,7 @@ var errForeignShot = &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandleEVDRequest,
 func (a *Adapter) destination(shot *evd.OneShot, to *evd.Dispatcher, cookie uint64) (*delivery.Queue, error) {
 	switch {
 	case shot != nil:
-		if !shot.Wiring(door.Key{}).Serves(wiring(to), a.ia) {
+		if !shot.Wiring(door.Key{}).Serves(wiring(to), a.cfg.IA) {
 			return nil, errForeignShot
 		}
 		return shot.Wiring(door.Key{}).Arm()

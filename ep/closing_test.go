@@ -164,7 +164,7 @@ func TestARequestOnItsWayInIsRejectedByTheAdaptersClose(t *testing.T) {
 			require.NoError(t, <-asks)
 			assert.Equal(t, event.PeerRejected, peer.next(peer.conn).Number)
 			assert.Zero(t, r.adapter.Len())
-			assert.Empty(t, r.adapter.crs)
+			assert.Empty(t, r.adapter.crs.list())
 		})
 	}
 }

@@ -152,7 +152,10 @@ func (ctl *controls) free(op string) error {
 	}
 	ctl.releaseOwed()
 	ctl.freed = true
-	ctl.e.adapter.remove(ctl.e)
+	a := ctl.e.adapter
+	a.endpoints.Remove(ctl.e.key)
+	a.eps.remove(ctl.e)
+	a.counters.endpointsFreed.whole.Add(1)
 	return nil
 }
 

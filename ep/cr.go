@@ -105,7 +105,7 @@ func (c *CR) Accept(e *Endpoint, private []byte) error {
 	if err != nil && c.own != nil {
 		_ = e.ctl.disownEndpoint(op)
 	}
-	c.at.adapter.removeCR(c)
+	c.unlist()
 	return err
 }
 
@@ -226,18 +226,11 @@ func (c *CR) withdraw(op string) {
 		_ = c.own.ctl.disownEndpoint(op) // it fails if the provider failed meanwhile: the endpoint is DISCONNECTED
 		c.own.ctl.Unlock()
 	}
-	c.at.adapter.removeCR(c)
+	c.unlist()
 }
 
-func (a *Adapter) addCR(c *CR) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.crs[c] = struct{}{}
-}
-
-func (a *Adapter) removeCR(c *CR) {
+// unlist removes the request from its dispatcher and its adapter.
+func (c *CR) unlist() {
 	wiring(c.at.to).ForgetRequest(&c.event)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.crs, c)
+	c.at.adapter.crs.remove(c)
 }

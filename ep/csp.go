@@ -93,7 +93,7 @@ func (c *CSP) Query(mask CSPField) (q CSPParam, err error) {
 	if err := c.point().query(kindCSP, uint32(mask), uint32(CSPFieldAll)); err != nil {
 		return q, err
 	}
-	fill(mask&CSPFieldIA, &q.IA, c.adapter.ia)
+	fill(mask&CSPFieldIA, &q.IA, c.adapter.cfg.IA)
 	fill(mask&CSPFieldComm, &q.Comm, c.comm)
 	fill(mask&CSPFieldAddr, &q.Addr, c.Addr())
 	fill(mask&CSPFieldEVD, &q.Dispatcher, c.to)

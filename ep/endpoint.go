@@ -136,8 +136,9 @@ func (a *Adapter) furnish(op string, e *Endpoint) (err error) {
 		return wrap(op, err)
 	}
 	b.device, b.recvs.feed = p.device, p.feed
-	a.add(e)
-	b.e.adapter.latency.tell(&b.requests)
+	a.eps.put(e, e)
+	a.counters.endpoints.whole.Add(1)
+	a.latency.tell(&b.requests)
 	return nil
 }
 

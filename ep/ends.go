@@ -19,8 +19,7 @@ const (
 type ends struct {
 	mu     sync.Mutex
 	counts map[endKind]uint64
-	last   []end // a ring
-	first  int   // the oldest
+	last   []end // the oldest first
 }
 
 // endKind is what ends are counted by.
@@ -47,7 +46,7 @@ func (n *ends) note(e *Endpoint, number event.Number, cause *hw.Cause) {
 		endKind: endKind{number, cause.Layer, cause.Code}, at: time.Now(), name: e.name(),
 		cause: cause, local: e.profile.local, remote: e.profile.remote,
 	}
-	if f := e.adapter.owner; f != nil {
+	if f := e.adapter.cfg.Owner; f != nil {
 		one.owner = f(e.context)
 	}
 	e.record.mu.Lock()
@@ -63,12 +62,10 @@ func (n *ends) note(e *Endpoint, number event.Number, cause *hw.Cause) {
 		kind.code = -1
 	}
 	n.counts[kind]++
-	if len(n.last) < lastEnds {
-		n.last = append(n.last, one)
-		return
+	if len(n.last) == lastEnds {
+		n.last = slices.Delete(n.last, 0, 1)
 	}
-	n.last[n.first] = one
-	n.first = (n.first + 1) % lastEnds
+	n.last = append(n.last, one)
 }
 
 // EndCount says how many connections, and attempts, ended in one way.
@@ -108,7 +105,7 @@ func (n *ends) snapshot() (counts []EndCount, last []EndSnapshot) {
 		return cmp.Or(cmp.Compare(a.Event, b.Event), cmp.Compare(a.Layer, b.Layer), cmp.Compare(a.Code, b.Code))
 	})
 	for i := range n.last {
-		one := &n.last[(n.first+i)%len(n.last)]
+		one := &n.last[i]
 		last = append(last, EndSnapshot{
 			At: one.at, Name: one.name, Owner: one.owner, Event: one.event(), Cause: describeCause(one.cause),
 			Local: one.local.String(), Remote: one.remote.String(), Story: one.story,

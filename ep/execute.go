@@ -58,7 +58,7 @@ func (m *machine) begin(c *control) error {
 	case inConnect:
 		err = m.box.qp.Connect(c.connect)
 	case inPair:
-		err = m.e.adapter.dev.(hw.Pairer).Pair(m.box.qp, c.peer)
+		err = m.e.adapter.cfg.Device.(hw.Pairer).Pair(m.box.qp, c.peer)
 	default:
 		// The peer may learn of the accept before Accept returns, and send another
 		// request at once.

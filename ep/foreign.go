@@ -12,7 +12,7 @@ import (
 
 // ownPZ refuses a zone of another adapter.
 func (a *Adapter) ownPZ(op string, pz *mem.PZ) error {
-	if pz == nil || a.domain == nil || a.domain.Has(pz) {
+	if pz == nil || a.cfg.Domain == nil || a.cfg.Domain.Has(pz) {
 		return nil
 	}
 	return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandlePZ, Text: "the zone is another adapter's"}
@@ -21,7 +21,7 @@ func (a *Adapter) ownPZ(op string, pz *mem.PZ) error {
 // ownEVD refuses a dispatcher of another adapter. sub says what the dispatcher is
 // for.
 func (a *Adapter) ownEVD(op string, d *evd.Dispatcher, sub hw.Subtype) error {
-	if d == nil || wiring(d).Serves(a.ia) {
+	if d == nil || wiring(d).Serves(a.cfg.IA) {
 		return nil
 	}
 	return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: sub, Text: "the dispatcher is another adapter's"}

@@ -51,7 +51,7 @@ func (l *latency) use(a *Adapter, n int) {
 	default:
 		return
 	}
-	for _, e := range list(a, a.eps) {
+	for _, e := range a.eps.list() {
 		l.tell(&e.box.requests)
 	}
 }

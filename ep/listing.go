@@ -27,27 +27,21 @@ func (q *SRQ) snapshot() SRQSnapshot {
 }
 
 // Endpoints are the endpoints that are not closed, in no order.
-func (a *Adapter) Endpoints() []*Endpoint { return list(a, a.eps) }
+func (a *Adapter) Endpoints() []*Endpoint { return a.eps.list() }
 
 // Snapshot describes what lives on the adapter now.
 func (a *Adapter) Snapshot() Snapshot {
 	s := Snapshot{Counters: a.counters.read((*counter).all)}
-	endpoints := list(a, a.eps)
+	endpoints := a.eps.list()
 	s.Endpoints = make([]EndpointSnapshot, len(endpoints))
 	names := make(dispatcherNames)
 	for i, e := range endpoints {
 		s.Endpoints[i].describe(e, names)
 	}
-	for _, p := range list(a, a.points) {
+	for _, p := range a.points.list() {
 		s.Points = append(s.Points, p.snapshot())
 	}
-	a.mu.Lock()
-	srqs := make([]*SRQ, 0, len(a.srqs))
-	for _, q := range a.srqs {
-		srqs = append(srqs, q)
-	}
-	a.mu.Unlock()
-	for _, q := range srqs {
+	for _, q := range a.srqs.list() {
 		s.SRQs = append(s.SRQs, q.snapshot())
 	}
 	s.Ends, s.LastEnds = a.ends.snapshot()

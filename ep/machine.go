@@ -208,8 +208,8 @@ func (m *machine) announceEnd() {
 		m.e.record.note(chapter{what: whatEnded, number: event.Number(m.outcome)})
 		m.e.adapter.ends.note(m.e, event.Number(m.outcome), cause)
 		m.emit(event.ConnectionEnd(door.Key{}, event.Number(m.outcome), m.e, m.private, cause))
-		if m.outcome == broken && m.e.adapter.broke != nil {
-			m.e.adapter.broke(cause)
+		if m.outcome == broken && m.e.adapter.cfg.Broke != nil {
+			m.e.adapter.cfg.Broke(cause)
 		}
 	}
 	m.outcome = none

@@ -297,7 +297,7 @@ func TestReadsAndWritesHaveTheirOwnMostSegments(t *testing.T) {
 
 func TestQueryFillsEveryField(t *testing.T) {
 	r := newRig(t)
-	r.adapter.ia = "the adapter"
+	r.adapter.cfg.IA = "the adapter"
 	a, _ := r.pair(&Attr{ReceiverNotReady: time.Minute, DrainTimeout: time.Hour})
 	for mask, want := range map[Field]func(p *Param) any{
 		0x1:        func(p *Param) any { return p.IA },

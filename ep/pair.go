@@ -38,7 +38,7 @@ func pair(e *Endpoint, c *control) error {
 	if err := alive(c.op, e); err != nil {
 		return err
 	}
-	if _, ok := e.adapter.dev.(hw.Pairer); !ok {
+	if _, ok := e.adapter.cfg.Device.(hw.Pairer); !ok {
 		return hw.Errorf(c.op, hw.ModelNotSupported, hw.NoSubtype, "%s can't pair queue pairs", e.adapter.attr.Provider)
 	}
 	e.ctl.Lock()
@@ -55,7 +55,7 @@ func (m *machine) pairAddr(c *control) (err error) {
 	case m.box.qp == nil:
 		return &hw.Error{Op: c.op, Type: hw.InvalidState, Sub: hw.StateEPPZ, Text: "the endpoint has no protection zone yet"}
 	}
-	c.peer, err = m.e.adapter.dev.(hw.Pairer).Local(m.box.qp)
+	c.peer, err = m.e.adapter.cfg.Device.(hw.Pairer).Local(m.box.qp)
 	if err != nil {
 		return wrap(c.op, err)
 	}

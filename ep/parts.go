@@ -147,7 +147,7 @@ func (p *parts) giveBack(e *Endpoint, next *parts) error {
 // poller.
 func (p *parts) needsDevice(e *Endpoint, old *parts) bool {
 	return old.qp == nil || p.pz != old.pz || shape(&p.attr) != shape(&old.attr) ||
-		e.adapter.cqs != nil && (p.recv != old.recv || p.request != old.request ||
+		e.adapter.cfg.CQs != nil && (p.recv != old.recv || p.request != old.request ||
 			(p.attr.RecvFlags^old.attr.RecvFlags)&hw.SolicitedWait != 0)
 }
 
@@ -163,7 +163,7 @@ func shape(a *Attr) hw.QPConfig {
 
 // newDevice reserves room in completion queues for p, and makes its queue pair.
 func (p *parts) newDevice(e *Endpoint) (err error) {
-	cqs := e.adapter.cqs
+	cqs := e.adapter.cfg.CQs
 	cfg := shape(&p.attr)
 	cfg.Zone, cfg.Facts, cfg.Number = p.pz.Zone(door.Key{}).Device(), &e.facts, e.key
 	cfg.SendEnd, cfg.RecvEnd = e.box.requests.endID, e.box.recvs.endID
@@ -194,13 +194,13 @@ func (d *device) close(a *Adapter) error {
 		if err := d.qp.Close(); err != nil {
 			return err
 		}
-		a.removeQP(d.qp)
+		a.qps.remove(d.qp)
 	}
 	if d.sendCQ != nil {
-		a.cqs.Detach(d.sendCQ, d.sendRoom)
+		a.cfg.CQs.Detach(d.sendCQ, d.sendRoom)
 	}
 	if d.recvCQ != nil {
-		a.cqs.Detach(d.recvCQ, d.recvRoom)
+		a.cfg.CQs.Detach(d.recvCQ, d.recvRoom)
 	}
 	return nil
 }

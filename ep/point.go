@@ -70,15 +70,13 @@ func (p *point) start(op string, self io.Closer, addr string, qual uint64) error
 	}
 	asked := p.backlog
 	p.backlog = cmp.Or(asked, defaultBacklog)
-	l, err := a.dev.Listen(hw.ListenConfig{Addr: addr, Qual: qual, Backlog: asked, OnRequest: p.onRequest, OnDrop: a.dropped})
+	l, err := a.cfg.Device.Listen(hw.ListenConfig{Addr: addr, Qual: qual, Backlog: asked, OnRequest: p.onRequest, OnDrop: a.cfg.Dropped})
 	if err != nil {
 		wiring(p.to).Feeds().Detach(requestFeed)
 		return wrap(op, err)
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	p.listener = l
-	a.points[p] = struct{}{}
+	a.points.put(p, p)
 	a.counters.points.whole.Add(1)
 	return nil
 }
@@ -107,7 +105,7 @@ func (p *point) admit(r hw.Request, qual uint64) error {
 		p.answered(nil)
 		return err
 	}
-	p.adapter.addCR(cr)
+	p.adapter.crs.put(cr, cr)
 	if e := p.reserved; e != nil {
 		e.facts.reservedRequest = cr
 		e.box.tell(tellAsked) // the endpoint's step announces it
@@ -211,9 +209,7 @@ func (p *point) close(k pointKind) error {
 	wiring(p.to).Feeds().Detach(requestFeed)
 	p.gone = true
 	// Last: an adapter's close that no longer sees the point must find it closed.
-	p.adapter.mu.Lock()
-	defer p.adapter.mu.Unlock()
-	delete(p.adapter.points, p)
+	p.adapter.points.remove(p)
 	p.adapter.counters.pointsFreed.whole.Add(1)
 	return nil
 }
@@ -248,9 +244,7 @@ func (a *Adapter) checkPoint(op string, d *evd.Dispatcher, backlog int) error {
 
 // at returns the service point that listens on a qualifier, or nil.
 func (a *Adapter) at(qual uint64) *point {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for p := range a.points {
+	for _, p := range a.points.list() {
 		if p.qual() == qual {
 			return p
 		}

@@ -2,6 +2,7 @@ package ep
 
 import (
 	"fmt"
+	"strings"
 
 	"godat/hw"
 )
@@ -33,14 +34,7 @@ func (p *point) snapshot() PointSnapshot {
 	s := PointSnapshot{
 		Name: fmt.Sprint(p.self), Addr: p.addr().String(), Qual: p.qual(), Dispatcher: p.to.String(), Backlog: p.backlog,
 	}
-	switch p.self.(type) {
-	case *PSP:
-		s.Kind = "PSP"
-	case *RSP:
-		s.Kind = "RSP"
-	default:
-		s.Kind = "CSP"
-	}
+	s.Kind, _, _ = strings.Cut(s.Name, "(")
 	if l, ok := p.listener.(hw.CountingListener); ok {
 		c := l.Counts()
 		s.Device = &c

@@ -32,24 +32,6 @@ const (
 		1<<DisconnectPending | 1<<CompletionPending | 1<<Connected
 )
 
-// snapshot describes the endpoint now.
-func (p *profile) snapshot() Param {
-	e := p.e
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	q := Param{
-		IA: e.adapter.ia, State: e.State(), PZ: e.box.requests.rules.Load().pz,
-		Recv: e.box.recvs.rules.Load().evd, Request: e.box.requests.rules.Load().evd, Conn: p.conn, SRQ: e.box.recvs.srq, Attr: p.attr,
-	}
-	if 1<<q.State&localValid != 0 {
-		q.LocalAddr, q.LocalQual = p.local.addr, p.local.qual
-	}
-	if 1<<q.State&remoteValid != 0 {
-		q.RemoteAddr, q.RemoteQual = p.remote.addr, p.remote.qual
-	}
-	return q
-}
-
 // address is a transport address, with its port split off as DAT has it.
 type address struct {
 	addr net.Addr

@@ -111,7 +111,7 @@ func (p *PSP) Query(mask PSPField) (q PSPParam, err error) {
 	if err := p.point().query(kindPSP, uint32(mask), uint32(PSPFieldAll)); err != nil {
 		return q, err
 	}
-	fill(mask&PSPFieldIA, &q.IA, p.adapter.ia)
+	fill(mask&PSPFieldIA, &q.IA, p.adapter.cfg.IA)
 	fill(mask&PSPFieldQual, &q.Qual, p.Qual())
 	fill(mask&PSPFieldEVD, &q.Dispatcher, p.to)
 	fill(mask&PSPFieldFlags, &q.Flags, p.flags)
@@ -125,11 +125,4 @@ func (p *PSP) Query(mask PSPField) (q PSPParam, err error) {
 // It answers to dat_psp_free.
 func (p *PSP) Close() error {
 	return p.point().close(kindPSP)
-}
-
-// fill sets a field that was asked for.
-func fill[M ~uint32, T any](asked M, dst *T, v T) {
-	if asked != 0 {
-		*dst = v
-	}
 }

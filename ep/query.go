@@ -67,34 +67,35 @@ type Param struct {
 }
 
 // Query returns the fields that mask selects. It answers to dat_ep_query.
-func (e *Endpoint) Query(mask Field) (Param, error) {
+func (e *Endpoint) Query(mask Field) (q Param, err error) {
 	const op = "ep.Query"
 	if err := alive(op, e); err != nil {
-		return Param{}, err
+		return q, err
 	}
 	if mask&^FieldAll != 0 {
-		return Param{}, hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "mask %#x has bits that name no field", uint32(mask))
+		return q, hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "mask %#x has bits that name no field", uint32(mask))
 	}
-	p := e.profile.snapshot()
-	return p.only(mask), nil
-}
-
-// only returns p without the fields that are not in mask.
-func (p *Param) only(mask Field) (q Param) {
-	fill(mask&FieldIA, &q.IA, p.IA)
-	fill(mask&FieldState, &q.State, p.State)
-	fill(mask&FieldComm, &q.Comm, p.Comm)
-	fill(mask&FieldLocalAddr, &q.LocalAddr, p.LocalAddr)
-	fill(mask&FieldLocalQual, &q.LocalQual, p.LocalQual)
-	fill(mask&FieldRemoteAddr, &q.RemoteAddr, p.RemoteAddr)
-	fill(mask&FieldRemoteQual, &q.RemoteQual, p.RemoteQual)
-	fill(mask&FieldPZ, &q.PZ, p.PZ)
-	fill(mask&FieldRecvEVD, &q.Recv, p.Recv)
-	fill(mask&FieldRequestEVD, &q.Request, p.Request)
-	fill(mask&FieldConnectEVD, &q.Conn, p.Conn)
-	fill(mask&FieldSRQ, &q.SRQ, p.SRQ)
-	p.Attr.copyTo(&q.Attr, mask)
-	return q
+	p, requests := &e.profile, e.box.requests.rules.Load()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := e.State()
+	fill(mask&FieldIA, &q.IA, e.adapter.cfg.IA)
+	fill(mask&FieldState, &q.State, s)
+	if 1<<s&localValid != 0 {
+		fill(mask&FieldLocalAddr, &q.LocalAddr, p.local.addr)
+		fill(mask&FieldLocalQual, &q.LocalQual, p.local.qual)
+	}
+	if 1<<s&remoteValid != 0 {
+		fill(mask&FieldRemoteAddr, &q.RemoteAddr, p.remote.addr)
+		fill(mask&FieldRemoteQual, &q.RemoteQual, p.remote.qual)
+	}
+	fill(mask&FieldPZ, &q.PZ, requests.pz)
+	fill(mask&FieldRecvEVD, &q.Recv, e.box.recvs.rules.Load().evd)
+	fill(mask&FieldRequestEVD, &q.Request, requests.evd)
+	fill(mask&FieldConnectEVD, &q.Conn, p.conn)
+	fill(mask&FieldSRQ, &q.SRQ, e.box.recvs.srq)
+	p.attr.copyTo(&q.Attr, mask)
+	return q, nil
 }
 
 // copyTo sets the fields of mask in b.
@@ -116,6 +117,13 @@ func (a *Attr) copyTo(b *Attr, mask Field) {
 	fill(mask&FieldMaxWriteIOV, &b.MaxWriteIOV, a.MaxWriteIOV)
 	fill(mask&(FieldTransportValues|FieldTransportAttr), &b.ReceiverNotReady, a.ReceiverNotReady)
 	fill(mask&(FieldProviderValues|FieldProviderAttr), &b.DrainTimeout, a.DrainTimeout)
+}
+
+// fill sets a field that was asked for.
+func fill[M ~uint32, T any](asked M, dst *T, v T) {
+	if asked != 0 {
+		*dst = v
+	}
 }
 
 // Status is a snapshot of an endpoint.

@@ -82,7 +82,7 @@ func (r *RSP) Query(mask RSPField) (q RSPParam, err error) {
 	if err := r.point().query(kindRSP, uint32(mask), uint32(RSPFieldAll)); err != nil {
 		return q, err
 	}
-	fill(mask&RSPFieldIA, &q.IA, r.adapter.ia)
+	fill(mask&RSPFieldIA, &q.IA, r.adapter.cfg.IA)
 	fill(mask&RSPFieldQual, &q.Qual, r.Qual())
 	fill(mask&RSPFieldEVD, &q.Dispatcher, r.to)
 	fill(mask&RSPFieldEndpoint, &q.Endpoint, r.reserved)

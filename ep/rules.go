@@ -36,46 +36,25 @@ type operation struct {
 	extended bool          // it has an extra
 }
 
+// The flags of requests, and of those that take a receive of the peer.
+const (
+	requestFlags = hw.Suppress | hw.Unsignalled | hw.BarrierFence
+	sendFlags    = requestFlags | hw.SolicitedWait
+)
+
 // operations are the operations that can be posted, by hw.Op; the others have no
 // call.
 var operations = [32]operation{
-	hw.OpSend: {
-		call: "ep.PostSend", local: hw.LocalRead,
-		flags: hw.Suppress | hw.SolicitedWait | hw.Unsignalled | hw.BarrierFence,
-	},
-	hw.OpWrite: {
-		call: "ep.PostRDMAWrite", local: hw.LocalRead, rdma: true, special: true,
-		flags: hw.Suppress | hw.Unsignalled | hw.BarrierFence,
-	},
-	hw.OpRead: {
-		call: "ep.PostRDMARead", local: hw.LocalWrite, rdma: true, special: true,
-		flags: hw.Suppress | hw.Unsignalled | hw.BarrierFence,
-	},
-	hw.OpReadToRMR: { // its sink is no segment: see PostRDMAReadToRMR
-		call:  "ep.PostRDMAReadToRMR",
-		flags: hw.Suppress | hw.Unsignalled | hw.BarrierFence,
-	},
-	hw.OpSendInvalidate: {
-		call: "ep.PostSendInvalidate", local: hw.LocalRead, extended: true,
-		flags: hw.Suppress | hw.SolicitedWait | hw.Unsignalled | hw.BarrierFence,
-	},
-	hw.OpWriteImm: {
-		call: "ep.PostRDMAWriteImmediate", local: hw.LocalRead, rdma: true, special: true, extended: true,
-		flags: hw.Suppress | hw.SolicitedWait | hw.Unsignalled | hw.BarrierFence,
-	},
-	hw.OpFetchAdd: {
-		call: "ep.PostFetchAdd", local: hw.LocalWrite, atomic: true, special: true, extended: true,
-		flags: hw.Suppress | hw.Unsignalled | hw.BarrierFence,
-	},
-	hw.OpCompareSwap: {
-		call: "ep.PostCompareSwap", local: hw.LocalWrite, atomic: true, special: true, extended: true,
-		flags: hw.Suppress | hw.Unsignalled | hw.BarrierFence,
-	},
-	hw.OpBind: {
-		call: "ep.PostBind", extended: true,
-		flags: hw.Suppress | hw.Unsignalled | hw.BarrierFence,
-	},
-	hw.OpRecv: {call: "ep.PostRecv", local: hw.LocalWrite, flags: hw.Unsignalled},
+	hw.OpSend:           {call: "ep.PostSend", local: hw.LocalRead, flags: sendFlags},
+	hw.OpWrite:          {call: "ep.PostRDMAWrite", local: hw.LocalRead, flags: requestFlags, rdma: true, special: true},
+	hw.OpRead:           {call: "ep.PostRDMARead", local: hw.LocalWrite, flags: requestFlags, rdma: true, special: true},
+	hw.OpReadToRMR:      {call: "ep.PostRDMAReadToRMR", flags: requestFlags}, // its sink is no segment
+	hw.OpSendInvalidate: {call: "ep.PostSendInvalidate", local: hw.LocalRead, flags: sendFlags, extended: true},
+	hw.OpWriteImm:       {call: "ep.PostRDMAWriteImmediate", local: hw.LocalRead, flags: sendFlags, rdma: true, special: true, extended: true},
+	hw.OpFetchAdd:       {call: "ep.PostFetchAdd", local: hw.LocalWrite, flags: requestFlags, atomic: true, special: true, extended: true},
+	hw.OpCompareSwap:    {call: "ep.PostCompareSwap", local: hw.LocalWrite, flags: requestFlags, atomic: true, special: true, extended: true},
+	hw.OpBind:           {call: "ep.PostBind", flags: requestFlags, extended: true},
+	hw.OpRecv:           {call: "ep.PostRecv", local: hw.LocalWrite, flags: hw.Unsignalled},
 }
 
 // callOf names the call that posts op.

@@ -87,7 +87,7 @@ func (a *Adapter) NewSRQ(pz *mem.PZ, attr SRQAttr) (*SRQ, error) {
 	if err := a.ownPZ(op, pz); err != nil {
 		return nil, err
 	}
-	dev, ok := a.dev.(hw.SharedReceiver)
+	dev, ok := a.cfg.Device.(hw.SharedReceiver)
 	if !ok {
 		return nil, hw.Errorf(op, hw.ModelNotSupported, hw.NoSubtype, "shared receive queues on %s", a.attr.Device)
 	}
@@ -118,7 +118,8 @@ func (a *Adapter) NewSRQ(pz *mem.PZ, attr SRQAttr) (*SRQ, error) {
 		zone.Unuse()
 		return nil, wrap(op, err)
 	}
-	a.addSRQ(q)
+	a.srqs.put(q.hw, q)
+	a.counters.srqs.whole.Add(1)
 	return q, nil
 }
 

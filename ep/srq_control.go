@@ -2,6 +2,7 @@ package ep
 
 import (
 	"math"
+	"slices"
 
 	"godat/evd"
 	"godat/hw"
@@ -77,7 +78,7 @@ func (q *SRQ) Query(mask SRQField) (SRQParam, error) {
 		state = SRQError
 	}
 	var p SRQParam
-	fill(mask&SRQFieldIA, &p.IA, q.adapter.ia)
+	fill(mask&SRQFieldIA, &p.IA, q.adapter.cfg.IA)
 	fill(mask&SRQFieldState, &p.State, state)
 	fill(mask&SRQFieldPZ, &p.PZ, q.pz)
 	fill(mask&SRQFieldMaxRecvDTOs, &p.MaxRecvDTOs, q.depth)
@@ -167,7 +168,7 @@ func (q *SRQ) SetLowWatermark(receives int) error {
 }
 
 // reportLow delivers the event; the device calls it.
-func (q *SRQ) reportLow() { wiring(q.adapter.async).PutAsync(&q.low) }
+func (q *SRQ) reportLow() { wiring(q.adapter.cfg.Async).PutAsync(&q.low) }
 
 // Close frees the queue. It drops receives that no endpoint has taken, without a
 // completion. While an endpoint is attached it is INVALID_STATE/SRQ_IN_USE and has
@@ -197,7 +198,8 @@ func (q *SRQ) Close() error {
 		return wrap(op, err)
 	}
 	q.zone.Unuse()
-	q.adapter.removeSRQ(q) // last: an adapter's close that no longer sees the queue must find it closed
+	q.adapter.srqs.remove(q.hw) // last: an adapter's close that no longer sees the queue must find it closed
+	q.adapter.counters.srqsFreed.whole.Add(1)
 	return nil
 }
 
@@ -222,7 +224,7 @@ func (q *SRQ) attach(d *evd.Dispatcher) (f *feed, room int, err error) {
 	}
 	f.users++
 	q.users++
-	if q.adapter.cqs != nil {
+	if q.adapter.cfg.CQs != nil {
 		q.cqRoom = min(q.cqRoom, q.depth)
 	}
 	return f, q.depth, nil
@@ -231,10 +233,8 @@ func (q *SRQ) attach(d *evd.Dispatcher) (f *feed, room int, err error) {
 // feedOf returns the feed of a dispatcher, and makes it if there is none. The
 // caller holds mu.
 func (q *SRQ) feedOf(d *evd.Dispatcher) (*feed, error) {
-	for _, f := range q.feeds {
-		if f.d == d {
-			return f, nil
-		}
+	if i := slices.IndexFunc(q.feeds, func(f *feed) bool { return f.d == d }); i >= 0 {
+		return q.feeds[i], nil
 	}
 	f := &feed{d: d, to: make([]*delivery.Queue, len(q.slots))}
 	for i := range q.slots {
@@ -258,12 +258,7 @@ func (q *SRQ) detach(f *feed) {
 		return
 	}
 	f.releaseAll()
-	for i := range q.feeds {
-		if q.feeds[i] == f {
-			q.feeds = append(q.feeds[:i], q.feeds[i+1:]...)
-			return
-		}
-	}
+	q.feeds = slices.DeleteFunc(q.feeds, func(other *feed) bool { return other == f })
 }
 
 func (f *feed) releaseAll() {

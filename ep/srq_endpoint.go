@@ -28,7 +28,7 @@ func (q *queue) countShared(wcs []hw.WC) {
 	if n > 0 && wcs[n-1].ID == q.endID {
 		n--
 	}
-	if q.e.marks.taken(q.e.adapter.async, n) {
+	if q.e.marks.taken(q.e.adapter.cfg.Async, n) {
 		q.e.box.tell(tellOverrun)
 	}
 }

@@ -40,17 +40,17 @@ func (r *rig) counts(q *SRQ) (available, outstanding int) {
 
 func TestASharedQueueTellsWhatItIs(t *testing.T) {
 	r := newRig(t)
-	r.adapter.ia = "the adapter"
+	r.adapter.cfg.IA = "the adapter"
 	q := r.srq(SRQAttr{MaxRecvDTOs: 5, MaxRecvIOV: 3})
 	require.NoError(t, q.SetLowWatermark(0))
 	require.NoError(t, q.PostRecv(1, r.lmr.Segment(0, 8)))
 	p, err := q.Query(0xFF)
 	require.NoError(t, err)
 	assert.Equal(t, SRQParam{
-		IA: r.adapter.ia, State: 1, PZ: r.pz, MaxRecvDTOs: 5, MaxRecvIOV: 3, Available: 1, Outstanding: 1,
+		IA: r.adapter.cfg.IA, State: 1, PZ: r.pz, MaxRecvDTOs: 5, MaxRecvIOV: 3, Available: 1, Outstanding: 1,
 	}, p)
 	for mask, want := range map[SRQField]SRQParam{
-		0x01: {IA: r.adapter.ia}, 0x02: {State: 1}, 0x04: {PZ: r.pz}, 0x08: {MaxRecvDTOs: 5},
+		0x01: {IA: r.adapter.cfg.IA}, 0x02: {State: 1}, 0x04: {PZ: r.pz}, 0x08: {MaxRecvDTOs: 5},
 		0x10: {MaxRecvIOV: 3}, 0x20: {}, 0x40: {Available: 1}, 0x80: {Outstanding: 1},
 	} {
 		p, err := q.Query(mask)
@@ -225,7 +225,7 @@ func TestResizeKeepsWhatIsOutstanding(t *testing.T) {
 func TestTheLowWatermarkIsReportedOnceForEachTimeItIsSet(t *testing.T) {
 	r := newRig(t)
 	async := r.dispatcher(evd.ModeQueue, 4)
-	r.adapter.async = async
+	r.adapter.cfg.Async = async
 	q := r.srq(SRQAttr{MaxRecvDTOs: 8})
 	from, _ := r.feeder(q, r.dto)
 	post := func(n int) {

@@ -1,6 +1,7 @@
 package ep
 
 import (
+	"slices"
 	"time"
 
 	"godat/hw"
@@ -10,12 +11,9 @@ import (
 // storyLength is how many chapters of a story are kept.
 const storyLength = 16
 
-// story is a ring of what happened to an endpoint; record.mu guards it. It grows up to its
-// length, which most endpoints never need.
-type story struct {
-	chapters []chapter
-	first    int // the oldest
-}
+// story is what happened to an endpoint, the oldest first; record.mu guards it. It grows up to
+// its length, which most endpoints never need.
+type story []chapter
 
 // chapter is one line of a story.
 type chapter struct {
@@ -68,22 +66,19 @@ func (r *record) note(c chapter) {
 		r.since = now
 		r.silence.Store(0)
 	}
-	s := &r.story
-	n := len(s.chapters)
+	n := len(r.story)
 	if n > 0 {
-		last := &s.chapters[(s.first+n-1)%n]
+		last := &r.story[n-1]
 		if last.what == c.what && last.op == c.op && last.status == c.status {
 			last.at = c.at
 			last.times++
 			return
 		}
 	}
-	if n < storyLength {
-		s.chapters = append(s.chapters, c)
-		return
+	if n == storyLength {
+		r.story = slices.Delete(r.story, 0, 1)
 	}
-	s.chapters[s.first] = c
-	s.first = (s.first + 1) % n
+	r.story = append(r.story, c)
 }
 
 // StoryLine is one of the last things that happened to an endpoint, a call of the program's
@@ -95,11 +90,10 @@ type StoryLine struct {
 }
 
 // lines tells the story, the oldest chapter first. The caller holds record.mu.
-func (s *story) lines() []StoryLine {
-	n := len(s.chapters)
-	list := make([]StoryLine, n)
-	for i := range list {
-		c := &s.chapters[(s.first+i)%n]
+func (s story) lines() []StoryLine {
+	list := make([]StoryLine, len(s))
+	for i := range s {
+		c := &s[i]
 		list[i] = StoryLine{At: time.Unix(0, c.at), Text: c.String(), Times: int(c.times)}
 	}
 	return list

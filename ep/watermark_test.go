@@ -14,7 +14,7 @@ import (
 func TestTheSoftWatermarkIsReportedOnceForEachTimeItIsSet(t *testing.T) {
 	r := newRig(t)
 	async := r.dispatcher(evd.ModeQueue, 4)
-	r.adapter.async = async
+	r.adapter.cfg.Async = async
 	q := r.srq(SRQAttr{MaxRecvDTOs: 64})
 	from, e := r.feeder(q, r.dto)
 	burst := func(n int) { // the endpoint takes its receives together
@@ -76,7 +76,7 @@ func TestTheSoftWatermarkIsReportedOnceForEachTimeItIsSet(t *testing.T) {
 func TestTheSoftWatermarkIsAnAttribute(t *testing.T) {
 	r := newRig(t)
 	async := r.dispatcher(evd.ModeQueue, 4)
-	r.adapter.async = async
+	r.adapter.cfg.Async = async
 	q := r.srq(SRQAttr{})
 	e := r.endpointOf(Config{PZ: r.pz, Recv: r.dto, Conn: r.conn, SRQ: q, Attr: &Attr{SoftHighWatermark: 9}})
 	require.NoError(t, e.Modify(FieldSoftHighWater, Param{Attr: Attr{SoftHighWatermark: 1}}))
@@ -207,7 +207,7 @@ func TestTheThresholdIsTheWaiters(t *testing.T) {
 func TestTheEndOfAnEndpointPassesNoWatermark(t *testing.T) {
 	r := newRig(t)
 	async := r.dispatcher(evd.ModeQueue, 4)
-	r.adapter.async = async
+	r.adapter.cfg.Async = async
 	_, e := r.feeder(r.srq(SRQAttr{}), r.dto)
 	require.NoError(t, e.SetWatermark(0, NoWatermark))
 	require.NoError(t, e.Disconnect(Abrupt))
