@@ -26,7 +26,7 @@ type Adapter struct {
 	latency  latency
 	ends     ends
 	workers  workers.Pool[mailbox] // they serve what posters leave; see handOver
-	traces   atomic.Bool           // the device's queue pairs are hw.Tracers; newQP writes it
+	traces   atomic.Bool           // the device's queue pairs are hw.Tracers; newDevice writes it
 	alarms   sync.WaitGroup        // set, or going off now
 
 	// An object that nothing else names is listed under itself.
@@ -40,12 +40,11 @@ type Adapter struct {
 	rules [len(operations)]weak.Pointer[rules] // under mu: the last made, by queue.plain; see sharedRules
 }
 
-// cqPool lends completion queues on a polled device. For each queue that was
-// attached for a dispatcher, one goroutine at a time hands the completions to
-// [Adapter.Complete].
+// cqPool lends completion queues on a polled device. One goroutine at a time hands a queue's
+// completions to [Adapter.Complete].
 type cqPool interface {
-	// Attach reserves room for entries completions in a completion queue and
-	// returns that queue; d is nil for a direction whose completions are dropped.
+	// Attach returns a completion queue in which it has reserved room for entries
+	// completions; d is nil for a direction whose completions are dropped.
 	Attach(d *evd.Dispatcher, entries int) (hw.CQ, error)
 	// Detach gives the room back.
 	Detach(cq hw.CQ, entries int)
@@ -85,36 +84,12 @@ func NewAdapter(_ door.Key, cfg AdapterConfig) *Adapter {
 	return a
 }
 
-// key gives an endpoint that is being made its place in the table by which
-// completions find it, and returns the key.
-func (a *Adapter) key(e *Endpoint) (uint32, error) {
-	key, _, err := a.endpoints.Insert(func(uint32) *Endpoint { return e })
-	if err != nil {
-		return 0, hw.Errorf("", hw.InsufficientResources, hw.ResourceTEP, "%w", err)
-	}
-	return key, nil
-}
-
-// newQP makes a queue pair for an endpoint.
-func (a *Adapter) newQP(e *Endpoint, cfg hw.QPConfig) (hw.QP, error) {
-	qp, err := a.cfg.Device.NewQP(cfg)
-	if err != nil {
-		return nil, err
-	}
-	_, traces := qp.(hw.Tracer)
-	a.traces.Store(traces)
-	a.qps.put(qp, e)
-	return qp, nil
-}
-
-// OfQP returns the endpoint that owns a queue pair of the device, or nil if none
-// does: a device reports its errors by queue pair. It may be called from any
-// goroutine.
+// OfQP returns the endpoint that owns a queue pair of the device, or nil. A device reports
+// its errors by queue pair. It may be called from any goroutine.
 func (a *Adapter) OfQP(qp hw.QP) *Endpoint { return a.qps.get(qp) }
 
-// FailSRQ finds the shared receive queue that was made on the device's queue, marks
-// it as failed because the device gave it up, and returns it; nil when there is
-// none. It may be called from any goroutine.
+// FailSRQ marks the shared receive queue on the device's queue, which the device gave up, as
+// failed, and returns it; nil when there is none. It may be called from any goroutine.
 func (a *Adapter) FailSRQ(device hw.SRQ) *SRQ {
 	q := a.srqs.get(device)
 	if q != nil {
@@ -127,16 +102,14 @@ func (a *Adapter) FailSRQ(device hw.SRQ) *SRQ {
 // closed.
 func (a *Adapter) Len() int { return a.eps.len() + a.srqs.len() + a.points.len() }
 
-// Close does the work of an abrupt close of the interface adapter: it closes the
-// service points, rejects the requests that nobody has answered, closes the
-// endpoints, and then the shared receive queues. The caller makes sure that no call
-// that makes an object is under way or begins.
+// Close does the work of an abrupt close of the interface adapter: it closes service points,
+// rejects requests without an answer, and closes endpoints and shared receive queues. The
+// caller makes sure that no call that makes an object is under way or begins.
 //
-// Close reads each list only after it has closed the objects of the list before: a
-// service point's close waits for the requests on their way in, and those bring
-// endpoints along. An object leaves its list at the end of its own close, so Close
-// also waits for a close that the program has begun. What can't be closed stays
-// listed for the next Close.
+// Close reads a list when it has closed the objects of the list before: a service point's
+// close waits for the requests on their way in, which bring endpoints along. An object leaves
+// its list at the end of its close, so Close also waits for a close that the program has
+// begun. What can't be closed stays listed for the next Close.
 func (a *Adapter) Close() error {
 	var errs []error
 	for _, p := range a.points.list() {

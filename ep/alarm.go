@@ -5,18 +5,16 @@ import (
 	"time"
 )
 
-// alarm tells the endpoint's step that a time has passed. The machine sets it for
-// an attempt to connect and for a graceful disconnect; at other times the endpoint
-// has none.
+// alarm tells the endpoint's step that a time has passed. An endpoint has one during an
+// attempt to connect and a graceful disconnect.
 type alarm struct {
 	e     *Endpoint   // immutable
 	rang  atomic.Bool // the time has passed
 	timer *time.Timer // owned by the token's holder
 }
 
-// setAlarm replaces the alarm by one that goes off after d; 0 sets none. An alarm
-// that goes off while it is replaced is not the machine's any more, and the machine
-// ignores it.
+// setAlarm replaces the alarm by one that goes off after d; 0 sets none. The machine
+// ignores an alarm that goes off while it is replaced.
 func (m *machine) setAlarm(d time.Duration) {
 	m.box.token.Check()
 	running := &m.e.adapter.alarms

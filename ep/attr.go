@@ -115,10 +115,9 @@ func (a *Attr) resolve(op string, dev hw.Attr) (Attr, error) {
 
 // count is an attribute with a default and a limit.
 type count struct {
-	name  string
-	value *int
-	def   int
-	limit int
+	name       string
+	value      *int
+	def, limit int
 }
 
 func (a *Attr) counts(dev hw.Attr) [8]count {
@@ -135,8 +134,8 @@ func (a *Attr) counts(dev hw.Attr) [8]count {
 	}
 }
 
-// again returns attributes that resolve turns into a: it replaces a 0, which would
-// ask for the default, by the value that asks for none.
+// again returns attributes that resolve turns into a: it replaces each 0 by the value that
+// asks for none.
 func (a Attr) again() Attr {
 	for _, c := range a.counts(hw.Attr{}) {
 		if *c.value == 0 {

@@ -7,8 +7,7 @@ import (
 	"godat/hw/event"
 )
 
-// plainCause is the cause of an end for which the provider gave no more than its
-// reason.
+// plainCause is the cause of an end for which the provider gave only a reason.
 func plainCause(in input) *hw.Cause {
 	switch in {
 	case inAbrupt, inGraceful:
@@ -22,9 +21,8 @@ func plainCause(in input) *hw.Cause {
 	}
 }
 
-// endCause is why the connection ends, from the moment that the provider or the
-// machine knows. Both write it; completers read it, since flushed completions carry
-// it.
+// endCause is why the connection ends. The provider or the machine writes it as soon as it
+// knows; completers read it, since flushed completions carry it.
 type endCause struct{ atomic.Pointer[hw.Cause] }
 
 // blame makes c the cause unless there is one already; a nil cause changes nothing.

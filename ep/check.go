@@ -7,9 +7,8 @@ import (
 	"godat/internal/memory"
 )
 
-// check returns the error that a post of w gets at once in that state. It has no
-// effect. It looks up the key of a single segment on the way. Several segments are
-// only checked here; their keys are looked up again when they have a slot.
+// check returns the error that a post of w gets at once in that state. It has no effect. It
+// looks up the key of a single segment on the way; fill looks up those of several again.
 func (r *rules) check(w *work, state State) (lkey uint32, err error) {
 	if (uint32(w.flags)|always)&r.illegal[w.op&31] != 0 || len(w.segs) > r.iov || r.admits>>state&1 == 0 {
 		return r.checkSlow(w, state)
@@ -60,9 +59,9 @@ func (r *rules) checkSize(w *work, o *operation, total uint64) error {
 	return nil
 }
 
-// whyNot says why w can't be posted in that state; it tests first what a caller
-// should mend first. The endpoint may have left the state by now. It returns nil
-// for a receive of an endpoint that was made for a request and has a zone.
+// whyNot says why w can't be posted in that state, which the endpoint may have left by now. It
+// tests first what a caller should mend first. It returns nil for a receive of an endpoint that
+// was made for a request and has a zone.
 func (r *rules) whyNot(w *work, state State) error {
 	call := callOf(w.op)
 	switch {
@@ -101,8 +100,8 @@ func (r *rules) checkMany(w *work, o *operation) (total uint64, err error) {
 	return total, nil
 }
 
-// checkRDMA compares the lengths of both sides. A read moves as many bytes as the
-// peer's segment has, a write as many as the local segments have.
+// checkRDMA compares the lengths of both sides. A read moves as many bytes as the peer's
+// segment has, a write as many as the local ones.
 func (r *rules) checkRDMA(w *work, local uint64) error {
 	remote, moved := uint64(w.remote.Len), local
 	fits, iov := local <= remote, r.writeIOV

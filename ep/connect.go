@@ -1,6 +1,7 @@
 package ep
 
 import (
+	"cmp"
 	"net"
 	"strconv"
 	"time"
@@ -55,13 +56,7 @@ func connect(op string, e *Endpoint, cfg ConnectConfig) error {
 	if cfg.Timeout < 0 {
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "the time-out %v is negative", cfg.Timeout)
 	}
-	if err := cfg.Flags.check(op); err != nil {
-		return err
-	}
-	if err := e.adapter.checkPrivate(op, cfg.Private); err != nil {
-		return err
-	}
-	if err := checkAddress(op, cfg.Addr, cfg.Qual, hw.Arg3); err != nil {
+	if err := cmp.Or(cfg.Flags.check(op), e.adapter.checkPrivate(op, cfg.Private), checkAddress(op, cfg.Addr, cfg.Qual, hw.Arg3)); err != nil {
 		return err
 	}
 	e.ctl.Lock()
@@ -78,10 +73,7 @@ func connect(op string, e *Endpoint, cfg ConnectConfig) error {
 // It answers to dat_ep_dup_connect.
 func (e *Endpoint) DupConnect(other *Endpoint, cfg ConnectConfig) error {
 	const op = "ep.DupConnect"
-	if err := alive(op, e); err != nil {
-		return err
-	}
-	if err := alive(op, other); err != nil {
+	if err := cmp.Or(alive(op, e), alive(op, other)); err != nil {
 		return err
 	}
 	if other.adapter != e.adapter {

@@ -23,8 +23,7 @@ type Counters struct {
 	Disconnected, Broken                  uint64 // how connections, and attempts given up, ended
 }
 
-// counter only grows. A reset remembers how far it had come, so it changes nothing for those
-// who ask for the whole count.
+// counter only grows. A reset remembers how far it had come, and leaves the whole count.
 type counter struct{ whole, before atomic.Uint64 }
 
 // since is the count since the last reset.
@@ -47,7 +46,6 @@ func (c *counter) reset() uint64 {
 // all is the count since the beginning.
 func (c *counter) all() uint64 { return c.whole.Load() }
 
-// counters are the running counters of an adapter.
 type counters struct {
 	endpoints, endpointsFreed, points, pointsFreed counter
 	srqs, srqsFreed                                counter
@@ -57,14 +55,12 @@ type counters struct {
 	timedOut, acceptErrors, disconnected, broken   counter
 }
 
-// Counters returns the counters. It answers to dat_ib_query_counters, for an
-// interface adapter.
+// Counters returns the counters. It answers to dat_ib_query_counters, for an interface adapter.
 func (a *Adapter) Counters() Counters { return a.counters.read((*counter).since) }
 
 // ResetCounters returns the counters and sets them to 0.
 func (a *Adapter) ResetCounters() Counters { return a.counters.read((*counter).reset) }
 
-// read reads the counters.
 func (c *counters) read(read func(*counter) uint64) Counters {
 	return Counters{
 		Endpoints: read(&c.endpoints), EndpointsFreed: read(&c.endpointsFreed),
@@ -112,8 +108,7 @@ type EndpointCounters struct {
 	Receives    uint64 // posted
 }
 
-// Counters returns the counters. It answers to dat_ib_query_counters, for an
-// endpoint.
+// Counters returns the counters. It answers to dat_ib_query_counters, for an endpoint.
 func (e *Endpoint) Counters() (EndpointCounters, error) {
 	if err := alive("ep.Counters", e); err != nil {
 		return EndpointCounters{}, err

@@ -1,6 +1,7 @@
 package ep
 
 import (
+	"cmp"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -88,10 +89,7 @@ func (c *CR) Accept(e *Endpoint, private []byte) error {
 	if c.own != nil && (e == nil || e == c.own) {
 		e, call.in = c.own, inAcceptOwn
 	}
-	if err := c.mayAccept(op, e, call.in); err != nil {
-		return err
-	}
-	if err := c.at.adapter.checkPrivate(op, private); err != nil {
+	if err := cmp.Or(c.mayAccept(op, e, call.in), c.at.adapter.checkPrivate(op, private)); err != nil {
 		return err
 	}
 	e.ctl.Lock()
@@ -151,8 +149,8 @@ func (c *CR) reject(op string, private []byte) error {
 	return wrap(op, err)
 }
 
-// drop declines the request if the program has not taken it from its event. The
-// dispatcher calls it when it is closed.
+// drop declines the request if the program has not taken it from its event. The dispatcher's
+// close calls it.
 func (c *CR) drop() {
 	if !c.taken.Load() {
 		c.decline()
@@ -208,8 +206,8 @@ func (c *CR) lock(op string) error {
 	return nil
 }
 
-// announce delivers the event of the request. The event brings its own place in the
-// dispatcher, so that strangers who ask for connections take none from endpoints.
+// announce delivers the event of the request, which brings its own place in the dispatcher: so
+// strangers who ask for connections take none from endpoints.
 func (c *CR) announce() {
 	c.at.adapter.counters.requests.whole.Add(1)
 	c.event.Event = event.Event{Number: event.ConnectionRequest, Source: c.at.self, Data: c}
@@ -217,9 +215,9 @@ func (c *CR) announce() {
 	wiring(c.at.to).PutRequest(&c.event)
 }
 
-// withdraw separates an answered request from the endpoint that came with it, and
-// then from the adapter. The order matters: an adapter's close that no longer sees
-// the request must find that endpoint free. The caller holds c.mu.
+// withdraw separates an answered request from the endpoint that came with it, and then from the
+// adapter, whose close must find that endpoint free when it no longer sees the request. The
+// caller holds c.mu.
 func (c *CR) withdraw(op string) {
 	if c.own != nil {
 		c.own.ctl.Lock()

@@ -1,6 +1,7 @@
 package ep
 
 import (
+	"cmp"
 	"net"
 
 	"godat/evd"
@@ -44,10 +45,7 @@ type CSPConfig struct {
 // It answers to dat_csp_create.
 func (a *Adapter) NewCSP(cfg CSPConfig) (*CSP, error) {
 	const op = "ep.NewCSP"
-	if err := a.checkPoint(op, cfg.Dispatcher, cfg.Backlog); err != nil {
-		return nil, err
-	}
-	if err := cfg.Comm.check(op); err != nil {
+	if err := cmp.Or(a.checkPoint(op, cfg.Dispatcher, cfg.Backlog), cfg.Comm.check(op)); err != nil {
 		return nil, err
 	}
 	host, qual, err := splitAddress(op, cfg.Address)
@@ -101,6 +99,4 @@ func (c *CSP) Query(mask CSPField) (q CSPParam, err error) {
 }
 
 // Close stops listening, as [PSP.Close] does. It answers to dat_csp_free.
-func (c *CSP) Close() error {
-	return c.point().close(kindCSP)
-}
+func (c *CSP) Close() error { return c.point().close(kindCSP) }

@@ -5,8 +5,8 @@ import (
 	"godat/mem"
 )
 
-// AddressHandle names the receiver of a datagram: DAT_IB_ADDR_HANDLE. Endpoints are
-// reliable connections on all providers, so no call returns one.
+// AddressHandle names the receiver of a datagram: DAT_IB_ADDR_HANDLE. No call returns one,
+// since all endpoints are reliable connections.
 type AddressHandle struct{ _ byte }
 
 // PostSendUD would send a datagram. It returns MODEL_NOT_SUPPORTED, as NewEndpoint

@@ -69,8 +69,8 @@ func (q *SRQ) String() string { return fmt.Sprintf("SRQ(%p)", q) }
 // LogValue is String, for log/slog.
 func (q *SRQ) LogValue() slog.Value { return slog.StringValue(q.String()) }
 
-// noRoom is the error of a post that found its dispatcher full. Error makes the
-// text, not the post, because a poster may try again and again.
+// noRoom is the error of a post that found its dispatcher full. Error makes the text, because a
+// poster may try again and again.
 type noRoom struct {
 	queue           string
 	reserved, limit uint64
@@ -83,8 +83,7 @@ func (n *noRoom) Error() string {
 		"%s has %d requests and %d receives outstanding", n.queue, n.limit, n.reserved, n.endpoint, n.requests, n.recvs)
 }
 
-// fullQueue returns the error of a post, or of the start of a connection, that
-// found no room in to.
+// fullQueue returns the error of a post, or of a connection's start, that found no room in to.
 func fullQueue(e *Endpoint, op string, to *delivery.Queue) error {
 	n := &noRoom{
 		queue: to.Name(), endpoint: e.String(),

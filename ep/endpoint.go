@@ -1,11 +1,14 @@
 package ep
 
 import (
+	"cmp"
 	"time"
 
 	"godat/evd"
 	"godat/hw"
 	"godat/hw/event"
+	"godat/internal/delivery"
+	"godat/internal/door"
 	"godat/internal/memory"
 	"godat/mem"
 )
@@ -18,8 +21,8 @@ import (
 // exactly one completion. Its zone, dispatchers and shared receive queue can't be closed before
 // it. A [godat/runtime.Conn] is an endpoint whose memory, receives and events are arranged already.
 type Endpoint struct {
-	// Posters and the token's holder share the mailbox. It is the first field, so
-	// that its address is the endpoint's and a post needs no second pointer.
+	// Posters and the token's holder share the mailbox. Its address is the endpoint's, so a
+	// post needs no second pointer.
 	box mailbox
 
 	// Immutable once the endpoint is made.
@@ -76,10 +79,7 @@ func (a *Adapter) NewEndpoint(cfg Config) (*Endpoint, error) {
 	if cfg.PZ == nil {
 		return nil, &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandlePZ, Text: "an endpoint needs a protection zone"}
 	}
-	if err := a.ownPZ(op, cfg.PZ); err != nil {
-		return nil, err
-	}
-	if err := cfg.checkSRQ(op, a); err != nil {
+	if err := cmp.Or(a.ownPZ(op, cfg.PZ), cfg.checkSRQ(op, a)); err != nil {
 		return nil, err
 	}
 	attr, err := cfg.Attr.resolve(op, a.attr)
@@ -92,8 +92,7 @@ func (a *Adapter) NewEndpoint(cfg Config) (*Endpoint, error) {
 	return a.make(op, cfg, attr)
 }
 
-// make makes an endpoint: UNCONNECTED if cfg has a zone, else
-// TENTATIVE_CONNECTION_PENDING.
+// make makes an endpoint: UNCONNECTED if cfg has a zone, else TENTATIVE_CONNECTION_PENDING.
 func (a *Adapter) make(op string, cfg Config, attr Attr) (*Endpoint, error) {
 	e := &Endpoint{
 		adapter: a,
@@ -121,11 +120,10 @@ func (a *Adapter) make(op string, cfg Config, attr Attr) (*Endpoint, error) {
 	return e, nil
 }
 
-// furnish takes what the endpoint needs of other objects, and gives all of it back
-// if anything fails.
+// furnish takes what the endpoint needs of other objects: all of it, or after an error nothing.
 func (a *Adapter) furnish(op string, e *Endpoint) (err error) {
-	if e.key, err = a.key(e); err != nil {
-		return wrap(op, err)
+	if e.key, _, err = a.endpoints.Insert(func(uint32) *Endpoint { return e }); err != nil {
+		return hw.Errorf(op, hw.InsufficientResources, hw.ResourceTEP, "%w", err)
 	}
 	b := &e.box
 	b.requests.id, b.requests.endID = idBase(kindRequest, e.key), idBase(kindRequestEnd, e.key)
@@ -147,6 +145,18 @@ func Of(ev event.Event) *Endpoint {
 	e, _ := ev.Source.(*Endpoint)
 	return e
 }
+
+// Context returns the [Config.Context] that the endpoint was made with; nil for a
+// nil endpoint.
+func (e *Endpoint) Context() any {
+	if e == nil {
+		return nil
+	}
+	return e.context
+}
+
+// wiring returns the internal dispatcher behind d; nil for a nil d.
+func wiring(d *evd.Dispatcher) *delivery.Dispatcher { return d.Wiring(door.Key{}) }
 
 // wrap returns err with the name of the call that the program made.
 func wrap(op string, err error) error {

@@ -6,9 +6,8 @@ import (
 	"godat/hw"
 )
 
-// Inputs that others tell the step, one bit for each kind: a second input of a kind
-// adds nothing before the step has read the first. The step decides the order among
-// them.
+// Inputs that others tell the step, one bit for each kind: a second input of a kind adds nothing
+// before the step has read the first. The step orders them.
 const (
 	tellEstablished uint32 = 1 << iota
 	tellFirstData          // data came before the provider reported the connection
@@ -22,9 +21,8 @@ const (
 	tellOverrun // more receives were taken than the hard watermark allows
 )
 
-// facts takes what the provider reports of the connection, and keeps it until the
-// machine reads it. Each field is written before its input is told, and the machine
-// reads the field after it has read the input.
+// facts keeps what the provider reports of the connection until the machine reads it. Each field
+// is written before its input is told, and read after the input.
 type facts struct {
 	e               *Endpoint // immutable
 	info            *hw.ConnInfo

@@ -1,13 +1,12 @@
 package ep
 
-// A work request's id holds everything that its completion needs, because a failed
-// completion may carry nothing else:
+// A work request's id holds all that its completion needs, since a failed one may carry nothing
+// else:
 //
 //	kind:4 | generation:12 | object:24 | slot:24
 //
-// Object and generation are the halves of the endpoint's key in its adapter's table
-// (8 bits of the generation are used), so that a completion that arrives after its
-// endpoint is gone finds no endpoint.
+// Object and generation are the halves of the endpoint's key in its adapter's table (8 bits of
+// the generation are used), so that a late completion finds no other endpoint.
 const (
 	slotBits  = 24
 	objectPos = slotBits

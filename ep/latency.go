@@ -12,8 +12,7 @@ import (
 
 // How long requests take, from the post to the completion, is measured while somebody asks for
 // it. The data path pays nothing otherwise: the rules of an endpoint that measures let no request
-// go the short way, whose posts write no time, and its bit in queue.watched lets no completion
-// overlook the time.
+// go the short way, which writes no time, and a bit in queue.watched has completions look at it.
 
 // latency says whether the endpoints of an adapter measure.
 type latency struct {

@@ -56,8 +56,5 @@ func (m *machine) pairAddr(c *control) (err error) {
 		return &hw.Error{Op: c.op, Type: hw.InvalidState, Sub: hw.StateEPPZ, Text: "the endpoint has no protection zone yet"}
 	}
 	c.peer, err = m.e.adapter.cfg.Device.(hw.Pairer).Local(m.box.qp)
-	if err != nil {
-		return wrap(c.op, err)
-	}
-	return nil
+	return wrap(c.op, err)
 }

@@ -182,9 +182,16 @@ func (p *parts) newDevice(e *Endpoint) (err error) {
 		}
 		cfg.SendCQ, cfg.RecvCQ = p.sendCQ, p.recvCQ
 	}
-	p.qp, err = e.adapter.newQP(e, cfg)
-	p.runner, _ = p.qp.(hw.Runner)
-	return err
+	qp, err := e.adapter.cfg.Device.NewQP(cfg)
+	if err != nil {
+		return err
+	}
+	p.qp = qp
+	p.runner, _ = qp.(hw.Runner)
+	_, traces := qp.(hw.Tracer)
+	e.adapter.traces.Store(traces)
+	e.adapter.qps.put(qp, e)
+	return nil
 }
 
 // close gives back what d has. If the queue pair can't be closed it gives back

@@ -51,6 +51,9 @@ type point struct {
 	gone    bool       // under closing: nothing is left to close
 }
 
+// pointCounts are what a service point counts; its mu guards them.
+type pointCounts struct{ accepted, rejected, handedOff, overflows uint64 }
+
 // requestFeed is what a point feeds its dispatcher with.
 var requestFeed = delivery.Feed{Streams: event.StreamCR}
 
@@ -59,10 +62,7 @@ var requestFeed = delivery.Feed{Streams: event.StreamCR}
 func (p *point) start(op string, self io.Closer, addr string, qual uint64) error {
 	a := p.adapter
 	p.self = self
-	if err := a.ownEVD(op, p.to, hw.HandleEVDCR); err != nil {
-		return err
-	}
-	if err := checkAddress(op, addr, qual, hw.Arg2); err != nil {
+	if err := cmp.Or(a.ownEVD(op, p.to, hw.HandleEVDCR), checkAddress(op, addr, qual, hw.Arg2)); err != nil {
 		return err
 	}
 	if err := wiring(p.to).Feeds().Attach(requestFeed); err != nil {

@@ -102,7 +102,19 @@ func (p *profile) setTarget(addr string, qual uint64) {
 	}
 }
 
-// agree records how many reads the two ends agreed on.
+// Reads returns how many RDMA reads the two ends agreed on when they connected: in
+// is how many the peer may have outstanding here, out how many this end may have
+// outstanding at the peer; further ones wait. Attr says what was asked for. Both
+// are 0 before the endpoint is connected.
+func (e *Endpoint) Reads() (in, out int) {
+	if e == nil {
+		return 0, 0
+	}
+	both := e.profile.agreed.Load()
+	return int(uint32(both >> 32)), int(uint32(both))
+}
+
+// agree records what Reads returns.
 func (p *profile) agree(in, out int) { p.agreed.Store(uint64(uint32(in))<<32 | uint64(uint32(out))) }
 
 func (p *profile) set(conn *evd.Dispatcher, attr *Attr) {

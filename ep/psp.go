@@ -123,6 +123,4 @@ func (p *PSP) Query(mask PSPField) (q PSPParam, err error) {
 // error is the device's: the service point then takes no more requests, and Close
 // may be called once more.
 // It answers to dat_psp_free.
-func (p *PSP) Close() error {
-	return p.point().close(kindPSP)
-}
+func (p *PSP) Close() error { return p.point().close(kindPSP) }

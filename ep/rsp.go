@@ -1,6 +1,8 @@
 package ep
 
 import (
+	"cmp"
+
 	"godat/evd"
 	"godat/hw"
 )
@@ -30,10 +32,7 @@ type RSPConfig struct {
 func (a *Adapter) NewRSP(cfg RSPConfig) (*RSP, error) {
 	const op = "ep.NewRSP"
 	e := cfg.Endpoint
-	if err := a.checkPoint(op, cfg.Dispatcher, 0); err != nil {
-		return nil, err
-	}
-	if err := alive(op, e); err != nil {
+	if err := cmp.Or(a.checkPoint(op, cfg.Dispatcher, 0), alive(op, e)); err != nil {
 		return nil, err
 	}
 	if e.adapter != a {
@@ -92,6 +91,4 @@ func (r *RSP) Query(mask RSPField) (q RSPParam, err error) {
 // Close stops listening, as [PSP.Close] does. If no request has come the endpoint
 // is UNCONNECTED again; a request that came stays valid.
 // It answers to dat_rsp_free.
-func (r *RSP) Close() error {
-	return r.point().close(kindRSP)
-}
+func (r *RSP) Close() error { return r.point().close(kindRSP) }

@@ -134,15 +134,8 @@ func (p *profile) describe(s *EndpointSnapshot, names dispatcherNames) {
 	defer p.mu.Unlock()
 	s.State = p.e.State().String()
 	s.Local, s.Remote = p.local.String(), p.remote.String()
-	recv, request := p.e.box.recvs.rules.Load().evd, p.e.box.requests.rules.Load().evd
-	s.Recv = names.of(recv)
-	s.Request, s.Conn = s.Recv, s.Recv // of most endpoints they are one
-	if request != recv {
-		s.Request = names.of(request)
-	}
-	if p.conn != recv {
-		s.Conn = names.of(p.conn)
-	}
+	s.Recv, s.Conn = names.of(p.e.box.recvs.rules.Load().evd), names.of(p.conn)
+	s.Request = names.of(p.e.box.requests.rules.Load().evd)
 	s.Requests.Depth, s.Receives.Depth = p.attr.MaxRequestDTOs, p.attr.MaxRecvDTOs
 }
 
@@ -178,10 +171,8 @@ func (r *record) describe(e *Endpoint, s *EndpointSnapshot) (requests, recvs uin
 	if others := r.others.Load(); others != nil {
 		for op := range others {
 			to := &s.Requests
-			switch hw.Op(op) {
-			case hw.OpRecvInvalidate, hw.OpRecvImm:
+			if hw.Op(op) == hw.OpRecvInvalidate || hw.Op(op) == hw.OpRecvImm {
 				to = &s.Receives
-			default:
 			}
 			to.moved(hw.Op(op), &others[op])
 		}

@@ -1,6 +1,7 @@
 package ep
 
 import (
+	"cmp"
 	"math"
 	"sync"
 
@@ -93,12 +94,8 @@ func (a *Adapter) NewSRQ(pz *mem.PZ, attr SRQAttr) (*SRQ, error) {
 	}
 	depths := min(a.attr.MaxSRQDepth, maxDepth)
 	segments := min(a.attr.MaxSRQSegments, maxIOV)
-	if attr.MaxRecvDTOs == 0 {
-		attr.MaxRecvDTOs = min(defaultDTOs, depths)
-	}
-	if attr.MaxRecvIOV == 0 {
-		attr.MaxRecvIOV = min(defaultIOV, segments)
-	}
+	attr.MaxRecvDTOs = cmp.Or(attr.MaxRecvDTOs, min(defaultDTOs, depths))
+	attr.MaxRecvIOV = cmp.Or(attr.MaxRecvIOV, min(defaultIOV, segments))
 	if attr.MaxRecvDTOs < 1 || attr.MaxRecvDTOs > depths || attr.MaxRecvIOV < 1 || attr.MaxRecvIOV > segments {
 		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg3, "%d receives of %d segments; this device allows 1 to %d of 1 to %d",
 			attr.MaxRecvDTOs, attr.MaxRecvIOV, depths, segments)
