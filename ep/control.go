@@ -1,6 +1,7 @@
 package ep
 
 import (
+	"errors"
 	"sync"
 
 	"godat/hw"
@@ -22,13 +23,14 @@ type control struct {
 	used    bool             // inAccept, inAcceptOwn: the provider was asked to accept, whether it succeeded or not
 }
 
-// controls are the calls that change an endpoint's state, one at a time. Such a
-// call holds the lock from beginning to end.
+// controls are the calls that change an endpoint's state. Each holds the lock from beginning
+// to end.
 type controls struct {
 	e *Endpoint // immutable
 	sync.Mutex
 	pending *control // under the lock; read by the machine
-	over    latch    // the machine opens it when both queues have ended, and shuts it when it resets
+
+	over sync.WaitGroup // of the end of the connection, which machine.over says is announced; only a holder of the lock waits
 
 	// Under the lock.
 	freed    bool
@@ -36,10 +38,12 @@ type controls struct {
 	replaced []modification // whose old parts are not given back yet; one that failed stands here the other way round
 }
 
-func (ctl *controls) init(e *Endpoint) { ctl.e = e }
+func (ctl *controls) init(e *Endpoint) {
+	ctl.e = e
+	ctl.over.Add(1)
+}
 
-// do passes c to the token's holder and waits until it is executed. The caller
-// holds e.ctl.
+// do passes c to the token's holder and waits until it is executed. The caller holds e.ctl.
 func (ctl *controls) do(c *control) error {
 	c.done = make(chan struct{})
 	ctl.pending = c
@@ -55,8 +59,8 @@ func (ctl *controls) change(op string, in input) error {
 	return ctl.do(&control{op: op, in: in})
 }
 
-// disownEndpoint separates the endpoint from the request that it came with. An
-// endpoint that was made for the request is freed. The caller holds the lock.
+// disownEndpoint separates the endpoint from the request that it came with, and frees one that
+// was made for the request. The caller holds the lock.
 func (ctl *controls) disownEndpoint(op string) error {
 	if err := ctl.do(&control{op: op, in: inDisown}); err != nil {
 		return err
@@ -86,15 +90,13 @@ func (e *Endpoint) Disconnect(how CloseFlags) error {
 	if err := alive(op, e); err != nil {
 		return err
 	}
-	in := inAbrupt
 	switch how {
 	case Abrupt:
+		return e.ctl.change(op, inAbrupt)
 	case Graceful:
-		in = inGraceful
-	default:
-		return hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "close flags %d", how)
+		return e.ctl.change(op, inGraceful)
 	}
-	return e.ctl.change(op, in)
+	return hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "close flags %d", how)
 }
 
 // Reset makes a disconnected endpoint UNCONNECTED again, so that it can connect
@@ -108,12 +110,19 @@ func (e *Endpoint) Reset() error {
 	}
 	e.ctl.Lock()
 	defer e.ctl.Unlock()
-	if e.State() == Disconnected {
-		e.ctl.over.wait()
-		e.ctl.releaseOwed()
+	for {
+		if e.State() == Disconnected {
+			e.ctl.over.Wait()
+			e.ctl.releaseOwed()
+		}
+		if err := e.ctl.do(&control{op: op, in: inReset}); !errors.Is(err, errNotOver) {
+			return err
+		}
 	}
-	return e.ctl.do(&control{op: op, in: inReset})
 }
+
+// errNotOver is of a Reset during which the connection has begun to end.
+var errNotOver = errors.New("ep: the end of the connection is not announced yet")
 
 // Close frees the endpoint. It gives up the connection or an attempt at one;
 // everything outstanding completes as flushed before Close returns, and no
@@ -139,10 +148,9 @@ func (e *Endpoint) Close() error {
 	return e.ctl.free(op)
 }
 
-// free gives back what a closed endpoint has taken of others. The caller holds
-// e.ctl.
+// free gives back what a closed endpoint has taken of others. The caller holds e.ctl.
 func (ctl *controls) free(op string) error {
-	ctl.over.wait()
+	ctl.over.Wait()
 	if err := ctl.closeReplaced(); err != nil {
 		return wrap(op, err)
 	}

@@ -2,6 +2,7 @@ package ep
 
 import (
 	"godat/hw"
+	"godat/hw/event"
 	"godat/internal/yield"
 )
 
@@ -34,8 +35,7 @@ func (m *machine) execute() {
 	close(c.done)
 }
 
-// begin starts to connect or to accept. If the provider can't even start, begin
-// undoes what it did.
+// begin starts to connect or to accept. If the provider can't, begin undoes what it did.
 func (m *machine) begin(c *control) error {
 	m.box.token.Check()
 	if transitions[m.box.State()][c.in] < firstEdge {
@@ -60,8 +60,7 @@ func (m *machine) begin(c *control) error {
 	case inPair:
 		err = m.e.adapter.cfg.Device.(hw.Pairer).Pair(m.box.qp, c.peer)
 	default:
-		// The peer may learn of the accept before Accept returns, and send another
-		// request at once.
+		// The peer may send another request before Accept returns.
 		c.used = true
 		c.cr.at.answered(&c.cr.at.counted.accepted)
 		err = c.cr.request.Accept(m.box.qp, c.private)
@@ -96,19 +95,21 @@ func (m *machine) disconnect(c *control) error {
 		m.setAlarm(m.e.profile.attr.DrainTimeout)
 		m.box.qp.Drain()
 	default:
-		m.endConnection(c.in, disconnected, nil, nil)
+		m.endConnection(c.in, event.Disconnected, nil, nil)
 	}
 	return nil
 }
 
-// reset makes the endpoint as new. In DISCONNECTED both queues have ended, because
-// Reset waited for that.
+// reset makes the endpoint as new. In DISCONNECTED both queues have ended: Reset waited.
 func (m *machine) reset(c *control) error {
 	m.box.token.Check()
-	if next := transitions[m.box.State()][inReset]; next == refuse {
+	switch next := transitions[m.box.State()][inReset]; {
+	case next == refuse:
 		return stateError(c.op, m.box.State())
-	} else if next == ignore {
+	case next == ignore:
 		return nil
+	case !m.over: // the connection was up when Reset looked
+		return errNotOver
 	}
 	if err := m.box.qp.Reset(); err != nil {
 		return wrap(c.op, err)
@@ -129,7 +130,8 @@ func (m *machine) forget() {
 	m.e.profile.setTarget("", 0)
 	m.e.profile.setAddresses(nil, nil)
 	m.e.profile.agree(0, 0)
-	m.e.ctl.over.shut()
+	m.over = false
+	m.e.ctl.over.Add(1)
 	m.box.unseal()
 }
 
@@ -147,8 +149,6 @@ func (m *machine) close(c *control) error {
 		m.e.adapter.ends.note(m.e, 0, &hw.Cause{Text: "the endpoint was closed"})
 	}
 	m.setAlarm(0)
-	m.box.requests.endDetour()
-	m.box.recvs.endDetour()
 	m.breakQP(true)
 	return nil
 }
@@ -162,8 +162,8 @@ func (m *machine) move(c *control) error {
 	return nil
 }
 
-// reserveRequest gives the endpoint the request that its reserved service point has
-// received, and announces it once the state has changed.
+// reserveRequest gives the endpoint the request that its reserved service point has received,
+// and announces it.
 func (m *machine) reserveRequest() {
 	m.box.token.Check()
 	cr := m.e.facts.reservedRequest

@@ -14,25 +14,18 @@ type machine struct {
 	e   *Endpoint // immutable, as is box
 	box *mailbox
 
-	broke     bool // Break was called since the endpoint was made or reset
-	bothEnded bool // both queues have ended, and the end is not announced yet
-	connRoom  int  // places for events reserved for this connection
-	outcome   outcome
-	private   []byte // private data of the outcome
-	alarm     *alarm // nil: none is set
+	broke     bool         // Break was called since the endpoint was made or reset
+	bothEnded bool         // both queues have ended, and the end is not announced yet
+	over      bool         // the end has been announced, or is not to be; see controls.over
+	connRoom  int          // places for events reserved for this connection
+	outcome   event.Number // how the connection, or the attempt at one, ended; 0 before that, and once it is announced
+	private   []byte       // private data of the outcome
+	alarm     *alarm       // nil: none is set
 }
 
 func (m *machine) init(e *Endpoint) { m.e, m.box = e, &e.box }
 
-// outcome is how a connection, or the attempt at one, ended.
-type outcome event.Number
-
-const (
-	none         outcome = 0
-	disconnected         = outcome(event.Disconnected)
-	broken               = outcome(event.Broken)
-	timedOut             = outcome(event.TimedOut)
-)
+const broken = event.Broken
 
 // handle acts on the inputs that the step was told.
 func (m *machine) handle(told uint32) {
@@ -98,17 +91,17 @@ func (m *machine) established(byFact bool) {
 func (m *machine) refused() {
 	m.box.token.Check()
 	if m.box.State() == CompletionPending {
-		m.endConnection(inRefused, outcome(event.AcceptCompletionError), nil, nil)
+		m.endConnection(inRefused, event.AcceptCompletionError, nil, nil)
 		return
 	}
-	how := outcome(event.NonPeerRejected)
+	how := event.NonPeerRejected
 	switch m.e.facts.refusal.why {
 	case hw.ReasonPeerRejected:
-		how = outcome(event.PeerRejected)
+		how = event.PeerRejected
 	case hw.ReasonUnreachable:
-		how = outcome(event.Unreachable)
+		how = event.Unreachable
 	case hw.ReasonTimeout:
-		how = timedOut
+		how = event.TimedOut
 	}
 	m.endConnection(inRefused, how, m.e.facts.refusal.private, nil)
 }
@@ -117,11 +110,11 @@ func (m *machine) down() {
 	m.box.token.Check()
 	switch {
 	case m.e.facts.why == hw.ReasonDrained:
-		m.endConnection(inDrained, disconnected, nil, nil)
+		m.endConnection(inDrained, event.Disconnected, nil, nil)
 	case m.box.State() == CompletionPending:
-		m.endConnection(inDown, outcome(event.AcceptCompletionError), nil, nil)
+		m.endConnection(inDown, event.AcceptCompletionError, nil, nil)
 	case m.e.facts.why == hw.ReasonPeer:
-		m.endConnection(inDown, disconnected, nil, nil)
+		m.endConnection(inDown, event.Disconnected, nil, nil)
 	default:
 		m.endConnection(inDown, broken, nil, nil)
 	}
@@ -130,16 +123,16 @@ func (m *machine) down() {
 func (m *machine) timeout() {
 	m.box.token.Check()
 	if m.box.State() == ActiveConnectionPending {
-		m.endConnection(inTimeout, timedOut, nil, &hw.Cause{Text: "the peer did not answer in the time of the connect call", Err: hw.ErrTimeout})
+		m.endConnection(inTimeout, event.TimedOut, nil, &hw.Cause{Text: "the peer did not answer in the time of the connect call", Err: hw.ErrTimeout})
 		return
 	}
-	m.endConnection(inTimeout, disconnected, nil, &hw.Cause{Text: "the requests did not complete in EndpointAttr.DrainTimeout", Err: hw.ErrTimeout})
+	m.endConnection(inTimeout, event.Disconnected, nil, &hw.Cause{Text: "the requests did not complete in EndpointAttr.DrainTimeout", Err: hw.ErrTimeout})
 }
 
 // endConnection gives up the connection or the attempt at one, if the table says
 // that in does so. The outcome and its cause are announced when everything posted
 // has been flushed. A nil cause leaves the provider's, or the one that in implies.
-func (m *machine) endConnection(in input, how outcome, private []byte, cause *hw.Cause) {
+func (m *machine) endConnection(in input, how event.Number, private []byte, cause *hw.Cause) {
 	m.box.token.Check()
 	if m.become(in) < firstEdge {
 		return
@@ -156,15 +149,15 @@ func (m *machine) endConnection(in input, how outcome, private []byte, cause *hw
 		full = &said
 	}
 	m.e.cause.Store(full)
-	m.box.requests.endDetour()
-	m.box.recvs.endDetour()
 	m.breakQP(how != broken)
 }
 
-// breakQP breaks the queue pair, and records the tails of both queues at that
-// moment.
+// breakQP lets through the completions that wait, breaks the queue pair, and records the
+// tails of both queues at that moment.
 func (m *machine) breakQP(orderly bool) {
 	m.box.token.Check()
+	m.box.requests.endDetour()
+	m.box.recvs.endDetour()
 	if m.box.qp == nil { // a service point made the endpoint, and it has no zone yet
 		m.box.requests.ended, m.box.recvs.ended, m.bothEnded = true, true, true
 		return
@@ -201,20 +194,23 @@ func (m *machine) announceEndOnceFlushed() {
 // of the connection. A closed endpoint announces nothing.
 func (m *machine) announceEnd() {
 	m.box.token.Check()
-	if m.outcome != none && m.box.State() != closed {
-		m.e.adapter.counters.of(event.Number(m.outcome), false).whole.Add(1)
+	if m.outcome != 0 && m.box.State() != closed {
+		m.e.adapter.counters.of(m.outcome, false).whole.Add(1)
 		m.e.record.disconnects.whole.Add(1)
 		cause := m.e.cause.Load()
-		m.e.record.note(chapter{what: whatEnded, number: event.Number(m.outcome)})
-		m.e.adapter.ends.note(m.e, event.Number(m.outcome), cause)
-		m.emit(event.ConnectionEnd(door.Key{}, event.Number(m.outcome), m.e, m.private, cause))
+		m.e.record.note(chapter{what: whatEnded, number: m.outcome})
+		m.e.adapter.ends.note(m.e, m.outcome, cause)
+		m.emit(event.ConnectionEnd(door.Key{}, m.outcome, m.e, m.private, cause))
 		if m.outcome == broken && m.e.adapter.cfg.Broke != nil {
 			m.e.adapter.cfg.Broke(cause)
 		}
 	}
-	m.outcome = none
+	m.outcome = 0
 	m.releaseConnRoom()
-	m.e.ctl.over.open()
+	if !m.over {
+		m.over = true
+		m.e.ctl.over.Done()
+	}
 }
 
 // emit delivers a connection event, for which begin reserved room.
