@@ -50,47 +50,35 @@ type device struct {
 	closed    bool
 }
 
-// The kinds of device, by the optional interfaces of package hw that they implement.
-type (
-	plainDevice  struct{ *device }
-	sharedDevice struct {
-		*device
-		sharing
-	}
-	bindingDevice struct {
-		*device
-		binding
-	}
-	fullDevice struct {
-		*device
-		sharing
-		binding
-	}
-)
-
 var (
-	_ hw.Device         = plainDevice{}
-	_ hw.Polled         = plainDevice{}
-	_ hw.SharedReceiver = sharedDevice{}
-	_ hw.Binder         = bindingDevice{}
-	_ hw.SharedReceiver = fullDevice{}
-	_ hw.Binder         = fullDevice{}
-	_ counted           = plainDevice{}
+	_ hw.Polled         = (*device)(nil)
+	_ hw.SharedReceiver = sharing{}
+	_ hw.Binder         = binding{}
 )
 
-// public wraps the device in the type that implements the optional interfaces which
+// public wraps the device in a type that implements the optional interfaces which
 // its attributes promise, and no others.
 func (d *device) public() hw.Device {
 	shares, binds := d.attr.MaxSRQs > 0, d.attr.MaxWindows > 0
 	switch {
 	case shares && binds:
-		return fullDevice{d, sharing{d}, binding{d}}
+		return struct {
+			*device
+			sharing
+			binding
+		}{d, sharing{d}, binding{d}}
 	case shares:
-		return sharedDevice{d, sharing{d}}
+		return struct {
+			*device
+			sharing
+		}{d, sharing{d}}
 	case binds:
-		return bindingDevice{d, binding{d}}
+		return struct {
+			*device
+			binding
+		}{d, binding{d}}
 	}
-	return plainDevice{d}
+	return d
 }
 
 // Attr implements [hw.Device].
@@ -152,13 +140,8 @@ func (d *device) Close() error {
 	return nil
 }
 
-func (d *device) count() counters {
-	c := C.gd_count(d.c)
-	return counters{
-		Posts: uint64(c.posts), Polls: uint64(c.polls), Posted: uint64(c.posted),
-		Polled: uint64(c.polled), Doorbells: uint64(c.doorbells),
-	}
-}
+// count is the work of the data path since the device was opened.
+func (d *device) count() C.struct_gd_counters { return C.gd_count(d.c) }
 
 // zone implements [hw.Zone].
 type zone struct {

@@ -68,11 +68,6 @@ func TestParametersAreRead(t *testing.T) {
 	assert.False(t, p.windows)
 }
 
-func TestCountersOfAnotherDeviceAreNotFound(t *testing.T) {
-	_, ok := countersOf(nil)
-	assert.False(t, ok)
-}
-
 func TestStatusTablesTranslateVerbsStatuses(t *testing.T) {
 	sends, recvs := statusTable(false), statusTable(true)
 	for verbs, want := range map[int]hw.Status{
@@ -116,11 +111,14 @@ func TestANotReadyOfZeroHasNoRetriesAndALongOneHasNoEnd(t *testing.T) {
 }
 
 func TestTheCauseOfAFailedCompletionNamesItsVerbsStatus(t *testing.T) {
-	c := completionCause(wcRNRRetryExceeded, 0x81, hw.StatusReceiverNotReady, false)
+	c := completionCause(13, 0x81, hw.StatusReceiverNotReady, false)
 	require.ErrorIs(t, c, hw.StatusReceiverNotReady.Err())
 	assert.Equal(t, "verbs: IBV_WC_RNR_RETRY_EXC_ERR, vendor error 0x81 (13), found here", c.Error())
-	assert.Equal(t, hw.SidePeer, completionCause(wcRemoteAccess, 0, hw.StatusRemoteAccess, false).Found)
+	assert.Equal(t, hw.SidePeer, completionCause(10, 0, hw.StatusRemoteAccess, false).Found)
 	assert.Equal(t, hw.SideLocal, completionCause(wcRemoteInvalidRequest, 0, hw.StatusLocalLength, true).Found, "of a receive")
 	assert.Contains(t, completionCause(99, 0, hw.StatusTransport, true).Error(), "completion status 99 of a receive")
-	assert.Len(t, wcText, wcGeneral+1)
+	assert.Len(t, statuses, 22, "verbs' statuses, of which IBV_WC_GENERAL_ERR is the last")
+	assert.Contains(t, statuses[21].name, "GENERAL")
+	assert.Contains(t, statuses[wcRetryExceeded].name, "_RETRY_EXC_")
+	assert.Contains(t, statuses[wcLocalQPOp].name, "_LOC_QP_OP_")
 }
