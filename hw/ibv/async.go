@@ -74,7 +74,7 @@ func (w *watcher) qpError(q *queuePair, kind C.int) {
 // failUsersOf ends the connections that use a completion queue which overran, since
 // their completions may be lost.
 func (w *watcher) failUsersOf(cq *completionQueue) {
-	for _, q := range w.dev.queuePairs() {
+	for _, q := range listed(w.dev, w.dev.qps) {
 		if q.parts.send == cq || q.parts.recv == cq {
 			q.failed(q.currentLife(), localCause(errOverrun.Error(), errOverrun))
 		}
@@ -88,7 +88,7 @@ func (w *watcher) removed() {
 		return
 	}
 	w.dev.async(hw.AsyncEvent{Kind: hw.AsyncDeviceFatal, Err: errRemoved})
-	for _, q := range w.dev.queuePairs() {
+	for _, q := range listed(w.dev, w.dev.qps) {
 		q.failed(q.currentLife(), localCause(errRemoved.Error(), errRemoved))
 	}
 }

@@ -16,11 +16,11 @@ import (
 // failure is the cause of the first completion that failed by itself, without being
 // flushed; nil when none failed, or none was polled yet.
 func (q *queuePair) failure() *hw.Cause {
-	f := C.gd_failure_of(q.c)
+	f := C.gd_look(q.c)
 	if f.status == 0 {
 		return nil
 	}
-	c := completionCause(int(f.status), int(f.vendor), hw.Status(f.word), f.recv != 0)
+	c := completionCause(int(f.status), int(f.vendor), hw.Status(f.word), bool(f.recv))
 	if q.conn == nil {
 		c.Text += pairText[int(f.status)]
 	}

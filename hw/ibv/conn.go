@@ -61,10 +61,7 @@ const eventRoom = 16
 // newConn makes a conn and its key. id is nil when an attempt will make the identifier.
 func (d *device) newConn(id *C.struct_gc_id) *conn {
 	c := &conn{dev: d, id: id, passive: id != nil, events: make(chan event, eventRoom), quit: make(chan struct{})}
-	d.mu.Lock()
-	c.key = d.key()
-	d.conns[c.key] = c
-	d.mu.Unlock()
+	c.key = enlist(d, d.conns, c)
 	return c
 }
 
@@ -94,9 +91,7 @@ func (c *conn) destroy() {
 	id, place := c.id, c.place
 	c.id, c.place = nil, nil
 	c.mu.Unlock()
-	c.dev.mu.Lock()
-	delete(c.dev.conns, c.key)
-	c.dev.mu.Unlock()
+	unlist(c.dev, c.dev.conns, c.key)
 	if id != nil {
 		C.gd_cm_disconnect(id) // fails when there is no connection, which is harmless
 		C.gd_cm_destroy(id)

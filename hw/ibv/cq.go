@@ -36,19 +36,12 @@ func (d *device) NewCQ(cfg hw.CQConfig) (hw.CQ, error) {
 		return nil, err
 	}
 	q := &completionQueue{users: users{dev: d}, depth: cfg.Depth}
-	d.mu.Lock()
-	q.key = d.key()
-	d.cqs[q.key] = q
-	d.mu.Unlock()
-	solicited := C.int(0)
-	if cfg.SolicitedOnly {
-		solicited = 1
-	}
+	q.key = enlist(d, d.cqs, q)
 	// The depth counts two places per queue pair for OpEnd, which takes no place in the
 	// device's queue. The provider's own requests may use three per queue pair: half as
 	// many places more are enough.
 	size := cfg.Depth + (cfg.Depth+1)/2 + ownCompletions
-	c, errno := C.gd_new_cq(d.c, C.int(size), C.uint64_t(q.key), C.uint32_t(cfg.Tag), solicited)
+	c, errno := C.gd_new_cq(d.c, C.int(size), C.uint64_t(q.key), C.uint32_t(cfg.Tag), C.bool(cfg.SolicitedOnly))
 	if c == nil {
 		q.drop()
 		return nil, resourceError(op, hw.ResourceTEVD, errno)
@@ -58,10 +51,8 @@ func (d *device) NewCQ(cfg hw.CQConfig) (hw.CQ, error) {
 }
 
 func (q *completionQueue) drop() {
-	q.dev.mu.Lock()
-	delete(q.dev.cqs, q.key)
-	q.dev.children--
-	q.dev.mu.Unlock()
+	unlist(q.dev, q.dev.cqs, q.key)
+	q.dev.disown()
 }
 
 func (q *completionQueue) Depth() int { return q.depth }

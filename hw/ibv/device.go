@@ -84,17 +84,28 @@ func (d *device) public() hw.Device {
 // Attr implements [hw.Device].
 func (d *device) Attr() hw.Attr { return d.attr }
 
-// key returns a new number by which C and the kernel know an object, with mu held.
-func (d *device) key() uint64 {
+// enlist puts an object into one of the device's tables, and returns the number by which C and
+// the kernel know it.
+func enlist[O any](d *device, table map[uint64]O, o O) uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.lastKey++
+	table[d.lastKey] = o
 	return d.lastKey
 }
 
-// queuePairs are the queue pairs that are open.
-func (d *device) queuePairs() []*queuePair {
+// unlist undoes enlist.
+func unlist[O any](d *device, table map[uint64]O, key uint64) {
+	d.mu.Lock()
+	delete(table, key)
+	d.mu.Unlock()
+}
+
+// listed are the objects of one of the device's tables.
+func listed[O any](d *device, table map[uint64]O) []O {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return slices.Collect(maps.Values(d.qps))
+	return slices.Collect(maps.Values(table))
 }
 
 // adopt counts a new object of the device's, unless the device is closed.
@@ -113,6 +124,24 @@ func (d *device) disown() {
 	d.mu.Lock()
 	d.children--
 	d.mu.Unlock()
+}
+
+// adoptIn counts a new object of the device's and as a user of its zone; the zone's disown undoes it.
+func (d *device) adoptIn(op string, of hw.Zone) (*zone, error) {
+	z, err := use[*zone](op, d, of, &zones)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.adopt(op); err != nil {
+		z.unuse()
+		return nil, err
+	}
+	return z, nil
+}
+
+func (z *zone) disown() {
+	z.unuse()
+	z.dev.disown()
 }
 
 // Close implements [hw.Device]. It rejects, as the provider, the connection requests

@@ -40,7 +40,7 @@ func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 	q.conn = c
 	q.up.reads_in, q.up.reads_out = C.uint8_t(q.cfg.ReadsIn), C.uint8_t(q.cfg.ReadsOut)
 	q.become(phaseConnecting)
-	C.gd_hold(q.c, 1) // no poll hands on a completion before Established was told
+	C.gd_hold(q.c, true) // no poll hands on a completion before Established was told
 	a := &attempt{
 		conn: c, qp: q, life: q.life, up: q.up, host: cfg.Addr, port: uint16(cfg.Qual),
 		qpNum: q.rings.qp_num, private: d.transport.pack(msgRequest, cfg.Private, true, c.takePlace(q.parts.zone)),
@@ -125,7 +125,7 @@ func (a *attempt) dial() *failure {
 		if f != nil {
 			return f
 		}
-		errno := syscall.Errno(C.gd_cm_connect(id, &a.up, a.qpNum, a.qp.parts.shared(), data, n))
+		errno := syscall.Errno(C.gd_cm_connect(id, &a.up, a.qpNum, a.qp.parts.srq != nil, data, n))
 		switch {
 		case errno == 0:
 			return a.outcome(id)

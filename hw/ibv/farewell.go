@@ -171,7 +171,7 @@ func (c *conn) offerFarewell() {
 // does so only when this side has no receive posted: only then may the peer's write be
 // stuck behind a send that waits for a receive.
 func (c *conn) fetchFarewell(q *C.struct_gd_qp) bool {
-	if C.gd_unready(q) == 0 {
+	if !C.gd_look(q).unready {
 		return false
 	}
 	c.mu.Lock()

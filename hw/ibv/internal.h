@@ -118,7 +118,7 @@ struct gd_cq {
 	struct gv_cq *cq;
 	uint64_t handle;
 	uint32_t tag;
-	uint8_t solicited;
+	bool solicited;
 	uint8_t armed;     // under dev->mu
 	uint64_t empty_at; // the device's poll count when a poll last found it empty
 };

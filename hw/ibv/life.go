@@ -32,7 +32,7 @@ func (q *queuePair) tell(f fact) {
 		q.mu.Unlock()
 		f(q.cfg.Facts)
 		q.mu.Lock()
-		C.gd_hold(q.c, 0) // releases the receives that waited for Established
+		C.gd_hold(q.c, false) // releases the receives that waited for Established
 		C.gd_tell(q.c, -1)
 	}
 	q.telling = false
@@ -192,7 +192,7 @@ func (q *queuePair) Drain() {
 	if q.at() != phaseUp {
 		return // Refused or Down was called, or is about to be
 	}
-	if q.conn != nil || C.gd_reaches(q.c) != 0 { // else it would wait for a peer that has not paired
+	if q.conn != nil || bool(C.gd_look(q.c).reaches) { // else it would wait for a peer that has not paired
 		q.sendFarewell()
 	}
 	var posted C.uint32_t
@@ -212,7 +212,7 @@ func (q *queuePair) Break(orderly bool) {
 	q.become(phaseBroken)
 	if orderly && (was == phaseUp || was == phaseDown && q.conn == nil) { // Drain may have left a pair's out
 		kind := alarmFarewell
-		if C.gd_idle(q.c) == 0 {
+		if !C.gd_look(q.c).idle {
 			kind = alarmFarewellStuck
 		}
 		if next, sent := q.sendFarewell(); sent {

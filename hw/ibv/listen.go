@@ -48,10 +48,7 @@ func (d *device) Listen(cfg hw.ListenConfig) (hw.Listener, error) {
 		return nil, err
 	}
 	l := &listener{dev: d, onRequest: cfg.OnRequest}
-	d.mu.Lock()
-	l.key = d.key()
-	d.listeners[l.key] = l
-	d.mu.Unlock()
+	l.key = enlist(d, d.listeners, l)
 	for try := 0; ; try++ {
 		err = l.open(op, addrs, uint16(cfg.Qual), cfg.Backlog)
 		if err == nil {
@@ -59,14 +56,10 @@ func (d *device) Listen(cfg hw.ListenConfig) (hw.Listener, error) {
 		}
 		l.drop()
 		if cfg.Qual != 0 || !errors.Is(err, hw.ErrConnQualInUse) || try == portTries {
-			break
+			l.leave()
+			return nil, err
 		}
 	}
-	d.mu.Lock()
-	delete(d.listeners, l.key)
-	d.children--
-	d.mu.Unlock()
-	return nil, err
 }
 
 func (d *device) listenAddresses(op string, cfg *hw.ListenConfig) ([]netip.Addr, error) {
@@ -171,11 +164,14 @@ func (l *listener) Close() error {
 	l.closed = true
 	l.mu.Unlock()
 	l.drop()
-	l.dev.mu.Lock()
-	delete(l.dev.listeners, l.key)
-	l.dev.children--
-	l.dev.mu.Unlock()
+	l.leave()
 	return nil
+}
+
+// leave removes the listener from the device's table.
+func (l *listener) leave() {
+	unlist(l.dev, l.dev.listeners, l.key)
+	l.dev.disown()
 }
 
 // arrive hands a connection request to the consumer, and rejects it as the provider

@@ -81,12 +81,8 @@ func (d *device) Register(z hw.Zone, mem []byte, priv hw.Privileges) (hw.MR, err
 	if priv&hw.RemoteAtomic != 0 && !d.attr.Ops.Has(hw.OpFetchAdd) {
 		return nil, hw.Errorf(op, hw.ModelNotSupported, hw.NoSubtype, "%s has no atomics", d.name)
 	}
-	own, err := use[*zone](op, d, z, &zones)
+	own, err := d.adoptIn(op, z)
 	if err != nil {
-		return nil, err
-	}
-	if err := d.adopt(op); err != nil {
-		own.unuse()
 		return nil, err
 	}
 	// The address is passed as a number, since the library keeps it and C may not keep
@@ -94,8 +90,7 @@ func (d *device) Register(z hw.Zone, mem []byte, priv hw.Privileges) (hw.MR, err
 	addr := C.uintptr_t(uintptr(unsafe.Pointer(unsafe.SliceData(mem))))
 	mr, errno := C.gd_register(d.c, own.pd, addr, C.uint64_t(len(mem)), d.accessFlags(priv))
 	if mr == nil {
-		d.disown()
-		own.unuse()
+		own.disown()
 		return nil, registerError(op, len(mem), errno)
 	}
 	return &region{dev: d, zone: own, c: mr, lkey: uint32(mr.lkey), rkey: uint32(mr.rkey), remote: priv&remotePrivileges != 0}, nil
@@ -138,8 +133,7 @@ func (r *region) Deregister() error {
 	if r.dev.siw {
 		r.dev.stopUsing(r.lkey)
 	}
-	r.zone.unuse()
-	r.dev.disown()
+	r.zone.disown()
 	return nil
 }
 
@@ -149,10 +143,10 @@ func (r *region) Deregister() error {
 // peers send and write it checks the region again for each piece, and
 // gd_settle_copies waits for a piece that is being copied.
 func (d *device) stopUsing(lkey uint32) {
-	all := d.queuePairs()
+	all := listed(d, d.qps)
 	for _, q := range all {
 		q.mu.Lock()
-		hit, life := !q.closed && q.at() != phaseNew && C.gd_blame(q.c, C.uint32_t(lkey)) != 0, q.life
+		hit, life := !q.closed && q.at() != phaseNew && bool(C.gd_blame(q.c, C.uint32_t(lkey))), q.life
 		q.mu.Unlock()
 		if hit {
 			q.lost(life, hw.ReasonBroken, localCause("a region that an outstanding request uses was deregistered", hw.StatusLocalProtection.Err()))

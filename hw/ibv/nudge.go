@@ -48,15 +48,15 @@ func (a alarm) nudge() {
 	last := lastNudge
 	if q.conn.passive {
 		last = readNudge
-		if q.nudged >= readNudge-1 && q.up.reads_out > 0 && C.gd_heard(q.c) == 0 {
+		if q.nudged >= readNudge-1 && q.up.reads_out > 0 && !bool(C.gd_look(q.c).heard) {
 			before := q.unread
 			q.unread = q.conn.unread()
 			if q.nudged == readNudge && q.unread > 0 && q.unread == before {
-				C.gd_nudge(q.c, 1)
+				C.gd_nudge(q.c, true)
 			}
 		}
 	} else if q.nudged&(q.nudged-1) == 0 {
-		C.gd_nudge(q.c, 0)
+		C.gd_nudge(q.c, false)
 	}
 	if q.nudged < last {
 		q.dev.watcher.setAlarm(alarmNudge, q, life)

@@ -186,15 +186,7 @@ const vendorSoftIWARP = 0x626d74
 func (d *device) configure(port *C.struct_gv_port_attr) error {
 	cfg := C.struct_gd_device_config{
 		max_message: C.uint64_t(d.attr.MaxMessage), max_rdma: C.uint64_t(d.attr.MaxRDMA),
-	}
-	if d.transport.iwarp {
-		cfg.signal_all = 1
-	}
-	if d.siw {
-		cfg.siw = 1
-	}
-	if port.link_layer == C.GV_LINK_LAYER_INFINIBAND {
-		cfg.plain_ib = 1
+		signal_all: C.bool(d.transport.iwarp), siw: C.bool(d.siw), plain_ib: port.link_layer == C.GV_LINK_LAYER_INFINIBAND,
 	}
 	for i, recv := range []bool{false, true} {
 		for j, s := range statusTable(recv) {

@@ -126,9 +126,9 @@ func (d *device) Pair(qp hw.QP, peer hw.PairAddr) error {
 	}
 	path := own.to(&d.params, peer)
 	q.up.reads_in, q.up.reads_out = C.uint8_t(q.cfg.ReadsIn), C.uint8_t(q.cfg.ReadsOut)
-	C.gd_hold(q.c, 1) // no poll hands on a completion before Established was told
+	C.gd_hold(q.c, true) // no poll hands on a completion before Established was told
 	if errno := C.gd_pair(q.c, &path, &q.up, d.access); errno != 0 {
-		C.gd_hold(q.c, 0)
+		C.gd_hold(q.c, false)
 		q.mu.Unlock()
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "%v: the device finds no way there from GID %v, MTU %d: %w",
 			peer, own.gid, own.values.MTU, syscall.Errno(errno))
@@ -154,10 +154,8 @@ func (o *ownPath) to(p *params, peer hw.PairAddr) C.struct_gd_path {
 		port: C.uint8_t(p.port), sgid_index: C.uint8_t(o.gid.index), hop_limit: C.uint8_t(p.hopLimit),
 		traffic_class: C.uint8_t(p.trafficClass), sl: C.uint8_t(p.serviceLevel), mtu: C.uint8_t(mtuCode(mtu)),
 		dlid: C.uint16_t(peer.LID), pkey_index: C.uint16_t(o.pkeyIndex), flow_label: C.uint32_t(p.flowLabel),
-		qpn: C.uint32_t(peer.QPN), rq_psn: C.uint32_t(peer.PSN), sq_psn: C.uint32_t(o.values.PSN),
-	}
-	if o.ethernet || peer.LID == 0 || p.gid.index >= 0 {
-		path.global = 1
+		global: C.bool(o.ethernet || peer.LID == 0 || p.gid.index >= 0),
+		qpn:    C.uint32_t(peer.QPN), rq_psn: C.uint32_t(peer.PSN), sq_psn: C.uint32_t(o.values.PSN),
 	}
 	for i, b := range peer.GID {
 		path.dgid[i] = C.uint8_t(b)

@@ -2,9 +2,6 @@
 
 package ibv
 
-// #include "shim.h"
-import "C"
-
 import "godat/hw"
 
 // parts are the objects of which a queue pair is made. Each counts the queue pair as a
@@ -54,12 +51,4 @@ func (p *parts) each(f func(*users)) {
 	if p.zone != nil {
 		f(&p.zone.users)
 	}
-}
-
-// shared is 1 when receives come from a shared queue, as rdma_conn_param's srq says it.
-func (p *parts) shared() C.int {
-	if p.srq != nil {
-		return 1
-	}
-	return 0
 }

@@ -20,12 +20,12 @@ func TestAPathHasAGIDWhereOneIsNeeded(t *testing.T) {
 		ethernet bool
 		index    int
 		peer     hw.PairAddr
-		global   uint8
+		global   bool
 	}{
-		"a LID of the subnet": {false, -1, peer, 0},
-		"a chosen GID":        {false, 3, peer, 1},
-		"no LID":              {false, -1, noLID, 1},
-		"Ethernet":            {true, -1, peer, 1},
+		"a LID of the subnet": {false, -1, peer, false},
+		"a chosen GID":        {false, 3, peer, true},
+		"no LID":              {false, -1, noLID, true},
+		"Ethernet":            {true, -1, peer, true},
 	} {
 		own := ownPath{
 			ethernet: c.ethernet, gid: gid{index: 3}, pkeyIndex: 2,
@@ -33,7 +33,7 @@ func TestAPathHasAGIDWhereOneIsNeeded(t *testing.T) {
 		}
 		p := params{port: 2, hopLimit: 5, trafficClass: 6, serviceLevel: 4, flowLabel: 8, gid: gidChoice{index: c.index}}
 		path := own.to(&p, c.peer)
-		assert.EqualValues(t, c.global, path.global, name)
+		assert.EqualValues(t, c.global, bool(path.global), name)
 		assert.Equal(t, []any{c.peer.LID, uint32(0x1234), uint32(0x5678), uint32(0x22), uint8(4), uint8(2), uint16(2), uint8(mtuCode(1024))},
 			[]any{uint16(path.dlid), uint32(path.qpn), uint32(path.rq_psn), uint32(path.sq_psn), uint8(path.sl), uint8(path.port), uint16(path.pkey_index), uint8(path.mtu)}, name)
 		assert.Equal(t, []any{uint8(3), uint8(5), uint8(6), uint32(8), uint8(0xfe)},

@@ -69,14 +69,10 @@ func (d *device) NewQP(cfg hw.QPConfig) (hw.QP, error) {
 		d.disown()
 		return nil, err
 	}
-	d.mu.Lock()
-	q.key = d.key()
-	d.qps[q.key] = q
-	d.mu.Unlock()
+	q.key = enlist(d, d.qps, q)
 	q.configure()
 	c, errno := C.gd_new_qp(d.c, &q.ccfg)
 	if c == nil {
-		q.unlist()
 		q.release()
 		return nil, resourceError(op, hw.ResourceTEP, errno)
 	}
@@ -111,13 +107,10 @@ func (q *queuePair) configure() {
 		handle: C.uint64_t(q.key), send_end: C.uint64_t(cfg.SendEnd), recv_end: C.uint64_t(cfg.RecvEnd),
 		number: C.uint32_t(cfg.Number), send_depth: C.uint32_t(cfg.SendDepth), recv_depth: C.uint32_t(cfg.RecvDepth),
 		send_segs: C.uint32_t(cfg.SendSegments), recv_segs: C.uint32_t(cfg.RecvSegments),
-		inline_max: C.uint32_t(d.params.inline), port: C.uint8_t(d.params.port), access: d.access,
+		inline_max: C.uint32_t(d.params.inline), port: C.uint8_t(d.params.port), iwarp: C.bool(d.transport.iwarp), access: d.access,
 	}
 	if q.parts.srq != nil {
 		q.ccfg.srq = q.parts.srq.c
-	}
-	if d.transport.iwarp {
-		q.ccfg.iwarp = 1
 	}
 	retries, code := rnr(cfg.NotReady)
 	if d.params.rnrTimer >= 0 {
@@ -171,7 +164,7 @@ func (q *queuePair) finished(op string) error {
 	switch {
 	case q.closed:
 		return hw.Errorf(op, hw.InvalidHandle, hw.HandleEP, "the queue pair is closed")
-	case q.at() != phaseBroken || C.gd_has_ended(q.c) == 0:
+	case q.at() != phaseBroken || !bool(C.gd_look(q.c).ended):
 		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "the queues have not ended: call Break, and poll until both OpEnds have come")
 	}
 	return nil
@@ -190,7 +183,6 @@ func (q *queuePair) Close() error {
 		}
 	}
 	q.closed = true
-	q.unlist()
 	old := C.gd_free_qp(q.c, 1)
 	q.c = nil
 	c := q.conn
@@ -203,15 +195,9 @@ func (q *queuePair) Close() error {
 	return nil
 }
 
-// unlist removes the queue pair from the device's table.
-func (q *queuePair) unlist() {
-	q.dev.mu.Lock()
-	delete(q.dev.qps, q.key)
-	q.dev.mu.Unlock()
-}
-
 // release gives back what the queue pair is made of.
 func (q *queuePair) release() {
+	unlist(q.dev, q.dev.qps, q.key)
 	q.parts.each((*users).unuse)
 	q.dev.disown()
 }

@@ -123,7 +123,7 @@ func (q *queuePair) accept(op string, r *request, private []byte) error {
 		lost, cause = failed("ibv_modify_qp", C.gd_bring_up(q.c, c.id, &q.up, d.access))
 	}
 	if !lost {
-		lost, cause = failed("rdma_accept", C.gd_cm_accept(c.id, &q.up, q.rings.qp_num, q.parts.shared(), data, n))
+		lost, cause = failed("rdma_accept", C.gd_cm_accept(c.id, &q.up, q.rings.qp_num, q.parts.srq != nil, data, n))
 	}
 	if lost {
 		life := q.life
@@ -143,13 +143,7 @@ func failed(call string, errno C.int) (bool, *hw.Cause) {
 // abandonRequests rejects, as the provider, the requests that the consumer has not
 // answered, and destroys every conn that is left. Close calls it.
 func (d *device) abandonRequests() {
-	d.mu.Lock()
-	var left []*conn
-	for _, c := range d.conns {
-		left = append(left, c)
-	}
-	d.mu.Unlock()
-	for _, c := range left {
+	for _, c := range listed(d, d.conns) {
 		c.with(func(id *C.struct_gc_id) {
 			if c.passive {
 				rejectAsProvider(id)

@@ -4,6 +4,8 @@
 #ifndef GODAT_IBV_SHIM_H
 #define GODAT_IBV_SHIM_H
 
+#include <stdbool.h>
+
 #include "abi.h"
 #include "abi_cm.h"
 
@@ -107,9 +109,9 @@ struct gd_srq;
 
 // gd_device_config is what the Go half knows of a device.
 struct gd_device_config {
-	uint8_t signal_all; // signal every send, since markers don't work on this device
-	uint8_t siw;        // the device is soft-iWARP, whose faults the C half works around
-	uint8_t plain_ib;   // the link layer is InfiniBand, not Ethernet
+	bool signal_all; // signal every send, since markers don't work on this device
+	bool siw;        // the device is soft-iWARP, whose faults the C half works around
+	bool plain_ib;   // the link layer is InfiniBand, not Ethernet
 	uint64_t max_message, max_rdma;
 	uint8_t status_of[2][64]; // hw.Status by verbs' status: of sends, of receives
 };
@@ -144,16 +146,21 @@ struct gd_event {
 	uint64_t parent; // of the listener, in a request
 	int event;
 	int status;
-	uint32_t qp_num;
 	uint8_t reads_in, reads_out; // responder_resources, initiator_depth
 	uint8_t len;
 	uint8_t data[256];
 };
 
-// gd_failure is the completion that ended a connection; status 0 means none.
-struct gd_failure {
+// gd_view is what a queue pair is like at one moment.
+struct gd_view {
+	bool idle;    // no posted send is outstanding
+	bool unready; // no posted receive is left for a send of the peer
+	bool heard;   // a receive has completed in this life
+	bool reaches; // of a pair: the peer gets what is posted now, as far as this side knows
+	bool ended;   // both queues have handed on their OpEnd
+	// The first request that failed by itself, without being flushed; status 0: none.
 	uint32_t status, vendor;
-	int recv;
+	bool recv;
 	uint8_t word; // its hw.Status, which can be more precise than the verbs status
 };
 
@@ -169,7 +176,8 @@ struct gd_qp_config {
 	struct gd_srq *srq;
 	uint64_t handle, send_end, recv_end;
 	uint32_t number, send_depth, recv_depth, send_segs, recv_segs, inline_max;
-	uint8_t port, iwarp;
+	uint8_t port;
+	bool iwarp;
 	uint32_t access;
 };
 
@@ -181,7 +189,8 @@ struct gd_up {
 
 // gd_path is the way from a queue pair to one that is paired with it.
 struct gd_path {
-	uint8_t port, sgid_index, hop_limit, traffic_class, sl, global, mtu; // mtu as verbs number it
+	uint8_t port, sgid_index, hop_limit, traffic_class, sl, mtu; // mtu as verbs number it
+	bool global;
 	uint8_t dgid[16];
 	uint16_t dlid, pkey_index;
 	uint32_t flow_label, qpn, rq_psn, sq_psn;
@@ -210,17 +219,16 @@ int gd_query(struct gd_device *d, struct gv_device_attr *attr, struct gv_port_at
 int gd_get_async(struct gd_device *d, struct gd_async *a);
 struct gv_pd *gd_alloc_pd(struct gd_device *d);
 int gd_free_pd(struct gv_pd *pd);
-struct gd_cq *gd_new_cq(struct gd_device *d, int depth, uint64_t handle, uint32_t tag, int solicited);
+struct gd_cq *gd_new_cq(struct gd_device *d, int depth, uint64_t handle, uint32_t tag, bool solicited);
 int gd_close_cq(struct gd_cq *cq);
-int gd_cq_depth(struct gd_cq *cq);
 
 // shim_memory.c
 struct gv_mr *gd_register(struct gd_device *d, struct gv_pd *pd, uintptr_t addr, uint64_t len, uint32_t access);
 struct gv_mr *gd_register_at(struct gv_pd *pd, uintptr_t addr, uint64_t len, uint64_t iova, uint32_t access);
 int gd_deregister(struct gd_device *d, struct gv_mr *mr);
-int gd_blame(struct gd_qp *q, uint32_t lkey);
+bool gd_blame(struct gd_qp *q, uint32_t lkey);
 void gd_settle_copies(void);
-struct gv_mw *gd_new_window(struct gv_pd *pd, int own);
+struct gv_mw *gd_new_window(struct gv_pd *pd, bool own);
 int gd_close_window(struct gv_mw *mw);
 
 // shim_qp.c
@@ -233,11 +241,10 @@ void gd_kill(struct gd_qp *q);
 void gd_over(struct gd_qp *q);
 void gd_force(struct gd_qp *q);
 void gd_last_wqe(struct gd_qp *q);
-void gd_hold(struct gd_qp *q, int on);
+void gd_hold(struct gd_qp *q, bool on);
 void gd_tell(struct gd_qp *q, int delta);
 struct gd_rings gd_rings_of(struct gd_qp *q);
-int gd_has_ended(struct gd_qp *q);
-int gd_heard(struct gd_qp *q);
+struct gd_view gd_look(struct gd_qp *q);
 
 // shim_pair.c
 int gd_pair(struct gd_qp *q, const struct gd_path *p, const struct gd_up *up, uint32_t access);
@@ -247,12 +254,9 @@ int gd_post_send(struct gd_qp *q, uint32_t n, uint32_t *taken);
 int gd_post_recv(struct gd_qp *q, uint32_t n, uint32_t *taken);
 int gd_post_farewell(struct gd_qp *q, uint64_t from, uint32_t lkey, uint64_t to, uint32_t rkey, uint32_t *posted);
 int gd_fetch_farewell(struct gd_qp *q, uint64_t into, uint32_t lkey, uint64_t from, uint32_t rkey);
-int gd_unready(struct gd_qp *q);
-void gd_nudge(struct gd_qp *q, int read);
+void gd_nudge(struct gd_qp *q, bool read);
 int gd_drain(struct gd_qp *q, uint32_t *posted);
-int gd_idle(struct gd_qp *q);
 void gd_probe(struct gd_qp *q);
-int gd_reaches(struct gd_qp *q);
 
 // shim_srq.c
 struct gd_srq *gd_new_srq(struct gd_device *d, struct gv_pd *pd, uint32_t room, uint32_t segs, uint64_t handle);
@@ -260,8 +264,8 @@ int gd_outstanding(struct gd_srq *s);
 int gd_stage_srq(struct gd_srq *s, uint32_t n);
 int gd_post_srq(struct gd_srq *s, uint32_t n, uint32_t *taken);
 int gd_arm_srq(struct gd_srq *s, uint32_t limit);
-int gd_is_low(struct gd_srq *s);
-int gd_disarm_srq(struct gd_srq *s);
+bool gd_is_low(struct gd_srq *s);
+bool gd_disarm_srq(struct gd_srq *s);
 int gd_close_srq(struct gd_srq *s);
 struct gd_srq_ring gd_srq_ring_of(struct gd_srq *s);
 
@@ -269,7 +273,6 @@ struct gd_srq_ring gd_srq_ring_of(struct gd_srq *s);
 int gd_poll(struct gd_device *d, int max);
 int gd_arm(struct gd_device *d);
 int gd_wait(struct gd_device *d);
-struct gd_failure gd_failure_of(struct gd_qp *q);
 int gd_take_notices(struct gd_device *d, uint64_t *handles, uint32_t *bits, int max);
 
 // shim_cm.c
@@ -281,8 +284,8 @@ int gd_cm_bind(struct gc_id *id, struct sockaddr_storage *addr);
 int gd_cm_listen(struct gc_id *id, int backlog);
 int gd_cm_resolve(struct gc_id *id, struct sockaddr_storage *src, struct sockaddr_storage *dst, int ms);
 int gd_cm_route(struct gc_id *id, int ms);
-int gd_cm_connect(struct gc_id *id, const struct gd_up *up, uint32_t qp_num, int srq, const uint8_t *data, int len);
-int gd_cm_accept(struct gc_id *id, const struct gd_up *up, uint32_t qp_num, int srq, const uint8_t *data, int len);
+int gd_cm_connect(struct gc_id *id, const struct gd_up *up, uint32_t qp_num, bool srq, const uint8_t *data, int len);
+int gd_cm_accept(struct gc_id *id, const struct gd_up *up, uint32_t qp_num, bool srq, const uint8_t *data, int len);
 int gd_cm_reject(struct gc_id *id, const uint8_t *data, int len);
 int gd_cm_establish(struct gc_id *id);
 int gd_cm_notify(struct gc_id *id);

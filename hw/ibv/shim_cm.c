@@ -35,7 +35,6 @@ int gd_cm_next(struct gd_device *d, struct gd_event *out)
 	case GC_EVENT_CONNECT_RESPONSE:
 	case GC_EVENT_ESTABLISHED:
 	case GC_EVENT_REJECTED:
-		out->qp_num = e->param.conn.qp_num;
 		out->reads_in = e->param.conn.responder_resources;
 		out->reads_out = e->param.conn.initiator_depth;
 		if (e->param.conn.private_data) {
@@ -75,7 +74,7 @@ int gd_cm_resolve(struct gc_id *id, struct sockaddr_storage *src, struct sockadd
 
 int gd_cm_route(struct gc_id *id, int ms) { return result(gd_lib.resolve_route(id, ms)); }
 
-static struct gc_conn_param parameters(const struct gd_up *up, uint32_t qp_num, int srq, const uint8_t *data, int len)
+static struct gc_conn_param parameters(const struct gd_up *up, uint32_t qp_num, bool srq, const uint8_t *data, int len)
 {
 	return (struct gc_conn_param){
 		.private_data = data,
@@ -113,14 +112,14 @@ static int hear(sigset_t old, int r)
 }
 
 // gd_cm_connect blocks, on some drivers, until the peer's transport has answered.
-int gd_cm_connect(struct gc_id *id, const struct gd_up *up, uint32_t qp_num, int srq, const uint8_t *data, int len)
+int gd_cm_connect(struct gc_id *id, const struct gd_up *up, uint32_t qp_num, bool srq, const uint8_t *data, int len)
 {
 	struct gc_conn_param p = parameters(up, qp_num, srq, data, len);
 	sigset_t old = deafen();
 	return hear(old, gd_lib.connect(id, &p));
 }
 
-int gd_cm_accept(struct gc_id *id, const struct gd_up *up, uint32_t qp_num, int srq, const uint8_t *data, int len)
+int gd_cm_accept(struct gc_id *id, const struct gd_up *up, uint32_t qp_num, bool srq, const uint8_t *data, int len)
 {
 	struct gc_conn_param p = parameters(up, qp_num, srq, data, len);
 	sigset_t old = deafen();

@@ -177,7 +177,7 @@ int gd_get_async(struct gd_device *d, struct gd_async *a)
 struct gv_pd *gd_alloc_pd(struct gd_device *d) { return gd_lib.alloc_pd(d->ctx); }
 int gd_free_pd(struct gv_pd *pd) { return gd_lib.dealloc_pd(pd); }
 
-struct gd_cq *gd_new_cq(struct gd_device *d, int depth, uint64_t handle, uint32_t tag, int solicited)
+struct gd_cq *gd_new_cq(struct gd_device *d, int depth, uint64_t handle, uint32_t tag, bool solicited)
 {
 	struct gd_cq *cq = calloc(1, sizeof *cq);
 	if (cq == NULL)
@@ -229,5 +229,3 @@ int gd_close_cq(struct gd_cq *cq)
 	free(cq);
 	return err;
 }
-
-int gd_cq_depth(struct gd_cq *cq) { return cq->cq->cqe; }

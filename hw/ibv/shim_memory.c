@@ -124,7 +124,7 @@ int gd_names(struct gd_queue *k, uint32_t pos, uint32_t lkey)
 // the region. The caller then kills the queue pair, and the first such send that is
 // flushed completes with a protection error. gd_blame can't pick that send itself,
 // since some of them may still succeed.
-int gd_blame(struct gd_qp *q, uint32_t lkey)
+bool gd_blame(struct gd_qp *q, uint32_t lkey)
 {
 	struct gd_queue *k = &q->sq;
 	pthread_mutex_lock(&q->mu); // keeps posts out
@@ -136,7 +136,7 @@ int gd_blame(struct gd_qp *q, uint32_t lkey)
 			k->blame = lkey;
 		}
 	}
-	int blamed = k->blamed;
+	bool blamed = k->blamed;
 	pthread_mutex_unlock(&q->dev->mu);
 	pthread_mutex_unlock(&q->mu);
 	return blamed;
@@ -185,7 +185,7 @@ int gd_sges_valid(struct gd_device *d, struct gv_pd *pd, const struct gv_sge *s,
 
 // gd_new_window makes a window of one queue pair (own, type 2), or of all queue pairs of
 // the zone (type 1). A posted request with a given key binds either type.
-struct gv_mw *gd_new_window(struct gv_pd *pd, int own)
+struct gv_mw *gd_new_window(struct gv_pd *pd, bool own)
 {
 	if (pd->context->ops.alloc_mw == NULL) {
 		errno = EOPNOTSUPP;

@@ -27,15 +27,6 @@ void gd_notice(struct gd_qp *q, uint32_t bits)
 	gd_signal(q->dev->notice_fd);
 }
 
-// gd_failure_of describes the first request that failed by itself, without being flushed.
-struct gd_failure gd_failure_of(struct gd_qp *q)
-{
-	pthread_mutex_lock(&q->dev->mu);
-	struct gd_failure f = {.status = q->failed_status, .vendor = q->failed_vendor, .recv = q->failed_recv, .word = q->failed_word};
-	pthread_mutex_unlock(&q->dev->mu);
-	return f;
-}
-
 // gd_take_notices takes up to max queue pairs off the notice list. It returns how many,
 // and stores their handles and notices.
 int gd_take_notices(struct gd_device *d, uint64_t *handles, uint32_t *bits, int max)

@@ -17,7 +17,6 @@ static const int opcodes[32] = {
 	[GD_OP_SEND_INVALIDATE] = GV_WR_SEND_WITH_INV,
 };
 
-
 static void build_bind(struct gv_send_wr *wr, const struct gd_slot *s)
 {
 	wr->bind_mw.mw = s->mw;
@@ -283,7 +282,7 @@ static int post_nothing(struct gd_qp *q, int opcode, int flags)
 // completes without waking a poll. It uses no slot of the ring, as gd_fetch_farewell, and
 // the places in the device's queue that soft-iWARP leaves free: those of the marker and of
 // gd_drain's request.
-void gd_nudge(struct gd_qp *q, int read)
+void gd_nudge(struct gd_qp *q, bool read)
 {
 	pthread_mutex_lock(&q->mu);
 	post_nothing(q, read ? GV_WR_RDMA_READ : GV_WR_RDMA_WRITE, 0); // a full queue has more to send anyway
@@ -307,25 +306,6 @@ void gd_probe(struct gd_qp *q)
 		pthread_mutex_unlock(&d->mu);
 	}
 	pthread_mutex_unlock(&q->mu);
-}
-
-// gd_reaches reports whether a pair's peer gets what is posted now, as far as this side knows: the
-// peer has answered something, or sent something, or requests wait for it anyway.
-int gd_reaches(struct gd_qp *q)
-{
-	pthread_mutex_lock(&q->dev->mu);
-	int reaches = q->heard || q->answered || q->sq.done || q->sq.done != atomic_load(&q->sq.posted);
-	pthread_mutex_unlock(&q->dev->mu);
-	return reaches;
-}
-
-// gd_unready reports whether no posted receive is left for a send of the peer.
-int gd_unready(struct gd_qp *q)
-{
-	pthread_mutex_lock(&q->dev->mu);
-	int none = q->srq ? gd_outstanding(q->srq) == 0 : q->rq.done == atomic_load(&q->rq.posted);
-	pthread_mutex_unlock(&q->dev->mu);
-	return none;
 }
 
 // gd_drain asks for a notice when all sends posted so far have completed. When the last
@@ -356,13 +336,4 @@ int gd_drain(struct gd_qp *q, uint32_t *posted)
 	*posted = atomic_load(&q->sq.posted);
 	pthread_mutex_unlock(&q->mu);
 	return err;
-}
-
-// gd_idle reports whether no posted send is outstanding.
-int gd_idle(struct gd_qp *q)
-{
-	pthread_mutex_lock(&q->dev->mu);
-	int idle = q->sq.done == atomic_load(&q->sq.posted);
-	pthread_mutex_unlock(&q->dev->mu);
-	return idle;
 }

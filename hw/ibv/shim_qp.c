@@ -273,22 +273,22 @@ struct gd_rings gd_rings_of(struct gd_qp *q)
 	};
 }
 
-// gd_has_ended reports whether both queues have handed on their OpEnd.
-int gd_has_ended(struct gd_qp *q)
+// gd_look describes a queue pair. A pair reaches its peer when the peer has answered something,
+// or sent something, or requests wait for it anyway.
+struct gd_view gd_look(struct gd_qp *q)
 {
 	pthread_mutex_lock(&q->dev->mu);
-	int ended = q->sq.ended && q->rq.ended;
+	bool idle = q->sq.done == atomic_load(&q->sq.posted);
+	struct gd_view v = {
+		.idle = idle,
+		.unready = q->srq ? gd_outstanding(q->srq) == 0 : q->rq.done == atomic_load(&q->rq.posted),
+		.heard = q->heard,
+		.reaches = q->heard || q->answered || q->sq.done || !idle,
+		.ended = q->sq.ended && q->rq.ended,
+		.status = q->failed_status, .vendor = q->failed_vendor, .recv = q->failed_recv, .word = q->failed_word,
+	};
 	pthread_mutex_unlock(&q->dev->mu);
-	return ended;
-}
-
-// gd_heard reports whether a receive has completed in this life.
-int gd_heard(struct gd_qp *q)
-{
-	pthread_mutex_lock(&q->dev->mu);
-	int heard = q->heard;
-	pthread_mutex_unlock(&q->dev->mu);
-	return heard;
+	return v;
 }
 
 int gd_destroy_hw(struct gv_qp *qp) { return gd_lib.destroy_qp(qp); }
@@ -386,7 +386,7 @@ void gd_force(struct gd_qp *q) { mark(q, &q->forced, 1); }
 void gd_last_wqe(struct gd_qp *q) { mark(q, &q->last_wqe, 1); }
 
 // gd_hold makes completions wait while on is set. A dead queue pair's never wait.
-void gd_hold(struct gd_qp *q, int on)
+void gd_hold(struct gd_qp *q, bool on)
 {
 	pthread_mutex_lock(&q->dev->mu);
 	q->hold = on && !q->dead;

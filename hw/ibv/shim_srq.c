@@ -44,19 +44,19 @@ int gd_arm_srq(struct gd_srq *s, uint32_t limit)
 }
 
 // gd_is_low reports whether gd_outstanding is below the low watermark.
-int gd_is_low(struct gd_srq *s)
+bool gd_is_low(struct gd_srq *s)
 {
 	pthread_mutex_lock(&s->mu);
-	int low = outstanding(s) < s->limit;
+	bool low = outstanding(s) < s->limit;
 	pthread_mutex_unlock(&s->mu);
 	return low;
 }
 
 // gd_disarm_srq clears the low watermark, and reports whether one was set.
-int gd_disarm_srq(struct gd_srq *s)
+bool gd_disarm_srq(struct gd_srq *s)
 {
 	pthread_mutex_lock(&s->mu);
-	int armed = s->limit != 0;
+	bool armed = s->limit != 0;
 	s->limit = 0;
 	pthread_mutex_unlock(&s->mu);
 	return armed;

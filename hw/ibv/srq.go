@@ -43,19 +43,12 @@ func (s sharing) NewSRQ(cfg hw.SRQConfig) (hw.SRQ, error) {
 		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "depth %d of %d segments, at most %d of %d",
 			cfg.Depth, cfg.Segments, d.attr.MaxSRQDepth, d.attr.MaxSRQSegments)
 	}
-	z, err := use[*zone](op, d, cfg.Zone, &zones)
+	z, err := d.adoptIn(op, cfg.Zone)
 	if err != nil {
 		return nil, err
 	}
-	if err := d.adopt(op); err != nil {
-		z.unuse()
-		return nil, err
-	}
 	q := &sharedQueue{users: users{dev: d}, zone: z, cfg: cfg, depth: cfg.Depth}
-	d.mu.Lock()
-	q.key = d.key()
-	d.srqs[q.key] = q
-	d.mu.Unlock()
+	q.key = enlist(d, d.srqs, q)
 	q.posts.Lock()
 	defer q.posts.Unlock()
 	room := min(mostGrowth*cfg.Depth, d.attr.MaxSRQDepth)
@@ -69,11 +62,8 @@ func (s sharing) NewSRQ(cfg hw.SRQConfig) (hw.SRQ, error) {
 }
 
 func (q *sharedQueue) drop() {
-	q.dev.mu.Lock()
-	delete(q.dev.srqs, q.key)
-	q.dev.children--
-	q.dev.mu.Unlock()
-	q.zone.unuse()
+	unlist(q.dev, q.dev.srqs, q.key)
+	q.zone.disown()
 }
 
 func (q *sharedQueue) PostRecv(wrs []hw.RecvWR) (n int, err error) {
@@ -126,7 +116,7 @@ func (q *sharedQueue) Arm(limit int) error {
 	if errno := C.gd_arm_srq(q.c, C.uint32_t(limit)); errno != 0 {
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "limit %d: %w", limit, syscall.Errno(errno))
 	}
-	if C.gd_is_low(q.c) != 0 {
+	if C.gd_is_low(q.c) {
 		q.dev.watcher.later(q.low)
 	}
 	return nil
@@ -137,14 +127,14 @@ func (q *sharedQueue) Arm(limit int) error {
 func (q *sharedQueue) isLow() bool {
 	q.posts.Lock()
 	defer q.posts.Unlock()
-	return q.c != nil && !q.isClosed() && C.gd_is_low(q.c) != 0
+	return q.c != nil && !q.isClosed() && bool(C.gd_is_low(q.c))
 }
 
 // low calls OnLow, once for each Arm: the device and the C half's count may both have
 // reported the same shortage.
 func (q *sharedQueue) low() {
 	q.posts.Lock()
-	armed := q.c != nil && !q.isClosed() && C.gd_disarm_srq(q.c) != 0
+	armed := q.c != nil && !q.isClosed() && bool(C.gd_disarm_srq(q.c))
 	q.posts.Unlock()
 	if armed && q.cfg.OnLow != nil {
 		q.cfg.OnLow()

@@ -7,8 +7,6 @@ import "C"
 
 import (
 	"errors"
-	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -178,10 +176,7 @@ func (w *watcher) takeNotices() {
 // lowQueues are the shared queues with fewer receives left than their low watermark.
 func (w *watcher) lowQueues() (low []*sharedQueue) {
 	w.own.Check()
-	w.dev.mu.Lock()
-	all := slices.Collect(maps.Values(w.dev.srqs))
-	w.dev.mu.Unlock()
-	for _, q := range all {
+	for _, q := range listed(w.dev, w.dev.srqs) {
 		if q.isLow() {
 			low = append(low, q)
 		}

@@ -32,26 +32,18 @@ type window struct {
 func (b binding) NewWindow(z hw.Zone, qp hw.QP) (hw.Window, error) {
 	const op = "ibv.NewWindow"
 	d := b.dev
-	own, err := use[*zone](op, d, z, &zones)
+	own, err := d.adoptIn(op, z)
 	if err != nil {
 		return nil, err
 	}
 	q, err := d.ownQP(op, qp)
-	if err == nil {
-		err = d.adopt(op)
-	}
 	if err != nil {
-		own.unuse()
+		own.disown()
 		return nil, err
 	}
-	one := C.int(0)
-	if q != nil {
-		one = 1
-	}
-	c, errno := C.gd_new_window(own.pd, one)
+	c, errno := C.gd_new_window(own.pd, q != nil)
 	if c == nil {
-		d.disown()
-		own.unuse()
+		own.disown()
 		return nil, resourceError(op, hw.ResourceMemoryRegion, errno)
 	}
 	return &window{dev: d, zone: own, qp: q, c: c, key: uint32(c.rkey)}, nil
@@ -106,8 +98,7 @@ func (w *window) Close() error {
 		return internalError(op, syscall.Errno(errno))
 	}
 	w.closed = true
-	w.zone.unuse()
-	w.dev.disown()
+	w.zone.disown()
 	return nil
 }
 
