@@ -8,7 +8,6 @@ package ibv
 import "C"
 
 import (
-	"syscall"
 	"unsafe"
 
 	"godat/hw"
@@ -58,7 +57,8 @@ func (q *completionQueue) drop() {
 func (q *completionQueue) Depth() int { return q.depth }
 
 func (q *completionQueue) Close() error {
-	ended, err := q.close("ibv.CQ.Close", &queues, func() syscall.Errno { return syscall.Errno(C.gd_close_cq(q.c)) })
+	const op = "ibv.CQ.Close"
+	ended, err := q.close(op, &queues, func() error { return result(op, C.gd_close_cq(q.c)) })
 	if ended {
 		q.drop()
 	}
@@ -78,20 +78,10 @@ func (d *device) Poll(wcs []hw.WC) int {
 }
 
 // Arm implements [hw.Polled].
-func (d *device) Arm() error {
-	if errno := C.gd_arm(d.c); errno != 0 {
-		return internalError("ibv.Arm", syscall.Errno(errno))
-	}
-	return nil
-}
+func (d *device) Arm() error { return result("ibv.Arm", C.gd_arm(d.c)) }
 
 // Wait implements [hw.Polled].
-func (d *device) Wait() error {
-	if errno := C.gd_wait(d.c); errno != 0 {
-		return internalError("ibv.Wait", syscall.Errno(errno))
-	}
-	return nil
-}
+func (d *device) Wait() error { return result("ibv.Wait", C.gd_wait(d.c)) }
 
 // Wake implements [hw.Polled].
 func (d *device) Wake() { C.gd_wake(d.c) }

@@ -195,7 +195,7 @@ func (d *device) NewZone() (hw.Zone, error) {
 }
 
 func (z *zone) Close() error {
-	ended, err := z.close("ibv.Zone.Close", &zones, z.giveBack)
+	ended, err := z.close(opZoneClose, &zones, z.giveBack)
 	if ended && err != nil {
 		z.reopen()
 	} else if ended {
@@ -204,19 +204,29 @@ func (z *zone) Close() error {
 	return err
 }
 
+const opZoneClose = "ibv.Zone.Close"
+
 // giveBack frees what the zone has of the device's.
-func (z *zone) giveBack() syscall.Errno {
+func (z *zone) giveBack() error {
 	for _, p := range z.pages {
 		p.unmap(z.dev)
 	}
 	z.pages = nil
-	return syscall.Errno(C.gd_free_pd(z.pd))
+	return result(opZoneClose, C.gd_free_pd(z.pd))
 }
 
 // resourceError is the error for a resource that the device or the system has no more
 // of.
 func resourceError(op string, what hw.Subtype, err error) error {
 	return hw.Errorf(op, hw.InsufficientResources, what, "%w", err)
+}
+
+// result is the error of a call into C that should not fail, which returned errno.
+func result(op string, errno C.int) error {
+	if errno == 0 {
+		return nil
+	}
+	return internalError(op, syscall.Errno(errno))
 }
 
 func internalError(op string, err error) error {

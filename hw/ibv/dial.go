@@ -143,14 +143,14 @@ func (a *attempt) dial() *failure {
 func (a *attempt) resolve(dst netip.Addr) (*C.struct_gc_id, *failure) {
 	c := a.conn
 	var id *C.struct_gc_id
-	if bad, cause := failed("rdma_create_id", C.gd_cm_new(c.dev.c, C.uint64_t(c.key), &id)); bad {
+	if cause := failed("rdma_create_id", C.gd_cm_new(c.dev.c, C.uint64_t(c.key), &id)); cause != nil {
 		return nil, unreachable(cause)
 	}
 	c.mu.Lock()
 	c.id = id
 	c.mu.Unlock()
 	if class := c.dev.params.trafficClass; class != 0 {
-		if bad, cause := failed("rdma_set_option", C.gd_cm_class(id, C.uint8_t(class))); bad {
+		if cause := failed("rdma_set_option", C.gd_cm_class(id, C.uint8_t(class))); cause != nil {
 			return nil, unreachable(cause)
 		}
 	}
@@ -243,7 +243,7 @@ func (a *attempt) next() (event, bool) {
 // It returns why the step failed, or nil. When the attempt was given up the cause is
 // never told, and any will do.
 func (a *attempt) step(call string, errno, want C.int) *hw.Cause {
-	if bad, cause := failed(call, errno); bad {
+	if cause := failed(call, errno); cause != nil {
 		return cause
 	}
 	e, ok := a.next()
@@ -288,7 +288,7 @@ func (a *attempt) respond(id *C.struct_gc_id, e event) *failure {
 	}
 	// established precedes rdma_establish: the peer may send as soon as it knows.
 	if a.established(e) {
-		if bad, cause := failed("rdma_establish", C.gd_cm_establish(id)); bad {
+		if cause := failed("rdma_establish", C.gd_cm_establish(id)); cause != nil {
 			a.qp.lost(a.life, hw.ReasonBroken, cause)
 		}
 	}

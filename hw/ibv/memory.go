@@ -123,11 +123,12 @@ func (r *region) Deregister() error {
 	if r.dead {
 		return hw.Errorf(op, hw.InvalidHandle, hw.HandleLMR, "deregistered twice")
 	}
-	if errno := C.gd_deregister(r.dev.c, r.c); errno != 0 {
-		if syscall.Errno(errno) == syscall.EINVAL || syscall.Errno(errno) == syscall.EBUSY {
-			return hw.Errorf(op, hw.InvalidState, hw.StateLMRInUse, "%w", syscall.Errno(errno))
-		}
-		return internalError(op, syscall.Errno(errno))
+	switch errno := syscall.Errno(C.gd_deregister(r.dev.c, r.c)); errno {
+	case 0:
+	case syscall.EINVAL, syscall.EBUSY:
+		return hw.Errorf(op, hw.InvalidState, hw.StateLMRInUse, "%w", errno)
+	default:
+		return internalError(op, errno)
 	}
 	r.dead = true
 	if r.dev.siw {

@@ -82,8 +82,8 @@ func (q *queuePair) ownPath(op string) (*ownPath, error) {
 func (d *device) ownPath(op string) (*ownPath, error) {
 	var a C.struct_gv_device_attr
 	var attr C.struct_gv_port_attr
-	if errno := C.gd_query(d.c, &a, &attr, C.int(d.params.port)); errno != 0 {
-		return nil, internalError(op, syscall.Errno(errno))
+	if err := result(op, C.gd_query(d.c, &a, &attr, C.int(d.params.port))); err != nil {
+		return nil, err
 	}
 	dir := filepath.Join("/sys/class/infiniband", d.name, "ports", strconv.Itoa(d.params.port))
 	own := &ownPath{ethernet: attr.link_layer == C.GV_LINK_LAYER_ETHERNET}

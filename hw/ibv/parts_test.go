@@ -18,29 +18,30 @@ import (
 func TestTheLastUserThatIsLeftFreesAClosedObject(t *testing.T) {
 	var u users
 	freed := 0
-	free := func() syscall.Errno { freed++; return syscall.EBUSY }
+	free := func() error { freed++; return syscall.EBUSY }
 	require.True(t, u.use())
-	n, closed, _ := u.end(free)
-	assert.Equal(t, 1, n, "it has a user")
-	assert.False(t, closed)
+	ended, err := u.close("op", &zones, free)
+	assert.False(t, ended)
+	assert.ErrorContains(t, err, "1 objects use the zone")
 	u.leave()
 	u.leave()
 	u.unuse()
-	n, closed, errno := u.end(free)
-	assert.Zero(t, n)
-	assert.False(t, closed)
-	assert.Zero(t, errno, "it is not freed, and so can't fail")
+	ended, err = u.close("op", &zones, free)
+	assert.True(t, ended)
+	assert.NoError(t, err, "it is not freed, and so can't fail")
 	assert.False(t, u.use(), "it is closed")
 	u.depart()
 	assert.Zero(t, freed)
 	u.depart()
 	assert.Equal(t, 1, freed)
-	_, closed, _ = u.end(free)
-	assert.True(t, closed)
+	ended, err = u.close("op", &zones, free)
+	assert.False(t, ended)
+	assert.ErrorContains(t, err, "closed twice")
 
 	var unused users
-	_, _, errno = unused.end(free)
-	assert.Equal(t, syscall.EBUSY, errno)
+	ended, err = unused.close("op", &zones, free)
+	assert.True(t, ended)
+	assert.Equal(t, syscall.EBUSY, err)
 	assert.Equal(t, 2, freed)
 }
 

@@ -118,26 +118,28 @@ func (q *queuePair) accept(op string, r *request, private []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.qp, c.life = q, q.life
-	lost, cause := c.gone || c.id == nil, &hw.Cause{Layer: hw.LayerVerbs, Text: "the peer gave up before it was accepted", Found: hw.SidePeer}
-	if !lost && !d.transport.iwarp {
-		lost, cause = failed("ibv_modify_qp", C.gd_bring_up(q.c, c.id, &q.up, d.access))
+	var cause *hw.Cause
+	if c.gone || c.id == nil {
+		cause = &hw.Cause{Layer: hw.LayerVerbs, Text: "the peer gave up before it was accepted", Found: hw.SidePeer}
+	} else if !d.transport.iwarp {
+		cause = failed("ibv_modify_qp", C.gd_bring_up(q.c, c.id, &q.up, d.access))
 	}
-	if !lost {
-		lost, cause = failed("rdma_accept", C.gd_cm_accept(c.id, &q.up, q.rings.qp_num, q.parts.srq != nil, data, n))
+	if cause == nil {
+		cause = failed("rdma_accept", C.gd_cm_accept(c.id, &q.up, q.rings.qp_num, q.parts.srq != nil, data, n))
 	}
-	if lost {
+	if cause != nil {
 		life := q.life
 		d.watcher.later(func() { q.refused(life, hw.ReasonUnreachable, nil, c.between(cause)) })
 	}
 	return nil
 }
 
-// failed reports whether a call returned an errno other than 0, and the cause.
-func failed(call string, errno C.int) (bool, *hw.Cause) {
+// failed is the cause when a call returned an errno other than 0, and nil otherwise.
+func failed(call string, errno C.int) *hw.Cause {
 	if errno == 0 {
-		return false, nil
+		return nil
 	}
-	return true, callCause(call, syscall.Errno(errno))
+	return callCause(call, syscall.Errno(errno))
 }
 
 // abandonRequests rejects, as the provider, the requests that the consumer has not

@@ -162,7 +162,8 @@ func (q *sharedQueue) Resize(depth int) error {
 func (q *sharedQueue) Close() error {
 	q.posts.Lock()
 	defer q.posts.Unlock()
-	ended, err := q.close("ibv.SRQ.Close", &shares, func() syscall.Errno { return syscall.Errno(C.gd_close_srq(q.c)) })
+	const op = "ibv.SRQ.Close"
+	ended, err := q.close(op, &shares, func() error { return result(op, C.gd_close_srq(q.c)) })
 	if ended {
 		q.drop()
 	}

@@ -4,7 +4,6 @@ package ibv
 
 import (
 	"sync"
-	"syscall"
 
 	"godat/hw"
 )
@@ -20,7 +19,7 @@ type users struct {
 	n      int // users
 	left   int // queue pairs that were closed or reset and still refer to the object
 	closed bool
-	free   func() syscall.Errno // frees the closed object when left is 0; nil: done, or not closed
+	free   func() error // frees the closed object when left is 0; nil: done, or not closed
 }
 
 // usable says how errors call a kind of objects that have users.
@@ -55,17 +54,24 @@ func use[O interface {
 	return own, nil
 }
 
-// close is end, with the error that the object's owner gets.
-func (u *users) close(op string, k *usable, free func() syscall.Errno) (ended bool, err error) {
-	switch n, closed, errno := u.end(free); {
-	case closed:
+// close closes the object when it has no users, and reports whether it did. It frees the object,
+// and returns free's error, or leaves that to the departure of the last queue pair that still
+// refers to it.
+func (u *users) close(op string, k *usable, free func() error) (ended bool, err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	switch {
+	case u.closed:
 		return false, hw.Errorf(op, hw.InvalidHandle, k.handle, "closed twice")
-	case n > 0:
-		return false, hw.Errorf(op, hw.InvalidState, k.inUse, "%d %s", n, k.users)
-	case errno != 0:
-		return true, internalError(op, errno)
+	case u.n > 0:
+		return false, hw.Errorf(op, hw.InvalidState, k.inUse, "%d %s", u.n, k.users)
 	}
-	return true, nil
+	u.closed = true
+	if u.left > 0 {
+		u.free = free
+		return true, nil
+	}
+	return true, free()
 }
 
 // use counts a new user, unless the object is closed.
@@ -101,37 +107,15 @@ func (u *users) leave() {
 
 func (u *users) depart() {
 	u.mu.Lock()
+	defer u.mu.Unlock()
 	u.left--
-	var free func() syscall.Errno
-	if u.left == 0 {
-		free, u.free = u.free, nil
-	}
-	u.mu.Unlock()
-	if free != nil {
-		_ = free() // the owner is told of no error any more
+	if u.left == 0 && u.free != nil {
+		_ = u.free() // the owner is told of no error any more
+		u.free = nil
 	}
 }
 
-// end closes the object when it has no users. It frees the object, or leaves that to the
-// departure of the last queue pair that still refers to it. It returns the number of
-// users, whether the object was closed before, and what free returned.
-func (u *users) end(free func() syscall.Errno) (n int, closed bool, errno syscall.Errno) {
-	u.mu.Lock()
-	if u.closed || u.n > 0 {
-		defer u.mu.Unlock()
-		return u.n, u.closed, 0
-	}
-	u.closed = true
-	if u.left > 0 {
-		u.free = free
-		u.mu.Unlock()
-		return 0, false, 0
-	}
-	u.mu.Unlock()
-	return 0, false, free()
-}
-
-// reopen undoes end, when the device refuses to free the object.
+// reopen undoes close, when the device refuses to free the object.
 func (u *users) reopen() {
 	u.mu.Lock()
 	u.closed = false

@@ -7,7 +7,6 @@ import "C"
 
 import (
 	"sync"
-	"syscall"
 
 	"godat/hw"
 )
@@ -94,8 +93,8 @@ func (w *window) Close() error {
 	if w.closed {
 		return hw.Errorf(op, hw.InvalidHandle, hw.HandleRMR, "closed twice")
 	}
-	if errno := C.gd_close_window(w.c); errno != 0 {
-		return internalError(op, syscall.Errno(errno))
+	if err := result(op, C.gd_close_window(w.c)); err != nil {
+		return err
 	}
 	w.closed = true
 	w.zone.disown()
