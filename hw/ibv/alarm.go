@@ -128,10 +128,8 @@ func (a alarm) ring(kind alarmKind) {
 	case alarmPair:
 		q.lookForPeer(life)
 	case alarmFlushed:
-		q.mu.Lock()
-		up := q.life == life && q.at() == phaseUp
-		q.mu.Unlock()
-		if up {
+		if q.lockAt(life, phaseUp) {
+			q.mu.Unlock()
 			q.failed(life, localCause("requests were flushed, and no event named the cause", errDevice))
 		}
 	case alarmForce, alarmShared, alarmKinds:

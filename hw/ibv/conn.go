@@ -38,16 +38,14 @@ type conn struct {
 	mu      sync.Mutex
 	id      *C.struct_gc_id // nil before the attempt makes it, and when destroyed
 	qp      *queuePair
-	life    uint64         // the life of qp to which this connection belongs
-	dialing bool           // the attempt's goroutine runs, and events are for it
-	gaveUp  bool           // quit is closed
-	gone    bool           // the peer has hung up, or the attempt has failed
-	place   *farewellPlace // for the peer's farewell; nil: none
-	peer    note           // where the peer wants this side's farewell; zero: nowhere
-	tailed  bool           // the peer understands tails
+	life    uint64 // the life of qp to which this connection belongs
+	dialing bool   // the attempt's goroutine runs, and events are for it
+	gaveUp  bool   // quit is closed
+	gone    bool   // the peer has hung up, or the attempt has failed
+	hungUp  bool   // this side has disconnected
+	tailed  bool   // the peer understands tails
 
-	hungUp       bool // this side has disconnected
-	farewellSent bool // the farewell was posted, or is being posted
+	farewells farewells
 
 	// What the attempt's goroutine inherited from a queue pair that was closed or reset
 	// during the attempt: the device's queue pair, and the parts that it still uses.
@@ -88,8 +86,8 @@ func (c *conn) dropID() {
 // blocks while another goroutine is in rdma_connect on the identifier.
 func (c *conn) destroy() {
 	c.mu.Lock()
-	id, place := c.id, c.place
-	c.id, c.place = nil, nil
+	id, place := c.id, c.farewells.place
+	c.id, c.farewells.place = nil, nil
 	c.mu.Unlock()
 	unlist(c.dev, c.dev.conns, c.key)
 	if id != nil {
@@ -194,7 +192,7 @@ func (c *conn) handle(e event) {
 func (c *conn) reason() hw.Reason {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.tailed || c.place == nil || c.place.filled() {
+	if f := &c.farewells; !c.tailed || f.place == nil || f.heard() {
 		return hw.ReasonPeer // the end of a peer that sends no farewells counts as orderly
 	}
 	return hw.ReasonBroken
@@ -220,7 +218,7 @@ func (c *conn) takePlace(z *zone) note {
 	p := z.farewellPlace()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.place = p
+	c.farewells.place = p
 	return p.note()
 }
 

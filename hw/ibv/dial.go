@@ -299,11 +299,10 @@ func (a *attempt) respond(id *C.struct_gc_id, e event) *failure {
 // identifier it also brings the queue pair into service.
 func (a *attempt) agree(e event, id *C.struct_gc_id) bool {
 	q := a.qp
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.life != a.life || q.at() != phaseConnecting {
+	if !q.lockAt(a.life, phaseConnecting) {
 		return false
 	}
+	defer q.mu.Unlock()
 	q.agree(e)
 	return id == nil || C.gd_bring_up(q.c, id, &q.up, a.conn.dev.access) == 0
 }
@@ -314,7 +313,7 @@ func (a *attempt) established(e event) bool {
 	c := a.conn
 	data, peer, tailed := c.dev.transport.unpack(msgAccept, e.private)
 	c.mu.Lock()
-	c.peer, c.tailed = peer, tailed
+	c.farewells.peer, c.tailed = peer, tailed
 	c.mu.Unlock()
 	info := c.info(e)
 	info.Private = data

@@ -6,6 +6,7 @@ package ibv
 import "C"
 
 import (
+	"slices"
 	"sync/atomic"
 	"unsafe"
 
@@ -42,21 +43,20 @@ type farewellPlace struct {
 func (z *zone) farewellPlace() *farewellPlace {
 	z.mu.Lock()
 	defer z.mu.Unlock()
-	for _, p := range z.pages {
-		if n := len(p.free); n > 0 {
-			slot := p.free[n-1]
-			p.free = p.free[:n-1]
-			return p.take(z, slot)
+	i := slices.IndexFunc(z.pages, func(p *farewellPage) bool { return len(p.free) > 0 })
+	if i < 0 {
+		p := z.newFarewellPage()
+		if p == nil {
+			return nil
 		}
+		i, z.pages = len(z.pages), append(z.pages, p)
 	}
-	p := z.newFarewellPage()
-	if p == nil {
-		return nil
-	}
-	z.pages = append(z.pages, p)
-	slot := p.free[len(p.free)-1]
-	p.free = p.free[:len(p.free)-1]
-	return p.take(z, slot)
+	p := z.pages[i]
+	last := len(p.free) - 1
+	t := &farewellPlace{zone: z, page: p, slot: p.free[last]}
+	p.free = p.free[:last]
+	t.word().Store(0)
+	return t
 }
 
 func (z *zone) newFarewellPage() *farewellPage {
@@ -89,15 +89,6 @@ func (p *farewellPage) unmap(d *device) {
 	_ = unix.Munmap(p.mem)
 }
 
-func (p *farewellPage) word(slot uint16) *atomic.Uint32 {
-	return (*atomic.Uint32)(unsafe.Pointer(&p.mem[int(slot)*farewellSlot]))
-}
-
-func (p *farewellPage) take(z *zone, slot uint16) *farewellPlace {
-	p.word(slot).Store(0)
-	return &farewellPlace{zone: z, page: p, slot: slot}
-}
-
 // release returns the place to its page. A nil place has nothing to return.
 func (t *farewellPlace) release() {
 	if t == nil {
@@ -117,50 +108,50 @@ func (t *farewellPlace) note() note {
 	return note{key: uint32(t.page.mr.rkey), addr: t.page.base + uint64(t.slot)*farewellSlot}
 }
 
-// filled reports whether the peer has written its farewell.
-func (t *farewellPlace) filled() bool { return t != nil && t.word().Load() != 0 }
-
-func (t *farewellPlace) word() *atomic.Uint32 { return t.page.word(t.slot) }
-
-// sendFarewell posts the farewell of a connection or a pair, with mu held. See
-// [conn.sendFarewell].
-func (q *queuePair) sendFarewell() (next uint32, sent bool) {
-	if q.conn != nil {
-		return q.conn.sendFarewell(q.c)
-	}
-	return q.own.sendFarewell(q.c)
+func (t *farewellPlace) word() *atomic.Uint32 {
+	return (*atomic.Uint32)(unsafe.Pointer(&t.page.mem[int(t.slot)*farewellSlot]))
 }
 
-// sendFarewell posts the farewell on the connection's queue pair, unless an earlier call
-// did. It reports whether it posted one, and the queue pair's next position then. Only
+// farewells are those of the two ends of a connection, or of a pair.
+type farewells struct {
+	place *farewellPlace // for the peer's; nil: none
+	peer  note           // where the peer wants this side's; zero: nowhere
+	said  bool           // this side's was posted
+}
+
+// heard reports whether the peer has written its farewell.
+func (f *farewells) heard() bool { return f.place != nil && f.place.word().Load() != 0 }
+
+// say posts this side's farewell, from the page of the place, unless an earlier call did. It
+// reports whether it posted one, and the queue pair's next position then. Only
 // the queue pair's owner calls it, since it posts.
-func (c *conn) sendFarewell(q *C.struct_gd_qp) (next uint32, sent bool) {
-	c.mu.Lock()
-	from, to, again := c.place, c.peer, c.farewellSent
-	c.farewellSent = true
-	c.mu.Unlock()
-	if again {
+func (f *farewells) say(q *C.struct_gd_qp) (next uint32, sent bool) {
+	if f.said || f.place == nil || f.peer.key == 0 {
 		return 0, false
 	}
-	return from.sendFrom(q, to)
+	f.said = true
+	var posted C.uint32_t
+	p := f.place.page
+	errno := C.gd_post_farewell(q, C.uint64_t(p.base), p.mr.lkey, C.uint64_t(f.peer.addr), C.uint32_t(f.peer.key), &posted)
+	return uint32(posted), errno == 0
 }
 
-// sendFrom posts a farewell from the place's page to the peer's place, if both exist.
-func (t *farewellPlace) sendFrom(q *C.struct_gd_qp, to note) (next uint32, sent bool) {
-	if t == nil || to.key == 0 {
-		return 0, false
+// sendFarewell posts the farewell of a connection or a pair, with mu held. See [farewells.say].
+func (q *queuePair) sendFarewell() (next uint32, sent bool) {
+	if q.conn == nil {
+		return q.own.say(q.c)
 	}
-	var posted C.uint32_t
-	errno := C.gd_post_farewell(q, C.uint64_t(t.page.base), t.page.mr.lkey, C.uint64_t(to.addr), C.uint32_t(to.key), &posted)
-	return uint32(posted), errno == 0
+	q.conn.mu.Lock()
+	defer q.conn.mu.Unlock()
+	return q.conn.farewells.say(q.c)
 }
 
 // offerFarewell stores the farewell in this side's own place, from where the peer's
 // fetchFarewell reads it, and takes the connection down.
 func (c *conn) offerFarewell() {
 	c.mu.Lock()
-	if c.place != nil {
-		c.place.word().Store(farewell)
+	if p := c.farewells.place; p != nil {
+		p.word().Store(farewell)
 	}
 	c.mu.Unlock()
 	c.hangUp()
@@ -176,7 +167,7 @@ func (c *conn) fetchFarewell(q *C.struct_gd_qp) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	p := c.place
-	return p != nil && c.peer.key != 0 &&
-		C.gd_fetch_farewell(q, C.uint64_t(p.note().addr), p.page.mr.lkey, C.uint64_t(c.peer.addr), C.uint32_t(c.peer.key)) == 0
+	p, peer := c.farewells.place, c.farewells.peer
+	return p != nil && peer.key != 0 &&
+		C.gd_fetch_farewell(q, C.uint64_t(p.note().addr), p.page.mr.lkey, C.uint64_t(peer.addr), C.uint32_t(peer.key)) == 0
 }

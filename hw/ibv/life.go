@@ -42,9 +42,7 @@ func (q *queuePair) tell(f fact) {
 // established tells that the connection is up, and reports whether it still was
 // connecting.
 func (q *queuePair) established(life uint64, info hw.ConnInfo) bool {
-	q.mu.Lock()
-	if q.life != life || q.at() != phaseConnecting {
-		q.mu.Unlock()
+	if !q.lockAt(life, phaseConnecting) {
 		return false
 	}
 	q.become(phaseUp)
@@ -72,9 +70,7 @@ func (q *queuePair) upEarly() bool {
 
 // refused tells that an attempt to connect failed.
 func (q *queuePair) refused(life uint64, why hw.Reason, private []byte, cause *hw.Cause) {
-	q.mu.Lock()
-	if q.life != life || q.at() != phaseConnecting {
-		q.mu.Unlock()
+	if !q.lockAt(life, phaseConnecting) {
 		return
 	}
 	q.become(phaseDown)
@@ -122,15 +118,15 @@ func (q *queuePair) lost(life uint64, why hw.Reason, cause *hw.Cause) {
 // hungUp is called when the peer has taken the connection down. When the peer's farewell
 // is missing, and may be stuck, hungUp first fetches it.
 func (q *queuePair) hungUp(life uint64) {
-	q.mu.Lock()
-	fetching := q.life == life && q.at() == phaseUp && q.conn.reason() == hw.ReasonBroken &&
-		q.up.reads_out > 0 && q.conn.fetchFarewell(q.c)
-	q.mu.Unlock()
-	if fetching {
-		q.dev.watcher.setAlarm(alarmFetched, q, life)
-	} else {
-		q.peerLeft(life)
+	if q.lockAt(life, phaseUp) {
+		fetching := q.conn.reason() == hw.ReasonBroken && q.up.reads_out > 0 && q.conn.fetchFarewell(q.c)
+		q.mu.Unlock()
+		if fetching {
+			q.dev.watcher.setAlarm(alarmFetched, q, life)
+			return
+		}
 	}
+	q.peerLeft(life)
 }
 
 // peerLeft tells that the peer took the connection down: in order if the peer's farewell
@@ -155,7 +151,7 @@ func (q *queuePair) failed(life uint64, cause *hw.Cause) {
 		return
 	}
 	why := hw.ReasonBroken
-	if q.conn == nil && q.own.filled() { // the request came behind the peer's end
+	if q.conn == nil && q.own != nil && q.own.heard() { // the request came behind the peer's end
 		why = hw.ReasonPeer
 	}
 	q.mu.Unlock()
@@ -174,12 +170,9 @@ func (q *queuePair) die() {
 
 // drained tells, after Drain, that every request of the send queue has completed.
 func (q *queuePair) drained(life uint64) {
-	q.mu.Lock()
-	if q.life != life || q.at() != phaseUp {
-		q.mu.Unlock()
-		return
+	if q.lockAt(life, phaseUp) {
+		q.down(hw.ReasonDrained, nil)
 	}
-	q.down(hw.ReasonDrained, nil)
 }
 
 // Drain implements [hw.QP]. It sends the farewell behind the requests posted so far.

@@ -182,7 +182,7 @@ func (l *listener) arrive(e event) {
 	c := d.newConn(e.id)
 	C.gd_cm_set_key(e.id, C.uint64_t(c.key)) // before the watcher takes the identifier's next event
 	data, peer, tailed := d.transport.unpack(msgRequest, e.private)
-	c.peer, c.tailed = peer, tailed
+	c.farewells.peer, c.tailed = peer, tailed
 	r := &request{conn: c, qual: l.qual, private: data, first: e}
 	if cString(C.gd_cm_device(e.id)) != d.name || !l.onRequest(r) {
 		r.refuse()

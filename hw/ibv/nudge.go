@@ -39,11 +39,10 @@ const (
 // nudge nudges the peer if the alarm's turn has come.
 func (a alarm) nudge() {
 	q, life := a.qp, a.life
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.life != life || q.at() != phaseUp {
+	if !q.lockAt(life, phaseUp) {
 		return
 	}
+	defer q.mu.Unlock()
 	q.nudged++
 	last := lastNudge
 	if q.conn.passive {

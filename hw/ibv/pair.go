@@ -25,11 +25,9 @@ type ownPath struct {
 	ethernet  bool
 
 	// Of a queue pair's, guarded by its mu.
-	place  *farewellPlace // for the peer's farewell; nil: none
-	peer   note           // where the peer wants this side's farewell; zero: nowhere
-	said   bool           // this side's farewell was posted
-	probes time.Duration  // how often; 0: never
-	looks  int            // alarms since the last probe
+	farewells
+	probes time.Duration // how often; 0: never
+	looks  int           // alarms since the last probe
 }
 
 // Local implements [hw.Pairer].
@@ -170,4 +168,28 @@ func (d *device) checkPath() error {
 	}
 	_, err := d.ownPath(opOpen)
 	return err
+}
+
+// No connection manager tells a pair that its peer is gone. So the watcher looks at each pair
+// again and again: whether the peer's farewell has come, and, once in the time keepalive,
+// whether the peer still answers. The probe is a write of no bytes, which fails if it does not.
+
+// lookForPeer handles an alarm of a life of a pair.
+func (q *queuePair) lookForPeer(life uint64) {
+	if !q.lockAt(life, phaseUp) {
+		return
+	}
+	if q.own.heard() {
+		q.mu.Unlock()
+		q.lost(life, hw.ReasonPeer, nil)
+		return
+	}
+	w := &q.dev.watcher
+	q.own.looks++
+	if every := q.own.probes; every > 0 && int64(q.own.looks)*int64(w.delay(alarmPair)) >= int64(every) {
+		q.own.looks = 0
+		C.gd_probe(q.c)
+	}
+	w.setAlarm(alarmPair, q, life)
+	q.mu.Unlock()
 }

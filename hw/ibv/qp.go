@@ -132,6 +132,16 @@ func (q *queuePair) at() phase { return phase(q.phase.Load()) }
 // become changes the phase, with mu held.
 func (q *queuePair) become(p phase) { q.phase.Store(uint32(p)) }
 
+// lockAt takes mu if the queue pair is in that life and that phase, and reports whether it is.
+func (q *queuePair) lockAt(life uint64, p phase) bool {
+	q.mu.Lock()
+	if q.life == life && q.at() == p {
+		return true
+	}
+	q.mu.Unlock()
+	return false
+}
+
 // Reset implements [hw.QP].
 func (q *queuePair) Reset() error {
 	const op = "ibv.QP.Reset"
@@ -148,14 +158,22 @@ func (q *queuePair) Reset() error {
 	q.sendPos, q.recvPos = 0, 0
 	q.life++
 	q.nudged, q.unread = 0, 0
-	c, own := q.conn, q.own
-	q.conn, q.own, q.leaving = nil, nil, false
+	q.leaving = false
 	q.become(phaseNew)
+	q.part(old)
+	return nil
+}
+
+// part ends what connected the queue pair in the life of old, the device's queue pair, with mu held.
+func (q *queuePair) part(old *C.struct_gv_qp) {
+	c, own := q.conn, q.own
+	q.conn, q.own = nil, nil
 	if c == nil || !c.inherit(old, q) {
 		C.gd_destroy_hw(old)
 	}
-	own.release()
-	return nil
+	if own != nil {
+		own.place.release()
+	}
 }
 
 // finished returns an error unless both queues of a broken queue pair have ended, with
@@ -185,12 +203,7 @@ func (q *queuePair) Close() error {
 	q.closed = true
 	old := C.gd_free_qp(q.c, 1)
 	q.c = nil
-	c := q.conn
-	q.conn = nil
-	if c == nil || !c.inherit(old, q) {
-		C.gd_destroy_hw(old)
-	}
-	q.own.release()
+	q.part(old)
 	q.release()
 	return nil
 }
