@@ -229,10 +229,6 @@ func result(op string, errno C.int) error {
 	return internalError(op, syscall.Errno(errno))
 }
 
-func internalError(op string, err error) error {
-	return hw.Errorf(op, hw.InternalError, hw.NoSubtype, "%w", err)
-}
-
 // cString copies a C string, which C keeps; NULL is empty.
 func cString(s *C.char) string {
 	if s == nil {
@@ -241,23 +237,13 @@ func cString(s *C.char) string {
 	return C.GoString(s)
 }
 
-// Package hw's structures have the layout of the C half's: the build fails otherwise,
-// since an unsigned constant can't be negative.
-const (
-	_ = uint(unsafe.Sizeof(hw.WC{}) - C.sizeof_struct_gd_wc)
-	_ = uint(C.sizeof_struct_gd_wc - unsafe.Sizeof(hw.WC{}))
-	_ = uint(unsafe.Sizeof(hw.SGE{}) - C.sizeof_struct_gv_sge)
-	_ = uint(C.sizeof_struct_gv_sge - unsafe.Sizeof(hw.SGE{}))
-	_ = uint(unsafe.Offsetof(hw.WC{}.Status) - unsafe.Offsetof(C.struct_gd_wc{}.status))
-	_ = uint(unsafe.Offsetof(C.struct_gd_wc{}.status) - unsafe.Offsetof(hw.WC{}.Status))
-	_ = uint(unsafe.Offsetof(hw.WC{}.CQ) - unsafe.Offsetof(C.struct_gd_wc{}.cq))
-	_ = uint(unsafe.Offsetof(C.struct_gd_wc{}.cq) - unsafe.Offsetof(hw.WC{}.CQ))
-	_ = uint(unsafe.Offsetof(hw.SGE{}.LKey) - unsafe.Offsetof(C.struct_gv_sge{}.lkey))
-	_ = uint(unsafe.Offsetof(C.struct_gv_sge{}.lkey) - unsafe.Offsetof(hw.SGE{}.LKey))
-)
+// Package hw's structures have the layout of the C half's, and its constants the values: the build fails
+// otherwise, since the only index of the array is 0.
+var _ = [1]struct{}{}[(unsafe.Sizeof(hw.WC{})^C.sizeof_struct_gd_wc)|(unsafe.Sizeof(hw.SGE{})^C.sizeof_struct_gv_sge)|
+	(unsafe.Offsetof(hw.WC{}.Status)^unsafe.Offsetof(C.struct_gd_wc{}.status))|
+	(unsafe.Offsetof(hw.WC{}.CQ)^unsafe.Offsetof(C.struct_gd_wc{}.cq))|
+	(unsafe.Offsetof(hw.SGE{}.LKey)^unsafe.Offsetof(C.struct_gv_sge{}.lkey))]
 
-// The C half's constants have the values of package hw's: the build fails otherwise,
-// since the only index of the array is 0.
 var _ = [1]struct{}{}[(C.GD_OP_SEND^int(hw.OpSend))|(C.GD_OP_WRITE^int(hw.OpWrite))|(C.GD_OP_READ^int(hw.OpRead))|
 	(C.GD_OP_RECV^int(hw.OpRecv))|(C.GD_OP_RECV_INVALIDATE^int(hw.OpRecvInvalidate))|(C.GD_OP_BIND^int(hw.OpBind))|
 	(C.GD_OP_WRITE_IMM^int(hw.OpWriteImm))|(C.GD_OP_RECV_IMM^int(hw.OpRecvImm))|

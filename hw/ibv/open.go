@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -50,19 +51,11 @@ func open(cfg hw.OpenConfig, p params) (hw.Device, error) {
 	if err := d.find(cfg.Device); err != nil {
 		return nil, err
 	}
-	err := d.describe()
-	if err == nil {
-		err = d.findAddresses()
-	}
-	if err == nil {
-		err = d.checkPath()
-	}
-	if err == nil {
-		err = d.postSentry()
-	}
-	if err != nil {
-		C.gd_close(d.c)
-		return nil, err
+	for _, step := range []func() error{d.describe, d.findAddresses, d.checkPath, d.postSentry} {
+		if err := step(); err != nil {
+			C.gd_close(d.c)
+			return nil, err
+		}
 	}
 	d.watcher.start(d)
 	return d.public(), nil
@@ -72,13 +65,6 @@ func open(cfg hw.OpenConfig, p params) (hw.Device, error) {
 func (d *device) find(name string) error {
 	var n C.int
 	list := C.gd_devices(&n)
-	if list == nil || n == 0 {
-		if err := unlisted(os.DirFS("/sys/class"), name); err != nil {
-			return err
-		}
-		return hw.Errorf(opOpen, hw.ProviderNotFound, hw.NameNotRegistered,
-			"there is no RDMA device: no adapter's kernel module is loaded (rdma link add rxe0 type rxe netdev eth0 makes one in software)")
-	}
 	defer C.gd_free_devices(list)
 	var names []string
 	for _, dev := range unsafe.Slice(list, int(n)) {
@@ -99,6 +85,10 @@ func (d *device) find(name string) error {
 	}
 	if err := unlisted(os.DirFS("/sys/class"), name); err != nil {
 		return err
+	}
+	if len(names) == 0 {
+		return hw.Errorf(opOpen, hw.ProviderNotFound, hw.NameNotRegistered,
+			"there is no RDMA device: no adapter's kernel module is loaded (rdma link add rxe0 type rxe netdev eth0 makes one in software)")
 	}
 	return hw.Errorf(opOpen, hw.ProviderNotFound, hw.NameNotRegistered,
 		"there is no RDMA device %q, only %s", name, strings.Join(names, ", "))
@@ -239,9 +229,9 @@ func (d *device) findAddresses() error {
 		return internalError(opOpen, err)
 	}
 	for _, a := range all {
-		ip, ok := netip.AddrFromSlice(ipOf(a))
-		if ok = ok && !ip.IsLoopback() && !ip.IsLinkLocalUnicast(); ok && d.owns(ip.Unmap()) {
-			d.addresses = append(d.addresses, ip.Unmap())
+		p, err := netip.ParsePrefix(a.String())
+		if ip := p.Addr().Unmap(); err == nil && !ip.IsLoopback() && !ip.IsLinkLocalUnicast() && d.owns(ip) {
+			d.addresses = append(d.addresses, ip)
 		}
 	}
 	own := d.params.address.Unmap()
@@ -249,28 +239,13 @@ func (d *device) findAddresses() error {
 	case own.IsValid() && !d.owns(own):
 		return hw.Errorf(opOpen, hw.InvalidAddress, hw.AddressUnsupported, "%s is not an address of %s", own, d.name)
 	case own.IsValid():
-		d.addresses = append([]netip.Addr{own}, without(d.addresses, own)...)
+		others := slices.DeleteFunc(d.addresses, func(a netip.Addr) bool { return a == own })
+		d.addresses = append([]netip.Addr{own}, others...)
 	case len(d.addresses) == 0:
 		return hw.Errorf(opOpen, hw.InvalidAddress, hw.AddressUnsupported,
 			"%s has no IP address: give its network interface one", d.name)
 	}
 	d.attr.Address = d.addresses[0].String()
-	return nil
-}
-
-func without(list []netip.Addr, a netip.Addr) (rest []netip.Addr) {
-	for _, o := range list {
-		if o != a {
-			rest = append(rest, o)
-		}
-	}
-	return rest
-}
-
-func ipOf(a net.Addr) net.IP {
-	if n, ok := a.(*net.IPNet); ok {
-		return n.IP
-	}
 	return nil
 }
 

@@ -22,16 +22,6 @@ const (
 	// as not acknowledged for each time that a send waited for a receive, so there a wait of
 	// some four seconds breaks the connection.
 	defaultRetries = 6
-
-	mostInline     = 4096
-	mostAckTimeout = 31
-	mostPort       = 255
-	mostByte       = 255
-	mostLevel      = 15
-	mostFlow       = 1<<20 - 1
-	mostPKey       = 1<<16 - 1
-	mostRNR        = 31
-	mostTries      = 7
 )
 
 // params are the parameters that a device was opened with.
@@ -70,65 +60,61 @@ func parseParams(m map[string]string) (params, error) {
 		retries: defaultRetries, rnrTimer: -1, rnrRetries: -1, keepalive: -1, gid: gidChoice{index: -1},
 	}
 	for k, v := range m {
-		var err error
-		switch k {
-		case "address":
-			p.address, err = netip.ParseAddr(v)
-		case "tail":
-			p.tail, err = parseTail(v)
-		case "windows":
-			p.windows, err = parseSwitch(v)
-		case "inline":
-			p.inline, err = parseInt(v, 0, mostInline)
-		case "ack_timeout":
-			p.ackTimeout, err = parseInt(v, 0, mostAckTimeout)
-		case "port":
-			p.port, err = parseInt(v, 1, mostPort)
-		case "relaxed":
-			p.relaxed, err = parseSwitch(v)
-		case "retries":
-			p.retries, err = parseInt(v, 0, mostTries)
-		case "rnr_timer":
-			p.rnrTimer, err = parseInt(v, 0, mostRNR)
-		case "keepalive":
-			p.keepalive, err = parseKeepalive(v)
-		case "rnr_retries":
-			p.rnrRetries, err = parseInt(v, 0, mostTries)
-		default:
-			if p.pathed, err = p.parsePath(k, v); p.pathed {
-				break
-			}
+		if known, err := p.parse(k, v); !known {
 			return p, hw.Errorf(opOpen, hw.InvalidParameter, hw.NoSubtype, "unknown parameter %q", k)
-		}
-		if err != nil {
-			return p, hw.Errorf(opOpen, hw.InvalidParameter, hw.NoSubtype, "parameter %s: %w", k, err)
+		} else if err != nil {
+			return p, paramError(opOpen, k, err)
 		}
 	}
 	return p, nil
 }
 
-// parsePath parses a parameter of the way to a peer that pairs, and reports whether k is one.
-func (p *params) parsePath(k, v string) (known bool, err error) {
-	switch k {
-	case "gid":
-		p.gid, err = parseGID(v)
-	case "traffic_class":
-		p.trafficClass, err = parseInt(v, 0, mostByte)
-	case "hop_limit":
-		p.hopLimit, err = parseInt(v, 0, mostByte)
-	case "service_level":
-		p.serviceLevel, err = parseInt(v, 0, mostLevel)
-	case "flow_label":
-		p.flowLabel, err = parseInt(v, 0, mostFlow)
-	case "pkey":
-		p.pkey, err = parseInt(v, 1, mostPKey)
-	case "mtu":
-		p.mtu, err = parseInt(v, 256, 4096)
-		if err == nil && p.mtu&(p.mtu-1) != 0 {
-			err = strconv.ErrRange
+// parse parses a parameter, and reports whether there is one of that name.
+func (p *params) parse(k, v string) (known bool, err error) {
+	for _, n := range [...]struct {
+		name        string
+		to          *int
+		least, most int
+		path        bool // it is of the way to a peer that pairs
+	}{
+		{"inline", &p.inline, 0, 4096, false},
+		{"ack_timeout", &p.ackTimeout, 0, 31, false},
+		{"port", &p.port, 1, 255, false},
+		{"retries", &p.retries, 0, 7, false},
+		{"rnr_timer", &p.rnrTimer, 0, len(rnrDelays) - 1, false},
+		{"rnr_retries", &p.rnrRetries, 0, 7, false},
+		{"traffic_class", &p.trafficClass, 0, 255, true},
+		{"hop_limit", &p.hopLimit, 0, 255, true},
+		{"service_level", &p.serviceLevel, 0, 15, true},
+		{"flow_label", &p.flowLabel, 0, 1<<20 - 1, true},
+		{"pkey", &p.pkey, 1, 1<<16 - 1, true},
+		{"mtu", &p.mtu, 256, 4096, true},
+	} {
+		if k == n.name {
+			p.pathed = p.pathed || n.path
+			*n.to, err = parseInt(v, n.least, n.most)
+			if k == "mtu" && err == nil && p.mtu&(p.mtu-1) != 0 {
+				err = strconv.ErrRange
+			}
+			return true, err
 		}
+	}
+	switch k {
+	case "address":
+		p.address, err = netip.ParseAddr(v)
+	case "tail":
+		p.tail, err = parseTail(v)
+	case "windows":
+		p.windows, err = parseSwitch(v)
+	case "relaxed":
+		p.relaxed, err = parseSwitch(v)
+	case "keepalive":
+		p.keepalive, err = parseKeepalive(v)
+	case "gid":
+		p.pathed = true
+		p.gid, err = parseGID(v)
 	default:
-		return p.pathed, nil
+		return false, nil
 	}
 	return true, err
 }
@@ -157,15 +143,14 @@ func parseKeepalive(s string) (time.Duration, error) {
 }
 
 func parseTail(s string) (tailMode, error) {
-	switch s {
-	case "auto":
+	if s == "auto" {
 		return tailAuto, nil
-	case "on":
-		return tailOn, nil
-	case "off":
-		return tailOff, nil
 	}
-	return 0, strconv.ErrSyntax
+	on, err := parseSwitch(s)
+	if on {
+		return tailOn, err
+	}
+	return tailOff, err
 }
 
 func parseSwitch(s string) (bool, error) {

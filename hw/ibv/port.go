@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math/bits"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -48,12 +49,9 @@ func parseGID(s string) (gidChoice, error) {
 	if k := gidKind(s); k == kindRoCEv1 || k == kindRoCEv2 {
 		return gidChoice{kind: k, index: -1}, nil
 	}
-	n, err := parseInt(s, 0, mostGID)
+	n, err := parseInt(s, 0, 255) // the last index of the longest table
 	return gidChoice{index: n}, err
 }
-
-// mostGID is the last index of the longest table that a port can have.
-const mostGID = 255
 
 // readPort reads a port's directory, as /sys/class/infiniband/rxe0/ports/1. A GID of zeros is
 // an entry that is not in use.
@@ -108,7 +106,7 @@ func (f *foundGID) choose(op, dir string, c gidChoice, own netip.Addr) (gid, err
 	}
 	p, err := readPort(dir)
 	if err != nil {
-		return gid{}, hw.Errorf(op, hw.InternalError, hw.NoSubtype, "%w", err)
+		return gid{}, internalError(op, err)
 	}
 	g, err := p.choose(c, own)
 	if err != nil {
@@ -169,9 +167,9 @@ func (p port) choose(c gidChoice, own netip.Addr) (gid, error) {
 	case len(p.gids) == 0:
 		return gid{}, errNoGID
 	case c.index >= 0:
-		return gid{}, fmt.Errorf("the port has no GID %d, only %s", c.index, list(p.gids))
+		return gid{}, fmt.Errorf("the port has no GID %d, only %s", c.index, list("%v", p.gids))
 	}
-	return gid{}, fmt.Errorf("the port has no GID of %s, only %s", c.kind, list(p.gids))
+	return gid{}, fmt.Errorf("the port has no GID of %s, only %s", c.kind, list("%v", p.gids))
 }
 
 // pkeyIndex finds a partition key. Its highest bit, full membership, does not count.
@@ -182,33 +180,22 @@ func (p port) pkeyIndex(key int) (int, error) {
 			return i, nil
 		}
 	}
-	var has []string
-	for _, k := range p.pkeys {
-		if k != 0 {
-			has = append(has, fmt.Sprintf("%#04x", k))
-		}
-	}
-	return 0, fmt.Errorf("the port has no P_Key %#04x, only %s", key, strings.Join(has, ", "))
+	used := slices.DeleteFunc(slices.Clone(p.pkeys), func(k uint16) bool { return k == 0 })
+	return 0, fmt.Errorf("the port has no P_Key %#04x, only %s", key, list("%#04x", used))
 }
 
-func list[T fmt.Stringer](all []T) string {
+// list has the texts of values, each in the format.
+func list[T any](format string, all []T) string {
 	var texts []string
 	for _, v := range all {
-		texts = append(texts, v.String())
+		texts = append(texts, fmt.Sprintf(format, v))
 	}
 	return strings.Join(texts, ", ")
 }
 
-// mtuCode is verbs' number of an MTU in bytes.
-func mtuCode(bytes int) int {
-	code := 1
-	for n := 256; n < bytes; n *= 2 {
-		code++
-	}
-	return code
-}
+// mtuCode is verbs' number of an MTU in bytes, and mtuOf the reverse.
+func mtuCode(mtu int) int { return max(1, bits.Len(uint(mtu-1))-7) }
 
-// mtuOf is the MTU in bytes of verbs' number.
 func mtuOf(code int) int { return 128 << code }
 
 // checkMTU refuses an MTU parameter that the port can't send.
@@ -225,4 +212,8 @@ func checkMTU(param, active int) (int, error) {
 // paramError is the error of a parameter with a value that the port does not have.
 func paramError(op, name string, err error) error {
 	return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "parameter %s: %w", name, err)
+}
+
+func internalError(op string, err error) error {
+	return hw.Errorf(op, hw.InternalError, hw.NoSubtype, "%w", err)
 }

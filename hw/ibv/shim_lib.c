@@ -69,4 +69,9 @@ int gd_load(const char **missing)
 }
 
 struct gv_device **gd_devices(int *n) { return gd_lib.get_device_list(n); }
-void gd_free_devices(struct gv_device **list) { gd_lib.free_device_list(list); }
+
+void gd_free_devices(struct gv_device **list)
+{
+	if (list)
+		gd_lib.free_device_list(list);
+}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -131,9 +132,7 @@ func (w *watcher) dispatch(buf *C.struct_gd_event) {
 		id: buf.id, key: uint64(buf.key), parent: uint64(buf.parent), kind: buf.event, status: int(buf.status),
 		readsIn: int(buf.reads_in), readsOut: int(buf.reads_out),
 	}
-	for _, b := range buf.data[:buf.len] {
-		e.private = append(e.private, byte(b))
-	}
+	e.private = append(e.private, unsafe.Slice((*byte)(&buf.data[0]), buf.len)...)
 	d.mu.Lock()
 	c, l := d.conns[e.key], d.listeners[e.parent]
 	d.mu.Unlock()
