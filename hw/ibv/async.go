@@ -68,7 +68,7 @@ func (w *watcher) qpError(q *queuePair, kind C.int) {
 	if kind != C.GV_EVENT_QP_FATAL || !w.dev.transport.iwarp {
 		w.dev.async(hw.AsyncEvent{Kind: hw.AsyncQPError, QP: q, Err: errDevice})
 	}
-	q.failed(q.currentLife(), asyncCause(kind))
+	q.failed(q.currentLife(), &hw.Cause{Layer: hw.LayerVerbs, Code: int(kind), Text: asyncNames[kind], Err: errDevice})
 }
 
 // failUsersOf ends the connections that use a completion queue which overran, since

@@ -29,7 +29,10 @@ func (q *queuePair) failure() *hw.Cause {
 
 // eventCause is the cause that an event of the connection manager names.
 func eventCause(e event) *hw.Cause {
-	c := &hw.Cause{Layer: hw.LayerVerbs, Code: e.status, Text: eventText(int(e.kind)), Found: hw.SidePeer}
+	c := &hw.Cause{Layer: hw.LayerVerbs, Code: e.status, Text: eventNames[e.kind], Found: hw.SidePeer}
+	if c.Text == "" {
+		c.Text = fmt.Sprintf("event %d of the connection manager", e.kind)
+	}
 	if e.status < 0 {
 		c.Err = syscall.Errno(-e.status)
 		c.Text += ": " + c.Err.Error()
@@ -44,7 +47,7 @@ func eventCause(e event) *hw.Cause {
 	return c
 }
 
-var eventNames = map[int]string{
+var eventNames = map[C.int]string{
 	C.GC_EVENT_ADDR_ERROR:     "RDMA_CM_EVENT_ADDR_ERROR",
 	C.GC_EVENT_ROUTE_ERROR:    "RDMA_CM_EVENT_ROUTE_ERROR",
 	C.GC_EVENT_CONNECT_ERROR:  "RDMA_CM_EVENT_CONNECT_ERROR",
@@ -54,21 +57,14 @@ var eventNames = map[int]string{
 	C.GC_EVENT_DEVICE_REMOVAL: "RDMA_CM_EVENT_DEVICE_REMOVAL",
 }
 
-func eventText(kind int) string {
-	if s, ok := eventNames[kind]; ok {
-		return s
+// failed is the cause when a call returned an errno other than 0, and nil otherwise.
+func failed(call string, errno C.int) *hw.Cause {
+	err := syscall.Errno(errno)
+	if err == 0 {
+		return nil
 	}
-	return fmt.Sprintf("event %d of the connection manager", kind)
-}
-
-// callCause is the cause when a call failed with an errno.
-func callCause(call string, err error) *hw.Cause {
-	c := &hw.Cause{Layer: hw.LayerVerbs, Text: call + ": " + err.Error(), Err: err}
-	var errno syscall.Errno
-	if errors.As(err, &errno) {
-		c.Code = int(errno)
-	}
-	if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET) {
+	c := &hw.Cause{Layer: hw.LayerVerbs, Code: int(err), Text: call + ": " + err.Error(), Err: err}
+	if err == syscall.ECONNREFUSED || err == syscall.ECONNRESET {
 		c.Found = hw.SidePeer
 	}
 	return c
@@ -79,12 +75,9 @@ func localCause(text string, err error) *hw.Cause {
 	return &hw.Cause{Layer: hw.LayerVerbs, Text: text, Err: err}
 }
 
-// asyncCause is the cause that a device's asynchronous event about a queue pair names.
-func asyncCause(kind C.int) *hw.Cause {
-	names := map[C.int]string{
-		C.GV_EVENT_QP_FATAL:      "IBV_EVENT_QP_FATAL",
-		C.GV_EVENT_QP_REQ_ERR:    "IBV_EVENT_QP_REQ_ERR",
-		C.GV_EVENT_QP_ACCESS_ERR: "IBV_EVENT_QP_ACCESS_ERR",
-	}
-	return &hw.Cause{Layer: hw.LayerVerbs, Code: int(kind), Text: names[kind], Err: errDevice}
+// asyncNames are the device's asynchronous events about a queue pair that end its connection.
+var asyncNames = map[C.int]string{
+	C.GV_EVENT_QP_FATAL:      "IBV_EVENT_QP_FATAL",
+	C.GV_EVENT_QP_REQ_ERR:    "IBV_EVENT_QP_REQ_ERR",
+	C.GV_EVENT_QP_ACCESS_ERR: "IBV_EVENT_QP_ACCESS_ERR",
 }

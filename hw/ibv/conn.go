@@ -6,6 +6,7 @@ package ibv
 import "C"
 
 import (
+	"context"
 	"net/netip"
 	"sync"
 	"unsafe"
@@ -31,8 +32,11 @@ type conn struct {
 	key     uint64
 	passive bool
 
-	events chan event    // from the watcher to the attempt's goroutine
-	quit   chan struct{} // closed when the attempt is given up
+	events chan event // from the watcher to the attempt's goroutine
+	// giveUp makes that goroutine abandon the attempt, as soon as the kernel lets it: by ctx. It is
+	// called with mu held.
+	ctx    context.Context
+	giveUp context.CancelFunc
 
 	// Guarded by mu. A goroutine that holds a queue pair's mu may take it.
 	mu      sync.Mutex
@@ -40,7 +44,6 @@ type conn struct {
 	qp      *queuePair
 	life    uint64 // the life of qp to which this connection belongs
 	dialing bool   // the attempt's goroutine runs, and events are for it
-	gaveUp  bool   // quit is closed
 	gone    bool   // the peer has hung up, or the attempt has failed
 	hungUp  bool   // this side has disconnected
 	tailed  bool   // the peer understands tails
@@ -58,7 +61,8 @@ const eventRoom = 16
 
 // newConn makes a conn and its key. id is nil when an attempt will make the identifier.
 func (d *device) newConn(id *C.struct_gc_id) *conn {
-	c := &conn{dev: d, id: id, passive: id != nil, events: make(chan event, eventRoom), quit: make(chan struct{})}
+	c := &conn{dev: d, id: id, passive: id != nil, events: make(chan event, eventRoom)}
+	c.ctx, c.giveUp = context.WithCancel(context.Background())
 	c.key = enlist(d, d.conns, c)
 	return c
 }
@@ -95,15 +99,6 @@ func (c *conn) destroy() {
 		C.gd_cm_destroy(id)
 	}
 	place.release()
-}
-
-// giveUp makes the attempt's goroutine abandon the attempt, as soon as the kernel lets
-// it, with mu held.
-func (c *conn) giveUp() {
-	if !c.gaveUp {
-		c.gaveUp = true
-		close(c.quit)
-	}
 }
 
 // inherit separates the connection from q, whose device's queue pair was old. While the

@@ -229,14 +229,6 @@ func result(op string, errno C.int) error {
 	return internalError(op, syscall.Errno(errno))
 }
 
-// cString copies a C string, which C keeps; NULL is empty.
-func cString(s *C.char) string {
-	if s == nil {
-		return ""
-	}
-	return C.GoString(s)
-}
-
 // Package hw's structures have the layout of the C half's, and its constants the values: the build fails
 // otherwise, since the only index of the array is 0.
 var _ = [1]struct{}{}[(unsafe.Sizeof(hw.WC{})^C.sizeof_struct_gd_wc)|(unsafe.Sizeof(hw.SGE{})^C.sizeof_struct_gv_sge)|

@@ -6,7 +6,6 @@ package ibv
 import "C"
 
 import (
-	"context"
 	"net"
 	"net/netip"
 	"syscall"
@@ -83,7 +82,7 @@ func (a *attempt) run() {
 func (a *attempt) leave() {
 	c := a.conn
 	c.mu.Lock()
-	for !c.gaveUp {
+	for c.ctx.Err() == nil {
 		select {
 		case e := <-c.events:
 			c.mu.Unlock()
@@ -159,7 +158,7 @@ func (a *attempt) resolve(dst netip.Addr) (*C.struct_gc_id, *failure) {
 	if cause := a.step("rdma_resolve_addr", C.gd_cm_resolve(id, &src, &to, ms), C.GC_EVENT_ADDR_RESOLVED); cause != nil {
 		return nil, unreachable(cause)
 	}
-	if name := cString(C.gd_cm_device(id)); name != c.dev.name {
+	if name := C.GoString(C.gd_cm_device(id)); name != c.dev.name {
 		return nil, unreachable(localCause("the route to the peer leads through the device "+name+", not "+c.dev.name, syscall.ENETUNREACH))
 	}
 	if cause := a.step("rdma_resolve_route", C.gd_cm_route(id, ms), C.GC_EVENT_ROUTE_RESOLVED); cause != nil {
@@ -171,14 +170,16 @@ func (a *attempt) resolve(dst netip.Addr) (*C.struct_gc_id, *failure) {
 // refusal translates the error of rdma_connect on a transport where that call blocks
 // until the connection is made.
 func refusal(errno syscall.Errno) *failure {
+	f := &failure{cause: failed("rdma_connect", C.int(errno))}
 	switch errno {
 	case syscall.ECONNREFUSED, syscall.ECONNRESET:
-		return &failure{why: hw.ReasonRejected, cause: callCause("rdma_connect", errno)}
+		f.why = hw.ReasonRejected
 	case syscall.ETIMEDOUT:
-		return &failure{why: hw.ReasonTimeout, cause: callCause("rdma_connect", errno)}
+		f.why = hw.ReasonTimeout
 	default:
-		return unreachable(callCause("rdma_connect", errno))
+		f.why = hw.ReasonUnreachable
 	}
+	return f
 }
 
 // lookup resolves the host's name, and prefers an address of a family that the device
@@ -187,10 +188,7 @@ func (a *attempt) lookup() (netip.Addr, error) {
 	if ip, err := netip.ParseAddr(a.host); err == nil {
 		return ip.Unmap(), nil
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go a.cancelWith(ctx, cancel)
-	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", a.host)
+	found, err := net.DefaultResolver.LookupNetIP(a.conn.ctx, "ip", a.host)
 	if err != nil {
 		return netip.Addr{}, err
 	}
@@ -200,16 +198,6 @@ func (a *attempt) lookup() (netip.Addr, error) {
 		}
 	}
 	return found[0].Unmap(), nil
-}
-
-// cancelWith is a goroutine that cancels a look-up when the attempt is given up, and
-// ends with the look-up.
-func (a *attempt) cancelWith(ctx context.Context, cancel context.CancelFunc) {
-	select {
-	case <-a.conn.quit:
-		cancel()
-	case <-ctx.Done():
-	}
 }
 
 // source is the device's address to connect from: its first of dst's family, or the
@@ -226,15 +214,13 @@ func (d *device) source(dst netip.Addr) netip.AddrPort {
 // next waits for the attempt's next event; it returns false when the attempt was given
 // up.
 func (a *attempt) next() (event, bool) {
-	select {
-	case <-a.conn.quit:
+	if a.conn.ctx.Err() != nil {
 		return event{}, false
-	default:
 	}
 	select {
 	case e := <-a.conn.events:
 		return e, true
-	case <-a.conn.quit:
+	case <-a.conn.ctx.Done():
 		return event{}, false
 	}
 }

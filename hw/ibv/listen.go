@@ -10,7 +10,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"godat/hw"
@@ -25,9 +25,8 @@ type listener struct {
 	addr      address
 	onRequest func(hw.Request) bool
 
-	mu     sync.Mutex
-	ids    []*C.struct_gc_id
-	closed bool
+	ids    []*C.struct_gc_id // of Listen's goroutine, and then of the first that calls Close
+	closed atomic.Bool
 }
 
 const (
@@ -113,12 +112,10 @@ func (l *listener) openOne(op string, at netip.AddrPort, backlog int) (netip.Add
 	if errno := C.gd_cm_new(l.dev.c, C.uint64_t(l.key), &id); errno != 0 {
 		return at, resourceError(op, hw.ResourceDevice, syscall.Errno(errno))
 	}
-	l.mu.Lock()
 	l.ids = append(l.ids, id)
-	l.mu.Unlock()
 	sa := sockaddr(at)
 	errno := C.gd_cm_bind(id, &sa)
-	if errno == 0 && cString(C.gd_cm_device(id)) != l.dev.name {
+	if errno == 0 && C.GoString(C.gd_cm_device(id)) != l.dev.name {
 		errno = C.int(syscall.EADDRNOTAVAIL)
 	}
 	if errno == 0 {
@@ -142,13 +139,10 @@ func (l *listener) openOne(op string, at netip.AddrPort, backlog int) (netip.Add
 
 // drop destroys the listener's identifiers.
 func (l *listener) drop() {
-	l.mu.Lock()
-	ids := l.ids
-	l.ids = nil
-	l.mu.Unlock()
-	for _, id := range ids {
+	for _, id := range l.ids {
 		C.gd_cm_destroy(id)
 	}
+	l.ids = nil
 }
 
 func (l *listener) Addr() net.Addr { return l.addr }
@@ -156,13 +150,9 @@ func (l *listener) Addr() net.Addr { return l.addr }
 func (l *listener) Qual() uint64 { return l.qual }
 
 func (l *listener) Close() error {
-	l.mu.Lock()
-	if l.closed {
-		l.mu.Unlock()
+	if l.closed.Swap(true) {
 		return hw.Errorf("ibv.Listener.Close", hw.InvalidHandle, hw.HandlePSP, "closed twice")
 	}
-	l.closed = true
-	l.mu.Unlock()
 	l.drop()
 	l.leave()
 	return nil
@@ -184,7 +174,7 @@ func (l *listener) arrive(e event) {
 	data, peer, tailed := d.transport.unpack(msgRequest, e.private)
 	c.farewells.peer, c.tailed = peer, tailed
 	r := &request{conn: c, qual: l.qual, private: data, first: e}
-	if cString(C.gd_cm_device(e.id)) != d.name || !l.onRequest(r) {
+	if C.GoString(C.gd_cm_device(e.id)) != d.name || !l.onRequest(r) {
 		r.refuse()
 	}
 }

@@ -19,12 +19,11 @@ import (
 
 // region implements [hw.MR].
 type region struct {
-	dev    *device
-	zone   *zone
-	c      *C.struct_gv_mr
-	lkey   uint32
-	rkey   uint32
-	remote bool
+	dev  *device
+	zone *zone
+	c    *C.struct_gv_mr
+	lkey uint32
+	rkey uint32 // 0: peers may do nothing
 
 	mu   sync.Mutex
 	dead bool
@@ -34,18 +33,11 @@ type region struct {
 func (r *region) LKey() uint32 { return r.lkey }
 
 // RKey implements [hw.MR].
-func (r *region) RKey() uint32 {
-	if !r.remote {
-		return 0
-	}
-	return r.rkey
-}
+func (r *region) RKey() uint32 { return r.rkey }
 
 // Bound implements [hw.MR]. It is always false: verbs don't tell whether a window is
 // bound to a region, and a device refuses to deregister a region that has one.
 func (r *region) Bound() bool { return false }
-
-const remotePrivileges = hw.RemoteRead | hw.RemoteWrite | hw.RemoteAtomic
 
 // accessFlags translates privileges into verbs' access flags. Verbs demand that the
 // owner may write what a peer may write, and let any request that has the key read.
@@ -93,7 +85,11 @@ func (d *device) Register(z hw.Zone, mem []byte, priv hw.Privileges) (hw.MR, err
 		own.disown()
 		return nil, registerError(op, len(mem), errno)
 	}
-	return &region{dev: d, zone: own, c: mr, lkey: uint32(mr.lkey), rkey: uint32(mr.rkey), remote: priv&remotePrivileges != 0}, nil
+	r := &region{dev: d, zone: own, c: mr, lkey: uint32(mr.lkey)}
+	if priv&(hw.RemoteRead|hw.RemoteWrite|hw.RemoteAtomic) != 0 {
+		r.rkey = uint32(mr.rkey)
+	}
+	return r, nil
 }
 
 // registerError is the error of a registration that the device or the kernel refused.

@@ -30,7 +30,7 @@ var load = sync.OnceValue(func() error {
 	}
 	return hw.Errorf(opOpen, hw.ProviderNotFound, hw.NoSubtype,
 		"%s: install the RDMA libraries (libibverbs1, librdmacm1 and ibverbs-providers on Debian; libibverbs and librdmacm on Fedora)",
-		cString(missing))
+		C.GoString(missing))
 })
 
 func open(cfg hw.OpenConfig, p params) (hw.Device, error) {
@@ -272,5 +272,5 @@ func (d *device) owns(ip netip.Addr) bool {
 	}
 	defer C.gd_cm_destroy(id)
 	addr := sockaddr(netip.AddrPortFrom(ip, 0))
-	return C.gd_cm_bind(id, &addr) == 0 && cString(C.gd_cm_device(id)) == d.name
+	return C.gd_cm_bind(id, &addr) == 0 && C.GoString(C.gd_cm_device(id)) == d.name
 }

@@ -60,15 +60,14 @@ const (
 
 // most is how many bytes of the owner's private data fit into every kind of message.
 func (t transport) most() int {
-	switch {
-	case t.iwarp && t.tail:
-		return roomIWARP - tailIWARP
-	case t.iwarp:
-		return roomIWARP
-	case t.tail:
-		return roomInfiniBand[msgRequest] - tailInfiniBand
+	room, tail := roomInfiniBand[msgRequest], tailInfiniBand
+	if t.iwarp {
+		room, tail = roomIWARP, tailIWARP
 	}
-	return roomInfiniBand[msgRequest]
+	if t.tail {
+		room -= tail
+	}
+	return room
 }
 
 // pack makes a message's bytes from private data. tail says whether to add a tail: the
@@ -84,10 +83,9 @@ func (t transport) pack(m message, data []byte, tail bool, n note) []byte {
 	case t.iwarp && m == msgReject:
 		return data // no connection, so no end to tell of
 	case t.iwarp:
-		b := data
-		b = binary.BigEndian.AppendUint32(b, tailMagic)
-		b = binary.BigEndian.AppendUint32(b, n.key)
-		return binary.BigEndian.AppendUint64(b, n.addr)
+		data = binary.BigEndian.AppendUint32(data, tailMagic)
+		data = binary.BigEndian.AppendUint32(data, n.key)
+		return binary.BigEndian.AppendUint64(data, n.addr)
 	}
 	b := make([]byte, roomInfiniBand[m])
 	copy(b, data)

@@ -8,7 +8,6 @@ import "C"
 import (
 	"net"
 	"sync/atomic"
-	"syscall"
 
 	"godat/hw"
 	"godat/hw/internal/reject"
@@ -132,14 +131,6 @@ func (q *queuePair) accept(op string, r *request, private []byte) error {
 		d.watcher.later(func() { q.refused(life, hw.ReasonUnreachable, nil, c.between(cause)) })
 	}
 	return nil
-}
-
-// failed is the cause when a call returned an errno other than 0, and nil otherwise.
-func failed(call string, errno C.int) *hw.Cause {
-	if errno == 0 {
-		return nil
-	}
-	return callCause(call, syscall.Errno(errno))
 }
 
 // abandonRequests rejects, as the provider, the requests that the consumer has not

@@ -8,15 +8,13 @@ import (
 // rnrDelays are the times for which a receiver that is not ready can make a sender
 // wait, by verbs' code. Code 0 is the longest.
 var rnrDelays = [32]time.Duration{
-	655360 * time.Microsecond, 10 * time.Microsecond, 20 * time.Microsecond, 30 * time.Microsecond,
-	40 * time.Microsecond, 60 * time.Microsecond, 80 * time.Microsecond, 120 * time.Microsecond,
-	160 * time.Microsecond, 240 * time.Microsecond, 320 * time.Microsecond, 480 * time.Microsecond,
-	640 * time.Microsecond, 960 * time.Microsecond, 1280 * time.Microsecond, 1920 * time.Microsecond,
-	2560 * time.Microsecond, 3840 * time.Microsecond, 5120 * time.Microsecond, 7680 * time.Microsecond,
-	10240 * time.Microsecond, 15360 * time.Microsecond, 20480 * time.Microsecond, 30720 * time.Microsecond,
-	40960 * time.Microsecond, 61440 * time.Microsecond, 81920 * time.Microsecond, 122880 * time.Microsecond,
-	163840 * time.Microsecond, 245760 * time.Microsecond, 327680 * time.Microsecond, 491520 * time.Microsecond,
+	655360 * us, 10 * us, 20 * us, 30 * us, 40 * us, 60 * us, 80 * us, 120 * us,
+	160 * us, 240 * us, 320 * us, 480 * us, 640 * us, 960 * us, 1280 * us, 1920 * us,
+	2560 * us, 3840 * us, 5120 * us, 7680 * us, 10240 * us, 15360 * us, 20480 * us, 30720 * us,
+	40960 * us, 61440 * us, 81920 * us, 122880 * us, 163840 * us, 245760 * us, 327680 * us, 491520 * us,
 }
+
+const us = time.Microsecond
 
 const (
 	rnrForever = 7 // a retry count that never runs out

@@ -142,8 +142,8 @@ int gd_cm_establish(struct gc_id *id) { return result(gd_lib.establish(id)); }
 int gd_cm_notify(struct gc_id *id) { return result(gd_lib.notify(id, GV_EVENT_COMM_EST)); }
 int gd_cm_destroy(struct gc_id *id) { return result(gd_lib.destroy_id(id)); }
 
-// gd_cm_device is the name of the device to which the identifier is bound, or NULL.
-const char *gd_cm_device(struct gc_id *id) { return id->verbs ? id->verbs->device->name : NULL; }
+// gd_cm_device is the name of the device to which the identifier is bound, or empty.
+const char *gd_cm_device(struct gc_id *id) { return id->verbs ? id->verbs->device->name : ""; }
 
 void gd_cm_addresses(struct gc_id *id, struct sockaddr_storage *local, struct sockaddr_storage *remote)
 {
