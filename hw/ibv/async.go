@@ -18,9 +18,7 @@ func (w *watcher) takeAsync() {
 	d := w.dev
 	var a C.struct_gd_async
 	for C.gd_get_async(d.c, &a) == 0 {
-		d.mu.Lock()
-		q, cq, srq := d.qps[uint64(a.handle)], d.cqs[uint64(a.handle)], d.srqs[uint64(a.handle)]
-		d.mu.Unlock()
+		q, cq, srq := lookup(d, d.qps, a.handle), lookup(d, d.cqs, a.handle), lookup(d, d.srqs, a.handle)
 		switch a._type {
 		case C.GV_EVENT_CQ_ERR:
 			if cq != nil {

@@ -17,7 +17,6 @@ import (
 // event is a copy, in Go's memory, of an event of the connection manager.
 type event struct {
 	id                *C.struct_gc_id
-	key, parent       uint64
 	kind              C.int
 	status            int
 	readsIn, readsOut int
@@ -171,7 +170,7 @@ func (c *conn) handle(e event) {
 	}
 	switch e.kind {
 	case C.GC_EVENT_ESTABLISHED:
-		q.established(life, c.info(e))
+		q.established(life, c.info())
 	case C.GC_EVENT_DISCONNECTED:
 		q.hungUp(life)
 	case C.GC_EVENT_REJECTED, C.GC_EVENT_CONNECT_ERROR, C.GC_EVENT_UNREACHABLE:
@@ -193,15 +192,10 @@ func (c *conn) reason() hw.Reason {
 	return hw.ReasonBroken
 }
 
-// info describes the connection, for Established.
-func (c *conn) info(e event) hw.ConnInfo {
+// info describes the connection, which has a queue pair, for Established.
+func (c *conn) info() hw.ConnInfo {
 	local, remote := c.addresses()
-	info := hw.ConnInfo{Local: local, Remote: remote, ReadsIn: e.readsIn, ReadsOut: e.readsOut}
-	if c.qp != nil {
-		info.ReadsIn = int(c.qp.up.reads_in)
-		info.ReadsOut = int(c.qp.up.reads_out)
-	}
-	return info
+	return hw.ConnInfo{Local: local, Remote: remote, ReadsIn: int(c.qp.up.reads_in), ReadsOut: int(c.qp.up.reads_out)}
 }
 
 // takePlace reserves the place for the peer's farewell, if tails are in use. The note

@@ -101,6 +101,13 @@ func unlist[O any](d *device, table map[uint64]O, key uint64) {
 	d.mu.Unlock()
 }
 
+// lookup is the object of a number in one of the device's tables, or nil.
+func lookup[O any](d *device, table map[uint64]O, key C.uint64_t) O {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return table[uint64(key)]
+}
+
 // listed are the objects of one of the device's tables.
 func listed[O any](d *device, table map[uint64]O) []O {
 	d.mu.Lock()
@@ -195,7 +202,8 @@ func (d *device) NewZone() (hw.Zone, error) {
 }
 
 func (z *zone) Close() error {
-	ended, err := z.close(opZoneClose, &zones, z.giveBack)
+	const op = "ibv.Zone.Close"
+	ended, err := z.close(op, &zones, func() error { return result(op, z.giveBack()) })
 	if ended && err != nil {
 		z.reopen()
 	} else if ended {
@@ -204,15 +212,13 @@ func (z *zone) Close() error {
 	return err
 }
 
-const opZoneClose = "ibv.Zone.Close"
-
 // giveBack frees what the zone has of the device's.
-func (z *zone) giveBack() error {
+func (z *zone) giveBack() C.int {
 	for _, p := range z.pages {
 		p.unmap(z.dev)
 	}
 	z.pages = nil
-	return result(opZoneClose, C.gd_free_pd(z.pd))
+	return C.gd_free_pd(z.pd)
 }
 
 // resourceError is the error for a resource that the device or the system has no more

@@ -301,7 +301,7 @@ func (a *attempt) established(e event) bool {
 	c.mu.Lock()
 	c.farewells.peer, c.tailed = peer, tailed
 	c.mu.Unlock()
-	info := c.info(e)
+	info := c.info()
 	info.Private = data
 	return a.qp.established(a.life, info)
 }

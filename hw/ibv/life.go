@@ -63,7 +63,7 @@ func (q *queuePair) upEarly() bool {
 	early := q.at() == phaseConnecting && c != nil && c.passive
 	q.mu.Unlock()
 	if early {
-		q.established(life, c.info(event{}))
+		q.established(life, c.info())
 	}
 	return early || q.at() != phaseConnecting
 }

@@ -273,7 +273,7 @@ struct gd_srq_ring gd_srq_ring_of(struct gd_srq *s);
 int gd_poll(struct gd_device *d, int max);
 int gd_arm(struct gd_device *d);
 int gd_wait(struct gd_device *d);
-int gd_take_notices(struct gd_device *d, uint64_t *handles, uint32_t *bits, int max);
+uint32_t gd_next_notice(struct gd_device *d, uint64_t *handle);
 
 // shim_cm.c
 int gd_cm_next(struct gd_device *d, struct gd_event *out);

@@ -27,21 +27,21 @@ void gd_notice(struct gd_qp *q, uint32_t bits)
 	gd_signal(q->dev->notice_fd);
 }
 
-// gd_take_notices takes up to max queue pairs off the notice list. It returns how many,
-// and stores their handles and notices.
-int gd_take_notices(struct gd_device *d, uint64_t *handles, uint32_t *bits, int max)
+// gd_next_notice takes a queue pair off the notice list. It stores the queue pair's handle and
+// returns its notices: 0 when the list is empty.
+uint32_t gd_next_notice(struct gd_device *d, uint64_t *handle)
 {
-	int n = 0;
 	pthread_mutex_lock(&d->mu);
-	while (n < max && d->notice_list) {
-		struct gd_qp *q = d->notice_list;
+	struct gd_qp *q = d->notice_list;
+	uint32_t bits = 0;
+	if (q) {
 		d->notice_list = q->next_notice;
-		handles[n] = q->handle;
-		bits[n++] = q->notices;
+		*handle = q->handle;
+		bits = q->notices;
 		q->notices = 0;
 	}
 	pthread_mutex_unlock(&d->mu);
-	return n;
+	return bits;
 }
 
 // status_of translates a completion's status to an hw.Status. Where the device's status

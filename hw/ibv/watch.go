@@ -129,13 +129,11 @@ func (w *watcher) dispatch(buf *C.struct_gd_event) {
 	w.own.Check()
 	d := w.dev
 	e := event{
-		id: buf.id, key: uint64(buf.key), parent: uint64(buf.parent), kind: buf.event, status: int(buf.status),
+		id: buf.id, kind: buf.event, status: int(buf.status),
 		readsIn: int(buf.reads_in), readsOut: int(buf.reads_out),
 	}
 	e.private = append(e.private, unsafe.Slice((*byte)(&buf.data[0]), buf.len)...)
-	d.mu.Lock()
-	c, l := d.conns[e.key], d.listeners[e.parent]
-	d.mu.Unlock()
+	c, l := lookup(d, d.conns, buf.key), lookup(d, d.listeners, buf.parent)
 	switch {
 	case e.kind == C.GC_EVENT_CONNECT_REQUEST && l != nil:
 		l.arrive(e)
@@ -152,22 +150,10 @@ func (w *watcher) dispatch(buf *C.struct_gd_event) {
 // takeNotices handles the notices that the C half left about queue pairs.
 func (w *watcher) takeNotices() {
 	w.own.Check()
-	d := w.dev
-	const most = 64
-	var keys [most]C.uint64_t
-	var bits [most]C.uint32_t
-	for {
-		n := int(C.gd_take_notices(d.c, &keys[0], &bits[0], most))
-		for i := range n {
-			d.mu.Lock()
-			q := d.qps[uint64(keys[i])]
-			d.mu.Unlock()
-			if q != nil {
-				q.noticed(uint32(bits[i]))
-			}
-		}
-		if n < most {
-			return
+	var key C.uint64_t
+	for bits := C.gd_next_notice(w.dev.c, &key); bits != 0; bits = C.gd_next_notice(w.dev.c, &key) {
+		if q := lookup(w.dev, w.dev.qps, key); q != nil {
+			q.noticed(uint32(bits))
 		}
 	}
 }
