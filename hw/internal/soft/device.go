@@ -146,7 +146,7 @@ func (d *Device) End() error {
 // Request is the part of a connection request that decides who answers it: the first
 // caller of take, or the device at its End.
 type Request struct {
-	// Immutable after Pend.
+	// Immutable after Offer.
 	dev    *Device
 	refuse func()
 
@@ -157,19 +157,14 @@ type Request struct {
 // The device calls refuse if the request has no answer when the device ends. Offer
 // reports whether the provider is to decline the request.
 func (r *Request) Offer(d *Device, refuse func(), hand func() bool) (declined bool) {
-	return !(r.pend(d, refuse) && hand()) && r.take()
-}
-
-// pend enters a request that is about to be handed out, unless the device is closed.
-func (r *Request) pend(d *Device, refuse func()) bool {
 	r.dev, r.refuse = d, refuse
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
-		return false
+	open := !d.closed
+	if open {
+		d.asked[r] = struct{}{}
 	}
-	d.asked[r] = struct{}{}
-	return true
+	d.mu.Unlock()
+	return !(open && hand()) && r.take()
 }
 
 // answer is take for the program, with an error for a request that has been answered.

@@ -107,12 +107,18 @@ func (d *Device) Register(h hw.Zone, mem []byte, priv hw.Privileges) (hw.MR, err
 		return nil, err
 	}
 	m := &MR{dev: d, zone: z, priv: priv}
+	local := priv
 	if d.cfg.Split {
-		err = d.enterBoth(m, mem)
-	} else {
-		err = d.enter(&m.lkey, z, mem, priv)
-		if priv&Remote != 0 {
-			m.rkey = m.lkey
+		local &^= Remote
+	}
+	m.lkey, err = d.enter(z, mem, local)
+	switch {
+	case err != nil || priv&Remote == 0:
+	case !d.cfg.Split:
+		m.rkey = m.lkey
+	default:
+		if m.rkey, err = d.enter(z, mem, priv&Remote); err != nil {
+			d.Keys.remove(m.lkey)
 		}
 	}
 	if err != nil {
@@ -122,21 +128,9 @@ func (d *Device) Register(h hw.Zone, mem []byte, priv hw.Privileges) (hw.MR, err
 	return m, nil
 }
 
-func (d *Device) enter(key *uint32, z *Zone, mem []byte, priv hw.Privileges) (err error) {
+func (d *Device) enter(z *Zone, mem []byte, priv hw.Privileges) (key uint32, err error) {
 	base := unsafe.Pointer(unsafe.SliceData(mem))
-	*key, err = d.Keys.insert(Region{Base: base, Size: uint64(len(mem)), Addr: uint64(uintptr(base)), Zone: z, Priv: priv})
-	return err
-}
-
-func (d *Device) enterBoth(m *MR, mem []byte) error {
-	if err := d.enter(&m.lkey, m.zone, mem, m.priv&^Remote); err != nil || m.priv&Remote == 0 {
-		return err
-	}
-	err := d.enter(&m.rkey, m.zone, mem, m.priv&Remote)
-	if err != nil {
-		d.Keys.remove(m.lkey)
-	}
-	return err
+	return d.Keys.insert(Region{Base: base, Size: uint64(len(mem)), Addr: uint64(uintptr(base)), Zone: z, Priv: priv})
 }
 
 // LKey is the key by which local segments name the region.
