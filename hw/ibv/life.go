@@ -252,8 +252,8 @@ func (q *queuePair) leave() {
 	C.gd_over(q.c)
 }
 
-// noticed handles the notices that the C half left about the queue pair.
-func (q *queuePair) noticed(bits uint32) {
+// noticed handles the notices that the C half left about a queue pair.
+func (w *watcher) noticed(q *queuePair, bits uint32) {
 	life := q.currentLife()
 	if bits&C.GD_NOTICE_FAREWELL != 0 {
 		q.farewellOver(life)
@@ -268,7 +268,7 @@ func (q *queuePair) noticed(bits uint32) {
 		q.drained(life)
 	}
 	if bits&C.GD_NOTICE_FLUSHED != 0 {
-		q.dev.watcher.setAlarm(alarmFlushed, q, life) // an event of the connection manager should name the cause
+		w.setAlarm(alarmFlushed, q, life) // an event of the connection manager should name the cause
 	}
 }
 

@@ -153,7 +153,7 @@ func (w *watcher) takeNotices() {
 	var key C.uint64_t
 	for bits := C.gd_next_notice(w.dev.c, &key); bits != 0; bits = C.gd_next_notice(w.dev.c, &key) {
 		if q := lookup(w.dev, w.dev.qps, key); q != nil {
-			q.noticed(uint32(bits))
+			w.noticed(q, uint32(bits))
 		}
 	}
 }
