@@ -27,7 +27,7 @@ type Client struct {
 	life    context.Context // ends with Close
 	end     context.CancelFunc
 	done    chan struct{} // closed when redial has ended
-	unlist  [2]func()     // end the reports of the adapter
+	unlist  []func()      // end the reports of the adapter
 
 	answered  answered // the reader of the session adds
 	latencies latencies
@@ -237,6 +237,13 @@ func (c *Client) session(ctx context.Context) (*session, error) {
 	}
 }
 
+// current is the last session that there was.
+func (c *Client) current() *session {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
 // why is why there is no connection behind that of a session.
 func (c *Client) why(s *session) error {
 	c.mu.Lock()
@@ -255,18 +262,13 @@ func (c *Client) Close() error {
 	if c == nil {
 		return nil
 	}
-	c.unlist[0]()
-	c.unlist[1]()
+	for _, end := range c.unlist {
+		end()
+	}
 	c.end()
-	c.mu.Lock()
-	s := c.now
-	c.mu.Unlock()
-	err := s.close() // which ends the calls
+	err := c.current().close() // which ends the calls
 	<-c.done
-	c.mu.Lock()
-	s = c.now // of redial, which may have been connecting
-	c.mu.Unlock()
-	err = errors.Join(err, s.close())
+	err = errors.Join(err, c.current().close()) // that of redial, which may have been connecting
 	c.loans.end()
 	return errors.Join(err, c.closePZ())
 }

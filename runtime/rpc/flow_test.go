@@ -38,9 +38,9 @@ func heard(t *testing.T, c *dat.Conn) (h header, payload []byte) {
 	b, err := c.Receive(within(t))
 	require.NoError(t, err)
 	defer c.Release(b)
-	h, _, _, payload, err = parse(b.Bytes())
+	m, err := parse(b.Bytes())
 	require.NoError(t, err)
-	return h, append([]byte(nil), payload...)
+	return m.header, append([]byte(nil), m.payload...)
 }
 
 // called makes calls whose payloads are their numbers.
@@ -76,7 +76,7 @@ func TestAClientSendsNoMoreThanTheServerHasReceivesFor(t *testing.T) {
 				h, _ := heard(t, server)
 				require.EqualValues(t, kindCall, h.kind)
 			}
-			require.NoError(t, server.SendBytes(message(header{kind: kindCredit, taken: took})))
+			require.NoError(t, server.SendBytes(encoded(header{kind: kindCredit, taken: took})))
 			sent(t, c, min(took+receives-1, calls), max(calls-int(took)-receives+1, 0))
 		}
 		require.NoError(t, server.Close())
@@ -94,7 +94,7 @@ func TestACallThatWaitsForAReceiveHasNotRunWhenItsContextEnds(t *testing.T) {
 		answer := func() (call uint32) {
 			h, payload := heard(t, server)
 			took++
-			require.NoError(t, server.SendBytes(message(header{kind: kindAnswer, call: h.call, taken: took}, payload...)))
+			require.NoError(t, server.SendBytes(encoded(header{kind: kindAnswer, call: h.call, taken: took}, payload...)))
 			return h.call
 		}
 		ran := called(t.Context(), c, receives-1)
@@ -139,7 +139,7 @@ func TestAnEndThatHasNothingToSendReportsWhatItTook(t *testing.T) {
 		for round := range uint32(3) {
 			half := uint32(cfg.receives() / 2)
 			for range half {
-				require.NoError(t, c.SendBytes(message(header{kind: kindCancel, taken: round})))
+				require.NoError(t, c.SendBytes(encoded(header{kind: kindCancel, taken: round})))
 			}
 			h, _ := heard(t, c)
 			assert.Equal(t, header{kind: kindCredit, taken: (round + 1) * half}, h)
@@ -160,7 +160,7 @@ func TestAShutdownWaitsForAnswersThatWait(t *testing.T) {
 		c, err := ia.Dial(within(t), s.Addr(), dat.ConnConfig{Depth: 16, Private: hello{calls: calls, receives: 3, message: 64}.encode()})
 		require.NoError(t, err)
 		for i := range uint32(calls) {
-			require.NoError(t, c.SendBytes(message(header{kind: kindCall, call: 1<<16 | i})))
+			require.NoError(t, c.SendBytes(encoded(header{kind: kindCall, call: 1<<16 | i})))
 		}
 		require.Eventually(t, func() bool {
 			s.mu.Lock()
@@ -173,7 +173,7 @@ func TestAShutdownWaitsForAnswersThatWait(t *testing.T) {
 			h, _ := heard(t, c)
 			require.EqualValues(t, kindAnswer, h.kind)
 			if i < calls-1 {
-				require.NoError(t, c.SendBytes(message(header{kind: kindCredit, taken: i + 1})))
+				require.NoError(t, c.SendBytes(encoded(header{kind: kindCredit, taken: i + 1})))
 			}
 		}
 		h, _ := heard(t, c)

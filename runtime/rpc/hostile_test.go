@@ -10,8 +10,8 @@ import (
 	dat "godat/runtime"
 )
 
-// message makes a message.
-func message(h header, rest ...byte) []byte {
+// encoded makes a message.
+func encoded(h header, rest ...byte) []byte {
 	b := make([]byte, headerSize)
 	h.put(b)
 	return append(b, rest...)
@@ -21,30 +21,30 @@ func message(h header, rest ...byte) []byte {
 var broken = map[string][]byte{
 	"nothing":                    {},
 	"half a header":              make([]byte, headerSize-1),
-	"no kind":                    message(header{}),
-	"a kind of another version":  message(header{kind: kindEnd + 1}),
-	"a CALL with unknown flags":  message(header{kind: kindCall, flags: 4, call: 1 << 16}),
-	"a CALL without its source":  message(header{kind: kindCall, flags: flagSource, call: 1 << 16}, 1, 2, 3),
-	"a CALL without its sink":    message(header{kind: kindCall, flags: flagSource | flagSink, call: 1 << 16}, make([]byte, 16)...),
-	"a CANCEL with a payload":    message(header{kind: kindCancel}, 1),
-	"an END of a slot":           message(header{kind: kindEnd, call: 1}),
-	"a CREDIT of a slot":         message(header{kind: kindCredit, call: 1}),
-	"a CREDIT with a time-out":   message(header{kind: kindCredit, timeout: 1}),
-	"more taken than was sent":   message(header{kind: kindCredit, taken: 1}),
-	"much more taken than sent":  message(header{kind: kindCredit, taken: 1 << 31}),
-	"an ANSWER with flags":       message(header{kind: kindAnswer, flags: 1, call: 1 << 16}),
-	"an ANSWER beyond its sink":  message(header{kind: kindAnswer, call: 1 << 16, taken: 1, written: 1}),
-	"an ANSWER that none wanted": message(header{kind: kindAnswer, call: 1 << 16}),
+	"no kind":                    encoded(header{}),
+	"a kind of another version":  encoded(header{kind: kindEnd + 1}),
+	"a CALL with unknown flags":  encoded(header{kind: kindCall, flags: 4, call: 1 << 16}),
+	"a CALL without its source":  encoded(header{kind: kindCall, flags: flagSource, call: 1 << 16}, 1, 2, 3),
+	"a CALL without its sink":    encoded(header{kind: kindCall, flags: flagSource | flagSink, call: 1 << 16}, make([]byte, 16)...),
+	"a CANCEL with a payload":    encoded(header{kind: kindCancel}, 1),
+	"an END of a slot":           encoded(header{kind: kindEnd, call: 1}),
+	"a CREDIT of a slot":         encoded(header{kind: kindCredit, call: 1}),
+	"a CREDIT with a time-out":   encoded(header{kind: kindCredit, timeout: 1}),
+	"more taken than was sent":   encoded(header{kind: kindCredit, taken: 1}),
+	"much more taken than sent":  encoded(header{kind: kindCredit, taken: 1 << 31}),
+	"an ANSWER with flags":       encoded(header{kind: kindAnswer, flags: 1, call: 1 << 16}),
+	"an ANSWER beyond its sink":  encoded(header{kind: kindAnswer, call: 1 << 16, taken: 1, written: 1}),
+	"an ANSWER that none wanted": encoded(header{kind: kindAnswer, call: 1 << 16}),
 }
 
 // ofAClient are messages of a client that break the rules.
 var ofAClient = map[string][][]byte{
-	"an END":                     {message(header{kind: kindEnd})},
-	"a CALL beyond the slots":    {message(header{kind: kindCall, call: 1<<16 | 4})},
-	"a CALL out of turn":         {message(header{kind: kindCall, call: 2 << 16})},
-	"a CALL in a slot that is":   {message(header{kind: kindCall, call: 1 << 16}), message(header{kind: kindCall, call: 2 << 16})},
-	"a CANCEL beyond the slots":  {message(header{kind: kindCancel, call: 1<<16 | 4})},
-	"a CALL and then one broken": {message(header{kind: kindCall, call: 1 << 16}), {}},
+	"an END":                     {encoded(header{kind: kindEnd})},
+	"a CALL beyond the slots":    {encoded(header{kind: kindCall, call: 1<<16 | 4})},
+	"a CALL out of turn":         {encoded(header{kind: kindCall, call: 2 << 16})},
+	"a CALL in a slot that is":   {encoded(header{kind: kindCall, call: 1 << 16}), encoded(header{kind: kindCall, call: 2 << 16})},
+	"a CANCEL beyond the slots":  {encoded(header{kind: kindCancel, call: 1<<16 | 4})},
+	"a CALL and then one broken": {encoded(header{kind: kindCall, call: 1 << 16}), {}},
 }
 
 // A peer that breaks the rules loses its connection, and no other does.
@@ -115,9 +115,9 @@ func TestAClientEndsTheConnectionOfALyingServer(t *testing.T) {
 				require.NoError(t, err)
 				peer.Release(b)
 				if name == "an ANSWER that none wanted" {
-					m = message(header{kind: kindAnswer, call: 2 << 16, taken: 1})
+					m = encoded(header{kind: kindAnswer, call: 2 << 16, taken: 1})
 				} else if name == "more taken than was sent" {
-					m = message(header{kind: kindCredit, taken: 2})
+					m = encoded(header{kind: kindCredit, taken: 2})
 				}
 				require.NoError(t, peer.SendBytes(m))
 				err = <-called
@@ -172,25 +172,25 @@ func FuzzParse(f *testing.F) {
 	for _, m := range broken {
 		f.Add(m)
 	}
-	f.Add(message(header{kind: kindCall, flags: flagSource | flagSink, code: 3, call: 1 << 16, timeout: 9}, make([]byte, 40)...))
-	f.Add(message(header{kind: kindAnswer, code: 3, call: 1 << 16, written: 9}, 1))
+	f.Add(encoded(header{kind: kindCall, flags: flagSource | flagSink, code: 3, call: 1 << 16, timeout: 9}, make([]byte, 40)...))
+	f.Add(encoded(header{kind: kindAnswer, code: 3, call: 1 << 16, written: 9}, 1))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		h, source, sink, payload, err := parse(b)
+		m, err := parse(b)
 		if err != nil {
 			return
 		}
 		again := make([]byte, headerSize)
-		h.put(again)
+		m.put(again)
 		for _, part := range []struct {
 			flag byte
 			of   dat.RemoteSegment
-		}{{flagSource, source}, {flagSink, sink}} {
-			if h.flags&part.flag != 0 {
+		}{{flagSource, m.source}, {flagSink, m.sink}} {
+			if m.flags&part.flag != 0 {
 				again, err = part.of.AppendBinary(again)
 				require.NoError(t, err)
 			}
 		}
-		require.True(t, bytes.Equal(b, append(again, payload...)))
+		require.True(t, bytes.Equal(b, append(again, m.payload...)))
 		_, _ = parseHello(b)
 		_ = parseRefusal(b)
 	})

@@ -94,8 +94,4 @@ func (c *Client) misfit(method uint16, which string, err error) error {
 }
 
 // most is the most bytes of a payload, as the last server has said.
-func (c *Client) most() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now.request
-}
+func (c *Client) most() int { return c.current().request }

@@ -20,14 +20,12 @@ type Request struct {
 	from *served // immutable
 
 	// Of the reader before it hands the request over, and then of its holder.
-	header       header
-	message      *dat.Buffer
-	payload      []byte
-	source, sink dat.RemoteSegment
-	arrived      time.Time
-	written      uint32 // how far into the sink
-	counted      bool   // by the server
-	timed        bool   // it is measured
+	message // of the caller's
+	buffer  *dat.Buffer
+	arrived time.Time
+	written uint32 // how far into the sink
+	counted bool   // by the server
+	timed   bool   // it is measured
 
 	number atomic.Uint64 // among the server's requests, in the order in which the program takes them; the server's reader writes it
 
@@ -44,17 +42,17 @@ type Request struct {
 
 // begin sets the request to a call that came; false if its slot has one already, or the turn
 // is not the next.
-func (r *Request) begin(b *dat.Buffer, h header, source, sink dat.RemoteSegment, payload []byte) bool {
+func (r *Request) begin(b *dat.Buffer, m message) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.open || h.call>>16 != (r.turn+1)&slotMask {
+	if r.open || m.call>>16 != (r.turn+1)&slotMask {
 		return false
 	}
-	r.open, r.turn, r.canceled, r.gone = true, h.call>>16, false, false
-	r.header, r.message, r.payload, r.source, r.sink = h, b, payload, source, sink
+	r.open, r.turn, r.canceled, r.gone = true, m.call>>16, false, false
+	r.message, r.buffer = m, b
 	r.written, r.counted = 0, false
 	r.timed = r.from.server.ia.MeasuresLatency()
-	if h.timeout != 0 || r.timed {
+	if m.timeout != 0 || r.timed {
 		r.arrived = time.Now()
 	}
 	return true
@@ -141,8 +139,8 @@ func (r *Request) answer(code uint16, payload []byte) (err error) {
 	r.ctx, r.cancels, r.payload = nil, nil, nil
 	call := r.header
 	h := header{kind: kindAnswer, code: code, call: call.call, written: r.written}
-	b := r.message
-	r.message = nil
+	b := r.buffer
+	r.buffer = nil
 	copy(b.Resize(headerSize + len(payload))[headerSize:], payload)
 	h.put(b.Bytes())
 	counted := r.counted

@@ -21,7 +21,7 @@ type Server struct {
 	closePZ  func() error
 	loans    loans         // of requests that move bytes
 	done     chan struct{} // closed when the reader has ended
-	unlist   [3]func()     // end the reports of the adapter
+	unlist   []func()      // end the reports of the adapter
 
 	answered  answered // under mu
 	latencies latencies
@@ -346,23 +346,23 @@ func (p *served) of(h header, method string, err error) error {
 
 // take takes a message of the client's.
 func (p *served) take(b *dat.Buffer) error {
-	h, source, sink, payload, err := parse(b.Bytes())
+	m, err := parse(b.Bytes())
 	if err == nil {
-		err = p.link.took(h.taken)
+		err = p.link.took(m.taken)
 	}
-	slot := int(h.call & slotMask)
-	if err == nil && h.kind != kindCredit && h.kind != kindEnd && slot >= len(p.calls) {
+	slot := int(m.call & slotMask)
+	if err == nil && m.kind != kindCredit && m.kind != kindEnd && slot >= len(p.calls) {
 		err = errMalformed
 	}
 	if err != nil {
 		p.link.conn.Release(b)
 		return err
 	}
-	switch h.kind {
+	switch m.kind {
 	case kindCall:
-		return p.call(&p.calls[slot], b, h, source, sink, payload)
+		return p.call(&p.calls[slot], b, m)
 	case kindCancel:
-		p.calls[slot].cancel(h.call)
+		p.calls[slot].cancel(m.call)
 	case kindAnswer, kindEnd:
 		err = errMalformed
 	}
@@ -371,8 +371,8 @@ func (p *served) take(b *dat.Buffer) error {
 }
 
 // call begins a request.
-func (p *served) call(r *Request, b *dat.Buffer, h header, source, sink dat.RemoteSegment, payload []byte) error {
-	if !r.begin(b, h, source, sink, payload) {
+func (p *served) call(r *Request, b *dat.Buffer, m message) error {
+	if !r.begin(b, m) {
 		p.link.conn.Release(b)
 		return errMalformed
 	}

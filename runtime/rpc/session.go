@@ -184,18 +184,18 @@ func (s *session) answered(ctx context.Context, p *pending, b *dat.Buffer, call 
 	if b == nil {
 		return dst, &CallError{MayHaveRun: !s.isLast(), Err: s.reason()}
 	}
-	h, _, _, payload, _ := parse(b.Bytes()) // which the reader has checked
+	m, _ := parse(b.Bytes()) // which the reader has checked
 	defer s.link.conn.Release(b)
 	if call.Written != nil {
-		*call.Written = int(h.written)
+		*call.Written = int(m.written)
 	}
-	switch h.code {
-	case 0:
-		return append(dst, payload...), nil
-	case CodeDraining, CodeBusy:
-		return dst, &CallError{Err: &Error{h.code, string(payload)}}
+	if m.code == 0 {
+		return append(dst, m.payload...), nil
 	}
-	failed := &Error{h.code, string(payload)}
+	failed := &Error{m.code, string(m.payload)}
+	if m.code == CodeDraining || m.code == CodeBusy {
+		return dst, &CallError{Err: failed}
+	}
 	if cause := passed(ctx); cause != nil {
 		return dst, &CallError{MayHaveRun: true, Err: fmt.Errorf("%w; the server answered: %w", cause, failed)}
 	}
@@ -302,18 +302,18 @@ func (s *session) read() {
 
 // take takes a message of the server's.
 func (s *session) take(b *dat.Buffer) error {
-	h, _, _, _, err := parse(b.Bytes())
+	m, err := parse(b.Bytes())
 	if err == nil {
-		err = s.link.took(h.taken)
+		err = s.link.took(m.taken)
 	}
-	if err == nil && h.kind == kindAnswer {
-		s.answers.count(h.code)
-		return s.deliver(h, b)
+	if err == nil && m.kind == kindAnswer {
+		s.answers.count(m.code)
+		return s.deliver(m.header, b)
 	}
 	s.link.conn.Release(b)
 	switch {
-	case err != nil, h.kind == kindCredit:
-	case h.kind == kindEnd:
+	case err != nil, m.kind == kindCredit:
+	case m.kind == kindEnd:
 		s.mu.Lock()
 		s.last = true
 		s.mu.Unlock()
@@ -339,7 +339,12 @@ func (s *session) deliver(h header, b *dat.Buffer) error {
 		s.link.conn.Release(b)
 		return errMalformed
 	}
-	p := &s.slots[slot]
+	s.finish(&s.slots[slot], b)
+	return nil
+}
+
+// finish ends a call with its answer, or nil if the connection has ended. The caller holds mu.
+func (s *session) finish(p *pending, b *dat.Buffer) {
 	p.active = false
 	if p.left {
 		s.link.conn.Release(b)
@@ -347,7 +352,6 @@ func (s *session) deliver(h header, b *dat.Buffer) error {
 	} else {
 		p.answer <- b
 	}
-	return nil
 }
 
 // fail breaks the connection for a reason of this end's.
@@ -375,12 +379,7 @@ func (s *session) end(why error) {
 	}
 	for i := range s.slots {
 		if p := &s.slots[i]; p.active {
-			p.active = false
-			if p.left {
-				s.free <- p
-			} else {
-				p.answer <- nil
-			}
+			s.finish(p, nil)
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	dat "godat/runtime"
 )
 
 // Flow says how many messages an end of a connection may send, and how many wait.
@@ -212,17 +214,29 @@ func (c *Client) Snapshot() ClientSnapshot {
 
 // list adds the client's reports to the adapter's snapshots.
 func (c *Client) list() (err error) {
-	if c.unlist[0], err = c.ia.Report("rpc clients", c.rows); err == nil {
-		c.unlist[1], err = c.ia.Report("rpc methods", c.methods)
-	}
+	c.unlist, err = list(c.ia, []report{
+		{"rpc clients", func() []any { return []any{c.Snapshot()} }},
+		{"rpc methods", func() []any { return c.latencies.rows("client of " + c.address) }},
+	})
 	return err
 }
 
-// rows is the report "rpc clients" of a client.
-func (c *Client) rows() []any { return []any{c.Snapshot()} }
+// report is a kind of rows of an adapter's snapshots.
+type report struct {
+	kind string
+	rows func() []any
+}
 
-// methods is the report "rpc methods" of a client.
-func (c *Client) methods() []any { return c.latencies.rows("client of " + c.address) }
+// list adds reports to an adapter's snapshots, and returns what ends them.
+func list(ia *dat.IA, reports []report) (unlist []func(), err error) {
+	unlist = make([]func(), len(reports))
+	for i, r := range reports {
+		if unlist[i], err = ia.Report(r.kind, r.rows); err != nil {
+			return nil, err
+		}
+	}
+	return unlist, nil
+}
 
 // Snapshot describes the server now. It disturbs no request.
 func (s *Server) Snapshot() ServerSnapshot {
@@ -249,22 +263,13 @@ func (s *Server) lastTaken() uint64 {
 
 // list adds the server's reports to the adapter's snapshots.
 func (s *Server) list() (err error) {
-	for i, r := range []struct {
-		kind string
-		rows func() []any
-	}{{"rpc servers", s.rows}, {"rpc connections", s.served}, {"rpc methods", s.methods}} {
-		if s.unlist[i], err = s.ia.Report(r.kind, r.rows); err != nil {
-			return err
-		}
-	}
-	return nil
+	s.unlist, err = list(s.ia, []report{
+		{"rpc servers", func() []any { return []any{s.Snapshot()} }},
+		{"rpc connections", s.served},
+		{"rpc methods", func() []any { return s.latencies.rows("server " + s.Addr()) }},
+	})
+	return err
 }
-
-// methods is the report "rpc methods" of a server.
-func (s *Server) methods() []any { return s.latencies.rows("server " + s.Addr()) }
-
-// rows is the report "rpc servers" of a server.
-func (s *Server) rows() []any { return []any{s.Snapshot()} }
 
 // served is the report "rpc connections" of a server.
 func (s *Server) served() (rows []any) {

@@ -96,7 +96,7 @@ func TestADeadlineBoundsATransferThoughNoCancelComes(t *testing.T) {
 		require.NoError(t, err)
 		source, err := mine.Remote(0, 8).MarshalBinary()
 		require.NoError(t, err)
-		require.NoError(t, c.SendBytes(message(header{kind: kindCall, flags: flagSource, call: 1 << 16, timeout: 100}, source...)))
+		require.NoError(t, c.SendBytes(encoded(header{kind: kindCall, flags: flagSource, call: 1 << 16, timeout: 100}, source...)))
 		require.ErrorIs(t, <-read, context.DeadlineExceeded)
 	})
 }
@@ -152,7 +152,7 @@ func stingy(t *testing.T, ia *dat.IA, s *Server, calls uint32) *dat.Conn {
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, c.Close()) })
 	for i := range calls {
-		require.NoError(t, c.SendBytes(message(header{kind: kindCall, call: 1<<16 | i})))
+		require.NoError(t, c.SendBytes(encoded(header{kind: kindCall, call: 1<<16 | i})))
 	}
 	return c
 }
@@ -189,7 +189,7 @@ func TestAClientThatIsSlowGetsItsAnswers(t *testing.T) {
 			h, _ := heard(t, c)
 			require.EqualValues(t, kindAnswer, h.kind)
 			time.Sleep(stall - time.Second)
-			require.NoError(t, c.SendBytes(message(header{kind: kindCredit, taken: i + 1})))
+			require.NoError(t, c.SendBytes(encoded(header{kind: kindCredit, taken: i + 1})))
 		}
 		time.Sleep(2 * stall)
 		require.NoError(t, s.Shutdown(t.Context()))
@@ -242,7 +242,7 @@ func frozen(t *testing.T, ia *dat.IA, s *Server) {
 	for range 400 {
 		b, err := c.WaitBuffer(within(t))
 		require.NoError(t, err)
-		_, _ = b.Write(message(header{kind: kindCancel}))
+		_, _ = b.Write(encoded(header{kind: kindCancel}))
 		require.NoError(t, c.Send(b))
 		synctest.Wait() // a guess at the server's receives would do
 	}

@@ -126,36 +126,42 @@ func isCall(b []byte, call uint32) bool {
 	return b[0] == kindCall && binary.BigEndian.Uint32(b[4:]) == call
 }
 
-// parse decodes a message, and checks what can be told from it alone. It returns the
-// caller's memory of a CALL and the payload.
-func parse(b []byte) (h header, source, sink dat.RemoteSegment, payload []byte, err error) {
+// message is a header with what is behind it: the caller's memory of a CALL, and the payload.
+type message struct {
+	header
+	source, sink dat.RemoteSegment
+	payload      []byte
+}
+
+// parse decodes a message, and checks what can be told from it alone.
+func parse(b []byte) (m message, err error) {
 	if len(b) < headerSize {
-		return h, source, sink, nil, errMalformed
+		return m, errMalformed
 	}
-	h = header{
+	m.header = header{
 		kind: b[0], flags: b[1], code: binary.BigEndian.Uint16(b[2:]), call: binary.BigEndian.Uint32(b[4:]),
 		taken: binary.BigEndian.Uint32(b[8:]), timeout: binary.BigEndian.Uint32(b[12:]),
 	}
-	if h.kind == kindAnswer {
-		h.written, h.timeout = h.timeout, 0
+	if m.kind == kindAnswer {
+		m.written, m.timeout = m.timeout, 0
 	}
-	payload = b[headerSize:]
+	m.payload = b[headerSize:]
 	for _, part := range []struct {
 		flag byte
 		to   *dat.RemoteSegment
-	}{{flagSource, &source}, {flagSink, &sink}} {
-		if h.flags&part.flag == 0 {
+	}{{flagSource, &m.source}, {flagSink, &m.sink}} {
+		if m.flags&part.flag == 0 {
 			continue
 		}
-		if *part.to, err = dat.ParseRemoteSegment(payload); err != nil {
-			return h, source, sink, nil, errMalformed
+		if *part.to, err = dat.ParseRemoteSegment(m.payload); err != nil {
+			return m, errMalformed
 		}
-		payload = payload[dat.RemoteSegmentSize:]
+		m.payload = m.payload[dat.RemoteSegmentSize:]
 	}
-	if !h.isProper(len(payload)) {
+	if !m.isProper(len(m.payload)) {
 		err = errMalformed
 	}
-	return h, source, sink, payload, err
+	return m, err
 }
 
 // isProper reports whether the fields belong to the kind.
