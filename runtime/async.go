@@ -132,7 +132,6 @@ var asyncKinds = map[hw.AsyncKind]asyncWords{
 	}},
 }
 
-// wordsOf are the words for a kind.
 func wordsOf(kind hw.AsyncKind) asyncWords {
 	if words, ok := asyncKinds[kind]; ok {
 		return words

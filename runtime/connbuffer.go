@@ -91,7 +91,6 @@ func (c *Conn) Message(ev Event) *Buffer {
 	return b
 }
 
-// has reports whether a buffer is one of the connection's.
 func (c *Conn) has(b *Buffer) bool {
 	return c != nil && b != nil && c.pool.At(b.Index()) == b
 }

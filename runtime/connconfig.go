@@ -237,7 +237,6 @@ func (c *Conn) begin(op string, told []byte, connect func(told []byte) error) er
 	return nil
 }
 
-// make makes the parts of a connection.
 func (c *Conn) make() (err error) {
 	ia, cfg := c.ia, &c.cfg
 	if c.apart {

@@ -12,7 +12,6 @@ import (
 // connIDs is the last id that a connection got.
 var connIDs atomic.Uint64
 
-// connAddrs are the addresses of a connection.
 type connAddrs struct{ local, remote net.Addr }
 
 // ID is a number that no other connection of the process has or will have, from 1 on. So it

@@ -70,7 +70,6 @@ func (c *Conn) QueueInvalidate(b *Buffer, context uint32) error {
 	return c.queue("runtime.Conn.QueueInvalidate", b, hw.OpSendInvalidate, context)
 }
 
-// queue adds the send of a buffer to the outbox.
 func (c *Conn) queue(op string, b *Buffer, send hw.Op, context uint32) error {
 	tag, err := c.lend(op, b)
 	if err != nil {
@@ -111,7 +110,6 @@ func (c *Conn) Flush() error {
 	return err
 }
 
-// whyNot says why a buffer can't be sent.
 func (c *Conn) whyNot(op string, b *Buffer) error {
 	switch {
 	case c == nil:

@@ -163,7 +163,6 @@ func cutQuoted(s string) (field, rest string, err error) {
 	return "", "", errors.New("no closing quote")
 }
 
-// parse reads the fields of a line.
 func (e *RegistryEntry) parse(fields []string) (err error) {
 	const want = 8
 	if len(fields) != want {
@@ -210,7 +209,6 @@ func either(s, yes, no string) (bool, error) {
 	return s == yes, nil
 }
 
-// parseVersion parses "major.minor".
 func parseVersion(s string) (major, minor int, err error) {
 	a, b, _ := strings.Cut(s, ".")
 	x, errX := strconv.ParseUint(a, 10, 31)

@@ -79,7 +79,6 @@ func (cfg *ConnConfig) prepare(ctx context.Context, op string, ia *IA) error {
 	return cfg.complete(op, ia.attr)
 }
 
-// established waits until the connection is up.
 func (c *Conn) established(ctx context.Context) error {
 	select {
 	case <-c.up:

@@ -107,7 +107,6 @@ func (ia *IA) ConsumerContext(handle any) (any, error) {
 	return ia.lists.contexts.of[handle], nil
 }
 
-// checkHandle is an error if no value can be attached to handle.
 func (ia *IA) checkHandle(op string, handle any) error {
 	if err := ia.enter(op); err != nil {
 		return err

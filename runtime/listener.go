@@ -88,7 +88,6 @@ func (ia *IA) Listen(ctx context.Context, address string, cfg ConnConfig) (*List
 	return l, nil
 }
 
-// make makes the parts of a listener.
 func (l *Listener) make(host string, qual uint64) (err error) {
 	l.requests, err = l.ia.newDispatcher(evd.Config{Mode: evd.ModeChannel, QLen: 1}, func(d *delivery.Dispatcher) {
 		d.EndWith(Event{Number: Closed, Source: l})
@@ -334,7 +333,6 @@ func (l *Listener) leave(c *Conn) {
 	}
 }
 
-// forget removes a connection that is closed.
 func (l *Listener) forget(c *Conn) {
 	l.leave(c)
 	l.mu.Lock()

@@ -80,7 +80,6 @@ func (l *Listener) refuse() error {
 	return errors.Join(errs...)
 }
 
-// list returns the connections of this moment.
 func (l *Listener) list() []*Conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()

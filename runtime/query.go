@@ -39,7 +39,6 @@ func (ia *IA) Query(mask IAField, provider ProviderField) (Param, error) {
 	return q, nil
 }
 
-// fill sets dst if the mask has the field.
 func fill[M ~uint32 | ~uint64, T any](asked M, dst *T, v T) {
 	if asked != 0 {
 		*dst = v

@@ -28,7 +28,6 @@ type reports struct {
 	all []*report
 }
 
-// report is one of them.
 type report struct {
 	kind string
 	rows func() []any

@@ -7,7 +7,6 @@ import (
 	dat "godat/runtime"
 )
 
-// connFields are the columns of connections.
 func connFields(at time.Time) []field[dat.ConnSnapshot] {
 	list := []field[dat.ConnSnapshot]{{"name", func(c *dat.ConnSnapshot) value { return word(c.Name) }}}
 	for _, f := range endpointFields(at)[1:] {
@@ -109,7 +108,6 @@ var poolFields = []field[dat.PoolSnapshot]{
 	{"waiting", func(p *dat.PoolSnapshot) value { return count(p.Waiting) }},
 }
 
-// endFields are the columns of ends.
 func endFields(at time.Time) []field[dat.EndSnapshot] {
 	return []field[dat.EndSnapshot]{
 		{"name", func(e *dat.EndSnapshot) value { return word(endName(e)) }},

@@ -116,7 +116,6 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body.Bytes())
 }
 
-// render writes the page or its JSON.
 func (h *Handler) render(to *bytes.Buffer, q query) (kind string, err error) {
 	s, err := h.adapters[q.adapter].look()
 	if err != nil {

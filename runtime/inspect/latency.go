@@ -87,7 +87,6 @@ type tick struct {
 	Text string
 }
 
-// draw draws a histogram.
 func draw(h *dat.HistogramSnapshot) *drawing {
 	d := &drawing{Width: (lastBar - firstBar + 1) * barWidth, Height: barHeight + 14, Foot: barHeight, Label: fmt.Sprintf("%s times; median %s, 99 %% below %s, longest %s", number(h.Count), ago(h.P50), ago(h.P99), ago(h.Max))}
 	var counts [lastBar + 1]uint64

@@ -15,7 +15,6 @@ func (h *Handler) LetMeasure() *Handler {
 	return h
 }
 
-// measuring says what is measured, for the page.
 type measuring struct {
 	Can  bool          // a visitor can switch it
 	Left time.Duration // of what a visitor has switched on
@@ -81,7 +80,6 @@ func (a *adapter) endMeter() {
 	}
 }
 
-// measuring says what is measured.
 func (h *Handler) measuring(a *adapter) *measuring {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -42,7 +42,6 @@ type page struct {
 // Measure is where a POST has requests measured for so many seconds.
 func (p *page) Measure(seconds int) string { return p.query.with("measure", strconv.Itoa(seconds)) }
 
-// fact is a name with a value.
 type fact struct{ Name, Value string }
 
 // story is what is known of one connection, endpoint or end.
@@ -54,7 +53,6 @@ type story struct {
 	Moved []moved `json:"-"`
 }
 
-// moved are operations of a story.
 type moved struct {
 	Way string
 	dat.Moved
@@ -113,7 +111,6 @@ func listOf[T any](name string, all []T, fields []field[T], story bool) list {
 	return list{name, len(all), func(q query) *table { return tabulate(all, fields, q, story) }}
 }
 
-// lists are all of them.
 func lists(s *seen) []list {
 	all := []list{
 		listOf("connections", s.Conns, connFields(s.At), true),
@@ -151,7 +148,6 @@ func total(list []dat.Moved) (octets uint64) {
 	return octets
 }
 
-// findStory finds the connection, endpoint or end of that name.
 func findStory(s *seen, name string) *story {
 	for i := range s.Conns {
 		if c := &s.Conns[i]; c.Name == name {
@@ -184,7 +180,6 @@ func findStory(s *seen, name string) *story {
 	return nil
 }
 
-// storyOf is what is known of an endpoint.
 func storyOf(e *dat.EndpointSnapshot, at time.Time) *story {
 	t := &story{Name: e.Name, Is: e, Lines: e.Story, Facts: []fact{
 		{"endpoint", e.Name},

@@ -77,7 +77,6 @@ func (e *entrance) Accept() (net.Conn, error) {
 	return &visitor{Conn: c, leave: sync.OnceFunc(func() { <-e.places })}, nil
 }
 
-// visitor is a connection that has a place.
 type visitor struct {
 	net.Conn
 	leave func()

@@ -29,7 +29,6 @@ type field[T any] struct {
 	of   func(*T) value
 }
 
-// cell is a value on the page.
 type cell struct {
 	Text, Link string
 	Number     bool
@@ -144,7 +143,6 @@ func word(text string) value { return value{text: text, plain: true} }
 
 func count[N int | uint64](n N) value { return value{text: number(n), number: float64(n)} }
 
-// bytesOf is a number of octets.
 func bytesOf(n uint64) value { return value{text: octets(n), number: float64(n)} }
 
 // lasting is a time that something has taken; 0 is none.

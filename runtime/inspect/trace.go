@@ -15,10 +15,8 @@ const (
 	largestTrace = 64 << 20 // bytes
 )
 
-// errTraceFull says that a trace has its most octets.
 var errTraceFull = errors.New("the file has 64 MiB, the most that a visitor's trace may have")
 
-// errTraced says that a trace is under way.
 var errTraced = errors.New("another trace is under way; only one is at a time")
 
 // traces are what the visitors of a handler trace.
@@ -81,10 +79,8 @@ func (t *trace) Close() error {
 	return errors.Join(t.err, t.file.Close())
 }
 
-// end ends the trace.
 func (t *trace) end() { _ = t.stop() }
 
-// seenTrace is a trace on the page.
 type seenTrace struct {
 	File  string
 	Began time.Time

@@ -37,7 +37,6 @@ func (t Trouble) Link(adapter int) string {
 	return q.with()
 }
 
-// finder collects troubles.
 type finder struct {
 	now, last *seen // last is empty in the first snapshot
 	list      []Trouble
@@ -148,7 +147,6 @@ func (f *finder) listeners() {
 	}
 }
 
-// conn looks at a connection.
 func (f *finder) conn(c *dat.ConnSnapshot) {
 	f.endpoint("connections", c.Name, &c.Endpoint)
 	if c.Missing == 0 || c.Endpoint.Receives.Outstanding > 0 || c.Endpoint.State != connected {

@@ -36,7 +36,6 @@ func (f *finder) eventsOf() func(d *dat.DispatcherSnapshot) string {
 	}
 }
 
-// waiting says how many events wait, and for how long.
 func waiting(d *dat.DispatcherSnapshot) string {
 	if d.Queued == 1 {
 		return "1 event has waited for " + ago(d.OldestAge)

@@ -244,7 +244,6 @@ func (c *Client) current() *session {
 	return c.now
 }
 
-// why is why there is no connection behind that of a session.
 func (c *Client) why(s *session) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

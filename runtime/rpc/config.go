@@ -99,12 +99,10 @@ func (cfg *Config) makePZ(ia *dat.IA) (closePZ func() error, err error) {
 	return cfg.PZ.Close, err
 }
 
-// hello is what the end says of itself.
 func (cfg *Config) hello() []byte {
 	return hello{uint16(cfg.Calls), uint32(cfg.receives()), uint32(cfg.Message)}.encode()
 }
 
-// conn are the settings of a connection.
 func (cfg *Config) conn() dat.ConnConfig {
 	return dat.ConnConfig{
 		Depth: cfg.receives(), Message: cfg.Message + overhead, Conns: cfg.Conns, PZ: cfg.PZ,

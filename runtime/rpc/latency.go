@@ -33,10 +33,6 @@ type MethodSnapshot struct {
 
 // record counts the time of a call of a method.
 func (l *latencies) record(method uint16, took time.Duration) {
-	l.histogram(method).Record(took)
-}
-
-func (l *latencies) histogram(method uint16) *dat.Histogram {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	h := l.of[method]
@@ -54,7 +50,7 @@ func (l *latencies) histogram(method uint16) *dat.Histogram {
 		}
 		h = l.others
 	}
-	return h
+	h.Record(took)
 }
 
 // rows is the report "rpc methods" of an end.

@@ -11,9 +11,8 @@ import (
 // time of an operation. Its close waits for them: the zone is closed behind it.
 type loans struct {
 	mu   sync.Mutex
-	over bool          // end was called: there are no new ones
-	n    int           // at this moment
-	none chan struct{} // closed when over and n is 0; nil before end
+	over bool           // end was called: there are no new ones
+	all  sync.WaitGroup // none begins once over is set
 }
 
 // begin counts a loan; false behind end.
@@ -21,32 +20,18 @@ func (l *loans) begin() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.over {
-		l.n++
+		l.all.Add(1)
 	}
 	return !l.over
-}
-
-// finish undoes begin.
-func (l *loans) finish() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.n--; l.over && l.n == 0 {
-		close(l.none)
-	}
 }
 
 // end lets no more loans begin, and waits for those there are. The caller has ended the
 // connections, for which their holders wait.
 func (l *loans) end() {
 	l.mu.Lock()
-	if !l.over {
-		l.over, l.none = true, make(chan struct{})
-		if l.n == 0 {
-			close(l.none)
-		}
-	}
+	l.over = true
 	l.mu.Unlock()
-	<-l.none
+	l.all.Wait()
 }
 
 // lend registers memory for the time of do, which gets nil for memory without a byte.
@@ -57,7 +42,7 @@ func (l *loans) lend(pz *dat.PZ, memory []byte, rights dat.Privileges, do func(m
 	if !l.begin() {
 		return ErrEnded
 	}
-	defer l.finish()
+	defer l.all.Done()
 	m, err := pz.Register(memory, rights)
 	if err != nil {
 		return err

@@ -96,7 +96,6 @@ func (l *link) count(n int) {
 	}
 }
 
-// room is how many receives the peer has left.
 func (l *link) room() uint32 { return l.most - (l.sent - l.told) }
 
 // post posts a message. Where that fails the connection breaks, since the other end would wait
@@ -125,6 +124,14 @@ func (l *link) withdraw(call uint32) bool {
 		}
 	}
 	return false
+}
+
+// read decodes a message of the peer's, and takes note of what it says of ours.
+func (l *link) read(b *dat.Buffer) (m message, err error) {
+	if m, err = parse(b.Bytes()); err == nil {
+		err = l.took(m.taken)
+	}
+	return m, err
 }
 
 // took is called for each message that was taken, with what it says of ours. It posts what

@@ -118,7 +118,6 @@ func (r *Request) Fail(code uint16, text string) error {
 	return r.answer(code, []byte(text[:min(len(text), mostText, r.most())]))
 }
 
-// most is the most bytes of an answer's payload.
 func (r *Request) most() int { return min(r.from.answer, r.from.server.cfg.Message) }
 
 // answer sends the answer, and ends the request.
@@ -184,7 +183,6 @@ func (r *Request) unanswered() string {
 	return r.String()
 }
 
-// abandon is called when the connection has ended.
 func (r *Request) abandon() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -61,7 +61,6 @@ func (s *Server) Serve(ctx context.Context, workers int, handler Handler) error 
 	return <-down
 }
 
-// work is a goroutine of Serve.
 func (s *Server) work(handler Handler) {
 	for r := range s.requests {
 		answer, err := handler(r)

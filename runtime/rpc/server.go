@@ -273,7 +273,6 @@ func (s *Server) accept(cr *dat.CR) {
 	}
 }
 
-// newServed makes the server's end of a connection.
 func (s *Server) newServed(c *dat.Conn, peer hello) *served {
 	p := &served{server: s, calls: make([]Request, s.cfg.Calls), answer: int(peer.message)}
 	p.link = link{conn: c, own: uint32(s.cfg.receives()), stall: s.cfg.Stall, backlog: s.count}
@@ -284,7 +283,6 @@ func (s *Server) newServed(c *dat.Conn, peer hello) *served {
 	return p
 }
 
-// handle handles an event of a connection.
 func (s *Server) handle(ev dat.Event) {
 	c := dat.ConnOf(ev)
 	if c == nil {
@@ -326,7 +324,6 @@ type served struct {
 	looks  looks
 }
 
-// peer says who the client is.
 func (p *served) peer() string {
 	return fmt.Sprintf("%v (connection %d)", p.link.conn, p.link.conn.ID())
 }
@@ -344,12 +341,8 @@ func (p *served) of(h header, method string, err error) error {
 	return fmt.Errorf("rpc.Request.%s, %s: %w", method, p.name(h), err)
 }
 
-// take takes a message of the client's.
 func (p *served) take(b *dat.Buffer) error {
-	m, err := parse(b.Bytes())
-	if err == nil {
-		err = p.link.took(m.taken)
-	}
+	m, err := p.link.read(b)
 	slot := int(m.call & slotMask)
 	if err == nil && m.kind != kindCredit && m.kind != kindEnd && slot >= len(p.calls) {
 		err = errMalformed
@@ -370,7 +363,6 @@ func (p *served) take(b *dat.Buffer) error {
 	return err
 }
 
-// call begins a request.
 func (p *served) call(r *Request, b *dat.Buffer, m message) error {
 	if !r.begin(b, m) {
 		p.link.conn.Release(b)
@@ -385,7 +377,6 @@ func (p *served) call(r *Request, b *dat.Buffer, m message) error {
 	return nil
 }
 
-// cancelAll cancels the requests of a connection that has ended.
 func (p *served) cancelAll() {
 	for i := range p.calls {
 		p.calls[i].abandon()

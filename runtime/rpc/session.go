@@ -45,7 +45,6 @@ type pending struct {
 	left   bool   // by its caller: the answer gives the slot back
 }
 
-// newSession connects to the server.
 func (c *Client) newSession(ctx context.Context) (*session, error) {
 	cfg := &c.cfg
 	conn, err := c.ia.Dial(ctx, c.address, cfg.conn())
@@ -83,7 +82,6 @@ func refused(err error) error {
 	return err
 }
 
-// close ends the connection.
 func (s *session) close() error {
 	err := s.link.conn.Close()
 	<-s.done
@@ -108,7 +106,6 @@ func (s *session) call(ctx context.Context, call *Call, dst []byte) ([]byte, err
 	}
 }
 
-// begin sends a call.
 func (s *session) begin(ctx context.Context, call *Call) (*pending, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -151,7 +148,6 @@ func (s *session) begin(ctx context.Context, call *Call) (*pending, error) {
 	return p, nil
 }
 
-// fill makes the message of a call.
 func fill(b *dat.Buffer, h header, call *Call) {
 	at := headerSize
 	for _, memory := range []struct {
@@ -260,7 +256,6 @@ func (s *session) cancelLater(call uint32) {
 	}
 }
 
-// hasEnded reports whether the connection has ended.
 func (s *session) hasEnded() bool {
 	select {
 	case <-s.ended:
@@ -270,7 +265,6 @@ func (s *session) hasEnded() bool {
 	}
 }
 
-// reason is why the connection has ended.
 func (s *session) reason() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -300,12 +294,8 @@ func (s *session) read() {
 	}
 }
 
-// take takes a message of the server's.
 func (s *session) take(b *dat.Buffer) error {
-	m, err := parse(b.Bytes())
-	if err == nil {
-		err = s.link.took(m.taken)
-	}
+	m, err := s.link.read(b)
 	if err == nil && m.kind == kindAnswer {
 		s.answers.count(m.code)
 		return s.deliver(m.header, b)
@@ -330,7 +320,6 @@ func (s *session) isLast() bool {
 	return s.last
 }
 
-// deliver gives an answer to its caller.
 func (s *session) deliver(h header, b *dat.Buffer) error {
 	slot := int(h.call & slotMask)
 	s.mu.Lock()

@@ -221,7 +221,6 @@ func (c *Client) list() (err error) {
 	return err
 }
 
-// report is a kind of rows of an adapter's snapshots.
 type report struct {
 	kind string
 	rows func() []any
@@ -282,7 +281,6 @@ func (s *Server) served() (rows []any) {
 	return rows
 }
 
-// snapshot describes the connection now.
 func (p *served) snapshot() ServedSnapshot {
 	var taken []underWay
 	s := ServedSnapshot{Client: p.peer(), Server: p.server.Addr(), Flow: p.link.snapshot()}

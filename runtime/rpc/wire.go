@@ -164,7 +164,6 @@ func parse(b []byte) (m message, err error) {
 	return m, err
 }
 
-// isProper reports whether the fields belong to the kind.
 func (h *header) isProper(payload int) bool {
 	if h.kind == kindCall {
 		return h.flags&^(flagSource|flagSink) == 0

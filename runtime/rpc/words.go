@@ -8,7 +8,6 @@ import (
 	"godat/hw"
 )
 
-// attempts says how many attempts to connect have failed.
 func attempts(n int) string {
 	if n == 1 {
 		return "1 failed attempt"
@@ -16,7 +15,6 @@ func attempts(n int) string {
 	return fmt.Sprintf("%d failed attempts", n)
 }
 
-// untaken says that no handler takes requests.
 func untaken(n int, age time.Duration) string {
 	if n == 1 {
 		return "1 request waits: no handler has taken it for " + lasting(age)

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"net"
 	"strconv"
 
@@ -19,14 +20,21 @@ func (a addr) String() string { return a.hostPort }
 
 // newAddr makes an address of a provider's own one, which need not have the port in it.
 func newAddr(ia *dat.IA, a net.Addr, qual uint64) addr {
-	network := ia.Attr().Provider
+	named := addr{network: ia.Attr().Provider}
 	if a == nil {
-		return addr{network, ""}
+		return named
 	}
-	if _, _, err := net.SplitHostPort(a.String()); err == nil {
-		return addr{network, a.String()}
+	named.hostPort = a.String()
+	if _, _, err := net.SplitHostPort(named.hostPort); err != nil {
+		named.hostPort = net.JoinHostPort(named.hostPort, strconv.FormatUint(qual, 10))
 	}
-	return addr{network, net.JoinHostPort(a.String(), strconv.FormatUint(qual, 10))}
+	return named
+}
+
+// addressError is the error of a call that was given an address, and maybe no adapter.
+func addressError(op string, ia *dat.IA, address string, err error) error {
+	network := cmp.Or(ia.Attr().Provider, "rdma")
+	return &net.OpError{Op: op, Net: network, Addr: addr{network, address}, Err: err}
 }
 
 // portOf is the port of "host:port", or 0.

@@ -147,7 +147,6 @@ func (c *line) sent(place uint64) {
 	}
 }
 
-// complete records that the message of a slot has been sent, and those before it.
 func (o *outbound) complete(place uint64) {
 	release.Uint64(&o.done, o.upTo[place])
 	n := o.completed.Load()

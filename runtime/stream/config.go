@@ -49,7 +49,6 @@ const (
 	leastImage = 16 << 10
 )
 
-// complete fills in the defaults and checks the rest.
 func (cfg *Config) complete() error {
 	switch {
 	case cfg.Ring == 0:

@@ -22,7 +22,6 @@ type Conn struct {
 	closing sync.Mutex // held by Close
 }
 
-// newConn makes a connection and posts its receives.
 func newConn(ia *dat.IA, cfg *Config) (*Conn, error) {
 	c := &Conn{line: line{linger: cfg.Linger, up: make(chan struct{}), down: make(chan struct{})}}
 	c.line.reader.wake = make(chan struct{}, 1)
@@ -125,7 +124,6 @@ func (c *Conn) setDeadline(w *waiter, t time.Time) error {
 	return nil
 }
 
-// opError is an error of a call, with the connection's addresses.
 func (c *Conn) opError(op string, err error) error {
 	return &net.OpError{Op: op, Net: c.local.network, Source: c.local, Addr: c.remote, Err: err}
 }

@@ -28,11 +28,7 @@ func (d *Dialer) Dial(network, address string) (net.Conn, error) {
 func (d *Dialer) DialContext(ctx context.Context, _, address string) (net.Conn, error) {
 	c, err := d.dial(ctx, address)
 	if err != nil {
-		network := "rdma"
-		if d.IA != nil {
-			network = d.IA.Attr().Provider
-		}
-		return nil, &net.OpError{Op: "dial", Net: network, Addr: addr{network, address}, Err: err}
+		return nil, addressError("dial", d.IA, address, err)
 	}
 	return c, nil
 }
@@ -67,7 +63,6 @@ func (d *Dialer) dial(ctx context.Context, address string) (*Conn, error) {
 	return c, nil
 }
 
-// established waits until the connection is up.
 func (c *line) established(ctx context.Context) error {
 	select {
 	case <-c.up:

@@ -43,7 +43,6 @@ type line struct {
 	looked atomic.Pointer[looked] // by Snapshot; nil before the first
 }
 
-// end is why a connection is over.
 type end struct{ err error }
 
 // The offsets in line.slots.
@@ -60,7 +59,6 @@ const (
 	silentCookie = 1 << 33 // of operations whose success says nothing
 )
 
-// make makes the connection's parts.
 func (c *line) make(ia *dat.IA) (err error) {
 	// Of a message's two requests and its receive, each has a place; two are for the
 	// connection's beginning and end. The filter refuses all events.

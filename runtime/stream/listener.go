@@ -21,8 +21,11 @@ type Listener struct {
 	psp      *dat.PSP
 	requests *dat.Dispatcher
 
-	mu     sync.Mutex
-	closed bool
+	closing sync.Once
+}
+
+func (l *Listener) opError(op string, err error) error {
+	return &net.OpError{Op: op, Net: l.addr.network, Addr: l.addr, Err: err}
 }
 
 // String names the listener by its address. It may be called at any time, like the String of
@@ -43,11 +46,7 @@ func (l *Listener) LogValue() slog.Value { return slog.StringValue(l.String()) }
 func Listen(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Listener, error) {
 	l, err := listen(ctx, ia, address, cfg)
 	if err != nil {
-		network := "rdma"
-		if ia != nil {
-			network = ia.Attr().Provider
-		}
-		return nil, &net.OpError{Op: "listen", Net: network, Addr: addr{network, address}, Err: err}
+		return nil, addressError("listen", ia, address, err)
 	}
 	return l, nil
 }
@@ -93,7 +92,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 	for {
 		ev, ok := <-l.requests.C()
 		if !ok {
-			return nil, &net.OpError{Op: "accept", Net: l.addr.network, Addr: l.addr, Err: net.ErrClosed}
+			return nil, l.opError("accept", net.ErrClosed)
 		}
 		cr := dat.RequestOf(ev)
 		if cr == nil {
@@ -106,7 +105,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 		case errors.Is(err, errPeer):
 		case errors.Is(err, dat.ErrInvalidHandle): // the adapter or the request is closed
 		default:
-			return nil, &net.OpError{Op: "accept", Net: l.addr.network, Addr: l.addr, Err: shortage{err}}
+			return nil, l.opError("accept", shortage{err})
 		}
 	}
 }
@@ -149,18 +148,13 @@ func (l *Listener) accept(cr *dat.CR) (*Conn, error) {
 
 // Close stops listening, refuses the peers that wait, and unblocks Accept. Connections that
 // were accepted go on. A second Close returns nil.
-func (l *Listener) Close() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return nil
-	}
-	l.closed = true
-	err := errors.Join(gone(l.psp.Close()), gone(l.requests.Close()))
-	if err != nil {
-		return &net.OpError{Op: "close", Net: l.addr.network, Addr: l.addr, Err: err}
-	}
-	return nil
+func (l *Listener) Close() (err error) {
+	l.closing.Do(func() {
+		if err = errors.Join(gone(l.psp.Close()), gone(l.requests.Close())); err != nil {
+			err = l.opError("close", err)
+		}
+	})
+	return err
 }
 
 // Addr is the address to dial. Its host is the adapter's own if the listener listens on

@@ -127,7 +127,6 @@ func (c *Conn) lockReading(wait, offers bool) {
 	}
 }
 
-// endRead ends the reader's turn.
 func (c *Conn) endRead() {
 	c.line.reader.withdraw()
 	c.reading.Unlock()

@@ -39,7 +39,6 @@ func (s Snapshot) Trouble(late time.Duration) string {
 	return ""
 }
 
-// lie says how many octets lie somewhere.
 func lie(octets uint64) string {
 	if octets == 1 {
 		return "1 octet lies"

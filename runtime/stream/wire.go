@@ -36,7 +36,6 @@ type hello struct {
 	receives uint32
 }
 
-// append appends the hello's encoding to b.
 func (h hello) append(b []byte) []byte {
 	b = append(b, magic...)
 	b = binary.LittleEndian.AppendUint16(b, version)
@@ -62,7 +61,6 @@ func parseHello(b []byte) (h hello, err error) {
 	return h, nil
 }
 
-// appendRing appends the description of a ring to b.
 func appendRing(b []byte, r dat.RemoteSegment) []byte {
 	b = binary.LittleEndian.AppendUint64(b, r.Addr)
 	b = binary.LittleEndian.AppendUint32(b, r.Context)

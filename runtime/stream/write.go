@@ -67,7 +67,6 @@ func (c *Conn) endWrite() {
 	c.writing.Unlock()
 }
 
-// setHeld says whether a call holds writing.
 func (c *Conn) setHeld(held bool) {
 	c.line.sending.Lock()
 	c.line.flow.out.held = held
@@ -117,7 +116,6 @@ func (c *Conn) WriteBuffers(bufs *net.Buffers) (total int64, err error) {
 	return total, err
 }
 
-// gather copies as many bytes of the buffers as there is room for.
 func gather(room []byte, bufs net.Buffers) (n int) {
 	for _, b := range bufs {
 		n += copy(room[n:], b)
@@ -125,7 +123,6 @@ func gather(room []byte, bufs net.Buffers) (n int) {
 	return n
 }
 
-// drop takes the first n bytes from the buffers.
 func drop(bufs *net.Buffers, n int) {
 	for len(*bufs) > 0 && n >= len((*bufs)[0]) {
 		n -= len((*bufs)[0])

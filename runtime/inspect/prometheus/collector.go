@@ -115,7 +115,6 @@ func (p *scrape) endpoints() {
 	}
 }
 
-// queue adds what a queue of an endpoint has moved.
 func (p *scrape) queue(name, queue string, q *dat.QueueSnapshot) {
 	for _, m := range q.Moved {
 		p.grown.add(name, operations, m.Operations, queue, m.Kind)
@@ -124,7 +123,6 @@ func (p *scrape) queue(name, queue string, q *dat.QueueSnapshot) {
 	p.grown.add(name, failed, q.Failed, queue)
 }
 
-// dispatchers sums the dispatchers.
 func (p *scrape) dispatchers() {
 	var queued, full int
 	var oldest, callback time.Duration

@@ -2,7 +2,6 @@ package prometheus
 
 import client "github.com/prometheus/client_golang/prometheus"
 
-// described are all metrics.
 var described []*client.Desc
 
 // describe makes a metric whose first label is the adapter.

@@ -20,7 +20,6 @@ package runtime
 
 `
 
-// writer writes the names of all packages.
 type writer struct {
 	out   bytes.Buffer
 	names map[string]string // "ep.Config" → "EndpointConfig"

@@ -133,7 +133,6 @@ func (d *deliverer) announcePark() bool {
 	return !d.pending() && !d.stopping.Load() || !d.parked.CompareAndSwap(1, 0)
 }
 
-// pending reports whether a ring has a completion.
 func (d *deliverer) pending() bool {
 	for _, b := range *d.bindings.Load() {
 		if !b.ring.Empty() {

@@ -143,7 +143,6 @@ func (d *driver) endWait() {
 	}
 }
 
-// endNap ends the back-stop's nap.
 func (d *driver) endNap() {
 	select {
 	case d.napEnd <- struct{}{}:
@@ -151,7 +150,6 @@ func (d *driver) endNap() {
 	}
 }
 
-// tryToken takes the token if it is free.
 func (d *driver) tryToken() bool { return d.token.CompareAndSwap(tokenFree, tokenHeld) }
 
 // tryPoll polls once and delivers, if the token is free; it returns the number of
