@@ -36,17 +36,14 @@ func (e RegistryEntry) Info() ProviderInfo {
 
 // String is the entry as a line of the file.
 func (e RegistryEntry) String() string {
-	api, safe, def := "u", "nonthreadsafe", "nondefault"
-	if e.Kernel {
-		api = "k"
+	word := func(is bool, yes, no string) string {
+		if is {
+			return yes
+		}
+		return no
 	}
-	if e.ThreadSafe {
-		safe = "threadsafe"
-	}
-	if e.Default {
-		def = "default"
-	}
-	return fmt.Sprintf("%s %s%d.%d %s %s %s %s %s %s", quote(e.Name), api, e.Major, e.Minor, safe, def,
+	return fmt.Sprintf("%s %s%d.%d %s %s %s %s %s %s", quote(e.Name), word(e.Kernel, "k", "u"), e.Major, e.Minor,
+		word(e.ThreadSafe, "threadsafe", "nonthreadsafe"), word(e.Default, "default", "nondefault"),
 		quote(e.Library), quote(fmt.Sprintf("%s.%d.%d", e.Provider, e.ProviderMajor, e.ProviderMinor)),
 		quote(e.Params), quote(e.PlatformParams))
 }

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"reflect"
 	"time"
 
@@ -114,19 +115,17 @@ func endFields(at time.Time) []field[dat.EndSnapshot] {
 		{"ago", func(e *dat.EndSnapshot) value { return lasting(at.Sub(e.At)) }},
 		{"event", func(e *dat.EndSnapshot) value { return word(e.Event) }},
 		{"peer", func(e *dat.EndSnapshot) value { return word(e.Remote) }},
-		{"cause", func(e *dat.EndSnapshot) value {
-			if e.Cause == nil {
-				return word("")
-			}
-			return word(e.Cause.Text)
-		}},
+		{"cause", func(e *dat.EndSnapshot) value { return word(causeText(e.Cause)) }},
 	}
 }
 
 // endName names the connection that has ended, or the endpoint of none.
-func endName(e *dat.EndSnapshot) string {
-	if e.Owner != "" {
-		return e.Owner
+func endName(e *dat.EndSnapshot) string { return cmp.Or(e.Owner, e.Name) }
+
+// causeText is what is known of a cause; nothing if there is none.
+func causeText(c *dat.CauseSnapshot) string {
+	if c == nil {
+		return ""
 	}
-	return e.Name
+	return c.Text
 }

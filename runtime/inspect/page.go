@@ -170,11 +170,9 @@ func findStory(s *seen, name string) *story {
 	}
 	for i := len(s.LastEnds) - 1; i >= 0; i-- {
 		if e := &s.LastEnds[i]; endName(e) == name {
-			t := &story{Name: name, Is: e, Lines: e.Story, Facts: []fact{{"ended", ago(s.At.Sub(e.At)) + " ago: " + e.Event}, {"local", e.Local}, {"remote", e.Remote}}}
-			if e.Cause != nil {
-				t.Facts = append(t.Facts, fact{"cause", e.Cause.Text})
-			}
-			return t
+			return &story{Name: name, Is: e, Lines: e.Story, Facts: []fact{
+				{"ended", ago(s.At.Sub(e.At)) + " ago: " + e.Event}, {"local", e.Local}, {"remote", e.Remote}, {"cause", causeText(e.Cause)},
+			}}
 		}
 	}
 	return nil
@@ -194,10 +192,7 @@ func storyOf(e *dat.EndpointSnapshot, at time.Time) *story {
 		dispatchersOf(e),
 		{"shared receive queue", e.SRQ},
 	}}
-	t.Facts = append(t.Facts, ownedFacts(e.Owner)...)
-	if e.Cause != nil {
-		t.Facts = append(t.Facts, fact{"cause of the end", e.Cause.Text})
-	}
+	t.Facts = append(append(t.Facts, ownedFacts(e.Owner)...), fact{"cause of the end", causeText(e.Cause)})
 	for _, m := range e.Requests.Moved {
 		t.Moved = append(t.Moved, moved{"requests", m})
 	}

@@ -147,8 +147,8 @@ func (c *Client) Call(ctx context.Context, call Call, dst []byte) ([]byte, error
 		if err == nil {
 			return got, nil
 		}
-		var failed *CallError
-		if !errors.As(err, &failed) {
+		failed, ok := errors.AsType[*CallError](err)
+		if !ok {
 			return got, err
 		}
 		failed.MayHaveRun = failed.MayHaveRun || mayHaveRun

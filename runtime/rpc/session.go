@@ -73,8 +73,7 @@ func (c *Client) newSession(ctx context.Context) (*session, error) {
 
 // refused adds to the error of an attempt what the server has said.
 func refused(err error) error {
-	var cause *hw.Cause
-	if errors.As(err, &cause) {
+	if cause, ok := errors.AsType[*hw.Cause](err); ok {
 		if said := parseRefusal(cause.Private); said != nil {
 			return fmt.Errorf("%w: %w", err, said)
 		}

@@ -76,8 +76,7 @@ func (c *line) established(ctx context.Context) error {
 	if over == nil || c.flow.out.receives != 0 {
 		return nil
 	}
-	var cause *dat.Cause
-	if errors.As(over.err, &cause) && len(cause.Private) >= helloSize { // a reject says why
+	if cause, ok := errors.AsType[*dat.Cause](over.err); ok && len(cause.Private) >= helloSize { // a reject says why
 		if err := checkGreeting(cause.Private); err != nil {
 			return err
 		}

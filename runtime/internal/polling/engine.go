@@ -8,6 +8,7 @@ import (
 	"godat/evd"
 	"godat/hw"
 	"godat/internal/delivery"
+	"godat/internal/door"
 )
 
 // Completer takes polled completions. The completions of one queue come in order, from
@@ -307,3 +308,6 @@ func (e *Engine) Close() error {
 	e.wakers = nil
 	return errors.Join(errs...)
 }
+
+// wiring returns the part of a dispatcher that only the library's packages use.
+func wiring(d *evd.Dispatcher) *delivery.Dispatcher { return d.Wiring(door.Key{}) }
