@@ -18,11 +18,10 @@ import (
 // many dispatchers. A dispatcher of [ModeQueue] that has a CNO, is enabled and has
 // no goroutine in Wait triggers the CNO on each event that is not silent.
 //
-// The trigger is one bit, and sticky: it stays set until a waiter takes it, and it
-// wakes one waiter. The waiter that took it dequeues from all dispatchers of the
-// CNO until they are empty, not only from the one that Wait returned, because other
-// dispatchers may have got events while the trigger was set. Then there is nothing
-// that the next Wait could miss.
+// The trigger is one bit: it stays set until a waiter takes it, and it wakes one waiter. That
+// waiter dequeues from all dispatchers of the CNO until they are empty, not only from the one
+// that Wait returned, because others may have got events while the trigger was set. Then there
+// is nothing that the next Wait could miss.
 //
 // Methods may be called from any goroutine.
 //
@@ -40,10 +39,9 @@ type CNO struct {
 	goroutine atomic.Uintptr // the goroutine that calls an agent now; 0: none
 	tasks     sync.WaitGroup
 
-	// mu guards what follows and is the last lock taken. A waiter locks mu after it
-	// takes the trigger and before it looks at a dispatcher. So when a producer
-	// finds, under mu, that the CNO is triggered already, the waiter that takes
-	// this trigger finds the producer's event.
+	// mu guards what follows and is the last lock taken. A waiter locks mu after it takes the
+	// trigger and before it looks at a dispatcher. So when a producer finds, under mu, that the
+	// CNO is triggered already, the waiter that takes this trigger finds the producer's event.
 	mu      sync.Mutex
 	closed  bool
 	users   int           // dispatchers that have the CNO
@@ -277,13 +275,10 @@ func (c *CNO) Wiring(door.Key) delivery.Ending { return (*cnoEnding)(c) }
 // cnoEnding is the CNO as its adapter sees it.
 type cnoEnding CNO
 
-// Abort closes the CNO when its adapter closes abruptly. It never refuses: every
-// Wait returns CNO_DEAD. It does not wait for agents; Close does.
-func (c *cnoEnding) Abort() { (*CNO)(c).abort() }
-
-// InUpcall reports whether the calling goroutine is inside the CNO's agent.
+func (c *cnoEnding) Abort()         { (*CNO)(c).abort() }
 func (c *cnoEnding) InUpcall() bool { return (*CNO)(c).inUpcall() }
 
+// abort closes the CNO: every Wait returns CNO_DEAD. It does not wait for agents.
 func (c *CNO) abort() {
 	c.mu.Lock()
 	if !c.closed {

@@ -4,16 +4,11 @@ import (
 	"context"
 	"iter"
 
-	"godat/hw"
 	"godat/hw/event"
 )
 
-// Errors of calls on a nil Dispatcher, made once, because a program may make these
-// calls often.
-var (
-	errDequeueNil error = &hw.Error{Op: "evd.Dequeue", Type: hw.InvalidHandle, Sub: hw.Handle1}
-	errWaitNil    error = &hw.Error{Op: "evd.Wait", Type: hw.InvalidHandle, Sub: hw.Handle1}
-)
+// errDequeueNil is made once, because a program may call Dequeue often.
+var errDequeueNil = invalidHandle("evd.Dequeue")
 
 // Dequeue moves at most len(buf) queued events to buf and returns how many; 0 when
 // none are queued. It never blocks. Any number of goroutines may call it: each
@@ -68,7 +63,7 @@ func (d *Dispatcher) Dequeue(buf []event.Event) (int, error) {
 // UNSIGNALLED or SOLICITED_WAIT.
 func (d *Dispatcher) Wait(ctx context.Context, threshold int) (ev event.Event, nmore int, err error) {
 	if d == nil {
-		return event.Event{}, 0, errWaitNil
+		return event.Event{}, 0, invalidHandle("evd.Wait")
 	}
 	var one [1]event.Event
 	nmore, err = d.inner.Consumer().Wait(ctx, threshold, &one)

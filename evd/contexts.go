@@ -74,8 +74,7 @@ func (c *Contexts[T]) Take(cookie uint64) (v T, ok bool) {
 	return v, true
 }
 
-// String names the table. Like the String of every handle it may be called at any
-// time.
+// String names the table. It may be called at any time.
 func (c *Contexts[T]) String() string {
 	if c == nil {
 		return "Contexts(nil)"

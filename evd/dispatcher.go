@@ -239,8 +239,7 @@ func (d *Dispatcher) Close() error {
 	return d.inner.Close()
 }
 
-// String names the dispatcher. Like the String of every handle it may be called at
-// any time.
+// String names the dispatcher. It may be called at any time.
 func (d *Dispatcher) String() string {
 	if d == nil {
 		return "Dispatcher(nil)"
@@ -248,8 +247,7 @@ func (d *Dispatcher) String() string {
 	return fmt.Sprintf("Dispatcher(%p, %v)", d, d.mode)
 }
 
-// LogValue names the dispatcher, and says how full it is, for log/slog. Like the LogValue of
-// every handle it may be called at any time.
+// LogValue names the dispatcher, and says how full it is, for log/slog.
 func (d *Dispatcher) LogValue() slog.Value {
 	if d == nil {
 		return slog.StringValue(d.String())

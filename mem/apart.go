@@ -10,8 +10,8 @@ import (
 )
 
 // apart has the buffers of a pool that a connection has set apart for its program. There
-// are always so many, on the list, with the program or with an operation of it; so the
-// program has that many at most, and nobody needs to count them.
+// are always so many, on the list, with the program or with an operation of it; so nobody
+// needs to count those that the program has.
 //
 // The receives of the connection take a buffer of the list only when no other one is
 // free. It joins the others then, and when the program wants one more than there are on

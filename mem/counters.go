@@ -1,20 +1,29 @@
 package mem
 
-// Counters say how many objects were made in a domain and how many were freed: the
-// part of DAT_IA_COUNTERS about memory.
+// Counters say how many objects were made in a domain and how many were freed: the part of
+// DAT_IA_COUNTERS about memory.
 type Counters struct {
 	Zones, ZonesFreed     uint64
 	Regions, RegionsFreed uint64
 	Windows, WindowsFreed uint64
 }
 
-// Counters returns what was made and freed since the domain was made or its
-// counters were last reset. A region that found no room in the table of contexts
-// counts as made and freed.
-func (d *Domain) Counters() Counters { return d.takeCounters(false) }
-
-// ResetCounters returns the counters and sets them to 0.
-func (d *Domain) ResetCounters() Counters { return d.takeCounters(true) }
+// Counters returns what was made and freed since the counters were last reset, and resets
+// them if it is asked to. A region that found no room in the table of contexts counts as made
+// and freed.
+func (d *Domain) Counters(reset bool) Counters {
+	if d == nil {
+		return Counters{}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	before, now := d.countersBefore, d.AllCounters()
+	if reset {
+		d.countersBefore = now
+	}
+	now.minus(before)
+	return now
+}
 
 // AllCounters returns what was made and freed since the domain was made, whatever was reset.
 func (d *Domain) AllCounters() (c Counters) {
@@ -34,18 +43,4 @@ func (c *Counters) minus(before Counters) {
 	c.RegionsFreed -= before.RegionsFreed
 	c.Windows -= before.Windows
 	c.WindowsFreed -= before.WindowsFreed
-}
-
-func (d *Domain) takeCounters(reset bool) Counters {
-	if d == nil {
-		return Counters{}
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	before, now := d.countersBefore, d.AllCounters()
-	if reset {
-		d.countersBefore = now
-	}
-	now.minus(before)
-	return now
 }

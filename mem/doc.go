@@ -10,9 +10,8 @@
 // # Checks and the end of a region
 //
 // Every post checks its segments against an immutable snapshot of each region
-// (internal/memory). The check takes no lock and counts no use, because a count per
-// post costs more than the check. So a region may be freed while posted work still
-// names it. [LMR.Free] first makes the region dead, so that no later post finds it;
+// (internal/memory), without a lock and without a count of uses, which would cost more than
+// the check. So a region may be freed while posted work still names it. [LMR.Free] first makes the region dead, so that no later post finds it;
 // then the device waits until every transfer that touches the memory has stopped,
 // for a chunk of a copy at most; only then does Free give the memory back. Work
 // that had not begun by then fails with LOCAL_PROTECTION.

@@ -13,10 +13,9 @@ import (
 // MaxRegions is the most regions of a domain, if the device has no lower limit.
 const MaxRegions = 1 << 20
 
-// Domain is all the memory of one interface adapter: its zones, its regions, its
-// windows, and the table of contexts that posts are checked against. Only its
-// adapter has it; programs call the adapter. Its methods may be called from any
-// goroutine.
+// Domain is all the memory of one interface adapter: its zones, regions and windows, and the
+// table of contexts that posts are checked against. Only the adapter has it. Its methods may
+// be called from any goroutine.
 type Domain struct {
 	// Immutable after NewDomain.
 	ia    any
@@ -41,16 +40,14 @@ type Domain struct {
 	retiredBytes   int
 }
 
-// NewDomain makes the domain of a device. The device stays the caller's and
-// outlives the domain. ia is the interface adapter that the domain's objects return
-// from their queries.
+// NewDomain makes the domain of a device, which stays the caller's and outlives the domain.
+// ia is the interface adapter that the domain's objects return from their queries.
 func NewDomain(_ door.Key, dev hw.Device, ia any) *Domain {
 	attr := dev.Attr()
 	return &Domain{ia: ia, dev: dev, attr: attr, table: keys.New[memory.Region](min(max(attr.MaxMRs, 1), MaxRegions))}
 }
 
-// NewPZ makes a protection zone. It may block. A closed domain is
-// INVALID_HANDLE/IA.
+// NewPZ makes a protection zone. It may block. A closed domain is INVALID_HANDLE/IA.
 func (d *Domain) NewPZ() (*PZ, error) {
 	const op = "mem.NewPZ"
 	if err := d.enter(op); err != nil {
@@ -99,10 +96,7 @@ func (d *Domain) Stats() (s Stats) {
 // regions until [LMR.Free], and that of a pool until all buffers that were taken are back.
 // It waits for calls in progress, and then for each region as Free does. It returns the
 // errors of objects that could not be ended; those stay, and another Close tries them
-// again. With nothing left Close does nothing.
-//
-// The caller closes the device's queue pairs before: a zone that still has one
-// stays.
+// again. The caller closes the device's queue pairs before: a zone that still has one stays.
 func (d *Domain) Close() error {
 	if d == nil {
 		return closedDomain("mem.Domain.Close")
@@ -129,8 +123,7 @@ func (d *Domain) Close() error {
 	return errors.Join(errs...)
 }
 
-// enter begins a call that makes an object on the device. The caller ends it with
-// gate.RUnlock.
+// enter begins a call that makes an object on the device; gate.RUnlock ends it.
 func (d *Domain) enter(op string) error {
 	if d == nil {
 		return closedDomain(op)
@@ -143,8 +136,8 @@ func (d *Domain) enter(op string) error {
 	return nil
 }
 
-// unmap unmaps a range that no region uses. Of several concurrent calls one does
-// it. A range that the system refuses to unmap stays the domain's.
+// unmap unmaps a range that no region uses. Of several calls one does it. A range that the
+// system refuses to unmap stays the domain's.
 func (d *Domain) unmap(b *block) error {
 	if !d.blocks.drop(b, len(b.whole)) {
 		return nil

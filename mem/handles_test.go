@@ -88,8 +88,8 @@ func TestANilHandleIsRefusedByEveryCall(t *testing.T) {
 		}, hw.InvalidHandle, hw.HandlePZ},
 		{"Domain.NewPZ", func() error { return err1(d.NewPZ()) }, hw.InvalidHandle, hw.HandleIA},
 		{"Domain.Close", d.Close, hw.InvalidHandle, hw.HandleIA},
-		{"Domain.SyncRDMARead", func() error { return d.SyncRDMARead() }, hw.InvalidHandle, hw.HandleIA},
-		{"Domain.SyncRDMAWrite", func() error { return d.SyncRDMAWrite() }, hw.InvalidHandle, hw.HandleIA},
+		{"Domain.SyncRDMARead", func() error { return d.Sync("mem.SyncRDMARead") }, hw.InvalidHandle, hw.HandleIA},
+		{"Domain.SyncRDMAWrite", func() error { return d.Sync("mem.SyncRDMAWrite") }, hw.InvalidHandle, hw.HandleIA},
 		{"LMR.Free", l.Free, hw.InvalidHandle, hw.HandleLMR},
 		{"LMR.Query", func() error { return err1(l.Query(LMRFieldAll)) }, hw.InvalidHandle, hw.HandleLMR},
 		{"LMR.Query of no field", func() error { return err1(l.Query(1 << 30)) }, hw.InvalidHandle, hw.HandleLMR},
@@ -104,8 +104,8 @@ func TestANilHandleIsRefusedByEveryCall(t *testing.T) {
 			ranges, mapped := mappedIn(d)
 			assert.Zero(t, regions+ranges+d.Stats().Zones+d.Stats().Windows)
 			assert.Zero(t, bytes+mapped)
-			assert.Zero(t, d.Counters())
-			assert.Zero(t, d.ResetCounters())
+			assert.Zero(t, d.Counters(false))
+			assert.Zero(t, d.Counters(true))
 			assert.False(t, d.Has(p))
 			_, ok := p.Zone(door.Key{}).LKey(&memory.Segment{Len: 1}, hw.LocalRead)
 			assert.False(t, ok)
@@ -196,8 +196,8 @@ func TestAClosedHandleIsRefusedByEveryCall(t *testing.T) {
 			_, err := resolve(open, make([]hw.SGE, 1), []Segment{seg}, hw.LocalRead)
 			return err
 		}, hw.InvalidHandle, hw.HandleLMR},
-		{"Domain.SyncRDMARead", func() error { return d.SyncRDMARead(seg) }, hw.InvalidHandle, hw.HandleLMR},
-		{"Domain.SyncRDMAWrite", func() error { return d.SyncRDMAWrite(seg) }, hw.InvalidHandle, hw.HandleLMR},
+		{"Domain.SyncRDMARead", func() error { return d.Sync("mem.SyncRDMARead", seg) }, hw.InvalidHandle, hw.HandleLMR},
+		{"Domain.SyncRDMAWrite", func() error { return d.Sync("mem.SyncRDMAWrite", seg) }, hw.InvalidHandle, hw.HandleLMR},
 		{"RMR.Free", window.Free, 0, 0},
 		{"RMR.Query", func() error { return err1(window.Query(RMRFieldAll)) }, hw.InvalidHandle, hw.HandleRMR},
 		{"RMR.BeginBind", func() error { return err1(window.Window(door.Key{}).BeginBind(open.zone, nil, &memory.Binding{})) }, hw.InvalidHandle, hw.HandleRMR},
@@ -208,7 +208,7 @@ func TestAClosedHandleIsRefusedByEveryCall(t *testing.T) {
 	runCalls(t, []call{
 		{"PZ.Use", func() error { return open.zone.Use("") }, hw.InvalidHandle, hw.HandlePZ},
 		{"Domain.NewPZ", func() error { return err1(d.NewPZ()) }, hw.InvalidHandle, hw.HandleIA},
-		{"Domain.SyncRDMARead", func() error { return d.SyncRDMARead(seg) }, hw.InvalidHandle, hw.HandleIA},
+		{"Domain.SyncRDMARead", func() error { return d.Sync("mem.SyncRDMARead", seg) }, hw.InvalidHandle, hw.HandleIA},
 		{"Domain.Close", d.Close, 0, 0},
 	})
 	require.NoError(t, dev.Close())
@@ -234,7 +234,7 @@ func TestAHandleOfAnotherAdapterIsRefused(t *testing.T) {
 			_, err := resolve(pz, make([]hw.SGE, 1), []Segment{l.Segment(0, 8)}, hw.LocalRead)
 			return err
 		}, hw.InvalidHandle, hw.HandleLMR},
-		{"Domain.SyncRDMARead", func() error { return d.SyncRDMARead(l.Segment(0, 8)) }, hw.InvalidHandle, hw.HandleLMR},
+		{"Domain.SyncRDMARead", func() error { return d.Sync("mem.SyncRDMARead", l.Segment(0, 8)) }, hw.InvalidHandle, hw.HandleLMR},
 		{"RMR.BeginBind by a zone", func() error { return err1(window.Window(door.Key{}).BeginBind(pz.zone, nil, &memory.Binding{})) }, hw.InvalidHandle, hw.HandleRMR},
 		{"RMR.BeginBind to a region", func() error { return err1(own.Window(door.Key{}).BeginBind(pz.zone, nil, &binding)) }, hw.InvalidHandle, hw.HandleLMR},
 	})

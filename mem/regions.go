@@ -69,11 +69,10 @@ const (
 	discardFrom = 1 << 20  // bytes, from which on it gives the pages back until they are used
 )
 
-// heapPages returns zeroed memory of the Go heap that begins at a page. A program that
-// asks Go for more memory than there is ends; so for much, heapPages maps and unmaps as
-// much before, and returns the system's error. Memory that the heap has used before is in
-// place because Go has cleared it: a peer may never write to most of what it is shown, so
-// heapPages discards it where the system can.
+// heapPages returns zeroed memory of the Go heap that begins at a page. A program that asks
+// Go for more memory than there is ends; so for much, heapPages maps and unmaps as much
+// before, and returns the system's error. It discards the pages that Go has cleared where
+// the system can, because a peer may never write to most of what it is shown.
 func heapPages(size int) ([]byte, error) {
 	page := os.Getpagesize()
 	if size > math.MaxInt-2*page {

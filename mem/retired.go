@@ -1,15 +1,14 @@
 package mem
 
-// The limits of what freed regions may keep mapped, because a program may still
-// hold slices of it by mistake: a number of ranges, and bytes together.
+// The limits of what freed regions may keep mapped: ranges, and bytes together.
 const (
 	maxRetired      = 1024
 	maxRetiredBytes = 64 << 20
 )
 
-// retire empties a range that no region uses any more and keeps it mapped, so that
-// it reads as zeros. It unmaps the ranges that were retired first if there are too
-// many or too large together, and the range itself if that alone is too large.
+// retire empties a range that no region uses any more and keeps it mapped, so that it reads
+// as zeros: a program may still hold a slice of it by mistake. It unmaps the ranges that were
+// retired first if they exceed the limits, and the range itself if that alone does.
 func (d *Domain) retire(b *block) error {
 	if len(b.whole) > maxRetiredBytes {
 		return d.unmap(b)
@@ -25,9 +24,9 @@ func (d *Domain) retire(b *block) error {
 	return nil
 }
 
-// giveBackRetired unmaps retired ranges, the oldest first, until at most that many
-// ranges with at most that many bytes are left. It returns how many it unmapped. A
-// range that the system refuses to unmap now stays until the domain's Close.
+// giveBackRetired unmaps retired ranges, the oldest first, until at most so many with so many
+// bytes are left, and returns how many it unmapped. One that the system refuses to unmap
+// stays until the domain's Close.
 func (d *Domain) giveBackRetired(ranges, bytes int) (n int) {
 	for {
 		d.mu.Lock()

@@ -164,7 +164,8 @@ func TestSyncChecksItsSegments(t *testing.T) {
 	below := l.Segment(0, 8)
 	below.Addr--
 	gone := m.Segment(0, 8)
-	for name, sync := range map[string]func(...Segment) error{"read": d.SyncRDMARead, "write": d.SyncRDMAWrite} {
+	for _, name := range []string{"mem.SyncRDMARead", "mem.SyncRDMAWrite"} {
+		sync := func(segments ...Segment) error { return d.Sync(name, segments...) }
 		assert.NoError(t, sync(), name)
 		assert.NoError(t, sync(l.Segment(0, 4096), m.Segment(8, 56), Segment{Addr: 1, Context: 2}), "regions of two zones")
 		assert.ErrorIs(t, sync(l.Segment(0, 8), beyond), hw.ErrInvalidParameter)
@@ -172,8 +173,8 @@ func TestSyncChecksItsSegments(t *testing.T) {
 		assert.ErrorIs(t, sync(Segment{Addr: l.base, Len: 1, Context: 3}), &hw.Error{Type: hw.InvalidHandle, Sub: 13})
 	}
 	require.NoError(t, m.Free())
-	assert.ErrorIs(t, d.SyncRDMAWrite(gone), &hw.Error{Type: hw.InvalidHandle, Sub: 13})
+	assert.ErrorIs(t, d.Sync("mem.SyncRDMAWrite", gone), &hw.Error{Type: hw.InvalidHandle, Sub: 13})
 	require.NoError(t, d.Close())
-	assert.ErrorIs(t, d.SyncRDMARead(), &hw.Error{Type: hw.InvalidHandle, Sub: 11})
+	assert.ErrorIs(t, d.Sync("mem.SyncRDMARead"), &hw.Error{Type: hw.InvalidHandle, Sub: 11})
 	require.NoError(t, dev.Close())
 }

@@ -2,17 +2,8 @@ package mem
 
 import "godat/hw"
 
-// SyncRDMARead checks the segments for the adapter's SyncRDMARead.
-func (d *Domain) SyncRDMARead(segments ...Segment) error {
-	return d.sync("mem.SyncRDMARead", segments)
-}
-
-// SyncRDMAWrite checks the segments for the adapter's SyncRDMAWrite.
-func (d *Domain) SyncRDMAWrite(segments ...Segment) error {
-	return d.sync("mem.SyncRDMAWrite", segments)
-}
-
-func (d *Domain) sync(op string, segments []Segment) error {
+// Sync checks the segments for the adapter's SyncRDMARead or SyncRDMAWrite.
+func (d *Domain) Sync(op string, segments ...Segment) error {
 	if err := d.enter(op); err != nil {
 		return err
 	}

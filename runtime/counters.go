@@ -38,11 +38,11 @@ func (ia *IA) takeCounters(op string, reset bool) (c Counters, err error) {
 	}
 	defer ia.gate.RUnlock()
 	if reset {
-		c.ConnectionCounters, c.Memory = ia.adapter.ResetCounters(), ia.domain.ResetCounters()
+		c.ConnectionCounters = ia.adapter.ResetCounters()
 	} else {
-		c.ConnectionCounters, c.Memory = ia.adapter.Counters(), ia.domain.Counters()
+		c.ConnectionCounters = ia.adapter.Counters()
 	}
-	c.Async = ia.async.takeCounters(reset)
+	c.Memory, c.Async = ia.domain.Counters(reset), ia.async.takeCounters(reset)
 	ia.lists.mu.Lock()
 	defer ia.lists.mu.Unlock()
 	c.Dispatchers, c.DispatchersFreed = ia.lists.dispatchers.takeCounts(reset)

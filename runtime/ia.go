@@ -100,23 +100,19 @@ func (ia *IA) NewPZ() (*PZ, error) {
 // segments, which may be of several regions and zones: a context that names no live
 // region is INVALID_HANDLE/LMR, a range outside its region INVALID_PARAMETER. It
 // answers to dat_lmr_sync_rdma_read.
-func (ia *IA) SyncRDMARead(segments ...Segment) error {
-	if err := ia.enter("runtime.SyncRDMARead"); err != nil {
-		return err
-	}
-	defer ia.gate.RUnlock()
-	return ia.domain.SyncRDMARead(segments...)
-}
+func (ia *IA) SyncRDMARead(segments ...Segment) error { return ia.sync("SyncRDMARead", segments) }
 
 // SyncRDMAWrite makes what peers wrote to the segments visible to the program. Like
 // SyncRDMARead it only checks the segments: a completion that tells of the data orders
 // it. It answers to dat_lmr_sync_rdma_write.
-func (ia *IA) SyncRDMAWrite(segments ...Segment) error {
-	if err := ia.enter("runtime.SyncRDMAWrite"); err != nil {
+func (ia *IA) SyncRDMAWrite(segments ...Segment) error { return ia.sync("SyncRDMAWrite", segments) }
+
+func (ia *IA) sync(call string, segments []Segment) error {
+	if err := ia.enter("runtime." + call); err != nil {
 		return err
 	}
 	defer ia.gate.RUnlock()
-	return ia.domain.SyncRDMAWrite(segments...)
+	return ia.domain.Sync("mem."+call, segments...)
 }
 
 // NewDispatcher makes an event dispatcher. Its callbacks, if it has any, run in

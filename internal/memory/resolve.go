@@ -7,11 +7,10 @@ import "godat/hw"
 // It returns the length of all segments together. need is LocalRead for memory that
 // is sent or written from, and LocalWrite for memory that is received or read into.
 //
-// A segment of length 0 is not checked and becomes a zero SGE. The others are
-// checked one after the other, each for this: a context that names no live region
-// is INVALID_HANDLE/LMR, a region of another zone and a range outside the region
-// are PROTECTION_VIOLATION, and a region without the privilege is
-// PRIVILEGES_VIOLATION, in this order. Resolve returns the first error; the
+// A segment of length 0 is not checked and becomes a zero SGE. Each of the others is checked
+// for this, in this order: a context that names no live region is INVALID_HANDLE/LMR, a
+// region of another zone and a range outside the region are PROTECTION_VIOLATION, and a
+// region without the privilege is PRIVILEGES_VIOLATION. Resolve returns the first error; the
 // segments are then undefined.
 //
 // It runs on the data path: it takes no lock, and allocates only for an error.
@@ -67,9 +66,8 @@ func (r *Region) Allows(z *Zone, s *Segment, need hw.Privileges) bool {
 
 const opResolve = "mem.Resolve"
 
-// refusal returns why segment i can't be used. It looks the region up again and
-// checks in the order that Resolve promises; if the region was freed meanwhile, the
-// error says so.
+// refusal returns why segment i can't be used. It looks the region up again and checks in the
+// order that Resolve promises.
 func (z *Zone) refusal(i int, s *hw.SGE, need hw.Privileges) *hw.Error {
 	r := z.table.Lookup(s.LKey)
 	switch {

@@ -99,11 +99,10 @@ func (z *Zone) Closed() bool {
 	return z.closed
 }
 
-// Close frees the zone for the call op. With a dependant it is
-// INVALID_STATE/PZ_IN_USE and has no effect. With force it asks the device in spite
-// of dependants, because the device knows whether a queue pair is left. The call
-// that closes the zone runs gone before any other call sees the zone closed; a
-// later call does nothing.
+// Close frees the zone for the call op. With a dependant it is INVALID_STATE/PZ_IN_USE and has
+// no effect. With force it asks the device in spite of dependants, because the device knows
+// whether a queue pair is left. The call that closes the zone runs gone before any other call
+// sees the zone closed; a later call does nothing.
 func (z *Zone) Close(op string, force bool, gone func()) error {
 	z.mu.Lock()
 	defer z.mu.Unlock()
