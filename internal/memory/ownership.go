@@ -61,9 +61,12 @@ func (o *Ownership) GetLent() (tag uint64) {
 }
 
 // Put takes the buffer from its holder into the pool; false if no holder has it.
-func (o *Ownership) Put() bool {
+func (o *Ownership) Put() bool { return o.move(holder, 0) }
+
+// move takes the buffer from the owner from for the owner to; false if from has it not.
+func (o *Ownership) move(from, to uint64) bool {
 	w := o.word.Load()
-	return w&^TagMask == holder && o.word.CompareAndSwap(w, w&TagMask)
+	return w&^TagMask == from && o.word.CompareAndSwap(w, w&TagMask|to)
 }
 
 // Lend takes the buffer from its holder for an operation of the connection, and returns
@@ -82,10 +85,7 @@ func (o *Ownership) IsFromHolder() bool {
 
 // LendOut takes the buffer from its holder for an operation that the holder posts; false
 // if no holder has it. The buffer remains the holder's to take back.
-func (o *Ownership) LendOut() bool {
-	w := o.word.Load()
-	return w&^TagMask == holder && o.word.CompareAndSwap(w, w&TagMask|lent)
-}
+func (o *Ownership) LendOut() bool { return o.move(holder, lent) }
 
 // TakeBack gives the buffer back to a holder, whichever operation has it; false if none
 // does.
@@ -95,10 +95,7 @@ func (o *Ownership) TakeBack() bool {
 }
 
 // PutOperations is PutLent of whichever operation of the connection has the buffer.
-func (o *Ownership) PutOperations() bool {
-	w := o.word.Load()
-	return w&^TagMask == operation && o.word.CompareAndSwap(w, w&TagMask)
-}
+func (o *Ownership) PutOperations() bool { return o.move(operation, 0) }
 
 // PutLent is Return and Put in one; false if no operation with that tag has the buffer.
 func (o *Ownership) PutLent(tag uint64) bool {
