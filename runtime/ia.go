@@ -100,14 +100,14 @@ func (ia *IA) NewPZ() (*PZ, error) {
 // segments, which may be of several regions and zones: a context that names no live
 // region is INVALID_HANDLE/LMR, a range outside its region INVALID_PARAMETER. It
 // answers to dat_lmr_sync_rdma_read.
-func (ia *IA) SyncRDMARead(segments ...Segment) error { return ia.sync("SyncRDMARead", segments) }
+func (ia *IA) SyncRDMARead(segments ...Segment) error { return syncRDMA(ia, "SyncRDMARead", segments) }
 
 // SyncRDMAWrite makes what peers wrote to the segments visible to the program. Like
 // SyncRDMARead it only checks the segments: a completion that tells of the data orders
 // it. It answers to dat_lmr_sync_rdma_write.
-func (ia *IA) SyncRDMAWrite(segments ...Segment) error { return ia.sync("SyncRDMAWrite", segments) }
+func (ia *IA) SyncRDMAWrite(segments ...Segment) error { return syncRDMA(ia, "SyncRDMAWrite", segments) }
 
-func (ia *IA) sync(call string, segments []Segment) error {
+func syncRDMA(ia *IA, call string, segments []Segment) error {
 	if err := ia.enter("runtime." + call); err != nil {
 		return err
 	}
