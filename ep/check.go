@@ -51,9 +51,9 @@ func (r *rules) checkSize(w *work, o *operation, total uint64) error {
 	switch {
 	case o.rdma:
 		return r.checkRDMA(w, total)
-	case o.atomic:
-		return checkAtomic(w, total)
-	case total > r.maxMessage:
+	case o.atomic && (total != atomicSize || w.remote.Len != atomicSize):
+		return hw.Errorf(o.call, hw.LengthError, hw.NoSubtype, "%d bytes here, %d at the peer; an atomic has 8", total, w.remote.Len)
+	case !o.atomic && total > r.maxMessage:
 		return tooLong(o.call, total, r.maxMessage)
 	}
 	return nil

@@ -39,13 +39,10 @@ func (f ConnectFlags) check(op string) error {
 	return nil
 }
 
-// Connect starts to connect to a listener. It returns at once; the outcome is an
-// event on the endpoint's connection dispatcher: ESTABLISHED, PEER_REJECTED,
-// NON_PEER_REJECTED, UNREACHABLE or TIMED_OUT. A program should post the receives
-// for the peer's first messages before it connects.
-//
-// A qualifier above [hw.MaxQual] is INVALID_PARAMETER, an address with a port in it
-// INVALID_ADDRESS/MALFORMED.
+// Connect starts to connect to a listener. It returns at once; the outcome is an event on the
+// endpoint's connection dispatcher: ESTABLISHED, PEER_REJECTED, NON_PEER_REJECTED, UNREACHABLE or
+// TIMED_OUT. A program should post the receives for the peer's first messages before it connects. A
+// qualifier above [hw.MaxQual] is INVALID_PARAMETER, an address with a port INVALID_ADDRESS/MALFORMED.
 // It answers to dat_ep_connect.
 func (e *Endpoint) Connect(cfg ConnectConfig) error { return connect("ep.Connect", e, cfg) }
 
@@ -66,10 +63,9 @@ func connect(op string, e *Endpoint, cfg ConnectConfig) error {
 	}})
 }
 
-// DupConnect connects e to the peer of other, which must be CONNECTED. If other
-// connected, e connects to the same service point; if other accepted, to the
-// address and port that the peer came from. cfg says the rest; DupConnect ignores
-// its address and qualifier.
+// DupConnect connects e to the peer of other, which must be CONNECTED: to the service point that
+// other connected to, or, if other accepted, to the address and port that the peer came from. It
+// ignores the address and qualifier of cfg.
 // It answers to dat_ep_dup_connect.
 func (e *Endpoint) DupConnect(other *Endpoint, cfg ConnectConfig) error {
 	const op = "ep.DupConnect"
@@ -102,8 +98,8 @@ func checkAddress(op, host string, qual uint64, arg hw.Subtype) error {
 	return nil
 }
 
-// CommonConnect is Connect to an address that holds both host and qualifier, in the
-// form of package net: "host:port". Any other form is INVALID_ADDRESS/MALFORMED.
+// CommonConnect is Connect to an address that holds host and qualifier, as package net has it:
+// "host:port". Any other form is INVALID_ADDRESS/MALFORMED.
 // It answers to dat_ep_common_connect.
 func (e *Endpoint) CommonConnect(address string, cfg ConnectConfig) error {
 	const op = "ep.CommonConnect"

@@ -1,20 +1,18 @@
 // Package ep has the ends that communicate: endpoints, the service points that
 // listen for connection requests, and the requests themselves.
 //
-// An [Endpoint] is an actor without a goroutine. Its slot rings are its mailbox; one word of
-// 64 bits, the token, says whether some goroutine runs its step. A poster that finds
-// the token free takes it and runs the step inline. A poster that finds it taken
-// kicks the holder and returns, and the holder looks again before it releases the token.
-// See package token for the protocol and why it loses nothing. A poster that has handled
-// its share of posts leaves the token to a worker of the adapter (handOver in token.go).
+// An [Endpoint] is an actor without a goroutine. Its slot rings are its mailbox; one word of 64 bits,
+// the token, says whether some goroutine runs its step. A poster that finds the token free takes it
+// and runs the step. Else it kicks the holder, which looks again before it releases the token (see
+// package token). A poster that has handled its share of posts leaves the token to a worker of the
+// adapter (handOver in token.go).
 //
-// Everything that may change an endpoint's state is an input to its step: the calls
-// of a program, the facts that a provider reports, an alarm. One table says what
-// each input does in each state (state.go), and one method assigns the state.
+// All that may change an endpoint's state is an input to its step: the calls of a program, the facts
+// that a provider reports, an alarm. One table says what each input does in each state (state.go),
+// and one method assigns the state.
 //
-// Every post that returned nil completes exactly once: as an event on the
-// dispatcher, route or one-shot that it names, or silently if it was suppressed and
-// succeeded.
+// Every post that returned nil completes exactly once: as an event on the dispatcher, route or
+// one-shot that it names, or silently if it was suppressed and succeeded.
 //
 // A completion gives its slot back in one of five places: CompleteOne, describe and passTo
 // (complete.go; passTo for suppressed successes, whose length only the slot has), deliver (keep.go)

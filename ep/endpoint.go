@@ -112,7 +112,8 @@ func (a *Adapter) make(op string, cfg Config, attr Attr) (*Endpoint, error) {
 	e.box.recvs.tailShift, e.box.recvs.endInput = recvShift, tellRecvEnd
 	e.box.recvs.prompt = !a.attr.NotReadyWait || a.attr.Strict
 	e.box.recvs.srq = cfg.SRQ
-	e.marks.init(e, attr.SoftHighWatermark)
+	e.marks.setSoft(e, attr.SoftHighWatermark)
+	e.marks.hard.Store(NoWatermark)
 	fitting{&e.box}.set(&parts{pz: cfg.PZ, recv: cfg.Recv, request: cfg.Request, conn: cfg.Conn, attr: attr})
 	if err := a.furnish(op, e); err != nil {
 		return nil, err

@@ -6,10 +6,9 @@ import (
 	"godat/internal/door"
 )
 
-// machine is the connection machine: it moves the endpoint from state to state
-// (state.go) and acts on each move. The token's holder owns all of it. Other
-// goroutines reach it through the mailbox alone: they tell the mailbox a fact, an
-// alarm or a control call, and the holder's step passes it on.
+// machine is the connection machine: it moves the endpoint from state to state (state.go) and acts on
+// each move. The token's holder owns all of it; others tell the mailbox a fact, an alarm or a control
+// call, which the holder's step passes on.
 type machine struct {
 	e   *Endpoint // immutable, as is box
 	box *mailbox
@@ -170,10 +169,9 @@ func (m *machine) breakQP(orderly bool) {
 	}
 }
 
-// announceEndOnceFlushed announces the end when everything that had a ticket at
-// Break has been flushed. A post may have returned and still wait behind an earlier
-// ticket whose slot is being filled; the poster with that ticket kicks the step when
-// it has published the slot.
+// announceEndOnceFlushed announces the end when everything that had a ticket at Break has been
+// flushed. A post that has returned may wait behind an earlier ticket, whose poster kicks the step
+// when it has filled its slot.
 //
 // Where the end is to be the last event, a post that passed its check before the state
 // changed may take a ticket until the endpoint is sealed, and its flush precedes the end.
@@ -190,8 +188,7 @@ func (m *machine) announceEndOnceFlushed() {
 	}
 }
 
-// announceEnd announces the end, once both queues have ended: it is the last event
-// of the connection. A closed endpoint announces nothing.
+// announceEnd announces the end, the last event of the connection. A closed endpoint announces none.
 func (m *machine) announceEnd() {
 	m.box.token.Check()
 	if m.outcome != 0 && m.box.State() != closed {

@@ -39,25 +39,22 @@ func mayModify(mask Field, s State) bool {
 	return true
 }
 
-// Modify changes the fields that mask selects to their values in p: all of them or
-// none. The zone can be changed while the endpoint is UNCONNECTED or
-// TENTATIVE_CONNECTION_PENDING, dispatchers and attributes also while it is
-// RESERVED or PASSIVE_CONNECTION_PENDING. Of the attributes, ReceiverNotReady and
-// DrainTimeout can be changed only while it is UNCONNECTED. Every other field is
-// INVALID_PARAMETER in any state. RecvFlags can't be changed while receives are
-// posted.
+// Modify changes the fields that mask selects to their values in p: all of them or none. The zone
+// can be changed while the endpoint is UNCONNECTED or TENTATIVE_CONNECTION_PENDING, dispatchers and
+// attributes also while it is RESERVED or PASSIVE_CONNECTION_PENDING; but ReceiverNotReady and
+// DrainTimeout only while it is UNCONNECTED, and RecvFlags only while no receives are posted. Every
+// other field is INVALID_PARAMETER in any state.
 //
-// Attributes are as for NewEndpoint: 0 takes the default, and Query tells what was
-// given. Depths and segments do not shrink. A dispatcher may be nil. An endpoint
-// that has windows of its own (NewRMR) keeps its zone, and can't grow.
+// Attributes are as for NewEndpoint: 0 takes the default, and Query tells what was given. Depths and
+// segments do not shrink. A dispatcher may be nil. An endpoint that has windows of its own (NewRMR)
+// keeps its zone, and can't grow.
 //
-// Receives stay posted; those in memory of another zone than the new one fail when
-// a message comes for them. A receive that is posted while Modify runs is checked
-// against the old attributes or the new ones. A receive that was posted before
-// completes to the dispatcher that it was posted for; that dispatcher stays in use
-// until the endpoint is reset or closed. The endpoint may need another queue pair of
-// the device; if the device can't close the old one yet, Close does, and the old
-// zone and dispatchers stay in use until then.
+// Receives stay posted; those in memory of another zone than the new one fail when a message comes
+// for them. A receive that is posted while Modify runs is checked against the old attributes or the
+// new ones. One that was posted before completes to the dispatcher that it was posted for, which
+// stays in use until the endpoint is reset or closed. The endpoint may need another queue pair of
+// the device; if the device can't close the old one yet, Close does, and the old zone and
+// dispatchers stay in use until then.
 // It answers to dat_ep_modify.
 func (e *Endpoint) Modify(mask Field, p Param) error {
 	const op = "ep.Modify"
@@ -100,8 +97,8 @@ func (e *Endpoint) Modify(mask Field, p Param) error {
 	return nil
 }
 
-// closeReplaced gives back what the endpoint had before each Modify, or had acquired for
-// one that failed, and does not need any more. What can't be given back stays listed. The caller holds the lock.
+// closeReplaced gives back what the endpoint had before each Modify, or had acquired for one that
+// failed, and needs no more. What can't be given back stays listed. The caller holds the lock.
 func (ctl *controls) closeReplaced() error {
 	for len(ctl.replaced) > 0 {
 		m := &ctl.replaced[0]
@@ -120,8 +117,7 @@ type modification struct {
 	made     bool
 }
 
-// owed is a dispatcher that Modify took away from the endpoint while receives were
-// posted that complete to it.
+// owed is a dispatcher that Modify took away while receives were posted that complete to it.
 type owed struct {
 	to    *evd.Dispatcher
 	flags hw.Flags
@@ -130,9 +126,8 @@ type owed struct {
 // feed is what the endpoint feeds the dispatcher with.
 func (o owed) feed() delivery.Feed { return delivery.Feed{Streams: event.StreamDTO, Flags: o.flags} }
 
-// outlast keeps the dispatcher that Modify takes away in use, if receives are
-// posted for it. The caller calls done at the end; done releases the dispatcher if
-// Modify has failed.
+// outlast keeps the dispatcher that Modify takes away in use, if receives are posted for it. The
+// caller calls done at the end, which releases the dispatcher if Modify has failed.
 func (ctl *controls) outlast(m *modification) (done func(), err error) {
 	o := owed{m.old.recv, m.old.attr.RecvFlags}
 	if o.to == nil || m.now.recv == o.to || ctl.e.box.recvs.outstanding() == 0 || slices.Contains(ctl.owed, o) {
@@ -150,8 +145,7 @@ func (ctl *controls) outlast(m *modification) (done func(), err error) {
 	}, nil
 }
 
-// releaseOwed detaches the owed dispatchers, all of whose receives have completed.
-// The caller holds the lock.
+// releaseOwed detaches the owed dispatchers, whose receives have completed. The caller holds the lock.
 func (ctl *controls) releaseOwed() {
 	for _, o := range ctl.owed {
 		wiring(o.to).Feeds().Detach(o.feed())
@@ -237,9 +231,8 @@ func (f fitting) set(p *parts) {
 	b.signalEvery = max(1, min(16, attr.MaxRequestDTOs/2))
 }
 
-// change swaps the parts of a modified endpoint. If the queue pair is a new one, the
-// step that follows posts the receives to it again: the old one never connected, so
-// its receives do not complete.
+// change swaps the parts of a modified endpoint. The step that follows posts the receives to a new
+// queue pair again: the old one never connected, so its receives do not complete.
 func (f fitting) change(old, now *parts) {
 	b := f.b
 	b.token.Check()
@@ -255,10 +248,9 @@ func (f fitting) change(old, now *parts) {
 	b.device = now.device
 }
 
-// enlarge gives a queue more slots, or larger ones. While it works no poster may
-// have an unpublished ticket or get a new one. So it sets the depth to 0, and takes
-// one ticket itself: that changes the word, and the swap of a poster that read the
-// old depth fails. The posts already queued move on by that one ticket.
+// enlarge gives a queue more slots, or larger ones. While it works no poster may have an unpublished
+// ticket or get a new one. So it sets the depth to 0, and takes one ticket itself: the swap of a
+// poster that read the old depth fails. The posts already queued move on by that one ticket.
 func (f fitting) enlarge(q *queue, depth, iov int) {
 	f.b.token.Check()
 	if depth <= int(q.asked) && iov <= q.iov {
@@ -327,9 +319,8 @@ func (s *slot) set(o *slot) {
 	s.to, s.sge, s.addr, s.rkey, s.imm = o.to, o.sge, o.addr, o.rkey, o.imm
 }
 
-// changes reports whether a poster that found no ticket should look again: Modify
-// is replacing the slots, there were none yet, or the word or the depth changed since
-// the poster read them.
+// changes reports whether a poster that found no ticket should look again: Modify is replacing the
+// slots, there were none yet, or the word or the depth has changed.
 func (b *mailbox) changes(q *queue, word uint64, depth uint32) bool {
 	if b.changing.Load() {
 		runtime.Gosched()

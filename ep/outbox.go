@@ -79,8 +79,7 @@ func (o *Outbox) NextHeard(door.Key) (*DTO, error) {
 	return d, err
 }
 
-// OnDropped sets what Reset calls for each request of NextHeard. Only a connection of
-// package runtime calls it.
+// OnDropped sets what Reset calls for each request of NextHeard, for package runtime.
 func (o *Outbox) OnDropped(_ door.Key, f func(cookie uint64)) { o.dropped = f }
 
 // Flush posts the gathered requests, in order, as one batch. If it returns an error

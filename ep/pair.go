@@ -2,10 +2,9 @@ package ep
 
 import "godat/hw"
 
-// PairAddr returns the values by which a peer pairs with the endpoint: the program gives
-// them to the peer's program by means of its own, such as a TCP connection or a header. They
-// last until Reset. A device that can't pair, as iwarp's, fails with MODEL_NOT_SUPPORTED.
-// DAT has no such call.
+// PairAddr returns the values by which a peer pairs with the endpoint: the program gives them to the
+// peer's program by means of its own, such as a TCP connection. They last until Reset. A device that
+// can't pair, as iwarp's, fails with MODEL_NOT_SUPPORTED. DAT has no such call.
 func (e *Endpoint) PairAddr() (hw.PairAddr, error) {
 	const op = "ep.PairAddr"
 	c := &control{op: op, in: inPairAddr}

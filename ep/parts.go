@@ -9,8 +9,7 @@ import (
 	"godat/mem"
 )
 
-// parts are what an endpoint is made of, and what it has taken of other objects for
-// that.
+// parts are what an endpoint is made of, and what it has taken of other objects for that.
 type parts struct {
 	pz                  *mem.PZ
 	recv, request, conn *evd.Dispatcher
@@ -29,8 +28,7 @@ type device struct {
 	sendRoom, recvRoom int
 }
 
-// parts returns the endpoint's present parts. The caller holds e.ctl, or is still
-// making e.
+// parts returns the endpoint's present parts. The caller holds e.ctl, or is still making e.
 func (ctl *controls) parts() parts {
 	return parts{
 		pz: ctl.e.box.requests.rules.Load().pz, recv: ctl.e.box.recvs.rules.Load().evd, request: ctl.e.box.requests.rules.Load().evd, conn: ctl.e.profile.conn,
@@ -38,8 +36,7 @@ func (ctl *controls) parts() parts {
 	}
 }
 
-// feeds returns the endpoint's dispatchers in the order of first use, and for each
-// the feeds that the endpoint attaches to it.
+// feeds returns the dispatchers in the order of first use, and what the endpoint feeds each with.
 func (p *parts) feeds() (to []*evd.Dispatcher, with map[*evd.Dispatcher][]delivery.Feed) {
 	with = make(map[*evd.Dispatcher][]delivery.Feed)
 	for _, f := range [...]struct {
@@ -61,9 +58,8 @@ func (p *parts) feeds() (to []*evd.Dispatcher, with map[*evd.Dispatcher][]delive
 	return to, with
 }
 
-// acquire takes for e what p has beyond old, and fills in what it got. The function
-// that it returns gives all of it back; if that fails, p.giveBack tries again. After an
-// error of acquire nothing has been taken.
+// acquire takes for e what p has beyond old, and fills in what it got: all of it, or after an error
+// nothing. The function that it returns gives all of it back; if that fails, p.giveBack tries again.
 func (p *parts) acquire(e *Endpoint, old *parts) (giveUp func() error, err error) {
 	var undos, common []func() // common: undos for dispatchers that old has, too
 	defer func() {
@@ -141,9 +137,8 @@ func (p *parts) giveBack(e *Endpoint, next *parts) error {
 	return nil
 }
 
-// needsDevice reports whether p needs another queue pair than old has. On a polled
-// device that includes another dispatcher or another SolicitedWait: the completion
-// queue, which is chosen when the queue pair is made, decides what wakes the
+// needsDevice reports whether p needs another queue pair than old has. On a polled device it does for
+// another dispatcher or SolicitedWait, since the queue pair's completion queue decides what wakes the
 // poller.
 func (p *parts) needsDevice(e *Endpoint, old *parts) bool {
 	return old.qp == nil || p.pz != old.pz || shape(&p.attr) != shape(&old.attr) ||
@@ -194,8 +189,7 @@ func (p *parts) newDevice(e *Endpoint) (err error) {
 	return nil
 }
 
-// close gives back what d has. If the queue pair can't be closed it gives back
-// nothing.
+// close gives back what d has: nothing, if the queue pair can't be closed.
 func (d *device) close(a *Adapter) error {
 	if d.qp != nil {
 		if err := d.qp.Close(); err != nil {

@@ -81,8 +81,7 @@ func (p *point) start(op string, self io.Closer, addr string, qual uint64) error
 	return nil
 }
 
-// defaultBacklog is how many requests may wait for an answer unless the program
-// says otherwise.
+// defaultBacklog is how many requests may wait for an answer by default.
 const defaultBacklog = 128
 
 func (p *point) onRequest(r hw.Request) bool { return p.admit(r, r.Qual()) == nil }
@@ -154,8 +153,7 @@ func (p *point) count() error {
 	return nil
 }
 
-// answered counts one request less that waits for an answer. The answer is counted in n,
-// unless that is nil.
+// answered counts one request less that waits. n, unless it is nil, counts the answer.
 func (p *point) answered(n *uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -165,8 +163,7 @@ func (p *point) answered(n *uint64) {
 	}
 }
 
-// query returns what is wrong with a query: the handle is nil or closed, or the
-// mask has bits that name no field.
+// query returns what is wrong with a query.
 func (p *point) query(k pointKind, mask, all uint32) error {
 	op := k.name + ".Query"
 	if p == nil {
@@ -228,8 +225,7 @@ func (p *point) addr() net.Addr {
 	return p.listener.Addr()
 }
 
-// checkPoint returns what is wrong with the arguments that all service points
-// share.
+// checkPoint returns what is wrong with the arguments that all service points share.
 func (a *Adapter) checkPoint(op string, d *evd.Dispatcher, backlog int) error {
 	switch {
 	case a == nil:

@@ -9,9 +9,8 @@ import (
 	"godat/evd"
 )
 
-// profile is what Query tells of an endpoint beyond its rules: the connection's
-// dispatcher, the attributes and the addresses. The token's holder writes them
-// under mu, and reads them without it; everybody else reads them under mu.
+// profile is what Query tells of an endpoint beyond its rules. The token's holder writes it under mu,
+// and reads it without; everybody else reads it under mu.
 type profile struct {
 	e *Endpoint // immutable
 
@@ -80,8 +79,7 @@ func (p *profile) peer() (addr string, qual uint64, s State) {
 	return host, p.remote.qual, s
 }
 
-// target is the address that the endpoint was told to connect to; zero if it
-// accepted.
+// target is the address that the endpoint was told to connect to; zero if it accepted.
 type target struct {
 	addr string
 	qual uint64

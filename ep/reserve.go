@@ -6,8 +6,8 @@ import (
 	"godat/mem"
 )
 
-// own is an endpoint for the package runtime and its streams, whose connections post with
-// cookies of their own. A program can't get it.
+// own is an endpoint for the connections of package runtime, which post with cookies of their
+// own. A program can't get it.
 type own struct{ e *Endpoint }
 
 // Own returns the endpoint for its connection.
@@ -18,8 +18,8 @@ func (e *Endpoint) Own(door.Key) own { return own{e} } //nolint:revive // a prog
 // then on. The connection calls Reserve before it posts.
 func (o own) Reserve() { o.e.box.reserves = true }
 
-// ownSend stands for the remote memory of a connection's own sends and receives, which have
-// none: so the short way of a post tells them from the program's.
+// ownSend stands for the remote memory of a connection's own sends and receives, which have none:
+// by it the short way of a post tells them from the program's.
 var ownSend mem.RemoteSegment
 
 // PostSend is [Endpoint.PostSend] with a reserved cookie, and without flags.
@@ -47,19 +47,11 @@ func (o own) Watcher() hw.Watcher {
 	return nil
 }
 
-// refuses reports whether the program may not post with that cookie.
-func (b *mailbox) refuses(cookie uint64) bool { return cookie>>63 != 0 && b.reserves }
-
-// check is [rules.check] in the present state, for a post that is not a connection's own
-// unless w says so.
+// check is [rules.check] in the present state. It refuses the connection's cookies to the program.
 func (b *mailbox) check(r *rules, w *work) (lkey uint32, err error) {
-	if b.refuses(w.cookie) && !w.own {
-		return 0, reservedCookie(callOf(w.op), w.cookie)
+	if w.cookie>>63 != 0 && b.reserves && !w.own {
+		return 0, hw.Errorf(callOf(w.op), hw.InvalidParameter, hw.NoSubtype,
+			"cookie %#x: those whose highest bit is set are the connection's own", w.cookie)
 	}
 	return r.check(w, b.State())
-}
-
-func reservedCookie(call string, cookie uint64) error {
-	return hw.Errorf(call, hw.InvalidParameter, hw.NoSubtype,
-		"cookie %#x: those whose highest bit is set are the connection's own", cookie)
 }

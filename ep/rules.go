@@ -12,12 +12,10 @@ import (
 	"godat/mem"
 )
 
-// recvStates and requestStates are the states in which posting is no error. The
-// poster decides once, against a snapshot of the state, whether work is admitted;
-// work that arrives after the state has moved on is flushed, never lost. What is
-// posted in DISCONNECTED is flushed at once, or refused (Config.EndIsLast). Receives in
-// TENTATIVE_CONNECTION_PENDING, where there may be no zone, are left out because
-// whyNot decides on them.
+// recvStates and requestStates are the states in which posting is no error. The poster looks once, at
+// a snapshot of the state; work that arrives after the state has moved on is flushed, never lost.
+// What is posted in DISCONNECTED is flushed at once, or refused (Config.EndIsLast). On receives in
+// TENTATIVE_CONNECTION_PENDING, where there may be no zone, whyNot decides.
 const (
 	recvStates uint32 = 1<<Unconnected | 1<<Reserved | 1<<PassiveConnectionPending |
 		1<<ActiveConnectionPending | 1<<CompletionPending |
@@ -65,8 +63,7 @@ func callOf(op hw.Op) string {
 	return "ep.PostBatch"
 }
 
-// postable returns the operations that endpoints take on a device with these
-// operations.
+// postable returns the operations that endpoints take on a device with these operations.
 func postable(dev hw.OpSet) (s hw.OpSet) {
 	for op, o := range operations {
 		if o.call != "" && (dev.Has(hw.Op(op)) || hw.Op(op) == hw.OpRecv) {
@@ -76,8 +73,8 @@ func postable(dev hw.OpSet) (s hw.OpSet) {
 	return s
 }
 
-// always is a bit beyond the flags that every post carries. The mask of illegal
-// bits of an operation that can't be posted at all contains it.
+// always is a bit beyond the flags that every post carries; it is illegal for an operation that
+// can't be posted at all.
 const always = 1 << 16
 
 // illegalFlags returns, for each operation, the bits that make posting it an error.

@@ -7,9 +7,8 @@ import (
 	"godat/hw"
 )
 
-// look is when somebody who looked at a queue first saw a number of it, such as that of its oldest
-// operation among all posts; record.mu guards it. The data path reads no clock, so nothing else
-// tells how old an operation is.
+// look is when a snapshot first saw a number of a queue, such as that of its oldest operation;
+// record.mu guards it. The data path reads no clock, so nothing else tells an operation's age.
 type look struct {
 	number uint64
 	at     time.Time
@@ -65,16 +64,15 @@ type QueueSnapshot struct {
 	Depth       int    // the most that may be outstanding
 	Posted      uint64 // since the endpoint was made
 	Outstanding int    // of these, how many have not completed; for receives those that wait for a message
-	// OldestAge is for how long the oldest operation has been outstanding, at least: since
-	// somebody took a snapshot in which it was the oldest. So it is 0 in the first snapshot of
-	// an operation, and no finer than the time between two snapshots. It is 0, too, while all that
+	// OldestAge is for how long the oldest operation has been outstanding, at least: since the
+	// first snapshot in which it was the oldest, where OldestAge is 0. It is 0, too, while all that
 	// are outstanding are suppressed requests of which the device reports nothing before a later
 	// request completes: they may have succeeded long ago. OldestCookie is the oldest operation's
 	// cookie, valid if OldestAge is not 0.
 	OldestAge    time.Duration
 	OldestCookie uint64
 	// Moved has what succeeded, by the kind of operation. QuietAge is for how long at least nothing
-	// has: since somebody took a snapshot with the same operations in Moved.
+	// has: since the first snapshot with the same operations in Moved.
 	Moved    []Moved
 	QuietAge time.Duration
 	// Failed counts operations that ended with an error, without those that were Flushed
@@ -155,8 +153,7 @@ func (n dispatcherNames) of(d *evd.Dispatcher) string {
 	return name
 }
 
-// describe adds what the record has, and the queues. It returns the tickets of their oldest
-// operations.
+// describe adds what the record and the queues have, and returns the oldest operations' tickets.
 func (r *record) describe(e *Endpoint, s *EndpointSnapshot) (requests, recvs uint32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,12 +14,10 @@ import (
 	"godat/mem"
 )
 
-// SRQ is a shared receive queue: any of its endpoints may take its receives, in the
-// order posted. A receive completes on the receive dispatcher of the endpoint that
-// took it, with that endpoint as the event's source; so across endpoints
-// completions come in any order. Receives that no endpoint has taken stay when an
-// endpoint closes. Its methods may be called from any goroutine. It answers to
-// DAT_SRQ_HANDLE.
+// SRQ is a shared receive queue: any of its endpoints may take its receives, in the order posted. A
+// receive completes on the receive dispatcher of the endpoint that took it, which is the event's
+// source; so across endpoints completions come in any order. A receive that no endpoint has taken
+// stays when one closes. Its methods may be called from any goroutine. It answers to DAT_SRQ_HANDLE.
 //
 // [godat/runtime.IA.NewSRQ] makes one, and [Config] names it. Close fails while an endpoint takes from it.
 type SRQ struct {
@@ -57,9 +55,8 @@ type sharedSlot struct {
 	busy   bool
 }
 
-// feed is a dispatcher that a shared queue's completions may go to. When a receive
-// is posted nobody knows which endpoint will take it, so PostRecv reserves room in
-// each feed, and the completion gives back what it does not use.
+// feed is a dispatcher that a shared queue's completions may go to. Nobody knows which endpoint will
+// take a receive, so PostRecv reserves room in each feed, and the completion gives back the rest.
 type feed struct {
 	d     *evd.Dispatcher   // nil: completions are dropped
 	users int               // endpoints that complete to d
@@ -73,9 +70,8 @@ type SRQAttr struct {
 	MaxRecvIOV  int // segments of a receive; default 4
 }
 
-// NewSRQ makes a shared receive queue for endpoints of the zone. Attributes that
-// the device does not allow are INVALID_PARAMETER, a device without shared receive
-// queues is MODEL_NOT_SUPPORTED.
+// NewSRQ makes a shared receive queue for endpoints of the zone. Attributes that the device does not
+// allow are INVALID_PARAMETER, a device without shared receive queues is MODEL_NOT_SUPPORTED.
 // It answers to dat_srq_create.
 func (a *Adapter) NewSRQ(pz *mem.PZ, attr SRQAttr) (*SRQ, error) {
 	const op = "ep.NewSRQ"
@@ -120,15 +116,13 @@ func (a *Adapter) NewSRQ(pz *mem.PZ, attr SRQAttr) (*SRQ, error) {
 	return q, nil
 }
 
-// SRQOf returns the shared receive queue that an asynchronous error is about, or
-// nil.
+// SRQOf returns the shared receive queue that an asynchronous error is about, or nil.
 func SRQOf(ev event.Event) *SRQ {
 	q, _ := ev.Source.(*SRQ)
 	return q
 }
 
-// grow extends the queue to n slots. Outstanding receives keep the segment arrays
-// that they were posted from.
+// grow extends the queue to n slots. Outstanding receives keep their segment arrays.
 func (q *SRQ) grow(n int) {
 	had := len(q.slots)
 	q.slots = append(make([]sharedSlot, 0, n), q.slots...)[:n]
@@ -171,8 +165,7 @@ func (q *SRQ) PostRecv(cookie uint64, segments ...mem.Segment) error {
 	return nil
 }
 
-// admit checks a receive, reserves room for its completion in every feed, and gives
-// it a slot.
+// admit checks a receive, reserves room for its completion in every feed, and gives it a slot.
 func (q *SRQ) admit(cookie uint64, segments []mem.Segment) ([]hw.RecvWR, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -206,9 +199,8 @@ func (q *SRQ) admit(cookie uint64, segments []mem.Segment) ([]hw.RecvWR, error) 
 	return q.wrs[i : i+1 : i+1], nil
 }
 
-// retire frees the slot of a receive that has ended, and gives back the room in all
-// feeds but taker. It returns the cookie, and the queue of taker that gets the
-// completion. The caller holds mu.
+// retire frees the slot of a receive that has ended, and gives back the room in all feeds but taker.
+// It returns the cookie, and the queue of taker that gets the completion. The caller holds mu.
 func (q *SRQ) retire(slot uint64, taker *feed) (cookie uint64, to *delivery.Queue) {
 	for _, f := range q.feeds {
 		if f == taker {

@@ -10,8 +10,7 @@ import (
 	"godat/mem"
 )
 
-// SRQState is a shared receive queue's state: DAT_SRQ_STATE, with DAT 2.0's
-// numbers.
+// SRQState is a shared receive queue's state: DAT_SRQ_STATE, with DAT 2.0's numbers.
 type SRQState uint8
 
 // The states of a shared receive queue.
@@ -53,8 +52,7 @@ type SRQParam struct {
 	Outstanding  int // receives posted whose completion has not been delivered
 }
 
-// Query returns the fields that mask selects; the others are zero. A mask bit that
-// names no field is INVALID_PARAMETER.
+// Query returns the fields that mask selects. A bit that names no field is INVALID_PARAMETER.
 // It answers to dat_srq_query.
 func (q *SRQ) Query(mask SRQField) (SRQParam, error) {
 	const op = "ep.SRQ.Query"
@@ -89,10 +87,9 @@ func (q *SRQ) Query(mask SRQField) (SRQParam, error) {
 	return p, nil
 }
 
-// Resize changes how many receives may be outstanding. It loses no posted receive:
-// if more than the new number are outstanding it is INVALID_STATE/SRQ_OPERATIONAL.
-// On a device with completion queues, a queue with endpoints can't outgrow what
-// their completion queues were made for: that is INSUFFICIENT_RESOURCES/TEVD.
+// Resize changes how many receives may be outstanding. If more are, it is
+// INVALID_STATE/SRQ_OPERATIONAL. On a device with completion queues, a queue with endpoints can't
+// outgrow what their completion queues were made for: that is INSUFFICIENT_RESOURCES/TEVD.
 // It answers to dat_srq_resize.
 func (q *SRQ) Resize(maxRecvDTOs int) error {
 	const op = "ep.SRQ.Resize"
@@ -116,8 +113,7 @@ func (q *SRQ) Resize(maxRecvDTOs int) error {
 	case maxRecvDTOs > q.cqRoom:
 		return hw.Errorf(op, hw.InsufficientResources, hw.ResourceTEVD, "the endpoints were made for %d receives", q.cqRoom)
 	}
-	// Under the lock, so that no post sees the device's queue resized and this one
-	// not.
+	// Under the lock, so that no post sees only the device's queue resized.
 	if err := q.hw.Resize(maxRecvDTOs); err != nil {
 		return wrap(op, err)
 	}
@@ -210,9 +206,8 @@ func (q *SRQ) fail() {
 	q.failed = true
 }
 
-// attach counts an endpoint that completes to d, and reserves room there for the
-// outstanding receives. The endpoint may take all of them, so room is the queue's
-// depth, which the queue does not outgrow while it has endpoints.
+// attach counts an endpoint that completes to d, and reserves room there for the outstanding
+// receives. The endpoint may take all that there can be, so room is the queue's depth.
 func (q *SRQ) attach(d *evd.Dispatcher) (f *feed, room int, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -230,8 +225,7 @@ func (q *SRQ) attach(d *evd.Dispatcher) (f *feed, room int, err error) {
 	return f, q.depth, nil
 }
 
-// feedOf returns the feed of a dispatcher, and makes it if there is none. The
-// caller holds mu.
+// feedOf returns the feed of a dispatcher, and makes it if there is none. The caller holds mu.
 func (q *SRQ) feedOf(d *evd.Dispatcher) (*feed, error) {
 	if i := slices.IndexFunc(q.feeds, func(f *feed) bool { return f.d == d }); i >= 0 {
 		return q.feeds[i], nil

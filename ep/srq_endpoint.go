@@ -6,8 +6,7 @@ import (
 	"godat/internal/delivery"
 )
 
-// checkSRQ returns what is wrong with a configuration that has a shared receive
-// queue.
+// checkSRQ returns what is wrong with a configuration that has a shared receive queue.
 func (cfg *Config) checkSRQ(op string, a *Adapter) error {
 	switch q := cfg.SRQ; {
 	case q == nil:

@@ -163,8 +163,7 @@ func (e *Endpoint) State() State {
 	return e.box.State()
 }
 
-// stateError returns INVALID_STATE with the subtype of s, or INVALID_HANDLE for a
-// closed endpoint.
+// stateError returns INVALID_STATE with the subtype of s, or INVALID_HANDLE for a closed endpoint.
 func stateError(op string, s State) error {
 	if s == closed {
 		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleEP, Text: "the endpoint is closed"}

@@ -16,11 +16,6 @@ type watermarks struct {
 	full       *delivery.AsyncNode // the event that soft was exceeded; made with the first soft
 }
 
-func (w *watermarks) init(e *Endpoint, soft int) {
-	w.setSoft(e, soft)
-	w.hard.Store(NoWatermark)
-}
-
 // setSoft sets the soft watermark. The caller holds e.ctl, or is still making e.
 func (w *watermarks) setSoft(e *Endpoint, soft int) {
 	if w.full == nil && soft != NoWatermark {
