@@ -3,10 +3,9 @@ package ep
 import (
 	"unsafe"
 
-	"godat/internal/delivery"
-
 	"godat/evd"
 	"godat/hw"
+	"godat/internal/delivery"
 	"godat/internal/door"
 	"godat/mem"
 )

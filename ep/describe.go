@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"log/slog"
 
-	"godat/internal/delivery"
-
 	"godat/hw"
+	"godat/internal/delivery"
 )
 
 // String names the endpoint, with its state. It may be called at any time, as the

@@ -136,7 +136,7 @@ func (f fitting) setRules(p *parts) {
 
 func (q *queue) setRules(r rules, states uint32, d *evd.Dispatcher, iov int, longest uint64) {
 	r.admits, r.evd, r.queues, r.iov = states, d, wiring(d), iov
-	q.e.record.mu.Lock() // measure writes rules, too
+	q.e.record.mu.Lock() // latency.tell writes rules, too
 	defer q.e.record.mu.Unlock()
 	q.store(&r, longest)
 }

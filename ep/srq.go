@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"sync"
+	"sync/atomic"
 
 	"godat/evd"
 	"godat/hw"
@@ -29,8 +30,9 @@ type SRQ struct {
 	iov     int // segments of a receive
 	low     delivery.AsyncNode
 
-	// ctl lets one call at a time change the queue; posts do not take it.
+	// ctl lets one call at a time change the queue; posts do not take it. Its holder writes lw.
 	ctl sync.Mutex
+	lw  atomic.Int64
 
 	// mu guards the fields below. Its holder makes no call on hw.SRQ except Resize,
 	// which takes no lock of an endpoint.
@@ -44,7 +46,6 @@ type SRQ struct {
 	used   int // receives outstanding
 	users  int // endpoints that take from the queue
 	cqRoom int // receives for which every endpoint's completion queue has room, on a polled device
-	lw     int
 	failed bool
 	closed bool
 }

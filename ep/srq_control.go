@@ -81,7 +81,7 @@ func (q *SRQ) Query(mask SRQField) (SRQParam, error) {
 	fill(mask&SRQFieldPZ, &p.PZ, q.pz)
 	fill(mask&SRQFieldMaxRecvDTOs, &p.MaxRecvDTOs, q.depth)
 	fill(mask&SRQFieldMaxRecvIOV, &p.MaxRecvIOV, q.iov)
-	fill(mask&SRQFieldLowWatermark, &p.LowWatermark, q.lw)
+	fill(mask&SRQFieldLowWatermark, &p.LowWatermark, int(q.lw.Load()))
 	fill(mask&SRQFieldAvailable, &p.Available, available)
 	fill(mask&SRQFieldOutstanding, &p.Outstanding, q.used)
 	return p, nil
@@ -138,27 +138,20 @@ func (q *SRQ) SetLowWatermark(receives int) error {
 	q.ctl.Lock()
 	defer q.ctl.Unlock()
 	q.mu.Lock()
-	var err error
-	switch {
-	case q.closed:
-		err = deadSRQ(op)
-	case q.failed:
-		err = wrap(op, errFailedSRQ)
-	case receives < 0 || receives > q.depth:
-		err = hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "%d receives; the queue allows %d", receives, q.depth)
-	}
-	was := q.lw
-	if err == nil {
-		q.lw = receives
-	}
+	failed := q.failed
 	q.mu.Unlock()
-	if err != nil {
-		return err
+	switch { // only calls that hold ctl write what is read here
+	case q.closed:
+		return deadSRQ(op)
+	case failed:
+		return wrap(op, errFailedSRQ)
+	case receives < 0 || receives > q.depth:
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "%d receives; the queue allows %d", receives, q.depth)
 	}
-	if err = q.hw.Arm(receives); err != nil {
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		q.lw = was
+	was := q.lw.Swap(int64(receives))
+	err := q.hw.Arm(receives)
+	if err != nil {
+		q.lw.Store(was)
 	}
 	return wrap(op, err)
 }
