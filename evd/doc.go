@@ -8,9 +8,9 @@
 //
 // Each producer of an event reserves a place for it beforehand, at post time. So delivery
 // never blocks and never fails, and no event is dropped: DAT's overflow can't happen.
-// When the consumer is slow, the dispatcher fills and posts are refused. A program that
+// When the consumer is slow, the dispatcher fills and posts are refused. If a program
 // makes its dispatchers as long as DAT demands, at least the sum of what may be
-// outstanding, has no post refused. Only a dispatcher with [Config.Overcommit] accepts
+// outstanding, they refuse no post. Only a dispatcher with [Config.Overcommit] accepts
 // posts beyond its room, and may lose events, as DAT says.
 //
 // # Places

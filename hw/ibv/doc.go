@@ -121,8 +121,8 @@
 // initiator's first message unread until more comes. So on that device an initiator sends
 // some writes of no bytes, and an acceptor sends a read of no bytes if octets stay in its
 // socket (nudge.go). Soft-iWARP answers a read of no bytes with the bytes of its last
-// message, if it is sending when the request comes, and so breaks the connection: post a
-// read of one byte to a peer that may be on soft-iWARP. Soft-iWARP checks a region when a
+// message, if it is sending when the request comes, and so breaks the connection: use a
+// read of one byte if the peer may be on soft-iWARP. Soft-iWARP checks a region when a
 // request begins and not again, so Deregister ends each connection with an outstanding
 // request that names the region; the first such request fails with a protection error.
 //
@@ -163,11 +163,13 @@
 //	keepalive    how often a pair probes its peer, as in 30s, at least 10ms; 0 means never;
 //	             unless given, every 30s if the peer is of this package, and else never
 //
-// ack_timeout, retries, rnr_timer and rnr_retries set this side of each connection, with or
-// without the connection manager; the manager also tells the peer retries and rnr_retries.
+// ack_timeout, retries, rnr_timer and rnr_retries are for this side of each connection,
+// with or without the connection manager; the manager also tells the peer retries and
+// rnr_retries.
 //
-// The next set queue pairs that connect by exchanged values ([hw.Pairer]). If the port
-// does not have a value, Open returns an error that lists those it has:
+// The parameters below are for queue pairs that connect by exchanged values
+// ([hw.Pairer]). If the port does not have a given value, Open's error lists those it
+// has.
 //
 //	gid            an index, or roce_v1 or roce_v2; unless given, the GID of the device's
 //	               address for RoCE version 2, which the connection manager takes, too

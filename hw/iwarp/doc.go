@@ -38,12 +38,12 @@
 // The code of a Terminate is the Term of the wire.Error that a check returns; wire/errors.go
 // has all codes. The checks are:
 //
-//	form, and what wraps        the codec (wire)
-//	keys and bounds             remoteFault and tagged (memory.go)
-//	a key that dies under way   storeFault and change (tagged.go)
-//	sequence, length, a read    the functions begin… and finish… (tagged.go, untagged.go)
-//	response's STag, and what
-//	a send invalidates
+//	form, and what wraps           the codec (wire)
+//	keys and bounds                remoteFault and tagged (memory.go)
+//	a key that dies under way      storeFault and change (tagged.go)
+//	sequence, length               the functions begin… and finish… (tagged.go, untagged.go)
+//	a read response's STag         the same
+//	the STag that a send kills     the same
 //
 // receive.go queues the Terminate behind the responses that are due, and the writer sends it.
 // segment.go, step.go, connection.go and connect.go end connections with Terminates of their

@@ -36,9 +36,10 @@
 //     the counts of the sends that have begun.
 //   - freelist.List.Give: a swap follows, which makes the number the first free one.
 //   - stream's counters: the last store for a message, and for the completion of a send, is
-//     a locked one, after which the completer looks whether a call waits. If it has just
-//     woken a Read it needs none: its send into the channel, which locks it, came between. A
-//     poster looks at nothing after its stores, since they only make less due.
+//     a locked one, after which the completer looks whether a call waits. If the completer
+//     has just woken a Read, that store is a plain one: the send into the channel, which
+//     locks it, came between. A poster looks at nothing after its stores, since they only
+//     make less due.
 //   - stream's announcement that a Read waits: the mutex that the Read locks then comes
 //     between.
 //   - delivery's batcher, which counts what is released: the unlock of its mutex follows.
@@ -51,8 +52,8 @@
 // that is not inlined, since the callee may access the same memory; so the stores are
 // functions of their own. Package sync/atomic has no such store, and the memory model
 // of the language does not promise it. Therefore a test looks at the machine code. On
-// other processors, and under the race detector, which must see it, the store is
-// sync/atomic's; on arm64 that is a single instruction anyway.
+// other processors, and under the race detector, which must see the store, these
+// functions call sync/atomic's Store; on arm64 that is one instruction anyway.
 //
 // [Relaxed] and [Count] order nothing, and are inlined. With them ep counts what its queues
 // move, and keeps the cookies of posts, both for snapshots.

@@ -21,8 +21,8 @@
 //     Held. The goroutine that takes the token from the list calls Resume.
 //
 // The rule for its users is: a goroutine first publishes its work by an atomic store,
-// and then calls TakeOrKick. It may call Swap or TryTake before, and needs TakeOrKick
-// if that fails. A holder looks for work after it took the token, and again after each
+// and then calls TakeOrKick. It may try Swap or TryTake first; if that fails, it calls
+// TakeOrKick. A holder looks for work after it took the token, and again after each
 // Release that failed.
 //
 // # Why there is one holder

@@ -5,10 +5,10 @@
 // A program without a server of HTTP calls [Serve]; the examples do, with --inspect.
 //
 // The page begins with what is wrong, one line for each trouble, which names the connection,
-// the dispatcher or the listener, and says what to look at. Below are tables, which sort and
-// filter, and a connection's story. All of it is one document that fetches nothing from
-// elsewhere; its script only renews the page, which works without it. With ?format=json the
-// same is JSON. A [Handler] is an expvar.Var, too:
+// the dispatcher or the listener, and says what to look at. Below are tables, which a
+// visitor sorts and filters, and the story of a connection. All of it is one document that
+// fetches nothing from elsewhere; its script only renews the page, which works without it.
+// With ?format=json the same is JSON. A [Handler] is an expvar.Var, too:
 //
 //	expvar.Publish("godat", handler)
 //
@@ -29,6 +29,6 @@
 // [Handler.LetMeasure].
 //
 // Adapters tell no ages: an operation, an event or a callback is as old as the first snapshot
-// that had it. So a trouble that is one only after some time appears at the page's second
-// reading, some seconds after the first.
+// that had it. So a trouble that depends on an age appears at the page's second reading, some
+// seconds after the first.
 package inspect

@@ -15,9 +15,9 @@
 //
 // # Payloads
 //
-// A short payload is inside the message of its request or answer. It has at most Config.Message
-// bytes, of the end where that is less: the call of a longer request fails with LENGTH_ERROR,
-// unsent, and the call of a longer answer with CodeTooLong.
+// A short payload is inside the message of its request or answer. It has at most as many bytes
+// as the smaller Config.Message of both ends: a call with a longer request fails with
+// LENGTH_ERROR, unsent; one with a longer answer fails with CodeTooLong.
 //
 // A long payload goes by RDMA between memory of the caller's and memory of the server's. The call
 // names memory from which the server may read (Call.Source or SourceBytes) and memory to which it

@@ -105,10 +105,10 @@
 // consumed. So an end overwrites no byte that the peer has not consumed.
 //
 // A BUFFER says that its sender has consumed all that had come. So it is of use only to a peer
-// that has produced no more meanwhile. The first message that counts bytes beyond that consumed
-// ends the offer. Either it is a DIRECT, whose bytes one RDMA write has put into the buffer; or
-// its bytes are in the ring, and the peer does not use the buffer any more. For each value of
-// consumed there is one BUFFER at most.
+// that has produced no more meanwhile. The first message that counts bytes beyond the BUFFER's
+// consumed ends the offer. Either it is a DIRECT, whose bytes one RDMA write has put into the
+// buffer; or its bytes are in the ring, and the peer does not use the buffer any more. For each
+// value of consumed there is one BUFFER at most.
 //
 // The bytes of a DIRECT may be more than the ring has room for. They count as unread like
 // all others, so the bytes behind them go to the ring when the reader has consumed enough, or
