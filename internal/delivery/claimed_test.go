@@ -77,6 +77,22 @@ func TestADequeueWithACNOAwaitsClaimedEvents(t *testing.T) {
 	assert.Equal(t, 2, n, "no producer triggers the CNO again")
 }
 
+func TestAWaitWithACNOCountsClaimedEvents(t *testing.T) {
+	d := newDispatcher(t, Config{QLen: 3})
+	triggered := 0
+	d.Consumer().SetNotifier(func() { triggered++ })
+	put(t, d.Main(), 1)
+	publish := claim(t, d.Main())
+	put(t, d.Main(), 2)
+	require.Equal(t, 2, triggered)
+	var publishing sync.WaitGroup
+	publishing.Go(publish)
+	defer publishing.Wait()
+	_, nmore, err := waitOne(d, background, 1)
+	require.NoError(t, err)
+	assert.Equal(t, 2, nmore, "no producer triggers the CNO again")
+}
+
 // succeed puts the event of a success as an endpoint does.
 func succeed(q *Queue, lane *Lane, source any, cookie uint64, op hw.Op, length uint32) {
 	r := q.Ring()

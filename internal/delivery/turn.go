@@ -22,8 +22,8 @@ type turn struct {
 // taken, so that one store both frees the places and lets the next consumer in.
 const (
 	turnFree     = 0
-	turnBusy     = 1 // a Dequeue or SetNotifier, soon over
-	turnWaiter   = 2 // a Wait
+	turnBusy     = 1 // a Dequeue, a SetNotifier, or a Wait that looks for the first time; soon over
+	turnWaiter   = 2 // a Wait that has to wait, or that a producer may rely on
 	turnIterator = 3 // an iterator that waits
 	turnMask     = 3
 	turnShift    = 2
@@ -57,14 +57,20 @@ func (t *turn) acquire(as uint64) bool {
 	}
 }
 
+// stay makes a turnBusy consumer a turnWaiter.
+func (t *turn) stay() {
+	t.own.Check()
+	t.word.Add(turnWaiter - turnBusy)
+}
+
 // release frees the places of the events taken so far, and lets other consumers in.
 func (t *turn) release(taken uint64) {
 	t.own.Release()
 	t.free(taken)
 }
 
-// releaseSoon is release for a Dequeue. Other goroutines may see it a moment after it
-// has returned; but none of them sleeps until a Dequeue leaves.
+// releaseSoon is release for a consumer that was turnBusy. Other goroutines may see it a
+// moment after it has returned; but none of them sleeps until such a consumer leaves.
 func (t *turn) releaseSoon(taken uint64) {
 	t.own.Release()
 	release.Uint64(&t.word, taken<<turnShift)

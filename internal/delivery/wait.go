@@ -18,10 +18,16 @@ func (c *Consumer) Wait(ctx context.Context, threshold int, ev *[1]event.Event) 
 			return 0, err
 		}
 	}
-	if !c.turn.tryAcquire(c.turn.word.Load(), turnWaiter) && !c.turn.acquire(turnWaiter) {
+	if !c.turn.tryAcquire(c.turn.word.Load(), turnBusy) && !c.turn.acquire(turnBusy) {
 		return 0, errWaitWaiter
 	}
 	nmore = c.ready(all)
+	if nmore >= threshold && c.parked.Load()&^pollBit == 0 { // it leaves as a Dequeue does, since it did not wait
+		c.take(ev[:])
+		c.turn.releaseSoon(c.ring.Next())
+		return nmore - 1, nil
+	}
+	c.turn.stay()
 	if nmore < threshold {
 		err = c.await(ctx, threshold)
 		nmore = c.ready(all)

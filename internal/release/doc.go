@@ -17,16 +17,14 @@
 //   - ring's Publish and PublishAll: the claim, a locked addition, comes before it. A
 //     consumer that is about to sleep waits for all that is claimed (delivery's
 //     awaitClaimed).
-//   - delivery's turn, when a Dequeue leaves: no goroutine sleeps until a Dequeue leaves.
+//   - delivery's turn, when a Dequeue leaves, or a Wait that has found its event at once: no
+//     goroutine sleeps until these leave.
 //   - ep's queue.retired: nobody waits for it, and a later store publishes the event by
 //     which a program learns of it.
 //   - ep's slot.seq, when the token's holder clears it: nobody looks at anything for it. The
 //     next poster that publishes the slot has seen a later value of retired.
 //   - loop's receive tail: the swap by which the poster releases its endpoint's token
 //     comes between the store and the look at the pipe (hw.Runner).
-//   - loop's count of the calls of a pipe's owner: a goroutine that waits for an access
-//     looks until the count has changed or the owner's word is free. The swap that frees the
-//     word comes behind the store.
 //   - iwarp's placer, when it has touched memory: a goroutine that waits for the access looks
 //     until the count has changed. The next access begins by a locked addition.
 //   - iwarp's queues, when they give slots back: nobody waits for a slot, and a later store
