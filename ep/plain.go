@@ -88,25 +88,24 @@ func postPlain(e *Endpoint, op hw.Op, cookie uint64, flags hw.Flags, segs []mem.
 	if remote != nil {
 		s.addr, s.rkey = remote.Addr, remote.Context
 	}
-	b.handPlain(q, ticket, w)
+	b.handPlain(q, s, ticket, w)
 	return nil
 }
 
-// handPlain hands on a plain post whose slot is filled. w is the word from which its poster
-// took the ticket.
-func (b *mailbox) handPlain(q *queue, ticket uint32, w uint64) {
+// handPlain hands on a plain post, which fills the slot s. w is the word from which its
+// poster took the ticket.
+func (b *mailbox) handPlain(q *queue, s *slot, ticket uint32, w uint64) {
 	if w&token.Held != 0 || q.next != ticket || b.state.Load() != uint32(Connected) || b.runner == nil {
 		b.submit(q, ticket, 1, w&token.Held == 0)
 		return
 	}
 	word := w + 1<<(q.tailShift&63)
 	runner := b.runner // the holder reads it: Modify may replace it when the token is free
-	i := ticket & q.mask
-	s := &q.slots[i]
+	id := q.id | uint64(ticket&q.mask)
 	q.next = (ticket + 1) & ticketMask
 	q.ready = q.next
 	if q == &b.recvs {
-		if runner.RecvRun(q.id|uint64(i), &s.sge[0], slotSize, 1) == 0 {
+		if runner.RecvRun(id, &s.sge[0], slotSize, 1) == 0 {
 			q.next = ticket
 			b.run(false)
 			return
@@ -122,7 +121,7 @@ func (b *mailbox) handPlain(q *queue, ticket uint32, w uint64) {
 	if s.flags != 0 {
 		flags = b.wrFlags(ticket, true)
 	}
-	if runner.PostRun(s.op, flags, q.id|uint64(i), &s.sge[0], slotSize, 1, s.rkey, s.addr) == 0 {
+	if runner.PostRun(s.op, flags, id, &s.sge[0], slotSize, 1, s.rkey, s.addr) == 0 {
 		q.next, b.unsignaled = ticket, silent // the step asks for the flags again
 	} else if b.letGo(word) {
 		return

@@ -128,12 +128,10 @@ func (d *Dispatcher) Dequeue(buf []event.Event) (n int, err error) {
 		return 0, errDequeueWaiter
 	}
 	s := c.ring.newest.Load()
-	if queued := tail - w>>turnShift; s.older != nil || d.async.count.Load() != 0 {
+	if s.older != nil || d.async.count.Load() != 0 {
 		n = c.takeListed(buf)
-	} else if queued < uint64(len(buf)) {
-		n = s.r.Take(buf[:queued]) // so Take does not look behind the last one
 	} else {
-		n = s.r.Take(buf)
+		n = s.r.Take(buf[:min(tail-w>>turnShift, uint64(len(buf)))]) // so Take does not look behind the last one
 	}
 	if n < len(buf) && c.parked.Load() != 0 {
 		n += c.takeGap(buf[n:])
