@@ -50,9 +50,6 @@ const (
 	mostHalfOpen    = 1 << 20
 )
 
-// minFPDU is the least limit for the length of FPDUs, in bytes; a lower one is raised.
-const minFPDU = wire.MinMULPDU + wire.FPDUOverhead
-
 // apply sets one parameter.
 func (s *settings) apply(key, value string) error {
 	flags := map[string]*bool{
@@ -60,6 +57,14 @@ func (s *settings) apply(key, value string) error {
 	}
 	times := map[string]*time.Duration{"reply": &s.reply, "nudge": &s.nudge, "keepalive": &s.keepalive, "spin": &s.spin}
 	limits := map[string]*time.Duration{"mpa": &s.mpa, "grace": &s.grace, "stall": &s.stall, "linger": &s.linger}
+	numbers := map[string]struct {
+		to        *int
+		low, high int
+	}{
+		"fpdu": {&s.fpdu, 0, wire.FPDUSize(wire.MaxULPDU)}, "revision": {&s.revision, wire.MPARevision1, wire.MPARevision2},
+		"private": {&s.private, 0, wire.MaxPrivateEnhanced}, "buffer": {&s.buffer, 0, 1 << 30},
+		"halfopen": {&s.halfOpen, 1, mostHalfOpen}, "halfopenip": {&s.halfOpenIP, 1, mostHalfOpen},
+	}
 	var err error
 	if flag := flags[key]; flag != nil {
 		*flag, err = strconv.ParseBool(value)
@@ -67,35 +72,13 @@ func (s *settings) apply(key, value string) error {
 		*t, err = time.ParseDuration(value)
 	} else if limit := limits[key]; limit != nil {
 		*limit, err = positive(value)
-	} else {
-		return s.applyOther(key, value)
-	}
-	return badValue(key, value, err)
-}
-
-// applyOther sets one parameter that is neither a flag nor a time.
-func (s *settings) applyOther(key, value string) error {
-	var err error
-	switch key {
-	case "congestion":
+	} else if n := numbers[key]; n.to != nil {
+		*n.to, err = within(value, n.low, n.high)
+	} else if key == "congestion" {
 		s.congestion, err = value, mayHave(value)
-	case "trace":
+	} else if key == "trace" {
 		s.trace = value
-	case "fpdu":
-		if s.fpdu, err = within(value, 0, wire.FPDUSize(wire.MaxULPDU)); s.fpdu != 0 {
-			s.fpdu = max(s.fpdu, minFPDU)
-		}
-	case "revision":
-		s.revision, err = within(value, wire.MPARevision1, wire.MPARevision2)
-	case "private":
-		s.private, err = within(value, 0, wire.MaxPrivateEnhanced)
-	case "halfopen":
-		s.halfOpen, err = within(value, 1, mostHalfOpen)
-	case "halfopenip":
-		s.halfOpenIP, err = within(value, 1, mostHalfOpen)
-	case "buffer":
-		s.buffer, err = within(value, 0, 1<<30)
-	default:
+	} else {
 		return hw.Errorf("iwarp.Open", hw.InvalidParameter, hw.Arg1, "there is no parameter %q", key)
 	}
 	return badValue(key, value, err)
