@@ -33,8 +33,10 @@ const (
 	interfaceBlock = 1
 	packetBlock    = 6
 	byteOrder      = 0x1a2b3c4d
-	linkRaw        = 101 // packets begin with their IP header
-	unknownLength  = ^uint64(0)
+	linkRaw        = 101        // packets begin with their IP header
+	version        = 1          // major, and no minor
+	unknownLength  = ^uint32(0) // each half of it
+	noLimit        = 0          // for the length of a packet
 	traceSegment   = 32 << 10
 	commentOption  = 1
 	endOfOptions   = 4 // bytes, all zero
@@ -44,17 +46,8 @@ const (
 func newCapture(conn net.Conn, w io.WriteCloser, first int) *capture {
 	c := &capture{w: w, seq: [2]uint32{1000, 2000}}
 	c.ends = [2]netip.AddrPort{addrPort(conn.LocalAddr(), 1), addrPort(conn.RemoteAddr(), 2)}
-	var head []byte
-	body := binary.LittleEndian.AppendUint32(nil, byteOrder)
-	body = binary.LittleEndian.AppendUint16(body, 1)
-	body = binary.LittleEndian.AppendUint16(body, 0)
-	body = binary.LittleEndian.AppendUint64(body, unknownLength)
-	head = appendBlock(head, sectionBlock, body)
-	body = binary.LittleEndian.AppendUint16(body[:0], linkRaw)
-	body = binary.LittleEndian.AppendUint16(body, 0)
-	body = binary.LittleEndian.AppendUint32(body, 0) // no limit
-	head = appendBlock(head, interfaceBlock, body)
-	c.put(head)
+	head := appendBlock(nil, sectionBlock, words(binary.LittleEndian, byteOrder, version, unknownLength, unknownLength))
+	c.put(appendBlock(head, interfaceBlock, words(binary.LittleEndian, linkRaw, noLimit)))
 	c.packet(first, tcpSyn, nil, "")
 	c.packet(1-first, tcpSyn|tcpAck, nil, "")
 	c.packet(first, tcpAck, nil, "")
@@ -69,6 +62,14 @@ func addrPort(a net.Addr, port uint16) netip.AddrPort {
 		}
 	}
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port)
+}
+
+// words has numbers of 32 bits one after the other.
+func words(order binary.AppendByteOrder, numbers ...uint32) (b []byte) {
+	for _, n := range numbers {
+		b = order.AppendUint32(b, n)
+	}
+	return b
 }
 
 // appendBlock appends a block around body.
@@ -115,28 +116,20 @@ const (
 // packet writes a packet from one end, with a comment unless that is empty. The lock is held, or
 // no other goroutine knows the capture yet.
 func (c *capture) packet(from int, flags byte, payload []byte, comment string) {
-	tcp := make([]byte, 20, 20+len(payload))
-	binary.BigEndian.PutUint16(tcp[0:], c.ends[from].Port())
-	binary.BigEndian.PutUint16(tcp[2:], c.ends[1-from].Port())
-	binary.BigEndian.PutUint32(tcp[4:], c.seq[from])
+	ports, ack := uint32(c.ends[from].Port())<<16|uint32(c.ends[1-from].Port()), uint32(0)
 	if flags&tcpAck != 0 {
-		binary.BigEndian.PutUint32(tcp[8:], c.seq[1-from])
+		ack = c.seq[1-from]
 	}
-	tcp[12], tcp[13] = 5<<4, flags
-	binary.BigEndian.PutUint16(tcp[14:], 65535)
-	tcp = append(tcp, payload...)
+	const size, window = 5 << 28, 65535
+	tcp := append(words(binary.BigEndian, ports, c.seq[from], ack, size|uint32(flags)<<16|window, 0), payload...)
 	c.seq[from] += uint32(len(payload))
 	if flags&(tcpSyn|tcpFin) != 0 {
 		c.seq[from]++
 	}
 	p := append(ipHeader(c.ends[from].Addr(), c.ends[1-from].Addr(), len(tcp)), tcp...)
-	body := make([]byte, 20, 20+len(p))
-	now := uint64(time.Now().UnixMicro())
-	binary.LittleEndian.PutUint32(body[4:], uint32(now>>32))
-	binary.LittleEndian.PutUint32(body[8:], uint32(now))
-	binary.LittleEndian.PutUint32(body[12:], uint32(len(p)))
-	binary.LittleEndian.PutUint32(body[16:], uint32(len(p)))
-	c.buf = appendBlock(c.buf[:0], packetBlock, appendComment(append(body, p...), comment))
+	now, n := uint64(time.Now().UnixMicro()), uint32(len(p))
+	body := append(words(binary.LittleEndian, 0, uint32(now>>32), uint32(now), n, n), p...)
+	c.buf = appendBlock(c.buf[:0], packetBlock, appendComment(body, comment))
 	c.put(c.buf)
 }
 
@@ -146,8 +139,7 @@ func appendComment(dst []byte, comment string) []byte {
 		return dst
 	}
 	dst = append(dst, make([]byte, -len(dst)&3)...)
-	dst = binary.LittleEndian.AppendUint16(dst, commentOption)
-	dst = binary.LittleEndian.AppendUint16(dst, uint16(len(comment)))
+	dst = binary.LittleEndian.AppendUint32(dst, commentOption|uint32(len(comment))<<16)
 	dst = append(dst, comment...)
 	return append(dst, make([]byte, -len(dst)&3+endOfOptions)...)
 }
@@ -155,9 +147,7 @@ func appendComment(dst []byte, comment string) []byte {
 // ipHeader is the IP header before n octets of TCP.
 func ipHeader(from, to netip.Addr, n int) []byte {
 	if from.Is4() && to.Is4() {
-		h := make([]byte, 12, 20)
-		h[0], h[8], h[9] = 0x45, 64, 6
-		binary.BigEndian.PutUint16(h[2:], uint16(20+n))
+		h := words(binary.BigEndian, 0x45<<24|uint32(20+n), 0, 64<<24|6<<16)
 		h = append(append(h, from.AsSlice()...), to.AsSlice()...)
 		sum := uint32(0)
 		for i := 0; i < len(h); i += 2 {
@@ -167,9 +157,7 @@ func ipHeader(from, to netip.Addr, n int) []byte {
 		binary.BigEndian.PutUint16(h[10:], ^uint16(sum+sum>>16))
 		return h
 	}
-	h := make([]byte, 8, 40)
-	h[0], h[6], h[7] = 0x60, 6, 64
-	binary.BigEndian.PutUint16(h[4:], uint16(n))
+	h := words(binary.BigEndian, 6<<28, uint32(n)<<16|6<<8|64)
 	a, b := from.As16(), to.As16()
 	return append(append(h, a[:]...), b[:]...)
 }
