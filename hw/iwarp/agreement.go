@@ -9,7 +9,6 @@ import (
 
 // agreement is what the two ends of a connection have agreed on.
 type agreement struct {
-	ops               hw.OpSet // operations that PostSend takes
 	crc               bool
 	markersIn         bool // in the stream that this end receives
 	markersOut        bool
@@ -34,13 +33,11 @@ func (c *connection) terms() terms { return terms{&c.dev.set, &c.qp.Cfg, c.conn}
 // speaks RFC 7306.
 //
 // The bit for the peer-to-peer model promises the peer a ready-to-receive. The kernel
-// of a Linux peer stops when the promise is broken: siw reports a connection when its
-// ready-to-receive comes, and if the connection closes before that, cm_close_handler in
-// iwcm.c finds a state that it takes for impossible (BUG, in Linux 6.1). An initiator
-// that is killed breaks the promise, and so does a ready-to-receive that comes before
-// siw has taken over the socket. So by default an initiator promises nothing, as siw
-// itself does; siw then reports the connection at once. Two ends of this package know
-// each other by the bits above, and send a ready-to-receive in any case.
+// of a Linux peer stops when the promise is broken (doc.go): siw reports a connection when its
+// ready-to-receive comes, and if the connection closes before that, cm_close_handler
+// finds a state that it takes for impossible. An initiator that is killed breaks the promise, and
+// so does a ready-to-receive that comes before siw has taken over the socket. Without the promise
+// siw reports the connection at once.
 func (t terms) offer() wire.EnhancedData {
 	set, cfg := t.set, t.cfg
 	return wire.EnhancedData{
@@ -94,7 +91,6 @@ func (t terms) agree(req *wire.MPARequest, reply *wire.MPAReply) (a agreement, r
 		}
 		a.readsIn = int(d.ORD)
 	}
-	a.allow()
 	switch promised := req.Data.PeerToPeer && d.PeerToPeer; {
 	case promised && d.WriteRTR, !promised && a.extended:
 		return a, wire.OpWrite, true, nil
@@ -137,22 +133,12 @@ func (t terms) answer(req *wire.MPARequest, private []byte) (a agreement, reply 
 	}
 	a.extended = d.SendRTR && reply.BigFPDU && set.extensions
 	reply.Data.SendRTR = a.extended
-	a.allow()
 	return a, reply, d.PeerToPeer || a.extended, nil
-}
-
-// allow sets the operations that PostSend takes.
-func (a *agreement) allow() {
-	a.ops = offered &^ notSendable
-	if a.extended {
-		a.ops |= extended &^ notSendable
-	}
 }
 
 // fit chooses the length of FPDUs: a TCP segment, unless the peer takes longer ones. It
 // makes payloads multiples of 4, so that only a message's last FPDU has a pad.
 func (t terms) fit(a *agreement, big bool) {
-	a.allow()
 	set := t.set
 	mulpdu := 0
 	switch {

@@ -1,6 +1,7 @@
 package iwarp
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -14,14 +15,7 @@ import (
 
 // termCause is the cause of a Terminate, in the words of the layer that found the error.
 func termCause(code wire.TermCode, found hw.Side) *hw.Cause {
-	layer := hw.LayerMPA
-	switch code.Layer() {
-	case wire.LayerRDMAP:
-		layer = hw.LayerRDMAP
-	case wire.LayerDDP:
-		layer = hw.LayerDDP
-	case wire.LayerLLP:
-	}
+	layer := cmp.Or(map[wire.Layer]hw.Layer{wire.LayerRDMAP: hw.LayerRDMAP, wire.LayerDDP: hw.LayerDDP}[code.Layer()], hw.LayerMPA)
 	return &hw.Cause{Layer: layer, Code: int(code), Text: code.Text(), Found: found}
 }
 
@@ -140,10 +134,8 @@ func (r *reader) readCause(err error) *hw.Cause {
 	return tcpCause(err)
 }
 
-// farewellTO is the offset of a farewell. An end of this package sends a farewell before
-// it leaves in order: a write of no octets to an offset without a meaning, which has no
-// effect on any peer. When its stream ends without a farewell while work is outstanding,
-// its process died.
+// farewellTO is the offset of a farewell: a write of no octets to an offset without a meaning, which
+// has no effect on any peer. See orBroken.
 const farewellTO = 0x676f6f6462796521 // "goodbye!"
 
 // farewell is the ULPDU of a farewell.

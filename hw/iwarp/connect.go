@@ -213,11 +213,13 @@ func (c *connection) start(a agreement) bool {
 	if c.Dead {
 		return false
 	}
-	c.agreed = a
+	c.agreed, c.ops = a, offered&^notSendable
+	if a.extended {
+		c.ops |= extended &^ notSendable
+	}
 	c.haul = haulFor(c.dev.procs, paced(tcpUnder(c.conn)))
 	c.send.out.most = c.haul.write
-	c.send.port = openPort(c.conn, c.dev.provider.owns)
-	c.send.port.bind()
+	c.send.port.open(c.conn, c.dev.provider.owns)
 	c.recv.pulseAfter = c.pulse()
 	c.reads.init(a.readsOut + 1)
 	c.answers.init(a.readsIn)

@@ -43,7 +43,7 @@ type inPlace struct {
 // read straight into memory. It returns false if the FPDU is to be read into the buffer
 // instead.
 func (d *inPlace) begin(b []byte, length int) (begun bool, err error) {
-	if d.staged() || !d.heard || d.need-len(b) < inPlaceMin {
+	if d.port.staged() || !d.heard || d.need-len(b) < inPlaceMin {
 		return false, nil
 	}
 	if d.scratch = d.place.forScratch(b[wire.FPDULengthSize:], length); !d.scratch && d.link.agreed.crc {

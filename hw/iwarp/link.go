@@ -39,6 +39,7 @@ type link struct {
 
 	// Immutable once begun.
 	agreed agreement
+	ops    hw.OpSet // operations that PostSend takes
 	haul   haul
 	rxDone chan struct{} // closed when the receiver has gone
 

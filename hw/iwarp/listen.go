@@ -160,7 +160,7 @@ func (l *listener) accept() net.Conn {
 				return conn
 			}
 			l.startups.refused()
-			l.drop(&hw.Cause{
+			l.startups.onDrop(&hw.Cause{
 				Layer: hw.LayerTCP, Local: conn.LocalAddr(), Remote: conn.RemoteAddr(), Err: scarce,
 				Text: "closed a connection at once: this process or the system has no file descriptor left (ulimit -n)",
 			})
@@ -195,14 +195,7 @@ func (l *listener) peerWaits() bool {
 func (l *listener) report(err error) {
 	if !l.failing {
 		l.failing = true
-		l.drop(&hw.Cause{Layer: hw.LayerTCP, Local: l.ln.Addr(), Err: err})
-	}
-}
-
-// drop tells the listener's owner of a peer that the listener gives up.
-func (l *listener) drop(c *hw.Cause) {
-	if l.startups.onDrop != nil {
-		l.startups.onDrop(c)
+		l.startups.onDrop(&hw.Cause{Layer: hw.LayerTCP, Local: l.ln.Addr(), Err: err})
 	}
 }
 

@@ -65,14 +65,13 @@ func (c *connection) flush() {
 }
 
 // orBroken turns a peer's end that looks orderly into a broken connection if the peer's
-// process has died. A peer of this package that leaves in order sends a farewell first,
-// so its stream does not end without one. Peers of other implementations send none: they
+// process has died. A peer of this package that leaves in order sends a farewell first. Peers of other implementations send none: they
 // break the connection if they leave while work is outstanding. The system tells the first
 // call that a socket has failed, and the calls after it that the stream has ended: so if
 // that call was a write, its error is why.
 func (c *connection) orBroken(e ending, sendErr error) ending {
 	c.token.Check()
-	n := c.send.incomplete()
+	n := c.send.sq.Tail.Load() - c.send.head // requests that have not completed
 	switch {
 	case e.why != hw.ReasonPeer, e.farewell:
 		return e
@@ -102,12 +101,6 @@ func (c *connection) endQueue(sink hw.Sink, id uint64) {
 	defer c.qp.endReports.Add(-1)
 	c.Ends.Add(1)
 	sink.Complete([]hw.WC{{ID: id, Op: hw.OpEnd}})
-}
-
-// incomplete is the number of requests that have not completed.
-func (s *sender) incomplete() uint64 {
-	s.link.token.Check()
-	return s.sq.Tail.Load() - s.head
 }
 
 // dropOutbox copies from the outbox the octets that the peer must still get, with term at

@@ -17,7 +17,7 @@ func (q *queuePair) PostRun(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, 
 	if c == nil || !c.up.Load() {
 		return 0
 	}
-	if c.agreed.ops.Has(op) && q.Cfg.SendSegments > 0 {
+	if c.ops.Has(op) && q.Cfg.SendSegments > 0 {
 		for done < n && c.send.sq.addPlain(op, flags&^hw.WRMore, id+uint64(done), soft.SegmentAt(sge, stride, done), rkey, addr) {
 			done++
 		}

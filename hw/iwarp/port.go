@@ -24,9 +24,8 @@ const brief = 8 << 10
 
 func (p *port) staged() bool { return p.raw == nil }
 
-// openPort finds out what kind of connection conn is, which nobody else closes if owned.
-func openPort(conn net.Conn, owned bool) port {
-	var p port
+// open finds out what kind of connection conn is, which nobody else closes if owned.
+func (p *port) open(conn net.Conn, owned bool) {
 	if haveRaw {
 		// Only these two types: a type that embeds one may do more in its Write.
 		switch c := conn.(type) {
@@ -39,7 +38,7 @@ func openPort(conn net.Conn, owned bool) port {
 	if owned && p.raw != nil {
 		_ = p.raw.Control(func(fd uintptr) { p.fd, p.owned = fd, true })
 	}
-	return p
+	p.bind()
 }
 
 // withSocket calls f with the descriptor of the connection or listener c, or of the connection that

@@ -18,9 +18,8 @@ import (
 // octets, which such a peer always answers. The probe takes the place of one of the reads
 // that the peer has agreed to, or a place of its own if there is none.
 //
-// No peer of another kind is probed. Linux's siw answers a read of no octets with the
-// octets of its last message, if it is sending then (siw_activate_tx in siw_qp.c leaves
-// the length of that message), and so breaks the connection. Nothing else that RDMAP has
+// No peer of another kind is probed: siw may answer a read of no octets with others, and so break
+// the connection (doc.go). Nothing else that RDMAP has
 // makes such a peer answer: a read of one octet needs a key of the peer's. So of such a
 // peer's process this end learns what its system says, and whether it owes an answer.
 // A kernel that speaks iWARP for the process, as siw is, answers a read for it, too.

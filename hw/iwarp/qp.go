@@ -59,7 +59,7 @@ func (q *queuePair) PostSend(wrs []hw.SendWR) (int, error) {
 	n := len(wrs)
 	var err error
 	for i := range wrs {
-		if err = q.CheckSend(&wrs[i], c.agreed.ops); err != nil {
+		if err = q.CheckSend(&wrs[i], c.ops); err != nil {
 			n = i
 			break
 		}

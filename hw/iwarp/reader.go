@@ -34,9 +34,6 @@ type reader struct {
 	told       time.Duration // what the owner knows of that
 }
 
-// staged reports whether only a blocking Read tells if octets have come.
-func (r *reader) staged() bool { return r.port.staged() }
-
 // fillStaged reads the octets that come on a staged connection: the receiver waits in
 // Read, with a small buffer while no part of an FPDU has come.
 func (r *reader) fillStaged() error {

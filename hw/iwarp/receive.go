@@ -61,7 +61,7 @@ func (r *receiver) receive() {
 	if r.heard && r.patience() > 0 {
 		r.limit(r.patience())
 	}
-	if !r.staged() {
+	if !r.port.staged() {
 		r.link.dev.poller.Add(&r.parties)
 		r.right.Begin()
 		r.warned = r.link.dev.hangups.Add(&r.parties)
@@ -102,7 +102,7 @@ func (r *receiver) next() error {
 	r.own.Check()
 	r.err, r.end, r.parties.mark = nil, nil, r.limits
 	var err error
-	if r.staged() {
+	if r.port.staged() {
 		if err = r.fillStaged(); err == nil {
 			r.end = r.process()
 		}

@@ -46,6 +46,9 @@ func newStartups(set *settings, cfg *hw.ListenConfig) *startups {
 		limit: set.mpa, onDrop: cfg.OnDrop,
 		ended: make(chan struct{}, 1), peers: make(map[netip.Addr]int),
 	}
+	if u.onDrop == nil {
+		u.onDrop = func(*hw.Cause) {}
+	}
 	u.most, u.mostIP = set.startupsOf(cfg.Backlog)
 	return u
 }
@@ -103,9 +106,6 @@ func (u *startups) giveUp(s *startup) {
 
 // dropped reports a start-up that gave way to another. The lock is held.
 func (u *startups) dropped(s *startup) {
-	if u.onDrop == nil {
-		return
-	}
 	u.onDrop(&hw.Cause{
 		Layer: hw.LayerMPA, Local: s.conn.LocalAddr(), Remote: s.conn.RemoteAddr(),
 		Text: fmt.Sprintf("a connection without a request gave way to a newer one: iwarp's parameters halfopen and halfopenip allow %d at a time, %d per address", u.most, u.mostIP),
