@@ -92,12 +92,7 @@ func (r *request) reject(frame []byte) {
 	if r.dev.rejecting.Add(1) > int64(cmp.Or(r.dev.set.halfOpen, leastHalfOpen)) {
 		return
 	}
-	var b [64]byte
-	for {
-		if _, err := r.conn.Read(b[:]); err != nil {
-			return
-		}
-	}
+	_, _ = io.Copy(io.Discard, r.conn)
 }
 
 var connectionLabel = labels.Of("iwarp: a connection")

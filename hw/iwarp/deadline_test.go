@@ -161,7 +161,7 @@ func answeredByPipe(tb tester, ways *pipes, a *peer, timeout time.Duration) *scr
 	ln, err := ways.listen(":0")
 	require.NoError(tb, err)
 	tb.Cleanup(func() { _ = ln.Close() })
-	require.NoError(tb, a.qp.Connect(hw.ConnectConfig{Addr: "here", Qual: portOf(ln.Addr(), 0), Timeout: timeout}))
+	require.NoError(tb, a.qp.Connect(hw.ConnectConfig{Addr: "here", Qual: uint64(addrPort(ln.Addr()).Port()), Timeout: timeout}))
 	return acceptScript(tb, ln)
 }
 

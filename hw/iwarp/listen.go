@@ -2,6 +2,7 @@ package iwarp
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"net"
 	"net/netip"
@@ -60,7 +61,7 @@ func (d *device) Listen(cfg hw.ListenConfig) (hw.Listener, error) {
 		return nil, listenError(op, err)
 	}
 	l := &listener{
-		dev: d, ln: ln, qual: portOf(ln.Addr(), cfg.Qual), onRequest: cfg.OnRequest,
+		dev: d, ln: ln, qual: cmp.Or(uint64(addrPort(ln.Addr()).Port()), cfg.Qual), onRequest: cfg.OnRequest,
 		quit: make(chan struct{}), done: make(chan struct{}), startups: newStartups(&d.set, &cfg),
 	}
 	_ = l.spare.take() // without one, peers wait as long as descriptors are scarce
@@ -81,12 +82,12 @@ func listenError(op string, err error) error {
 	return hw.Errorf(op, hw.InvalidAddress, hw.AddressUnsupported, "%w", err)
 }
 
-// portOf is the port of an address, or other if it has none.
-func portOf(a net.Addr, other uint64) uint64 {
-	if ap, err := netip.ParseAddrPort(a.String()); err == nil && ap.Port() != 0 {
-		return uint64(ap.Port())
+// addrPort is the address and the port in a, if it is TCP's.
+func addrPort(a net.Addr) (ap netip.AddrPort) {
+	if a != nil {
+		ap, _ = netip.ParseAddrPort(a.String())
 	}
-	return other
+	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
 }
 
 // Addr is the address at which the listener listens.

@@ -45,7 +45,7 @@ const (
 // newCapture begins a capture of conn, which the end first has asked for.
 func newCapture(conn net.Conn, w io.WriteCloser, first int) *capture {
 	c := &capture{w: w, seq: [2]uint32{1000, 2000}}
-	c.ends = [2]netip.AddrPort{addrPort(conn.LocalAddr(), 1), addrPort(conn.RemoteAddr(), 2)}
+	c.ends = [2]netip.AddrPort{tracedEnd(conn.LocalAddr(), 1), tracedEnd(conn.RemoteAddr(), 2)}
 	head := appendBlock(nil, sectionBlock, words(binary.LittleEndian, byteOrder, version, unknownLength, unknownLength))
 	c.put(appendBlock(head, interfaceBlock, words(binary.LittleEndian, linkRaw, noLimit)))
 	c.packet(first, tcpSyn, nil, "")
@@ -54,12 +54,10 @@ func newCapture(conn net.Conn, w io.WriteCloser, first int) *capture {
 	return c
 }
 
-// addrPort is the address of a TCP connection's end, or a made-up one with that port.
-func addrPort(a net.Addr, port uint16) netip.AddrPort {
-	if a != nil {
-		if ap, err := netip.ParseAddrPort(a.String()); err == nil {
-			return netip.AddrPortFrom(ap.Addr().Unmap().WithZone(""), ap.Port())
-		}
+// tracedEnd is the address of a TCP connection's end, or a made-up one with that port.
+func tracedEnd(a net.Addr, port uint16) netip.AddrPort {
+	if ap := addrPort(a); ap.IsValid() {
+		return netip.AddrPortFrom(ap.Addr().WithZone(""), ap.Port())
 	}
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port)
 }

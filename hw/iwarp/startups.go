@@ -171,15 +171,7 @@ func (u *startups) close() bool {
 // peerOf is the address of a connection's peer, if it has one. For an IPv6 address it is
 // the network of 64 bits, because a single host may use all addresses in it.
 func peerOf(conn net.Conn) netip.Addr {
-	a := conn.RemoteAddr()
-	if a == nil {
-		return netip.Addr{}
-	}
-	ap, err := netip.ParseAddrPort(a.String())
-	if err != nil {
-		return netip.Addr{}
-	}
-	ip := ap.Addr().Unmap()
+	ip := addrPort(conn.RemoteAddr()).Addr()
 	if ip.Is6() {
 		ip = netip.PrefixFrom(ip, 64).Masked().Addr()
 	}

@@ -43,7 +43,7 @@ func (p *peer) trace() (file *tape, stop func() error) {
 func (p *peer) ways(t *testing.T, file *tape, asked bool) (out, in []byte) {
 	t.Helper()
 	all := streams(t, file.Bytes())
-	out, in = all[addrPort(p.info.Local, 1).Port()], all[addrPort(p.info.Remote, 2).Port()]
+	out, in = all[tracedEnd(p.info.Local, 1).Port()], all[tracedEnd(p.info.Remote, 2).Port()]
 	asks, answers := &out, &in
 	if !asked {
 		asks, answers = &in, &out
@@ -190,7 +190,7 @@ func fins(t *testing.T, file []byte, p *peer) (out, in int) {
 	eachPacket(t, file, func(tcp []byte, port uint16) {
 		switch {
 		case tcp[13]&tcpFin == 0:
-		case port == addrPort(p.info.Local, 1).Port():
+		case port == tracedEnd(p.info.Local, 1).Port():
 			out++
 		default:
 			in++

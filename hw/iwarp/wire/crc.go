@@ -10,6 +10,13 @@ import (
 // instructions, if it has any.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
+// foldLeast is the least number of bytes that foldCRC takes, and foldBlock that of which it
+// takes multiples.
+const (
+	foldLeast = 256
+	foldBlock = 64
+)
+
 // UpdateCRC adds p to sum, a CRC-32C (RFC 5044 section 4.4), and returns the result;
 // the CRC of no octets is 0. The CRC of an FPDU covers all octets from ULPDU_Length, or
 // the marker right before it, to the last one before the CRC field.

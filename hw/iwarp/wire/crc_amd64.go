@@ -4,13 +4,6 @@ package wire
 
 import "golang.org/x/sys/cpu"
 
-// foldLeast is the least number of bytes that foldCRC takes, and foldBlock that of which it
-// takes multiples.
-const (
-	foldLeast = 256
-	foldBlock = 64
-)
-
 // canFold is set on processors that multiply polynomials in vectors of 64 bytes.
 var canFold = cpu.X86.HasAVX512F && cpu.X86.HasAVX512VPCLMULQDQ && cpu.X86.HasSSE42
 

@@ -5,10 +5,8 @@ package wire
 // canFold and canWord say that package crc32 does all: no such code is for this
 // processor, and the race detector sees no access of code that is not Go's.
 const (
-	foldLeast = 256
-	foldBlock = 64
-	canFold   = false
-	canWord   = false
+	canFold = false
+	canWord = false
 )
 
 func foldCRC(uint32, *byte, int) uint32 { panic("wire: no vectors") }
