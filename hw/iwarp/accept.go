@@ -81,11 +81,7 @@ func (r *request) reject(frame []byte) {
 	if _, err := r.conn.Write(frame); err != nil {
 		return
 	}
-	h, ok := r.conn.(interface{ CloseWrite() error })
-	if !ok {
-		return
-	}
-	_ = h.CloseWrite()
+	_ = closeWrite(r.conn)
 	// Wait until the initiator closes the connection: if this end closed it first, the
 	// reject might be lost. The parameter halfopen bounds how many goroutines wait here.
 	defer r.dev.rejecting.Add(-1)

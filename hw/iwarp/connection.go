@@ -73,10 +73,3 @@ func (c *connection) breakOff(orderly bool) {
 	c.die(ending{why: hw.ReasonNone, term: term})
 	c.kick(byPoster)
 }
-
-// step does the work that there is for the token's holder.
-func (c *connection) step(by holder) {
-	if !c.send.step(by) {
-		c.flush()
-	}
-}

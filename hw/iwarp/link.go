@@ -64,7 +64,7 @@ type link struct {
 
 	_ [soft.CacheLine]byte
 
-	owner *connection   // immutable: its step is the work of the token's holder
+	owner *connection   // immutable: the token's holder does its work
 	token token.Counted // shared
 	// busy is set while the writer has a job.
 	busy atomic.Bool

@@ -46,7 +46,7 @@ func (r *response) refusal(e *wire.Error) []byte {
 func terminate(code wire.TermCode, b []byte, length int) []byte {
 	h := wire.Header{Opcode: wire.OpTerminate, Last: true, MSN: 1}
 	t := wire.NewTerminate(code, b, length)
-	return t.Append(h.Append(make([]byte, 0, wire.UntaggedHeaderSize+t.Size())))
+	return t.Append(h.Append(nil))
 }
 
 // localTerminate is the ULPDU of a Terminate for an error at this end.

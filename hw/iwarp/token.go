@@ -47,7 +47,9 @@ func (l *link) kick(by holder) {
 // run does the holder's work and releases the token.
 func (l *link) run(by holder) {
 	for {
-		l.owner.step(by)
+		if c := l.owner; !c.send.step(by) {
+			c.flush()
+		}
 		if l.token.Release() {
 			return
 		}

@@ -83,13 +83,10 @@ func (t *traceConn) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// CloseWrite closes this end's half, or the whole connection if it has no halves.
+// CloseWrite closes this end's half.
 func (t *traceConn) CloseWrite() error {
 	t.end(here)
-	if h, ok := t.Conn.(interface{ CloseWrite() error }); ok {
-		return h.CloseWrite()
-	}
-	return t.Conn.Close()
+	return closeWrite(t.Conn)
 }
 
 // Close closes the connection and the file.

@@ -1,6 +1,7 @@
 package iwarp
 
 import (
+	"net"
 	"time"
 
 	"godat/hw/iwarp/internal/sock"
@@ -163,15 +164,19 @@ func inTime(limit time.Duration, set func(time.Time) error, act func() error) {
 	}
 }
 
-// closeWrite closes this end's half, or the whole connection if it has no halves. Then no
-// octets are lost, because such a connection has no buffer.
+// closeWrite closes this end's half.
 func (w *writer) closeWrite() {
 	if t := w.link.tap.Load(); t != nil {
 		t.end(here)
 	}
-	if h, ok := w.link.conn.(interface{ CloseWrite() error }); ok {
-		_ = h.CloseWrite()
-		return
+	_ = closeWrite(w.link.conn)
+}
+
+// closeWrite closes this end's half, or the whole connection if it has no halves. Then no
+// octets are lost, because such a connection has no buffer.
+func closeWrite(conn net.Conn) error {
+	if h, ok := conn.(interface{ CloseWrite() error }); ok {
+		return h.CloseWrite()
 	}
-	_ = w.link.conn.Close()
+	return conn.Close()
 }

@@ -100,26 +100,6 @@ func isReadRequest(header []byte) bool {
 	return len(header) == UntaggedHeaderSize && Opcode(header[1]&opcodeMask) == OpReadRequest
 }
 
-// Size is the number of octets that Append appends.
-func (t *Terminate) Size() int {
-	n := TerminateControlSize
-	if t.quotesDDP() {
-		n += len(t.Header)
-	}
-	if t.LengthValid || t.quotesDDP() {
-		n += segmentLengthSize
-	}
-	if t.HasRead {
-		n += ReadRequestSize
-	}
-	return n
-}
-
-// quotesDDP reports whether Header has the size that a receiver expects of it.
-func (t *Terminate) quotesDDP() bool {
-	return len(t.Header) > 0 && len(t.Header) == ddpHeaderSize(t.Header)
-}
-
 // Append appends the Terminate's header, which follows the [Header] of its
 // message. A DDP header of a wrong size is left out.
 func (t *Terminate) Append(dst []byte) []byte {
@@ -127,7 +107,7 @@ func (t *Terminate) Append(dst []byte) []byte {
 	if t.LengthValid {
 		flags |= termLength
 	}
-	if t.quotesDDP() {
+	if len(t.Header) > 0 && len(t.Header) == ddpHeaderSize(t.Header) {
 		flags |= termDDP
 	}
 	if t.HasRead {
