@@ -37,11 +37,9 @@ import (
 //   - The receiver's goroutine sleeps in free, watched and quiet. A transition to own wakes it. If
 //     the socket stays with one watcher for a Tick, the receiver's goroutine makes the phase quiet
 //     and sleeps without a limit; then the watcher wakes it when it leaves.
-//   - The peer's stream has ended, or the socket has failed (hung). The network poller may have
-//     reported that together with octets, and does not report it again. So whoever reads while hung
-//     is set reads until nothing is left. Hang counts as a need, so the receiver's goroutine reads
-//     next; its caller then interrupts the wait. A goroutine that has not seen hung before it waits
-//     is interrupted in its wait, or on its way there.
+//   - The peer's stream has ended, or the socket has failed (hung; see [HangUps]). Whoever reads while
+//     hung is set reads until nothing is left. Hang counts as a need, so the receiver's goroutine reads
+//     next; its caller then interrupts the wait.
 //
 // To get the socket from the receiver's goroutine, a watcher interrupts that goroutine's wait. That pays
 // only if the socket then stays with watchers. So the receiver's goroutine keeps the socket for as
