@@ -150,8 +150,7 @@ func (p *Provider) Open(cfg hw.OpenConfig) (hw.Device, error) {
 }
 
 func dialTCP(ctx context.Context, addr string) (net.Conn, error) {
-	var d net.Dialer
-	return d.DialContext(ctx, "tcp", addr)
+	return new(net.Dialer).DialContext(ctx, "tcp", addr)
 }
 
 func listenTCP(addr string) (net.Listener, error) { return net.Listen("tcp", addr) }

@@ -40,31 +40,28 @@ func (r *reader) fillStaged() error {
 	r.own.Check()
 	r.limitRest()
 	r.in.release()
-	var n int
-	var err error
-	if r.in.buf == nil {
-		if r.first == nil {
-			r.first = new([firstSize]byte)
-		}
-		n, err = r.link.conn.Read(r.first[:])
-		if r.link.came(r.first[:n], err); n > 0 {
-			r.in.ready(r.need)
-			r.in.w = copy(r.in.buf, r.first[:n])
-		}
-	} else {
+	if r.first == nil {
+		r.first = new([firstSize]byte)
+	}
+	b, small := r.first[:], r.in.buf == nil
+	if !small {
 		r.in.ready(r.need)
-		n, err = r.link.conn.Read(r.in.buf[r.in.w:])
-		r.link.came(r.in.buf[r.in.w:][:n], err)
-		r.in.w += n
+		b = r.in.buf[r.in.w:]
 	}
+	n, err := r.link.conn.Read(b)
+	r.link.came(b[:n], err)
 	switch {
-	case n > 0:
-		r.seen = true
-		return nil
-	case err == nil:
-		err = io.ErrNoProgress
+	case n == 0 && err == nil:
+		return io.ErrNoProgress
+	case n == 0:
+		return err
+	case small:
+		r.in.ready(r.need)
+		copy(r.in.buf, b[:n])
 	}
-	return err
+	r.in.w += n
+	r.seen = true
+	return nil
 }
 
 // limit sets how long the receiver waits for the socket; 0 means without a limit.

@@ -42,10 +42,7 @@ func (s *sender) step(by holder) (alive bool) {
 				return true
 			}
 			s.allSent()
-			if l.attention.Load()&broken != 0 {
-				continue
-			}
-			if s.failed && s.head == s.failAt || s.rtrDue {
+			if l.attention.Load()&broken != 0 || s.failed && s.head == s.failAt || s.rtrDue {
 				continue
 			}
 			return true
