@@ -105,7 +105,9 @@ func (ia *IA) SyncRDMARead(segments ...Segment) error { return syncRDMA(ia, "Syn
 // SyncRDMAWrite makes what peers wrote to the segments visible to the program. Like
 // SyncRDMARead it only checks the segments: a completion that tells of the data orders
 // it. It answers to dat_lmr_sync_rdma_write.
-func (ia *IA) SyncRDMAWrite(segments ...Segment) error { return syncRDMA(ia, "SyncRDMAWrite", segments) }
+func (ia *IA) SyncRDMAWrite(segments ...Segment) error {
+	return syncRDMA(ia, "SyncRDMAWrite", segments)
+}
 
 func syncRDMA(ia *IA, call string, segments []Segment) error {
 	if err := ia.enter("runtime." + call); err != nil {
