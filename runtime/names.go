@@ -23,19 +23,19 @@ import (
 // Its methods; all of each: go doc godat/ep Endpoint.
 //
 //   - [ep.Endpoint.Close]: frees the endpoint.
-//   - [ep.Endpoint.CommonConnect]: is Connect to an address that holds both host and qualifier, in the form of package net: "host:port".
+//   - [ep.Endpoint.CommonConnect]: is Connect to an address that holds host and qualifier, as package net has it: "host:port".
 //   - [ep.Endpoint.Connect]: starts to connect to a listener.
 //   - [ep.Endpoint.Context]: returns the [ep.Config.Context] that the endpoint was made with; nil for a nil endpoint.
 //   - [ep.Endpoint.Counters]: returns the counters.
 //   - [ep.Endpoint.Disconnect]: ends the connection, or gives up an attempt at one.
-//   - [ep.Endpoint.DupConnect]: connects e to the peer of other, which must be CONNECTED.
+//   - [ep.Endpoint.DupConnect]: connects e to the peer of other, which must be CONNECTED: to the service point that other connected to, or, if other accepted, to the address and port that the peer came from.
 //   - [ep.Endpoint.FreeAddressHandle]: would free an address handle.
 //   - [ep.Endpoint.FreeUDConnection]: would free what a connection request has left to a datagram endpoint.
 //   - [ep.Endpoint.LogValue]: names the endpoint, its state and its addresses, for log/slog.
 //   - [ep.Endpoint.Modify]: changes the fields that mask selects to their values in p: all of them or none.
 //   - [ep.Endpoint.NewRMR]: makes a window that only this endpoint can bind and only its peer can reach.
 //   - [ep.Endpoint.Pair]: connects the endpoint to a peer whose values the program has got from the peer's program, without a request to anyone.
-//   - [ep.Endpoint.PairAddr]: returns the values by which a peer pairs with the endpoint: the program gives them to the peer's program by means of its own, such as a TCP connection or a header.
+//   - [ep.Endpoint.PairAddr]: returns the values by which a peer pairs with the endpoint: the program gives them to the peer's program by means of its own, such as a TCP connection.
 //   - [ep.Endpoint.PostBatch]: posts requests in order and returns how many it posted; err says why it did not post the next one.
 //   - [ep.Endpoint.PostBind]: binds a window to a part of a region, in place of what it was bound to, and returns the name under which peers reach that part.
 //   - [ep.Endpoint.PostCompareSwap]: stores swap in the 8 bytes at remote if they equal compare, and puts the old value into local; see PostFetchAdd.
@@ -309,16 +309,13 @@ type Credits = ep.Credits
 // NewCredits makes the credits for a peer that has posted n receives to begin with.
 func NewCredits(n int) *Credits { return ep.NewCredits(n) }
 
-// RMROf returns the window that a RMR_BIND_COMPLETION event is about, or nil for
-// another event.
+// RMROf returns the window that a RMR_BIND_COMPLETION event is about, or nil for another event.
 func RMROf(ev Event) *RMR { return ep.RMROf(ev) }
 
-// SRQ is a shared receive queue: any of its endpoints may take its receives, in the
-// order posted. A receive completes on the receive dispatcher of the endpoint that
-// took it, with that endpoint as the event's source; so across endpoints
-// completions come in any order. Receives that no endpoint has taken stay when an
-// endpoint closes. Its methods may be called from any goroutine. It answers to
-// DAT_SRQ_HANDLE.
+// SRQ is a shared receive queue: any of its endpoints may take its receives, in the order posted. A
+// receive completes on the receive dispatcher of the endpoint that took it, which is the event's
+// source; so across endpoints completions come in any order. A receive that no endpoint has taken
+// stays when one closes. Its methods may be called from any goroutine. It answers to DAT_SRQ_HANDLE.
 //
 // [IA.NewSRQ] makes one, and [EndpointConfig] names it. Close fails while an endpoint takes from it.
 //
@@ -327,7 +324,7 @@ func RMROf(ev Event) *RMR { return ep.RMROf(ev) }
 //   - [ep.SRQ.Close]: frees the queue.
 //   - [ep.SRQ.LogValue]: is String, for log/slog.
 //   - [ep.SRQ.PostRecv]: posts a buffer for one message to any of the queue's endpoints.
-//   - [ep.SRQ.Query]: returns the fields that mask selects; the others are zero.
+//   - [ep.SRQ.Query]: returns the fields that mask selects.
 //   - [ep.SRQ.Resize]: changes how many receives may be outstanding.
 //   - [ep.SRQ.SetLowWatermark]: asks for one asynchronous event when fewer than that many receives are left that no endpoint has taken; the event comes at once if fewer are left already.
 type SRQ = ep.SRQ
@@ -338,12 +335,10 @@ type SRQ = ep.SRQ
 // Its fields: go doc godat/ep SRQAttr.
 type SRQAttr = ep.SRQAttr
 
-// SRQOf returns the shared receive queue that an asynchronous error is about, or
-// nil.
+// SRQOf returns the shared receive queue that an asynchronous error is about, or nil.
 func SRQOf(ev Event) *SRQ { return ep.SRQOf(ev) }
 
-// SRQState is a shared receive queue's state: DAT_SRQ_STATE, with DAT 2.0's
-// numbers.
+// SRQState is a shared receive queue's state: DAT_SRQ_STATE, with DAT 2.0's numbers.
 type SRQState = ep.SRQState
 
 // The states of a shared receive queue.
@@ -538,8 +533,8 @@ type CRParam = ep.CRParam
 // must answer it.
 func RequestOf(ev Event) *CR { return ep.RequestOf(ev) }
 
-// AddressHandle names the receiver of a datagram: DAT_IB_ADDR_HANDLE. Endpoints are
-// reliable connections on all providers, so no call returns one.
+// AddressHandle names the receiver of a datagram: DAT_IB_ADDR_HANDLE. No call returns one,
+// since all endpoints are reliable connections.
 //
 // Its fields: go doc godat/ep AddressHandle.
 type AddressHandle = ep.AddressHandle
@@ -744,11 +739,10 @@ func NewContexts[T any](n int) *Contexts[T] { return evd.NewContexts[T](n) }
 // many dispatchers. A dispatcher of [ModeQueue] that has a CNO, is enabled and has
 // no goroutine in Wait triggers the CNO on each event that is not silent.
 //
-// The trigger is one bit, and sticky: it stays set until a waiter takes it, and it
-// wakes one waiter. The waiter that took it dequeues from all dispatchers of the
-// CNO until they are empty, not only from the one that Wait returned, because other
-// dispatchers may have got events while the trigger was set. Then there is nothing
-// that the next Wait could miss.
+// The trigger is one bit: it stays set until a waiter takes it, and it wakes one waiter. That
+// waiter dequeues from all dispatchers of the CNO until they are empty, not only from the one
+// that Wait returned, because others may have got events while the trigger was set. Then there
+// is nothing that the next Wait could miss.
 //
 // Methods may be called from any goroutine.
 //
@@ -1075,8 +1069,8 @@ type BufferPoolConfig = mem.BufferPoolConfig
 // Its fields: go doc godat/mem Stats.
 type MemoryStats = mem.Stats
 
-// MemoryCounters say how many objects were made in a domain and how many were freed: the
-// part of DAT_IA_COUNTERS about memory.
+// MemoryCounters say how many objects were made in a domain and how many were freed: the part of
+// DAT_IA_COUNTERS about memory.
 //
 // Its fields: go doc godat/mem Counters.
 type MemoryCounters = mem.Counters
