@@ -83,6 +83,7 @@ func TestAReceiveIsTheDevicesWhenItsPostReturns(t *testing.T) {
 // receiveManyTheShortWay gives the endpoint the tickets of more than 2^23 receives,
 // all posted the short way. It posts two for each 2^20 and skips the rest.
 func receiveManyTheShortWay(r *rig, e *Endpoint, all *evd.Dispatcher, m *meddler) {
+	e.box.useQP(m.QP) // which has a hw.Runner
 	q := &e.box.recvs
 	for first := uint32(1<<20 - 1); first < 1<<23+3<<20; first += 1 << 20 {
 		w := e.box.token.Load()
