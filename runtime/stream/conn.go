@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"syscall"
 	"time"
 
 	dat "godat/runtime"
@@ -75,7 +76,7 @@ func (c *Conn) Close() error {
 
 // CloseWrite sends a FIN behind what was written: the peer reads all of it and then
 // io.EOF. This end may go on reading. Further writes fail; a second CloseWrite does
-// nothing.
+// nothing, and neither does one after the peer has closed the connection.
 func (c *Conn) CloseWrite() error {
 	c.writing.Lock() // a Write under way is complete before the FIN
 	defer c.writing.Unlock()
@@ -90,7 +91,7 @@ func (c *Conn) CloseWrite() error {
 	if err == nil {
 		err = c.line.finish()
 	}
-	if err != nil {
+	if err != nil && !errors.Is(c.line.mayNotWrite(), syscall.EPIPE) { // else the peer has closed, and reads no more
 		return c.opError("close", err)
 	}
 	return nil

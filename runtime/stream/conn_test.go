@@ -78,6 +78,7 @@ func TestThePeerReadsWhatWasWrittenBeforeClose(t *testing.T) {
 			<-server.line.down
 			_, err = server.Write([]byte("too late"))
 			assert.ErrorIs(t, err, syscall.EPIPE)
+			assert.NoError(t, server.CloseWrite(), "as TCP has it")
 		}
 	})
 }
