@@ -51,7 +51,7 @@ func (p *BufferPool) Snapshot() PoolSnapshot {
 	return s
 }
 
-// count counts the buffers by who has them.
+// count counts the pool's buffers by their owner.
 func (p *BufferPool) count() (s PoolSnapshot) {
 	for i := range p.buffers {
 		switch o := &p.buffers[i].owner; o.Owner() {

@@ -92,7 +92,7 @@ func (c *Consumer) takeGap(buf []event.Event) int {
 }
 
 // awaitClaimed waits until all events that were claimed before the call are published,
-// which takes as long as a producer takes to fill a place. Whoever changes parked or the
+// which takes as long as a producer takes to fill a place. A consumer that changes parked or the
 // notice calls it before its last look. A producer claims a place by a locked instruction,
 // publishes the event, and then looks at the notice and at parked; the publication may be
 // delayed beyond its looks. So either the producer looks after the change, or awaitClaimed

@@ -202,7 +202,7 @@ func storyOf(e *dat.EndpointSnapshot, at time.Time) *story {
 	return t
 }
 
-// poolText says who has the buffers of a connection. A connection without buffers has no text.
+// poolText says how many buffers of a connection each owner has; nothing if it has no buffers.
 func poolText(p *dat.PoolSnapshot) string {
 	if p.Buffers == 0 {
 		return ""

@@ -197,8 +197,9 @@ func TestAnEngineWhoseNodeEndsTakesNothing(t *testing.T) {
 	f := follows(t)
 	f.ask(f.events, func() {
 		f.end(fault.ErrDisk)
-		f.events.put(func() { // as of an engine whose records are gone
-			f.consensus.step(&pb.Message{Type: pb.MsgHeartbeat.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(1)), Commit: new(uint64(9))})
+		f.events.put(func() {
+			f.consensus.step(&pb.Message{Type: pb.MsgHeartbeat.Enum(), From: new(uint64(3)), To: new(uint64(1)), Term: new(uint64(100)), Commit: new(uint64(0))})
+			assert.NotEqual(t, uint64(3), f.consensus.raft.BasicStatus().Lead)
 		})
 	})
 	err := <-f.ran

@@ -37,7 +37,7 @@ import (
 //   - The receiver's goroutine sleeps in free, watched and quiet. A transition to own wakes it. If
 //     the socket stays with one watcher for a Tick, the receiver's goroutine makes the phase quiet
 //     and sleeps without a limit; then the watcher wakes it when it leaves.
-//   - The peer's stream has ended, or the socket has failed (hung; see [HangUps]). Whoever reads while
+//   - The peer's stream has ended, or the socket has failed (hung; see [HangUps]). The holder that reads while
 //     hung is set reads until nothing is left. Hang counts as a need, so the receiver's goroutine reads
 //     next; its caller then interrupts the wait.
 //
