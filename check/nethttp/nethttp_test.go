@@ -42,10 +42,21 @@ func TestAFailedTestIsCountedAndItsOutputPrinted(t *testing.T) {
 {"Action":"fail"}
 `))
 	assert.Equal(t, "1 tests and subtests passed, 1 failed, 1 skipped themselves", v.String())
-	require.Error(t, v.judge(nil, false), "some failed")
-	require.Error(t, (&verdict{passed: least - 1}).judge(nil, true), "too few passed")
-	require.NoError(t, (&verdict{passed: least - 1}).judge(nil, false), "only some were to run")
-	require.NoError(t, (&verdict{passed: least}).judge(nil, true))
+	assert.Empty(t, v.again(), "TestC itself has no end")
+}
+
+func TestOneOrTwoTestsThatFailedRunAgain(t *testing.T) {
+	var v verdict
+	v.read(strings.NewReader(`{"Action":"output","Test":"TestA/h1","Output":"it failed\n"}
+{"Action":"fail","Test":"TestA/h1"}
+{"Action":"fail","Test":"TestA"}
+{"Action":"fail","Test":"TestB"}
+`))
+	assert.Equal(t, []string{"TestA", "TestB"}, v.again())
+	v.take(event{Action: "output", Test: "TestC", Output: "it began\n"})
+	assert.Empty(t, v.again(), "TestC has not ended: the program died")
+	v.take(event{Action: "fail", Test: "TestC"})
+	assert.Empty(t, v.again(), "three tests are too many for a moment")
 }
 
 func TestTheHTTPPackageDeclaresWhatTheOthersUse(t *testing.T) {
