@@ -131,7 +131,7 @@ func TestAMachineThatCouldNotAnswerLeavesREADMEItsFigures(t *testing.T) {
 	}
 	page, readme, err := written(t, t.TempDir(), busy, resultsCommand{Only: []string{"loop"}})
 	require.ErrorIs(t, err, errUnable)
-	assert.Contains(t, page, "This machine could not answer: no row that the answer could stand on has repeats that agree.")
+	assert.Contains(t, page, "This machine could not answer: in no row that answers the question do the repeats agree.")
 	assert.Contains(t, page, "Unstable here: poll (4 repeats at 500 ns, 3 at 2.8 µs)")
 	assert.Contains(t, readme, figuresBegin+"old\n"+figuresEnd)
 }

@@ -27,9 +27,9 @@ func (r *Report) answer() (text string, able bool) {
 	case Bandwidth:
 		return r.list("The largest messages are carried at", func(row *Row) bool { return row.Size == r.largest() })
 	case Scale:
-		return r.list(fmt.Sprintf("Of processor time, a message over %d connections takes", r.most()), func(row *Row) bool { return row.Conns == r.most() })
+		return r.list(fmt.Sprintf("Processor time of a message over %d connections:", r.most()), func(row *Row) bool { return row.Conns == r.most() })
 	case Connect:
-		return r.list("In a second are made", all)
+		return r.list("Connections made in a second:", all)
 	case Delivery:
 		if r.has(polled) && r.has(channel) {
 			return r.price()

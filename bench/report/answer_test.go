@@ -67,7 +67,7 @@ func TestTheAnswerStandsOnRowsWhoseRepeatsAgreeAndNamesTheOthers(t *testing.T) {
 func TestARowInTwoStatesIsNoAnswer(t *testing.T) {
 	r := reportOf(repeated(polled, 1e6, 1, twoStates...), repeated(channel, 1e6, 1, twoStates...))
 	assert.Equal(t, "Unstable here: poll (1M a second: 4 repeats at 515 ns, 5 at 2.8 ms), channel (1M a second: 4 repeats at 515 ns, 5 at 2.8 ms).", r.Answer())
-	assert.Equal(t, "no row that the answer could stand on has repeats that agree", r.Unable())
+	assert.Equal(t, "in no row that answers the question do the repeats agree", r.Unable())
 	r.Kind = Latency
 	assert.Equal(t, "Unstable here: poll (4 repeats at 515 ns, 5 at 2.8 ms), channel (4 repeats at 515 ns, 5 at 2.8 ms).", r.Answer())
 	assert.NotEmpty(t, r.Unable())
@@ -79,7 +79,7 @@ func TestARowInTwoStatesIsNoAnswer(t *testing.T) {
 func TestEachKindStandsOnItsOwnFigure(t *testing.T) {
 	for kind, want := range map[Kind]string{
 		Latency: "A round trip takes at the median 400 ns (poll).", Bandwidth: "The largest messages are carried at 6.40 MB/s (poll).",
-		Scale: "Of processor time, a message over 1 connections takes 500 ns (poll).", Connect: "In a second are made 100.0 k (poll).",
+		Scale: "Processor time of a message over 1 connections: 500 ns (poll).", Connect: "Connections made in a second: 100.0 k (poll).",
 		Delivery: "A message takes at the median 400 ns (poll).",
 	} {
 		r := reportOf(measured(polled, load.Closed, 400, 1))
@@ -139,7 +139,7 @@ func TestARunSaysInItsFirstLineWhetherTheMachineCouldAnswer(t *testing.T) {
 		},
 		"too few repeats": {
 			[]Row{repeated(polled, 10_000, 1, 400, 401), repeated(channel, 10_000, 1, 500, 501)},
-			"This machine could not answer: no row that the answer could stand on has repeats that agree.",
+			"This machine could not answer: in no row that answers the question do the repeats agree.",
 		},
 		"nothing": {[]Row{{Name: channel, Refused: "no"}}, "This machine could not answer: nothing could be measured."},
 	} {

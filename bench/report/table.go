@@ -228,11 +228,13 @@ func (r *Report) doubts(g *group) (list []string) {
 	for _, row := range g.rows {
 		e, write, ok := r.subject(row)
 		if doubt := e.Doubt(write); ok && doubt != "" {
-			shape := string(e.Shape)
-			if shape == "" {
-				shape = "no agreement"
+			switch e.Shape {
+			case "":
+				doubt = "no agreement, " + doubt
+			case stats.Stalled, stats.TwoStates:
+				doubt = string(e.Shape) + ", " + doubt
 			}
-			list = append(list, fmt.Sprintf("%s: %s, %s", row.Name, shape, doubt))
+			list = append(list, row.Name+": "+doubt)
 		}
 	}
 	return list

@@ -23,7 +23,7 @@ func (r *Report) Unable() string {
 	case 2*lost > tried:
 		return fmt.Sprintf("something else used the processors, and left %d of %d rows without figures", lost, tried)
 	case !able:
-		return "no row that the answer could stand on has repeats that agree"
+		return "in no row that answers the question do the repeats agree"
 	}
 	return ""
 }
