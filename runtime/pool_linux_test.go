@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"runtime"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -16,16 +17,19 @@ import (
 func TestCloseDoesNotSpinOnTheOnlyProcessor(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	const rounds = 20
-	began := processorTime(t)
+	var took []time.Duration
 	for range rounds {
+		began := processorTime(t)
 		ia, err := Open(context.Background(), "loop")
 		require.NoError(t, err)
 		ran := make(chan struct{})
 		require.NoError(t, ia.pool.upcall(func() { close(ran) })) // with which ants' goroutines begin
 		<-ran
 		require.NoError(t, ia.Close())
+		took = append(took, processorTime(t)-began)
 	}
-	assert.Less(t, processorTime(t)-began, rounds*5*time.Millisecond)
+	slices.Sort(took)
+	assert.Less(t, took[rounds/2], 5*time.Millisecond) // others may meet a collection of garbage
 }
 
 // processorTime returns the time that the process has spent on processors.
