@@ -16,15 +16,19 @@ import (
 // hookedDevice runs a test's hooks inside calls of the device.
 type hookedDevice struct {
 	hw.Device
-	onRequest     func()       // before the owner gets a request; may be nil
-	closeListener func() error // before a listener closes; may be nil
-	rejected      func()       // before a request is rejected; may be nil
+	onRequest     func()            // before the owner gets a request; may be nil
+	listening     func(hw.Listener) // before Listen returns; may be nil
+	closeListener func() error      // before a listener closes; may be nil
+	rejected      func()            // before a request is rejected; may be nil
 }
 
 func (d *hookedDevice) Listen(cfg hw.ListenConfig) (hw.Listener, error) {
 	take := cfg.OnRequest
 	cfg.OnRequest = func(r hw.Request) bool { return take(&hookedRequest{r, d}) }
 	l, err := d.Device.Listen(cfg)
+	if err == nil && d.listening != nil {
+		d.listening(l)
+	}
 	return &hookedListener{l, d}, err
 }
 
@@ -199,6 +203,43 @@ func TestAServicePointThatCantBeClosedMayBeClosedOnceMore(t *testing.T) {
 			require.NoError(t, point.Close())
 			assert.Zero(t, r.adapter.Len())
 		})
+	}
+}
+
+func TestARequestBeforeItsServicePointIsMadeMayCloseThePoint(t *testing.T) {
+	for name, make := range closers {
+		t.Run(name, func(t *testing.T) {
+			dev := &hookedDevice{Device: loopDevice(t)}
+			r, peer := newRigOn(t, dev), newRig(t)
+			require.NoError(t, r.psp.Close())
+			var (
+				source io.Closer
+				closed <-chan error
+			)
+			dev.listening = func(l hw.Listener) {
+				require.NoError(t, peer.endpoint(nil).Connect(ConnectConfig{Qual: l.Qual()}))
+				source = r.next(r.cr).Source.(io.Closer)
+				closed = goResult(func() error {
+					if p, ok := source.(interface{ Qual() uint64 }); ok {
+						assert.NotZero(t, p.Qual())
+					}
+					return source.Close()
+				})
+				takeTurns()
+			}
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+			point, _ := make(r)
+			require.NoError(t, <-closed)
+			assert.Same(t, point, source)
+			assert.Empty(t, r.adapter.points.list())
+		})
+	}
+}
+
+// takeTurns lets all other goroutines go on until they wait, on one processor.
+func takeTurns() {
+	for range 1000 {
+		runtime.Gosched()
 	}
 }
 

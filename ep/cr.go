@@ -207,12 +207,14 @@ func (c *CR) lock(op string) error {
 }
 
 // announce delivers the event of the request, which brings its own place in the dispatcher: so
-// strangers who ask for connections take none from endpoints.
+// strangers who ask for connections take none from endpoints. The service point's close waits
+// for it: the dispatcher can't be closed before it knows the request.
 func (c *CR) announce() {
 	c.at.adapter.counters.requests.whole.Add(1)
 	c.event.Event = event.Event{Number: event.ConnectionRequest, Source: c.at.self, Data: c}
 	c.event.Drop = c.drop
 	wiring(c.at.to).PutRequest(&c.event)
+	c.at.taking.Done()
 }
 
 // withdraw separates an answered request from the endpoint that came with it, and then from the

@@ -39,12 +39,14 @@ type point struct {
 	reserved *Endpoint // that of an RSP: it gets the first request, and others are refused
 	listener hw.Listener
 
+	starting sync.WaitGroup // of start: a request may come, and with it the point, before there is a listener
+
 	used atomic.Bool // the request of an RSP has come, or can't come any more
 
 	mu      sync.Mutex
 	waiting int            // requests not answered yet
 	counted pointCounts    // since the point was made
-	taking  sync.WaitGroup // calls of admit under way; none begins once closed is set
+	taking  sync.WaitGroup // requests that are not announced yet; none is added once closed is set
 	closed  bool
 
 	closing sync.Mutex // close holds it from beginning to end
@@ -62,6 +64,8 @@ var requestFeed = delivery.Feed{Streams: event.StreamCR}
 func (p *point) start(op string, self io.Closer, addr string, qual uint64) error {
 	a := p.adapter
 	p.self = self
+	p.starting.Add(1)
+	defer p.starting.Done()
 	if err := cmp.Or(a.ownEVD(op, p.to, hw.HandleEVDCR), checkAddress(op, addr, qual, hw.Arg2)); err != nil {
 		return err
 	}
@@ -97,11 +101,11 @@ func (p *point) admit(r hw.Request, qual uint64) error {
 	if err := p.count(); err != nil {
 		return err
 	}
-	defer p.taking.Done()
 	cr := &CR{at: p, request: r, qual: qual}
 	cr.private, cr.truncated = r.Private()
 	if err := p.prepare(cr); err != nil {
 		p.answered(nil)
+		p.taking.Done()
 		return err
 	}
 	p.adapter.crs.put(cr, cr)
@@ -137,7 +141,7 @@ func (p *point) prepare(cr *CR) (err error) {
 }
 
 // count counts one more request, unless the point is closed or has its most. The
-// caller calls taking.Done once the request is announced or refused.
+// caller calls taking.Done if the request is refused; announce calls it otherwise.
 func (p *point) count() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -188,6 +192,7 @@ func (p *point) close(k pointKind) error {
 	if p == nil {
 		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: k.handle}
 	}
+	p.starting.Wait()
 	p.closing.Lock()
 	defer p.closing.Unlock()
 	if p.gone {
@@ -215,6 +220,7 @@ func (p *point) qual() uint64 {
 	if p == nil {
 		return 0
 	}
+	p.starting.Wait()
 	return p.listener.Qual()
 }
 
@@ -222,6 +228,7 @@ func (p *point) addr() net.Addr {
 	if p == nil {
 		return nil
 	}
+	p.starting.Wait()
 	return p.listener.Addr()
 }
 

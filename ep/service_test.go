@@ -1,6 +1,7 @@
 package ep
 
 import (
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -306,4 +307,30 @@ func TestAConnectThatCantStartTakesNoEventRoom(t *testing.T) {
 	assert.Equal(t, event.Established, r.next(conn).Number)
 	require.NoError(t, r.adapter.Close())
 	require.NoError(t, conn.Close())
+}
+
+func TestAReservedServicePointClosesBehindTheEventOfItsRequest(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	r, peer := newRig(t), newRig(t)
+	require.NoError(t, r.psp.Close())
+	e, active := r.endpoint(nil), peer.endpoint(nil)
+	rsp := r.reserve(e)
+	held := newStop()
+	stepped := goResult(func() error {
+		assert.True(t, e.box.token.TakeOrKick())
+		held.here()
+		e.box.run(false)
+		return nil
+	})
+	<-held.reached
+	assert.NoError(t, active.Connect(ConnectConfig{Qual: rsp.Qual()}))
+	closed := goResult(rsp.Close)
+	takeTurns()
+	assert.Empty(t, closed, "the endpoint's step is still to announce the request")
+	close(held.on)
+	require.NoError(t, <-stepped)
+	require.NoError(t, <-closed)
+	require.NoError(t, r.cr.Close(), "the dispatcher rejects the request, which nobody has taken")
+	assert.Equal(t, event.PeerRejected, peer.next(peer.conn).Number)
+	require.NoError(t, e.Close())
 }
