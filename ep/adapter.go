@@ -99,8 +99,8 @@ func (a *Adapter) FailSRQ(device hw.SRQ) *SRQ {
 }
 
 // Len counts the endpoints, shared receive queues and service points that are not
-// closed.
-func (a *Adapter) Len() int { return a.eps.len() + a.srqs.len() + a.points.len() }
+// closed. It counts the points first: a request brings an endpoint, and the point may close then.
+func (a *Adapter) Len() int { return a.points.len() + a.eps.len() + a.srqs.len() }
 
 // Close does the work of an abrupt close of the interface adapter: it closes service points,
 // rejects requests without an answer, and closes endpoints and shared receive queues. The

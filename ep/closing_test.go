@@ -236,6 +236,23 @@ func TestARequestBeforeItsServicePointIsMadeMayCloseThePoint(t *testing.T) {
 	}
 }
 
+func TestLenCountsAnEndpointThatARequestBringsWhileItsServicePointCloses(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	r, peer := newRig(t), newRig(t)
+	require.NoError(t, r.psp.Close())
+	point, qual := closers["PSP that makes endpoints"](r)
+	require.Equal(t, 1, r.adapter.Len())
+	count := make(chan int, 1)
+	r.adapter.srqs.mu.Lock() // Len waits behind what it has counted
+	go func() { count <- r.adapter.Len() }()
+	takeTurns()
+	assert.NoError(t, peer.endpoint(nil).Connect(ConnectConfig{Qual: qual}))
+	assert.NoError(t, point.Close())
+	r.adapter.srqs.mu.Unlock()
+	assert.NotZero(t, <-count, "there was a service point, then also an endpoint, and then the endpoint")
+	assert.Equal(t, 1, r.adapter.Len())
+}
+
 // takeTurns lets all other goroutines go on until they wait, on one processor.
 func takeTurns() {
 	for range 1000 {
