@@ -92,8 +92,10 @@ func (a *asyncErrors) node(ev hw.AsyncEvent) *delivery.AsyncNode {
 	e := a.event(ev)
 	key := asyncKey{ev.Kind, e.Source}
 	node := a.nodes[key]
-	if node == nil && len(a.nodes) >= asyncNodes { // closed objects report no more errors
-		maps.DeleteFunc(a.nodes, func(key asyncKey, _ *delivery.AsyncNode) bool { return !isOpen(key.source) })
+	if node == nil && len(a.nodes) >= asyncNodes { // closed objects report no more errors, but a device does until its close has ended
+		maps.DeleteFunc(a.nodes, func(key asyncKey, _ *delivery.AsyncNode) bool {
+			return key.source != any(a.ia) && !isOpen(key.source)
+		})
 	}
 	if node == nil && len(a.nodes) >= asyncNodes {
 		key.source, e.Source = nil, nil

@@ -138,3 +138,35 @@ func TestErrorsOfClosedEndpointsMakeRoomForOthers(t *testing.T) {
 	}
 	assert.LessOrEqual(t, len(ia.async.nodes), asyncNodes)
 }
+
+// An adapter that closes still reports its device's errors: their latches stay.
+func TestAnErrorIsLatchedWhileTheAdapterCloses(t *testing.T) {
+	k := &keepQPs{}
+	ia := open(t, "keep", WithProvider(k))
+	pz, err := ia.NewPZ()
+	require.NoError(t, err)
+	for range asyncNodes {
+		_, err := ia.NewEndpoint(EndpointConfig{PZ: pz})
+		require.NoError(t, err)
+	}
+	fatal := hw.AsyncEvent{Kind: hw.AsyncDeviceFatal}
+	ia.async.report(fatal)
+	for _, qp := range k.qps[1:] {
+		ia.async.report(hw.AsyncEvent{Kind: hw.AsyncQPError, QP: qp})
+	}
+	ia.gate.Lock()
+	ia.gate.shut() // as Close begins
+	ia.gate.Unlock()
+	ia.async.report(hw.AsyncEvent{Kind: hw.AsyncQPError, QP: k.qps[0]})
+	ia.async.report(fatal)
+	found := 0
+	var events [asyncNodes + 2]Event
+	n, err := ia.Async().Dequeue(events[:])
+	require.NoError(t, err)
+	for _, ev := range events[:n] {
+		if ev.Number == AsyncIACatastrophic {
+			found++
+		}
+	}
+	assert.Equal(t, 1, found, "the error had not been taken when it was reported again")
+}
