@@ -91,7 +91,7 @@ func (c *Conn) CloseWrite() error {
 	if err == nil {
 		err = c.line.finish()
 	}
-	if err != nil && !errors.Is(c.line.mayNotWrite(), syscall.EPIPE) { // else the peer has closed, and reads no more
+	if err != nil && c.line.mayNotWrite() != syscall.EPIPE { // else the peer has closed, and reads no more
 		return c.opError("close", err)
 	}
 	return nil

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/hw/iwarp"
 	dat "godat/runtime"
 )
 
@@ -96,10 +98,34 @@ func TestABrokenTransportDeliversAPrefix(t *testing.T) {
 		})
 		got, err := io.ReadAll(server)
 		require.Error(t, err)
+		require.NotErrorIs(t, err, io.EOF, "as the end of a stream is")
 		assert.True(t, bytes.HasPrefix(want, got), "%d bytes", len(got))
 		assert.LessOrEqual(t, int64(len(got)), limit)
 		require.Error(t, <-wrote)
 		require.NoError(t, client.Close())
 		require.NoError(t, server.Close())
 	}
+}
+
+// The system of a process that dies closes its sockets, which is not a Close of the peer's: what
+// was written may not have come.
+func TestAPeerThatDiesHasNotClosedItsConnection(t *testing.T) {
+	sockets := make(chan net.Conn, 1)
+	r := openRig(t, "iwarp:127.0.0.1", Config{}, dat.WithProvider(iwarp.New(iwarp.Config{
+		Dial: func(ctx context.Context, addr string) (net.Conn, error) {
+			c, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+			sockets <- c
+			return c, err
+		},
+	})))
+	client, server := r.pair()
+	_, err := client.Write([]byte("bytes"))
+	require.NoError(t, err)
+	_, err = io.ReadFull(server, make([]byte, 5))
+	require.NoError(t, err)
+	require.NoError(t, (<-sockets).Close())
+	<-server.line.down
+	_, err = server.Write([]byte("too late"))
+	require.ErrorContains(t, err, "the peer's process has died")
+	require.ErrorContains(t, server.CloseWrite(), "the peer's process has died")
 }

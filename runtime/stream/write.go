@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -169,7 +168,7 @@ func (c *line) mayNotWrite() error {
 		return net.ErrClosed
 	case c.writer.passed.Load():
 		return os.ErrDeadlineExceeded
-	case over != nil && errors.Is(over.err, io.ErrUnexpectedEOF):
+	case over != nil && over.err == io.ErrUnexpectedEOF: //nolint:errorlint // of stop; the cause of a break may match it
 		return syscall.EPIPE // the peer has closed the connection
 	case over != nil:
 		return over.err
