@@ -47,7 +47,8 @@ func (p *placer) causeOf(e *wire.Error) *hw.Cause {
 }
 
 // tcpCause is the cause of an error of the underlying connection. This end found it, also
-// when the peer's system refused or reset the connection: no peer said why.
+// when the peer's system refused or reset the connection: no peer said why. The cause never
+// matches io.EOF, by which a program's read tells it of an orderly end.
 func tcpCause(err error) *hw.Cause {
 	c := &hw.Cause{Layer: hw.LayerTCP, Text: err.Error(), Err: err}
 	var op *net.OpError
@@ -63,7 +64,7 @@ func tcpCause(err error) *hw.Cause {
 	}
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		c.Text = "the peer closed the connection in the middle of something"
+		c.Text, c.Err = "the peer closed the connection in the middle of something", io.ErrUnexpectedEOF
 	case isScarce(err):
 		c.Text += " (ulimit -n)"
 	}
@@ -78,7 +79,7 @@ func attemptCause(err error) *hw.Cause {
 	case errors.As(err, &fault):
 		return faultCause(fault)
 	case errors.Is(err, io.EOF):
-		return &hw.Cause{Layer: hw.LayerTCP, Text: "the peer hung up during the start-up of MPA", Err: err}
+		return &hw.Cause{Layer: hw.LayerTCP, Text: "the peer hung up during the start-up of MPA", Err: errors.Join(errHungUp, io.ErrUnexpectedEOF)}
 	case isTimeout(err) || errors.Is(err, hw.ErrTimeout):
 		return &hw.Cause{Layer: hw.LayerMPA, Text: "the peer did not answer in time", Err: hw.ErrTimeout}
 	}

@@ -198,6 +198,13 @@ func TestAResetIsTheCauseWithItsErrno(t *testing.T) {
 	assert.Equal(t, hw.SideLocal, b.cause.Found, "the peer's system reset the connection, and no peer said why")
 }
 
+func TestNoCauseMatchesTheOrderlyEndOfAStream(t *testing.T) {
+	for _, cause := range []*hw.Cause{tcpCause(io.EOF), tcpCause(io.ErrUnexpectedEOF), attemptCause(io.EOF), behind(dialCause(io.EOF), io.EOF)} {
+		require.ErrorIs(t, cause, io.ErrUnexpectedEOF)
+		assert.NotErrorIs(t, cause, io.EOF)
+	}
+}
+
 func TestOnlyADialBlamesTheListenersBounds(t *testing.T) {
 	for _, err := range []error{io.EOF, syscall.ECONNRESET} {
 		assert.Contains(t, dialCause(err).Text, "halfopen")
