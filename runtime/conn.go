@@ -68,6 +68,7 @@ type Conn struct {
 	wasUp   atomic.Bool
 	private atomic.Pointer[[]byte]
 	addrs   atomic.Pointer[connAddrs] // when they are known
+	last    atomic.Pointer[connEnd]   // once Receive was called
 
 	outbox *ep.Outbox // the goroutine that calls Queue uses it
 

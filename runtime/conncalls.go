@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"sync"
 
 	"godat/ep"
 	"godat/hw"
@@ -30,11 +31,36 @@ func (c *Conn) SendBytes(p []byte) error {
 	return c.Send(b)
 }
 
+// connEnd tells calls of Receive of the connection's end, whose event one of them takes.
+type connEnd struct {
+	once  sync.Once
+	taken chan struct{} // closed when the event has been taken
+	err   error         // what Receive returns from then on; set before
+}
+
+// take records the end. It does nothing again, for the end of an endpoint that the program has
+// connected anew.
+func (e *connEnd) take(err error) {
+	e.once.Do(func() {
+		e.err = err
+		close(e.taken)
+	})
+}
+
+// endOf is where the calls of Receive learn of the end. The first call makes it.
+func endOf(c *Conn) *connEnd {
+	if c.last.Load() == nil {
+		c.last.CompareAndSwap(nil, &connEnd{taken: make(chan struct{})})
+	}
+	return c.last.Load()
+}
+
 // Receive waits for the peer's next message; the program owns its buffer from then on.
 // It is for a connection with a channel of its own, in a program that waits for nothing
 // else: it drops other events, and returns the error of one that has an error. When the
 // peer has ended the connection in order, the error is io.EOF; when the connection broke,
-// it is that of its end (see [event.Event.Err]). When this end has closed the connection,
+// it is that of its end (see [event.Event.Err]). Every call that waits then, and every later
+// one, returns the same. When this end has closed the connection,
 // the error is INVALID_HANDLE/EP, as for a nil connection, and matches [net.ErrClosed];
 // a call that waits while Shutdown runs may return io.EOF. When ctx ends, the error is its
 // cause. A nil ctx is INVALID_PARAMETER, a connection with ConnConfig.Batches
@@ -50,30 +76,34 @@ func (c *Conn) Receive(ctx context.Context) (*Buffer, error) {
 	if c.cfg.Batches {
 		return nil, hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "the messages come in Batches")
 	}
+	end := endOf(c)
 	for {
+		var err error
 		select {
 		case ev := <-c.events.C():
 			if b := c.Message(ev); b != nil {
 				return b, nil
 			}
+			err = ev.Err()
 			if ev.Ended() {
 				c.listener.leave(c)
+				err = cmp.Or(err, io.EOF)
+				if EndpointOf(ev) == c.Endpoint { // neither Closed, nor of another connection on a shared channel
+					end.take(err)
+				}
 			}
-			if c.closed.Load() || isDone(c.ia.gate.down) {
-				return nil, closedConn(op)
-			}
-			if err := ev.Err(); err != nil {
-				return nil, err
-			}
-			if ev.Ended() {
-				return nil, io.EOF
-			}
+		case <-end.taken:
+			err = end.err
 		case <-c.gone:
-			return nil, closedConn(op)
 		case <-c.ia.gate.down:
-			return nil, closedConn(op)
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
+		}
+		if c.closed.Load() || isDone(c.ia.gate.down) {
+			return nil, closedConn(op)
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
 }
