@@ -1,11 +1,8 @@
 package iwarp
 
 import (
-	"fmt"
 	"net"
-	"os"
 	"runtime"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -167,37 +164,6 @@ func TestAWarningIsNotLostBetweenAReadAndTheWait(t *testing.T) {
 			func() { r.link.settle(); waits = r.dry() },
 			func() { assert.True(t, !waits || r.link.interrupted, "a wait is interrupted") }
 	})
-}
-
-// readCalls is how often the process has asked the system to read.
-func readCalls(t *testing.T) (n int) {
-	t.Helper()
-	b, err := os.ReadFile("/proc/self/io")
-	require.NoError(t, err)
-	for line := range strings.Lines(string(b)) {
-		if _, err = fmt.Sscanf(line, "syscr: %d", &n); err == nil {
-			break
-		}
-	}
-	return n
-}
-
-func TestAReceiverReadsAShortMessageWithOneCall(t *testing.T) {
-	const messages = 200
-	b := newNode(t, New(Config{}), stalling(time.Minute)).peer(func(q *hw.QPConfig) { q.RecvDepth = 1 + messages })
-	for range 1 + messages {
-		b.recv()
-	}
-	s, _ := accepted(t, b, plain())
-	b.awaitUp()
-	s.write(sendFPDU(1, 0))
-	b.received(0)
-	before := readCalls(t)
-	for i := range messages {
-		s.write(sendFPDU(uint32(i)+2, 0))
-		b.received(1 + i)
-	}
-	assert.Less(t, readCalls(t)-before, messages*3/2)
 }
 
 func TestADeviceWithoutHangupsGoesOnReading(t *testing.T) {
