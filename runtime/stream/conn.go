@@ -76,14 +76,15 @@ func (c *Conn) Close() error {
 
 // CloseWrite sends a FIN behind what was written: the peer reads all of it and then
 // io.EOF. This end may go on reading. Further writes fail; a second CloseWrite does
-// nothing, and neither does one after the peer has closed the connection.
+// nothing, and neither does one after the peer has closed the connection. The deadline of
+// Write ends it only while the connection is not up yet.
 func (c *Conn) CloseWrite() error {
 	c.writing.Lock() // a Write under way is complete before the FIN
 	defer c.writing.Unlock()
 	if c.line.flow.out.fin.Load() && !c.line.closed.Load() {
 		return nil
 	}
-	err := c.line.mayNotWrite()
+	err := c.line.mayNotFinish()
 	for err == nil && c.line.flow.out.granted.Load() == 0 { // the connection is not up yet
 		c.line.wait(&c.line.writer, func() bool { return c.line.flow.out.granted.Load() != 0 || c.line.mayNotWrite() != nil })
 		err = c.line.mayNotWrite()
@@ -91,7 +92,7 @@ func (c *Conn) CloseWrite() error {
 	if err == nil {
 		err = c.line.finish()
 	}
-	if err != nil && c.line.mayNotWrite() != syscall.EPIPE { // else the peer has closed, and reads no more
+	if err != nil && c.line.mayNotFinish() != syscall.EPIPE { // else the peer has closed, and reads no more
 		return c.opError("close", err)
 	}
 	return nil

@@ -63,6 +63,21 @@ func TestTheAcceptingEndMayEndItsDirectionFirst(t *testing.T) {
 	})
 }
 
+func TestCloseWriteNeedsNoTime(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		client, server := r.pair()
+		_, err := client.Write([]byte("bytes"))
+		require.NoError(t, err)
+		require.NoError(t, client.SetWriteDeadline(time.Now().Add(-time.Second)))
+		_, err = client.Write([]byte("late"))
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		require.NoError(t, client.CloseWrite(), "as TCP has it")
+		got, err := io.ReadAll(server)
+		require.NoError(t, err)
+		assert.Equal(t, "bytes", string(got))
+	})
+}
+
 func TestThePeerReadsWhatWasWrittenBeforeClose(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		for _, n := range []int{0, 1, maxInline, maxInline + 1, defaultRing} {

@@ -163,11 +163,18 @@ func (c *Conn) ReadFrom(r io.Reader) (total int64, err error) {
 
 // mayNotWrite says why a Write fails.
 func (c *line) mayNotWrite() error {
+	if c.writer.passed.Load() && !c.closed.Load() {
+		return os.ErrDeadlineExceeded
+	}
+	return c.mayNotFinish()
+}
+
+// mayNotFinish says why a CloseWrite fails, which takes no time. A peer that has closed the
+// connection, and an earlier CloseWrite, are EPIPE.
+func (c *line) mayNotFinish() error {
 	switch over := c.ended.Load(); {
 	case c.closed.Load():
 		return net.ErrClosed
-	case c.writer.passed.Load():
-		return os.ErrDeadlineExceeded
 	case over != nil && over.err == io.ErrUnexpectedEOF: //nolint:errorlint // of stop; the cause of a break may match it
 		return syscall.EPIPE // the peer has closed the connection
 	case over != nil:
