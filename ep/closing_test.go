@@ -4,7 +4,9 @@ import (
 	"errors"
 	"io"
 	"runtime"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -251,6 +253,27 @@ func TestLenCountsAnEndpointThatARequestBringsWhileItsServicePointCloses(t *test
 	r.adapter.srqs.mu.Unlock()
 	assert.NotZero(t, <-count, "there was a service point, then also an endpoint, and then the endpoint")
 	assert.Equal(t, 1, r.adapter.Len())
+}
+
+func TestWhatIsNotListedAnyMoreIsCountedAsFreed(t *testing.T) {
+	r := newRig(t)
+	a := r.adapter
+	e, q := r.endpoint(nil), r.srq(SRQAttr{})
+	for name, object := range map[string]struct {
+		list  *sync.Mutex
+		close func() error
+		freed *counter
+	}{
+		"an endpoint":            {&a.eps.mu, e.Close, &a.counters.endpointsFreed},
+		"a shared receive queue": {&a.srqs.mu, q.Close, &a.counters.srqsFreed},
+		"a service point":        {&a.points.mu, r.psp.Close, &a.counters.pointsFreed},
+	} {
+		object.list.Lock()
+		closed := goResult(object.close)
+		assert.Eventually(t, func() bool { return object.freed.all() == 1 }, 10*time.Second, time.Millisecond, name)
+		object.list.Unlock()
+		require.NoError(t, <-closed)
+	}
 }
 
 // takeTurns lets all other goroutines go on until they wait, on one processor.

@@ -162,8 +162,8 @@ func (ctl *controls) free(op string) error {
 	ctl.freed = true
 	a := ctl.e.adapter
 	a.endpoints.Remove(ctl.e.key)
-	a.eps.remove(ctl.e)
 	a.counters.endpointsFreed.whole.Add(1)
+	a.eps.remove(ctl.e) // last: an adapter's close that no longer sees the endpoint must find it closed, and counted
 	return nil
 }
 

@@ -210,9 +210,9 @@ func (p *point) close(k pointKind) error {
 	}
 	wiring(p.to).Feeds().Detach(requestFeed)
 	p.gone = true
-	// Last: an adapter's close that no longer sees the point must find it closed.
-	p.adapter.points.remove(p)
 	p.adapter.counters.pointsFreed.whole.Add(1)
+	// Last: an adapter's close that no longer sees the point must find it closed, and counted.
+	p.adapter.points.remove(p)
 	return nil
 }
 

@@ -187,8 +187,8 @@ func (q *SRQ) Close() error {
 		return wrap(op, err)
 	}
 	q.zone.Unuse()
-	q.adapter.srqs.remove(q.hw) // last: an adapter's close that no longer sees the queue must find it closed
 	q.adapter.counters.srqsFreed.whole.Add(1)
+	q.adapter.srqs.remove(q.hw) // last: an adapter's close that no longer sees the queue must find it closed, and counted
 	return nil
 }
 
