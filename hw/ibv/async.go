@@ -27,7 +27,7 @@ func (w *watcher) takeAsync() {
 			}
 		case C.GV_EVENT_QP_FATAL, C.GV_EVENT_QP_REQ_ERR, C.GV_EVENT_QP_ACCESS_ERR:
 			if q != nil {
-				w.qpError(q, a._type)
+				w.qpError(q, a.qp_num, a._type)
 			}
 		case C.GV_EVENT_COMM_EST:
 			if q != nil {
@@ -35,7 +35,7 @@ func (w *watcher) takeAsync() {
 			}
 		case C.GV_EVENT_QP_LAST_WQE_REACHED:
 			if q != nil {
-				q.force(alarmShared, q.currentLife())
+				q.force(alarmShared, w.lifeOf(q, a.qp_num))
 			}
 		case C.GV_EVENT_SRQ_LIMIT_REACHED:
 			if srq != nil {
@@ -59,14 +59,16 @@ var (
 	errRemoved = errors.New("ibv: the device was removed or has failed")
 )
 
-// qpError reports an error of a queue pair to Async and ends its connection. On iWARP
-// it leaves out IBV_EVENT_QP_FATAL: soft-iWARP raises it also when one of the queue
-// pair's own requests fails, and that request has a completion.
-func (w *watcher) qpError(q *queuePair, kind C.int) {
+// qpError reports an error of a queue pair to Async and ends the connection for which it had
+// the device's queue pair of that number. On iWARP it leaves out IBV_EVENT_QP_FATAL: soft-iWARP
+// raises it also when one of the queue pair's own requests fails, and that request has a
+// completion.
+func (w *watcher) qpError(q *queuePair, number C.uint32_t, kind C.int) {
+	life := w.lifeOf(q, number) // before Async, in which the program may end this life
 	if kind != C.GV_EVENT_QP_FATAL || !w.dev.transport.iwarp {
 		w.dev.async(hw.AsyncEvent{Kind: hw.AsyncQPError, QP: q, Err: errDevice})
 	}
-	q.failed(q.currentLife(), &hw.Cause{Layer: hw.LayerVerbs, Code: int(kind), Text: asyncNames[kind], Err: errDevice})
+	q.failed(life, &hw.Cause{Layer: hw.LayerVerbs, Code: int(kind), Text: asyncNames[kind], Err: errDevice})
 }
 
 // failUsersOf ends the connections that use a completion queue which overran, since

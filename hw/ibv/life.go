@@ -252,9 +252,13 @@ func (q *queuePair) leave() {
 	C.gd_over(q.c)
 }
 
-// noticed handles the notices that the C half left about a queue pair.
-func (w *watcher) noticed(q *queuePair, bits uint32) {
-	life := q.currentLife()
+// noticed handles the notices that the C half left about a queue pair, while it had the device's
+// queue pair of that number.
+func (w *watcher) noticed(q *queuePair, number C.uint32_t, bits uint32) {
+	life := w.lifeOf(q, number)
+	if life == noLife {
+		return
+	}
 	if bits&C.GD_NOTICE_FAREWELL != 0 {
 		q.farewellOver(life)
 	}
@@ -270,6 +274,20 @@ func (w *watcher) noticed(q *queuePair, bits uint32) {
 	if bits&C.GD_NOTICE_FLUSHED != 0 {
 		w.setAlarm(alarmFlushed, q, life) // an event of the connection manager should name the cause
 	}
+}
+
+// noLife is the number of no life: NewQP begins the first with 1.
+const noLife = 0
+
+// lifeOf is the present life of a queue pair, if that has the device's queue pair of that number
+// in it. The watcher may handle what it has heard of an earlier life when Reset has begun the next.
+func (w *watcher) lifeOf(q *queuePair, number C.uint32_t) uint64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.rings.qp_num != number {
+		return noLife
+	}
+	return q.life
 }
 
 func (q *queuePair) currentLife() uint64 {

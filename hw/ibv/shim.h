@@ -167,6 +167,7 @@ struct gd_view {
 // gd_async is an asynchronous event, copied and acknowledged.
 struct gd_async {
 	uint64_t handle; // of the queue, queue pair or shared queue that it is about
+	uint32_t qp_num; // of the device's queue pair, if it is about one
 	int type;
 };
 
@@ -273,7 +274,7 @@ struct gd_srq_ring gd_srq_ring_of(struct gd_srq *s);
 int gd_poll(struct gd_device *d, int max);
 int gd_arm(struct gd_device *d);
 int gd_wait(struct gd_device *d);
-uint32_t gd_next_notice(struct gd_device *d, uint64_t *handle);
+uint32_t gd_next_notice(struct gd_device *d, uint64_t *handle, uint32_t *qp_num);
 
 // shim_cm.c
 int gd_cm_next(struct gd_device *d, struct gd_event *out);

@@ -151,6 +151,7 @@ int gd_get_async(struct gd_device *d, struct gd_async *a)
 		return errno ? errno : EAGAIN;
 	a->type = e.event_type;
 	a->handle = 0;
+	a->qp_num = 0;
 	switch (e.event_type) {
 	case GV_EVENT_CQ_ERR:
 		a->handle = ((struct gd_cq *)e.element.cq->cq_context)->handle;
@@ -164,6 +165,7 @@ int gd_get_async(struct gd_device *d, struct gd_async *a)
 	case GV_EVENT_PATH_MIG_ERR:
 	case GV_EVENT_QP_LAST_WQE_REACHED:
 		a->handle = (uintptr_t)e.element.qp->qp_context;
+		a->qp_num = e.element.qp->qp_num;
 		break;
 	case GV_EVENT_SRQ_ERR:
 	case GV_EVENT_SRQ_LIMIT_REACHED:

@@ -27,9 +27,9 @@ void gd_notice(struct gd_qp *q, uint32_t bits)
 	gd_signal(q->dev->notice_fd);
 }
 
-// gd_next_notice takes a queue pair off the notice list. It stores the queue pair's handle and
-// returns its notices: 0 when the list is empty.
-uint32_t gd_next_notice(struct gd_device *d, uint64_t *handle)
+// gd_next_notice takes a queue pair off the notice list. It stores the queue pair's handle and the
+// number of the device's queue pair, and returns its notices: 0 when the list is empty.
+uint32_t gd_next_notice(struct gd_device *d, uint64_t *handle, uint32_t *qp_num)
 {
 	pthread_mutex_lock(&d->mu);
 	struct gd_qp *q = d->notice_list;
@@ -37,6 +37,7 @@ uint32_t gd_next_notice(struct gd_device *d, uint64_t *handle)
 	if (q) {
 		d->notice_list = q->next_notice;
 		*handle = q->handle;
+		*qp_num = q->qp->qp_num;
 		bits = q->notices;
 		q->notices = 0;
 	}

@@ -151,9 +151,10 @@ func (w *watcher) dispatch(buf *C.struct_gd_event) {
 func (w *watcher) takeNotices() {
 	w.own.Check()
 	var key C.uint64_t
-	for bits := C.gd_next_notice(w.dev.c, &key); bits != 0; bits = C.gd_next_notice(w.dev.c, &key) {
+	var number C.uint32_t
+	for bits := C.gd_next_notice(w.dev.c, &key, &number); bits != 0; bits = C.gd_next_notice(w.dev.c, &key, &number) {
 		if q := lookup(w.dev, w.dev.qps, key); q != nil {
-			w.noticed(q, uint32(bits))
+			w.noticed(q, number, uint32(bits))
 		}
 	}
 }
