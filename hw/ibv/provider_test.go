@@ -48,6 +48,13 @@ func TestOpenRefusesParametersThatItDoesNotKnow(t *testing.T) {
 	}
 }
 
+func TestAnUnknownParameterIsRefusedInWhateverOrderTheParametersCome(t *testing.T) {
+	for range 50 { // a map's order is random
+		_, err := parseParams(map[string]string{"mtu": "1024", "pkey": "0xffff", "gid": "3", "color": "red"})
+		require.ErrorContains(t, err, `unknown parameter "color"`)
+	}
+}
+
 func TestParametersAreRead(t *testing.T) {
 	p, err := parseParams(map[string]string{
 		"address": "10.0.2.15", "tail": "off", "inline": "0", "ack_timeout": "14", "port": "2", "windows": "on",
