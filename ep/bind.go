@@ -16,7 +16,8 @@ type pendingBind struct {
 }
 
 // NewRMR makes a window that only this endpoint can bind and only its peer can
-// reach. It outlives a Reset, and is freed before the endpoint's zone. Errors are
+// reach. It outlives a Reset, and is freed before the endpoint's zone; the close of a connection
+// of package runtime frees the windows of its endpoint. Errors are
 // those of [mem.PZ.NewRMR]. It answers to dat_rmr_create_for_ep.
 func (e *Endpoint) NewRMR() (*mem.RMR, error) {
 	const op = "ep.NewRMR"

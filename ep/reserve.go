@@ -28,6 +28,14 @@ func (o own) PostSend(cookie uint64, segment mem.Segment) error {
 	return postPlain(o.e, hw.OpSend, cookie, hw.Default, segments[:], &ownSend, nil)
 }
 
+// FreeWindows frees the windows of a closed endpoint in its zone, or all windows of the zone.
+func (o own) FreeWindows(pz *mem.PZ, all bool) error {
+	if all {
+		return pz.FreeWindows(door.Key{}, nil)
+	}
+	return pz.FreeWindows(door.Key{}, &o.e.windows)
+}
+
 // PostRecvs is [Endpoint.PostRecvBatch] with reserved cookies.
 func (o own) PostRecvs(dtos []DTO) (n int, err error) {
 	for i := range dtos {

@@ -1,6 +1,8 @@
 package mem
 
 import (
+	"errors"
+
 	"godat/hw"
 	"godat/internal/door"
 	"godat/internal/memory"
@@ -14,6 +16,7 @@ import (
 type PZ struct {
 	domain *Domain
 	zone   *memory.Zone
+	rmrs   set[*RMR]
 }
 
 // Zone returns what endpoints need of the zone; nil for a nil zone.
@@ -42,6 +45,18 @@ func (p *PZ) close(force bool) error {
 }
 
 const opClosePZ = "mem.PZ.Close"
+
+// FreeWindows frees the windows of the zone that only one endpoint may bind, or all with a nil
+// owner. Only a connection of package runtime calls it, which has closed its endpoint.
+func (p *PZ) FreeWindows(_ door.Key, owner *memory.Owner) error {
+	var errs []error
+	for _, r := range p.rmrs.all() {
+		if owner == nil || r.window.Owner() == owner {
+			errs = append(errs, r.free(false))
+		}
+	}
+	return errors.Join(errs...)
+}
 
 // PZField selects the fields that [PZ.Query] returns: DAT_PZ_PARAM_MASK.
 type PZField uint32

@@ -74,6 +74,7 @@ func (p *PZ) NewRMRFor(_ door.Key, qp hw.QP, owner *memory.Owner) (*RMR, error) 
 	}
 	r := &RMR{pz: p, window: memory.NewWindow(window, p.zone, owner)}
 	d.rmrs.add(r, 0)
+	p.rmrs.add(r, 0)
 	return r, nil
 }
 
@@ -107,7 +108,10 @@ func (r *RMR) Free() error {
 
 // free is Free; with force it frees the window in spite of an outstanding bind.
 func (r *RMR) free(force bool) error {
-	return r.window.Close(opFreeRMR, force, func() { r.pz.domain.rmrs.drop(r, 0) })
+	return r.window.Close(opFreeRMR, force, func() {
+		r.pz.rmrs.drop(r, 0)
+		r.pz.domain.rmrs.drop(r, 0)
+	})
 }
 
 const opFreeRMR = "mem.RMR.Free"

@@ -122,6 +122,10 @@ func isDone(done <-chan struct{}) bool {
 // RDMA by a goroutine that has nothing else to do meanwhile. No event of theirs comes to
 // Events, and Do ignores Suppress and OneShot. The error is that of the post, or of the first
 // request that failed; those behind it have not been executed or may have been.
+// A connection has at most EndpointAttr.MaxRequestDTOs requests under way, 2*Depth unless
+// ConnConfig.Attr has another number, and messages that are being sent count among them.
+// Do does not wait for room: a request beyond that is INSUFFICIENT_RESOURCES, and those
+// before it have been executed.
 //
 // When Do returns, for whatever reason, the requests' memory is the program's: no operation
 // uses it any more. So when ctx ends first, Do breaks the connection and waits until the

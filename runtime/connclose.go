@@ -48,13 +48,15 @@ func (c *Conn) disconnect(ctx context.Context, how ep.CloseFlags) error {
 	}
 }
 
-// Close gives back all that the connection has, and ends the regions that Alloc and Register
-// made. It ends a connection that is still up, or an attempt at one, without waiting for
+// Close gives back all that the connection has. It ends the regions that Alloc and Register
+// made, and frees the windows of the endpoint, and those of a zone of the connection's own.
+// It ends a connection that is still up, or an attempt at one, without waiting for
 // posted work, nor for the program's handlers: buffers that the program still has stay its
 // own until Send, Queue or Release, which still take them, and memory of Alloc stays the
 // program's. With ConnConfig.Debug, the error names the calls that took the buffers which
-// the program still has. A second Close waits for the first and does nothing, or tries
-// again what failed.
+// the program still has. While something else that the program made is in the connection's own zone, such as a
+// region of [mem.PZ.Alloc], the error is INVALID_STATE/PZ_IN_USE. A second Close waits for the first and does nothing, or
+// tries again what failed.
 //
 // Each connection that Accept or Dial returned has exactly one event of its end, also
 // when this end closes it: then it is DISCONNECTED, and in the channel before Close
@@ -81,6 +83,11 @@ func (c *Conn) Close() error {
 		}
 	}
 	c.end(Event{})
+	if c.Endpoint != nil {
+		if err := c.Endpoint.Own(door.Key{}).FreeWindows(c.pz, c.pz != c.cfg.PZ); err != nil {
+			return err // what they are bound to can't end before them
+		}
+	}
 	var kept error
 	if c.pool != nil {
 		// The pool complains once of buffers that the program kept, and is closed

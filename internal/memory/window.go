@@ -62,6 +62,9 @@ func NewWindow(device hw.Window, zone *Zone, owner *Owner) *Window {
 	return &Window{zone: zone, owner: owner, device: device}
 }
 
+// Owner identifies the endpoint that alone may bind the window; nil if every one of the zone may.
+func (w *Window) Owner() *Owner { return w.owner }
+
 // OfEndpoint reports whether only one endpoint may bind the window.
 func (w *Window) OfEndpoint() bool { return w.owner != nil }
 
