@@ -15,8 +15,8 @@
 //
 //	go doc godat/ep Endpoint.PostSend
 //
-// So the list below names methods by those packages. The file datapi.md says what answers
-// to each C call and constant of DAT.
+// So the list below names methods by those packages; event is godat/hw/event. The file
+// datapi.md says what answers to each C call and constant of DAT.
 //
 // # Open, ask, close
 //
