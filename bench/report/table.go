@@ -233,6 +233,7 @@ func (r *Report) doubts(g *group) (list []string) {
 				doubt = "no agreement, " + doubt
 			case stats.Stalled, stats.TwoStates:
 				doubt = string(e.Shape) + ", " + doubt
+			case stats.Drifting: // doubt says that it drifts
 			}
 			list = append(list, row.Name+": "+doubt)
 		}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -56,6 +57,18 @@ func told(t *testing.T, h *Handler, of string) (trace *seenTrace, page string) {
 	return said.Trace, w.Body.String()
 }
 
+// awaitTraced waits until the only trace in dir has the text.
+func awaitTraced(t *testing.T, dir, text string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		files, err := filepath.Glob(filepath.Join(dir, "*.pcapng"))
+		require.NoError(t, err)
+		require.Len(t, files, 1)
+		b, err := os.ReadFile(files[0])
+		return err == nil && strings.Contains(string(b), text)
+	}, 10*time.Second, time.Millisecond)
+}
+
 func TestAVisitorTracesAConnection(t *testing.T) {
 	h, c, other, dir := traced(t)
 	trace, page := told(t, h, c.String())
@@ -65,6 +78,7 @@ func TestAVisitorTracesAConnection(t *testing.T) {
 	require.Equal(t, http.StatusSeeOther, w.Code, w.Body.String())
 	assert.NotContains(t, w.Header().Get("Location"), "trace")
 	require.NoError(t, c.SendBytes([]byte("a message that is traced")))
+	awaitTraced(t, dir, "a message that is traced") // another goroutine may write it to the socket
 	_, page = told(t, h, c.String())
 	assert.Contains(t, page, "Stop the trace")
 	assert.Contains(t, page, "under way")
