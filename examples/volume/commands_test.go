@@ -53,6 +53,9 @@ func TestCommandsOfASingleTargetAreThoseOfAVolume(t *testing.T) {
 	require.NoError(t, d.Deallocate(ctx, nvme.Range{LBA: 3<<20/blockLen + 2, Blocks: 3}, nvme.Range{LBA: 3<<20/blockLen + 9, Blocks: 1}))
 	zeroed(3<<20+2*blockLen, 3*blockLen)
 	zeroed(3<<20+9*blockLen, blockLen)
+	leader := c.leader()
+	require.NoError(t, d.Deallocate(ctx, nvme.Range{LBA: 1}, nvme.Range{LBA: 2}), "of no blocks")
+	require.Equal(t, leader, c.leader())
 	require.NoError(t, d.Compare(make([]byte, blockLen), 3<<20))
 	read := func(d *host.Disk) {
 		got := make([]byte, diskLen)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,6 +19,10 @@ type file struct {
 	page int
 	disk bool                                // a regular file; otherwise a block device
 	sync func(pages []byte, flags int) error // writes pages back, and waits
+
+	// The first failure of sync, also of a store that grew out of this one. The system tells of pages that
+	// it could not write once, and takes them for written from then on.
+	failed *atomic.Pointer[error]
 
 	mu     sync.RWMutex // held shared by calls that touch the memory, alone by Close
 	closed bool
@@ -39,7 +44,7 @@ func openFile(path string, size, lock int) (Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
-	s := &file{f: f, page: os.Getpagesize(), sync: unix.Msync}
+	s := &file{f: f, page: os.Getpagesize(), sync: unix.Msync, failed: new(atomic.Pointer[error])}
 	if err := s.open(size, lock); err != nil {
 		return nil, errors.Join(fmt.Errorf("store: %s: %w", path, err), f.Close())
 	}
@@ -97,7 +102,7 @@ func (s *file) Grown() (Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store: %s: %w", s.f.Name(), err)
 	}
-	g := &file{f: os.NewFile(uintptr(fd), s.f.Name()), page: s.page, sync: s.sync}
+	g := &file{f: os.NewFile(uintptr(fd), s.f.Name()), page: s.page, sync: s.sync, failed: s.failed}
 	if err := g.mapAll(0); err != nil {
 		return nil, errors.Join(fmt.Errorf("store: %s: %w", s.f.Name(), err), g.f.Close())
 	}
@@ -113,7 +118,8 @@ func (s *file) Memory() []byte { return s.data }
 
 func (s *file) Volatile() bool { return true }
 
-// Flush writes back the pages of the range, and waits for the disk.
+// Flush writes back the pages of the range, and waits for the disk. After one that has failed,
+// all fail.
 func (s *file) Flush(off, n int) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -123,7 +129,13 @@ func (s *file) Flush(off, n int) error {
 	if n == 0 {
 		return nil
 	}
-	return s.sync(s.pages(off, n), unix.MS_SYNC)
+	if err := s.sync(s.pages(off, n), unix.MS_SYNC); err != nil {
+		s.failed.CompareAndSwap(nil, &err)
+	}
+	if err := s.failed.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // pages are the bytes of a range from the beginning of its first page on.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 	"unsafe"
@@ -35,4 +36,26 @@ func TestAFlushWritesBackEachPageOfItsRange(t *testing.T) {
 	synced = nil
 	require.NoError(t, s.Flush(512, 0))
 	assert.Empty(t, synced)
+}
+
+// The system tells one caller of pages that it could not write, and takes them for written.
+func TestAFlushBehindOneThatFailedFails(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "disk")
+	opened, err := OpenFile(path, size)
+	require.NoError(t, err)
+	s := opened.(*file)
+	s.sync = func([]byte, int) error { return unix.EIO }
+	require.ErrorIs(t, s.Flush(0, 512), unix.EIO)
+	s.sync = unix.Msync
+	require.ErrorIs(t, s.Flush(512, 512), unix.EIO)
+	require.NoError(t, os.Truncate(path, 2*size))
+	grown, err := s.Grown()
+	require.NoError(t, err)
+	require.ErrorIs(t, grown.Flush(0, 512), unix.EIO)
+	require.NoError(t, grown.Close())
+	require.NoError(t, s.Close())
+	opened, err = OpenFile(path, size)
+	require.NoError(t, err)
+	require.NoError(t, opened.Flush(0, 512), "the file is opened anew")
+	require.NoError(t, opened.Close())
 }

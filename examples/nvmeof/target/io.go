@@ -231,19 +231,21 @@ func (c *command) dataset() {
 // deallocate deallocates the next range of the list, which is in the capsule's memory.
 func (c *command) deallocate(err error) {
 	list := c.short()
-	if err != nil || c.at == len(list) {
-		c.finish(err)
-		return
+	for err == nil && c.at < len(list) {
+		r := nvme.ParseRange(list[c.at:])
+		c.at += nvme.RangeLen
+		off, n, ok := c.disk.span(r.LBA, uint64(r.Blocks))
+		switch {
+		case !ok:
+			c.complete(nvme.LBAOutOfRange | nvme.DoNotRetry)
+			return
+		case n > 0: // a range may have no blocks
+			c.next = (*command).deallocate
+			c.submit(job{off: off, n: n, zero: true})
+			return
+		}
 	}
-	r := nvme.ParseRange(list[c.at:])
-	c.at += nvme.RangeLen
-	off, n, ok := c.disk.span(r.LBA, uint64(r.Blocks))
-	if !ok {
-		c.complete(nvme.LBAOutOfRange | nvme.DoNotRetry)
-		return
-	}
-	c.next = (*command).deallocate
-	c.submit(job{off: off, n: n, zero: true})
+	c.finish(err)
 }
 
 // submit gives a job to the worker of the command's disk. The command's next step

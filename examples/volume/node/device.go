@@ -28,6 +28,9 @@ func (d *Device) Flush(int, int) error { return nil }
 
 // Zero implements store.Store.
 func (d *Device) Zero(off, n int) error {
+	if n == 0 {
+		return nil
+	}
 	done := make(chan error, 1)
 	d.tell(func() { d.c.zero(off, n, func(err error) { done <- err }) }, func(err error) { done <- err })
 	return <-done

@@ -236,7 +236,7 @@ func (d *door) giveSnapshot(r *rpc.Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := d.disk.Snapshot()
+	s, err := d.disk.Snapshot(r.Context())
 	if err != nil {
 		return nil, err
 	}

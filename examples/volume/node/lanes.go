@@ -24,6 +24,7 @@ const (
 	callTime = 2 * time.Second
 
 	rebuildTime = 10 * time.Second // for the next piece of a rebuild
+	readRate    = 32 << 20         // bytes a second: a leader reads its disk no slower, for the list of a rebuild
 	laneLen     = 256
 )
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"time"
 
 	"godat/examples/volume/entry"
 	"godat/examples/volume/raftlog"
@@ -89,10 +90,15 @@ func (b *rebuilder) begin(s state.Snapshot) (*state.CatchUp, error) {
 	return c, err
 }
 
+// listTime is how long the leader may take for the list of a disk, of which it reads all bytes.
+func listTime(bytes int) time.Duration {
+	return rebuildTime + time.Duration(bytes/readRate)*time.Second
+}
+
 // getSnapshot asks the leader for a list of its disk.
 func (b *rebuilder) getSnapshot(client *rpc.Client) (s state.Snapshot, members raftlog.Members, err error) {
 	sink := make([]byte, state.MostSnapshot(len(b.disk.Memory())))
-	ctx, cancel := context.WithTimeout(b.ctx, rebuildTime)
+	ctx, cancel := context.WithTimeout(b.ctx, listTime(len(b.disk.Memory())))
 	defer cancel()
 	answer, err := client.Call(ctx, rpc.Call{Method: methodSnapshot, Payload: b.note(), SinkBytes: sink}, nil)
 	if err != nil {

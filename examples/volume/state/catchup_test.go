@@ -2,6 +2,8 @@ package state
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -33,9 +35,17 @@ func newRebuild(t require.TestingT) *rebuild {
 	return r
 }
 
+func TestASnapshotEndsWithItsContext(t *testing.T) {
+	gone := errors.New("nobody waits for it")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(gone)
+	_, err := newRebuild(t).from.Snapshot(ctx)
+	require.ErrorIs(t, err, gone)
+}
+
 // begin catches up from a new snapshot.
 func (r *rebuild) begin(t *rapid.T) {
-	s, err := r.from.Snapshot()
+	s, err := r.from.Snapshot(context.Background())
 	require.NoError(t, err)
 	got, err := ParseSnapshot(s.Append(nil))
 	require.NoError(t, err)
@@ -125,7 +135,7 @@ func TestOnlyChunksThatDifferAreRead(t *testing.T) {
 	write := entry.Entry{Op: entry.Write, Off: chunkLen, Len: uint32(len(b)), CRC: entry.Sum(b)}
 	require.NoError(t, r.from.Apply(1, 0, &write, b))
 	copy(r.to.Memory(), "old")
-	s, err := r.from.Snapshot()
+	s, err := r.from.Snapshot(context.Background())
 	require.NoError(t, err)
 	assert.Len(t, s.Chunks, 1, "chunks of zeros are left out")
 	for _, want := range []int{1, 0} {
@@ -146,7 +156,7 @@ func TestOnlyChunksThatDifferAreRead(t *testing.T) {
 func TestADiskThatIsNotWholeSaysSo(t *testing.T) {
 	r := newRebuild(t)
 	require.NoError(t, r.from.Apply(1, 0, &entry.Entry{}, nil))
-	s, err := r.from.Snapshot()
+	s, err := r.from.Snapshot(context.Background())
 	require.NoError(t, err)
 	s.Whole = 2
 	c, err := r.to.CatchUp(s)
@@ -157,7 +167,7 @@ func TestADiskThatIsNotWholeSaysSo(t *testing.T) {
 	require.NoError(t, c.Finish())
 	for range 2 { // also when it is opened again
 		require.ErrorIs(t, r.to.Ready(), ErrNotWhole)
-		s, err = r.to.Snapshot()
+		s, err = r.to.Snapshot(context.Background())
 		require.NoError(t, err)
 		require.Equal(t, uint64(2), s.Whole, "nor is one that it is copied to")
 		_, err = r.to.Compare(0, []byte{0})

@@ -2,6 +2,7 @@ package state
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -25,11 +26,15 @@ type Chunk struct {
 
 const chunkLen = 256 << 10
 
-// Snapshot lists the chunks that are not all zeros. Entries may be applied meanwhile.
-func (d *Disk) Snapshot() (s Snapshot, err error) {
+// Snapshot lists the chunks that are not all zeros. Entries may be applied meanwhile. It reads
+// all blocks, and stops when the context ends.
+func (d *Disk) Snapshot(ctx context.Context) (s Snapshot, err error) {
 	s.Index, s.Term = d.Applied()
 	s.Size = uint64(len(d.blocks))
 	for off := uint64(0); off < s.Size; off += chunkLen {
+		if ctx.Err() != nil {
+			return Snapshot{}, context.Cause(ctx)
+		}
 		var c Chunk
 		var zero bool
 		if c, zero, s.Whole, err = d.look(off); err != nil {
