@@ -126,7 +126,31 @@ func otherWays(t testing.TB) map[string]Config {
 			Listen: func(string) (net.Listener, error) { return net.Listen("unix", path) },
 		},
 		"a pipe": (&pipes{}).config(),
+		"TCP without halves": {
+			Dial: func(ctx context.Context, addr string) (net.Conn, error) {
+				var d net.Dialer
+				c, err := d.DialContext(ctx, "tcp", addr)
+				return wholeConn{c}, err
+			},
+			Listen: func(addr string) (net.Listener, error) {
+				l, err := net.Listen("tcp", addr)
+				return wholeListener{l}, err
+			},
+		},
 	}
+}
+
+// wholeConn is a connection that shows no way to close half of it.
+type wholeConn struct{ net.Conn }
+
+type wholeListener struct{ net.Listener }
+
+func (l wholeListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return wholeConn{c}, nil
 }
 
 func TestAnyNetConnCarriesAConnection(t *testing.T) {

@@ -3,6 +3,7 @@ package iwarp
 import (
 	"errors"
 	"io"
+	"net"
 	"runtime"
 	"syscall"
 	"time"
@@ -219,7 +220,8 @@ func (r *receiver) readEnded(err error) error {
 	case a&broken != 0:
 	case !r.heard:
 		return r.endBeforeFirstFPDU(err)
-	case a&finSent != 0 && (closed || a&bounded != 0 && expired(err) || errors.Is(err, io.ErrClosedPipe)):
+	case a&finSent != 0 && (closed || a&bounded != 0 && expired(err) ||
+		errors.Is(err, io.ErrClosedPipe) || errors.Is(err, net.ErrClosed)): // closeWrite has closed a connection without halves
 		r.link.die(ending{why: hw.ReasonDrained})
 	case expired(err) && r.nudgeAfter > 0 && !r.hurried && a&bounded == 0:
 		r.nudgePeer()

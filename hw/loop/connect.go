@@ -40,7 +40,8 @@ func join(a, b *connection, private []byte) bool {
 }
 
 // install makes the pipes known to the queue pairs, unless a side is not in the phase from
-// any more. One call at most takes the two locks of a pair.
+// any more. Two ends that pair at the same time call it with the same one first, so they take
+// the two locks in one order; of two that join, one calls it.
 func (c *connection) install(b *connection, ab, ba *pipe, from soft.Phase) bool {
 	c.Mu.Lock()
 	defer c.Mu.Unlock()

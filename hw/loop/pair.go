@@ -96,7 +96,11 @@ func (d *device) Pair(qp hw.QP, peer hw.PairAddr) error {
 	case orphaned:
 		c.abandoned(hw.ReasonBroken)
 	case meets: // both ends may come here; one of them connects the two, unless one is over
-		couple(c, e.peer.conn, waiting, nil)
+		first, last := c, e.peer.conn
+		if e.addr.QPN > e.peer.addr.QPN {
+			first, last = last, first
+		}
+		couple(first, last, waiting, nil)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -100,4 +101,32 @@ func TestAnEndWhoseCallerIsOverPairsWithAnother(t *testing.T) {
 	y.recv(2, y.sge(0, 8))
 	z.post(send(1, z.sge(0, 8)))
 	assert.Len(t, y.recvs.all(), 1)
+}
+
+// Both ends may connect the two at the same time.
+func TestTwoEndsThatPairLockInOneOrder(t *testing.T) {
+	dev := open(t, uniqueName())
+	first, last := newSide(t, dev, nil), newSide(t, dev, nil)
+	if first.values().QPN > last.values().QPN {
+		first, last = last, first
+	}
+	require.NoError(t, first.pairWith(last.values()))
+	values := first.values()
+	locked := &first.qp.(*queuePair).conn.Mu
+	other := last.qp.(*queuePair).conn
+	locked.Lock()
+	paired := make(chan error, 1)
+	go func() { paired <- last.pairWith(values) }()
+	for waits := 0; waits < 1000; runtime.Gosched() {
+		if other.Mu.TryLock() {
+			if other.Phase == waiting {
+				waits++
+			}
+			other.Mu.Unlock()
+		} else if waits++; waits == 1000 {
+			assert.Fail(t, "it waits for the first end's lock, and holds its own")
+		}
+	}
+	locked.Unlock()
+	require.NoError(t, <-paired)
 }

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -73,10 +74,13 @@ func (r *Request) String() string { return r.from.name(r.header) }
 func (r *Request) Conn() *dat.Conn { return r.from.link.conn }
 
 // SourceLen is how many bytes the caller has for [Request.Read].
-func (r *Request) SourceLen() int { return int(r.source.Len) }
+func (r *Request) SourceLen() int { return fitting(r.source.Len) }
 
 // SinkLen is how many bytes the caller has room for by [Request.Write].
-func (r *Request) SinkLen() int { return int(r.sink.Len) }
+func (r *Request) SinkLen() int { return fitting(r.sink.Len) }
+
+// fitting is a length that the peer has told, or what an int holds where it has 32 bits.
+func fitting(n uint32) int { return int(min(uint64(n), math.MaxInt)) }
 
 // Context is canceled when the caller does not wait any more: at the call's deadline, when its
 // context ends, when the connection ends, and by Reply and Fail.

@@ -232,12 +232,24 @@ func (s *Server) read() {
 			for _, ev := range batch.Events() {
 				if ev.Number == dat.Closed {
 					batch.Release()
+					s.abandon()
 					return
 				}
 				s.handle(ev)
 			}
 			batch.Release()
 		}
+	}
+}
+
+// abandon ends what is left of the connections. A close of the adapter tells nothing of them.
+func (s *Server) abandon() {
+	s.mu.Lock()
+	left := slices.Collect(maps.Keys(s.conns))
+	s.mu.Unlock()
+	for _, p := range left {
+		p.link.end()
+		p.cancelAll()
 	}
 }
 
@@ -274,7 +286,7 @@ func (s *Server) accept(cr *dat.CR) {
 }
 
 func (s *Server) newServed(c *dat.Conn, peer hello) *served {
-	p := &served{server: s, calls: make([]Request, s.cfg.Calls), answer: int(peer.message)}
+	p := &served{server: s, calls: make([]Request, s.cfg.Calls), answer: fitting(peer.message)}
 	p.link = link{conn: c, own: uint32(s.cfg.receives()), stall: s.cfg.Stall, backlog: s.count}
 	p.link.begin(peer)
 	for i := range p.calls {

@@ -56,7 +56,7 @@ func (c *Client) newSession(ctx context.Context) (*session, error) {
 		return nil, errors.Join(err, conn.Close())
 	}
 	s := &session{
-		cfg: cfg, answers: &c.answered, request: min(int(peer.message), cfg.Message),
+		cfg: cfg, answers: &c.answered, request: min(fitting(peer.message), cfg.Message),
 		slots: make([]pending, min(cfg.Calls, int(peer.calls))), ended: make(chan struct{}), done: make(chan struct{}),
 	}
 	s.link = link{conn: conn, own: uint32(cfg.receives())}

@@ -90,11 +90,28 @@ func (c *Conn) send(b []byte) (int, error) {
 		} else if sent {
 			break
 		}
-		if _, err := c.room(len(b)); err != nil { // a report of the reader's has taken the credit
+		if err := c.awaitCredit(); err != nil { // a report of the reader's has taken the credit
 			return 0, err
 		}
 	}
 	return len(b), nil
+}
+
+// awaitCredit waits until there is a credit. The image, in which bytes may lie that are not sent
+// yet, stays as it is.
+func (c *Conn) awaitCredit() error {
+	for {
+		if err := c.line.mayNotWrite(); err != nil || c.line.flow.credits() > reportCredit {
+			return err
+		}
+		c.line.report()
+		c.line.wait(&c.line.writer, c.maySend)
+	}
+}
+
+// maySend reports whether awaitCredit has something to do.
+func (c *Conn) maySend() bool {
+	return c.line.mayNotWrite() != nil || c.line.flow.credits() > reportCredit || c.line.flow.due()
 }
 
 // trySend is send if there is a credit.
