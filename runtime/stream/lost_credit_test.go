@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"runtime"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -15,24 +16,26 @@ import (
 func TestBytesWhoseCreditAReportTookAreSent(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		client, server := r.pair()
-		const warm = 64 // writes, in which the peer's ring grows
 		want := bytes.Repeat([]byte("0123456789abcdef"), 40)
 		read := make(chan []byte, 1)
 		go func() {
-			got := make([]byte, (warm+1)*len(want))
-			n, err := io.ReadFull(server, got)
+			got, err := io.ReadAll(server)
 			assert.NoError(t, err)
-			read <- got[:n]
+			read <- got
 		}()
-		for range warm {
+		f := &client.line.flow
+		writes := 1
+		suits := func() bool { // the image may grow, and has room for a write in one piece
+			size := len(f.out.image.mem)
+			return size > 0 && int(f.out.peer.Len) > size && size-int(f.out.produced.Load())&(size-1) >= len(want)
+		}
+		for ; !suits(); writes++ {
 			_, err := client.Write(want)
 			require.NoError(t, err)
 		}
-		f := &client.line.flow
 		for f.out.imageRoom() < len(f.out.image.mem) {
 			runtime.Gosched() // until no send uses the image
 		}
-		require.Greater(t, int(f.out.peer.Len), len(f.out.image.mem), "the image may grow")
 
 		client.beginWrite() // as writeCopied, with a report between the copy and the send
 		room, err := client.room(len(want))
@@ -41,18 +44,32 @@ func TestBytesWhoseCreditAReportTookAreSent(t *testing.T) {
 		b := f.place(room)
 		copy(b, want)
 		f.out.cramped = true // so the image is too small for a write that is staged now
-		granted := f.out.granted.Load()
-		f.out.granted.Store(f.out.sent.Load() + reportCredit)
-		go func() { // the credit comes when the write waits for it
-			for client.line.writer.waiting.Load() == 0 {
+		granted, none := f.out.granted.Load(), f.out.sent.Load()+reportCredit
+		f.out.granted.Store(none)
+		sent := make(chan struct{})
+		var granting sync.WaitGroup
+		granting.Go(func() { // the credit comes when the write waits for it
+			for client.line.writer.waiting.Load() == 0 && !isClosed(sent) {
 				runtime.Gosched()
 			}
-			f.out.granted.Store(granted)
+			f.out.granted.CompareAndSwap(none, granted) // unless the server has granted it
 			client.line.writer.notify()
-		}()
+		})
 		_, err = client.send(b)
 		client.endWrite()
+		close(sent)
+		granting.Wait()
 		require.NoError(t, err)
-		assert.Equal(t, bytes.Repeat(want, warm+1), <-read)
+		require.NoError(t, client.CloseWrite())
+		assert.Equal(t, bytes.Repeat(want, writes), <-read)
 	})
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
