@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"testing"
 	"time"
@@ -33,6 +34,11 @@ func TestATableHasEachRow(t *testing.T) {
 
 func TestElectionsAreCounted(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, stay(&options{stay: 10 * time.Millisecond, disk: t.TempDir(), provider: "iwarp"}, &out))
-	assert.Contains(t, out.String(), " 0 elections")
+	err := stay(&options{stay: 10 * time.Millisecond, disk: t.TempDir(), provider: "iwarp"}, &out)
+	if errors.Is(err, errElection) { // on a busy machine
+		assert.Regexp(t, ` [1-9]\d* elections\n$`, out.String())
+		return
+	}
+	require.NoError(t, err)
+	assert.Regexp(t, ` 0 elections\n$`, out.String())
 }
