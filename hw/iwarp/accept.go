@@ -156,6 +156,10 @@ func (r *receiver) endBeforeFirstFPDU(err error) error {
 		r.firstFPDU()
 		return nil
 	}
+	if expired(err) && r.link.attention.Load()&bounded == 0 && isLate(r.link.lateness(), r.link.dev.set.mpa) {
+		r.limit(r.link.dev.set.mpa)
+		return nil
+	}
 	r.link.die(ending{why: hw.ReasonNone})
 	r.link.refuse(reasonBeforeFirstFPDU(err), nil, attemptCause(err))
 	return errOver

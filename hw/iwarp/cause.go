@@ -120,15 +120,15 @@ func rejection(text string) *hw.Cause {
 func (r *reader) readCause(err error) *hw.Cause {
 	r.own.Check()
 	r.link.Mu.Lock()
-	sent := r.link.sendErr
+	sent, stalled := r.link.sendErr, r.link.stalls.stalled
 	r.link.Mu.Unlock()
 	switch {
 	case sent != nil && expired(sent):
-		return &hw.Cause{Layer: hw.LayerTCP, Text: fmt.Sprintf("the peer took nothing for %v", r.link.dev.set.stall), Err: hw.ErrTimeout}
+		return &hw.Cause{Layer: hw.LayerTCP, Text: fmt.Sprintf("the peer took nothing for %v", stalled), Err: hw.ErrTimeout}
 	case sent != nil && expired(err):
 		return tcpCause(sent)
 	case expired(err) && r.hurried:
-		return &hw.Cause{Layer: hw.LayerMPA, Text: fmt.Sprintf("the rest of an FPDU did not come in %v", r.link.dev.set.stall), Err: hw.ErrTimeout}
+		return &hw.Cause{Layer: hw.LayerMPA, Text: fmt.Sprintf("the rest of an FPDU did not come in %v", r.rest.silence()), Err: hw.ErrTimeout}
 	case expired(err):
 		return &hw.Cause{Layer: hw.LayerTCP, Text: "the peer did not end the connection in time", Err: hw.ErrTimeout}
 	}

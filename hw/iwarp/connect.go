@@ -143,7 +143,7 @@ func resetOnClose(conn net.Conn) {
 }
 
 // readFrame reads a frame of the start-up, and no octet of the FPDU that may follow it.
-func readFrame(conn net.Conn, parse func([]byte) error) error {
+func readFrame(conn io.Reader, parse func([]byte) error) error {
 	b := make([]byte, 0, wire.MaxMPASize)
 	for {
 		n, err := conn.Read(b[len(b):wire.MPAFrameSize(b)])

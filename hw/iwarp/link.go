@@ -50,8 +50,8 @@ type link struct {
 	answers   responseQueue       // the receiver pushes, the sender retires
 	tap       atomic.Pointer[tap] // nil without a trace that began when the connection was up
 
-	// The holder of its lock calls nothing but cancel and the setters of the socket's
-	// deadlines.
+	// The holder of its lock calls nothing but cancel, the setters of the socket's deadlines,
+	// and what asks the system about the socket.
 	soft.Life
 	begun   bool     // the connection's goroutines run, or have run
 	ending  ending   // immutable once dead
@@ -61,6 +61,7 @@ type link struct {
 	// The deadline of the receiver's wait, and whether an interrupt hides it; see parties.
 	readAt      time.Time
 	interrupted bool
+	stalls      stalls // of the writer's waits
 
 	_ [soft.CacheLine]byte
 
@@ -191,20 +192,6 @@ func (l *link) limitEnd() {
 	}
 	l.Mu.Unlock()
 	l.right.Reclaim()
-}
-
-// limitWrite bounds the writer's next write or wait, or removes the bound. After die the
-// deadline that die has set stays.
-func (l *link) limitWrite(on bool) {
-	var t time.Time
-	if on {
-		t = time.Now().Add(l.dev.set.stall)
-	}
-	l.Mu.Lock()
-	if !l.Dead {
-		_ = l.conn.SetWriteDeadline(t)
-	}
-	l.Mu.Unlock()
 }
 
 // setReadAt sets the deadline of the receiver's wait. mu is held.

@@ -231,7 +231,7 @@ func (l *listener) greet(s *startup) {
 	defer l.greeting.Done()
 	l.dev.tune(s.conn)
 	r := &request{dev: l.dev, conn: l.dev.traced(s.conn, there), qual: l.qual}
-	err := readFrame(r.conn, func(b []byte) (err error) {
+	err := readFrame(asking{r.conn, l.startups, s}, func(b []byte) (err error) {
 		r.frame, _, err = wire.ParseMPARequest(b)
 		return err
 	})

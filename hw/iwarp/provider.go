@@ -58,13 +58,16 @@ type Config struct {
 	//	            Linux's siw may need; twice as long before each further one, 0 means
 	//	            never (50ms)
 	//	keepalive   how long a peer's host may be gone, a peer of this package stuck, or
-	//	            a read without an answer, before this end notices. Over TCP it is
-	//	            two seconds or more. 0 means without a limit of this package's: TCP's
+	//	            a read without an answer, before this end notices. On Linux and macOS
+	//	            the time of an answer does not run while the peer's system goes on to
+	//	            acknowledge what was sent before the read, as over a slow link. Over
+	//	            TCP keepalive is two seconds or more. 0 means without a limit of this package's: TCP's
 	//	            keep-alive stays as the dialer or the listener has set it, and with
 	//	            Go's defaults it notices a host that is gone after two and a half
 	//	            minutes (30s)
 	//	stall       how long a peer may take no octets while this end sends, or leave
-	//	            an FPDU incomplete; over TCP on Linux a peer that takes none has
+	//	            an FPDU incomplete; a pause of this process does not count, nor for
+	//	            keepalive and mpa; over TCP on Linux a peer that takes none has
 	//	            no longer than keepalive (30s)
 	//	linger      how long each of the two stages of a connection's end may take (1s)
 	//	halfopen    most connections per listener whose request has not come; the

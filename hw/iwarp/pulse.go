@@ -12,7 +12,9 @@ import (
 // that has died closes its connections. Neither notices a peer that is stuck, because the
 // peer's kernel answers for it, and not every connection is TCP. So the receiver looks four
 // times in the time of the parameter keepalive whether octets have come. The connection
-// ends when none have come for about that time while the peer owes the answer to a read.
+// ends when none have come for about that time while the peer owes the answer to a read, and
+// while its system takes nothing more of what was sent before: over a slow link a read stands
+// behind all that the socket has taken, and its answer may take any time (see judge).
 //
 // If a peer of this package owes nothing, the sender probes it: it sends a read of no
 // octets, which such a peer always answers. The probe takes the place of one of the reads
@@ -25,9 +27,6 @@ import (
 // A kernel that speaks iWARP for the process, as siw is, answers a read for it, too.
 //
 // How long a peer may take no octets is another bound, of the parameter stall.
-
-// looks is the number of looks in the time keepalive.
-const looks = 4
 
 // tcpUnder is the TCP connection that carries conn, or nil. A wrapper such as crypto/tls
 // has NetConn.
@@ -52,12 +51,7 @@ func (l *link) pulse() time.Duration {
 	return max(l.dev.set.keepalive, 0) / looks
 }
 
-// leastLate is from which lateness on a look says nothing of the peer.
-const leastLate = 500 * time.Millisecond
-
-// lateness is how long ago the deadline of the receiver's wait has passed. A process that has
-// more to do than it can, or was stopped, has its goroutines run late, perhaps those of a peer
-// in the same process too: then silence says nothing of the peer.
+// lateness is how long ago the deadline of the receiver's wait has passed.
 func (l *link) lateness() time.Duration {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
@@ -73,9 +67,12 @@ func (r *reader) checkPulse() error {
 	owed := l.reads.outstanding() > 0
 	switch {
 	case r.seen, !owed && !l.agreed.extended:
-		r.seen, r.silent = false, 0
-		r.tellSilence()
-	case l.lateness() > max(r.pulseAfter/4, leastLate): // what the peer has sent may wait as well
+		r.seen = false
+		r.hasSigned()
+	case isLate(l.lateness(), r.pulseAfter): // what the peer has sent may wait as well
+	case unread(l.conn): // nobody has read what the peer has sent
+	case r.flow.moves(l.conn): // what the peer owes may stand behind what is on its way there
+		r.hasSigned()
 	case l.busy.Load(): // the peer may be taking what the writer writes
 	default:
 		r.silent++
@@ -86,13 +83,20 @@ func (r *reader) checkPulse() error {
 		} else if r.silent >= looks-1 {
 			l.die(ending{why: hw.ReasonBroken, cause: &hw.Cause{
 				Layer: hw.LayerRDMAP, Err: hw.ErrTimeout,
-				Text: fmt.Sprintf("the peer has not answered a read for %v", l.dev.set.keepalive),
+				Text: fmt.Sprintf("nothing has come from the peer for %v, and it owes the answer to a read", rounded(time.Since(r.quiet))),
 			}})
 			return errOver
 		}
 	}
 	r.limit(r.pulseAfter)
 	return nil
+}
+
+// hasSigned begins the peer's time anew, which has given a sign of life.
+func (r *reader) hasSigned() {
+	r.own.Check()
+	r.silent, r.quiet = 0, time.Now()
+	r.tellSilence()
 }
 
 // tellSilence tells the queue pair's owner for how long the peer has not answered. The first look

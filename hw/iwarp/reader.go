@@ -2,8 +2,10 @@ package iwarp
 
 import (
 	"io"
+	"os"
 	"time"
 
+	"godat/hw"
 	"godat/internal/owner"
 )
 
@@ -23,7 +25,7 @@ type reader struct {
 	scant   bool             // the next read into the buffer asks for few octets, as the last one got few
 	emptied bool             // the last read got less than it asked for
 	heard   bool             // an FPDU has come, or none is awaited; until then the start-up's limits count
-	hurried bool             // the rest of an FPDU may take only the time stall
+	hurried bool             // the rest of an FPDU is awaited; see rest
 	seen    bool             // octets have come since the last look
 	err     error            // of the socket
 
@@ -31,6 +33,9 @@ type reader struct {
 	nudgeAfter time.Duration // until the next nudge, 0 for none; see nudge.go
 	pulseAfter time.Duration // until the next look at seen, 0 for none; see pulse.go
 	silent     int           // looks in a row that have found none
+	quiet      time.Time     // when the last one before them was
+	flow       flow          // the looks'
+	rest       judge         // of the rest of an FPDU, which may take the time stall
 	told       time.Duration // what the owner knows of that
 }
 
@@ -79,8 +84,20 @@ func (r *reader) limitRest() {
 	r.own.Check()
 	if r.heard && !r.hurried && r.partial() {
 		r.hurried = true
-		r.limit(r.link.dev.set.stall)
+		r.rest.begin(r.link.dev.set.stall / looks)
+		r.limit(r.rest.each)
 	}
+}
+
+// lookForRest is a look while the rest of an FPDU is awaited. It returns nil to go on.
+func (r *reader) lookForRest() error {
+	r.own.Check()
+	if !unread(r.link.conn) && r.rest.look(r.link.lateness(), false) { // or nobody has read what the peer has sent
+		r.link.die(ending{why: hw.ReasonBroken, cause: r.readCause(os.ErrDeadlineExceeded)})
+		return errOver
+	}
+	r.limit(r.rest.each)
+	return nil
 }
 
 // unlimitRest removes the limit when the rest of the FPDU has come.

@@ -59,6 +59,7 @@ func (r *receiver) init(l *link, mem soft.View, depth int) {
 func (r *receiver) receive() {
 	defer close(r.link.rxDone)
 	r.own.Acquire()
+	r.quiet = time.Now()
 	if r.heard && r.patience() > 0 {
 		r.limit(r.patience())
 	}
@@ -220,13 +221,18 @@ func (r *receiver) readEnded(err error) error {
 	case a&broken != 0:
 	case !r.heard:
 		return r.endBeforeFirstFPDU(err)
+	case a&bounded != 0 && expired(err) && isLate(r.link.lateness(), r.link.dev.set.linger):
+		r.link.limitEnd()
+		return nil
 	case a&finSent != 0 && (closed || a&bounded != 0 && expired(err) ||
 		errors.Is(err, io.ErrClosedPipe) || errors.Is(err, net.ErrClosed)): // closeWrite has closed a connection without halves
 		r.link.die(ending{why: hw.ReasonDrained})
-	case expired(err) && r.nudgeAfter > 0 && !r.hurried && a&bounded == 0:
+	case expired(err) && a&bounded == 0 && r.hurried:
+		return r.lookForRest()
+	case expired(err) && a&bounded == 0 && r.nudgeAfter > 0:
 		r.nudgePeer()
 		return nil
-	case expired(err) && r.pulseAfter > 0 && !r.hurried && a&bounded == 0:
+	case expired(err) && a&bounded == 0 && r.pulseAfter > 0:
 		return r.checkPulse()
 	case closed:
 		r.link.die(ending{why: hw.ReasonPeer, farewell: r.place.farewell, partial: r.place.open || r.place.writing})

@@ -34,6 +34,7 @@ type startup struct {
 	conn  net.Conn
 	ip    netip.Addr
 	since time.Time
+	due   time.Time     // the deadline of its request
 	place *list.Element // in byAge; nil when it has ended, or has given way
 }
 
@@ -75,11 +76,40 @@ func (u *startups) enter(conn net.Conn) (s *startup, wait time.Duration) {
 		u.counts.GaveWay++
 		u.dropped(old)
 	}
-	s = &startup{conn: conn, ip: ip, since: now}
+	s = &startup{conn: conn, ip: ip, since: now, due: now.Add(u.limit)}
 	s.place = u.byAge.PushBack(s)
 	u.peers[ip]++
-	_ = conn.SetDeadline(now.Add(u.limit)) // close sets its own deadline, under the lock too
+	_ = conn.SetDeadline(s.due) // close sets its own deadline, under the lock too
 	return s, 0
+}
+
+// again gives a start-up whose deadline was seen late its time again, and reports whether it did.
+func (u *startups) again(s *startup) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	now := time.Now()
+	if u.closed || s.place == nil || !isLate(now.Sub(s.due), u.limit) {
+		return false
+	}
+	s.due = now.Add(u.limit)
+	_ = s.conn.SetDeadline(s.due)
+	return true
+}
+
+// asking is the connection of a start-up whose request is read.
+type asking struct {
+	net.Conn // which may be traced
+	startups *startups
+	startup  *startup
+}
+
+// Read reads until the start-up's time is over.
+func (a asking) Read(b []byte) (n int, err error) {
+	for {
+		if n, err = a.Conn.Read(b); n > 0 || !expired(err) || !a.startups.again(a.startup) {
+			return n, err
+		}
+	}
 }
 
 // silent is the oldest start-up that may give way to a new one from ip, or nil. It is of

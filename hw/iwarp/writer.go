@@ -97,15 +97,15 @@ func (w *writer) await() error {
 // writeStaged writes the outbox, which no other goroutine touches meanwhile.
 func (w *writer) writeStaged() (n int, err error) {
 	w.own.Check()
-	w.link.limitWrite(true)
+	defer w.link.limitWrite(false)
 	for i := range w.out.pieces {
+		w.link.limitWrite(true) // anew for each piece: the peer has taken the one before
 		k, err := w.link.conn.Write(w.out.pieces[i].mem)
 		n += k
 		if err != nil {
 			return n, err
 		}
 	}
-	w.link.limitWrite(false)
 	return n, nil
 }
 
@@ -116,6 +116,7 @@ func (w *writer) endStream() {
 	w.link.attention.Or(finSent)
 	w.link.limitWrite(true)
 	w.closeWrite()
+	w.link.limitWrite(false)
 	w.link.limitEnd()
 }
 
