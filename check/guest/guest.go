@@ -73,17 +73,11 @@ func Start(ctx context.Context, cfg Config, prog string, args ...string) (*Guest
 	if err := static(tools[busybox]); err != nil {
 		return nil, err
 	}
-	k, err := currentKernel(ctx)
-	if err != nil {
-		return nil, err
-	}
 	store, err := userCache()
 	if err != nil {
 		return nil, err
 	}
-	tree, release, err := store.acquire(ctx, k.key(), func(dir string) error {
-		return buildTree(ctx, k, dir, cfg.Progress)
-	})
+	k, tree, release, err := acquire(ctx, store, cfg.Progress)
 	if err != nil {
 		return nil, err
 	}

@@ -2,16 +2,18 @@ package guest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
 // recipe is the version of a tree's contents. Each change of the contents counts it
 // up, which makes older trees stale.
-const recipe = 1
+const recipe = 2
 
 // kernel is a version of the distribution's kernel.
 type kernel struct {
@@ -28,56 +30,149 @@ const (
 // key is the tree's name in the cache.
 func (k kernel) key() string { return fmt.Sprintf("%s_%s_%d", k.name, k.version, recipe) }
 
-// currentKernel asks the package manager for the distribution's current kernel.
-func currentKernel(ctx context.Context) (kernel, error) {
-	out, err := aptCache.output(ctx, "", "depends", metaPackage)
+// kernels returns the kernels of the distribution that the lists have: first the current
+// one, then those that may serve when it can't be had.
+func (l lists) kernels(ctx context.Context) ([]kernel, error) {
+	metas, err := l.releases(ctx, metaPackage)
 	if err != nil {
-		return kernel{}, err
+		return nil, err
 	}
-	name, err := field(out, "Depends: "+imagePrefix)
-	if err != nil {
-		return kernel{}, err
-	}
-	if out, err = aptCache.output(ctx, "", "show", "--no-all-versions", imagePrefix+name); err != nil {
-		return kernel{}, err
-	}
-	version, err := field(out, "Version: ")
-	if err != nil {
-		return kernel{}, err
-	}
-	series := strings.SplitN(name, ".", 3)
-	if len(series) < 3 {
-		return kernel{}, fmt.Errorf("guest: strange kernel version %q", name)
-	}
-	return kernel{name, version, series[0] + "." + series[1]}, nil
-}
-
-// field returns what follows a prefix in the package manager's answer about the
-// distribution's kernel.
-func field(out []byte, prefix string) (string, error) {
-	for line := range strings.Lines(string(out)) {
-		if value, ok := strings.CutPrefix(strings.TrimSpace(line), prefix); ok {
-			return value, nil
+	metas = preferredFirst(metas, l.preferred(ctx, metaPackage))
+	var all []kernel
+	for _, meta := range metas {
+		for _, pkg := range meta.depends {
+			name, ok := strings.CutPrefix(pkg, imagePrefix)
+			series := strings.SplitN(name, ".", 3)
+			if !ok || len(series) < 3 {
+				continue
+			}
+			images, err := l.releases(ctx, pkg)
+			if err != nil {
+				return nil, err
+			}
+			for _, image := range images {
+				all = append(all, kernel{name, image.version, series[0] + "." + series[1]})
+			}
 		}
 	}
-	return "", fmt.Errorf("guest: the package manager knows no kernel (no %q of %s): run apt-get update", prefix, metaPackage)
+	if len(all) == 0 {
+		return nil, &missingError{pkg: metaPackage + ", or a kernel that it names,"}
+	}
+	return all, nil
 }
 
-// download fetches a package of the distribution into dir, without installing it,
-// and returns the path of its file.
-func download(ctx context.Context, dir, pkg, version string) (string, error) {
-	if _, err := aptGet.output(ctx, dir, "download", "-qq", pkg+"="+version); err != nil {
-		return "", err
+func preferredFirst(all []release, version string) []release {
+	isPreferred := func(r release) bool { return r.version == version }
+	i := slices.IndexFunc(all, isPreferred)
+	if i < 0 {
+		return all
 	}
-	found, err := filepath.Glob(filepath.Join(dir, pkg+"_*.deb"))
-	if err != nil || len(found) != 1 {
-		return "", fmt.Errorf("guest: apt-get download %s left %d files", pkg, len(found))
-	}
-	return found[0], nil
+	return append([]release{all[i]}, slices.Delete(slices.Clone(all), i, i+1)...)
 }
 
-// buildTree fills dir with a kernel and its modules, siw among them.
-func buildTree(ctx context.Context, k kernel, dir string, progress io.Writer) error {
+// acquire returns a kernel and its tree in the cache, and a function that ends the tree's
+// use. It takes the kernel that the host's package lists name. If an archive no longer has
+// what they name, acquire asks newer lists, and takes the first kernel of which all parts
+// can be had.
+func acquire(ctx context.Context, store cache, progress io.Writer) (k kernel, tree string, done func(), err error) {
+	use := func(l lists, k kernel) error {
+		tree, done, err = store.acquire(ctx, k.key(), func(dir string) error { return l.buildTree(ctx, k, dir, progress) })
+		return err
+	}
+	var host lists
+	all, err := host.kernels(ctx)
+	if err == nil {
+		k = all[0]
+		err = use(host, k)
+	}
+	old, gone := errors.AsType[*missingError](err)
+	if !gone {
+		return k, tree, done, err
+	}
+	fmt.Fprintf(progress, "guest: %v: asking newer package lists (apt-get update would spare that)\n", old)
+	dir, err := os.MkdirTemp("", "godat-lists-")
+	if err != nil {
+		return k, "", nil, fmt.Errorf("guest: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	fresh, updateErr := newLists(ctx, dir)
+	all, err = fresh.kernels(ctx)
+	tried := []error{err}
+	for _, k = range all {
+		if err = use(fresh, k); err == nil {
+			return k, tree, done, nil
+		}
+		if _, gone = errors.AsType[*missingError](err); !gone {
+			return k, "", nil, err
+		}
+		tried = append(tried, err)
+	}
+	if updateErr != nil {
+		tried = append(tried, fmt.Errorf("the archives said %q", reason(updateErr)))
+	}
+	return k, "", nil, fmt.Errorf("guest: no kernel can be had: by the host's package lists, %w; by lists fetched now, %w", old, oneLine(tried))
+}
+
+// oneLine joins errors in one line.
+func oneLine(errs []error) error {
+	var all error
+	for _, err := range errs {
+		switch {
+		case err == nil:
+		case all == nil:
+			all = err
+		default:
+			all = fmt.Errorf("%w; %w", all, err)
+		}
+	}
+	return all
+}
+
+// parts are the packages that a tree is made of, and the files that hold them.
+type parts struct {
+	image, headers, common, kbuild, source string
+	versions                               []string // "linux-kbuild-6.1 6.1.192-3", of all
+}
+
+// fetch downloads the parts of a kernel into dir. Only the image must have the kernel's
+// version. The others come from the same sources but reach the archive, and leave it, at
+// other times: any version serves whose name has the kernel's binary interface or series.
+func (l lists) fetch(ctx context.Context, k kernel, dir string, progress io.Writer) (p parts, err error) {
+	base := strings.TrimSuffix(k.name, "-amd64")
+	for _, part := range []struct {
+		file *string
+		pkg  string
+	}{
+		{&p.headers, "linux-headers-" + k.name},
+		{&p.common, "linux-headers-" + base + "-common"},
+		{&p.kbuild, "linux-kbuild-" + k.series},
+		{&p.image, imagePrefix + k.name},
+		{&p.source, "linux-source-" + k.series},
+	} {
+		versions := []string{k.version}
+		if part.file != &p.image {
+			all, err := l.releases(ctx, part.pkg)
+			if err != nil {
+				return p, err
+			}
+			versions = order(all, k.version)
+		}
+		file, version, err := l.download(ctx, dir, part.pkg, versions)
+		if err != nil {
+			return p, err
+		}
+		if version != k.version {
+			fmt.Fprintf(progress, "guest: %s is the one of %s: that of %s can't be had\n", part.pkg, version, k.version)
+		}
+		*part.file = file
+		p.versions = append(p.versions, part.pkg+" "+version)
+	}
+	return p, nil
+}
+
+// buildTree fills dir with a kernel and its modules, siw among them, and the file packages,
+// which says of what.
+func (l lists) buildTree(ctx context.Context, k kernel, dir string, progress io.Writer) error {
 	if _, err := find(aptGet, dpkgDeb, depmod, tarTool, xz, makeTool, compiler); err != nil {
 		return err
 	}
@@ -86,23 +181,26 @@ func buildTree(ctx context.Context, k kernel, dir string, progress io.Writer) er
 		return fmt.Errorf("guest: cache: %w", err)
 	}
 	fmt.Fprintf(progress, "guest: fetching the kernel %s (%s)\n", k.name, k.version)
-	image, err := download(ctx, scratch, imagePrefix+k.name, k.version)
+	p, err := l.fetch(ctx, k, scratch, progress)
 	if err != nil {
 		return err
 	}
 	unpacked := filepath.Join(scratch, "image")
-	if err := unpackPackage(ctx, image, unpacked); err != nil {
+	if err := unpackPackage(ctx, p.image, unpacked); err != nil {
 		return err
 	}
 	if err := keepKernel(unpacked, dir, k.name); err != nil {
 		return err
 	}
 	fmt.Fprintf(progress, "guest: building siw from the kernel's source\n")
-	if err := buildSiw(ctx, k, scratch, filepath.Join(dir, moduleDir(k.name), "extra")); err != nil {
-		return err
+	if err := buildSiw(ctx, k, p, scratch, filepath.Join(dir, moduleDir(k.name), "extra")); err != nil {
+		return fmt.Errorf("%w (built from %s)", err, strings.Join(p.versions, ", "))
 	}
 	if _, err := depmod.output(ctx, "", "-b", dir, k.name); err != nil {
 		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "packages"), []byte(strings.Join(p.versions, "\n")+"\n"), 0o644); err != nil {
+		return fmt.Errorf("guest: cache: %w", err)
 	}
 	return os.RemoveAll(scratch)
 }

@@ -9,23 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestKernelIsTheOneTheDistributionNames(t *testing.T) {
-	name, err := field([]byte("linux-image-amd64\n  Depends: linux-image-6.1.0-56-amd64\n"), "Depends: "+imagePrefix)
-	require.NoError(t, err)
-	assert.Equal(t, "6.1.0-56-amd64", name)
-
-	version, err := field([]byte("Package: linux-image-6.1.0-56-amd64\nSource: linux-signed-amd64 (6.1.192+2)\nVersion: 6.1.192-2\n"), "Version: ")
-	require.NoError(t, err)
-	assert.Equal(t, "6.1.192-2", version)
-}
-
-func TestPackageManagerWithoutListsIsToldToUpdate(t *testing.T) {
-	_, err := field([]byte("linux-image-amd64\n"), "Depends: "+imagePrefix)
-	require.ErrorContains(t, err, "apt-get update")
-	_, err = field(nil, "Version: ")
-	require.ErrorContains(t, err, "apt-get update")
-}
-
 func TestKeyChangesWithThePackage(t *testing.T) {
 	a := kernel{"6.1.0-56-amd64", "6.1.192-2", "6.1"}
 	b := kernel{"6.1.0-56-amd64", "6.1.192-3", "6.1"}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 )
 
 // siwSource is siw's directory in the kernel's source: the distribution's kernels
@@ -15,12 +14,12 @@ const siwSource = "drivers/infiniband/sw/siw"
 
 // buildSiw builds siw.ko in scratch and puts it into the directory into. It uses
 // the kernel's own headers and source, unpacked below scratch.
-func buildSiw(ctx context.Context, k kernel, scratch, into string) error {
+func buildSiw(ctx context.Context, k kernel, p parts, scratch, into string) error {
 	headers := filepath.Join(scratch, "headers")
-	if err := unpackHeaders(ctx, k, scratch, headers); err != nil {
+	if err := unpackHeaders(ctx, k, p, headers); err != nil {
 		return err
 	}
-	if err := unpackSiw(ctx, k, scratch); err != nil {
+	if err := unpackSiw(ctx, k, p, scratch); err != nil {
 		return err
 	}
 	source := filepath.Join(scratch, "linux-source-"+k.series, siwSource)
@@ -38,16 +37,8 @@ func buildSiw(ctx context.Context, k kernel, scratch, into string) error {
 // unpackHeaders unpacks the headers that modules are built against. Its packages
 // expect to be unpacked at the root, in one line of a makefile, which unpackHeaders
 // changes.
-func unpackHeaders(ctx context.Context, k kernel, scratch, headers string) error {
-	base := strings.TrimSuffix(k.name, "-amd64")
-	for _, pkg := range []string{
-		"linux-headers-" + k.name, "linux-headers-" + base + "-common",
-		"linux-kbuild-" + k.series, "linux-compiler-gcc-12-x86",
-	} {
-		file, err := download(ctx, scratch, pkg, k.version)
-		if err != nil {
-			return err
-		}
+func unpackHeaders(ctx context.Context, k kernel, p parts, headers string) error {
+	for _, file := range []string{p.headers, p.common, p.kbuild} {
 		if err := unpackPackage(ctx, file, headers); err != nil {
 			return err
 		}
@@ -63,15 +54,11 @@ func unpackHeaders(ctx context.Context, k kernel, scratch, headers string) error
 
 // unpackSiw unpacks siw's directory from the kernel's source package, which is a
 // package around one compressed archive.
-func unpackSiw(ctx context.Context, k kernel, scratch string) error {
+func unpackSiw(ctx context.Context, k kernel, p parts, scratch string) error {
+	if err := unpackPackage(ctx, p.source, scratch); err != nil {
+		return err
+	}
 	source := "linux-source-" + k.series
-	file, err := download(ctx, scratch, source, k.version)
-	if err != nil {
-		return err
-	}
-	if err := unpackPackage(ctx, file, scratch); err != nil {
-		return err
-	}
-	_, err = tarTool.output(ctx, scratch, "-xJf", "usr/src/"+source+".tar.xz", source+"/"+siwSource)
+	_, err := tarTool.output(ctx, scratch, "-xJf", "usr/src/"+source+".tar.xz", source+"/"+siwSource)
 	return err
 }

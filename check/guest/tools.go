@@ -70,11 +70,20 @@ func (t tool) output(ctx context.Context, dir string, args ...string) ([]byte, e
 	cmd.Stderr = &complaint
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("guest: %s %s: %w: %s", t.name, strings.Join(args, " "), err,
-			strings.TrimSpace(complaint.String()))
+		return nil, fmt.Errorf("guest: %s %s: %w", t.name, strings.Join(args, " "),
+			&complaintError{err, strings.TrimSpace(complaint.String())})
 	}
 	return out, nil
 }
+
+// complaintError is the end of a program that failed, with what it wrote to standard error.
+type complaintError struct {
+	err  error
+	text string
+}
+
+func (e *complaintError) Error() string { return e.err.Error() + ": " + e.text }
+func (e *complaintError) Unwrap() error { return e.err }
 
 // static returns an error unless the program is linked statically.
 func static(path string) error {
