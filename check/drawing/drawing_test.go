@@ -7,7 +7,8 @@
 // alone to whom an arrow "◂──" points it out. The rooms of the cellar stand in lines of
 // their own and import lower ones of them, and what the arrow "──▸" points out.
 //
-// The package also counts the methods of types; see mostMethods.
+// The package also compares numbers on pages with constants (numbers_test.go), and holds the
+// code to what CONTRIBUTING.md says of goroutines (rules_test.go).
 package drawing
 
 import (

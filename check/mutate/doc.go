@@ -7,17 +7,19 @@
 // here, and the mutation names the test that must fail without the line:
 //
 //	Subject: a pipe that stalls does not look for a receive once more
-//	Test: ./hw/loop TestSendMeetsALateReceive
-//	Flags: -race -count=3
+//	Test: ./hw/loop TestASendMeetsItsReceiveAtAnyPoint
+//	Flags: -race
 //
 //	diff --git a/hw/loop/pipe.go b/hw/loop/pipe.go
 //	--- a/hw/loop/pipe.go
 //	+++ b/hw/loop/pipe.go
-//	@@ -64,3 +64,3 @@
-//	 	p.stalled.Store(true)
-//	-	if p.secondLook() {
-//	+	if false {
-//	 		p.stalled.Store(false)
+//	@@ -263,5 +263,3 @@
+//	 		// the queue's line instead.
+//	-		if x.dst.ready() {
+//	-			return false
+//	-		}
+//	+
+//	 	}
 //
 // The mutations are the patches mutations/*/*.patch. The old text of each hunk, with
 // its context, must occur exactly once in its file; line numbers do not matter. To

@@ -12,7 +12,8 @@
 //
 //	expvar.Publish("godat", handler)
 //
-// The page may stay on: it takes GET and HEAD alone, and shows neither payloads nor private data.
+// The page may stay on: it takes GET and HEAD alone, and shows no payloads. Of private data it shows
+// one kind: a text of at most 64 bytes with which a program rejected a connection, in the cause.
 // A POST from the page itself switches on what the program allows: [Handler.LetMeasure] and
 // [Handler.AllowTraces]. But the page names peers, so it belongs on an address that only
 // operators reach. Requests share a snapshot that is taken at most once a second. A request
