@@ -205,16 +205,22 @@ func TestTheMemoryOfACallIsTheCallersWhenItReturns(t *testing.T) {
 	onEach(t, func(t *testing.T, ia *dat.IA) {
 		var memory *dat.LMR
 		s := serve(t, ia, Config{}, 2, func(r *Request) {
+			if r.Method() == 1 { // a transfer that does not let go
+				moves(r, 1)
+				defer moves(r, -1)
+			}
 			for r.Context().Err() == nil {
 				if r.Write(memory.Segment(0, size), 0) != nil {
 					break
 				}
 			}
-			if r.Method() == 1 { // which does not let go
+			if r.Method() == 1 {
 				for r.Conn().Do(context.Background(), dat.DTO{Op: dat.OpWrite, Segment: memory.Segment(0, size), Remote: r.sink}) == nil {
 				}
 			}
-			_ = r.Reply(nil)
+			if r.Method() != 1 {
+				_ = r.Reply(nil)
+			}
 		})
 		memory = alloc(t, s.PZ(), size)
 		for method := range uint16(2) {
@@ -236,6 +242,13 @@ func TestTheMemoryOfACallIsTheCallersWhenItReturns(t *testing.T) {
 			require.Equal(t, size, bytes.Count(mine.Bytes(), []byte{1}))
 		}
 	})
+}
+
+// moves says that something of a request moves.
+func moves(r *Request, n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.moves += n
 }
 
 func TestTheEndOfAConnectionFailsAllItsCalls(t *testing.T) {

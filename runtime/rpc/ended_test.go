@@ -60,7 +60,7 @@ func TestACallThatIsRefusedUntilItsTimeIsOverSaysThat(t *testing.T) {
 		r := <-s.Requests()
 		down := make(chan error, 1)
 		go func() { down <- s.Shutdown(within(t)) }()
-		require.Eventually(t, func() bool { return s.begin() == CodeDraining || s.uncount() }, time.Minute, time.Millisecond)
+		require.Eventually(t, s.drains, time.Minute, time.Millisecond)
 		over := errors.New("its time is over")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		refused := called(ctx, c, 1)

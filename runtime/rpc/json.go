@@ -26,7 +26,7 @@ func HandleJSON[Q, A any](answer func(r *Request, question Q) (A, error)) Handle
 			return nil, err
 		}
 		text, err := json.Marshal(a)
-		if err == nil && len(text) > r.most() && len(text) <= r.SinkLen() && r.written == 0 {
+		if err == nil && len(text) > r.most() && len(text) <= r.SinkLen() && r.wrote() == 0 {
 			return nil, r.WriteBytes(text, 0)
 		}
 		return text, err

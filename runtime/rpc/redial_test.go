@@ -85,7 +85,7 @@ func TestACallThatHasNotRunWaitsForTheNextServer(t *testing.T) {
 		r := <-first.Requests()
 		down := make(chan error, 1)
 		go func() { down <- first.Shutdown(within(t)) }()
-		require.Eventually(t, func() bool { return first.begin() == CodeDraining || first.uncount() }, time.Minute, time.Millisecond)
+		require.Eventually(t, first.drains, time.Minute, time.Millisecond)
 		refused := called(within(t), c, 1)
 		sent(t, c, 2, 0)
 		require.Eventually(t, func() bool { return len(c.now.free) == cap(c.now.free)-1 }, time.Minute, time.Millisecond, "this server refuses it")
@@ -113,13 +113,6 @@ func TestACallThatHasNotRunWaitsForTheNextServer(t *testing.T) {
 		require.NoError(t, <-refused)
 		require.NoError(t, second.Shutdown(within(t)))
 	})
-}
-
-// uncount takes back what a begin counted that was not refused.
-func (s *Server) uncount() bool {
-	s.finish(0)
-	s.count(-1)
-	return false
 }
 
 func TestACallThatWaitsForAConnectionEndsWithItsClientOrAdapter(t *testing.T) {

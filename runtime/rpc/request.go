@@ -13,61 +13,85 @@ import (
 
 const slotMask = 1<<16 - 1
 
-// Request is a call that came to a server. One goroutine at a time calls its methods. Reply or
-// Fail ends it, also if it returns an error: after that, the program must not use the request or the
-// bytes of Payload. Until then it may, also when the connection or the server has ended: the payload
-// stays as it is, and the errors of Read, Write and Reply match [ErrEnded].
+// Request is a call that came to a server. It is the program's until Reply or Fail, or the return of
+// its [Handler]: each of its methods that does something is INVALID_STATE after that, also when the
+// client has made further calls since, Payload is nil, and Context has ended with that error as its
+// cause. Until then the payload stays as it is, also when the connection or the server has ended; the
+// errors of Read, Write and Reply match [ErrEnded] then. Any goroutine may call its methods.
 type Request struct {
-	from *served // immutable
-
-	// Of the reader before it hands the request over, and then of its holder.
-	message // of the caller's
-	buffer  *dat.Buffer
+	// Immutable once the reader has handed it over.
+	from *served
+	slot *slot
+	message
 	arrived time.Time
-	written uint32 // how far into the sink
-	counted bool   // by the server
-	timed   bool   // it is measured
+	timed   bool // it is measured
 
-	number atomic.Uint64 // among the server's requests, in the order in which the program takes them; the server's reader writes it
+	// Under Server.mu.
+	next, prev *Request  // in the queue of its connection
+	waits      bool      // it is there
+	began      time.Time // when the program got it
 
 	mu       sync.Mutex
-	open     bool // from the CALL to its answer
-	turn     uint32
-	canceled bool               // by its caller
-	gone     bool               // its connection has ended
-	moves    bool               // a transfer is under way
-	limit    *time.Timer        // breaks the connection when a transfer takes too long; nil before the first
-	cancels  context.CancelFunc // of Context; nil before the first call of it
-	ctx      context.Context
+	buffer   *dat.Buffer // has the payload; nil once done
+	written  uint32      // how far into the sink
+	done     bool        // the program has answered it, or may not any more
+	answered bool        // its caller has left and has been told so, before the program's answer
+	canceled bool        // by its caller
+	gone     bool        // its connection has ended
+	moves    int         // transfers under way
+	still    chan struct{}
+	limit    *time.Timer // breaks the connection when a transfer takes too long; nil before the first
+	until    time.Time   // when limit does
+	broke    bool        // it has
+	cancels  context.CancelFunc
+	ctx      context.Context // nil before the first call of Context
 }
 
-// begin sets the request to a call that came; false if its slot has one already, or the turn
-// is not the next.
-func (r *Request) begin(b *dat.Buffer, m message) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.open || m.call>>16 != (r.turn+1)&slotMask {
-		return false
+// slot is a place for a call of a client.
+type slot struct {
+	turn uint32                  // of the last CALL; the reader's
+	now  atomic.Pointer[Request] // from the CALL to its answer
+}
+
+// begin makes the request of a call that came; nil if its slot has one already, or the turn is not
+// the next.
+func (p *served) begin(slot *slot, b *dat.Buffer, m message) *Request {
+	if slot.now.Load() != nil || m.call>>16 != (slot.turn+1)&slotMask {
+		return nil
 	}
-	r.open, r.turn, r.canceled, r.gone = true, m.call>>16, false, false
-	r.message, r.buffer = m, b
-	r.written, r.counted = 0, false
-	r.timed = r.from.server.ia.MeasuresLatency()
-	if m.timeout != 0 || r.timed {
-		r.arrived = time.Now()
+	if len(p.fresh) == 0 {
+		p.fresh = make([]Request, min(len(p.slots), 16))
 	}
-	return true
+	r := &p.fresh[0] // never used again: a program may keep it
+	p.fresh = p.fresh[1:]
+	r.from, r.slot, r.message, r.buffer = p, slot, m, b
+	r.arrived, r.timed = time.Now(), p.server.ia.MeasuresLatency()
+	slot.turn = m.call >> 16
+	slot.now.Store(r)
+	return r
 }
 
 // Method is the number that the caller chose.
 func (r *Request) Method() uint16 { return r.header.code }
 
-// Payload is what the caller sent inside the message.
-func (r *Request) Payload() []byte { return r.payload }
+// Payload is what the caller sent inside the message; nil once the request is answered.
+func (r *Request) Payload() []byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.done {
+		return nil
+	}
+	return r.payload
+}
 
 // String says which call it is, for errors and logs: its method and number, the client's
 // address, and the connection's [godat/runtime.Conn.ID].
-func (r *Request) String() string { return r.from.name(r.header) }
+func (r *Request) String() string {
+	if r == nil || r.from == nil {
+		return "Request(nil)"
+	}
+	return r.from.name(r.header)
+}
 
 // Conn is the connection on which the request came. The program neither receives from it nor
 // sends to it.
@@ -83,10 +107,16 @@ func (r *Request) SinkLen() int { return fitting(r.sink.Len) }
 func fitting(n uint32) int { return int(min(uint64(n), math.MaxInt)) }
 
 // Context is canceled when the caller does not wait any more: at the call's deadline, when its
-// context ends, when the connection ends, and by Reply and Fail.
+// context ends, when the connection ends, and by Reply and Fail. A handler that has waited, for a
+// lock or a disk, looks at it before it goes on with work that nobody needs any more.
 func (r *Request) Context() context.Context {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.done {
+		ctx, cancel := context.WithCancelCause(context.Background())
+		cancel(r.misused("rpc.Request.Context"))
+		return ctx
+	}
 	if r.ctx == nil {
 		if r.header.timeout != 0 {
 			r.ctx, r.cancels = context.WithDeadline(context.Background(), r.deadline())
@@ -100,6 +130,12 @@ func (r *Request) Context() context.Context {
 	return r.ctx
 }
 
+// misused is the error of a method, for a request that is not the program's any more.
+func (r *Request) misused(op string) error {
+	return hw.Errorf(op, hw.InvalidState, hw.NoSubtype,
+		"the request was answered, so it is the program's no more: %s; a handler of Serve answers by its return alone", r)
+}
+
 // deadline is the call's, if its header has a time-out.
 func (r *Request) deadline() time.Time {
 	return r.arrived.Add(time.Duration(r.header.timeout) * time.Millisecond)
@@ -107,8 +143,10 @@ func (r *Request) deadline() time.Time {
 
 // Reply answers the call with a payload, which may be a part of the request's own. A payload
 // that is longer than the caller takes makes the call fail with CodeTooLong, and is
-// LENGTH_ERROR here. When the connection has ended the error matches [ErrEnded].
-func (r *Request) Reply(payload []byte) error { return r.answer(0, payload) }
+// LENGTH_ERROR here. When the connection has ended the error matches [ErrEnded]. Reply waits for a
+// Read or Write of another goroutine that is under way. Of a request that has been answered it is
+// INVALID_STATE, and changes nothing.
+func (r *Request) Reply(payload []byte) error { return r.answer("Reply", 0, payload) }
 
 // Fail answers the call with a failure, which is the caller's [Error]. Codes of the
 // program's begin at [CodeUser]. In place of 0, and of CodeDraining and CodeBusy, by which a
@@ -119,69 +157,143 @@ func (r *Request) Fail(code uint16, text string) error {
 	case 0, CodeDraining, CodeBusy:
 		code = CodeFailed
 	}
-	return r.answer(code, []byte(text[:min(len(text), mostText, r.most())]))
+	return r.answer("Fail", code, r.fittingText(text))
+}
+
+func (r *Request) fittingText(text string) []byte {
+	return []byte(text[:min(len(text), mostText, r.most())])
 }
 
 func (r *Request) most() int { return min(r.from.answer, r.from.server.cfg.Message) }
 
-// answer sends the answer, and ends the request.
-func (r *Request) answer(code uint16, payload []byte) (err error) {
+// answer is the program's answer, which ends the request.
+func (r *Request) answer(method string, code uint16, payload []byte) (err error) {
+	r.mu.Lock()
+	r.rest()
+	if r.done {
+		r.mu.Unlock()
+		return r.misused("rpc.Request." + method)
+	}
 	if len(payload) > r.most() {
 		err = hw.Errorf("", hw.LengthError, hw.NoSubtype, "%d bytes; the caller takes %d", len(payload), r.most())
-		code, payload = CodeTooLong, []byte("the answer is too long")
-		payload = payload[:min(len(payload), r.most())]
+		code, payload = CodeTooLong, r.fittingText("the answer is too long")
 	}
-	r.mu.Lock()
-	if !r.open {
-		r.mu.Unlock()
-		return hw.Errorf("rpc.Request.Reply", hw.InvalidState, hw.NoSubtype, "the request of %s was answered", r.from.peer())
-	}
-	if r.cancels != nil {
-		r.cancels()
-	}
-	r.ctx, r.cancels, r.payload = nil, nil, nil
-	call := r.header
-	h := header{kind: kindAnswer, code: code, call: call.call, written: r.written}
-	b := r.buffer
-	r.buffer = nil
-	copy(b.Resize(headerSize + len(payload))[headerSize:], payload)
-	h.put(b.Bytes())
-	counted := r.counted
-	if counted && r.timed {
-		r.from.server.latencies.record(call.code, time.Since(r.arrived))
-	}
-	r.open = false
+	told, inTime := r.answered, r.over() == nil
+	b := r.finish(code, payload)
 	r.mu.Unlock()
-	if counted {
-		r.from.server.finish(code) // before the client hears, and may call again
+	s := r.from.server
+	if r.timed {
+		s.latencies.record(r.header.code, time.Since(r.arrived))
 	}
-	if failed := r.from.link.send(b); err == nil {
+	s.finish(r, code, inTime) // before the client hears, and may call again
+	if told {
+		r.from.link.conn.Release(b)
+		r.from.left.Add(-1)
+	} else if failed := r.send(b); err == nil {
 		err = failed
 	}
-	if counted {
-		r.from.server.count(-1)
-	}
-	return r.from.of(call, "Reply", err)
+	s.count(-1)
+	return r.from.of(r.header, method, err)
 }
 
-// cancel is called for a CANCEL.
-func (r *Request) cancel(call uint32) {
+// rest waits until nothing of the request moves. The caller holds mu.
+func (r *Request) rest() {
+	for r.moves > 0 && !r.done {
+		if r.still == nil {
+			r.still = make(chan struct{})
+		}
+		still := r.still
+		r.mu.Unlock()
+		<-still
+		r.mu.Lock()
+	}
+}
+
+// finish takes the request from the program, and makes its message the answer. The caller holds mu.
+func (r *Request) finish(code uint16, payload []byte) *dat.Buffer {
+	b := r.buffer
+	if r.done = true; !r.answered {
+		r.encode(b, code, payload)
+	}
+	r.stop()
+	r.ctx, r.cancels, r.payload, r.buffer = nil, nil, nil, nil
+	return b
+}
+
+func (r *Request) encode(b *dat.Buffer, code uint16, payload []byte) {
+	h := header{kind: kindAnswer, code: code, call: r.header.call, written: r.written}
+	copy(b.Resize(headerSize + len(payload))[headerSize:], payload)
+	h.put(b.Bytes())
+}
+
+// send sends the answer. Its slot is free before the client hears, and may call again.
+func (r *Request) send(b *dat.Buffer) error {
+	r.slot.now.Store(nil)
+	return r.from.link.send(b)
+}
+
+// refuse answers a request that the program has not had.
+func (r *Request) refuse(code uint16, text string) error {
+	r.mu.Lock()
+	b := r.finish(code, r.fittingText(text))
+	r.mu.Unlock()
+	return r.send(b)
+}
+
+// discard ends a request that the program has not had, and whose connection has ended.
+func (r *Request) discard() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.open && r.header.call == call {
-		r.canceled = true
-		r.stop()
-		if r.moves {
-			r.limit.Reset(r.from.server.cfg.Patience)
-		}
-	}
+	r.from.link.conn.Release(r.finish(0, nil))
 }
 
-// unanswered is the request's name while it has no answer.
+// cancel is called for a CANCEL. A request that no handler has begun is not begun any more. The caller
+// of one with memory waits until that is its own again, so it is told as soon as nothing moves.
+func (r *Request) cancel() {
+	if r.from.server.withdraw(r) {
+		_ = r.refuse(CodeBusy, "its caller left before a handler began it") // fails when the connection has ended
+		r.from.server.count(-1)
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.done || r.canceled {
+		return
+	}
+	r.canceled = true
+	r.stop()
+	if r.moves > 0 {
+		r.bound(time.Now().Add(r.from.server.cfg.Patience))
+	}
+	r.release()
+}
+
+// release tells a caller that has left that its memory is its own again. A client has as many requests
+// that handlers go on with behind that as it may have calls. The caller holds mu.
+func (r *Request) release() {
+	if !r.canceled || r.answered || r.done || r.gone || r.moves > 0 || r.source.Len == 0 && r.sink.Len == 0 {
+		return
+	}
+	p := r.from
+	if p.left.Add(1) > int32(len(p.slots)) {
+		p.left.Add(-1)
+		return
+	}
+	b := p.link.conn.Buffer()
+	if b == nil {
+		p.left.Add(-1)
+		return
+	}
+	r.answered = true
+	r.encode(b, CodeFailed, r.fittingText("its caller has left"))
+	_ = r.send(b) // fails when the connection has ended
+}
+
+// unanswered is the request's name while the program has it.
 func (r *Request) unanswered() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.open {
+	if r.done {
 		return ""
 	}
 	return r.String()
@@ -190,7 +302,7 @@ func (r *Request) unanswered() string {
 func (r *Request) abandon() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.open {
+	if !r.done {
 		r.gone = true
 		r.stop()
 	}

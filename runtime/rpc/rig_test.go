@@ -85,3 +85,6 @@ func silent(r *Request) {
 	<-r.Context().Done()
 	_ = r.Fail(CodeUser, "nobody waits")
 }
+
+// piece is more bytes than a transfer moves at a time.
+const piece = 16 << 20

@@ -52,7 +52,7 @@ func (s *Server) Serve(ctx context.Context, workers int, handler Handler) error 
 	stop := context.AfterFunc(ctx, func() { down <- s.shutDownWithin(ctx, s.cfg.Grace) })
 	var all sync.WaitGroup
 	for range max(workers, 1) {
-		all.Go(func() { s.work(handler) })
+		all.Go(func() { s.work(&all, handler) })
 	}
 	all.Wait()
 	if stop() {
@@ -61,18 +61,30 @@ func (s *Server) Serve(ctx context.Context, workers int, handler Handler) error 
 	return <-down
 }
 
-func (s *Server) work(handler Handler) {
-	for r := range s.requests {
-		answer, err := handler(r)
-		if err == nil {
-			err = r.Reply(answer)
-		} else {
-			failed := failure(err)
-			err = r.Fail(failed.Code, failed.Text)
+func (s *Server) work(all *sync.WaitGroup, handler Handler) {
+	for r := s.take(); r != nil; r = s.take() {
+		s.serveOne(all, r, handler)
+	}
+}
+
+func (s *Server) serveOne(all *sync.WaitGroup, r *Request, handler Handler) {
+	returned := false
+	defer func() {
+		if !returned { // runtime.Goexit, as testing's FailNow calls it, or a panic, which goes on
+			_ = r.Fail(CodeFailed, "the handler ended its goroutine")
+			all.Go(func() { s.work(all, handler) })
 		}
-		if err != nil && s.cfg.Log != nil {
-			s.cfg.Log.Warn("an answer was not sent", slog.Any("error", err))
-		}
+	}()
+	answer, err := handler(r)
+	returned = true
+	if err == nil {
+		err = r.Reply(answer)
+	} else {
+		failed := failure(err)
+		err = r.Fail(failed.Code, failed.Text)
+	}
+	if err != nil && s.cfg.Log != nil {
+		s.cfg.Log.Warn("an answer was not sent", slog.Any("error", err))
 	}
 }
 

@@ -181,7 +181,7 @@ func TestServeHandlesAsManyRequestsAtATimeAsItHasWorkers(t *testing.T) {
 		for range workers {
 			<-begun
 		}
-		require.Eventually(t, func() bool { return len(s.requests) == 2*workers }, time.Minute, time.Millisecond)
+		require.Eventually(t, func() bool { return s.Snapshot().Untaken == 2*workers }, time.Minute, time.Millisecond)
 		assert.Empty(t, begun, "the others wait")
 		close(mayEnd)
 		for range 3 * workers {

@@ -17,7 +17,7 @@ type Server struct {
 	ia       *dat.IA
 	cfg      Config
 	ln       *dat.Listener
-	requests chan *Request
+	requests chan *Request // of feed
 	closePZ  func() error
 	loans    loans         // of requests that move bytes
 	done     chan struct{} // closed when the reader has ended
@@ -27,12 +27,18 @@ type Server struct {
 	latencies latencies
 
 	mu       sync.Mutex
+	more     sync.Cond     // a request waits, or none comes any more
+	over     bool          // the reader has ended
+	fed      chan struct{} // closed when feed has ended; nil before the first call of Requests
+	offered  *Request      // feed has it, and the program has not taken it
+	queue    queue
 	draining bool
 	active   int           // requests without an answer, and connections with answers that wait
 	taken    int           // requests without an answer
 	idle     chan struct{} // closed when draining and none is active; nil before
 	rested   bool          // idle is closed
-	begun    uint64        // requests that were given to the program
+	most     int           // of taken
+	begun    uint64        // requests that came and were not refused at once
 	refused  uint64
 	look     look             // at the first request that the program has not taken
 	conns    map[*served]bool // those that are up
@@ -50,7 +56,8 @@ func Listen(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Serve
 	if err := cfg.complete(op); err != nil {
 		return nil, err
 	}
-	s := &Server{ia: ia, done: make(chan struct{}), conns: make(map[*served]bool)}
+	s := &Server{ia: ia, done: make(chan struct{}), conns: make(map[*served]bool), requests: make(chan *Request)}
+	s.more.L = &s.mu
 	var err error
 	if s.closePZ, err = cfg.makePZ(ia); err != nil {
 		return nil, err
@@ -59,7 +66,7 @@ func Listen(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Serve
 	if s.ln, err = cfg.listen(ctx, ia, address); err != nil {
 		return nil, errors.Join(err, s.closePZ())
 	}
-	s.requests = make(chan *Request, cfg.Conns*cfg.Calls)
+	s.most = cfg.Conns * cfg.Calls
 	if err = s.list(); err != nil {
 		return nil, errors.Join(err, s.ln.Close(), s.closePZ())
 	}
@@ -73,11 +80,6 @@ func (s *Server) Addr() string { return s.ln.Addr() }
 // PZ is the zone of the server's memory for RDMA: register memory in it for
 // [Request.Read] and [Request.Write], without privileges for peers.
 func (s *Server) PZ() *dat.PZ { return s.cfg.PZ }
-
-// Requests is the channel on which requests come. It has room for Config.Conns × Config.Calls of
-// them, which is all that a server keeps. The program calls Reply or Fail of each, once. The channel
-// is closed when the server or its adapter is closed.
-func (s *Server) Requests() <-chan *Request { return s.requests }
 
 // Shutdown ends the server in order. It refuses new connections, and new calls, which have not
 // run then. It waits until all requests that came before are answered, and ends the connections. The
@@ -118,12 +120,13 @@ func (s *Server) rest(ctx context.Context) error {
 // unanswered says what a shutdown cuts off.
 func (s *Server) unanswered() string {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	text := fmt.Sprintf("%d requests without an answer, %d connections with messages that wait", s.taken, s.active-s.taken)
-	for p := range s.conns {
-		for i := range p.calls {
-			if name := p.calls[i].unanswered(); name != "" {
-				return text + "; " + name
+	all := slices.Collect(maps.Keys(s.conns))
+	s.mu.Unlock()
+	for _, p := range all {
+		for i := range p.slots {
+			if r := p.slots[i].now.Load(); r != nil {
+				return text + "; " + r.String()
 			}
 		}
 	}
@@ -159,35 +162,6 @@ func (s *Server) drain() <-chan struct{} {
 	return s.idle
 }
 
-// begin counts a request, for which Requests has a place then. It returns the code of a
-// refusal, or 0.
-func (s *Server) begin() (code uint16) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.draining:
-		code = CodeDraining
-	case s.taken == cap(s.requests): // connections have ended, and their requests are not answered
-		code = CodeBusy
-	}
-	if code != 0 {
-		s.refused++
-		return code
-	}
-	s.begun++
-	s.active++
-	s.taken++
-	return 0
-}
-
-// finish counts an answer; count(-1) follows when it has been sent.
-func (s *Server) finish(code uint16) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.taken--
-	s.answered.count(code)
-}
-
 // count counts what a shutdown waits for.
 func (s *Server) count(n int) {
 	s.mu.Lock()
@@ -211,6 +185,12 @@ func (s *Server) Close() error {
 	}
 	err := s.ln.Close()
 	<-s.done
+	s.mu.Lock()
+	fed := s.fed
+	s.mu.Unlock()
+	if fed != nil {
+		<-fed
+	}
 	s.loans.end()
 	return errors.Join(err, s.closePZ())
 }
@@ -218,7 +198,7 @@ func (s *Server) Close() error {
 // read is the goroutine that accepts connections and takes messages.
 func (s *Server) read() {
 	defer close(s.done)
-	defer close(s.requests)
+	defer s.endRequests()
 	requests := s.ln.Requests()
 	for {
 		select {
@@ -249,7 +229,7 @@ func (s *Server) abandon() {
 	s.mu.Unlock()
 	for _, p := range left {
 		p.link.end()
-		p.cancelAll()
+		p.abandon()
 	}
 }
 
@@ -282,115 +262,5 @@ func (s *Server) accept(cr *dat.CR) {
 	}
 	if _, err := s.ln.AcceptWith(cr, settings); err != nil {
 		s.count(-1)
-	}
-}
-
-func (s *Server) newServed(c *dat.Conn, peer hello) *served {
-	p := &served{server: s, calls: make([]Request, s.cfg.Calls), answer: fitting(peer.message)}
-	p.link = link{conn: c, own: uint32(s.cfg.receives()), stall: s.cfg.Stall, backlog: s.count}
-	p.link.begin(peer)
-	for i := range p.calls {
-		p.calls[i].from = p
-	}
-	return p
-}
-
-func (s *Server) handle(ev dat.Event) {
-	c := dat.ConnOf(ev)
-	if c == nil {
-		return
-	}
-	p, _ := c.Context.(*served)
-	switch {
-	case p == nil: // a connection that setup refused
-	case ev.Number == dat.Established:
-		s.mu.Lock()
-		s.conns[p] = true
-		s.mu.Unlock()
-		s.count(-1)
-	case ev.Ended():
-		s.mu.Lock()
-		up := s.conns[p]
-		delete(s.conns, p)
-		s.mu.Unlock()
-		if !up {
-			s.count(-1)
-		}
-		p.link.end()
-		p.cancelAll()
-		_ = c.Close()
-	case ev.Op == dat.OpRecv:
-		b := c.Message(ev)
-		if b != nil && p.take(b) != nil {
-			p.link.breakOff()
-		}
-	}
-}
-
-// served is the server's end of a connection.
-type served struct {
-	link   link
-	server *Server
-	answer int // the most bytes of a payload that the client takes
-	calls  []Request
-	looks  looks
-}
-
-func (p *served) peer() string {
-	return fmt.Sprintf("%v (connection %d)", p.link.conn, p.link.conn.ID())
-}
-
-// name says which call a header begins.
-func (p *served) name(h header) string {
-	return fmt.Sprintf("method %d, call %#x of %s", h.code, h.call, p.peer())
-}
-
-// of says of which call an error of a Request's method is.
-func (p *served) of(h header, method string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("rpc.Request.%s, %s: %w", method, p.name(h), err)
-}
-
-func (p *served) take(b *dat.Buffer) error {
-	m, err := p.link.read(b)
-	slot := int(m.call & slotMask)
-	if err == nil && m.kind != kindCredit && m.kind != kindEnd && slot >= len(p.calls) {
-		err = errMalformed
-	}
-	if err != nil {
-		p.link.conn.Release(b)
-		return err
-	}
-	switch m.kind {
-	case kindCall:
-		return p.call(&p.calls[slot], b, m)
-	case kindCancel:
-		p.calls[slot].cancel(m.call)
-	case kindAnswer, kindEnd:
-		err = errMalformed
-	}
-	p.link.conn.Release(b)
-	return err
-}
-
-func (p *served) call(r *Request, b *dat.Buffer, m message) error {
-	if !r.begin(b, m) {
-		p.link.conn.Release(b)
-		return errMalformed
-	}
-	if code := p.server.begin(); code != 0 {
-		return r.answer(code, []byte(refusals[code]))
-	}
-	r.counted = true
-	r.number.Store(p.server.begun) // which this goroutine alone writes
-	p.server.requests <- r         // which has a place for each
-	return nil
-}
-
-func (p *served) cancelAll() {
-	for i := range p.calls {
-		p.calls[i].abandon()
 	}
 }

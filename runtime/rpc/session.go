@@ -175,11 +175,12 @@ func timeout(ctx context.Context) uint32 {
 // answered ends a call whose answer has come, or whose connection has ended. A handler that sees
 // the end of the call's time may fail it: the caller's error is that of its context then.
 func (s *session) answered(ctx context.Context, p *pending, b *dat.Buffer, call *Call, dst []byte) ([]byte, error) {
-	s.free <- p
 	if b == nil {
+		s.free <- p
 		return dst, &CallError{MayHaveRun: !s.isLast(), Err: s.reason()}
 	}
 	m, _ := parse(b.Bytes()) // which the reader has checked
+	s.giveBack(p, m.code)
 	defer s.link.conn.Release(b)
 	if call.Written != nil {
 		*call.Written = int(m.written)
@@ -188,13 +189,37 @@ func (s *session) answered(ctx context.Context, p *pending, b *dat.Buffer, call 
 		return append(dst, m.payload...), nil
 	}
 	failed := &Error{m.code, string(m.payload)}
-	if m.code == CodeDraining || m.code == CodeBusy {
-		return dst, &CallError{Err: failed}
+	if notRun(m.code) {
+		return dst, &CallError{Err: whenPassed(ctx, failed)}
 	}
 	if cause := passed(ctx); cause != nil {
 		return dst, &CallError{MayHaveRun: true, Err: fmt.Errorf("%w; the server answered: %w", cause, failed)}
 	}
 	return dst, failed
+}
+
+// giveBack frees a slot. That of a call for which the server had no time rests: a program that asks again
+// at once, and many do, asks no oftener than helps.
+func (s *session) giveBack(p *pending, code uint16) {
+	if code == CodeBusy {
+		time.AfterFunc(refusedRests, func() { s.free <- p })
+		return
+	}
+	s.free <- p
+}
+
+// refusedRests is how long a slot rests when its call was refused with CodeBusy.
+const refusedRests = 5 * time.Millisecond
+
+// notRun reports whether a failure says that the server has not begun the call.
+func notRun(code uint16) bool { return code == CodeDraining || code == CodeBusy }
+
+// whenPassed adds to a server's refusal that the call's time is over, if it is.
+func whenPassed(ctx context.Context, refusal error) error {
+	if cause := passed(ctx); cause != nil {
+		return fmt.Errorf("%w; the server answered: %w", cause, refusal)
+	}
+	return refusal
 }
 
 // passed is why a context has ended, also if its deadline has passed and its timer is late.
@@ -230,9 +255,15 @@ func (s *session) leave(ctx context.Context, p *pending, call *Call) error {
 	defer wait.Stop()
 	select {
 	case b := <-p.answer:
+		if b != nil {
+			m, _ := parse(b.Bytes()) // which the reader has checked
+			err.MayHaveRun = !notRun(m.code)
+		} else {
+			err.MayHaveRun = !s.isLast()
+		}
 		s.link.conn.Release(b)
 	case <-wait.C:
-		s.link.breakOff()
+		s.fail(fmt.Errorf("the server of method %d still had a call's memory %v after the call's end, which is Config.Patience, so this client broke the connection", call.Method, s.cfg.Patience))
 		s.link.conn.Release(<-p.answer)
 	}
 	s.free <- p

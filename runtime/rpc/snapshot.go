@@ -242,7 +242,7 @@ func (s *Server) Snapshot() ServerSnapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := ServerSnapshot{
-		Address: s.Addr(), Conns: len(s.conns), Requests: s.taken, Untaken: len(s.requests),
+		Address: s.Addr(), Conns: len(s.conns), Requests: s.taken, Untaken: s.untaken(),
 		Answered: s.answered.snapshot(), Refused: s.refused,
 	}
 	if now.Untaken == 0 {
@@ -251,13 +251,6 @@ func (s *Server) Snapshot() ServerSnapshot {
 		now.UntakenAge = s.look.age(s.begun - uint64(now.Untaken))
 	}
 	return now
-}
-
-// lastTaken is the number of the last request that the program has taken.
-func (s *Server) lastTaken() uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.begun - min(uint64(len(s.requests)), s.begun)
 }
 
 // list adds the server's reports to the adapter's snapshots.
@@ -284,19 +277,17 @@ func (s *Server) served() (rows []any) {
 func (p *served) snapshot() ServedSnapshot {
 	var taken []underWay
 	s := ServedSnapshot{Client: p.peer(), Server: p.server.Addr(), Flow: p.link.snapshot()}
-	last := p.server.lastTaken()
-	for i := range p.calls {
-		r := &p.calls[i]
-		r.mu.Lock()
-		if r.open {
-			if s.Requests++; r.number.Load() > last {
+	p.server.mu.Lock()
+	for i := range p.slots {
+		if r := p.slots[i].now.Load(); r != nil {
+			if s.Requests++; r.waits || p.server.offered == r {
 				s.Untaken++
 			} else {
 				taken = append(taken, underWay{r.header.call, r.header.code})
 			}
 		}
-		r.mu.Unlock()
 	}
+	p.server.mu.Unlock()
 	s.OldestAge, s.OldestMethod = p.looks.oldest(taken)
 	return s
 }

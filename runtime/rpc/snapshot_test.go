@@ -42,6 +42,7 @@ func TestASnapshotSaysWhatAClientAndItsServerDo(t *testing.T) {
 		require.NoError(t, (<-s.Requests()).Fail(CodeUnknown, "no"))
 		make(3)
 		held := <-s.Requests()
+		synctest.Wait()
 		first := c.Snapshot()
 		assert.Equal(t, ClientSnapshot{
 			Server: s.Addr(), Calls: 1, Of: 3, OldestMethod: 3, Flow: Flow{Credits: first.Credits}, Answered: Answered{Answers: 2, Failures: 1},
@@ -70,6 +71,7 @@ func TestASnapshotSaysWhatAClientAndItsServerDo(t *testing.T) {
 		assert.Equal(t, "2 requests wait: no handler has taken one for 1 s; its handlers are blocked, or too few", s.Snapshot().Trouble(time.Second))
 		assert.Equal(t, time.Second, s.Snapshot().UntakenAge)
 		second := <-s.Requests()
+		synctest.Wait()
 		assert.Zero(t, s.Snapshot().UntakenAge, "another request is the first")
 		require.NoError(t, held.Reply(nil))
 		synctest.Wait()

@@ -12,9 +12,6 @@ import (
 	dat "godat/runtime"
 )
 
-// piece is the most bytes of one operation: those behind it have the time of Config.Stall again.
-const piece = 16 << 20
-
 // Read reads the caller's memory from offset on into a segment of [Server.PZ]'s memory, by
 // RDMA, and waits for that. A part that the caller does not have is LENGTH_ERROR. When the
 // caller does not wait any more, Read moves nothing, and the error is that of Context's end.
@@ -61,65 +58,152 @@ func (r *Request) WriteBytes(from []byte, offset int) error {
 }
 
 func (r *Request) move(op dat.Op, mine dat.Segment, callers dat.RemoteSegment, offset int) error {
+	if err := r.usable(); err != nil {
+		return err
+	}
 	if offset < 0 || uint64(offset)+uint64(mine.Len) > uint64(callers.Len) {
 		return hw.Errorf("", hw.LengthError, hw.NoSubtype, "%d bytes from %d on; the caller has %d", mine.Len, offset, callers.Len)
 	}
 	for done, all := 0, int(mine.Len); done < all; {
-		n := min(all-done, piece)
-		if err := r.watch(); err != nil {
+		n, err := r.movePiece(op, dat.Segment{Addr: mine.Addr + uint64(done), Len: uint32(all - done), Context: mine.Context}, callers, offset+done)
+		if done += n; err != nil {
 			return err
-		}
-		// Without Context, at whose end Do would break the connection at once.
-		part := dat.Segment{Addr: mine.Addr + uint64(done), Len: uint32(n), Context: mine.Context}
-		err := r.from.link.conn.Do(context.Background(), dat.DTO{Op: op, Segment: part, Remote: callers.Slice(offset+done, n)})
-		if err = cmp.Or(r.unwatch(), err); err != nil {
-			if errors.Is(err, net.ErrClosed) || r.from.link.conn.Endpoint.State() != dat.StateConnected || errors.As(err, new(hw.StatusError)) {
-				return ended(err) // before it, or by it
-			}
-			return err
-		}
-		if done += n; op == dat.OpWrite {
-			r.written = max(r.written, uint32(offset+done))
 		}
 	}
 	return nil
 }
 
-// watch begins a transfer, and sets the time at which it breaks the connection.
+// movePiece moves the first piece of so many bytes, in its turn.
+func (r *Request) movePiece(op dat.Op, part dat.Segment, callers dat.RemoteSegment, offset int) (n int, err error) {
+	turns := &r.from.turns
+	size, weight := turns.piece()
+	n = min(int(part.Len), size)
+	if !turns.line.TryAcquire(weight) && turns.line.Acquire(r.Context(), weight) != nil {
+		return 0, r.ended()
+	}
+	defer turns.line.Release(weight)
+	if err := r.watch(); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	part.Len = uint32(n)
+	// Without Context, at whose end Do would break the connection at once.
+	err = r.from.link.conn.Do(context.Background(), dat.DTO{Op: op, Segment: part, Remote: callers.Slice(offset, n)})
+	written := 0
+	if op == dat.OpWrite && err == nil {
+		written = offset + n
+	}
+	if err = cmp.Or(r.unwatch(written), err); err != nil {
+		if errors.Is(err, net.ErrClosed) || r.from.link.conn.Endpoint.State() != dat.StateConnected || errors.As(err, new(hw.StatusError)) {
+			return 0, ended(err) // before it, or by it
+		}
+		return 0, err
+	}
+	turns.took(n, time.Since(began))
+	return n, nil
+}
+
+// watch begins the transfer of a piece, and sets the time at which it breaks the connection.
 func (r *Request) watch() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.left(); err != nil {
+	if err := r.over(); err != nil {
 		return err
 	}
-	if r.gone {
-		return ErrEnded
-	}
-	limit := r.from.server.cfg.Stall
+	now := time.Now()
+	until := now.Add(r.from.server.cfg.Stall)
 	if r.header.timeout != 0 {
-		limit = min(limit, time.Until(r.deadline())+r.from.server.cfg.Patience)
+		if last := r.deadline().Add(r.from.server.cfg.Patience); last.Before(until) {
+			until = last
+		}
 	}
-	r.moves = true
-	if r.limit == nil {
-		r.limit = time.AfterFunc(limit, r.from.link.breakOff)
-	} else {
-		r.limit.Reset(limit)
-	}
+	r.moves++
+	r.until = time.Time{}
+	r.bound(until)
 	return nil
 }
 
-// unwatch ends a transfer. It returns the error of one that took too long.
-func (r *Request) unwatch() error {
+// bound lets the transfer go on until then, and no longer than it may already. The caller holds mu.
+func (r *Request) bound(until time.Time) {
+	if !r.until.IsZero() && !until.Before(r.until) {
+		return
+	}
+	r.until = until
+	if r.limit == nil {
+		r.limit = time.AfterFunc(time.Until(until), r.overdue)
+	} else {
+		r.limit.Reset(time.Until(until))
+	}
+}
+
+// overdue breaks the connection of a transfer that takes too long.
+func (r *Request) overdue() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.moves = false
-	if r.limit.Stop() {
+	if r.moves > 0 && !time.Now().Before(r.until) {
+		r.broke = true
+		r.from.link.breakOff()
+	}
+}
+
+// unwatch ends the transfer of a piece, which has written so far. It returns the error of one that took
+// too long.
+func (r *Request) unwatch(written int) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.written = max(r.written, uint32(written))
+	if r.moves--; r.moves == 0 {
+		r.limit.Stop()
+		if r.still != nil {
+			close(r.still)
+			r.still = nil
+		}
+		r.release()
+	}
+	if !r.broke {
 		return nil
 	}
 	if err := r.left(); err != nil {
 		return fmt.Errorf("it went on for %v and broke the connection: %w", r.from.server.cfg.Patience, err)
 	}
 	return hw.Errorf("", hw.TimeoutExpired, hw.NoSubtype, "it went on for %v, which is Config.Stall, and broke the connection", r.from.server.cfg.Stall)
+}
+
+// wrote is how far into the sink the server has written.
+func (r *Request) wrote() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return int(r.written)
+}
+
+// usable is the error of a request that is not the program's any more.
+func (r *Request) usable() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.done {
+		return r.misused("")
+	}
+	return nil
+}
+
+// ended is why a transfer that waited for its turn does not begin.
+func (r *Request) ended() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return cmp.Or(r.over(), r.ctx.Err())
+}
+
+// over is why nothing may move any more. The caller holds mu.
+func (r *Request) over() error {
+	switch err := r.left(); {
+	case r.done:
+		return r.misused("")
+	case err != nil:
+		return err
+	case r.gone:
+		return ErrEnded
+	}
+	return nil
 }
 
 // left is why the caller does not wait any more. The caller holds mu.

@@ -1,0 +1,128 @@
+package rpc
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	dat "godat/runtime"
+)
+
+func (s *Server) newServed(c *dat.Conn, peer hello) *served {
+	p := &served{server: s, slots: make([]slot, s.cfg.Calls), answer: fitting(peer.message)}
+	p.link = link{conn: c, own: uint32(s.cfg.receives()), stall: s.cfg.Stall, backlog: s.count}
+	p.link.begin(peer)
+	p.turns.init()
+	return p
+}
+
+func (s *Server) handle(ev dat.Event) {
+	c := dat.ConnOf(ev)
+	if c == nil {
+		return
+	}
+	p, _ := c.Context.(*served)
+	switch {
+	case p == nil: // a connection that setup refused
+	case ev.Number == dat.Established:
+		s.mu.Lock()
+		s.conns[p] = true
+		s.mu.Unlock()
+		s.count(-1)
+	case ev.Ended():
+		s.mu.Lock()
+		up := s.conns[p]
+		delete(s.conns, p)
+		s.mu.Unlock()
+		if !up {
+			s.count(-1)
+		}
+		p.link.end()
+		p.abandon()
+		_ = c.Close()
+	case ev.Op == dat.OpRecv:
+		b := c.Message(ev)
+		if b != nil && p.take(b) != nil {
+			p.link.breakOff()
+		}
+	}
+}
+
+// served is the server's end of a connection.
+type served struct {
+	link   link
+	server *Server
+	answer int // the most bytes of a payload that the client takes
+	slots  []slot
+	fresh  []Request    // of the reader
+	left   atomic.Int32 // requests of callers that have left, with which handlers go on
+	looks  looks
+	turns  turns
+	line   line // under Server.mu
+}
+
+func (p *served) peer() string {
+	return fmt.Sprintf("%v (connection %d)", p.link.conn, p.link.conn.ID())
+}
+
+// name says which call a header begins.
+func (p *served) name(h header) string {
+	return fmt.Sprintf("method %d, call %#x of %s", h.code, h.call, p.peer())
+}
+
+// of says of which call an error of a Request's method is.
+func (p *served) of(h header, method string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("rpc.Request.%s, %s: %w", method, p.name(h), err)
+}
+
+func (p *served) take(b *dat.Buffer) error {
+	m, err := p.link.read(b)
+	slot := int(m.call & slotMask)
+	if err == nil && m.kind != kindCredit && m.kind != kindEnd && slot >= len(p.slots) {
+		err = errMalformed
+	}
+	if err != nil {
+		p.link.conn.Release(b)
+		return err
+	}
+	switch m.kind {
+	case kindCall:
+		return p.call(&p.slots[slot], b, m)
+	case kindCancel:
+		if r := p.slots[slot].now.Load(); r != nil && r.header.call == m.call {
+			r.cancel()
+		}
+	case kindAnswer, kindEnd:
+		err = errMalformed
+	}
+	p.link.conn.Release(b)
+	return err
+}
+
+func (p *served) call(slot *slot, b *dat.Buffer, m message) error {
+	r := p.begin(slot, b, m)
+	if r == nil {
+		p.link.conn.Release(b)
+		return errMalformed
+	}
+	if m.source.Len == 0 && m.sink.Len == 0 {
+		p.turns.call.Store(r.arrived.UnixNano())
+	}
+	if code, why := p.server.admit(r); code != 0 {
+		return r.refuse(code, why)
+	}
+	return nil
+}
+
+// abandon tells the handlers of a connection that it has ended. Requests that no handler has begun
+// leave with it.
+func (p *served) abandon() {
+	p.server.drop(p)
+	for i := range p.slots {
+		if r := p.slots[i].now.Load(); r != nil {
+			r.abandon()
+		}
+	}
+}
