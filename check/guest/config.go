@@ -45,7 +45,7 @@ type Config struct {
 	Modules []string
 	// Kernel is added to the kernel's command line. With "tsc=reliable
 	// clocksource=tsc" a program reads the time without a system call, which
-	// benchmarks need; on a busy host the kernel may calibrate that clock wrongly.
+	// benchmarks need.
 	Kernel string
 	// Forward lets programs on the host reach TCP ports of the guest.
 	Forward []Forward
@@ -57,7 +57,9 @@ type Config struct {
 	// Dir is the program's working directory; empty means the caller's.
 	Dir string
 	// Env is added to the program's environment, which holds PATH, HOME, TMPDIR
-	// (writable) and GODAT_GUEST_DEVICE, the first of Devices.
+	// (writable), GODAT_GUEST_DEVICE, the first of Devices, and GODAT_GUEST_CLOCK. The
+	// last is right if the guest's clock keeps the host's time within 2 %, and otherwise
+	// wrong or unknown: then the times that the program sees mean nothing.
 	Env []string
 	// Share are directories of the host that the program may write to, under the
 	// same path. The program's results leave the guest through them.
@@ -69,6 +71,9 @@ type Config struct {
 	// Progress receives a sentence now and then while something slow is prepared;
 	// nil discards them.
 	Progress io.Writer
+	// Complaints receives a sentence when the program runs on a machine that is not what
+	// it should be: its clock does not keep time. nil means os.Stderr.
+	Complaints io.Writer
 
 	// Timeout bounds the program; 0 means DefaultTimeout.
 	Timeout time.Duration
@@ -126,6 +131,7 @@ func (c Config) complete() (Config, error) {
 	}
 	c.Timeout, c.CPUs, c.Memory = cmp.Or(c.Timeout, DefaultTimeout), cmp.Or(c.CPUs, 2), cmp.Or(c.Memory, 2048)
 	c.Output, c.Progress = cmp.Or(c.Output, io.Discard), cmp.Or(c.Progress, io.Discard)
+	c.Complaints = cmp.Or(c.Complaints, io.Writer(os.Stderr))
 	return c, nil
 }
 

@@ -14,6 +14,7 @@ import (
 // line that begins with a secret word, which no program can know. init writes a
 // line break before it:
 //
+//	\n5f0c… clock 1.24\n
 //	\n5f0c… booted\n
 //	\n5f0c… exit 3\n
 //	\n5f0c… failed no module siw\n
@@ -24,6 +25,7 @@ type console struct {
 	deaf   bool   // out has failed, so it gets nothing more
 
 	booted   func()        // called when init reports that the guest has booted
+	clock    func(string)  // called when init reports a reading of its clock
 	status   int           // the exit status of the program
 	ended    bool          // status is known
 	failed   error         // init's report of what it could not do
@@ -33,8 +35,8 @@ type console struct {
 // longestReport bounds the bytes that console holds until a report's line ends.
 const longestReport = 4096
 
-func newConsole(secret string, out io.Writer, booted func()) *console {
-	return &console{out: out, prefix: []byte("\n" + secret + " "), booted: booted, finished: make(chan struct{})}
+func newConsole(secret string, out io.Writer, booted func(), clock func(string)) *console {
+	return &console{out: out, prefix: []byte("\n" + secret + " "), booted: booted, clock: clock, finished: make(chan struct{})}
 }
 
 // Write reads the next bytes, in pieces of any size. It never fails, since console
@@ -79,6 +81,9 @@ func (c *console) report(line string) {
 	switch what {
 	case "booted":
 		c.booted()
+		return
+	case "clock":
+		c.clock(arg)
 		return
 	case "exit":
 		n, err := strconv.Atoi(arg)

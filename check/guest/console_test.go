@@ -16,8 +16,10 @@ func TestConsoleSeparatesOutputFromReports(t *testing.T) {
 		ended         bool
 		status        int
 		failed        string
+		clock         []string
 	}{
 		{name: "nothing yet", in: ""},
+		{name: "readings of the clock", in: "\nkey clock 1.24 \n\nkey clock 3.10 1.31\n\nkey booted\n", booted: true, clock: []string{"1.24 ", "3.10 1.31"}},
 		{name: "booted", in: "\nkey booted\n", booted: true},
 		{name: "output that ends with a line break", in: "\nkey booted\nhello\n\nkey exit 0\n", out: "hello\n", booted: true, ended: true},
 		{name: "output that does not", in: "\nkey booted\nhello\nkey exit 3\n", out: "hello", booted: true, ended: true, status: 3},
@@ -35,7 +37,8 @@ func TestConsoleSeparatesOutputFromReports(t *testing.T) {
 			for _, piece := range []int{1, 2, 3, 5, len(c.in) + 1} {
 				var out bytes.Buffer
 				booted := 0
-				con := newConsole("key", &out, func() { booted++ })
+				var clock []string
+				con := newConsole("key", &out, func() { booted++ }, func(s string) { clock = append(clock, s) })
 				for rest := []byte(c.in); len(rest) > 0; {
 					n := min(piece, len(rest))
 					m, err := con.Write(rest[:n])
@@ -45,6 +48,7 @@ func TestConsoleSeparatesOutputFromReports(t *testing.T) {
 				}
 				assert.Equal(t, c.out, out.String(), "in pieces of %d", piece)
 				assert.Equal(t, c.booted, booted == 1)
+				assert.Equal(t, c.clock, clock)
 				assert.Equal(t, c.ended, con.ended)
 				assert.Equal(t, c.status, con.status)
 				if c.failed != "" {
@@ -65,7 +69,7 @@ func TestConsoleSeparatesOutputFromReports(t *testing.T) {
 
 func TestConsoleHoldsBackNoMoreThanTheBeginningOfAReport(t *testing.T) {
 	var out bytes.Buffer
-	con := newConsole("key", &out, func() {})
+	con := newConsole("key", &out, func() {}, nil)
 	_, err := con.Write([]byte("hello\nke"))
 	require.NoError(t, err)
 	assert.Equal(t, "hello", out.String())
@@ -75,7 +79,7 @@ func TestConsoleHoldsBackNoMoreThanTheBeginningOfAReport(t *testing.T) {
 }
 
 func TestConsoleReadsTheStatusThoughItsWriterFails(t *testing.T) {
-	con := newConsole("key", &failingWriter{}, func() {})
+	con := newConsole("key", &failingWriter{}, func() {}, nil)
 	_, err := con.Write([]byte("hello"))
 	require.NoError(t, err)
 	_, err = con.Write([]byte("\nkey exit 7\n"))

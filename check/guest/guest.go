@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -77,6 +76,7 @@ func Start(ctx context.Context, cfg Config, prog string, args ...string) (*Guest
 	if err != nil {
 		return nil, err
 	}
+	counted := readCounter()
 	k, tree, release, err := acquire(ctx, store, cfg.Progress)
 	if err != nil {
 		return nil, err
@@ -90,6 +90,7 @@ func Start(ctx context.Context, cfg Config, prog string, args ...string) (*Guest
 		g.clean()
 		return nil, err
 	}
+	g.job.rate = counted.rate()
 	ctx, g.cancel = context.WithCancel(ctx)
 	go g.run(ctx)
 	return g, nil
@@ -147,33 +148,50 @@ func (g *Guest) run(ctx context.Context) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
-	con := newConsole(g.job.secret, g.cfg.Output, g.markBooted)
+	if g.boot(ctx) {
+		g.job.slowClock = true
+		g.boot(ctx)
+	}
+}
+
+// boot boots the machine and waits for its end. It returns true if the clock was wrong, for
+// the first time: then the program has not begun, and no result is set.
+func (g *Guest) boot(ctx context.Context) (again bool) {
+	running, end := context.WithCancel(ctx)
+	defer end()
+	w := &watch{g: g, end: end, late: make(chan error, 1), stop: make(chan struct{}), gone: make(chan struct{}), began: time.Now()}
+	w.con = newConsole(g.job.secret, g.cfg.Output, g.markBooted, w.readClock)
 	var complaint bytes.Buffer
-	cmd := exec.CommandContext(ctx, g.job.tools[qemu], g.job.arguments(g.initrd(), g.log())...)
-	cmd.Stdout, cmd.Stderr = con, &complaint
+	cmd := exec.CommandContext(running, g.job.tools[qemu], g.job.arguments(g.initrd(), g.log())...)
+	cmd.Stdout, cmd.Stderr = w.con, &complaint
 	cmd.SysProcAttr = tied()
 	cmd.WaitDelay = haltTimeout
 	fmt.Fprintf(g.cfg.Progress, "guest: booting %s %s\n", g.job.kernel.name, strings.Join(g.cfg.Devices, " "))
 	line, err := cmd.StdinPipe()
+	w.line = line
 	if err == nil {
 		err = cmd.Start()
 	}
 	if err != nil {
 		g.err = fmt.Errorf("guest: %w", err)
-		return
+		return false
 	}
-	w := &watch{g: g, con: con, line: line, late: make(chan error, 1), stop: make(chan struct{}), gone: make(chan struct{})}
 	go w.run()
 	werr := cmd.Wait()
 	close(w.stop)
 	<-w.gone
-	g.finish(ctx, con, w, werr, complaint.String())
+	if w.again && ctx.Err() == nil {
+		return true
+	}
+	g.finish(ctx, w, werr, complaint.String())
+	return false
 }
 
 func (g *Guest) markBooted() { g.once.Do(func() { close(g.booted) }) }
 
-// finish sets the result. Nothing writes to con any more.
-func (g *Guest) finish(ctx context.Context, con *console, w *watch, werr error, complaint string) {
+// finish sets the result. Nothing writes to the console any more.
+func (g *Guest) finish(ctx context.Context, w *watch, werr error, complaint string) {
+	con := w.con
 	var late error
 	select {
 	case late = <-w.late:
@@ -209,58 +227,6 @@ func (g *Guest) finish(ctx context.Context, con *console, w *watch, werr error, 
 // kernel does then, see arguments.
 var kernelFault = regexp.MustCompile(
 	`(?m)^\[ *\d+\.\d+\] .*(kernel BUG at|BUG: |Oops|Kernel panic|blocked for more than \d+ seconds|detected stalls|LOCKUP)`)
-
-// watch ends the machine when the program has ended or a time limit has passed.
-type watch struct {
-	g    *Guest
-	con  *console
-	line io.Writer // to the guest's second serial line
-	late chan error
-	stop chan struct{} // closed when the machine has ended
-	gone chan struct{} // closed when run has ended
-}
-
-func (w *watch) run() {
-	defer close(w.gone)
-	if !w.wait(w.g.booted, bootTimeout, "the guest did not boot") {
-		return
-	}
-	if !w.wait(w.con.finished, w.g.cfg.Timeout, "the program did not end") {
-		return
-	}
-	w.halt()
-}
-
-// halt answers init's last report, upon which init powers the machine off, and
-// waits for that. After haltTimeout it kills the machine, which is no failure.
-func (w *watch) halt() {
-	_, _ = io.WriteString(w.line, "heard\n")
-	w.wait(nil, haltTimeout, "the guest did not power off")
-}
-
-// wait waits for ch. It returns false when the machine has ended, init has failed
-// or the limit has passed; in the last two cases it ends the machine.
-func (w *watch) wait(ch <-chan struct{}, limit time.Duration, what string) bool {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	failed := w.con.finished
-	if ch == nil {
-		failed = nil
-	}
-	select {
-	case <-ch:
-		return true
-	case <-failed:
-		w.halt()
-		return false
-	case <-w.stop:
-		return false
-	case <-timer.C:
-		w.late <- fmt.Errorf("%s in %v: %w", what, limit, ErrTimeout)
-		w.g.cancel()
-		return false
-	}
-}
 
 // consoleTail returns the last messages of the kernel and init.
 func (g *Guest) consoleTail() string {

@@ -30,11 +30,24 @@ halt() {
   poweroff -f
   sleep 60
 }
+# clock reports a reading of the clock: the time before the host reads its own, and the time
+# after the host had read its own for the reading before. The host answers whether the clock
+# is right, or is to be read again; see clock.go. The host waits for no longer than the boot
+# may take.
+clock() {
+  read -r before _ </proc/uptime
+  (printf '\n%s clock %s\n' "$SECRET" "$before$after" >&3)
+  read -r GODAT_GUEST_CLOCK <&3
+  read -r after _ </proc/uptime
+  after=" $after"
+}
 fail() {
   report failed "$*"
   halt
 }
 
+after=
+clock
 while read -r module; do
   insmod "$module" || fail "can't insert $module"
 done </job/modules
@@ -71,6 +84,9 @@ ip route add default via "$HOST_ADDRESS"
 for device in $DEVICES; do
   chroot /host "$RDMA" link add "$device" type "${device%%[0-9_]*}" netdev eth0 || fail "can't make the device $device"
 done
+
+while clock && [ "$GODAT_GUEST_CLOCK" = again ]; do sleep 0.5; done
+export GODAT_GUEST_CLOCK
 
 # An iWARP device binds a TCP socket to a source port that the connection manager chose
 # without asking TCP, and a C program gives up when it is in use. Without this, every

@@ -28,6 +28,9 @@ type job struct {
 	secret string          // the beginning of init's reports
 	prog   string
 	args   []string
+
+	rate      int  // what the processor's counter counts in a millisecond; 0 is unknown
+	slowClock bool // the guest reads the time from a device
 }
 
 // writeInitramfs writes the guest's first file system: busybox, the modules that

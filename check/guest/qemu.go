@@ -11,9 +11,7 @@ import (
 //
 // The processor does not claim fast moves of bytes (ERMS and FSRM): the emulator takes
 // as long for a byte as for 8, and the kernel clears and copies memory in the units that
-// the processor claims are fast. All emulated processors have the host's time-stamp
-// counter, which tsc=reliable tells the kernel: otherwise each look at the clock would
-// wait for a device, the HPET. On a busy host the kernel would find that its timer does
+// the processor claims are fast. On a busy host the kernel would find that its timer does
 // not work; no_timer_check stops it from checking.
 //
 // A fault of the kernel ends the machine, so that the program's output stops at the
@@ -25,7 +23,7 @@ func (j *job) arguments(initrd, log string) []string {
 		"-smp", strconv.Itoa(c.CPUs), "-m", strconv.Itoa(c.Memory),
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
 		"-kernel", kernelImage(j.tree, j.kernel.name), "-initrd", initrd,
-		"-append", "console=ttyS0 panic=-1 oops=panic quiet mitigations=off no_timer_check tsc=reliable " + c.Kernel,
+		"-append", "console=ttyS0 panic=-1 oops=panic quiet mitigations=off no_timer_check " + j.clockArguments(),
 		"-serial", "file:" + escape(log), // the kernel's messages and init's
 		"-serial", "stdio", // the program, and init's reports
 		"-nic", nic(c.Tap, c.Forward),
@@ -35,6 +33,21 @@ func (j *job) arguments(initrd, log string) []string {
 		args = append(args, share("share"+strconv.Itoa(i), dir, "off")...)
 	}
 	return args
+}
+
+// clockArguments returns the kernel's arguments about the clock, and the caller's. All
+// emulated processors have the host's time-stamp counter. tsc=reliable says so, since each
+// look at the clock would otherwise wait for a device, the HPET, and the counter's rate
+// spares the kernel from finding it. A clock that turned out wrong so is that device.
+func (j *job) clockArguments() string {
+	if j.slowClock {
+		return j.cfg.Kernel + " clocksource=hpet"
+	}
+	s := "tsc=reliable "
+	if j.rate > 0 {
+		s += "tsc_early_khz=" + strconv.Itoa(j.rate) + " "
+	}
+	return s + j.cfg.Kernel
 }
 
 func nic(tap string, forward []Forward) string {
