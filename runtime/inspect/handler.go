@@ -19,7 +19,7 @@ import (
 const (
 	leastAge = time.Second // of a snapshot that another one replaces
 	renders  = 4           // pages that are rendered at the same time
-	longest  = 256         // bytes of a request's query
+	longest  = 4096        // bytes of a request's query
 )
 
 // Handler is an http.Handler and an expvar.Var. Its methods may be called from any

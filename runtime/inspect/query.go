@@ -22,6 +22,10 @@ type query struct {
 	trace   string // of a POST: start or stop
 }
 
+// mostFilter is the most bytes of a filter: a hundred characters, which the page's form lets a
+// visitor type. So every link that has it, each byte written as three, is shorter than longest.
+const mostFilter = 400
+
 // errNotHere says that the request's object is not there.
 var errNotHere = errors.New("there is no such thing here (any more)")
 
@@ -44,6 +48,9 @@ func parseQuery(raw string, adapters int) (q query, err error) {
 				return q, fmt.Errorf("%s: %w", name, err)
 			}
 		}
+	}
+	if n := max(len(q.filter), len(q.sort)); n > mostFilter {
+		return q, fmt.Errorf("a filter, or the name of a column, of %d bytes; the longest has %d", n, mostFilter)
 	}
 	if q.adapter < 0 || q.adapter >= adapters {
 		return q, fmt.Errorf("adapter %d of %d", q.adapter, adapters)
