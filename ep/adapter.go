@@ -31,6 +31,7 @@ type Adapter struct {
 
 	// An object that nothing else names is listed under itself.
 	eps    table[*Endpoint, *Endpoint]
+	freed  freedCounts // under eps.mu
 	qps    table[hw.QP, *Endpoint]
 	points table[*point, *point]
 	srqs   table[hw.SRQ, *SRQ]

@@ -163,7 +163,7 @@ func (ctl *controls) free(op string) error {
 	a := ctl.e.adapter
 	a.endpoints.Remove(ctl.e.key)
 	a.counters.endpointsFreed.whole.Add(1)
-	a.eps.remove(ctl.e) // last: an adapter's close that no longer sees the endpoint must find it closed, and counted
+	a.leave(ctl.e) // last: an adapter's close that no longer sees the endpoint must find it closed, and counted
 	return nil
 }
 

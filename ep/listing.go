@@ -11,11 +11,14 @@ import (
 // itself, at its own moment.
 type Snapshot struct {
 	Endpoints []EndpointSnapshot
-	Points    []PointSnapshot
-	SRQs      []SRQSnapshot
-	Counters  Counters      // since the adapter was opened, whatever was reset
-	Ends      []EndCount    // how connections ended
-	LastEnds  []EndSnapshot // the last of them, the oldest first
+	// FreedRequests and FreedReceives sum what endpoints counted that are freed.
+	FreedRequests, FreedReceives QueueCounts
+
+	Points   []PointSnapshot
+	SRQs     []SRQSnapshot
+	Counters Counters      // since the adapter was opened, whatever was reset
+	Ends     []EndCount    // how connections ended
+	LastEnds []EndSnapshot // the last of them, the oldest first
 }
 
 // PointSnapshot describes a service point at one moment. All counts only grow.
@@ -76,7 +79,8 @@ func (a *Adapter) Endpoints() []*Endpoint { return a.eps.list() }
 // Snapshot describes what lives on the adapter now.
 func (a *Adapter) Snapshot() Snapshot {
 	s := Snapshot{Counters: a.counters.read((*counter).all)}
-	endpoints := a.eps.list()
+	endpoints, freed := a.counted()
+	s.FreedRequests, s.FreedReceives = freed.requests, freed.recvs
 	s.Endpoints = make([]EndpointSnapshot, len(endpoints))
 	names := make(dispatcherNames)
 	for i, e := range endpoints {

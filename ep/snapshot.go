@@ -61,9 +61,9 @@ type EndpointSnapshot struct {
 
 // QueueSnapshot describes the requests or the receives of an endpoint.
 type QueueSnapshot struct {
-	Depth       int    // the most that may be outstanding
-	Posted      uint64 // since the endpoint was made
-	Outstanding int    // of these, how many have not completed; for receives those that wait for a message
+	QueueCounts     // since the endpoint was made
+	Depth       int // the most that may be outstanding
+	Outstanding int // of the posted ones, how many have not completed; for receives those that wait for a message
 	// OldestAge is for how long the oldest operation has been outstanding, at least: since the
 	// first snapshot in which it was the oldest, where OldestAge is 0. It is 0, too, while all that
 	// are outstanding are suppressed requests of which the device reports nothing before a later
@@ -71,20 +71,9 @@ type QueueSnapshot struct {
 	// cookie, valid if OldestAge is not 0.
 	OldestAge    time.Duration
 	OldestCookie uint64
-	// Moved has what succeeded, by the kind of operation. QuietAge is for how long at least nothing
-	// has: since the first snapshot with the same operations in Moved.
-	Moved    []Moved
+	// QuietAge is for how long at least nothing has succeeded: since the first snapshot with the
+	// same operations in Moved.
 	QuietAge time.Duration
-	// Failed counts operations that ended with an error, without those that were Flushed
-	// because the connection ended.
-	Failed, Flushed uint64
-}
-
-// Moved says how many operations of a kind succeeded, and how many octets they moved. Those of
-// suppressed requests are known when a later request completes.
-type Moved struct {
-	Kind               string // as [hw.Op] names it
-	Operations, Octets uint64
 }
 
 // CauseSnapshot is a cause in words.
@@ -165,15 +154,7 @@ func (r *record) describe(e *Endpoint, s *EndpointSnapshot) (requests, recvs uin
 	s.Story = r.story.lines()
 	now := time.Now()
 	requests, recvs = s.Requests.describe(&e.box.requests, now), s.Receives.describe(&e.box.recvs, now)
-	if others := r.others.Load(); others != nil {
-		for op := range others {
-			to := &s.Requests
-			if hw.Op(op) == hw.OpRecvInvalidate || hw.Op(op) == hw.OpRecvImm {
-				to = &s.Receives
-			}
-			to.moved(hw.Op(op), &others[op])
-		}
-	}
+	r.countOthers(&s.Requests.QueueCounts, &s.Receives.QueueCounts)
 	if r.quiets == nil {
 		r.quiets = new([2]look)
 	}
@@ -182,23 +163,13 @@ func (r *record) describe(e *Endpoint, s *EndpointSnapshot) (requests, recvs uin
 	return requests, recvs
 }
 
-// succeeded is how many operations did.
-func (s *QueueSnapshot) succeeded() (n uint64) {
-	for i := range s.Moved {
-		n += s.Moved[i].Operations
-	}
-	return n
-}
-
 // describe adds what a queue and its tally have, and returns the ticket of the queue's oldest
 // operation. The caller holds record.mu.
 func (s *QueueSnapshot) describe(q *queue, now time.Time) (oldest uint32) {
 	t := q.tally()
-	s.Failed, s.Flushed = t.failures.Load(), t.flushes.Load()
-	s.moved(q.plain, &q.moved)
 	retired := q.retired.Load() // before the tail, which is not behind it
 	tail := q.tail(q.e.box.token.Load())
-	s.Posted = t.posts(tail)
+	s.QueueCounts = q.counts(tail)
 	s.Outstanding = int((tail - retired) & ticketMask)
 	if s.Outstanding > 0 && (q.plain != hw.OpSend || !q.e.box.unreported.has(retired, tail)) {
 		s.OldestAge = t.look.age(s.Posted-uint64(s.Outstanding), now)
@@ -217,11 +188,4 @@ func (s *QueueSnapshot) nameOldest(q *queue, ticket uint32) {
 	q.mu.Lock() // Modify replaces the slots under it
 	defer q.mu.Unlock()
 	s.OldestCookie = q.slot(ticket).cookie.Load()
-}
-
-// moved adds what there is of a kind of operation.
-func (s *QueueSnapshot) moved(op hw.Op, m *moved) {
-	if n := m.operations.Load(); n > 0 {
-		s.Moved = append(s.Moved, Moved{Kind: op.String(), Operations: n, Octets: m.octets.Load()})
-	}
 }

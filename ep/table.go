@@ -43,5 +43,8 @@ func (t *table[K, V]) len() int {
 func (t *table[K, V]) list() []V {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return slices.Collect(maps.Values(t.all))
+	return t.values()
 }
+
+// values is list for a caller that holds mu.
+func (t *table[K, V]) values() []V { return slices.Collect(maps.Values(t.all)) }

@@ -42,6 +42,7 @@ type BufferPool struct {
 	waiters waiters
 	apart
 
+	made    atomic.Bool   // it is complete
 	end     atomic.Uint32 // isWatched and isOver; whoever gives a buffer back looks at it
 	returns chan struct{} // see Returns; made before isWatched is set
 	back    atomic.Int32  // buffers that collect has taken, behind the end
@@ -85,6 +86,7 @@ func (p *PZ) NewBufferPool(cfg BufferPoolConfig) (*BufferPool, error) {
 		b.buffers[i].owner.Init(uint32(i))
 	}
 	b.free.Init(cfg.Count)
+	b.made.Store(true)
 	return b, nil
 }
 

@@ -102,11 +102,11 @@ func (t *trace) caller() string {
 	}
 }
 
-// Pools describes the pools of the domain that are not closed, by name, but for those that
-// are named elsewhere.
+// Pools describes the pools of the domain that are complete and not closed, by name, but for
+// those that are named elsewhere.
 func (d *Domain) Pools(elsewhere map[*BufferPool]bool) (list []PoolSnapshot) {
 	for _, l := range d.lmrs.all() {
-		if p, ok := l.owner.(*BufferPool); ok && !elsewhere[p] {
+		if p, ok := l.owner.(*BufferPool); ok && p.made.Load() && !elsewhere[p] {
 			list = append(list, p.Snapshot())
 		}
 	}

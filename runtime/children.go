@@ -11,8 +11,9 @@ const minSweep = 64
 // sweep has a value for each object that an adapter remembers, some of which may be closed.
 // lists.mu guards it.
 type sweep[K comparable, V any] struct {
-	of map[K]V
-	at int // with so many objects the next one drops those that are closed
+	of   map[K]V
+	at   int     // with so many objects the next one drops those that are closed
+	drop func(K) // called with each object that is dropped; nil for none
 }
 
 func (s *sweep[K, V]) put(object K, value V) {
@@ -27,7 +28,13 @@ func (s *sweep[K, V]) put(object K, value V) {
 
 // count drops the closed objects and counts the others.
 func (s *sweep[K, V]) count() int {
-	maps.DeleteFunc(s.of, func(object K, _ V) bool { return !isOpen(object) })
+	maps.DeleteFunc(s.of, func(object K, _ V) bool {
+		open := isOpen(object)
+		if !open && s.drop != nil {
+			s.drop(object)
+		}
+		return !open
+	})
 	return len(s.of)
 }
 

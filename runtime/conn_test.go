@@ -95,6 +95,13 @@ func accept(t testing.TB, l *Listener) *Conn {
 func both(t testing.TB, ia *IA, cfg ConnConfig) (l *Listener, client, server *Conn) {
 	t.Helper()
 	l = listen(t, ia, cfg)
+	client, server = join(t, ia, l, cfg)
+	return l, client, server
+}
+
+// join makes a pair of connections by a listener.
+func join(t testing.TB, ia *IA, l *Listener, cfg ConnConfig) (client, server *Conn) {
+	t.Helper()
 	accepted := make(chan *Conn, 1)
 	go func() {
 		c, err := l.Accept(RequestOf(<-l.Requests()), nil)
@@ -105,7 +112,7 @@ func both(t testing.TB, ia *IA, cfg ConnConfig) (l *Listener, client, server *Co
 	server = <-accepted
 	require.NotNil(t, server)
 	require.Equal(t, Established, nextEvent(t, server.Events()).Number)
-	return l, client, server
+	return client, server
 }
 
 // say sends text in a new buffer.

@@ -14,6 +14,7 @@ import (
 type lists struct {
 	mu          sync.Mutex
 	dispatchers children[*evd.Dispatcher]
+	freed       FreedCounts // of the dispatchers that the list has dropped
 	cnos        children[*CNO]
 	listeners   children[*Listener]
 	contexts    sweep[any, any] // the values that the program attached to objects

@@ -172,6 +172,11 @@ type EndpointSnapshot = ep.EndpointSnapshot
 // Its fields: go doc godat/ep QueueSnapshot.
 type QueueSnapshot = ep.QueueSnapshot
 
+// QueueCounts are what the requests, or the receives, of one endpoint or of several came to.
+//
+// Its fields: go doc godat/ep QueueCounts.
+type QueueCounts = ep.QueueCounts
+
 // Moved says how many operations of a kind succeeded, and how many octets they moved. Those of
 // suppressed requests are known when a later request completes.
 //

@@ -30,7 +30,26 @@ type Snapshot struct {
 	LastEnds []EndSnapshot // the last of them, the oldest first
 
 	Counters Counters // since the adapter was opened
+	Freed    FreedCounts
 	Memory   MemoryStats
+}
+
+// FreedCounts sum what objects of an adapter counted that are closed now. Added to the counts of
+// those that a snapshot describes, they make sums that only grow, whatever closes.
+type FreedCounts struct {
+	Requests, Receives QueueCounts        // of endpoints
+	Dispatchers        DispatcherCounters // events that came, were taken and were lost
+	Refused            uint64             // posts that found no room in a dispatcher
+}
+
+// takeDispatcher adds what a closed dispatcher counted.
+func (f *FreedCounts) takeDispatcher(d *evd.Dispatcher) {
+	s := wiring(d).Snapshot()
+	f.Dispatchers.Events += s.Counters.Events
+	f.Dispatchers.Taken += s.Counters.Taken
+	f.Dispatchers.Lost += s.Counters.Lost
+	f.Dispatchers.Sleeps += s.Counters.Sleeps
+	f.Refused += s.Refused
 }
 
 // ConnSnapshot describes a [Conn] at one moment.
@@ -75,13 +94,15 @@ func (ia *IA) Snapshot() (Snapshot, error) {
 	s.Reports = ia.reports.call()
 	l := &ia.lists
 	l.mu.Lock()
+	made, freed := l.dispatchers.counts() // drops the closed ones
 	dispatchers, listeners := l.dispatchers.list(), l.listeners.list()
-	made, freed := l.dispatchers.counts()
+	s.Freed = l.freed
 	l.mu.Unlock()
+	s.Freed.Requests, s.Freed.Receives = below.FreedRequests, below.FreedReceives
 	if ia.async.to != nil {
 		dispatchers = append(dispatchers, ia.async.to)
 	}
-	s.Dispatchers = describeDispatchers(dispatchers)
+	s.describeDispatchers(dispatchers)
 	s.Listeners = describeListeners(below.Points, listeners)
 	s.Counters = Counters{
 		ConnectionCounters: below.Counters, Memory: ia.domain.AllCounters(), Dispatchers: made, DispatchersFreed: freed, Async: ia.async.allCounters(),
@@ -141,16 +162,18 @@ func (s *ConnSnapshot) describe(c *Conn, names map[*Listener]string) {
 	}
 }
 
-// describeDispatchers describes those that are open, by name.
-func describeDispatchers(dispatchers []*evd.Dispatcher) []DispatcherSnapshot {
-	list := make([]DispatcherSnapshot, 0, len(dispatchers))
+// describeDispatchers describes those that are open, by name. One that has been closed since it
+// was listed counts among the freed.
+func (s *Snapshot) describeDispatchers(dispatchers []*evd.Dispatcher) {
+	s.Dispatchers = make([]DispatcherSnapshot, 0, len(dispatchers))
 	for _, d := range dispatchers {
 		if isOpen(d) {
-			list = append(list, d.Snapshot())
+			s.Dispatchers = append(s.Dispatchers, d.Snapshot())
+		} else {
+			s.Freed.takeDispatcher(d)
 		}
 	}
-	slices.SortFunc(list, func(a, b DispatcherSnapshot) int { return cmp.Compare(a.Name, b.Name) })
-	return list
+	slices.SortFunc(s.Dispatchers, func(a, b DispatcherSnapshot) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // describeListeners adds to the service points what their listeners know.

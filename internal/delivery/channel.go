@@ -22,7 +22,7 @@ type channel struct {
 	last   *event.Event // sent in place of closing ch; nil: ch is closed
 	ended  func()       // of a sink: called when ch has been closed
 
-	held     atomic.Int32 // len(hold)
+	held     atomic.Int32 // len(hold); negative while sendHeld sends them, which counts them as sent
 	finished atomic.Bool
 
 	mu       sync.Mutex
@@ -134,6 +134,7 @@ func (c *channel) sendHeld() {
 	if len(c.hold) == 0 {
 		return
 	}
+	c.held.Store(-int32(len(c.hold)))
 	c.sendAll(c.hold)
 	clear(c.hold)
 	c.hold = c.hold[:0]

@@ -6,7 +6,8 @@ import "sync"
 type tally struct {
 	mu   sync.Mutex
 	was  Counters
-	look look // see Snapshot
+	most Counters // of all readings
+	look look     // see Snapshot
 }
 
 // Counters say what happened on a dispatcher; evd.Counters says more.
@@ -15,10 +16,9 @@ type Counters struct{ Events, Taken, Lost, Sleeps uint64 }
 // Counters returns what happened since the dispatcher was made, or since the last
 // call with reset.
 func (d *Dispatcher) Counters(reset bool) Counters {
-	now := d.counters()
 	d.tally.mu.Lock()
 	defer d.tally.mu.Unlock()
-	was := d.tally.was
+	now, was := d.counters(), d.tally.was
 	if reset {
 		d.tally.was = now
 	}
@@ -33,23 +33,36 @@ func (d *Dispatcher) Counters(reset bool) Counters {
 func since(now, was uint64) uint64 { return now - min(now, was) }
 
 // counters returns what happened so far. How many events came and went it derives from the
-// queue's positions. Listed events have no places there; their list counts them.
-func (d *Dispatcher) counters() (c Counters) {
+// queue's positions. Listed events have no places there; their list counts them. An event that
+// moves from one position to the next while counters reads is not counted, and never counted
+// twice: counters reads the last position first, and an event leaves one before it enters the
+// next. No reading is below an earlier one. The caller holds tally.mu.
+func (d *Dispatcher) counters() Counters {
+	now, most := d.readCounters(), &d.tally.most
+	most.Events, most.Taken = max(most.Events, now.Events), max(most.Taken, now.Taken)
+	most.Lost, most.Sleeps = now.Lost, now.Sleeps
+	return *most
+}
+
+func (d *Dispatcher) readCounters() (c Counters) {
 	q := &d.main
 	c.Lost, c.Sleeps = d.overflow.lost.Load(), q.consumer.sleeps.Load()
-	waiting, delivered := d.async.counts()
 	switch q.kind {
 	case KindRing, KindCallback:
+		waiting, delivered := d.async.counts()
 		c.Taken = q.consumer.turn.taken() + delivered
 		c.Events = q.consumer.ring.Tail() + delivered + waiting
 	case KindChannel, kindSink: // listed events are sent like others
-		inside := uint64(len(q.channel.ch))
 		sent := q.places.sends()
-		c.Taken = since(sent, inside)
-		c.Events = sent + uint64(q.channel.held.Load()) + waiting
+		c.Taken = since(sent, uint64(len(q.channel.ch)))
+		held := max(0, q.channel.held.Load())
+		waiting, _ := d.async.counts()
+		c.Events = sent + uint64(held) + waiting
 	case KindBatch:
+		sent := q.places.sends()
 		queued, listed := q.batches.counts()
-		c.Taken = q.places.sends() + since(delivered, uint64(listed))
+		waiting, delivered := d.async.counts()
+		c.Taken = sent + since(delivered, uint64(listed))
 		c.Events = c.Taken + uint64(queued) + waiting
 	default:
 	}

@@ -72,9 +72,10 @@ func (p *places) idle() bool {
 	return p.granted() == p.allDone()
 }
 
-// sends counts the events that were sent, without those that their sender has not
-// counted yet.
-func (p *places) sends() uint64 { return p.allDone() - p.unused.Load() }
+// sends counts the events that were sent, without those that their sender has not counted yet.
+// A place without an event counts as unused before it counts as done, so sends may be too low
+// by the places that are given back meanwhile, and is never too high.
+func (p *places) sends() uint64 { return since(p.allDone(), p.unused.Load()) }
 
 // close refuses further reservations.
 func (p *places) close() { p.reserved.Or(closedBit) }

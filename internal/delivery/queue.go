@@ -205,7 +205,7 @@ func (q *Queue) queued() int {
 	case KindRing, KindCallback:
 		return q.consumer.queued()
 	case KindChannel:
-		return len(q.channel.ch) + int(q.channel.held.Load())
+		return len(q.channel.ch) + int(max(0, q.channel.held.Load()))
 	case KindBatch:
 		n, _ := q.batches.counts()
 		return n

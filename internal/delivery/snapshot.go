@@ -32,6 +32,8 @@ func (l *look) since(now time.Time, number uint64, seen *uint64, at *time.Time) 
 // Snapshot describes the dispatcher now. It disturbs no consumer and no producer.
 func (d *Dispatcher) Snapshot() (s Snapshot) {
 	q := &d.main
+	d.tally.mu.Lock()
+	defer d.tally.mu.Unlock()
 	s.Counters = d.counters()
 	s.Refused = q.places.refused.Load()
 	reserved, limit := q.Places()
@@ -44,8 +46,6 @@ func (d *Dispatcher) Snapshot() (s Snapshot) {
 		s.Waiters = 1 + int(t.queued.Load())
 	}
 	now := time.Now()
-	d.tally.mu.Lock()
-	defer d.tally.mu.Unlock()
 	l := &d.tally.look
 	if s.Queued > 0 {
 		s.OldestAge = l.since(now, s.Taken, &l.oldest, &l.oldestAt)

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -35,7 +36,8 @@ type Handler struct {
 
 // adapter is an adapter with what was last seen of it.
 type adapter struct {
-	ia *dat.IA
+	ia    *dat.IA
+	label string
 
 	mu        sync.Mutex // held while a snapshot is taken, so that requests share it
 	now, last *seen      // now and some time before; nil before the first
@@ -52,10 +54,25 @@ type seen struct {
 // New makes a handler that shows those adapters, which may be closed before it.
 func New(ias ...*dat.IA) *Handler {
 	h := &Handler{turns: make(chan struct{}, renders)}
-	for _, ia := range ias {
-		h.adapters = append(h.adapters, &adapter{ia: ia})
+	labels := Labels(ias...)
+	for i, ia := range ias {
+		h.adapters = append(h.adapters, &adapter{ia: ia, label: labels[i]})
 	}
 	return h
+}
+
+// Labels has a label for each adapter, no two alike: the name that it was opened by, and NAME#2
+// for the second adapter of a name. The page, expvar and package prometheus call adapters so.
+func Labels(ias ...*dat.IA) []string {
+	var labels []string
+	for _, ia := range ias {
+		label := ia.Name()
+		for n := 2; slices.Contains(labels, label); n++ {
+			label = fmt.Sprintf("%s#%d", ia.Name(), n)
+		}
+		labels = append(labels, label)
+	}
+	return labels
 }
 
 // look returns a snapshot that is younger than leastAge, or takes one.
@@ -148,10 +165,10 @@ func (h *Handler) String() string {
 	for _, a := range h.adapters {
 		s, err := a.look()
 		if err != nil {
-			all[a.ia.Name()] = summary{Error: err.Error()}
+			all[a.label] = summary{Error: err.Error()}
 			continue
 		}
-		all[s.Adapter] = summary{
+		all[a.label] = summary{
 			Conns: len(s.Conns), Endpoints: len(s.Endpoints), Dispatchers: len(s.Dispatchers), Listeners: len(s.Listeners),
 			Counters: s.Counters, Memory: s.Memory, Ends: s.Ends, Troubles: s.Troubles,
 		}

@@ -61,12 +61,12 @@ type moved struct {
 // page makes the page that the query asks for.
 func (h *Handler) page(s *seen, q query) (*page, error) {
 	p := &page{
-		Adapter: s.Adapter, Provider: s.Provider, Device: s.Device, At: s.At, Troubles: s.Troubles, Show: q.show,
+		Adapter: h.adapters[q.adapter].label, Provider: s.Provider, Device: s.Device, At: s.At, Troubles: s.Troubles, Show: q.show,
 		Ends: s.Ends, Counters: s.Counters, Memory: s.Memory,
 		Filter: q.filter, Sort: q.sort, JSON: q.with("format", "json"), Back: q.with("of", ""), Number: q.adapter, query: q,
 	}
 	for i, a := range h.adapters {
-		p.Adapters = append(p.Adapters, link{a.ia.Name(), query{adapter: i, show: "connections", page: 1}.with(), i == q.adapter})
+		p.Adapters = append(p.Adapters, link{a.label, query{adapter: i, show: "connections", page: 1}.with(), i == q.adapter})
 	}
 	var shown *list
 	for _, l := range lists(s) {

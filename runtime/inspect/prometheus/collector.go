@@ -1,29 +1,36 @@
 package prometheus
 
 import (
+	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	client "github.com/prometheus/client_golang/prometheus"
 
 	dat "godat/runtime"
+	"godat/runtime/inspect"
 	"godat/runtime/rpc"
 )
 
 // Collector is a prometheus.Collector. Its methods may be called from any goroutine.
 type Collector struct {
-	ias []*dat.IA // immutable
-
-	mu    sync.Mutex // held by a scrape
-	grown map[*dat.IA]*growth
+	adapters []adapter // immutable
 }
 
-// New makes a collector for those adapters, which may be closed before it: godat_up is 0 then.
+// adapter is an adapter with its label.
+type adapter struct {
+	*dat.IA
+	label string
+}
+
+// New makes a collector for those adapters, which may be closed before it: godat_up is 0 then. An
+// adapter's label is the name that it was opened by; the second one of a name is NAME#2.
 func New(ias ...*dat.IA) *Collector {
-	c := &Collector{ias: ias, grown: make(map[*dat.IA]*growth)}
-	for _, ia := range ias {
-		c.grown[ia] = &growth{now: make(map[place]uint64), sum: make(map[series]uint64)}
+	c, labels := new(Collector), inspect.Labels(ias...)
+	for i, ia := range ias {
+		if !slices.Contains(ias[:i], ia) {
+			c.adapters = append(c.adapters, adapter{ia, labels[i]})
+		}
 	}
 	return c
 }
@@ -37,22 +44,20 @@ func (c *Collector) Describe(to chan<- *client.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *Collector) Collect(to chan<- client.Metric) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, ia := range c.ias {
-		s, err := ia.Snapshot()
+	for _, a := range c.adapters {
+		s, err := a.Snapshot()
 		if err != nil { // it is closed
-			to <- client.MustNewConstMetric(up, client.GaugeValue, 0, ia.Name())
+			to <- client.MustNewConstMetric(up, client.GaugeValue, 0, a.label)
 			continue
 		}
-		p := &scrape{to, &s, c.grown[ia]}
+		p := &scrape{to, &s, a.label, make(map[series]uint64)}
 		p.gauge(up, 1)
 		p.endpoints()
 		p.dispatchers()
 		p.listeners()
 		p.memory()
 		p.calls()
-		p.grown.flush(p)
+		p.flush()
 	}
 }
 
@@ -60,11 +65,18 @@ func (c *Collector) Collect(to chan<- client.Metric) {
 type scrape struct {
 	to    chan<- client.Metric
 	now   *dat.Snapshot
-	grown *growth
+	label string
+	sums  map[series]uint64 // of what many objects count
+}
+
+// series is a series of a metric, with its labels behind the adapter.
+type series struct {
+	desc   *client.Desc
+	labels [2]string // empty where the metric has fewer
 }
 
 func (p *scrape) metric(d *client.Desc, kind client.ValueType, v float64, labels []string) {
-	p.to <- client.MustNewConstMetric(d, kind, v, append([]string{p.now.Adapter}, labels...)...)
+	p.to <- client.MustNewConstMetric(d, kind, v, append([]string{p.label}, labels...)...)
 }
 
 func (p *scrape) gauge(d *client.Desc, v float64, labels ...string) {
@@ -73,6 +85,24 @@ func (p *scrape) gauge(d *client.Desc, v float64, labels ...string) {
 
 func (p *scrape) counter(d *client.Desc, n uint64, labels ...string) {
 	p.metric(d, client.CounterValue, float64(n), labels)
+}
+
+// add adds to a sum over objects, those that are freed among them.
+func (p *scrape) add(d *client.Desc, n uint64, labels ...string) {
+	at := series{desc: d}
+	copy(at.labels[:], labels)
+	p.sums[at] += n
+}
+
+// flush tells the sums.
+func (p *scrape) flush() {
+	for at, n := range p.sums {
+		labels := at.labels[:]
+		for len(labels) > 0 && labels[len(labels)-1] == "" {
+			labels = labels[:len(labels)-1]
+		}
+		p.counter(at.desc, n, labels...)
+	}
 }
 
 // endpoints sums the endpoints, those of connections and others.
@@ -87,8 +117,8 @@ func (p *scrape) endpoints() {
 		if e.Silence > 0 {
 			silent++
 		}
-		p.queue(e.Name, "requests", &e.Requests)
-		p.queue(e.Name, "receives", &e.Receives)
+		p.queue("requests", &e.Requests.QueueCounts)
+		p.queue("receives", &e.Receives.QueueCounts)
 	}
 	for i := range p.now.Conns {
 		c := &p.now.Conns[i]
@@ -99,6 +129,8 @@ func (p *scrape) endpoints() {
 	for i := range p.now.Endpoints {
 		one("program", &p.now.Endpoints[i])
 	}
+	p.queue("requests", &p.now.Freed.Requests)
+	p.queue("receives", &p.now.Freed.Receives)
 	for i := range p.now.Pools {
 		held += p.now.Pools[i].Held
 	}
@@ -115,12 +147,12 @@ func (p *scrape) endpoints() {
 	}
 }
 
-func (p *scrape) queue(name, queue string, q *dat.QueueSnapshot) {
+func (p *scrape) queue(queue string, q *dat.QueueCounts) {
 	for _, m := range q.Moved {
-		p.grown.add(name, operations, m.Operations, queue, m.Kind)
-		p.grown.add(name, moved, m.Octets, queue, m.Kind)
+		p.add(operations, m.Operations, queue, m.Kind)
+		p.add(moved, m.Octets, queue, m.Kind)
 	}
-	p.grown.add(name, failed, q.Failed, queue)
+	p.add(failed, q.Failed, queue)
 }
 
 func (p *scrape) dispatchers() {
@@ -133,10 +165,14 @@ func (p *scrape) dispatchers() {
 			full++
 		}
 		oldest, callback = max(oldest, d.OldestAge), max(callback, d.CallbackAge)
-		p.grown.add(d.Name, events, d.Events)
-		p.grown.add(d.Name, lostEvents, d.Lost)
-		p.grown.add(d.Name, refusedPosts, d.Refused)
+		p.add(events, d.Events)
+		p.add(lostEvents, d.Lost)
+		p.add(refusedPosts, d.Refused)
 	}
+	freed := &p.now.Freed
+	p.add(events, freed.Dispatchers.Events)
+	p.add(lostEvents, freed.Dispatchers.Lost)
+	p.add(refusedPosts, freed.Refused)
 	p.gauge(dispatchers, float64(len(p.now.Dispatchers)))
 	p.gauge(fullDispatchers, float64(full))
 	p.gauge(queuedEvents, float64(queued))

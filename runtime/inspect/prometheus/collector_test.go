@@ -108,6 +108,29 @@ func TestCountersStayWhenWhatTheyCountHasGone(t *testing.T) {
 	assert.EqualValues(t, 2, value(t, c, `godat_listener_requests_total{adapter="loop",answer="accepted",listener="Listener(loop:7000)"}`))
 }
 
+func TestWhatEndedBeforeTheFirstScrapeIsCounted(t *testing.T) {
+	w := newWorld(t)
+	for range 3 {
+		client, server := w.talk(2)
+		require.NoError(t, client.Close())
+		require.True(t, (<-w.ln.Events()).Ended())
+		require.NoError(t, server.Close())
+	}
+	c := New(w.ia)
+	assert.EqualValues(t, 60, value(t, c, `godat_moved_bytes_total{adapter="loop",operation="RECEIVE",queue="receives"}`))
+	assert.EqualValues(t, 6, value(t, c, `godat_operations_total{adapter="loop",operation="SEND",queue="requests"}`))
+}
+
+func TestAdaptersOfOneNameHaveLabelsOfTheirOwn(t *testing.T) {
+	w, other := newWorld(t), newWorld(t)
+	c := New(w.ia, other.ia, w.ia)
+	other.talk(1)
+	const received = `godat_moved_bytes_total{adapter=%q,operation="RECEIVE",queue="receives"}`
+	assert.EqualValues(t, -1, value(t, c, fmt.Sprintf(received, "loop")))
+	assert.EqualValues(t, 10, value(t, c, fmt.Sprintf(received, "loop#2")))
+	assert.EqualValues(t, -1, value(t, c, `godat_up{adapter="loop#3"}`), "an adapter given twice is one")
+}
+
 func TestConnectionsMakeNoSeries(t *testing.T) {
 	w := newWorld(t)
 	c := New(w.ia)

@@ -22,7 +22,7 @@ var table = []source{
 	{dir: "ep", names: []string{
 		"Endpoint", "Config:EndpointConfig", "Attr:EndpointAttr", "Of:EndpointOf", "NoDTOs",
 		"NoWatermark", "Unknown", "State:EndpointState", "Status:EndpointStatus", "Param:EndpointParam",
-		"Field:EndpointField", "EndpointCounters", "EndpointSnapshot", "QueueSnapshot", "Moved",
+		"Field:EndpointField", "EndpointCounters", "EndpointSnapshot", "QueueSnapshot", "QueueCounts", "Moved",
 		"StoryLine", "CauseSnapshot", "PointSnapshot", "SRQSnapshot", "EndCount", "EndSnapshot",
 		"Counters:ConnectionCounters", "ConnectConfig", "ConnectFlags", "CloseFlags", "ServiceType",
 		"QoS", "Comm", "DTO", "Outbox", "NewOutbox", "Credits", "NewCredits", "RMROf", "SRQ", "SRQAttr",
