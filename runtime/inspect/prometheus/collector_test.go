@@ -122,12 +122,16 @@ func TestWhatEndedBeforeTheFirstScrapeIsCounted(t *testing.T) {
 }
 
 func TestAdaptersOfOneNameHaveLabelsOfTheirOwn(t *testing.T) {
-	w, other := newWorld(t), newWorld(t)
-	c := New(w.ia, other.ia, w.ia)
-	other.talk(1)
-	const received = `godat_moved_bytes_total{adapter=%q,operation="RECEIVE",queue="receives"}`
-	assert.EqualValues(t, -1, value(t, c, fmt.Sprintf(received, "loop")))
-	assert.EqualValues(t, 10, value(t, c, fmt.Sprintf(received, "loop#2")))
+	w := newWorld(t)
+	other, err := dat.Open(t.Context(), "loop")
+	require.NoError(t, err)
+	c := New(other, w.ia, other)
+	w.talk(1)
+	const received = `godat_moved_bytes_total{adapter="loop#2",operation="RECEIVE",queue="receives"}`
+	assert.EqualValues(t, 10, value(t, c, received))
+	require.NoError(t, other.Close())
+	assert.EqualValues(t, 0, value(t, c, `godat_up{adapter="loop"}`))
+	assert.EqualValues(t, 1, value(t, c, `godat_up{adapter="loop#2"}`))
 	assert.EqualValues(t, -1, value(t, c, `godat_up{adapter="loop#3"}`), "an adapter given twice is one")
 }
 
