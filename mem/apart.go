@@ -55,7 +55,9 @@ func (p *BufferPool) join() bool {
 	return ok
 }
 
-// leave takes a free buffer in place of one that has joined the free ones.
+// leave takes a free buffer in place of one that has joined the free ones. When there is none, it
+// raises joined again and then looks once more: a goroutine that gives a buffer back puts it on the
+// list and then looks at joined, so one of the two finds the other.
 func (p *BufferPool) leave() (i uint32, ok bool) {
 	for {
 		n := p.joined.Load()
@@ -65,9 +67,15 @@ func (p *BufferPool) leave() (i uint32, ok bool) {
 		if !p.joined.CompareAndSwap(n, n-1) {
 			continue
 		}
+		yield.Point()
 		if i, ok = p.free.Take(); !ok {
+			yield.Point()
 			p.joined.Add(1)
-			return 0, false
+			yield.Point()
+			if p.free.Empty() {
+				return 0, false
+			}
+			continue // who gave it back may have seen joined too low, and left it here
 		}
 		p.buffers[i].isApart = true
 		return i, true

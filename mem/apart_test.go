@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/internal/door"
+	"godat/internal/yield"
 )
 
 // allApart takes the buffers that are set apart.
@@ -134,4 +135,49 @@ func TestACallWaitsForABufferInPlaceOfOneThatOperationsTook(t *testing.T) {
 	require.Same(t, b, <-got)
 	b.Put()
 	assert.Len(t, allApart(p), 1)
+}
+
+// operationsHaveAll has a pool whose only buffer was set apart, and which an operation took.
+func operationsHaveAll(t *testing.T) (p *BufferPool, give func()) {
+	p = newTestPool(t, BufferPoolConfig{Count: 1, Size: 8})
+	p.SetApart(door.Key{}, 1)
+	var tags [1]uint64
+	require.Equal(t, 1, p.GetAllLent(door.Key{}, 0, tags[:]))
+	return p, func() {
+		b := p.At(0)
+		require.True(t, b.PutLent(door.Key{}, tags[0]))
+		b.Free(door.Key{})
+	}
+}
+
+// A call that begins to wait while operations give the buffer back gets it, at whatever moment.
+func TestNoCallWaitsWhileABufferOfOperationsIsFree(t *testing.T) {
+	for _, waitsFirst := range []bool{true, false} {
+		yield.Interleave(func() (first, second, check func()) {
+			p, give := operationsHaveAll(t)
+			var w waiter
+			first, second = func() { w = p.queueUp(true) }, give
+			if !waitsFirst {
+				first, second = second, first
+			}
+			return first, second, func() { require.Len(t, w, 1) }
+		})
+	}
+}
+
+// A call that looks for a buffer, and finds none, takes none from a call that waits.
+func TestACallThatFindsNoBufferHidesNoneFromOneThatWaits(t *testing.T) {
+	yield.InterleaveTwo(func() (first, second, third, check func()) {
+		p, give := operationsHaveAll(t)
+		var w waiter
+		var b *Buffer
+		first = func() { b = p.GetApart(door.Key{}) }
+		second = func() { w = p.queueUp(true) }
+		return first, second, give, func() {
+			if b != nil {
+				b.Put()
+			}
+			require.Len(t, w, 1)
+		}
+	})
 }

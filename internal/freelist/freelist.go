@@ -49,6 +49,9 @@ func (l *List) Take() (n uint32, ok bool) {
 	}
 }
 
+// Empty reports whether no number is free at the moment.
+func (l *List) Empty() bool { return uint32(l.head.Load()) == 0 }
+
 // TakeAll takes up to len(buf) numbers at once, those that were given back last, and
 // returns how many it took.
 //
