@@ -1,6 +1,7 @@
 package iwarp
 
 import (
+	"io"
 	"net"
 	"os"
 	"sync/atomic"
@@ -77,4 +78,27 @@ func TestTheErrorOfAWriteSaysWhyTheStreamHasEnded(t *testing.T) {
 			})
 		})
 	}
+}
+
+// timedOut is one end of a pipe whose Read finds TCP's time-out behind the end of the stream.
+type timedOut struct{ net.Conn }
+
+func (c timedOut) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if err == io.EOF {
+		err = &net.OpError{Op: "read", Err: os.NewSyscallError("read", syscall.ETIMEDOUT)}
+	}
+	return n, err
+}
+
+func TestATimeOutOfTCPsIsNoDeadlineOfThisEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		a, s := nudgedOver(t, timedOut{near}, far, map[string]string{"nudge": "1s"})
+		s.isWriteOfNothing()
+		_ = far.Close()
+		a.awaitDown()
+		assert.Equal(t, hw.ReasonBroken, a.down)
+		assert.ErrorIs(t, a.cause, syscall.ETIMEDOUT)
+	})
 }

@@ -72,20 +72,26 @@ type traffic struct {
 // flow watches the octets on their way to the peer.
 type flow struct{ last traffic }
 
-// moves reports whether octets are on their way to the peer, and the peer's system has taken
-// more of them since the call before. It is false if the system does not tell.
-func (f *flow) moves(conn net.Conn) bool {
+// look reports whether octets are on their way to the peer, and whether the peer's system has taken
+// more of them since the call before. Both are false if the system does not tell.
+func (f *flow) look(conn net.Conn) (waiting, moves bool) {
 	tcp := tcpUnder(conn)
 	if tcp == nil {
-		return false
+		return false, false
 	}
 	now, ok := trafficOf(tcp)
 	if !ok {
-		return false
+		return false, false
 	}
 	before := f.last
 	f.last = now
-	return now.waiting && now.passed > before.passed
+	return now.waiting, now.waiting && now.passed > before.passed
+}
+
+// moves is whether the peer's system has taken more.
+func (f *flow) moves(conn net.Conn) bool {
+	_, moves := f.look(conn)
+	return moves
 }
 
 // stalls bounds how long the socket may take nothing of what the writer writes or waits for. Its

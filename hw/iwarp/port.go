@@ -75,5 +75,4 @@ func (d *device) tune(conn net.Conn) {
 	// Probes begin after a third of the time, and give up at its end.
 	third := max(set.keepalive/3, time.Second)
 	_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: third, Interval: max(third/2, time.Second), Count: 4})
-	limitUnacked(tcp, set.keepalive)
 }

@@ -67,7 +67,7 @@ type Config struct {
 	//	            minutes (30s)
 	//	stall       how long a peer may take no octets while this end sends, or leave
 	//	            an FPDU incomplete; a pause of this process does not count, nor for
-	//	            keepalive and mpa; over TCP on Linux a peer that takes none has
+	//	            keepalive and mpa; over TCP on Linux and macOS a peer that takes none has
 	//	            no longer than keepalive (30s)
 	//	linger      how long each of the two stages of a connection's end may take (1s)
 	//	halfopen    most connections per listener whose request has not come; the

@@ -1,8 +1,10 @@
 package iwarp
 
 import (
+	"errors"
 	"fmt"
 	"net"
+	"syscall"
 	"time"
 
 	"godat/hw"
@@ -26,7 +28,13 @@ import (
 // peer's process this end learns what its system says, and whether it owes an answer.
 // A kernel that speaks iWARP for the process, as siw is, answers a read for it, too.
 //
-// How long a peer may take no octets is another bound, of the parameter stall.
+// Each look also asks TCP whether the peer's system takes what is on its way to it. If it takes
+// nothing for the time keepalive, its host is gone, or its process is stuck and the room of its
+// socket used up. TCP could bound that by itself (TCP_USER_TIMEOUT). But TCP's bound runs on while
+// this process is paused, and would end connections whose two ends are paused together.
+//
+// How long a peer may take no octets while the writer waits is another bound, of the parameter
+// stall.
 
 // tcpUnder is the TCP connection that carries conn, or nil. A wrapper such as crypto/tls
 // has NetConn.
@@ -45,7 +53,7 @@ func tcpUnder(conn net.Conn) *net.TCPConn {
 
 // pulse is how long the receiver waits between two looks; 0 means that it never looks.
 func (l *link) pulse() time.Duration {
-	if !l.agreed.extended && l.agreed.readsOut == 0 { // the peer can owe nothing
+	if !l.agreed.extended && l.agreed.readsOut == 0 && !tellsTraffic(l.conn) { // the peer can owe nothing
 		return 0
 	}
 	return max(l.dev.set.keepalive, 0) / looks
@@ -58,20 +66,37 @@ func (l *link) lateness() time.Duration {
 	return time.Since(l.readAt)
 }
 
-// checkPulse is one look: it has a silent peer of this package probed, and ends the
+// tellsTraffic reports whether the system tells the traffic of a connection.
+func tellsTraffic(conn net.Conn) (ok bool) {
+	if tcp := tcpUnder(conn); tcp != nil {
+		_, ok = trafficOf(tcp)
+	}
+	return ok
+}
+
+// checkPulse is one look: it ends the connection if the peer's system takes nothing of what is on
+// its way. It has a silent peer of this package probed, and ends the
 // connection if the peer has not answered a read for the time keepalive. It returns nil to
 // go on.
 func (r *reader) checkPulse() error {
 	r.own.Check()
 	l := r.link
 	owed := l.reads.outstanding() > 0
+	waiting, moves := r.flow.look(l.conn)
+	if r.carrier.look(l.lateness(), !waiting || moves) {
+		l.die(ending{why: hw.ReasonBroken, cause: &hw.Cause{
+			Layer: hw.LayerTCP, Err: errors.Join(hw.ErrTimeout, syscall.ETIMEDOUT),
+			Text: fmt.Sprintf("the peer's system has taken nothing for %v of what is on its way", r.carrier.silence()),
+		}})
+		return errOver
+	}
 	switch {
 	case r.seen, !owed && !l.agreed.extended:
 		r.seen = false
 		r.hasSigned()
 	case isLate(l.lateness(), r.pulseAfter): // what the peer has sent may wait as well
 	case unread(l.conn): // nobody has read what the peer has sent
-	case r.flow.moves(l.conn): // what the peer owes may stand behind what is on its way there
+	case moves: // what the peer owes may stand behind what is on its way there
 		r.hasSigned()
 	case l.busy.Load(): // the peer may be taking what the writer writes
 	default:

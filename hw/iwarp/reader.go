@@ -35,6 +35,7 @@ type reader struct {
 	silent     int           // looks in a row that have found none
 	quiet      time.Time     // when the last one before them was
 	flow       flow          // the looks'
+	carrier    judge         // of the peer's system, which may not take nothing for the time keepalive
 	rest       judge         // of the rest of an FPDU, which may take the time stall
 	told       time.Duration // what the owner knows of that
 }

@@ -60,6 +60,7 @@ func (r *receiver) receive() {
 	defer close(r.link.rxDone)
 	r.own.Acquire()
 	r.quiet = time.Now()
+	r.carrier.begin(r.pulseAfter)
 	if r.heard && r.patience() > 0 {
 		r.limit(r.patience())
 	}

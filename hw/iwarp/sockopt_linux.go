@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -74,11 +73,4 @@ func mayHave(congestion string) error {
 		return fmt.Errorf("%w (net.ipv4.tcp_allowed_congestion_control has those that a program may choose)", err)
 	}
 	return nil
-}
-
-// limitUnacked bounds how long sent data may stay unacknowledged before TCP gives up.
-func limitUnacked(tcp *net.TCPConn, d time.Duration) {
-	withSocket(tcp, func(fd int) {
-		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(d.Milliseconds()))
-	})
 }

@@ -5,7 +5,6 @@ package iwarp
 import (
 	"errors"
 	"net"
-	"time"
 )
 
 // unread returns false: what waits in a socket is unknown on this system.
@@ -22,6 +21,3 @@ func (*device) steer(*net.TCPConn) {}
 
 // mayHave returns an error: this system lets no program choose.
 func mayHave(string) error { return errors.ErrUnsupported }
-
-// limitUnacked does nothing: the system's own bound counts.
-func limitUnacked(*net.TCPConn, time.Duration) {}
