@@ -20,7 +20,8 @@ import (
 // The program may close any of these at the same time: Close waits for it. A second
 // Close waits for the first. The error is the device's. What could not be closed stays
 // open, and so does the device; another Close tries again. Close waits for callbacks to
-// return, so from a callback of a dispatcher, or from an agent, it is INVALID_STATE. It
+// return, so from a callback of a dispatcher, from an agent, or from a hook of a connection
+// (ConnConfig.Established, Ended), it is INVALID_STATE. It
 // answers to dat_ia_close with ABRUPT.
 func (ia *IA) Close() error { return ia.close("runtime.IA.Close", false) }
 
@@ -37,6 +38,9 @@ func (ia *IA) close(op string, graceful bool) error {
 	}
 	if ia.lists.inUpcall() {
 		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "called from a callback")
+	}
+	if err := ia.refuseInHook(op); err != nil {
+		return err
 	}
 	ia.gate.Lock()
 	again := ia.gate.closed

@@ -69,6 +69,7 @@ type Conn struct {
 	private atomic.Pointer[[]byte]
 	addrs   atomic.Pointer[connAddrs] // when they are known
 	last    atomic.Pointer[connEnd]   // once Receive was called
+	hook    atomic.Pointer[hookCall]  // the last call of a hook
 
 	outbox *ep.Outbox // the goroutine that calls Queue uses it
 

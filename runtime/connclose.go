@@ -32,6 +32,9 @@ func (c *Conn) Shutdown(ctx context.Context) error {
 	if ctx == nil {
 		return nilContext(op)
 	}
+	if err := c.ia.refuseInHook(op); err != nil {
+		return err
+	}
 	return errors.Join(drainAll(ctx, op, []*Conn{c}), c.Close())
 }
 
@@ -68,6 +71,9 @@ func (c *Conn) disconnect(ctx context.Context, how ep.CloseFlags) error {
 func (c *Conn) Close() error {
 	if c == nil {
 		return closedConn("runtime.Conn.Close")
+	}
+	if err := c.ia.refuseInHook("runtime.Conn.Close"); err != nil {
+		return err
 	}
 	c.closing.Lock()
 	defer c.closing.Unlock()

@@ -53,16 +53,20 @@ type ConnConfig struct {
 	// peer may send. It may post further receives, set Context, and allocate memory
 	// ([Conn.Alloc]). What it returns is the private data for the peer, such as where
 	// that memory is; nil leaves the private data that Private, Accept or Listener.Dial
-	// gives. An error ends the attempt. It must not close the listener, whose Close
-	// waits for it.
+	// gives. An error ends the attempt, and so does a panic, which goes on to the caller of
+	// Accept or Dial. Close, Stop and Shutdown of the listener, which would wait for it, are
+	// INVALID_STATE there.
 	Setup func(*Conn) (private []byte, err error)
 
 	// Established, if set, is called when a connection is up, and Ended once for each that
 	// Accept or a Dial began, when it ends: with the event of the end, or with [Closed] if the
 	// adapter's close ended a connection that was up. The library calls them before the
-	// program can take the event of that, in the middle of the connection's work, from any
-	// goroutine: so they must not block, and of the connection they may call only what reads,
-	// such as ID, RemoteAddr and Context. A panic in them is logged, and changes nothing.
+	// program can take the event of that, in the middle of the connection's work, each in a
+	// goroutine of its own: so they must not block, and of the connection they may call only what
+	// reads, such as ID, RemoteAddr and Context. Close, Shutdown and Stop of a connection, a
+	// listener or the adapter, and Dial, are INVALID_STATE there. A panic in them is logged, and
+	// changes nothing. The connection goes on without a hook that has not returned for 5 seconds,
+	// which is logged, too.
 	Established func(*Conn)
 	Ended       func(*Conn, Event)
 
@@ -219,12 +223,13 @@ func newConn(ia *IA, cfg *ConnConfig, l *Listener, peer string, private []byte) 
 }
 
 // begin makes the parts of the connection, posts all receives, and then calls connect
-// with the private data for the peer. On an error it gives everything back.
+// with the private data for the peer. On an error it gives everything back, and so if Setup
+// panics.
 func (c *Conn) begin(op string, told []byte, connect func(told []byte) error) error {
 	err := c.make()
 	if err == nil && c.cfg.Setup != nil {
 		var own []byte
-		if own, err = c.cfg.Setup(c); own != nil {
+		if own, err = c.setUp(func() { _ = c.Close() }); own != nil {
 			told = own
 		}
 	}

@@ -1,10 +1,20 @@
 package runtime
 
 import (
+	"errors"
 	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
 
 	"go.uber.org/zap"
+
+	"godat/hw"
+	"godat/internal/owner"
 )
+
+// hookTime is how long the work of a connection waits for a hook of the program's.
+const hookTime = 5 * time.Second
 
 // wentUp calls the program's hook of a connection that is up.
 func wentUp(c *Conn) {
@@ -34,16 +44,116 @@ func (c *Conn) end(ev Event) {
 	}
 }
 
-// callHook calls a function of the program's. A panic is logged: the caller is in the middle of
-// the endpoint's work, and others wait for it.
-func callHook(c *Conn, name string, f func()) {
+// hookCall is a call of a hook. It has a goroutine of its own, since the caller is in the middle
+// of the endpoint's work, and others wait for it: a hook that ends its goroutine or never returns
+// may harm nothing else.
+type hookCall struct {
+	conn   *Conn
+	name   string
+	hook   func()
+	before *hookCall // of the same connection; this call begins when that one has ended
+	done   chan struct{}
+}
+
+// callHook calls a function of the program's, and waits for it, though not for ever.
+func callHook(c *Conn, name string, hook func()) {
+	h := &hookCall{conn: c, name: name, hook: hook, done: make(chan struct{})}
+	h.before = c.hook.Swap(h)
+	go h.run()
+	limit := time.NewTimer(c.ia.hookTime)
+	defer limit.Stop()
+	select {
+	case <-h.done:
+	case <-limit.C:
+		h.log("a hook has not returned, and the connection goes on without it", zap.Duration("after", c.ia.hookTime))
+	}
+}
+
+// run is the goroutine of the call.
+func (h *hookCall) run() {
+	defer close(h.done)
+	if h.before != nil {
+		<-h.before.done
+		h.before = nil
+	}
+	h.conn.ia.hooks.enter()
+	defer h.conn.ia.hooks.leave()
 	defer func() {
 		if v := recover(); v != nil {
-			stack := string(debug.Stack())
-			_ = c.ia.pool.upcall(func() { // which writes no line once the pool is full or released
-				c.ia.log.Error("a hook panicked", zap.String("hook", name), zap.Stringer("conn", c), zap.Any("value", v), zap.String("stack", stack))
-			})
+			h.log("a hook panicked", zap.Any("value", v), zap.String("stack", string(debug.Stack())))
 		}
 	}()
-	f()
+	h.hook()
+}
+
+// log writes a line about the hook, unless the adapter's pool is full or released.
+func (h *hookCall) log(text string, fields ...zap.Field) {
+	fields = append(fields, zap.String("hook", h.name), zap.Stringer("conn", h.conn))
+	_ = h.conn.ia.pool.upcall(func() { h.conn.ia.log.Error(text, fields...) })
+}
+
+// callers are the goroutines that are inside of functions of the program's.
+type callers struct {
+	mu     sync.Mutex
+	inside []uintptr
+}
+
+func (c *callers) enter() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.inside = append(c.inside, owner.Goroutine())
+}
+
+func (c *callers) leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if i := slices.Index(c.inside, owner.Goroutine()); i >= 0 {
+		c.inside = slices.Delete(c.inside, i, i+1)
+	}
+}
+
+// refuse returns an error that says why if the caller is one of them.
+func (c *callers) refuse(op string, why error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.inside) > 0 && slices.Contains(c.inside, owner.Goroutine()) {
+		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "%w", why)
+	}
+	return nil
+}
+
+// Why calls fail at once that would wait for the function of the program's that makes them.
+var (
+	errInHook  = errors.New("called from a hook of a connection, Established or Ended, for which it would wait: call it in a goroutine of its own")
+	errInSetup = errors.New("called from Setup of a connection of the listener, for which it would wait: call it in a goroutine of its own")
+)
+
+// refuseInHook refuses a call that waits for the work of a connection, in the middle of which hooks
+// are called.
+func (ia *IA) refuseInHook(op string) error { return ia.hooks.refuse(op, errInHook) }
+
+// refuseInCalls refuses a call that waits for the listener's connections, or for Accept.
+func (l *Listener) refuseInCalls(op string) error {
+	if err := l.setups.refuse(op, errInSetup); err != nil {
+		return err
+	}
+	return l.ia.refuseInHook(op)
+}
+
+// setUp calls ConnConfig.Setup. If Setup panics, or ends its goroutine, setUp calls undo, and the
+// panic goes on.
+func (c *Conn) setUp(undo func()) (private []byte, err error) {
+	if c.listener != nil {
+		c.listener.setups.enter()
+		defer c.listener.setups.leave()
+	}
+	returned := false
+	defer func() {
+		if !returned {
+			undo()
+		}
+	}()
+	private, err = c.cfg.Setup(c)
+	returned = true
+	return private, err
 }

@@ -25,6 +25,9 @@ func (ia *IA) Dial(ctx context.Context, address string, cfg ConnConfig) (*Conn, 
 	if err := cfg.prepare(ctx, op, ia); err != nil {
 		return nil, err
 	}
+	if err := ia.refuseInHook(op); err != nil {
+		return nil, err
+	}
 	c := newConn(ia, &cfg, nil, newDial(ia, address), nil)
 	err := c.begin(op, cfg.Private, func(private []byte) error {
 		err := c.Endpoint.CommonConnect(address, ep.ConnectConfig{Private: private, Timeout: cfg.Timeout})

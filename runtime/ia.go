@@ -3,6 +3,7 @@ package runtime
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -29,6 +30,8 @@ type IA struct {
 	polling *polling.Engine // nil unless the device is polled
 	adapter *ep.Adapter
 	domain  *mem.Domain
+	// hookTime is how long the work of a connection waits for a hook of the program's.
+	hookTime time.Duration
 
 	// progress lets a consumer do the device's work; nil unless the device is a
 	// hw.Progresser. Immutable after Open.
@@ -41,12 +44,13 @@ type IA struct {
 	dials   atomic.Uint64 // connections that this side has begun
 	reports reports
 	lists   lists
+	hooks   callers
 }
 
 func (ia *IA) init(name string, dev hw.Device, cfg *config, p *pool, async *asyncErrors) {
 	*ia = IA{
 		name: name, dev: dev, attr: dev.Attr(), log: cfg.log.Named("ia").With(zap.String("ia", name)),
-		pool: p, async: async, gate: gate{down: make(chan struct{})},
+		pool: p, async: async, gate: gate{down: make(chan struct{})}, hookTime: hookTime,
 	}
 	async.mu.Lock()
 	defer async.mu.Unlock()

@@ -48,6 +48,7 @@ type Listener struct {
 	events   *evd.Dispatcher // nil if each connection has its own
 
 	closing sync.Mutex // held by Close from beginning to end
+	setups  callers
 
 	mu     sync.Mutex
 	conns  map[*Conn]bool // those that are not closed; true: it has its place
@@ -218,22 +219,26 @@ func (l *Listener) accept(op string, cr *CR, cfg *ConnConfig, private []byte) (c
 		}
 		return nil, err
 	}
-	if cfg != nil && l != nil {
-		err = l.adopt(op, cfg)
-	}
-	if err == nil {
-		c, err = l.newConn(op, cfg, asked.Remote.String(), asked.Private, private, func(c *Conn, private []byte) error {
-			c.addrs.Store(&connAddrs{asked.Local, asked.Remote})
-			return cr.Accept(c.Endpoint, private)
-		})
-	}
-	if err != nil {
-		if e := cr.Reject(l.refusal()); e != nil && !errors.Is(e, hw.ErrInvalidHandle) {
+	accepted := false // nor when Setup panics
+	defer func() {
+		if accepted {
+			return
+		}
+		if e := cr.Reject(l.refusal()); err != nil && e != nil && !errors.Is(e, hw.ErrInvalidHandle) {
 			err = errors.Join(err, e)
 		}
-		return nil, err
+	}()
+	if cfg != nil && l != nil {
+		if err = l.adopt(op, cfg); err != nil {
+			return nil, err
+		}
 	}
-	return c, nil
+	c, err = l.newConn(op, cfg, asked.Remote.String(), asked.Private, private, func(c *Conn, private []byte) error {
+		c.addrs.Store(&connAddrs{asked.Local, asked.Remote})
+		return cr.Accept(c.Endpoint, private)
+	})
+	accepted = err == nil
+	return c, err
 }
 
 // isClosed reports whether the listener, or its adapter, accepts nothing any more.

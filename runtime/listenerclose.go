@@ -16,6 +16,9 @@ func (l *Listener) Stop() error {
 	if l == nil {
 		return closedListener("runtime.Listener.Stop")
 	}
+	if err := l.refuseInCalls("runtime.Listener.Stop"); err != nil {
+		return err
+	}
 	return l.refuse()
 }
 
@@ -39,6 +42,9 @@ func (l *Listener) Shutdown(ctx context.Context) error {
 	if ctx == nil {
 		return nilContext(op)
 	}
+	if err := l.refuseInCalls(op); err != nil {
+		return err
+	}
 	refused := l.refuse()
 	return errors.Join(refused, drainAll(ctx, op, l.list()), l.Close())
 }
@@ -50,6 +56,9 @@ func (l *Listener) Shutdown(ctx context.Context) error {
 func (l *Listener) Close() error {
 	if l == nil {
 		return closedListener("runtime.Listener.Close")
+	}
+	if err := l.refuseInCalls("runtime.Listener.Close"); err != nil {
+		return err
 	}
 	l.closing.Lock()
 	defer l.closing.Unlock()
