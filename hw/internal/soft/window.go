@@ -25,6 +25,7 @@ type Window struct {
 	next   uint32 // the key that NextKey returns; 0 until it has reserved one
 	key    uint32 // the key of the binding; 0 when the window is not bound
 	mr     *MR    // the region that the window counts as bound to; may be nil
+	used   bool   // it has been bound: accesses by a key that died may be in progress
 }
 
 // NewWindow makes a window for a zone, or for one queue pair of that zone: then peers reach it
@@ -95,13 +96,17 @@ func (w *Window) reserved(key uint32) bool {
 	return r.window == w && r.Zone == nil
 }
 
-// Forget gives up the key of a bind that fails or is never executed.
+// Forget gives up the key of a bind that fails or is never executed. If the bind has killed the
+// key before it, the window is bound to nothing any more, and its region is free.
 func (w *Window) Forget(key uint32) {
 	w.dev.bindMu.Lock()
 	defer w.dev.bindMu.Unlock()
 	w.spend(key)
 	if w.reserved(key) {
 		w.dev.Keys.remove(key)
+	}
+	if w.key == 0 {
+		w.release() // Deregister of the region waits
 	}
 }
 
@@ -123,7 +128,7 @@ func (w *Window) Close() error {
 		d.Keys.remove(w.next)
 		w.next = 0
 	}
-	bound := w.mr != nil
+	bound := w.used
 	w.kill()
 	w.release()
 	d.bindMu.Unlock()
@@ -222,7 +227,7 @@ func (w *Window) EndBind(q *QP, b *hw.Bind) bool {
 	w.dev.Keys.set(b.Key, &r)
 	m := b.MR.(*MR)
 	m.bound++
-	w.key, w.mr = b.Key, m
+	w.key, w.mr, w.used = b.Key, m, true
 	return true
 }
 
