@@ -131,8 +131,8 @@ func (f *loadFlags) entries(s study, cfg lane.Config, rate load.Rate) (list []tr
 		list = append(list, trial.Entry{Row: row, Key: fmt.Sprint(row.Name, " ", row.Size, row.Depth, row.Conns, row.Producers), Open: open})
 	}
 	for _, m := range f.Mode {
-		cfg.Mode = m
-		add(report.Row{Name: m.Name, Writes: m.Writes, Provider: cfg.Provider}, func() (lane.Lane, error) { return s.open(cfg) })
+		cfg := cfg.In(m) // of this row alone: its lane is opened later
+		add(report.Row{Name: m.Name, Writes: m.Writes, Provider: cfg.Provider, Params: cfg.Params}, func() (lane.Lane, error) { return s.open(cfg) })
 	}
 	for _, a := range s.anchors {
 		add(report.Row{Name: a.Name, Writes: a.Writes, Anchor: true}, func() (lane.Lane, error) { return orRefusal(a.Open(cfg)) })
@@ -176,6 +176,9 @@ func estimate(p trial.Plan) time.Duration {
 
 // write writes a report as the flags say. It is an error if the machine could not answer.
 func (o *output) write(out io.Writer, r *report.Report) error {
+	if err := r.Prove(); err != nil {
+		return err
+	}
 	if err := errors.Join(writeFile(o.HTML, r.WriteHTML), writeFile(o.Histograms, r.WriteHistograms)); err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ type hello struct {
 }
 
 const (
-	helloVersion = 1
+	helloVersion = 2
 	helloLen     = 10
 	// What a server lends a dialer: bytes of a message, messages, and bytes of all.
 	maxSize, maxDepth, maxBytes = 1 << 24, 1 << 12, 1 << 28
@@ -89,6 +89,7 @@ func (s *Server) Wait() {
 // echoing is the echo of one connection.
 type echoing struct {
 	*end
+	says bool // the answers say which loop runs
 	done chan struct{}
 }
 
@@ -136,7 +137,7 @@ func (s *Server) admit(request *dat.CR, echoes map[*dat.Endpoint]*echoing) error
 	if err := request.Accept(e.ep, nil); err != nil {
 		return errors.Join(err, request.Reject(nil), e.close())
 	}
-	echoes[e.ep] = &echoing{e, make(chan struct{})}
+	echoes[e.ep] = &echoing{end: e, done: make(chan struct{})}
 	go echoes[e.ep].run()
 	return nil
 }
@@ -161,16 +162,31 @@ func (s *Server) newEnd(private []byte) (*end, error) {
 // run answers until the connection ends.
 func (e *echoing) run() {
 	defer close(e.done)
-	_ = e.take(func(slot int) bool { return e.send(slot) == nil })
+	_ = e.take(e.answer)
+}
+
+// answer sends a message back. The first byte of all answers says which loop took the
+// messages: its place in mode.All, from 1 on.
+func (e *echoing) answer(slot int) bool {
+	if !e.says { // before the first, while the device reads none
+		m, err := e.consumer.Ran()
+		if err == nil {
+			e.lmr.Bytes()[0] = byte(1 + slices.IndexFunc(mode.All(), func(other mode.Mode) bool { return other.Name == m.Name }))
+		}
+		e.says = true
+	}
+	return e.send(slot) == nil
 }
 
 // Echo is a connection to a Server: what is taken are its answers, so that latencies are
 // round trips.
 type Echo struct {
 	ia     *dat.IA
+	cfg    Config
 	end    *end
 	server *Server // of NewEcho
 	slots  int
+	next   int // the slot of the next message
 }
 
 // NewEcho makes a server and a connection to it, on one adapter.
@@ -207,7 +223,7 @@ func DialEcho(cfg Config, addr string, qual uint64) (*Echo, error) {
 }
 
 func dial(ia *dat.IA, cfg Config, addr string, qual uint64) (*Echo, error) {
-	l := &Echo{ia: ia, slots: 2 * cfg.Depth}
+	l := &Echo{ia: ia, cfg: cfg, slots: 2 * cfg.Depth}
 	pz, err := ia.NewPZ()
 	if err != nil {
 		return nil, err
@@ -234,10 +250,43 @@ func dial(ia *dat.IA, cfg Config, addr string, qual uint64) (*Echo, error) {
 func (l *Echo) Slots() int { return l.slots }
 
 // Post sends a message to the server.
-func (l *Echo) Post(slot int) error { return l.end.send(slot) }
+func (l *Echo) Post(slot int) error {
+	l.next = (slot + 1) % l.slots
+	return l.end.send(slot)
+}
 
 // Take takes answers.
 func (l *Echo) Take(f func(slot int) bool) error { return l.end.take(f) }
+
+// Ran tells what this end has done, and which loop the answers say that the server runs.
+func (l *Echo) Ran() (Ran, error) {
+	r, err := ranOn(l.ia, l.cfg, false, l.end.ep)
+	if err == nil {
+		err = r.tookBy(l.end.consumer)
+	}
+	if err == nil {
+		r.CRC, err = crcOn(l.end.ep)
+	}
+	if err == nil {
+		r.Far, err = l.far()
+	}
+	return r, err
+}
+
+// far is the server's loop, as the answer to one message more says it: no other comes while
+// it is read.
+func (l *Echo) far() (string, error) {
+	if err := l.Post(l.next); err != nil {
+		return "", err
+	}
+	if err := l.Take(func(int) bool { return false }); err != nil {
+		return "", err
+	}
+	if at := int(l.end.inside[0]); at > 0 && at <= len(mode.All()) {
+		return mode.All()[at-1].Name, nil
+	}
+	return "", errors.New("the answers don't say which loop the server runs")
+}
 
 // Close closes the adapter, and waits for the server if it is on it.
 func (l *Echo) Close() error {

@@ -31,6 +31,12 @@ func (c Config) Adapter() (*dat.IA, error) {
 	return dat.Open(context.Background(), c.Provider, dat.WithParams(c.Params), dat.WithPoller(dat.PollerConfig{ConsumerPolls: c.ConsumerPolls}))
 }
 
+// In is the same with consumers of another mode.
+func (c Config) In(m mode.Mode) Config {
+	c.Mode = m
+	return c
+}
+
 func (c Config) conns() int { return max(c.Conns, 1) }
 
 func (c Config) producers() int { return max(c.Producers, 1) }
@@ -48,6 +54,7 @@ func (c Config) slots() int {
 // share the connection, messages have memory of their own, see stamps.
 type Endpoints struct {
 	ia     *dat.IA
+	cfg    Config
 	from   []*dat.Endpoint
 	to     []*end
 	slots  int
@@ -60,7 +67,7 @@ type Endpoints struct {
 
 // NewEndpoints opens the adapter and connects the endpoints.
 func NewEndpoints(cfg Config) (l *Endpoints, err error) {
-	l = &Endpoints{slots: cfg.slots()}
+	l = &Endpoints{cfg: cfg, slots: cfg.slots()}
 	if l.ia, err = cfg.Adapter(); err != nil {
 		return nil, err
 	}
@@ -179,6 +186,22 @@ func (l *Endpoints) taken(ev dat.Event) bool {
 		return false
 	}
 	return more
+}
+
+// Ran tells what the consumer's loop and the endpoints that receive have done.
+func (l *Endpoints) Ran() (Ran, error) {
+	var ends []*dat.Endpoint
+	for _, to := range l.to {
+		ends = append(ends, to.ep)
+	}
+	r, err := ranOn(l.ia, l.cfg, false, ends...)
+	if err == nil {
+		err = r.tookBy(l.to[0].consumer)
+	}
+	if err == nil {
+		r.CRC, err = crcOn(l.from[0])
+	}
+	return r, err
 }
 
 // Close closes the adapter.

@@ -1,5 +1,7 @@
 package lane
 
+import "errors"
+
 // Anchor is a lane that is none of the library's.
 type Anchor struct {
 	Name, Writes string
@@ -13,8 +15,8 @@ func Anchors() []Anchor {
 		{"raw channel", "<-c", func(c Config) (Lane, error) { return NewChannel(c.Depth), nil }},
 		{"raw ring", "ring.Pop(&m)", func(c Config) (Lane, error) { return NewRing(c.Depth), nil }},
 		{"map of channels", "<-requests[id]", func(c Config) (Lane, error) { return NewRequests(c.Depth), nil }},
-		{"net.Conn", "io.ReadFull(conn, buf)", func(c Config) (Lane, error) { return NewTCP(c) }},
-		{"net.Pipe", "io.ReadFull(pipe, buf)", func(c Config) (Lane, error) { return NewPipe(c), nil }},
+		{overTCP, "io.ReadFull(conn, buf)", openTCP},
+		{overPipe, "io.ReadFull(pipe, buf)", openPipe},
 	}
 }
 
@@ -40,6 +42,23 @@ func RoundTrips() (list []Anchor) {
 func Copies() []Anchor {
 	return []Anchor{
 		{"copy", "copy(to, from)", func(c Config) (Lane, error) { return NewCopy(c), nil }},
-		{"net.Conn", "io.ReadFull(conn, buf)", func(c Config) (Lane, error) { return NewTCP(c) }},
+		{overTCP, "io.ReadFull(conn, buf)", openTCP},
 	}
+}
+
+// errShort refuses messages that can't tell their slot.
+var errShort = errors.New("a message over a byte stream tells its slot in 8 bytes: a size below 8 can't be measured")
+
+func openTCP(c Config) (Lane, error) {
+	if c.Size < slotLen {
+		return nil, errShort
+	}
+	return NewTCP(c)
+}
+
+func openPipe(c Config) (Lane, error) {
+	if c.Size < slotLen {
+		return nil, errShort
+	}
+	return NewPipe(c), nil
 }

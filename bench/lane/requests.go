@@ -8,6 +8,7 @@ type Requests struct {
 	mu      sync.Mutex
 	waiting map[int]chan message
 	order   chan chan message // the channels in the order of posts, for the consumer
+	took    int64
 }
 
 // NewRequests makes a lane for depth requests at a time.
@@ -40,12 +41,17 @@ func (l *Requests) answer(slot int) {
 // Take waits for one answer after the other.
 func (l *Requests) Take(f func(slot int) bool) error {
 	for answer := range l.order {
-		if m := <-answer; !f(int(m[0])) {
+		m := <-answer
+		l.took++
+		if !f(int(m[0])) {
 			break
 		}
 	}
 	return nil
 }
+
+// Ran tells what was received.
+func (l *Requests) Ran() (Ran, error) { return carried("map of channels", l.took, 0) }
 
 // Close ends a Take.
 func (l *Requests) Close() error {

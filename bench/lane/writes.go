@@ -11,6 +11,7 @@ import (
 // What is taken are their completions at the poster.
 type Writes struct {
 	ia       *dat.IA
+	cfg      Config
 	from     *dat.Endpoint
 	consumer *mode.Consumer
 	local    dat.Segment
@@ -20,7 +21,7 @@ type Writes struct {
 
 // NewWrites opens the adapter and connects the endpoints.
 func NewWrites(cfg Config) (l *Writes, err error) {
-	l = &Writes{slots: cfg.slots()}
+	l = &Writes{cfg: cfg, slots: cfg.slots()}
 	if l.ia, err = cfg.Adapter(); err != nil {
 		return nil, err
 	}
@@ -79,6 +80,18 @@ func (l *Writes) Take(f func(slot int) bool) error {
 	return l.consumer.Take(func(ev dat.Event) bool { return f(int(ev.Cookie)) })
 }
 
+// Ran tells what the consumer's loop and the endpoint that writes have done.
+func (l *Writes) Ran() (Ran, error) {
+	r, err := ranOn(l.ia, l.cfg, true, l.from)
+	if err == nil {
+		err = r.tookBy(l.consumer)
+	}
+	if err == nil {
+		r.CRC, err = crcOn(l.from)
+	}
+	return r, err
+}
+
 // Close closes the adapter. It does not end a Take in mode PerRequest while no write is
 // outstanding.
 func (l *Writes) Close() error {
@@ -91,15 +104,19 @@ func (l *Writes) Close() error {
 type Copy struct {
 	*Channel
 	to, from []byte
+	copied   int64 // bytes
 }
 
 // NewCopy makes a lane that copies Size bytes for each message.
 func NewCopy(cfg Config) *Copy {
-	return &Copy{NewChannel(cfg.Depth), make([]byte, cfg.Size), make([]byte, cfg.Size)}
+	return &Copy{Channel: NewChannel(cfg.Depth), to: make([]byte, cfg.Size), from: make([]byte, cfg.Size)}
 }
 
 // Post copies.
 func (l *Copy) Post(slot int) error {
-	copy(l.to, l.from)
+	l.copied += int64(copy(l.to, l.from))
 	return l.Channel.Post(slot)
 }
+
+// Ran tells what was copied.
+func (l *Copy) Ran() (Ran, error) { return carried("copy", l.took, l.copied) }

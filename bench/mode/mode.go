@@ -66,6 +66,10 @@ type Consumer struct {
 	next  int            // the slot whose event PerRequest takes next
 	dto   [1]dat.DTO
 
+	// counts has what the loops did. Whoever runs a loop adds to it, and between two loops
+	// anybody may read it.
+	counts Counts
+
 	// Of Callback: take gives f and waits for done.
 	give chan func(dat.Event) bool
 	f    func(dat.Event) bool
@@ -141,6 +145,7 @@ func (c *Consumer) poll(f func(dat.Event) bool) error {
 		if err != nil {
 			return err
 		}
+		c.counts.Dequeues++
 		if more, err := all(c.buf[:n], f); !more {
 			return err
 		}
@@ -170,6 +175,7 @@ func (c *Consumer) wait(f func(dat.Event) bool) error {
 		if err != nil {
 			return err
 		}
+		c.counts.Waits++
 		if more, err := one(ev, f); !more {
 			return err
 		}
@@ -185,6 +191,7 @@ func one(ev dat.Event, f func(dat.Event) bool) (more bool, err error) {
 
 func (c *Consumer) receive(f func(dat.Event) bool) error {
 	for ev := range c.d.C() {
+		c.counts.Receives++
 		if more, err := one(ev, f); !more {
 			return err
 		}
@@ -194,6 +201,7 @@ func (c *Consumer) receive(f func(dat.Event) bool) error {
 
 func (c *Consumer) receiveBatches(f func(dat.Event) bool) error {
 	for b := range c.d.Batches() {
+		c.counts.Batches++
 		more, err := all(b.Events(), f)
 		b.Release()
 		if !more {
@@ -206,6 +214,7 @@ func (c *Consumer) receiveBatches(f func(dat.Event) bool) error {
 func (c *Consumer) receiveEach(f func(dat.Event) bool) error {
 	for {
 		ev := <-c.shots[c.next].C()
+		c.counts.OneShots++
 		c.next = (c.next + 1) % len(c.shots)
 		if more, err := one(ev, f); !more {
 			return err
@@ -215,6 +224,7 @@ func (c *Consumer) receiveEach(f func(dat.Event) bool) error {
 
 func (c *Consumer) iterate(f func(dat.Event) bool) error {
 	for ev := range c.d.Events(context.Background()) {
+		c.counts.Iterations++
 		if more, err := one(ev, f); !more {
 			return err
 		}
@@ -238,6 +248,7 @@ func (c *Consumer) called(events []dat.Event) {
 		}
 		c.f = <-c.give
 	}
+	c.counts.Callbacks++
 	if more, err := all(events, c.f); !more {
 		c.f = nil
 		c.done <- err

@@ -33,6 +33,9 @@ type Runner interface {
 	Close() error
 }
 
+// teller is a Runner that knows what has run in its lane.
+type teller interface{ Ran() (*lane.Ran, error) }
+
 // start makes what measures the entry.
 func (e *Entry) start() (Runner, error) {
 	if e.Start != nil {
@@ -108,6 +111,9 @@ func (p Plan) Run() (rows []report.Row, err error) {
 	if err := p.measure(list); err != nil {
 		return nil, err
 	}
+	if err := tell(list); err != nil {
+		return nil, err
+	}
 	quickest := math.Inf(1)
 	for _, c := range list {
 		for _, t := range c.turns {
@@ -123,6 +129,27 @@ func (p Plan) Run() (rows []report.Row, err error) {
 		rows = append(rows, c.Row)
 	}
 	return rows, nil
+}
+
+// tell adds to each row what has run in its lane.
+func tell(list []*contender) error {
+	told := map[string]*lane.Ran{}
+	for _, c := range list {
+		c.Row.Elsewhere = c.Start != nil
+		t, tells := c.runner.(teller)
+		if !tells || c.Row.Refused != "" {
+			continue
+		}
+		if told[c.Key] == nil {
+			ran, err := t.Ran()
+			if err != nil {
+				return fmt.Errorf("what %s ran can't be told: %w", c.Row.Name, err)
+			}
+			told[c.Key] = ran
+		}
+		c.Row.Ran = told[c.Key]
+	}
+	return nil
 }
 
 // refuse refuses the row if err is a refusal, and otherwise returns err with the row's
@@ -207,6 +234,7 @@ func probeMachine() (took float64, starved bool) {
 func (c *contender) conclude(quickest float64) error {
 	r := &c.Row
 	var kept []load.Result
+	r.Offered = c.offered()
 	for _, t := range c.turns {
 		disturbed := t.starved || t.probe > Tolerance*quickest
 		if !disturbed {
@@ -224,7 +252,24 @@ func (c *contender) conclude(quickest float64) error {
 		return nil
 	}
 	figures(r, kept)
+	if why := r.Idle(); why != "" {
+		r.Refused, r.Kept, r.Dropped = why, 0, len(c.turns)
+	}
 	return nil
+}
+
+// offered is how the messages of all repeats were posted; nil if a repeat does not tell.
+func (c *contender) offered() *load.Offered {
+	var all load.Offered
+	for _, t := range c.turns {
+		if t.Offered == nil {
+			return nil
+		}
+		all.Producers = max(all.Producers, t.Offered.Producers)
+		all.Outstanding = max(all.Outstanding, t.Offered.Outstanding)
+		all.Room = max(all.Room, t.Offered.Room)
+	}
+	return &all
 }
 
 // sample is the repeat as the report keeps it.

@@ -271,3 +271,27 @@ func TestAnErrorThatIsNoRefusalEndsTheTrial(t *testing.T) {
 	assert.ErrorContains(t, err, "it: no")
 	assert.Equal(t, 1, a.closed)
 }
+
+// spinning is a lane that polls, or says so.
+type spinning struct{ *lane.Channel }
+
+func (spinning) Ran() (lane.Ran, error) {
+	return lane.Ran{Loop: "poll", Spins: true, Messages: 1}, nil
+}
+
+func TestARowThatPollsWithLessThanAProcessorIsRefused(t *testing.T) {
+	c := contended([]float64{1, 1}, measured(1000, 20), measured(1000, 20)) // half a processor each
+	c.Row = report.Row{Name: "poll", Rate: 1000, Ran: &lane.Ran{Spins: true}}
+	require.NoError(t, c.conclude(1))
+	assert.Contains(t, c.Row.Refused, "had 0.50 of it")
+	assert.Zero(t, c.Row.Kept)
+}
+
+func TestALaneThatContradictsItsDriverEndsTheTrial(t *testing.T) {
+	entry := Entry{
+		Row: report.Row{Name: "poll", Depth: 1, Rate: load.Closed}, Key: "poll",
+		Open: func() (lane.Lane, error) { return spinning{lane.NewChannel(1)}, nil },
+	}
+	_, err := Plan{probe: quiet, Entries: []Entry{entry}, Repeats: 1, Duration: time.Millisecond}.Run()
+	assert.ErrorContains(t, err, "messages were taken, and 1 carried")
+}
