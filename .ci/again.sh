@@ -1,7 +1,7 @@
 # again.sh NAME COMMAND... -- PACKAGE...: runs a go test of packages, and once more those of
 # one or two packages that failed. What depends on a moment of the machine's passes the
 # second time, and is to be looked into; what is broken fails again. A data race is not run
-# again. The last lines of the run have the summary.
+# again. Each package that ran twice is written down; closing.sh counts them.
 set -euo pipefail
 name=$1
 shift
@@ -29,6 +29,7 @@ if ((status)); then
   if ((${#failed[@]} == 0 || ${#failed[@]} > 2)) || grep -q 'DATA RACE' "$out"; then exit "$status"; fi
   status=0
   { echo "$name, the first time:" && sed -n '/^--- what failed:/,$p' "$out" | head -n 120; } >"$CI_TEMP/$name.first"
+  for package in "${failed[@]}"; do echo "package $package, in $name" >>"$CI_TEMP/second-tries"; done
   under "${failed[@]}" || status=$?
   echo "$name: RAN TWICE, status $status: ${failed[*]}" | tee -a "$CI_TEMP/$name.summary"
 fi

@@ -1,4 +1,5 @@
-# Without a C compiler: everything builds, and the README's test command works.
+# Without a C compiler: everything builds, and the README's test command works. With fresh.sh
+# before it, that is also without anything that this user has cached.
 set -euo pipefail
 
 echo "CGO_ENABLED=0 CC=/bin/false go build ./..."
