@@ -72,24 +72,3 @@ func TestAnAdapterThatCannotBeOpenedRefusesItsRowsOnly(t *testing.T) {
 		}
 	}
 }
-
-func TestCallsAreMeasuredInTheModule(t *testing.T) {
-	require.ErrorContains(t, run([]string{"rpc", "--module=nowhere"}, io.Discard), "no Go module in nowhere")
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module it\n"), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(`package main
-
-import (
-	"fmt"
-	"os"
-)
-
-func main() {
-	fmt.Println(os.Args[1:])
-	os.Exit(3)
-}
-`), 0o600))
-	var out bytes.Buffer
-	require.ErrorIs(t, run([]string{"--repeats=2", "--duration=1ms", "rpc", "--module=" + dir, "--size=5,6", "--callers=7", "--only=x"}, &out), errMissed)
-	assert.Equal(t, "[rpc -size 5,6 -callers 7 -only x -repeats 2 -duration 1ms]\n", out.String())
-}

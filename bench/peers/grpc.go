@@ -73,7 +73,7 @@ func newEchoServer(w wire) (*echoServer, error) {
 	takes.Handler = e.sink
 	e.server.RegisterService(&grpc.ServiceDesc{
 		ServiceName: serviceName,
-		Methods:     []grpc.MethodDesc{{MethodName: "Call", Handler: answerCall}, {MethodName: "Take", Handler: answerTake}},
+		Methods:     []grpc.MethodDesc{{MethodName: "Call", Handler: answerCall}},
 		Streams:     []grpc.StreamDesc{*echo, takes},
 	}, nil)
 	e.client, err = grpc.NewClient("passthrough:///"+link.ln.Addr().String(),

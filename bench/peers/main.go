@@ -4,36 +4,53 @@
 //
 // `go run ./bench peers` builds and runs it, and lets its lanes take turns with the
 // others. Its input and output are those of package godat/bench/remote. `go run ./bench
-// rpc` runs its command rpc, which compares calls.
+// rpc` runs its command rpc, which compares calls: that starts this program anew, with the
+// command end, as the client and the server of each row.
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"slices"
+	"syscall"
 
 	"godat/bench/lane"
+	study "godat/bench/peers/calls"
 	"godat/bench/remote"
 )
 
 func main() {
 	// quic-go warns on the terminal of small socket buffers; what it does says so, too.
 	err := os.Setenv("QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING", "true")
-	if len(os.Args) > 1 && os.Args[1] == "rpc" {
-		err = errors.Join(err, runStudy(os.Args[2:], os.Stdout))
-	} else {
-		err = errors.Join(err, remote.Serve(os.Stdin, os.Stdout, lanes()))
-	}
-	if err != nil {
+	if err = errors.Join(err, run(os.Args[1:])); err != nil {
 		fmt.Fprintln(os.Stderr, "peers:", err)
 	}
 	switch {
-	case errors.Is(err, errMissed):
-		os.Exit(3)
+	case errors.Is(err, study.ErrBusy):
+		os.Exit(4)
 	case err != nil:
 		os.Exit(1)
 	}
+}
+
+// run runs a command: none serves lanes.
+func run(args []string) error {
+	switch {
+	case len(args) > 0 && args[0] == "end":
+		return study.Serve(os.Stdin, os.Stdout, func() { os.Exit(1) })
+	case len(args) > 0 && args[0] == "rpc":
+		this, err := os.Executable()
+		if err != nil {
+			return err
+		}
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		return study.Study(ctx, args[1:], os.Stdout, []string{this, "end"})
+	}
+	return remote.Serve(os.Stdin, os.Stdout, lanes())
 }
 
 // lanes are all lanes: of messages one way, and of round trips.

@@ -1,0 +1,52 @@
+package calls
+
+import (
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// others watches how much of the processors other programs use.
+type others struct {
+	began time.Time
+	used  time.Duration // by all programs, and by the host of a guest
+	known bool
+}
+
+func watchOthers() others {
+	text, err := os.ReadFile("/proc/stat") // on Linux
+	used, ok := busyTime(string(text))
+	return others{time.Now(), used, err == nil && ok}
+}
+
+// disturbed reports whether others than these processes used over a quarter of the processors since
+// the watch began. Without Linux it is not known, and not reported.
+func (o others) disturbed(ours time.Duration) bool {
+	now := watchOthers()
+	if !o.known || !now.known || ours < 0 {
+		return false
+	}
+	all := time.Duration(runtime.NumCPU()) * now.began.Sub(o.began)
+	return now.used-o.used-ours > all/4
+}
+
+// busyTime is the time that processors were busy, of the text of /proc/stat: by programs, and for other
+// guests. Interrupts are left out: those of the loopback are the measured programs' own.
+func busyTime(stat string) (time.Duration, bool) {
+	line, _, _ := strings.Cut(stat, "\n")
+	fields := strings.Fields(line)
+	if len(fields) < 9 || fields[0] != "cpu" {
+		return 0, false
+	}
+	var ticks int64
+	for _, i := range []int{1, 2, 3, 8} { // user, nice, system, steal
+		n, err := strconv.ParseInt(fields[i], 10, 64)
+		if err != nil {
+			return 0, false
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * (time.Second / 100), true
+}

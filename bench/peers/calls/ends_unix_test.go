@@ -1,0 +1,94 @@
+//go:build unix
+
+package calls
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const patience = 20 * time.Second
+
+func TestWhenOneProcessIsKilledTheOtherEndsToo(t *testing.T) {
+	for _, name := range []string{overIWARP, onNet, "net/rpc"} {
+		for _, server := range []bool{true, false} {
+			plan := []group{{Kind: Kind{Size: 64}, Callers: 2}}
+			p, err := open(t.Context(), rowOf(t, name), ends(), plan)
+			require.NoError(t, err)
+			failed := make(chan error, 1)
+			go func() {
+				_, err := p.turn(plan, time.Hour)
+				failed <- err
+			}()
+			victim := p.client
+			if server {
+				victim = p.server
+			}
+			require.NoError(t, victim.cmd.Process.Kill())
+			for _, end := range []*process{p.client, p.server} {
+				select {
+				case <-end.done:
+				case <-time.After(patience):
+					p.kill()
+					require.Fail(t, "a process lives", "%s: the %s", name, end.what)
+				}
+			}
+			assert.Error(t, <-failed, name)
+		}
+	}
+}
+
+// aStudy starts a study that would take hours. all is the end of a pipe that it has, and all that it
+// started: it is at its end when the last of them is.
+func aStudy(t *testing.T, flags ...string) (cmd *exec.Cmd, all *os.File, stdin io.Closer) {
+	t.Helper()
+	all, to, err := os.Pipe()
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, all.Close()) })
+	cmd = exec.Command(os.Args[0], append([]string{"rpc", "-only", "net", "-duration", "1h"}, flags...)...)
+	cmd.Stderr = to
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	stdin, err = cmd.StdinPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	require.NoError(t, to.Close())
+	require.NoError(t, all.SetReadDeadline(time.Now().Add(patience)))
+	from := bufio.NewReader(all)
+	for range 2 * 3 { // the ends of a plain server on net, net/http, net/rpc
+		line, err := from.ReadString('\n')
+		require.NoError(t, err)
+		require.Equal(t, "an end\n", line)
+	}
+	return cmd, all, stdin
+}
+
+func TestAStudyThatEndsLeavesNoProcess(t *testing.T) {
+	for name, stop := range map[string]func(cmd *exec.Cmd, stdin io.Closer) error{
+		"an interrupt of all": func(cmd *exec.Cmd, _ io.Closer) error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) },
+		"an interrupt":        func(cmd *exec.Cmd, _ io.Closer) error { return cmd.Process.Signal(os.Interrupt) },
+		"a request to end":    func(cmd *exec.Cmd, _ io.Closer) error { return cmd.Process.Signal(syscall.SIGTERM) },
+		"a kill":              func(cmd *exec.Cmd, _ io.Closer) error { return cmd.Process.Kill() },
+		"the end of its parent": func(_ *exec.Cmd, stdin io.Closer) error {
+			return stdin.Close()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cmd, all, stdin := aStudy(t, "-tied")
+			require.NoError(t, stop(cmd, stdin))
+			require.NoError(t, all.SetReadDeadline(time.Now().Add(patience)))
+			_, err := io.Copy(io.Discard, all)
+			if !assert.NoError(t, err, "a process lives") {
+				_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+			}
+			assert.Error(t, cmd.Wait(), "it has not measured")
+		})
+	}
+}

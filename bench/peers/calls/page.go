@@ -1,0 +1,284 @@
+package calls
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"godat/bench/stats"
+)
+
+// page is what a study has measured.
+type page struct {
+	machine string
+	study   *study
+	tables  []table
+	besides []beside
+}
+
+// show shows nanoseconds with three digits.
+func show(ns float64) string {
+	if ns < 0 {
+		return "–"
+	}
+	digits := time.Duration(1)
+	for 1000*digits <= time.Duration(ns) {
+		digits *= 10
+	}
+	return time.Duration(ns).Round(digits).String()
+}
+
+// duration shows a median and its interval.
+func duration(e stats.Estimate) string {
+	if !e.Sure {
+		return show(e.Median) + " (few)"
+	}
+	return show(e.Median) + " (" + show(e.Low) + "–" + show(e.High) + ")"
+}
+
+func ratio(e stats.Estimate) string {
+	if !e.Sure {
+		return fmt.Sprintf("%.2f (few)", e.Median)
+	}
+	return fmt.Sprintf("%.2f (%.2f–%.2f)", e.Median, e.Low, e.High)
+}
+
+// quotients are those of the same repeat.
+func quotients(a, b []float64) (list []float64) {
+	for i := range min(len(a), len(b)) {
+		list = append(list, a[i]/b[i])
+	}
+	return list
+}
+
+// of finds a row that has figures.
+func (t *table) of(name string) *contender {
+	for _, c := range t.contenders {
+		if c.Name == name && c.refused == nil {
+			return c
+		}
+	}
+	return nil
+}
+
+// text is the table of a kind of call.
+func (t *table) text(s *study) string {
+	var w strings.Builder
+	fmt.Fprintf(&w, "### A %v, %d callers\n\n| | processor time | rpc over iwarp : this | calls/s | rpc over iwarp : this | p50 | p99 |\n| --- | ---:| ---:| ---:| ---:| ---:| ---:|\n", t.kind, s.callers)
+	ours := t.of(overIWARP)
+	for _, c := range t.contenders {
+		if c.refused != nil {
+			fmt.Fprintf(&w, "| %s | refused: %v |\n", c.Name, c.refused)
+			continue
+		}
+		processor, rates := "–", "–"
+		if ours != nil && ours != c {
+			processor, rates = ratio(stats.Of(quotients(ours.processor, c.processor))), ratio(stats.Of(quotients(ours.rate, c.rate)))
+		}
+		rate := stats.Of(c.rate)
+		fmt.Fprintf(&w, "| %s | %s | %s | %.0f (%.0f–%.0f) | %s | %s | %s |\n", c.Name, duration(stats.Of(c.processor)), processor,
+			rate.Median, rate.Low, rate.High, rates, duration(stats.Of(c.p50)), duration(stats.Of(c.p99)))
+	}
+	return w.String()
+}
+
+// rivals are the rows with which the summary compares, those that are tuned first.
+var rivals = []string{tunedGRPC, onNet, plainHTTP, "gRPC, as it comes", "net/rpc"}
+
+// summary is a table of ratios, and what follows from it.
+func (p *page) summary() string {
+	var w strings.Builder
+	fmt.Fprintf(&w, "Processor time of a call over iwarp with registered memory, of both ends, as a part of another's; then its rate as a multiple. %d callers; medians of the ratios of %d repeats, and their intervals of 95 %%.\n\n| |", p.study.callers, p.study.repeats)
+	for _, name := range rivals {
+		fmt.Fprintf(&w, " %s |", name)
+	}
+	w.WriteString("\n| --- |" + strings.Repeat(" ---:|", len(rivals)) + "\n")
+	for i := range p.tables {
+		t := &p.tables[i]
+		fmt.Fprintf(&w, "| %v |", t.kind)
+		for _, name := range rivals {
+			a, b := t.of(overIWARP), t.of(name)
+			if a == nil || b == nil {
+				w.WriteString(" – |")
+				continue
+			}
+			fmt.Fprintf(&w, " %s; %.2f |", ratio(stats.Of(quotients(a.processor, b.processor))), stats.Of(quotients(a.rate, b.rate)).Median)
+		}
+		w.WriteString("\n")
+	}
+	for _, b := range p.besides {
+		for _, r := range b.rows {
+			if r.refused == nil {
+				fmt.Fprintf(&w, "\nBeside %d callers of a %v on its connection, a small call of %s takes %s at the median and %s at the 99th percentile, and alone %s.\n",
+					largeCallers, b.kind, r.Name, show(stats.Of(r.beside.p50).Median), show(stats.Of(r.beside.p99).Median), show(stats.Of(r.alone.p50).Median))
+			}
+		}
+	}
+	w.WriteString(p.conclusion())
+	return w.String()
+}
+
+// conclusion says for which calls TCP is as good.
+func (p *page) conclusion() string {
+	var w strings.Builder
+	w.WriteString("\n**When to take something else.** iwarp is software over TCP, so TCP is its floor. Where a call over iwarp takes no less processor time than another's, TCP is as good, and every machine and every language has that: " +
+		"take this package there only for memory that a peer reads and writes, or for an adapter that does in hardware what iwarp does in software. A call over iwarp takes no less processor time\n\n")
+	for _, name := range rivals[:3] {
+		var less, same []string
+		for i := range p.tables {
+			t := &p.tables[i]
+			a, b := t.of(overIWARP), t.of(name)
+			if a == nil || b == nil {
+				continue
+			}
+			e := stats.Of(quotients(a.processor, b.processor))
+			text := fmt.Sprintf("%v (%.2f)", t.kind, e.Median)
+			if e.High < 1 {
+				less = append(less, text)
+			} else {
+				same = append(same, text)
+			}
+		}
+		fmt.Fprintf(&w, "- Beside %s: %s. It takes less for: %s.\n", name, orNone(same), orNone(less))
+	}
+	w.WriteString("\nThe plain server is the floor: it does for one program what a library can't do for all.\n")
+	return w.String()
+}
+
+func orNone(list []string) string {
+	if len(list) == 0 {
+		return "none"
+	}
+	return strings.Join(list, ", ")
+}
+
+// sentence is the project's, in README.md.
+func (p *page) sentence() string {
+	ranges := func(size int, name string) string {
+		var list []float64
+		for i := range p.tables {
+			t := &p.tables[i]
+			if a, b := t.of(overIWARP), t.of(name); t.kind.Size == size && a != nil && b != nil {
+				list = append(list, stats.Of(quotients(a.processor, b.processor)).Median)
+			}
+		}
+		if len(list) == 2 {
+			return fmt.Sprintf("%.2f and %.2f", list[0], list[1])
+		}
+		return "–"
+	}
+	var parts []string
+	for _, size := range p.study.sizes {
+		parts = append(parts, fmt.Sprintf("%s, and %s, at %s", ranges(size, tunedGRPC), ranges(size, plainHTTP), bytesText(size)))
+	}
+	return "A call over iwarp takes, of the processor time of tuned gRPC's and of net/http's, " + strings.Join(parts, "; ") +
+		" (a put and a get, two processes, `go run ./bench rpc`). Where that is 1 or more, TCP is as good: [bench/CALLS.md](bench/CALLS.md) says for which calls to take something else."
+}
+
+// turns counts those that were measured, and those during which other programs used the processors.
+func (p *page) turns() (all, disturbed int) {
+	count := func(c *contender) {
+		all += len(c.rate)
+		disturbed += c.disturbed
+	}
+	for _, t := range p.tables {
+		for _, c := range t.contenders {
+			count(c)
+		}
+	}
+	for _, b := range p.besides {
+		for _, r := range b.rows {
+			count(&r.contender)
+		}
+	}
+	return all, disturbed
+}
+
+func (p *page) machineText() string {
+	all, disturbed := p.turns()
+	return fmt.Sprintf("%s\n%d repeats of %v, GOMAXPROCS=%d in each process. During %d of %d turns other programs used over a quarter of the processors.\n",
+		p.machine, p.study.repeats, p.study.duration, runtime.GOMAXPROCS(0), disturbed, all)
+}
+
+// busy is an error if the machine was.
+func (p *page) busy() error {
+	if all, disturbed := p.turns(); 2*disturbed > all {
+		return ErrBusy
+	}
+	return nil
+}
+
+// refused is an error if rows were refused.
+func (p *page) refused() (err error) {
+	refuse := func(what fmt.Stringer, c *contender) {
+		if c.refused != nil {
+			err = errors.Join(err, fmt.Errorf("%s, %v: %w", c.Name, what, c.refused))
+		}
+	}
+	for _, t := range p.tables {
+		for _, c := range t.contenders {
+			refuse(t.kind, c)
+		}
+	}
+	for _, b := range p.besides {
+		for _, r := range b.rows {
+			refuse(b.kind, &r.contender)
+		}
+	}
+	return err
+}
+
+// String is the page.
+func (p *page) String() string {
+	var w strings.Builder
+	w.WriteString("# Calls\n\n`go run ./bench rpc --write` writes this page, and the marked lines of the pages that quote it. Each row has a client and a server, in two processes on the loopback, and all rows take turns.\n" +
+		"Processor time is that of both processes (getrusage), by call. A put has a request of that length and an answer of 8 bytes; a get has the answer. Each call has a deadline of " + limit.String() +
+		", where the row has deadlines.\nAfter each turn a row proves what it ran: the calls, bytes and deadlines that both ends have counted are equal, and are those of its name; each answer is that of its call.\n\n")
+	w.WriteString(p.machineText() + "\n## What it says\n\n" + p.summary() + "\n## Tables\n\nA median and its interval of 95 % over the repeats; the ratios are of the same repeat.\n\n")
+	for i := range p.tables {
+		w.WriteString(p.tables[i].text(p.study) + "\n")
+	}
+	for i := range p.besides {
+		w.WriteString(p.besides[i].text() + "\n")
+	}
+	w.WriteString("## The rows\n\n")
+	for _, row := range p.study.rows {
+		fmt.Fprintf(&w, "- **%s**: %s.\n", row.Name, row.Options)
+	}
+	return w.String()
+}
+
+// The lines around what is written into other pages.
+const (
+	linesBegin = "<!-- go run ./bench rpc --write writes the lines from here -->\n"
+	linesEnd   = "<!-- to here -->"
+)
+
+// writeAll writes the page in a folder, the summary into its README.md, and the sentence into the
+// README.md above it.
+func (p *page) writeAll(folder string) error {
+	if folder == "" {
+		return nil
+	}
+	err := os.WriteFile(filepath.Join(folder, "CALLS.md"), []byte(p.String()), 0o644) //nolint:gosec // it is for all to read
+	lines := p.summary() + "\n[CALLS.md](CALLS.md) has the machine, the latencies, and what each row sets.\n"
+	return errors.Join(err, rewrite(filepath.Join(folder, "README.md"), lines), rewrite(filepath.Join(folder, "..", "README.md"), p.sentence()+"\n"))
+}
+
+// rewrite replaces the marked lines of a page, if it has them.
+func rewrite(name, lines string) error {
+	old, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	before, rest, begins := strings.Cut(string(old), linesBegin)
+	_, after, ends := strings.Cut(rest, linesEnd)
+	if !begins || !ends {
+		return nil
+	}
+	return os.WriteFile(name, []byte(before+linesBegin+lines+linesEnd+after), 0o644) //nolint:gosec // it is for all to read
+}

@@ -1,0 +1,135 @@
+package calls
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/bench/stats"
+)
+
+func TestAStudyWritesItsPageAndTheLinesThatQuoteIt(t *testing.T) {
+	top := t.TempDir()
+	folder := filepath.Join(top, "bench")
+	require.NoError(t, os.Mkdir(folder, 0o700))
+	for _, name := range []string{top, folder} {
+		text := "before\n" + linesBegin + "old\n" + linesEnd + "\nbehind\n"
+		require.NoError(t, os.WriteFile(filepath.Join(name, "README.md"), []byte(text), 0o600))
+	}
+	var out bytes.Buffer
+	args := "-repeats 1 -duration 2ms -size 64,65536 -callers 2 -large 65536 -write " + folder
+	if err := Study(t.Context(), strings.Fields(args), &out, ends()); err != nil {
+		require.ErrorIs(t, err, ErrBusy)
+	}
+	page := read(t, folder, "CALLS.md")
+	for _, row := range rows() {
+		assert.Equal(t, 4, strings.Count(out.String(), "| "+row.Name+" | ")-strings.Count(beyond(out.String(), "A small call"), "| "+row.Name+" | "), row.Name)
+		assert.Contains(t, page, "- **"+row.Name+"**: "+row.Options)
+	}
+	assert.NotContains(t, page, "refused")
+	assert.Equal(t, 2, strings.Count(page, "### A small call beside 8 callers of a "))
+	lines := read(t, folder, "README.md")
+	assert.Regexp(t, `(?s)^before\n`+linesBegin+`.*put of 64 B.*CALLS.md.*`+linesEnd+`\nbehind\n$`, lines)
+	assert.NotContains(t, lines, "old\n")
+	assert.Contains(t, read(t, top, "README.md"), "A call over iwarp takes, of the processor time of tuned gRPC's")
+}
+
+func read(t *testing.T, folder, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(folder, name))
+	require.NoError(t, err)
+	return string(text)
+}
+
+func beyond(text, word string) string {
+	_, after, _ := strings.Cut(text, word)
+	return after
+}
+
+func TestAPageWithoutTheMarksStaysAsItIs(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "README.md")
+	require.NoError(t, os.WriteFile(name, []byte("text\n"), 0o600))
+	require.NoError(t, rewrite(name, "lines"))
+	assert.Equal(t, "text\n", read(t, filepath.Dir(name), "README.md"))
+	assert.Error(t, rewrite(name+"x", "lines"))
+}
+
+// measured is a contender with the same figure in each repeat.
+func measured(name string, processor float64) *contender {
+	c := &contender{Row: Row{Name: name}}
+	for range 7 {
+		c.processor, c.rate = append(c.processor, processor), append(c.rate, 1e9/processor)
+		c.p50, c.p99 = append(c.p50, processor), append(c.p99, processor)
+	}
+	return c
+}
+
+func TestTheConclusionSaysWhereOthersAreAsGood(t *testing.T) {
+	p := page{study: &study{sizes: numbers{64, 1 << 20}, callers: 16, repeats: 7}, tables: []table{
+		{Kind{64, false}, []*contender{measured(overIWARP, 70), measured(tunedGRPC, 100), measured(plainHTTP, 140), measured(onNet, 35)}},
+		{Kind{64, true}, []*contender{measured(overIWARP, 100), measured(tunedGRPC, 100), measured(plainHTTP, 50), measured(onNet, 50)}},
+		{Kind{1 << 20, true}, []*contender{measured(overIWARP, 90), {Row: Row{Name: tunedGRPC}, refused: errors.New("no")}}},
+	}}
+	text := p.conclusion()
+	assert.Contains(t, text, "Beside "+tunedGRPC+": get of 64 B (1.00). It takes less for: put of 64 B (0.70).")
+	assert.Contains(t, text, "Beside "+onNet+": put of 64 B (2.00), get of 64 B (2.00). It takes less for: none.")
+	assert.Contains(t, p.sentence(), "0.70 and 1.00, and 0.50 and 2.00, at 64 B")
+	assert.Contains(t, p.summary(), "| put of 64 B | 0.70 (0.70–0.70); 1.43 |")
+	require.ErrorContains(t, p.refused(), "gRPC, tuned, get of 1 MiB: no")
+	require.NoError(t, p.busy())
+	for _, t := range p.tables {
+		for _, c := range t.contenders {
+			c.disturbed = len(c.rate)
+		}
+	}
+	require.ErrorIs(t, p.busy(), ErrBusy)
+}
+
+func TestFewRepeatsAreSaid(t *testing.T) {
+	assert.Equal(t, "1.00 (1.00–1.00)", ratio(stats.Of([]float64{1, 1, 1, 1, 1, 1, 1})))
+	assert.Equal(t, "1.00 (few)", ratio(stats.Of([]float64{1, 1})))
+	assert.Equal(t, "1µs (few)", duration(stats.Of([]float64{1000})))
+}
+
+func TestThreeDigitsAreShown(t *testing.T) {
+	for ns, want := range map[float64]string{0: "0s", 999: "999ns", 1234: "1.23µs", 12345: "12.3µs", 1_236_000: "1.24ms", -1: "–"} {
+		assert.Equal(t, want, show(ns))
+	}
+}
+
+func TestArgumentsThatMakeNoSenseAreRefused(t *testing.T) {
+	for _, args := range []string{"-repeats 0", "-duration 0s", "-size 1", "-size x", "-size 70000000", "-callers 0", "-callers 2000", "-large -1", "-large 80000000", "more"} {
+		assert.Error(t, Study(t.Context(), strings.Fields(args), new(bytes.Buffer), nil), args)
+	}
+}
+
+func TestBusyTimeLeavesInterruptsOut(t *testing.T) {
+	got, ok := busyTime("cpu  100 20 3 9999 50 60 70 8 0 0\ncpu0 1\n")
+	assert.True(t, ok)
+	assert.Equal(t, 1310*time.Millisecond, got)
+	for _, text := range []string{"", "cpu 1 2", "intr 1 2 3 4 5 6 7 8 9", "cpu a b c d e f g h i"} {
+		_, ok := busyTime(text)
+		assert.False(t, ok, text)
+	}
+}
+
+func TestATurnIsDisturbedByOthersAlone(t *testing.T) {
+	then := time.Now().Add(-time.Hour)
+	o := others{began: then, known: true} // all that ran since the start counts
+	now := watchOthers()
+	if !now.known {
+		t.Skip("the system does not say how busy it is")
+	}
+	o.used = now.used - 1000*time.Hour
+	assert.True(t, o.disturbed(0))
+	assert.False(t, o.disturbed(1001*time.Hour))
+	assert.False(t, o.disturbed(-1))
+	assert.False(t, others{began: then}.disturbed(0))
+}

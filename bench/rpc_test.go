@@ -1,0 +1,39 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// moduleOf is a module whose program is made of these statements.
+func moduleOf(t *testing.T, statements string) string {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module it\n"), 0o600))
+	text := fmt.Sprintf("package main\n\nimport (\n\"fmt\"\n\"io\"\n\"os\"\n)\n\nvar _ = io.EOF\n\nfunc main() {\nfmt.Println(os.Args[1:])\n%s\n}\n", statements)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(text), 0o600))
+	return dir
+}
+
+func TestCallsAreMeasuredInTheModule(t *testing.T) {
+	require.ErrorContains(t, run([]string{"rpc", "--module=nowhere"}, io.Discard), "no Go module in nowhere")
+	var out bytes.Buffer
+	args := []string{"--repeats=2", "--duration=1ms", "rpc", "--size=5,6", "--callers=7", "--large=0", "--only=x", "--write", "--folder=here"}
+	require.NoError(t, run(append(args, "--module="+moduleOf(t, "")), &out))
+	assert.Equal(t, "[rpc -tied -size 5,6 -callers 7 -large 0 -only x -repeats 2 -duration 1ms -write here]\n", out.String())
+}
+
+func TestAMachineThatCannotMeasureCallsHasAStatusOfItsOwn(t *testing.T) {
+	args := []string{"rpc", "--module=" + moduleOf(t, fmt.Sprintf("os.Exit(%d)", statusUnable))}
+	require.ErrorIs(t, run(args, io.Discard), errUnable)
+	args = []string{"rpc", "--module=" + moduleOf(t, "os.Exit(1)")}
+	err := run(args, io.Discard)
+	require.Error(t, err)
+	require.NotErrorIs(t, err, errUnable)
+}
