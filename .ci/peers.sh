@@ -17,8 +17,9 @@ if grep -E 'gRPC|QUIC|godat' <<<"$refused" | grep -v 'something else used the pr
 for name in 'gRPC stream' 'gRPC call' 'QUIC stream' "gRPC call over godat's streams over iwarp"; do
   grep -qF "\"name\": \"$name\"" "$out" || { echo "bench peers has no row $name"; exit 1; }
 done
-calls=$("$CI_TEMP/bench" --repeats 1 --duration 2ms rpc --callers 1,16)
+# A row that does not prove what it ran ends this with an error; a busy machine does not.
+calls=$("$CI_TEMP/bench" --repeats 1 --duration 5ms rpc --size 64,65536 --large 1048576) || (($? == 4)) # other programs used the processors
 echo "$calls"
-for name in 'rpc over loop' 'rpc over iwarp' gRPC net/rpc net/http 'QUIC streams'; do
-  [[ $(grep -c "^$name  .*µs\|^$name  .*ms" <<<"$calls") == 8 ]] || { echo "bench rpc has not all rows of $name"; exit 1; }
+for name in 'rpc over loop, registered' 'rpc over iwarp, registered' 'rpc over iwarp, as it comes' 'gRPC, tuned' 'gRPC, as it comes' net/http net/rpc 'a plain server on net'; do
+  (($(grep -c "^| $name | [0-9].*s (few)" <<<"$calls") >= 4)) || { echo "bench rpc has not all rows of $name"; exit 1; }
 done

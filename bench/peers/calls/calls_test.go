@@ -35,6 +35,9 @@ func TestMain(m *testing.M) {
 		defer stop()
 		exit(Study(ctx, os.Args[2:], os.Stdout, ends()))
 	}
+	if err := os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")); err != nil { // or each end takes a second to end
+		exit(err)
+	}
 	goleak.VerifyTestMain(m, goleak.IgnoreCurrent())
 }
 

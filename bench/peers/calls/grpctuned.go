@@ -18,7 +18,7 @@ const (
 )
 
 var tunedOptions = fmt.Sprintf("unary calls with a CodecV2 that sends the caller's bytes and hands over gRPC's own buffers, without a copy (a payload is not in one piece there); "+
-	"StaticStreamWindowSize %s and StaticConnWindowSize %s, ReadBufferSize and WriteBufferSize %s, SharedWriteBuffer, at both ends; NumStreamWorkers %d at the server, one connection, MaxRecvMsgSize, insecure credentials",
+	"StaticStreamWindowSize %s and StaticConnWindowSize %s, ReadBufferSize and WriteBufferSize %s, at both ends; NumStreamWorkers %d at the server, one connection, MaxRecvMsgSize, insecure credentials",
 	bytesText(grpcStreamWindow), bytesText(grpcConnWindow), bytesText(grpcBuffer), workers)
 
 // frame is a message of the codec: bytes to send, or buffers that came.
@@ -105,7 +105,7 @@ func serveTunedGRPC(w *work) (server, error) {
 	return startGRPC(grpc.NewServer(
 		grpc.MaxRecvMsgSize(mostMessage), grpc.ForceServerCodecV2(frames{}), grpc.NumStreamWorkers(workers),
 		grpc.StaticStreamWindowSize(grpcStreamWindow), grpc.StaticConnWindowSize(grpcConnWindow),
-		grpc.ReadBufferSize(grpcBuffer), grpc.WriteBufferSize(grpcBuffer), grpc.SharedWriteBuffer(true),
+		grpc.ReadBufferSize(grpcBuffer), grpc.WriteBufferSize(grpcBuffer),
 	), put, get)
 }
 
@@ -116,7 +116,7 @@ func dialTunedGRPC(addr string, _ int) (client, error) {
 	conn, err := grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(mostMessage), grpc.ForceCodecV2(frames{})),
 		grpc.WithStaticStreamWindowSize(grpcStreamWindow), grpc.WithStaticConnWindowSize(grpcConnWindow),
-		grpc.WithReadBufferSize(grpcBuffer), grpc.WithWriteBufferSize(grpcBuffer), grpc.WithSharedWriteBuffer(true))
+		grpc.WithReadBufferSize(grpcBuffer), grpc.WithWriteBufferSize(grpcBuffer))
 	return &tunedClient{grpcClient{conn: conn}}, err
 }
 

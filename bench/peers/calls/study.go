@@ -127,7 +127,10 @@ func (s *study) run(ctx context.Context) error {
 		p.besides = append(p.besides, b)
 	}
 	fmt.Fprintf(s.out, "%s\n%s", p.summary(), p.machineText())
-	return errors.Join(p.writeAll(s.write), p.refused(), p.busy())
+	if err := errors.Join(p.writeAll(s.write), p.refused()); err != nil {
+		return err
+	}
+	return p.busy()
 }
 
 // contender is a row while it is measured.
@@ -138,7 +141,6 @@ type contender struct {
 	rate, processor, p50, p99 []float64
 	calls                     int64 // of all turns that count
 	disturbed                 int   // turns during which other programs used the processors
-
 }
 
 func (s *study) contenders() (list []*contender) {
