@@ -159,7 +159,7 @@ func (a *Adapter) queue(wc *hw.WC) *queue {
 		return nil
 	}
 	switch kind {
-	case kindRequest, kindRequestEnd:
+	case kindRequest, kindRequestEnd, kindMark:
 		return &(*e).box.requests
 	case kindRecv, kindRecvEnd, kindShared:
 		return &(*e).box.recvs

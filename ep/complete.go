@@ -115,6 +115,8 @@ func (q *queue) complete(wcs []hw.WC) {
 		ended := wcs[i].ID == q.endID
 		switch {
 		case ended:
+		case wcs[i].Op == hw.OpMark && wcs[i].ID == q.e.box.unreported.id:
+			r = q.passMark(r)
 		case q.srq != nil:
 			next = q.describeShared(&evs[n], &wcs[i])
 		default:

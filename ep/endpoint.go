@@ -128,6 +128,7 @@ func (a *Adapter) furnish(op string, e *Endpoint) (err error) {
 	}
 	b := &e.box
 	b.requests.id, b.requests.endID = idBase(kindRequest, e.key), idBase(kindRequestEnd, e.key)
+	b.unreported.id = idBase(kindMark, e.key)
 	b.recvs.id, b.recvs.endID = idBase(kindRecv, e.key), idBase(kindRecvEnd, e.key)
 	p := e.ctl.parts()
 	if _, err = p.acquire(e, &parts{}); err != nil {

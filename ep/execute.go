@@ -124,6 +124,7 @@ func (m *machine) forget() {
 	m.box.token.Check()
 	m.box.requests.ended, m.box.recvs.ended = false, false
 	m.broke, m.box.unsignaled = false, 0
+	m.box.unreported.marking.Store(false)
 	m.e.facts.info, m.e.facts.refusal, m.private = nil, nil, nil
 	m.e.facts.why = hw.ReasonNone
 	m.e.cause.Store(nil)

@@ -18,6 +18,7 @@ const (
 	tellRecvEnd
 	tellControl // a control call is pending
 	tellAsked   // a request has come for a reserved endpoint
+	tellMark    // somebody asks whether the suppressed requests have succeeded
 	tellOverrun // more receives were taken than the hard watermark allows
 )
 

@@ -25,6 +25,7 @@ const (
 	kindRecv
 	kindRequestEnd
 	kindRecvEnd
+	kindMark
 	kindShared // of a shared receive queue: the completion's QP is the endpoint's key
 )
 

@@ -32,6 +32,9 @@ func (m *machine) handle(told uint32) {
 	if told&tellAsked != 0 {
 		m.reserveRequest()
 	}
+	if told&tellMark != 0 {
+		m.box.mark()
+	}
 	if told&(tellEstablished|tellFirstData) != 0 {
 		m.established(told&tellEstablished != 0)
 	}

@@ -130,14 +130,23 @@ func fill[M ~uint32, T any](asked M, dst *T, v T) {
 type Status struct {
 	State       State
 	RecvIdle    bool // no receive is outstanding
-	RequestIdle bool // no request is outstanding
+	RequestIdle bool // no request is outstanding: no send, read, write, bind or atomic
 }
 
-// Status takes a snapshot. It answers to dat_ep_get_status.
+// Status takes a snapshot, which waits for nothing. A receive is outstanding from its post to its
+// completion, also while no message has come for it.
+//
+// A suppressed request that has succeeded is not outstanding. If nothing but suppressed requests
+// may be, Status asks the device: on loop and iwarp the answer is a matter of what was moved, and a
+// later call of Status has it at the latest. A verbs device can't be asked, so there such requests
+// count as outstanding until a later one completes that is not suppressed, or that the endpoint
+// signals (it does so with every 16th at least), or until the connection ends.
+// It answers to dat_ep_get_status.
 func (e *Endpoint) Status() (Status, error) {
 	if err := alive("ep.Status", e); err != nil {
 		return Status{}, err
 	}
+	e.box.settle()
 	return Status{
 		State:       e.State(),
 		RecvIdle:    e.box.recvs.outstanding() == 0,

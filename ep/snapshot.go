@@ -104,6 +104,7 @@ func (e *Endpoint) Snapshot() EndpointSnapshot {
 
 // describe is Snapshot, with the names of dispatchers that are known already.
 func (s *EndpointSnapshot) describe(e *Endpoint, names dispatcherNames) {
+	e.box.settle()
 	s.Name, s.Context, s.Endpoint, s.Traceable = e.name(), e.context, e, e.adapter.traces.Load()
 	e.profile.describe(s, names)
 	requests, recvs := e.record.describe(e, s)

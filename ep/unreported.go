@@ -3,12 +3,22 @@ package ep
 import (
 	"sync/atomic"
 
+	"godat/hw"
 	"godat/internal/release"
 )
 
 // unreported has the last requests in a row that are not signaled, for Snapshot, which can't
 // read their slots: the first ticket, and the ticket behind them. The token's holder writes it.
-type unreported struct{ word atomic.Uint64 }
+//
+// A device that can (hw.Marker) tells which of them have succeeded, when somebody asks.
+type unreported struct {
+	word atomic.Uint64
+	id   uint64 // of marks; immutable
+
+	// A mark is under way. The holder sets it, and writes marked before; the completer clears it.
+	marking atomic.Bool
+	marked  uint32 // the mark says that the requests before this ticket have succeeded
+}
 
 // add notes that n requests are not signaled.
 func (u *unreported) add(ticket, n uint32) {
@@ -25,4 +35,41 @@ func (u *unreported) has(oldest, tail uint32) bool {
 	w := u.word.Load()
 	first := uint32(w >> 32)
 	return uint32(w) == tail && (tail-oldest)&ticketMask <= (tail-first)&ticketMask
+}
+
+// settle has the device tell which requests have succeeded, if all that are outstanding are not
+// signaled, so that no completion will. The answer may come later. It never blocks.
+func (b *mailbox) settle() {
+	retired := b.requests.retired.Load() // before the tail, which is not behind it
+	tail := b.requests.tail(b.token.Load())
+	if tail != retired && b.State() == Connected && !b.unreported.marking.Load() && b.unreported.has(retired, tail) {
+		b.tell(tellMark)
+	}
+}
+
+// passMark retires, from ticket r on, the requests that a mark tells of, and returns the new value
+// of retired. A later request may have completed before the mark.
+func (q *queue) passMark(r uint32) uint32 {
+	u := &q.e.box.unreported
+	if before(r, u.marked) {
+		r = q.passTo(r, u.marked)
+	}
+	u.marking.Store(false)
+	return r
+}
+
+// mark is the holder's part of settle.
+func (b *mailbox) mark() {
+	b.token.Check()
+	u := &b.unreported
+	if b.State() != Connected || u.marking.Load() {
+		return
+	}
+	if qp, ok := b.qp.(hw.Marker); ok {
+		u.marked = b.requests.next
+		u.marking.Store(true)
+		if !qp.Mark(u.id) {
+			u.marking.Store(false)
+		}
+	}
 }

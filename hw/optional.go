@@ -100,6 +100,22 @@ type Watcher interface {
 	Need(sleeps bool)
 }
 
+// Marker is a QP that tells how far its send queue has come when its owner asks. Requests
+// without WRSignaled succeed silently, so otherwise the owner learns of their success with a
+// later request alone.
+type Marker interface {
+	// Mark has the send queue complete with that id, OpMark and StatusSuccess as soon as all
+	// requests posted before the call have completed, behind their completions: at once if they
+	// have. Later requests may complete before the mark. A mark takes no room in the queue, and the
+	// peer sees nothing of it. Mark returns false, and does nothing, if the queue pair can't tell
+	// now.
+	//
+	// The queue pair's owner calls it from Facts.Established on until Drain, Break or
+	// Facts.Down, and not again before the mark has completed. If the connection ends before,
+	// the mark may be dropped. On a [Polled] device it takes a place in the completion queue.
+	Mark(id uint64) bool
+}
+
 // Tracer is a QP that can record what its connection carries.
 type Tracer interface {
 	// Trace records both directions of a connection that is up in the pcapng format, each from

@@ -23,6 +23,7 @@ const (
 
 	OpSendInvalidate Op = 24 // reported as OpSend
 	OpReadToRMR      Op = 25 // reported as OpRead
+	OpMark           Op = 30 // see Marker
 	OpEnd            Op = 31 // a queue's last completion; see QP.Break
 )
 
@@ -31,7 +32,7 @@ var opText = [...]string{
 	OpRecvInvalidate: "RECEIVE_WITH_INVALIDATE", OpBind: "BIND_MW", OpFastRegister: "LMR_FMR",
 	OpInvalidate: "LMR_INVALIDATE", OpWriteImm: "WRITE_IMMED", OpRecvImm: "RECV_IMMED",
 	OpFetchAdd: "FETCH_ADD", OpCompareSwap: "CMP_SWAP",
-	OpSendInvalidate: "SEND_WITH_INVALIDATE", OpReadToRMR: "RDMA_READ_TO_RMR", OpEnd: "END",
+	OpSendInvalidate: "SEND_WITH_INVALIDATE", OpReadToRMR: "RDMA_READ_TO_RMR", OpMark: "MARK", OpEnd: "END",
 }
 
 func (o Op) String() string { return text(opText[:], int(o), "Op") }

@@ -221,7 +221,7 @@ var sameType = map[string][]string{
 	"hw.Status":               nil,
 	"hw.Flags":                nil,
 	"hw.Privileges":           nil,
-	"hw.Op":                   {"hw.OpSendInvalidate", "hw.OpReadToRMR", "hw.OpEnd"},
+	"hw.Op":                   {"hw.OpSendInvalidate", "hw.OpReadToRMR", "hw.OpMark", "hw.OpEnd"},
 	"event.Number":            {"event.Closed"},
 	"event.Streams":           nil,
 	"evd.State":               nil,

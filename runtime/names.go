@@ -57,7 +57,7 @@ import (
 //   - [ep.Endpoint.SetWatermark]: bounds the receives that the endpoint has taken from its shared receive queue and not completed.
 //   - [ep.Endpoint.Snapshot]: describes the endpoint now.
 //   - [ep.Endpoint.State]: returns the endpoint's state now.
-//   - [ep.Endpoint.Status]: takes a snapshot.
+//   - [ep.Endpoint.Status]: takes a snapshot, which waits for nothing.
 //   - [ep.Endpoint.Trace]: records what the endpoint's connection carries from now on, both ways and payloads included, as packets in the pcapng format, which Wireshark reads.
 type Endpoint = ep.Endpoint
 

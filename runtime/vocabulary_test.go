@@ -33,7 +33,7 @@ var neverSeen = []string{
 	"event.IBUDReject", "event.IBUDError", "event.IBCollective", "event.IWExtensionEvent",
 	"ep.UnconfiguredUnconnected", "ep.UnconfiguredReserved", "ep.UnconfiguredPassive", "ep.UnconfiguredTentative",
 	"ep.ConnectedSinglePath", "ep.ConnectedMultiPath", "ep.SRQShutdown",
-	"hw.OpFastRegister", "hw.OpInvalidate", "hw.OpEnd", "hw.StatusLocalMM",
+	"hw.OpFastRegister", "hw.OpInvalidate", "hw.OpMark", "hw.OpEnd", "hw.StatusLocalMM",
 }
 
 func TestEveryTypeThatAProgramMeetsHasANameHere(t *testing.T) {

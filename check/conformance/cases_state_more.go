@@ -56,6 +56,21 @@ var moreStateCases = []Case{
 		server.done(server.recv, 1, dat.StatusSuccess)
 		idle(server, true, true)
 		idle(client, true, true)
+		server.receives(3)
+		for cookie := range uint64(3) {
+			require.NoError(r, client.ep.PostSend(cookie, dat.Suppress, client.mem.Segment(0, 64)))
+			server.done(server.recv, cookie, dat.StatusSuccess)
+		}
+		if r.differs(SilentSuccess) {
+			idle(client, true, false)
+			server.postRecv(3, 64)
+			client.sends(4, 64)
+			server.done(server.recv, 3, dat.StatusSuccess)
+			idle(client, true, true)
+		} else {
+			r.until("the endpoint is idle", func() bool { return get(r, client.ep.Status).RequestIdle })
+		}
+		r.none(client.req)
 		if client.node.waitsForReceives() {
 			client.postSend(3, 64)
 			idle(client, true, false)

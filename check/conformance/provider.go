@@ -84,9 +84,12 @@ const (
 	// UntoldEnd: over pairs, an end that is disconnected while its send waits for a receive
 	// can't tell its peer, which finds the connection broken.
 	UntoldEnd
+	// SilentSuccess: suppressed requests that have succeeded count as outstanding until a later
+	// request completes.
+	SilentSuccess
 )
 
-var gapNames = []string{"early", "lax-reads", "lax-credit", "wakes-for-all", "may-wake-for-all", "fails-here", "untold-end"}
+var gapNames = []string{"early", "lax-reads", "lax-credit", "wakes-for-all", "may-wake-for-all", "fails-here", "untold-end", "silent"}
 
 // Set implements flag.Value.
 func (g *Gap) Set(text string) error {

@@ -24,6 +24,9 @@ type book struct {
 	head    int  // index of the oldest request that is not accounted for
 	failed  bool // a request failed: all later ones must fail, too
 	ended   bool
+
+	markID    uint64 // of Mark's completion; 0 if none is due
+	markAfter int    // the entries before this index were posted before the mark
 }
 
 // entry is one request.
@@ -65,6 +68,9 @@ func (b *book) complete(wc hw.WC, broken bool) string {
 	}
 	if wc.ID == b.endID {
 		return b.end(wc, broken)
+	}
+	if b.markID != 0 && wc.ID == b.markID {
+		return b.mark(wc)
 	}
 	i := b.head
 	for i < len(b.entries) && b.entries[i].id != wc.ID {
@@ -117,6 +123,22 @@ func (b *book) end(wc hw.WC, broken bool) string {
 		return b.queue + " queue: ended before Break"
 	case wc.Op != hw.OpEnd:
 		return fmt.Sprintf("%s queue: the end's Op is %v", b.queue, wc.Op)
+	}
+	return ""
+}
+
+// mark records the completion of Mark, and returns a violation or "". Requests behind the mark
+// may have completed before it.
+func (b *book) mark(wc hw.WC) string {
+	b.markID = 0
+	bad := b.skip(max(b.head, b.markAfter))
+	switch {
+	case bad != "":
+		return "at a mark: " + bad
+	case wc.Op != hw.OpMark || wc.Status != hw.StatusSuccess:
+		return fmt.Sprintf("%s queue: a mark completes as %v with %v", b.queue, wc.Op, wc.Status)
+	case b.failed:
+		return b.queue + " queue: a mark behind a request that failed"
 	}
 	return ""
 }

@@ -35,6 +35,8 @@ var sendCases = []contractCase{
 	{"the segments of a message are touched within their bounds only", canaries},
 	{"a message without segments, or with empty ones, moves nothing and takes a receive", zeroLength},
 	{"a request that is not signaled and succeeds completes in silence", unsignaled},
+	{"a mark completes when all requests before it have, signaled or not", marks},
+	{"a mark may be under way when the connection ends", marksAtTheEnd},
 	{"a request that is not signaled and fails is reported", func(r *rig) {
 		a, b := r.pair()
 		for range 2 {

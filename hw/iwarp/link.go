@@ -24,6 +24,7 @@ const (
 	nudging                // the receiver asks the sender for a nudge; see nudge.go
 	sendAbsent             // the sender is not in the set of its zone's accessors; see soft.Presence
 	recvAbsent             // nor is the placer
+	marked                 // the owner asked for a mark; see Mark
 )
 
 // link is the state that the sender, the writer and the receiver of a connection share:

@@ -32,6 +32,7 @@ func (c *connection) flush() {
 		return
 	}
 	if begun {
+		c.send.marking = false // nobody asks any more, and a queue may have ended
 		c.send.complete()
 		c.send.dropOutbox(end.term)
 		end = c.orBroken(end, sendErr)

@@ -33,6 +33,8 @@ type sender struct {
 	bindWaits  bool // a bind waits for accesses by its old key, and the holder may not wait
 	doomed     bool // a request has failed; the requests behind it are flushed
 	wc         [1]hw.WC
+	marking    bool          // mark is to be reported
+	mark       mark          // the owner writes it before it sets marked
 	users      []soft.Access // scratch of awaitUsers
 
 	// The message being cut into FPDUs.

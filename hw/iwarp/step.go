@@ -15,7 +15,7 @@ func (s *sender) step(by holder) (alive bool) {
 	s.mayBlock = by == byWriter
 	budget := l.haul.budgets[by]
 	for {
-		if a := l.attention.Load(); a&(broken|sendAbsent|probing|nudging) != 0 {
+		if a := l.attention.Load(); a&(broken|sendAbsent|probing|nudging|marked) != 0 {
 			if a&broken != 0 {
 				return false
 			}
@@ -62,6 +62,10 @@ func (s *sender) attend(a uint32) {
 	s.link.token.Check()
 	if a&sendAbsent != 0 {
 		s.present.Enter()
+	}
+	if a&marked != 0 {
+		s.link.attention.And(^uint32(marked))
+		s.marking = true
 	}
 	if a&(probing|nudging) == 0 {
 		return
@@ -226,12 +230,14 @@ func (s *sender) complete() {
 		s.wc[0] = hw.WC{ID: id, Len: n, Op: op}
 		s.sink.Complete(s.wc[:])
 	}
-	if s.head == from {
-		return
+	if s.head != from {
+		release.Uint64(&q.Freed, s.head)
+		if kept {
+			s.sink.Flush()
+		}
 	}
-	release.Uint64(&q.Freed, s.head)
-	if kept {
-		s.sink.Flush()
+	if s.marking && s.head >= s.mark.at {
+		s.reportMark()
 	}
 }
 

@@ -24,6 +24,7 @@ const (
 	dstClosed             // the target's owner called Break
 	srcAbsent             // the pipe is not in the set of accessors of the source's zone
 	dstAbsent             // nor of the target's, which is another one
+	marked                // the source's owner asked for a mark; see Mark
 )
 
 // absent has the bits of a pipe that enters its zones' sets before it looks keys up; see
@@ -186,6 +187,9 @@ func (p *pipe) drain() (more bool) {
 		if a&broken != 0 {
 			p.flush()
 			return false
+		}
+		if a&marked != 0 && x.src.head >= p.from.mark.at {
+			p.reportMark()
 		}
 		if x.src.empty() {
 			x.emit()

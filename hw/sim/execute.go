@@ -255,4 +255,5 @@ func (q *sendQueue) retire() {
 			return
 		}
 	}
+	q.reportMark()
 }

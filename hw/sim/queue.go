@@ -32,6 +32,7 @@ type sendQueue struct {
 	head, next, tail uint64
 	reads            int  // RDMA reads outstanding
 	failed           bool // a request failed: none behind it begins
+	mark             mark
 }
 
 func (q *sendQueue) at(i uint64) *slot { return &q.slots[i%uint64(len(q.slots))] }
@@ -224,6 +225,7 @@ func (q *queuePair) end() {
 	q.ended[dir] = true
 	if dir == sending {
 		q.sq.head, q.sq.next, q.sq.tail, q.sq.reads, q.sq.failed = 0, 0, 0, 0, false
+		q.sq.mark.due = false
 	} else {
 		q.rq.head, q.rq.tail = 0, 0
 	}

@@ -71,5 +71,5 @@ var table = []source{
 		"ErrReservedLMR", "ErrPortInUse", "ErrCommNotSupported", "ErrNotImplemented",
 	}, constants: map[string]naming{
 		"Type": {prefix: "Type"}, "Subtype": {prefix: "Sub"},
-	}, unseen: []string{"OpFastRegister", "OpInvalidate", "OpEnd", "StatusLocalMM"}},
+	}, unseen: []string{"OpFastRegister", "OpInvalidate", "OpMark", "OpEnd", "StatusLocalMM"}},
 }
