@@ -116,7 +116,7 @@ func (q *queue) complete(wcs []hw.WC) {
 		switch {
 		case ended:
 		case wcs[i].Op == hw.OpMark && wcs[i].ID == q.e.box.unreported.id:
-			r = q.passMark(r)
+			r = q.e.box.unreported.passMark(q, r)
 		case q.srq != nil:
 			next = q.describeShared(&evs[n], &wcs[i])
 		default:

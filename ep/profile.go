@@ -23,7 +23,7 @@ type profile struct {
 	agreed atomic.Uint64 // see Reads
 }
 
-// localValid and remoteValid are the states in which the addresses have a meaning.
+// localValid and remoteValid are the states in which the addresses of the connection have a meaning.
 const (
 	remoteValid = 1<<PassiveConnectionPending | 1<<ActiveConnectionPending | 1<<TentativeConnectionPending |
 		1<<DisconnectPending | 1<<CompletionPending | 1<<Connected
@@ -36,6 +36,14 @@ type address struct {
 	addr net.Addr
 	qual uint64
 }
+
+// ownAddr is the address of the adapter's device. It implements [net.Addr].
+type ownAddr struct{ provider, address string }
+
+// Network is the provider's name.
+func (a ownAddr) Network() string { return a.provider }
+
+func (a ownAddr) String() string { return a.address }
 
 // String is the address in the form of package net, empty if it is not known.
 func (a address) String() string {

@@ -50,10 +50,12 @@ const (
 	FieldAll  Field = 0x7FFFFFFF
 )
 
-// Param describes an endpoint: DAT_EP_PARAM. Fields that were not asked for are
-// zero, and so are addresses that have no meaning in the state. During an attempt
-// to connect the remote address is the one that Connect was given, and the local
-// one is not known yet.
+// Param describes an endpoint: DAT_EP_PARAM. Fields that were not asked for are zero.
+//
+// LocalAddr is the connection's while it is known; in every other state it is the adapter's
+// address, without a port. RemoteAddr and both qualifiers are zero in the states in which they have
+// no meaning. During an attempt to connect the remote address is the one that Connect was given, and
+// the local qualifier is not known yet.
 type Param struct {
 	IA                    any // the interface adapter, a *runtime.IA
 	State                 State
@@ -81,7 +83,10 @@ func (e *Endpoint) Query(mask Field) (q Param, err error) {
 	s := e.State()
 	fill(mask&FieldIA, &q.IA, e.adapter.cfg.IA)
 	fill(mask&FieldState, &q.State, s)
-	if 1<<s&localValid != 0 {
+	if own := e.adapter.attr.Address; own != "" {
+		fill(mask&FieldLocalAddr, &q.LocalAddr, net.Addr(ownAddr{e.adapter.attr.Provider, own}))
+	}
+	if 1<<s&localValid != 0 && p.local.addr != nil {
 		fill(mask&FieldLocalAddr, &q.LocalAddr, p.local.addr)
 		fill(mask&FieldLocalQual, &q.LocalQual, p.local.qual)
 	}

@@ -49,8 +49,7 @@ func (b *mailbox) settle() {
 
 // passMark retires, from ticket r on, the requests that a mark tells of, and returns the new value
 // of retired. A later request may have completed before the mark.
-func (q *queue) passMark(r uint32) uint32 {
-	u := &q.e.box.unreported
+func (u *unreported) passMark(q *queue, r uint32) uint32 {
 	if before(r, u.marked) {
 		r = q.passTo(r, u.marked)
 	}

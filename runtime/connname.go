@@ -42,9 +42,9 @@ func (c *Conn) findAddrs() (e connAddrs) {
 	if known := c.addrs.Load(); known != nil {
 		return *known
 	}
-	p, err := c.Endpoint.Query(ep.FieldLocalAddr | ep.FieldRemoteAddr)
-	if err != nil || p.LocalAddr == nil || p.RemoteAddr == nil {
-		return e
+	p, err := c.Endpoint.Query(ep.FieldState | ep.FieldLocalAddr | ep.FieldRemoteAddr)
+	if err != nil || p.LocalAddr == nil || p.RemoteAddr == nil || p.State == ep.ActiveConnectionPending {
+		return e // during an attempt the local address is still the adapter's
 	}
 	e = connAddrs{p.LocalAddr, p.RemoteAddr}
 	c.addrs.Store(&e)

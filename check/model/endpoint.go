@@ -122,9 +122,7 @@ func (p *endpoint) query(c *call) {
 		c.expect(name, *want)
 	}
 	c.expect("remote", number(p.in(isConnected, disconnectPending, passivePending, tentative, activePending)))
-	if p.in(isConnected, disconnectPending) {
-		c.expect("local", 1)
-	}
+	c.expect("local", 1)
 }
 
 // reset judges a reset of a disconnected endpoint.

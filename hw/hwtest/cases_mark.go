@@ -2,8 +2,8 @@ package hwtest
 
 import "godat/hw"
 
-// mark calls Mark. It returns false if the queue pair is no [hw.Marker].
-func (e *end) mark() bool {
+// mark calls Mark of an end. It returns false if the queue pair is no [hw.Marker].
+func mark(e *end) bool {
 	qp, ok := e.qp.(hw.Marker)
 	if !ok {
 		return false
@@ -21,7 +21,7 @@ func (e *end) mark() bool {
 }
 
 // marked waits for the mark, and returns how many requests are accounted for.
-func (e *end) marked() (n int) {
+func marked(e *end) (n int) {
 	e.await("the mark", func() bool {
 		n = e.books[sendQueue].head
 		return e.books[sendQueue].markID == 0
@@ -34,10 +34,10 @@ func marks(r *rig) {
 	a, b := r.pair(notReady(hourLong))
 	src := r.a.mem(1<<20, hw.LocalRead)
 	silent := hw.SendWR{Op: hw.OpSend, SGL: []hw.SGE{src.sge(0, 8)}}
-	if !a.mark() {
+	if !mark(a) {
 		return
 	}
-	r.also.Zero(a.marked(), "nothing was posted")
+	r.also.Zero(marked(a), "nothing was posted")
 	posted := 0
 	for round := range 50 {
 		dst := r.b.mem(1<<20, hw.LocalWrite)
@@ -49,20 +49,20 @@ func marks(r *rig) {
 		if round%2 == 0 {
 			b.received(posted + 2)
 		}
-		a.mark()
+		mark(a)
 		posted += 3
-		r.also.GreaterOrEqual(a.marked(), posted)
+		r.also.GreaterOrEqual(marked(a), posted)
 	}
 	if r.a.attr.NotReadyWait {
 		a.post(silent)
-		a.mark()
+		mark(a)
 		behind := a.post(sendOf())
 		a.mustWait(behind)
 		a.mu.Lock()
 		r.also.NotZero(a.books[sendQueue].markID, "the send before it waits for a receive")
 		a.mu.Unlock()
 		b.recv(r.b.mem(8, hw.LocalWrite).all())
-		r.also.GreaterOrEqual(a.marked(), posted+1)
+		r.also.GreaterOrEqual(marked(a), posted+1)
 		b.recv()
 		a.sent(behind)
 	}
@@ -80,7 +80,7 @@ func marksAtTheEnd(r *rig) {
 		for range 8 {
 			a.post(hw.SendWR{Op: hw.OpSend, SGL: []hw.SGE{src.all()}})
 		}
-		if !a.mark() {
+		if !mark(a) {
 			return
 		}
 		b.breakNow(true)
