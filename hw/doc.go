@@ -43,8 +43,8 @@
 //     message wakes no goroutine. Without it a goroutine of the device does the work.
 //   - [Watchable], of a QP: a Read of a byte stream receives in its own goroutine.
 //     Without it another goroutine receives, and wakes the reader.
-//   - [Runner], of a QP: requests of one segment, passed as arguments in place of an array. Without it a post of
-//     64 bytes costs about twice as much on a device whose own cost is small, as loop's is.
+//   - [Runner], of a QP: requests of one segment, passed as arguments in place of an array. Without it a post
+//     costs more, which counts on a device whose own cost is small, as loop's is.
 //   - [SeriesSink], of a Sink: plain successes without an array for each, and a mark that
 //     more of them follow. A device that uses it delivers a run's completions together.
 //   - [Remapper], of an MR: a byte stream writes from, and reads into, the memory that

@@ -1,6 +1,7 @@
 package drawing
 
 import (
+	"fmt"
 	"go/constant"
 	"go/types"
 	"os"
@@ -99,5 +100,35 @@ func TestANumberOnAPageIsTheCodes(t *testing.T) {
 		}
 		value, exact := constant.Int64Val(constant.ToInt(of.Val()))
 		assert.True(t, exact && value == n.is, "%s.%s is %d, and %s says %q", n.pkg, n.name, value, n.page, n.sentence)
+	}
+}
+
+// The README counts the cases of DAT conformance, and how many of them pass on each provider.
+func TestTheReadmeCountsTheCasesOfTheConformanceTable(t *testing.T) {
+	table, err := os.ReadFile(path.Join(root, "check/conformance/testdata/table.txt"))
+	require.NoError(t, err)
+	cases, passed, providers := 0, map[string]int{}, []string(nil)
+	for line := range strings.Lines(string(table)) {
+		fields := strings.Fields(line)
+		switch {
+		case len(fields) == 0 || fields[0] == "#":
+		case fields[0] == "case":
+			providers = fields[1:]
+		default:
+			cases++
+			for i, provider := range providers {
+				if fields[1+i] == "pass" {
+					passed[provider]++
+				}
+			}
+		}
+	}
+	readme := words(t, "README.md")
+	for _, sentence := range []string{
+		fmt.Sprintf("Of %d cases of DAT conformance, %d pass on `loop`", cases, passed["loop"]),
+		fmt.Sprintf("%d on `hw/sim`, and %d on `iwarp`", passed["sim"], passed["iwarp"]),
+		fmt.Sprintf("in a guest %d on soft-RoCE and %d on soft-iWARP", passed["rxe"], passed["siw"]),
+	} {
+		assert.True(t, strings.Contains(readme, sentence), "README.md does not say %q, as table.txt of check/conformance does", sentence)
 	}
 }
