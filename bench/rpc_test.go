@@ -29,6 +29,25 @@ func TestCallsAreMeasuredInTheModule(t *testing.T) {
 	assert.Equal(t, "[rpc -tied -size 5,6 -callers 7 -large 0 -only x -repeats 2 -duration 1ms -write here]\n", out.String())
 }
 
+// told writes to a channel.
+type told chan string
+
+func (w told) Write(b []byte) (int, error) {
+	w <- string(b)
+	return len(b), nil
+}
+
+func TestAnInterruptEndsTheModuleToo(t *testing.T) {
+	this, err := os.FindProcess(os.Getpid())
+	require.NoError(t, err)
+	dir := moduleOf(t, "_, _ = io.Copy(io.Discard, os.Stdin)") // which ends with this process, or at a signal
+	out, ended := make(told), make(chan error, 1)
+	go func() { ended <- run([]string{"rpc", "--module=" + dir}, out) }()
+	assert.Contains(t, <-out, "-tied")
+	require.NoError(t, this.Signal(os.Interrupt))
+	assert.ErrorContains(t, <-ended, "signal: terminated")
+}
+
 func TestAMachineThatCannotMeasureCallsHasAStatusOfItsOwn(t *testing.T) {
 	args := []string{"rpc", "--module=" + moduleOf(t, fmt.Sprintf("os.Exit(%d)", statusUnable))}
 	require.ErrorIs(t, run(args, io.Discard), errUnable)

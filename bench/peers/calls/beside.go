@@ -35,8 +35,8 @@ func (f *figures) add(g called) {
 const (
 	largeCallers = 8
 	smallSize    = 64
-	enough       = 1000 // small calls of a turn
-	besideTime   = 2 * time.Second
+	enough       = 1000            // small calls of a turn
+	besideTime   = 3 * time.Second // at most, of a turn
 	pause        = 200 * time.Microsecond
 )
 
@@ -107,8 +107,8 @@ func (b *beside) text() string {
 		for _, v := range r.beside.worst {
 			worst = max(worst, v)
 		}
-		fmt.Fprintf(&w, "| %s | %s | %s | %s | %s | %s | %s | %.0f | %.2f GB/s |\n", r.Name, duration(stats.Of(r.alone.p50)), duration(stats.Of(r.alone.p99)),
-			duration(stats.Of(r.beside.p50)), duration(stats.Of(r.beside.p99)), show(worst),
+		fmt.Fprintf(&w, "| %s | %s | %s | %s | %s | %s | %s | %.0f | %.2f GB/s |\n", r.Name, duration(stats.Of(r.alone.p50)), tail(r.alone.p99, r.alone.calls),
+			duration(stats.Of(r.beside.p50)), tail(r.beside.p99, r.beside.calls), show(worst),
 			ratio(stats.Of(quotients(r.beside.p50, r.alone.p50))), stats.Of(r.beside.calls).Median, stats.Of(r.large).Median/1e9)
 	}
 	return w.String()

@@ -40,6 +40,14 @@ func duration(e stats.Estimate) string {
 	return show(e.Median) + " (" + show(e.Low) + "–" + show(e.High) + ")"
 }
 
+// tail shows a 99th percentile, if a turn has calls enough to have one.
+func tail(p99, calls []float64) string {
+	if stats.Of(calls).Median < 300 {
+		return "–"
+	}
+	return duration(stats.Of(p99))
+}
+
 func ratio(e stats.Estimate) string {
 	if !e.Sure {
 		return fmt.Sprintf("%.2f (few)", e.Median)
@@ -81,7 +89,7 @@ func (t *table) text(s *study) string {
 		}
 		rate := stats.Of(c.rate)
 		fmt.Fprintf(&w, "| %s | %s | %s | %.0f (%.0f–%.0f) | %s | %s | %s |\n", c.Name, duration(stats.Of(c.processor)), processor,
-			rate.Median, rate.Low, rate.High, rates, duration(stats.Of(c.p50)), duration(stats.Of(c.p99)))
+			rate.Median, rate.Low, rate.High, rates, duration(stats.Of(c.p50)), tail(c.p99, c.calls))
 	}
 	return w.String()
 }
@@ -237,8 +245,8 @@ func (p *page) String() string {
 	var w strings.Builder
 	w.WriteString("# Calls\n\n`go run ./bench rpc --write` writes this page, and the marked lines of the pages that quote it. Each row has a client and a server, in two processes on the loopback, and all rows take turns.\n" +
 		"Processor time is that of both processes (getrusage), by call. A put has a request of that length and an answer of 8 bytes; a get has the answer. Each call has a deadline of " + limit.String() +
-		", where the row has deadlines.\nAfter each turn a row proves what it ran: the calls, bytes and deadlines that both ends have counted are equal, and are those of its name; each answer is that of its call.\n\n")
-	w.WriteString(p.machineText() + "\n## What it says\n\n" + p.summary() + "\n## Tables\n\nA median and its interval of 95 % over the repeats; the ratios are of the same repeat.\n\n")
+		", where the row has deadlines.\nAfter each turn a row proves what it ran: the calls, bytes and deadlines that both ends have counted are equal, and are those of its name. The answer to a put is that of its call, and the answer to a get has its length, and its bytes where they are looked at.\n\n")
+	w.WriteString(p.machineText() + "\n## What it says\n\n" + p.summary() + "\n## Tables\n\nA median and its interval of 95 % over the repeats; the ratios are of the same repeat. A row has a p99 if a turn has 300 calls.\n\n")
 	for i := range p.tables {
 		w.WriteString(p.tables[i].text(p.study) + "\n")
 	}

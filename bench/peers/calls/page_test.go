@@ -98,6 +98,30 @@ func TestFewRepeatsAreSaid(t *testing.T) {
 	assert.Equal(t, "1µs (few)", duration(stats.Of([]float64{1000})))
 }
 
+func TestAPercentileNeedsCalls(t *testing.T) {
+	assert.Equal(t, "–", tail([]float64{5}, []float64{299}))
+	assert.Equal(t, "5ns (few)", tail([]float64{5}, []float64{300}))
+}
+
+func TestARowThatIsRefusedIsAnErrorAndOthersGoOn(t *testing.T) {
+	var out bytes.Buffer
+	s := study{sizes: numbers{64}, callers: 2, repeats: 1, duration: time.Millisecond, only: "net/rpc", out: &out, command: ends()}
+	for _, row := range testRows() {
+		if row.Name == "net/rpc" {
+			s.rows = append(s.rows, row)
+		}
+		if row.Name == "drops deadlines" {
+			row.Name += " in net/rpc" // which no end knows
+			s.rows = append(s.rows, row)
+		}
+	}
+	err := s.run(t.Context())
+	require.ErrorContains(t, err, "drops deadlines in net/rpc, put of 64 B: ")
+	require.NotErrorIs(t, err, ErrBusy)
+	assert.Contains(t, out.String(), "| drops deadlines in net/rpc | refused: ")
+	assert.Regexp(t, `\| net/rpc \| [0-9.]+.*s \(few\)`, out.String())
+}
+
 func TestThreeDigitsAreShown(t *testing.T) {
 	for ns, want := range map[float64]string{0: "0s", 999: "999ns", 1234: "1.23µs", 12345: "12.3µs", 1_236_000: "1.24ms", -1: "–"} {
 		assert.Equal(t, want, show(ns))

@@ -126,7 +126,7 @@ func (s *study) run(ctx context.Context) error {
 		fmt.Fprintf(s.out, "%s\n", b.text())
 		p.besides = append(p.besides, b)
 	}
-	fmt.Fprintf(s.out, "%s\n%s", p.summary(), p.machineText())
+	fmt.Fprintf(s.out, "%s\nFor the project's README: %s\n\n%s", p.summary(), p.sentence(), p.machineText())
 	if err := errors.Join(p.writeAll(s.write), p.refused()); err != nil {
 		return err
 	}
@@ -136,11 +136,10 @@ func (s *study) run(ctx context.Context) error {
 // contender is a row while it is measured.
 type contender struct {
 	Row
-	pair                      *pair
-	refused                   error // why there are no figures
-	rate, processor, p50, p99 []float64
-	calls                     int64 // of all turns that count
-	disturbed                 int   // turns during which other programs used the processors
+	pair                             *pair
+	refused                          error     // why there are no figures
+	rate, processor, p50, p99, calls []float64 // by repeat
+	disturbed                        int       // turns during which other programs used the processors
 }
 
 func (s *study) contenders() (list []*contender) {
@@ -203,7 +202,7 @@ func (c *contender) turn(plan []group, duration time.Duration, counts bool) erro
 		c.disturbed++
 	}
 	g := t.groups[0]
-	c.calls += g.Calls
+	c.calls = append(c.calls, float64(g.Calls))
 	c.rate = append(c.rate, float64(g.Calls)/g.Wall.Seconds())
 	c.processor = append(c.processor, float64(t.processor)/float64(t.client.Calls))
 	c.p50 = append(c.p50, float64(g.P50))
