@@ -10,7 +10,7 @@
 #             features, DAT's conformance suite, the tests of byte streams with
 #             nettest.TestConn, those of calls whose server is ended under 40 clients
 #             and of calls with files, examples/rping and examples/dattest against the C programs
-#             rping and dapltest, and on soft-RoCE examples/rdmaping against those of
+#             rping, dapltest, dtestcm, dtestsrq and dtestx, and on soft-RoCE examples/rdmaping against those of
 #             ibverbs-utils and perftest, both as the server and as the client,
 #             examples/doctor as root and as nobody, and examples/blockstore between two processes
 #   race      the contract's suite under the race detector
@@ -112,7 +112,7 @@ fi
 "$work/rpc.test" -test.v -test.timeout 4m -test.run '^TestServersThatFollow|^TestTheCallersMemoryGoesIntoAFile|^TestAFileThatFails|^TestMemoryThatIsMappedReadOnly|^TestAListenAwaitsTheEnd' || status=$?
 "$work/rping.test" -test.v -test.timeout 4m -test.run '^TestOurServerAnswers|^TestTheirServerAnswers' || status=$?
 if [ "$kind" = rxe ]; then "$work/rdmaping.test" -test.v -test.timeout 9m -test.run '^TestOur|^TestAPeerWithoutAGID' || status=$?; fi
-"$work/dattest.test" -test.v -test.timeout "$limit" -test.run '^TestAgainstTheCProgram$' || status=$?
+"$work/dattest.test" -test.v -test.timeout "$limit" -test.run '^TestAgainstTheCProgram$|^TestDtest' || status=$?
 "$work/doctor.test" -test.v -test.timeout 4m -test.run '^TestTheGuest' || status=$?
 
 "$work/blockstore" -provider "$device" -listen 10.0.2.15:4791 -store "$TMPDIR/blocks.db" >"$TMPDIR/server" 2>&1 &
