@@ -12,10 +12,15 @@
 //
 // The package installs nothing. It finds the emulator and the other tools on the host
 // (install.sh beside it installs them by name, on Debian), takes the kernel from
-// the distribution's archive, builds siw from the distribution's source of the
-// same version, and keeps both in the user's cache directory, godat-guest, by
-// version. While no guest runs, that directory may be deleted: the package makes
-// again what is missing or stale.
+// the distribution's archive, builds siw from the distribution's source, and keeps both
+// in the user's cache directory, godat-guest, by the kernel's version. While no guest
+// runs, that directory may be deleted: the package makes again what is missing or stale.
+// What the archive no longer has, or does not have yet, is taken at another version of the
+// same binary interface, by newer package lists if need be; the tree's file packages has
+// the versions.
+//
+// The guest's clock keeps the host's time within 2 %, or the package says that times mean
+// nothing: see [Config.Env].
 //
 // The processor is emulated, so a program runs ten to a hundred times slower
 // than on the host. Every wait is bounded: a guest that hangs is killed.
