@@ -61,7 +61,7 @@ func (d *device) Listen(cfg hw.ListenConfig) (hw.Listener, error) {
 		return nil, listenError(op, err)
 	}
 	l := &listener{
-		dev: d, ln: ln, qual: cmp.Or(uint64(addrPort(ln.Addr()).Port()), cfg.Qual), onRequest: cfg.OnRequest,
+		dev: d, ln: ln, qual: cmp.Or(portOf(ln.Addr()), cfg.Qual), onRequest: cfg.OnRequest,
 		quit: make(chan struct{}), done: make(chan struct{}), startups: newStartups(&d.set, &cfg),
 	}
 	_ = l.spare.take() // without one, peers wait as long as descriptors are scarce
@@ -80,6 +80,21 @@ func listenError(op string, err error) error {
 		return hw.Errorf(op, hw.InsufficientResources, hw.ResourceDevice, "%w", err)
 	}
 	return hw.Errorf(op, hw.InvalidAddress, hw.AddressUnsupported, "%w", err)
+}
+
+// portOf is the port in a, behind an address or a name; 0 if there is none.
+func portOf(a net.Addr) uint64 {
+	_, port := hostPort(a)
+	n, _ := strconv.ParseUint(port, 10, 16)
+	return n
+}
+
+// hostPort is the host and the port in a, both empty if a has no such form.
+func hostPort(a net.Addr) (host, port string) {
+	if a != nil {
+		host, port, _ = net.SplitHostPort(a.String())
+	}
+	return host, port
 }
 
 // addrPort is the address and the port in a, if it is TCP's.

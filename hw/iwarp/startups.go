@@ -24,15 +24,15 @@ type startups struct {
 
 	mu     sync.Mutex
 	closed bool
-	byAge  list.List          // of *startup, the oldest first
-	peers  map[netip.Addr]int // number of start-ups per address
-	counts hw.ListenerCounts  // but for HalfOpen
+	byAge  list.List         // of *startup, the oldest first
+	peers  map[string]int    // number of start-ups per host
+	counts hw.ListenerCounts // but for HalfOpen
 }
 
 // startup is one connection whose request has not come.
 type startup struct {
 	conn  net.Conn
-	ip    netip.Addr
+	host  string // the peer's, empty if it has none
 	since time.Time
 	due   time.Time     // the deadline of its request
 	place *list.Element // in byAge; nil when it has ended, or has given way
@@ -45,7 +45,7 @@ const headStart = 100 * time.Millisecond
 func newStartups(set *settings, cfg *hw.ListenConfig) *startups {
 	u := &startups{
 		limit: set.mpa, onDrop: cfg.OnDrop,
-		ended: make(chan struct{}, 1), peers: make(map[netip.Addr]int),
+		ended: make(chan struct{}, 1), peers: make(map[string]int),
 	}
 	if u.onDrop == nil {
 		u.onDrop = func(*hw.Cause) {}
@@ -58,14 +58,14 @@ func newStartups(set *settings, cfg *hw.ListenConfig) *startups {
 // and can't yet, enter returns no start-up, but how long to wait. It returns neither if
 // the listener is closed.
 func (u *startups) enter(conn net.Conn) (s *startup, wait time.Duration) {
-	ip, now := peerOf(conn), time.Now()
+	host, now := peerOf(conn), time.Now()
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.closed {
 		return nil, 0
 	}
-	if u.byAge.Len() >= u.most || ip.IsValid() && u.peers[ip] >= u.mostIP {
-		old := u.silent(ip)
+	if u.byAge.Len() >= u.most || host != "" && u.peers[host] >= u.mostIP {
+		old := u.silent(host)
 		if old == nil {
 			return nil, headStart
 		}
@@ -76,9 +76,9 @@ func (u *startups) enter(conn net.Conn) (s *startup, wait time.Duration) {
 		u.counts.GaveWay++
 		u.dropped(old)
 	}
-	s = &startup{conn: conn, ip: ip, since: now, due: now.Add(u.limit)}
+	s = &startup{conn: conn, host: host, since: now, due: now.Add(u.limit)}
 	s.place = u.byAge.PushBack(s)
-	u.peers[ip]++
+	u.peers[host]++
 	_ = conn.SetDeadline(s.due) // close sets its own deadline, under the lock too
 	return s, 0
 }
@@ -112,15 +112,15 @@ func (a asking) Read(b []byte) (n int, err error) {
 	}
 }
 
-// silent is the oldest start-up that may give way to a new one from ip, or nil. It is of
-// the same address if that address has its share already. A start-up with octets in its
+// silent is the oldest start-up that may give way to a new one from host, or nil. It is of
+// the same host if that one has its share already. A start-up with octets in its
 // socket is not silent: the goroutine that reads them has only not run yet. The lock is
 // held.
-func (u *startups) silent(ip netip.Addr) *startup {
-	same := ip.IsValid() && u.peers[ip] >= u.mostIP
+func (u *startups) silent(host string) *startup {
+	same := host != "" && u.peers[host] >= u.mostIP
 	for e := u.byAge.Front(); e != nil; e = e.Next() {
 		s := e.Value.(*startup)
-		if same && s.ip != ip || unread(s.conn) {
+		if same && s.host != host || unread(s.conn) {
 			continue
 		}
 		return s
@@ -149,8 +149,8 @@ func (u *startups) remove(s *startup) {
 	}
 	u.byAge.Remove(s.place)
 	s.place = nil
-	if u.peers[s.ip]--; u.peers[s.ip] == 0 {
-		delete(u.peers, s.ip)
+	if u.peers[s.host]--; u.peers[s.host] == 0 {
+		delete(u.peers, s.host)
 	}
 }
 
@@ -198,12 +198,16 @@ func (u *startups) close() bool {
 	return true
 }
 
-// peerOf is the address of a connection's peer, if it has one. For an IPv6 address it is
-// the network of 64 bits, because a single host may use all addresses in it.
-func peerOf(conn net.Conn) netip.Addr {
-	ip := addrPort(conn.RemoteAddr()).Addr()
-	if ip.Is6() {
-		ip = netip.PrefixFrom(ip, 64).Masked().Addr()
+// peerOf is the host of a connection's peer, or empty if its address has none. For an IPv6 address
+// it is the network of 64 bits, because a single host may use all addresses in it. The network of a
+// program's own may have names in place of addresses.
+func peerOf(conn net.Conn) string {
+	a := conn.RemoteAddr()
+	if ip := addrPort(a).Addr(); ip.Is6() {
+		return netip.PrefixFrom(ip, 64).Masked().Addr().String()
+	} else if ip.IsValid() {
+		return ip.String()
 	}
-	return ip
+	host, _ := hostPort(a)
+	return host
 }

@@ -233,7 +233,7 @@ func (a *addressed) Accept() (net.Conn, error) {
 	}
 	host := a.from[0]
 	a.from = a.from[1:]
-	return addressedConn{c, &net.TCPAddr{IP: net.ParseIP(host), Port: 1}}, nil
+	return addressedConn{c, name(net.JoinHostPort(host, "1"))}, nil
 }
 
 func TestEachAddressHasItsShareOfSilentConnections(t *testing.T) {
@@ -246,6 +246,8 @@ func TestEachAddressHasItsShareOfSilentConnections(t *testing.T) {
 		{"two addresses", []string{"192.0.2.2", "192.0.2.1", "192.0.2.1", "192.0.2.1"}, 1},
 		{"one network of IPv6", []string{"2001:db8::1", "2001:db8::2", "2001:db8::3"}, 0},
 		{"two networks", []string{"2001:db8:1::1", "2001:db8::2", "2001:db8::3", "2001:db8::4"}, 1},
+		{"one host with a name", []string{"client", "client", "client"}, 0},
+		{"two hosts with names", []string{"other", "client", "client", "client"}, 1},
 		{"IPv4 in IPv6", []string{"::ffff:192.0.2.2", "192.0.2.1", "::ffff:192.0.2.1", "192.0.2.1"}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -350,4 +352,34 @@ func TestRefusedConnectionsAreKeptInBounds(t *testing.T) {
 			assert.Equal(t, want, scripts[all-1-i].goneAfter(began))
 		}
 	})
+}
+
+// nowhere is a listener with that address.
+type nowhere struct {
+	net.Listener
+	at net.Addr
+}
+
+func (l nowhere) Addr() net.Addr { return l.at }
+
+// name is an address of a network of the program's own.
+type name string
+
+func (name) Network() string  { return "names" }
+func (n name) String() string { return string(n) }
+
+// The listener's qualifier is the port of its address, whatever stands before it.
+func TestAListenerHasThePortOfItsAddressBehindANameToo(t *testing.T) {
+	for address, want := range map[string]uint64{"server:1001": 1001, "192.0.2.1:1001": 1001, "[::1]:1001": 1001, "": 7, "@socket": 7, "server:http": 7} {
+		ways := &pipes{}
+		cfg := ways.config()
+		cfg.Listen = func(addr string) (net.Listener, error) {
+			ln, err := ways.listen(addr)
+			return nowhere{ln, name(address)}, err
+		}
+		ln, err := newNode(t, New(cfg), nil).dev.Listen(hw.ListenConfig{Qual: 7, OnRequest: func(hw.Request) bool { return false }})
+		require.NoError(t, err)
+		assert.Equal(t, want, ln.Qual(), address)
+		require.NoError(t, ln.Close())
+	}
 }
