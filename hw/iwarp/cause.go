@@ -96,7 +96,7 @@ func dialCause(err error) *hw.Cause {
 	return c
 }
 
-const maybeDropped = " (as a listener does that closes, has no descriptor left, or has more start-ups than halfopen or halfopenip allows)"
+const maybeDropped = " (as a listener does that closes, has no descriptor left, has more start-ups than halfopen or halfopenip allows, or speaks another protocol, such as TLS)"
 
 // behind is the cause of an attempt that failed with err. If first is not nil, it is why
 // the first request failed, and err is of the second one, with MPA's revision 1.
@@ -108,6 +108,20 @@ func behind(first *hw.Cause, err error) *hw.Cause {
 	second.Text = fmt.Sprintf("%s; asked again with MPA revision 1: %s", first.Text, second.Text)
 	second.Err = errors.Join(second.Err, first.Err)
 	return second
+}
+
+// howFar says in the cause of an attempt that ran out of time how far it had come.
+func (c *connection) howFar(cause *hw.Cause) *hw.Cause {
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	switch {
+	case !errors.Is(cause, hw.ErrTimeout):
+	case c.conn == nil:
+		cause.Text += " (there is no TCP connection yet)"
+	default:
+		cause.Text += " (TCP is connected: its program has not accepted, or what listens there speaks another protocol)"
+	}
+	return cause
 }
 
 // rejection is the cause of an attempt that the peer rejected.

@@ -213,3 +213,17 @@ func TestOnlyADialBlamesTheListenersBounds(t *testing.T) {
 	assert.NotContains(t, dialCause(syscall.ECONNREFUSED).Text, "halfopen")
 	assert.Equal(t, 1, strings.Count(behind(dialCause(io.EOF), io.EOF).Text, "halfopenip"), "once for two attempts")
 }
+
+// DDP has one code for a key that is none and for memory that may not be written. Both ends say so.
+func TestTheCauseOfAWriteThatTheMemoryDoesNotAllowNamesThePrivilege(t *testing.T) {
+	p := New(Config{})
+	na, nb := newNode(t, p, noCRC), newNode(t, p, noCRC)
+	a, b := na.peer(), nb.peer()
+	source, sink := na.memory(8, hw.LocalRead), nb.memory(8, hw.LocalRead|hw.LocalWrite|hw.RemoteRead)
+	join(a, b)
+	a.post(hw.SendWR{Op: hw.OpWrite, SGL: []hw.SGE{source.sge(0, 8)}, RemoteAddr: sink.base, RKey: sink.RKey()})
+	for _, end := range []*peer{a, b} {
+		end.awaitDown()
+		assert.ErrorContains(t, end.cause, "RemoteWrite")
+	}
+}

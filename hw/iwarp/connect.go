@@ -64,7 +64,7 @@ func (c *connection) initiate(ctx context.Context, cancel context.CancelFunc, cf
 	}
 	switch {
 	case err != nil:
-		c.refuse(reasonOf(ctx, err), nil, behind(first, err))
+		c.refuse(reasonOf(ctx, err), nil, c.howFar(behind(first, err)))
 	case up:
 		c.recv.receive()
 	}

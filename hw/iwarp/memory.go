@@ -94,6 +94,8 @@ func tagged(e *wire.Error) *wire.Error {
 		return wire.ErrTaggedStream
 	case wire.ErrBounds:
 		return wire.ErrTaggedBounds
+	case wire.ErrAccess:
+		return wire.ErrTaggedAccess
 	}
 	return wire.ErrTaggedSTag
 }

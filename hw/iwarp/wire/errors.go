@@ -63,8 +63,9 @@ var (
 var (
 	ErrDDPLocal = &Error{Term: TermDDPLocal, text: "DDP: local catastrophic error"}
 
-	// ErrTaggedSTag stands for a missing access right too: DDP has no code for it.
+	// DDP has no code for a missing access right, so ErrTaggedAccess has ErrTaggedSTag's.
 	ErrTaggedSTag    = &Error{Term: TermTaggedSTag, text: "tagged segment: invalid STag"}
+	ErrTaggedAccess  = &Error{Term: TermTaggedSTag, text: "tagged segment: no RemoteWrite on the memory of the STag"}
 	ErrTaggedBounds  = &Error{Term: TermTaggedBounds, text: "tagged segment: out of bounds"}
 	ErrTaggedStream  = &Error{Term: TermTaggedStream, text: "tagged segment: STag not associated with the stream"}
 	ErrTaggedWrap    = &Error{Term: TermTaggedWrap, text: "tagged segment: offset wraps"}

@@ -31,7 +31,7 @@ var errorsByName = map[string]*wire.Error{
 	"ErrMPAMode": wire.ErrMPAMode, "ErrMPALocal": wire.ErrMPALocal, "ErrMPAIRD": wire.ErrMPAIRD,
 	"ErrMPARTR": wire.ErrMPARTR, "ErrLost": wire.ErrLost, "ErrCRC": wire.ErrCRC, "ErrMarker": wire.ErrMarker,
 	"ErrULPDUShort": wire.ErrULPDUShort, "ErrULPDULong": wire.ErrULPDULong,
-	"ErrDDPLocal": wire.ErrDDPLocal, "ErrTaggedSTag": wire.ErrTaggedSTag, "ErrTaggedBounds": wire.ErrTaggedBounds,
+	"ErrDDPLocal": wire.ErrDDPLocal, "ErrTaggedSTag": wire.ErrTaggedSTag, "ErrTaggedAccess": wire.ErrTaggedAccess, "ErrTaggedBounds": wire.ErrTaggedBounds,
 	"ErrTaggedStream": wire.ErrTaggedStream, "ErrTaggedWrap": wire.ErrTaggedWrap, "ErrTaggedVersion": wire.ErrTaggedVersion,
 	"ErrQueue": wire.ErrQueue, "ErrNoBuffer": wire.ErrNoBuffer, "ErrMSN": wire.ErrMSN, "ErrMO": wire.ErrMO,
 	"ErrTooLong": wire.ErrTooLong, "ErrUntaggedVersion": wire.ErrUntaggedVersion,

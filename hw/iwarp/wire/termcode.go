@@ -104,7 +104,7 @@ var termText = map[TermCode]string{
 	TermOperationUnspecified:  "RDMAP: remote operation: unspecified",
 
 	TermDDPLocal:         "DDP: local catastrophic error",
-	TermTaggedSTag:       "DDP: tagged buffer: invalid STag",
+	TermTaggedSTag:       "DDP: tagged buffer: invalid STag, or no RemoteWrite on its memory",
 	TermTaggedBounds:     "DDP: tagged buffer: base or bounds violation",
 	TermTaggedStream:     "DDP: tagged buffer: STag not associated with the stream",
 	TermTaggedWrap:       "DDP: tagged buffer: tagged offset wraps",
