@@ -5,6 +5,10 @@ import (
 	"time"
 )
 
+// wordTime is by how much a connect's alarm comes behind the connect's time. The provider has that
+// time too, and can say what the attempt had come to; the alarm is for a provider that does not.
+const wordTime = 100 * time.Millisecond
+
 // alarm tells the endpoint's step that a time has passed. An endpoint has one during an
 // attempt to connect and a graceful disconnect.
 type alarm struct {

@@ -80,7 +80,11 @@ func (m *machine) begin(c *control) error {
 		m.e.profile.setAddresses(c.cr.request.Local(), c.cr.request.Remote())
 	}
 	m.become(c.in)
-	m.setAlarm(c.connect.Timeout)
+	if limit := c.connect.Timeout; limit > 0 {
+		m.setAlarm(limit + wordTime)
+	} else {
+		m.setAlarm(0)
+	}
 	return nil
 }
 

@@ -14,7 +14,9 @@ import (
 // it is Buffer, Write and Send in one call. It does not wait. More than
 // ConnConfig.Message bytes are LENGTH_ERROR; INSUFFICIENT_RESOURCES means that the
 // program has Depth buffers that it took and has not released, or whose messages are
-// still being sent. Other errors are those of Send.
+// still being sent. The peer's answer may come before this end knows that the message was sent,
+// most of all over TLS: a program that has Depth messages under way, and sends the next one at an
+// answer, takes its buffer by [Conn.WaitBuffer]. Other errors are those of Send.
 func (c *Conn) SendBytes(p []byte) error {
 	const op = "runtime.Conn.SendBytes"
 	if c == nil || c.closed.Load() {
@@ -25,7 +27,7 @@ func (c *Conn) SendBytes(p []byte) error {
 	}
 	b := c.Buffer()
 	if b == nil {
-		return hw.Errorf(op, hw.InsufficientResources, hw.ResourceMemory, "all %d buffers for messages are in use", c.cfg.Depth)
+		return hw.Errorf(op, hw.InsufficientResources, hw.ResourceMemory, "all %d buffers for messages are in use, by the program or by sends that have not completed, which may be those of messages that the peer has answered; WaitBuffer waits for one", c.cfg.Depth)
 	}
 	_, _ = b.Write(p) // which fits
 	return c.Send(b)

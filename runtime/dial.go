@@ -1,9 +1,12 @@
 package runtime
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"time"
 
 	"godat/ep"
 	"godat/hw"
@@ -11,12 +14,14 @@ import (
 
 // Dial connects to address, "host:port", and returns when the connection is up. The
 // receives are posted before. The connection has a channel of events of its own. If ctx
-// ends first, the error is its cause; ConnConfig.Timeout bounds the call, too. If the peer
+// ends first, the error matches its cause, and [hw.ErrTimeout] too if its deadline has passed; it
+// says what the attempt had come to, as far as the provider tells. ConnConfig.Timeout bounds the
+// call, too. If the peer
 // refuses, the error is that of the event (see [event.Event.Err]), and [hw.Cause].Private of
 // it has the private data of the peer's program, such as ConnConfig.Refusal of a listener
 // that is full. Over iwarp, a peer that hangs up or resets may have too many start-ups at a
 // time: see the parameter halfopenip in [godat/hw/iwarp.Config]. An adapter that is closed
-// before or while Dial waits is INVALID_HANDLE/IA; a connection that is closed, shut down or
+// before or while Dial waits is INVALID_HANDLE/IA, which matches [net.ErrClosed]; a connection that is closed, shut down or
 // disconnected before it is up, by a goroutine that has it from Setup, is INVALID_HANDLE/EP;
 // a zone that is closed or another adapter's is INVALID_HANDLE/PZ; a nil ctx is
 // INVALID_PARAMETER.
@@ -30,9 +35,9 @@ func (ia *IA) Dial(ctx context.Context, address string, cfg ConnConfig) (*Conn, 
 	}
 	c := newConn(ia, &cfg, nil, newDial(ia, address), nil)
 	err := c.begin(op, cfg.Private, func(private []byte) error {
-		err := c.Endpoint.CommonConnect(address, ep.ConnectConfig{Private: private, Timeout: cfg.Timeout})
+		err := c.Endpoint.CommonConnect(address, ep.ConnectConfig{Private: private, Timeout: attemptTime(ctx, cfg.Timeout)})
 		if err == nil {
-			err = c.established(ctx)
+			err = whoListens(c.established(ctx), private)
 		}
 		c.findAddrs() // for a program that asks behind the end
 		return named(op, address, err)
@@ -82,12 +87,45 @@ func (cfg *ConnConfig) prepare(ctx context.Context, op string, ia *IA) error {
 	return cfg.complete(op, ia.attr)
 }
 
+// speakers are what the packages above begin their private data with, and who says so.
+var speakers = map[string]string{
+	"DATC": "a server of package rpc listens there: rpc.Dial makes connections to it",
+	"DATS": "a listener of package stream listens there: stream.Dialer makes connections to it",
+}
+
+// whoListens says in the error of a Dial that was rejected who listens at the address, if the
+// private data of the reject tells, and the Dial did not speak that protocol itself.
+func whoListens(err error, told []byte) error {
+	var cause *hw.Cause
+	if !errors.As(err, &cause) {
+		return err
+	}
+	for magic, who := range speakers {
+		if bytes.HasPrefix(cause.Private, []byte(magic)) && !bytes.HasPrefix(told, []byte(magic)) {
+			return fmt.Errorf("%w (%s)", err, who)
+		}
+	}
+	return err
+}
+
+// attemptTime is how long an attempt may take: until the context's deadline, if that comes first. So the
+// provider tells what the attempt had come to.
+func attemptTime(ctx context.Context, limit time.Duration) time.Duration {
+	if at, ok := ctx.Deadline(); ok {
+		if left := max(time.Until(at), time.Millisecond); limit == 0 || left < limit {
+			return left
+		}
+	}
+	return limit
+}
+
+// established waits until the connection is up.
 func (c *Conn) established(ctx context.Context) error {
 	select {
 	case <-c.up:
 		return nil
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return outOfTime(ctx, c.lastWord(ctx))
 	case <-c.ended:
 	}
 	if isDone(c.up) { // before it ended
@@ -95,11 +133,55 @@ func (c *Conn) established(ctx context.Context) error {
 	}
 	for ev := range c.events.Events(ctx) {
 		if ev.Number == Closed || ev.Ended() && !c.closed.Load() {
+			if at, ok := ctx.Deadline(); ok && ev.Number == TimedOut && !time.Now().Before(at) {
+				<-ctx.Done() // whose deadline was the attempt's, and has passed
+				return outOfTime(ctx, ev.Err())
+			}
 			return neverUp(ev)
 		}
 		// Other events are of operations that Setup posted and that were flushed.
 	}
-	return context.Cause(ctx)
+	return outOfTime(ctx, c.lastWord(ctx))
+}
+
+// lastWordTime is how long a Dial that is over waits for the provider to say what the attempt had
+// come to.
+const lastWordTime = time.Second
+
+// lastWord is what the provider says of an attempt whose time is over with the context's deadline,
+// or nil.
+func (c *Conn) lastWord(ctx context.Context) error {
+	if !errors.Is(ctx.Err(), context.DeadlineExceeded) || c.up == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lastWordTime)
+	defer cancel()
+	select {
+	case <-c.ended:
+	case <-c.up: // too late
+		return nil
+	case <-ctx.Done():
+		return nil
+	}
+	for ev := range c.events.Events(ctx) {
+		if ev.Number == Closed || ev.Ended() {
+			return ev.Err()
+		}
+	}
+	return nil
+}
+
+// outOfTime is the error of a Dial whose context has ended before the connection was up. last is
+// the provider's word on the attempt, if there is one.
+func outOfTime(ctx context.Context, last error) error {
+	cause, kind := context.Cause(ctx), hw.InterruptedCall
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		kind = hw.TimeoutExpired
+	}
+	if last == nil {
+		return hw.Errorf("runtime.Dial", kind, hw.NoSubtype, "%w, and the peer had not answered", cause)
+	}
+	return &hw.Error{Op: "runtime.Dial", Type: kind, Text: fmt.Sprintf("%v: %v", cause, last), Err: errors.Join(cause, last)}
 }
 
 // neverUp is the error of a connection that ended with ev before it was up. An orderly

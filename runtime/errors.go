@@ -7,7 +7,7 @@ import (
 )
 
 func closedIA(op string) error {
-	return hw.Errorf(op, hw.InvalidHandle, hw.HandleIA, "the interface adapter is nil or closed")
+	return hw.Errorf(op, hw.InvalidHandle, hw.HandleIA, "the interface adapter is nil or closed: %w", net.ErrClosed)
 }
 
 func nilContext(op string) error {
