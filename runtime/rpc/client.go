@@ -26,8 +26,9 @@ type Client struct {
 	loans   loans           // of calls with bytes
 	life    context.Context // ends with Close
 	end     context.CancelFunc
-	done    chan struct{} // closed when redial has ended
-	unlist  []func()      // end the reports of the adapter
+	done    chan struct{}  // closed when redial has ended
+	leaving sync.WaitGroup // sessions beside now, of servers that are being shut down; redial adds
+	unlist  []func()       // end the reports of the adapter
 
 	answered  answered // the reader of the session adds
 	latencies latencies
@@ -137,7 +138,7 @@ func (c *Client) Call(ctx context.Context, call Call, dst []byte) ([]byte, error
 		ctx, task = trace.NewTask(ctx, "rpc.Call")
 		defer task.End()
 	}
-	mayHaveRun := false // on an earlier connection
+	mayHaveRun, runs := false, 0 // on earlier connections
 	for {
 		s, err := c.session(ctx)
 		if err != nil {
@@ -151,8 +152,15 @@ func (c *Client) Call(ctx context.Context, call Call, dst []byte) ([]byte, error
 		if !ok {
 			return got, err
 		}
+		if failed.MayHaveRun {
+			runs++
+		}
 		failed.MayHaveRun = failed.MayHaveRun || mayHaveRun
 		mayHaveRun = failed.MayHaveRun
+		if runs == mostRuns {
+			failed.Err = fmt.Errorf("%d connections have ended under it, the last one so: %w", runs, failed.Err)
+			return got, err
+		}
 		if c.cfg.Redial == 0 || !s.mayRepeat(ctx, &call, failed) {
 			if cause := context.Cause(ctx); c.cfg.Redial != 0 && cause != nil && !errors.Is(failed, cause) {
 				failed.Err = fmt.Errorf("%w; before that: %s", cause, failed.Err)
@@ -199,8 +207,11 @@ func mayName(source, sink uint64) error {
 	return nil
 }
 
+// mostRuns is how often a call is made that may have run each time.
+const mostRuns = 10
+
 // mayRepeat reports whether a call that failed is made again on the next connection, and
-// waits until this one has ended: a server that is being shut down ends it soon.
+// waits until this one has ended, or its server begins no calls any more.
 func (s *session) mayRepeat(ctx context.Context, call *Call, failed *CallError) bool {
 	if failed.MayHaveRun && !call.Idempotent || ctx.Err() != nil {
 		return false
@@ -211,6 +222,8 @@ func (s *session) mayRepeat(ctx context.Context, call *Call, failed *CallError) 
 	}
 	select {
 	case <-s.ended:
+		return true
+	case <-s.drains:
 		return true
 	case <-ctx.Done():
 		return false
@@ -223,7 +236,7 @@ func (c *Client) session(ctx context.Context) (*session, error) {
 		c.mu.Lock()
 		s, next, over, failed := c.now, c.next, c.over, c.failed
 		c.mu.Unlock()
-		if c.cfg.Redial == 0 || !s.hasEnded() {
+		if c.cfg.Redial == 0 || !s.isOver() {
 			return s, nil
 		}
 		if over {
@@ -247,8 +260,11 @@ func (c *Client) current() *session {
 func (c *Client) why(s *session) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.failed != nil {
+	switch {
+	case c.failed != nil:
 		return c.failed
+	case !s.hasEnded() && s.isOver():
+		return errDrains
 	}
 	return s.reason()
 }
@@ -267,10 +283,14 @@ func (c *Client) Close() error {
 	c.end()
 	err := c.current().close() // which ends the calls
 	<-c.done
+	c.leaving.Wait()
 	err = errors.Join(err, c.current().close()) // that of redial, which may have been connecting
 	c.loans.end()
 	return errors.Join(err, c.closePZ())
 }
+
+// errDrains is why a client has no connection for calls while its server is being shut down.
+var errDrains = errors.New(refusals[CodeDraining])
 
 // errClosed is why calls of a client that was closed fail.
 var errClosed = fmt.Errorf("the client is closed: %w", net.ErrClosed)

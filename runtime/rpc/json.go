@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 
 	"godat/hw"
 )
@@ -56,11 +57,19 @@ func (r *Request) question(q any) (err error) {
 // its own. An answer that is too long for a message comes through SinkBytes; without them the call
 // fails with CodeTooLong.
 //
-// If the question has no form in JSON, or answer can't take the answer, the error has encoding/json's
-// own, behind the method and the server's address. In the second case the call has run.
+// answer is a pointer, or nil if the answer does not matter. If it is another value, or the question has
+// no form in JSON, the call is not made; the error has encoding/json's own, behind the method and the
+// server's address. If the answer does not fit, too, but then the call has run. A Sink is
+// INVALID_PARAMETER, as a Payload is.
 func (c *Client) CallJSON(ctx context.Context, call Call, question, answer any) error {
 	if call.Payload != nil {
 		return hw.Errorf("rpc.Client.CallJSON", hw.InvalidParameter, hw.Arg2, "a Payload, where the question goes")
+	}
+	if call.Sink.Len != 0 {
+		return hw.Errorf("rpc.Client.CallJSON", hw.InvalidParameter, hw.Arg2, "a Sink, from which a long answer can't be decoded: name SinkBytes")
+	}
+	if to := reflect.ValueOf(answer); answer != nil && (to.Kind() != reflect.Pointer || to.IsNil()) {
+		return c.misfit(call.Method, "answer", &json.InvalidUnmarshalError{Type: to.Type()})
 	}
 	text, err := json.Marshal(question)
 	if err != nil {
@@ -76,7 +85,7 @@ func (c *Client) CallJSON(ctx context.Context, call Call, question, answer any) 
 		call.Written = &written
 	}
 	text, err = c.Call(ctx, call, nil)
-	if err != nil {
+	if err != nil || answer == nil {
 		return err
 	}
 	if len(text) == 0 {

@@ -77,6 +77,9 @@ func TestWhatIsNoQuestionOrNoAnswerIsAnError(t *testing.T) {
 		require.ErrorIs(t, ask(Call{SourceBytes: make([]byte, 1)}, value{strings.Repeat("q", defaultMessage), 0}), hw.ErrLength)
 		require.Error(t, ask(Call{}, func() {}), "it has no form in JSON")
 		assert.Zero(t, got)
+		require.ErrorIs(t, ask(Call{Sink: alloc(t, c.PZ(), 8).Remote(0, 8)}, value{}), hw.ErrInvalidParameter)
+		require.NoError(t, c.CallJSON(within(t), Call{}, value{"a", 1}, nil), "nobody wants the answer")
+		require.ErrorIs(t, c.CallJSON(within(t), Call{Method: 1}, value{"a", 1}, nil), &Error{Code: CodeUser})
 		over, cancel := context.WithCancel(t.Context())
 		cancel()
 		var failed *CallError

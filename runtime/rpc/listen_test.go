@@ -23,8 +23,8 @@ func (l lines) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// A server that is being shut down has its address until its last request is answered. Behind
-// that the address is free at once, though clients were connected.
+// A server has its address until a shutdown begins. Then the next one has it at once, and the calls of
+// clients, while a handler of the first one still works.
 func TestAListenAwaitsTheEndOfTheServerBefore(t *testing.T) {
 	onEach(t, func(t *testing.T, ia *dat.IA) {
 		first, err := Listen(t.Context(), ia, ":0", Config{})
@@ -32,8 +32,6 @@ func TestAListenAwaitsTheEndOfTheServerBefore(t *testing.T) {
 		c := dial(t, ia, first, Config{Redial: time.Millisecond})
 		answered := called(within(t), c, 1)
 		r := <-first.Requests()
-		down := make(chan error, 1)
-		go func() { down <- first.Shutdown(within(t)) }()
 
 		_, err = Listen(within(t), ia, first.Addr(), Config{})
 		require.ErrorIs(t, err, hw.ErrConnQualInUse)
@@ -59,14 +57,21 @@ func TestAListenAwaitsTheEndOfTheServerBefore(t *testing.T) {
 		}()
 		require.Contains(t, <-log, first.Addr())
 		require.Empty(t, followed)
-		require.NoError(t, r.Reply(r.Payload()))
-		require.NoError(t, <-answered)
-		require.NoError(t, <-down)
+		down := make(chan error, 1)
+		go func() { down <- first.Shutdown(within(t)) }()
 		second := <-followed
 		require.NotNil(t, second)
 		require.Equal(t, first.Addr(), second.Addr())
 		go handle(second, 1, echo)
-		require.NoError(t, <-called(within(t), c, 1))
+		for range 3 {
+			require.NoError(t, <-called(within(t), c, 1))
+		}
+		require.Empty(t, down)
+		require.Empty(t, answered)
+		require.EqualValues(t, 1, c.Snapshot().Reconnects, "beside the connection with the call under way")
+		require.NoError(t, r.Reply(r.Payload()))
+		require.NoError(t, <-answered)
+		require.NoError(t, <-down)
 		require.NoError(t, second.Close())
 		require.Empty(t, log)
 	})

@@ -18,20 +18,26 @@ const (
 	lastPause  = time.Second           // and between attempts of Config.Await without Redial
 )
 
-// redial is the goroutine that connects anew whenever the connection has ended, until Close.
+// redial is the goroutine that connects anew whenever the connection has ended or its server begins no
+// call any more, until Close. Pauses grow from one connection to the next, until one has lived: a call
+// that breaks each connection is not made without end.
 func (c *Client) redial() {
 	defer close(c.done)
+	pauses := c.cfg.newPauses()
 	for s := c.now; s != nil; {
 		select {
 		case <-s.ended:
+		case <-s.drains:
 		case <-c.life.Done():
 		}
-		_ = s.close() // what it could not free the adapter frees
-		if c.life.Err() == nil {
-			c.log(slog.LevelWarn, "the connection has ended", s.reason())
+		if time.Since(s.since) >= pauses.MaxInterval {
+			pauses.Reset()
 		}
-		pauses := c.cfg.newPauses()
-		err := wait(c.life, pauses)
+		c.leave(s)
+		err := context.Cause(c.life)
+		if err == nil && s.hasEnded() {
+			err = wait(c.life, pauses)
+		}
 		if s = nil; err == nil {
 			s, err = c.connect(c.life, pauses)
 		}
@@ -40,6 +46,25 @@ func (c *Client) redial() {
 		}
 		c.follow(s, err)
 	}
+}
+
+// leave closes a session that has ended. One whose server is being shut down still has calls under way:
+// the next session comes beside it.
+func (c *Client) leave(s *session) {
+	if c.life.Err() == nil {
+		c.log(slog.LevelWarn, "the connection has ended", c.why(s))
+	}
+	if s.hasEnded() || c.life.Err() != nil {
+		_ = s.close() // what it could not free the adapter frees
+		return
+	}
+	c.leaving.Go(func() {
+		select {
+		case <-s.ended:
+		case <-c.life.Done():
+		}
+		_ = s.close()
+	})
 }
 
 // newPauses are the pauses between attempts to connect, or to listen, which grow.

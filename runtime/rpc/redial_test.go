@@ -6,6 +6,7 @@ import (
 	"net"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -169,5 +170,91 @@ func TestACallThatRanOnAnEarlierConnectionMayHaveRun(t *testing.T) {
 		require.ErrorAs(t, <-answered, &failed)
 		require.ErrorIs(t, failed, context.Canceled)
 		assert.True(t, failed.MayHaveRun)
+	})
+}
+
+// A call that breaks its connection is made again after pauses that grow, and not without end.
+func TestACallThatBreaksEachConnectionIsMadeAFewTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ia := open(t, "loop")
+		var runs atomic.Int32
+		s := serve(t, ia, Config{}, 1, func(r *Request) {
+			runs.Add(1)
+			_ = r.Conn().Endpoint.Disconnect(dat.Abrupt)
+			echo(r)
+		})
+		c := dial(t, ia, s, Config{Redial: time.Second})
+		began := time.Now()
+		_, err := c.Call(t.Context(), Call{Idempotent: true}, nil)
+		require.ErrorIs(t, err, ErrEnded)
+		require.ErrorContains(t, err, "10 connections have ended under it")
+		var failed *CallError
+		require.ErrorAs(t, err, &failed)
+		assert.True(t, failed.MayHaveRun)
+		assert.EqualValues(t, 10, runs.Load())
+		assert.Greater(t, time.Since(began), time.Second)
+	})
+}
+
+func TestPausesBeginAnewBehindAConnectionThatHasLived(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ia := open(t, "loop")
+		s := serve(t, ia, Config{}, 1, echo)
+		c := dial(t, ia, s, Config{Redial: time.Minute})
+		again := func() time.Duration {
+			began := time.Now()
+			crash(t, c.current().link.conn)
+			synctest.Wait()
+			require.NoError(t, <-called(t.Context(), c, 1))
+			return time.Since(began)
+		}
+		for range 20 {
+			again()
+		}
+		assert.Greater(t, again(), 10*time.Second)
+		time.Sleep(2 * time.Minute)
+		assert.Less(t, again(), time.Second)
+	})
+}
+
+// The server is restarted while a handler works for 5 s, and the next one listens at once.
+func TestNoShortCallWaitsForALongOneThatDrains(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		first, err := Listen(t.Context(), ia, ":0", Config{})
+		require.NoError(t, err)
+		long, short := dial(t, ia, first, redialing), dial(t, ia, first, Config{Redial: time.Second})
+		slowest := make(chan time.Duration, 1)
+		stop := make(chan bool)
+		held := called(t.Context(), long, 1)
+		r := <-first.Requests()
+		go handle(first, 1, echo)
+		go func() {
+			worst := time.Duration(0)
+			for {
+				select {
+				case <-stop:
+					slowest <- worst
+					return
+				default:
+				}
+				began := time.Now()
+				_, err := short.Call(within(t), Call{}, nil)
+				assert.NoError(t, err)
+				worst = max(worst, time.Since(began))
+			}
+		}()
+		down := make(chan error, 1)
+		go func() { down <- first.Shutdown(within(t)) }()
+		second, err := Listen(within(t), ia, first.Addr(), Config{Await: true})
+		require.NoError(t, err)
+		go handle(second, 1, echo)
+		require.Eventually(t, func() bool { return short.Snapshot().Reconnects == 1 && second.Snapshot().Answers > 10 }, time.Minute, time.Millisecond)
+		close(stop)
+		assert.Less(t, <-slowest, time.Second, "a busy machine has time; without one it takes some 50 ms")
+		require.Empty(t, down)
+		require.NoError(t, r.Reply(nil))
+		require.NoError(t, <-held, "it goes on on its connection")
+		require.NoError(t, <-down)
+		require.NoError(t, second.Close())
 	})
 }

@@ -32,7 +32,7 @@ func TestARefusedClientLearnsWhy(t *testing.T) {
 		down := make(chan error, 1)
 		go func() { down <- s.Shutdown(within(t)) }()
 		require.Eventually(t, s.drains, time.Minute, time.Millisecond)
-		_, err = Dial(within(t), ia, s.Addr(), Config{})
+		_, err = c.Call(within(t), Call{}, nil)
 		require.ErrorIs(t, err, &Error{Code: CodeDraining})
 		require.NoError(t, r.Reply(nil))
 		require.NoError(t, <-held)

@@ -94,15 +94,17 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	if ctx == nil {
 		return hw.Errorf("rpc.Server.Shutdown", hw.InvalidParameter, hw.Arg1, "a nil context")
 	}
-	err := s.rest(ctx) // until all requests are answered
+	s.drain()
+	stopped := s.ln.Stop() // so that the next server may have the address
+	err := s.rest(ctx)     // until all requests are answered
 	if err == nil {
 		s.sayEnd(ctx)
 		err = s.rest(ctx) // until that has been sent
 	}
-	if err != nil {
-		return errors.Join(err, s.Close())
+	if err == nil {
+		err = s.ln.Shutdown(ctx)
 	}
-	return errors.Join(s.ln.Shutdown(ctx), s.Close())
+	return errors.Join(stopped, err, s.Close())
 }
 
 // rest waits until the server has nothing to do.

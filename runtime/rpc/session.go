@@ -19,12 +19,14 @@ type session struct {
 	answers *answered // of the client
 	request int       // the most bytes of a payload that the server takes
 
-	link  link
-	free  chan *pending // slots without a call
-	slots []pending     // by number
-	ended chan struct{} // closed when the connection has ended
-	done  chan struct{} // closed when the reader has ended
-	looks looks
+	link   link
+	free   chan *pending // slots without a call
+	slots  []pending     // by number
+	since  time.Time     // it is up
+	ended  chan struct{} // closed when the connection has ended
+	drains chan struct{} // closed when the server has said that it begins no calls any more
+	done   chan struct{} // closed when the reader has ended
+	looks  looks
 
 	mu   sync.Mutex
 	why  error // why the connection has ended, once over
@@ -57,7 +59,8 @@ func (c *Client) newSession(ctx context.Context) (*session, error) {
 	}
 	s := &session{
 		cfg: cfg, answers: &c.answered, request: min(fitting(peer.message), cfg.Message),
-		slots: make([]pending, min(cfg.Calls, int(peer.calls))), ended: make(chan struct{}), done: make(chan struct{}),
+		slots: make([]pending, min(cfg.Calls, int(peer.calls))),
+		since: time.Now(), ended: make(chan struct{}), drains: make(chan struct{}), done: make(chan struct{}),
 	}
 	s.link = link{conn: conn, own: uint32(cfg.receives())}
 	s.link.begin(peer)
@@ -295,6 +298,28 @@ func (s *session) hasEnded() bool {
 	}
 }
 
+// isOver reports whether no call begins any more.
+func (s *session) isOver() bool {
+	select {
+	case <-s.drains:
+		return true
+	default:
+		return s.hasEnded()
+	}
+}
+
+// drain says that the server begins no calls any more, or also that it has answered all.
+func (s *session) drain(last bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = s.last || last
+	select {
+	case <-s.drains:
+	default:
+		close(s.drains)
+	}
+}
+
 func (s *session) reason() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -327,16 +352,16 @@ func (s *session) read() {
 func (s *session) take(b *dat.Buffer) error {
 	m, err := s.link.read(b)
 	if err == nil && m.kind == kindAnswer {
-		s.answers.count(m.code)
+		if s.answers.count(m.code); m.code == CodeDraining {
+			s.drain(false)
+		}
 		return s.deliver(m.header, b)
 	}
 	s.link.conn.Release(b)
 	switch {
 	case err != nil, m.kind == kindCredit:
 	case m.kind == kindEnd:
-		s.mu.Lock()
-		s.last = true
-		s.mu.Unlock()
+		s.drain(true)
 	default:
 		err = errMalformed
 	}

@@ -194,7 +194,7 @@ func (c *Client) Snapshot() ClientSnapshot {
 	s, reconnects, attempts := c.now, c.reconnects, c.attempts
 	c.mu.Unlock()
 	now := ClientSnapshot{Server: c.address, Of: len(s.slots), Answered: c.answered.snapshot(), Reconnects: reconnects}
-	if s.hasEnded() {
+	if s.isOver() {
 		now.Down, now.Attempts = reasonOf(c.why(s)), attempts
 		return now
 	}
