@@ -73,7 +73,10 @@ type Call struct {
 // bounds them. If the server refuses the connection, the error matches an [Error] with CodeFull or
 // CodeDraining. A server that does not speak this package's protocol is an error, too.
 func Dial(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Client, error) {
-	if err := cfg.complete("rpc.Dial"); err != nil {
+	if err := openFor("rpc.Dial", ia); err != nil {
+		return nil, err
+	}
+	if err := cfg.complete("rpc.Dial", ia.Attr()); err != nil {
 		return nil, err
 	}
 	c := &Client{ia: ia, address: address, done: make(chan struct{}), next: make(chan struct{})}
@@ -105,8 +108,13 @@ func Dial(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Client,
 }
 
 // PZ is the zone in which memory of calls is registered. It stays when the client connects
-// anew, and so does the memory.
-func (c *Client) PZ() *dat.PZ { return c.cfg.PZ }
+// anew, and so does the memory. It is nil for a nil client.
+func (c *Client) PZ() *dat.PZ {
+	if c == nil {
+		return nil
+	}
+	return c.cfg.PZ
+}
 
 // Call makes a call, waits for its answer, and appends the answer's payload to dst. A failure
 // that the server answered is an [Error]; without an answer the error is a [CallError]. A
@@ -119,6 +127,9 @@ func (c *Client) PZ() *dat.PZ { return c.cfg.PZ }
 // With Config.Redial a call that has certainly not run waits for the next connection, and so
 // does one that may have run if it is Idempotent. Others fail when their connection ends.
 func (c *Client) Call(ctx context.Context, call Call, dst []byte) ([]byte, error) {
+	if c == nil || c.ia == nil {
+		return dst, notMade(opCall, "Client", "Dial")
+	}
 	if ctx == nil {
 		return dst, hw.Errorf(opCall, hw.InvalidParameter, hw.Arg1, "a nil context")
 	}
@@ -274,7 +285,7 @@ func (c *Client) why(s *session) error {
 // INVALID_STATE/PZ_IN_USE; then Close may be called again. Memory of SourceBytes and SinkBytes
 // is not the program's to free: Close waits for those calls. A nil client has nothing to close.
 func (c *Client) Close() error {
-	if c == nil {
+	if c == nil || c.ia == nil {
 		return nil
 	}
 	for _, end := range c.unlist {

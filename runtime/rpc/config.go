@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"godat/evd"
 	"godat/hw"
 	dat "godat/runtime"
 )
@@ -13,39 +14,41 @@ import (
 // with messages of up to 4 KiB.
 type Config struct {
 	// Calls is the most calls of a connection that are under way at a time; 0 means 16. A
-	// client has as many as it and the server allow.
+	// client has as many as it and the server allow. There may be 16 384, or a quarter of the requests
+	// that the device has outstanding, less one: 4095 over iwarp.
 	Calls int
 	// Message is the most bytes of a payload inside a message, of requests that the server
 	// takes and of answers that the client takes; 0 means 4096.
 	Message int
-	// Conns is the most connections of a server at a time; 0 means 128. Dial of a further client fails
-	// with an [Error] that has CodeFull. Each end of a connection has memory for
+	// Conns is the most connections of a server at a time; 0 means 128, or as many as there may be
+	// if that is less: their messages share 2^20 places for events, of which a connection needs up to
+	// 6*Calls + 23. Dial of a further client fails with an [Error] that has CodeFull. Each end of a connection has memory for
 	// 8*Calls + 8 messages of Message bytes: 550 KiB with the defaults.
 	Conns int
 	// PZ is the zone of the connections' memory; nil makes one for all connections of the
 	// server or client. No peer reaches memory in it but what is registered for that.
 	PZ *dat.PZ
 	// Patience is how long [Client.Call] still waits when its context has ended and the server may
-	// use memory of the call's. Then the client breaks the connection, so that the memory is the
+	// be moving memory of the call's. Then the client breaks the connection, so that the memory is the
 	// caller's again. A server gives a [Request.Read] or Write as much time after the call's end.
 	// 0 means a second.
 	Patience time.Duration
 	// Stall is how long a server waits for a client that does nothing, before it breaks that
-	// connection: for the next 16 MiB of a [Request.Read] or Write, and for the client to take the
+	// connection: for the next 256 KiB of all that it reads and writes, and for the client to take the
 	// next one of the answers that wait. 0 means 30 seconds.
 	Stall time.Duration
 	// Grace is how long [Server.Serve] waits for requests under way when its context has ended; 0
 	// means 10 seconds.
 	Grace time.Duration
 	// Redial makes a client connect anew when its connection has ended, with pauses that grow
-	// up to Redial, each longer or shorter by up to a half; 0 means that it does not. See
-	// [Client.Call] for what that does to calls.
+	// up to Redial, each longer or shorter by up to a half, until a connection has lived as long; 0
+	// means that it does not. See [Client.Call] for what that does to calls.
 	Redial time.Duration
 	// Await makes Dial try again, with pauses as those of Redial or up to a second, until the
 	// server takes the connection or Dial's context ends: for a client that starts before its
 	// server or the server's name, or while the server is started anew. It makes Listen try
-	// again, with the same pauses, while the address is in use: for a server that starts before
-	// the one that it follows has ended. Any other error of Listen, and an address of Dial's that is
+	// again, with pauses of up to 50 ms, while the address is in use: for a server that starts before
+	// the one that it follows is shut down. Any other error of Listen, and an address of Dial's that is
 	// malformed, is returned at once.
 	Await bool
 	// Log takes what no caller is told: from a server, that it waits for its address, and answers of
@@ -71,22 +74,31 @@ const (
 // cancel, for each call, and a CREDIT.
 func (cfg *Config) receives() int { return 2*cfg.Calls + 2 }
 
-// complete fills in the defaults and checks the rest.
-func (cfg *Config) complete(op string) error {
+// mostCallsOf is how many calls a device has room for: for each a request and its answer, and as many
+// RDMA operations.
+func mostCallsOf(device dat.DeviceAttr) int { return min(mostCalls, device.MaxDepth/4-1) }
+
+// mostConns is how many connections have room for their events.
+func (cfg *Config) mostConns() int { return evd.MaxQLen / (3*cfg.receives() + 17) }
+
+// complete fills in the defaults and checks the rest, for a device.
+func (cfg *Config) complete(op string, device dat.DeviceAttr) error {
+	calls := mostCallsOf(device)
 	cfg.Calls, cfg.Message = cmp.Or(cfg.Calls, defaultCalls), cmp.Or(cfg.Message, defaultMessage)
-	cfg.Conns, cfg.Patience = cmp.Or(cfg.Conns, defaultConns), cmp.Or(cfg.Patience, defaultPatience)
+	cfg.Patience = cmp.Or(cfg.Patience, defaultPatience)
 	cfg.Stall, cfg.Grace = cmp.Or(cfg.Stall, defaultStall), cmp.Or(cfg.Grace, defaultGrace)
 	switch {
-	case cfg.Calls < 1 || cfg.Calls > mostCalls:
-		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "Config.Calls is %d; it may be 1 to %d", cfg.Calls, mostCalls)
-	case cfg.Conns < 0:
-		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "Config.Conns is %d", cfg.Conns)
+	case cfg.Calls < 1 || cfg.Calls > calls:
+		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "Config.Calls is %d; on this device it may be 1 to %d", cfg.Calls, calls)
+	case cfg.Conns < 0 || cfg.Conns > cfg.mostConns():
+		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "Config.Conns is %d; with Calls %d it may be 1 to %d", cfg.Conns, cfg.Calls, cfg.mostConns())
 	case cfg.Patience < 0 || cfg.Stall < 0 || cfg.Grace < 0 || cfg.Redial < 0:
 		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "Config.Patience is %v, Stall %v, Grace %v and Redial %v; none may be negative",
 			cfg.Patience, cfg.Stall, cfg.Grace, cfg.Redial)
-	case cfg.Message < 1 || cfg.Message > 1<<30:
-		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "Config.Message is %d; it may be 1 to %d", cfg.Message, 1<<30)
+	case cfg.Message < 1 || uint64(cfg.Message) > min(1<<30, device.MaxMessage-overhead):
+		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "Config.Message is %d; on this device it may be 1 to %d", cfg.Message, min(1<<30, device.MaxMessage-overhead))
 	}
+	cfg.Conns = cmp.Or(cfg.Conns, min(defaultConns, cfg.mostConns()))
 	return nil
 }
 

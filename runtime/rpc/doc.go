@@ -13,6 +13,21 @@
 // [Server.Requests] in its select, and answers each by Reply or Fail. With [HandleJSON] and
 // [Client.CallJSON] the question and the answer are values of the program's.
 //
+// # Overload
+//
+// A handler does nothing for overload. The server does the work that still helps, and it says no while
+// that is of use. A call whose time is over, whose caller has left or whose connection has ended is never
+// begun. The server knows how long its handlers take and how many calls wait, so it refuses at once a call
+// that would be answered too late: its error is a [CallError] with MayHaveRun false and an [Error] with
+// CodeBusy, which says how long the call would have waited. Give each call a context with a deadline: a
+// call without one waits for as long as it takes. Of more calls than handlers can do, as many are answered
+// in time as without the others.
+//
+// Connections have turns: a client that asks for much waits behind itself, and holds no more workers than
+// others that have calls waiting. Large transfers move in pieces of up to 256 KiB, by turns, and of 64 KiB
+// beside calls without memory, so that a small call of the same client does not wait behind a large one.
+// A handler that has waited for a lock or a disk looks at [Request.Context] before it goes on.
+//
 // # Payloads
 //
 // A short payload is inside the message of its request or answer. It has at most as many bytes
@@ -36,8 +51,13 @@
 // A request and its payload are the handler's until it calls Reply or Fail, or returns to Serve. A
 // program that takes requests from Requests may answer them later, and in any goroutine, also when
 // their connection has ended. The handler copies what it needs longer. The answer may be a part of
-// the request's own payload. A request without an answer counts as one of its client's Config.Calls
-// for as long as the connection lives.
+// the request's own payload. A use behind the answer is INVALID_STATE, and meets no other call. A
+// request without an answer counts as one of its client's Config.Calls for as long as the connection
+// lives.
+//
+// A caller with memory whose context ends waits until that memory is its own again. The server tells it
+// so at once unless a Read or Write of that call is under way; the handler may go on, but its Reads and
+// Writes are refused. Only if one goes on for Config.Patience the connection ends, with its other calls.
 //
 // # Failures
 //
@@ -59,7 +79,8 @@
 // out changes that it has made: see the example ExactlyOnce.
 //
 // With Config.Redial a client whose connection has ended connects anew, as often as it takes. It
-// then makes calls again that have not run, and those that are idempotent, but no others. Meanwhile
+// then makes calls again that have not run, and those that are idempotent, these up to ten times, but no
+// others. Meanwhile
 // calls wait until their contexts end, and their errors say why there is no connection. Dial itself
 // makes one attempt, or with Config.Await as many as it takes. Config.Log tells of connections that
 // end and come.
@@ -68,12 +89,14 @@
 // [Server.Shutdown] with a context that ends after the longest time that it may take. The server
 // answers calls that it has begun, and refuses the others: clients with Config.Redial make those
 // again at the next server of that address. The next server may start before the first has ended:
-// with Config.Await its Listen waits for the address.
+// with Config.Await its Listen waits for the address, which is free when the shutdown of the first
+// begins. Clients go to the next server then, and calls under way end on the old connection.
 //
 // A client that stalls does not hold a handler or a shutdown for ever. The server breaks its
-// connection when 16 MiB of a Read or Write take longer than Config.Stall, when a Read or Write
-// goes on for Config.Patience after the call's end, and when answers wait for Config.Stall because
-// the client takes none. A server's errors name the client's address, the connection and the call.
+// connection when no piece of its Reads and Writes moves for Config.Stall though some are under way, when
+// a Read or Write goes on for Config.Patience after the call's end, and when answers wait for Config.Stall
+// because the client takes none. A transfer that waits for its turn is not late, however slow the link:
+// one that moves 256 KiB in Config.Stall is not broken. A server's errors name the client's address, the connection and the call.
 //
 // # Flow
 //

@@ -3,16 +3,20 @@ package rpc
 import (
 	"errors"
 	"fmt"
+
+	"godat/hw"
+	dat "godat/runtime"
 )
 
 // The codes of failures that this package gives. A program's own begin at CodeUser.
 const (
 	CodeUnknown  uint16 = 1 // what the request wants is not known to the server
-	CodeDraining uint16 = 2 // the server is being shut down, and has not begun the call
+	CodeDraining uint16 = 2 // the server is being shut down, and has not begun the call: Config.Redial makes it again
 	CodeTooLong  uint16 = 3 // the answer is longer than the client takes
-	// CodeBusy: the server keeps as many requests as it can, and has not begun the call. That comes
-	// of connections that have ended while handlers still hold their requests, and not of clients
-	// that make many calls. The program makes the call again after a while; Config.Redial does not.
+	// CodeBusy: the server has not begun the call, because no handler would have been free in time, as
+	// the text says; or because the server keeps as many requests as it can, which comes of connections
+	// that have ended while handlers still hold their requests. The program makes the call again after a
+	// while; Config.Redial does not.
 	CodeBusy   uint16 = 4
 	CodeFailed uint16 = 5 // the handler's error has no code
 	CodeFull   uint16 = 6 // the server has no place for another connection
@@ -77,4 +81,17 @@ func ended(why error) error {
 		return ErrEnded
 	}
 	return fmt.Errorf("%w: %w", ErrEnded, why)
+}
+
+// notMade is the error of a method of a nil or zero value.
+func notMade(op, what, by string) error {
+	return hw.Errorf(op, hw.InvalidHandle, hw.NoSubtype, "a nil or zero %s: rpc.%s makes one", what, by)
+}
+
+// openFor checks that there is an adapter.
+func openFor(op string, ia *dat.IA) error {
+	if ia == nil {
+		return hw.Errorf(op, hw.InvalidHandle, hw.NoSubtype, "a nil adapter: runtime.Open opens one")
+	}
+	return nil
 }

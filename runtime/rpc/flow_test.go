@@ -131,7 +131,7 @@ func TestAnEndThatHasNothingToSendReportsWhatItTook(t *testing.T) {
 	onEach(t, func(t *testing.T, ia *dat.IA) {
 		cfg := Config{Calls: 8}
 		s := serve(t, ia, cfg, 1, silent)
-		require.NoError(t, cfg.complete(""))
+		require.NoError(t, cfg.complete("", ia.Attr()))
 		settings := cfg.conn()
 		settings.Batches = false
 		c, err := ia.Dial(within(t), s.Addr(), settings)

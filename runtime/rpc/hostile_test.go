@@ -66,7 +66,7 @@ func TestAServerEndsTheConnectionOfALyingClient(t *testing.T) {
 			echo(r)
 		})
 		honest := dial(t, ia, s, cfg)
-		require.NoError(t, cfg.complete(""))
+		require.NoError(t, cfg.complete("", ia.Attr()))
 		for name, messages := range all {
 			t.Run(name, func(t *testing.T) {
 				settings := cfg.conn()
@@ -91,7 +91,7 @@ func TestAServerEndsTheConnectionOfALyingClient(t *testing.T) {
 func TestAClientEndsTheConnectionOfALyingServer(t *testing.T) {
 	onEach(t, func(t *testing.T, ia *dat.IA) {
 		cfg := Config{Calls: 4}
-		require.NoError(t, cfg.complete(""))
+		require.NoError(t, cfg.complete("", ia.Attr()))
 		settings := cfg.conn()
 		settings.Batches, settings.Apart = false, true
 		for name, m := range broken {

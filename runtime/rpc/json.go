@@ -62,6 +62,9 @@ func (r *Request) question(q any) (err error) {
 // server's address. If the answer does not fit, too, but then the call has run. A Sink is
 // INVALID_PARAMETER, as a Payload is.
 func (c *Client) CallJSON(ctx context.Context, call Call, question, answer any) error {
+	if c == nil || c.ia == nil {
+		return notMade("rpc.Client.CallJSON", "Client", "Dial")
+	}
 	if call.Payload != nil {
 		return hw.Errorf("rpc.Client.CallJSON", hw.InvalidParameter, hw.Arg2, "a Payload, where the question goes")
 	}

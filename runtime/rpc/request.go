@@ -42,7 +42,8 @@ type Request struct {
 	still    chan struct{}
 	limit    *time.Timer // breaks the connection when a transfer takes too long; nil before the first
 	until    time.Time   // when limit does
-	broke    bool        // it has
+	stalls   bool        // until is of Config.Stall, not of the call's end
+	broke    bool        // limit has broken it
 	cancels  context.CancelFunc
 	ctx      context.Context // nil before the first call of Context
 }

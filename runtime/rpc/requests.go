@@ -4,11 +4,15 @@ import "time"
 
 // Requests is the channel on which requests come, for a program that waits for other things, too, in
 // the same select. The program calls Reply or Fail of each, once. The channel is closed when the server
-// or its adapter is closed.
+// or its adapter is closed, and nil of a nil server. A select that goes on behind that sets its variable
+// of the channel to nil.
 //
 // A request waits in the server until the program takes it. As long as it waits, its caller's leaving,
 // the end of its time or of its connection takes it away: the program does not get it.
 func (s *Server) Requests() <-chan *Request {
+	if s == nil || s.ia == nil {
+		return nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fed == nil {

@@ -14,12 +14,16 @@ import (
 // Handler answers a request by what it returns, which may be a part of the request's payload. An
 // [Error] that it returns, or wraps, is the caller's as [Request.Fail] sends it. Of any other error
 // the caller gets the text, as an Error with CodeFailed. After the return the request must not be
-// used. If an answer can't be sent, the caller's error says why there is none, and Config.Log tells
+// used: it is INVALID_STATE, also for the return of a handler that has called Reply or Fail itself. If an
+// answer can't be sent, the caller's error says why there is none, and Config.Log tells
 // the server's program.
 type Handler func(r *Request) (answer []byte, err error)
 
 // ListenAndServe is [Listen] and then [Server.Serve], for a program that needs no [Server].
 func ListenAndServe(ctx context.Context, ia *dat.IA, address string, cfg Config, workers int, handler Handler) error {
+	if handler == nil {
+		return hw.Errorf("rpc.ListenAndServe", hw.InvalidParameter, hw.NoSubtype, "a nil handler")
+	}
 	s, err := Listen(ctx, ia, address, cfg)
 	if err != nil {
 		return err
@@ -30,7 +34,7 @@ func ListenAndServe(ctx context.Context, ia *dat.IA, address string, cfg Config,
 // Serve handles requests in so many goroutines, its workers, in place of a program's own loop over
 // Requests. When ctx ends it shuts the server down: [Server.Shutdown] may take Config.Grace, and
 // Serve returns its error. A close of the server or of its adapter ends Serve, too, without an
-// error. A nil ctx is INVALID_PARAMETER.
+// error. A nil ctx or handler is INVALID_PARAMETER, and serves nothing.
 //
 // Serve returns when the last handler has returned. After Grace the connections have ended, so
 // [Request.Context], Read and Write hold no handler. What else a handler waits for holds Serve.
@@ -43,10 +47,16 @@ func ListenAndServe(ctx context.Context, ia *dat.IA, address string, cfg Config,
 // that those calls wait for ever: take Config.Conns × Config.Calls workers then, one for each request
 // that the server keeps.
 //
-// A handler that panics ends the process.
+// A handler that panics ends the process. One that ends its goroutine (runtime.Goexit) fails its call
+// with CodeFailed.
 func (s *Server) Serve(ctx context.Context, workers int, handler Handler) error {
-	if ctx == nil {
+	switch {
+	case s == nil || s.ia == nil:
+		return notMade("rpc.Server.Serve", "Server", "Listen")
+	case ctx == nil:
 		return hw.Errorf("rpc.Server.Serve", hw.InvalidParameter, hw.Arg1, "a nil context")
+	case handler == nil:
+		return hw.Errorf("rpc.Server.Serve", hw.InvalidParameter, hw.Arg3, "a nil handler")
 	}
 	down := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() { down <- s.shutDownWithin(ctx, s.cfg.Grace) })

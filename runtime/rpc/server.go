@@ -48,12 +48,15 @@ type Server struct {
 // serves on every provider, and port 0 is one that is free. The program handles requests by Serve,
 // or takes them from Requests. ctx bounds the call alone: its end does not end the server.
 //
-// The address of a server that has ended, or whose process has, is free at once. While that server
-// is being shut down the address is in use: the error matches [godat/runtime.ErrConnQualInUse], or
-// with Config.Await, Listen waits.
+// The address of a server that is being shut down, that has ended, or whose process has, is free at once.
+// Before that it is in use: the error matches [godat/runtime.ErrConnQualInUse], or with Config.Await,
+// Listen waits.
 func Listen(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Server, error) {
 	const op = "rpc.Listen"
-	if err := cfg.complete(op); err != nil {
+	if err := openFor(op, ia); err != nil {
+		return nil, err
+	}
+	if err := cfg.complete(op, ia.Attr()); err != nil {
 		return nil, err
 	}
 	s := &Server{ia: ia, done: make(chan struct{}), conns: make(map[*served]bool), requests: make(chan *Request)}
@@ -74,15 +77,26 @@ func Listen(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Serve
 	return s, nil
 }
 
-// Addr is the address to dial.
-func (s *Server) Addr() string { return s.ln.Addr() }
+// Addr is the address to dial; empty for a nil server.
+func (s *Server) Addr() string {
+	if s == nil {
+		return ""
+	}
+	return s.ln.Addr()
+}
 
 // PZ is the zone of the server's memory for RDMA: register memory in it for
-// [Request.Read] and [Request.Write], without privileges for peers.
-func (s *Server) PZ() *dat.PZ { return s.cfg.PZ }
+// [Request.Read] and [Request.Write], without privileges for peers. It is
+// nil for a nil server.
+func (s *Server) PZ() *dat.PZ {
+	if s == nil {
+		return nil
+	}
+	return s.cfg.PZ
+}
 
-// Shutdown ends the server in order. It refuses new connections, and new calls, which have not
-// run then. It waits until all requests that came before are answered, and ends the connections. The
+// Shutdown ends the server in order. It gives the address back, so that the next server may listen there,
+// and refuses new calls, which have not run then. It waits until all requests that came before are answered, and ends the connections. The
 // program goes on taking Requests meanwhile, in another goroutine.
 //
 // A handler holds Shutdown for as long as it runs, and a client that takes no answers for
@@ -91,6 +105,9 @@ func (s *Server) PZ() *dat.PZ { return s.cfg.PZ }
 // nil ctx is INVALID_PARAMETER. While memory of PZ is not freed, the error is that of Close; free it,
 // and call Close.
 func (s *Server) Shutdown(ctx context.Context) error {
+	if s == nil || s.ia == nil {
+		return notMade("rpc.Server.Shutdown", "Server", "Listen")
+	}
 	if ctx == nil {
 		return hw.Errorf("rpc.Server.Shutdown", hw.InvalidParameter, hw.Arg1, "a nil context")
 	}
@@ -179,7 +196,7 @@ func (s *Server) count(n int) {
 // freed, the error is INVALID_STATE/PZ_IN_USE; then Close may be called again. Close waits for
 // [Request.ReadBytes], WriteBytes, ReadFile and WriteFile under way. A nil server has nothing to close.
 func (s *Server) Close() error {
-	if s == nil {
+	if s == nil || s.ia == nil {
 		return nil
 	}
 	for _, end := range s.unlist {

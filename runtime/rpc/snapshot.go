@@ -188,8 +188,11 @@ func (l *link) snapshot() (f Flow) {
 	return f
 }
 
-// Snapshot describes the client now. It disturbs no call.
+// Snapshot describes the client now. It disturbs no call. It is zero for a nil client.
 func (c *Client) Snapshot() ClientSnapshot {
+	if c == nil || c.ia == nil {
+		return ClientSnapshot{}
+	}
 	c.mu.Lock()
 	s, reconnects, attempts := c.now, c.reconnects, c.attempts
 	c.mu.Unlock()
@@ -237,8 +240,11 @@ func list(ia *dat.IA, reports []report) (unlist []func(), err error) {
 	return unlist, nil
 }
 
-// Snapshot describes the server now. It disturbs no request.
+// Snapshot describes the server now. It disturbs no request. It is zero for a nil server.
 func (s *Server) Snapshot() ServerSnapshot {
+	if s == nil || s.ia == nil {
+		return ServerSnapshot{}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := ServerSnapshot{

@@ -16,9 +16,8 @@ import (
 // RDMA, and waits for that. A part that the caller does not have is LENGTH_ERROR. When the
 // caller does not wait any more, Read moves nothing, and the error is that of Context's end.
 //
-// A client that stalls does not hold Read for ever: a read of which 16 MiB take longer than
-// Config.Stall, or that goes on for Config.Patience beyond the call's deadline or cancel, breaks
-// the connection. The error is then TIMEOUT_EXPIRED, or that of Context's end. When the connection
+// Transfers of a connection take turns, by pieces of 64 to 256 KiB. A client that stalls does not hold
+// Read for ever: a read during which no piece of the connection moves for Config.Stall, or that goes on for Config.Patience beyond the call's deadline or cancel, breaks the connection. The error is then TIMEOUT_EXPIRED, or that of Context's end. When the connection
 // has ended before, the error matches [ErrEnded].
 func (r *Request) Read(into dat.Segment, offset int) error {
 	return r.from.of(r.header, "Read", r.move(dat.OpRead, into, r.source, offset))
@@ -111,15 +110,13 @@ func (r *Request) watch() error {
 		return err
 	}
 	now := time.Now()
-	until := now.Add(r.from.server.cfg.Stall)
-	if r.header.timeout != 0 {
-		if last := r.deadline().Add(r.from.server.cfg.Patience); last.Before(until) {
-			until = last
-		}
-	}
 	r.moves++
 	r.until = time.Time{}
-	r.bound(until)
+	r.bound(now.Add(r.from.server.cfg.Stall))
+	r.stalls = true
+	if r.header.timeout != 0 {
+		r.bound(r.deadline().Add(r.from.server.cfg.Patience))
+	}
 	return nil
 }
 
@@ -128,7 +125,7 @@ func (r *Request) bound(until time.Time) {
 	if !r.until.IsZero() && !until.Before(r.until) {
 		return
 	}
-	r.until = until
+	r.until, r.stalls = until, false
 	if r.limit == nil {
 		r.limit = time.AfterFunc(time.Until(until), r.overdue)
 	} else {
@@ -140,10 +137,16 @@ func (r *Request) bound(until time.Time) {
 func (r *Request) overdue() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.moves > 0 && !time.Now().Before(r.until) {
-		r.broke = true
-		r.from.link.breakOff()
+	if r.moves == 0 || time.Now().Before(r.until) {
+		return
 	}
+	if next := r.from.turns.moved().Add(r.from.server.cfg.Stall); r.stalls && r.until.Before(next) { // pieces before it move
+		r.until = next
+		r.limit.Reset(time.Until(next))
+		return
+	}
+	r.broke = true
+	r.from.link.breakOff()
 }
 
 // unwatch ends the transfer of a piece, which has written so far. It returns the error of one that took

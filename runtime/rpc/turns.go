@@ -9,9 +9,9 @@ import (
 
 // The pieces of which the transfers of a connection take turns.
 const (
-	firstPiece = 256 << 10
+	firstPiece = 64 << 10
 	leastPiece = 64 << 10
-	mostPiece  = 4 << 20
+	mostPiece  = 256 << 10
 	// besideCalls is the most of a piece while the client makes calls without memory, which wait behind
 	// it, and calmAfter is when it has made none for so long.
 	besideCalls = 64 << 10
@@ -22,16 +22,17 @@ const (
 	slowPiece  = time.Second
 
 	// atOnce is how many pieces are under way at a time.
-	atOnce = 2
+	atOnce = 4
 )
 
 // turns lets the transfers of a connection take turns, by pieces. So a small call does not wait until a
 // large transfer has ended, a transfer does not wait for all that began before, and what waits for its
-// turn is not late: the time of a piece begins with it.
+// turn is not late: the time of a piece begins with it, and anew with each piece before it that has moved.
 type turns struct {
 	line *semaphore.Weighted // first come, first served
 	size atomic.Int64        // of the next piece
 	call atomic.Int64        // when the last call without memory came, in nanoseconds
+	last atomic.Int64        // when the last piece had moved, in nanoseconds
 }
 
 func (t *turns) init() {
@@ -47,8 +48,12 @@ func (t *turns) piece() (size int, weight int64) {
 	return int(t.size.Load()), 1
 }
 
+// moved is when the last piece had moved.
+func (t *turns) moved() time.Time { return time.Unix(0, t.last.Load()) }
+
 // took says how long a piece took.
 func (t *turns) took(n int, d time.Duration) {
+	t.last.Store(time.Now().UnixNano())
 	switch size := t.size.Load(); {
 	case d < quickPiece && int64(n) == size:
 		t.size.CompareAndSwap(size, min(2*size, mostPiece))

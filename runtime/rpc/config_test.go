@@ -1,0 +1,69 @@
+package rpc
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+	dat "godat/runtime"
+)
+
+// A server that listens lets clients in, whatever its settings; others are refused in this package's words.
+func TestAServerThatListensHasAPlaceForItsClients(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		most := mostCallsOf(ia.Attr())
+		for _, cfg := range []Config{{Calls: most, Conns: 2, Message: 64}, {Calls: 1362, Message: 64}, {Calls: 1361, Conns: 128, Message: 64}} {
+			if cfg.Calls > most {
+				continue
+			}
+			s := serve(t, ia, cfg, 1, echo)
+			_, err := dial(t, ia, s, Config{}).Call(within(t), Call{}, nil)
+			require.NoError(t, err)
+		}
+		for text, cfg := range map[string]Config{
+			"Config.Calls":   {Calls: most + 1, Conns: 2},
+			"Config.Conns":   {Calls: min(1362, most), Conns: 1 << 19},
+			"Config.Message": {Message: 1<<30 + 1},
+		} {
+			_, err := Listen(t.Context(), ia, ":0", cfg)
+			require.ErrorIs(t, err, hw.ErrInvalidParameter)
+			require.ErrorContains(t, err, "rpc.Listen")
+			require.ErrorContains(t, err, text)
+			require.NotContains(t, err.Error(), "ConnConfig")
+			_, err = Dial(t.Context(), ia, "127.0.0.1:1", cfg)
+			require.ErrorIs(t, err, hw.ErrInvalidParameter)
+			require.ErrorContains(t, err, "rpc.Dial")
+			require.ErrorContains(t, err, text)
+		}
+	})
+}
+
+func TestWhatWasNotMadeSaysSo(t *testing.T) {
+	for _, c := range []*Client{nil, new(Client)} {
+		_, err := c.Call(t.Context(), Call{}, nil)
+		require.ErrorIs(t, err, hw.ErrInvalidHandle)
+		require.ErrorIs(t, c.CallJSON(t.Context(), Call{}, 1, nil), hw.ErrInvalidHandle)
+		assert.Nil(t, c.PZ())
+		assert.Zero(t, c.Snapshot())
+		require.NoError(t, c.Close())
+	}
+	for _, s := range []*Server{nil, new(Server)} {
+		require.ErrorIs(t, s.Serve(t.Context(), 1, func(*Request) ([]byte, error) { return nil, nil }), hw.ErrInvalidHandle)
+		require.ErrorIs(t, s.Shutdown(t.Context()), hw.ErrInvalidHandle)
+		assert.Nil(t, s.PZ())
+		assert.Nil(t, s.Requests())
+		assert.Empty(t, s.Addr())
+		assert.Zero(t, s.Snapshot())
+		require.NoError(t, s.Close())
+	}
+	_, err := Dial(t.Context(), nil, "127.0.0.1:1", Config{})
+	require.ErrorIs(t, err, hw.ErrInvalidHandle)
+	_, err = Listen(t.Context(), nil, ":0", Config{})
+	require.ErrorIs(t, err, hw.ErrInvalidHandle)
+	ia := open(t, "loop")
+	s := serve(t, ia, Config{}, 1, echo)
+	require.ErrorIs(t, s.Serve(t.Context(), 1, nil), hw.ErrInvalidParameter)
+	require.ErrorIs(t, ListenAndServe(t.Context(), ia, s.Addr(), Config{}, 1, nil), hw.ErrInvalidParameter)
+}
