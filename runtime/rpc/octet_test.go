@@ -191,7 +191,7 @@ func atAnyOctet(t *testing.T, ia *dat.IA, memory, toServer bool) {
 	require.NoError(t, err)
 	var under handlers
 	var serving sync.WaitGroup
-	serving.Go(func() { handle(s, atATime, under.handler(t)) })
+	serving.Go(func() { handle(s, 8*atATime, under.handler(t)) })
 
 	meter := newProxy(t, s.Addr(), toServer, whole, 0)
 	x := exchange{proxy: meter, memory: memory, of: &under, method: 1}
