@@ -27,10 +27,11 @@ const (
 	overloadWorkers = 4
 	overloadTime    = 10 * time.Millisecond
 	overloadLimit   = 100 * time.Millisecond
-	capacity        = float64(time.Second/overloadTime) * overloadWorkers
+	overloadLasts   = 2 * time.Second
+	capacity        = float64(overloadLasts/overloadTime) * overloadWorkers // calls
 )
 
-// run makes calls, by so many clients, for some seconds of the test's clock.
+// run makes calls, by so many clients, for two seconds of the test's clock.
 func (o *overloaded) run(t *testing.T, clients int, cfg Config, make func(ctx context.Context, i int, call func(ctx context.Context))) {
 	synctest.Test(t, func(t *testing.T) {
 		ia := open(t, "loop")
@@ -44,11 +45,13 @@ func (o *overloaded) run(t *testing.T, clients int, cfg Config, make func(ctx co
 			time.Sleep(overloadTime)
 			return nil, nil
 		})
-		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), overloadLasts)
 		defer cancel()
 		var all sync.WaitGroup
+		var connected []*Client
 		for i := range clients {
 			c := dial(t, ia, s, cfg)
+			connected = append(connected, c)
 			all.Go(func() {
 				make(ctx, i, func(ctx context.Context) {
 					ctx, cancel := context.WithTimeout(ctx, overloadLimit)
@@ -63,6 +66,12 @@ func (o *overloaded) run(t *testing.T, clients int, cfg Config, make func(ctx co
 			})
 		}
 		all.Wait()
+		time.Sleep(time.Second) // until the last handlers have returned
+		for _, c := range connected {
+			require.NoError(t, c.Close())
+			synctest.Wait()
+		}
+		time.Sleep(time.Second) // the server gives their memory back
 		require.NoError(t, s.Close())
 		require.NoError(t, <-served)
 	})
@@ -88,10 +97,10 @@ func TestCallersThatAskForTooMuchAreAnsweredInTimeAsOftenAsIsPossible(t *testing
 		}
 		all.Wait()
 	})
-	assert.GreaterOrEqual(t, float64(o.inTime.Load()), 0.9*4*capacity)
+	assert.GreaterOrEqual(t, float64(o.inTime.Load()), 0.9*capacity)
 	assert.Zero(t, o.late.Load(), "no handler begins a call whose time is over")
 	assert.Zero(t, o.others.Load())
-	assert.LessOrEqual(t, float64(o.began.Load()-o.inTime.Load()), 0.05*4*capacity, "what begins ends in time")
+	assert.LessOrEqual(t, float64(o.began.Load()-o.inTime.Load()), 0.05*capacity, "what begins ends in time")
 }
 
 // Calls come at random, half as many as possible to four times as many.
@@ -103,12 +112,12 @@ func TestAnswersInTimeStayTheMostAtAnyLoad(t *testing.T) {
 				rnd := rand.New(rand.NewPCG(uint64(i), 7))
 				var all sync.WaitGroup
 				for ctx.Err() == nil {
-					time.Sleep(time.Duration(rnd.ExpFloat64() * 4 / (load * capacity) * float64(time.Second)))
+					time.Sleep(time.Duration(rnd.ExpFloat64() * 4 / (load * capacity) * float64(overloadLasts)))
 					all.Go(func() { call(ctx) })
 				}
 				all.Wait()
 			})
-			assert.GreaterOrEqual(t, float64(o.inTime.Load()), 0.9*4*min(load, 1)*capacity)
+			assert.GreaterOrEqual(t, float64(o.inTime.Load()), 0.9*min(load, 1)*capacity)
 			assert.Zero(t, o.late.Load())
 			assert.Zero(t, o.others.Load())
 		})
@@ -122,7 +131,7 @@ func TestAClientThatAsksForMuchWaitsBehindItself(t *testing.T) {
 	o.run(t, 4, Config{Calls: 64}, func(ctx context.Context, i int, call func(context.Context)) {
 		var all sync.WaitGroup
 		if i > 0 {
-			for range 64 {
+			for range 32 {
 				all.Go(func() {
 					for ctx.Err() == nil {
 						call(ctx)
@@ -141,7 +150,7 @@ func TestAClientThatAsksForMuchWaitsBehindItself(t *testing.T) {
 			}
 		}
 	})
-	assert.Greater(t, asked.Load(), int64(30))
+	assert.Greater(t, asked.Load(), int64(10))
 	assert.GreaterOrEqual(t, modest.Load(), asked.Load()-1, "the last one is cut off by the end")
 }
 

@@ -212,7 +212,7 @@ func (s *session) giveBack(p *pending, code uint16) {
 }
 
 // refusedRests is how long a slot rests when its call was refused with CodeBusy.
-const refusedRests = 5 * time.Millisecond
+const refusedRests = 10 * time.Millisecond
 
 // notRun reports whether a failure says that the server has not begun the call.
 func notRun(code uint16) bool { return code == CodeDraining || code == CodeBusy }
