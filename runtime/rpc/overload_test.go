@@ -266,3 +266,53 @@ func TestARefusedMethodIsTriedAgain(t *testing.T) {
 	r.header.code = 3
 	assert.Empty(t, q.tooLate(r, true), "of a method that is not known nothing is supposed")
 }
+
+// The queue knows how long it makes wait, and says no at once.
+func TestACallThatWouldBeAnsweredTooLateIsRefusedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ia := open(t, "loop")
+		s, err := Listen(t.Context(), ia, ":0", Config{Calls: 64})
+		require.NoError(t, err)
+		served := goServe(t, s, 1, func(*Request) ([]byte, error) {
+			time.Sleep(overloadTime)
+			return nil, nil
+		})
+		c := dial(t, ia, s, Config{Calls: 64})
+		for range 10 {
+			require.NoError(t, <-called(t.Context(), c, 1))
+		}
+		others := called(t.Context(), c, 20) // 200 ms
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), overloadLimit)
+		defer cancel()
+		began := time.Now()
+		_, err = c.Call(ctx, Call{}, nil)
+		require.ErrorIs(t, err, &Error{Code: CodeBusy})
+		require.ErrorContains(t, err, "would wait")
+		var failed *CallError
+		require.ErrorAs(t, err, &failed)
+		assert.False(t, failed.MayHaveRun)
+		assert.Zero(t, time.Since(began))
+		for range 20 {
+			require.NoError(t, <-others, "a call without a deadline waits")
+		}
+		_, err = c.Call(ctx, Call{}, nil)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NoError(t, c.Close())
+		synctest.Wait()
+		time.Sleep(time.Second)
+		require.NoError(t, s.Close())
+		require.NoError(t, <-served)
+	})
+}
+
+func TestARequestWhoseTimeIsOverIsNotBegun(t *testing.T) {
+	var q queue
+	r := &Request{from: &served{}, arrived: time.Now().Add(-time.Second)}
+	r.header.timeout = 2000
+	assert.Empty(t, q.expired(r, time.Now(), false))
+	r.header.timeout = 1000
+	assert.NotEmpty(t, q.expired(r, time.Now(), false))
+	r.header.timeout = 0
+	assert.Empty(t, q.expired(r, time.Now(), true))
+}
