@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"time"
 
-	"godat/evd"
 	"godat/hw"
 	dat "godat/runtime"
 )
@@ -66,6 +65,9 @@ const (
 	defaultStall    = 30 * time.Second
 	defaultGrace    = 10 * time.Second
 
+	// mostPlaces is how many events of a server's connections may wait, as dat.ConnConfig.Conns says.
+	mostPlaces = 1 << 20
+
 	// mostReceives bounds what a hello may promise.
 	mostReceives = 1 << 20
 )
@@ -79,7 +81,7 @@ func (cfg *Config) receives() int { return 2*cfg.Calls + 2 }
 func mostCallsOf(device dat.DeviceAttr) int { return min(mostCalls, device.MaxDepth/4-1) }
 
 // mostConns is how many connections have room for their events.
-func (cfg *Config) mostConns() int { return evd.MaxQLen / (3*cfg.receives() + 17) }
+func (cfg *Config) mostConns() int { return mostPlaces / (3*cfg.receives() + 17) }
 
 // complete fills in the defaults and checks the rest, for a device.
 func (cfg *Config) complete(op string, device dat.DeviceAttr) error {

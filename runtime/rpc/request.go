@@ -290,16 +290,6 @@ func (r *Request) release() {
 	_ = r.send(b) // fails when the connection has ended
 }
 
-// unanswered is the request's name while the program has it.
-func (r *Request) unanswered() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.done {
-		return ""
-	}
-	return r.String()
-}
-
 func (r *Request) abandon() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,0 +1,123 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	dat "godat/runtime"
+)
+
+// answered ends a call whose answer has come, or whose connection has ended. A handler that sees
+// the end of the call's time may fail it: the caller's error is that of its context then.
+func (s *session) answered(ctx context.Context, p *pending, b *dat.Buffer, call *Call, dst []byte) ([]byte, error) {
+	if b == nil {
+		s.free <- p
+		return dst, &CallError{MayHaveRun: !s.isLast(), Err: s.reason()}
+	}
+	m, _ := parse(b.Bytes()) // which the reader has checked
+	s.giveBack(p, m.code)
+	defer s.link.conn.Release(b)
+	if call.Written != nil {
+		*call.Written = int(m.written)
+	}
+	if m.code == 0 {
+		return append(dst, m.payload...), nil
+	}
+	failed := &Error{m.code, string(m.payload)}
+	if notRun(m.code) {
+		return dst, &CallError{Err: whenPassed(ctx, failed)}
+	}
+	if cause := passed(ctx); cause != nil {
+		return dst, &CallError{MayHaveRun: true, Err: fmt.Errorf("%w; the server answered: %w", cause, failed)}
+	}
+	return dst, failed
+}
+
+// giveBack frees a slot. That of a call for which the server had no time rests: a program that asks again
+// at once, and many do, asks no oftener than helps.
+func (s *session) giveBack(p *pending, code uint16) {
+	if code == CodeBusy {
+		time.AfterFunc(refusedRests, func() { s.free <- p })
+		return
+	}
+	s.free <- p
+}
+
+// refusedRests is how long a slot rests when its call was refused with CodeBusy.
+const refusedRests = 10 * time.Millisecond
+
+// notRun reports whether a failure says that the server has not begun the call.
+func notRun(code uint16) bool { return code == CodeDraining || code == CodeBusy }
+
+// whenPassed adds to a server's refusal that the call's time is over, if it is.
+func whenPassed(ctx context.Context, refusal error) error {
+	if cause := passed(ctx); cause != nil {
+		return fmt.Errorf("%w; the server answered: %w", cause, refusal)
+	}
+	return refusal
+}
+
+// passed is why a context has ended, also if its deadline has passed and its timer is late.
+func passed(ctx context.Context) error {
+	if deadline, ok := ctx.Deadline(); ok && ctx.Err() == nil && !time.Now().Before(deadline) {
+		return context.DeadlineExceeded
+	}
+	return context.Cause(ctx)
+}
+
+// leave ends a call whose context has ended.
+func (s *session) leave(ctx context.Context, p *pending, call *Call) error {
+	if s.link.withdraw(p.call) {
+		s.mu.Lock()
+		p.active = false
+		p.call -= 1 << 16 // the server has not seen this turn
+		s.mu.Unlock()
+		s.free <- p
+		return &CallError{Err: context.Cause(ctx)}
+	}
+	err := &CallError{MayHaveRun: true, Err: context.Cause(ctx)}
+	s.cancel(p.call)
+	if call.Source.Len == 0 && call.Sink.Len == 0 {
+		s.mu.Lock()
+		left := p.active
+		p.left = left
+		s.mu.Unlock()
+		if left {
+			return err // the reader gives the slot back
+		}
+	}
+	wait := time.NewTimer(s.cfg.Patience)
+	defer wait.Stop()
+	select {
+	case b := <-p.answer:
+		if b != nil {
+			m, _ := parse(b.Bytes()) // which the reader has checked
+			err.MayHaveRun = !notRun(m.code)
+		} else {
+			err.MayHaveRun = !s.isLast()
+		}
+		s.link.conn.Release(b)
+	case <-wait.C:
+		s.fail(fmt.Errorf("the server of method %d still had a call's memory %v after the call's end, which is Config.Patience, so this client broke the connection", call.Method, s.cfg.Patience))
+		s.link.conn.Release(<-p.answer)
+	}
+	s.free <- p
+	return err
+}
+
+// cancel tells the server that nobody waits for a call. Where there is no buffer, a
+// goroutine waits for one, as creditLater does.
+func (s *session) cancel(call uint32) {
+	if b := s.link.conn.Buffer(); b != nil {
+		_ = s.link.send(bare(b, kindCancel, call)) // fails when the connection has ended
+		return
+	}
+	go s.cancelLater(call)
+}
+
+func (s *session) cancelLater(call uint32) {
+	if b, err := s.link.conn.WaitBuffer(context.Background()); err == nil {
+		_ = s.link.send(bare(b, kindCancel, call))
+	}
+}
