@@ -23,7 +23,8 @@ func (r *Report) answer() (text string, able bool) {
 		text, able = r.list("A round trip takes at the median", func(row *Row) bool { return row.Rate == load.Closed })
 		return text + " Rows whose work differs can't be compared: what each does is said below the tables.", able
 	case Latency:
-		return r.list("A round trip takes at the median", all)
+		text, able = r.list("A round trip takes at the median", all)
+		return text + r.trips(), able
 	case Bandwidth:
 		return r.list("The largest messages are carried at", func(row *Row) bool { return row.Size == r.largest() })
 	case Scale:
@@ -36,6 +37,23 @@ func (r *Report) answer() (text string, able bool) {
 		}
 	}
 	return r.list("A message takes at the median", all)
+}
+
+// trips says by how much a round trip by channel differs from one polled; it is empty if
+// the repeats of one don't agree.
+func (r *Report) trips() string {
+	loads, _ := r.loads()
+	if len(loads) == 0 {
+		return ""
+	}
+	b := &loads[0]
+	if b.doubts() != nil || !b.time().Sure {
+		return ""
+	}
+	if than(b.time(), 0) == 0 {
+		return " By channel and polled: " + difference(b.time(), duration, "longer", "shorter") + "."
+	}
+	return " By channel it is " + difference(b.time(), duration, "longer", "shorter") + " than polled."
 }
 
 func (r *Report) has(name string) bool { return len(r.Only(name).Rows) > 0 }

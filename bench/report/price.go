@@ -21,32 +21,52 @@ type beside struct {
 	channel, polled *Row
 }
 
-// price says what a channel costs, and what it saves, beside polling: at the greatest rate in
-// open loop at which the repeats of both agree, or else in closed loop, or else at max.
+// price says what a channel costs beside polling, in time and in processors: at the least
+// rate in open loop, back to back, and at saturation; and what follows for a choice. Each
+// stands on rows whose repeats agree; the others are named.
 func (r *Report) price() (text string, able bool) {
-	loads, why := r.loads()
-	var best *beside
-	var doubts []string
-	for i := range loads { // by rate: closed loop first, max last
-		b := &loads[i]
-		said := b.doubts()
-		doubts = append(doubts, said...)
-		if said == nil && b.cost().Sure && (best == nil || b.rate.Open()) {
-			best = b
-		}
-	}
-	if best == nil {
+	said, doubts, why := r.Costs()
+	if said == nil {
 		text = "What a channel costs could not be measured: " + why + "."
 		if doubts != nil {
 			text = unstable(doubts)
 		}
 		return text, false
 	}
-	text = best.says() + " " + r.saving(loads)
+	text = strings.Join(said, " ")
 	if doubts != nil {
 		text += " " + unstable(doubts)
 	}
 	return text, true
+}
+
+// Costs are the sentences of what a channel costs, with the choice as the last. doubts are
+// the rows that it can't stand on. why says why there is no sentence.
+func (r *Report) Costs() (said, doubts []string, why string) {
+	loads, why := r.loads()
+	var c choice
+	for i := range loads { // by rate: closed loop first, max last
+		b := &loads[i]
+		if doubt := b.doubts(); doubt != nil {
+			doubts = append(doubts, doubt...)
+			continue
+		}
+		switch {
+		case b.rate == load.Closed && b.time().Sure:
+			said = append(said, "Back to back a message takes "+b.times()+".")
+			c.back = b.time()
+		case b.rate == load.Max && b.ratio().Sure:
+			said = append(said, b.saturated())
+			c.most, c.rate = b.ratio(), b.channel.PerSecond.Median
+		case b.rate.Open() && c.light == 0 && b.time().Sure:
+			c.light, c.slower, c.saved = b.rate, b.time(), b.saving()
+			said = slices.Insert(said, 0, fmt.Sprintf("At %s messages a second a message takes %s; %s.", b.rate, b.times(), b.processors()))
+		}
+	}
+	if said != nil {
+		said = append(said, c.says())
+	}
+	return said, doubts, why
 }
 
 func inWords(rate load.Rate) string {
@@ -60,10 +80,10 @@ func inWords(rate load.Rate) string {
 // rate the first, if it was measured with several sizes, depths or producers. why is the
 // reason for which there are none, or not all.
 func (r *Report) loads() (list []beside, why string) {
-	why = "under no load do both have latencies"
+	why = "under no load do both have figures"
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		if row.Name != channel {
+		if row.Name != channel && row.Name != polled {
 			continue
 		}
 		if row.Refused != "" {
@@ -71,7 +91,7 @@ func (r *Report) loads() (list []beside, why string) {
 			continue
 		}
 		poll := r.Beside(row, polled)
-		if poll != nil && !slices.ContainsFunc(list, func(b beside) bool { return b.rate == row.Rate }) {
+		if row.Name == channel && poll != nil && !slices.ContainsFunc(list, func(b beside) bool { return b.rate == row.Rate }) {
 			list = append(list, beside{row.Rate, row, poll})
 		}
 	}
@@ -79,101 +99,131 @@ func (r *Report) loads() (list []beside, why string) {
 	return list, why
 }
 
+// subject is the figure of a row that the load is about: the rate at saturation, and
+// otherwise the time.
+func (b *beside) subject(row *Row) (e stats.Estimate, write func(float64) string, ok bool) {
+	if b.rate == load.Max {
+		return row.PerSecond, rateOf, row.PerSecond.Repeats > 0
+	}
+	e, ok = row.Median()
+	return e, duration, ok
+}
+
 // doubts are the rows whose repeats don't agree.
 func (b *beside) doubts() (list []string) {
 	for _, row := range []*Row{b.polled, b.channel} {
-		if e, ok := row.Median(); ok && !e.Steady() {
-			list = append(list, fmt.Sprintf("%s (%s: %s)", row.Name, inWords(b.rate), e.Doubt(duration)))
+		if e, write, ok := b.subject(row); ok && !e.Steady() {
+			list = append(list, fmt.Sprintf("%s (%s: %s)", row.Name, inWords(b.rate), e.Doubt(write)))
 		}
 	}
 	return list
 }
 
-// cost is the difference of the medians of the same repeat.
-func (b *beside) cost() stats.Estimate {
+// time is the difference of the medians of the same repeat.
+func (b *beside) time() stats.Estimate {
 	_, ch := b.channel.Median()
 	_, poll := b.polled.Median()
 	if !ch || !poll { // a load was not kept up with
 		return stats.Of(nil)
 	}
-	return b.difference(func(s *Sample) float64 { return float64(s.P50) })
+	return b.compare(func(ch, poll *Sample) float64 { return float64(ch.P50 - poll.P50) })
 }
 
-// says writes the cost, if it can be told from none.
-func (b *beside) says() string {
-	ch, _ := b.channel.Median()
-	poll, _ := b.polled.Median()
-	under := inWords(b.rate)
-	e := b.cost()
-	if e.Low <= 0 && e.High >= 0 {
-		return fmt.Sprintf("A channel and polling take the same time at the median, within the noise (%s, polled %s; %s).", duration(ch.Median), duration(poll.Median), under)
+// ratio is the rate of a channel, in that of polling.
+func (b *beside) ratio() stats.Estimate {
+	return b.compare(func(ch, poll *Sample) float64 {
+		return float64(ch.Count) / ch.Took.Seconds() / (float64(poll.Count) / poll.Took.Seconds())
+	})
+}
+
+// saving is how many processors fewer a channel uses; of no repeats where that is unknown.
+func (b *beside) saving() stats.Estimate {
+	if b.channel.Cores.Repeats == 0 || b.polled.Cores.Repeats == 0 {
+		return stats.Of(nil)
 	}
-	return fmt.Sprintf("A channel costs %s at the median, between %s and %s (%s, polled %s; %s).",
-		signed(e.Median), signed(e.Low), signed(e.High), duration(ch.Median), duration(poll.Median), under)
+	return b.compare(func(ch, poll *Sample) float64 {
+		return poll.Processor.Seconds()/poll.Took.Seconds() - ch.Processor.Seconds()/ch.Took.Seconds()
+	})
 }
 
-// signed writes a difference of times.
-func signed(ns float64) string {
-	if ns < 0 {
-		return "−" + duration(-ns)
-	}
-	return "+" + duration(ns)
-}
-
-// difference estimates by how much a figure of the channel exceeds that of polling, in the
-// repeats that count of both.
-func (b *beside) difference(of func(*Sample) float64) stats.Estimate {
+// compare estimates a figure of the repeats that count of both.
+func (b *beside) compare(of func(ch, poll *Sample) float64) stats.Estimate {
 	var values []float64
 	for i := range min(len(b.channel.Samples), len(b.polled.Samples)) {
 		ch, poll := &b.channel.Samples[i], &b.polled.Samples[i]
 		if !ch.Dropped && !poll.Dropped {
-			values = append(values, of(ch)-of(poll))
+			values = append(values, of(ch, poll))
 		}
 	}
 	return stats.Of(values)
 }
 
+// than says on which side of a value an estimate lies: 0 if this run can't tell.
+func than(e stats.Estimate, value float64) int {
+	switch {
+	case !e.Sure, e.Low <= value && e.High >= value:
+		return 0
+	case e.Low > value:
+		return 1
+	}
+	return -1
+}
+
+// times writes the time of both, and the difference with its interval.
+func (b *beside) times() string {
+	ch, _ := b.channel.Median()
+	poll, _ := b.polled.Median()
+	return fmt.Sprintf("%s by channel and %s polled: %s", duration(ch.Median), duration(poll.Median), difference(b.time(), duration, "longer", "shorter"))
+}
+
+// difference writes a difference with its 95 % interval, or that it can't be told.
+func difference(e stats.Estimate, write func(float64) string, more, less string) string {
+	side := func(v float64) string {
+		if v < 0 {
+			return write(-v) + " " + less
+		}
+		return write(v) + " " + more
+	}
+	switch than(e, 0) {
+	case 1:
+		return fmt.Sprintf("%s %s (%s to %s)", write(e.Median), more, write(e.Low), write(e.High))
+	case -1:
+		return fmt.Sprintf("%s %s (%s to %s)", write(-e.Median), less, write(-e.High), write(-e.Low))
+	}
+	return fmt.Sprintf("the difference can't be told from none (between %s and %s)", side(e.Low), side(e.High))
+}
+
 func twoDigits(v float64) string { return fmt.Sprintf("%.2f", v) }
 
-// wide is how many cores an interval may span from which anything is said.
+// wide is how many processors an interval may span from which anything is said.
 const wide = 0.5
 
-// saving says how many cores a channel saves at the rates in open loop.
-func (r *Report) saving(loads []beside) string {
-	var said, none []string
-	for _, b := range loads {
-		if !b.rate.Open() || b.channel.Cores.Repeats == 0 || b.polled.Cores.Repeats == 0 || b.channel.Saturated || b.polled.Saturated {
-			continue
-		}
-		e := b.difference(func(s *Sample) float64 { return -s.Processor.Seconds() / s.Took.Seconds() })
-		switch {
-		case !e.Sure || e.High-e.Low > wide:
-			said = append(said, fmt.Sprintf("a part of a core that this run can't tell at %s a second", b.rate))
-		case e.Low <= 0 && e.High >= 0:
-			none = append(none, b.rate.String())
-		default:
-			said = append(said, fmt.Sprintf("%s cores at %s a second", or(e.Range(twoDigits), twoDigits(e.Median)), b.rate))
-		}
+// processors says how many processors both use at a rate.
+func (b *beside) processors() string {
+	e := b.saving()
+	if e.Repeats == 0 {
+		return "how much of the processors they use could not be measured"
 	}
-	if none != nil {
-		said = append(said, fmt.Sprintf("no processor time, within the noise, at %s a second", strings.Join(none, " and ")))
+	both := fmt.Sprintf("a channel keeps %s processors busy and polling %s: ", twoDigits(b.channel.Cores.Median), twoDigits(b.polled.Cores.Median))
+	if !e.Sure || e.High-e.Low > wide {
+		return both + "the repeats differ too much for a difference"
 	}
-	if said == nil {
-		return "What it saves could not be measured: " + r.noOpenLoop(loads) + "."
-	}
-	return "A channel saves " + strings.Join(said, ", ") + "."
+	return both + difference(e, twoDigits, "fewer", "more")
 }
 
-// noOpenLoop says why no load in open loop has processor time.
-func (r *Report) noOpenLoop(loads []beside) string {
-	if slices.ContainsFunc(loads, func(b beside) bool { return b.rate.Open() }) {
-		return "no rate was kept up with whose processor time is known"
+// saturated says how many messages both carry if another goroutine posts as fast as it can.
+func (b *beside) saturated() string {
+	e := b.ratio()
+	text := fmt.Sprintf("As fast as one goroutine can post, a channel carries %s and polling %s: ", rateOf(b.channel.PerSecond.Median), rateOf(b.polled.PerSecond.Median))
+	if than(e, 1) == 0 {
+		text += fmt.Sprintf("which is faster can't be told (a channel %s to %s times polling)", twoDigits(e.Low), twoDigits(e.High))
+	} else {
+		text += fmt.Sprintf("%s times as many (%s to %s)", twoDigits(e.Median), twoDigits(e.Low), twoDigits(e.High))
 	}
-	for i := range r.Rows {
-		row := &r.Rows[i]
-		if (row.Name == channel || row.Name == polled) && row.Rate.Open() && row.Refused != "" {
-			return row.Refused
-		}
+	if ch, poll := b.channel.Processor, b.polled.Processor; ch.Repeats > 0 && poll.Repeats > 0 {
+		text += fmt.Sprintf(", for %s and %s of processor time a message", duration(ch.Median), duration(poll.Median))
 	}
-	return "the run had no rate in open loop"
+	return text + "."
 }
+
+func rateOf(perS float64) string { return strings.Replace(perSecond(perS), " ", "", 1) + " a second" }
