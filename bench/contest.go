@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"os"
 	"runtime"
 	"slices"
 	"time"
@@ -36,6 +38,17 @@ func (c contest) bound(one, two float64) float64 {
 		return one
 	}
 	return two
+}
+
+// byProcessors measures with one processor, whose figures are the steady ones, and with two.
+func (c *command) byProcessors(what string, measure func(contest)) {
+	for procs := 1; procs <= min(2, runtime.NumCPU()); procs++ {
+		began := time.Now()
+		before := runtime.GOMAXPROCS(procs) // devices ask for the number when they are opened
+		measure(contest{repeats: or(c.Repeats, 9), slice: or(c.Duration, 40*time.Millisecond), procs: procs})
+		runtime.GOMAXPROCS(before)
+		fmt.Fprintf(os.Stderr, "%s with GOMAXPROCS=%d took %v\n", what, procs, time.Since(began).Round(time.Second))
+	}
 }
 
 // result has the times of one operation of each contestant, one for each repeat.

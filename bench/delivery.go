@@ -6,6 +6,7 @@ import (
 	"net"
 
 	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
 
 	dat "godat/runtime"
 )
@@ -87,6 +88,15 @@ func show(w io.Writer, title string, r result, anchors ...string) {
 	}
 	t.Render()
 	fmt.Fprintln(w)
+}
+
+// newTable makes a table that is rendered to w.
+func newTable(w io.Writer, title string) table.Writer {
+	t := table.NewWriter()
+	t.SetOutputMirror(w)
+	t.Style().Format.Header = text.FormatDefault
+	t.SetTitle(title)
+	return t
 }
 
 // tenths writes nanoseconds.

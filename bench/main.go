@@ -18,7 +18,7 @@ type command struct {
 	again rerun
 
 	Repeats  int           `help:"How often all take turns (default 9)."`
-	Duration time.Duration `help:"How long one turn is (default 120ms; of targets, stream and ratios 40ms)." aliases:"slice"`
+	Duration time.Duration `help:"How long one turn is (default 120ms; of stream and ratios 40ms)." aliases:"slice"`
 
 	Delivery  deliveryCommand  `cmd:"" default:"withargs" help:"What does each way of delivery cost? This is what runs without a command."`
 	Latency   latencyCommand   `cmd:"" help:"Round trips between two goroutines."`
@@ -33,7 +33,6 @@ type command struct {
 	Agree     agreeCommand     `cmd:"" help:"Run a command in pairs, and count in how many both runs agree within their intervals. It takes six minutes."`
 	Show      showCommand      `cmd:"" help:"Show a run that was saved with --format json."`
 	Ratios    ratiosCommand    `cmd:"" help:"Compare the ways of delivery by the time of a pair and a round trip."`
-	Targets   targetsCommand   `cmd:"" help:"Measure the figures that the project promises itself: T1 to T17; bench/ibv.sh measures T14. A miss is an error."`
 	Stream    streamCommand    `cmd:"" help:"Measure the ratios of byte streams to net.Conn and net.Pipe."`
 	Idle      idleCommand      `cmd:"" help:"Measure what idle connections between two processes cost."`
 	Close     closeCommand     `cmd:"" help:"Measure what it costs to free a region beside idle connections, and to close many streams at once."`

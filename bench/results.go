@@ -12,8 +12,8 @@ import (
 // resultsCommand writes the page of results.
 type resultsCommand struct {
 	Out    string   `help:"The file." default:"bench/RESULTS.md" type:"path"`
-	Readme string   `help:"The file whose marked lines get the two figures for readers in a hurry." default:"README.md" type:"path"`
-	Only   []string `help:"Measure only these parts, and keep the others as they are in the file: loop, iwarp, peers, ratios, targets, stream, idle, agree, guest." placeholder:"PART"`
+	Readme string   `help:"The file whose marked lines get the sentences for readers in a hurry." default:"README.md" type:"path"`
+	Only   []string `help:"Measure only these parts, and keep the others as they are in the file: loop, iwarp, peers, ratios, stream, idle, agree, guest." placeholder:"PART"`
 	Agree  bool     `help:"Count in ten pairs of runs how many figures agree, too: nine minutes."`
 	Guest  bool     `help:"Measure verbs in a guest, too: what check/guest/install.sh installs is needed, and half an hour."`
 }
@@ -39,8 +39,6 @@ func parts() []part {
 		}},
 		{"peers", "What others take for the same work", "", []string{"peers"}},
 		{"ratios", "The ways of delivery, as ratios", "A pair is the smallest exchange: two posts, a copy of 64 bytes, two completions, by one goroutine.", []string{"ratios"}},
-		{"targets", "Targets", "What the project aims at, with one processor and with two; a missed target says MISSED. " +
-			"T8 has the counts that `bench/instructions.sh` has recorded, which no other program disturbs.", []string{"targets"}},
 		{"stream", "Byte streams", "What `runtime/stream` takes beside net.Conn and net.Pipe, for 1 MiB that is written and read at once, and for a round trip of 64 bytes.", []string{"stream"}},
 		{"idle", "Idle connections", "Each process may have 20 000 descriptors. Over loop, both ends are in one process.", []string{
 			"idle --for=5s", "idle --streams --for=5s", "idle --streams --ia=loop --for=5s",

@@ -15,6 +15,8 @@ import (
 	"godat/runtime/stream"
 )
 
+const overLocalhost = "iwarp:127.0.0.1"
+
 // streamRig is an adapter with a byte stream between two of its connections.
 type streamRig struct {
 	ia *dat.IA
@@ -106,5 +108,11 @@ func copies(name string) string {
 		return "1"
 	default:
 		return "0"
+	}
+}
+
+func closeAll(conns ...net.Conn) {
+	for _, c := range conns {
+		check(c.Close())
 	}
 }

@@ -3,29 +3,14 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
-	"runtime"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 
 	"godat/bench/host"
 	"godat/bench/stats"
 )
-
-// byProcessors measures with one processor, whose figures are the steady ones, and with two.
-func (c *command) byProcessors(what string, measure func(contest)) {
-	for procs := 1; procs <= min(2, runtime.NumCPU()); procs++ {
-		began := time.Now()
-		before := runtime.GOMAXPROCS(procs) // devices ask for the number when they are opened
-		measure(contest{repeats: or(c.Repeats, 9), slice: or(c.Duration, 40*time.Millisecond), procs: procs})
-		runtime.GOMAXPROCS(before)
-		fmt.Fprintf(os.Stderr, "%s with GOMAXPROCS=%d took %v\n", what, procs, time.Since(began).Round(time.Second))
-	}
-}
 
 // judge measures targets in several runs, and prints them. It is an error if a run misses
 // one, or if the machine was too busy to tell.
@@ -146,15 +131,6 @@ func (list outcomes) print(w io.Writer, procs int) {
 	}
 	t.Render()
 	fmt.Fprintln(w)
-}
-
-// newTable makes a table that is rendered to w.
-func newTable(w io.Writer, title string) table.Writer {
-	t := table.NewWriter()
-	t.SetOutputMirror(w)
-	t.Style().Format.Header = text.FormatDefault
-	t.SetTitle(title)
-	return t
 }
 
 // aim is the bound as the table shows it.

@@ -44,7 +44,11 @@ func allocations(x contestant) uint64 {
 //go:embed instructions.txt
 var recordedInstructions string
 
-// instructionTargets are the recorded counts, which have no bound of their own.
+// mostInstructions are the bounds of T1: 3 % above what a pair took when they were set. They
+// stand here and not in instructions.txt, so that a count which is recorded anew moves none.
+var mostInstructions = map[string]float64{"poll": 1529, "poll16": 880, "chan": 2181, "conn": 2212}
+
+// instructionTargets are the recorded counts. Some have a bound.
 func instructionTargets(c contest) (list []target) {
 	if c.procs > 1 {
 		return nil
@@ -53,6 +57,9 @@ func instructionTargets(c contest) (list []target) {
 		var mode string
 		var all, locked float64
 		must(fmt.Sscan(line, &mode, &all, &locked))
+		if most, ok := mostInstructions[mode]; ok {
+			list = append(list, target{"T1", "instructions of a pair, " + mode, exactly(all), false, most})
+		}
 		list = append(
 			list,
 			target{"T8", "instructions of a pair, " + mode, exactly(all), false, none},

@@ -2,12 +2,9 @@ package main
 
 import (
 	"context"
-	"net"
 
 	dat "godat/runtime"
 )
-
-const overLocalhost = "iwarp:127.0.0.1"
 
 // bulkOverTCP writes 1 MiB at a time over iWARP, with several writes outstanding, beside the
 // floor: a plain connection whose reader asks, as one waits for completions, and with CRCs
@@ -78,9 +75,3 @@ func writesOverTCP(r *rig, name string, size int) contestant {
 }
 
 func named(name string, c contestant) contestant { return contestant{name, c.run} }
-
-func closeAll(conns ...net.Conn) {
-	for _, c := range conns {
-		check(c.Close())
-	}
-}

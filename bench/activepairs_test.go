@@ -66,31 +66,18 @@ func (s *active) pairs() contestant {
 	}}
 }
 
-// activeTargets measures pairs among many connections, and the memory of an idle
-// endpoint. It does so with one processor: the pairs have one goroutine.
-func activeTargets(c contest) (list []target) {
+// idleEndpointTargets measures the memory of an idle endpoint, which does not depend on the
+// number of processors.
+func idleEndpointTargets(c contest) (list []target) {
 	if c.procs > 1 {
 		return nil
 	}
-	most := c.most()
-	anchor := twoMPSC()
-	for _, size := range []struct {
-		n     int
-		bound float64
-	}{{most / 10, 9}, {most, 15}} {
-		s := newActive(size.n)
-		after := measure()
-		pairs := s.pairs()
-		pairs.run(2 * size.n)
-		got := c.run(anchor, pairs)
-		list = append(list, target{"T16", pairs.name + " / two raw MPSC push and pop", got.ratio(pairs.name, anchor.name), false, size.bound})
-		if size.n == most {
-			bytes := after.Heap + after.Stacks - s.before.Heap - s.before.Stacks
-			list = append(list, target{"T16", fmt.Sprintf("KB of an idle endpoint of depth %d", activeDepth), exactly(float64(bytes) / 1000 / float64(2*size.n)), false, 7})
-		}
-		s.close()
-	}
-	return list
+	n := c.most()
+	s := newActive(n)
+	after := measure()
+	s.close()
+	bytes := after.Heap + after.Stacks - s.before.Heap - s.before.Stacks
+	return []target{{"T16", fmt.Sprintf("KB of an idle endpoint of depth %d", activeDepth), exactly(float64(bytes) / 1000 / float64(2*n)), false, 7}}
 }
 
 func (s *active) close() { check(s.ia.Close()) }

@@ -26,7 +26,7 @@ func endingTargets(c contest) (list []target) {
 			ratios = append(ratios, ours.took.Seconds()/float64(n)/(theirs.took.Seconds()/float64(plain)))
 		}
 		what := fmt.Sprintf("%d streams that echo, half-close and close / %d net.Conns, each", n, plain)
-		list = append(list, target{"T17", what, stats.Of(ratios), false, 3})
+		list = append(list, target{"T17", what, stats.Of(ratios), false, 5})
 	}
 	return append(list, target{"T17", "streams of these that broke", exactly(float64(broken)), false, 0})
 }
