@@ -15,7 +15,10 @@ func (q *queuePair) Mark(id uint64) bool {
 	if c == nil || !c.up.Load() {
 		return false
 	}
-	c.send.mark = mark{id, c.send.sq.Tail.Load()}
+	if c.send.mark == nil {
+		c.send.mark = new(mark)
+	}
+	*c.send.mark = mark{id, c.send.sq.Tail.Load()}
 	c.attention.Or(marked)
 	c.kick(byPoster)
 	return true

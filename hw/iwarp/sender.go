@@ -33,8 +33,7 @@ type sender struct {
 	bindWaits  bool // a bind waits for accesses by its old key, and the holder may not wait
 	doomed     bool // a request has failed; the requests behind it are flushed
 	wc         [1]hw.WC
-	marking    bool          // mark is to be reported
-	mark       mark          // the owner writes it before it sets marked
+	mark       *mark         // the owner writes it before it sets marked; nil before the first
 	users      []soft.Access // scratch of awaitUsers
 
 	// The message being cut into FPDUs.
@@ -58,6 +57,7 @@ type sender struct {
 	resumed     bool // the outbox is from before a wait: write looks its keys up again
 	writeFailed bool // the socket takes nothing more
 	dropped     bool // dropOutbox has run
+	marking     bool // mark is to be reported
 
 	present soft.Presence // in the set of accessors of the queue pair's zone
 }

@@ -28,7 +28,7 @@ type connection struct {
 	local  net.Addr
 	paired bool // by Pair: sends may come before the pipes
 
-	mark mark // the owner writes it before it sets the pipe's bit
+	mark *mark // the owner writes it before it sets the pipe's bit; nil before the first
 
 	pair *pairEnd // guarded by the lock of pairs; nil if nobody asked for the values
 

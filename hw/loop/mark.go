@@ -16,7 +16,10 @@ func (q *queuePair) Mark(id uint64) bool {
 	if p == nil {
 		return false
 	}
-	p.from.mark = mark{id, p.from.sq.Tail.Load()}
+	if p.from.mark == nil {
+		p.from.mark = new(mark)
+	}
+	*p.from.mark = mark{id, p.from.sq.Tail.Load()}
 	p.attention.Or(marked)
 	p.kick()
 	return true
