@@ -16,24 +16,15 @@ import (
 // rerun runs a command line of this program.
 type rerun func(args []string, out io.Writer) error
 
-// The errors that have an exit status of their own. What was measured has been printed.
-var (
-	errMissed = errors.New("missed")
-	errUnable = errors.New("this machine could not answer")
-)
+// errUnable has an exit status of its own. What was measured has been printed.
+var errUnable = errors.New("this machine could not answer")
 
-const (
-	statusMissed = 3
-	statusUnable = 4
-)
+const statusUnable = 4
 
 // status is the exit status of an error.
 func status(err error) int {
-	switch {
-	case errors.Is(err, errUnable):
+	if errors.Is(err, errUnable) {
 		return statusUnable
-	case errors.Is(err, errMissed):
-		return statusMissed
 	}
 	return 1
 }
@@ -53,14 +44,10 @@ func process(args []string, out io.Writer) error {
 	if !errors.As(err, &exit) {
 		return err
 	}
-	switch exit.ExitCode() {
-	case statusMissed:
-		return errMissed
-	case statusUnable:
+	if exit.ExitCode() == statusUnable {
 		return errUnable
-	default:
-		return fmt.Errorf("%w: %s", err, strings.TrimPrefix(lastLine(said.String()), "bench: "))
 	}
+	return fmt.Errorf("%w: %s", err, strings.TrimPrefix(lastLine(said.String()), "bench: "))
 }
 
 func lastLine(text string) string {

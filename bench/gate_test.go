@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -11,6 +12,9 @@ import (
 	"godat/bench/host"
 	"godat/bench/stats"
 )
+
+// errMissed is the error of a target that was missed.
+var errMissed = errors.New("missed")
 
 // judge measures targets in several runs, and prints them. It is an error if a run misses
 // one, or if the machine was too busy to tell.
