@@ -43,7 +43,7 @@ func TestADialOfAServersPortSaysWhoListensThere(t *testing.T) {
 			}
 			require.NoError(t, streams.Close())
 			require.NoError(t, calls.Close())
-			_ = <-served // it ends by the close
+			<-served // it ends by the close
 		})
 	}
 }
