@@ -11,8 +11,9 @@ import (
 
 // beside is what small calls take alone, and beside large ones on the same connection.
 type beside struct {
-	kind Kind // of the large calls
-	rows []*small
+	kind    Kind // of the large calls
+	longest time.Duration
+	rows    []*small
 }
 
 // small are the small calls of a row.
@@ -43,7 +44,7 @@ const (
 // besides lets rows take turns: with small calls alone, and beside large ones.
 func (s *study) besides(ctx context.Context, b *beside) error {
 	plan := []group{{Kind: Kind{Size: smallSize}, Callers: 1, Pause: pause, Enough: enough}, {Kind: b.kind, Callers: largeCallers}}
-	longest := min(besideTime, 10*s.duration)
+	b.longest = min(besideTime, 10*s.duration)
 	var list []*contender
 	defer func() { closeAll(list) }()
 	for _, row := range s.rows {
@@ -59,7 +60,7 @@ func (s *study) besides(ctx context.Context, b *beside) error {
 				return err
 			}
 			if r.refused == nil {
-				r.refused = r.turns(plan, longest, repeat >= 0)
+				r.refused = r.turns(plan, b.longest, repeat >= 0)
 			}
 		}
 	}
@@ -96,7 +97,7 @@ func (r *small) turns(plan []group, longest time.Duration, counts bool) error {
 func (b *beside) text() string {
 	var w strings.Builder
 	fmt.Fprintf(&w, "### A small call beside %d callers of a %v\n\n", largeCallers, b.kind)
-	fmt.Fprintf(&w, "A put of %s after another, with a pause of %v, alone and beside the others on one connection, by turns: %d calls a turn, or those of %v.\n\n", bytesText(smallSize), pause, enough, besideTime)
+	fmt.Fprintf(&w, "A put of %s after another, with a pause of %v, alone and beside the others on one connection, by turns: %d calls a turn, or those of %v.\n\n", bytesText(smallSize), pause, enough, b.longest)
 	w.WriteString("| | alone: p50 | p99 | beside: p50 | p99 | longest | p50, beside : alone | small calls a turn, beside | large calls |\n| --- | ---:| ---:| ---:| ---:| ---:| ---:| ---:| ---:|\n")
 	for _, r := range b.rows {
 		if r.refused != nil {

@@ -121,8 +121,8 @@ func (p *page) summary() string {
 	for _, b := range p.besides {
 		for _, r := range b.rows {
 			if r.refused == nil {
-				fmt.Fprintf(&w, "\nBeside %d callers of a %v on its connection, a small call of %s takes %s at the median and %s at the 99th percentile, and alone %s.\n",
-					largeCallers, b.kind, r.Name, show(stats.Of(r.beside.p50).Median), show(stats.Of(r.beside.p99).Median), show(stats.Of(r.alone.p50).Median))
+				fmt.Fprintf(&w, "\nBeside %d callers of a %v on its connection, a small call of %s takes %s at the median, and alone %s: %s of that. Its 99th percentile is there %s.\n",
+					largeCallers, b.kind, r.Name, show(stats.Of(r.beside.p50).Median), show(stats.Of(r.alone.p50).Median), ratio(stats.Of(quotients(r.beside.p50, r.alone.p50))), tail(r.beside.p99, r.beside.calls))
 			}
 		}
 	}
@@ -133,28 +133,37 @@ func (p *page) summary() string {
 // conclusion says for which calls TCP is as good.
 func (p *page) conclusion() string {
 	var w strings.Builder
-	w.WriteString("\n**When to take something else.** iwarp is software over TCP, so TCP is its floor. Where a call over iwarp takes no less processor time than another's, TCP is as good, and every machine and every language has that: " +
-		"take this package there only for memory that a peer reads and writes, or for an adapter that does in hardware what iwarp does in software. A call over iwarp takes no less processor time\n\n")
+	w.WriteString("\n**When to take something else.** iwarp is software over TCP, so TCP is its floor. Where a call over iwarp takes as much processor time as another's, or more, TCP is as good, and every machine and every language has that: " +
+		"take this package there only for memory that a peer reads and writes, or for an adapter that does in hardware what iwarp does in software. A call over iwarp takes\n\n")
 	for _, name := range rivals[:3] {
-		var less, same []string
-		for i := range p.tables {
-			t := &p.tables[i]
-			a, b := t.of(overIWARP), t.of(name)
-			if a == nil || b == nil {
-				continue
-			}
-			e := stats.Of(quotients(a.processor, b.processor))
-			text := fmt.Sprintf("%v (%.2f)", t.kind, e.Median)
-			if e.High < 1 {
-				less = append(less, text)
-			} else {
-				same = append(same, text)
-			}
-		}
-		fmt.Fprintf(&w, "- Beside %s: %s. It takes less for: %s.\n", name, orNone(same), orNone(less))
+		more, same, less := p.sides(name)
+		fmt.Fprintf(&w, "- beside %s: more for %s; as much, as far as the interval tells, for %s; less for %s.\n", name, orNone(more), orNone(same), orNone(less))
 	}
 	w.WriteString("\nThe plain server is the floor: it does for one program what a library can't do for all.\n")
 	return w.String()
+}
+
+// sides sorts kinds of calls by whether those over iwarp take more processor time than another row's,
+// or less, or neither is told.
+func (p *page) sides(name string) (more, same, less []string) {
+	for i := range p.tables {
+		t := &p.tables[i]
+		a, b := t.of(overIWARP), t.of(name)
+		if a == nil || b == nil {
+			continue
+		}
+		e := stats.Of(quotients(a.processor, b.processor))
+		text := fmt.Sprintf("%v (%.2f)", t.kind, e.Median)
+		switch {
+		case e.Low > 1:
+			more = append(more, text)
+		case e.High < 1:
+			less = append(less, text)
+		default:
+			same = append(same, text)
+		}
+	}
+	return more, same, less
 }
 
 func orNone(list []string) string {

@@ -71,15 +71,15 @@ func measured(name string, processor float64) *contender {
 	return c
 }
 
-func TestTheConclusionSaysWhereOthersAreAsGood(t *testing.T) {
+func TestTheConclusionSaysWhereTCPIsAsGood(t *testing.T) {
 	p := page{study: &study{sizes: numbers{64, 1 << 20}, callers: 16, repeats: 7}, tables: []table{
 		{Kind{64, false}, []*contender{measured(overIWARP, 70), measured(tunedGRPC, 100), measured(plainHTTP, 140), measured(onNet, 35)}},
 		{Kind{64, true}, []*contender{measured(overIWARP, 100), measured(tunedGRPC, 100), measured(plainHTTP, 50), measured(onNet, 50)}},
 		{Kind{1 << 20, true}, []*contender{measured(overIWARP, 90), {Row: Row{Name: tunedGRPC}, refused: errors.New("no")}}},
 	}}
 	text := p.conclusion()
-	assert.Contains(t, text, "Beside "+tunedGRPC+": get of 64 B (1.00). It takes less for: put of 64 B (0.70).")
-	assert.Contains(t, text, "Beside "+onNet+": put of 64 B (2.00), get of 64 B (2.00). It takes less for: none.")
+	assert.Contains(t, text, "beside "+tunedGRPC+": more for none; as much, as far as the interval tells, for get of 64 B (1.00); less for put of 64 B (0.70).")
+	assert.Contains(t, text, "beside "+onNet+": more for put of 64 B (2.00), get of 64 B (2.00); as much, as far as the interval tells, for none; less for none.")
 	assert.Contains(t, p.sentence(), "0.70 and 1.00, and 0.50 and 2.00, at 64 B")
 	assert.Contains(t, p.summary(), "| put of 64 B | 0.70 (0.70–0.70); 1.43 |")
 	require.ErrorContains(t, p.refused(), "gRPC, tuned, get of 1 MiB: no")
