@@ -14,7 +14,8 @@ import (
 )
 
 // rpcCommand compares calls of runtime/rpc with those of gRPC, net/http, net/rpc and a plain server on net.
-// The module that has gRPC measures all of them, each with a client and a server in processes of their own.
+// The module that has gRPC measures all of them, each with a client and a server in processes of their own, in
+// five minutes.
 type rpcCommand struct {
 	Size    []int  `help:"Bytes of a put's request, and of a get's answer." default:"64,65536,1048576"`
 	Callers int    `help:"Goroutines that call." default:"16"`
