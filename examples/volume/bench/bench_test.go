@@ -23,9 +23,7 @@ func TestATableHasEachRow(t *testing.T) {
 	dir := t.TempDir()
 	o := &options{turns: 1, time: 10 * time.Millisecond, memory: dir, disk: dir, rows: "/4K/1$", provider: "iwarp"}
 	var out bytes.Buffer
-	if err := measure(o, &out); err != nil {
-		require.ErrorIs(t, err, errMissed) // on a busy machine
-	}
+	require.NoError(t, measure(o, &out), "no ratio is an error")
 	assert.Regexp(t, `memory/4K/1 .*\n.*durable/4K/1 `, out.String())
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
