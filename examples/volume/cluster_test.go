@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"math/rand/v2"
 	"net"
 	"net/netip"
@@ -19,8 +20,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"godat/examples/nvmeof/identity"
 	"godat/examples/volume/fault"
 	"godat/examples/volume/node"
+	"godat/examples/volume/raftlog"
 	_ "godat/hw/iwarp"
 	dat "godat/runtime"
 )
@@ -52,6 +55,7 @@ type cluster struct {
 	dir     string
 	peers   []string // addresses, by id from 1
 	listens []string
+	token   token
 	running map[int]*process
 	started []*process
 	proxy   *proxy // between the nodes, or nil
@@ -76,12 +80,35 @@ const most = 8
 func newCluster(t testing.TB) *cluster {
 	ia, err := dat.Open(t.Context(), "iwarp")
 	require.NoError(t, err)
-	c := &cluster{TB: t, ia: ia, dir: t.TempDir(), running: make(map[int]*process)}
+	c := &cluster{TB: t, ia: ia, dir: t.TempDir(), token: newToken(1), running: make(map[int]*process)}
 	for range most {
 		c.peers, c.listens = append(c.peers, freePort(t)), append(c.listens, freePort(t))
 	}
 	t.Cleanup(c.end)
 	return c
+}
+
+// newToken is a token of a test's volume.
+func newToken(namespace uint32) token {
+	t := token{Volume: identity.New(), Size: diskLen, SlotSize: 64 << 10, Slots: 8, Namespace: namespace}
+	t.Subsystem = t.Volume
+	return t
+}
+
+// founders are the first three nodes, as an option has them.
+func (c *cluster) founders() string {
+	all := make(raftlog.Members)
+	for i, addr := range c.peers[:3] {
+		all[uint64(i+1)] = raftlog.Member{Addr: addr}
+	}
+	return strings.Join(addresses(all), ",")
+}
+
+// tokenText is the volume's token.
+func (c *cluster) tokenText() string {
+	t := c.token
+	t.Peers = crc32.ChecksumIEEE([]byte(c.founders()))
+	return t.String()
 }
 
 // freePort is a port of an address that no other test has.
@@ -132,7 +159,7 @@ func (c *cluster) start(id int, args ...string) {
 	}
 	args = append([]string{"serve"}, args...)
 	args = append(args, fmt.Sprintf("--id=%d", id), "--peers="+strings.Join(peers, ","), "--listen="+c.listens[id-1],
-		"--data="+string(c.disk(id)), "--size=4M", "--slots=8", "--slot-size=64K")
+		"--data="+string(c.disk(id)), "--token="+c.tokenText())
 	c.run(id, args)
 }
 
@@ -174,6 +201,7 @@ func (c *cluster) signal(id int, s syscall.Signal) {
 func (c *cluster) ask(id int, command node.Command) (node.Status, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
+	command.Volume = c.token.Volume.String()
 	return node.Ask(ctx, c.ia, c.peers[id-1], command)
 }
 

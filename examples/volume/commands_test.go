@@ -68,7 +68,7 @@ func TestCommandsOfASingleTargetAreThoseOfAVolume(t *testing.T) {
 	read(d)
 	c.same()
 
-	elsewhere, err := host.Connect(ctx, c.ia, host.Config{Addr: c.listens[c.leader()%3], Subsystem: subsystem, Queues: 1})
+	elsewhere, err := host.Connect(ctx, c.ia, host.Config{Addr: c.listens[c.leader()%3], Subsystem: c.token.Subsystem.Name(), Queues: 1})
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, elsewhere.Close()) }()
 	other, err := elsewhere.Disk(ctx, 1)

@@ -2,16 +2,23 @@ package main
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"io"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
 
 	"godat/examples/nvmeof/identity"
-	"godat/examples/nvmeof/store"
 	"godat/examples/volume/journal"
+	"godat/examples/volume/node"
 	"godat/examples/volume/raftlog"
 	"godat/examples/volume/state"
 )
@@ -22,76 +29,239 @@ const nodes = 8
 // mostVolumes is the highest namespace id: each has an ANA group.
 const mostVolumes = 128
 
+// format is the version of a node's directory. One of before had no identity.
+const format = 2
+
 // about is what a node's directory says of itself, in the file that is made last.
 type about struct {
+	Format    int
+	Volume    uuid // of which it is
+	Subsystem uuid
+	Name      string // a label
 	ID        uint64
+	Join      bool            // it was made to be added
 	Peers     raftlog.Members // at the beginning
-	Subsystem identity.ID
-	Disk      identity.ID
 	Namespace uint32
 	Size      int
 	Layout    journal.Layout
 }
 
-// identify is the identity that a name makes.
-func identify(name string) (id identity.ID) {
-	sum := sha256.Sum256([]byte("godat volume\n" + name))
+// uuid is an identity as text.
+type uuid identity.ID
+
+// MarshalText implements encoding.TextMarshaler.
+func (u uuid) MarshalText() ([]byte, error) { return []byte(identity.ID(u).String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (u *uuid) UnmarshalText(text []byte) error {
+	id, err := identity.Parse(string(text))
+	*u = uuid(id)
+	return err
+}
+
+// disk is the identity by which hosts know the disk: it comes from the volume's and the namespace's number.
+func (a *about) disk() (id identity.ID) {
+	sum := sha256.Sum256(binary.LittleEndian.AppendUint32(append([]byte("godat volume\n"), a.Volume[:]...), a.Namespace))
 	copy(id[:], sum[:])
 	id[6], id[8] = id[6]&0x0f|8<<4, id[8]&0x3f|0x80 // a UUID of version 8
 	return id
 }
 
+// subsystem is the name of the subsystem.
+func (a *about) subsystem() string { return identity.ID(a.Subsystem).Name() }
+
+// peers are the members at the beginning, as text.
+func (a *about) peers() string { return strings.Join(addresses(a.Peers), ",") }
+
+// terms are what the nodes compare, beside what package node compares.
+func (a *about) terms() node.Terms {
+	t := node.Terms{All: []node.Term{{Name: "subsystem", Value: a.subsystem()}, {Name: "namespace", Value: strconv.Itoa(int(a.Namespace))}}}
+	if !a.Join {
+		t.Founding = []node.Term{{Name: "peers", Value: a.peers()}}
+	}
+	return t
+}
+
+// token is what other nodes of the volume are made with.
+func (a *about) token() token {
+	return token{
+		Volume: identity.ID(a.Volume), Subsystem: identity.ID(a.Subsystem), Size: a.Size, SlotSize: a.Layout.SlotSize,
+		Slots: a.Layout.Slots, Namespace: a.Namespace, Peers: crc32.ChecksumIEEE([]byte(a.peers())),
+	}
+}
+
 // describe says what is created.
 func describe(o *volumeOptions) (a about, err error) {
-	a = about{
-		ID: o.ID, Subsystem: identify(o.Name), Disk: identify(fmt.Sprintf("%s\n%d", o.Name, o.Namespace)), Namespace: o.Namespace,
-		Layout: journal.Layout{Nodes: nodes, Slots: o.Slots},
-	}
-	if a.Size, err = parseSize(o.Size); err != nil {
+	t, err := o.token()
+	if err != nil {
 		return a, err
 	}
-	if a.Layout.SlotSize, err = parseSize(o.SlotSize); err != nil {
-		return a, err
-	}
+	a = about{Format: format, Volume: uuid(t.Volume), Subsystem: uuid(t.Subsystem), Name: o.Name, ID: o.ID, Join: o.Join, Namespace: t.Namespace, Size: t.Size}
+	a.Layout = journal.Layout{Nodes: nodes, Slots: t.Slots, SlotSize: t.SlotSize, Volume: t.Volume}
 	if a.Peers, err = parsePeers(o.Peers); err != nil {
 		return a, err
 	}
-	if _, self := a.Peers[o.ID]; !self {
+	_, self := a.Peers[o.ID]
+	switch {
+	case o.ID < 1 || o.ID > nodes:
+		return a, fmt.Errorf("--id %d; it may be 1 to %d", o.ID, nodes)
+	case !self:
 		return a, fmt.Errorf("--peers has no node %d", o.ID)
+	case a.Namespace < 1 || a.Namespace > mostVolumes:
+		return a, fmt.Errorf("namespace %d; it may be 1 to %d", a.Namespace, mostVolumes)
+	case a.Size%blockSize != 0:
+		return a, fmt.Errorf("--size is %d bytes; a disk has blocks of %d", a.Size, blockSize)
+	case a.Layout.SlotSize < leastSlot:
+		return a, fmt.Errorf("--slot-size is %d bytes; it may be %d or more", a.Layout.SlotSize, leastSlot)
 	}
-	if o.Namespace < 1 || o.Namespace > mostVolumes {
-		return a, fmt.Errorf("namespace %d; it may be 1 to %d", o.Namespace, mostVolumes)
+	for id, m := range a.Peers {
+		host, port, err := net.SplitHostPort(m.Addr)
+		if n, errPort := strconv.Atoi(port); err != nil || host == "" || errPort != nil || n < 1 || n > 65535 {
+			return a, fmt.Errorf("--peers: node %d has the address %q, and not HOST:PORT", id, m.Addr)
+		}
+		if id < 1 || id > nodes {
+			return a, fmt.Errorf("--peers: node %d; there may be 1 to %d", id, nodes)
+		}
 	}
-	return a, nil
+	if o.Token != "" && !o.Join && a.token().Peers != t.Peers {
+		return a, errors.New("--peers are not those of the node that printed the token")
+	}
+	return a, a.Layout.Check()
 }
 
-// create makes a node's directory.
-func create(o *volumeOptions, dir string) error {
+const (
+	blockSize = 4096
+	leastSlot = 8 << 10 // hosts make no shorter limit
+)
+
+// token is the token that the options have or make.
+func (o *volumeOptions) token() (t token, err error) {
+	if o.Token != "" {
+		if t, err = parseToken(o.Token); err != nil {
+			return t, fmt.Errorf("--token: %w", err)
+		}
+	} else {
+		t = token{Volume: identity.New(), Size: 1 << 30, SlotSize: 1 << 20, Slots: 16, Namespace: 1}
+		t.Subsystem = t.Volume
+	}
+	if o.Beside != "" {
+		beside, err := parseToken(o.Beside)
+		if err != nil {
+			return t, fmt.Errorf("--beside: %w", err)
+		}
+		if o.Token != "" {
+			return t, errors.New("--beside is for the first node of a volume; the others have --token alone")
+		}
+		t.Subsystem = beside.Subsystem
+	}
+	have := t
+	if o.Size != "" {
+		if t.Size, err = parseSize(o.Size); err != nil {
+			return t, fmt.Errorf("--size: %w", err)
+		}
+	}
+	if o.SlotSize != "" {
+		if t.SlotSize, err = parseSize(o.SlotSize); err != nil {
+			return t, fmt.Errorf("--slot-size: %w", err)
+		}
+	}
+	if o.Slots != 0 {
+		t.Slots = o.Slots
+	}
+	if o.Namespace != 0 {
+		t.Namespace = o.Namespace
+	}
+	if o.Token == "" || t == have {
+		return t, nil
+	}
+	for _, x := range []struct {
+		name        string
+		here, there int
+	}{{"size", t.Size, have.Size}, {"slot-size", t.SlotSize, have.SlotSize}, {"slots", t.Slots, have.Slots}, {"namespace", int(t.Namespace), int(have.Namespace)}} {
+		if x.here != x.there {
+			return t, fmt.Errorf("--%s: %d here, %d in the token", x.name, x.here, x.there)
+		}
+	}
+	return t, nil
+}
+
+// create makes a node's directory, or leaves nothing.
+func create(o *volumeOptions, dir string) (token, error) {
 	a, err := describe(o)
 	if err != nil {
-		return err
+		return token{}, err
 	}
-	name := filepath.Join(dir, "volume.json")
-	if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s: it has a volume already", dir)
+	t := a.token()
+	if t.Peers, err = cmpPeers(o, t); err != nil {
+		return t, err
+	}
+	_, err = os.Stat(dir)
+	fresh := errors.Is(err, fs.ErrNotExist)
+	for _, name := range []string{"volume.json", "journal", "disk", "log"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
+			return t, fmt.Errorf("%s: it has a volume already, or a part of one: %s is there", dir, name)
+		}
 	}
 	if err := os.MkdirAll(filepath.Join(dir, "log"), 0o700); err != nil {
+		return t, err
+	}
+	if err = a.fill(dir); err == nil {
+		err = os.WriteFile(filepath.Join(dir, "token"), []byte(t.String()+"\n"), 0o600)
+	}
+	if err == nil {
+		err = a.write(filepath.Join(dir, "volume.json"))
+	}
+	if err == nil {
+		return t, nil
+	}
+	for _, name := range []string{"journal", "disk", "log", "token", "volume.json.new"} {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, name)))
+	}
+	if fresh {
+		err = errors.Join(err, os.Remove(dir))
+	}
+	return t, err
+}
+
+// cmpPeers are the peers that a token has: those of the first node, also when this one was made to be added.
+func cmpPeers(o *volumeOptions, own token) (uint32, error) {
+	if o.Token == "" {
+		return own.Peers, nil
+	}
+	t, err := parseToken(o.Token)
+	return t.Peers, err
+}
+
+// logRoom is the space that a log wants at the beginning: a file, and the next one.
+const logRoom = 128 << 20
+
+// fill makes the files of a directory.
+func (a *about) fill(dir string) error {
+	var fs syscall.Statfs_t
+	if err := syscall.Statfs(dir, &fs); err != nil {
 		return err
 	}
-	f := &files{about: a}
-	err = f.open(dir)
-	if err == nil && !o.Join {
+	need, free := uint64(a.Layout.Size()+state.Size(a.Size)+logRoom), fs.Bavail*uint64(fs.Bsize)
+	if need > free {
+		return fmt.Errorf("%s: the node wants %d MiB, and the file system has %d: take another one, or another --size", dir, need>>20, free>>20)
+	}
+	f := &files{about: *a}
+	err := f.open(dir, false)
+	if err == nil {
+		_, err = journal.Open(f.journal, a.Layout)
+	}
+	if err == nil {
+		err = state.Make(f.disk, identity.ID(a.Volume))
+	}
+	if err == nil && !a.Join {
 		err = f.log.SetMembers(a.Peers)
 	}
-	if err = errors.Join(err, f.close()); err != nil {
-		return err
-	}
-	return a.write(name)
+	return errors.Join(err, f.close())
 }
 
 // write says that the directory is whole.
 func (a *about) write(name string) error {
-	b, err := json.Marshal(a)
+	b, err := json.MarshalIndent(a, "", "  ")
 	if err != nil {
 		return err
 	}
@@ -113,87 +283,9 @@ func (a *about) write(name string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// files are a node's open files.
-type files struct {
-	about         about
-	journal, disk store.Store
-	log           *raftlog.Log
-}
-
-// openFiles opens a node's directory.
-func openFiles(dir string) (*files, error) {
-	f := &files{}
-	b, err := os.ReadFile(filepath.Join(dir, "volume.json"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w; create makes a new volume, but never a node's data again: add a node of another id", err)
+// sayToken prints the token of a volume, at its first node.
+func sayToken(out io.Writer, o *volumeOptions, t token) {
+	if o.Token == "" {
+		fmt.Fprintf(out, "volume %v: make its other nodes with --token %v\n", t.Volume, &t)
 	}
-	if err == nil {
-		err = json.Unmarshal(b, &f.about)
-	}
-	if err == nil {
-		err = f.open(dir)
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.close())
-	}
-	return f, nil
-}
-
-// disks is how a node's files are opened. Tests have some that fail.
-var disks = struct {
-	open func(path string, size int) (store.Store, error)
-	log  raftlog.Config
-}{open: store.OpenFile}
-
-func (f *files) open(dir string) (err error) {
-	if f.journal, err = disks.open(filepath.Join(dir, "journal"), f.about.Layout.Size()); err != nil {
-		return err
-	}
-	if f.disk, err = disks.open(filepath.Join(dir, "disk"), state.Size(f.about.Size)); err != nil {
-		return err
-	}
-	f.log, err = raftlog.Open(filepath.Join(dir, "log"), disks.log)
-	return err
-}
-
-func (f *files) close() error {
-	var errs []error
-	if f.log != nil {
-		errs = append(errs, f.log.Close())
-	}
-	for _, s := range []store.Store{f.journal, f.disk} {
-		if s != nil {
-			errs = append(errs, s.Close())
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// volumes are those that a process serves.
-type volumes []*files
-
-// openAll opens the directories of one node.
-func openAll(dirs []string) (all volumes, err error) {
-	for _, dir := range dirs {
-		f, err := openFiles(dir)
-		if err != nil {
-			return nil, errors.Join(err, all.close())
-		}
-		all = append(all, f)
-		for _, other := range all[:len(all)-1] {
-			if a, b := &f.about, &other.about; a.ID != b.ID || a.Subsystem != b.Subsystem || a.Namespace == b.Namespace {
-				err := fmt.Errorf("%s: volumes that are served together have one --id, one --name, and each a --namespace", dir)
-				return nil, errors.Join(err, all.close())
-			}
-		}
-	}
-	return all, nil
-}
-
-func (all volumes) close() error {
-	var errs []error
-	for _, f := range all {
-		errs = append(errs, f.close())
-	}
-	return errors.Join(errs...)
 }

@@ -17,10 +17,11 @@ import (
 
 // multipath is a host with a way to each node. Its methods may be called from any goroutine.
 type multipath struct {
-	t     testing.TB
-	ia    *dat.IA
-	addrs []string
-	disk  uint32 // the namespace
+	t         testing.TB
+	ia        *dat.IA
+	addrs     []string
+	subsystem string
+	disk      uint32 // the namespace
 
 	mu   sync.Mutex
 	ways []way // by address
@@ -33,7 +34,7 @@ type way struct {
 }
 
 func (c *cluster) host() *multipath {
-	h := &multipath{t: c, ia: c.ia, addrs: c.listens, disk: 1, ways: make([]way, most)}
+	h := &multipath{t: c, ia: c.ia, addrs: c.listens, subsystem: c.token.Subsystem.Name(), disk: 1, ways: make([]way, most)}
 	c.Cleanup(func() {
 		for i := range h.ways {
 			h.lose(i, h.ways[i])
@@ -41,8 +42,6 @@ func (c *cluster) host() *multipath {
 	})
 	return h
 }
-
-var subsystem = identify("volume").Name()
 
 // connect is a way to the best node, which is made if there is none.
 func (h *multipath) connect() (int, way, error) {
@@ -54,7 +53,7 @@ func (h *multipath) connect() (int, way, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	c, err := host.Connect(ctx, h.ia, host.Config{Addr: h.addrs[i], Subsystem: subsystem, Queues: 2})
+	c, err := host.Connect(ctx, h.ia, host.Config{Addr: h.addrs[i], Subsystem: h.subsystem, Queues: 2})
 	if err != nil {
 		return i, way{}, err
 	}

@@ -45,12 +45,14 @@ type options struct {
 type volumeOptions struct {
 	ID        uint64 `help:"This node, 1 to 8; a node that lost its data is another one." name:"id"`
 	Peers     string `help:"The volume's nodes as they are at the beginning: ID=HOST:PORT, separated by commas, this one included." aliases:"replicas"`
-	Size      string `help:"Size of the disk: 64M, 10G." default:"1G"`
-	Name      string `help:"Name of the subsystem, the same for all nodes and all volumes that are served together: it makes their identity." default:"volume"`
-	Namespace uint32 `help:"The disk's namespace id, which names the volume in the subsystem." default:"1"`
+	Token     string `help:"What the first node's create has printed: the volume, and its options." placeholder:"TOKEN"`
+	Beside    string `help:"For the first node of a volume: the token of another one, with which it is served." placeholder:"TOKEN"`
+	Size      string `help:"Size of the disk: 64M, 10G. Without it, the token's, or 1G."`
+	Name      string `help:"A label, for people."`
+	Namespace uint32 `help:"The disk's namespace id, which names the volume in the subsystem. Without it, the token's, or 1."`
 	Join      bool   `help:"The volume exists, and this node is about to be added."`
-	Slots     int    `help:"Writes of 16 KiB or more that are under way at a time." default:"16"`
-	SlotSize  string `help:"The longest write. Hosts make some of 1M." default:"1M"`
+	Slots     int    `help:"Writes of 16 KiB or more that are under way at a time. Without it, the token's, or 16."`
+	SlotSize  string `help:"The longest write. Without it, the token's, or 1M, which Linux makes."`
 }
 
 type createOptions struct {
@@ -108,7 +110,11 @@ func program(args []string, out, log io.Writer) int {
 
 func run(ctx context.Context, command string, o *options, out, log io.Writer) error {
 	if command == "create" {
-		return create(&o.Create.volumeOptions, o.Create.Data)
+		t, err := create(&o.Create.volumeOptions, o.Create.Data)
+		if err == nil {
+			sayToken(out, &o.Create.volumeOptions, t)
+		}
+		return err
 	}
 	ia, err := dat.Open(ctx, o.Provider)
 	if err != nil {

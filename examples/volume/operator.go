@@ -19,9 +19,10 @@ import (
 
 // operator asks the nodes of a volume. It finds the leader by any of them.
 type operator struct {
-	ia    *dat.IA
-	nodes []string // their addresses, as far as they are known
-	out   io.Writer
+	ia     *dat.IA
+	nodes  []string // their addresses, as far as they are known
+	volume string   // the one that is meant; without a token that of the first answer
+	out    io.Writer
 }
 
 func newOperator(ia *dat.IA, addr string, out io.Writer) *operator {
@@ -41,7 +42,11 @@ func (o *operator) leader(ctx context.Context) (addr string, s node.Status, err 
 			at = m.Addr
 			s, err = node.Ask(ctx, o.ia, at, askStatus)
 		}
+		if err == nil && o.volume != "" && s.Volume != o.volume {
+			return "", s, fmt.Errorf("%s is of volume %s, not %s", at, s.Volume, o.volume)
+		}
 		if err == nil && s.Serves() {
+			o.volume = s.Volume
 			o.nodes = []string{at}
 			for _, m := range s.Members {
 				if m.Addr != at {
@@ -70,6 +75,7 @@ func (o *operator) until(ctx context.Context, step func(leader node.Status) (c n
 			if done {
 				return nil
 			}
+			c.Volume = s.Volume
 			_, err = node.Ask(ctx, o.ia, at, c)
 		}
 		var refused *rpc.Error
@@ -144,6 +150,10 @@ func status(ctx context.Context, ia *dat.IA, addr string, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "node %d: %s, %s; leader %d, term %d; records %d, applied %d, released %d\n",
 		s.ID, s.Role, s.State, s.Leader, s.Term, s.Last, s.Applied, s.Released)
+	fmt.Fprintf(out, "volume %s\n", s.Volume)
+	for _, r := range s.Refusals {
+		fmt.Fprintf(out, "REFUSED %s\n", refusalText(&r))
+	}
 	if s.Rotten {
 		fmt.Fprintf(out, "it is being rebuilt: %d of %d bytes\n", s.Rebuilt, s.Rebuilds)
 	}
@@ -168,16 +178,24 @@ func status(ctx context.Context, ia *dat.IA, addr string, out io.Writer) error {
 	return w.Flush()
 }
 
+// refusalText is a refusal in words.
+func refusalText(r *node.Refusal) string {
+	if r.Here {
+		return fmt.Sprintf("here, from node %d at %s: %s", r.Node, r.Addr, r.Why)
+	}
+	return fmt.Sprintf("by node %d at %s: %s", r.Node, r.Addr, r.Why)
+}
+
 // errDiffer is the error of a volume whose disks differ.
 var errDiffer = errors.New("the disks differ")
 
 // check compares the disks.
 func (o *operator) check(ctx context.Context) error {
-	at, _, err := o.leader(ctx)
+	at, s, err := o.leader(ctx)
 	if err != nil {
 		return err
 	}
-	leader, err := node.Ask(ctx, o.ia, at, node.Command{Do: "check"})
+	leader, err := node.Ask(ctx, o.ia, at, node.Command{Do: "check", Volume: s.Volume})
 	if err != nil {
 		return err
 	}

@@ -19,11 +19,15 @@ type volumeRow struct {
 	Records, Applied, Released uint64
 	Slots, FreeSlots, Waiting  int    // of a leader: slots of its own, and writes that wait for one
 	Rebuilt, Rebuilds          uint64 // bytes of a rebuild
+	Identity                   string // of the volume
+	Refused                    string // why nodes refuse each other
 }
 
 // Trouble says what is wrong with the volume at this node.
 func (v volumeRow) Trouble(time.Duration) string {
 	switch {
+	case v.Refused != "":
+		return "nodes refuse each other: " + v.Refused
 	case v.Leader == 0:
 		return "nobody leads: look whether a majority of the nodes runs and is not being rebuilt"
 	case v.Rebuilds != 0:
@@ -35,7 +39,12 @@ func (v volumeRow) Trouble(time.Duration) string {
 func (m *machine) volumeRows() (rows []any) {
 	for _, n := range m.nodes {
 		s := n.Status()
+		var refused []string
+		for _, r := range s.Refusals {
+			refused = append(refused, refusalText(&r))
+		}
 		rows = append(rows, volumeRow{
+			Identity: s.Volume, Refused: strings.Join(refused, "; "),
 			Volume: n.Addr(), Node: s.ID, Role: strings.TrimPrefix(s.Role, "State"), Path: s.State, Leader: s.Leader, Term: s.Term,
 			Records: s.Last, Applied: s.Applied, Released: s.Released, Slots: s.Slots, FreeSlots: s.Free, Waiting: s.Waiting,
 			Rebuilt: s.Rebuilt, Rebuilds: s.Rebuilds,

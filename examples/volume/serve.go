@@ -37,9 +37,11 @@ func serve(ctx context.Context, ia *dat.IA, o *serveOptions, out, log io.Writer)
 		if len(o.Data) != 1 {
 			return errors.New("--create makes one volume: use create for each, and then serve")
 		}
-		if err := create(&o.volumeOptions, o.Data[0]); err != nil {
+		t, err := create(&o.volumeOptions, o.Data[0])
+		if err != nil {
 			return err
 		}
+		sayToken(out, &o.volumeOptions, t)
 	}
 	all, err := openAll(o.Data)
 	if err != nil {
@@ -52,7 +54,7 @@ func serve(ctx context.Context, ia *dat.IA, o *serveOptions, out, log io.Writer)
 	if err != nil {
 		return errors.Join(err, all.close())
 	}
-	fmt.Fprintf(out, "node %d of %s serves hosts on %s\n", all[0].about.ID, all[0].about.Subsystem.Name(), m.target.Addr())
+	fmt.Fprintf(out, "node %d of %s serves hosts on %s\n", all[0].about.ID, all[0].about.subsystem(), m.target.Addr())
 	return errors.Join(m.run(ctx), all.close())
 }
 
@@ -68,7 +70,8 @@ func newMachine(ctx context.Context, ia *dat.IA, all volumes, o *serveOptions, l
 	const ids = 8000
 	first := uint16(about.ID-1)*ids + 1
 	m.target, err = target.New(ctx, ia, target.Config{
-		Addr: o.Listen, Subsystem: about.Subsystem.Name(), ControllerIDs: target.IDRange{First: first, Last: first + ids - 1}, Log: log,
+		Addr: o.Listen, Subsystem: about.subsystem(), ControllerIDs: target.IDRange{First: first, Last: first + ids - 1}, Log: log,
+		Transfer: all.transfer(),
 	})
 	if err != nil {
 		return nil, err
@@ -91,6 +94,15 @@ func newMachine(ctx context.Context, ia *dat.IA, all volumes, o *serveOptions, l
 	return m, err
 }
 
+// transfer is the longest Write that all volumes take.
+func (all volumes) transfer() int {
+	most := 1 << 20
+	for _, f := range all {
+		most = min(most, f.about.Layout.SlotSize)
+	}
+	return most
+}
+
 // add adds the node of a volume, which is a namespace of an ANA group of its own.
 func (m *machine) add(ctx context.Context, ia *dat.IA, f *files, tick time.Duration, log *slog.Logger) error {
 	a := &f.about
@@ -100,6 +112,7 @@ func (m *machine) add(ctx context.Context, ia *dat.IA, f *files, tick time.Durat
 	n, err := node.Open(ctx, ia, node.Config{
 		ID: a.ID, Addr: a.Peers[a.ID].Addr, Peers: a.Peers, Layout: a.Layout, Journal: f.journal, Disk: f.disk, Log: f.log,
 		Tick:    tick,
+		Terms:   a.terms(),
 		Logger:  log.With("namespace", a.Namespace),
 		OnState: func(s nvme.ANAState) { _ = m.target.SetANAState(a.Namespace, s) }, // which is one
 	})
@@ -107,7 +120,7 @@ func (m *machine) add(ctx context.Context, ia *dat.IA, f *files, tick time.Durat
 		return err
 	}
 	m.nodes = append(m.nodes, n)
-	return m.target.Set(a.Namespace, target.Namespace{Store: n.Device(), ID: a.Disk, ANAGroup: a.Namespace})
+	return m.target.Set(a.Namespace, target.Namespace{Store: n.Device(), ID: a.disk(), ANAGroup: a.Namespace})
 }
 
 // run serves until ctx ends, or until a node can't go on.

@@ -111,7 +111,8 @@ do_start() {
   done
   if [[ ! -e $work/v$id ]]; then
     machine "$id"
-    args+=(--create --size 128M --peers "$peers$id=$(nodes "$id")")
+    args+=(--create --peers "$peers$id=$(nodes "$id")")
+    if [[ -s $work/token ]]; then args+=(--token "$(<"$work/token")"); else args+=(--size 128M); fi
     if [[ " $(members) " != *" $id "* ]]; then args+=(--join); fi
   fi
   touch "$work/$id.log"
@@ -120,6 +121,7 @@ do_start() {
   echo $! >"$work/$id.pid"
   disown # so that the shell reports no killed job
   until_true serves_or_ended "$id" "$before"
+  if [[ ! -s $work/token ]]; then cp "$work/v$id/token" "$work/token" || true; fi
   if ended "$id"; then
     tail -n 3 "$work/$id.log"
     false

@@ -18,32 +18,24 @@ import (
 	"godat/examples/volume/node"
 )
 
-// replicas are the addresses of the first three nodes, as an option has them.
-func (c *cluster) replicas() string {
-	var all []string
-	for i := range 3 {
-		all = append(all, fmt.Sprintf("%d=%s", i+1, c.peers[i]))
-	}
-	return strings.Join(all, ",")
-}
-
 func TestAProcessServesSeveralVolumes(t *testing.T) {
 	t.Parallel()
 	first := newCluster(t)
-	second := &cluster{TB: t, ia: first.ia, listens: first.listens, running: first.running}
+	second := &cluster{TB: t, token: newToken(2), ia: first.ia, listens: first.listens, running: first.running}
 	for range most {
 		second.peers = append(second.peers, freePort(t))
 	}
+	second.token.Subsystem = first.token.Subsystem
 	page := freePort(t)
 	for id := 1; id <= 3; id++ {
 		args := []string{"serve", "--listen=" + first.listens[id-1]}
 		for namespace, c := range []*cluster{first, second} {
-			o := volumeOptions{
-				ID: uint64(id), Peers: c.replicas(), Name: "volume", Namespace: uint32(namespace + 1), Size: "4M", Slots: 8, SlotSize: "64K",
-			}
+			o := volumeOptions{ID: uint64(id), Peers: c.founders(), Token: c.tokenText()}
 			dir := filepath.Join(first.dir, fmt.Sprintf("%d-%d", id, namespace))
-			require.NoError(t, create(&o, dir))
-			require.ErrorContains(t, create(&o, dir), "already")
+			_, err := create(&o, dir)
+			require.NoError(t, err)
+			_, err = create(&o, dir)
+			require.ErrorContains(t, err, "already")
 			args = append(args, "--data="+dir)
 		}
 		if id == 1 {
@@ -87,10 +79,13 @@ func TestAProcessServesSeveralVolumes(t *testing.T) {
 
 func TestVolumesThatAreServedTogetherHaveNamespacesOfTheirOwn(t *testing.T) {
 	var dirs []string
+	text := ""
 	for range 2 {
 		dirs = append(dirs, t.TempDir())
-		o := volumeOptions{ID: 1, Peers: "1=here", Name: "volume", Namespace: 3, Size: "1M", Slots: 1, SlotSize: "64K"}
-		require.NoError(t, create(&o, dirs[len(dirs)-1]))
+		o := volumeOptions{ID: 1, Peers: "1=here:1", Token: text, Namespace: 3, Size: "1M", Slots: 1, SlotSize: "64K"}
+		made, err := create(&o, dirs[len(dirs)-1])
+		require.NoError(t, err)
+		text = made.String()
 	}
 	all, err := openAll(dirs[:1])
 	require.NoError(t, err)

@@ -77,7 +77,7 @@ const firmware = "1"
 func (a *admin) about() nvme.Controller {
 	id := nvme.Controller{
 		Serial: identity.Serial(a.q.target.cfg.Subsystem), Model: "godat NVMe over Fabrics target", Firmware: firmware, ID: a.q.controller.id, Type: nvme.ControllerIO,
-		MaxTransfer: transferPages, AbortLimit: abortLimit - 1, AsyncLimit: asyncLimit - 1, AsyncEvents: nvme.NamespaceNotices | nvme.ANANotices,
+		MaxTransfer: a.q.target.cfg.transferShift(), AbortLimit: abortLimit - 1, AsyncLimit: asyncLimit - 1, AsyncEvents: nvme.NamespaceNotices | nvme.ANANotices,
 		ANATransition: uint8(a.q.target.cfg.ANATransition / time.Second), ANAGroups: mostGroups, KeepAliveUnit: 1, MaxCommands: uint16(a.q.target.cfg.Depth), Namespaces: mostNamespaces, Commands: nvme.HasCompare | nvme.HasDataset | nvme.HasWriteZeroes | nvme.HasSelect,
 		InCapsule: inCapsule, Subsystem: a.q.target.cfg.Subsystem,
 	}

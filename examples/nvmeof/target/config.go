@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
+	"math/bits"
 	"time"
 
 	"godat/examples/nvmeof/nvme"
@@ -20,6 +21,7 @@ type Config struct {
 	// are what hosts say, and prove nothing.
 	Hosts []string
 
+	Transfer        int // the most bytes of data of a command, of which the power of two at or below counts; default and most 1 MiB
 	Queues          int // I/O queues of a controller; default 8, at most 64
 	Depth           int // entries of a queue; default 128
 	Controllers     int // at a time; default 16
@@ -49,7 +51,7 @@ const mostController = 0xffef
 
 const (
 	inCapsule   = nvme.PageLen                  // bytes of data that a capsule takes
-	maxTransfer = 1 << transferPages * pageSize // bytes of data of a command
+	maxTransfer = 1 << transferPages * pageSize // bytes of data of a command, unless the configuration has fewer
 	pageSize    = 4096
 
 	transferPages = 8 // as a power of two: MDTS
@@ -68,6 +70,7 @@ const (
 func (cfg *Config) complete() error {
 	cfg.Queues = cmp.Or(cfg.Queues, 8)
 	cfg.Depth = cmp.Or(cfg.Depth, 128)
+	cfg.Transfer = cmp.Or(cfg.Transfer, maxTransfer)
 	cfg.Controllers = cmp.Or(cfg.Controllers, 16)
 	cfg.HostControllers = cmp.Or(cfg.HostControllers, 4)
 	cfg.AddressControllers = cmp.Or(cfg.AddressControllers, max(1, cfg.Controllers*3/4))
@@ -80,6 +83,8 @@ func (cfg *Config) complete() error {
 		return fmt.Errorf("target: %d I/O queues; there may be 1 to %d", cfg.Queues, mostQueues)
 	case cfg.Depth < adminEntries || cfg.Depth > mostEntries:
 		return fmt.Errorf("target: queues of %d entries; they may have %d to %d", cfg.Depth, adminEntries, mostEntries)
+	case cfg.Transfer < 2*pageSize || cfg.Transfer > maxTransfer:
+		return fmt.Errorf("target: commands of %d bytes; they may have %d to %d", cfg.Transfer, 2*pageSize, maxTransfer)
 	case cfg.Controllers < 1 || cfg.HostControllers < 1 || cfg.AddressControllers < 1 || cfg.ConnectTime < 0:
 		return fmt.Errorf("target: a limit is negative")
 	case cfg.ANATransition < time.Second || cfg.ANATransition > mostTransition:
@@ -89,6 +94,7 @@ func (cfg *Config) complete() error {
 	case cfg.Subsystem == nvme.DiscoverySubsystem:
 		return fmt.Errorf("target: %s is the name of the discovery subsystem", cfg.Subsystem)
 	}
+	cfg.Transfer = pageSize << cfg.transferShift()
 	for _, name := range append([]string{cfg.Subsystem}, cfg.Hosts...) {
 		if err := nvme.CheckName(name); err != nil {
 			return fmt.Errorf("target: %w", err)
@@ -114,3 +120,6 @@ func completeAll(all []Namespace) error {
 
 // size is how many ids a range has.
 func (r IDRange) size() int { return int(r.Last) - int(r.First) + 1 }
+
+// transferShift is the longest transfer in pages, as a power of two: MDTS.
+func (cfg *Config) transferShift() uint8 { return uint8(bits.Len(uint(cfg.Transfer/pageSize)) - 1) }

@@ -54,7 +54,7 @@ func (c *command) readOrWrite() {
 	switch status := c.describes(n); {
 	case !ok:
 		c.complete(nvme.LBAOutOfRange | nvme.DoNotRetry)
-	case n > maxTransfer:
+	case n > c.q.target.cfg.Transfer:
 		c.complete(nvme.InvalidField | nvme.DoNotRetry)
 	case status != nvme.Success:
 		c.complete(status)

@@ -16,6 +16,7 @@ import (
 	"math"
 	"sync"
 
+	"godat/examples/nvmeof/identity"
 	"godat/examples/nvmeof/store"
 	"godat/examples/volume/entry"
 )
@@ -25,6 +26,8 @@ type Layout struct {
 	Nodes    int // that may lead
 	Slots    int // of each node
 	SlotSize int // in bytes, a multiple of a page
+	// Volume is the volume whose journal it is.
+	Volume identity.ID `json:"-"`
 }
 
 // page is the length of the head. Slots begin with a page.
@@ -33,7 +36,8 @@ const page = 4096
 // Size is the length of the journal's file.
 func (l Layout) Size() int { return page + l.Nodes*l.Slots*l.SlotSize }
 
-func (l Layout) check() error {
+// Check checks that there can be such a journal.
+func (l Layout) Check() error {
 	if l.Nodes < 1 || l.Slots < 1 || l.SlotSize < 1 || l.SlotSize%page != 0 ||
 		l.SlotSize > math.MaxInt32 || l.Slots > math.MaxInt32/l.Nodes || l.Nodes*l.Slots > (math.MaxInt-page)/l.SlotSize {
 		return fmt.Errorf("journal: a layout of %d nodes with %d slots of %d bytes", l.Nodes, l.Slots, l.SlotSize)
@@ -57,7 +61,7 @@ type Journal struct {
 // Open opens the journal in a store of the layout's size, and makes one of a store of
 // zeros. The caller keeps the store, and closes it after the last call.
 func Open(s store.Store, l Layout) (*Journal, error) {
-	if err := l.check(); err != nil {
+	if err := l.Check(); err != nil {
 		return nil, err
 	}
 	if len(s.Memory()) < l.Size() {
@@ -67,7 +71,7 @@ func Open(s store.Store, l Layout) (*Journal, error) {
 	switch {
 	case bytes.Equal(head, want):
 	case !bytes.Equal(head, make([]byte, headLen)):
-		return nil, errors.New("journal: it has another layout, or is none")
+		return nil, l.other(head)
 	default:
 		copy(head, want)
 		if err := s.Flush(0, page); err != nil {
@@ -77,19 +81,46 @@ func Open(s store.Store, l Layout) (*Journal, error) {
 	return &Journal{store: s, layout: l}, nil
 }
 
-const headLen = 24
+const (
+	format    = "godat 2\n"
+	volumeEnd = len(format) + len(identity.ID{})
+	headLen   = volumeEnd + 16
+)
 
 // head is what the file begins with.
+//
+//	0           8        24      28      32         36
+//	+-----------+--------+-------+-------+----------+-----+
+//	| "godat 2" | volume | nodes | slots | slotsize | CRC |
+//	+-----------+--------+-------+-------+----------+-----+
 func (l Layout) head() []byte {
-	b := append(make([]byte, 0, headLen), "godat 1\n"...)
+	b := append(make([]byte, 0, headLen), format...)
+	b = append(b, l.Volume[:]...)
 	b = binary.LittleEndian.AppendUint32(b, uint32(l.Nodes))
 	b = binary.LittleEndian.AppendUint32(b, uint32(l.Slots))
 	b = binary.LittleEndian.AppendUint32(b, uint32(l.SlotSize))
 	return binary.LittleEndian.AppendUint32(b, entry.Sum(b))
 }
 
+// other is why a head is not the layout's.
+func (l Layout) other(head []byte) error {
+	if volume := identity.ID(head[len(format):volumeEnd]); string(head[:len(format)]) == format && volume != l.Volume {
+		return fmt.Errorf("journal: it is of volume %v, not of %v", volume, l.Volume)
+	}
+	return errors.New("journal: it has another layout, or another format, or is none")
+}
+
+// Made reports whether a store has a journal: it is not all zeros where the head is.
+func Made(s store.Store) bool {
+	memory := s.Memory()
+	return len(memory) >= headLen && !bytes.Equal(memory[:headLen], make([]byte, headLen))
+}
+
 // Memory is the whole file, which whoever embeds the journal registers.
 func (j *Journal) Memory() []byte { return j.store.Memory()[:j.layout.Size()] }
+
+// Volume is the volume whose journal it is.
+func (j *Journal) Volume() identity.ID { return j.layout.Volume }
 
 // Offset is where a slot begins in Memory.
 func (j *Journal) Offset(slot uint32) int { return page + int(slot)*j.layout.SlotSize }

@@ -53,7 +53,7 @@ func TestAJournalOfAnotherLayoutIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "is none")
 	_, err = Open(fault.New(layout.Size()-1), layout)
 	require.ErrorContains(t, err, "bytes of")
-	for _, l := range []Layout{{}, {1, 1, 5}, {-1, 1, page}, {1 << 20, 1 << 20, page}, {1, 1, math.MaxInt &^ (page - 1)}} {
+	for _, l := range []Layout{{}, {Nodes: 1, Slots: 1, SlotSize: 5}, {Nodes: -1, Slots: 1, SlotSize: page}, {Nodes: 1 << 20, Slots: 1 << 20, SlotSize: page}, {Nodes: 1, Slots: 1, SlotSize: math.MaxInt &^ (page - 1)}} {
 		_, err = Open(s, l)
 		require.ErrorContains(t, err, "layout", l)
 	}

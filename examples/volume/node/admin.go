@@ -21,14 +21,19 @@ import (
 
 // Command is what an operator asks of a node. All but Status are for the leader.
 type Command struct {
-	Do   string `json:"do"` // status, add, promote, remove, transfer or check
-	ID   uint64 `json:"id,omitempty"`
-	Addr string `json:"addr,omitempty"`
+	Do string `json:"do"` // status, add, promote, remove, transfer or check
+	// Volume is the volume that is meant. For a status alone it may be empty.
+	Volume string `json:"volume,omitempty"`
+	ID     uint64 `json:"id,omitempty"`
+	Addr   string `json:"addr,omitempty"`
 }
 
 // Status is what a node knows.
 type Status struct {
 	ID       uint64              `json:"id"`
+	Volume   string              `json:"volume"`
+	Version  int                 `json:"version"` // of what nodes say to each other
+	Refusals []Refusal           `json:"refusals,omitempty"`
 	Role     string              `json:"role"`
 	State    string              `json:"state"` // ANA
 	Leader   uint64              `json:"leader"`
@@ -67,7 +72,7 @@ func (c *consensus) Status() (s Status) {
 
 func (c *consensus) status() Status {
 	s := Status{
-		ID: c.cfg.ID, Role: c.role.String(), State: c.ana.String(), Leader: c.leader.Load(), Term: c.term, Last: c.last,
+		ID: c.cfg.ID, Volume: c.cfg.Layout.Volume.String(), Version: wireVersion, Refusals: c.refusals.list(), Role: c.role.String(), State: c.ana.String(), Leader: c.leader.Load(), Term: c.term, Last: c.last,
 		Applied: c.applied, Released: c.released.Load(), Rotten: c.rotten.Load(), Members: c.log.Members(), Checked: c.disk.Checked(),
 		Slots: c.cfg.Layout.Slots, Rebuilt: c.rebuilt.Load(), Rebuilds: c.rebuilds.Load(),
 	}

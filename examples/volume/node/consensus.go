@@ -9,7 +9,6 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"godat/examples/nvmeof/nvme"
-	"godat/examples/volume/raftlog"
 	"godat/examples/volume/state"
 )
 
@@ -171,6 +170,10 @@ func (c *consensus) step(m *pb.Message) {
 	if c.ctx.Err() != nil || m.GetType() == pb.MsgTimeoutNow && c.rotten.Load() {
 		return
 	}
+	if m.GetType() == pb.MsgAppResp && !m.GetReject() && m.GetTerm() == c.term && m.GetIndex() > c.last {
+		c.cfg.Logger.Warn("a node acknowledges what nobody has sent", "node", m.GetFrom(), "record", m.GetIndex(), "last", c.last)
+		return
+	}
 	if m.GetFrom() == c.leader.Load() {
 		c.silence = 0
 	}
@@ -280,11 +283,11 @@ func (c *consensus) tellCaughtUp() {
 // would look for records that are gone, so it runs no more from the moment on at which they go. again says
 // that the replica needs another snapshot. The members are kept first: they may be those after later records, but
 // must not be those before records that are gone.
-func (c *consensus) adopt(caught *state.CatchUp, members raftlog.Members) bool {
+func (c *consensus) adopt(caught *state.CatchUp, members membership) bool {
 	var err error
 	again := false
 	if !c.ask(c.keeper.jobs, func() {
-		if err = c.log.SetMembers(members); err == nil {
+		if err = members.keep(c.log); err == nil {
 			err = c.keeper.replica.CaughtUp(caught)
 		}
 		if err == nil {

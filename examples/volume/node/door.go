@@ -51,24 +51,60 @@ func (d *door) run() {
 
 // call answers a call of another node, or of an operator.
 func (d *door) call(r *rpc.Request) ([]byte, error) {
+	if r.Method() == methodAdmin {
+		return d.administer(r)
+	}
+	x, rest, err := parseNote(r.Payload())
+	if err != nil {
+		x, err = note{}, d.check(&note{}, false)
+	} else {
+		err = d.check(&x, r.Method() == methodHello)
+	}
+	var answer []byte
+	if err == nil {
+		answer, err = d.callOf(x, rest, r)
+	}
+	if err == nil {
+		d.taken(x.from, true)
+	} else {
+		d.refused(x.from, r.Conn().RemoteAddr().String(), true, err)
+	}
+	return answer, err
+}
+
+// callOf answers a call of a node of this volume.
+func (d *door) callOf(x note, rest []byte, r *rpc.Request) ([]byte, error) {
 	switch r.Method() {
+	case methodHello:
+		return d.greeted(r)
 	case methodMessage:
 		return d.takeMessages(r)
 	case methodSnapshot:
-		return d.giveSnapshot(r)
+		return d.giveSnapshot(x, r)
 	case methodChunk:
-		return nil, d.giveChunk(r)
+		return nil, d.giveChunk(rest, r)
 	case methodRenew:
-		return d.giveCRC(r)
-	case methodAdmin:
-		return d.administer(r)
+		return d.giveCRC(rest)
 	}
 	return nil, fmt.Errorf("node: no method %d", r.Method())
+}
+
+// greeted answers a hello with this node's own.
+func (d *door) greeted(r *rpc.Request) ([]byte, error) {
+	x, err := d.compare(r.Payload())
+	if err != nil {
+		return nil, err
+	}
+	b, err := json.Marshal(d.terms)
+	return append(d.note(x.from), b...), err
 }
 
 // takeMessages gives messages to the engine, up to the first that it may not have, and answers with its answers.
 func (d *door) takeMessages(r *rpc.Request) ([]byte, error) {
 	x, messages, err := parseMessages(r.Payload(), 0, d.cfg.ID)
+	if err == nil {
+		err = d.bounded(messages)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +148,7 @@ func (d *door) answer(h *hold) (b []byte, err error) {
 	case <-d.ctx.Done():
 		return nil, context.Cause(d.ctx)
 	}
-	b = d.note()
+	b = d.note(h.from)
 	for _, m := range got {
 		if b, err = appendMessage(b, m); err != nil {
 			return nil, err
@@ -208,6 +244,9 @@ func (d *door) administer(r *rpc.Request) ([]byte, error) {
 	if c.Do == "status" {
 		return json.Marshal(d.consensus.Status())
 	}
+	if volume := d.cfg.Layout.Volume.String(); c.Volume != volume {
+		return nil, stranger("node %d is of volume %s, and the command is for volume %q", d.cfg.ID, volume, c.Volume)
+	}
 	done := make(chan error, 1)
 	d.events.put(func() { d.consensus.command(c, done) })
 	select {
@@ -225,11 +264,8 @@ func (d *door) administer(r *rpc.Request) ([]byte, error) {
 
 // giveSnapshot lists the disk for a node that is rebuilt. Entries behind the list stay in log and slots
 // until the node has them, or holds them for too long.
-func (d *door) giveSnapshot(r *rpc.Request) ([]byte, error) {
-	x, _, err := parseNote(r.Payload())
-	if err != nil {
-		return nil, err
-	}
+func (d *door) giveSnapshot(x note, r *rpc.Request) ([]byte, error) {
+	var err error
 	if !d.ask(d.events, func() { err = d.consensus.admit(x) }) {
 		return nil, errNotLeader
 	}
@@ -240,7 +276,7 @@ func (d *door) giveSnapshot(r *rpc.Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	members, err := json.Marshal(d.log.Members())
+	members, err := json.Marshal(membership{d.log.Members(), d.log.AllGone()})
 	if err != nil {
 		return nil, err
 	}
@@ -255,12 +291,12 @@ func (d *door) giveSnapshot(r *rpc.Request) ([]byte, error) {
 }
 
 // giveChunk writes a chunk of the disk to the caller's memory.
-func (d *door) giveChunk(r *rpc.Request) error {
+func (d *door) giveChunk(at []byte, r *rpc.Request) error {
 	memory := d.disk.Memory()
-	if len(r.Payload()) != 8 {
+	if len(at) != 8 {
 		return errNote
 	}
-	off := binary.LittleEndian.Uint64(r.Payload())
+	off := binary.LittleEndian.Uint64(at)
 	if size := uint64(len(memory)); off > size || uint64(r.SinkLen()) > size-off {
 		return errNote
 	}
@@ -268,11 +304,11 @@ func (d *door) giveChunk(r *rpc.Request) error {
 }
 
 // giveCRC says what a chunk is now.
-func (d *door) giveCRC(r *rpc.Request) ([]byte, error) {
-	if len(r.Payload()) != 8 {
+func (d *door) giveCRC(at []byte) ([]byte, error) {
+	if len(at) != 8 {
 		return nil, errNote
 	}
-	c, index, err := d.disk.Chunk(binary.LittleEndian.Uint64(r.Payload()))
+	c, index, err := d.disk.Chunk(binary.LittleEndian.Uint64(at))
 	if err != nil {
 		return nil, err
 	}

@@ -14,9 +14,10 @@ import (
 const (
 	methodMessage  uint16 = iota + 1 // a note, and messages of the engine; so is the answer
 	methodSnapshot                   // a note; the answer is in the caller's sink
-	methodChunk                      // an offset; the chunk is in the caller's sink
-	methodRenew                      // an offset; the answer is the chunk's CRC and index
+	methodChunk                      // a note, and an offset; the chunk is in the caller's sink
+	methodRenew                      // a note, and an offset; the answer is the chunk's CRC and index
 	methodAdmin                      // a command, as JSON
+	methodHello                      // a note, and the terms as JSON; so is the answer
 )
 
 const (
@@ -109,10 +110,10 @@ func (l *lanes) lane(ctx context.Context, id uint64, addr string, messages <-cha
 		}
 		var err error
 		if client == nil {
-			client, err = l.dial(ctx, addr)
+			client, err = l.dial(ctx, id, addr)
 		}
 		if err == nil {
-			next, err = l.deliver(ctx, client, id, m, messages)
+			next, err = l.deliver(ctx, client, id, addr, m, messages)
 		}
 		if err == nil {
 			continue
@@ -151,8 +152,8 @@ func pause(ctx context.Context, d time.Duration) {
 
 // deliver sends a message, and those behind it for which the call has room, and takes the answers. It returns the
 // first message that found no room. The receiver may read the journal until deliver returns.
-func (l *lanes) deliver(ctx context.Context, client *rpc.Client, id uint64, m *pb.Message, behind <-chan *pb.Message) (next *pb.Message, err error) {
-	b, first := l.note(), m
+func (l *lanes) deliver(ctx context.Context, client *rpc.Client, id uint64, addr string, m *pb.Message, behind <-chan *pb.Message) (next *pb.Message, err error) {
+	b, first := l.note(id), m
 	for m != nil {
 		before := len(b)
 		if b, err = appendMessage(b, m); err != nil {
@@ -177,6 +178,7 @@ func (l *lanes) deliver(ctx context.Context, client *rpc.Client, id uint64, m *p
 	answer, err := client.Call(ctx, call, nil)
 	var refusal *rpc.Error
 	if errors.As(err, &refusal) {
+		l.refused(id, addr, false, err)
 		l.withdraw(first, err)
 		return next, nil
 	}
@@ -184,6 +186,15 @@ func (l *lanes) deliver(ctx context.Context, client *rpc.Client, id uint64, m *p
 		return next, err
 	}
 	x, messages, err := parseMessages(answer, id, l.cfg.ID)
+	if err == nil {
+		err = l.check(&x, false)
+	}
+	if err == nil {
+		err = l.bounded(messages)
+	}
+	if err != nil {
+		l.refused(id, addr, true, err)
+	}
 	if err == nil {
 		l.events.put(func() { l.heard(x, messages) })
 	}

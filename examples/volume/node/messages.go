@@ -8,26 +8,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// note is what each call between nodes begins with, and its answer.
-type note struct {
-	from, released, floor uint64
-	rotten                bool
-}
-
-const (
-	noteLen = 25
-	sizeLen = 4 // of each message behind the note
-)
+const sizeLen = 4 // of each message behind the note
 
 var errNote = errors.New("node: malformed message")
-
-func parseNote(b []byte) (x note, rest []byte, err error) {
-	if len(b) < noteLen {
-		return x, nil, errNote
-	}
-	word := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
-	return note{word(0), word(1), word(2), b[24] != 0}, b[noteLen:], nil
-}
 
 // appendMessage appends a message. One that says nothing takes no room.
 func appendMessage(b []byte, m *pb.Message) ([]byte, error) {
@@ -57,10 +40,28 @@ func parseMessages(b []byte, from, to uint64) (x note, messages []*pb.Message, e
 		if err := proto.Unmarshal(b[:size], m); err != nil {
 			return x, nil, err
 		}
-		if m.GetFrom() != x.from || m.GetTo() != to {
+		if m.GetFrom() != x.from || m.GetTo() != to || !sound(m) {
 			return x, nil, errNote
 		}
 		messages, b = append(messages, m), b[size:]
 	}
 	return x, messages, nil
+}
+
+// sound reports whether a message is one that engines send to each other, and its entries are those that it says.
+func sound(m *pb.Message) bool {
+	switch m.GetType() {
+	case pb.MsgApp, pb.MsgAppResp, pb.MsgVote, pb.MsgVoteResp, pb.MsgPreVote, pb.MsgPreVoteResp,
+		pb.MsgHeartbeat, pb.MsgHeartbeatResp, pb.MsgSnap, pb.MsgTimeoutNow:
+	default:
+		return false
+	}
+	index, term := m.GetIndex(), m.GetLogTerm()
+	for _, e := range m.GetEntries() {
+		if index++; e.GetIndex() != index || e.GetTerm() < term || e.GetTerm() > m.GetTerm() {
+			return false
+		}
+		term = e.GetTerm()
+	}
+	return m.GetTerm() != 0
 }

@@ -17,7 +17,7 @@ func beat() *pb.Message {
 }
 
 func TestMessagesOfACallArriveInTheirOrder(t *testing.T) {
-	b := (&site{cfg: Config{ID: 2}}).note()
+	b := (&site{cfg: Config{ID: 2}}).note(1)
 	for term := range uint64(3) {
 		m := beat()
 		m.Term = new(term + 1)
@@ -47,7 +47,7 @@ func TestMessagesOfACallArriveInTheirOrder(t *testing.T) {
 }
 
 func FuzzMessages(f *testing.F) {
-	b, err := appendMessage((&site{cfg: Config{ID: 2}}).note(), beat())
+	b, err := appendMessage((&site{cfg: Config{ID: 2}}).note(1), beat())
 	require.NoError(f, err)
 	f.Add(b)
 	f.Add(append(b, 0xff, 0xff, 0xff, 0xff))
@@ -69,7 +69,8 @@ func TestMessagesThatFindNoRoomInACallGoInTheNext(t *testing.T) {
 	require.True(t, f.ask(f.events, func() {
 		for i := range uint64(messages) {
 			require.True(t, f.consensus.lanes.send(&pb.Message{
-				Type: pb.MsgApp.Enum(), From: new(uint64(1)), To: new(uint64(2)), Index: new(i), Entries: []*pb.Entry{{Data: make([]byte, mostMessage*2/5)}},
+				Type: pb.MsgApp.Enum(), From: new(uint64(1)), To: new(uint64(2)), Term: new(uint64(1)), Index: new(i),
+				Entries: []*pb.Entry{{Index: new(i + 1), Term: new(uint64(1)), Data: make([]byte, mostMessage*2/5)}},
 			}))
 		}
 	}))

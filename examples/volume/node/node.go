@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"time"
 
 	"godat/examples/nvmeof/nvme"
@@ -36,11 +37,25 @@ type Config struct {
 	Journal, Disk store.Store
 	Log           *raftlog.Log
 	Tick          time.Duration // default 100 ms; an election takes 10 to 20
+	// Terms are what is the same on all nodes, beside what a node knows itself.
+	Terms Terms
 	// OnState hears how this node reaches the disk. It must not call the node.
 	OnState func(nvme.ANAState)
 	Logger  *slog.Logger
 
 	held time.Duration // how long a call waits for its answers; default mostHeld
+}
+
+// terms are all that is the same on all nodes.
+func (cfg *Config) terms(size int) Terms {
+	own := []Term{
+		{"size", strconv.Itoa(size)},
+		{"slots", strconv.Itoa(cfg.Layout.Slots)},
+		{"slot-size", strconv.Itoa(cfg.Layout.SlotSize)},
+		{"ids", strconv.Itoa(cfg.Layout.Nodes)},
+		{"tick", cfg.Tick.String()},
+	}
+	return Terms{All: append(own, cfg.Terms.All...), Founding: cfg.Terms.Founding}
 }
 
 // Node is a running node. Its methods may be called from any goroutine.

@@ -10,6 +10,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.uber.org/goleak"
 
+	"godat/examples/nvmeof/identity"
 	"godat/examples/volume/entry"
 	"godat/examples/volume/fault"
 	"godat/examples/volume/journal"
@@ -27,7 +28,7 @@ const (
 	blocks  = 64 << 10
 )
 
-var layout = journal.Layout{Nodes: 3, Slots: 4, SlotSize: 16 << 10}
+var layout = journal.Layout{Nodes: 3, Slots: 4, SlotSize: 16 << 10, Volume: identity.ID{7}}
 
 // gate is a store whose flushes wait while it is shut.
 type gate struct {
@@ -118,10 +119,28 @@ func newHolder(t testing.TB, held time.Duration) *follower {
 
 // take takes a call of the node's: one of each of its two lanes, and one of its rebuilder.
 func (f *follower) take(r *rpc.Request) ([]byte, error) {
-	if r.Method() == methodSnapshot {
+	switch r.Method() {
+	case methodSnapshot:
 		return f.list(r)
+	case methodHello:
+		return f.greet(r.Payload())
 	}
 	return nil, f.hear(r.Payload())
+}
+
+// greet answers a hello as the node that is meant, with the node's own terms.
+func (f *follower) greet(hello []byte) ([]byte, error) {
+	x, rest, err := parseNote(hello)
+	if err != nil {
+		return nil, err
+	}
+	return append(f.noteOf(x.to), rest...), nil
+}
+
+// noteOf is a note of another node to this one.
+func (f *follower) noteOf(from uint64) []byte {
+	x := note{magic: noteMagic, version: wireVersion, volume: f.cfg.Layout.Volume, terms: f.digest, from: from, to: f.cfg.ID}
+	return x.append(nil)
 }
 
 // hear takes a note and messages of the node.
@@ -151,7 +170,7 @@ func (f *follower) say(messages ...*pb.Message) error {
 
 // call sends messages of a leader's in one call.
 func (f *follower) call(messages ...*pb.Message) (answer []byte, err error) {
-	b := (&site{cfg: Config{ID: messages[0].GetFrom()}}).note()
+	b := f.noteOf(messages[0].GetFrom())
 	for _, m := range messages {
 		m.To = new(f.cfg.ID)
 		b, err = appendMessage(b, m)
@@ -317,7 +336,7 @@ func TestAnEngineDoesNotOutliveTheRecordsThatARebuildRemoves(t *testing.T) {
 	_, _, differs := c.Next()
 	require.False(t, differs)
 	require.NoError(t, c.Flush())
-	require.True(t, f.ask(f.events, func() { assert.False(t, f.consensus.adopt(c, f.log.Members())) }))
+	require.True(t, f.ask(f.events, func() { assert.False(t, f.consensus.adopt(c, membership{Members: f.log.Members()})) }))
 	f.answers(pb.MsgAppResp) // it has caught up
 	require.NoError(t, f.say(&pb.Message{Type: pb.MsgHeartbeat.Enum(), From: new(uint64(2)), Term: new(uint64(1)), Commit: new(uint64(1))}))
 	f.answers(pb.MsgHeartbeatResp)

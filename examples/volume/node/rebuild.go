@@ -38,30 +38,48 @@ func (b *rebuilder) run() {
 	}
 }
 
+// membership is the members as a leader tells them to a node that is rebuilt.
+type membership struct {
+	Members raftlog.Members `json:"members"`
+	Gone    []uint64        `json:"gone,omitempty"`
+}
+
+// keep keeps the membership for good.
+func (m *membership) keep(log *raftlog.Log) error {
+	if err := log.SetGone(m.Gone...); err != nil {
+		return err
+	}
+	return log.SetMembers(m.Members)
+}
+
 // source is where the leader is, nil if nobody is known to lead. lacks says whether this node needs a snapshot at all.
-func (b *rebuilder) source() (leader *peer, lacks bool) {
+func (b *rebuilder) source() (leader *peer, id uint64, lacks bool) {
 	var x struct {
 		leader *peer
+		id     uint64
 		lacks  bool
 	}
-	if !b.ask(b.events, func() { x.leader, x.lacks = b.consensus.lanes.peers[b.leader.Load()], b.consensus.lacks() }) {
-		return nil, false
+	if !b.ask(b.events, func() {
+		x.id = b.leader.Load()
+		x.leader, x.lacks = b.consensus.lanes.peers[x.id], b.consensus.lacks()
+	}) {
+		return nil, 0, false
 	}
-	return x.leader, x.lacks
+	return x.leader, x.id, x.lacks
 }
 
 // once rebuilds the disk from one snapshot, if that is needed. A replica that is rotten still needs another.
 func (b *rebuilder) once() (again bool, err error) {
-	leader, lacks := b.source()
+	leader, id, lacks := b.source()
 	if !lacks || leader == nil {
 		return lacks, nil
 	}
-	client, err := b.dial(b.ctx, leader.addr)
+	client, err := b.dial(b.ctx, id, leader.addr)
 	if err != nil {
 		return true, err
 	}
 	defer func() { _ = client.Close() }() // its memory is the node's
-	s, members, err := b.getSnapshot(client)
+	s, members, err := b.getSnapshot(client, id)
 	if err != nil {
 		return true, err
 	}
@@ -69,7 +87,7 @@ func (b *rebuilder) once() (again bool, err error) {
 	if c == nil {
 		return err != nil, err
 	}
-	if err := b.getChunks(client, c); err != nil {
+	if err := b.getChunks(client, id, c); err != nil {
 		return true, err
 	}
 	if err := c.Flush(); err != nil {
@@ -96,16 +114,16 @@ func listTime(bytes int) time.Duration {
 }
 
 // getSnapshot asks the leader for a list of its disk.
-func (b *rebuilder) getSnapshot(client *rpc.Client) (s state.Snapshot, members raftlog.Members, err error) {
+func (b *rebuilder) getSnapshot(client *rpc.Client, id uint64) (s state.Snapshot, members membership, err error) {
 	sink := make([]byte, state.MostSnapshot(len(b.disk.Memory())))
 	ctx, cancel := context.WithTimeout(b.ctx, listTime(len(b.disk.Memory())))
 	defer cancel()
-	answer, err := client.Call(ctx, rpc.Call{Method: methodSnapshot, Payload: b.note(), SinkBytes: sink}, nil)
+	answer, err := client.Call(ctx, rpc.Call{Method: methodSnapshot, Payload: b.note(id), SinkBytes: sink}, nil)
 	if err != nil {
-		return s, nil, err
+		return s, members, err
 	}
 	if len(answer) < 8 || binary.LittleEndian.Uint64(answer) > uint64(len(sink)) {
-		return s, nil, errNote
+		return s, members, errNote
 	}
 	if err = json.Unmarshal(answer[8:], &members); err == nil {
 		s, err = state.ParseSnapshot(sink[:binary.LittleEndian.Uint64(answer)])
@@ -114,7 +132,7 @@ func (b *rebuilder) getSnapshot(client *rpc.Client) (s state.Snapshot, members r
 }
 
 // getChunks gets the chunks that differ.
-func (b *rebuilder) getChunks(client *rpc.Client, c *state.CatchUp) error {
+func (b *rebuilder) getChunks(client *rpc.Client, id uint64, c *state.CatchUp) error {
 	defer func() {
 		b.rebuilds.Store(0)
 		b.rebuilt.Store(0)
@@ -124,7 +142,7 @@ func (b *rebuilder) getChunks(client *rpc.Client, c *state.CatchUp) error {
 		b.rebuilt.Store(done)
 		b.rebuilds.Store(all)
 		ctx, cancel := context.WithTimeout(b.ctx, rebuildTime)
-		err := b.getChunk(ctx, client, c, chunk, to)
+		err := b.getChunk(ctx, client, id, c, chunk, to)
 		cancel()
 		if err != nil {
 			return err
@@ -133,8 +151,8 @@ func (b *rebuilder) getChunks(client *rpc.Client, c *state.CatchUp) error {
 	return nil
 }
 
-func (b *rebuilder) getChunk(ctx context.Context, client *rpc.Client, c *state.CatchUp, chunk state.Chunk, to []byte) error {
-	off := binary.LittleEndian.AppendUint64(nil, chunk.Off)
+func (b *rebuilder) getChunk(ctx context.Context, client *rpc.Client, id uint64, c *state.CatchUp, chunk state.Chunk, to []byte) error {
+	off := binary.LittleEndian.AppendUint64(b.note(id), chunk.Off)
 	if _, err := client.Call(ctx, rpc.Call{Method: methodChunk, Payload: off, SinkBytes: to}, nil); err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func (f *follower) list(r *rpc.Request) ([]byte, error) {
 		if err := r.WriteBytes(b, 0); err != nil {
 			return nil, err
 		}
-		members, err := json.Marshal(f.log.Members())
+		members, err := json.Marshal(membership{Members: f.log.Members()})
 		return append(binary.LittleEndian.AppendUint64(nil, uint64(len(b))), members...), err
 	case <-r.Context().Done():
 		return nil, context.Cause(r.Context())
@@ -221,12 +221,12 @@ func TestARebuiltNodeHasTheMembersOfItsSnapshot(t *testing.T) {
 	members := f.log.Members()
 	delete(members, 3)
 	f.disk.FailAfter(1) // the mark that says that it has caught up, which a kill leaves
-	f.ask(f.events, func() { f.consensus.adopt(c, members) })
+	f.ask(f.events, func() { f.consensus.adopt(c, membership{Members: members}) })
 	err := <-f.ran
 	f.ran <- nil
 	require.ErrorIs(t, err, fault.ErrDisk)
 	f.disk.Repair()
-	again, err := state.Open(f.disk.Store, 1)
+	again, err := state.Open(f.disk.Store, layout.Volume, 1)
 	require.NoError(t, err)
 	index, _ := again.Applied()
 	require.Equal(t, uint64(2), index)

@@ -193,7 +193,7 @@ func (r *reign) finish() {
 
 // hear takes a note of another node.
 func (r *reign) hear(x note) {
-	if _, member := r.c.log.Members()[x.from]; !member || x.rotten {
+	if _, member := r.c.log.Member(x.from); !member || x.rotten {
 		return
 	}
 	if r.out[x.from] && r.pool.Join(x.from, x.released) {
@@ -301,7 +301,7 @@ func (c *consensus) admit(x note) error {
 	if r == nil {
 		return errNotLeader
 	}
-	if _, member := c.log.Members()[x.from]; !member {
+	if _, member := c.log.Member(x.from); !member {
 		return fmt.Errorf("node: node %d is no member", x.from)
 	}
 	applied, _ := c.disk.Applied()

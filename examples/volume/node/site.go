@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -20,6 +19,8 @@ import (
 type site struct {
 	// Immutable.
 	cfg     Config
+	terms   Terms
+	digest  [termsLen]byte // of terms
 	ia      *dat.IA
 	log     *raftlog.Log
 	journal *journal.Journal
@@ -39,10 +40,13 @@ type site struct {
 	rotten   atomic.Bool
 	rebuilt  atomic.Uint64 // bytes of the disk, while it is rebuilt
 	rebuilds atomic.Uint64 // all of them
+	refusals refusals
 }
 
 func newSite(ia *dat.IA, cfg Config, j *journal.Journal, r *replica.Replica) *site {
 	s := &site{cfg: cfg, ia: ia, log: cfg.Log, journal: j, disk: r.Disk(), events: newMailbox(), wake: make(chan struct{}, 1)}
+	s.terms = cfg.terms(len(s.disk.Memory()))
+	s.digest = s.terms.digest()
 	s.ctx, s.end = context.WithCancelCause(context.Background())
 	s.rotten.Store(r.Rotten() || len(s.log.Members()) == 0)
 	if r.Rotten() && !errors.Is(s.disk.Ready(), state.ErrCatchingUp) {
@@ -104,20 +108,32 @@ func (s *site) ask(m mailbox, f func()) bool {
 	}
 }
 
-// note is what a message of this node begins with.
-func (s *site) note() []byte {
-	b := binary.LittleEndian.AppendUint64(make([]byte, 0, noteLen), s.cfg.ID)
-	b = binary.LittleEndian.AppendUint64(b, s.released.Load())
-	b = binary.LittleEndian.AppendUint64(b, s.floor.Load())
-	if s.rotten.Load() {
-		return append(b, 1)
+// note is what a message of this node to another one begins with.
+func (s *site) note(to uint64) []byte {
+	x := note{
+		magic: noteMagic, version: wireVersion, volume: s.cfg.Layout.Volume, terms: s.digest,
+		from: s.cfg.ID, to: to, released: s.released.Load(), floor: s.floor.Load(), rotten: s.rotten.Load(),
 	}
-	return append(b, 0)
+	return x.append(make([]byte, 0, noteLen))
 }
 
-// dial connects to another node.
-func (s *site) dial(ctx context.Context, addr string) (*rpc.Client, error) {
+// dial connects to another node, and says hello.
+func (s *site) dial(ctx context.Context, id uint64, addr string) (*rpc.Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	return rpc.Dial(ctx, s.ia, addr, s.rpc())
+	client, err := rpc.Dial(ctx, s.ia, addr, s.rpc())
+	if err != nil {
+		return nil, err
+	}
+	if err := s.greet(ctx, client, id); err != nil {
+		var unknown *rpc.Error
+		if errors.As(err, &unknown) && unknown.Code != errStranger.Code {
+			err = stranger("node %d does not understand a hello, as a node of an earlier version: %v", id, err)
+		}
+		s.refused(id, addr, false, err)
+		_ = client.Close() // its memory is the node's
+		return nil, err
+	}
+	s.taken(id, false)
+	return client, nil
 }

@@ -156,7 +156,7 @@ func TestALeaderWithASlowDiskHandsOver(t *testing.T) {
 func TestANodeThatIsRebuiltAndAWholeOneAreAMajority(t *testing.T) {
 	c := newTrio(t, func(id uint64, disk *valve) bool {
 		if id == 3 { // it began to catch up before it ended
-			d, err := state.Open(disk, 0)
+			d, err := state.Open(disk, layout.Volume, 0)
 			require.NoError(t, err)
 			_, err = d.CatchUp(state.Snapshot{Size: blocks})
 			require.NoError(t, err)

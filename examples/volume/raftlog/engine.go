@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 
 	"go.etcd.io/raft/v3"
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -125,8 +126,69 @@ func (l *Log) Members() Members {
 	return maps.Clone(l.members)
 }
 
-// SetMembers keeps the members for good.
+// Founded reports whether the log has members: its node was there from the beginning, or was rebuilt since.
+func (l *Log) Founded() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.members) != 0
+}
+
+// Member is a member.
+func (l *Log) Member(id uint64) (m Member, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m, ok = l.members[id]
+	return m, ok
+}
+
+// Gone reports whether a node was a member, and is none any more.
+func (l *Log) Gone(id uint64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, member := l.members[id]
+	return !member && slices.Contains(l.gone, id)
+}
+
+// AllGone are the nodes that were members.
+func (l *Log) AllGone() []uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.gone)
+}
+
+// SetGone keeps for good that nodes were members once.
+func (l *Log) SetGone(ids ...uint64) error {
+	all := l.AllGone()
+	for _, id := range ids {
+		if !slices.Contains(all, id) {
+			all = append(all, id)
+		}
+	}
+	if len(all) == len(l.AllGone()) {
+		return nil
+	}
+	b, err := json.Marshal(all)
+	if err == nil {
+		err = l.wal.Set(keyGone, b)
+	}
+	if err != nil {
+		return fmt.Errorf("raftlog: %w", err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.gone = all
+	return nil
+}
+
+// SetMembers keeps the members for good, and which are members no more.
 func (l *Log) SetMembers(m Members) error {
+	for id := range l.Members() {
+		if _, stays := m[id]; !stays {
+			if err := l.SetGone(id); err != nil {
+				return err
+			}
+		}
+	}
 	b, err := json.Marshal(m)
 	if err == nil {
 		err = l.wal.Set(keyMembers, b)

@@ -4,10 +4,13 @@
 package raftlog
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 
@@ -19,6 +22,7 @@ import (
 	"github.com/hashicorp/raft-wal/segment"
 	"github.com/hashicorp/raft-wal/types"
 
+	"godat/examples/nvmeof/identity"
 	"godat/examples/volume/replica"
 )
 
@@ -38,8 +42,9 @@ type Vote struct{ Term, For uint64 }
 // records.
 type Log struct {
 	// Immutable.
-	wal   *wal.WAL
-	files *files
+	wal    *wal.WAL
+	files  *files
+	volume identity.ID
 
 	mu      sync.Mutex // held for moments, and not while the disk is written
 	before  uint64     // the index before the first
@@ -48,41 +53,83 @@ type Log struct {
 	floor   uint64 // records up to this one are not offered to others
 	vote    Vote
 	members Members
+	gone    []uint64 // that were members once
 }
 
 // The keys of what is not a record.
 var (
+	keyFormat  = []byte("format") // and the volume
 	keyBefore  = []byte("before")
 	keyVote    = []byte("vote")
 	keyMembers = []byte("members")
+	keyGone    = []byte("gone")
 )
 
 // Config says how a log is kept. Zero values take the defaults.
 type Config struct {
 	Files   types.VFS // default the system's
 	Segment int       // length of a file of records; default 64 MiB
+	Volume  identity.ID
+	Made    bool // the log is there: one that has lost what it was is refused
 }
+
+// format is what a log's files are written in. One of before had no volume.
+const format = 2
+
+// ErrLost is the error of a log some of whose files are gone, or of another volume.
+var ErrLost = errors.New("the node's log has lost files, and with them what the node has acknowledged and how it has voted: " +
+	"remove the node from the volume, and add one of another id")
 
 // Open opens the log in a directory, which exists.
 func Open(dir string, cfg Config) (*Log, error) {
 	if cfg.Files == nil {
 		cfg.Files = walfs.New()
 	}
+	if info, err := os.Stat(filepath.Join(dir, "wal-meta.db")); cfg.Made && (err != nil || info.Size() == 0) {
+		return nil, fmt.Errorf("raftlog: wal-meta.db: %w", errors.Join(ErrLost, err))
+	}
 	meta := new(metadb.BoltMetaDB)
 	if err := mend(dir, cfg.Files, meta); err != nil {
 		return nil, fmt.Errorf("raftlog: %w", errors.Join(err, meta.Close()))
 	}
 	f := &files{VFS: cfg.Files}
+	if err := f.whole(dir, meta); err != nil {
+		return nil, fmt.Errorf("raftlog: %w", errors.Join(err, meta.Close()))
+	}
 	w, err := wal.Open(dir, wal.WithLogger(hclog.NewNullLogger()), wal.WithMetaStore(meta),
 		wal.WithSegmentFiler(segment.NewFiler(dir, f)), wal.WithSegmentSize(cfg.Segment))
 	if err != nil {
 		return nil, fmt.Errorf("raftlog: %w", errors.Join(err, meta.Close()))
 	}
-	l := &Log{wal: w, files: f}
-	if err := l.load(); err != nil {
+	l := &Log{wal: w, files: f, volume: cfg.Volume}
+	err = l.identify(cfg.Made)
+	if err == nil {
+		err = l.load()
+	}
+	if err != nil {
 		return nil, fmt.Errorf("raftlog: %w", errors.Join(err, w.Close()))
 	}
 	return l, nil
+}
+
+// identify makes a new log one of the volume, and refuses one of another.
+func (l *Log) identify(made bool) error {
+	b, err := l.get(keyFormat)
+	if err != nil {
+		return err
+	}
+	want := append([]byte{format}, l.volume[:]...)
+	switch {
+	case len(b) == 0 && made:
+		return fmt.Errorf("wal-meta.db: %w", ErrLost)
+	case len(b) == 0:
+		return l.wal.Set(keyFormat, want)
+	case b[0] != format || len(b) != len(want):
+		return fmt.Errorf("it is of format %d, and this program knows %d", b[0], format)
+	case !bytes.Equal(b, want):
+		return fmt.Errorf("it is of volume %v, not of %v", identity.ID(b[1:]), l.volume)
+	}
+	return nil
 }
 
 // load reads all. It ends a Begin that a crash has interrupted.
@@ -96,6 +143,12 @@ func (l *Log) load() (err error) {
 	b, err := l.get(keyMembers)
 	if err == nil && len(b) != 0 {
 		err = json.Unmarshal(b, &l.members)
+	}
+	if err == nil {
+		b, err = l.get(keyGone)
+	}
+	if err == nil && len(b) != 0 {
+		err = json.Unmarshal(b, &l.gone)
 	}
 	if err != nil {
 		return err
@@ -147,14 +200,20 @@ func (l *Log) trim(first, last uint64) error {
 	return l.wal.DeleteRange(first, upTo)
 }
 
+// extensionLen is what a record has beside its data: up to where log and slots were stable, and how its volume begins.
+const extensionLen = 16
+
 // read reads a record from the file.
 func (l *Log) read(index uint64) (replica.Record, error) {
 	var e raft.Log
 	if err := l.wal.GetLog(index, &e); err != nil {
 		return replica.Record{}, err
 	}
-	if len(e.Extensions) != 8 {
+	if len(e.Extensions) != extensionLen {
 		return replica.Record{}, fmt.Errorf("record %d is malformed", index)
+	}
+	if !bytes.Equal(e.Extensions[8:], l.volume[:8]) {
+		return replica.Record{}, fmt.Errorf("record %d is of another volume: %w", index, ErrLost)
 	}
 	return replica.Record{
 		Index: e.Index, Term: e.Term, Stable: binary.LittleEndian.Uint64(e.Extensions),
@@ -220,7 +279,7 @@ func (l *Log) Append(records []replica.Record) error {
 	logs := make([]*raft.Log, len(records))
 	for i := range records {
 		r := &records[i]
-		logs[i] = &raft.Log{Index: r.Index, Term: r.Term, Data: r.Data, Extensions: binary.LittleEndian.AppendUint64(nil, r.Stable)}
+		logs[i] = &raft.Log{Index: r.Index, Term: r.Term, Data: r.Data, Extensions: append(binary.LittleEndian.AppendUint64(make([]byte, 0, extensionLen), r.Stable), l.volume[:8]...)}
 		if r.Member {
 			logs[i].Type = raft.LogConfiguration
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"godat/examples/nvmeof/identity"
 	"godat/examples/volume/entry"
 	"godat/examples/volume/fault"
 	"godat/examples/volume/journal"
@@ -109,7 +110,7 @@ type message struct {
 	life   int // of the sender
 }
 
-var layout = journal.Layout{Nodes: nodes, Slots: 3, SlotSize: 4096}
+var layout = journal.Layout{Nodes: nodes, Slots: 3, SlotSize: 4096, Volume: identity.ID{7}}
 
 const (
 	nodes  = 3

@@ -72,7 +72,7 @@ type Replica struct {
 // cuts the log there. If the record says otherwise the slot is rotten.
 func Open(j *journal.Journal, disk store.Store, l Log) (*Replica, error) {
 	_, last := l.Bounds()
-	d, err := state.Open(disk, last)
+	d, err := state.Open(disk, j.Volume(), last)
 	if err != nil {
 		return nil, err
 	}

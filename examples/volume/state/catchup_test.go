@@ -28,9 +28,9 @@ func newRebuild(t require.TestingT) *rebuild {
 	r := &rebuild{h: history{size: chunkLen + chunkLen/4}}
 	r.store = fault.New(Size(r.h.size))
 	var err error
-	r.to, err = Open(r.store, 0)
+	r.to, err = Open(r.store, volume, 0)
 	require.NoError(t, err)
-	r.from, err = Open(fault.New(Size(r.h.size)), 0)
+	r.from, err = Open(fault.New(Size(r.h.size)), volume, 0)
 	require.NoError(t, err)
 	return r
 }
@@ -78,7 +78,7 @@ func TestADiskThatCaughtUpIsTheOtherOne(t *testing.T) {
 				r.store.Fail(seed(t))
 			}
 			var err error
-			r.to, err = Open(r.store, r.log)
+			r.to, err = Open(r.store, volume, r.log)
 			require.NoError(t, err)
 			if r.catchUp != nil {
 				require.ErrorIs(t, r.to.Ready(), ErrCatchingUp)
@@ -172,7 +172,7 @@ func TestADiskThatIsNotWholeSaysSo(t *testing.T) {
 		require.Equal(t, uint64(2), s.Whole, "nor is one that it is copied to")
 		_, err = r.to.Compare(0, []byte{0})
 		require.ErrorIs(t, err, ErrNotWhole)
-		r.to, err = Open(r.store, 0)
+		r.to, err = Open(r.store, volume, 0)
 		require.NoError(t, err)
 	}
 	require.NoError(t, r.to.Apply(2, 0, &entry.Entry{}, nil))

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"sync"
 
+	"godat/examples/nvmeof/identity"
 	"godat/examples/nvmeof/store"
 	"godat/examples/volume/entry"
 )
@@ -54,10 +55,10 @@ type Checked struct {
 // Size is the length of the file of a disk with so many bytes of blocks.
 func Size(blocks int) int { return marksLen + blocks }
 
-// Open opens the disk in a store, which has marks before the blocks; zeros are a new disk.
+// Open opens the disk of a volume in a store, which has marks before the blocks; zeros are a new disk.
 // The last entry that the replica's log has is the last one that the blocks may have. The
 // caller keeps the store, and closes it after the last call.
-func Open(s store.Store, last uint64) (*Disk, error) {
+func Open(s store.Store, volume identity.ID, last uint64) (*Disk, error) {
 	memory := s.Memory()
 	if len(memory) < marksLen+entry.Unit {
 		return nil, fmt.Errorf("state: a disk of %d bytes", len(memory))
@@ -66,6 +67,10 @@ func Open(s store.Store, last uint64) (*Disk, error) {
 	if err != nil {
 		return nil, err
 	}
+	if m.number != 0 && m.volume != volume {
+		return nil, fmt.Errorf("state: the disk is of volume %v, not of %v", m.volume, volume)
+	}
+	m.volume = volume
 	if m.number != 0 { // a process that was killed may have left it in the system's memory
 		if err := s.Flush(0, marksLen); err != nil {
 			return nil, fmt.Errorf("state: %w", err)
@@ -224,7 +229,7 @@ func (d *Disk) makeStable(m mark, begin, end int) error {
 		err = d.store.Flush(marksLen+begin, end-begin)
 	}
 	if err == nil {
-		m.number = d.mark.number + 1
+		m.number, m.volume = d.mark.number+1, d.mark.volume
 		at := m.put(d.store.Memory())
 		err = d.store.Flush(at, markLen)
 	}

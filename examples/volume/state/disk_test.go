@@ -11,11 +11,31 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
+	"godat/examples/nvmeof/identity"
 	"godat/examples/volume/entry"
 	"godat/examples/volume/fault"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// volume is that of all disks of these tests.
+var volume = identity.ID{1, 2, 3}
+
+func TestADiskOfAnotherVolumeIsRefused(t *testing.T) {
+	s := fault.New(Size(4096))
+	require.False(t, Made(s))
+	require.NoError(t, Make(s, volume))
+	require.True(t, Made(s))
+	_, err := Open(s, identity.ID{3}, 0)
+	require.ErrorContains(t, err, "of volume")
+	d, err := Open(s, volume, 0)
+	require.NoError(t, err)
+	require.NoError(t, d.Apply(1, 1, &entry.Entry{}, nil))
+	_, err = d.Release()
+	require.NoError(t, err)
+	_, err = Open(s, identity.ID{3}, 0)
+	require.ErrorContains(t, err, "of volume", "each mark has it")
+}
 
 // data is n bytes for an offset that are like no others': each unit of them has its place and
 // a number.
@@ -96,11 +116,11 @@ func TestADiskHasWhatItReleasedAfterAnyCrash(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := history{size: 64 << 10}
 		s := fault.New(Size(h.size))
-		d, err := Open(s, 0)
+		d, err := Open(s, volume, 0)
 		require.NoError(t, err)
 		released := uint64(0)
 		reopen := func() {
-			d, err = Open(s, h.last())
+			d, err = Open(s, volume, h.last())
 			require.NoError(t, err)
 			index, _ := d.Applied()
 			require.GreaterOrEqual(t, index, released)
@@ -141,7 +161,7 @@ func TestADiskHasWhatItReleasedAfterAnyCrash(t *testing.T) {
 // disk makes a disk of 4096 bytes with one write of them.
 func disk(t *testing.T) (*fault.Store, *Disk) {
 	s := fault.New(Size(4096))
-	d, err := Open(s, 0)
+	d, err := Open(s, volume, 0)
 	require.NoError(t, err)
 	b := data(0, 4096, 1)
 	require.NoError(t, d.Apply(1, 1, &entry.Entry{Op: entry.Write, Len: 4096, CRC: entry.Sum(b)}, b))
@@ -198,7 +218,7 @@ func TestAMarkThatIsDamagedLeavesTheOneBefore(t *testing.T) {
 	_, err = d.Release()
 	require.NoError(t, err)
 	index := func() uint64 {
-		again, err := Open(s, 0)
+		again, err := Open(s, volume, 0)
 		require.NoError(t, err)
 		index, _ := again.Applied()
 		return index
@@ -207,9 +227,9 @@ func TestAMarkThatIsDamagedLeavesTheOneBefore(t *testing.T) {
 	s.Flip(8)
 	require.Equal(t, uint64(1), index())
 	s.Flip(markPage + 8)
-	_, err = Open(s, 0)
+	_, err = Open(s, volume, 0)
 	require.ErrorIs(t, err, errMarks)
-	_, err = Open(fault.New(Size(511)), 0)
+	_, err = Open(fault.New(Size(511)), volume, 0)
 	require.ErrorContains(t, err, "a disk of")
 }
 
@@ -221,13 +241,13 @@ func TestAMarkThatWasReadIsStable(t *testing.T) {
 		_, err := d.Release()
 		require.ErrorIs(t, err, fault.ErrDisk)
 		s.Repair()
-		d, err = Open(s, 1)
+		d, err = Open(s, volume, 1)
 		require.NoError(t, err)
 		released, err := d.Release()
 		require.NoError(t, err)
 		require.Equal(t, uint64(1), released)
 		s.Fail(rand.New(rand.NewPCG(number, 0)))
-		d, err = Open(s, 1)
+		d, err = Open(s, volume, 1)
 		require.NoError(t, err)
 		index, _ := d.Applied()
 		require.Equal(t, released, index)

@@ -3,7 +3,10 @@ package state
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 
+	"godat/examples/nvmeof/identity"
+	"godat/examples/nvmeof/store"
 	"godat/examples/volume/entry"
 )
 
@@ -15,22 +18,25 @@ type mark struct {
 	term     uint64 // of that entry
 	whole    uint64 // the entry from which on the blocks are of one moment
 	catching bool   // the blocks are partly those of another replica
+	volume   identity.ID
 }
 
 const (
 	markPage = 4096 // of each place
-	markLen  = 48
+	markLen  = 64
 	marksLen = 2 * markPage
 )
+
+const markFormat = "mar2"
 
 var errMarks = errors.New("state: the disk has lost its marks")
 
 // put writes the mark to its place, and returns the offset.
 //
-//	0        8       16     24      32         40       44    48
-//	+--------+-------+------+-------+----------+--------+-----+
-//	| number | index | term | whole | catching | "mark" | CRC |
-//	+--------+-------+------+-------+----------+--------+-----+
+//	0        8       16     24      32         40       56       60    64
+//	+--------+-------+------+-------+----------+--------+--------+-----+
+//	| number | index | term | whole | catching | volume | "mar2" | CRC |
+//	+--------+-------+------+-------+----------+--------+--------+-----+
 func (m mark) put(memory []byte) (at int) {
 	at = int(m.number%2) * markPage
 	b := make([]byte, 0, markLen)
@@ -42,7 +48,8 @@ func (m mark) put(memory []byte) (at int) {
 		catching = 1
 	}
 	b = binary.LittleEndian.AppendUint64(b, catching)
-	b = append(b, "mark"...)
+	b = append(b, m.volume[:]...)
+	b = append(b, markFormat...)
 	copy(memory[at:], binary.LittleEndian.AppendUint32(b, entry.Sum(b)))
 	return at
 }
@@ -58,11 +65,11 @@ func lastMark(memory []byte) (last mark, err error) {
 		}
 		// The first mark goes to the second place. It may be cut short by a crash.
 		blank = blank && at == markPage
-		if binary.LittleEndian.Uint32(b[44:]) != entry.Sum(b[:44]) {
+		if binary.LittleEndian.Uint32(b[60:]) != entry.Sum(b[:60]) || string(b[56:60]) != markFormat {
 			continue
 		}
 		word := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
-		if m := (mark{word(0), word(1), word(2), word(3), word(4) != 0}); m.number > last.number {
+		if m := (mark{word(0), word(1), word(2), word(3), word(4) != 0, identity.ID(b[40:56])}); m.number > last.number {
 			last = m
 		}
 	}
@@ -70,4 +77,19 @@ func lastMark(memory []byte) (last mark, err error) {
 		return last, errMarks
 	}
 	return last, nil
+}
+
+// Make makes a store of zeros the disk of a volume, for good.
+func Make(s store.Store, volume identity.ID) error {
+	at := mark{number: 1, volume: volume}.put(s.Memory())
+	if err := s.Flush(at, markLen); err != nil {
+		return fmt.Errorf("state: %w", err)
+	}
+	return nil
+}
+
+// Made reports whether a store has a disk: a mark is there.
+func Made(s store.Store) bool {
+	memory := s.Memory()
+	return len(memory) >= marksLen && !(allZero(memory[:markLen]) && allZero(memory[markPage:][:markLen]))
 }

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/examples/nvmeof/identity"
+	"godat/examples/volume/journal"
+	"godat/examples/volume/raftlog"
+	"godat/examples/volume/replica"
+	"godat/examples/volume/state"
+)
+
+// small are the options of a small volume's first node.
+func small() *volumeOptions {
+	return &volumeOptions{ID: 1, Peers: "1=127.0.0.1:7001,2=127.0.0.1:7002", Size: "1M", Slots: 1, SlotSize: "64K"}
+}
+
+// made is a node's directory.
+func made(t *testing.T, o *volumeOptions) (dir string, tok token) {
+	dir = filepath.Join(t.TempDir(), "node")
+	tok, err := create(o, dir)
+	require.NoError(t, err)
+	return dir, tok
+}
+
+func TestEachVolumeHasAnIdentityOfItsOwnThatItsNodesShare(t *testing.T) {
+	dir, first := made(t, small())
+	_, other := made(t, small())
+	require.NotEqual(t, first.Volume, other.Volume)
+	text, err := os.ReadFile(filepath.Join(dir, "token"))
+	require.NoError(t, err)
+	again, err := parseToken(string(text))
+	require.NoError(t, err)
+	require.Equal(t, first, again)
+
+	second := small()
+	second.ID, second.Token, second.Size, second.Slots, second.SlotSize = 2, first.String(), "", 0, ""
+	dir2, same := made(t, second)
+	require.Equal(t, first, same)
+	a, err := readAbout(dir)
+	require.NoError(t, err)
+	b, err := readAbout(dir2)
+	require.NoError(t, err)
+	assert.Equal(t, a.disk(), b.disk())
+	assert.Equal(t, a.subsystem(), b.subsystem())
+	assert.Equal(t, a.terms(), b.terms())
+
+	beside := small()
+	beside.Beside, beside.Namespace = first.String(), 2
+	dir3, apart := made(t, beside)
+	require.NotEqual(t, first.Volume, apart.Volume)
+	c, err := readAbout(dir3)
+	require.NoError(t, err)
+	assert.Equal(t, a.subsystem(), c.subsystem())
+	assert.NotEqual(t, a.disk(), c.disk())
+}
+
+func TestATokenWithASlipIsNone(t *testing.T) {
+	_, tok := made(t, small())
+	text := tok.String()
+	for i := range text {
+		b := []byte(text)
+		b[i] = 'a' + (b[i]-'a'+1)%26
+		if got, err := parseToken(string(b)); err == nil {
+			assert.Equal(t, tok, got, "bits behind the last byte")
+		}
+		_, err := parseToken(text[:i])
+		require.Error(t, err)
+	}
+}
+
+func TestCreateTakesNothingThatServeRefuses(t *testing.T) {
+	_, tok := made(t, small())
+	for why, change := range map[string]func(o *volumeOptions){
+		"--id 9":                     func(o *volumeOptions) { o.ID, o.Peers = 9, "9=127.0.0.1:1" },
+		"not HOST:PORT":              func(o *volumeOptions) { o.Peers = "1=127.0.0.1:1,2=127.0.0.1" },
+		"--size is 1000 bytes":       func(o *volumeOptions) { o.Size = "1000" },
+		"--slot-size is 4096":        func(o *volumeOptions) { o.SlotSize = "4K" },
+		"layout":                     func(o *volumeOptions) { o.SlotSize = "9000" },
+		"namespace 129":              func(o *volumeOptions) { o.Namespace = 129 },
+		"no node 3":                  func(o *volumeOptions) { o.ID = 3 },
+		"--slots: 2 here, 1 in the":  func(o *volumeOptions) { o.Slots, o.Token = 2, tok.String() },
+		"--size: 2097152 here, 104":  func(o *volumeOptions) { o.Size, o.Token = "2M", tok.String() },
+		"--peers are not those":      func(o *volumeOptions) { o.Peers, o.Token = "1=127.0.0.1:7001,2=127.0.0.1:7003", tok.String() },
+		"no token":                   func(o *volumeOptions) { o.Token = "abc" },
+		"the file system has":        func(o *volumeOptions) { o.Size = "900T" },
+		"--beside is for the first ": func(o *volumeOptions) { o.Token, o.Beside = tok.String(), tok.String() },
+	} {
+		o := small()
+		change(o)
+		dir := filepath.Join(t.TempDir(), "node")
+		_, err := create(o, dir)
+		require.ErrorContains(t, err, why)
+		require.NoDirExists(t, dir, "a create that fails leaves nothing")
+	}
+}
+
+func TestADirectoryThatLostSomethingIsRefusedInWords(t *testing.T) {
+	for name, x := range map[string]struct {
+		lose func(dir string) error
+		why  string
+	}{
+		"half a disk":      {func(dir string) error { return os.Truncate(filepath.Join(dir, "disk"), 1<<19) }, "volume.json says"},
+		"a longer disk":    {func(dir string) error { return os.Truncate(filepath.Join(dir, "disk"), 1<<23) }, "volume.json says"},
+		"half a journal":   {func(dir string) error { return os.Truncate(filepath.Join(dir, "journal"), 4096) }, "volume.json says"},
+		"no disk":          {func(dir string) error { return os.Remove(filepath.Join(dir, "disk")) }, "no such file"},
+		"a disk of zeros":  {func(dir string) error { return zeros(filepath.Join(dir, "disk"), state.Size(1<<20)) }, "lost its marks"},
+		"no log":           {func(dir string) error { return os.RemoveAll(filepath.Join(dir, "log")) }, "log"},
+		"no file of a log": {func(dir string) error { return removeAll(filepath.Join(dir, "log", "*.wal")) }, raftlog.ErrLost.Error()},
+		"an emptied index": {func(dir string) error { return os.Truncate(filepath.Join(dir, "log", "wal-meta.db"), 0) }, raftlog.ErrLost.Error()},
+		"no index":         {func(dir string) error { return os.Remove(filepath.Join(dir, "log", "wal-meta.db")) }, raftlog.ErrLost.Error()},
+		"no identity": {func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, "volume.json"), []byte(`{"ID":1}`), 0o600)
+		}, "Make the volume anew"},
+		"another's disk":    {func(dir string) error { return anothers(t, dir, "disk") }, "of volume"},
+		"another's journal": {func(dir string) error { return anothers(t, dir, "journal") }, "of volume"},
+		"another's log":     {func(dir string) error { return anothers(t, dir, "log/wal-meta.db") }, "of volume"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, _ := made(t, small())
+			keepOne(t, dir)
+			require.NoError(t, x.lose(dir))
+			require.ErrorContains(t, served(t, dir), x.why)
+		})
+	}
+}
+
+// keepOne gives the log a record.
+func keepOne(t *testing.T, dir string) {
+	f, err := openFiles(dir)
+	require.NoError(t, err)
+	require.NoError(t, f.log.Append(oneRecord))
+	require.NoError(t, f.close())
+}
+
+// served opens a directory as serve does.
+func served(t *testing.T, dir string) error {
+	f, err := openFiles(dir)
+	if err != nil {
+		return err
+	}
+	err = openReplica(f)
+	require.NoError(t, f.close())
+	return err
+}
+
+func zeros(path string, n int) error { return os.WriteFile(path, make([]byte, n), 0o600) }
+
+func removeAll(pattern string) error {
+	names, err := filepath.Glob(pattern)
+	for _, name := range names {
+		if err == nil {
+			err = os.Remove(name)
+		}
+	}
+	return err
+}
+
+// anothers puts a file of another volume in the place of a directory's.
+func anothers(t *testing.T, dir, name string) error {
+	from, _ := made(t, small())
+	b, err := os.ReadFile(filepath.Join(from, name))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, name), b, 0o600)
+	}
+	return err
+}
+
+func TestAnIdentityIsWrittenAsText(t *testing.T) {
+	dir, tok := made(t, small())
+	b, err := os.ReadFile(filepath.Join(dir, "volume.json"))
+	require.NoError(t, err)
+	assert.True(t, strings.Contains(string(b), identity.ID(tok.Volume).String()))
+}
+
+var oneRecord = []replica.Record{{Index: 1, Term: 1}}
+
+// openReplica opens the replica of a directory, as a node does.
+func openReplica(f *files) error {
+	j, err := journal.Open(f.journal, f.about.Layout)
+	if err == nil {
+		_, err = replica.Open(j, f.disk, f.log)
+	}
+	return err
+}

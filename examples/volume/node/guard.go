@@ -1,0 +1,176 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"godat/runtime/rpc"
+)
+
+// What a node says to another one is taken only from a node of the same volume, with the same terms, that means this
+// one. All else is refused before the engine sees it and before anything is kept.
+
+// errStranger has the code of a refusal for that reason.
+var errStranger = &rpc.Error{Code: rpc.CodeUser + 2}
+
+func stranger(format string, args ...any) error {
+	return &rpc.Error{Code: errStranger.Code, Text: "node: " + fmt.Sprintf(format, args...)}
+}
+
+// check checks who calls, or answers, and whom he means. greets is set for a hello, which has the terms themselves.
+func (s *site) check(x *note, greets bool) error {
+	switch {
+	case x.magic != noteMagic || x.version < wireEarliest || x.version > wireVersion:
+		return stranger("node %d speaks versions %d to %d of the protocol, and the caller another", s.cfg.ID, wireEarliest, wireVersion)
+	case x.volume != s.cfg.Layout.Volume:
+		return stranger("node %d at this address is of volume %v, and the other node of volume %v", s.cfg.ID, s.cfg.Layout.Volume, x.volume)
+	case x.to != s.cfg.ID:
+		return stranger("this is node %d, and the other node means node %d: one of the two has a wrong address", s.cfg.ID, x.to)
+	case x.from == s.cfg.ID:
+		return stranger("both are node %d: a node's directory is served twice, or was made twice", s.cfg.ID)
+	case x.from < 1 || x.from > uint64(s.cfg.Layout.Nodes):
+		return stranger("there is no node %d", x.from)
+	case s.log.Gone(x.from):
+		return stranger("node %d was removed from the volume; it comes back as a node of another id", x.from)
+	case !greets && x.terms != s.digest:
+		return stranger("the options of node %d are not those of node %d", x.from, s.cfg.ID)
+	}
+	return nil
+}
+
+const (
+	mostTerms  = 1 << 20 // by which a message's term may be above the highest that this node has seen
+	mostJoined = 1 << 40 // the highest term for a node that has seen none
+)
+
+// bounded refuses messages of terms that no election of this volume can have come to: what is kept of them would stay.
+func (s *site) bounded(messages []*pb.Message) error {
+	most := uint64(mostJoined)
+	if s.log.Founded() {
+		most = s.log.Vote().Term + mostTerms
+	}
+	for _, m := range messages {
+		if m.GetTerm() > most {
+			return stranger("a message of node %d has term %d, and this node has seen none above %d", m.GetFrom(), m.GetTerm(), most-mostTerms)
+		}
+	}
+	return nil
+}
+
+// greet says hello: who this node is, and its terms. Both ends compare them.
+func (s *site) greet(ctx context.Context, client *rpc.Client, id uint64) error {
+	b, err := json.Marshal(s.terms)
+	if err != nil {
+		return err
+	}
+	answer, err := client.Call(ctx, rpc.Call{Method: methodHello, Payload: append(s.note(id), b...)}, nil)
+	if err != nil {
+		return err
+	}
+	_, err = s.compare(answer)
+	return err
+}
+
+// compare compares a node's terms with this one's.
+func (s *site) compare(hello []byte) (x note, err error) {
+	x, rest, err := parseNote(hello)
+	if err == nil {
+		err = s.check(&x, true)
+	}
+	if err != nil {
+		return x, err
+	}
+	there, err := parseTerms(rest)
+	if err != nil {
+		return x, errNote
+	}
+	if what := s.terms.differences(&there); what != "" {
+		return x, stranger("the options of node %d and node %d differ: %s", s.cfg.ID, x.from, what)
+	}
+	return x, nil
+}
+
+// Refusal is why what one node says to another one is not taken.
+type Refusal struct {
+	Node uint64    `json:"node"` // the other one, as it says
+	Addr string    `json:"addr"` // of the other one
+	Here bool      `json:"here"` // this node refuses; else the other one does
+	Why  string    `json:"why"`
+	Last time.Time `json:"last"`
+}
+
+// refusals are those that still hold.
+type refusals struct {
+	some atomic.Bool
+	mu   sync.Mutex
+	all  map[refusedBy]Refusal
+}
+
+type refusedBy struct {
+	node uint64
+	here bool
+}
+
+const mostRefusals = 32
+
+// refused notes an error if it is a refusal, and logs it if it is news.
+func (s *site) refused(node uint64, addr string, here bool, err error) {
+	var why *rpc.Error
+	if !errors.As(err, &why) || why.Code != errStranger.Code {
+		return
+	}
+	if host, _, err := net.SplitHostPort(addr); err == nil && here {
+		addr = host
+	}
+	q := &s.refusals
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	key := refusedBy{node, here}
+	before, known := q.all[key]
+	if !known && len(q.all) == mostRefusals {
+		return
+	}
+	now := time.Now()
+	if known && (before.Why == why.Text || now.Sub(before.Last) < time.Second) {
+		before.Last = now
+		q.all[key] = before
+		return
+	}
+	if q.all == nil {
+		q.all = make(map[refusedBy]Refusal)
+	}
+	q.all[key] = Refusal{node, addr, here, why.Text, now}
+	q.some.Store(true)
+	s.cfg.Logger.Warn("nodes refuse each other", "node", node, "address", addr, "here", here, "why", why.Text)
+}
+
+// taken notes that a node's calls are taken.
+func (s *site) taken(node uint64, here bool) {
+	if !s.refusals.some.Load() {
+		return
+	}
+	q := &s.refusals
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.all, refusedBy{node, here})
+	q.some.Store(len(q.all) != 0)
+}
+
+// list lists them.
+func (q *refusals) list() []Refusal {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	all := slices.Collect(maps.Values(q.all))
+	slices.SortFunc(all, func(a, b Refusal) int { return int(a.Node) - int(b.Node) })
+	return all
+}
