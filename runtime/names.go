@@ -40,11 +40,11 @@ import (
 //   - [ep.Endpoint.PostBind]: binds a window to a part of a region, in place of what it was bound to, and returns the name under which peers reach that part.
 //   - [ep.Endpoint.PostCompareSwap]: stores swap in the 8 bytes at remote if they equal compare, and puts the old value into local; see PostFetchAdd.
 //   - [ep.Endpoint.PostFetchAdd]: adds to the 8-byte number at remote, in the peer's byte order, in one indivisible step, and puts the old value into local.
-//   - [ep.Endpoint.PostRDMARead]: reads remote into the segments, which need LocalWrite and are at least as long.
+//   - [ep.Endpoint.PostRDMARead]: reads remote into the segments, which need LocalWrite and are at least as long, or the post is LENGTH_ERROR; a read moves as many bytes as remote has.
 //   - [ep.Endpoint.PostRDMAReadToRMR]: is PostRDMARead into local memory that is named as a peer would name it: by the context that a window was bound under, or by a region's remote context.
-//   - [ep.Endpoint.PostRDMAWrite]: writes the segments to the peer's memory, beginning at remote's address; remote is at least as long.
+//   - [ep.Endpoint.PostRDMAWrite]: writes the segments to the peer's memory, beginning at remote's address; remote is at least as long, or the post is LENGTH_ERROR.
 //   - [ep.Endpoint.PostRDMAWriteImmediate]: is PostRDMAWrite that also consumes a receive of the peer; the event of that receive, of OpRecvImm, carries immediate and the length of the write, whose bytes are not in the receive's memory.
-//   - [ep.Endpoint.PostRecv]: posts a buffer for one message of the peer; messages fill buffers in the order posted.
+//   - [ep.Endpoint.PostRecv]: posts a buffer for one message of the peer; messages fill buffers in the order posted, and segments in the order given.
 //   - [ep.Endpoint.PostRecvBatch]: is PostBatch for receives.
 //   - [ep.Endpoint.PostSend]: sends the segments as one message, which consumes a receive of the peer.
 //   - [ep.Endpoint.PostSendInvalidate]: is PostSend that also invalidates a context of the peer before the peer's receive completes; the event of that receive names the context.
@@ -106,10 +106,12 @@ const (
 // Its fields: go doc godat/ep Status.
 type EndpointStatus = ep.Status
 
-// EndpointParam describes an endpoint: DAT_EP_PARAM. Fields that were not asked for are
-// zero, and so are addresses that have no meaning in the state. During an attempt
-// to connect the remote address is the one that Connect was given, and the local
-// one is not known yet.
+// EndpointParam describes an endpoint: DAT_EP_PARAM. Fields that were not asked for are zero.
+//
+// LocalAddr is the connection's while it is known; in every other state it is the adapter's
+// address, without a port. RemoteAddr and both qualifiers are zero in the states in which they have
+// no meaning. During an attempt to connect the remote address is the one that Connect was given, and
+// the local qualifier is not known yet.
 //
 // Its fields: go doc godat/ep Param.
 type EndpointParam = ep.Param
