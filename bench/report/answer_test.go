@@ -98,6 +98,11 @@ func TestTheSentencesOfEachOutcome(t *testing.T) {
 			strings.Replace(light, "10k", "100k", 1) + " " + slow + " Choose a channel where messages come now and then: it leaves 0.90 processors to others, and costs 500 ns a message. " +
 				"Poll if that time matters more than a processor, or if one consumer must take over 70.0k a second. Unstable here: poll (10k a second: 4 repeats at 515 ns, 5 at 2.8 ms).",
 		},
+		"polling stood still in one repeat": {
+			[]Row{repeated(polled, 10_000, 1, 432, 900, 405, 410, 172_000, 1390, 400, 450, 430), measured(channel, 10_000, 8000, 0.1)},
+			"At 10k messages a second a message takes 8 µs by channel and 432 ns polled: 7.51 µs longer (6.61 µs to 7.68 µs); a channel keeps 0.10 processors busy and polling 1.00: 0.90 fewer (0.90 to 0.90). " +
+				"Choose a channel where messages come now and then: it leaves 0.90 processors to others, and costs 7.51 µs a message. Poll if that time matters more than a processor.",
+		},
 		"unstable in all": {unsteady, "Unstable here: poll (10k a second: 4 repeats at 515 ns, 5 at 2.8 ms)."},
 		"polling refused": {
 			[]Row{{Name: polled, Rate: 10_000, Refused: "it did not poll"}, measured(channel, 10_000, 900, 0.1)},

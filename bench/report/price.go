@@ -109,14 +109,33 @@ func (b *beside) subject(row *Row) (e stats.Estimate, write func(float64) string
 	return e, duration, ok
 }
 
-// doubts are the rows whose repeats don't agree.
+// doubts are the rows whose repeats don't agree. One repeat apart is none where the difference
+// of the two rows is clear: it is taken repeat by repeat, and has an interval of its own.
 func (b *beside) doubts() (list []string) {
+	if b.isClear() {
+		return nil
+	}
 	for _, row := range []*Row{b.polled, b.channel} {
 		if e, write, ok := b.subject(row); ok && !e.Steady() {
 			list = append(list, fmt.Sprintf("%s (%s: %s)", row.Name, inWords(b.rate), e.Doubt(write)))
 		}
 	}
 	return list
+}
+
+// isClear reports whether the two rows differ, by about as much in each repeat, and neither
+// drifts or has two states.
+func (b *beside) isClear() bool {
+	for _, row := range []*Row{b.polled, b.channel} {
+		if e, _, _ := b.subject(row); e.Shape == stats.TwoStates || e.Shape == stats.Drifting {
+			return false
+		}
+	}
+	difference := b.time()
+	if b.rate == load.Max {
+		difference = b.ratio()
+	}
+	return difference.Steady() && (difference.Low > 0 || difference.High < 0)
 }
 
 // time is the difference of the medians of the same repeat.
