@@ -31,7 +31,7 @@ type options struct {
 	Serve    serveOptions   `cmd:"" help:"Serve the disks of volumes, as one of their nodes, until interrupted."`
 	Status   addressOption  `cmd:"" help:"Say what a node knows of its volume."`
 	Add      addOptions     `cmd:"" help:"Add a node, which serves with --join, and wait until it has the disk and votes."`
-	Remove   memberOptions  `cmd:"" help:"Remove a node."`
+	Remove   removeOptions  `cmd:"" help:"Remove a node."`
 	Replace  replaceOptions `cmd:"" help:"Add a node, wait until it has the disk and votes, and remove another."`
 	Transfer memberOptions  `cmd:"" help:"Make another node the leader."`
 	Check    addressOption  `cmd:"" help:"Compare the disks of all nodes as they are after one entry of the log."`
@@ -71,7 +71,21 @@ type serveOptions struct {
 }
 
 type addressOption struct {
-	Addr string `arg:"" help:"HOST:PORT of a node, as in --peers."`
+	Addr  string `arg:"" help:"HOST:PORT of a node, as in --peers."`
+	Token string `help:"The token of the volume that is meant: a node of another one is refused."`
+}
+
+// operate does a command at the volume that is meant.
+func (o *addressOption) operate(ia *dat.IA, out io.Writer, do func(*operator) error) error {
+	x := newOperator(ia, o.Addr, out)
+	if o.Token != "" {
+		t, err := parseToken(o.Token)
+		if err != nil {
+			return fmt.Errorf("--token: %w", err)
+		}
+		x.volume = t.Volume.String()
+	}
+	return do(x)
 }
 
 type memberOptions struct {
@@ -79,13 +93,24 @@ type memberOptions struct {
 	ID uint64 `arg:"" help:"The node."`
 }
 
+type removeOptions struct {
+	memberOptions
+	forceOption
+}
+
+type forceOption struct {
+	Force bool `help:"Do it also if those that vote then, and are heard, are no majority."`
+}
+
 type addOptions struct {
 	memberOptions
+	forceOption
 	Member string `arg:"" help:"HOST:PORT of the node."`
 }
 
 type replaceOptions struct {
 	addressOption
+	forceOption
 	Old    uint64 `arg:"" help:"The node that is removed."`
 	ID     uint64 `arg:"" help:"The node that is added."`
 	Member string `arg:"" help:"HOST:PORT of the node that is added."`
@@ -128,15 +153,17 @@ func run(ctx context.Context, command string, o *options, out, log io.Writer) er
 	case command == "status":
 		err = status(ctx, ia, o.Status.Addr, out)
 	case command == "add":
-		err = newOperator(ia, o.Add.Addr, out).add(ctx, o.Add.ID, o.Add.Member)
+		err = o.Add.operate(ia, out, func(x *operator) error { return x.add(ctx, o.Add.ID, o.Add.Member, o.Add.Force) })
 	case command == "remove":
-		err = newOperator(ia, o.Remove.Addr, out).remove(ctx, o.Remove.ID)
+		err = o.Remove.operate(ia, out, func(x *operator) error { return x.remove(ctx, o.Remove.ID, o.Remove.Force) })
 	case command == "replace":
-		err = newOperator(ia, o.Replace.Addr, out).replace(ctx, o.Replace.Old, o.Replace.ID, o.Replace.Member)
+		err = o.Replace.operate(ia, out, func(x *operator) error {
+			return x.replace(ctx, o.Replace.Old, o.Replace.ID, o.Replace.Member, o.Replace.Force)
+		})
 	case command == "transfer":
-		err = newOperator(ia, o.Transfer.Addr, out).transfer(ctx, o.Transfer.ID)
+		err = o.Transfer.operate(ia, out, func(x *operator) error { return x.transfer(ctx, o.Transfer.ID) })
 	case command == "check":
-		err = newOperator(ia, o.Check.Addr, out).check(ctx)
+		err = o.Check.operate(ia, out, func(x *operator) error { return x.check(ctx) })
 	}
 	return errors.Join(err, ia.Close())
 }

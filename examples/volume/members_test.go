@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -38,7 +40,7 @@ func TestANodeIsReplacedUnderLoad(t *testing.T) {
 	}()
 	var out bytes.Buffer
 	follower := 6 - dead - c.leader()
-	require.NoError(t, newOperator(c.ia, c.peers[follower-1], &out).replace(context.Background(), uint64(dead), 4, c.peers[3]))
+	require.NoError(t, newOperator(c.ia, c.peers[follower-1], &out).replace(context.Background(), uint64(dead), 4, c.peers[3], false))
 	close(stop)
 	<-loaded
 	s, err := c.ask(c.leader(), node.Command{Do: "status"})
@@ -48,7 +50,12 @@ func TestANodeIsReplacedUnderLoad(t *testing.T) {
 	require.False(t, s.Members[4].Learner)
 	lines := bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n"))
 	var last rebuilding
-	require.NoError(t, json.Unmarshal(lines[len(lines)-1], &last))
+	for _, line := range lines {
+		if line[0] == '{' {
+			require.NoError(t, json.Unmarshal(line, &last))
+		}
+	}
+	require.Contains(t, string(lines[len(lines)-1]), fmt.Sprintf("node %d is removed; members are ", dead))
 	assert.Equal(t, rebuilding{Node: 4, State: "whole"}, last)
 	c.same()
 	c.kill(c.leader()) // the new node is one of a majority
@@ -67,11 +74,50 @@ func TestAnOperatorSeesAVolumeAndMovesItsLeader(t *testing.T) {
 	var out bytes.Buffer
 	o := newOperator(c.ia, c.peers[follower-1], &out)
 	require.NoError(t, o.transfer(t.Context(), uint64(follower)))
-	require.ErrorContains(t, o.add(t.Context(), uint64(leader), "127.0.0.1:1"), "member already")
+	require.ErrorContains(t, o.add(t.Context(), uint64(leader), "127.0.0.1:1", false), "member already")
 	require.ErrorContains(t, o.transfer(t.Context(), 5), "no other member")
-	require.ErrorContains(t, o.replace(t.Context(), 5, 6, "127.0.0.1:1"), "no member")
-	require.NoError(t, o.remove(t.Context(), 5), "it is none")
+	require.ErrorContains(t, o.replace(t.Context(), 5, 6, "127.0.0.1:1", false), "no member")
+	require.ErrorContains(t, o.replace(t.Context(), 3, 3, "127.0.0.1:1", false), "another id")
+	require.ErrorContains(t, o.remove(t.Context(), 5, false), "no node 5; members are 1, 2, 3")
 	require.NoError(t, status(context.Background(), c.ia, c.peers[follower-1], &out))
 	assert.Contains(t, out.String(), fmt.Sprintf("node %d: StateLeader, optimized; leader %d", follower, follower))
 	assert.Contains(t, out.String(), c.peers[2])
+}
+
+func TestNoCommandEndsAVolume(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.three()
+	leader := c.leader()
+	dead := 1 + leader%3
+	other := 6 - leader - dead
+	at := newOperator(c.ia, c.peers[leader-1], io.Discard)
+	c.kill(dead)
+	c.eventually("the leader does not miss the node", func() bool {
+		s, err := c.ask(leader, askStatus)
+		return err == nil && s.Replicas[uint64(dead)].Silent
+	})
+	_, err := c.ask(leader, node.Command{Do: "add", ID: uint64(other), Addr: "127.0.0.1:1"})
+	require.ErrorContains(t, err, "member already")
+	require.ErrorContains(t, at.remove(t.Context(), uint64(other), false), "no majority")
+	require.ErrorContains(t, at.transfer(t.Context(), uint64(dead)), "has not been heard for")
+	require.NoError(t, at.remove(t.Context(), uint64(dead), false))
+	require.ErrorContains(t, at.add(t.Context(), uint64(dead), c.peers[dead-1], false), "was a member")
+	require.NoError(t, at.remove(t.Context(), uint64(other), false))
+	require.ErrorContains(t, at.remove(t.Context(), uint64(leader), false), "nobody would be left to vote")
+	require.Equal(t, leader, c.leader())
+}
+
+func TestALeaderThatIsAskedToEndHandsOverFirst(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.three()
+	leader := c.leader()
+	p := c.running[leader]
+	c.signal(leader, syscall.SIGTERM)
+	<-p.ended
+	delete(c.running, leader)
+	require.NotEqual(t, leader, c.leader())
+	require.Contains(t, p.log.String(), "another one is to lead")
+	require.Zero(t, p.ProcessState.ExitCode())
 }

@@ -31,7 +31,34 @@ func newOperator(ia *dat.IA, addr string, out io.Writer) *operator {
 
 var askStatus = node.Command{Do: "status"}
 
-var errNobody = errors.New("nobody leads")
+var (
+	errNobody = errors.New("nobody leads")
+	errOther  = errors.New("another volume")
+)
+
+// patiently does something again and again until it succeeds, or no more is to be hoped for.
+func patiently(ctx context.Context, do func() error) error {
+	for failed := 0; ; {
+		err := do()
+		if failed++; err == nil || errors.Is(err, errOther) || failed == failures {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), err)
+		case <-time.After(between):
+		}
+	}
+}
+
+// await finds the leader, and waits for one while an election may be under way.
+func (o *operator) await(ctx context.Context) (at string, s node.Status, err error) {
+	err = patiently(ctx, func() (err error) {
+		at, s, err = o.leader(ctx)
+		return err
+	})
+	return at, s, err
+}
 
 // leader finds the leader.
 func (o *operator) leader(ctx context.Context) (addr string, s node.Status, err error) {
@@ -43,7 +70,7 @@ func (o *operator) leader(ctx context.Context) (addr string, s node.Status, err 
 			s, err = node.Ask(ctx, o.ia, at, askStatus)
 		}
 		if err == nil && o.volume != "" && s.Volume != o.volume {
-			return "", s, fmt.Errorf("%s is of volume %s, not %s", at, s.Volume, o.volume)
+			return "", s, fmt.Errorf("%w: %s is of volume %s, not %s", errOther, at, s.Volume, o.volume)
 		}
 		if err == nil && s.Serves() {
 			o.volume = s.Volume
@@ -98,48 +125,144 @@ func (o *operator) until(ctx context.Context, step func(leader node.Status) (c n
 }
 
 // add adds a node as a learner, and lets it vote when it has the disk.
-func (o *operator) add(ctx context.Context, id uint64, addr string) error {
+func (o *operator) add(ctx context.Context, id uint64, addr string, force bool) error {
+	_, leader, err := o.await(ctx)
+	if err != nil {
+		return err
+	}
+	if err := o.fits(ctx, leader, id, addr); err != nil {
+		return err
+	}
 	p := newProgress(o.out, id)
 	defer p.end()
-	return o.until(ctx, func(leader node.Status) (c node.Command, done bool) {
+	err = o.until(ctx, func(leader node.Status) (c node.Command, done bool) {
 		switch m, member := leader.Members[id]; {
 		case !member || m.Addr != addr:
 			return node.Command{Do: "add", ID: id, Addr: addr}, false
 		case m.Learner:
 			s, err := node.Ask(ctx, o.ia, addr, askStatus)
 			p.show(s, err)
-			return node.Command{Do: "promote", ID: id}, false
+			return node.Command{Do: "promote", ID: id, Force: force}, false
 		}
 		return c, true
 	})
+	return o.did(ctx, err, "node %d is a member that votes", id)
 }
 
-func (o *operator) remove(ctx context.Context, id uint64) error {
-	return o.until(ctx, func(leader node.Status) (node.Command, bool) {
-		_, member := leader.Members[id]
-		return node.Command{Do: "remove", ID: id}, !member
+// fits reports whether a node at an address may be added: it says that it is that node of that volume, with its options.
+func (o *operator) fits(ctx context.Context, leader node.Status, id uint64, addr string) error {
+	if m, member := leader.Members[id]; member && m.Addr == addr {
+		return nil // it was added before
+	} else if member {
+		return fmt.Errorf("node %d is a member already, at %s", id, m.Addr)
+	}
+	if slices.Contains(leader.Gone, id) {
+		return fmt.Errorf("node %d was a member: give the new node another id", id)
+	}
+	var s node.Status
+	err := patiently(ctx, func() (err error) {
+		s, err = node.Ask(ctx, o.ia, addr, askStatus)
+		return err
 	})
+	switch {
+	case err != nil:
+		return fmt.Errorf("node %d does not answer at %s: serve it first, with --create --join: %w", id, addr, err)
+	case s.Volume != leader.Volume:
+		return fmt.Errorf("%s is of volume %s, not %s", addr, s.Volume, leader.Volume)
+	case s.ID != id:
+		return fmt.Errorf("%s is node %d, not %d", addr, s.ID, id)
+	}
+	if what := leader.Terms.Differences(&s.Terms); what != "" {
+		return fmt.Errorf("the options of node %d are others (here is the leader): %s", id, what)
+	}
+	return nil
+}
+
+// did says in a line what a command has done, unless it failed.
+func (o *operator) did(ctx context.Context, err error, format string, args ...any) error {
+	if err != nil {
+		return err
+	}
+	line := fmt.Sprintf(format, args...)
+	if _, s, err := o.leader(ctx); err == nil {
+		line += fmt.Sprintf("; members are %s, node %d leads", node.NodeList(s.Members), s.ID)
+	}
+	fmt.Fprintln(o.out, line)
+	return nil
+}
+
+func (o *operator) remove(ctx context.Context, id uint64, force bool) error {
+	_, leader, err := o.await(ctx)
+	if err != nil {
+		return err
+	}
+	if _, member := leader.Members[id]; !member {
+		return fmt.Errorf("no node %d; members are %s", id, node.NodeList(leader.Members))
+	}
+	err = o.until(ctx, func(leader node.Status) (node.Command, bool) {
+		_, member := leader.Members[id]
+		return node.Command{Do: "remove", ID: id, Force: force}, !member
+	})
+	return o.did(ctx, err, "node %d is removed", id)
 }
 
 // replace adds a node and removes another. After a failure it goes on where it was.
-func (o *operator) replace(ctx context.Context, old, id uint64, addr string) error {
-	_, leader, err := o.leader(ctx)
+func (o *operator) replace(ctx context.Context, old, id uint64, addr string, force bool) error {
+	if old == id {
+		return fmt.Errorf("a node that lost its disk is another node: replace %d by a node of another id", old)
+	}
+	_, leader, err := o.await(ctx)
 	if err != nil {
 		return err
 	}
 	if _, member := leader.Members[old]; !member && leader.Members[id].Addr == "" {
 		return fmt.Errorf("node %d is no member", old)
 	}
-	if err := o.add(ctx, id, addr); err != nil {
+	if err := o.add(ctx, id, addr, force); err != nil {
 		return err
 	}
-	return o.remove(ctx, old)
+	if _, member := leader.Members[old]; !member {
+		return o.did(ctx, nil, "node %d was removed before", old)
+	}
+	return o.remove(ctx, old, force)
 }
 
+// transferTime is how long a node may take to lead: two elections.
+func transferTime(s node.Status) time.Duration {
+	for _, x := range s.Terms.All {
+		if tick, err := time.ParseDuration(x.Value); x.Name == "tick" && err == nil {
+			return max(40*tick, 4*time.Second)
+		}
+	}
+	return 4 * time.Second
+}
+
+// transfer gives the lead to a node, once: while it is on its way, the volume takes no writes.
 func (o *operator) transfer(ctx context.Context, id uint64) error {
-	return o.until(ctx, func(leader node.Status) (node.Command, bool) {
-		return node.Command{Do: "transfer", ID: id}, leader.ID == id
-	})
+	at, s, err := o.await(ctx)
+	if err != nil {
+		return err
+	}
+	if s.ID == id {
+		return o.did(ctx, nil, "node %d leads already", id)
+	}
+	if _, err := node.Ask(ctx, o.ia, at, node.Command{Do: "transfer", ID: id, Volume: s.Volume}); err != nil {
+		return err
+	}
+	for most := time.Now().Add(transferTime(s)); ; {
+		_, now, err := o.leader(ctx)
+		switch {
+		case err == nil && now.ID == id:
+			return o.did(ctx, nil, "node %d leads", id)
+		case time.Now().After(most):
+			return errors.Join(fmt.Errorf("node %d does not lead after %v", id, transferTime(s)), err)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 // status prints what a node knows.

@@ -123,12 +123,35 @@ func (m *machine) add(ctx context.Context, ia *dat.IA, f *files, tick time.Durat
 	return m.target.Set(a.Namespace, target.Namespace{Store: n.Device(), ID: a.disk(), ANAGroup: a.Namespace})
 }
 
-// run serves until ctx ends, or until a node can't go on.
+// run serves until ctx ends, or until a node can't go on. A node that leads gives the lead away before it ends.
 func (m *machine) run(ctx context.Context) error {
-	all, ctx := errgroup.WithContext(ctx)
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	all, running := errgroup.WithContext(running)
 	for _, n := range m.nodes {
-		all.Go(func() error { return n.Run(ctx) })
+		all.Go(func() error { return n.Run(running) })
 	}
-	all.Go(func() error { return m.target.Run(ctx) })
+	all.Go(func() error { return m.target.Run(running) })
+	all.Go(func() error {
+		defer stop()
+		select {
+		case <-ctx.Done():
+			m.handOver()
+		case <-running.Done():
+		}
+		return nil
+	})
 	return all.Wait()
+}
+
+// handOver gives the lead of all volumes away.
+func (m *machine) handOver() {
+	var all errgroup.Group
+	for _, n := range m.nodes {
+		all.Go(func() error {
+			n.HandOver()
+			return nil
+		})
+	}
+	_ = all.Wait() // nothing fails
 }

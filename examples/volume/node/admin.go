@@ -26,6 +26,8 @@ type Command struct {
 	Volume string `json:"volume,omitempty"`
 	ID     uint64 `json:"id,omitempty"`
 	Addr   string `json:"addr,omitempty"`
+	// Force does what leaves those that are heard no majority.
+	Force bool `json:"force,omitempty"`
 }
 
 // Status is what a node knows.
@@ -33,6 +35,8 @@ type Status struct {
 	ID       uint64              `json:"id"`
 	Volume   string              `json:"volume"`
 	Version  int                 `json:"version"` // of what nodes say to each other
+	Terms    Terms               `json:"terms"`
+	Gone     []uint64            `json:"gone,omitempty"` // that were members
 	Refusals []Refusal           `json:"refusals,omitempty"`
 	Role     string              `json:"role"`
 	State    string              `json:"state"` // ANA
@@ -72,7 +76,7 @@ func (c *consensus) Status() (s Status) {
 
 func (c *consensus) status() Status {
 	s := Status{
-		ID: c.cfg.ID, Volume: c.cfg.Layout.Volume.String(), Version: wireVersion, Refusals: c.refusals.list(), Role: c.role.String(), State: c.ana.String(), Leader: c.leader.Load(), Term: c.term, Last: c.last,
+		ID: c.cfg.ID, Volume: c.cfg.Layout.Volume.String(), Version: wireVersion, Terms: c.terms, Gone: c.log.AllGone(), Refusals: c.refusals.list(), Role: c.role.String(), State: c.ana.String(), Leader: c.leader.Load(), Term: c.term, Last: c.last,
 		Applied: c.applied, Released: c.released.Load(), Rotten: c.rotten.Load(), Members: c.log.Members(), Checked: c.disk.Checked(),
 		Slots: c.cfg.Layout.Slots, Rebuilt: c.rebuilt.Load(), Rebuilds: c.rebuilds.Load(),
 	}
@@ -100,22 +104,13 @@ func (c *consensus) command(x Command, done chan error) {
 	}
 	switch x.Do {
 	case "add":
-		if m, member := c.log.Members()[x.ID]; member {
-			done <- fmt.Errorf("node %d is a member already, at %s", x.ID, m.Addr)
-			return
-		}
-		done <- c.proposeMember(pb.ConfChangeAddLearnerNode, x.ID, x.Addr)
+		done <- c.add(x)
 	case "promote":
-		done <- c.promote(x.ID)
+		done <- c.promote(x)
 	case "remove":
-		done <- c.proposeMember(pb.ConfChangeRemoveNode, x.ID, "")
+		done <- c.remove(x)
 	case "transfer":
-		if m, member := c.log.Members()[x.ID]; !member || m.Learner || x.ID == c.cfg.ID {
-			done <- fmt.Errorf("node %d is no other member that votes", x.ID)
-			return
-		}
-		c.raft.TransferLeader(x.ID)
-		done <- nil
+		done <- c.transfer(x)
 	case "check":
 		c.reign.propose(proposal{data: (&entry.Entry{Op: entry.Check}).Append(nil), done: func(err error) { done <- err }})
 	default:
@@ -124,8 +119,9 @@ func (c *consensus) command(x Command, done chan error) {
 }
 
 // promote lets a learner vote that has all that is committed, or nearly.
-func (c *consensus) promote(id uint64) error {
-	m := c.log.Members()[id]
+func (c *consensus) promote(x Command) error {
+	id, members := x.ID, c.log.Members()
+	m := members[id]
 	if !m.Learner {
 		return fmt.Errorf("node %d is no learner", id)
 	}
@@ -138,21 +134,30 @@ func (c *consensus) promote(id uint64) error {
 	if match+near < c.applied || match == 0 {
 		return notNow("node %d has record %d of %d", id, match, c.applied)
 	}
+	m.Learner = false
+	members[id] = m
+	if err := c.decides(members, x.Force); err != nil {
+		return err
+	}
 	return c.proposeMember(pb.ConfChangeAddNode, id, m.Addr)
 }
 
 // near is how far behind a learner may be that begins to vote.
 const near = 64
 
-// proposeMember proposes a change of the members. The engine refuses a second one at a time, by an empty
-// entry in its place.
+// proposeMember proposes a change of the members, one at a time: the engine would put an empty entry in the place of a
+// second one.
 func (c *consensus) proposeMember(kind pb.ConfChangeType, id uint64, addr string) error {
 	if id < 1 || id > uint64(c.cfg.Layout.Nodes) {
 		return fmt.Errorf("node id %d; it may be 1 to %d", id, c.cfg.Layout.Nodes)
 	}
+	if c.reign.changing {
+		return notNow("another change of the members is under way")
+	}
 	if err := c.raft.ProposeConfChange(&pb.ConfChange{Type: kind.Enum(), NodeId: new(id), Context: []byte(addr)}); err != nil {
 		return notNow("%v", err)
 	}
+	c.reign.changing = true
 	return nil
 }
 

@@ -94,7 +94,7 @@ func (s *site) compare(hello []byte) (x note, err error) {
 	if err != nil {
 		return x, errNote
 	}
-	if what := s.terms.differences(&there); what != "" {
+	if what := s.terms.Differences(&there); what != "" {
 		return x, stranger("the options of node %d and node %d differ: %s", s.cfg.ID, x.from, what)
 	}
 	return x, nil

@@ -127,8 +127,8 @@ func TestAHelloNamesWhatDiffers(t *testing.T) {
 	require.NoError(t, f.saying(func(*note) {}, methodHello, b))
 
 	founder := Terms{Founding: []Term{{"peers", "1=a"}}}
-	assert.NotEmpty(t, founder.differences(&Terms{Founding: []Term{{"peers", "1=b"}}}))
-	assert.Empty(t, founder.differences(&Terms{}), "a node that was added knows other peers")
+	assert.NotEmpty(t, founder.Differences(&Terms{Founding: []Term{{"peers", "1=b"}}}))
+	assert.Empty(t, founder.Differences(&Terms{}), "a node that was added knows other peers")
 }
 
 func TestACommandForAnotherVolumeIsRefused(t *testing.T) {

@@ -40,6 +40,7 @@ type reign struct {
 	late       int    // for how many ticks this node has not applied it, and another one has released it
 	lost       map[uint64]int
 	unheard    map[uint64]int // for how many ticks, as far as the engine counts
+	changing   bool           // a change of the members is proposed, and not applied
 }
 
 // proposal is an entry that the leader proposes.
@@ -221,6 +222,7 @@ func (r *reign) takeOut(id uint64) {
 // membersChanged takes out those that are members no more. A new one gets no data in slots before it says
 // that it has what went before.
 func (r *reign) membersChanged() {
+	r.changing = false
 	members, voters := r.c.log.Members(), 0
 	r.c.raft.WithProgress(func(id uint64, kind raft.ProgressType, _ tracker.Progress) {
 		if kind == raft.ProgressTypePeer {

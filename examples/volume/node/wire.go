@@ -86,8 +86,8 @@ func (t *Terms) digest() (d [termsLen]byte) {
 	return d
 }
 
-// differences says what differs here from there, or nothing.
-func (t *Terms) differences(there *Terms) string {
+// Differences says what differs here from there, or nothing.
+func (t *Terms) Differences(there *Terms) string {
 	var all []string
 	compare := func(here, there []Term, both bool) {
 		values := make(map[string]string)
