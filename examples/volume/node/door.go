@@ -64,9 +64,7 @@ func (d *door) call(r *rpc.Request) ([]byte, error) {
 	if err == nil {
 		answer, err = d.callOf(x, rest, r)
 	}
-	if err == nil {
-		d.taken(x.from, true)
-	} else {
+	if err != nil {
 		d.refused(x.from, r.Conn().RemoteAddr().String(), true, err)
 	}
 	return answer, err

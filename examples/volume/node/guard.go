@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,7 +10,6 @@ import (
 	"net"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -109,19 +109,23 @@ type Refusal struct {
 	Last time.Time `json:"last"`
 }
 
-// refusals are those that still hold.
+// refusals are those that still hold. One that holds comes again with each tick, or with each attempt to connect.
 type refusals struct {
-	some atomic.Bool
-	mu   sync.Mutex
-	all  map[refusedBy]Refusal
+	mu  sync.Mutex
+	all map[refusedBy]time.Time // when each came last
 }
 
+// refusedBy is a refusal but for when.
 type refusedBy struct {
-	node uint64
-	here bool
+	node      uint64
+	addr, why string
+	here      bool
 }
 
-const mostRefusals = 32
+const (
+	mostRefusals = 32
+	refusalHolds = 30 * time.Second // after the last time
+)
 
 // refused notes an error if it is a refusal, and logs it if it is news.
 func (s *site) refused(node uint64, addr string, here bool, err error) {
@@ -132,45 +136,40 @@ func (s *site) refused(node uint64, addr string, here bool, err error) {
 	if host, _, err := net.SplitHostPort(addr); err == nil && here {
 		addr = host
 	}
-	q := &s.refusals
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	key := refusedBy{node, here}
-	before, known := q.all[key]
-	if !known && len(q.all) == mostRefusals {
-		return
+	if s.refusals.note(refusedBy{node, addr, why.Text, here}, time.Now()) {
+		s.cfg.Logger.Warn("nodes refuse each other", "node", node, "address", addr, "here", here, "why", why.Text)
 	}
-	now := time.Now()
-	if known && (before.Why == why.Text || now.Sub(before.Last) < time.Second) {
-		before.Last = now
-		q.all[key] = before
-		return
-	}
-	if q.all == nil {
-		q.all = make(map[refusedBy]Refusal)
-	}
-	q.all[key] = Refusal{node, addr, here, why.Text, now}
-	q.some.Store(true)
-	s.cfg.Logger.Warn("nodes refuse each other", "node", node, "address", addr, "here", here, "why", why.Text)
 }
 
-// taken notes that a node's calls are taken.
-func (s *site) taken(node uint64, here bool) {
-	if !s.refusals.some.Load() {
-		return
-	}
-	q := &s.refusals
+// note notes a refusal, and reports whether it is news.
+func (q *refusals) note(x refusedBy, now time.Time) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	delete(q.all, refusedBy{node, here})
-	q.some.Store(len(q.all) != 0)
+	q.forget(now)
+	_, known := q.all[x]
+	if !known && len(q.all) == mostRefusals {
+		return false
+	}
+	if q.all == nil {
+		q.all = make(map[refusedBy]time.Time)
+	}
+	q.all[x] = now
+	return !known
+}
+
+// forget forgets those that hold no more. The caller holds the lock.
+func (q *refusals) forget(now time.Time) {
+	maps.DeleteFunc(q.all, func(_ refusedBy, last time.Time) bool { return now.Sub(last) > refusalHolds })
 }
 
 // list lists them.
-func (q *refusals) list() []Refusal {
+func (q *refusals) list(now time.Time) (all []Refusal) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	all := slices.Collect(maps.Values(q.all))
-	slices.SortFunc(all, func(a, b Refusal) int { return int(a.Node) - int(b.Node) })
+	q.forget(now)
+	for x, last := range q.all {
+		all = append(all, Refusal{x.node, x.addr, x.here, x.why, last})
+	}
+	slices.SortFunc(all, func(a, b Refusal) int { return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Why, b.Why)) })
 	return all
 }

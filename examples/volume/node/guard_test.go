@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -59,9 +60,6 @@ func TestNothingOfAStrangerIsTakenAndARefusalSaysWhy(t *testing.T) {
 		assert.True(t, r.Here)
 	}
 	require.NoError(t, f.saying(func(*note) {}, methodMessage, heartbeat))
-	for _, r := range f.Status().Refusals {
-		assert.NotEqual(t, uint64(2), r.Node, "it is taken now")
-	}
 }
 
 func TestATermThatNoElectionCameToIsNotKept(t *testing.T) {
@@ -152,4 +150,22 @@ func TestACallOfAnEarlierProgramIsRefused(t *testing.T) {
 	require.ErrorIs(t, err, errStranger)
 	require.ErrorContains(t, err, "versions")
 	require.Len(t, f.log.Members(), 3)
+}
+
+// The right node's calls come between those of a stranger of its id.
+func TestARefusalIsNewsOnce(t *testing.T) {
+	var q refusals
+	x, now := refusedBy{node: 2, addr: "10.0.0.2", why: "of another volume", here: true}, time.Now()
+	require.True(t, q.note(x, now))
+	for range 1000 {
+		now = now.Add(time.Second)
+		require.False(t, q.note(x, now))
+	}
+	require.Len(t, q.list(now), 1)
+	require.Empty(t, q.list(now.Add(refusalHolds+1)), "it holds no more")
+	require.True(t, q.note(x, now.Add(2*refusalHolds)))
+	for i := range uint64(10 * mostRefusals) {
+		q.note(refusedBy{node: i}, now)
+	}
+	require.Len(t, q.list(now), mostRefusals)
 }

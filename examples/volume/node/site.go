@@ -134,6 +134,5 @@ func (s *site) dial(ctx context.Context, id uint64, addr string) (*rpc.Client, e
 		_ = client.Close() // its memory is the node's
 		return nil, err
 	}
-	s.taken(id, false)
 	return client, nil
 }
