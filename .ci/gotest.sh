@@ -1,10 +1,15 @@
 # gotest.sh LOG go test ...: runs the tests verbosely into LOG and shows what
 # matters of it: a line per package, the shuffle's seeds, what failed, a count.
 # A skipped test is a failure, unless its message says "capability: NAME" and
-# NAME is a word of CI_PROBED, which lists what the machine was found to lack.
+# NAME is a word of CI_PROBED, which lists what the machine was found to lack. kernel-tools
+# are the programs that make a guest's kernel: they are hidden with the compilers, and come with
+# the guest.
 set -euo pipefail
 log=$1
 shift
+for tool in apt-get apt-cache dpkg-deb depmod tar xz make gcc-12; do
+  PATH=$PATH:/usr/sbin:/sbin command -v "$tool" >/dev/null || CI_PROBED="${CI_PROBED:-} kernel-tools"
+done
 status=0
 "$@" -v >"$log" 2>&1 || status=$?
 

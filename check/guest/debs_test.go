@@ -39,13 +39,19 @@ type debian struct {
 	root string
 }
 
-func newDebian(t *testing.T) *debian {
+// needsTools skips a test where the programs are missing that make a kernel's tree.
+func needsTools(t *testing.T) {
 	t.Helper()
 	for _, tool := range []tool{aptGet, aptCache, dpkgDeb, depmod, tarTool, xz, makeTool, compiler} {
 		if _, err := tool.path(); err != nil {
-			t.Skipf("needs the programs of Debian that make a kernel's tree: %v", err)
+			t.Skipf("capability: kernel-tools, which make a kernel's tree: %v", err)
 		}
 	}
+}
+
+func newDebian(t *testing.T) *debian {
+	t.Helper()
+	needsTools(t)
 	d := &debian{t, t.TempDir()}
 	for _, dir := range []string{"archive", "etc", "state/lists/partial", "cache/archives/partial"} {
 		require.NoError(t, os.MkdirAll(filepath.Join(d.root, dir), 0o755))
@@ -161,6 +167,7 @@ func TestTheKernelIsTheOneThatTheDistributionNames(t *testing.T) {
 }
 
 func TestATreeIsMadeOfSiblingsAtAnyVersion(t *testing.T) {
+	needsTools(t)
 	for pkg := range siblings {
 		if pkg == "linux-image-"+abi {
 			continue
@@ -206,6 +213,7 @@ func TestAVersionThatLeftTheArchiveIsReplacedByTheNext(t *testing.T) {
 }
 
 func TestListsThatAreOldOrMissingAreNoObstacle(t *testing.T) {
+	needsTools(t)
 	for name, old := range map[string]func(*debian){
 		"old":     func(d *debian) { d.holds(kernelAt("6.1.9-1")...); d.update() },
 		"missing": func(*debian) {},

@@ -50,10 +50,11 @@ const refusedRests = 10 * time.Millisecond
 // notRun reports whether a failure says that the server has not begun the call.
 func notRun(code uint16) bool { return code == CodeDraining || code == CodeBusy }
 
-// whenPassed adds to a server's refusal that the call's time is over, if it is.
+// whenPassed is a server's refusal, or, if the call's time is over, the end of that: a caller who
+// looks for an Error of the server's has none then, since the call has not run.
 func whenPassed(ctx context.Context, refusal error) error {
 	if cause := passed(ctx); cause != nil {
-		return fmt.Errorf("%w; the server answered: %w", cause, refusal)
+		return fmt.Errorf("%w; the server answered: %s", cause, refusal)
 	}
 	return refusal
 }

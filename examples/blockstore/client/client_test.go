@@ -187,5 +187,6 @@ func TestTheEndOfTheConnectionEndsTheRequests(t *testing.T) {
 	require.ErrorIs(t, l.Drain(), rpc.ErrEnded)
 	l.Put(t.Context(), slot(t, l), 1, Ref{})
 	require.ErrorIs(t, l.Drain(), rpc.ErrEnded)
+	<-r.Context().Done() // the server has heard of it, too
 	require.ErrorIs(t, r.Reply(nil), rpc.ErrEnded)
 }

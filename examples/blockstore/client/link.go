@@ -230,11 +230,14 @@ func (l *Link) call(ctx context.Context, s *Slot, call rpc.Call) {
 
 // ask makes a call, whose answer has n bytes.
 func (l *Link) ask(ctx context.Context, call rpc.Call, n int) ([]byte, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, l.stall, ErrStalled)
+	brief, cancel := context.WithTimeoutCause(ctx, l.stall, ErrStalled)
 	defer cancel()
-	answer, err := l.rpc.Call(ctx, call, nil)
-	if err == nil && len(answer) != n {
+	answer, err := l.rpc.Call(brief, call, nil)
+	switch {
+	case err == nil && len(answer) != n:
 		err = errMalformed
+	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil: // the server noticed before this timer ran
+		err = fmt.Errorf("%w: %w", ErrStalled, err)
 	}
 	return answer, err
 }
