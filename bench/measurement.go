@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"godat/bench/host"
+	"godat/bench/page"
 	"godat/bench/report"
 )
 
@@ -154,7 +155,7 @@ func (m *measurement) writeFigures(readme string) error {
 	if doubts != nil {
 		said = append(said, "Not told here, because the repeats differ: "+strings.Join(doubts, ", ")+".")
 	}
-	return replaceFigures(readme, fmt.Sprintf("- %s\n\nA channel is `<-d.C()`; polled is a loop around `d.Dequeue(buf)`, which keeps a processor busy. Medians over %d repeats, in brackets the 95 %% intervals "+
+	return figures.Replace(readme, fmt.Sprintf("- %s\n\nA channel is `<-d.C()`; polled is a loop around `d.Dequeue(buf)`, which keeps a processor busy. Medians over %d repeats, in brackets the 95 %% intervals "+
 		"of differences. Messages of 64 bytes on `loop`, measured on %s by `go run ./bench`, which answers for your machine. [bench/RESULTS.md](bench/RESULTS.md) has all tables.\n",
 		strings.Join(said, "\n- "), delivery.Repeats, delivery.Host))
 }
@@ -165,16 +166,4 @@ const (
 	figuresEnd   = "<!-- to here -->\n"
 )
 
-// replaceFigures replaces what is between the marks of a file.
-func replaceFigures(name, figures string) error {
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return err
-	}
-	before, rest, begins := strings.Cut(string(text), figuresBegin)
-	_, after, ends := strings.Cut(rest, figuresEnd)
-	if !begins || !ends {
-		return fmt.Errorf("%s has no lines %q and %q", name, strings.TrimSpace(figuresBegin), strings.TrimSpace(figuresEnd))
-	}
-	return os.WriteFile(name, []byte(before+figuresBegin+figures+figuresEnd+after), 0o644)
-}
+var figures = page.Marks{Begin: figuresBegin, End: figuresEnd}

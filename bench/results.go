@@ -7,6 +7,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"godat/bench/page"
 )
 
 // resultsCommand writes the page of results.
@@ -26,7 +28,7 @@ type part struct {
 }
 
 // parts are those of the page. All but agree and guest are measured unless the flags say
-// other. README's figures come from the first two reports of the first part.
+// other. README's figures come from the first two reports of the part that is quoted.
 func parts() []part {
 	return []part{
 		{"loop", "Messages inside one process", "", []string{
@@ -77,63 +79,85 @@ func (r *resultsCommand) Run(c *command, out io.Writer) error {
 	if err := r.check(); err != nil {
 		return err
 	}
-	old, err := os.ReadFile(r.Out)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
+	if r.wanted(quoted) {
+		if err := figures.Check(r.Readme); err != nil {
+			return err
+		}
+	}
+	if _, err := readPage(r.Out); err != nil { // before minutes of measuring
 		return err
 	}
-	p := newPage(string(old))
+	var failed error
 	for _, part := range parts() {
 		if !r.wanted(part.name) {
 			continue
 		}
 		m := measurement{c: c, progress: out}
-		p.texts[part.name] = m.measure(part)
-		p.failed = errors.Join(p.failed, m.failed, m.writeHistograms(strings.TrimSuffix(r.Out, ".md")+"-"+part.name+".hlog"))
-		if part.name == parts()[0].name {
-			p.failed = errors.Join(p.failed, m.writeFigures(r.Readme))
+		text := m.measure(part)
+		failed = errors.Join(failed, m.failed, m.writeHistograms(strings.TrimSuffix(r.Out, ".md")+"-"+part.name+".hlog"))
+		if part.name == quoted {
+			failed = errors.Join(failed, m.writeFigures(r.Readme))
 		}
-		if err := os.WriteFile(r.Out, []byte(p.String()), 0o644); err != nil {
-			return err
+		p, err := readPage(r.Out) // another process may have measured other parts meanwhile
+		if err != nil {
+			return errors.Join(failed, err)
+		}
+		p[part.name] = text
+		if err := page.WriteText(r.Out, p.String()); err != nil {
+			return errors.Join(failed, err)
 		}
 	}
-	return p.failed
+	return failed
 }
 
-// page is the page of results: the text of each part that was measured, now or before.
-type page struct {
-	texts  map[string]string // by part
-	failed error
+// quoted is the part that README's figures come from.
+const quoted = "loop"
+
+// resultsPage is the page of results: by part, the text of each one that was measured, now or before.
+type resultsPage map[string]string
+
+// marksOf are the lines around a part.
+func marksOf(part string) page.Marks {
+	return page.Marks{Begin: "<!-- part " + part + " -->\n", End: "<!-- end of part " + part + " -->\n"}
 }
 
-// The lines around a part.
-func partBegin(name string) string { return "<!-- part " + name + " -->\n" }
-func partEnd(name string) string   { return "<!-- end of part " + name + " -->\n" }
-
-// newPage reads the parts of a page that was written before.
-func newPage(old string) *page {
-	p := &page{texts: map[string]string{}}
+// readPage reads the parts of a page that was written before, if there is one. A text that has no
+// part is not overwritten, nor one whose parts can't be told from each other.
+func readPage(name string) (resultsPage, error) {
+	old, err := os.ReadFile(name)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	p := resultsPage{}
 	for _, part := range parts() {
-		_, rest, begins := strings.Cut(old, partBegin(part.name))
-		text, _, ends := strings.Cut(rest, partEnd(part.name))
-		if begins && ends {
-			p.texts[part.name] = text
+		_, text, _, err := marksOf(part.name).Cut(string(old))
+		if errors.Is(err, page.ErrNoMarks) {
+			continue
 		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		p[part.name] = text
 	}
-	return p
+	if len(p) == 0 && strings.TrimSpace(string(old)) != "" {
+		return nil, fmt.Errorf("%s is no page of results, since no part has its marks: move it away, or name another file by --out", name)
+	}
+	return p, nil
 }
 
 // String is the whole page. A part that was never measured says how it can be.
-func (p *page) String() string {
+func (p resultsPage) String() string {
 	var b strings.Builder
 	b.WriteString("# Results\n\n`go run ./bench results` writes this page, and `go run ./bench results --only PART` one part of it. Each part names the machine, and the\n" +
 		"commands that repeat it. The latencies of each repeat are beside it, in HdrHistogram's logs `RESULTS-PART.hlog`. What the figures mean, and what not to\n" +
 		"conclude from them: [README.md](README.md).\n\n")
 	for _, part := range parts() {
-		text := p.texts[part.name]
+		text := p[part.name]
 		if text == "" {
 			text = fmt.Sprintf("## %s\n\nNot measured yet: `go run ./bench results --only %s`\n\n", part.title, part.name)
 		}
-		b.WriteString(partBegin(part.name) + text + partEnd(part.name) + "\n")
+		m := marksOf(part.name)
+		b.WriteString(m.Begin + text + m.End + "\n")
 	}
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }

@@ -149,10 +149,52 @@ func TestOnePartIsMeasuredAnewAndTheOthersAreKept(t *testing.T) {
 	assert.ErrorContains(t, (&resultsCommand{Only: []string{"all"}}).Run(&command{}, io.Discard), `no part "all": one of loop, iwarp`)
 }
 
+func TestPartsThatTwoProcessesMeasureAreBothKept(t *testing.T) {
+	dir := t.TempDir()
+	out := filepath.Join(dir, "RESULTS.md")
+	other := func(args []string, w io.Writer) error {
+		if args[0] == "ratios" { // meanwhile
+			idle := resultsCommand{Out: out, Only: []string{"idle"}}
+			require.NoError(t, idle.Run(&command{again: canned}, io.Discard))
+		}
+		return canned(args, w)
+	}
+	page, _, err := written(t, dir, other, resultsCommand{Only: []string{"ratios"}})
+	require.NoError(t, err)
+	assert.Contains(t, page, "a table of ratios")
+	assert.Contains(t, page, "a table of idle")
+}
+
+func TestWhatCouldNotBeWrittenIsSaidBeforeItIsMeasured(t *testing.T) {
+	for _, c := range []struct{ results, readme, want string }{
+		{"my notes\n", figuresBegin + figuresEnd, "no page of results"},
+		{marksOf("loop").Begin + "a\n" + marksOf("iwarp").Begin + marksOf("iwarp").End, figuresBegin + figuresEnd, "part loop"},
+		{strings.Repeat(marksOf("idle").Begin+marksOf("idle").End, 2), figuresBegin + figuresEnd, "twice"},
+		{"", "# godat\n", "no lines"},
+		{"", figuresBegin + "<!-- another -->\n" + figuresEnd, "has no line"},
+		{"", strings.Repeat(figuresBegin+figuresEnd, 2), "twice"},
+	} {
+		dir := t.TempDir()
+		r := resultsCommand{Out: filepath.Join(dir, "RESULTS.md"), Readme: filepath.Join(dir, "README.md")}
+		require.NoError(t, os.WriteFile(r.Out, []byte(c.results), 0o600))
+		require.NoError(t, os.WriteFile(r.Readme, []byte(c.readme), 0o600))
+		measured := func([]string, io.Writer) error {
+			assert.Fail(t, "it measures", c.want)
+			return nil
+		}
+		assert.ErrorContains(t, r.Run(&command{again: measured}, io.Discard), c.want)
+		for name, text := range map[string]string{r.Out: c.results, r.Readme: c.readme} {
+			now, err := os.ReadFile(name)
+			require.NoError(t, err)
+			assert.Equal(t, text, string(now))
+		}
+	}
+}
+
 func TestAFileWithoutMarksKeepsItsText(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "README.md")
 	require.NoError(t, os.WriteFile(name, []byte("# godat\n"), 0o600))
-	require.ErrorContains(t, replaceFigures(name, "new"), "has no lines")
+	require.ErrorContains(t, figures.Replace(name, "new"), "no lines")
 	text, err := os.ReadFile(name)
 	require.NoError(t, err)
 	assert.Equal(t, "# godat\n", string(text))
