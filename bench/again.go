@@ -23,8 +23,11 @@ const statusUnable = 4
 
 // status is the exit status of an error.
 func status(err error) int {
-	if errors.Is(err, errUnable) {
+	switch {
+	case errors.Is(err, errUnable):
 		return statusUnable
+	case errors.Is(err, errUsage):
+		return statusUsage
 	}
 	return 1
 }
@@ -47,7 +50,11 @@ func process(args []string, out io.Writer) error {
 	if exit.ExitCode() == statusUnable {
 		return errUnable
 	}
-	return fmt.Errorf("%w: %s", err, strings.TrimPrefix(lastLine(said.String()), "bench: "))
+	why := strings.TrimPrefix(lastLine(said.String()), "bench: ")
+	if before, ok := strings.CutSuffix(why, "; "+errUsage.Error()); ok && exit.ExitCode() == statusUsage {
+		return misused(errors.New(before))
+	}
+	return fmt.Errorf("%w: %s", err, why)
 }
 
 func lastLine(text string) string {

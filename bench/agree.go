@@ -47,7 +47,10 @@ var agreeing = [...]struct {
 // Run runs the pairs, and prints how many agree.
 func (a *agreeCommand) Run(c *command, out io.Writer) error {
 	if a.Pairs < 1 {
-		return errors.New("no pair of runs: at least 1")
+		return misusedf("no pair of runs: at least 1")
+	}
+	if len(a.Line) > 0 && a.Line[0] == "agree" {
+		return misusedf("agree compares other commands")
 	}
 	args := append(c.turns(), a.Line...)
 	if len(a.Line) == 0 {

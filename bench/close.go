@@ -38,7 +38,7 @@ const (
 func (o *closeCommand) Run(c *command, out io.Writer) error {
 	for _, n := range slices.Concat(o.Beside, o.Streams) {
 		if most := (crowdFiles - 1000) / 2; n < 1 || n > most {
-			return fmt.Errorf("%d streams: from 1 to %d, both ends of each in this process", n, most)
+			return misusedf("%d streams: from 1 to %d, both ends of each in this process", n, most)
 		}
 	}
 	check(host.LimitFiles(crowdFiles))

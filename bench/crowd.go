@@ -208,7 +208,10 @@ func (o *idleCommand) Run(out io.Writer) error {
 		return nil
 	}
 	if most := o.most(); o.Connections < 1 || o.Connections > most {
-		return fmt.Errorf("%d connections: from 1 to %d", o.Connections, most)
+		return misusedf("%d connections: from 1 to %d", o.Connections, most)
+	}
+	if o.For <= 0 {
+		return misusedf("idle for %v: more than that", o.For)
 	}
 	check(host.LimitFiles(crowdFiles))
 	if o.IA == "loop" {

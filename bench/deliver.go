@@ -15,6 +15,7 @@ import (
 	"godat/bench/lane"
 	"godat/bench/load"
 	"godat/bench/mode"
+	"godat/bench/page"
 	"godat/bench/report"
 	"godat/bench/trial"
 )
@@ -95,20 +96,28 @@ func (f *loadFlags) run(c *command, out io.Writer, s study) error {
 func (f *loadFlags) check(s study) error {
 	for _, size := range s.sizes {
 		if size < 1 || size > 1<<30 {
-			return fmt.Errorf("a message of %d bytes: from 1 to 1 GiB", size)
+			return misusedf("a message of %d bytes: from 1 to 1 GiB", size)
 		}
 	}
 	for _, depth := range f.Depth {
 		if depth < 1 || depth > 1<<16 {
-			return fmt.Errorf("%d messages outstanding: from 1 to 65536", depth)
+			return misusedf("%d messages outstanding: from 1 to 65536", depth)
 		}
 	}
 	for _, producers := range s.producers {
 		if producers < 1 || producers > lane.MaxProducers {
-			return fmt.Errorf("%d producers: from 1 to %d", producers, lane.MaxProducers)
+			return misusedf("%d producers: from 1 to %d", producers, lane.MaxProducers)
 		}
 	}
-	return nil
+	return errors.Join(twice("mode", modeNames(f.Mode)), twice("size", s.sizes), twice("depth", f.Depth), twice("rate", s.rates),
+		twice("connections", s.conns), twice("producers", s.producers))
+}
+
+func modeNames(list []mode.Mode) (names []string) {
+	for _, m := range list {
+		names = append(names, m.Name)
+	}
+	return names
 }
 
 // depths are the flags', or one for the rate. One message at a time shows what a message
@@ -179,10 +188,8 @@ func (o *output) write(out io.Writer, r *report.Report) error {
 	if err := r.Prove(); err != nil {
 		return err
 	}
-	if err := errors.Join(writeFile(o.HTML, r.WriteHTML), writeFile(o.Histograms, r.WriteHistograms)); err != nil {
-		return err
-	}
-	if err := r.Write(out, o.Format); err != nil {
+	err := r.Write(out, o.Format) // first: what was measured is not lost with a file
+	if err := errors.Join(err, writeFile(o.HTML, r.WriteHTML), writeFile(o.Histograms, r.WriteHistograms)); err != nil {
 		return err
 	}
 	if why := r.Unable(); why != "" {
@@ -191,16 +198,12 @@ func (o *output) write(out io.Writer, r *report.Report) error {
 	return nil
 }
 
-// writeFile makes a file of what write writes, unless it has no name.
+// writeFile is page.Write, unless the file has no name.
 func writeFile(name string, write func(io.Writer) error) error {
 	if name == "" {
 		return nil
 	}
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(f), f.Close())
+	return page.Write(name, write)
 }
 
 // showCommand shows a saved run.
@@ -217,7 +220,10 @@ func (s *showCommand) Run(out io.Writer) error {
 	}
 	var r report.Report
 	if err := json.Unmarshal(text, &r); err != nil {
-		return fmt.Errorf("%s: %w", s.File, err)
+		return misusedf("%s is no run that --format json has written: %w", s.File, err)
+	}
+	if !r.Kind.Known() {
+		return misusedf("%s is no run that --format json has written", s.File)
 	}
 	return s.write(out, &r)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -62,15 +63,41 @@ func runWith(again rerun, args []string, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	ctx, err := parser.Parse(args)
-	if err != nil {
+	if err := empty(args); err != nil {
 		return err
 	}
-	if c.Repeats < 0 || c.Duration < 0 {
-		return fmt.Errorf("%d repeats of %v: neither may be negative", c.Repeats, c.Duration)
+	ctx, err := parser.Parse(args)
+	if err != nil {
+		return misused(err)
 	}
-	ctx.BindTo(out, (*io.Writer)(nil))
-	return ctx.Run(&c)
+	if c.Repeats < 0 || c.Repeats > mostRepeats || c.Duration < 0 || c.Duration > longestTurn {
+		return misusedf("%d repeats of %v: not negative, and up to %d of up to %v", c.Repeats, c.Duration, mostRepeats, longestTurn)
+	}
+	to := &sureWriter{to: out}
+	ctx.BindTo(to, (*io.Writer)(nil))
+	err = ctx.Run(&c)
+	return errors.Join(to.err, unopened(err))
+}
+
+// A run of more would not end.
+const (
+	mostRepeats = 10_000
+	longestTurn = time.Hour
+)
+
+// sureWriter notes that what was printed has not been written, as on a full disk: not each of
+// those who print looks.
+type sureWriter struct {
+	to  io.Writer
+	err error
+}
+
+func (w *sureWriter) Write(b []byte) (int, error) {
+	n, err := w.to.Write(b)
+	if err != nil && w.err == nil {
+		w.err = fmt.Errorf("what was measured is not printed: %w", err)
+	}
+	return n, err
 }
 
 type (

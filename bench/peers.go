@@ -35,12 +35,15 @@ type peersCommand struct {
 // turns: first all that make round trips, then all that send one way.
 func (p *peersCommand) Run(c *command, out io.Writer) error {
 	if p.Depth < 1 || p.Depth > 1<<12 {
-		return fmt.Errorf("%d messages outstanding: from 1 to 4096", p.Depth)
+		return misusedf("%d messages outstanding: from 1 to 4096", p.Depth)
 	}
 	for _, size := range p.Size {
 		if size < 1 || size > 1<<20 {
-			return fmt.Errorf("a message of %d bytes: from 1 to 1 MiB", size)
+			return misusedf("a message of %d bytes: from 1 to 1 MiB", size)
 		}
+	}
+	if err := errors.Join(twice("size", p.Size), twice("provider", p.Provider), twice("mode", modeNames(p.Mode))); err != nil {
+		return err
 	}
 	other, why := startModule(p.Module)
 	var entries []trial.Entry
@@ -56,6 +59,9 @@ func (p *peersCommand) Run(c *command, out io.Writer) error {
 			set.tools()
 			entries = append(entries, set.entries...)
 		}
+	}
+	if len(entries) == 0 {
+		return errors.Join(misusedf("no row's name contains %q", p.Only), closeModule(other))
 	}
 	return errors.Join(p.measure(c, out, report.Peers, entries), closeModule(other))
 }
@@ -177,7 +183,7 @@ func startModule(dir string) (p *remote.Process, err error) {
 // buildModule builds the program of the module, in a folder that remove removes.
 func buildModule(dir string) (binary string, remove func(), err error) {
 	if _, err := os.Stat(filepath.Join(dir, "go.mod")); err != nil {
-		return "", nil, fmt.Errorf("no Go module in %s: run the program in the repository, or name its bench/peers by --module", dir)
+		return "", nil, misusedf("no Go module in %s: run the program in the repository, or name its bench/peers by --module", dir)
 	}
 	temp, err := os.MkdirTemp("", "peers")
 	if err != nil {

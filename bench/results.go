@@ -67,7 +67,7 @@ func (r *resultsCommand) check() error {
 	}
 	for _, name := range r.Only {
 		if !slices.Contains(names, name) {
-			return fmt.Errorf("no part %q: one of %s", name, strings.Join(names, ", "))
+			return misusedf("no part %q: one of %s", name, strings.Join(names, ", "))
 		}
 	}
 	return nil

@@ -43,10 +43,16 @@ func (r *rpcCommand) Run(c *command, out io.Writer) error {
 	}
 	cmd.Stdout, cmd.Stderr = out, os.Stderr
 	err = cmd.Run()
-	if exit := new(exec.ExitError); errors.As(err, &exit) && exit.ExitCode() == statusUnable {
+	exit := new(exec.ExitError)
+	switch {
+	case !errors.As(err, &exit):
+		return err
+	case exit.ExitCode() == statusUnable:
 		return errUnable
+	case exit.ExitCode() == statusUsage:
+		return misusedf("its program has said why")
 	}
-	return err
+	return fmt.Errorf("its program has said why: %w", err)
 }
 
 // args are those of the module's command.

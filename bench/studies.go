@@ -89,7 +89,7 @@ func (b *bandwidthCommand) Run(c *command, out io.Writer) error {
 func (s *scaleCommand) Run(c *command, out io.Writer) error {
 	for _, n := range s.Conns {
 		if n < 1 || n > 100_000 {
-			return fmt.Errorf("%d connections: from 1 to 100000", n)
+			return misusedf("%d connections: from 1 to 100000", n)
 		}
 	}
 	open := func(cfg lane.Config) (lane.Lane, error) { return lane.NewEndpoints(cfg) }
@@ -99,7 +99,7 @@ func (s *scaleCommand) Run(c *command, out io.Writer) error {
 // Run measures how fast connections are made.
 func (d *connectCommand) Run(c *command, out io.Writer) error {
 	if d.Depth < 1 || d.Depth > 64 {
-		return fmt.Errorf("%d connections being made at a time: from 1 to 64", d.Depth)
+		return misusedf("%d connections being made at a time: from 1 to 64", d.Depth)
 	}
 	cfg := d.config("loop")
 	cfg.Depth = d.Depth
@@ -111,18 +111,24 @@ func (d *connectCommand) Run(c *command, out io.Writer) error {
 	})
 }
 
+// inProcess reports whether a provider reaches no other process.
+func inProcess(provider string) bool {
+	name, _, _ := strings.Cut(provider, ":")
+	return name == "loop"
+}
+
 // Run measures round trips to another process.
 func (d *dialCommand) Run(c *command, out io.Writer) error {
-	if d.Provider == "loop" {
-		return errors.New("loop reaches no other process: name another --provider, such as iwarp")
+	if inProcess(d.Provider) {
+		return misusedf("loop reaches no other process: name another --provider, such as iwarp")
 	}
 	at, port, err := net.SplitHostPort(d.Addr)
 	if err != nil {
-		return err
+		return misusedf("%w: want HOST:PORT, as serve says it", err)
 	}
 	qual, err := strconv.ParseUint(port, 10, 64)
 	if err != nil {
-		return fmt.Errorf("port %q: %w", port, err)
+		return misusedf("port %q: %w", port, err)
 	}
 	open := func(cfg lane.Config) (lane.Lane, error) { return lane.DialEcho(cfg, at, qual) }
 	return d.run(c, out, study{report.Latency, "iwarp", open, nil, one, one, small, closed})
@@ -130,8 +136,8 @@ func (d *dialCommand) Run(c *command, out io.Writer) error {
 
 // Run answers dialers until the program is interrupted.
 func (s *serveCommand) Run(out io.Writer) error {
-	if strings.HasPrefix(s.Provider, "loop") {
-		return errors.New("loop is reached by no other process: name another --provider, such as iwarp")
+	if inProcess(s.Provider) {
+		return misusedf("loop is reached by no other process: name another --provider, such as iwarp")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

@@ -37,6 +37,11 @@ const (
 	Peers     Kind = "peers"
 )
 
+// Known reports whether there is such a kind.
+func (k Kind) Known() bool {
+	return slices.Contains([]Kind{Delivery, Latency, Bandwidth, Scale, Connect, Peers}, k)
+}
+
 // Title is the question that the report answers.
 func (r *Report) Title() string {
 	switch r.Kind {
