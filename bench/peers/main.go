@@ -31,6 +31,8 @@ func main() {
 	switch {
 	case errors.Is(err, study.ErrBusy):
 		os.Exit(4)
+	case errors.Is(err, study.ErrUsage):
+		os.Exit(2)
 	case err != nil:
 		os.Exit(1)
 	}
@@ -41,7 +43,9 @@ func run(args []string) error {
 	switch {
 	case len(args) > 0 && args[0] == "end":
 		return study.Serve(os.Stdin, os.Stdout, func() { os.Exit(1) })
-	case len(args) > 0 && args[0] == "rpc":
+	case len(args) > 0 && args[0] != "rpc":
+		return fmt.Errorf("%w: what is %q? go run ./bench runs this program", study.ErrUsage, args[0])
+	case len(args) > 0:
 		this, err := os.Executable()
 		if err != nil {
 			return err

@@ -49,7 +49,7 @@ func (s *study) besides(ctx context.Context, b *beside) error {
 	defer func() { closeAll(list) }()
 	for _, row := range s.rows {
 		if strings.Contains(row.Name, s.only) && (row.Name == overIWARP || row.Name == tunedGRPC) {
-			r := &small{contender: contender{Row: row}}
+			r := &small{contender: contender{Row: row, watch: s.watch}}
 			r.pair, r.refused = open(ctx, row, s.command, plan)
 			b.rows, list = append(b.rows, r), append(list, &r.contender)
 		}
@@ -70,7 +70,7 @@ func (s *study) besides(ctx context.Context, b *beside) error {
 // turns measures small calls alone, and beside.
 func (r *small) turns(plan []group, longest time.Duration, counts bool) error {
 	for _, p := range [][]group{plan[:1], plan} {
-		busy := watchOthers()
+		busy := r.watch()
 		t, err := r.pair.turn(p, longest)
 		if err != nil {
 			return err

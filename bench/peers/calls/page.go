@@ -3,12 +3,12 @@ package calls
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
 
+	pages "godat/bench/page"
 	"godat/bench/stats"
 )
 
@@ -275,27 +275,42 @@ const (
 	linesEnd   = "<!-- to here -->"
 )
 
+var marks = pages.Marks{Begin: linesBegin, End: linesEnd}
+
+// quoting are the pages that quote a folder's page: its README.md, and the one above it.
+func quoting(folder string) (below, above string) {
+	return filepath.Join(folder, "README.md"), filepath.Join(folder, "..", "README.md")
+}
+
+// writable is an error if a page that quotes a folder's page could not be rewritten.
+func writable(folder string) error {
+	below, above := quoting(folder)
+	return errors.Join(unmarked(marks.Check(below)), unmarked(marks.Check(above)))
+}
+
 // writeAll writes the page in a folder, the summary into its README.md, and the sentence into the
-// README.md above it.
+// README.md above it. Figures that are not all measured, or that mean nothing, replace none.
 func (p *page) writeAll(folder string) error {
 	if folder == "" {
 		return nil
 	}
-	err := os.WriteFile(filepath.Join(folder, "CALLS.md"), []byte(p.String()), 0o644) //nolint:gosec // it is for all to read
-	lines := p.summary() + "\n[CALLS.md](CALLS.md) has the machine, the latencies, and what each row sets.\n"
-	return errors.Join(err, rewrite(filepath.Join(folder, "README.md"), lines), rewrite(filepath.Join(folder, "..", "README.md"), p.sentence()+"\n"))
+	if why := errors.Join(p.refused(), p.busy()); why != nil {
+		return fmt.Errorf("the pages in %s stay as they are: %w", folder, why)
+	}
+	below, above := quoting(folder)
+	return errors.Join(
+		pages.WriteText(filepath.Join(folder, "CALLS.md"), p.String()),
+		rewrite(below, p.summary()+"\n[CALLS.md](CALLS.md) has the machine, the latencies, and what each row sets.\n"),
+		rewrite(above, p.sentence()+"\n"))
 }
 
 // rewrite replaces the marked lines of a page, if it has them.
-func rewrite(name, lines string) error {
-	old, err := os.ReadFile(name)
-	if err != nil {
-		return err
-	}
-	before, rest, begins := strings.Cut(string(old), linesBegin)
-	_, after, ends := strings.Cut(rest, linesEnd)
-	if !begins || !ends {
+func rewrite(name, lines string) error { return unmarked(marks.Replace(name, lines)) }
+
+// unmarked lets a page without marks be: it quotes nothing.
+func unmarked(err error) error {
+	if errors.Is(err, pages.ErrNoMarks) {
 		return nil
 	}
-	return os.WriteFile(name, []byte(before+linesBegin+lines+linesEnd+after), 0o644) //nolint:gosec // it is for all to read
+	return err
 }

@@ -15,6 +15,9 @@ import (
 	"godat/bench/stats"
 )
 
+// nobodyElse sees nothing that other programs do.
+func nobodyElse() others { return others{} }
+
 func TestAStudyWritesItsPageAndTheLinesThatQuoteIt(t *testing.T) {
 	top := t.TempDir()
 	folder := filepath.Join(top, "bench")
@@ -25,9 +28,9 @@ func TestAStudyWritesItsPageAndTheLinesThatQuoteIt(t *testing.T) {
 	}
 	var out bytes.Buffer
 	args := "-repeats 1 -duration 2ms -size 64,65536 -callers 2 -large 65536 -write " + folder
-	if err := Study(t.Context(), strings.Fields(args), &out, ends()); err != nil {
-		require.ErrorIs(t, err, ErrBusy)
-	}
+	s := study{out: &out, rows: rows(), command: ends(), watch: nobodyElse}
+	require.NoError(t, s.parse(strings.Fields(args)))
+	require.NoError(t, s.run(t.Context()))
 	page := read(t, folder, "CALLS.md")
 	for _, row := range rows() {
 		assert.Equal(t, 4, strings.Count(out.String(), "| "+row.Name+" | ")-strings.Count(beyond(out.String(), "A small call"), "| "+row.Name+" | "), row.Name)
@@ -39,6 +42,35 @@ func TestAStudyWritesItsPageAndTheLinesThatQuoteIt(t *testing.T) {
 	assert.Regexp(t, `(?s)^before\n`+linesBegin+`.*put of 64 B.*CALLS.md.*`+linesEnd+`\nbehind\n$`, lines)
 	assert.NotContains(t, lines, "old\n")
 	assert.Contains(t, read(t, top, "README.md"), "A call over iwarp takes, of the processor time of tuned gRPC's")
+}
+
+func TestFiguresThatMeanNothingReplaceNone(t *testing.T) {
+	busy := measured(onNet, 35)
+	busy.disturbed = len(busy.rate)
+	for name, c := range map[string]*contender{
+		"mean nothing":  busy,
+		"it is refused": {Row: Row{Name: onNet}, refused: errors.New("it is refused")},
+	} {
+		top := t.TempDir()
+		p := page{study: &study{sizes: numbers{64}, callers: 16, repeats: 7}, tables: []table{{Kind{64, false}, []*contender{c}}}}
+		require.ErrorContains(t, p.writeAll(filepath.Join(top, "bench")), name)
+		entries, err := os.ReadDir(top)
+		require.NoError(t, err)
+		assert.Empty(t, entries)
+	}
+}
+
+func TestAPageWhoseMarksAreDamagedIsRefusedBeforeAnythingIsMeasured(t *testing.T) {
+	top := t.TempDir()
+	folder := filepath.Join(top, "bench")
+	require.NoError(t, os.Mkdir(folder, 0o700))
+	damaged := linesBegin + "old\n<!-- another part -->\nmore\n" + linesEnd + "\n"
+	for _, name := range []string{top, folder} {
+		require.NoError(t, os.WriteFile(filepath.Join(name, "README.md"), []byte(damaged), 0o600))
+	}
+	require.ErrorContains(t, Study(t.Context(), []string{"-write", folder}, new(bytes.Buffer), nil), "put it where the part ends")
+	require.Error(t, rewrite(filepath.Join(top, "README.md"), "new"))
+	assert.Equal(t, damaged, read(t, top, "README.md"))
 }
 
 func read(t *testing.T, folder, name string) string {
@@ -105,7 +137,7 @@ func TestAPercentileNeedsCalls(t *testing.T) {
 
 func TestARowThatIsRefusedIsAnErrorAndOthersGoOn(t *testing.T) {
 	var out bytes.Buffer
-	s := study{sizes: numbers{64}, callers: 2, repeats: 1, duration: time.Millisecond, only: "net/rpc", out: &out, command: ends()}
+	s := study{sizes: numbers{64}, callers: 2, repeats: 1, duration: time.Millisecond, only: "net/rpc", out: &out, command: ends(), watch: watchOthers}
 	for _, row := range testRows() {
 		if row.Name == "net/rpc" {
 			s.rows = append(s.rows, row)
@@ -129,8 +161,8 @@ func TestThreeDigitsAreShown(t *testing.T) {
 }
 
 func TestArgumentsThatMakeNoSenseAreRefused(t *testing.T) {
-	for _, args := range []string{"-repeats 0", "-duration 0s", "-size 1", "-size x", "-size 70000000", "-callers 0", "-callers 2000", "-large -1", "-large 80000000", "more"} {
-		assert.Error(t, Study(t.Context(), strings.Fields(args), new(bytes.Buffer), nil), args)
+	for _, args := range []string{"-size 64,64", "-only nosuch", "-only gRPC -write .", "-write nowhere", "-repeats 0", "-duration 0s", "-size 1", "-size x", "-size 70000000", "-callers 0", "-callers 2000", "-large -1", "-large 80000000", "more"} {
+		assert.ErrorIs(t, Study(t.Context(), strings.Fields(args), new(bytes.Buffer), nil), ErrUsage, args)
 	}
 }
 

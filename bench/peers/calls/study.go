@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,7 +27,8 @@ type study struct {
 	tied     bool          // the study ends when its standard input does
 	out      io.Writer
 	rows     []Row
-	command  []string // that starts an end
+	command  []string      // that starts an end
+	watch    func() others // watches the processors during a turn
 }
 
 // numbers are lengths, as a flag has them: 64,4096.
@@ -44,6 +46,9 @@ func (n *numbers) Set(text string) error {
 		if err != nil || v < shortBytes || v > mostSize {
 			return fmt.Errorf("%q: from %d to %d bytes", part, shortBytes, mostSize)
 		}
+		if slices.Contains(*n, v) {
+			return fmt.Errorf("%d bytes twice", v)
+		}
 		*n = append(*n, v)
 	}
 	return nil
@@ -54,12 +59,15 @@ const mostSize = 64 << 20
 // ErrBusy says that other programs used the processors, so that the figures mean nothing.
 var ErrBusy = errors.New("other programs used this machine's processors during most turns: the figures mean nothing")
 
+// ErrUsage says that the arguments make no sense.
+var ErrUsage = errors.New("the arguments")
+
 // Study is the command that measures: it starts the processes of each row by command, and prints what it
 // has measured, or writes it to the page. The error is nil if it could measure.
 func Study(ctx context.Context, args []string, out io.Writer, command []string) error {
-	s := study{out: out, rows: rows(), command: command}
+	s := study{out: out, rows: rows(), command: command, watch: watchOthers}
 	if err := s.parse(args); err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrUsage, err)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -99,6 +107,12 @@ func (s *study) parse(args []string) error {
 		return fmt.Errorf("%d callers: from 1 to 1000", s.callers)
 	case s.large < 0 || s.large > mostSize:
 		return fmt.Errorf("%d bytes of a large call: at most %d", s.large, mostSize)
+	case len(s.contenders()) == 0:
+		return fmt.Errorf("no row's name contains %q", s.only)
+	case s.write != "" && s.only != "":
+		return errors.New("a page has all rows: write it without -only")
+	case s.write != "":
+		return writable(s.write)
 	}
 	return nil
 }
@@ -127,7 +141,10 @@ func (s *study) run(ctx context.Context) error {
 		p.besides = append(p.besides, b)
 	}
 	fmt.Fprintf(s.out, "%s\nFor the project's README: %s\n\n%s", p.summary(), p.sentence(), p.machineText())
-	if err := errors.Join(p.writeAll(s.write), p.refused()); err != nil {
+	if err := p.writeAll(s.write); err != nil {
+		return err
+	}
+	if err := p.refused(); err != nil {
 		return err
 	}
 	return p.busy()
@@ -136,6 +153,7 @@ func (s *study) run(ctx context.Context) error {
 // contender is a row while it is measured.
 type contender struct {
 	Row
+	watch                            func() others
 	pair                             *pair
 	refused                          error     // why there are no figures
 	rate, processor, p50, p99, calls []float64 // by repeat
@@ -145,7 +163,7 @@ type contender struct {
 func (s *study) contenders() (list []*contender) {
 	for _, row := range s.rows {
 		if strings.Contains(row.Name, s.only) {
-			list = append(list, &contender{Row: row})
+			list = append(list, &contender{Row: row, watch: s.watch})
 		}
 	}
 	return list
@@ -193,7 +211,7 @@ func closeAll(list []*contender) {
 
 // turn measures a row once.
 func (c *contender) turn(plan []group, duration time.Duration, counts bool) error {
-	busy := watchOthers()
+	busy := c.watch()
 	t, err := c.pair.turn(plan, duration)
 	if err != nil || !counts {
 		return err
