@@ -5,6 +5,7 @@ package calls
 import (
 	"bufio"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"syscall"
@@ -43,6 +44,43 @@ func TestWhenOneProcessIsKilledTheOtherEndsToo(t *testing.T) {
 			}
 			assert.Error(t, <-failed, name)
 		}
+	}
+}
+
+// A port scanner, or a program that has mistaken the port.
+func TestAStrangerKeepsNoServerFromItsCallsNorFromItsEnd(t *testing.T) {
+	for _, row := range rows() {
+		if row.OneProcess {
+			continue // nobody else reaches it
+		}
+		t.Run(row.Name, func(t *testing.T) {
+			t.Parallel()
+			w := newWork(64)
+			s, err := row.serve(w)
+			require.NoError(t, err)
+			for _, says := range []string{"", "GET / HTTP/1.1\r\nHost: x\r\n\r\n", "\xff\xfe\xfd\xfc and so on, for more than any header is long"} {
+				stranger, err := net.Dial("tcp", s.addr())
+				require.NoError(t, err)
+				defer stranger.Close() // after the server: it stays
+				_, err = stranger.Write([]byte(says))
+				require.NoError(t, err)
+			}
+			plan := []group{{Kind: Kind{Size: 64}, Callers: 2, Enough: 10}}
+			c, err := dial(row, s.addr(), plan)
+			require.NoError(t, err)
+			called, err := c.turn(plan, patience)
+			require.NoError(t, err)
+			assert.Equal(t, called[0].Calls, w.tally().Calls, "no stranger's bytes are a call")
+			require.NoError(t, c.client.close())
+			closed := make(chan error, 1)
+			go func() { closed <- s.close() }()
+			select {
+			case err := <-closed:
+				assert.NoError(t, err)
+			case <-time.After(patience):
+				require.Fail(t, "a stranger keeps the server")
+			}
+		})
 	}
 }
 

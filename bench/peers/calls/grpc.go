@@ -28,7 +28,7 @@ type grpcServer struct {
 }
 
 func startGRPC(s *grpc.Server, put, get grpc.MethodHandler) (server, error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	ln, err := listenLoopback()
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ type httpServer struct {
 }
 
 func serveHTTP(w *work) (server, error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	ln, err := listenLoopback()
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (c *Calls) Get(request []byte, answer *[]byte) error {
 }
 
 func serveNetRPC(w *work) (server, error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	ln, err := listenLoopback()
 	if err != nil {
 		return nil, err
 	}

@@ -62,7 +62,7 @@ type plainServer struct {
 }
 
 func servePlain(w *work) (server, error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	ln, err := listenLoopback()
 	if err != nil {
 		return nil, err
 	}
