@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"time"
 
 	"godat/bench/load"
 )
@@ -18,8 +20,14 @@ type Process struct {
 	to    *json.Encoder
 	from  *json.Decoder
 	wait  func() error
-	err   error // by which it has failed
+	kill  func()
+	err   error         // by which it has failed
+	stall time.Duration // how long it may take beside a turn
 }
+
+// stalled is how long a process may take to answer, beside the turn that it measures. Then it is killed: one
+// that has stopped would keep the others from their turns.
+const stalled = time.Minute
 
 // Start starts a process that calls Serve, and reads its list of lanes. The command's
 // Stderr may be set.
@@ -35,13 +43,15 @@ func Start(cmd *exec.Cmd) (*Process, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	return attach(in, out, cmd.Wait)
+	return attach(in, out, cmd.Wait, func() { _ = cmd.Process.Kill() }) // fails when it has ended
 }
 
 // attach reads the list of lanes. wait is called when the process's input has been
-// closed, and returns when the process has ended.
-func attach(in io.WriteCloser, out io.Reader, wait func() error) (*Process, error) {
-	p := &Process{in: in, to: json.NewEncoder(in), from: json.NewDecoder(bufio.NewReader(out)), wait: wait}
+// closed, and returns when the process has ended, at once after kill.
+func attach(in io.WriteCloser, out io.Reader, wait func() error, kill func()) (*Process, error) {
+	p := &Process{in: in, to: json.NewEncoder(in), from: json.NewDecoder(bufio.NewReader(out)), wait: wait, kill: kill, stall: stalled}
+	guard := time.AfterFunc(p.stall, p.kill)
+	defer guard.Stop()
 	if err := p.from.Decode(&p.lanes); err != nil {
 		return nil, errors.Join(fmt.Errorf("no list of lanes: %w", err), p.Close())
 	}
@@ -52,15 +62,24 @@ func attach(in io.WriteCloser, out io.Reader, wait func() error) (*Process, erro
 func (p *Process) Lanes() []Lane { return p.lanes }
 
 // Close ends the process, and returns how it ended.
-func (p *Process) Close() error { return errors.Join(p.in.Close(), p.wait()) }
+func (p *Process) Close() error {
+	guard := time.AfterFunc(p.stall, p.kill)
+	defer guard.Stop()
+	return errors.Join(p.in.Close(), p.wait())
+}
 
 // ask exchanges a request for a reply.
 func (p *Process) ask(r request) (say reply, err error) {
 	if p.err != nil {
 		return say, p.err
 	}
+	guard := time.AfterFunc(r.Duration+p.stall, p.kill)
 	if p.err = p.to.Encode(r); p.err == nil {
 		p.err = p.from.Decode(&say)
+	}
+	if !guard.Stop() {
+		p.err = fmt.Errorf("its process has not answered for %v, and was killed: %w", r.Duration+p.stall, errors.Join(p.err, os.ErrDeadlineExceeded))
+		return say, p.err
 	}
 	if p.err != nil {
 		p.err = fmt.Errorf("its process has ended: %w", p.err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,7 +28,7 @@ func served(t *testing.T, lanes ...Lane) *Process {
 		err := Serve(in, out, lanes)
 		ended <- errors.Join(err, in.Close(), out.Close())
 	}()
-	p, err := attach(toServer, fromServer, func() error { return <-ended })
+	p, err := attach(toServer, fromServer, func() error { return <-ended }, func() { _ = fromServer.Close() })
 	require.NoError(t, err)
 	return p
 }
@@ -78,6 +79,23 @@ func TestALaneThatCannotBeOpenedIsRefusedAndTheOthersGoOn(t *testing.T) {
 	require.NoError(t, p.Close())
 }
 
+func TestAProcessThatHasStoppedIsKilled(t *testing.T) {
+	out, said := io.Pipe()
+	killed := make(chan struct{})
+	go func() { _, _ = io.WriteString(said, "[]\n") }()
+	p, err := attach(input{io.Discard}, out, func() error { <-killed; return nil }, sync.OnceFunc(func() {
+		_ = said.Close()
+		close(killed)
+	}))
+	require.NoError(t, err)
+	p.stall = time.Millisecond
+	_, err = p.Runner(0, 64, 1).Run(load.Load{Duration: time.Millisecond})
+	require.ErrorContains(t, err, "has not answered for 2ms, and was killed")
+	_, err = p.Runner(0, 64, 1).Run(load.Load{Duration: time.Hour})
+	require.ErrorContains(t, err, "was killed", "the rows behind it learn the same at once")
+	require.NoError(t, p.Close())
+}
+
 // input is an input that can be closed.
 type input struct{ io.Writer }
 
@@ -92,7 +110,7 @@ func TestAProcessThatEndsRefusesItsRows(t *testing.T) {
 		"[]\n{}\n":                "without histograms",
 		"[]\n" + `{"error":"no"}`: "no",
 	} {
-		p, err := attach(input{io.Discard}, strings.NewReader(said), func() error { return nil })
+		p, err := attach(input{io.Discard}, strings.NewReader(said), func() error { return nil }, func() {})
 		if err == nil {
 			_, err = p.Runner(0, 64, 1).Run(load.Load{})
 			var refusal load.Refusal
