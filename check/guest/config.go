@@ -2,6 +2,7 @@ package guest
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -90,43 +91,20 @@ type Config struct {
 // guest.
 type Forward struct{ Host, Guest int }
 
-var deviceName = regexp.MustCompile(`^(rxe|siw)[0-9_][0-9a-z_]*$`)
+var (
+	deviceName = regexp.MustCompile(`^(rxe|siw)[0-9_][0-9a-z_]*$`)
+	moduleName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+	envName    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+)
+
+// ErrConfig says that there can be no guest with a configuration.
+var ErrConfig = errors.New("the configuration")
 
 // complete checks a configuration and sets the defaults.
 func (c Config) complete() (Config, error) {
-	for _, d := range c.Devices {
-		if !deviceName.MatchString(d) {
-			return c, fmt.Errorf("guest: device %q is neither an rxe nor a siw", d)
-		}
-	}
-	for _, f := range c.Forward {
-		if f.Host < 1 || f.Host > 65535 || f.Guest < 1 || f.Guest > 65535 {
-			return c, fmt.Errorf("guest: can't forward port %d to %d", f.Host, f.Guest)
-		}
-	}
-	if c.Tap != "" && (len(c.Forward) > 0 || strings.ContainsAny(c.Tap, ",\n")) {
-		return c, fmt.Errorf("guest: can't use the tap device %q with %d forwarded ports", c.Tap, len(c.Forward))
-	}
-	dir, err := filepath.Abs(c.Dir)
-	if err != nil {
-		return c, fmt.Errorf("guest: working directory: %w", err)
-	}
-	c.Dir = dir
-	c.Share = slices.Clone(c.Share)
-	for i, s := range c.Share {
-		if c.Share[i], err = filepath.Abs(s); err != nil {
-			return c, fmt.Errorf("guest: shared directory: %w", err)
-		}
-		if info, err := os.Stat(c.Share[i]); err != nil || !info.IsDir() {
-			return c, fmt.Errorf("guest: %s is no directory to share", s)
-		}
-		if strings.ContainsAny(c.Share[i], ",\n") {
-			return c, fmt.Errorf("guest: can't share %q: a comma or line break in the name", s)
-		}
-	}
-	for _, e := range c.Env {
-		if name, _, ok := strings.Cut(e, "="); !ok || !envName.MatchString(name) {
-			return c, fmt.Errorf("guest: %q is no setting of the environment", e)
+	for _, check := range []func() error{c.checkNames, c.checkNetwork, c.checkNumbers, c.completeDirs} {
+		if err := check(); err != nil {
+			return c, fmt.Errorf("guest: %w: %w", ErrConfig, err)
 		}
 	}
 	c.Timeout, c.CPUs, c.Memory = cmp.Or(c.Timeout, DefaultTimeout), cmp.Or(c.CPUs, 2), cmp.Or(c.Memory, 2048)
@@ -135,7 +113,92 @@ func (c Config) complete() (Config, error) {
 	return c, nil
 }
 
-var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+// checkNames checks what becomes words of init's, or of the kernel's command line.
+func (c *Config) checkNames() error {
+	for i, d := range c.Devices {
+		if !deviceName.MatchString(d) {
+			return fmt.Errorf("device %q is neither an rxe nor a siw", d)
+		}
+		if slices.Contains(c.Devices[:i], d) {
+			return fmt.Errorf("device %s twice", d)
+		}
+	}
+	for _, m := range c.Modules {
+		if !moduleName.MatchString(m) {
+			return fmt.Errorf("%q is no name of a module", m)
+		}
+	}
+	for _, e := range c.Env {
+		if name, _, ok := strings.Cut(e, "="); !ok || !envName.MatchString(name) {
+			return fmt.Errorf("%q is no setting of the environment", e)
+		}
+	}
+	if strings.ContainsAny(c.Kernel, "\n\x00") {
+		return fmt.Errorf("%q is no line for the kernel", c.Kernel)
+	}
+	return nil
+}
+
+func (c *Config) checkNetwork() error {
+	taken := map[int]bool{}
+	for _, f := range c.Forward {
+		if f.Host < 1 || f.Host > 65535 || f.Guest < 1 || f.Guest > 65535 {
+			return fmt.Errorf("can't forward port %d to %d", f.Host, f.Guest)
+		}
+		if taken[f.Host] {
+			return fmt.Errorf("can't forward port %d of the host twice", f.Host)
+		}
+		taken[f.Host] = true
+	}
+	if c.Tap != "" && (len(c.Forward) > 0 || strings.ContainsAny(c.Tap, ",\n")) {
+		return fmt.Errorf("can't use the tap device %q with %d forwarded ports", c.Tap, len(c.Forward))
+	}
+	return nil
+}
+
+// The kernel does not boot with less memory, nor the emulator with more processors.
+const (
+	leastMemory = 256
+	mostCPUs    = 255
+	mostBusy    = 1000
+)
+
+func (c *Config) checkNumbers() error {
+	switch {
+	case c.Timeout < 0:
+		return fmt.Errorf("a limit of %v: more than 0", c.Timeout)
+	case c.Memory != 0 && c.Memory < leastMemory:
+		return fmt.Errorf("%d MiB of memory: at least %d", c.Memory, leastMemory)
+	case c.CPUs < 0 || c.CPUs > mostCPUs:
+		return fmt.Errorf("%d processors: from 1 to %d", c.CPUs, mostCPUs)
+	case c.Busy < 0 || c.Busy > mostBusy:
+		return fmt.Errorf("%d busy processes: up to %d", c.Busy, mostBusy)
+	}
+	return nil
+}
+
+// completeDirs makes the directories' names absolute.
+func (c *Config) completeDirs() (err error) {
+	if c.Dir, err = filepath.Abs(c.Dir); err != nil {
+		return fmt.Errorf("working directory: %w", err)
+	}
+	if info, err := os.Stat(c.Dir); err != nil || !info.IsDir() {
+		return fmt.Errorf("%s is no directory to work in", c.Dir)
+	}
+	c.Share = slices.Clone(c.Share)
+	for i, s := range c.Share {
+		if c.Share[i], err = filepath.Abs(s); err != nil {
+			return fmt.Errorf("shared directory: %w", err)
+		}
+		if info, err := os.Stat(c.Share[i]); s == "" || err != nil || !info.IsDir() {
+			return fmt.Errorf("%q is no directory to share", s)
+		}
+		if strings.ContainsAny(c.Share[i], ",\n") {
+			return fmt.Errorf("can't share %q: a comma or line break in the name", s)
+		}
+	}
+	return nil
+}
 
 // modules lists the kernel modules to insert beside those that the guest boots
 // with.

@@ -1,7 +1,8 @@
 // Command guest runs a program in a QEMU guest that has RDMA devices, and exits
 // with the program's status. It exits with 123 when the guest's kernel failed or
-// did not boot, with 124 when the program took too long, and with 125 when the
-// program could not be run. See package guest.
+// did not boot, with 124 when the program took too long, with 125 when the
+// program could not be run, and with 2 when there is no such guest as the flags
+// say. See package guest.
 //
 //	guest -device rxe0 -- ibv_devinfo -d rxe0
 //	guest -device siw0 -timeout 2m -- sh -c 'rping -s -a 10.0.2.15 & sleep 5; rping -c -a 10.0.2.15 -C 3'
@@ -105,6 +106,9 @@ func run(cfg guest.Config, args []string) int {
 	case errors.Is(err, guest.ErrTimeout):
 		fmt.Fprintln(os.Stderr, err)
 		return statusTimeout
+	case errors.Is(err, guest.ErrConfig):
+		fmt.Fprintf(os.Stderr, "%v; guest -help lists the flags\n", err)
+		return statusUsage
 	default:
 		fmt.Fprintln(os.Stderr, err)
 		return statusFailed
