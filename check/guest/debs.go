@@ -101,6 +101,9 @@ func (e *missingError) Error() string {
 	return e.pkg + " can't be had (tried " + strings.Join(e.tried, "; ") + ")"
 }
 
+// noSpace is how programs say that a disk is full, which no newer list helps.
+const noSpace = "No space left on device"
+
 // download fetches a package into dir, without installing it, and returns the path of its
 // file and its version: the first of the versions that can be had.
 func (l lists) download(ctx context.Context, dir, pkg string, versions []string) (file, version string, err error) {
@@ -110,12 +113,21 @@ func (l lists) download(ctx context.Context, dir, pkg string, versions []string)
 		if ctx.Err() != nil {
 			return "", "", fmt.Errorf("guest: %w", context.Cause(ctx))
 		}
+		found, globErr := filepath.Glob(filepath.Join(dir, pkg+"_*.deb"))
 		if err != nil {
+			if why := reason(err); strings.Contains(why, noSpace) {
+				return "", "", fmt.Errorf("guest: %s does not fit into %s: make room there, or name another place by XDG_CACHE_HOME: %s", pkg, dir, why)
+			}
 			missing.tried = append(missing.tried, v+": "+reason(err))
+			for _, file := range found { // what came of it
+				globErr = errors.Join(globErr, os.Remove(file))
+			}
+			if globErr != nil {
+				return "", "", fmt.Errorf("guest: cache: %w", globErr)
+			}
 			continue
 		}
-		found, err := filepath.Glob(filepath.Join(dir, pkg+"_*.deb"))
-		if err != nil || len(found) != 1 {
+		if globErr != nil || len(found) != 1 {
 			return "", "", fmt.Errorf("guest: apt-get download %s left %d files", pkg, len(found))
 		}
 		return found[0], v, nil

@@ -263,3 +263,36 @@ func TestWhatCantBeHadIsSaidInOneLineWithWhatWasTried(t *testing.T) {
 	_, _, _, err = d.acquire()
 	assert.ErrorContains(t, err, metaPackage)
 }
+
+// fakeAptGet is an apt-get of which each download of a first version ends in the middle, as a link that breaks
+// and a disk that is full end it.
+func fakeAptGet(t *testing.T, says string) {
+	t.Helper()
+	dir := t.TempDir()
+	script := fmt.Sprintf(`#!/bin/sh
+for word; do :; done # the last one
+case $word in
+*=1) echo half >"${word%%=*}_1_amd64.deb"; echo 'E: %s' >&2; exit 100 ;;
+esac
+echo whole >"${word%%=*}_2_amd64.deb"
+`, says)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "apt-get"), []byte(script), 0o755))
+	t.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
+}
+
+func TestADownloadThatBreaksOffLeavesNothingInTheWayOfTheNextVersion(t *testing.T) {
+	fakeAptGet(t, "Failed to fetch http://x/part.deb  Connection failed")
+	dir := t.TempDir()
+	file, version, err := lists(nil).download(t.Context(), dir, "part", []string{"1", "2"})
+	require.NoError(t, err)
+	assert.Equal(t, "2", version)
+	assert.Equal(t, filepath.Join(dir, "part_2_amd64.deb"), file)
+}
+
+func TestAFullDiskIsNoPackageThatIsMissing(t *testing.T) {
+	fakeAptGet(t, "Failed to fetch http://x/part.deb  Error writing to file - write (28: No space left on device) [IP: 192.0.2.1 80]")
+	_, _, err := lists(nil).download(t.Context(), t.TempDir(), "part", []string{"1", "2"})
+	require.ErrorContains(t, err, "make room there")
+	var missing *missingError
+	require.NotErrorAs(t, err, &missing)
+}
