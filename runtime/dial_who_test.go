@@ -43,7 +43,7 @@ func TestADialOfAServersPortSaysWhoListensThere(t *testing.T) {
 			}
 			require.NoError(t, streams.Close())
 			require.NoError(t, calls.Close())
-			<-served // it ends by the close
+			assert.NoError(t, <-served, "it ends by the close")
 		})
 	}
 }
