@@ -2,7 +2,7 @@
 # fail the run when that was more than may depend on a moment of the machine's. again.sh and
 # twice.sh write down each second try.
 set -euo pipefail
-most_packages=2 # of all stages together, among some 300 runs of packages
+most_packages=3 # of all stages together, among some 300 runs of packages
 most_guests=1   # of the guests that the stages boot
 list=$CI_TEMP/second-tries
 

@@ -59,10 +59,10 @@ func TestWhatRanTwiceIsCountedAndHasABound(t *testing.T) {
 		passes bool
 		says   []string
 	}{
-		"nothing":                   {[]string{"godat/a godat/b"}, true, []string{"ran twice: 0 packages of tests (at most 2), 0 guests (at most 1)"}},
+		"nothing":                   {[]string{"godat/a godat/b"}, true, []string{"ran twice: 0 packages of tests (at most 3), 0 guests (at most 1)"}},
 		"one":                       {[]string{"godat/a godat/moment"}, true, []string{"ran twice: 1 packages", "package godat/moment, in stagea"}},
 		"two, in two stages":        {[]string{"godat/moment1", "godat/moment2"}, true, []string{"ran twice: 2 packages"}},
-		"three, in two stages":      {[]string{"godat/moment1 godat/moment2", "godat/moment3"}, false, []string{"ran twice: 3 packages", "too much needed a second try"}},
+		"four, in two stages":       {[]string{"godat/moment1 godat/moment2", "godat/moment3 godat/moment4"}, false, []string{"ran twice: 4 packages", "too much needed a second try"}},
 		"what is broken":            {[]string{"godat/broken"}, false, []string{"ran twice: 1 packages"}},
 		"three at once, not at all": {[]string{"godat/moment1 godat/moment2 godat/moment3"}, false, []string{"ran twice: 0 packages"}},
 	} {
