@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"godat/bench/mode"
 	dat "godat/runtime"
@@ -56,6 +58,24 @@ type Server struct {
 	done chan struct{}
 	// refused, if not nil, is told why a dialer was rejected.
 	refused func(error)
+}
+
+// mostRefusal is how many bytes of private data each provider carries with a rejection.
+const mostRefusal = 100
+
+// refusal is what a server tells a dialer that it rejects.
+func refusal(why error) []byte {
+	text := []byte(why.Error())
+	return text[:min(len(text), mostRefusal)]
+}
+
+// refusalIn says why a server has rejected a dialer. An older one does not tell.
+func refusalIn(ev dat.Event) string {
+	c, _ := ev.Connection()
+	if text := strings.TrimRight(string(c.Private), "\x00"); text != "" {
+		return fmt.Sprintf("serve says %q", text)
+	}
+	return "another version of this program serves there, or another program: its own output may say why"
 }
 
 // serverConns is how many connections a server has at a time.
@@ -128,11 +148,12 @@ func (s *Server) admit(request *dat.CR, echoes map[*dat.Endpoint]*echoing) error
 		return err
 	}
 	if len(echoes) == serverConns {
-		return errors.Join(fmt.Errorf("a dialer beside %d others", serverConns), request.Reject(nil))
+		err := fmt.Errorf("a dialer beside %d others", serverConns)
+		return errors.Join(err, request.Reject(refusal(err)))
 	}
 	e, err := s.newEnd(what.Private)
 	if err != nil {
-		return errors.Join(err, request.Reject(nil))
+		return errors.Join(err, request.Reject(refusal(err)))
 	}
 	if err := request.Accept(e.ep, nil); err != nil {
 		return errors.Join(err, request.Reject(nil), e.close())
@@ -222,6 +243,9 @@ func DialEcho(cfg Config, addr string, qual uint64) (*Echo, error) {
 	return l, nil
 }
 
+// dialLimit is how long a server may take to answer: something else may listen, and say nothing.
+const dialLimit = 15 * time.Second
+
 func dial(ia *dat.IA, cfg Config, addr string, qual uint64) (*Echo, error) {
 	l := &Echo{ia: ia, cfg: cfg, slots: 2 * cfg.Depth}
 	pz, err := ia.NewPZ()
@@ -240,7 +264,7 @@ func dial(ia *dat.IA, cfg Config, addr string, qual uint64) (*Echo, error) {
 		return nil, err
 	}
 	private := hello{cfg.Mode, cfg.Size, cfg.Depth}.append(nil)
-	if err := l.end.ep.Connect(dat.ConnectConfig{Addr: addr, Qual: qual, Private: private}); err != nil {
+	if err := l.end.ep.Connect(dat.ConnectConfig{Addr: addr, Qual: qual, Private: private, Timeout: dialLimit}); err != nil {
 		return nil, err
 	}
 	return l, established(quiet, nil, 1)

@@ -154,6 +154,9 @@ func neverUp(ev dat.Event) error {
 			err = fmt.Errorf("%w: %w", err, cause)
 		}
 	}
+	if ev.Number == dat.PeerRejected {
+		err = fmt.Errorf("%w: %s", err, refusalIn(ev))
+	}
 	return err
 }
 

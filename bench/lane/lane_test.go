@@ -123,10 +123,32 @@ func TestAServerRejectsADialerThatAsksForTooMuch(t *testing.T) {
 		c.Provider, c.Mode = "iwarp:127.0.0.1", mode.Poll
 		_, err = DialEcho(c, "127.0.0.1", s.Qual())
 		require.Error(t, err)
+		require.ErrorContains(t, err, "serve says", "the dialer learns it, too")
+		require.ErrorContains(t, err, "a server has up to")
 		require.ErrorContains(t, <-why, "a server has up to")
 	}
 	require.NoError(t, ia.Close())
 	s.Wait()
+}
+
+// A version before this one rejects by silence.
+func TestADialerThatIsRejectedWithoutAWordIsToldWhatMayServeThere(t *testing.T) {
+	ia, err := dat.Open(t.Context(), "iwarp:127.0.0.1")
+	require.NoError(t, err)
+	requests, err := ia.NewDispatcher(dat.DispatcherConfig{QLen: 16})
+	require.NoError(t, err)
+	psp, err := ia.NewPSP(dat.PSPConfig{Dispatcher: requests})
+	require.NoError(t, err)
+	dialed := make(chan error, 1)
+	go func() {
+		_, err := DialEcho(Config{Provider: "iwarp:127.0.0.1", Mode: mode.Poll, Size: 64, Depth: 1}, "127.0.0.1", psp.Qual())
+		dialed <- err
+	}()
+	ev, _, err := requests.Wait(t.Context(), 1)
+	require.NoError(t, err)
+	require.NoError(t, dat.RequestOf(ev).Reject(nil))
+	require.ErrorContains(t, <-dialed, "another version of this program serves there")
+	require.NoError(t, ia.Close())
 }
 
 func TestAHelloIsReadBack(t *testing.T) {
