@@ -35,11 +35,10 @@ func status(err error) int {
 // process runs a command line in a process of its own, so that what ran before it has no
 // influence on it.
 func process(args []string, out io.Writer) error {
-	program, err := os.Executable()
+	cmd, _, err := child(args)
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(program, args...)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = out, &said
 	err = cmd.Run()
@@ -55,6 +54,28 @@ func process(args []string, out io.Writer) error {
 		return misused(errors.New(before))
 	}
 	return fmt.Errorf("%w: %s", err, why)
+}
+
+// tied is the first word of the command line of a process that ends when its standard input does.
+const tied = "--tied"
+
+// child is a process of this program, to which it is tied: whatever ends this one, that one does
+// not go on to measure, in the way of others.
+func child(args []string) (cmd *exec.Cmd, stdin io.Closer, err error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, nil, err
+	}
+	cmd = exec.Command(program, append([]string{tied}, args...)...)
+	stdin, err = cmd.StdinPipe()
+	return cmd, stdin, err
+}
+
+// tie ends the process at the end of its input.
+func tie(in io.Reader) {
+	_, _ = io.Copy(io.Discard, in)
+	fmt.Fprintln(os.Stderr, "bench: the program that started this one has ended")
+	os.Exit(1)
 }
 
 func lastLine(text string) string {

@@ -49,6 +49,9 @@ func (a *agreeCommand) Run(c *command, out io.Writer) error {
 	if a.Pairs < 1 {
 		return misusedf("no pair of runs: at least 1")
 	}
+	if len(a.Line) > 0 && a.Line[0] == "--" { // which only ends the flags
+		a.Line = a.Line[1:]
+	}
 	if len(a.Line) > 0 && a.Line[0] == "agree" {
 		return misusedf("agree compares other commands")
 	}

@@ -27,7 +27,36 @@ import (
 )
 
 // The pool library runs two goroutines of its own from the start.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == tied { // a child of a test's
+		main()
+		return
+	}
+	goleak.VerifyTestMain(m, goleak.IgnoreCurrent())
+}
+
+func TestAChildEndsWithTheProgramThatStartedIt(t *testing.T) {
+	cmd, stdin, err := child([]string{"serve", "--provider=iwarp:127.0.0.1", "--port=0"})
+	require.NoError(t, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	guard := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err)
+	assert.Contains(t, line, "serving on port")
+	require.NoError(t, stdin.Close())
+	_ = cmd.Wait()
+	assert.True(t, guard.Stop(), "it lives")
+	assert.Equal(t, 1, cmd.ProcessState.ExitCode())
+}
+
+func TestAChildSaysHowItEnds(t *testing.T) {
+	err := process([]string{"nosuch"}, io.Discard)
+	require.ErrorIs(t, err, errUsage)
+	assert.EqualError(t, err, "unexpected argument nosuch; --help lists the commands and their flags")
+	assert.NoError(t, process([]string{"--help"}, io.Discard))
+}
 
 // quick is a contest that shows that everything runs.
 func quick(procs int) contest {

@@ -45,7 +45,12 @@ var options = []kong.Option{
 }
 
 func main() {
-	err := runWith(process, os.Args[1:], os.Stdout)
+	args := os.Args[1:]
+	if len(args) > 0 && args[0] == tied {
+		go tie(os.Stdin)
+		args = args[1:]
+	}
+	err := runWith(process, args, os.Stdout)
 	if err == nil {
 		return
 	}

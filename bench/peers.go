@@ -209,5 +209,8 @@ func closeModule(p *remote.Process) error {
 	if p == nil {
 		return nil
 	}
-	return p.Close()
+	if err := p.Close(); err != nil {
+		return fmt.Errorf("the program of gRPC and QUIC: %w", err)
+	}
+	return nil
 }

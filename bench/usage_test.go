@@ -57,6 +57,7 @@ func TestACommandLineThatMakesNoSenseHasAStatusOfItsOwn(t *testing.T) {
 		"dial localhost:x":                              `port "x"`,
 		"results --only nosuch":                         "no part",
 		"agree --pairs 0":                               "no pair",
+		"agree -- agree":                                "agree compares other commands",
 		"agree agree":                                   "agree compares other commands",
 		"agree nosuch":                                  "unexpected argument nosuch",
 		"show usage.go":                                 "usage.go is no run that --format json has written",
