@@ -245,3 +245,16 @@ func TestATableHasLowAndHighBesideWhatTheReportIsAbout(t *testing.T) {
 		assert.NotContains(t, out.String(), "±", kind)
 	}
 }
+
+func TestTurnsThatAreTooShortForAMedianAreNoDisagreement(t *testing.T) {
+	slow := measured(channel, load.Closed, 500, 1)
+	slow.Latency = nil
+	r := Report{Kind: Latency, Rows: []Row{slow}}
+	assert.Equal(t, "its turns had too few messages for a median: a longer --duration has more", r.Unable())
+	saturated := slow
+	saturated.Saturated = true
+	r.Rows = []Row{saturated}
+	assert.Equal(t, "in no row that answers the question do the repeats agree", r.Unable(), "a longer one has no latencies, either")
+	r.Rows = []Row{slow, repeated(polled, load.Closed, 1, twoStates...)}
+	assert.Equal(t, "in no row that answers the question do the repeats agree", r.Unable())
+}

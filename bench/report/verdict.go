@@ -22,10 +22,26 @@ func (r *Report) Unable() string {
 		return fmt.Sprintf("something else used the processors during %d of %d turns", dropped, kept+dropped)
 	case 2*lost > tried:
 		return fmt.Sprintf("something else used the processors, and left %d of %d rows without figures", lost, tried)
+	case !able && r.short():
+		return "its turns had too few messages for a median: a longer --duration has more"
 	case !able:
 		return "in no row that answers the question do the repeats agree"
 	}
 	return ""
+}
+
+// short reports whether no row has what the report is about, and some for want of messages alone, as over a
+// slow link.
+func (r *Report) short() bool {
+	few := false
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		if _, _, ok := r.subject(row); ok {
+			return false
+		}
+		few = few || row.Refused == "" && row.Kept > 0 && !row.Saturated
+	}
+	return few
 }
 
 // Verdict says whether the machine could answer: the first that a reader must know.
