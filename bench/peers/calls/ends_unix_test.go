@@ -47,6 +47,17 @@ func TestWhenOneProcessIsKilledTheOtherEndsToo(t *testing.T) {
 	}
 }
 
+func TestAProcessThatHasStoppedIsKilledAndNamed(t *testing.T) {
+	plan := []group{{Kind: Kind{Size: 64}, Callers: 2}}
+	p, err := open(t.Context(), rowOf(t, onNet), ends(), plan)
+	require.NoError(t, err)
+	p.server.stall = 50 * time.Millisecond
+	require.NoError(t, p.server.cmd.Process.Signal(syscall.SIGSTOP))
+	_, err = p.turn(plan, time.Millisecond)
+	require.ErrorContains(t, err, "the server has not answered for 50ms, and was killed")
+	<-p.client.done // nobody is left for it to call
+}
+
 // A port scanner, or a program that has mistaken the port.
 func TestAStrangerKeepsNoServerFromItsCallsNorFromItsEnd(t *testing.T) {
 	for _, row := range rows() {

@@ -16,16 +16,17 @@ const stalled = 40 * time.Second
 
 // process is an end that this program has started.
 type process struct {
-	what string
-	cmd  *exec.Cmd
-	to   *json.Encoder
-	from *json.Decoder
-	done chan struct{} // closed when it has ended
+	what  string
+	cmd   *exec.Cmd
+	stall time.Duration // stalled
+	to    *json.Encoder
+	from  *json.Decoder
+	done  chan struct{} // closed when it has ended
 }
 
 // start starts an end. It is killed when ctx ends.
 func start(ctx context.Context, what string, command []string) (*process, error) {
-	p := &process{what: what, cmd: exec.CommandContext(ctx, command[0], command[1:]...), done: make(chan struct{})}
+	p := &process{what: what, stall: stalled, cmd: exec.CommandContext(ctx, command[0], command[1:]...), done: make(chan struct{})}
 	in, err := p.cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -52,12 +53,14 @@ func (p *process) kill() { _ = p.cmd.Process.Kill() } // fails when it has ended
 
 // ask gives an order and waits for its report.
 func (p *process) ask(o order) (r report, err error) {
-	guard := time.AfterFunc(o.For+stalled, p.kill)
-	defer guard.Stop()
+	guard := time.AfterFunc(o.For+p.stall, p.kill)
 	if err = p.to.Encode(o); err == nil {
 		err = p.from.Decode(&r)
 	} else if errDecoded := p.from.Decode(&r); errDecoded != nil {
 		err = errDecoded // says how the process has ended
+	}
+	if !guard.Stop() {
+		return r, fmt.Errorf("the %s has not answered for %v, and was killed: %w", p.what, o.For+p.stall, errors.Join(err, os.ErrDeadlineExceeded))
 	}
 	if err == nil && r.Error != "" {
 		err = fmt.Errorf("the %s: %s", p.what, r.Error)
