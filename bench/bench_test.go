@@ -264,6 +264,13 @@ func TestATargetThatAnyRunMissesIsAnError(t *testing.T) {
 	}
 }
 
+func TestNoTargetThatIsMeasuredIsNoTargetThatIsMet(t *testing.T) {
+	nothing := func(contest) []target { return nil }
+	require.ErrorIs(t, judge(&command{}, io.Discard, 1, nothing), errUnable)
+	require.ErrorContains(t, judge(&command{Repeats: -1}, io.Discard, 1, nothing), "-1 repeats")
+	require.ErrorContains(t, judge(&command{}, io.Discard, 0, nothing), "0 runs")
+}
+
 func TestAnErrorHasAnExitStatusThatScriptsCanTell(t *testing.T) {
 	assert.Equal(t, 4, status(fmt.Errorf("%w: no", errUnable)))
 	assert.Equal(t, 1, status(errors.New("no")))

@@ -22,9 +22,15 @@ func judge(c *command, out io.Writer, runs int, measure gate) error {
 	if runs < 1 {
 		return fmt.Errorf("%d runs: at least 1", runs)
 	}
+	if c.Repeats < 0 {
+		return fmt.Errorf("%d repeats: at least 1", c.Repeats)
+	}
 	var all [2]outcomes // by the number of processors
 	for run := range runs {
 		c.byProcessors(fmt.Sprintf("run %d of %d", run+1, runs), func(x contest) { all[x.procs-1].add(measure(x)) })
+	}
+	if len(all[0])+len(all[1]) == 0 {
+		return fmt.Errorf("%w: it has measured no target", errUnable)
 	}
 	bounds, missed, untold := 0, 0, 0
 	var tables strings.Builder
