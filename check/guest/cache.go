@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,7 +15,10 @@ import (
 // tree lies a lock file. A guest that uses the tree shares the lock; a caller that
 // makes or removes the tree holds it alone. So no tree goes away under a guest, and
 // several callers that want the same tree make it once.
-type cache struct{ root string }
+type cache struct {
+	root     string
+	progress io.Writer // is told of a wait for another process; nil discards that
+}
 
 const (
 	lockSuffix = ".lock"
@@ -29,7 +33,7 @@ func userCache() (cache, error) {
 	if err != nil {
 		return cache{}, fmt.Errorf("guest: no cache directory: %w", err)
 	}
-	return cache{filepath.Join(dir, "godat-guest")}, nil
+	return cache{root: filepath.Join(dir, "godat-guest")}, nil
 }
 
 // acquire returns the tree named key, and a function that ends its use. If there is
@@ -84,10 +88,13 @@ func (c cache) make(ctx context.Context, key, tree string, build func(dir string
 
 // lock waits for the lock of a tree until ctx ends.
 func (c cache) lock(ctx context.Context, key string, alone bool) (*os.File, error) {
-	for {
+	for said := c.progress == nil; ; said = true {
 		f, err := tryLock(filepath.Join(c.root, key+lockSuffix), alone)
 		if !errors.Is(err, errLocked) {
 			return f, err
+		}
+		if !said {
+			fmt.Fprintf(c.progress, "guest: another process makes or uses %s in %s: waiting for it\n", key, c.root)
 		}
 		select {
 		case <-ctx.Done():

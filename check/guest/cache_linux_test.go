@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -19,7 +20,7 @@ func fill(text string) func(string) error {
 }
 
 func TestConcurrentCallersOfTheCacheMakeATreeOnce(t *testing.T) {
-	c := cache{filepath.Join(t.TempDir(), "cache")}
+	c := cache{root: filepath.Join(t.TempDir(), "cache")}
 	var made atomic.Int32
 	var wg sync.WaitGroup
 	for range 4 {
@@ -41,7 +42,7 @@ func TestConcurrentCallersOfTheCacheMakeATreeOnce(t *testing.T) {
 }
 
 func TestCacheKeepsNothingOfAFailedAttempt(t *testing.T) {
-	c := cache{t.TempDir()}
+	c := cache{root: t.TempDir()}
 	bad := errors.New("no network")
 	_, _, err := c.acquire(t.Context(), "v1", func(dir string) error { return errors.Join(fill("half")(dir), bad) })
 	require.ErrorIs(t, err, bad)
@@ -59,7 +60,7 @@ func TestCacheKeepsNothingOfAFailedAttempt(t *testing.T) {
 }
 
 func TestCacheRemovesStaleTreesThatAreUnused(t *testing.T) {
-	c := cache{t.TempDir()}
+	c := cache{root: t.TempDir()}
 	unused, release, err := c.acquire(t.Context(), "v1", fill("1"))
 	require.NoError(t, err)
 	release()
@@ -75,7 +76,7 @@ func TestCacheRemovesStaleTreesThatAreUnused(t *testing.T) {
 }
 
 func TestCacheDoesNotWaitForAnotherLongerThanItsContext(t *testing.T) {
-	c := cache{t.TempDir()}
+	c := cache{root: t.TempDir()}
 	alone, err := tryLock(filepath.Join(c.root, "v1.lock"), true)
 	require.NoError(t, err)
 	defer alone.Close()
@@ -83,4 +84,17 @@ func TestCacheDoesNotWaitForAnotherLongerThanItsContext(t *testing.T) {
 	defer cancel()
 	_, _, err = c.acquire(ctx, "v1", fill("x"))
 	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
+func TestACallerThatWaitsForAnotherProcessSaysSoOnce(t *testing.T) {
+	var said bytes.Buffer
+	c := cache{root: t.TempDir(), progress: &said}
+	other, err := tryLock(filepath.Join(c.root, "v1"+lockSuffix), true)
+	require.NoError(t, err)
+	defer other.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*lockRetry)
+	defer cancel()
+	_, _, err = c.acquire(ctx, "v1", fill("1"))
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	assert.Equal(t, "guest: another process makes or uses v1 in "+c.root+": waiting for it\n", said.String())
 }

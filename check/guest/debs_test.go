@@ -123,7 +123,7 @@ func (d *debian) update() {
 // acquire makes a tree in a new cache, and returns the module and what was said.
 func (d *debian) acquire() (k kernel, siw, said string, err error) {
 	var progress bytes.Buffer
-	k, tree, done, err := acquire(d.t.Context(), cache{d.t.TempDir()}, io.MultiWriter(&progress, d.t.Output()))
+	k, tree, done, err := acquire(d.t.Context(), cache{root: d.t.TempDir()}, io.MultiWriter(&progress, d.t.Output()))
 	if err != nil {
 		return k, "", progress.String(), err
 	}

@@ -75,6 +75,7 @@ func preferredFirst(all []release, version string) []release {
 // what they name, acquire asks newer lists, and takes the first kernel of which all parts
 // can be had.
 func acquire(ctx context.Context, store cache, progress io.Writer) (k kernel, tree string, done func(), err error) {
+	store.progress = progress
 	use := func(l lists, k kernel) error {
 		tree, done, err = store.acquire(ctx, k.key(), func(dir string) error { return l.buildTree(ctx, k, dir, progress) })
 		return err
