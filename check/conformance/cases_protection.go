@@ -282,8 +282,10 @@ func (w *wire) remote(op string, remote dat.RemoteSegment, works bool, what stri
 		w.reconnect()
 		return
 	}
-	// A write that had left before the peer refused it has succeeded here.
-	if !w.rig.differs(EarlyCompletion) || ev.Status != dat.StatusSuccess || ev.Op != dat.OpWrite && ev.Op != hw.OpWriteImm {
+	switch writes := ev.Op == dat.OpWrite || ev.Op == hw.OpWriteImm; {
+	case writes && w.rig.differs(EarlyCompletion) && ev.Status == dat.StatusSuccess: // it had left before the peer refused it
+	case writes && w.rig.differs(FailsHere) && ev.Status == dat.StatusLocalEP: // the refusal came while the device sent it
+	default:
 		require.Equal(w.rig, dat.StatusRemoteAccess, ev.Status, what)
 	}
 	brokenBoth(w.client, w.server)

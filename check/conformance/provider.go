@@ -78,7 +78,7 @@ const (
 	// MayWakeForAll: any receive may wake a waiter that asked for solicited ones,
 	// if something else makes the provider poll its completions.
 	MayWakeForAll
-	// FailsHere: a send that the end of the connection overtakes may fail at this end,
+	// FailsHere: a send or write that the end of the connection overtakes may fail at this end,
 	// with LOCAL_EP.
 	FailsHere
 	// UntoldEnd: over pairs, an end that is disconnected while its send waits for a receive
