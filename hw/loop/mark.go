@@ -20,8 +20,10 @@ func (q *queuePair) Mark(id uint64) bool {
 		p.from.mark = new(mark)
 	}
 	*p.from.mark = mark{id, p.from.sq.Tail.Load()}
-	p.attention.Or(marked)
-	p.kick()
+	// A pipe that waits for a receive has not come so far, and what wakes it sees the bit.
+	if p.attention.Or(marked)&stalled == 0 {
+		p.kick()
+	}
 	return true
 }
 
