@@ -68,6 +68,19 @@ const connected = `
 // test.
 func TestScriptsDoWhatTheModelSays(t *testing.T) {
 	for name, script := range map[string]string{
+		"a look at an endpoint whose suppressed send waits, and has lost its region": `
+			pz z0
+			lmr m0 pz=z0 size=64 priv=LOCAL_READ|LOCAL_WRITE
+			evd e0 qlen=64 max=64 streams=SOFTWARE|CR|DTO|CONN|RMR|ASYNC
+			psp s0 evd=e0
+			ep p0 pz=z0 recv=e0 req=e0 conn=e0
+			ep p1 pz=z0 recv=e0 req=e0 conn=e0
+			connect p0 to=s0
+			dequeue e0 n=8
+			accept c0 ep=p1
+			send p0 cookie=9 flags=SUPPRESS local=m0:0+8
+			lmr_free m0
+			status p0`,
 		"a message and a disconnect": `
 			pz z0
 			lmr m0 pz=z0 size=64 priv=LOCAL_READ|LOCAL_WRITE
