@@ -35,7 +35,7 @@ func TestACommandLineThatMakesNoSenseHasAStatusOfItsOwn(t *testing.T) {
 		"--depth 2,2":                    "depth 2 twice",
 		"--producers 1,1":                "producers 1 twice",
 		"--size 0":                       "a message of 0 bytes",
-		"--size 99999999999":             "a message of 99999999999 bytes",
+		"--size 2000000000":              "a message of 2000000000 bytes",
 		"--depth 70000":                  "70000 messages",
 		"--producers 0":                  "0 producers",
 		"--rate NaN":                     "no rate",
