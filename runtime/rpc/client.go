@@ -67,7 +67,12 @@ type Call struct {
 	// Idempotent says that the call does no harm if it runs twice. A client with Config.Redial
 	// makes it again on its next connection even if it may have run.
 	Idempotent bool
+
+	metadata []byte // of the call's context, encoded
 }
+
+// CallFunc makes a call, as [Client.Call] does: what Config.AroundCall runs around.
+type CallFunc func(ctx context.Context, call Call) (answer []byte, err error)
 
 // Dial connects to a [Server]. It makes one attempt, or with Config.Await as many as it takes; ctx
 // bounds them. If the server refuses the connection, the error matches an [Error] with CodeFull or
@@ -130,8 +135,24 @@ func (c *Client) Call(ctx context.Context, call Call, dst []byte) ([]byte, error
 	if c == nil || c.ia == nil {
 		return dst, notMade(opCall, "Client", "Dial")
 	}
+	if c.cfg.AroundCall != nil && ctx != nil {
+		return c.callAround(ctx, call, dst)
+	}
+	return c.makeCall(ctx, call, dst)
+}
+
+// callAround is makeCall within Config.AroundCall.
+func (c *Client) callAround(ctx context.Context, call Call, dst []byte) ([]byte, error) {
+	return c.cfg.AroundCall(ctx, call, func(ctx context.Context, call Call) ([]byte, error) { return c.makeCall(ctx, call, dst) })
+}
+
+// makeCall is Call without Config.AroundCall.
+func (c *Client) makeCall(ctx context.Context, call Call, dst []byte) (_ []byte, err error) {
 	if ctx == nil {
 		return dst, hw.Errorf(opCall, hw.InvalidParameter, hw.Arg1, "a nil context")
+	}
+	if call.metadata, err = encodedMetadata(ctx); err != nil {
+		return dst, err
 	}
 	if call.Written != nil {
 		*call.Written = 0
@@ -200,7 +221,7 @@ func (c *Client) callWithBytes(ctx context.Context, call Call, dst []byte) (got 
 			if in != nil {
 				call.Sink = in.Remote(0, len(sink))
 			}
-			got, err = c.Call(ctx, call, dst)
+			got, err = c.makeCall(ctx, call, dst)
 			return err
 		})
 	})

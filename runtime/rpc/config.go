@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"cmp"
+	"context"
 	"log/slog"
 	"time"
 
@@ -19,10 +20,13 @@ type Config struct {
 	// Message is the most bytes of a payload inside a message, of requests that the server
 	// takes and of answers that the client takes; 0 means 4096.
 	Message int
+	// Metadata is the most bytes of a call's metadata, of which the client sends and the server takes the
+	// smaller: of each key and its value, and three more for each; 0 means 256. See [WithMetadata].
+	Metadata int
 	// Conns is the most connections of a server at a time; 0 means 128, or as many as there may be
 	// if that is less: their messages share 2^20 places for events, of which a connection needs up to
 	// 6*Calls + 23. Dial of a further client fails with an [Error] that has CodeFull. Each end of a connection has memory for
-	// 8*Calls + 8 messages of Message bytes: 550 KiB with the defaults.
+	// 8*Calls + 8 messages of Message and Metadata bytes: 585 KiB with the defaults.
 	Conns int
 	// PZ is the zone of the connections' memory; nil makes one for all connections of the
 	// server or client. No peer reaches memory in it but what is registered for that.
@@ -50,6 +54,15 @@ type Config struct {
 	// the one that it follows is shut down. Any other error of Listen, and an address of Dial's that is
 	// malformed, is returned at once.
 	Await bool
+	// AroundCall, of a client, runs around each call, in the goroutine of its caller: it may look at the
+	// call, change it and its context, and look at the outcome. next makes the call, and appends the
+	// answer to the caller's memory; AroundCall calls it once, or again to make the call again, or not.
+	// nil is next alone. A trace id goes with all calls so: see the example Metadata.
+	AroundCall func(ctx context.Context, call Call, next CallFunc) ([]byte, error)
+	// AroundHandler, of a server, runs around the handler of [Server.Serve] for each request, in the
+	// handler's goroutine; next is that handler. What AroundHandler returns is the answer. nil is next
+	// alone. Requests that the program takes from [Server.Requests] have no handler.
+	AroundHandler func(r *Request, next Handler) ([]byte, error)
 	// Log takes what no caller is told: from a server, that it waits for its address, and answers of
 	// [Server.Serve] that could not be sent; from a client, connections that end, the first attempt
 	// that fails, and the one that succeeds. nil logs nothing.
@@ -60,6 +73,8 @@ const (
 	defaultCalls    = 16
 	mostCalls       = 1 << 14
 	defaultMessage  = 4096
+	defaultMetadata = 256
+	mostMetadata    = 1 << 14
 	defaultConns    = 128
 	defaultPatience = time.Second
 	defaultStall    = 30 * time.Second
@@ -87,7 +102,7 @@ func (cfg *Config) mostConns() int { return mostPlaces / (3*cfg.receives() + 17)
 func (cfg *Config) complete(op string, device dat.DeviceAttr) error {
 	calls := mostCallsOf(device)
 	cfg.Calls, cfg.Message = cmp.Or(cfg.Calls, defaultCalls), cmp.Or(cfg.Message, defaultMessage)
-	cfg.Patience = cmp.Or(cfg.Patience, defaultPatience)
+	cfg.Metadata, cfg.Patience = cmp.Or(cfg.Metadata, defaultMetadata), cmp.Or(cfg.Patience, defaultPatience)
 	cfg.Stall, cfg.Grace = cmp.Or(cfg.Stall, defaultStall), cmp.Or(cfg.Grace, defaultGrace)
 	switch {
 	case cfg.Calls < 1 || cfg.Calls > calls:
@@ -97,8 +112,11 @@ func (cfg *Config) complete(op string, device dat.DeviceAttr) error {
 	case cfg.Patience < 0 || cfg.Stall < 0 || cfg.Grace < 0 || cfg.Redial < 0:
 		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "Config.Patience is %v, Stall %v, Grace %v and Redial %v; none may be negative",
 			cfg.Patience, cfg.Stall, cfg.Grace, cfg.Redial)
-	case cfg.Message < 1 || uint64(cfg.Message) > min(1<<30, device.MaxMessage-overhead):
-		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "Config.Message is %d; on this device it may be 1 to %d", cfg.Message, min(1<<30, device.MaxMessage-overhead))
+	case cfg.Metadata < 0 || cfg.Metadata > mostMetadata:
+		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "Config.Metadata is %d; it may be 1 to %d", cfg.Metadata, mostMetadata)
+	}
+	if most := min(1<<30, device.MaxMessage-overhead-uint64(cfg.Metadata)); cfg.Message < 1 || uint64(cfg.Message) > most {
+		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "Config.Message is %d; on this device it may be 1 to %d", cfg.Message, most)
 	}
 	cfg.Conns = cmp.Or(cfg.Conns, min(defaultConns, cfg.mostConns()))
 	return nil
@@ -114,12 +132,12 @@ func (cfg *Config) makePZ(ia *dat.IA) (closePZ func() error, err error) {
 }
 
 func (cfg *Config) hello() []byte {
-	return hello{uint16(cfg.Calls), uint32(cfg.receives()), uint32(cfg.Message)}.encode()
+	return hello{uint16(cfg.Calls), uint32(cfg.receives()), uint32(cfg.Message), uint32(cfg.Metadata)}.encode()
 }
 
 func (cfg *Config) conn() dat.ConnConfig {
 	return dat.ConnConfig{
-		Depth: cfg.receives(), Message: cfg.Message + overhead, Conns: cfg.Conns, PZ: cfg.PZ,
+		Depth: cfg.receives(), Message: cfg.Message + cfg.Metadata + overhead, Conns: cfg.Conns, PZ: cfg.PZ,
 		Private: cfg.hello(), Refusal: refusal(CodeFull), Batches: true,
 	}
 }

@@ -42,6 +42,15 @@
 // caller how far the server has written. When [Client.Call] returns, also with an error, that
 // memory is the caller's again.
 //
+// # Metadata, and what runs around calls
+//
+// A trace id or a tenant goes with a call beside its payload: [WithMetadata] puts it into the context of
+// the call, and the handler gets it from [Request.Metadata]. Config.AroundCall of a client runs around each
+// call, and Config.AroundHandler of a server around each handler, so that no caller and no handler needs to
+// change: see the example Metadata. Metadata takes no room of the payload's. A call without any sends no
+// byte for that, and allocates nothing. A server of a version that knows no metadata takes calls without,
+// and a call with metadata fails with LENGTH_ERROR, unsent.
+//
 // # The end of a call
 //
 // The deadline of a call's context goes to the server with the call. If the context ends otherwise,
@@ -129,6 +138,8 @@
 //	6  calls, 2 bytes: the most calls under way that the end makes or takes
 //	8  receives, 4 bytes: messages that may be on their way to this end
 //	12 message, 4 bytes: the most bytes of a payload that this end takes
+//	16 metadata, 4 bytes: the most bytes of metadata that this end takes; a hello that ends before, as
+//	   that of an end that knows none, has 0
 //
 // An end that gets another magic, another version or an impossible number ends the attempt.
 // The private data of a reject is the magic, the version, and in 2 bytes the reason: 1 the
@@ -138,14 +149,16 @@
 // A message is a header and a payload:
 //
 //	0  kind, 1 byte: 1 CALL, 2 ANSWER, 3 CANCEL, 4 CREDIT, 5 END
-//	1  flags, 1 byte; of a CALL: bit 0 SOURCE, bit 1 SINK; else 0
+//	1  flags, 1 byte; of a CALL: bit 0 SOURCE, bit 1 SINK, bit 2 METADATA; else 0
 //	2  code, 2 bytes; of a CALL its method, of an ANSWER 0 or the code of its failure; else 0
 //	4  call, 4 bytes: a slot below calls in the low 16 bits, and its turn above; 0 in a CREDIT and an END
 //	8  taken, 4 bytes: how many of the peer's messages this end has taken, modulo 2^32
 //	12 of a CALL the milliseconds that its caller waits, 4 bytes, 0 for ever; of an ANSWER the end
 //	   of the furthest write into the sink, at most its length; else 0
 //	16 of a CALL with SOURCE, and then of one with SINK: address, length and context of the
-//	   caller's memory, as [godat/runtime.RemoteSegment] encodes it
+//	   caller's memory, as [godat/runtime.RemoteSegment] encodes it; then of one with METADATA: its
+//	   length, 2 bytes, and for each key, in their order and each once, the lengths of the key, 1 byte,
+//	   and the value, 2 bytes, the key and the value, none of them empty
 //
 // A slot has one CALL at a time, and its turn grows by one with each. A CANCEL names the last CALL
 // of its slot; the server answers that CALL all the same. An end that gets a message which breaks

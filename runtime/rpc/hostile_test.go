@@ -23,9 +23,18 @@ var broken = map[string][]byte{
 	"half a header":              make([]byte, headerSize-1),
 	"no kind":                    encoded(header{}),
 	"a kind of another version":  encoded(header{kind: kindEnd + 1}),
-	"a CALL with unknown flags":  encoded(header{kind: kindCall, flags: 4, call: 1 << 16}),
+	"a CALL with unknown flags":  encoded(header{kind: kindCall, flags: 8, call: 1 << 16}),
 	"a CALL without its source":  encoded(header{kind: kindCall, flags: flagSource, call: 1 << 16}, 1, 2, 3),
 	"a CALL without its sink":    encoded(header{kind: kindCall, flags: flagSource | flagSink, call: 1 << 16}, make([]byte, 16)...),
+	"a CALL without a length":    encoded(header{kind: kindCall, flags: flagMetadata, call: 1 << 16}, 0),
+	"a CALL of no metadata":      encoded(header{kind: kindCall, flags: flagMetadata, call: 1 << 16}, 0, 0),
+	"metadata beyond the CALL":   encoded(header{kind: kindCall, flags: flagMetadata, call: 1 << 16}, 0, 6, 1, 0, 1, 'k', 'v'),
+	"metadata of half a pair":    encoded(header{kind: kindCall, flags: flagMetadata, call: 1 << 16}, 0, 2, 1, 0),
+	"metadata without a value":   encoded(header{kind: kindCall, flags: flagMetadata, call: 1 << 16}, 0, 4, 1, 0, 0, 'k'),
+	"metadata without a key":     encoded(header{kind: kindCall, flags: flagMetadata, call: 1 << 16}, 0, 4, 0, 0, 1, 'v'),
+	"metadata of a wrong key":    encoded(header{kind: kindCall, flags: flagMetadata, call: 1 << 16}, 0, 5, 1, 0, 1, 'K', 'v'),
+	"metadata of a key twice":    encoded(header{kind: kindCall, flags: flagMetadata, call: 1 << 16}, 0, 10, 1, 0, 1, 'k', 'v', 1, 0, 1, 'k', 'v'),
+	"a CANCEL with metadata":     encoded(header{kind: kindCancel, flags: flagMetadata}, 0, 5, 1, 0, 1, 'k', 'v'),
 	"a CANCEL with a payload":    encoded(header{kind: kindCancel}, 1),
 	"an END of a slot":           encoded(header{kind: kindEnd, call: 1}),
 	"a CREDIT of a slot":         encoded(header{kind: kindCredit, call: 1}),
@@ -41,6 +50,7 @@ var broken = map[string][]byte{
 var ofAClient = map[string][][]byte{
 	"an END":                     {encoded(header{kind: kindEnd})},
 	"a CALL beyond the slots":    {encoded(header{kind: kindCall, call: 1<<16 | 4})},
+	"too much metadata":          {encoded(header{kind: kindCall, flags: flagMetadata, call: 1 << 16}, append([]byte{1, 5, 1, 1, 1, 'k'}, make([]byte, 257)...)...)},
 	"a CALL out of turn":         {encoded(header{kind: kindCall, call: 2 << 16})},
 	"a CALL in a slot that is":   {encoded(header{kind: kindCall, call: 1 << 16}), encoded(header{kind: kindCall, call: 2 << 16})},
 	"a CANCEL beyond the slots":  {encoded(header{kind: kindCancel, call: 1<<16 | 4})},
@@ -139,7 +149,7 @@ func TestAPeerOfAnotherProtocolIsRefused(t *testing.T) {
 	}
 	for name, b := range map[string][]byte{
 		"nothing":         nil,
-		"half a hello":    good.encode()[:helloSize-1],
+		"half a hello":    good.encode()[:firstHello-1],
 		"another magic":   append([]byte("HTTP"), good.encode()[4:]...),
 		"another version": append([]byte("DATC\x00\x01"), good.encode()[6:]...),
 		"no calls":        with(func(h *hello) { h.calls = 0 }),
@@ -173,6 +183,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(m)
 	}
 	f.Add(encoded(header{kind: kindCall, flags: flagSource | flagSink, code: 3, call: 1 << 16, timeout: 9}, make([]byte, 40)...))
+	f.Add(encoded(header{kind: kindCall, flags: flagMetadata, call: 1 << 16}, 0, 10, 1, 0, 1, 'k', 'v', 1, 0, 1, 'l', 'v', 'p'))
 	f.Add(encoded(header{kind: kindAnswer, code: 3, call: 1 << 16, written: 9}, 1))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, err := parse(b)
@@ -189,6 +200,11 @@ func FuzzParse(f *testing.F) {
 				again, err = part.of.AppendBinary(again)
 				require.NoError(t, err)
 			}
+		}
+		if m.flags&flagMetadata != 0 {
+			md, err := (&Request{message: m}).Metadata().encode()
+			require.NoError(t, err)
+			again = append(append(again, byte(len(md)>>8), byte(len(md))), md...)
 		}
 		require.True(t, bytes.Equal(b, append(again, m.payload...)))
 		_, _ = parseHello(b)

@@ -46,6 +46,7 @@ type Request struct {
 	broke    bool        // limit has broken it
 	cancels  context.CancelFunc
 	ctx      context.Context // nil before the first call of Context
+	given    context.Context // by SetContext; nil is ctx
 }
 
 // slot is a place for a call of a client.
@@ -128,7 +129,25 @@ func (r *Request) Context() context.Context {
 			r.cancels()
 		}
 	}
+	if r.given != nil {
+		return r.given
+	}
 	return r.ctx
+}
+
+// SetContext makes Context return another context, which the program has derived from that of Context: one
+// with values for the handler, or with an earlier end. Reads and Writes that have not begun at its end do
+// not begin. Calls that the handler makes with the request's metadata have a context of
+//
+//	r.SetContext(rpc.WithMetadata(r.Context(), r.Metadata()))
+//
+// A nil context is that of before. Of a request that has been answered it does nothing.
+func (r *Request) SetContext(ctx context.Context) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.done {
+		r.given = ctx
+	}
 }
 
 // misused is the error of a method, for a request that is not the program's any more.
@@ -217,7 +236,7 @@ func (r *Request) finish(code uint16, payload []byte) *dat.Buffer {
 		r.encode(b, code, payload)
 	}
 	r.stop()
-	r.ctx, r.cancels, r.payload, r.buffer = nil, nil, nil, nil
+	r.ctx, r.given, r.cancels, r.payload, r.metadata, r.buffer = nil, nil, nil, nil, nil, nil
 	return b
 }
 

@@ -58,6 +58,9 @@ func (s *Server) Serve(ctx context.Context, workers int, handler Handler) error 
 	case handler == nil:
 		return hw.Errorf("rpc.Server.Serve", hw.InvalidParameter, hw.Arg3, "a nil handler")
 	}
+	if around, inner := s.cfg.AroundHandler, handler; around != nil {
+		handler = func(r *Request) ([]byte, error) { return around(r, inner) }
+	}
 	down := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() { down <- s.shutDownWithin(ctx, s.cfg.Grace) })
 	var all sync.WaitGroup

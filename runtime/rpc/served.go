@@ -80,7 +80,7 @@ func (p *served) of(h header, method string, err error) error {
 func (p *served) take(b *dat.Buffer) error {
 	m, err := p.link.read(b)
 	slot := int(m.call & slotMask)
-	if err == nil && m.kind != kindCredit && m.kind != kindEnd && slot >= len(p.slots) {
+	if err == nil && (m.kind != kindCredit && m.kind != kindEnd && slot >= len(p.slots) || len(m.metadata) > p.server.cfg.Metadata) {
 		err = errMalformed
 	}
 	if err != nil {

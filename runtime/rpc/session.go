@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -18,6 +19,8 @@ type session struct {
 	cfg     *Config
 	answers *answered // of the client
 	request int       // the most bytes of a payload that the server takes
+	// metadata is the most bytes of metadata that both ends take; 0 if the server knows none.
+	metadata int
 
 	link   link
 	free   chan *pending // slots without a call
@@ -59,8 +62,9 @@ func (c *Client) newSession(ctx context.Context) (*session, error) {
 	}
 	s := &session{
 		cfg: cfg, answers: &c.answered, request: min(fitting(peer.message), cfg.Message),
-		slots: make([]pending, min(cfg.Calls, int(peer.calls))),
-		since: time.Now(), ended: make(chan struct{}), drains: make(chan struct{}), done: make(chan struct{}),
+		metadata: min(fitting(peer.metadata), cfg.Metadata),
+		slots:    make([]pending, min(cfg.Calls, int(peer.calls))),
+		since:    time.Now(), ended: make(chan struct{}), drains: make(chan struct{}), done: make(chan struct{}),
 	}
 	s.link = link{conn: conn, own: uint32(cfg.receives())}
 	s.link.begin(peer)
@@ -95,6 +99,10 @@ func (s *session) call(ctx context.Context, call *Call, dst []byte) ([]byte, err
 	if len(call.Payload) > s.request {
 		return dst, hw.Errorf(opCall, hw.LengthError, hw.NoSubtype,
 			"a payload of %d bytes; the ends take %d inside a message: name memory by Call.Source for more, or raise Config.Message of both", len(call.Payload), s.request)
+	}
+	if n := len(call.metadata); n > s.metadata {
+		return dst, hw.Errorf(opCall, hw.LengthError, hw.NoSubtype,
+			"%d bytes of metadata; the ends take %d: raise Config.Metadata of both (a server of an older version takes none)", n, s.metadata)
 	}
 	p, err := s.begin(ctx, call)
 	if err != nil {
@@ -161,6 +169,12 @@ func fill(b *dat.Buffer, h header, call *Call) {
 			_, _ = memory.what.AppendBinary(b.Resize(at + dat.RemoteSegmentSize)[:at]) // in its place
 			at += dat.RemoteSegmentSize
 		}
+	}
+	if n := len(call.metadata); n > 0 {
+		h.flags |= flagMetadata
+		to := b.Resize(at + metadataHeader + n)[at:]
+		binary.BigEndian.PutUint16(to, uint16(n))
+		at += metadataHeader + copy(to[metadataHeader:], call.metadata)
 	}
 	copy(b.Resize(at + len(call.Payload))[at:], call.Payload)
 	h.put(b.Bytes())

@@ -205,6 +205,8 @@ func (r *Request) over() error {
 		return err
 	case r.gone:
 		return ErrEnded
+	case r.given != nil:
+		return context.Cause(r.given)
 	}
 	return nil
 }

@@ -11,13 +11,17 @@ import (
 const (
 	magic     = "DATC"
 	version   = 2
-	helloSize = 16
+	helloSize = 20
+	// firstHello is the size of a hello of an end that knows no metadata.
+	firstHello = 16
 
 	refusalSize = 8
 
 	headerSize = 16
-	// overhead is the most bytes of a message before its payload.
-	overhead = headerSize + 2*dat.RemoteSegmentSize
+	// overhead is the most bytes of a message before its metadata and its payload.
+	overhead = headerSize + 2*dat.RemoteSegmentSize + metadataHeader
+	// metadataHeader is before metadata.
+	metadataHeader = 2
 )
 
 // The kinds of messages.
@@ -33,6 +37,7 @@ const (
 const (
 	flagSource = 1 << iota
 	flagSink
+	flagMetadata
 )
 
 // errMalformed is what a peer's message is that breaks the rules.
@@ -42,6 +47,7 @@ var errMalformed = errors.New("rpc: the peer sent a message that breaks the prot
 type hello struct {
 	calls             uint16
 	receives, message uint32
+	metadata          uint32 // 0 of an end that knows none
 }
 
 func (h hello) encode() []byte {
@@ -49,15 +55,19 @@ func (h hello) encode() []byte {
 	b = binary.BigEndian.AppendUint16(b, version)
 	b = binary.BigEndian.AppendUint16(b, h.calls)
 	b = binary.BigEndian.AppendUint32(b, h.receives)
-	return binary.BigEndian.AppendUint32(b, h.message)
+	b = binary.BigEndian.AppendUint32(b, h.message)
+	return binary.BigEndian.AppendUint32(b, h.metadata)
 }
 
 // parseHello decodes a peer's hello. A provider may have put zeros behind it.
 func parseHello(b []byte) (h hello, err error) {
-	if err := speaks(b, helloSize); err != nil {
+	if err := speaks(b, firstHello); err != nil {
 		return h, err
 	}
-	h = hello{binary.BigEndian.Uint16(b[6:]), binary.BigEndian.Uint32(b[8:]), binary.BigEndian.Uint32(b[12:])}
+	h = hello{calls: binary.BigEndian.Uint16(b[6:]), receives: binary.BigEndian.Uint32(b[8:]), message: binary.BigEndian.Uint32(b[12:])}
+	if len(b) >= helloSize {
+		h.metadata = binary.BigEndian.Uint32(b[16:])
+	}
 	if h.calls == 0 || h.receives < 2 || h.message == 0 || h.receives > mostReceives {
 		return h, errMalformed
 	}
@@ -126,10 +136,12 @@ func isCall(b []byte, call uint32) bool {
 	return b[0] == kindCall && binary.BigEndian.Uint32(b[4:]) == call
 }
 
-// message is a header with what is behind it: the caller's memory of a CALL, and the payload.
+// message is a header with what is behind it: the caller's memory and the metadata of a CALL, and the
+// payload.
 type message struct {
 	header
 	source, sink dat.RemoteSegment
+	metadata     []byte
 	payload      []byte
 }
 
@@ -158,6 +170,11 @@ func parse(b []byte) (m message, err error) {
 		}
 		m.payload = m.payload[dat.RemoteSegmentSize:]
 	}
+	if m.kind == kindCall && m.flags&flagMetadata != 0 {
+		if m.metadata, m.payload, err = splitMetadata(m.payload); err != nil {
+			return m, err
+		}
+	}
 	if !m.isProper(len(m.payload)) {
 		err = errMalformed
 	}
@@ -166,7 +183,7 @@ func parse(b []byte) (m message, err error) {
 
 func (h *header) isProper(payload int) bool {
 	if h.kind == kindCall {
-		return h.flags&^(flagSource|flagSink) == 0
+		return h.flags&^(flagSource|flagSink|flagMetadata) == 0
 	}
 	if h.flags != 0 || h.timeout != 0 {
 		return false
