@@ -220,7 +220,7 @@ func TestAnEarlierEndOfTheContextOfARequestEndsItsTransfers(t *testing.T) {
 			cancel(enough)
 			_, err = r.ReadAll()
 			assert.ErrorIs(t, err, enough)
-			r.SetContext(nil)
+			r.SetContext(nil) //nolint:staticcheck // that of before
 			_, err = r.ReadAll()
 			assert.NoError(t, err)
 			return nil, nil
