@@ -19,7 +19,7 @@ func TestARequestGivesItsPlaceBackBeforeItsClientHears(t *testing.T) {
 		require.NoError(t, err)
 		c := dial(t, ia, s, cfg)
 		answered := called(within(t), c, 1)
-		r := <-s.Requests()
+		r := s.nextRequest()
 		link := &r.from.link
 		link.mu.Lock() // nothing is sent
 		replied := make(chan error, 1)

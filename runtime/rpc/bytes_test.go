@@ -111,7 +111,7 @@ func TestCloseWaitsForCallsWithMemoryThatIsNotRegistered(t *testing.T) {
 			s, err := Listen(t.Context(), ia, ":0", Config{})
 			require.NoError(t, err)
 			go func() {
-				for r := range s.Requests() {
+				for r := s.nextRequest(); r != nil; r = s.nextRequest() {
 					begun <- r
 				}
 			}()

@@ -68,14 +68,14 @@ func TestAnswersComeInAnyOrder(t *testing.T) {
 		}
 		var held []*Request
 		for range 3 {
-			held = append(held, <-s.Requests())
+			held = append(held, s.nextRequest())
 		}
 		for i := range held {
 			require.NoError(t, held[2-i].Reply(held[2-i].Payload()))
 		}
 		calls.Wait()
 		require.NoError(t, s.Close())
-		assert.Nil(t, <-s.Requests(), "the last value")
+		assert.Nil(t, s.nextRequest(), "the last event")
 		require.NoError(t, s.Close())
 	})
 }

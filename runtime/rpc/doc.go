@@ -9,9 +9,10 @@
 //	client, err := rpc.Dial(ctx, ia, "127.0.0.1:7000", rpc.Config{})
 //	answer, err := client.Call(ctx, rpc.Call{Method: 1, Payload: []byte("hello")}, nil)
 //
-// In place of Serve, a server that waits for other things, too, takes requests from
-// [Server.Requests] in its select, and answers each by Reply or Fail. With [HandleJSON] and
-// [Client.CallJSON] the question and the answer are values of the program's.
+// In place of Serve, a server that waits for other things, too, takes the events of [Server.Requests] in
+// its select, as those of a [godat/runtime.Listener]: [RequestOf] has the request, which the program answers
+// by Reply or Fail, and the last event is [godat/runtime.Closed]. With [HandleJSON] and [Client.CallJSON]
+// the question and the answer are values of the program's.
 //
 // # Overload
 //

@@ -41,7 +41,7 @@ func TestAReplyBehindTheEndOfItsConnectionSaysSo(t *testing.T) {
 		c := dial(t, ia, s, Config{})
 		var calls sync.WaitGroup
 		calls.Go(func() { _, _ = c.Call(within(t), Call{}, nil) })
-		r := <-s.Requests()
+		r := s.nextRequest()
 		b := r.Conn().Buffer()
 		require.NoError(t, r.Conn().Close())
 		require.ErrorIs(t, r.from.link.post(bare(b, kindCredit, 0)), ErrEnded, "whether or not the reader has heard of it")
@@ -57,7 +57,7 @@ func TestACallThatIsRefusedUntilItsTimeIsOverSaysThat(t *testing.T) {
 		require.NoError(t, err)
 		c := dial(t, ia, s, redialing)
 		held := called(t.Context(), c, 1)
-		r := <-s.Requests()
+		r := s.nextRequest()
 		down := make(chan error, 1)
 		go func() { down <- s.Shutdown(within(t)) }()
 		require.Eventually(t, s.drains, time.Minute, time.Millisecond)

@@ -50,9 +50,12 @@ const (
 
 // serve answers requests until the server is closed.
 func serve(server *rpc.Server, value *dat.LMR) {
-	for r := range server.Requests() {
+	for ev := range server.Requests() {
+		if ev.Number == dat.Closed { // the last event
+			return
+		}
 		var err error
-		switch r.Method() {
+		switch r := rpc.RequestOf(ev); r.Method() {
 		case greet:
 			err = r.Reply(append([]byte("hello, "), r.Payload()...))
 		case fetch:

@@ -26,7 +26,7 @@ func TestTheCallsOfAMethodAreMeasuredAtBothEndsWhileRequestsAre(t *testing.T) {
 				_, err := c.Call(t.Context(), Call{Method: method}, nil)
 				done <- err
 			}()
-			r := <-s.Requests()
+			r := s.nextRequest()
 			time.Sleep(takes)
 			if code == 0 {
 				require.NoError(t, r.Reply(nil))

@@ -31,7 +31,7 @@ func TestAListenAwaitsTheEndOfTheServerBefore(t *testing.T) {
 		require.NoError(t, err)
 		c := dial(t, ia, first, Config{Redial: time.Millisecond})
 		answered := called(within(t), c, 1)
-		r := <-first.Requests()
+		r := first.nextRequest()
 
 		_, err = Listen(within(t), ia, first.Addr(), Config{})
 		require.ErrorIs(t, err, hw.ErrConnQualInUse)

@@ -30,7 +30,7 @@ func TestARequestThatWasAnsweredIsNoOtherCalls(t *testing.T) {
 				assert.NoError(t, err)
 				got <- string(text)
 			}()
-			return <-s.Requests(), got
+			return s.nextRequest(), got
 		}
 		first, got := call()
 		ctx := first.Context()
@@ -87,7 +87,7 @@ func TestAReplyWaitsForWhatStillMoves(t *testing.T) {
 		defer s.Close()
 		c := dial(t, ia, s, Config{})
 		answered := called(t.Context(), c, 1)
-		r := <-s.Requests()
+		r := s.nextRequest()
 		moves(r, 1)
 		replied := make(chan error, 1)
 		go func() { replied <- r.Reply(nil) }()
@@ -189,7 +189,7 @@ func TestAClientThatLeavesManyCallsHoldsNoMoreThanItsPart(t *testing.T) {
 				_, err := c.Call(ctx, Call{SinkBytes: make([]byte, 8)}, nil)
 				ended <- err
 			}()
-			held = append(held, <-s.Requests())
+			held = append(held, s.nextRequest())
 			cancel()
 			require.ErrorIs(t, <-ended, context.Canceled)
 			require.Equal(t, len(held) > calls, c.now.hasEnded(), "%d", len(held))

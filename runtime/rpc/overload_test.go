@@ -239,10 +239,10 @@ func TestARequestFromTheChannelHasACallerThatWaits(t *testing.T) {
 		}
 		untakenBecome(t, s, 0)
 		answered := called(t.Context(), stays, 1)
-		require.NoError(t, (<-requests).Reply(nil))
+		require.NoError(t, RequestOf(<-requests).Reply(nil))
 		require.NoError(t, <-answered)
 		require.NoError(t, s.Close())
-		assert.Nil(t, <-requests)
+		assert.Equal(t, dat.Event{Number: dat.Closed, Source: s}, <-requests)
 	})
 }
 

@@ -11,7 +11,8 @@ import (
 type queue struct {
 	turns   []*served // those with requests that wait, in turn
 	waiting int
-	running int // requests that the program has
+	running int // requests that the program has, or feed offers it
+	offered int // of these feed's, as far as it matters
 	idle    int // goroutines that wait for a request
 	load    load
 }
@@ -101,7 +102,7 @@ func (q *queue) wait(p *served) time.Duration {
 		turns++
 	}
 	ahead := min(q.waiting, (p.line.waiting+1)*turns) - q.idle
-	return time.Duration(max(ahead, 0)+1) * q.load.all.mean / time.Duration(q.running)
+	return time.Duration(max(ahead, 0)+1) * q.load.all.mean / time.Duration(max(q.running-q.offered, 1))
 }
 
 // tooLate says why a request that comes now would be answered too late; "" if there is time.

@@ -83,7 +83,7 @@ func TestACallThatHasNotRunWaitsForTheNextServer(t *testing.T) {
 		at := first.Addr()
 		c := dial(t, ia, first, redialing)
 		held := called(t.Context(), c, 1)
-		r := <-first.Requests()
+		r := first.nextRequest()
 		down := make(chan error, 1)
 		go func() { down <- first.Shutdown(within(t)) }()
 		require.Eventually(t, first.drains, time.Minute, time.Millisecond)
@@ -159,7 +159,7 @@ func TestACallThatRanOnAnEarlierConnectionMayHaveRun(t *testing.T) {
 			_, err := c.Call(ctx, Call{Idempotent: true}, nil)
 			answered <- err
 		}()
-		r := <-s.Requests()
+		r := s.nextRequest()
 		ended := c.now.ended
 		require.NoError(t, s.Close())
 		<-ended
@@ -226,7 +226,7 @@ func TestNoShortCallWaitsForALongOneThatDrains(t *testing.T) {
 		slowest := make(chan time.Duration, 1)
 		stop := make(chan bool)
 		held := called(t.Context(), long, 1)
-		r := <-first.Requests()
+		r := first.nextRequest()
 		go handle(first, 1, echo)
 		go func() {
 			worst := time.Duration(0)

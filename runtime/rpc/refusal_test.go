@@ -28,7 +28,7 @@ func TestARefusedClientLearnsWhy(t *testing.T) {
 		require.ErrorContains(t, err, s.Addr())
 
 		held := called(t.Context(), c, 1)
-		r := <-s.Requests()
+		r := s.nextRequest()
 		down := make(chan error, 1)
 		go func() { down <- s.Shutdown(within(t)) }()
 		require.Eventually(t, s.drains, time.Minute, time.Millisecond)

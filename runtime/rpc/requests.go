@@ -2,69 +2,16 @@ package rpc
 
 import "time"
 
-// Requests is the channel on which requests come, for a program that waits for other things, too, in
-// the same select. The program calls Reply or Fail of each, once. The channel is closed when the server
-// or its adapter is closed, and nil of a nil server. A select that goes on behind that sets its variable
-// of the channel to nil.
-//
-// A request waits in the server until the program takes it. As long as it waits, its caller's leaving,
-// the end of its time or of its connection takes it away: the program does not get it.
-func (s *Server) Requests() <-chan *Request {
-	if s == nil || s.ia == nil {
-		return nil
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.fed == nil {
-		s.fed = make(chan struct{})
-		go s.feed()
-	}
-	return s.requests
-}
-
-// feed is the goroutine that gives requests to the channel.
-func (s *Server) feed() {
-	defer close(s.fed)
-	defer close(s.requests)
-	for r := s.take(); r != nil; r = s.take() {
-		select {
-		case s.requests <- r: // the program waits
-			continue
-		default:
-		}
-		s.offer(r)
-		ctx := r.Context()
-		select {
-		case s.requests <- r:
-			s.offer(nil)
-		case <-ctx.Done(): // also at the end of its connection
-			s.takeBack(r)
-			_ = r.refuse(CodeBusy, "its time was over before a handler began it") // fails when the connection has ended
-			s.count(-1)
-		case <-s.done:
-			s.takeBack(r)
-			r.discard()
-			s.count(-1)
-		}
-	}
-}
-
-// offer says which request waits for the program.
-func (s *Server) offer(r *Request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.offered = r
-}
-
 // busy reports whether requests wait because no handler is free. The caller holds mu.
 func (s *Server) busy() bool {
-	return s.queue.waiting >= max(s.queue.idle, 1) && s.queue.running > 0 && (s.fed == nil || s.offered != nil)
+	return s.queue.waiting >= max(s.queue.idle, 1) && s.queue.running > 0 && (s.fed == nil || s.offered() > 0)
 }
 
 // admit lets a request wait for a handler, or says why it is refused.
 func (s *Server) admit(r *Request) (code uint16, why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.queue.offered = s.offered()
 	switch why = s.queue.tooLate(r, s.busy()); {
 	case s.draining:
 		code, why = CodeDraining, refusals[CodeDraining]
@@ -78,6 +25,10 @@ func (s *Server) admit(r *Request) (code uint16, why string) {
 		s.taken++
 		s.queue.add(r)
 		s.more.Signal()
+		select {
+		case s.wake <- struct{}{}: // feed, if it waits for the program
+		default:
+		}
 		return 0, ""
 	}
 	s.refused++
@@ -98,32 +49,42 @@ func (s *Server) take() *Request {
 		if s.over {
 			return nil
 		}
-		r, now := s.queue.next(), time.Now()
-		why := s.queue.expired(r, now, s.busy())
-		if why == "" {
-			r.began = now
-			s.queue.running++
-			r.from.line.running++
+		if r := s.next(); r != nil {
 			return r
 		}
-		s.taken--
-		s.refused++
-		s.mu.Unlock()
-		_ = r.refuse(CodeBusy, why) // fails when the connection has ended
-		s.count(-1)
-		s.mu.Lock()
 	}
 }
 
-// takeBack is of a request that was offered in vain.
-func (s *Server) takeBack(r *Request) {
+// takeNow is take without a wait: nil if no request waits.
+func (s *Server) takeNow() *Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.offered = nil
-	s.refused++
+	for s.queue.waiting > 0 && !s.over {
+		if r := s.next(); r != nil {
+			return r
+		}
+	}
+	return nil
+}
+
+// next is the request whose turn it is; nil if that does not help its caller any more. The caller holds
+// mu, which next gives back for a while then.
+func (s *Server) next() *Request {
+	r, now := s.queue.next(), time.Now()
+	why := s.queue.expired(r, now, s.busy())
+	if why == "" {
+		r.began = now
+		s.queue.running++
+		r.from.line.running++
+		return r
+	}
 	s.taken--
-	s.queue.running--
-	r.from.line.running--
+	s.refused++
+	s.mu.Unlock()
+	_ = r.refuse(CodeBusy, why) // fails when the connection has ended
+	s.count(-1)
+	s.mu.Lock()
+	return nil
 }
 
 // finish counts an answer of the program's; count(-1) follows when it has been sent. What takes a method
@@ -178,8 +139,5 @@ func (s *Server) endRequests() {
 
 // untaken is how many requests the program has not got. The caller holds mu.
 func (s *Server) untaken() int {
-	if s.offered != nil {
-		return s.queue.waiting + 1
-	}
-	return s.queue.waiting
+	return s.queue.waiting + s.offered()
 }

@@ -50,15 +50,28 @@ func serve(t testing.TB, ia *dat.IA, cfg Config, workers int, handler func(*Requ
 // handle handles requests in so many goroutines, by handlers that answer themselves.
 func handle(s *Server, workers int, handler func(*Request)) {
 	var all sync.WaitGroup
+	closed := make(chan struct{})
 	for range workers {
 		all.Go(func() {
-			for r := range s.Requests() {
-				handler(r)
+			for {
+				select {
+				case ev := <-s.Requests():
+					if ev.Number == dat.Closed {
+						close(closed)
+						return
+					}
+					handler(RequestOf(ev))
+				case <-closed:
+					return
+				}
 			}
 		})
 	}
 	all.Wait()
 }
+
+// next takes a request; nil when the server is closed.
+func (s *Server) nextRequest() *Request { return RequestOf(<-s.Requests()) }
 
 func dial(t testing.TB, ia *dat.IA, s *Server, cfg Config) *Client {
 	t.Helper()

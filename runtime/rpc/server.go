@@ -17,9 +17,10 @@ type Server struct {
 	ia       *dat.IA
 	cfg      Config
 	ln       *dat.Listener
-	requests chan *Request // of feed
+	requests chan dat.Event // of feed
 	closePZ  func() error
 	loans    loans         // of requests that move bytes
+	wake     chan struct{} // a request waits, for feed
 	done     chan struct{} // closed when the reader has ended
 	unlist   []func()      // end the reports of the adapter
 
@@ -30,7 +31,8 @@ type Server struct {
 	more     sync.Cond     // a request waits, or none comes any more
 	over     bool          // the reader has ended
 	fed      chan struct{} // closed when feed has ended; nil before the first call of Requests
-	offered  *Request      // feed has it, and the program has not taken it
+	placed   *Request      // the last in the channel
+	hand     *Request      // feed has it until the channel has a place
 	queue    queue
 	draining bool
 	active   int           // requests without an answer, and connections with answers that wait
@@ -59,7 +61,7 @@ func Listen(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Serve
 	if err := cfg.complete(op, ia.Attr()); err != nil {
 		return nil, err
 	}
-	s := &Server{ia: ia, done: make(chan struct{}), conns: make(map[*served]bool), requests: make(chan *Request)}
+	s := &Server{ia: ia, done: make(chan struct{}), conns: make(map[*served]bool), requests: make(chan dat.Event, 1), wake: make(chan struct{}, 1)}
 	s.more.L = &s.mu
 	var err error
 	if s.closePZ, err = cfg.makePZ(ia); err != nil {

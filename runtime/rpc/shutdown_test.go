@@ -58,7 +58,7 @@ func TestAShutdownWaitsForRequestsAndNoLongerThanItsContext(t *testing.T) {
 			answered <- err
 		}
 		go call()
-		r := <-s.Requests()
+		r := s.nextRequest()
 		go handle(s, 1, echo) // the calls behind it
 		down := make(chan error, 1)
 		go func() { down <- s.Shutdown(within(t)) }()
@@ -78,7 +78,7 @@ func TestAShutdownWaitsForRequestsAndNoLongerThanItsContext(t *testing.T) {
 		require.NoError(t, err)
 		c = dial(t, ia, s, Config{})
 		go call()
-		r = <-s.Requests()
+		r = s.nextRequest()
 		require.ErrorIs(t, s.Shutdown(nil), hw.ErrInvalidParameter) //nolint:staticcheck // that is the test
 		over, cancel := context.WithCancel(t.Context())
 		cancel()

@@ -286,7 +286,7 @@ func (p *served) snapshot() ServedSnapshot {
 	p.server.mu.Lock()
 	for i := range p.slots {
 		if r := p.slots[i].now.Load(); r != nil {
-			if s.Requests++; r.waits || p.server.offered == r {
+			if s.Requests++; r.waits || p.server.offers(r) {
 				s.Untaken++
 			} else {
 				taken = append(taken, underWay{r.header.call, r.header.code})

@@ -205,7 +205,7 @@ func TestAServersErrorsSayOfWhichCallTheyAre(t *testing.T) {
 		c := dial(t, ia, s, Config{})
 		call := func() *Request {
 			go func() { _, _ = c.Call(within(t), Call{Method: 7}, nil) }()
-			return <-s.Requests()
+			return s.nextRequest()
 		}
 		r := call()
 		name := r.String()

@@ -25,7 +25,7 @@ func askedFor(t *testing.T, ia *dat.IA, cfg Config, ctx context.Context) (s *Ser
 		_, err := c.Call(ctx, Call{SinkBytes: make([]byte, 8)}, nil)
 		failed <- err
 	}()
-	return s, <-s.Requests(), failed
+	return s, s.nextRequest(), failed
 }
 
 func TestATransferThatWaitsForItsTurnIsNotLate(t *testing.T) {
