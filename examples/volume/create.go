@@ -137,7 +137,7 @@ const (
 // token is the token that the options have or make.
 func (o *volumeOptions) token() (t token, err error) {
 	if o.Token != "" {
-		if t, err = parseToken(o.Token); err != nil {
+		if t, err = tokenOf(o.Token); err != nil {
 			return t, fmt.Errorf("--token: %w", err)
 		}
 	} else {
@@ -145,7 +145,7 @@ func (o *volumeOptions) token() (t token, err error) {
 		t.Subsystem = t.Volume
 	}
 	if o.Beside != "" {
-		beside, err := parseToken(o.Beside)
+		beside, err := tokenOf(o.Beside)
 		if err != nil {
 			return t, fmt.Errorf("--beside: %w", err)
 		}
@@ -189,7 +189,7 @@ func (o *volumeOptions) token() (t token, err error) {
 func create(o *volumeOptions, dir string) (token, error) {
 	a, err := describe(o)
 	if err != nil {
-		return token{}, err
+		return token{}, usageError{err}
 	}
 	t := a.token()
 	if t.Peers, err = cmpPeers(o, t); err != nil {
@@ -209,7 +209,7 @@ func create(o *volumeOptions, dir string) (token, error) {
 		err = os.WriteFile(filepath.Join(dir, "token"), []byte(t.String()+"\n"), 0o600)
 	}
 	if err == nil {
-		err = a.write(filepath.Join(dir, "volume.json"))
+		err = writeWhole(filepath.Join(dir, "volume.json"), &a)
 	}
 	if err == nil {
 		return t, nil
@@ -228,7 +228,7 @@ func cmpPeers(o *volumeOptions, own token) (uint32, error) {
 	if o.Token == "" {
 		return own.Peers, nil
 	}
-	t, err := parseToken(o.Token)
+	t, err := tokenOf(o.Token)
 	return t.Peers, err
 }
 
@@ -259,9 +259,9 @@ func (a *about) fill(dir string) error {
 	return errors.Join(err, f.close())
 }
 
-// write says that the directory is whole.
-func (a *about) write(name string) error {
-	b, err := json.MarshalIndent(a, "", "  ")
+// writeWhole writes a file as JSON, which is there for good and whole, or not.
+func writeWhole(name string, what any) error {
+	b, err := json.MarshalIndent(what, "", "  ")
 	if err != nil {
 		return err
 	}
@@ -283,9 +283,16 @@ func (a *about) write(name string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// sayToken prints the token of a volume, at its first node.
-func sayToken(out io.Writer, o *volumeOptions, t token) {
-	if o.Token == "" {
+// createAloud is create, and says what it did.
+func createAloud(o *volumeOptions, dir string, out io.Writer) error {
+	t, err := create(o, dir)
+	switch {
+	case err != nil:
+		return err
+	case o.Token == "":
 		fmt.Fprintf(out, "volume %v: make its other nodes with --token %v\n", t.Volume, &t)
+	default:
+		fmt.Fprintf(out, "volume %v: node %d is in %s\n", t.Volume, o.ID, dir)
 	}
+	return nil
 }

@@ -61,8 +61,10 @@ func openFiles(dir string) (f *files, err error) {
 	if f.about, err = readAbout(dir); err != nil {
 		return nil, err
 	}
-	err = f.exact(dir)
-	if err == nil {
+	if _, err = os.Stat(filepath.Join(dir, recovering)); err == nil {
+		return nil, fmt.Errorf("%s: recover was interrupted: call it again", dir)
+	}
+	if err = f.exact(dir); err == nil {
 		err = f.open(dir, true)
 	}
 	if err == nil && !journal.Made(f.journal) {

@@ -34,6 +34,7 @@ type options struct {
 	Remove   removeOptions  `cmd:"" help:"Remove a node."`
 	Replace  replaceOptions `cmd:"" help:"Add a node, wait until it has the disk and votes, and remove another."`
 	Transfer memberOptions  `cmd:"" help:"Make another node the leader."`
+	Recover  recoverOptions `cmd:"" help:"Make a stopped node's directory a volume of its own: the way out of a lost majority."`
 	Check    addressOption  `cmd:"" help:"Compare the disks of all nodes as they are after one entry of the log."`
 
 	Provider string `help:"Provider and device to run on." default:"iwarp"`
@@ -45,7 +46,7 @@ type options struct {
 type volumeOptions struct {
 	ID        uint64 `help:"This node, 1 to 8; a node that lost its data is another one." name:"id"`
 	Peers     string `help:"The volume's nodes as they are at the beginning: ID=HOST:PORT, separated by commas, this one included." aliases:"replicas"`
-	Token     string `help:"What the first node's create has printed: the volume, and its options." placeholder:"TOKEN"`
+	Token     string `help:"What the first node's create has printed, or a file with it: the volume, and its options." placeholder:"TOKEN"`
 	Beside    string `help:"For the first node of a volume: the token of another one, with which it is served." placeholder:"TOKEN"`
 	Size      string `help:"Size of the disk: 64M, 10G. Without it, the token's, or 1G."`
 	Name      string `help:"A label, for people."`
@@ -72,16 +73,16 @@ type serveOptions struct {
 
 type addressOption struct {
 	Addr  string `arg:"" help:"HOST:PORT of a node, as in --peers."`
-	Token string `help:"The token of the volume that is meant: a node of another one is refused."`
+	Token string `help:"The token of the volume that is meant, or a file with it: a node of another one is refused." env:"VOLUME_TOKEN"`
 }
 
 // operate does a command at the volume that is meant.
 func (o *addressOption) operate(ia *dat.IA, out io.Writer, do func(*operator) error) error {
 	x := newOperator(ia, o.Addr, out)
 	if o.Token != "" {
-		t, err := parseToken(o.Token)
+		t, err := tokenOf(o.Token)
 		if err != nil {
-			return fmt.Errorf("--token: %w", err)
+			return usageError{fmt.Errorf("--token: %w", err)}
 		}
 		x.volume = t.Volume.String()
 	}
@@ -116,30 +117,65 @@ type replaceOptions struct {
 	Member string `arg:"" help:"HOST:PORT of the node that is added."`
 }
 
+type recoverOptions struct {
+	Data   string `arg:"" help:"The directory of the node, which does not run."`
+	Beside string `help:"The token of a volume with which the new one is served." placeholder:"TOKEN"`
+	Force  bool   `help:"Do it: what only the lost nodes have is lost, and the volume that was can't go on with this node."`
+}
+
+// Statuses with which the program ends, beside 0: it has done what it was to do, and has said so.
+const (
+	exitFailed = 1 // it has not
+	exitUsage  = 2 // the command line is wrong, and nothing was done
+	exitFewer  = 3 // status: there are not as many copies as asked
+)
+
+// usageError is the error of a command line.
+type usageError struct{ error }
+
+// Unwrap is the error.
+func (e usageError) Unwrap() error { return e.error }
+
+// exitStatus is the status for an error.
+func exitStatus(err error) int {
+	var usage usageError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &usage):
+		return exitUsage
+	case errors.Is(err, errFewer):
+		return exitFewer
+	}
+	return exitFailed
+}
+
 func main() { os.Exit(program(os.Args[1:], os.Stdout, os.Stderr)) }
 
 // program is the program.
 func program(args []string, out, log io.Writer) int {
 	o := &options{}
-	parser := kong.Must(o, kong.Name("volume"), kong.Description("A disk on several machines."), kong.UsageOnError())
+	parser := kong.Must(o, kong.Name("volume"), kong.Description("A disk on several machines."))
 	command, err := parser.Parse(args)
-	parser.FatalIfErrorf(err)
+	if err != nil {
+		fmt.Fprintf(log, "volume: %v; --help says what there is\n", err)
+		return exitUsage
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, strings.Fields(command.Command())[0], o, out, log); err != nil {
+	err = run(ctx, strings.Fields(command.Command())[0], o, out, log)
+	if err != nil {
 		fmt.Fprintln(log, "volume:", err)
-		return 1
 	}
-	return 0
+	return exitStatus(err)
 }
 
 func run(ctx context.Context, command string, o *options, out, log io.Writer) error {
-	if command == "create" {
-		t, err := create(&o.Create.volumeOptions, o.Create.Data)
-		if err == nil {
-			sayToken(out, &o.Create.volumeOptions, t)
-		}
-		return err
+	switch command {
+	case "create":
+		return createAloud(&o.Create.volumeOptions, o.Create.Data, out)
+	case "recover":
+		return recoverNode(o.Recover.Data, o.Recover.Beside, o.Recover.Force, out)
 	}
 	ia, err := dat.Open(ctx, o.Provider)
 	if err != nil {
@@ -151,7 +187,7 @@ func run(ctx context.Context, command string, o *options, out, log io.Writer) er
 	case command == "serve":
 		err = serve(ctx, ia, &o.Serve, out, log)
 	case command == "status":
-		err = status(ctx, ia, o.Status.Addr, out)
+		err = o.Status.operate(ia, out, func(x *operator) error { return x.status(ctx) })
 	case command == "add":
 		err = o.Add.operate(ia, out, func(x *operator) error { return x.add(ctx, o.Add.ID, o.Add.Member, o.Add.Force) })
 	case command == "remove":

@@ -7,8 +7,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"godat/examples/volume/node"
@@ -265,50 +263,6 @@ func (o *operator) transfer(ctx context.Context, id uint64) error {
 	}
 }
 
-// status prints what a node knows.
-func status(ctx context.Context, ia *dat.IA, addr string, out io.Writer) error {
-	s, err := node.Ask(ctx, ia, addr, askStatus)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "node %d: %s, %s; leader %d, term %d; records %d, applied %d, released %d\n",
-		s.ID, s.Role, s.State, s.Leader, s.Term, s.Last, s.Applied, s.Released)
-	fmt.Fprintf(out, "volume %s\n", s.Volume)
-	for _, r := range s.Refusals {
-		fmt.Fprintf(out, "REFUSED %s\n", refusalText(&r))
-	}
-	if s.Rotten {
-		fmt.Fprintf(out, "it is being rebuilt: %d of %d bytes\n", s.Rebuilt, s.Rebuilds)
-	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, id := range slices.Sorted(maps.Keys(s.Members)) {
-		m := s.Members[id]
-		fmt.Fprintf(w, "%d\t%s\t", id, m.Addr)
-		if m.Learner {
-			fmt.Fprint(w, "learner ")
-		}
-		if p, ok := s.Replicas[id]; ok {
-			fmt.Fprintf(w, "\thas %d\t%s", p.Match, strings.TrimPrefix(p.State, "State"))
-			if p.Out {
-				fmt.Fprint(w, " (out)")
-			}
-			if p.Silent {
-				fmt.Fprint(w, " (silent)")
-			}
-		}
-		fmt.Fprintln(w)
-	}
-	return w.Flush()
-}
-
-// refusalText is a refusal in words.
-func refusalText(r *node.Refusal) string {
-	if r.Here {
-		return fmt.Sprintf("here, from node %d at %s: %s", r.Node, r.Addr, r.Why)
-	}
-	return fmt.Sprintf("by node %d at %s: %s", r.Node, r.Addr, r.Why)
-}
-
 // errDiffer is the error of a volume whose disks differ.
 var errDiffer = errors.New("the disks differ")
 
@@ -333,6 +287,7 @@ func (o *operator) check(ctx context.Context) error {
 			return errDiffer
 		}
 	}
+	fmt.Fprintf(o.out, "the disks of %d nodes are the same after record %d\n", len(leader.Members), want.Index)
 	return nil
 }
 

@@ -30,18 +30,16 @@ func serve(ctx context.Context, ia *dat.IA, o *serveOptions, out, log io.Writer)
 		level = slog.LevelDebug
 	}
 	if o.Tick < shortestTick || o.Tick > longestTick {
-		return fmt.Errorf("--tick %v; it may be %v to %v", o.Tick, shortestTick, longestTick)
+		return usageError{fmt.Errorf("--tick %v; it may be %v to %v", o.Tick, shortestTick, longestTick)}
 	}
 	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: level}))
 	if o.Create {
 		if len(o.Data) != 1 {
-			return errors.New("--create makes one volume: use create for each, and then serve")
+			return usageError{errors.New("--create makes one volume: use create for each, and then serve")}
 		}
-		t, err := create(&o.volumeOptions, o.Data[0])
-		if err != nil {
+		if err := createAloud(&o.volumeOptions, o.Data[0], out); err != nil {
 			return err
 		}
-		sayToken(out, &o.volumeOptions, t)
 	}
 	all, err := openAll(o.Data)
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"godat/examples/nvmeof/identity"
@@ -46,6 +48,18 @@ func (t *token) String() string {
 	}
 	b = binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
 	return strings.ToLower(tokenText.EncodeToString(b))
+}
+
+// tokenOf is the token that an option has, or the file that it names.
+func tokenOf(option string) (token, error) {
+	if strings.ContainsRune(option, filepath.Separator) {
+		b, err := os.ReadFile(option)
+		if err != nil {
+			return token{}, err
+		}
+		option = string(b)
+	}
+	return parseToken(option)
 }
 
 var errToken = errors.New("it is no token as create prints one, or a part of it is missing")

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"godat/examples/nvmeof/identity"
+	"godat/examples/volume/journal"
+	"godat/examples/volume/raftlog"
+	"godat/examples/volume/replica"
+	"godat/examples/volume/state"
+)
+
+// The way out of a lost majority: one node's directory becomes a volume of its own, which has another identity. So
+// nothing that the lost nodes still say is taken, and hosts see another disk.
+
+// recovery is what a directory becomes. It is in a file from before the first change until after the last one.
+type recovery struct {
+	About       about
+	Index, Term uint64 // of the last record that the disk has
+}
+
+const recovering = "recovering.json"
+
+// errNotForced is the error of a recover that has changed nothing.
+var errNotForced = errors.New("nothing was changed; --force does it")
+
+// recoverNode makes a stopped node's directory the only node of a new volume. beside is as for create.
+func recoverNode(dir, beside string, force bool, out io.Writer) error {
+	was, err := readAbout(dir)
+	if err != nil {
+		return err
+	}
+	r := &recovery{}
+	b, err := os.ReadFile(filepath.Join(dir, recovering))
+	switch {
+	case err == nil:
+		err = json.Unmarshal(b, r)
+	case errors.Is(err, fs.ErrNotExist):
+		r, err = beginRecovery(dir, &was, beside, force, out)
+	}
+	if err == nil {
+		err = r.finish(dir)
+	}
+	if err != nil {
+		return err
+	}
+	t := r.About.token()
+	fmt.Fprintf(out, "node %d alone is volume %v now, with records up to %d; hosts know it as %s; make its other nodes with --create --join --token %v, and add them\n",
+		r.About.ID, t.Volume, r.Index, r.About.subsystem(), &t)
+	return nil
+}
+
+// beginRecovery says what may be lost, and brings the disk up to all records that the node has.
+func beginRecovery(dir string, was *about, beside string, force bool, out io.Writer) (r *recovery, err error) {
+	next := *was
+	next.Volume = uuid(identity.New())
+	switch {
+	case beside != "":
+		t, err := tokenOf(beside)
+		if err != nil {
+			return nil, fmt.Errorf("--beside: %w", err)
+		}
+		next.Subsystem = uuid(t.Subsystem)
+	case was.Subsystem == was.Volume:
+		next.Subsystem = next.Volume
+	}
+	f, err := openFiles(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.close()) }()
+	self, member := f.log.Member(was.ID)
+	if !member {
+		return nil, fmt.Errorf("%s: the node was never added to its volume, or was removed: it does not have the disk; recover another node's directory", dir)
+	}
+	next.Join, next.Peers = false, raftlog.Members{was.ID: {Addr: self.Addr}}
+	j, err := journal.Open(f.journal, was.Layout)
+	if err != nil {
+		return nil, err
+	}
+	x, err := replica.Open(j, f.disk, f.log)
+	if err != nil {
+		return nil, err
+	}
+	if x.Rotten() {
+		return nil, fmt.Errorf("%s: the node was being rebuilt, so its disk is of several moments: recover another node's directory; "+
+			"if there is none, its blocks are in %[1]s/disk from byte %d on", dir, state.Size(0))
+	}
+	known, _ := x.Disk().Applied()
+	_, last := f.log.Bounds()
+	fmt.Fprintf(out, "%s is node %d of volume %v, in term %d. It has the records up to %d, and knows that those up to %d were committed. "+
+		"LOST is what was acknowledged in later records, which other nodes have; %d records count as written, whether or not a host was told so\n",
+		dir, was.ID, identity.ID(was.Volume), f.log.Vote().Term, last, known, last-known)
+	if !force {
+		return nil, errNotForced
+	}
+	if err := x.Apply(last); err != nil {
+		return nil, err
+	}
+	if _, err := x.Release(); err != nil {
+		return nil, err
+	}
+	if err := x.Disk().Ready(); err != nil {
+		return nil, fmt.Errorf("%s: recover another node's directory: %w", dir, err)
+	}
+	index, term := x.Disk().Applied()
+	r = &recovery{next, index, max(term, f.log.Vote().Term)}
+	return r, writeWhole(filepath.Join(dir, recovering), r)
+}
+
+// finish makes the files those of the new volume. Interrupted, it is called again.
+func (r *recovery) finish(dir string) (err error) {
+	a := &r.About
+	a.Layout.Volume = identity.ID(a.Volume)
+	for _, name := range []string{"journal", "log"} {
+		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "log"), 0o700); err != nil {
+		return err
+	}
+	f := &files{about: *a}
+	err = f.open(dir, false)
+	if err == nil {
+		_, err = journal.Open(f.journal, a.Layout)
+	}
+	if err == nil {
+		err = state.Recover(f.disk, identity.ID(a.Volume), r.Index, r.Term)
+	}
+	if err == nil {
+		err = f.log.Begin(r.Index, r.Term)
+	}
+	if err == nil {
+		err = f.log.SetVote(raftlog.Vote{Term: r.Term})
+	}
+	if err == nil {
+		err = f.log.SetMembers(a.Peers)
+	}
+	if err = errors.Join(err, f.close()); err != nil {
+		return err
+	}
+	t := a.token()
+	if err := os.WriteFile(filepath.Join(dir, "token"), []byte(t.String()+"\n"), 0o600); err != nil {
+		return err
+	}
+	if err := writeWhole(filepath.Join(dir, "volume.json"), a); err != nil {
+		return err
+	}
+	return os.Remove(filepath.Join(dir, recovering))
+}
