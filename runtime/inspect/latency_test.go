@@ -19,7 +19,7 @@ func TestWhatWasMeasuredIsDrawn(t *testing.T) {
 		s, c := r.serve(rpc.Config{})
 		done := r.call(c, 7)
 		time.Sleep(time.Millisecond)
-		require.NoError(t, (<-s.Requests()).Reply(nil))
+		require.NoError(t, rpc.RequestOf(<-s.Requests()).Reply(nil))
 		<-done
 		stop()
 		writes := dat.NewHistogram()

@@ -139,7 +139,7 @@ func TestAServerThatTakesNoRequestsIsNamedAtBothEnds(t *testing.T) {
 		r.wrong("rpc servers", s.Addr(), "1 request waits: no handler has taken it for 1 s")
 		assert.NotContains(t, r.kinds(), "rpc connections", "nobody has taken the request")
 		r.wrong("rpc clients", s.Addr(), "1 call, of method 7, has waited 2 s for its answer")
-		require.NoError(t, (<-s.Requests()).Fail(rpc.CodeUser, "no"))
+		require.NoError(t, rpc.RequestOf(<-s.Requests()).Fail(rpc.CodeUser, "no"))
 		<-done
 		synctest.Wait()
 		time.Sleep(leastAge)
@@ -165,7 +165,7 @@ func TestAHandlerThatDoesNotEndIsNamed(t *testing.T) {
 	staged(t, dat.ConnConfig{}, func(r *rig) {
 		s, c := r.serve(rpc.Config{})
 		r.call(c, 9)
-		request := <-s.Requests()
+		request := rpc.RequestOf(<-s.Requests())
 		name := ""
 		for _, row := range r.reported("rpc connections") {
 			name = row.(rpc.ServedSnapshot).Client

@@ -51,7 +51,8 @@ func (f *fake) dial(answer []byte) (*Link, error) {
 	defer cancel()
 	answered.Go(func() {
 		select {
-		case r := <-f.rpc.Requests():
+		case ev := <-f.rpc.Requests():
+			r := rpc.RequestOf(ev)
 			assert.Equal(f, proto.Open, r.Method())
 			assert.NoError(f, r.Reply(answer))
 		case <-ctx.Done():
@@ -116,7 +117,7 @@ func TestRequestsEndInTheOrderInWhichTheyBegan(t *testing.T) {
 	for i := range limits.Slots {
 		l.Put(t.Context(), slot(t, l), 1, Ref{Block: i})
 	}
-	first, second := <-f.rpc.Requests(), <-f.rpc.Requests()
+	first, second := rpc.RequestOf(<-f.rpc.Requests()), rpc.RequestOf(<-f.rpc.Requests())
 	require.NoError(t, second.Reply(nil))
 	require.NoError(t, first.Reply(nil))
 	require.NoError(t, l.Drain())
@@ -137,7 +138,7 @@ func TestAnAnswerThatIsNoneIsAnError(t *testing.T) {
 			f := newFake(t)
 			l := f.link()
 			tc.begin(t, l, slot(t, l))
-			r := <-f.rpc.Requests()
+			r := rpc.RequestOf(<-f.rpc.Requests())
 			require.NoError(t, r.Reply(tc.answer))
 			require.ErrorIs(t, l.Drain(), errMalformed)
 		})
@@ -150,13 +151,13 @@ func TestTheServersErrorIsOfOneRequest(t *testing.T) {
 	var got error
 	l.OnDone = func(s *Slot) error { got = s.Err; return nil }
 	l.Get(t.Context(), slot(t, l), block.ID{}, Ref{})
-	r := <-f.rpc.Requests()
+	r := rpc.RequestOf(<-f.rpc.Requests())
 	require.NoError(t, r.Fail(rpc.CodeUser, "not today"))
 	require.NoError(t, l.Drain())
 	require.ErrorContains(t, got, "not today")
 	assert.Zero(t, l.Latency.Count(), "it counts for nothing")
 	l.Put(t.Context(), slot(t, l), 1, Ref{})
-	r = <-f.rpc.Requests()
+	r = rpc.RequestOf(<-f.rpc.Requests())
 	require.NoError(t, r.Reply(nil))
 	require.NoError(t, l.Drain())
 	require.NoError(t, got)
@@ -167,7 +168,7 @@ func TestARequestEndsWithItsContextAndWhenTheServerOwesTheAnswerTooLong(t *testi
 	l := f.link()
 	ctx, cancel := context.WithCancel(t.Context())
 	l.Put(ctx, slot(t, l), 1, Ref{})
-	r := <-f.rpc.Requests()
+	r := rpc.RequestOf(<-f.rpc.Requests())
 	cancel()
 	<-r.Context().Done()
 	require.NoError(t, r.Reply(nil), "until then the server may read the block")
@@ -182,7 +183,7 @@ func TestTheEndOfTheConnectionEndsTheRequests(t *testing.T) {
 	f := newFake(t)
 	l := f.link()
 	l.Put(t.Context(), slot(t, l), 1, Ref{})
-	r := <-f.rpc.Requests()
+	r := rpc.RequestOf(<-f.rpc.Requests())
 	require.NoError(t, r.Conn().Endpoint.Disconnect(dat.Abrupt))
 	require.ErrorIs(t, l.Drain(), rpc.ErrEnded)
 	l.Put(t.Context(), slot(t, l), 1, Ref{})
