@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"godat/examples/blockstore/proto"
+	"godat/examples/internal/usage"
 )
 
 // options is the command line.
@@ -39,6 +40,7 @@ func parse(args []string) *options {
 		kong.Name("blockstore"),
 		kong.Description("Keeps a directory tree in a storage server and proves that it comes back."),
 		kong.UsageOnError(),
+		usage.Exit(),
 	)
 	_, err := parser.Parse(doubleDashes(args))
 	parser.FatalIfErrorf(err)

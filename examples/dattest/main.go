@@ -54,6 +54,7 @@ func main() {
 	stop()
 	switch {
 	case err == nil:
+	case interrupted && o.test == testServer && errors.Is(err, context.Canceled): // which is how a server ends
 	case interrupted:
 		fmt.Fprintln(os.Stderr, "dattest: interrupted")
 		os.Exit(130)

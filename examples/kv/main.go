@@ -21,6 +21,7 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"syscall"
 
 	dat "godat/runtime"
 	"godat/runtime/inspect"
@@ -42,21 +43,29 @@ func main() {
 	page := flag.String("inspect", "", "show the adapter in a browser at this `address`")
 	traces := flag.String("traces", "", "let visitors of the page trace connections into this `directory`")
 	flag.Parse()
-	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt) // in force until the process exits
+	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM) // in force until the process exits
 	ia, err := dat.Open(ctx, *provider)
 	if err == nil {
 		_, err = inspect.Serve(ctx, *page, *traces, ia)
 	}
-	if err == nil && *listen != "" {
+	if err == nil && *listen != "" && flag.NArg() == 0 {
 		err = errors.Join(serve(ctx, ia, *listen, os.Stdout), ia.Close())
 	} else if err == nil {
 		err = errors.Join(ask(ctx, ia, *addr, flag.Args(), os.Stdout), ia.Close())
 	}
-	if err != nil {
+	switch {
+	case err == nil:
+	case errors.Is(err, errUsage):
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	default:
 		fmt.Fprintln(os.Stderr, "kv:", err)
 		os.Exit(1)
 	}
 }
+
+// errUsage is of a command line that makes no sense.
+var errUsage = errors.New("usage: kv -listen HOST:PORT, or kv -addr HOST:PORT put KEY VALUE | get KEY")
 
 // workers is how many requests are handled at a time. Each may wait for its client's memory.
 const workers = 64
@@ -105,19 +114,22 @@ func (s *store) answer(r *rpc.Request) (text []byte, err error) {
 	return nil, errors.New("neither a put nor a get")
 }
 
-// ask does what the arguments say, and prints the value.
+// ask does what the arguments of a client say, and prints the value.
 func ask(ctx context.Context, ia *dat.IA, address string, args []string, out io.Writer) (err error) {
+	if address == "" || !(len(args) == 3 && args[0] == "put" || len(args) == 2 && args[0] == "get") {
+		return errUsage
+	}
 	c, err := rpc.Dial(ctx, ia, address, rpc.Config{})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
 	switch {
-	case len(args) == 3 && args[0] == "put" && len(args[2]) <= short:
+	case args[0] == "put" && len(args[2]) <= short:
 		_, err = c.Call(ctx, rpc.Call{Method: put, Payload: []byte(args[1] + "\x00" + args[2])}, nil)
-	case len(args) == 3 && args[0] == "put":
+	case args[0] == "put":
 		_, err = c.Call(ctx, rpc.Call{Method: put, Payload: []byte(args[1]), SourceBytes: []byte(args[2])}, nil)
-	case len(args) == 2 && args[0] == "get":
+	default:
 		value := make([]byte, longest)
 		text, err := c.Call(ctx, rpc.Call{Method: get, Payload: []byte(args[1]), SinkBytes: value}, nil)
 		if err != nil {
@@ -132,8 +144,6 @@ func ask(ctx context.Context, ia *dat.IA, address string, args []string, out io.
 			value = value[:binary.BigEndian.Uint32(text)]
 		}
 		fmt.Fprintf(out, "%s\n", value)
-	default:
-		return errors.New("usage: kv -addr host:port put key value | get key")
 	}
 	return err
 }

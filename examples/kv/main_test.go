@@ -107,8 +107,10 @@ func TestAClientGetsWhatAnotherHasPut(t *testing.T) {
 			require.ErrorIs(t, err, dat.ErrLength)
 			for _, args := range [][]string{nil, {"get"}, {"put", "k"}, {"delete", "k"}, {"get", "k", "v"}} {
 				_, err = command(t, ia, addr, args...)
-				require.ErrorContains(t, err, "usage", "%q", args)
+				require.ErrorIs(t, err, errUsage, "%q", args)
 			}
+			_, err = command(t, ia, "", "get", "k")
+			require.ErrorIs(t, err, errUsage, "no address")
 		})
 	}
 }

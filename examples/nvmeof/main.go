@@ -18,6 +18,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"godat/examples/internal/usage"
 	"godat/examples/nvmeof/beside"
 	"godat/examples/nvmeof/host"
 	"godat/examples/nvmeof/nvme"
@@ -27,7 +28,7 @@ import (
 
 func main() {
 	o := &options{}
-	parser := kong.Must(o, kong.Name("nvmeof"), kong.Description("NVMe over Fabrics on RDMA."), kong.UsageOnError())
+	parser := kong.Must(o, kong.Name("nvmeof"), kong.Description("NVMe over Fabrics on RDMA."), kong.UsageOnError(), usage.Exit())
 	command, err := parser.Parse(os.Args[1:])
 	parser.FatalIfErrorf(err)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -35,29 +35,39 @@ func main() {
 	if err == nil {
 		_, err = inspect.Serve(ctx, *page, *traces, ia)
 	}
-	if err == nil && *listen != "" {
+	if err == nil && *listen != "" && flag.NArg() == 0 {
 		err = errors.Join(serve(ctx, ia, *listen, *dir, os.Stdout), ia.Close())
 	} else if err == nil {
 		brief, cancel := context.WithTimeout(ctx, *wait)
 		err = errors.Join(ask(brief, ia, *addr, flag.Args(), os.Stdout), ia.Close())
 		cancel()
 	}
-	if err != nil {
+	switch {
+	case err == nil:
+	case errors.Is(err, errUsage):
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	default:
 		fmt.Fprintln(os.Stderr, "objects:", err)
 		os.Exit(1)
 	}
 }
+
+// errUsage is of a command line that makes no sense.
+var errUsage = errors.New("usage: objects -listen HOST:PORT, or objects -addr HOST:PORT put NAME FILE | get NAME FILE [OFFSET LENGTH] | list")
 
 // ask does what the arguments of a client say.
 func ask(ctx context.Context, ia *dat.IA, address string, args []string, out io.Writer) error {
 	offset, length := int64(0), int64(longest)
 	if len(args) == 5 {
 		if _, err := fmt.Sscan(args[3]+" "+args[4], &offset, &length); err != nil || offset < 0 || length < 0 {
-			return fmt.Errorf("OFFSET %s, LENGTH %s: numbers of bytes", args[3], args[4])
+			return fmt.Errorf("OFFSET %s, LENGTH %s: numbers of bytes; %w", args[3], args[4], errUsage)
 		}
 	}
 	var do func(c *client) error
 	switch {
+	case address == "":
+		return errUsage
 	case len(args) == 3 && args[0] == "put":
 		do = func(c *client) error { return c.put(ctx, args[1], args[2]) }
 	case (len(args) == 3 || len(args) == 5) && args[0] == "get":
@@ -65,7 +75,7 @@ func ask(ctx context.Context, ia *dat.IA, address string, args []string, out io.
 	case len(args) == 1 && args[0] == "list":
 		do = func(c *client) error { return c.list(ctx, out) }
 	default:
-		return errors.New("usage: objects -addr host:port put NAME FILE | get NAME FILE [OFFSET LENGTH] | list")
+		return errUsage
 	}
 	c, err := dial(ctx, ia, address)
 	if err != nil {

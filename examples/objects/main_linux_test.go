@@ -280,6 +280,9 @@ func TestAServerThatIsEndedOrKilledHasLostNothing(t *testing.T) {
 	ia, err := dat.Open(t.Context(), "iwarp:127.0.0.1")
 	require.NoError(t, err)
 	dir := filepath.Join(t.TempDir(), "store")
+	require.NoError(t, os.MkdirAll(dir, 0o755))
+	foreign := filepath.Join(dir, "notes.put")
+	require.NoError(t, os.WriteFile(foreign, nil, 0o600))
 	server, addr := program(t, "127.0.0.1:0", dir)
 	underClients(t, ia, addr, func(progress func()) {
 		for i := range 8 {
@@ -296,8 +299,9 @@ func TestAServerThatIsEndedOrKilledHasLostNothing(t *testing.T) {
 	})
 	require.NoError(t, server.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, server.Wait())
-	left, err := filepath.Glob(filepath.Join(dir, "*.put"))
+	left, err := filepath.Glob(filepath.Join(dir, unfinished))
 	require.NoError(t, err)
 	assert.Empty(t, left)
+	assert.FileExists(t, foreign, "which no server has made")
 	require.NoError(t, ia.CloseGraceful())
 }

@@ -38,6 +38,8 @@ const (
 	workers = 64      // requests that are handled at a time; each may wait for its client
 	most    = 1000    // names in an answer
 	prefix  = "o-"    // of the names of objects' files
+
+	unfinished = ".put-*" // the names of files that a PUT fills
 )
 
 // store serves the files of a directory.
@@ -55,7 +57,7 @@ func serve(ctx context.Context, ia *dat.IA, address, dir string, out io.Writer) 
 		return err
 	}
 	err = os.MkdirAll(dir, 0o755)
-	left, _ := filepath.Glob(filepath.Join(dir, "*.put")) // by a server that was killed; none that runs has this address
+	left, _ := filepath.Glob(filepath.Join(dir, unfinished)) // by a server that was killed; none that runs has this address
 	for _, file := range left {
 		err = errors.Join(err, os.Remove(file))
 	}
@@ -98,7 +100,7 @@ func (s *store) put(r *rpc.Request, name string) error {
 	if name == "" || r.SourceLen() > longest {
 		return errors.New("no name, or too long a body")
 	}
-	f, err := os.CreateTemp(s.dir, "*.put")
+	f, err := os.CreateTemp(s.dir, unfinished)
 	if err != nil {
 		return err
 	}

@@ -23,6 +23,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"godat/examples/internal/usage"
 	dat "godat/runtime"
 )
 
@@ -79,7 +80,7 @@ func (o *options) check() error {
 
 func main() {
 	o := &options{}
-	parser := kong.Must(o, kong.Name("rdmaping"), kong.Description("Measures RDMA to a peer that connects without the connection manager."), kong.UsageOnError())
+	parser := kong.Must(o, kong.Name("rdmaping"), kong.Description("Measures RDMA to a peer that connects without the connection manager."), kong.UsageOnError(), usage.Exit())
 	_, err := parser.Parse(os.Args[1:])
 	if err == nil {
 		err = o.check()

@@ -23,6 +23,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"godat/examples/internal/usage"
 	dat "godat/runtime"
 )
 
@@ -68,7 +69,7 @@ func (o *options) check() error {
 
 func main() {
 	o := &options{}
-	parser := kong.Must(o, kong.Name("rping"), kong.Description("Pings a peer by RDMA."), kong.UsageOnError())
+	parser := kong.Must(o, kong.Name("rping"), kong.Description("Pings a peer by RDMA."), kong.UsageOnError(), usage.Exit())
 	_, err := parser.Parse(os.Args[1:])
 	if err == nil {
 		err = o.check()

@@ -1,0 +1,98 @@
+//go:build unix
+
+package commands
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// servers are the command lines of the examples that run until they are told to end.
+var servers = []string{
+	"blockstore --listen 127.0.0.1:0 --store FILE",
+	"dattest -T S -D iwarp:127.0.0.1 -n 0",
+	"doctor --serve --port 0",
+	"kv -listen 127.0.0.1:0",
+	"nvmeof serve --provider iwarp:127.0.0.1 --listen 127.0.0.1:0 --disk mem:1M",
+	"objects -listen 127.0.0.1:0 -dir FILE",
+}
+
+func TestASignalIsHowAServerEnds(t *testing.T) {
+	if !*runAll {
+		return
+	}
+	p := &programs{dir: t.TempDir()}
+	for _, line := range servers {
+		for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+			args := strings.Fields(strings.ReplaceAll(line, "FILE", filepath.Join(t.TempDir(), "file")))
+			cmd := exec.Command(p.build(t, ".", "./examples/"+args[0]), args[1:]...)
+			cmd.Dir = t.TempDir()
+			out, err := cmd.StdoutPipe()
+			require.NoError(t, err)
+			cmd.Stderr = cmd.Stdout
+			require.NoError(t, cmd.Start())
+			said := bufio.NewScanner(out)
+			require.True(t, said.Scan(), "%s says nothing", line)
+			require.NoError(t, cmd.Process.Signal(signal))
+			first := said.Text()
+			for said.Scan() {
+			}
+			assert.NoError(t, cmd.Wait(), "%s, which said %q, got %v", line, first, signal)
+		}
+	}
+}
+
+// typos are command lines that make no sense, and a part of what the program says of each.
+var typos = map[string]string{
+	"blockstore --nosuch":                      "--nosuch",
+	"blockstore surplus":                       "surplus",
+	"blockstore --listen :1 --connect :2":      "--listen",
+	"dattest -nosuch":                          "-nosuch",
+	"dattest surplus":                          "client or server",
+	"doctor --nosuch":                          "--nosuch",
+	"doctor --port x":                          "--port",
+	"kv -nosuch":                               "-nosuch",
+	"kv":                                       "-addr HOST:PORT",
+	"kv put k v":                               "-addr HOST:PORT",
+	"kv -addr 127.0.0.1:1 delete k":            "get KEY",
+	"kv -listen 127.0.0.1:0 get k":             "get KEY",
+	"nvmeof":                                   "serve",
+	"nvmeof --nosuch":                          "--nosuch",
+	"nvmeof serve":                             "--disk",
+	"objects -nosuch":                          "-nosuch",
+	"objects":                                  "-addr HOST:PORT",
+	"objects list":                             "-addr HOST:PORT",
+	"objects -addr 127.0.0.1:1 delete k":       "get NAME FILE",
+	"objects -addr 127.0.0.1:1 get k f 1 much": "numbers of bytes",
+	"rdmaping":                                 "<test>",
+	"rdmaping nosuch":                          "nosuch",
+	"rdmaping pingpong --nosuch":               "--nosuch",
+	"rping":                                    "--server or --client",
+	"rping -s -S 0":                            "bytes",
+	"rping -c":                                 "-a",
+}
+
+func TestACommandLineThatMakesNoSenseHasAStatusOfItsOwn(t *testing.T) {
+	if !*runAll {
+		return
+	}
+	p := &programs{dir: t.TempDir()}
+	for line, want := range typos {
+		args := strings.Fields(line)
+		cmd := exec.Command(p.build(t, ".", "./examples/"+args[0]), args[1:]...)
+		cmd.Dir = t.TempDir()
+		var said strings.Builder
+		cmd.Stderr = &said
+		_ = cmd.Run()
+		assert.Equal(t, 2, cmd.ProcessState.ExitCode(), "%s: %s", line, said.String())
+		assert.Contains(t, said.String(), want, line)
+	}
+}

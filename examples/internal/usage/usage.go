@@ -1,0 +1,22 @@
+// Package usage is how the examples end when their command line makes no sense.
+package usage
+
+import (
+	"os"
+
+	"github.com/alecthomas/kong"
+)
+
+// Status is the exit status of a program whose command line makes no sense, as Go's flag
+// package and most shells have it.
+const Status = 2
+
+// Exit makes kong end the program with [Status] where it would with one of its own.
+func Exit() kong.Option {
+	return kong.Exit(func(status int) {
+		if status != 0 {
+			status = Status
+		}
+		os.Exit(status)
+	})
+}
