@@ -70,7 +70,7 @@ func (s *study) besides(ctx context.Context, b *beside) error {
 // turns measures small calls alone, and beside.
 func (r *small) turns(plan []group, longest time.Duration, counts bool) error {
 	for _, p := range [][]group{plan[:1], plan} {
-		busy := r.watch()
+		disturbed := r.watch()
 		t, err := r.pair.turn(p, longest)
 		if err != nil {
 			return err
@@ -79,7 +79,7 @@ func (r *small) turns(plan []group, longest time.Duration, counts bool) error {
 			continue
 		}
 		r.rate = append(r.rate, 0) // a turn
-		if busy.disturbed(t.processor) {
+		if disturbed(t.processor) {
 			r.disturbed++
 		}
 		if len(p) == 1 {

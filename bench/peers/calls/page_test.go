@@ -12,11 +12,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/bench/host"
 	"godat/bench/stats"
 )
 
 // nobodyElse sees nothing that other programs do.
-func nobodyElse() others { return others{} }
+func nobodyElse() host.Disturbed { return func(time.Duration) bool { return false } }
 
 func TestAStudyWritesItsPageAndTheLinesThatQuoteIt(t *testing.T) {
 	top := t.TempDir()
@@ -137,7 +138,7 @@ func TestAPercentileNeedsCalls(t *testing.T) {
 
 func TestARowThatIsRefusedIsAnErrorAndOthersGoOn(t *testing.T) {
 	var out bytes.Buffer
-	s := study{sizes: numbers{64}, callers: 2, repeats: 1, duration: time.Millisecond, only: "net/rpc", out: &out, command: ends(), watch: watchOthers}
+	s := study{sizes: numbers{64}, callers: 2, repeats: 1, duration: time.Millisecond, only: "net/rpc", out: &out, command: ends(), watch: host.WatchOthers}
 	for _, row := range testRows() {
 		if row.Name == "net/rpc" {
 			s.rows = append(s.rows, row)
@@ -164,28 +165,4 @@ func TestArgumentsThatMakeNoSenseAreRefused(t *testing.T) {
 	for _, args := range []string{"-size 64,64", "-only nosuch", "-only gRPC -write .", "-write nowhere", "-repeats 0", "-duration 0s", "-size 1", "-size x", "-size 70000000", "-callers 0", "-callers 2000", "-large -1", "-large 80000000", "more"} {
 		assert.ErrorIs(t, Study(t.Context(), strings.Fields(args), new(bytes.Buffer), nil), ErrUsage, args)
 	}
-}
-
-func TestBusyTimeLeavesInterruptsOut(t *testing.T) {
-	got, ok := busyTime("cpu  100 20 3 9999 50 60 70 8 0 0\ncpu0 1\n")
-	assert.True(t, ok)
-	assert.Equal(t, 1310*time.Millisecond, got)
-	for _, text := range []string{"", "cpu 1 2", "intr 1 2 3 4 5 6 7 8 9", "cpu a b c d e f g h i"} {
-		_, ok := busyTime(text)
-		assert.False(t, ok, text)
-	}
-}
-
-func TestATurnIsDisturbedByOthersAlone(t *testing.T) {
-	then := time.Now().Add(-time.Hour)
-	o := others{began: then, known: true} // all that ran since the start counts
-	now := watchOthers()
-	if !now.known {
-		t.Skip("the system does not say how busy it is")
-	}
-	o.used = now.used - 1000*time.Hour
-	assert.True(t, o.disturbed(0))
-	assert.False(t, o.disturbed(1001*time.Hour))
-	assert.False(t, o.disturbed(-1))
-	assert.False(t, others{began: then}.disturbed(0))
 }

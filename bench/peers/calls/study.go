@@ -27,8 +27,8 @@ type study struct {
 	tied     bool          // the study ends when its standard input does
 	out      io.Writer
 	rows     []Row
-	command  []string      // that starts an end
-	watch    func() others // watches the processors during a turn
+	command  []string              // that starts an end
+	watch    func() host.Disturbed // watches the processors during a turn
 }
 
 // numbers are lengths, as a flag has them: 64,4096.
@@ -65,7 +65,7 @@ var ErrUsage = errors.New("the arguments")
 // Study is the command that measures: it starts the processes of each row by command, and prints what it
 // has measured, or writes it to the page. The error is nil if it could measure.
 func Study(ctx context.Context, args []string, out io.Writer, command []string) error {
-	s := study{out: out, rows: rows(), command: command, watch: watchOthers}
+	s := study{out: out, rows: rows(), command: command, watch: host.WatchOthers}
 	if err := s.parse(args); err != nil {
 		return fmt.Errorf("%w: %w", ErrUsage, err)
 	}
@@ -153,7 +153,7 @@ func (s *study) run(ctx context.Context) error {
 // contender is a row while it is measured.
 type contender struct {
 	Row
-	watch                            func() others
+	watch                            func() host.Disturbed
 	pair                             *pair
 	refused                          error     // why there are no figures
 	rate, processor, p50, p99, calls []float64 // by repeat
@@ -211,12 +211,12 @@ func closeAll(list []*contender) {
 
 // turn measures a row once.
 func (c *contender) turn(plan []group, duration time.Duration, counts bool) error {
-	busy := c.watch()
+	disturbed := c.watch()
 	t, err := c.pair.turn(plan, duration)
 	if err != nil || !counts {
 		return err
 	}
-	if busy.disturbed(t.processor) {
+	if disturbed(t.processor) {
 		c.disturbed++
 	}
 	g := t.groups[0]

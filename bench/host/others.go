@@ -1,4 +1,4 @@
-package calls
+package host
 
 import (
 	"os"
@@ -8,23 +8,32 @@ import (
 	"time"
 )
 
-// others watches how much of the processors other programs use.
+// Disturbed ends a watch of the processors. It reports whether other programs used over a quarter of
+// them, where ours is the processor time that the measured processes used since the watch began; negative
+// if that is unknown. Without Linux nothing is known of other programs, and nothing reported.
+type Disturbed func(ours time.Duration) bool
+
+// WatchOthers begins to watch how much of the processors other programs use.
+func WatchOthers() Disturbed {
+	o := lookAtOthers()
+	return o.disturbed
+}
+
+// others is how long the processors were busy until a time.
 type others struct {
 	began time.Time
 	used  time.Duration // by all programs, and by the host of a guest
 	known bool
 }
 
-func watchOthers() others {
+func lookAtOthers() others {
 	text, err := os.ReadFile("/proc/stat") // on Linux
 	used, ok := busyTime(string(text))
 	return others{time.Now(), used, err == nil && ok}
 }
 
-// disturbed reports whether others than these processes used over a quarter of the processors since
-// the watch began. Without Linux it is not known, and not reported.
 func (o others) disturbed(ours time.Duration) bool {
-	now := watchOthers()
+	now := lookAtOthers()
 	if !o.known || !now.known || ours < 0 {
 		return false
 	}
