@@ -179,7 +179,7 @@ func TestLoopReachesNoOtherProcess(t *testing.T) {
 func TestEachCommandOfRatiosRuns(t *testing.T) {
 	for _, line := range []string{"ratios"} { // TestEveryTableHasItsRowsAndNoHoles runs what is behind the others
 		var out bytes.Buffer
-		require.NoError(t, run(append(strings.Fields(line), "--repeats=1", "--slice=1ms"), &out))
+		require.ErrorIs(t, run(append(strings.Fields(line), "--repeats=1", "--slice=1ms"), &out), errUnable)
 		assert.Contains(t, out.String(), "1 repeats")
 	}
 }

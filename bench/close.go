@@ -34,7 +34,7 @@ const (
 	longestEcho  = 120 * time.Second
 )
 
-// Run prints both tables. A stream that broke is an error.
+// Run prints whether the machine could answer, and both tables. A stream that broke is an error.
 func (o *closeCommand) Run(c *command, out io.Writer) error {
 	for _, n := range slices.Concat(o.Beside, o.Streams) {
 		if most := (crowdFiles - 1000) / 2; n < 1 || n > most {
@@ -42,26 +42,27 @@ func (o *closeCommand) Run(c *command, out io.Writer) error {
 		}
 	}
 	check(host.LimitFiles(crowdFiles))
-	repeats := or(c.Repeats, 3)
+	repeats, q := or(c.Repeats, 3), &quiet{watch: c.watch}
 	bar := newBar(len(o.Beside) + 2*repeats*len(o.Streams))
 	step := func() { check(bar.Add(1)) }
-	regions := o.regions(step)
+	regions := o.regions(q, step)
 	var storms table.Writer
 	var broken error
 	if len(o.Streams) > 0 {
-		storms, broken = o.storms(repeats, step)
+		storms, broken = o.storms(q, repeats, step)
 	}
 	check(bar.Finish())
+	unable := q.tell(out, 0)
 	for _, t := range []table.Writer{regions, storms} {
 		if t != nil {
 			fmt.Fprintln(out, t.Render())
 		}
 	}
-	return broken
+	return errors.Join(broken, unable)
 }
 
 // regions measures what a region costs beside idle streams.
-func (o *closeCommand) regions(step func()) table.Writer {
+func (o *closeCommand) regions(q *quiet, step func()) table.Writer {
 	t := table.NewWriter()
 	t.SetTitle("Register and Free of 4 KiB on " + o.IA)
 	t.AppendHeader(table.Row{"idle streams", "time", "of the first row"})
@@ -71,7 +72,8 @@ func (o *closeCommand) regions(step func()) table.Writer {
 	var first time.Duration
 	for _, n := range o.Beside {
 		side.grow(n)
-		took := regionTime(pz)
+		var took time.Duration
+		q.turn(func() { took = regionTime(pz) })
 		first = cmp.Or(first, took)
 		t.AppendRow(table.Row{n, took, fmt.Sprintf("%.2f", float64(took)/float64(first))})
 		step()
@@ -96,7 +98,7 @@ func regionTime(pz *dat.PZ) time.Duration {
 }
 
 // storms measures streams beside plain connections that do the same.
-func (o *closeCommand) storms(repeats int, step func()) (table.Writer, error) {
+func (o *closeCommand) storms(q *quiet, repeats int, step func()) (table.Writer, error) {
 	t := table.NewWriter()
 	t.SetTitle(fmt.Sprintf("connections that echo up to %d bytes, half-close and close, all at once: medians of %d", mostEcho, repeats))
 	t.AppendHeader(table.Row{"connections", "streams", "net.Conn", "ratio for each", "longest Close", "resident", "resident of net.Conn", "broken"})
@@ -104,9 +106,9 @@ func (o *closeCommand) storms(repeats int, step func()) (table.Writer, error) {
 	for _, n := range o.Streams {
 		var ours, plain []storm
 		for range repeats {
-			plain = append(plain, plainStorm(n))
+			q.turn(func() { plain = append(plain, plainStorm(n)) })
 			step()
-			ours = append(ours, streamStorm(o.IA, n))
+			q.turn(func() { ours = append(ours, streamStorm(o.IA, n)) })
 			step()
 		}
 		s, p := middle(ours), middle(plain)

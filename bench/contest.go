@@ -21,6 +21,7 @@ type contest struct {
 	repeats int
 	slice   time.Duration // length of one turn
 	procs   int           // GOMAXPROCS
+	quiet   *quiet        // counts the repeats that other programs disturbed; nil counts none
 
 	connections int // the most that are active at a time; 0 means 10 000
 	messages    int // the least that a 99th percentile is told of; 0 means 10 000, of which 100 lie beyond it
@@ -68,12 +69,14 @@ func (c contest) run(list ...contestant) result {
 		counts[i] = calibrate(x, c.slice)
 	}
 	for range c.repeats {
-		for i, x := range list {
-			runtime.GC() // no contestant pays for another's garbage
-			start := time.Now()
-			x.run(counts[i])
-			r.perOp[x.name] = append(r.perOp[x.name], time.Since(start)*pico/time.Duration(counts[i]))
-		}
+		c.quiet.turn(func() {
+			for i, x := range list {
+				runtime.GC() // no contestant pays for another's garbage
+				start := time.Now()
+				x.run(counts[i])
+				r.perOp[x.name] = append(r.perOp[x.name], time.Since(start)*pico/time.Duration(counts[i]))
+			}
+		})
 	}
 	return r
 }

@@ -159,6 +159,7 @@ type idle struct {
 	Files       int64
 	Processor   time.Duration
 	Over        time.Duration
+	Measuring   time.Duration // of the processor, with what measuring took
 }
 
 func (c *crowd) rest(d time.Duration) idle { return rest(d, len(c.eps), c.before) }
@@ -167,15 +168,17 @@ func (c *crowd) close() error { return c.ia.Close() }
 
 // rest measures over d what so many ends take, compared with the usage before them.
 func rest(d time.Duration, ends int, before usage) idle {
+	first, _ := host.ProcessorTime()
 	now := measure()
 	start := time.Now()
 	began, _ := host.ProcessorTime()
 	time.Sleep(d)
 	used, _ := host.ProcessorTime()
+	measuring := used - first
 	used -= began
 	b := before
 	return idle{
-		Connections: ends, Files: now.Files, Processor: used, Over: time.Since(start),
+		Connections: ends, Files: now.Files, Processor: used, Over: time.Since(start), Measuring: measuring,
 		Added: usage{
 			Heap: now.Heap - b.Heap, Stacks: now.Stacks - b.Stacks, Resident: now.Resident - b.Resident,
 			Goroutines: now.Goroutines - b.Goroutines, Files: now.Files - b.Files,
@@ -201,8 +204,8 @@ type idleCommand struct {
 	Peer        bool          `help:"Be the other process." hidden:""`
 }
 
-// Run starts the other process and connects to it.
-func (o *idleCommand) Run(out io.Writer) error {
+// Run starts the other process and connects to it. It prints whether the machine could answer, and a table.
+func (o *idleCommand) Run(run *command, out io.Writer) error {
 	if o.Peer {
 		o.peer(os.Stdin, out)
 		return nil
@@ -215,7 +218,7 @@ func (o *idleCommand) Run(out io.Writer) error {
 	}
 	check(host.LimitFiles(crowdFiles))
 	if o.IA == "loop" {
-		return o.within(out)
+		return o.within(out, run.watch)
 	}
 	cmd := exec.Command(must(os.Executable()), "idle", "--peer", "--connections", strconv.Itoa(o.Connections), "--ia", o.IA, "--for", o.For.String(), "--streams="+strconv.FormatBool(o.Streams))
 	cmd.Stderr = os.Stderr
@@ -230,14 +233,17 @@ func (o *idleCommand) Run(out io.Writer) error {
 	began := time.Now()
 	c.visit(o.Addr, port, o.Connections)
 	took := time.Since(began)
+	q, disturbed := &quiet{}, run.watch()
 	must(io.WriteString(in, "measure\n"))
 	ours := c.rest(o.For)
 	var theirs idle
 	check(json.Unmarshal([]byte(firstWord(peerOut)), &theirs))
+	q.count(disturbed, ours.Measuring+theirs.Measuring)
+	unable := q.tell(out, 0)
 	o.print(out, took, ours.row("connecting"), theirs.row("accepting"))
 	check(in.Close())
 	check(cmd.Wait())
-	return c.close()
+	return errors.Join(unable, c.close())
 }
 
 // most is how many connections can be measured: over a network each takes a descriptor.
@@ -257,7 +263,7 @@ func (o *idleCommand) ends() ends {
 }
 
 // within measures streams whose ends are both in this process.
-func (o *idleCommand) within(out io.Writer) error {
+func (o *idleCommand) within(out io.Writer, watch func() host.Disturbed) error {
 	if !o.Streams {
 		return errors.New("loop reaches no other process: name another --ia, or measure --streams")
 	}
@@ -268,9 +274,12 @@ func (o *idleCommand) within(out io.Writer) error {
 	c.visit("loop", <-port, o.Connections)
 	<-served
 	took := time.Since(began)
+	q, disturbed := &quiet{}, watch()
 	both := c.rest(o.For)
+	q.count(disturbed, both.Measuring)
+	unable := q.tell(out, 0)
 	o.print(out, took, both.row("both ends"))
-	return c.close()
+	return errors.Join(unable, c.close())
 }
 
 // print prints a table of ends that were made in such a time.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 type command struct {
 	line  string // what repeats the run
 	again rerun
+	watch func() host.Disturbed // begins to watch what other programs use of the processors
 
 	Repeats  int           `help:"How often all take turns (default 9)."`
 	Duration time.Duration `help:"How long one turn is (default 120ms; of stream and ratios 40ms)." aliases:"slice"`
@@ -50,7 +52,7 @@ func main() {
 		go tie(os.Stdin)
 		args = args[1:]
 	}
-	err := runWith(process, args, os.Stdout)
+	err := runWith(process, host.WatchOthers, args, os.Stdout)
 	if err == nil {
 		return
 	}
@@ -59,11 +61,11 @@ func main() {
 }
 
 // run runs a command line, and what it reruns in this process.
-func run(args []string, out io.Writer) error { return runWith(run, args, out) }
+func run(args []string, out io.Writer) error { return runWith(run, host.WatchOthers, args, out) }
 
-func runWith(again rerun, args []string, out io.Writer) (err error) {
+func runWith(again rerun, watch func() host.Disturbed, args []string, out io.Writer) (err error) {
 	defer recovered(&err)
-	c := command{line: strings.TrimSpace("go run ./bench " + strings.Join(args, " ")), again: again}
+	c := command{line: strings.TrimSpace("go run ./bench " + strings.Join(args, " ")), again: again, watch: watch}
 	parser, err := kong.New(&c, options...)
 	if err != nil {
 		return err
@@ -90,8 +92,8 @@ const (
 	longestTurn = time.Hour
 )
 
-// sureWriter notes that what was printed has not been written, as on a full disk: not each of
-// those who print looks.
+// sureWriter notes that what was printed has not been written, as on a full disk, because many
+// callers of Fprintf ignore its error.
 type sureWriter struct {
 	to  io.Writer
 	err error
@@ -116,11 +118,19 @@ func (*ratiosCommand) Run(c *command, out io.Writer) error { return c.compare(ou
 // Run prints how byte streams compare.
 func (*streamCommand) Run(c *command, out io.Writer) error { return c.compare(out, streams) }
 
-// compare prints what a measurement compares, with one processor and with two.
+// compare prints whether the machine could answer, and what a measurement compares, with one
+// processor and with two.
 func (c *command) compare(out io.Writer, measure func(io.Writer, contest)) error {
-	fmt.Fprintf(out, "%s\n%d repeats\n\n", host.Describe(), or(c.Repeats, 9))
-	c.byProcessors("it", func(x contest) { measure(out, x) })
-	return nil
+	var tables bytes.Buffer
+	q := quiet{watch: c.watch}
+	c.byProcessors("it", func(x contest) {
+		x.quiet = &q
+		measure(&tables, x)
+	})
+	repeats := or(c.Repeats, 9)
+	err := q.tell(out, repeats)
+	fmt.Fprintf(out, "%s\n%d repeats\n\n%s", host.Describe(), repeats, &tables)
+	return err
 }
 
 // or returns a value, or if it is not set another one.
