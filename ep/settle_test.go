@@ -12,8 +12,8 @@ import (
 	"godat/hw"
 )
 
-// Whoever looks at an endpoint sees the suppressed requests that have succeeded: they are not
-// outstanding, they are counted, and their slots and places are free again.
+// Each look at an endpoint settles the suppressed requests that have succeeded, because they have no
+// event that would: they are not outstanding, they are counted, and their slots and places are free again.
 func TestSuppressedRequestsThatSucceededAreNotOutstanding(t *testing.T) {
 	for name, look := range map[string]func(*Endpoint){
 		"Status":   func(e *Endpoint) { _, _ = e.Status() },

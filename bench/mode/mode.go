@@ -66,8 +66,8 @@ type Consumer struct {
 	next  int            // the slot whose event PerRequest takes next
 	dto   [1]dat.DTO
 
-	// counts has what the loops did. Whoever runs a loop adds to it, and between two loops
-	// anybody may read it.
+	// counts has what the loops did. The goroutine that runs a loop adds to it without a lock, so
+	// others may read it between two loops alone.
 	counts Counts
 
 	// Of Callback: take gives f and waits for done.

@@ -99,7 +99,7 @@ func (s *Server) finish(r *Request, code uint16, inTime bool) {
 	s.queue.load.observe(r.header.code, time.Since(r.began), inTime)
 }
 
-// withdraw takes a request out of the queue; false if it is not there. Who withdraws it answers it.
+// withdraw takes a request out of the queue; false if it is not there. The caller that got true answers it, because nobody else can any more.
 func (s *Server) withdraw(r *Request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
