@@ -225,6 +225,9 @@ func (s *showCommand) Run(out io.Writer) error {
 	if !r.Kind.Known() {
 		return misusedf("%s is no run that --format json has written", s.File)
 	}
+	if r.Unproven() {
+		return misusedf("an older version of this program wrote %s, whose rows don't tell which loop ran: run it again, as %s", s.File, or(r.Command, "it was run"))
+	}
 	return s.write(out, &r)
 }
 

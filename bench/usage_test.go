@@ -86,6 +86,19 @@ func TestAFileThatIsNoReportIsNotShown(t *testing.T) {
 	}
 }
 
+// Before rows told what ran, a report had no such member.
+func TestARunOfAnOlderVersionIsRefusedInWords(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "run.json")
+	const old = `{"kind":"delivery","command":"go run ./bench --mode=poll","repeats":9,"rows":[` +
+		`{"name":"poll","size":64,"depth":1,"kept":9},{"name":"net.Pipe","anchor":true,"refused":"no"}]}`
+	require.NoError(t, os.WriteFile(name, []byte(old), 0o600))
+	var out bytes.Buffer
+	err := run([]string{"show", name}, &out)
+	require.EqualError(t, err, "an older version of this program wrote "+name+", whose rows don't tell which loop ran: run it again, as go run ./bench --mode=poll; "+errUsage.Error())
+	assert.Equal(t, statusUsage, status(err))
+	assert.Empty(t, out.String())
+}
+
 // full is a disk that is full.
 type full struct{}
 

@@ -24,6 +24,20 @@ func (r *Report) Prove() error {
 	return nil
 }
 
+// Unproven reports whether no row tells what ran, though some have figures of this program's: the
+// program that wrote the report was older than the proof.
+func (r *Report) Unproven() bool {
+	figures := false
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		if row.Ran != nil || row.Offered != nil {
+			return false
+		}
+		figures = figures || row.Refused == "" && !row.Elsewhere
+	}
+	return figures
+}
+
 func (r *Row) prove(kind Kind) error {
 	checks := []func() error{r.proveRate, r.proveOffered}
 	if !r.Elsewhere {
