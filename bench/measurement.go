@@ -155,8 +155,8 @@ func (m *measurement) writeFigures(readme string) error {
 	if doubts != nil {
 		said = append(said, "Not told here, because the repeats differ: "+strings.Join(doubts, ", ")+".")
 	}
-	return figures.Replace(readme, fmt.Sprintf("- %s\n\nA channel is `<-d.C()`; polled is a loop around `d.Dequeue(buf)`, which keeps a processor busy. Medians over %d repeats, in brackets the 95 %% intervals "+
-		"of differences. Messages of 64 bytes on `loop`, measured on %s by `go run ./bench`, which answers for your machine. [bench/RESULTS.md](bench/RESULTS.md) has all tables.\n",
+	return figures.Replace(readme, fmt.Sprintf("- %s\n\nA channel is `<-d.C()`. Polled is a loop around `d.Dequeue(buf)`, which keeps a processor busy. The figures are medians over %d repeats. A difference or ratio is "+
+		"the median of those of the same repeat, so it need not be that of the two medians; in brackets is its 95 %% interval. Messages of 64 bytes on `loop`, measured on %s by `go run ./bench`, which answers for your machine. [bench/RESULTS.md](bench/RESULTS.md) has all tables.\n",
 		strings.Join(said, "\n- "), delivery.Repeats, delivery.Host))
 }
 

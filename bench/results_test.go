@@ -79,7 +79,7 @@ func TestThePageOfResultsHasEveryPart(t *testing.T) {
 	assert.Contains(t, page, "a table of idle")
 	assert.Contains(t, page, "Not measured yet: `go run ./bench results --only guest`")
 	assert.NotContains(t, page, "NaN")
-	assert.True(t, strings.HasPrefix(readme, "# godat\n\n"+figuresBegin+"- Back to back a message takes 2 µs by channel and 1 µs polled: 1 µs longer (1 µs to 1 µs).\n"), readme)
+	assert.True(t, strings.HasPrefix(readme, "# godat\n\n"+figuresBegin+"- Back to back one goroutine posts and takes, and nobody sleeps. A message takes 2 µs by channel and 1 µs polled: 1 µs longer (1 µs to 1 µs).\n"), readme)
 	assert.Contains(t, readme, "- A round trip takes at the median 1 µs (poll), 2 µs (channel), 20 µs (net.Conn). By channel it is 1 µs longer (1 µs to 1 µs) than polled.\n- Poll if ")
 	assert.True(t, strings.HasSuffix(readme, figuresEnd+"\nmore\n"))
 	assert.NotContains(t, readme, "old")

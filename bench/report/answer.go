@@ -50,11 +50,23 @@ func (r *Report) trips() string {
 	if b.doubts() != nil || !b.time().Sure {
 		return ""
 	}
+	text := " By channel it is " + difference(b.time(), duration, "longer", "shorter") + " than polled."
 	if than(b.time(), 0) == 0 {
-		return " By channel and polled: " + difference(b.time(), duration, "longer", "shorter") + "."
+		text = " By channel and polled: " + difference(b.time(), duration, "longer", "shorter") + "."
 	}
-	return " By channel it is " + difference(b.time(), duration, "longer", "shorter") + " than polled."
+	ch, poll := b.channel.Cores, b.polled.Cores
+	switch {
+	case ch.Repeats == 0 || poll.Repeats == 0:
+	case min(ch.Median, poll.Median) >= bothBusy:
+		text += fmt.Sprintf(" Both goroutines of a round trip are busy, and neither way saves a processor: a channel keeps %s busy and polling %s.", twoDigits(ch.Median), twoDigits(poll.Median))
+	default:
+		text += fmt.Sprintf(" A channel keeps %s processors of this process busy and polling %s.", twoDigits(ch.Median), twoDigits(poll.Median))
+	}
+	return text
 }
+
+// bothBusy is how many processors two goroutines use at least if neither sleeps for long.
+const bothBusy = 1.5
 
 func (r *Report) has(name string) bool { return len(r.Only(name).Rows) > 0 }
 

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strings"
 
 	"godat/bench/load"
 	"godat/bench/stats"
@@ -16,6 +17,7 @@ type choice struct {
 	back   stats.Estimate // how much longer a message takes by channel back to back
 	most   stats.Estimate // how many messages a channel carries at saturation, in those of polling
 	rate   float64        // and how many that are in a second
+	beyond []way          // that carry more than a channel at saturation
 }
 
 // says what to choose.
@@ -27,38 +29,48 @@ func (c *choice) says() string {
 	if !c.saved.Sure || c.saved.High-c.saved.Low > wide {
 		saves = 0
 	}
+	var text []string
+	add := func(when bool, sentence string) {
+		if when {
+			text = append(text, sentence)
+		}
+	}
+	slower := duration(c.slower.Median)
 	switch {
 	case saves > 0:
-		text := fmt.Sprintf("Choose a channel where messages come now and then: it leaves %s processors to others", twoDigits(c.saved.Median))
-		if longer <= 0 {
-			text += ", and this run shows no price in time. "
-		} else {
-			text += fmt.Sprintf(", and costs %s a message. ", duration(c.slower.Median))
-		}
-		switch {
-		case longer > 0 && fewer:
-			return text + fmt.Sprintf("Poll if that time matters more than a processor, or if one consumer must take over %s.", rateOf(c.rate))
-		case longer > 0:
-			return text + "Poll if that time matters more than a processor."
-		case fewer:
-			return text + fmt.Sprintf("Poll if one consumer must take over %s.", rateOf(c.rate))
-		}
-		return text + "This run has no reason to poll."
-	case longer > 0 && fewer:
-		return fmt.Sprintf("This run shows no processor saved by a channel: poll if a processor can be spared and %s a message, or over %s, matter.", duration(c.slower.Median), rateOf(c.rate))
+		add(true, fmt.Sprintf("Choose a channel where messages come now and then: it leaves %s processors to others.", twoDigits(c.saved.Median)))
+		add(longer > 0, fmt.Sprintf("It costs %s a message.", slower))
+		add(longer <= 0, "This run shows no price in time.")
+		add(longer > 0, "Poll if that time matters more than a processor.")
+		add(longer <= 0 && !fewer, "This run has no reason to poll.")
 	case longer > 0:
-		return fmt.Sprintf("This run shows no processor saved by a channel: poll if a processor can be spared and %s a message matter.", duration(c.slower.Median))
-	case fewer:
-		return fmt.Sprintf("Choose a channel, unless one consumer must take over %s: no other price can be told here.", rateOf(c.rate))
+		add(true, fmt.Sprintf("This run shows no processor saved by a channel. Poll if a processor can be spared and %s a message matter.", slower))
+	default:
+		add(fewer, "Choose a channel: no other price of it than this can be told here.")
+		add(!fewer, "Choose a channel: no price of it can be told here.")
 	}
-	return "Choose a channel: no price of it can be told here."
+	add(fewer, c.over())
+	return strings.Join(text, " ")
+}
+
+// over says what to choose beyond what a channel carries.
+func (c *choice) over() string {
+	text := fmt.Sprintf("Where one consumer must take over %s, poll", rateOf(c.rate))
+	var names []string
+	for _, w := range c.beyond {
+		names = append(names, w.name)
+	}
+	if names != nil {
+		text += ", or take " + strings.Join(names, " or ")
+	}
+	return text + "."
 }
 
 // unloaded is what to choose if no rate in open loop was measured, where a channel saves.
 func (c *choice) unloaded() string {
 	const rest = " What a channel saves while messages come now and then was not measured: the run had no such rate with figures."
 	if than(c.most, 1) < 0 {
-		return fmt.Sprintf("Poll if one consumer must take over %s.", rateOf(c.rate)) + rest
+		return c.over() + rest
 	}
 	if than(c.back, 0) > 0 {
 		return fmt.Sprintf("Poll if a processor is always busy with messages, and %s of each matter.", duration(c.back.Median)) + rest

@@ -11,14 +11,17 @@ import (
 )
 
 const (
-	polled  = "poll"
-	channel = "channel"
+	polled     = "poll"
+	channel    = "channel"
+	rawChannel = "raw channel"
 )
 
 // beside is a load under which both a channel and polling were measured.
 type beside struct {
 	rate            load.Rate
 	channel, polled *Row
+	raw             *Row   // a raw channel; nil if it was not measured
+	others          []*Row // the library's other ways of delivery
 }
 
 // price says what a channel costs beside polling, in time and in processors: at the least
@@ -45,26 +48,31 @@ func (r *Report) price() (text string, able bool) {
 func (r *Report) Costs() (said, doubts []string, why string) {
 	loads, why := r.loads()
 	var c choice
+	var warnings []string  // of rates at which a channel has two states
 	for i := range loads { // by rate: closed loop first, max last
 		b := &loads[i]
 		if doubt := b.doubts(); doubt != nil {
+			if b.changes() && said != nil {
+				warnings = append(warnings, b.states())
+				continue
+			}
 			doubts = append(doubts, doubt...)
 			continue
 		}
 		switch {
 		case b.rate == load.Closed && b.time().Sure:
-			said = append(said, "Back to back a message takes "+b.times()+".")
+			said = append(said, "Back to back one goroutine posts and takes, and nobody sleeps. A message takes "+b.times()+".")
 			c.back = b.time()
 		case b.rate == load.Max && b.ratio().Sure:
-			said = append(said, b.saturated())
-			c.most, c.rate = b.ratio(), b.channel.PerSecond.Median
+			said = append(said, strings.Join(append([]string{b.saturated()}, warnings...), " "))
+			c.most, c.rate, c.beyond, warnings = b.ratio(), b.channel.PerSecond.Median, b.beyond(), nil
 		case b.rate.Open() && c.light == 0 && b.time().Sure:
 			c.light, c.slower, c.saved = b.rate, b.time(), b.saving()
-			said = slices.Insert(said, 0, fmt.Sprintf("At %s messages a second a message takes %s; %s.", b.rate, b.times(), b.processors()))
+			said = slices.Insert(said, 0, fmt.Sprintf("At %s messages a second a message takes %s.%s %s.", b.rate, b.times(), b.wakeUp(), b.processors()))
 		}
 	}
 	if said != nil {
-		said = append(said, c.says())
+		said = append(append(said, warnings...), c.says())
 	}
 	return said, doubts, why
 }
@@ -92,11 +100,22 @@ func (r *Report) loads() (list []beside, why string) {
 		}
 		poll := r.Beside(row, polled)
 		if row.Name == channel && poll != nil && !slices.ContainsFunc(list, func(b beside) bool { return b.rate == row.Rate }) {
-			list = append(list, beside{row.Rate, row, poll})
+			list = append(list, beside{row.Rate, row, poll, r.Beside(row, rawChannel), r.others(row)})
 		}
 	}
 	slices.SortFunc(list, func(a, b beside) int { return cmp.Compare(a.rate, b.rate) })
 	return list, why
+}
+
+// others are the library's ways of delivery that were measured as a channel was.
+func (r *Report) others(ch *Row) (list []*Row) {
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		if !row.Anchor && row.Name != polled && row.Name != channel && row.setting() == ch.setting() && row.Refused == "" {
+			list = append(list, row)
+		}
+	}
+	return list
 }
 
 // subject is the figure of a row that the load is about: the rate at saturation, and
@@ -149,9 +168,20 @@ func (b *beside) time() stats.Estimate {
 }
 
 // ratio is the rate of a channel, in that of polling.
-func (b *beside) ratio() stats.Estimate {
+func (b *beside) ratio() stats.Estimate { return b.compare(rates) }
+
+// rates is the rate of one repeat, in another's.
+func rates(a, b *Sample) float64 {
+	return float64(a.Count) / a.Took.Seconds() / (float64(b.Count) / b.Took.Seconds())
+}
+
+// spent is how much more processor time a message takes by channel; of no repeats where that is unknown.
+func (b *beside) spent() stats.Estimate {
+	if b.channel.Processor.Repeats == 0 || b.polled.Processor.Repeats == 0 {
+		return stats.Of(nil)
+	}
 	return b.compare(func(ch, poll *Sample) float64 {
-		return float64(ch.Count) / ch.Took.Seconds() / (float64(poll.Count) / poll.Took.Seconds())
+		return float64(ch.Processor)/float64(max(ch.Count, 1)) - float64(poll.Processor)/float64(max(poll.Count, 1))
 	})
 }
 
@@ -165,13 +195,18 @@ func (b *beside) saving() stats.Estimate {
 	})
 }
 
-// compare estimates a figure of the repeats that count of both.
+// compare estimates a figure of a channel and polling.
 func (b *beside) compare(of func(ch, poll *Sample) float64) stats.Estimate {
+	return paired(b.channel, b.polled, of)
+}
+
+// paired estimates a figure of two rows from the repeats that count of both, each with the same repeat of
+// the other.
+func paired(a, b *Row, of func(a, b *Sample) float64) stats.Estimate {
 	var values []float64
-	for i := range min(len(b.channel.Samples), len(b.polled.Samples)) {
-		ch, poll := &b.channel.Samples[i], &b.polled.Samples[i]
-		if !ch.Dropped && !poll.Dropped {
-			values = append(values, of(ch, poll))
+	for i := range min(len(a.Samples), len(b.Samples)) {
+		if x, y := &a.Samples[i], &b.Samples[i]; !x.Dropped && !y.Dropped {
+			values = append(values, of(x, y))
 		}
 	}
 	return stats.Of(values)
@@ -221,28 +256,11 @@ const wide = 0.5
 func (b *beside) processors() string {
 	e := b.saving()
 	if e.Repeats == 0 {
-		return "how much of the processors they use could not be measured"
+		return "How much of the processors they use could not be measured"
 	}
-	both := fmt.Sprintf("a channel keeps %s processors busy and polling %s: ", twoDigits(b.channel.Cores.Median), twoDigits(b.polled.Cores.Median))
+	both := fmt.Sprintf("A channel keeps %s processors busy and polling %s: ", twoDigits(b.channel.Cores.Median), twoDigits(b.polled.Cores.Median))
 	if !e.Sure || e.High-e.Low > wide {
 		return both + "the repeats differ too much for a difference"
 	}
 	return both + difference(e, twoDigits, "fewer", "more")
 }
-
-// saturated says how many messages both carry if another goroutine posts as fast as it can.
-func (b *beside) saturated() string {
-	e := b.ratio()
-	text := fmt.Sprintf("As fast as one goroutine can post, a channel carries %s and polling %s: ", rateOf(b.channel.PerSecond.Median), rateOf(b.polled.PerSecond.Median))
-	if than(e, 1) == 0 {
-		text += fmt.Sprintf("which is faster can't be told (a channel %s to %s times polling)", twoDigits(e.Low), twoDigits(e.High))
-	} else {
-		text += fmt.Sprintf("%s times as many (%s to %s)", twoDigits(e.Median), twoDigits(e.Low), twoDigits(e.High))
-	}
-	if ch, poll := b.channel.Processor, b.polled.Processor; ch.Repeats > 0 && poll.Repeats > 0 {
-		text += fmt.Sprintf(", for %s and %s of processor time a message", duration(ch.Median), duration(poll.Median))
-	}
-	return text + "."
-}
-
-func rateOf(perS float64) string { return strings.Replace(perSecond(perS), " ", "", 1) + " a second" }

@@ -108,6 +108,7 @@ func (r *Report) header() (row table.Row) {
 func (r *Report) method() string {
 	kept, dropped := r.turns()
 	return fmt.Sprintf("Medians of %d repeats of %v by turns, %d of all %d dropped as disturbed; low–high is the 95 %% interval, or with under 6 repeats the range.\n"+
+		"Differences and ratios are medians of those of the same repeat, which need not be those of two medians.\n"+
 		"Each row's loop, size, depth, load and adapter are those that ran: one that ran another would be an error. p90 and above are of all repeats together, and have at least %d messages\nbeyond them. Processor time is the whole process's for a message, without the "+
 		"poster's wait for its times. The benchmark itself adds to a message 2 readings of the clock (%.0f ns each) and an entry in a histogram (%.0f ns).\n"+
 		"How, and what not to conclude: bench/README.md",
@@ -126,6 +127,9 @@ func (r *Report) groups() (list []group) {
 		title := fmt.Sprintf("%s, %d bytes, %d outstanding", offered(row.Rate), row.Size, row.Depth)
 		if r.Kind == Connect {
 			title = fmt.Sprintf("%s, %d at a time", offered(row.Rate), row.Depth)
+		}
+		if r.Kind == Latency && row.Rate == load.Closed {
+			title = fmt.Sprintf("closed loop: round trips between two goroutines, %d bytes, %d outstanding", row.Size, row.Depth)
 		}
 		if r.Kind == Peers {
 			title = fmt.Sprintf("%s of %d bytes, %d outstanding", row.way(), row.Size, row.Depth)
@@ -176,7 +180,7 @@ func (g *group) refused() (list []refusal) {
 func offered(rate load.Rate) string {
 	switch rate {
 	case load.Closed:
-		return "closed loop: the consumer posts"
+		return "closed loop: one goroutine posts and takes"
 	case load.Max:
 		return "as many as can be posted"
 	}

@@ -59,7 +59,7 @@ func (r *Report) Verdict() string {
 			}
 		}
 	}
-	return fmt.Sprintf("This machine could answer: %d of %d turns were undisturbed, and in %d of %d rows the repeats agree.", kept, kept+dropped, agree, rows)
+	return fmt.Sprintf("This machine could answer: %d of %d turns were undisturbed. The repeats agree in %d of %d rows; the others are named below their tables.", kept, kept+dropped, agree, rows)
 }
 
 // turns are the repeats of all rows that count, and those that something disturbed.
