@@ -170,6 +170,7 @@ func TestWhatCarriesMoreThanAChannelIsNamedBesidePolling(t *testing.T) {
 	scatters := other("callback", 0.9)
 	scatters.PerSecond = repeated("", 0, 1, twoStates...).Latency[0].Repeats
 	rows := append(fast(0.7), other("iterator", 0.8), other("per-request", 0.9), other("batch", 0.6), scatters)
+	assert.Contains(t, reportOf(append(slices.Clone(rows), other("wait", 0.75))...).Answer(), ", poll, or take one-shots, an iterator or Wait.")
 	anchor := other(rawChannel, 3)
 	anchor.Anchor = true
 	text := reportOf(append(rows, anchor)...).Answer()

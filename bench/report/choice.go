@@ -60,8 +60,11 @@ func (c *choice) over() string {
 	for _, w := range c.beyond {
 		names = append(names, w.name)
 	}
+	if n := len(names); n > 1 {
+		names = append(names[:n-2], names[n-2]+" or "+names[n-1])
+	}
 	if names != nil {
-		text += ", or take " + strings.Join(names, " or ")
+		text += ", or take " + strings.Join(names, ", ")
 	}
 	return text + "."
 }

@@ -97,47 +97,80 @@ func (t *table) text(s *study) string {
 // rivals are the rows with which the summary compares, those that are tuned first.
 var rivals = []string{tunedGRPC, onNet, plainHTTP, "gRPC, as it comes", "net/rpc"}
 
-// summary is a table of ratios, and what follows from it.
-func (p *page) summary() string {
+// ratios are those of the processor time and of the rate of calls over iwarp to another row's; ok is false
+// where one of the two was not measured.
+func (t *table) ratios(name string) (processor, rate stats.Estimate, ok bool) {
+	a, b := t.of(overIWARP), t.of(name)
+	if a == nil || b == nil {
+		return processor, rate, false
+	}
+	return stats.Of(quotients(a.processor, b.processor)), stats.Of(quotients(a.rate, b.rate)), true
+}
+
+// grid writes a table with a row for each kind of call, and a column for each rival.
+func (p *page) grid(names []string, cell func(processor, rate stats.Estimate) string) string {
 	var w strings.Builder
-	fmt.Fprintf(&w, "Processor time of a call over iwarp with registered memory, of both ends, as a part of another's; then its rate as a multiple. %d callers; medians of the ratios of %d repeats, and their intervals of 95 %%.\n\n| |", p.study.callers, p.study.repeats)
-	for _, name := range rivals {
+	w.WriteString("| |")
+	for _, name := range names {
 		fmt.Fprintf(&w, " %s |", name)
 	}
-	w.WriteString("\n| --- |" + strings.Repeat(" ---:|", len(rivals)) + "\n")
+	w.WriteString("\n| --- |" + strings.Repeat(" ---:|", len(names)) + "\n")
 	for i := range p.tables {
-		t := &p.tables[i]
-		fmt.Fprintf(&w, "| %v |", t.kind)
-		for _, name := range rivals {
-			a, b := t.of(overIWARP), t.of(name)
-			if a == nil || b == nil {
-				w.WriteString(" – |")
-				continue
+		fmt.Fprintf(&w, "| %v |", p.tables[i].kind)
+		for _, name := range names {
+			text := "–"
+			if processor, rate, ok := p.tables[i].ratios(name); ok {
+				text = cell(processor, rate)
 			}
-			fmt.Fprintf(&w, " %s; %.2f |", ratio(stats.Of(quotients(a.processor, b.processor))), stats.Of(quotients(a.rate, b.rate)).Median)
+			fmt.Fprintf(&w, " %s |", text)
 		}
 		w.WriteString("\n")
 	}
-	for _, b := range p.besides {
-		for _, r := range b.rows {
-			if r.refused == nil {
-				fmt.Fprintf(&w, "\nBeside %d callers of a %v on its connection, a small call of %s takes %s at the median, and alone %s: %s of that. Its 99th percentile is there %s.\n",
-					largeCallers, b.kind, r.Name, show(stats.Of(r.beside.p50).Median), show(stats.Of(r.alone.p50).Median), ratio(stats.Of(quotients(r.beside.p50, r.alone.p50))), tail(r.beside.p99, r.beside.calls))
-			}
-		}
-	}
-	w.WriteString(p.conclusion())
 	return w.String()
 }
 
-// conclusion says for which calls TCP is as good.
+// summary is a table of ratios, and what follows from it.
+func (p *page) summary() string {
+	var w strings.Builder
+	fmt.Fprintf(&w, "Processor time of a call over iwarp with registered memory, of both ends, divided by the other's. Behind it the rate, divided by the other's. %d callers. "+
+		"Each figure is the median of the ratios of %d repeats; in brackets is its 95 %% interval.\n\n", p.study.callers, p.study.repeats)
+	w.WriteString(p.grid(rivals, func(processor, rate stats.Estimate) string {
+		return fmt.Sprintf("%s; %.2f", ratio(processor), rate.Median)
+	}))
+	w.WriteString(p.shared() + p.conclusion())
+	return w.String()
+}
+
+// shared is a table of small calls that share a connection with large ones; it is empty if none were measured.
+func (p *page) shared() string {
+	var rows strings.Builder
+	for _, b := range p.besides {
+		for _, r := range b.rows {
+			if r.refused == nil {
+				fmt.Fprintf(&rows, "| %s, beside a %v | %s | %s | %s | %s |\n", r.Name, b.kind, show(stats.Of(r.alone.p50).Median), show(stats.Of(r.beside.p50).Median),
+					ratio(stats.Of(quotients(r.beside.p50, r.alone.p50))), tail(r.beside.p99, r.beside.calls))
+			}
+		}
+	}
+	if rows.Len() == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\n**Small calls that share a connection with large ones.** One caller puts %s again and again, while %d callers make large calls on the same connection. "+
+		"The table has the median latency of the small calls, alone and beside the large ones, and its 99th percentile beside them.\n\n"+
+		"| small calls of | alone | beside | beside : alone | 99th percentile, beside |\n| --- | ---:| ---:| ---:| ---:|\n%s", bytesText(smallSize), largeCallers, &rows)
+}
+
+// advice says how to read a ratio of processor time.
+const advice = "Where the interval includes 1, the two are equal as far as this run tells; where it lies above 1, take the other."
+
+// conclusion says for which calls to take something else.
 func (p *page) conclusion() string {
 	var w strings.Builder
-	w.WriteString("\n**When to take something else.** iwarp is software over TCP, so TCP is its floor. Where a call over iwarp takes as much processor time as another's, or more, TCP is as good, and every machine and every language has that: " +
-		"take this package there only for memory that a peer reads and writes, or for an adapter that does in hardware what iwarp does in software. A call over iwarp takes\n\n")
+	w.WriteString("\n**When to take something else.** iwarp is software over TCP, so TCP is its floor. " + advice + " Every machine and every language has TCP: " +
+		"beside what takes no more, take this package only for memory that a peer reads and writes, or for an adapter that does in hardware what iwarp does in software. A call over iwarp takes\n\n")
 	for _, name := range rivals[:3] {
-		more, same, less := p.sides(name)
-		fmt.Fprintf(&w, "- beside %s: more for %s; as much, as far as the interval tells, for %s; less for %s.\n", name, orNone(more), orNone(same), orNone(less))
+		more, equal, less := p.sides(name)
+		fmt.Fprintf(&w, "- beside %s: more for %s; equal, as far as the interval tells, for %s; less for %s.\n", name, orNone(more), orNone(equal), orNone(less))
 	}
 	w.WriteString("\nThe plain server is the floor: it does for one program what a library can't do for all.\n")
 	return w.String()
@@ -145,25 +178,23 @@ func (p *page) conclusion() string {
 
 // sides sorts kinds of calls by whether those over iwarp take more processor time than another row's,
 // or less, or neither is told.
-func (p *page) sides(name string) (more, same, less []string) {
+func (p *page) sides(name string) (more, equal, less []string) {
 	for i := range p.tables {
-		t := &p.tables[i]
-		a, b := t.of(overIWARP), t.of(name)
-		if a == nil || b == nil {
+		e, _, ok := p.tables[i].ratios(name)
+		if !ok {
 			continue
 		}
-		e := stats.Of(quotients(a.processor, b.processor))
-		text := fmt.Sprintf("%v (%.2f)", t.kind, e.Median)
+		text := fmt.Sprintf("%v (%.2f)", p.tables[i].kind, e.Median)
 		switch {
 		case e.Low > 1:
 			more = append(more, text)
 		case e.High < 1:
 			less = append(less, text)
 		default:
-			same = append(same, text)
+			equal = append(equal, text)
 		}
 	}
-	return more, same, less
+	return more, equal, less
 }
 
 func orNone(list []string) string {
@@ -173,27 +204,19 @@ func orNone(list []string) string {
 	return strings.Join(list, ", ")
 }
 
-// sentence is the project's, in README.md.
-func (p *page) sentence() string {
-	ranges := func(size int, name string) string {
-		var list []float64
-		for i := range p.tables {
-			t := &p.tables[i]
-			if a, b := t.of(overIWARP), t.of(name); t.kind.Size == size && a != nil && b != nil {
-				list = append(list, stats.Of(quotients(a.processor, b.processor)).Median)
-			}
-		}
-		if len(list) == 2 {
-			return fmt.Sprintf("%.2f and %.2f", list[0], list[1])
-		}
-		return "–"
+// quoted is what the project's README.md says.
+func (p *page) quoted() string {
+	text := fmt.Sprintf("Processor time of a call over iwarp, divided by the other's (`go run ./bench rpc`: both ends, two processes, registered memory, %d callers). "+
+		"Each figure is the median of the ratios of %d repeats; in brackets is its 95 %% interval.\n\n", p.study.callers, p.study.repeats)
+	text += p.grid([]string{tunedGRPC, plainHTTP}, func(processor, _ stats.Estimate) string { return ratio(processor) })
+	text += "\n" + advice
+	switch more, equal, less := p.sides(onNet); {
+	case len(more) > 0 && len(equal)+len(less) == 0:
+		text += " A plain server on package net takes less for each of these calls."
+	case len(more) > 0:
+		text += " A plain server on package net takes less for " + strings.Join(more, ", ") + "."
 	}
-	var parts []string
-	for _, size := range p.study.sizes {
-		parts = append(parts, fmt.Sprintf("%s, and %s, at %s", ranges(size, tunedGRPC), ranges(size, plainHTTP), bytesText(size)))
-	}
-	return "A call over iwarp takes, of the processor time of tuned gRPC's and of net/http's, " + strings.Join(parts, "; ") +
-		" (a put and a get, two processes, `go run ./bench rpc`). Where that is 1 or more, TCP is as good: [bench/CALLS.md](bench/CALLS.md) says for which calls to take something else."
+	return text + " [bench/CALLS.md](bench/CALLS.md) says for which calls to take something else."
 }
 
 // turns counts those that were measured, and those during which other programs used the processors.
@@ -288,7 +311,7 @@ func writable(folder string) error {
 	return errors.Join(unmarked(marks.Check(below)), unmarked(marks.Check(above)))
 }
 
-// writeAll writes the page in a folder, the summary into its README.md, and the sentence into the
+// writeAll writes the page in a folder, the summary into its README.md, and the quoted part into the
 // README.md above it. Figures that are not all measured, or that mean nothing, replace none.
 func (p *page) writeAll(folder string) error {
 	if folder == "" {
@@ -301,7 +324,7 @@ func (p *page) writeAll(folder string) error {
 	return errors.Join(
 		pages.WriteText(filepath.Join(folder, "CALLS.md"), p.String()),
 		rewrite(below, p.summary()+"\n[CALLS.md](CALLS.md) has the machine, the latencies, and what each row sets.\n"),
-		rewrite(above, p.sentence()+"\n"))
+		rewrite(above, p.quoted()+"\n"))
 }
 
 // rewrite replaces the marked lines of a page, if it has them.

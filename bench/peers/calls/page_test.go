@@ -42,7 +42,11 @@ func TestAStudyWritesItsPageAndTheLinesThatQuoteIt(t *testing.T) {
 	lines := read(t, folder, "README.md")
 	assert.Regexp(t, `(?s)^before\n`+linesBegin+`.*put of 64 B.*CALLS.md.*`+linesEnd+`\nbehind\n$`, lines)
 	assert.NotContains(t, lines, "old\n")
-	assert.Contains(t, read(t, top, "README.md"), "A call over iwarp takes, of the processor time of tuned gRPC's")
+	quoted := read(t, top, "README.md")
+	assert.Contains(t, quoted, "| | gRPC, tuned | net/http |\n| --- | ---:| ---:|\n| put of 64 B | ")
+	assert.Contains(t, quoted, "(few)", "one repeat has no interval")
+	assert.Contains(t, lines, "**Small calls that share a connection with large ones.**")
+	assert.Contains(t, lines, "| gRPC, tuned, beside a put of 64 KiB | ")
 }
 
 func TestFiguresThatMeanNothingReplaceNone(t *testing.T) {
@@ -104,16 +108,22 @@ func measured(name string, processor float64) *contender {
 	return c
 }
 
-func TestTheConclusionSaysWhereTCPIsAsGood(t *testing.T) {
+func TestTheConclusionSaysWhereToTakeSomethingElse(t *testing.T) {
 	p := page{study: &study{sizes: numbers{64, 1 << 20}, callers: 16, repeats: 7}, tables: []table{
 		{Kind{64, false}, []*contender{measured(overIWARP, 70), measured(tunedGRPC, 100), measured(plainHTTP, 140), measured(onNet, 35)}},
 		{Kind{64, true}, []*contender{measured(overIWARP, 100), measured(tunedGRPC, 100), measured(plainHTTP, 50), measured(onNet, 50)}},
 		{Kind{1 << 20, true}, []*contender{measured(overIWARP, 90), {Row: Row{Name: tunedGRPC}, refused: errors.New("no")}}},
 	}}
 	text := p.conclusion()
-	assert.Contains(t, text, "beside "+tunedGRPC+": more for none; as much, as far as the interval tells, for get of 64 B (1.00); less for put of 64 B (0.70).")
-	assert.Contains(t, text, "beside "+onNet+": more for put of 64 B (2.00), get of 64 B (2.00); as much, as far as the interval tells, for none; less for none.")
-	assert.Contains(t, p.sentence(), "0.70 and 1.00, and 0.50 and 2.00, at 64 B")
+	assert.Contains(t, text, "beside "+tunedGRPC+": more for none; equal, as far as the interval tells, for get of 64 B (1.00); less for put of 64 B (0.70).")
+	assert.Contains(t, text, "beside "+onNet+": more for put of 64 B (2.00), get of 64 B (2.00); equal, as far as the interval tells, for none; less for none.")
+	assert.Equal(t, "Processor time of a call over iwarp, divided by the other's (`go run ./bench rpc`: both ends, two processes, registered memory, 16 callers). "+
+		"Each figure is the median of the ratios of 7 repeats; in brackets is its 95 % interval.\n\n"+
+		"| | gRPC, tuned | net/http |\n| --- | ---:| ---:|\n| put of 64 B | 0.70 (0.70–0.70) | 0.50 (0.50–0.50) |\n| get of 64 B | 1.00 (1.00–1.00) | 2.00 (2.00–2.00) |\n| get of 1 MiB | – | – |\n\n"+
+		"Where the interval includes 1, the two are equal as far as this run tells; where it lies above 1, take the other. A plain server on package net takes less for each of these calls. "+
+		"[bench/CALLS.md](bench/CALLS.md) says for which calls to take something else.", p.quoted())
+	p.tables[1].contenders[3] = measured(onNet, 100)
+	assert.Contains(t, p.quoted(), " A plain server on package net takes less for put of 64 B (2.00). ")
 	assert.Contains(t, p.summary(), "| put of 64 B | 0.70 (0.70–0.70); 1.43 |")
 	require.ErrorContains(t, p.refused(), "gRPC, tuned, get of 1 MiB: no")
 	require.NoError(t, p.busy())

@@ -140,7 +140,7 @@ func (s *study) run(ctx context.Context) error {
 		fmt.Fprintf(s.out, "%s\n", b.text())
 		p.besides = append(p.besides, b)
 	}
-	fmt.Fprintf(s.out, "%s\nFor the project's README: %s\n\n%s", p.summary(), p.sentence(), p.machineText())
+	fmt.Fprintf(s.out, "%s\nFor the project's README:\n\n%s\n\n%s", p.summary(), p.quoted(), p.machineText())
 	if err := p.writeAll(s.write); err != nil {
 		return err
 	}
