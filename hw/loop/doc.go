@@ -10,8 +10,8 @@
 //
 //	handover   how many bytes a call may copy for the requests that it posts, from 0 to
 //	           1048576. A worker copies what is longer, and what a batch has beyond
-//	           that. 1048576 unless set: the copy of 1 MiB takes the call 15 to 45 µs, and
-//	           the copy by a worker on another processor at least half as long again.
+//	           that. 1048576 unless set: the copy by a worker on another processor
+//	           takes at least half as long again as that by the call.
 //	           A program whose posters may not be kept that long sets less. The sender's
 //	           device decides.
 //	notready   what a send does that finds no receive, if the program has not chosen:

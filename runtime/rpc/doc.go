@@ -127,7 +127,7 @@
 //
 // go run ./bench rpc measures calls of 64 bytes to 1 MiB beside those of gRPC as it comes and tuned,
 // net/http, net/rpc and a plain server on net, in two processes each. bench/README.md has the figures,
-// and says for which calls TCP is as good.
+// and says for which calls to take something else.
 //
 // # The wire format, version 2
 //
