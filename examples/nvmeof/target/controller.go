@@ -35,6 +35,19 @@ type controller struct {
 	groups  bool          // ANA groups that changed
 }
 
+// Associations is how many hosts' controllers have I/O queues now. It may be called at any time.
+func (t *Target) Associations() (n int) {
+	r := &t.controllers
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.all {
+		if c.queues != 0 {
+			n++
+		}
+	}
+	return n
+}
+
 // enabled reports whether the host has enabled the controller.
 func (c *controller) enabled() bool { return c.config.Load()&nvme.ConfigEnable != 0 }
 
