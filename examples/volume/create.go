@@ -44,6 +44,7 @@ type about struct {
 	Namespace uint32
 	Size      int
 	Layout    journal.Layout
+	Birth     uint64 // drawn when the files were made
 }
 
 // uuid is an identity as text.
@@ -96,7 +97,7 @@ func describe(o *volumeOptions) (a about, err error) {
 	if err != nil {
 		return a, err
 	}
-	a = about{Format: format, Volume: uuid(t.Volume), Subsystem: uuid(t.Subsystem), Name: o.Name, ID: o.ID, Join: o.Join, Namespace: t.Namespace, Size: t.Size}
+	a = about{Format: format, Volume: uuid(t.Volume), Subsystem: uuid(t.Subsystem), Name: o.Name, ID: o.ID, Join: o.Join, Namespace: t.Namespace, Size: t.Size, Birth: newBirth()}
 	a.Layout = journal.Layout{Nodes: nodes, Slots: t.Slots, SlotSize: t.SlotSize, Volume: t.Volume}
 	if a.Peers, err = parsePeers(o.Peers); err != nil {
 		return a, err
@@ -127,6 +128,12 @@ func describe(o *volumeOptions) (a about, err error) {
 		return a, errors.New("--peers are not those of the node that printed the token")
 	}
 	return a, a.Layout.Check()
+}
+
+// newBirth draws a number of a node's files, by which other nodes see that they were made again.
+func newBirth() uint64 {
+	id := identity.New()
+	return binary.LittleEndian.Uint64(id[8:])
 }
 
 const (

@@ -25,6 +25,7 @@ type multipath struct {
 
 	mu   sync.Mutex
 	ways []way // by address
+	none int   // the address that the host does not reach, or -1
 	best int
 }
 
@@ -34,7 +35,7 @@ type way struct {
 }
 
 func (c *cluster) host() *multipath {
-	h := &multipath{t: c, ia: c.ia, addrs: c.listens, subsystem: c.token.Subsystem.Name(), disk: 1, ways: make([]way, most)}
+	h := &multipath{t: c, ia: c.ia, addrs: c.listens, subsystem: c.token.Subsystem.Name(), disk: 1, ways: make([]way, most), none: -1}
 	c.Cleanup(func() {
 		for i := range h.ways {
 			h.lose(i, h.ways[i])
@@ -48,6 +49,9 @@ func (h *multipath) connect() (int, way, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	i := h.best
+	if i == h.none {
+		return i, way{}, errCut
+	}
 	if h.ways[i].disk != nil {
 		return i, h.ways[i], nil
 	}
@@ -63,6 +67,17 @@ func (h *multipath) connect() (int, way, error) {
 	}
 	h.ways[i] = way{c, d}
 	return i, h.ways[i], nil
+}
+
+var errCut = errors.New("the way is cut")
+
+// cut cuts the way to a node.
+func (h *multipath) cut(i int) {
+	h.mu.Lock()
+	h.none = i
+	w := h.ways[i]
+	h.mu.Unlock()
+	h.lose(i, w)
 }
 
 // next takes another node, if i is still the best.

@@ -59,7 +59,7 @@ func recoverNode(dir, beside string, force bool, out io.Writer) error {
 // beginRecovery says what may be lost, and brings the disk up to all records that the node has.
 func beginRecovery(dir string, was *about, beside string, force bool, out io.Writer) (r *recovery, err error) {
 	next := *was
-	next.Volume = uuid(identity.New())
+	next.Volume, next.Birth = uuid(identity.New()), newBirth()
 	switch {
 	case beside != "":
 		t, err := tokenOf(beside)

@@ -6,6 +6,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -60,6 +64,49 @@ func serve(ctx context.Context, ia *dat.IA, o *serveOptions, out, log io.Writer)
 type machine struct {
 	nodes  []*node.Node
 	target *target.Target
+	addr   string   // at which hosts reach it
+	other  []string // addresses of targets that are no nodes here
+
+	mu        sync.Mutex
+	elsewhere map[uuid][]string // addresses of the other nodes, of each volume
+}
+
+// hostsOf are the hosts of a volume's node.
+func (m *machine) hostsOf(volume uuid, group uint32) node.Hosts {
+	count := func() (int, uint64) { return m.target.Associations(), m.target.Refused(group) }
+	return node.Hosts{Addr: m.addr, Count: count, Elsewhere: func(addrs []string) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.elsewhere[volume] = addrs
+		all := slices.Clone(m.other)
+		for _, addrs := range m.elsewhere {
+			all = append(all, addrs...)
+		}
+		slices.Sort(all)
+		_ = m.target.SetElsewhere(slices.Compact(all)...) // they are addresses: other nodes have listened there
+	}}
+}
+
+// advertised is the address of which the other nodes tell hosts. One that listens everywhere is reached by hosts where
+// other nodes reach it, unless the option says otherwise.
+func (o *serveOptions) advertised(listens string, a *about) (string, error) {
+	if o.Advertise != "" {
+		host, port, err := net.SplitHostPort(o.Advertise)
+		if err != nil || host == "" || port == "" {
+			return "", usageError{fmt.Errorf("--advertise: %q is not HOST:PORT", o.Advertise)}
+		}
+		return o.Advertise, nil
+	}
+	host, port, err := net.SplitHostPort(listens)
+	if err != nil {
+		return "", err
+	}
+	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
+		if host, _, err = net.SplitHostPort(a.Peers[a.ID].Addr); err != nil {
+			return "", err
+		}
+	}
+	return net.JoinHostPort(host, port), nil
 }
 
 func newMachine(ctx context.Context, ia *dat.IA, all volumes, o *serveOptions, log *slog.Logger) (m *machine, err error) {
@@ -74,7 +121,11 @@ func newMachine(ctx context.Context, ia *dat.IA, all volumes, o *serveOptions, l
 	if err != nil {
 		return nil, err
 	}
-	err = m.target.SetElsewhere(o.Other...)
+	m.other, m.elsewhere = o.Other, make(map[uuid][]string)
+	m.addr, err = o.advertised(m.target.Addr(), about)
+	if err == nil {
+		err = m.target.SetElsewhere(o.Other...)
+	}
 	for _, f := range all {
 		if err == nil {
 			err = m.add(ctx, ia, f, o.Tick, log)
@@ -109,7 +160,7 @@ func (m *machine) add(ctx context.Context, ia *dat.IA, f *files, tick time.Durat
 	}
 	n, err := node.Open(ctx, ia, node.Config{
 		ID: a.ID, Addr: a.Peers[a.ID].Addr, Peers: a.Peers, Layout: a.Layout, Journal: f.journal, Disk: f.disk, Log: f.log,
-		Tick:    tick,
+		Tick: tick, Birth: a.Birth, Hosts: m.hostsOf(a.Volume, a.Namespace),
 		Terms:   a.terms(),
 		Logger:  log.With("namespace", a.Namespace),
 		OnState: func(s nvme.ANAState) { _ = m.target.SetANAState(a.Namespace, s) }, // which is one

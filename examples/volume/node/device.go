@@ -56,6 +56,7 @@ func (d *Device) Gate(r *target.Read) { d.tell(func() { d.c.read(r) }, r.Done) }
 
 // tell gives run a function. A node that has ended refuses.
 func (d *Device) tell(f func(), done func(error)) {
+	d.c.asked.Add(1)
 	if !d.c.events.put(f) {
 		done(errChange)
 	}

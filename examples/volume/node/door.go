@@ -77,6 +77,8 @@ func (d *door) callOf(x note, rest []byte, r *rpc.Request) ([]byte, error) {
 		return d.greeted(r)
 	case methodMessage:
 		return d.takeMessages(r)
+	case methodHosts:
+		return d.takeHosts(x.from, rest)
 	case methodSnapshot:
 		return d.giveSnapshot(x, r)
 	case methodChunk:
@@ -93,7 +95,7 @@ func (d *door) greeted(r *rpc.Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := json.Marshal(d.terms)
+	b, err := d.hello()
 	return append(d.note(x.from), b...), err
 }
 

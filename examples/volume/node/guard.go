@@ -2,8 +2,6 @@ package node
 
 import (
 	"cmp"
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -65,39 +63,6 @@ func (s *site) bounded(messages []*pb.Message) error {
 		}
 	}
 	return nil
-}
-
-// greet says hello: who this node is, and its terms. Both ends compare them.
-func (s *site) greet(ctx context.Context, client *rpc.Client, id uint64) error {
-	b, err := json.Marshal(s.terms)
-	if err != nil {
-		return err
-	}
-	answer, err := client.Call(ctx, rpc.Call{Method: methodHello, Payload: append(s.note(id), b...)}, nil)
-	if err != nil {
-		return err
-	}
-	_, err = s.compare(answer)
-	return err
-}
-
-// compare compares a node's terms with this one's.
-func (s *site) compare(hello []byte) (x note, err error) {
-	x, rest, err := parseNote(hello)
-	if err == nil {
-		err = s.check(&x, true)
-	}
-	if err != nil {
-		return x, err
-	}
-	there, err := parseTerms(rest)
-	if err != nil {
-		return x, errNote
-	}
-	if what := s.terms.Differences(&there); what != "" {
-		return x, stranger("the options of node %d and node %d differ: %s", s.cfg.ID, x.from, what)
-	}
-	return x, nil
 }
 
 // Refusal is why what one node says to another one is not taken.

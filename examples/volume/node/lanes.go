@@ -17,7 +17,8 @@ const (
 	methodChunk                      // a note, and an offset; the chunk is in the caller's sink
 	methodRenew                      // a note, and an offset; the answer is the chunk's CRC and index
 	methodAdmin                      // a command, as JSON
-	methodHello                      // a note, and the terms as JSON; so is the answer
+	methodHello                      // a note, and a hello as JSON; so is the answer
+	methodHosts                      // a note, and what hosts want of the caller, as 2 numbers of 4 bytes; the answer is what the leader knows of nodes, as JSON
 )
 
 const (
@@ -67,6 +68,7 @@ func (l *lanes) set() {
 		l.tasks.Go(func() { l.lane(ctx, id, p.addr, p.appends) })
 		l.tasks.Go(func() { l.lane(ctx, id, p.addr, p.other) })
 	}
+	l.tellElsewhere()
 }
 
 // send sends a message, or loses it, and reports which.

@@ -39,6 +39,9 @@ type Config struct {
 	Tick          time.Duration // default 100 ms; an election takes 10 to 20
 	// Terms are what is the same on all nodes, beside what a node knows itself.
 	Terms Terms
+	// Birth was drawn when the files were made; 0 is not known.
+	Birth uint64
+	Hosts Hosts
 	// OnState hears how this node reaches the disk. It must not call the node.
 	OnState func(nvme.ANAState)
 	Logger  *slog.Logger
@@ -121,6 +124,7 @@ func (n *Node) Run(ctx context.Context) error {
 	defer stop()
 	n.tasks.Go(n.keeper.run)
 	n.tasks.Go(n.rebuilder.run)
+	n.tasks.Go(n.tellHosts)
 	n.tasks.Go(n.door.run)
 	n.consensus.run()
 	_ = n.server.Close() // again below, when the memory is free

@@ -39,8 +39,12 @@ type reign struct {
 	mark       uint64 // an entry that was committed at some tick
 	late       int    // for how many ticks this node has not applied it, and another one has released it
 	lost       map[uint64]int
-	unheard    map[uint64]int // for how many ticks, as far as the engine counts
-	changing   bool           // a change of the members is proposed, and not applied
+	unheard    map[uint64]int   // for how many ticks, as far as the engine counts
+	wanted     map[uint64]wants // what hosts want of followers
+	idle       int              // for how many ticks hosts have asked nothing of this node
+	asks       uint64           // what they had asked then
+	settled    int              // ticks since the reign began, or since it followed hosts
+	changing   bool             // a change of the members is proposed, and not applied
 }
 
 // proposal is an entry that the leader proposes.
@@ -102,7 +106,7 @@ func (c *consensus) beginReign(first uint64) {
 		}
 	}
 	c.reign = &reign{
-		c: c, number: c.reigns, term: c.term, first: first, out: make(map[uint64]bool), stash: make(map[uint32]bool), lost: make(map[uint64]int), unheard: make(map[uint64]int),
+		c: c, number: c.reigns, term: c.term, first: first, out: make(map[uint64]bool), stash: make(map[uint32]bool), lost: make(map[uint64]int), unheard: make(map[uint64]int), wanted: make(map[uint64]wants),
 		pool: journal.NewPool(c.cfg.Layout, int(c.cfg.ID-1), first, voters/2+1, direct...),
 	}
 	c.reign.pool.Release(c.cfg.ID, c.released.Load())
@@ -255,6 +259,7 @@ func (r *reign) supervise() {
 		r.takeOut(id)
 	}
 	r.handOver()
+	r.followHosts()
 	var again []uint64
 	r.c.raft.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
 		if r.unheard[id]++; p.RecentActive || id == r.c.cfg.ID {

@@ -40,7 +40,9 @@ type site struct {
 	rotten   atomic.Bool
 	rebuilt  atomic.Uint64 // bytes of the disk, while it is rebuilt
 	rebuilds atomic.Uint64 // all of them
+	asked    atomic.Uint64 // commands of hosts
 	refusals refusals
+	knowing  sync.Mutex // held while what is known of a node changes
 }
 
 func newSite(ia *dat.IA, cfg Config, j *journal.Journal, r *replica.Replica) *site {
@@ -125,12 +127,12 @@ func (s *site) dial(ctx context.Context, id uint64, addr string) (*rpc.Client, e
 	if err != nil {
 		return nil, err
 	}
-	if err := s.greet(ctx, client, id); err != nil {
+	if here, err := s.greet(ctx, client, id); err != nil {
 		var unknown *rpc.Error
 		if errors.As(err, &unknown) && unknown.Code != errStranger.Code {
 			err = stranger("node %d does not understand a hello, as a node of an earlier version: %v", id, err)
 		}
-		s.refused(id, addr, false, err)
+		s.refused(id, addr, here, err)
 		_ = client.Close() // its memory is the node's
 		return nil, err
 	}

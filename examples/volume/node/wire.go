@@ -3,7 +3,6 @@ package node
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -106,5 +105,3 @@ func (t *Terms) Differences(there *Terms) string {
 	}
 	return strings.Join(all, "; ")
 }
-
-func parseTerms(b []byte) (t Terms, err error) { return t, json.Unmarshal(b, &t) }

@@ -54,6 +54,7 @@ type Log struct {
 	vote    Vote
 	members Members
 	gone    []uint64 // that were members once
+	known   map[uint64]Known
 }
 
 // The keys of what is not a record.
@@ -63,6 +64,7 @@ var (
 	keyVote    = []byte("vote")
 	keyMembers = []byte("members")
 	keyGone    = []byte("gone")
+	keyKnown   = []byte("known")
 )
 
 // Config says how a log is kept. Zero values take the defaults.
@@ -149,6 +151,9 @@ func (l *Log) load() (err error) {
 	}
 	if err == nil && len(b) != 0 {
 		err = json.Unmarshal(b, &l.gone)
+	}
+	if err == nil {
+		err = l.loadKnown()
 	}
 	if err != nil {
 		return err

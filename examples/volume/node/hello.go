@@ -1,0 +1,139 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"net"
+	"slices"
+
+	"godat/examples/volume/raftlog"
+	"godat/runtime/rpc"
+)
+
+// hello is what nodes say of themselves when they connect, as JSON behind a note. What a node does not know it ignores.
+type hello struct {
+	Terms
+	Speaks int `json:",omitempty"` // the highest version of what nodes say to each other
+	raftlog.Known
+}
+
+func (s *site) hello() ([]byte, error) {
+	return json.Marshal(hello{s.terms, wireVersion, raftlog.Known{Birth: s.cfg.Birth, Hosts: s.cfg.Hosts.Addr}})
+}
+
+// greet says hello. Both ends compare what they say. here says that this node refuses the other one.
+func (s *site) greet(ctx context.Context, client *rpc.Client, id uint64) (here bool, err error) {
+	b, err := s.hello()
+	if err != nil {
+		return false, err
+	}
+	answer, err := client.Call(ctx, rpc.Call{Method: methodHello, Payload: append(s.note(id), b...)}, nil)
+	if err != nil {
+		return false, err
+	}
+	_, err = s.compare(answer)
+	return true, err
+}
+
+// compare compares a node's hello with this one's, and keeps what a member says of itself.
+func (s *site) compare(b []byte) (x note, err error) {
+	x, rest, err := parseNote(b)
+	if err == nil {
+		err = s.check(&x, true)
+	}
+	if err != nil {
+		return x, err
+	}
+	var there hello
+	if json.Unmarshal(rest, &there) != nil {
+		return x, errNote
+	}
+	if what := s.terms.Differences(&there.Terms); what != "" {
+		return x, stranger("the options of node %d and node %d differ: %s", s.cfg.ID, x.from, what)
+	}
+	return x, s.know(x.from, there.Known)
+}
+
+// know refuses a node whose files are not those that it had, and keeps what is news of a member.
+func (s *site) know(id uint64, now raftlog.Known) error {
+	s.knowing.Lock()
+	defer s.knowing.Unlock()
+	all := s.log.Known()
+	was := all[id]
+	if was.Birth != 0 && now.Birth != 0 && was.Birth != now.Birth {
+		return stranger("the files of node %d were made again: a node that lost its disk has forgotten what it acknowledged, and is another node: "+
+			"replace %[1]d by a node of another id", id)
+	}
+	if now.Birth == 0 {
+		now.Birth = was.Birth
+	}
+	if _, _, err := net.SplitHostPort(now.Hosts); err != nil {
+		now.Hosts = ""
+	}
+	if _, member := s.log.Member(id); !member || now == was {
+		return nil
+	}
+	if all == nil {
+		all = make(map[uint64]raftlog.Known)
+	}
+	all[id] = now
+	if err := s.log.SetKnown(all); err != nil {
+		s.fail(err)
+		return err
+	}
+	s.tellElsewhere()
+	return nil
+}
+
+// learn keeps what a leader knows of other nodes: where hosts reach them now, and the births that this node does not know.
+func (s *site) learn(told map[uint64]raftlog.Known) error {
+	s.knowing.Lock()
+	defer s.knowing.Unlock()
+	was := s.log.Known()
+	all := make(map[uint64]raftlog.Known)
+	maps.Copy(all, was)
+	for id, x := range told {
+		if id == s.cfg.ID {
+			continue
+		}
+		if birth := all[id].Birth; birth != 0 {
+			x.Birth = birth
+		}
+		all[id] = x
+	}
+	if maps.Equal(all, was) {
+		return nil
+	}
+	if err := s.log.SetKnown(all); err != nil {
+		s.fail(err)
+		return err
+	}
+	s.tellElsewhere()
+	return nil
+}
+
+// Hosts is how a node and its program speak of hosts. The functions may be nil; they must not call the node, or wait.
+type Hosts struct {
+	Addr string // HOST:PORT at which hosts reach this node, or empty
+	// Count is how many associations hosts have with this node, and how many of their commands it has ever refused since it
+	// does not lead.
+	Count func() (associations int, refused uint64)
+	// Elsewhere hears at which addresses hosts reach the other members, when that is news.
+	Elsewhere func(addrs []string)
+}
+
+// tellElsewhere tells at which addresses hosts reach the other members.
+func (s *site) tellElsewhere() {
+	if s.cfg.Hosts.Elsewhere == nil {
+		return
+	}
+	known, members := s.log.Known(), s.log.Members()
+	var addrs []string
+	for _, id := range slices.Sorted(maps.Keys(members)) {
+		if id != s.cfg.ID && known[id].Hosts != "" {
+			addrs = append(addrs, known[id].Hosts)
+		}
+	}
+	s.cfg.Hosts.Elsewhere(addrs)
+}

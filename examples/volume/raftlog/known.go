@@ -1,0 +1,43 @@
+package raftlog
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+)
+
+// Known is what a node has said of itself.
+type Known struct {
+	Birth uint64 `json:"birth,omitempty"` // of its files, drawn when they were made; 0 is not known
+	Hosts string `json:"hosts,omitempty"` // HOST:PORT at which it serves hosts, if it does
+}
+
+// Known is what is known of all nodes that have said something.
+func (l *Log) Known() map[uint64]Known {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.known)
+}
+
+// SetKnown keeps what is known of nodes for good.
+func (l *Log) SetKnown(all map[uint64]Known) error {
+	b, err := json.Marshal(all)
+	if err == nil {
+		err = l.wal.Set(keyKnown, b)
+	}
+	if err != nil {
+		return fmt.Errorf("raftlog: %w", err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.known = maps.Clone(all)
+	return nil
+}
+
+func (l *Log) loadKnown() error {
+	b, err := l.get(keyKnown)
+	if err != nil || len(b) == 0 {
+		return err
+	}
+	return json.Unmarshal(b, &l.known)
+}
