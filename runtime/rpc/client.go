@@ -69,6 +69,7 @@ type Call struct {
 	Idempotent bool
 
 	metadata []byte // of the call's context, encoded
+	flags    byte   // flagLater or flagFetch
 }
 
 // CallFunc makes a call, as [Client.Call] does: what Config.AroundCall runs around.

@@ -33,7 +33,8 @@
 //
 // A short payload is inside the message of its request or answer. It has at most as many bytes
 // as the smaller Config.Message of both ends: a call with a longer request fails with
-// LENGTH_ERROR, unsent; one with a longer answer fails with CodeTooLong.
+// LENGTH_ERROR, unsent; one with a longer answer fails with CodeTooLong. [Client.CallJSON] alone takes
+// answers of up to 64 MiB, whose length it does not know before.
 //
 // A long payload goes by RDMA between memory of the caller's and memory of the server's. The call
 // names memory from which the server may read (Call.Source or SourceBytes) and memory to which it
@@ -150,7 +151,8 @@
 // A message is a header and a payload:
 //
 //	0  kind, 1 byte: 1 CALL, 2 ANSWER, 3 CANCEL, 4 CREDIT, 5 END
-//	1  flags, 1 byte; of a CALL: bit 0 SOURCE, bit 1 SINK, bit 2 METADATA; else 0
+//	1  flags, 1 byte; of a CALL: bit 0 SOURCE, bit 1 SINK, bit 2 METADATA, bit 3 LATER,
+//	   bit 4 FETCH; else 0
 //	2  code, 2 bytes; of a CALL its method, of an ANSWER 0 or the code of its failure; else 0
 //	4  call, 4 bytes: a slot below calls in the low 16 bits, and its turn above; 0 in a CREDIT and an END
 //	8  taken, 4 bytes: how many of the peer's messages this end has taken, modulo 2^32
@@ -160,6 +162,11 @@
 //	   caller's memory, as [godat/runtime.RemoteSegment] encodes it; then of one with METADATA: its
 //	   length, 2 bytes, and for each key, in their order and each once, the lengths of the key, 1 byte,
 //	   and the value, 2 bytes, the key and the value, none of them empty
+//
+// A CALL with LATER says that its caller fetches an answer that is longer than a message. The server may
+// keep that, and send an ANSWER with code 7 and the length of what it keeps, 4 bytes. The next CALL of that
+// slot with FETCH and a SINK has it written there. The server drops it at the slot's next CALL, and after a
+// while. An end sends METADATA, LATER and FETCH to one alone whose hello has metadata.
 //
 // A slot has one CALL at a time, and its turn grows by one with each. A CANCEL names the last CALL
 // of its slot; the server answers that CALL all the same. An end that gets a message which breaks

@@ -23,7 +23,7 @@ var broken = map[string][]byte{
 	"half a header":              make([]byte, headerSize-1),
 	"no kind":                    encoded(header{}),
 	"a kind of another version":  encoded(header{kind: kindEnd + 1}),
-	"a CALL with unknown flags":  encoded(header{kind: kindCall, flags: 8, call: 1 << 16}),
+	"a CALL with unknown flags":  encoded(header{kind: kindCall, flags: flagFetch << 1, call: 1 << 16}),
 	"a CALL without its source":  encoded(header{kind: kindCall, flags: flagSource, call: 1 << 16}, 1, 2, 3),
 	"a CALL without its sink":    encoded(header{kind: kindCall, flags: flagSource | flagSink, call: 1 << 16}, make([]byte, 16)...),
 	"a CALL without a length":    encoded(header{kind: kindCall, flags: flagMetadata, call: 1 << 16}, 0),

@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -15,7 +16,8 @@ const mostQuestion = 4 << 20
 // HandleJSON makes a [Handler] of a function of values, for calls by [Client.CallJSON]. A question
 // that is not the JSON of a Q, or that is longer than 4 MiB, is answered with CodeUnknown, and the
 // function does not get it. An answer that is too long for a message goes into the caller's sink, if
-// the call has one to which the function has not written.
+// the call has one to which the function has not written and that is long enough. Otherwise the caller
+// fetches it, up to 64 MiB: the server keeps it for the call until then, and for Config.Stall at most.
 func HandleJSON[Q, A any](answer func(r *Request, question Q) (A, error)) Handler {
 	return func(r *Request) ([]byte, error) {
 		var question Q
@@ -54,10 +56,12 @@ func (r *Request) question(q any) (err error) {
 // CallJSON is [Client.Call] with a question and an answer that are values, for a server of
 // [HandleJSON]; answer points to where the answer goes. The question takes the place of the call's
 // Payload, or of its SourceBytes if it is too long for a message and the call names no source of
-// its own. An answer that is too long for a message comes through SinkBytes; without them the call
-// fails with CodeTooLong.
+// its own. The answer may have up to 64 MiB of JSON. One that is too long for a message comes through
+// SinkBytes, if it fits. Otherwise the client fetches it, which takes another round trip, and registers
+// memory for that. With an answer of more bytes, or of a server of an older version, the call fails with
+// CodeTooLong, and has run.
 //
-// answer is a pointer, or nil if the answer does not matter. If it is another value, or the question has
+// answer is a pointer, or nil if the answer does not matter: then it may have any length. If it is another value, or the question has
 // no form in JSON, the call is not made; the error has encoding/json's own, behind the method and the
 // server's address. If the answer does not fit, too, but then the call has run. A Sink is
 // INVALID_PARAMETER, as a Payload is.
@@ -87,7 +91,13 @@ func (c *Client) CallJSON(ctx context.Context, call Call, question, answer any) 
 	if call.Written == nil {
 		call.Written = &written
 	}
+	if answer != nil {
+		call.flags = flagLater
+	}
 	text, err = c.Call(ctx, call, nil)
+	if answer == nil && errors.Is(err, &Error{Code: CodeTooLong}) {
+		return nil
+	}
 	if err != nil || answer == nil {
 		return err
 	}

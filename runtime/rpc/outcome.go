@@ -16,11 +16,14 @@ func (s *session) answered(ctx context.Context, p *pending, b *dat.Buffer, call 
 		return dst, &CallError{MayHaveRun: !s.isLast(), Err: s.reason()}
 	}
 	m, _ := parse(b.Bytes()) // which the reader has checked
-	s.giveBack(p, m.code)
 	defer s.link.conn.Release(b)
 	if call.Written != nil {
 		*call.Written = int(m.written)
 	}
+	if m.code == codeLater && call.flags&flagLater != 0 {
+		return s.fetch(ctx, p, m.payload, call, dst)
+	}
+	s.giveBack(p, m.code)
 	if m.code == 0 {
 		return append(dst, m.payload...), nil
 	}

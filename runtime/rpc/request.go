@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"sync"
@@ -53,6 +54,7 @@ type Request struct {
 type slot struct {
 	turn uint32                  // of the last CALL; the reader's
 	now  atomic.Pointer[Request] // from the CALL to its answer
+	kept atomic.Pointer[kept]    // from the answer to its FETCH
 }
 
 // begin makes the request of a call that came; nil if its slot has one already, or the turn is not
@@ -161,9 +163,9 @@ func (r *Request) deadline() time.Time {
 	return r.arrived.Add(time.Duration(r.header.timeout) * time.Millisecond)
 }
 
-// Reply answers the call with a payload, which may be a part of the request's own. A payload
-// that is longer than the caller takes makes the call fail with CodeTooLong, and is
-// LENGTH_ERROR here. When the connection has ended the error matches [ErrEnded]. Reply waits for a
+// Reply answers the call with a payload, which may be a part of the request's own. A payload that is
+// longer than the caller takes inside a message makes the call fail with CodeTooLong, and is LENGTH_ERROR
+// here, unless the caller fetches it: [Client.CallJSON] does, up to 64 MiB. When the connection has ended the error matches [ErrEnded]. Reply waits for a
 // Read or Write of another goroutine that is under way. Of a request that has been answered it is
 // INVALID_STATE, and changes nothing.
 func (r *Request) Reply(payload []byte) error { return r.answer("Reply", 0, payload) }
@@ -194,9 +196,15 @@ func (r *Request) answer(method string, code uint16, payload []byte) (err error)
 		r.mu.Unlock()
 		return r.misused("rpc.Request." + method)
 	}
+	failed := code
 	if len(payload) > r.most() {
-		err = hw.Errorf("", hw.LengthError, hw.NoSubtype, "%d bytes; the caller takes %d", len(payload), r.most())
-		code, payload = CodeTooLong, r.fittingText("the answer is too long")
+		if length := r.keep(payload); length != nil {
+			code, payload = codeLater, length
+		} else {
+			err = hw.Errorf("", hw.LengthError, hw.NoSubtype, "%d bytes; the caller takes %d", len(payload), r.most())
+			code, payload = CodeTooLong, r.fittingText("the answer is too long")
+			failed = code
+		}
 	}
 	told, inTime := r.answered, r.over() == nil
 	b := r.finish(code, payload)
@@ -205,15 +213,20 @@ func (r *Request) answer(method string, code uint16, payload []byte) (err error)
 	if r.timed {
 		s.latencies.record(r.header.code, time.Since(r.arrived))
 	}
-	s.finish(r, code, inTime) // before the client hears, and may call again
-	if told {
-		r.from.link.conn.Release(b)
-		r.from.left.Add(-1)
-	} else if failed := r.send(b); err == nil {
-		err = failed
-	}
+	s.finish(r, failed, inTime) // before the client hears, and may call again
+	err = cmp.Or(err, r.respond(b, told))
 	s.count(-1)
 	return r.from.of(r.header, method, err)
+}
+
+// respond sends the answer, unless its caller has left and has been told so.
+func (r *Request) respond(b *dat.Buffer, told bool) error {
+	if !told {
+		return r.send(b)
+	}
+	r.from.link.conn.Release(b)
+	r.from.left.Add(-1)
+	return nil
 }
 
 // rest waits until nothing of the request moves. The caller holds mu.

@@ -107,6 +107,10 @@ func (p *served) call(slot *slot, b *dat.Buffer, m message) error {
 		p.link.conn.Release(b)
 		return errMalformed
 	}
+	if m.flags&flagFetch != 0 {
+		return p.fetch(r)
+	}
+	p.forget(slot, nil)
 	if m.source.Len == 0 && m.sink.Len == 0 {
 		p.turns.call.Store(r.arrived.UnixNano())
 	}
@@ -124,5 +128,6 @@ func (p *served) abandon() {
 		if r := p.slots[i].now.Load(); r != nil {
 			r.abandon()
 		}
+		p.forget(&p.slots[i], nil)
 	}
 }

@@ -19,10 +19,11 @@ type Server struct {
 	ln       *dat.Listener
 	requests chan dat.Event // of feed
 	closePZ  func() error
-	loans    loans         // of requests that move bytes
-	wake     chan struct{} // a request waits, for feed
-	done     chan struct{} // closed when the reader has ended
-	unlist   []func()      // end the reports of the adapter
+	loans    loans          // of requests that move bytes
+	fetches  sync.WaitGroup // of kept answers; the reader adds
+	wake     chan struct{}  // a request waits, for feed
+	done     chan struct{}  // closed when the reader has ended
+	unlist   []func()       // end the reports of the adapter
 
 	answered  answered // under mu
 	latencies latencies
@@ -141,7 +142,7 @@ func (s *Server) rest(ctx context.Context) error {
 // unanswered says what a shutdown cuts off.
 func (s *Server) unanswered() string {
 	s.mu.Lock()
-	text := fmt.Sprintf("%d requests without an answer, %d connections with messages that wait", s.taken, s.active-s.taken)
+	text := fmt.Sprintf("%d requests without an answer, %d connections with messages that wait or answers that are not fetched", s.taken, s.active-s.taken)
 	all := slices.Collect(maps.Keys(s.conns))
 	s.mu.Unlock()
 	for _, p := range all {
@@ -212,6 +213,7 @@ func (s *Server) Close() error {
 	if fed != nil {
 		<-fed
 	}
+	s.fetches.Wait()
 	s.loans.end()
 	return errors.Join(err, s.closePZ())
 }

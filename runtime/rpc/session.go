@@ -21,6 +21,7 @@ type session struct {
 	request int       // the most bytes of a payload that the server takes
 	// metadata is the most bytes of metadata that both ends take; 0 if the server knows none.
 	metadata int
+	loans    *loans // of the client
 
 	link   link
 	free   chan *pending // slots without a call
@@ -62,9 +63,9 @@ func (c *Client) newSession(ctx context.Context) (*session, error) {
 	}
 	s := &session{
 		cfg: cfg, answers: &c.answered, request: min(fitting(peer.message), cfg.Message),
-		metadata: min(fitting(peer.metadata), cfg.Metadata),
-		slots:    make([]pending, min(cfg.Calls, int(peer.calls))),
-		since:    time.Now(), ended: make(chan struct{}), drains: make(chan struct{}), done: make(chan struct{}),
+		metadata: min(fitting(peer.metadata), cfg.Metadata), loans: &c.loans,
+		slots: make([]pending, min(cfg.Calls, int(peer.calls))),
+		since: time.Now(), ended: make(chan struct{}), drains: make(chan struct{}), done: make(chan struct{}),
 	}
 	s.link = link{conn: conn, own: uint32(cfg.receives())}
 	s.link.begin(peer)
@@ -104,8 +105,22 @@ func (s *session) call(ctx context.Context, call *Call, dst []byte) ([]byte, err
 		return dst, hw.Errorf(opCall, hw.LengthError, hw.NoSubtype,
 			"%d bytes of metadata; the ends take %d: raise Config.Metadata of both (a server of an older version takes none)", n, s.metadata)
 	}
-	p, err := s.begin(ctx, call)
-	if err != nil {
+	if ctx.Err() != nil {
+		return dst, &CallError{Err: context.Cause(ctx)}
+	}
+	select {
+	case p := <-s.free:
+		return s.callIn(ctx, p, call, dst)
+	case <-s.ended:
+		return dst, &CallError{Err: s.reason()}
+	case <-ctx.Done():
+		return dst, &CallError{Err: context.Cause(ctx)}
+	}
+}
+
+// callIn is call in a slot, which it gives back.
+func (s *session) callIn(ctx context.Context, p *pending, call *Call, dst []byte) ([]byte, error) {
+	if err := s.begin(ctx, p, call); err != nil {
 		return dst, &CallError{Err: err}
 	}
 	select {
@@ -116,36 +131,29 @@ func (s *session) call(ctx context.Context, call *Call, dst []byte) ([]byte, err
 	}
 }
 
-func (s *session) begin(ctx context.Context, call *Call) (*pending, error) {
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	var p *pending
-	select {
-	case p = <-s.free:
-	case <-s.ended:
-		return nil, s.reason()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
+// begin sends the CALL. If it fails it gives the slot back.
+func (s *session) begin(ctx context.Context, p *pending, call *Call) error {
 	b, err := s.link.conn.WaitBuffer(ctx)
 	if err != nil {
 		s.free <- p
 		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
-		return nil, s.reason()
+		return s.reason()
 	}
 	s.mu.Lock()
 	if s.over {
 		s.mu.Unlock()
 		s.link.conn.Release(b)
 		s.free <- p
-		return nil, s.reason()
+		return s.reason()
 	}
 	p.call = p.number | (p.call>>16+1)<<16
 	p.method, p.sink, p.active, p.left = call.Method, call.Sink.Len, true, false
 	h := header{kind: kindCall, code: call.Method, call: p.call, timeout: timeout(ctx)}
+	if s.metadata > 0 { // the server knows what these flags say
+		h.flags = call.flags
+	}
 	fill(b, h, call)
 	err = s.link.send(b)
 	s.mu.Unlock()
@@ -153,9 +161,9 @@ func (s *session) begin(ctx context.Context, call *Call) (*pending, error) {
 		s.fail(err)
 		<-p.answer
 		s.free <- p
-		return nil, s.reason()
+		return s.reason()
 	}
-	return p, nil
+	return nil
 }
 
 func fill(b *dat.Buffer, h header, call *Call) {
@@ -252,7 +260,10 @@ func (s *session) read() {
 func (s *session) take(b *dat.Buffer) error {
 	m, err := s.link.read(b)
 	if err == nil && m.kind == kindAnswer {
-		if s.answers.count(m.code); m.code == CodeDraining {
+		if m.code != codeLater { // whose answer follows
+			s.answers.count(m.code)
+		}
+		if m.code == CodeDraining {
 			s.drain(false)
 		}
 		return s.deliver(m.header, b)

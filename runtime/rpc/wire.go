@@ -38,6 +38,8 @@ const (
 	flagSource = 1 << iota
 	flagSink
 	flagMetadata
+	flagLater
+	flagFetch
 )
 
 // errMalformed is what a peer's message is that breaks the rules.
@@ -183,7 +185,7 @@ func parse(b []byte) (m message, err error) {
 
 func (h *header) isProper(payload int) bool {
 	if h.kind == kindCall {
-		return h.flags&^(flagSource|flagSink|flagMetadata) == 0
+		return h.flags&^(flagSource|flagSink|flagMetadata|flagLater|flagFetch) == 0
 	}
 	if h.flags != 0 || h.timeout != 0 {
 		return false

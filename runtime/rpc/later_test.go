@@ -1,0 +1,161 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	dat "godat/runtime"
+)
+
+func TestAnAnswerOfAnyLengthIsDecoded(t *testing.T) {
+	onValues(t, Config{Message: 100}, Config{Message: 200}, func(t *testing.T, c *Client) {
+		for _, n := range []int{0, 70, 100, 200, defaultMessage, 1 << 20} {
+			for _, sink := range [][]byte{nil, make([]byte, 8)} {
+				var got value
+				require.NoError(t, c.CallJSON(within(t), Call{SinkBytes: sink}, value{"q", n}, &got))
+				assert.True(t, got == value{strings.Repeat("q", n), n + 1}, n)
+			}
+		}
+		sink, written := make([]byte, 2*defaultMessage), 0
+		var got value
+		require.NoError(t, c.CallJSON(within(t), Call{Method: 2, SinkBytes: sink, Written: &written}, value{}, &got))
+		assert.Len(t, got.Text, defaultMessage)
+		assert.Equal(t, 4, written)
+		assert.Equal(t, "body", string(sink[:4]), "an answer does not go over what the handler has written")
+		snapshot := c.Snapshot()
+		assert.EqualValues(t, 13, snapshot.Answers, "a fetch is no call of the program's")
+		assert.Zero(t, snapshot.Failures)
+		assert.Zero(t, snapshot.Calls)
+	})
+}
+
+// More callers than a connection has calls ask at a time: each gets its own answer, and no slot is lost.
+func TestEachCallerFetchesItsOwnAnswer(t *testing.T) {
+	onValues(t, Config{Calls: 3}, Config{}, func(t *testing.T, c *Client) {
+		var all sync.WaitGroup
+		for i := range 20 {
+			all.Go(func() {
+				text := strings.Repeat(string(rune('a'+i)), 1000)
+				for n := range 10 {
+					var got value
+					assert.NoError(t, c.CallJSON(within(t), Call{}, value{text, n}, &got))
+					assert.True(t, got == value{strings.Repeat(text, n), n + 1})
+				}
+			})
+		}
+		all.Wait()
+	})
+}
+
+// longAnswers is a server whose answers are too long for a message, and a session of a client.
+func longAnswers(t *testing.T, ia *dat.IA, cfg Config) (*Server, *Client) {
+	t.Helper()
+	cfg.Message = 8
+	s, err := Listen(t.Context(), ia, ":0", cfg)
+	require.NoError(t, err)
+	served := goServe(t, s, 2, func(*Request) ([]byte, error) { return make([]byte, 100), nil })
+	t.Cleanup(func() {
+		assert.NoError(t, s.Close())
+		assert.NoError(t, <-served)
+	})
+	return s, dial(t, ia, s, Config{})
+}
+
+// holds waits until a shutdown would wait for so many answers.
+func holds(t *testing.T, s *Server, n int) {
+	t.Helper()
+	assert.Eventually(t, func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.active == n
+	}, time.Minute, time.Millisecond)
+}
+
+func TestAnAnswerIsKeptForACallerWhoFetchesAndNoLongerThanItMay(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		s, _ := longAnswers(t, ia, Config{Calls: 2})
+		hello := hello{calls: 2, receives: 10, message: 64, metadata: 1}.encode()
+		ask := func(c *dat.Conn, flags byte, turn uint32) uint16 {
+			require.NoError(t, c.SendBytes(encoded(header{kind: kindCall, flags: flags, call: turn << 16})))
+			h, _ := heard(t, c)
+			require.EqualValues(t, kindAnswer, h.kind)
+			return h.code
+		}
+		c, err := ia.Dial(within(t), s.Addr(), dat.ConnConfig{Depth: 16, Private: hello})
+		require.NoError(t, err)
+		assert.Equal(t, CodeTooLong, ask(c, 0, 1), "of one who does not fetch nothing is kept")
+		holds(t, s, 0)
+		assert.Equal(t, CodeUnknown, ask(c, flagFetch, 2), "nor fetched")
+		assert.Equal(t, codeLater, ask(c, flagLater, 3))
+		holds(t, s, 1)
+		assert.Equal(t, CodeTooLong, ask(c, 0, 4), "the next call of the slot drops it")
+		holds(t, s, 0)
+		assert.Equal(t, codeLater, ask(c, flagLater, 5))
+		assert.Equal(t, CodeFailed, ask(c, flagFetch, 6), "without memory for it")
+		holds(t, s, 0)
+		assert.Equal(t, CodeUnknown, ask(c, flagFetch, 7))
+		assert.Equal(t, codeLater, ask(c, flagLater, 8))
+		require.NoError(t, c.Close())
+		holds(t, s, 0) // the end of its connection drops it
+
+		s, _ = longAnswers(t, ia, Config{Calls: 2, Stall: 5 * time.Millisecond})
+		c, err = ia.Dial(within(t), s.Addr(), dat.ConnConfig{Depth: 16, Private: hello})
+		require.NoError(t, err)
+		assert.Equal(t, codeLater, ask(c, flagLater, 1))
+		holds(t, s, 0) // and Stall does
+		assert.Equal(t, CodeUnknown, ask(c, flagFetch, 2))
+		require.NoError(t, c.Close())
+	})
+}
+
+// A shutdown that begins between an answer and its fetch waits for the fetch.
+func TestAShutdownWaitsForAnAnswerThatIsFetched(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		down := make(chan error, 1)
+		var s *Server
+		s, err := Listen(t.Context(), ia, ":0", Config{})
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() {
+			down <- s.Serve(ctx, 1, HandleJSON(func(*Request, int) (string, error) {
+				cancel() // as the shutdown begins
+				return strings.Repeat("a", 1<<20), nil
+			}))
+		}()
+		c := dial(t, ia, s, Config{})
+		var got string
+		require.NoError(t, c.CallJSON(within(t), Call{}, 1, &got))
+		assert.Len(t, got, 1<<20)
+		require.NoError(t, <-down)
+	})
+}
+
+// A server may say anything of the length of an answer.
+func TestALengthThatIsNoneEndsTheConnection(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		for _, length := range []string{"", "\x00\x00\x00\x00", "\xff\xff\xff\xff", "12345"} {
+			server, c := bareServer(t, ia, hello{calls: 4, receives: 10, message: 64, metadata: 1}, Config{})
+			failed := make(chan error, 1)
+			go func() {
+				var got string
+				failed <- c.CallJSON(within(t), Call{}, 1, &got)
+			}()
+			h, _ := heard(t, server)
+			require.Equal(t, byte(flagLater), h.flags)
+			require.NoError(t, server.SendBytes(append(encoded(header{kind: kindAnswer, code: codeLater, call: h.call, taken: 1}), length...)))
+			err := <-failed
+			require.ErrorIs(t, err, errMalformed)
+			var none *CallError
+			require.True(t, errors.As(err, &none) && none.MayHaveRun)
+			require.NoError(t, server.Close())
+		}
+	})
+}
