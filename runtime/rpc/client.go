@@ -48,7 +48,8 @@ type Call struct {
 	Payload []byte // goes inside the message
 	// Source is memory of [Client.PZ] with RemoteRead that the server may read while the call
 	// is under way, and Sink is memory with RemoteWrite that it may write. A Len of 0 is none.
-	// How much the server has written is in Written.
+	// How much the server has written is in Written. A call whose context ends while the server moves
+	// its memory returns up to Config.Patience later.
 	Source, Sink dat.RemoteSegment
 	// SourceBytes and SinkBytes are memory that is not registered, in place of Source and Sink:
 	// Call registers it for as long as it runs. On a verbs device that takes microseconds and pins

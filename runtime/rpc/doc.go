@@ -26,7 +26,9 @@
 //
 // Connections have turns: a client that asks for much waits behind itself, and holds no more workers than
 // others that have calls waiting. Large transfers move in pieces of up to 256 KiB, by turns, and of 64 KiB
-// beside calls without memory, so that a small call of the same client does not wait behind a large one.
+// beside calls without memory, so that a small call of the same client does not wait behind a large one, but
+// for a piece or two. On a slow link a piece takes long: where that matters, a program makes its large calls
+// by a client of their own, whose connection has its own pieces under way.
 // A handler that has waited for a lock or a disk looks at [Request.Context] before it goes on.
 //
 // # Payloads
@@ -43,6 +45,10 @@
 // take memory that is not registered, ReadFile and WriteFile take files. Call.Written tells the
 // caller how far the server has written. When [Client.Call] returns, also with an error, that
 // memory is the caller's again.
+//
+// A caller who gets a value does not know its length before. It names a sink as long as the value may be; the
+// handler writes what fits and answers with the value's length, which tells a caller with too little what to
+// ask for, and Call.Written says how much came.
 //
 // # Metadata, and what runs around calls
 //
@@ -87,7 +93,11 @@
 // A call that is made twice may also run late: its first handler may begin when the second one, or
 // a later call of the same caller, has been answered. So "set x to 1" is not idempotent: late, it
 // undoes "set x to 2". To make it so, the caller gives each change a number, and the server leaves
-// out changes that it has made: see the example ExactlyOnce.
+// out changes that it has made: see the example ExactlyOnce. The server keeps the last number of a client, and
+// its answer, for as long as one of that client's changes may still come: until the deadline of the last one
+// has passed, and its handlers have returned. Of calls without a deadline, or of a client that may start anew
+// with a change that it remembers, that is for ever. A server whose own restart must not forget keeps the
+// numbers where it keeps the values.
 //
 // With Config.Redial a client whose connection has ended connects anew, as often as it takes. It
 // then makes calls again that have not run, and those that are idempotent, these up to ten times, but no
@@ -95,6 +105,9 @@
 // calls wait until their contexts end, and their errors say why there is no connection. Dial itself
 // makes one attempt, or with Config.Await as many as it takes. Config.Log tells of connections that
 // end and come.
+//
+// Whether a server is well, a probe asks by a call: Dial alone says that it listens and takes connections.
+// [Client.Snapshot] says why there is no connection, and [Server.Snapshot] how many requests wait and for how long.
 //
 // To end a server in order, as on SIGTERM, end the context of [Server.Serve], or call
 // [Server.Shutdown] with a context that ends after the longest time that it may take. The server

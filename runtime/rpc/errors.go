@@ -23,6 +23,19 @@ const (
 	CodeUser   uint16 = 256
 )
 
+// CodeText is a code as logs and errors have it: the name of its constant, such as "CodeBusy", or of the
+// program's own codes "code 256".
+func CodeText(code uint16) string {
+	names := []string{
+		CodeUnknown: "CodeUnknown", CodeDraining: "CodeDraining", CodeTooLong: "CodeTooLong", CodeBusy: "CodeBusy",
+		CodeFailed: "CodeFailed", CodeFull: "CodeFull",
+	}
+	if int(code) < len(names) && names[code] != "" {
+		return names[code]
+	}
+	return fmt.Sprintf("code %d", code)
+}
+
 // mostText is the most bytes of a failure's text that a server sends.
 const mostText = 1024
 
@@ -43,7 +56,7 @@ func (e *Error) Error() string {
 	if e == nil {
 		return "rpc: a failure that is a nil *Error"
 	}
-	return fmt.Sprintf("rpc: %s (code %d)", e.Text, e.Code)
+	return fmt.Sprintf("rpc: %s (%s)", e.Text, CodeText(e.Code))
 }
 
 // Is reports whether target is an Error with the same code, and without a text or with the same.

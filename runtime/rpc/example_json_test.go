@@ -51,7 +51,7 @@ func ExampleHandleJSON() {
 	fmt.Println(<-served)
 	// Output:
 	// {pear 3} 105 <nil>
-	// {fig 1} 0 rpc: no such item (code 5)
+	// {fig 1} 0 rpc: no such item (CodeFailed)
 	// <nil>
 	// <nil>
 }

@@ -70,7 +70,7 @@ func Example_metadata() {
 	// trace 4bf92f: method 1, <nil>
 	// hello, world <nil>
 	// trace 4bf92f: method 2, no such method
-	//  rpc: no such method (code 5)
+	//  rpc: no such method (CodeFailed)
 	// <nil>
 	// <nil>
 }

@@ -111,6 +111,7 @@ func TestAClientAwaitsItsServer(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, errors.Join(c.Close(), s.Close()))
 		assert.Contains(t, log.String(), "connected")
+		assert.NotContains(t, log.String(), "<nil>")
 		assert.NotContains(t, log.String(), "the connection has ended")
 	})
 }
