@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
+	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/netip"
@@ -52,6 +54,7 @@ const patience = 60 * time.Second
 type cluster struct {
 	testing.TB
 	ia      *dat.IA
+	between *dat.IA // to nodes: ia, or one over TLS
 	dir     string
 	peers   []string // addresses, by id from 1
 	listens []string
@@ -80,7 +83,7 @@ const most = 8
 func newCluster(t testing.TB) *cluster {
 	ia, err := dat.Open(t.Context(), "iwarp")
 	require.NoError(t, err)
-	c := &cluster{TB: t, ia: ia, dir: t.TempDir(), token: newToken(1), running: make(map[int]*process)}
+	c := &cluster{TB: t, ia: ia, between: ia, dir: t.TempDir(), token: newToken(1), running: make(map[int]*process)}
 	for range most {
 		c.peers, c.listens = append(c.peers, freePort(t)), append(c.listens, freePort(t))
 	}
@@ -134,8 +137,14 @@ func (c *cluster) end() {
 			c.Logf("node %d:\n%s", p.id, p.log.String())
 		}
 	}
+	if c.between != c.ia {
+		require.NoError(c, c.between.Close())
+	}
 	require.NoError(c, c.ia.Close())
 }
+
+// slogTo is a logger of text.
+func slogTo(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
 
 // killAll ends all nodes.
 func (c *cluster) killAll() {
@@ -202,7 +211,7 @@ func (c *cluster) ask(id int, command node.Command) (node.Status, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
 	command.Volume = c.token.Volume.String()
-	return node.Ask(ctx, c.ia, c.peers[id-1], command)
+	return node.Ask(ctx, c.between, c.peers[id-1], command)
 }
 
 // leader waits for a node that serves the disk.
@@ -230,7 +239,7 @@ func (c *cluster) same() {
 	var out bytes.Buffer
 	c.eventually("no check", func() bool {
 		out.Reset()
-		err := newOperator(c.ia, c.peers[c.leader()-1], &out).check(context.Background())
+		err := newOperator(c.between, c.peers[c.leader()-1], &out).check(context.Background())
 		require.NotErrorIs(c, err, errDiffer, out.String())
 		return err == nil
 	})

@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -20,6 +21,7 @@ import (
 	"godat/examples/volume/journal"
 	"godat/examples/volume/node"
 	"godat/examples/volume/raftlog"
+	"godat/examples/volume/secure"
 	"godat/examples/volume/state"
 )
 
@@ -45,6 +47,7 @@ type about struct {
 	Size      int
 	Layout    journal.Layout
 	Birth     uint64 // drawn when the files were made
+	Secret    []byte `json:",omitempty"` // the token's
 }
 
 // uuid is an identity as text.
@@ -85,10 +88,41 @@ func (a *about) terms() node.Terms {
 
 // token is what other nodes of the volume are made with.
 func (a *about) token() token {
-	return token{
+	t := token{
 		Volume: identity.ID(a.Volume), Subsystem: identity.ID(a.Subsystem), Size: a.Size, SlotSize: a.Layout.SlotSize,
 		Slots: a.Layout.Slots, Namespace: a.Namespace, Peers: crc32.ChecksumIEEE([]byte(a.peers())),
 	}
+	copy(t.Secret[:], a.Secret)
+	return t
+}
+
+// loopback reports whether all nodes are on one machine, so that nobody else reaches what they say.
+func (a *about) loopback() bool {
+	for _, m := range a.Peers {
+		if !loopback(m.Addr) {
+			return false
+		}
+	}
+	return true
+}
+
+func loopback(addr string) bool {
+	host, _, _ := net.SplitHostPort(addr)
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+// certify makes the node's certificate, if nodes of its volume have one.
+func (a *about) certify(dir string) error {
+	t := a.token()
+	if !t.secures() {
+		return nil
+	}
+	c, err := t.Secret.Issue(t.Volume.String(), fmt.Sprintf("node %d", a.ID))
+	if err != nil {
+		return err
+	}
+	return c.Save(filepath.Join(dir, "tls"))
 }
 
 // describe says what is created.
@@ -102,8 +136,16 @@ func describe(o *volumeOptions) (a about, err error) {
 	if a.Peers, err = parsePeers(o.Peers); err != nil {
 		return a, err
 	}
+	if o.Token == "" && !o.Plain && (o.TLS || !a.loopback()) {
+		t.Secret = secure.NewSecret()
+	}
+	if t.secures() {
+		a.Secret = t.Secret[:]
+	}
 	_, self := a.Peers[o.ID]
 	switch {
+	case o.Token != "" && (o.Plain && t.secures() || o.TLS && !t.secures()):
+		return a, errors.New("--tls and --plain are for the first node of a volume; the token says it to the others")
 	case o.ID < 1 || o.ID > nodes:
 		return a, fmt.Errorf("--id %d; it may be 1 to %d", o.ID, nodes)
 	case !self:
@@ -213,6 +255,9 @@ func create(o *volumeOptions, dir string) (token, error) {
 		return t, err
 	}
 	if err = a.fill(dir); err == nil {
+		err = a.certify(dir)
+	}
+	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "token"), []byte(t.String()+"\n"), 0o600)
 	}
 	if err == nil {
@@ -221,7 +266,7 @@ func create(o *volumeOptions, dir string) (token, error) {
 	if err == nil {
 		return t, nil
 	}
-	for _, name := range []string{"journal", "disk", "log", "token", "volume.json.new"} {
+	for _, name := range []string{"journal", "disk", "log", "tls", "token", "volume.json.new"} {
 		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, name)))
 	}
 	if fresh {

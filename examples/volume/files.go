@@ -19,6 +19,7 @@ import (
 
 // files are a node's open files.
 type files struct {
+	dir           string
 	about         about
 	journal, disk store.Store
 	log           *raftlog.Log
@@ -57,7 +58,7 @@ func readAbout(dir string) (a about, err error) {
 
 // openFiles opens a node's directory.
 func openFiles(dir string) (f *files, err error) {
-	f = &files{}
+	f = &files{dir: dir}
 	if f.about, err = readAbout(dir); err != nil {
 		return nil, err
 	}

@@ -20,9 +20,11 @@ import (
 	"github.com/alecthomas/kong"
 
 	"godat/examples/volume/raftlog"
+	"godat/examples/volume/secure"
 	_ "godat/hw/ibv" // --provider may name it
+	"godat/hw/iwarp"
 	dat "godat/runtime"
-	"godat/runtime/inspect"
+	"godat/runtime/rpc"
 )
 
 // options is the command line.
@@ -37,7 +39,10 @@ type options struct {
 	Recover  recoverOptions `cmd:"" help:"Make a stopped node's directory a volume of its own: the way out of a lost majority."`
 	Check    addressOption  `cmd:"" help:"Compare the disks of all nodes as they are after one entry of the log."`
 
-	Provider string `help:"Provider and device to run on." default:"iwarp"`
+	Provider string `help:"Provider and device to run on; with certificates, nodes speak iWARP over TLS to each other in any case." default:"iwarp"`
+	TLSCert  string `name:"tls-cert" help:"The certificate to show to nodes, as PEM, in place of that in --data or of --token." placeholder:"FILE"`
+	TLSKey   string `name:"tls-key" help:"Its key." placeholder:"FILE"`
+	TLSCA    string `name:"tls-ca" help:"The authorities that certify the volume's nodes and operators, and nobody else." placeholder:"FILE"`
 	Inspect  string `help:"HOST:PORT for a page that shows the nodes of volumes here, and the adapter." placeholder:"ADDR"`
 	Traces   string `help:"Let visitors of the page trace connections into this directory." placeholder:"DIR"`
 }
@@ -53,6 +58,8 @@ type volumeOptions struct {
 	Namespace uint32 `help:"The disk's namespace id, which names the volume in the subsystem. Without it, the token's, or 1."`
 	Join      bool   `help:"The volume exists, and this node is about to be added."`
 	Slots     int    `help:"Writes of 16 KiB or more that are under way at a time. Without it, the token's, or 16."`
+	TLS       bool   `help:"For the first node: the volume's nodes have certificates, as they have without this unless all are on this machine."`
+	Plain     bool   `help:"For the first node: they have none; the network is theirs alone, or --tls-cert and so on come with serve."`
 	SlotSize  string `help:"The longest write. Without it, the token's, or 1M, which Linux makes."`
 }
 
@@ -78,16 +85,34 @@ type addressOption struct {
 }
 
 // operate does a command at the volume that is meant.
-func (o *addressOption) operate(ia *dat.IA, out io.Writer, do func(*operator) error) error {
+func (o *addressOption) operate(ctx context.Context, all *options, out io.Writer, do func(*operator) error) (err error) {
+	c, err := all.credentials()
+	var t token
+	if err == nil && o.Token != "" {
+		if t, err = tokenOf(o.Token); err != nil {
+			err = fmt.Errorf("--token: %w", err)
+		}
+	}
+	if err == nil && c == nil && t.secures() {
+		c, err = t.Secret.Issue(t.Volume.String(), "an operator")
+	}
+	if err != nil {
+		return usageError{err}
+	}
+	ia, err := all.open(ctx, c, nil)
+	if err != nil {
+		return err
+	}
 	x := newOperator(ia, o.Addr, out)
 	if o.Token != "" {
-		t, err := tokenOf(o.Token)
-		if err != nil {
-			return usageError{fmt.Errorf("--token: %w", err)}
-		}
 		x.volume = t.Volume.String()
 	}
-	return do(x)
+	err = do(x)
+	var answered *rpc.Error
+	if err != nil && c == nil && o.Token == "" && !errors.As(err, &answered) && !errors.Is(err, errFewer) {
+		err = fmt.Errorf("%w; nodes with certificates answer only those who give --token, or --tls-cert and so on", err)
+	}
+	return errors.Join(err, ia.Close())
 }
 
 type memberOptions struct {
@@ -178,31 +203,46 @@ func run(ctx context.Context, command string, o *options, out, log io.Writer) er
 	case "recover":
 		return recoverNode(o.Recover.Data, o.Recover.Beside, o.Recover.Force, out)
 	}
-	ia, err := dat.Open(ctx, o.Provider)
-	if err != nil {
-		return err
+	operate := func(at *addressOption, do func(*operator) error) error { return at.operate(ctx, o, out, do) }
+	switch command {
+	case "serve":
+		return serve(ctx, o, out, log)
+	case "status":
+		return operate(&o.Status, func(x *operator) error { return x.status(ctx) })
+	case "add":
+		return operate(&o.Add.addressOption, func(x *operator) error { return x.add(ctx, o.Add.ID, o.Add.Member, o.Add.Force) })
+	case "remove":
+		return operate(&o.Remove.addressOption, func(x *operator) error { return x.remove(ctx, o.Remove.ID, o.Remove.Force) })
+	case "replace":
+		r := &o.Replace
+		return operate(&r.addressOption, func(x *operator) error { return x.replace(ctx, r.Old, r.ID, r.Member, r.Force) })
+	case "transfer":
+		return operate(&o.Transfer.addressOption, func(x *operator) error { return x.transfer(ctx, o.Transfer.ID) })
 	}
-	_, err = inspect.Serve(ctx, o.Inspect, o.Traces, ia)
-	switch {
-	case err != nil:
-	case command == "serve":
-		err = serve(ctx, ia, &o.Serve, out, log)
-	case command == "status":
-		err = o.Status.operate(ia, out, func(x *operator) error { return x.status(ctx) })
-	case command == "add":
-		err = o.Add.operate(ia, out, func(x *operator) error { return x.add(ctx, o.Add.ID, o.Add.Member, o.Add.Force) })
-	case command == "remove":
-		err = o.Remove.operate(ia, out, func(x *operator) error { return x.remove(ctx, o.Remove.ID, o.Remove.Force) })
-	case command == "replace":
-		err = o.Replace.operate(ia, out, func(x *operator) error {
-			return x.replace(ctx, o.Replace.Old, o.Replace.ID, o.Replace.Member, o.Replace.Force)
-		})
-	case command == "transfer":
-		err = o.Transfer.operate(ia, out, func(x *operator) error { return x.transfer(ctx, o.Transfer.ID) })
-	case command == "check":
-		err = o.Check.operate(ia, out, func(x *operator) error { return x.check(ctx) })
+	return operate(&o.Check, func(x *operator) error { return x.check(ctx) })
+}
+
+// credentials are those of the options, nil if they name none.
+func (o *options) credentials() (*secure.Credentials, error) {
+	if o.TLSCert == "" && o.TLSKey == "" && o.TLSCA == "" {
+		return nil, nil
 	}
-	return errors.Join(err, ia.Close())
+	if o.TLSCert == "" || o.TLSKey == "" || o.TLSCA == "" {
+		return nil, errors.New("--tls-cert, --tls-key and --tls-ca go together")
+	}
+	return secure.Load(o.TLSCert, o.TLSKey, o.TLSCA)
+}
+
+// open opens the adapter over which nodes are spoken to: that of the option, or iWARP over TLS.
+func (o *options) open(ctx context.Context, c *secure.Credentials, refused secure.Refused) (*dat.IA, error) {
+	if c == nil {
+		return dat.Open(ctx, o.Provider)
+	}
+	name := o.Provider
+	if provider, _, _ := strings.Cut(name, ":"); provider != iwarp.Name {
+		name = iwarp.Name
+	}
+	return dat.Open(ctx, name, dat.WithProvider(c.Provider(refused)))
 }
 
 // parsePeers parses ID=HOST:PORT,…

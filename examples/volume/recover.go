@@ -13,6 +13,7 @@ import (
 	"godat/examples/volume/journal"
 	"godat/examples/volume/raftlog"
 	"godat/examples/volume/replica"
+	"godat/examples/volume/secure"
 	"godat/examples/volume/state"
 )
 
@@ -69,6 +70,10 @@ func beginRecovery(dir string, was *about, beside string, force bool, out io.Wri
 		next.Subsystem = uuid(t.Subsystem)
 	case was.Subsystem == was.Volume:
 		next.Subsystem = next.Volume
+	}
+	if len(was.Secret) != 0 {
+		secret := secure.NewSecret()
+		next.Secret = secret[:]
 	}
 	f, err := openFiles(dir)
 	if err != nil {
@@ -144,6 +149,9 @@ func (r *recovery) finish(dir string) (err error) {
 		err = f.log.SetMembers(a.Peers)
 	}
 	if err = errors.Join(err, f.close()); err != nil {
+		return err
+	}
+	if err := a.certify(dir); err != nil {
 		return err
 	}
 	t := a.token()

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -17,7 +18,9 @@ import (
 	"godat/examples/nvmeof/nvme"
 	"godat/examples/nvmeof/target"
 	"godat/examples/volume/node"
+	"godat/examples/volume/secure"
 	dat "godat/runtime"
+	"godat/runtime/inspect"
 )
 
 // The bounds of a tick, of which an election takes 10 to 20. Below, a leader that waits for the processor looks dead;
@@ -28,7 +31,8 @@ const (
 )
 
 // serve serves until ctx ends.
-func serve(ctx context.Context, ia *dat.IA, o *serveOptions, out, log io.Writer) error {
+func serve(ctx context.Context, options *options, out, log io.Writer) error {
+	o := &options.Serve
 	level := slog.LevelInfo
 	if o.Verbose {
 		level = slog.LevelDebug
@@ -52,22 +56,83 @@ func serve(ctx context.Context, ia *dat.IA, o *serveOptions, out, log io.Writer)
 	if id := all[0].about.ID; o.ID != 0 && o.ID != id {
 		return errors.Join(fmt.Errorf("%s is of node %d", o.Data[0], id), all.close())
 	}
-	m, err := newMachine(ctx, ia, all, o, logger)
+	err = serveAll(ctx, options, all, out, logger)
+	return errors.Join(err, all.close())
+}
+
+// serveAll serves open directories until ctx ends.
+func serveAll(ctx context.Context, options *options, all volumes, out io.Writer, log *slog.Logger) error {
+	a := &all[0].about
+	m := &machine{elsewhere: make(map[uuid][]string)}
+	c, err := all.credentials(options)
 	if err != nil {
-		return errors.Join(err, all.close())
+		return err
 	}
-	fmt.Fprintf(out, "node %d of %s serves hosts on %s\n", all[0].about.ID, all[0].about.subsystem(), m.target.Addr())
-	return errors.Join(m.run(ctx), all.close())
+	if m.ia, err = dat.Open(ctx, options.Provider); err != nil {
+		return err
+	}
+	m.between = m.ia
+	if c != nil {
+		m.between, err = options.open(ctx, c, m.refused)
+	}
+	adapters := []*dat.IA{m.ia}
+	if err == nil && c != nil {
+		adapters = append(adapters, m.between)
+	}
+	if err == nil {
+		_, err = inspect.Serve(ctx, options.Inspect, options.Traces, adapters...)
+	}
+	if err == nil {
+		err = m.open(ctx, all, &options.Serve, log)
+	}
+	if err == nil {
+		all.warn(c, log)
+		fmt.Fprintf(out, "node %d of %s serves hosts on %s\n", a.ID, a.subsystem(), m.target.Addr())
+		err = m.run(ctx)
+	}
+	for _, ia := range adapters {
+		err = errors.Join(err, ia.Close())
+	}
+	return err
+}
+
+// credentials are what the nodes show each other: those of the options, or of the directories, or nil.
+func (all volumes) credentials(options *options) (*secure.Credentials, error) {
+	c, err := options.credentials()
+	if err != nil {
+		return nil, usageError{err}
+	}
+	for _, f := range all {
+		if c != nil || len(f.about.Secret) == 0 {
+			continue
+		}
+		if len(all) > 1 {
+			return nil, errors.New("volumes that are served together have certificates by one authority: give --tls-cert, --tls-key and --tls-ca, or make them with --plain")
+		}
+		return secure.LoadDir(filepath.Join(f.dir, "tls"))
+	}
+	return c, nil
+}
+
+// warn says once what nodes without certificates are open to.
+func (all volumes) warn(c *secure.Credentials, log *slog.Logger) {
+	for _, f := range all {
+		if addr := f.about.Peers[f.about.ID].Addr; c == nil && !loopback(addr) {
+			log.Warn("the nodes have no certificates: whoever reaches this address may read the disk, change the members, and end the volume", "address", addr)
+		}
+	}
 }
 
 // machine is a target with the nodes of volumes.
 type machine struct {
-	nodes  []*node.Node
-	target *target.Target
-	addr   string   // at which hosts reach it
-	other  []string // addresses of targets that are no nodes here
+	ia      *dat.IA // to hosts
+	between *dat.IA // to other nodes
+	target  *target.Target
+	addr    string   // at which hosts reach it
+	other   []string // addresses of targets that are no nodes here
 
 	mu        sync.Mutex
+	nodes     []*node.Node
 	elsewhere map[uuid][]string // addresses of the other nodes, of each volume
 }
 
@@ -109,38 +174,47 @@ func (o *serveOptions) advertised(listens string, a *about) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
-func newMachine(ctx context.Context, ia *dat.IA, all volumes, o *serveOptions, log *slog.Logger) (m *machine, err error) {
-	m = &machine{}
+// open opens the target and the nodes.
+func (m *machine) open(ctx context.Context, all volumes, o *serveOptions, log *slog.Logger) (err error) {
 	about := &all[0].about
 	const ids = 8000
 	first := uint16(about.ID-1)*ids + 1
-	m.target, err = target.New(ctx, ia, target.Config{
+	m.target, err = target.New(ctx, m.ia, target.Config{
 		Addr: o.Listen, Subsystem: about.subsystem(), ControllerIDs: target.IDRange{First: first, Last: first + ids - 1}, Log: log,
 		Transfer: all.transfer(),
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	m.other, m.elsewhere = o.Other, make(map[uuid][]string)
+	m.other = o.Other
 	m.addr, err = o.advertised(m.target.Addr(), about)
 	if err == nil {
 		err = m.target.SetElsewhere(o.Other...)
 	}
 	for _, f := range all {
 		if err == nil {
-			err = m.add(ctx, ia, f, o.Tick, log)
+			err = m.add(ctx, f, o.Tick, log)
 		}
 	}
 	if err != nil {
 		stopped, stop := context.WithCancel(ctx)
 		stop()
-		return nil, errors.Join(err, m.run(stopped)) // which closes all
+		return errors.Join(err, m.run(stopped)) // which closes all
 	}
-	_, err = ia.Report("volumes", m.volumeRows)
+	_, err = m.ia.Report("volumes", m.volumeRows)
 	if err == nil {
-		_, err = ia.Report("replicas", m.replicaRows)
+		_, err = m.ia.Report("replicas", m.replicaRows)
 	}
-	return m, err
+	return err
+}
+
+// refused has the nodes say who does not trust whom.
+func (m *machine) refused(addr string, here bool, why string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, n := range m.nodes {
+		n.Refused(addr, here, why)
+	}
 }
 
 // transfer is the longest Write that all volumes take.
@@ -153,12 +227,12 @@ func (all volumes) transfer() int {
 }
 
 // add adds the node of a volume, which is a namespace of an ANA group of its own.
-func (m *machine) add(ctx context.Context, ia *dat.IA, f *files, tick time.Duration, log *slog.Logger) error {
+func (m *machine) add(ctx context.Context, f *files, tick time.Duration, log *slog.Logger) error {
 	a := &f.about
 	if err := m.target.SetANAState(a.Namespace, nvme.ANAInaccessible); err != nil {
 		return err
 	}
-	n, err := node.Open(ctx, ia, node.Config{
+	n, err := node.Open(ctx, m.between, node.Config{
 		ID: a.ID, Addr: a.Peers[a.ID].Addr, Peers: a.Peers, Layout: a.Layout, Journal: f.journal, Disk: f.disk, Log: f.log,
 		Tick: tick, Birth: a.Birth, Hosts: m.hostsOf(a.Volume, a.Namespace),
 		Terms:   a.terms(),
@@ -168,7 +242,9 @@ func (m *machine) add(ctx context.Context, ia *dat.IA, f *files, tick time.Durat
 	if err != nil {
 		return err
 	}
+	m.mu.Lock()
 	m.nodes = append(m.nodes, n)
+	m.mu.Unlock()
 	return m.target.Set(a.Namespace, target.Namespace{Store: n.Device(), ID: a.disk(), ANAGroup: a.Namespace})
 }
 

@@ -101,8 +101,12 @@ func copies(s *node.Status) (have, asked int, missing []string) {
 
 // refusalText is a refusal in words.
 func refusalText(r *node.Refusal) string {
-	if r.Here {
-		return fmt.Sprintf("here, from node %d at %s: %s", r.Node, r.Addr, r.Why)
+	who := fmt.Sprintf("node %d", r.Node)
+	if r.Node == 0 {
+		who = "somebody"
 	}
-	return fmt.Sprintf("by node %d at %s: %s", r.Node, r.Addr, r.Why)
+	if r.Here {
+		return fmt.Sprintf("here, from %s at %s: %s", who, r.Addr, r.Why)
+	}
+	return fmt.Sprintf("by %s at %s: %s", who, r.Addr, r.Why)
 }

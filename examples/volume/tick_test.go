@@ -25,11 +25,11 @@ func TestAnElectionTakesTenTicks(t *testing.T) {
 
 func TestATickHasBounds(t *testing.T) {
 	for _, tick := range []time.Duration{-time.Second, 0, shortestTick - 1, longestTick + 1} {
-		o := &serveOptions{Data: []string{t.TempDir()}, Tick: tick}
-		require.ErrorContains(t, serve(t.Context(), nil, o, io.Discard, io.Discard), "--tick", "%v", tick)
+		o := &options{Serve: serveOptions{Data: []string{t.TempDir()}, Tick: tick}}
+		require.ErrorContains(t, serve(t.Context(), o, io.Discard, io.Discard), "--tick", "%v", tick)
 	}
 	for _, tick := range []time.Duration{shortestTick, longestTick} {
-		o := &serveOptions{Data: []string{t.TempDir()}, Tick: tick}
-		require.ErrorContains(t, serve(t.Context(), nil, o, io.Discard, io.Discard), "create makes a new volume", "%v", tick)
+		o := &options{Serve: serveOptions{Data: []string{t.TempDir()}, Tick: tick}}
+		require.ErrorContains(t, serve(t.Context(), o, io.Discard, io.Discard), "create makes a new volume", "%v", tick)
 	}
 }

@@ -21,7 +21,7 @@ import (
 func TestAProcessServesSeveralVolumes(t *testing.T) {
 	t.Parallel()
 	first := newCluster(t)
-	second := &cluster{TB: t, token: newToken(2), ia: first.ia, listens: first.listens, running: first.running}
+	second := &cluster{TB: t, token: newToken(2), ia: first.ia, between: first.ia, listens: first.listens, running: first.running}
 	for range most {
 		second.peers = append(second.peers, freePort(t))
 	}

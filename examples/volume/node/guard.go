@@ -67,7 +67,7 @@ func (s *site) bounded(messages []*pb.Message) error {
 
 // Refusal is why what one node says to another one is not taken.
 type Refusal struct {
-	Node uint64    `json:"node"` // the other one, as it says
+	Node uint64    `json:"node"` // the other one, as it says; 0 if it says nothing
 	Addr string    `json:"addr"` // of the other one
 	Here bool      `json:"here"` // this node refuses; else the other one does
 	Why  string    `json:"why"`
@@ -104,6 +104,11 @@ func (s *site) refused(node uint64, addr string, here bool, err error) {
 	if s.refusals.note(refusedBy{node, addr, why.Text, here}, time.Now()) {
 		s.cfg.Logger.Warn("nodes refuse each other", "node", node, "address", addr, "here", here, "why", why.Text)
 	}
+}
+
+// Refused notes that a connection came to nothing since one end does not trust the other: this one, or the one at addr.
+func (n *Node) Refused(addr string, here bool, why string) {
+	n.refused(0, addr, here, stranger("%s", why))
 }
 
 // note notes a refusal, and reports whether it is news.
