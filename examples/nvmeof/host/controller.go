@@ -202,48 +202,80 @@ func (c *Controller) Admin(ctx context.Context, command nvme.Command, data []byt
 
 // Discover returns the ways to subsystems that a discovery controller knows.
 func (c *Controller) Discover(ctx context.Context) ([]nvme.DiscoveryEntry, error) {
+	for {
+		before, entries, err := c.readWays(ctx)
+		if err != nil {
+			return nil, err
+		}
+		now, _, err := c.waysHeader(ctx, make([]byte, nvme.DiscoveryEntryLen))
+		if err != nil || now == before { // otherwise they changed while they were read
+			return entries, err
+		}
+	}
+}
+
+// readWays reads the discovery log once.
+func (c *Controller) readWays(ctx context.Context) (generation uint64, entries []nvme.DiscoveryEntry, err error) {
 	page := make([]byte, nvme.DiscoveryEntryLen)
-	if _, err := c.Admin(ctx, nvme.GetLogPage(nvme.LogDiscovery, 0, nvme.DiscoveryEntryLen), page); err != nil {
-		return nil, err
-	}
-	_, n, err := nvme.ParseDiscoveryHeader(page)
+	generation, n, err := c.waysHeader(ctx, page)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
-	var entries []nvme.DiscoveryEntry
 	for i := range n {
 		at := nvme.DiscoveryEntryLen * (i + 1)
 		if _, err := c.Admin(ctx, nvme.GetLogPage(nvme.LogDiscovery, at, nvme.DiscoveryEntryLen), page); err != nil {
-			return nil, err
+			return 0, nil, err
 		}
 		if e, ok := nvme.ParseDiscoveryEntry(page); ok {
 			entries = append(entries, e)
 		}
 	}
-	return entries, nil
+	return generation, entries, nil
+}
+
+// waysHeader reads the first part of the discovery log.
+func (c *Controller) waysHeader(ctx context.Context, page []byte) (generation, entries uint64, err error) {
+	if _, err := c.Admin(ctx, nvme.GetLogPage(nvme.LogDiscovery, 0, uint32(len(page))), page); err != nil {
+		return 0, 0, err
+	}
+	return nvme.ParseDiscoveryHeader(page)
+}
+
+// Rediscover waits until a discovery controller tells that its log has changed, and returns what Discover
+// does. It tells of changes since the controller was connected, or since an earlier Discover or Rediscover
+// returned. One goroutine at a time calls Rediscover or [Controller.Changed].
+func (c *Controller) Rediscover(ctx context.Context) ([]nvme.DiscoveryEntry, error) {
+	if err := c.await(ctx, nvme.DiscoveryNotices, nvme.DiscoveryChanged); err != nil {
+		return nil, err
+	}
+	return c.Discover(ctx)
+}
+
+// await waits for an event of a kind.
+func (c *Controller) await(ctx context.Context, kind uint32, want nvme.AsyncEvent) error {
+	if _, err := c.Admin(ctx, nvme.SetFeature(nvme.FeatureAsyncEvents, kind), nil); err != nil {
+		return err
+	}
+	for {
+		event, err := c.admin.doOrAbort(ctx, nvme.Command{Opcode: nvme.AdminAsyncEvent})
+		if err != nil || nvme.AsyncEvent(event) == want {
+			return err
+		}
+	}
 }
 
 // Changed waits until the target tells of namespaces that were added, removed or changed,
 // and returns their ids. It tells of those since the controller was connected, or since an
 // earlier Changed returned. One goroutine at a time calls Changed.
 func (c *Controller) Changed(ctx context.Context) ([]uint32, error) {
-	if _, err := c.Admin(ctx, nvme.SetFeature(nvme.FeatureAsyncEvents, nvme.NamespaceNotices), nil); err != nil {
+	if err := c.await(ctx, nvme.NamespaceNotices, nvme.NamespaceChanged); err != nil {
 		return nil, err
 	}
-	for {
-		event, err := c.admin.doOrAbort(ctx, nvme.Command{Opcode: nvme.AdminAsyncEvent})
-		if err != nil {
-			return nil, err
-		}
-		if nvme.AsyncEvent(event) != nvme.NamespaceChanged {
-			continue
-		}
-		page := make([]byte, nvme.PageLen)
-		if _, err := c.Admin(ctx, nvme.GetLogPage(nvme.LogChangedNamespaces, 0, nvme.PageLen), page); err != nil {
-			return nil, err
-		}
-		return nvme.ParseNamespaceList(page), nil
+	page := make([]byte, nvme.PageLen)
+	if _, err := c.Admin(ctx, nvme.GetLogPage(nvme.LogChangedNamespaces, 0, nvme.PageLen), page); err != nil {
+		return nil, err
 	}
+	return nvme.ParseNamespaceList(page), nil
 }
 
 // Close shuts the controller down and ends its connections. Calls that are under way end

@@ -17,12 +17,13 @@ const (
 	FeatureHostID         Feature = 0x81
 )
 
-// NamespaceNotices and ANANotices are the bits of FeatureAsyncEvents, and of
-// Controller.AsyncEvents, for events of changed namespaces and of changed ANA groups.
-// HealthEvents are those of the health log page.
+// NamespaceNotices, ANANotices and DiscoveryNotices are the bits of FeatureAsyncEvents, and of
+// Controller.AsyncEvents, for events of changed namespaces, of changed ANA groups and of a changed
+// discovery log, which discovery controllers have. HealthEvents are those of the health log page.
 const (
 	NamespaceNotices uint32 = 1 << 8
 	ANANotices       uint32 = 1 << 11
+	DiscoveryNotices uint32 = 1 << 31
 	HealthEvents     uint32 = 0xff
 )
 
@@ -48,10 +49,11 @@ const FeatureChangeable uint32 = 1 << 2
 // what happened in the second byte, and the log page that tells more in the third.
 type AsyncEvent uint32
 
-// Events of changed namespaces and of changed ANA groups, both notices.
+// Events of changed namespaces, of changed ANA groups and of a changed discovery log, all notices.
 const (
 	NamespaceChanged = AsyncEvent(LogChangedNamespaces)<<16 | 0<<8 | 2
 	ANAChanged       = AsyncEvent(LogANA)<<16 | 3<<8 | 2
+	DiscoveryChanged = AsyncEvent(LogDiscovery)<<16 | 0xf0<<8 | 2
 )
 
 // SetFeature returns the command that sets a feature.

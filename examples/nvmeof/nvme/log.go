@@ -26,12 +26,17 @@ type Health struct {
 	Reads, Writes           uint64 // commands
 }
 
+// temperature is the composite one, in kelvin. A target without a sensor says room temperature, as
+// other controllers made of software do: 0 K is -273 °C to who watches a disk.
+const temperature = 293
+
 // Put encodes the page into the first HealthLen bytes of b.
 func (h *Health) Put(b []byte) {
 	const unit = 1000 * 512 // bytes
 	le := binary.LittleEndian
 	b = b[:HealthLen]
 	clear(b)
+	le.PutUint16(b[1:], temperature)
 	b[3] = 100 // percent of the spare blocks are there
 	for at, v := range map[int]uint64{32: h.BytesRead, 48: h.BytesWritten} {
 		le.PutUint64(b[at:], (v+unit-1)/unit)

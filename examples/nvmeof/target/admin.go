@@ -86,7 +86,7 @@ func (a *admin) about() nvme.Controller {
 	}
 	if a.q.controller.discovery {
 		id.Type, id.Namespaces, id.Commands, id.Subsystem = nvme.ControllerDiscovery, 0, 0, nvme.DiscoverySubsystem
-		id.AsyncEvents, id.VolatileCache, id.ANATransition = 0, false, 0
+		id.AsyncEvents, id.VolatileCache, id.ANATransition = nvme.DiscoveryNotices, false, 0
 	}
 	return id
 }

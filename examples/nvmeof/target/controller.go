@@ -33,6 +33,7 @@ type controller struct {
 	gone    chan struct{} // closed when the I/O queues are to end
 	changes changes       // namespaces that changed
 	groups  bool          // ANA groups that changed
+	ways    bool          // the discovery log changed
 }
 
 // Associations is how many hosts' controllers have I/O queues now. It may be called at any time.

@@ -28,12 +28,19 @@ func (r *registry) changed(nsid uint32) { r.tell(func(c *controller) { c.changes
 // groupsChanged notes for all controllers that ANA groups have changed.
 func (r *registry) groupsChanged() { r.tell(func(c *controller) { c.groups = true }) }
 
-// tell notes something for all controllers but those of discovery, and wakes their admin queues.
-func (r *registry) tell(note func(*controller)) {
+// waysChanged notes for all discovery controllers that their log has changed.
+func (r *registry) waysChanged() { r.tellThe(true, func(c *controller) { c.ways = true }) }
+
+// tell notes something for all controllers but those of discovery.
+func (r *registry) tell(note func(*controller)) { r.tellThe(false, note) }
+
+// tellThe notes something for the discovery controllers, or for all others, and wakes their admin
+// queues.
+func (r *registry) tellThe(discovery bool, note func(*controller)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, c := range r.all {
-		if c.discovery {
+		if c.discovery != discovery {
 			continue
 		}
 		note(c)
@@ -64,6 +71,15 @@ func (r *registry) groupsOf(c *controller, forget bool) bool {
 	return changed
 }
 
+// waysOf reports whether the discovery log changed since that was last forgotten.
+func (r *registry) waysOf(c *controller, forget bool) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	changed := c.ways
+	c.ways = changed && !forget
+	return changed
+}
+
 // asyncEvent serves an Async Event Request: it stays open until there is an event.
 func (a *admin) asyncEvent(c *command) {
 	if len(a.waiting) == asyncLimit {
@@ -74,8 +90,8 @@ func (a *admin) asyncEvent(c *command) {
 	a.notify()
 }
 
-// notify completes an Async Event Request for namespaces that have changed, and one for ANA
-// groups. A second event of a kind comes only when the host has read its log page, as the
+// notify completes an Async Event Request for namespaces that have changed, one for ANA groups, and
+// one for the discovery log. A second event of a kind comes only when the host has read its log page, as the
 // specification has it.
 func (a *admin) notify() {
 	r, c := &a.q.target.controllers, a.q.controller
@@ -85,6 +101,18 @@ func (a *admin) notify() {
 	if a.tells(nvme.ANANotices) && r.groupsOf(c, false) {
 		a.event(nvme.ANANotices, nvme.ANAChanged)
 	}
+	if a.tells(nvme.DiscoveryNotices) && r.waysOf(c, false) {
+		a.event(nvme.DiscoveryNotices, nvme.DiscoveryChanged)
+	}
+}
+
+// forget takes back the Async Event Requests, which a reset ends, and which events the host knows.
+func (a *admin) forget() {
+	for _, index := range a.waiting {
+		a.q.slots.commands[index].complete(nvme.AbortRequested)
+	}
+	a.waiting = a.waiting[:0]
+	a.q.controller.asyncConfig, a.q.controller.masked = 0, 0
 }
 
 // tells reports whether the host may get an event of a kind.

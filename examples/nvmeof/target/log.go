@@ -9,7 +9,7 @@ import (
 func (a *admin) logPage(c *command) {
 	offset, length := c.sqe.LogRange()
 	if a.q.controller.discovery && c.sqe.LogPage() == nvme.LogDiscovery && offset == 0 {
-		a.ways.look(a.q) // the host that goes on with the page gets the same one
+		a.ways = a.q.target.look(a.q) // the host that goes on with the page gets the same one
 	}
 	page, status := a.page(c)
 	switch {
@@ -31,6 +31,10 @@ func (a *admin) page(c *command) (page []byte, status nvme.Status) {
 	if a.q.controller.discovery {
 		if p != nvme.LogDiscovery {
 			return nil, nvme.InvalidLogPage
+		}
+		if !c.sqe.RetainsEvent() {
+			a.q.target.controllers.waysOf(a.q.controller, true)
+			a.q.controller.masked &^= nvme.DiscoveryNotices
 		}
 		return nvme.AppendDiscovery(nil, a.ways.generation, a.ways.entries), nvme.Success
 	}

@@ -39,11 +39,13 @@ func (a *admin) propertySet(c *command) {
 	case config&nvme.ConfigShutdownMask != 0:
 		status = nvme.StatusShutdownComplete
 		a.q.target.controllers.reset(ctl)
+		a.forget()
 	case config&nvme.ConfigEnable != 0:
 		status = nvme.StatusReady
 	case before&nvme.ConfigEnable != 0:
 		a.q.target.controllers.reset(ctl)
-		a.settings, ctl.asyncConfig = defaults(), 0
+		a.settings = defaults()
+		a.forget()
 	}
 	ctl.status.Store(status)
 	c.complete(nvme.Success)

@@ -261,6 +261,23 @@ func TestCommandsBeforeConnectAndEnableAreOutOfSequence(t *testing.T) {
 		require.NoError(t, c.SendBytes(capsule))
 	}
 	assert.Equal(t, nvme.AsyncEventLimitExceeded|nvme.DoNotRetry, exchange(capsule).Status)
+
+	reset := nvme.PropertySet(nvme.PropertyCC, 0)
+	reset.Flags, reset.CID = nvme.UsesList, 77
+	require.NoError(t, c.SendBytes(rawCommand(reset)))
+	for range asyncLimit {
+		assert.Equal(t, nvme.AbortRequested, rawCompletion(t, c).Status, "a reset ends the requests")
+	}
+	ended := rawCompletion(t, c)
+	assert.Equal(t, nvme.Success, ended.Status)
+	assert.EqualValues(t, 77, ended.CID)
+	require.Equal(t, nvme.Success, exchange(set).Status)
+	for range asyncLimit {
+		require.NoError(t, c.SendBytes(capsule))
+	}
+	keepAlive.CID = 78
+	alive := exchange(rawCommand(keepAlive))
+	assert.EqualValues(t, 78, alive.CID, "the new ones wait")
 }
 
 func TestAControllerThatIsResetTakesNewQueues(t *testing.T) {

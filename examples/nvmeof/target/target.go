@@ -24,6 +24,7 @@ type Target struct {
 
 	listeners []*listener // immutable when Run begins
 	elsewhere atomic.Pointer[[]string]
+	announced announced
 
 	drain  time.Duration  // bounds how long Run waits for the commands that are under way
 	places chan struct{}  // has a value for each connection

@@ -5,6 +5,8 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"sync"
+	"time"
 
 	"godat/examples/nvmeof/nvme"
 )
@@ -12,20 +14,51 @@ import (
 // ways are those to the subsystem that a discovery controller tells its host.
 type ways struct {
 	entries    []nvme.DiscoveryEntry
-	generation uint64 // counts the changes of the entries
+	generation uint64 // of the changes that the target had seen
 }
 
-// look finds the ways there are now.
-func (w *ways) look(q *queue) {
-	if now := q.target.waysFrom(q.from, q.local); w.generation == 0 || !slices.Equal(now, w.entries) {
-		w.entries = now
-		w.generation++
+// announced is what discovery controllers tell, whichever address a host took.
+type announced struct {
+	mu         sync.Mutex
+	addresses  []string
+	generation uint64 // counts the changes; it begins with the time, so that a start is one, too
+}
+
+// look finds the ways there are now for the host of a queue.
+func (t *Target) look(q *queue) ways {
+	generation := t.announce()
+	return ways{t.waysFrom(q.from, q.local), generation}
+}
+
+// announce tells the hosts if the addresses of the subsystem are others than before, and returns their
+// generation.
+func (t *Target) announce() uint64 {
+	a := &t.announced
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var now []string
+	for _, l := range t.listeners {
+		now = append(now, l.Addr())
+		if l.everywhere {
+			now = append(now, globals(t.interfaces)...)
+		}
 	}
+	now = append(now, *t.elsewhere.Load()...)
+	switch {
+	case a.generation == 0:
+		a.generation, a.addresses = uint64(time.Now().Unix()), now
+	case !slices.Equal(a.addresses, now):
+		a.generation++
+		a.addresses = now
+		t.controllers.waysChanged()
+	}
+	return a.generation
 }
 
 // SetElsewhere says at which addresses, host:port, other targets serve the same subsystem, in
 // place of what it said before. The discovery log has them behind the addresses of this target, so that a
-// host finds all of them at one. It may be called at any time.
+// host finds all of them at one. It may be called at any time, and hosts that stay connected to discovery
+// are told of a change.
 func (t *Target) SetElsewhere(addrs ...string) error {
 	for _, addr := range addrs {
 		if host, port, err := net.SplitHostPort(addr); err != nil || host == "" || port == "" {
@@ -33,7 +66,9 @@ func (t *Target) SetElsewhere(addrs ...string) error {
 		}
 	}
 	addrs = slices.Clone(addrs)
+	t.announce() // what there was, for who looks first now
 	t.elsewhere.Store(&addrs)
+	t.announce()
 	return nil
 }
 

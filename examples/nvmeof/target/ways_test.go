@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -101,7 +102,7 @@ func TestADiscoveryLogThatIsLongIsReadInOneCommandOrInMany(t *testing.T) {
 		whole := read(0, 9*nvme.DiscoveryEntryLen)
 		generation, n, err := nvme.ParseDiscoveryHeader(whole)
 		require.NoError(f, err)
-		assert.EqualValues(f, 1, generation)
+		first := generation
 		assert.EqualValues(f, 8, n)
 		for i := range 8 {
 			e, ok := nvme.ParseDiscoveryEntry(whole[(i+1)*nvme.DiscoveryEntryLen:])
@@ -114,8 +115,43 @@ func TestADiscoveryLogThatIsLongIsReadInOneCommandOrInMany(t *testing.T) {
 		assert.Equal(f, whole[1024:], read(1024, 8192), "a host that goes on sees what it began with")
 		generation, n, err = nvme.ParseDiscoveryHeader(read(0, 1024))
 		require.NoError(f, err)
-		assert.EqualValues(f, 2, generation)
+		assert.Equal(f, first+1, generation)
 		assert.EqualValues(f, 4, n)
+	})
+}
+
+func TestAHostOfDiscoveryLearnsOfOtherAddresses(t *testing.T) {
+	onEach(t, func(f *fixture) {
+		c, disks := f.connect(func(cfg *host.Config) { cfg.Subsystem = "" }), f.connect(nil)
+		generation := func() uint64 {
+			page := make([]byte, nvme.DiscoveryEntryLen)
+			_, err := disks.Admin(f.within(), nvme.GetLogPage(nvme.LogDiscovery, 0, nvme.DiscoveryEntryLen), page)
+			require.Error(f, err, "it is no discovery controller")
+			other := f.connect(func(cfg *host.Config) { cfg.Subsystem, cfg.ID = "", [16]byte{9} })
+			_, err = other.Admin(f.within(), nvme.GetLogPage(nvme.LogDiscovery, 0, nvme.DiscoveryEntryLen), page)
+			require.NoError(f, err)
+			g, _, err := nvme.ParseDiscoveryHeader(page)
+			require.NoError(f, err)
+			require.NoError(f, other.Close())
+			return g
+		}
+		before, err := c.Discover(f.within())
+		require.NoError(f, err)
+		first := generation()
+		assert.Equal(f, first, generation(), "each host hears of the same generation")
+		for i, addrs := range [][]string{{"10.0.0.9:4420"}, {"10.0.0.9:4420", "10.0.0.8:4420"}, {}} {
+			require.NoError(f, f.target.SetElsewhere(addrs...))
+			require.NoError(f, f.target.SetElsewhere(addrs...), "no news")
+			now, err := c.Rediscover(f.within())
+			require.NoError(f, err)
+			assert.Len(f, now, len(before)+len(addrs))
+			assert.Equal(f, first+uint64(i)+1, generation())
+		}
+		why := errors.New("no more news")
+		ctx, cancel := context.WithTimeoutCause(f.within(), 5*time.Millisecond, why)
+		defer cancel()
+		_, err = c.Rediscover(ctx)
+		require.ErrorIs(f, err, why)
 	})
 }
 
