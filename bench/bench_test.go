@@ -137,12 +137,12 @@ func TestEachCommandHasARowForEveryWayAndLoad(t *testing.T) {
 		"latency":                 ways + len(lane.RoundTrips()),
 		"bandwidth --rate=max":    3 * (ways + len(lane.Copies())),
 		"--producers=1,2 --depth=4,16 --rate=max --no-anchors": 4 * ways,
-		"scale --conns=1,20":         2 * ways,
-		"connect":                    2,
-		"connect --provider=iwarp":   2,
-		"--mode=poll --no-anchors":   5,
-		"latency --provider=iwarp":   ways + len(lane.RoundTrips()),
-		"bandwidth --provider=iwarp": 3 * (ways + len(lane.Copies())),
+		"scale --conns=1,20 --duration=20ms":                   2 * ways,
+		"connect":                                              2,
+		"connect --provider=iwarp":                             2,
+		"--mode=poll --no-anchors":                             5,
+		"latency --provider=iwarp":                             ways + len(lane.RoundTrips()),
+		"bandwidth --provider=iwarp":                           3 * (ways + len(lane.Copies())),
 	}
 	if testing.Short() {
 		commands = map[string]int{"--mode=poll --no-anchors": 5, "latency": ways + len(lane.RoundTrips()), "connect": 2}

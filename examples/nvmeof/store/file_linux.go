@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -40,13 +41,18 @@ func OpenFile(path string, size int) (Store, error) { return openFile(path, size
 func OpenShared(path string, size int) (Store, error) { return openFile(path, size, unix.LOCK_SH) }
 
 func openFile(path string, size, lock int) (Store, error) {
+	_, missing := os.Stat(path)
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
 	s := &file{f: f, page: os.Getpagesize(), sync: unix.Msync, failed: new(atomic.Pointer[error])}
 	if err := s.open(size, lock); err != nil {
-		return nil, errors.Join(fmt.Errorf("store: %s: %w", path, err), f.Close())
+		err = errors.Join(fmt.Errorf("store: %s: %w", path, err), f.Close())
+		if info, gone := os.Stat(path); errors.Is(missing, os.ErrNotExist) && gone == nil && info.Size() == 0 {
+			err = errors.Join(err, os.Remove(path)) // which this call has made
+		}
+		return nil, err
 	}
 	return s, nil
 }
@@ -72,7 +78,7 @@ func (s *file) mapAll(size int) error {
 	if s.disk {
 		size = max(size, int(have))
 		if size > 0 {
-			err = allocate(s.fd(), size)
+			err = s.allocate(size, info)
 		}
 	} else {
 		size = int(have)
@@ -140,6 +146,26 @@ func (s *file) Flush(off, n int) error {
 
 // pages are the bytes of a range from the beginning of its first page on.
 func (s *file) pages(off, n int) []byte { return s.data[off/s.page*s.page : off+n] }
+
+// allocate allocates the space of a file that had what info says, or leaves the file as it was.
+func (s *file) allocate(size int, info os.FileInfo) error {
+	var fs unix.Statfs_t
+	if err := unix.Fstatfs(s.fd(), &fs); err != nil {
+		return err
+	}
+	lacks := int64(size)
+	if have, ok := info.Sys().(*syscall.Stat_t); ok {
+		lacks -= have.Blocks * 512
+	}
+	if free := int64(fs.Bavail) * int64(fs.Bsize); lacks > free {
+		return fmt.Errorf("%d bytes more are needed, and the file system has %d: %w", lacks, free, unix.ENOSPC)
+	}
+	err := allocate(s.fd(), size)
+	if err != nil && int64(size) > info.Size() {
+		err = errors.Join(err, s.f.Truncate(info.Size())) // what this call has allocated
+	}
+	return err
+}
 
 // allocate allocates the space of a file, piece by piece: a signal interrupts fallocate,
 // which then gives back what it has, and Go's runtime sends its threads signals at any time.

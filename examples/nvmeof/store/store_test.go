@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -126,7 +127,15 @@ func TestAStoreThatCanNotBeMadeIsAnError(t *testing.T) {
 	if runtime.GOOS == "linux" && math.MaxInt > math.MaxInt32 {
 		path := filepath.Join(t.TempDir(), "too long")
 		_, err = OpenFile(path, min(1<<60, math.MaxInt))
-		require.ErrorContains(t, err, "allocate")
+		require.ErrorIs(t, err, syscall.ENOSPC)
+		require.ErrorContains(t, err, "bytes more are needed, and the file system has")
+		assert.NoFileExists(t, path, "nothing stays of a disk that does not fit")
+		require.NoError(t, os.WriteFile(path, []byte("a disk"), 0o600))
+		_, err = OpenFile(path, min(1<<60, math.MaxInt))
+		require.ErrorIs(t, err, syscall.ENOSPC)
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		assert.Equal(t, "a disk", string(text), "the file is as it was")
 	}
 }
 

@@ -12,7 +12,7 @@ func (a *admin) keepAliveEvery(d time.Duration) {
 // alive begins the Keep Alive time anew.
 func (a *admin) alive() {
 	if a.keepAlive > 0 {
-		a.q.timer.Reset(a.keepAlive)
+		a.q.bound(a.keepAlive)
 	} else {
 		a.q.timer.Stop()
 	}

@@ -34,6 +34,7 @@ type queue struct {
 	slots       slots
 	outstanding int           // commands that have no completion yet
 	head        uint16        // in the host's submission queue
+	due         time.Time     // when the timer fires
 	timer       *time.Timer   // bounds the time until Connect, and then that between two Keep Alives
 	leaving     bool          // it takes no more commands
 	finished    []finished    // commands that were completed since the last flush
@@ -102,7 +103,8 @@ func (q *queue) setup(c *dat.Conn) ([]byte, error) {
 
 // run serves the queue until its connection has ended.
 func (q *queue) run() {
-	q.timer = time.NewTimer(q.target.cfg.ConnectTime)
+	q.timer = time.NewTimer(0)
+	q.bound(q.target.cfg.ConnectTime)
 	defer q.timer.Stop()
 	if q.asked.QueueID != 0 {
 		q.disks.openAll()
@@ -289,9 +291,23 @@ func (q *queue) sentAway() {
 	} // and otherwise flush disconnects when the commands under way are completed
 }
 
-// late is called when the timer has fired.
+// bound bounds how long the host may take from now on.
+func (q *queue) bound(d time.Duration) {
+	q.due = time.Now().Add(d)
+	q.timer.Reset(d)
+}
+
+// paused is how late a timer is seen by a process that does not run, or hardly.
+const paused = 500 * time.Millisecond
+
+// late is called when the timer has fired. A target that was paused looks at what came meanwhile, and
+// gives the host its time again: it may have been paused together with it.
 func (q *queue) late() {
 	switch {
+	case time.Since(q.due) > paused && q.controller == nil:
+		q.bound(q.target.cfg.ConnectTime)
+	case time.Since(q.due) > paused:
+		q.admin.alive()
 	case q.controller == nil:
 		q.breakOff(errors.New("no Connect command in time"))
 	case q.admin.expired():

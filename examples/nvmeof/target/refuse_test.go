@@ -172,6 +172,16 @@ func TestAHostThatKeepsNoKeepAliveLosesItsQueues(t *testing.T) {
 	f.connect(nil)
 }
 
+func TestATargetThatWasPausedGivesAHostItsTimeAgain(t *testing.T) {
+	q := &queue{target: &Target{cfg: Config{ConnectTime: time.Hour}}, timer: time.NewTimer(time.Hour)}
+	q.admin = admin{q: q, keepAlive: time.Hour}
+	for _, q.controller = range []*controller{nil, new(controller)} {
+		q.due = time.Now().Add(-2 * paused)
+		q.late() // without a connection, which it would break
+		assert.Greater(t, time.Until(q.due), 59*time.Minute)
+	}
+}
+
 func TestAnyCommandKeepsAControllerAlive(t *testing.T) {
 	q := &queue{controller: new(controller)}
 	a := &admin{q: q, keepAlive: time.Hour}
