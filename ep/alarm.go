@@ -9,10 +9,17 @@ import (
 // time too, and can say what the attempt had come to; the alarm is for a provider that does not.
 const wordTime = 100 * time.Millisecond
 
+// leastLate is from which lateness on an alarm says nothing of those it waits for.
+const leastLate = 500 * time.Millisecond
+
 // alarm tells the endpoint's step that a time has passed. An endpoint has one during an
 // attempt to connect and a graceful disconnect.
 type alarm struct {
-	e     *Endpoint   // immutable
+	// Immutable.
+	e     *Endpoint
+	limit time.Duration
+	due   time.Time
+
 	rang  atomic.Bool // the time has passed
 	timer *time.Timer // owned by the token's holder
 }
@@ -28,7 +35,7 @@ func (m *machine) setAlarm(d time.Duration) {
 	m.alarm = nil
 	if d > 0 {
 		running.Add(1)
-		m.alarm = &alarm{e: m.e}
+		m.alarm = &alarm{e: m.e, limit: d, due: time.Now().Add(d)}
 		m.alarm.timer = time.AfterFunc(d, m.alarm.ring)
 	}
 }
@@ -40,8 +47,17 @@ func (a *alarm) ring() {
 	a.e.box.tell(tellTimeout)
 }
 
-// timeIsUp reports whether the present alarm has gone off.
+// timeIsUp reports whether the present alarm has gone off in time. One that is late begins anew:
+// this process was paused, or has more to do than it can, and what the alarm waits for may
+// have come meanwhile, or could not.
 func (m *machine) timeIsUp() bool {
 	m.box.token.Check()
-	return m.alarm != nil && m.alarm.rang.Load()
+	if m.alarm == nil || !m.alarm.rang.Load() {
+		return false
+	}
+	if late := time.Since(m.alarm.due); late > max(m.alarm.limit/4, leastLate) {
+		m.setAlarm(m.alarm.limit)
+		return false
+	}
+	return true
 }

@@ -39,10 +39,11 @@ type Attr struct {
 	// before the connection breaks; default 1 s, negative fails at once. Devices
 	// without hw.Attr.NotReadyWait ignore it and fail at once. On a device with
 	// hw.Attr.Strict, as loop is, a connection of runtime.Dial or runtime.Listen has
-	// no wait by default.
+	// no wait by default. loop does not count a pause of this process.
 	ReceiverNotReady time.Duration
 	// DrainTimeout bounds a graceful disconnect, which becomes an abrupt one when
-	// it has passed; default 10 s, negative means no bound.
+	// it has passed; default 10 s, negative means no bound. A pause of this process
+	// in which it passes gives the disconnect its time again.
 	DrainTimeout time.Duration
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -274,4 +275,48 @@ func TestQueryTellsWhatTheStateGivesMeaningTo(t *testing.T) {
 	require.NoError(t, err)
 	assert.Nil(t, p.RemoteAddr)
 	assert.Zero(t, p.RemoteQual)
+}
+
+// While this process was paused, the program and its device ran as little as the alarm did.
+func TestAPauseOfTheProcessGivesAnAlarmItsTimeAgain(t *testing.T) {
+	const limit = 10 * time.Second
+	for name, c := range map[string]struct {
+		begin func(*rig) *Endpoint
+		end   event.Number
+	}{
+		"a graceful disconnect": {func(r *rig) *Endpoint {
+			a, _ := r.pair(&Attr{DrainTimeout: limit, ReceiverNotReady: time.Hour})
+			require.NoError(r.t, a.PostSend(10, 0, r.lmr.Segment(0, 8)))
+			require.NoError(r.t, a.Disconnect(Graceful))
+			return a
+		}, event.Disconnected},
+		"a connect": {func(r *rig) *Endpoint {
+			a := r.endpoint(nil)
+			require.NoError(r.t, a.Connect(ConnectConfig{Qual: r.psp.Qual(), Timeout: limit - wordTime}))
+			r.next(r.cr)
+			return a
+		}, event.TimedOut},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t)
+				e := c.begin(r)
+				for range 3 {
+					synctest.Wait()
+					_, ok := e.box.token.TryTake()
+					require.True(t, ok)
+					e.machine.alarm.due = e.machine.alarm.due.Add(-time.Hour)
+					require.True(t, e.box.token.Release())
+					time.Sleep(limit)
+					synctest.Wait()
+					r.none(r.conn)
+				}
+				time.Sleep(limit - 1)
+				synctest.Wait()
+				r.none(r.conn)
+				time.Sleep(1)
+				assert.Equal(t, c.end, r.next(r.conn).Number)
+			})
+		})
+	}
 }

@@ -143,8 +143,12 @@
 //	take all descriptors             a listener keeps a spare one, with which it closes what it can't serve, at
 //	                                 once, and reports it (spare_unix_test.go)
 //	be slow, or stuck, or gone       mpa, reply, grace, stall, linger and keepalive bound each wait for a peer
-//	                                 (deadline_test.go, pulse_test.go, stopped_unix_test.go). Nobody notices that a
-//	                                 peer of another kind is stuck if it owes no answer and its kernel goes on
+//	                                 (deadline_test.go, pulse_test.go, stopped_unix_test.go, gone_linux_test.go). A
+//	                                 slow peer is not dead (slow_linux_test.go), and a pause of this process
+//	                                 is no fault of the peer's (judge_test.go, late_test.go; for the timers of
+//	                                 the packages loop and ep, watch_test.go and connect_test.go there). Nobody
+//	                                 notices that a peer of another kind is stuck if it owes no answer and its
+//	                                 kernel goes on
 //	crash a parser                   each parser has a fuzz target, and the live engine two (fuzz_test.go)
 //
 // The rate of start-ups is limited only by how many may be in progress, and by how many

@@ -132,3 +132,31 @@ func TestAPauseOfTheProcessIsNoFaultOfAPeerThatAsks(t *testing.T) {
 		_ = s.conn.Close()
 	})
 }
+
+// An initiator that has promised its first FPDU, which lies in the socket while this process is
+// paused, is not silent.
+func TestAPauseOfTheProcessIsNoFaultOfAPeerThatHasPromisedItsFirstFPDU(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ways := &pipes{}
+		b := newNode(t, New(ways.config()), bounds).peer()
+		req := plain()
+		req.Data.PeerToPeer, req.Data.WriteRTR = true, true
+		s := acceptedByPipe(t, ways, b, req)
+		_ = s.conn.SetDeadline(time.Time{})
+		synctest.Wait()
+		l := &connections(b)[0].link
+		for range 3 {
+			l.Mu.Lock()
+			l.readAt = l.readAt.Add(-time.Hour)
+			l.Mu.Unlock()
+			time.Sleep(mpaTime)
+			synctest.Wait()
+		}
+		b.mu.Lock()
+		require.Zero(t, b.refused)
+		b.mu.Unlock()
+		s.write(fpdu(false, wire.Header{Opcode: wire.OpWrite, Last: true}))
+		b.awaitUp()
+		_ = s.conn.Close()
+	})
+}

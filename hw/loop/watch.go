@@ -15,20 +15,26 @@ const (
 	maxTick = 100 * time.Millisecond
 )
 
+// leastLate is from which lateness on a look does not count. This process was paused, or has more
+// to do than it can, so whoever posts the receives ran as little as the watch.
+const leastLate = 500 * time.Millisecond
+
 // never is no position in a queue.
 const never = ^uint64(0)
 
 // watch fails sends that have waited too long for a receive. The data path only puts a
 // pipe on the watch's list, when a send stalls and the pipe is not there yet; it never
 // reads the clock. The watch does, and runs only while the list is not empty; its goroutine
-// begins with the first pipe. A send waits for its NotReady at least, and two ticks longer at most.
+// begins with the first pipe. A send waits for its NotReady at least, and two ticks longer at most;
+// the time before a look that comes late does not count.
 type watch struct {
 	wake, quit chan struct{}
 	wg         sync.WaitGroup
 
 	mu   sync.Mutex // a leaf: a pipe's holder takes it; its holder takes no other lock
 	list *pipe
-	tick time.Duration // until the next round
+	last time.Duration // when the last round was
+	tick time.Duration // from then to the next round, 0 if the list was empty
 	runs bool          // the goroutine has begun
 }
 
@@ -39,7 +45,7 @@ type watched struct {
 	// Guarded by the watch's lock; while the watch expires the pipe, its alone.
 	next      *pipe
 	seenAt    uint64        // position of the send that waited when the watch last looked
-	seenSince time.Duration // when the watch first saw that send wait
+	seenSince time.Duration // when the watch first saw that send wait, later by the time that does not count
 }
 
 // stop ends the watch.
@@ -107,8 +113,11 @@ func (w *watch) run() {
 func (w *watch) look(now time.Duration) time.Duration {
 	var late *pipe // the pipes whose time is up
 	w.mu.Lock()
-	list := w.list
-	w.list, w.tick = nil, 0
+	list, uncounted := w.list, time.Duration(0)
+	if passed := now - w.last; w.tick > 0 && passed-w.tick > leastLate {
+		uncounted = passed
+	}
+	w.list, w.last, w.tick = nil, now, 0
 	for list != nil {
 		p := list
 		list = p.watched.next
@@ -118,6 +127,8 @@ func (w *watch) look(now time.Duration) time.Duration {
 		at := p.stalledAt.Load()
 		if p.watched.seenAt != at {
 			p.watched.seenAt, p.watched.seenSince = at, now
+		} else {
+			p.watched.seenSince += uncounted
 		}
 		if now-p.watched.seenSince >= p.from.qp.Cfg.NotReady {
 			p.expiredAt.Store(at)

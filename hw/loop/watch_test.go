@@ -151,3 +151,42 @@ func TestAReceiveThatComesAsTheTimeRunsOutIsTakenOrFlushed(t *testing.T) {
 		}
 	}
 }
+
+// A receive that the program would have posted while this process was paused is not late: what a
+// late look finds says nothing of the receiver, which ran as little as the watch did.
+func TestAPauseOfTheProcessDoesNotCountForASendThatWaits(t *testing.T) {
+	const limit, pause = 10 * time.Second, time.Hour
+	type look struct{ due, late time.Duration } // due behind the look before
+	for name, c := range map[string]struct {
+		looks []look
+		over  int // the look at which the time is up, counted from 0
+	}{
+		"no pause":                {[]look{{}, {maxTick, 0}, {limit - maxTick, 0}}, 2},
+		"a pause":                 {[]look{{}, {maxTick, 0}, {maxTick, pause}, {limit - maxTick, 0}}, 3},
+		"pauses":                  {[]look{{}, {maxTick, 0}, {maxTick, pause}, {maxTick, pause}, {limit - maxTick - 1, 0}, {1, 0}}, 5},
+		"just before its time":    {[]look{{}, {limit - 1, 0}, {maxTick, pause}, {1, 0}}, 3},
+		"a look that comes a bit": {[]look{{}, {limit - 1, 0}, {maxTick, leastLate}}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a, _ := pair(t, func(cfg *hw.QPConfig) { cfg.NotReady = limit })
+				a.post(send(1))
+				dev, p := a.dev.(*device).watch, a.qp.(*queuePair).out.Load()
+				synctest.Wait()
+				dev.mu.Lock()
+				require.Same(t, p, dev.list)
+				dev.list = nil
+				dev.mu.Unlock()
+				p.watched.seenAt = never
+				own, now := &watch{list: p}, time.Duration(0) // its looks are the test's
+				for i, l := range c.looks {
+					own.tick, now = l.due, now+l.due+l.late
+					own.look(now)
+					synctest.Wait()
+					require.Equal(t, i == c.over, len(a.sends.all()) > 0, "look %d", i)
+				}
+				assert.Equal(t, hw.StatusReceiverNotReady, a.sends.all()[0].Status)
+			})
+		})
+	}
+}
