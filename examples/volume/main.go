@@ -74,6 +74,7 @@ type serveOptions struct {
 	Data      []string      `help:"The node's directory; repeated for each volume." required:"" sep:"none"`
 	Listen    string        `help:"HOST:PORT for hosts." default:"127.0.0.1:4420"`
 	Advertise string        `help:"HOST:PORT at which hosts reach this node, which the other nodes tell hosts; without it, as --listen." placeholder:"ADDR"`
+	Metrics   string        `help:"HOST:PORT for Prometheus, which asks for /metrics." placeholder:"ADDR"`
 	Other     []string      `help:"HOST:PORT of a target that is no node of the volume, for the discovery log; may be repeated." name:"elsewhere"`
 	Tick      time.Duration `help:"Time between heartbeats, 10ms to 1s, the same for all nodes. A node that hears no leader for 10 to 20 of them stands for election." default:"100ms"`
 	Verbose   bool          `short:"v"`

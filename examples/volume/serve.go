@@ -64,6 +64,7 @@ func serve(ctx context.Context, options *options, out, log io.Writer) error {
 func serveAll(ctx context.Context, options *options, all volumes, out io.Writer, log *slog.Logger) error {
 	a := &all[0].about
 	m := &machine{elsewhere: make(map[uuid][]string)}
+	m.metrics = newMetrics(m)
 	c, err := all.credentials(options)
 	if err != nil {
 		return err
@@ -88,7 +89,11 @@ func serveAll(ctx context.Context, options *options, all volumes, out io.Writer,
 	if err == nil {
 		all.warn(c, log)
 		fmt.Fprintf(out, "node %d of %s serves hosts on %s\n", a.ID, a.subsystem(), m.target.Addr())
-		err = m.run(ctx)
+		var wait func() error
+		if wait, err = m.metrics.serve(ctx, options.Serve.Metrics, adapters...); err == nil {
+			err = m.run(ctx)
+			err = errors.Join(err, wait())
+		}
 	}
 	for _, ia := range adapters {
 		err = errors.Join(err, ia.Close())
@@ -128,12 +133,20 @@ type machine struct {
 	ia      *dat.IA // to hosts
 	between *dat.IA // to other nodes
 	target  *target.Target
+	metrics *metrics
 	addr    string   // at which hosts reach it
 	other   []string // addresses of targets that are no nodes here
 
 	mu        sync.Mutex
 	nodes     []*node.Node
 	elsewhere map[uuid][]string // addresses of the other nodes, of each volume
+}
+
+// all are the nodes.
+func (m *machine) all() []*node.Node {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.nodes)
 }
 
 // hostsOf are the hosts of a volume's node.
@@ -235,9 +248,10 @@ func (m *machine) add(ctx context.Context, f *files, tick time.Duration, log *sl
 	n, err := node.Open(ctx, m.between, node.Config{
 		ID: a.ID, Addr: a.Peers[a.ID].Addr, Peers: a.Peers, Layout: a.Layout, Journal: f.journal, Disk: f.disk, Log: f.log,
 		Tick: tick, Birth: a.Birth, Hosts: m.hostsOf(a.Volume, a.Namespace),
-		Terms:   a.terms(),
-		Logger:  log.With("namespace", a.Namespace),
-		OnState: func(s nvme.ANAState) { _ = m.target.SetANAState(a.Namespace, s) }, // which is one
+		Terms:    a.terms(),
+		OnCommit: m.metrics.committed(a.Volume),
+		Logger:   log.With("namespace", a.Namespace),
+		OnState:  func(s nvme.ANAState) { _ = m.target.SetANAState(a.Namespace, s) }, // which is one
 	})
 	if err != nil {
 		return err

@@ -54,6 +54,7 @@ type Status struct {
 	Free     int                 `json:"free"`               // slots of a leader
 	Waiting  int                 `json:"waiting"`            // writes that wait for a slot of a leader
 	Checked  state.Checked       `json:"checked"`
+	Counts   Counts              `json:"counts"`
 }
 
 // Serves reports whether the node serves the disk: it leads.
@@ -78,7 +79,7 @@ func (c *consensus) status() Status {
 	s := Status{
 		ID: c.cfg.ID, Volume: c.cfg.Layout.Volume.String(), Version: wireVersion, Terms: c.terms, Gone: c.log.AllGone(), Refusals: c.refusals.list(time.Now()), Role: c.role.String(), State: c.ana.String(), Leader: c.leader.Load(), Term: c.term, Last: c.last,
 		Applied: c.applied, Released: c.released.Load(), Rotten: c.rotten.Load(), Members: c.log.Members(), Checked: c.disk.Checked(),
-		Slots: c.cfg.Layout.Slots, Rebuilt: c.rebuilt.Load(), Rebuilds: c.rebuilds.Load(),
+		Counts: c.counts.now(), Slots: c.cfg.Layout.Slots, Rebuilt: c.rebuilt.Load(), Rebuilds: c.rebuilds.Load(),
 	}
 	if r := c.reign; r != nil {
 		s.Free, s.Waiting, s.Replicas = r.pool.Free(), len(r.placing), make(map[uint64]Progress)

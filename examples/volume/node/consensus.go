@@ -102,6 +102,7 @@ func (c *consensus) tick() {
 // handle does what the engine says.
 func (c *consensus) handle(rd raft.Ready) {
 	if rd.SoftState != nil {
+		c.counts.leader(c.leader.Load(), rd.Lead)
 		c.leader.Store(rd.Lead)
 		c.role = rd.RaftState
 	}
@@ -308,6 +309,7 @@ func (c *consensus) adopt(caught *state.CatchUp, members membership) bool {
 	c.leader.Store(leader)
 	c.rotten.Store(again)
 	if !again {
+		c.counts.rebuilds.Add(1)
 		c.cfg.Logger.Info("rebuilt", "node", c.cfg.ID, "index", c.applied)
 		c.tellCaughtUp()
 	}

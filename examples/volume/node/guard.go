@@ -98,6 +98,7 @@ func (s *site) refused(node uint64, addr string, here bool, err error) {
 	if !errors.As(err, &why) || why.Code != errStranger.Code {
 		return
 	}
+	s.counts.refusals.Add(1)
 	if host, _, err := net.SplitHostPort(addr); err == nil && here {
 		addr = host
 	}

@@ -45,6 +45,9 @@ type Config struct {
 	// OnState hears how this node reaches the disk. It must not call the node.
 	OnState func(nvme.ANAState)
 	Logger  *slog.Logger
+	// OnCommit hears how long a write took from its proposal on until this node, which leads, had applied it. It may be nil,
+	// must not call the node, and must not wait.
+	OnCommit func(time.Duration)
 
 	held time.Duration // how long a call waits for its answers; default mostHeld
 }

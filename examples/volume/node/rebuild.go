@@ -156,6 +156,7 @@ func (b *rebuilder) getChunk(ctx context.Context, client *rpc.Client, id uint64,
 	if _, err := client.Call(ctx, rpc.Call{Method: methodChunk, Payload: off, SinkBytes: to}, nil); err != nil {
 		return err
 	}
+	b.counts.rebuiltBytes.Add(uint64(len(to)))
 	if entry.Sum(to) == chunk.CRC {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"time"
 
 	"go.etcd.io/raft/v3"
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -54,6 +55,7 @@ type proposal struct {
 	slot  uint32
 	large bool // slot is named
 	done  func(error)
+	begun time.Time
 }
 
 // reading are reads that may see the disk when an entry is applied.
@@ -184,6 +186,7 @@ func (r *reign) end() {
 func (r *reign) finish() {
 	r.serves = r.serves || r.c.applied >= r.first
 	for len(r.named) != 0 && r.named[0].index <= r.c.applied {
+		r.c.committed(r.named[0].begun)
 		r.named[0].done(nil)
 		r.named = r.named[1:]
 	}

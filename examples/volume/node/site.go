@@ -41,6 +41,7 @@ type site struct {
 	rebuilt  atomic.Uint64 // bytes of the disk, while it is rebuilt
 	rebuilds atomic.Uint64 // all of them
 	asked    atomic.Uint64 // commands of hosts
+	counts   counts
 	refusals refusals
 	knowing  sync.Mutex // held while what is known of a node changes
 }

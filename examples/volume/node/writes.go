@@ -2,6 +2,7 @@ package node
 
 import (
 	"slices"
+	"time"
 
 	"godat/examples/nvmeof/nvme"
 	"godat/examples/nvmeof/target"
@@ -119,6 +120,7 @@ func (r *reign) propose(p proposal) bool {
 		p.done(errChange)
 		return false
 	}
+	p.begun = time.Now()
 	r.proposed = append(r.proposed, p)
 	return true
 }
