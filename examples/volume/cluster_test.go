@@ -62,6 +62,7 @@ type cluster struct {
 	running map[int]*process
 	started []*process
 	proxy   *proxy // between the nodes, or nil
+	program string // of nodes that are started from now on, or empty: this one
 }
 
 type process struct {
@@ -180,6 +181,9 @@ func (c *cluster) run(id int, args []string) {
 	text, err := json.Marshal(args)
 	require.NoError(c, err)
 	p := &process{id: id, Cmd: exec.Command(os.Args[0]), ended: make(chan struct{})}
+	if c.program != "" {
+		p.Cmd = exec.Command(c.program, args...)
+	}
 	p.Env = append(os.Environ(), asProgram+"="+string(text), "GOMAXPROCS=2")
 	if c.proxy != nil {
 		p.Env = append(p.Env, throughProxy+"="+c.proxy.name(id))

@@ -158,9 +158,8 @@ func describe(o *volumeOptions) (a about, err error) {
 		return a, fmt.Errorf("--slot-size is %d bytes; it may be %d or more", a.Layout.SlotSize, leastSlot)
 	}
 	for id, m := range a.Peers {
-		host, port, err := net.SplitHostPort(m.Addr)
-		if n, errPort := strconv.Atoi(port); err != nil || host == "" || errPort != nil || n < 1 || n > 65535 {
-			return a, fmt.Errorf("--peers: node %d has the address %q, and not HOST:PORT", id, m.Addr)
+		if err := checkAddr(m.Addr); err != nil {
+			return a, fmt.Errorf("--peers: node %d: %w", id, err)
 		}
 		if id < 1 || id > nodes {
 			return a, fmt.Errorf("--peers: node %d; there may be 1 to %d", id, nodes)
@@ -170,6 +169,15 @@ func describe(o *volumeOptions) (a about, err error) {
 		return a, errors.New("--peers are not those of the node that printed the token")
 	}
 	return a, a.Layout.Check()
+}
+
+// checkAddr checks an address of a node.
+func checkAddr(addr string) error {
+	host, port, err := net.SplitHostPort(addr)
+	if n, errPort := strconv.Atoi(port); err != nil || host == "" || errPort != nil || n < 1 || n > 65535 {
+		return fmt.Errorf("the address is %q, and not HOST:PORT", addr)
+	}
+	return nil
 }
 
 // newBirth draws a number of a node's files, by which other nodes see that they were made again.

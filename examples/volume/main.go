@@ -146,6 +146,7 @@ type replaceOptions struct {
 
 type recoverOptions struct {
 	Data   string `arg:"" help:"The directory of the node, which does not run."`
+	At     string `help:"HOST:PORT of the node from now on, if it is another one: the directory is a copy, on another machine." placeholder:"ADDR"`
 	Beside string `help:"The token of a volume with which the new one is served." placeholder:"TOKEN"`
 	Force  bool   `help:"Do it: what only the lost nodes have is lost, and the volume that was can't go on with this node."`
 }
@@ -202,7 +203,7 @@ func run(ctx context.Context, command string, o *options, out, log io.Writer) er
 	case "create":
 		return createAloud(&o.Create.volumeOptions, o.Create.Data, out)
 	case "recover":
-		return recoverNode(o.Recover.Data, o.Recover.Beside, o.Recover.Force, out)
+		return recoverNode(&o.Recover, out)
 	}
 	operate := func(at *addressOption, do func(*operator) error) error { return at.operate(ctx, o, out, do) }
 	switch command {

@@ -20,7 +20,6 @@ type operator struct {
 	ia     *dat.IA
 	nodes  []string // their addresses, as far as they are known
 	volume string   // the one that is meant; without a token that of the first answer
-	shows  bool     // a certificate
 	out    io.Writer
 }
 

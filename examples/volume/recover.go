@@ -31,8 +31,9 @@ const recovering = "recovering.json"
 // errNotForced is the error of a recover that has changed nothing.
 var errNotForced = errors.New("nothing was changed; --force does it")
 
-// recoverNode makes a stopped node's directory the only node of a new volume. beside is as for create.
-func recoverNode(dir, beside string, force bool, out io.Writer) error {
+// recoverNode makes a stopped node's directory the only node of a new volume.
+func recoverNode(o *recoverOptions, out io.Writer) error {
+	dir := o.Data
 	was, err := readAbout(dir)
 	if err != nil {
 		return err
@@ -43,7 +44,7 @@ func recoverNode(dir, beside string, force bool, out io.Writer) error {
 	case err == nil:
 		err = json.Unmarshal(b, r)
 	case errors.Is(err, fs.ErrNotExist):
-		r, err = beginRecovery(dir, &was, beside, force, out)
+		r, err = beginRecovery(o, &was, out)
 	}
 	if err == nil {
 		err = r.finish(dir)
@@ -58,12 +59,13 @@ func recoverNode(dir, beside string, force bool, out io.Writer) error {
 }
 
 // beginRecovery says what may be lost, and brings the disk up to all records that the node has.
-func beginRecovery(dir string, was *about, beside string, force bool, out io.Writer) (r *recovery, err error) {
+func beginRecovery(o *recoverOptions, was *about, out io.Writer) (r *recovery, err error) {
+	dir := o.Data
 	next := *was
 	next.Volume, next.Birth = uuid(identity.New()), newBirth()
 	switch {
-	case beside != "":
-		t, err := tokenOf(beside)
+	case o.Beside != "":
+		t, err := tokenOf(o.Beside)
 		if err != nil {
 			return nil, fmt.Errorf("--beside: %w", err)
 		}
@@ -84,6 +86,11 @@ func beginRecovery(dir string, was *about, beside string, force bool, out io.Wri
 	if !member {
 		return nil, fmt.Errorf("%s: the node was never added to its volume, or was removed: it does not have the disk; recover another node's directory", dir)
 	}
+	if o.At != "" {
+		if self.Addr, err = o.At, checkAddr(o.At); err != nil {
+			return nil, usageError{fmt.Errorf("--at: %w", err)}
+		}
+	}
 	next.Join, next.Peers = false, raftlog.Members{was.ID: {Addr: self.Addr}}
 	j, err := journal.Open(f.journal, was.Layout)
 	if err != nil {
@@ -102,7 +109,7 @@ func beginRecovery(dir string, was *about, beside string, force bool, out io.Wri
 	fmt.Fprintf(out, "%s is node %d of volume %v, in term %d. It has the records up to %d, and knows that those up to %d were committed. "+
 		"LOST is what was acknowledged in later records, which other nodes have; %d records count as written, whether or not a host was told so\n",
 		dir, was.ID, identity.ID(was.Volume), f.log.Vote().Term, last, known, last-known)
-	if !force {
+	if !o.Force {
 		return nil, errNotForced
 	}
 	if err := x.Apply(last); err != nil {

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -30,9 +31,9 @@ func TestANodeThatLostItsMajorityBecomesAVolumeOfItsOwn(t *testing.T) {
 
 	var out bytes.Buffer
 	was := c.token
-	require.ErrorIs(t, recoverNode(dir, "", false, &out), errNotForced)
+	require.ErrorIs(t, recoverNode(&recoverOptions{Data: dir}, &out), errNotForced)
 	assert.Contains(t, out.String(), "It has the records up to")
-	require.NoError(t, recoverNode(dir, "", true, &out))
+	require.NoError(t, recoverNode(&recoverOptions{Data: dir, Force: true}, &out))
 	assert.Contains(t, out.String(), fmt.Sprintf("node %d alone is volume", left))
 	text, err := os.ReadFile(filepath.Join(dir, "token"))
 	require.NoError(t, err)
@@ -75,7 +76,7 @@ func TestARecoverThatIsInterruptedGoesOn(t *testing.T) {
 	dir, tok := made(t, small())
 	keepOne(t, dir)
 	var out bytes.Buffer
-	require.NoError(t, recoverNode(dir, "", true, &out))
+	require.NoError(t, recoverNode(&recoverOptions{Data: dir, Force: true}, &out))
 	a, err := readAbout(dir)
 	require.NoError(t, err)
 	for what, lose := range map[string]func(r *recovery) error{
@@ -90,7 +91,7 @@ func TestARecoverThatIsInterruptedGoesOn(t *testing.T) {
 		require.NoError(t, lose(r))
 		_, err := openFiles(dir)
 		require.ErrorContains(t, err, "recover was interrupted", what)
-		require.NoError(t, recoverNode(dir, "", true, &out), what)
+		require.NoError(t, recoverNode(&recoverOptions{Data: dir, Force: true}, &out), what)
 		require.NoError(t, served(t, dir), what)
 	}
 }
@@ -99,7 +100,7 @@ func TestADirectoryThatHasNoDiskOfItsOwnIsNotRecovered(t *testing.T) {
 	o := small()
 	o.Join = true
 	dir, _ := made(t, o)
-	require.ErrorContains(t, recoverNode(dir, "", true, &bytes.Buffer{}), "never added")
+	require.ErrorContains(t, recoverNode(&recoverOptions{Data: dir, Force: true}, &bytes.Buffer{}), "never added")
 }
 
 func TestStatusCountsCopies(t *testing.T) {
@@ -138,4 +139,39 @@ func TestAWrongCommandLineHasAStatusOfItsOwn(t *testing.T) {
 		assert.Equal(t, exitUsage, program(args, &out, &log), args)
 		assert.Contains(t, log.String(), "volume: ")
 	}
+}
+
+func TestABackupBecomesAVolumeBesideTheOneThatGoesOn(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.three()
+	d := &content{h: c.host(), r: rand.New(rand.NewPCG(21, 22))}
+	d.write(50)
+	follower := 1 + c.leader()%3
+	c.eventually("the node does not have all", func() bool {
+		s, err := c.ask(c.leader(), askStatus)
+		return err == nil && s.Replicas[uint64(follower)].Match == s.Last
+	})
+	p := c.running[follower]
+	c.signal(follower, syscall.SIGTERM)
+	<-p.ended
+	delete(c.running, follower)
+	backup := filepath.Join(t.TempDir(), "copy")
+	require.NoError(t, os.CopyFS(backup, os.DirFS(string(c.disk(follower)))))
+	c.start(follower)
+	kept := *d
+	d.write(20)
+
+	var out bytes.Buffer
+	other := newCluster(t)
+	require.NoError(t, recoverNode(&recoverOptions{Data: backup, Force: true, At: other.peers[0]}, &out))
+	text, err := os.ReadFile(filepath.Join(backup, "token"))
+	require.NoError(t, err)
+	other.token, err = parseToken(string(text))
+	require.NoError(t, err)
+	other.run(1, []string{"serve", "--listen=" + other.listens[0], "--data=" + backup})
+	kept.h = other.host()
+	kept.read()
+	d.read()
+	c.same()
 }

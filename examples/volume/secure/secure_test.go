@@ -60,14 +60,14 @@ func TestEndsOfOneVolumeTrustEachOtherAndNobodyElse(t *testing.T) {
 	_, _, err = meet(t, one.config(), two.config())
 	require.NoError(t, err)
 
-	server, client, err := meet(t, one.config(), other.config())
+	_, client, err := meet(t, one.config(), other.config())
 	require.Error(t, err)
 	require.True(t, client.here)
 	require.Contains(t, client.why, `is by "volume A", and this end trusts "volume B"`)
 
 	lenient := other.config()
 	lenient.VerifyConnection = nil
-	server, client, err = meet(t, one.config(), lenient)
+	server, client, err := meet(t, one.config(), lenient)
 	require.Error(t, err)
 	require.True(t, server.here)
 	require.Contains(t, server.why, `is by "volume B", and this end trusts "volume A"`)
