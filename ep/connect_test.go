@@ -314,7 +314,7 @@ func TestAPauseOfTheProcessGivesAnAlarmItsTimeAgain(t *testing.T) {
 				time.Sleep(limit - 1)
 				synctest.Wait()
 				r.none(r.conn)
-				time.Sleep(1)
+				time.Sleep(time.Nanosecond)
 				assert.Equal(t, c.end, r.next(r.conn).Number)
 			})
 		})
