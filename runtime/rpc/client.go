@@ -32,6 +32,9 @@ type Client struct {
 
 	answered  answered // the reader of the session adds
 	latencies latencies
+	ends      endCounts
+	lately    lately
+	waits     waits // of callers
 
 	mu         sync.Mutex
 	now        *session
@@ -140,12 +143,12 @@ func (c *Client) Call(ctx context.Context, call Call, dst []byte) ([]byte, error
 	if c.cfg.AroundCall != nil && ctx != nil {
 		return c.callAround(ctx, call, dst)
 	}
-	return c.makeCall(ctx, call, dst)
+	return c.countCall(ctx, call, dst)
 }
 
-// callAround is makeCall within Config.AroundCall.
+// callAround is countCall within Config.AroundCall.
 func (c *Client) callAround(ctx context.Context, call Call, dst []byte) ([]byte, error) {
-	return c.cfg.AroundCall(ctx, call, func(ctx context.Context, call Call) ([]byte, error) { return c.makeCall(ctx, call, dst) })
+	return c.cfg.AroundCall(ctx, call, func(ctx context.Context, call Call) ([]byte, error) { return c.countCall(ctx, call, dst) })
 }
 
 // makeCall is Call without Config.AroundCall.
@@ -276,9 +279,12 @@ func (c *Client) session(ctx context.Context) (*session, error) {
 		if over {
 			return nil, ended(failed)
 		}
+		one := c.waits.begin()
 		select {
 		case <-next:
+			c.lately.waited(c.waits.end(one))
 		case <-ctx.Done():
+			c.lately.waited(c.waits.end(one))
 			return nil, fmt.Errorf("%w, while there is no connection to %s: %w", context.Cause(ctx), c.address, c.why(s))
 		}
 	}

@@ -129,6 +129,10 @@ func (s *Server) takeBack(r *Request) {
 	s.queue.running--
 	r.from.line.running--
 	s.mu.Unlock()
-	_ = r.refuse(CodeBusy, "its time was over before a handler began it") // fails when the connection has ended
+	s.lately.count(kindRefused, tooLate)
+	_ = r.refuse(CodeBusy, tooLate) // fails when the connection has ended
 	s.count(-1)
 }
+
+// tooLate is why a request is not begun whose time is over.
+const tooLate = "its time was over before a handler began it"

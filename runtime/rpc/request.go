@@ -213,6 +213,9 @@ func (r *Request) answer(method string, code uint16, payload []byte) (err error)
 	if r.timed {
 		s.latencies.record(r.header.code, time.Since(r.arrived))
 	}
+	if failed != 0 || !inTime {
+		s.noteFailure(failed, string(payload[:min(len(payload), mostSaid)]), inTime)
+	}
 	s.finish(r, failed, inTime) // before the client hears, and may call again
 	err = cmp.Or(err, r.respond(b, told))
 	s.count(-1)

@@ -20,7 +20,6 @@ func (s *Server) admit(r *Request) (code uint16, why string) {
 	case why != "":
 		code = CodeBusy
 	default:
-		s.begun++
 		s.active++
 		s.taken++
 		s.queue.add(r)
@@ -32,6 +31,7 @@ func (s *Server) admit(r *Request) (code uint16, why string) {
 		return 0, ""
 	}
 	s.refused++
+	s.lately.count(kindRefused, why)
 	return code, why
 }
 
@@ -76,10 +76,14 @@ func (s *Server) next() *Request {
 		r.began = now
 		s.queue.running++
 		r.from.line.running++
+		if waited := now.Sub(r.arrived); waited >= time.Millisecond {
+			s.lately.waited(waited)
+		}
 		return r
 	}
 	s.taken--
 	s.refused++
+	s.lately.count(kindRefused, why)
 	s.mu.Unlock()
 	_ = r.refuse(CodeBusy, why) // fails when the connection has ended
 	s.count(-1)
@@ -108,6 +112,8 @@ func (s *Server) withdraw(r *Request) bool {
 	}
 	s.taken--
 	s.refused++
+	s.ends.left.Add(1)
+	s.lately.count(kindLeft, "")
 	return true
 }
 
@@ -140,4 +146,18 @@ func (s *Server) endRequests() {
 // untaken is how many requests the program has not got. The caller holds mu.
 func (s *Server) untaken() int {
 	return s.queue.waiting + s.offered()
+}
+
+// untakenAge is for how long the oldest of them has waited. The caller holds mu.
+func (s *Server) untakenAge() (age time.Duration) {
+	now := time.Now()
+	for _, p := range s.queue.turns {
+		age = max(age, now.Sub(p.line.first.arrived))
+	}
+	for _, r := range []*Request{s.placed, s.hand} {
+		if r != nil && s.offers(r) {
+			age = max(age, now.Sub(r.arrived))
+		}
+	}
+	return age
 }

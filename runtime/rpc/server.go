@@ -27,6 +27,8 @@ type Server struct {
 
 	answered  answered // under mu
 	latencies latencies
+	ends      endCounts
+	lately    lately
 
 	mu       sync.Mutex
 	more     sync.Cond     // a request waits, or none comes any more
@@ -41,9 +43,7 @@ type Server struct {
 	idle     chan struct{} // closed when draining and none is active; nil before
 	rested   bool          // idle is closed
 	most     int           // of taken
-	begun    uint64        // requests that came and were not refused at once
 	refused  uint64
-	look     look             // at the first request that the program has not taken
 	conns    map[*served]bool // those that are up
 }
 

@@ -22,6 +22,7 @@ type session struct {
 	// metadata is the most bytes of metadata that both ends take; 0 if the server knows none.
 	metadata int
 	loans    *loans // of the client
+	client   *Client
 
 	link   link
 	free   chan *pending // slots without a call
@@ -63,7 +64,7 @@ func (c *Client) newSession(ctx context.Context) (*session, error) {
 	}
 	s := &session{
 		cfg: cfg, answers: &c.answered, request: min(fitting(peer.message), cfg.Message),
-		metadata: min(fitting(peer.metadata), cfg.Metadata), loans: &c.loans,
+		metadata: min(fitting(peer.metadata), cfg.Metadata), loans: &c.loans, client: c,
 		slots: make([]pending, min(cfg.Calls, int(peer.calls))),
 		since: time.Now(), ended: make(chan struct{}), drains: make(chan struct{}), done: make(chan struct{}),
 	}
@@ -111,10 +112,26 @@ func (s *session) call(ctx context.Context, call *Call, dst []byte) ([]byte, err
 	select {
 	case p := <-s.free:
 		return s.callIn(ctx, p, call, dst)
+	default:
+	}
+	one := s.client.waits.begin()
+	p, err := s.awaitPlace(ctx)
+	s.client.lately.waited(s.client.waits.end(one))
+	if err != nil {
+		return dst, &CallError{Err: err}
+	}
+	return s.callIn(ctx, p, call, dst)
+}
+
+// awaitPlace waits for a slot.
+func (s *session) awaitPlace(ctx context.Context) (*pending, error) {
+	select {
+	case p := <-s.free:
+		return p, nil
 	case <-s.ended:
-		return dst, &CallError{Err: s.reason()}
+		return nil, s.reason()
 	case <-ctx.Done():
-		return dst, &CallError{Err: context.Cause(ctx)}
+		return nil, context.Cause(ctx)
 	}
 }
 

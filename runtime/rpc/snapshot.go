@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -50,13 +51,18 @@ type ClientSnapshot struct {
 	Down      string // why there is no connection; empty while there is one
 	Attempts  int    // to connect that have failed since there was a connection
 	Calls, Of int    // calls under way, and the most at a time
+	// Callers wait for a place for their call, or for a connection; the first of them for CallersAge.
+	Callers    int
+	CallersAge time.Duration
 	// OldestAge is how long the oldest of the calls has been under way, at least: the time since the
 	// first snapshot that had it. OldestMethod is its method.
 	OldestAge    time.Duration
 	OldestMethod uint16
 	Flow
 	Answered
+	CallEnds
 	Reconnects uint64 // connections after the first
+	Minute     Minute // the last one
 }
 
 // ServerSnapshot describes a [Server] at one moment. A snapshot of the adapter has one for each
@@ -65,12 +71,13 @@ type ServerSnapshot struct {
 	Address string
 	Conns   int
 	// Requests are those without an answer, of which the program has not taken Untaken from
-	// [Server.Requests]. UntakenAge is how long it has taken none, at least: the time since the first
-	// snapshot with the same first one of these.
+	// [Server.Requests]. UntakenAge is how long the oldest of these has waited.
 	Requests, Untaken int
 	UntakenAge        time.Duration
 	Answered
+	CallEnds
 	Refused uint64 // requests that were refused with CodeDraining or CodeBusy
+	Minute  Minute // the last one
 }
 
 // ServedSnapshot describes a connection of a [Server] at one moment. A snapshot of the adapter
@@ -89,6 +96,22 @@ type ServedSnapshot struct {
 
 // Trouble says what is wrong with a client, if something has lasted that long.
 func (s ClientSnapshot) Trouble(late time.Duration) string {
+	waits := ""
+	if s.CallersAge >= late {
+		waits = fmt.Sprintf("%s for a place, the first for %s: all %d calls at a time are under way, so calls take long or Config.Calls is too few", with(s.Callers, "caller"), lasting(s.CallersAge), s.Of)
+		if s.Down != "" {
+			waits = fmt.Sprintf("%s for a connection, the first for %s", with(s.Callers, "caller"), lasting(s.CallersAge))
+		}
+	}
+	felt := s.Minute.hurts("%s missed the deadline", waits)
+	if cause := s.cause(late); cause != "" {
+		felt = append(felt, cause)
+	}
+	return strings.Join(felt, "; ")
+}
+
+// cause is why callers wait, as far as the client knows.
+func (s ClientSnapshot) cause(late time.Duration) string {
 	switch {
 	case s.Down != "" && s.Attempts > 0:
 		return fmt.Sprintf("no connection after %s: %s", attempts(s.Attempts), s.Down)
@@ -106,10 +129,11 @@ func (s ClientSnapshot) Trouble(late time.Duration) string {
 
 // Trouble says what is wrong with a server, if something has lasted that long.
 func (s ServerSnapshot) Trouble(late time.Duration) string {
+	waits := ""
 	if s.UntakenAge >= late {
-		return untaken(s.Untaken, s.UntakenAge) + "; its handlers are blocked, or too few"
+		waits = untaken(s.Untaken, s.UntakenAge) + "; its handlers are blocked, or too few"
 	}
-	return ""
+	return strings.Join(s.Minute.hurts("%s answered behind the deadline", waits), "; ")
 }
 
 // Trouble says what is wrong with a server's connection, if something has lasted that long.
@@ -196,7 +220,9 @@ func (c *Client) Snapshot() ClientSnapshot {
 	c.mu.Lock()
 	s, reconnects, attempts := c.now, c.reconnects, c.attempts
 	c.mu.Unlock()
-	now := ClientSnapshot{Server: c.address, Of: len(s.slots), Answered: c.answered.snapshot(), Reconnects: reconnects}
+	now := ClientSnapshot{Server: c.address, Of: len(s.slots), Answered: c.answered.snapshot(), CallEnds: c.ends.snapshot(), Reconnects: reconnects}
+	now.Minute = c.lately.snapshot(now.Answers)
+	now.Callers, now.CallersAge = c.waits.snapshot()
 	if s.isOver() {
 		now.Down, now.Attempts = reasonOf(c.why(s)), attempts
 		return now
@@ -249,13 +275,10 @@ func (s *Server) Snapshot() ServerSnapshot {
 	defer s.mu.Unlock()
 	now := ServerSnapshot{
 		Address: s.Addr(), Conns: len(s.conns), Requests: s.taken, Untaken: s.untaken(),
-		Answered: s.answered.snapshot(), Refused: s.refused,
+		Answered: s.answered.snapshot(), CallEnds: s.ends.snapshot(), Refused: s.refused,
 	}
-	if now.Untaken == 0 {
-		s.look = look{}
-	} else {
-		now.UntakenAge = s.look.age(s.begun - uint64(now.Untaken))
-	}
+	now.Minute = s.lately.snapshot(now.Answers)
+	now.UntakenAge = s.untakenAge()
 	return now
 }
 

@@ -46,6 +46,7 @@ func TestASnapshotSaysWhatAClientAndItsServerDo(t *testing.T) {
 		first := c.Snapshot()
 		assert.Equal(t, ClientSnapshot{
 			Server: s.Addr(), Calls: 1, Of: 3, OldestMethod: 3, Flow: Flow{Credits: first.Credits}, Answered: Answered{Answers: 2, Failures: 1},
+			Minute: Minute{Failures: []FailureCount{{Code: "CodeUnknown", Count: 1}}, Last: "no", Answers: 2},
 		}, first)
 		assert.Positive(t, first.Credits)
 		assert.Empty(t, first.Trouble(time.Second))
@@ -58,7 +59,7 @@ func TestASnapshotSaysWhatAClientAndItsServerDo(t *testing.T) {
 		assert.EqualValues(t, 3, now.OldestMethod)
 		assert.Equal(t, 3, now.Calls)
 		assert.Equal(t, ServerSnapshot{
-			Address: s.Addr(), Conns: 1, Requests: 3, Untaken: 2, Answered: Answered{Answers: 2, Failures: 1},
+			Address: s.Addr(), Conns: 1, Requests: 3, Untaken: 2, Answered: Answered{Answers: 2, Failures: 1}, Minute: Minute{Answers: 2},
 		}, s.Snapshot())
 		served := reported[ServedSnapshot](t, ia, "rpc connections")
 		require.Len(t, served, 1)
@@ -68,11 +69,11 @@ func TestASnapshotSaysWhatAClientAndItsServerDo(t *testing.T) {
 		served = reported[ServedSnapshot](t, ia, "rpc connections")
 		assert.EqualValues(t, 3, served[0].OldestMethod)
 		assert.Equal(t, "this program took 1 request, of method 3, and has not answered it for 1 min 01 s", served[0].Trouble(time.Second))
-		assert.Equal(t, "2 requests wait: no handler has taken one for 1 s; its handlers are blocked, or too few", s.Snapshot().Trouble(time.Second))
+		assert.Equal(t, "2 requests wait for a handler, the oldest for 1 s; its handlers are blocked, or too few", s.Snapshot().Trouble(time.Second))
 		assert.Equal(t, time.Second, s.Snapshot().UntakenAge)
 		second := s.nextRequest()
 		synctest.Wait()
-		assert.Zero(t, s.Snapshot().UntakenAge, "another request is the first")
+		assert.Equal(t, time.Second, s.Snapshot().UntakenAge, "the next one came when the first one did")
 		require.NoError(t, held.Reply(nil))
 		synctest.Wait()
 		assert.Contains(t, []uint16{4, 5}, c.Snapshot().OldestMethod)

@@ -19,7 +19,15 @@ func untaken(n int, age time.Duration) string {
 	if n == 1 {
 		return "1 request waits: no handler has taken it for " + lasting(age)
 	}
-	return fmt.Sprintf("%d requests wait: no handler has taken one for %s", n, lasting(age))
+	return fmt.Sprintf("%d requests wait for a handler, the oldest for %s", n, lasting(age))
+}
+
+// with is how many wait.
+func with(n int, one string) string {
+	if n == 1 {
+		return "1 " + one + " waits"
+	}
+	return fmt.Sprintf("%d %ss wait", n, one)
 }
 
 // stalled says that messages wait for credits of the peer.
