@@ -49,6 +49,8 @@ type seen struct {
 	dat.Snapshot
 	Troubles []Trouble
 	Times    []timed
+	First    bool // nothing is known of the time before it
+	recent   map[recentKey][]growth
 }
 
 // New makes a handler that shows those adapters, which may be closed before it.
@@ -87,6 +89,7 @@ func (a *adapter) look() (*seen, error) {
 		return nil, err
 	}
 	a.last, a.now = a.now, &seen{Snapshot: s, Times: timesOf(&s)}
+	a.now.First = a.last == nil || s.At.Sub(a.last.At) > unseen
 	a.now.Troubles = troubles(a.now, a.last)
 	return a.now, nil
 }

@@ -99,7 +99,7 @@ func TestThePageIsOneDocumentThatFetchesNothing(t *testing.T) {
 	w := newRig(t, 2, dat.ConnConfig{}).get("")
 	require.Equal(t, http.StatusOK, w.Code)
 	body := w.Body.String()
-	for _, part := range []string{"Nothing is wrong", "connections 4", "listeners 1", "CONNECTED", "(dial 1)"} {
+	for _, part := range []string{"This is a first look", "connections 4", "listeners 1", "CONNECTED", "(dial 1)"} {
 		assert.Contains(t, body, part)
 	}
 	for _, part := range []string{"http:", "https:", "src=", "@import", "url(", "<link"} {

@@ -20,15 +20,17 @@ type link struct {
 type page struct {
 	Adapter, Provider, Device string
 	At                        time.Time
-	Troubles                  []Trouble // the worst first
-	Show                      string
-	Table                     *table     `json:",omitempty"`
-	Story                     *story     `json:",omitempty"`
-	Trace                     *seenTrace `json:",omitempty"` // of the story's connection or endpoint
-	Ends                      []dat.EndCount
-	Counters                  dat.Counters
-	Memory                    dat.MemoryStats
-	Measuring                 *measuring `json:",omitempty"`
+	Troubles                  []Trouble // what users feel first, and the worst first
+	// FirstLook says why no trouble may mean nothing yet; it is empty if the last look was shortly before.
+	FirstLook string `json:",omitempty"`
+	Show      string
+	Table     *table     `json:",omitempty"`
+	Story     *story     `json:",omitempty"`
+	Trace     *seenTrace `json:",omitempty"` // of the story's connection or endpoint
+	Ends      []dat.EndCount
+	Counters  dat.Counters
+	Memory    dat.MemoryStats
+	Measuring *measuring `json:",omitempty"`
 
 	Adapters, Lists          []link `json:"-"`
 	Filter, Sort, JSON, Back string `json:"-"`
@@ -64,6 +66,9 @@ func (h *Handler) page(s *seen, q query) (*page, error) {
 		Adapter: h.adapters[q.adapter].label, Provider: s.Provider, Device: s.Device, At: s.At, Troubles: s.Troubles, Show: q.show,
 		Ends: s.Ends, Counters: s.Counters, Memory: s.Memory,
 		Filter: q.filter, Sort: q.sort, JSON: q.with("format", "json"), Back: q.with("of", ""), Number: q.adapter, query: q,
+	}
+	if s.First {
+		p.FirstLook = firstLook
 	}
 	for i, a := range h.adapters {
 		p.Adapters = append(p.Adapters, link{a.label, query{adapter: i, show: "connections", page: 1}.with(), i == q.adapter})

@@ -113,7 +113,7 @@ func (f *finder) rows() {
 func (f *finder) row(show, name, head, prefix string, r row) {
 	if t, ok := r.(dat.Troubled); ok {
 		if text := t.Trouble(late); text != "" {
-			f.addHead(0, show, show, name, head, prefix+text)
+			f.addHead(rankOf[show], show, show, name, head, prefix+text)
 		}
 	}
 }

@@ -30,7 +30,7 @@ func TestAProgramServesThePageUntilItsContextEnds(t *testing.T) {
 	body, err := io.ReadAll(answer.Body)
 	require.NoError(t, err)
 	require.NoError(t, answer.Body.Close())
-	assert.Contains(t, string(body), "Nothing is wrong")
+	assert.Contains(t, string(body), "This is a first look")
 	_, err = Serve(ctx, url[len("http://"):len(url)-1], "", ia)
 	require.Error(t, err, "the address is taken")
 	stop()

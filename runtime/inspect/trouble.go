@@ -53,6 +53,7 @@ type end struct {
 // troubles finds what is wrong now, given an earlier snapshot.
 func troubles(now, last *seen) []Trouble {
 	f := &finder{now: now, last: cmp.Or(last, new(seen)), list: []Trouble{}, found: make(map[string]int)}
+	f.remember()
 	f.dispatchers()
 	f.listeners()
 	f.pools()
@@ -123,7 +124,7 @@ func (f *finder) listeners() {
 			was = *w
 		}
 		d, then := device(l), device(&was)
-		if n := grown(d.Descriptors, then.Descriptors); n > 0 {
+		if n := f.lately("descriptors", l.Name, grown(d.Descriptors, then.Descriptors)); n > 0 {
 			f.add(0, "descriptors", "listeners", l.Name, "%s turned away: this process has no descriptor left; raise ulimit -n, or close files", many(n, "peer"))
 		}
 		if l.Waiting > 0 && was.Waiting > 0 {
@@ -136,12 +137,16 @@ func (f *finder) listeners() {
 			}
 			f.add(1, "no places", "listeners", l.Name, "connections, dialed and accepted, have taken %s: the next peer is refused%s", all(l.Conns, "place"), refused)
 		}
-		if n := grown(l.Overflows, was.Overflows); n > 0 {
+		if n := f.lately("rejected", l.Name, grown(l.Rejected, was.Rejected)); n > 0 {
+			f.add(felt, "rejected", "listeners", l.Name, "%s refused within the last minute: this program rejected them, or there was no place", were(n, "peer"))
+		}
+		if n := f.lately("backlog", l.Name, grown(l.Overflows, was.Overflows)); n > 0 {
 			f.add(1, "backlog", "listeners", l.Name, "%s found the backlog of %d full", many(n, "request"), l.Backlog)
 		}
+		silent := f.lately("silent", l.Name, grown(d.GaveWay, then.GaveWay)+grown(d.Silent, then.Silent))
 		if d.HalfOpen >= manyPeers {
 			f.add(1, "silent", "listeners", l.Name, "%s have brought no request to connect yet; the device drops them in time, and this program has nothing to do", many(d.HalfOpen, "TCP connection"))
-		} else if n := grown(d.GaveWay, then.GaveWay) + grown(d.Silent, then.Silent); n > 0 {
+		} else if n := silent; n > 0 {
 			f.add(2, "silent", "listeners", l.Name, "%s dropped for bringing no request to connect; this program has nothing to do", were(n, "TCP connection"))
 		}
 	}

@@ -65,8 +65,12 @@ func (f *finder) dispatcher(d, was *dat.DispatcherSnapshot, what string) {
 	case was != nil && d.Queued > 0 && d.Queued >= d.QLen/2:
 		f.add(1, "slow consumer", "dispatchers", name, "this program takes %s more slowly than they come: %s, and there is room for %s", what, wait(d.Queued, "event"), number(d.QLen))
 	}
-	if !full && was != nil && d.Refused > was.Refused {
-		f.add(1, "full", "dispatchers", name, "%s refused lately, because there was no room for %s", were(grown(d.Refused, was.Refused), "post"), what)
+	refused := uint64(0)
+	if was != nil {
+		refused = grown(d.Refused, was.Refused)
+	}
+	if refused = f.lately("full", d.Name, refused); refused > 0 && !full {
+		f.add(1, "full", "dispatchers", name, "%s refused lately, because there was no room for %s", were(refused, "post"), what)
 	}
 	if d.Lost > 0 {
 		f.add(0, "lost", "dispatchers", name, "%s lost, because more were posted than there is room for", are(d.Lost, "event"))

@@ -9,6 +9,9 @@ var objects = map[string]string{
 	"rpc connections": "rpc connection from",
 }
 
+// rankOf is the rank of what the rows of a kind say, where it is not 0: calls are what a user feels.
+var rankOf = map[string]int{"rpc clients": felt, "rpc servers": felt}
+
 // headOf is what a line about a row begins with: "disk b" of the row b of "disks".
 func headOf(kind, name string) string {
 	of := objects[kind]
