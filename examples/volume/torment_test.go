@@ -15,6 +15,7 @@ import (
 
 	"godat/examples/volume/fault"
 	"godat/examples/volume/node"
+	"godat/examples/volume/state"
 )
 
 // torment is what befalls a volume, as its seed says. Two troubles may last at the same time. Whatever they
@@ -164,7 +165,7 @@ func (t *torment) begin() {
 	if id == 0 {
 		return
 	}
-	switch what := t.r.IntN(14); what {
+	switch what := t.r.IntN(17); what {
 	case 0, 1:
 		t.last("kill", id, func() { t.kill(id) }, func() { t.start(id) })
 	case 2, 3:
@@ -186,6 +187,10 @@ func (t *torment) begin() {
 		t.ail("broken", id, fault.Trouble{Broken: true})
 	case 12:
 		t.flip(id)
+	case 13:
+		t.last("forget", id, func() { t.forget(id) }, func() { t.start(id) })
+	case 14, 15:
+		t.hiccup(id)
 	default:
 		if t.r.IntN(2) == 0 {
 			t.transfer(id)
@@ -311,6 +316,47 @@ func (t *torment) flip(id int) {
 	t.start(id)
 	v.busy, v.down = false, false
 	t.untilAll("the node is back")
+}
+
+// forget kills a node, which forgets then when each part of its disk was written.
+func (t *torment) forget(id int) {
+	t.kill(id)
+	at := state.Size(0) + diskLen
+	require.NoError(t, t.disk(id).Clear(filepath.Join(string(t.disk(id)), "disk"), at, state.Size(diskLen)-at))
+}
+
+// hiccup stops a node until the others have gone on without it. While it gets what it has missed it stops once more, or
+// ends, or the one that leads does.
+func (t *torment) hiccup(id int) {
+	t.endAll()
+	pause := func(id int) {
+		t.signal(id, syscall.SIGSTOP)
+		time.Sleep(time.Duration(300+t.r.IntN(1500)) * time.Millisecond)
+		t.signal(id, syscall.SIGCONT)
+	}
+	t.count("hiccup", id)
+	v := t.nodes[id]
+	v.busy = true
+	pause(id)
+	time.Sleep(time.Duration(t.r.IntN(150)) * time.Millisecond)
+	then := id
+	if leader, _ := t.serving(); leader != 0 && t.r.IntN(2) == 0 {
+		then = leader
+	}
+	switch what := t.r.IntN(4); what {
+	case 0:
+		t.count("hiccup and again", then)
+		pause(then)
+	case 1, 2:
+		t.count("hiccup and end", then)
+		if what == 1 {
+			t.kill(then)
+		} else {
+			t.powerless(then)
+		}
+		t.start(then)
+	}
+	v.busy = false
 }
 
 // untilAll waits until all nodes that are up have what the leader has.

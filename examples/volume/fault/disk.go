@@ -130,6 +130,16 @@ func (d Disk) Flip(path string, off int) error {
 	return errors.Join(os.WriteFile(path, b, 0o600), d.keep(path, b[off:off+1], off))
 }
 
+// Clear makes bytes of a file zeros, which no process has open.
+func (d Disk) Clear(path string, off, n int) error {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	clear(b[off:][:n])
+	return errors.Join(os.WriteFile(path, b, 0o600), d.keep(path, b[off:][:n], off))
+}
+
 // OpenStore is store.OpenFile for a file of the directory.
 func (d Disk) OpenStore(path string, size int) (store.Store, error) {
 	s, err := store.OpenFile(path, size)

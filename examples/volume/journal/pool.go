@@ -3,6 +3,7 @@ package journal
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -151,6 +152,20 @@ func (p *Pool) Behind() (id, released uint64) {
 	}
 	least := slices.MinFunc(p.replicas, func(a, b replica) int { return cmp.Compare(a.released, b.released) })
 	return least.id, least.released
+}
+
+// Holds reports whether slots would be free if the leader did not write to a replica.
+func (p *Pool) Holds(id uint64) bool {
+	have, least := 0, uint64(math.MaxUint64)
+	for _, r := range p.replicas {
+		if r.id == id {
+			continue
+		}
+		if least = min(least, r.released); !r.joining {
+			have++
+		}
+	}
+	return have >= p.majority && p.count != 0 && p.named[p.first].index <= least
 }
 
 // Released is what all replicas have released, of which a majority is needed; 0 without one.

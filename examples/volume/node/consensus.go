@@ -310,7 +310,7 @@ func (c *consensus) adopt(caught *state.CatchUp, members membership) bool {
 	c.rotten.Store(again)
 	if !again {
 		c.counts.rebuilds.Add(1)
-		c.cfg.Logger.Info("rebuilt", "node", c.cfg.ID, "index", c.applied)
+		c.cfg.Logger.Info("rebuilt", "node", c.cfg.ID, "index", c.applied, "copied", c.counts.rebuiltBytes.Load())
 		c.tellCaughtUp()
 	}
 	return again

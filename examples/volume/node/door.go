@@ -13,6 +13,7 @@ import (
 
 	"godat/examples/volume/entry"
 	"godat/examples/volume/journal"
+	"godat/examples/volume/state"
 	"godat/runtime/rpc"
 )
 
@@ -80,11 +81,9 @@ func (d *door) callOf(x note, rest []byte, r *rpc.Request) ([]byte, error) {
 	case methodHosts:
 		return d.takeHosts(x.from, rest)
 	case methodSnapshot:
-		return d.giveSnapshot(x, r)
+		return d.giveSnapshot(x, rest, r)
 	case methodChunk:
-		return nil, d.giveChunk(rest, r)
-	case methodRenew:
-		return d.giveCRC(rest)
+		return d.giveChunk(rest, r)
 	}
 	return nil, fmt.Errorf("node: no method %d", r.Method())
 }
@@ -262,17 +261,20 @@ func (d *door) administer(r *rpc.Request) ([]byte, error) {
 	}
 }
 
-// giveSnapshot lists the disk for a node that is rebuilt. Entries behind the list stay in log and slots
-// until the node has them, or holds them for too long.
-func (d *door) giveSnapshot(x note, r *rpc.Request) ([]byte, error) {
+// giveSnapshot lists for a node what it lacks. In its last round entries behind the list stay in log and slots until the
+// node has them, or holds them for too long.
+func (d *door) giveSnapshot(x note, asked []byte, r *rpc.Request) ([]byte, error) {
+	if len(asked) != askLen {
+		return nil, errNote
+	}
 	var err error
-	if !d.ask(d.events, func() { err = d.consensus.admit(x) }) {
+	if !d.ask(d.events, func() { err = d.consensus.admit(x, asked[askLen-1] != 0) }) {
 		return nil, errNotLeader
 	}
 	if err != nil {
 		return nil, err
 	}
-	s, err := d.disk.Snapshot(r.Context())
+	s, err := d.disk.Snapshot(r.Context(), binary.LittleEndian.Uint64(asked))
 	if err != nil {
 		return nil, err
 	}
@@ -290,26 +292,20 @@ func (d *door) giveSnapshot(x note, r *rpc.Request) ([]byte, error) {
 	return append(binary.LittleEndian.AppendUint64(nil, uint64(len(b))), members...), nil
 }
 
-// giveChunk writes a chunk of the disk to the caller's memory.
-func (d *door) giveChunk(at []byte, r *rpc.Request) error {
-	memory := d.disk.Memory()
-	if len(at) != 8 {
-		return errNote
-	}
-	off := binary.LittleEndian.Uint64(at)
-	if size := uint64(len(memory)); off > size || uint64(r.SinkLen()) > size-off {
-		return errNote
-	}
-	return r.WriteBytes(memory[off:][:r.SinkLen()], 0)
-}
+// askLen is the length of what a call for a list asks for: above which entry, and whether it is the last round.
+const askLen = 8 + 1
 
-// giveCRC says what a chunk is now.
-func (d *door) giveCRC(at []byte) ([]byte, error) {
-	if len(at) != 8 {
+// giveChunk writes a chunk of the disk to the caller's memory, and says which one it is now.
+func (d *door) giveChunk(at []byte, r *rpc.Request) ([]byte, error) {
+	if len(at) != 8 || r.SinkLen() > state.MostChunk {
 		return nil, errNote
 	}
-	c, index, err := d.disk.Chunk(binary.LittleEndian.Uint64(at))
+	b := make([]byte, r.SinkLen())
+	c, index, err := d.disk.Chunk(binary.LittleEndian.Uint64(at), b)
 	if err != nil {
+		return nil, err
+	}
+	if err := r.WriteBytes(b, 0); err != nil {
 		return nil, err
 	}
 	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint32(nil, c.CRC), index), nil

@@ -46,7 +46,7 @@ func TestNothingOfAStrangerIsTakenAndARefusalSaysWhy(t *testing.T) {
 		"a removed node":   {func(x *note) { x.from = 3 }, "was removed"},
 		"other options":    {func(x *note) { x.terms[0]++ }, "options"},
 	} {
-		for method, rest := range map[uint16][]byte{methodMessage: heartbeat, methodSnapshot: nil, methodChunk: offset, methodRenew: offset} {
+		for method, rest := range map[uint16][]byte{methodMessage: heartbeat, methodSnapshot: nil, methodChunk: offset} {
 			err := f.saying(x.change, method, rest)
 			require.ErrorIs(t, err, errStranger, "%s, method %d", name, method)
 			require.ErrorContains(t, err, x.why, name)

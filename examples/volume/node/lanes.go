@@ -13,9 +13,8 @@ import (
 // Methods of calls between nodes.
 const (
 	methodMessage  uint16 = iota + 1 // a note, and messages of the engine; so is the answer
-	methodSnapshot                   // a note; the answer is in the caller's sink
-	methodChunk                      // a note, and an offset; the chunk is in the caller's sink
-	methodRenew                      // a note, and an offset; the answer is the chunk's CRC and index
+	methodSnapshot                   // a note, and what is asked for; the answer is in the caller's sink
+	methodChunk                      // a note, and an offset; the chunk is in the caller's sink, the answer its CRC and index
 	methodAdmin                      // a command, as JSON
 	methodHello                      // a note, and a hello as JSON; so is the answer
 	methodHosts                      // a note, and what hosts want of the caller, as 2 numbers of 4 bytes; the answer is what the leader knows of nodes, as JSON

@@ -59,6 +59,7 @@ type follower struct {
 	heard       chan *pb.Message    // that the node sends to node 2
 	notes       chan note           // the same
 	lists       chan state.Snapshot // for the node, of node 2's disk
+	again       chan state.Snapshot // the one that it has got, for its last round
 	ran         chan error          // what Run returns
 }
 
@@ -66,7 +67,7 @@ func newFollower(t testing.TB) *follower { return newHolder(t, 0) }
 
 // newHolder is a follower that holds calls for that long, and 0 is as long as it does by itself.
 func newHolder(t testing.TB, held time.Duration) *follower {
-	f := &follower{TB: t, slots: newGate(layout.Size()), disk: newGate(state.Size(blocks)), heard: make(chan *pb.Message, 999), notes: make(chan note, 999), lists: make(chan state.Snapshot)}
+	f := &follower{TB: t, slots: newGate(layout.Size()), disk: newGate(state.Size(blocks)), heard: make(chan *pb.Message, 999), notes: make(chan note, 999), lists: make(chan state.Snapshot), again: make(chan state.Snapshot, 1)}
 	ia, err := dat.Open(t.Context(), "loop")
 	require.NoError(t, err)
 	others, err := rpc.Listen(t.Context(), ia, "", rpc.Config{Calls: calls, Message: mostMessage})

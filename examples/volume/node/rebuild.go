@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"godat/examples/volume/entry"
 	"godat/examples/volume/raftlog"
 	"godat/examples/volume/state"
 	"godat/runtime/rpc"
@@ -68,7 +67,12 @@ func (b *rebuilder) source() (leader *peer, id uint64, lacks bool) {
 	return x.leader, x.id, x.lacks
 }
 
-// once rebuilds the disk from one snapshot, if that is needed. A replica that is rotten still needs another.
+// mostRounds is how many rounds a rebuild has at most, when none of them is short.
+const mostRounds = 16
+
+// once makes the disk that of the leader, if that is needed: round by round it gets what was written since the one
+// before, until a round is short. In the one behind that the leader keeps what it writes meanwhile. A replica that is
+// rotten afterwards still needs another rebuild.
 func (b *rebuilder) once() (again bool, err error) {
 	leader, id, lacks := b.source()
 	if !lacks || leader == nil {
@@ -79,19 +83,32 @@ func (b *rebuilder) once() (again bool, err error) {
 		return true, err
 	}
 	defer func() { _ = client.Close() }() // its memory is the node's
-	s, members, err := b.getSnapshot(client, id)
-	if err != nil {
-		return true, err
-	}
-	c, err := b.begin(s)
-	if c == nil {
-		return err != nil, err
-	}
-	if err := b.getChunks(client, id, c); err != nil {
-		return true, err
-	}
-	if err := c.Flush(); err != nil {
-		return true, err
+	var c *state.CatchUp
+	var members membership
+	for round, last := 1, false; ; round++ {
+		began := time.Now()
+		final := last
+		var s state.Snapshot
+		if s, members, err = b.getSnapshot(client, id, final); err != nil {
+			return true, err
+		}
+		if c == nil {
+			if c, err = b.begin(s); c == nil {
+				return err != nil, err
+			}
+		} else if err = c.Round(s); err != nil {
+			return true, err
+		}
+		if err = b.getChunks(client, id, c); err != nil {
+			return true, err
+		}
+		if err = c.Flush(); err != nil {
+			return true, err
+		}
+		if final {
+			break
+		}
+		last = time.Since(began) < b.cfg.Tick || round+1 >= mostRounds
 	}
 	rotten := false
 	again = b.ask(b.events, func() { rotten = b.consensus.adopt(c, members) }) && rotten
@@ -108,17 +125,21 @@ func (b *rebuilder) begin(s state.Snapshot) (*state.CatchUp, error) {
 	return c, err
 }
 
-// listTime is how long the leader may take for the list of a disk, of which it reads all bytes.
+// listTime is how long the leader may take for the list of a disk, of which it may have to read all bytes.
 func listTime(bytes int) time.Duration {
 	return rebuildTime + time.Duration(bytes/readRate)*time.Second
 }
 
-// getSnapshot asks the leader for a list of its disk.
-func (b *rebuilder) getSnapshot(client *rpc.Client, id uint64) (s state.Snapshot, members membership, err error) {
+// getSnapshot asks the leader for a list of what this node lacks.
+func (b *rebuilder) getSnapshot(client *rpc.Client, id uint64, last bool) (s state.Snapshot, members membership, err error) {
 	sink := make([]byte, state.MostSnapshot(len(b.disk.Memory())))
 	ctx, cancel := context.WithTimeout(b.ctx, listTime(len(b.disk.Memory())))
 	defer cancel()
-	answer, err := client.Call(ctx, rpc.Call{Method: methodSnapshot, Payload: b.note(id), SinkBytes: sink}, nil)
+	asked := append(binary.LittleEndian.AppendUint64(b.note(id), b.disk.Since()), 0)
+	if last {
+		asked[len(asked)-1] = 1
+	}
+	answer, err := client.Call(ctx, rpc.Call{Method: methodSnapshot, Payload: asked, SinkBytes: sink}, nil)
 	if err != nil {
 		return s, members, err
 	}
@@ -153,20 +174,14 @@ func (b *rebuilder) getChunks(client *rpc.Client, id uint64, c *state.CatchUp) e
 
 func (b *rebuilder) getChunk(ctx context.Context, client *rpc.Client, id uint64, c *state.CatchUp, chunk state.Chunk, to []byte) error {
 	off := binary.LittleEndian.AppendUint64(b.note(id), chunk.Off)
-	if _, err := client.Call(ctx, rpc.Call{Method: methodChunk, Payload: off, SinkBytes: to}, nil); err != nil {
-		return err
-	}
-	b.counts.rebuiltBytes.Add(uint64(len(to)))
-	if entry.Sum(to) == chunk.CRC {
-		return nil
-	}
-	answer, err := client.Call(ctx, rpc.Call{Method: methodRenew, Payload: off}, nil)
+	answer, err := client.Call(ctx, rpc.Call{Method: methodChunk, Payload: off, SinkBytes: to}, nil)
 	if err != nil {
 		return err
 	}
 	if len(answer) != 12 {
 		return errNote
 	}
-	chunk.CRC = binary.LittleEndian.Uint32(answer)
+	b.counts.rebuiltBytes.Add(uint64(len(to)))
+	chunk.CRC, chunk.Zero = binary.LittleEndian.Uint32(answer), false
 	return c.Renew(chunk, binary.LittleEndian.Uint64(answer[4:]))
 }

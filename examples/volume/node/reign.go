@@ -65,7 +65,8 @@ type reading struct {
 }
 
 const (
-	patience = electionTicks     // for how many ticks a node may hold slots that others want, and be rebuilt
+	brief    = 2                 // for how many ticks a node alone may hold slots that others want
+	patience = electionTicks     // for how many ticks a node may hold records that nobody waits for, and be rebuilt
 	lateness = 5 * electionTicks // by how many ticks a leader's disk may be behind another node's: one that is busy is, for seconds
 )
 
@@ -256,9 +257,10 @@ const mostKept = 4096
 // it has caught up.
 func (r *reign) supervise() {
 	id, at := r.pool.Behind()
-	if id == r.c.cfg.ID || id == 0 || id != r.behind || at != r.at || len(r.placing) == 0 && r.c.last-at < mostKept {
+	short := len(r.placing) != 0 && r.pool.Holds(id)
+	if id == r.c.cfg.ID || id == 0 || id != r.behind || at != r.at || !short && r.c.last-at < mostKept {
 		r.behind, r.at, r.held = id, at, 0
-	} else if r.held++; r.held > patience {
+	} else if r.held++; short && r.held >= brief || r.held > patience {
 		r.takeOut(id)
 	}
 	r.handOver()
@@ -305,8 +307,8 @@ var errNotLeader = errors.New("node: it gives no snapshot now")
 
 // admit lets a node be rebuilt from this one, if what it acknowledged is not needed any more: it has
 // lost that anyway, or a majority without it has all up to the list, or has released all that the node
-// has of this log.
-func (c *consensus) admit(x note) error {
+// has of this log. The node is out until its last round.
+func (c *consensus) admit(x note, last bool) error {
 	r := c.reign
 	if r == nil {
 		return errNotLeader
@@ -331,11 +333,14 @@ func (c *consensus) admit(x note) error {
 	if !spared && have <= voters/2 {
 		return errors.New("node: others do not have all of it yet")
 	}
+	r.out[x.from] = true
 	r.pool.Leave(x.from)
-	if r.out[x.from] = !r.pool.Join(x.from, applied); r.out[x.from] {
+	if last && r.pool.Join(x.from, applied) {
+		delete(r.out, x.from)
+	}
+	r.reuse()
+	if last && r.out[x.from] {
 		return fmt.Errorf("node: entries behind %d are not there any more", applied)
 	}
-	delete(r.out, x.from)
-	r.reuse()
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -18,19 +19,20 @@ import (
 type rebuild struct {
 	h        history
 	from, to *Disk
+	source   *fault.Store // of from
 	store    *fault.Store // of to
 	catchUp  *CatchUp
-	last     Chunk  // that Next returned
 	log      uint64 // the last entry that the log of to has
 }
 
 func newRebuild(t require.TestingT) *rebuild {
-	r := &rebuild{h: history{size: chunkLen + chunkLen/4}}
+	r := &rebuild{h: history{size: 3*chunkLen + chunkLen/4}}
 	r.store = fault.New(Size(r.h.size))
 	var err error
 	r.to, err = Open(r.store, volume, 0)
 	require.NoError(t, err)
-	r.from, err = Open(fault.New(Size(r.h.size)), volume, 0)
+	r.source = fault.New(Size(r.h.size))
+	r.from, err = Open(r.source, volume, 0)
 	require.NoError(t, err)
 	return r
 }
@@ -39,37 +41,40 @@ func TestASnapshotEndsWithItsContext(t *testing.T) {
 	gone := errors.New("nobody waits for it")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(gone)
-	_, err := newRebuild(t).from.Snapshot(ctx)
+	_, err := newRebuild(t).from.Snapshot(ctx, 0)
 	require.ErrorIs(t, err, gone)
 }
 
 // begin catches up from a new snapshot.
 func (r *rebuild) begin(t *rapid.T) {
-	s, err := r.from.Snapshot(context.Background())
+	var err error
+	r.catchUp, err = r.to.CatchUp(r.list(t))
+	require.NoError(t, err)
+}
+
+// list is what the one that is caught up with has since the other one's last entry.
+func (r *rebuild) list(t require.TestingT) Snapshot {
+	s, err := r.from.Snapshot(context.Background(), r.to.Since())
 	require.NoError(t, err)
 	got, err := ParseSnapshot(s.Append(nil))
 	require.NoError(t, err)
 	require.Equal(t, s, got)
-	r.catchUp, err = r.to.CatchUp(got)
-	require.NoError(t, err)
-	r.last = Chunk{}
+	return got
 }
 
 // step gets a chunk. It reports whether there was one.
 func (r *rebuild) step(t *rapid.T) bool {
 	chunk, to, ok := r.catchUp.Next()
-	if ok && chunk == r.last {
-		renewed, index, err := r.from.Chunk(chunk.Off)
+	if ok {
+		renewed, index, err := r.from.Chunk(chunk.Off, to)
 		require.NoError(t, err)
 		require.NoError(t, r.catchUp.Renew(renewed, index))
 	}
-	r.last = chunk
-	copy(to, r.from.chunk(chunk.Off))
 	return ok
 }
 
-// TestADiskThatCaughtUpIsTheOtherOne lets a disk catch up with one that goes on, with crashes
-// at any point.
+// TestADiskThatCaughtUpIsTheOtherOne lets a disk catch up with one that goes on, with crashes at any point, with
+// what says when a chunk was written damaged, and with the two changing places.
 func TestADiskThatCaughtUpIsTheOtherOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := newRebuild(t)
@@ -95,9 +100,44 @@ func TestADiskThatCaughtUpIsTheOtherOne(t *testing.T) {
 				case r.catchUp == nil:
 					r.begin(t)
 				case !r.step(t):
+					if rapid.Bool().Draw(t, "another round") {
+						require.NoError(t, r.catchUp.Flush())
+						require.NoError(t, r.catchUp.Round(r.list(t)))
+						return
+					}
 					require.NoError(t, r.catchUp.Finish())
 					r.catchUp = nil
 				}
+			},
+			"release": func(t *rapid.T) {
+				for _, d := range []*Disk{r.from, r.to} {
+					_, err := d.Release()
+					require.NoError(t, err)
+				}
+			},
+			"change places": func(t *rapid.T) {
+				index, _ := r.to.Applied()
+				if r.catchUp == nil && index == r.h.last() && r.to.Ready() == nil {
+					r.from, r.to, r.source, r.store = r.to, r.from, r.store, r.source
+					r.log = r.h.last()
+				}
+			},
+			"damage": func(t *rapid.T) {
+				at := marksLen + r.h.size + rapid.IntRange(0, changedLen(r.h.size)-1).Draw(t, "byte")
+				r.store.Memory()[at] ^= 0x10
+				crash(t, false)
+			},
+			"crash the other": func(t *rapid.T) {
+				if rapid.Bool().Draw(t, "power") {
+					r.source.Fail(seed(t))
+				}
+				if rapid.Bool().Draw(t, "damage") {
+					clear(r.source.Memory()[marksLen+r.h.size:])
+				}
+				var err error
+				r.from, err = Open(r.source, volume, r.h.last())
+				require.NoError(t, err)
+				r.h.replay(t, r.from)
 			},
 			"cut the power": func(t *rapid.T) { crash(t, true) },
 			"kill":          func(t *rapid.T) { crash(t, false) },
@@ -131,17 +171,24 @@ func TestADiskThatCaughtUpIsTheOtherOne(t *testing.T) {
 
 func TestOnlyChunksThatDifferAreRead(t *testing.T) {
 	r := newRebuild(t)
-	b := data(chunkLen, 2*entry.Unit, 1)
-	write := entry.Entry{Op: entry.Write, Off: chunkLen, Len: uint32(len(b)), CRC: entry.Sum(b)}
-	require.NoError(t, r.from.Apply(1, 0, &write, b))
-	copy(r.to.Memory(), "old")
-	s, err := r.from.Snapshot(context.Background())
+	write := func(index, off uint64, disks ...*Disk) {
+		b := data(off, 2*entry.Unit, index)
+		for _, d := range disks {
+			require.NoError(t, d.Apply(index, 0, &entry.Entry{Op: entry.Write, Off: off, Len: uint32(len(b)), CRC: entry.Sum(b)}, b))
+		}
+	}
+	write(1, 0, r.from, r.to)
+	_, err := r.to.Release()
 	require.NoError(t, err)
-	assert.Len(t, s.Chunks, 1, "chunks of zeros are left out")
-	for _, want := range []int{1, 0} {
+	write(2, 3*chunkLen, r.from, r.to)
+	require.Len(t, r.list(t).Chunks, 1, "the chunk that was written behind what is released")
+	write(3, chunkLen, r.from)
+	s := r.list(t)
+	require.Len(t, s.Chunks, 2)
+	for _, want := range []uint64{1, 0} {
 		c, err := r.to.CatchUp(s)
 		require.NoError(t, err)
-		read := 0
+		read := uint64(0)
 		for chunk, to, ok := c.Next(); ok; chunk, to, ok = c.Next() {
 			read++
 			assert.ErrorIs(t, c.Finish(), ErrCatchingUp)
@@ -149,14 +196,82 @@ func TestOnlyChunksThatDifferAreRead(t *testing.T) {
 		}
 		assert.Equal(t, want, read)
 		done, all := c.Progress()
-		assert.Equal(t, [2]uint64{uint64(r.h.size), uint64(r.h.size)}, [2]uint64{done, all})
+		assert.Equal(t, [2]uint64{want * (chunkLen + chunkLen/4), want * (chunkLen + chunkLen/4)}, [2]uint64{done, all})
+		s = r.list(t)
+		assert.Empty(t, s.Chunks, "nothing was written since")
 	}
+	require.Equal(t, r.from.Memory(), r.to.Memory())
+}
+
+// A replica that caught up may be the one that others catch up with.
+func TestADiskThatCaughtUpKnowsWhatOthersMiss(t *testing.T) {
+	r := newRebuild(t)
+	for i := range uint64(3) {
+		b := data(i*chunkLen, entry.Unit, i)
+		require.NoError(t, r.from.Apply(i+1, 0, &entry.Entry{Op: entry.Write, Off: i * chunkLen, Len: entry.Unit, CRC: entry.Sum(b)}, b))
+	}
+	r.catchUpWith(t)
+	again, err := Open(r.store, volume, 3)
+	require.NoError(t, err)
+	for _, d := range []*Disk{r.to, again} {
+		s, err := d.Snapshot(t.Context(), 1)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, len(s.Chunks), 2)
+		assert.Equal(t, uint64(2*chunkLen), s.Chunks[len(s.Chunks)-1].Off)
+		s, err = d.Snapshot(t.Context(), 3)
+		require.NoError(t, err)
+		assert.Empty(t, s.Chunks)
+	}
+}
+
+// catchUpWith catches up.
+func (r *rebuild) catchUpWith(t require.TestingT) {
+	c, err := r.to.CatchUp(r.list(t))
+	require.NoError(t, err)
+	for chunk, to, ok := c.Next(); ok; chunk, to, ok = c.Next() {
+		copy(to, r.from.chunk(chunk.Off))
+	}
+	require.NoError(t, c.Finish())
+}
+
+// What is stable before a mark says what is written behind it: a power cut at any flush leaves no chunk that is
+// written and not noted.
+func TestWhatWasWrittenIsNotedBeforeTheMarkThatHasIt(t *testing.T) {
+	for flushes := range 4 {
+		s := fault.New(Size(4 * chunkLen))
+		d, err := Open(s, volume, 0)
+		require.NoError(t, err)
+		_, err = d.Release()
+		require.NoError(t, err)
+		b := data(chunkLen, entry.Unit, 1)
+		require.NoError(t, d.Apply(1, 0, &entry.Entry{Op: entry.Write, Off: chunkLen, Len: entry.Unit, CRC: entry.Sum(b)}, b))
+		s.FailAfter(flushes)
+		_, err = d.Release()
+		require.Equal(t, flushes < 3, err != nil, "blocks, what was written, mark")
+		s.Repair()
+		s.Fail(rand.New(rand.NewPCG(uint64(flushes), 0)))
+		d, err = Open(s, volume, 1)
+		require.NoError(t, err)
+		if index, _ := d.Applied(); index == 1 {
+			list, err := d.Snapshot(t.Context(), 0)
+			require.NoError(t, err)
+			require.NotEmpty(t, list.Chunks, "after %d flushes", flushes)
+		}
+	}
+}
+
+func TestTheLengthOfAStoreSaysHowManyBlocksItHas(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := entry.Unit * rapid.IntRange(1, 1<<22).Draw(t, "units")
+		require.Equal(t, n, blocksIn(Size(n)))
+		require.LessOrEqual(t, Size(blocksIn(Size(n)+entry.Unit)), Size(n)+entry.Unit)
+	})
 }
 
 func TestADiskThatIsNotWholeSaysSo(t *testing.T) {
 	r := newRebuild(t)
 	require.NoError(t, r.from.Apply(1, 0, &entry.Entry{}, nil))
-	s, err := r.from.Snapshot(context.Background())
+	s, err := r.from.Snapshot(context.Background(), r.to.Since())
 	require.NoError(t, err)
 	s.Whole = 2
 	c, err := r.to.CatchUp(s)
@@ -167,7 +282,7 @@ func TestADiskThatIsNotWholeSaysSo(t *testing.T) {
 	require.NoError(t, c.Finish())
 	for range 2 { // also when it is opened again
 		require.ErrorIs(t, r.to.Ready(), ErrNotWhole)
-		s, err = r.to.Snapshot(context.Background())
+		s, err = r.to.Snapshot(context.Background(), 0)
 		require.NoError(t, err)
 		require.Equal(t, uint64(2), s.Whole, "nor is one that it is copied to")
 		_, err = r.to.Compare(0, []byte{0})
@@ -188,17 +303,23 @@ func TestASnapshotThatDoesNotFitIsRefused(t *testing.T) {
 	require.NoError(t, err)
 	_, err = r.to.CatchUp(Snapshot{Size: uint64(r.h.size)})
 	require.ErrorContains(t, err, "has released entry 1")
-	c, err := r.to.CatchUp(Snapshot{Index: 1, Size: uint64(r.h.size)})
+	_, err = r.to.CatchUp(Snapshot{Index: 3, Since: 2, Size: uint64(r.h.size)})
+	require.ErrorContains(t, err, "of entries 2 to 3")
+	require.NoError(t, r.to.Ready(), "nothing has begun")
+	c, err := r.to.CatchUp(Snapshot{Index: 1, Size: uint64(r.h.size), Chunks: []Chunk{{0, 1, false}}})
 	require.NoError(t, err)
-	require.ErrorContains(t, c.Renew(Chunk{}, 1), "chunk at 0")
-	for _, off := range []uint64{1, 3 * chunkLen} {
-		_, _, err = r.from.Chunk(off)
+	require.ErrorContains(t, c.Renew(Chunk{Off: chunkLen}, 1), "no chunk at 65536")
+	require.ErrorIs(t, c.Round(Snapshot{Index: 1, Size: uint64(r.h.size)}), ErrCatchingUp)
+	_, err = r.from.Snapshot(t.Context(), 1)
+	require.ErrorContains(t, err, "entry 1 is asked for")
+	for off, n := range map[uint64]int{1: chunkLen, 4 * chunkLen: chunkLen, 0: 1, 3 * chunkLen: chunkLen} {
+		_, _, err = r.from.Chunk(off, make([]byte, n))
 		require.ErrorContains(t, err, "no chunk")
 	}
 }
 
 func TestBytesThatAreNoSnapshotAreRefused(t *testing.T) {
-	good := Snapshot{Index: 1, Whole: 2, Size: 3 * chunkLen, Chunks: []Chunk{{0, 1}, {2 * chunkLen, 2}}}
+	good := Snapshot{Index: 1, Whole: 2, Size: 3 * chunkLen, Chunks: []Chunk{{0, 1, false}, {2 * chunkLen, 2, true}}}
 	b := good.Append(nil)
 	for n := range b {
 		_, err := ParseSnapshot(b[:n])
@@ -208,10 +329,10 @@ func TestBytesThatAreNoSnapshotAreRefused(t *testing.T) {
 	}
 	for name, s := range map[string]Snapshot{
 		"whole too early":       {Index: 2, Whole: 1},
-		"a chunk beyond":        {Chunks: []Chunk{{0, 1}}},
-		"a chunk in a chunk":    {Size: chunkLen, Chunks: []Chunk{{512, 1}}},
-		"chunks out of order":   {Size: 2 * chunkLen, Chunks: []Chunk{{chunkLen, 1}, {0, 1}}},
-		"a chunk that is twice": {Size: 2 * chunkLen, Chunks: []Chunk{{0, 1}, {0, 1}}},
+		"a chunk beyond":        {Chunks: []Chunk{{0, 1, false}}},
+		"a chunk in a chunk":    {Size: chunkLen, Chunks: []Chunk{{512, 1, false}}},
+		"chunks out of order":   {Size: 2 * chunkLen, Chunks: []Chunk{{chunkLen, 1, false}, {0, 1, false}}},
+		"a chunk that is twice": {Size: 2 * chunkLen, Chunks: []Chunk{{0, 1, false}, {0, 1, true}}},
 	} {
 		_, err := ParseSnapshot(s.Append(nil))
 		require.ErrorIs(t, err, errSnapshot, name)
@@ -219,7 +340,7 @@ func TestBytesThatAreNoSnapshotAreRefused(t *testing.T) {
 }
 
 func FuzzParseSnapshot(f *testing.F) {
-	s := Snapshot{Index: 1, Whole: 2, Size: 3 * chunkLen, Chunks: []Chunk{{0, 1}, {2 * chunkLen, 2}}}
+	s := Snapshot{Index: 1, Whole: 2, Size: 3 * chunkLen, Chunks: []Chunk{{0, 1, false}, {2 * chunkLen, 2, true}}}
 	f.Add(s.Append(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if s, err := ParseSnapshot(b); err == nil {

@@ -1,8 +1,8 @@
 // Package state has a replica's disk: the blocks, and which entries of the log are in them.
 //
-// The disk is a mapped file of two marks and the blocks. A mark says up to which entry the
-// blocks have all entries for good. Entries above it may be in the blocks, too; they are
-// applied once more after a crash, in order, which ends the same.
+// The disk is a mapped file of two marks, the blocks, and when each chunk of them was written last. A mark says up to
+// which entry the blocks have all entries for good. Entries above it may be in the blocks, too; they are applied once
+// more after a crash, in order, which ends the same.
 package state
 
 import (
@@ -31,6 +31,7 @@ type Disk struct {
 	// Immutable.
 	store  store.Store
 	blocks []byte
+	table  []byte // of changed
 
 	marking sync.Mutex // held while a mark is made
 	mark    mark       // the one on the disk; guarded by marking
@@ -41,6 +42,8 @@ type Disk struct {
 	term     uint64     // of that entry
 	whole    uint64     // the blocks are of one moment once this entry is applied
 	catching bool
+	since    uint64 // a chunk that no later entry wrote to has all entries; below applied only while catching up
+	changed  changed
 	begin    int // of what was written since the last release
 	end      int
 	checked  Checked
@@ -53,14 +56,14 @@ type Checked struct {
 }
 
 // Size is the length of the file of a disk with so many bytes of blocks.
-func Size(blocks int) int { return marksLen + blocks }
+func Size(blocks int) int { return marksLen + blocks + changedLen(blocks) }
 
 // Open opens the disk of a volume in a store, which has marks before the blocks; zeros are a new disk.
 // The last entry that the replica's log has is the last one that the blocks may have. The
 // caller keeps the store, and closes it after the last call.
 func Open(s store.Store, volume identity.ID, last uint64) (*Disk, error) {
 	memory := s.Memory()
-	if len(memory) < marksLen+entry.Unit {
+	if len(memory) < Size(entry.Unit) {
 		return nil, fmt.Errorf("state: a disk of %d bytes", len(memory))
 	}
 	m, err := lastMark(memory)
@@ -76,8 +79,12 @@ func Open(s store.Store, volume identity.ID, last uint64) (*Disk, error) {
 			return nil, fmt.Errorf("state: %w", err)
 		}
 	}
-	blocks := memory[marksLen : marksLen+(len(memory)-marksLen)/entry.Unit*entry.Unit]
-	return &Disk{store: s, blocks: blocks, mark: m, applied: m.index, term: m.term, whole: max(m.whole, last), catching: m.catching}, nil
+	n := blocksIn(len(memory))
+	table := memory[marksLen+n:][:changedLen(n)]
+	return &Disk{
+		store: s, blocks: memory[marksLen:][:n], table: table, mark: m, applied: m.index, term: m.term, whole: max(m.whole, last),
+		catching: m.catching, since: m.index, changed: loadChanged(table, n, m.index),
+	}, nil
 }
 
 // Memory is the blocks.
@@ -140,6 +147,7 @@ func (d *Disk) Apply(index, term uint64, e *entry.Entry, data []byte) error {
 		}
 	}
 	d.wrote(off, n)
+	d.changed.wrote(off, n, index)
 	d.applied, d.term = index, term
 	return nil
 }
@@ -210,6 +218,7 @@ func (d *Disk) Release() (index uint64, err error) {
 	begin, end, catching := d.begin, d.end, d.catching
 	if !catching {
 		d.begin, d.end = 0, 0
+		d.since = max(d.since, m.index)
 	}
 	d.mu.Unlock()
 	if catching || m == d.mark {
@@ -218,8 +227,8 @@ func (d *Disk) Release() (index uint64, err error) {
 	return m.index, d.makeStable(m, begin, end)
 }
 
-// makeStable makes a range of the blocks stable, and then the mark that says so. The caller
-// holds marking.
+// makeStable makes a range of the blocks stable, and when they were written, and then the mark that says so. The
+// caller holds marking.
 func (d *Disk) makeStable(m mark, begin, end int) error {
 	if d.failed != nil {
 		return d.failed
@@ -227,6 +236,12 @@ func (d *Disk) makeStable(m mark, begin, end int) error {
 	var err error
 	if begin != end {
 		err = d.store.Flush(marksLen+begin, end-begin)
+	}
+	d.mu.Lock()
+	off, n := d.changed.put(d.table)
+	d.mu.Unlock()
+	if err == nil && n != 0 {
+		err = d.store.Flush(marksLen+len(d.blocks)+off, n)
 	}
 	if err == nil {
 		m.number, m.volume = d.mark.number+1, d.mark.volume

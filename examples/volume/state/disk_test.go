@@ -237,7 +237,7 @@ func TestAMarkThatIsDamagedLeavesTheOneBefore(t *testing.T) {
 func TestAMarkThatWasReadIsStable(t *testing.T) {
 	for number := range uint64(10) {
 		s, d := disk(t)
-		s.FailAfter(1)
+		s.FailAfter(2) // blocks, and when they were written
 		_, err := d.Release()
 		require.ErrorIs(t, err, fault.ErrDisk)
 		s.Repair()

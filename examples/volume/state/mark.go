@@ -27,7 +27,7 @@ const (
 	marksLen = 2 * markPage
 )
 
-const markFormat = "mar2"
+const markFormat = "mar3"
 
 var errMarks = errors.New("state: the disk has lost its marks")
 
@@ -35,7 +35,7 @@ var errMarks = errors.New("state: the disk has lost its marks")
 //
 //	0        8       16     24      32         40       56       60    64
 //	+--------+-------+------+-------+----------+--------+--------+-----+
-//	| number | index | term | whole | catching | volume | "mar2" | CRC |
+//	| number | index | term | whole | catching | volume | "mar3" | CRC |
 //	+--------+-------+------+-------+----------+--------+--------+-----+
 func (m mark) put(memory []byte) (at int) {
 	at = int(m.number%2) * markPage
