@@ -161,3 +161,19 @@ func TestAPoolIsOneThatSearches(t *testing.T) {
 		})
 	})
 }
+
+func TestAReplicaHoldsSlotsThatAllOthersHaveReleased(t *testing.T) {
+	p := NewPool(Layout{Nodes: 1, Slots: 1, SlotSize: page}, 0, 1, 2, 1, 2, 3)
+	assert.False(t, p.Holds(3), "the others need them, too")
+	p.Release(1, 1)
+	assert.False(t, p.Holds(3))
+	p.Release(2, 1)
+	assert.True(t, p.Holds(3))
+	assert.False(t, p.Holds(2))
+	p.SetMajority(3)
+	assert.False(t, p.Holds(3), "the others are no majority")
+	p.SetMajority(2)
+	p.Leave(3)
+	assert.False(t, p.Holds(3), "it holds nothing any more")
+	require.Equal(t, 1, p.Free())
+}

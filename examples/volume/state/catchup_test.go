@@ -262,7 +262,7 @@ func TestWhatWasWrittenIsNotedBeforeTheMarkThatHasIt(t *testing.T) {
 
 func TestTheLengthOfAStoreSaysHowManyBlocksItHas(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		n := entry.Unit * rapid.IntRange(1, 1<<22).Draw(t, "units")
+		n := entry.Unit * rapid.IntRange(1, 1<<21).Draw(t, "units")
 		require.Equal(t, n, blocksIn(Size(n)))
 		require.LessOrEqual(t, Size(blocksIn(Size(n)+entry.Unit)), Size(n)+entry.Unit)
 	})
