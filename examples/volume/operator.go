@@ -276,13 +276,19 @@ func (o *operator) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	want := leader.Checked
+	want, err := o.checked(ctx, at, max(leader.Checking, leader.Checked.Index))
+	if err != nil {
+		return err
+	}
 	for _, id := range slices.Sorted(maps.Keys(leader.Members)) {
 		got, err := o.checked(ctx, leader.Members[id].Addr, want.Index)
 		if err != nil {
 			return fmt.Errorf("node %d: %w", id, err)
 		}
 		fmt.Fprintf(o.out, "node %d: CRC-32C %08x after record %d\n", id, got.CRC, got.Index)
+		if got.Index != want.Index {
+			return errRebuilt
+		}
 		if got != want {
 			return errDiffer
 		}
@@ -291,17 +297,21 @@ func (o *operator) check(ctx context.Context) error {
 	return nil
 }
 
-var errRebuilt = errors.New("it has been rebuilt since the check began: check again")
+var errRebuilt = errors.New("it has been rebuilt, or another check was begun, since the check began: check again")
 
-// checked waits until a node has checked its disk at an entry.
+// checked waits until a node has checked its disk at an entry, and a minute for the node to come to that.
 func (o *operator) checked(ctx context.Context, addr string, index uint64) (state.Checked, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	late := time.AfterFunc(time.Minute, func() { cancel(context.DeadlineExceeded) })
+	defer cancel(nil)
+	defer late.Stop()
 	for {
 		s, err := node.Ask(ctx, o.ia, addr, askStatus)
 		switch {
 		case err != nil || s.Checked.Index >= index:
 			return s.Checked, err
+		case s.Checking >= index:
+			late.Reset(time.Minute) // it reads its disk
 		case s.Applied >= index:
 			return s.Checked, errRebuilt
 		}

@@ -55,6 +55,7 @@ type Status struct {
 	Waiting  int                 `json:"waiting"`            // writes that wait for a slot of a leader
 	Checked  state.Checked       `json:"checked"`
 	Counts   Counts              `json:"counts"`
+	Checking uint64              `json:"checking,omitempty"` // the record of a check under way
 }
 
 // Serves reports whether the node serves the disk: it leads.
@@ -78,7 +79,8 @@ func (c *consensus) Status() (s Status) {
 func (c *consensus) status() Status {
 	s := Status{
 		ID: c.cfg.ID, Volume: c.cfg.Layout.Volume.String(), Version: wireVersion, Terms: c.terms, Gone: c.log.AllGone(), Refusals: c.refusals.list(time.Now()), Role: c.role.String(), State: c.ana.String(), Leader: c.leader.Load(), Term: c.term, Last: c.last,
-		Applied: c.applied, Released: c.released.Load(), Rotten: c.rotten.Load(), Members: c.log.Members(), Checked: c.disk.Checked(),
+		Applied: c.applied, Released: c.released.Load(), Rotten: c.rotten.Load(), Members: c.log.Members(),
+		Checking: c.disk.Checking(), Checked: c.disk.Checked(), // in this order: a check that ends is in one of both
 		Counts: c.counts.now(), Slots: c.cfg.Layout.Slots, Rebuilt: c.rebuilt.Load(), Rebuilds: c.rebuilds.Load(),
 	}
 	if r := c.reign; r != nil {

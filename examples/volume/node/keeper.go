@@ -2,6 +2,7 @@ package node
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -20,6 +21,7 @@ type keeper struct {
 	jobs      mailbox
 	deaf      bool   // records wait for the engine of a rebuilt replica
 	told      uint64 // up to where the replica has released, as consensus was told
+	checking  uint64 // the last check that was begun
 }
 
 // run is the goroutine of the replica.
@@ -83,9 +85,20 @@ func (k *keeper) apply(life uint64, m *pb.Message) {
 		k.fail(fmt.Errorf("node: apply %d: %w", index, err))
 		return
 	}
+	if check := k.disk.Checking(); check > k.checking {
+		k.checking = check
+		k.tasks.Go(k.check)
+	}
 	k.events.put(func() { k.consensus.took(life, index, changes, m.GetResponses()) })
 	if index-k.told >= uint64(k.cfg.Layout.Slots/4) {
 		k.release()
+	}
+}
+
+// check is a goroutine that sums the disk beside what is applied meanwhile.
+func (k *keeper) check() {
+	for k.ctx.Err() == nil && k.disk.SumNext() {
+		runtime.Gosched() // others want the lock
 	}
 }
 

@@ -38,7 +38,7 @@ func (d *Disk) CatchUp(s Snapshot) (*CatchUp, error) {
 	m := d.mark
 	m.catching = true
 	d.mu.Lock()
-	d.catching = true
+	d.catching, d.sums = true, nil
 	d.mu.Unlock()
 	return c, d.makeStable(m, 0, 0)
 }

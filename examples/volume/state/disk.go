@@ -47,9 +47,10 @@ type Disk struct {
 	begin    int // of what was written since the last release
 	end      int
 	checked  Checked
+	sums     *sums // nil without a check
 }
 
-// Checked is what a disk was when it applied an entry.Check.
+// Checked is what a disk was when it applied an entry.Check: a CRC of the CRCs of its chunks.
 type Checked struct {
 	Index uint64 `json:"index"`
 	CRC   uint32 `json:"crc"`
@@ -116,7 +117,7 @@ func (d *Disk) ready() error {
 }
 
 // Apply applies the entry with an index. The data is that of the slot, for a Write. An entry
-// that the blocks have already changes nothing; one that comes too early is an error.
+// that the blocks have already changes nothing; one that comes too early is an error. One goroutine at a time applies.
 func (d *Disk) Apply(index, term uint64, e *entry.Entry, data []byte) error {
 	if e.Op == entry.Small {
 		data = e.Data
@@ -124,6 +125,7 @@ func (d *Disk) Apply(index, term uint64, e *entry.Entry, data []byte) error {
 	if err := d.check(e, data); err != nil {
 		return err
 	}
+	d.sumFirst(int(e.Off), int(e.Len))
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
@@ -140,7 +142,7 @@ func (d *Disk) Apply(index, term uint64, e *entry.Entry, data []byte) error {
 		copy(d.blocks[off:off+n], data)
 	case entry.None:
 	case entry.Check:
-		d.checked = Checked{index, entry.Sum(d.blocks)}
+		d.beginCheck(index)
 	case entry.Zero:
 		if err := d.store.Zero(marksLen+off, n); err != nil {
 			return fmt.Errorf("state: %w", err)
@@ -152,7 +154,7 @@ func (d *Disk) Apply(index, term uint64, e *entry.Entry, data []byte) error {
 	return nil
 }
 
-// Checked is what the disk was when it applied the last entry.Check, since it was opened.
+// Checked is the last check that has ended since the disk was opened.
 func (d *Disk) Checked() Checked {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -1,0 +1,70 @@
+package state
+
+import (
+	"encoding/binary"
+
+	"godat/examples/volume/entry"
+)
+
+// sums are the CRCs of the chunks as they were at an entry.Check, while they are made. A chunk that a later entry
+// is to change is summed first.
+type sums struct {
+	index uint64
+	crcs  []byte // little-endian, by chunk
+	has   []bool
+	next  int // all before it are summed
+}
+
+// beginCheck begins a check at an entry. One that is under way ends without a result. The caller
+// holds the lock.
+func (d *Disk) beginCheck(index uint64) {
+	n := chunksOf(len(d.blocks))
+	d.sums = &sums{index: index, crcs: make([]byte, 4*n), has: make([]bool, n)}
+}
+
+// sum sums a chunk, if that is to be done. The caller holds the lock.
+func (d *Disk) sum(chunk int) {
+	if s := d.sums; s != nil && !s.has[chunk] {
+		s.has[chunk] = true
+		binary.LittleEndian.PutUint32(s.crcs[4*chunk:], entry.Sum(d.chunk(uint64(chunk)*chunkLen)))
+	}
+}
+
+// sumFirst sums what is to be changed, chunk by chunk, so that nobody waits for more than one.
+func (d *Disk) sumFirst(off, n int) {
+	for chunk := off / chunkLen; n != 0 && chunk <= (off+n-1)/chunkLen; chunk++ {
+		d.mu.Lock()
+		d.sum(chunk)
+		d.mu.Unlock()
+	}
+}
+
+// SumNext goes on with a check by one chunk, and reports whether there is more to do. Any number of goroutines may
+// call it, while entries are applied.
+func (d *Disk) SumNext() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := d.sums
+	if s == nil {
+		return false
+	}
+	for s.next < len(s.has) && s.has[s.next] {
+		s.next++
+	}
+	if s.next < len(s.has) {
+		d.sum(s.next)
+		return true
+	}
+	d.checked, d.sums = Checked{s.index, entry.Sum(s.crcs)}, nil
+	return false
+}
+
+// Checking is the entry.Check of the check under way, or 0.
+func (d *Disk) Checking() uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.sums == nil {
+		return 0
+	}
+	return d.sums.index
+}
