@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"slices"
 
+	"go.etcd.io/raft/v3"
 	pb "go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
 
@@ -114,6 +115,10 @@ func (k *keeper) changeMembers(entries []*pb.Entry) (changes []*pb.ConfChange, e
 			return nil, err
 		}
 		changes = append(changes, c)
+		if k.replayed(c, members) {
+			c.NodeId = new(raft.None) // to the engine it is nothing
+			continue
+		}
 		switch id := c.GetNodeId(); c.GetType() {
 		case pb.ConfChangeAddNode, pb.ConfChangeAddLearnerNode:
 			members[id] = raftlog.Member{Addr: string(c.Context), Learner: c.GetType() == pb.ConfChangeAddLearnerNode}
@@ -126,6 +131,21 @@ func (k *keeper) changeMembers(entries []*pb.Entry) (changes []*pb.ConfChange, e
 		return nil, nil
 	}
 	return changes, k.log.SetMembers(members)
+}
+
+// replayed reports whether a change is applied once more, after a crash, to members that have it and perhaps later ones:
+// nobody adds a member, or one that was a member. A voter would be a learner until the next change, and vote for nobody.
+func (k *keeper) replayed(c *pb.ConfChange, members raftlog.Members) bool {
+	id := c.GetNodeId()
+	m, member := members[id]
+	switch c.GetType() {
+	case pb.ConfChangeAddLearnerNode:
+		return k.log.Gone(id) || member && !m.Learner
+	case pb.ConfChangeAddNode:
+		return k.log.Gone(id)
+	default:
+		return false
+	}
 }
 
 // release makes the disk stable, and says so.
