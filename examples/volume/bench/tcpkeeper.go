@@ -112,7 +112,7 @@ func (n *tcpNode) release() {
 func (n *tcpNode) writer() func(off int, data []byte) error {
 	done := make(chan error, 1)
 	return func(off int, data []byte) error {
-		e := entry.Entry{Op: entry.Small, Off: uint64(off), Len: uint32(len(data)), CRC: entry.Sum(data), Data: data}
+		e := entry.Entry{Op: entry.Small, Off: uint64(off), Len: uint32(len(data)), Data: data}.Sealed(data)
 		b := e.Append(nil)
 		n.put(n.events, func() {
 			if err := n.raft.Propose(b); err != nil {

@@ -33,7 +33,7 @@ type Entry struct {
 	Off  uint64
 	Len  uint32
 	Slot uint32 // of a Write
-	CRC  uint32 // of the data of a Write or a Small; see Sum
+	CRC  uint32 // of all else that it says, and of its data; see Sealed
 	Data []byte // of a Small, Len bytes
 }
 
@@ -42,13 +42,34 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // Sum is the CRC-32C of data.
 func Sum(data []byte) uint32 { return crc32.Checksum(data, castagnoli) }
 
+// Sealed is the entry with the CRC of what it says and of its data, for a Write that of the slot.
+func (e Entry) Sealed(data []byte) Entry {
+	e.CRC = e.sum(data)
+	return e
+}
+
+// Right reports whether the CRC is that of what the entry says and of its data.
+func (e *Entry) Right(data []byte) bool { return e.CRC == e.sum(data) }
+
+// sum is the CRC. That of an entry that writes nothing is 0.
+func (e *Entry) sum(data []byte) uint32 {
+	if e.Op == None || e.Op == Check {
+		return 0
+	}
+	var head [sealed]byte
+	return crc32.Update(Sum(e.head(head[:0])), castagnoli, data)
+}
+
 // An entry as bytes, little-endian, the data of a Small behind it. None has no bytes.
 //
 //	0    1  4    8         16    20   24
 //	+----+--+----+---------+-----+----+------
 //	| op |0 | len| offset  | slot| crc| data
 //	+----+--+----+---------+-----+----+------
-const headLen = 24
+const (
+	headLen = 24
+	sealed  = 20 // of these bytes, in front of the CRC
+)
 
 // errEntry is the error of bytes that are no entry.
 var errEntry = errors.New("entry: malformed")
@@ -58,12 +79,16 @@ func (e *Entry) Append(b []byte) []byte {
 	if e.Op == None {
 		return b
 	}
+	b = binary.LittleEndian.AppendUint32(e.head(b), e.CRC)
+	return append(b, e.Data...)
+}
+
+// head appends what is in front of the CRC.
+func (e *Entry) head(b []byte) []byte {
 	b = append(b, byte(e.Op), 0, 0, 0)
 	b = binary.LittleEndian.AppendUint32(b, e.Len)
 	b = binary.LittleEndian.AppendUint64(b, e.Off)
-	b = binary.LittleEndian.AppendUint32(b, e.Slot)
-	b = binary.LittleEndian.AppendUint32(b, e.CRC)
-	return append(b, e.Data...)
+	return binary.LittleEndian.AppendUint32(b, e.Slot)
 }
 
 // Parse parses bytes that Append wrote. The data of the entry is a part of b.
@@ -97,13 +122,9 @@ func (e *Entry) check() error {
 	}
 	within, named := 0, e.Op == Write
 	switch e.Op {
-	case Write:
+	case Write, Zero:
 	case Small:
 		within = int(e.Len)
-	case Zero:
-		if e.CRC != 0 {
-			return fmt.Errorf("%w: zeros with a CRC", errEntry)
-		}
 	default:
 		return fmt.Errorf("%w: operation %d", errEntry, e.Op)
 	}

@@ -36,7 +36,6 @@ func TestBytesThatAreNoEntryAreRefused(t *testing.T) {
 		"a small write with too much": {Op: Small, Len: 512, Data: make([]byte, 513)},
 		"a small write with a slot":   {Op: Small, Len: 512, Slot: 1, Data: make([]byte, 512)},
 		"zeros with a slot":           {Op: Zero, Len: 512, Slot: 1},
-		"zeros with a CRC":            {Op: Zero, Len: 512, CRC: 1},
 	} {
 		_, err := Parse(e.Append(nil))
 		assert.ErrorIs(t, err, errEntry, name)
@@ -57,4 +56,37 @@ func FuzzParse(f *testing.F) {
 			require.True(t, bytes.Equal(b, e.Append(nil)))
 		}
 	})
+}
+
+// A flip in what an entry says is found like one in its data.
+func TestTheCRCCoversAllThatAnEntrySays(t *testing.T) {
+	data := bytes.Repeat([]byte{7}, Unit)
+	for _, e := range []Entry{
+		Entry{Op: Write, Off: 4096, Len: Unit, Slot: 3}.Sealed(data),
+		Entry{Op: Small, Off: 4096, Len: Unit, Data: data}.Sealed(data),
+		Entry{Op: Zero, Off: 4096, Len: Unit}.Sealed(nil),
+	} {
+		with := data
+		if e.Op == Zero {
+			with = nil
+		}
+		require.True(t, e.Right(with))
+		got, err := Parse(e.Append(nil))
+		require.NoError(t, err)
+		require.True(t, got.Right(with))
+		for name, flip := range map[string]func(e *Entry){
+			"operation": func(e *Entry) { e.Op ^= 1 },
+			"offset":    func(e *Entry) { e.Off ^= Unit },
+			"length":    func(e *Entry) { e.Len ^= 2 * Unit },
+			"slot":      func(e *Entry) { e.Slot ^= 1 },
+			"CRC":       func(e *Entry) { e.CRC ^= 1 },
+		} {
+			other := e
+			flip(&other)
+			require.False(t, other.Right(with), "%s of operation %d", name, e.Op)
+		}
+	}
+	for _, e := range []Entry{{}, {Op: Check}} {
+		require.True(t, e.Right(nil))
+	}
 }

@@ -139,7 +139,7 @@ func (j *Journal) Data(e *entry.Entry) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if entry.Sum(data) != e.CRC {
+	if !e.Right(data) {
 		return nil, fmt.Errorf("%w: %d", ErrOther, e.Slot)
 	}
 	return data, nil

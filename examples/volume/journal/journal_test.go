@@ -27,7 +27,7 @@ func fill(t require.TestingT, j *Journal, slot uint32, n int, seed uint64) entry
 		binary.LittleEndian.PutUint64(b[at:], seed)
 		binary.LittleEndian.PutUint64(b[at+8:], uint64(slot)<<32|uint64(at))
 	}
-	return entry.Entry{Op: entry.Write, Len: uint32(n), Slot: slot, CRC: entry.Sum(b)}
+	return entry.Entry{Op: entry.Write, Len: uint32(n), Slot: slot}.Sealed(b)
 }
 
 func TestAJournalIsOpenedAgainAfterAKill(t *testing.T) {

@@ -186,7 +186,7 @@ func (f *follower) write(from, term, index uint64, slot uint32, value byte) *pb.
 	for i := range data {
 		data[i] = value
 	}
-	e := entry.Entry{Op: entry.Write, Len: 4096, Slot: slot, CRC: entry.Sum(data)}
+	e := entry.Entry{Op: entry.Write, Len: 4096, Slot: slot}.Sealed(data)
 	return &pb.Message{
 		Type: pb.MsgApp.Enum(), From: new(from), Term: new(term), Index: new(index - 1), LogTerm: new(min(term, index-1)),
 		Entries: []*pb.Entry{{Index: new(index), Term: new(term), Type: pb.EntryNormal.Enum(), Data: e.Append(nil)}},

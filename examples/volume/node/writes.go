@@ -92,11 +92,12 @@ func (c *consensus) take(w *target.Write) {
 		return
 	}
 	data, _ := c.journal.Slot(slot, w.Len) // the slot is the pool's
-	e := entry.Entry{Op: entry.Write, Off: uint64(w.Offset), Len: uint32(w.Len), Slot: slot, CRC: entry.Sum(data)}
+	e := entry.Entry{Op: entry.Write, Off: uint64(w.Offset), Len: uint32(w.Len), Slot: slot}
 	large := w.Len >= smallest
 	if !large {
 		e.Op, e.Slot, e.Data = entry.Small, 0, data
 	}
+	e = e.Sealed(data)
 	sent := c.reign.propose(proposal{data: e.Append(nil), slot: slot, large: large, done: w.Done})
 	if !large || !sent {
 		c.reign.give(slot)
@@ -131,6 +132,6 @@ func (c *consensus) zero(off, size int, done func(error)) {
 		done(err)
 		return
 	}
-	e := entry.Entry{Op: entry.Zero, Off: uint64(off), Len: uint32(size)}
+	e := entry.Entry{Op: entry.Zero, Off: uint64(off), Len: uint32(size)}.Sealed(nil)
 	c.reign.propose(proposal{data: e.Append(nil), done: done})
 }

@@ -173,7 +173,7 @@ func (c *cluster) name() {
 	c.filling = c.filling[1:]
 	c.pool.Name(m.slot, c.next)
 	c.written[[2]uint64{c.next, c.term}] = m.data
-	c.propose(entry.Entry{Op: entry.Write, Off: m.off, Len: uint32(len(m.data)), Slot: m.slot, CRC: entry.Sum(m.data)})
+	c.propose(entry.Entry{Op: entry.Write, Off: m.off, Len: uint32(len(m.data)), Slot: m.slot}.Sealed(m.data))
 }
 
 // resend connects a replica anew and sends it all that it has not acknowledged.

@@ -185,7 +185,7 @@ func TestReplicasHaveAllThatWasAcknowledged(t *testing.T) {
 				if c.leader != nil {
 					off := offset(t, 512)
 					b := c.data(off, 512)
-					c.propose(entry.Entry{Op: entry.Small, Off: off, Len: 512, CRC: entry.Sum(b), Data: b})
+					c.propose(entry.Entry{Op: entry.Small, Off: off, Len: 512, Data: b}.Sealed(b))
 				}
 			},
 			"accept": accept, "accept more": accept,

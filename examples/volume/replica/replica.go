@@ -122,7 +122,9 @@ func (r *Replica) check() error {
 		if err != nil {
 			return err
 		}
-		err = r.inPlace(&e)
+		if err = r.inPlace(&e); err == nil && e.Op != entry.Write && !e.Right(e.Data) {
+			err = fmt.Errorf("%w: record %d says something else", journal.ErrOther, index)
+		}
 		switch {
 		case err == nil:
 			good = append(good, e)

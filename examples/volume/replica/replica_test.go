@@ -19,7 +19,7 @@ func (n *node) record(t *testing.T, index uint64, slot uint32) Record {
 	b, err := n.Replica.journal.Slot(slot, 4096)
 	require.NoError(t, err)
 	copy(b, bytes.Repeat([]byte{byte(index), byte(slot)}, 2048))
-	e := entry.Entry{Op: entry.Write, Off: 4096 * (index % 4), Len: 4096, Slot: slot, CRC: entry.Sum(b)}
+	e := entry.Entry{Op: entry.Write, Off: 4096 * (index % 4), Len: 4096, Slot: slot}.Sealed(b)
 	return Record{Index: index, Term: 1, Data: e.Append(nil)}
 }
 
@@ -246,5 +246,25 @@ func TestALogBeginsWhereItsDiskIs(t *testing.T) {
 			require.Equal(t, term, n.log.termOf(applied))
 			require.NoError(t, n.Apply(last))
 		})
+	}
+}
+
+// A record that was acknowledged says something else by now.
+func TestARecordThatSaysSomethingElseIsFoundLikeASlot(t *testing.T) {
+	for name, e := range map[string]entry.Entry{
+		"zeros": entry.Entry{Op: entry.Zero, Len: 512}.Sealed(nil),
+		"small": entry.Entry{Op: entry.Small, Len: 512, Data: make([]byte, 512)}.Sealed(make([]byte, 512)),
+	} {
+		for what, at := range map[string]int{"length": 5, "offset": 9, "CRC": 20} {
+			if name == "small" && what == "length" {
+				continue // it has other bytes than it says
+			}
+			n := newNode(t, 0)
+			require.NoError(t, n.Accept([]Record{{Index: 1, Term: 1, Data: e.Append(nil)}}))
+			require.NoError(t, n.Accept([]Record{n.record(t, 2, 1)}))
+			n.log.now[0].Data[at] ^= 0x4
+			n.open(t)
+			assert.True(t, n.Rotten(), "%s, %s", name, what)
+		}
 	}
 }

@@ -174,7 +174,7 @@ func TestOnlyChunksThatDifferAreRead(t *testing.T) {
 	write := func(index, off uint64, disks ...*Disk) {
 		b := data(off, 2*entry.Unit, index)
 		for _, d := range disks {
-			require.NoError(t, d.Apply(index, 0, &entry.Entry{Op: entry.Write, Off: off, Len: uint32(len(b)), CRC: entry.Sum(b)}, b))
+			require.NoError(t, d.Apply(index, 0, sealed(entry.Entry{Op: entry.Write, Off: off, Len: uint32(len(b))}, b), b))
 		}
 	}
 	write(1, 0, r.from, r.to)
@@ -208,7 +208,7 @@ func TestADiskThatCaughtUpKnowsWhatOthersMiss(t *testing.T) {
 	r := newRebuild(t)
 	for i := range uint64(3) {
 		b := data(i*chunkLen, entry.Unit, i)
-		require.NoError(t, r.from.Apply(i+1, 0, &entry.Entry{Op: entry.Write, Off: i * chunkLen, Len: entry.Unit, CRC: entry.Sum(b)}, b))
+		require.NoError(t, r.from.Apply(i+1, 0, sealed(entry.Entry{Op: entry.Write, Off: i * chunkLen, Len: entry.Unit}, b), b))
 	}
 	r.catchUpWith(t)
 	again, err := Open(r.store, volume, 3)
@@ -244,7 +244,7 @@ func TestWhatWasWrittenIsNotedBeforeTheMarkThatHasIt(t *testing.T) {
 		_, err = d.Release()
 		require.NoError(t, err)
 		b := data(chunkLen, entry.Unit, 1)
-		require.NoError(t, d.Apply(1, 0, &entry.Entry{Op: entry.Write, Off: chunkLen, Len: entry.Unit, CRC: entry.Sum(b)}, b))
+		require.NoError(t, d.Apply(1, 0, sealed(entry.Entry{Op: entry.Write, Off: chunkLen, Len: entry.Unit}, b), b))
 		s.FailAfter(flushes)
 		_, err = d.Release()
 		require.Equal(t, flushes < 3, err != nil, "blocks, what was written, mark")

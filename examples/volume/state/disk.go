@@ -173,7 +173,7 @@ func (d *Disk) check(e *entry.Entry, data []byte) error {
 	if err := d.within(e.Off, uint64(e.Len)); err != nil {
 		return err
 	}
-	if (e.Op == entry.Write || e.Op == entry.Small) && (len(data) != int(e.Len) || entry.Sum(data) != e.CRC) {
+	if (e.Op == entry.Write || e.Op == entry.Small) && len(data) != int(e.Len) || !e.Right(data) {
 		return fmt.Errorf("%w: %d bytes at %d", ErrOther, e.Len, e.Off)
 	}
 	return nil

@@ -48,6 +48,12 @@ func data(off uint64, n int, number uint64) []byte {
 	return b
 }
 
+// sealed is an entry with its CRC.
+func sealed(e entry.Entry, data []byte) *entry.Entry {
+	e = e.Sealed(data)
+	return &e
+}
+
 // change is an entry and its data.
 type change struct {
 	entry entry.Entry
@@ -73,10 +79,12 @@ func (h *history) draw(t *rapid.T) {
 	case entry.Check, entry.None:
 		c.entry = entry.Entry{Op: c.entry.Op}
 	case entry.Write:
-		c.entry.CRC, c.slot = entry.Sum(b), b
+		c.entry, c.slot = c.entry.Sealed(b), b
 	case entry.Small:
-		c.entry.CRC, c.entry.Data = entry.Sum(b), b
+		c.entry.Data = b
+		c.entry = c.entry.Sealed(b)
 	case entry.Zero:
+		c.entry = c.entry.Sealed(nil)
 	}
 	h.changes = append(h.changes, c)
 }
@@ -163,7 +171,7 @@ func disk(t *testing.T) (*fault.Store, *Disk) {
 	d, err := Open(s, volume, 0)
 	require.NoError(t, err)
 	b := data(0, 4096, 1)
-	require.NoError(t, d.Apply(1, 1, &entry.Entry{Op: entry.Write, Len: 4096, CRC: entry.Sum(b)}, b))
+	require.NoError(t, d.Apply(1, 1, sealed(entry.Entry{Op: entry.Write, Len: 4096}, b), b))
 	return s, d
 }
 
@@ -171,7 +179,7 @@ func TestAnEntryThatDoesNotFitChangesNothing(t *testing.T) {
 	_, d := disk(t)
 	was := bytes.Clone(d.Memory())
 	b := data(512, 512, 2)
-	good := entry.Entry{Op: entry.Write, Off: 512, Len: 512, CRC: entry.Sum(b)}
+	good := entry.Entry{Op: entry.Write, Off: 512, Len: 512}.Sealed(b)
 	beyond, other := good, good
 	beyond.Off = 4096
 	other.CRC++
@@ -213,7 +221,7 @@ func TestAMarkThatIsDamagedLeavesTheOneBefore(t *testing.T) {
 	s, d := disk(t)
 	_, err := d.Release()
 	require.NoError(t, err)
-	require.NoError(t, d.Apply(2, 2, &entry.Entry{Op: entry.Zero, Len: 512}, nil))
+	require.NoError(t, d.Apply(2, 2, sealed(entry.Entry{Op: entry.Zero, Len: 512}, nil), nil))
 	_, err = d.Release()
 	require.NoError(t, err)
 	index := func() uint64 {
