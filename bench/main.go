@@ -32,6 +32,7 @@ type command struct {
 	Dial      dialCommand      `cmd:"" help:"Round trips to a process that runs serve."`
 	Peers     peersCommand     `cmd:"" help:"The same work by others: gRPC, QUIC, and programs in C that are installed."`
 	RPC       rpcCommand       `cmd:"" name:"rpc" help:"Calls of runtime/rpc beside those of gRPC, net/http, net/rpc and a plain server on net, in two processes each. It takes five minutes."`
+	Overload  overloadCommand  `cmd:"" help:"Answers in time of a server of calls that is asked for half to four times what it can do. It takes forty seconds."`
 	Results   resultsCommand   `cmd:"" help:"Write bench/RESULTS.md: this machine's tables, and the figures in README.md. It takes ten minutes, and with --repeats 6 seven."`
 	Agree     agreeCommand     `cmd:"" help:"Run a command in pairs, and count in how many both runs agree within their intervals. It takes six minutes."`
 	Show      showCommand      `cmd:"" help:"Show a run that was saved with --format json."`
