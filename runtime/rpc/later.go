@@ -32,9 +32,9 @@ type kept struct {
 	limit *time.Timer
 }
 
-// keep keeps a copy of an answer that is too long for a message, for a caller who fetches it. It returns
+// setAside keeps a copy of an answer that is too long for a message, for a caller who fetches it. It returns
 // the answer in its place; nil if it keeps nothing. The caller holds mu.
-func (r *Request) keep(answer []byte) (length []byte) {
+func (r *Request) setAside(answer []byte) (length []byte) {
 	if r.header.flags&flagLater == 0 || r.answered || r.gone || len(answer) > mostLater || r.most() < 4 {
 		return nil
 	}

@@ -198,7 +198,7 @@ func (r *Request) answer(method string, code uint16, payload []byte) (err error)
 	}
 	failed := code
 	if len(payload) > r.most() {
-		if length := r.keep(payload); length != nil {
+		if length := r.setAside(payload); length != nil {
 			code, payload = codeLater, length
 		} else {
 			err = hw.Errorf("", hw.LengthError, hw.NoSubtype, "%d bytes; the caller takes %d", len(payload), r.most())
