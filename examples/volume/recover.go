@@ -106,9 +106,13 @@ func beginRecovery(o *recoverOptions, was *about, out io.Writer) (r *recovery, e
 	}
 	known, _ := x.Disk().Applied()
 	_, last := f.log.Bounds()
-	fmt.Fprintf(out, "%s is node %d of volume %v, in term %d. It has the records up to %d, and knows that those up to %d were committed. "+
+	_, term := x.Disk().Applied()
+	if record, err := f.log.Record(last); err == nil {
+		term = record.Term
+	}
+	fmt.Fprintf(out, "%s is node %d of volume %v. It has the records up to %d, of term %d, and knows that those up to %d were committed. "+
 		"LOST is what was acknowledged in later records, which other nodes have; %d records count as written, whether or not a host was told so\n",
-		dir, was.ID, identity.ID(was.Volume), f.log.Vote().Term, last, known, last-known)
+		dir, was.ID, identity.ID(was.Volume), last, term, known, last-known)
 	if !o.Force {
 		return nil, errNotForced
 	}

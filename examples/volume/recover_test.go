@@ -33,6 +33,7 @@ func TestANodeThatLostItsMajorityBecomesAVolumeOfItsOwn(t *testing.T) {
 	was := c.token
 	require.ErrorIs(t, recoverNode(&recoverOptions{Data: dir}, &out), errNotForced)
 	assert.Contains(t, out.String(), "It has the records up to")
+	assert.Contains(t, out.String(), ", of term ")
 	require.NoError(t, recoverNode(&recoverOptions{Data: dir, Force: true}, &out))
 	assert.Contains(t, out.String(), fmt.Sprintf("node %d alone is volume", left))
 	text, err := os.ReadFile(filepath.Join(dir, "token"))

@@ -27,7 +27,7 @@ func (c *Credentials) Provider(refused Refused) *iwarp.Provider {
 				tell(refused, addr, err)
 				return nil, err
 			}
-			return &conn{Conn: x.(*tls.Conn), refused: refused}, nil
+			return &conn{Conn: x.(*tls.Conn), addr: addr, refused: refused}, nil
 		},
 		Listen: func(addr string) (net.Listener, error) {
 			l, err := tls.Listen("tcp", addr, config)
@@ -100,12 +100,17 @@ func (l *listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &conn{Conn: x.(*tls.Conn), refused: l.refused}, nil
+	addr := x.RemoteAddr().String()
+	if host, _, err := net.SplitHostPort(addr); err == nil {
+		addr = host // the port is another one each time
+	}
+	return &conn{Conn: x.(*tls.Conn), addr: addr, refused: l.refused}, nil
 }
 
 // conn tells of a handshake that fails. One goroutine reads.
 type conn struct {
 	*tls.Conn
+	addr    string // of the other end
 	refused Refused
 	got     bool // something has been read, so both ends trust each other
 }
@@ -117,7 +122,7 @@ func (c *conn) Read(b []byte) (int, error) {
 	case n > 0:
 		c.got = true
 	case err != nil && !c.got:
-		tell(c.refused, c.RemoteAddr().String(), err)
+		tell(c.refused, c.addr, err)
 	}
 	return n, err
 }

@@ -90,7 +90,10 @@ func TestAStrangerWithoutTLSIsToldOf(t *testing.T) {
 	_, err = x.Write([]byte("MPA ID Req Frame, which is no TLS"))
 	require.NoError(t, err)
 	var got told
-	server, err := (&listener{l, func(_ string, here bool, why string) { got = told{here, why} }}).Accept()
+	server, err := (&listener{l, func(addr string, here bool, why string) {
+		require.Equal(t, "127.0.0.1", addr, "a port that is another one each time would make each attempt news")
+		got = told{here, why}
+	}}).Accept()
 	require.NoError(t, err)
 	_, err = server.Read(make([]byte, 1))
 	require.Error(t, err)
