@@ -3,8 +3,11 @@
 package inspect
 
 import (
+	"io"
 	"net"
+	"net/http"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -62,4 +65,54 @@ func TestAListenerWithoutADescriptorIsNamed(t *testing.T) {
 	assert.Equal(t, "descriptors", found[0].Kind)
 	assert.Equal(t, ln.String(), found[0].Name)
 	assert.Contains(t, found[0].Text, "ulimit -n")
+}
+
+func TestThePageAnswersInAProcessWithoutADescriptor(t *testing.T) {
+	ia, err := dat.Open(t.Context(), "loop")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, ia.Close()) }()
+	url, err := Serve(t.Context(), "127.0.0.1:0", "", ia)
+	require.NoError(t, err)
+	at := strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/")
+	var was unix.Rlimit
+	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &was))
+	low := was
+	low.Cur = min(was.Cur, 256)
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &low))
+	defer func() { assert.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &was)) }()
+	for range 3 {
+		func() {
+			var files []*os.File
+			defer func() {
+				for _, f := range files {
+					_ = f.Close()
+				}
+			}()
+			for {
+				f, err := os.Open(os.DevNull)
+				if err != nil {
+					break
+				}
+				files = append(files, f)
+			}
+			last := len(files) - 1
+			require.NoError(t, files[last].Close())
+			files = files[:last]
+			c, err := net.Dial("tcp", at) // with the last one, so that the page has none
+			require.NoError(t, err)
+			defer c.Close()
+			require.NoError(t, c.SetDeadline(time.Now().Add(time.Minute)))
+			_, err = io.WriteString(c, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+			require.NoError(t, err)
+			answer, err := io.ReadAll(c)
+			require.NoError(t, err)
+			assert.Contains(t, string(answer), "200 OK")
+			assert.Contains(t, string(answer), "</html>")
+		}()
+		for range 2 { // the second one is let in behind the page's having its spare descriptor again
+			answer, err := http.Get(url)
+			require.NoError(t, err)
+			require.NoError(t, answer.Body.Close())
+		}
+	}
 }

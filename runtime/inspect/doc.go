@@ -13,10 +13,12 @@
 //	expvar.Publish("godat", handler)
 //
 // The page may stay on: it takes GET and HEAD alone, and shows no payloads. Of private data it shows
-// one kind: a text of at most 64 bytes with which a program rejected a connection, in the cause.
+// two kinds: a text of at most 64 bytes with which a program rejected a connection, in the cause;
+// and the start of the last error with which a handler of package rpc failed.
 // A POST from the page itself switches on what the program allows: [Handler.LetMeasure] and
 // [Handler.AllowTraces]. But the page names peers, so it belongs on an address that only
-// operators reach. Requests share a snapshot that is taken at most once a second. A request
+// operators reach. On a loopback address it is there for addresses, localhost, and the names of
+// [Handler.AllowHosts], so that no other site's script reads it under a name of that site. Requests share a snapshot that is taken at most once a second. A request
 // renders at most one page of a table, and at most 4 requests render at a time. Nothing runs
 // while nobody asks.
 //
@@ -29,7 +31,8 @@
 // measures them while the program says so, or for a while when a visitor does: see
 // [Handler.LetMeasure].
 //
-// Adapters tell no ages: an operation, an event or a callback is as old as the first snapshot
-// that had it. So a trouble that depends on an age appears at the page's second reading, some
-// seconds after the first.
+// Adapters tell no ages of operations: an operation, an event or a callback is as old as the first snapshot
+// that had it. So a first look, and one that comes long after the one before, says that it is one, and never
+// that all is well. What was refused or dropped stays for a minute. What users feel of calls is told
+// first: those that are late, wait, fail, were refused or lost their connection.
 package inspect

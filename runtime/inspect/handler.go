@@ -31,6 +31,7 @@ type Handler struct {
 	turns       chan struct{}
 	letsMeasure bool
 	same        http.CrossOriginProtection
+	hosts       []string // that the program allows
 	traces      traces
 }
 
@@ -100,6 +101,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead && !posts {
 		w.Header().Set("Allow", "GET, HEAD")
 		http.Error(w, "the page only shows", http.StatusMethodNotAllowed)
+		return
+	}
+	if why := h.refusal(r); why != "" {
+		http.Error(w, why, http.StatusForbidden)
 		return
 	}
 	q, err := parseQuery(r.URL.RawQuery, len(h.adapters))

@@ -99,3 +99,39 @@ func TestVisitorsWhoStayTakeABoundedNumberOfDescriptors(t *testing.T) {
 		}
 	})
 }
+
+func TestFourHundredSlowVisitorsKeepNobodyFromThePage(t *testing.T) {
+	served(t, func(t *testing.T, w *wire) {
+		var in []net.Conn
+		began := time.Now()
+		for range 400 {
+			here, there := net.Pipe()
+			w.incoming <- there
+			in = append(in, here)
+		}
+		here := w.come(t, visit+"\r\n")
+		answer, err := http.ReadResponse(bufio.NewReader(here), nil)
+		require.NoError(t, err)
+		assert.Equal(t, http.StatusOK, answer.StatusCode)
+		assert.LessOrEqual(t, time.Since(began), 2*time.Second)
+		for _, c := range append(in, here) {
+			require.NoError(t, c.Close())
+		}
+	})
+}
+
+func TestSlowVisitorsLeaveOnlyWhereTheirAddressHasTheMost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &entrance{in: make(map[*visitor]time.Time)}
+		for i := range 9 {
+			e.in[&visitor{from: fmt.Sprint("10.0.0.", min(i, 3))}] = time.Now()
+		}
+		assert.Empty(t, e.slow(), "nobody has been in for long")
+		time.Sleep(brief)
+		slow := e.slow()
+		require.Len(t, slow, 6)
+		for _, v := range slow {
+			assert.Equal(t, "10.0.0.3", v.from)
+		}
+	})
+}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 
 	dat "godat/runtime"
@@ -26,7 +25,8 @@ var errNoPage = errors.New("inspect: a directory for traces, and no address of t
 // nothing. The page names peers, and its visitors may have requests measured (see
 // [Handler.LetMeasure]), so the address is one that only operators reach, such as 127.0.0.1:6060.
 // Unless traces is empty, visitors may also trace connections into that directory (see
-// [Handler.AllowTraces]). At most 64 connections are let in at a time, and a visitor who asks, reads or
+// [Handler.AllowTraces]). An address without a host is of loopback: ":6060" is 127.0.0.1:6060, and
+// 0.0.0.0:6060 is for all. At most 64 connections are let in at a time, and a visitor who asks, reads or
 // leaves too slowly is sent away, so that visitors take a bounded number of descriptors.
 func Serve(ctx context.Context, address, traces string, ias ...*dat.IA) (url string, err error) {
 	h := New(ias...).LetMeasure()
@@ -40,7 +40,7 @@ func Serve(ctx context.Context, address, traces string, ias ...*dat.IA) (url str
 			return "", err
 		}
 	}
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", onLoopback(address))
 	if err != nil {
 		return "", err
 	}
@@ -51,39 +51,14 @@ func Serve(ctx context.Context, address, traces string, ias ...*dat.IA) (url str
 }
 
 func server(h http.Handler) *http.Server {
-	return &http.Server{Handler: h, ReadTimeout: patience, WriteTimeout: patience, MaxHeaderBytes: longestHeader}
+	s := &http.Server{Handler: h, ReadTimeout: patience, WriteTimeout: patience, MaxHeaderBytes: longestHeader}
+	s.SetKeepAlivesEnabled(false) // a visitor keeps no place, and no descriptor, behind an answer
+	return s
 }
 
 // run is the goroutine that serves the page until the server is closed.
 func run(s *http.Server, l net.Listener) {
-	_ = s.Serve(&entrance{Listener: l, places: make(chan struct{}, mostVisitors)})
-}
-
-// entrance lets a bounded number of visitors in at a time. Others wait in the system's backlog.
-type entrance struct {
-	net.Listener
-	places chan struct{}
-}
-
-// Accept waits for a place, and then for a visitor. A server that closes its connections gives
-// places back, so it waits for none.
-func (e *entrance) Accept() (net.Conn, error) {
-	e.places <- struct{}{}
-	c, err := e.Listener.Accept()
-	if err != nil {
-		<-e.places
-		return nil, err
-	}
-	return &visitor{Conn: c, leave: sync.OnceFunc(func() { <-e.places })}, nil
-}
-
-type visitor struct {
-	net.Conn
-	leave func()
-}
-
-// Close gives the place back.
-func (v *visitor) Close() error {
-	defer v.leave()
-	return v.Conn.Close()
+	e := &entrance{Listener: l, places: make(chan struct{}, mostVisitors)}
+	_ = s.Serve(e)
+	e.end()
 }
