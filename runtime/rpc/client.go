@@ -130,6 +130,8 @@ func (c *Client) PZ() *dat.PZ {
 // that the server answered is an [Error]; without an answer the error is a [CallError]. A
 // payload of more bytes than both ends take is LENGTH_ERROR, a nil ctx INVALID_PARAMETER.
 //
+// The metadata of ctx goes with the call: see [WithMetadata].
+//
 // The payload is the caller's when Call returns, and so is the memory of Source and Sink,
 // whatever the error. When ctx ends while the server may still use that memory, Call waits for
 // the answer, and breaks the connection if none comes within Config.Patience.

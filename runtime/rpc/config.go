@@ -56,7 +56,8 @@ type Config struct {
 	Await bool
 	// AroundCall, of a client, runs around each call, in the goroutine of its caller: it may look at the
 	// call, change it and its context, and look at the outcome. next makes the call, and appends the
-	// answer to the caller's memory; AroundCall calls it once, or again to make the call again, or not.
+	// answer to the caller's memory; AroundCall calls it once, or again to make the call again, or not. It
+	// leaves SinkBytes and Written of a call of [Client.CallJSON] as they are: the answer may be there.
 	// nil is next alone. A trace id goes with all calls so: see the example Metadata.
 	AroundCall func(ctx context.Context, call Call, next CallFunc) ([]byte, error)
 	// AroundHandler, of a server, runs around the handler of [Server.Serve] for each request, in the

@@ -3,8 +3,10 @@ package rpc
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -156,6 +158,55 @@ func TestALengthThatIsNoneEndsTheConnection(t *testing.T) {
 			var none *CallError
 			require.True(t, errors.As(err, &none) && none.MayHaveRun)
 			require.NoError(t, server.Close())
+		}
+	})
+}
+
+// Servers that follow each other at one address lose no answer that is fetched, and run no call twice.
+func TestServersThatFollowEachOtherLoseNoLongAnswer(t *testing.T) {
+	const calls = 100
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		var runs [4 * calls]atomic.Int32
+		at, begun := ":0", atomic.Int32{}
+		listen := func() (*Server, <-chan error) {
+			s, err := Listen(t.Context(), ia, at, Config{Message: 64, Await: true})
+			require.NoError(t, err)
+			at = s.Addr()
+			return s, goServe(t, s, 3, HandleJSON(func(_ *Request, n int) (string, error) {
+				runs[n].Add(1)
+				begun.Add(1)
+				return strings.Repeat(strconv.Itoa(n), 100), nil
+			}))
+		}
+		s, served := listen()
+		var all sync.WaitGroup
+		for i := range 4 {
+			c := dial(t, ia, s, Config{Calls: 2, Message: 64, Redial: 20 * time.Millisecond})
+			all.Go(func() {
+				for n := range calls {
+					var got string
+					if !assert.NoError(t, c.CallJSON(within(t), Call{}, i*calls+n, &got)) {
+						return
+					}
+					assert.Equal(t, strings.Repeat(strconv.Itoa(i*calls+n), 100), got)
+				}
+			})
+		}
+		for i := range 3 {
+			require.Eventually(t, func() bool { return int(begun.Load()) > 4*calls*(i+1)/4 }, time.Minute, time.Millisecond)
+			down := make(chan error, 1)
+			before := s
+			go func() { down <- before.Shutdown(within(t)) }()
+			was := served
+			s, served = listen()
+			require.NoError(t, <-down)
+			require.NoError(t, <-was)
+		}
+		all.Wait()
+		require.NoError(t, s.Shutdown(within(t)))
+		require.NoError(t, <-served)
+		for i := range runs {
+			assert.EqualValues(t, 1, runs[i].Load(), "call %d", i)
 		}
 	})
 }

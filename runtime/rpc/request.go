@@ -112,7 +112,8 @@ func fitting(n uint32) int { return int(min(uint64(n), math.MaxInt)) }
 
 // Context is canceled when the caller does not wait any more: at the call's deadline, when its
 // context ends, when the connection ends, and by Reply and Fail. A handler that has waited, for a
-// lock or a disk, looks at it before it goes on with work that nobody needs any more.
+// lock or a disk, looks at it before it goes on with work that nobody needs any more. SetContext
+// gives it values.
 func (r *Request) Context() context.Context {
 	r.mu.Lock()
 	defer r.mu.Unlock()
