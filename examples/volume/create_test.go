@@ -172,6 +172,24 @@ func anothers(t *testing.T, dir, name string) error {
 	return err
 }
 
+func TestADirectoryOfBeforeGetsABirthThatStays(t *testing.T) {
+	dir, _ := made(t, small())
+	a, err := readAbout(dir)
+	require.NoError(t, err)
+	require.NotZero(t, a.Birth)
+	a.Birth = 0
+	require.NoError(t, writeWhole(filepath.Join(dir, "volume.json"), &a))
+	var births []uint64
+	for range 2 {
+		f, err := openFiles(dir)
+		require.NoError(t, err)
+		births = append(births, f.about.Birth)
+		require.NoError(t, f.close())
+	}
+	assert.NotZero(t, births[0])
+	assert.Equal(t, births[0], births[1])
+}
+
 func TestAnIdentityIsWrittenAsText(t *testing.T) {
 	dir, tok := made(t, small())
 	b, err := os.ReadFile(filepath.Join(dir, "volume.json"))

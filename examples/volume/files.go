@@ -74,6 +74,10 @@ func openFiles(dir string) (f *files, err error) {
 	if err == nil && !state.Made(f.disk) {
 		err = fmt.Errorf("%s/disk has lost its marks: %s", dir, anew)
 	}
+	if err == nil && f.about.Birth == 0 { // it was made when nobody drew one
+		f.about.Birth = newBirth()
+		err = writeWhole(filepath.Join(dir, "volume.json"), &f.about)
+	}
 	if err != nil {
 		return nil, errors.Join(err, f.close())
 	}
