@@ -24,7 +24,6 @@ import (
 	_ "godat/hw/ibv" // --provider may name it
 	"godat/hw/iwarp"
 	dat "godat/runtime"
-	"godat/runtime/rpc"
 )
 
 // options is the command line.
@@ -109,8 +108,7 @@ func (o *addressOption) operate(ctx context.Context, all *options, out io.Writer
 		x.volume = t.Volume.String()
 	}
 	err = do(x)
-	var answered *rpc.Error
-	if err != nil && c == nil && o.Token == "" && !errors.As(err, &answered) && !errors.Is(err, errFewer) {
+	if err != nil && c == nil && o.Token == "" && !x.heard {
 		err = fmt.Errorf("%w; nodes with certificates answer only those who give --token, or --tls-cert and so on", err)
 	}
 	return errors.Join(err, ia.Close())

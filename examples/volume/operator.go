@@ -20,11 +20,20 @@ type operator struct {
 	ia     *dat.IA
 	nodes  []string // their addresses, as far as they are known
 	volume string   // the one that is meant; without a token that of the first answer
+	heard  bool     // a node has answered
 	out    io.Writer
 }
 
 func newOperator(ia *dat.IA, addr string, out io.Writer) *operator {
 	return &operator{ia: ia, nodes: []string{addr}, out: out}
+}
+
+// ask asks a node at an address.
+func (o *operator) ask(ctx context.Context, at string, c node.Command) (node.Status, error) {
+	s, err := node.Ask(ctx, o.ia, at, c)
+	var refused *rpc.Error
+	o.heard = o.heard || err == nil || errors.As(err, &refused)
+	return s, err
 }
 
 var askStatus = node.Command{Do: "status"}
@@ -62,10 +71,10 @@ func (o *operator) await(ctx context.Context) (at string, s node.Status, err err
 func (o *operator) leader(ctx context.Context) (addr string, s node.Status, err error) {
 	var errs []error
 	for _, at := range o.nodes {
-		s, err := node.Ask(ctx, o.ia, at, askStatus)
+		s, err := o.ask(ctx, at, askStatus)
 		if m, ok := s.Members[s.Leader]; err == nil && ok && s.ID != s.Leader {
 			at = m.Addr
-			s, err = node.Ask(ctx, o.ia, at, askStatus)
+			s, err = o.ask(ctx, at, askStatus)
 		}
 		if err == nil && o.volume != "" && s.Volume != o.volume {
 			return "", s, fmt.Errorf("%w: %s is of volume %s, not %s", errOther, at, s.Volume, o.volume)
@@ -101,7 +110,7 @@ func (o *operator) until(ctx context.Context, step func(leader node.Status) (c n
 				return nil
 			}
 			c.Volume = s.Volume
-			_, err = node.Ask(ctx, o.ia, at, c)
+			_, err = o.ask(ctx, at, c)
 		}
 		var refused *rpc.Error
 		switch {
@@ -138,7 +147,7 @@ func (o *operator) add(ctx context.Context, id uint64, addr string, force bool) 
 		case !member || m.Addr != addr:
 			return node.Command{Do: "add", ID: id, Addr: addr}, false
 		case m.Learner:
-			s, err := node.Ask(ctx, o.ia, addr, askStatus)
+			s, err := o.ask(ctx, addr, askStatus)
 			p.show(s, err)
 			return node.Command{Do: "promote", ID: id, Force: force}, false
 		}
@@ -159,7 +168,7 @@ func (o *operator) fits(ctx context.Context, leader node.Status, id uint64, addr
 	}
 	var s node.Status
 	err := patiently(ctx, func() (err error) {
-		s, err = node.Ask(ctx, o.ia, addr, askStatus)
+		s, err = o.ask(ctx, addr, askStatus)
 		return err
 	})
 	switch {
@@ -244,7 +253,7 @@ func (o *operator) transfer(ctx context.Context, id uint64) error {
 	if s.ID == id {
 		return o.did(ctx, nil, "node %d leads already", id)
 	}
-	if _, err := node.Ask(ctx, o.ia, at, node.Command{Do: "transfer", ID: id, Volume: s.Volume}); err != nil {
+	if _, err := o.ask(ctx, at, node.Command{Do: "transfer", ID: id, Volume: s.Volume}); err != nil {
 		return err
 	}
 	for most := time.Now().Add(transferTime(s)); ; {
@@ -272,7 +281,7 @@ func (o *operator) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	leader, err := node.Ask(ctx, o.ia, at, node.Command{Do: "check", Volume: s.Volume})
+	leader, err := o.ask(ctx, at, node.Command{Do: "check", Volume: s.Volume})
 	if err != nil {
 		return err
 	}
@@ -306,7 +315,7 @@ func (o *operator) checked(ctx context.Context, addr string, index uint64) (stat
 	defer cancel(nil)
 	defer late.Stop()
 	for {
-		s, err := node.Ask(ctx, o.ia, addr, askStatus)
+		s, err := o.ask(ctx, addr, askStatus)
 		switch {
 		case err != nil || s.Checked.Index >= index:
 			return s.Checked, err

@@ -15,7 +15,7 @@ import (
 // status prints what a node knows, and how many copies there are. It fails if there are fewer than asked.
 func (o *operator) status(ctx context.Context) error {
 	addr, out := o.nodes[0], o.out
-	s, err := node.Ask(ctx, o.ia, addr, askStatus)
+	s, err := o.ask(ctx, addr, askStatus)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ var errFewer = errors.New("there are not as many copies as asked")
 // copies says how many copies there are, as the leader of a node's volume knows.
 func (o *operator) copies(ctx context.Context, s *node.Status) (string, error) {
 	if m, ok := s.Members[s.Leader]; ok && !s.Serves() {
-		at, err := node.Ask(ctx, o.ia, m.Addr, askStatus)
+		at, err := o.ask(ctx, m.Addr, askStatus)
 		if err == nil && at.Volume == s.Volume {
 			s = &at
 		}
