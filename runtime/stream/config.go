@@ -23,6 +23,15 @@ type Config struct {
 	// Backlog is the most requests of peers that wait for Accept; 0 means 1024. The
 	// listener refuses further ones.
 	Backlog int
+
+	// Adapter is for a Dialer or Listen without an adapter: the name by which [dat.Open] opens
+	// one, such as "ibv:mlx5_0"; empty means "iwarp". All that name the same one share it, from
+	// the first to the last: it is closed with the last listener or connection.
+	Adapter string
+	// TCP is for the same: where Adapter names what this machine does not have, the system's TCP
+	// takes its place. The connections are *net.TCPConn then, and the peer's program must have
+	// come to the same: a stream and a TCP connection do not understand each other.
+	TCP bool
 }
 
 const (

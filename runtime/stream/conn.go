@@ -7,8 +7,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	dat "godat/runtime"
 )
 
 // Conn is a net.Conn over an RDMA connection. [Dialer.DialContext] and [Listener.Accept]
@@ -16,6 +14,7 @@ import (
 // turns.
 type Conn struct {
 	local, remote addr // immutable
+	from          use  // immutable
 	line          line
 
 	reading sync.Mutex // held by Read and WriteTo
@@ -23,8 +22,9 @@ type Conn struct {
 	closing sync.Mutex // held by Close
 }
 
-func newConn(ia *dat.IA, cfg *Config) (*Conn, error) {
-	c := &Conn{line: line{linger: cfg.Linger, up: make(chan struct{}), down: make(chan struct{})}}
+// newConn makes a connection, which is the user from from then on, also if it fails.
+func newConn(from use, cfg *Config) (*Conn, error) {
+	c := &Conn{from: from, line: line{linger: cfg.Linger, up: make(chan struct{}), down: make(chan struct{})}}
 	c.line.reader.wake = make(chan struct{}, 1)
 	c.line.writer.wake = make(chan struct{}, 1)
 	c.line.flow.in.secondSize = cfg.Ring
@@ -33,11 +33,14 @@ func newConn(ia *dat.IA, cfg *Config) (*Conn, error) {
 	c.line.flow.in.from, c.line.flow.in.pause = leastOffered, leastOffered
 	c.line.flow.out.bufferAt.Store(notOffered)
 	c.line.flow.out.toldGranted.Store(messages) // by the hello
-	if err := c.line.make(ia); err != nil {
-		return nil, errors.Join(err, c.line.free())
+	if err := c.line.make(from.ia); err != nil {
+		return nil, errors.Join(err, c.free())
 	}
 	return c, nil
 }
+
+// free gives back everything, and the share of the adapter.
+func (c *Conn) free() error { return errors.Join(c.line.free(), c.from.leave()) }
 
 // String names the two ends. It may be called at any time, like the String of every handle.
 func (c *Conn) String() string {
@@ -68,7 +71,7 @@ func (c *Conn) Close() error {
 	c.line.reader.setDeadline(time.Time{})
 	c.line.writer.setDeadline(time.Time{})
 	c.line.disconnect()
-	if err := c.line.free(); err != nil {
+	if err := c.free(); err != nil {
 		return c.opError("close", err)
 	}
 	return nil

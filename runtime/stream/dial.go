@@ -9,10 +9,10 @@ import (
 	dat "godat/runtime"
 )
 
-// Dialer makes connections from an adapter. Its DialContext is one for http.Transport, and
-// for whatever else dials by such a function.
+// Dialer makes connections. Its DialContext is one for http.Transport, and for whatever else
+// dials by such a function. The zero value is good.
 type Dialer struct {
-	IA     *dat.IA
+	IA     *dat.IA // nil: the connections share an adapter; see Config.Adapter
 	Config Config
 }
 
@@ -21,8 +21,8 @@ func (d *Dialer) Dial(network, address string) (net.Conn, error) {
 	return d.DialContext(context.Background(), network, address)
 }
 
-// DialContext connects to a [Listener] at address, "host:port", and returns a *Conn. The
-// network is the adapter's, whatever the argument says. If ctx ends first, the error is
+// DialContext connects to a [Listener] at address, "host:port", and returns a *Conn, unless
+// Config.TCP has taken effect. The network is the adapter's, whatever the argument says. If ctx ends first, the error is
 // its cause; a peer that is no stream's, or speaks another version, is [ErrProtocol].
 // Errors of the connection unwrap to the [dat.Cause].
 func (d *Dialer) DialContext(ctx context.Context, _, address string) (net.Conn, error) {
@@ -33,7 +33,7 @@ func (d *Dialer) DialContext(ctx context.Context, _, address string) (net.Conn, 
 	return c, nil
 }
 
-func (d *Dialer) dial(ctx context.Context, address string) (*Conn, error) {
+func (d *Dialer) dial(ctx context.Context, address string) (net.Conn, error) {
 	cfg := d.Config
 	if err := cfg.complete(); err != nil {
 		return nil, err
@@ -41,7 +41,14 @@ func (d *Dialer) dial(ctx context.Context, address string) (*Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	c, err := newConn(d.IA, &cfg)
+	from, err := useOf(ctx, d.IA, &cfg)
+	if err != nil {
+		if err = cfg.wantsTCP(err); err != nil {
+			return nil, err
+		}
+		return new(net.Dialer).DialContext(ctx, "tcp", address)
+	}
+	c, err := newConn(from, &cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -50,13 +57,13 @@ func (d *Dialer) dial(ctx context.Context, address string) (*Conn, error) {
 		err = c.line.established(ctx)
 	}
 	if err != nil {
-		return nil, errors.Join(err, c.line.free())
+		return nil, errors.Join(err, c.free())
 	}
 	p, err := c.line.endpoint.Query(dat.EndpointFieldLocalAddr | dat.EndpointFieldLocalQual | dat.EndpointFieldRemoteAddr | dat.EndpointFieldRemoteQual)
 	if err != nil { // it has ended already
 		p = dat.EndpointParam{}
 	}
-	c.local, c.remote = newAddr(d.IA, p.LocalAddr, p.LocalQual), newAddr(d.IA, p.RemoteAddr, cmp.Or(p.RemoteQual, portOf(address)))
+	c.local, c.remote = newAddr(from.ia, p.LocalAddr, p.LocalQual), newAddr(from.ia, p.RemoteAddr, cmp.Or(p.RemoteQual, portOf(address)))
 	if p.RemoteAddr == nil {
 		c.remote.hostPort = address
 	}

@@ -6,6 +6,12 @@
 //	…
 //	err = http.Serve(ln, handler)
 //
+// A program that has no adapter of its own passes a nil one, and its streams share one that
+// is opened for them (Config.Adapter):
+//
+//	ln, err := stream.Listen(ctx, nil, ":8080", stream.Config{})
+//	conn, err := new(stream.Dialer).DialContext(ctx, "tcp", "server:8080")
+//
 // # How it works
 //
 // Each end of a connection has a ring of memory for what the peer sends. A writer copies

@@ -15,7 +15,8 @@ import (
 // Listener is a net.Listener whose connections are streams. [Listen] makes one. Any
 // goroutine may call its methods.
 type Listener struct {
-	ia       *dat.IA
+	at       use
+	tcp      net.Listener // instead of the rest, if Config.TCP took effect
 	cfg      Config
 	addr     addr
 	psp      *dat.PSP
@@ -41,8 +42,8 @@ func (l *Listener) String() string {
 func (l *Listener) LogValue() slog.Value { return slog.StringValue(l.String()) }
 
 // Listen listens at address, "host:port". Without a host it listens on all of the
-// adapter's addresses, and with port 0 the provider chooses the port. ctx bounds the call,
-// not the listener's life.
+// adapter's addresses, and with port 0 the provider chooses the port. A nil ia means a shared
+// adapter; see Config.Adapter. ctx bounds the call, not the listener's life.
 func Listen(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Listener, error) {
 	l, err := listen(ctx, ia, address, cfg)
 	if err != nil {
@@ -58,21 +59,45 @@ func listen(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Liste
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	host, port, err := net.SplitHostPort(address)
+	at, err := useOf(ctx, ia, &cfg)
+	if err != nil {
+		if err = cfg.wantsTCP(err); err != nil {
+			return nil, err
+		}
+		return listenTCP(ctx, address)
+	}
+	l := &Listener{at: at, cfg: cfg}
+	if err := l.start(address); err != nil {
+		return nil, errors.Join(err, at.leave())
+	}
+	return l, nil
+}
+
+func listenTCP(ctx context.Context, address string) (*Listener, error) {
+	tcp, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
+	}
+	return &Listener{tcp: tcp, addr: addr{tcp.Addr().Network(), tcp.Addr().String()}}, nil
+}
+
+// start makes what peers ask.
+func (l *Listener) start(address string) error {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return err
 	}
 	qual, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
-		return nil, fmt.Errorf("the port %q: %w", port, dat.ErrInvalidAddress)
+		return fmt.Errorf("the port %q: %w", port, dat.ErrInvalidAddress)
 	}
-	l := &Listener{ia: ia, cfg: cfg}
+	ia := l.at.ia
 	if l.requests, err = ia.NewDispatcher(dat.DispatcherConfig{Mode: dat.ModeChannel, QLen: 1}); err != nil {
-		return nil, err
+		return err
 	}
-	l.psp, err = ia.NewPSP(dat.PSPConfig{Addr: host, Qual: qual, Dispatcher: l.requests, Backlog: cfg.Backlog})
+	l.psp, err = ia.NewPSP(dat.PSPConfig{Addr: host, Qual: qual, Dispatcher: l.requests, Backlog: l.cfg.Backlog})
 	if err != nil {
-		return nil, errors.Join(err, l.requests.Close())
+		return errors.Join(err, l.requests.Close())
 	}
 	at := newAddr(ia, l.psp.Addr(), l.psp.Qual())
 	host, _, _ = net.SplitHostPort(at.hostPort)
@@ -80,15 +105,18 @@ func listen(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Liste
 		host = ia.Attr().Address
 	}
 	l.addr = addr{at.network, net.JoinHostPort(host, strconv.FormatUint(l.psp.Qual(), 10))}
-	return l, nil
+	return nil
 }
 
-// Accept waits for a connection and returns it, a *Conn. It refuses peers that speak
+// Accept waits for a connection and returns it, a *Conn, unless Config.TCP has taken effect. It refuses peers that speak
 // another protocol, and goes on. It rejects a peer for which there are no resources; the
 // error is a temporary one then, after which the program may call Accept again. A
 // connection that it returns may still be on its way up: its first Read or Write waits for
 // that.
 func (l *Listener) Accept() (net.Conn, error) {
+	if l.tcp != nil {
+		return l.tcp.Accept()
+	}
 	for {
 		ev, ok := <-l.requests.C()
 		if !ok {
@@ -133,15 +161,19 @@ func (l *Listener) accept(cr *dat.CR) (*Conn, error) {
 	if err != nil {
 		return nil, errors.Join(errPeer, cr.Reject(hello{}.append(nil)))
 	}
-	c, err := newConn(l.ia, &l.cfg)
+	at, err := l.at.again()
+	if err != nil {
+		return nil, errPeer // which asked in vain: the listener is closed
+	}
+	c, err := newConn(at, &l.cfg)
 	if err != nil {
 		return nil, errors.Join(err, cr.Reject(nil))
 	}
-	c.local = newAddr(l.ia, asked.Local, asked.Qual)
-	c.remote = newAddr(l.ia, asked.Remote, asked.RemoteQual)
+	c.local = newAddr(at.ia, asked.Local, asked.Qual)
+	c.remote = newAddr(at.ia, asked.Remote, asked.RemoteQual)
 	c.line.flow.meet(h)
 	if err := cr.Accept(c.line.endpoint, c.line.flow.hello()); err != nil {
-		return nil, errors.Join(errPeer, err, c.line.free()) // the peer has gone meanwhile
+		return nil, errors.Join(errPeer, err, c.free()) // the peer has gone meanwhile
 	}
 	return c, nil
 }
@@ -150,7 +182,11 @@ func (l *Listener) accept(cr *dat.CR) (*Conn, error) {
 // were accepted go on. A second Close returns nil.
 func (l *Listener) Close() (err error) {
 	l.closing.Do(func() {
-		if err = errors.Join(gone(l.psp.Close()), gone(l.requests.Close())); err != nil {
+		if l.tcp != nil {
+			err = l.tcp.Close()
+			return
+		}
+		if err = errors.Join(gone(l.psp.Close()), gone(l.requests.Close()), l.at.leave()); err != nil {
 			err = l.opError("close", err)
 		}
 	})

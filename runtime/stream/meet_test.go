@@ -88,7 +88,7 @@ func TestADialWhoseConnectionEndsInOrderBeforeItIsUpFails(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) { // nobody accepts
 		cfg := r.cfg
 		require.NoError(t, cfg.complete())
-		c, err := newConn(r.ia, &cfg)
+		c, err := newConn(use{ia: r.ia}, &cfg)
 		require.NoError(t, err)
 		require.NoError(t, c.line.endpoint.CommonConnect(r.ln.Addr().String(), dat.ConnectConfig{Private: c.line.flow.hello()}))
 		require.NoError(t, c.line.endpoint.Disconnect(dat.Abrupt))
