@@ -1,0 +1,324 @@
+package program
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"time"
+
+	dat "godat/runtime"
+	"godat/runtime/rpc"
+)
+
+// Calls is a program of servers and clients that call: with deadlines, memory of either side, clients that
+// connect anew, servers that are started anew, and handlers as bad programs have them.
+type Calls struct {
+	Servers, Clients int
+	Rounds           int   // of each client
+	Troubles         int   // of the script
+	Without          []int // those that are left out
+}
+
+// The methods of the servers.
+const (
+	echo    = 1 + iota // the answer is the payload
+	put                // the answer is the payload, and the source has content
+	get                // the sink gets content
+	slow               // echo, after a while
+	failing            // an error
+	exits              // runtime.Goexit
+	hangs              // until the caller has left
+	twice              // replies by itself, and returns an answer, too
+	methods
+)
+
+// ledger is the judge of calls: what a caller was told against what has run.
+type ledger struct {
+	mu  sync.Mutex
+	ran map[uint64]int
+}
+
+func (l *ledger) run(id uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ran[id]++
+}
+
+func (l *ledger) runs(id uint64) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ran[id]
+}
+
+// content is what memory of a call has.
+func content(id uint64, n int) []byte {
+	b := make([]byte, n)
+	_, _ = rand.NewChaCha8([32]byte{byte(id), byte(id >> 8), byte(id >> 16), byte(id >> 24), byte(id >> 32)}).Read(b)
+	return b
+}
+
+// Run runs the program.
+func (p Calls) Run(w *World) error {
+	l := &ledger{ran: make(map[uint64]int)}
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	servers, err := p.start(ctx, w, l)
+	if err != nil {
+		return err
+	}
+	var clients sync.WaitGroup
+	var hosts, addrs []string
+	for _, s := range servers {
+		addrs = append(addrs, s.address)
+	}
+	unsure := make([][]uint64, p.Clients)
+	for i := range p.Clients {
+		host := fmt.Sprintf("10.0.1.%d", i+1)
+		hosts = append(hosts, host)
+		ia, err := w.Open(host)
+		if err != nil {
+			return err
+		}
+		clients.Go(func() {
+			c := &caller{w: w, l: l, name: host, number: uint64(i + 1), draw: w.Draw(100 + uint64(i)), ia: ia}
+			c.live(ctx, p.Rounds, addrs)
+			unsure[i] = c.notRun
+		})
+	}
+	var playing sync.WaitGroup
+	at := make([]string, len(servers))
+	for i, s := range servers {
+		at[i] = s.host
+	}
+	playing.Go(func() {
+		within := time.Duration(p.Rounds) * mostPause / 2
+		w.Play(ctx, w.Script(p.Troubles, within, hosts, at, p.Without), func(host string) {
+			for _, s := range servers {
+				if s.host == host {
+					s.restart <- struct{}{}
+				}
+			}
+		})
+	})
+	clients.Wait()
+	stop()
+	playing.Wait()
+	for _, s := range servers {
+		s.running.Wait()
+	}
+	for _, all := range unsure {
+		for _, id := range all {
+			if n := l.runs(id); n != 0 {
+				w.Wrong("call %x: its caller was told that it has not run, and it ran %d times", id, n)
+			}
+		}
+	}
+	return nil
+}
+
+// server is one that is started anew when the script says so.
+type server struct {
+	host, address string
+	restart       chan struct{}
+	running       sync.WaitGroup
+}
+
+func (p Calls) start(ctx context.Context, w *World, l *ledger) (all []*server, err error) {
+	for i := range p.Servers {
+		s := &server{host: fmt.Sprintf("10.0.0.%d", i+1), restart: make(chan struct{}, p.Troubles)}
+		ia, err := w.Open(s.host)
+		if err != nil {
+			return nil, err
+		}
+		first, err := rpc.Listen(ctx, ia, w.Listens(s.host), config())
+		if err != nil {
+			return nil, err
+		}
+		s.address = first.Addr()
+		s.running.Go(func() { s.live(ctx, w, l, ia, first) })
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// config is that of both ends.
+func config() rpc.Config {
+	return rpc.Config{Calls: 4, Redial: time.Second, Await: true, Stall: 20 * time.Second, Grace: 5 * time.Second}
+}
+
+// live serves until ctx ends, by one rpc.Server after the other.
+func (s *server) live(ctx context.Context, w *World, l *ledger, ia *dat.IA, now *rpc.Server) {
+	for n := 0; ; n++ {
+		serving, end := context.WithCancel(ctx)
+		var ended sync.WaitGroup
+		ended.Go(func() {
+			if err := now.Serve(serving, 3, func(r *rpc.Request) ([]byte, error) { return handle(w, l, r) }); err != nil {
+				w.Step(s.host, "server %d has ended: %v", n, err)
+			}
+		})
+		select {
+		case <-s.restart:
+		case <-ctx.Done():
+		}
+		w.Step(s.host, "server %d is shut down", n)
+		end()
+		if ctx.Err() != nil {
+			ended.Wait()
+			return
+		}
+		next, err := rpc.Listen(ctx, ia, s.address, config()) // the old one still answers what it has begun
+		ended.Wait()
+		if err != nil {
+			w.Step(s.host, "no further server: %v", err)
+			return
+		}
+		now = next
+	}
+}
+
+// handle is the handler.
+func handle(w *World, l *ledger, r *rpc.Request) ([]byte, error) {
+	id := binary.BigEndian.Uint64(r.Payload())
+	answer := bytes.Clone(r.Payload())
+	l.run(id)
+	switch r.Method() {
+	case put:
+		got := make([]byte, r.SourceLen())
+		if err := r.ReadBytes(got, 0); err != nil {
+			return nil, err
+		}
+		if !bytes.Equal(got, content(id, len(got))) {
+			w.Wrong("call %x: the server read other bytes than its caller has", id)
+		}
+	case get:
+		return answer, r.WriteBytes(content(id, int(r.SinkLen())), 0)
+	case slow:
+		sleep(r.Context(), time.Duration(id%50)*time.Millisecond)
+	case failing:
+		return nil, errors.New("as the caller asked")
+	case exits:
+		runtime.Goexit()
+	case hangs:
+		<-r.Context().Done()
+		return nil, context.Cause(r.Context())
+	case twice:
+		_ = r.Reply(answer) // fails when the connection has ended
+		return []byte("another's"), nil
+	}
+	return answer, nil
+}
+
+// caller is a client, and what it expects.
+type caller struct {
+	w      *World
+	l      *ledger
+	name   string
+	number uint64
+	draw   *rand.Rand
+	ia     *dat.IA
+
+	mu     sync.Mutex
+	notRun []uint64 // calls that were said not to have run
+}
+
+// mostPause is the most time that a client pauses between two rounds.
+const mostPause = 400 * time.Millisecond
+
+// live makes a client anew now and then, and calls.
+func (c *caller) live(ctx context.Context, rounds int, addrs []string) {
+	var client *rpc.Client
+	for n := range rounds {
+		sleep(ctx, time.Duration(c.draw.Int64N(int64(mostPause))))
+		if client == nil {
+			dialing, cancel := context.WithTimeout(ctx, time.Minute)
+			var err error
+			client, err = rpc.Dial(dialing, c.ia, addrs[c.draw.IntN(len(addrs))], config())
+			cancel()
+			if err != nil {
+				c.w.Wrong("%s: no server in a minute: %v", c.name, err)
+				return
+			}
+		}
+		var calls sync.WaitGroup
+		for k := range 1 + c.draw.IntN(6) {
+			id := c.number<<32 | uint64(n)<<8 | uint64(k)
+			method := 1 + c.draw.IntN(methods-1)
+			limit := time.Duration(1+c.draw.IntN(80)) * time.Millisecond
+			if method != hangs && c.draw.IntN(2) == 0 {
+				limit = 10 * time.Minute // nothing here takes so long
+			}
+			length := 1 + c.draw.IntN(100_000)
+			idempotent := c.draw.IntN(2) == 0
+			calls.Go(func() { c.call(ctx, client, id, method, limit, length, idempotent) })
+		}
+		leaves := c.draw.IntN(15) == 0
+		if leaves {
+			sleep(ctx, time.Duration(c.draw.IntN(20))*time.Millisecond)
+			c.close(client)
+		}
+		calls.Wait()
+		if leaves {
+			client = nil
+		}
+	}
+	if client != nil {
+		c.close(client)
+	}
+}
+
+func (c *caller) close(client *rpc.Client) {
+	if err := client.Close(); err != nil {
+		c.w.Wrong("%s: Close: %v", c.name, err)
+	}
+}
+
+// call makes one call, and judges its end.
+func (c *caller) call(ctx context.Context, client *rpc.Client, id uint64, method int, limit time.Duration, length int, idempotent bool) {
+	bounded, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	call := rpc.Call{Method: uint16(method), Payload: binary.BigEndian.AppendUint64(nil, id), Idempotent: idempotent}
+	switch method {
+	case put:
+		call.SourceBytes = content(id, length)
+	case get:
+		call.SinkBytes = make([]byte, length)
+	}
+	began := time.Now()
+	answer, err := client.Call(bounded, call, nil)
+	took := time.Since(began)
+	ran := c.l.runs(id)
+	c.w.Step(c.name, "call %x of method %d: %q, %v, ran %d times", id, method, answer, err, ran)
+	if past := took - limit; past > time.Minute {
+		c.w.Wrong("call %x of %v took %v", id, limit, took)
+	}
+	if ran > 1 && !idempotent {
+		c.w.Wrong("call %x is not idempotent, and ran %d times", id, ran)
+	}
+	failed, isCallError := errors.AsType[*rpc.CallError](err)
+	answered, isError := errors.AsType[*rpc.Error](err)
+	switch {
+	case err == nil && !bytes.Equal(answer, call.Payload):
+		c.w.Wrong("call %x was answered with %x", id, answer)
+	case err == nil && (method == failing || method == exits || method == hangs):
+		c.w.Wrong("call %x of method %d has an answer", id, method)
+	case err == nil && ran == 0:
+		c.w.Wrong("call %x has an answer, and has not run", id)
+	case err == nil && method == get && !bytes.Equal(call.SinkBytes, content(id, length)):
+		c.w.Wrong("call %x: its memory has other bytes than the server wrote", id)
+	case err == nil:
+	case isCallError && !failed.MayHaveRun:
+		c.mu.Lock()
+		c.notRun = append(c.notRun, id)
+		c.mu.Unlock()
+	case isError && answered.Code == rpc.CodeUser && method != failing && method != hangs && !errors.Is(err, context.DeadlineExceeded):
+		c.w.Step(c.name, "call %x: the handler failed: %v", id, err)
+	}
+	if limit > time.Minute && errors.Is(err, context.DeadlineExceeded) {
+		c.w.Wrong("call %x of %v got no answer: %v", id, limit, err)
+	}
+}

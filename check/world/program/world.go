@@ -1,0 +1,129 @@
+// Package program has what runs in the seeded world: servers and clients as users write them, the troubles
+// that a script brings them, and judges that know nothing of the library but its documents.
+package program
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"godat/check/world/network"
+	"godat/hw"
+	"godat/hw/iwarp"
+	dat "godat/runtime"
+)
+
+// World is one run of a program.
+type World struct {
+	Seed    uint64
+	Network *network.Network // nil over loop
+
+	mu      sync.Mutex
+	began   time.Time
+	hash    uint64
+	steps   int
+	recent  []string // the last steps
+	aloud   io.Writer
+	wrongs  []string
+	adapter func(host string) (*dat.IA, error)
+	open    []*dat.IA
+}
+
+// kept is how many steps a failure tells.
+const kept = 100
+
+// worlds counts those of the process: each has providers of its own names.
+var worlds atomic.Int64
+
+// New makes a world over a provider, "loop" or "iwarp". Steps are written to aloud, unless it is nil.
+func New(seed uint64, provider string, aloud io.Writer) (*World, error) {
+	w := &World{Seed: seed, began: time.Now(), aloud: aloud}
+	switch provider {
+	case "loop":
+		w.adapter = func(string) (*dat.IA, error) { return dat.Open(context.Background(), "loop") }
+	case "iwarp":
+		w.Network = network.New(seed, network.Config{Latency: 100 * time.Microsecond, Jitter: time.Millisecond, Room: 32 << 10, Piece: 8 << 10})
+		number := worlds.Add(1)
+		w.adapter = func(host string) (*dat.IA, error) {
+			h, name := w.Network.Host(host), fmt.Sprintf("world-%d-%s", number, host)
+			hw.MustRegister(iwarp.New(iwarp.Config{Name: name, Dial: h.Dial, Listen: h.Listen, Address: host}))
+			return dat.Open(context.Background(), name)
+		}
+	default:
+		return nil, fmt.Errorf("no provider %q: loop or iwarp", provider)
+	}
+	return w, nil
+}
+
+// Open opens an adapter of a host. The world closes it.
+func (w *World) Open(host string) (*dat.IA, error) {
+	ia, err := w.adapter(host)
+	if err == nil {
+		w.open = append(w.open, ia)
+	}
+	return ia, err
+}
+
+// Listens is where a server of a host listens: any port.
+func (w *World) Listens(host string) string {
+	if w.Network == nil {
+		return ""
+	}
+	return net.JoinHostPort(host, "0")
+}
+
+// Draw is a source of random numbers for one party. It is its own alone, so that what one party draws
+// changes nothing for the others.
+func (w *World) Draw(party uint64) *rand.Rand { return rand.New(rand.NewPCG(w.Seed, party)) }
+
+// Step notes what a party saw.
+func (w *World) Step(who, format string, args ...any) {
+	text := who + ": " + fmt.Sprintf(format, args...)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.steps++
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%x %s", w.hash, text)
+	w.hash = h.Sum64()
+	line := fmt.Sprintf("%6d %13v %s", w.steps, time.Since(w.began).Round(time.Microsecond), text)
+	if w.aloud != nil {
+		fmt.Fprintln(w.aloud, line)
+	}
+	if w.recent = append(w.recent, line); len(w.recent) > 2*kept {
+		w.recent = append([]string(nil), w.recent[kept:]...)
+	}
+}
+
+// Wrong notes what must not be. The world goes on: what follows may explain it.
+func (w *World) Wrong(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	w.Step("judge", "%s", text)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wrongs = append(w.wrongs, text)
+}
+
+// End closes the adapters, and says whether all was right: a line that is the same for the same history,
+// or an error with what was wrong and the steps before it.
+func (w *World) End() (history string, err error) {
+	for _, ia := range w.open {
+		if err := ia.CloseGraceful(); err != nil { // which fails while anything is left
+			w.Wrong("something is left on %v: %v", ia, err)
+			_ = ia.Close()
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	history = fmt.Sprintf("%d steps in %v, %016x", w.steps, time.Since(w.began).Round(time.Millisecond), w.hash)
+	if len(w.wrongs) == 0 {
+		return history, nil
+	}
+	return history, fmt.Errorf("%s\nthe last steps:\n%s", strings.Join(w.wrongs, "\n"), strings.Join(w.recent[max(0, len(w.recent)-kept):], "\n"))
+}
