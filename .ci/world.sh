@@ -1,0 +1,10 @@
+# The seeded world: its rooms, then programs by seed, each seed twice, and the same programs on real processors.
+set -euo pipefail
+cd check/world
+go mod tidy -diff
+go vet ./...
+golangci-lint run ./...
+go test -shuffle=on ./host ./network
+go test -race ./network
+go test -race . -run '^TestTheProgramsRunOnRealProcessorsToo$'
+go test -v . -run '^TestASeedIsAHistoryAndAllIsRightInIt$' -args -world.seeds 30
