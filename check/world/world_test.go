@@ -67,7 +67,10 @@ func (c command) run(t *testing.T) host.Result {
 	for _, n := range c.without {
 		left = append(left, strconv.Itoa(n))
 	}
-	return c.p.Run(t.Context(), c.seed, limits, append(args, "-without="+strings.Join(left, ","))...)
+	return c.p.Run(t.Context(), host.Run{
+		Seed: c.seed, Limits: limits, Args: append(args, "-without="+strings.Join(left, ",")),
+		Env: map[string]string{"GODAT_YIELD_SEED": args[0]}, // where the protocols let others run
+	})
 }
 
 // shorten leaves out troubles without which the run fails, too.
@@ -117,7 +120,6 @@ func TestTheProgramsRunOnRealProcessorsToo(t *testing.T) {
 			seed := *first + uint64(i)
 			t.Run(fmt.Sprintf("%s/%d", provider, seed), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					program.SeedPoints(seed)
 					w, err := program.New(seed, provider, nil)
 					require.NoError(t, err)
 					p := program.Calls{Servers: 3, Clients: 5, Rounds: *rounds, Troubles: *troubles}

@@ -37,7 +37,6 @@ func main() {
 		}
 		p.Without = append(p.Without, n)
 	}
-	program.SeedPoints(seed)
 	time.AfterFunc(patience, stuck)
 	var aloud io.Writer
 	if *verbose {

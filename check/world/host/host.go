@@ -104,16 +104,27 @@ func (r random) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// Run is what a run depends on, beside the program.
+type Run struct {
+	Seed uint64
+	Limits
+	Env  map[string]string
+	Args []string
+}
+
 // Run runs the program once.
-func (p *Program) Run(ctx context.Context, seed uint64, limits Limits, args ...string) Result {
-	c := &clock{now: epoch, limits: limits}
+func (p *Program) Run(ctx context.Context, run Run) Result {
+	c := &clock{now: epoch, limits: run.Limits}
 	var out bytes.Buffer
-	cfg := wazero.NewModuleConfig().WithName("").WithArgs(append([]string{"world"}, args...)...).
+	cfg := wazero.NewModuleConfig().WithName("").WithArgs(append([]string{"world"}, run.Args...)...).
 		WithStdout(&out).WithStderr(&out).
-		WithRandSource(random{rand.NewPCG(seed, 0)}).
+		WithRandSource(random{rand.NewPCG(run.Seed, 0)}).
 		WithNanotime(c.read, sys.ClockResolution(1)).
 		WithWalltime(func() (int64, int32) { now := c.read(); return now / 1e9, int32(now % 1e9) }, sys.ClockResolution(1)).
 		WithNanosleep(c.sleep).WithOsyield(func() {})
+	for name, value := range run.Env {
+		cfg = cfg.WithEnv(name, value)
+	}
 	module, err := p.runtime.InstantiateModule(ctx, p.code, cfg)
 	if module != nil {
 		_ = module.Close(ctx)

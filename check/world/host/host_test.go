@@ -30,20 +30,20 @@ func load(t *testing.T, program string) *Program {
 var hour = Limits{Time: time.Hour, Spins: 1 << 16}
 
 func TestAProgramThatSpinsOrDoesNotEndIsEnded(t *testing.T) {
-	assert.Contains(t, load(t, "spins").Run(t.Context(), 1, hour).Err, "the program spins")
-	r := load(t, "waits").Run(t.Context(), 1, hour)
+	assert.Contains(t, load(t, "spins").Run(t.Context(), Run{Seed: 1, Limits: hour}).Err, "the program spins")
+	r := load(t, "waits").Run(t.Context(), Run{Seed: 1, Limits: hour})
 	assert.Contains(t, r.Err, "has not ended in 1h0m0s")
 	assert.InDelta(t, 60, r.Sleeps, 2)
 }
 
 func TestTheSameSeedIsTheSameRun(t *testing.T) {
 	p := load(t, "repeats")
-	r := p.Run(t.Context(), 1, hour, "x")
+	r := p.Run(t.Context(), Run{Seed: 1, Limits: hour, Args: []string{"x"}})
 	require.Empty(t, r.Err, r.Output)
 	assert.Greater(t, r.Time, 500*time.Millisecond)
 	for range 5 {
-		assert.Equal(t, r, p.Run(t.Context(), 1, hour, "x"))
+		assert.Equal(t, r, p.Run(t.Context(), Run{Seed: 1, Limits: hour, Args: []string{"x"}}))
 	}
-	assert.NotEqual(t, r.Output, p.Run(t.Context(), 2, hour, "x").Output)
-	assert.Contains(t, p.Run(t.Context(), 1, hour, "x", "fail").Err, "exit_code(3)")
+	assert.NotEqual(t, r.Output, p.Run(t.Context(), Run{Seed: 2, Limits: hour, Args: []string{"x"}}).Output)
+	assert.Contains(t, p.Run(t.Context(), Run{Seed: 1, Limits: hour, Args: []string{"x", "fail"}}).Err, "exit_code(3)")
 }
