@@ -97,11 +97,12 @@ type foundGID struct {
 }
 
 // choose returns the GID for a choice. It reads the port's table only if it has not found a GID
-// yet, or if that has gone.
+// yet, if that has gone, or if the table may have got a better one since: addresses come back one
+// by one, and a link-local one is often the first.
 func (f *foundGID) choose(op, dir string, c gidChoice, own netip.Addr) (gid, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if g, used := readGID(dir, f.gid.index); used && g == f.gid {
+	if g, used := readGID(dir, f.gid.index); used && g == f.gid && g.score(own) >= c.bestScore() {
 		return g, nil
 	}
 	p, err := readPort(dir)
@@ -138,6 +139,40 @@ func (g gid) String() string {
 
 var errNoGID = errors.New("the port has no GID")
 
+// What speaks for a GID, in points.
+const (
+	pointsRoCEv2 = 4
+	pointsOwn    = 2
+	pointsWide   = 1 // it is not link-local
+)
+
+// score is how well a GID serves a device with the address own.
+func (g gid) score(own netip.Addr) (points int) {
+	ip := netip.AddrFrom16(g.addr).Unmap()
+	if g.kind == kindRoCEv2 {
+		points += pointsRoCEv2
+	}
+	if ip == own {
+		points += pointsOwn
+	}
+	if !ip.IsLinkLocalUnicast() {
+		points += pointsWide
+	}
+	return points
+}
+
+// bestScore is the score that no later GID is better than, so that a GID with it is kept. A choice
+// by index has one GID alone.
+func (c gidChoice) bestScore() int {
+	switch {
+	case c.index >= 0:
+		return 0
+	case c.kind != "" && c.kind != kindRoCEv2:
+		return pointsOwn + pointsWide
+	}
+	return pointsRoCEv2 + pointsOwn + pointsWide
+}
+
 // choose finds the GID for a choice. Of several it takes what the connection manager would
 // for the device's address own: RoCE version 2 before version 1, and that address before
 // others. The error lists what the port has.
@@ -147,17 +182,7 @@ func (p port) choose(c gidChoice, own netip.Addr) (gid, error) {
 		if c.index >= 0 && g.index != c.index || c.kind != "" && g.kind != c.kind {
 			continue
 		}
-		ip, score := netip.AddrFrom16(g.addr).Unmap(), 0
-		if g.kind == kindRoCEv2 {
-			score += 4
-		}
-		if ip == own {
-			score += 2
-		}
-		if !ip.IsLinkLocalUnicast() {
-			score++
-		}
-		if score > most {
+		if score := g.score(own); score > most {
 			best, most = g, score
 		}
 	}

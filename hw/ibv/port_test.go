@@ -68,8 +68,9 @@ func TestThePortIsReadAgainWhenItsGIDHasGone(t *testing.T) {
 	}
 	for _, n := range []string{"0", "1"} {
 		write("gids/"+n, "0000:0000:0000:0000:0000:ffff:0a00:020f")
-		write("gid_attrs/types/"+n, "IB/RoCE v1")
 	}
+	write("gid_attrs/types/0", "RoCE v2")
+	write("gid_attrs/types/1", "IB/RoCE v1")
 	var f foundGID
 	index := func() int {
 		g, err := f.choose("op", dir, gidChoice{index: -1}, netip.MustParseAddr("10.0.2.15"))
@@ -88,6 +89,42 @@ func TestThePortIsReadAgainWhenItsGIDHasGone(t *testing.T) {
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "gids")))
 	_, err = f.choose("op", dir, gidChoice{index: -1}, netip.Addr{})
 	require.ErrorIs(t, err, hw.ErrInternal)
+}
+
+func TestAGIDThatWasTakenWhileABetterOneWasAwayIsNotKept(t *testing.T) {
+	const linkLocal, own, other = "fe80:0000:0000:0000:5054:00ff:fe12:3456", "0000:0000:0000:0000:0000:ffff:0a00:020f", "0000:0000:0000:0000:0000:ffff:0a00:0210"
+	for name, c := range map[string]struct {
+		choice      gidChoice
+		gid, kind   string // what was there first
+		better      string // the kind of the GID of the device's address, which comes behind it
+		taken, kept int
+	}{
+		"link-local":           {gidChoice{index: -1}, linkLocal, "RoCE v2", "RoCE v2", 0, 1},
+		"another address":      {gidChoice{index: -1}, other, "RoCE v2", "RoCE v2", 0, 1},
+		"version 1":            {gidChoice{index: -1}, own, "IB/RoCE v1", "RoCE v2", 0, 1},
+		"a kind was asked for": {gidChoice{kind: kindRoCEv1, index: -1}, linkLocal, "IB/RoCE v1", "IB/RoCE v1", 0, 1},
+		"an index":             {gidChoice{index: 0}, linkLocal, "RoCE v2", "RoCE v2", 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			write := func(index, gid, kind string) {
+				for file, text := range map[string]string{"gids/" + index: gid, "gid_attrs/types/" + index: kind} {
+					require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, file)), 0o700))
+					require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600))
+				}
+			}
+			var f foundGID
+			chosen := func() int {
+				g, err := f.choose("op", dir, c.choice, netip.MustParseAddr("10.0.2.15"))
+				require.NoError(t, err)
+				return g.index
+			}
+			write("0", c.gid, c.kind)
+			assert.Equal(t, c.taken, chosen())
+			write("1", own, c.better)
+			assert.Equal(t, c.kept, chosen())
+		})
+	}
 }
 
 func TestAWrongPathParameterIsAnErrorThatListsWhatThePortHas(t *testing.T) {
