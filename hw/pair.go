@@ -3,6 +3,7 @@ package hw
 import (
 	"encoding/hex"
 	"fmt"
+	"net/netip"
 	"strconv"
 	"strings"
 )
@@ -71,15 +72,39 @@ func (a PairAddr) String() string {
 
 // MarshalText returns the text form. It fails if a value is out of its range.
 func (a PairAddr) MarshalText() ([]byte, error) {
-	if err := a.Check("hw.PairAddr.MarshalText"); err != nil {
+	if err := a.inRange("hw.PairAddr.MarshalText"); err != nil {
 		return nil, err
 	}
 	return []byte(a.String()), nil
 }
 
-// Check returns an INVALID_PARAMETER of the call op that names the first value which is
-// out of its range.
+// Check returns an INVALID_PARAMETER of the call op that names the first value which no
+// connected queue pair has, and says where the peer takes it from.
 func (a PairAddr) Check(op string) error {
+	if err := a.inRange(op); err != nil {
+		return err
+	}
+	bad := func(format string, args ...any) error { return Errorf(op, InvalidParameter, Arg2, format, args...) }
+	ip := netip.AddrFrom16(a.GID)
+	switch {
+	case a.QPN <= 1:
+		return bad("queue pair number %#x is the port's own: the peer's value is missing, or is not that of its queue pair", a.QPN)
+	case a.QPN == MaxQPN:
+		return bad("queue pair number %#x is for multicast: give the number of the peer's queue pair", a.QPN)
+	case a.LID == 0 && a.GID == [16]byte{}:
+		return bad("neither a GID nor a LID: on Ethernet the peer has to give a GID (-g or -x of C programs)")
+	case ip.IsMulticast() || ip.Unmap().IsMulticast():
+		return bad("GID %v is of a group: give that of the peer's port", ip.Unmap())
+	case ip.Unmap().IsLoopback():
+		return bad("GID %v is of this host alone: give the address of the peer's port", ip.Unmap())
+	case ip.Is4In6() && ip.Unmap().IsUnspecified():
+		return bad("GID %v is no port's: give the address of the peer's port", ip.Unmap())
+	}
+	return nil
+}
+
+// inRange returns an INVALID_PARAMETER that names the first value which is out of its range.
+func (a PairAddr) inRange(op string) error {
 	bad := func(format string, args ...any) error { return Errorf(op, InvalidParameter, Arg2, format, args...) }
 	switch {
 	case a.QPN > MaxQPN:

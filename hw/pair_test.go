@@ -2,7 +2,9 @@ package hw_test
 
 import (
 	"bytes"
+	"fmt"
 	"net"
+	"net/netip"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -56,6 +58,35 @@ func TestAPairAddrOutOfRangeHasNoText(t *testing.T) {
 		"Farewell 0x1000000000000":    {Farewell: hw.MaxFarewell + 1},
 	} {
 		_, err := a.MarshalText()
+		require.ErrorIs(t, err, hw.ErrInvalidParameter)
+		assert.ErrorContains(t, err, says)
+	}
+}
+
+func TestAPairAddrThatNoConnectedQueuePairHasIsRefusedByName(t *testing.T) {
+	good := hw.PairAddr{QPN: 0x11, GID: netip.MustParseAddr("::ffff:10.0.2.15").As16()}
+	require.NoError(t, good.Check("op"))
+	infiniband := hw.PairAddr{QPN: 2, LID: 3}
+	require.NoError(t, infiniband.Check("op"), "InfiniBand needs no GID")
+	require.NoError(t, hw.PairAddr{QPN: hw.MaxQPN - 1, GID: netip.MustParseAddr("fe80::1").As16()}.Check("op"))
+	for _, qpn := range []uint32{0, 1, hw.MaxQPN} {
+		bad := good
+		bad.QPN = qpn
+		err := bad.Check("op")
+		require.ErrorIs(t, err, hw.ErrInvalidParameter)
+		assert.ErrorContains(t, err, fmt.Sprintf("queue pair number %#x", qpn))
+	}
+	for gid, says := range map[string]string{
+		"::":               "neither a GID nor a LID",
+		"ff0e::":           "GID ff0e:: is of a group",
+		"::ffff:224.0.0.1": "GID 224.0.0.1 is of a group",
+		"::ffff:127.0.0.1": "GID 127.0.0.1 is of this host alone",
+		"::1":              "GID ::1 is of this host alone",
+		"::ffff:0.0.0.0":   "GID 0.0.0.0 is no port's",
+	} {
+		bad := good
+		bad.GID = netip.MustParseAddr(gid).As16()
+		err := bad.Check("op")
 		require.ErrorIs(t, err, hw.ErrInvalidParameter)
 		assert.ErrorContains(t, err, says)
 	}

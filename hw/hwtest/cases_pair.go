@@ -57,6 +57,10 @@ var pairCases = []contractCase{
 			func(v *hw.PairAddr) { v.QPN = hw.MaxQPN + 1 },
 			func(v *hw.PairAddr) { v.PSN = hw.MaxPSN + 1 },
 			func(v *hw.PairAddr) { v.MTU = 1000 },
+			func(v *hw.PairAddr) { v.QPN = 0 },
+			func(v *hw.PairAddr) { v.QPN = 1 },
+			func(v *hw.PairAddr) { v.QPN = hw.MaxQPN },
+			func(v *hw.PairAddr) { v.GID = [16]byte{0xff, 0x0e} },
 		} {
 			bad := b.values()
 			change(&bad)

@@ -7,6 +7,7 @@ import "C"
 
 import (
 	"math/rand/v2"
+	"net/netip"
 	"path/filepath"
 	"strconv"
 	"syscall"
@@ -122,6 +123,10 @@ func (d *device) Pair(qp hw.QP, peer hw.PairAddr) error {
 		q.mu.Unlock()
 		return err
 	}
+	if err := own.reaches(op, peer); err != nil {
+		q.mu.Unlock()
+		return err
+	}
 	path := own.to(&d.params, peer)
 	q.up.reads_in, q.up.reads_out = C.uint8_t(q.cfg.ReadsIn), C.uint8_t(q.cfg.ReadsOut)
 	C.gd_hold(q.c, true) // no poll hands on a completion before Established was told
@@ -138,6 +143,22 @@ func (d *device) Pair(qp hw.QP, peer hw.PairAddr) error {
 	up := q.established(life, hw.ConnInfo{Local: own.values, Remote: peer, ReadsIn: q.cfg.ReadsIn, ReadsOut: q.cfg.ReadsOut})
 	if up && (own.probes > 0 || peer.Farewell != 0) {
 		d.watcher.setAlarm(alarmPair, q, life)
+	}
+	return nil
+}
+
+// reaches refuses a peer to which no way leads from this side's GID, in words: the kernel only
+// says "invalid argument".
+func (o *ownPath) reaches(op string, peer hw.PairAddr) error {
+	own, theirs := netip.AddrFrom16(o.gid.addr), netip.AddrFrom16(peer.GID)
+	switch {
+	case !o.ethernet:
+		return nil
+	case peer.GID == [16]byte{}:
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "%v: the peer gave no GID, which Ethernet needs: one like %v here", peer, own.Unmap())
+	case own.Is4In6() != theirs.Is4In6():
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "%v: GID %v and %v here are not of the same IP version: choose another GID there, or by the parameter gid here",
+			peer, theirs.Unmap(), own.Unmap())
 	}
 	return nil
 }

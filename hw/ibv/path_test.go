@@ -3,9 +3,11 @@
 package ibv
 
 import (
+	"net/netip"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"godat/hw"
 )
@@ -39,4 +41,17 @@ func TestAPathHasAGIDWhereOneIsNeeded(t *testing.T) {
 		assert.Equal(t, []any{uint8(3), uint8(5), uint8(6), uint32(8), uint8(0xfe)},
 			[]any{uint8(path.sgid_index), uint8(path.hop_limit), uint8(path.traffic_class), uint32(path.flow_label), uint8(path.dgid[0])}, name)
 	}
+}
+
+func TestAPeerThatNoWayLeadsToIsRefusedInWords(t *testing.T) {
+	of := func(text string) [16]byte { return netip.MustParseAddr(text).As16() }
+	own := ownPath{ethernet: true, gid: gid{index: 3, addr: of("::ffff:10.0.2.15")}}
+	require.NoError(t, own.reaches("op", hw.PairAddr{QPN: 2, GID: of("::ffff:10.0.2.16")}))
+	for _, peer := range []hw.PairAddr{{QPN: 2, LID: 9}, {QPN: 2, GID: of("fe80::1")}} {
+		require.ErrorIs(t, own.reaches("op", peer), hw.ErrInvalidParameter)
+	}
+	require.ErrorContains(t, own.reaches("op", hw.PairAddr{QPN: 2, LID: 9}), "gave no GID, which Ethernet needs: one like 10.0.2.15")
+	require.ErrorContains(t, own.reaches("op", hw.PairAddr{QPN: 2, GID: of("fe80::1")}), "fe80::1 and 10.0.2.15 here are not of the same IP version")
+	own.ethernet = false
+	require.NoError(t, own.reaches("op", hw.PairAddr{QPN: 2, LID: 9}), "InfiniBand needs no GID")
 }

@@ -54,7 +54,7 @@ func (d *device) pairEnd(op string, qp hw.QP) (*pairEnd, error) {
 	}
 	e := &pairEnd{conn: c, addr: hw.PairAddr{PSN: rand.Uint32N(hw.MaxPSN + 1), GID: gidOf(d.node.name), MTU: pairMTU}}
 	for e.addr.QPN < 2 || pairs.ends[e.addr.QPN] != nil { // hardware has its own uses for 0 and 1
-		e.addr.QPN = rand.Uint32N(hw.MaxQPN)
+		e.addr.QPN = rand.Uint32N(hw.MaxQPN) // the last is multicast's
 	}
 	pairs.ends[e.addr.QPN] = e
 	c.pair = e
@@ -64,6 +64,7 @@ func (d *device) pairEnd(op string, qp hw.QP) (*pairEnd, error) {
 func gidOf(name string) (gid [16]byte) {
 	sum := sha256.Sum256([]byte(name))
 	copy(gid[:], sum[:])
+	gid[0] = 0xfd // unique local: never a group's
 	return gid
 }
 
