@@ -192,7 +192,7 @@ type Facts interface {
 	Down(why Reason, cause *Cause)
 }
 
-// ConnInfo describes an established connection. Private is the callee's to keep.
+// ConnInfo describes an established connection. Private is the callee's to keep, and nil if there is none.
 type ConnInfo struct {
 	Local, Remote     net.Addr
 	ReadsIn, ReadsOut int    // as the two ends agreed
@@ -244,7 +244,7 @@ type Listener interface {
 // Request is a connection request that waits for an answer. Exactly one of
 // Accept and Reject is called; a second answer fails with INVALID_HANDLE.
 type Request interface {
-	// Private returns the peer's private data, which the caller may keep;
+	// Private returns the peer's private data, nil if there is none, which the caller may keep;
 	// truncated says that the transport could not carry all of it.
 	Private() (data []byte, truncated bool)
 	// Local is this end's address.

@@ -182,9 +182,12 @@ func privateData(r *rig) {
 			got, truncated := req.Private()
 			r.also.True(bytes.Equal(hello, got), "%d bytes in the request", n)
 			r.also.False(truncated)
+			r.also.Equal(n == 0, got == nil, "nil is no private data in the request, of %d", n)
 			if accept {
 				r.must.NoError(b.accept(req, answer))
-				r.also.True(bytes.Equal(answer, a.awaitUp().Private), "%d bytes in the accept", n)
+				got = a.awaitUp().Private
+				r.also.True(bytes.Equal(answer, got), "%d bytes in the accept", n)
+				r.also.Equal(n == 0, got == nil, "nil is no private data in the accept, of %d", n)
 				r.also.Nil(b.awaitUp().Private, "the passive side's is in the request")
 				continue
 			}
@@ -192,6 +195,7 @@ func privateData(r *rig) {
 			why, got := a.awaitRefused()
 			r.also.Equal(hw.ReasonPeerRejected, why)
 			r.also.True(bytes.Equal(answer, got), "%d bytes in the reject", n)
+			r.also.Equal(n == 0, got == nil, "nil is no private data in the reject, of %d", n)
 		}
 	}
 }

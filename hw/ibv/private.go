@@ -119,7 +119,7 @@ func (t transport) unpack(m message, b []byte) (data []byte, n note, tailed bool
 	if !tailed && !t.iwarp && len(bytes.Trim(data, "\x00")) == 0 {
 		data = nil // zeros alone are padding
 	}
-	return bytes.Clone(data), n, tailed
+	return append([]byte(nil), data...), n, tailed // nil if there is none
 }
 
 func cutIWARP(b []byte) (data []byte, n note, tailed bool) {

@@ -130,7 +130,7 @@ func (c *connection) ask(ctx context.Context, cfg hw.ConnectConfig, revision int
 	if !c.start(agreed) {
 		return false, nil
 	}
-	c.establish(slices.Clone(reply.Private))
+	c.establish(append([]byte(nil), reply.Private...))
 	return true, nil
 }
 
@@ -174,7 +174,7 @@ func (c *connection) rejected(reply *wire.MPAReply) {
 		c.refuse(hw.ReasonRejected, nil, rejection("the peer's provider refused: no room, or closing"))
 		return
 	}
-	c.refuse(hw.ReasonPeerRejected, slices.Clone(reply.Private), rejection("the peer's program rejected the request"))
+	c.refuse(hw.ReasonPeerRejected, append([]byte(nil), reply.Private...), rejection("the peer's program rejected the request"))
 }
 
 // sendTerminate sends the Terminate that an error of the start-up calls for, if any.

@@ -1,7 +1,6 @@
 package iwarp
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"net"
@@ -22,6 +21,7 @@ type listener struct {
 	// Immutable.
 	dev       *device
 	ln        net.Listener
+	host      string // as it was given
 	qual      uint64
 	onRequest func(hw.Request) bool
 	quit      chan struct{}
@@ -61,7 +61,7 @@ func (d *device) Listen(cfg hw.ListenConfig) (hw.Listener, error) {
 		return nil, listenError(op, err)
 	}
 	l := &listener{
-		dev: d, ln: ln, qual: cmp.Or(portOf(ln.Addr()), cfg.Qual), onRequest: cfg.OnRequest,
+		dev: d, ln: ln, host: host, qual: cmp.Or(portOf(ln.Addr()), cfg.Qual), onRequest: cfg.OnRequest,
 		quit: make(chan struct{}), done: make(chan struct{}), startups: newStartups(&d.set, &cfg),
 	}
 	_ = l.spare.take() // without one, peers wait as long as descriptors are scarce
@@ -106,7 +106,18 @@ func addrPort(a net.Addr) (ap netip.AddrPort) {
 }
 
 // Addr is the address at which the listener listens.
-func (l *listener) Addr() net.Addr { return l.ln.Addr() }
+func (l *listener) Addr() net.Addr { return zoned(l.ln.Addr(), l.host) }
+
+// zoned is a with the zone of host, an address: not every kernel tells the zone in which a
+// socket listens, and without it nobody can dial a link-local address.
+func zoned(a net.Addr, host string) net.Addr {
+	at, ok := a.(*net.TCPAddr)
+	given, err := netip.ParseAddr(host)
+	if !ok || err != nil || at.Zone != "" || given.Zone() == "" || !given.WithZone("").IsLinkLocalUnicast() || !at.IP.Equal(given.AsSlice()) {
+		return a
+	}
+	return &net.TCPAddr{IP: at.IP, Port: at.Port, Zone: given.Zone()}
+}
 
 // Counts implements [hw.CountingListener].
 func (l *listener) Counts() hw.ListenerCounts { return l.startups.now() }
@@ -255,7 +266,7 @@ func (l *listener) greet(s *startup) {
 		_ = r.conn.Close()
 		return
 	}
-	r.frame.Private = bytes.Clone(r.frame.Private) // keeps nothing else of what was read
+	r.frame.Private = append([]byte(nil), r.frame.Private...) // keeps nothing else of what was read
 	_ = r.conn.SetDeadline(time.Time{})
 	if r.Offer(&r.dev.Device, func() { _ = r.conn.Close() }, func() bool { return l.onRequest(r) }) {
 		r.decline()

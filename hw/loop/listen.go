@@ -2,7 +2,6 @@ package loop
 
 import (
 	"net"
-	"slices"
 
 	"godat/hw"
 	"godat/hw/internal/soft"
@@ -75,7 +74,7 @@ func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 		c.refuse(hw.ReasonRejected, nil, &hw.Cause{Text: "nobody listens there", Local: c.local, Remote: to})
 	default:
 		ln.offer(&request{
-			dev: ln.dev, local: ln.addr(), remote: from, from: c, private: slices.Clone(cfg.Private),
+			dev: ln.dev, local: ln.addr(), remote: from, from: c, private: append([]byte(nil), cfg.Private...),
 		})
 	}
 	return nil
@@ -114,7 +113,7 @@ func (r *request) Accept(qp hw.QP, private []byte) error {
 	}
 	b := q.conn
 	b.local = r.local
-	if !join(r.from, b, slices.Clone(private)) {
+	if !join(r.from, b, append([]byte(nil), private...)) {
 		b.refuse(hw.ReasonUnreachable, nil, b.refusal(r.remote, "the peer gave up before it was accepted"))
 	}
 	return nil
@@ -123,6 +122,6 @@ func (r *request) Accept(qp hw.QP, private []byte) error {
 // Reject refuses the request, without the private data if there is too much.
 func (r *request) Reject(private []byte) error {
 	return r.Request.Reject(private, func(private []byte) {
-		r.from.refuse(hw.ReasonPeerRejected, slices.Clone(private), r.from.refusal(r.local, "the peer's program rejected the request"))
+		r.from.refuse(hw.ReasonPeerRejected, append([]byte(nil), private...), r.from.refusal(r.local, "the peer's program rejected the request"))
 	})
 }

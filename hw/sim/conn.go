@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"bytes"
 	"net"
 	"slices"
 	"strconv"
@@ -120,7 +119,7 @@ func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 	}
 	q.state = stateConnecting
 	q.attempt = &request{
-		sim: q.dev.sim, from: q, private: bytes.Clone(cfg.Private),
+		sim: q.dev.sim, from: q, private: append([]byte(nil), cfg.Private...),
 		local: addr(cfg.Addr), remote: addr(q.dev.name), qual: cfg.Qual,
 	}
 	if cfg.Timeout > 0 {
@@ -291,7 +290,7 @@ func (r *request) Accept(qp hw.QP, private []byte) error {
 	}
 	q.state, q.request = stateAccepting, r
 	r.answer()
-	r.acceptor, r.answerPrivate = q, bytes.Clone(private)
+	r.acceptor, r.answerPrivate = q, append([]byte(nil), private...)
 	if r.from != nil {
 		r.from.dev.schedule(r.from)
 	}
@@ -320,6 +319,6 @@ func (r *request) Reject(private []byte) error {
 	if r.answered {
 		return hw.Errorf(op, hw.InvalidHandle, hw.HandleCR, "answered already")
 	}
-	r.refuse(hw.ReasonPeerRejected, "the peer's program rejected the request", bytes.Clone(private))
+	r.refuse(hw.ReasonPeerRejected, "the peer's program rejected the request", append([]byte(nil), private...))
 	return nil
 }
