@@ -41,7 +41,7 @@ func playPerf(ctx context.Context, ia *dat.IA, o *options, s *session, out io.Wr
 		return err
 	}
 	began := time.Now()
-	if err := t.play(ctx, s.client); err != nil {
+	if err := s.during(ctx, func(ctx context.Context) error { return t.play(ctx, s.client) }); err != nil {
 		return err
 	}
 	took := time.Since(began)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"net"
@@ -121,6 +122,34 @@ func TestAClientWithoutAServerSaysWhatToDo(t *testing.T) {
 	require.ErrorContains(t, run(t.Context(), o, &bytes.Buffer{}, nil), "start the server first")
 }
 
+func TestAPeerWhoseSessionEndsInTheTrafficIsGone(t *testing.T) {
+	for _, test := range []string{"send_lat", "send_bw"} {
+		t.Run(test, func(t *testing.T) {
+			ready, ended := make(chan string, 1), make(chan error, 1)
+			go func() {
+				ended <- run(t.Context(), command(t, options{Test: test, Count: 10}), &bytes.Buffer{}, func(address string) { ready <- address })
+			}()
+			o := command(t, options{Test: test, Count: 10, Host: "localhost"})
+			o.Port = netip.MustParseAddrPort(<-ready).Port()
+			ia, err := dat.Open(t.Context(), "loop")
+			require.NoError(t, err)
+			defer ia.Close()
+			s, err := meet(t.Context(), o, nil)
+			require.NoError(t, err)
+			peer := &perf{o: o, s: s}
+			defer peer.close()
+			require.NoError(t, peer.connect(t.Context(), ia, &bytes.Buffer{}))
+			require.NoError(t, s.Close()) // as the kernel does for a killed program, whose queue pair says nothing
+			select {
+			case err := <-ended:
+				require.ErrorIs(t, err, errGone)
+			case <-time.After(20 * time.Second):
+				require.Fail(t, "the server waits for the dead")
+			}
+		})
+	}
+}
+
 func TestAServerThatIsInterruptedEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	err := run(ctx, command(t, options{Test: "pingpong"}), &bytes.Buffer{}, func(string) { cancel() })
@@ -204,7 +233,7 @@ func TestOnInfiniBandAGIDIsGivenOnRequestAlone(t *testing.T) {
 func scripted(t *testing.T, client bool) (*session, net.Conn) {
 	ours, theirs := net.Pipe()
 	t.Cleanup(func() { _ = ours.Close(); _ = theirs.Close() })
-	return &session{Conn: ours, client: client, why: t.Context()}, theirs
+	return &session{Conn: ours, in: bufio.NewReader(ours), client: client, why: t.Context()}, theirs
 }
 
 func TestTheGreetingIsThatOfPerftest(t *testing.T) {

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strconv"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 // writes first in each exchange.
 type session struct {
 	net.Conn
+	in     *bufio.Reader // of Conn
 	client bool
 	stop   func() bool
 	why    context.Context // its end interrupts the exchange
@@ -34,6 +37,7 @@ func meet(ctx context.Context, o *options, ready func(address string)) (*session
 	} else if s.Conn, err = awaitClient(ctx, at, ready); err != nil {
 		return nil, err
 	}
+	s.in = bufio.NewReader(s.Conn)
 	s.stop = context.AfterFunc(ctx, s.interrupt)
 	return s, nil
 }
@@ -64,6 +68,38 @@ func (s *session) Close() error {
 	return s.Conn.Close()
 }
 
+var errGone = errors.New("the peer's program has ended in the middle of the test: its TCP session is over; see what it says")
+
+// during does the traffic of a test of perftest, whose ends keep their session meanwhile. So
+// its end is the first sign that the peer has died, long before a request fails. A peer that has done its part
+// writes, which ends the watch. ibv_rc_pingpong and its kin close theirs before the traffic.
+func (s *session) during(ctx context.Context, traffic func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	watched := make(chan struct{})
+	go s.watch(cancel, watched)
+	err := traffic(ctx)
+	gone := context.Cause(ctx)
+	_ = s.SetReadDeadline(time.Unix(1, 0)) // ends the watch
+	<-watched
+	_ = s.SetReadDeadline(time.Time{})
+	if s.why.Err() != nil {
+		s.interrupt()
+	}
+	if err != nil && errors.Is(gone, errGone) {
+		return fmt.Errorf("%w (%w)", gone, err)
+	}
+	return err
+}
+
+// watch waits for the peer's next word, which stays in s.in, or for the end of the session.
+func (s *session) watch(gone context.CancelCauseFunc, done chan<- struct{}) {
+	defer close(done)
+	if _, err := s.in.Peek(1); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		gone(errGone)
+	}
+}
+
 // swap writes and reads one message of each end; both have the same length.
 func (s *session) swap(mine, theirs []byte) error {
 	if s.client {
@@ -81,7 +117,7 @@ func (s *session) put(b []byte) error {
 }
 
 func (s *session) get(b []byte) error {
-	_, err := io.ReadFull(s, b)
+	_, err := io.ReadFull(s.in, b)
 	return s.named(err)
 }
 
