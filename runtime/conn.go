@@ -153,7 +153,8 @@ func filterConn(source any, number event.Number, status hw.Status, cookie uint64
 // buffers and memory until the program closes it, or the listener that made it.
 // Connections that one Listener made share its channel, unless ConnConfig.Apart is set.
 // The channel stays open. When the connection or listener that it belongs to has been
-// closed, or the adapter, the event [Closed] comes behind all others.
+// closed, or the adapter, the event [Closed] comes behind all others, once: of several goroutines that
+// receive from the channel one gets it, and tells the others, as by a channel that it closes.
 func (c *Conn) Events() <-chan Event {
 	if c == nil {
 		return nil

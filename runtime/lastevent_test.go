@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -203,4 +204,37 @@ func TestARefusalThatIsTooLongIsRefusedByListen(t *testing.T) {
 		_, err := ia.Listen(within(t), localhost(ia), ConnConfig{Refusal: make([]byte, ia.Attr().MaxPrivate+1)})
 		require.ErrorIs(t, err, hw.ErrInvalidParameter)
 	})
+}
+
+// Closed comes once, so of several goroutines at one channel the one that gets it tells the others.
+func TestSeveralReadersOfAChannelEndByTheWordOfTheOneThatGetsClosed(t *testing.T) {
+	for name, end := range closers {
+		for provider, open := range providers {
+			t.Run(name+", "+provider, func(t *testing.T) {
+				l := listen(t, open(t), ConnConfig{})
+				over, last := make(chan struct{}), make(chan Event, 4)
+				var all sync.WaitGroup
+				for range cap(last) {
+					all.Go(func() {
+						for {
+							select {
+							case ev := <-l.Events():
+								if ev.Number == Closed {
+									last <- ev
+									close(over)
+									return
+								}
+							case <-over:
+								return
+							}
+						}
+					})
+				}
+				require.NoError(t, end(l))
+				all.Wait()
+				assert.Len(t, last, 1)
+				require.NoError(t, l.Close())
+			})
+		}
+	}
 }

@@ -119,7 +119,7 @@ func (c *connection) howFar(cause *hw.Cause) *hw.Cause {
 	case c.conn == nil:
 		cause.Text += " (there is no TCP connection yet)"
 	default:
-		cause.Text += " (TCP is connected: its program has not accepted, or what listens there speaks another protocol)"
+		cause.Text += " (TCP is connected: its program has not accepted, or what listens there speaks another protocol, such as HTTP)"
 	}
 	return cause
 }

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net"
+	"time"
 
 	dat "godat/runtime"
 )
@@ -22,8 +24,8 @@ func (d *Dialer) Dial(network, address string) (net.Conn, error) {
 }
 
 // DialContext connects to a [Listener] at address, "host:port", and returns a *Conn, unless
-// Config.TCP has taken effect. The network is the adapter's, whatever the argument says. If ctx ends first, the error is
-// its cause; a peer that is no stream's, or speaks another version, is [ErrProtocol].
+// Config.TCP has taken effect. The network is the adapter's, whatever the argument says. If ctx ends first, the error matches
+// its cause, and says what the attempt had come to; a peer that is no stream's, or speaks another version, is [ErrProtocol].
 // Errors of the connection unwrap to the [dat.Cause].
 func (d *Dialer) DialContext(ctx context.Context, _, address string) (net.Conn, error) {
 	c, err := d.dial(ctx, address)
@@ -52,7 +54,7 @@ func (d *Dialer) dial(ctx context.Context, address string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = c.line.endpoint.CommonConnect(address, dat.ConnectConfig{Private: c.line.flow.hello()})
+	err = c.line.endpoint.CommonConnect(address, dat.ConnectConfig{Private: c.line.flow.hello(), Timeout: timeLeft(ctx)})
 	if err == nil {
 		err = c.line.established(ctx)
 	}
@@ -70,6 +72,37 @@ func (d *Dialer) dial(ctx context.Context, address string) (net.Conn, error) {
 	return c, nil
 }
 
+// timeLeft is how long an attempt may take, so that the provider says what it had come to; 0 without
+// a deadline.
+func timeLeft(ctx context.Context) time.Duration {
+	at, ok := ctx.Deadline()
+	if !ok {
+		return 0
+	}
+	return max(time.Until(at), time.Millisecond)
+}
+
+// wordTime is how long the provider may take for its word on an attempt whose time is over.
+const wordTime = 200 * time.Millisecond
+
+// outOfTime is the error of an attempt whose context has ended, with the provider's word on it if
+// the context had a deadline, which was the provider's too.
+func (c *line) outOfTime(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		late := time.NewTimer(wordTime)
+		defer late.Stop()
+		select {
+		case <-c.down:
+		case <-late.C:
+		}
+	}
+	if over := c.ended.Load(); over != nil && over.err != nil {
+		return fmt.Errorf("%w: %w", cause, over.err)
+	}
+	return fmt.Errorf("%w, and the peer had not answered", cause)
+}
+
 func (c *line) established(ctx context.Context) error {
 	select {
 	case <-c.up:
@@ -77,11 +110,15 @@ func (c *line) established(ctx context.Context) error {
 	case <-c.events.C(): // the adapter was closed
 		c.stop(net.ErrClosed)
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return c.outOfTime(ctx)
 	}
 	over := c.ended.Load()
 	if over == nil || c.flow.out.receives != 0 {
 		return nil
+	}
+	if at, ok := ctx.Deadline(); ok && errors.Is(over.err, dat.ErrTimeout) && !time.Now().Before(at) {
+		<-ctx.Done() // whose deadline was the attempt's
+		return c.outOfTime(ctx)
 	}
 	if cause, ok := errors.AsType[*dat.Cause](over.err); ok && len(cause.Private) >= helloSize { // a reject says why
 		if err := checkGreeting(cause.Private); err != nil {
