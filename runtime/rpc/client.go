@@ -36,6 +36,8 @@ type Client struct {
 	lately    lately
 	waits     waits // of callers
 
+	leaveTotals func()
+
 	mu         sync.Mutex
 	now        *session
 	next       chan struct{} // closed when another session takes the place of now, or none ever will
@@ -328,6 +330,7 @@ func (c *Client) Close() error {
 	c.leaving.Wait()
 	err = errors.Join(err, c.current().close()) // that of redial, which may have been connecting
 	c.loans.end()
+	c.leaveTotals()
 	return errors.Join(err, c.closePZ())
 }
 

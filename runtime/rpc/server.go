@@ -30,6 +30,8 @@ type Server struct {
 	ends      endCounts
 	lately    lately
 
+	leaveTotals func()
+
 	mu       sync.Mutex
 	more     sync.Cond     // a request waits, or none comes any more
 	over     bool          // the reader has ended
@@ -215,6 +217,7 @@ func (s *Server) Close() error {
 	}
 	s.fetches.Wait()
 	s.loans.end()
+	s.leaveTotals()
 	return errors.Join(err, s.closePZ())
 }
 

@@ -247,6 +247,9 @@ func (c *Client) list() (err error) {
 		{"rpc clients", func() []any { return []any{c.Snapshot()} }},
 		{"rpc methods", func() []any { return c.latencies.rows("client of " + c.address) }},
 	})
+	if err == nil {
+		err = c.joinTotals()
+	}
 	return err
 }
 
@@ -289,6 +292,9 @@ func (s *Server) list() (err error) {
 		{"rpc connections", s.served},
 		{"rpc methods", func() []any { return s.latencies.rows("server " + s.Addr()) }},
 	})
+	if err == nil {
+		err = s.joinTotals()
+	}
 	return err
 }
 

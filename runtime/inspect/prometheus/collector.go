@@ -57,6 +57,7 @@ func (c *Collector) Collect(to chan<- client.Metric) {
 		p.listeners()
 		p.memory()
 		p.calls()
+		p.totals()
 		p.flush()
 	}
 }
@@ -214,8 +215,8 @@ func (p *scrape) memory() {
 // calls sums the clients and servers of package rpc, by the address of the server.
 func (p *scrape) calls() {
 	type sum struct {
-		calls, waiting, down int
-		oldest               time.Duration
+		calls, waiting, down, callers int
+		oldest, callersAge            time.Duration
 	}
 	clients := make(map[string]sum)
 	for _, row := range p.now.Reports["rpc clients"] {
@@ -226,6 +227,8 @@ func (p *scrape) calls() {
 			if c.Down != "" {
 				s.down++
 			}
+			s.callers += c.Callers
+			s.callersAge = max(s.callersAge, c.CallersAge)
 			s.oldest = max(s.oldest, c.OldestAge)
 			clients[c.Server] = s
 		}
@@ -235,6 +238,8 @@ func (p *scrape) calls() {
 		p.gauge(messagesWaiting, float64(s.waiting), server)
 		p.gauge(clientsDown, float64(s.down), server)
 		p.gauge(oldestCall, s.oldest.Seconds(), server)
+		p.gauge(callersWaiting, float64(s.callers), server)
+		p.gauge(oldestCaller, s.callersAge.Seconds(), server)
 	}
 	seen := make(map[string]bool)
 	for _, row := range p.now.Reports["rpc servers"] {
@@ -242,9 +247,29 @@ func (p *scrape) calls() {
 			seen[s.Address] = true
 			p.gauge(requestsUnderWay, float64(s.Requests), s.Address)
 			p.gauge(requestsUntaken, float64(s.Untaken), s.Address)
-			p.counter(answers, s.Answers-s.Failures, s.Address, "done")
-			p.counter(answers, s.Failures, s.Address, "failed")
-			p.counter(answers, s.Refused, s.Address, "refused")
+			p.gauge(oldestUntaken, s.UntakenAge.Seconds(), s.Address)
 		}
+	}
+}
+
+// totals has what clients and servers of package rpc have counted, those that are closed among them.
+func (p *scrape) totals() {
+	for _, row := range p.now.Reports["rpc totals"] {
+		t, ok := row.(rpc.TotalSnapshot)
+		if !ok {
+			continue
+		}
+		metric := clientCalls
+		if t.End == "server" {
+			metric = answers
+			p.counter(metric, t.Refused, t.Address, "refused")
+		} else {
+			p.counter(metric, t.Lost, t.Address, "lost")
+			p.counter(reconnects, t.Reconnects, t.Address)
+		}
+		p.counter(metric, t.Answers-t.Failures, t.Address, "done")
+		p.counter(metric, t.Failures, t.Address, "failed")
+		p.counter(metric, t.Left, t.Address, "left")
+		p.counter(late, t.Late, t.Address, t.End)
 	}
 }

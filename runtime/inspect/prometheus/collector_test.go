@@ -1,6 +1,7 @@
 package prometheus
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -179,7 +180,7 @@ func TestTheRulesNameMetricsThatAreThere(t *testing.T) {
 	rules, err := os.ReadFile("docs/alerts.yaml")
 	require.NoError(t, err)
 	all := strings.Split(string(rules), "- alert: ")
-	require.Len(t, all, 8)
+	require.Len(t, all, 11)
 	for _, rule := range all[1:] {
 		of := labels(t, rule)
 		for _, label := range regexp.MustCompile(`\$labels\.(\w+)`).FindAllStringSubmatch(rule, -1) {
@@ -220,4 +221,38 @@ func TestTheDashboardShowsMetricsThatAreThere(t *testing.T) {
 	for _, d := range described {
 		assert.Contains(t, string(text), regexp.MustCompile(`godat_\w+`).FindString(d.String())+"{", "each metric is shown")
 	}
+}
+
+func TestTenThousandShortConnectionsOfCallsAreCountedToTheLast(t *testing.T) {
+	connections := 10000
+	if testing.Short() {
+		connections = 1000
+	}
+	w := newWorld(t)
+	s, err := rpc.Listen(t.Context(), w.ia, ":0", rpc.Config{Calls: 1, Message: 64})
+	require.NoError(t, err)
+	served := make(chan error, 1)
+	go func() {
+		served <- s.Serve(context.Background(), 1, func(*rpc.Request) ([]byte, error) { return nil, nil })
+	}()
+	c, last := New(w.ia), float64(0)
+	calls := fmt.Sprintf(`godat_rpc_client_calls_total{adapter="loop",result="done",server=%q}`, s.Addr())
+	for i := range connections {
+		client, err := rpc.Dial(t.Context(), w.ia, s.Addr(), rpc.Config{Calls: 1, Message: 64})
+		require.NoError(t, err)
+		_, err = client.Call(t.Context(), rpc.Call{}, nil)
+		require.NoError(t, err)
+		if i%500 == 0 {
+			now := value(t, c, calls)
+			assert.EqualValues(t, i+1, now)
+			assert.Greater(t, now, last)
+			last = now
+		}
+		require.NoError(t, client.Close())
+	}
+	assert.EqualValues(t, connections, value(t, c, calls))
+	require.NoError(t, s.Close())
+	require.NoError(t, <-served)
+	assert.EqualValues(t, connections, value(t, c, calls))
+	assert.EqualValues(t, connections, value(t, c, fmt.Sprintf(`godat_rpc_server_answers_total{adapter="loop",result="done",server=%q}`, s.Addr())))
 }
