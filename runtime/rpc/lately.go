@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	partOfMinute = 5 * time.Second
+	recentPart   = 5 * time.Second
 	longWait     = time.Second
 	mostKinds    = 32  // of failures that are told apart
 	mostSaid     = 120 // bytes of a failure's text in a snapshot
@@ -91,7 +91,7 @@ const (
 // well nothing does.
 type lately struct {
 	mu    sync.Mutex
-	parts [time.Minute / partOfMinute]part
+	parts [time.Minute / recentPart]part
 	said  string // by the last failure
 	at    time.Time
 	marks []answersAt // of answers, the oldest first
@@ -110,7 +110,7 @@ type answersAt struct {
 
 // part is the present one. The caller holds mu.
 func (l *lately) part(now time.Time) *part {
-	number := now.UnixNano() / int64(partOfMinute)
+	number := now.UnixNano() / int64(recentPart)
 	p := &l.parts[number%int64(len(l.parts))]
 	if p.number != number {
 		clear(p.counts)
@@ -154,7 +154,7 @@ func (l *lately) snapshot(answers uint64) (m Minute) {
 	defer l.mu.Unlock()
 	now := time.Now()
 	m.Answers = answers - l.mark(now, answers)
-	counts, least := make(map[uint32]uint64), now.UnixNano()/int64(partOfMinute)-int64(len(l.parts))
+	counts, least := make(map[uint32]uint64), now.UnixNano()/int64(recentPart)-int64(len(l.parts))
 	for i := range l.parts {
 		if p := &l.parts[i]; p.number > least {
 			for kind, n := range p.counts {
@@ -184,7 +184,7 @@ func (l *lately) snapshot(answers uint64) (m Minute) {
 
 // mark is how many answers there were a minute ago, or since when snapshots were taken. The caller holds mu.
 func (l *lately) mark(now time.Time, answers uint64) uint64 {
-	if n := len(l.marks); n == 0 || now.Sub(l.marks[n-1].at) >= partOfMinute {
+	if n := len(l.marks); n == 0 || now.Sub(l.marks[n-1].at) >= recentPart {
 		if n == 0 {
 			l.marks = append(l.marks, answersAt{now, 0}) // all that came before it
 		} else {

@@ -32,7 +32,7 @@ func portOfAnother(t *testing.T, speaks string) string {
 	go func() { served <- server.Serve(ln) }()
 	t.Cleanup(func() {
 		require.NoError(t, server.Close())
-		<-served
+		require.ErrorIs(t, <-served, http.ErrServerClosed)
 	})
 	return tcp.Addr().String()
 }
