@@ -26,6 +26,9 @@ func (e *Endpoint) PairAddr() (hw.PairAddr, error) {
 // again, with other values. DAT has no such call.
 func (e *Endpoint) Pair(peer hw.PairAddr) error {
 	const op = "ep.Pair"
+	if err := alive(op, e); err != nil {
+		return err
+	}
 	if err := peer.Check(op); err != nil {
 		return err
 	}

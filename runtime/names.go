@@ -1485,7 +1485,7 @@ type Cause = hw.Cause
 //
 // Its methods; all of each: go doc godat/hw PairAddr.
 //
-//   - [hw.PairAddr.Check]: returns an INVALID_PARAMETER of the call op that names the first value which is out of its range.
+//   - [hw.PairAddr.Check]: returns an INVALID_PARAMETER of the call op that names the first value which no connected queue pair has, and says where the peer takes it from.
 //   - [hw.PairAddr.MarshalText]: returns the text form.
 //   - [hw.PairAddr.Network]: returns "pair".
 //   - [hw.PairAddr.UnmarshalText]: parses the text form.

@@ -2,7 +2,6 @@ package provider
 
 import (
 	"net"
-	"slices"
 	"strconv"
 
 	"godat/hw"
@@ -84,7 +83,7 @@ func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 	p.lastQual = p.lastQual%hw.MaxQual + 1
 	q.local, q.remote = addr(p.lastQual), addr(cfg.Qual)
 	l := p.listeners[cfg.Qual]
-	r := &request{from: q, life: q.life, to: addr(cfg.Qual), private: slices.Clone(cfg.Private)}
+	r := &request{from: q, life: q.life, to: addr(cfg.Qual), private: append([]byte(nil), cfg.Private...)}
 	switch {
 	case cfg.Addr != address:
 		q.refuse(hw.ReasonUnreachable, nil, hw.SideLocal, "there is no host "+cfg.Addr)
@@ -156,7 +155,7 @@ func (r *request) Accept(h hw.QP, private []byte) error {
 	}
 	a.phase, b.phase, a.peer, b.peer = up, up, b, a
 	in, out := min(a.cfg.ReadsIn, b.cfg.ReadsOut), min(a.cfg.ReadsOut, b.cfg.ReadsIn)
-	asked := hw.ConnInfo{Local: a.local, Remote: b.local, ReadsIn: in, ReadsOut: out, Private: slices.Clone(private)}
+	asked := hw.ConnInfo{Local: a.local, Remote: b.local, ReadsIn: in, ReadsOut: out, Private: append([]byte(nil), private...)}
 	accepted := hw.ConnInfo{Local: b.local, Remote: a.local, ReadsIn: out, ReadsOut: in}
 	p.tell(func() { a.cfg.Facts.Established(asked) })
 	p.tell(func() { b.cfg.Facts.Established(accepted) })
@@ -174,6 +173,6 @@ func (r *request) Reject(private []byte) error {
 		r.from.refuse(hw.ReasonPeerRejected, nil, hw.SidePeer, "the peer's program rejected the request")
 		return hw.Errorf("Reject", hw.InvalidParameter, hw.Arg1, "%d bytes of private data", len(private))
 	}
-	r.from.refuse(hw.ReasonPeerRejected, slices.Clone(private), hw.SidePeer, "the peer's program rejected the request")
+	r.from.refuse(hw.ReasonPeerRejected, append([]byte(nil), private...), hw.SidePeer, "the peer's program rejected the request")
 	return nil
 }
