@@ -268,7 +268,8 @@ func (d *door) giveSnapshot(x note, asked []byte, r *rpc.Request) ([]byte, error
 		return nil, errNote
 	}
 	var err error
-	if !d.ask(d.events, func() { err = d.consensus.admit(x, asked[askLen-1] != 0) }) {
+	last := asked[askLen-1] != 0 // the function below may run when the call has ended, and its memory is gone
+	if !d.ask(d.events, func() { err = d.consensus.admit(x, last) }) {
 		return nil, errNotLeader
 	}
 	if err != nil {
