@@ -38,6 +38,7 @@ func (e *entrance) Accept() (net.Conn, error) {
 			continue
 		}
 		time.Sleep(descriptor)
+		e.reserve() // where the program has taken the spare one, and closed another
 		c, err = e.Listener.Accept()
 	}
 	if err != nil {
