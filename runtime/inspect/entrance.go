@@ -26,6 +26,14 @@ type entrance struct {
 	spare *os.File               // a descriptor; nil while a visitor has it, or there is none
 }
 
+// newEntrance has a descriptor to spare when it returns, so that a program which takes all others at once
+// leaves the page that one.
+func newEntrance(l net.Listener) *entrance {
+	e := &entrance{Listener: l, places: make(chan struct{}, mostVisitors)}
+	e.reserve()
+	return e
+}
+
 // Accept waits for a place, and then for a visitor. A server that closes its connections gives
 // places back, so it waits for none.
 func (e *entrance) Accept() (net.Conn, error) {

@@ -24,7 +24,7 @@ func served(t *testing.T, visit func(t *testing.T, w *wire)) {
 		w, s := newWire(), server(r.h)
 		over := make(chan struct{})
 		go func() {
-			run(s, w)
+			run(s, newEntrance(w))
 			close(over)
 		}()
 		visit(t, w)

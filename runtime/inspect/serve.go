@@ -46,7 +46,7 @@ func Serve(ctx context.Context, address, traces string, ias ...*dat.IA) (url str
 	}
 	s := server(h)
 	context.AfterFunc(ctx, func() { _ = s.Close() })
-	go run(s, l)
+	go run(s, newEntrance(l))
 	return "http://" + l.Addr().String() + "/", nil
 }
 
@@ -57,8 +57,7 @@ func server(h http.Handler) *http.Server {
 }
 
 // run is the goroutine that serves the page until the server is closed.
-func run(s *http.Server, l net.Listener) {
-	e := &entrance{Listener: l, places: make(chan struct{}, mostVisitors)}
+func run(s *http.Server, e *entrance) {
 	_ = s.Serve(e)
 	e.end()
 }
