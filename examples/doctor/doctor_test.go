@@ -157,7 +157,7 @@ func TestEachTroubleIsNamedWithWhatToDo(t *testing.T) {
 		{"control group", note, "mount", without("/sys/fs"), nil},
 		{"locked memory", bad, "ulimit -l unlimited", nil, func(m *machine) { m.locked = 8 << 20 }},
 		{"locked memory", note, "ulimit -l unlimited", noDevice, func(m *machine) { m.locked = 8 << 10 }},
-		{"descriptors", note, "ulimit -n", nil, func(m *machine) { m.files = 1024 }},
+		{"descriptors", note, "LimitNOFILE=1048576", nil, func(m *machine) { m.files = 1024 }},
 		{"descriptors", fine, "", nil, func(m *machine) { m.files = 0 }},
 		{"socket buffers", note, `net.ipv4.tcp_wmem="4096 16384 4194304"`, with("/proc/sys/net/ipv4/tcp_wmem", "4096 16384 1048576\n"), nil},
 		{"socket buffers", note, "mount", with("/proc/sys/net/ipv4/tcp_wmem", "4096\n"), nil},

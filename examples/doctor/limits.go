@@ -71,11 +71,12 @@ func lockedMemory(m *machine) line {
 		"ulimit -l unlimited; LimitMEMLOCK=infinity of a service; memlock in /etc/security/limits.conf; --ulimit memlock=-1 of a container")
 }
 
-// descriptors looks at the limit on descriptors.
+// descriptors looks at the limit on descriptors. Go raises it to the hard one when a program starts, so no
+// ulimit of this user's raises it further.
 func descriptors(m *machine) line {
 	const enough = 4096
 	return good("%d (0: unknown); a connection over iwarp takes one", m.files).unless(m.files == 0 || m.files >= enough, note,
-		"ulimit -n 1048576; LimitNOFILE= of a service; nofile in /etc/security/limits.conf")
+		"raise the hard limit: LimitNOFILE=1048576 of a service; nofile in /etc/security/limits.conf; --ulimit nofile=1048576 of a container")
 }
 
 // size writes a limit in bytes; 0 is none.
