@@ -25,7 +25,7 @@ func (h *Handler) AllowHosts(names ...string) *Handler {
 
 // refusal is why a request is not for this page, as its Host and Origin say; "" if it may be.
 func (h *Handler) refusal(r *http.Request) string {
-	if origin := r.Header.Get("Origin"); origin != "" && !sameHost(origin, r.Host) {
+	if origin := r.Header.Get("Origin"); origin != "" && !sameHost(origin, r.Host) && !unnamed(r) {
 		return "another site's page asks for this one: " + cut(origin)
 	}
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
@@ -51,6 +51,13 @@ func (h *Handler) knows(host string, loopback bool) bool {
 	}
 	own, err := os.Hostname()
 	return !loopback && err == nil && name == strings.ToLower(own)
+}
+
+// unnamed reports whether a request is of this page although its Origin is "null": a browser names no origin
+// in a POST of a page that sends no referrer, as this one, and says by Sec-Fetch-Site, which no script sets, that it
+// is the same.
+func unnamed(r *http.Request) bool {
+	return r.Header.Get("Origin") == "null" && r.Header.Get("Sec-Fetch-Site") == "same-origin"
 }
 
 // sameHost reports whether an Origin is of a host and port.

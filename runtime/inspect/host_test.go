@@ -72,6 +72,11 @@ func TestAPageOfAnotherSiteIsRefusedWhateverItAsks(t *testing.T) {
 		assert.Equal(t, http.StatusForbidden, w.Code)
 		assert.Equal(t, "another site's page asks for this one: \"http://evil.example\"\n", w.Body.String())
 		assert.Equal(t, http.StatusForbidden, asked(h, method, "127.0.0.1:6060", "127.0.0.1:6060", "Origin", "null").Code)
+		for _, site := range []string{"cross-site", "same-site", "none"} {
+			assert.Equal(t, http.StatusForbidden, asked(h, method, "127.0.0.1:6060", "127.0.0.1:6060", "Origin", "null", "Sec-Fetch-Site", site).Code)
+		}
+		own := asked(h, method, "127.0.0.1:6060", "127.0.0.1:6060", "Origin", "null", "Sec-Fetch-Site", "same-origin")
+		assert.NotEqual(t, http.StatusForbidden, own.Code, "a browser names no origin in a POST of this page's own")
 	}
 }
 
