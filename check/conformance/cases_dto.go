@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"bytes"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -35,8 +36,12 @@ var dtoCases = []Case{
 	}},
 	{ID: "DTO-3", Claim: "a message longer than its receive breaks both sides, and the receive is LOCAL_LENGTH", run: func(r *rig) {
 		client, server := r.pair()
+		const canary = "x"
+		for i := range server.mem.Bytes() {
+			server.mem.Bytes()[i] = canary[0]
+		}
 		server.postRecv(1, 63)
-		server.postRecv(2, 64)
+		require.NoError(r, server.ep.PostRecv(2, 0, server.mem.Segment(1024, 64)))
 		client.postSend(3, 64)
 		server.done(server.recv, 1, dat.StatusLocalLength)
 		server.done(server.recv, 2, dat.StatusFlushed)
@@ -50,6 +55,10 @@ var dtoCases = []Case{
 		}
 		assert.Contains(r, want, ev.Status)
 		brokenBoth(server, client)
+		// What the segments hold now is undefined. The bytes behind them are as they were.
+		for _, behind := range [][]byte{server.mem.Bytes()[63:1024], server.mem.Bytes()[1024+64:]} {
+			assert.Empty(r, bytes.Trim(behind, canary), "the message went beyond its receive")
+		}
 	}},
 	{ID: "DTO-4", Claim: "a send waits for a receive up to its bound, then is RECEIVER_NOT_READY", needs: needs(notReadyWait), run: func(r *rig) {
 		bound := attr(func(a *dat.EndpointAttr) { a.ReceiverNotReady = 40 * time.Millisecond })
@@ -227,12 +236,15 @@ var dtoCases = []Case{
 	}},
 	{ID: "DTO-18", Claim: "reads beyond the credit wait, and a peer that takes none refuses", run: func(r *rig) {
 		client, server := r.pair(attr(func(a *dat.EndpointAttr) { a.MaxReadOut, a.MaxReadIn = 1, 1 }))
+		require.NoError(r, server.ep.PostRecv(13, 0, server.mem.Segment(8192, 64)))
 		for i := range uint64(12) {
 			require.NoError(r, client.ep.PostRDMARead(i, 0, server.mem.Remote(0, 4096), client.mem.Segment(0, 4096)))
 		}
-		for i := range uint64(12) {
+		require.NoError(r, client.ep.PostSend(12, 0, client.mem.Segment(8192, 64))) // it may wait with the reads
+		for i := range uint64(13) {
 			client.done(client.req, i, dat.StatusSuccess)
 		}
+		server.done(server.recv, 13, dat.StatusSuccess)
 		client, server = r.pair(attr(func(a *dat.EndpointAttr) { a.MaxReadIn = dat.NoDTOs }))
 		require.NoError(r, client.ep.PostRDMARead(1, 0, server.mem.Remote(0, 64), client.mem.Segment(0, 64)))
 		if r.differs(LaxCredit) {
