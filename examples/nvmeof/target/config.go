@@ -41,6 +41,8 @@ type Config struct {
 	// seconds; default 30 s. Linux resets the controller when it has taken twice as long.
 	ANATransition time.Duration
 	Log           *slog.Logger // nil means no log
+
+	recent time.Duration // for how long a queue by which a command came counts as alive; negative in tests
 }
 
 // IDRange is a range of the ids of controllers, both ends included.
@@ -76,6 +78,7 @@ func (cfg *Config) complete() error {
 	cfg.AddressControllers = cmp.Or(cfg.AddressControllers, max(1, cfg.Controllers*3/4))
 	cfg.ConnectTime = cmp.Or(cfg.ConnectTime, time.Minute)
 	cfg.ANATransition = cmp.Or(cfg.ANATransition, 30*time.Second)
+	cfg.recent = cmp.Or(cfg.recent, recent)
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	cfg.ControllerIDs = cmp.Or(cfg.ControllerIDs, IDRange{1, mostController})
 	switch {

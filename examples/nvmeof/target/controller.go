@@ -65,12 +65,13 @@ func (c *controller) mark() {
 type registry struct {
 	cfg *Config // immutable
 
-	mu  sync.Mutex
-	all map[uint16]*controller
+	mu      sync.Mutex
+	all     map[uint16]*controller
+	running map[*queue]struct{} // queues that have a controller, until their connections are closed
 }
 
 func (r *registry) init(cfg *Config) {
-	r.cfg, r.all = cfg, make(map[uint16]*controller)
+	r.cfg, r.all, r.running = cfg, make(map[uint16]*controller), make(map[*queue]struct{})
 }
 
 // add makes a controller for the admin queue of a host at an address, or returns nil if there

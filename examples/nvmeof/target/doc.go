@@ -33,5 +33,6 @@
 // namespace, or describes its data wrongly, is completed with the specification's
 // status. A host that sends more commands than its queue has entries, or capsules that
 // are too short, loses that connection. A connection that sends no Connect command, and a
-// controller that keeps no Keep Alive, end after a time.
+// controller that keeps no Keep Alive, end after a time. What a host sent by connections that it has given up does not
+// land behind what it does after it has connected anew (former.go).
 package target

@@ -44,6 +44,20 @@ func (q *queue) connect(c *command) {
 // connected goes on with a Connect whose data is in its slot.
 func (c *command) connected(_ error) { c.q.connectTo(c, c.short()) }
 
+// alone goes on with the Connect of an admin queue, before which the host's former queues have answered or gone.
+func (c *command) alone(err error) {
+	if err != nil {
+		c.fail(err)
+		return
+	}
+	told := c.short()
+	if !c.sqe.Data.IsKeyed() {
+		told = c.inline()
+	}
+	c.at = 1
+	c.q.connectTo(c, told)
+}
+
 // connectTo connects the queue to a controller. For an admin queue it makes one.
 func (q *queue) connectTo(c *command, told []byte) {
 	asked := c.sqe.Connect()
@@ -53,6 +67,14 @@ func (q *queue) connectTo(c *command, told []byte) {
 		return
 	}
 	status, result := q.mayConnect(asked, &d)
+	if status == nvme.Success && q.asked.QueueID == 0 && c.at == 0 && d.Subsystem != nvme.DiscoverySubsystem {
+		if others := q.target.controllers.formerOf(&d); len(others) != 0 {
+			c.next = (*command).alone
+			f := former{q.target, others, c}
+			q.target.queues.Go(f.run)
+			return
+		}
+	}
 	if status == nvme.Success && q.asked.QueueID == 0 {
 		if q.controller = q.target.controllers.add(&d, q.address); q.controller == nil {
 			status = nvme.ConnectControllerBusy
@@ -74,6 +96,7 @@ func (q *queue) connectTo(c *command, told []byte) {
 	if !q.target.strangers.leave(q) { // its place has gone to another just now
 		q.breakOff(errGaveWay)
 	}
+	q.target.controllers.runs(q)
 	log.Info("queue connected", "controller", q.controller.id, "entries", int(asked.QueueSize)+1)
 	q.stats.about = QueueStats{Address: q.conn.String(), Host: d.Host, Controller: q.controller.id, Queue: q.asked.QueueID}
 	q.target.statistics.begin(&q.stats)

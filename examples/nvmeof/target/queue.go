@@ -22,6 +22,9 @@ type queue struct {
 	local   string        // the address at which the host reached the target
 	address string        // of the host, as addressOf
 	evicted chan struct{} // closed when the queue gives way to another: see strangers
+	ended   chan struct{} // closed when the connection is
+
+	inquiries chan inquiry // see former
 
 	results  chan result // has room for the result of each command
 	together int         // how many commands of a batch are completed at a time
@@ -32,6 +35,8 @@ type queue struct {
 	disks       disks
 	gone        <-chan struct{} // closed when the queue is to end: evicted, or of an I/O queue its controller's
 	slots       slots
+	proofs      proofs
+	heard       time.Duration // when the last command came
 	outstanding int           // commands that have no completion yet
 	head        uint16        // in the host's submission queue
 	due         time.Time     // when the timer fires
@@ -85,7 +90,7 @@ func newQueue(t *Target, from *listener, asked nvme.ConnectRequest) *queue {
 	if q.together = entries + 1; from.fences && runtime.GOMAXPROCS(0) > 1 {
 		q.together = fewTogether
 	}
-	q.evicted = make(chan struct{})
+	q.evicted, q.ended, q.inquiries = make(chan struct{}), make(chan struct{}), make(chan inquiry)
 	q.gone = q.evicted
 	q.admin.q, q.admin.settings = q, defaults()
 	return q
@@ -94,7 +99,7 @@ func newQueue(t *Target, from *listener, asked nvme.ConnectRequest) *queue {
 // setup makes what the queue has on its connection, before the host may send.
 func (q *queue) setup(c *dat.Conn) ([]byte, error) {
 	q.conn, q.disks.target, q.disks.conn = c, q.target, c
-	err := q.slots.make(c, q.asked.Entries(), requestsPerEntry*q.asked.Entries())
+	err := q.slots.make(c, q.asked.Entries(), requestsOf(q.asked.Entries()))
 	for i := range q.slots.commands {
 		q.slots.commands[i].q = q
 	}
@@ -125,6 +130,8 @@ func (q *queue) run() {
 				q.late()
 			case <-q.admin.notices:
 				q.admin.notify()
+			case i := <-q.inquiries:
+				q.inquired(i)
 			case <-q.gone:
 				q.gone = nil
 				q.sentAway()
@@ -148,6 +155,7 @@ func (q *queue) run() {
 	}
 	q.dropWrites()
 	q.disks.giveBack(q)
+	q.target.controllers.ran(q)
 	<-q.target.places
 }
 
@@ -173,6 +181,10 @@ func (q *queue) handleAll(batch *dat.Batch) (ended bool) {
 func (q *queue) handle(ev *dat.Event) (ended bool) {
 	switch {
 	case ev.Number == dat.DTOCompletion && ev.Status == dat.StatusSuccess:
+		if ev.Cookie == q.proofCookie() {
+			q.proven()
+			return false
+		}
 		c := &q.slots.commands[ev.Cookie]
 		if ev.Op == dat.OpRecv {
 			q.received(c, int(ev.Length))
@@ -209,6 +221,7 @@ func (q *queue) received(c *command, n int) {
 	}
 	if q.batch == 0 {
 		q.batch = now()
+		q.heard = q.batch
 	}
 	c.inside, c.at, c.begun = n-data, 0, q.batch
 	switch {

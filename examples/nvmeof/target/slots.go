@@ -38,12 +38,12 @@ const slotLen = nvme.CommandLen + inCapsule
 // requests, and posts their receives.
 func (s *slots) make(c *dat.Conn, entries, requests int) (err error) {
 	n := entries + 1
-	s.turns, s.answers = requests+2*n, n*slotLen
+	s.turns, s.answers = requests+2*n+proofSlots, n*slotLen
 	if s.region, err = c.Alloc(s.answers+s.turns*nvme.CompletionLen, dat.LocalRead|dat.LocalWrite); err != nil {
 		return err
 	}
 	s.memory, s.commands = s.region.Bytes(), make([]command, n)
-	s.receives, s.requests = make([]dat.DTO, 0, n), make([]dat.DTO, 0, 2*n)
+	s.receives, s.requests = make([]dat.DTO, 0, n), make([]dat.DTO, 0, 2*n+proofSlots)
 	for i := range s.commands {
 		c := &s.commands[i]
 		c.slot, c.memory, c.local = i, s.memory[i*slotLen:][:slotLen:slotLen], s.region.Segment(i*slotLen, slotLen)
@@ -64,7 +64,8 @@ func (s *slots) receive(c *command) {
 }
 
 // request adds a request: what it says is of an earlier one, and the caller sets all that
-// its operation uses. There are two at most for each slot between two flushes.
+// its operation uses. There are two at most for each slot between two flushes, and
+// proofSlots.
 func (s *slots) request() *dat.DTO {
 	n := len(s.requests)
 	s.requests = s.requests[:n+1]

@@ -137,7 +137,7 @@ func (t *Target) answer(ctx context.Context, l *listener, cr *dat.CR) {
 	q.local, q.address = asked.Local.String(), addressOf(asked.Remote)
 	cfg := t.conns
 	cfg.Depth, cfg.Setup = r.Entries(), q.setup
-	cfg.Attr = &dat.EndpointAttr{MaxRecvDTOs: cfg.Depth + 1, MaxRequestDTOs: requestsPerEntry * cfg.Depth}
+	cfg.Attr = &dat.EndpointAttr{MaxRecvDTOs: cfg.Depth + 1, MaxRequestDTOs: requestsOf(cfg.Depth)}
 	t.strangers.enter(q)
 	select {
 	case t.places <- struct{}{}:
@@ -167,6 +167,9 @@ func (t *Target) reject(cr *dat.CR, host net.Addr, why nvme.RejectStatus) {
 // two, and a host may have the completions of a queue's commands, and send others, before
 // this end knows that their transfers and completions have been sent.
 const requestsPerEntry = 4
+
+// requestsOf is how many requests a queue of that many entries has.
+func requestsOf(entries int) int { return requestsPerEntry*entries + proofSlots }
 
 // placesPerQueue is how many connections there may be for each queue that there may be: that
 // queue, a stranger, and a stranger that has given way and is not gone yet.

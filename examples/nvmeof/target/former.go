@@ -1,0 +1,171 @@
+package target
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"godat/examples/nvmeof/nvme"
+	dat "godat/runtime"
+)
+
+// A host that has lost a connection, or has given it up, connects anew. What it sent by the former one may still be
+// on its way: a Write, say, which the host has made again since, and which would land on top of what the host wrote
+// later. So before a host gets a new controller, each queue of its others either answers or is gone. A queue answers if
+// a command came by it just now, or if its host's transport answers a read of no bytes, which goes behind all that was
+// sent. Controllers of one host that are all alive stay, as those of a host with two ways to the target.
+//
+// What a host sends by controllers that it has already, nobody fences: a host that goes over from one to the other must
+// wait until the target has noticed that the first one is gone.
+
+const (
+	recent     = 500 * time.Millisecond // Config.recent
+	proofTime  = time.Second            // within which a queue must answer
+	farewell   = 5 * time.Second        // within which those that did not must be gone
+	proofSlots = 1                      // requests of a queue beside those of its entries
+)
+
+// errSilent is why a former connection of a host was broken off.
+var errSilent = errors.New("the host has connected anew, and this connection does not answer")
+
+// inquiry is what a queue is asked: to answer with itself, or, without a channel, to end.
+type inquiry chan<- *queue
+
+// former are the queues of a host's controllers when it connects anew.
+type former struct {
+	target  *Target
+	queues  []*queue
+	connect *command // which waits for them
+}
+
+// formerOf are the queues of a host's controllers, but for those of discovery.
+func (r *registry) formerOf(d *nvme.ConnectData) (queues []*queue) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for q := range r.running {
+		if c := q.controller; !c.discovery && c.host == d.Host && c.hostID == d.HostID {
+			queues = append(queues, q)
+		}
+	}
+	return queues
+}
+
+// runs adds a queue that has a controller.
+func (r *registry) runs(q *queue) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.running[q] = struct{}{}
+}
+
+// ran takes a queue away whose connection is closed.
+func (r *registry) ran(q *queue) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.running, q)
+	close(q.ended)
+}
+
+// done goes on with the Connect command.
+func (f *former) done(err error) { f.connect.q.results <- result{int32(f.connect.slot), err} }
+
+// run is the goroutine that waits until each queue has answered or is gone. It fails if that takes too long.
+func (f *former) run() {
+	silent := f.ask()
+	if len(silent) == 0 {
+		f.done(nil)
+		return
+	}
+	var leaving []*queue
+	for _, q := range f.queues {
+		if slices.ContainsFunc(silent, func(s *queue) bool { return s.controller == q.controller }) {
+			q.ask(nil)
+			leaving = append(leaving, q)
+		}
+	}
+	late := time.NewTimer(farewell)
+	defer late.Stop()
+	for _, q := range leaving {
+		select {
+		case <-q.ended:
+		case <-late.C:
+			f.done(nvme.StatusError(nvme.ConnectControllerBusy))
+			return
+		}
+	}
+	f.done(nil)
+}
+
+// ask asks all queues, and returns those that are there and have not answered in time.
+func (f *former) ask() []*queue {
+	answers := make(chan *queue, len(f.queues))
+	silent := slices.Clone(f.queues)
+	for _, q := range silent {
+		q.ask(answers)
+	}
+	late := time.NewTimer(proofTime)
+	defer late.Stop()
+	for len(silent) != 0 {
+		select {
+		case q := <-answers:
+			silent = slices.DeleteFunc(silent, func(s *queue) bool { return s == q })
+		case <-silent[0].ended:
+			silent = silent[1:]
+		case <-late.C:
+			return silent
+		case <-f.target.down:
+			return silent
+		}
+	}
+	return nil
+}
+
+// ask asks a queue. It may be called from any goroutine.
+func (q *queue) ask(i inquiry) {
+	select {
+	case q.inquiries <- i:
+	case <-q.ended:
+	}
+}
+
+// proofs are what a queue owes. The queue's goroutine owns them.
+type proofs struct {
+	asked []inquiry // that the read under way answers
+	later []inquiry // that came behind it
+}
+
+// inquired takes an inquiry.
+func (q *queue) inquired(i inquiry) {
+	switch {
+	case i == nil:
+		q.breakOff(errSilent)
+	case now()-q.heard < q.target.cfg.recent:
+		i <- q
+	default:
+		q.proofs.later = append(q.proofs.later, i)
+		q.prove()
+	}
+}
+
+// prove begins a read for the inquiries that wait for one.
+func (q *queue) prove() {
+	p := &q.proofs
+	if len(p.asked) != 0 || len(p.later) == 0 {
+		return
+	}
+	p.asked, p.later = p.later, p.asked
+	d := q.slots.request()
+	d.Op, d.Flags, d.Cookie, d.Segment, d.Remote = dat.OpRead, dat.Default, q.proofCookie(), dat.Segment{}, dat.RemoteSegment{}
+}
+
+// proven takes the end of a read.
+func (q *queue) proven() {
+	p := &q.proofs
+	for _, i := range p.asked {
+		i <- q
+	}
+	p.asked = p.asked[:0]
+	q.prove()
+}
+
+// proofCookie is that of the read, beside those of commands.
+func (q *queue) proofCookie() uint64 { return uint64(len(q.slots.commands)) }
