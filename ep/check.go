@@ -114,7 +114,7 @@ func (r *rules) checkRDMA(w *work, local uint64) error {
 	case w.remote.Addr == math.MaxUint64 && moved > 0: // what LMR.Remote returns for a range out of bounds
 		return hw.Errorf(callOf(w.op), hw.LengthError, hw.NoSubtype, "the remote segment names a range that was not within its region (see LMR.Remote)")
 	case !fits:
-		return hw.Errorf(callOf(w.op), hw.LengthError, hw.NoSubtype, "%d bytes here, %d at the peer", local, remote)
+		return hw.Errorf(callOf(w.op), hw.LengthError, hw.NoSubtype, "%d bytes here, %d at the peer: make the segments of one length", local, remote)
 	case moved > r.maxRDMA:
 		return tooLong(callOf(w.op), moved, r.maxRDMA)
 	}

@@ -120,7 +120,7 @@ func splitAddress(op, address string) (host string, qual uint64, err error) {
 		qual, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err != nil {
-		return "", 0, hw.Errorf(op, hw.InvalidAddress, hw.AddressMalformed, "%q: %w", address, err)
+		return "", 0, hw.Errorf(op, hw.InvalidAddress, hw.AddressMalformed, "%q is no \"host:port\": %w", address, err)
 	}
 	return host, qual, nil
 }

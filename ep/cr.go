@@ -196,12 +196,12 @@ func (c *CR) Handoff(qual uint64) error {
 // lock locks the request, or returns the error for one that is nil or dead.
 func (c *CR) lock(op string) error {
 	if c == nil {
-		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleCR}
+		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleCR, Text: "no request: RequestOf has one for each CONNECTION_REQUEST event, and nil for others"}
 	}
 	c.mu.Lock()
 	if c.dead {
 		c.mu.Unlock()
-		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleCR, Text: "the request has been answered"}
+		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleCR, Text: "the request has been answered, as each is once, by Accept, Reject or Handoff"}
 	}
 	return nil
 }

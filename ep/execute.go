@@ -45,7 +45,7 @@ func (m *machine) begin(c *control) error {
 	case m.box.qp == nil:
 		return &hw.Error{Op: c.op, Type: hw.InvalidState, Sub: hw.StateEPPZ, Text: "the endpoint has no protection zone yet"}
 	case m.e.profile.conn == nil:
-		return &hw.Error{Op: c.op, Type: hw.InvalidState, Sub: hw.StateEPEVDConnect}
+		return &hw.Error{Op: c.op, Type: hw.InvalidState, Sub: hw.StateEPEVDConnect, Text: "events of the connection have nowhere to go: EndpointConfig.Conn says where"}
 	}
 	if !wiring(m.e.profile.conn).Main().Reserve(2) { // the outcome and the end
 		return fullQueue(m.e, c.op, wiring(m.e.profile.conn).Main())

@@ -16,7 +16,7 @@ func (a *Adapter) ownPZ(op string, pz *mem.PZ) error {
 	if pz == nil || a.cfg.Domain == nil || a.cfg.Domain.Has(pz) {
 		return nil
 	}
-	return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandlePZ, Text: "the zone is another adapter's"}
+	return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandlePZ, Text: "the zone is another adapter's: NewPZ of this one makes zones for it"}
 }
 
 // ownEVD refuses a dispatcher of another adapter. sub says what it is for.
@@ -24,7 +24,7 @@ func (a *Adapter) ownEVD(op string, d *evd.Dispatcher, sub hw.Subtype) error {
 	if d == nil || wiring(d).Serves(a.cfg.IA) {
 		return nil
 	}
-	return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: sub, Text: "the dispatcher is another adapter's"}
+	return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: sub, Text: "the dispatcher is another adapter's: NewDispatcher of this one makes some for it"}
 }
 
 // ownParts refuses parts of another adapter.

@@ -125,7 +125,7 @@ func (m *machine) down() {
 func (m *machine) timeout() {
 	m.box.token.Check()
 	if m.box.State() == ActiveConnectionPending {
-		m.endConnection(inTimeout, event.TimedOut, nil, &hw.Cause{Text: "the peer did not answer in the time of the connect call", Err: hw.ErrTimeout})
+		m.endConnection(inTimeout, event.TimedOut, nil, &hw.Cause{Text: "the peer did not answer in the time of the connect call: its program has not accepted the request", Err: hw.ErrTimeout})
 		return
 	}
 	m.endConnection(inTimeout, event.Disconnected, nil, &hw.Cause{Text: "the requests did not complete in EndpointAttr.DrainTimeout", Err: hw.ErrTimeout})

@@ -3,20 +3,23 @@ package ep
 import (
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 
 	"godat/hw"
 	"godat/internal/door"
+	"godat/internal/release"
 )
 
 // Outbox gathers requests for an endpoint and posts them together: a server that
 // handles all events at hand, then flushes the answers, rings the device's doorbell
-// once for all of them. One goroutine at a time may use it; it allocates nothing
-// after its first request.
+// once for all of them. One goroutine at a time may use it: of several, most calls notice
+// that and are INVALID_STATE. It allocates nothing after its first request.
 type Outbox struct {
 	ep   *Endpoint
-	room int   // the most requests
-	dtos []DTO // nil before the first request; all beyond its length are empty
-	last int   // how many requests there are up to the last one of NextHeard
+	room int           // the most requests
+	dtos []DTO         // nil before the first request; all beyond its length are empty
+	last int           // how many requests there are up to the last one of NextHeard
+	busy atomic.Uint32 // 1 during a call, so that most calls of two goroutines at a time are noticed
 
 	dropped func(cookie uint64) // told of each request of NextHeard that Reset drops; nil: nobody is
 }
@@ -48,15 +51,32 @@ func (o *Outbox) Next() (*DTO, error) {
 	if o == nil {
 		return nil, nilOutbox("ep.Outbox.Add")
 	}
+	if !o.enter() {
+		return nil, busyOutbox("ep.Outbox.Add")
+	}
 	if len(o.dtos) == cap(o.dtos) {
 		if err := o.full(); err != nil {
+			o.leave()
 			return nil, err
 		}
 	}
 	n := len(o.dtos)
 	o.dtos = o.dtos[:n+1]
-	return &o.dtos[n], nil
+	d := &o.dtos[n]
+	o.leave()
+	return d, nil
 }
+
+// enter begins a call, and reports whether no other is under way.
+func (o *Outbox) enter() bool {
+	if o.busy.Load() != 0 {
+		return false
+	}
+	release.Uint32(&o.busy, 1)
+	return true
+}
+
+func (o *Outbox) leave() { release.Uint32(&o.busy, 0) }
 
 // full makes room for a request: at first for all, and later by a Flush.
 func (o *Outbox) full() error {
@@ -64,7 +84,7 @@ func (o *Outbox) full() error {
 		o.dtos = make([]DTO, 0, o.room)
 		return nil
 	}
-	return o.Flush()
+	return o.flush()
 }
 
 // NextHeard is Next for a request of whose success only a filter hears, with the flag
@@ -91,6 +111,15 @@ func (o *Outbox) Flush() error {
 	if o == nil {
 		return nilOutbox("ep.Outbox.Flush")
 	}
+	if !o.enter() {
+		return busyOutbox("ep.Outbox.Flush")
+	}
+	err := o.flush()
+	o.leave()
+	return err
+}
+
+func (o *Outbox) flush() error {
 	if len(o.dtos) == 0 {
 		return nil
 	}
@@ -126,6 +155,10 @@ func (o *Outbox) LogValue() slog.Value { return slog.StringValue(o.String()) }
 
 func nilOutbox(op string) error {
 	return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleEP, Text: "the outbox is nil"}
+}
+
+func busyOutbox(op string) error {
+	return &hw.Error{Op: op, Type: hw.InvalidState, Text: "another goroutine is in a call of this outbox: let one goroutine queue and flush, or hold a mutex around both"}
 }
 
 func (o *Outbox) truncate(n int) {

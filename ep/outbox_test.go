@@ -185,3 +185,21 @@ func TestAFilterHearsOfAllThatAnOutboxHasSent(t *testing.T) {
 	require.NoError(t, a.Close())
 	require.NoError(t, to.Close())
 }
+
+// A call that meets one of another goroutine says so, and leaves the requests as they are.
+func TestACallOfAnOutboxThatMeetsAnotherIsRefused(t *testing.T) {
+	r := newRig(t)
+	a, _ := r.pair(nil)
+	o := NewOutbox(a, 2)
+	require.NoError(t, o.Add(DTO{Op: hw.OpSend, Segment: r.lmr.Segment(0, 8)}))
+	require.True(t, o.enter(), "another goroutine's call begins")
+	for _, err := range []error{o.Add(DTO{}), o.Flush()} {
+		require.ErrorIs(t, err, hw.ErrInvalidState)
+		assert.ErrorContains(t, err, "mutex")
+	}
+	o.leave()
+	assert.Len(t, o.dtos, 1)
+	require.NoError(t, o.Add(DTO{Op: hw.OpSend, Segment: r.lmr.Segment(0, 8)}))
+	require.NoError(t, o.Add(DTO{Op: hw.OpSend, Segment: r.lmr.Segment(0, 8)}), "which flushes the two")
+	assert.Len(t, o.dtos, 1)
+}

@@ -59,6 +59,16 @@ var subtypes = [numStates]hw.Subtype{
 	CompletionPending:          hw.StateEPCompletionPending,
 }
 
+// advice says what leads out of a state in which a call is refused.
+var advice = [numStates]string{
+	Unconnected:             "Connect or CommonConnect connects it, and so does the accept of a request with it",
+	ActiveConnectionPending: "wait for ESTABLISHED",
+	CompletionPending:       "wait for ESTABLISHED",
+	Connected:               "Disconnect ends the connection, and behind DISCONNECTED Reset lets it connect anew",
+	DisconnectPending:       "wait for DISCONNECTED",
+	Disconnected:            "the connection has ended; Reset lets it connect anew",
+}
+
 // input is something that may move an endpoint to another state.
 type input uint8
 
@@ -166,7 +176,7 @@ func (e *Endpoint) State() State {
 // stateError returns INVALID_STATE with the subtype of s, or INVALID_HANDLE for a closed endpoint.
 func stateError(op string, s State) error {
 	if s == closed {
-		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleEP, Text: "the endpoint is closed"}
+		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleEP, Text: "the endpoint is closed; NewEndpoint makes another"}
 	}
-	return &hw.Error{Op: op, Type: hw.InvalidState, Sub: subtypes[s]}
+	return &hw.Error{Op: op, Type: hw.InvalidState, Sub: subtypes[s], Text: advice[s]}
 }

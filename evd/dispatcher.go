@@ -171,7 +171,7 @@ func (cfg *Config) complete() error {
 	case cfg.Mode != ModeQueue && cfg.CNO != nil:
 		return &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEVDWaiter, Text: "a CNO in mode " + cfg.Mode.String()}
 	case cfg.Mode == ModeCallback && cfg.Callback == nil:
-		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "no callback")
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "no callback: mode %v calls DispatcherConfig.Callback", cfg.Mode)
 	}
 	return nil
 }

@@ -67,7 +67,7 @@ type Cause struct {
 
 // Error gives the whole cause in one line: "DDP: no buffer available (0x1202), found
 // by the peer (10.0.0.1:40000 to 10.0.0.2:4444)". Short private data that is a text is in
-// it, too.
+// it, too, and last what a program can do, where the layer's words name the symptom alone.
 func (c *Cause) Error() string {
 	var b strings.Builder
 	b.WriteString(c.Layer.String())
@@ -93,6 +93,9 @@ func (c *Cause) Error() string {
 		fmt.Fprintf(&b, " (%v to %v)", c.Local, c.Remote)
 	case c.Remote != nil:
 		fmt.Fprintf(&b, " (to %v)", c.Remote)
+	}
+	if do := c.advice(); do != "" {
+		b.WriteString("; " + do)
 	}
 	return b.String()
 }

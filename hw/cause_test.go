@@ -18,7 +18,7 @@ func TestACauseSaysLayerCodeSideAndAddresses(t *testing.T) {
 	}{
 		{
 			Cause{Layer: LayerDDP, Code: 0x1202, Text: "no buffer available", Found: SidePeer, Local: local, Remote: remote},
-			"DDP: no buffer available (0x1202), found by the peer (10.0.0.1:40000 to 10.0.0.2:4444)",
+			"DDP: no buffer available (0x1202), found by the peer (10.0.0.1:40000 to 10.0.0.2:4444); " + adviseReceives,
 		},
 		{
 			Cause{Layer: LayerTCP, Code: 111, Text: "dial: connection refused", Err: errors.New("connection refused"), Remote: remote},

@@ -4,6 +4,7 @@ import (
 	"io"
 	"math"
 
+	"godat/hw"
 	"godat/internal/door"
 	"godat/internal/memory"
 )
@@ -88,7 +89,8 @@ func (b *Buffer) isGone() bool { return b.pool.isOver() && b.owner.Owner() == me
 
 // Write appends p to the bytes in use. Bytes that find no room are not written, and
 // the error is then [io.ErrShortBuffer]. For a buffer that was given back to a pool that
-// is closed, by itself or with its adapter, the error is INVALID_HANDLE/LMR. It implements
+// is closed, by itself or with its adapter, the error is INVALID_HANDLE/LMR, and for one that was
+// sent, lent or given back to a pool that is not closed INVALID_STATE. It implements
 // [io.Writer].
 func (b *Buffer) Write(p []byte) (int, error) {
 	if b == nil {
@@ -98,6 +100,9 @@ func (b *Buffer) Write(p []byte) (int, error) {
 		return 0, deadLMR("mem.Buffer.Write")
 	}
 	b.check(memory.Holder, "written")
+	if b.owner.Owner() != memory.Holder {
+		return 0, hw.Errorf("mem.Buffer.Write", hw.InvalidState, hw.NoSubtype, "the buffer has been sent, lent or given back; its memory is not the caller's")
+	}
 	n := copy(b.memory()[b.n:], p)
 	b.n += n
 	if n < len(p) {

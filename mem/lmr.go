@@ -141,7 +141,7 @@ func (p *PZ) begin(op string, size int, priv hw.Privileges, wrong error) error {
 	switch limit := d.attr.MaxMR; {
 	case wrong != nil:
 	case size < 1:
-		wrong = hw.Errorf(op, hw.LengthError, hw.NoSubtype, "a region of %d bytes", size)
+		wrong = hw.Errorf(op, hw.LengthError, hw.NoSubtype, "a region of %d bytes; it needs 1 at least", size)
 	case limit > 0 && uint64(size) > limit:
 		wrong = hw.Errorf(op, hw.LengthError, hw.NoSubtype, "%d bytes, and the device takes %d", size, limit)
 	case priv&^(hw.AllPrivileges|hw.RemoteAtomic) != 0:

@@ -103,7 +103,7 @@ func differs(b []byte, wasPut bool) int {
 // complain panics. With a watch the text holds the stacks that last got and last
 // put the buffer.
 func (w *watch) complain(b *Buffer, what string) {
-	owner := [...]string{memory.Pool: "the pool has it", memory.Holder: "its holder has it", memory.Operation: "an operation has it", memory.Lent: "an operation has it"}[b.owner.Owner()]
+	owner := [...]string{memory.Pool: "the pool has it, by Put or Release", memory.Holder: "its holder has it", memory.Operation: "an operation has it", memory.Lent: "an operation has it"}[b.owner.Owner()]
 	if w == nil {
 		panic(fmt.Sprintf("mem: buffer %d was %s; %s (with Debug in the ConnConfig or BufferPoolConfig, this names the callers)", b.index, what, owner))
 	}

@@ -33,11 +33,11 @@ func (ia *IA) CloseGraceful() error { return ia.close("runtime.IA.CloseGraceful"
 
 // close closes the adapter, unless that is to be graceful and something is open.
 func (ia *IA) close(op string, graceful bool) error {
-	if ia == nil {
+	if ia == nil || ia.isZero() {
 		return closedIA(op)
 	}
 	if ia.lists.inUpcall() {
-		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "called from a callback")
+		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "called from a callback, for which it would wait: call it in a goroutine of its own")
 	}
 	if err := ia.refuseInHook(op); err != nil {
 		return err

@@ -27,7 +27,7 @@ func (c *Conn) SendBytes(p []byte) error {
 	}
 	b := c.Buffer()
 	if b == nil {
-		return hw.Errorf(op, hw.InsufficientResources, hw.ResourceMemory, "all %d buffers for messages are in use, by the program or by sends that have not completed, which may be those of messages that the peer has answered; WaitBuffer waits for one", c.cfg.Depth)
+		return hw.Errorf(op, hw.InsufficientResources, hw.ResourceMemory, "all %d buffers for messages are in use, by the program or by sends that have not completed, which may be those of messages that the peer has answered; WaitBuffer waits for one, and Release gives one back", c.cfg.Depth)
 	}
 	_, _ = b.Write(p) // which fits
 	return c.Send(b)

@@ -115,11 +115,11 @@ func (c *Conn) whyNot(op string, b *Buffer) error {
 	case c == nil:
 		return closedConn(op)
 	case b == nil:
-		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "no buffer: the connection is closed or being shut down, or has none left")
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "no buffer: Message was asked of an event twice, or of another's; Buffer had none free (WaitBuffer waits for one); or the connection is closed or being shut down")
 	case c.closed.Load():
 		return closedConn(op)
 	case !c.has(b):
-		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "the buffer is not of this connection")
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "the buffer is not of this connection: its Buffer, Message and Receive give the program buffers")
 	}
-	return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "this buffer has been sent or released")
+	return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "this buffer has been sent or released; take another by Buffer or Message")
 }

@@ -69,5 +69,5 @@ func ExampleEndpoint_pair() {
 	})
 	// Output:
 	// the text holds all: true
-	// once connected: ep.Pair: invalid state (EP connected)
+	// once connected: ep.Pair: invalid state (EP connected): Disconnect ends the connection, and behind DISCONNECTED Reset lets it connect anew
 }

@@ -215,7 +215,7 @@ func (ia *IA) NewCSP(cfg CSPConfig) (*CSP, error) {
 // enter begins a call that must not run on a closed adapter: it takes gate shared. The
 // caller ends the call with gate.RUnlock.
 func (ia *IA) enter(op string) error {
-	if ia == nil {
+	if ia == nil || ia.isZero() {
 		return closedIA(op)
 	}
 	ia.gate.RLock()
@@ -225,6 +225,9 @@ func (ia *IA) enter(op string) error {
 	}
 	return nil
 }
+
+// isZero reports whether Open has not made the adapter.
+func (ia *IA) isZero() bool { return ia.gate.down == nil }
 
 // whileOpen does what must not be done on a closed adapter.
 func whileOpen[T any](ia *IA, op string, do func() (T, error)) (made T, err error) {

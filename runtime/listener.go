@@ -113,6 +113,9 @@ func splitListen(op, address string) (host string, qual uint64, err error) {
 	if address == "" {
 		return "", 0, nil
 	}
+	if _, err := strconv.ParseUint(address, 10, 64); err == nil {
+		return "", 0, hw.Errorf(op, hw.InvalidAddress, hw.AddressMalformed, "%q is no \"host:port\"; \":%s\" is the port alone", address, address)
+	}
 	if !strings.Contains(address, ":") || net.ParseIP(strings.Trim(address, "[]")) != nil {
 		return strings.Trim(address, "[]"), 0, nil
 	}
@@ -121,7 +124,7 @@ func splitListen(op, address string) (host string, qual uint64, err error) {
 		qual, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err != nil {
-		return "", 0, hw.Errorf(op, hw.InvalidAddress, hw.AddressMalformed, "%q: %w", address, err)
+		return "", 0, hw.Errorf(op, hw.InvalidAddress, hw.AddressMalformed, "%q is no \"host:port\": %w", address, err)
 	}
 	return host, qual, nil
 }

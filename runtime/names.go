@@ -280,8 +280,8 @@ type DTO = ep.DTO
 
 // Outbox gathers requests for an endpoint and posts them together: a server that
 // handles all events at hand, then flushes the answers, rings the device's doorbell
-// once for all of them. One goroutine at a time may use it; it allocates nothing
-// after its first request.
+// once for all of them. One goroutine at a time may use it: of several, most calls notice
+// that and are INVALID_STATE. It allocates nothing after its first request.
 //
 // Its methods; all of each: go doc godat/ep Outbox.
 //

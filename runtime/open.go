@@ -33,8 +33,11 @@ import (
 // to dat_ia_open and dat_ia_openv.
 func Open(ctx context.Context, name string, opts ...Option) (*IA, error) {
 	cfg := config{log: zap.NewNop()}
-	if ctx == nil || slices.ContainsFunc(opts, func(o Option) bool { return o == nil }) {
-		return nil, hw.Errorf("runtime.Open", hw.InvalidParameter, hw.NoSubtype, "a nil context or option")
+	switch {
+	case ctx == nil:
+		return nil, nilContext("runtime.Open")
+	case slices.ContainsFunc(opts, func(o Option) bool { return o == nil }):
+		return nil, hw.Errorf("runtime.Open", hw.InvalidParameter, hw.NoSubtype, "a nil option")
 	}
 	for _, o := range opts {
 		o(&cfg)

@@ -37,8 +37,11 @@ type source struct {
 // find finds the provider of a name: the one that cfg gives, if any; one that is
 // registered; or one to which the static registry leads.
 func find(op, name string, cfg *config) (source, error) {
-	if name == "" || len(name) > hw.MaxName {
-		return source{}, hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "a name of %d bytes", len(name))
+	switch {
+	case name == "":
+		return source{}, hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "an empty name; registered: %s", strings.Join(hw.Providers(), ", "))
+	case len(name) > hw.MaxName:
+		return source{}, hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "a name of %d bytes; it may have %d", len(name), hw.MaxName)
 	}
 	kind, device, _ := strings.Cut(name, ":")
 	s := source{device: device, params: cfg.params}
@@ -85,7 +88,7 @@ func findStatic(op string, want hw.Info, params map[string]string) (source, erro
 	i, err := hw.Match(infos, want)
 	if err != nil {
 		code, _ := errors.AsType[*hw.Error](err)
-		text := code.Text + "; registered: " + strings.Join(hw.Providers(), ", ") + " (is its package imported?)"
+		text := code.Text + "; registered: " + strings.Join(hw.Providers(), ", ") + howToRegister(kindOf(want.Name))
 		if fileErr != nil {
 			return source{}, hw.Errorf(op, code.Type, code.Sub, "%s; %w", text, fileErr)
 		}
@@ -100,6 +103,20 @@ func findStatic(op string, want hw.Info, params map[string]string) (source, erro
 	s := source{provider: provider, release: release}
 	s.device, s.params = e.settings(params)
 	return s, nil
+}
+
+// kindOf is the provider's part of a name.
+func kindOf(name string) string {
+	kind, _, _ := strings.Cut(name, ":")
+	return kind
+}
+
+// howToRegister says how a provider becomes registered.
+func howToRegister(kind string) string {
+	if kind == "ibv" {
+		return `; "ibv" is by import _ "godat/hw/ibv"`
+	}
+	return " (by the import of its package a provider is)"
 }
 
 // ownLibrary is the prefix that stands in a library's field for a provider of this

@@ -58,7 +58,7 @@ func TestAFlushSaysWhyTheConnectionEnded(t *testing.T) {
 	err := ev.Err()
 	require.ErrorIs(t, err, hw.StatusFlushed.Err())
 	require.ErrorIs(t, err, syscall.ECONNREFUSED)
-	assert.Equal(t, "godat: completion: ERR_FLUSHED: TCP: connect: connection refused, found by the peer", err.Error())
+	assert.Equal(t, "godat: completion: ERR_FLUSHED: TCP: connect: connection refused, found by the peer; nothing listens there: start the server, or look at the port", err.Error())
 	assert.Same(t, cause, ev.Cause())
 	assert.Zero(t, testing.AllocsPerRun(100, func() { _ = ev.Err() }))
 	assert.Nil(t, Event{Number: SoftwareEvent, Data: cause}.Cause(), "the program's own")

@@ -73,7 +73,7 @@ func (d *device) Listen(cfg hw.ListenConfig) (hw.Listener, error) {
 func listenError(op string, err error) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return hw.Errorf(op, hw.ConnQualInUse, hw.NoSubtype, "%w", err)
+		return hw.Errorf(op, hw.ConnQualInUse, hw.NoSubtype, "%w: port 0 is any free one", err)
 	case errors.Is(err, syscall.EACCES):
 		return hw.Errorf(op, hw.ConnQualUnavailable, hw.NoSubtype, "%w", err)
 	case isScarce(err):

@@ -79,7 +79,7 @@ func (s *settings) apply(key, value string) error {
 	} else if key == "trace" {
 		s.trace = value
 	} else {
-		return hw.Errorf("iwarp.Open", hw.InvalidParameter, hw.Arg1, "there is no parameter %q", key)
+		return hw.Errorf("iwarp.Open", hw.InvalidParameter, hw.Arg1, "there is no parameter %q; those of iwarp are in: go doc godat/hw/iwarp Config", key)
 	}
 	return badValue(key, value, err)
 }

@@ -73,7 +73,7 @@ func (n *node) listen(ln *listener) error {
 		ln.qual = n.pick()
 	}
 	if n.listeners[ln.qual] != nil {
-		return hw.Errorf("loop.Listen", hw.ConnQualInUse, hw.NoSubtype, "%s", ln.Addr())
+		return hw.Errorf("loop.Listen", hw.ConnQualInUse, hw.NoSubtype, "somebody listens at %s already: port 0 is any free one", ln.Addr())
 	}
 	n.listeners[ln.qual] = ln
 	return nil

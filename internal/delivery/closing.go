@@ -26,7 +26,7 @@ func (d *Dispatcher) beginClose() error {
 	case d.main.closed():
 		return nil
 	case d.feeds.total != 0:
-		return &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEVDInUse}
+		return &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEVDInUse, Text: "an endpoint, service point, route or one-shot uses it: close that first"}
 	case d.main.consumer.turn.kind() == turnWaiter:
 		return &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEVDWaiter}
 	case !d.Main().refuse():

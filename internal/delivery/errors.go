@@ -14,11 +14,14 @@ var (
 	ErrNoContext  = errors.New("the context is nil")
 )
 
+// waiterText says where the events of a dispatcher with a waiter come.
+const waiterText = "another goroutine waits there, or the mode brings events by itself: by C, Batches or the callback"
+
 // Errors of calls that a program may make often, made once.
 var (
 	errDequeueClosed error = &hw.Error{Op: "evd.Dequeue", Type: hw.InvalidHandle, Sub: hw.Handle1}
-	errDequeueWaiter error = &hw.Error{Op: "evd.Dequeue", Type: hw.InvalidState, Sub: hw.StateEVDWaiter}
-	errWaitWaiter    error = &hw.Error{Op: "evd.Wait", Type: hw.InvalidState, Sub: hw.StateEVDWaiter}
+	errDequeueWaiter error = &hw.Error{Op: "evd.Dequeue", Type: hw.InvalidState, Sub: hw.StateEVDWaiter, Text: waiterText}
+	errWaitWaiter    error = &hw.Error{Op: "evd.Wait", Type: hw.InvalidState, Sub: hw.StateEVDWaiter, Text: waiterText}
 	errSoftwareFull  error = &hw.Error{Op: "evd.PostSoftware", Type: hw.QueueFull}
 	errArmBusy       error = &hw.Error{Op: "evd.OneShot.Arm", Type: hw.InvalidState, Text: "the request is armed, or its event was not received"}
 	errArmClosed     error = &hw.Error{Op: "evd.OneShot.Arm", Type: hw.InvalidHandle, Sub: hw.Handle1}

@@ -75,10 +75,10 @@ func (z *Zone) refusal(i int, s *hw.SGE, need hw.Privileges) *hw.Error {
 		return ClosedZone(opResolve)
 	case r == nil:
 		return hw.Errorf(opResolve, hw.InvalidHandle, hw.HandleLMR,
-			"segment %d: context %#x names no region, or a freed one", i, s.LKey)
+			"segment %d: context %#x names no region of this adapter, or a freed one: LMR.Segment names memory", i, s.LKey)
 	case r.Zone != z:
 		return hw.Errorf(opResolve, hw.ProtectionViolation, protection(need),
-			"segment %d: the region is in another protection zone", i)
+			"segment %d: the region is in another protection zone than the endpoint: Conn.Alloc and Conn.Register use the connection's", i)
 	case r.Priv&need != need && r.Holds(s.Addr, s.Len): // bounds come first
 		return hw.Errorf(opResolve, hw.PrivilegesViolation, privilege(need),
 			"segment %d: the region has %v; this needs %v", i, r.Priv, need)

@@ -41,6 +41,8 @@
 //   - stream's announcement that a Read waits: the mutex that the Read locks then comes
 //     between.
 //   - delivery's batcher, which counts what is released: the unlock of its mutex follows.
+//   - ep's Outbox, whose calls say that they are under way: a call of another goroutine that
+//     misses that goes on as if there were no look, and the look is for mistakes alone.
 //   - memory.Ownership, when a buffer leaves the pool: nobody looks at anything for it.
 //
 // # Why a plain store will do on amd64

@@ -1,0 +1,375 @@
+package mistakes
+
+import (
+	"context"
+	"io"
+	"net"
+
+	dat "godat/runtime"
+)
+
+// table has the mistakes that can be made on any provider.
+var table = append(append(append([]mistake{}, addresses...), messages...), posts...)
+
+// addresses are mistakes with names, addresses and contexts.
+var addresses = []mistake{
+	{"a provider that does not exist", `"lop"`, "registered: ", dat.ErrProviderNotFound, func(d *desk) error {
+		_, err := dat.Open(d.ctx, "lop")
+		return err
+	}},
+	{"ibv without its import", `"ibv"`, `import _ "godat/hw/ibv"`, dat.ErrProviderNotFound, func(d *desk) error {
+		_, err := dat.Open(d.ctx, "ibv")
+		return err
+	}},
+	{"no provider's name", "empty", "registered: iwarp, loop", dat.ErrInvalidParameter, func(d *desk) error {
+		_, err := dat.Open(d.ctx, "")
+		return err
+	}},
+	{"a parameter that the provider does not have", `"colour"`, "param", dat.ErrInvalidParameter, func(d *desk) error {
+		_, err := dat.Open(d.ctx, d.name, dat.WithParams(map[string]string{"colour": "red"}))
+		return err
+	}},
+	{"a nil context", "nil context", "context.Background()", dat.ErrInvalidParameter, func(d *desk) error {
+		_, err := dat.Open(nil, d.name) //nolint:staticcheck // that is the mistake
+		return err
+	}},
+	{"a context that is over", "context canceled", "the peer had not answered", context.Canceled, func(d *desk) error {
+		ctx, cancel := context.WithCancel(d.ctx)
+		cancel()
+		_, err := d.ia.Dial(ctx, d.ln.Addr(), dat.ConnConfig{})
+		return err
+	}},
+	{"an address without a port", `"127.0.0.1"`, "host:port", dat.ErrInvalidAddress, func(d *desk) error {
+		_, err := d.ia.Dial(d.ctx, "127.0.0.1", dat.ConnConfig{})
+		return err
+	}},
+	{"a port without a colon", `"7000"`, "host:port", dat.ErrInvalidAddress, func(d *desk) error {
+		_, err := d.ia.Dial(d.ctx, "7000", dat.ConnConfig{})
+		return err
+	}},
+	{"a port without a colon to listen at", `"7000"`, ":7000", dat.ErrInvalidAddress, func(d *desk) error {
+		_, err := d.ia.Listen(d.ctx, "7000", dat.ConnConfig{})
+		return err
+	}},
+	{"a port's name", `"127.0.0.1:http"`, "host:port", dat.ErrInvalidAddress, func(d *desk) error {
+		_, err := d.ia.Dial(d.ctx, "127.0.0.1:http", dat.ConnConfig{})
+		return err
+	}},
+	{"a URL", `"tcp://127.0.0.1:7000"`, "host:port", dat.ErrInvalidAddress, func(d *desk) error {
+		_, err := d.ia.Dial(d.ctx, "tcp://127.0.0.1:7000", dat.ConnConfig{})
+		return err
+	}},
+	{"a dial to a closed port", "127.0.0.1:1", "listens there", dat.EventError(dat.NonPeerRejected), func(d *desk) error {
+		_, err := d.ia.Dial(d.ctx, "127.0.0.1:1", dat.ConnConfig{})
+		return err
+	}},
+	{"a port that is in use", "in use", "port 0", dat.ErrConnQualInUse, func(d *desk) error {
+		_, err := d.ia.Listen(d.ctx, d.ln.Addr(), dat.ConnConfig{})
+		return err
+	}},
+	{"a dial that nobody accepts", "did not answer", "has not accepted", dat.ErrTimeout, func(d *desk) error {
+		ctx, cancel := context.WithTimeout(d.ctx, 100e6)
+		defer cancel()
+		_, err := d.ia.Dial(ctx, d.ln.Addr(), dat.ConnConfig{})
+		return err
+	}},
+	{"a depth below zero", "Depth is -1", "1 to", dat.ErrInvalidParameter, func(d *desk) error {
+		_, err := d.ia.Listen(d.ctx, d.at, dat.ConnConfig{Depth: -1})
+		return err
+	}},
+	{"a message of a negative size", "Message is -1", "1 to", dat.ErrInvalidParameter, func(d *desk) error {
+		_, err := d.ia.Dial(d.ctx, d.ln.Addr(), dat.ConnConfig{Message: -1})
+		return err
+	}},
+	{"a zone of another adapter", "another adapter", "NewPZ", dat.ErrInvalidHandle, func(d *desk) error {
+		other := open(d.T, d.name)
+		_, err := d.ia.Dial(d.ctx, d.ln.Addr(), dat.ConnConfig{PZ: must(other.NewPZ())})
+		return err
+	}},
+	{"a zero adapter", "nil or closed", "dat.Open", dat.ErrInvalidHandle, func(*desk) error {
+		return new(dat.IA).Close()
+	}},
+	{"a zero adapter that listens", "nil or closed", "dat.Open", dat.ErrInvalidHandle, func(d *desk) error {
+		_, err := new(dat.IA).Listen(d.ctx, ":0", dat.ConnConfig{})
+		return err
+	}},
+	{"an adapter after Close", "closed", "dat.Open", net.ErrClosed, func(d *desk) error {
+		ia := open(d.T, d.name)
+		_ = ia.Close()
+		_, err := ia.NewPZ()
+		return err
+	}},
+	{"a request that is accepted twice", "answered", "once", dat.ErrInvalidHandle, func(d *desk) error {
+		go func() { _, _ = d.ia.Dial(d.ctx, d.ln.Addr(), dat.ConnConfig{}) }()
+		cr := dat.RequestOf(d.next(d.ln.Requests()))
+		must(d.ln.Accept(cr, nil))
+		_, err := d.ln.Accept(cr, nil)
+		return err
+	}},
+	{"another event taken for a request", "no request", "RequestOf", dat.ErrInvalidHandle, func(d *desk) error {
+		_, err := d.ln.Accept(dat.RequestOf(dat.Event{Number: dat.Established}), nil)
+		return err
+	}},
+	{"more connections than Conns", "1 connection", "Conns", dat.ErrInsufficientResources, func(d *desk) error {
+		ln := must(d.ia.Listen(d.ctx, d.at, dat.ConnConfig{Conns: 1}))
+		must(ln.Dial(d.ln.Addr(), nil))
+		_, err := ln.Dial(d.ln.Addr(), nil)
+		return err
+	}},
+}
+
+// messages are mistakes with messages, buffers and connections.
+var messages = []mistake{
+	{"a message that is too long", "65 bytes", "ConnConfig.Message", dat.ErrLength, func(d *desk) error {
+		return d.client.SendBytes(make([]byte, 65))
+	}},
+	{"a write beyond a buffer", "short buffer", "short", io.ErrShortBuffer, func(d *desk) error {
+		_, err := d.client.Buffer().Write(make([]byte, 65))
+		return err
+	}},
+	{"a buffer that is sent twice", "sent", "take another by Buffer", dat.ErrInvalidParameter, func(d *desk) error {
+		b := d.client.Buffer()
+		_ = d.client.Send(b)
+		return d.client.Send(b)
+	}},
+	{"a buffer that is released twice", "put twice", "Release", errPanic, func(d *desk) error {
+		b := d.client.Buffer()
+		d.client.Release(b)
+		d.client.Release(b)
+		return nil
+	}},
+	{"Put in place of Release", "released", "Buffer", dat.ErrInvalidParameter, func(d *desk) error {
+		b := d.client.Buffer()
+		b.Put()
+		return d.client.Send(b)
+	}},
+	{"a use after Release", "was used", "Release", errPanic, func(d *desk) error {
+		d.listen(dat.ConnConfig{Debug: true})
+		b := d.client.Buffer()
+		d.client.Release(b)
+		_ = b.Bytes()
+		return nil
+	}},
+	{"a write behind Send", "sent", "not the caller's", dat.ErrInvalidState, func(d *desk) error {
+		b := d.client.Buffer()
+		_ = d.client.Send(b)
+		_, err := b.Write([]byte("more"))
+		return err
+	}},
+	{"another connection's buffer", "not of this connection", "its Buffer", dat.ErrInvalidParameter, func(d *desk) error {
+		return d.client.Send(d.server.Buffer())
+	}},
+	{"buffers that are never released", "4 buffers", "Release gives one back", dat.ErrInsufficientResources, func(d *desk) error {
+		for range 4 {
+			d.client.Buffer()
+		}
+		return d.client.SendBytes([]byte("one more"))
+	}},
+	{"a nil buffer", "no buffer", "WaitBuffer waits", dat.ErrInvalidParameter, func(d *desk) error {
+		for range 4 {
+			d.client.Buffer()
+		}
+		return d.client.Send(d.client.Buffer())
+	}},
+	{"messages that nobody receives", "no receive posted", "ConnConfig.Depth", dat.EventError(dat.Broken), func(d *desk) error {
+		for range 100 {
+			b, err := d.client.WaitBuffer(d.ctx)
+			if err != nil {
+				return err
+			}
+			if err = d.client.Send(b); err != nil {
+				return err
+			}
+		}
+		return d.end(d.client)
+	}},
+	{"a message longer than the peer's buffers", "longer than the receive", "ConnConfig.Message", dat.EventError(dat.Broken), func(d *desk) error {
+		go func() { _, _ = d.ln.Accept(dat.RequestOf(<-d.ln.Requests()), nil) }()
+		c := must(d.ia.Dial(d.ctx, d.ln.Addr(), dat.ConnConfig{Message: 128}))
+		_ = c.SendBytes(make([]byte, 128))
+		return d.end(c)
+	}},
+	{"a message after Close", "closed", "Dial", net.ErrClosed, func(d *desk) error {
+		_ = d.client.Close()
+		return d.client.SendBytes([]byte("late"))
+	}},
+	{"Receive of batches", "Batches", "Batches", dat.ErrInvalidState, func(d *desk) error {
+		go func() { _, _ = d.ln.Accept(dat.RequestOf(<-d.ln.Requests()), nil) }()
+		_, err := must(d.ia.Dial(d.ctx, d.ln.Addr(), dat.ConnConfig{Batches: true})).Receive(d.ctx)
+		return err
+	}},
+	{"Close in the hook Established", "Established", "goroutine", dat.ErrInvalidState, func(d *desk) error {
+		got := make(chan error, 1)
+		go func() { _, _ = d.ln.Accept(dat.RequestOf(<-d.ln.Requests()), nil) }()
+		must(d.ia.Dial(d.ctx, d.ln.Addr(), dat.ConnConfig{Established: func(c *dat.Conn) { got <- c.Close() }}))
+		return <-got
+	}},
+	{"the connection's cookies", "cookie", "highest bit", dat.ErrInvalidParameter, func(d *desk) error {
+		r := d.region(8, dat.LocalRead)
+		return d.client.Endpoint.PostSend(1<<63, 0, r.Segment(0, 8))
+	}},
+	{"the event of another connection", "no buffer", "of another's", dat.ErrInvalidParameter, func(d *desk) error {
+		_ = d.client.SendBytes([]byte("hello"))
+		ev := d.next(d.server.Events())
+		return d.client.Send(d.client.Message(ev))
+	}},
+	{"Message twice", "no buffer", "of an event twice", dat.ErrInvalidParameter, func(d *desk) error {
+		_ = d.client.SendBytes([]byte("hello"))
+		ev := d.next(d.server.Events())
+		d.server.Message(ev)
+		return d.server.Send(d.server.Message(ev))
+	}},
+}
+
+// posts are mistakes with regions, endpoints and dispatchers.
+var posts = []mistake{
+	{"a region of no bytes", "0 bytes", "1 at least", dat.ErrLength, func(d *desk) error {
+		_, err := d.client.Alloc(0, dat.LocalRead)
+		return err
+	}},
+	{"a region of a negative size", "-1 bytes", "1 at least", dat.ErrLength, func(d *desk) error {
+		_, err := d.client.Alloc(-1, dat.LocalRead)
+		return err
+	}},
+	{"a region of nil memory", "0 bytes", "1 at least", dat.ErrLength, func(d *desk) error {
+		_, err := d.client.Register(nil, dat.LocalRead)
+		return err
+	}},
+	{"a segment beyond its region", "length 9", "the region of 8 bytes", dat.ErrProtection, func(d *desk) error {
+		return d.client.Endpoint.PostSend(1, 0, d.region(8, dat.LocalRead).Segment(0, 9))
+	}},
+	{"a segment of a negative length", "a negative length", "the region has 8 bytes", dat.ErrProtection, func(d *desk) error {
+		return d.client.Endpoint.PostSend(1, 0, d.region(8, dat.LocalRead).Segment(0, -1))
+	}},
+	{"a segment of a freed region", "freed", "LMR.Segment", dat.ErrInvalidHandle, func(d *desk) error {
+		r := d.region(8, dat.LocalRead)
+		seg := r.Segment(0, 8)
+		_ = r.Free()
+		return d.client.Endpoint.PostSend(1, 0, seg)
+	}},
+	{"a region of another zone", "another protection zone", "Conn.Alloc", dat.ErrProtection, func(d *desk) error {
+		r := must(d.server.Alloc(8, dat.LocalRead))
+		return d.client.Endpoint.PostSend(1, 0, r.Segment(0, 8))
+	}},
+	{"a region of another adapter", "no region of this adapter", "LMR.Segment", dat.ErrInvalidHandle, func(d *desk) error {
+		r := must(must(open(d.T, d.name).NewPZ()).Alloc(8, dat.LocalRead))
+		return d.client.Endpoint.PostSend(1, 0, r.Segment(0, 8))
+	}},
+	{"a privilege that is missing here", "has LOCAL_READ", "needs LOCAL_WRITE", dat.ErrPrivileges, func(d *desk) error {
+		return d.client.Endpoint.PostRecv(1, 0, d.region(8, dat.LocalRead).Segment(0, 8))
+	}},
+	{"a privilege that is missing at the peer", "privileges", "RemoteWrite", dat.EventError(dat.Broken), func(d *desk) error {
+		r := must(d.server.Alloc(8, dat.LocalRead|dat.RemoteRead))
+		_ = d.client.Endpoint.PostRDMAWrite(1, 0, r.Remote(0, 8), d.region(8, dat.LocalRead).Segment(0, 8))
+		return d.end(d.client)
+	}},
+	{"a region without privileges for peers", "privileges", "RemoteWrite", dat.EventError(dat.Broken), func(d *desk) error {
+		r := must(d.server.Alloc(8, dat.LocalRead))
+		_ = d.client.Endpoint.PostRDMAWrite(1, 0, r.Remote(0, 8), d.region(8, dat.LocalRead).Segment(0, 8))
+		return d.end(d.client)
+	}},
+	{"a remote key of a freed region", "key", "freed", dat.EventError(dat.Broken), func(d *desk) error {
+		r := must(d.server.Alloc(8, dat.LocalRead|dat.RemoteWrite))
+		remote := r.Remote(0, 8)
+		_ = r.Free()
+		_ = d.client.Endpoint.PostRDMAWrite(1, 0, remote, d.region(8, dat.LocalRead).Segment(0, 8))
+		return d.end(d.client)
+	}},
+	{"a write beyond the peer's segment", "8 bytes here, 4 at the peer", "of one length", dat.ErrLength, func(d *desk) error {
+		r := must(d.server.Alloc(8, dat.LocalRead|dat.RemoteWrite))
+		return d.client.Endpoint.PostRDMAWrite(1, 0, r.Remote(0, 4), d.region(8, dat.LocalRead).Segment(0, 8))
+	}},
+	{"half of a remote segment", "8 bytes", "16", dat.ErrInvalidParameter, func(d *desk) error {
+		_, err := dat.ParseRemoteSegment(make([]byte, 8))
+		return err
+	}},
+	{"an atomic of 4 bytes", "4 bytes", "8", dat.ErrLength, func(d *desk) error {
+		r := must(d.server.Alloc(8, dat.RemoteAtomic))
+		return d.client.Endpoint.PostFetchAdd(1, 0, 1, r.Remote(0, 8), d.region(8, dat.LocalWrite).Segment(0, 4))
+	}},
+	{"an atomic at an odd address", "an atomic", "multiple of 8", dat.EventError(dat.Broken), func(d *desk) error {
+		r := must(d.server.Alloc(16, dat.RemoteAtomic))
+		_ = d.client.Endpoint.PostFetchAdd(1, 0, 1, r.Remote(1, 8), d.region(8, dat.LocalWrite).Segment(0, 8))
+		return d.end(d.client)
+	}},
+	{"a post before connect", "EP unconnected", "CommonConnect connects it", dat.ErrInvalidState, func(d *desk) error {
+		e, r := d.endpoint(16)
+		return e.PostSend(1, 0, r.Segment(0, 8))
+	}},
+	{"a post after Close", "closed", "NewEndpoint", dat.ErrInvalidHandle, func(d *desk) error {
+		e, r := d.endpoint(16)
+		_ = e.Close()
+		return e.PostSend(1, 0, r.Segment(0, 8))
+	}},
+	{"a flag that the operation does not have", "SOLICITED_WAIT", "RDMA_WRITE", dat.ErrInvalidParameter, func(d *desk) error {
+		r := must(d.server.Alloc(8, dat.RemoteWrite))
+		return d.client.Endpoint.PostRDMAWrite(1, dat.SolicitedWait, r.Remote(0, 8), d.region(8, dat.LocalRead).Segment(0, 8))
+	}},
+	{"a dispatcher without QLen", "QLen", "how many", dat.ErrInvalidParameter, func(d *desk) error {
+		_, err := d.ia.NewDispatcher(dat.DispatcherConfig{})
+		return err
+	}},
+	{"a dispatcher of another adapter", "another adapter", "NewDispatcher", dat.ErrInvalidHandle, func(d *desk) error {
+		other := must(open(d.T, d.name).NewDispatcher(dat.DispatcherConfig{QLen: 4}))
+		_, err := d.ia.NewEndpoint(dat.EndpointConfig{PZ: must(d.ia.NewPZ()), Recv: other, Request: other, Conn: other})
+		return err
+	}},
+	{"an endpoint without a zone", "zone", "PZ", dat.ErrInvalidHandle, func(d *desk) error {
+		_, err := d.ia.NewEndpoint(dat.EndpointConfig{})
+		return err
+	}},
+	{"an endpoint that connects without a dispatcher for that", "no connection EVD", "EndpointConfig.Conn", dat.ErrInvalidState, func(d *desk) error {
+		e := must(d.ia.NewEndpoint(dat.EndpointConfig{PZ: must(d.ia.NewPZ())}))
+		return e.CommonConnect(d.ln.Addr(), dat.ConnectConfig{})
+	}},
+	{"events that nobody drains", "4", "QLen", dat.ErrInsufficientResources, func(d *desk) error {
+		e, r := d.endpoint(4)
+		for range 100 {
+			if err := e.PostRecv(1, 0, r.Segment(0, 8)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}},
+	{"a callback that is missing", "no callback", "DispatcherConfig.Callback", dat.ErrInvalidParameter, func(d *desk) error {
+		_, err := d.ia.NewDispatcher(dat.DispatcherConfig{QLen: 4, Mode: dat.ModeCallback})
+		return err
+	}},
+	{"a dequeue of a channel", "has a waiter", "by C", dat.ErrInvalidState, func(d *desk) error {
+		_, err := must(d.ia.NewDispatcher(dat.DispatcherConfig{QLen: 4, Mode: dat.ModeChannel})).Dequeue(make([]dat.Event, 1))
+		return err
+	}},
+	{"two that wait at one dispatcher", "another goroutine waits", "another goroutine", dat.ErrInvalidState, func(d *desk) error {
+		x := must(d.ia.NewDispatcher(dat.DispatcherConfig{QLen: 4, Mode: dat.ModeQueue}))
+		errs := make(chan error, 2)
+		for range 2 {
+			go func() { _, _, err := x.Wait(d.ctx, 1); errs <- err }()
+		}
+		return <-errs
+	}},
+	{"a dispatcher that is closed before its endpoint", "in use", "endpoint", dat.ErrInvalidState, func(d *desk) error {
+		x := must(d.ia.NewDispatcher(dat.DispatcherConfig{QLen: 4}))
+		must(d.ia.NewEndpoint(dat.EndpointConfig{PZ: must(d.ia.NewPZ()), Recv: x}))
+		return x.Close()
+	}},
+	{"a zone that is closed before its region", "in use", "region", dat.ErrInvalidState, func(d *desk) error {
+		pz := must(d.ia.NewPZ())
+		must(pz.Alloc(8, dat.LocalRead))
+		return pz.Close()
+	}},
+	{"a graceful close of what is in use", "in use", "Close", dat.ErrInvalidState, func(d *desk) error {
+		return d.ia.CloseGraceful()
+	}},
+	{"an endpoint that connects twice", "EP connected", "Reset", dat.ErrInvalidState, func(d *desk) error {
+		return d.client.Endpoint.CommonConnect(d.ln.Addr(), dat.ConnectConfig{})
+	}},
+}
+
+// endpoint makes an endpoint with a dispatcher of so many places, and memory for it.
+func (d *desk) endpoint(places int) (*dat.Endpoint, *dat.LMR) {
+	d.Helper()
+	x := must(d.ia.NewDispatcher(dat.DispatcherConfig{QLen: places, Mode: dat.ModeQueue}))
+	pz := must(d.ia.NewPZ())
+	e := must(d.ia.NewEndpoint(dat.EndpointConfig{PZ: pz, Recv: x, Request: x, Conn: x}))
+	return e, must(pz.Alloc(64, dat.LocalRead|dat.LocalWrite))
+}

@@ -1,0 +1,94 @@
+package mistakes
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw/iwarp"
+	dat "godat/runtime"
+	"godat/runtime/rpc"
+	"godat/runtime/stream"
+)
+
+// ofTCP are mistakes that only a provider with a real network has.
+var ofTCP = []mistake{
+	{"a dial to an HTTP server", "TCP is connected", "HTTP", dat.ErrTimeout, func(d *desk) error {
+		ctx, cancel := context.WithTimeout(d.ctx, 200*time.Millisecond)
+		defer cancel()
+		_, err := d.ia.Dial(ctx, d.httpServer(nil), dat.ConnConfig{})
+		return err
+	}},
+	{"a dial to a TLS server", "hung up", "TLS", dat.EventError(dat.NonPeerRejected), func(d *desk) error {
+		_, err := d.ia.Dial(d.ctx, d.httpServer(certificate(d)), dat.ConnConfig{})
+		return err
+	}},
+	{"a dial without TLS to a listener with TLS", "hung up", "TLS", dat.EventError(dat.NonPeerRejected), func(d *desk) error {
+		ln := must(d.overTLS().Listen(d.ctx, d.at, dat.ConnConfig{}))
+		_, err := d.ia.Dial(d.ctx, ln.Addr(), dat.ConnConfig{})
+		return err
+	}},
+	{"a dial with TLS to a listener without TLS", "connection reset", "TLS", dat.EventError(dat.NonPeerRejected), func(d *desk) error {
+		_, err := d.overTLS().Dial(d.ctx, d.ln.Addr(), dat.ConnConfig{})
+		return err
+	}},
+	{"a server of rpc that is dialed by Conn", "rpc", "rpc.Dial", dat.EventError(dat.PeerRejected), func(d *desk) error {
+		s := must(rpc.Listen(d.ctx, d.ia, d.at, rpc.Config{}))
+		d.Cleanup(func() { _ = s.Close() })
+		_, err := d.ia.Dial(d.ctx, s.Addr(), dat.ConnConfig{})
+		return err
+	}},
+	{"a listener of stream that is dialed by Conn", "stream", "stream.Dialer", dat.EventError(dat.PeerRejected), func(d *desk) error {
+		ln := must(stream.Listen(d.ctx, d.ia, d.at, stream.Config{}))
+		d.Cleanup(func() { _ = ln.Close() })
+		go func() { _, _ = ln.Accept() }()
+		_, err := d.ia.Dial(d.ctx, ln.Addr().String(), dat.ConnConfig{})
+		return err
+	}},
+	{"an address that is not this machine's", "192.0.2.7", "address", dat.ErrInvalidAddress, func(d *desk) error {
+		_, err := d.ia.Listen(d.ctx, "192.0.2.7:0", dat.ConnConfig{})
+		return err
+	}},
+	{"an rpc client of a Conn's listener", "did not answer", "has not accepted", dat.ErrTimeout, func(d *desk) error {
+		ctx, cancel := context.WithTimeout(d.ctx, 200*time.Millisecond)
+		defer cancel()
+		_, err := rpc.Dial(ctx, d.ia, d.ln.Addr(), rpc.Config{})
+		return err
+	}},
+}
+
+// httpServer is the address of a server of HTTP, over TLS if cfg is not nil.
+func (d *desk) httpServer(cfg *tls.Config) string {
+	d.Helper()
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(d, err)
+	ln := tcp
+	if cfg != nil {
+		ln = tls.NewListener(tcp, cfg)
+	}
+	server := &http.Server{Handler: http.NotFoundHandler(), ReadHeaderTimeout: patience}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ln) }()
+	d.Cleanup(func() {
+		assert.NoError(d, server.Close())
+		assert.ErrorIs(d, <-served, http.ErrServerClosed)
+	})
+	return tcp.Addr().String()
+}
+
+// overTLS is an adapter whose connections are those of TLS.
+func (d *desk) overTLS() *dat.IA {
+	d.Helper()
+	cfg := certificate(d)
+	return open(d.T, "iwarp:127.0.0.1", dat.WithProvider(iwarp.New(iwarp.Config{
+		Dial: func(ctx context.Context, addr string) (net.Conn, error) {
+			return (&tls.Dialer{Config: cfg}).DialContext(ctx, "tcp", addr)
+		},
+		Listen: func(addr string) (net.Listener, error) { return tls.Listen("tcp", addr, cfg) },
+	})))
+}
