@@ -6,10 +6,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,8 +17,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	dat "godat/runtime"
 )
 
 // These run in the guest, on soft-RoCE, against the C programs of ibverbs-utils and perftest:
@@ -29,12 +27,19 @@ const (
 	guestPatience = 3 * time.Minute
 )
 
-// guestRuns are the tests, and what the C program gets for each besides size and count.
-var guestRuns = []struct {
+type guestRun struct {
 	test        string
 	size, count int
 	more        string
-}{
+}
+
+// iters is what this program prints of a run.
+func (r *guestRun) iters(t *testing.T) string {
+	return strconv.Itoa(messages(*ourOptions(t, r.test, r.size, r.count, r.more))) + " iters in "
+}
+
+// guestRuns are the tests, and what the C program gets for each besides size and count.
+var guestRuns = []guestRun{
 	{test: "pingpong", size: 1, count: 1000, more: "-c"},
 	{test: "pingpong", size: 4096, count: 1000, more: "-c -e"},
 	{test: "pingpong", size: 65536, count: 200, more: "-c -r 20"},
@@ -46,7 +51,33 @@ var guestRuns = []struct {
 	{test: "write_bw", size: 65536, count: 200},
 	{test: "read_bw", size: 65536, count: 200},
 	{test: "atomic_bw", size: 8, count: 200},
+	{test: "write_lat", size: 2, count: 500},
+	{test: "write_lat", size: 5000, count: 100, more: "-m 512"},
+	{test: "read_lat", size: 2, count: 200},
+	{test: "read_lat", size: 5000, count: 100, more: "-e"},
+	{test: "atomic_lat", size: 8, count: 200},
+	{test: "send_bw", size: 4096, count: 200, more: "-q 4"},
+	{test: "send_bw", size: 4096, count: 200, more: "-b"},
+	{test: "write_bw", size: 4096, count: 200, more: "-q 5"},
+	{test: "write_bw", size: 65536, count: 100, more: "-b"},
+	{test: "read_bw", size: 4096, count: 200, more: "-q 3"},
+	{test: "read_bw", size: 65536, count: 100, more: "-b"},
+	{test: "atomic_bw", size: 8, count: 100, more: "-q 2 -b"},
 }
+
+// All sizes take long under emulation, so each of these tests runs with one of the two as the server.
+var (
+	guestServed = []guestRun{
+		{test: "send_bw", count: 5, more: "-a -b -q 2"},
+		{test: "write_bw", count: 5, more: "-a"},
+		{test: "read_bw", count: 5, more: "-a -b"},
+	}
+	guestServes = []guestRun{
+		{test: "read_lat", count: 5, more: "-a"},
+		{test: "write_lat", count: 5, more: "-a"},
+		{test: "send_lat", count: 5, more: "-a"},
+	}
+)
 
 // guestPort is the port of the next test.
 var guestPort = 18600
@@ -68,7 +99,7 @@ func theirs(ctx context.Context, t *testing.T, test string, size, count int, mor
 		key = "-g"
 	}
 	args = append(args, key, gid)
-	if test != "atomic_bw" {
+	if size != 0 && !strings.HasPrefix(test, "atomic") {
 		args = append(args, "-s", strconv.Itoa(size))
 	}
 	cmd := exec.CommandContext(ctx, program, append(args, more...)...)
@@ -92,19 +123,31 @@ func gidIndex(t *testing.T, device string) string {
 	return ""
 }
 
-// ourOptions are the options of this program.
+// ourOptions are the options of this program, for what the C program gets besides size and count.
 func ourOptions(t *testing.T, test string, size, count int, more string) *options {
-	o := command(t, options{Test: test, Size: size, Count: count, Pairs: 4, Reads: 4, Provider: "ibv:" + os.Getenv("GODAT_GUEST_DEVICE")})
-	o.Port, o.Check, o.Timeout = uint16(guestPort), strings.Contains(more, "-c"), guestPatience
-	if _, mtu, ok := strings.Cut(more, "-m "); ok {
-		_, err := fmt.Sscan(mtu, &o.MTU)
-		require.NoError(t, err)
+	o := options{Test: test, Size: size, Count: count, Provider: "ibv:" + os.Getenv("GODAT_GUEST_DEVICE")}
+	words := strings.Fields(more)
+	for i, word := range words {
+		switch word {
+		case "-a":
+			o.All = true
+		case "-b":
+			o.Both = true
+		case "-c":
+			o.Check = true
+		case "-m", "-q":
+			n, err := strconv.Atoi(words[i+1])
+			require.NoError(t, err)
+			*map[string]*int{"-m": &o.MTU, "-q": &o.Pairs}[word] = n
+		}
 	}
-	return o
+	checked := command(t, o)
+	checked.Port, checked.Timeout = uint16(guestPort), guestPatience
+	return checked
 }
 
 func TestOurServerServesTheCProgram(t *testing.T) {
-	for _, r := range guestRuns {
+	for _, r := range slices.Concat(guestRuns, guestServed) {
 		t.Run(fmt.Sprintf("%s %d %s", r.test, r.size, r.more), func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), guestPatience)
 			defer cancel()
@@ -118,13 +161,13 @@ func TestOurServerServesTheCProgram(t *testing.T) {
 			<-ready
 			require.NoError(t, cmd.Run(), theirOut)
 			require.NoError(t, <-ended)
-			assert.Contains(t, out.String(), strconv.Itoa(r.count)+" iters in ")
+			assert.Contains(t, out.String(), r.iters(t))
 		})
 	}
 }
 
 func TestOurClientIsServedByTheCProgram(t *testing.T) {
-	for _, r := range guestRuns {
+	for _, r := range slices.Concat(guestRuns, guestServes) {
 		t.Run(fmt.Sprintf("%s %d %s", r.test, r.size, r.more), func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), guestPatience)
 			defer cancel()
@@ -143,7 +186,7 @@ func TestOurClientIsServedByTheCProgram(t *testing.T) {
 			require.NoError(t, err, theirOut)
 			require.NoError(t, theirErr, theirOut)
 			assert.NotContains(t, theirOut.String(), "invalid data")
-			assert.Contains(t, out.String(), strconv.Itoa(r.count)+" iters in ")
+			assert.Contains(t, out.String(), r.iters(t))
 		})
 	}
 }
@@ -169,117 +212,4 @@ func TestAPeerWithoutAGIDIsToldToGiveOne(t *testing.T) {
 	<-ready
 	require.Error(t, cmd.Run())
 	require.ErrorContains(t, <-ended, "start ibv_rc_pingpong with -g INDEX, of a GID like "+guestAddress)
-}
-
-// killedBound is how long a peer that is killed may stay unnoticed: the time keepalive and seven
-// times 0.13 s, on a machine ten times slower.
-const killedBound = 15 * time.Second
-
-// together are a program of ours and the C program, as peers.
-type together struct {
-	*options
-	peer *exec.Cmd
-	said *bytes.Buffer // by the peer
-	s    *session
-	ia   *dat.IA
-}
-
-// meetTheirs lets the C program of a test and this program meet. Ours probes its peer if keepalive
-// is not 0.
-func meetTheirs(t *testing.T, test string, client bool, keepalive string) *together {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), guestPatience)
-	t.Cleanup(cancel)
-	guestPort++
-	const size, endless = 4096, 1_000_000
-	w := &together{options: ourOptions(t, test, size, endless, "")}
-	w.Param = map[string]string{"keepalive": keepalive, "ack_timeout": "15"}
-	var at []string
-	if client {
-		w.Host = guestAddress
-	} else {
-		at = []string{guestAddress}
-	}
-	w.peer, w.said = theirs(ctx, t, test, size, endless, at...)
-	var err error
-	w.ia, err = dat.Open(ctx, w.Provider, dat.WithParams(w.Param))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, w.ia.Close()) })
-	if client {
-		require.NoError(t, w.peer.Start())
-		awaitPort(t, guestPort)
-	}
-	w.s, err = meet(ctx, w.options, func(string) { err = w.peer.Start() })
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = w.s.Close() })
-	return w
-}
-
-// kill kills the C program.
-func (w *together) kill(t *testing.T) {
-	t.Helper()
-	require.NoError(t, w.peer.Process.Kill())
-	require.ErrorContains(t, w.peer.Wait(), "killed", w.said)
-}
-
-// hears checks that a connection ends with a word about its peer's silence.
-func hears(t *testing.T, c *dat.Conn) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), killedBound)
-	defer cancel()
-	began := time.Now()
-	for {
-		b, err := c.Receive(ctx)
-		if err != nil {
-			t.Log(time.Since(began), err)
-			require.ErrorContains(t, err, "no answer, so the peer is gone")
-			return
-		}
-		c.Release(b) // it came before the end
-	}
-}
-
-func TestOurEndHearsThatPerftestIsKilled(t *testing.T) {
-	for name, c := range map[string]struct{ client, busy bool }{
-		"with messages under way":                 {client: true, busy: true},
-		"with nothing under way":                  {client: true},
-		"while it sends, and this end sends none": {},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := meetTheirs(t, "send_bw", c.client, "200ms")
-			p := &perf{o: w.options, s: w.s}
-			defer func() { require.NoError(t, p.close()) }()
-			require.NoError(t, p.connect(t.Context(), w.ia, io.Discard))
-			one := dat.DTO{Op: dat.OpSend, Segment: p.region.Segment(0, w.Size)}
-			if !c.client {
-				b, err := p.c.Receive(t.Context())
-				require.NoError(t, err)
-				p.c.Release(b)
-			} else {
-				require.NoError(t, p.c.Do(t.Context(), one, one))
-			}
-			if !c.busy {
-				w.kill(t)
-				hears(t, p.c)
-				return
-			}
-			ctx, cancel := context.WithTimeout(t.Context(), killedBound)
-			defer cancel()
-			ended := make(chan error, 1)
-			go func() { ended <- p.stream(ctx) }()
-			w.kill(t)
-			require.ErrorContains(t, <-ended, "no answer, so the peer is gone")
-		})
-	}
-}
-
-// ibv_rc_pingpong's queue pair refuses every write, and so every probe.
-func TestOurNextMessageShowsThatPingpongIsKilled(t *testing.T) {
-	w := meetTheirs(t, "pingpong", true, "0")
-	g := &game{o: w.options}
-	defer func() { require.NoError(t, g.close()) }()
-	require.NoError(t, g.connect(t.Context(), w.ia, w.s, io.Discard))
-	w.kill(t)
-	require.NoError(t, g.conns[0].SendBytes(make([]byte, w.Size)))
-	hears(t, g.conns[0])
 }

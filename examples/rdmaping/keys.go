@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	dat "godat/runtime"
 )
@@ -41,9 +42,8 @@ func (s *session) greet() (cycle int, err error) {
 	if err := s.swap(mine, theirs); err != nil {
 		return 0, err
 	}
-	text, _, _ := bytes.Cut(theirs, []byte{0})
-	if v, err := strconv.ParseFloat(string(text), 64); err != nil || v < leastVersion {
-		return 0, fmt.Errorf("the peer's version is %q: it is not perftest of version %.2f or later, without -R", text, leastVersion)
+	if err := checkVersion(theirs); err != nil {
+		return 0, err
 	}
 	var numbers [2]uint32 // of the peer's
 	for i, own := range [...]uint32{ownCycle, ownCacheLine} {
@@ -57,6 +57,15 @@ func (s *session) greet() (cycle int, err error) {
 		return 0, fmt.Errorf("the peer's cycle is %d bytes; at most %d", numbers[0], mostBuffer)
 	}
 	return max(ownCycle, int(numbers[0])), nil
+}
+
+// checkVersion looks at the first word of a peer.
+func checkVersion(word []byte) error {
+	text, _, _ := bytes.Cut(word, []byte{0})
+	if v, err := strconv.ParseFloat(string(text), 64); err != nil || v < leastVersion {
+		return fmt.Errorf("the peer's version is %q: it is not perftest of version %.2f or later, without -R", text, leastVersion)
+	}
+	return nil
 }
 
 // swapMTU exchanges verbs' numbers of the MTUs, and returns the peer's in bytes.
@@ -137,10 +146,20 @@ func parseKeys(text []byte, gid bool) (k keys, err error) {
 	return k, nil
 }
 
-// report is what the client of writes, reads and atomics tells its server.
+const mega = 1 << 20 // perftest's MB
+
+// report is what an end that has measured writes, reads and atomics tells its peer, and with
+// both ends at work also one of sends.
 type report struct {
-	size, count         uint64
+	size, count         uint64  // of messages, on all queue pairs together
 	peak, average, rate float64 // MB and millions of messages a second
+}
+
+// reported is what took so long: so many messages of a size.
+func reported(took time.Duration, size int, count uint64) report {
+	rate := float64(count) / max(took.Seconds(), 1e-9)
+	average := rate * float64(size) / mega
+	return report{size: uint64(size), count: count, peak: average, average: average, rate: rate / 1e6}
 }
 
 // swapReports exchanges reports, a value at a time.

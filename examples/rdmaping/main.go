@@ -7,7 +7,7 @@
 //	ib_write_bw -x 1 -d rxe0              rdmaping write_bw 10.0.2.15
 //
 // Without an address it is the server, which serves one client and ends with it. Both ends
-// need the same size and count.
+// need the same test, size and count, and the same of -q, -a and -b.
 package main
 
 import (
@@ -17,7 +17,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
@@ -29,54 +28,26 @@ import (
 
 // options is the command line, with the C programs' letters where they have one.
 type options struct {
-	Test     string            `arg:"" enum:"pingpong,srq_pingpong,send_lat,send_bw,write_bw,read_bw,atomic_bw" help:"ibv_rc_pingpong's or ibv_srq_pingpong's test, or perftest's of that name: pingpong, srq_pingpong, send_lat, send_bw, write_bw, read_bw, atomic_bw."`
+	Test     string            `arg:"" enum:"pingpong,srq_pingpong,send_lat,write_lat,read_lat,atomic_lat,send_bw,write_bw,read_bw,atomic_bw" help:"ibv_rc_pingpong's or ibv_srq_pingpong's test, or perftest's of that name: pingpong, srq_pingpong; send_lat, write_lat, read_lat, atomic_lat; send_bw, write_bw, read_bw, atomic_bw."`
 	Host     string            `arg:"" optional:"" help:"The server's address; without one, be the server."`
 	Port     uint16            `short:"p" help:"The server's TCP port." default:"18515"`
 	Size     int               `short:"s" help:"Bytes of a message; 0 means what the C program takes."`
-	Count    int               `short:"n" help:"How many messages." default:"1000"`
-	MTU      int               `short:"m" help:"The most bytes of a packet's payload, for pingpong, whose exchange does not say it." default:"1024"`
-	Pairs    int               `short:"q" help:"How many queue pairs srq_pingpong uses." default:"16"`
-	Reads    int               `short:"o" help:"How many reads or atomics this end makes, and takes, at a time." default:"4"`
+	All      bool              `short:"a" help:"Run perftest's test with all sizes from 2 bytes to 8 MiB."`
+	Count    int               `short:"n" help:"How many messages, of each size and on each queue pair." default:"1000"`
+	Both     bool              `name:"bidirectional" short:"b" help:"Let both ends of a *_bw test make requests."`
+	MTU      int               `short:"m" help:"The most bytes of a packet's payload; 0 means what the C program takes: 1024 for pingpong, whose exchange does not say it, and else what the two ports have."`
+	Pairs    int               `short:"q" help:"How many queue pairs a *_bw test or srq_pingpong uses; 0 means what the C program takes: 1, and 16."`
+	Reads    int               `short:"o" help:"How many reads or atomics this end makes, and takes, at a time; 0 means 4."`
 	Check    bool              `short:"c" help:"Check what comes, as pingpong does."`
 	GID      bool              `short:"x" help:"Exchange GIDs on InfiniBand, as the C programs do with -g or -x; on Ethernet it always does."`
 	Timeout  time.Duration     `help:"How long the test may take." default:"10m"`
 	Provider string            `help:"Provider and device to run on." default:"ibv"`
 	Param    map[string]string `help:"Parameters of the provider, as in gid=3;mtu=1024."`
+
+	patience time.Duration // in place of endTime
 }
 
 func (o *options) client() bool { return o.Host != "" }
-
-// pingpong reports whether the exchange is that of ibv_rc_pingpong and its kin.
-func (o *options) pingpong() bool { return strings.HasSuffix(o.Test, "pingpong") }
-
-// sends reports whether the test is of messages, for which the server posts receives.
-func (o *options) sends() bool { return o.pingpong() || strings.HasPrefix(o.Test, "send") }
-
-// check refuses command lines that the tags of the options can't refuse, and sets the size.
-func (o *options) check() error {
-	const most = 1 << 30
-	if o.Size == 0 {
-		o.Size = map[string]int{"pingpong": 4096, "srq_pingpong": 4096, "send_lat": 2, "atomic_bw": atomicSize}[o.Test]
-	}
-	if o.Size == 0 {
-		o.Size = 65536
-	}
-	switch {
-	case o.Size < 1 || o.Size > most:
-		return fmt.Errorf("a message has 1 to %d bytes (-s)", most)
-	case o.Test == "atomic_bw" && o.Size != atomicSize:
-		return fmt.Errorf("an atomic has %d bytes (-s)", atomicSize)
-	case o.Count < 1:
-		return errors.New("the count is less than 1 (-n)")
-	case o.Pairs < 1 || o.Pairs > mostPairs:
-		return fmt.Errorf("1 to %d queue pairs (-q)", mostPairs)
-	case o.Check && !o.pingpong():
-		return errors.New("only pingpong's client sends what can be checked (-c)")
-	case o.Reads < 1 || o.Reads > mostReads:
-		return fmt.Errorf("1 to %d reads (-o)", mostReads)
-	}
-	return nil
-}
 
 func main() {
 	o := &options{}
@@ -94,7 +65,7 @@ func main() {
 	}
 }
 
-var errSlow = errors.New("the test has taken longer than --timeout: do both ends run the same test, with the same size (-s) and count (-n)?")
+var errSlow = errors.New("the test has taken longer than --timeout: do both ends run the same test, with the same size (-s or -a), count (-n), queue pairs (-q) and -b?")
 
 // run is the program. It calls ready, which may be nil, with the address at which a server
 // waits.
@@ -106,7 +77,7 @@ func run(ctx context.Context, o *options, out io.Writer, ready func(address stri
 		return err
 	}
 	defer func() { err = errors.Join(err, ia.Close()) }()
-	s, err := meet(ctx, o, ready)
+	s, err := meet(ctx, o, out, ready)
 	if err != nil {
 		return err
 	}
@@ -117,9 +88,9 @@ func run(ctx context.Context, o *options, out io.Writer, ready func(address stri
 	return playPerf(ctx, ia, o, s, out)
 }
 
-// print prints what a test has measured.
-func (o *options) print(out io.Writer, took time.Duration, bytes int) {
+// measured prints what a test has measured: so many messages, and bytes of them all.
+func measured(out io.Writer, took time.Duration, messages, bytes uint64) {
 	seconds := max(took.Seconds(), 1e-9)
 	fmt.Fprintf(out, "%d bytes in %.2f seconds = %.2f Mbit/sec\n", bytes, seconds, float64(bytes)*8/seconds/1e6)
-	fmt.Fprintf(out, "%d iters in %.2f seconds = %.2f usec/iter\n", o.Count, seconds, seconds*1e6/float64(o.Count))
+	fmt.Fprintf(out, "%d iters in %.2f seconds = %.2f usec/iter\n", messages, seconds, seconds*1e6/float64(messages))
 }

@@ -13,25 +13,33 @@ import (
 const (
 	atomicSize = 8
 	mostReads  = 128
-	// mostBatch is how many requests a client has under way; as many bytes, at most, are
-	// in the buffers of a server.
+	// mostBatch is how many requests of a connection are under way; as many bytes, at most, are
+	// in the buffers of all that take messages.
 	mostBatch  = 128
 	mostBuffer = 16 << 20
 	// notReady is how long a send waits for the peer's receive.
 	notReady = 10 * time.Second
-	// endTime is how long the news of a connection's end may take after a request has failed.
+	// endTime is how long the news of a connection's end may take after a request has failed,
+	// and the first word of a client.
 	endTime = 10 * time.Second
 )
 
 // perf is one of perftest's tests.
 type perf struct {
-	o       *options
-	s       *session
+	o     *options
+	s     *session
+	links []*link // -q of them
+	half  int     // bytes of a region that the peer's requests are for
+}
+
+// link is one of the connections of a test.
+type link struct {
 	waiting *dat.Pairing
 	c       *dat.Conn
 	region  *dat.LMR
 	own     keys
 	peer    keys
+	told    bool // peer has been told
 }
 
 func playPerf(ctx context.Context, ia *dat.IA, o *options, s *session, out io.Writer) (err error) {
@@ -40,28 +48,114 @@ func playPerf(ctx context.Context, ia *dat.IA, o *options, s *session, out io.Wr
 	if err := t.connect(ctx, ia, out); err != nil {
 		return err
 	}
-	began := time.Now()
-	if err := s.during(ctx, func(ctx context.Context) error { return t.play(ctx, s.client) }); err != nil {
-		return err
+	if o.hosts() {
+		return t.host(out)
 	}
-	took := time.Since(began)
-	if !o.sends() {
-		if _, err := t.meet(); err != nil {
+	var last report
+	for _, size := range o.sizes() {
+		if last, err = t.round(ctx, size, out); err != nil {
 			return err
 		}
-		r, err := s.swapReports(t.report(took, s.client))
+	}
+	switch {
+	case o.Test == "write_lat": // its ends part without a word
+		time.Sleep(linger)
+		return nil
+	case !o.sends() && !o.latency() && !o.Both:
+		if err := t.meet(); err != nil {
+			return err
+		}
+		if _, err := s.swapReports(last); err != nil {
+			return err
+		}
+	}
+	return t.part()
+}
+
+// round is the traffic of messages of one size.
+func (t *perf) round(ctx context.Context, size int, out io.Writer) (report, error) {
+	o := t.o
+	if o.sends() || o.Both {
+		if err := t.meet(); err != nil {
+			return report{}, err
+		}
+	}
+	began := time.Now()
+	if err := t.s.during(ctx, func(ctx context.Context) error { return t.play(ctx, size) }); err != nil {
+		return report{}, err
+	}
+	took := time.Since(began)
+	own := reported(took, size, uint64(o.Count)*uint64(o.Pairs))
+	if err := t.compare(own); err != nil {
+		return own, err
+	}
+	bytes := own.count * own.size
+	if o.Both {
+		bytes *= 2
+	}
+	measured(out, took, own.count, bytes)
+	return own, nil
+}
+
+// compare is what the ends say to each other behind the traffic of one size.
+func (t *perf) compare(own report) error {
+	o := t.o
+	if o.Both && o.All && !o.sends() {
+		if err := t.meet(); err != nil {
+			return err
+		}
+	}
+	if o.Both {
+		theirs, err := t.s.swapReports(own)
 		if err != nil {
 			return err
 		}
-		if !s.client && r.average > 0 { // only the client has measured
-			took = time.Duration(float64(o.Count) * float64(o.Size) / (r.average * mega) * float64(time.Second))
+		switch {
+		case theirs.size > mostSize: // it was no report
+			return errUnlike
+		case theirs.size != own.size || theirs.count != own.count:
+			return fmt.Errorf("the peer made %d requests of %d bytes, not %d of %d: give both ends the same size (-s or -a), count (-n) and -b",
+				theirs.count, theirs.size, own.count, own.size)
 		}
 	}
-	if _, err := t.meet(); err != nil {
+	if o.All && o.Test == "send_bw" {
+		return t.meet()
+	}
+	return nil
+}
+
+// host waits until the peer has made its requests. Only the peer has measured, and of all
+// sizes it says how the last one went; of latency it says nothing.
+func (t *perf) host(out io.Writer) error {
+	began := time.Now()
+	r := report{size: uint64(t.o.Size), count: uint64(t.o.Count)}
+	if !t.o.latency() {
+		if err := t.meet(); err != nil {
+			return err
+		}
+		var err error
+		if r, err = t.s.swapReports(report{}); err != nil {
+			return err
+		}
+	}
+	if err := t.part(); err != nil {
 		return err
 	}
-	_, _ = s.Write(done) // nobody reads it
-	o.print(out, took, o.Count*o.Size)
+	took := time.Since(began)
+	bytes := r.count * r.size
+	if r.average > 0 {
+		took = time.Duration(float64(bytes) / (r.average * mega) * float64(time.Second))
+	}
+	measured(out, took, r.count, bytes)
+	return nil
+}
+
+// part ends the session.
+func (t *perf) part() error {
+	if err := t.meet(); err != nil {
+		return err
+	}
+	_, _ = t.s.Write(done) // nobody reads it
 	return nil
 }
 
@@ -71,171 +165,152 @@ func (t *perf) connect(ctx context.Context, ia *dat.IA, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := t.prepare(ia, cycle); err != nil {
-		return err
+	t.half = max(t.o.Size, cycle)
+	for range t.o.Pairs {
+		if err := t.prepare(ia); err != nil {
+			return err
+		}
 	}
-	local := t.waiting.Local()
-	mtu, err := t.s.swapMTU(local.MTU)
+	own := t.links[0].own.pair.MTU
+	if t.o.MTU != 0 {
+		own = min(own, t.o.MTU)
+	}
+	theirs, err := t.s.swapMTU(own)
 	if err != nil {
 		return err
 	}
-	t.own = keys{pair: local, reads: t.o.Reads, memory: t.region.Remote(0, len(t.region.Bytes()))}
-	t.own.gid = local.LID == 0 || t.o.GID
-	if t.peer, err = t.meet(); err != nil {
+	if !t.o.sends() && t.o.latency() { // these greet once more
+		if err := t.meet(); err != nil {
+			return err
+		}
+	}
+	if err := t.swapAll(); err != nil {
 		return err
 	}
-	if err := t.refuses(t.s.client); err != nil {
-		return err
+	for _, l := range t.links {
+		if err := t.refuses(l); err != nil {
+			return err
+		}
+		if l.c, err = t.o.pair(ctx, l.waiting, l.peer.pair, min(own, theirs), out); err != nil {
+			return err
+		}
 	}
-	if t.c, err = t.o.pair(ctx, t.waiting, t.peer.pair, mtu, out); err != nil {
-		return err
+	// Both ends are connected; they print what they have; they are ready.
+	steps := []func() error{t.swapAll, t.meet}
+	if t.o.sends() {
+		steps = []func() error{t.meet, t.swapAll}
 	}
-	// Both ends are connected; they print what they have; the receives of sends are posted.
-	for range t.meetings() {
-		if _, err := t.meet(); err != nil {
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	t.s.over = errGone
+	if t.o.Both && !t.o.sends() {
+		t.s.patience = 0 // a peer that is done has nothing to do with this end's requests
+	}
+	return nil
+}
+
+// swapAll exchanges the keys of all connections.
+func (t *perf) swapAll() error {
+	for _, l := range t.links {
+		if err := t.swap(l); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// meet waits for the peer, and returns the peer's keys.
-func (t *perf) meet() (keys, error) { return t.s.swapKeys(t.own) }
+// meet waits for the peer: both ends give the keys of the first connection.
+func (t *perf) meet() error { return t.swap(t.links[0]) }
+
+// swap exchanges the keys of a connection. They stay what they are.
+func (t *perf) swap(l *link) error {
+	peer, err := t.s.swapKeys(l.own)
+	if err != nil {
+		return err
+	}
+	if l.told {
+		if peer != l.peer {
+			return fmt.Errorf("the peer gives queue pair %#06x and PSN %#06x where %#06x and %#06x were before: give both ends the same test and as many queue pairs (-q)",
+				peer.pair.QPN, peer.pair.PSN, l.peer.pair.QPN, l.peer.pair.PSN)
+		}
+		return nil
+	}
+	for _, other := range t.links {
+		if other.told && other.peer.pair.QPN == peer.pair.QPN {
+			return fmt.Errorf("the peer gives queue pair %#06x again, where one more is due: give both ends the same test and as many queue pairs (-q)", peer.pair.QPN)
+		}
+	}
+	l.peer, l.told = peer, true
+	return nil
+}
 
 func (t *perf) close() (err error) {
-	if t.c != nil {
-		err = t.c.Close()
-	}
-	if t.waiting != nil {
-		err = errors.Join(err, t.waiting.Close())
+	for _, l := range t.links {
+		if l.c != nil {
+			err = errors.Join(err, l.c.Close())
+		}
+		err = errors.Join(err, l.waiting.Close())
 	}
 	return err
 }
 
-// meetings is how often the ends meet between the exchange of keys and the traffic.
-func (t *perf) meetings() int {
-	if t.o.sends() {
-		return 3
-	}
-	return 2
-}
-
-// prepare makes this end's connection with its region. Perftest writes and reads in a cycle of
-// so many bytes if its messages are shorter.
-func (t *perf) prepare(ia *dat.IA, cycle int) (err error) {
+// prepare makes a connection of this end with its region.
+func (t *perf) prepare(ia *dat.IA) error {
+	l := &link{}
 	cfg := dat.ConnConfig{
-		Depth: t.batch(), Message: 64,
+		Depth: mostBatch, Message: 64,
 		Attr: &dat.EndpointAttr{MaxReadIn: t.o.Reads, MaxReadOut: t.o.Reads, ReceiverNotReady: notReady},
 	}
 	if t.o.sends() {
-		cfg.Message = t.o.Size
+		cfg.Depth, cfg.Message = t.batch(), t.o.Size
 	}
 	cfg.Setup = func(c *dat.Conn) (_ []byte, err error) {
 		privileges := dat.AllPrivileges
-		if t.o.Test == "atomic_bw" {
+		if t.o.atomic() {
 			privileges |= dat.RemoteAtomic
 		}
-		t.region, err = c.Alloc(max(t.o.Size, cycle), privileges)
+		l.region, err = c.Alloc(t.half+t.apart(), privileges)
 		return nil, err
 	}
-	t.waiting, err = ia.NewPaired(cfg)
-	return err
+	var err error
+	if l.waiting, err = ia.NewPaired(cfg); err != nil {
+		return err
+	}
+	t.links = append(t.links, l)
+	local := l.waiting.Local()
+	l.own = keys{pair: local, reads: t.o.Reads, memory: l.region.Remote(0, t.half)}
+	l.own.gid = local.LID == 0 || t.o.GID
+	return nil
 }
 
-// batch is how many messages or requests are under way.
-func (t *perf) batch() int { return min(mostBatch, max(2, mostBuffer/t.o.Size)) }
+// apart is where in its region an end has the bytes of its own requests.
+func (t *perf) apart() int {
+	if t.o.apart() {
+		return t.half
+	}
+	return 0
+}
 
-// refuses returns what is wrong with the peer's keys.
-func (t *perf) refuses(client bool) error {
+// batch is how many messages or requests of a connection are under way.
+func (t *perf) batch() int {
+	if t.o.latency() && !t.o.sends() {
+		return 1
+	}
+	return min(mostBatch, max(2, mostBuffer/t.o.Size/t.o.Pairs))
+}
+
+// refuses returns what is wrong with a peer's keys.
+func (t *perf) refuses(l *link) error {
 	switch {
-	case !client || t.o.sends():
+	case t.o.hosts() || t.o.sends():
 		return nil
-	case t.peer.memory.Context == 0:
+	case l.peer.memory.Context == 0:
 		return errors.New("the peer gave no remote key: does it run the same test?")
-	case (t.o.Test == "read_bw" || t.o.Test == "atomic_bw") && t.peer.reads < t.o.Reads:
-		return fmt.Errorf("the peer takes %d reads at a time, and this end would make %d: use -o %d", t.peer.reads, t.o.Reads, max(1, t.peer.reads))
-	}
-	t.peer.memory.Len = uint32(t.o.Size) // which perftest does not say
-	return nil
-}
-
-// play is the traffic. A server of writes, reads and atomics has nothing to do.
-func (t *perf) play(ctx context.Context, client bool) error {
-	switch {
-	case t.o.Test == "send_lat":
-		g := &game{o: t.o, conns: []*dat.Conn{t.c}}
-		return g.play(ctx)
-	case client:
-		return t.stream(ctx)
-	case t.o.sends():
-		return t.take(ctx)
+	case t.o.fetches() && l.peer.reads < t.o.Reads:
+		return fmt.Errorf("the peer takes %d reads at a time, and this end would make %d: use -o %d", l.peer.reads, t.o.Reads, max(1, l.peer.reads))
 	}
 	return nil
-}
-
-// stream makes all requests, a batch at a time.
-func (t *perf) stream(ctx context.Context) error {
-	one := dat.DTO{Segment: t.region.Segment(0, t.o.Size), Remote: t.peer.memory}
-	switch t.o.Test {
-	case "send_bw":
-		one.Op, one.Remote = dat.OpSend, dat.RemoteSegment{}
-	case "write_bw":
-		one.Op = dat.OpWrite
-	case "read_bw":
-		one.Op = dat.OpRead
-	case "atomic_bw":
-		one.Op, one.Operand = dat.OpFetchAdd, 1
-	}
-	batch := make([]dat.DTO, t.batch())
-	for i := range batch {
-		batch[i] = one
-	}
-	for left := t.o.Count; left > 0; {
-		n := min(left, len(batch))
-		if err := t.c.Do(ctx, batch[:n]...); err != nil {
-			return fmt.Errorf("after %d of %d: %w", t.o.Count-left, t.o.Count, t.why(ctx, err))
-		}
-		left -= n
-	}
-	return nil
-}
-
-// why adds to the error of a request why the connection ended, if it did.
-func (t *perf) why(ctx context.Context, failed error) error {
-	ctx, cancel := context.WithTimeout(ctx, endTime)
-	defer cancel()
-	b, err := t.c.Receive(ctx)
-	if err == nil || ctx.Err() != nil {
-		t.c.Release(b)
-		return failed
-	}
-	return fmt.Errorf("%w: %w", failed, err)
-}
-
-// take takes all messages.
-func (t *perf) take(ctx context.Context) error {
-	g := game{o: t.o}
-	for i := range t.o.Count {
-		b, err := t.c.Receive(ctx)
-		if err != nil {
-			return fmt.Errorf("after %d of %d messages: %w", i, t.o.Count, err)
-		}
-		err = g.look(b.Bytes())
-		t.c.Release(b)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-const mega = 1 << 20 // perftest's MB
-
-func (t *perf) report(took time.Duration, client bool) report {
-	if !client {
-		return report{}
-	}
-	rate := float64(t.o.Count) / max(took.Seconds(), 1e-9)
-	average := rate * float64(t.o.Size) / mega
-	return report{size: uint64(t.o.Size), count: uint64(t.o.Count), peak: average, average: average, rate: rate / 1e6}
 }

@@ -63,6 +63,7 @@ func parsePairs(b []byte, n int) ([]dat.PairAddr, error) {
 // game is a test of ibv_rc_pingpong, or of ibv_srq_pingpong with its several connections.
 type game struct {
 	o              *options
+	size           int // of a message
 	conns          []*dat.Conn
 	sent, received atomic.Int64
 	over           context.CancelCauseFunc
@@ -71,7 +72,7 @@ type game struct {
 var errOver = errors.New("all messages have come")
 
 func playPingpong(ctx context.Context, ia *dat.IA, o *options, s *session, out io.Writer) (err error) {
-	g := &game{o: o}
+	g := &game{o: o, size: o.Size}
 	defer func() { err = errors.Join(err, g.close()) }()
 	if err := g.connect(ctx, ia, s, out); err != nil {
 		return err
@@ -80,7 +81,7 @@ func playPingpong(ctx context.Context, ia *dat.IA, o *options, s *session, out i
 	if err := g.play(ctx); err != nil {
 		return err
 	}
-	o.print(out, time.Since(began), 2*o.Count*o.Size)
+	measured(out, time.Since(began), uint64(o.Count), 2*uint64(o.Count)*uint64(o.Size))
 	time.Sleep(linger)
 	return g.end(ctx)
 }
@@ -179,7 +180,7 @@ func (g *game) rally(ctx context.Context, c *dat.Conn) error {
 		if err != nil {
 			return err
 		}
-		g.fill(b.Resize(g.o.Size))
+		g.fill(b.Resize(g.size))
 		if err := c.Send(b); err != nil {
 			return err
 		}
@@ -217,8 +218,8 @@ func (*game) fill(b []byte) {
 
 // look checks a message.
 func (g *game) look(b []byte) error {
-	if len(b) != g.o.Size {
-		return fmt.Errorf("a message of %d bytes, not %d: give both ends the same size (-s)", len(b), g.o.Size)
+	if len(b) != g.size {
+		return fmt.Errorf("a message of %d bytes, not %d: give both ends the same size (-s or -a)", len(b), g.size)
 	}
 	for i := 0; g.o.Check && i < len(b); i += page {
 		if b[i] != 0 {

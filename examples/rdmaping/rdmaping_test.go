@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"strconv"
@@ -25,10 +27,7 @@ func command(t *testing.T, o options) *options {
 	if o.Provider == "" {
 		o.Provider = "loop"
 	}
-	if o.MTU == 0 {
-		o.MTU = 1024
-	}
-	o.Count, o.Pairs, o.Reads, o.Timeout = max(o.Count, 1), max(o.Pairs, 1), max(o.Reads, 1), time.Minute
+	o.Count, o.Timeout = max(o.Count, 1), time.Minute
 	require.NoError(t, o.check())
 	return &o
 }
@@ -53,8 +52,8 @@ func both(t *testing.T, server, client *options) (outputs [2]string, serverErr, 
 	require.NoError(t, err)
 	client.Host, client.Port = "localhost", uint16(number)
 	clientErr = run(ctx, client, &texts[1], nil)
-	if clientErr != nil {
-		cancel()
+	if clientErr != nil { // a server of pingpong may wait for ever
+		defer time.AfterFunc(5*time.Second, cancel).Stop()
 	}
 	serverErr = <-ended
 	return [2]string{texts[0].String(), texts[1].String()}, serverErr, clientErr
@@ -74,43 +73,43 @@ func TestEachTestRunsBetweenTwoEnds(t *testing.T) {
 		{Test: "read_bw", Count: 300, Reads: 16},
 		{Test: "atomic_bw", Count: 300},
 		{Test: "write_bw", Count: 3, GID: true},
+		{Test: "write_lat", Count: 600},
+		{Test: "write_lat", Count: 300, Size: 5000},
+		{Test: "write_lat", Count: 3, All: true},
+		{Test: "read_lat", Count: 100},
+		{Test: "read_lat", Count: 3, All: true},
+		{Test: "atomic_lat", Count: 100},
+		{Test: "send_lat", Count: 3, All: true},
+		{Test: "send_bw", Count: 3, All: true},
+		{Test: "send_bw", Count: 300, Pairs: 5},
+		{Test: "send_bw", Count: 300, Both: true},
+		{Test: "send_bw", Count: 3, Pairs: 2, Both: true, All: true},
+		{Test: "write_bw", Count: 3, All: true},
+		{Test: "write_bw", Count: 100, Pairs: 16},
+		{Test: "write_bw", Count: 100, Both: true},
+		{Test: "write_bw", Count: 3, Pairs: 2, Both: true, All: true},
+		{Test: "read_bw", Count: 100, Pairs: 3, Both: true},
+		{Test: "read_bw", Count: 3, All: true},
+		{Test: "atomic_bw", Count: 100, Pairs: 2, Both: true},
 	} {
-		t.Run(o.Test+" "+strconv.Itoa(o.Size), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s %d all %t pairs %d both %t", o.Test, o.Size, o.All, o.Pairs, o.Both), func(t *testing.T) {
 			outputs, err, clientErr := both(t, command(t, o), command(t, o))
 			require.NoError(t, err)
 			require.NoError(t, clientErr)
 			for _, out := range outputs {
 				assert.Contains(t, out, "local  address: LID 0x0000, QPN 0x")
-				assert.Contains(t, out, strconv.Itoa(o.Count)+" iters in ")
+				assert.Contains(t, out, strconv.Itoa(messages(o))+" iters in ")
 			}
 		})
 	}
 }
 
-func TestEndsThatDoNotAgreeSaySo(t *testing.T) {
-	for name, c := range map[string]struct {
-		server, client options
-		server1, says  string
-	}{
-		"sizes": {
-			options{Test: "pingpong", Size: 100},
-			options{Test: "pingpong", Size: 99},
-			"give both ends the same size (-s)", "",
-		},
-		"reads": {
-			options{Test: "read_bw", Reads: 2},
-			options{Test: "read_bw", Reads: 16},
-			"", "the peer takes 2 reads at a time, and this end would make 16: use -o 2",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err, clientErr := both(t, command(t, c.server), command(t, c.client))
-			require.Error(t, err)
-			require.Error(t, clientErr)
-			assert.ErrorContains(t, err, c.server1)
-			assert.ErrorContains(t, clientErr, c.says)
-		})
+// messages is how many messages of a size a test has.
+func messages(o options) int {
+	if o.pingpong() {
+		return o.Count
 	}
+	return o.Count * max(o.Pairs, 1)
 }
 
 func TestAClientWithoutAServerSaysWhatToDo(t *testing.T) {
@@ -123,30 +122,49 @@ func TestAClientWithoutAServerSaysWhatToDo(t *testing.T) {
 }
 
 func TestAPeerWhoseSessionEndsInTheTrafficIsGone(t *testing.T) {
-	for _, test := range []string{"send_lat", "send_bw"} {
-		t.Run(test, func(t *testing.T) {
-			ready, ended := make(chan string, 1), make(chan error, 1)
-			go func() {
-				ended <- run(t.Context(), command(t, options{Test: test, Count: 10}), &bytes.Buffer{}, func(address string) { ready <- address })
-			}()
-			o := command(t, options{Test: test, Count: 10, Host: "localhost"})
-			o.Port = netip.MustParseAddrPort(<-ready).Port()
-			ia, err := dat.Open(t.Context(), "loop")
-			require.NoError(t, err)
-			defer ia.Close()
-			s, err := meet(t.Context(), o, nil)
-			require.NoError(t, err)
-			peer := &perf{o: o, s: s}
-			defer peer.close()
-			require.NoError(t, peer.connect(t.Context(), ia, &bytes.Buffer{}))
-			require.NoError(t, s.Close()) // as the kernel does for a killed program, whose queue pair says nothing
-			select {
-			case err := <-ended:
-				require.ErrorIs(t, err, errGone)
-			case <-time.After(20 * time.Second):
-				require.Fail(t, "the server waits for the dead")
+	for _, o := range []options{
+		{Test: "send_lat"},
+		{Test: "send_bw"},
+		{Test: "send_bw", Both: true, Pairs: 2},
+		{Test: "write_lat"},
+		{Test: "write_bw"},
+		{Test: "read_lat"}, // here the server only waits for the client's word
+	} {
+		for _, done := range []bool{false, true} {
+			if done && o.Test == "read_lat" {
+				continue // whose client has nothing more to say
 			}
-		})
+			t.Run(fmt.Sprintf("%s both %t done %t", o.Test, o.Both, done), func(t *testing.T) {
+				o.Count = 10
+				ready, ended := make(chan string, 1), make(chan error, 1)
+				go func() {
+					ended <- run(t.Context(), command(t, o), &bytes.Buffer{}, func(address string) { ready <- address })
+				}()
+				client := command(t, o)
+				client.Host, client.Port = "localhost", netip.MustParseAddrPort(<-ready).Port()
+				ia, err := dat.Open(t.Context(), "loop")
+				require.NoError(t, err)
+				defer ia.Close()
+				s, err := meet(t.Context(), client, io.Discard, nil)
+				require.NoError(t, err)
+				peer := &perf{o: client, s: s}
+				defer peer.close()
+				require.NoError(t, peer.connect(t.Context(), ia, &bytes.Buffer{}))
+				if client.sends() {
+					require.NoError(t, peer.meet())
+				}
+				if done { // it was about to end in order
+					require.NoError(t, s.put(peer.links[0].own.encode()))
+				}
+				require.NoError(t, s.Close()) // as the kernel does for a killed program, whose queue pair says nothing
+				select {
+				case err := <-ended:
+					require.ErrorIs(t, err, errGone)
+				case <-time.After(20 * time.Second):
+					require.Fail(t, "the server waits for the dead")
+				}
+			})
+		}
 	}
 }
 
@@ -273,11 +291,22 @@ func TestAPeerThatIsNotPerftestIsNamed(t *testing.T) {
 }
 
 func TestImpossibleOptionsAreRefused(t *testing.T) {
-	good := options{Test: "send_bw", Count: 1, Pairs: 1, Reads: 1}
+	good := options{Test: "send_bw", Count: 1, Timeout: 1}
 	for name, change := range map[string]func(*options){
 		"size": func(o *options) { o.Size = -1 }, "count": func(o *options) { o.Count = 0 }, "pairs": func(o *options) { o.Pairs = 257 },
-		"reads": func(o *options) { o.Reads = 0 }, "check": func(o *options) { o.Check = true },
-		"atomic": func(o *options) { o.Test, o.Size = "atomic_bw", 16 },
+		"reads": func(o *options) { o.Test, o.Reads = "read_bw", -1 }, "too many reads": func(o *options) { o.Test, o.Reads = "atomic_bw", 129 },
+		"reads of sends": func(o *options) { o.Reads = 2 }, "packets": func(o *options) { o.MTU = 1000 }, "no time": func(o *options) { o.Timeout = 0 },
+		"check":    func(o *options) { o.Check = true },
+		"atomic":   func(o *options) { o.Test, o.Size = "atomic_bw", 16 },
+		"no pairs": func(o *options) { o.Pairs = -1 }, "all and a size": func(o *options) { o.All, o.Size = true, 64 },
+		"all atomics":          func(o *options) { o.Test, o.All = "atomic_lat", true },
+		"all of pingpong":      func(o *options) { o.Test, o.All = "pingpong", true },
+		"pairs of pingpong":    func(o *options) { o.Test, o.Pairs = "pingpong", 2 },
+		"pairs of a latency":   func(o *options) { o.Test, o.Pairs = "write_lat", 2 },
+		"a latency both ways":  func(o *options) { o.Test, o.Both = "send_lat", true },
+		"pingpong both ways":   func(o *options) { o.Test, o.Both = "srq_pingpong", true },
+		"more memory than any": func(o *options) { o.Size, o.Pairs = 1<<30, 2 },
+		"as much for itself":   func(o *options) { o.Test, o.Size = "write_lat", 1<<30 },
 	} {
 		o := good
 		change(&o)

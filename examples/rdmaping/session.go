@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,27 +23,36 @@ type session struct {
 	client bool
 	stop   func() bool
 	why    context.Context // its end interrupts the exchange
+	over   error           // what the end of the session means at present; nil: errHungUp
+
+	// patience is how long a peer that is done with its part of the traffic waits for this
+	// end, before this end says that the two don't play the same.
+	patience time.Duration
 }
 
 // meet connects to the server, or waits for a client. The end of ctx interrupts the session.
-func meet(ctx context.Context, o *options, ready func(address string)) (*session, error) {
+func meet(ctx context.Context, o *options, out io.Writer, ready func(address string)) (*session, error) {
 	at := net.JoinHostPort(o.Host, strconv.Itoa(int(o.Port)))
-	s := &session{client: o.client(), why: ctx}
-	var err error
-	if s.client {
-		var d net.Dialer
-		if s.Conn, err = d.DialContext(ctx, "tcp", at); err != nil {
-			return nil, fmt.Errorf("%w: start the server first, on the same TCP port (-p)", err)
-		}
-	} else if s.Conn, err = awaitClient(ctx, at, ready); err != nil {
-		return nil, err
+	if !o.client() {
+		return awaitClient(ctx, o, at, out, ready)
 	}
-	s.in = bufio.NewReader(s.Conn)
-	s.stop = context.AfterFunc(ctx, s.interrupt)
-	return s, nil
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "tcp", at)
+	if err != nil {
+		return nil, fmt.Errorf("%w: start the server first, on the same TCP port (-p)", err)
+	}
+	return newSession(ctx, o, conn), nil
 }
 
-func awaitClient(ctx context.Context, at string, ready func(address string)) (net.Conn, error) {
+func newSession(ctx context.Context, o *options, conn net.Conn) *session {
+	s := &session{Conn: conn, in: bufio.NewReader(conn), client: o.client(), why: ctx, patience: cmp.Or(o.patience, endTime)}
+	s.stop = context.AfterFunc(ctx, s.interrupt)
+	return s
+}
+
+// awaitClient waits for the first client that begins as the client of such a test does. Others
+// that come to the port are told about in out, and sent away.
+func awaitClient(ctx context.Context, o *options, at string, out io.Writer, ready func(address string)) (*session, error) {
 	var l net.ListenConfig
 	ln, err := l.Listen(ctx, "tcp", at)
 	if err != nil {
@@ -53,11 +63,48 @@ func awaitClient(ctx context.Context, at string, ready func(address string)) (ne
 	if ready != nil {
 		ready(ln.Addr().String())
 	}
-	conn, err := ln.Accept()
-	if err != nil && ctx.Err() != nil {
-		err = context.Cause(ctx)
+	for {
+		conn, err := ln.Accept()
+		if err == nil {
+			s := newSession(ctx, o, conn)
+			if err = s.recognize(o); err == nil {
+				return s, nil
+			}
+			_ = s.Close()
+		}
+		switch {
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case conn == nil:
+			return nil, err
+		}
+		fmt.Fprintf(out, "  the client at %v is sent away: %v\n", conn.RemoteAddr(), err)
 	}
-	return conn, err
+}
+
+// recognize looks at the first word of a client, which stays in s.in.
+func (s *session) recognize(o *options) error {
+	_ = s.SetReadDeadline(time.Now().Add(s.patience))
+	n := versionSize
+	if o.pingpong() {
+		n = pairText
+	}
+	word, err := s.in.Peek(n)
+	_ = s.SetReadDeadline(time.Time{})
+	switch {
+	case s.why.Err() != nil:
+		s.interrupt()
+		return context.Cause(s.why)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return fmt.Errorf("it said %q in %v, which is not how a client of %s begins", word, s.patience, o.Test)
+	case err != nil:
+		return s.named(err)
+	case o.pingpong():
+		_, err = parsePairs(word, 1)
+	default:
+		err = checkVersion(word)
+	}
+	return err
 }
 
 func (s *session) interrupt() { _ = s.SetDeadline(time.Unix(1, 0)) }
@@ -68,35 +115,49 @@ func (s *session) Close() error {
 	return s.Conn.Close()
 }
 
-var errGone = errors.New("the peer's program has ended in the middle of the test: its TCP session is over; see what it says")
+var (
+	errGone   = errors.New("the peer's program has ended in the middle of the test: its TCP session is over; see what it says, and that it has the same count (-n)")
+	errApart  = errors.New("the peer is done with its part, and this end still waits: give both ends the same test, size (-s or -a), count (-n), queue pairs (-q) and -b")
+	errUnlike = errors.New("the peer says something else at this point: give both ends the same test, queue pairs (-q), -a and -b")
+	errHungUp = errors.New("the peer hung up in the middle of the exchange: see what it says, and that it runs the same test, with the same queue pairs (-q), -a and -b")
+)
 
 // during does the traffic of a test of perftest, whose ends keep their session meanwhile. So
-// its end is the first sign that the peer has died, long before a request fails. A peer that has done its part
-// writes, which ends the watch. ibv_rc_pingpong and its kin close theirs before the traffic.
+// its end is the first sign that the peer has died, long before a request fails. A peer that has
+// done its part writes. ibv_rc_pingpong and its kin close theirs before the traffic.
 func (s *session) during(ctx context.Context, traffic func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	watched := make(chan struct{})
 	go s.watch(cancel, watched)
 	err := traffic(ctx)
-	gone := context.Cause(ctx)
+	why := context.Cause(ctx)
 	_ = s.SetReadDeadline(time.Unix(1, 0)) // ends the watch
 	<-watched
 	_ = s.SetReadDeadline(time.Time{})
 	if s.why.Err() != nil {
 		s.interrupt()
 	}
-	if err != nil && errors.Is(gone, errGone) {
-		return fmt.Errorf("%w (%w)", gone, err)
+	if err != nil && !errors.Is(err, why) && (errors.Is(why, errGone) || errors.Is(why, errApart)) {
+		return fmt.Errorf("%w (%w)", why, err)
 	}
 	return err
 }
 
-// watch waits for the peer's next word, which stays in s.in, or for the end of the session.
-func (s *session) watch(gone context.CancelCauseFunc, done chan<- struct{}) {
+// watch waits for the end of the session. What the peer says stays in s.in.
+func (s *session) watch(cancel context.CancelCauseFunc, done chan<- struct{}) {
 	defer close(done)
-	if _, err := s.in.Peek(1); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
-		gone(errGone)
+	for n := 1; ; n = s.in.Buffered() + 1 {
+		switch _, err := s.in.Peek(n); {
+		case err == nil && n == 1 && s.patience > 0:
+			defer time.AfterFunc(s.patience, func() { cancel(errApart) }).Stop()
+		case err == nil:
+		case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, bufio.ErrBufferFull):
+			return
+		default:
+			cancel(errGone)
+			return
+		}
 	}
 }
 
@@ -128,7 +189,7 @@ func (s *session) named(err error) error {
 	case s.why.Err() != nil:
 		return context.Cause(s.why)
 	}
-	return fmt.Errorf("the peer hung up in the middle of the exchange: see what it says, and that it runs the same test (%w)", err)
+	return fmt.Errorf("%w (%w)", cmp.Or(s.over, errHungUp), err)
 }
 
 // refuses returns what the program has to say against a peer's address, before the device does.
