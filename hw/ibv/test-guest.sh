@@ -111,7 +111,7 @@ fi
   -test.skip 'AllocateNothing|NeverBlockEachOther|ABrokenTransport|HTTPOverTLS|HundredsOfDialers' || status=$?
 "$work/rpc.test" -test.v -test.timeout 4m -test.run '^TestServersThatFollow|^TestTheCallersMemoryGoesIntoAFile|^TestAFileThatFails|^TestMemoryThatIsMappedReadOnly|^TestAListenAwaitsTheEnd' || status=$?
 "$work/rping.test" -test.v -test.timeout 4m -test.run '^TestOurServerAnswers|^TestTheirServerAnswers' || status=$?
-if [ "$kind" = rxe ]; then "$work/rdmaping.test" -test.v -test.timeout 9m -test.run '^TestOur|^TestAPeerWithoutAGID' || status=$?; fi
+if [ "$kind" = rxe ]; then "$work/rdmaping.test" -test.v -test.timeout 12m -test.run '^TestOur|^TestAPeerWithoutAGID' || status=$?; fi
 "$work/dattest.test" -test.v -test.timeout "$limit" -test.run '^TestAgainstTheCProgram$|^TestDtest' || status=$?
 "$work/doctor.test" -test.v -test.timeout 4m -test.run '^TestTheGuest' || status=$?
 
