@@ -12,6 +12,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"godat/check/mutate/patch"
 )
 
 // verdict is the outcome of a mutation.
@@ -102,9 +104,9 @@ func (r *runner) judge(ctx context.Context, m mutation) result {
 		return result{verdict: broken, detail: err.Error()}
 	}
 	defer os.RemoveAll(dir)
-	overlay, err := writeOverlay(r.root, dir, m.changes)
+	overlay, err := patch.Overlay(r.root, dir, m.changes)
 	switch {
-	case errors.Is(err, errStale):
+	case errors.Is(err, patch.ErrStale):
 		return result{verdict: stale, detail: err.Error()}
 	case err != nil:
 		return result{verdict: broken, detail: err.Error()}

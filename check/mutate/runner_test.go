@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"godat/check/mutate/patch"
 )
 
 // victim is a module with one package and its tests.
@@ -82,13 +84,15 @@ func newVictim(t *testing.T) *runner {
 	return &runner{root: root, temp: t.TempDir(), timeout: 2 * time.Second, kills: 1, passes: maxPasses}
 }
 
-func replaceInV(before, after string) []change { return []change{{"v/v.go", before, after}} }
+func replaceInV(before, after string) []patch.Change {
+	return []patch.Change{{File: "v/v.go", Old: before, New: after}}
+}
 
 func TestTheVerdictIsThatOfTheNamedTest(t *testing.T) {
 	r := newVictim(t)
 	for name, tc := range map[string]struct {
 		test    string
-		changes []change
+		changes []patch.Change
 		want    verdict
 		detail  string
 	}{
@@ -101,7 +105,7 @@ func TestTheVerdictIsThatOfTheNamedTest(t *testing.T) {
 		"a text that is gone is stale":       {"TestAdd", replaceInV("a * b", "a"), stale, "occurs 0 times"},
 		"a text found twice is stale":        {"TestAdd", replaceInV("return", "x"), stale, "occurs 2 times"},
 		"code that won't compile is no kill": {"TestAdd", replaceInV("a + b", "nonsense"), broken, "nonsense"},
-		"a file that is not there is broken": {"TestAdd", []change{{"v/w.go", "a", "b"}}, broken, "w.go"},
+		"a file that is not there is broken": {"TestAdd", []patch.Change{{File: "v/w.go", Old: "a", New: "b"}}, broken, "w.go"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -115,8 +119,8 @@ func TestTheVerdictIsThatOfTheNamedTest(t *testing.T) {
 func TestATestOfAModuleBelowKills(t *testing.T) {
 	r := newVictim(t)
 	require.NoError(t, r.baseline(t.Context(), []mutation{{pkg: "./other/o", test: "TestTwice"}}))
-	for name, changes := range map[string][]change{
-		"a change of that module": {{"other/o/o.go", "v.Add(a, a)", "v.Add(a, 0)"}},
+	for name, changes := range map[string][]patch.Change{
+		"a change of that module": {{File: "other/o/o.go", Old: "v.Add(a, a)", New: "v.Add(a, 0)"}},
 		"a change of the other":   replaceInV("a + b", "a - b"),
 	} {
 		got := r.try(t.Context(), mutation{pkg: "./other/o", test: "TestTwice", changes: changes})
@@ -173,9 +177,9 @@ func TestBaselineDemandsATestThatPasses(t *testing.T) {
 func TestChangesOfOneFileAddUp(t *testing.T) {
 	r := newVictim(t)
 	dir := t.TempDir()
-	_, err := writeOverlay(r.root, dir, []change{
-		{"v/v.go", "a + b", "b"},
-		{"v/v.go", "return b", "return 0"}, // applies to the text that the first change left
+	_, err := patch.Overlay(r.root, dir, []patch.Change{
+		{File: "v/v.go", Old: "a + b", New: "b"},
+		{File: "v/v.go", Old: "return b", New: "return 0"}, // applies to the text that the first change left
 	})
 	require.NoError(t, err)
 	text, err := os.ReadFile(filepath.Join(dir, "0_v.go"))

@@ -1,6 +1,6 @@
 // Command guest is the program of the seeded world, built for wasip1 and run by package host:
 //
-//	guest SEED PROVIDER [-v] [-troubles N] [-rounds N] [-without 3,7]
+//	guest SEED PROVIDER PROGRAM [-v] [-troubles N] [-rounds N] [-without 3,7]
 //
 // It prints a line that is the same for the same history, and ends with status 1 if something was wrong.
 package main
@@ -28,21 +28,25 @@ func main() {
 	if err != nil {
 		panic(err)
 	}
-	_ = set.Parse(os.Args[3:]) // which ends the program if it fails
-	p := program.Calls{Servers: 3, Clients: 5, Rounds: *rounds, Troubles: *troubles}
+	_ = set.Parse(os.Args[4:]) // which ends the program if it fails
+	size := program.Size{Servers: 3, Clients: 5, Rounds: *rounds, Troubles: *troubles}
 	for _, text := range strings.FieldsFunc(*without, func(r rune) bool { return r == ',' }) {
 		n, err := strconv.Atoi(text)
 		if err != nil {
 			panic(err)
 		}
-		p.Without = append(p.Without, n)
+		size.Without = append(size.Without, n)
 	}
-	time.AfterFunc(patience, stuck)
 	var aloud io.Writer
 	if *verbose {
 		aloud = os.Stdout
 	}
 	w, err := program.New(seed, os.Args[2], aloud)
+	if err != nil {
+		panic(err)
+	}
+	watch(w, -1)
+	p, err := program.Named(os.Args[3], size)
 	if err != nil {
 		panic(err)
 	}
@@ -57,11 +61,17 @@ func main() {
 	}
 }
 
-// patience is the world's time after which nothing is under way any more.
-const patience = time.Hour
+// patience is the world's time without a step after which nobody is going to take one: the longest deadline of
+// a program is shorter.
+const patience = 15 * time.Minute
 
-// stuck says who waits for what.
-func stuck() {
+// watch says who waits for what, if there was no step for so long.
+func watch(w *program.World, before int) {
+	now := w.Steps()
+	if now != before {
+		time.AfterFunc(patience, func() { watch(w, now) })
+		return
+	}
 	fmt.Println("somebody waits for what does not come:")
 	_ = pprof.Lookup("goroutine").WriteTo(os.Stdout, 1)
 	os.Exit(1)

@@ -5,24 +5,18 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
-	dat "godat/runtime"
 	"godat/runtime/rpc"
 )
 
 // Calls is a program of servers and clients that call: with deadlines, memory of either side, clients that
 // connect anew, servers that are started anew, and handlers as bad programs have them.
-type Calls struct {
-	Servers, Clients int
-	Rounds           int   // of each client
-	Troubles         int   // of the script
-	Without          []int // those that are left out
-}
+type Calls struct{ Size }
 
 // The methods of the servers.
 const (
@@ -65,85 +59,26 @@ func content(id uint64, n int) []byte {
 // Run runs the program.
 func (p Calls) Run(w *World) error {
 	l := &ledger{ran: make(map[uint64]int)}
-	ctx, stop := context.WithCancel(context.Background())
-	defer stop()
-	servers, err := p.start(ctx, w, l)
-	if err != nil {
-		return err
-	}
-	var clients sync.WaitGroup
-	var hosts, addrs []string
-	for _, s := range servers {
-		addrs = append(addrs, s.address)
-	}
-	unsure := make([][]uint64, p.Clients)
-	for i := range p.Clients {
-		host := fmt.Sprintf("10.0.1.%d", i+1)
-		hosts = append(hosts, host)
-		ia, err := w.Open(host)
+	notRun := make([][]uint64, p.Clients) // calls that were said not to have run
+	err := p.play(w, func(ctx context.Context, s *service) error {
+		first, err := rpc.Listen(ctx, s.ia, w.Listens(s.host), config())
 		if err != nil {
 			return err
 		}
-		clients.Go(func() {
-			c := &caller{w: w, l: l, name: host, number: uint64(i + 1), draw: w.Draw(100 + uint64(i)), ia: ia}
-			c.live(ctx, p.Rounds, addrs)
-			unsure[i] = c.notRun
-		})
-	}
-	var playing sync.WaitGroup
-	at := make([]string, len(servers))
-	for i, s := range servers {
-		at[i] = s.host
-	}
-	playing.Go(func() {
-		within := time.Duration(p.Rounds) * mostPause / 2
-		w.Play(ctx, w.Script(p.Troubles, within, hosts, at, p.Without), func(host string) {
-			for _, s := range servers {
-				if s.host == host {
-					s.restart <- struct{}{}
-				}
-			}
-		})
-	})
-	clients.Wait()
-	stop()
-	playing.Wait()
-	for _, s := range servers {
-		s.running.Wait()
-	}
-	for _, all := range unsure {
-		for _, id := range all {
-			if n := l.runs(id); n != 0 {
-				w.Wrong("call %x: its caller was told that it has not run, and it ran %d times", id, n)
-			}
-		}
-	}
-	return nil
-}
-
-// server is one that is started anew when the script says so.
-type server struct {
-	host, address string
-	restart       chan struct{}
-	running       sync.WaitGroup
-}
-
-func (p Calls) start(ctx context.Context, w *World, l *ledger) (all []*server, err error) {
-	for i := range p.Servers {
-		s := &server{host: fmt.Sprintf("10.0.0.%d", i+1), restart: make(chan struct{}, p.Troubles)}
-		ia, err := w.Open(s.host)
-		if err != nil {
-			return nil, err
-		}
-		first, err := rpc.Listen(ctx, ia, w.Listens(s.host), config())
-		if err != nil {
-			return nil, err
-		}
 		s.address = first.Addr()
-		s.running.Go(func() { s.live(ctx, w, l, ia, first) })
-		all = append(all, s)
+		s.running.Go(func() { serveCalls(ctx, w, l, s, first) })
+		return nil
+	}, func(ctx context.Context, is party) {
+		c := &caller{party: is, w: w, l: l, draw: w.Draw(100 + is.number)}
+		c.live(ctx, p.Rounds)
+		notRun[is.number-1] = c.notRun
+	})
+	for _, id := range slices.Concat(notRun...) {
+		if n := l.runs(id); n != 0 {
+			w.Wrong("call %x: its caller was told that it has not run, and it ran %d times", id, n)
+		}
 	}
-	return all, nil
+	return err
 }
 
 // config is that of both ends.
@@ -151,8 +86,8 @@ func config() rpc.Config {
 	return rpc.Config{Calls: 4, Redial: time.Second, Await: true, Stall: 20 * time.Second, Grace: 5 * time.Second}
 }
 
-// live serves until ctx ends, by one rpc.Server after the other.
-func (s *server) live(ctx context.Context, w *World, l *ledger, ia *dat.IA, now *rpc.Server) {
+// serveCalls serves until ctx ends, by one rpc.Server after the other.
+func serveCalls(ctx context.Context, w *World, l *ledger, s *service, now *rpc.Server) {
 	for n := 0; ; n++ {
 		serving, end := context.WithCancel(ctx)
 		var ended sync.WaitGroup
@@ -171,7 +106,7 @@ func (s *server) live(ctx context.Context, w *World, l *ledger, ia *dat.IA, now 
 			ended.Wait()
 			return
 		}
-		next, err := rpc.Listen(ctx, ia, s.address, config()) // the old one still answers what it has begun
+		next, err := rpc.Listen(ctx, s.ia, s.address, config()) // the old one still answers what it has begun
 		ended.Wait()
 		if err != nil {
 			w.Step(s.host, "no further server: %v", err)
@@ -215,32 +150,27 @@ func handle(w *World, l *ledger, r *rpc.Request) ([]byte, error) {
 
 // caller is a client, and what it expects.
 type caller struct {
-	w      *World
-	l      *ledger
-	name   string
-	number uint64
-	draw   *rand.Rand
-	ia     *dat.IA
+	party
+	w    *World
+	l    *ledger
+	draw *rand.Rand
 
 	mu     sync.Mutex
 	notRun []uint64 // calls that were said not to have run
 }
 
-// mostPause is the most time that a client pauses between two rounds.
-const mostPause = 400 * time.Millisecond
-
 // live makes a client anew now and then, and calls.
-func (c *caller) live(ctx context.Context, rounds int, addrs []string) {
+func (c *caller) live(ctx context.Context, rounds int) {
 	var client *rpc.Client
 	for n := range rounds {
 		sleep(ctx, time.Duration(c.draw.Int64N(int64(mostPause))))
 		if client == nil {
 			dialing, cancel := context.WithTimeout(ctx, time.Minute)
 			var err error
-			client, err = rpc.Dial(dialing, c.ia, addrs[c.draw.IntN(len(addrs))], config())
+			client, err = rpc.Dial(dialing, c.ia, c.addrs[c.draw.IntN(len(c.addrs))], config())
 			cancel()
 			if err != nil {
-				c.w.Wrong("%s: no server in a minute: %v", c.name, err)
+				c.w.Wrong("%s: no server in a minute: %v", c.host, err)
 				return
 			}
 		}
@@ -273,7 +203,7 @@ func (c *caller) live(ctx context.Context, rounds int, addrs []string) {
 
 func (c *caller) close(client *rpc.Client) {
 	if err := client.Close(); err != nil {
-		c.w.Wrong("%s: Close: %v", c.name, err)
+		c.w.Wrong("%s: Close: %v", c.host, err)
 	}
 }
 
@@ -292,7 +222,7 @@ func (c *caller) call(ctx context.Context, client *rpc.Client, id uint64, method
 	answer, err := client.Call(bounded, call, nil)
 	took := time.Since(began)
 	ran := c.l.runs(id)
-	c.w.Step(c.name, "call %x of method %d: %q, %v, ran %d times", id, method, answer, err, ran)
+	c.w.Step(c.host, "call %x of method %d: %q, %v, ran %d times", id, method, answer, err, ran)
 	if past := took - limit; past > time.Minute {
 		c.w.Wrong("call %x of %v took %v", id, limit, took)
 	}
@@ -316,7 +246,7 @@ func (c *caller) call(ctx context.Context, client *rpc.Client, id uint64, method
 		c.notRun = append(c.notRun, id)
 		c.mu.Unlock()
 	case isError && answered.Code == rpc.CodeUser && method != failing && method != hangs && !errors.Is(err, context.DeadlineExceeded):
-		c.w.Step(c.name, "call %x: the handler failed: %v", id, err)
+		c.w.Step(c.host, "call %x: the handler failed: %v", id, err)
 	}
 	if limit > time.Minute && errors.Is(err, context.DeadlineExceeded) {
 		c.w.Wrong("call %x of %v got no answer: %v", id, limit, err)

@@ -51,14 +51,17 @@ func (w *World) Play(ctx context.Context, list []Trouble, restart func(host stri
 		case w.Network == nil: // loop has no ways
 		case t.Kind == "reset":
 			w.Step("script", "%v", t)
+			w.disturb()
 			w.Network.Reset(t.Host, t.To)
 		case t.Kind == "hold":
 			w.Step("script", "%v", t)
+			w.disturb()
 			w.Network.Hold(t.Host, t.To)
 			sleep(ctx, t.For)
 			w.Network.Release(t.Host, t.To)
 		case t.Kind == "slow":
 			w.Step("script", "%v", t)
+			w.disturb()
 			w.Network.Slow(t.Host, t.To, 200_000)
 			sleep(ctx, t.For)
 			w.Network.Slow(t.Host, t.To, 0)

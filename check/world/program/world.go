@@ -25,15 +25,16 @@ type World struct {
 	Seed    uint64
 	Network *network.Network // nil over loop
 
-	mu      sync.Mutex
-	began   time.Time
-	hash    uint64
-	steps   int
-	recent  []string // the last steps
-	aloud   io.Writer
-	wrongs  []string
-	adapter func(host string) (*dat.IA, error)
-	open    []*dat.IA
+	mu       sync.Mutex
+	began    time.Time
+	hash     uint64
+	steps    int
+	recent   []string // the last steps
+	aloud    io.Writer
+	wrongs   []string
+	adapter  func(host string) (*dat.IA, error)
+	open     []*dat.IA
+	troubled bool // the network has had troubles
 }
 
 // kept is how many steps a failure tells.
@@ -74,7 +75,7 @@ func (w *World) Open(host string) (*dat.IA, error) {
 // Listens is where a server of a host listens: any port.
 func (w *World) Listens(host string) string {
 	if w.Network == nil {
-		return ""
+		return ":0"
 	}
 	return net.JoinHostPort(host, "0")
 }
@@ -99,6 +100,27 @@ func (w *World) Step(who, format string, args ...any) {
 	if w.recent = append(w.recent, line); len(w.recent) > 2*kept {
 		w.recent = append([]string(nil), w.recent[kept:]...)
 	}
+}
+
+// Steps is how many there were.
+func (w *World) Steps() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.steps
+}
+
+// Disturbed reports whether the network has had troubles: a connection may have ended by them.
+func (w *World) Disturbed() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.troubled
+}
+
+// disturb says that the network has troubles from now on.
+func (w *World) disturb() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.troubled = true
 }
 
 // Wrong notes what must not be. The world goes on: what follows may explain it.

@@ -167,7 +167,7 @@ func pause(spin int) {
 	if spin < 100 {
 		runtime.Gosched()
 	} else {
-		time.Sleep(20 * time.Microsecond)
+		rest(20 * time.Microsecond)
 	}
 }
 

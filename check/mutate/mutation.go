@@ -1,25 +1,16 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
-	"net/textproto"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/bluekeyes/go-gitdiff/gitdiff"
+	"godat/check/mutate/patch"
 )
-
-// change replaces one piece of text in one file.
-type change struct {
-	file     string // relative to the module's root
-	old, new string
-}
 
 // mutation is one patch.
 type mutation struct {
@@ -32,7 +23,7 @@ type mutation struct {
 	limit   time.Duration // time limit of its runs; 0 is the runner's
 	times   int           // how often a run runs the test; 0 is once
 	usual   time.Duration // what the test takes once without the change; 0 if that is not known
-	changes []change
+	changes []patch.Change
 }
 
 // title is the name of the mutation's directory, a colon and the mutation's name.
@@ -82,24 +73,16 @@ func loadPatches(dir string) ([]mutation, error) {
 // parsePatch reads one patch: a header like a mail's, and the output of git diff.
 func parsePatch(where string, text []byte) (mutation, error) {
 	m := mutation{where: where}
-	files, preamble, err := gitdiff.Parse(bytes.NewReader(text))
+	header, changes, err := patch.Read(text)
 	if err != nil {
 		return m, err
 	}
-	header, err := textproto.NewReader(bufio.NewReader(strings.NewReader(preamble + "\n"))).ReadMIMEHeader()
-	if err != nil {
-		return m, err
-	}
-	for field := range header {
-		if err := m.field(field, header.Get(field)); err != nil {
+	for field, values := range header {
+		if err := m.field(field, values[0]); err != nil {
 			return m, err
 		}
 	}
-	for _, f := range files {
-		for _, hunk := range f.TextFragments {
-			m.changes = append(m.changes, changeOf(f.NewName, hunk))
-		}
-	}
+	m.changes = changes
 	if m.name == "" || m.test == "" || len(m.changes) == 0 {
 		return m, errors.New("a mutation needs a Subject, a Test and a change")
 	}
@@ -149,19 +132,4 @@ func (m *mutation) flags(words []string) error {
 		m.run = append(m.run, "-test."+strings.TrimLeft(f, "-"))
 	}
 	return nil
-}
-
-// changeOf returns the change of a hunk. The old text alone says where it applies,
-// since line numbers move with every change above them.
-func changeOf(file string, hunk *gitdiff.TextFragment) change {
-	c := change{file: file}
-	for _, line := range hunk.Lines {
-		if line.Old() {
-			c.old += line.Line
-		}
-		if line.New() {
-			c.new += line.Line
-		}
-	}
-	return c
 }

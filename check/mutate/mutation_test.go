@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"godat/check/mutate/patch"
 )
 
 const goodPatch = `Subject: first: of two
@@ -38,10 +40,10 @@ func TestPatchIsReadAsWritten(t *testing.T) {
 	assert.Equal(t, mutation{
 		where: "t/first.patch", name: "first: of two", pkg: "./a", test: "TestX/sub",
 		build: []string{"-race"}, run: []string{"-test.count=3", "-test.cpu=1,2", "-model.programs=5"}, limit: time.Minute, times: 3,
-		changes: []change{
-			{"a/x.go", "\tif a {\n\t\tb()\n\t\tc()\n", "\tif a {\n\t\td()\n"},
-			{"a/x.go", "e\n", "e\nf\n"},
-			{"b/y.go", "one\n", "two\n"},
+		changes: []patch.Change{
+			{File: "a/x.go", Old: "\tif a {\n\t\tb()\n\t\tc()\n", New: "\tif a {\n\t\td()\n"},
+			{File: "a/x.go", Old: "e\n", New: "e\nf\n"},
+			{File: "b/y.go", Old: "one\n", New: "two\n"},
 		},
 	}, got)
 	assert.Equal(t, "t: first: of two", got.title())
@@ -75,7 +77,7 @@ func TestCommittedPatchesApply(t *testing.T) {
 	for _, m := range all {
 		assert.Empty(t, names[m.title()], "%s has the name of %s", m.where, names[m.title()])
 		names[m.title()] = m.where
-		_, err := changed(filepath.Join("..", ".."), m.changes)
+		_, err := patch.Texts(filepath.Join("..", ".."), m.changes)
 		assert.NoError(t, err, m.where)
 	}
 }

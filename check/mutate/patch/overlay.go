@@ -1,4 +1,6 @@
-package main
+// Package patch reads changes of code that are kept as patches, and gives them to the compiler as an
+// overlay, so that no file of the tree changes.
+package patch
 
 import (
 	"encoding/json"
@@ -10,14 +12,14 @@ import (
 	"strings"
 )
 
-// errStale says that the old text of a hunk no longer occurs exactly once.
-var errStale = errors.New("the old text must occur exactly once")
+// ErrStale says that the old text of a hunk no longer occurs exactly once.
+var ErrStale = errors.New("the old text must occur exactly once")
 
-// changed returns the changed text of each file, by absolute path.
-func changed(root string, changes []change) (texts map[string]string, err error) {
+// Texts returns the changed text of each file, by absolute path.
+func Texts(root string, changes []Change) (texts map[string]string, err error) {
 	texts = make(map[string]string)
 	for _, c := range changes {
-		path := filepath.Join(root, filepath.FromSlash(c.file))
+		path := filepath.Join(root, filepath.FromSlash(c.File))
 		text, seen := texts[path]
 		if !seen {
 			b, err := os.ReadFile(path)
@@ -26,18 +28,18 @@ func changed(root string, changes []change) (texts map[string]string, err error)
 			}
 			text = string(b)
 		}
-		if n := strings.Count(text, c.old); n != 1 {
-			return nil, fmt.Errorf("%s: %w, and occurs %d times:\n%s", c.file, errStale, n, c.old)
+		if n := strings.Count(text, c.Old); n != 1 {
+			return nil, fmt.Errorf("%s: %w, and occurs %d times:\n%s", c.File, ErrStale, n, c.Old)
 		}
-		texts[path] = strings.Replace(text, c.old, c.new, 1)
+		texts[path] = strings.Replace(text, c.Old, c.New, 1)
 	}
 	return texts, nil
 }
 
-// writeOverlay writes the changed files and the compiler's overlay file into dir,
+// Overlay writes the changed files and the compiler's overlay file into dir,
 // and returns the overlay file's path.
-func writeOverlay(root, dir string, changes []change) (string, error) {
-	texts, err := changed(root, changes)
+func Overlay(root, dir string, changes []Change) (string, error) {
+	texts, err := Texts(root, changes)
 	if err != nil {
 		return "", err
 	}

@@ -1,0 +1,180 @@
+// Command plant puts faults into the library, one at a time, and says which the seeded world finds: by programs
+// that know nothing of them. Run it in the module's directory:
+//
+//	go run ./plant -run '^token/' -seeds 20
+//
+// A fault is a patch of check/mutate's form: those of the mutations, and those below faults.
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"godat/check/mutate/patch"
+	"godat/check/world"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "plant:", err)
+		os.Exit(1)
+	}
+}
+
+// campaign is what a run is asked for.
+type campaign struct {
+	seeds int
+	every int           // of the faults, each so manieth is planted
+	limit time.Duration // of real time, for one fault
+}
+
+func run(ctx context.Context, args []string) error {
+	var c campaign
+	flags := flag.NewFlagSet("plant", flag.ExitOnError)
+	only := flags.String("run", "", "only faults whose path, such as token/NAME.patch, matches this regular expression")
+	one := flags.String("one", "", "plant this patch alone, in this process")
+	flags.IntVar(&c.seeds, "seeds", 20, "seeds of each program over each provider")
+	flags.IntVar(&c.every, "every", 1, "plant each so manieth")
+	flags.DurationVar(&c.limit, "limit", 5*time.Minute, "real time for one fault; one that takes longer spins, or is not found")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if c.seeds < 1 || c.every < 1 {
+		return errors.New("seeds and every are at least 1")
+	}
+	if *one != "" {
+		found, err := c.plant(ctx, *one)
+		fmt.Println(found)
+		return err
+	}
+	match, err := regexp.Compile(*only)
+	if err != nil {
+		return err
+	}
+	var all []string
+	for _, where := range []string{"../mutate/mutations/*/*.patch", "faults/*.patch"} {
+		paths, err := filepath.Glob(where)
+		if err != nil {
+			return err
+		}
+		all = append(all, paths...)
+	}
+	return c.run(ctx, all, match)
+}
+
+// run plants all faults whose name matches.
+func (c campaign) run(ctx context.Context, all []string, match *regexp.Regexp) error {
+	planted, found, n := 0, 0, 0
+	for _, path := range all {
+		name := filepath.Base(filepath.Dir(path)) + "/" + filepath.Base(path)
+		if !match.MatchString(name) {
+			continue
+		}
+		if n++; (n-1)%c.every != 0 {
+			continue
+		}
+		says := c.apart(ctx, path)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		planted++
+		if !strings.HasPrefix(says, lives) {
+			found++
+		}
+		fmt.Printf("%-70s %s\n", name, says)
+	}
+	if planted == 0 {
+		return fmt.Errorf("no fault matches %q", match)
+	}
+	fmt.Printf("%d of %d found by %d seeds\n", found, planted, c.seeds)
+	return nil
+}
+
+// lives begins the line of a fault that is not found.
+const lives = "lives"
+
+// apart plants one fault in a process of its own, since it may spin.
+func (c campaign) apart(ctx context.Context, path string) string {
+	bounded, cancel := context.WithTimeout(ctx, c.limit)
+	defer cancel()
+	self, err := os.Executable()
+	if err != nil {
+		return lives + ": " + err.Error()
+	}
+	cmd := exec.CommandContext(bounded, self, "-one", path, fmt.Sprintf("-seeds=%d", c.seeds))
+	var said, failed bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &failed
+	err = cmd.Run()
+	switch {
+	case bounded.Err() != nil:
+		return fmt.Sprintf("%s, or spins: %v were not enough", lives, c.limit)
+	case err != nil:
+		return lives + ": " + strings.TrimSpace(failed.String())
+	}
+	return strings.TrimSpace(said.String())
+}
+
+// plant plants one fault, and runs seeds until one finds it.
+func (c campaign) plant(ctx context.Context, path string) (found string, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	_, changes, err := patch.Read(text)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", path, err)
+	}
+	dir, err := os.MkdirTemp("", "plant")
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		return "", err
+	}
+	overlay, err := patch.Overlay(root, dir, changes)
+	if err != nil {
+		return "", err
+	}
+	p, err := world.Build(ctx, ".", dir, overlay)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, p.Close(ctx)) }()
+	for seed := range c.seeds {
+		for _, r := range world.All() {
+			r.Seed = uint64(seed + 1)
+			if result := r.In(ctx, p); result.Err != "" {
+				return fmt.Sprintf("%v: %s", r, why(result.Output, result.Err)), nil
+			}
+		}
+	}
+	return lives, nil
+}
+
+// why is the first line that says what was wrong.
+func why(output, err string) string {
+	for line := range strings.Lines(output) {
+		line = strings.TrimSpace(line)
+		if line != "" && !history.MatchString(line) {
+			return line
+		}
+	}
+	return err
+}
+
+// history matches the line that a run ends with, whatever was wrong in it.
+var history = regexp.MustCompile(`^\d+ steps in `)

@@ -1,0 +1,97 @@
+// Package world runs the programs of package program by seeds.
+package world
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"godat/check/world/host"
+	"godat/check/world/program"
+)
+
+// Providers are those that programs run over.
+var Providers = []string{"loop", "iwarp"}
+
+// limits of a run.
+var limits = host.Limits{Time: 2 * time.Hour, Spins: 1 << 22}
+
+// Build builds the guest in the module's directory, and loads it. An overlay changes the code that it is built
+// of, as go build -overlay does; "" changes nothing. dir is for files.
+func Build(ctx context.Context, module, dir, overlay string) (*host.Program, error) {
+	name := filepath.Join(dir, "guest.wasm")
+	args := []string{"build", "-o", name}
+	if overlay != "" {
+		args = append(args, "-overlay", overlay)
+	}
+	build := exec.CommandContext(ctx, "go", append(args, "./guest")...)
+	build.Dir = module
+	build.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "GOFLAGS=")
+	if out, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("the guest can't be built: %w\n%s", err, out)
+	}
+	code, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	return host.Load(ctx, code, dir)
+}
+
+// Run is one run of a program.
+type Run struct {
+	Program, Provider string
+	Seed              uint64
+	Troubles, Rounds  int
+	Without           []int // troubles that are left out
+	Aloud             bool  // print each step
+}
+
+// All are all programs over all providers.
+func All() (all []Run) {
+	for _, name := range program.Names {
+		for _, provider := range Providers {
+			all = append(all, Run{Program: name, Provider: provider, Troubles: 12, Rounds: 30})
+		}
+	}
+	return all
+}
+
+// String names the run.
+func (r Run) String() string {
+	return fmt.Sprintf("%s over %s, seed %d", r.Program, r.Provider, r.Seed)
+}
+
+// In runs it.
+func (r Run) In(ctx context.Context, p *host.Program) host.Result {
+	seed := strconv.FormatUint(r.Seed, 10)
+	args := []string{seed, r.Provider, r.Program, fmt.Sprintf("-troubles=%d", r.Troubles), fmt.Sprintf("-rounds=%d", r.Rounds)}
+	if r.Aloud {
+		args = append(args, "-v")
+	}
+	left := make([]string, len(r.Without))
+	for i, n := range r.Without {
+		left[i] = strconv.Itoa(n)
+	}
+	return p.Run(ctx, host.Run{
+		Seed: r.Seed, Limits: limits, Args: append(args, "-without="+strings.Join(left, ",")),
+		Env: map[string]string{"GODAT_YIELD_SEED": seed}, // where the protocols let others run
+	})
+}
+
+// Shorten leaves out troubles without which the run fails, too.
+func (r Run) Shorten(ctx context.Context, p *host.Program) (shortest Run, failed host.Result) {
+	failed = r.In(ctx, p)
+	for n := range r.Troubles {
+		less := r
+		less.Without = append(append([]int(nil), r.Without...), n)
+		if result := less.In(ctx, p); result.Err != "" {
+			r, failed = less, result
+		}
+	}
+	return r, failed
+}
