@@ -51,3 +51,17 @@ func TestTheAddressesOfAConnectionAreItsOwn(t *testing.T) {
 		})
 	}
 }
+
+func TestAListenerWithoutAnAddressHasAPort(t *testing.T) {
+	for _, provider := range adapters {
+		t.Run(provider, func(t *testing.T) {
+			r := newRig(t, provider, Config{})
+			ln, err := Listen(t.Context(), r.ia, "", Config{})
+			require.NoError(t, err)
+			defer func() { require.NoError(t, ln.Close()) }()
+			_, port, err := net.SplitHostPort(ln.Addr().String())
+			require.NoError(t, err)
+			assert.NotEqual(t, "0", port)
+		})
+	}
+}

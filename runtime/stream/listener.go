@@ -42,8 +42,8 @@ func (l *Listener) String() string {
 func (l *Listener) LogValue() slog.Value { return slog.StringValue(l.String()) }
 
 // Listen listens at address, "host:port". Without a host it listens on all of the
-// adapter's addresses, and with port 0 the provider chooses the port. A nil ia means a shared
-// adapter; see Config.Adapter. ctx bounds the call, not the listener's life.
+// adapter's addresses, and with port 0 the provider chooses the port; "" is both, as it is for
+// net.Listen. A nil ia means a shared adapter; see Config.Adapter. ctx bounds the call, not the listener's life.
 func Listen(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Listener, error) {
 	l, err := listen(ctx, ia, address, cfg)
 	if err != nil {
@@ -83,6 +83,9 @@ func listenTCP(ctx context.Context, address string) (*Listener, error) {
 
 // start makes what peers ask.
 func (l *Listener) start(address string) error {
+	if address == "" {
+		address = ":0"
+	}
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return err

@@ -75,7 +75,7 @@ func (w *World) Open(host string) (*dat.IA, error) {
 // Listens is where a server of a host listens: any port.
 func (w *World) Listens(host string) string {
 	if w.Network == nil {
-		return ":0"
+		return ""
 	}
 	return net.JoinHostPort(host, "0")
 }
