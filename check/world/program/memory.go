@@ -264,13 +264,13 @@ func (u *user) operations() (batch []dat.DTO, list []expected) {
 			Op: e.op, Cookie: u.cookie, Segment: u.own.Segment(i*slotSize, length), Remote: u.remote.Slice(at, length),
 			Flags: dat.BarrierFence, // a write may overtake a read otherwise
 		}
-		switch e.op {
-		case dat.OpWrite:
+		switch {
+		case e.op == dat.OpWrite:
 			copy(memory, content(u.number<<32|u.cookie, length))
 			copy(u.mirror[at:], memory)
-		case dat.OpRead:
+		case e.op == dat.OpRead:
 			e.into, e.want = memory, bytes.Clone(u.mirror[at:at+length])
-		case dat.OpFetchAdd:
+		default:
 			d.Operand = u.draw.Uint64()
 			old := binary.NativeEndian.Uint64(u.mirror[at:])
 			e.into, e.want = memory, binary.NativeEndian.AppendUint64(nil, old)
