@@ -3,7 +3,9 @@ package rpc
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -47,8 +49,9 @@ func ListenAndServe(ctx context.Context, ia *dat.IA, address string, cfg Config,
 // that those calls wait for ever: take Config.Conns × Config.Calls workers then, one for each request
 // that the server keeps.
 //
-// A handler that panics ends the process. One that ends its goroutine (runtime.Goexit) fails its call
-// with CodeFailed.
+// A handler that panics, or ends its goroutine (runtime.Goexit), fails its call with CodeFailed, and
+// the others go on. The panic's value and its stack go to Config.Log, or without one to slog.Default:
+// the caller does not get them.
 func (s *Server) Serve(ctx context.Context, workers int, handler Handler) error {
 	switch {
 	case s == nil || s.ia == nil:
@@ -83,7 +86,11 @@ func (s *Server) work(all *sync.WaitGroup, handler Handler) {
 func (s *Server) serveOne(all *sync.WaitGroup, r *Request, handler Handler) {
 	returned := false
 	defer func() {
-		if !returned { // runtime.Goexit, as testing's FailNow calls it, or a panic, which goes on
+		switch v := recover(); {
+		case v != nil:
+			s.panicked(r, v, debug.Stack())
+			_ = r.Fail(CodeFailed, "the handler panicked: the server's log says where") // fails if it has answered
+		case !returned: // runtime.Goexit, as testing's FailNow calls it
 			_ = r.Fail(CodeFailed, "the handler ended its goroutine")
 			all.Go(func() { s.work(all, handler) })
 		}
@@ -99,6 +106,16 @@ func (s *Server) serveOne(all *sync.WaitGroup, r *Request, handler Handler) {
 	if err != nil && s.cfg.Log != nil {
 		s.cfg.Log.Warn("an answer was not sent", slog.Any("error", err))
 	}
+}
+
+// panicked logs the panic of a handler: without a log of the program's to that of the process, since
+// nobody else would hear of it.
+func (s *Server) panicked(r *Request, value any, stack []byte) {
+	log := s.cfg.Log
+	if log == nil {
+		log = slog.Default()
+	}
+	log.Error("a handler panicked", slog.Any("request", r), slog.String("value", fmt.Sprint(value)), slog.String("stack", string(stack)))
 }
 
 // failure is the caller's error for that of a handler.
