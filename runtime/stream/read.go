@@ -43,7 +43,7 @@ func (c *Conn) WriteTo(w io.Writer) (total int64, err error) {
 		if err != nil {
 			return total, c.readError(err)
 		}
-		n, err := give(w, b)
+		n, err := c.giveHeld(w, b)
 		if n < 0 || n > len(b) {
 			n, err = 0, fmt.Errorf("stream: a writer of %d bytes says that it wrote %d", len(b), n)
 		} else if n < len(b) && err == nil {
@@ -56,6 +56,20 @@ func (c *Conn) WriteTo(w io.Writer) (total int64, err error) {
 			return total, err
 		}
 	}
+}
+
+// giveHeld is give by the holder of the reader's turn, who gives it back if the writer panics or ends its
+// goroutine. The bytes are unread then.
+func (c *Conn) giveHeld(w io.Writer, b []byte) (n int, err error) {
+	returned := false
+	defer func() {
+		if !returned {
+			c.endRead()
+		}
+	}()
+	n, err = give(w, b)
+	returned = true
+	return n, err
 }
 
 // give writes bytes of a ring to w. The peer may still write into the ring. So another Conn
