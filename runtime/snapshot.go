@@ -79,6 +79,22 @@ type ListenerSnapshot struct {
 // completion or a delivery takes. Its work is bounded by what lives on the adapter, some
 // microseconds for each object. A closed adapter is INVALID_HANDLE/IA.
 func (ia *IA) Snapshot() (Snapshot, error) {
+	s, err := ia.describe()
+	if err != nil {
+		return Snapshot{}, err
+	}
+	// The functions of the program's may do what they like: nothing is held meanwhile.
+	for i := range s.Endpoints {
+		if c, ok := s.Endpoints[i].Context.(Describer); ok {
+			s.Endpoints[i].Owner = contained(c.DescribeEndpoint)
+		}
+	}
+	s.Reports = ia.reports.call()
+	return s, nil
+}
+
+// describe is Snapshot without what functions of the program's say.
+func (ia *IA) describe() (Snapshot, error) {
 	if err := ia.enter("runtime.IA.Snapshot"); err != nil {
 		return Snapshot{}, err
 	}
@@ -91,7 +107,6 @@ func (ia *IA) Snapshot() (Snapshot, error) {
 	s.SRQs, s.Ends, s.LastEnds = below.SRQs, below.Ends, below.LastEnds
 	own := s.takeEndpoints(below.Endpoints)
 	s.Pools = ia.domain.Pools(own)
-	s.Reports = ia.reports.call()
 	l := &ia.lists
 	l.mu.Lock()
 	made, freed := l.dispatchers.counts() // drops the closed ones
@@ -110,7 +125,7 @@ func (ia *IA) Snapshot() (Snapshot, error) {
 	return s, nil
 }
 
-// takeEndpoints describes the connections among endpoints, and what else owns one. It returns
+// takeEndpoints describes the connections among endpoints. It returns
 // the pools of the connections. It sorts what is short, since a description is not.
 func (s *Snapshot) takeEndpoints(endpoints []EndpointSnapshot) (own map[*mem.BufferPool]bool) {
 	type owned struct {
@@ -120,14 +135,11 @@ func (s *Snapshot) takeEndpoints(endpoints []EndpointSnapshot) (own map[*mem.Buf
 	var conns []owned
 	var others []*EndpointSnapshot
 	for i := range endpoints {
-		switch c := endpoints[i].Context.(type) {
-		case *Conn:
+		if c, ok := endpoints[i].Context.(*Conn); ok {
 			conns = append(conns, owned{c.id, &endpoints[i]})
-			continue
-		case Describer:
-			endpoints[i].Owner = contained(c.DescribeEndpoint)
+		} else {
+			others = append(others, &endpoints[i])
 		}
-		others = append(others, &endpoints[i])
 	}
 	slices.SortFunc(conns, func(a, b owned) int { return cmp.Compare(a.id, b.id) })
 	slices.SortFunc(others, func(a, b *EndpointSnapshot) int { return cmp.Compare(a.Name, b.Name) })
