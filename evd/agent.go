@@ -1,7 +1,10 @@
 package evd
 
 import (
+	"time"
+
 	"godat/hw"
+	"godat/internal/delivery"
 	"godat/internal/owner"
 )
 
@@ -64,7 +67,7 @@ func (c *CNO) callAgent(d *Dispatcher) {
 		return
 	}
 	c.running = true
-	c.tasks.Add(1)
+	c.tasks++
 	c.start()
 }
 
@@ -82,9 +85,21 @@ func (c *CNO) run() {
 	ended := false
 	defer func() { c.endTask(ended) }()
 	for call, ok := c.nextCall(); ok; call, ok = c.nextCall() {
-		call.agent(call.d)
+		c.callOne(call)
 	}
 	ended = true
+}
+
+// callOne calls an agent. One that panics, or ends its goroutine, is told of.
+func (c *CNO) callOne(call agentCall) {
+	returned := false
+	defer func() {
+		if !returned && c.exited != nil {
+			c.exited()
+		}
+	}()
+	call.agent(call.d)
+	returned = true
 }
 
 // endTask ends the task. If an agent ended the goroutine, by runtime.Goexit or by a
@@ -93,10 +108,37 @@ func (c *CNO) run() {
 func (c *CNO) endTask(ended bool) {
 	c.goroutine.Store(0)
 	if ended {
-		c.tasks.Done()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.tasks--; c.tasks == 0 && c.rested != nil {
+			close(c.rested)
+			c.rested = nil
+		}
 		return
 	}
 	c.start()
+}
+
+// rest waits until no task is left, and reports whether none is. The CNO is closed, so none begins.
+func (c *CNO) rest() bool {
+	c.mu.Lock()
+	if c.tasks == 0 {
+		c.mu.Unlock()
+		return true
+	}
+	if c.rested == nil {
+		c.rested = make(chan struct{})
+	}
+	rested := c.rested
+	c.mu.Unlock()
+	late := time.NewTimer(delivery.UpcallTime)
+	defer late.Stop()
+	select {
+	case <-rested:
+		return true
+	case <-late.C:
+		return false
+	}
 }
 
 func (c *CNO) nextCall() (call agentCall, ok bool) {

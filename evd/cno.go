@@ -36,8 +36,9 @@ type CNO struct {
 	trig   chan *Dispatcher // the trigger: the dispatcher that set it; sent to under mu only
 	fd     *descriptor      // nil: none
 
+	exited func() // an agent has not returned, though its goroutine has ended; nil: nobody asks
+
 	goroutine atomic.Uintptr // the goroutine that calls an agent now; 0: none
-	tasks     sync.WaitGroup
 
 	// mu guards what follows and is the last lock taken. A waiter locks mu after it takes the
 	// trigger and before it looks at a dispatcher. So when a producer finds, under mu, that the
@@ -51,6 +52,8 @@ type CNO struct {
 	agent   Agent         // nil: none, or it was called
 	calls   []agentCall   // queued; see run
 	running bool          // the task was started and has not ended
+	tasks   int           // started and not ended: one that runs, and others that have nothing more to call
+	rested  chan struct{} // closed when tasks is 0; nil: nobody waits
 }
 
 // CNOConfig configures a CNO.
@@ -247,8 +250,8 @@ func (c *CNO) part(d *Dispatcher, freed bool) {
 
 // Close frees the CNO, and waits until no agent runs. It returns
 // INVALID_STATE/CNO_IN_USE while a dispatcher has the CNO or a goroutine waits for
-// it, and INVALID_STATE when the CNO's own agent calls it. Closing again does
-// nothing. It answers to dat_cno_free.
+// it, and INVALID_STATE when the CNO's own agent calls it, or has not returned for five
+// seconds: call Close again when it has. Closing again does nothing. It answers to dat_cno_free.
 func (c *CNO) Close() error {
 	const op = "evd.CNO.Close"
 	switch {
@@ -264,9 +267,15 @@ func (c *CNO) Close() error {
 	}
 	c.mu.Unlock()
 	c.abort()
-	c.tasks.Wait()
+	if !c.rest() {
+		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "the CNO's agent has not returned for %v: close again when it has", delivery.UpcallTime)
+	}
 	return nil
 }
+
+// OnExit sets what is called when an agent has panicked, or ended its goroutine. It is called before the
+// CNO is triggered. A program can't make the argument.
+func (c *CNO) OnExit(_ door.Key, f func()) { c.exited = f }
 
 // Wiring returns the side of the CNO that its adapter uses to close it. A program
 // can't make the argument.

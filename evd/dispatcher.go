@@ -227,7 +227,8 @@ func (d *Dispatcher) PostSoftware(payload any) error {
 // Close frees the dispatcher. It fails with EVD_IN_USE while an object is attached
 // or, in ModeQueue and ModeCallback, the event of an accepted post is still to
 // come; with EVD_WAITER while a goroutine is in Wait; and with INVALID_STATE when
-// the dispatcher's own callback calls it. Close ends iterators and drops queued
+// the dispatcher's own callback calls it, or has not returned for five seconds: call Close again when it
+// has. Close ends iterators and drops queued
 // events, except that a program can still receive those that are in a channel or
 // still come to it. It rejects connection requests that the program has not taken
 // from their events (see ep.RequestOf). Closing again does nothing. DAT:

@@ -55,7 +55,7 @@ type ConnConfig struct {
 	// that memory is; nil leaves the private data that Private, Accept or Listener.Dial
 	// gives. An error ends the attempt, and so does a panic, which goes on to the caller of
 	// Accept or Dial. Close, Stop and Shutdown of the listener, which would wait for it, are
-	// INVALID_STATE there.
+	// INVALID_STATE there. Elsewhere they wait for it for 5 seconds.
 	Setup func(*Conn) (private []byte, err error)
 
 	// Established, if set, is called when a connection is up, and Ended once for each that

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"errors"
+	"fmt"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -78,18 +79,27 @@ func (h *hookCall) run() {
 	}
 	h.conn.ia.hooks.enter()
 	defer h.conn.ia.hooks.leave()
+	returned := false
 	defer func() {
 		if v := recover(); v != nil {
 			h.log("a hook panicked", zap.Any("value", v), zap.String("stack", string(debug.Stack())))
+		} else if !returned {
+			h.log("a hook ended its goroutine")
 		}
 	}()
 	h.hook()
+	returned = true
 }
 
 // log writes a line about the hook, unless the adapter's pool is full or released.
 func (h *hookCall) log(text string, fields ...zap.Field) {
 	fields = append(fields, zap.String("hook", h.name), zap.Stringer("conn", h.conn))
 	_ = h.conn.ia.pool.upcall(func() { h.conn.ia.log.Error(text, fields...) })
+}
+
+// exited logs that a function of the program's has panicked, which ends the process, or has ended its goroutine.
+func (ia *IA) exited(what string, of fmt.Stringer) {
+	_ = ia.pool.upcall(func() { ia.log.Error(what+" ended its goroutine, or panicked", zap.Stringer("of", of)) })
 }
 
 // callers are the goroutines that are inside of functions of the program's.

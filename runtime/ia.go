@@ -11,6 +11,7 @@ import (
 	"godat/evd"
 	"godat/hw"
 	"godat/internal/delivery"
+	"godat/internal/door"
 	"godat/mem"
 	"godat/runtime/internal/polling"
 )
@@ -149,6 +150,7 @@ func (ia *IA) newDispatcher(cfg DispatcherConfig, complete func(d *delivery.Disp
 	if ia.progress != nil && (cfg.Mode == ModeQueue || cfg.Mode == ModeChannel) {
 		wiring(d).Consumer().SetPollDevice(ia.progress)
 	}
+	wiring(d).OnExit(func() { ia.exited("a dispatcher's callback", d) })
 	complete(wiring(d))
 	ia.lists.mu.Lock()
 	defer ia.lists.mu.Unlock()
@@ -173,6 +175,7 @@ func (ia *IA) NewCNO(cfg CNOConfig) (*CNO, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.OnExit(door.Key{}, func() { ia.exited("a CNO's agent", c) })
 	ia.lists.mu.Lock()
 	defer ia.lists.mu.Unlock()
 	ia.lists.cnos.add(c)

@@ -53,7 +53,8 @@ type Listener struct {
 	mu     sync.Mutex
 	conns  map[*Conn]bool // those that are not closed; true: it has its place
 	taken  int            // places of ConnConfig.Conns that are taken
-	making sync.WaitGroup // calls of Accept and Dial under way; none begins once closed is set
+	making int            // calls of Accept and Dial under way; none begins once closed is set
+	made   chan struct{}  // closed when making is 0; nil: nobody waits
 	closed bool
 }
 
@@ -303,7 +304,7 @@ func (l *Listener) newConn(op string, cfg *ConnConfig, peer string, heard, told 
 	if err := l.remember(op, c); err != nil {
 		return nil, err
 	}
-	defer l.making.Done()
+	defer l.hasMade()
 	if err := c.begin(op, told, func(told []byte) error { return connect(c, told) }); err != nil {
 		return nil, err
 	}
@@ -311,7 +312,7 @@ func (l *Listener) newConn(op string, cfg *ConnConfig, peer string, heard, told 
 }
 
 // remember adds a connection unless there are as many as allowed. On success the caller
-// calls making.Done when the connection is made or has failed.
+// calls hasMade when the connection is made or has failed.
 func (l *Listener) remember(op string, c *Conn) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -323,8 +324,18 @@ func (l *Listener) remember(op string, c *Conn) error {
 	}
 	l.conns[c] = true
 	l.taken++
-	l.making.Add(1)
+	l.making++
 	return nil
+}
+
+// hasMade ends a call of Accept or Dial.
+func (l *Listener) hasMade() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.making--; l.making == 0 && l.made != nil {
+		close(l.made)
+		l.made = nil
+	}
 }
 
 // leave gives a connection's place back. The connection is still the listener's to

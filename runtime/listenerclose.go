@@ -5,11 +5,15 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"time"
+
+	"go.uber.org/zap"
 )
 
 // Stop stops listening, and keeps the connections: it rejects the requests that nobody
 // accepted, and frees the address for another listener. It waits for calls of Accept and
-// Dial that are under way; later ones are INVALID_HANDLE/PSP. [Closed] comes on Requests,
+// Dial that are under way; later ones are INVALID_HANDLE/PSP. If a Setup has not returned for 5
+// seconds, that is logged, Stop goes on, and the connection of that Setup fails. [Closed] comes on Requests,
 // and not on Events. Shutdown or Close ends the rest. Stop of a listener that is stopped or
 // closed does nothing; a nil listener is INVALID_HANDLE/PSP.
 func (l *Listener) Stop() error {
@@ -51,7 +55,7 @@ func (l *Listener) Shutdown(ctx context.Context) error {
 
 // Close stops listening, rejects the requests that nobody accepted, closes all
 // connections, and gives everything back. It waits for calls of Accept and Dial that
-// are under way; later ones are INVALID_HANDLE/PSP. A second Close waits for the first
+// are under way, as Stop does; later ones are INVALID_HANDLE/PSP. A second Close waits for the first
 // and does nothing, or tries again what failed.
 func (l *Listener) Close() error {
 	if l == nil {
@@ -78,7 +82,7 @@ func (l *Listener) refuse() error {
 	l.mu.Lock()
 	l.closed = true
 	l.mu.Unlock()
-	l.making.Wait()
+	l.awaitMade()
 	var errs []error
 	if l.psp != nil {
 		errs = append(errs, l.psp.Close())
@@ -87,6 +91,29 @@ func (l *Listener) refuse() error {
 		errs = append(errs, l.requests.Close()) // rejects the requests in it
 	}
 	return errors.Join(errs...)
+}
+
+// awaitMade waits for calls of Accept and Dial under way, though not for ever: they call Setup. One that
+// goes on behind the close fails.
+func (l *Listener) awaitMade() {
+	l.mu.Lock()
+	if l.making > 0 && l.made == nil {
+		l.made = make(chan struct{})
+	}
+	made := l.made
+	l.mu.Unlock()
+	if made == nil {
+		return
+	}
+	limit := time.NewTimer(l.ia.hookTime)
+	defer limit.Stop()
+	select {
+	case <-made:
+	case <-limit.C:
+		_ = l.ia.pool.upcall(func() {
+			l.ia.log.Error("Setup of a connection has not returned, and the listener closes without it", zap.Duration("after", l.ia.hookTime), zap.Stringer("listener", l))
+		})
+	}
 }
 
 func (l *Listener) list() []*Conn {

@@ -19,7 +19,8 @@ type Config struct {
 	Name string
 
 	// Dial makes a connection to addr, which is host:port as net.JoinHostPort makes
-	// it, or gives up when ctx ends. Its connections, and those of Listen, must support
+	// it, or gives up when ctx ends. The adapter's close ends ctx and waits for Dial, so Dial
+	// does not close the adapter, and a panic in it ends the process. Its connections, and those of Listen, must support
 	// deadlines. A nil Dial dials TCP.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
 

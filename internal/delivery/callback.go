@@ -3,6 +3,7 @@ package delivery
 import (
 	"runtime"
 	"sync/atomic"
+	"time"
 
 	"godat/hw/event"
 	"godat/internal/labels"
@@ -24,6 +25,7 @@ type upcalls struct {
 	submit   func(func()) error
 	task     func() // run, made once
 	label    labels.Label
+	exited   func() // a callback has not returned, though its goroutine has ended; nil: nobody asks
 
 	scheduled atomic.Bool    // a task was started and has not ended
 	goroutine atomic.Uintptr // the goroutine that calls back now; 0: none
@@ -125,15 +127,36 @@ func (u *upcalls) drain(q *Queue) bool {
 // call calls back with the first n events of buf.
 func (u *upcalls) call(n int) {
 	u.calls.Add(1)
-	defer u.calls.Add(1) // also when the callback panics or ends the goroutine
+	returned := false
+	defer func() { // also when the callback panics or ends the goroutine
+		u.calls.Add(1)
+		if !returned && u.exited != nil {
+			u.exited()
+		}
+	}()
 	u.callback(u.buf[:n])
+	returned = true
 }
 
-// stop waits until no callback runs. The dispatcher is closed, so a task that
-// begins later makes no call.
-func (u *upcalls) stop() {
-	u.running <- struct{}{}
+// UpcallTime is how long a close waits for a function of the program's.
+const UpcallTime = 5 * time.Second
+
+// stop waits until no callback runs, and reports whether none does. The dispatcher is closed, so a
+// task that begins later makes no call.
+func (u *upcalls) stop() bool {
+	select {
+	case u.running <- struct{}{}:
+	default:
+		late := time.NewTimer(UpcallTime)
+		defer late.Stop()
+		select {
+		case u.running <- struct{}{}:
+		case <-late.C:
+			return false
+		}
+	}
 	<-u.running
+	return true
 }
 
 // inside reports whether the calling goroutine is in the callback.

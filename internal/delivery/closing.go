@@ -11,10 +11,18 @@ func (d *Dispatcher) Close() error {
 		return err
 	}
 	d.endClose()
-	if d.upcalls != nil {
-		d.upcalls.stop()
+	if d.upcalls != nil && !d.upcalls.stop() {
+		return hw.Errorf("evd.Close", hw.InvalidState, hw.NoSubtype, "the callback of %v has not returned for %v: close again when it has", d.public, UpcallTime)
 	}
 	return nil
+}
+
+// OnExit sets what is called when a callback has panicked, or ended its goroutine. It is called before
+// any event comes.
+func (d *Dispatcher) OnExit(f func()) {
+	if d.upcalls != nil {
+		d.upcalls.exited = f
+	}
 }
 
 // beginClose closes the dispatcher to further work, or returns why Close is refused.
