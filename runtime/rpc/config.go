@@ -23,6 +23,11 @@ type Config struct {
 	// Metadata is the most bytes of a call's metadata, of which the client sends and the server takes the
 	// smaller: of each key and its value, and three more for each; 0 means 256. See [WithMetadata].
 	Metadata int
+	// Answer is the most bytes of an answer of [Client.CallJSON] that the client fetches; 0 means 64 MiB,
+	// which is the most. As long as a fetch lasts, a verbs device pins that much on the server's word; over
+	// other providers the memory is taken as the bytes come. A longer answer is an [Error] with CodeTooLong,
+	// and the call has run.
+	Answer int
 	// Conns is the most connections of a server at a time; 0 means 128, or as many as there may be
 	// if that is less: their messages share 2^20 places for events, of which a connection needs up to
 	// 6*Calls + 23. Dial of a further client fails with an [Error] that has CodeFull. Each end of a connection has memory for
@@ -105,6 +110,7 @@ func (cfg *Config) complete(op string, device dat.DeviceAttr) error {
 	cfg.Calls, cfg.Message = cmp.Or(cfg.Calls, defaultCalls), cmp.Or(cfg.Message, defaultMessage)
 	cfg.Metadata, cfg.Patience = cmp.Or(cfg.Metadata, defaultMetadata), cmp.Or(cfg.Patience, defaultPatience)
 	cfg.Stall, cfg.Grace = cmp.Or(cfg.Stall, defaultStall), cmp.Or(cfg.Grace, defaultGrace)
+	cfg.Answer = cmp.Or(cfg.Answer, mostLater)
 	switch {
 	case cfg.Calls < 1 || cfg.Calls > calls:
 		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "Config.Calls is %d; on this device it may be 1 to %d", cfg.Calls, calls)
@@ -113,6 +119,8 @@ func (cfg *Config) complete(op string, device dat.DeviceAttr) error {
 	case cfg.Patience < 0 || cfg.Stall < 0 || cfg.Grace < 0 || cfg.Redial < 0:
 		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "Config.Patience is %v, Stall %v, Grace %v and Redial %v; none may be negative",
 			cfg.Patience, cfg.Stall, cfg.Grace, cfg.Redial)
+	case cfg.Answer < 1 || cfg.Answer > mostLater:
+		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "Config.Answer is %d; it may be 1 to %d", cfg.Answer, mostLater)
 	case cfg.Metadata < 0 || cfg.Metadata > mostMetadata:
 		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "Config.Metadata is %d; it may be 1 to %d", cfg.Metadata, mostMetadata)
 	}

@@ -56,7 +56,7 @@ func (r *Request) question(q any) (err error) {
 // CallJSON is [Client.Call] with a question and an answer that are values, for a server of
 // [HandleJSON]; answer points to where the answer goes. The question takes the place of the call's
 // Payload, or of its SourceBytes if it is too long for a message and the call names no source of
-// its own. The answer may have up to 64 MiB of JSON. One that is too long for a message comes through
+// its own. The answer may have up to 64 MiB of JSON, or Config.Answer. One that is too long for a message comes through
 // SinkBytes, if it fits. Otherwise the client fetches it, which takes another round trip, and registers
 // memory for that. With an answer of more bytes, or of a server of an older version, the call fails with
 // CodeTooLong, and has run.

@@ -87,24 +87,31 @@ func (s *session) fetch(ctx context.Context, p *pending, length []byte, call *Ca
 		s.fail(errMalformed)
 		return dst, &CallError{MayHaveRun: true, Err: errMalformed}
 	}
-	memory, lent := make([]byte, binary.BigEndian.Uint32(length)), false
-	written := 0
-	err = s.loans.lend(s.cfg.PZ, memory, dat.LocalWrite|dat.RemoteWrite, func(m *dat.LMR) error {
-		lent = true
-		_, err := s.callIn(ctx, p, &Call{Method: call.Method, Sink: m.Remote(0, len(memory)), Written: &written, flags: flagFetch}, nil)
+	n := int(binary.BigEndian.Uint32(length))
+	if n > s.cfg.Answer {
+		s.free <- p
+		return dst, &Error{CodeTooLong, fmt.Sprintf("the answer has %d bytes; the client's Config.Answer is %d", n, s.cfg.Answer)}
+	}
+	fetched, written, begun := dst, 0, false
+	err = s.loans.borrow(s.cfg.PZ, n, func(m *dat.LMR) error {
+		begun = true
+		_, err := s.callIn(ctx, p, &Call{Method: call.Method, Sink: m.Remote(0, n), Written: &written, flags: flagFetch}, nil)
+		if err == nil && written < n {
+			return hw.Errorf("", hw.LengthError, hw.NoSubtype, "%d bytes of %d came", written, n)
+		}
+		if err == nil {
+			fetched = append(dst, m.Bytes()...)
+		}
 		return err
 	})
-	if !lent {
+	if !begun {
 		s.free <- p
-	}
-	if err == nil && written < len(memory) {
-		err = hw.Errorf("", hw.LengthError, hw.NoSubtype, "%d bytes of %d came", written, len(memory))
 	}
 	if none, ok := errors.AsType[*CallError](err); ok {
 		err = none.Err
 	}
 	if err != nil {
-		return dst, &CallError{MayHaveRun: true, Err: fmt.Errorf("its answer of %d bytes was not fetched: %w", len(memory), err)}
+		return dst, &CallError{MayHaveRun: true, Err: fmt.Errorf("its answer of %d bytes was not fetched: %w", n, err)}
 	}
-	return append(dst, memory...), nil
+	return fetched, nil
 }

@@ -2,7 +2,9 @@ package rpc
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -207,6 +209,58 @@ func TestServersThatFollowEachOtherLoseNoLongAnswer(t *testing.T) {
 		require.NoError(t, <-served)
 		for i := range runs {
 			assert.EqualValues(t, 1, runs[i].Load(), "call %d", i)
+		}
+	})
+}
+
+// A server's word on a length costs no memory: bytes that come do.
+func TestTheLengthThatAServerNamesTakesNoMemory(t *testing.T) {
+	const calls, most = 8, 8 << 20
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		server, c := bareServer(t, ia, hello{calls: calls, receives: 32, message: 64, metadata: 1}, Config{Calls: calls})
+		ctx, cancel := context.WithCancel(within(t))
+		var all sync.WaitGroup
+		before := heap()
+		for range calls {
+			all.Go(func() {
+				var got string
+				assert.ErrorIs(t, c.CallJSON(ctx, Call{}, 1, &got), context.Canceled)
+			})
+		}
+		for fetches := uint32(0); fetches < calls; {
+			switch h, _ := heard(t, server); h.flags {
+			case flagLater:
+				length := binary.BigEndian.AppendUint32(nil, mostLater)
+				require.NoError(t, server.SendBytes(append(encoded(header{kind: kindAnswer, code: codeLater, call: h.call}), length...)))
+			case flagFetch | flagSink:
+				fetches++
+			}
+		}
+		assert.Less(t, heap(), before+most, "of %d that were named", calls*mostLater)
+		cancel()
+		require.NoError(t, server.Close())
+		all.Wait()
+	})
+}
+
+// heap is how many bytes the Go heap has.
+func heap() uint64 {
+	var now runtime.MemStats
+	runtime.ReadMemStats(&now)
+	return now.HeapAlloc
+}
+
+func TestAnAnswerThatIsLongerThanTheClientTakesIsTooLong(t *testing.T) {
+	onValues(t, Config{Message: 100}, Config{Message: 100, Answer: 1000}, func(t *testing.T, c *Client) {
+		for _, n := range []int{900, 1100} {
+			var got value
+			err := c.CallJSON(within(t), Call{}, value{"q", n}, &got)
+			if n < 1000 {
+				require.NoError(t, err)
+				continue
+			}
+			require.ErrorIs(t, err, &Error{Code: CodeTooLong})
+			assert.ErrorContains(t, err, "Config.Answer is 1000")
 		}
 	})
 }

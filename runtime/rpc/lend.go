@@ -39,11 +39,22 @@ func (l *loans) lend(pz *dat.PZ, memory []byte, rights dat.Privileges, do func(m
 	if len(memory) == 0 {
 		return do(nil)
 	}
+	return l.during(func() (*dat.LMR, error) { return pz.Register(memory, rights) }, do)
+}
+
+// borrow makes memory for the time of do, to which the peer may write. The system gives its pages as bytes
+// come, so a length that a peer names takes nothing yet.
+func (l *loans) borrow(pz *dat.PZ, size int, do func(m *dat.LMR) error) error {
+	return l.during(func() (*dat.LMR, error) { return pz.Alloc(size, dat.LocalWrite|dat.RemoteWrite) }, do)
+}
+
+// during calls do with a region that it makes, and frees.
+func (l *loans) during(region func() (*dat.LMR, error), do func(m *dat.LMR) error) error {
 	if !l.begin() {
 		return ErrEnded
 	}
 	defer l.all.Done()
-	m, err := pz.Register(memory, rights)
+	m, err := region()
 	if err != nil {
 		return err
 	}
