@@ -65,6 +65,9 @@ func (cfg *Config) complete() error {
 	case cfg.Ring < 0 || cfg.Ring > mostRing:
 		return fmt.Errorf("stream: Config.Ring is %d; it may be up to %d: %w", cfg.Ring, mostRing, dat.ErrInvalidParameter)
 	}
+	if cfg.Backlog < 0 {
+		return fmt.Errorf("stream: Config.Backlog is %d; it may not be negative: %w", cfg.Backlog, dat.ErrInvalidParameter)
+	}
 	cfg.Ring = max(leastRing, 1<<bits.Len(uint(cfg.Ring-1)))
 	if cfg.Backlog == 0 {
 		cfg.Backlog = defaultBacklog

@@ -2,11 +2,14 @@ package stream
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"sync"
 	"syscall"
 	"time"
+
+	dat "godat/runtime"
 )
 
 // Conn is a net.Conn over an RDMA connection. [Dialer.DialContext] and [Listener.Accept]
@@ -61,8 +64,11 @@ func (c *Conn) LogValue() slog.Value {
 // Close ends the connection. It unblocks all calls, sends a FIN behind what was written,
 // and waits until that has been sent, for Config.Linger at most. The peer reads all of it,
 // and then the end of the stream. What the peer has sent and the program has not read is
-// lost. A second Close waits for the first and returns nil.
+// lost. A second Close waits for the first and returns nil. A nil Conn has nothing to close.
 func (c *Conn) Close() error {
+	if !c.made() {
+		return nil
+	}
 	c.closing.Lock()
 	defer c.closing.Unlock()
 	if c.line.closed.Swap(true) {
@@ -82,6 +88,9 @@ func (c *Conn) Close() error {
 // nothing, and neither does one after the peer has closed the connection. The deadline of
 // Write ends it only while the connection is not up yet.
 func (c *Conn) CloseWrite() error {
+	if !c.made() {
+		return c.notMade("close")
+	}
 	c.writing.Lock() // a Write under way is complete before the FIN
 	defer c.writing.Unlock()
 	if c.line.flow.out.fin.Load() && !c.line.closed.Load() {
@@ -102,10 +111,20 @@ func (c *Conn) CloseWrite() error {
 }
 
 // LocalAddr is this end's address.
-func (c *Conn) LocalAddr() net.Addr { return c.local }
+func (c *Conn) LocalAddr() net.Addr {
+	if c == nil {
+		return addr{}
+	}
+	return c.local
+}
 
 // RemoteAddr is the peer's address.
-func (c *Conn) RemoteAddr() net.Addr { return c.remote }
+func (c *Conn) RemoteAddr() net.Addr {
+	if c == nil {
+		return addr{}
+	}
+	return c.remote
+}
 
 // SetDeadline sets the deadlines of Read and Write. A call that waits when its deadline
 // passes, and one that begins later, fail with an error that matches
@@ -115,11 +134,21 @@ func (c *Conn) SetDeadline(t time.Time) error {
 }
 
 // SetReadDeadline sets the deadline of Read and WriteTo; see SetDeadline.
-func (c *Conn) SetReadDeadline(t time.Time) error { return c.setDeadline(&c.line.reader, t) }
+func (c *Conn) SetReadDeadline(t time.Time) error {
+	if !c.made() {
+		return c.notMade("set")
+	}
+	return c.setDeadline(&c.line.reader, t)
+}
 
 // SetWriteDeadline sets the deadline of Write, WriteBuffers and ReadFrom; see SetDeadline.
 // A Write whose deadline passes may have sent some of its bytes.
-func (c *Conn) SetWriteDeadline(t time.Time) error { return c.setDeadline(&c.line.writer, t) }
+func (c *Conn) SetWriteDeadline(t time.Time) error {
+	if !c.made() {
+		return c.notMade("set")
+	}
+	return c.setDeadline(&c.line.writer, t)
+}
 
 func (c *Conn) setDeadline(w *waiter, t time.Time) error {
 	if c.line.closed.Load() {
@@ -127,6 +156,16 @@ func (c *Conn) setDeadline(w *waiter, t time.Time) error {
 	}
 	w.setDeadline(t)
 	return nil
+}
+
+// made reports whether the connection comes of a Dialer or a Listener.
+func (c *Conn) made() bool { return c != nil && c.line.endpoint != nil }
+
+// notMade is the error of a call of a nil or zero Conn.
+func (c *Conn) notMade(op string) error { return notMade(op, "Conn", "Dialer and Accept make one") }
+
+func notMade(op, what, by string) error {
+	return &net.OpError{Op: op, Net: "rdma", Err: fmt.Errorf("stream: a nil or zero %s: %s: %w", what, by, dat.ErrInvalidHandle)}
 }
 
 func (c *Conn) opError(op string, err error) error {

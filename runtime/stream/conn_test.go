@@ -297,6 +297,49 @@ func TestBadConfigurationsAreRefused(t *testing.T) {
 	}
 	_, err = r.dialer().Dial("", "nonsense")
 	require.Error(t, err)
+	for text, cfg := range map[string]Config{"Config.Ring": {Ring: mostRing + 1}, "Config.Backlog": {Backlog: -1}} {
+		_, err = Listen(t.Context(), r.ia, ":0", cfg)
+		require.ErrorIs(t, err, dat.ErrInvalidParameter)
+		require.ErrorContains(t, err, "stream: "+text)
+		_, err = (&Dialer{IA: r.ia, Config: cfg}).Dial("", r.ln.Addr().String())
+		require.ErrorIs(t, err, dat.ErrInvalidParameter)
+		require.ErrorContains(t, err, "stream: "+text)
+	}
+	var none context.Context
+	_, err = Listen(none, r.ia, ":0", Config{})
+	require.ErrorIs(t, err, dat.ErrInvalidParameter)
+	_, err = r.dialer().DialContext(none, "", r.ln.Addr().String())
+	require.ErrorIs(t, err, dat.ErrInvalidParameter)
+}
+
+func TestWhatWasNotMadeSaysSo(t *testing.T) {
+	for _, c := range []*Conn{nil, new(Conn)} {
+		b := make([]byte, 1)
+		for name, call := range map[string]func() error{
+			"Read":             func() error { _, err := c.Read(b); return err },
+			"Write":            func() error { _, err := c.Write(b); return err },
+			"Write of much":    func() error { _, err := c.Write(make([]byte, 1<<20)); return err },
+			"ReadFrom":         func() error { _, err := c.ReadFrom(strings.NewReader("a")); return err },
+			"WriteTo":          func() error { _, err := c.WriteTo(io.Discard); return err },
+			"WriteBuffers":     func() error { _, err := c.WriteBuffers(&net.Buffers{b}); return err },
+			"CloseWrite":       c.CloseWrite,
+			"SetDeadline":      func() error { return c.SetDeadline(time.Now()) },
+			"SetReadDeadline":  func() error { return c.SetReadDeadline(time.Now()) },
+			"SetWriteDeadline": func() error { return c.SetWriteDeadline(time.Now()) },
+		} {
+			require.ErrorIs(t, call(), dat.ErrInvalidHandle, name)
+		}
+		assert.Empty(t, c.LocalAddr().String())
+		assert.Empty(t, c.RemoteAddr().String())
+		assert.Zero(t, c.Snapshot())
+		require.NoError(t, c.Close())
+	}
+	for _, l := range []*Listener{nil, new(Listener)} {
+		_, err := l.Accept()
+		require.ErrorIs(t, err, dat.ErrInvalidHandle)
+		assert.Empty(t, l.Addr().String())
+		require.NoError(t, l.Close())
+	}
 }
 
 // crossing writes want at one end and reads it at the other.

@@ -40,8 +40,8 @@ func (d *Dialer) dial(ctx context.Context, address string) (net.Conn, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, context.Cause(ctx)
+	if err := mayBegin(ctx); err != nil {
+		return nil, err
 	}
 	from, err := useOf(ctx, d.IA, &cfg)
 	if err != nil {
@@ -70,6 +70,14 @@ func (d *Dialer) dial(ctx context.Context, address string) (net.Conn, error) {
 		c.remote.hostPort = address
 	}
 	return c, nil
+}
+
+// mayBegin says why a call with the context does not begin.
+func mayBegin(ctx context.Context) error {
+	if ctx == nil {
+		return fmt.Errorf("stream: a nil context: %w", dat.ErrInvalidParameter)
+	}
+	return context.Cause(ctx)
 }
 
 // timeLeft is how long an attempt may take, so that the provider says what it had come to; 0 without

@@ -56,8 +56,8 @@ func listen(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Liste
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, context.Cause(ctx)
+	if err := mayBegin(ctx); err != nil {
+		return nil, err
 	}
 	at, err := useOf(ctx, ia, &cfg)
 	if err != nil {
@@ -117,6 +117,9 @@ func (l *Listener) start(address string) error {
 // connection that it returns may still be on its way up: its first Read or Write waits for
 // that.
 func (l *Listener) Accept() (net.Conn, error) {
+	if !l.made() {
+		return nil, notMade("accept", "Listener", "Listen makes one")
+	}
 	if l.tcp != nil {
 		return l.tcp.Accept()
 	}
@@ -182,8 +185,11 @@ func (l *Listener) accept(cr *dat.CR) (*Conn, error) {
 }
 
 // Close stops listening, refuses the peers that wait, and unblocks Accept. Connections that
-// were accepted go on. A second Close returns nil.
+// were accepted go on. A second Close returns nil, and so does that of a nil listener.
 func (l *Listener) Close() (err error) {
+	if !l.made() {
+		return nil
+	}
 	l.closing.Do(func() {
 		if l.tcp != nil {
 			err = l.tcp.Close()
@@ -198,4 +204,12 @@ func (l *Listener) Close() (err error) {
 
 // Addr is the address to dial. Its host is the adapter's own if the listener listens on
 // all of the adapter's addresses.
-func (l *Listener) Addr() net.Addr { return l.addr }
+func (l *Listener) Addr() net.Addr {
+	if l == nil {
+		return addr{}
+	}
+	return l.addr
+}
+
+// made reports whether the listener comes of Listen.
+func (l *Listener) made() bool { return l != nil && (l.tcp != nil || l.psp != nil) }

@@ -18,6 +18,9 @@ import (
 // may check them in p, so a caller that changes p meanwhile ends the connection. A connection
 // on which such a Read has passed its deadline keeps a buffer of the same length until bytes come.
 func (c *Conn) Read(p []byte) (int, error) {
+	if !c.made() {
+		return 0, c.notMade("read")
+	}
 	b, err := c.beginRead(p, len(p) > 0)
 	if err != nil {
 		return 0, c.readError(err)
@@ -35,6 +38,9 @@ func (c *Conn) Read(p []byte) (int, error) {
 // the bytes, nor change them. If w is a Conn, w copies them first. It answers to io.WriterTo,
 // which io.Copy uses.
 func (c *Conn) WriteTo(w io.Writer) (total int64, err error) {
+	if !c.made() {
+		return 0, c.notMade("read")
+	}
 	for {
 		b, err := c.beginRead(nil, true)
 		if err == io.EOF {

@@ -80,7 +80,12 @@ func (l *look) age(read, unread uint64, now time.Time) time.Duration {
 func (c *Conn) DescribeEndpoint() any { return c.Snapshot() }
 
 // Snapshot describes the connection now. It disturbs no call.
-func (c *Conn) Snapshot() Snapshot { return c.line.snapshot() }
+func (c *Conn) Snapshot() Snapshot {
+	if !c.made() {
+		return Snapshot{}
+	}
+	return c.line.snapshot()
+}
 
 // DescribeEndpoint is that of the connection: the line is the endpoint's context.
 func (c *line) DescribeEndpoint() any { return c.snapshot() }

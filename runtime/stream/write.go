@@ -17,6 +17,9 @@ func (c *Conn) Write(p []byte) (n int, err error) { return c.write(p, true) }
 // write is Write. Bytes that others may change meanwhile are not to be lent, since the
 // device may read those twice; see [hw.Remapper].
 func (c *Conn) write(p []byte, mayLend bool) (n int, err error) {
+	if !c.made() {
+		return 0, c.notMade("write")
+	}
 	if len(p) > 0 && len(p) <= maxInline && c.writeFew(p) {
 		return len(p), nil
 	}
@@ -91,6 +94,9 @@ func (c *Conn) writeCopied(b []byte) (int, error) {
 // WriteBuffers writes all buffers, as one stream of bytes: short ones travel together. It
 // takes what it has written from bufs, as net.Buffers.WriteTo does.
 func (c *Conn) WriteBuffers(bufs *net.Buffers) (total int64, err error) {
+	if !c.made() {
+		return 0, c.notMade("write")
+	}
 	c.beginWrite()
 	defer c.endWrite()
 	left := 0
@@ -136,6 +142,9 @@ func drop(bufs *net.Buffers, n int) {
 // ReadFrom writes all bytes of r to the stream, which r reads straight into registered
 // memory. Other writes wait meanwhile. It answers to io.ReaderFrom, which io.Copy uses.
 func (c *Conn) ReadFrom(r io.Reader) (total int64, err error) {
+	if !c.made() {
+		return 0, c.notMade("write")
+	}
 	c.beginWrite()
 	defer c.endWrite()
 	for {
