@@ -94,7 +94,7 @@ func Dial(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Client,
 	c := &Client{ia: ia, address: address, done: make(chan struct{}), next: make(chan struct{})}
 	c.life, c.end = context.WithCancel(context.Background())
 	var err error
-	if c.closePZ, err = cfg.makePZ(ia); err != nil {
+	if c.closePZ, err = cfg.makePZ("rpc.Dial", ia); err != nil {
 		return nil, err
 	}
 	c.cfg = cfg

@@ -3,6 +3,7 @@ package rpc
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -31,7 +32,7 @@ type Config struct {
 	// Conns is the most connections of a server at a time; 0 means 128, or as many as there may be
 	// if that is less: their messages share 2^20 places for events, of which a connection needs up to
 	// 6*Calls + 23. Dial of a further client fails with an [Error] that has CodeFull. Each end of a connection has memory for
-	// 8*Calls + 8 messages of Message and Metadata bytes: 585 KiB with the defaults.
+	// 8*Calls + 8 messages of Message and Metadata bytes: 585 KiB with the defaults, and 64 GiB at the most.
 	Conns int
 	// PZ is the zone of the connections' memory; nil makes one for all connections of the
 	// server or client. No peer reaches memory in it but what is registered for that.
@@ -69,8 +70,8 @@ type Config struct {
 	// handler's goroutine; next is that handler. What AroundHandler returns is the answer. nil is next
 	// alone. Requests that the program takes from [Server.Requests] have no handler.
 	AroundHandler func(r *Request, next Handler) ([]byte, error)
-	// Log takes what no caller is told: from a server, that it waits for its address, and answers of
-	// [Server.Serve] that could not be sent; from a client, connections that end, the first attempt
+	// Log takes what no caller is told: from a server, that it waits for its address, connections for which
+	// it lacks memory or the like, handlers that panic, and answers of [Server.Serve] that could not be sent; from a client, connections that end, the first attempt
 	// that fails, and the one that succeeds. nil logs nothing.
 	Log *slog.Logger
 }
@@ -88,6 +89,9 @@ const (
 
 	// mostPlaces is how many events of a server's connections may wait, as dat.ConnConfig.Conns says.
 	mostPlaces = 1 << 20
+
+	// mostMemory is how many bytes a connection may have for messages.
+	mostMemory = 64 << 30
 
 	// mostReceives bounds what a hello may promise.
 	mostReceives = 1 << 20
@@ -127,13 +131,25 @@ func (cfg *Config) complete(op string, device dat.DeviceAttr) error {
 	if most := min(1<<30, device.MaxMessage-overhead-uint64(cfg.Metadata)); cfg.Message < 1 || uint64(cfg.Message) > most {
 		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "Config.Message is %d; on this device it may be 1 to %d", cfg.Message, most)
 	}
+	messages := 4 * int64(cfg.receives())
+	if most := mostMemory/messages - int64(cfg.Metadata) - overhead; int64(cfg.Message) > most {
+		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "Config.Message is %d; with Calls %d it may be 1 to %d: each end of a connection has for messages %d times as much, which may be 64 GiB",
+			cfg.Message, cfg.Calls, most, messages)
+	}
 	cfg.Conns = cmp.Or(cfg.Conns, min(defaultConns, cfg.mostConns()))
 	return nil
 }
 
 // makePZ makes the zone unless the program gave one. closePZ closes the one that it made.
-func (cfg *Config) makePZ(ia *dat.IA) (closePZ func() error, err error) {
+func (cfg *Config) makePZ(op string, ia *dat.IA) (closePZ func() error, err error) {
 	if cfg.PZ != nil {
+		p, err := cfg.PZ.Query(dat.PZFieldAll)
+		if err == nil && p.IA != any(ia) {
+			err = errors.New("another adapter's")
+		}
+		if err != nil {
+			return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandlePZ, "Config.PZ: %w", err)
+		}
 		return func() error { return nil }, nil
 	}
 	cfg.PZ, err = ia.NewPZ()

@@ -1,6 +1,8 @@
 package rpc
 
 import (
+	"bytes"
+	"log/slog"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -22,11 +24,16 @@ func TestAServerThatListensHasAPlaceForItsClients(t *testing.T) {
 			_, err := dial(t, ia, s, Config{}).Call(within(t), Call{}, nil)
 			require.NoError(t, err)
 		}
-		for text, cfg := range map[string]Config{
+		refused := map[string]Config{
 			"Config.Calls":   {Calls: most + 1, Conns: 2},
 			"Config.Conns":   {Calls: min(1362, most), Conns: 1 << 19},
 			"Config.Message": {Message: 1<<30 + 1},
-		} {
+			"Config.Answer":  {Answer: -1},
+		}
+		if most > 1<<11 {
+			refused["has for messages"] = Config{Message: 1 << 29, Calls: 1 << 11}
+		}
+		for text, cfg := range refused {
 			_, err := Listen(t.Context(), ia, ":0", cfg)
 			require.ErrorIs(t, err, hw.ErrInvalidParameter)
 			require.ErrorContains(t, err, "rpc.Listen")
@@ -38,6 +45,47 @@ func TestAServerThatListensHasAPlaceForItsClients(t *testing.T) {
 			require.ErrorContains(t, err, text)
 		}
 	})
+}
+
+func TestAZoneThatCantServeIsRefusedByItsName(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		closed, err := ia.NewPZ()
+		require.NoError(t, err)
+		require.NoError(t, closed.Close())
+		foreign, err := open(t, "loop").NewPZ()
+		require.NoError(t, err)
+		s := serve(t, ia, Config{}, 1, echo)
+		for _, pz := range []*dat.PZ{closed, foreign} {
+			_, err = Listen(t.Context(), ia, ":0", Config{PZ: pz})
+			require.ErrorIs(t, err, hw.ErrInvalidHandle)
+			require.ErrorContains(t, err, "Config.PZ")
+			_, err = Dial(t.Context(), ia, s.Addr(), Config{PZ: pz})
+			require.ErrorIs(t, err, hw.ErrInvalidHandle)
+			require.ErrorContains(t, err, "Config.PZ")
+		}
+	})
+}
+
+// What a server can't make for a client is told where the server's program looks.
+func TestAConnectionThatCantBeMadeIsLogged(t *testing.T) {
+	var log bytes.Buffer
+	ia := open(t, "loop")
+	s := serve(t, ia, Config{Log: slog.New(slog.NewTextHandler(&log, nil)), Conns: 1}, 1, echo)
+	dial(t, ia, s, Config{})
+	_, err := Dial(t.Context(), ia, s.Addr(), Config{})
+	require.ErrorIs(t, err, &Error{Code: CodeFull})
+	require.NoError(t, s.Close()) // the reader, which logs, has ended
+	assert.Empty(t, log.String(), "a server that is full is no news: its snapshot counts")
+
+	pz, err := ia.NewPZ()
+	require.NoError(t, err)
+	s = serve(t, ia, Config{Log: slog.New(slog.NewTextHandler(&log, nil)), PZ: pz}, 1, echo)
+	require.NoError(t, pz.Close())
+	_, err = Dial(t.Context(), ia, s.Addr(), Config{})
+	require.Error(t, err)
+	require.NoError(t, s.Close())
+	assert.Contains(t, log.String(), "a connection was not accepted")
+	assert.Contains(t, log.String(), "zone")
 }
 
 func TestWhatWasNotMadeSaysSo(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -67,7 +68,7 @@ func Listen(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Serve
 	s := &Server{ia: ia, done: make(chan struct{}), conns: make(map[*served]bool), requests: make(chan dat.Event, 1), wake: make(chan struct{}, 1)}
 	s.more.L = &s.mu
 	var err error
-	if s.closePZ, err = cfg.makePZ(ia); err != nil {
+	if s.closePZ, err = cfg.makePZ(op, ia); err != nil {
 		return nil, err
 	}
 	s.cfg = cfg
@@ -259,6 +260,16 @@ func (s *Server) abandon() {
 	}
 }
 
+// notAccepted logs what this end lacks for a connection, of which the peer is told no more than CodeFull. A
+// server that has Conns of them is no news, nor is a peer that has gone.
+func (s *Server) notAccepted(err error) {
+	full := errors.Is(err, &hw.Error{Type: hw.InsufficientResources, Sub: hw.ResourceTEP})
+	lacks := errors.Is(err, hw.ErrInsufficientResources) || errors.Is(err, &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandlePZ})
+	if s.cfg.Log != nil && lacks && !full {
+		s.cfg.Log.Warn("a connection was not accepted", slog.Any("error", err))
+	}
+}
+
 // accept accepts a connection, unless the server is draining. A peer with which that fails
 // is rejected.
 func (s *Server) accept(cr *dat.CR) {
@@ -288,5 +299,6 @@ func (s *Server) accept(cr *dat.CR) {
 	}
 	if _, err := s.ln.AcceptWith(cr, settings); err != nil {
 		s.count(-1)
+		s.notAccepted(err)
 	}
 }
