@@ -57,7 +57,7 @@ var hooks = []hook{
 	}},
 	{name: "Setup of a dial", make: func(w *world) (use, closing func() error) {
 		return func() error {
-			return w.talk(w.neighbour.Addr(), dat.ConnConfig{Setup: func(c *dat.Conn) ([]byte, error) {
+			return w.talk(w.neighbor.Addr(), dat.ConnConfig{Setup: func(c *dat.Conn) ([]byte, error) {
 				w.act(c.Close)
 				return nil, nil
 			}})
@@ -70,7 +70,7 @@ var hooks = []hook{
 			return nil, nil
 		}})
 		return func() error {
-			c, err := ln.Dial(w.neighbour.Addr(), nil)
+			c, err := ln.Dial(w.neighbor.Addr(), nil)
 			if err != nil {
 				return err
 			}
@@ -92,12 +92,12 @@ var hooks = []hook{
 	}},
 	{name: "Established of a dial", waits: true, make: func(w *world) (use, closing func() error) {
 		return func() error {
-			return w.talk(w.neighbour.Addr(), dat.ConnConfig{Established: func(c *dat.Conn) { w.act(c.Close) }})
+			return w.talk(w.neighbor.Addr(), dat.ConnConfig{Established: func(c *dat.Conn) { w.act(c.Close) }})
 		}, func() error { return nil }
 	}},
 	{name: "Ended of a dial", waits: true, make: func(w *world) (use, closing func() error) {
 		return func() error {
-			return w.talk(w.neighbour.Addr(), dat.ConnConfig{Ended: func(c *dat.Conn, _ dat.Event) { w.act(c.Close) }})
+			return w.talk(w.neighbor.Addr(), dat.ConnConfig{Ended: func(c *dat.Conn, _ dat.Event) { w.act(c.Close) }})
 		}, func() error { return nil }
 	}},
 	{name: "rpc handler", make: func(w *world) (use, closing func() error) {
@@ -166,7 +166,7 @@ var hooks = []hook{
 			if w.deed.name == "blocks" && len(called) > 0 {
 				return nil // calls of one CNO's agents never overlap
 			}
-			cno.Trigger()
+			_, _ = cno.Trigger()
 			if err := errors.Join(cno.ModifyAgent(agent), d.PostSoftware(nil)); err != nil {
 				return err
 			}

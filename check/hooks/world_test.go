@@ -35,7 +35,7 @@ var (
 	errExit  = errors.New("the call ended its goroutine")
 )
 
-// world is an adapter with a neighbour that must not notice what a function of the program's does, and
+// world is an adapter with a neighbor that must not notice what a function of the program's does, and
 // all that is said of it.
 type world struct {
 	t    *testing.T
@@ -47,7 +47,7 @@ type world struct {
 	begun chan struct{} // closed when the deed begins
 	done  chan struct{} // closed when the deed has been done
 	over  chan struct{} // closed when whatever blocks may end
-	armed atomic.Bool   // the neighbours have settled
+	armed atomic.Bool   // the neighbors have settled
 	once  sync.Once
 	all   sync.WaitGroup // goroutines of the program
 
@@ -56,7 +56,7 @@ type world struct {
 	shut   bool // the deed has closed what it belongs to
 	closed bool // the deed has closed the adapter
 
-	neighbour *dat.Listener
+	neighbor *dat.Listener
 	near      *dat.Conn
 	client    atomic.Pointer[rpc.Client] // of the first use
 }
@@ -185,11 +185,11 @@ func (w *world) spawn(what string, f func() error) {
 	})
 }
 
-// settle makes the neighbours, who talk.
+// settle makes the neighbors, who talk.
 func (w *world) settle() {
-	w.neighbour = w.echo(dat.ConnConfig{})
+	w.neighbor = w.echo(dat.ConnConfig{})
 	var err error
-	w.near, err = w.ia.Dial(context.Background(), w.neighbour.Addr(), dat.ConnConfig{})
+	w.near, err = w.ia.Dial(context.Background(), w.neighbor.Addr(), dat.ConnConfig{})
 	require.NoError(w.t, err)
 	require.NoError(w.t, w.chat(w.near))
 }
@@ -312,8 +312,8 @@ func (w *world) judge(use, closing func() error, waits bool) {
 	shut, closed := w.shut, w.closed
 	w.mu.Unlock()
 	if !closed {
-		assert.NoError(t, w.try("chat", func() error { return w.chat(w.near) }), "a neighbour's connection")
-		assert.NoError(t, w.try("talk", func() error { return w.talk(w.neighbour.Addr(), dat.ConnConfig{}) }), "a new connection of the neighbour's")
+		assert.NoError(t, w.try("chat", func() error { return w.chat(w.near) }), "a neighbor's connection")
+		assert.NoError(t, w.try("talk", func() error { return w.talk(w.neighbor.Addr(), dat.ConnConfig{}) }), "a new connection of the neighbor's")
 	}
 	again := w.try("use again", use)
 	if !closed && !shut {
