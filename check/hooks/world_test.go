@@ -57,8 +57,8 @@ type world struct {
 	closed bool // the deed has closed the adapter
 
 	neighbor *dat.Listener
-	near      *dat.Conn
-	client    atomic.Pointer[rpc.Client] // of the first use
+	near     *dat.Conn
+	client   atomic.Pointer[rpc.Client] // of the first use
 }
 
 // deed is what a function of the program's does, given the means to close what it belongs to.
