@@ -77,6 +77,9 @@ func run(ctx context.Context, o *options, out io.Writer, ready func(address stri
 		return err
 	}
 	defer func() { err = errors.Join(err, ia.Close()) }()
+	if err := pairs(ia); err != nil {
+		return err
+	}
 	s, err := meet(ctx, o, out, ready)
 	if err != nil {
 		return err
@@ -86,6 +89,18 @@ func run(ctx context.Context, o *options, out io.Writer, ready func(address stri
 		return playPingpong(ctx, ia, o, s, out)
 	}
 	return playPerf(ctx, ia, o, s, out)
+}
+
+// pairs tries whether the device can do it at all, before a peer has come.
+func pairs(ia *dat.IA) error {
+	p, err := ia.NewPaired(dat.ConnConfig{Depth: 1})
+	switch {
+	case errors.Is(err, dat.ErrModelNotSupported):
+		return fmt.Errorf("%w: such peers connect by the connection manager, as examples/rping and examples/dattest do", err)
+	case err != nil:
+		return err
+	}
+	return p.Close()
 }
 
 // measured prints what a test has measured: so many messages, and bytes of them all.
