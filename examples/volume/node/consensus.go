@@ -293,7 +293,8 @@ func (c *consensus) adopt(caught *state.CatchUp, members membership) bool {
 		}
 		if err == nil {
 			again = c.keeper.replica.Rotten()
-			c.keeper.deaf = again // no job of the former engine is left
+			c.keeper.told, _ = c.disk.Applied() // as the new engine begins
+			c.keeper.deaf = again               // no job of the former engine is left
 		}
 	}) {
 		return false

@@ -9,6 +9,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
 
+	"godat/examples/volume/entry"
 	"godat/examples/volume/raftlog"
 	"godat/examples/volume/replica"
 )
@@ -20,9 +21,11 @@ type keeper struct {
 	consensus *consensus
 	replica   *replica.Replica
 	jobs      mailbox
-	deaf      bool   // records wait for the engine of a rebuilt replica
-	told      uint64 // up to where the replica has released, as consensus was told
-	checking  uint64 // the last check that was begun
+	deaf      bool          // records wait for the engine of a rebuilt replica
+	told      uint64        // up to where the replica has released, as consensus was told
+	checking  uint64        // the last check that was begun
+	slots     int           // that were named by what was applied since a release was asked for
+	due       chan struct{} // has a value when the disk is to be released
 }
 
 // run is the goroutine of the replica.
@@ -91,7 +94,15 @@ func (k *keeper) apply(life uint64, m *pb.Message) {
 		k.tasks.Go(k.check)
 	}
 	k.events.put(func() { k.consensus.took(life, index, changes, m.GetResponses()) })
-	if index-k.told >= uint64(k.cfg.Layout.Slots/4) {
+	for _, e := range entries {
+		if e.GetType() == pb.EntryNormal && len(e.Data) != 0 && entry.Op(e.Data[0]) == entry.Write {
+			k.slots++
+		}
+	}
+	switch {
+	case index-k.told >= mostKept: // the disk is slower than the log
+		k.settle(k.disk.Release())
+	case k.slots != 0 && k.slots >= k.cfg.Layout.Slots/4:
 		k.release()
 	}
 }
@@ -148,12 +159,34 @@ func (k *keeper) replayed(c *pb.ConfChange, members raftlog.Members) bool {
 	}
 }
 
-// release makes the disk stable, and says so.
+// release has the disk made stable. It waits for nothing.
 func (k *keeper) release() {
+	k.slots = 0
+	select {
+	case k.due <- struct{}{}:
+	default: // it will have all that is applied by now
+	}
+}
+
+// releases is the goroutine that makes the disk stable, while the keeper keeps and applies what comes next.
+func (k *keeper) releases() {
+	for {
+		select {
+		case <-k.ctx.Done():
+			return
+		case <-k.due:
+		}
+		index, err := k.disk.Release()
+		k.jobs.put(func() { k.settle(index, err) })
+	}
+}
+
+// settle says that the disk has all up to a record for good. What was applied for that is known to consensus: its job
+// was before this one.
+func (k *keeper) settle(index uint64, err error) {
 	if k.deaf {
 		return
 	}
-	index, err := k.replica.Release()
 	if err == nil {
 		err = k.log.Trim()
 	}
@@ -161,7 +194,7 @@ func (k *keeper) release() {
 		k.fail(err)
 		return
 	}
-	if index != k.told {
+	if index > k.told {
 		k.told = index
 		k.events.put(func() { k.consensus.tellReleased(index) })
 	}

@@ -106,7 +106,7 @@ func Open(ctx context.Context, ia *dat.IA, cfg Config) (*Node, error) {
 	if err := s.connect(ctx); err != nil {
 		return nil, err
 	}
-	k := &keeper{site: s, replica: r, jobs: newMailbox(), deaf: s.rotten.Load()}
+	k := &keeper{site: s, replica: r, jobs: newMailbox(), deaf: s.rotten.Load(), due: make(chan struct{}, 1)}
 	k.told, _ = s.disk.Applied()
 	c := newConsensus(s, k)
 	k.consensus = c
@@ -126,6 +126,7 @@ func (n *Node) Run(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { n.end(context.Cause(ctx)) })
 	defer stop()
 	n.tasks.Go(n.keeper.run)
+	n.tasks.Go(n.keeper.releases)
 	n.tasks.Go(n.rebuilder.run)
 	n.tasks.Go(n.tellHosts)
 	n.tasks.Go(n.door.run)

@@ -38,7 +38,7 @@ type reign struct {
 	behind, at uint64 // the node that has released least, and up to where
 	held       int    // for how many ticks
 	mark       uint64 // an entry that was committed at some tick
-	late       int    // for how many ticks this node has not applied it, and another one has released it
+	late       int    // for how many ticks another node has released it, and this one has not
 	lost       map[uint64]int
 	unheard    map[uint64]int   // for how many ticks, as far as the engine counts
 	wanted     map[uint64]wants // what hosts want of followers
@@ -250,7 +250,7 @@ func (r *reign) membersChanged() {
 	r.reuse()
 }
 
-// mostKept is how many records may wait for one node to release them.
+// mostKept is how many records may wait for one node to release them. That node applies no more then.
 const mostKept = 4096
 
 // supervise takes out a node that holds what others need, and asks again one that does not say that
@@ -282,9 +282,9 @@ func (r *reign) supervise() {
 }
 
 // handOver gives the lead away when this node's disk is slow: another one has released long ago what this
-// one has not applied. That all are slow, and how much waits for them, is no reason.
+// one has not. That all are slow, and how much waits for them, is no reason.
 func (r *reign) handOver() {
-	if r.c.applied >= r.mark {
+	if r.c.released.Load() >= r.mark {
 		r.mark, r.late = r.c.raft.BasicStatus().GetCommit(), 0
 		return
 	}
