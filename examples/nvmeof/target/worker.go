@@ -17,6 +17,7 @@ import (
 type worker struct {
 	// Immutable.
 	store store.Store
+	piece int           // is zeroed in a turn
 	wake  chan struct{} // has a value when run has something to look at
 
 	// Owned by run.
@@ -36,8 +37,16 @@ type lane struct {
 	jobs []job
 }
 
-// piece is the most that is zeroed in a turn, in bytes.
+// piece is the most that is zeroed in a turn, in bytes, unless the store is a Zeroer.
 const piece = 1 << 20
+
+// Zeroer is a Store whose Zero takes about as long for a large range as for a small one: one that notes the range, and
+// zeroes it later, for example.
+type Zeroer interface {
+	store.Store
+	// ZeroPiece is the most bytes of one call of Zero.
+	ZeroPiece() int
+}
 
 // job is work for a store: to zero a range, to flush it, or both.
 type job struct {
@@ -59,7 +68,13 @@ type result struct {
 // errAborted is the result of a job that an Abort took back.
 var errAborted = errors.New("target: the host aborted the command")
 
-func newWorker(s store.Store) *worker { return &worker{store: s, wake: make(chan struct{}, 1)} }
+func newWorker(s store.Store) *worker {
+	w := &worker{store: s, piece: piece, wake: make(chan struct{}, 1)}
+	if z, ok := s.(Zeroer); ok {
+		w.piece = z.ZeroPiece()
+	}
+	return w
+}
 
 // submit gives the worker a job.
 func (w *worker) submit(j job) {
@@ -208,7 +223,7 @@ func (w *worker) flush() {
 
 // zero zeroes the next piece of a job, and puts the job where it goes on.
 func (w *worker) zero(j job) {
-	n := min(j.n-j.zeroed, piece)
+	n := min(j.n-j.zeroed, w.piece)
 	err := w.store.Zero(j.off+j.zeroed, n)
 	j.zeroed += n
 	w.mu.Lock()

@@ -218,3 +218,22 @@ func TestOneFlushForManyCoversTheRangesOfAll(t *testing.T) {
 		assert.Equal(t, nvme.Success, rawCompletion(t, q).Status)
 	}
 }
+
+// whole is a paced store that takes a range whole.
+type whole struct{ *paced }
+
+func (whole) ZeroPiece() int { return 1 << 30 }
+
+func TestAStoreThatIsAZeroerGetsARangeWhole(t *testing.T) {
+	memory, err := store.NewMemory(8 << 20)
+	require.NoError(t, err)
+	s := &paced{memory, make(chan string), make(chan struct{})}
+	w := newWorker(whole{s})
+	t.Cleanup(func() { require.NoError(t, memory.Close()) })
+	q := &queue{results: make(chan result, 1)}
+	w.submit(job{from: q, n: 8 << 20, zero: true})
+	go w.turn()
+	require.Equal(t, "zero 0+8192", <-s.calls)
+	s.goOn <- struct{}{}
+	require.Equal(t, result{}, <-q.results)
+}

@@ -12,6 +12,7 @@ type Device struct {
 var (
 	_ target.Writer = (*Device)(nil)
 	_ target.Reader = (*Device)(nil)
+	_ target.Zeroer = (*Device)(nil)
 )
 
 // Device is the volume's disk.
@@ -35,6 +36,9 @@ func (d *Device) Zero(off, n int) error {
 	d.tell(func() { d.c.zero(off, n, func(err error) { done <- err }) }, func(err error) { done <- err })
 	return <-done
 }
+
+// ZeroPiece implements target.Zeroer: a range is one entry of the log, whose length is a number of 32 bits.
+func (d *Device) ZeroPiece() int { return 1 << 30 }
 
 // Close implements store.Store. The node ends by the context of Run.
 func (d *Device) Close() error { return nil }

@@ -30,13 +30,32 @@ type keeper struct {
 
 // run is the goroutine of the replica.
 func (k *keeper) run() {
+	always := make(chan struct{})
+	close(always)
 	for {
+		var zeroing <-chan struct{}
+		if k.disk.Zeroing() {
+			zeroing = always
+		}
 		select {
 		case <-k.ctx.Done():
 			return
 		case <-k.jobs.filled:
 			k.jobs.drain(k.ctx)
+		case <-zeroing:
+			k.zero()
 		}
+	}
+}
+
+// zero writes some of the zeros of entries that are applied. When that is enough for a while, it is to be released first.
+func (k *keeper) zero() {
+	if err := k.disk.ZeroNext(); err != nil {
+		k.fail(err)
+		return
+	}
+	if !k.disk.Zeroing() {
+		k.release()
 	}
 }
 

@@ -18,6 +18,15 @@ func (c *consensus) read(x *target.Read) {
 	c.reign.reads = append(c.reign.reads, x)
 }
 
+// show lets a read see the disk. Zeros that are not written yet come first.
+func (c *consensus) show(x *target.Read) {
+	err := c.disk.Settle(x.Offset, x.Len)
+	if err != nil {
+		c.fail(err)
+	}
+	x.Done(err)
+}
+
 // askReaders begins a round for all reads that wait, unless one is under way.
 func (r *reign) askReaders() {
 	if r.asked != nil || len(r.reads) == 0 {

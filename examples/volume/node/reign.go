@@ -193,7 +193,7 @@ func (r *reign) finish() {
 	}
 	for len(r.reading) != 0 && r.reading[0].index <= r.c.applied {
 		for _, x := range r.reading[0].reads {
-			x.Done(nil)
+			r.c.show(x)
 		}
 		r.reading = r.reading[1:]
 	}

@@ -98,6 +98,8 @@ func TestAFollowerIsRebuiltAgainAndAgainUnderLoad(t *testing.T) {
 			for i := range c.all {
 				require.NoError(t, c.all[i].ctx.Err())
 				assert.NoError(t, c.all[i].Node.disk.Ready())
+				require.NoError(t, leader.Node.disk.Settle(0, len(leader.Node.disk.Memory())))
+				require.NoError(t, c.all[i].Node.disk.Settle(0, len(leader.Node.disk.Memory())))
 				assert.Equal(t, leader.Node.disk.Memory(), c.all[i].Node.disk.Memory())
 			}
 		})

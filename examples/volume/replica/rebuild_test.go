@@ -76,7 +76,7 @@ func (c *cluster) rebuild(t *rapid.T, n *node, s state.Snapshot, chunks int) err
 		if chunks--; chunks < 0 {
 			return fault.ErrDisk
 		}
-		copy(to, c.leader.Disk().Memory()[chunk.Off:][:len(to)])
+		c.leader.Disk().Copy(to, int(chunk.Off))
 	}
 	return n.CaughtUp(caught)
 }

@@ -70,6 +70,7 @@ func (c *CatchUp) Next() (chunk Chunk, to []byte, ok bool) {
 	d := c.disk
 	for len(c.from.Chunks) != 0 {
 		chunk = c.from.Chunks[0]
+		_ = d.Settle(int(chunk.Off), len(d.chunk(chunk.Off))) // Finish says it
 		switch to = d.chunk(chunk.Off); {
 		case !chunk.Zero && entry.Sum(to) != chunk.CRC:
 			return chunk, to, true
@@ -108,7 +109,7 @@ func (c *CatchUp) Flush() error {
 	d := c.disk
 	d.marking.Lock()
 	defer d.marking.Unlock()
-	begin, end := d.written()
+	begin, end, _ := d.written()
 	if d.failed == nil && begin != end {
 		if err := d.store.Flush(marksLen+begin, end-begin); err != nil {
 			d.failed = fmt.Errorf("state: %w", err)
@@ -117,13 +118,13 @@ func (c *CatchUp) Flush() error {
 	return d.failed
 }
 
-// written is what was written since the last time.
-func (d *Disk) written() (begin, end int) {
+// written is what was written since the last time, and the zeros that were not.
+func (d *Disk) written() (begin, end int, left blanks) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	begin, end = d.begin, d.end
-	d.begin, d.end = 0, 0
-	return begin, end
+	d.begin, d.end, d.zeroed = 0, 0, 0
+	return begin, end, slices.Clone(d.blanks)
 }
 
 // Finish makes the blocks stable, once Next has no more chunks. The disk then has the
@@ -135,11 +136,15 @@ func (c *CatchUp) Finish() error {
 	}
 	d.marking.Lock()
 	defer d.marking.Unlock()
-	begin, end := d.written()
+	begin, end, left := d.written()
 	d.mu.Lock()
-	m := mark{index: c.from.Index, term: c.from.Term, whole: max(c.from.Whole, d.whole, d.applied)}
+	err := d.unzeroed
+	m := mark{blanks: left, index: c.from.Index, term: c.from.Term, whole: max(c.from.Whole, d.whole, d.applied)}
 	d.mu.Unlock()
-	if err := d.makeStable(m, begin, end); err != nil {
+	if err == nil {
+		err = d.makeStable(m, begin, end)
+	}
+	if err != nil {
 		return err
 	}
 	d.mu.Lock()

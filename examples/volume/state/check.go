@@ -26,6 +26,8 @@ func (d *Disk) beginCheck(index uint64) {
 func (d *Disk) sum(chunk int) {
 	if s := d.sums; s != nil && !s.has[chunk] {
 		s.has[chunk] = true
+		off := chunk * chunkLen
+		_ = d.settleUpTo(off, off+len(d.chunk(uint64(off))), s.index) // Apply says it
 		binary.LittleEndian.PutUint32(s.crcs[4*chunk:], entry.Sum(d.chunk(uint64(chunk)*chunkLen)))
 	}
 }

@@ -9,7 +9,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 
 	"godat/examples/nvmeof/identity"
 	"godat/examples/nvmeof/store"
@@ -48,6 +50,11 @@ type Disk struct {
 	end      int
 	checked  Checked
 	sums     *sums // nil without a check
+	blanks   blanks
+	zeroed   int   // bytes that were written as zeros since the last release
+	unzeroed error // of the first ones that could not be
+
+	lazy atomic.Bool // there are zeros; set under mu
 }
 
 // Checked is what a disk was when it applied an entry.Check: a CRC of the CRCs of its chunks.
@@ -82,10 +89,18 @@ func Open(s store.Store, volume identity.ID, last uint64) (*Disk, error) {
 	}
 	n := blocksIn(len(memory))
 	table := memory[marksLen+n:][:changedLen(n)]
-	return &Disk{
+	d := &Disk{
 		store: s, blocks: memory[marksLen:][:n], table: table, mark: m, applied: m.index, term: m.term, whole: max(m.whole, last),
 		catching: m.catching, since: m.index, changed: loadChanged(table, n, m.index),
-	}, nil
+		blanks: slices.Clone(m.blanks),
+	}
+	for _, r := range d.blanks {
+		if r.off < 0 || r.off >= r.end || r.end > n {
+			return nil, errMarks
+		}
+	}
+	d.lazy.Store(len(d.blanks) != 0)
+	return d, nil
 }
 
 // Memory is the blocks.
@@ -125,7 +140,9 @@ func (d *Disk) Apply(index, term uint64, e *entry.Entry, data []byte) error {
 	if err := d.check(e, data); err != nil {
 		return err
 	}
-	d.sumFirst(int(e.Off), int(e.Len))
+	if e.Op != entry.Zero { // whose blocks are summed when they become zeros
+		d.sumFirst(int(e.Off), int(e.Len))
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
@@ -139,16 +156,23 @@ func (d *Disk) Apply(index, term uint64, e *entry.Entry, data []byte) error {
 	off, n := int(e.Off), int(e.Len)
 	switch e.Op {
 	case entry.Write, entry.Small:
+		if d.blanks.cut(off, off+n, index) != nil {
+			if err := d.bound(); err != nil {
+				return err
+			}
+		}
 		copy(d.blocks[off:off+n], data)
 	case entry.None:
 	case entry.Check:
 		d.beginCheck(index)
 	case entry.Zero:
-		if err := d.store.Zero(marksLen+off, n); err != nil {
-			return fmt.Errorf("state: %w", err)
+		if err := d.zero(off, off+n, index); err != nil {
+			return err
 		}
 	}
-	d.wrote(off, n)
+	if e.Op != entry.Zero {
+		d.wrote(off, n)
+	}
 	d.changed.wrote(off, n, index)
 	d.applied, d.term = index, term
 	return nil
@@ -204,6 +228,9 @@ func (d *Disk) Compare(off uint64, data []byte) (bool, error) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if err := d.settle(int(off), int(off)+len(data)); err != nil {
+		return false, err
+	}
 	return bytes.Equal(d.blocks[off:][:len(data)], data), d.ready()
 }
 
@@ -216,14 +243,14 @@ func (d *Disk) Release() (index uint64, err error) {
 	defer d.marking.Unlock()
 	d.mu.Lock()
 	m := d.mark
-	m.index, m.term = d.applied, d.term
+	m.index, m.term, m.blanks = d.applied, d.term, slices.Clone(d.blanks)
 	begin, end, catching := d.begin, d.end, d.catching
 	if !catching {
-		d.begin, d.end = 0, 0
+		d.begin, d.end, d.zeroed = 0, 0, 0
 		d.since = max(d.since, m.index)
 	}
 	d.mu.Unlock()
-	if catching || m == d.mark {
+	if catching || m.index == d.mark.index && begin == end {
 		return d.mark.index, d.failed
 	}
 	return m.index, d.makeStable(m, begin, end)
@@ -247,8 +274,7 @@ func (d *Disk) makeStable(m mark, begin, end int) error {
 	}
 	if err == nil {
 		m.number, m.volume = d.mark.number+1, d.mark.volume
-		at := m.put(d.store.Memory())
-		err = d.store.Flush(at, markLen)
+		err = d.store.Flush(m.put(d.store.Memory()))
 	}
 	if err != nil {
 		d.failed = fmt.Errorf("state: %w", err)

@@ -116,6 +116,13 @@ func (h *history) replay(t *rapid.T, d *Disk) {
 	}
 }
 
+// whole is what a disk has.
+func whole(d *Disk) []byte {
+	b := make([]byte, len(d.Memory()))
+	d.Copy(b, 0)
+	return b
+}
+
 func seed(t *rapid.T) *rand.Rand { return rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)) }
 
 // TestADiskHasWhatItReleasedAfterAnyCrash compares a disk with all that was applied to it.
@@ -143,6 +150,13 @@ func TestADiskHasWhatItReleasedAfterAnyCrash(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, h.last(), released)
 			},
+			"zero": func(t *rapid.T) { require.NoError(t, d.ZeroNext()) },
+			"look": func(t *rapid.T) {
+				off := rapid.IntRange(0, h.size-1).Draw(t, "offset")
+				n := rapid.IntRange(1, h.size-off).Draw(t, "bytes")
+				require.NoError(t, d.Settle(off, n))
+				require.True(t, bytes.Equal(h.at(h.last())[off:off+n], d.Memory()[off:off+n]))
+			},
 			"cut the power during a release": func(t *rapid.T) {
 				s.FailAfter(rapid.IntRange(0, 3).Draw(t, "flushes"))
 				if index, err := d.Release(); err == nil {
@@ -159,7 +173,7 @@ func TestADiskHasWhatItReleasedAfterAnyCrash(t *testing.T) {
 			"kill": func(*rapid.T) { reopen() },
 			"": func(t *rapid.T) {
 				require.NoError(t, d.Ready())
-				require.True(t, bytes.Equal(h.at(h.last()), d.Memory()))
+				require.True(t, bytes.Equal(h.at(h.last()), whole(d)))
 			},
 		})
 	})

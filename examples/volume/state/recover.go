@@ -14,6 +14,16 @@ func Recover(s store.Store, volume identity.ID, index, term uint64) error {
 	if len(memory) < marksLen {
 		return fmt.Errorf("state: a disk of %d bytes", len(memory))
 	}
+	if last, err := lastMark(memory); err == nil {
+		for _, r := range last.blanks {
+			if err := s.Zero(marksLen+r.off, r.end-r.off); err != nil {
+				return fmt.Errorf("state: %w", err)
+			}
+		}
+		if err := s.Flush(0, len(memory)); err != nil {
+			return fmt.Errorf("state: %w", err)
+		}
+	}
 	clear(memory[:marksLen])
 	mark{number: 1, index: index, term: term, whole: index, volume: volume}.put(memory)
 	if err := s.Flush(0, marksLen); err != nil {

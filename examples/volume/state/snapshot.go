@@ -61,8 +61,11 @@ func (d *Disk) Chunk(off uint64, to []byte) (c Chunk, index uint64, err error) {
 		return c, 0, fmt.Errorf("state: no chunk of %d bytes at %d", len(to), off)
 	}
 	d.mu.Lock()
+	if err = d.settle(int(off), int(off)+len(to)); err == nil {
+		err = d.readable()
+	}
 	copy(to, d.chunk(off))
-	index, err = max(d.applied, d.whole), d.readable()
+	index = max(d.applied, d.whole)
 	d.mu.Unlock()
 	return Chunk{Off: off, CRC: entry.Sum(to)}, index, err
 }
@@ -75,6 +78,9 @@ func (d *Disk) look(off, since uint64) (c Chunk, is bool, index uint64, err erro
 		return c, false, index, d.readable()
 	}
 	b := d.chunk(off)
+	if err := d.settle(int(off), int(off)+len(b)); err != nil {
+		return c, false, index, err
+	}
 	return Chunk{off, entry.Sum(b), allZero(b)}, true, index, d.readable()
 }
 
