@@ -90,7 +90,8 @@ func newQueue(t *Target, from *listener, asked nvme.ConnectRequest) *queue {
 	if q.together = entries + 1; from.fences && runtime.GOMAXPROCS(0) > 1 {
 		q.together = fewTogether
 	}
-	q.evicted, q.ended, q.inquiries = make(chan struct{}), make(chan struct{}), make(chan inquiry)
+	q.ended, q.inquiries = make(chan struct{}), make(chan inquiry)
+	q.evicted = make(chan struct{})
 	q.gone = q.evicted
 	q.admin.q, q.admin.settings = q, defaults()
 	return q
