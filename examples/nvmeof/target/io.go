@@ -117,10 +117,17 @@ func (c *command) readStable(err error) {
 
 // readBlocks writes blocks into the host's memory. The completion goes in the same batch.
 func (c *command) readBlocks(off, n int) {
-	if c.accessible(off, n) {
-		c.transfer(dat.OpWrite, c.disk.segment(off, n), 0)
-		c.complete(nvme.Success)
+	if !c.accessible(off, n) {
+		return
 	}
+	from := c.disk.segment(off, n)
+	if c.disk.copier != nil && n <= inCapsule {
+		c.inside = n
+		c.disk.copier.Copy(c.short(), off)
+		from = c.behind(n)
+	}
+	c.transfer(dat.OpWrite, from, 0)
+	c.complete(nvme.Success)
 }
 
 // writeBlocks reads blocks from the host's memory, or copies them out of the capsule, unless the store

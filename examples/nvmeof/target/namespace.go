@@ -58,6 +58,7 @@ type namespace struct {
 	prober   store.Prober // nil if no access to the memory fails
 	writer   Writer       // nil if the data of Writes comes to the memory
 	reader   Reader       // nil if the memory may be read at any time
+	copier   Copier       // nil if Reads get the memory as it is
 
 	users int // the table, and the queues that have it; guarded by the table
 }
@@ -69,8 +70,9 @@ func (g *groups) newNamespace(ns Namespace) *namespace {
 	prober, _ := ns.Store.(store.Prober)
 	writer, _ := ns.Store.(Writer)
 	reader, _ := ns.Store.(Reader)
+	copier, _ := ns.Store.(Copier)
 	return &namespace{
-		prober: prober, writer: writer, reader: reader,
+		prober: prober, writer: writer, reader: reader, copier: copier,
 		memory: memory[:blocks<<shift], volatile: ns.Store.Volatile(), shift: shift, blocks: blocks,
 		page: nvme.Namespace{Blocks: blocks, BlockShift: shift, ID: ns.ID, ANAGroup: ns.ANAGroup}, group: g.at(ns.ANAGroup), worker: newWorker(ns.Store), users: 1,
 	}

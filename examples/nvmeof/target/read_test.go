@@ -90,3 +90,28 @@ func TestAReadMayBeAnsweredAfterItsConnectionHasEnded(t *testing.T) {
 		r.Done(nil)
 	})
 }
+
+// copied is a Copier: what it copies is not what its memory has.
+type copied struct {
+	store.Store
+	has []byte
+}
+
+func (c *copied) Copy(to []byte, off int) { copy(to, c.has[off:]) }
+
+func TestAReadOfABlockIsACopyThatTheStoreMakes(t *testing.T) {
+	onEach(t, func(f *fixture) {
+		c := &copied{newMemory(f.T, 1<<20), noise(1 << 20)}
+		require.NoError(f, f.target.Set(1, Namespace{Store: c}))
+		d := f.disk(f.connect(nil), 1)
+		for _, n := range []int{4096, 8192} {
+			got, want := make([]byte, n), c.has[8192:][:n]
+			if n > 4096 {
+				want = c.Memory()[8192:][:n]
+			}
+			_, err := d.ReadAt(got, 8192)
+			require.NoError(f, err)
+			assert.Equal(f, want, got)
+		}
+	})
+}

@@ -38,7 +38,7 @@ const slotLen = nvme.CommandLen + inCapsule
 // requests, and posts their receives.
 func (s *slots) make(c *dat.Conn, entries, requests int) (err error) {
 	n := entries + 1
-	s.turns, s.answers = requests+2*n+proofSlots, n*slotLen
+	s.turns, s.answers = requests+2*n, n*slotLen
 	if s.region, err = c.Alloc(s.answers+s.turns*nvme.CompletionLen, dat.LocalRead|dat.LocalWrite); err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ var (
 	_ target.Writer = (*Device)(nil)
 	_ target.Reader = (*Device)(nil)
 	_ target.Zeroer = (*Device)(nil)
+	_ target.Copier = (*Device)(nil)
 )
 
 // Device is the volume's disk.
@@ -57,6 +58,9 @@ func (d *Device) Drop(w *target.Write) { d.c.events.put(func() { d.c.drop(w) }) 
 
 // Gate implements target.Reader.
 func (d *Device) Gate(r *target.Read) { d.tell(func() { d.c.read(r) }, r.Done) }
+
+// Copy implements target.Copier.
+func (d *Device) Copy(to []byte, off int) { d.c.disk.Copy(to, off) }
 
 // tell gives run a function. A node that has ended refuses.
 func (d *Device) tell(f func(), done func(error)) {

@@ -274,3 +274,28 @@ func TestAMarkThatWasReadIsStable(t *testing.T) {
 		require.Equal(t, released, index)
 	}
 }
+
+func TestACopyHasNoPartOfAnEntryThatIsApplied(t *testing.T) {
+	_, d := disk(t)
+	ended := make(chan error)
+	go func() {
+		var err error
+		for index := uint64(2); index < 2000 && err == nil; index++ {
+			b := bytes.Repeat([]byte{byte(index)}, 4096)
+			err = d.Apply(index, 1, sealed(entry.Entry{Op: entry.Small, Len: 4096, Data: b}, b), nil)
+		}
+		ended <- err
+	}()
+	b := make([]byte, 4096)
+	for {
+		select {
+		case err := <-ended:
+			require.NoError(t, err)
+			return
+		default:
+		}
+		if d.Copy(b, 0); b[0] == b[8] && b[0] != 0 { // not the data of disk
+			require.Equal(t, bytes.Repeat(b[:1], len(b)), b)
+		}
+	}
+}
