@@ -337,5 +337,11 @@ func (c *Client) Close() error {
 // errDrains is why a client has no connection for calls while its server is being shut down.
 var errDrains = errors.New(refusals[CodeDraining])
 
+// errLeft is why a connection has ended whose server did not say that it is shut down.
+var errLeft = errors.New("the server ended it; if it broke it, its Config.Log says why")
+
+// errAdapterClosed is why a connection has ended that nobody ended before.
+var errAdapterClosed = fmt.Errorf("the adapter is closed: %w", net.ErrClosed)
+
 // errClosed is why calls of a client that was closed fail.
 var errClosed = fmt.Errorf("the client is closed: %w", net.ErrClosed)

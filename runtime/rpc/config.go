@@ -71,7 +71,9 @@ type Config struct {
 	// alone. Requests that the program takes from [Server.Requests] have no handler.
 	AroundHandler func(r *Request, next Handler) ([]byte, error)
 	// Log takes what no caller is told: from a server, that it waits for its address, connections for which
-	// it lacks memory or the like, handlers that panic, and answers of [Server.Serve] that could not be sent; from a client, connections that end, the first attempt
+	// it lacks memory or the like, connections that it broke, with the reason, which their clients do not
+	// learn, handlers that panic, and answers of [Server.Serve] that could not be sent; from a client,
+	// connections that end, the first attempt
 	// that fails, and the one that succeeds. nil logs nothing.
 	Log *slog.Logger
 }

@@ -85,7 +85,8 @@ func (e *CallError) Error() string {
 
 func (e *CallError) Unwrap() error { return e.Err }
 
-// ErrEnded is matched by the errors of calls whose connection has ended.
+// ErrEnded is matched by the errors of calls, and of requests, whose connection has ended. The text says
+// who ended it, and why as far as this end knows: a client without Config.Redial has to dial again then.
 var ErrEnded = errors.New("the connection has ended")
 
 // ended is why a connection has ended, for its calls.

@@ -1,7 +1,11 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"net"
 	"slices"
 	"sync"
 	"time"
@@ -31,9 +35,10 @@ type link struct {
 	waiting  []*dat.Buffer // messages without a receive at the peer, in order
 	limit    *time.Timer   // ends stall; nil before the first message that waits
 
-	crediting bool // a goroutine waits for a buffer for a CREDIT
-	over      bool // nothing is sent any more
-	look      look // at the first message that waits
+	crediting bool  // a goroutine waits for a buffer for a CREDIT
+	over      bool  // nothing is sent any more
+	why       error // it has ended, or this end breaks it
+	look      look  // at the first message that waits
 
 	backlog func(n int) // counts links with waiting messages; nil of a client
 }
@@ -51,7 +56,7 @@ func (l *link) send(b *dat.Buffer) error {
 	defer l.mu.Unlock()
 	if l.over {
 		l.conn.Release(b)
-		return ErrEnded
+		return ended(l.why)
 	}
 	if len(l.waiting) > 0 || l.room() < 2 {
 		l.waiting = append(l.waiting, b)
@@ -78,7 +83,7 @@ func (l *link) watch() {
 	switch {
 	case l.stall == 0:
 	case l.limit == nil:
-		l.limit = time.AfterFunc(l.stall, l.breakOff)
+		l.limit = time.AfterFunc(l.stall, l.stalled)
 	case len(l.waiting) == 0:
 		l.limit.Stop()
 	default:
@@ -86,8 +91,39 @@ func (l *link) watch() {
 	}
 }
 
-// breakOff breaks the connection; its end comes as an event.
-func (l *link) breakOff() { _ = l.conn.Endpoint.Disconnect(dat.Abrupt) }
+// fail breaks the connection for a reason of this end's. Its end comes as an event.
+func (l *link) fail(why error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.breakOff(why)
+}
+
+// because says why this end is about to end the connection.
+func (l *link) because(why error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.why = cmp.Or(l.why, why)
+}
+
+// breakOff is fail. The caller holds mu.
+func (l *link) breakOff(why error) {
+	if !errors.Is(why, net.ErrClosed) { // of a send: its close is the reason
+		l.why = cmp.Or(l.why, why)
+	}
+	_ = l.conn.Endpoint.Disconnect(dat.Abrupt) // fails when the connection has ended
+}
+
+// stalled breaks the connection of a client that takes no answers.
+func (l *link) stalled() {
+	l.fail(fmt.Errorf("the client took none of the answers that wait for %v, which is Config.Stall, so this server broke the connection", l.stall))
+}
+
+// reason is why the connection has ended, for calls and requests.
+func (l *link) reason() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return ended(l.why)
+}
 
 // count tells that there is a backlog, or none any more.
 func (l *link) count(n int) {
@@ -106,7 +142,7 @@ func (l *link) post(b *dat.Buffer) error {
 	l.sent++
 	err := l.conn.Send(b)
 	if err != nil {
-		l.breakOff()
+		l.breakOff(err)
 		return ended(err)
 	}
 	return nil
@@ -192,13 +228,18 @@ func bare(b *dat.Buffer, kind byte, call uint32) *dat.Buffer {
 	return b
 }
 
-// end says that the connection has ended, and gives back what waits.
-func (l *link) end() {
+// end says that the connection has ended, and gives back what waits. If this end has broken the
+// connection, end returns its own reason, and else why is the reason.
+func (l *link) end(why error) (own error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.over = true
+	if !l.over {
+		own = l.why
+	}
+	l.over, l.why = true, cmp.Or(l.why, why)
 	for len(l.waiting) > 0 {
 		l.conn.Release(l.waiting[0])
 		l.unqueue(0)
 	}
+	return own
 }

@@ -103,8 +103,15 @@ func (s *Server) serveOne(all *sync.WaitGroup, r *Request, handler Handler) {
 		failed := failure(err)
 		err = r.Fail(failed.Code, failed.Text)
 	}
-	if err != nil && s.cfg.Log != nil {
-		s.cfg.Log.Warn("an answer was not sent", slog.Any("error", err))
+	if err != nil {
+		s.log("an answer was not sent", err)
+	}
+}
+
+// log says what no caller is told.
+func (s *Server) log(what string, err error) {
+	if s.cfg.Log != nil {
+		s.cfg.Log.Warn(what, slog.Any("error", err))
 	}
 }
 

@@ -1,6 +1,8 @@
 package rpc
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -36,15 +38,39 @@ func (s *Server) handle(ev dat.Event) {
 		if !up {
 			s.count(-1)
 		}
-		p.link.end()
+		if own := p.link.end(cmp.Or(ev.Err(), s.inOrder())); own != nil {
+			s.log("broke a connection", fmt.Errorf("%s: %w", p.peer(), own))
+		}
 		p.abandon()
 		_ = c.Close()
 	case ev.Op == dat.OpRecv:
 		b := c.Message(ev)
 		if b != nil && p.take(b) != nil {
-			p.link.breakOff()
+			p.link.fail(errMalformed)
 		}
 	}
+}
+
+// Why a server's connections end in order.
+var (
+	errServerClosed = errors.New("this server, or its adapter, has been closed")
+	errClientLeft   = errors.New("the client ended it")
+)
+
+func (s *Server) inOrder() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing {
+		return errServerClosed
+	}
+	return errClientLeft
+}
+
+// close says that this server ends its connections.
+func (s *Server) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closing = true
 }
 
 // served is the server's end of a connection.

@@ -41,6 +41,7 @@ type Server struct {
 	hand     *Request      // feed has it until the channel has a place
 	queue    queue
 	draining bool
+	closing  bool          // this server ends its connections
 	active   int           // requests without an answer, and connections with answers that wait
 	taken    int           // requests without an answer
 	idle     chan struct{} // closed when draining and none is active; nil before
@@ -124,7 +125,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		s.sayEnd(ctx)
 		err = s.rest(ctx) // until that has been sent
 	}
-	if err == nil {
+	if s.close(); err == nil {
 		err = s.ln.Shutdown(ctx)
 	}
 	return errors.Join(stopped, err, s.Close())
@@ -208,6 +209,7 @@ func (s *Server) Close() error {
 	for _, end := range s.unlist {
 		end()
 	}
+	s.close()
 	err := s.ln.Close()
 	<-s.done
 	s.mu.Lock()
@@ -255,7 +257,7 @@ func (s *Server) abandon() {
 	left := slices.Collect(maps.Keys(s.conns))
 	s.mu.Unlock()
 	for _, p := range left {
-		p.link.end()
+		p.link.end(errServerClosed)
 		p.abandon()
 	}
 }

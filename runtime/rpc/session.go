@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -34,7 +35,6 @@ type session struct {
 	looks  looks
 
 	mu   sync.Mutex
-	why  error // why the connection has ended, once over
 	over bool
 	last bool // the server has answered all that it has begun, and begins nothing any more
 }
@@ -91,6 +91,9 @@ func refused(err error) error {
 }
 
 func (s *session) close() error {
+	if !s.hasEnded() {
+		s.link.because(errClosed)
+	}
 	err := s.link.conn.Close()
 	<-s.done
 	return err
@@ -175,7 +178,7 @@ func (s *session) begin(ctx context.Context, p *pending, call *Call) error {
 	err = s.link.send(b)
 	s.mu.Unlock()
 	if err != nil { // so the connection ends, or has: the reader tells all calls
-		s.fail(err)
+		s.link.fail(err)
 		<-p.answer
 		s.free <- p
 		return s.reason()
@@ -245,11 +248,7 @@ func (s *session) drain(last bool) {
 	}
 }
 
-func (s *session) reason() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return ended(s.why)
-}
+func (s *session) reason() error { return s.link.reason() }
 
 // read is the goroutine that takes messages, until the connection has been closed.
 func (s *session) read() {
@@ -259,14 +258,14 @@ func (s *session) read() {
 			switch {
 			case ev.Number == dat.Closed:
 				batch.Release()
-				s.end(nil)
+				s.end(errAdapterClosed)
 				return
 			case ev.Ended():
 				dat.ConnOf(ev)
-				s.end(ev.Err())
+				s.end(cmp.Or(ev.Err(), s.inOrder()))
 			case ev.Op == dat.OpRecv:
 				if b := s.link.conn.Message(ev); b != nil && s.take(b) != nil {
-					s.fail(errMalformed)
+					s.link.fail(errMalformed)
 				}
 			}
 		}
@@ -294,6 +293,14 @@ func (s *session) take(b *dat.Buffer) error {
 		err = errMalformed
 	}
 	return err
+}
+
+// inOrder is why a server ends a connection in order.
+func (s *session) inOrder() error {
+	if s.isLast() {
+		return errDrains
+	}
+	return errLeft
 }
 
 // isLast reports whether calls that have no answer have not run.
@@ -326,19 +333,9 @@ func (s *session) finish(p *pending, b *dat.Buffer) {
 	}
 }
 
-// fail breaks the connection for a reason of this end's.
-func (s *session) fail(why error) {
-	s.mu.Lock()
-	if s.why == nil {
-		s.why = why
-	}
-	s.mu.Unlock()
-	s.link.breakOff()
-}
-
 // end fails all calls.
 func (s *session) end(why error) {
-	s.link.end()
+	s.link.end(why)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {
@@ -346,9 +343,6 @@ func (s *session) end(why error) {
 	}
 	s.over = true
 	close(s.ended)
-	if s.why == nil {
-		s.why = why
-	}
 	for i := range s.slots {
 		if p := &s.slots[i]; p.active {
 			s.finish(p, nil)

@@ -90,7 +90,7 @@ func TestASnapshotSaysWhatAClientAndItsServerDo(t *testing.T) {
 		<-drained
 		require.NoError(t, s.Close())
 		synctest.Wait()
-		assert.Equal(t, "the connection has ended", c.Snapshot().Down)
+		assert.Equal(t, "the connection has ended: "+errLeft.Error(), c.Snapshot().Down)
 		require.NoError(t, c.Close())
 		assert.Empty(t, reported[ClientSnapshot](t, ia, "rpc clients"))
 		assert.Empty(t, reported[ServerSnapshot](t, ia, "rpc servers"))

@@ -146,7 +146,16 @@ func (r *Request) overdue() {
 		return
 	}
 	r.broke = true
-	r.from.link.breakOff()
+	r.from.link.fail(fmt.Errorf("method %d, call %#x: %v", r.header.code, r.header.call, r.overlong())) //nolint:errorlint // the end of its call is not that of others
+}
+
+// overlong is the error of a transfer that broke the connection. The caller holds mu.
+func (r *Request) overlong() error {
+	cfg := &r.from.server.cfg
+	if err := r.left(); err != nil {
+		return fmt.Errorf("it went on for %v, which is Config.Patience, behind the end of the call, and broke the connection: %w", cfg.Patience, err)
+	}
+	return hw.Errorf("", hw.TimeoutExpired, hw.NoSubtype, "it went on for %v, which is Config.Stall, and broke the connection", cfg.Stall)
 }
 
 // unwatch ends the transfer of a piece, which has written so far. It returns the error of one that took
@@ -166,10 +175,7 @@ func (r *Request) unwatch(written int) error {
 	if !r.broke {
 		return nil
 	}
-	if err := r.left(); err != nil {
-		return fmt.Errorf("it went on for %v and broke the connection: %w", r.from.server.cfg.Patience, err)
-	}
-	return hw.Errorf("", hw.TimeoutExpired, hw.NoSubtype, "it went on for %v, which is Config.Stall, and broke the connection", r.from.server.cfg.Stall)
+	return r.overlong()
 }
 
 // wrote is how far into the sink the server has written.
@@ -204,7 +210,7 @@ func (r *Request) over() error {
 	case err != nil:
 		return err
 	case r.gone:
-		return ErrEnded
+		return r.from.link.reason()
 	case r.given != nil:
 		return context.Cause(r.given)
 	}
