@@ -35,7 +35,9 @@ type Config struct {
 	// 8*Calls + 8 messages of Message and Metadata bytes: 585 KiB with the defaults, and 64 GiB at the most.
 	Conns int
 	// PZ is the zone of the connections' memory; nil makes one for all connections of the
-	// server or client. No peer reaches memory in it but what is registered for that.
+	// server or client, which Serve, Shutdown and Close refuse to close while memory of the program's is in
+	// it. So a program that frees its memory behind them, as a store of objects does, names a zone of its
+	// own, and closes that last. No peer reaches memory in it but what is registered for that.
 	PZ *dat.PZ
 	// Patience is how long [Client.Call] still waits when its context has ended and the server may
 	// be moving memory of the call's. Then the client breaks the connection, so that the memory is the

@@ -46,6 +46,12 @@
 // caller how far the server has written. When [Client.Call] returns, also with an error, that
 // memory is the caller's again.
 //
+// A deadline has to leave a long payload the time that it takes: a megabyte takes 40 s at 200 kbit/s. A call
+// whose time is over keeps nothing of what moved, and a second one begins with the first byte. So a program
+// that repeats a call with the same deadline may never come to an end: it gives such calls more time, or
+// makes them shorter. On a link that moves less than 256 KiB in Config.Patience, each long call whose time is
+// over may end the connection, with the other calls: there both ends raise Patience, too.
+//
 // A caller who gets a value does not know its length before. It names a sink as long as the value may be; the
 // handler writes what fits and answers with the value's length, which tells a caller with too little what to
 // ask for, and Call.Written says how much came.
@@ -114,7 +120,9 @@
 // answers calls that it has begun, and refuses the others: clients with Config.Redial make those
 // again at the next server of that address. The next server may start before the first has ended:
 // with Config.Await its Listen waits for the address, which is free when the shutdown of the first
-// begins. Clients go to the next server then, and calls under way end on the old connection.
+// begins. Clients go to the next server then, and calls under way end on the old connection. So for a
+// while both servers have handlers: if these write the same files, the next server takes a lock on the files
+// before it reads them and listens. Its clients wait meanwhile.
 //
 // A client that stalls does not hold a handler or a shutdown for ever. The server breaks its
 // connection when no piece of its Reads and Writes moves for Config.Stall though some are under way, when

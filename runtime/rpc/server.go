@@ -92,9 +92,10 @@ func (s *Server) Addr() string {
 	return s.ln.Addr()
 }
 
-// PZ is the zone of the server's memory for RDMA: register memory in it for
-// [Request.Read] and [Request.Write], without privileges for peers. It is
-// nil for a nil server.
+// PZ is the zone of the server's memory for RDMA: register memory in it with LocalWrite for [Request.Read]
+// and LocalRead for [Request.Write]. Privileges for peers are not needed, since it is the server that moves
+// the bytes. Memory that stays between requests is better in a zone of the program's: see Config.PZ and the
+// example of Request.Read. PZ is nil for a nil server.
 func (s *Server) PZ() *dat.PZ {
 	if s == nil {
 		return nil
