@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -67,7 +68,9 @@ func (e *Error) Is(target error) bool {
 
 // CallError is the error of a call that got no answer. Err is the cause of the context's
 // end, or why the connection ended, which matches [ErrEnded], or the server's refusal to begin
-// the call: an [Error] with CodeDraining or CodeBusy.
+// the call: an [Error] with CodeDraining or CodeBusy. It matches [context.DeadlineExceeded] and [context.Canceled]
+// only if the caller's own context has ended so: a connection that broke because its peer was silent
+// matches [godat/runtime.ErrTimeout].
 type CallError struct {
 	// MayHaveRun is false if the server has certainly not begun the call, so that it does no
 	// harm to make it again. It is true if the call was sent, on this connection or an earlier
@@ -86,7 +89,7 @@ func (e *CallError) Error() string {
 func (e *CallError) Unwrap() error { return e.Err }
 
 // ErrEnded is matched by the errors of calls, and of requests, whose connection has ended. The text says
-// who ended it, and why as far as this end knows: a client without Config.Redial has to dial again then.
+// who ended it, and why as far as this end knows. A client without Config.Redial has to dial again then.
 var ErrEnded = errors.New("the connection has ended")
 
 // ended is why a connection has ended, for its calls.
@@ -94,8 +97,21 @@ func ended(why error) error {
 	if why == nil {
 		return ErrEnded
 	}
-	return fmt.Errorf("%w: %w", ErrEnded, why)
+	return &endError{why}
 }
+
+// endError matches what its reason matches, but not the end of a context: a time limit of the connection's,
+// or of another call, is not that of the caller.
+type endError struct{ why error }
+
+func (e *endError) Error() string { return ErrEnded.Error() + ": " + e.why.Error() }
+
+func (e *endError) Is(target error) bool {
+	return target == ErrEnded || target != context.DeadlineExceeded && target != context.Canceled && errors.Is(e.why, target)
+}
+
+// As is in place of Unwrap, by which errors.Is would find the end of a context.
+func (e *endError) As(target any) bool { return errors.As(e.why, target) }
 
 // notMade is the error of a method of a nil or zero value.
 func notMade(op, what, by string) error {

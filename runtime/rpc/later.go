@@ -84,7 +84,7 @@ func (r *Request) give(k *kept) {
 func (s *session) fetch(ctx context.Context, p *pending, length []byte, call *Call, dst []byte) (got []byte, err error) {
 	if len(length) != 4 || binary.BigEndian.Uint32(length) == 0 || binary.BigEndian.Uint32(length) > mostLater {
 		s.free <- p
-		s.link.fail(errMalformed)
+		s.fail(errMalformed)
 		return dst, &CallError{MayHaveRun: true, Err: errMalformed}
 	}
 	n := int(binary.BigEndian.Uint32(length))

@@ -103,7 +103,7 @@ func (s *session) leave(ctx context.Context, p *pending, call *Call) error {
 		}
 		s.link.conn.Release(b)
 	case <-wait.C:
-		s.link.fail(fmt.Errorf("the server of method %d still had a call's memory %v after the call's end, which is Config.Patience, so this client broke the connection", call.Method, s.cfg.Patience))
+		s.fail(fmt.Errorf("the server of method %d still had a call's memory %v after the call's end, which is Config.Patience, so this client broke the connection", call.Method, s.cfg.Patience))
 		s.link.conn.Release(<-p.answer)
 	}
 	s.free <- p

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/hw"
 	dat "godat/runtime"
 )
 
@@ -126,6 +127,21 @@ func TestAServerLogsThatAClientTakesNoAnswers(t *testing.T) {
 		c := stingy(t, ia, s, 3)
 		require.Eventually(t, func() bool { return strings.Contains(log.String(), "Config.Stall") }, time.Minute, time.Millisecond)
 		assert.Contains(t, log.String(), c.LocalAddr().String())
+	})
+}
+
+func TestTheTimeLimitOfAConnectionIsNotThatOfItsCalls(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		c := dial(t, ia, serve(t, ia, Config{}, 1, silent), Config{})
+		failed := called(within(t), c, 1)
+		require.Eventually(t, func() bool { return c.Snapshot().Calls == 1 }, time.Minute, time.Millisecond)
+		c.now.link.fail(&hw.Cause{Text: "the peer is silent", Err: hw.ErrTimeout})
+		err := <-failed
+		require.ErrorIs(t, err, ErrEnded)
+		require.ErrorIs(t, err, hw.ErrTimeout)
+		require.ErrorAs(t, err, new(*hw.Cause))
+		require.NotErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorContains(t, err, "the peer is silent")
 	})
 }
 

@@ -52,7 +52,11 @@ func (c *Client) redial() {
 // the next session comes beside it.
 func (c *Client) leave(s *session) {
 	if c.life.Err() == nil {
-		c.log(slog.LevelWarn, "the connection has ended", c.why(s))
+		why := c.why(s)
+		if over, ok := errors.AsType[*endError](why); ok {
+			why = over.why
+		}
+		c.log(slog.LevelWarn, ErrEnded.Error(), why)
 	}
 	if s.hasEnded() || c.life.Err() != nil {
 		_ = s.close() // what it could not free the adapter frees

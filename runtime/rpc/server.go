@@ -258,7 +258,7 @@ func (s *Server) abandon() {
 	left := slices.Collect(maps.Keys(s.conns))
 	s.mu.Unlock()
 	for _, p := range left {
-		p.link.end(errServerClosed)
+		_ = p.link.end(errServerClosed)
 		p.abandon()
 	}
 }

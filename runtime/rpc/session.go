@@ -178,7 +178,7 @@ func (s *session) begin(ctx context.Context, p *pending, call *Call) error {
 	err = s.link.send(b)
 	s.mu.Unlock()
 	if err != nil { // so the connection ends, or has: the reader tells all calls
-		s.link.fail(err)
+		s.fail(err)
 		<-p.answer
 		s.free <- p
 		return s.reason()
@@ -265,7 +265,7 @@ func (s *session) read() {
 				s.end(cmp.Or(ev.Err(), s.inOrder()))
 			case ev.Op == dat.OpRecv:
 				if b := s.link.conn.Message(ev); b != nil && s.take(b) != nil {
-					s.link.fail(errMalformed)
+					s.fail(errMalformed)
 				}
 			}
 		}
@@ -333,9 +333,12 @@ func (s *session) finish(p *pending, b *dat.Buffer) {
 	}
 }
 
+// fail breaks the connection for a reason of this end's.
+func (s *session) fail(why error) { s.link.fail(why) }
+
 // end fails all calls.
 func (s *session) end(why error) {
-	s.link.end(why)
+	_ = s.link.end(why)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {

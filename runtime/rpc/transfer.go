@@ -94,7 +94,7 @@ func (r *Request) movePiece(op dat.Op, part dat.Segment, callers dat.RemoteSegme
 	}
 	if err = cmp.Or(r.unwatch(written), err); err != nil {
 		if errors.Is(err, net.ErrClosed) || r.from.link.conn.Endpoint.State() != dat.StateConnected || errors.As(err, new(hw.StatusError)) {
-			return 0, ended(err) // before it, or by it
+			return 0, fmt.Errorf("%w: %w", ErrEnded, err) // before it, or by it
 		}
 		return 0, err
 	}
@@ -146,7 +146,7 @@ func (r *Request) overdue() {
 		return
 	}
 	r.broke = true
-	r.from.link.fail(fmt.Errorf("method %d, call %#x: %v", r.header.code, r.header.call, r.overlong())) //nolint:errorlint // the end of its call is not that of others
+	r.from.link.fail(fmt.Errorf("method %d, call %#x: %w", r.header.code, r.header.call, r.overlong()))
 }
 
 // overlong is the error of a transfer that broke the connection. The caller holds mu.
