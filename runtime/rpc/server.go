@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -268,8 +267,8 @@ func (s *Server) abandon() {
 func (s *Server) notAccepted(err error) {
 	full := errors.Is(err, &hw.Error{Type: hw.InsufficientResources, Sub: hw.ResourceTEP})
 	lacks := errors.Is(err, hw.ErrInsufficientResources) || errors.Is(err, &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandlePZ})
-	if s.cfg.Log != nil && lacks && !full {
-		s.cfg.Log.Warn("a connection was not accepted", slog.Any("error", err))
+	if lacks && !full {
+		s.log("a connection was not accepted", err)
 	}
 }
 
