@@ -74,7 +74,7 @@ const noBuffer = -1
 // A goroutine that gives a buffer back looks at n afterwards, and a goroutine that waits
 // looks for a free buffer after it has counted itself in n. So one of them finds the
 // other: no call waits while a buffer is free. The same holds for the end of the pool,
-// with dead in place of a free buffer.
+// with dead in place of a free buffer. Its model is check/models/pool.pml.
 type waiters struct {
 	n atomic.Int32 // length of queue; written under mu
 

@@ -7,6 +7,8 @@ import (
 	"godat/internal/yield"
 )
 
+// check/models/parked.pml is the model of notice and parked, without the CNO.
+//
 // The CNO's side of a ring. The CNO is one more consumer to wake, and comes after a
 // waiter: cnoBit in parked says that there is one, so Flush looks at one word for
 // both.

@@ -10,7 +10,7 @@ import (
 )
 
 // turn says which goroutine is the consumer of a ring, of which there is one at a
-// time, and counts the events that consumers took.
+// time, and counts the events that consumers took. Its model is check/models/turn.pml.
 type turn struct {
 	own    owner.Tag // the consumer's
 	word   atomic.Uint64

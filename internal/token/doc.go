@@ -5,6 +5,8 @@
 //
 // # The protocol
 //
+// Its model is check/models/token.pml.
+//
 // A token is one word: the flags Held and Kicked, and bits of the user's own, which
 // any goroutine may change in the same swap.
 //
