@@ -1,7 +1,5 @@
 // Command plant puts faults into the library, one at a time, and says which the seeded world finds: by programs
-// that know nothing of them. Run it in the module's directory:
-//
-//	go run ./plant -run '^token/' -seeds 20
+// that know nothing of them. It runs in the module's directory, as its README shows.
 //
 // A fault is a patch of check/mutate's form: those of the mutations, and those below faults.
 package main
