@@ -105,13 +105,14 @@ func (f *files) exact(dir string) error {
 
 // disks is how a node's files are opened. Tests have some that fail.
 var disks = struct {
-	open func(path string, size int) (store.Store, error)
-	log  raftlog.Config
-}{open: store.OpenFile}
+	open    func(path string, size int) (store.Store, error)
+	journal func(path string, size int) (store.Staged, error)
+	log     raftlog.Config
+}{open: store.OpenFile, journal: store.OpenStaged}
 
 // open opens the files, which were made or are made now.
 func (f *files) open(dir string, made bool) (err error) {
-	if f.journal, err = disks.open(filepath.Join(dir, "journal"), f.about.Layout.Size()); err != nil {
+	if f.journal, err = disks.journal(filepath.Join(dir, "journal"), f.about.Layout.Size()); err != nil {
 		return err
 	}
 	if f.disk, err = disks.open(filepath.Join(dir, "disk"), state.Size(f.about.Size)); err != nil {

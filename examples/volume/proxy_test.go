@@ -31,7 +31,7 @@ const suffering = "suffering"
 func suffer(text string) {
 	part := strings.SplitN(text, " ", 3)
 	disk := fault.Disk(part[2])
-	disks.open = disk.OpenStore
+	disks.open, disks.journal = disk.OpenStore, disk.OpenStaged
 	disks.log = raftlog.Config{Files: fault.Files{FS: walfs.New(), Disk: disk}, Segment: 128 << 10}
 	err := hw.Register(iwarp.New(iwarp.Config{Name: suffering, Dial: func(ctx context.Context, addr string) (net.Conn, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, "tcp", part[0])

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -11,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/examples/nvmeof/nvme"
+	"godat/examples/nvmeof/store"
 	"godat/examples/volume/fault"
 )
 
@@ -111,4 +114,22 @@ func TestANodeWhoseDiskFailsSaysSoAndComesBack(t *testing.T) {
 			c.same()
 		})
 	}
+}
+
+// A page of the file that can't be read is a signal to whoever touches it: the file is made shorter than its mapping.
+func TestALeaderWhoseDiskCanNotBeReadSaysSoAndAnotherNodeGoesOn(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.three()
+	d := &content{h: c.host(), r: rand.New(rand.NewPCG(7, 8))}
+	d.write(20)
+	p := c.running[c.leader()]
+	require.NoError(t, os.Truncate(filepath.Join(string(c.disk(p.id)), "disk"), 8192))
+	d.read()
+	d.write(20)
+	d.read()
+	<-p.ended
+	require.Equal(t, exitFailed, p.ProcessState.ExitCode())
+	require.Contains(t, p.log.String(), store.ErrUnreadable.Error())
+	require.NotContains(t, p.log.String(), "SIGBUS")
 }

@@ -35,6 +35,14 @@ type Grower interface {
 	Grown() (Store, error)
 }
 
+// Staged is a Store that writes its memory to where it is kept: nothing else does. Stage writes a range and does not wait
+// until it is stable; Flush writes one, too, which may be empty, and then makes stable all that was staged before. Without either a
+// change of the memory is lost when the store is closed.
+type Staged interface {
+	Store
+	Stage(off, n int) error
+}
+
 // Prober is a Store whose memory may fail when it is accessed. A provider accesses it in
 // goroutines of its own, where a failure would end the process, so a target probes a range
 // before it gives the range to one.

@@ -18,6 +18,7 @@ type file struct {
 	f    *os.File
 	data []byte
 	page int
+	made bool                                // by this call
 	disk bool                                // a regular file; otherwise a block device
 	sync func(pages []byte, flags int) error // writes pages back, and waits
 
@@ -41,39 +42,63 @@ func OpenFile(path string, size int) (Store, error) { return openFile(path, size
 func OpenShared(path string, size int) (Store, error) { return openFile(path, size, unix.LOCK_SH) }
 
 func openFile(path string, size, lock int) (Store, error) {
+	s, err := openLocked(path, lock)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.mapAll(size); err != nil {
+		return nil, s.abandon(err)
+	}
+	return s, nil
+}
+
+// openLocked opens and locks a file.
+func openLocked(path string, lock int) (*file, error) {
 	_, missing := os.Stat(path)
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
-	s := &file{f: f, page: os.Getpagesize(), sync: unix.Msync, failed: new(atomic.Pointer[error])}
-	if err := s.open(size, lock); err != nil {
-		err = errors.Join(fmt.Errorf("store: %s: %w", path, err), f.Close())
-		if info, gone := os.Stat(path); errors.Is(missing, os.ErrNotExist) && gone == nil && info.Size() == 0 {
-			err = errors.Join(err, os.Remove(path)) // which this call has made
-		}
-		return nil, err
+	s := &file{f: f, made: errors.Is(missing, os.ErrNotExist), page: os.Getpagesize(), sync: unix.Msync, failed: new(atomic.Pointer[error])}
+	if err := unix.Flock(s.fd(), lock|unix.LOCK_NB); err != nil {
+		return nil, s.abandon(fmt.Errorf("another process has it: %w", err))
 	}
 	return s, nil
 }
 
-func (s *file) open(size, lock int) error {
-	if err := unix.Flock(s.fd(), lock|unix.LOCK_NB); err != nil {
-		return fmt.Errorf("another process has it: %w", err)
+// abandon closes a file that can't be used, and removes it if it was made for nothing.
+func (s *file) abandon(why error) error {
+	path := s.f.Name()
+	err := errors.Join(fmt.Errorf("store: %s: %w", path, why), s.f.Close())
+	if info, gone := os.Stat(path); s.made && gone == nil && info.Size() == 0 {
+		err = errors.Join(err, os.Remove(path)) // which this call has made
 	}
-	return s.mapAll(size)
+	return err
 }
 
 // mapAll maps all of the file, at least size bytes.
 func (s *file) mapAll(size int) error {
-	info, err := s.f.Stat()
+	size, err := s.measure(size)
 	if err != nil {
 		return err
+	}
+	s.data, err = unix.Mmap(s.fd(), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return err
+	}
+	return s.f.Sync() // the length and the allocation
+}
+
+// measure allocates the file's space, at least size bytes, and returns its length.
+func (s *file) measure(size int) (int, error) {
+	info, err := s.f.Stat()
+	if err != nil {
+		return 0, err
 	}
 	s.disk = info.Mode().IsRegular()
 	have, err := s.f.Seek(0, io.SeekEnd)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if s.disk {
 		size = max(size, int(have))
@@ -84,16 +109,12 @@ func (s *file) mapAll(size int) error {
 		size = int(have)
 	}
 	if err != nil {
-		return fmt.Errorf("allocate %d bytes: %w", size, err)
+		return 0, fmt.Errorf("allocate %d bytes: %w", size, err)
 	}
 	if size == 0 {
-		return errors.New("it is empty, and no size is given")
+		return 0, errors.New("it is empty, and no size is given")
 	}
-	s.data, err = unix.Mmap(s.fd(), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	if err != nil {
-		return err
-	}
-	return s.f.Sync() // the length and the allocation
+	return size, nil
 }
 
 // Grown implements Grower. The new store has a descriptor of its own for the same open

@@ -149,6 +149,44 @@ func (d Disk) OpenStore(path string, size int) (store.Store, error) {
 	return &mapped{s, d, path}, nil
 }
 
+// OpenStaged is store.OpenStaged for a file of the directory.
+func (d Disk) OpenStaged(path string, size int) (store.Staged, error) {
+	s, err := store.OpenStaged(path, size)
+	if err != nil {
+		return nil, err
+	}
+	return &staged{Staged: s, disk: d, path: path}, nil
+}
+
+// staged is a file of a disk that is staged. Its goroutine alone stages and flushes.
+type staged struct {
+	store.Staged
+	disk   Disk
+	path   string
+	ranges [][2]int // that were staged since the last flush
+}
+
+// Stage implements store.Staged.
+func (s *staged) Stage(off, n int) error {
+	s.ranges = append(s.ranges, [2]int{off, n})
+	return s.Staged.Stage(off, n)
+}
+
+// Flush implements store.Store.
+func (s *staged) Flush(off, n int) error {
+	err := s.disk.flush()
+	if err == nil {
+		err = s.Staged.Flush(off, n)
+	}
+	for _, r := range append(s.ranges, [2]int{off, n}) {
+		if err == nil {
+			err = s.disk.keep(s.path, s.Memory()[r[0]:][:r[1]], r[0])
+		}
+	}
+	s.ranges = nil
+	return err
+}
+
 // mapped is a file of a disk.
 type mapped struct {
 	store.Store

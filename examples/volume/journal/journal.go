@@ -1,7 +1,7 @@
 // Package journal keeps the data of writes from their beginning until the disk has it
 // for good.
 //
-// A journal is a mapped file of slots. A slot takes the data of one write, which an entry
+// A journal is a file of slots, in memory of its own: devices write to that, and the journal writes it to the file. A slot takes the data of one write, which an entry
 // of the log names by the slot and the data's CRC. The slots of a node are those that the
 // node fills when it leads, in its own journal; the others read them from there into the same
 // slots of theirs. A Pool says which of its slots a leader may fill, and a Fence for whom
@@ -148,17 +148,27 @@ func (j *Journal) Data(e *entry.Entry) ([]byte, error) {
 // Sync makes the data of the Writes among entries stable, with one flush. After a sync
 // that failed all others fail, too: the system may have forgotten which pages it did not write.
 func (j *Journal) Sync(entries []entry.Entry) error {
+	staged, _ := j.store.(store.Staged)
 	begin, end := math.MaxInt, 0
+	var err error
 	for i := range entries {
 		if e := &entries[i]; e.Op == entry.Write {
 			off := j.Offset(e.Slot)
 			begin, end = min(begin, off), max(end, off+int(e.Len))
+			if staged != nil && err == nil {
+				err = staged.Stage(off, int(e.Len))
+			}
 		}
 	}
 	if end == 0 {
 		return nil
 	}
-	err := j.store.Flush(begin, end-begin)
+	if staged != nil { // the slots between are not to be written
+		end = begin
+	}
+	if err == nil {
+		err = j.store.Flush(begin, end-begin)
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if err != nil && j.failed == nil {

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"godat/examples/nvmeof/store"
 	"godat/examples/nvmeof/target"
 )
 
@@ -14,6 +15,7 @@ var (
 	_ target.Reader = (*Device)(nil)
 	_ target.Zeroer = (*Device)(nil)
 	_ target.Copier = (*Device)(nil)
+	_ store.Prober  = (*Device)(nil)
 )
 
 // Device is the volume's disk.
@@ -58,6 +60,15 @@ func (d *Device) Drop(w *target.Write) { d.c.events.put(func() { d.c.drop(w) }) 
 
 // Gate implements target.Reader.
 func (d *Device) Gate(r *target.Read) { d.tell(func() { d.c.read(r) }, r.Done) }
+
+// Probe implements store.Prober. A node whose disk can't be read ends: another one has the blocks.
+func (d *Device) Probe(off, n int, _ bool) error {
+	err := d.c.disk.Probe(off, n)
+	if err != nil {
+		d.c.fail(err)
+	}
+	return err
+}
 
 // Copy implements target.Copier.
 func (d *Device) Copy(to []byte, off int) { d.c.disk.Copy(to, off) }

@@ -89,7 +89,9 @@ func TestAFollowerIsRebuiltAgainAndAgainUnderLoad(t *testing.T) {
 			leader := c.leader(nil)
 			c.eventually(func() bool {
 				for i := range c.all {
-					if s := c.all[i].Status(); s.Rotten || s.Last == 0 || s.Applied != leader.Status().Last {
+					lacks := true // what it was offered last, and has not got yet
+					c.all[i].ask(c.all[i].events, func() { lacks = c.all[i].consensus.lacks() })
+					if s := c.all[i].Status(); lacks || s.Rotten || s.Last == 0 || s.Applied != leader.Status().Last {
 						return false
 					}
 				}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -22,9 +23,11 @@ import (
 type crashes struct {
 	fault.Files
 	testing.TB
-	images    []image
-	appending []uint64 // the term of each record from index 1 on, when all that is under way is done
-	appended  []uint64 // the same, of what is done
+	images []image
+
+	mu        sync.Mutex // the log makes files in a goroutine of its own
+	appending []uint64   // the term of each record from index 1 on, when all that is under way is done
+	appended  []uint64   // the same, of what is done
 }
 
 // image is a log as a crash leaves it.
@@ -34,6 +37,8 @@ type image struct {
 }
 
 func (c *crashes) image() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.images = append(c.images, image{copyDisk(c, c.Disk), c.appended})
 }
 
@@ -66,7 +71,9 @@ type crashing struct {
 func (f *crashing) Sync() error {
 	f.c.image()
 	err := f.WritableFile.Sync()
+	f.c.mu.Lock()
 	f.c.appended = f.c.appending
+	f.c.mu.Unlock()
 	f.c.image()
 	return err
 }
@@ -85,12 +92,16 @@ func TestALogGoesOnAfterAnyCrash(t *testing.T) {
 		for range n {
 			index++
 			records = append(records, long(index, uint64(i+1)))
+			c.mu.Lock()
 			c.appending = append(c.appending, uint64(i+1))
+			c.mu.Unlock()
 		}
 		require.NoError(t, l.Append(records))
 	}
+	c.mu.Lock()
 	c.appending = c.appending[:index-2]
 	c.appended = c.appending
+	c.mu.Unlock()
 	require.NoError(t, l.Cut(index-1))
 	require.NoError(t, l.Begin(2, 2))
 	require.NoError(t, l.Append([]replica.Record{long(index-1, 9)}))

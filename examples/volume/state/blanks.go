@@ -108,14 +108,14 @@ func (d *Disk) settle(off, end int) error {
 func (d *Disk) settleUpTo(off, end int, index uint64) error {
 	for _, r := range d.blanks.cut(off, end, index) {
 		n := r.end - r.off
-		if err := d.store.Zero(marksLen+r.off, n); err != nil && d.unzeroed == nil {
-			d.unzeroed = fmt.Errorf("state: %d zeros at %d: %w", n, r.off, err)
+		if err := d.store.Zero(marksLen+r.off, n); err != nil && d.unseen == nil {
+			d.unseen = fmt.Errorf("state: %d zeros at %d: %w", n, r.off, err)
 		}
 		d.wrote(r.off, n)
 		d.zeroed += n
 	}
 	d.lazy.Store(len(d.blanks) != 0)
-	return d.unzeroed
+	return d.unseen
 }
 
 // Settle writes the zeros of a range that are not written yet: its bytes in Memory may be read.

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -70,7 +71,9 @@ func (c *CatchUp) Next() (chunk Chunk, to []byte, ok bool) {
 	d := c.disk
 	for len(c.from.Chunks) != 0 {
 		chunk = c.from.Chunks[0]
-		_ = d.Settle(int(chunk.Off), len(d.chunk(chunk.Off))) // Finish says it
+		if c.renewChunk(chunk) != nil {
+			return Chunk{}, nil, false // Finish says why
+		}
 		switch to = d.chunk(chunk.Off); {
 		case !chunk.Zero && entry.Sum(to) != chunk.CRC:
 			return chunk, to, true
@@ -88,6 +91,20 @@ func (c *CatchUp) Next() (chunk Chunk, to []byte, ok bool) {
 	defer d.mu.Unlock()
 	d.since = c.from.Index
 	return Chunk{}, nil, false
+}
+
+// renewChunk has the pages of a chunk written, also if it is right: one that an earlier CatchUp has brought may be where the
+// system takes it for written, and it is not. Zeros come first.
+func (c *CatchUp) renewChunk(chunk Chunk) error {
+	d := c.disk
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	off, n := int(chunk.Off), len(d.chunk(chunk.Off))
+	if err := d.settle(off, off+n); err != nil {
+		return err
+	}
+	d.unseen = cmp.Or(d.unseen, d.reach(marksLen+off, n))
+	return d.unseen
 }
 
 // Renew takes the chunk that Next returned as it is on the other replica now, with the last
@@ -138,7 +155,7 @@ func (c *CatchUp) Finish() error {
 	defer d.marking.Unlock()
 	begin, end, left := d.written()
 	d.mu.Lock()
-	err := d.unzeroed
+	err := d.unseen
 	m := mark{blanks: left, index: c.from.Index, term: c.from.Term, whole: max(c.from.Whole, d.whole, d.applied)}
 	d.mu.Unlock()
 	if err == nil {

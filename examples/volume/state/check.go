@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"encoding/binary"
 
 	"godat/examples/volume/entry"
@@ -28,6 +29,10 @@ func (d *Disk) sum(chunk int) {
 		s.has[chunk] = true
 		off := chunk * chunkLen
 		_ = d.settleUpTo(off, off+len(d.chunk(uint64(off))), s.index) // Apply says it
+		if err := d.see(off, len(d.chunk(uint64(off)))); err != nil {
+			d.unseen = cmp.Or(d.unseen, err)
+			return
+		}
 		binary.LittleEndian.PutUint32(s.crcs[4*chunk:], entry.Sum(d.chunk(uint64(chunk)*chunkLen)))
 	}
 }
@@ -47,7 +52,7 @@ func (d *Disk) SumNext() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s := d.sums
-	if s == nil {
+	if s == nil || d.unseen != nil {
 		return false
 	}
 	for s.next < len(s.has) && s.has[s.next] {

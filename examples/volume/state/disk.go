@@ -32,6 +32,7 @@ var (
 type Disk struct {
 	// Immutable.
 	store  store.Store
+	prober store.Prober // nil if no access to the memory fails
 	blocks []byte
 	table  []byte // of changed
 
@@ -52,7 +53,7 @@ type Disk struct {
 	sums     *sums // nil without a check
 	blanks   blanks
 	zeroed   int   // bytes that were written as zeros since the last release
-	unzeroed error // of the first ones that could not be
+	unseen   error // of the first range that could not be accessed where nobody could be told
 
 	lazy atomic.Bool // there are zeros; set under mu
 }
@@ -74,6 +75,12 @@ func Open(s store.Store, volume identity.ID, last uint64) (*Disk, error) {
 	if len(memory) < Size(entry.Unit) {
 		return nil, fmt.Errorf("state: a disk of %d bytes", len(memory))
 	}
+	n := blocksIn(len(memory))
+	d := &Disk{store: s, blocks: memory[marksLen:][:n], table: memory[marksLen+n:][:changedLen(n)]}
+	d.prober, _ = s.(store.Prober)
+	if err := d.reach(0, marksLen); err != nil {
+		return nil, err
+	}
 	m, err := lastMark(memory)
 	if err != nil {
 		return nil, err
@@ -81,19 +88,14 @@ func Open(s store.Store, volume identity.ID, last uint64) (*Disk, error) {
 	if m.number != 0 && m.volume != volume {
 		return nil, fmt.Errorf("state: the disk is of volume %v, not of %v", m.volume, volume)
 	}
-	m.volume = volume
-	if m.number != 0 { // a process that was killed may have left it in the system's memory
-		if err := s.Flush(0, marksLen); err != nil {
-			return nil, fmt.Errorf("state: %w", err)
+	if m.number != 0 {
+		if err := d.renew(); err != nil {
+			return nil, err
 		}
 	}
-	n := blocksIn(len(memory))
-	table := memory[marksLen+n:][:changedLen(n)]
-	d := &Disk{
-		store: s, blocks: memory[marksLen:][:n], table: table, mark: m, applied: m.index, term: m.term, whole: max(m.whole, last),
-		catching: m.catching, since: m.index, changed: loadChanged(table, n, m.index),
-		blanks: slices.Clone(m.blanks),
-	}
+	m.volume = volume
+	d.mark, d.applied, d.term, d.whole = m, m.index, m.term, max(m.whole, last)
+	d.catching, d.since, d.changed, d.blanks = m.catching, m.index, loadChanged(d.table, n, m.index), slices.Clone(m.blanks)
 	for _, r := range d.blanks {
 		if r.off < 0 || r.off >= r.end || r.end > n {
 			return nil, errMarks
@@ -102,6 +104,47 @@ func Open(s store.Store, volume identity.ID, last uint64) (*Disk, error) {
 	d.lazy.Store(len(d.blanks) != 0)
 	return d, nil
 }
+
+// renew makes stable when chunks were written, and then the marks: a process that was killed may have left them in the
+// system's memory, and one whose flush has failed, too, where the system takes them for written. So they are written to
+// first. The blocks are those of entries above the mark, which are applied once more.
+func (d *Disk) renew() error {
+	for _, r := range [][2]int{{marksLen + len(d.blocks), len(d.table)}, {0, marksLen}} {
+		err := d.reach(r[0], r[1])
+		if err == nil {
+			err = d.store.Flush(r[0], r[1])
+		}
+		if err != nil {
+			return fmt.Errorf("state: %w", err)
+		}
+	}
+	return nil
+}
+
+// reach returns an error if a range of the store can't be accessed, which would be a signal otherwise, and has its pages written anew.
+func (d *Disk) reach(off, n int) error {
+	if d.prober == nil || n == 0 {
+		return nil
+	}
+	if err := d.prober.Probe(off, n, true); err != nil {
+		return fmt.Errorf("state: %d bytes at %d of the disk's file: %w", n, off, err)
+	}
+	return nil
+}
+
+// see is reach for a range of the blocks that is read.
+func (d *Disk) see(off, n int) error {
+	if d.prober == nil || n == 0 {
+		return nil
+	}
+	if err := d.prober.Probe(marksLen+off, n, false); err != nil {
+		return fmt.Errorf("state: %d bytes at %d of the disk: %w", n, off, err)
+	}
+	return nil
+}
+
+// Probe returns an error if a range of the blocks can't be read.
+func (d *Disk) Probe(off, n int) error { return d.see(off, n) }
 
 // Memory is the blocks.
 func (d *Disk) Memory() []byte { return d.blocks }
@@ -146,6 +189,8 @@ func (d *Disk) Apply(index, term uint64, e *entry.Entry, data []byte) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
+	case d.unseen != nil:
+		return d.unseen
 	case d.catching:
 		return ErrCatchingUp
 	case index <= d.applied:
@@ -160,6 +205,9 @@ func (d *Disk) Apply(index, term uint64, e *entry.Entry, data []byte) error {
 			if err := d.bound(); err != nil {
 				return err
 			}
+		}
+		if err := d.reach(marksLen+off, n); err != nil {
+			return err
 		}
 		copy(d.blocks[off:off+n], data)
 	case entry.None:
@@ -266,9 +314,18 @@ func (d *Disk) makeStable(m mark, begin, end int) error {
 	if begin != end {
 		err = d.store.Flush(marksLen+begin, end-begin)
 	}
-	d.mu.Lock()
-	off, n := d.changed.put(d.table)
-	d.mu.Unlock()
+	if err == nil {
+		err = d.reach(0, marksLen)
+	}
+	if err == nil {
+		err = d.reach(marksLen+len(d.blocks), len(d.table))
+	}
+	off, n := 0, 0
+	if err == nil {
+		d.mu.Lock()
+		off, n = d.changed.put(d.table)
+		d.mu.Unlock()
+	}
 	if err == nil && n != 0 {
 		err = d.store.Flush(marksLen+len(d.blocks)+off, n)
 	}

@@ -2,6 +2,7 @@ package state
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -62,9 +63,13 @@ func (d *Disk) Chunk(off uint64, to []byte) (c Chunk, index uint64, err error) {
 	}
 	d.mu.Lock()
 	if err = d.settle(int(off), int(off)+len(to)); err == nil {
+		err = d.see(int(off), len(to))
+		d.unseen = cmp.Or(d.unseen, err)
+	}
+	if err == nil {
+		copy(to, d.chunk(off))
 		err = d.readable()
 	}
-	copy(to, d.chunk(off))
 	index = max(d.applied, d.whole)
 	d.mu.Unlock()
 	return Chunk{Off: off, CRC: entry.Sum(to)}, index, err
@@ -79,6 +84,10 @@ func (d *Disk) look(off, since uint64) (c Chunk, is bool, index uint64, err erro
 	}
 	b := d.chunk(off)
 	if err := d.settle(int(off), int(off)+len(b)); err != nil {
+		return c, false, index, err
+	}
+	if err := d.see(int(off), len(b)); err != nil {
+		d.unseen = err
 		return c, false, index, err
 	}
 	return Chunk{off, entry.Sum(b), allZero(b)}, true, index, d.readable()
