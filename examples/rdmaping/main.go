@@ -96,7 +96,7 @@ func pairs(ia *dat.IA) error {
 	p, err := ia.NewPaired(dat.ConnConfig{Depth: 1})
 	switch {
 	case errors.Is(err, dat.ErrModelNotSupported):
-		return fmt.Errorf("%w: such peers connect by the connection manager, as examples/rping and examples/dattest do", err)
+		return fmt.Errorf("%w: its peers connect by the connection manager, as examples/rping and examples/dattest do", err)
 	case err != nil:
 		return err
 	}

@@ -181,7 +181,7 @@ func TestAProviderThatCannotPairSaysSoBeforeAPeerComes(t *testing.T) {
 	o := command(t, options{Test: "pingpong", Provider: "iwarp:127.0.0.1"})
 	err := run(t.Context(), o, io.Discard, func(string) { assert.Fail(t, "it waits for a client") })
 	require.ErrorContains(t, err, "can't pair queue pairs")
-	require.ErrorContains(t, err, "such peers connect by the connection manager, as examples/rping and examples/dattest do")
+	require.ErrorContains(t, err, "its peers connect by the connection manager, as examples/rping and examples/dattest do")
 }
 
 func TestAnAddressHasTheTextOfTheCProgram(t *testing.T) {
