@@ -15,6 +15,7 @@ import (
 // the credit for it from the grants before the other report, which brought at least one
 // more: a contradiction. And an end that has a credit reports what an end without one waits
 // for: all but one of that end's messages are ungranted then, which is more than half.
+// check/models/credit.pml is the model of it.
 const reportCredit = 1
 
 // credits returns how many messages may be sent now: the peer has granted receives for
