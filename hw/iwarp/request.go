@@ -30,7 +30,7 @@ func (s *sender) nextMessage() bool {
 }
 
 // nextRequest begins the next request that is to be sent, or appends the whole of it, and
-// executes the binds before it.
+// executes the binds before it. check/models/fence.pml is the model of what a request waits for.
 func (s *sender) nextRequest() bool {
 	for !s.stop && s.next != s.sq.Tail.Load() {
 		wr := &s.sq.Slots[s.next&s.sq.Mask]
