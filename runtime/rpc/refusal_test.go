@@ -58,6 +58,16 @@ func TestARefusalNamesTheVersion(t *testing.T) {
 		go func() { _ = dat.RequestOf(<-ln.Requests()).Reject(of) }()
 		_, err = Dial(within(t), ia, ln.Addr(), Config{})
 		require.ErrorIs(t, err, errVersion)
+		require.ErrorContains(t, err, "version 3 of the protocol")
+		require.ErrorContains(t, err, "version 2")
+		require.NoError(t, ln.Close())
+
+		ln, err = ia.Listen(t.Context(), ":0", dat.ConnConfig{}) // as servers of version 1 did
+		require.NoError(t, err)
+		go func() { _ = dat.RequestOf(<-ln.Requests()).Reject(nil) }()
+		_, err = Dial(within(t), ia, ln.Addr(), Config{})
+		require.ErrorIs(t, err, dat.EventError(dat.PeerRejected))
+		require.ErrorContains(t, err, "speaks version 1")
 		require.NoError(t, ln.Close())
 	})
 	require.NoError(t, parseRefusal([]byte("no refusal at all")))

@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -85,6 +86,9 @@ func refused(err error) error {
 	if cause, ok := errors.AsType[*hw.Cause](err); ok {
 		if said := parseRefusal(cause.Private); said != nil {
 			return fmt.Errorf("%w: %w", err, said)
+		}
+		if errors.Is(err, dat.EventError(dat.PeerRejected)) && len(bytes.Trim(cause.Private, "\x00")) == 0 {
+			return fmt.Errorf("%w; it gave no reason: a server of package rpc that speaks version 1 gives none, and this end speaks version %d; or it is no server of package rpc", err, version)
 		}
 	}
 	return err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
+	"fmt"
 
 	dat "godat/runtime"
 )
@@ -78,7 +79,7 @@ func parseHello(b []byte) (h hello, err error) {
 
 var (
 	errMagic   = errors.New("rpc: the peer does not speak this package's protocol")
-	errVersion = errors.New("rpc: the peer speaks another version of the protocol")
+	errVersion = errors.New("rpc: the peer is of another version")
 )
 
 // speaks checks the beginning of the private data.
@@ -87,7 +88,7 @@ func speaks(b []byte, size int) error {
 	case len(b) < size || string(b[:4]) != magic:
 		return errMagic
 	case binary.BigEndian.Uint16(b[4:]) != version:
-		return errVersion
+		return fmt.Errorf("%w: it speaks version %d of the protocol, and this end version %d", errVersion, binary.BigEndian.Uint16(b[4:]), version)
 	}
 	return nil
 }
