@@ -86,6 +86,22 @@
 //   - a value for each operation, [NewContexts]: [evd.Contexts.Put], [evd.Contexts.Take]
 //   - datagrams, which no provider has: [ep.Endpoint.PostSendUD], [ep.Endpoint.FreeAddressHandle], [ep.Endpoint.FreeUDConnection]
 //
+// # When there is no room
+//
+// A post never waits. Without room it posts nothing, changes nothing, and returns an [Error] that
+// matches [ErrInsufficientResources]; its Sub says what is full, and its text how full. The program
+// takes events, which make room, and then posts again. If that happens often, it makes what is full
+// larger, or sends less at a time.
+//
+//   - [SubResourceTEVD]: the dispatcher has no place for the event. Take events from it; or a larger [DispatcherConfig], its QLen, of 2 places for each connection and one for each request and receive
+//   - [SubResourceCredits]: the endpoint has as many operations outstanding as it was made for. Take the events of some; or a larger MaxRequestDTOs or MaxRecvDTOs of [EndpointAttr], or Depth of [ConnConfig]
+//   - [SubResourceSRQ]: the same of a shared receive queue. Wait until messages have come, or [ep.SRQ.Resize]
+//   - [SubResourceMemory], of [Conn.Buffer] and [Conn.SendBytes]: all buffers for messages are in use. [Conn.WaitBuffer] waits for one
+//   - [evd.Dispatcher.PostSoftware] returns [ErrQueueFull], as in DAT
+//
+// [ep.Endpoint.PostBatch] says how many of its requests it has posted before; an [Outbox] keeps those
+// that it could not, for another Flush.
+//
 // # Receive completions
 //
 //   - [IA.NewDispatcher] makes a dispatcher, and [DispatcherMode] says how it delivers:

@@ -21,7 +21,8 @@ type Config struct {
 	// connection at once: what was not sent is lost, and the peer's reader gets an error.
 	Linger time.Duration
 	// Backlog is the most requests of peers that wait for Accept; 0 means 1024. The
-	// listener refuses further ones.
+	// listener refuses further ones. Over iwarp as many peers of one address may be about to
+	// connect at a time: where more dial at once, say 4000 from one host, it is as large.
 	Backlog int
 
 	// Adapter is for a Dialer or Listen without an adapter: the name by which [dat.Open] opens
