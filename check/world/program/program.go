@@ -23,13 +23,15 @@ type Size struct {
 type Program interface{ Run(w *World) error }
 
 // Names are those of all programs.
-var Names = []string{"calls", "memory", "streams"}
+var Names = []string{"calls", "events", "memory", "streams"}
 
 // Named returns a program by its name.
 func Named(name string, size Size) (Program, error) {
 	switch name {
 	case "calls":
 		return Calls{size}, nil
+	case "events":
+		return Events{size}, nil
 	case "memory":
 		return Memory{size}, nil
 	case "streams":
@@ -100,6 +102,9 @@ func (z Size) troubles(ctx context.Context, w *World, services []*service, clien
 	var servers []string
 	for _, s := range services {
 		servers = append(servers, s.host)
+	}
+	if z.Troubles == 0 {
+		return
 	}
 	within := time.Duration(z.Rounds) * mostPause / 2
 	w.Play(ctx, w.Script(z.Troubles, within, clients, servers, z.Without), func(host string) {
