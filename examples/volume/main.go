@@ -30,20 +30,21 @@ import (
 type options struct {
 	Create   createOptions  `cmd:"" help:"Make the data of one of a volume's nodes in an empty directory: once for each node."`
 	Serve    serveOptions   `cmd:"" help:"Serve the disks of volumes, as one of their nodes, until interrupted."`
-	Status   addressOption  `cmd:"" help:"Say what a node knows of its volume."`
+	Status   statusOptions  `cmd:"" help:"Say what a node knows of its volume."`
 	Add      addOptions     `cmd:"" help:"Add a node, which serves with --join, and wait until it has the disk and votes."`
 	Remove   removeOptions  `cmd:"" help:"Remove a node."`
 	Replace  replaceOptions `cmd:"" help:"Add a node, wait until it has the disk and votes, and remove another."`
 	Transfer memberOptions  `cmd:"" help:"Make another node the leader."`
 	Recover  recoverOptions `cmd:"" help:"Make a stopped node's directory a volume of its own: the way out of a lost majority."`
 	Check    addressOption  `cmd:"" help:"Compare the disks of all nodes as they are after one entry of the log."`
+}
 
+// adapterOptions say how a node or a command reaches nodes.
+type adapterOptions struct {
 	Provider string `help:"Provider and device to run on; with certificates, nodes speak iWARP over TLS to each other in any case." default:"iwarp"`
 	TLSCert  string `name:"tls-cert" help:"The certificate to show to nodes, as PEM, in place of that in --data or of --token." placeholder:"FILE"`
 	TLSKey   string `name:"tls-key" help:"Its key." placeholder:"FILE"`
 	TLSCA    string `name:"tls-ca" help:"The authorities that certify the volume's nodes and operators, and nobody else." placeholder:"FILE"`
-	Inspect  string `help:"HOST:PORT for a page that shows the nodes of volumes here, and the adapter." placeholder:"ADDR"`
-	Traces   string `help:"Let visitors of the page trace connections into this directory." placeholder:"DIR"`
 }
 
 // volumeOptions say what is created.
@@ -69,6 +70,9 @@ type createOptions struct {
 
 type serveOptions struct {
 	volumeOptions
+	adapterOptions
+	Inspect   string        `help:"HOST:PORT for a page that shows the nodes of volumes here, and the adapter." placeholder:"ADDR"`
+	Traces    string        `help:"Let visitors of the page trace connections into this directory." placeholder:"DIR"`
 	Create    bool          `help:"Create the node first; the options of create say which."`
 	Data      []string      `help:"The node's directory; repeated for each volume." required:"" sep:"none"`
 	Listen    string        `help:"HOST:PORT for hosts." default:"127.0.0.1:4420"`
@@ -79,14 +83,36 @@ type serveOptions struct {
 	Verbose   bool          `short:"v"`
 }
 
+// Help implements kong.HelpProvider.
+func (serveOptions) Help() string {
+	return "Exit status: 0 it was asked to end, and did; 1 it can't serve, or a node can't go on; 2 the command line is wrong, and nothing was done."
+}
+
+// Help implements kong.HelpProvider.
+func (createOptions) Help() string { return statuses }
+
+// statuses are those of commands.
+const statuses = "Exit status: 0 it is done, and a line says what; 1 it is not, and a line says why; 2 the command line is wrong, and nothing was done."
+
 type addressOption struct {
+	adapterOptions
 	Addr  string `arg:"" help:"HOST:PORT of a node, as in --peers."`
 	Token string `help:"The token of the volume that is meant, or a file with it: a node of another one is refused." env:"VOLUME_TOKEN"`
 }
 
+// Help implements kong.HelpProvider.
+func (addressOption) Help() string { return statuses }
+
+type statusOptions struct{ addressOption }
+
+// Help implements kong.HelpProvider.
+func (statusOptions) Help() string {
+	return "Exit status: 0 there are as many copies as members that vote; 3 there are fewer, or nobody leads; 1 the node does not say; 2 the command line is wrong."
+}
+
 // operate does a command at the volume that is meant.
-func (o *addressOption) operate(ctx context.Context, all *options, out io.Writer, do func(*operator) error) (err error) {
-	c, err := all.credentials()
+func (o *addressOption) operate(ctx context.Context, out io.Writer, do func(*operator) error) (err error) {
+	c, err := o.credentials()
 	var t token
 	if err == nil && o.Token != "" {
 		if t, err = tokenOf(o.Token); err != nil {
@@ -99,7 +125,7 @@ func (o *addressOption) operate(ctx context.Context, all *options, out io.Writer
 	if err != nil {
 		return usageError{err}
 	}
-	ia, err := all.open(ctx, c, nil)
+	ia, err := o.open(ctx, c, nil)
 	if err != nil {
 		return err
 	}
@@ -141,6 +167,9 @@ type replaceOptions struct {
 	ID     uint64 `arg:"" help:"The node that is added."`
 	Member string `arg:"" help:"HOST:PORT of the node that is added."`
 }
+
+// Help implements kong.HelpProvider.
+func (recoverOptions) Help() string { return statuses }
 
 type recoverOptions struct {
 	Data   string `arg:"" help:"The directory of the node, which does not run."`
@@ -203,12 +232,12 @@ func run(ctx context.Context, command string, o *options, out, log io.Writer) er
 	case "recover":
 		return recoverNode(&o.Recover, out)
 	}
-	operate := func(at *addressOption, do func(*operator) error) error { return at.operate(ctx, o, out, do) }
+	operate := func(at *addressOption, do func(*operator) error) error { return at.operate(ctx, out, do) }
 	switch command {
 	case "serve":
 		return serve(ctx, o, out, log)
 	case "status":
-		return operate(&o.Status, func(x *operator) error { return x.status(ctx) })
+		return operate(&o.Status.addressOption, func(x *operator) error { return x.status(ctx) })
 	case "add":
 		return operate(&o.Add.addressOption, func(x *operator) error { return x.add(ctx, o.Add.ID, o.Add.Member, o.Add.Force) })
 	case "remove":
@@ -223,7 +252,7 @@ func run(ctx context.Context, command string, o *options, out, log io.Writer) er
 }
 
 // credentials are those of the options, nil if they name none.
-func (o *options) credentials() (*secure.Credentials, error) {
+func (o *adapterOptions) credentials() (*secure.Credentials, error) {
 	if o.TLSCert == "" && o.TLSKey == "" && o.TLSCA == "" {
 		return nil, nil
 	}
@@ -234,7 +263,7 @@ func (o *options) credentials() (*secure.Credentials, error) {
 }
 
 // open opens the adapter over which nodes are spoken to: that of the option, or iWARP over TLS.
-func (o *options) open(ctx context.Context, c *secure.Credentials, refused secure.Refused) (*dat.IA, error) {
+func (o *adapterOptions) open(ctx context.Context, c *secure.Credentials, refused secure.Refused) (*dat.IA, error) {
 	if c == nil {
 		return dat.Open(ctx, o.Provider)
 	}

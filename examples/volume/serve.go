@@ -69,19 +69,19 @@ func serveAll(ctx context.Context, options *options, all volumes, out io.Writer,
 	if err != nil {
 		return err
 	}
-	if m.ia, err = dat.Open(ctx, options.Provider); err != nil {
+	if m.ia, err = dat.Open(ctx, options.Serve.Provider); err != nil {
 		return err
 	}
 	m.between = m.ia
 	if c != nil {
-		m.between, err = options.open(ctx, c, m.refused)
+		m.between, err = options.Serve.open(ctx, c, m.refused)
 	}
 	adapters := []*dat.IA{m.ia}
 	if err == nil && c != nil {
 		adapters = append(adapters, m.between)
 	}
 	if err == nil {
-		_, err = inspect.Serve(ctx, options.Inspect, options.Traces, adapters...)
+		_, err = inspect.Serve(ctx, options.Serve.Inspect, options.Serve.Traces, adapters...)
 	}
 	if err == nil {
 		err = m.open(ctx, all, &options.Serve, log)
@@ -103,7 +103,7 @@ func serveAll(ctx context.Context, options *options, all volumes, out io.Writer,
 
 // credentials are what the nodes show each other: those of the options, or of the directories, or nil.
 func (all volumes) credentials(options *options) (*secure.Credentials, error) {
-	c, err := options.credentials()
+	c, err := options.Serve.credentials()
 	if err != nil {
 		return nil, usageError{err}
 	}
