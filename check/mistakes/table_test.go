@@ -25,8 +25,8 @@ var addresses = []mistake{
 		_, err := dat.Open(d.ctx, "")
 		return err
 	}},
-	{"a parameter that the provider does not have", `"colour"`, "param", dat.ErrInvalidParameter, func(d *desk) error {
-		_, err := dat.Open(d.ctx, d.name, dat.WithParams(map[string]string{"colour": "red"}))
+	{"a parameter that the provider does not have", `"hue"`, "param", dat.ErrInvalidParameter, func(d *desk) error {
+		_, err := dat.Open(d.ctx, d.name, dat.WithParams(map[string]string{"hue": "red"}))
 		return err
 	}},
 	{"a nil context", "nil context", "context.Background()", dat.ErrInvalidParameter, func(d *desk) error {
