@@ -42,6 +42,7 @@ func (c *Cause) advice() string {
 		if errors.Is(c.Err, syscall.ECONNREFUSED) {
 			return adviseNoListener
 		}
+	case LayerMPA, LayerVerbs: // their words say all
 	}
 	return ""
 }
