@@ -22,6 +22,7 @@ import (
 type CR struct {
 	// Immutable once it is announced.
 	at        *point
+	number    uint64
 	own       *Endpoint // the endpoint that came with the request, or nil
 	request   hw.Request
 	qual      uint64

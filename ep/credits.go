@@ -15,11 +15,13 @@ import (
 type Credits struct {
 	left atomic.Int64
 	owed atomic.Int64
+
+	number uint64
 }
 
 // NewCredits makes the credits for a peer that has posted n receives to begin with.
 func NewCredits(n int) *Credits {
-	c := new(Credits)
+	c := &Credits{number: credits.Add(1)}
 	c.left.Store(int64(n))
 	return c
 }
@@ -78,7 +80,7 @@ func (c *Credits) String() string {
 	if c == nil {
 		return "Credits(nil)"
 	}
-	return fmt.Sprintf("Credits(%p, %d left, %d owed)", c, c.left.Load(), c.owed.Load())
+	return fmt.Sprintf("Credits(%d, %d left, %d owed)", c.number, c.left.Load(), c.owed.Load())
 }
 
 // LogValue is String, for log/slog.

@@ -3,6 +3,7 @@ package ep
 import (
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 
 	"godat/hw"
 	"godat/internal/delivery"
@@ -14,7 +15,7 @@ func (e *Endpoint) String() string {
 	if e == nil {
 		return "Endpoint(nil)"
 	}
-	return fmt.Sprintf("Endpoint(%p, %v)", e, e.State())
+	return fmt.Sprintf("Endpoint(%d, %v)", e.number, e.State())
 }
 
 // LogValue names the endpoint, its state and its addresses, for log/slog. It may be called at any
@@ -31,22 +32,34 @@ func (e *Endpoint) LogValue() slog.Value {
 }
 
 // name is String without the state.
-func (e *Endpoint) name() string { return fmt.Sprintf("Endpoint(%p)", e) }
+func (e *Endpoint) name() string { return fmt.Sprintf("Endpoint(%d)", e.number) }
+
+// The numbers of handles: each has the next one of its kind in this process, from 1 on, so that a line of a
+// log, a trouble and a row of a table are of the same handle. One that nothing made has 0.
+var endpoints, points, requests, srqs, outboxes, credits atomic.Uint64
+
+// name names a service point; kind is its type.
+func (p *point) name(kind string) string {
+	if p == nil {
+		return kind + "(nil)"
+	}
+	return fmt.Sprintf("%s(%d)", kind, p.number)
+}
 
 // String names the service point.
-func (p *PSP) String() string { return fmt.Sprintf("PSP(%p)", p) }
+func (p *PSP) String() string { return p.point().name("PSP") }
 
 // LogValue is String, for log/slog.
 func (p *PSP) LogValue() slog.Value { return slog.StringValue(p.String()) }
 
 // String names the service point.
-func (r *RSP) String() string { return fmt.Sprintf("RSP(%p)", r) }
+func (r *RSP) String() string { return r.point().name("RSP") }
 
 // LogValue is String, for log/slog.
 func (r *RSP) LogValue() slog.Value { return slog.StringValue(r.String()) }
 
 // String names the service point.
-func (c *CSP) String() string { return fmt.Sprintf("CSP(%p)", c) }
+func (c *CSP) String() string { return c.point().name("CSP") }
 
 // LogValue is String, for log/slog.
 func (c *CSP) LogValue() slog.Value { return slog.StringValue(c.String()) }
@@ -56,14 +69,19 @@ func (c *CR) String() string {
 	if c == nil {
 		return "CR(nil)"
 	}
-	return fmt.Sprintf("CR(%p, for %d)", c, c.qual)
+	return fmt.Sprintf("CR(%d, for %d)", c.number, c.qual)
 }
 
 // LogValue is String, for log/slog.
 func (c *CR) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
 // String names the shared receive queue.
-func (q *SRQ) String() string { return fmt.Sprintf("SRQ(%p)", q) }
+func (q *SRQ) String() string {
+	if q == nil {
+		return "SRQ(nil)"
+	}
+	return fmt.Sprintf("SRQ(%d)", q.number)
+}
 
 // LogValue is String, for log/slog.
 func (q *SRQ) LogValue() slog.Value { return slog.StringValue(q.String()) }

@@ -28,6 +28,7 @@ type Endpoint struct {
 	// Immutable once the endpoint is made.
 	adapter   *Adapter
 	key       uint32
+	number    uint64 // see describe.go
 	context   any
 	endIsLast bool // see Config.EndIsLast
 	record    *record
@@ -95,7 +96,7 @@ func (a *Adapter) NewEndpoint(cfg Config) (*Endpoint, error) {
 // make makes an endpoint: UNCONNECTED if cfg has a zone, else TENTATIVE_CONNECTION_PENDING.
 func (a *Adapter) make(op string, cfg Config, attr Attr) (*Endpoint, error) {
 	e := &Endpoint{
-		adapter: a,
+		adapter: a, number: endpoints.Add(1),
 		context: cfg.Context, endIsLast: cfg.EndIsLast, record: &record{made: time.Now()},
 	}
 	e.box.e, e.facts.e, e.profile.e = e, e, e

@@ -15,11 +15,12 @@ import (
 // once for all of them. One goroutine at a time may use it: of several, most calls notice
 // that and are INVALID_STATE. It allocates nothing after its first request.
 type Outbox struct {
-	ep   *Endpoint
-	room int           // the most requests
-	dtos []DTO         // nil before the first request; all beyond its length are empty
-	last int           // how many requests there are up to the last one of NextHeard
-	busy atomic.Uint32 // 1 during a call, so that most calls of two goroutines at a time are noticed
+	ep     *Endpoint
+	room   int // the most requests
+	number uint64
+	dtos   []DTO         // nil before the first request; all beyond its length are empty
+	last   int           // how many requests there are up to the last one of NextHeard
+	busy   atomic.Uint32 // 1 during a call, so that most calls of two goroutines at a time are noticed
 
 	dropped func(cookie uint64) // told of each request of NextHeard that Reset drops; nil: nobody is
 }
@@ -30,7 +31,7 @@ func NewOutbox(e *Endpoint, n int) *Outbox {
 	if n < 1 || n > maxDepth {
 		panic(hw.Errorf("ep.NewOutbox", hw.InvalidParameter, hw.Arg2, "room for %d requests; there may be 1 to %d", n, maxDepth).Error())
 	}
-	return &Outbox{ep: e, room: n}
+	return &Outbox{ep: e, room: n, number: outboxes.Add(1)}
 }
 
 // Add gathers a request; if the outbox is full it flushes first. If it returns an
@@ -148,7 +149,12 @@ func (o *Outbox) Reset() {
 }
 
 // String names the outbox. It may be called at any time, as the String of every handle.
-func (o *Outbox) String() string { return fmt.Sprintf("Outbox(%p)", o) }
+func (o *Outbox) String() string {
+	if o == nil {
+		return "Outbox(nil)"
+	}
+	return fmt.Sprintf("Outbox(%d)", o.number)
+}
 
 // LogValue is String, for log/slog.
 func (o *Outbox) LogValue() slog.Value { return slog.StringValue(o.String()) }

@@ -30,6 +30,7 @@ var (
 type point struct {
 	// Immutable after start.
 	adapter  *Adapter
+	number   uint64
 	self     io.Closer // the service point: the source of its events
 	to       *evd.Dispatcher
 	backlog  int       // the most requests that may wait for an answer
@@ -63,7 +64,7 @@ var requestFeed = delivery.Feed{Streams: event.StreamCR}
 // start returns.
 func (p *point) start(op string, self io.Closer, addr string, qual uint64) error {
 	a := p.adapter
-	p.self = self
+	p.self, p.number = self, points.Add(1)
 	p.starting.Add(1)
 	defer p.starting.Done()
 	if err := cmp.Or(a.ownEVD(op, p.to, hw.HandleEVDCR), checkAddress(op, addr, qual, hw.Arg2)); err != nil {
@@ -101,7 +102,7 @@ func (p *point) admit(r hw.Request, qual uint64) error {
 	if err := p.count(); err != nil {
 		return err
 	}
-	cr := &CR{at: p, request: r, qual: qual}
+	cr := &CR{at: p, number: requests.Add(1), request: r, qual: qual}
 	cr.private, cr.truncated = r.Private()
 	if err := p.prepare(cr); err != nil {
 		p.answered(nil)

@@ -24,6 +24,7 @@ import (
 type SRQ struct {
 	// Immutable after NewSRQ.
 	adapter *Adapter
+	number  uint64
 	pz      *mem.PZ
 	zone    *memory.Zone // the pz's
 	hw      hw.SRQ
@@ -101,7 +102,7 @@ func (a *Adapter) NewSRQ(pz *mem.PZ, attr SRQAttr) (*SRQ, error) {
 	if err := zone.Use(op); err != nil {
 		return nil, err
 	}
-	q := &SRQ{adapter: a, pz: pz, zone: zone, iov: attr.MaxRecvIOV, depth: attr.MaxRecvDTOs, cqRoom: math.MaxInt}
+	q := &SRQ{adapter: a, number: srqs.Add(1), pz: pz, zone: zone, iov: attr.MaxRecvIOV, depth: attr.MaxRecvDTOs, cqRoom: math.MaxInt}
 	q.low.Event = event.Event{Number: event.AsyncEPBroken, Source: q, Data: event.SRQLowWatermark}
 	q.grow(q.depth)
 	var err error

@@ -30,6 +30,7 @@ import (
 type CNO struct {
 	// Immutable.
 	ia     any
+	number uint64
 	submit func(task func()) error
 	task   func()           // run, made once
 	dead   chan struct{}    // closed with the CNO
@@ -83,7 +84,7 @@ func NewCNO(cfg CNOConfig) (*CNO, error) {
 		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "an agent and a descriptor")
 	}
 	c := &CNO{
-		ia: cfg.IA, submit: cfg.Submit, agent: cfg.Agent,
+		ia: cfg.IA, number: cnos.Add(1), submit: cfg.Submit, agent: cfg.Agent,
 		dead: make(chan struct{}), trig: make(chan *Dispatcher, 1), lost: make(chan struct{}),
 	}
 	c.task = c.run
@@ -310,7 +311,12 @@ func invalidCNO(op string) error {
 }
 
 // String names the CNO.
-func (c *CNO) String() string { return fmt.Sprintf("CNO(%p)", c) }
+func (c *CNO) String() string {
+	if c == nil {
+		return "CNO(nil)"
+	}
+	return fmt.Sprintf("CNO(%d)", c.number)
+}
 
 // LogValue is String, for log/slog.
 func (c *CNO) LogValue() slog.Value { return slog.StringValue(c.String()) }

@@ -17,8 +17,9 @@ import (
 // used, so a cookie that was taken already, or never given, finds nothing. Its
 // highest bit is clear.
 type Contexts[T any] struct {
-	slots []contextSlot[T]
-	free  freelist.List
+	number uint64
+	slots  []contextSlot[T]
+	free   freelist.List
 }
 
 type contextSlot[T any] struct {
@@ -33,7 +34,7 @@ func NewContexts[T any](n int) *Contexts[T] {
 	if n < 1 || n > MaxQLen {
 		panic(hw.Errorf("evd.NewContexts", hw.InvalidParameter, hw.Arg1, "%d contexts; there may be 1 to %d", n, MaxQLen).Error())
 	}
-	c := &Contexts[T]{slots: make([]contextSlot[T], n)}
+	c := &Contexts[T]{number: tables.Add(1), slots: make([]contextSlot[T], n)}
 	c.free.Init(n)
 	return c
 }
@@ -79,7 +80,7 @@ func (c *Contexts[T]) String() string {
 	if c == nil {
 		return "Contexts(nil)"
 	}
-	return fmt.Sprintf("Contexts(%p, %d places)", c, len(c.slots))
+	return fmt.Sprintf("Contexts(%d, %d places)", c.number, len(c.slots))
 }
 
 // LogValue is String, for log/slog.

@@ -88,6 +88,7 @@ type Dispatcher struct {
 
 	// Immutable.
 	ia      any
+	number  uint64
 	mode    Mode
 	batches chan *Batch // ModeBatch
 
@@ -114,7 +115,7 @@ func New(cfg Config) (*Dispatcher, error) {
 	default:
 		resizeMax = cfg.QLen
 	}
-	d := &Dispatcher{ia: cfg.IA, mode: cfg.Mode}
+	d := &Dispatcher{ia: cfg.IA, number: dispatchers.Add(1), mode: cfg.Mode}
 	d.inner.Init(&delivery.Config{
 		Kind: kinds[cfg.Mode], QLen: cfg.QLen, MaxLen: cfg.MaxLen, ResizeMax: resizeMax, Streams: cfg.Streams,
 		BatchMin: cfg.BatchMin, BatchMax: cfg.BatchMax, Overcommit: cfg.Overcommit, Async: cfg.Async.Wiring(door.Key{}),
@@ -240,12 +241,16 @@ func (d *Dispatcher) Close() error {
 	return d.inner.Close()
 }
 
+// The numbers of handles: each has the next one of its kind in this process, from 1 on. One that nothing
+// made has 0.
+var dispatchers, cnos, tables atomic.Uint64
+
 // String names the dispatcher. It may be called at any time.
 func (d *Dispatcher) String() string {
 	if d == nil {
 		return "Dispatcher(nil)"
 	}
-	return fmt.Sprintf("Dispatcher(%p, %v)", d, d.mode)
+	return fmt.Sprintf("Dispatcher(%d, %v)", d.number, d.mode)
 }
 
 // LogValue names the dispatcher, and says how full it is, for log/slog.

@@ -2,7 +2,6 @@ package evd
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 
 	"godat/hw/event"
@@ -63,7 +62,12 @@ func (s *OneShot) Release() {
 }
 
 // String names the OneShot.
-func (s *OneShot) String() string { return fmt.Sprintf("OneShot(%p)", s) }
+func (s *OneShot) String() string {
+	if s == nil {
+		return "OneShot(nil)"
+	}
+	return s.inner.String()
+}
 
 // LogValue is String, for log/slog.
 func (s *OneShot) LogValue() slog.Value { return slog.StringValue(s.String()) }

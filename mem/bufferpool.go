@@ -32,6 +32,7 @@ type BufferPoolConfig struct {
 type BufferPool struct {
 	// Immutable after NewBufferPool.
 	lmr     *LMR
+	number  uint64
 	buffers []Buffer
 	size    int    // bytes of each
 	step    int    // bytes from the beginning of each to that of the next
@@ -72,7 +73,7 @@ func (p *PZ) NewBufferPool(cfg BufferPoolConfig) (*BufferPool, error) {
 		return nil, err
 	}
 	defer p.domain.gate.RUnlock() // until the pool is complete, so that the domain's close meets no half of one
-	b := &BufferPool{}
+	b := &BufferPool{number: pools.Add(1)}
 	lmr, err := p.alloc(op, size, cfg.Privileges, config{unmap: true}, b)
 	if err != nil {
 		return nil, err

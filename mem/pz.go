@@ -15,6 +15,7 @@ import (
 // the adapter closes.
 type PZ struct {
 	domain *Domain
+	number uint64
 	zone   *memory.Zone
 	rmrs   set[*RMR]
 }

@@ -15,6 +15,7 @@ import (
 // [PZ.NewRMR] makes one for the endpoints of a zone, [godat/ep.Endpoint.NewRMR] for one endpoint.
 type RMR struct {
 	pz     *PZ
+	number uint64
 	window *memory.Window
 }
 
@@ -72,7 +73,7 @@ func (p *PZ) NewRMRFor(_ door.Key, qp hw.QP, owner *memory.Owner) (*RMR, error) 
 		p.zone.Unuse()
 		return nil, memory.Refused(op, hw.ResourceMemoryRegion, err)
 	}
-	r := &RMR{pz: p, window: memory.NewWindow(window, p.zone, owner)}
+	r := &RMR{pz: p, number: windows.Add(1), window: memory.NewWindow(window, p.zone, owner)}
 	d.rmrs.add(r, 0)
 	p.rmrs.add(r, 0)
 	return r, nil

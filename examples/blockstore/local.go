@@ -59,8 +59,12 @@ func local(ctx context.Context, o *options, out io.Writer) error {
 // connect is the program with -connect.
 func connect(ctx context.Context, o *options, out io.Writer) error {
 	return withClients(ctx, o, o.Connect, func(c *clients) error {
-		if _, err := inspect.Serve(ctx, o.Inspect, o.Traces, c.ia); err != nil {
+		page, err := inspect.Serve(ctx, o.Inspect, o.Traces, c.ia)
+		if err != nil {
 			return err
+		}
+		if page != "" {
+			fmt.Fprintln(os.Stderr, "shown at", page)
 		}
 		var phases []report.Phase
 		if !o.Verify {

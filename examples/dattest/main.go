@@ -79,8 +79,12 @@ func run(ctx context.Context, o *options, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, ia.Close()) }()
-	if _, err := inspect.Serve(ctx, o.inspect, o.traces, ia); err != nil {
+	page, err := inspect.Serve(ctx, o.inspect, o.traces, ia)
+	if err != nil {
 		return err
+	}
+	if page != "" {
+		fmt.Fprintln(os.Stderr, "shown at", page)
 	}
 	if o.test == testServer {
 		s, err := control.Listen(ia, o.port, out)

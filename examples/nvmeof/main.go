@@ -57,7 +57,10 @@ func run(ctx context.Context, command string, o *options, out, log io.Writer) er
 	if err != nil {
 		return err
 	}
-	_, err = inspect.Serve(ctx, o.Inspect, o.Traces, ia)
+	page, err := inspect.Serve(ctx, o.Inspect, o.Traces, ia)
+	if page != "" {
+		fmt.Fprintln(log, "shown at", page)
+	}
 	switch {
 	case err != nil:
 	case command == "serve":

@@ -33,7 +33,10 @@ func main() {
 	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM) // in force until the process exits
 	ia, err := dat.Open(ctx, *provider)
 	if err == nil {
-		_, err = inspect.Serve(ctx, *page, *traces, ia)
+		var shown string
+		if shown, err = inspect.Serve(ctx, *page, *traces, ia); shown != "" {
+			fmt.Fprintln(os.Stderr, "shown at", shown)
+		}
 	}
 	if err == nil && *listen != "" && flag.NArg() == 0 {
 		err = errors.Join(serve(ctx, ia, *listen, *dir, os.Stdout), ia.Close())

@@ -81,7 +81,10 @@ func serveAll(ctx context.Context, options *options, all volumes, out io.Writer,
 		adapters = append(adapters, m.between)
 	}
 	if err == nil {
-		_, err = inspect.Serve(ctx, options.Serve.Inspect, options.Serve.Traces, adapters...)
+		var page string
+		if page, err = inspect.Serve(ctx, options.Serve.Inspect, options.Serve.Traces, adapters...); page != "" {
+			log.Info("the page shows the adapters", "url", page)
+		}
 	}
 	if err == nil {
 		err = m.open(ctx, all, &options.Serve, log)

@@ -22,6 +22,7 @@ type OneShot struct {
 	ch     chan event.Event
 	d      *Dispatcher
 	public any // the *evd.OneShot
+	number uint64
 	state  atomic.Uint32
 	next   *OneShot // the next one in the pool
 }
@@ -59,7 +60,7 @@ func (d *Dispatcher) PooledOneShot() (public any) {
 
 // Init makes s a OneShot of the dispatcher, for the *evd.OneShot that it is behind.
 func (s *OneShot) Init(d *Dispatcher, public any) {
-	s.d = d
+	s.d, s.number = d, shots.Add(1)
 	s.public = public
 	s.queue.kind = kindOneShot
 	s.queue.d = d
@@ -67,8 +68,11 @@ func (s *OneShot) Init(d *Dispatcher, public any) {
 	s.ch = make(chan event.Event, 1)
 }
 
+// shots numbers the OneShots of the process, from 1 on.
+var shots atomic.Uint64
+
 // String names the OneShot.
-func (s *OneShot) String() string { return fmt.Sprintf("OneShot(%p)", s) }
+func (s *OneShot) String() string { return fmt.Sprintf("OneShot(%d)", s.number) }
 
 // C is the channel that the event comes on.
 func (s *OneShot) C() <-chan event.Event { return s.ch }
