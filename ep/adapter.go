@@ -34,6 +34,7 @@ type Adapter struct {
 	freed  freedCounts // under eps.mu
 	qps    table[hw.QP, *Endpoint]
 	points table[*point, *point]
+	ended  endedPoints
 	srqs   table[hw.SRQ, *SRQ]
 	crs    table[*CR, *CR] // not answered yet
 

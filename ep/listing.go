@@ -14,11 +14,12 @@ type Snapshot struct {
 	// FreedRequests and FreedReceives sum what endpoints counted that are freed.
 	FreedRequests, FreedReceives QueueCounts
 
-	Points   []PointSnapshot
-	SRQs     []SRQSnapshot
-	Counters Counters      // since the adapter was opened, whatever was reset
-	Ends     []EndCount    // how connections ended
-	LastEnds []EndSnapshot // the last of them, the oldest first
+	Points      []PointSnapshot
+	FreedPoints []PointCounts // by name
+	SRQs        []SRQSnapshot
+	Counters    Counters      // since the adapter was opened, whatever was reset
+	Ends        []EndCount    // how connections ended
+	LastEnds    []EndSnapshot // the last of them, the oldest first
 }
 
 // PointSnapshot describes a service point at one moment. All counts only grow.
@@ -40,10 +41,13 @@ type PointSnapshot struct {
 	Device *hw.ListenerCounts
 }
 
+// String names the point as its own kind.
+func (p *point) String() string { return fmt.Sprint(p.self) }
+
 // snapshot describes the service point now.
 func (p *point) snapshot() PointSnapshot {
 	s := PointSnapshot{
-		Name: fmt.Sprint(p.self), Addr: p.addr().String(), Qual: p.qual(), Dispatcher: p.to.String(), Backlog: p.backlog,
+		Name: p.String(), Addr: p.addr().String(), Qual: p.qual(), Dispatcher: p.to.String(), Backlog: p.backlog,
 	}
 	s.Kind, _, _ = strings.Cut(s.Name, "(")
 	if l, ok := p.listener.(hw.CountingListener); ok {
@@ -86,7 +90,9 @@ func (a *Adapter) Snapshot() Snapshot {
 	for i, e := range endpoints {
 		s.Endpoints[i].describe(e, names)
 	}
-	for _, p := range a.points.list() {
+	points, ended := a.countedPoints()
+	s.FreedPoints = ended
+	for _, p := range points {
 		s.Points = append(s.Points, p.snapshot())
 	}
 	for _, q := range a.srqs.list() {

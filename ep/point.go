@@ -49,6 +49,8 @@ type point struct {
 	counted pointCounts    // since the point was made
 	taking  sync.WaitGroup // requests that are not announced yet; none is added once closed is set
 	closed  bool
+	label   string       // of the sums, if it is not the point's name
+	past    *PointCounts // the sums that have the counts; nil while it is listed
 
 	closing sync.Mutex // close holds it from beginning to end
 	gone    bool       // under closing: nothing is left to close
@@ -164,7 +166,7 @@ func (p *point) answered(n *uint64) {
 	defer p.mu.Unlock()
 	p.waiting--
 	if n != nil {
-		*n++
+		p.counts(n)
 	}
 }
 
@@ -213,7 +215,7 @@ func (p *point) close(k pointKind) error {
 	p.gone = true
 	p.adapter.counters.pointsFreed.whole.Add(1)
 	// Last: an adapter's close that no longer sees the point must find it closed, and counted.
-	p.adapter.points.remove(p)
+	p.leave()
 	return nil
 }
 

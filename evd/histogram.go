@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"godat/internal/door"
 )
 
 // Histogram counts how long things took, to within 1/16 of each time, up to an hour, which
@@ -37,6 +39,28 @@ func (h *Histogram) Record(took time.Duration) {
 	_ = h.counts.RecordValue(int64(took)) // which is in its range
 	h.sum += took
 	h.most = max(h.most, took)
+}
+
+// Add counts all times of another one, too, which changes nothing there.
+func (h *Histogram) Add(other *Histogram) {
+	if h == nil || other == nil {
+		return
+	}
+	other.mu.Lock()
+	if other.counts == nil {
+		other.mu.Unlock()
+		return
+	}
+	counts, sum, most := hdrhistogram.Import(other.counts.Export()), other.sum, other.most
+	other.mu.Unlock()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.counts == nil {
+		h.counts = hdrhistogram.New(1, int64(longest), 1)
+	}
+	h.counts.Merge(counts) // of the same range
+	h.sum += sum
+	h.most = max(h.most, most)
 }
 
 // HistogramSnapshot describes a [Histogram] at one moment. Its counts and its sum only grow. P50
@@ -81,3 +105,6 @@ func (h *Histogram) Snapshot() *HistogramSnapshot {
 	}
 	return s
 }
+
+// AddLatency adds how long the requests took whose events came to the dispatcher. The interface adapter calls it.
+func (d *Dispatcher) AddLatency(_ door.Key, to *Histogram) { to.Add(&d.latency) }

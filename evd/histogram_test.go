@@ -50,3 +50,22 @@ func TestTimesOutOfRangeCount(t *testing.T) {
 	assert.Equal(t, longest, s.Max)
 	assert.Equal(t, time.Duration(1), s.P50)
 }
+
+func TestAHistogramTakesTheTimesOfOthers(t *testing.T) {
+	a, b, sum := NewHistogram(), NewHistogram(), NewHistogram()
+	for i := range 100 {
+		a.Record(time.Duration(i) * time.Microsecond)
+		b.Record(time.Duration(i) * time.Millisecond)
+		sum.Record(time.Duration(i) * time.Microsecond)
+		sum.Record(time.Duration(i) * time.Millisecond)
+	}
+	was, to := a.Snapshot(), NewHistogram()
+	for _, some := range []*Histogram{a, nil, NewHistogram(), b} {
+		to.Add(some)
+	}
+	assert.Equal(t, sum.Snapshot(), to.Snapshot())
+	assert.Equal(t, was, a.Snapshot(), "which has changed nothing there")
+	var none *Histogram
+	none.Add(a)
+	none.Add(to)
+}

@@ -13,6 +13,7 @@ import (
 	"godat/evd"
 	"godat/hw"
 	"godat/internal/delivery"
+	"godat/internal/door"
 )
 
 // Listener accepts connections. The requests come on one channel, and the events of all
@@ -106,6 +107,9 @@ func (l *Listener) make(host string, qual uint64) (err error) {
 	l.psp, err = l.ia.NewPSP(ep.PSPConfig{
 		Addr: host, Qual: qual, Dispatcher: l.requests, Backlog: backlog, Refusal: l.cfg.Refusal,
 	})
+	if err == nil {
+		l.psp.SetName(door.Key{}, l.String())
+	}
 	return err
 }
 

@@ -14,10 +14,17 @@ import (
 type lists struct {
 	mu          sync.Mutex
 	dispatchers children[*evd.Dispatcher]
-	freed       FreedCounts // of the dispatchers that the list has dropped
+	freed       FreedCounts   // of the dispatchers that the list has dropped
+	took        evd.Histogram // how long their requests took
 	cnos        children[*CNO]
 	listeners   children[*Listener]
 	contexts    sweep[any, any] // the values that the program attached to objects
+}
+
+// dropDispatcher keeps what a closed dispatcher counted. The caller holds mu.
+func (l *lists) dropDispatcher(d *evd.Dispatcher) {
+	l.freed.takeDispatcher(d)
+	d.AddLatency(door.Key{}, &l.took)
 }
 
 // waitable is a dispatcher or a CNO, as IA.closeObjects sees it.

@@ -201,6 +201,11 @@ type CauseSnapshot = ep.CauseSnapshot
 // Its fields: go doc godat/ep PointSnapshot.
 type PointSnapshot = ep.PointSnapshot
 
+// PointCounts sum what closed service points of a name counted.
+//
+// Its fields: go doc godat/ep PointCounts.
+type PointCounts = ep.PointCounts
+
 // SRQSnapshot describes a shared receive queue at one moment.
 //
 // Its fields: go doc godat/ep SRQSnapshot.
@@ -660,6 +665,7 @@ type DispatcherSnapshot = evd.DispatcherSnapshot
 //
 // Its methods; all of each: go doc godat/evd Histogram.
 //
+//   - [evd.Histogram.Add]: counts all times of another one, too, which changes nothing there.
 //   - [evd.Histogram.Record]: counts a time.
 //   - [evd.Histogram.Snapshot]: describes the histogram now; nil if nothing was recorded.
 type Histogram = evd.Histogram

@@ -75,7 +75,7 @@ func Open(ctx context.Context, name string, opts ...Option) (*IA, error) {
 	}
 	ia.init(name, dev, &cfg, pool, async)
 	ia.release = from.release
-	ia.lists.dispatchers.drop = ia.lists.freed.takeDispatcher
+	ia.lists.dispatchers.drop = ia.lists.dropDispatcher
 	if err := ia.startPoller(cfg.poller, cfg.latency); err != nil {
 		return nil, errors.Join(err, ia.Close())
 	}

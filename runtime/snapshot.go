@@ -7,6 +7,7 @@ import (
 
 	"godat/ep"
 	"godat/evd"
+	"godat/internal/door"
 	"godat/mem"
 )
 
@@ -40,6 +41,8 @@ type FreedCounts struct {
 	Requests, Receives QueueCounts        // of endpoints
 	Dispatchers        DispatcherCounters // events that came, were taken and were lost
 	Refused            uint64             // posts that found no room in a dispatcher
+	Listeners          []PointCounts      // of listeners and service points, by name: at most 64 and "others"
+	Latency            *HistogramSnapshot // of dispatchers: how long requests took
 }
 
 // takeDispatcher adds what a closed dispatcher counted.
@@ -112,12 +115,16 @@ func (ia *IA) describe() (Snapshot, error) {
 	made, freed := l.dispatchers.counts() // drops the closed ones
 	dispatchers, listeners := l.dispatchers.list(), l.listeners.list()
 	s.Freed = l.freed
+	took := evd.NewHistogram()
+	took.Add(&l.took)
 	l.mu.Unlock()
 	s.Freed.Requests, s.Freed.Receives = below.FreedRequests, below.FreedReceives
+	s.Freed.Listeners = below.FreedPoints
 	if ia.async.to != nil {
 		dispatchers = append(dispatchers, ia.async.to)
 	}
-	s.describeDispatchers(dispatchers)
+	s.describeDispatchers(dispatchers, took)
+	s.Freed.Latency = took.Snapshot()
 	s.Listeners = describeListeners(below.Points, listeners)
 	s.Counters = Counters{
 		ConnectionCounters: below.Counters, Memory: ia.domain.AllCounters(), Dispatchers: made, DispatchersFreed: freed, Async: ia.async.allCounters(),
@@ -176,13 +183,14 @@ func (s *ConnSnapshot) describe(c *Conn, names map[*Listener]string) {
 
 // describeDispatchers describes those that are open, by name. One that has been closed since it
 // was listed counts among the freed.
-func (s *Snapshot) describeDispatchers(dispatchers []*evd.Dispatcher) {
+func (s *Snapshot) describeDispatchers(dispatchers []*evd.Dispatcher, took *evd.Histogram) {
 	s.Dispatchers = make([]DispatcherSnapshot, 0, len(dispatchers))
 	for _, d := range dispatchers {
 		if isOpen(d) {
 			s.Dispatchers = append(s.Dispatchers, d.Snapshot())
 		} else {
 			s.Freed.takeDispatcher(d)
+			d.AddLatency(door.Key{}, took)
 		}
 	}
 	slices.SortFunc(s.Dispatchers, func(a, b DispatcherSnapshot) int { return cmp.Compare(a.Name, b.Name) })

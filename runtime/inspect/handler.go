@@ -49,6 +49,7 @@ type adapter struct {
 type seen struct {
 	dat.Snapshot
 	Troubles []Trouble
+	Process  Process
 	Times    []timed
 	First    bool // nothing is known of the time before it
 	recent   map[recentKey][]growth
@@ -89,7 +90,7 @@ func (a *adapter) look() (*seen, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.last, a.now = a.now, &seen{Snapshot: s, Times: timesOf(&s)}
+	a.last, a.now = a.now, &seen{Snapshot: s, Process: ThisProcess(), Times: timesOf(&s)}
 	a.now.First = a.last == nil || s.At.Sub(a.last.At) > unseen
 	a.now.Troubles = troubles(a.now, a.last)
 	return a.now, nil

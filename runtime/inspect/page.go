@@ -20,6 +20,7 @@ type link struct {
 type page struct {
 	Adapter, Provider, Device string
 	At                        time.Time
+	Process                   Process
 	Troubles                  []Trouble // what users feel first, and the worst first
 	// FirstLook says why no trouble may mean nothing yet; it is empty if the last look was shortly before.
 	FirstLook string `json:",omitempty"`
@@ -63,7 +64,7 @@ type moved struct {
 // page makes the page that the query asks for.
 func (h *Handler) page(s *seen, q query) (*page, error) {
 	p := &page{
-		Adapter: h.adapters[q.adapter].label, Provider: s.Provider, Device: s.Device, At: s.At, Troubles: s.Troubles, Show: q.show,
+		Adapter: h.adapters[q.adapter].label, Provider: s.Provider, Device: s.Device, At: s.At, Process: s.Process, Troubles: s.Troubles, Show: q.show,
 		Ends: s.Ends, Counters: s.Counters, Memory: s.Memory,
 		Filter: q.filter, Sort: q.sort, JSON: q.with("format", "json"), Back: q.with("of", ""), Number: q.adapter, query: q,
 	}
@@ -143,7 +144,7 @@ func factsOf(s *seen) []fact {
 	for _, e := range s.Ends {
 		list = append(list, fact{fmt.Sprintf("ends: %s, %s %d", e.Event, e.Layer, e.Code), number(e.Count)})
 	}
-	return list
+	return append(list, s.Process.facts()...)
 }
 
 func total(list []dat.Moved) (octets uint64) {

@@ -101,6 +101,29 @@ func tabulate[T any](list []T, fields []field[T], q query, story bool) *table {
 	return t
 }
 
+// natural compares texts, and the numbers in them as numbers: "Endpoint(2)" is before "Endpoint(10)".
+func natural(a, b string) int {
+	for a != "" && b != "" {
+		m, n := digits(a), digits(b)
+		if m == 0 || n == 0 {
+			if a[0] != b[0] {
+				return cmp.Compare(a[0], b[0])
+			}
+			a, b = a[1:], b[1:]
+			continue
+		}
+		x, y := strings.TrimLeft(a[:m], "0"), strings.TrimLeft(b[:n], "0")
+		if c := cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(x, y)); c != 0 {
+			return c
+		}
+		a, b = a[m:], b[n:]
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+// digits is how many digits a text begins with.
+func digits(text string) int { return len(text) - len(strings.TrimLeft(text, "0123456789")) }
+
 // matching are the rows of which a word contains the filter.
 func matching[T any](list []T, fields []field[T], filter string) (rows []*T) {
 	for i := range list {
@@ -130,7 +153,7 @@ func sortRows[T any](rows []*T, f field[T], down bool) {
 			a, b = b, a
 		}
 		if a.plain {
-			return strings.Compare(a.text, b.text)
+			return natural(a.text, b.text)
 		}
 		return cmp.Compare(a.number, b.number)
 	})

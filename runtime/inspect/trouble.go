@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	late      = time.Second // an operation, event or callback of this age is in trouble
+	late      = Late
 	fresh     = time.Minute // an end of this age still is
 	ofEach    = 5           // troubles of a kind that are told one by one
 	manyPeers = 64          // peers that have said nothing
@@ -21,7 +21,7 @@ var connected = dat.StateConnected.String()
 // Trouble is something that is wrong.
 type Trouble struct {
 	Kind string // the same for all troubles of the kind
-	Show string // the list in which its object is
+	Show string // the list in which its object is; empty of the process
 	Name string // of the object
 	Head string // what the line begins with: the object's name, with what it is where that is not plain
 	Text string // what is wrong, and what to look at
@@ -71,6 +71,7 @@ func troubles(now, last *seen) []Trouble {
 		}
 	}
 	f.rows()
+	f.process()
 	f.broken()
 	for i, t := range f.list {
 		if more := f.found[t.Kind] - ofEach; more > 0 && f.isLastTold(i) {

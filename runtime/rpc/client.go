@@ -30,11 +30,11 @@ type Client struct {
 	leaving sync.WaitGroup // sessions beside now, of servers that are being shut down; redial adds
 	unlist  []func()       // end the reports of the adapter
 
-	answered  answered // the reader of the session adds
-	latencies latencies
-	ends      endCounts
-	lately    lately
-	waits     waits // of callers
+	answered answered // the reader of the session adds
+	methods  methods
+	ends     endCounts
+	lately   lately
+	waits    waits // of callers
 
 	leaveTotals func()
 
@@ -92,6 +92,7 @@ func Dial(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Client,
 		return nil, err
 	}
 	c := &Client{ia: ia, address: address, done: make(chan struct{}), next: make(chan struct{})}
+	c.methods.init(cfg.Methods)
 	c.life, c.end = context.WithCancel(context.Background())
 	var err error
 	if c.closePZ, err = cfg.makePZ("rpc.Dial", ia); err != nil {

@@ -72,6 +72,10 @@ type Config struct {
 	// handler's goroutine; next is that handler. What AroundHandler returns is the answer. nil is next
 	// alone. Requests that the program takes from [Server.Requests] have no handler.
 	AroundHandler func(r *Request, next Handler) ([]byte, error)
+	// Methods names methods, for the counts by method (see [MethodSnapshot]) and what is made of them; those
+	// that it does not name count as "others". nil: each method counts by its number, up to 64 of them. Names
+	// stay as they are while the client or server lives, and are the same for all of an address.
+	Methods map[uint16]string
 	// Log takes what no caller is told: from a server, that it waits for its address, connections for which
 	// it lacks memory or the like, connections that it broke, with the reason, which their clients do not
 	// learn, handlers that panic, and answers of [Server.Serve] that could not be sent; from a client,

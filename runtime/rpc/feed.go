@@ -124,7 +124,7 @@ func (s *Server) takeBack(r *Request) {
 	if s.hand == r {
 		s.hand = nil
 	}
-	s.refused++
+	s.refuses(r)
 	s.taken--
 	s.queue.running--
 	r.from.line.running--

@@ -34,6 +34,12 @@ type endCounts struct{ late, left, lost atomic.Uint64 }
 
 func (e *endCounts) snapshot() CallEnds { return CallEnds{e.late.Load(), e.left.Load(), e.lost.Load()} }
 
+func (e *CallEnds) add(o CallEnds) {
+	e.Late += o.Late
+	e.Left += o.Left
+	e.Lost += o.Lost
+}
+
 // Minute says what went wrong with calls within the last minute, to five seconds.
 type Minute struct {
 	CallEnds
@@ -201,13 +207,13 @@ func (l *lately) mark(now time.Time, answers uint64) uint64 {
 func (c *Client) countCall(ctx context.Context, call Call, dst []byte) ([]byte, error) {
 	got, err := c.makeCall(ctx, call, dst)
 	if err != nil && ctx != nil {
-		c.noteEnd(ctx, err)
+		c.noteEnd(ctx, call.Method, err)
 	}
 	return got, err
 }
 
 // noteEnd counts how a call of the program's ended that was not answered without a failure.
-func (c *Client) noteEnd(ctx context.Context, err error) {
+func (c *Client) noteEnd(ctx context.Context, method uint16, err error) {
 	none, unanswered := errors.AsType[*CallError](err)
 	said, failed := errors.AsType[*Error](err)
 	switch {
@@ -216,25 +222,29 @@ func (c *Client) noteEnd(ctx context.Context, err error) {
 	case !unanswered: // the call was not one
 	case errors.Is(none.Err, context.DeadlineExceeded), ctx.Err() == context.DeadlineExceeded: //nolint:errorlint // of Err
 		c.ends.late.Add(1)
+		c.methods.known(method).ends.late.Add(1)
 		c.lately.count(kindLate, "")
 	case ctx.Err() != nil:
 		c.ends.left.Add(1)
+		c.methods.known(method).ends.left.Add(1)
 		c.lately.count(kindLeft, "")
 	case failed:
 		c.lately.count(kindRefused, said.Text)
 	default:
 		c.ends.lost.Add(1)
+		c.methods.known(method).ends.lost.Add(1)
 		c.lately.count(kindLost, "")
 	}
 }
 
 // noteFailure counts an answer of a server's that is a failure, or came late.
-func (s *Server) noteFailure(code uint16, text string, inTime bool) {
+func (s *Server) noteFailure(r *Request, code uint16, text string, inTime bool) {
 	if code != 0 {
 		s.lately.count(uint32(code), text)
 	}
 	if !inTime {
 		s.ends.late.Add(1)
+		s.counts(r, code).ends.late.Add(1)
 		s.lately.count(kindLate, "")
 	}
 }

@@ -212,10 +212,10 @@ func (r *Request) answer(method string, code uint16, payload []byte) (err error)
 	r.mu.Unlock()
 	s := r.from.server
 	if r.timed {
-		s.latencies.record(r.header.code, time.Since(r.arrived))
+		s.counts(r, failed).took(time.Since(r.arrived))
 	}
 	if failed != 0 || !inTime {
-		s.noteFailure(failed, string(payload[:min(len(payload), mostSaid)]), inTime)
+		s.noteFailure(r, failed, string(payload[:min(len(payload), mostSaid)]), inTime)
 	}
 	s.finish(r, failed, inTime) // before the client hears, and may call again
 	err = cmp.Or(err, r.respond(b, told))

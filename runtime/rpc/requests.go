@@ -30,7 +30,7 @@ func (s *Server) admit(r *Request) (code uint16, why string) {
 		}
 		return 0, ""
 	}
-	s.refused++
+	s.refuses(r)
 	s.lately.count(kindRefused, why)
 	return code, why
 }
@@ -82,7 +82,7 @@ func (s *Server) next() *Request {
 		return r
 	}
 	s.taken--
-	s.refused++
+	s.refuses(r)
 	s.lately.count(kindRefused, why)
 	s.mu.Unlock()
 	_ = r.refuse(CodeBusy, why) // fails when the connection has ended
@@ -98,9 +98,24 @@ func (s *Server) finish(r *Request, code uint16, inTime bool) {
 	defer s.mu.Unlock()
 	s.taken--
 	s.answered.count(code)
+	s.counts(r, code).answered.count(code)
 	s.queue.running--
 	r.from.line.running--
 	s.queue.load.observe(r.header.code, time.Since(r.began), inTime)
+}
+
+// counts are those of a request's method. One that the program does not know is a peer's, and gets none of its own.
+func (s *Server) counts(r *Request, code uint16) *methodCounts {
+	if code == CodeUnknown {
+		return s.methods.of(r.header.code)
+	}
+	return s.methods.known(r.header.code)
+}
+
+// refuses counts a request that is refused. The caller holds mu.
+func (s *Server) refuses(r *Request) {
+	s.refused++
+	s.methods.of(r.header.code).refused.Add(1)
 }
 
 // withdraw takes a request out of the queue; false if it is not there. The caller that got true answers it, because nobody else can any more.
@@ -111,8 +126,9 @@ func (s *Server) withdraw(r *Request) bool {
 		return false
 	}
 	s.taken--
-	s.refused++
+	s.refuses(r)
 	s.ends.left.Add(1)
+	s.methods.of(r.header.code).ends.left.Add(1)
 	s.lately.count(kindLeft, "")
 	return true
 }

@@ -25,10 +25,10 @@ type Server struct {
 	done     chan struct{}  // closed when the reader has ended
 	unlist   []func()       // end the reports of the adapter
 
-	answered  answered // under mu
-	latencies latencies
-	ends      endCounts
-	lately    lately
+	answered answered // under mu
+	methods  methods
+	ends     endCounts
+	lately   lately
 
 	leaveTotals func()
 
@@ -66,6 +66,7 @@ func Listen(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Serve
 		return nil, err
 	}
 	s := &Server{ia: ia, done: make(chan struct{}), conns: make(map[*served]bool), requests: make(chan dat.Event, 1), wake: make(chan struct{}, 1)}
+	s.methods.init(cfg.Methods)
 	s.more.L = &s.mu
 	var err error
 	if s.closePZ, err = cfg.makePZ(op, ia); err != nil {

@@ -322,6 +322,9 @@ func (s *session) deliver(h header, b *dat.Buffer) error {
 		s.link.conn.Release(b)
 		return errMalformed
 	}
+	if h.code != codeLater {
+		s.client.methods.known(s.slots[slot].method).answered.count(h.code)
+	}
 	s.finish(&s.slots[slot], b)
 	return nil
 }

@@ -28,6 +28,11 @@ type Answered struct {
 	Failures uint64 // answers among them that are an Error
 }
 
+func (a *Answered) add(o Answered) {
+	a.Answers += o.Answers
+	a.Failures += o.Failures
+}
+
 // answered is what an Answered is read from. One goroutine at a time adds.
 type answered struct{ answers, failures atomic.Uint64 }
 
@@ -245,7 +250,6 @@ func (c *Client) Snapshot() ClientSnapshot {
 func (c *Client) list() (err error) {
 	c.unlist, err = list(c.ia, []report{
 		{"rpc clients", func() []any { return []any{c.Snapshot()} }},
-		{"rpc methods", func() []any { return c.latencies.rows("client of " + c.address) }},
 	})
 	if err == nil {
 		err = c.joinTotals()
@@ -290,7 +294,6 @@ func (s *Server) list() (err error) {
 	s.unlist, err = list(s.ia, []report{
 		{"rpc servers", func() []any { return []any{s.Snapshot()} }},
 		{"rpc connections", s.served},
-		{"rpc methods", func() []any { return s.latencies.rows("server " + s.Addr()) }},
 	})
 	if err == nil {
 		err = s.joinTotals()

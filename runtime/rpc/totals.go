@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"cmp"
+	"maps"
 	"runtime"
 	"slices"
 	"sync"
@@ -46,8 +47,10 @@ type totalOf struct{ end, address string }
 
 // total is of an address. Those that are closed have left what they counted in past.
 type total struct {
-	past TotalSnapshot
-	live map[any]func() TotalSnapshot
+	past    TotalSnapshot
+	live    map[any]func() TotalSnapshot
+	methods methodSums       // of those that are closed
+	counts  map[any]*methods // of the others
 }
 
 var (
@@ -64,8 +67,10 @@ func totalsFor(ia *dat.IA) (*totals, error) {
 		return t, nil
 	}
 	t := &totals{of: make(map[totalOf]*total)}
-	if _, err := ia.Report("rpc totals", t.rows); err != nil {
-		return nil, err
+	for kind, rows := range map[string]func() []any{"rpc totals": t.rows, "rpc methods": t.methodRows} {
+		if _, err := ia.Report(kind, rows); err != nil {
+			return nil, err
+		}
 	}
 	totalsOf[key] = t
 	runtime.AddCleanup(ia, func(key weak.Pointer[dat.IA]) {
@@ -77,23 +82,28 @@ func totalsFor(ia *dat.IA) (*totals, error) {
 }
 
 // join counts an end, a client or a server, until leave is called.
-func (t *totals) join(of totalOf, who any, now func() TotalSnapshot) (leave func()) {
+func (t *totals) join(of totalOf, who any, now func() TotalSnapshot, by *methods) (leave func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.of[of] == nil && len(t.of) >= mostAddresses {
 		of.address = "others"
 	}
 	if t.of[of] == nil {
-		t.of[of] = &total{past: TotalSnapshot{Address: of.address, End: of.end}, live: make(map[any]func() TotalSnapshot)}
+		t.of[of] = &total{
+			past: TotalSnapshot{Address: of.address, End: of.end}, live: make(map[any]func() TotalSnapshot),
+			methods: make(methodSums), counts: make(map[any]*methods),
+		}
 	}
 	all := t.of[of]
-	all.live[who] = now
+	all.live[who], all.counts[who] = now, by
 	return func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		if all.live[who] != nil { // it may be closed again
 			all.past.add(now())
+			by.addTo(all.methods)
 			delete(all.live, who)
+			delete(all.counts, who)
 		}
 	}
 }
@@ -119,6 +129,27 @@ func (t *totals) rows() (rows []any) {
 	return rows
 }
 
+// methodRows is the report "rpc methods".
+func (t *totals) methodRows() (rows []any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, of := range slices.SortedFunc(maps.Keys(t.of), func(a, b totalOf) int {
+		return cmp.Or(cmp.Compare(a.address, b.address), cmp.Compare(a.end, b.end))
+	}) {
+		all, sums := t.of[of], make(methodSums)
+		for _, past := range all.methods {
+			sums.add(past)
+		}
+		for _, live := range all.counts {
+			live.addTo(sums)
+		}
+		for _, row := range sums.rows(of.end, of.address) {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
 // joinTotals lets the client count in its adapter's totals.
 func (c *Client) joinTotals() error {
 	t, err := totalsFor(c.ia)
@@ -127,7 +158,7 @@ func (c *Client) joinTotals() error {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			return TotalSnapshot{Answered: c.answered.snapshot(), CallEnds: c.ends.snapshot(), Reconnects: c.reconnects}
-		})
+		}, &c.methods)
 	}
 	return err
 }
@@ -140,7 +171,7 @@ func (s *Server) joinTotals() error {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			return TotalSnapshot{Answered: s.answered.snapshot(), CallEnds: s.ends.snapshot(), Refused: s.refused}
-		})
+		}, &s.methods)
 	}
 	return err
 }

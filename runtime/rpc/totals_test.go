@@ -52,7 +52,7 @@ func TestTotalsKeepWhatClosedClientsAndServersCounted(t *testing.T) {
 func TestTotalsHaveABoundOnAddresses(t *testing.T) {
 	all := &totals{of: make(map[totalOf]*total)}
 	for i := range 1000 {
-		all.join(totalOf{"client", fmt.Sprint(i)}, i, func() TotalSnapshot { return TotalSnapshot{Reconnects: 1} })()
+		all.join(totalOf{"client", fmt.Sprint(i)}, i, func() TotalSnapshot { return TotalSnapshot{Reconnects: 1} }, new(methods))()
 	}
 	rows, sum := all.rows(), uint64(0)
 	assert.Len(t, rows, mostAddresses+1)

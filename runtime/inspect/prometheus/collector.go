@@ -44,6 +44,7 @@ func (c *Collector) Describe(to chan<- *client.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *Collector) Collect(to chan<- client.Metric) {
+	process(to)
 	for _, a := range c.adapters {
 		s, err := a.Snapshot()
 		if err != nil { // it is closed
@@ -58,7 +59,27 @@ func (c *Collector) Collect(to chan<- client.Metric) {
 		p.memory()
 		p.calls()
 		p.totals()
+		p.methods()
+		p.requests()
 		p.flush()
+	}
+}
+
+// process tells what the page says of the process. A limit that is not there has no metric.
+func process(to chan<- client.Metric) {
+	p := inspect.ThisProcess()
+	gauge := func(d *client.Desc, v float64, labels ...string) {
+		to <- client.MustNewConstMetric(d, client.GaugeValue, v, labels...)
+	}
+	gauge(buildInfo, 1, p.Program, p.Module, p.Version, p.Commit, p.Library, p.Go)
+	gauge(startTime, float64(p.Started.UnixMilli())/1e3)
+	gauge(processors, float64(p.GOMAXPROCS))
+	for d, n := range map[*client.Desc]uint64{
+		descriptors: p.Descriptors, descriptorsMax: p.DescriptorsLimit, memory: p.Memory, memoryMax: p.LeastMemory(), lockedMemoryMax: p.LockedLimit,
+	} {
+		if n > 0 {
+			gauge(d, float64(n))
+		}
 	}
 }
 
@@ -73,7 +94,7 @@ type scrape struct {
 // series is a series of a metric, with its labels behind the adapter.
 type series struct {
 	desc   *client.Desc
-	labels [2]string // empty where the metric has fewer
+	labels [3]string // empty where the metric has fewer
 }
 
 func (p *scrape) metric(d *client.Desc, kind client.ValueType, v float64, labels []string) {
@@ -181,11 +202,17 @@ func (p *scrape) dispatchers() {
 	p.gauge(oldestCallback, callback.Seconds())
 }
 
-// listeners has each listener, of which the program makes few.
+// listeners has each listener, of which the program makes few, and what closed ones counted.
 func (p *scrape) listeners() {
 	seen := make(map[string]bool)
 	for i := range p.now.Listeners {
 		l := &p.now.Listeners[i]
+		var device dat.ListenerCounts
+		if l.Device != nil {
+			device = *l.Device
+		}
+		p.answered(l.Name, l.Accepted, l.Rejected, l.Overflows)
+		p.dropped(l.Name, device.GaveWay, device.Silent, device.Descriptors)
 		if seen[l.Name] {
 			continue // two on one address of a provider that allows it
 		}
@@ -193,16 +220,24 @@ func (p *scrape) listeners() {
 		p.gauge(takenPlaces, float64(l.Taken), l.Name)
 		p.gauge(places, float64(l.Conns), l.Name)
 		p.gauge(waitingPeers, float64(l.Waiting), l.Name)
-		p.counter(answered, l.Accepted, l.Name, "accepted")
-		p.counter(answered, l.Rejected, l.Name, "rejected")
-		p.counter(answered, l.Overflows, l.Name, "overflow")
-		if d := l.Device; d != nil {
-			p.gauge(halfOpen, float64(d.HalfOpen), l.Name)
-			p.counter(dropped, d.GaveWay, l.Name, "gave_way")
-			p.counter(dropped, d.Silent, l.Name, "silent")
-			p.counter(dropped, d.Descriptors, l.Name, "no_descriptor")
-		}
+		p.gauge(halfOpen, float64(device.HalfOpen), l.Name)
 	}
+	for _, l := range p.now.Freed.Listeners {
+		p.answered(l.Name, l.Accepted, l.Rejected, l.Overflows)
+		p.dropped(l.Name, l.GaveWay, l.Silent, l.Descriptors)
+	}
+}
+
+func (p *scrape) answered(listener string, accepted, rejected, overflows uint64) {
+	p.add(answered, accepted, listener, "accepted")
+	p.add(answered, rejected, listener, "rejected")
+	p.add(answered, overflows, listener, "overflow")
+}
+
+func (p *scrape) dropped(listener string, gaveWay, silent, descriptors uint64) {
+	p.add(dropped, gaveWay, listener, "gave_way")
+	p.add(dropped, silent, listener, "silent")
+	p.add(dropped, descriptors, listener, "no_descriptor")
 }
 
 func (p *scrape) memory() {
@@ -252,24 +287,77 @@ func (p *scrape) calls() {
 	}
 }
 
-// totals has what clients and servers of package rpc have counted, those that are closed among them.
+// totals has how often clients of package rpc connected anew, those that are closed among them.
 func (p *scrape) totals() {
 	for _, row := range p.now.Reports["rpc totals"] {
-		t, ok := row.(rpc.TotalSnapshot)
+		if t, ok := row.(rpc.TotalSnapshot); ok && t.End == "client" {
+			p.counter(reconnects, t.Reconnects, t.Address)
+		}
+	}
+}
+
+// methods has what clients and servers of package rpc have counted by method, those that are closed among them.
+func (p *scrape) methods() {
+	for _, row := range p.now.Reports["rpc methods"] {
+		m, ok := row.(rpc.MethodSnapshot)
 		if !ok {
 			continue
 		}
 		metric := clientCalls
-		if t.End == "server" {
+		if m.End == "server" {
 			metric = answers
-			p.counter(metric, t.Refused, t.Address, "refused")
+			p.counter(metric, m.Refused, m.Address, m.Method, "refused")
 		} else {
-			p.counter(metric, t.Lost, t.Address, "lost")
-			p.counter(reconnects, t.Reconnects, t.Address)
+			p.counter(metric, m.Lost, m.Address, m.Method, "lost")
 		}
-		p.counter(metric, t.Answers-t.Failures, t.Address, "done")
-		p.counter(metric, t.Failures, t.Address, "failed")
-		p.counter(metric, t.Left, t.Address, "left")
-		p.counter(late, t.Late, t.Address, t.End)
+		p.counter(metric, m.Answers-m.Failures, m.Address, m.Method, "done")
+		p.counter(metric, m.Failures, m.Address, m.Method, "failed")
+		p.counter(metric, m.Left, m.Address, m.Method, "left")
+		p.counter(late, m.Late, m.Address, m.Method, m.End)
+		p.histogram(callTimes, []*dat.HistogramSnapshot{m.Latency}, m.Address, m.Method, m.End)
+	}
+}
+
+// requests has how long requests took, of all dispatchers.
+func (p *scrape) requests() {
+	all := []*dat.HistogramSnapshot{p.now.Freed.Latency}
+	for i := range p.now.Dispatchers {
+		all = append(all, p.now.Dispatchers[i].Latency)
+	}
+	p.histogram(requestTimes, all)
+}
+
+// The buckets of histograms end at powers of four nanoseconds: from a microsecond to a minute, nearly.
+const (
+	firstBucket = 10 // 1024 ns
+	lastBucket  = 36 // 69 s
+)
+
+// histogram has the sum of histograms, of which some may be nil; there is none while nothing was measured.
+func (p *scrape) histogram(d *client.Desc, all []*dat.HistogramSnapshot, labels ...string) {
+	var count uint64
+	var sum time.Duration
+	buckets := make(map[float64]uint64)
+	for power := firstBucket; power <= lastBucket; power += 2 {
+		end, n := time.Duration(1)<<power, uint64(0)
+		for _, h := range all {
+			if h == nil {
+				continue
+			}
+			for _, bar := range h.Bars {
+				if bar.Below <= end {
+					n += bar.Count
+				}
+			}
+		}
+		buckets[end.Seconds()] = n
+	}
+	for _, h := range all {
+		if h != nil {
+			count, sum = count+h.Count, sum+h.Sum
+		}
+	}
+	if count > 0 {
+		p.to <- client.MustNewConstHistogram(d, count, sum.Seconds(), buckets, append([]string{p.label}, labels...)...)
 	}
 }

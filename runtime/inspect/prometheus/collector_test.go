@@ -8,14 +8,17 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	client "github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	dat "godat/runtime"
+	"godat/runtime/inspect"
 	"godat/runtime/rpc"
 )
 
@@ -70,7 +73,7 @@ func value(t *testing.T, c *Collector, series string) float64 {
 				labels = append(labels, fmt.Sprintf("%s=%q", l.GetName(), l.GetValue()))
 			}
 			if f.GetName()+"{"+strings.Join(labels, ",")+"}" == series {
-				return m.GetCounter().GetValue() + m.GetGauge().GetValue()
+				return m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
 			}
 		}
 	}
@@ -122,6 +125,99 @@ func TestWhatEndedBeforeTheFirstScrapeIsCounted(t *testing.T) {
 	assert.EqualValues(t, 6, value(t, c, `godat_operations_total{adapter="loop",operation="SEND",queue="requests"}`))
 }
 
+func TestAListenersCountsStayWhenItHasClosed(t *testing.T) {
+	w := newWorld(t)
+	c := New(w.ia)
+	const accepted = `godat_listener_requests_total{adapter="loop",answer="accepted",listener="Listener(loop:7000)"}`
+	for round := range 3 {
+		w.talk(0)
+		w.talk(0)
+		assert.EqualValues(t, 2*round+2, value(t, c, accepted))
+		require.NoError(t, w.ln.Close())
+		assert.EqualValues(t, 2*round+2, value(t, c, accepted), "closed")
+		var err error
+		w.ln, err = w.ia.Listen(t.Context(), "loop:7000", dat.ConnConfig{Conns: 16})
+		require.NoError(t, err)
+		assert.EqualValues(t, 2*round+2, value(t, c, accepted), "another one on its address")
+	}
+	few := testutil.CollectAndCount(c)
+	for range 200 {
+		ln, err := w.ia.Listen(t.Context(), "", dat.ConnConfig{Conns: 1})
+		require.NoError(t, err)
+		require.NoError(t, ln.Close())
+	}
+	assert.LessOrEqual(t, testutil.CollectAndCount(c), few+65*6, "listeners on ports that the device chose make a bounded number of series")
+}
+
+func TestTimesStayWhenWhatTookThemHasClosed(t *testing.T) {
+	ia, err := dat.Open(t.Context(), "loop", dat.WithLatency())
+	require.NoError(t, err)
+	c, messages := New(ia), 0
+	w := &world{t: t, ia: ia}
+	for range 3 {
+		w.ln, err = ia.Listen(t.Context(), "loop:7000", dat.ConnConfig{Conns: 16})
+		require.NoError(t, err)
+		w.talk(5)
+		messages += 5
+		assert.EqualValues(t, messages, value(t, c, `godat_request_duration_seconds{adapter="loop"}`))
+		require.NoError(t, w.ln.Close())
+		assert.EqualValues(t, messages, value(t, c, `godat_request_duration_seconds{adapter="loop"}`))
+	}
+	s, err := rpc.Listen(t.Context(), ia, ":0", rpc.Config{Methods: map[uint16]string{3: "sum"}})
+	require.NoError(t, err)
+	served := make(chan error, 1)
+	go func() {
+		served <- s.Serve(context.Background(), 1, func(*rpc.Request) ([]byte, error) { return nil, nil })
+	}()
+	for calls := range 3 {
+		one, err := rpc.Dial(t.Context(), ia, s.Addr(), rpc.Config{})
+		require.NoError(t, err)
+		_, err = one.Call(t.Context(), rpc.Call{Method: 3}, nil)
+		require.NoError(t, err)
+		require.NoError(t, one.Close())
+		assert.EqualValues(t, calls+1, value(t, c, fmt.Sprintf(`godat_rpc_call_duration_seconds{adapter="loop",end="client",method="3",server=%q}`, s.Addr())))
+		assert.EqualValues(t, calls+1, value(t, c, fmt.Sprintf(`godat_rpc_call_duration_seconds{adapter="loop",end="server",method="sum",server=%q}`, s.Addr())))
+	}
+	problems, err := testutil.CollectAndLint(c)
+	require.NoError(t, err)
+	assert.Empty(t, problems)
+	require.NoError(t, s.Close())
+	require.NoError(t, <-served)
+	require.NoError(t, ia.Close())
+}
+
+func TestABucketHasAllTimesUpToItsEnd(t *testing.T) {
+	h := dat.NewHistogram()
+	for _, took := range []time.Duration{100, 1023, 1024, 5000, time.Millisecond, time.Minute, time.Hour} {
+		h.Record(took)
+	}
+	to := make(chan client.Metric, 1)
+	p := &scrape{to: to, label: "loop"}
+	p.histogram(requestTimes, []*dat.HistogramSnapshot{nil, h.Snapshot()})
+	var m dto.Metric
+	require.NoError(t, (<-to).Write(&m))
+	got := make(map[float64]uint64)
+	for _, b := range m.GetHistogram().GetBucket() {
+		got[b.GetUpperBound()] = b.GetCumulativeCount()
+	}
+	assert.Len(t, got, 14)
+	assert.EqualValues(t, 2, got[1024e-9])
+	assert.EqualValues(t, 3, got[4096e-9])
+	assert.EqualValues(t, 4, got[16384e-9])
+	assert.EqualValues(t, 5, got[0.001048576])
+	assert.EqualValues(t, 6, got[68.719476736])
+	assert.EqualValues(t, 7, m.GetHistogram().GetSampleCount())
+	p.histogram(requestTimes, []*dat.HistogramSnapshot{nil})
+	assert.Empty(t, to, "nothing was measured")
+}
+
+func TestTheProcessIsNamed(t *testing.T) {
+	w := newWorld(t)
+	c, p := New(w.ia), inspect.ThisProcess()
+	assert.EqualValues(t, 1, value(t, c, fmt.Sprintf(`godat_build_info{commit=%q,godat=%q,goversion=%q,module=%q,program=%q,version=%q}`, p.Commit, p.Library, p.Go, p.Module, p.Program, p.Version)))
+	assert.EqualValues(t, p.GOMAXPROCS, value(t, c, "godat_process_gomaxprocs{}"))
+}
+
 func TestAdaptersOfOneNameHaveLabelsOfTheirOwn(t *testing.T) {
 	w := newWorld(t)
 	other, err := dat.Open(t.Context(), "loop")
@@ -153,7 +249,7 @@ func TestAnAdapterThatIsClosedIsDown(t *testing.T) {
 	assert.EqualValues(t, 1, value(t, c, `godat_up{adapter="loop"}`))
 	require.NoError(t, w.ia.Close())
 	assert.EqualValues(t, 0, value(t, c, `godat_up{adapter="loop"}`))
-	assert.Equal(t, 1, testutil.CollectAndCount(c))
+	assert.Equal(t, testutil.CollectAndCount(New())+1, testutil.CollectAndCount(c), "the process's, and whether the adapter is up")
 }
 
 // labels are those of the metrics that a text names, which are there.
@@ -162,6 +258,8 @@ func labels(t *testing.T, text string) map[string]bool {
 	all := map[string]bool{"instance": true} // which Prometheus adds
 	for _, name := range regexp.MustCompile(`godat_\w+`).FindAllString(text, -1) {
 		found := ""
+		name, isBucket := strings.CutSuffix(name, "_bucket")
+		all["le"] = all["le"] || isBucket
 		for _, d := range described {
 			if strings.Contains(d.String(), `"`+name+`"`) {
 				found = d.String()
@@ -219,7 +317,8 @@ func TestTheDashboardShowsMetricsThatAreThere(t *testing.T) {
 		}
 	}
 	for _, d := range described {
-		assert.Contains(t, string(text), regexp.MustCompile(`godat_\w+`).FindString(d.String())+"{", "each metric is shown")
+		name := regexp.MustCompile(`godat_\w+`).FindString(d.String())
+		assert.True(t, strings.Contains(string(text), name+"{") || strings.Contains(string(text), name+"_bucket{"), "each metric is shown: %s", name)
 	}
 }
 
@@ -236,7 +335,7 @@ func TestTenThousandShortConnectionsOfCallsAreCountedToTheLast(t *testing.T) {
 		served <- s.Serve(context.Background(), 1, func(*rpc.Request) ([]byte, error) { return nil, nil })
 	}()
 	c, last := New(w.ia), float64(0)
-	calls := fmt.Sprintf(`godat_rpc_client_calls_total{adapter="loop",result="done",server=%q}`, s.Addr())
+	calls := fmt.Sprintf(`godat_rpc_client_calls_total{adapter="loop",method="0",result="done",server=%q}`, s.Addr())
 	for i := range connections {
 		client, err := rpc.Dial(t.Context(), w.ia, s.Addr(), rpc.Config{Calls: 1, Message: 64})
 		require.NoError(t, err)
@@ -254,5 +353,5 @@ func TestTenThousandShortConnectionsOfCallsAreCountedToTheLast(t *testing.T) {
 	require.NoError(t, s.Close())
 	require.NoError(t, <-served)
 	assert.EqualValues(t, connections, value(t, c, calls))
-	assert.EqualValues(t, connections, value(t, c, fmt.Sprintf(`godat_rpc_server_answers_total{adapter="loop",result="done",server=%q}`, s.Addr())))
+	assert.EqualValues(t, connections, value(t, c, fmt.Sprintf(`godat_rpc_server_answers_total{adapter="loop",method="0",result="done",server=%q}`, s.Addr())))
 }

@@ -6,12 +6,26 @@ var described []*client.Desc
 
 // describe makes a metric whose first label is the adapter.
 func describe(name, help string, labels ...string) *client.Desc {
-	d := client.NewDesc("godat_"+name, help, append([]string{"adapter"}, labels...), nil)
+	return describeAll(name, help, append([]string{"adapter"}, labels...)...)
+}
+
+// describeAll makes a metric of the whole process.
+func describeAll(name, help string, labels ...string) *client.Desc {
+	d := client.NewDesc("godat_"+name, help, labels, nil)
 	described = append(described, d)
 	return d
 }
 
 var (
+	buildInfo       = describeAll("build_info", "The program: 1.", "program", "module", "version", "commit", "godat", "goversion")
+	startTime       = describeAll("process_start_time_seconds", "When the program began, in seconds since 1970.")
+	descriptors     = describeAll("process_descriptors", "Open descriptors.")
+	descriptorsMax  = describeAll("process_descriptors_max", "The limit on descriptors.")
+	memory          = describeAll("process_memory_bytes", "Resident memory.")
+	memoryMax       = describeAll("process_memory_max_bytes", "The least limit on memory: of the control groups, or else of Go's memory.")
+	lockedMemoryMax = describeAll("process_locked_memory_max_bytes", "The limit on locked memory.")
+	processors      = describeAll("process_gomaxprocs", "Processors that run Go code at a time.")
+
 	up = describe("up", "Whether the adapter is open.")
 
 	endpoints           = describe("endpoints", "Endpoints by state; the owner is a connection of the library, or the program.", "owner", "state")
@@ -23,6 +37,7 @@ var (
 	operations          = describe("operations_total", "Operations that succeeded.", "queue", "operation")
 	moved               = describe("moved_bytes_total", "Bytes that operations moved.", "queue", "operation")
 	failed              = describe("operations_failed_total", "Operations that failed, without those that an end flushed.", "queue")
+	requestTimes        = describe("request_duration_seconds", "How long requests took from the post to the completion, of those that were posted while requests were measured.")
 	ends                = describe("connection_ends_total", "How connections, and attempts, ended.", "event", "layer", "code")
 
 	dispatchers     = describe("dispatchers", "Event dispatchers.")
@@ -52,9 +67,10 @@ var (
 	oldestCall       = describe("rpc_oldest_call_age_seconds", "For how long the oldest call has been under way.", "server")
 	requestsUnderWay = describe("rpc_server_requests", "Requests without an answer.", "server")
 	requestsUntaken  = describe("rpc_server_requests_untaken", "Requests that the program has not taken.", "server")
-	answers          = describe("rpc_server_answers_total", "Requests that were done, failed, were refused, or whose caller left before a handler began; servers that are closed count, too.", "server", "result")
-	clientCalls      = describe("rpc_client_calls_total", "Calls that were done, failed, lost their connection, or were left by their caller; clients that are closed count, too.", "server", "result")
-	late             = describe("rpc_late_calls_total", "Calls whose deadline passed before the answer, as the end saw it: client or server.", "server", "end")
+	answers          = describe("rpc_server_answers_total", "Requests that were done, failed, were refused, or whose caller left before a handler began; servers that are closed count, too.", "server", "method", "result")
+	clientCalls      = describe("rpc_client_calls_total", "Calls that were done, failed, lost their connection, or were left by their caller; clients that are closed count, too.", "server", "method", "result")
+	late             = describe("rpc_late_calls_total", "Calls whose deadline passed before the answer, as the end saw it: client or server.", "server", "method", "end")
+	callTimes        = describe("rpc_call_duration_seconds", "How long calls took that were made while requests were measured: of a client to the answer, of a server from the arrival of the request.", "server", "method", "end")
 	reconnects       = describe("rpc_client_reconnects_total", "Connections after the first of a client.", "server")
 	callersWaiting   = describe("rpc_client_callers_waiting", "Callers that wait for a place for their call, or for a connection.", "server")
 	oldestCaller     = describe("rpc_oldest_caller_wait_seconds", "For how long the first caller has waited for a place or a connection.", "server")

@@ -23,7 +23,7 @@ var table = []source{
 		"Endpoint", "Config:EndpointConfig", "Attr:EndpointAttr", "Of:EndpointOf", "NoDTOs",
 		"NoWatermark", "Unknown", "State:EndpointState", "Status:EndpointStatus", "Param:EndpointParam",
 		"Field:EndpointField", "EndpointCounters", "EndpointSnapshot", "QueueSnapshot", "QueueCounts", "Moved",
-		"StoryLine", "CauseSnapshot", "PointSnapshot", "SRQSnapshot", "EndCount", "EndSnapshot",
+		"StoryLine", "CauseSnapshot", "PointSnapshot", "PointCounts", "SRQSnapshot", "EndCount", "EndSnapshot",
 		"Counters:ConnectionCounters", "ConnectConfig", "ConnectFlags", "CloseFlags", "ServiceType",
 		"QoS", "Comm", "DTO", "Outbox", "NewOutbox", "Credits", "NewCredits", "RMROf", "SRQ", "SRQAttr",
 		"SRQOf", "SRQState", "SRQParam", "SRQField", "PSP", "PSPConfig", "PSPFlags", "PSPParam",

@@ -1,0 +1,11 @@
+package inspect
+
+import (
+	"time"
+)
+
+// The thresholds of the page's troubles. The rules docs/alerts.yaml of package prometheus have the same.
+const (
+	Late   = time.Second // an operation, event, callback or call that has waited for so long is in trouble
+	Nearly = 0.9         // of a limit of the process: little is left
+)
