@@ -42,6 +42,7 @@ type BufferPool struct {
 	closed  atomic.Bool
 	waiters waiters
 	apart
+	looks looks
 
 	made    atomic.Bool   // it is complete
 	end     atomic.Uint32 // isWatched and isOver; whoever gives a buffer back looks at it

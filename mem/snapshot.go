@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"godat/internal/memory"
 )
@@ -22,6 +24,9 @@ type PoolSnapshot struct {
 	Sending int // that the program gave to operations under way
 	Posted  int // that the pool's connection gave to operations, as receives
 	Waiting int // calls that wait for a buffer
+	// HeldAge is for how long at least the program has had the one of the held buffers that it has had
+	// longest: since the first snapshot that saw it, where HeldAge is 0.
+	HeldAge time.Duration
 
 	// Holders says which calls took those that the program has, the most frequent first, of
 	// a pool with Debug.
@@ -45,6 +50,9 @@ func (p *BufferPool) Snapshot() PoolSnapshot {
 	s := p.count()
 	s.Name, s.Buffers, s.Size = p.String(), len(p.buffers), p.size
 	s.Waiting = int(p.waiters.n.Load() + p.waiting.n.Load())
+	if s.Held > 0 {
+		s.HeldAge = p.heldAge()
+	}
 	if p.watch != nil && s.Held > 0 {
 		s.Holders = p.watch.holders(p)
 	}
@@ -68,6 +76,40 @@ func (p *BufferPool) count() (s PoolSnapshot) {
 		}
 	}
 	return s
+}
+
+// heldAge is for how long the program has had the buffer that it has had longest.
+func (p *BufferPool) heldAge() (age time.Duration) {
+	l := &p.looks
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	held, now := make(map[uint32]look), time.Now()
+	for i := range p.buffers {
+		o := &p.buffers[i].owner
+		turn := o.Turn()
+		if owner := o.Owner(); owner != memory.Holder && owner != memory.Lent {
+			continue
+		}
+		seen, known := l.held[uint32(i)]
+		if !known || seen.turn != turn {
+			seen = look{turn, now}
+		}
+		held[uint32(i)], age = seen, max(age, now.Sub(seen.at))
+	}
+	l.held = held
+	return age
+}
+
+// looks are the buffers that the last snapshot saw with the program, by index, and when one saw each first.
+// Who takes a buffer reads no clock for that.
+type looks struct {
+	mu   sync.Mutex
+	held map[uint32]look
+}
+
+type look struct {
+	turn uint64 // of the buffer, which begins anew when it has been given back
+	at   time.Time
 }
 
 // holders says which calls of the program took the buffers that it has.

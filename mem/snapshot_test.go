@@ -2,6 +2,8 @@ package mem
 
 import (
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -29,4 +31,31 @@ func TestASnapshotSaysWhoHasEachBufferOfAPool(t *testing.T) {
 	held.Put()
 	require.NoError(t, p.Close())
 	assert.Empty(t, d.Pools(nil))
+}
+
+func TestASnapshotSaysForHowLongABufferHasBeenOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newTestPool(t, BufferPoolConfig{Count: 3, Size: 8})
+		age := func() time.Duration { return p.Snapshot().HeldAge }
+		assert.Zero(t, age())
+		first := p.Get()
+		assert.Zero(t, age(), "no snapshot has seen it before")
+		time.Sleep(time.Minute)
+		assert.Equal(t, time.Minute, age())
+		second := p.Get()
+		time.Sleep(time.Minute)
+		assert.Equal(t, 2*time.Minute, age(), "the oldest counts")
+		first.Put()
+		assert.Zero(t, age(), "of the second one, which the snapshot before did not see")
+		first = p.Get()
+		time.Sleep(time.Second)
+		first.Put()
+		first = p.Get() // the same buffer, in another turn
+		assert.Equal(t, time.Second, age())
+		second.Put()
+		assert.Zero(t, age())
+		first.Put()
+		assert.Zero(t, age())
+		require.NoError(t, p.Close())
+	})
 }

@@ -48,6 +48,9 @@ func (o *Ownership) Init(index uint32) { o.word.Store(uint64(index)) }
 // Owner returns who has the buffer at this moment.
 func (o *Ownership) Owner() BufferOwner { return BufferOwner(o.word.Load() >> ownerShift) }
 
+// Turn tells the times apart that somebody other than the pool has had the buffer.
+func (o *Ownership) Turn() uint64 { return o.word.Load() & turnMask }
+
 // Get gives a holder the buffer, which the caller took from the pool's free ones. Until
 // the store nothing else changes the word: all other methods want a buffer that is not
 // in the pool.

@@ -105,6 +105,7 @@ var poolFields = []field[dat.PoolSnapshot]{
 	{"size", func(p *dat.PoolSnapshot) value { return bytesOf(uint64(p.Size)) }},
 	{"free", func(p *dat.PoolSnapshot) value { return count(p.Free) }},
 	{"held", func(p *dat.PoolSnapshot) value { return count(p.Held) }},
+	{"oldest held", func(p *dat.PoolSnapshot) value { return lasting(p.HeldAge) }},
 	{"sending", func(p *dat.PoolSnapshot) value { return count(p.Sending) }},
 	{"waiting", func(p *dat.PoolSnapshot) value { return count(p.Waiting) }},
 }

@@ -50,6 +50,7 @@ type seen struct {
 	dat.Snapshot
 	Troubles []Trouble
 	Process  Process
+	Owners   []Owner
 	Times    []timed
 	First    bool // nothing is known of the time before it
 	recent   map[recentKey][]growth
@@ -92,6 +93,7 @@ func (a *adapter) look() (*seen, error) {
 	}
 	a.last, a.now = a.now, &seen{Snapshot: s, Process: ThisProcess(), Times: timesOf(&s)}
 	a.now.First = a.last == nil || s.At.Sub(a.last.At) > unseen
+	a.now.Owners = ownersOf(&s)
 	a.now.Troubles = troubles(a.now, a.last)
 	return a.now, nil
 }

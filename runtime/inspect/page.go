@@ -31,6 +31,7 @@ type page struct {
 	Ends      []dat.EndCount
 	Counters  dat.Counters
 	Memory    dat.MemoryStats
+	Owners    []Owner    // of the memory
 	Measuring *measuring `json:",omitempty"`
 
 	Adapters, Lists          []link `json:"-"`
@@ -65,7 +66,7 @@ type moved struct {
 func (h *Handler) page(s *seen, q query) (*page, error) {
 	p := &page{
 		Adapter: h.adapters[q.adapter].label, Provider: s.Provider, Device: s.Device, At: s.At, Process: s.Process, Troubles: s.Troubles, Show: q.show,
-		Ends: s.Ends, Counters: s.Counters, Memory: s.Memory,
+		Ends: s.Ends, Counters: s.Counters, Memory: s.Memory, Owners: s.Owners,
 		Filter: q.filter, Sort: q.sort, JSON: q.with("format", "json"), Back: q.with("of", ""), Number: q.adapter, query: q,
 	}
 	if s.First {
@@ -125,6 +126,7 @@ func lists(s *seen) []list {
 		listOf("listeners", s.Listeners, listenerFields, false),
 		listOf("shared receives", s.SRQs, srqFields, false),
 		listOf("pools", s.Pools, poolFields, false),
+		listOf("memory", s.Owners, ownerFields, false),
 		listOf("last ends", s.LastEnds, endFields(s.At), true),
 		listOf("latencies", s.Times, timedFields, false),
 	}
@@ -213,7 +215,7 @@ func poolText(p *dat.PoolSnapshot) string {
 	if p.Buffers == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("%d held by the program of %d, %d sending, %d posted as receives", p.Held, p.Buffers, p.Sending, p.Posted)
+	text := fmt.Sprintf("%d held by the program of %d%s; %d sending, %d posted as receives", p.Held, p.Buffers, heldText(p.HeldAge), p.Sending, p.Posted)
 	if len(p.Holders) > 0 {
 		text += "; most were taken by " + p.Holders[0].Call
 	}

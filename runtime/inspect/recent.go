@@ -24,6 +24,10 @@ type growth struct {
 
 // remember takes over what grew within the last minute. Of others nothing is kept.
 func (f *finder) remember() {
+	for i := range f.now.Owners {
+		o := &f.now.Owners[i]
+		o.take(before(f.last.Owners, o.Name, func(o *Owner) string { return o.Name }), f.now.At)
+	}
 	f.now.recent = make(map[recentKey][]growth)
 	for key, all := range f.last.recent {
 		i := slices.IndexFunc(all, func(g growth) bool { return f.now.At.Sub(g.at) < fresh })

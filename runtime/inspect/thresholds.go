@@ -8,4 +8,7 @@ import (
 const (
 	Late   = time.Second // an operation, event, callback or call that has waited for so long is in trouble
 	Nearly = 0.9         // of a limit of the process: little is left
+
+	// Endless is for how long memory, or the buffers that a program has, grow at each look until that is a trouble.
+	Endless = 2 * time.Minute
 )

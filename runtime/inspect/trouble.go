@@ -71,6 +71,7 @@ func troubles(now, last *seen) []Trouble {
 		}
 	}
 	f.rows()
+	f.owners()
 	f.process()
 	f.broken()
 	for i, t := range f.list {
@@ -160,7 +161,7 @@ func (f *finder) conn(c *dat.ConnSnapshot) {
 	}
 	i, ok := slices.BinarySearchFunc(f.last.Conns, c.ID, func(was dat.ConnSnapshot, id uint64) int { return cmp.Compare(was.ID, id) })
 	if ok && f.last.Conns[i].Missing > 0 && f.last.Conns[i].Endpoint.Receives.Outstanding == 0 {
-		f.add(0, "buffers", "connections", c.Name, "no receive is posted: %s", kept(c.Buffers.Held))
+		f.add(0, "buffers", "connections", c.Name, "no receive is posted: %s%s", kept(c.Buffers.Held), heldText(c.Buffers.HeldAge))
 	}
 }
 
@@ -176,7 +177,7 @@ func (f *finder) pools() {
 		if len(p.Holders) > 0 {
 			text = "; most were taken by " + p.Holders[0].Call
 		}
-		f.add(0, "no buffers", "pools", p.Name, "%s for a buffer: this program holds %s, and gives none back%s", wait(p.Waiting, "call"), all(p.Held, "buffer"), text)
+		f.add(0, "no buffers", "pools", p.Name, "%s for a buffer: this program holds %s, and gives none back%s%s", wait(p.Waiting, "call"), all(p.Held, "buffer"), heldText(p.HeldAge), text)
 	}
 }
 

@@ -1,0 +1,178 @@
+package inspect
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	dat "godat/runtime"
+)
+
+// Owner is what has registered memory: the connections of a listener or of an rpc server, those that were
+// dialed to an address, a pool of the program's, or all other regions.
+type Owner struct {
+	Name    string
+	Bytes   uint64 // of buffers and regions
+	Buffers int
+	Held    int           // buffers that the program has
+	HeldAge time.Duration // for how long at least it has had the oldest of these: since the first look at it
+	// Grown is by how many bytes the least memory of the last looks is more than that of looks Since.
+	Grown int64
+	Since time.Time
+	lows  []low
+}
+
+// low is the least that looks within ten seconds saw.
+type low struct {
+	part  int64 // since 1970
+	at    time.Time
+	bytes uint64
+	held  int
+}
+
+const (
+	lowPart    = 10 * time.Second
+	mostOwners = 64
+	otherOnes  = "others"
+	regionsOf  = "regions of the program, and of its streams"
+)
+
+// ownersOf says who has the memory of a snapshot.
+func ownersOf(s *dat.Snapshot) []Owner {
+	names, all := ownerNames(s), make(map[string]*Owner)
+	left := uint64(s.Memory.Bytes)
+	add := func(name string, p *dat.PoolSnapshot) {
+		if p.Buffers == 0 {
+			return
+		}
+		if all[name] == nil && len(all) >= mostOwners {
+			name = otherOnes
+		}
+		if all[name] == nil {
+			all[name] = &Owner{Name: name}
+		}
+		o := all[name]
+		bytes := uint64(p.Buffers) * uint64((p.Size+63)/64*64)
+		o.Bytes += bytes
+		o.Buffers += p.Buffers
+		o.Held += p.Held
+		o.HeldAge = max(o.HeldAge, p.HeldAge)
+		left -= min(left, bytes)
+	}
+	for i := range s.Conns {
+		add(names.of(&s.Conns[i]), &s.Conns[i].Buffers)
+	}
+	for i := range s.Pools {
+		add(s.Pools[i].Name, &s.Pools[i])
+	}
+	if left > 0 {
+		all[regionsOf] = &Owner{Name: regionsOf, Bytes: left}
+	}
+	list := make([]Owner, 0, len(all))
+	for _, o := range all {
+		list = append(list, *o)
+	}
+	slices.SortFunc(list, func(a, b Owner) int { return cmp.Compare(a.Name, b.Name) })
+	return list
+}
+
+// rpcNames are the addresses of rpc's servers and of those that clients call.
+type rpcNames struct{ servers, clients map[string]bool }
+
+func ownerNames(s *dat.Snapshot) rpcNames {
+	names := func(kind, format string) map[string]bool {
+		all, rows := make(map[string]bool), s.Reports[kind]
+		for i := range rows {
+			all[fmt.Sprintf(format, rowFields(rows)[0].of(&rows[i]).text)] = true
+		}
+		return all
+	}
+	return rpcNames{names("rpc servers", "Listener(%s)"), names("rpc clients", "%s")}
+}
+
+// of names the owner of a connection.
+func (n rpcNames) of(c *dat.ConnSnapshot) string {
+	switch to := c.Endpoint.Remote; {
+	case n.servers[c.Listener]:
+		return "rpc server of " + c.Listener
+	case c.Listener != "":
+		return "connections of " + c.Listener
+	case n.clients[to]:
+		return "rpc clients of " + to
+	}
+	return "connections that were dialed"
+}
+
+// take takes over what earlier looks saw of the owner.
+func (o *Owner) take(was *Owner, at time.Time) {
+	if was != nil {
+		o.lows = slices.Clone(was.lows)
+	}
+	part := at.UnixNano() / int64(lowPart)
+	if n := len(o.lows); n > 0 && o.lows[n-1].part == part {
+		l := &o.lows[n-1]
+		l.bytes, l.held = min(l.bytes, o.Bytes), min(l.held, o.Held)
+	} else {
+		o.lows = append(o.lows, low{part, at, o.Bytes, o.Held})
+	}
+	for len(o.lows) > 1 && at.Sub(o.lows[1].at) >= Endless {
+		o.lows = o.lows[1:]
+	}
+	o.Since = o.lows[0].at
+	o.Grown = int64(o.lows[len(o.lows)-1].bytes) - int64(o.lows[0].bytes)
+}
+
+// growsWithoutEnd reports whether each ten seconds of Endless saw more than those before, of which few may
+// have had no look.
+func (o *Owner) growsWithoutEnd(at time.Time, of func(l low) uint64) bool {
+	n := len(o.lows)
+	if n < leastLows || at.Sub(o.lows[0].at) < Endless-lowPart {
+		return false
+	}
+	for i := 1; i < n; i++ {
+		if of(o.lows[i]) <= of(o.lows[i-1]) {
+			return false
+		}
+	}
+	return true
+}
+
+const leastLows = 6
+
+// owners looks for memory, and for buffers with the program, that grow without end.
+func (f *finder) owners() {
+	for i := range f.now.Owners {
+		o := &f.now.Owners[i]
+		lasts := ago(f.now.At.Sub(o.lows[0].at))
+		if o.growsWithoutEnd(f.now.At, func(l low) uint64 { return uint64(l.held) }) {
+			f.add(1, "buffers out", "memory", o.Name, "this program takes buffers and gives too few back: %s out, more and more for %s, and the oldest for %s; a Release or Put is missing", are(o.Held, "buffer"), lasts, ago(o.HeldAge))
+		}
+		if o.growsWithoutEnd(f.now.At, func(l low) uint64 { return l.bytes }) {
+			f.add(2, "memory grows", "memory", o.Name, "%s registered, more and more for %s, %s since then; if that is no load that grows, something is not closed or freed", octets(o.Bytes), lasts, octets(uint64(o.Grown)))
+		}
+	}
+}
+
+var ownerFields = []field[Owner]{
+	{"owner", func(o *Owner) value { return word(o.Name) }},
+	{"memory", func(o *Owner) value { return bytesOf(o.Bytes) }},
+	{"grown", func(o *Owner) value {
+		if o.Grown < 0 {
+			return value{text: "−" + octets(uint64(-o.Grown)), number: float64(o.Grown)}
+		}
+		return bytesOf(uint64(o.Grown))
+	}},
+	{"since", func(o *Owner) value { return word(o.Since.Format(time.TimeOnly)) }},
+	{"buffers", func(o *Owner) value { return count(o.Buffers) }},
+	{"held", func(o *Owner) value { return count(o.Held) }},
+	{"oldest held", func(o *Owner) value { return lasting(o.HeldAge) }},
+}
+
+// heldText says for how long the oldest of the buffers that the program has has been out; nothing if it is not known yet.
+func heldText(age time.Duration) string {
+	if age == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", the oldest for %s", ago(age))
+}

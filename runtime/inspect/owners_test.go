@@ -1,0 +1,135 @@
+package inspect
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	dat "godat/runtime"
+	"godat/runtime/rpc"
+)
+
+// owner finds one of the present page's.
+func (r *rig) owner(name string) Owner {
+	r.t.Helper()
+	var said struct{ Owners []Owner }
+	r.askFor("?format=json", &said)
+	for _, o := range said.Owners {
+		if o.Name == name {
+			return o
+		}
+	}
+	require.Failf(r.t, "no such owner", "%s in %v", name, said.Owners)
+	return Owner{}
+}
+
+func TestMemoryIsToldByItsOwner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 2, dat.ConnConfig{Depth: 4, Message: 1000})
+		s, c := r.serve(rpc.Config{})
+		pz, err := r.ia.NewPZ()
+		require.NoError(t, err)
+		pool, err := pz.NewBufferPool(dat.BufferPoolConfig{Count: 3, Size: 100})
+		require.NoError(t, err)
+		region, err := pz.Alloc(1<<20, dat.LocalRead)
+		require.NoError(t, err)
+		all, err := r.ia.Snapshot()
+		require.NoError(t, err)
+		var sum uint64
+		for _, o := range ownersOf(&all) {
+			sum += o.Bytes
+		}
+		assert.EqualValues(t, all.Memory.Bytes, sum, "all memory has an owner")
+		r.h.adapters[0].forget()
+		assert.EqualValues(t, 3*128, r.owner(pool.String()).Bytes)
+		assert.EqualValues(t, 3, r.owner(pool.String()).Buffers)
+		assert.EqualValues(t, 1<<20, r.owner(regionsOf).Bytes)
+		assert.NotZero(t, r.owner("rpc server of Listener("+s.Addr()+")").Bytes)
+		assert.NotZero(t, r.owner("rpc clients of "+s.Addr()).Bytes)
+		assert.NotZero(t, r.owner("connections of "+r.ln.String()).Bytes)
+		assert.Equal(t, 200, r.get("?show=memory").Code)
+		require.NoError(t, region.Free())
+		require.NoError(t, pool.Close())
+		require.NoError(t, c.Close())
+		require.NoError(t, s.Close())
+		require.NoError(t, pz.Close())
+	})
+}
+
+// lookEvery looks at the page for a while, and returns the kinds of troubles that it has said.
+func (r *rig) lookEvery(pause, long time.Duration, do func(i int)) map[string]string {
+	said := make(map[string]string)
+	for i := range int(long / pause) {
+		do(i)
+		time.Sleep(pause)
+		for _, t := range r.ask("?format=json").Troubles {
+			said[t.Kind] = t.Name + ": " + t.Text
+		}
+	}
+	return said
+}
+
+func TestWhatGrowsWithoutEndIsNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, pause := range []time.Duration{2 * time.Second, 15 * time.Second} {
+			r := newRig(t, 0, dat.ConnConfig{})
+			pz, err := r.ia.NewPZ()
+			require.NoError(t, err)
+			pool, err := pz.NewBufferPool(dat.BufferPoolConfig{Count: 1000, Size: 100})
+			require.NoError(t, err)
+			var out []*dat.Buffer
+			var regions []*dat.LMR
+			said := r.lookEvery(pause, 3*time.Minute, func(i int) {
+				out = append(out, pool.Get())
+				region, err := pz.Alloc(1<<20, dat.LocalRead)
+				require.NoError(t, err)
+				regions = append(regions, region)
+			})
+			assert.Contains(t, said["buffers out"], pool.String()+": this program takes buffers and gives too few back")
+			assert.Contains(t, said["buffers out"], "the oldest for 2 min")
+			assert.Contains(t, said["memory grows"], regionsOf)
+			said = r.lookEvery(pause, time.Minute, func(int) {})
+			assert.NotContains(t, r.kinds(), "buffers out", "it has stopped: %v", said)
+			assert.NotContains(t, r.kinds(), "memory grows")
+			for i := range out {
+				out[i].Put()
+				require.NoError(t, regions[i].Free())
+			}
+			require.NoError(t, pool.Close())
+			require.NoError(t, pz.Close())
+			require.NoError(t, r.ln.Close())
+		}
+	})
+}
+
+func TestWhatComesAndGoesIsNoTrouble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 0, dat.ConnConfig{})
+		pz, err := r.ia.NewPZ()
+		require.NoError(t, err)
+		pool, err := pz.NewBufferPool(dat.BufferPoolConfig{Count: 1000, Size: 100})
+		require.NoError(t, err)
+		always := pool.Get() // a program may keep one for ever
+		var out []*dat.Buffer
+		said := r.lookEvery(2*time.Second, 6*time.Minute, func(i int) {
+			out = append(out, pool.Get())
+			if i%40 == 39 { // every 80 seconds
+				for _, b := range out {
+					b.Put()
+				}
+				out = nil
+			}
+		})
+		assert.Empty(t, said)
+		for _, b := range out {
+			b.Put()
+		}
+		always.Put()
+		require.NoError(t, pool.Close())
+		require.NoError(t, pz.Close())
+		require.NoError(t, r.ln.Close())
+	})
+}
