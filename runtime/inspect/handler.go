@@ -51,6 +51,8 @@ type seen struct {
 	Troubles []Trouble
 	Process  Process
 	Owners   []Owner
+	Sums     []Sum
+	Over     time.Duration // from the look before, of which rates are; 0 at a first look
 	Times    []timed
 	First    bool // nothing is known of the time before it
 	recent   map[recentKey][]growth
@@ -93,7 +95,8 @@ func (a *adapter) look() (*seen, error) {
 	}
 	a.last, a.now = a.now, &seen{Snapshot: s, Process: ThisProcess(), Times: timesOf(&s)}
 	a.now.First = a.last == nil || s.At.Sub(a.last.At) > unseen
-	a.now.Owners = ownersOf(&s)
+	a.now.Owners, a.now.Sums = ownersOf(&s), sumsOf(&s)
+	a.now.rates(a.last)
 	a.now.Troubles = troubles(a.now, a.last)
 	return a.now, nil
 }

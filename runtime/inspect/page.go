@@ -32,6 +32,7 @@ type page struct {
 	Counters  dat.Counters
 	Memory    dat.MemoryStats
 	Owners    []Owner    // of the memory
+	Sums      []Sum      // since the adapter was opened
 	Measuring *measuring `json:",omitempty"`
 
 	Adapters, Lists          []link `json:"-"`
@@ -66,7 +67,7 @@ type moved struct {
 func (h *Handler) page(s *seen, q query) (*page, error) {
 	p := &page{
 		Adapter: h.adapters[q.adapter].label, Provider: s.Provider, Device: s.Device, At: s.At, Process: s.Process, Troubles: s.Troubles, Show: q.show,
-		Ends: s.Ends, Counters: s.Counters, Memory: s.Memory, Owners: s.Owners,
+		Ends: s.Ends, Counters: s.Counters, Memory: s.Memory, Owners: s.Owners, Sums: s.Sums,
 		Filter: q.filter, Sort: q.sort, JSON: q.with("format", "json"), Back: q.with("of", ""), Number: q.adapter, query: q,
 	}
 	if s.First {
@@ -136,13 +137,12 @@ func lists(s *seen) []list {
 	return all
 }
 
-// factsOf are the adapter's numbers in short.
+// factsOf are the adapter's numbers in short, all since it was opened.
 func factsOf(s *seen) []fact {
-	var in, out uint64
-	for i := range s.Conns {
-		in, out = in+total(s.Conns[i].Endpoint.Receives.Moved), out+total(s.Conns[i].Endpoint.Requests.Moved)
+	var list []fact
+	for i := range s.Sums {
+		list = append(list, s.Sums[i].fact(s.Over))
 	}
-	list := []fact{{"requests of connections moved", octets(out)}, {"their receives", octets(in)}}
 	for _, e := range s.Ends {
 		list = append(list, fact{fmt.Sprintf("ends: %s, %s %d", e.Event, e.Layer, e.Code), number(e.Count)})
 	}
