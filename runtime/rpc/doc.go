@@ -142,8 +142,8 @@
 // # Latency
 //
 // While the adapter measures its requests ([godat/runtime.IA.MeasureLatency]), rpc measures calls,
-// too. The report "rpc methods" of a snapshot of the adapter then has a [MethodSnapshot] for each
-// method.
+// too. The report "rpc methods" of a snapshot of the adapter has a [MethodSnapshot] for each
+// method, with these times and the counts of calls. Config.Methods names the methods there.
 //
 // # Speed
 //

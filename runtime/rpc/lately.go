@@ -13,12 +13,18 @@ import (
 )
 
 const (
-	recentPart   = 5 * time.Second
-	longWait     = time.Second
-	mostKinds    = 32  // of failures that are told apart
-	mostSaid     = 120 // bytes of a failure's text in a snapshot
-	fewFailures  = 3   // of a minute, with this package's codes, are no trouble yet if less
-	someFailures = 10  // the same of the program's own codes, which ordinary answers may have
+	recentPart  = 5 * time.Second
+	longWait    = time.Second
+	mostKinds   = 32  // of failures that are told apart
+	mostSaid    = 120 // bytes of a failure's text in a snapshot
+	fewFailures = 3   // of a minute, with this package's codes, are no trouble yet if less
+)
+
+// The thresholds of the failures with a program's own codes, which ordinary answers may have: they are a
+// trouble if so many answers of a minute are, and that share of all.
+const (
+	ManyFailures  = 10
+	FailuresShare = 0.5
 )
 
 // CallEnds counts the ends of calls that are no answers. The counts only grow. A client counts
@@ -284,7 +290,7 @@ func (m *Minute) fails() bool {
 			ours += f.Count
 		}
 	}
-	return ours >= fewFailures && ours*100 >= m.Answers || all >= someFailures && all*2 >= m.Answers
+	return ours >= fewFailures && ours*100 >= m.Answers || all >= ManyFailures && float64(all) >= FailuresShare*float64(m.Answers)
 }
 
 func counted(n uint64, one string) string {

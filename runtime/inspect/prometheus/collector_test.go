@@ -243,6 +243,51 @@ func TestConnectionsMakeNoSeries(t *testing.T) {
 	assert.Equal(t, few, testutil.CollectAndCount(c))
 }
 
+// Ten thousand connections, and as many calls of methods that nobody knows, make the series of two.
+func TestTheSeriesOfTenThousandConnectionsAreThoseOfTwo(t *testing.T) {
+	connections := 10000
+	if testing.Short() {
+		connections = 1000
+	}
+	ia, err := dat.Open(t.Context(), "loop")
+	require.NoError(t, err)
+	s, err := rpc.Listen(t.Context(), ia, ":0", rpc.Config{Calls: 1, Message: 64, Conns: connections + 2})
+	require.NoError(t, err)
+	served := make(chan error, 1)
+	go func() {
+		served <- s.Serve(context.Background(), 1, func(r *rpc.Request) ([]byte, error) {
+			if r.Method() != 1 {
+				return nil, &rpc.Error{Code: rpc.CodeUnknown, Text: "no such method"}
+			}
+			return nil, nil
+		})
+	}()
+	c := New(ia)
+	var clients []*rpc.Client
+	dial := func(methods ...uint16) {
+		one, err := rpc.Dial(t.Context(), ia, s.Addr(), rpc.Config{Calls: 1, Message: 64, Methods: map[uint16]string{1: "1"}})
+		require.NoError(t, err)
+		for _, method := range methods {
+			_, _ = one.Call(t.Context(), rpc.Call{Method: method}, nil)
+		}
+		clients = append(clients, one)
+	}
+	dial(1, 2)
+	dial()
+	few := testutil.CollectAndCount(c)
+	for i := range connections {
+		dial(uint16(2 + i))
+	}
+	assert.Equal(t, few, testutil.CollectAndCount(c))
+	assert.Less(t, few, 150)
+	for _, one := range clients {
+		require.NoError(t, one.Close())
+	}
+	require.NoError(t, s.Close())
+	require.NoError(t, <-served)
+	require.NoError(t, ia.Close())
+}
+
 func TestAnAdapterThatIsClosedIsDown(t *testing.T) {
 	w := newWorld(t)
 	c := New(w.ia)
@@ -278,12 +323,51 @@ func TestTheRulesNameMetricsThatAreThere(t *testing.T) {
 	rules, err := os.ReadFile("docs/alerts.yaml")
 	require.NoError(t, err)
 	all := strings.Split(string(rules), "- alert: ")
-	require.Len(t, all, 11)
+	require.Len(t, all, 15)
 	for _, rule := range all[1:] {
 		of := labels(t, rule)
 		for _, label := range regexp.MustCompile(`\$labels\.(\w+)`).FindAllStringSubmatch(rule, -1) {
 			assert.True(t, of[label[1]], "%s in %s", label[1], rule)
 		}
+	}
+}
+
+// The rules' thresholds are the page's: no rule has a number of its own.
+func TestARuleAlertsOfWhatThePageCallsATrouble(t *testing.T) {
+	rules, err := os.ReadFile("docs/alerts.yaml")
+	require.NoError(t, err)
+	late := fmt.Sprint(inspect.Late.Seconds())
+	want := map[string][]string{
+		"GodatConsumerStopped":  {late, late},
+		"GodatPeerStopped":      {late, "0"},
+		"GodatCallsUnanswered":  {late, "0"},
+		"GodatCallersWait":      {late, late},
+		"GodatEventsLost":       {"0", "0"},
+		"GodatListenerFull":     {"0"},
+		"GodatDescriptorsOut":   {"0"},
+		"GodatConnectionsBreak": {fmt.Sprint(inspect.ManyBroken)},
+		"GodatCallsLate":        {"0"},
+		"GodatCallsRefused":     {"0"},
+		"GodatCallsFail":        {fmt.Sprint(rpc.ManyFailures), fmt.Sprint(rpc.FailuresShare)},
+		// It grows from each minute to the next, for inspect.Endless.
+		"GodatBuffersOut":           nil,
+		"GodatDescriptorsNearlyOut": {fmt.Sprint(inspect.Nearly)},
+		"GodatMemoryNearlyOut":      {fmt.Sprint(inspect.Nearly)},
+	}
+	numbers, got := regexp.MustCompile(`[=><] ?([0-9.]+)`), make(map[string][]string)
+	for _, rule := range regexp.MustCompile(`(?s)alert: (\w+)\n +expr: ([^\n]+)`).FindAllStringSubmatch(string(rules), -1) {
+		got[rule[1]] = nil
+		for _, n := range numbers.FindAllStringSubmatch(rule[2], -1) {
+			got[rule[1]] = append(got[rule[1]], n[1])
+		}
+		if rule[1] == "GodatBuffersOut" {
+			windows := strings.Count(rule[2], "offset 1m)") - 1 + strings.Count(rule[2], "offset 2m)")
+			assert.Equal(t, inspect.Endless, time.Duration(windows)*time.Minute, "it has grown twice")
+		}
+	}
+	assert.Equal(t, want, got)
+	for _, pause := range regexp.MustCompile(`for: (\S+)`).FindAllStringSubmatch(string(rules), -1) {
+		assert.Contains(t, []string{"1m", "5m"}, pause[1])
 	}
 }
 
