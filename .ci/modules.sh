@@ -13,6 +13,8 @@ for mod in examples/*/go.mod examples/*/*/go.mod runtime/*/*/go.mod; do
     go test -race -shuffle=on ./...
   )
 done
+# What promtool says of a scrape and of the rules.
+(cd runtime/inspect/prometheus && go test -count=1 -tags promtool -run Promtool .)
 # Three replicas of a volume, with crashes, power cuts, elections and rebuilds in any order.
 cd examples/volume
 go test -count=1 ./replica -run '^TestReplicasHaveAllThatWasAcknowledged$' -rapid.checks=5000 -rapid.steps=80
