@@ -116,3 +116,72 @@ func TestThePageAnswersInAProcessWithoutADescriptor(t *testing.T) {
 		}()
 	}
 }
+
+// robbed is a visitor's connection in whose close another goroutine takes the descriptor that gets
+// free.
+type robbed struct {
+	*net.TCPConn
+	taken *[]*os.File
+}
+
+func (r robbed) Close() error {
+	err := r.TCPConn.Close()
+	if f, e := os.Open(os.DevNull); e == nil {
+		*r.taken = append(*r.taken, f)
+	}
+	return err
+}
+
+// scarceListener is a listener whose first accept finds no descriptor, of the process or of the system, and
+// whose visitors are robbed.
+type scarceListener struct {
+	*net.TCPListener
+	scarce error
+	taken  []*os.File
+}
+
+func (c *scarceListener) Accept() (net.Conn, error) {
+	if err := c.scarce; err != nil {
+		c.scarce = nil
+		return nil, err
+	}
+	conn, err := c.AcceptTCP()
+	if err != nil {
+		return nil, err
+	}
+	return robbed{conn, &c.taken}, nil
+}
+
+func TestTheSpareDescriptorIsLentAndComesBackWithoutAMomentBetween(t *testing.T) {
+	for _, scarce := range []error{syscall.EMFILE, syscall.ENFILE} {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		c := &scarceListener{TCPListener: ln.(*net.TCPListener), scarce: scarce}
+		e := &entrance{Listener: c, places: make(chan struct{}, 2)}
+		e.reserve()
+		peer, err := net.Dial("tcp", ln.Addr().String())
+		require.NoError(t, err)
+		v, err := e.Accept()
+		require.NoError(t, err, "by the spare one, %v", scarce)
+		assert.Nil(t, e.spare)
+		require.NoError(t, v.Close())
+		require.NoError(t, v.Close(), "once more")
+		assert.NotNil(t, e.spare)
+		assert.Empty(t, c.taken, "the visitor's descriptor was free for a moment")
+		require.NoError(t, peer.SetReadDeadline(time.Now().Add(time.Minute)))
+		_, err = peer.Read(make([]byte, 1))
+		require.ErrorIs(t, err, io.EOF, "the visitor sees the end")
+		_, err = v.Read(make([]byte, 1))
+		require.Error(t, err)
+		e.reserve()
+		_, isFile := e.spare.(*os.File)
+		assert.True(t, isFile, "a connection is kept no longer than needed")
+		e.end()
+		assert.Nil(t, e.spare)
+		require.NoError(t, peer.Close())
+		require.NoError(t, ln.Close())
+		for _, f := range c.taken {
+			_ = f.Close()
+		}
+	}
+}

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"errors"
+	"io"
 	"net"
 	"os"
 	"sync"
@@ -23,7 +24,8 @@ type entrance struct {
 
 	mu    sync.Mutex
 	in    map[*visitor]time.Time // since when
-	spare *os.File               // a descriptor; nil while a visitor has it, or there is none
+	over  bool                   // the page is served no more
+	spare io.Closer              // what has a descriptor; nil while a visitor has it, or there is none
 }
 
 // newEntrance has a descriptor to spare when it returns, so that a program which takes all others at once
@@ -40,7 +42,7 @@ func (e *entrance) Accept() (net.Conn, error) {
 	e.reserve()
 	e.place()
 	c, err := e.Listener.Accept()
-	for errors.Is(err, syscall.EMFILE) {
+	for isScarce(err) {
 		if waits(e.Listener) && e.lend() {
 			c, err = e.Listener.Accept()
 			continue
@@ -54,7 +56,7 @@ func (e *entrance) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	v := &visitor{Conn: c, from: hostOf(c.RemoteAddr().String())}
-	v.leave = sync.OnceFunc(func() { e.left(v) })
+	v.leave = sync.OnceValue(func() error { return e.leave(v) })
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.in == nil {
@@ -98,22 +100,58 @@ func (e *entrance) slow() (most []*visitor) {
 	return most
 }
 
-// left is called when a visitor has gone.
-func (e *entrance) left(v *visitor) {
+// leave sees a visitor out, and gives its place back.
+func (e *entrance) leave(v *visitor) (err error) {
+	if !e.keep(v.Conn) {
+		err = v.Conn.Close()
+	}
 	e.mu.Lock()
 	delete(e.in, v)
 	e.mu.Unlock()
-	e.reserve()
 	<-e.places
+	return err
 }
 
-// reserve keeps a descriptor for a visitor.
+// keep ends a connection, and keeps it for its descriptor where there is no spare one: between a
+// close and the reserve behind it another goroutine of a full process would take the descriptor.
+func (e *entrance) keep(c net.Conn) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	ends, ok := c.(interface{ CloseRead() error })
+	if e.spare != nil || e.over || !ok {
+		return false
+	}
+	if w, ok := c.(interface{ CloseWrite() error }); ok {
+		_ = w.CloseWrite() // the visitor sees the end of the answer
+	}
+	_ = ends.CloseRead()
+	_ = c.SetDeadline(time.Unix(1, 0)) // whoever reads or writes there returns
+	e.spare = c
+	return true
+}
+
+// reserve keeps a descriptor for a visitor: that of a file, also in place of a connection's, which
+// would keep the peer's end in the system.
 func (e *entrance) reserve() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.spare == nil {
-		e.spare, _ = os.Open(os.DevNull) // nil where there is none
+	_, isFile := e.spare.(*os.File)
+	if isFile || e.over {
+		return
 	}
+	f, err := os.Open(os.DevNull)
+	if err != nil {
+		return
+	}
+	if e.spare != nil {
+		_ = e.spare.Close()
+	}
+	e.spare = f
+}
+
+// isScarce reports whether a call failed for want of a descriptor, of the process or of the system.
+func isScarce(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
 // lend gives the spare descriptor to the visitor who is accepted next; false if there is none.
@@ -128,20 +166,22 @@ func (e *entrance) lend() bool {
 	return true
 }
 
-// end gives the spare descriptor back.
-func (e *entrance) end() { e.lend() }
+// end gives the spare descriptor back, and keeps no other from then on.
+func (e *entrance) end() {
+	e.mu.Lock()
+	e.over = true
+	e.mu.Unlock()
+	e.lend()
+}
 
 type visitor struct {
 	net.Conn
 	from  string
-	leave func()
+	leave func() error // once
 }
 
-// Close gives the place back.
-func (v *visitor) Close() error {
-	defer v.leave()
-	return v.Conn.Close()
-}
+// Close ends the visit, and gives the place back.
+func (v *visitor) Close() error { return v.leave() }
 
 // hostOf is the host of an address, "host:port"; the address where it has no port.
 func hostOf(address string) string {
