@@ -261,11 +261,13 @@ type CountingListener interface {
 	Counts() ListenerCounts
 }
 
-// ListenerCounts is what a [CountingListener] counts. All but HalfOpen only grow.
+// ListenerCounts is what a [CountingListener] counts. All but HalfOpen and Spoke only grow.
 type ListenerCounts struct {
 	HalfOpen    int    // peers whose request has not come yet
 	GaveWay     uint64 // those of them that gave way to newer ones
 	Silent      uint64 // those whose request did not come, or was none
+	Foreign     uint64 // those of Silent that spoke another protocol
+	Spoke       string // what the last of these spoke, and what mends that; empty if there was none
 	Descriptors uint64 // peers that were refused because the system has no descriptor left
 }
 

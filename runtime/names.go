@@ -1299,7 +1299,7 @@ const (
 // Its fields: go doc godat/hw Attr.
 type DeviceAttr = hw.Attr
 
-// ListenerCounts is what a [hw.CountingListener] counts. All but HalfOpen only grow.
+// ListenerCounts is what a [hw.CountingListener] counts. All but HalfOpen and Spoke only grow.
 //
 // Its fields: go doc godat/hw ListenerCounts.
 type ListenerCounts = hw.ListenerCounts

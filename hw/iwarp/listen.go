@@ -257,10 +257,17 @@ func (l *listener) greet(s *startup) {
 	defer l.greeting.Done()
 	l.dev.tune(s.conn)
 	r := &request{dev: l.dev, conn: l.dev.traced(s.conn, there), qual: l.qual}
+	var first []byte
 	err := readFrame(asking{r.conn, l.startups, s}, func(b []byte) (err error) {
 		r.frame, _, err = wire.ParseMPARequest(b)
+		first = b
 		return err
 	})
+	if err != nil {
+		if other := spoke(first, err); other != "" {
+			l.startups.foreign(s, other)
+		}
+	}
 	l.startups.end(s, err == nil)
 	if err != nil {
 		_ = r.conn.Close()

@@ -27,6 +27,7 @@ type startups struct {
 	byAge  list.List         // of *startup, the oldest first
 	peers  map[string]int    // number of start-ups per host
 	counts hw.ListenerCounts // but for HalfOpen
+	told   map[string]bool   // what peers spoke that was reported
 }
 
 // startup is one connection whose request has not come.
@@ -45,7 +46,7 @@ const headStart = 100 * time.Millisecond
 func newStartups(set *settings, cfg *hw.ListenConfig) *startups {
 	u := &startups{
 		limit: set.mpa, onDrop: cfg.OnDrop,
-		ended: make(chan struct{}, 1), peers: make(map[string]int),
+		ended: make(chan struct{}, 1), peers: make(map[string]int), told: make(map[string]bool),
 	}
 	if u.onDrop == nil {
 		u.onDrop = func(*hw.Cause) {}
@@ -166,6 +167,23 @@ func (u *startups) end(s *startup, asked bool) {
 	case u.ended <- struct{}{}:
 	default:
 	}
+}
+
+// foreign counts a peer that spoke another protocol, and reports each protocol once. It is called
+// before end.
+func (u *startups) foreign(s *startup, spoke string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if s.place == nil || u.closed {
+		return
+	}
+	u.counts.Foreign++
+	u.counts.Spoke = spoke
+	if u.told[spoke] {
+		return
+	}
+	u.told[spoke] = true
+	u.onDrop(&hw.Cause{Layer: hw.LayerMPA, Local: s.conn.LocalAddr(), Remote: s.conn.RemoteAddr(), Text: spoke})
 }
 
 // refused counts a peer for which there was no descriptor.

@@ -145,7 +145,11 @@ func (f *finder) listeners() {
 		if n := f.lately("backlog", l.Name, grown(l.Overflows, was.Overflows)); n > 0 {
 			f.add(1, "backlog", "listeners", l.Name, "%s found the backlog of %d full", many(n, "request"), l.Backlog)
 		}
-		silent := f.lately("silent", l.Name, grown(d.GaveWay, then.GaveWay)+grown(d.Silent, then.Silent))
+		foreign := grown(d.Foreign, then.Foreign)
+		if n := f.lately("another protocol", l.Name, foreign); n > 0 {
+			f.add(1, "another protocol", "listeners", l.Name, "%s turned away within the last minute, the last time because %s", were(n, "peer"), d.Spoke)
+		}
+		silent := f.lately("silent", l.Name, grown(d.GaveWay, then.GaveWay)+grown(d.Silent, then.Silent)-min(foreign, grown(d.Silent, then.Silent)))
 		if d.HalfOpen >= manyPeers {
 			f.add(1, "silent", "listeners", l.Name, "%s have brought no request to connect yet; the device drops them in time, and this program has nothing to do", many(d.HalfOpen, "TCP connection"))
 		} else if n := silent; n > 0 {

@@ -245,6 +245,7 @@ func TestWhatDevicesCountOfPeersIsTold(t *testing.T) {
 	for text, now := range map[string]*seen{
 		"600 TCP connections have brought no request to connect yet; the device drops them":   look(dat.ListenerCounts{HalfOpen: 600, GaveWay: 3, Silent: 2, Descriptors: 1}, 1),
 		"7 TCP connections were dropped for bringing no request to connect; this program has": look(dat.ListenerCounts{GaveWay: 6, Silent: 6, Descriptors: 1}, 1),
+		"2 peers were turned away within the last minute, the last time because one spoke X":  look(dat.ListenerCounts{GaveWay: 3, Silent: 4, Descriptors: 1, Foreign: 2, Spoke: "one spoke X"}, 1),
 		"4 peers turned away: this process has no descriptor left; raise ulimit -n, or close": look(dat.ListenerCounts{GaveWay: 3, Silent: 2, Descriptors: 5}, 1),
 		"2 requests found the backlog of 9 full":                                              look(dat.ListenerCounts{GaveWay: 3, Silent: 2, Descriptors: 1}, 3),
 	} {
