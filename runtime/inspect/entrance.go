@@ -102,7 +102,7 @@ func (e *entrance) slow() (most []*visitor) {
 
 // leave sees a visitor out, and gives its place back.
 func (e *entrance) leave(v *visitor) (err error) {
-	if !e.keep(v.Conn) {
+	if !e.retain(v.Conn) {
 		err = v.Conn.Close()
 	}
 	e.mu.Lock()
@@ -112,9 +112,9 @@ func (e *entrance) leave(v *visitor) (err error) {
 	return err
 }
 
-// keep ends a connection, and keeps it for its descriptor where there is no spare one: between a
+// retain ends a connection, and keeps it for its descriptor where there is no spare one: between a
 // close and the reserve behind it another goroutine of a full process would take the descriptor.
-func (e *entrance) keep(c net.Conn) bool {
+func (e *entrance) retain(c net.Conn) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	ends, ok := c.(interface{ CloseRead() error })
