@@ -76,6 +76,9 @@ func TestWhatIsNoQuestionOrNoAnswerIsAnError(t *testing.T) {
 		require.NoError(t, c.CallJSON(within(t), Call{}, value{"a", 1}, nil), "nobody wants the answer")
 		require.NoError(t, c.CallJSON(within(t), Call{}, value{"long", defaultMessage}, nil), "however long it is")
 		require.ErrorIs(t, c.CallJSON(within(t), Call{Method: 1}, value{"a", 1}, nil), &Error{Code: CodeUser})
+		sink := make([]byte, 2*defaultMessage)
+		require.NoError(t, c.CallJSON(within(t), Call{Method: 2, SinkBytes: sink}, value{}, &got))
+		assert.Equal(t, "body", string(sink[:4]), "the answer goes over nothing that its handler wrote")
 		over, cancel := context.WithCancel(t.Context())
 		cancel()
 		var failed *CallError
