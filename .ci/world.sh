@@ -7,4 +7,4 @@ golangci-lint run ./...
 go test -shuffle=on ./host ./network
 go test -race ./network
 go test -race . -run '^TestTheProgramsRunOnRealProcessorsToo$'
-go test -v . -run '^TestASeedIsAHistoryAndAllIsRightInIt$' -args -world.seeds 20
+go test -v . -run '^TestASeedIsAHistoryAndAllIsRightInIt$' -args -world.seeds 12

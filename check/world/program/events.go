@@ -137,7 +137,8 @@ func (r *round) run(ia *dat.IA, draw *rand.Rand) {
 	own := rand.New(rand.NewPCG(draw.Uint64(), 4))
 	r.consume(ctx, d, cno, &consumers, own)
 	if cfg.Mode == dat.ModeQueue && draw.IntN(3) == 0 {
-		consumers.Go(func() { r.disturb(d, own.Uint64()) })
+		seed := draw.Uint64()
+		consumers.Go(func() { r.disturb(d, seed) })
 	}
 	producers.Wait()
 	d.Flush()
