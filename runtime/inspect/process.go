@@ -103,7 +103,10 @@ func (p Process) built() string {
 	if changes != "" {
 		text += " with changes"
 	}
-	return text + ", godat " + cmp.Or(p.Library, "of unknown version") + ", " + p.Go
+	if p.Module != library {
+		text += ", godat " + cmp.Or(p.Library, "of unknown version")
+	}
+	return text + ", " + p.Go
 }
 
 // facts are the process in lines.
