@@ -74,7 +74,7 @@ func (p *PZ) NewBufferPool(cfg BufferPoolConfig) (*BufferPool, error) {
 		return nil, err
 	}
 	defer p.domain.gate.RUnlock() // until the pool is complete, so that the domain's close meets no half of one
-	b := &BufferPool{number: pools.Add(1)}
+	b := &BufferPool{number: poolNumbers.Add(1)}
 	lmr, err := p.alloc(op, size, cfg.Privileges, config{unmap: true}, b)
 	if err != nil {
 		return nil, err

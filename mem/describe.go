@@ -8,7 +8,7 @@ import (
 
 // The numbers of handles: each has the next one of its kind in this process, from 1 on. One that nothing
 // made has 0.
-var zones, windows, pools atomic.Uint64
+var zoneNumbers, windowNumbers, poolNumbers atomic.Uint64
 
 // String names the zone. It may be called at any time, as the String of every handle.
 func (p *PZ) String() string {

@@ -58,7 +58,7 @@ func (d *Domain) NewPZ() (*PZ, error) {
 	if err != nil {
 		return nil, memory.Refused(op, hw.ResourceProtectionDomain, err)
 	}
-	p := &PZ{domain: d, number: zones.Add(1), zone: memory.NewZone(zone, &d.attr, d.table)}
+	p := &PZ{domain: d, number: zoneNumbers.Add(1), zone: memory.NewZone(zone, &d.attr, d.table)}
 	d.zones.add(p, 0)
 	return p, nil
 }

@@ -73,7 +73,7 @@ func (p *PZ) NewRMRFor(_ door.Key, qp hw.QP, owner *memory.Owner) (*RMR, error) 
 		p.zone.Unuse()
 		return nil, memory.Refused(op, hw.ResourceMemoryRegion, err)
 	}
-	r := &RMR{pz: p, number: windows.Add(1), window: memory.NewWindow(window, p.zone, owner)}
+	r := &RMR{pz: p, number: windowNumbers.Add(1), window: memory.NewWindow(window, p.zone, owner)}
 	d.rmrs.add(r, 0)
 	p.rmrs.add(r, 0)
 	return r, nil
