@@ -101,7 +101,7 @@ func (p *BufferPool) heldAge() (age time.Duration) {
 }
 
 // looks are the buffers that the last snapshot saw with the program, by index, and when one saw each first.
-// Who takes a buffer reads no clock for that.
+// Snapshots alone read the clock: a Get and a Put don't.
 type looks struct {
 	mu   sync.Mutex
 	held map[uint32]look

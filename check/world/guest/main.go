@@ -65,7 +65,7 @@ func main() {
 // a program is shorter.
 const patience = 15 * time.Minute
 
-// watch says who waits for what, if there was no step for so long.
+// watch prints all goroutines, and ends the run, when no step was taken for that time.
 func watch(w *program.World, before int) {
 	now := w.Steps()
 	if now != before {

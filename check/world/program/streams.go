@@ -188,25 +188,15 @@ func speak(w *World, conn net.Conn, t *talk, side int, draw *rand.Rand, header [
 		e.write(w, conn, t, other, writes)
 	})
 	both.Go(func() { e.readAll(w, conn, t, other, begins, reads) })
-	done := make(chan struct{})
-	go func() {
-		both.Wait()
-		close(done)
-	}()
 	if leaves > 0 {
-		timer := time.NewTimer(leaves)
-		select {
-		case <-timer.C:
-			e.note(func(e *end) { e.shut = true })
-		case <-done:
-		}
-		timer.Stop()
+		time.Sleep(leaves)
+		e.note(func(e *end) { e.shut = true })
 	} else {
-		<-done
+		both.Wait()
 	}
 	e.note(func(e *end) { e.over = true })
 	err := conn.Close()
-	<-done
+	both.Wait()
 	w.Step(e.name, "stream %x: wrote %d, read %d, %v; Close: %v", t.id, e.wrote, e.read, e.why, err)
 }
 

@@ -95,13 +95,15 @@ func (f *former) run() {
 	f.done(nil)
 }
 
-// ask asks all queues, and returns those that are there and have not answered in time.
+// ask asks all queues, and returns those that are there and have not answered in time. When its timer is seen late,
+// this process was paused, and what they answered meanwhile has to be read first: they get their time again.
 func (f *former) ask() []*queue {
 	answers := make(chan *queue, len(f.queues))
 	silent := slices.Clone(f.queues)
 	for _, q := range silent {
 		q.ask(answers)
 	}
+	due := time.Now().Add(proofTime)
 	late := time.NewTimer(proofTime)
 	defer late.Stop()
 	for len(silent) != 0 {
@@ -111,7 +113,11 @@ func (f *former) ask() []*queue {
 		case <-silent[0].ended:
 			silent = silent[1:]
 		case <-late.C:
-			return silent
+			if time.Since(due) < paused {
+				return silent
+			}
+			due = time.Now().Add(proofTime)
+			late.Reset(proofTime)
 		case <-f.target.down:
 			return silent
 		}
