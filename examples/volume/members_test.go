@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -123,4 +124,27 @@ func TestALeaderThatIsAskedToEndHandsOverFirst(t *testing.T) {
 	require.NotEqual(t, leader, c.leader())
 	require.Contains(t, p.log.String(), "another one is to lead")
 	require.Zero(t, p.ProcessState.ExitCode())
+}
+
+func TestANodeThatJoinsLearnsFromTheVolumeWhereItsLeaderIs(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.three()
+	leader := c.leader()
+	c.run(4, []string{
+		"serve", "--create", "--join", "--id=4", "--peers=4=" + c.peers[3] + "," + fmt.Sprintf("%d=%s", 1+leader%3, freePort(t)), // where nobody is
+		"--listen=" + c.listens[3], "--data=" + string(c.disk(4)), "--token=" + c.tokenText(),
+	})
+	c.eventually("it does not say what it waits for", func() bool {
+		s, err := c.ask(4, askStatus)
+		return err == nil && strings.Contains(s.Waits, "it waits to be added") && strings.Contains(s.Waits, c.peers[3])
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var out bytes.Buffer
+	require.NoError(t, newOperator(c.ia, c.peers[leader%3], &out).add(ctx, 4, c.peers[3], false), out.String())
+	s, err := c.ask(4, askStatus)
+	require.NoError(t, err)
+	require.Empty(t, s.Waits)
+	c.same()
 }

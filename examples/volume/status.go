@@ -28,6 +28,9 @@ func (o *operator) status(ctx context.Context) error {
 	for _, r := range s.Refusals {
 		fmt.Fprintf(out, "REFUSED %s\n", refusalText(&r))
 	}
+	if s.Waits != "" {
+		fmt.Fprintln(out, "WAITS", s.Waits)
+	}
 	if s.Rotten {
 		fmt.Fprintf(out, "it is being rebuilt: %d of %d bytes\n", s.Rebuilt, s.Rebuilds)
 	}

@@ -38,6 +38,7 @@ type Status struct {
 	Terms    Terms               `json:"terms"`
 	Gone     []uint64            `json:"gone,omitempty"` // that were members
 	Refusals []Refusal           `json:"refusals,omitempty"`
+	Waits    string              `json:"waits,omitempty"` // what the node waits for
 	Role     string              `json:"role"`
 	State    string              `json:"state"` // ANA
 	Leader   uint64              `json:"leader"`
@@ -78,7 +79,7 @@ func (c *consensus) Status() (s Status) {
 
 func (c *consensus) status() Status {
 	s := Status{
-		ID: c.cfg.ID, Volume: c.cfg.Layout.Volume.String(), Version: wireVersion, Terms: c.terms, Gone: c.log.AllGone(), Refusals: c.refusals.list(time.Now()), Role: c.role.String(), State: c.ana.String(), Leader: c.leader.Load(), Term: c.term, Last: c.last,
+		ID: c.cfg.ID, Volume: c.cfg.Layout.Volume.String(), Version: wireVersion, Terms: c.terms, Gone: c.log.AllGone(), Refusals: c.refusals.list(time.Now()), Waits: c.waits(), Role: c.role.String(), State: c.ana.String(), Leader: c.leader.Load(), Term: c.term, Last: c.last,
 		Applied: c.applied, Released: c.released.Load(), Rotten: c.rotten.Load(), Members: c.log.Members(),
 		Checking: c.disk.Checking(), Checked: c.disk.Checked(), // in this order: a check that ends is in one of both
 		Counts: c.counts.now(), Slots: c.cfg.Layout.Slots, Rebuilt: c.rebuilt.Load(), Rebuilds: c.rebuilds.Load(),

@@ -31,6 +31,7 @@ type consensus struct {
 	filling fills
 	offer   offer
 	holds   holds
+	waited  int // for how many ticks this node has waited for something
 }
 
 // offer is what a leader offers this node, which does not have it.
@@ -39,6 +40,7 @@ type offer struct{ term, index uint64 }
 func newConsensus(s *site, k *keeper) *consensus {
 	c := &consensus{site: s, keeper: k, filling: make(fills), ana: nvme.ANAInaccessible}
 	c.lanes = lanes{s, make(map[uint64]*peer), func(id uint64) { c.raft.ReportUnreachable(id) }, c.answered}
+	s.ways.news = func() { s.events.put(c.lanes.set) }
 	return c
 }
 
@@ -94,6 +96,7 @@ func (c *consensus) tick() {
 		_ = c.raft.ForgetLeader() // a leader steps down by itself
 	}
 	c.keeper.jobs.put(c.keeper.release)
+	c.sayWaits()
 	if c.reign != nil {
 		c.reign.supervise()
 	}

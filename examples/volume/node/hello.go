@@ -16,10 +16,11 @@ type hello struct {
 	Terms
 	Speaks int `json:",omitempty"` // the highest version of what nodes say to each other
 	raftlog.Known
+	Members raftlog.Members `json:",omitempty"` // of the volume, as the node knows them: where the others are
 }
 
 func (s *site) hello() ([]byte, error) {
-	return json.Marshal(hello{s.terms, wireVersion, raftlog.Known{Birth: s.cfg.Birth, Hosts: s.cfg.Hosts.Addr}})
+	return json.Marshal(hello{s.terms, wireVersion, raftlog.Known{Birth: s.cfg.Birth, Hosts: s.cfg.Hosts.Addr}, s.log.Members()})
 }
 
 // greet says hello. Both ends compare what they say. here says that this node refuses the other one.
@@ -52,7 +53,11 @@ func (s *site) compare(b []byte) (x note, err error) {
 	if what := s.terms.Differences(&there.Terms); what != "" {
 		return x, stranger("the options of node %d and node %d differ: %s", s.cfg.ID, x.from, what)
 	}
-	return x, s.know(x.from, there.Known)
+	if err := s.know(x.from, there.Known); err != nil {
+		return x, err
+	}
+	s.learnWays(there.Members)
+	return x, nil
 }
 
 // know refuses a node whose files are not those that it had, and keeps what is news of a member.

@@ -44,12 +44,9 @@ type peer struct {
 	end            context.CancelFunc
 }
 
-// set makes the peers those of the log's members, and of the configuration when it has none.
+// set makes the peers those that this node knows to be somewhere.
 func (l *lanes) set() {
-	members := l.log.Members()
-	if len(members) == 0 {
-		members = l.cfg.Peers
-	}
+	members := l.where()
 	for id, p := range l.peers {
 		if members[id].Addr != p.addr {
 			p.end()
@@ -112,6 +109,7 @@ func (l *lanes) lane(ctx context.Context, id uint64, addr string, messages <-cha
 		var err error
 		if client == nil {
 			client, err = l.dial(ctx, id, addr)
+			l.reached(id, err)
 		}
 		if err == nil {
 			next, err = l.deliver(ctx, client, id, addr, m, messages)

@@ -29,6 +29,7 @@ func (b *rebuilder) run() {
 		}
 		for b.ctx.Err() == nil {
 			again, err := b.once()
+			b.gets(err)
 			if err == nil && !again {
 				break
 			}
@@ -83,6 +84,7 @@ func (b *rebuilder) once() (again bool, err error) {
 	if err != nil {
 		return true, err
 	}
+	b.gets(nil)
 	defer func() { _ = client.Close() }() // its memory is the node's
 	var c *state.CatchUp
 	var members membership

@@ -43,6 +43,7 @@ type site struct {
 	asked    atomic.Uint64 // commands of hosts
 	counts   counts
 	refusals refusals
+	ways     ways
 	knowing  sync.Mutex // held while what is known of a node changes
 }
 

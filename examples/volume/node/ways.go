@@ -1,0 +1,154 @@
+package node
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"godat/examples/volume/raftlog"
+)
+
+// ways is where other nodes are, as nodes have said in their hellos, and why those are not reached that this node tried
+// last. A node that joins, or was away while members were replaced, does not know where the leader is by its own files.
+type ways struct {
+	mu     sync.Mutex
+	told   raftlog.Members   // what others have said
+	failed map[uint64]string // by node
+	gets   string            // why the disk of the leader does not come
+	news   func()            // hears that told has more; it must not wait
+}
+
+// learnWays keeps where nodes are, as a node of the volume says.
+func (s *site) learnWays(told raftlog.Members) {
+	w := &s.ways
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := maps.Clone(w.told)
+	if all == nil {
+		all = make(raftlog.Members)
+	}
+	for id, m := range told {
+		if id >= 1 && id <= uint64(s.cfg.Layout.Nodes) && id != s.cfg.ID && m.Addr != "" {
+			all[id] = raftlog.Member{Addr: m.Addr}
+		}
+	}
+	if !maps.Equal(all, w.told) {
+		w.told = all
+		w.news()
+	}
+}
+
+// where is at which addresses other nodes are: the members', of the configuration when there are none, and what others
+// have said of those that are not known otherwise.
+func (s *site) where() raftlog.Members {
+	all := s.log.Members()
+	if len(all) == 0 {
+		all = maps.Clone(s.cfg.Peers)
+	}
+	founded := s.log.Founded()
+	s.ways.mu.Lock()
+	defer s.ways.mu.Unlock()
+	for id, m := range s.ways.told {
+		if _, known := all[id]; !s.log.Gone(id) && (!known || !founded) {
+			if all == nil {
+				all = make(raftlog.Members)
+			}
+			all[id] = m
+		}
+	}
+	return all
+}
+
+// reached notes that a node is reached, or why it is not.
+func (s *site) reached(id uint64, err error) {
+	s.ways.mu.Lock()
+	defer s.ways.mu.Unlock()
+	if err == nil {
+		delete(s.ways.failed, id)
+		return
+	}
+	if s.ways.failed == nil {
+		s.ways.failed = make(map[uint64]string)
+	}
+	s.ways.failed[id] = err.Error()
+}
+
+// gets notes why the leader's disk does not come, or that it does.
+func (s *site) gets(err error) {
+	s.ways.mu.Lock()
+	defer s.ways.mu.Unlock()
+	s.ways.gets = ""
+	if err != nil {
+		s.ways.gets = err.Error()
+	}
+}
+
+const (
+	waitsBrief = 3 * time.Second  // what lasts no longer is an election
+	waitsAgain = 10 * time.Second // a node says again what it waits for
+)
+
+// waits is what this node waits for, or empty.
+func (c *consensus) waits() string {
+	where := c.where()
+	lead := c.leader.Load()
+	c.ways.mu.Lock()
+	defer c.ways.mu.Unlock()
+	switch {
+	case c.log.Gone(c.cfg.ID):
+		return "this node was removed from the volume: end it"
+	case lead == 0 && !c.log.Founded():
+		return fmt.Sprintf("the node is no member yet: it waits to be added: give add or replace, at a member's address, its number %d and its address %s", c.cfg.ID, c.cfg.Addr)
+	case lead == 0:
+		return "nobody leads: " + c.unreached(where)
+	case lead != c.cfg.ID && c.ways.failed[lead] != "":
+		return fmt.Sprintf("it does not reach node %d, which leads, at %s: %s", lead, where[lead].Addr, c.ways.failed[lead])
+	case lead != c.cfg.ID && c.rotten.Load() && c.ways.gets != "":
+		return fmt.Sprintf("it does not get the disk of node %d, which leads, at %s: %s", lead, where[lead].Addr, c.ways.gets)
+	case lead != c.cfg.ID && c.rotten.Load() && where[lead].Addr == "":
+		return fmt.Sprintf("node %d leads, and nobody has said where it is", lead)
+	}
+	return ""
+}
+
+// unreached says which members this node does not reach, of all that vote. The caller holds the lock.
+func (c *consensus) unreached(where raftlog.Members) string {
+	var reached, not []string
+	for _, id := range slices.Sorted(maps.Keys(where)) {
+		switch why, failed := c.ways.failed[id]; {
+		case where[id].Learner || id == c.cfg.ID:
+		case failed:
+			not = append(not, fmt.Sprintf("node %d at %s (%s)", id, where[id].Addr, why))
+		default:
+			reached = append(reached, fmt.Sprint(id))
+		}
+	}
+	own := "this node may stand for election"
+	if c.rotten.Load() {
+		own = "this node is being rebuilt, so it votes, and can't lead"
+	}
+	switch {
+	case len(not) == 0 && len(reached) == 0:
+		return own
+	case len(not) == 0:
+		return fmt.Sprintf("%s; nodes %s have answered", own, strings.Join(reached, ", "))
+	}
+	return fmt.Sprintf("%s; it does not reach %s", own, strings.Join(not, ", "))
+}
+
+// sayWaits says from time to time what this node waits for, if that lasts.
+func (c *consensus) sayWaits() {
+	what := c.waits()
+	if what == "" {
+		c.waited = 0
+		return
+	}
+	c.waited++
+	first, again := int(waitsBrief/c.cfg.Tick), int(waitsAgain/c.cfg.Tick)
+	if c.waited >= first && (c.waited-first)%again == 0 {
+		c.cfg.Logger.Warn("the node waits", "node", c.cfg.ID, "why", what)
+	}
+}
