@@ -219,7 +219,7 @@ func program(args []string, out, log io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err = run(ctx, strings.Fields(command.Command())[0], o, out, log)
-	if err != nil {
+	if err != nil && !errors.Is(err, errFewer) { // status has said it
 		fmt.Fprintln(log, "volume:", err)
 	}
 	return exitStatus(err)

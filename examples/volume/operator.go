@@ -4,104 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"time"
 
 	"godat/examples/volume/node"
 	"godat/examples/volume/state"
-	dat "godat/runtime"
 	"godat/runtime/rpc"
-)
-
-// operator asks the nodes of a volume. It finds the leader by any of them.
-type operator struct {
-	ia     *dat.IA
-	nodes  []string // their addresses, as far as they are known
-	volume string   // the one that is meant; without a token that of the first answer
-	heard  bool     // a node has answered
-	out    io.Writer
-}
-
-func newOperator(ia *dat.IA, addr string, out io.Writer) *operator {
-	return &operator{ia: ia, nodes: []string{addr}, out: out}
-}
-
-// ask asks a node at an address.
-func (o *operator) ask(ctx context.Context, at string, c node.Command) (node.Status, error) {
-	s, err := node.Ask(ctx, o.ia, at, c)
-	var refused *rpc.Error
-	o.heard = o.heard || err == nil || errors.As(err, &refused)
-	return s, err
-}
-
-var askStatus = node.Command{Do: "status"}
-
-var (
-	errNobody = errors.New("nobody leads")
-	errOther  = errors.New("another volume")
-)
-
-// patiently does something again and again until it succeeds, or no more is to be hoped for.
-func patiently(ctx context.Context, do func() error) error {
-	for failed := 0; ; {
-		err := do()
-		if failed++; err == nil || errors.Is(err, errOther) || failed == failures {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(context.Cause(ctx), err)
-		case <-time.After(between):
-		}
-	}
-}
-
-// await finds the leader, and waits for one while an election may be under way.
-func (o *operator) await(ctx context.Context) (at string, s node.Status, err error) {
-	err = patiently(ctx, func() (err error) {
-		at, s, err = o.leader(ctx)
-		return err
-	})
-	return at, s, err
-}
-
-// leader finds the leader.
-func (o *operator) leader(ctx context.Context) (addr string, s node.Status, err error) {
-	var errs []error
-	for _, at := range o.nodes {
-		s, err := o.ask(ctx, at, askStatus)
-		if m, ok := s.Members[s.Leader]; err == nil && ok && s.ID != s.Leader {
-			at = m.Addr
-			s, err = o.ask(ctx, at, askStatus)
-		}
-		if err == nil && o.volume != "" && s.Volume != o.volume {
-			return "", s, fmt.Errorf("%w: %s is of volume %s, not %s", errOther, at, s.Volume, o.volume)
-		}
-		if err == nil && s.Serves() {
-			o.volume = s.Volume
-			o.nodes = []string{at}
-			for _, m := range s.Members {
-				if m.Addr != at {
-					o.nodes = append(o.nodes, m.Addr)
-				}
-			}
-			return at, s, nil
-		}
-		errs = append(errs, err)
-	}
-	return "", s, errors.Join(append(errs, errNobody)...)
-}
-
-const (
-	between  = 500 * time.Millisecond // commands
-	failures = 60                     // in a row, after which an operator gives up
 )
 
 // until gives the leader the command that step returns, again and again, until step says that the volume
 // is as it should be. The leader may be another one each time.
 func (o *operator) until(ctx context.Context, step func(leader node.Status) (c node.Command, done bool)) error {
+	defer o.say(nil)
 	for failed := 0; ; {
 		at, s, err := o.leader(ctx)
 		if err == nil {
@@ -113,10 +28,11 @@ func (o *operator) until(ctx context.Context, step func(leader node.Status) (c n
 			_, err = o.ask(ctx, at, c)
 		}
 		var refused *rpc.Error
+		o.say(err)
 		switch {
 		case err == nil || errors.Is(err, node.ErrNotNow):
 			failed = 0
-		case errors.As(err, &refused):
+		case errors.As(err, &refused), errors.Is(err, errOther), errors.Is(err, errRemoved):
 			return err
 		default:
 			if failed++; failed == failures {
@@ -167,7 +83,7 @@ func (o *operator) fits(ctx context.Context, leader node.Status, id uint64, addr
 		return fmt.Errorf("node %d was a member: give the new node another id", id)
 	}
 	var s node.Status
-	err := patiently(ctx, func() (err error) {
+	err := o.patiently(ctx, func() (err error) {
 		s, err = o.ask(ctx, addr, askStatus)
 		return err
 	})
@@ -277,7 +193,7 @@ var errDiffer = errors.New("the disks differ")
 
 // check compares the disks.
 func (o *operator) check(ctx context.Context) error {
-	at, s, err := o.leader(ctx)
+	at, s, err := o.await(ctx)
 	if err != nil {
 		return err
 	}

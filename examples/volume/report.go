@@ -21,6 +21,7 @@ type volumeRow struct {
 	Rebuilt, Rebuilds          uint64 // bytes of a rebuild
 	Identity                   string // of the volume
 	Refused                    string // why nodes refuse each other
+	Waits                      string // what the node waits for
 }
 
 // Trouble says what is wrong with the volume at this node.
@@ -28,6 +29,8 @@ func (v volumeRow) Trouble(time.Duration) string {
 	switch {
 	case v.Refused != "":
 		return "nodes refuse each other: " + v.Refused
+	case v.Waits != "":
+		return v.Waits
 	case v.Leader == 0:
 		return "nobody leads: look whether a majority of the nodes runs and is not being rebuilt"
 	case v.Rebuilds != 0:
@@ -41,11 +44,11 @@ func (m *machine) volumeRows() (rows []any) {
 		s := n.Status()
 		var refused []string
 		for _, r := range s.Refusals {
-			refused = append(refused, refusalText(&r))
+			refused = append(refused, refusalText(&r, &s))
 		}
 		rows = append(rows, volumeRow{
-			Identity: s.Volume, Refused: strings.Join(refused, "; "),
-			Volume: n.Addr(), Node: s.ID, Role: strings.TrimPrefix(s.Role, "State"), Path: s.State, Leader: s.Leader, Term: s.Term,
+			Identity: s.Volume, Waits: s.Waits, Refused: strings.Join(refused, "; "),
+			Volume: n.Addr(), Node: s.ID, Role: s.Role, Path: s.State, Leader: s.Leader, Term: s.Term,
 			Records: s.Last, Applied: s.Applied, Released: s.Released, Slots: s.Slots, FreeSlots: s.Free, Waiting: s.Waiting,
 			Rebuilt: s.Rebuilt, Rebuilds: s.Rebuilds,
 		})
@@ -90,6 +93,6 @@ func newReplicaRow(id uint64, s *node.Status) replicaRow {
 	p, m := s.Replicas[id], s.Members[id]
 	return replicaRow{
 		Replica: m.Addr, Node: id, Votes: !m.Learner, Direct: !p.Out, Has: p.Match, Lag: s.Last - min(s.Last, p.Match),
-		State: strings.TrimPrefix(p.State, "State"), Silent: p.Silent,
+		State: p.Text(), Silent: p.Silent,
 	}
 }

@@ -8,9 +8,13 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"godat/examples/volume/node"
 )
+
+// ids are the members' numbers.
+func ids(s *node.Status) []uint64 { return slices.Sorted(maps.Keys(s.Members)) }
 
 // status prints what a node knows, and how many copies there are. It fails if there are fewer than asked.
 func (o *operator) status(ctx context.Context) error {
@@ -22,11 +26,11 @@ func (o *operator) status(ctx context.Context) error {
 	if o.volume != "" && s.Volume != o.volume {
 		return fmt.Errorf("%w: %s is of volume %s, not %s", errOther, addr, s.Volume, o.volume)
 	}
-	fmt.Fprintf(out, "node %d: %s, %s; leader %d, term %d; records %d, applied %d, released %d\n",
-		s.ID, s.Role, s.State, s.Leader, s.Term, s.Last, s.Applied, s.Released)
+	fmt.Fprintf(out, "node %d %s, term %d; records %d, applied %d, released %d\n",
+		s.ID, roleText(&s), s.Term, s.Last, s.Applied, s.Released)
 	fmt.Fprintf(out, "volume %s\n", s.Volume)
 	for _, r := range s.Refusals {
-		fmt.Fprintf(out, "REFUSED %s\n", refusalText(&r))
+		fmt.Fprintf(out, "REFUSED %s; %v ago\n", refusalText(&r, &s), time.Since(r.Last).Round(time.Second))
 	}
 	if s.Waits != "" {
 		fmt.Fprintln(out, "WAITS", s.Waits)
@@ -35,22 +39,8 @@ func (o *operator) status(ctx context.Context) error {
 		fmt.Fprintf(out, "it is being rebuilt: %d of %d bytes\n", s.Rebuilt, s.Rebuilds)
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, id := range slices.Sorted(maps.Keys(s.Members)) {
-		m := s.Members[id]
-		fmt.Fprintf(w, "%d\t%s\t", id, m.Addr)
-		if m.Learner {
-			fmt.Fprint(w, "learner ")
-		}
-		if p, ok := s.Replicas[id]; ok {
-			fmt.Fprintf(w, "\thas %d\t%s", p.Match, strings.TrimPrefix(p.State, "State"))
-			if p.Out {
-				fmt.Fprint(w, " (out)")
-			}
-			if p.Silent {
-				fmt.Fprint(w, " (silent)")
-			}
-		}
-		fmt.Fprintln(w)
+	for _, id := range ids(&s) {
+		fmt.Fprintf(w, "%d\t%s\t%s\n", id, s.Members[id].Addr, strings.Join(memberText(id, &s), ", "))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -60,30 +50,76 @@ func (o *operator) status(ctx context.Context) error {
 	return err
 }
 
-// errFewer is the error of a volume that has fewer copies than asked.
-var errFewer = errors.New("there are not as many copies as asked")
+// roleText says what a node does.
+func roleText(s *node.Status) string {
+	switch {
+	case s.Serves():
+		return "leads"
+	case s.Leader == s.ID:
+		return "was elected, and does not serve yet"
+	case s.Leader != 0:
+		return fmt.Sprintf("follows node %d", s.Leader)
+	case s.Role == node.Follower:
+		return "follows nobody"
+	}
+	return "stands for election"
+}
+
+// memberText says what a leader knows of a member.
+func memberText(id uint64, s *node.Status) (all []string) {
+	p, known := s.Replicas[id]
+	if known {
+		all = append(all, fmt.Sprintf("has %d", p.Match))
+	}
+	switch {
+	case known && id == s.ID:
+		all = append(all, "leads")
+	case known:
+		all = append(all, p.Text())
+	}
+	if s.Members[id].Learner {
+		all = append(all, "does not vote yet")
+	}
+	if p.Out {
+		all = append(all, "out")
+	}
+	if p.Silent {
+		all = append(all, "silent")
+	}
+	return all
+}
+
+// errFewer is the error of a volume that has fewer copies than asked. A line has said more.
+var errFewer = errors.New("fewer copies than members that vote")
 
 // copies says how many copies there are, as the leader of a node's volume knows.
 func (o *operator) copies(ctx context.Context, s *node.Status) (string, error) {
-	if m, ok := s.Members[s.Leader]; ok && !s.Serves() {
-		at, err := o.ask(ctx, m.Addr, askStatus)
-		if err == nil && at.Volume == s.Volume {
-			s = &at
+	o.nodes = appendMembers(o.nodes, s)
+	_, at, err := o.leader(ctx)
+	switch {
+	case slices.Contains(s.Gone, s.ID), err == nil && slices.Contains(at.Gone, s.ID):
+		line := fmt.Sprintf("copies: none here: node %d was removed from the volume: end it", s.ID)
+		if err == nil {
+			line += fmt.Sprintf("; its members are %s, and node %d leads", node.NodeList(at.Members), at.ID)
 		}
+		return line, errFewer
+	case err != nil:
+		return fmt.Sprintf("copies: unknown: %v", err), errFewer
 	}
-	if !s.Serves() {
-		return "copies: unknown, since nobody leads, or the leader does not answer", errFewer
+	have, asked, missing := copies(&at)
+	line := fmt.Sprintf("copies: %d of %d", have, asked)
+	if _, member := at.Members[s.ID]; !member {
+		return line + fmt.Sprintf("; node %d is no member", s.ID), errFewer
 	}
-	have, asked, missing := copies(s)
 	if have == asked {
-		return fmt.Sprintf("copies: %d of %d", have, asked), nil
+		return line, nil
 	}
-	return fmt.Sprintf("copies: %d of %d; %s", have, asked, strings.Join(missing, ", ")), errFewer
+	return line + "; " + strings.Join(missing, ", "), errFewer
 }
 
 // copies counts the members that vote, and those of them that have what is written now. s is of a leader.
 func copies(s *node.Status) (have, asked int, missing []string) {
-	for _, id := range slices.Sorted(maps.Keys(s.Members)) {
+	for _, id := range ids(s) {
 		if s.Members[id].Learner {
 			continue
 		}
@@ -95,6 +131,8 @@ func copies(s *node.Status) (have, asked int, missing []string) {
 			missing = append(missing, fmt.Sprintf("node %d is silent", id))
 		case p.Out:
 			missing = append(missing, fmt.Sprintf("node %d is out", id))
+		case !p.Follows():
+			missing = append(missing, fmt.Sprintf("node %d %s", id, p.Text()))
 		default:
 			have++
 		}
@@ -103,13 +141,17 @@ func copies(s *node.Status) (have, asked int, missing []string) {
 }
 
 // refusalText is a refusal in words.
-func refusalText(r *node.Refusal) string {
-	who := fmt.Sprintf("node %d", r.Node)
-	if r.Node == 0 {
-		who = "somebody"
+func refusalText(r *node.Refusal, s *node.Status) string {
+	who := "somebody"
+	addr := r.Addr
+	if r.Node != 0 {
+		who = fmt.Sprintf("node %d", r.Node)
+	}
+	if m, member := s.Members[r.Node]; member && r.Here {
+		addr = m.Addr // r has the host alone, since a caller's port says nothing
 	}
 	if r.Here {
-		return fmt.Sprintf("here, from %s at %s: %s", who, r.Addr, r.Why)
+		return fmt.Sprintf("here, from %s at %s: %s", who, addr, r.Why)
 	}
-	return fmt.Sprintf("by %s at %s: %s", who, r.Addr, r.Why)
+	return fmt.Sprintf("by %s at %s: %s", who, addr, r.Why)
 }

@@ -81,7 +81,7 @@ until_true() {
 }
 
 # leads ID: the node leads, as it says.
-leads() { [[ $(timeout 5 "$work/volume" status "$(nodes "$1")" 2>/dev/null) == *", optimized; leader"* ]]; }
+leads() { [[ $(timeout 5 "$work/volume" status "$(nodes "$1")" 2>/dev/null) == "node $1 leads, term "* ]]; }
 leader() {
   local id
   for id in $(members); do
@@ -93,8 +93,7 @@ leader() {
 # whole: somebody leads, and all members vote and have all that is sent to them.
 whole() {
   local id
-  id=$(leader) && volume status "$(nodes "$id")" 2>/dev/null |
-    awk '$3 == "has" { if (NF == 5 && $5 == "Replicate") n++; else bad++ } END { exit !(n == 3 && !bad) }'
+  id=$(leader) && volume status "$(nodes "$id")" 2>/dev/null | grep -qx 'copies: 3 of 3'
 }
 
 # ended ID: the node's process has ended, even if nobody has waited for it.

@@ -62,13 +62,35 @@ type Status struct {
 // Serves reports whether the node serves the disk: it leads.
 func (s *Status) Serves() bool { return s.State == nvme.ANAOptimized.String() }
 
+// Follower is the role of a node that neither leads nor stands for election.
+const Follower = "follower"
+
+// roles are the engine's roles in words.
+var roles = map[raft.StateType]string{
+	raft.StateFollower: Follower, raft.StateCandidate: "candidate", raft.StatePreCandidate: "candidate", raft.StateLeader: "leader",
+}
+
 // Progress is how far a replica is, as its leader knows.
 type Progress struct {
 	Match uint64 `json:"match"`
-	State string `json:"state"`
+	State string `json:"state"` // the engine's word; Text is for people
 	Out   bool   `json:"out,omitempty"`
 	// Silent is a node that the leader has not heard for some time.
 	Silent bool `json:"silent,omitempty"`
+}
+
+// Follows reports whether the replica answers what its leader sends.
+func (p *Progress) Follows() bool { return p.State == tracker.StateReplicate.String() }
+
+// Text says how the leader sees the replica.
+func (p *Progress) Text() string {
+	switch p.State {
+	case tracker.StateReplicate.String():
+		return "follows"
+	case tracker.StateProbe.String():
+		return "is asked what it has"
+	}
+	return "is sent the disk"
 }
 
 // Status is status for other goroutines.
@@ -79,7 +101,7 @@ func (c *consensus) Status() (s Status) {
 
 func (c *consensus) status() Status {
 	s := Status{
-		ID: c.cfg.ID, Volume: c.cfg.Layout.Volume.String(), Version: wireVersion, Terms: c.terms, Gone: c.log.AllGone(), Refusals: c.refusals.list(time.Now()), Waits: c.waits(), Role: c.role.String(), State: c.ana.String(), Leader: c.leader.Load(), Term: c.term, Last: c.last,
+		ID: c.cfg.ID, Volume: c.cfg.Layout.Volume.String(), Version: wireVersion, Terms: c.terms, Gone: c.log.AllGone(), Refusals: c.refusals.list(time.Now()), Waits: c.waits(), Role: roles[c.role], State: c.ana.String(), Leader: c.leader.Load(), Term: c.term, Last: c.last,
 		Applied: c.applied, Released: c.released.Load(), Rotten: c.rotten.Load(), Members: c.log.Members(),
 		Checking: c.disk.Checking(), Checked: c.disk.Checked(), // in this order: a check that ends is in one of both
 		Counts: c.counts.now(), Slots: c.cfg.Layout.Slots, Rebuilt: c.rebuilt.Load(), Rebuilds: c.rebuilds.Load(),

@@ -21,7 +21,11 @@ import (
 func NodeList(all raftlog.Members) string {
 	var text []string
 	for _, id := range slices.Sorted(maps.Keys(all)) {
-		text = append(text, fmt.Sprint(id))
+		if all[id].Learner {
+			text = append(text, fmt.Sprintf("%d (which does not vote yet)", id))
+		} else {
+			text = append(text, fmt.Sprint(id))
+		}
 	}
 	return strings.Join(text, ", ")
 }

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"godat/examples/volume/node"
+	dat "godat/runtime"
+	"godat/runtime/rpc"
+)
+
+// operator asks the nodes of a volume. It finds the leader by any of them.
+type operator struct {
+	ia     *dat.IA
+	nodes  []string // their addresses, as far as they are known
+	volume string   // the one that is meant; without a token that of the first answer
+	heard  bool     // a node has answered
+	out    io.Writer
+	log    io.Writer // what the operator waits for; not what a command prints
+	said   time.Time // when it said so last, or when it began to wait
+}
+
+func newOperator(ia *dat.IA, addr string, out io.Writer) *operator {
+	return &operator{ia: ia, nodes: []string{addr}, out: out, log: io.Discard}
+}
+
+// ask asks a node at an address.
+func (o *operator) ask(ctx context.Context, at string, c node.Command) (node.Status, error) {
+	s, err := node.Ask(ctx, o.ia, at, c)
+	var refused *rpc.Error
+	o.heard = o.heard || err == nil || errors.As(err, &refused)
+	return s, err
+}
+
+var askStatus = node.Command{Do: "status"}
+
+// glance asks a node for its status, while others are to be asked, too.
+func (o *operator) glance(ctx context.Context, at string) (node.Status, error) {
+	ctx, cancel := context.WithTimeout(ctx, glanceTime)
+	defer cancel()
+	return o.ask(ctx, at, askStatus)
+}
+
+var (
+	errNobody  = errors.New("nobody leads")
+	errOther   = errors.New("another volume")
+	errRemoved = errors.New("the node was removed from its volume")
+)
+
+const (
+	between    = 500 * time.Millisecond // commands
+	failures   = 60                     // in a row, after which an operator gives up
+	glanceTime = 3 * time.Second
+	sayBrief   = 1500 * time.Millisecond // what lasts no longer is an election
+	sayAgain   = 10 * time.Second
+)
+
+// say says what the operator waits for, if that lasts: nil ends the wait.
+func (o *operator) say(err error) {
+	now := time.Now()
+	switch {
+	case err == nil:
+		o.said = time.Time{}
+	case o.said.IsZero():
+		o.said = now.Add(sayBrief - sayAgain)
+	case now.Sub(o.said) >= sayAgain:
+		o.said = now
+		fmt.Fprintln(o.log, "volume: waiting:", err)
+	}
+}
+
+// patiently does something again and again until it succeeds, or no more is to be hoped for.
+func (o *operator) patiently(ctx context.Context, do func() error) error {
+	defer o.say(nil)
+	for failed := 0; ; {
+		err := do()
+		if failed++; err == nil || errors.Is(err, errOther) || errors.Is(err, errRemoved) || failed == failures {
+			return err
+		}
+		o.say(err)
+		select {
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), err)
+		case <-time.After(between):
+		}
+	}
+}
+
+// await finds the leader, and waits for one while an election may be under way.
+func (o *operator) await(ctx context.Context) (at string, s node.Status, err error) {
+	err = o.patiently(ctx, func() (err error) {
+		at, s, err = o.leader(ctx)
+		return err
+	})
+	return at, s, err
+}
+
+// leader finds the leader: at the nodes that are known, and at those that these know.
+func (o *operator) leader(ctx context.Context) (addr string, s node.Status, err error) {
+	var why []string
+	removed := false
+	next := slices.Clone(o.nodes)
+	for i := 0; i < len(next); i++ {
+		at := next[i]
+		s, err := o.glance(ctx, at)
+		switch {
+		case err != nil:
+			why = append(why, err.Error())
+			continue
+		case o.volume != "" && s.Volume != o.volume:
+			return "", s, fmt.Errorf("%w: %s is of volume %s, not %s", errOther, at, s.Volume, o.volume)
+		case s.Serves():
+			o.found(at, &s)
+			return at, s, nil
+		case slices.Contains(s.Gone, s.ID):
+			removed = true
+		}
+		why = append(why, notLeading(at, &s))
+		next = appendMembers(next, &s)
+	}
+	nobody := fmt.Errorf("%w: %s", errNobody, strings.Join(why, "; "))
+	if removed && len(why) == 1 {
+		return "", s, fmt.Errorf("%w: %w", errRemoved, nobody)
+	}
+	return "", s, nobody
+}
+
+// appendMembers appends the addresses of members that a node knows, that of its leader first.
+func appendMembers(to []string, s *node.Status) []string {
+	add := func(addr string) {
+		if addr != "" && !slices.Contains(to, addr) {
+			to = append(to, addr)
+		}
+	}
+	add(s.Members[s.Leader].Addr)
+	for _, id := range ids(s) {
+		add(s.Members[id].Addr)
+	}
+	return to
+}
+
+// found notes the volume's nodes, as the leader knows them.
+func (o *operator) found(at string, s *node.Status) {
+	o.volume = s.Volume
+	o.nodes = appendMembers([]string{at}, s)
+}
+
+// notLeading says why a node that answers is not the leader.
+func notLeading(at string, s *node.Status) string {
+	switch {
+	case s.Waits != "":
+		return fmt.Sprintf("node %d at %s: %s", s.ID, at, s.Waits)
+	case s.Leader == s.ID:
+		return fmt.Sprintf("node %d at %s was elected, and waits for a majority", s.ID, at)
+	case s.Leader != 0:
+		return fmt.Sprintf("node %d at %s follows node %d", s.ID, at, s.Leader)
+	}
+	return fmt.Sprintf("node %d at %s hears no leader", s.ID, at)
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.etcd.io/raft/v3/tracker"
+
+	"godat/examples/volume/node"
+	"godat/examples/volume/raftlog"
+)
+
+func TestAReplicaThatDoesNotAnswerIsNoCopy(t *testing.T) {
+	for want, p := range map[string]node.Progress{
+		"":                            {State: tracker.StateReplicate.String()},
+		"node 2 is asked what it has": {State: tracker.StateProbe.String()}, // as one is that was killed just now
+		"node 2 is sent the disk":     {State: tracker.StateSnapshot.String()},
+		"node 2 is out":               {State: tracker.StateReplicate.String(), Out: true},
+		"node 2 is silent":            {State: tracker.StateReplicate.String(), Silent: true},
+	} {
+		s := &node.Status{
+			ID: 1, Members: raftlog.Members{1: {Addr: "a"}, 2: {Addr: "b"}, 3: {Addr: "c", Learner: true}},
+			Replicas: map[uint64]node.Progress{1: {}, 2: p, 3: {}},
+		}
+		have, asked, missing := copies(s)
+		assert.Equal(t, 2, asked)
+		if want == "" {
+			assert.Equal(t, 2, have)
+			assert.Empty(t, missing)
+			continue
+		}
+		assert.Equal(t, 1, have)
+		assert.Equal(t, []string{want}, missing)
+	}
+}
+
+// statusAt is what the command prints of a node, and the status with which it ends.
+func (c *cluster) statusAt(id int) (text string, exit int) {
+	var out, log bytes.Buffer
+	exit = program([]string{"status", c.peers[id-1]}, &out, &log)
+	return out.String() + log.String(), exit
+}
+
+func TestStatusOfANodeThatWasRemovedSaysSo(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.three()
+	leader := c.leader()
+	follower := 1 + leader%3
+	other := 6 - leader - follower
+	for _, id := range []int{follower, leader} {
+		var out bytes.Buffer
+		require.NoError(t, newOperator(c.ia, c.peers[other-1], &out).remove(t.Context(), uint64(id), false))
+		for range 3 {
+			text, exit := c.statusAt(id)
+			require.Equal(t, exitFewer, exit, text)
+			require.Contains(t, text, "was removed from the volume: end it")
+			require.NotContains(t, text, "copies: 1 of 1\n")
+		}
+		// A command finds the leader through it, too.
+		require.ErrorContains(t, newOperator(c.ia, c.peers[id-1], &out).remove(t.Context(), 7, false), "no node 7")
+	}
+	c.eventually("the only member does not lead", func() bool {
+		text, exit := c.statusAt(other)
+		return exit == 0 && bytes.Contains([]byte(text), []byte("copies: 1 of 1\n"))
+	})
+}
