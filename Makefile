@@ -1,10 +1,13 @@
 # make help lists the targets. None of them is needed to use the library:
-# go run ./examples/quickstart and go test ./... are enough.
+# go run ./examples/quickstart and go test work are enough.
 
 GO        ?= go
 FUZZTIME  ?= 50000x
 BENCH     ?= .
 BENCHTIME ?= 1s
+
+# The library and the modules beside it that need little.
+PACKAGES := ./... ./bench/... ./check/... ./examples/...
 
 GOBIN := $(shell $(GO) env GOPATH)/bin
 
@@ -25,23 +28,23 @@ tools: ## install the formatter and the linter at their pinned versions
 fmt: ## format every file
 	$(GOBIN)/gofumpt -w .
 
-tidy: ## make go.mod say what is used
-	$(GO) mod tidy
+tidy: ## make each go.mod say what its module uses
+	for mod in $$($(GO) list -m -f '{{.Dir}}'); do (cd $$mod && GOWORK=off $(GO) mod tidy) || exit 1; done
 
 vet: ## go vet
-	$(GO) vet ./...
+	$(GO) vet work
 
 build: ## build everything, without a C compiler
-	CGO_ENABLED=0 $(GO) build ./...
+	CGO_ENABLED=0 $(GO) build work
 
 lint: ## golangci-lint, with the import rules
-	$(GOBIN)/golangci-lint run ./...
+	PATH=$(GOBIN):$$PATH bash .ci/lint.sh
 
 test: ## the tests, as the README runs them
-	$(GO) test ./...
+	$(GO) test work
 
 race: ## the tests under the race detector, in a random order
-	$(GO) test -race -shuffle=on ./...
+	$(GO) test -race -shuffle=on $(PACKAGES)
 
 mutate: ## break the code in known ways; each must make its test fail
 	$(GO) run ./check/mutate
@@ -53,7 +56,7 @@ examples: ## run the examples on small input
 	bash .ci/examples.sh
 
 bench: ## run the benchmarks that match BENCH for BENCHTIME
-	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem $(PACKAGES)
 
 cross: ## build and vet for each system and architecture
 	bash .ci/cross.sh

@@ -2,14 +2,15 @@
 # its system or by its architecture, and linux/amd64 is what all other stages run. The pairs that
 # are left are compiled. One program is linked besides, which has the assembly in it.
 set -euo pipefail
+. .ci/packages.sh
 for target in linux/arm64 darwin/arm64 windows/amd64; do
   echo "$target"
   export CGO_ENABLED=0 GOOS=${target%/*} GOARCH=${target#*/}
-  go vet ./...
+  go vet "${packages[@]}"
   go build -o "$CI_TEMP/cross" ./bench
 done
 for target in darwin/amd64 windows/arm64; do
   echo "$target"
-  GOOS=${target%/*} GOARCH=${target#*/} go build ./...
+  GOOS=${target%/*} GOARCH=${target#*/} go build "${packages[@]}"
 done
-GOOS=freebsd GOARCH=amd64 go build ./... # for the other Unix systems
+GOOS=freebsd GOARCH=amd64 go build "${packages[@]}" # for the other Unix systems

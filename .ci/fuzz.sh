@@ -1,5 +1,6 @@
 # Runs each fuzz target for a moment; the targets are found by listing.
 set -euo pipefail
+. .ci/packages.sh
 
 # fuzz TARGET PACKAGE: go test now and then calls the end of the time a failure
 # ("context deadline exceeded"); a real one names the input that it wrote.
@@ -37,7 +38,7 @@ while read -r target pkg; do
   fuzz "$target" "$pkg" </dev/null
   found=$((found + 1))
 done < <(
-  go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Dir}}{{end}}' ./... | while read -r pkg dir; do
+  go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Dir}}{{end}}' "${packages[@]}" | while read -r pkg dir; do
     [[ -z $pkg ]] || sed -nE "s#^func (Fuzz\w*)\(.*#\1 $pkg#p" "$dir"/*_test.go
   done
 )

@@ -2,8 +2,8 @@
 # before it, that is also without anything that this user has cached.
 set -euo pipefail
 
-echo "CGO_ENABLED=0 CC=/bin/false go build ./..."
-CGO_ENABLED=0 CC=/bin/false CXX=/bin/false go build ./...
+echo "CGO_ENABLED=0 CC=/bin/false go build work"
+CGO_ENABLED=0 CC=/bin/false CXX=/bin/false go build work
 
 # A directory with links to all commands but compilers takes the place of PATH.
 bin=$CI_TEMP/nocc
@@ -26,4 +26,4 @@ done
 # Asked of the go command itself, since a user's settings may say otherwise.
 if [[ $(go env CGO_ENABLED) != 0 ]]; then echo "cgo is on without a compiler"; exit 1; fi
 
-bash .ci/again.sh nocc go test -- ./...
+bash .ci/again.sh nocc go test -- work

@@ -1,11 +1,9 @@
-# The module of peers, which godat does not require: builds, vets and tests it, and runs
+# The module of peers, which godat does not require: tests it, and runs
 # `bench peers` and `bench rpc` briefly. A lane of the module that is refused is a failure, unless
 # something else used the processors; a program in C that is not installed is not.
 set -euo pipefail
 (
   cd bench/peers
-  go mod tidy -diff
-  go vet ./...
   go test -race -shuffle=on ./...
 )
 out=$CI_TEMP/peers.json

@@ -1,8 +1,6 @@
 # The seeded world: its rooms, then programs by seed, each seed twice, and the same programs on real processors.
 set -euo pipefail
 cd check/world
-go mod tidy -diff
-go vet ./...
 golangci-lint run ./...
 go test -shuffle=on ./host ./network
 go test -race ./network

@@ -49,6 +49,7 @@ require (
 	go.uber.org/multierr v1.10.0 // indirect
 	go.uber.org/zap v1.28.0 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
+	godat/examples v0.0.0
 	golang.org/x/exp v0.0.0-20220827204233-334a2380cb91 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 )
@@ -57,3 +58,5 @@ replace (
 	godat => ../..
 	godat/runtime/inspect/prometheus => ../../runtime/inspect/prometheus
 )
+
+replace godat/examples => ..
