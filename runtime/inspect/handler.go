@@ -56,6 +56,7 @@ type seen struct {
 	Times    []timed
 	First    bool // nothing is known of the time before it
 	recent   map[recentKey][]growth
+	lows     lows // of the process's memory, and of its goroutines
 }
 
 // New makes a handler that shows those adapters, which may be closed before it.

@@ -20,19 +20,10 @@ type Owner struct {
 	// Grown is by how many bytes the least memory of the last looks is more than that of looks Since.
 	Grown int64
 	Since time.Time
-	lows  []low
-}
-
-// low is the least that looks within ten seconds saw.
-type low struct {
-	part  int64 // since 1970
-	at    time.Time
-	bytes uint64
-	held  int
+	lows  lows
 }
 
 const (
-	lowPart    = 10 * time.Second
 	mostOwners = 64
 	otherOnes  = "others"
 	regionsOf  = "regions of the program, and of its streams"
@@ -104,51 +95,31 @@ func (n rpcNames) of(c *dat.ConnSnapshot) string {
 	return "connections that were dialed"
 }
 
+// What the lows of an owner are of.
+const (
+	ofBytes = iota
+	ofHeld
+)
+
 // take takes over what earlier looks saw of the owner.
 func (o *Owner) take(was *Owner, at time.Time) {
+	var before lows
 	if was != nil {
-		o.lows = slices.Clone(was.lows)
+		before = was.lows
 	}
-	part := at.UnixNano() / int64(lowPart)
-	if n := len(o.lows); n > 0 && o.lows[n-1].part == part {
-		l := &o.lows[n-1]
-		l.bytes, l.held = min(l.bytes, o.Bytes), min(l.held, o.Held)
-	} else {
-		o.lows = append(o.lows, low{part, at, o.Bytes, o.Held})
-	}
-	for len(o.lows) > 1 && at.Sub(o.lows[1].at) >= Endless {
-		o.lows = o.lows[1:]
-	}
-	o.Since = o.lows[0].at
-	o.Grown = int64(o.lows[len(o.lows)-1].bytes) - int64(o.lows[0].bytes)
+	o.lows = before.with(at, [2]uint64{o.Bytes, uint64(o.Held)})
+	o.Since, o.Grown = o.lows[0].at, o.lows.grown(ofBytes)
 }
-
-// growsWithoutEnd reports whether each ten seconds of Endless saw more than those before, of which few may
-// have had no look.
-func (o *Owner) growsWithoutEnd(at time.Time, of func(l low) uint64) bool {
-	n := len(o.lows)
-	if n < leastLows || at.Sub(o.lows[0].at) < Endless-lowPart {
-		return false
-	}
-	for i := 1; i < n; i++ {
-		if of(o.lows[i]) <= of(o.lows[i-1]) {
-			return false
-		}
-	}
-	return true
-}
-
-const leastLows = 6
 
 // owners looks for memory, and for buffers with the program, that grow without end.
 func (f *finder) owners() {
 	for i := range f.now.Owners {
 		o := &f.now.Owners[i]
 		lasts := ago(f.now.At.Sub(o.lows[0].at))
-		if o.growsWithoutEnd(f.now.At, func(l low) uint64 { return uint64(l.held) }) {
+		if o.lows.endless(f.now.At, ofHeld) {
 			f.add(1, "buffers out", "memory", o.Name, "this program takes buffers and gives too few back: %s out, more and more for %s, and the oldest for %s; a Release or Put is missing", are(o.Held, "buffer"), lasts, ago(o.HeldAge))
 		}
-		if o.growsWithoutEnd(f.now.At, func(l low) uint64 { return l.bytes }) {
+		if o.lows.endless(f.now.At, ofBytes) {
 			f.add(2, "memory grows", "memory", o.Name, "%s registered, more and more for %s, %s since then; if that is no load that grows, something is not closed or freed", octets(o.Bytes), lasts, octets(uint64(o.Grown)))
 		}
 	}

@@ -144,7 +144,26 @@ func (f *finder) process() {
 	if limit := p.LeastMemory(); nearly(p.Memory, limit) {
 		f.addHead(1, "process memory", "", "", p.Program, fmt.Sprintf("has %s of memory of the %s that it may have", octets(p.Memory), octets(limit)))
 	}
+	f.growth()
 }
+
+// growth looks for memory and goroutines of the process that grow without end.
+func (f *finder) growth() {
+	p, all := &f.now.Process, f.now.lows
+	lasts := ago(f.now.At.Sub(all[0].at))
+	if all.endless(f.now.At, ofGoroutines) && all.grown(ofGoroutines) >= ManyGoroutines {
+		f.addHead(2, "process goroutines", "", "", p.Program, fmt.Sprintf("has %s goroutines, more and more for %s, %s since then; if that is no load that grows, they wait for something that does not come: look at /debug/pprof/goroutine?debug=1", number(p.Goroutines), lasts, number(int(all.grown(ofGoroutines)))))
+	}
+	if all.endless(f.now.At, ofMemory) && all.grown(ofMemory) >= MuchMemory {
+		f.addHead(2, "process memory grows", "", "", p.Program, fmt.Sprintf("has %s of memory, more and more for %s, %s since then; if that is no load or cache that grows, something is kept: look at /debug/pprof/heap", octets(p.Memory), lasts, octets(uint64(all.grown(ofMemory)))))
+	}
+}
+
+// What the lows of a process are of.
+const (
+	ofMemory = iota
+	ofGoroutines
+)
 
 // nearly reports whether there is a limit, and little left.
 func nearly(n, limit uint64) bool { return limit > 0 && float64(n) >= Nearly*float64(limit) }

@@ -1,8 +1,6 @@
 package inspect
 
-import (
-	"time"
-)
+import "time"
 
 // The thresholds of the page's troubles. The rules docs/alerts.yaml of package prometheus have the same.
 const (
@@ -14,4 +12,9 @@ const (
 
 	// Endless is for how long memory, or the buffers that a program has, grow at each look until that is a trouble.
 	Endless = 2 * time.Minute
+
+	// ManyGoroutines and MuchMemory, in bytes, are by how much a process grows in that time until that is a
+	// trouble: load that comes brings less.
+	ManyGoroutines = 100
+	MuchMemory     = 256 << 20
 )

@@ -129,7 +129,8 @@ func (f *finder) listeners() {
 		if n := f.lately("descriptors", l.Name, grown(d.Descriptors, then.Descriptors)); n > 0 {
 			f.add(0, "descriptors", "listeners", l.Name, "%s turned away: this process has no descriptor left; raise ulimit -n, or close files", many(n, "peer"))
 		}
-		if l.Waiting > 0 && was.Waiting > 0 {
+		// Some who waited then wait still.
+		if l.Waiting > 0 && grown(l.Accepted+l.Rejected, was.Accepted+was.Rejected) < uint64(was.Waiting) {
 			f.add(0, "not accepted", "listeners", l.Name, "%s for this program to accept or reject the connection", wait(l.Waiting, "peer"))
 		}
 		if l.Conns > 0 && l.Taken >= l.Conns {

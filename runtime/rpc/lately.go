@@ -21,10 +21,11 @@ const (
 )
 
 // The thresholds of the failures with a program's own codes, which ordinary answers may have: they are a
-// trouble if so many answers of a minute are, and that share of all.
+// trouble if so many answers of a minute are, and that share of all: less than half, so that a program half of
+// whose answers fail is told at each look.
 const (
 	ManyFailures  = 10
-	FailuresShare = 0.5
+	FailuresShare = 0.4
 )
 
 // CallEnds counts the ends of calls that are no answers. The counts only grow. A client counts
@@ -282,7 +283,7 @@ func (m *Minute) hurts(tardy, waits string) (list []string) {
 }
 
 // fails reports whether failures are a trouble: those with this package's codes soon, those with the
-// program's own if they are half of the answers.
+// program's own if they are a large share of the answers.
 func (m *Minute) fails() bool {
 	var ours, all uint64
 	for _, f := range m.Failures {

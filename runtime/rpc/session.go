@@ -81,17 +81,29 @@ func (c *Client) newSession(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
+// turnedAway is an attempt to connect that the server has rejected, with what it means by that.
+type turnedAway struct{ err, means error }
+
+func (t *turnedAway) Error() string   { return t.err.Error() + ": " + t.means.Error() }
+func (t *turnedAway) Unwrap() []error { return []error{t.err, t.means} }
+
 // refused adds to the error of an attempt what the server has said.
 func refused(err error) error {
-	if cause, ok := errors.AsType[*hw.Cause](err); ok {
-		if said := parseRefusal(cause.Private); said != nil {
-			return fmt.Errorf("%w: %w", err, said)
-		}
-		if errors.Is(err, dat.EventError(dat.PeerRejected)) && len(bytes.Trim(cause.Private, "\x00")) == 0 {
-			return fmt.Errorf("%w; it gave no reason: a server of package rpc that speaks version 1 gives none, and this end speaks version %d; or it is no server of package rpc", err, version)
+	cause, ok := errors.AsType[*hw.Cause](err)
+	if !ok {
+		return err
+	}
+	said := parseRefusal(cause.Private)
+	if said == nil && errors.Is(err, dat.EventError(dat.PeerRejected)) {
+		said = errors.New("the server rejected the connection in words that are not of package rpc: another program listens there")
+		if len(bytes.Trim(cause.Private, "\x00")) == 0 {
+			said = fmt.Errorf("it gave no reason: a server of package rpc that speaks version 1 gives none, and this end speaks version %d; or it is no server of package rpc", version)
 		}
 	}
-	return err
+	if said == nil {
+		return err
+	}
+	return &turnedAway{err, said}
 }
 
 func (s *session) close() error {

@@ -54,10 +54,13 @@ func lasting(d time.Duration) string {
 // server has said, or what ended the connection or the attempt.
 func reasonOf(err error) string {
 	var said *Error
+	var rejected *turnedAway
 	var cause *hw.Cause
 	switch {
 	case errors.As(err, &said) && said != nil && said.Text != "":
 		return said.Text
+	case errors.As(err, &rejected):
+		return rejected.means.Error()
 	case !errors.As(err, &cause):
 	case cause.Text != "":
 		return cause.Text

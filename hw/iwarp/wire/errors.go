@@ -32,7 +32,7 @@ func (e *Error) Error() string { return "iwarp: " + e.text }
 // closed at once; for the second, which the caller's negotiation finds, RFC 6581 section
 // 8 has Terminates.
 var (
-	ErrMPAKey          = &Error{Term: TermMPARequest, Close: true, text: "not an MPA Request or Reply Frame"}
+	ErrMPAKey          = &Error{Term: TermMPARequest, Close: true, text: "not an MPA Request or Reply Frame: the peer speaks another protocol than iWARP, so look at the port"}
 	ErrMPARole         = &Error{Term: TermMPARequest, Close: true, text: "the MPA peer plays the same role"}
 	ErrMPARevision     = &Error{Term: TermMPARequest, Close: true, text: "unsupported MPA revision"}
 	ErrMPAPrivateLong  = &Error{Term: TermMPARequest, Close: true, text: "MPA private data longer than 512 octets"}
