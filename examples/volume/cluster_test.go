@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -167,9 +168,11 @@ func (c *cluster) start(id int, args ...string) {
 	for i := range max(3, id) {
 		peers = append(peers, fmt.Sprintf("%d=%s", i+1, c.peers[i]))
 	}
+	if slices.Contains(args, "--create") {
+		args = append(args, "--peers="+strings.Join(peers, ","), "--token="+c.tokenText())
+	}
 	args = append([]string{"serve"}, args...)
-	args = append(args, fmt.Sprintf("--id=%d", id), "--peers="+strings.Join(peers, ","), "--listen="+c.listens[id-1],
-		"--data="+string(c.disk(id)), "--token="+c.tokenText())
+	args = append(args, fmt.Sprintf("--id=%d", id), "--listen="+c.listens[id-1], "--data="+string(c.disk(id)))
 	c.run(id, args)
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
@@ -16,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"godat/examples/nvmeof/identity"
 	"godat/examples/volume/journal"
@@ -46,8 +48,9 @@ type about struct {
 	Namespace uint32
 	Size      int
 	Layout    journal.Layout
-	Birth     uint64 // drawn when the files were made
-	Secret    []byte `json:",omitempty"` // the token's
+	Birth     uint64        // drawn when the files were made
+	Tick      time.Duration `json:",omitempty"` // 0 is the default one
+	Secret    []byte        `json:",omitempty"` // the token's
 }
 
 // uuid is an identity as text.
@@ -135,6 +138,11 @@ func describe(o *volumeOptions) (a about, err error) {
 	a.Layout = journal.Layout{Nodes: nodes, Slots: t.Slots, SlotSize: t.SlotSize, Volume: t.Volume}
 	if a.Peers, err = parsePeers(o.Peers); err != nil {
 		return a, err
+	}
+	if o.Tick != nil {
+		if a.Tick, err = *o.Tick, checkTick(*o.Tick); err != nil {
+			return a, err
+		}
 	}
 	if o.Token == "" && !o.Plain && (o.TLS || !a.loopback()) {
 		t.Secret = secure.NewSecret()
@@ -256,7 +264,7 @@ func create(o *volumeOptions, dir string) (token, error) {
 	fresh := errors.Is(err, fs.ErrNotExist)
 	for _, name := range []string{"volume.json", "journal", "disk", "log"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
-			return t, fmt.Errorf("%s: it has a volume already, or a part of one: %s is there", dir, name)
+			return t, fmt.Errorf("%s: it has a volume already, or a part of one: %s is there; serve it without --create, or give an empty directory", dir, name)
 		}
 	}
 	if err := os.MkdirAll(filepath.Join(dir, "log"), 0o700); err != nil {
@@ -344,7 +352,10 @@ func writeWhole(name string, what any) error {
 }
 
 // createAloud is create, and says what it did.
-func createAloud(o *volumeOptions, dir string, out io.Writer) error {
+func createAloud(ctx context.Context, o *volumeOptions, provider, dir string, out io.Writer) error {
+	if err := o.firstOfAll(ctx, provider); err != nil {
+		return err
+	}
 	t, err := create(o, dir)
 	switch {
 	case err != nil:

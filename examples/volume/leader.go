@@ -20,9 +20,11 @@ type operator struct {
 	nodes  []string // their addresses, as far as they are known
 	volume string   // the one that is meant; without a token that of the first answer
 	heard  bool     // a node has answered
-	out    io.Writer
-	log    io.Writer // what the operator waits for; not what a command prints
-	said   time.Time // when it said so last, or when it began to wait
+	// secured says that the operator has certificates.
+	secured bool
+	out     io.Writer
+	log     io.Writer // what the operator waits for; not what a command prints
+	said    time.Time // when it said so last, or when it began to wait
 }
 
 func newOperator(ia *dat.IA, addr string, out io.Writer) *operator {
@@ -34,7 +36,7 @@ func (o *operator) ask(ctx context.Context, at string, c node.Command) (node.Sta
 	s, err := node.Ask(ctx, o.ia, at, c)
 	var refused *rpc.Error
 	o.heard = o.heard || err == nil || errors.As(err, &refused)
-	return s, err
+	return s, notReached(at, o.secured, err)
 }
 
 var askStatus = node.Command{Do: "status"}

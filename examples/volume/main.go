@@ -28,6 +28,8 @@ import (
 
 // options is the command line.
 type options struct {
+	Version versionFlag `help:"Say which program this is, and which formats it knows."`
+
 	Create   createOptions  `cmd:"" help:"Make the data of one of a volume's nodes in an empty directory: once for each node."`
 	Serve    serveOptions   `cmd:"" help:"Serve the disks of volumes, as one of their nodes, until interrupted."`
 	Status   statusOptions  `cmd:"" help:"Say what a node knows of its volume."`
@@ -49,18 +51,19 @@ type adapterOptions struct {
 
 // volumeOptions say what is created.
 type volumeOptions struct {
-	ID        uint64 `help:"This node, 1 to 8; a node that lost its data is another one." name:"id"`
-	Peers     string `help:"The volume's nodes as they are at the beginning: ID=HOST:PORT, separated by commas, this one included." aliases:"replicas"`
-	Token     string `help:"What the first node's create has printed, or a file with it: the volume, and its options." placeholder:"TOKEN"`
-	Beside    string `help:"For the first node of a volume: the token of another one, with which it is served." placeholder:"TOKEN"`
-	Size      string `help:"Size of the disk: 64M, 10G. Without it, the token's, or 1G."`
-	Name      string `help:"A label, for people."`
-	Namespace uint32 `help:"The disk's namespace id, which names the volume in the subsystem. Without it, the token's, or 1."`
-	Join      bool   `help:"The volume exists, and this node is about to be added."`
-	Slots     int    `help:"Writes of 16 KiB or more that are under way at a time. Without it, the token's, or 16."`
-	TLS       bool   `help:"For the first node: the volume's nodes have certificates, as they have without this unless all are on this machine."`
-	Plain     bool   `help:"For the first node: they have none; the network is theirs alone, or --tls-cert and so on come with serve."`
-	SlotSize  string `help:"The longest write. Without it, the token's, or 1M, which Linux makes."`
+	ID        uint64         `help:"This node, 1 to 8; a node that lost its data is another one." name:"id"`
+	Peers     string         `help:"The volume's nodes as they are at the beginning: ID=HOST:PORT, separated by commas, this one included." aliases:"replicas"`
+	Token     string         `help:"What the first node's create has printed, or a file with it: the volume, and its options." placeholder:"TOKEN"`
+	Beside    string         `help:"For the first node of a volume: the token of another one, with which it is served." placeholder:"TOKEN"`
+	Size      string         `help:"Size of the disk: 64M, 10G. Without it, the token's, or 1G."`
+	Name      string         `help:"A label, for people."`
+	Namespace uint32         `help:"The disk's namespace id, which names the volume in the subsystem. Without it, the token's, or 1."`
+	Tick      *time.Duration `help:"Time between heartbeats, 10ms to 1s, the same for all nodes; the directory keeps it. A node that hears no leader for 10 to 20 of them stands for election. Without it, as it was before, or 100ms."`
+	Join      bool           `help:"The volume exists, and this node is about to be added."`
+	Slots     int            `help:"Writes of 16 KiB or more that are under way at a time. Without it, the token's, or 16."`
+	TLS       bool           `help:"For the first node: the volume's nodes have certificates, as they have without this unless all are on this machine."`
+	Plain     bool           `help:"For the first node: they have none; the network is theirs alone, or --tls-cert and so on come with serve."`
+	SlotSize  string         `help:"The longest write. Without it, the token's, or 1M, which Linux makes."`
 }
 
 type createOptions struct {
@@ -71,16 +74,15 @@ type createOptions struct {
 type serveOptions struct {
 	volumeOptions
 	adapterOptions
-	Inspect   string        `help:"HOST:PORT for a page that shows the nodes of volumes here, and the adapter." placeholder:"ADDR"`
-	Traces    string        `help:"Let visitors of the page trace connections into this directory." placeholder:"DIR"`
-	Create    bool          `help:"Create the node first; the options of create say which."`
-	Data      []string      `help:"The node's directory; repeated for each volume." required:"" sep:"none"`
-	Listen    string        `help:"HOST:PORT for hosts." default:"127.0.0.1:4420"`
-	Advertise string        `help:"HOST:PORT at which hosts reach this node, which the other nodes tell hosts; without it, as --listen." placeholder:"ADDR"`
-	Metrics   string        `help:"HOST:PORT for Prometheus, which asks for /metrics." placeholder:"ADDR"`
-	Other     []string      `help:"HOST:PORT of a target that is no node of the volume, for the discovery log; may be repeated." name:"elsewhere"`
-	Tick      time.Duration `help:"Time between heartbeats, 10ms to 1s, the same for all nodes. A node that hears no leader for 10 to 20 of them stands for election." default:"100ms"`
-	Verbose   bool          `short:"v"`
+	Inspect   string   `help:"HOST:PORT for a page that shows the nodes of volumes here, and the adapter." placeholder:"ADDR"`
+	Traces    string   `help:"Let visitors of the page trace connections into this directory." placeholder:"DIR"`
+	Create    bool     `help:"Create the node first; the options of create say which."`
+	Data      []string `help:"The node's directory; repeated for each volume." required:"" sep:"none"`
+	Listen    string   `help:"HOST:PORT for hosts." default:"127.0.0.1:4420"`
+	Advertise string   `help:"HOST:PORT at which hosts reach this node, which the other nodes tell hosts; without it, as --listen." placeholder:"ADDR"`
+	Metrics   string   `help:"HOST:PORT for Prometheus, which asks for /metrics." placeholder:"ADDR"`
+	Other     []string `help:"HOST:PORT of a target that is no node of the volume, for the discovery log; may be repeated." name:"elsewhere"`
+	Verbose   bool     `short:"v"`
 }
 
 // Help implements kong.HelpProvider.
@@ -111,7 +113,10 @@ func (statusOptions) Help() string {
 }
 
 // operate does a command at the volume that is meant.
-func (o *addressOption) operate(ctx context.Context, out io.Writer, do func(*operator) error) (err error) {
+func (o *addressOption) operate(ctx context.Context, out, log io.Writer, do func(*operator) error) (err error) {
+	if err := checkAddr(o.Addr); err != nil {
+		return usageError{err}
+	}
 	c, err := o.credentials()
 	var t token
 	if err == nil && o.Token != "" {
@@ -130,6 +135,7 @@ func (o *addressOption) operate(ctx context.Context, out io.Writer, do func(*ope
 		return err
 	}
 	x := newOperator(ia, o.Addr, out)
+	x.log, x.secured = log, c != nil
 	if o.Token != "" {
 		x.volume = t.Volume.String()
 	}
@@ -166,6 +172,14 @@ type replaceOptions struct {
 	Old    uint64 `arg:"" help:"The node that is removed."`
 	ID     uint64 `arg:"" help:"The node that is added."`
 	Member string `arg:"" help:"HOST:PORT of the node that is added."`
+}
+
+// check checks what needs no node.
+func (o *replaceOptions) check() error {
+	if o.Old == o.ID {
+		return errSameNode(o.Old)
+	}
+	return checkAddr(o.Member)
 }
 
 // Help implements kong.HelpProvider.
@@ -212,6 +226,10 @@ func program(args []string, out, log io.Writer) int {
 	o := &options{}
 	parser := kong.Must(o, kong.Name("volume"), kong.Description("A disk on several machines."))
 	command, err := parser.Parse(args)
+	if errors.Is(err, errVersion) {
+		fmt.Fprintln(out, version())
+		return 0
+	}
 	if err != nil {
 		fmt.Fprintf(log, "volume: %v; --help says what there is\n", err)
 		return exitUsage
@@ -228,22 +246,28 @@ func program(args []string, out, log io.Writer) int {
 func run(ctx context.Context, command string, o *options, out, log io.Writer) error {
 	switch command {
 	case "create":
-		return createAloud(&o.Create.volumeOptions, o.Create.Data, out)
+		return createAloud(ctx, &o.Create.volumeOptions, iwarp.Name, o.Create.Data, out)
 	case "recover":
 		return recoverNode(&o.Recover, out)
 	}
-	operate := func(at *addressOption, do func(*operator) error) error { return at.operate(ctx, out, do) }
+	operate := func(at *addressOption, do func(*operator) error) error { return at.operate(ctx, out, log, do) }
 	switch command {
 	case "serve":
 		return serve(ctx, o, out, log)
 	case "status":
 		return operate(&o.Status.addressOption, func(x *operator) error { return x.status(ctx) })
 	case "add":
+		if err := checkAddr(o.Add.Member); err != nil {
+			return usageError{err}
+		}
 		return operate(&o.Add.addressOption, func(x *operator) error { return x.add(ctx, o.Add.ID, o.Add.Member, o.Add.Force) })
 	case "remove":
 		return operate(&o.Remove.addressOption, func(x *operator) error { return x.remove(ctx, o.Remove.ID, o.Remove.Force) })
 	case "replace":
 		r := &o.Replace
+		if err := r.check(); err != nil {
+			return usageError{err}
+		}
 		return operate(&r.addressOption, func(x *operator) error { return x.replace(ctx, r.Old, r.ID, r.Member, r.Force) })
 	case "transfer":
 		return operate(&o.Transfer.addressOption, func(x *operator) error { return x.transfer(ctx, o.Transfer.ID) })

@@ -133,7 +133,7 @@ func (x *metrics) serve(ctx context.Context, addr string, ias ...*dat.IA) (wait 
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
-		return nil, err
+		return nil, taken(addr, "metrics", err)
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second}))

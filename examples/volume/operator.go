@@ -129,10 +129,14 @@ func (o *operator) remove(ctx context.Context, id uint64, force bool) error {
 	return o.did(ctx, err, "node %d is removed", id)
 }
 
+func errSameNode(id uint64) error {
+	return fmt.Errorf("a node that lost its disk is another node: replace %d by a node of another id", id)
+}
+
 // replace adds a node and removes another. After a failure it goes on where it was.
 func (o *operator) replace(ctx context.Context, old, id uint64, addr string, force bool) error {
 	if old == id {
-		return fmt.Errorf("a node that lost its disk is another node: replace %d by a node of another id", old)
+		return errSameNode(old)
 	}
 	_, leader, err := o.await(ctx)
 	if err != nil {

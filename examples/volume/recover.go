@@ -79,12 +79,16 @@ func beginRecovery(o *recoverOptions, was *about, out io.Writer) (r *recovery, e
 	}
 	f, err := openFiles(dir)
 	if err != nil {
-		return nil, err
+		return nil, busy(dir, err)
 	}
 	defer func() { err = errors.Join(err, f.close()) }()
 	self, member := f.log.Member(was.ID)
 	if !member {
 		return nil, fmt.Errorf("%s: the node was never added to its volume, or was removed: it does not have the disk; recover another node's directory", dir)
+	}
+	if len(f.log.Members()) == 1 && (o.At == "" || o.At == self.Addr) {
+		return nil, fmt.Errorf("%s: node %d is the only one of volume %v, so it has its majority: serve it; recover would only give the disk another identity",
+			dir, was.ID, identity.ID(was.Volume))
 	}
 	if o.At != "" {
 		if self.Addr, err = o.At, checkAddr(o.At); err != nil {

@@ -37,15 +37,15 @@ func serve(ctx context.Context, options *options, out, log io.Writer) error {
 	if o.Verbose {
 		level = slog.LevelDebug
 	}
-	if o.Tick < shortestTick || o.Tick > longestTick {
-		return usageError{fmt.Errorf("--tick %v; it may be %v to %v", o.Tick, shortestTick, longestTick)}
+	if err := o.check(); err != nil {
+		return usageError{err}
 	}
 	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: level}))
 	if o.Create {
 		if len(o.Data) != 1 {
 			return usageError{errors.New("--create makes one volume: use create for each, and then serve")}
 		}
-		if err := createAloud(&o.volumeOptions, o.Data[0], out); err != nil {
+		if err := createAloud(ctx, &o.volumeOptions, o.Provider, o.Data[0], out); err != nil {
 			return err
 		}
 	}
@@ -53,10 +53,15 @@ func serve(ctx context.Context, options *options, out, log io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if id := all[0].about.ID; o.ID != 0 && o.ID != id {
-		return errors.Join(fmt.Errorf("%s is of node %d", o.Data[0], id), all.close())
+	if !o.Create {
+		err = all.agree(o)
 	}
-	err = serveAll(ctx, options, all, out, logger)
+	if err == nil && o.Tick != nil {
+		err = all.keepTick(*o.Tick)
+	}
+	if err == nil {
+		err = serveAll(ctx, options, all, out, logger)
+	}
 	return errors.Join(err, all.close())
 }
 
@@ -85,6 +90,7 @@ func serveAll(ctx context.Context, options *options, all volumes, out io.Writer,
 		if page, err = inspect.Serve(ctx, options.Serve.Inspect, options.Serve.Traces, adapters...); page != "" {
 			log.Info("the page shows the adapters", "url", page)
 		}
+		err = taken(options.Serve.Inspect, "inspect", err)
 	}
 	if err == nil {
 		err = m.open(ctx, all, &options.Serve, log)
@@ -96,6 +102,8 @@ func serveAll(ctx context.Context, options *options, all volumes, out io.Writer,
 		if wait, err = m.metrics.serve(ctx, options.Serve.Metrics, adapters...); err == nil {
 			err = m.run(ctx)
 			err = errors.Join(err, wait())
+		} else {
+			err = errors.Join(err, m.close(ctx))
 		}
 	}
 	for _, ia := range adapters {
@@ -200,7 +208,7 @@ func (m *machine) open(ctx context.Context, all volumes, o *serveOptions, log *s
 		Transfer: all.transfer(),
 	})
 	if err != nil {
-		return err
+		return taken(o.Listen, "listen", err)
 	}
 	m.other = o.Other
 	m.addr, err = o.advertised(m.target.Addr(), about)
@@ -209,19 +217,24 @@ func (m *machine) open(ctx context.Context, all volumes, o *serveOptions, log *s
 	}
 	for _, f := range all {
 		if err == nil {
-			err = m.add(ctx, f, o.Tick, log)
+			err = m.add(ctx, f, log)
 		}
 	}
 	if err != nil {
-		stopped, stop := context.WithCancel(ctx)
-		stop()
-		return errors.Join(err, m.run(stopped)) // which closes all
+		return errors.Join(err, m.close(ctx))
 	}
 	_, err = m.ia.Report("volumes", m.volumeRows)
 	if err == nil {
 		_, err = m.ia.Report("replicas", m.replicaRows)
 	}
 	return err
+}
+
+// close closes what has been opened, and did not run.
+func (m *machine) close(ctx context.Context) error {
+	stopped, stop := context.WithCancel(ctx)
+	stop()
+	return m.run(stopped)
 }
 
 // refused has the nodes say who does not trust whom.
@@ -243,21 +256,21 @@ func (all volumes) transfer() int {
 }
 
 // add adds the node of a volume, which is a namespace of an ANA group of its own.
-func (m *machine) add(ctx context.Context, f *files, tick time.Duration, log *slog.Logger) error {
+func (m *machine) add(ctx context.Context, f *files, log *slog.Logger) error {
 	a := &f.about
 	if err := m.target.SetANAState(a.Namespace, nvme.ANAInaccessible); err != nil {
 		return err
 	}
 	n, err := node.Open(ctx, m.between, node.Config{
 		ID: a.ID, Addr: a.Peers[a.ID].Addr, Peers: a.Peers, Layout: a.Layout, Journal: f.journal, Disk: f.disk, Log: f.log,
-		Tick: tick, Birth: a.Birth, Hosts: m.hostsOf(a.Volume, a.Namespace),
+		Tick: a.Tick, Birth: a.Birth, Hosts: m.hostsOf(a.Volume, a.Namespace),
 		Terms:    a.terms(),
 		OnCommit: m.metrics.committed(a.Volume),
 		Logger:   log.With("namespace", a.Namespace),
 		OnState:  func(s nvme.ANAState) { _ = m.target.SetANAState(a.Namespace, s) }, // which is one
 	})
 	if err != nil {
-		return err
+		return taken(a.Peers[a.ID].Addr, "", err)
 	}
 	m.mu.Lock()
 	m.nodes = append(m.nodes, n)

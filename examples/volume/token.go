@@ -66,14 +66,22 @@ func (t *token) String() string {
 
 // tokenOf is the token that an option has, or the file that it names.
 func tokenOf(option string) (token, error) {
-	if strings.ContainsRune(option, filepath.Separator) {
-		b, err := os.ReadFile(option)
-		if err != nil {
-			return token{}, err
-		}
-		option = string(b)
+	t, err := parseToken(option)
+	if err == nil {
+		return t, nil
 	}
-	return parseToken(option)
+	b, errFile := os.ReadFile(option)
+	switch {
+	case errFile == nil:
+		if t, err = parseToken(string(b)); err != nil {
+			err = fmt.Errorf("the file %s: %w", option, err)
+		}
+	case strings.ContainsRune(option, filepath.Separator):
+		err = errFile
+	case errors.Is(err, errToken):
+		err = fmt.Errorf("%w; and there is no such file", err)
+	}
+	return t, err
 }
 
 var errToken = errors.New("it is no token as create prints one, or a part of it is missing")
@@ -83,7 +91,9 @@ func parseToken(text string) (t token, err error) {
 	switch {
 	case err != nil || len(b) == 0:
 		return t, errToken
-	case b[0] < 1 || b[0] > tokenVersion:
+	case b[0] < 1 || b[0] > tokenVersion && (b[0] >= 16 || len(b) < tokenHead): // so many versions there will not be
+		return t, errToken
+	case b[0] > tokenVersion:
 		return t, fmt.Errorf("the token is of version %d, and this program knows those up to %d", b[0], tokenVersion)
 	}
 	end := tokenHead

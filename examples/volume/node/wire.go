@@ -16,6 +16,9 @@ const (
 	wireEarliest = 1
 )
 
+// Versions are those of what nodes say to each other that this program speaks.
+func Versions() (least, most int) { return wireEarliest, wireVersion }
+
 // note is what each call between nodes begins with, and its answer.
 type note struct {
 	volume         identity.ID

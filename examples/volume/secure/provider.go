@@ -55,6 +55,12 @@ type distrust struct{ error }
 // Unwrap is the error.
 func (d distrust) Unwrap() error { return d.error }
 
+// Distrusts reports whether an error is of an end that does not trust the other one's certificate.
+func Distrusts(err error) bool {
+	var mine distrust
+	return errors.As(err, &mine)
+}
+
 // verify verifies a certificate, and says by name what is wrong with it.
 func (c *Credentials) verify(chain []*x509.Certificate) error {
 	if len(chain) == 0 {

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+
+	"godat/examples/volume/secure"
+	dat "godat/runtime"
+)
+
+// advised is an error in words of this program, which say what to do. Below it is the error that was met.
+type advised struct {
+	text string
+	err  error
+}
+
+func (a *advised) Error() string { return a.text }
+
+// Unwrap is the error that was met.
+func (a *advised) Unwrap() error { return a.err }
+
+func advise(err error, format string, args ...any) error {
+	return &advised{fmt.Sprintf(format, args...), err}
+}
+
+// hostsPort is what somebody does who gives the port of hosts.
+const hostsPort = "give an address of --peers, and not that of --listen, which is for hosts"
+
+// notReached says why no node answers at an address. secured is set if this end has certificates.
+func notReached(addr string, secured bool, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case secure.Distrusts(err):
+		return advise(err, "%s: the token, or --tls-cert and so on, is of another volume than the node at this address: %v", addr, err)
+	case strings.Contains(err.Error(), "connection refused"):
+		return advise(err, "%s: nobody listens there: look whether the node runs, and %s", addr, hostsPort)
+	case errors.Is(err, dat.EventError(dat.PeerRejected)):
+		return advise(err, "%s: what listens there is no port between nodes: %s: %v", addr, hostsPort, err)
+	case errors.Is(err, dat.EventError(dat.NonPeerRejected)) && secured:
+		return advise(err, "%s: what listens there does not speak TLS between nodes: %s; or the volume's nodes have no certificates, and its token is another one: %v", addr, hostsPort, err)
+	}
+	return err
+}
+
+// taken says what to do when an address is one that another program has.
+func taken(addr, option string, err error) error {
+	if !errors.Is(err, dat.ErrConnQualInUse) && !errors.Is(err, syscall.EADDRINUSE) {
+		return err
+	}
+	if option == "" {
+		return advise(err, "another program listens at %s, which is this node's address for the other nodes: end that program (`ss -ltnp` names it); "+
+			"the others know the node by this address, so to move it, replace it by a node of another id", addr)
+	}
+	return advise(err, "another program listens at %s: end it (`ss -ltnp` names it), or give another --%s", addr, option)
+}
+
+// busy says what to do when another process has a node's directory.
+func busy(dir string, err error) error {
+	if !errors.Is(err, syscall.EAGAIN) {
+		return err
+	}
+	return advise(err, "%s: another process serves or recovers this directory: end that one first (`fuser %[1]s/journal` names it)", dir)
+}
