@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	"godat/examples/volume/node"
-	"godat/examples/volume/state"
 	"godat/runtime/rpc"
 )
 
@@ -188,66 +186,6 @@ func (o *operator) transfer(ctx context.Context, id uint64) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-time.After(50 * time.Millisecond):
-		}
-	}
-}
-
-// errDiffer is the error of a volume whose disks differ.
-var errDiffer = errors.New("the disks differ")
-
-// check compares the disks.
-func (o *operator) check(ctx context.Context) error {
-	at, s, err := o.await(ctx)
-	if err != nil {
-		return err
-	}
-	leader, err := o.ask(ctx, at, node.Command{Do: "check", Volume: s.Volume})
-	if err != nil {
-		return err
-	}
-	want, err := o.checked(ctx, at, max(leader.Checking, leader.Checked.Index))
-	if err != nil {
-		return err
-	}
-	for _, id := range slices.Sorted(maps.Keys(leader.Members)) {
-		got, err := o.checked(ctx, leader.Members[id].Addr, want.Index)
-		if err != nil {
-			return fmt.Errorf("node %d: %w", id, err)
-		}
-		fmt.Fprintf(o.out, "node %d: CRC-32C %08x after record %d\n", id, got.CRC, got.Index)
-		if got.Index != want.Index {
-			return errRebuilt
-		}
-		if got != want {
-			return errDiffer
-		}
-	}
-	fmt.Fprintf(o.out, "the disks of %d nodes are the same after record %d\n", len(leader.Members), want.Index)
-	return nil
-}
-
-var errRebuilt = errors.New("it has been rebuilt, or another check was begun, since the check began: check again")
-
-// checked waits until a node has checked its disk at an entry, and a minute for the node to come to that.
-func (o *operator) checked(ctx context.Context, addr string, index uint64) (state.Checked, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	late := time.AfterFunc(time.Minute, func() { cancel(context.DeadlineExceeded) })
-	defer cancel(nil)
-	defer late.Stop()
-	for {
-		s, err := o.ask(ctx, addr, askStatus)
-		switch {
-		case err != nil || s.Checked.Index >= index:
-			return s.Checked, err
-		case s.Checking >= index:
-			late.Reset(time.Minute) // it reads its disk
-		case s.Applied >= index:
-			return s.Checked, errRebuilt
-		}
-		select {
-		case <-ctx.Done():
-			return s.Checked, context.Cause(ctx)
-		case <-time.After(100 * time.Millisecond):
 		}
 	}
 }

@@ -19,13 +19,14 @@ import (
 	"godat/runtime/rpc"
 )
 
-// Command is what an operator asks of a node. All but Status are for the leader.
+// Command is what an operator asks of a node. All but status and sums are for the leader.
 type Command struct {
-	Do string `json:"do"` // status, add, promote, remove, transfer or check
+	Do string `json:"do"` // status, sums, add, promote, remove, transfer or check
 	// Volume is the volume that is meant. For a status alone it may be empty.
 	Volume string `json:"volume,omitempty"`
 	ID     uint64 `json:"id,omitempty"`
 	Addr   string `json:"addr,omitempty"`
+	From   int    `json:"from,omitempty"` // of sums: the first chunk
 	// Force does what leaves those that are heard no majority.
 	Force bool `json:"force,omitempty"`
 }
@@ -57,6 +58,7 @@ type Status struct {
 	Checked  state.Checked       `json:"checked"`
 	Counts   Counts              `json:"counts"`
 	Checking uint64              `json:"checking,omitempty"` // the record of a check under way
+	Sums     []byte              `json:"sums,omitempty"`     // of the last check's chunks, if that was asked; see state.Disk.Sums
 }
 
 // Serves reports whether the node serves the disk: it leads.
@@ -185,6 +187,16 @@ func (c *consensus) proposeMember(kind pb.ConfChangeType, id uint64, addr string
 	}
 	c.reign.changing = true
 	return nil
+}
+
+// MostSums is how many CRCs of chunks an answer has at most.
+const MostSums = 16 << 10
+
+// sums are CRCs of chunks of the last check.
+func (c *consensus) sums(from int) ([]byte, error) {
+	s := c.Status()
+	s.Checked, s.Sums = c.disk.Sums(from, MostSums)
+	return json.Marshal(s)
 }
 
 // Ask asks a node at an address.

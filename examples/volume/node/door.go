@@ -246,6 +246,9 @@ func (d *door) administer(r *rpc.Request) ([]byte, error) {
 	if volume := d.cfg.Layout.Volume.String(); c.Volume != volume {
 		return nil, stranger("node %d is of volume %s, and the command is for volume %q", d.cfg.ID, volume, c.Volume)
 	}
+	if c.Do == "sums" {
+		return d.consensus.sums(c.From)
+	}
 	done := make(chan error, 1)
 	d.events.put(func() { d.consensus.command(c, done) })
 	select {

@@ -62,7 +62,7 @@ func (d *Disk) SumNext() bool {
 		d.sum(s.next)
 		return true
 	}
-	d.checked, d.sums = Checked{s.index, entry.Sum(s.crcs)}, nil
+	d.checked, d.sums, d.crcs = Checked{s.index, entry.Sum(s.crcs)}, nil, s.crcs
 	return false
 }
 
@@ -74,4 +74,16 @@ func (d *Disk) Checking() uint64 {
 		return 0
 	}
 	return d.sums.index
+}
+
+// ChunkLen is the length of all chunks but the last.
+const ChunkLen = chunkLen
+
+// Sums are the CRCs of the last check's chunks, from one on, 4 bytes each, little-endian, and at most so many.
+func (d *Disk) Sums(from, most int) (of Checked, crcs []byte) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := len(d.crcs) / 4
+	from = min(max(from, 0), n)
+	return d.checked, d.crcs[4*from : 4*min(n, from+most)] // nobody writes to them
 }

@@ -50,7 +50,8 @@ type Disk struct {
 	begin    int // of what was written since the last release
 	end      int
 	checked  Checked
-	sums     *sums // nil without a check
+	sums     *sums  // nil without a check
+	crcs     []byte // of the chunks, of checked
 	blanks   blanks
 	zeroed   int   // bytes that were written as zeros since the last release
 	unseen   error // of the first range that could not be accessed where nobody could be told
