@@ -9,17 +9,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 
-	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
-	wal "github.com/hashicorp/raft-wal"
-	walfs "github.com/hashicorp/raft-wal/fs"
-	"github.com/hashicorp/raft-wal/metadb"
-	"github.com/hashicorp/raft-wal/segment"
 	"github.com/hashicorp/raft-wal/types"
 
 	"godat/examples/nvmeof/identity"
@@ -42,8 +35,7 @@ type Vote struct{ Term, For uint64 }
 // records.
 type Log struct {
 	// Immutable.
-	wal    *wal.WAL
-	files  *files
+	wal    File
 	volume identity.ID
 
 	mu      sync.Mutex // held for moments, and not while the disk is written
@@ -67,8 +59,22 @@ var (
 	keyKnown   = []byte("known")
 )
 
+// File is where a log is kept, such as a write-ahead log of raft-wal. What StoreLogs, DeleteRange and Set have returned
+// nil for is there after a power failure. One call at a time changes it.
+type File interface {
+	FirstIndex() (uint64, error) // 0 if it is empty
+	LastIndex() (uint64, error)
+	GetLog(index uint64, r *raft.Log) error
+	StoreLogs(all []*raft.Log) error
+	DeleteRange(first, last uint64) error // at its beginning or its end
+	Get(key []byte) ([]byte, error)       // nil if it was not set
+	Set(key, value []byte) error
+	Close() error
+}
+
 // Config says how a log is kept. Zero values take the defaults.
 type Config struct {
+	File    File      // default files of the directory; Files and Segment mean nothing beside it
 	Files   types.VFS // default the system's
 	Segment int       // length of a file of records; default 64 MiB
 	Volume  identity.ID
@@ -84,32 +90,20 @@ var ErrLost = errors.New("the node's log has lost files, and with them what the 
 
 // Open opens the log in a directory, which exists.
 func Open(dir string, cfg Config) (*Log, error) {
-	if cfg.Files == nil {
-		cfg.Files = walfs.New()
+	if cfg.File == nil {
+		file, err := openFiles(dir, cfg)
+		if err != nil {
+			return nil, fmt.Errorf("raftlog: %w", err)
+		}
+		cfg.File = file
 	}
-	if info, err := os.Stat(filepath.Join(dir, "wal-meta.db")); cfg.Made && (err != nil || info.Size() == 0) {
-		return nil, fmt.Errorf("raftlog: wal-meta.db: %w", errors.Join(ErrLost, err))
-	}
-	meta := new(metadb.BoltMetaDB)
-	if err := mend(dir, cfg.Files, meta); err != nil {
-		return nil, fmt.Errorf("raftlog: %w", errors.Join(err, meta.Close()))
-	}
-	f := &files{VFS: cfg.Files}
-	if err := f.whole(dir, meta); err != nil {
-		return nil, fmt.Errorf("raftlog: %w", errors.Join(err, meta.Close()))
-	}
-	w, err := wal.Open(dir, wal.WithLogger(hclog.NewNullLogger()), wal.WithMetaStore(meta),
-		wal.WithSegmentFiler(segment.NewFiler(dir, f)), wal.WithSegmentSize(cfg.Segment))
-	if err != nil {
-		return nil, fmt.Errorf("raftlog: %w", errors.Join(err, meta.Close()))
-	}
-	l := &Log{wal: w, files: f, volume: cfg.Volume}
-	err = l.identify(cfg.Made)
+	l := &Log{wal: cfg.File, volume: cfg.Volume}
+	err := l.identify(cfg.Made)
 	if err == nil {
 		err = l.load()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("raftlog: %w", errors.Join(err, w.Close()))
+		return nil, fmt.Errorf("raftlog: %w", errors.Join(err, cfg.File.Close()))
 	}
 	return l, nil
 }
@@ -293,7 +287,7 @@ func (l *Log) Append(records []replica.Record) error {
 		return err
 	}
 	if err := l.wal.StoreLogs(logs); err != nil {
-		return fmt.Errorf("raftlog: %w", l.files.explain(err))
+		return fmt.Errorf("raftlog: %w", err)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

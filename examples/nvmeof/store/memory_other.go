@@ -1,3 +1,5 @@
+//go:build !unix
+
 package store
 
 func mapMemory(size int) ([]byte, error) { return make([]byte, size), nil }

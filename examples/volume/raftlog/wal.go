@@ -1,0 +1,55 @@
+//go:build !wasip1
+
+package raftlog
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+	wal "github.com/hashicorp/raft-wal"
+	walfs "github.com/hashicorp/raft-wal/fs"
+	"github.com/hashicorp/raft-wal/metadb"
+	"github.com/hashicorp/raft-wal/segment"
+)
+
+// walFile is the write-ahead log in a directory.
+type walFile struct {
+	*wal.WAL
+	files *files
+}
+
+// StoreLogs implements File.
+func (f walFile) StoreLogs(all []*raft.Log) error {
+	if err := f.WAL.StoreLogs(all); err != nil {
+		return f.files.explain(err)
+	}
+	return nil
+}
+
+// openFiles opens the write-ahead log in a directory.
+func openFiles(dir string, cfg Config) (File, error) {
+	if cfg.Files == nil {
+		cfg.Files = walfs.New()
+	}
+	if info, err := os.Stat(filepath.Join(dir, "wal-meta.db")); cfg.Made && (err != nil || info.Size() == 0) {
+		return nil, fmt.Errorf("wal-meta.db: %w", errors.Join(ErrLost, err))
+	}
+	meta := new(metadb.BoltMetaDB)
+	if err := mend(dir, cfg.Files, meta); err != nil {
+		return nil, errors.Join(err, meta.Close())
+	}
+	f := &files{VFS: cfg.Files}
+	if err := f.whole(dir, meta); err != nil {
+		return nil, errors.Join(err, meta.Close())
+	}
+	w, err := wal.Open(dir, wal.WithLogger(hclog.NewNullLogger()), wal.WithMetaStore(meta),
+		wal.WithSegmentFiler(segment.NewFiler(dir, f)), wal.WithSegmentSize(cfg.Segment))
+	if err != nil {
+		return nil, errors.Join(err, meta.Close())
+	}
+	return walFile{w, f}, nil
+}
