@@ -36,6 +36,7 @@ type campaign struct {
 	seeds int
 	every int           // of the faults, each so manieth is planted
 	limit time.Duration // of real time, for one fault
+	runs  string        // a regular expression: the programs and providers, such as calls/loop
 }
 
 func run(ctx context.Context, args []string) error {
@@ -46,6 +47,7 @@ func run(ctx context.Context, args []string) error {
 	flags.IntVar(&c.seeds, "seeds", 20, "seeds of each program over each provider")
 	flags.IntVar(&c.every, "every", 1, "plant each so manieth")
 	flags.DurationVar(&c.limit, "limit", 5*time.Minute, "real time for one fault; one that takes longer spins, or is not found")
+	flags.StringVar(&c.runs, "programs", "", "only programs over providers, such as calls/loop, that match this regular expression")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -111,7 +113,7 @@ func (c campaign) apart(ctx context.Context, path string) string {
 	if err != nil {
 		return lives + ": " + err.Error()
 	}
-	cmd := exec.CommandContext(bounded, self, "-one", path, fmt.Sprintf("-seeds=%d", c.seeds))
+	cmd := exec.CommandContext(bounded, self, "-one", path, fmt.Sprintf("-seeds=%d", c.seeds), "-programs="+c.runs)
 	var said, failed bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &failed
 	err = cmd.Run()
@@ -152,8 +154,12 @@ func (c campaign) plant(ctx context.Context, path string) (found string, err err
 		return "", err
 	}
 	defer func() { err = errors.Join(err, p.Close(ctx)) }()
+	all, err := c.chosen()
+	if err != nil {
+		return "", err
+	}
 	for seed := range c.seeds {
-		for _, r := range world.All() {
+		for _, r := range all {
 			r.Seed = uint64(seed + 1)
 			if result := r.In(ctx, p); result.Err != "" {
 				return fmt.Sprintf("%v: %s", r, why(result.Output, result.Err)), nil
@@ -161,6 +167,23 @@ func (c campaign) plant(ctx context.Context, path string) (found string, err err
 		}
 	}
 	return lives, nil
+}
+
+// chosen are the runs of a seed.
+func (c campaign) chosen() (all []world.Run, err error) {
+	match, err := regexp.Compile(c.runs)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range world.All() {
+		if match.MatchString(r.Program + "/" + r.Provider) {
+			all = append(all, r)
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("no program matches %q", c.runs)
+	}
+	return all, nil
 }
 
 // why is the first line that says what was wrong.

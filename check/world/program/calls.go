@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"godat/runtime/rpc"
@@ -28,6 +29,7 @@ const (
 	exits              // runtime.Goexit
 	hangs              // until the caller has left
 	twice              // replies by itself, and returns an answer, too
+	deaf               // echo, after a while, whatever its caller does
 	methods
 )
 
@@ -141,6 +143,11 @@ func handle(w *World, l *ledger, r *rpc.Request) ([]byte, error) {
 	case hangs:
 		<-r.Context().Done()
 		return nil, context.Cause(r.Context())
+	case deaf:
+		time.Sleep(time.Duration(id%3000) * time.Millisecond)
+		if r.SinkLen() > 0 { // which fails when its caller has left
+			return answer, r.WriteBytes(content(id, r.SinkLen()), 0)
+		}
 	case twice:
 		_ = r.Reply(answer) // fails when the connection has ended
 		return []byte("another's"), nil
@@ -155,6 +162,9 @@ type caller struct {
 	l    *ledger
 	draw *rand.Rand
 
+	server string // the host of the server that the client is connected to
+	leaves atomic.Bool
+
 	mu     sync.Mutex
 	notRun []uint64 // calls that were said not to have run
 }
@@ -167,7 +177,9 @@ func (c *caller) live(ctx context.Context, rounds int) {
 		if client == nil {
 			dialing, cancel := context.WithTimeout(ctx, time.Minute)
 			var err error
-			client, err = rpc.Dial(dialing, c.ia, c.addrs[c.draw.IntN(len(c.addrs))], config())
+			to := c.draw.IntN(len(c.addrs))
+			client, err = rpc.Dial(dialing, c.ia, c.addrs[to], config())
+			c.server = c.hosts[to]
 			cancel()
 			if err != nil {
 				c.w.Wrong("%s: no server in a minute: %v", c.host, err)
@@ -182,17 +194,19 @@ func (c *caller) live(ctx context.Context, rounds int) {
 			if method != hangs && c.draw.IntN(2) == 0 {
 				limit = 10 * time.Minute // nothing here takes so long
 			}
-			length := 1 + c.draw.IntN(100_000)
+			length := 1 + c.draw.IntN([]int{100, 10_000, 100_000, 1_000_000}[c.draw.IntN(4)])
 			idempotent := c.draw.IntN(2) == 0
 			calls.Go(func() { c.call(ctx, client, id, method, limit, length, idempotent) })
 		}
 		leaves := c.draw.IntN(15) == 0
 		if leaves {
 			sleep(ctx, time.Duration(c.draw.IntN(20))*time.Millisecond)
+			c.leaves.Store(true)
 			c.close(client)
 		}
 		calls.Wait()
 		if leaves {
+			c.leaves.Store(false)
 			client = nil
 		}
 	}
@@ -215,6 +229,11 @@ func (c *caller) call(ctx context.Context, client *rpc.Client, id uint64, method
 	switch method {
 	case put:
 		call.SourceBytes = content(id, length)
+	case deaf:
+		if length%2 == 0 {
+			break
+		}
+		fallthrough
 	case get:
 		call.SinkBytes = make([]byte, length)
 	}
@@ -238,9 +257,11 @@ func (c *caller) call(ctx context.Context, client *rpc.Client, id uint64, method
 		c.w.Wrong("call %x of method %d has an answer", id, method)
 	case err == nil && ran == 0:
 		c.w.Wrong("call %x has an answer, and has not run", id)
-	case err == nil && method == get && !bytes.Equal(call.SinkBytes, content(id, length)):
+	case err == nil && call.SinkBytes != nil && !bytes.Equal(call.SinkBytes, content(id, length)):
 		c.w.Wrong("call %x: its memory has other bytes than the server wrote", id)
 	case err == nil:
+	case errors.Is(err, rpc.ErrEnded) && !c.leaves.Load() && !c.w.Disturbed(c.host, c.server) && !c.w.Restarted(c.server):
+		c.w.Wrong("call %x: a connection that nobody ended has: %v", id, err)
 	case isCallError && !failed.MayHaveRun:
 		c.mu.Lock()
 		c.notRun = append(c.notRun, id)
@@ -250,5 +271,18 @@ func (c *caller) call(ctx context.Context, client *rpc.Client, id uint64, method
 	}
 	if limit > time.Minute && errors.Is(err, context.DeadlineExceeded) {
 		c.w.Wrong("call %x of %v got no answer: %v", id, limit, err)
+	}
+	if err != nil && call.SinkBytes != nil {
+		c.keeps(ctx, id, call.SinkBytes)
+	}
+}
+
+// keeps judges that the memory of a call that has returned is its caller's.
+func (c *caller) keeps(ctx context.Context, id uint64, memory []byte) {
+	mark := content(^id, len(memory))
+	copy(memory, mark)
+	sleep(ctx, 200*time.Millisecond)
+	if !bytes.Equal(memory, mark) {
+		c.w.Wrong("call %x has returned, and the server writes to its memory", id)
 	}
 }

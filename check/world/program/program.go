@@ -46,6 +46,7 @@ const mostPause = 400 * time.Millisecond
 // service is a server's host, through the server's lives: the script starts it anew.
 type service struct {
 	host, address string
+	number        int
 	ia            *dat.IA
 	restart       chan struct{}
 	running       sync.WaitGroup
@@ -57,6 +58,7 @@ type party struct {
 	host   string
 	ia     *dat.IA
 	addrs  []string // of all servers
+	hosts  []string // theirs
 }
 
 // play opens an adapter for each host, starts the servers, and runs the clients while the script brings its
@@ -64,18 +66,18 @@ type party struct {
 func (z Size) play(w *World, start func(ctx context.Context, s *service) error, live func(ctx context.Context, p party)) error {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	services, addrs := make([]*service, z.Servers), make([]string, z.Servers)
+	services, addrs, servers := make([]*service, z.Servers), make([]string, z.Servers), make([]string, z.Servers)
 	for i := range services {
 		host := fmt.Sprintf("10.0.0.%d", i+1)
 		ia, err := w.Open(host)
 		if err != nil {
 			return err
 		}
-		services[i] = &service{host: host, ia: ia, restart: make(chan struct{}, z.Troubles)}
+		services[i] = &service{host: host, number: i, ia: ia, restart: make(chan struct{}, z.Troubles)}
 		if err := start(ctx, services[i]); err != nil {
 			return err
 		}
-		addrs[i] = services[i].address
+		addrs[i], servers[i] = services[i].address, host
 	}
 	var clients, script sync.WaitGroup
 	hosts := make([]string, z.Clients)
@@ -85,9 +87,9 @@ func (z Size) play(w *World, start func(ctx context.Context, s *service) error, 
 		if err != nil {
 			return err
 		}
-		clients.Go(func() { live(ctx, party{number: uint64(i + 1), host: hosts[i], ia: ia, addrs: addrs}) })
+		clients.Go(func() { live(ctx, party{number: uint64(i + 1), host: hosts[i], ia: ia, addrs: addrs, hosts: servers}) })
 	}
-	script.Go(func() { z.troubles(ctx, w, services, hosts) })
+	script.Go(func() { z.troubles(ctx, w, services, servers, hosts) })
 	clients.Wait()
 	stop()
 	script.Wait()
@@ -98,11 +100,7 @@ func (z Size) play(w *World, start func(ctx context.Context, s *service) error, 
 }
 
 // troubles plays the script.
-func (z Size) troubles(ctx context.Context, w *World, services []*service, clients []string) {
-	var servers []string
-	for _, s := range services {
-		servers = append(servers, s.host)
-	}
+func (z Size) troubles(ctx context.Context, w *World, services []*service, servers, clients []string) {
 	if z.Troubles == 0 {
 		return
 	}

@@ -20,8 +20,9 @@ type Streams struct{ Size }
 
 // talk is what the judge knows of one connection.
 type talk struct {
-	id   uint64
-	ends [2]end // the client's, the server's
+	id             uint64
+	client, server string // hosts
+	ends           [2]end // the client's, the server's
 }
 
 // end is one end of a connection.
@@ -48,10 +49,10 @@ type talks struct {
 	all map[uint64]*talk
 }
 
-func (t *talks) begin(id uint64, host string) *talk {
+func (t *talks) begin(id uint64, host, server string) *talk {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	is := &talk{id: id}
+	is := &talk{id: id, client: host, server: server}
 	is.ends[0].name, is.ends[1].name = host, "its server"
 	t.all[id] = is
 	return is
@@ -79,12 +80,13 @@ func (p Streams) Run(w *World) error {
 		for n := range p.Rounds {
 			sleep(ctx, time.Duration(draw.Int64N(int64(mostPause))))
 			id := is.number<<32 | uint64(n)
-			conn := dialStream(ctx, w, is, is.addrs[draw.IntN(len(is.addrs))])
+			to := draw.IntN(len(is.addrs))
+			conn := dialStream(ctx, w, is, is.addrs[to])
 			if conn == nil {
 				return
 			}
 			header := binary.BigEndian.AppendUint64(nil, id)
-			speak(w, conn, known.begin(id, is.host), 0, rand.New(rand.NewPCG(draw.Uint64(), 0)), header)
+			speak(w, conn, known.begin(id, is.host, is.hosts[to]), 0, rand.New(rand.NewPCG(draw.Uint64(), 0)), header)
 		}
 	})
 	for _, t := range known.all {
@@ -292,7 +294,7 @@ func (e *end) failed(w *World, t *talk, other *end, call string, err error) {
 	for _, some := range []*end{e, other} {
 		some.note(func(some *end) { closed = closed || some.shut })
 	}
-	if !closed && !w.Disturbed() {
+	if !closed && !w.Disturbed(t.client, t.server) {
 		w.Wrong("%s: %s on stream %x, which nobody closed, over a network without trouble: %v", e.name, call, t.id, err)
 	}
 }

@@ -34,7 +34,7 @@ type World struct {
 	wrongs   []string
 	adapter  func(host string) (*dat.IA, error)
 	open     []*dat.IA
-	troubled bool // the network has had troubles
+	troubled map[[2]string]bool // ways, of a client's host and a server's, that have had troubles; "" stands for all clients
 }
 
 // kept is how many steps a failure tells.
@@ -45,7 +45,7 @@ var worlds atomic.Int64
 
 // New makes a world over a provider, "loop" or "iwarp". Steps are written to aloud, unless it is nil.
 func New(seed uint64, provider string, aloud io.Writer) (*World, error) {
-	w := &World{Seed: seed, began: time.Now(), aloud: aloud}
+	w := &World{Seed: seed, began: time.Now(), aloud: aloud, troubled: make(map[[2]string]bool)}
 	switch provider {
 	case "loop":
 		w.adapter = func(string) (*dat.IA, error) { return dat.Open(context.Background(), "loop") }
@@ -109,18 +109,22 @@ func (w *World) Steps() int {
 	return w.steps
 }
 
-// Disturbed reports whether the network has had troubles: a connection may have ended by them.
-func (w *World) Disturbed() bool {
+// Disturbed reports whether the way between a client's host and a server's has had troubles: a connection may
+// have ended by them.
+func (w *World) Disturbed(client, server string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.troubled
+	return w.troubled[[2]string{client, server}]
 }
 
-// disturb says that the network has troubles from now on.
-func (w *World) disturb() {
+// Restarted reports whether a server was started anew.
+func (w *World) Restarted(server string) bool { return w.Disturbed("", server) }
+
+// disturb says that the way between two hosts has troubles from now on.
+func (w *World) disturb(client, server string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.troubled = true
+	w.troubled[[2]string{client, server}] = true
 }
 
 // Wrong notes what must not be. The world goes on: what follows may explain it.
