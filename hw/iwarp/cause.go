@@ -75,7 +75,10 @@ func tcpCause(err error) *hw.Cause {
 // initiator.
 func attemptCause(err error) *hw.Cause {
 	var fault *wire.Error
+	var other *otherServer
 	switch {
+	case errors.As(err, &other):
+		return &hw.Cause{Layer: hw.LayerMPA, Code: int(wire.ErrMPAKey.Term), Text: other.Error(), Err: other.err, Found: hw.SideLocal}
 	case errors.As(err, &fault):
 		return faultCause(fault)
 	case errors.Is(err, io.EOF):
@@ -96,7 +99,7 @@ func dialCause(err error) *hw.Cause {
 	return c
 }
 
-const maybeDropped = " (as a listener does that closes, has no descriptor left, has more start-ups than halfopen or halfopenip allows, or speaks another protocol, such as TLS)"
+const maybeDropped = " (as a listener does that closes, has no descriptor left, has more start-ups than halfopen or halfopenip allows, or speaks another protocol, such as HTTP or TLS)"
 
 // behind is the cause of an attempt that failed with err. If first is not nil, it is why
 // the first request failed, and err is of the second one, with MPA's revision 1.

@@ -103,12 +103,14 @@ func (c *connection) ask(ctx context.Context, cfg hw.ConnectConfig, revision int
 		return false, hungUp(err)
 	}
 	var reply wire.MPAReply
+	var first []byte
 	err = readFrame(conn, func(b []byte) (err error) {
 		reply, _, err = wire.ParseMPAReply(b)
+		first = b
 		return err
 	})
 	if err != nil {
-		return false, err
+		return false, answered(first, err)
 	}
 	if reply.Reject {
 		c.rejected(&reply)

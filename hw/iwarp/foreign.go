@@ -2,8 +2,12 @@ package iwarp
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
+
+	"godat/hw/iwarp/wire"
 )
 
 // What peers of other protocols speak, and what mends that.
@@ -25,15 +29,55 @@ func spoke(first []byte, err error) string {
 	switch {
 	case strings.Contains(err.Error(), "tls: "):
 		return spokePlain
-	case len(first) == 0 || bytes.HasPrefix(mpaRequest, first[:min(len(first), len(mpaRequest))]):
+	case len(first) == 0 || begins(first, mpaRequest):
 		return ""
-	case slices.ContainsFunc(methods, func(m []byte) bool { return bytes.HasPrefix(first, m) }):
+	case slices.ContainsFunc(methods, func(m []byte) bool { return begins(first, m) }):
 		return spokeHTTP
-	case bytes.HasPrefix(first, []byte{22, 3}): // a record of a handshake (RFC 8446 section 5.1)
+	case begins(first, tlsHandshake):
 		return spokeTLS
 	}
 	return spokeOther
 }
+
+// otherServer is the error of an answer that is none of MPA's.
+type otherServer struct {
+	err   error
+	first []byte // with what the answer begins
+}
+
+func (o *otherServer) Unwrap() error { return o.err }
+
+func (o *otherServer) Error() string {
+	as := "which is none of iWARP: look at the port that was dialed"
+	switch {
+	case begins(o.first, []byte("HTTP/")):
+		as = "as HTTP does: the listener that is meant has another port"
+	case begins(o.first, tlsAlert), begins(o.first, tlsHandshake):
+		as = "as TLS does: give both ends iwarp.Config with functions for TLS, Dial here and Listen there, or dial another port"
+	}
+	return fmt.Sprintf("what listens there answers with %q, %s", o.first, as)
+}
+
+// answered is err, which an answer has failed with, and what the answer says of the server if it
+// is of another protocol.
+func answered(first []byte, err error) error {
+	if errors.Is(err, wire.ErrMPAKey) {
+		return &otherServer{err, bytes.Clone(first)}
+	}
+	return err
+}
+
+// begins reports whether first, octets that have come so far, is with what a peer begins, or a part of it.
+func begins(first, with []byte) bool {
+	n := min(len(first), len(with))
+	return n > 0 && bytes.Equal(first[:n], with[:n])
+}
+
+// Records with which TLS begins, or refuses (RFC 8446 section 5.1).
+var (
+	tlsAlert     = []byte{21, 3}
+	tlsHandshake = []byte{22, 3}
+)
 
 // mpaRequest is with what a request of MPA begins (RFC 5044 section 7.1.1).
 var mpaRequest = []byte("MPA ID Req Frame")

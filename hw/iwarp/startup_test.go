@@ -2,6 +2,8 @@ package iwarp
 
 import (
 	"net"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -168,6 +170,36 @@ func TestEachReplyHasItsOutcome(t *testing.T) {
 			a.await("refusal", func() bool { return a.refused != 0 })
 			assert.Equal(t, c.want, a.refused)
 			s.eof()
+		})
+	}
+}
+
+// A server of another protocol answers when the request happens to have what ends one of its own, such as the end of
+// a line, and its answer may come in pieces.
+func TestTheCauseOfAnAnswerOfAnotherProtocolSaysWhichOne(t *testing.T) {
+	for answer, says := range map[string]string{
+		"HTTP/1.1 400 Bad Request\r\n": "HTTP",
+		"HT":                           "HTTP",
+		"H":                            "HTTP",
+		"\x15\x03\x01\x00\x02\x02\x0a": "TLS",
+		"\x16\x03":                     "TLS",
+		"\x15":                         "TLS",
+		"SSH-2.0-OpenSSH_9.6\r\n":      `"SSH-2.0-OpenSSH_`,
+		"MPA ID Rex":                   `"MPA ID Rex"`,
+	} {
+		t.Run(strconv.Quote(answer), func(t *testing.T) {
+			a := newNode(t, New(Config{}), noCRC).peer()
+			_, s := answering(t, a, hw.ConnectConfig{})
+			s.request()
+			s.write([]byte(answer))
+			a.await("refusal", func() bool { return a.refused != 0 })
+			assert.Equal(t, hw.ReasonRejected, a.refused)
+			require.ErrorIs(t, a.cause, wire.ErrMPAKey)
+			assert.ErrorContains(t, a.cause, "what listens there")
+			assert.ErrorContains(t, a.cause, says)
+			assert.ErrorContains(t, a.cause, "found here")
+			assert.Equal(t, says == "HTTP", strings.Contains(a.cause.Error(), "as HTTP does"))
+			assert.Equal(t, says == "TLS", strings.Contains(a.cause.Error(), "as TLS does"))
 		})
 	}
 }

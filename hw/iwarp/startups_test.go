@@ -383,3 +383,14 @@ func TestAListenerHasThePortOfItsAddressBehindANameToo(t *testing.T) {
 		require.NoError(t, ln.Close())
 	}
 }
+
+func TestAListenerTellsAnotherProtocolByAPieceOfIt(t *testing.T) {
+	for first, want := range map[string]string{"G": spokeHTTP, "PO": spokeHTTP, "\x16": spokeTLS, "SSH-": spokeOther, "M": ""} {
+		ln, _ := newNode(t, New(Config{}), nil).listen(hw.ListenConfig{})
+		peer := dialScript(t, ln)
+		peer.write([]byte(first))
+		require.NoError(t, peer.conn.(*net.TCPConn).CloseWrite())
+		peer.eof() // the listener counts before it closes
+		assert.Equal(t, want, ln.(hw.CountingListener).Counts().Spoke, "%q", first)
+	}
+}

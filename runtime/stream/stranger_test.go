@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"crypto/tls"
+	"io"
 	"net"
 	"net/http"
 	"testing"
@@ -14,12 +15,27 @@ import (
 	dat "godat/runtime"
 )
 
-// portOfAnother is a port at which an HTTP server listens, over TLS or not, or nobody answers.
+// portOfAnother is a port at which an HTTP server listens, over TLS or not, or nobody answers, or everybody is refused
+// in the words of HTTP: an HTTP server does that when a request happens to have the end of a line in it.
 func portOfAnother(t *testing.T, speaks string) string {
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = tcp.Close() })
 	if speaks == "nothing" {
+		return tcp.Addr().String()
+	}
+	if speaks == "HTTP at once" {
+		refused := make(chan error, 1)
+		go func() {
+			c, err := tcp.Accept()
+			if err == nil {
+				_, err = c.Write([]byte("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"))
+				_, _ = io.Copy(io.Discard, c)
+				_ = c.Close()
+			}
+			refused <- err
+		}()
+		t.Cleanup(func() { require.NoError(t, <-refused) })
 		return tcp.Addr().String()
 	}
 	server := &http.Server{Handler: http.NotFoundHandler(), ReadHeaderTimeout: time.Minute}
@@ -38,7 +54,7 @@ func portOfAnother(t *testing.T, speaks string) string {
 }
 
 func TestTheErrorOfADialToAnotherServerSaysWhatListensThere(t *testing.T) {
-	for speaks, text := range map[string]string{"HTTP": "HTTP", "TLS": "TLS"} {
+	for speaks, text := range map[string]string{"HTTP": "HTTP", "HTTP at once": "HTTP", "TLS": "TLS"} {
 		t.Run(speaks, func(t *testing.T) {
 			r := newRig(t, "iwarp:127.0.0.1", Config{})
 			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
