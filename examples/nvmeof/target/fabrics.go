@@ -70,7 +70,7 @@ func (q *queue) connectTo(c *command, told []byte) {
 	if status == nvme.Success && q.asked.QueueID == 0 && c.at == 0 && d.Subsystem != nvme.DiscoverySubsystem {
 		if others := q.target.controllers.formerOf(&d); len(others) != 0 {
 			c.next = (*command).alone
-			f := former{q.target, others, c}
+			f := former{target: q.target, queues: others, connect: c}
 			q.target.queues.Go(f.run)
 			return
 		}
@@ -100,7 +100,7 @@ func (q *queue) connectTo(c *command, told []byte) {
 	log.Info("queue connected", "controller", q.controller.id, "entries", int(asked.QueueSize)+1)
 	q.stats.about = QueueStats{Address: q.conn.String(), Host: d.Host, Controller: q.controller.id, Queue: q.asked.QueueID}
 	q.target.statistics.begin(&q.stats)
-	q.timer.Stop()
+	q.limit.timer.Stop()
 	if q.asked.QueueID == 0 {
 		q.admin.notices = q.controller.notices
 		q.admin.keepAliveEvery(keepAliveOf(asked.KeepAlive, q.controller.discovery))

@@ -36,6 +36,7 @@ type former struct {
 	target  *Target
 	queues  []*queue
 	connect *command // which waits for them
+	limit   limit    // of the time in which they answer, or leave
 }
 
 // formerOf are the queues of a host's controllers, but for those of discovery.
@@ -70,6 +71,8 @@ func (f *former) done(err error) { f.connect.q.results <- result{int32(f.connect
 
 // run is the goroutine that waits until each queue has answered or is gone. It fails if that takes too long.
 func (f *former) run() {
+	f.limit = newLimit(proofTime)
+	defer f.limit.timer.Stop()
 	silent := f.ask()
 	if len(silent) == 0 {
 		f.done(nil)
@@ -82,42 +85,39 @@ func (f *former) run() {
 			leaving = append(leaving, q)
 		}
 	}
-	late := time.NewTimer(farewell)
-	defer late.Stop()
-	for _, q := range leaving {
+	f.limit.set(farewell)
+	for len(leaving) != 0 {
 		select {
-		case <-q.ended:
-		case <-late.C:
-			f.done(nvme.StatusError(nvme.ConnectControllerBusy))
-			return
+		case <-leaving[0].ended:
+			leaving = leaving[1:]
+		case <-f.limit.timer.C:
+			if !f.limit.again() {
+				f.done(nvme.StatusError(nvme.ConnectControllerBusy))
+				return
+			}
 		}
 	}
 	f.done(nil)
 }
 
-// ask asks all queues, and returns those that are there and have not answered in time. When its timer is seen late,
-// this process was paused, and what they answered meanwhile has to be read first: they get their time again.
+// ask asks all queues, and returns those that are there and have not answered in time.
 func (f *former) ask() []*queue {
 	answers := make(chan *queue, len(f.queues))
 	silent := slices.Clone(f.queues)
 	for _, q := range silent {
 		q.ask(answers)
 	}
-	due := time.Now().Add(proofTime)
-	late := time.NewTimer(proofTime)
-	defer late.Stop()
+	f.limit.set(proofTime)
 	for len(silent) != 0 {
 		select {
 		case q := <-answers:
 			silent = slices.DeleteFunc(silent, func(s *queue) bool { return s == q })
 		case <-silent[0].ended:
 			silent = silent[1:]
-		case <-late.C:
-			if time.Since(due) < paused {
+		case <-f.limit.timer.C:
+			if !f.limit.again() {
 				return silent
 			}
-			due = time.Now().Add(proofTime)
-			late.Reset(proofTime)
 		case <-f.target.down:
 			return silent
 		}

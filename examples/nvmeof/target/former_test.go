@@ -1,9 +1,11 @@
 package target
 
 import (
+	"log/slog"
 	"net"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -160,4 +162,74 @@ func TestAConnectionByWhichCommandsComeIsNotAsked(t *testing.T) {
 	q.inquired(answers)
 	assert.Same(t, q, <-answers)
 	assert.Empty(t, q.slots.requests)
+}
+
+// silentQueue is a queue whose goroutine is the test.
+func silentQueue() *queue {
+	return &queue{inquiries: make(chan inquiry), ended: make(chan struct{}), controller: new(controller)}
+}
+
+// pause makes the limit that a goroutine waits for one that is seen late.
+func pause(l *limit) {
+	synctest.Wait()
+	l.due = time.Now().Add(-2 * paused)
+	l.timer.Reset(0)
+	synctest.Wait()
+}
+
+func TestATargetThatWasPausedGivesFormerConnectionsTheirTimeAgain(t *testing.T) {
+	newFormer := func(q *queue) *former {
+		connects := &queue{results: make(chan result, 1)}
+		return &former{target: &Target{down: make(chan struct{})}, queues: []*queue{q}, connect: &command{q: connects, slot: 3}}
+	}
+	t.Run("to answer", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			q := silentQueue()
+			f := newFormer(q)
+			go f.run()
+			answers := <-q.inquiries
+			pause(&f.limit)
+			require.Empty(t, f.connect.q.results)
+			answers <- q
+			assert.Equal(t, result{3, nil}, <-f.connect.q.results)
+		})
+	})
+	t.Run("to leave", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			q := silentQueue()
+			f := newFormer(q)
+			go f.run()
+			<-q.inquiries
+			assert.Nil(t, <-q.inquiries, "it has not answered in time")
+			pause(&f.limit)
+			require.Empty(t, f.connect.q.results)
+			close(q.ended)
+			assert.Equal(t, result{3, nil}, <-f.connect.q.results)
+		})
+	})
+	t.Run("not without a pause", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			q := silentQueue()
+			f := newFormer(q)
+			go f.run()
+			<-q.inquiries
+			<-q.inquiries
+			assert.Equal(t, result{3, nvme.StatusError(nvme.ConnectControllerBusy)}, <-f.connect.q.results)
+		})
+	})
+}
+
+func TestATargetThatWasPausedWhileItDrainsGivesCommandsTheirTimeAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		target := &Target{over: make(chan struct{}), log: slog.New(slog.DiscardHandler)}
+		drained, late := make(chan struct{}), newLimit(time.Second)
+		go func() {
+			<-target.over
+			close(drained)
+		}()
+		go target.awaitDrained(drained, &late)
+		pause(&late)
+		require.False(t, isClosed(target.over))
+		<-drained // when it is late once more
+	})
 }

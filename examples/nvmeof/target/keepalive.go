@@ -12,9 +12,9 @@ func (a *admin) keepAliveEvery(d time.Duration) {
 // alive begins the Keep Alive time anew.
 func (a *admin) alive() {
 	if a.keepAlive > 0 {
-		a.q.bound(a.keepAlive)
+		a.q.limit.set(a.keepAlive)
 	} else {
-		a.q.timer.Stop()
+		a.q.limit.timer.Stop()
 	}
 }
 

@@ -39,8 +39,7 @@ type queue struct {
 	heard       time.Duration // when the last command came
 	outstanding int           // commands that have no completion yet
 	head        uint16        // in the host's submission queue
-	due         time.Time     // when the timer fires
-	timer       *time.Timer   // bounds the time until Connect, and then that between two Keep Alives
+	limit       limit         // of the time until Connect, and then of that between two Keep Alives
 	leaving     bool          // it takes no more commands
 	finished    []finished    // commands that were completed since the last flush
 	batch       time.Duration // when the first command since the last flush came; 0 if none has
@@ -109,9 +108,8 @@ func (q *queue) setup(c *dat.Conn) ([]byte, error) {
 
 // run serves the queue until its connection has ended.
 func (q *queue) run() {
-	q.timer = time.NewTimer(0)
-	q.bound(q.target.cfg.ConnectTime)
-	defer q.timer.Stop()
+	q.limit = newLimit(q.target.cfg.ConnectTime)
+	defer q.limit.timer.Stop()
 	if q.asked.QueueID != 0 {
 		q.disks.openAll()
 	}
@@ -127,7 +125,7 @@ func (q *queue) run() {
 			case r := <-q.results:
 				c := &q.slots.commands[r.command]
 				c.next(c, r.err)
-			case <-q.timer.C:
+			case <-q.limit.timer.C:
 				q.late()
 			case <-q.admin.notices:
 				q.admin.notify()
@@ -305,23 +303,10 @@ func (q *queue) sentAway() {
 	} // and otherwise flush disconnects when the commands under way are completed
 }
 
-// bound bounds how long the host may take from now on.
-func (q *queue) bound(d time.Duration) {
-	q.due = time.Now().Add(d)
-	q.timer.Reset(d)
-}
-
-// paused is how late a timer is seen by a process that does not run, or hardly.
-const paused = 500 * time.Millisecond
-
-// late is called when the timer has fired. A target that was paused looks at what came meanwhile, and
-// gives the host its time again: it may have been paused together with it.
+// late is called when the limit's timer has fired.
 func (q *queue) late() {
 	switch {
-	case time.Since(q.due) > paused && q.controller == nil:
-		q.bound(q.target.cfg.ConnectTime)
-	case time.Since(q.due) > paused:
-		q.admin.alive()
+	case q.limit.again():
 	case q.controller == nil:
 		q.breakOff(errors.New("no Connect command in time"))
 	case q.admin.expired():

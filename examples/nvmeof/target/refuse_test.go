@@ -173,12 +173,12 @@ func TestAHostThatKeepsNoKeepAliveLosesItsQueues(t *testing.T) {
 }
 
 func TestATargetThatWasPausedGivesAHostItsTimeAgain(t *testing.T) {
-	q := &queue{target: &Target{cfg: Config{ConnectTime: time.Hour}}, timer: time.NewTimer(time.Hour)}
+	q := &queue{target: &Target{cfg: Config{ConnectTime: time.Hour}}, limit: newLimit(time.Hour)}
 	q.admin = admin{q: q, keepAlive: time.Hour}
 	for _, q.controller = range []*controller{nil, new(controller)} {
-		q.due = time.Now().Add(-2 * paused)
+		q.limit.due = time.Now().Add(-2 * paused)
 		q.late() // without a connection, which it would break
-		assert.Greater(t, time.Until(q.due), 59*time.Minute)
+		assert.Greater(t, time.Until(q.limit.due), 59*time.Minute)
 	}
 }
 

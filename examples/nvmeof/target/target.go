@@ -89,17 +89,28 @@ func (t *Target) Run(ctx context.Context) error {
 	close(t.down)
 	drained := make(chan struct{})
 	go t.awaitQueues(drained)
-	late := time.NewTimer(t.drain)
-	defer late.Stop()
-	select {
-	case <-drained:
-	case <-late.C:
-		t.log.Warn("commands are still under way: their connections are broken")
-		close(t.over)
-		<-drained
-	}
+	late := newLimit(t.drain)
+	defer late.timer.Stop()
+	t.awaitDrained(drained, &late)
 	// The queues have ended: they use the memory of their connections, which Close gives back.
 	return errors.Join(closeAll(t.listeners), t.namespaces.close())
+}
+
+// awaitDrained waits until no queue runs. When that takes too long, the connections are broken.
+func (t *Target) awaitDrained(drained <-chan struct{}, late *limit) {
+	for {
+		select {
+		case <-drained:
+			return
+		case <-late.timer.C:
+			if !late.again() {
+				t.log.Warn("commands are still under way: their connections are broken")
+				close(t.over)
+				<-drained
+				return
+			}
+		}
+	}
 }
 
 // stopping reports whether the queues are to end. It is true before the controllers go that
