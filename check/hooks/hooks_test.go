@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"godat/hw"
+	"godat/hw/iwarp"
 	"godat/hw/sim"
 	dat "godat/runtime"
 	"godat/runtime/rpc"
@@ -42,6 +43,8 @@ type hook struct {
 	// fatal says that a panic ends the process, as in any goroutine: the documentation says so, and
 	// runtime's TestAPanicInACallbackEndsTheProcess shows it.
 	fatal bool
+	// config, of functions that only iwarp has, makes the provider's configuration.
+	config func(w *world) iwarp.Config
 	// waits says that a close waits for the function, for a while, and says so.
 	waits bool
 }
@@ -211,6 +214,31 @@ var hooks = []hook{
 			return nil
 		}, func() error { stop(); return nil }
 	}},
+	{name: "iwarp's Config.Dial", waits: true, make: talks, config: func(w *world) iwarp.Config {
+		return iwarp.Config{Dial: func(ctx context.Context, addr string) (net.Conn, error) {
+			w.act()
+			return new(net.Dialer).DialContext(ctx, "tcp", addr)
+		}}
+	}},
+	{name: "iwarp's Config.Trace of a dial", waits: true, make: talks, config: trace(false)},
+	{name: "iwarp's Config.Trace of an accept", waits: true, make: talks, config: trace(true)},
+}
+
+// talks makes a connection to the neighbor for each use.
+func talks(w *world) (use, closing func() error) {
+	return func() error { return w.talk(w.neighbor.Addr(), dat.ConnConfig{Timeout: short}) }, func() error { return nil }
+}
+
+// trace is the configuration whose Trace is under test for one end of a connection.
+func trace(ofAccept bool) func(w *world) iwarp.Config {
+	return func(w *world) iwarp.Config {
+		return iwarp.Config{Trace: func(local, _ net.Addr) io.WriteCloser {
+			if w.armed.Load() && ofAccept == (local.String() == w.neighbor.Addr()) {
+				w.act()
+			}
+			return nil
+		}}
+	}
 }
 
 // reader is a function that reads, or writes.
@@ -315,12 +343,12 @@ func TestWhateverAFunctionOfTheProgramsDoesNothingElseIsLost(t *testing.T) {
 	for _, provider := range []string{"loop", "iwarp:127.0.0.1", "sim"} {
 		for _, h := range hooks {
 			for _, d := range deeds {
-				if h.fatal && d.name == "panics" {
+				if h.fatal && d.name == "panics" || h.config != nil && !strings.HasPrefix(provider, iwarp.Name) {
 					continue
 				}
 				t.Run(strings.Join([]string{provider, h.name, d.name}, "/"), func(t *testing.T) {
 					t.Parallel()
-					w := newWorld(t, provider, d)
+					w := newWorld(t, provider, d, h.config)
 					use, closing := h.make(w)
 					w.judge(use, closing, h.waits)
 				})

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
+	"godat/hw/iwarp"
 	dat "godat/runtime"
 	"godat/runtime/rpc"
 )
@@ -92,11 +93,15 @@ var deeds = []deed{
 // mark is what a function panics with.
 const mark = "the program's own mistake"
 
-func newWorld(t *testing.T, name string, d deed) *world {
+func newWorld(t *testing.T, name string, d deed, config func(w *world) iwarp.Config) *world {
 	core, logs := observer.New(zapcore.InfoLevel)
 	w := &world{t: t, logs: logs, deed: d, begun: make(chan struct{}), done: make(chan struct{}), over: make(chan struct{})}
 	w.log = slog.New(slog.NewTextHandler(writer{w}, nil))
-	ia, err := dat.Open(context.Background(), name, dat.WithLogger(zap.New(core)))
+	opts := []dat.Option{dat.WithLogger(zap.New(core))}
+	if config != nil {
+		opts = append(opts, dat.WithProvider(iwarp.New(config(w))))
+	}
+	ia, err := dat.Open(context.Background(), name, opts...)
 	require.NoError(t, err)
 	w.ia = ia
 	w.settle()

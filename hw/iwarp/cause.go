@@ -76,7 +76,10 @@ func tcpCause(err error) *hw.Cause {
 func attemptCause(err error) *hw.Cause {
 	var fault *wire.Error
 	var other *otherServer
+	var hook *hookError
 	switch {
+	case errors.As(err, &hook):
+		return hookCause(hook)
 	case errors.As(err, &other):
 		return &hw.Cause{Layer: hw.LayerMPA, Code: int(wire.ErrMPAKey.Term), Text: other.Error(), Err: other.err, Found: hw.SideLocal}
 	case errors.As(err, &fault):

@@ -76,13 +76,17 @@ var errHungUp = errors.New("iwarp: the peer hung up")
 // ask makes one attempt. When it returns neither up nor an error, it has reported the
 // outcome, or Break came first.
 func (c *connection) ask(ctx context.Context, cfg hw.ConnectConfig, revision int) (up bool, err error) {
-	conn, err := c.dev.provider.cfg.Dial(ctx, net.JoinHostPort(cfg.Addr, strconv.FormatUint(cfg.Qual, 10)))
+	conn, err := c.dev.dial(ctx, net.JoinHostPort(cfg.Addr, strconv.FormatUint(cfg.Qual, 10)))
 	if err != nil {
 		return false, err
 	}
 	c.dev.tune(conn)
 	socket := conn
-	conn = c.dev.traced(conn, here)
+	conn, err = c.dev.traced(ctx, conn, here)
+	if err != nil {
+		_ = socket.Close()
+		return false, err
+	}
 	defer func() {
 		if up {
 			return

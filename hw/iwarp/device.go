@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"godat/hw"
 	"godat/hw/internal/soft"
@@ -37,15 +38,20 @@ type device struct {
 
 	poller  sock.Poller // what consumers do; see Progress
 	hangups sock.HangUps
+	hooks   hooks
 
 	rejecting atomic.Int64 // rejected connections that wait for the peer to close
+
+	hookTime time.Duration // how long Close waits for functions of the program's
+	leftOne  atomic.Bool   // Close has left one behind
 }
 
 func newDevice(p *Provider, host string, set settings) *device {
 	if host == Name {
 		host = ""
 	}
-	d := &device{provider: p, set: set, host: host, procs: runtime.GOMAXPROCS(0)}
+	d := &device{provider: p, set: set, host: host, procs: runtime.GOMAXPROCS(0), hookTime: hookTime}
+	d.hooks.left = make(chan struct{}, 1)
 	d.Init(soft.Config{Provider: Name, Attr: d.attributes(), Split: true})
 	return d
 }
@@ -84,13 +90,22 @@ func (d *device) attributes() hw.Attr {
 // Progress implements [hw.Progresser].
 func (d *device) Progress() { d.poller.Progress() }
 
-// Close closes the device, and waits for connections that are still ending.
+// Close closes the device, and waits for connections that are still ending. It fails if a function of the program's has
+// not returned, and then closes the device but for that function's goroutine; the next call waits for it once more.
 func (d *device) Close() error {
-	if err := d.End(); err != nil {
-		return err
+	const op = "Close"
+	if !d.leftOne.Load() {
+		if err := d.End(); err != nil {
+			return err
+		}
+		d.running.Wait()
+		d.poller.Close()
+		d.hangups.Close()
 	}
-	d.running.Wait()
-	d.poller.Close()
-	d.hangups.Close()
+	name := d.hooks.wait(d.hookTime)
+	d.leftOne.Store(name != "")
+	if name != "" {
+		return d.Errorf(op, hw.InvalidState, hw.NoSubtype, "%s has not returned in %v: all else is closed", name, d.hookTime)
+	}
 	return nil
 }

@@ -2,6 +2,7 @@ package iwarp
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"net"
 	"net/netip"
@@ -24,7 +25,8 @@ type listener struct {
 	host      string // as it was given
 	qual      uint64
 	onRequest func(hw.Request) bool
-	quit      chan struct{}
+	life      context.Context // ends with the listener
+	quit      context.CancelFunc
 	done      chan struct{}
 
 	startups *startups
@@ -51,19 +53,26 @@ func (d *device) Listen(cfg hw.ListenConfig) (hw.Listener, error) {
 	if err := d.Use("Listen", soft.Listeners); err != nil {
 		return nil, err
 	}
+	listening := false
+	defer func() { // also when Config.Listen panics, or ends its goroutine
+		if !listening {
+			d.Unuse(soft.Listeners)
+		}
+	}()
 	host := cfg.Addr
 	if host == "" {
 		host = d.host
 	}
 	ln, err := d.provider.cfg.Listen(net.JoinHostPort(host, strconv.FormatUint(cfg.Qual, 10)))
 	if err != nil {
-		d.Unuse(soft.Listeners)
 		return nil, listenError(op, err)
 	}
+	listening = true
 	l := &listener{
 		dev: d, ln: ln, host: host, qual: cmp.Or(portOf(ln.Addr()), cfg.Qual), onRequest: cfg.OnRequest,
-		quit: make(chan struct{}), done: make(chan struct{}), startups: newStartups(&d.set, &cfg),
+		done: make(chan struct{}), startups: newStartups(&d.set, &cfg),
 	}
+	l.life, l.quit = context.WithCancel(context.Background())
 	_ = l.spare.take() // without one, peers wait as long as descriptors are scarce
 	go l.serve()
 	return l, nil
@@ -135,7 +144,7 @@ func (l *listener) Close() error {
 	if !l.startups.close() {
 		return hw.Errorf(op, hw.InvalidHandle, hw.HandlePSP, "the listener is closed")
 	}
-	close(l.quit)
+	l.quit()
 	_ = l.ln.Close()
 	<-l.done
 	l.greeting.Wait()
@@ -245,10 +254,29 @@ func (l *listener) await(d time.Duration) bool {
 	select {
 	case <-timer.C:
 	case <-l.startups.ended:
-	case <-l.quit:
+	case <-l.life.Done():
 		return false
 	}
 	return true
+}
+
+// trace is a start-up's connection, with its trace if it has one. It returns nil if Config.Trace did not return, and
+// reports that.
+func (l *listener) trace(s *startup) net.Conn {
+	ctx, cancel := context.WithDeadline(l.life, s.due)
+	defer cancel()
+	conn, err := l.dev.traced(ctx, s.conn, there)
+	if err == nil {
+		return conn
+	}
+	if l.life.Err() == nil {
+		cause := attemptCause(err)
+		cause.Local, cause.Remote = s.conn.LocalAddr(), s.conn.RemoteAddr()
+		l.startups.onDrop(cause)
+	}
+	l.startups.end(s, true)
+	_ = s.conn.Close()
+	return nil
 }
 
 // greet reads a connection's request and offers it.
@@ -256,7 +284,10 @@ func (l *listener) greet(s *startup) {
 	listenerLabel.Set()
 	defer l.greeting.Done()
 	l.dev.tune(s.conn)
-	r := &request{dev: l.dev, conn: l.dev.traced(s.conn, there), qual: l.qual}
+	r := &request{dev: l.dev, qual: l.qual}
+	if r.conn = l.trace(s); r.conn == nil {
+		return
+	}
 	var first []byte
 	err := readFrame(asking{r.conn, l.startups, s}, func(b []byte) (err error) {
 		r.frame, _, err = wire.ParseMPARequest(b)

@@ -19,9 +19,11 @@ type Config struct {
 	Name string
 
 	// Dial makes a connection to addr, which is host:port as net.JoinHostPort makes
-	// it, or gives up when ctx ends. The adapter's close ends ctx and waits for Dial, so Dial
-	// does not close the adapter, and a panic in it ends the process. Its connections, and those of Listen, must support
-	// deadlines. A nil Dial dials TCP.
+	// it, or gives up when ctx ends. It has a goroutine of its own, and if it panics, ends that goroutine or does not
+	// return, only the attempt fails. Nobody waits for it longer than for the parameter linger after ctx has ended: a
+	// connection that it makes later is closed. The adapter's close ends ctx; if Dial has not returned 5 s later, nor has
+	// Trace, the close's error says so, and the next close waits once more. Connections of Dial, and those of Listen, must
+	// support deadlines. A nil Dial dials TCP.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
 
 	// Listen listens at addr, which is host:port; an empty host means all addresses and
@@ -93,9 +95,9 @@ type Config struct {
 
 	// Trace makes the file for a connection's packets, in the pcapng format that
 	// Wireshark reads; with a nil Trace, or a nil file, none is written. A traced
-	// connection is slow. The provider calls Trace once per connection, from any
-	// goroutine, and closes the file with the connection. The parameter trace does
-	// the same with files of a directory, where Trace is nil.
+	// connection is slow. The provider calls Trace once per connection, in a goroutine of its
+	// own as Dial, and closes the file with the connection. The connection waits for Trace and for the file's Write
+	// and Close. The parameter trace does the same with files of a directory, where Trace is nil.
 	Trace func(local, remote net.Addr) io.WriteCloser
 }
 
@@ -112,9 +114,6 @@ func New(cfg Config) *Provider {
 	p := &Provider{system: cfg.Listen == nil, owns: cfg.Listen == nil && cfg.Dial == nil}
 	if cfg.Name == "" {
 		cfg.Name = Name
-	}
-	if cfg.Dial == nil {
-		cfg.Dial = dialTCP
 	}
 	if cfg.Listen == nil {
 		cfg.Listen = listenTCP

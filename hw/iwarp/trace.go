@@ -2,6 +2,7 @@ package iwarp
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -12,18 +13,32 @@ import (
 
 // traced is conn, which the end first has asked for, or a traceConn around it if the connection
 // has a trace. A traceConn has no descriptor for the data path, so all octets pass through its
-// Read and Write.
-func (d *device) traced(conn net.Conn, first int) net.Conn {
-	var w io.WriteCloser
-	if make := d.provider.cfg.Trace; make != nil {
-		w = make(conn.LocalAddr(), conn.RemoteAddr())
-	} else if d.set.trace != "" {
-		w = traceFile(d.set.trace, conn)
+// Read and Write. Until ctx ends, traced waits for Config.Trace.
+func (d *device) traced(ctx context.Context, conn net.Conn, first int) (net.Conn, error) {
+	w, err := d.traceOf(ctx, conn)
+	if w == nil || err != nil {
+		return conn, err
 	}
-	if w == nil {
-		return conn
+	return &traceConn{conn, newCapture(conn, w, first)}, nil
+}
+
+// traceOf makes the file for a connection, if it has one.
+func (d *device) traceOf(ctx context.Context, conn net.Conn) (io.WriteCloser, error) {
+	trace := d.provider.cfg.Trace
+	switch {
+	case trace == nil && d.set.trace == "":
+		return nil, nil
+	case trace == nil:
+		return traceFile(d.set.trace, conn), nil
 	}
-	return &traceConn{conn, newCapture(conn, w, first)}
+	h := hook[io.WriteCloser]{of: &d.hooks, name: "iwarp.Config.Trace", f: func() (io.WriteCloser, error) {
+		return trace(conn.LocalAddr(), conn.RemoteAddr()), nil
+	}, drop: func(w io.WriteCloser) {
+		if w != nil {
+			_ = w.Close()
+		}
+	}}
+	return h.call(ctx, d.set.linger)
 }
 
 // traceVariable is the environment variable that has the place of the parameter trace.
