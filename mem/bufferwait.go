@@ -75,6 +75,11 @@ const noBuffer = -1
 // looks for a free buffer after it has counted itself in n. So one of them finds the
 // other: no call waits while a buffer is free. The same holds for the end of the pool,
 // with dead in place of a free buffer. Its model is check/models/pool.pml.
+//
+// A semaphore of golang.org/x/sync beside the list of free buffers would not do. Each Get and Put would take
+// its lock, which they do not; a buffer that is set apart may serve one that waits for another kind; what
+// waits gets a buffer, not the right to look for one that others may have taken; and the end of the pool
+// ends all waits at once.
 type waiters struct {
 	n atomic.Int32 // length of queue; written under mu
 
