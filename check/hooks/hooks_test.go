@@ -5,7 +5,9 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"log/slog"
 	"net"
+	goruntime "runtime"
 	"strings"
 	"testing"
 	"time"
@@ -127,6 +129,21 @@ var hooks = []hook{
 			return next(ctx, call)
 		}}, nil)
 	}},
+	{name: "rpc Config.Log", fatal: true, make: func(w *world) (use, closing func() error) {
+		log := slog.New(logger{w.log.Handler(), w})
+		s := w.serve(rpc.Config{}, func(*rpc.Server) rpc.Handler { return func(r *rpc.Request) ([]byte, error) { return r.Payload(), nil } })
+		return func() error { // awaits its server, which the client logs
+			ctx, cancel := context.WithTimeout(context.Background(), bound/2)
+			defer cancel()
+			c, err := rpc.Dial(ctx, w.ia, s.Addr(), rpc.Config{Await: true, Log: log})
+			if err != nil {
+				return err
+			}
+			w.client.CompareAndSwap(nil, c)
+			_, err = c.Call(ctx, rpc.Call{Payload: []byte("a")}, nil)
+			return errors.Join(err, c.Close())
+		}, s.Close
+	}},
 	{name: "MarshalJSON of an answer", make: func(w *world) (use, closing func() error) {
 		return w.values(func() marshaler { return marshaler{w} })
 	}},
@@ -239,6 +256,24 @@ func trace(ofAccept bool) func(w *world) iwarp.Config {
 			return nil
 		}}
 	}
+}
+
+// logger is a handler of a log that does what is under test with each line.
+type logger struct {
+	slog.Handler
+	w *world
+}
+
+func (l logger) Handle(ctx context.Context, r slog.Record) error {
+	l.w.act(func() error {
+		for {
+			if c := l.w.client.Load(); c != nil {
+				return c.Close()
+			}
+			goruntime.Gosched()
+		}
+	})
+	return l.Handler.Handle(ctx, r)
 }
 
 // reader is a function that reads, or writes.

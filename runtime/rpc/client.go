@@ -35,6 +35,7 @@ type Client struct {
 	ends     endCounts
 	lately   lately
 	waits    waits // of callers
+	journal  journal
 
 	leaveTotals func()
 
@@ -93,6 +94,7 @@ func Dial(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Client,
 	}
 	c := &Client{ia: ia, address: address, done: make(chan struct{}), next: make(chan struct{})}
 	c.methods.init(cfg.Methods)
+	c.journal.log = cfg.Log
 	c.life, c.end = context.WithCancel(context.Background())
 	var err error
 	if c.closePZ, err = cfg.makePZ("rpc.Dial", ia); err != nil {
@@ -106,10 +108,12 @@ func Dial(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Client,
 	}
 	if err != nil {
 		c.end()
+		c.journal.flush()
 		return nil, errors.Join(err, c.closePZ())
 	}
 	if err = c.list(); err != nil {
 		c.end()
+		c.journal.flush()
 		return nil, errors.Join(err, c.now.close(), c.closePZ())
 	}
 	if cfg.Redial == 0 {
@@ -329,6 +333,7 @@ func (c *Client) Close() error {
 	err := c.current().close() // which ends the calls
 	<-c.done
 	c.leaving.Wait()
+	c.journal.flush()
 	err = errors.Join(err, c.current().close()) // that of redial, which may have been connecting
 	c.loans.end()
 	c.leaveTotals()

@@ -80,7 +80,9 @@ type Config struct {
 	// it lacks memory or the like, connections that it broke, with the reason, which their clients do not
 	// learn, handlers that panic, and answers of [Server.Serve] that could not be sent; from a client,
 	// connections that end, the first attempt
-	// that fails, and the one that succeeds. nil logs nothing.
+	// that fails, and the one that succeeds. Lines of connections are written in a goroutine of their own, in order, and
+	// nothing waits for them but Close, 5 s at most; lines beyond 64 that wait are dropped, and the next one says how many.
+	// nil logs nothing.
 	Log *slog.Logger
 }
 

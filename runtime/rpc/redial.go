@@ -131,14 +131,11 @@ func isHopeless(err error) bool {
 
 // log says what happens to the client's connections.
 func (c *Client) log(level slog.Level, what string, err error) {
-	if c.cfg.Log == nil {
-		return
-	}
 	attrs := []slog.Attr{slog.String("server", c.address)}
 	if err != nil {
 		attrs = append(attrs, slog.Any("error", err))
 	}
-	c.cfg.Log.LogAttrs(c.life, level, what, attrs...)
+	c.journal.put(level, what, attrs...)
 }
 
 // follow puts a session in the place of the one that has ended, or says that none comes.

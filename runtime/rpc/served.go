@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 
 	dat "godat/runtime"
@@ -39,7 +40,7 @@ func (s *Server) handle(ev dat.Event) {
 			s.count(-1)
 		}
 		if own := p.link.end(cmp.Or(ev.Err(), s.inOrder())); own != nil {
-			s.log("broke a connection", fmt.Errorf("%s: %w", p.peer(), own))
+			s.journal.put(slog.LevelWarn, "broke a connection", slog.Any("error", fmt.Errorf("%s: %w", p.peer(), own)))
 		}
 		p.abandon()
 		_ = c.Close()

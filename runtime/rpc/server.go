@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -29,6 +30,7 @@ type Server struct {
 	methods  methods
 	ends     endCounts
 	lately   lately
+	journal  journal
 
 	leaveTotals func()
 
@@ -67,6 +69,7 @@ func Listen(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Serve
 	}
 	s := &Server{ia: ia, done: make(chan struct{}), conns: make(map[*served]bool), requests: make(chan dat.Event, 1), wake: make(chan struct{}, 1)}
 	s.methods.init(cfg.Methods)
+	s.journal.log = cfg.Log
 	s.more.L = &s.mu
 	var err error
 	if s.closePZ, err = cfg.makePZ(op, ia); err != nil {
@@ -219,6 +222,7 @@ func (s *Server) Close() error {
 	if fed != nil {
 		<-fed
 	}
+	s.journal.flush()
 	s.fetches.Wait()
 	s.loans.end()
 	s.leaveTotals()
@@ -269,7 +273,7 @@ func (s *Server) notAccepted(err error) {
 	full := errors.Is(err, &hw.Error{Type: hw.InsufficientResources, Sub: hw.ResourceTEP})
 	lacks := errors.Is(err, hw.ErrInsufficientResources) || errors.Is(err, &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandlePZ})
 	if lacks && !full {
-		s.log("a connection was not accepted", err)
+		s.journal.put(slog.LevelWarn, "a connection was not accepted", slog.Any("error", err))
 	}
 }
 
