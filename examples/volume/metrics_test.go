@@ -54,7 +54,7 @@ func TestPrometheusSeesAVolume(t *testing.T) {
 	shows(leader, "godat_volume_leads"+volume+" 1", "godat_volume_copies"+volume+" 3", "godat_volume_copies_asked"+volume+" 3",
 		"godat_volume_commit_seconds_count"+volume+" [1-9].*", "godat_volume_leader_changes_total"+volume+" [1-9].*", "godat_volume_refusals"+volume+" 0")
 	follower := 1 + leader%3
-	shows(follower, "godat_volume_leads"+volume+" 0", "godat_volume_has_leader"+volume+" 1", "godat_volume_rebuilds_total"+volume+" 0")
+	shows(follower, "godat_volume_leads"+volume+" 0", "godat_volume_has_leader"+volume+" 1", "godat_volume_rebuilds_total"+volume+" 0", "godat_volume_zeros_left_bytes"+volume+" 0")
 	require.NotContains(t, c.scrape(pages[follower]), "godat_volume_copies")
 	problems, err := promlint.New(strings.NewReader(c.scrape(pages[leader]))).Lint()
 	require.NoError(t, err)

@@ -19,6 +19,7 @@ type volumeRow struct {
 	Records, Applied, Released uint64
 	Slots, FreeSlots, Waiting  int    // of a leader: slots of its own, and writes that wait for one
 	Rebuilt, Rebuilds          uint64 // bytes of a rebuild
+	Zeros                      int    // bytes that are zeros, and still to be written
 	Identity                   string // of the volume
 	Refused                    string // why nodes refuse each other
 	Waits                      string // what the node waits for
@@ -50,7 +51,7 @@ func (m *machine) volumeRows() (rows []any) {
 			Identity: s.Volume, Waits: s.Waits, Refused: strings.Join(refused, "; "),
 			Volume: n.Addr(), Node: s.ID, Role: s.Role, Path: s.State, Leader: s.Leader, Term: s.Term,
 			Records: s.Last, Applied: s.Applied, Released: s.Released, Slots: s.Slots, FreeSlots: s.Free, Waiting: s.Waiting,
-			Rebuilt: s.Rebuilt, Rebuilds: s.Rebuilds,
+			Rebuilt: s.Rebuilt, Rebuilds: s.Rebuilds, Zeros: s.Zeros,
 		})
 	}
 	return rows

@@ -38,6 +38,9 @@ func (o *operator) status(ctx context.Context) error {
 	if s.Rotten {
 		fmt.Fprintf(out, "it is being rebuilt: %d of %d bytes\n", s.Rebuilt, s.Rebuilds)
 	}
+	if s.Zeros != 0 {
+		fmt.Fprintf(out, "zeros that are still to be written to the disk: %d bytes\n", s.Zeros)
+	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, id := range ids(&s) {
 		fmt.Fprintf(w, "%d\t%s\t%s\n", id, s.Members[id].Addr, strings.Join(memberText(id, &s), ", "))

@@ -174,7 +174,12 @@ func (c *command) compareWith(part []byte) {
 	if !c.accessible(off+c.at, len(part)) {
 		return
 	}
-	same := bytes.Equal(part, c.disk.memory[off+c.at:][:len(part)])
+	same := false
+	if c.disk.copier != nil {
+		same = c.disk.copier.Same(part, off+c.at)
+	} else {
+		same = bytes.Equal(part, c.disk.memory[off+c.at:][:len(part)])
+	}
 	c.at += len(part)
 	switch {
 	case !same:

@@ -11,12 +11,14 @@ type Reader interface {
 	Gate(r *Read)
 }
 
-// Copier is a Store that copies a range as it is between two Writes. A Read of 4 KiB or less gets such a copy, so of a
-// block it never has a part from before a Write and a part from behind it.
+// Copier is a Store that copies and compares a range as it is between two Writes. A Read of 4 KiB or less gets such a
+// copy, and a Compare compares each 4 KiB so: of a block neither has a part from before a Write and a part from behind it.
 type Copier interface {
 	store.Store
 	// Copy copies a range of the memory. Goroutines of queues call it at the same time: it may wait for a moment.
 	Copy(to []byte, off int)
+	// Same reports whether the range at an offset is as these bytes, 4 KiB at most. It is called as Copy is.
+	Same(as []byte, off int) bool
 }
 
 // Read is a Read or a Compare that waits for a Reader. It is the Reader's from Gate until it calls

@@ -1,6 +1,7 @@
 package target
 
 import (
+	"bytes"
 	"errors"
 	"testing"
 
@@ -98,6 +99,20 @@ type copied struct {
 }
 
 func (c *copied) Copy(to []byte, off int) { copy(to, c.has[off:]) }
+
+func (c *copied) Same(as []byte, off int) bool { return bytes.Equal(as, c.has[off:][:len(as)]) }
+
+func TestACompareOfABlockIsTheStores(t *testing.T) {
+	onEach(t, func(f *fixture) {
+		c := &copied{newMemory(f.T, 1<<20), noise(1 << 20)}
+		require.NoError(f, f.target.Set(1, Namespace{Store: c}))
+		d := f.disk(f.connect(nil), 1)
+		for _, n := range []int{4096, 8192} {
+			require.NoError(f, d.Compare(c.has[8192:][:n], 8192))
+			require.ErrorIs(f, d.Compare(c.Memory()[8192:][:n], 8192), nvme.StatusError(nvme.CompareFailure|nvme.DoNotRetry))
+		}
+	})
+}
 
 func TestAReadOfABlockIsACopyThatTheStoreMakes(t *testing.T) {
 	onEach(t, func(f *fixture) {

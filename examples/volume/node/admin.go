@@ -57,6 +57,7 @@ type Status struct {
 	Waiting  int                 `json:"waiting"`            // writes that wait for a slot of a leader
 	Checked  state.Checked       `json:"checked"`
 	Counts   Counts              `json:"counts"`
+	Zeros    int                 `json:"zeros,omitempty"`    // bytes that read as zeros, and are still to be written to the disk
 	Checking uint64              `json:"checking,omitempty"` // the record of a check under way
 	Sums     []byte              `json:"sums,omitempty"`     // of the last check's chunks, if that was asked; see state.Disk.Sums
 }
@@ -106,7 +107,7 @@ func (c *consensus) status() Status {
 		ID: c.cfg.ID, Volume: c.cfg.Layout.Volume.String(), Version: wireVersion, Terms: c.terms, Gone: c.log.AllGone(), Refusals: c.refusals.list(time.Now()), Waits: c.waits(), Role: roles[c.role], State: c.ana.String(), Leader: c.leader.Load(), Term: c.term, Last: c.last,
 		Applied: c.applied, Released: c.released.Load(), Rotten: c.rotten.Load(), Members: c.log.Members(),
 		Checking: c.disk.Checking(), Checked: c.disk.Checked(), // in this order: a check that ends is in one of both
-		Counts: c.counts.now(), Slots: c.cfg.Layout.Slots, Rebuilt: c.rebuilt.Load(), Rebuilds: c.rebuilds.Load(),
+		Counts: c.counts.now(), Zeros: c.disk.Zeros(), Slots: c.cfg.Layout.Slots, Rebuilt: c.rebuilt.Load(), Rebuilds: c.rebuilds.Load(),
 	}
 	if r := c.reign; r != nil {
 		s.Free, s.Waiting, s.Replicas = r.pool.Free(), len(r.placing), make(map[uint64]Progress)

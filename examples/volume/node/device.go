@@ -73,6 +73,9 @@ func (d *Device) Probe(off, n int, _ bool) error {
 // Copy implements target.Copier.
 func (d *Device) Copy(to []byte, off int) { d.c.disk.Copy(to, off) }
 
+// Same implements target.Copier.
+func (d *Device) Same(as []byte, off int) bool { return d.c.disk.Same(as, off) }
+
 // tell gives run a function. A node that has ended refuses.
 func (d *Device) tell(f func(), done func(error)) {
 	d.c.asked.Add(1)

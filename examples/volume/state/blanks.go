@@ -1,6 +1,7 @@
 package state
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 )
@@ -159,4 +160,22 @@ func (d *Disk) Copy(to []byte, off int) {
 			clear(to[from-off : end-off])
 		}
 	}
+}
+
+// Same reports whether a range of the blocks, 4 KiB at most, is as these bytes, between two entries.
+func (d *Disk) Same(as []byte, off int) bool {
+	var b [4 << 10]byte
+	has := b[:len(as)]
+	d.Copy(has, off)
+	return bytes.Equal(as, has)
+}
+
+// Zeros is how many bytes read as zeros, and are not written yet.
+func (d *Disk) Zeros() (n int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, r := range d.blanks {
+		n += r.end - r.off
+	}
+	return n
 }

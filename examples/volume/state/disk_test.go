@@ -275,6 +275,49 @@ func TestAMarkThatWasReadIsStable(t *testing.T) {
 	}
 }
 
+func TestADiskCountsTheZerosThatItHasToWrite(t *testing.T) {
+	d, err := Open(fault.New(Size(4<<20)), volume, 0)
+	require.NoError(t, err)
+	require.NoError(t, d.Apply(1, 1, sealed(entry.Entry{Op: entry.Zero, Off: 4096, Len: 2 << 20}, nil), nil))
+	for left := 2 << 20; left != 0; left -= zeroPiece {
+		require.Equal(t, left, d.Zeros())
+		require.True(t, d.Zeroing())
+		require.NoError(t, d.ZeroNext())
+	}
+	require.Zero(t, d.Zeros())
+}
+
+func TestACompareSeesNoPartOfAnEntryThatIsApplied(t *testing.T) {
+	_, d := disk(t)
+	a, b := bytes.Repeat([]byte{0xa}, 4096), bytes.Repeat([]byte{0xb}, 4096)
+	ended := make(chan error)
+	write := func(index uint64, data []byte) error {
+		return d.Apply(index, 1, sealed(entry.Entry{Op: entry.Small, Len: 4096, Data: data}, data), nil)
+	}
+	require.NoError(t, write(2, a))
+	require.True(t, d.Same(a, 0))
+	require.False(t, d.Same(b, 0))
+	go func() {
+		var err error
+		for index := uint64(3); index < 3000 && err == nil; index += 2 {
+			if err = write(index, b); err == nil {
+				err = write(index+1, a)
+			}
+		}
+		ended <- err
+	}()
+	torn := append(bytes.Clone(b[:2048]), a[2048:]...)
+	for {
+		select {
+		case err := <-ended:
+			require.NoError(t, err)
+			return
+		default:
+		}
+		require.False(t, d.Same(torn, 0))
+	}
+}
+
 func TestACopyHasNoPartOfAnEntryThatIsApplied(t *testing.T) {
 	_, d := disk(t)
 	ended := make(chan error)
