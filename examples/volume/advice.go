@@ -16,6 +16,9 @@ type advised struct {
 	err  error
 }
 
+// errSilent is below the error of an address at which nobody listens.
+var errSilent = errors.New("nobody listens there")
+
 func (a *advised) Error() string { return a.text }
 
 // Unwrap is the error that was met.
@@ -36,7 +39,7 @@ func notReached(addr string, secured bool, err error) error {
 	case secure.Distrusts(err):
 		return advise(err, "%s: the token, or --tls-cert and so on, is of another volume than the node at this address: %v", addr, err)
 	case strings.Contains(err.Error(), "connection refused"):
-		return advise(err, "%s: nobody listens there: look whether the node runs, and %s", addr, hostsPort)
+		return advise(errors.Join(errSilent, err), "%s: nobody listens there: look whether the node runs, and %s", addr, hostsPort)
 	case errors.Is(err, dat.EventError(dat.PeerRejected)):
 		return advise(err, "%s: what listens there is no port between nodes: %s: %v", addr, hostsPort, err)
 	case errors.Is(err, dat.EventError(dat.NonPeerRejected)) && secured:

@@ -112,6 +112,9 @@ func (o *operator) leader(ctx context.Context) (addr string, s node.Status, err 
 		s, err := o.glance(ctx, at)
 		switch {
 		case err != nil:
+			if errors.Is(err, errSilent) {
+				err = fmt.Errorf("%s: %w", at, errSilent)
+			}
 			why = append(why, err.Error())
 			continue
 		case o.volume != "" && s.Volume != o.volume:

@@ -140,7 +140,7 @@ func (o *addressOption) operate(ctx context.Context, out, log io.Writer, do func
 		x.volume = t.Volume.String()
 	}
 	err = do(x)
-	if err != nil && c == nil && o.Token == "" && !x.heard {
+	if err != nil && c == nil && o.Token == "" && !x.heard && !errors.Is(err, errSilent) {
 		err = fmt.Errorf("%w; nodes with certificates answer only those who give --token, or --tls-cert and so on", err)
 	}
 	return errors.Join(err, ia.Close())

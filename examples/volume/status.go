@@ -43,7 +43,11 @@ func (o *operator) status(ctx context.Context) error {
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, id := range ids(&s) {
-		fmt.Fprintf(w, "%d\t%s\t%s\n", id, s.Members[id].Addr, strings.Join(memberText(id, &s), ", "))
+		fmt.Fprintf(w, "%d\t%s", id, s.Members[id].Addr)
+		if text := memberText(id, &s); text != nil {
+			fmt.Fprintf(w, "\t%s", strings.Join(text, ", "))
+		}
+		fmt.Fprintln(w)
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -103,9 +107,11 @@ func (o *operator) copies(ctx context.Context, s *node.Status) (string, error) {
 	case slices.Contains(s.Gone, s.ID), err == nil && slices.Contains(at.Gone, s.ID):
 		line := fmt.Sprintf("copies: none here: node %d was removed from the volume: end it", s.ID)
 		if err == nil {
-			line += fmt.Sprintf("; its members are %s, and node %d leads", node.NodeList(at.Members), at.ID)
+			line += fmt.Sprintf("; the members are %s, and node %d leads", node.NodeList(at.Members), at.ID)
 		}
 		return line, errFewer
+	case errors.Is(err, errNobody) && s.Waits != "": // which has said why
+		return "copies: unknown, since nobody leads", errFewer
 	case err != nil:
 		return fmt.Sprintf("copies: unknown: %v", err), errFewer
 	}
@@ -153,8 +159,9 @@ func refusalText(r *node.Refusal, s *node.Status) string {
 	if m, member := s.Members[r.Node]; member && r.Here {
 		addr = m.Addr // r has the host alone, since a caller's port says nothing
 	}
+	why := strings.TrimPrefix(r.Why, "node: ")
 	if r.Here {
-		return fmt.Sprintf("here, from %s at %s: %s", who, addr, r.Why)
+		return fmt.Sprintf("here, from %s at %s: %s", who, addr, why)
 	}
-	return fmt.Sprintf("by %s at %s: %s", who, addr, r.Why)
+	return fmt.Sprintf("by %s at %s: %s", who, addr, why)
 }

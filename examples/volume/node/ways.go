@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"godat/examples/volume/raftlog"
+	"godat/runtime/rpc"
 )
 
 // ways is where other nodes are, as nodes have said in their hellos, and why those are not reached that this node tried
@@ -16,7 +18,7 @@ import (
 type ways struct {
 	mu     sync.Mutex
 	told   raftlog.Members   // what others have said
-	failed map[uint64]string // by node
+	failed map[uint64]string // by node; empty of one that was reached last
 	gets   string            // why the disk of the leader does not come
 	news   func()            // hears that told has more; it must not wait
 }
@@ -66,24 +68,31 @@ func (s *site) where() raftlog.Members {
 func (s *site) reached(id uint64, err error) {
 	s.ways.mu.Lock()
 	defer s.ways.mu.Unlock()
-	if err == nil {
-		delete(s.ways.failed, id)
-		return
-	}
 	if s.ways.failed == nil {
 		s.ways.failed = make(map[uint64]string)
 	}
-	s.ways.failed[id] = err.Error()
+	s.ways.failed[id] = short(err)
+}
+
+// short is an error as one of a list.
+func short(err error) string {
+	var refused *rpc.Error
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &refused):
+		return strings.TrimPrefix(refused.Text, "node: ")
+	case strings.Contains(err.Error(), "connection refused"):
+		return "nobody listens there"
+	}
+	return err.Error()
 }
 
 // gets notes why the leader's disk does not come, or that it does.
 func (s *site) gets(err error) {
 	s.ways.mu.Lock()
 	defer s.ways.mu.Unlock()
-	s.ways.gets = ""
-	if err != nil {
-		s.ways.gets = err.Error()
-	}
+	s.ways.gets = short(err)
 }
 
 const (
@@ -118,9 +127,9 @@ func (c *consensus) waits() string {
 func (c *consensus) unreached(where raftlog.Members) string {
 	var reached, not []string
 	for _, id := range slices.Sorted(maps.Keys(where)) {
-		switch why, failed := c.ways.failed[id]; {
-		case where[id].Learner || id == c.cfg.ID:
-		case failed:
+		switch why, tried := c.ways.failed[id]; {
+		case where[id].Learner || id == c.cfg.ID || !tried:
+		case why != "":
 			not = append(not, fmt.Sprintf("node %d at %s (%s)", id, where[id].Addr, why))
 		default:
 			reached = append(reached, fmt.Sprint(id))
