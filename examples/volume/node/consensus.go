@@ -52,7 +52,7 @@ func (c *consensus) start() error {
 	c.released.Store(c.applied)
 	engine, err := raft.NewRawNode(&raft.Config{
 		ID: c.cfg.ID, ElectionTick: electionTicks, HeartbeatTick: 1, Storage: &storage{c.log, c.disk}, Applied: c.applied,
-		AsyncStorageWrites: true, MaxSizePerMsg: mostMessage / 2, MaxCommittedSizePerReady: 1 << 20, MaxInflightMsgs: 1,
+		AsyncStorageWrites: true, MaxSizePerMsg: mostAppend, MaxCommittedSizePerReady: 1 << 20, MaxInflightMsgs: 1,
 		CheckQuorum: true, PreVote: true, DisableProposalForwarding: true, StepDownOnRemoval: true, Logger: quiet{c.cfg.Logger},
 	})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	pb "go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
 
 	"godat/runtime/rpc"
 )
@@ -43,6 +44,25 @@ func TestMessagesOfACallArriveInTheirOrder(t *testing.T) {
 	for name, call := range map[string]struct{ from, to uint64 }{"another caller": {3, 1}, "another node": {2, 3}} {
 		_, _, err := parseMessages(b, call.from, call.to)
 		assert.ErrorIs(t, err, errNote, name)
+	}
+}
+
+func TestAnAppendThatIsFullHasRoomInACall(t *testing.T) {
+	const high = 1 << 60 // numbers that are long
+	for _, data := range []int{24, 64, 24 + 512, 24 + 4<<10, 24 + smallest - 512} {
+		size, m := 0, beat()
+		m.Type, m.Term, m.Index, m.LogTerm, m.Commit = pb.MsgApp.Enum(), new(uint64(high)), new(uint64(high)), new(uint64(high)), new(uint64(high))
+		for {
+			e := &pb.Entry{Type: pb.EntryNormal.Enum(), Index: new(uint64(len(m.Entries) + 1)), Term: new(uint64(1)), Data: make([]byte, data)}
+			if size += proto.Size(e); size > mostAppend {
+				break // as the engine counts
+			}
+			m.Entries = append(m.Entries, e)
+		}
+		b, err := appendMessage((&site{cfg: Config{ID: 2}}).note(1), m)
+		require.NoError(t, err)
+		assert.LessOrEqual(t, len(b), mostMessage, "entries of %d bytes", data)
+		assert.Greater(t, len(m.Entries), mostMessage/2/max(data, 48), "entries of %d bytes: more than half of a call is theirs", data)
 	}
 }
 

@@ -75,8 +75,9 @@ type Node struct {
 
 const (
 	electionTicks = 10
-	mostMessage   = 128 << 10 // of the engine's messages: an entry is less than half
-	smallest      = 16 << 10  // a write of fewer bytes is in its entry
+	mostMessage   = 128 << 10           // of the messages of a call: an entry is less than half
+	mostAppend    = mostMessage / 8 * 7 // of the entries of an append, as the engine counts them: the rest is what goes around them
+	smallest      = 16 << 10            // a write of fewer bytes is in its entry
 )
 
 // Open opens a node, which serves other nodes when Run runs. The caller closes what Config names, and the

@@ -41,7 +41,10 @@ func (l *Log) Term(index uint64) (uint64, error) {
 	return l.records[index-l.before-1].Term, nil
 }
 
-// Entries are the records from lo up to hi, without hi, of about most bytes.
+// framing is the most that an entry has in a message beside its data: tags, lengths, index, term and type.
+const framing = 40
+
+// Entries are the records from lo up to hi, without hi, of at most so many bytes in a message, or one that has more.
 func (l *Log) Entries(lo, hi, most uint64) ([]*pb.Entry, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -55,7 +58,7 @@ func (l *Log) Entries(lo, hi, most uint64) ([]*pb.Entry, error) {
 	size := uint64(0)
 	for ; lo < hi; lo++ {
 		r := &l.records[lo-l.before-1]
-		if size += uint64(len(r.Data)); size > most && len(all) != 0 {
+		if size += framing + uint64(len(r.Data)); size > most && len(all) != 0 {
 			break
 		}
 		kind := pb.EntryNormal

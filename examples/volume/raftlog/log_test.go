@@ -6,7 +6,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.etcd.io/raft/v3"
+	pb "go.etcd.io/raft/v3/raftpb"
 	"go.uber.org/goleak"
+	"google.golang.org/protobuf/proto"
 
 	"godat/examples/volume/replica"
 )
@@ -119,12 +121,32 @@ func TestAnEngineSeesNoRecordBelowTheFloor(t *testing.T) {
 	term, err := k.Term(600)
 	require.NoError(t, err)
 	assert.Equal(t, uint64(1), term)
-	all, err := k.Entries(601, 1001, 4)
+	all, err := k.Entries(601, 1001, 2*(2+framing))
 	require.NoError(t, err)
-	assert.Len(t, all, 2, "of two bytes each")
+	assert.Len(t, all, 2, "of two bytes each, and what is around them")
 	_, err = k.Entries(601, 1002, 4)
 	require.ErrorIs(t, err, raft.ErrUnavailable)
 	require.NoError(t, k.Trim())
 	begin, _ := k.Bounds()
 	assert.Equal(t, uint64(601), begin)
+}
+
+func TestRecordsThatAreOfferedAreNoLongerThanTheEngineAsksFor(t *testing.T) {
+	l, err := Open(t.TempDir(), Config{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, l.Close()) }()
+	const most = 64 << 10
+	for _, size := range []int{24, 500} {
+		records := make([]replica.Record, 2000)
+		require.NoError(t, l.Cut(1))
+		for i := range records {
+			records[i] = replica.Record{Index: uint64(i + 1), Term: 1, Data: make([]byte, size)}
+		}
+		require.NoError(t, l.Append(records))
+		all, err := l.Entries(1, 2001, most)
+		require.NoError(t, err)
+		sum := proto.Size(&pb.Message{Entries: all})
+		assert.LessOrEqual(t, sum, most, "records of %d bytes", size)
+		assert.Greater(t, sum, most/2, "records of %d bytes", size)
+	}
 }
