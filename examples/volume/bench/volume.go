@@ -47,7 +47,7 @@ func openFiles(s settings, l journal.Layout) (f files, err error) {
 		f.disk, err = store.OpenFile(filepath.Join(s.Dir, "disk"), state.Size(diskLen))
 	}
 	if err == nil {
-		f.journal, err = store.OpenFile(filepath.Join(s.Dir, "journal"), l.Size())
+		f.journal, err = store.OpenStaged(filepath.Join(s.Dir, "journal"), l.Size())
 	}
 	if err != nil {
 		return f, errors.Join(err, f.closeFiles())
