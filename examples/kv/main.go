@@ -67,6 +67,9 @@ func main() {
 	}
 }
 
+// methods are the names on the page and in metrics.
+var methods = map[uint16]string{put: "put", get: "get"}
+
 // errUsage is of a command line that makes no sense.
 var errUsage = errors.New("usage: kv -listen HOST:PORT, or kv -addr HOST:PORT put KEY VALUE | get KEY")
 
@@ -81,7 +84,7 @@ type store struct {
 
 // serve serves until ctx ends.
 func serve(ctx context.Context, ia *dat.IA, address string, out io.Writer) error {
-	server, err := rpc.Listen(ctx, ia, address, rpc.Config{Log: slog.New(slog.NewTextHandler(out, nil))})
+	server, err := rpc.Listen(ctx, ia, address, rpc.Config{Methods: methods, Log: slog.New(slog.NewTextHandler(out, nil))})
 	if err != nil {
 		return err
 	}
@@ -122,7 +125,7 @@ func ask(ctx context.Context, ia *dat.IA, address string, args []string, out io.
 	if address == "" || !(len(args) == 3 && args[0] == "put" || len(args) == 2 && args[0] == "get") {
 		return errUsage
 	}
-	c, err := rpc.Dial(ctx, ia, address, rpc.Config{})
+	c, err := rpc.Dial(ctx, ia, address, rpc.Config{Methods: methods})
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ type client struct{ *rpc.Client }
 
 // dial connects to a store, as soon as there is one.
 func dial(ctx context.Context, ia *dat.IA, address string) (*client, error) {
-	conn, err := rpc.Dial(ctx, ia, address, rpc.Config{Redial: pause, Await: true})
+	conn, err := rpc.Dial(ctx, ia, address, rpc.Config{Methods: methods, Redial: pause, Await: true})
 	return &client{conn}, err
 }
 

@@ -42,6 +42,9 @@ const (
 	unfinished = ".put-*" // the names of files that a PUT fills
 )
 
+// methods are the names on the page and in metrics.
+var methods = map[uint16]string{methodPut: "put", methodGet: "get", methodList: "list"}
+
 // store serves the files of a directory.
 type store struct {
 	dir string
@@ -52,7 +55,7 @@ type store struct {
 // others, which their clients repeat.
 func serve(ctx context.Context, ia *dat.IA, address, dir string, out io.Writer) error {
 	s := &store{dir, slog.New(slog.NewTextHandler(out, nil))}
-	server, err := rpc.Listen(ctx, ia, address, rpc.Config{Log: s.log, Await: true})
+	server, err := rpc.Listen(ctx, ia, address, rpc.Config{Methods: methods, Log: s.log, Await: true})
 	if err != nil {
 		return err
 	}

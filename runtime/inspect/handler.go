@@ -96,7 +96,7 @@ func (a *adapter) look() (*seen, error) {
 	}
 	a.last, a.now = a.now, &seen{Snapshot: s, Process: ThisProcess(), Times: timesOf(&s)}
 	a.now.First = a.last == nil || s.At.Sub(a.last.At) > unseen
-	a.now.Owners, a.now.Sums = ownersOf(&s), sumsOf(&s)
+	a.now.Owners, a.now.Sums = OwnersOf(&s), sumsOf(&s)
 	a.now.rates(a.last)
 	a.now.Troubles = troubles(a.now, a.last)
 	return a.now, nil

@@ -10,7 +10,7 @@ import (
 )
 
 // Owner is what has registered memory: the connections of a listener or of an rpc server, those that were
-// dialed to an address, a pool of the program's, or all other regions.
+// dialed to an address, a pool of the program's, all streams, or all other regions.
 type Owner struct {
 	Name    string
 	Bytes   uint64 // of buffers and regions
@@ -26,11 +26,17 @@ type Owner struct {
 const (
 	mostOwners = 64
 	otherOnes  = "others"
-	regionsOf  = "regions of the program, and of its streams"
+	regionsOf  = "regions of the program"
 )
 
-// ownersOf says who has the memory of a snapshot.
-func ownersOf(s *dat.Snapshot) []Owner {
+// streamsOf is the owner of what endpoints that are no connections say of their memory: streams do.
+const streamsOf = "streams"
+
+// registers is what an endpoint's owner says who knows how much memory is registered for it.
+type registers interface{ RegisteredMemory() uint64 }
+
+// OwnersOf says who has the memory of a snapshot, by name: at most 64 and two more.
+func OwnersOf(s *dat.Snapshot) []Owner {
 	names, all := ownerNames(s), make(map[string]*Owner)
 	left := uint64(s.Memory.Bytes)
 	add := func(name string, p *dat.PoolSnapshot) {
@@ -56,6 +62,16 @@ func ownersOf(s *dat.Snapshot) []Owner {
 	}
 	for i := range s.Pools {
 		add(s.Pools[i].Name, &s.Pools[i])
+	}
+	for i := range s.Endpoints {
+		if o, ok := s.Endpoints[i].Owner.(registers); ok && left > 0 {
+			if all[streamsOf] == nil {
+				all[streamsOf] = &Owner{Name: streamsOf}
+			}
+			bytes := min(left, o.RegisteredMemory())
+			all[streamsOf].Bytes += bytes
+			left -= bytes
+		}
 	}
 	if left > 0 {
 		all[regionsOf] = &Owner{Name: regionsOf, Bytes: left}

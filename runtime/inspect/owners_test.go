@@ -1,6 +1,8 @@
 package inspect
 
 import (
+	"io"
+	"net"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +12,7 @@ import (
 
 	dat "godat/runtime"
 	"godat/runtime/rpc"
+	"godat/runtime/stream"
 )
 
 // owner finds one of the present page's.
@@ -36,21 +39,43 @@ func TestMemoryIsToldByItsOwner(t *testing.T) {
 		require.NoError(t, err)
 		region, err := pz.Alloc(1<<20, dat.LocalRead)
 		require.NoError(t, err)
+		streams, err := stream.Listen(t.Context(), r.ia, ":0", stream.Config{})
+		require.NoError(t, err)
+		accepted := make(chan net.Conn, 1)
+		go func() {
+			c, err := streams.Accept()
+			assert.NoError(t, err)
+			accepted <- c
+		}()
+		near, err := (&stream.Dialer{IA: r.ia}).DialContext(t.Context(), "tcp", streams.Addr().String())
+		require.NoError(t, err)
+		far := <-accepted
+		go func() {
+			_, err := near.Write(make([]byte, 10000)) // for which both ends make room
+			assert.NoError(t, err)
+		}()
+		_, err = io.ReadFull(far, make([]byte, 10000))
+		require.NoError(t, err)
+		synctest.Wait()
 		all, err := r.ia.Snapshot()
 		require.NoError(t, err)
 		var sum uint64
-		for _, o := range ownersOf(&all) {
+		for _, o := range OwnersOf(&all) {
 			sum += o.Bytes
 		}
 		assert.EqualValues(t, all.Memory.Bytes, sum, "all memory has an owner")
 		r.h.adapters[0].forget()
 		assert.EqualValues(t, 3*128, r.owner(pool.String()).Bytes)
 		assert.EqualValues(t, 3, r.owner(pool.String()).Buffers)
-		assert.EqualValues(t, 1<<20, r.owner(regionsOf).Bytes)
+		assert.EqualValues(t, 1<<20, r.owner(regionsOf).Bytes, "the rest is no stream's")
+		assert.NotZero(t, r.owner(streamsOf).Bytes)
 		assert.NotZero(t, r.owner("rpc server of Listener("+s.Addr()+")").Bytes)
 		assert.NotZero(t, r.owner("rpc clients of "+s.Addr()).Bytes)
 		assert.NotZero(t, r.owner("connections of "+r.ln.String()).Bytes)
 		assert.Equal(t, 200, r.get("?show=memory").Code)
+		require.NoError(t, near.Close())
+		require.NoError(t, far.Close())
+		require.NoError(t, streams.Close())
 		require.NoError(t, region.Free())
 		require.NoError(t, pool.Close())
 		require.NoError(t, c.Close())

@@ -13,11 +13,10 @@ import (
 )
 
 const (
-	recentPart  = 5 * time.Second
-	longWait    = time.Second
-	mostKinds   = 32  // of failures that are told apart
-	mostSaid    = 120 // bytes of a failure's text in a snapshot
-	fewFailures = 3   // of a minute, with this package's codes, are no trouble yet if less
+	recentPart = 5 * time.Second
+	longWait   = time.Second
+	mostKinds  = 32  // of failures that are told apart
+	mostSaid   = 120 // bytes of a failure's text in a snapshot
 )
 
 // The thresholds of the failures with a program's own codes, which ordinary answers may have: they are a
@@ -26,6 +25,11 @@ const (
 const (
 	ManyFailures  = 10
 	FailuresShare = 0.4
+
+	// FewFailures of a minute with this package's own codes, and FewShare of all answers, are a trouble
+	// already: no program means to answer so.
+	FewFailures = 3
+	FewShare    = 0.01
 )
 
 // CallEnds counts the ends of calls that are no answers. The counts only grow. A client counts
@@ -263,7 +267,7 @@ func (m *Minute) hurts(tardy, waits string) (list []string) {
 	}
 	if waits != "" {
 		list = append(list, waits)
-	} else if m.LongWaits >= fewFailures {
+	} else if m.LongWaits >= FewFailures {
 		list = append(list, fmt.Sprintf("%d calls waited a second or longer for their turn within the last minute, one of them %s", m.LongWaits, lasting(m.LongestWait)))
 	}
 	if m.Lost > 0 {
@@ -291,7 +295,7 @@ func (m *Minute) fails() bool {
 			ours += f.Count
 		}
 	}
-	return ours >= fewFailures && ours*100 >= m.Answers || all >= ManyFailures && float64(all) >= FailuresShare*float64(m.Answers)
+	return ours >= FewFailures && float64(ours) >= FewShare*float64(m.Answers) || all >= ManyFailures && float64(all) >= FailuresShare*float64(m.Answers)
 }
 
 func counted(n uint64, one string) string {

@@ -41,6 +41,7 @@ type line struct {
 	owed atomic.Bool // late is set for what became due while no call was there
 
 	looked atomic.Pointer[looked] // by Snapshot; nil before the first
+	memory atomic.Int64           // octets that are registered; the holder of sending writes it
 }
 
 type end struct{ err error }
@@ -71,6 +72,7 @@ func (c *line) make(ia *dat.IA) (err error) {
 	if c.pz, err = ia.NewPZ(); err != nil {
 		return err
 	}
+	c.memory.Store(slotBytes + leastRing)
 	if c.flow.in.first, err = newRing(c.pz, leastRing, forPeer); err != nil {
 		return err
 	}

@@ -93,6 +93,7 @@ func (c *line) grow() {
 		return
 	}
 	c.flow.in.second = second
+	c.memory.Add(int64(len(second.mem)))
 	c.flow.in.offer.Store(offerMade)
 	if c.flow.reportDue() {
 		_ = c.post(nil, &message{}) // if it fails, the connection has ended
@@ -156,6 +157,7 @@ func (c *line) stage(want int) error {
 		return err
 	}
 	old := o.image.region
+	c.memory.Add(int64(size - len(o.image.mem)))
 	o.image, o.cramped = image, false
 	if old != nil {
 		return old.Free()

@@ -21,7 +21,8 @@ type Snapshot struct {
 	// Credits are the messages that may be sent now. Two of them are kept, for a report and for the
 	// end.
 	Credits          uint64
-	Reading, Writing bool // a call waits
+	Reading, Writing bool   // a call waits
+	Memory           uint64 // octets that are registered for the connection, but for the program's that a call lends
 	// Ended says why the connection is over; empty while it is not.
 	Ended string
 }
@@ -38,6 +39,9 @@ func (s Snapshot) Trouble(late time.Duration) string {
 	}
 	return ""
 }
+
+// RegisteredMemory is Memory, by which a page of owners of memory knows a stream.
+func (s Snapshot) RegisteredMemory() uint64 { return s.Memory }
 
 func lie(octets uint64) string {
 	if octets == 1 {
@@ -102,6 +106,7 @@ func (c *line) snapshot() Snapshot {
 	if granted := out.granted.Load(); granted > sent {
 		s.Credits = granted - sent
 	}
+	s.Memory = uint64(c.memory.Load())
 	if e := c.ended.Load(); e != nil && e.err != nil {
 		s.Ended = e.err.Error()
 	}

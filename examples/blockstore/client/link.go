@@ -103,7 +103,7 @@ func Dial(ctx context.Context, ia *dat.IA, cfg Config) (l *Link, err error) {
 func (l *Link) dial(ctx context.Context, ia *dat.IA, cfg Config) (err error) {
 	brief, cancel := context.WithTimeoutCause(ctx, l.stall, ErrStalled)
 	defer cancel()
-	l.rpc, err = rpc.Dial(brief, ia, cfg.Addr, rpc.Config{Calls: cfg.Limits.Slots, Message: proto.Message, PZ: l.pz})
+	l.rpc, err = rpc.Dial(brief, ia, cfg.Addr, rpc.Config{Calls: cfg.Limits.Slots, Message: proto.Message, PZ: l.pz, Methods: proto.Methods})
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,9 @@ const (
 	Root                      // the answer is the root's ID
 )
 
+// Methods are their names on the page and in metrics.
+var Methods = map[uint16]string{Open: "open", Put: "put", Get: "get", SetRoot: "set root", Root: "root"}
+
 // Message is the most bytes of a payload.
 const Message = 256
 

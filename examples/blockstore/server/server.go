@@ -75,7 +75,7 @@ func (s *Server) listen(ia *dat.IA, cfg Config) (err error) {
 		s.free <- i * s.limits.Block
 	}
 	s.rpc, err = rpc.Listen(context.Background(), ia, cfg.Addr, rpc.Config{
-		Calls: s.limits.Slots, Message: proto.Message, Conns: cmp.Or(cfg.Sessions, 64), PZ: s.pz,
+		Calls: s.limits.Slots, Message: proto.Message, Conns: cmp.Or(cfg.Sessions, 64), PZ: s.pz, Methods: proto.Methods,
 	})
 	if err != nil {
 		return errors.Join(err, s.release())

@@ -204,7 +204,7 @@ func (c *consensus) sums(from int) ([]byte, error) {
 func Ask(ctx context.Context, ia *dat.IA, addr string, x Command) (s Status, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	client, err := rpc.Dial(ctx, ia, addr, rpc.Config{Message: mostMessage, Calls: 1})
+	client, err := rpc.Dial(ctx, ia, addr, rpc.Config{Message: mostMessage, Calls: 1, Methods: methods})
 	if err != nil {
 		return s, err
 	}

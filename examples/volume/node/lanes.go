@@ -20,6 +20,11 @@ const (
 	methodHosts                      // a note, and what hosts want of the caller, as 2 numbers of 4 bytes; the answer is what the leader knows of nodes, as JSON
 )
 
+// methods are their names on the page and in metrics.
+var methods = map[uint16]string{
+	methodMessage: "message", methodSnapshot: "snapshot", methodChunk: "chunk", methodAdmin: "admin", methodHello: "hello", methodHosts: "hosts",
+}
+
 const (
 	calls    = 4
 	callTime = 2 * time.Second

@@ -75,7 +75,7 @@ func (s *site) connect(ctx context.Context) (err error) {
 }
 
 func (s *site) rpc() rpc.Config {
-	return rpc.Config{Calls: calls, Message: mostMessage, PZ: s.zone, Stall: 2 * time.Second}
+	return rpc.Config{Calls: calls, Message: mostMessage, PZ: s.zone, Stall: 2 * time.Second, Methods: methods}
 }
 
 // disconnect is the end of connect.

@@ -60,6 +60,7 @@ func (c *Collector) Collect(to chan<- client.Metric) {
 		p.calls()
 		p.totals()
 		p.methods()
+		p.minute()
 		p.requests()
 		p.flush()
 	}
@@ -74,6 +75,7 @@ func process(to chan<- client.Metric) {
 	gauge(buildInfo, 1, p.Program, p.Module, p.Version, p.Commit, p.Library, p.Go)
 	gauge(startTime, float64(p.Started.UnixMilli())/1e3)
 	gauge(processors, float64(p.GOMAXPROCS))
+	gauge(goroutines, float64(p.Goroutines))
 	for d, n := range map[*client.Desc]uint64{
 		descriptors: p.Descriptors, descriptorsMax: p.DescriptorsLimit, memory: p.Memory, memoryMax: p.LeastMemory(), lockedMemoryMax: p.LockedLimit,
 	} {
@@ -245,6 +247,11 @@ func (p *scrape) memory() {
 	p.gauge(registered, float64(p.now.Memory.Bytes))
 	p.gauge(mapped, float64(p.now.Memory.MappedBytes))
 	p.counter(deviceErrors, p.now.Counters.Async.Errors)
+	for _, o := range inspect.OwnersOf(p.now) {
+		p.gauge(ownerMemory, float64(o.Bytes), o.Name)
+		p.gauge(ownerHeld, float64(o.Held), o.Name)
+		p.gauge(ownerHeldAge, o.HeldAge.Seconds(), o.Name)
+	}
 }
 
 // calls sums the clients and servers of package rpc, by the address of the server.
@@ -292,6 +299,39 @@ func (p *scrape) totals() {
 	for _, row := range p.now.Reports["rpc totals"] {
 		if t, ok := row.(rpc.TotalSnapshot); ok && t.End == "client" {
 			p.counter(reconnects, t.Reconnects, t.Address)
+		}
+	}
+}
+
+// minute has what went wrong with calls of the last minute, by code: of those that live, and by the address.
+func (p *scrape) minute() {
+	type end struct{ server, end string }
+	answers, failures := make(map[end]uint64), make(map[end]map[string]uint64)
+	add := func(of end, m *rpc.Minute) {
+		answers[of] += m.Answers
+		for _, f := range m.Failures {
+			if failures[of] == nil {
+				failures[of] = make(map[string]uint64)
+			}
+			failures[of][f.Code] += f.Count
+		}
+	}
+	for _, row := range p.now.Reports["rpc clients"] {
+		if c, ok := row.(rpc.ClientSnapshot); ok {
+			add(end{c.Server, "client"}, &c.Minute)
+		}
+	}
+	for _, row := range p.now.Reports["rpc servers"] {
+		if s, ok := row.(rpc.ServerSnapshot); ok {
+			add(end{s.Address, "server"}, &s.Minute)
+		}
+	}
+	for of, n := range answers {
+		p.gauge(minuteAnswers, float64(n), of.server, of.end)
+	}
+	for of, codes := range failures {
+		for code, n := range codes {
+			p.gauge(minuteFailures, float64(n), of.server, of.end, code)
 		}
 	}
 }

@@ -323,7 +323,7 @@ func TestTheRulesNameMetricsThatAreThere(t *testing.T) {
 	rules, err := os.ReadFile("docs/alerts.yaml")
 	require.NoError(t, err)
 	all := strings.Split(string(rules), "- alert: ")
-	require.Len(t, all, 15)
+	require.Len(t, all, 18)
 	for _, rule := range all[1:] {
 		of := labels(t, rule)
 		for _, label := range regexp.MustCompile(`\$labels\.(\w+)`).FindAllStringSubmatch(rule, -1) {
@@ -351,6 +351,9 @@ func TestARuleAlertsOfWhatThePageCallsATrouble(t *testing.T) {
 		"GodatCallsFail":        {fmt.Sprint(rpc.ManyFailures), fmt.Sprint(rpc.FailuresShare)},
 		// It grows from each minute to the next, for inspect.Endless.
 		"GodatBuffersOut":           nil,
+		"GodatMemoryGrows":          nil,
+		"GodatGoroutinesGrow":       {fmt.Sprint(inspect.ManyGoroutines)},
+		"GodatCallsNotUnderstood":   {fmt.Sprint(rpc.FewFailures), fmt.Sprint(rpc.FewShare)},
 		"GodatDescriptorsNearlyOut": {fmt.Sprint(inspect.Nearly)},
 		"GodatMemoryNearlyOut":      {fmt.Sprint(inspect.Nearly)},
 	}
@@ -360,7 +363,7 @@ func TestARuleAlertsOfWhatThePageCallsATrouble(t *testing.T) {
 		for _, n := range numbers.FindAllStringSubmatch(rule[2], -1) {
 			got[rule[1]] = append(got[rule[1]], n[1])
 		}
-		if rule[1] == "GodatBuffersOut" {
+		if strings.Contains(rule[2], "_over_time") {
 			windows := strings.Count(rule[2], "offset 1m)") - 1 + strings.Count(rule[2], "offset 2m)")
 			assert.Equal(t, inspect.Endless, time.Duration(windows)*time.Minute, "it has grown twice")
 		}
@@ -438,4 +441,45 @@ func TestTenThousandShortConnectionsOfCallsAreCountedToTheLast(t *testing.T) {
 	require.NoError(t, <-served)
 	assert.EqualValues(t, connections, value(t, c, calls))
 	assert.EqualValues(t, connections, value(t, c, fmt.Sprintf(`godat_rpc_server_answers_total{adapter="loop",method="0",result="done",server=%q}`, s.Addr())))
+}
+
+func TestTheMetricsHaveOwnersAndTheCodesOfAMinute(t *testing.T) {
+	w := newWorld(t)
+	pz, err := w.ia.NewPZ()
+	require.NoError(t, err)
+	pool, err := pz.NewBufferPool(dat.BufferPoolConfig{Count: 4, Size: 64})
+	require.NoError(t, err)
+	kept := pool.Get()
+	s, err := rpc.Listen(t.Context(), w.ia, ":0", rpc.Config{Methods: map[uint16]string{1: "get"}})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() {
+		served <- s.Serve(ctx, 1, func(*rpc.Request) ([]byte, error) { return nil, fmt.Errorf("the disk is full") })
+	}()
+	c, err := rpc.Dial(t.Context(), w.ia, s.Addr(), rpc.Config{})
+	require.NoError(t, err)
+	for range 3 {
+		_, err = c.Call(t.Context(), rpc.Call{Method: 1}, nil)
+		require.Error(t, err)
+	}
+	for series, want := range map[string]float64{
+		`godat_owner_memory_bytes{adapter="loop",owner="%[1]s"}`:                                     4 * 64,
+		`godat_owner_buffers_held{adapter="loop",owner="%[1]s"}`:                                     1,
+		`godat_rpc_minute_failures{adapter="loop",code="CodeFailed",end="server",server="%[2]s"}`:    3,
+		`godat_rpc_minute_failures{adapter="loop",code="CodeFailed",end="client",server="%[2]s"}`:    3,
+		`godat_rpc_minute_answers{adapter="loop",end="server",server="%[2]s"}`:                       3,
+		`godat_rpc_server_answers_total{adapter="loop",method="get",result="failed",server="%[2]s"}`: 3,
+	} {
+		name := strings.NewReplacer("%[1]s", pool.String(), "%[2]s", s.Addr()).Replace(series)
+		assert.EqualValues(t, want, value(t, New(w.ia), name), name)
+	}
+	assert.GreaterOrEqual(t, value(t, New(w.ia), fmt.Sprintf(`godat_owner_oldest_buffer_held_age_seconds{adapter="loop",owner=%q}`, pool)), 0.0)
+	kept.Put()
+	cancel()
+	require.NoError(t, <-served)
+	require.NoError(t, c.Close())
+	require.NoError(t, s.Close())
+	require.NoError(t, pool.Close())
+	require.NoError(t, pz.Close())
 }
