@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -40,6 +41,8 @@ func notReached(addr string, secured bool, err error) error {
 		return advise(err, "%s: the token, or --tls-cert and so on, is of another volume than the node at this address: %v", addr, err)
 	case strings.Contains(err.Error(), "connection refused"):
 		return advise(errors.Join(errSilent, err), "%s: nobody listens there: look whether the node runs, and %s", addr, hostsPort)
+	case errors.Is(err, context.DeadlineExceeded):
+		return advise(err, "%s: what listens there does not answer in time: the node is stopped, or busy; ask another one: %v", addr, err)
 	case errors.Is(err, dat.EventError(dat.PeerRejected)):
 		return advise(err, "%s: what listens there is no port between nodes: %s: %v", addr, hostsPort, err)
 	case errors.Is(err, dat.EventError(dat.NonPeerRejected)) && secured:

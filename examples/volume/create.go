@@ -152,6 +152,8 @@ func describe(o *volumeOptions) (a about, err error) {
 	}
 	_, self := a.Peers[o.ID]
 	switch {
+	case o.Plain && o.TLS:
+		return a, errors.New("--tls and --plain are two ways, of which a volume has one")
 	case o.Token != "" && (o.Plain && t.secures() || o.TLS && !t.secures()):
 		return a, errors.New("--tls and --plain are for the first node of a volume; the token says it to the others")
 	case o.ID < 1 || o.ID > nodes:

@@ -56,7 +56,7 @@ var (
 
 const (
 	between    = 500 * time.Millisecond // commands
-	failures   = 60                     // in a row, after which an operator gives up
+	mostWait   = 30 * time.Second       // in which nothing succeeds, after which an operator gives up
 	glanceTime = 3 * time.Second
 	sayBrief   = 1500 * time.Millisecond // what lasts no longer is an election
 	sayAgain   = 10 * time.Second
@@ -72,16 +72,20 @@ func (o *operator) say(err error) {
 		o.said = now.Add(sayBrief - sayAgain)
 	case now.Sub(o.said) >= sayAgain:
 		o.said = now
-		fmt.Fprintln(o.log, "volume: waiting:", err)
+		text := err.Error()
+		if refused := (*rpc.Error)(nil); errors.As(err, &refused) {
+			text = strings.TrimPrefix(refused.Text, "node: ")
+		}
+		fmt.Fprintln(o.log, "volume: waiting:", text)
 	}
 }
 
 // patiently does something again and again until it succeeds, or no more is to be hoped for.
 func (o *operator) patiently(ctx context.Context, do func() error) error {
 	defer o.say(nil)
-	for failed := 0; ; {
+	for begun := time.Now(); ; {
 		err := do()
-		if failed++; err == nil || errors.Is(err, errOther) || errors.Is(err, errRemoved) || failed == failures {
+		if err == nil || errors.Is(err, errOther) || errors.Is(err, errRemoved) || time.Since(begun) > mostWait {
 			return err
 		}
 		o.say(err)

@@ -15,7 +15,7 @@ import (
 // is as it should be. The leader may be another one each time.
 func (o *operator) until(ctx context.Context, step func(leader node.Status) (c node.Command, done bool)) error {
 	defer o.say(nil)
-	for failed := 0; ; {
+	for good := time.Now(); ; {
 		at, s, err := o.leader(ctx)
 		if err == nil {
 			c, done := step(s)
@@ -29,11 +29,11 @@ func (o *operator) until(ctx context.Context, step func(leader node.Status) (c n
 		o.say(err)
 		switch {
 		case err == nil || errors.Is(err, node.ErrNotNow):
-			failed = 0
+			good = time.Now()
 		case errors.As(err, &refused), errors.Is(err, errOther), errors.Is(err, errRemoved):
 			return err
 		default:
-			if failed++; failed == failures {
+			if time.Since(good) > mostWait {
 				return err
 			}
 		}
@@ -54,6 +54,8 @@ func (o *operator) add(ctx context.Context, id uint64, addr string, force bool) 
 	if err := o.fits(ctx, leader, id, addr); err != nil {
 		return err
 	}
+	// A leader says it, too, but not one of an earlier version. Nor does such a node know the command.
+	_, _ = o.ask(ctx, addr, node.Command{Do: "meet", Members: leader.Members, Volume: leader.Volume})
 	p := newProgress(o.out, id)
 	defer p.end()
 	err = o.until(ctx, func(leader node.Status) (c node.Command, done bool) {
@@ -63,6 +65,9 @@ func (o *operator) add(ctx context.Context, id uint64, addr string, force bool) 
 		case m.Learner:
 			s, err := o.ask(ctx, addr, askStatus)
 			p.show(s, err)
+			if err == nil && s.Waits != "" {
+				o.say(fmt.Errorf("node %d: %s", id, s.Waits))
+			}
 			return node.Command{Do: "promote", ID: id, Force: force}, false
 		}
 		return c, true

@@ -43,6 +43,8 @@ func TestACommandLineThatCantBeMeantIsRefusedBeforeAnythingIsDone(t *testing.T) 
 		"--elsewhere: \"x\" is not HOST:PORT":            create("--elsewhere=x"),
 		"--advertise: \":1\" is not HOST:PORT":           create("--advertise=:1"),
 		"--tick 5ms":                                     create("--tick=5ms"),
+		"--tls and --plain are two ways":                 create("--tls", "--plain"),
+		"--tls-key and --tls-ca go together":             create("--tls-cert=x"),
 		"there is no such file":                          create("--token=tokn"),
 	} {
 		text, exit := said(args...)
@@ -50,7 +52,11 @@ func TestACommandLineThatCantBeMeantIsRefusedBeforeAnythingIsDone(t *testing.T) 
 		assert.Contains(t, text, why)
 		assert.NoDirExists(t, dir, why)
 	}
-	text, exit := said("--version")
+	text, exit := said(create("--provider=none")...)
+	assert.Equal(t, exitFailed, exit)
+	assert.Contains(t, text, "provider not found")
+	assert.NoDirExists(t, dir)
+	text, exit = said("--version")
 	assert.Zero(t, exit)
 	assert.Contains(t, text, "directories are of format 2")
 }

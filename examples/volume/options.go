@@ -1,12 +1,15 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
+
+	dat "godat/runtime"
 )
 
 // check checks what needs no file, before anything is made.
@@ -18,6 +21,9 @@ func (o *serveOptions) check() error {
 	}
 	if o.Create && len(o.Data) != 1 {
 		return fmt.Errorf("--create makes one volume: use create for each, and then serve")
+	}
+	if _, err := o.credentials(); err != nil {
+		return err
 	}
 	addrs := map[string][]string{"listen": {o.Listen}, "inspect": {o.Inspect}, "metrics": {o.Metrics}, "advertise": {o.Advertise}, "elsewhere": o.Other}
 	for name, all := range addrs {
@@ -32,6 +38,15 @@ func (o *serveOptions) check() error {
 		}
 	}
 	return nil
+}
+
+// tryProvider opens the adapter and closes it, before a directory is made for nothing.
+func (o *serveOptions) tryProvider(ctx context.Context) error {
+	ia, err := dat.Open(ctx, o.Provider)
+	if err != nil {
+		return err
+	}
+	return ia.Close()
 }
 
 func checkTick(tick time.Duration) error {

@@ -45,6 +45,9 @@ func serve(ctx context.Context, options *options, out, log io.Writer) error {
 		if len(o.Data) != 1 {
 			return usageError{errors.New("--create makes one volume: use create for each, and then serve")}
 		}
+		if err := o.tryProvider(ctx); err != nil {
+			return err
+		}
 		if err := createAloud(ctx, &o.volumeOptions, o.Provider, o.Data[0], out); err != nil {
 			return err
 		}

@@ -110,7 +110,7 @@ func (o *operator) copies(ctx context.Context, s *node.Status) (string, error) {
 			line += fmt.Sprintf("; the members are %s, and node %d leads", node.NodeList(at.Members), at.ID)
 		}
 		return line, errFewer
-	case errors.Is(err, errNobody) && s.Waits != "": // which has said why
+	case errors.Is(err, errNobody) && s.Waits != "" && s.Leader == 0: // which has said why
 		return "copies: unknown, since nobody leads", errFewer
 	case err != nil:
 		return fmt.Sprintf("copies: unknown: %v", err), errFewer

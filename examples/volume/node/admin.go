@@ -19,14 +19,16 @@ import (
 	"godat/runtime/rpc"
 )
 
-// Command is what an operator asks of a node. All but status and sums are for the leader.
+// Command is what an operator asks of a node. All but status, sums and meet are for the leader.
 type Command struct {
-	Do string `json:"do"` // status, sums, add, promote, remove, transfer or check
+	Do string `json:"do"` // status, sums, meet, add, promote, remove, transfer or check
 	// Volume is the volume that is meant. For a status alone it may be empty.
 	Volume string `json:"volume,omitempty"`
 	ID     uint64 `json:"id,omitempty"`
 	Addr   string `json:"addr,omitempty"`
 	From   int    `json:"from,omitempty"` // of sums: the first chunk
+	// Members are, of meet, what a node learns of where the others are, that is about to be added.
+	Members raftlog.Members `json:"members,omitempty"`
 	// Force does what leaves those that are heard no majority.
 	Force bool `json:"force,omitempty"`
 }

@@ -246,8 +246,12 @@ func (d *door) administer(r *rpc.Request) ([]byte, error) {
 	if volume := d.cfg.Layout.Volume.String(); c.Volume != volume {
 		return nil, stranger("node %d is of volume %s, and the command is for volume %q", d.cfg.ID, volume, c.Volume)
 	}
-	if c.Do == "sums" {
+	switch c.Do {
+	case "sums":
 		return d.consensus.sums(c.From)
+	case "meet":
+		d.learnWays(c.Members)
+		return json.Marshal(d.consensus.Status())
 	}
 	done := make(chan error, 1)
 	d.events.put(func() { d.consensus.command(c, done) })
