@@ -146,7 +146,7 @@ var ofNetworks = []day{
 			}
 		})
 	}},
-	{"this program dials a web server", `attempts? to connect .*speaks another protocol than iWARP`, "", 0, func(s *stage) {
+	{"this program dials a web server", `attempts? to connect .*what listens there answers with "HTTP\S+ .*as HTTP does`, "", 0, func(s *stage) {
 		s.iwarp(iwarp.Config{}, iwarp.Config{})
 		s.dials(s.ia, s.answering(func(c net.Conn) {
 			_, _ = c.Read(make([]byte, 100))
