@@ -21,15 +21,15 @@ var Providers = []string{"loop", "iwarp"}
 // limits of a run.
 var limits = host.Limits{Time: 2 * time.Hour, Spins: 1 << 22}
 
-// Build builds the guest in the module's directory, and loads it. An overlay changes the code that it is built
+// Build builds a guest in the module's directory, and loads it. An overlay changes the code that it is built
 // of, as go build -overlay does; "" changes nothing. dir is for files.
-func Build(ctx context.Context, module, dir, overlay string) (*host.Program, error) {
+func Build(ctx context.Context, module, guest, dir, overlay string) (*host.Program, error) {
 	name := filepath.Join(dir, "guest.wasm")
 	args := []string{"build", "-o", name}
 	if overlay != "" {
 		args = append(args, "-overlay", overlay)
 	}
-	build := exec.CommandContext(ctx, "go", append(args, "./guest")...)
+	build := exec.CommandContext(ctx, "go", append(args, guest)...)
 	build.Dir = module
 	build.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "GOFLAGS=")
 	if out, err := build.CombinedOutput(); err != nil {
@@ -51,9 +51,19 @@ type Run struct {
 	Aloud             bool  // print each step
 }
 
-// All are all programs over all providers.
-func All() (all []Run) {
-	for _, name := range program.Names {
+// The guests: that of a volume has a larger program.
+const (
+	Guest       = "./guest"
+	VolumeGuest = "./nodes/guest"
+)
+
+// All are all programs of a guest over all providers.
+func All(guest string) (all []Run) {
+	names := program.Names
+	if guest == VolumeGuest {
+		names = []string{"volume"}
+	}
+	for _, name := range names {
 		for _, provider := range Providers {
 			all = append(all, Run{Program: name, Provider: provider, Troubles: 12, Rounds: 30})
 		}

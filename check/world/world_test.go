@@ -20,7 +20,7 @@ var (
 	first    = flag.Uint64("world.first", 1, "the first seed")
 	seeds    = flag.Int("world.seeds", 10, "how many seeds are run, of each program over each provider")
 	provider = flag.String("world.provider", strings.Join(Providers, ","), "the providers")
-	names    = flag.String("world.program", strings.Join(program.Names, ","), "the programs")
+	names    = flag.String("world.program", strings.Join(program.Names, ",")+",volume", "the programs")
 	twice    = flag.Bool("world.twice", true, "run each seed twice: both runs must be the same to the step")
 	aloud    = flag.Bool("world.aloud", false, "print each step")
 	troubles = flag.Int("world.troubles", 12, "troubles of a script")
@@ -28,8 +28,8 @@ var (
 )
 
 // chosen are the runs that the flags choose, without a seed.
-func chosen() (all []Run) {
-	for _, r := range All() {
+func chosen(guest string) (all []Run) {
+	for _, r := range All(guest) {
 		if slices.Contains(strings.Split(*names, ","), r.Program) && slices.Contains(strings.Split(*provider, ","), r.Provider) {
 			r.Troubles, r.Rounds, r.Aloud = *troubles, *rounds, *aloud
 			all = append(all, r)
@@ -38,14 +38,21 @@ func chosen() (all []Run) {
 	return all
 }
 
-func TestASeedIsAHistoryAndAllIsRightInIt(t *testing.T) {
-	p, err := Build(t.Context(), ".", t.TempDir(), "")
+func TestASeedIsAHistoryAndAllIsRightInIt(t *testing.T) { histories(t, Guest, *seeds) }
+
+// A minute of a volume takes seconds.
+func TestASeedOfAVolumeIsAHistoryAndAllIsRightInIt(t *testing.T) {
+	histories(t, VolumeGuest, max(1, *seeds/5))
+}
+
+func histories(t *testing.T, guest string, seeds int) {
+	p, err := Build(t.Context(), ".", guest, t.TempDir(), "")
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, p.Close(context.Background())) })
-	for _, r := range chosen() {
+	for _, r := range chosen(guest) {
 		t.Run(r.Program+"/"+r.Provider, func(t *testing.T) {
 			histories, took := make(map[string]bool), time.Duration(0)
-			for i := range *seeds {
+			for i := range seeds {
 				r.Seed = *first + uint64(i)
 				result := r.In(t.Context(), p)
 				if result.Err != "" {
@@ -61,15 +68,15 @@ func TestASeedIsAHistoryAndAllIsRightInIt(t *testing.T) {
 					t.Log(result.Output)
 				}
 			}
-			assert.Len(t, histories, *seeds, "each seed is a history of its own")
-			t.Logf("%d seeds, %v of the world's time", *seeds, took.Round(time.Second))
+			assert.Len(t, histories, seeds, "each seed is a history of its own")
+			t.Logf("%d seeds, %v of the world's time", seeds, took.Round(time.Second))
 		})
 	}
 }
 
 // The same programs on real processors: any order of goroutines, and the race detector.
 func TestTheProgramsRunOnRealProcessorsToo(t *testing.T) {
-	for _, r := range chosen() {
+	for _, r := range chosen(Guest) {
 		for i := range 3 {
 			r.Seed = *first + uint64(i)
 			t.Run(fmt.Sprintf("%s/%s/%d", r.Program, r.Provider, r.Seed), func(t *testing.T) {

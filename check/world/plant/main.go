@@ -36,6 +36,7 @@ type campaign struct {
 	seeds int
 	every int           // of the faults, each so manieth is planted
 	limit time.Duration // of real time, for one fault
+	guest string        // the programs
 	runs  string        // a regular expression: the programs and providers, such as calls/loop
 }
 
@@ -47,6 +48,7 @@ func run(ctx context.Context, args []string) error {
 	flags.IntVar(&c.seeds, "seeds", 20, "seeds of each program over each provider")
 	flags.IntVar(&c.every, "every", 1, "plant each so manieth")
 	flags.DurationVar(&c.limit, "limit", 5*time.Minute, "real time for one fault; one that takes longer spins, or is not found")
+	flags.StringVar(&c.guest, "guest", world.Guest, "the guest: "+world.Guest+" or "+world.VolumeGuest)
 	flags.StringVar(&c.runs, "programs", "", "only programs over providers, such as calls/loop, that match this regular expression")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -113,7 +115,7 @@ func (c campaign) apart(ctx context.Context, path string) string {
 	if err != nil {
 		return lives + ": " + err.Error()
 	}
-	cmd := exec.CommandContext(bounded, self, "-one", path, fmt.Sprintf("-seeds=%d", c.seeds), "-programs="+c.runs)
+	cmd := exec.CommandContext(bounded, self, "-one", path, fmt.Sprintf("-seeds=%d", c.seeds), "-programs="+c.runs, "-guest="+c.guest)
 	var said, failed bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &failed
 	err = cmd.Run()
@@ -149,7 +151,7 @@ func (c campaign) plant(ctx context.Context, path string) (found string, err err
 	if err != nil {
 		return "", err
 	}
-	p, err := world.Build(ctx, ".", dir, overlay)
+	p, err := world.Build(ctx, ".", c.guest, dir, overlay)
 	if err != nil {
 		return "", err
 	}
@@ -175,7 +177,7 @@ func (c campaign) chosen() (all []world.Run, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range world.All() {
+	for _, r := range world.All(c.guest) {
 		if match.MatchString(r.Program + "/" + r.Provider) {
 			all = append(all, r)
 		}

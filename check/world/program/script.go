@@ -17,7 +17,7 @@ type Trouble struct {
 }
 
 func (t Trouble) String() string {
-	return fmt.Sprintf("%v %s %s-%s for %v", t.At, t.Kind, t.Host, t.To, t.For)
+	return fmt.Sprintf("%v %s-%s for %v", t.At, t.Host, t.To, t.For)
 }
 
 // Script draws troubles before the run: so one that fails is shortened by leaving some out, and the rest
@@ -46,22 +46,22 @@ func (w *World) Play(ctx context.Context, list []Trouble, restart func(host stri
 		}
 		switch {
 		case t.Kind == "restart":
-			w.Step("script", "%v", t)
+			w.Trouble(t.Kind, "%v", t)
 			w.disturb("", t.To)
 			restart(t.To)
 		case w.Network == nil: // loop has no ways
 		case t.Kind == "reset":
-			w.Step("script", "%v", t)
+			w.Trouble(t.Kind, "%v", t)
 			w.disturb(t.Host, t.To)
 			w.Network.Reset(t.Host, t.To)
 		case t.Kind == "hold":
-			w.Step("script", "%v", t)
+			w.Trouble(t.Kind, "%v", t)
 			w.disturb(t.Host, t.To)
 			w.Network.Hold(t.Host, t.To)
 			sleep(ctx, t.For)
 			w.Network.Release(t.Host, t.To)
 		case t.Kind == "slow":
-			w.Step("script", "%v", t)
+			w.Trouble(t.Kind, "%v", t)
 			w.disturb(t.Host, t.To)
 			w.Network.Slow(t.Host, t.To, 200_000)
 			sleep(ctx, t.For)

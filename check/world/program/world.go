@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -32,6 +34,7 @@ type World struct {
 	recent   []string // the last steps
 	aloud    io.Writer
 	wrongs   []string
+	brought  map[string]int // troubles, by kind
 	adapter  func(host string) (*dat.IA, error)
 	open     []*dat.IA
 	troubled map[[2]string]bool // ways, of a client's host and a server's, that have had troubles; "" stands for all clients
@@ -45,7 +48,7 @@ var worlds atomic.Int64
 
 // New makes a world over a provider, "loop" or "iwarp". Steps are written to aloud, unless it is nil.
 func New(seed uint64, provider string, aloud io.Writer) (*World, error) {
-	w := &World{Seed: seed, began: time.Now(), aloud: aloud, troubled: make(map[[2]string]bool)}
+	w := &World{Seed: seed, began: time.Now(), aloud: aloud, troubled: make(map[[2]string]bool), brought: make(map[string]int)}
 	switch provider {
 	case "loop":
 		w.adapter = func(string) (*dat.IA, error) { return dat.Open(context.Background(), "loop") }
@@ -102,6 +105,23 @@ func (w *World) Step(who, format string, args ...any) {
 	}
 }
 
+// Trouble notes that a trouble of a kind is brought about.
+func (w *World) Trouble(kind, format string, args ...any) {
+	w.Step("script", "%s: %s", kind, fmt.Sprintf(format, args...))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.brought[kind]++
+}
+
+// troubles are those that were brought about, as text. The caller holds mu.
+func (w *World) troubles() string {
+	text := ""
+	for _, kind := range slices.Sorted(maps.Keys(w.brought)) {
+		text += fmt.Sprintf("%d %s, ", w.brought[kind], kind)
+	}
+	return text
+}
+
 // Steps is how many there were.
 func (w *World) Steps() int {
 	w.mu.Lock()
@@ -147,7 +167,7 @@ func (w *World) End() (history string, err error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	history = fmt.Sprintf("%d steps in %v, %016x", w.steps, time.Since(w.began).Round(time.Millisecond), w.hash)
+	history = fmt.Sprintf("%d steps in %v, %s%016x", w.steps, time.Since(w.began).Round(time.Millisecond), w.troubles(), w.hash)
 	if len(w.wrongs) == 0 {
 		return history, nil
 	}
