@@ -28,6 +28,7 @@ type Adapter struct {
 	workers  workers.Pool[mailbox] // they serve what posters leave; see handOver
 	traces   atomic.Bool           // the device's queue pairs are hw.Tracers; newDevice writes it
 	alarms   sync.WaitGroup        // set, or going off now
+	handings handings
 
 	// An object that nothing else names is listed under itself.
 	eps    table[*Endpoint, *Endpoint]
@@ -82,6 +83,7 @@ type AdapterConfig struct {
 func NewAdapter(_ door.Key, cfg AdapterConfig) *Adapter {
 	attr := cfg.Device.Attr()
 	a := &Adapter{cfg: cfg, attr: attr, endpoints: keys.New[*Endpoint](attr.MaxQPs)}
+	a.handings.more.L = &a.handings.mu
 	a.workers.Start(serveLeft, func(b *mailbox) **mailbox { return &b.nextInList })
 	return a
 }

@@ -269,7 +269,7 @@ func (q *queue) flushNext() {
 	t := q.next
 	q.next = (t + 1) & ticketMask
 	if q.prompt {
-		q.handed.Store(q.next)
+		q.handOn()
 	}
 	q.complete([]hw.WC{{ID: q.id | uint64(t&q.mask), Status: hw.StatusFlushed}})
 }

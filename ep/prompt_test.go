@@ -1,7 +1,6 @@
 package ep
 
 import (
-	"runtime"
 	"sync/atomic"
 	"testing"
 
@@ -63,9 +62,9 @@ func TestAReceiveIsTheDevicesWhenItsPostReturns(t *testing.T) {
 					given <- w.received.Load()
 				}()
 				r.await(func() bool { return a.box.token.Load()&token.Kicked != 0 })
-				for i := 0; i < 10_000 && len(given) == 0; i++ {
-					runtime.Gosched() // without its wait the post would return here
-				}
+				r.await(func() bool { // without its wait the post would return here
+					return r.adapter.handings.n.Load() == 1 || len(given) != 0
+				})
 			}
 			r.write(a, 1)
 			assert.Equal(t, c.n, <-given)
@@ -110,7 +109,7 @@ func TestAPostOfAReceiveDoesNotOutlastItsConnection(t *testing.T) {
 		require.False(t, mine)
 		s = &slow{a, &a.box.recvs, ticket}
 		go func() { posted <- a.PostRecv(3, 0, r.lmr.Segment(0, 8)) }()
-		r.await(func() bool { return a.box.token.Load()&token.Kicked != 0 })
+		r.await(func() bool { return r.adapter.handings.n.Load() == 1 })
 	}
 	r.write(a, 1)
 	assert.Equal(t, uint64(1), r.next(all).Cookie)

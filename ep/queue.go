@@ -100,6 +100,7 @@ const handedEvery = 1 << 20
 func (q *queue) noteHanded(ticket, n uint32) {
 	if noted := (ticket + handedEvery - 1) &^ (handedEvery - 1); noted-ticket < n {
 		q.handed.Store((noted + 1) & ticketMask)
+		q.e.adapter.handings.changed()
 	}
 }
 

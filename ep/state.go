@@ -159,6 +159,7 @@ func (m *machine) become(in input) edge {
 	next := transitions[m.box.State()][in]
 	if next >= firstEdge {
 		m.box.state.Store(uint32(next - firstEdge))
+		m.e.adapter.handings.changed()
 		m.e.record.note(chapter{what: what(in)})
 	}
 	return next

@@ -116,7 +116,7 @@ func (b *mailbox) handToProvider(q *queue, most int) (n, done int, err error) {
 		n = b.gatherRecvs(min(most, scratchWRs))
 		done, err = b.qp.PostRecv(b.recvWRs[:n])
 		if q.prompt {
-			q.handed.Store(q.next)
+			q.handOn()
 		}
 	} else {
 		n = b.gatherRequests(min(most, scratchWRs))

@@ -136,20 +136,6 @@ func (b *mailbox) submit(q *queue, ticket, n uint32, mine bool) {
 	}
 }
 
-// awaitHanded waits until the provider has all posts before that ticket. The
-// token's holder hands them over; the wait takes as long as the holder's calls to
-// the provider. A program whose PostRecv has returned may tell the peer to send:
-// where a send does not wait for its receive, a receive that is still on its way to
-// the device breaks the connection.
-func (q *queue) awaitHanded(ticket uint32) {
-	for before(q.handed.Load(), ticket) {
-		if s := q.e.box.State(); s == Disconnected || s == closed {
-			return // it is flushed
-		}
-		runtime.Gosched()
-	}
-}
-
 func (q *queue) publish(ticket, n uint32) {
 	for ; n > 0; n-- {
 		q.slot(ticket).seq.Store(ticket + 1)
