@@ -29,6 +29,11 @@ func (f *Fence) Pass(term uint64) bool {
 // Hold notes that the replica has the data of an entry that names a slot.
 func (f *Fence) Hold(slot uint32, index uint64) { f.holds = append(f.holds, hold{slot, index}) }
 
+// Has reports whether the replica may have the data of an entry in its slot: Hold was called for that. It has not otherwise.
+func (f *Fence) Has(slot uint32, index uint64) bool {
+	return slices.Contains(f.holds, hold{slot, index})
+}
+
 // Held reports whether an entry before the one of an index needs a slot, given what is released. A
 // leader that took the replica out may have freed it, and its successor offers the entry that names it next.
 func (f *Fence) Held(slot uint32, index, released uint64) bool {

@@ -269,6 +269,23 @@ func TestAnAppendWhoseDataIsNotThereIsRefused(t *testing.T) {
 	assert.Zero(t, last)
 }
 
+// The call may have ended before the log had the entry, and the leader's slot may have other data by now.
+func TestAnEntryThatComesAgainIsNotReadAgain(t *testing.T) {
+	f := newFollower(t)
+	close(f.slots.open)
+	m, busy := f.write(2, 1, 1, 4, 0xa1), make(chan struct{})
+	f.keeper.jobs.put(func() { <-busy })
+	require.NoError(t, f.say(m))
+	require.False(t, f.log.Has(1, 1), "the keeper is busy")
+	f.memory[f.journal.Offset(4)] ^= 1
+	require.NoError(t, f.say(m))
+	b, err := f.journal.Slot(4, 4096)
+	require.NoError(t, err)
+	assert.Equal(t, byte(0xa1), b[0])
+	close(busy)
+	f.answers(pb.MsgAppResp)
+}
+
 // A leader that took the follower out has freed the slot. Its successor knows no more of that.
 func TestASlotIsNotOverwrittenWhileAnEntryNeedsIt(t *testing.T) {
 	f := newFollower(t)
