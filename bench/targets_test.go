@@ -59,6 +59,7 @@ var gates = []struct {
 	{[]string{"T16"}, idleEndpointTargets},
 	{[]string{"T16"}, idleConnTargets},
 	{[]string{"T17"}, endingTargets},
+	{[]string{"T18"}, scrapeTargets},
 }
 
 // T1 counts, and is met on any machine. The other targets are ratios of times, which mean
