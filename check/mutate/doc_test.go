@@ -25,23 +25,6 @@ func TestTheExampleOfEachPageIsAMutation(t *testing.T) {
 	}
 }
 
-// The stage of the checks names the directories of patches that it runs, and the comment
-// above it those that it leaves out.
-func TestTheStageOfTheChecksNamesEachDirectory(t *testing.T) {
-	stages, err := os.ReadFile("../../.ci/run")
-	require.NoError(t, err)
-	m := regexp.MustCompile(`(?m)with those of (.*)\.\nstage mutate .*\^\(([a-z|]*)\)`).FindStringSubmatch(string(stages))
-	require.NotNil(t, m)
-	named := append(strings.Split(m[2], "|"), regexp.MustCompile(`, | and `).Split(m[1], -1)...)
-	entries, err := os.ReadDir("mutations")
-	require.NoError(t, err)
-	var there []string
-	for _, e := range entries {
-		there = append(there, e.Name())
-	}
-	assert.ElementsMatch(t, there, named)
-}
-
 // trimmed leaves out what an editor may take away at the ends of lines.
 func trimmed(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
