@@ -143,7 +143,7 @@ func (p Volume) troubles(w *program.World, all, beside []*member) {
 		kind := []string{"stop", "cut", "cut", "slow", "full", "hold", "reset", "slip"}[script.IntN(8)]
 		before, lasts := time.Duration(script.Int64N(int64(6*time.Second))), time.Duration(script.Int64N(int64(8*time.Second)))
 		at, other, own := script.IntN(len(all)), script.IntN(len(all)), rand.New(rand.NewPCG(script.Uint64(), 6))
-		if p.leftOut(i) {
+		if p.leftOut(i) || w.Network == nil && (kind == "hold" || kind == "reset") {
 			continue
 		}
 		time.Sleep(before)
@@ -184,13 +184,13 @@ func (p Volume) trouble(w *program.World, kind string, m, other *member, lasts t
 		m.file.set(0, false)
 		m.again()
 	case "hold":
-		if w.Network != nil && m != other {
+		if m != other {
 			w.Network.Hold(m.host, other.host)
 			time.Sleep(lasts)
 			w.Network.Release(m.host, other.host)
 		}
 	case "reset":
-		if w.Network != nil && m != other {
+		if m != other {
 			w.Network.Reset(m.host, other.host)
 		}
 	}
