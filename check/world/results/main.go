@@ -1,8 +1,8 @@
 // Command results runs seeds of all programs, and writes the page RESULTS.md: how much was run, which troubles came, and
 // what was found. Behind that are the campaigns that it is given, each as a file of what command plant has printed:
 //
-//	go run ./plant -run '^faults/' -seeds 100 > faults.txt
-//	go run ./results -seeds 100 faults.txt > RESULTS.md
+//	cd check/world && go run ./plant -run '^faults/' -seeds 100 > faults.txt
+//	cd check/world && go run ./results -seeds 100 faults.txt > RESULTS.md
 package main
 
 import (
@@ -47,7 +47,7 @@ func run(ctx context.Context, out io.Writer, seeds int, campaigns []string) erro
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "# What the seeded world has run\n\nCommit %s, by `go run ./results -seeds %d`. A line repeats by its seed, as README.md says.\n\n",
+	fmt.Fprintf(out, "# What the seeded world has run\n\nCommit %s, by `cd check/world && go run ./results -seeds %d`. A line repeats by its seed, as README.md says.\n\n",
 		strings.TrimSpace(string(commit)), seeds)
 	fmt.Fprintf(out, "| program | seeds | the world's time | troubles | findings |\n|---|---|---|---|---|\n")
 	for _, guest := range []string{world.Guest, world.VolumeGuest} {
