@@ -58,8 +58,12 @@ func (q *queue) keepOther(op hw.Op, n uint32) {
 	q.tally().keptOctets += n
 }
 
-// Flush ends a series of completions from the provider.
+// Flush ends a series of completions from the provider. Of one that has kept nothing it does nothing: before
+// ESTABLISHED is announced nothing is kept, and the completer may be whoever announces it, at this moment.
 func (q *queue) Flush() {
+	if q.keptFor == nil {
+		return
+	}
 	q.completer.Acquire()
 	q.deliver()
 	q.completer.Release()
