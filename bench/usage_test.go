@@ -49,7 +49,7 @@ func TestACommandLineThatMakesNoSenseHasAStatusOfItsOwn(t *testing.T) {
 		"peers --size 0":                 "a message of 0 bytes",
 		"peers --provider loop,loop":     "provider loop twice",
 		"peers --only nosuch --module=.": `no row's name contains "nosuch"`,
-		"rpc --module=.":                 "no Go module in .",
+		"rpc --module=load":              "no Go module in load",
 		"serve --port 70000 --provider=iwarp:127.0.0.1": "70000 is no port",
 		"serve --provider loop:x":                       "loop is reached by no other process",
 		"dial 127.0.0.1:1 --provider loop:x":            "loop reaches no other process",
