@@ -3,13 +3,14 @@
 # A skipped test is a failure, unless its message says "capability: NAME" and
 # NAME is a word of CI_PROBED, which lists what the machine was found to lack. kernel-tools
 # are the programs that make a guest's kernel: they are hidden with the compilers, and come with
-# the guest.
+# the guest. git-history is what a copy of the files does not have.
 set -euo pipefail
 log=$1
 shift
 for tool in apt-get apt-cache dpkg-deb depmod tar xz make gcc-12; do
   PATH=$PATH:/usr/sbin:/sbin command -v "$tool" >/dev/null || CI_PROBED="${CI_PROBED:-} kernel-tools"
 done
+git rev-parse -q --verify HEAD^ >/dev/null 2>&1 || CI_PROBED="${CI_PROBED:-} git-history"
 status=0
 "$@" -v >"$log" 2>&1 || status=$?
 
