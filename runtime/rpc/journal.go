@@ -47,20 +47,27 @@ func (j *journal) put(level slog.Level, what string, attrs ...slog.Attr) {
 	}
 }
 
-// write is the journal's goroutine.
+// endedText is the line in place of one at which the handler ended its goroutine.
+const endedText = "the handler of Config.Log ended its goroutine"
+
+// write is the journal's goroutine. A handler that ends it at endedText, too, is not told again.
 func (j *journal) write() {
+	var line slog.Record
 	returned := false
 	defer func() {
 		if !returned {
-			j.mu.Lock()
-			line := slog.NewRecord(time.Now(), slog.LevelError, "the handler of Config.Log ended its goroutine", 0)
-			j.lines = append([]slog.Record{line}, j.lines...)
-			j.mu.Unlock()
+			if line.Message != endedText {
+				j.mu.Lock()
+				ended := slog.NewRecord(time.Now(), slog.LevelError, endedText, 0)
+				j.lines = append([]slog.Record{ended}, j.lines...)
+				j.mu.Unlock()
+			}
 			go j.write()
 		}
 	}()
 	ctx := context.Background()
-	for line, ok := j.next(); ok; line, ok = j.next() {
+	var ok bool
+	for line, ok = j.next(); ok; line, ok = j.next() {
 		if h := j.log.Handler(); h.Enabled(ctx, line.Level) {
 			_ = h.Handle(ctx, line)
 		}
