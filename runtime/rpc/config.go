@@ -167,7 +167,7 @@ func (cfg *Config) makePZ(op string, ia *dat.IA) (closePZ func() error, err erro
 }
 
 func (cfg *Config) hello() []byte {
-	return hello{uint16(cfg.Calls), uint32(cfg.receives()), uint32(cfg.Message), uint32(cfg.Metadata)}.encode()
+	return hello{calls: uint16(cfg.Calls), receives: uint32(cfg.receives()), message: uint32(cfg.Message), metadata: uint32(cfg.Metadata)}.encode()
 }
 
 func (cfg *Config) conn() dat.ConnConfig {

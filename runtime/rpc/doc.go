@@ -157,17 +157,22 @@
 // is a hello:
 //
 //	0  "DATC"
-//	4  version, 2 bytes: 2
+//	4  oldest, 2 bytes: the oldest version that the end speaks
 //	6  calls, 2 bytes: the most calls under way that the end makes or takes
 //	8  receives, 4 bytes: messages that may be on their way to this end
 //	12 message, 4 bytes: the most bytes of a payload that this end takes
 //	16 metadata, 4 bytes: the most bytes of metadata that this end takes; a hello that ends before, as
 //	   that of an end that knows none, has 0
+//	20 newest, 2 bytes: the newest version that the end speaks; a hello that ends before, or has 0, speaks
+//	   the oldest alone
 //
-// An end that gets another magic, another version or an impossible number ends the attempt.
-// The private data of a reject is the magic, the version, and in 2 bytes the reason: 1 the
-// hello is not one of this version, 2 the server is being shut down, 6 it has no place for the
-// connection.
+// Both ends speak the newest version of both. An end of the release before has this one's oldest, so a
+// service is renewed one process after the other. A hello has these fields in all versions.
+//
+// An end that gets another magic, versions of which it speaks none, or an impossible number ends the attempt.
+// The private data of a reject is the magic, the oldest version, in 2 bytes the reason, and the newest
+// version. The reason is 1 if the hello is not one that this end takes, 2 if the server is being shut
+// down, 6 if it has no place for the connection.
 //
 // A message is a header and a payload:
 //

@@ -2,6 +2,8 @@ package rpc
 
 import (
 	"bytes"
+	"encoding/binary"
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -148,14 +150,16 @@ func TestAPeerOfAnotherProtocolIsRefused(t *testing.T) {
 		return h.encode()
 	}
 	for name, b := range map[string][]byte{
-		"nothing":         nil,
-		"half a hello":    good.encode()[:firstHello-1],
-		"another magic":   append([]byte("HTTP"), good.encode()[4:]...),
-		"another version": append([]byte("DATC\x00\x01"), good.encode()[6:]...),
-		"no calls":        with(func(h *hello) { h.calls = 0 }),
-		"no receives":     with(func(h *hello) { h.receives = 1 }),
-		"many receives":   with(func(h *hello) { h.receives = mostReceives + 1 }),
-		"no message":      with(func(h *hello) { h.message = 0 }),
+		"nothing":          nil,
+		"half a hello":     good.encode()[:firstHello-1],
+		"another magic":    append([]byte("HTTP"), good.encode()[4:]...),
+		"an older version": append([]byte("DATC\x00\x01"), good.encode()[6:metadataHello]...),
+		"a later version":  append([]byte("DATC\x00\x07"), good.encode()[6:metadataHello]...),
+		"no version":       append([]byte("DATC\x00\x07"), good.encode()[6:]...),
+		"no calls":         with(func(h *hello) { h.calls = 0 }),
+		"no receives":      with(func(h *hello) { h.receives = 1 }),
+		"many receives":    with(func(h *hello) { h.receives = mostReceives + 1 }),
+		"no message":       with(func(h *hello) { h.message = 0 }),
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := parseHello(b)
@@ -175,7 +179,38 @@ func TestAPeerOfAnotherProtocolIsRefused(t *testing.T) {
 	}
 	h, err := parseHello(append(good.encode(), make([]byte, 40)...))
 	require.NoError(t, err, "a provider may put zeros behind it")
+	assert.EqualValues(t, newest, h.version)
+	h.version = 0
 	assert.Equal(t, good, h)
+}
+
+func TestTwoEndsAgreeOnTheNewestVersionThatBothSpeak(t *testing.T) {
+	for _, c := range []struct {
+		from, to, both uint16 // both is 0 if they don't agree
+	}{
+		{oldest, 0, oldest},
+		{oldest, oldest, oldest},
+		{oldest, newest, newest},
+		{oldest, newest + 1, newest},
+		{newest, newest + 9, newest},
+		{newest + 1, 0, 0},
+		{newest + 1, newest + 2, 0},
+		{oldest - 1, 0, 0},
+		{oldest - 1, oldest - 1, 0},
+		{newest, oldest - 1, 0},
+		{0, 0, 0},
+	} {
+		b := hello{calls: 1, receives: 4, message: 1}.encode()
+		binary.BigEndian.PutUint16(b[4:], c.from)
+		binary.BigEndian.PutUint16(b[metadataHello:], c.to)
+		h, err := parseHello(b)
+		assert.Equal(t, c.both == 0, errors.Is(err, errVersion), "%v: %v", c, err)
+		assert.Equal(t, c.both, h.version, c)
+		b = refusal(CodeFull)
+		binary.BigEndian.PutUint16(b[4:], c.from)
+		binary.BigEndian.PutUint16(b[firstRefusal:], c.to)
+		assert.Equal(t, c.both == 0, errors.Is(parseRefusal(b), errVersion), c)
+	}
 }
 
 func FuzzParse(f *testing.F) {

@@ -45,20 +45,20 @@ func TestARefusalNamesTheVersion(t *testing.T) {
 	onEach(t, func(t *testing.T, ia *dat.IA) {
 		s := serve(t, ia, Config{}, 1, echo)
 		later := hello{calls: 1, receives: 4, message: 1}.encode()
-		later[5]++
+		later[5], later[21] = newest+1, newest+2
 		_, err := ia.Dial(within(t), s.Addr(), dat.ConnConfig{Private: later})
 		var cause *hw.Cause
 		require.ErrorAs(t, err, &cause)
 		assert.Equal(t, refusal(CodeUnknown), cause.Private[:refusalSize])
 
 		of := refusal(CodeUnknown)
-		of[5]++
+		of[5], of[9] = newest+1, newest+2
 		ln, err := ia.Listen(t.Context(), ":0", dat.ConnConfig{})
 		require.NoError(t, err)
 		go func() { _ = dat.RequestOf(<-ln.Requests()).Reject(of) }()
 		_, err = Dial(within(t), ia, ln.Addr(), Config{})
 		require.ErrorIs(t, err, errVersion)
-		require.ErrorContains(t, err, "version 3 of the protocol")
+		require.ErrorContains(t, err, "it speaks versions 3 to 4 of the protocol")
 		require.ErrorContains(t, err, "version 2")
 		require.NoError(t, ln.Close())
 

@@ -97,7 +97,7 @@ func refused(err error) error {
 	if said == nil && errors.Is(err, dat.EventError(dat.PeerRejected)) {
 		said = errors.New("the server rejected the connection in words that are not of package rpc: another program listens there")
 		if len(bytes.Trim(cause.Private, "\x00")) == 0 {
-			said = fmt.Errorf("it gave no reason: a server of package rpc that speaks version 1 gives none, and this end speaks version %d; or it is no server of package rpc", version)
+			said = fmt.Errorf("it gave no reason: a server of package rpc that speaks version 1 gives none, and this end speaks %s; or it is no server of package rpc", versions(oldest, newest))
 		}
 	}
 	if said == nil {

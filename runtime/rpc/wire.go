@@ -10,13 +10,17 @@ import (
 )
 
 const (
-	magic     = "DATC"
-	version   = 2
-	helloSize = 20
-	// firstHello is the size of a hello of an end that knows no metadata.
-	firstHello = 16
+	magic = "DATC"
+	// oldest and newest are the versions of the protocol that an end speaks: the one of the release
+	// before, and this one.
+	oldest, newest = 2, 2
 
-	refusalSize = 8
+	helloSize = 22
+	// firstHello is the size of a hello of an end that knows no metadata, and of one that speaks one
+	// version alone.
+	firstHello, metadataHello = 16, 20
+
+	firstRefusal, refusalSize = 8, 10
 
 	headerSize = 16
 	// overhead is the most bytes of a message before its metadata and its payload.
@@ -51,24 +55,27 @@ type hello struct {
 	calls             uint16
 	receives, message uint32
 	metadata          uint32 // 0 of an end that knows none
+	version           uint16 // of a peer's: what both ends speak
 }
 
 func (h hello) encode() []byte {
 	b := append(make([]byte, 0, helloSize), magic...)
-	b = binary.BigEndian.AppendUint16(b, version)
+	b = binary.BigEndian.AppendUint16(b, oldest)
 	b = binary.BigEndian.AppendUint16(b, h.calls)
 	b = binary.BigEndian.AppendUint32(b, h.receives)
 	b = binary.BigEndian.AppendUint32(b, h.message)
-	return binary.BigEndian.AppendUint32(b, h.metadata)
+	b = binary.BigEndian.AppendUint32(b, h.metadata)
+	return binary.BigEndian.AppendUint16(b, newest)
 }
 
 // parseHello decodes a peer's hello. A provider may have put zeros behind it.
 func parseHello(b []byte) (h hello, err error) {
-	if err := speaks(b, firstHello); err != nil {
+	speaks, err := agree(b, firstHello, metadataHello)
+	if err != nil {
 		return h, err
 	}
-	h = hello{calls: binary.BigEndian.Uint16(b[6:]), receives: binary.BigEndian.Uint32(b[8:]), message: binary.BigEndian.Uint32(b[12:])}
-	if len(b) >= helloSize {
+	h = hello{calls: binary.BigEndian.Uint16(b[6:]), receives: binary.BigEndian.Uint32(b[8:]), message: binary.BigEndian.Uint32(b[12:]), version: speaks}
+	if len(b) >= metadataHello {
 		h.metadata = binary.BigEndian.Uint32(b[16:])
 	}
 	if h.calls == 0 || h.receives < 2 || h.message == 0 || h.receives > mostReceives {
@@ -79,30 +86,46 @@ func parseHello(b []byte) (h hello, err error) {
 
 var (
 	errMagic   = errors.New("rpc: the peer does not speak this package's protocol")
-	errVersion = errors.New("rpc: the peer is of another version")
+	errVersion = errors.New("rpc: the peer speaks no version that this end speaks")
 )
 
-// speaks checks the beginning of the private data.
-func speaks(b []byte, size int) error {
-	switch {
-	case len(b) < size || string(b[:4]) != magic:
-		return errMagic
-	case binary.BigEndian.Uint16(b[4:]) != version:
-		return fmt.Errorf("%w: it speaks version %d of the protocol, and this end version %d", errVersion, binary.BigEndian.Uint16(b[4:]), version)
+// agree checks the beginning of the private data, which has size bytes at least, and returns the newest
+// version that both ends speak. The peer's oldest is behind the magic, and its newest at the offset
+// last, if the private data goes as far: 0 says that it is the oldest.
+func agree(b []byte, size, last int) (uint16, error) {
+	if len(b) < size || string(b[:4]) != magic {
+		return 0, errMagic
 	}
-	return nil
+	from, to := binary.BigEndian.Uint16(b[4:]), uint16(0)
+	if len(b) >= last+2 {
+		to = binary.BigEndian.Uint16(b[last:])
+	}
+	to = cmp.Or(to, from)
+	both := min(to, newest)
+	if both < max(from, oldest) {
+		return 0, fmt.Errorf("%w: it speaks %s of the protocol, and this end %s", errVersion, versions(from, to), versions(oldest, newest))
+	}
+	return both, nil
+}
+
+func versions(from, to uint16) string {
+	if from == to {
+		return fmt.Sprint("version ", from)
+	}
+	return fmt.Sprintf("versions %d to %d", from, to)
 }
 
 // refusal is what a server says when it rejects a connection.
 func refusal(code uint16) []byte {
 	b := append(make([]byte, 0, refusalSize), magic...)
-	b = binary.BigEndian.AppendUint16(b, version)
-	return binary.BigEndian.AppendUint16(b, code)
+	b = binary.BigEndian.AppendUint16(b, oldest)
+	b = binary.BigEndian.AppendUint16(b, code)
+	return binary.BigEndian.AppendUint16(b, newest)
 }
 
 // parseRefusal returns what a server said, or nil if that is not known.
 func parseRefusal(b []byte) error {
-	err := speaks(b, refusalSize)
+	_, err := agree(b, firstRefusal, firstRefusal)
 	switch {
 	case err == nil:
 		code := binary.BigEndian.Uint16(b[6:])

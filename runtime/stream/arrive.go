@@ -63,6 +63,7 @@ type outbound struct {
 	peer     dat.RemoteSegment // the peer's ring; the holder of Conn.writing changes it
 	moving   bool              // the next bytes are the first in that ring; the same
 	held     bool              // a call that writes holds Conn.writing; the holder of line.sending writes it
+	version  uint8             // what both ends speak; written by meet
 	smallest uint32            // bytes of the peer's first ring
 	receives uint64            // receives that the peer has posted, at most
 
@@ -160,7 +161,7 @@ func (c *line) arrive(slot int) {
 	}
 	b := c.flow.in.slots[slot*slotSize:][:slotSize]
 	var m message
-	ok := m.parse(b)
+	ok := m.parse(b, c.flow.out.version)
 	b[headerSize-1] = 0 // for a message that is too short
 	if !ok {
 		c.stop(fmt.Errorf("%w: a message of an unknown form", ErrProtocol))

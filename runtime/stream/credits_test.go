@@ -37,9 +37,9 @@ func (x *exchange) postBytes(from int, bytes []byte, fin bool) {
 	cookie, _, _ := c.line.next(bytes, &m)
 	b := make([]byte, slotSize)
 	copy(b, c.line.flow.out.slots[slot*slotSize:])
-	if m := (message{}); m.parse(b) && m.has(flagRing) { // these ends have no region to offer
+	if m := (message{}); m.parse(b, newest) && m.has(flagRing) { // these ends have no region to offer
 		m.ring = dat.RemoteSegment{Len: uint32(len(c.line.flow.in.second.mem))}
-		m.put(b)
+		m.put(b, newest)
 	}
 	x.way[from] = append(x.way[from], b)
 	x.late[from] = append(x.late[from], cookie)

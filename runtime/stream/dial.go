@@ -129,7 +129,7 @@ func (c *line) established(ctx context.Context) error {
 		return c.outOfTime(ctx)
 	}
 	if cause, ok := errors.AsType[*dat.Cause](over.err); ok && len(cause.Private) >= helloSize { // a reject says why
-		if err := checkGreeting(cause.Private); err != nil {
+		if _, err := agree(cause.Private); err != nil {
 			return err
 		}
 	}

@@ -71,10 +71,13 @@
 //
 //	 0       4         6       8         16        20       24         28     32
 //	+-------+---------+-------+---------+---------+--------+----------+------+
-//	| magic | version |   0   | address | context | size   | receives |  0   |
+//	| magic | oldest  | newest| address | context | size   | receives |  0   |
 //	+-------+---------+-------+---------+---------+--------+----------+------+
 //
-// magic is "DATS". address, context and size name the first ring that the peer may write
+// magic is "DATS". oldest and newest are the versions that the sender speaks; a newest of 0 says that it
+// speaks the oldest alone. Both ends speak the newest version of both, which each message names. An end of
+// the release before has this one's oldest, so a service is renewed one process after the other. A hello
+// has these fields in all versions. address, context and size name the first ring that the peer may write
 // to; the size is a power of two from 4 KiB to 1 GiB. receives is how many messages of 256
 // bytes the sender of the hello has posted receives for, from 8 to 65536. An end rejects a
 // request that is no such hello. The private data of the reject is the hello that it

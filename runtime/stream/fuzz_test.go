@@ -14,7 +14,7 @@ import (
 func FuzzHello(f *testing.F) {
 	f.Add([]byte(nil))
 	f.Add(hello{}.append(nil))
-	f.Add(hello{dat.RemoteSegment{Addr: 4096, Len: leastRing, Context: 7}, messages}.append(nil))
+	f.Add(hello{dat.RemoteSegment{Addr: 4096, Len: leastRing, Context: 7}, messages, 0}.append(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		h, err := parseHello(b)
 		if err != nil {
@@ -40,7 +40,7 @@ func bareConn(size int) *Conn {
 	c.line.flow.out.bufferAt.Store(notOffered)
 	c.line.flow.out.peer.Len, c.line.flow.out.smallest = uint32(size), uint32(size)
 	c.line.flow.out.toldGranted.Store(messages)
-	c.line.flow.out.receives = messages
+	c.line.flow.out.receives, c.line.flow.out.version = messages, newest
 	c.line.late = time.AfterFunc(time.Hour, func() {}) // it has no endpoint to report by
 	c.line.late.Stop()
 	c.line.establish(nil)
@@ -104,23 +104,23 @@ func TestAHeaderIsReadAsItWasWritten(t *testing.T) {
 		{produced: 1, inline: 1, flags: flagMoved},
 		{consumed: 1, flags: flagRing, ring: dat.RemoteSegment{Addr: 1 << 40, Len: 1 << 20, Context: 9}},
 	} {
-		length := want.put(b)
+		length := want.put(b, newest)
 		var got message
-		ok := got.parse(b)
+		ok := got.parse(b, newest)
 		assert.Equal(t, length > headerSize, want.inline > 0 || want.has(flagRing))
 		assert.True(t, ok)
 		assert.Equal(t, want, got)
 	}
 	golden := message{produced: 0x0102, consumed: 3, granted: 4, inline: 5, flags: flagFIN}
-	golden.put(b)
+	golden.put(b, newest)
 	assert.Equal(t, []byte{2, 1, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 5, 0, 1, 0, 0, 0, 0, 3}, b[:headerSize])
-	h := hello{dat.RemoteSegment{Addr: 0x0102, Len: leastRing, Context: 3}, 16}
+	h := hello{dat.RemoteSegment{Addr: 0x0102, Len: leastRing, Context: 3}, 16, 0}
 	assert.Equal(t, append([]byte("DATS"),
-		3, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 16, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0), h.append(nil))
+		3, 0, 3, 0, 2, 1, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 16, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0), h.append(nil))
 	for i := 25; i < headerSize; i++ {
-		golden.put(b)
+		golden.put(b, newest)
 		b[i] ^= 0x80
-		ok := new(message).parse(b)
+		ok := new(message).parse(b, newest)
 		assert.False(t, ok, "byte %d", i)
 	}
 }

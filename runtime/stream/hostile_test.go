@@ -2,6 +2,7 @@ package stream
 
 import (
 	"encoding/binary"
+	"errors"
 	"io"
 	"net"
 	"strings"
@@ -29,7 +30,7 @@ func (r *rig) dialScripted(edit func(b []byte) []byte) (*scripted, error) {
 			if err != nil {
 				return nil, err
 			}
-			return edit(hello{ring.Remote(0, leastRing), messages}.append(nil)), nil
+			return edit(hello{ring.Remote(0, leastRing), messages, 0}.append(nil)), nil
 		},
 	})
 	if err != nil {
@@ -61,7 +62,7 @@ func (r *rig) meetScripted() (*scripted, *Conn) {
 func encode(m message, bytes string) []byte {
 	m.inline = len(bytes)
 	b := make([]byte, slotSize)
-	length := m.put(b)
+	length := m.put(b, newest)
 	copy(b[headerSize:], bytes)
 	return b[:length]
 }
@@ -141,7 +142,9 @@ func TestAPeerOfAnotherProtocolIsRefusedAndOthersAreServed(t *testing.T) {
 		"none":              func([]byte) []byte { return nil },
 		"short":             func(b []byte) []byte { return b[:helloSize-1] },
 		"another magic":     func(b []byte) []byte { b[0]++; return b },
-		"another version":   func(b []byte) []byte { b[4]++; return b },
+		"another version":   func(b []byte) []byte { b[4], b[6] = newest+1, newest+2; return b },
+		"an older version":  func(b []byte) []byte { b[4], b[6] = oldest-1, 0; return b },
+		"no version":        func(b []byte) []byte { b[4], b[6] = newest, oldest-1; return b },
 		"no ring":           func(b []byte) []byte { binary.LittleEndian.PutUint32(b[20:], 0); return b },
 		"an odd ring":       func(b []byte) []byte { binary.LittleEndian.PutUint32(b[20:], 5000); return b },
 		"a huge ring":       func(b []byte) []byte { binary.LittleEndian.PutUint32(b[20:], 1<<31); return b },
@@ -159,7 +162,8 @@ func TestAPeerOfAnotherProtocolIsRefusedAndOthersAreServed(t *testing.T) {
 			_, err := r.dialScripted(edit)
 			var cause *dat.Cause
 			require.ErrorAs(t, err, &cause, name)
-			require.NoError(t, checkGreeting(cause.Private), "the reject says which version this end speaks")
+			_, err = agree(cause.Private)
+			require.NoError(t, err, "the reject says which version this end speaks")
 		}
 		c, err := r.dialer().Dial("", r.ln.Addr().String())
 		require.NoError(t, err)
@@ -168,16 +172,42 @@ func TestAPeerOfAnotherProtocolIsRefusedAndOthersAreServed(t *testing.T) {
 	})
 }
 
+func TestTwoEndsAgreeOnTheNewestVersionThatBothSpeak(t *testing.T) {
+	for _, c := range []struct {
+		from, to uint16
+		both     uint8 // 0 if they don't agree
+	}{
+		{oldest, 0, oldest},
+		{oldest, oldest, oldest},
+		{oldest, newest, newest},
+		{oldest, newest + 1, newest},
+		{newest, newest + 9, newest},
+		{newest + 1, 0, 0},
+		{newest + 1, newest + 2, 0},
+		{oldest - 1, 0, 0},
+		{oldest - 1, oldest - 1, 0},
+		{newest, oldest - 1, 0},
+		{0, 0, 0},
+	} {
+		b := hello{dat.RemoteSegment{Len: leastRing}, messages, 0}.append(nil)
+		binary.LittleEndian.PutUint16(b[4:], c.from)
+		binary.LittleEndian.PutUint16(b[6:], c.to)
+		h, err := parseHello(b)
+		assert.Equal(t, c.both == 0, errors.Is(err, ErrProtocol), "%v: %v", c, err)
+		assert.Equal(t, c.both, h.version, c)
+	}
+}
+
 func TestADialerSaysWhichVersionsMet(t *testing.T) {
 	for name, answer := range map[string]func(cr *dat.CR, ln *dat.Listener) error{
 		"rejected": func(cr *dat.CR, _ *dat.Listener) error {
 			b := hello{}.append(nil)
-			b[4] = 7
+			b[4], b[6] = 7, 8
 			return cr.Reject(b)
 		},
 		"accepted": func(cr *dat.CR, ln *dat.Listener) error {
 			b := hello{}.append(nil)
-			b[4] = 7
+			b[4], b[6] = 7, 8
 			_, err := ln.Accept(cr, b)
 			return err
 		},
@@ -189,7 +219,7 @@ func TestADialerSaysWhichVersionsMet(t *testing.T) {
 				answered := write(func() error { return answer(dat.RequestOf(<-ln.Requests()), ln) })
 				_, err = r.dialer().Dial("", ln.Addr())
 				require.ErrorIs(t, err, ErrProtocol)
-				assert.Contains(t, err.Error(), "version 7")
+				assert.Contains(t, err.Error(), "speaks versions 7 to 8, and this end version 3")
 				require.NoError(t, <-answered)
 				require.NoError(t, ln.Close())
 			})

@@ -106,7 +106,7 @@ func (c *line) make(ia *dat.IA) (err error) {
 
 // hello is what this end tells the peer.
 func (f *flow) hello() []byte {
-	return hello{f.in.first.region.Remote(0, leastRing), messages}.append(nil)
+	return hello{f.in.first.region.Remote(0, leastRing), messages, 0}.append(nil)
 }
 
 // meet takes the peer's hello, before any message can come or go.
@@ -114,6 +114,7 @@ func (f *flow) meet(h hello) {
 	f.out.peer = h.ring
 	f.out.smallest = h.ring.Len
 	f.out.receives = uint64(h.receives)
+	f.out.version = h.version
 }
 
 // free gives back everything. The rings stay for a call that still reads them, such as a

@@ -328,7 +328,7 @@ func TestAnOfferIsUsedByAnEndThatLendsNothing(t *testing.T) {
 		b, err := p.Receive(t.Context())
 		require.NoError(t, err)
 		var m message
-		ok := m.parse(append(b.Bytes(), make([]byte, slotSize)...))
+		ok := m.parse(append(b.Bytes(), make([]byte, slotSize)...), newest)
 		assert.True(t, ok)
 		assert.True(t, m.has(flagDirect))
 		assert.Equal(t, uint64(len(want)), m.produced)
@@ -364,7 +364,7 @@ func TestALieAboutABufferEndsTheConnection(t *testing.T) {
 		c.line.flow.out.produced.Store(10)
 		for i, m := range script {
 			require.NoError(t, lastError(c), lie)
-			m.put(c.line.flow.in.slots[i*slotSize:])
+			m.put(c.line.flow.in.slots[i*slotSize:], newest)
 			c.line.arrive(i)
 		}
 		require.ErrorIs(t, lastError(c), ErrProtocol, lie)

@@ -195,7 +195,7 @@ func (c *line) next(b []byte, m *message) (cookie uint64, flags dat.Flags, segme
 		m.ring = c.flow.in.second.region.Remote(0, len(c.flow.in.second.mem))
 		c.flow.in.offer.Store(offerSent)
 	}
-	length := m.put(slot)
+	length := m.put(slot, o.version)
 	if m.has(flagFIN) {
 		o.fin.Store(true)
 		quiet = false

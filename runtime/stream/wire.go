@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -10,8 +11,11 @@ import (
 
 // The wire format is drawn in the package documentation.
 const (
-	magic      = "DATS"
-	version    = 3
+	magic = "DATS"
+	// oldest and newest are the versions of the wire format that an end speaks: the one of the
+	// release before, and this one.
+	oldest, newest = 3, 3
+
 	helloSize  = 32
 	headerSize = 32
 
@@ -34,12 +38,13 @@ var ErrProtocol = errors.New("stream: the peer broke the protocol")
 type hello struct {
 	ring     dat.RemoteSegment
 	receives uint32
+	version  uint8 // of a peer's: what both ends speak
 }
 
 func (h hello) append(b []byte) []byte {
 	b = append(b, magic...)
-	b = binary.LittleEndian.AppendUint16(b, version)
-	b = append(b, 0, 0)
+	b = binary.LittleEndian.AppendUint16(b, oldest)
+	b = binary.LittleEndian.AppendUint16(b, newest)
 	b = appendRing(b, h.ring)
 	b = binary.LittleEndian.AppendUint32(b, h.receives)
 	return append(b, 0, 0, 0, 0)
@@ -47,7 +52,7 @@ func (h hello) append(b []byte) []byte {
 
 // parseHello takes a hello from private data, which a device may have padded.
 func parseHello(b []byte) (h hello, err error) {
-	if err := checkGreeting(b); err != nil {
+	if h.version, err = agree(b); err != nil {
 		return h, err
 	}
 	h.ring = parseRing(b[8:])
@@ -86,15 +91,26 @@ func flawOf(r dat.RemoteSegment) string {
 	return ""
 }
 
-// checkGreeting checks the part of a hello that all versions have.
-func checkGreeting(b []byte) error {
+// agree checks the part of a hello that all versions have, and returns the newest version that both
+// ends speak. A hello whose newest version is 0 speaks its oldest alone.
+func agree(b []byte) (uint8, error) {
 	if len(b) < helloSize || string(b[:4]) != magic {
-		return fmt.Errorf("%w: it speaks another protocol than package stream", ErrProtocol)
+		return 0, fmt.Errorf("%w: it speaks another protocol than package stream", ErrProtocol)
 	}
-	if v := binary.LittleEndian.Uint16(b[4:]); v != version {
-		return fmt.Errorf("%w: it speaks version %d, and this end version %d", ErrProtocol, v, version)
+	from, to := binary.LittleEndian.Uint16(b[4:]), binary.LittleEndian.Uint16(b[6:])
+	to = cmp.Or(to, from)
+	both := min(to, newest)
+	if both < max(from, oldest) {
+		return 0, fmt.Errorf("%w: it speaks %s, and this end %s", ErrProtocol, versions(from, to), versions(oldest, newest))
 	}
-	return nil
+	return uint8(both), nil
+}
+
+func versions(from, to uint16) string {
+	if from == to {
+		return fmt.Sprint("version ", from)
+	}
+	return fmt.Sprintf("versions %d to %d", from, to)
 }
 
 // message is the header of a message.
@@ -114,13 +130,13 @@ type message struct {
 //	flagDirect  this message's bytes are in the buffer that was offered
 func (m *message) has(flags uint64) bool { return m.flags&flags != 0 }
 
-// put encodes the message, but for its bytes, into b, and returns its length.
-func (m *message) put(b []byte) int {
+// put encodes the message of a version, but for its bytes, into b, and returns its length.
+func (m *message) put(b []byte, version uint8) int {
 	b = b[:slotSize]
 	binary.LittleEndian.PutUint64(b, m.produced)
 	binary.LittleEndian.PutUint64(b[8:], m.consumed)
 	binary.LittleEndian.PutUint64(b[16:], m.granted)
-	binary.LittleEndian.PutUint64(b[24:], uint64(m.inline)|m.flags<<16|version<<56)
+	binary.LittleEndian.PutUint64(b[24:], uint64(m.inline)|m.flags<<16|uint64(version)<<56)
 	if m.has(flagRing | flagOffer) {
 		return len(appendRing(b[:headerSize], m.ring))
 	}
@@ -128,12 +144,12 @@ func (m *message) put(b []byte) int {
 }
 
 // parse takes a header from a slot into m, which is empty. It returns false for one that
-// this version does not know. Before a receive is posted, byte 31 of its slot is zero, so a
+// the version does not know. Before a receive is posted, byte 31 of its slot is zero, so a
 // message that is shorter than a header is not taken for the one before it.
 //
 // It returns no message: that would be copied in wider pieces than it was written in, for
 // which the processor waits.
-func (m *message) parse(b []byte) bool {
+func (m *message) parse(b []byte, version uint8) bool {
 	b = b[:slotSize]
 	m.produced = binary.LittleEndian.Uint64(b)
 	m.consumed = binary.LittleEndian.Uint64(b[8:])
@@ -144,7 +160,7 @@ func (m *message) parse(b []byte) bool {
 	if m.has(flagRing | flagOffer) {
 		m.ring = parseRing(b[headerSize:])
 	}
-	return last&^(0xffff|allFlags<<16) == version<<56 && m.inline <= maxInline && (m.flags == 0 || m.consistent())
+	return last&^(0xffff|allFlags<<16) == uint64(version)<<56 && m.inline <= maxInline && (m.flags == 0 || m.consistent())
 }
 
 // consistent reports whether a message says nothing twice.
