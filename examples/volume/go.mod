@@ -14,6 +14,7 @@ require (
 	go.etcd.io/raft/v3 v3.7.0
 	go.uber.org/goleak v1.3.0
 	godat v0.0.0
+	godat/check v0.0.0
 	godat/runtime/inspect/prometheus v0.0.0
 	golang.org/x/sync v0.24.0
 	golang.org/x/term v0.47.0
@@ -56,6 +57,7 @@ require (
 
 replace (
 	godat => ../..
+	godat/check => ../../check
 	godat/runtime/inspect/prometheus => ../../runtime/inspect/prometheus
 )
 

@@ -2,44 +2,18 @@ package main
 
 import (
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"godat/check/trees"
 )
 
 // before is the program of the commit before the last one that changed the volume.
 func before(t *testing.T) string {
-	git := func(args ...string) (string, error) {
-		out, err := exec.CommandContext(t.Context(), "git", args...).Output()
-		return strings.TrimSpace(string(out)), err
-	}
-	last, err := git("rev-list", "-1", "HEAD", "--", ".")
-	if err != nil || last == "" {
-		t.Skip("capability: git-history")
-	}
-	if _, err := git("rev-parse", "-q", "--verify", last+"~1^{tree}"); err != nil {
-		t.Skip("capability: git-history")
-	}
-	top, err := git("rev-parse", "--show-toplevel")
-	require.NoError(t, err)
-	dir := t.TempDir()
-	archive := exec.CommandContext(t.Context(), "git", "-C", top, "archive", "--output="+filepath.Join(dir, "all.tar"), last+"~1")
-	out, err := archive.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	out, err = exec.CommandContext(t.Context(), "tar", "-xf", filepath.Join(dir, "all.tar"), "-C", dir).CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	program := filepath.Join(dir, "volume.before")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".")
-	build.Dir = filepath.Join(dir, "examples", "volume")
-	build.Env = append(os.Environ(), "GOWORK=off")
-	out, err = build.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	return program
+	return trees.Build(t, filepath.Join(trees.Before(t, "--", "."), "examples", "volume"))
 }
 
 func TestAVolumeIsUpgradedNodeByNodeUnderLoad(t *testing.T) {

@@ -1,0 +1,29 @@
+# Says what of the public API breaks programs of the last release: of the newest tag before this commit, or of
+# the commit that is named. Fails only within a major version from 1 on. Without a tag there is nothing to compare with.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+version=v0.0.0-20261113113407-e3970619a1a4 # of golang.org/x/exp
+base=${1:-$(git describe --tags --match 'v[0-9]*' --abbrev=0 2>/dev/null || true)}
+if [[ -z $base ]]; then
+  echo "apidiff: no release yet, so nothing to compare with"
+  exit 0
+fi
+PATH="$PATH:$(go env GOPATH)/bin"
+command -v apidiff >/dev/null || go install "golang.org/x/exp/cmd/apidiff@$version"
+temp=$(mktemp -d)
+trap 'rm -rf "$temp"' EXIT
+git archive --output="$temp/base.tar" "$base"
+mkdir "$temp/base"
+tar -xf "$temp/base.tar" -C "$temp/base"
+export GOWORK=off GOFLAGS=-buildvcs=false
+exec 2> >(grep -v '^Ignoring internal package' >&2)
+(cd "$temp/base" && apidiff -m -w "$temp/base.api" godat)
+apidiff -m -w "$temp/now.api" godat
+echo "apidiff: since $base:"
+# What takes a door.Key is listed, too, though no program can call it.
+apidiff -m "$temp/base.api" "$temp/now.api"
+broken=$(apidiff -m -incompatible "$temp/base.api" "$temp/now.api")
+if [[ -n $broken && $base =~ ^v[1-9] ]]; then
+  echo "apidiff: that breaks programs of $base, and the next version has the same major number"
+  exit 1
+fi
