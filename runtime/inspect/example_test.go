@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -99,4 +100,25 @@ func ExampleHandler_AllowTraces() {
 	// Output:
 	// 1 file
 	// <nil>
+}
+
+// A page on a loopback address, which a proxy shows to operators by another name.
+func ExampleHandler_AllowHosts() {
+	ia, err := dat.Open(context.Background(), "loop")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer ia.Close()
+	h := inspect.New(ia).AllowHosts("ops.example")
+	for _, host := range []string{"ops.example", "elsewhere.example"} {
+		r := httptest.NewRequest(http.MethodGet, "http://"+host+"/debug/godat/", nil)
+		r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}))
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		fmt.Println(host, w.Code)
+	}
+	// Output:
+	// ops.example 200
+	// elsewhere.example 403
 }
