@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"godat/examples/volume/journal"
+	"godat/examples/volume/raftlog"
 	"godat/examples/volume/replica"
 )
 
@@ -28,6 +29,7 @@ type tcpNode struct {
 	peers    map[uint64]chan *pb.Message
 	events   queue // of run
 	jobs     queue // of the keeper
+	appends  raftlog.Appends
 	ctx      context.Context
 	end      context.CancelFunc
 	tasks    sync.WaitGroup
@@ -196,7 +198,9 @@ func (n *tcpNode) handle(rd raft.Ready) {
 	for _, m := range rd.Messages {
 		switch m.GetTo() {
 		case raft.LocalAppendThread:
-			n.put(n.jobs, func() { n.keepAppend(m) })
+			if n.appends.Put(m) {
+				n.put(n.jobs, n.keepAll)
+			}
 		case raft.LocalApplyThread:
 			n.put(n.jobs, func() { n.keepApply(m) })
 		default:

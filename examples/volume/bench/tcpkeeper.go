@@ -66,16 +66,27 @@ func must(err error) {
 	}
 }
 
-func (n *tcpNode) keepAppend(m *pb.Message) {
-	if m.Term != nil {
-		must(n.log.SetVote(raftlog.Vote{Term: m.GetTerm(), For: m.GetVote()}))
+// keepAll keeps all that waits, like a volume's keeper.
+func (n *tcpNode) keepAll() {
+	for {
+		x, ok := n.appends.Take()
+		if !ok {
+			return
+		}
+		n.keepAppend(x)
+	}
+}
+
+func (n *tcpNode) keepAppend(x raftlog.Append) {
+	if x.Vote != nil {
+		must(n.log.SetVote(*x.Vote))
 	}
 	var records []replica.Record
-	for _, e := range m.GetEntries() {
+	for _, e := range x.Entries {
 		records = append(records, replica.Record{Index: e.GetIndex(), Term: e.GetTerm(), Data: e.Data})
 	}
 	must(n.replica.Accept(records))
-	n.put(n.events, func() { n.answer(m.GetResponses()) })
+	n.put(n.events, func() { n.answer(x.Responses) })
 }
 
 func (n *tcpNode) keepApply(m *pb.Message) {

@@ -128,7 +128,7 @@ func (c *consensus) handle(rd raft.Ready) {
 	for _, m := range rd.Messages {
 		switch m.GetTo() {
 		case raft.LocalAppendThread:
-			c.keeper.jobs.put(func() { c.keeper.append(life, m) })
+			c.keeper.keep(life, m)
 		case raft.LocalApplyThread:
 			c.keeper.jobs.put(func() { c.keeper.apply(life, m) })
 		default:

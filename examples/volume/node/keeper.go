@@ -21,6 +21,7 @@ type keeper struct {
 	consensus *consensus
 	replica   *replica.Replica
 	jobs      mailbox
+	appends   raftlog.Appends
 	deaf      bool          // records wait for the engine of a rebuilt replica
 	told      uint64        // up to where the replica has released, as consensus was told
 	checking  uint64        // the last check that was begun
@@ -59,26 +60,44 @@ func (k *keeper) zero() {
 	}
 }
 
-// append keeps what the engine wants to be kept, and then lets go its answers. A replica that is
-// rebuilt takes no records; it votes.
-func (k *keeper) append(life uint64, m *pb.Message) {
-	if m.Term != nil {
-		if err := k.log.SetVote(raftlog.Vote{Term: m.GetTerm(), For: m.GetVote()}); err != nil {
-			k.fail(err)
+// keep has kept what the engine wants to be kept, with what waits for that already.
+func (k *keeper) keep(life uint64, m *pb.Message) {
+	if k.appends.Put(m) {
+		k.jobs.put(func() { k.appendAll(life) }) // an engine ends when nothing of it waits
+	}
+}
+
+// appendAll keeps all that waits.
+func (k *keeper) appendAll(life uint64) {
+	for {
+		x, ok := k.appends.Take()
+		if !ok || !k.append(life, x) {
 			return
 		}
 	}
-	responses := m.GetResponses()
-	switch err := k.accept(m.GetEntries()); {
+}
+
+// append keeps a vote and entries, and then lets go the engine's answers. It reports whether it could. A replica that is
+// rebuilt takes no records; it votes.
+func (k *keeper) append(life uint64, x raftlog.Append) bool {
+	if x.Vote != nil {
+		if err := k.log.SetVote(*x.Vote); err != nil {
+			k.fail(err)
+			return false
+		}
+	}
+	responses := x.Responses
+	switch err := k.accept(x.Entries); {
 	case k.deaf:
 		responses = slices.DeleteFunc(responses, func(r *pb.Message) bool {
 			return r.GetType() != pb.MsgVoteResp && r.GetType() != pb.MsgPreVoteResp
 		})
 	case err != nil:
 		k.fail(err)
-		return
+		return false
 	}
 	k.events.put(func() { k.consensus.answer(life, responses) })
+	return true
 }
 
 // accept makes records and their slots stable.
