@@ -54,8 +54,16 @@ type Journal struct {
 	store  store.Store
 	layout Layout
 
-	mu     sync.Mutex
-	failed error // of the first sync that failed
+	mu     sync.Mutex // held for moments
+	failed error      // of the first sync that failed
+	known  []known    // of each slot
+}
+
+// known is what a journal knows of a slot. An entry of length 0 is none.
+type known struct {
+	off      uint64
+	len, crc uint32 // of the entry whose data was found in it
+	life     uint32 // counts how often that was forgotten
 }
 
 // Open opens the journal in a store of the layout's size, and makes one of a store of
@@ -78,7 +86,7 @@ func Open(s store.Store, l Layout) (*Journal, error) {
 			return nil, fmt.Errorf("journal: %w", err)
 		}
 	}
-	return &Journal{store: s, layout: l}, nil
+	return &Journal{store: s, layout: l, known: make([]known, l.Nodes*l.Slots)}, nil
 }
 
 const (
@@ -133,16 +141,57 @@ func (j *Journal) Slot(slot uint32, n int) ([]byte, error) {
 	return j.Memory()[j.Offset(slot):][:n:n], nil
 }
 
-// Data is the data of a Write. It returns ErrOther if the slot has other data.
+// Data is the data of a Write. It returns ErrOther if the slot has other data. It sums the data once, until Forget.
 func (j *Journal) Data(e *entry.Entry) ([]byte, error) {
 	data, err := j.Slot(e.Slot, int(e.Len))
 	if err != nil {
 		return nil, err
 	}
+	life, has := j.has(e)
+	if has {
+		return data, nil
+	}
 	if !e.Right(data) {
 		return nil, fmt.Errorf("%w: %d", ErrOther, e.Slot)
 	}
+	j.know(e, life)
 	return data, nil
+}
+
+// Seal is the Write with the CRC of the data in its slot.
+func (j *Journal) Seal(e entry.Entry) (entry.Entry, error) {
+	data, err := j.Slot(e.Slot, int(e.Len))
+	if err != nil {
+		return e, err
+	}
+	life, _ := j.has(&e)
+	e = e.Sealed(data)
+	j.know(&e, life)
+	return e, nil
+}
+
+// Forget says that somebody is going to write to a slot. It comes before that.
+func (j *Journal) Forget(slot uint32) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.known[slot] = known{life: j.known[slot].life + 1}
+}
+
+// has reports whether the data of an entry was found in its slot, which is there, and nobody has written to it since.
+func (j *Journal) has(e *entry.Entry) (life uint32, has bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	k := j.known[e.Slot]
+	return k.life, e.Len != 0 && k == known{e.Off, e.Len, e.CRC, k.life}
+}
+
+// know notes that the data of an entry was found in its slot, unless somebody has begun to write to that meanwhile.
+func (j *Journal) know(e *entry.Entry, life uint32) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.known[e.Slot].life == life {
+		j.known[e.Slot] = known{e.Off, e.Len, e.CRC, life}
+	}
 }
 
 // Sync makes the data of the Writes among entries stable, with one flush. After a sync

@@ -74,6 +74,45 @@ func TestAByteThatFlipsInASlotIsFound(t *testing.T) {
 	require.NoError(t, err)
 }
 
+func TestASlotIsSummedOnceUntilSomebodyWritesToIt(t *testing.T) {
+	s := fault.New(layout.Size())
+	j, err := Open(s, layout)
+	require.NoError(t, err)
+	passes := func(f func(), want int) {
+		t.Helper()
+		before := entry.Passes()
+		f()
+		assert.Equal(t, want, int(entry.Passes()-before))
+	}
+	e, other := fill(t, j, 4, 4096, 1), fill(t, j, 5, 4096, 2)
+	is := func(e entry.Entry, err error) func() {
+		return func() {
+			_, got := j.Data(&e)
+			require.ErrorIs(t, got, err)
+		}
+	}
+	passes(is(e, nil), 1)
+	passes(is(e, nil), 0)
+	passes(is(other, nil), 1)
+	moved := e
+	moved.Off += 512
+	passes(is(moved, ErrOther), 1)
+	passes(is(e, nil), 0)
+	j.Forget(4)
+	again := fill(t, j, 4, 4096, 3)
+	passes(is(e, ErrOther), 1)
+	passes(is(again, nil), 1)
+	passes(func() { again, err = j.Seal(again) }, 1)
+	require.NoError(t, err)
+	passes(is(again, nil), 0)
+	_, err = j.Seal(entry.Entry{Slot: 99, Len: 512})
+	require.ErrorContains(t, err, "no slot")
+	life, _ := j.has(&e)
+	j.Forget(4)
+	j.know(&again, life) // it was summed while somebody began to write
+	passes(is(again, nil), 1)
+}
+
 func TestASlotThatIsNotThereIsAnError(t *testing.T) {
 	j, err := Open(fault.New(layout.Size()), layout)
 	require.NoError(t, err)

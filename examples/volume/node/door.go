@@ -209,11 +209,19 @@ func withoutEntries(m *pb.Message) *pb.Message {
 	return m
 }
 
-// fetch reads the data of an entry's slot, unless it is here.
+var errDamaged = errors.New("node: an entry has other data than its CRC says")
+
+// fetch reads the data of an entry's slot, unless it is here. What is in the entry itself has come with it.
 func (d *door) fetch(e *pb.Entry, r *rpc.Request) error {
 	x, err := entry.Parse(e.Data)
-	if err != nil || x.Op != entry.Write {
+	if err != nil {
 		return err
+	}
+	if x.Op != entry.Write {
+		if !x.Right(x.Data) {
+			return errDamaged
+		}
+		return nil
 	}
 	if _, err := d.journal.Slot(x.Slot, int(x.Len)); err != nil {
 		return err
@@ -227,6 +235,7 @@ func (d *door) fetch(e *pb.Entry, r *rpc.Request) error {
 		return errHeld
 	}
 	at := d.journal.Offset(x.Slot)
+	d.journal.Forget(x.Slot)
 	if err := r.Read(d.region.Segment(at, int(x.Len)), at); err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ type mailbox struct {
 type mails struct {
 	mu     sync.Mutex
 	queue  []func()
+	all    uint64 // that were put in
 	closed bool
 }
 
@@ -27,6 +28,7 @@ func (m mailbox) put(f func()) bool {
 		return false
 	}
 	m.queue = append(m.queue, f)
+	m.all++
 	select {
 	case m.filled <- struct{}{}:
 	default:

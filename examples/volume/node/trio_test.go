@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/raft-wal/types"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -43,6 +44,11 @@ type trio struct {
 
 // newTrio runs three nodes, but for the ones whose disks absent refuses.
 func newTrio(t testing.TB, absent func(id uint64, disk *valve) bool) *trio {
+	return newTrioOf(t, absent, nil, func(*Config) {})
+}
+
+// newTrioOf is newTrio with files of the logs, and a change of what the nodes are.
+func newTrioOf(t testing.TB, absent func(id uint64, disk *valve) bool, files types.VFS, change func(*Config)) *trio {
 	c := &trio{TB: t}
 	ia, err := dat.Open(t.Context(), "loop")
 	require.NoError(t, err)
@@ -54,7 +60,7 @@ func newTrio(t testing.TB, absent func(id uint64, disk *valve) bool) *trio {
 	var running sync.WaitGroup
 	var logs []*raftlog.Log
 	for i := range c.all {
-		log, err := raftlog.Open(t.TempDir(), raftlog.Config{})
+		log, err := raftlog.Open(t.TempDir(), raftlog.Config{Files: files})
 		require.NoError(t, err)
 		require.NoError(t, log.SetMembers(members))
 		logs = append(logs, log)
@@ -64,11 +70,17 @@ func newTrio(t testing.TB, absent func(id uint64, disk *valve) bool) *trio {
 		if absent != nil && absent(id, m.disk) {
 			continue
 		}
-		m.Node, err = Open(t.Context(), ia, Config{
+		cfg := Config{
 			ID: id, Addr: members[id].Addr, Layout: layout, Journal: fault.New(layout.Size()), Disk: m.disk, Log: log, Tick: 20 * time.Millisecond,
-		})
+		}
+		change(&cfg)
+		m.Node, err = Open(t.Context(), ia, cfg)
 		require.NoError(t, err)
-		running.Go(func() { assert.NoError(t, m.Run(ctx)) })
+	}
+	for i := range c.all {
+		if m := &c.all[i]; m.Node != nil {
+			running.Go(func() { assert.NoError(t, m.Run(ctx)) })
+		}
 	}
 	t.Cleanup(func() {
 		cancel()

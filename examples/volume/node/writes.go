@@ -57,6 +57,7 @@ func (r *reign) placeAll() {
 		w := r.placing[0]
 		r.placing = r.placing[1:]
 		r.c.filling[w] = fill{slot, r.number}
+		r.c.journal.Forget(slot)
 		w.Placed(r.c.journal.Offset(slot))
 	}
 }
@@ -91,13 +92,15 @@ func (c *consensus) take(w *target.Write) {
 		w.Done(errChange)
 		return
 	}
-	data, _ := c.journal.Slot(slot, w.Len) // the slot is the pool's
 	e := entry.Entry{Op: entry.Write, Off: uint64(w.Offset), Len: uint32(w.Len), Slot: slot}
 	large := w.Len >= smallest
-	if !large {
-		e.Op, e.Slot, e.Data = entry.Small, 0, data
+	if large {
+		e, _ = c.journal.Seal(e) // the slot is the pool's
+	} else {
+		e.Op, e.Slot = entry.Small, 0
+		e.Data, _ = c.journal.Slot(slot, w.Len) // the same
+		e = e.Sealed(e.Data)
 	}
-	e = e.Sealed(data)
 	sent := c.reign.propose(proposal{data: e.Append(nil), slot: slot, large: large, done: w.Done})
 	if !large || !sent {
 		c.reign.give(slot)

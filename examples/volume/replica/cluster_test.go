@@ -162,6 +162,7 @@ func (c *cluster) fill(t require.TestingT, n int, off uint64) bool {
 	f := filled{slot, c.data(off, n), off}
 	own, err := c.leader.journal.Slot(slot, n)
 	require.NoError(t, err)
+	c.leader.journal.Forget(slot)
 	copy(own, f.data)
 	c.filling = append(c.filling, f)
 	return true

@@ -165,6 +165,7 @@ func (n *node) fetch(m message) error {
 		if err != nil {
 			return err
 		}
+		n.journal.Forget(e.Slot)
 		from, _ := m.from.journal.Slot(e.Slot, int(e.Len)) // as above
 		copy(to, from)
 		if n.inPlace(&e) != nil {

@@ -167,7 +167,8 @@ func (r *Replica) inPlace(e *entry.Entry) error {
 }
 
 // Accept makes records and their slots stable, side by side. The log does not have the
-// records; it may have others of their indexes, which never were committed. The caller may
+// records; it may have others of their indexes, which never were committed. The data that is in a record itself was found
+// right by the caller. The caller may
 // acknowledge the records when Accept has returned nil. Error journal.ErrOther says that the data of one is not in
 // its slot; nothing has happened then.
 func (r *Replica) Accept(records []Record) error {
@@ -219,13 +220,18 @@ func (r *Replica) Apply(commit uint64) error {
 			return err
 		}
 		var data []byte
-		if e.Op == entry.Write {
-			if data, err = r.journal.Slot(e.Slot, int(e.Len)); err != nil {
-				return err
-			}
+		switch e.Op {
+		case entry.Write:
+			data, err = r.journal.Data(&e)
+			e = e.Proven()
+		case entry.Small:
+			e = e.Proven() // when it came, or when the replica was opened
+		default:
 		}
-		err = r.disk.Apply(index, record.Term, &e, data)
-		if errors.Is(err, state.ErrOther) {
+		if err == nil {
+			err = r.disk.Apply(index, record.Term, &e, data)
+		}
+		if errors.Is(err, state.ErrOther) || errors.Is(err, journal.ErrOther) {
 			r.rotten = true
 			return fmt.Errorf("%w: record %d: %w", ErrRotten, index, err)
 		}

@@ -18,6 +18,7 @@ import (
 func (n *node) record(t *testing.T, index uint64, slot uint32) Record {
 	b, err := n.Replica.journal.Slot(slot, 4096)
 	require.NoError(t, err)
+	n.Replica.journal.Forget(slot)
 	copy(b, bytes.Repeat([]byte{byte(index), byte(slot)}, 2048))
 	e := entry.Entry{Op: entry.Write, Off: 4096 * (index % 4), Len: 4096, Slot: slot}.Sealed(b)
 	return Record{Index: index, Term: 1, Data: e.Append(nil)}
@@ -94,6 +95,7 @@ func TestAReplicaKeepsASlotThatItNeedsWhenAnotherLeaderNamesItAgain(t *testing.T
 func TestASlotThatLosesItsDataIsFoundWhenItIsApplied(t *testing.T) {
 	n := newNode(t, 0)
 	require.NoError(t, n.Accept([]Record{n.record(t, 1, 0)}))
+	n.Replica.journal.Forget(0) // somebody wrote to it
 	n.slots.Flip(4096)
 	require.ErrorIs(t, n.Apply(1), ErrRotten)
 	assert.True(t, n.Rotten())
