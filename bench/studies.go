@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"godat/bench/lane"
 	"godat/bench/load"
@@ -139,7 +140,7 @@ func (s *serveCommand) Run(out io.Writer) error {
 	if inProcess(s.Provider) {
 		return misusedf("loop is reached by no other process: name another --provider, such as iwarp")
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return serve(ctx, s.config("iwarp"), s.Port, out)
 }

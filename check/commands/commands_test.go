@@ -1,7 +1,7 @@
 // Package commands tries the commands that pages and package documentation print: each
 // names a program, a target, a stage or a package that there is. With -commands.run it also
 // builds the programs and looks for the flags in their help, and runs the commands that need
-// nothing but this machine; the checks do that from a fresh copy of the repository, with an
+// nothing but this machine, with the servers and clients that pages print; the checks do that from a fresh copy of the repository, with an
 // empty HOME.
 package commands
 
@@ -35,7 +35,7 @@ var (
 	inCode  = regexp.MustCompile("`([^`\n]+)`")
 	setting = regexp.MustCompile(`^[A-Z]+=`)
 	// begins says how a command begins; the names of programs alone are those of README files.
-	begins = regexp.MustCompile(`^(?:[A-Z]+=\S+ )*(?:cd \S+ && )?(?:go (?:run|test|doc|build|mod)|make|bash|\.ci/run|\./nvmeof|volume [a-z])(?: |$)`)
+	begins = regexp.MustCompile(`^(?:[A-Z]+=\S+ )*(?:cd \S+ && )?(?:go (?:run|test|doc|build|mod)|make|bash|\.ci/run|\./nvmeof|volume [a-z]+)(?: |$)`)
 )
 
 // find returns the commands of all pages but the changes, the figures, and test data, and
@@ -67,8 +67,8 @@ func commandsOf(page, text string) (all []command) {
 		line = strings.TrimRight(line, "\r")
 		switch {
 		case strings.HasSuffix(page, ".go"):
-			if code, is := strings.CutPrefix(line, "//\tgo "); is {
-				candidates = []string{"go " + code}
+			if code, is := strings.CutPrefix(line, "//\t"); is {
+				candidates = []string{code}
 			} else if strings.HasPrefix(line, "//") {
 				candidates = quotedIn(line)
 			}

@@ -1,0 +1,7 @@
+//go:build !unix
+
+package commands
+
+import "os"
+
+func terminate(p *os.Process) error { return p.Kill() }
