@@ -77,7 +77,7 @@ var talks = []struct {
 		{text: "go run ./examples/blockstore", also: "--dir SOURCES"},
 	}},
 	{"a volume", []step{
-		{text: volume + "go run . serve --create --id 1 --peers $P --listen 127.0.0.1:4421 --data /tmp/v1 --size 256M", says: `serves hosts`, serves: true},
+		{text: volume + "go run . serve --create --id 1 --peers $P --listen 127.0.0.1:4421 --data /tmp/v1 --size 256M", also: "--size 32M", says: `serves hosts`, serves: true},
 		{text: volume + "go run . serve --create --id 2 --peers $P --listen 127.0.0.1:4422 --data /tmp/v2 --token /tmp/v1/token", says: `serves hosts`, serves: true},
 		{text: volume + "go run . serve --create --id 3 --peers $P --listen 127.0.0.1:4423 --data /tmp/v3 --token /tmp/v1/token", says: `serves hosts`, serves: true},
 		{text: volume + "volume status 127.0.0.1:7001", says: `copies: 3 of 3`, until: true},
@@ -88,8 +88,8 @@ var talks = []struct {
 		{text: volume + "go run . serve --data /tmp/v1 --listen 127.0.0.1:4421", says: `serves hosts`, serves: true, ends: true},
 	}},
 	{"several volumes", []step{
-		{text: volume + "go run . create --id 1 --peers 1=127.0.0.1:7001,2=127.0.0.1:7002,3=127.0.0.1:7003 --data /tmp/a1 --size 256M"},
-		{text: volume + "go run . create --id 1 --peers 1=127.0.0.1:7101,2=127.0.0.1:7102,3=127.0.0.1:7103 --data /tmp/b1 --size 1G --namespace 2 --beside /tmp/a1/token", also: "--size 256M"},
+		{text: volume + "go run . create --id 1 --peers 1=127.0.0.1:7001,2=127.0.0.1:7002,3=127.0.0.1:7003 --data /tmp/a1 --size 256M", also: "--size 32M"},
+		{text: volume + "go run . create --id 1 --peers 1=127.0.0.1:7101,2=127.0.0.1:7102,3=127.0.0.1:7103 --data /tmp/b1 --size 1G --namespace 2 --beside /tmp/a1/token", also: "--size 32M"},
 		{text: volume + "go run . serve --data /tmp/a1 --data /tmp/b1 --listen 127.0.0.1:4421", says: `serves hosts`, serves: true},
 	}},
 	{"a volume's machines are replaced, lost and restored", []step{
