@@ -1304,6 +1304,14 @@ type DeviceAttr = hw.Attr
 // Its fields: go doc godat/hw ListenerCounts.
 type ListenerCounts = hw.ListenerCounts
 
+// PollCounts say how completions of a device were noticed since it was opened: by polls, or by a
+// wake-up after a sleep. All of them only grow. The counts of one snapshot may be apart by what
+// happened while it was taken. A loop that polls makes no Arms and no Waits; one that sleeps has
+// a wait for each batch of completions that came while it slept.
+//
+// Its fields: go doc godat/hw PollCounts.
+type PollCounts = hw.PollCounts
+
 // ProviderInfo identifies a provider: DAT_PROVIDER_INFO.
 //
 // Its fields: go doc godat/hw Info.

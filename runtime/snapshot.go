@@ -31,8 +31,11 @@ type Snapshot struct {
 	LastEnds []EndSnapshot // the last of them, the oldest first
 
 	Counters Counters // since the adapter was opened
-	Freed    FreedCounts
-	Memory   MemoryStats
+	// Polls says how the device's completions were noticed, by polls or by sleeps; nil for a
+	// device whose completions come in the calls that post, as loop's do.
+	Polls  *PollSnapshot
+	Freed  FreedCounts
+	Memory MemoryStats
 }
 
 // FreedCounts sum what objects of an adapter counted that are closed now. Added to the counts of
@@ -123,6 +126,7 @@ func (ia *IA) describe() (Snapshot, error) {
 	if ia.async.to != nil {
 		dispatchers = append(dispatchers, ia.async.to)
 	}
+	s.Polls = ia.describePolls()
 	s.describeDispatchers(dispatchers, took)
 	s.Freed.Latency = took.Snapshot()
 	s.Listeners = describeListeners(below.Points, listeners)

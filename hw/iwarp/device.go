@@ -40,6 +40,8 @@ type device struct {
 	hangups sock.HangUps
 	hooks   hooks
 
+	waits, spun atomic.Uint64 // of receivers: waits for octets; nanoseconds of reading again and again
+
 	rejecting atomic.Int64 // rejected connections that wait for the peer to close
 
 	hookTime time.Duration // how long Close waits for functions of the program's
@@ -89,6 +91,12 @@ func (d *device) attributes() hw.Attr {
 
 // Progress implements [hw.Progresser].
 func (d *device) Progress() { d.poller.Progress() }
+
+// PollCounts implements [hw.PollCounter].
+func (d *device) PollCounts() hw.PollCounts {
+	found, empty := d.poller.Counts()
+	return hw.PollCounts{Found: found, Empty: empty, Consumers: found + empty, Waits: d.waits.Load(), Spun: time.Duration(d.spun.Load())}
+}
 
 // Close closes the device, and waits for connections that are still ending. It fails if a function of the program's has
 // not returned, and then closes the device but for that function's goroutine; the next call waits for it once more.

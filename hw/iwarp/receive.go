@@ -191,7 +191,9 @@ func (r *receiver) readMore(fd int) (again bool) {
 
 // spin reads again and again, for the time of the parameter spin.
 func (r *receiver) spin(fd int) (again bool) {
-	for end := time.Now().Add(r.link.dev.set.spin); r.link.attention.Load()&broken == 0; {
+	begun := time.Now()
+	defer func() { r.link.dev.spun.Add(uint64(time.Since(begun))) }()
+	for end := begun.Add(r.link.dev.set.spin); r.link.attention.Load()&broken == 0; {
 		if again = r.readMore(fd); !again || time.Now().After(end) {
 			return again
 		}

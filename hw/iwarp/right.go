@@ -62,6 +62,7 @@ func (p *parties) give() {
 
 // park gives the right up for a wait.
 func (p *parties) park() {
+	p.r.link.dev.waits.Add(1)
 	p.r.limitRest()
 	p.r.in.release()
 	p.parked = true

@@ -31,9 +31,10 @@ type page struct {
 	Ends      []dat.EndCount
 	Counters  dat.Counters
 	Memory    dat.MemoryStats
-	Owners    []Owner    // of the memory
-	Sums      []Sum      // since the adapter was opened
-	Measuring *measuring `json:",omitempty"`
+	Polls     *dat.PollSnapshot `json:",omitempty"`
+	Owners    []Owner           // of the memory
+	Sums      []Sum             // since the adapter was opened
+	Measuring *measuring        `json:",omitempty"`
 
 	Adapters, Lists          []link `json:"-"`
 	Filter, Sort, JSON, Back string `json:"-"`
@@ -67,7 +68,7 @@ type moved struct {
 func (h *Handler) page(s *seen, q query) (*page, error) {
 	p := &page{
 		Adapter: h.adapters[q.adapter].label, Provider: s.Provider, Device: s.Device, At: s.At, Process: s.Process, Troubles: s.Troubles, Show: q.show,
-		Ends: s.Ends, Counters: s.Counters, Memory: s.Memory, Owners: s.Owners, Sums: s.Sums,
+		Ends: s.Ends, Counters: s.Counters, Memory: s.Memory, Polls: s.Polls, Owners: s.Owners, Sums: s.Sums,
 		Filter: q.filter, Sort: q.sort, JSON: q.with("format", "json"), Back: q.with("of", ""), Number: q.adapter, query: q,
 	}
 	if s.First {
@@ -142,6 +143,11 @@ func factsOf(s *seen) []fact {
 	var list []fact
 	for i := range s.Sums {
 		list = append(list, s.Sums[i].fact(s.Over))
+	}
+	if p := s.Polls; p != nil {
+		list = append(list,
+			fact{"what polls", p.Way}, fact{"polls by consumers", number(p.Consumers)}, fact{"wake-ups asked of the device", number(p.Arms)},
+			fact{"time spent on polls that found nothing", lasting(p.Spun).text}, fact{"times that consumers stopped polling", number(p.HandBacks)})
 	}
 	for _, e := range s.Ends {
 		list = append(list, fact{fmt.Sprintf("ends: %s, %s %d", e.Event, e.Layer, e.Code), number(e.Count)})

@@ -26,6 +26,11 @@ func sumsOf(s *dat.Snapshot) []Sum {
 		{Name: "octets that came in them", Sum: received, octets: true},
 		{Name: "connections that were established", Sum: s.Counters.ActiveEstablished + s.Counters.PassiveEstablished},
 	}
+	if p := s.Polls; p != nil {
+		list = append(list,
+			Sum{Name: "polls that found completions", Sum: p.Found}, Sum{Name: "polls that found nothing", Sum: p.Empty},
+			Sum{Name: "sleeps until the device has something", Sum: p.Waits}, Sum{Name: "wake-ups of what delivers", Sum: p.Wakes})
+	}
 	calls := map[string]uint64{}
 	rows := s.Reports["rpc totals"]
 	if len(rows) == 0 {

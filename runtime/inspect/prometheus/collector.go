@@ -55,6 +55,7 @@ func (c *Collector) Collect(to chan<- client.Metric) {
 		p.gauge(up, 1)
 		p.endpoints()
 		p.dispatchers()
+		p.polls()
 		p.listeners()
 		p.memory()
 		p.calls()
@@ -202,6 +203,22 @@ func (p *scrape) dispatchers() {
 	p.gauge(queuedEvents, float64(queued))
 	p.gauge(oldestEvent, oldest.Seconds())
 	p.gauge(oldestCallback, callback.Seconds())
+}
+
+// polls has how the device's completions were noticed; nothing of a device that nobody polls.
+func (p *scrape) polls() {
+	c := p.now.Polls
+	if c == nil {
+		return
+	}
+	p.counter(polls, c.Found, "found")
+	p.counter(polls, c.Empty, "empty")
+	p.counter(consumerPolls, c.Consumers)
+	p.counter(arms, c.Arms)
+	p.counter(waits, c.Waits)
+	p.counter(wakes, c.Wakes)
+	p.counter(handBacks, c.HandBacks)
+	p.metric(spun, client.CounterValue, c.Spun.Seconds(), nil)
 }
 
 // listeners has each listener, of which the program makes few, and what closed ones counted.

@@ -483,3 +483,24 @@ func TestTheMetricsHaveOwnersAndTheCodesOfAMinute(t *testing.T) {
 	require.NoError(t, pool.Close())
 	require.NoError(t, pz.Close())
 }
+
+func TestPollsAreCounted(t *testing.T) {
+	ia, err := dat.Open(t.Context(), "iwarp:127.0.0.1")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, ia.Close()) }()
+	d, err := ia.NewDispatcher(dat.DispatcherConfig{QLen: 8})
+	require.NoError(t, err)
+	c := New(ia)
+	before := value(t, c, `godat_consumer_polls_total{adapter="iwarp:127.0.0.1"}`)
+	for range 8 {
+		_, err := d.Dequeue(make([]dat.Event, 1))
+		require.NoError(t, err)
+	}
+	s, err := ia.Snapshot()
+	require.NoError(t, err)
+	assert.InDelta(t, float64(s.Polls.Consumers)-before, value(t, c, `godat_consumer_polls_total{adapter="iwarp:127.0.0.1"}`), 0)
+	assert.InDelta(t, float64(s.Polls.Empty), value(t, c, `godat_polls_total{adapter="iwarp:127.0.0.1",result="empty"}`), 0)
+	require.NoError(t, d.Close())
+
+	assert.InDelta(t, -1, value(t, New(newWorld(t).ia), `godat_consumer_polls_total{adapter="loop"}`), 0, "nobody polls loop")
+}

@@ -53,6 +53,14 @@ var (
 	lostEvents      = describe("events_lost_total", "Events that found no room.")
 	refusedPosts    = describe("posts_refused_total", "Posts that found no room for their event.")
 
+	polls         = describe("polls_total", "Polls of the device, by whether they found completions.", "result")
+	consumerPolls = describe("consumer_polls_total", "Those polls that consumers made.")
+	arms          = describe("poll_arms_total", "How often the device was asked for a wake-up.")
+	waits         = describe("poll_waits_total", "Sleeps until the device has something.")
+	wakes         = describe("poll_wakes_total", "Wake-ups of what delivers, or polls.")
+	spun          = describe("poll_spin_seconds_total", "Time spent on polls that found nothing.")
+	handBacks     = describe("poll_hand_backs_total", "How often consumers that had polled stopped.")
+
 	takenPlaces  = describe("listener_connections", "Places for connections that are taken.", "listener")
 	places       = describe("listener_connections_max", "Places for connections; 0 of a service point of the program's.", "listener")
 	waitingPeers = describe("listener_peers_waiting", "Peers that wait for the program's answer.", "listener")

@@ -68,6 +68,7 @@ func (d *deliverer) stop() {
 // wake unparks the goroutine if it is parked. The poller's thread calls it, and stop.
 func (d *deliverer) wake() {
 	if d.parked.Load() != 0 && d.parked.CompareAndSwap(1, 0) {
+		d.poller.counts.wakes.Add(1)
 		d.waker.wake()
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"godat/hw"
 	"godat/internal/delivery"
+	"godat/internal/release"
 	"godat/internal/yield"
 )
 
@@ -43,12 +44,15 @@ type driver struct {
 	asleep   atomic.Bool                       // the back-stop waits for the device, or is about to
 	stopping atomic.Bool
 	napEnd   chan struct{} // ends the back-stop's nap, the current or the next one
+	counts   counts
 
 	// Owned by the token's holder.
 	wcs [pollBatch]hw.WC
 
 	// Owned by the back-stop.
 	nap      *time.Timer
+	spinning spinning
+	away     bool // consumers have the device
 	degraded bool
 	busy     *delivery.Consumer // polled last, and none has gone to sleep since; or nil
 	taken    uint64             // events that busy had taken at the last look
@@ -116,7 +120,13 @@ func (d *driver) pollDevice(c *delivery.Consumer, hint delivery.PollHint) {
 
 // pollOnce polls for a consumer, if nobody else polls.
 func (d *driver) pollOnce() {
-	if d.tryPoll() > 0 {
+	if !d.tryToken() {
+		return
+	}
+	release.Count(&d.counts.consumers, 1)
+	n := d.poll()
+	d.token.Store(tokenFree)
+	if n > 0 {
 		d.endWait() // work may be left that ends no wait: see hw.Polled
 	}
 }
@@ -139,6 +149,7 @@ func (d *driver) handToBackStop() {
 // back-stop is about to begin, unless the back-stop polls before.
 func (d *driver) endWait() {
 	if d.asleep.Load() && d.asleep.CompareAndSwap(true, false) {
+		d.counts.wakes.Add(1)
 		d.dev.Wake()
 	}
 }
@@ -165,6 +176,7 @@ func (d *driver) tryPoll() (n int) {
 // poll polls once and delivers. The caller holds the token.
 func (d *driver) poll() int {
 	n := d.dev.Poll(d.wcs[:])
+	d.counts.polled(n)
 	yield.Point()
 	if n > 0 {
 		d.to.Complete(d.wcs[:n])
@@ -188,16 +200,20 @@ func (d *driver) run() {
 	for !d.stopping.Load() {
 		switch {
 		case d.consumersPoll():
-			d.takeNap()
+			d.leave()
 			idle = 0
 		case d.consumersTake():
 			d.tryPoll() // for others: the consumer does not poll while it finds events
-			d.takeNap()
+			d.leave()
 			idle = 0
 		case d.tryPoll() > 0:
+			d.takeBack()
+			d.spinning.end(&d.counts)
 			goruntime.Gosched() // lets the consumers that it woke run first
 			idle = 0
 		case idle < d.spin:
+			d.takeBack()
+			d.spinning.begin()
 			idle++
 			goruntime.Gosched()
 		default:
@@ -231,6 +247,21 @@ func (d *driver) consumersTake() bool {
 	return d.taken != before
 }
 
+// leave leaves the device to the consumers for a while.
+func (d *driver) leave() {
+	d.spinning.end(&d.counts)
+	d.away = true
+	d.takeNap()
+}
+
+// takeBack ends the time of the consumers.
+func (d *driver) takeBack() {
+	if d.away {
+		d.away = false
+		release.Count(&d.counts.handBacks, 1)
+	}
+}
+
 // takeNap leaves the device alone for a period, or until a consumer goes to sleep.
 func (d *driver) takeNap() {
 	d.nap.Reset(drivenPeriod)
@@ -244,6 +275,8 @@ func (d *driver) takeNap() {
 // sleep arms the device, polls once more, and waits for the device. It returns early if
 // there may be something to do.
 func (d *driver) sleep() {
+	d.takeBack()
+	d.spinning.end(&d.counts)
 	if d.degraded {
 		d.takeNap()
 		return
@@ -257,6 +290,7 @@ func (d *driver) sleep() {
 	err := d.dev.Arm()
 	n := 0
 	if err == nil {
+		release.Count(&d.counts.arms, 1)
 		n = d.poll()
 	}
 	d.token.Store(tokenFree)
@@ -265,6 +299,7 @@ func (d *driver) sleep() {
 			return
 		}
 		yield.Point()
+		release.Count(&d.counts.waits, 1)
 		err = d.dev.Wait()
 	}
 	if err != nil {

@@ -280,6 +280,25 @@ func (e *Engine) Asleep() bool {
 	return e.poller.asleep.Load()
 }
 
+// Counts returns what the engine has counted.
+func (e *Engine) Counts() hw.PollCounts {
+	if e.driver != nil {
+		return e.driver.counts.now()
+	}
+	return e.poller.counts.now()
+}
+
+// Way says who polls: a thread, a goroutine, or consumers with the goroutine as their back-stop.
+func (e *Engine) Way() string {
+	switch {
+	case e.driver == nil:
+		return "thread"
+	case e.driver.alone:
+		return "goroutine"
+	}
+	return "consumers"
+}
+
 // Close ends the deliverers, and then the poller or the driver. All queue pairs must be
 // closed already; completions of a queue that is still attached are lost. A second
 // Close does nothing.

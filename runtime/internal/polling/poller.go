@@ -8,6 +8,7 @@ import (
 
 	"godat/hw"
 	"godat/internal/labels"
+	"godat/internal/release"
 )
 
 // poller is the pinned poller, a goroutine that is locked to a thread. As long as the
@@ -32,9 +33,11 @@ type poller struct {
 	// spinsFor is the deliverer of the last completion; nil from the time the thread
 	// sleeps until it finds another completion. Only the thread writes it.
 	spinsFor atomic.Pointer[deliverer]
+	counts   counts
 
 	// Owned by the thread.
 	wcs      [pollBatch]hw.WC
+	spinning spinning
 	degraded bool
 }
 
@@ -79,6 +82,7 @@ func (p *poller) bind(tag uint32, b *cqBinding) {
 // A thread that is not asleep yet polls before it sleeps.
 func (p *poller) wake() {
 	if p.asleep.Load() && p.asleep.CompareAndSwap(true, false) {
+		p.counts.wakes.Add(1)
 		p.dev.Wake()
 	}
 }
@@ -103,6 +107,7 @@ func (p *poller) run() {
 		case p.poll():
 			idle = 0
 		case idle < p.spin:
+			p.spinning.begin()
 			idle++
 		default:
 			p.sleep()
@@ -114,9 +119,11 @@ func (p *poller) run() {
 // poll polls once and reports whether a completion came.
 func (p *poller) poll() bool {
 	n := p.dev.Poll(p.wcs[:])
+	p.counts.polled(n)
 	if n == 0 {
 		return false
 	}
+	p.spinning.end(&p.counts)
 	p.distribute(p.wcs[:n])
 	return true
 }
@@ -151,6 +158,7 @@ func (p *poller) push(b *cqBinding, wcs []hw.WC) {
 // completion that came before the device was armed would wait for the next one.
 func (p *poller) sleep() {
 	p.spinsFor.Store(nil)
+	p.spinning.end(&p.counts)
 	if p.degraded {
 		time.Sleep(degradedPeriod)
 		return
@@ -159,9 +167,11 @@ func (p *poller) sleep() {
 	defer p.asleep.Store(false)
 	err := p.dev.Arm()
 	if err == nil {
+		release.Count(&p.counts.arms, 1)
 		if p.poll() || p.stopping.Load() {
 			return
 		}
+		release.Count(&p.counts.waits, 1)
 		err = p.dev.Wait()
 	}
 	if err != nil {

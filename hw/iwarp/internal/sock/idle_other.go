@@ -7,6 +7,8 @@ type idle struct{}
 
 func (idle) Progress() {}
 
+func (idle) Counts() (found, empty uint64) { return 0, 0 }
+
 func (idle) Add(Socket) (added bool) { return false }
 
 func (idle) Remove(Socket) {}

@@ -38,6 +38,8 @@ type Poller struct {
 	// right to read taken for good.
 	alone atomic.Pointer[Socket]
 
+	found, empty atomic.Uint64 // looks of consumers at sockets
+
 	mu     sync.Mutex          // its holder takes no lock but the netpoll's
 	known  map[Socket]struct{} // those that wait for octets, until begun
 	begun  bool                // connections are entered
@@ -64,8 +66,10 @@ func (p *Poller) Progress() {
 	}
 	cost := read
 	if read > 0 {
+		p.found.Add(1)
 		p.read.Store(true)
 	} else {
+		p.empty.Add(1)
 		cost = callCost
 	}
 	switch {
@@ -76,6 +80,9 @@ func (p *Poller) Progress() {
 		network.join()
 	}
 }
+
+// Counts counts the looks of consumers that found octets, and those that found none.
+func (p *Poller) Counts() (found, empty uint64) { return p.found.Load(), p.empty.Load() }
 
 // pollReady polls the receivers whose sockets the epoll descriptor reports, and returns
 // how many have read octets. work is false if there is nothing to do: the device is

@@ -1,0 +1,57 @@
+package polling
+
+import (
+	"sync/atomic"
+	"time"
+
+	"godat/hw"
+	"godat/internal/release"
+)
+
+// counts are what an engine counts for [hw.PollCounts]. But for wakes each has one writer at a
+// time: the poller's thread, or the holder of the driver's token, or the back-stop.
+type counts struct {
+	found, empty, consumers atomic.Uint64
+	arms, waits, handBacks  atomic.Uint64
+	spun                    atomic.Uint64 // nanoseconds
+
+	wakes atomic.Uint64 // any goroutine writes it
+}
+
+// polled counts a poll that found n completions.
+func (c *counts) polled(n int) {
+	if n > 0 {
+		release.Count(&c.found, 1)
+	} else {
+		release.Count(&c.empty, 1)
+	}
+}
+
+func (c *counts) now() hw.PollCounts {
+	return hw.PollCounts{
+		Found: c.found.Load(), Empty: c.empty.Load(), Consumers: c.consumers.Load(),
+		Arms: c.arms.Load(), Waits: c.waits.Load(), Wakes: c.wakes.Load(),
+		Spun: time.Duration(c.spun.Load()), HandBacks: c.handBacks.Load(),
+	}
+}
+
+// spinning is the time of the polls that find nothing, which a thread or goroutine repeats
+// before it sleeps.
+type spinning struct {
+	since time.Time // of the first; zero while there is none
+}
+
+// begin says that a poll has found nothing, and that another follows.
+func (s *spinning) begin() {
+	if s.since.IsZero() {
+		s.since = time.Now()
+	}
+}
+
+// end says that a poll has found something, or that a sleep begins.
+func (s *spinning) end(c *counts) {
+	if !s.since.IsZero() {
+		release.Count(&c.spun, uint64(time.Since(s.since)))
+		s.since = time.Time{}
+	}
+}

@@ -1,0 +1,117 @@
+package polling
+
+import (
+	goruntime "runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/evd"
+	"godat/hw"
+	"godat/hw/event"
+	"godat/internal/delivery"
+)
+
+// ways are the ways to empty a device's queues.
+var ways = map[string]Config{
+	"thread": {DelivererRounds: 1}, "goroutine": {}, "consumers": {ConsumerPolls: true},
+}
+
+func underWay(t *testing.T, test func(t *testing.T, way string, cfg Config)) {
+	for way, cfg := range ways {
+		t.Run(way, func(t *testing.T) {
+			defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(2)) // of which none is to spare
+			test(t, way, cfg)
+		})
+	}
+}
+
+// requireTrue compares the counts with what the device has seen.
+func requireTrue(t *testing.T, dev *polled, c hw.PollCounts) {
+	t.Helper()
+	require.EqualValues(t, dev.polls.Load(), c.Found+c.Empty, "polls")
+	require.EqualValues(t, dev.arms.Load(), c.Arms, "arms")
+	require.EqualValues(t, dev.waits.Load(), c.Waits, "waits")
+	require.LessOrEqual(t, c.Consumers, c.Found+c.Empty)
+}
+
+func TestCountsAreWhatTheDeviceSaw(t *testing.T) {
+	underWay(t, func(t *testing.T, way string, cfg Config) {
+		dev := newPolled()
+		cfg.SpinRounds = 3
+		engine, _ := newEngine(t, dev, cfg, completeFunc(func([]hw.WC) {}))
+		assert.Equal(t, way, engine.Way())
+		cq := attach(t, engine, nil, 64)
+		const rounds = 20
+		for i := range rounds {
+			waitAsleep(t, dev)
+			requireTrue(t, dev, engine.Counts())
+			if i%2 == 0 {
+				pollAs(engine, delivery.PollNow)
+			}
+			cq.complete(wcs(i, 1)...)
+			require.Eventually(t, func() bool { return engine.Counts().Found == uint64(i+1) }, 10*time.Second, 10*time.Microsecond)
+		}
+		waitAsleep(t, dev)
+		c := engine.Counts()
+		requireTrue(t, dev, c)
+		assert.GreaterOrEqual(t, c.Waits, uint64(rounds), "each ended a sleep")
+		if way == "consumers" {
+			assert.EqualValues(t, rounds/2, c.Consumers)
+			assert.NotZero(t, c.HandBacks)
+		} else {
+			assert.Zero(t, c.HandBacks)
+		}
+	})
+}
+
+// waitAsleep waits until the poller waits for the device.
+func waitAsleep(t *testing.T, dev *polled) {
+	t.Helper()
+	require.Eventually(t, dev.asleep, 10*time.Second, 10*time.Microsecond)
+}
+
+func TestNothingIsCountedWhileNothingHappens(t *testing.T) {
+	underWay(t, func(t *testing.T, way string, cfg Config) {
+		if way == "thread" {
+			return // its deliverers sleep in the network poller, which no bubble knows
+		}
+		synctest.Test(t, func(t *testing.T) {
+			dev := newPolled()
+			engine, _ := newEngine(t, dev, cfg, completeFunc(func([]hw.WC) {}))
+			cq := attach(t, engine, nil, 64)
+			for i := range 100 {
+				pollAs(engine, delivery.PollNow)
+				cq.complete(wcs(i, 1)...)
+				synctest.Wait()
+			}
+			time.Sleep(3 * drivenPeriod)
+			synctest.Wait()
+			require.True(t, dev.asleep())
+			before := engine.Counts()
+			time.Sleep(time.Hour)
+			synctest.Wait()
+			assert.Equal(t, before, engine.Counts(), "an idle device is polled, or something sleeps and wakes")
+			engine.Detach(cq, 64)
+		})
+	})
+}
+
+func TestAConsumersPollsAreItsOwn(t *testing.T) {
+	dev, to := newPolled(), new(delivered)
+	engine := undriven(t, dev, to)
+	d, cq := dispatcherOf(t, engine, to, evd.Config{QLen: 8})
+	buf := make([]event.Event, 8)
+	for range 3 {
+		_, err := d.Dequeue(buf)
+		require.NoError(t, err)
+	}
+	cq.complete(wcs(0, 2)...)
+	_, err := d.Dequeue(buf)
+	require.NoError(t, err)
+	c := engine.Counts()
+	assert.Equal(t, hw.PollCounts{Found: 1, Empty: 3, Consumers: 4}, c)
+}

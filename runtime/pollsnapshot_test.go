@@ -1,0 +1,78 @@
+package runtime
+
+import (
+	goruntime "runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw/sim"
+)
+
+func TestASnapshotSaysWhatPolls(t *testing.T) {
+	defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(2))
+	polled := func(cfg PollerConfig) []Option {
+		return []Option{WithProvider(sim.New(sim.Config{})), WithPoller(cfg)}
+	}
+	for name, tc := range map[string]struct {
+		provider string
+		options  []Option
+		way      string
+	}{
+		"loop":      {"loop", nil, ""},
+		"iwarp":     {"iwarp", nil, "sockets"},
+		"default":   {"sim", polled(PollerConfig{}), "goroutine"},
+		"pinned":    {"sim", polled(PollerConfig{DelivererRounds: 20}), "thread"},
+		"consumers": {"sim", polled(PollerConfig{ConsumerPolls: true}), "consumers"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ia := open(t, tc.provider, tc.options...)
+			if tc.way == "" {
+				assert.Nil(t, snapshot(t, ia).Polls)
+				return
+			}
+			assert.Equal(t, tc.way, snapshot(t, ia).Polls.Way)
+			_, client, server := both(t, ia, ConnConfig{Depth: 4, Message: 100})
+			before := *snapshot(t, ia).Polls
+			for range 3 {
+				say(t, client, "something")
+				hear(t, server)
+			}
+			after := *snapshot(t, ia).Polls
+			assert.Greater(t, after.Waits, before.Waits, "the device slept before")
+			if tc.way != "sockets" {
+				assert.Greater(t, after.Found, before.Found)
+				assert.Greater(t, after.Arms, before.Arms)
+			}
+		})
+	}
+}
+
+// An idle adapter polls nothing and wakes nobody, however many connections it has.
+func TestAnIdleAdapterNeitherPollsNorWakes(t *testing.T) {
+	conns := 200
+	if testing.Short() {
+		conns = 20
+	}
+	for name, options := range map[string][]Option{
+		"iwarp": nil, "sim": {WithProvider(sim.New(sim.Config{}))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ia := open(t, name, options...)
+			for range conns {
+				_, client, server := both(t, ia, ConnConfig{Depth: 4, Message: 100})
+				say(t, client, "something")
+				hear(t, server)
+			}
+			var last PollCounts
+			require.Eventually(t, func() bool { // nothing for a while; what connecting has left is over then
+				c := snapshot(t, ia).Polls.PollCounts
+				same := c == last
+				last = c
+				return same
+			}, 20*time.Second, 200*time.Millisecond)
+		})
+	}
+}
