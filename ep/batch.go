@@ -5,8 +5,6 @@ import (
 
 	"godat/evd"
 	"godat/hw"
-	"godat/internal/delivery"
-	"godat/internal/door"
 	"godat/mem"
 )
 
@@ -120,23 +118,6 @@ func (b *mailbox) postSome(q *queue, dtos []DTO) (n int, err error) {
 		q.awaitHanded((ticket + 1) & ticketMask)
 	}
 	return n, err
-}
-
-var errForeignShot = &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandleEVDRequest, Text: "the one-shot's dispatcher is another adapter's"}
-
-// destination returns the queue that takes the completion of an operation, given the
-// dispatcher of its direction, and arms the operation's one-shot if it has one.
-func (a *Adapter) destination(shot *evd.OneShot, to *evd.Dispatcher, cookie uint64) (*delivery.Queue, error) {
-	switch {
-	case shot != nil:
-		if !shot.Wiring(door.Key{}).Serves(wiring(to), a.cfg.IA) {
-			return nil, errForeignShot
-		}
-		return shot.Wiring(door.Key{}).Arm()
-	case to == nil:
-		return nil, nil
-	}
-	return wiring(to).For(cookie), nil
 }
 
 // list is the local memory. The caller stores the result into a work of its own: if

@@ -59,7 +59,7 @@ func (e *Endpoint) PostBind(cookie uint64, flags hw.Flags, rmr *mem.RMR, to mem.
 	w := work{op: hw.OpBind, flags: flags, cookie: cookie}
 	for { // as in admitOne
 		r := q.rules.Load()
-		remote, err := e.box.bind(r, &w, rmr, &to)
+		remote, err := e.bind(r, &w, rmr, &to)
 		if err == nil || q.rules.Load() == r {
 			return remote, err
 		}
@@ -67,9 +67,9 @@ func (e *Endpoint) PostBind(cookie uint64, flags hw.Flags, rmr *mem.RMR, to mem.
 }
 
 // bind is PostBind by one set of rules.
-func (b *mailbox) bind(r *rules, w *work, rmr *mem.RMR, to *mem.Binding) (mem.RemoteSegment, error) {
+func (e *Endpoint) bind(r *rules, w *work, rmr *mem.RMR, to *mem.Binding) (mem.RemoteSegment, error) {
 	const op = "ep.PostBind"
-	q := &b.requests
+	b, q := &e.box, &e.box.requests
 	if _, err := b.check(r, w); err != nil {
 		return mem.RemoteSegment{}, err
 	}
@@ -78,7 +78,7 @@ func (b *mailbox) bind(r *rules, w *work, rmr *mem.RMR, to *mem.Binding) (mem.Re
 	}
 	window := rmr.Window(door.Key{})
 	binding := memory.Binding{Segment: memory.Segment(to.Segment), Privileges: to.Privileges, ZeroBased: to.ZeroBased}
-	bind, err := window.BeginBind(r.zone, &b.e.windows, &binding)
+	bind, err := window.BeginBind(r.zone, &e.windows, &binding)
 	if err != nil {
 		return mem.RemoteSegment{}, wrap(op, err)
 	}

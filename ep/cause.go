@@ -4,7 +4,6 @@ import (
 	"sync/atomic"
 
 	"godat/hw"
-	"godat/hw/event"
 )
 
 // plainCause is the cause of an end for which the provider gave only a reason.
@@ -30,12 +29,5 @@ type endCause struct{ atomic.Pointer[hw.Cause] }
 func (c *endCause) blame(cause *hw.Cause) {
 	if cause != nil {
 		c.CompareAndSwap(nil, cause)
-	}
-}
-
-// explain adds the cause to the event of a flush.
-func (c *endCause) explain(ev *event.Event) {
-	if cause := c.Load(); cause != nil && ev.Data == nil {
-		ev.Data = cause
 	}
 }

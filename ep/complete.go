@@ -54,11 +54,11 @@ func (q *queue) CompleteOne(id uint64, op hw.Op, n uint32, flags hw.WCFlags) {
 		release.Count(&m.octets, uint64(n))
 		release.Count(&m.operations, 1)
 	} else {
-		q.e.record.countOther(op, n)
+		q.box.cold.countOther(op, n)
 	}
 	if ring := to.Ring(); ring != nil {
 		cell, at := ring.Claim()
-		delivery.Success(&cell.Value, q.e, s.cookie.Load(), op, n)
+		delivery.Success(&cell.Value, q.box.source, s.cookie.Load(), op, n)
 		release.Uint32(&q.retired, (r+1)&ticketMask)
 		yield.Point()
 		cell.Publish(at)
@@ -73,7 +73,7 @@ func (q *queue) CompleteOne(id uint64, op hw.Op, n uint32, flags hw.WCFlags) {
 		cookie := s.cookie.Load()
 		release.Uint32(&q.retired, (r+1)&ticketMask)
 		yield.Point()
-		to.PutSuccess(&q.lane, q.e, cookie, op, n)
+		to.PutSuccess(&q.lane, q.box.source, cookie, op, n)
 	}
 	q.completer.Release()
 }
@@ -115,8 +115,8 @@ func (q *queue) complete(wcs []hw.WC) {
 		ended := wcs[i].ID == q.endID
 		switch {
 		case ended:
-		case wcs[i].Op == hw.OpMark && wcs[i].ID == q.e.box.unreported.id:
-			r = q.e.box.unreported.passMark(q, r)
+		case wcs[i].Op == hw.OpMark && wcs[i].ID == q.box.unreported.id:
+			r = q.box.unreported.passMark(q, r)
 		case q.srq != nil:
 			next = q.describeShared(&evs[n], &wcs[i])
 		default:
@@ -167,20 +167,21 @@ func (q *queue) describe(ev *event.Event, wc *hw.WC, r uint32) (retired uint32, 
 		}
 		if to != nil {
 			if to.HearsSuccesses() {
-				to.Suppressed(q.e, s.cookie.Load())
+				to.Suppressed(q.box.source, s.cookie.Load())
 			}
 			to.Release(1)
 		}
 		return retired, nil
 	}
 	if q.watched.Load()&timed != 0 && wc.Status == hw.StatusSuccess {
-		q.e.adapter.latency.took(s, to)
+		q.box.cold.owner.took(s.posted, to)
+		s.posted = 0
 	}
 	// Field by field: the compiler builds a literal elsewhere and copies it in
 	// wider pieces than it was written in, and the processor stalls on those loads.
 	ev.Number, ev.Status, ev.Op, ev.Flags = event.DTOCompletion, wc.Status, s.op, 0
 	ev.Length, ev.Key, ev.Cookie = 0, 0, s.cookie.Load()
-	ev.Source, ev.Data = q.e, nil
+	ev.Source, ev.Data = q.box.source, nil
 	if s.op > hw.OpRecv {
 		q.extendedEvent(ev, i)
 	}
@@ -193,7 +194,7 @@ func (q *queue) describe(ev *event.Event, wc *hw.WC, r uint32) (retired uint32, 
 			q.received(ev, wc)
 		}
 	} else if wc.Status == hw.StatusFlushed {
-		q.e.cause.explain(ev)
+		q.box.explain(ev)
 	}
 	return retired, to
 }
@@ -241,7 +242,7 @@ func (q *queue) passTo(r, ticket uint32) uint32 {
 			continue
 		}
 		if n++; to.HearsSuccesses() {
-			to.Suppressed(q.e, s.cookie.Load())
+			to.Suppressed(q.box.source, s.cookie.Load())
 		}
 	}
 	if n != 0 {
@@ -259,13 +260,13 @@ func (q *queue) endInBand() {
 	q.retired.Store(q.next)
 	q.lane.Leave()
 	q.completer.Release()
-	q.e.box.tell(q.endInput)
+	q.box.tell(q.endInput)
 }
 
 // flushNext completes the next published post as flushed. The provider has nothing
 // of the queue any more, so the token's holder is the completer.
 func (q *queue) flushNext() {
-	q.e.box.token.Check()
+	q.box.token.Check()
 	t := q.next
 	q.next = (t + 1) & ticketMask
 	if q.prompt {
@@ -287,7 +288,7 @@ func (q *queue) wait(wcs []hw.WC) bool {
 	q.mu.Unlock()
 	for i := range wcs {
 		if wcs[i].Status == hw.StatusSuccess && wcs[i].ID != q.endID {
-			q.e.box.tell(tellFirstData)
+			q.box.tell(tellFirstData)
 			break
 		}
 	}
@@ -296,7 +297,7 @@ func (q *queue) wait(wcs []hw.WC) bool {
 
 // endDetour delivers what waited and ends the detour for later completions.
 func (q *queue) endDetour() {
-	q.e.box.token.Check()
+	q.box.token.Check()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.watched.Load()&detour != 0 {

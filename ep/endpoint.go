@@ -99,23 +99,25 @@ func (a *Adapter) make(op string, cfg Config, attr Attr) (*Endpoint, error) {
 		adapter: a, number: endpoints.Add(1),
 		context: cfg.Context, endIsLast: cfg.EndIsLast, record: &record{made: time.Now()},
 	}
-	e.box.e, e.facts.e, e.profile.e = e, e, e
+	e.facts.e, e.profile.e = e, e
+	e.box.source, e.box.cold = e, &e.record.cold
+	e.record.cold = cold{owner: (*home)(e), workers: &a.workers, handings: &a.handings}
 	e.machine.init(e)
 	e.ctl.init(e)
 	if cfg.PZ == nil {
 		e.box.state.Store(uint32(TentativeConnectionPending))
 	}
-	e.box.requests.init(e, attr.MaxRequestDTOs, attr.MaxRequestIOV)
+	e.box.requests.init(&e.box, attr.MaxRequestDTOs, attr.MaxRequestIOV)
 	e.box.requests.plain = hw.OpSend
 	e.box.requests.tailShift, e.box.requests.endInput = requestShift, tellRequestEnd
-	e.box.recvs.init(e, attr.MaxRecvDTOs, attr.MaxRecvIOV)
+	e.box.recvs.init(&e.box, attr.MaxRecvDTOs, attr.MaxRecvIOV)
 	e.box.recvs.plain = hw.OpRecv
 	e.box.recvs.tailShift, e.box.recvs.endInput = recvShift, tellRecvEnd
 	e.box.recvs.prompt = !a.attr.NotReadyWait || a.attr.Strict
 	e.box.recvs.srq = cfg.SRQ
 	e.marks.setSoft(e, attr.SoftHighWatermark)
 	e.marks.hard.Store(NoWatermark)
-	fitting{&e.box}.set(&parts{pz: cfg.PZ, recv: cfg.Recv, request: cfg.Request, conn: cfg.Conn, attr: attr})
+	fitting{e}.set(&parts{pz: cfg.PZ, recv: cfg.Recv, request: cfg.Request, conn: cfg.Conn, attr: attr})
 	if err := a.furnish(op, e); err != nil {
 		return nil, err
 	}
@@ -139,7 +141,7 @@ func (a *Adapter) furnish(op string, e *Endpoint) (err error) {
 	b.device, b.recvs.feed = p.device, p.feed
 	a.eps.put(e, e)
 	a.counters.endpoints.whole.Add(1)
-	a.latency.tell(&b.requests)
+	a.latency.tell(e)
 	return nil
 }
 

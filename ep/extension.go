@@ -53,7 +53,7 @@ func (e *Endpoint) PostCompareSwap(cookie uint64, flags hw.Flags, compare, swap 
 
 func postExtra(e *Endpoint, w work, x extra) error {
 	w.ext = &x
-	return post(e, &w, nil)
+	return post(e.mailbox(), &w, nil)
 }
 
 // extendedEvent sets the number and the operation that DAT has for the event of an operation

@@ -6,22 +6,6 @@ import (
 	"godat/hw"
 )
 
-// Inputs that others tell the step, one bit for each kind: a second input of a kind adds nothing
-// before the step has read the first. The step orders them.
-const (
-	tellEstablished uint32 = 1 << iota
-	tellFirstData          // data came before the provider reported the connection
-	tellRefused
-	tellDown
-	tellTimeout
-	tellRequestEnd // the provider has completed all requests
-	tellRecvEnd
-	tellControl // a control call is pending
-	tellAsked   // a request has come for a reserved endpoint
-	tellMark    // somebody asks whether the suppressed requests have succeeded
-	tellOverrun // more receives were taken than the hard watermark allows
-)
-
 // facts keeps what the provider reports of the connection until the machine reads it. Each field
 // is written before its input is told, and read after the input.
 type facts struct {

@@ -44,7 +44,7 @@ func (q *queue) awaitHanded(ticket uint32) {
 		}
 		runtime.Gosched()
 	}
-	h := &q.e.adapter.handings
+	h := q.box.cold.handings
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.n.Add(1)
@@ -60,12 +60,12 @@ func (q *queue) hasHanded(ticket uint32) bool {
 	if !before(q.handed.Load(), ticket) {
 		return true
 	}
-	s := q.e.box.State()
+	s := q.box.State()
 	return s == Disconnected || s == closed
 }
 
 // handOn notes that the provider has all posts before the next one.
 func (q *queue) handOn() {
 	q.handed.Store(q.next)
-	q.e.adapter.handings.changed()
+	q.box.cold.handings.changed()
 }

@@ -53,7 +53,7 @@ func (q *queue) keep(id uint64, op hw.Op, n uint32) {
 //
 //go:noinline
 func (q *queue) keepOther(op hw.Op, n uint32) {
-	q.e.record.countOther(op, n)
+	q.box.cold.countOther(op, n)
 	q.keptOther++
 	q.tally().keptOctets += n
 }
@@ -94,13 +94,13 @@ func (q *queue) deliver() {
 // deliverCells is deliver of n completions into cells of a ring. As in CompleteOne, retired
 // moves after the slots were read, and before a consumer can see an event.
 func (q *queue) deliverCells(to *delivery.Queue, ring *ring.Reserved[event.Event], n int) {
-	r, first, e := q.retired.Load(), ring.ClaimAll(n), q.e
+	r, first, source := q.retired.Load(), ring.ClaimAll(n), q.box.source
 	for done := 0; done < n; {
 		slots := q.slots[(r+uint32(done))&q.mask:]
 		cells := ring.Stretch(first+uint64(done), min(n-done, len(slots)))
 		for i := range cells {
 			s := &slots[i]
-			delivery.Success(&cells[i].Value, e, s.cookie.Load(), s.op, s.sge[0].Len)
+			delivery.Success(&cells[i].Value, source, s.cookie.Load(), s.op, s.sge[0].Len)
 		}
 		done += len(cells)
 	}
@@ -117,7 +117,7 @@ func (q *queue) deliverEvents(to *delivery.Queue, n int) {
 		some := evs[:min(n, len(slots), len(evs))]
 		for i := range some {
 			s := &slots[i]
-			delivery.Success(&some[i], q.e, s.cookie.Load(), s.op, s.sge[0].Len)
+			delivery.Success(&some[i], q.box.source, s.cookie.Load(), s.op, s.sge[0].Len)
 		}
 		r = (r + uint32(len(some))) & ticketMask
 		release.Uint32(&q.retired, r)

@@ -51,41 +51,41 @@ func (l *latency) use(a *Adapter, n int) {
 		return
 	}
 	for _, e := range a.eps.list() {
-		l.tell(&e.box.requests)
+		l.tell(e)
 	}
 }
 
-// tell has the operations of a queue measured, or not any more.
-func (l *latency) tell(q *queue) {
-	q.e.record.mu.Lock()
-	defer q.e.record.mu.Unlock()
+// tell has the requests of an endpoint measured, or not any more.
+func (l *latency) tell(e *Endpoint) {
+	e.record.mu.Lock()
+	defer e.record.mu.Unlock()
+	q := &e.box.requests
 	if r := *q.rules.Load(); r.timed != l.times(q.plain) {
-		q.store(&r, r.maxMessage)
+		e.store(q, &r, r.maxMessage)
 	}
 }
 
-// store makes r the queue's rules, given the most bytes of a message. The caller holds record.mu,
+// store makes r the rules of q, given the most bytes of a message. The caller holds record.mu,
 // and has nothing else of r to change.
-func (q *queue) store(r *rules, longest uint64) {
-	if r.timed = q.e.adapter.latency.times(q.plain); r.timed {
+func (e *Endpoint) store(q *queue, r *rules, longest uint64) {
+	if r.timed = e.adapter.latency.times(q.plain); r.timed {
 		q.watched.Or(timed)
 	} else {
 		q.watched.And(^timed)
 	}
 	r.bound(longest)
-	q.rules.Store(q.e.adapter.sharedRules(q.plain, r))
+	q.rules.Store(e.adapter.sharedRules(q.plain, r))
 }
 
 // times reports whether the operations of a queue are to be measured now. A receive waits for
 // the peer, so its time says nothing.
 func (l *latency) times(plain hw.Op) bool { return plain == hw.OpSend && l.since.Load() != 0 }
 
-// took notes how long a request took, if it was posted while this was measured. The completer
-// calls it.
-func (l *latency) took(s *slot, to *delivery.Queue) {
+// took notes how long a request took that was posted at that time, if it was posted while this
+// was measured. The completer calls it.
+func (l *latency) took(posted int64, to *delivery.Queue) {
 	now, since := clock(), l.since.Load()
-	if since != 0 && s.posted != 0 && s.posted-since >= 0 {
-		to.Took(time.Duration(now - s.posted))
+	if since != 0 && posted != 0 && posted-since >= 0 {
+		to.Took(time.Duration(now - posted))
 	}
-	s.posted = 0
 }

@@ -13,13 +13,12 @@ type machine struct {
 	e   *Endpoint // immutable, as is box
 	box *mailbox
 
-	broke     bool         // Break was called since the endpoint was made or reset
-	bothEnded bool         // both queues have ended, and the end is not announced yet
-	over      bool         // the end has been announced, or is not to be; see controls.over
-	connRoom  int          // places for events reserved for this connection
-	outcome   event.Number // how the connection, or the attempt at one, ended; 0 before that, and once it is announced
-	private   []byte       // private data of the outcome
-	alarm     *alarm       // nil: none is set
+	broke    bool         // Break was called since the endpoint was made or reset
+	over     bool         // the end has been announced, or is not to be; see controls.over
+	connRoom int          // places for events reserved for this connection
+	outcome  event.Number // how the connection, or the attempt at one, ended; 0 before that, and once it is announced
+	private  []byte       // private data of the outcome
+	alarm    *alarm       // nil: none is set
 }
 
 func (m *machine) init(e *Endpoint) { m.e, m.box = e, &e.box }
@@ -31,9 +30,6 @@ func (m *machine) handle(told uint32) {
 	m.box.token.Check()
 	if told&tellAsked != 0 {
 		m.reserveRequest()
-	}
-	if told&tellMark != 0 {
-		m.box.mark()
 	}
 	if told&(tellEstablished|tellFirstData) != 0 {
 		m.established(told&tellEstablished != 0)
@@ -49,11 +45,6 @@ func (m *machine) handle(told uint32) {
 	}
 	if told&tellTimeout != 0 && m.timeIsUp() {
 		m.timeout()
-	}
-	if told&(tellRequestEnd|tellRecvEnd) != 0 {
-		m.box.requests.ended = m.box.requests.ended || told&tellRequestEnd != 0
-		m.box.recvs.ended = m.box.recvs.ended || told&tellRecvEnd != 0
-		m.bothEnded = m.box.requests.ended && m.box.recvs.ended
 	}
 }
 
@@ -161,7 +152,7 @@ func (m *machine) breakQP(orderly bool) {
 	m.box.requests.endDetour()
 	m.box.recvs.endDetour()
 	if m.box.qp == nil { // a service point made the endpoint, and it has no zone yet
-		m.box.requests.ended, m.box.recvs.ended, m.bothEnded = true, true, true
+		m.box.noteEnds(tellRequestEnd | tellRecvEnd)
 		return
 	}
 	if !m.broke {
@@ -186,7 +177,7 @@ func (m *machine) announceEndOnceFlushed() {
 		m.box.requests.last, m.box.recvs.last = m.box.requests.tail(w), m.box.recvs.tail(w)
 	}
 	if m.box.requests.reached(m.box.requests.last) && m.box.recvs.reached(m.box.recvs.last) {
-		m.bothEnded = false
+		m.box.bothEnded = false
 		m.announceEnd()
 	}
 }

@@ -14,7 +14,8 @@ import (
 // batch.go). The holder drains the slots into the queue pair (step.go). Only the
 // holder touches the connection machine.
 type mailbox struct {
-	e *Endpoint // immutable
+	source any   // immutable: what its events are about
+	cold   *cold // immutable
 
 	// Owned by the holder.
 	device
@@ -24,7 +25,9 @@ type mailbox struct {
 	// it.
 	changing atomic.Bool
 	reserves bool // a connection has the cookies whose highest bit is set; immutable after Reserve
-	_        [19]byte
+	// Owned by the holder: both queues have ended, and the owner has not said that it knows.
+	bothEnded bool
+	_         [2]byte
 
 	// Shared; see token.go and package token. They begin a cache line, with the 8 bytes that the allocator
 	// puts before an endpoint.
@@ -43,6 +46,22 @@ type mailbox struct {
 	recvWRs    []hw.RecvWR // as sendWRs
 	unreported unreported
 }
+
+// Inputs that others tell the step, one bit for each kind: a second input of a kind adds nothing
+// before the step has read the first. The step orders them.
+const (
+	tellEstablished uint32 = 1 << iota
+	tellFirstData          // data came before the provider reported the connection
+	tellRefused
+	tellDown
+	tellTimeout
+	tellRequestEnd // the provider has completed all requests
+	tellRecvEnd
+	tellControl // a control call is pending
+	tellAsked   // a request has come for a reserved endpoint
+	tellMark    // somebody asks whether the suppressed requests have succeeded
+	tellOverrun // more receives were taken than the hard watermark allows
+)
 
 // State is the endpoint's state now.
 func (b *mailbox) State() State { return State(b.state.Load()) }

@@ -204,7 +204,7 @@ func (m *machine) modify(c *control) error {
 	if mod.mask&FieldRecvFlags != 0 && mod.now.attr.RecvFlags != mod.old.attr.RecvFlags && m.box.recvs.outstanding() != 0 {
 		return wrap(c.op, &hw.Error{Type: hw.InvalidState, Sub: subtypes[s], Text: "receives are posted"})
 	}
-	fitting{m.box}.change(&mod.old, &mod.now)
+	fitting{m.e}.change(&mod.old, &mod.now)
 	if mod.mask&FieldSoftHighWater != 0 {
 		m.e.marks.setSoft(m.e, mod.now.attr.SoftHighWatermark)
 	}
@@ -213,15 +213,15 @@ func (m *machine) modify(c *control) error {
 	return nil
 }
 
-// fitting fits a mailbox out with the parts that its endpoint is made of.
-type fitting struct{ b *mailbox }
+// fitting fits the mailbox of an endpoint out with the parts that the endpoint is made of.
+type fitting struct{ e *Endpoint }
 
 // set makes p the parts that later posts are checked against. The maker of the
 // endpoint and the token's holder call it.
 func (f fitting) set(p *parts) {
-	b := f.b
+	b := &f.e.box
 	attr := &p.attr
-	b.e.profile.set(p.conn, attr)
+	f.e.profile.set(p.conn, attr)
 	f.setRules(p)
 	if attr.RecvFlags&hw.SolicitedWait != 0 {
 		b.recvs.watched.Or(solicitedOnly)
@@ -234,7 +234,7 @@ func (f fitting) set(p *parts) {
 // change swaps the parts of a modified endpoint. The step that follows posts the receives to a new
 // queue pair again: the old one never connected, so its receives do not complete.
 func (f fitting) change(old, now *parts) {
-	b := f.b
+	b := &f.e.box
 	b.token.Check()
 	b.changing.Store(true)
 	f.enlarge(&b.requests, now.attr.MaxRequestDTOs, now.attr.MaxRequestIOV)
@@ -252,7 +252,7 @@ func (f fitting) change(old, now *parts) {
 // ticket or get a new one. So it sets the depth to 0, and takes one ticket itself: the swap of a
 // poster that read the old depth fails. The posts already queued move on by that one ticket.
 func (f fitting) enlarge(q *queue, depth, iov int) {
-	f.b.token.Check()
+	f.e.box.token.Check()
 	if depth <= int(q.asked) && iov <= q.iov {
 		return
 	}
@@ -294,10 +294,10 @@ func (f fitting) enlarge(q *queue, depth, iov int) {
 
 // skip takes a ticket without a post, and returns it.
 func (f fitting) skip(q *queue) (ticket uint32) {
-	b := f.b
+	b := &f.e.box
 	b.token.Check()
-	b.e.record.mu.Lock()
-	defer b.e.record.mu.Unlock()
+	f.e.record.mu.Lock()
+	defer f.e.record.mu.Unlock()
 	tally := q.tally()
 	tally.skipped++ // it is no post
 	for {

@@ -22,12 +22,12 @@ import (
 
 // postPlain posts a send, a write, a read or a receive. remote is nil for a send and a receive,
 // and ownSend for a send of a connection. shot, unless it is nil, takes the completion.
-func postPlain(e *Endpoint, op hw.Op, cookie uint64, flags hw.Flags, segs []mem.Segment, remote *mem.RemoteSegment, shot *evd.OneShot) error {
-	slow := func() error { return postSlow(e, op, cookie, flags, segs, remote, shot) }
-	if e == nil || len(segs) != 1 || cookie>>63 != 0 && remote != &ownSend && e.box.reserves {
+func postPlain(b *mailbox, op hw.Op, cookie uint64, flags hw.Flags, segs []mem.Segment, remote *mem.RemoteSegment, shot *evd.OneShot) error {
+	slow := func() error { return postSlow(b, op, cookie, flags, segs, remote, shot) }
+	if b == nil || len(segs) != 1 || cookie>>63 != 0 && remote != &ownSend && b.reserves {
 		return slow()
 	}
-	b, seg := &e.box, &segs[0]
+	seg := &segs[0]
 	q := &b.requests
 	if op == hw.OpRecv {
 		q = &b.recvs
@@ -62,7 +62,7 @@ func postPlain(e *Endpoint, op hw.Op, cookie uint64, flags hw.Flags, segs []mem.
 	to := r.queues.For(cookie)
 	if shot != nil {
 		var err error
-		if to, err = b.e.adapter.destination(shot, r.evd, cookie); err != nil {
+		if to, err = b.destination(shot, r, cookie); err != nil {
 			return slow()
 		}
 	} else if !to.TryReserve() && !to.Reserve(1) {
@@ -136,12 +136,12 @@ func fits(op hw.Op, seg *mem.Segment, remote *mem.RemoteSegment) bool {
 }
 
 // postSlow posts what the short way does not take.
-func postSlow(e *Endpoint, op hw.Op, cookie uint64, flags hw.Flags, segs []mem.Segment, remote *mem.RemoteSegment, shot *evd.OneShot) error {
+func postSlow(b *mailbox, op hw.Op, cookie uint64, flags hw.Flags, segs []mem.Segment, remote *mem.RemoteSegment, shot *evd.OneShot) error {
 	w := work{op: op, flags: flags, cookie: cookie, segs: segs, own: remote == &ownSend}
 	if remote != nil {
 		w.remote = *remote
 	}
-	return post(e, &w, shot)
+	return post(b, &w, shot)
 }
 
 // postOne posts a batch of one: a receive, a send, a write or a read.
@@ -156,7 +156,7 @@ func (b *mailbox) postOne(q *queue, d *DTO) error {
 	case op == hw.OpSend || op == hw.OpRecv:
 		remote = nil
 	}
-	return postPlain(b.e, op, d.Cookie, d.Flags, d.list(), remote, d.OneShot)
+	return postPlain(b, op, d.Cookie, d.Flags, d.list(), remote, d.OneShot)
 }
 
 // noTicket is no word: Kicked is set in none that is not Held.

@@ -1,11 +1,7 @@
 package ep
 
 import (
-	"godat/evd"
 	"godat/hw"
-	"godat/internal/delivery"
-	"godat/internal/memory"
-	"godat/internal/release"
 	"godat/mem"
 )
 
@@ -39,7 +35,7 @@ import (
 // but the event by itself wakes no waiter.
 // It answers to dat_ep_post_send.
 func (e *Endpoint) PostSend(cookie uint64, flags hw.Flags, segments ...mem.Segment) error {
-	return postPlain(e, hw.OpSend, cookie, flags, segments, nil, nil)
+	return postPlain(e.mailbox(), hw.OpSend, cookie, flags, segments, nil, nil)
 }
 
 // PostRDMAWrite writes the segments to the peer's memory, beginning at remote's
@@ -54,7 +50,7 @@ func (e *Endpoint) PostSend(cookie uint64, flags hw.Flags, segments ...mem.Segme
 // read that was posted after it.
 // It answers to dat_ep_post_rdma_write.
 func (e *Endpoint) PostRDMAWrite(cookie uint64, flags hw.Flags, remote mem.RemoteSegment, segments ...mem.Segment) error {
-	return postPlain(e, hw.OpWrite, cookie, flags, segments, &remote, nil)
+	return postPlain(e.mailbox(), hw.OpWrite, cookie, flags, segments, &remote, nil)
 }
 
 // PostRDMARead reads remote into the segments, which need LocalWrite and are at
@@ -65,7 +61,7 @@ func (e *Endpoint) PostRDMAWrite(cookie uint64, flags hw.Flags, remote mem.Remot
 // legal. See PostSend for the rest.
 // It answers to dat_ep_post_rdma_read.
 func (e *Endpoint) PostRDMARead(cookie uint64, flags hw.Flags, remote mem.RemoteSegment, segments ...mem.Segment) error {
-	return postPlain(e, hw.OpRead, cookie, flags, segments, &remote, nil)
+	return postPlain(e.mailbox(), hw.OpRead, cookie, flags, segments, &remote, nil)
 }
 
 // PostRecv posts a buffer for one message of the peer; messages fill buffers in the
@@ -85,149 +81,5 @@ func (e *Endpoint) PostRDMARead(cookie uint64, flags hw.Flags, remote mem.Remote
 // other call's calls of the device, in an upcall too. On other devices it returns at once.
 // It answers to dat_ep_post_recv.
 func (e *Endpoint) PostRecv(cookie uint64, flags hw.Flags, segments ...mem.Segment) error {
-	return postPlain(e, hw.OpRecv, cookie, flags, segments, nil, nil)
-}
-
-// work is a DTO on its way into a slot, without its one-shot. It stays on the
-// poster's stack, and what it points to may, too.
-type work struct {
-	op     hw.Op
-	flags  hw.Flags
-	cookie uint64
-	segs   []mem.Segment
-	remote mem.RemoteSegment
-	ext    *extra // nil for the plain operations
-	own    bool   // a connection's, whose cookie is reserved
-}
-
-// post checks and admits one operation, then publishes it or hands it to the
-// provider. shot, unless it is nil, takes the completion.
-func post(e *Endpoint, w *work, shot *evd.OneShot) error {
-	if e == nil {
-		return nilEndpoint(w.op)
-	}
-	b := &e.box
-	q := &b.requests
-	if w.op == hw.OpRecv {
-		q = &b.recvs
-	}
-	ticket, mine, err := b.admitOne(q, w, shot)
-	if err != nil {
-		return err
-	}
-	b.submit(q, ticket, 1, mine)
-	return nil
-}
-
-// single reports whether there is exactly one segment with something in it.
-func (w *work) single() bool { return len(w.segs) == 1 && w.segs[0].Len != 0 }
-
-// admitOne checks one operation, reserves room for its event, and gives it a ticket
-// and a filled slot. If Modify has replaced the rules meanwhile, it checks a
-// refused operation again: the dispatcher of the old rules is no longer the
-// endpoint's, and may be closed.
-func (b *mailbox) admitOne(q *queue, w *work, shot *evd.OneShot) (ticket uint32, mine bool, err error) {
-	for {
-		r := q.rules.Load()
-		lkey, err := b.check(r, w)
-		if err != nil {
-			return 0, false, err
-		}
-		ticket, mine, err = b.admit(q, r, w, shot, lkey)
-		if err == nil || q.rules.Load() == r {
-			return ticket, mine, err
-		}
-	}
-}
-
-// admit is admitOne after the check. lkey is the key of a single segment.
-func (b *mailbox) admit(q *queue, r *rules, w *work, shot *evd.OneShot, lkey uint32) (ticket uint32, mine bool, err error) {
-	to, err := b.e.adapter.destination(shot, r.evd, w.cookie)
-	switch {
-	case err != nil:
-		return 0, false, wrap(callOf(w.op), err)
-	case to != nil && shot == nil && !to.Reserve(1):
-		return 0, false, noEventRoom(b.e, callOf(w.op), to)
-	}
-	ticket, ok, mine := b.claimTicket(q)
-	if !ok {
-		if to != nil {
-			to.Release(1)
-		}
-		return 0, false, b.whyNoTicket(callOf(w.op))
-	}
-	q.fill(ticket, w, to, lkey)
-	return ticket, mine, nil
-}
-
-// noEventRoom returns why a post found no room for its event. A dispatcher that was
-// aborted with its adapter has no room either; its endpoint was closed before, and
-// the error says so.
-func noEventRoom(e *Endpoint, op string, to *delivery.Queue) error {
-	if e.State() == closed {
-		return stateError(op, closed)
-	}
-	return fullQueue(e, op, to)
-}
-
-// fill writes the slot of a ticket; lkey is the key of a single segment.
-func (q *queue) fill(ticket uint32, w *work, to *delivery.Queue, lkey uint32) {
-	i := ticket & q.mask
-	s := &q.slots[i]
-	s.op = w.op
-	s.nseg = uint8(len(w.segs))
-	s.flags = w.flags
-	release.Relaxed(&s.cookie, w.cookie)
-	s.to = to
-	if q.rules.Load().timed && w.flags&hw.Suppress == 0 {
-		s.posted = clock()
-	}
-	if w.single() {
-		sge := &s.sge[0]
-		sge.Addr, sge.Len, sge.LKey = w.segs[0].Addr, w.segs[0].Len, lkey
-	} else {
-		w.translate(q.segments(ticket, len(w.segs)), q.rules.Load().zone)
-	}
-	if operations[w.op&31].special {
-		s.addr, s.rkey = w.remote.Addr, w.remote.Context
-		if w.op == hw.OpRead {
-			w.trim(q.segments(ticket, len(w.segs)))
-		}
-	}
-	if w.ext != nil {
-		s.imm = w.ext.imm
-		if operations[w.op&31].atomic {
-			q.operands.made(len(q.slots))[i] = w.ext.operands
-		}
-	}
-}
-
-// translate writes a slot's segments. They were checked; a region that was freed
-// since gives a key that every provider refuses, with LOCAL_PROTECTION.
-func (w *work) translate(sges []hw.SGE, zone *memory.Zone) {
-	for i := range w.segs {
-		seg := &w.segs[i]
-		sges[i] = hw.SGE{}
-		if seg.Len != 0 {
-			lkey, _ := zone.LKey((*memory.Segment)(seg), hw.NoPrivileges)
-			sges[i] = hw.SGE{Addr: seg.Addr, Len: seg.Len, LKey: lkey}
-		}
-	}
-}
-
-// sgesOf writes the segments to sges, as [memory.Zone.Resolve] takes them.
-func sgesOf(sges []hw.SGE, segs []mem.Segment) []hw.SGE {
-	for i, s := range segs {
-		sges[i] = hw.SGE{Addr: s.Addr, Len: s.Len, LKey: s.Context}
-	}
-	return sges[:len(segs)]
-}
-
-// trim cuts the sink of an RDMA read to the length of its source.
-func (w *work) trim(sges []hw.SGE) {
-	left := w.remote.Len
-	for i := range sges {
-		sges[i].Len = min(sges[i].Len, left)
-		left -= sges[i].Len
-	}
+	return postPlain(e.mailbox(), hw.OpRecv, cookie, flags, segments, nil, nil)
 }

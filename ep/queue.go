@@ -31,7 +31,7 @@ type queue struct {
 	// above 0 may read slots. The rest is immutable but for watched.
 	rules   atomic.Pointer[rules]
 	slots   []slot
-	e       *Endpoint
+	box     *mailbox
 	id      uint64        // of slot 0
 	depth   atomic.Uint32 // the most tickets outstanding; 0 until there are slots, and while Modify replaces them
 	mask    uint32        // of slots
@@ -89,7 +89,7 @@ const ticketMask = 1<<24 - 1
 const (
 	detour        uint32 = 1 << iota // completions wait until ESTABLISHED is announced
 	solicitedOnly                    // receives notify only when solicited; Modify changes it while nothing can complete
-	timed                            // requests are measured; see latency.go, which changes it under record.mu
+	timed                            // requests are measured; see latency.go, which changes it under cold.mu
 )
 
 // handedEvery is how often a receive that goes the short way moves handed.
@@ -100,7 +100,7 @@ const handedEvery = 1 << 20
 func (q *queue) noteHanded(ticket, n uint32) {
 	if noted := (ticket + handedEvery - 1) &^ (handedEvery - 1); noted-ticket < n {
 		q.handed.Store((noted + 1) & ticketMask)
-		q.e.adapter.handings.changed()
+		q.box.cold.handings.changed()
 	}
 }
 
@@ -152,8 +152,8 @@ func (a *annex[T]) take() []T {
 // operands are the numbers of an atomic.
 type operands struct{ operand, compare uint64 }
 
-func (q *queue) init(e *Endpoint, depth, iov int) {
-	q.e = e
+func (q *queue) init(b *mailbox, depth, iov int) {
+	q.box = b
 	q.size(depth, iov)
 	if depth == 0 {
 		q.slots = make([]slot, 1) // for completions of a shared queue's receives, which no slot has posted
@@ -223,7 +223,7 @@ func (q *queue) tail(word uint64) uint32 { return uint32(word>>q.tailShift) & ti
 // published reports whether all tickets before that one are published, whether the
 // provider has them or not. ticket is at most a queue's length from next.
 func (q *queue) published(ticket uint32) bool {
-	q.e.box.token.Check()
+	q.box.token.Check()
 	if q.reached(ticket) {
 		return true
 	}
@@ -245,7 +245,7 @@ func before(a, b uint32) bool { return (a-b)&ticketMask > ticketMask/2 }
 // outstanding is how many posts have not completed.
 func (q *queue) outstanding() uint32 {
 	retired := q.retired.Load() // before the tail, which is not behind it
-	return (q.tail(q.e.box.token.Load()) - retired) & ticketMask
+	return (q.tail(q.box.token.Load()) - retired) & ticketMask
 }
 
 var (

@@ -1,12 +1,8 @@
 package ep
 
 import (
-	"sync"
 	"sync/atomic"
 	"time"
-
-	"godat/hw"
-	"godat/internal/release"
 )
 
 // record is what an endpoint remembers for those who look at it, by [Endpoint.Snapshot] and
@@ -18,99 +14,11 @@ type record struct {
 	connects, disconnects counter
 	requests, receives    counter // posts; under mu
 
-	// others has the successes of the other operations. The first of them makes it. Each
-	// operation belongs to one queue, whose completer is the writer.
-	others  atomic.Pointer[[operationNumbers]moved]
-	tallies [2]tally     // of the requests, and of the receives
 	silence atomic.Int64 // of the peer, in nanoseconds; see hw.SilenceFacts
 
-	mu     sync.Mutex
+	cold // what the mailbox has of it; cold.mu guards the rest, too
+
 	since  time.Time // when the last connection was established
 	story  story
 	quiets *[2]look // of the successes of the requests, and of the receives; nil before the first snapshot
-}
-
-// tally is what the record has of one queue.
-//
-// mu guards what the ring of tickets does not tell. A poster holds mu while its ticket wraps
-// a tail, so a reader that holds it sees rounds and the tail that belongs to them.
-type tally struct {
-	rounds  uint64 // how often the tail has wrapped
-	skipped uint64 // tickets that are not posts
-	look    look
-
-	// Written by the queue's completer. failures and flushes count the operations that did
-	// not succeed; keptOctets are the lengths of queue.keptOther.
-	failures, flushes atomic.Uint64
-	keptOctets        uint32
-}
-
-// tally is the record's tally of the queue.
-func (q *queue) tally() *tally {
-	if q.plain == hw.OpSend {
-		return &q.e.record.tallies[0]
-	}
-	return &q.e.record.tallies[1]
-}
-
-// posts returns how many posts there were, given the tail. The caller holds record.mu.
-func (t *tally) posts(tail uint32) uint64 {
-	return t.rounds*(ticketMask+1) + uint64(tail) - t.skipped
-}
-
-// takeKept returns the lengths of the others that were kept, and counts from 0 again.
-//
-//go:noinline
-func (t *tally) takeKept() (octets uint32) {
-	octets, t.keptOctets = t.keptOctets, 0
-	return octets
-}
-
-// operationNumbers is how many numbers there are for operations.
-const operationNumbers = 32
-
-// moved counts operations that succeeded, and the octets that they moved. The completer of
-// their queue is the only writer. Both only grow.
-type moved struct{ operations, octets atomic.Uint64 }
-
-// add counts operations. Only the writer calls it.
-func (m *moved) add(operations, octets uint64) {
-	release.Count(&m.octets, octets)
-	release.Count(&m.operations, operations)
-}
-
-// count counts the success of an operation.
-func (q *queue) count(op hw.Op, octets uint32) {
-	if op == q.plain {
-		q.moved.add(1, uint64(octets))
-	} else {
-		q.e.record.countOther(op, octets)
-	}
-}
-
-// countOther is count of an operation that is not what its queue has most.
-//
-//go:noinline
-func (r *record) countOther(op hw.Op, octets uint32) {
-	others := &r.others
-	if others.Load() == nil {
-		others.CompareAndSwap(nil, new([operationNumbers]moved)) // the other queue's completer may be faster
-	}
-	others.Load()[op%operationNumbers].add(1, uint64(octets))
-}
-
-// countReport counts what the provider reports of an operation. What the device found wrong
-// stands in the story, too.
-func (q *queue) countReport(op hw.Op, wc *hw.WC) {
-	switch {
-	case wc.Status == hw.StatusFlushed:
-		q.tally().flushes.Add(1)
-	case wc.Status != hw.StatusSuccess:
-		q.tally().failures.Add(1)
-		q.e.record.note(chapter{what: whatFailed, op: op, status: wc.Status})
-	case q.plain == hw.OpRecv:
-		q.count(wc.Op, wc.Len)
-	default:
-		q.count(op, wc.Len)
-	}
 }

@@ -25,7 +25,7 @@ var ownSend mem.RemoteSegment
 // PostSend is [Endpoint.PostSend] with a reserved cookie, and without flags.
 func (o own) PostSend(cookie uint64, segment mem.Segment) error {
 	segments := [1]mem.Segment{segment}
-	return postPlain(o.e, hw.OpSend, cookie, hw.Default, segments[:], &ownSend, nil)
+	return postPlain(o.e.mailbox(), hw.OpSend, cookie, hw.Default, segments[:], &ownSend, nil)
 }
 
 // FreeWindows frees the windows of a closed endpoint in its zone, or all windows of the zone.

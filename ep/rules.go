@@ -114,31 +114,30 @@ type rules struct {
 
 // setRules replaces the rules of both queues by those for p.
 func (f fitting) setRules(p *parts) {
-	b := f.b
-	a := &p.attr
+	e, a := f.e, &p.attr
 	r := rules{
-		pz: p.pz, zone: p.pz.Zone(door.Key{}), dev: &b.e.adapter.attr, readIOV: a.MaxReadIOV, writeIOV: a.MaxWriteIOV,
+		pz: p.pz, zone: p.pz.Zone(door.Key{}), dev: &e.adapter.attr, readIOV: a.MaxReadIOV, writeIOV: a.MaxWriteIOV,
 		maxMessage: a.MaxMessageSize, maxRDMA: a.MaxRDMASize,
-		illegal: illegalFlags(postable(b.e.adapter.attr.Ops), a),
+		illegal: illegalFlags(postable(e.adapter.attr.Ops), a),
 	}
 	var refused uint32
-	if b.e.endIsLast {
+	if e.endIsLast {
 		refused = 1 << Disconnected
 	}
-	b.requests.setRules(r, requestStates&^refused, p.request, a.MaxRequestIOV, a.MaxMessageSize)
-	r.shared = b.recvs.srq != nil
+	f.setQueueRules(&e.box.requests, r, requestStates&^refused, p.request, a.MaxRequestIOV, a.MaxMessageSize)
+	r.shared = e.box.recvs.srq != nil
 	states := recvStates &^ refused
 	if r.shared {
 		states = 0
 	}
-	b.recvs.setRules(r, states, p.recv, a.MaxRecvIOV, math.MaxUint32)
+	f.setQueueRules(&e.box.recvs, r, states, p.recv, a.MaxRecvIOV, math.MaxUint32)
 }
 
-func (q *queue) setRules(r rules, states uint32, d *evd.Dispatcher, iov int, longest uint64) {
+func (f fitting) setQueueRules(q *queue, r rules, states uint32, d *evd.Dispatcher, iov int, longest uint64) {
 	r.admits, r.evd, r.queues, r.iov = states, d, wiring(d), iov
-	q.e.record.mu.Lock() // latency.tell writes rules, too
-	defer q.e.record.mu.Unlock()
-	q.store(&r, longest)
+	f.e.record.mu.Lock() // latency.tell writes rules, too
+	defer f.e.record.mu.Unlock()
+	f.e.store(q, &r, longest)
 }
 
 // bound says what goes the short way, given the most bytes of a message.

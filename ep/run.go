@@ -56,7 +56,7 @@ func (r *rules) checkRun(q *queue, dtos []DTO, lkeys *[batchDTOs]uint32) bool {
 		op, need, longest := d.Op, hw.LocalRead, r.longest
 		seg := d.single()
 		switch {
-		case seg == nil || d.OneShot != nil || d.Cookie>>63 != 0 && !d.own && q.e.box.reserves:
+		case seg == nil || d.OneShot != nil || d.Cookie>>63 != 0 && !d.own && q.box.reserves:
 			return false
 		case q.plain == hw.OpRecv:
 			op, need = hw.OpRecv, hw.LocalWrite

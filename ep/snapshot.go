@@ -169,10 +169,10 @@ func (r *record) describe(e *Endpoint, s *EndpointSnapshot) (requests, recvs uin
 func (s *QueueSnapshot) describe(q *queue, now time.Time) (oldest uint32) {
 	t := q.tally()
 	retired := q.retired.Load() // before the tail, which is not behind it
-	tail := q.tail(q.e.box.token.Load())
+	tail := q.tail(q.box.token.Load())
 	s.QueueCounts = q.counts(tail)
 	s.Outstanding = int((tail - retired) & ticketMask)
-	if s.Outstanding > 0 && (q.plain != hw.OpSend || !q.e.box.unreported.has(retired, tail)) {
+	if s.Outstanding > 0 && (q.plain != hw.OpSend || !q.box.unreported.has(retired, tail)) {
 		s.OldestAge = t.look.age(s.Posted-uint64(s.Outstanding), now)
 	} else {
 		t.look = look{}

@@ -27,9 +27,7 @@ func (q *queue) countShared(wcs []hw.WC) {
 	if n > 0 && wcs[n-1].ID == q.endID {
 		n--
 	}
-	if q.e.marks.taken(q.e.adapter.cfg.Async, n) {
-		q.e.box.tell(tellOverrun)
-	}
+	q.box.cold.owner.tookShared(n)
 }
 
 // describeShared is describe of a receive from the shared queue. It retires there, in any
@@ -41,12 +39,12 @@ func (q *queue) describeShared(ev *event.Event, wc *hw.WC) (to *delivery.Queue) 
 	q.countReport(hw.OpRecv, wc)
 	ev.Number, ev.Status, ev.Op, ev.Flags = event.DTOCompletion, wc.Status, hw.OpRecv, 0
 	ev.Length, ev.Key = 0, 0
-	ev.Source, ev.Data = q.e, nil
+	ev.Source, ev.Data = q.box.source, nil
 	if wc.Status == hw.StatusSuccess {
 		ev.Length = wc.Len
 		q.received(ev, wc)
 	} else if wc.Status == hw.StatusFlushed {
-		q.e.cause.explain(ev)
+		q.box.explain(ev)
 	}
 	return to
 }

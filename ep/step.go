@@ -19,8 +19,8 @@ func (b *mailbox) step(left int) int {
 		if b.inputs.Load() == 0 && !b.called {
 			left = b.drain(&b.recvs, left)
 			left = b.drain(&b.requests, left)
-			if b.e.machine.bothEnded {
-				b.e.machine.announceEndOnceFlushed()
+			if b.bothEnded {
+				b.cold.owner.ended()
 			}
 			return left
 		}
@@ -28,17 +28,31 @@ func (b *mailbox) step(left int) int {
 		calm := b.called && b.requests.published(b.requests.before) && b.recvs.published(b.recvs.before)
 		b.drain(&b.recvs, int(b.recvs.mask)+1)
 		b.drain(&b.requests, int(b.requests.mask)+1)
-		if b.e.machine.bothEnded {
-			b.e.machine.announceEndOnceFlushed()
+		if b.bothEnded {
+			b.cold.owner.ended()
 		}
-		b.e.machine.handle(told)
+		if told&tellMark != 0 {
+			b.mark()
+		}
+		b.cold.owner.handle(told)
+		b.noteEnds(told)
 		switch {
 		case calm:
 			b.called = false
-			b.e.machine.execute()
+			b.cold.owner.execute()
 		case told == 0:
 			return left
 		}
+	}
+}
+
+// noteEnds notes that the provider has nothing of a queue any more.
+func (b *mailbox) noteEnds(told uint32) {
+	b.token.Check()
+	if told&(tellRequestEnd|tellRecvEnd) != 0 {
+		b.requests.ended = b.requests.ended || told&tellRequestEnd != 0
+		b.recvs.ended = b.recvs.ended || told&tellRecvEnd != 0
+		b.bothEnded = b.requests.ended && b.recvs.ended
 	}
 }
 
@@ -221,5 +235,5 @@ func (b *mailbox) wrFlags(ticket uint32, last bool) (w hw.WRFlags) {
 func (b *mailbox) providerFailed(q *queue, n uint32, err error) {
 	b.token.Check()
 	q.next = (q.next - n) & ticketMask
-	b.e.machine.endConnection(inFailure, broken, nil, &hw.Cause{Text: "the device refused a request", Err: err})
+	b.cold.owner.failed(err)
 }

@@ -98,8 +98,8 @@ func (b *mailbox) whyNoTicket(call string) error {
 //
 //go:noinline
 func (b *mailbox) goRound(q *queue, from, to uint64) bool {
-	b.e.record.mu.Lock()
-	defer b.e.record.mu.Unlock()
+	b.cold.mu.Lock()
+	defer b.cold.mu.Unlock()
 	if !b.token.Swap(from, to) {
 		return false
 	}
@@ -166,7 +166,7 @@ func (b *mailbox) run(byWorker bool) {
 			continue
 		}
 		switch {
-		case byWorker && b.e.adapter.workers.Idle():
+		case byWorker && b.cold.workers.Idle():
 			runtime.Gosched()
 		case b.handOver():
 			return
@@ -185,7 +185,7 @@ func (b *mailbox) handOver() bool {
 		return false
 	}
 	b.token.Leave()
-	b.e.adapter.workers.Add(b)
+	b.cold.workers.Add(b)
 	return true
 }
 

@@ -1,0 +1,110 @@
+package ep
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"godat/hw"
+	"godat/internal/release"
+	"godat/internal/workers"
+)
+
+// cold is what a mailbox has that most posts and completions do not touch.
+type cold struct {
+	// Immutable.
+	owner    boxOwner
+	workers  *workers.Pool[mailbox] // they serve what posters leave; see handOver
+	handings *handings              // of the adapter: where its posters sleep
+
+	// others has the successes of the operations that are not what their queue has most. The
+	// first of them makes it. Each operation belongs to one queue, whose completer is the writer.
+	others  atomic.Pointer[[operationNumbers]moved]
+	tallies [2]tally // of the requests, and of the receives
+
+	mu sync.Mutex
+}
+
+// tally is what is counted of one queue beside its successes.
+//
+// mu guards what the ring of tickets does not tell. A poster holds mu while its ticket wraps
+// a tail, so a reader that holds it sees rounds and the tail that belongs to them.
+type tally struct {
+	rounds  uint64 // how often the tail has wrapped
+	skipped uint64 // tickets that are not posts
+	look    look
+
+	// Written by the queue's completer. failures and flushes count the operations that did
+	// not succeed; keptOctets are the lengths of queue.keptOther.
+	failures, flushes atomic.Uint64
+	keptOctets        uint32
+}
+
+// tally is the record's tally of the queue.
+func (q *queue) tally() *tally {
+	if q.plain == hw.OpSend {
+		return &q.box.cold.tallies[0]
+	}
+	return &q.box.cold.tallies[1]
+}
+
+// posts returns how many posts there were, given the tail. The caller holds record.mu.
+func (t *tally) posts(tail uint32) uint64 {
+	return t.rounds*(ticketMask+1) + uint64(tail) - t.skipped
+}
+
+// takeKept returns the lengths of the others that were kept, and counts from 0 again.
+//
+//go:noinline
+func (t *tally) takeKept() (octets uint32) {
+	octets, t.keptOctets = t.keptOctets, 0
+	return octets
+}
+
+// operationNumbers is how many numbers there are for operations.
+const operationNumbers = 32
+
+// moved counts operations that succeeded, and the octets that they moved. The completer of
+// their queue is the only writer. Both only grow.
+type moved struct{ operations, octets atomic.Uint64 }
+
+// add counts operations. Only the writer calls it.
+func (m *moved) add(operations, octets uint64) {
+	release.Count(&m.octets, octets)
+	release.Count(&m.operations, operations)
+}
+
+// count counts the success of an operation.
+func (q *queue) count(op hw.Op, octets uint32) {
+	if op == q.plain {
+		q.moved.add(1, uint64(octets))
+	} else {
+		q.box.cold.countOther(op, octets)
+	}
+}
+
+// countOther is count of an operation that is not what its queue has most.
+//
+//go:noinline
+func (c *cold) countOther(op hw.Op, octets uint32) {
+	others := &c.others
+	if others.Load() == nil {
+		others.CompareAndSwap(nil, new([operationNumbers]moved)) // the other queue's completer may be faster
+	}
+	others.Load()[op%operationNumbers].add(1, uint64(octets))
+}
+
+// countReport counts what the provider reports of an operation. What the device found wrong
+// stands in the story, too.
+func (q *queue) countReport(op hw.Op, wc *hw.WC) {
+	switch {
+	case wc.Status == hw.StatusFlushed:
+		q.tally().flushes.Add(1)
+	case wc.Status != hw.StatusSuccess:
+		q.tally().failures.Add(1)
+		q.box.cold.owner.refused(op, wc.Status)
+	case q.plain == hw.OpRecv:
+		q.count(wc.Op, wc.Len)
+	default:
+		q.count(op, wc.Len)
+	}
+}
