@@ -4,13 +4,12 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
-	"weak"
 
+	"godat/ep/internal/line"
 	"godat/evd"
 	"godat/hw"
 	"godat/internal/door"
 	"godat/internal/keys"
-	"godat/internal/workers"
 	"godat/mem"
 )
 
@@ -25,10 +24,9 @@ type Adapter struct {
 	counters counters
 	latency  latency
 	ends     ends
-	workers  workers.Pool[mailbox] // they serve what posters leave; see handOver
-	traces   atomic.Bool           // the device's queue pairs are hw.Tracers; newDevice writes it
-	alarms   sync.WaitGroup        // set, or going off now
-	handings handings
+	crew     line.Crew
+	traces   atomic.Bool    // the device's queue pairs are hw.Tracers; newDevice writes it
+	alarms   sync.WaitGroup // set, or going off now
 
 	// An object that nothing else names is listed under itself.
 	eps    table[*Endpoint, *Endpoint]
@@ -38,9 +36,6 @@ type Adapter struct {
 	ended  endedPoints
 	srqs   table[hw.SRQ, *SRQ]
 	crs    table[*CR, *CR] // not answered yet
-
-	mu    sync.Mutex
-	rules [len(operations)]weak.Pointer[rules] // under mu: the last made, by queue.plain; see sharedRules
 }
 
 // cqPool lends completion queues on a polled device. One goroutine at a time hands a queue's
@@ -83,8 +78,7 @@ type AdapterConfig struct {
 func NewAdapter(_ door.Key, cfg AdapterConfig) *Adapter {
 	attr := cfg.Device.Attr()
 	a := &Adapter{cfg: cfg, attr: attr, endpoints: keys.New[*Endpoint](attr.MaxQPs)}
-	a.handings.more.L = &a.handings.mu
-	a.workers.Start(serveLeft, func(b *mailbox) **mailbox { return &b.nextInList })
+	a.crew.Start()
 	return a
 }
 
@@ -131,7 +125,7 @@ func (a *Adapter) Close() error {
 	err := errors.Join(errs...)
 	if err == nil {
 		a.alarms.Wait()
-		a.workers.Stop()
+		a.crew.Stop()
 	}
 	return err
 }
@@ -152,7 +146,7 @@ func (a *Adapter) Complete(wcs []hw.WC) {
 	}
 }
 
-func (a *Adapter) queue(wc *hw.WC) *queue {
+func (a *Adapter) queue(wc *hw.WC) *line.Queue {
 	kind, key := kindOf(wc.ID), idKey(wc.ID)
 	if kind == kindShared {
 		key = wc.QP
@@ -163,9 +157,9 @@ func (a *Adapter) queue(wc *hw.WC) *queue {
 	}
 	switch kind {
 	case kindRequest, kindRequestEnd, kindMark:
-		return &(*e).box.requests
+		return &(*e).box.Requests
 	case kindRecv, kindRecvEnd, kindShared:
-		return &(*e).box.recvs
+		return &(*e).box.Recvs
 	}
 	return nil
 }

@@ -15,12 +15,12 @@ import (
 func TestAnEndpointIsFoundByItsQueuePairWhileItIsOpen(t *testing.T) {
 	r := newRig(t)
 	a, b := r.endpoint(nil), r.endpoint(nil)
-	assert.Same(t, a, r.adapter.OfQP(a.box.qp))
-	assert.Same(t, b, r.adapter.OfQP(b.box.qp))
+	assert.Same(t, a, r.adapter.OfQP(a.box.QP()))
+	assert.Same(t, b, r.adapter.OfQP(b.box.QP()))
 	assert.Nil(t, r.adapter.OfQP(nil))
 	require.NoError(t, a.Close())
-	assert.Nil(t, r.adapter.OfQP(a.box.qp))
-	assert.Same(t, b, r.adapter.OfQP(b.box.qp))
+	assert.Nil(t, r.adapter.OfQP(a.box.QP()))
+	assert.Same(t, b, r.adapter.OfQP(b.box.QP()))
 }
 
 // noQPs is a device that has no queue pair left.
@@ -46,8 +46,8 @@ func TestEndpointsMayComeAndGoWhileTheyAreLookedFor(t *testing.T) {
 		wg.Go(func() {
 			for range 50 {
 				e := r.endpoint(nil)
-				assert.Same(t, e, r.adapter.OfQP(e.box.qp))
-				assert.Same(t, kept, r.adapter.OfQP(kept.box.qp))
+				assert.Same(t, e, r.adapter.OfQP(e.box.QP()))
+				assert.Same(t, kept, r.adapter.OfQP(kept.box.QP()))
 				assert.NoError(t, e.Close())
 			}
 		})

@@ -3,6 +3,8 @@ package ep
 import (
 	"sync/atomic"
 	"time"
+
+	"godat/ep/internal/line"
 )
 
 // wordTime is by how much a connect's alarm comes behind the connect's time. The provider has that
@@ -27,7 +29,7 @@ type alarm struct {
 // setAlarm replaces the alarm by one that goes off after d; 0 sets none. The machine
 // ignores an alarm that goes off while it is replaced.
 func (m *machine) setAlarm(d time.Duration) {
-	m.box.token.Check()
+	m.box.Token.Check()
 	running := &m.e.adapter.alarms
 	if m.alarm != nil && m.alarm.timer.Stop() {
 		running.Done()
@@ -44,14 +46,14 @@ func (m *machine) setAlarm(d time.Duration) {
 func (a *alarm) ring() {
 	defer a.e.adapter.alarms.Done()
 	a.rang.Store(true)
-	a.e.box.tell(tellTimeout)
+	a.e.box.Tell(line.TellTimeout)
 }
 
 // timeIsUp reports whether the present alarm has gone off in time. One that is late begins anew:
 // this process was paused, or has more to do than it can, and what the alarm waits for may
 // have come meanwhile, or could not.
 func (m *machine) timeIsUp() bool {
-	m.box.token.Check()
+	m.box.Token.Check()
 	if m.alarm == nil || !m.alarm.rang.Load() {
 		return false
 	}

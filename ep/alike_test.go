@@ -46,12 +46,12 @@ func TestABatchGoesToTheDeviceInGroupsOfLikeRequests(t *testing.T) {
 	}
 	dtos[6].Flags = hw.SolicitedWait
 	dtos[9].Op, dtos[9].Remote = hw.OpRead, r.lmr.Remote(512, 8)
-	g := &given{Runner: a.box.runner}
-	a.box.runner = g
+	g := &given{Runner: runner(a)}
+	a.box.SetQP(g)
 	n, err := a.PostBatch(dtos)
 	require.NoError(t, err)
 	require.Equal(t, len(dtos), n)
-	a.box.runner = g.Runner
+	a.box.SetQP(g.Runner)
 	const signaled, more = hw.WRSignaled, hw.WRMore
 	assert.Equal(t, []likeRequests{
 		{hw.OpSend, signaled | more, 0, 2},

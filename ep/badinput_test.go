@@ -259,13 +259,12 @@ func TestARefusalNamesTheStateThatItIsFor(t *testing.T) {
 	go func() {
 		defer close(done)
 		for i := range 20_000 {
-			a.box.state.Store(uint32([...]State{Connected, ActiveConnectionPending}[i%2]))
+			a.box.SetState([...]State{Connected, ActiveConnectionPending}[i%2].inBox())
 		}
-		a.box.state.Store(uint32(Unconnected))
+		a.box.SetState(Unconnected.inBox())
 	}()
-	w := work{op: hw.OpSend}
 	for running := true; running; {
-		if _, err := a.box.requests.rules.Load().check(&w, a.State()); err != nil {
+		if err := a.box.Inside().Check(hw.OpSend); err != nil {
 			require.NotErrorIs(t, err, &hw.Error{Type: hw.InvalidState, Sub: hw.StateEPConnected})
 		}
 		select {

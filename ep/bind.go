@@ -1,19 +1,12 @@
 package ep
 
 import (
+	"godat/ep/internal/line"
 	"godat/hw"
 	"godat/hw/event"
 	"godat/internal/door"
-	"godat/internal/memory"
 	"godat/mem"
 )
-
-// pendingBind is what a slot holds beside its fields when its operation is a bind.
-type pendingBind struct {
-	hw.Bind
-	rmr *mem.RMR
-	to  memory.Binding
-}
 
 // NewRMR makes a window that only this endpoint can bind and only its peer can
 // reach. It outlives a Reset, and is freed before the endpoint's zone; the close of a connection
@@ -26,10 +19,10 @@ func (e *Endpoint) NewRMR() (*mem.RMR, error) {
 	}
 	e.ctl.Lock()
 	defer e.ctl.Unlock()
-	if e.box.qp == nil {
+	if e.box.QP() == nil {
 		return nil, &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEPPZ, Text: "the endpoint has no protection zone yet"}
 	}
-	r, err := e.box.requests.rules.Load().pz.NewRMRFor(door.Key{}, e.box.qp, &e.windows)
+	r, err := e.box.Requests.Rules().PZ.NewRMRFor(door.Key{}, e.box.QP(), &e.windows)
 	return r, wrap(op, err)
 }
 
@@ -53,49 +46,9 @@ func (e *Endpoint) NewRMR() (*mem.RMR, error) {
 // It answers to dat_rmr_bind.
 func (e *Endpoint) PostBind(cookie uint64, flags hw.Flags, rmr *mem.RMR, to mem.Binding) (mem.RemoteSegment, error) {
 	if e == nil {
-		return mem.RemoteSegment{}, nilEndpoint(hw.OpBind)
+		return mem.RemoteSegment{}, line.NilEndpoint(hw.OpBind)
 	}
-	q := &e.box.requests
-	w := work{op: hw.OpBind, flags: flags, cookie: cookie}
-	for { // as in admitOne
-		r := q.rules.Load()
-		remote, err := e.bind(r, &w, rmr, &to)
-		if err == nil || q.rules.Load() == r {
-			return remote, err
-		}
-	}
-}
-
-// bind is PostBind by one set of rules.
-func (e *Endpoint) bind(r *rules, w *work, rmr *mem.RMR, to *mem.Binding) (mem.RemoteSegment, error) {
-	const op = "ep.PostBind"
-	b, q := &e.box, &e.box.requests
-	if _, err := b.check(r, w); err != nil {
-		return mem.RemoteSegment{}, err
-	}
-	if d := r.evd; d != nil && !wiring(d).Takes(event.StreamBind) {
-		return mem.RemoteSegment{}, &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEPEVDRequest, Text: "the dispatcher does not take binds"}
-	}
-	window := rmr.Window(door.Key{})
-	binding := memory.Binding{Segment: memory.Segment(to.Segment), Privileges: to.Privileges, ZeroBased: to.ZeroBased}
-	bind, err := window.BeginBind(r.zone, &e.windows, &binding)
-	if err != nil {
-		return mem.RemoteSegment{}, wrap(op, err)
-	}
-	ticket, mine, err := b.admit(q, r, w, nil, 0)
-	if err != nil {
-		window.CancelBind(bind.Key)
-		return mem.RemoteSegment{}, err
-	}
-	p := &q.binds.made(len(q.slots))[ticket&q.mask]
-	p.Bind, p.rmr, p.to = bind, rmr, binding
-	b.submit(q, ticket, 1, mine)
-	return mem.RemoteSegment(binding.Remote(bind.Key)), nil
-}
-
-// end tells the window that its bind has completed.
-func (p *pendingBind) end(status hw.Status) {
-	p.rmr.Window(door.Key{}).EndBind(&p.to, p.Key, status == hw.StatusSuccess)
+	return e.box.PostBind(&e.windows, cookie, flags, rmr, to)
 }
 
 // RMROf returns the window that a RMR_BIND_COMPLETION event is about, or nil for another event.

@@ -303,10 +303,10 @@ func TestAPauseOfTheProcessGivesAnAlarmItsTimeAgain(t *testing.T) {
 				e := c.begin(r)
 				for range 3 {
 					synctest.Wait()
-					_, ok := e.box.token.TryTake()
+					_, ok := e.box.Token.TryTake()
 					require.True(t, ok)
 					e.machine.alarm.due = e.machine.alarm.due.Add(-time.Hour)
-					require.True(t, e.box.token.Release())
+					require.True(t, e.box.Token.Release())
 					time.Sleep(limit)
 					synctest.Wait()
 					r.none(r.conn)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"sync"
 
+	"godat/ep/internal/line"
 	"godat/hw"
 )
 
@@ -35,6 +36,7 @@ type controls struct {
 	// Under the lock.
 	freed    bool
 	owed     []owed
+	cqs      cqs            // of a polled device; the token's holder writes it
 	replaced []modification // whose old parts are not given back yet; one that failed stands here the other way round
 }
 
@@ -47,7 +49,7 @@ func (ctl *controls) init(e *Endpoint) {
 func (ctl *controls) do(c *control) error {
 	c.done = make(chan struct{})
 	ctl.pending = c
-	ctl.e.box.tell(tellControl)
+	ctl.e.box.Tell(line.TellControl)
 	<-c.done
 	return c.err
 }

@@ -126,11 +126,10 @@ func (e *Endpoint) ResetCounters() (EndpointCounters, error) {
 
 // counters reads the counters. Those of the posts follow from the queues' tickets.
 func (r *record) counters(e *Endpoint, read func(*counter) uint64) EndpointCounters {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	w := e.box.token.Load()
-	r.requests.whole.Store(r.tallies[0].posts(e.box.requests.tail(w)))
-	r.receives.whole.Store(r.tallies[1].posts(e.box.recvs.tail(w)))
+	r.Mu.Lock()
+	defer r.Mu.Unlock()
+	r.requests.whole.Store(e.box.Requests.Counts().Posted)
+	r.receives.whole.Store(e.box.Recvs.Counts().Posted)
 	return EndpointCounters{
 		Connects: read(&r.connects), Disconnects: read(&r.disconnects),
 		Requests: read(&r.requests), Receives: read(&r.receives),

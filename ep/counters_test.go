@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep/internal/line"
 	"godat/hw"
 	"godat/hw/event"
 )
@@ -47,15 +48,11 @@ func TestCallsAndConnectionsAreCounted(t *testing.T) {
 
 // A program may post more than 2^24 times between two calls of Counters.
 func TestPostsAreCountedHoweverRarelyAProgramAsks(t *testing.T) {
-	const numbers = ticketMask + 1
+	const numbers = line.TicketMask + 1
 	r := newRig(t)
 	e := r.endpoint(nil)
-	require.True(t, e.box.token.Swap(0, (ticketMask-1)<<recvShift|(ticketMask-1)<<requestShift))
-	for _, q := range []*queue{&e.box.recvs, &e.box.requests} {
-		q.retired.Store(ticketMask - 1)
-		q.handed.Store(ticketMask - 1)
-		q.next, q.ready = ticketMask-1, ticketMask-1
-	}
+	e.box.Inside().Age(&e.box.Recvs, line.TicketMask-1)
+	e.box.Inside().Age(&e.box.Requests, line.TicketMask-1)
 	a := r.accept(e)
 	for range 4 {
 		require.NoError(t, e.PostRecv(1, 0, r.lmr.Segment(0, 8)))
@@ -74,10 +71,8 @@ func TestPostsAreCountedHoweverRarelyAProgramAsks(t *testing.T) {
 func TestPostsAreCountedAlthoughTheirNumbersGoRound(t *testing.T) {
 	r := newRig(t)
 	e := r.endpoint(nil)
-	require.True(t, e.box.token.Swap(0, (ticketMask-1)<<recvShift))
-	e.box.recvs.retired.Store(ticketMask - 1)
-	e.box.recvs.next, e.box.recvs.ready = ticketMask-1, ticketMask-1
-	e.box.recvs.tally().skipped = ticketMask - 1
+	e.box.Inside().Age(&e.box.Recvs, line.TicketMask-1)
+	e.box.Inside().Skip(&e.box.Recvs, line.TicketMask-1)
 	want := EndpointCounters{}
 	for range 4 {
 		require.NoError(t, e.PostRecv(1, 0))

@@ -3,7 +3,7 @@ package ep
 import (
 	"slices"
 
-	"godat/hw"
+	"godat/ep/internal/line"
 )
 
 // QueueCounts are what the requests, or the receives, of one endpoint or of several came to.
@@ -30,10 +30,11 @@ func (c *QueueCounts) succeeded() (n uint64) {
 	return n
 }
 
-// take adds what there is of a kind of operation.
-func (c *QueueCounts) take(op hw.Op, m *moved) {
-	if n := m.operations.Load(); n > 0 {
-		c.Moved = append(c.Moved, Moved{Kind: op.String(), Operations: n, Octets: m.octets.Load()})
+// take makes c what the posts of a queue came to, of which now has a part. The caller holds record.Mu.
+func (c *QueueCounts) take(q *line.Queue, now line.Counts) {
+	*c = QueueCounts{Posted: now.Posted, Failed: now.Failed, Flushed: now.Flushed}
+	for op, m := range q.Moved() {
+		c.Moved = append(c.Moved, Moved{Kind: op.String(), Operations: m.Operations, Octets: m.Octets})
 	}
 }
 
@@ -58,30 +59,6 @@ func (c *QueueCounts) clone() QueueCounts {
 	return copied
 }
 
-// counts are the queue's, but for those of other operations, given its tail. The caller holds
-// record.mu.
-func (q *queue) counts(tail uint32) QueueCounts {
-	t := q.tally()
-	c := QueueCounts{Posted: t.posts(tail), Failed: t.failures.Load(), Flushed: t.flushes.Load()}
-	c.take(q.plain, &q.moved)
-	return c
-}
-
-// countOthers adds the operations that are not what their queue has most.
-func (r *record) countOthers(requests, recvs *QueueCounts) {
-	others := r.others.Load()
-	if others == nil {
-		return
-	}
-	for op := range others {
-		to := requests
-		if hw.Op(op) == hw.OpRecvInvalidate || hw.Op(op) == hw.OpRecvImm {
-			to = recvs
-		}
-		to.take(hw.Op(op), &others[op])
-	}
-}
-
 // freedCounts sum what endpoints counted that are freed.
 type freedCounts struct{ requests, recvs QueueCounts }
 
@@ -89,12 +66,11 @@ type freedCounts struct{ requests, recvs QueueCounts }
 // ones, in one step: each endpoint is in the list or in the sums, so no reader counts one twice
 // or misses one.
 func (a *Adapter) leave(e *Endpoint) {
-	r, box := e.record, &e.box
-	r.mu.Lock()
-	w := box.token.Load()
-	requests, recvs := box.requests.counts(box.requests.tail(w)), box.recvs.counts(box.recvs.tail(w))
-	r.countOthers(&requests, &recvs)
-	r.mu.Unlock()
+	var requests, recvs QueueCounts
+	e.record.Mu.Lock()
+	requests.take(&e.box.Requests, e.box.Requests.Counts())
+	recvs.take(&e.box.Recvs, e.box.Recvs.Counts())
+	e.record.Mu.Unlock()
 	a.eps.mu.Lock()
 	defer a.eps.mu.Unlock()
 	delete(a.eps.all, e)

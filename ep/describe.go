@@ -104,7 +104,7 @@ func (n *noRoom) Error() string {
 func fullQueue(e *Endpoint, op string, to *delivery.Queue) error {
 	n := &noRoom{
 		queue: to.Name(), endpoint: e.String(),
-		requests: e.box.requests.outstanding(), recvs: e.box.recvs.outstanding(),
+		requests: e.box.Requests.Outstanding(), recvs: e.box.Recvs.Outstanding(),
 	}
 	n.reserved, n.limit = to.Places()
 	return &hw.Error{Op: op, Type: hw.InsufficientResources, Sub: hw.ResourceTEVD, Err: n}

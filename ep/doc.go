@@ -5,7 +5,7 @@
 // the token, says whether some goroutine runs its step. A poster that finds the token free takes it
 // and runs the step. Else it kicks the holder, which looks again before it releases the token (see
 // package token). A poster that has handled its share of posts leaves the token to a worker of the
-// adapter (handOver in token.go).
+// adapter. Package line has the mailbox, and the stages of a post.
 //
 // All that may change an endpoint's state is an input to its step: the calls of a program, the facts
 // that a provider reports, an alarm. One table says what each input does in each state (state.go),
@@ -13,10 +13,6 @@
 //
 // Every post that returned nil completes exactly once: as an event on the dispatcher, route or
 // one-shot that it names, or silently if it was suppressed and succeeded.
-//
-// A completion gives its slot back in one of five places: CompleteOne, describe and passTo
-// (complete.go; passTo for suppressed successes, whose length only the slot has), deliver (keep.go)
-// and describeShared (srq_endpoint.go). Code that counts completions counts in all five.
 //
 // An endpoint's protection zone and dispatchers outlive it: they refuse to close
 // while it lives. All methods may be called from any goroutine.

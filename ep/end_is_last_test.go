@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep/internal/line"
 	"godat/evd"
 	"godat/hw"
 	"godat/hw/event"
@@ -33,11 +34,11 @@ func TestTheFlushOfALatePostComesBeforeAnEndThatIsLast(t *testing.T) {
 		require.NoError(t, RequestOf(r.next(r.cr)).Accept(b, nil))
 		require.Equal(t, event.Established, r.next(all).Number)
 		var late *slow
-		a.box.useQP(&breaker{a.box.qp, func() {
-			ticket, ok, mine := a.box.claimTicket(&a.box.requests)
+		a.box.SetQP(&breaker{a.box.QP(), func() {
+			ticket, ok, mine := a.box.Inside().Claim(&a.box.Requests)
 			require.True(t, ok)
 			require.False(t, mine)
-			late = &slow{a, &a.box.requests, ticket}
+			late = &slow{a, &a.box.Requests, ticket}
 		}})
 		require.NoError(t, a.Disconnect(Abrupt))
 		if last {
@@ -69,12 +70,12 @@ func TestNobodyPostsBehindAnEndThatIsLastUntilReset(t *testing.T) {
 		require.NoError(t, a.Disconnect(Abrupt))
 		require.Equal(t, hw.StatusFlushed, r.next(all).Status)
 		require.Equal(t, event.Disconnected, r.next(all).Number)
-		for _, q := range []*queue{&a.box.requests, &a.box.recvs} { // by a post that passed its check before
-			_, ok, mine := a.box.claimTicket(q)
+		for _, q := range []*line.Queue{&a.box.Requests, &a.box.Recvs} { // by a post that passed its check before
+			_, ok, mine := a.box.Inside().Claim(q)
 			assert.False(t, ok)
 			assert.False(t, mine)
 		}
-		requireDisconnected(t, a.box.whyNoTicket("test"))
+		requireDisconnected(t, a.box.Inside().NoTicket())
 		requireDisconnected(t, a.PostSend(3, 0))
 		requireDisconnected(t, a.PostRecv(3, 0, r.lmr.Segment(0, 8)))
 		_, err := a.PostBatch([]DTO{{Op: hw.OpWrite, Cookie: 3}, {Op: hw.OpWrite, Cookie: 4}})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"godat/ep/internal/line"
 	"godat/evd"
 	"godat/hw"
 	"godat/hw/event"
@@ -23,13 +24,14 @@ import (
 type Endpoint struct {
 	// Posters and the token's holder share the mailbox. Its address is the endpoint's, so a
 	// post needs no second pointer.
-	box mailbox
+	box line.Mailbox
 
 	// Immutable once the endpoint is made.
 	adapter   *Adapter
 	key       uint32
 	number    uint64 // see describe.go
 	context   any
+	srq       *SRQ // receives come from it; or nil
 	endIsLast bool // see Config.EndIsLast
 	record    *record
 
@@ -97,24 +99,19 @@ func (a *Adapter) NewEndpoint(cfg Config) (*Endpoint, error) {
 func (a *Adapter) make(op string, cfg Config, attr Attr) (*Endpoint, error) {
 	e := &Endpoint{
 		adapter: a, number: endpoints.Add(1),
-		context: cfg.Context, endIsLast: cfg.EndIsLast, record: &record{made: time.Now()},
+		context: cfg.Context, srq: cfg.SRQ, endIsLast: cfg.EndIsLast, record: &record{made: time.Now()},
 	}
 	e.facts.e, e.profile.e = e, e
-	e.box.source, e.box.cold = e, &e.record.cold
-	e.record.cold = cold{owner: (*home)(e), workers: &a.workers, handings: &a.handings}
+	e.box.Init(&e.record.Cold, line.Config{
+		Source: e, Owner: (*home)(e), Crew: &a.crew, Prompt: !a.attr.NotReadyWait || a.attr.Strict,
+		RequestDepth: attr.MaxRequestDTOs, RequestIOV: attr.MaxRequestIOV,
+		RecvDepth: attr.MaxRecvDTOs, RecvIOV: attr.MaxRecvIOV,
+	})
 	e.machine.init(e)
 	e.ctl.init(e)
 	if cfg.PZ == nil {
-		e.box.state.Store(uint32(TentativeConnectionPending))
+		e.box.SetState(TentativeConnectionPending.inBox())
 	}
-	e.box.requests.init(&e.box, attr.MaxRequestDTOs, attr.MaxRequestIOV)
-	e.box.requests.plain = hw.OpSend
-	e.box.requests.tailShift, e.box.requests.endInput = requestShift, tellRequestEnd
-	e.box.recvs.init(&e.box, attr.MaxRecvDTOs, attr.MaxRecvIOV)
-	e.box.recvs.plain = hw.OpRecv
-	e.box.recvs.tailShift, e.box.recvs.endInput = recvShift, tellRecvEnd
-	e.box.recvs.prompt = !a.attr.NotReadyWait || a.attr.Strict
-	e.box.recvs.srq = cfg.SRQ
 	e.marks.setSoft(e, attr.SoftHighWatermark)
 	e.marks.hard.Store(NoWatermark)
 	fitting{e}.set(&parts{pz: cfg.PZ, recv: cfg.Recv, request: cfg.Request, conn: cfg.Conn, attr: attr})
@@ -129,16 +126,17 @@ func (a *Adapter) furnish(op string, e *Endpoint) (err error) {
 	if e.key, _, err = a.endpoints.Insert(func(uint32) *Endpoint { return e }); err != nil {
 		return hw.Errorf(op, hw.InsufficientResources, hw.ResourceTEP, "%w", err)
 	}
-	b := &e.box
-	b.requests.id, b.requests.endID = idBase(kindRequest, e.key), idBase(kindRequestEnd, e.key)
-	b.unreported.id = idBase(kindMark, e.key)
-	b.recvs.id, b.recvs.endID = idBase(kindRecv, e.key), idBase(kindRecvEnd, e.key)
+	e.box.SetIDs(line.IDs{
+		Request: idBase(kindRequest, e.key), RequestEnd: idBase(kindRequestEnd, e.key),
+		Recv: idBase(kindRecv, e.key), RecvEnd: idBase(kindRecvEnd, e.key), Mark: idBase(kindMark, e.key),
+	})
 	p := e.ctl.parts()
 	if _, err = p.acquire(e, &parts{}); err != nil {
 		a.endpoints.Remove(e.key)
 		return wrap(op, err)
 	}
-	b.device, b.recvs.feed = p.device, p.feed
+	e.box.SetQP(p.qp)
+	fitting{e}.equip(&p)
 	a.eps.put(e, e)
 	a.counters.endpoints.whole.Add(1)
 	a.latency.tell(e)
@@ -164,11 +162,4 @@ func (e *Endpoint) Context() any {
 func wiring(d *evd.Dispatcher) *delivery.Dispatcher { return d.Wiring(door.Key{}) }
 
 // wrap returns err with the name of the call that the program made.
-func wrap(op string, err error) error {
-	if e, ok := err.(*hw.Error); ok {
-		named := *e
-		named.Op = op
-		return &named
-	}
-	return err
-}
+func wrap(op string, err error) error { return line.Wrap(op, err) }

@@ -41,7 +41,7 @@ type end struct {
 
 // note notes the end of e's connection, or of an attempt. The token's holder of e calls it.
 func (n *ends) note(e *Endpoint, number event.Number, cause *hw.Cause) {
-	e.box.token.Check()
+	e.box.Token.Check()
 	one := end{
 		endKind: endKind{number, cause.Layer, cause.Code}, at: time.Now(), name: e.name(),
 		cause: cause, local: e.profile.local, remote: e.profile.remote,
@@ -49,9 +49,9 @@ func (n *ends) note(e *Endpoint, number event.Number, cause *hw.Cause) {
 	if f := e.adapter.cfg.Owner; f != nil {
 		one.owner = f(e.context)
 	}
-	e.record.mu.Lock()
+	e.record.Mu.Lock()
 	one.story = e.record.story.lines()
-	e.record.mu.Unlock()
+	e.record.Mu.Unlock()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.counts == nil {

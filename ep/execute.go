@@ -8,7 +8,7 @@ import (
 
 // execute executes the pending control call.
 func (m *machine) execute() {
-	m.box.token.Check()
+	m.box.Token.Check()
 	c := m.e.ctl.pending
 	m.e.ctl.pending = nil
 	yield.Point() // a post that takes its ticket here may be published at any later time
@@ -37,12 +37,12 @@ func (m *machine) execute() {
 
 // begin starts to connect or to accept. If the provider can't, begin undoes what it did.
 func (m *machine) begin(c *control) error {
-	m.box.token.Check()
-	if transitions[m.box.State()][c.in] < firstEdge {
-		return stateError(c.op, m.box.State())
+	m.box.Token.Check()
+	if transitions[m.e.State()][c.in] < firstEdge {
+		return stateError(c.op, m.e.State())
 	}
 	switch {
-	case m.box.qp == nil:
+	case m.box.QP() == nil:
 		return &hw.Error{Op: c.op, Type: hw.InvalidState, Sub: hw.StateEPPZ, Text: "the endpoint has no protection zone yet"}
 	case m.e.profile.conn == nil:
 		return &hw.Error{Op: c.op, Type: hw.InvalidState, Sub: hw.StateEPEVDConnect, Text: "events of the connection have nowhere to go: EndpointConfig.Conn says where"}
@@ -51,24 +51,22 @@ func (m *machine) begin(c *control) error {
 		return fullQueue(m.e, c.op, wiring(m.e.profile.conn).Main())
 	}
 	m.connRoom = 2
-	m.box.requests.watched.Or(detour)
-	m.box.recvs.watched.Or(detour)
+	m.box.BeginDetour()
 	var err error
 	switch c.in {
 	case inConnect:
-		err = m.box.qp.Connect(c.connect)
+		err = m.box.QP().Connect(c.connect)
 	case inPair:
-		err = m.e.adapter.cfg.Device.(hw.Pairer).Pair(m.box.qp, c.peer)
+		err = m.e.adapter.cfg.Device.(hw.Pairer).Pair(m.box.QP(), c.peer)
 	default:
 		// The peer may send another request before Accept returns.
 		c.used = true
 		c.cr.at.answered(&c.cr.at.counted.accepted)
-		err = c.cr.request.Accept(m.box.qp, c.private)
+		err = c.cr.request.Accept(m.box.QP(), c.private)
 	}
 	if err != nil {
 		m.releaseConnRoom()
-		m.box.requests.endDetour()
-		m.box.recvs.endDetour()
+		m.box.EndDetour()
 		return wrap(c.op, err)
 	}
 	switch c.in {
@@ -89,15 +87,15 @@ func (m *machine) begin(c *control) error {
 }
 
 func (m *machine) disconnect(c *control) error {
-	m.box.token.Check()
-	switch next := transitions[m.box.State()][c.in]; next {
+	m.box.Token.Check()
+	switch next := transitions[m.e.State()][c.in]; next {
 	case refuse:
-		return stateError(c.op, m.box.State())
+		return stateError(c.op, m.e.State())
 	case ignore:
 	case to(DisconnectPending):
 		m.become(c.in)
 		m.setAlarm(m.e.profile.attr.DrainTimeout)
-		m.box.qp.Drain()
+		m.box.QP().Drain()
 	default:
 		m.endConnection(c.in, event.Disconnected, nil, nil)
 	}
@@ -106,16 +104,16 @@ func (m *machine) disconnect(c *control) error {
 
 // reset makes the endpoint as new. In DISCONNECTED both queues have ended: Reset waited.
 func (m *machine) reset(c *control) error {
-	m.box.token.Check()
-	switch next := transitions[m.box.State()][inReset]; {
+	m.box.Token.Check()
+	switch next := transitions[m.e.State()][inReset]; {
 	case next == refuse:
-		return stateError(c.op, m.box.State())
+		return stateError(c.op, m.e.State())
 	case next == ignore:
 		return nil
 	case !m.over: // the connection was up when Reset looked
 		return errNotOver
 	}
-	if err := m.box.qp.Reset(); err != nil {
+	if err := m.box.QP().Reset(); err != nil {
 		return wrap(c.op, err)
 	}
 	m.forget()
@@ -125,10 +123,7 @@ func (m *machine) reset(c *control) error {
 
 // forget clears what belongs to one connection.
 func (m *machine) forget() {
-	m.box.token.Check()
-	m.box.requests.ended, m.box.recvs.ended = false, false
-	m.broke, m.box.unsignaled = false, 0
-	m.box.unreported.marking.Store(false)
+	m.box.Token.Check()
 	m.e.facts.info, m.e.facts.refusal, m.private = nil, nil, nil
 	m.e.facts.why = hw.ReasonNone
 	m.e.cause.Store(nil)
@@ -137,7 +132,7 @@ func (m *machine) forget() {
 	m.e.profile.agree(0, 0)
 	m.over = false
 	m.e.ctl.over.Add(1)
-	m.box.unseal()
+	m.box.Renew()
 }
 
 // underWay are the states in which there is a connection, or an attempt at one.
@@ -145,22 +140,22 @@ const underWay = 1<<ActiveConnectionPending | 1<<CompletionPending | 1<<Connecte
 
 // close makes the handle dead and ends the connection, if there is one.
 func (m *machine) close(c *control) error {
-	m.box.token.Check()
-	was := m.box.State()
+	m.box.Token.Check()
+	was := m.e.State()
 	if m.become(c.in) < firstEdge {
-		return stateError(c.op, m.box.State())
+		return stateError(c.op, m.e.State())
 	}
 	if 1<<was&underWay != 0 {
 		m.e.adapter.ends.note(m.e, 0, &hw.Cause{Text: "the endpoint was closed"})
 	}
 	m.setAlarm(0)
-	m.breakQP(true)
+	m.box.Break(true)
 	return nil
 }
 
 func (m *machine) move(c *control) error {
-	m.box.token.Check()
-	s := m.box.State()
+	m.box.Token.Check()
+	s := m.e.State()
 	if m.become(c.in) < firstEdge {
 		return stateError(c.op, s)
 	}
@@ -170,7 +165,7 @@ func (m *machine) move(c *control) error {
 // reserveRequest gives the endpoint the request that its reserved service point has received,
 // and announces it.
 func (m *machine) reserveRequest() {
-	m.box.token.Check()
+	m.box.Token.Check()
 	cr := m.e.facts.reservedRequest
 	m.e.facts.reservedRequest = nil
 	if m.become(inAsked) >= firstEdge {
@@ -180,8 +175,8 @@ func (m *machine) reserveRequest() {
 }
 
 func (m *machine) disown(c *control) error {
-	m.box.token.Check()
-	if transitions[m.box.State()][inDisown] == to(closed) {
+	m.box.Token.Check()
+	if transitions[m.e.State()][inDisown] == to(closed) {
 		return m.close(c)
 	}
 	if err := m.move(c); err != nil {

@@ -3,6 +3,7 @@ package ep
 import (
 	"time"
 
+	"godat/ep/internal/line"
 	"godat/hw"
 )
 
@@ -25,21 +26,21 @@ type refusal struct {
 // Established implements [hw.Facts].
 func (f *facts) Established(info hw.ConnInfo) {
 	f.info = &info
-	f.e.box.tell(tellEstablished)
+	f.e.box.Tell(line.TellEstablished)
 }
 
 // Refused implements [hw.Facts].
 func (f *facts) Refused(why hw.Reason, private []byte, cause *hw.Cause) {
 	f.refusal = &refusal{why, private}
 	f.e.cause.blame(cause)
-	f.e.box.tell(tellRefused)
+	f.e.box.Tell(line.TellRefused)
 }
 
 // Down implements [hw.Facts].
 func (f *facts) Down(why hw.Reason, cause *hw.Cause) {
 	f.why = why
 	f.e.cause.blame(cause)
-	f.e.box.tell(tellDown)
+	f.e.box.Tell(line.TellDown)
 }
 
 // Silent implements [hw.SilenceFacts].

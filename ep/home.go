@@ -1,6 +1,7 @@
 package ep
 
 import (
+	"godat/ep/internal/line"
 	"godat/evd"
 	"godat/hw"
 	"godat/internal/delivery"
@@ -11,23 +12,23 @@ import (
 type home Endpoint
 
 // mailbox returns the endpoint's mailbox; nil for a nil endpoint.
-func (e *Endpoint) mailbox() *mailbox {
+func (e *Endpoint) mailbox() *line.Mailbox {
 	if e == nil {
 		return nil
 	}
 	return &e.box
 }
 
-func (h *home) handle(told uint32) { h.machine.handle(told) }
-func (h *home) execute()           { h.machine.execute() }
-func (h *home) ended()             { h.machine.announceEndOnceFlushed() }
-func (h *home) failed(err error) {
+func (h *home) Handle(told uint32) { h.machine.handle(told) }
+func (h *home) Execute()           { h.machine.execute() }
+func (h *home) Ended()             { h.machine.announceEndOnceFlushed() }
+func (h *home) Failed(err error) {
 	h.machine.endConnection(inFailure, broken, nil, &hw.Cause{Text: "the device refused a request", Err: err})
 }
 
 var errForeignShot = &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandleEVDRequest, Text: "the one-shot's dispatcher is another adapter's"}
 
-func (h *home) arm(shot *evd.OneShot, to *delivery.Dispatcher) (*delivery.Queue, error) {
+func (h *home) Arm(shot *evd.OneShot, to *delivery.Dispatcher) (*delivery.Queue, error) {
 	wired := shot.Wiring(door.Key{})
 	if !wired.Serves(to, h.adapter.cfg.IA) {
 		return nil, errForeignShot
@@ -35,25 +36,28 @@ func (h *home) arm(shot *evd.OneShot, to *delivery.Dispatcher) (*delivery.Queue,
 	return wired.Arm()
 }
 
-// noRoom is boxOwner.noRoom. A dispatcher that was aborted with its adapter has no room either; its
+// NoRoom is line.Owner.NoRoom. A dispatcher that was aborted with its adapter has no room either; its
 // endpoint was closed before, and the error says so.
-func (h *home) noRoom(call string, to *delivery.Queue) error {
-	if h.box.State() == closed {
+func (h *home) NoRoom(call string, to *delivery.Queue) error {
+	if (*Endpoint)(h).State() == closed {
 		return stateError(call, closed)
 	}
 	return fullQueue((*Endpoint)(h), call, to)
 }
 
-func (h *home) why() *hw.Cause { return h.cause.Load() }
+// NotIn is line.Owner.NotIn. It names the state that the poster has seen, which may be another by now.
+func (h *home) NotIn(call string, s line.State) error { return stateError(call, State(s.Number())) }
 
-func (h *home) refused(op hw.Op, status hw.Status) {
+func (h *home) Why() *hw.Cause { return h.cause.Load() }
+
+func (h *home) Refused(op hw.Op, status hw.Status) {
 	h.record.note(chapter{what: whatFailed, op: op, status: status})
 }
 
-func (h *home) took(posted int64, to *delivery.Queue) { h.adapter.latency.took(posted, to) }
+func (h *home) Took(posted int64, to *delivery.Queue) { h.adapter.latency.took(posted, to) }
 
-func (h *home) tookShared(n int) {
+func (h *home) TookShared(n int) {
 	if h.marks.taken(h.adapter.cfg.Async, n) {
-		h.box.tell(tellOverrun)
+		h.box.Tell(line.TellOverrun)
 	}
 }

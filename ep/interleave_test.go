@@ -155,7 +155,7 @@ func TestADispatcherOutlivesAPostThatWasCheckedForIt(t *testing.T) {
 					seen += n
 				}
 				leave := func() {
-					if left || e.box.token.Load()&token.Held != 0 { // Modify would wait for the post
+					if left || e.box.Token.Load()&token.Held != 0 { // Modify would wait for the post
 						return
 					}
 					left = true

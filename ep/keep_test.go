@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep/internal/line"
 	"godat/evd"
 	"godat/hw"
 	"godat/hw/event"
@@ -94,16 +95,16 @@ func (s *spy) PostRun(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, stride
 func TestTheEventsOfALongBatchDoNotWaitForItsEnd(t *testing.T) {
 	r := newRig(t)
 	a, _ := r.pair(nil)
-	size := maxKept / 3
+	size := line.MaxKept / 3
 	var seen []int
-	a.box.runner = &spy{a.box.runner, func(execute func() bool, _ uint64, _ uint32) bool {
+	r.useQP(a, &spy{runner(a), func(execute func() bool, _ uint64, _ uint32) bool {
 		ok := execute()
 		var buf [16]event.Event
 		n, err := r.dto.Dequeue(buf[:])
 		require.NoError(t, err)
 		seen = append(seen, n)
 		return ok
-	}}
+	}})
 	write := DTO{Op: hw.OpWrite, Segment: r.lmr.Segment(0, size), Remote: r.lmr.Remote(0, size)}
 	_, err := a.PostBatch([]DTO{write, write, write, write, write})
 	require.NoError(t, err)
@@ -113,21 +114,21 @@ func TestTheEventsOfALongBatchDoNotWaitForItsEnd(t *testing.T) {
 // A provider may end a run with a completion that it does not keep back, alone or in an
 // array.
 func TestACompletionComesAfterThoseThatAreKept(t *testing.T) {
-	for name, complete := range map[string]func(q *queue, id uint64, n uint32){
-		"one":   func(q *queue, id uint64, n uint32) { q.CompleteOne(id, hw.OpWrite, n, 0) },
-		"array": func(q *queue, id uint64, n uint32) { q.Complete([]hw.WC{{ID: id, Op: hw.OpWrite, Len: n}}) },
-		"error": func(q *queue, id uint64, _ uint32) { q.Complete([]hw.WC{{ID: id, Status: hw.StatusLocalLength}}) },
+	for name, complete := range map[string]func(q *line.Queue, id uint64, n uint32){
+		"one":   func(q *line.Queue, id uint64, n uint32) { q.CompleteOne(id, hw.OpWrite, n, 0) },
+		"array": func(q *line.Queue, id uint64, n uint32) { q.Complete([]hw.WC{{ID: id, Op: hw.OpWrite, Len: n}}) },
+		"error": func(q *line.Queue, id uint64, _ uint32) { q.Complete([]hw.WC{{ID: id, Status: hw.StatusLocalLength}}) },
 	} {
 		r := newRig(t)
 		a, _ := r.pair(nil)
 		calls := 0
-		a.box.runner = &spy{a.box.runner, func(execute func() bool, id uint64, n uint32) bool {
+		r.useQP(a, &spy{runner(a), func(execute func() bool, id uint64, n uint32) bool {
 			if calls++; calls < 3 {
 				return execute()
 			}
-			complete(&a.box.requests, id, n)
+			complete(&a.box.Requests, id, n)
 			return true
-		}}
+		}})
 		var writes [3]DTO
 		for i := range writes {
 			writes[i] = DTO{Op: hw.OpWrite, Cookie: uint64(i), Segment: r.lmr.Segment(0, i+1), Remote: r.lmr.Remote(0, 8)}
@@ -215,22 +216,22 @@ func TestABatchWakesNoReceiverThatWaitsForSolicitedMessages(t *testing.T) {
 func TestASeriesThatComesBeforeEstablishedWaitsForIt(t *testing.T) {
 	r := newRig(t)
 	a, _ := r.pair(nil)
-	b, q := &a.box, &a.box.requests
-	qp := b.qp
-	b.useQP(mute{qp.(hw.Runner)})
+	b, q := &a.box, &a.box.Requests
+	qp := b.QP()
+	b.SetQP(mute{qp.(hw.Runner)})
 	for i := range uint64(3) {
 		require.NoError(t, a.PostRDMAWrite(i, 0, r.lmr.Remote(0, 8), r.lmr.Segment(0, 8)))
 	}
-	q.watched.Or(detour)
+	b.BeginDetour()
 	for i := range uint64(3) {
-		q.CompleteOne(q.id|i, hw.OpWrite, 8, hw.WCMore)
+		q.CompleteOne(b.Inside().ID(q, uint32(i)), hw.OpWrite, 8, hw.WCMore)
 	}
 	q.Flush()
 	r.none(r.dto)
-	require.True(t, b.token.TakeOrKick())
-	q.endDetour()
-	b.useQP(qp)
-	b.run(false)
+	require.True(t, b.Token.TakeOrKick())
+	b.EndDetour()
+	b.SetQP(qp)
+	b.Inside().Run()
 	for i := range uint64(3) {
 		assert.Equal(t, i, r.next(r.dto).Cookie)
 	}

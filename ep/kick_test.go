@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep/internal/line"
 	"godat/hw"
 	"godat/internal/token"
 )
@@ -13,12 +14,12 @@ import (
 // kicked is a queue pair that notes whether the endpoint's token is held at each Kick.
 type kicked struct {
 	hw.Runner
-	box  *mailbox
+	box  *line.Mailbox
 	held []bool
 }
 
 func (k *kicked) Kick() {
-	k.held = append(k.held, k.box.token.Load()&token.Held != 0)
+	k.held = append(k.held, k.box.Token.Load()&token.Held != 0)
 	k.Runner.Kick()
 }
 
@@ -27,8 +28,8 @@ func (k *kicked) Kick() {
 func TestAReceiveKicksTheDeviceWhenItHasReleasedTheToken(t *testing.T) {
 	r := newRig(t)
 	a, b := r.pair(nil)
-	k := &kicked{Runner: b.box.runner, box: &b.box}
-	b.box.runner = k
+	k := &kicked{Runner: runner(b), box: &b.box}
+	b.box.SetQP(k)
 	seg := r.lmr.Segment(0, 8)
 	for name, call := range map[string]func() error{
 		"a receive":           func() error { return b.PostRecv(1, 0, seg) },
@@ -42,5 +43,5 @@ func TestAReceiveKicksTheDeviceWhenItHasReleasedTheToken(t *testing.T) {
 		assert.Equal(t, []bool{false}, k.held, name)
 	}
 	r.takeEvents(r.dto, 6)
-	b.box.runner = k.Runner
+	b.box.SetQP(k.Runner)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep/internal/line"
 	"godat/evd"
 	"godat/hw"
 	"godat/hw/event"
@@ -42,8 +43,8 @@ func meddled(r *rig) (a *Endpoint, all *evd.Dispatcher, m *meddler) {
 	require.NoError(r.t, a.Connect(ConnectConfig{Qual: r.psp.Qual()}))
 	require.NoError(r.t, RequestOf(r.next(r.cr)).Accept(b, nil))
 	require.Equal(r.t, event.Established, r.next(all).Number)
-	m = &meddler{QP: a.box.qp, peer: b}
-	a.box.useQP(m)
+	m = &meddler{QP: a.box.QP(), peer: b}
+	a.box.SetQP(m)
 	return a, all, m
 }
 
@@ -51,7 +52,7 @@ func meddled(r *rig) (a *Endpoint, all *evd.Dispatcher, m *meddler) {
 func (r *rig) disconnect(e *Endpoint, how CloseFlags) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- e.Disconnect(how) }()
-	r.await(func() bool { return e.box.inputs.Load()&tellControl != 0 })
+	r.await(func() bool { return e.box.Inside().Told(line.TellControl) })
 	return done
 }
 
@@ -88,16 +89,16 @@ func TestTheEndFollowsWhatWasPostedBeforeIt(t *testing.T) {
 // slow is a post that has its ticket and whose slot is still being filled.
 type slow struct {
 	e      *Endpoint
-	q      *queue
+	q      *line.Queue
 	ticket uint32
 }
 
 // begin begins to post to q, and posts 3 behind it. Another holder has the token.
-func (r *rig) begin(e *Endpoint, q *queue) *slow {
-	ticket, ok, mine := e.box.claimTicket(q)
+func (r *rig) begin(e *Endpoint, q *line.Queue) *slow {
+	ticket, ok, mine := e.box.Inside().Claim(q)
 	require.True(r.t, ok)
 	require.False(r.t, mine)
-	if q == &e.box.recvs {
+	if q == &e.box.Recvs {
 		require.NoError(r.t, e.PostRecv(3, 0, r.lmr.Segment(0, 8)))
 	} else {
 		r.write(e, 3)
@@ -107,20 +108,20 @@ func (r *rig) begin(e *Endpoint, q *queue) *slow {
 
 // end ends the post, as number 2.
 func (s *slow) end(r *rig) {
-	w := work{op: hw.OpRecv, cookie: 2}
-	if s.q == &s.e.box.requests {
-		w.op = hw.OpWrite
+	op, to := hw.OpRecv, s.q.Rules().Queues.Main()
+	if s.q == &s.e.box.Requests {
+		op = hw.OpWrite
 	}
-	require.True(r.t, wiring(s.q.rules.Load().evd).Main().Reserve(1))
-	s.q.fill(s.ticket, &w, wiring(s.q.rules.Load().evd).Main(), 0)
-	s.e.box.submit(s.q, s.ticket, 1, false)
+	require.True(r.t, to.Reserve(1))
+	s.e.box.Inside().Fill(s.q, s.ticket, op, 2, to)
+	s.e.box.Inside().Submit(s.q, s.ticket, 1, false)
 }
 
 func TestTheEndWaitsForAPostBehindOneThatIsBeingFilled(t *testing.T) {
 	r := newRig(t)
 	a, all, m := meddled(r)
 	var s *slow
-	m.meddle = func() { s = r.begin(a, &a.box.recvs) }
+	m.meddle = func() { s = r.begin(a, &a.box.Recvs) }
 	r.write(a, 1)
 	assert.Equal(t, uint64(1), r.next(all).Cookie)
 	require.NoError(t, m.peer.Disconnect(Abrupt))
@@ -145,7 +146,7 @@ func TestAControlCallWaitsForAPostBehindOneThatIsBeingFilled(t *testing.T) {
 			done <-chan error
 		)
 		m.meddle = func() {
-			s = r.begin(a, &a.box.requests)
+			s = r.begin(a, &a.box.Requests)
 			done = r.disconnect(a, how)
 		}
 		r.write(a, 1)
@@ -168,31 +169,31 @@ func TestAControlCallWaitsForAPostBehindOneThatIsBeingFilled(t *testing.T) {
 // goes the long way, and neither is handed on before that slot is filled.
 func TestAPostWaitsBehindOneThatIsBeingFilled(t *testing.T) {
 	for name, c := range map[string]struct {
-		q      func(*Endpoint) *queue
+		q      func(*Endpoint) *line.Queue
 		post   func(*rig, *Endpoint) error
 		status hw.Status
 	}{
 		"a request": {
-			func(e *Endpoint) *queue { return &e.box.requests },
+			func(e *Endpoint) *line.Queue { return &e.box.Requests },
 			func(r *rig, e *Endpoint) error {
 				return e.PostRDMAWrite(3, 0, r.lmr.Remote(0, 8), r.lmr.Segment(8, 8))
 			},
 			hw.StatusSuccess,
 		},
 		"a request of two segments": {
-			func(e *Endpoint) *queue { return &e.box.requests },
+			func(e *Endpoint) *line.Queue { return &e.box.Requests },
 			func(r *rig, e *Endpoint) error {
 				return e.PostRDMAWrite(3, 0, r.lmr.Remote(0, 16), r.lmr.Segment(8, 8), r.lmr.Segment(32, 8))
 			},
 			hw.StatusSuccess,
 		},
 		"a receive": {
-			func(e *Endpoint) *queue { return &e.box.recvs },
+			func(e *Endpoint) *line.Queue { return &e.box.Recvs },
 			func(r *rig, e *Endpoint) error { return e.PostRecv(3, 0, r.lmr.Segment(0, 8)) },
 			hw.StatusFlushed,
 		},
 		"a batch": {
-			func(e *Endpoint) *queue { return &e.box.requests },
+			func(e *Endpoint) *line.Queue { return &e.box.Requests },
 			func(r *rig, e *Endpoint) error {
 				write := DTO{Op: hw.OpWrite, Cookie: 3, Remote: r.lmr.Remote(0, 8), Segment: r.lmr.Segment(8, 8)}
 				silent := write
@@ -206,16 +207,16 @@ func TestAPostWaitsBehindOneThatIsBeingFilled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
 			a, all, m := meddled(r)
-			a.box.runner = m.QP.(hw.Runner)
+			a.box.SetQP(m.QP.(hw.Runner))
 			q := c.q(a)
-			require.True(t, a.box.token.TakeOrKick()) // a holder that releases the token once the ticket is taken
-			ticket, _, mine := a.box.claimTicket(q)
+			require.True(t, a.box.Token.TakeOrKick()) // a holder that releases the token once the ticket is taken
+			ticket, _, mine := a.box.Inside().Claim(q)
 			require.False(t, mine)
-			a.box.run(false)
-			require.Zero(t, a.box.token.Load()&token.Held)
-			require.Equal(t, ticket, q.next, "it is not published")
+			a.box.Inside().Run()
+			require.Zero(t, a.box.Token.Load()&token.Held)
+			require.Equal(t, ticket, a.box.Inside().Next(q), "it is not published")
 			require.NoError(t, c.post(r, a))
-			require.Equal(t, ticket, q.next, "the one before it is not published")
+			require.Equal(t, ticket, a.box.Inside().Next(q), "the one before it is not published")
 			r.none(all)
 			(&slow{a, q, ticket}).end(r)
 			require.NoError(t, a.Disconnect(Abrupt))
@@ -235,12 +236,12 @@ func TestResetFlushesAPostBehindOneThatIsBeingFilled(t *testing.T) {
 	a, all, _ := meddled(r)
 	require.NoError(t, a.Disconnect(Abrupt))
 	assert.Equal(t, event.Disconnected, r.next(all).Number)
-	require.True(t, a.box.token.TakeOrKick()) // a holder is about to release the token
-	s := r.begin(a, &a.box.recvs)
+	require.True(t, a.box.Token.TakeOrKick()) // a holder is about to release the token
+	s := r.begin(a, &a.box.Recvs)
 	done := make(chan error, 1)
 	go func() { done <- a.Reset() }()
-	r.await(func() bool { return a.box.inputs.Load()&tellControl != 0 })
-	a.box.run(false)
+	r.await(func() bool { return a.box.Inside().Told(line.TellControl) })
+	a.box.Inside().Run()
 	assert.Equal(t, Disconnected, a.State())
 	s.end(r)
 	require.NoError(t, <-done)
@@ -255,10 +256,10 @@ func TestResetFlushesAPostBehindOneThatIsBeingFilled(t *testing.T) {
 // busy returns an endpoint that never runs out of posts from its first one on, until enough
 // is set, and what posts them.
 func (r *rig) busy() (a *Endpoint, m *meddler, enough *atomic.Bool) {
-	a, _ = r.pair(&Attr{MaxRequestDTOs: 4 * budget})
-	m, enough = &meddler{QP: a.box.qp}, new(atomic.Bool)
-	a.box.useQP(m)
-	dtos := make([]DTO, 2*budget)
+	a, _ = r.pair(&Attr{MaxRequestDTOs: 4 * line.Budget})
+	m, enough = &meddler{QP: a.box.QP()}, new(atomic.Bool)
+	a.box.SetQP(m)
+	dtos := make([]DTO, 2*line.Budget)
 	for i := range dtos {
 		dtos[i] = DTO{Op: hw.OpWrite, Flags: hw.Suppress}
 	}
@@ -273,7 +274,7 @@ func (r *rig) busy() (a *Endpoint, m *meddler, enough *atomic.Bool) {
 	return a, m, enough
 }
 
-// The endpoint always has a budget's worth of posts left, and yet it executes a
+// The endpoint always has a line.Budget's worth of posts left, and yet it executes a
 // control call.
 func TestDisconnectIsExecutedWhileOthersPostWithoutAPause(t *testing.T) {
 	r := newRig(t)
@@ -309,7 +310,7 @@ func TestDisconnectReturnsWhileFourGoroutinesPost(t *testing.T) {
 	const posters = 4
 	for range posters {
 		go func() {
-			dtos := make([]DTO, 2*budget)
+			dtos := make([]DTO, 2*line.Budget)
 			for i := range dtos {
 				dtos[i] = DTO{Op: hw.OpWrite, Flags: hw.Suppress}
 			}
@@ -368,9 +369,7 @@ func TestASlotIsNotPublishedOnceItsPostHasBeenTaken(t *testing.T) {
 	}
 	r.write(a, 1)
 	r.takeEvents(all, 4)
-	for i := range a.box.requests.slots {
-		assert.Zero(t, a.box.requests.slots[i].seq.Load(), i)
-	}
+	assert.Zero(t, a.box.Inside().Published(&a.box.Requests))
 	require.NoError(t, a.Close())
 	r.drop(all)
 	require.NoError(t, all.Close())

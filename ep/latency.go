@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"godat/ep/internal/line"
 	"godat/hw"
 	"godat/internal/delivery"
 	"godat/internal/door"
@@ -12,20 +13,14 @@ import (
 
 // How long requests take, from the post to the completion, is measured while somebody asks for
 // it. The data path pays nothing otherwise: the rules of an endpoint that measures let no request
-// go the short way, which writes no time, and a bit in queue.watched has completions look at it.
+// go the short way, which writes no time, and a bit of its queue has completions look at it.
 
 // latency says whether the endpoints of an adapter measure.
 type latency struct {
-	since atomic.Int64 // when they began, by clock; 0: they do not
+	since atomic.Int64 // when they began, by line.Clock; 0: they do not
 	mu    sync.Mutex   // held while since changes, and until all endpoints know
 	users int
 }
-
-// began is when the process began, or little later.
-var began = time.Now()
-
-// clock is the time, in nanoseconds. It is not 0.
-func clock() int64 { return int64(time.Since(began)) | 1 }
 
 // MeasureLatency measures the requests of all endpoints until stop is called, and until those
 // of others who measure are. The interface adapter calls it.
@@ -44,7 +39,7 @@ func (l *latency) use(a *Adapter, n int) {
 	before := l.users
 	switch l.users += n; {
 	case before == 0:
-		l.since.Store(clock())
+		l.since.Store(line.Clock())
 	case l.users == 0:
 		l.since.Store(0)
 	default:
@@ -57,24 +52,12 @@ func (l *latency) use(a *Adapter, n int) {
 
 // tell has the requests of an endpoint measured, or not any more.
 func (l *latency) tell(e *Endpoint) {
-	e.record.mu.Lock()
-	defer e.record.mu.Unlock()
-	q := &e.box.requests
-	if r := *q.rules.Load(); r.timed != l.times(q.plain) {
-		e.store(q, &r, r.maxMessage)
+	e.record.Mu.Lock()
+	defer e.record.Mu.Unlock()
+	q := &e.box.Requests
+	if r, now := q.Rules(), l.times(q.Op()); r.Measures() != now {
+		q.SetRules(*r, now)
 	}
-}
-
-// store makes r the rules of q, given the most bytes of a message. The caller holds record.mu,
-// and has nothing else of r to change.
-func (e *Endpoint) store(q *queue, r *rules, longest uint64) {
-	if r.timed = e.adapter.latency.times(q.plain); r.timed {
-		q.watched.Or(timed)
-	} else {
-		q.watched.And(^timed)
-	}
-	r.bound(longest)
-	q.rules.Store(e.adapter.sharedRules(q.plain, r))
 }
 
 // times reports whether the operations of a queue are to be measured now. A receive waits for
@@ -84,7 +67,7 @@ func (l *latency) times(plain hw.Op) bool { return plain == hw.OpSend && l.since
 // took notes how long a request took that was posted at that time, if it was posted while this
 // was measured. The completer calls it.
 func (l *latency) took(posted int64, to *delivery.Queue) {
-	now, since := clock(), l.since.Load()
+	now, since := line.Clock(), l.since.Load()
 	if since != 0 && posted != 0 && posted-since >= 0 {
 		to.Took(time.Duration(now - posted))
 	}

@@ -49,9 +49,9 @@ func TestRequestsAreMeasuredWhileSomebodyMeasures(t *testing.T) {
 	assert.EqualValues(t, 15, r.measured(), "of an endpoint that was made meanwhile")
 	other()
 	for _, e := range []*Endpoint{a, late} {
-		q := &e.box.requests
-		assert.NotZero(t, q.rules.Load().longest, "the short way of a post is free")
-		assert.Zero(t, q.watched.Load(), "and that of a completion")
+		posts, completions := e.box.Inside().ShortWays(&e.box.Requests)
+		assert.True(t, posts, "the short way of a post is free")
+		assert.True(t, completions, "and that of a completion")
 	}
 	r.sends(a, b, 5)
 	assert.EqualValues(t, 15, r.measured())
@@ -141,7 +141,7 @@ func TestASlotForgetsTheTimeOfItsPost(t *testing.T) {
 	a, b := r.pair(&Attr{MaxRecvDTOs: 8, MaxRequestDTOs: 1})
 	defer r.adapter.MeasureLatency(door.Key{})()
 	r.sends(a, b, 1)
-	assert.Zero(t, a.box.requests.slot(0).posted)
+	assert.Zero(t, a.box.Inside().Posted(&a.box.Requests, 0))
 }
 
 func TestAModifiedEndpointIsStillMeasured(t *testing.T) {
@@ -182,5 +182,5 @@ func TestASuppressedRequestWritesNoTime(t *testing.T) {
 	defer r.adapter.MeasureLatency(door.Key{})()
 	require.NoError(t, b.PostRecv(1, 0, r.lmr.Segment(0, 64)))
 	require.NoError(t, a.PostSend(1, hw.Suppress, r.lmr.Segment(64, 8)))
-	assert.Zero(t, a.box.requests.slot(0).posted)
+	assert.Zero(t, a.box.Inside().Posted(&a.box.Requests, 0))
 }

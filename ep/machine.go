@@ -1,6 +1,7 @@
 package ep
 
 import (
+	"godat/ep/internal/line"
 	"godat/hw"
 	"godat/hw/event"
 	"godat/internal/door"
@@ -11,12 +12,11 @@ import (
 // call, which the holder's step passes on.
 type machine struct {
 	e   *Endpoint // immutable, as is box
-	box *mailbox
+	box *line.Mailbox
 
-	broke    bool         // Break was called since the endpoint was made or reset
-	over     bool         // the end has been announced, or is not to be; see controls.over
 	connRoom int          // places for events reserved for this connection
 	outcome  event.Number // how the connection, or the attempt at one, ended; 0 before that, and once it is announced
+	over     bool         // the end has been announced, or is not to be; see controls.over
 	private  []byte       // private data of the outcome
 	alarm    *alarm       // nil: none is set
 }
@@ -27,23 +27,23 @@ const broken = event.Broken
 
 // handle acts on the inputs that the step was told.
 func (m *machine) handle(told uint32) {
-	m.box.token.Check()
-	if told&tellAsked != 0 {
+	m.box.Token.Check()
+	if told&line.TellAsked != 0 {
 		m.reserveRequest()
 	}
-	if told&(tellEstablished|tellFirstData) != 0 {
-		m.established(told&tellEstablished != 0)
+	if told&(line.TellEstablished|line.TellFirstData) != 0 {
+		m.established(told&line.TellEstablished != 0)
 	}
-	if told&tellRefused != 0 {
+	if told&line.TellRefused != 0 {
 		m.refused()
 	}
-	if told&tellDown != 0 {
+	if told&line.TellDown != 0 {
 		m.down()
 	}
-	if told&tellOverrun != 0 && m.box.State() != Unconnected {
+	if told&line.TellOverrun != 0 && m.e.State() != Unconnected {
 		m.endConnection(inFailure, broken, nil, &hw.Cause{Text: "the hard high watermark of receives is exceeded"})
 	}
-	if told&tellTimeout != 0 && m.timeIsUp() {
+	if told&line.TellTimeout != 0 && m.timeIsUp() {
 		m.timeout()
 	}
 }
@@ -51,8 +51,8 @@ func (m *machine) handle(told uint32) {
 // established announces the connection and lets through the completions that waited
 // for it. byFact is false if only data told of the connection.
 func (m *machine) established(byFact bool) {
-	m.box.token.Check()
-	passive := m.box.State() == CompletionPending
+	m.box.Token.Check()
+	passive := m.e.State() == CompletionPending
 	if !byFact && !passive {
 		return
 	}
@@ -77,13 +77,12 @@ func (m *machine) established(byFact bool) {
 		ev.Data = private
 	}
 	m.emit(ev)
-	m.box.requests.endDetour()
-	m.box.recvs.endDetour()
+	m.box.EndDetour()
 }
 
 func (m *machine) refused() {
-	m.box.token.Check()
-	if m.box.State() == CompletionPending {
+	m.box.Token.Check()
+	if m.e.State() == CompletionPending {
 		m.endConnection(inRefused, event.AcceptCompletionError, nil, nil)
 		return
 	}
@@ -100,11 +99,11 @@ func (m *machine) refused() {
 }
 
 func (m *machine) down() {
-	m.box.token.Check()
+	m.box.Token.Check()
 	switch {
 	case m.e.facts.why == hw.ReasonDrained:
 		m.endConnection(inDrained, event.Disconnected, nil, nil)
-	case m.box.State() == CompletionPending:
+	case m.e.State() == CompletionPending:
 		m.endConnection(inDown, event.AcceptCompletionError, nil, nil)
 	case m.e.facts.why == hw.ReasonPeer:
 		m.endConnection(inDown, event.Disconnected, nil, nil)
@@ -114,8 +113,8 @@ func (m *machine) down() {
 }
 
 func (m *machine) timeout() {
-	m.box.token.Check()
-	if m.box.State() == ActiveConnectionPending {
+	m.box.Token.Check()
+	if m.e.State() == ActiveConnectionPending {
 		m.endConnection(inTimeout, event.TimedOut, nil, &hw.Cause{Text: "the peer did not answer in the time of the connect call: its program has not accepted the request", Err: hw.ErrTimeout})
 		return
 	}
@@ -126,7 +125,7 @@ func (m *machine) timeout() {
 // that in does so. The outcome and its cause are announced when everything posted
 // has been flushed. A nil cause leaves the provider's, or the one that in implies.
 func (m *machine) endConnection(in input, how event.Number, private []byte, cause *hw.Cause) {
-	m.box.token.Check()
+	m.box.Token.Check()
 	if m.become(in) < firstEdge {
 		return
 	}
@@ -142,50 +141,22 @@ func (m *machine) endConnection(in input, how event.Number, private []byte, caus
 		full = &said
 	}
 	m.e.cause.Store(full)
-	m.breakQP(how != broken)
+	m.box.Break(how != broken)
 }
 
-// breakQP lets through the completions that wait, breaks the queue pair, and records the
-// tails of both queues at that moment.
-func (m *machine) breakQP(orderly bool) {
-	m.box.token.Check()
-	m.box.requests.endDetour()
-	m.box.recvs.endDetour()
-	if m.box.qp == nil { // a service point made the endpoint, and it has no zone yet
-		m.box.noteEnds(tellRequestEnd | tellRecvEnd)
-		return
-	}
-	if !m.broke {
-		m.broke = true
-		w := m.box.token.Load()
-		m.box.requests.last, m.box.recvs.last = m.box.requests.tail(w), m.box.recvs.tail(w)
-		m.box.qp.Break(orderly)
-	}
-}
-
-// announceEndOnceFlushed announces the end when everything that had a ticket at Break has been
-// flushed. A post that has returned may wait behind an earlier ticket, whose poster kicks the step
-// when it has filled its slot.
-//
-// Where the end is to be the last event, a post that passed its check before the state
-// changed may take a ticket until the endpoint is sealed, and its flush precedes the end.
+// announceEndOnceFlushed announces the end when everything that had a ticket at Break has been flushed; where
+// the end is to be the last event, when all has that gets a ticket.
 func (m *machine) announceEndOnceFlushed() {
-	m.box.token.Check()
-	if m.e.endIsLast {
-		m.box.seal()
-		w := m.box.token.Load()
-		m.box.requests.last, m.box.recvs.last = m.box.requests.tail(w), m.box.recvs.tail(w)
-	}
-	if m.box.requests.reached(m.box.requests.last) && m.box.recvs.reached(m.box.recvs.last) {
-		m.box.bothEnded = false
+	m.box.Token.Check()
+	if m.box.Flushed(m.e.endIsLast) {
 		m.announceEnd()
 	}
 }
 
 // announceEnd announces the end, the last event of the connection. A closed endpoint announces none.
 func (m *machine) announceEnd() {
-	m.box.token.Check()
-	if m.outcome != 0 && m.box.State() != closed {
+	m.box.Token.Check()
+	if m.outcome != 0 && m.e.State() != closed {
 		m.e.adapter.counters.of(m.outcome, false).whole.Add(1)
 		m.e.record.disconnects.whole.Add(1)
 		cause := m.e.cause.Load()
@@ -206,7 +177,7 @@ func (m *machine) announceEnd() {
 
 // emit delivers a connection event, for which begin reserved room.
 func (m *machine) emit(ev event.Event) {
-	m.box.token.Check()
+	m.box.Token.Check()
 	if m.connRoom == 0 {
 		return
 	}
@@ -217,7 +188,7 @@ func (m *machine) emit(ev event.Event) {
 }
 
 func (m *machine) releaseConnRoom() {
-	m.box.token.Check()
+	m.box.Token.Check()
 	if m.connRoom > 0 {
 		wiring(m.e.profile.conn).Main().Release(m.connRoom)
 		m.connRoom = 0

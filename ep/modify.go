@@ -1,13 +1,14 @@
 package ep
 
 import (
-	"runtime"
 	"slices"
 
+	"godat/ep/internal/line"
 	"godat/evd"
 	"godat/hw"
 	"godat/hw/event"
 	"godat/internal/delivery"
+	"godat/internal/door"
 	"godat/mem"
 )
 
@@ -130,7 +131,7 @@ func (o owed) feed() delivery.Feed { return delivery.Feed{Streams: event.StreamD
 // caller calls done at the end, which releases the dispatcher if Modify has failed.
 func (ctl *controls) outlast(m *modification) (done func(), err error) {
 	o := owed{m.old.recv, m.old.attr.RecvFlags}
-	if o.to == nil || m.now.recv == o.to || ctl.e.box.recvs.outstanding() == 0 || slices.Contains(ctl.owed, o) {
+	if o.to == nil || m.now.recv == o.to || ctl.e.box.Recvs.Outstanding() == 0 || slices.Contains(ctl.owed, o) {
 		return func() {}, nil
 	}
 	if err := wiring(o.to).Feeds().Attach(o.feed()); err != nil {
@@ -176,7 +177,7 @@ func (p parts) with(op string, e *Endpoint, mask Field, q *Param) (parts, error)
 	}
 	a.MaxRecvDTOs, a.MaxRequestDTOs = max(a.MaxRecvDTOs, was.MaxRecvDTOs), max(a.MaxRequestDTOs, was.MaxRequestDTOs)
 	a.MaxRecvIOV, a.MaxRequestIOV = max(a.MaxRecvIOV, was.MaxRecvIOV), max(a.MaxRequestIOV, was.MaxRequestIOV)
-	if e.box.recvs.srq != nil {
+	if e.srq != nil {
 		a.MaxRecvDTOs, a.MaxRecvIOV = 0, 0
 	}
 	p.attr = a
@@ -188,7 +189,7 @@ func (p *parts) checkPZ(op string, e *Endpoint, pz *mem.PZ) error {
 	switch {
 	case pz == nil:
 		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandlePZ, Text: "an endpoint needs a protection zone"}
-	case e.box.recvs.srq != nil && pz != p.pz:
+	case e.srq != nil && pz != p.pz:
 		return hw.Errorf(op, hw.ProtectionViolation, hw.NoSubtype, "the shared receive queue is of another zone")
 	}
 	return e.adapter.ownPZ(op, pz)
@@ -196,15 +197,15 @@ func (p *parts) checkPZ(op string, e *Endpoint, pz *mem.PZ) error {
 
 // modify gives the endpoint its new parts. Modify has acquired what they need.
 func (m *machine) modify(c *control) error {
-	m.box.token.Check()
-	mod, s := c.mod, m.box.State()
+	m.box.Token.Check()
+	mod, s := c.mod, m.e.State()
 	if !mayModify(mod.mask, s) {
 		return stateError(c.op, s)
 	}
-	if mod.mask&FieldRecvFlags != 0 && mod.now.attr.RecvFlags != mod.old.attr.RecvFlags && m.box.recvs.outstanding() != 0 {
+	if mod.mask&FieldRecvFlags != 0 && mod.now.attr.RecvFlags != mod.old.attr.RecvFlags && m.box.Recvs.Outstanding() != 0 {
 		return wrap(c.op, &hw.Error{Type: hw.InvalidState, Sub: subtypes[s], Text: "receives are posted"})
 	}
-	fitting{m.e}.change(&mod.old, &mod.now)
+	fitting{m.e}.change(&mod.now)
 	if mod.mask&FieldSoftHighWater != 0 {
 		m.e.marks.setSoft(m.e, mod.now.attr.SoftHighWatermark)
 	}
@@ -216,115 +217,44 @@ func (m *machine) modify(c *control) error {
 // fitting fits the mailbox of an endpoint out with the parts that the endpoint is made of.
 type fitting struct{ e *Endpoint }
 
+// change swaps the parts of a modified endpoint.
+func (f fitting) change(now *parts) {
+	a := &now.attr
+	f.e.box.Grow(a.MaxRequestDTOs, a.MaxRequestIOV, a.MaxRecvDTOs, a.MaxRecvIOV)
+	f.set(now)
+	f.e.box.Move(now.qp)
+	f.equip(now)
+}
+
+// equip makes what p has taken of other objects the endpoint's.
+func (f fitting) equip(p *parts) {
+	f.e.ctl.cqs = p.cqs
+	if p.feed != nil {
+		f.e.box.Recvs.SetShared(p.feed)
+	}
+}
+
 // set makes p the parts that later posts are checked against. The maker of the
 // endpoint and the token's holder call it.
 func (f fitting) set(p *parts) {
-	b := &f.e.box
-	attr := &p.attr
-	f.e.profile.set(p.conn, attr)
+	f.e.profile.set(p.conn, &p.attr)
 	f.setRules(p)
-	if attr.RecvFlags&hw.SolicitedWait != 0 {
-		b.recvs.watched.Or(solicitedOnly)
-	} else {
-		b.recvs.watched.And(^solicitedOnly)
-	}
-	b.signalEvery = max(1, min(16, attr.MaxRequestDTOs/2))
+	f.e.box.Recvs.SetSolicitedOnly(p.attr.RecvFlags&hw.SolicitedWait != 0)
+	f.e.box.SetSignals(max(1, min(16, p.attr.MaxRequestDTOs/2)))
 }
 
-// change swaps the parts of a modified endpoint. The step that follows posts the receives to a new
-// queue pair again: the old one never connected, so its receives do not complete.
-func (f fitting) change(old, now *parts) {
-	b := &f.e.box
-	b.token.Check()
-	b.changing.Store(true)
-	f.enlarge(&b.requests, now.attr.MaxRequestDTOs, now.attr.MaxRequestIOV)
-	f.enlarge(&b.recvs, now.attr.MaxRecvDTOs, now.attr.MaxRecvIOV)
-	b.changing.Store(false)
-	b.recvs.feed = now.feed
-	f.set(now)
-	if now.qp != old.qp {
-		b.recvs.next = b.recvs.retired.Load()
+// setRules replaces the rules of both queues by those for p.
+func (f fitting) setRules(p *parts) {
+	e, a := f.e, &p.attr
+	r := line.Rules{
+		PZ: p.pz, Zone: p.pz.Zone(door.Key{}), Dev: &e.adapter.attr, ReadIOV: a.MaxReadIOV, WriteIOV: a.MaxWriteIOV,
+		MaxMessage: a.MaxMessageSize, MaxRDMA: a.MaxRDMASize, EndIsLast: e.endIsLast,
 	}
-	b.device = now.device
-}
-
-// enlarge gives a queue more slots, or larger ones. While it works no poster may have an unpublished
-// ticket or get a new one. So it sets the depth to 0, and takes one ticket itself: the swap of a
-// poster that read the old depth fails. The posts already queued move on by that one ticket.
-func (f fitting) enlarge(q *queue, depth, iov int) {
-	f.e.box.token.Check()
-	if depth <= int(q.asked) && iov <= q.iov {
-		return
-	}
-	q.mu.Lock() // the first post, which makes the slots, comes before or behind this
-	defer q.mu.Unlock()
-	if q.slots == nil {
-		q.size(depth, iov)
-		return
-	}
-	q.depth.Store(0)
-	tail := f.skip(q)
-	for !q.published(tail) {
-		runtime.Gosched() // its poster has the ticket and only has to publish it
-	}
-	old, was := q.slots, q.mask
-	oldIOV, oldSGEs, oldOperands, oldBinds := q.iov, q.sges.take(), q.operands.take(), q.binds.take()
-	q.size(depth, iov)
-	q.slots = make([]slot, q.mask+1)
-	first := q.retired.Load()
-	for t := first; t != tail; t = (t + 1) & ticketMask {
-		next := (t + 1) & ticketMask
-		o := &old[t&was]
-		q.slot(next).set(o)
-		if o.nseg > 1 {
-			copy(q.segments(next, int(o.nseg)), oldSGEs[int(t&was)*oldIOV:])
-		}
-		if oldOperands != nil {
-			q.operands.made(len(q.slots))[next&q.mask] = oldOperands[t&was]
-		}
-		if oldBinds != nil {
-			q.binds.made(len(q.slots))[next&q.mask] = oldBinds[t&was]
-		}
-	}
-	q.next = (first + 1) & ticketMask
-	q.ready = (tail + 1) & ticketMask
-	q.retired.Store(q.next)
-	q.depth.Store(uint32(depth))
-}
-
-// skip takes a ticket without a post, and returns it.
-func (f fitting) skip(q *queue) (ticket uint32) {
-	b := &f.e.box
-	b.token.Check()
-	f.e.record.mu.Lock()
-	defer f.e.record.mu.Unlock()
-	tally := q.tally()
-	tally.skipped++ // it is no post
-	for {
-		w := b.token.Load()
-		next := w + 1<<q.tailShift
-		if b.token.Swap(w, next&^guards) {
-			if next&guards != 0 {
-				tally.rounds++
-			}
-			return q.tail(w)
-		}
-	}
-}
-
-// set copies another slot's post into this slot.
-func (s *slot) set(o *slot) {
-	s.op, s.nseg, s.flags = o.op, o.nseg, o.flags
-	s.cookie.Store(o.cookie.Load())
-	s.to, s.sge, s.addr, s.rkey, s.imm = o.to, o.sge, o.addr, o.rkey, o.imm
-}
-
-// changes reports whether a poster that found no ticket should look again: Modify is replacing the
-// slots, there were none yet, or the word or the depth has changed.
-func (b *mailbox) changes(q *queue, word uint64, depth uint32) bool {
-	if b.changing.Load() {
-		runtime.Gosched()
-		return true
-	}
-	return depth == 0 && q.open() || q.depth.Load() != depth || b.token.Load() != word
+	r.SetFlags(e.adapter.attr.Ops, a.RequestFlags, a.RecvFlags)
+	e.record.Mu.Lock() // latency.tell writes rules, too
+	defer e.record.Mu.Unlock()
+	r.EVD, r.Queues, r.IOV = p.request, wiring(p.request), a.MaxRequestIOV
+	e.box.Requests.SetRules(r, e.adapter.latency.times(hw.OpSend))
+	r.EVD, r.Queues, r.IOV, r.Shared = p.recv, wiring(p.recv), a.MaxRecvIOV, e.srq != nil
+	e.box.Recvs.SetRules(r, false)
 }

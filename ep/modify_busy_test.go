@@ -33,7 +33,7 @@ func TestModifySucceedsThoughTheDeviceCantCloseTheOldQueuePairYet(t *testing.T) 
 	pz, err := r.domain.NewPZ()
 	require.NoError(t, err)
 	e := r.endpointOf(Config{PZ: pz, Recv: r.dto, Request: r.dto, Conn: r.conn})
-	e.box.qp = &busyQP{e.box.qp, 2}
+	e.box.SetQP(&busyQP{e.box.QP(), 2})
 	require.NoError(t, e.Modify(FieldPZ, Param{PZ: r.pz}))
 	p, err := e.Query(FieldPZ)
 	require.NoError(t, err)

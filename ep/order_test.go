@@ -9,12 +9,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep/internal/line"
 	"godat/hw"
 	"godat/hw/event"
-	"godat/internal/door"
-	"godat/internal/memory"
 	"godat/internal/token"
 	"godat/internal/yield"
+	"godat/mem"
 )
 
 // A poster takes a ticket at each point of a Modify, and fills its slot later. The
@@ -25,7 +25,7 @@ func TestModifyKeepsAReceiveThatIsBeingFilled(t *testing.T) {
 	yield.Interleave(func() (first, second, check func()) {
 		depth *= 2
 		e := r.endpoint(&Attr{MaxRecvDTOs: depth / 2})
-		q := &e.box.recvs
+		q := &e.box.Recvs
 		require.NoError(t, e.PostRecv(1, 0, r.lmr.Segment(0, 8)))
 		filled := make(chan struct{})
 		var modified atomic.Bool
@@ -34,11 +34,11 @@ func TestModifyKeepsAReceiveThatIsBeingFilled(t *testing.T) {
 			modified.Store(true)
 		}
 		second = func() {
-			if e.box.token.Load()&token.Held == 0 || q.depth.Load() == 0 || !wiring(r.dto).Main().Reserve(1) {
+			if e.box.Token.Load()&token.Held == 0 || q.Depth() == 0 || !wiring(r.dto).Main().Reserve(1) {
 				close(filled) // the poster would get the token, or no ticket
 				return
 			}
-			ticket, ok, mine := e.box.claimTicket(q)
+			ticket, ok, mine := e.box.Inside().Claim(q)
 			require.True(t, ok && !mine)
 			go func() {
 				defer close(filled)
@@ -46,9 +46,8 @@ func TestModifyKeepsAReceiveThatIsBeingFilled(t *testing.T) {
 				for i := 0; i < 10_000 && !modified.Load(); i++ {
 					runtime.Gosched()
 				}
-				q.fill(ticket, &work{op: hw.OpRecv, cookie: 2}, wiring(r.dto).Main(), 0)
-				q.publish(ticket, 1)
-				e.box.kickStep()
+				e.box.Inside().Fill(q, ticket, hw.OpRecv, 2, wiring(r.dto).Main())
+				e.box.Inside().Publish(q, ticket)
 			}()
 		}
 		check = func() {
@@ -125,7 +124,7 @@ func TestAnAlarmThatWasReplacedDoesNotCount(t *testing.T) {
 	require.Equal(t, ActiveConnectionPending, e.State())
 	r.none(r.conn)
 	e.machine.alarm.rang.Store(true)
-	e.box.tell(tellTimeout)
+	e.box.Tell(line.TellTimeout)
 	require.Equal(t, event.TimedOut, r.next(r.conn).Number)
 	require.NoError(t, cr.Reject(nil))
 }
@@ -155,7 +154,7 @@ func TestNothingIsPostedToTheSendQueueAfterDrain(t *testing.T) {
 	yield.Interleave(func() (first, second, check func()) {
 		a, b := r.pair(nil)
 		require.NoError(t, b.PostRecv(1, 0, r.lmr.Segment(0, 8)))
-		a.box.useQP(&drained{QP: a.box.qp, t: t})
+		a.box.SetQP(&drained{QP: a.box.QP(), t: t})
 		posted := false
 		return func() { require.NoError(t, a.Disconnect(Graceful)) },
 			func() {
@@ -196,25 +195,18 @@ func TestModifyKeepsABindThatCameLate(t *testing.T) {
 	yield.Interleave(func() (first, second, check func()) {
 		depth *= 2
 		e := r.endpoint(&Attr{MaxRequestDTOs: depth / 2})
-		q := &e.box.requests
-		require.True(t, q.open())
+		q := &e.box.Requests
+		require.True(t, e.box.Inside().Open(q))
 		posted := false
 		first = func() {
 			require.NoError(t, e.Modify(FieldMaxRequestDTOs, Param{Attr: Attr{MaxRequestDTOs: depth}}))
 		}
 		second = func() {
-			if e.box.token.Load()&token.Held == 0 || q.depth.Load() == 0 {
+			if e.box.Token.Load()&token.Held == 0 || q.Depth() == 0 {
 				return // the poster would get the token, or no ticket
 			}
-			to := memory.Binding{Segment: memory.Segment(l.Segment(0, 64)), Privileges: hw.RemoteRead}
-			bind, err := w.Window(door.Key{}).BeginBind(e.box.requests.rules.Load().zone, &e.windows, &to)
-			require.NoError(t, err)
-			ticket, mine, err := e.box.admit(q, q.rules.Load(), &work{op: hw.OpBind, cookie: 9}, nil, 0)
-			require.NoError(t, err)
-			require.False(t, mine)
-			p := &q.binds.made(len(q.slots))[ticket&q.mask]
-			p.Bind, p.rmr, p.to = bind, w, to
-			e.box.submit(q, ticket, 1, mine)
+			to := mem.Binding{Segment: l.Segment(0, 64), Privileges: hw.RemoteRead}
+			require.NoError(t, e.box.Inside().Bind(&e.windows, 9, w, to))
 			posted = true
 		}
 		check = func() {

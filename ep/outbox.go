@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"sync/atomic"
 
+	"godat/ep/internal/line"
 	"godat/hw"
 	"godat/internal/door"
 	"godat/internal/release"
@@ -94,7 +95,7 @@ func (o *Outbox) full() error {
 func (o *Outbox) NextHeard(door.Key) (*DTO, error) {
 	d, err := o.Next()
 	if err == nil {
-		d.Flags, d.own = hw.Suppress, true
+		d.Flags, d.OneShot = hw.Suppress, line.OwnShot
 		o.last = len(o.dtos)
 	}
 	return d, err
@@ -140,7 +141,7 @@ func (o *Outbox) Reset() {
 		return
 	}
 	for i := range o.dtos {
-		if d := &o.dtos[i]; d.own && o.dropped != nil {
+		if d := &o.dtos[i]; d.OneShot == line.OwnShot && o.dropped != nil {
 			o.dropped(d.Cookie)
 		}
 	}

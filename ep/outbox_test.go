@@ -170,7 +170,7 @@ func TestAFilterHearsOfAllThatAnOutboxHasSent(t *testing.T) {
 			for _, next := range []func() (*DTO, error){o.Next, func() (*DTO, error) { return o.NextHeard(door.Key{}) }} {
 				d, err := next()
 				require.NoError(t, err)
-				require.Equal(t, DTO{Flags: d.Flags, own: d.own}, *d, "it is empty")
+				require.Equal(t, DTO{Flags: d.Flags, OneShot: d.OneShot}, *d, "it is empty")
 				d.Op, d.Segment, d.Remote, d.Cookie = hw.OpWrite, r.lmr.Segment(0, 8), r.lmr.Remote(8, 8), 2*(100*round+i)
 				if d.Flags == hw.Suppress {
 					d.Cookie++

@@ -37,8 +37,8 @@ func TestAQueryHasTheAddressesOfTheConnectionInTheStatesOfThePage(t *testing.T) 
 		Disconnected:               {false, false},
 	} {
 		t.Run(fmt.Sprint(state), func(t *testing.T) {
-			defer a.box.state.Store(uint32(Connected))
-			a.box.state.Store(uint32(state))
+			defer a.box.SetState(Connected.inBox())
+			a.box.SetState(state.inBox())
 			p, err := a.Query(FieldAll)
 			require.NoError(t, err)
 			st, err := a.Status()
@@ -131,13 +131,13 @@ func TestAReceivePostedInAnUpcallIsTheDevicesWhenItsPostReturns(t *testing.T) {
 	a = r.endpointOf(Config{PZ: r.pz, Recv: d, Request: r.dto, Conn: r.conn})
 	b := r.endpointOf(Config{PZ: r.pz, Recv: r.dto, Request: r.dto, Conn: r.conn})
 	r.connect(a, b)
-	m := &meddler{QP: a.box.qp, peer: b}
+	m := &meddler{QP: a.box.QP(), peer: b}
 	w = &witness{meddler: m}
-	a.box.useQP(w)
+	a.box.SetQP(w)
 	require.NoError(t, a.PostRecv(1, 0, r.lmr.Segment(0, 8)))
 	m.meddle = func() { // the goroutine of this test holds the token
 		assert.NoError(t, b.PostSend(3, hw.Suppress, r.lmr.Segment(8, 8)))
-		r.await(func() bool { return a.box.token.Load()&token.Kicked != 0 })
+		r.await(func() bool { return a.box.Token.Load()&token.Kicked != 0 })
 		for i := 0; i < 10_000 && len(given) == 0; i++ {
 			runtime.Gosched() // without its wait the post would return here
 		}

@@ -50,13 +50,13 @@ func pair(e *Endpoint, c *control) error {
 
 // pairAddr asks the device for the queue pair's values.
 func (m *machine) pairAddr(c *control) (err error) {
-	m.box.token.Check()
+	m.box.Token.Check()
 	switch {
-	case m.box.State() == closed:
+	case m.e.State() == closed:
 		return stateError(c.op, closed)
-	case m.box.qp == nil:
+	case m.box.QP() == nil:
 		return &hw.Error{Op: c.op, Type: hw.InvalidState, Sub: hw.StateEPPZ, Text: "the endpoint has no protection zone yet"}
 	}
-	c.peer, err = m.e.adapter.cfg.Device.(hw.Pairer).Local(m.box.qp)
+	c.peer, err = m.e.adapter.cfg.Device.(hw.Pairer).Local(m.box.QP())
 	return wrap(c.op, err)
 }

@@ -22,17 +22,22 @@ type parts struct {
 // direction has room in a completion queue: two places more than its depth, for its
 // end and for a provider's own marker.
 type device struct {
-	qp                 hw.QP     // nil without a zone
-	runner             hw.Runner // qp, if it takes plain requests in runs
+	qp hw.QP // nil without a zone
+	cqs
+}
+
+// cqs are the completion queues of a polled device, and the room there.
+type cqs struct {
 	sendCQ, recvCQ     hw.CQ
 	sendRoom, recvRoom int
 }
 
 // parts returns the endpoint's present parts. The caller holds e.ctl, or is still making e.
 func (ctl *controls) parts() parts {
+	feed, _ := ctl.e.box.Recvs.Shared().(*feed)
 	return parts{
-		pz: ctl.e.box.requests.rules.Load().pz, recv: ctl.e.box.recvs.rules.Load().evd, request: ctl.e.box.requests.rules.Load().evd, conn: ctl.e.profile.conn,
-		attr: ctl.e.profile.attr, feed: ctl.e.box.recvs.feed, device: ctl.e.box.device,
+		pz: ctl.e.box.Requests.Rules().PZ, recv: ctl.e.box.Recvs.Rules().EVD, request: ctl.e.box.Requests.Rules().EVD, conn: ctl.e.profile.conn,
+		attr: ctl.e.profile.attr, feed: feed, device: device{ctl.e.box.QP(), ctl.cqs},
 	}
 }
 
@@ -89,7 +94,7 @@ func (p *parts) acquire(e *Endpoint, old *parts) (giveUp func() error, err error
 			common = append(common, back)
 		}
 	}
-	if srq := e.box.recvs.srq; srq == nil {
+	if srq := e.srq; srq == nil {
 		p.recvRoom = p.attr.MaxRecvDTOs + 2
 	} else if old.feed == nil || p.recv != old.recv {
 		if p.feed, p.recvRoom, err = srq.attach(p.recv); err != nil {
@@ -122,7 +127,7 @@ func (p *parts) giveBack(e *Endpoint, next *parts) error {
 		}
 	}
 	if p.feed != nil && p.feed != next.feed {
-		e.box.recvs.srq.detach(p.feed)
+		e.srq.detach(p.feed)
 	}
 	to, was := p.feeds()
 	_, with := next.feeds()
@@ -158,21 +163,21 @@ func shape(a *Attr) hw.QPConfig {
 
 // newDevice reserves room in completion queues for p, and makes its queue pair.
 func (p *parts) newDevice(e *Endpoint) (err error) {
-	cqs := e.adapter.cfg.CQs
+	pool := e.adapter.cfg.CQs
 	cfg := shape(&p.attr)
 	cfg.Zone, cfg.Facts, cfg.Number = p.pz.Zone(door.Key{}).Device(), &e.facts, e.key
-	cfg.SendEnd, cfg.RecvEnd = e.box.requests.endID, e.box.recvs.endID
-	if srq := e.box.recvs.srq; srq != nil {
+	cfg.SendEnd, cfg.RecvEnd = idBase(kindRequestEnd, e.key), idBase(kindRecvEnd, e.key)
+	if srq := e.srq; srq != nil {
 		cfg.SRQ = srq.hw
 	}
-	p.qp, p.runner, p.sendCQ, p.recvCQ = nil, nil, nil, nil
-	if cqs == nil {
-		cfg.SendSink, cfg.RecvSink = &e.box.requests, &e.box.recvs
+	p.qp, p.sendCQ, p.recvCQ = nil, nil, nil
+	if pool == nil {
+		cfg.SendSink, cfg.RecvSink = &e.box.Requests, &e.box.Recvs
 	} else {
-		if p.sendCQ, err = cqs.Attach(p.request, p.sendRoom); err != nil {
+		if p.sendCQ, err = pool.Attach(p.request, p.sendRoom); err != nil {
 			return err
 		}
-		if p.recvCQ, err = cqs.Attach(p.recv, p.recvRoom); err != nil {
+		if p.recvCQ, err = pool.Attach(p.recv, p.recvRoom); err != nil {
 			return err
 		}
 		cfg.SendCQ, cfg.RecvCQ = p.sendCQ, p.recvCQ
@@ -182,7 +187,6 @@ func (p *parts) newDevice(e *Endpoint) (err error) {
 		return err
 	}
 	p.qp = qp
-	p.runner, _ = qp.(hw.Runner)
 	_, traces := qp.(hw.Tracer)
 	e.adapter.traces.Store(traces)
 	e.adapter.qps.put(qp, e)

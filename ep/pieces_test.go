@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep/internal/line"
 	"godat/hw"
 	"godat/internal/door"
 	"godat/internal/yield"
@@ -67,7 +68,7 @@ func TestReceivesIntoPiecesAreRefusedWhereAPostIs(t *testing.T) {
 		cookies []uint64
 	}{
 		"no cookies":              {b, r.lmr.Segment(0, 64), nil},
-		"more than a batch":       {b, r.lmr.Segment(0, 64), pieces(0, batchDTOs+1)},
+		"more than a batch":       {b, r.lmr.Segment(0, 64), pieces(0, line.BatchPosts+1)},
 		"more than the depth":     {b, r.lmr.Segment(0, 64), pieces(0, 9)},
 		"a piece out of bounds":   {b, r.lmr.Segment(0, 64), pieces(64<<10/64-2, 3)},
 		"a piece far off":         {b, r.lmr.Segment(0, 64), []uint64{0, 1<<32 - 1}},

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"godat/ep/internal/line"
 	"godat/evd"
 	"godat/hw"
 	"godat/hw/event"
@@ -114,7 +115,7 @@ func (p *point) admit(r hw.Request, qual uint64) error {
 	p.adapter.crs.put(cr, cr)
 	if e := p.reserved; e != nil {
 		e.facts.reservedRequest = cr
-		e.box.tell(tellAsked) // the endpoint's step announces it
+		e.box.Tell(line.TellAsked) // the endpoint's step announces it
 	} else {
 		cr.announce()
 	}

@@ -1,6 +1,7 @@
 package ep
 
 import (
+	"godat/ep/internal/line"
 	"godat/hw"
 	"godat/mem"
 )
@@ -35,7 +36,7 @@ import (
 // but the event by itself wakes no waiter.
 // It answers to dat_ep_post_send.
 func (e *Endpoint) PostSend(cookie uint64, flags hw.Flags, segments ...mem.Segment) error {
-	return postPlain(e.mailbox(), hw.OpSend, cookie, flags, segments, nil, nil)
+	return line.PostPlain(e.mailbox(), hw.OpSend, cookie, flags, segments, nil, nil)
 }
 
 // PostRDMAWrite writes the segments to the peer's memory, beginning at remote's
@@ -50,7 +51,7 @@ func (e *Endpoint) PostSend(cookie uint64, flags hw.Flags, segments ...mem.Segme
 // read that was posted after it.
 // It answers to dat_ep_post_rdma_write.
 func (e *Endpoint) PostRDMAWrite(cookie uint64, flags hw.Flags, remote mem.RemoteSegment, segments ...mem.Segment) error {
-	return postPlain(e.mailbox(), hw.OpWrite, cookie, flags, segments, &remote, nil)
+	return line.PostPlain(e.mailbox(), hw.OpWrite, cookie, flags, segments, &remote, nil)
 }
 
 // PostRDMARead reads remote into the segments, which need LocalWrite and are at
@@ -61,7 +62,7 @@ func (e *Endpoint) PostRDMAWrite(cookie uint64, flags hw.Flags, remote mem.Remot
 // legal. See PostSend for the rest.
 // It answers to dat_ep_post_rdma_read.
 func (e *Endpoint) PostRDMARead(cookie uint64, flags hw.Flags, remote mem.RemoteSegment, segments ...mem.Segment) error {
-	return postPlain(e.mailbox(), hw.OpRead, cookie, flags, segments, &remote, nil)
+	return line.PostPlain(e.mailbox(), hw.OpRead, cookie, flags, segments, &remote, nil)
 }
 
 // PostRecv posts a buffer for one message of the peer; messages fill buffers in the
@@ -81,5 +82,5 @@ func (e *Endpoint) PostRDMARead(cookie uint64, flags hw.Flags, remote mem.Remote
 // other call's calls of the device, in an upcall too. On other devices it returns at once.
 // It answers to dat_ep_post_recv.
 func (e *Endpoint) PostRecv(cookie uint64, flags hw.Flags, segments ...mem.Segment) error {
-	return postPlain(e.mailbox(), hw.OpRecv, cookie, flags, segments, nil, nil)
+	return line.PostPlain(e.mailbox(), hw.OpRecv, cookie, flags, segments, nil, nil)
 }

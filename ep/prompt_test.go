@@ -54,16 +54,16 @@ func TestAReceiveIsTheDevicesWhenItsPostReturns(t *testing.T) {
 				c.before(r, a, all, m)
 			}
 			w := &witness{meddler: m}
-			a.box.useQP(w)
+			a.box.SetQP(w)
 			given := make(chan int32, 1)
 			m.meddle = func() {
 				go func() {
 					assert.NoError(t, c.post(a, r.lmr.Segment(0, 8)))
 					given <- w.received.Load()
 				}()
-				r.await(func() bool { return a.box.token.Load()&token.Kicked != 0 })
+				r.await(func() bool { return a.box.Token.Load()&token.Kicked != 0 })
 				r.await(func() bool { // without its wait the post would return here
-					return r.adapter.handings.n.Load() == 1 || len(given) != 0
+					return a.box.Inside().Sleepers() == 1 || len(given) != 0
 				})
 			}
 			r.write(a, 1)
@@ -82,13 +82,10 @@ func TestAReceiveIsTheDevicesWhenItsPostReturns(t *testing.T) {
 // receiveManyTheShortWay gives the endpoint the tickets of more than 2^23 receives,
 // all posted the short way. It posts two for each 2^20 and skips the rest.
 func receiveManyTheShortWay(r *rig, e *Endpoint, all *evd.Dispatcher, m *meddler) {
-	e.box.useQP(m.QP) // which has a hw.Runner
-	q := &e.box.recvs
+	e.box.SetQP(m.QP) // which has a hw.Runner
+	q := &e.box.Recvs
 	for first := uint32(1<<20 - 1); first < 1<<23+3<<20; first += 1 << 20 {
-		w := e.box.token.Load()
-		require.True(r.t, e.box.token.Swap(w, w&^(ticketMask<<recvShift)|uint64(first)<<recvShift))
-		q.next, q.ready = first, first
-		q.retired.Store(first)
+		e.box.Inside().Age(q, first)
 		for range 2 {
 			require.NoError(r.t, e.PostRecv(1, 0, r.lmr.Segment(0, 8)))
 			require.NoError(r.t, m.peer.PostSend(1, hw.Suppress, r.lmr.Segment(8, 8)))
@@ -105,11 +102,11 @@ func TestAPostOfAReceiveDoesNotOutlastItsConnection(t *testing.T) {
 	posted := make(chan error, 1)
 	var s *slow
 	m.meddle = func() {
-		ticket, _, mine := a.box.claimTicket(&a.box.recvs) // its slot is filled after the connection has ended
+		ticket, _, mine := a.box.Inside().Claim(&a.box.Recvs) // its slot is filled after the connection has ended
 		require.False(t, mine)
-		s = &slow{a, &a.box.recvs, ticket}
+		s = &slow{a, &a.box.Recvs, ticket}
 		go func() { posted <- a.PostRecv(3, 0, r.lmr.Segment(0, 8)) }()
-		r.await(func() bool { return r.adapter.handings.n.Load() == 1 })
+		r.await(func() bool { return a.box.Inside().Sleepers() == 1 })
 	}
 	r.write(a, 1)
 	assert.Equal(t, uint64(1), r.next(all).Cookie)

@@ -77,7 +77,7 @@ func (e *Endpoint) Query(mask Field) (q Param, err error) {
 	if mask&^FieldAll != 0 {
 		return q, hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "mask %#x has bits that name no field", uint32(mask))
 	}
-	p, requests := &e.profile, e.box.requests.rules.Load()
+	p, requests := &e.profile, e.box.Requests.Rules()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := e.State()
@@ -94,11 +94,11 @@ func (e *Endpoint) Query(mask Field) (q Param, err error) {
 		fill(mask&FieldRemoteAddr, &q.RemoteAddr, p.remote.addr)
 		fill(mask&FieldRemoteQual, &q.RemoteQual, p.remote.qual)
 	}
-	fill(mask&FieldPZ, &q.PZ, requests.pz)
-	fill(mask&FieldRecvEVD, &q.Recv, e.box.recvs.rules.Load().evd)
-	fill(mask&FieldRequestEVD, &q.Request, requests.evd)
+	fill(mask&FieldPZ, &q.PZ, requests.PZ)
+	fill(mask&FieldRecvEVD, &q.Recv, e.box.Recvs.Rules().EVD)
+	fill(mask&FieldRequestEVD, &q.Request, requests.EVD)
 	fill(mask&FieldConnectEVD, &q.Conn, p.conn)
-	fill(mask&FieldSRQ, &q.SRQ, e.box.recvs.srq)
+	fill(mask&FieldSRQ, &q.SRQ, e.srq)
 	p.attr.copyTo(&q.Attr, mask)
 	return q, nil
 }
@@ -151,10 +151,10 @@ func (e *Endpoint) Status() (Status, error) {
 	if err := alive("ep.Status", e); err != nil {
 		return Status{}, err
 	}
-	e.box.settle()
+	e.box.Settle()
 	return Status{
 		State:       e.State(),
-		RecvIdle:    e.box.recvs.outstanding() == 0,
-		RequestIdle: e.box.requests.outstanding() == 0,
+		RecvIdle:    e.box.Recvs.Outstanding() == 0,
+		RequestIdle: e.box.Requests.Outstanding() == 0,
 	}, nil
 }

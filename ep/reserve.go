@@ -1,6 +1,7 @@
 package ep
 
 import (
+	"godat/ep/internal/line"
 	"godat/hw"
 	"godat/internal/door"
 	"godat/mem"
@@ -16,16 +17,21 @@ func (e *Endpoint) Own(door.Key) own { return own{e} } //nolint:revive // a prog
 // Reserve keeps the cookies whose highest bit is set for the connection, which finds its
 // buffers by them: every post of the program with such a cookie is INVALID_PARAMETER from
 // then on. The connection calls Reserve before it posts.
-func (o own) Reserve() { o.e.box.reserves = true }
-
-// ownSend stands for the remote memory of a connection's own sends and receives, which have none:
-// by it the short way of a post tells them from the program's.
-var ownSend mem.RemoteSegment
+func (o own) Reserve() { o.e.box.Reserve() }
 
 // PostSend is [Endpoint.PostSend] with a reserved cookie, and without flags.
 func (o own) PostSend(cookie uint64, segment mem.Segment) error {
 	segments := [1]mem.Segment{segment}
-	return postPlain(o.e.mailbox(), hw.OpSend, cookie, hw.Default, segments[:], &ownSend, nil)
+	return line.PostPlain(o.e.mailbox(), hw.OpSend, cookie, hw.Default, segments[:], &line.OwnSend, nil)
+}
+
+// PostPieces posts a receive for each cookie, into pieces of memory that have one size
+// and lie one beside the other in a region, as a pool's buffers do: first is piece 0, step the
+// distance from one piece to the next, and the low 32 bits of a cookie are the number of its
+// piece. It returns false, and nothing has happened, if something else than a plain post is to be
+// done, or if there are no cookies or more than 64; then the caller uses PostRecvs.
+func (o own) PostPieces(first mem.Segment, step uint64, cookies []uint64) bool {
+	return o.e.box.PostPieces(first, step, cookies)
 }
 
 // FreeWindows frees the windows of a closed endpoint in its zone, or all windows of the zone.
@@ -39,7 +45,7 @@ func (o own) FreeWindows(pz *mem.PZ, all bool) error {
 // PostRecvs is [Endpoint.PostRecvBatch] with reserved cookies.
 func (o own) PostRecvs(dtos []DTO) (n int, err error) {
 	for i := range dtos {
-		dtos[i].own = true
+		dtos[i].OneShot = line.OwnShot
 	}
 	return postAll(o.e, hw.OpRecv, dtos)
 }
@@ -49,17 +55,8 @@ func (o own) PostRecvs(dtos []DTO) (n int, err error) {
 func (o own) Watcher() hw.Watcher {
 	o.e.ctl.Lock()
 	defer o.e.ctl.Unlock()
-	if w, ok := o.e.box.qp.(hw.Watchable); ok {
+	if w, ok := o.e.box.QP().(hw.Watchable); ok {
 		return w.Watcher()
 	}
 	return nil
-}
-
-// check is [rules.check] in the present state. It refuses the connection's cookies to the program.
-func (b *mailbox) check(r *rules, w *work) (lkey uint32, err error) {
-	if w.cookie>>63 != 0 && b.reserves && !w.own {
-		return 0, hw.Errorf(callOf(w.op), hw.InvalidParameter, hw.NoSubtype,
-			"cookie %#x: those whose highest bit is set are the connection's own", w.cookie)
-	}
-	return r.check(w, b.State())
 }

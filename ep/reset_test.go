@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep/internal/line"
 	"godat/hw"
 	"godat/hw/event"
 )
@@ -16,11 +17,11 @@ func TestAResetThatMeetsTheEndOfTheConnectionWaitsForIt(t *testing.T) {
 		r := newRig(t)
 		a, b := r.pair(nil)
 		require.NoError(t, a.PostRecv(1, 0, r.lmr.Segment(0, 8)))
-		require.True(t, a.box.token.TakeOrKick())
+		require.True(t, a.box.Token.TakeOrKick())
 		reset := goResult(a.Reset)
-		r.await(func() bool { return a.box.inputs.Load()&tellControl != 0 })
+		r.await(func() bool { return a.box.Inside().Told(line.TellControl) })
 		a.facts.Down(hw.ReasonPeer, nil)
-		a.box.run(false)
+		a.box.Inside().Run()
 		require.NoError(t, <-reset)
 
 		assert.Equal(t, Unconnected, a.State())

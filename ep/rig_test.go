@@ -116,10 +116,10 @@ func (r *rig) pair(attr *Attr) (a, b *Endpoint) {
 // force sets a state by hand, and restores the old one before the endpoint closes.
 func (r *rig) force(e *Endpoint, s State) {
 	was := e.State()
-	e.box.state.Store(uint32(s))
+	e.box.SetState(s.inBox())
 	r.t.Cleanup(func() {
 		if e.State() == s {
-			e.box.state.Store(uint32(was))
+			e.box.SetState(was.inBox())
 		}
 	})
 }
@@ -146,8 +146,12 @@ func (r *rig) await(cond func() bool) {
 	require.Eventually(r.t, cond, 10*time.Second, time.Millisecond)
 }
 
-// useQP puts another queue pair in place of the mailbox's.
-func (b *mailbox) useQP(qp hw.QP) {
-	b.qp = qp
-	b.runner, _ = qp.(hw.Runner)
+// useQP puts another queue pair in place of the endpoint's, until the rig closes the endpoint.
+func (r *rig) useQP(e *Endpoint, qp hw.QP) {
+	own := e.box.QP()
+	e.box.SetQP(qp)
+	r.t.Cleanup(func() { e.box.SetQP(own) })
 }
+
+// runner is the endpoint's queue pair.
+func runner(e *Endpoint) hw.Runner { return e.box.QP().(hw.Runner) }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep/internal/line"
 	"godat/evd"
 	"godat/hw"
 	"godat/hw/event"
@@ -99,9 +100,7 @@ func TestABatchFlushesEveryDispatcherThatItCompletesTo(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, wiring(one).Main().Reserve(2))
 	for _, ticket := range []uint32{0, 2} {
-		s := b.box.recvs.slot(ticket)
-		s.to.Release(1)
-		s.to = wiring(one).Main()
+		b.box.Inside().Redirect(&b.box.Recvs, ticket, wiring(one).Main())
 	}
 	_, err = a.PostBatch(r.batchOf(4))
 	require.NoError(t, err)
@@ -318,9 +317,9 @@ func TestASeriesOfSuppressedSendsIsSignaledNowAndThen(t *testing.T) {
 		a := r.endpointOf(Config{PZ: r.pz, Request: r.dto, Conn: r.conn, Attr: attr})
 		b := r.endpointOf(Config{PZ: r.pz, Recv: received, Conn: r.conn, Attr: attr})
 		r.connect(a, b)
-		require.Equal(t, 4, a.box.signalEvery)
-		w := &watched{grudging: grudging{Runner: a.box.runner, most: most}}
-		a.box.runner, a.box.qp = w, w
+		require.Equal(t, 4, a.box.Inside().Signals())
+		w := &watched{grudging: grudging{Runner: runner(a), most: most}}
+		a.box.SetQP(w)
 		sends := r.batchOf(length)
 		for i := range sends {
 			sends[i].Flags = hw.Suppress
@@ -344,7 +343,7 @@ func TestASeriesOfSuppressedSendsIsSignaledNowAndThen(t *testing.T) {
 		}
 		assert.Equal(t, want, w.signaled, "at most %d together", most)
 		r.none(r.dto)
-		a.box.runner, a.box.qp = w.Runner, w.Runner
+		a.box.SetQP(w.Runner)
 		require.NoError(t, a.Close())
 		require.NoError(t, b.Close())
 		require.NoError(t, received.Close())
@@ -361,8 +360,9 @@ func TestABatchGoesToTheDeviceWhateverItTakesTogether(t *testing.T) {
 		a := r.endpointOf(Config{PZ: r.pz, Request: sent, Conn: r.conn, Attr: attr})
 		b := r.endpointOf(Config{PZ: r.pz, Recv: received, Conn: r.conn, Attr: attr})
 		r.connect(a, b)
-		fromA, toB := &grudging{Runner: a.box.runner, most: most}, &grudging{Runner: b.box.runner, most: most}
-		a.box.runner, b.box.runner = fromA, toB
+		fromA, toB := &grudging{Runner: runner(a), most: most}, &grudging{Runner: runner(b), most: most}
+		a.box.SetQP(fromA)
+		b.box.SetQP(toB)
 		const rounds = 8
 		for range rounds {
 			_, err := b.PostRecvBatch(r.batchOf(5))
@@ -394,7 +394,8 @@ func TestABatchGoesToTheDeviceWhateverItTakesTogether(t *testing.T) {
 				require.Equal(t, i, ev.Cookie)
 			}
 		}
-		a.box.runner, b.box.runner = fromA.Runner, toB.Runner
+		a.box.SetQP(fromA.Runner)
+		b.box.SetQP(toB.Runner)
 		require.NoError(t, a.Close())
 		require.NoError(t, b.Close())
 		require.NoError(t, sent.Close())
@@ -427,15 +428,12 @@ func TestABatchEndsBeforeACookieThatIsNotTheProgramsOwn(t *testing.T) {
 func TestABatchNotesThatTheProviderHasItsReceives(t *testing.T) {
 	r := newRig(t)
 	a, b := r.pair(nil)
-	q := &b.box.recvs
-	const first = 2*handedEvery - 1
-	w := b.box.token.Load()
-	require.True(t, b.box.token.Swap(w, w&^(ticketMask<<recvShift)|first<<recvShift))
-	q.next, q.ready = first, first
-	q.retired.Store(first)
+	q := &b.box.Recvs
+	const first = 2*line.HandedEvery - 1
+	b.box.Inside().Age(q, first)
 	_, err := b.PostRecvBatch(r.batchOf(3))
 	require.NoError(t, err)
-	assert.EqualValues(t, first+2, q.handed.Load())
+	assert.EqualValues(t, first+2, b.box.Inside().Handed(q))
 	_, err = a.PostBatch(r.batchOf(3))
 	require.NoError(t, err)
 	for range 6 {

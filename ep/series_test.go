@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep/internal/line"
 	"godat/evd"
 	"godat/hw"
 	"godat/hw/event"
@@ -36,11 +37,11 @@ type request struct {
 // alone, as hw.SeriesSink says.
 var seriesRequests = []request{
 	{name: "small", op: hw.OpWrite, size: 8},
-	{name: "large", op: hw.OpRead, size: maxKept},
+	{name: "large", op: hw.OpRead, size: line.MaxKept},
 	{name: "silent", op: hw.OpWrite, size: 8, flags: hw.Unsignalled},
 	{name: "suppressed", op: hw.OpWrite, size: 8, flags: hw.Suppress},
 	{name: "routed", op: hw.OpSend, size: 8, elsewhere: true},
-	{name: "large routed", op: hw.OpRead, size: maxKept, elsewhere: true},
+	{name: "large routed", op: hw.OpRead, size: line.MaxKept, elsewhere: true},
 	{name: "heard", op: hw.OpSend, size: 8, heard: true},
 	{name: "invalidating", op: hw.OpSendInvalidate, size: 8, heard: true},
 	{name: "atomic", op: hw.OpFetchAdd, size: 8},
@@ -99,10 +100,10 @@ func newSeriesRig(t *testing.T, mode evd.Mode) *seriesRig {
 	r.e = r.endpointOf(Config{PZ: r.pz, Request: r.d, Conn: r.conn, Attr: &Attr{RequestFlags: hw.Unsignalled}})
 	b := r.endpoint(nil)
 	r.connect(r.e, b)
-	qp := r.e.box.qp
-	r.e.box.useQP(mute{qp.(hw.Runner)})
+	qp := r.e.box.QP()
+	r.e.box.SetQP(mute{qp.(hw.Runner)})
 	t.Cleanup(func() {
-		r.e.box.useQP(qp)
+		r.e.box.SetQP(qp)
 		require.NoError(t, r.e.Close())
 		require.NoError(t, b.Close())
 		require.NoError(t, r.d.Close())
@@ -130,8 +131,8 @@ func (r *seriesRig) post(q *request) (cookie uint64) {
 
 // complete completes the request of a ticket, as a provider does.
 func (r *seriesRig) complete(q *request, manner int, ticket uint32) {
-	s := &r.e.box.requests
-	id, n, op := s.id|uint64(ticket&s.mask), uint32(q.size), q.op
+	s := &r.e.box.Requests
+	id, n, op := r.e.box.Inside().ID(s, ticket), uint32(q.size), q.op
 	if op == hw.OpSendInvalidate {
 		op = hw.OpSend
 	}
@@ -242,7 +243,7 @@ func (r *seriesRig) series(steps ...step) {
 		}
 	}
 	if open {
-		r.e.box.requests.Flush()
+		r.e.box.Requests.Flush()
 		r.check(what, want, due)
 	}
 	r.d.Flush()
@@ -268,8 +269,8 @@ func (r *seriesRig) check(what string, want, due [2][]uint64) {
 // Before ESTABLISHED is announced the completions of a series wait, and whoever announces it delivers them.
 func TestTheEndOfASeriesThatKeptNothingLeavesTheCompleterAlone(t *testing.T) {
 	r := newSeriesRig(t, evd.ModeQueue)
-	q := &r.e.box.requests
-	q.completer.Acquire() // which panics if there is an owner, in a build with the race detector
+	q := &r.e.box.Requests
+	r.e.box.Inside().Completer(q).Acquire() // which panics if there is an owner, in a build with the race detector
 	q.Flush()
-	q.completer.Release()
+	r.e.box.Inside().Completer(q).Release()
 }

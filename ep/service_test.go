@@ -296,12 +296,12 @@ func TestAConnectThatCantStartTakesNoEventRoom(t *testing.T) {
 	r := newRig(t)
 	conn := r.dispatcher(evd.ModeQueue, 2)
 	e := r.endpointOf(Config{PZ: r.pz, Conn: conn})
-	device := e.box.qp
-	e.box.useQP(stuckQP{device})
+	device := e.box.QP()
+	e.box.SetQP(stuckQP{device})
 	for range 100 {
 		require.ErrorIs(t, e.Connect(ConnectConfig{Qual: r.psp.Qual()}), &hw.Error{Type: hw.InsufficientResources, Sub: hw.ResourceDevice})
 	}
-	e.box.useQP(device)
+	e.box.SetQP(device)
 	require.NoError(t, e.Connect(ConnectConfig{Qual: r.psp.Qual()}))
 	require.NoError(t, RequestOf(r.next(r.cr)).Accept(r.endpoint(nil), nil))
 	assert.Equal(t, event.Established, r.next(conn).Number)
@@ -317,9 +317,9 @@ func TestAReservedServicePointClosesBehindTheEventOfItsRequest(t *testing.T) {
 	rsp := r.reserve(e)
 	held := newStop()
 	stepped := goResult(func() error {
-		assert.True(t, e.box.token.TakeOrKick())
+		assert.True(t, e.box.Token.TakeOrKick())
 		held.here()
-		e.box.run(false)
+		e.box.Inside().Run()
 		return nil
 	})
 	<-held.reached

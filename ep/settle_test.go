@@ -29,11 +29,11 @@ func TestSuppressedRequestsThatSucceededAreNotOutstanding(t *testing.T) {
 				require.NoError(t, b.PostRecv(0, 0, r.lmr.Segment(0, 8)))
 				require.NoError(t, a.PostSend(0, hw.Suppress, r.lmr.Segment(8, 8)))
 			}
-			require.EqualValues(t, 3, a.box.requests.outstanding(), "the device has told nothing")
+			require.EqualValues(t, 3, a.box.Requests.Outstanding(), "the device has told nothing")
 			reserved, _ := wiring(to).Main().Places()
 			require.EqualValues(t, 3, reserved)
 			look(a)
-			r.await(func() bool { return a.box.requests.outstanding() == 0 })
+			r.await(func() bool { return a.box.Requests.Outstanding() == 0 })
 			reserved, _ = wiring(to).Main().Places()
 			assert.Zero(t, reserved)
 			status, err := a.Status()
@@ -102,7 +102,7 @@ func TestAnEndpointThatWasResetIsAskedAgain(t *testing.T) {
 	a, b := r.pair(nil)
 	require.NoError(t, a.PostSend(0, hw.Suppress, r.lmr.Segment(8, 8))) // no receive: the mark waits
 	_, _ = a.Status()
-	require.True(t, a.box.unreported.marking.Load())
+	require.True(t, a.box.Inside().Marking())
 	require.NoError(t, a.Disconnect(Abrupt))
 	for range 2 {
 		r.next(r.conn)
@@ -127,8 +127,8 @@ func (o *overtaken) Mark(id uint64) bool { o.id = id; return true }
 func TestAMarkThatALaterRequestOvertookRetiresNothing(t *testing.T) {
 	r := newRig(t)
 	a, _ := r.pair(nil)
-	qp := &overtaken{Runner: a.box.qp.(hw.Runner)}
-	a.box.useQP(qp)
+	qp := &overtaken{Runner: a.box.QP().(hw.Runner)}
+	a.box.SetQP(qp)
 	write := func(flags hw.Flags) {
 		require.NoError(t, a.PostRDMAWrite(0, flags, r.lmr.Remote(0, 8), r.lmr.Segment(8, 8)))
 	}
@@ -139,9 +139,9 @@ func TestAMarkThatALaterRequestOvertookRetiresNothing(t *testing.T) {
 	write(0)
 	r.next(r.dto)
 	write(hw.Suppress)
-	a.box.requests.Complete([]hw.WC{{ID: qp.id, Op: hw.OpMark}})
-	assert.EqualValues(t, 1, a.box.requests.outstanding())
+	a.box.Requests.Complete([]hw.WC{{ID: qp.id, Op: hw.OpMark}})
+	assert.EqualValues(t, 1, a.box.Requests.Outstanding())
 	assert.Equal(t, map[string][2]uint64{"RDMA_WRITE": {3, 24}}, moves(a.Snapshot().Requests))
-	a.box.requests.Complete([]hw.WC{{ID: qp.id, Op: hw.OpMark}})
-	assert.Zero(t, a.box.requests.outstanding())
+	a.box.Requests.Complete([]hw.WC{{ID: qp.id, Op: hw.OpMark}})
+	assert.Zero(t, a.box.Requests.Outstanding())
 }

@@ -3,12 +3,13 @@ package ep
 import (
 	"time"
 
+	"godat/ep/internal/line"
 	"godat/evd"
 	"godat/hw"
 )
 
 // look is when a snapshot first saw a number of a queue, such as that of its oldest operation;
-// record.mu guards it. The data path reads no clock, so nothing else tells an operation's age.
+// record.Mu guards it. The data path reads no clock, so nothing else tells an operation's age.
 type look struct {
 	number uint64
 	at     time.Time
@@ -104,14 +105,14 @@ func (e *Endpoint) Snapshot() EndpointSnapshot {
 
 // describe is Snapshot, with the names of dispatchers that are known already.
 func (s *EndpointSnapshot) describe(e *Endpoint, names dispatcherNames) {
-	e.box.settle()
+	e.box.Settle()
 	s.Name, s.Context, s.Endpoint, s.Traceable = e.name(), e.context, e, e.adapter.traces.Load()
 	e.profile.describe(s, names)
 	requests, recvs := e.record.describe(e, s)
-	s.Requests.nameOldest(&e.box.requests, requests)
-	s.Receives.nameOldest(&e.box.recvs, recvs)
+	s.Requests.nameOldest(&e.box.Requests, requests)
+	s.Receives.nameOldest(&e.box.Recvs, recvs)
 	s.Cause = describeCause(e.cause.Load())
-	if q := e.box.recvs.srq; q != nil {
+	if q := e.srq; q != nil {
 		s.SRQ = q.String()
 	}
 }
@@ -122,8 +123,8 @@ func (p *profile) describe(s *EndpointSnapshot, names dispatcherNames) {
 	defer p.mu.Unlock()
 	s.State = p.e.State().String()
 	s.Local, s.Remote = p.local.String(), p.remote.String()
-	s.Recv, s.Conn = names.of(p.e.box.recvs.rules.Load().evd), names.of(p.conn)
-	s.Request = names.of(p.e.box.requests.rules.Load().evd)
+	s.Recv, s.Conn = names.of(p.e.box.Recvs.Rules().EVD), names.of(p.conn)
+	s.Request = names.of(p.e.box.Requests.Rules().EVD)
 	s.Requests.Depth, s.Receives.Depth = p.attr.MaxRequestDTOs, p.attr.MaxRecvDTOs
 }
 
@@ -145,8 +146,8 @@ func (n dispatcherNames) of(d *evd.Dispatcher) string {
 
 // describe adds what the record and the queues have, and returns the oldest operations' tickets.
 func (r *record) describe(e *Endpoint, s *EndpointSnapshot) (requests, recvs uint32) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.Mu.Lock()
+	defer r.Mu.Unlock()
 	s.Made, s.Connected = r.made, r.since
 	if e.State() == Connected {
 		s.Silence = time.Duration(r.silence.Load())
@@ -154,8 +155,7 @@ func (r *record) describe(e *Endpoint, s *EndpointSnapshot) (requests, recvs uin
 	s.Connects, s.Disconnects = r.connects.all(), r.disconnects.all()
 	s.Story = r.story.lines()
 	now := time.Now()
-	requests, recvs = s.Requests.describe(&e.box.requests, now), s.Receives.describe(&e.box.recvs, now)
-	r.countOthers(&s.Requests.QueueCounts, &s.Receives.QueueCounts)
+	requests, recvs = s.Requests.describe(&e.box.Requests, &r.oldest[0], now), s.Receives.describe(&e.box.Recvs, &r.oldest[1], now)
 	if r.quiets == nil {
 		r.quiets = new([2]look)
 	}
@@ -164,29 +164,23 @@ func (r *record) describe(e *Endpoint, s *EndpointSnapshot) (requests, recvs uin
 	return requests, recvs
 }
 
-// describe adds what a queue and its tally have, and returns the ticket of the queue's oldest
-// operation. The caller holds record.mu.
-func (s *QueueSnapshot) describe(q *queue, now time.Time) (oldest uint32) {
-	t := q.tally()
-	retired := q.retired.Load() // before the tail, which is not behind it
-	tail := q.tail(q.box.token.Load())
-	s.QueueCounts = q.counts(tail)
-	s.Outstanding = int((tail - retired) & ticketMask)
-	if s.Outstanding > 0 && (q.plain != hw.OpSend || !q.box.unreported.has(retired, tail)) {
-		s.OldestAge = t.look.age(s.Posted-uint64(s.Outstanding), now)
+// describe adds what a queue has, and returns the ticket of its oldest operation. The caller holds record.Mu.
+func (s *QueueSnapshot) describe(q *line.Queue, seen *look, now time.Time) (oldest uint32) {
+	counts := q.Counts()
+	s.QueueCounts.take(q, counts)
+	s.Outstanding = int(counts.Outstanding)
+	if s.Outstanding > 0 && !counts.Unreported {
+		s.OldestAge = seen.age(s.Posted-uint64(s.Outstanding), now)
 	} else {
-		t.look = look{}
+		*seen = look{}
 	}
-	return retired
+	return counts.Oldest
 }
 
-// nameOldest adds the cookie of the oldest operation. The caller does not hold record.mu,
-// which a completer takes under q.mu.
-func (s *QueueSnapshot) nameOldest(q *queue, ticket uint32) {
-	if s.OldestAge == 0 {
-		return
+// nameOldest adds the cookie of the oldest operation. The caller does not hold record.Mu,
+// which a completer takes under the queue's mutex.
+func (s *QueueSnapshot) nameOldest(q *line.Queue, ticket uint32) {
+	if s.OldestAge != 0 {
+		s.OldestCookie = q.Cookie(ticket)
 	}
-	q.mu.Lock() // Modify replaces the slots under it
-	defer q.mu.Unlock()
-	s.OldestCookie = q.slot(ticket).cookie.Load()
 }

@@ -47,7 +47,7 @@ func TestEachOperationIsCountedWithItsOctets(t *testing.T) {
 	n, err := a.PostBatch(dtos)
 	require.NoError(t, err)
 	require.Equal(t, 16, n)
-	r.await(func() bool { return a.box.requests.outstanding() == 0 })
+	r.await(func() bool { return a.box.Requests.Outstanding() == 0 })
 	s := a.Snapshot()
 	assert.Equal(t, map[string][2]uint64{
 		"SEND": {3 + 12, 10 + 20 + 7 + 24}, "RDMA_WRITE": {1 + 4, 30 + 8}, "RDMA_READ": {1, 5},
@@ -71,7 +71,7 @@ func TestARequestOfWhichNothingIsReportedHasNoAge(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
 			a, b := r.pair(&Attr{MaxRecvDTOs: 8, MaxRequestDTOs: 8})
-			a.box.useQP(unasked{a.box.qp.(hw.Runner)})
+			a.box.SetQP(unasked{a.box.QP().(hw.Runner)})
 			send := func(flags ...hw.Flags) {
 				t.Helper()
 				var dtos []DTO
@@ -91,11 +91,11 @@ func TestARequestOfWhichNothingIsReportedHasNoAge(t *testing.T) {
 				require.NoError(t, b.PostRecv(1, 0, r.lmr.Segment(0, 64)))
 			}
 			send(0, hw.Suppress, hw.Suppress)
-			r.await(func() bool { return a.box.requests.outstanding() == 2 })
+			r.await(func() bool { return a.box.Requests.Outstanding() == 2 })
 			a.Snapshot()
 			assert.Zero(t, a.Snapshot().Requests.OldestAge, "the device may have sent them")
 			send(0)
-			r.await(func() bool { return a.box.requests.outstanding() == 0 })
+			r.await(func() bool { return a.box.Requests.Outstanding() == 0 })
 			send(0, hw.Suppress) // no receive is left
 			first := a.Snapshot().Requests
 			assert.Equal(t, 2, first.Outstanding)
@@ -168,12 +168,12 @@ func TestTheKindsOfEndsAreBounded(t *testing.T) {
 	r := newRig(t)
 	e := r.endpoint(nil)
 	var n ends
-	_, ok := e.box.token.TryTake()
+	_, ok := e.box.Token.TryTake()
 	require.True(t, ok)
 	for code := range 2 * mostEnds {
 		n.note(e, 0, &hw.Cause{Layer: hw.LayerDDP, Code: code})
 	}
-	require.True(t, e.box.token.Release())
+	require.True(t, e.box.Token.Release())
 	counts, last := n.snapshot()
 	require.Len(t, counts, mostEnds+1)
 	assert.Equal(t, EndCount{Event: "CLOSED", Layer: "DDP", Code: -1, Count: mostEnds}, counts[0])

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"godat/ep/internal/line"
 	"godat/evd"
 	"godat/hw"
 	"godat/hw/event"
@@ -60,6 +61,7 @@ type sharedSlot struct {
 // feed is a dispatcher that a shared queue's completions may go to. Nobody knows which endpoint will
 // take a receive, so PostRecv reserves room in each feed, and the completion gives back the rest.
 type feed struct {
+	srq   *SRQ              // immutable, as d
 	d     *evd.Dispatcher   // nil: completions are dropped
 	users int               // endpoints that complete to d
 	to    []*delivery.Queue // by slot: the queue in which room is reserved
@@ -183,7 +185,7 @@ func (q *SRQ) admit(cookie uint64, segments []mem.Segment) ([]hw.RecvWR, error) 
 	}
 	i := int(q.free[len(q.free)-1])
 	sges := q.sges[i*q.iov : (i+1)*q.iov : (i+1)*q.iov]
-	if _, err := q.zone.Resolve(sgesOf(sges, segments), hw.LocalWrite); err != nil {
+	if _, err := q.zone.Resolve(line.SGEsOf(sges, segments), hw.LocalWrite); err != nil {
 		return nil, err
 	}
 	for n, f := range q.feeds {
@@ -220,6 +222,13 @@ func (q *SRQ) retire(slot uint64, taker *feed) (cookie uint64, to *delivery.Queu
 	return cookie, to
 }
 
+// Take implements [line.Shared] for the endpoints that complete to d.
+func (f *feed) Take(id uint64) (cookie uint64, to *delivery.Queue) {
+	f.srq.mu.Lock()
+	defer f.srq.mu.Unlock()
+	return f.srq.retire(id&slotMask, f)
+}
+
 func (f *feed) reserve(slot int, cookie uint64) bool {
 	if f.d == nil {
 		return true
@@ -240,9 +249,26 @@ func (f *feed) release(slot int) {
 }
 
 var (
+	errNoEventRoom = &hw.Error{Type: hw.InsufficientResources, Sub: hw.ResourceTEVD, Text: "the dispatcher has no room for the completion"}
+
 	errDeadSRQ   = &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandleSRQ, Text: "the shared receive queue is nil or closed"}
 	errFailedSRQ = &hw.Error{Type: hw.InvalidState, Sub: hw.StateSRQError, Text: "the device gave the shared receive queue up"}
 	errFullSRQ   = &hw.Error{Type: hw.InsufficientResources, Sub: hw.ResourceSRQ, Text: "as many receives are outstanding as the shared queue allows"}
 )
 
 func deadSRQ(op string) error { return wrap(op, errDeadSRQ) }
+
+// checkSRQ returns what is wrong with a configuration that has a shared receive queue.
+func (cfg *Config) checkSRQ(op string, a *Adapter) error {
+	switch q := cfg.SRQ; {
+	case q == nil:
+		return nil
+	case q.adapter != a:
+		return hw.Errorf(op, hw.InvalidHandle, hw.HandleSRQ, "the shared receive queue is another adapter's")
+	case q.pz != cfg.PZ:
+		return hw.Errorf(op, hw.ProtectionViolation, hw.NoSubtype, "the shared receive queue is of another zone")
+	case cfg.Attr == nil:
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg7, "an endpoint with a shared receive queue needs attributes")
+	}
+	return nil
+}

@@ -223,7 +223,7 @@ func (q *SRQ) feedOf(d *evd.Dispatcher) (*feed, error) {
 	if i := slices.IndexFunc(q.feeds, func(f *feed) bool { return f.d == d }); i >= 0 {
 		return q.feeds[i], nil
 	}
-	f := &feed{d: d, to: make([]*delivery.Queue, len(q.slots))}
+	f := &feed{srq: q, d: d, to: make([]*delivery.Queue, len(q.slots))}
 	for i := range q.slots {
 		if q.slots[i].busy && !f.reserve(i, q.slots[i].cookie) {
 			f.releaseAll()

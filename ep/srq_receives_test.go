@@ -62,7 +62,7 @@ func TestSharedReceivesRetireInAnyOrder(t *testing.T) {
 		ids[i] = post(uint64(i))
 	}
 	done := func(i int, status hw.Status) {
-		e.box.recvs.Complete([]hw.WC{{ID: ids[i], Status: status}})
+		e.box.Recvs.Complete([]hw.WC{{ID: ids[i], Status: status}})
 		ev := r.next(r.dto)
 		assert.EqualValues(t, i, ev.Cookie)
 		assert.Equal(t, status, ev.Status)

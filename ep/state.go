@@ -3,6 +3,7 @@ package ep
 import (
 	"strconv"
 
+	"godat/ep/internal/line"
 	"godat/hw"
 )
 
@@ -152,14 +153,25 @@ var transitions = [numStates][numInputs]edge{
 	},
 }
 
+// phases say where the mailbox has posts go in each state that is entered.
+var phases = [numStates]line.Phase{
+	TentativeConnectionPending: line.Bare, // there may be no zone for segments
+	Connected:                  line.Up,
+	DisconnectPending:          line.Draining,
+	Disconnected:               line.Over,
+	closed:                     line.Gone,
+}
+
+// inBox is the state as the mailbox has it.
+func (s State) inBox() line.State { return phases[s].In(uint8(s)) }
+
 // become moves to the state that in leads to, if any, and returns what the table
 // says. Only become assigns the state.
 func (m *machine) become(in input) edge {
-	m.box.token.Check()
-	next := transitions[m.box.State()][in]
+	m.box.Token.Check()
+	next := transitions[m.e.State()][in]
 	if next >= firstEdge {
-		m.box.state.Store(uint32(next - firstEdge))
-		m.e.adapter.handings.changed()
+		m.box.SetState(State(next - firstEdge).inBox())
 		m.e.record.note(chapter{what: what(in)})
 	}
 	return next
@@ -171,7 +183,7 @@ func (e *Endpoint) State() State {
 	if e == nil {
 		return closed
 	}
-	return e.box.State()
+	return State(e.box.State().Number())
 }
 
 // stateError returns INVALID_STATE with the subtype of s, or INVALID_HANDLE for a closed endpoint.

@@ -11,7 +11,7 @@ import (
 // storyLength is how many chapters of a story are kept.
 const storyLength = 16
 
-// story is what happened to an endpoint, the oldest first; record.mu guards it. It grows up to
+// story is what happened to an endpoint, the oldest first; record.Mu guards it. It grows up to
 // its length, which most endpoints never need.
 type story []chapter
 
@@ -60,8 +60,8 @@ func (c *chapter) String() string {
 func (r *record) note(c chapter) {
 	now := time.Now()
 	c.at, c.times = now.UnixNano(), 1
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.Mu.Lock()
+	defer r.Mu.Unlock()
 	if c.what == what(inEstablished) {
 		r.since = now
 		r.silence.Store(0)
@@ -89,7 +89,7 @@ type StoryLine struct {
 	Times int // how often in a row
 }
 
-// lines tells the story, the oldest chapter first. The caller holds record.mu.
+// lines tells the story, the oldest chapter first. The caller holds record.Mu.
 func (s story) lines() []StoryLine {
 	list := make([]StoryLine, len(s))
 	for i := range s {

@@ -29,7 +29,7 @@ func (e *Endpoint) Trace(w io.WriteCloser) (stop func() error, err error) {
 	if s := e.State(); s != Connected {
 		return nil, stateError(op, s)
 	}
-	t, ok := e.box.qp.(hw.Tracer)
+	t, ok := e.box.QP().(hw.Tracer)
 	if !ok {
 		return nil, hw.Errorf(op, hw.ModelNotSupported, hw.NoSubtype, "%s can't trace a connection", e.adapter.attr.Provider)
 	}

@@ -70,12 +70,11 @@ func (e *Endpoint) RecvQuery() (allocated, span int, err error) {
 	if err := alive(op, e); err != nil {
 		return 0, 0, err
 	}
-	q := &e.box.recvs
-	if q.srq != nil {
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		return len(q.waiting), len(q.waiting), nil
+	q := &e.box.Recvs
+	if e.srq != nil {
+		n := q.Waiting()
+		return n, n, nil
 	}
-	n := int(min(q.outstanding(), q.depth.Load())) // some may have completed in between
+	n := int(min(q.Outstanding(), q.Depth())) // some may have completed in between
 	return n, n, nil
 }

@@ -112,7 +112,7 @@ func TestReceivesAreCounted(t *testing.T) {
 	r.next(r.dto)
 	count(b, 2)
 	_, shared := r.feeder(r.srq(SRQAttr{}), r.dto)
-	require.NoError(t, shared.box.recvs.srq.PostRecv(1))
+	require.NoError(t, shared.srq.PostRecv(1))
 	count(shared, 0)
 	require.NoError(t, b.Close())
 	_, _, err := b.RecvQuery()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"godat/ep/internal/line"
 	"godat/evd"
 	"godat/hw"
 )
@@ -15,15 +16,15 @@ import (
 func TestPostsBeyondTheBudgetAreLeftToAWorker(t *testing.T) {
 	r := newRig(t)
 	all := r.dispatcher(evd.ModeQueue, 1024)
-	a, b := r.endpointOf(Config{PZ: r.pz, Recv: all, Request: all, Conn: r.conn, Attr: &Attr{MaxRequestDTOs: 4 * budget}}), r.endpoint(nil)
+	a, b := r.endpointOf(Config{PZ: r.pz, Recv: all, Request: all, Conn: r.conn, Attr: &Attr{MaxRequestDTOs: 4 * line.Budget}}), r.endpoint(nil)
 	r.connect(a, b)
-	a.box.useQP(&meddler{QP: a.box.qp, meddle: func() {
-		for i := range uint64(3 * budget) {
+	a.box.SetQP(&meddler{QP: a.box.QP(), meddle: func() {
+		for i := range uint64(3 * line.Budget) {
 			require.NoError(t, a.PostRDMAWrite(1+i, 0, r.lmr.Remote(0, 8), r.lmr.Segment(64, 8)))
 		}
 	}})
 	r.write(a, 0)
-	for i := range uint64(1 + 3*budget) {
+	for i := range uint64(1 + 3*line.Budget) {
 		require.Equal(t, i, r.next(all).Cookie)
 	}
 	r.finish(a, all)
@@ -34,22 +35,22 @@ func TestPostsBeyondTheBudgetAreLeftToAWorker(t *testing.T) {
 func TestPostsThatRaceCloseAreFlushedByTheirPoster(t *testing.T) {
 	r := newRig(t)
 	all := r.dispatcher(evd.ModeQueue, 1024)
-	a, b := r.endpointOf(Config{PZ: r.pz, Recv: all, Request: all, Conn: r.conn, Attr: &Attr{MaxRequestDTOs: 4 * budget}}), r.endpoint(nil)
+	a, b := r.endpointOf(Config{PZ: r.pz, Recv: all, Request: all, Conn: r.conn, Attr: &Attr{MaxRequestDTOs: 4 * line.Budget}}), r.endpoint(nil)
 	r.connect(a, b)
 	require.NoError(t, a.Close())
 	// These posts were checked before Close, and get their tickets after it.
-	q, posts := &a.box.requests, uint32(3*budget)
+	q, posts := &a.box.Requests, uint32(3*line.Budget)
 	require.True(t, wiring(all).Main().Reserve(int(posts)))
-	ticket, _, mine := a.box.claimTicket(q)
+	ticket, _, mine := a.box.Inside().Claim(q)
 	require.True(t, mine)
 	for range posts - 1 {
-		_, ok, _ := a.box.claimTicket(q)
+		_, ok, _ := a.box.Inside().Claim(q)
 		require.True(t, ok)
 	}
 	for i := range posts {
-		q.fill((ticket+i)&ticketMask, &work{op: hw.OpWrite, cookie: uint64(i)}, wiring(all).Main(), 0)
+		a.box.Inside().Fill(q, (ticket+i)&line.TicketMask, hw.OpWrite, uint64(i), wiring(all).Main())
 	}
-	a.box.submit(q, ticket, posts, mine)
+	a.box.Inside().Submit(q, ticket, posts, mine)
 	for i := range uint64(posts) {
 		ev := r.next(all)
 		require.Equal(t, i, ev.Cookie)
@@ -66,15 +67,15 @@ func TestAWorkerServesEndpointsInTurns(t *testing.T) {
 	r.write(busy, 0) // returns, because a worker goes on
 
 	all := r.dispatcher(evd.ModeQueue, 1024)
-	a := r.endpointOf(Config{PZ: r.pz, Recv: all, Request: all, Conn: r.conn, Attr: &Attr{MaxRequestDTOs: 4 * budget}})
+	a := r.endpointOf(Config{PZ: r.pz, Recv: all, Request: all, Conn: r.conn, Attr: &Attr{MaxRequestDTOs: 4 * line.Budget}})
 	r.connect(a, r.endpoint(nil))
-	a.box.useQP(&meddler{QP: a.box.qp, meddle: func() {
-		for i := range uint64(3 * budget) {
+	a.box.SetQP(&meddler{QP: a.box.QP(), meddle: func() {
+		for i := range uint64(3 * line.Budget) {
 			require.NoError(t, a.PostRDMAWrite(1+i, 0, r.lmr.Remote(0, 8), r.lmr.Segment(64, 8)))
 		}
 	}})
 	r.write(a, 0)
-	for i := range uint64(1 + 3*budget) {
+	for i := range uint64(1 + 3*line.Budget) {
 		require.Equal(t, i, r.next(all).Cookie)
 	}
 	enough.Store(true)

@@ -305,8 +305,8 @@ func TestPagesAndCommentsNameWhatExists(t *testing.T) {
 func TestWhatIsNotThereIsFound(t *testing.T) {
 	all := readTree(t)
 	for text, want := range map[string]string{
-		"see `ep/token.go` and token.go.":                       "",
-		"see `ep/tokens.go`":                                    "no file ep/tokens.go; no ep/tokens.go",
+		"see `ep/machine.go` and token.go.":                     "",
+		"see `ep/machines.go`":                                  "no file ep/machines.go; no ep/machines.go",
 		"(tokens.go)":                                           "no file tokens.go",
 		"`ep` TestNoSuchThing shows it":                         "no test TestNoSuchThing",
 		"`check/model` and `check/modell`":                      "no check/modell",

@@ -1,4 +1,4 @@
-package ep
+package line
 
 import (
 	"runtime"
@@ -37,14 +37,14 @@ func (h *handings) changed() {
 // the provider. A program whose PostRecv has returned may tell the peer to send:
 // where a send does not wait for its receive, a receive that is still on its way to
 // the device breaks the connection.
-func (q *queue) awaitHanded(ticket uint32) {
+func (q *Queue) awaitHanded(ticket uint32) {
 	for range handedLooks {
 		if q.hasHanded(ticket) {
 			return
 		}
 		runtime.Gosched()
 	}
-	h := q.box.cold.handings
+	h := &q.box.cold.crew.handings
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.n.Add(1)
@@ -56,16 +56,15 @@ func (q *queue) awaitHanded(ticket uint32) {
 }
 
 // hasHanded reports whether the provider has all posts before that ticket, or they are flushed.
-func (q *queue) hasHanded(ticket uint32) bool {
+func (q *Queue) hasHanded(ticket uint32) bool {
 	if !before(q.handed.Load(), ticket) {
 		return true
 	}
-	s := q.box.State()
-	return s == Disconnected || s == closed
+	return q.box.State().Phase() >= Over
 }
 
 // handOn notes that the provider has all posts before the next one.
-func (q *queue) handOn() {
+func (q *Queue) handOn() {
 	q.handed.Store(q.next)
-	q.box.cold.handings.changed()
+	q.box.cold.crew.handings.changed()
 }

@@ -1,4 +1,4 @@
-package ep
+package line
 
 import (
 	"math"
@@ -20,20 +20,20 @@ import (
 // operation straight to the provider. Then one swap of the word releases the token, if
 // the word has not changed since.
 
-// postPlain posts a send, a write, a read or a receive. remote is nil for a send and a receive,
-// and ownSend for a send of a connection. shot, unless it is nil, takes the completion.
-func postPlain(b *mailbox, op hw.Op, cookie uint64, flags hw.Flags, segs []mem.Segment, remote *mem.RemoteSegment, shot *evd.OneShot) error {
+// PostPlain posts a send, a write, a read or a receive. remote is nil for a send and a receive,
+// and OwnSend for a send of a connection. shot, unless it is nil, takes the completion.
+func PostPlain(b *Mailbox, op hw.Op, cookie uint64, flags hw.Flags, segs []mem.Segment, remote *mem.RemoteSegment, shot *evd.OneShot) error {
 	slow := func() error { return postSlow(b, op, cookie, flags, segs, remote, shot) }
-	if b == nil || len(segs) != 1 || cookie>>63 != 0 && remote != &ownSend && b.reserves {
+	if b == nil || len(segs) != 1 || cookie>>63 != 0 && remote != &OwnSend && b.reserves {
 		return slow()
 	}
 	seg := &segs[0]
-	q := &b.requests
+	q := &b.Requests
 	if op == hw.OpRecv {
-		q = &b.recvs
+		q = &b.Recvs
 	}
 	r := q.rules.Load()
-	if (uint32(flags)|always)&r.illegal[op&31] != 0 || b.state.Load() != uint32(Connected) {
+	if (uint32(flags)|always)&r.illegal[op&31] != 0 || !b.up() {
 		return slow()
 	}
 	need, longest := hw.LocalRead, r.longest
@@ -52,27 +52,27 @@ func postPlain(b *mailbox, op hw.Op, cookie uint64, flags hw.Flags, segs []mem.S
 	}
 	region := q.near.Lookup(seg.Context)
 	if region == nil {
-		if region = r.zone.Find(&q.near, seg.Context); region == nil {
+		if region = r.Zone.Find(&q.near, seg.Context); region == nil {
 			return slow()
 		}
 	}
-	if uint64(seg.Len)-1 >= longest || !region.Allows(r.zone, (*memory.Segment)(seg), need) {
+	if uint64(seg.Len)-1 >= longest || !region.Allows(r.Zone, (*memory.Segment)(seg), need) {
 		return slow()
 	}
-	to := r.queues.For(cookie)
+	to := r.Queues.For(cookie)
 	if shot != nil {
 		var err error
-		if to, err = b.destination(shot, r, cookie); err != nil {
+		if to, err = b.cold.owner.Arm(shot, r.Queues); err != nil {
 			return slow()
 		}
 	} else if !to.TryReserve() && !to.Reserve(1) {
 		return slow()
 	}
 	shift := q.tailShift & 63
-	w := b.token.Load()
+	w := b.Token.Load()
 	yield.Point()
 	word := (w + 1<<shift) | token.Held
-	if word&guards != 0 || (uint32(w>>shift)-q.retired.Load())&ticketMask >= q.depth.Load() || !b.token.Swap(w, word) {
+	if word&guards != 0 || (uint32(w>>shift)-q.retired.Load())&ticketMask >= q.depth.Load() || !b.Token.Swap(w, word) {
 		if w = b.claimPlain(q, 1); w == noTicket {
 			to.Release(1)
 			return slow()
@@ -94,8 +94,8 @@ func postPlain(b *mailbox, op hw.Op, cookie uint64, flags hw.Flags, segs []mem.S
 
 // handPlain hands on a plain post, which fills the slot s. w is the word from which its
 // poster took the ticket.
-func (b *mailbox) handPlain(q *queue, s *slot, ticket uint32, w uint64) {
-	if w&token.Held != 0 || q.next != ticket || b.state.Load() != uint32(Connected) || b.runner == nil {
+func (b *Mailbox) handPlain(q *Queue, s *slot, ticket uint32, w uint64) {
+	if w&token.Held != 0 || q.next != ticket || !b.up() || b.runner == nil {
 		b.submit(q, ticket, 1, w&token.Held == 0)
 		return
 	}
@@ -104,7 +104,7 @@ func (b *mailbox) handPlain(q *queue, s *slot, ticket uint32, w uint64) {
 	id := q.id | uint64(ticket&q.mask)
 	q.next = (ticket + 1) & ticketMask
 	q.ready = q.next
-	if q == &b.recvs {
+	if q == &b.Recvs {
 		if runner.RecvRun(id, &s.sge[0], slotSize, 1) == 0 {
 			q.next = ticket
 			b.run(false)
@@ -136,8 +136,8 @@ func fits(op hw.Op, seg *mem.Segment, remote *mem.RemoteSegment) bool {
 }
 
 // postSlow posts what the short way does not take.
-func postSlow(b *mailbox, op hw.Op, cookie uint64, flags hw.Flags, segs []mem.Segment, remote *mem.RemoteSegment, shot *evd.OneShot) error {
-	w := work{op: op, flags: flags, cookie: cookie, segs: segs, own: remote == &ownSend}
+func postSlow(b *Mailbox, op hw.Op, cookie uint64, flags hw.Flags, segs []mem.Segment, remote *mem.RemoteSegment, shot *evd.OneShot) error {
+	w := work{op: op, flags: flags, cookie: cookie, segs: segs, own: remote == &OwnSend}
 	if remote != nil {
 		w.remote = *remote
 	}
@@ -145,18 +145,18 @@ func postSlow(b *mailbox, op hw.Op, cookie uint64, flags hw.Flags, segs []mem.Se
 }
 
 // postOne posts a batch of one: a receive, a send, a write or a read.
-func (b *mailbox) postOne(q *queue, d *DTO) error {
-	op, remote := d.Op, &d.Remote
-	if q == &b.recvs {
+func (b *Mailbox) postOne(q *Queue, d *Post) error {
+	op, remote, shot := d.Op, &d.Remote, d.OneShot
+	if q == &b.Recvs {
 		op = hw.OpRecv
 	}
 	switch {
-	case d.own: // a send or a receive
-		remote = &ownSend
+	case shot == OwnShot: // a send or a receive
+		remote, shot = &OwnSend, nil
 	case op == hw.OpSend || op == hw.OpRecv:
 		remote = nil
 	}
-	return postPlain(b, op, d.Cookie, d.Flags, d.list(), remote, d.OneShot)
+	return PostPlain(b, op, d.Cookie, d.Flags, d.list(), remote, shot)
 }
 
 // noTicket is no word: Kicked is set in none that is not Held.
@@ -165,10 +165,10 @@ const noTicket = token.Kicked
 // claimPlain is claimTicket for posts that meet nothing unusual: it claims n tickets or
 // none. It returns the word from which it took them, and the token unless the word has Held
 // in it; or noTicket.
-func (b *mailbox) claimPlain(q *queue, n uint32) (w uint64) {
+func (b *Mailbox) claimPlain(q *Queue, n uint32) (w uint64) {
 	shift := q.tailShift & 63
 	for {
-		w = b.token.Load()
+		w = b.Token.Load()
 		word := (w + uint64(n)<<shift) | token.Held
 		if word&guards != 0 || (uint32(w>>shift)-q.retired.Load())&ticketMask+n > q.depth.Load() {
 			if q.depth.Load() == 0 && q.open() {
@@ -176,7 +176,7 @@ func (b *mailbox) claimPlain(q *queue, n uint32) (w uint64) {
 			}
 			return noTicket
 		}
-		if b.token.Swap(w, word) {
+		if b.Token.Swap(w, word) {
 			return w
 		}
 	}

@@ -1,4 +1,4 @@
-package ep
+package line
 
 import (
 	"godat/hw"
@@ -8,11 +8,11 @@ import (
 	"godat/internal/yield"
 )
 
-// Complete takes completions from the provider; only providers call it.
+// Complete is stage 6: it takes completions from the provider; only providers call it.
 //
 // Until ESTABLISHED is announced, completions wait in the detour, so that a program
 // that watches one dispatcher sees the connection before the data.
-func (q *queue) Complete(wcs []hw.WC) {
+func (q *Queue) Complete(wcs []hw.WC) {
 	if len(wcs) == 1 {
 		wc := &wcs[0]
 		if wc.Status == hw.StatusSuccess && wc.Op <= hw.OpRecv && wc.Flags&^hw.WCSolicited == 0 && wc.QP == 0 {
@@ -24,7 +24,7 @@ func (q *queue) Complete(wcs []hw.WC) {
 }
 
 // completeArray is Complete of what CompleteOne does not take.
-func (q *queue) completeArray(wcs []hw.WC) {
+func (q *Queue) completeArray(wcs []hw.WC) {
 	if q.kept != 0 {
 		q.Flush()
 	}
@@ -37,7 +37,7 @@ func (q *queue) completeArray(wcs []hw.WC) {
 // CompleteOne takes the success of a plain operation from the provider. Most
 // completions are events of an operation that is neither suppressed nor unsignalled;
 // their way is in one piece.
-func (q *queue) CompleteOne(id uint64, op hw.Op, n uint32, flags hw.WCFlags) {
+func (q *Queue) CompleteOne(id uint64, op hw.Op, n uint32, flags hw.WCFlags) {
 	if flags == hw.WCMore {
 		q.keep(id, op, n)
 		return
@@ -84,7 +84,7 @@ func (s *slot) odd(op hw.Op) uint32 {
 }
 
 // completeOdd is CompleteOne of what is not like most.
-func (q *queue) completeOdd(id uint64, op hw.Op, n uint32, flags hw.WCFlags) {
+func (q *Queue) completeOdd(id uint64, op hw.Op, n uint32, flags hw.WCFlags) {
 	i := uint32(id) & q.mask
 	if s := &q.slots[i]; s.op == op && s.flags&hw.Suppress != 0 && q.watched.Load()|q.kept == 0 {
 		q.completer.Acquire()
@@ -98,9 +98,9 @@ func (q *queue) completeOdd(id uint64, op hw.Op, n uint32, flags hw.WCFlags) {
 
 // complete delivers completions; consecutive events for the same queue are
 // delivered together.
-func (q *queue) complete(wcs []hw.WC) {
+func (q *Queue) complete(wcs []hw.WC) {
 	q.completer.Acquire()
-	if q.srq != nil {
+	if q.shared != nil {
 		q.countShared(wcs)
 	}
 	const together = 16
@@ -117,7 +117,7 @@ func (q *queue) complete(wcs []hw.WC) {
 		case ended:
 		case wcs[i].Op == hw.OpMark && wcs[i].ID == q.box.unreported.id:
 			r = q.box.unreported.passMark(q, r)
-		case q.srq != nil:
+		case q.shared != nil:
 			next = q.describeShared(&evs[n], &wcs[i])
 		default:
 			r, next = q.describe(&evs[n], &wcs[i], r)
@@ -152,7 +152,7 @@ func (q *queue) complete(wcs []hw.WC) {
 // there is none to deliver. It retires the silent successes before wc, and returns
 // the new value of retired. Its caller stores that before it delivers the event: a
 // program that sees the event may post again at once.
-func (q *queue) describe(ev *event.Event, wc *hw.WC, r uint32) (retired uint32, to *delivery.Queue) {
+func (q *Queue) describe(ev *event.Event, wc *hw.WC, r uint32) (retired uint32, to *delivery.Queue) {
 	i := uint32(wc.ID) & q.mask
 	if i != r&q.mask {
 		r = q.passTo(r, r+(i-r)&q.mask)
@@ -173,8 +173,8 @@ func (q *queue) describe(ev *event.Event, wc *hw.WC, r uint32) (retired uint32, 
 		}
 		return retired, nil
 	}
-	if q.watched.Load()&timed != 0 && wc.Status == hw.StatusSuccess {
-		q.box.cold.owner.took(s.posted, to)
+	if q.watched.Load()&measured != 0 && wc.Status == hw.StatusSuccess {
+		q.box.cold.owner.Took(s.posted, to)
 		s.posted = 0
 	}
 	// Field by field: the compiler builds a literal elsewhere and copies it in
@@ -201,7 +201,7 @@ func (q *queue) describe(ev *event.Event, wc *hw.WC, r uint32) (retired uint32, 
 
 // received adds to a receive's event what it may have beyond its length. It makes
 // the event silent if only solicited receives wake waiters and this one is not.
-func (q *queue) received(ev *event.Event, wc *hw.WC) {
+func (q *Queue) received(ev *event.Event, wc *hw.WC) {
 	ev.Op = wc.Op
 	ev.Key = wc.Imm
 	if wc.Op == hw.OpRecvImm {
@@ -222,7 +222,7 @@ func (q *queue) received(ev *event.Event, wc *hw.WC) {
 
 // passTo retires the suppressed requests from ticket r on up to a ticket, which it
 // returns. They succeeded.
-func (q *queue) passTo(r, ticket uint32) uint32 {
+func (q *Queue) passTo(r, ticket uint32) uint32 {
 	var to *delivery.Queue
 	n := 0 // places of to
 	for ; (ticket-r)&ticketMask != 0; r = (r + 1) & ticketMask {
@@ -254,19 +254,19 @@ func (q *queue) passTo(r, ticket uint32) uint32 {
 // endInBand handles the queue's last completion. A request that has not completed
 // by now was suppressed and succeeded. From here on the token's holder is the
 // completer.
-func (q *queue) endInBand() {
+func (q *Queue) endInBand() {
 	q.completer.Check()
 	q.passTo(q.retired.Load(), q.next)
 	q.retired.Store(q.next)
 	q.lane.Leave()
 	q.completer.Release()
-	q.box.tell(q.endInput)
+	q.box.Tell(q.endInput)
 }
 
 // flushNext completes the next published post as flushed. The provider has nothing
 // of the queue any more, so the token's holder is the completer.
-func (q *queue) flushNext() {
-	q.box.token.Check()
+func (q *Queue) flushNext() {
+	q.box.Token.Check()
 	t := q.next
 	q.next = (t + 1) & ticketMask
 	if q.prompt {
@@ -278,7 +278,7 @@ func (q *queue) flushNext() {
 // wait puts completions aside until ESTABLISHED is announced. A peer sends only
 // after it has the accept, so a success also tells the machine that the connection
 // is up.
-func (q *queue) wait(wcs []hw.WC) bool {
+func (q *Queue) wait(wcs []hw.WC) bool {
 	q.mu.Lock()
 	if q.watched.Load()&detour == 0 {
 		q.mu.Unlock()
@@ -288,7 +288,7 @@ func (q *queue) wait(wcs []hw.WC) bool {
 	q.mu.Unlock()
 	for i := range wcs {
 		if wcs[i].Status == hw.StatusSuccess && wcs[i].ID != q.endID {
-			q.box.tell(tellFirstData)
+			q.box.Tell(TellFirstData)
 			break
 		}
 	}
@@ -296,8 +296,8 @@ func (q *queue) wait(wcs []hw.WC) bool {
 }
 
 // endDetour delivers what waited and ends the detour for later completions.
-func (q *queue) endDetour() {
-	q.box.token.Check()
+func (q *Queue) endDetour() {
+	q.box.Token.Check()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.watched.Load()&detour != 0 {

@@ -1,4 +1,4 @@
-package ep
+package line
 
 import (
 	"math/bits"
@@ -13,7 +13,7 @@ import (
 	"godat/internal/yield"
 )
 
-// queue is one direction of an endpoint: a ring of slots that is its mailbox, its
+// Queue is one direction of an endpoint: a ring of slots that is its mailbox, its
 // admission and its bookkeeping at once. Each post has a number, its ticket; its
 // slot is the ticket modulo the ring, and tickets wrap at 2^24.
 //
@@ -24,18 +24,18 @@ import (
 // completes from; after the queue's end it is the token's holder.
 //
 // Its first three cache lines are what posts and completions touch, by writer.
-type queue struct {
+type Queue struct {
 	// Read by posters and completers. Modify changes rules and depth while posters read
 	// them, and slots and mask while no poster has an unpublished ticket and none gets a
 	// ticket. The first post makes slots and then sets depth, so only who has read a depth
 	// above 0 may read slots. The rest is immutable but for watched.
-	rules   atomic.Pointer[rules]
+	rules   atomic.Pointer[Rules]
 	slots   []slot
-	box     *mailbox
+	box     *Mailbox
 	id      uint64        // of slot 0
 	depth   atomic.Uint32 // the most tickets outstanding; 0 until there are slots, and while Modify replaces them
 	mask    uint32        // of slots
-	watched atomic.Uint32 // what completions must not overlook; the holder writes it, but for timed
+	watched atomic.Uint32 // what completions must not overlook; the holder writes it, but for measured
 	plain   hw.Op         // OpSend or OpRecv
 	prompt  bool          // a post returns only when the provider has it; see awaitHanded
 
@@ -74,9 +74,8 @@ type queue struct {
 	sges     annex[hw.SGE] // iov of them for each slot
 	operands annex[operands]
 	binds    annex[pendingBind]
-	iov      int   // segments per slot
-	srq      *SRQ  // the shared queue that receives come from, in place of the slots; or nil; immutable
-	feed     *feed // the feed of srq for the rules' evd
+	iov      int    // segments per slot
+	shared   Shared // the queue that receives come from, in place of the slots; or nil
 
 	mu      sync.Mutex
 	waiting []hw.WC // under mu: what has taken the detour
@@ -89,7 +88,7 @@ const ticketMask = 1<<24 - 1
 const (
 	detour        uint32 = 1 << iota // completions wait until ESTABLISHED is announced
 	solicitedOnly                    // receives notify only when solicited; Modify changes it while nothing can complete
-	timed                            // requests are measured; see latency.go, which changes it under cold.mu
+	measured                         // requests are measured; SetRules changes it
 )
 
 // handedEvery is how often a receive that goes the short way moves handed.
@@ -97,10 +96,10 @@ const handedEvery = 1 << 20
 
 // noteHanded notes that the provider has the posts of the n tickets from one on, which went
 // the short way, if it is time to.
-func (q *queue) noteHanded(ticket, n uint32) {
+func (q *Queue) noteHanded(ticket, n uint32) {
 	if noted := (ticket + handedEvery - 1) &^ (handedEvery - 1); noted-ticket < n {
 		q.handed.Store((noted + 1) & ticketMask)
-		q.box.cold.handings.changed()
+		q.box.cold.crew.handings.changed()
 	}
 }
 
@@ -152,7 +151,7 @@ func (a *annex[T]) take() []T {
 // operands are the numbers of an atomic.
 type operands struct{ operand, compare uint64 }
 
-func (q *queue) init(b *mailbox, depth, iov int) {
+func (q *Queue) init(b *Mailbox, depth, iov int) {
 	q.box = b
 	q.size(depth, iov)
 	if depth == 0 {
@@ -161,7 +160,7 @@ func (q *queue) init(b *mailbox, depth, iov int) {
 }
 
 // size says how many slots the queue is to have.
-func (q *queue) size(depth, iov int) {
+func (q *Queue) size(depth, iov int) {
 	q.asked, q.mask, q.iov = uint32(depth), 0, iov
 	if depth > 1 {
 		q.mask = 1<<bits.Len(uint(depth-1)) - 1
@@ -170,7 +169,7 @@ func (q *queue) size(depth, iov int) {
 
 // open makes the slots and lets posters in. The first post calls it, since the requests of
 // many an endpoint never come. It returns false if there are slots already.
-func (q *queue) open() bool {
+func (q *Queue) open() bool {
 	yield.Point()
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -182,10 +181,10 @@ func (q *queue) open() bool {
 	return true
 }
 
-func (q *queue) slot(ticket uint32) *slot { return &q.slots[ticket&q.mask] }
+func (q *Queue) slot(ticket uint32) *slot { return &q.slots[ticket&q.mask] }
 
 // segments returns the segments of a post that has n.
-func (q *queue) segments(ticket uint32, n int) []hw.SGE {
+func (q *Queue) segments(ticket uint32, n int) []hw.SGE {
 	if n <= 1 {
 		return q.slots[ticket&q.mask].sge[:n]
 	}
@@ -193,14 +192,14 @@ func (q *queue) segments(ticket uint32, n int) []hw.SGE {
 }
 
 // several is segments of a post that has more than one.
-func (q *queue) several(ticket uint32, n int) []hw.SGE {
+func (q *Queue) several(ticket uint32, n int) []hw.SGE {
 	at := int(ticket&q.mask) * q.iov
 	return q.sges.made(len(q.slots) * q.iov)[at : at+n : at+n]
 }
 
 // publishedNext reports whether the post with ticket q.next is published, so that
 // the holder may take it.
-func publishedNext(q *queue) bool {
+func publishedNext(q *Queue) bool {
 	if q.next != q.ready {
 		return true
 	}
@@ -218,12 +217,12 @@ func publishedNext(q *queue) bool {
 }
 
 // tail returns the next ticket, given the word.
-func (q *queue) tail(word uint64) uint32 { return uint32(word>>q.tailShift) & ticketMask }
+func (q *Queue) tail(word uint64) uint32 { return uint32(word>>q.tailShift) & ticketMask }
 
 // published reports whether all tickets before that one are published, whether the
 // provider has them or not. ticket is at most a queue's length from next.
-func (q *queue) published(ticket uint32) bool {
-	q.box.token.Check()
+func (q *Queue) published(ticket uint32) bool {
+	q.box.Token.Check()
 	if q.reached(ticket) {
 		return true
 	}
@@ -237,18 +236,15 @@ func (q *queue) published(ticket uint32) bool {
 
 // reached reports whether next has come to ticket. ticket is at most a queue's
 // length from next, in either direction.
-func (q *queue) reached(ticket uint32) bool { return !before(q.next, ticket) }
+func (q *Queue) reached(ticket uint32) bool { return !before(q.next, ticket) }
 
 // before reports whether a ticket comes before another.
 func before(a, b uint32) bool { return (a-b)&ticketMask > ticketMask/2 }
 
-// outstanding is how many posts have not completed.
-func (q *queue) outstanding() uint32 {
+// Outstanding is how many posts have not completed.
+func (q *Queue) Outstanding() uint32 {
 	retired := q.retired.Load() // before the tail, which is not behind it
-	return (q.tail(q.box.token.Load()) - retired) & ticketMask
+	return (q.tail(q.box.Token.Load()) - retired) & ticketMask
 }
 
-var (
-	errNoEventRoom = &hw.Error{Type: hw.InsufficientResources, Sub: hw.ResourceTEVD, Text: "the dispatcher has no room for the completion"}
-	errNoSlot      = &hw.Error{Type: hw.InsufficientResources, Sub: hw.ResourceCredits, Text: "as many operations are outstanding as the endpoint allows"}
-)
+var errNoSlot = &hw.Error{Type: hw.InsufficientResources, Sub: hw.ResourceCredits, Text: "as many operations are outstanding as the endpoint allows"}

@@ -1,4 +1,4 @@
-package ep
+package line
 
 import (
 	"godat/hw"
@@ -15,27 +15,26 @@ import (
 // which takes the completions of all.
 //
 // It returns false, and nothing has happened, if something else than a plain post is to be
-// done, or if there are no cookies or more than 64; then the caller uses PostRecvs.
-func (o own) PostPieces(first mem.Segment, step uint64, cookies []uint64) bool {
-	b := &o.e.box
-	q := &b.recvs
+// done, or if there are no cookies or more than 64; then the caller posts a batch.
+func (b *Mailbox) PostPieces(first mem.Segment, step uint64, cookies []uint64) bool {
+	q := &b.Recvs
 	r := q.rules.Load()
-	if b.runner == nil || b.state.Load() != uint32(Connected) || uint(len(cookies)-1) >= batchDTOs || always&r.illegal[hw.OpRecv] != 0 {
+	if b.runner == nil || !b.up() || uint(len(cookies)-1) >= batchPosts || always&r.illegal[hw.OpRecv] != 0 {
 		return false
 	}
-	region := r.zone.Find(&q.near, first.Context)
+	region := r.Zone.Find(&q.near, first.Context)
 	if region == nil || uint64(first.Len)-1 >= r.longest {
 		return false
 	}
 	seg := first
 	for _, cookie := range cookies {
 		seg.Addr = first.Addr + uint64(uint32(cookie))*step
-		if !region.Allows(r.zone, (*memory.Segment)(&seg), hw.LocalWrite) {
+		if !region.Allows(r.Zone, (*memory.Segment)(&seg), hw.LocalWrite) {
 			return false
 		}
 	}
 	n := uint32(len(cookies))
-	to := r.queues.For(cookies[0])
+	to := r.Queues.For(cookies[0])
 	if !to.Reserve(len(cookies)) {
 		return false
 	}

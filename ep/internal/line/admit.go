@@ -1,4 +1,4 @@
-package ep
+package line
 
 import (
 	"godat/evd"
@@ -23,13 +23,13 @@ type work struct {
 
 // post checks and admits one operation, then publishes it or hands it to the
 // provider. shot, unless it is nil, takes the completion.
-func post(b *mailbox, w *work, shot *evd.OneShot) error {
+func post(b *Mailbox, w *work, shot *evd.OneShot) error {
 	if b == nil {
-		return nilEndpoint(w.op)
+		return NilEndpoint(w.op)
 	}
-	q := &b.requests
+	q := &b.Requests
 	if w.op == hw.OpRecv {
-		q = &b.recvs
+		q = &b.Recvs
 	}
 	ticket, mine, err := b.admitOne(q, w, shot)
 	if err != nil {
@@ -46,7 +46,7 @@ func (w *work) single() bool { return len(w.segs) == 1 && w.segs[0].Len != 0 }
 // and a filled slot. If Modify has replaced the rules meanwhile, it checks a
 // refused operation again: the dispatcher of the old rules is no longer the
 // endpoint's, and may be closed.
-func (b *mailbox) admitOne(q *queue, w *work, shot *evd.OneShot) (ticket uint32, mine bool, err error) {
+func (b *Mailbox) admitOne(q *Queue, w *work, shot *evd.OneShot) (ticket uint32, mine bool, err error) {
 	for {
 		r := q.rules.Load()
 		lkey, err := b.check(r, w)
@@ -60,40 +60,40 @@ func (b *mailbox) admitOne(q *queue, w *work, shot *evd.OneShot) (ticket uint32,
 	}
 }
 
-// admit is admitOne after the check. lkey is the key of a single segment.
-func (b *mailbox) admit(q *queue, r *rules, w *work, shot *evd.OneShot, lkey uint32) (ticket uint32, mine bool, err error) {
+// admit is admitOne after the check, so stages 2 to 4. lkey is the key of a single segment.
+func (b *Mailbox) admit(q *Queue, r *Rules, w *work, shot *evd.OneShot, lkey uint32) (ticket uint32, mine bool, err error) {
 	to, err := b.destination(shot, r, w.cookie)
 	switch {
 	case err != nil:
-		return 0, false, wrap(callOf(w.op), err)
+		return 0, false, Wrap(CallOf(w.op), err)
 	case to != nil && shot == nil && !to.Reserve(1):
-		return 0, false, b.cold.owner.noRoom(callOf(w.op), to)
+		return 0, false, b.cold.owner.NoRoom(CallOf(w.op), to)
 	}
 	ticket, ok, mine := b.claimTicket(q)
 	if !ok {
 		if to != nil {
 			to.Release(1)
 		}
-		return 0, false, b.whyNoTicket(callOf(w.op))
+		return 0, false, b.whyNoTicket(CallOf(w.op))
 	}
 	q.fill(ticket, w, to, lkey)
 	return ticket, mine, nil
 }
 
-// destination returns the queue that takes the completion of an operation, and arms the
+// destination is stage 2, but for the place: it returns the queue that takes the completion of an operation, and arms the
 // operation's one-shot if it has one.
-func (b *mailbox) destination(shot *evd.OneShot, r *rules, cookie uint64) (*delivery.Queue, error) {
+func (b *Mailbox) destination(shot *evd.OneShot, r *Rules, cookie uint64) (*delivery.Queue, error) {
 	switch {
 	case shot != nil:
-		return b.cold.owner.arm(shot, r.queues)
-	case r.queues == nil:
+		return b.cold.owner.Arm(shot, r.Queues)
+	case r.Queues == nil:
 		return nil, nil
 	}
-	return r.queues.For(cookie), nil
+	return r.Queues.For(cookie), nil
 }
 
-// fill writes the slot of a ticket; lkey is the key of a single segment.
-func (q *queue) fill(ticket uint32, w *work, to *delivery.Queue, lkey uint32) {
+// fill is stage 4: it writes the slot of a ticket; lkey is the key of a single segment.
+func (q *Queue) fill(ticket uint32, w *work, to *delivery.Queue, lkey uint32) {
 	i := ticket & q.mask
 	s := &q.slots[i]
 	s.op = w.op
@@ -102,13 +102,13 @@ func (q *queue) fill(ticket uint32, w *work, to *delivery.Queue, lkey uint32) {
 	release.Relaxed(&s.cookie, w.cookie)
 	s.to = to
 	if q.rules.Load().timed && w.flags&hw.Suppress == 0 {
-		s.posted = clock()
+		s.posted = Clock()
 	}
 	if w.single() {
 		sge := &s.sge[0]
 		sge.Addr, sge.Len, sge.LKey = w.segs[0].Addr, w.segs[0].Len, lkey
 	} else {
-		w.translate(q.segments(ticket, len(w.segs)), q.rules.Load().zone)
+		w.translate(q.segments(ticket, len(w.segs)), q.rules.Load().Zone)
 	}
 	if operations[w.op&31].special {
 		s.addr, s.rkey = w.remote.Addr, w.remote.Context
@@ -137,8 +137,8 @@ func (w *work) translate(sges []hw.SGE, zone *memory.Zone) {
 	}
 }
 
-// sgesOf writes the segments to sges, as [memory.Zone.Resolve] takes them.
-func sgesOf(sges []hw.SGE, segs []mem.Segment) []hw.SGE {
+// SGEsOf writes the segments to sges, as [memory.Zone.Resolve] takes them.
+func SGEsOf(sges []hw.SGE, segs []mem.Segment) []hw.SGE {
 	for i, s := range segs {
 		sges[i] = hw.SGE{Addr: s.Addr, Len: s.Len, LKey: s.Context}
 	}

@@ -1,4 +1,4 @@
-package ep
+package line
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package ep
+package line
 
 import (
 	"sync/atomic"
@@ -37,19 +37,19 @@ func (u *unreported) has(oldest, tail uint32) bool {
 	return uint32(w) == tail && (tail-oldest)&ticketMask <= (tail-first)&ticketMask
 }
 
-// settle has the device tell which requests have succeeded, if all that are outstanding are not
+// Settle has the device tell which requests have succeeded, if all that are outstanding are not
 // signaled, so that no completion will. The answer may come later. It never blocks.
-func (b *mailbox) settle() {
-	retired := b.requests.retired.Load() // before the tail, which is not behind it
-	tail := b.requests.tail(b.token.Load())
-	if tail != retired && b.State() == Connected && !b.unreported.marking.Load() && b.unreported.has(retired, tail) {
-		b.tell(tellMark)
+func (b *Mailbox) Settle() {
+	retired := b.Requests.retired.Load() // before the tail, which is not behind it
+	tail := b.Requests.tail(b.Token.Load())
+	if tail != retired && b.up() && !b.unreported.marking.Load() && b.unreported.has(retired, tail) {
+		b.Tell(tellMark)
 	}
 }
 
 // passMark retires, from ticket r on, the requests that a mark tells of, and returns the new value
 // of retired. A later request may have completed before the mark.
-func (u *unreported) passMark(q *queue, r uint32) uint32 {
+func (u *unreported) passMark(q *Queue, r uint32) uint32 {
 	if before(r, u.marked) {
 		r = q.passTo(r, u.marked)
 	}
@@ -57,15 +57,15 @@ func (u *unreported) passMark(q *queue, r uint32) uint32 {
 	return r
 }
 
-// mark is the holder's part of settle.
-func (b *mailbox) mark() {
-	b.token.Check()
+// mark is the holder's part of Settle.
+func (b *Mailbox) mark() {
+	b.Token.Check()
 	u := &b.unreported
-	if b.State() != Connected || u.marking.Load() {
+	if !b.up() || u.marking.Load() {
 		return
 	}
 	if qp, ok := b.qp.(hw.Marker); ok {
-		u.marked = b.requests.next
+		u.marked = b.Requests.next
 		u.marking.Store(true)
 		if !qp.Mark(u.id) {
 			u.marking.Store(false)

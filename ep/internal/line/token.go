@@ -1,4 +1,4 @@
-package ep
+package line
 
 import (
 	"runtime"
@@ -36,13 +36,13 @@ const (
 // adapter's workers, so that no poster works for others without end.
 const budget = 64
 
-// claimTicket claims the next ticket of q, if there is room, and the token if it is free.
+// claimTicket is stage 3: it claims the next ticket of q, if there is room, and the token if it is free.
 // mine reports whether it took the token.
-func (b *mailbox) claimTicket(q *queue) (ticket uint32, ok, mine bool) {
+func (b *Mailbox) claimTicket(q *Queue) (ticket uint32, ok, mine bool) {
 	yield.Point()
 	shift := q.tailShift & 63
 	for {
-		w := b.token.Load()
+		w := b.Token.Load()
 		ticket = uint32(w>>shift) & ticketMask
 		depth := q.depth.Load()
 		if (ticket-q.retired.Load())&ticketMask >= depth {
@@ -59,7 +59,7 @@ func (b *mailbox) claimTicket(q *queue) (ticket uint32, ok, mine bool) {
 			if word &^= guards; b.goRound(q, w, word) {
 				return ticket, true, w&token.Held == 0
 			}
-		} else if b.token.Swap(w, word) {
+		} else if b.Token.Swap(w, word) {
 			return ticket, true, w&token.Held == 0
 		}
 	}
@@ -67,18 +67,18 @@ func (b *mailbox) claimTicket(q *queue) (ticket uint32, ok, mine bool) {
 
 // seal lets no post take a ticket from now on. It changes the word, so a post that has
 // loaded the word before, and still found a place, fails in its swap and looks again.
-func (b *mailbox) seal() {
-	b.token.Check()
-	for w := b.token.Load(); !sealed(w) && !b.token.Swap(w, w|guards); {
-		w = b.token.Load()
+func (b *Mailbox) seal() {
+	b.Token.Check()
+	for w := b.Token.Load(); !sealed(w) && !b.Token.Swap(w, w|guards); {
+		w = b.Token.Load()
 	}
 }
 
 // unseal undoes seal.
-func (b *mailbox) unseal() {
-	b.token.Check()
-	for w := b.token.Load(); sealed(w) && !b.token.Swap(w, w&^guards); {
-		w = b.token.Load()
+func (b *Mailbox) unseal() {
+	b.Token.Check()
+	for w := b.Token.Load(); sealed(w) && !b.Token.Swap(w, w&^guards); {
+		w = b.Token.Load()
 	}
 }
 
@@ -87,20 +87,20 @@ func (b *mailbox) unseal() {
 func sealed(word uint64) bool { return word&guards == guards }
 
 // whyNoTicket is why a post got no ticket.
-func (b *mailbox) whyNoTicket(call string) error {
-	if sealed(b.token.Load()) {
-		return stateError(call, b.State())
+func (b *Mailbox) whyNoTicket(call string) error {
+	if sealed(b.Token.Load()) {
+		return b.cold.owner.NotIn(call, b.State())
 	}
-	return wrap(call, errNoSlot)
+	return Wrap(call, errNoSlot)
 }
 
 // goRound swaps in a word in which the tail of q has wrapped.
 //
 //go:noinline
-func (b *mailbox) goRound(q *queue, from, to uint64) bool {
-	b.cold.mu.Lock()
-	defer b.cold.mu.Unlock()
-	if !b.token.Swap(from, to) {
+func (b *Mailbox) goRound(q *Queue, from, to uint64) bool {
+	b.cold.Mu.Lock()
+	defer b.cold.Mu.Unlock()
+	if !b.Token.Swap(from, to) {
 		return false
 	}
 	q.tally().rounds++
@@ -110,14 +110,14 @@ func (b *mailbox) goRound(q *queue, from, to uint64) bool {
 // letGo ends the short way of a post. If the word is still the one with which the post
 // took its ticket and the token, no post or kick has come since, and letGo releases the
 // token. Otherwise it returns false, and the caller runs the step.
-func (b *mailbox) letGo(word uint64) bool {
+func (b *Mailbox) letGo(word uint64) bool {
 	yield.Point()
-	return b.token.ReleaseIf(word)
+	return b.Token.ReleaseIf(word)
 }
 
 // submit publishes n filled slots from ticket on, and runs the step or kicks its
 // holder.
-func (b *mailbox) submit(q *queue, ticket, n uint32, mine bool) {
+func (b *Mailbox) submit(q *Queue, ticket, n uint32, mine bool) {
 	if mine {
 		if q.ready == ticket {
 			q.ready = (ticket + n) & ticketMask
@@ -136,7 +136,7 @@ func (b *mailbox) submit(q *queue, ticket, n uint32, mine bool) {
 	}
 }
 
-func (q *queue) publish(ticket, n uint32) {
+func (q *Queue) publish(ticket, n uint32) {
 	for ; n > 0; n-- {
 		q.slot(ticket).seq.Store(ticket + 1)
 		ticket = (ticket + 1) & ticketMask
@@ -145,8 +145,8 @@ func (q *queue) publish(ticket, n uint32) {
 
 // kickStep makes the step run once more after this call began: the caller runs it, or
 // the holder does.
-func (b *mailbox) kickStep() {
-	if b.token.TakeOrKick() {
+func (b *Mailbox) kickStep() {
+	if b.Token.TakeOrKick() {
 		b.run(false)
 	}
 }
@@ -154,19 +154,19 @@ func (b *mailbox) kickStep() {
 // run is the holder's loop. It ends by releasing the token, or by leaving it to the
 // adapter's workers. A worker's budget is renewed as long as no other endpoint waits
 // for a worker.
-func (b *mailbox) run(byWorker bool) {
+func (b *Mailbox) run(byWorker bool) {
 	left := budget
 	for {
 		left = b.step(left)
 		if left > 0 {
 			yield.Point()
-			if b.token.Release() {
+			if b.Token.Release() {
 				return
 			}
 			continue
 		}
 		switch {
-		case byWorker && b.cold.workers.Idle():
+		case byWorker && b.cold.crew.workers.Idle():
 			runtime.Gosched()
 		case b.handOver():
 			return
@@ -179,18 +179,18 @@ func (b *mailbox) run(byWorker bool) {
 // executed a budget's worth of posts leaves the rest, so that no poster works for others
 // without end. An endpoint has nothing for a worker most of the time. It fails if the endpoint is
 // closed, because the workers end when all endpoints are.
-func (b *mailbox) handOver() bool {
-	b.token.Check()
-	if b.State() == closed {
+func (b *Mailbox) handOver() bool {
+	b.Token.Check()
+	if b.State().Phase() == Gone {
 		return false
 	}
-	b.token.Leave()
-	b.cold.workers.Add(b)
+	b.Token.Leave()
+	b.cold.crew.workers.Add(b)
 	return true
 }
 
 // serveLeft is a worker's turn with a mailbox that was left to it.
-func serveLeft(b *mailbox) {
-	b.token.Resume()
+func serveLeft(b *Mailbox) {
+	b.Token.Resume()
 	b.run(true)
 }

@@ -1,4 +1,4 @@
-package ep
+package line
 
 import (
 	"math"
@@ -16,14 +16,14 @@ import (
 // tickets and the token, one reservation takes the places of all events, and the
 // provider gets all requests in one run (hw.Runner).
 
-// postRun posts up to batchDTOs operations. It returns false, and nothing has happened,
+// postRun posts up to batchPosts operations. It returns false, and nothing has happened,
 // if one of them can't go the short way.
-func (b *mailbox) postRun(q *queue, dtos []DTO) bool {
+func (b *Mailbox) postRun(q *Queue, dtos []Post) bool {
 	r := q.rules.Load()
-	if len(dtos) == 1 || b.runner == nil || b.state.Load() != uint32(Connected) {
+	if len(dtos) == 1 || b.runner == nil || !b.up() {
 		return false
 	}
-	var lkeys [batchDTOs]uint32
+	var lkeys [batchPosts]uint32
 	if !r.checkRun(q, dtos, &lkeys) {
 		return false
 	}
@@ -50,13 +50,13 @@ func (b *mailbox) postRun(q *queue, dtos []DTO) bool {
 
 // checkRun checks operations, and looks up the keys of their segments. It returns false if
 // one can't go the short way.
-func (r *rules) checkRun(q *queue, dtos []DTO, lkeys *[batchDTOs]uint32) bool {
+func (r *Rules) checkRun(q *Queue, dtos []Post, lkeys *[batchPosts]uint32) bool {
 	for i := range dtos {
 		d := &dtos[i]
 		op, need, longest := d.Op, hw.LocalRead, r.longest
 		seg := d.single()
 		switch {
-		case seg == nil || d.OneShot != nil || d.Cookie>>63 != 0 && !d.own && q.box.reserves:
+		case seg == nil || d.OneShot != nil && d.OneShot != OwnShot || d.Cookie>>63 != 0 && d.OneShot == nil && q.box.reserves:
 			return false
 		case q.plain == hw.OpRecv:
 			op, need = hw.OpRecv, hw.LocalWrite
@@ -75,20 +75,20 @@ func (r *rules) checkRun(q *queue, dtos []DTO, lkeys *[batchDTOs]uint32) bool {
 		}
 		region := q.near.Lookup(seg.Context)
 		if region == nil {
-			region = r.zone.Find(&q.near, seg.Context)
+			region = r.Zone.Find(&q.near, seg.Context)
 		}
-		if region == nil || !region.Allows(r.zone, (*memory.Segment)(seg), need) {
+		if region == nil || !region.Allows(r.Zone, (*memory.Segment)(seg), need) {
 			return false
 		}
-		lkeys[uint(i)%batchDTOs] = region.LKey
+		lkeys[uint(i)%batchPosts] = region.LKey
 	}
 	return true
 }
 
 // destinations returns the queue in which the completions of operations need so many
 // places; the others complete to sinks. It returns nil if they need places in several.
-func (r *rules) destinations(dtos []DTO) (to *delivery.Queue, places int) {
-	d := r.queues
+func (r *Rules) destinations(dtos []Post) (to *delivery.Queue, places int) {
+	d := r.Queues
 	if to = d.ForAll(); to != nil {
 		return to, len(dtos)
 	}
@@ -113,8 +113,8 @@ func (r *rules) destinations(dtos []DTO) (to *delivery.Queue, places int) {
 
 // run is n posts that have consecutive tickets and go the short way together.
 type run struct {
-	b         *mailbox
-	q         *queue
+	b         *Mailbox
+	q         *Queue
 	ticket, n uint32
 }
 
@@ -122,14 +122,14 @@ type run struct {
 // tickets.
 func (r run) hand(w uint64) {
 	b, q, ticket, n := r.b, r.q, r.ticket, r.n
-	if w&token.Held != 0 || q.next != ticket || b.state.Load() != uint32(Connected) {
+	if w&token.Held != 0 || q.next != ticket || !b.up() {
 		b.submit(q, ticket, n, w&token.Held == 0)
 		return
 	}
 	runner := b.runner // the holder reads it: Modify may replace it when the token is free
 	word := w + uint64(n)<<(q.tailShift&63)
 	q.ready = (ticket + n) & ticketMask
-	if q == &b.requests {
+	if q == &b.Requests {
 		if !r.requests() || !b.letGo(word) {
 			b.run(false)
 		}
@@ -142,7 +142,7 @@ func (r run) hand(w uint64) {
 }
 
 // fill writes the slots of operations that checkRun has checked.
-func (r run) fill(dtos []DTO, lkeys *[batchDTOs]uint32, to *delivery.Queue) {
+func (r run) fill(dtos []Post, lkeys *[batchPosts]uint32, to *delivery.Queue) {
 	q, ticket := r.q, r.ticket
 	for i := range dtos {
 		d := &dtos[i]
@@ -154,15 +154,15 @@ func (r run) fill(dtos []DTO, lkeys *[batchDTOs]uint32, to *delivery.Queue) {
 		release.Relaxed(&s.cookie, d.Cookie)
 		s.to = to
 		seg, sge := d.single(), &s.sge[0]
-		sge.Addr, sge.Len, sge.LKey = seg.Addr, seg.Len, lkeys[uint(i)%batchDTOs]
+		sge.Addr, sge.Len, sge.LKey = seg.Addr, seg.Len, lkeys[uint(i)%batchPosts]
 		s.addr, s.rkey = d.Remote.Addr, d.Remote.Context
 	}
 }
 
 // route corrects the queues in the slots of operations that do not all complete to one.
-func (r run) route(dtos []DTO, rules *rules) {
+func (r run) route(dtos []Post, rules *Rules) {
 	for i := range dtos {
-		r.q.slot(r.ticket + uint32(i)).to = rules.queues.For(dtos[i].Cookie)
+		r.q.slot(r.ticket + uint32(i)).to = rules.Queues.For(dtos[i].Cookie)
 	}
 }
 
@@ -170,7 +170,7 @@ func (r run) route(dtos []DTO, rules *rules) {
 // not, the step hands on the rest. The caller holds the token.
 func (r run) requests() bool {
 	b, q, ticket, n := r.b, r.q, r.ticket, r.n
-	b.token.Check()
+	b.Token.Check()
 	for n > 0 {
 		silent := b.unsignaled
 		flags, some := r.alike(ticket, n)
@@ -237,7 +237,7 @@ const slotSize = unsafe.Sizeof(slot{})
 // recvs is requests for receives.
 func (r run) recvs() bool {
 	b, q, ticket, n := r.b, r.q, r.ticket, r.n
-	b.token.Check()
+	b.Token.Check()
 	for n > 0 {
 		i := ticket & q.mask
 		some := min(n, q.mask+1-i) // whose slots lie one behind the other

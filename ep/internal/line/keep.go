@@ -1,4 +1,4 @@
-package ep
+package line
 
 import (
 	"godat/hw"
@@ -26,7 +26,7 @@ const maxKept = 64 << 10
 //
 // The slot is the completer's until retired moves past it. The provider has done with the
 // segment, so the completion's length takes the place of the segment's.
-func (q *queue) keep(id uint64, op hw.Op, n uint32) {
+func (q *Queue) keep(id uint64, op hw.Op, n uint32) {
 	s := &q.slots[uint32(id)&q.mask]
 	to := s.to
 	if s.odd(op)|(uint32(id)^(q.retired.Load()+q.kept))&q.mask|q.watched.Load() != 0 || to == nil {
@@ -52,7 +52,7 @@ func (q *queue) keep(id uint64, op hw.Op, n uint32) {
 // keepOther counts an operation that is kept and is not what the queue has most.
 //
 //go:noinline
-func (q *queue) keepOther(op hw.Op, n uint32) {
+func (q *Queue) keepOther(op hw.Op, n uint32) {
 	q.box.cold.countOther(op, n)
 	q.keptOther++
 	q.tally().keptOctets += n
@@ -60,7 +60,7 @@ func (q *queue) keepOther(op hw.Op, n uint32) {
 
 // Flush ends a series of completions from the provider. Of one that has kept nothing it does nothing: before
 // ESTABLISHED is announced nothing is kept, and the completer may be whoever announces it, at this moment.
-func (q *queue) Flush() {
+func (q *Queue) Flush() {
 	if q.keptFor == nil {
 		return
 	}
@@ -69,9 +69,9 @@ func (q *queue) Flush() {
 	q.completer.Release()
 }
 
-// deliver delivers the completions kept, if there are some, and flushes the dispatcher's
+// deliver is stage 7: it delivers the completions kept, if there are some, and flushes the dispatcher's
 // queue that they go to.
-func (q *queue) deliver() {
+func (q *Queue) deliver() {
 	q.completer.Check()
 	to := q.keptFor
 	if to == nil {
@@ -93,7 +93,7 @@ func (q *queue) deliver() {
 
 // deliverCells is deliver of n completions into cells of a ring. As in CompleteOne, retired
 // moves after the slots were read, and before a consumer can see an event.
-func (q *queue) deliverCells(to *delivery.Queue, ring *ring.Reserved[event.Event], n int) {
+func (q *Queue) deliverCells(to *delivery.Queue, ring *ring.Reserved[event.Event], n int) {
 	r, first, source := q.retired.Load(), ring.ClaimAll(n), q.box.source
 	for done := 0; done < n; {
 		slots := q.slots[(r+uint32(done))&q.mask:]
@@ -110,7 +110,7 @@ func (q *queue) deliverCells(to *delivery.Queue, ring *ring.Reserved[event.Event
 }
 
 // deliverEvents is deliver to a queue without a ring.
-func (q *queue) deliverEvents(to *delivery.Queue, n int) {
+func (q *Queue) deliverEvents(to *delivery.Queue, n int) {
 	var evs [16]event.Event
 	for r := q.retired.Load(); n > 0; {
 		slots := q.slots[r&q.mask:]

@@ -1,11 +1,11 @@
-package ep
+package line
 
 import "godat/hw"
 
 // scratchWRs is the most work requests handed to a provider in one call.
 const scratchWRs = 64
 
-// step hands on receives first, then requests, then handles inputs. It returns what
+// step is stage 5: it hands on receives first, then requests, then handles inputs. It returns what
 // is left of the budget. It asserts the owner once for the methods below that run
 // for each post, because in race builds each check costs microseconds.
 //
@@ -13,33 +13,33 @@ const scratchWRs = 64
 // was posted before the input was told precedes it. To handle an input the step
 // ignores the budget; otherwise posters without a pause could delay an input for
 // ever. It then drains no more than the queues hold.
-func (b *mailbox) step(left int) int {
-	b.token.Check()
+func (b *Mailbox) step(left int) int {
+	b.Token.Check()
 	for {
 		if b.inputs.Load() == 0 && !b.called {
-			left = b.drain(&b.recvs, left)
-			left = b.drain(&b.requests, left)
+			left = b.drain(&b.Recvs, left)
+			left = b.drain(&b.Requests, left)
 			if b.bothEnded {
-				b.cold.owner.ended()
+				b.cold.owner.Ended()
 			}
 			return left
 		}
 		told := b.readInputs()
-		calm := b.called && b.requests.published(b.requests.before) && b.recvs.published(b.recvs.before)
-		b.drain(&b.recvs, int(b.recvs.mask)+1)
-		b.drain(&b.requests, int(b.requests.mask)+1)
+		calm := b.called && b.Requests.published(b.Requests.before) && b.Recvs.published(b.Recvs.before)
+		b.drain(&b.Recvs, int(b.Recvs.mask)+1)
+		b.drain(&b.Requests, int(b.Requests.mask)+1)
 		if b.bothEnded {
-			b.cold.owner.ended()
+			b.cold.owner.Ended()
 		}
 		if told&tellMark != 0 {
 			b.mark()
 		}
-		b.cold.owner.handle(told)
+		b.cold.owner.Handle(told)
 		b.noteEnds(told)
 		switch {
 		case calm:
 			b.called = false
-			b.cold.owner.execute()
+			b.cold.owner.Execute()
 		case told == 0:
 			return left
 		}
@@ -47,12 +47,12 @@ func (b *mailbox) step(left int) int {
 }
 
 // noteEnds notes that the provider has nothing of a queue any more.
-func (b *mailbox) noteEnds(told uint32) {
-	b.token.Check()
+func (b *Mailbox) noteEnds(told uint32) {
+	b.Token.Check()
 	if told&(tellRequestEnd|tellRecvEnd) != 0 {
-		b.requests.ended = b.requests.ended || told&tellRequestEnd != 0
-		b.recvs.ended = b.recvs.ended || told&tellRecvEnd != 0
-		b.bothEnded = b.requests.ended && b.recvs.ended
+		b.Requests.ended = b.Requests.ended || told&tellRequestEnd != 0
+		b.Recvs.ended = b.Recvs.ended || told&tellRecvEnd != 0
+		b.bothEnded = b.Requests.ended && b.Recvs.ended
 	}
 }
 
@@ -60,15 +60,15 @@ func (b *mailbox) noteEnds(told uint32) {
 // call once everything that had a ticket before it is published. A post may have
 // returned and still wait behind an earlier ticket whose slot is being filled; the
 // poster with that ticket kicks the step when it has published the slot.
-func (b *mailbox) readInputs() (told uint32) {
-	b.token.Check()
+func (b *Mailbox) readInputs() (told uint32) {
+	b.Token.Check()
 	told = b.inputs.Swap(0)
-	if told&tellControl != 0 {
+	if told&TellControl != 0 {
 		b.called = true
-		w := b.token.Load()
-		b.requests.before, b.recvs.before = b.requests.tail(w), b.recvs.tail(w)
+		w := b.Token.Load()
+		b.Requests.before, b.Recvs.before = b.Requests.tail(w), b.Recvs.tail(w)
 	}
-	return told &^ tellControl
+	return told &^ TellControl
 }
 
 // path is where published work goes in the present state.
@@ -80,22 +80,22 @@ const (
 	toHold          // the provider still has earlier work to flush: the work waits for the queue's end
 )
 
-func (b *mailbox) path(q *queue) path {
-	switch b.State() {
-	case Connected:
+func (b *Mailbox) path(q *Queue) path {
+	switch b.State().Phase() {
+	case Up:
 		return toProvider
-	case Disconnected, closed:
+	case Over, Gone:
 		if q.ended {
 			return toFlush
 		}
 		return toHold
-	case DisconnectPending:
-		if q == &b.requests {
+	case Draining:
+		if q == &b.Requests {
 			return toHold // a provider takes no request after Drain; these were posted too late
 		}
 		return toProvider
 	default:
-		if q == &b.requests {
+		if q == &b.Requests {
 			return toFlush // it was posted before a Reset
 		}
 		return toProvider
@@ -104,7 +104,7 @@ func (b *mailbox) path(q *queue) path {
 
 // drain hands on the published posts of q, as far as the budget goes, and returns
 // what is left of the budget.
-func (b *mailbox) drain(q *queue, left int) int {
+func (b *Mailbox) drain(q *Queue, left int) int {
 	for left > 0 && publishedNext(q) {
 		switch b.path(q) {
 		case toHold:
@@ -125,8 +125,8 @@ func (b *mailbox) drain(q *queue, left int) int {
 
 // handToProvider gives the provider up to most posts of q. n is how many it gathered,
 // done how many the provider took.
-func (b *mailbox) handToProvider(q *queue, most int) (n, done int, err error) {
-	if q == &b.recvs {
+func (b *Mailbox) handToProvider(q *Queue, most int) (n, done int, err error) {
+	if q == &b.Recvs {
 		n = b.gatherRecvs(min(most, scratchWRs))
 		done, err = b.qp.PostRecv(b.recvWRs[:n])
 		if q.prompt {
@@ -149,8 +149,8 @@ func scratch[WR hw.SendWR | hw.RecvWR](wrs *[]WR, i int) *WR {
 	return &(*wrs)[i]
 }
 
-func (b *mailbox) gatherRecvs(most int) int {
-	q := &b.recvs
+func (b *Mailbox) gatherRecvs(most int) int {
+	q := &b.Recvs
 	n := 0
 	for n < most && publishedNext(q) {
 		t := q.next
@@ -162,8 +162,8 @@ func (b *mailbox) gatherRecvs(most int) int {
 	return n
 }
 
-func (b *mailbox) gatherRequests(most int) int {
-	q := &b.requests
+func (b *Mailbox) gatherRequests(most int) int {
+	q := &b.Requests
 	n := 0
 	for n < most && publishedNext(q) {
 		t := q.next
@@ -176,8 +176,8 @@ func (b *mailbox) gatherRequests(most int) int {
 
 // describe makes a work request of a slot. Providers read the extra fields only for
 // operations that have them.
-func (b *mailbox) describe(wr *hw.SendWR, t uint32) {
-	q := &b.requests
+func (b *Mailbox) describe(wr *hw.SendWR, t uint32) {
+	q := &b.Requests
 	s := q.slot(t)
 	wr.ID = q.id | uint64(t&q.mask)
 	wr.Op = s.op
@@ -210,8 +210,8 @@ func (b *mailbox) describe(wr *hw.SendWR, t uint32) {
 // the requests that hold them, from however many endpoints, the last one to come
 // here finds all places taken and is signaled. Requests of one run have taken their
 // places together, and the last one of the run looks for all; a sink is always full.
-func (b *mailbox) wrFlags(ticket uint32, last bool) (w hw.WRFlags) {
-	s := b.requests.slot(ticket)
+func (b *Mailbox) wrFlags(ticket uint32, last bool) (w hw.WRFlags) {
+	s := b.Requests.slot(ticket)
 	f := s.flags
 	if f&hw.Suppress == 0 || b.unsignaled+1 >= b.signalEvery || last && s.to != nil && s.to.Full() {
 		w = hw.WRSignaled
@@ -232,8 +232,8 @@ func (b *mailbox) wrFlags(ticket uint32, last bool) (w hw.WRFlags) {
 // providerFailed takes back the last n requests of q, which the provider refused
 // although it had room for them, and ends the connection. The requests are flushed
 // when the queue has ended.
-func (b *mailbox) providerFailed(q *queue, n uint32, err error) {
-	b.token.Check()
+func (b *Mailbox) providerFailed(q *Queue, n uint32, err error) {
+	b.Token.Check()
 	q.next = (q.next - n) & ticketMask
-	b.cold.owner.failed(err)
+	b.cold.owner.Failed(err)
 }

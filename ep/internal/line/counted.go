@@ -1,4 +1,4 @@
-package ep
+package line
 
 import (
 	"sync"
@@ -6,22 +6,20 @@ import (
 
 	"godat/hw"
 	"godat/internal/release"
-	"godat/internal/workers"
 )
 
-// cold is what a mailbox has that most posts and completions do not touch.
-type cold struct {
+// Cold is what a mailbox has that most posts and completions do not touch.
+type Cold struct {
 	// Immutable.
-	owner    boxOwner
-	workers  *workers.Pool[mailbox] // they serve what posters leave; see handOver
-	handings *handings              // of the adapter: where its posters sleep
+	owner Owner
+	crew  *Crew
 
 	// others has the successes of the operations that are not what their queue has most. The
 	// first of them makes it. Each operation belongs to one queue, whose completer is the writer.
 	others  atomic.Pointer[[operationNumbers]moved]
 	tallies [2]tally // of the requests, and of the receives
 
-	mu sync.Mutex
+	Mu sync.Mutex
 }
 
 // tally is what is counted of one queue beside its successes.
@@ -31,7 +29,6 @@ type cold struct {
 type tally struct {
 	rounds  uint64 // how often the tail has wrapped
 	skipped uint64 // tickets that are not posts
-	look    look
 
 	// Written by the queue's completer. failures and flushes count the operations that did
 	// not succeed; keptOctets are the lengths of queue.keptOther.
@@ -39,15 +36,15 @@ type tally struct {
 	keptOctets        uint32
 }
 
-// tally is the record's tally of the queue.
-func (q *queue) tally() *tally {
+// tally is the queue's.
+func (q *Queue) tally() *tally {
 	if q.plain == hw.OpSend {
 		return &q.box.cold.tallies[0]
 	}
 	return &q.box.cold.tallies[1]
 }
 
-// posts returns how many posts there were, given the tail. The caller holds record.mu.
+// posts returns how many posts there were, given the tail. The caller holds Mu.
 func (t *tally) posts(tail uint32) uint64 {
 	return t.rounds*(ticketMask+1) + uint64(tail) - t.skipped
 }
@@ -74,7 +71,7 @@ func (m *moved) add(operations, octets uint64) {
 }
 
 // count counts the success of an operation.
-func (q *queue) count(op hw.Op, octets uint32) {
+func (q *Queue) count(op hw.Op, octets uint32) {
 	if op == q.plain {
 		q.moved.add(1, uint64(octets))
 	} else {
@@ -85,7 +82,7 @@ func (q *queue) count(op hw.Op, octets uint32) {
 // countOther is count of an operation that is not what its queue has most.
 //
 //go:noinline
-func (c *cold) countOther(op hw.Op, octets uint32) {
+func (c *Cold) countOther(op hw.Op, octets uint32) {
 	others := &c.others
 	if others.Load() == nil {
 		others.CompareAndSwap(nil, new([operationNumbers]moved)) // the other queue's completer may be faster
@@ -95,13 +92,13 @@ func (c *cold) countOther(op hw.Op, octets uint32) {
 
 // countReport counts what the provider reports of an operation. What the device found wrong
 // stands in the story, too.
-func (q *queue) countReport(op hw.Op, wc *hw.WC) {
+func (q *Queue) countReport(op hw.Op, wc *hw.WC) {
 	switch {
 	case wc.Status == hw.StatusFlushed:
 		q.tally().flushes.Add(1)
 	case wc.Status != hw.StatusSuccess:
 		q.tally().failures.Add(1)
-		q.box.cold.owner.refused(op, wc.Status)
+		q.box.cold.owner.Refused(op, wc.Status)
 	case q.plain == hw.OpRecv:
 		q.count(wc.Op, wc.Len)
 	default:
