@@ -17,7 +17,6 @@ type Config struct {
 
 const (
 	pollBatch      = 64
-	defaultSpin    = 20
 	defaultRounds  = 20  // longer than a round trip takes, and short enough to cost little
 	defaultCQDepth = 992 // makes a ring of 1024 places, since a ring has 32 more than its depth
 	minThreadProcs = 3
@@ -36,11 +35,3 @@ func (cfg *Config) hasThread() bool {
 
 // processorToSpare reports whether a spinning thread leaves the program two processors.
 func processorToSpare() bool { return goruntime.GOMAXPROCS(0) >= minThreadProcs }
-
-// spins is the number of rounds that SpinRounds stands for.
-func (cfg *Config) spins() int {
-	if cfg.SpinRounds == 0 && processorToSpare() {
-		return defaultSpin
-	}
-	return max(0, cfg.SpinRounds)
-}

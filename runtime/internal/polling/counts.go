@@ -34,24 +34,3 @@ func (c *counts) now() hw.PollCounts {
 		Spun: time.Duration(c.spun.Load()), HandBacks: c.handBacks.Load(),
 	}
 }
-
-// spinning is the time of the polls that find nothing, which a thread or goroutine repeats
-// before it sleeps.
-type spinning struct {
-	since time.Time // of the first; zero while there is none
-}
-
-// begin says that a poll has found nothing, and that another follows.
-func (s *spinning) begin() {
-	if s.since.IsZero() {
-		s.since = time.Now()
-	}
-}
-
-// end says that a poll has found something, or that a sleep begins.
-func (s *spinning) end(c *counts) {
-	if !s.since.IsZero() {
-		release.Count(&c.spun, uint64(time.Since(s.since)))
-		s.since = time.Time{}
-	}
-}

@@ -31,7 +31,6 @@ type driver struct {
 	dev    hw.Polled
 	to     Completer
 	cpus   []int
-	spin   int
 	alone  bool // consumers are not to poll: no Config.ConsumerPolls
 	report func(hw.AsyncEvent)
 	ready  chan error    // the outcome of start
@@ -51,7 +50,7 @@ type driver struct {
 
 	// Owned by the back-stop.
 	nap      *time.Timer
-	spinning spinning
+	pace     pace
 	away     bool // consumers have the device
 	degraded bool
 	busy     *delivery.Consumer // polled last, and none has gone to sleep since; or nil
@@ -73,7 +72,7 @@ const drivenPeriod = time.Millisecond
 // newDriver makes a driver for a device. report takes errors of the device.
 func newDriver(dev hw.Polled, cfg Config, report func(hw.AsyncEvent)) *driver {
 	d := &driver{
-		dev: dev, cpus: cfg.CPUs, spin: cfg.spins(), alone: !cfg.ConsumerPolls, report: report,
+		dev: dev, cpus: cfg.CPUs, pace: newPace(cfg.SpinRounds), alone: !cfg.ConsumerPolls, report: report,
 		ready: make(chan error, 1), done: make(chan struct{}), napEnd: make(chan struct{}, 1),
 		nap: time.NewTimer(drivenPeriod),
 	}
@@ -192,34 +191,39 @@ func (d *driver) run() {
 		goruntime.LockOSThread() // for good: the thread ends with the goroutine
 	}
 	err := setAffinity(d.cpus)
+	if err == nil {
+		d.pace.measure(d.dev, &d.counts)
+	}
 	d.ready <- err
 	if err != nil {
 		return
 	}
-	idle := 0
 	for !d.stopping.Load() {
-		switch {
-		case d.consumersPoll():
-			d.leave()
-			idle = 0
-		case d.consumersTake():
-			d.tryPoll() // for others: the consumer does not poll while it finds events
-			d.leave()
-			idle = 0
-		case d.tryPoll() > 0:
-			d.takeBack()
-			d.spinning.end(&d.counts)
-			goruntime.Gosched() // lets the consumers that it woke run first
-			idle = 0
-		case idle < d.spin:
-			d.takeBack()
-			d.spinning.begin()
-			idle++
-			goruntime.Gosched()
-		default:
-			d.sleep()
-			idle = 0
-		}
+		d.turn()
+	}
+}
+
+// turn is one round of the back-stop.
+func (d *driver) turn() {
+	switch {
+	case d.consumersPoll():
+		d.leave()
+		return
+	case d.consumersTake():
+		d.tryPoll() // for others: the consumer does not poll while it finds events
+		d.leave()
+		return
+	}
+	n := d.tryPoll()
+	d.takeBack()
+	switch {
+	case n > 0:
+		d.pace.found(n, &d.counts)
+		goruntime.Gosched() // lets the consumers that it woke run first
+	case d.pace.again():
+		goruntime.Gosched()
+	default:
+		d.sleep()
 	}
 }
 
@@ -249,7 +253,7 @@ func (d *driver) consumersTake() bool {
 
 // leave leaves the device to the consumers for a while.
 func (d *driver) leave() {
-	d.spinning.end(&d.counts)
+	d.pace.sleeps(&d.counts)
 	d.away = true
 	d.takeNap()
 }
@@ -275,8 +279,7 @@ func (d *driver) takeNap() {
 // sleep arms the device, polls once more, and waits for the device. It returns early if
 // there may be something to do.
 func (d *driver) sleep() {
-	d.takeBack()
-	d.spinning.end(&d.counts)
+	d.pace.sleeps(&d.counts)
 	if d.degraded {
 		d.takeNap()
 		return
@@ -291,7 +294,9 @@ func (d *driver) sleep() {
 	n := 0
 	if err == nil {
 		release.Count(&d.counts.arms, 1)
-		n = d.poll()
+		if n = d.poll(); n > 0 {
+			d.pace.found(n, &d.counts)
+		}
 	}
 	d.token.Store(tokenFree)
 	if err == nil {

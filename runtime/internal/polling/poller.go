@@ -20,7 +20,6 @@ type poller struct {
 	// Immutable after newPoller.
 	dev    hw.Polled
 	cpus   []int
-	spin   int
 	report func(hw.AsyncEvent)
 	ready  chan error    // the outcome of start
 	done   chan struct{} // closed when the thread has ended
@@ -37,14 +36,14 @@ type poller struct {
 
 	// Owned by the thread.
 	wcs      [pollBatch]hw.WC
-	spinning spinning
+	pace     pace
 	degraded bool
 }
 
 // newPoller makes a poller for a device. report takes errors of the device.
 func newPoller(dev hw.Polled, cfg Config, report func(hw.AsyncEvent)) *poller {
 	p := &poller{
-		dev: dev, cpus: cfg.CPUs, spin: cfg.spins(), report: report,
+		dev: dev, cpus: cfg.CPUs, pace: newPace(cfg.SpinRounds), report: report,
 		ready: make(chan error, 1), done: make(chan struct{}),
 	}
 	p.bindings.Store(new([]*cqBinding))
@@ -97,21 +96,16 @@ func (p *poller) run() {
 	defer p.spinsFor.Store(nil)
 	goruntime.LockOSThread()
 	err := setAffinity(p.cpus)
+	if err == nil {
+		p.pace.measure(p.dev, &p.counts)
+	}
 	p.ready <- err
 	if err != nil {
 		return
 	}
-	idle := 0
 	for !p.stopping.Load() {
-		switch {
-		case p.poll():
-			idle = 0
-		case idle < p.spin:
-			p.spinning.begin()
-			idle++
-		default:
+		if !p.poll() && !p.pace.again() {
 			p.sleep()
-			idle = 0
 		}
 	}
 }
@@ -123,7 +117,7 @@ func (p *poller) poll() bool {
 	if n == 0 {
 		return false
 	}
-	p.spinning.end(&p.counts)
+	p.pace.found(n, &p.counts)
 	p.distribute(p.wcs[:n])
 	return true
 }
@@ -158,7 +152,7 @@ func (p *poller) push(b *cqBinding, wcs []hw.WC) {
 // completion that came before the device was armed would wait for the next one.
 func (p *poller) sleep() {
 	p.spinsFor.Store(nil)
-	p.spinning.end(&p.counts)
+	p.pace.sleeps(&p.counts)
 	if p.degraded {
 		time.Sleep(degradedPeriod)
 		return

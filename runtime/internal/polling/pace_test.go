@@ -1,0 +1,173 @@
+package polling
+
+import (
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+const testPrice = 10 * time.Microsecond
+
+// gapped is a pace to which gaps happen, in a bubble of synctest, whose clock stands still but
+// for what the test sleeps. A poll takes pollTime.
+type gapped struct {
+	pace
+	counts counts
+	paid   time.Duration // for polls in vain and for sleeps
+	late   time.Duration // how much longer a wake-up takes than was measured
+}
+
+const pollTime = 500 * time.Nanosecond
+
+func newGapped() *gapped { return &gapped{pace: pace{price: testPrice}} }
+
+// gap lets the device be empty for a while. It reports whether the pace slept.
+func (g *gapped) gap(d time.Duration) (slept bool) {
+	end := time.Now().Add(d)
+	for time.Now().Before(end) {
+		if !g.again() {
+			g.sleeps(&g.counts)
+			time.Sleep(max(0, time.Until(end)) + testPrice + g.late) // it runs again later
+			g.paid += testPrice
+			slept = true
+			break
+		}
+		time.Sleep(pollTime)
+		g.paid += pollTime
+	}
+	g.found(1, &g.counts)
+	return slept
+}
+
+func TestADeviceWithShortGapsIsPolledOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGapped()
+		assert.True(t, g.gap(testPrice/2), "nothing is known yet")
+		for range 16 {
+			g.gap(testPrice / 2)
+		}
+		assert.False(t, g.gap(testPrice/2))
+		assert.Equal(t, time.Duration(g.counts.spun.Load()), g.paid-8*testPrice, "after eight sleeps")
+	})
+}
+
+func TestADeviceWithLongGapsSleepsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGapped()
+		for range 16 {
+			g.gap(testPrice / 2)
+		}
+		for range 16 {
+			before := g.paid
+			g.gap(time.Millisecond)
+			assert.LessOrEqual(t, g.paid-before, 2*testPrice, "it polls in vain for as long as a sleep costs, and no longer")
+		}
+		before := time.Duration(g.counts.spun.Load())
+		for range 160 {
+			g.gap(time.Millisecond)
+		}
+		assert.Equal(t, 10*testPrice, time.Duration(g.counts.spun.Load())-before, "it looks at one gap of sixteen")
+	})
+}
+
+func TestASleeperSeesThatGapsBecomeShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGapped()
+		for range 100 {
+			g.gap(time.Millisecond)
+		}
+		sleeps := 0
+		for g.gap(testPrice / 2) {
+			sleeps++
+			if sleeps > 100 {
+				t.Fatal("it sleeps for ever")
+			}
+		}
+		assert.LessOrEqual(t, sleeps, mostGaps)
+	})
+}
+
+// Where a wake-up takes longer than was measured, and the next completion comes only after
+// the last one was seen to, each gap looks long to a sleeper.
+func TestASleeperWhoWakesLateSeesThatGapsAreShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGapped()
+		g.late = 5 * testPrice
+		sleeps := 0
+		for range 100 * probeEvery {
+			if g.gap(testPrice / 2) {
+				sleeps++
+			}
+		}
+		assert.LessOrEqual(t, sleeps, mostGaps*probeEvery)
+	})
+}
+
+func TestCompletionsThatCameDuringASleepShortenTheGap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGapped()
+		for range mostGaps {
+			g.again()
+			g.sleeps(&g.counts)
+			time.Sleep(100 * testPrice)
+			g.found(64, &g.counts)
+		}
+		assert.True(t, g.again())
+	})
+}
+
+func TestWithoutAClockThePollsInVainEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGapped()
+		for range 16 {
+			g.found(1, &g.counts)
+		}
+		polls := 0
+		for g.again() {
+			polls++
+		}
+		assert.Equal(t, mostEmpty, polls)
+	})
+}
+
+func TestRoundsOfTheProgramsReplaceTheGaps(t *testing.T) {
+	for rounds, want := range map[int]int{-1: 0, 1: 1, 20: 20} {
+		p := newPace(rounds)
+		for range 3 {
+			polls := 0
+			for p.again() {
+				polls++
+			}
+			assert.Equal(t, want, polls)
+			p.sleeps(new(counts))
+			assert.False(t, p.again(), "a wake-up in vain begins no polls")
+			p.found(1, new(counts))
+		}
+	}
+}
+
+// Whoever knows each gap before it begins pays for the gap or for a sleep, whichever is less. A
+// tenth more than twice that is for chance, and for looks at gaps that are expected to be long.
+func TestNoMixOfGapsCostsTwiceTheBest(t *testing.T) {
+	for _, short := range []int{0, 10, 30, 45, 50, 55, 70, 90, 100} { // percent
+		for seed := range uint64(2) {
+			synctest.Test(t, func(t *testing.T) {
+				rng := rand.New(rand.NewPCG(seed, uint64(short)))
+				g := newGapped()
+				var best time.Duration
+				for range 1000 {
+					d := testPrice + time.Duration(rng.ExpFloat64()*1e6)
+					if rng.IntN(100) < short {
+						d = time.Duration(rng.IntN(int(testPrice)-1) + 1)
+					}
+					best += min(d, testPrice)
+					g.gap(d)
+				}
+				assert.Less(t, float64(g.paid), 2.2*float64(best), "%d %% of the gaps are short", short)
+			})
+		}
+	}
+}
