@@ -1,21 +1,28 @@
 package runtime
 
-// PollerConfig says how the completion queues of a polled device are emptied: by the
-// pinned poller, which is a thread of its own, or with ConsumerPolls by the program.
-// Other devices have no such queues.
+// PollerConfig says how the completion queues of a polled device are emptied. Other devices
+// have no such queues. A program need not set anything: see the adapter's [PollSnapshot] for
+// what the adapter does by itself.
 //
-// The pinned poller and the goroutines that deliver what it polls need processors of
-// their own. Where GOMAXPROCS is below 3 when the adapter is opened, and neither CPUs
-// nor DelivererRounds is set, one goroutine polls and delivers in its place.
+// By itself the adapter polls and sleeps as the completions come. While the next one came
+// sooner than a sleep costs, most of the last times, it polls on for as long as a sleep costs
+// at most; otherwise it has the device wake it. What a sleep costs is measured in Open. A
+// consumer that polls (a Dequeue that finds nothing polls the device once) gets the device as
+// soon as it finds completions before the adapter does, and loses it when it has not polled
+// for a millisecond or two. An adapter without traffic polls nothing.
+//
+// A pinned thread polls, and goroutines deliver what it found, where they have processors of
+// their own. Where GOMAXPROCS is below 3 when the adapter is opened, and neither CPUs nor
+// DelivererRounds is set, one goroutine polls and delivers in their place, and
+// yields between polls. Only there consumers get the device.
 type PollerConfig struct {
-	// ConsumerPolls lets consumers poll. A Dequeue that finds its dispatcher empty
-	// polls the device once, and delivers what came, to its own dispatcher and to all
-	// others, whatever their mode. No completion is handed from thread to thread. It is
-	// for the lowest latency, in programs that call Dequeue all the time anyway and
-	// spend a processor on it. Any number of goroutines may dequeue: one polls at a
-	// time, and the others find what it delivered.
+	// ConsumerPolls promises that consumers poll: the first Dequeue that finds nothing
+	// gets the device, and there is no pinned thread. Such a Dequeue polls once, and
+	// delivers what came, to its own dispatcher and to all others, whatever their mode. No
+	// completion is handed from thread to thread. Any number of goroutines may dequeue:
+	// one polls at a time, and the others find what it delivered.
 	//
-	// The program need not go on polling. When no Dequeue has polled or taken an event
+	// The program need not keep the promise. When no Dequeue has polled or taken an event
 	// for a millisecond or two, the adapter polls and waits for the device itself, until
 	// consumers poll again. A consumer that waits, iterates, or dequeues from a
 	// dispatcher with a CNO polls once and puts the adapter in charge at once. So when a
@@ -23,20 +30,17 @@ type PollerConfig struct {
 	// CNOs) may come those milliseconds late, once. While each Dequeue finds events in
 	// its dispatcher and none polls, the adapter polls once a millisecond for the others.
 	//
-	// With ConsumerPolls there is no pinned thread, and DelivererRounds has no effect.
-	// With CPUs, the adapter's own polls come from a thread on those processors, which
-	// is slower to wake consumers.
+	// With ConsumerPolls, DelivererRounds has no effect. With CPUs, the adapter's own polls
+	// come from a thread on those processors, which is slower to wake consumers.
 	ConsumerPolls bool
 
 	// CPUs are the processors that the thread may run on; none means any. It is
 	// supported on Linux; elsewhere Open fails when it is set.
 	CPUs []int
 
-	// SpinRounds is how many polls in a row may find nothing before the thread arms the
-	// device and sleeps. More rounds buy latency with processor time. 0 means 20, or
-	// none where GOMAXPROCS is below 3, because the thread would keep the program from
-	// running. Below 0 means none. A goroutine that polls in place of the thread yields
-	// in each round.
+	// SpinRounds is for comparisons: how many polls in a row may find nothing before the
+	// adapter arms the device and sleeps, whatever comes. Below 0 means none: it always sleeps.
+	// math.MaxInt means that it never does. 0, the usual value, leaves it to the adapter.
 	SpinRounds int
 
 	// DelivererRounds is how often a dispatcher's deliverer, the goroutine that takes

@@ -25,7 +25,7 @@ func TestASnapshotSaysWhatPolls(t *testing.T) {
 		"iwarp":     {"iwarp", nil, "sockets"},
 		"default":   {"sim", polled(PollerConfig{}), "goroutine"},
 		"pinned":    {"sim", polled(PollerConfig{DelivererRounds: 20}), "thread"},
-		"consumers": {"sim", polled(PollerConfig{ConsumerPolls: true}), "consumers"},
+		"consumers": {"sim", polled(PollerConfig{ConsumerPolls: true}), "goroutine"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ia := open(t, tc.provider, tc.options...)

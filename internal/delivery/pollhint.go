@@ -1,7 +1,7 @@
 package delivery
 
 // A polled device keeps completions that no consumer knows of: those that are not solicited,
-// and all of them where consumers poll. A device that consumers help (hw.Progresser) has work
+// and all of them where consumers may poll. A device that consumers help (hw.Progresser) has work
 // that would be completions. Four callers poll the device themselves: a Dequeue that finds
 // nothing, a Wait that finds too few events, a goroutine that waits for what a filter takes,
 // and a poster without room, whose places such completions hold.
@@ -28,7 +28,7 @@ const (
 // SetPollDevice sets the function that polls the device behind the dispatcher; nil
 // for none. It must not block. Any number of goroutines call it, each time that one
 // finds too few events. The owner of the completion queues sets it where they are
-// solicited-only, or are polled by consumers; an adapter sets it where consumers help
+// solicited-only, or where consumers may poll; an adapter sets it where consumers help
 // the device.
 func (c *Consumer) SetPollDevice(poll func(PollHint)) {
 	if poll == nil {

@@ -264,3 +264,80 @@ func (d *drowsy) whisper(cq *polledCQ) {
 	d.whispered = true
 	cq.wcs = append(cq.wcs, hw.WC{})
 }
+
+// handOver completes and polls until the back-stop leaves the device to the consumer.
+func handOver(t *testing.T, engine *Engine, cq *polledCQ) {
+	t.Helper()
+	for range 1000 {
+		cq.complete(wcs(0, 1)...)
+		for range 2 * enoughPolls {
+			pollAs(engine, delivery.PollNow)
+		}
+		if synctest.Wait(); engine.Way() == "consumers" {
+			return
+		}
+	}
+	require.Fail(t, "the back-stop never leaves the device")
+}
+
+func TestConsumersThatFindCompletionsFirstGetTheDevice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dev := newPolled()
+		defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(2))
+		engine, _ := newEngine(t, dev, Config{}, completeFunc(func([]hw.WC) {}))
+		cq := attach(t, engine, nil, 64)
+		for round := range uint64(3) {
+			handOver(t, engine, cq)
+			arms := dev.arms.Load()
+			time.Sleep(drivenPeriod / 2) // the back-stop looks between two turns of the consumer
+			for range 10 {
+				for range 2 * enoughPolls {
+					pollAs(engine, delivery.PollNow)
+				}
+				cq.complete(wcs(0, 1)...)
+				time.Sleep(drivenPeriod)
+			}
+			synctest.Wait()
+			require.Equal(t, "consumers", engine.Way())
+			require.Equal(t, arms, dev.arms.Load(), "the back-stop arms nothing meanwhile")
+
+			found := engine.Counts().Found
+			cq.complete(wcs(0, 1)...)
+			time.Sleep(2 * drivenPeriod)
+			synctest.Wait()
+			require.Greater(t, engine.Counts().Found, found, "the consumer has stopped, which delays nothing for longer")
+			require.True(t, dev.asleep())
+			require.Equal(t, "goroutine", engine.Way())
+			require.Equal(t, round+1, engine.Counts().HandBacks)
+		}
+		engine.Detach(cq, 64)
+	})
+}
+
+func TestAConsumerThatPollsSeldomKeepsNoDevice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dev := newPolled()
+		defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(2))
+		engine, _ := newEngine(t, dev, Config{}, completeFunc(func([]hw.WC) {}))
+		cq := attach(t, engine, nil, 64)
+		handOver(t, engine, cq)
+		for range 3 {
+			pollAs(engine, delivery.PollNow)
+			time.Sleep(drivenPeriod)
+		}
+		synctest.Wait()
+		require.Equal(t, "goroutine", engine.Way())
+
+		began := time.Now()
+		for i := range 100 { // a look at the dispatcher now and then, and completions for others
+			pollAs(engine, delivery.PollNow)
+			found := engine.Counts().Found
+			cq.complete(wcs(i, 1)...)
+			synctest.Wait()
+			require.Equal(t, found+1, engine.Counts().Found)
+			require.True(t, dev.asleep())
+		}
+		assert.Zero(t, time.Since(began), "it took no period")
+		engine.Detach(cq, 64)
+	})
+}

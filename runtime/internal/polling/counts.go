@@ -12,6 +12,7 @@ import (
 // time: the poller's thread, or the holder of the driver's token, or the back-stop.
 type counts struct {
 	found, empty, consumers atomic.Uint64
+	consumed                atomic.Uint64 // those of found that consumers made
 	arms, waits, handBacks  atomic.Uint64
 	spun                    atomic.Uint64 // nanoseconds
 

@@ -11,36 +11,40 @@ import (
 	"godat/internal/yield"
 )
 
-// driver polls and delivers without threads of its own. With Config.ConsumerPolls the
-// consumers of a device's dispatchers poll: a consumer that finds its dispatcher empty
-// takes the token, polls once, and delivers all that came, to its own dispatcher and to
-// others. Otherwise consumers only poll queues that wake no goroutine, and the back-stop
-// does the rest.
+// driver polls and delivers without threads of its own. Consumers of the device's dispatchers
+// poll: one that finds its dispatcher empty takes the token, polls once, and delivers all that
+// came, to its own dispatcher and to others.
 //
 // Only the token's holder delivers, so completions have one deliverer at a time, and
 // each holder sees what the one before it did. No consumer waits for the token, because
 // its holder is doing the work already.
 //
-// The back-stop is a goroutine that polls when the consumers stop polling. It does what
-// a poller does: arm, poll once more, wait. It keeps away as long as consumers poll or
-// are busy with the events that they got, and checks every drivenPeriod whether they
-// still do. It is not locked to a thread, because it wakes consumers itself, and a
-// wake-up by a locked thread takes tens of microseconds.
+// The back-stop is a goroutine that polls when consumers don't. It does what a poller does:
+// arm, poll once more, wait. It is not locked to a thread, because it wakes consumers itself,
+// and a wake-up by a locked thread takes tens of microseconds.
+//
+// The back-stop leaves the device to consumers that have found completions, again and again,
+// before it did: each of its own wake-ups was in vain. It keeps away as long as they go on
+// polling or are busy with the events that they got, and checks every drivenPeriod whether
+// they do. So a consumer that now and then looks at its dispatcher delays no other event, and
+// one that stops polling delays them by two periods, once. With Config.ConsumerPolls the
+// program has promised to poll, and the first poll is enough.
 type driver struct {
 	// Immutable once started.
-	dev    hw.Polled
-	to     Completer
-	cpus   []int
-	alone  bool // consumers are not to poll: no Config.ConsumerPolls
-	report func(hw.AsyncEvent)
-	ready  chan error    // the outcome of start
-	done   chan struct{} // closed when the back-stop has ended
+	dev      hw.Polled
+	to       Completer
+	cpus     []int
+	promised bool // Config.ConsumerPolls
+	report   func(hw.AsyncEvent)
+	ready    chan error    // the outcome of start
+	done     chan struct{} // closed when the back-stop has ended
 
 	// Shared.
 	token    atomic.Uint32
 	driven   atomic.Pointer[delivery.Consumer] // since the back-stop last looked, this consumer has polled and none has gone to sleep
 	slept    atomic.Bool                       // since the back-stop last looked, a consumer has gone to sleep
 	asleep   atomic.Bool                       // the back-stop waits for the device, or is about to
+	away     atomic.Bool                       // consumers have the device; the back-stop writes it
 	stopping atomic.Bool
 	napEnd   chan struct{} // ends the back-stop's nap, the current or the next one
 	counts   counts
@@ -51,10 +55,8 @@ type driver struct {
 	// Owned by the back-stop.
 	nap      *time.Timer
 	pace     pace
-	away     bool // consumers have the device
 	degraded bool
-	busy     *delivery.Consumer // polled last, and none has gone to sleep since; or nil
-	taken    uint64             // events that busy had taken at the last look
+	consumed consumed
 }
 
 // The states of the token.
@@ -72,7 +74,7 @@ const drivenPeriod = time.Millisecond
 // newDriver makes a driver for a device. report takes errors of the device.
 func newDriver(dev hw.Polled, cfg Config, report func(hw.AsyncEvent)) *driver {
 	d := &driver{
-		dev: dev, cpus: cfg.CPUs, pace: newPace(cfg.SpinRounds), alone: !cfg.ConsumerPolls, report: report,
+		dev: dev, cpus: cfg.CPUs, pace: newPace(cfg.SpinRounds), promised: cfg.ConsumerPolls, report: report,
 		ready: make(chan error, 1), done: make(chan struct{}), napEnd: make(chan struct{}, 1),
 		nap: time.NewTimer(drivenPeriod),
 	}
@@ -104,7 +106,7 @@ func (d *driver) stop() {
 func (d *driver) pollDevice(c *delivery.Consumer, hint delivery.PollHint) {
 	switch hint {
 	case delivery.PollNow:
-		if !d.alone && d.driven.Load() == nil {
+		if d.driven.Load() == nil {
 			d.driven.Store(c)
 		}
 		d.pollOnce()
@@ -124,6 +126,9 @@ func (d *driver) pollOnce() {
 	}
 	release.Count(&d.counts.consumers, 1)
 	n := d.poll()
+	if n > 0 {
+		release.Count(&d.counts.consumed, 1)
+	}
 	d.token.Store(tokenFree)
 	if n > 0 {
 		d.endWait() // work may be left that ends no wait: see hw.Polled
@@ -205,12 +210,7 @@ func (d *driver) run() {
 
 // turn is one round of the back-stop.
 func (d *driver) turn() {
-	switch {
-	case d.consumersPoll():
-		d.leave()
-		return
-	case d.consumersTake():
-		d.tryPoll() // for others: the consumer does not poll while it finds events
+	if d.consumersHaveIt() {
 		d.leave()
 		return
 	}
@@ -218,6 +218,7 @@ func (d *driver) turn() {
 	d.takeBack()
 	switch {
 	case n > 0:
+		d.consumed.inVain = 0
 		d.pace.found(n, &d.counts)
 		goruntime.Gosched() // lets the consumers that it woke run first
 	case d.pace.again():
@@ -227,41 +228,18 @@ func (d *driver) turn() {
 	}
 }
 
-// consumersPoll reports whether a consumer has polled since the last look.
-func (d *driver) consumersPoll() bool {
-	if d.slept.Swap(false) {
-		d.busy = nil
-	}
-	c := d.driven.Swap(nil)
-	if c != nil {
-		d.busy, d.taken = c, c.Taken()
-	}
-	return c != nil
-}
-
-// consumersTake reports whether the consumer that polled last has taken events since the
-// last look. It polls again when it finds none. A back-stop that took the device over
-// would fill the consumer's queue beside it, and so keep it from polling for good.
-func (d *driver) consumersTake() bool {
-	if d.busy == nil {
-		return false
-	}
-	before := d.taken
-	d.taken = d.busy.Taken()
-	return d.taken != before
-}
-
 // leave leaves the device to the consumers for a while.
 func (d *driver) leave() {
 	d.pace.sleeps(&d.counts)
-	d.away = true
+	d.away.Store(true)
 	d.takeNap()
 }
 
 // takeBack ends the time of the consumers.
 func (d *driver) takeBack() {
-	if d.away {
-		d.away = false
+	if d.away.Load() {
+		d.away.Store(false)
+		d.consumed.inVain = 0
 		release.Count(&d.counts.handBacks, 1)
 	}
 }
@@ -300,7 +278,7 @@ func (d *driver) sleep() {
 	}
 	d.token.Store(tokenFree)
 	if err == nil {
-		if n > 0 || d.stopping.Load() || d.driven.Load() != nil {
+		if n > 0 || d.stopping.Load() || d.promised && d.driven.Load() != nil {
 			return
 		}
 		yield.Point()

@@ -2,6 +2,7 @@ package polling
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	goruntime "runtime"
 	"sync"
@@ -198,27 +199,32 @@ func TestAThreadIsStartedOnlyWhereProcessorsAreToSpare(t *testing.T) {
 	}
 }
 
-// In each round some consumers poll, some go to sleep, or none does anything. All
-// completions of the round must be delivered.
+// In each round some consumers poll, some go to sleep, or none does anything; now and then
+// there is a burst, or the program gets other processors. All completions of the round must
+// be delivered.
 func TestNothingIsLostWhenConsumersPollNowAndThen(t *testing.T) {
 	rounds := 600
 	if testing.Short() {
 		rounds = 60
 	}
-	for _, procs := range []int{1, 2, 4} {
-		ok := t.Run("", func(t *testing.T) {
-			defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(procs))
+	for i, cfg := range []Config{{ConsumerPolls: true, SpinRounds: -1}, {ConsumerPolls: true}, {}, {SpinRounds: -1}} {
+		procs := []int{1, 2, 4}
+		ok := t.Run(fmt.Sprint(i), func(t *testing.T) {
+			defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(2))
 			dev, to := newPolled(), newCollector()
-			engine, log := newTestEngine(t, dev, Config{SpinRounds: -1, ConsumerPolls: true}, perQueue{to})
+			engine, log := newEngine(t, dev, cfg, perQueue{to})
 			cqs := []*polledCQ{attach(t, engine, newDispatcher(t), 64), attach(t, engine, newDispatcher(t), 64)}
 			var sent [2]int
-			rng := rand.New(rand.NewPCG(4, uint64(procs)))
+			rng := rand.New(rand.NewPCG(4, uint64(i)))
 			for range rounds {
+				if rng.IntN(20) == 0 {
+					goruntime.GOMAXPROCS(procs[rng.IntN(len(procs))])
+				}
 				which := rng.IntN(2)
 				n := 1 + rng.IntN(3)
 				var wg sync.WaitGroup
 				for range rng.IntN(3) {
-					polls, leaves := rng.IntN(20), rng.IntN(2) == 0
+					polls, leaves := rng.IntN(50), rng.IntN(2) == 0
 					wg.Go(func() {
 						for range polls {
 							pollAs(engine, delivery.PollNow)
@@ -229,8 +235,13 @@ func TestNothingIsLostWhenConsumersPollNowAndThen(t *testing.T) {
 						}
 					})
 				}
-				cqs[which].complete(wcs(sent[which], n)...)
-				sent[which] += n
+				if rng.IntN(20) == 0 {
+					n += 60 // a burst
+				}
+				for range n {
+					cqs[which].complete(wcs(sent[which], 1)...)
+					sent[which]++
+				}
 				to.requireAll(t, sent[0]+sent[1])
 				wg.Wait()
 			}

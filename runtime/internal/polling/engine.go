@@ -113,7 +113,7 @@ func (e *Engine) Attach(d *evd.Dispatcher, entries int) (hw.CQ, error) {
 // isAsked reports whether the queue's dispatcher must ask for polls, because a consumer
 // that finds the dispatcher empty may not rely on the poller.
 func (e *Engine) isAsked(b *cqBinding) bool {
-	return b.solicitedOnly || e.driver != nil && !e.driver.alone
+	return b.solicitedOnly || e.driver != nil
 }
 
 // pollDevice polls the device, or has it polled. Dispatchers call it.
@@ -293,10 +293,10 @@ func (e *Engine) Way() string {
 	switch {
 	case e.driver == nil:
 		return "thread"
-	case e.driver.alone:
-		return "goroutine"
+	case e.driver.away.Load():
+		return "consumers"
 	}
-	return "consumers"
+	return "goroutine"
 }
 
 // Close ends the deliverers, and then the poller or the driver. All queue pairs must be

@@ -12,11 +12,12 @@ import (
 // device again or sleeps until the device wakes it. It is the only one that decides so for
 // the device.
 //
-// A sleep has a price: the device is armed, polled and waited for, and something is woken. So
-// polling in vain for that long costs at most as much again as the best that a decision made
-// in hindsight could do, and a poll that finds something before saves the sleep. pace
-// remembers of the last gaps between completions how many were shorter than the price. It
-// polls on while most of them were, and for no longer than the price.
+// A sleep has a price: the device is armed, polled and waited for, and something is woken. A
+// poll that finds something before such a time is over saves a sleep; polls in vain for that
+// time cost as much as one. pace remembers of the last gaps between completions how many were
+// shorter than the price. It polls on while two thirds of them were, and for no longer than the
+// price. Then polls take less than the sleeps that they save, if a short gap takes half the
+// price; and no mix of gaps costs twice what a decision made in hindsight could.
 //
 // After a sleep a gap is known only in part, since nobody knows how long the wake-up took. So
 // a gap that may have been short is not counted, and at one gap of probeEvery the pace polls
@@ -38,7 +39,7 @@ type pace struct {
 
 const (
 	// mostGaps is how many of recent's gaps must have been short; at first none was.
-	mostGaps = 8
+	mostGaps = 11
 	// probeEvery makes polls in vain a sixteenth of what sleeps cost, where gaps are long.
 	probeEvery = 16
 	// unsure is a gap that was long even if the wake-up took long, in prices.
