@@ -22,6 +22,7 @@ var (
 	provider = flag.String("world.provider", strings.Join(Providers, ","), "the providers")
 	names    = flag.String("world.program", strings.Join(program.Names, ",")+",volume", "the programs")
 	twice    = flag.Bool("world.twice", true, "run each seed twice: both runs must be the same to the step")
+	shorten  = flag.Bool("world.shorten", true, "look for the troubles without which a failing run fails, too")
 	aloud    = flag.Bool("world.aloud", false, "print each step")
 	troubles = flag.Int("world.troubles", 12, "troubles of a script")
 	rounds   = flag.Int("world.rounds", 30, "rounds of each client")
@@ -55,6 +56,10 @@ func histories(t *testing.T, guest string, seeds int) {
 			for i := range seeds {
 				r.Seed = *first + uint64(i)
 				result := r.In(t.Context(), p)
+				if result.Err != "" && !*shorten {
+					t.Errorf("%v: %s\n%s", r, result.Err, result.Output)
+					continue
+				}
 				if result.Err != "" {
 					short, failed := r.Shorten(t.Context(), p)
 					t.Fatalf("%v, without the troubles %v: %s\n%s", r, short.Without, failed.Err, failed.Output)

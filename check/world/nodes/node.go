@@ -1,11 +1,11 @@
 package nodes
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
 	"sync"
-	"time"
 
 	"godat/check/world/program"
 	"godat/examples/nvmeof/identity"
@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	size  = 96 << 10 // of the disk, in bytes
+	size  = 192 << 10 // of the disk, in bytes
 	block = 512
 )
 
@@ -27,10 +27,12 @@ type member struct {
 	w      *program.World
 	id     uint64
 	host   string
+	addr   string
 	ia     *dat.IA
 	volume identity.ID
 	peers  raftlog.Members
 	made   bool
+	joins  bool // it is about to be added
 
 	disk, journal *fault.Store
 	file          *file
@@ -44,49 +46,26 @@ type member struct {
 
 // layout is that of a volume's journals.
 func layout(volume identity.ID) journal.Layout {
-	return journal.Layout{Nodes: 5, Slots: 4, SlotSize: 16 << 10, Volume: volume}
+	return journal.Layout{Nodes: 7, Slots: 4, SlotSize: 32 << 10, Volume: volume}
 }
 
-// found makes the members of a volume, which listen at the hosts, and starts them.
-func found(w *program.World, volume identity.ID, hosts []string, port int, slip func(raftlog.Members)) ([]*member, error) {
-	peers := make(raftlog.Members)
-	for i, host := range hosts {
-		peers[uint64(i+1)] = raftlog.Member{Addr: fmt.Sprintf("%s:%d", host, port+i)}
-		if w.Network == nil {
-			peers[uint64(i+1)] = raftlog.Member{Addr: fmt.Sprintf("loop:%d", port+i)}
-		}
+// member makes a node with a number, which is told where the others are.
+func (v *volume) member(id uint64, told raftlog.Members) (*member, error) {
+	host, addr := v.place(id)
+	ia, err := v.w.Open(host)
+	if err != nil {
+		return nil, err
 	}
-	all := make([]*member, len(hosts))
-	for i, host := range hosts {
-		ia, err := w.Open(host)
-		if err != nil {
-			return nil, err
-		}
-		m := &member{
-			w: w, id: uint64(i + 1), host: host, ia: ia, volume: volume, peers: make(raftlog.Members),
-			disk: fault.New(state.Size(size)), journal: fault.New(layout(volume).Size()), file: newFile(),
-		}
-		for id, is := range peers {
-			m.peers[id] = is
-		}
-		if slip != nil {
-			slip(m.peers)
-			m.peers[m.id] = peers[m.id]
-		}
-		all[i] = m
-	}
-	for _, m := range all {
-		if err := m.start(); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
+	return &member{
+		w: v.w, id: id, host: host, addr: addr, ia: ia, volume: v.id, peers: told,
+		disk: fault.New(state.Size(size)), journal: fault.New(layout(v.id).Size()), file: newFile(),
+	}, nil
 }
 
 // start begins a life.
 func (m *member) start() error {
 	log, err := raftlog.Open("", raftlog.Config{File: m.file, Volume: m.volume, Made: m.made})
-	if err == nil && !m.made {
+	if err == nil && !m.made && !m.joins {
 		err = log.SetMembers(m.peers)
 	}
 	if err != nil {
@@ -95,7 +74,7 @@ func (m *member) start() error {
 	m.made = true
 	ctx, cancel := context.WithCancel(context.Background())
 	n, err := node.Open(ctx, m.ia, node.Config{
-		ID: m.id, Addr: m.peers[m.id].Addr, Peers: m.peers, Layout: layout(m.volume), Journal: m.journal, Disk: m.disk, Log: log,
+		ID: m.id, Addr: m.addr, Peers: m.peers, Layout: layout(m.volume), Journal: m.journal, Disk: m.disk, Log: log,
 	})
 	if err != nil {
 		cancel()
@@ -136,28 +115,44 @@ func (m *member) doom() {
 // end ends the life in order, or by a power cut, at whose moment all that is not stable is lost.
 func (m *member) end(power bool, draw *rand.Rand) {
 	if power {
-		m.doom()
-		m.disk, m.journal, m.file = behind(m.disk, draw), behind(m.journal, draw), m.file.after(draw)
+		m.lose(draw)
 	}
 	m.stop()
 	err := <-m.ran
+	m.mu.Lock()
+	doomed := m.doomed
+	m.mu.Unlock()
 	m.w.Step(m.host, "node %d has ended, by a power cut: %v: %v", m.id, power, err)
-	if err != nil && !power && !m.doomed {
+	if err != nil && !doomed {
 		m.w.Wrong("node %d ended in order, and says %v", m.id, err)
 	}
 }
 
-// behind is a disk behind a power cut. What the old one gets from now on is nobody's.
+// lose is a power cut. What the node does until its end is nobody's.
+func (m *member) lose(draw *rand.Rand) {
+	m.mu.Lock()
+	m.node, m.doomed = nil, true
+	m.mu.Unlock()
+	m.disk, m.journal, m.file = behind(m.disk, draw), behind(m.journal, draw), m.file.after(draw)
+}
+
+// behind is a disk behind a power cut. The old one keeps what it has in memory: who still reads that read it before.
 func behind(old *fault.Store, draw *rand.Rand) *fault.Store {
 	old.FailAfter(0)
+	before := bytes.Clone(old.Memory())
 	old.Fail(draw)
-	next := fault.New(len(old.Memory()))
+	next := fault.New(len(before))
 	copy(next.Memory(), old.Memory())
-	if err := next.Flush(0, len(next.Memory())); err != nil {
+	copy(old.Memory(), before)
+	if err := next.Flush(0, len(before)); err != nil {
 		panic(err) // it is in memory
 	}
 	return next
 }
 
-// pause is a wait of a random length.
-func pause(draw *rand.Rand, most time.Duration) { time.Sleep(time.Duration(draw.Int64N(int64(most)))) }
+// again begins a further life.
+func (m *member) again() {
+	if err := m.start(); err != nil {
+		m.w.Wrong("a node does not come back: %v", err)
+	}
+}

@@ -28,18 +28,25 @@ type Read struct {
 	Offset int // in the disk, in bytes
 	Len    int // in bytes
 
-	from *queue
-	slot int32
+	answers chan<- result // has room for each command
+	slot    int32
 }
 
 // Done answers Gate: the memory has all that the command may return, or the command fails with an
 // error as that of Write.Done. It may be called from any goroutine, also when the connection has ended.
-func (r *Read) Done(err error) { r.from.results <- result{r.slot, err} } // has room for each command
+func (r *Read) Done(err error) { r.answers <- result{r.slot, err} }
+
+// NewRead is a Read that comes from no host, as [NewWrite] is: the program gives it to a Reader, and the answer is the
+// error of the Reader's Done, for which it waits. The program may give the Read again after that.
+func NewRead() (r *Read, answer func() error) {
+	answers := make(chan result, 1)
+	return &Read{answers: answers}, func() error { return (<-answers).err }
+}
 
 // gate asks a Reader before a Read or a Compare.
 func (c *command) gate(off, n int) {
 	if c.read == nil {
-		c.read = &Read{from: c.q, slot: int32(c.slot)}
+		c.read = &Read{answers: c.q.results, slot: int32(c.slot)}
 	}
 	c.read.NSID, c.read.Offset, c.read.Len = c.sqe.NSID, off, n
 	c.next = (*command).gated
