@@ -23,7 +23,7 @@ type Size struct {
 type Program interface{ Run(w *World) error }
 
 // Names are those of all programs.
-var Names = []string{"calls", "events", "memory", "streams"}
+var Names = []string{"calls", "events", "memory", "messages", "streams"}
 
 // Named returns a program by its name.
 func Named(name string, size Size) (Program, error) {
@@ -34,6 +34,8 @@ func Named(name string, size Size) (Program, error) {
 		return Events{size}, nil
 	case "memory":
 		return Memory{size}, nil
+	case "messages":
+		return Messages{size}, nil
 	case "streams":
 		return Streams{size}, nil
 	}
