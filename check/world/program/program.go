@@ -23,13 +23,15 @@ type Size struct {
 type Program interface{ Run(w *World) error }
 
 // Names are those of all programs.
-var Names = []string{"calls", "events", "memory", "messages", "streams"}
+var Names = []string{"calls", "disks", "events", "memory", "messages", "streams"}
 
 // Named returns a program by its name.
 func Named(name string, size Size) (Program, error) {
 	switch name {
 	case "calls":
 		return Calls{size}, nil
+	case "disks":
+		return Disks{size}, nil
 	case "events":
 		return Events{size}, nil
 	case "memory":
