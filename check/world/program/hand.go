@@ -36,7 +36,7 @@ func filled(value uint64, count int) []byte {
 
 // once runs one command. The first one reads all blocks.
 func (h *hand) once(ctx context.Context, first bool) error {
-	time.Sleep(time.Duration(h.draw.IntN(20)) * time.Millisecond)
+	time.Sleep(time.Duration(h.draw.IntN(100)) * time.Millisecond)
 	count := 1 + h.draw.IntN([]int{2, portion - 1}[h.draw.IntN(2)])
 	from := h.draw.IntN(portion - count)
 	if first {
