@@ -32,8 +32,15 @@ const (
 	answer
 )
 
-// mail is what connections are made of.
-var mail = dat.ConnConfig{Depth: mailDepth, Message: 512, Conns: 64, Apart: true}
+// mail is what connections are made of. Their Context is closed when they are up.
+var mail = dat.ConnConfig{
+	Depth: mailDepth, Message: 512, Conns: 64, Apart: true,
+	Setup: func(c *dat.Conn) ([]byte, error) {
+		c.Context = make(chan struct{})
+		return nil, nil
+	},
+	Established: func(c *dat.Conn) { close(c.Context.(chan struct{})) },
+}
 
 // Run runs the program.
 func (p Messages) Run(w *World) error {
@@ -149,6 +156,10 @@ func (m *mailer) run(ctx context.Context, serves bool) {
 	var asking, answering, receiving sync.WaitGroup
 	holds := rand.New(rand.NewPCG(m.draw.Uint64(), 7))
 	receiving.Go(func() { m.receive(ctx, holds) })
+	select {
+	case <-m.c.Context.(chan struct{}):
+	case <-m.over:
+	}
 	for range answerers {
 		own := rand.New(rand.NewPCG(m.draw.Uint64(), 8))
 		answering.Go(func() { m.answer(ctx, own) })
@@ -234,9 +245,8 @@ func (m *mailer) buffer(ctx context.Context) *dat.Buffer {
 
 // send sends a message in a buffer.
 func (m *mailer) send(b *dat.Buffer) bool {
-	up := func() bool { return m.c.Endpoint.State().String() == "CONNECTED" }
 	err := m.c.Send(b)
-	if err != nil && up() {
+	if err != nil && m.c.Endpoint.State().String() == "CONNECTED" {
 		m.w.Wrong("%s: a connection that is up takes no message: %v", m.who, err)
 	}
 	return err == nil
