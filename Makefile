@@ -16,7 +16,7 @@ GOFUMPT_VERSION  := v0.12.0
 GOLANGCI_VERSION := v2.15.0
 
 .DEFAULT_GOAL := help
-.PHONY: help tools fmt tidy vet build lint test race mutate fuzz examples bench cross consumer peers test-volume test-volume-guest test-iwarp test-ibv test-stream test-nvmeof ci
+.PHONY: help tools fmt tidy vet build lint test race mutate fuzz examples bench cross consumer peers test-volume test-volume-guest test-iwarp test-ibv test-stream test-nvmeof world ci
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 12
@@ -93,6 +93,9 @@ test-nvmeof: ## Linux mounts examples/nvmeof's disks on hw/iwarp, siw and rxe, i
 	done
 	GODAT_NVMEOF_SLOW=3 bash examples/nvmeof/test-guest.sh outside
 	GODAT_NVMEOF_SLOW=3 bash examples/nvmeof/test-guest.sh beside
+
+world: ## programs as functions of a seed for an hour, each seed twice: what was run, and what was found
+	cd check/world && $(GO) run ./results -seeds 1000000 -for 1h -twice
 
 ci: ## all that the checks on a clean machine do
 	.ci/run

@@ -5,5 +5,5 @@ golangci-lint run ./...
 go test -shuffle=on ./host ./network
 go test -race ./network
 go test -race . -run '^TestTheProgramsRunOnRealProcessorsToo$'
-go test -v . -run '^TestASeedIsAHistoryAndAllIsRightInIt$' -args -world.seeds 8
+go test -v . -run '^TestASeedIsAHistoryAndAllIsRightInIt$' -args -world.seeds 6
 go test -v . -run '^TestASeedOfAVolumeIsAHistoryAndAllIsRightInIt$' -args -world.seeds 2

@@ -47,8 +47,9 @@ type Run struct {
 	Program, Provider string
 	Seed              uint64
 	Troubles, Rounds  int
-	Without           []int // troubles that are left out
-	Aloud             bool  // print each step
+	Without           []int         // troubles that are left out
+	Aloud             bool          // print each step
+	Pause             time.Duration // the most that a writer of a volume pauses; 0 is as the program has it
 }
 
 // The guests: that of a volume has a larger program.
@@ -82,6 +83,9 @@ func (r Run) In(ctx context.Context, p *host.Program) host.Result {
 	args := []string{seed, r.Provider, r.Program, fmt.Sprintf("-troubles=%d", r.Troubles), fmt.Sprintf("-rounds=%d", r.Rounds)}
 	if r.Aloud {
 		args = append(args, "-v")
+	}
+	if r.Pause != 0 {
+		args = append(args, "-pause="+r.Pause.String())
 	}
 	left := make([]string, len(r.Without))
 	for i, n := range r.Without {

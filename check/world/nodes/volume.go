@@ -4,6 +4,7 @@
 package nodes
 
 import (
+	"cmp"
 	"fmt"
 	"sync"
 	"time"
@@ -28,7 +29,7 @@ func Named(name string, size program.Size) (program.Program, error) {
 
 // Run runs the program.
 func (p Volume) Run(w *program.World) error {
-	draw, pace := w.Draw(500), 400*time.Millisecond
+	draw, pace := w.Draw(500), cmp.Or(p.Pause, 400*time.Millisecond)
 	beside := draw.IntN(2)
 	first, err := found(w, 0, 3+beside+draw.IntN(3-beside), pace, nil)
 	if err != nil {

@@ -21,13 +21,14 @@ func Main(named func(name string, size Size) (Program, error)) {
 	verbose := set.Bool("v", false, "print each step")
 	troubles := set.Int("troubles", 12, "troubles of the script")
 	rounds := set.Int("rounds", 12, "rounds of each client")
+	pause := set.Duration("pause", 0, "the most that a writer of a volume pauses; 0 is as the program has it")
 	without := set.String("without", "", "troubles that are left out, by number")
 	seed, err := strconv.ParseUint(os.Args[1], 10, 64)
 	if err != nil {
 		panic(err)
 	}
 	_ = set.Parse(os.Args[4:]) // which ends the program if it fails
-	size := Size{Servers: 3, Clients: 5, Rounds: *rounds, Troubles: *troubles}
+	size := Size{Servers: 3, Clients: 5, Rounds: *rounds, Troubles: *troubles, Pause: *pause}
 	for _, text := range strings.FieldsFunc(*without, func(r rune) bool { return r == ',' }) {
 		n, err := strconv.Atoi(text)
 		if err != nil {

@@ -13,9 +13,10 @@ import (
 // Size says how much of everything a program has.
 type Size struct {
 	Servers, Clients int
-	Rounds           int   // of each client
-	Troubles         int   // of the script
-	Without          []int // those that are left out
+	Rounds           int           // of each client
+	Troubles         int           // of the script
+	Without          []int         // those that are left out
+	Pause            time.Duration // of a writer of a volume, at most; 0 is as the program has it
 }
 
 // Program is what runs in a world: it returns an error if it can't begin, and tells the world of

@@ -1,5 +1,6 @@
-// Command results runs seeds of all programs, and writes the page RESULTS.md: how much was run, which troubles came, and
-// what was found. Behind that are the campaigns that it is given, each as a file of what command plant has printed:
+// Command results runs seeds of all programs, for a number of seeds or for some time, and writes a page: how much was
+// run, whether two runs of a seed are the same, which troubles came, and what was found. It ends with status 1 if
+// anything was. Behind that are the campaigns that it is given, each as a file of what command plant has printed:
 //
 //	cd check/world && go run ./plant -run '^faults/' -seeds 100 > faults.txt
 //	cd check/world && go run ./results -seeds 100 faults.txt > RESULTS.md
@@ -11,6 +12,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -21,80 +23,152 @@ import (
 	"strings"
 	"time"
 
+	"godat/check/mutate/patch"
 	"godat/check/world"
+	"godat/check/world/host"
 )
 
 func main() {
-	seeds := flag.Int("seeds", 10, "seeds of each program over each provider")
+	var c campaign
+	flag.IntVar(&c.seeds, "seeds", 10, "seeds of each program over each provider")
+	flag.Uint64Var(&c.first, "first", 1, "the first seed")
+	flag.DurationVar(&c.most, "for", 0, "end after this time, of the machine's clock, whatever is left; 0 is no limit")
+	flag.BoolVar(&c.twice, "twice", false, "run each seed twice: both must be the same to the step")
+	flag.BoolVar(&c.hour, "hour", false, "run an hour of a volume, too, and say what it takes of a processor")
 	flag.Parse()
-	if err := run(context.Background(), os.Stdout, *seeds, flag.Args()); err != nil {
+	found, err := c.run(context.Background(), os.Stdout, flag.Args())
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "results:", err)
+	}
+	if err != nil || found {
 		os.Exit(1)
 	}
+}
+
+// campaign is what a run is asked for.
+type campaign struct {
+	seeds int
+	first uint64
+	most  time.Duration
+	twice bool
+	hour  bool
+	end   time.Time
 }
 
 // row is a line of the table of programs.
 type row struct {
 	world.Run
+	program  *host.Program
 	seeds    int
+	same     int // that were run twice, and were the same
 	took     time.Duration
+	spent    time.Duration // of a processor
 	troubles map[string]int
 	findings []string
 }
 
-func run(ctx context.Context, out io.Writer, seeds int, campaigns []string) error {
+func (c *campaign) run(ctx context.Context, out io.Writer, plants []string) (found bool, err error) {
 	commit, err := exec.CommandContext(ctx, "git", "rev-parse", "--short", "HEAD").Output()
 	if err != nil {
-		return err
+		return false, err
 	}
-	fmt.Fprintf(out, "# What the seeded world has run\n\nCommit %s, by `cd check/world && go run ./results -seeds %d`. A line repeats by its seed, as README.md says.\n\n",
-		strings.TrimSpace(string(commit)), seeds)
-	fmt.Fprintf(out, "| program | seeds | the world's time | troubles | findings |\n|---|---|---|---|---|\n")
-	for _, guest := range []string{world.Guest, world.VolumeGuest} {
-		if err := runGuest(ctx, out, guest, seeds); err != nil {
-			return err
-		}
-	}
-	for _, path := range campaigns {
-		if err := campaign(out, path); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func runGuest(ctx context.Context, out io.Writer, guest string, seeds int) (err error) {
 	dir, err := os.MkdirTemp("", "results")
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	p, err := world.Build(ctx, ".", guest, dir, "")
+	rows, err := load(ctx, dir)
 	if err != nil {
-		return err
+		return false, err
 	}
-	defer func() { err = errors.Join(err, p.Close(ctx)) }()
-	for _, r := range world.All(guest) {
-		is := row{Run: r, seeds: seeds, troubles: make(map[string]int)}
-		for i := range seeds {
-			is.Seed = uint64(i + 1)
-			result := is.In(ctx, p)
-			is.took += result.Time
-			for _, m := range brought.FindAllStringSubmatch(result.Output, -1) {
-				n, _ := strconv.Atoi(m[1])
-				is.troubles[m[2]] += n
-			}
-			if result.Err != "" {
-				is.findings = append(is.findings, fmt.Sprintf("seed %d: %s", is.Seed, result.Err))
-			}
+	c.end = time.Now().Add(c.most)
+	c.play(ctx, rows)
+	args := strings.Join(os.Args[1:], " ")
+	fmt.Fprintf(out, "# What the seeded world has run\n\nCommit %s, by `cd check/world && go run ./results %s`. A line repeats by its seed, as README.md says.\n\n",
+		strings.TrimSpace(string(commit)), args)
+	if c.most > 0 {
+		fmt.Fprintf(out, "The run ended when %v were over, so not all seeds may have run.\n\n", c.most)
+	}
+	fmt.Fprintf(out, "| program | seeds, from %d | run twice, and the same | the world's time | of a processor | troubles | findings |\n|---|---|---|---|---|---|---|\n", c.first)
+	for _, r := range rows {
+		r.write(out)
+		found = found || len(r.findings) > 0
+	}
+	if c.hour {
+		hour(ctx, out, rows[len(rows)-2:])
+	}
+	for _, path := range plants {
+		if err := planted(out, path); err != nil {
+			return found, err
 		}
-		is.write(out)
 	}
-	return nil
+	return found, nil
+}
+
+// load builds the guests.
+func load(ctx context.Context, dir string) (rows []*row, err error) {
+	for _, guest := range []string{world.Guest, world.VolumeGuest} {
+		p, err := world.Build(ctx, ".", guest, dir, "")
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range world.All(guest) {
+			rows = append(rows, &row{Run: r, program: p, troubles: make(map[string]int)})
+		}
+	}
+	return rows, nil
+}
+
+// play runs a seed of each program after the other, until there are no more, or the time is over.
+func (c *campaign) play(ctx context.Context, rows []*row) {
+	for i := range c.seeds {
+		for _, r := range rows {
+			if c.most > 0 && time.Now().After(c.end) {
+				return
+			}
+			r.Seed = c.first + uint64(i)
+			r.once(ctx, c.twice)
+		}
+		fmt.Fprintf(os.Stderr, "seed %d has run\n", c.first+uint64(i))
+	}
+}
+
+// once runs one seed.
+func (r *row) once(ctx context.Context, twice bool) {
+	before := spent()
+	result := r.In(ctx, r.program)
+	r.spent += spent() - before
+	r.took += result.Time
+	r.seeds++
+	for _, m := range brought.FindAllStringSubmatch(result.Output, -1) {
+		n, _ := strconv.Atoi(m[1])
+		r.troubles[m[2]] += n
+	}
+	if result.Err != "" {
+		r.findings = append(r.findings, fmt.Sprintf("seed %d: %s", r.Seed, why(result)))
+		fmt.Fprintf(os.Stderr, "%v: %s\n%s\n", r.Run, result.Err, result.Output)
+	}
+	switch {
+	case !twice:
+	case r.In(ctx, r.program) == result:
+		r.same++
+	default:
+		r.findings = append(r.findings, fmt.Sprintf("seed %d: two runs differ", r.Seed))
+	}
+}
+
+// why is the first line that says what was wrong.
+func why(result host.Result) string {
+	for line := range strings.Lines(result.Output) {
+		if line = strings.TrimSpace(line); line != "" && !brought.MatchString(line) && !strings.Contains(line, " steps in ") {
+			return line[:min(len(line), 160)]
+		}
+	}
+	return result.Err
 }
 
 // brought matches the troubles in the line of a history.
-var brought = regexp.MustCompile(`\b(\d+) (cut|full|hold|reset|restart|slip|slow|stop), `)
+var brought = regexp.MustCompile(`\b(\d+) ([a-z]+), `)
 
 func (r *row) write(out io.Writer) {
 	var troubles []string
@@ -103,25 +177,54 @@ func (r *row) write(out io.Writer) {
 	}
 	found := "none"
 	if len(r.findings) > 0 {
-		found = strings.Join(r.findings, "; ")
+		found = strings.ReplaceAll(strings.Join(r.findings, "; "), "|", "/")
 	}
-	fmt.Fprintf(out, "| %s over %s | %d | %v | %s | %s |\n", r.Program, r.Provider, r.seeds, r.took.Round(time.Second), strings.Join(troubles, ", "), found)
+	fmt.Fprintf(out, "| %s over %s | %d | %d | %v | %v | %s | %s |\n", r.Program, r.Provider, r.seeds, r.same,
+		r.took.Round(time.Second), r.spent.Round(100*time.Millisecond), strings.Join(troubles, ", "), found)
 }
 
-// campaign writes what plant has printed as a table. Each fault was expected to be found.
-func campaign(out io.Writer, path string) error {
+// hour runs an hour of a volume with faults over each provider.
+func hour(ctx context.Context, out io.Writer, rows []*row) {
+	fmt.Fprintf(out, "\n## An hour of a volume\n\nThree to five nodes, three writers, two clients of registers, a trouble about every ten seconds.\n\n")
+	fmt.Fprintf(out, "| program | seed | the world's time | of a processor, user time | history |\n|---|---|---|---|---|\n")
+	for _, r := range rows {
+		is := r.Run
+		is.Seed, is.Rounds, is.Troubles, is.Pause = 3, 1800, 300, 4*time.Second
+		before := spent()
+		result := is.In(ctx, r.program)
+		history, _, _ := strings.Cut(result.Output, "\n")
+		if result.Err != "" {
+			history = why(result)
+		}
+		fmt.Fprintf(out, "| %s over %s | %d | %v | %v | %s |\n", r.Program, r.Provider, is.Seed, result.Time.Round(time.Second), (spent() - before).Round(100*time.Millisecond), history)
+	}
+}
+
+// planted writes what plant has printed as a table, with what was expected of each fault.
+func planted(out io.Writer, path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "\n## %s\n\nExpected of each: a program that knows nothing of it finds it.\n\n| fault | came |\n|---|---|\n", strings.TrimSuffix(filepath.Base(path), ".txt"))
+	fmt.Fprintf(out, "\n## %s\n\nWhat was expected stands in each fault's patch, and stood there before the run.\n\n| fault | expected | came |\n|---|---|---|\n", strings.TrimSuffix(filepath.Base(path), ".txt"))
 	for line := range strings.Lines(string(text)) {
 		name, came, ok := strings.Cut(strings.TrimSpace(line), ".patch")
 		if !ok {
 			continue
 		}
+		text, err := os.ReadFile(name + ".patch")
+		if errors.Is(err, fs.ErrNotExist) {
+			text, err = os.ReadFile(filepath.Join("../mutate/mutations", name+".patch"))
+		}
+		if err != nil {
+			return err
+		}
+		header, _, err := patch.Read(text)
+		if err != nil {
+			return err
+		}
 		came = strings.TrimSpace(came)
-		fmt.Fprintf(out, "| %s | %s |\n", name, strings.ReplaceAll(came[:min(len(came), 160)], "|", "/"))
+		fmt.Fprintf(out, "| %s | %s | %s |\n", name, strings.Join(header["Expect"], " "), strings.ReplaceAll(came[:min(len(came), 200)], "|", "/"))
 	}
 	return nil
 }
