@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"sync"
 
@@ -62,6 +63,20 @@ func (v *volume) member(id uint64, told raftlog.Members) (*member, error) {
 	}, nil
 }
 
+// Write makes a line of the node's log a step.
+func (m *member) Write(line []byte) (int, error) {
+	m.w.Step(m.host, "%s", bytes.TrimSpace(line))
+	return len(line), nil
+}
+
+// brief leaves out what a step has by itself.
+func brief(_ []string, a slog.Attr) slog.Attr {
+	if a.Key == slog.TimeKey || a.Key == slog.LevelKey {
+		return slog.Attr{}
+	}
+	return a
+}
+
 // start begins a life.
 func (m *member) start() error {
 	log, err := raftlog.Open("", raftlog.Config{File: m.file, Volume: m.volume, Made: m.made})
@@ -74,7 +89,7 @@ func (m *member) start() error {
 	m.made = true
 	ctx, cancel := context.WithCancel(context.Background())
 	n, err := node.Open(ctx, m.ia, node.Config{
-		ID: m.id, Addr: m.addr, Peers: m.peers, Layout: layout(m.volume), Journal: m.journal, Disk: m.disk, Log: log,
+		ID: m.id, Addr: m.addr, Peers: m.peers, Layout: layout(m.volume), Journal: m.journal, Disk: m.disk, Log: log, Logger: slog.New(slog.NewTextHandler(m, &slog.HandlerOptions{ReplaceAttr: brief})),
 	})
 	if err != nil {
 		cancel()

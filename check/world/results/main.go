@@ -35,6 +35,7 @@ func main() {
 	flag.DurationVar(&c.most, "for", 0, "end after this time, of the machine's clock, whatever is left; 0 is no limit")
 	flag.BoolVar(&c.twice, "twice", false, "run each seed twice: both must be the same to the step")
 	flag.BoolVar(&c.hour, "hour", false, "run an hour of a volume, too, and say what it takes of a processor")
+	flag.StringVar(&c.programs, "programs", "", "only programs over providers, such as calls/loop, that match this regular expression")
 	flag.Parse()
 	found, err := c.run(context.Background(), os.Stdout, flag.Args())
 	if err != nil {
@@ -52,7 +53,9 @@ type campaign struct {
 	most  time.Duration
 	twice bool
 	hour  bool
-	end   time.Time
+
+	programs string
+	end      time.Time
 }
 
 // row is a line of the table of programs.
@@ -77,10 +80,16 @@ func (c *campaign) run(ctx context.Context, out io.Writer, plants []string) (fou
 		return false, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	match, err := regexp.Compile(c.programs)
+	if err != nil {
+		return false, err
+	}
 	rows, err := load(ctx, dir)
 	if err != nil {
 		return false, err
 	}
+	volumes := rows[len(rows)-len(world.Providers):]
+	rows = slices.DeleteFunc(slices.Clone(rows), func(r *row) bool { return !match.MatchString(r.Program + "/" + r.Provider) })
 	c.end = time.Now().Add(c.most)
 	c.play(ctx, rows)
 	args := strings.Join(os.Args[1:], " ")
@@ -95,7 +104,7 @@ func (c *campaign) run(ctx context.Context, out io.Writer, plants []string) (fou
 		found = found || len(r.findings) > 0
 	}
 	if c.hour {
-		hour(ctx, out, rows[len(rows)-2:])
+		hour(ctx, out, volumes)
 	}
 	for _, path := range plants {
 		if err := planted(out, path); err != nil {
