@@ -134,8 +134,8 @@ var errNotOver = errors.New("ep: the end of the connection is not announced yet"
 // It answers to dat_ep_free.
 func (e *Endpoint) Close() error {
 	const op = "ep.Close"
-	if e == nil {
-		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleEP}
+	if !e.isMade() {
+		return errNoEndpoint(op)
 	}
 	e.ctl.Lock()
 	defer e.ctl.Unlock()
@@ -169,10 +169,17 @@ func (ctl *controls) free(op string) error {
 	return nil
 }
 
+// isMade reports whether NewEndpoint, or a service point, has made the endpoint.
+func (e *Endpoint) isMade() bool { return e != nil && e.adapter != nil }
+
+func errNoEndpoint(op string) error {
+	return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleEP, Text: "the endpoint is nil or zero; NewEndpoint makes one"}
+}
+
 // alive refuses nil and closed endpoints.
 func alive(op string, e *Endpoint) error {
-	if e == nil {
-		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleEP, Text: "the endpoint is nil"}
+	if !e.isMade() {
+		return errNoEndpoint(op)
 	}
 	if e.State() == closed {
 		return stateError(op, closed)

@@ -196,7 +196,7 @@ func (c *CR) Handoff(qual uint64) error {
 
 // lock locks the request, or returns the error for one that is nil or dead.
 func (c *CR) lock(op string) error {
-	if c == nil {
+	if c == nil || c.at == nil {
 		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleCR, Text: "no request: RequestOf has one for each CONNECTION_REQUEST event, and nil for others"}
 	}
 	c.mu.Lock()

@@ -171,11 +171,14 @@ func (p *point) answered(n *uint64) {
 	}
 }
 
+// isMade reports whether an adapter has made the service point.
+func (p *point) isMade() bool { return p != nil && p.adapter != nil }
+
 // query returns what is wrong with a query.
 func (p *point) query(k pointKind, mask, all uint32) error {
 	op := k.name + ".Query"
-	if p == nil {
-		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: k.handle}
+	if !p.isMade() {
+		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: k.handle, Text: "the service point is nil or zero"}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -193,8 +196,8 @@ func (p *point) query(k pointKind, mask, all uint32) error {
 // more requests but stays listed in the adapter, and may be closed once more.
 func (p *point) close(k pointKind) error {
 	op := k.name + ".Close"
-	if p == nil {
-		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: k.handle}
+	if !p.isMade() {
+		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: k.handle, Text: "the service point is nil or zero"}
 	}
 	p.starting.Wait()
 	p.closing.Lock()
@@ -221,7 +224,7 @@ func (p *point) close(k pointKind) error {
 }
 
 func (p *point) qual() uint64 {
-	if p == nil {
+	if !p.isMade() {
 		return 0
 	}
 	p.starting.Wait()
@@ -229,7 +232,7 @@ func (p *point) qual() uint64 {
 }
 
 func (p *point) addr() net.Addr {
-	if p == nil {
+	if !p.isMade() {
 		return nil
 	}
 	p.starting.Wait()

@@ -95,7 +95,7 @@ func describeCause(c *hw.Cause) *CauseSnapshot {
 // Snapshot describes the endpoint now. It takes no lock that a post or a completion takes,
 // except once in 2^24 posts. That of a nil endpoint is empty.
 func (e *Endpoint) Snapshot() EndpointSnapshot {
-	if e == nil {
+	if !e.isMade() {
 		return EndpointSnapshot{}
 	}
 	var s EndpointSnapshot

@@ -56,7 +56,7 @@ type SRQParam struct {
 // It answers to dat_srq_query.
 func (q *SRQ) Query(mask SRQField) (SRQParam, error) {
 	const op = "ep.SRQ.Query"
-	if q == nil {
+	if q == nil || q.adapter == nil {
 		return SRQParam{}, deadSRQ(op)
 	}
 	if mask&^SRQFieldAll != 0 {
@@ -93,7 +93,7 @@ func (q *SRQ) Query(mask SRQField) (SRQParam, error) {
 // It answers to dat_srq_resize.
 func (q *SRQ) Resize(maxRecvDTOs int) error {
 	const op = "ep.SRQ.Resize"
-	if q == nil {
+	if q == nil || q.adapter == nil {
 		return deadSRQ(op)
 	}
 	if limit := min(q.adapter.attr.MaxSRQDepth, maxDepth); maxRecvDTOs < 1 || maxRecvDTOs > limit {
@@ -132,7 +132,7 @@ func (q *SRQ) Resize(maxRecvDTOs int) error {
 // It answers to dat_srq_set_lw.
 func (q *SRQ) SetLowWatermark(receives int) error {
 	const op = "ep.SRQ.SetLowWatermark"
-	if q == nil {
+	if q == nil || q.adapter == nil {
 		return deadSRQ(op)
 	}
 	q.ctl.Lock()
@@ -165,7 +165,7 @@ func (q *SRQ) reportLow() { wiring(q.adapter.cfg.Async).PutAsync(&q.low) }
 // It answers to dat_srq_free.
 func (q *SRQ) Close() error {
 	const op = "ep.SRQ.Close"
-	if q == nil {
+	if q == nil || q.adapter == nil {
 		return deadSRQ(op)
 	}
 	q.ctl.Lock()

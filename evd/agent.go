@@ -37,7 +37,7 @@ type agentCall struct {
 // dat_cno_modify_agent.
 func (c *CNO) ModifyAgent(agent Agent) error {
 	const op = "evd.CNO.ModifyAgent"
-	if c == nil {
+	if !c.isMade() {
 		return invalidCNO(op)
 	}
 	c.mu.Lock()
@@ -188,7 +188,7 @@ type CNOParam struct {
 // INVALID_PARAMETER. It answers to dat_cno_query.
 func (c *CNO) Query(mask CNOField) (CNOParam, error) {
 	const op = "evd.CNO.Query"
-	if c == nil {
+	if !c.isMade() {
 		return CNOParam{}, invalidCNO(op)
 	}
 	c.mu.Lock()

@@ -163,7 +163,7 @@ func (c *CNO) Trigger() (*Dispatcher, error) {
 
 // enter counts the caller as a waiter until it calls leave.
 func (c *CNO) enter(op string) (lost chan struct{}, err error) {
-	if c == nil {
+	if !c.isMade() {
 		return nil, invalidCNO(op)
 	}
 	c.mu.Lock()
@@ -256,7 +256,7 @@ func (c *CNO) part(d *Dispatcher, freed bool) {
 func (c *CNO) Close() error {
 	const op = "evd.CNO.Close"
 	switch {
-	case c == nil:
+	case !c.isMade():
 		return invalidCNO(op)
 	case c.inUpcall():
 		return &hw.Error{Op: op, Type: hw.InvalidState, Text: "called from the CNO's own agent"}
@@ -306,8 +306,11 @@ func (c *CNO) inUpcall() bool {
 	return g != 0 && g == owner.Goroutine()
 }
 
+// isMade reports whether NewCNO has made the CNO.
+func (c *CNO) isMade() bool { return c != nil && c.dead != nil }
+
 func invalidCNO(op string) error {
-	return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleCNO}
+	return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleCNO, Text: "the CNO is nil, zero or closed; NewCNO makes one"}
 }
 
 // String names the CNO.

@@ -187,7 +187,10 @@ func (d *Dispatcher) Wiring(door.Key) *delivery.Dispatcher {
 }
 
 // closed reports whether d is nil or closed.
-func (d *Dispatcher) closed() bool { return d == nil || d.inner.Closed() }
+func (d *Dispatcher) closed() bool { return !d.isMade() || d.inner.Closed() }
+
+// isMade reports whether New has made the dispatcher.
+func (d *Dispatcher) isMade() bool { return d != nil && d.number != 0 }
 
 // Mode returns how the dispatcher delivers.
 func (d *Dispatcher) Mode() Mode {
@@ -210,7 +213,7 @@ func (d *Dispatcher) C() <-chan event.Event {
 // Flush makes silent events, and batches that are not full, visible to the consumer
 // now: those of the dispatcher and of its routes.
 func (d *Dispatcher) Flush() {
-	if d != nil {
+	if d.isMade() {
 		d.inner.Flush()
 	}
 }
@@ -219,7 +222,7 @@ func (d *Dispatcher) Flush() {
 // INVALID_PARAMETER unless the dispatcher takes the stream StreamSoftware, and
 // QUEUE_FULL when there is no room. DAT: dat_evd_post_se.
 func (d *Dispatcher) PostSoftware(payload any) error {
-	if d == nil {
+	if !d.isMade() {
 		return invalidHandle("evd.PostSoftware")
 	}
 	return d.inner.PostSoftware(payload)
@@ -235,7 +238,7 @@ func (d *Dispatcher) PostSoftware(payload any) error {
 // from their events (see ep.RequestOf). Closing again does nothing. DAT:
 // dat_evd_free.
 func (d *Dispatcher) Close() error {
-	if d == nil {
+	if !d.isMade() {
 		return invalidHandle("evd.Close")
 	}
 	return d.inner.Close()
@@ -255,7 +258,7 @@ func (d *Dispatcher) String() string {
 
 // LogValue names the dispatcher, and says how full it is, for log/slog.
 func (d *Dispatcher) LogValue() slog.Value {
-	if d == nil {
+	if !d.isMade() {
 		return slog.StringValue(d.String())
 	}
 	s := d.Snapshot()
@@ -264,5 +267,5 @@ func (d *Dispatcher) LogValue() slog.Value {
 }
 
 func invalidHandle(op string) error {
-	return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.Handle1}
+	return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.Handle1, Text: "the dispatcher is nil, zero or closed; NewDispatcher makes one"}
 }

@@ -11,7 +11,7 @@ import "godat/hw"
 // another adapter's, is INVALID_HANDLE/CNO. DAT: dat_evd_modify_cno.
 func (d *Dispatcher) ModifyCNO(c *CNO) error {
 	const op = "evd.ModifyCNO"
-	if d == nil {
+	if !d.isMade() {
 		return invalidHandle(op)
 	}
 	d.mu.Lock()
@@ -47,7 +47,7 @@ func (d *Dispatcher) Enable() error { return d.setDisabled("evd.Enable", false) 
 func (d *Dispatcher) Disable() error { return d.setDisabled("evd.Disable", true) }
 
 func (d *Dispatcher) setDisabled(op string, disabled bool) error {
-	if d == nil {
+	if !d.isMade() {
 		return invalidHandle(op)
 	}
 	d.mu.Lock()

@@ -75,7 +75,7 @@ func (d *Dispatcher) state() State {
 // INSUFFICIENT_RESOURCES above Config.MaxLen, whose documentation says which modes
 // can grow. DAT: dat_evd_resize.
 func (d *Dispatcher) Resize(qlen int) error {
-	if d == nil {
+	if !d.isMade() {
 		return invalidHandle("evd.Resize")
 	}
 	return d.inner.Resize(qlen)

@@ -23,7 +23,7 @@ type Route struct{ inner delivery.Route }
 func (d *Dispatcher) Route(mask, value uint64, qlen int) (*Route, error) {
 	const op = "evd.Route"
 	switch {
-	case d == nil:
+	case !d.isMade():
 		return nil, invalidHandle(op)
 	case value&^mask != 0:
 		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "value %#x has bits outside the mask %#x", value, mask)
@@ -52,8 +52,8 @@ func (r *Route) C() <-chan event.Event {
 // has come, the channel is closed, and events of these cookies go to other routes
 // or to the dispatcher again. Closing twice does nothing.
 func (r *Route) Close() error {
-	if r == nil {
-		return invalidHandle("evd.Route.Close")
+	if r == nil || r.inner.C() == nil {
+		return &hw.Error{Op: "evd.Route.Close", Type: hw.InvalidHandle, Sub: hw.Handle1, Text: "the route is nil or zero; Dispatcher.Route makes one"}
 	}
 	r.inner.Close()
 	return nil

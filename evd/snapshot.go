@@ -39,7 +39,7 @@ type DispatcherSnapshot struct {
 // Snapshot describes the dispatcher now. It disturbs neither its consumer nor what feeds it.
 // That of a nil dispatcher is empty.
 func (d *Dispatcher) Snapshot() DispatcherSnapshot {
-	if d == nil {
+	if !d.isMade() {
 		return DispatcherSnapshot{}
 	}
 	now := d.inner.Snapshot()

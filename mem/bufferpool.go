@@ -159,7 +159,7 @@ func (p *BufferPool) lend(b *Buffer) (tag uint64) {
 
 // take takes a buffer that is free, or one that is set apart.
 func (p *BufferPool) take(apart bool) (index uint32, ok bool) {
-	if p == nil || p.lmr.dead.Load() {
+	if p == nil || p.lmr == nil || p.lmr.dead.Load() {
 		return 0, false
 	}
 	if !apart {
@@ -187,7 +187,7 @@ func (p *BufferPool) At(index int) *Buffer {
 // Close does not wait for that. Under Debug it returns an error that names the holders of
 // buffers that were not put so far. Closing a closed pool does nothing.
 func (p *BufferPool) Close() error {
-	if p == nil {
+	if p == nil || p.lmr == nil {
 		return deadLMR("mem.BufferPool.Close")
 	}
 	var leaks error

@@ -24,7 +24,7 @@ func (p *BufferPool) Wait(ctx context.Context) (*Buffer, error) {
 // wait is Wait, or WaitApart.
 func (p *BufferPool) wait(ctx context.Context, op string, apart bool) (*Buffer, error) {
 	switch {
-	case p == nil:
+	case p == nil || p.lmr == nil:
 		return nil, deadLMR(op)
 	case ctx == nil:
 		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "the context is nil")

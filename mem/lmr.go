@@ -206,7 +206,7 @@ func (l *LMR) register(op string) (*LMR, error) {
 // may call Free again.
 // It answers to dat_lmr_free.
 func (l *LMR) Free() error {
-	if l == nil {
+	if l == nil || l.pz == nil {
 		return deadLMR("mem.LMR.Free")
 	}
 	return l.free()

@@ -33,7 +33,7 @@ func (p *PZ) Zone(door.Key) *memory.Zone {
 // Closing a closed zone does nothing.
 // It answers to dat_pz_free.
 func (p *PZ) Close() error {
-	if p == nil {
+	if p == nil || p.zone == nil {
 		return memory.ClosedZone(opClosePZ)
 	}
 	return p.close(false)
@@ -78,7 +78,7 @@ type PZParam struct {
 // It answers to dat_pz_query.
 func (p *PZ) Query(mask PZField) (PZParam, error) {
 	const op = "mem.PZ.Query"
-	if p == nil || p.zone.Closed() {
+	if p == nil || p.zone == nil || p.zone.Closed() {
 		return PZParam{}, memory.ClosedZone(op)
 	}
 	if mask&^PZFieldAll != 0 {

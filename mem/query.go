@@ -54,7 +54,7 @@ type LMRParam struct {
 // It answers to dat_lmr_query.
 func (l *LMR) Query(mask LMRField) (LMRParam, error) {
 	const op = "mem.LMR.Query"
-	if l == nil || l.dead.Load() {
+	if l == nil || l.pz == nil || l.dead.Load() {
 		return LMRParam{}, deadLMR(op)
 	}
 	if mask&^LMRFieldAll != 0 {

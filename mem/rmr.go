@@ -101,7 +101,7 @@ func (r *RMR) PZ() *PZ {
 // a freed window does nothing.
 // It answers to dat_rmr_free.
 func (r *RMR) Free() error {
-	if r == nil {
+	if r == nil || r.window == nil {
 		return memory.DeadWindow(opFreeRMR)
 	}
 	return r.free(false)
@@ -152,7 +152,7 @@ type RMRParam struct {
 // It answers to dat_rmr_query.
 func (r *RMR) Query(mask RMRField) (RMRParam, error) {
 	const op = "mem.RMR.Query"
-	if r == nil {
+	if r == nil || r.window == nil {
 		return RMRParam{}, memory.DeadWindow(op)
 	}
 	if mask&^RMRFieldAll != 0 {

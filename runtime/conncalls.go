@@ -69,7 +69,7 @@ func endOf(c *Conn) *connEnd {
 // INVALID_STATE.
 func (c *Conn) Receive(ctx context.Context) (*Buffer, error) {
 	const op = "runtime.Conn.Receive"
-	if c == nil {
+	if !c.isMade() {
 		return nil, closedConn(op)
 	}
 	if ctx == nil {

@@ -26,7 +26,7 @@ import (
 // INVALID_PARAMETER, a nil connection INVALID_HANDLE/EP.
 func (c *Conn) Shutdown(ctx context.Context) error {
 	const op = "runtime.Conn.Shutdown"
-	if c == nil {
+	if !c.isMade() {
 		return closedConn(op)
 	}
 	if ctx == nil {
@@ -37,6 +37,9 @@ func (c *Conn) Shutdown(ctx context.Context) error {
 	}
 	return errors.Join(drainAll(ctx, op, []*Conn{c}), c.Close())
 }
+
+// isMade reports whether Dial, Accept or Connect has made the connection.
+func (c *Conn) isMade() bool { return c != nil && c.ia != nil }
 
 // disconnect disconnects and waits for the event of the end.
 func (c *Conn) disconnect(ctx context.Context, how ep.CloseFlags) error {
@@ -69,7 +72,7 @@ func (c *Conn) disconnect(ctx context.Context, how ep.CloseFlags) error {
 // [Closed] comes behind them. [IA.Close], which ends all connections, makes no event of
 // each, only Closed.
 func (c *Conn) Close() error {
-	if c == nil {
+	if !c.isMade() {
 		return closedConn("runtime.Conn.Close")
 	}
 	if err := c.ia.refuseInHook("runtime.Conn.Close"); err != nil {

@@ -36,7 +36,7 @@ func (c *Conn) RemoteAddr() net.Addr { return c.findAddrs().remote }
 
 // findAddrs asks the endpoint for the addresses if they are not known yet.
 func (c *Conn) findAddrs() (e connAddrs) {
-	if c == nil || c.Endpoint == nil {
+	if !c.isMade() {
 		return e
 	}
 	if known := c.addrs.Load(); known != nil {

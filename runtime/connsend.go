@@ -102,7 +102,7 @@ func (c *Conn) Outbox() *Outbox {
 // a connection that has ended INVALID_STATE/EP_DISCONNECTED, and nothing goes out;
 // a nil or closed connection is INVALID_HANDLE/EP.
 func (c *Conn) Flush() error {
-	if c == nil || c.closed.Load() {
+	if !c.isMade() || c.closed.Load() {
 		return closedConn("runtime.Conn.Flush")
 	}
 	err := c.outbox.Flush()

@@ -88,7 +88,7 @@ func (ia *IA) MemoryStats() MemoryStats {
 // adapter's own, or the one that [WithAsync] gave, which may be nil. It can't be closed
 // before the adapter. It answers to the asynchronous EVD of dat_ia_open.
 func (ia *IA) Async() *Dispatcher {
-	if ia == nil {
+	if ia == nil || ia.isZero() {
 		return nil
 	}
 	return ia.async.to

@@ -17,7 +17,9 @@ func (ia *IA) MeasureLatency() (stop func(), err error) {
 // MeasuresLatency reports whether somebody measures, by [IA.MeasureLatency] or [WithLatency]: for a
 // program or a package that measures what it does itself at the same times, as package rpc does.
 // It takes a nanosecond, and is false of a nil adapter.
-func (ia *IA) MeasuresLatency() bool { return ia != nil && ia.adapter.MeasuresLatency(door.Key{}) }
+func (ia *IA) MeasuresLatency() bool {
+	return ia != nil && !ia.isZero() && ia.adapter.MeasuresLatency(door.Key{})
+}
 
 // WithLatency measures as [IA.MeasureLatency] does for as long as the adapter is open.
 func WithLatency() Option { return func(c *config) { c.latency = true } }

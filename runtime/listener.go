@@ -113,6 +113,9 @@ func (l *Listener) make(host string, qual uint64) (err error) {
 	return err
 }
 
+// isMade reports whether Listen has made the listener.
+func (l *Listener) isMade() bool { return l != nil && l.ia != nil }
+
 // splitListen splits "host:port", either of which may be missing.
 func splitListen(op, address string) (host string, qual uint64, err error) {
 	if address == "" {
@@ -137,7 +140,7 @@ func splitListen(op, address string) (host string, qual uint64, err error) {
 // Addr is the address to dial, "host:port". Its host is the adapter's own address if
 // the listener listens on all addresses. It is empty for a nil listener.
 func (l *Listener) Addr() string {
-	if l == nil {
+	if !l.isMade() {
 		return ""
 	}
 	host, _, err := net.SplitHostPort(l.psp.Addr().String())
@@ -152,7 +155,7 @@ func (l *Listener) Addr() string {
 // adapter has been closed: no request comes any more, and Accept of it fails with the error
 // of a closed listener. The channel stays open, and is nil for a nil listener.
 func (l *Listener) Requests() <-chan Event {
-	if l == nil {
+	if !l.isMade() {
 		return nil
 	}
 	return l.requests.C()
@@ -163,7 +166,7 @@ func (l *Listener) Requests() <-chan Event {
 // [Closed], when the listener or the adapter has been closed. The channel stays open, and
 // is nil with ConnConfig.Apart.
 func (l *Listener) Events() <-chan Event {
-	if l == nil {
+	if !l.isMade() {
 		return nil
 	}
 	return l.events.C()
@@ -172,7 +175,7 @@ func (l *Listener) Events() <-chan Event {
 // Batches is Events with ConnConfig.Batches: see [Conn.Batches]. It is nil otherwise, and
 // with ConnConfig.Apart.
 func (l *Listener) Batches() <-chan *Batch {
-	if l == nil {
+	if !l.isMade() {
 		return nil
 	}
 	return l.events.Batches()
@@ -181,7 +184,7 @@ func (l *Listener) Batches() <-chan *Batch {
 // String names the listener by its address. It may be called at any time, like the
 // String of every handle.
 func (l *Listener) String() string {
-	if l == nil {
+	if !l.isMade() {
 		return "Listener(nil)"
 	}
 	return "Listener(" + l.Addr() + ")"
@@ -190,7 +193,7 @@ func (l *Listener) String() string {
 // LogValue names the listener's address, and says how many of its places are taken, for
 // log/slog. It may be called at any time, like the LogValue of every handle.
 func (l *Listener) LogValue() slog.Value {
-	if l == nil {
+	if !l.isMade() {
 		return slog.StringValue(l.String())
 	}
 	conns, taken := l.places()
@@ -251,7 +254,7 @@ func (l *Listener) accept(op string, cr *CR, cfg *ConnConfig, private []byte) (c
 
 // isClosed reports whether the listener, or its adapter, accepts nothing any more.
 func (l *Listener) isClosed() bool {
-	if l == nil {
+	if !l.isMade() {
 		return true
 	}
 	l.mu.Lock()
@@ -272,7 +275,7 @@ func (l *Listener) adopt(op string, cfg *ConnConfig) error {
 
 // refusal is the private data for a peer that the listener rejects.
 func (l *Listener) refusal() []byte {
-	if l == nil {
+	if !l.isMade() {
 		return nil
 	}
 	return l.cfg.Refusal
@@ -286,7 +289,7 @@ func (l *Listener) refusal() []byte {
 // INVALID_HANDLE/PSP.
 func (l *Listener) Dial(address string, private []byte) (*Conn, error) {
 	const op = "runtime.Listener.Dial"
-	if l == nil {
+	if !l.isMade() {
 		return nil, closedListener(op)
 	}
 	return l.newConn(op, nil, newDial(l.ia, address), nil, private, func(c *Conn, private []byte) error {
@@ -298,7 +301,7 @@ func (l *Listener) Dial(address string, private []byte) (*Conn, error) {
 // the private data that came from the peer, told the private data for it. Close waits for
 // newConn.
 func (l *Listener) newConn(op string, cfg *ConnConfig, peer string, heard, told []byte, connect func(c *Conn, told []byte) error) (*Conn, error) {
-	if l == nil {
+	if !l.isMade() {
 		return nil, closedListener(op)
 	}
 	if cfg == nil {
@@ -345,7 +348,7 @@ func (l *Listener) hasMade() {
 // leave gives a connection's place back. The connection is still the listener's to
 // close. A connection of IA.Dial has no listener.
 func (l *Listener) leave(c *Conn) {
-	if l == nil {
+	if !l.isMade() {
 		return
 	}
 	l.mu.Lock()

@@ -17,7 +17,7 @@ import (
 // and not on Events. Shutdown or Close ends the rest. Stop of a listener that is stopped or
 // closed does nothing; a nil listener is INVALID_HANDLE/PSP.
 func (l *Listener) Stop() error {
-	if l == nil {
+	if !l.isMade() {
 		return closedListener("runtime.Listener.Stop")
 	}
 	if err := l.refuseInCalls("runtime.Listener.Stop"); err != nil {
@@ -40,7 +40,7 @@ func (l *Listener) Stop() error {
 // listener INVALID_HANDLE/PSP.
 func (l *Listener) Shutdown(ctx context.Context) error {
 	const op = "runtime.Listener.Shutdown"
-	if l == nil {
+	if !l.isMade() {
 		return closedListener(op)
 	}
 	if ctx == nil {
@@ -58,7 +58,7 @@ func (l *Listener) Shutdown(ctx context.Context) error {
 // are under way, as Stop does; later ones are INVALID_HANDLE/PSP. A second Close waits for the first
 // and does nothing, or tries again what failed.
 func (l *Listener) Close() error {
-	if l == nil {
+	if !l.isMade() {
 		return closedListener("runtime.Listener.Close")
 	}
 	if err := l.refuseInCalls("runtime.Listener.Close"); err != nil {

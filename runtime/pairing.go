@@ -45,9 +45,12 @@ func (ia *IA) NewPaired(cfg ConnConfig) (*Pairing, error) {
 	return p, nil
 }
 
+// isMade reports whether NewPaired has made the pairing.
+func (p *Pairing) isMade() bool { return p != nil && p.conn != nil }
+
 // Local is what the peer needs: the value for its Connect, or for the call of another library.
 func (p *Pairing) Local() (local PairAddr) {
-	if p == nil {
+	if !p.isMade() {
 		return local
 	}
 	return p.local
@@ -62,7 +65,7 @@ func (p *Pairing) Connect(ctx context.Context, peer PairAddr) (*Conn, error) {
 	if ctx == nil {
 		return nil, nilContext(op)
 	}
-	if p == nil {
+	if !p.isMade() {
 		return nil, closedConn(op)
 	}
 	p.mu.Lock()
@@ -88,7 +91,7 @@ func (p *Pairing) Connect(ctx context.Context, peer PairAddr) (*Conn, error) {
 // Close gives back what a pairing has that has not connected; a second one does nothing. It leaves a connection that
 // Connect has returned as it is.
 func (p *Pairing) Close() error {
-	if p == nil {
+	if !p.isMade() {
 		return closedConn("runtime.Pairing.Close")
 	}
 	p.mu.Lock()
@@ -102,7 +105,7 @@ func (p *Pairing) Close() error {
 // String names the pairing by its endpoint. It may be called at any time, like the String of
 // every handle.
 func (p *Pairing) String() string {
-	if p == nil {
+	if !p.isMade() {
 		return "Pairing(nil)"
 	}
 	return "Pairing(" + p.conn.Endpoint.String() + ")"

@@ -102,8 +102,18 @@ func (a *adapter) look() (*seen, error) {
 	return a.now, nil
 }
 
+// errNoHandler is the error of a handler that is nil or zero.
+var errNoHandler = fmt.Errorf("inspect: a nil or zero Handler: inspect.New makes one: %w", dat.ErrInvalidHandle)
+
+// isMade reports whether New has made the handler.
+func (h *Handler) isMade() bool { return h != nil && h.turns != nil }
+
 // ServeHTTP answers a request for the page, wherever the handler is mounted.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !h.isMade() {
+		http.Error(w, errNoHandler.Error(), http.StatusInternalServerError)
+		return
+	}
 	posts := r.Method == http.MethodPost && (h.letsMeasure || h.traces.dir != "")
 	if r.Method != http.MethodGet && r.Method != http.MethodHead && !posts {
 		w.Header().Set("Allow", "GET, HEAD")
@@ -177,6 +187,9 @@ func (h *Handler) String() string {
 		Troubles                                 []Trouble
 	}
 	all := make(map[string]summary)
+	if !h.isMade() {
+		return "{}"
+	}
 	for _, a := range h.adapters {
 		s, err := a.look()
 		if err != nil {

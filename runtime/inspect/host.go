@@ -17,6 +17,9 @@ import (
 // addresses, localhost and these names alone, and a POST takes them, and the host's name, anywhere.
 // AllowHosts is called before the first request, and returns h.
 func (h *Handler) AllowHosts(names ...string) *Handler {
+	if !h.isMade() {
+		return h
+	}
 	for _, name := range names {
 		h.hosts = append(h.hosts, strings.ToLower(name))
 	}

@@ -11,7 +11,9 @@ const longestMeasuring = 10 * time.Minute
 // measured is a little slower, so it is for a page that only operators reach. LetMeasure is called
 // before the first request, and returns h.
 func (h *Handler) LetMeasure() *Handler {
-	h.letsMeasure = true
+	if h.isMade() {
+		h.letsMeasure = true
+	}
 	return h
 }
 

@@ -35,6 +35,9 @@ type traces struct {
 // origin. The program calls it before the handler has its first request. Where nothing can be
 // traced, as on loop, the page says why beside a button without effect.
 func (h *Handler) AllowTraces(dir string) error {
+	if !h.isMade() {
+		return errNoHandler
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}

@@ -143,8 +143,8 @@ func TestCloseWaitsForCallsWithMemoryThatIsNotRegistered(t *testing.T) {
 }
 
 func TestClosesOfNothing(t *testing.T) {
-	assert.NoError(t, (*Client)(nil).Close())
-	assert.NoError(t, (*Server)(nil).Close())
+	assert.ErrorIs(t, (*Client)(nil).Close(), hw.ErrInvalidHandle)
+	assert.ErrorIs(t, (*Server)(nil).Close(), hw.ErrInvalidHandle)
 }
 
 func TestACallNamesNoMoreBytesThanASegmentDoes(t *testing.T) {

@@ -321,10 +321,10 @@ func (c *Client) why(s *session) error {
 // Close ends the connection. Calls under way fail, and so do calls that wait for a
 // connection. Closing again does nothing. While memory of PZ is not freed, the error is
 // INVALID_STATE/PZ_IN_USE; then Close may be called again. Memory of SourceBytes and SinkBytes
-// is not the program's to free: Close waits for those calls. A nil client has nothing to close.
+// is not the program's to free: Close waits for those calls. A nil client is INVALID_HANDLE.
 func (c *Client) Close() error {
 	if c == nil || c.ia == nil {
-		return nil
+		return notMade("rpc.Client.Close", "Client", "Dial")
 	}
 	for _, end := range c.unlist {
 		end()

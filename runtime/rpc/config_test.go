@@ -95,7 +95,7 @@ func TestWhatWasNotMadeSaysSo(t *testing.T) {
 		require.ErrorIs(t, c.CallJSON(t.Context(), Call{}, 1, nil), hw.ErrInvalidHandle)
 		assert.Nil(t, c.PZ())
 		assert.Zero(t, c.Snapshot())
-		require.NoError(t, c.Close())
+		require.ErrorIs(t, c.Close(), hw.ErrInvalidHandle)
 	}
 	for _, s := range []*Server{nil, new(Server)} {
 		require.ErrorIs(t, s.Serve(t.Context(), 1, func(*Request) ([]byte, error) { return nil, nil }), hw.ErrInvalidHandle)
@@ -104,7 +104,7 @@ func TestWhatWasNotMadeSaysSo(t *testing.T) {
 		assert.Nil(t, s.Requests())
 		assert.Empty(t, s.Addr())
 		assert.Zero(t, s.Snapshot())
-		require.NoError(t, s.Close())
+		require.ErrorIs(t, s.Close(), hw.ErrInvalidHandle)
 	}
 	_, err := Dial(t.Context(), nil, "127.0.0.1:1", Config{})
 	require.ErrorIs(t, err, hw.ErrInvalidHandle)

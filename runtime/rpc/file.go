@@ -28,6 +28,9 @@ var pieces = sync.Pool{New: func() any {
 // The bytes go through memory of the server's, of which a request has up to 1 MiB while it moves a
 // file. So a file that is cut, and a disk that fails, are errors of that request alone.
 func (r *Request) WriteFile(f *os.File, offset int64) (n int, err error) {
+	if !r.made() {
+		return 0, noRequest("rpc.Request.WriteFile")
+	}
 	size, err := f.Stat()
 	if err == nil {
 		n, err = r.moveFile(dat.OpWrite, f, offset, min(int64(r.SinkLen()), max(size.Size()-max(offset, 0), 0)))
@@ -41,6 +44,9 @@ func (r *Request) WriteFile(f *os.File, offset int64) (n int, err error) {
 // handler whose answer promises that the bytes survive a crash calls f.Sync before it answers. A
 // client may name 4 GiB less a byte, so the handler looks at SourceLen before.
 func (r *Request) ReadFile(f *os.File, offset int64) (n int, err error) {
+	if !r.made() {
+		return 0, noRequest("rpc.Request.ReadFile")
+	}
 	n, err = r.moveFile(dat.OpRead, f, offset, int64(r.SourceLen()))
 	return n, r.from.of(r.header, "ReadFile", err)
 }

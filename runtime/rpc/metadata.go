@@ -136,6 +136,9 @@ func splitMetadata(b []byte) (md, rest []byte, err error) {
 // Metadata is what the caller sent beside the payload, by [WithMetadata], as a copy: nil if that is nothing,
 // and once the request is answered.
 func (r *Request) Metadata() (md Metadata) {
+	if r == nil {
+		return nil
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.done || len(r.metadata) == 0 {

@@ -75,11 +75,26 @@ func (p *served) begin(slot *slot, b *dat.Buffer, m message) *Request {
 	return r
 }
 
+// made reports whether the request comes of a server.
+func (r *Request) made() bool { return r != nil && r.from != nil }
+
+func noRequest(op string) error {
+	return hw.Errorf(op, hw.InvalidHandle, hw.NoSubtype, "no request: Serve gives its handlers one, and RequestOf has one for each event of Requests but the last")
+}
+
 // Method is the number that the caller chose.
-func (r *Request) Method() uint16 { return r.header.code }
+func (r *Request) Method() uint16 {
+	if r == nil {
+		return 0
+	}
+	return r.header.code
+}
 
 // Payload is what the caller sent inside the message; nil once the request is answered.
 func (r *Request) Payload() []byte {
+	if r == nil {
+		return nil
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.done {
@@ -91,7 +106,7 @@ func (r *Request) Payload() []byte {
 // String says which call it is, for errors and logs: its method and number, the client's
 // address, and the connection's [godat/runtime.Conn.ID].
 func (r *Request) String() string {
-	if r == nil || r.from == nil {
+	if !r.made() {
 		return "Request(nil)"
 	}
 	return r.from.name(r.header)
@@ -99,13 +114,28 @@ func (r *Request) String() string {
 
 // Conn is the connection on which the request came. The program neither receives from it nor
 // sends to it.
-func (r *Request) Conn() *dat.Conn { return r.from.link.conn }
+func (r *Request) Conn() *dat.Conn {
+	if !r.made() {
+		return nil
+	}
+	return r.from.link.conn
+}
 
 // SourceLen is how many bytes the caller has for [Request.Read].
-func (r *Request) SourceLen() int { return fitting(r.source.Len) }
+func (r *Request) SourceLen() int {
+	if r == nil {
+		return 0
+	}
+	return fitting(r.source.Len)
+}
 
 // SinkLen is how many bytes the caller has room for by [Request.Write].
-func (r *Request) SinkLen() int { return fitting(r.sink.Len) }
+func (r *Request) SinkLen() int {
+	if r == nil {
+		return 0
+	}
+	return fitting(r.sink.Len)
+}
 
 // fitting is a length that the peer has told, or what an int holds where it has 32 bits.
 func fitting(n uint32) int { return int(min(uint64(n), math.MaxInt)) }
@@ -115,12 +145,14 @@ func fitting(n uint32) int { return int(min(uint64(n), math.MaxInt)) }
 // lock or a disk, looks at it before it goes on with work that nobody needs any more. SetContext
 // gives it values.
 func (r *Request) Context() context.Context {
+	const op = "rpc.Request.Context"
+	if !r.made() {
+		return overContext(noRequest(op))
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.done {
-		ctx, cancel := context.WithCancelCause(context.Background())
-		cancel(r.misused("rpc.Request.Context"))
-		return ctx
+		return overContext(r.misused(op))
 	}
 	if r.ctx == nil {
 		if r.header.timeout != 0 {
@@ -138,6 +170,13 @@ func (r *Request) Context() context.Context {
 	return r.ctx
 }
 
+// overContext is a context that has ended with a cause.
+func overContext(cause error) context.Context {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(cause)
+	return ctx
+}
+
 // SetContext makes Context return another context, which the program has derived from that of Context: one
 // with values for the handler, or with an earlier end. Reads and Writes that have not begun at its end do
 // not begin. Calls that the handler makes with the request's metadata have a context of
@@ -146,6 +185,9 @@ func (r *Request) Context() context.Context {
 //
 // A nil context is that of before. Of a request that has been answered it does nothing.
 func (r *Request) SetContext(ctx context.Context) {
+	if !r.made() {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.done {
@@ -176,6 +218,9 @@ func (r *Request) Reply(payload []byte) error { return r.answer("Reply", 0, payl
 // server says that it has not begun a call, the caller gets CodeFailed. The text is cut behind
 // 1024 bytes, or as many as an answer may have.
 func (r *Request) Fail(code uint16, text string) error {
+	if !r.made() {
+		return noRequest("rpc.Request.Fail")
+	}
 	switch code {
 	case 0, CodeDraining, CodeBusy:
 		code = CodeFailed
@@ -191,6 +236,9 @@ func (r *Request) most() int { return min(r.from.answer, r.from.server.cfg.Messa
 
 // answer is the program's answer, which ends the request.
 func (r *Request) answer(method string, code uint16, payload []byte) (err error) {
+	if !r.made() {
+		return noRequest("rpc.Request." + method)
+	}
 	r.mu.Lock()
 	r.rest()
 	if r.done {

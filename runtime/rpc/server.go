@@ -205,10 +205,10 @@ func (s *Server) count(n int) {
 // Close ends the server and all its connections at once. Requests without an answer stay
 // readable; their Reply is an error. Closing again does nothing. While memory of PZ is not
 // freed, the error is INVALID_STATE/PZ_IN_USE; then Close may be called again. Close waits for
-// [Request.ReadBytes], WriteBytes, ReadFile and WriteFile under way. A nil server has nothing to close.
+// [Request.ReadBytes], WriteBytes, ReadFile and WriteFile under way. A nil server is INVALID_HANDLE.
 func (s *Server) Close() error {
 	if s == nil || s.ia == nil {
-		return nil
+		return notMade("rpc.Server.Close", "Server", "Listen")
 	}
 	for _, end := range s.unlist {
 		end()

@@ -20,6 +20,9 @@ import (
 // Read for ever: a read during which no piece of the connection moves for Config.Stall, or that goes on for Config.Patience beyond the call's deadline or cancel, breaks the connection. The error is then TIMEOUT_EXPIRED, or that of Context's end. When the connection
 // has ended before, the error matches [ErrEnded].
 func (r *Request) Read(into dat.Segment, offset int) error {
+	if !r.made() {
+		return noRequest("rpc.Request.Read")
+	}
 	return r.from.of(r.header, "Read", r.move(dat.OpRead, into, r.source, offset))
 }
 
@@ -27,6 +30,9 @@ func (r *Request) Read(into dat.Segment, offset int) error {
 // RDMA, and waits for that no longer than Read does. The bytes are there before the caller has the
 // answer. A part that the caller does not have is LENGTH_ERROR.
 func (r *Request) Write(from dat.Segment, offset int) error {
+	if !r.made() {
+		return noRequest("rpc.Request.Write")
+	}
 	return r.from.of(r.header, "Write", r.move(dat.OpWrite, from, r.sink, offset))
 }
 
@@ -34,6 +40,9 @@ func (r *Request) Write(from dat.Segment, offset int) error {
 // read. Of an empty slice it checks the offset alone. Two requests must not read into the same memory
 // at the same time.
 func (r *Request) ReadBytes(into []byte, offset int) error {
+	if !r.made() {
+		return noRequest("rpc.Request.ReadBytes")
+	}
 	return r.from.of(r.header, "ReadBytes", r.from.server.loans.lend(r.from.server.PZ(), into, dat.LocalWrite, func(m *dat.LMR) error {
 		return r.move(dat.OpRead, segment(m, len(into)), r.source, offset)
 	}))
@@ -51,6 +60,9 @@ func (r *Request) ReadAll() ([]byte, error) {
 // reading alone as [Call].SourceBytes. A mapped file that is cut meanwhile is a fault, which ends the
 // process; WriteFile returns an error then.
 func (r *Request) WriteBytes(from []byte, offset int) error {
+	if !r.made() {
+		return noRequest("rpc.Request.WriteBytes")
+	}
 	return r.from.of(r.header, "WriteBytes", r.from.server.loans.lend(r.from.server.PZ(), from, dat.LocalRead, func(m *dat.LMR) error {
 		return r.move(dat.OpWrite, segment(m, len(from)), r.sink, offset)
 	}))

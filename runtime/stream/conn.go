@@ -64,10 +64,10 @@ func (c *Conn) LogValue() slog.Value {
 // Close ends the connection. It unblocks all calls, sends a FIN behind what was written,
 // and waits until that has been sent, for Config.Linger at most. The peer reads all of it,
 // and then the end of the stream. What the peer has sent and the program has not read is
-// lost. A second Close waits for the first and returns nil. A nil Conn has nothing to close.
+// lost. A second Close waits for the first and returns nil. A nil Conn matches ErrInvalidHandle.
 func (c *Conn) Close() error {
 	if !c.made() {
-		return nil
+		return c.notMade("close")
 	}
 	c.closing.Lock()
 	defer c.closing.Unlock()

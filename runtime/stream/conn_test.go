@@ -332,13 +332,13 @@ func TestWhatWasNotMadeSaysSo(t *testing.T) {
 		assert.Empty(t, c.LocalAddr().String())
 		assert.Empty(t, c.RemoteAddr().String())
 		assert.Zero(t, c.Snapshot())
-		require.NoError(t, c.Close())
+		require.ErrorIs(t, c.Close(), dat.ErrInvalidHandle)
 	}
 	for _, l := range []*Listener{nil, new(Listener)} {
 		_, err := l.Accept()
 		require.ErrorIs(t, err, dat.ErrInvalidHandle)
 		assert.Empty(t, l.Addr().String())
-		require.NoError(t, l.Close())
+		require.ErrorIs(t, l.Close(), dat.ErrInvalidHandle)
 	}
 }
 

@@ -28,6 +28,9 @@ func (d *Dialer) Dial(network, address string) (net.Conn, error) {
 // its cause, and says what the attempt had come to; a peer that is no stream's, or speaks another version, is [ErrProtocol].
 // Errors of the connection unwrap to the [dat.Cause].
 func (d *Dialer) DialContext(ctx context.Context, _, address string) (net.Conn, error) {
+	if d == nil {
+		return nil, notMade("dial", "Dialer", "new(stream.Dialer) is a good one")
+	}
 	c, err := d.dial(ctx, address)
 	if err != nil {
 		return nil, addressError("dial", d.IA, address, err)

@@ -185,10 +185,10 @@ func (l *Listener) accept(cr *dat.CR) (*Conn, error) {
 }
 
 // Close stops listening, refuses the peers that wait, and unblocks Accept. Connections that
-// were accepted go on. A second Close returns nil, and so does that of a nil listener.
+// were accepted go on. A second Close returns nil; that of a nil listener matches ErrInvalidHandle.
 func (l *Listener) Close() (err error) {
 	if !l.made() {
-		return nil
+		return notMade("close", "Listener", "Listen makes one")
 	}
 	l.closing.Do(func() {
 		if l.tcp != nil {
