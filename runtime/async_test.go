@@ -17,7 +17,7 @@ import (
 
 func TestAsynchronousErrorsBecomeEventsAndLogLines(t *testing.T) {
 	core, logs := observer.New(zap.InfoLevel)
-	ia := open(t, "loop", WithLogger(zap.New(core)))
+	ia := open(t, "loop", withLogger(zap.New(core)))
 	qp := &fakeQP{}
 	for kind, want := range map[hw.AsyncKind]EventNumber{
 		hw.AsyncDeviceFatal:   AsyncIACatastrophic,

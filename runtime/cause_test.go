@@ -30,7 +30,7 @@ type causeRig struct {
 
 func newCauseRig(t *testing.T, provider string) *causeRig {
 	core, logs := observer.New(zap.WarnLevel)
-	ia := open(t, provider, WithLogger(zap.New(core)))
+	ia := open(t, provider, withLogger(zap.New(core)))
 	r := &causeRig{t: t, ia: ia, logs: logs}
 	var err error
 	r.pz, err = ia.NewPZ()
@@ -144,7 +144,7 @@ func TestABrokenConnectionSaysWhyOnBothSidesAndInTheLog(t *testing.T) {
 
 func TestAnAttemptThatAListenerDropsIsLogged(t *testing.T) {
 	core, logs := observer.New(zap.WarnLevel)
-	ia := open(t, "iwarp:127.0.0.1", WithLogger(zap.New(core)), WithParams(map[string]string{"halfopen": "1"}))
+	ia := open(t, "iwarp:127.0.0.1", withLogger(zap.New(core)), WithParams(map[string]string{"halfopen": "1"}))
 	ln, err := ia.Listen(t.Context(), "", ConnConfig{})
 	require.NoError(t, err)
 	for range 2 { // the second silent connection takes the place of the first

@@ -88,7 +88,7 @@ func TestHooksHearOnceOfTheBeginningAndTheEndOfEachConnection(t *testing.T) {
 
 func TestAHookThatPanicsIsLoggedAndHarmsNothing(t *testing.T) {
 	core, logs := observer.New(zap.ErrorLevel)
-	ia := open(t, "loop", WithLogger(zap.New(core)))
+	ia := open(t, "loop", withLogger(zap.New(core)))
 	_, client, server := both(t, ia, ConnConfig{
 		Established: func(*Conn) { panic("up") },
 		Ended:       func(*Conn, Event) { panic("down") },
@@ -174,7 +174,7 @@ func TestNothingWaitsForAHookThatNeverReturns(t *testing.T) {
 		for _, up := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, up=%t", name, up), func(t *testing.T) {
 				core, logs := observer.New(zap.ErrorLevel)
-				ia := open(t, name, WithLogger(zap.New(core)))
+				ia := open(t, name, withLogger(zap.New(core)))
 				ia.hookTime = 20 * time.Millisecond
 				over, gone := make(chan struct{}), make(chan struct{}, 2)
 				_, client, server := both(t, ia, upOrDown(up, func(*Conn) {

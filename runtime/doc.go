@@ -20,13 +20,13 @@
 //
 // # Open, ask, close
 //
-//   - [Open] an adapter by name, with options: [WithProvider], [WithVersion], [WithThreadSafe], [WithParams], [WithLogger], [WithSlog], [WithTrace], [WithLatency], [WithPool], [WithPoller], [WithAsync]
+//   - [Open] an adapter by name, with options: [WithProvider], [WithVersion], [WithThreadSafe], [WithParams], [WithSlog], [WithTrace], [WithLatency], [WithPool], [WithPoller], [WithAsync]
 //   - which names there are: [Providers], [StaticRegistry], [ParseRegistry], [Related]; about one that is not open: [Describe]
 //   - what the adapter is and can do: [IA.Query], [IA.Attr], [IA.Name], [IA.ExtensionOp]
 //   - what has happened on it: [IA.Counters], [IA.ResetCounters]; the memory that it has: [IA.MemoryStats]; all that lives on it now: [IA.Snapshot], to which a program adds: [IA.Report], [Describer], [Troubled]; how long requests take: [IA.MeasureLatency], [IA.MeasuresLatency], and other durations: [NewHistogram]
 //   - a page that shows all that, and what is wrong: package [godat/runtime/inspect]
 //   - in Go's own profiles the library's goroutines have the label godat; those of callbacks have the dispatcher's name, too. A trace of runtime/trace has a task of each connection that began during it
-//   - what a handle is: [HandleTypeOf]; its parts in a log by zap: [ZapField]; a value attached to it: [IA.SetConsumerContext], [IA.ConsumerContext]
+//   - what a handle is: [HandleTypeOf]; a value attached to it: [IA.SetConsumerContext], [IA.ConsumerContext]
 //   - [IA.Close] closes all that lives on it; [IA.CloseGraceful] refuses while anything does
 //
 // # Connections with all that they need

@@ -6,29 +6,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
-
 	dat "godat/runtime"
 )
-
-// The adapter tells its logger what it opens and closes, and which connections break.
-func ExampleWithLogger() {
-	// A program's own logger has times, too.
-	lines := zapcore.NewConsoleEncoder(zapcore.EncoderConfig{MessageKey: "m", NameKey: "n", ConsoleSeparator: " "})
-	log := zap.New(zapcore.NewCore(lines, os.Stdout, zap.InfoLevel)).Named("storage")
-	ia, err := dat.Open(context.Background(), "loop", dat.WithLogger(log))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	if err = ia.Close(); err != nil {
-		fmt.Println(err)
-	}
-	// Output:
-	// storage.ia opened {"ia": "loop", "provider": "loop", "device": "loop"}
-	// storage.ia closed {"ia": "loop"}
-}
 
 // Each connection leaves a file that Wireshark reads.
 func ExampleWithTrace() {

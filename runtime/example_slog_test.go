@@ -6,8 +6,6 @@ import (
 	"log/slog"
 	"os"
 
-	"go.uber.org/zap"
-
 	dat "godat/runtime"
 )
 
@@ -58,23 +56,4 @@ func ExampleListener_LogValue() {
 	log.Info("serving", "listener", ln)
 	// Output:
 	// level=INFO msg=serving listener.address=loop:7000 listener.connections=0 listener.of=16
-}
-
-// A handle is a field with parts, in a log by zap.
-func ExampleZapField() {
-	log := zap.NewExample()
-	ia, err := dat.Open(context.Background(), "loop")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer ia.Close()
-	ln, err := ia.Listen(context.Background(), "loop:7000", dat.ConnConfig{Conns: 16})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	log.Info("serving", dat.ZapField("listener", ln))
-	// Output:
-	// {"level":"info","msg":"serving","listener":{"address":"loop:7000","connections":0,"of":16}}
 }

@@ -20,7 +20,7 @@ var functions = calls(map[string]any{
 // options are the functions that make options, by the type of the option.
 var options = map[reflect.Type][]reflect.Method{
 	reflect.TypeFor[Option](): calls(map[string]any{
-		"WithAsync": WithAsync, "WithLogger": WithLogger, "WithParams": WithParams, "WithPoller": WithPoller, "WithPool": WithPool,
+		"WithAsync": WithAsync, "WithParams": WithParams, "WithPoller": WithPoller, "WithPool": WithPool,
 		"WithProvider": WithProvider, "WithThreadSafe": WithThreadSafe, "WithVersion": WithVersion,
 	}),
 	reflect.TypeFor[MemoryOption](): calls(map[string]any{

@@ -55,11 +55,8 @@ func WithParams(params map[string]string) Option {
 // do not know. [ep.Endpoint.Trace] traces one connection that is up already.
 func WithTrace(dir string) Option { return func(c *config) { c.trace = dir } }
 
-// WithLogger sets the adapter's logger. The adapter logs its opening and closing,
-// connections that break, attempts that a listener drops because there are too many or
-// no descriptor is left, and errors that belong to no call; it logs nothing on the data
-// path. Without the option it logs nothing at all.
-func WithLogger(log *zap.Logger) Option {
+// withLogger sets the logger that the adapter has inside.
+func withLogger(log *zap.Logger) Option {
 	return func(c *config) {
 		if log != nil {
 			c.log = log

@@ -10,13 +10,16 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// WithSlog is [WithLogger] for a program that logs by log/slog. The adapter's name is the
-// attribute "ia"; nil changes nothing. Every handle is a slog.LogValuer; [ZapField] is one for zap.
+// WithSlog sets the adapter's logger. The adapter logs its opening and closing,
+// connections that break, attempts that a listener drops because there are too many or
+// no descriptor is left, and errors that belong to no call; it logs nothing on the data
+// path. Without the option, and with nil, it logs nothing at all. The adapter's name is the
+// attribute "ia". Every handle is a slog.LogValuer.
 func WithSlog(log *slog.Logger) Option {
 	if log == nil {
 		return func(*config) {}
 	}
-	return WithLogger(zap.New(slogCore{log.Handler()}))
+	return withLogger(zap.New(slogCore{log.Handler()}))
 }
 
 // slogCore hands zap's entries to a handler of slog's.

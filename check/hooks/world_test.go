@@ -15,9 +15,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
-	"go.uber.org/zap/zaptest/observer"
 
 	"godat/hw/iwarp"
 	dat "godat/runtime"
@@ -41,7 +38,6 @@ var (
 type world struct {
 	t    *testing.T
 	ia   *dat.IA
-	logs *observer.ObservedLogs
 	log  *slog.Logger // into text
 	deed deed
 
@@ -94,10 +90,9 @@ var deeds = []deed{
 const mark = "the program's own mistake"
 
 func newWorld(t *testing.T, name string, d deed, config func(w *world) iwarp.Config) *world {
-	core, logs := observer.New(zapcore.InfoLevel)
-	w := &world{t: t, logs: logs, deed: d, begun: make(chan struct{}), done: make(chan struct{}), over: make(chan struct{})}
+	w := &world{t: t, deed: d, begun: make(chan struct{}), done: make(chan struct{}), over: make(chan struct{})}
 	w.log = slog.New(slog.NewTextHandler(writer{w}, nil))
-	opts := []dat.Option{dat.WithLogger(zap.New(core))}
+	opts := []dat.Option{dat.WithSlog(w.log)}
 	if config != nil {
 		opts = append(opts, dat.WithProvider(iwarp.New(config(w))))
 	}
@@ -146,11 +141,7 @@ func (w *world) say(what string, err error) {
 func (w *world) said() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	lines := []string{w.text.String()}
-	for _, entry := range w.logs.All() {
-		lines = append(lines, fmt.Sprint(entry.Message, " ", entry.ContextMap()))
-	}
-	return strings.Join(lines, "\n")
+	return w.text.String()
 }
 
 // try makes a call in a goroutine of its own, and waits for it. A panic is an error.
