@@ -48,7 +48,7 @@ func TestTheProgramFindsAndLoadsItsOwnDisks(t *testing.T) {
 	}
 	address := serving(t, &serveOptions{Disk: disks})
 	var out bytes.Buffer
-	o := &options{Provider: "iwarp:127.0.0.1", Param: []string{"spin=0s"}, Discover: discoverOptions{Addr: address}}
+	o := &options{Provider: "iwarp:127.0.0.1", Param: []string{"stall=30s"}, Discover: discoverOptions{Addr: address}}
 	require.NoError(t, run(t.Context(), "discover <addr>", o, &out, io.Discard))
 	assert.Contains(t, out.String(), " at 127.0.0.1 port ")
 	for i := range disks {

@@ -40,7 +40,7 @@ type device struct {
 	hangups sock.HangUps
 	hooks   hooks
 
-	waits, spun atomic.Uint64 // of receivers: waits for octets; nanoseconds of reading again and again
+	waits atomic.Uint64 // of receivers, for octets
 
 	rejecting atomic.Int64 // rejected connections that wait for the peer to close
 
@@ -95,7 +95,7 @@ func (d *device) Progress() { d.poller.Progress() }
 // PollCounts implements [hw.PollCounter].
 func (d *device) PollCounts() hw.PollCounts {
 	found, empty := d.poller.Counts()
-	return hw.PollCounts{Found: found, Empty: empty, Consumers: found + empty, Waits: d.waits.Load(), Spun: time.Duration(d.spun.Load())}
+	return hw.PollCounts{Found: found, Empty: empty, Consumers: found + empty, Waits: d.waits.Load()}
 }
 
 // Close closes the device, and waits for connections that are still ending. It fails if a function of the program's has

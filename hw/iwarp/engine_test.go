@@ -323,19 +323,6 @@ func TestAPeerThatStopsInTheMiddleOfAnFPDUIsGivenUp(t *testing.T) {
 	}
 }
 
-func TestAReceiverThatSpinsReceives(t *testing.T) {
-	a, b := pair(t, map[string]string{"spin": "1ms"})
-	m := b.memory(8, hw.LocalWrite)
-	for i := range 10 {
-		b.recv(m.sge(0, 8))
-		a.post(hw.SendWR{Op: hw.OpSend})
-		assert.Equal(t, hw.StatusSuccess, b.received(i).Status)
-	}
-	a.qp.Drain()
-	a.awaitDown()
-	assert.Equal(t, hw.ReasonDrained, a.down)
-}
-
 // inParts writes b in parts, up to each of the ends in turn. New connections to n in
 // between give this connection's receiver the time to take each part.
 func (s *script) inParts(n *node, b []byte, ends ...int) {

@@ -79,8 +79,6 @@ type Config struct {
 	//	            IA.Listen is ConnConfig.Conns, 128 or more
 	//	halfopenip  the same per peer address, or per IPv6 network of 64 bits (the
 	//	            listener's backlog, 256 or more)
-	//	spin        how long the receiver polls the socket before it sleeps: shorter
-	//	            round trips at the price of a processor (0)
 	//	buffer      socket buffers in bytes; 0 leaves them to the system (0)
 	//	congestion  the TCP congestion control, of those that the system allows. Without
 	//	            it, a connection has the system's, unless that paces what it sends (bbr)

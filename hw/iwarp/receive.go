@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"runtime"
 	"syscall"
 	"time"
 
@@ -136,11 +135,7 @@ func (r *receiver) next() error {
 func (r *receiver) work(fd uintptr) bool {
 	r.parties.resume()
 	for r.err == nil && r.end == nil {
-		again := r.readMore(int(fd))
-		if again && r.link.dev.set.spin > 0 {
-			again = r.spin(int(fd))
-		}
-		if again {
+		if r.readMore(int(fd)) {
 			r.parties.park()
 			return false
 		}
@@ -162,7 +157,7 @@ func (r *receiver) work(fd uintptr) bool {
 // dry reports whether the last read has emptied the socket, so that the next one would get
 // nothing; see [sock.HangUps].
 func (r *receiver) dry() bool {
-	return r.emptied && r.warned && !r.right.Hung() && r.err == nil && r.end == nil && r.link.dev.set.spin == 0
+	return r.emptied && r.warned && !r.right.Hung() && r.err == nil && r.end == nil
 }
 
 // readMore reads what has come, to where it belongs; again means that nothing has come.
@@ -187,19 +182,6 @@ func (r *receiver) readMore(fd int) (again bool) {
 	r.seen = r.seen || n > 0
 	r.err = err
 	return again
-}
-
-// spin reads again and again, for the time of the parameter spin.
-func (r *receiver) spin(fd int) (again bool) {
-	begun := time.Now()
-	defer func() { r.link.dev.spun.Add(uint64(time.Since(begun))) }()
-	for end := begun.Add(r.link.dev.set.spin); r.link.attention.Load()&broken == 0; {
-		if again = r.readMore(fd); !again || time.Now().After(end) {
-			return again
-		}
-		runtime.Gosched()
-	}
-	return true
 }
 
 // process handles the octets in the buffer, and hands out what they complete.

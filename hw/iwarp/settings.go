@@ -18,7 +18,7 @@ type settings struct {
 	congestion string // empty: see steer
 	trace      string // the directory for traces; empty for none
 
-	mpa, reply, grace, nudge, keepalive, stall, linger, spin time.Duration
+	mpa, reply, grace, nudge, keepalive, stall, linger time.Duration
 }
 
 func defaultSettings() settings {
@@ -55,7 +55,7 @@ func (s *settings) apply(key, value string) error {
 	flags := map[string]*bool{
 		"crc": &s.crc, "markers": &s.markers, "big": &s.big, "extensions": &s.extensions, "fallback": &s.fallback, "peer2peer": &s.peer2peer,
 	}
-	times := map[string]*time.Duration{"reply": &s.reply, "nudge": &s.nudge, "keepalive": &s.keepalive, "spin": &s.spin}
+	times := map[string]*time.Duration{"reply": &s.reply, "nudge": &s.nudge, "keepalive": &s.keepalive}
 	limits := map[string]*time.Duration{"mpa": &s.mpa, "grace": &s.grace, "stall": &s.stall, "linger": &s.linger}
 	numbers := map[string]struct {
 		to        *int
