@@ -31,7 +31,7 @@ func post(b *Mailbox, w *work, shot *evd.OneShot) error {
 	if w.op == hw.OpRecv {
 		q = &b.Recvs
 	}
-	ticket, mine, err := b.admitOne(q, w, shot)
+	ticket, mine, err := b.admit(q, w, shot)
 	if err != nil {
 		return err
 	}
@@ -42,26 +42,26 @@ func post(b *Mailbox, w *work, shot *evd.OneShot) error {
 // single reports whether there is exactly one segment with something in it.
 func (w *work) single() bool { return len(w.segs) == 1 && w.segs[0].Len != 0 }
 
-// admitOne checks one operation, reserves room for its event, and gives it a ticket
+// admit is stages 1 to 4 of one operation: it checks it, reserves room for its event, and gives it a ticket
 // and a filled slot. If Modify has replaced the rules meanwhile, it checks a
 // refused operation again: the dispatcher of the old rules is no longer the
 // endpoint's, and may be closed.
-func (b *Mailbox) admitOne(q *Queue, w *work, shot *evd.OneShot) (ticket uint32, mine bool, err error) {
+func (b *Mailbox) admit(q *Queue, w *work, shot *evd.OneShot) (ticket uint32, mine bool, err error) {
 	for {
 		r := q.rules.Load()
 		lkey, err := b.check(r, w)
 		if err != nil {
 			return 0, false, err
 		}
-		ticket, mine, err = b.admit(q, r, w, shot, lkey)
+		ticket, mine, err = b.take(q, r, w, shot, lkey)
 		if err == nil || q.rules.Load() == r {
 			return ticket, mine, err
 		}
 	}
 }
 
-// admit is admitOne after the check, so stages 2 to 4. lkey is the key of a single segment.
-func (b *Mailbox) admit(q *Queue, r *Rules, w *work, shot *evd.OneShot, lkey uint32) (ticket uint32, mine bool, err error) {
+// take is admit after the check. lkey is the key of a single segment.
+func (b *Mailbox) take(q *Queue, r *Rules, w *work, shot *evd.OneShot, lkey uint32) (ticket uint32, mine bool, err error) {
 	to, err := b.destination(shot, r, w.cookie)
 	switch {
 	case err != nil:

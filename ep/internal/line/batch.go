@@ -62,7 +62,7 @@ func (b *Mailbox) postSome(q *Queue, dtos []Post) (n int, err error) {
 			x = extra{d.Immediate, operands{d.Operand, d.Compare}}
 			w.ext = &x
 		}
-		at, took, fail := b.admitOne(q, &w, d.shot())
+		at, took, fail := b.admit(q, &w, d.shot())
 		if fail != nil {
 			err = fail
 			break

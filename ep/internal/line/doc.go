@@ -16,9 +16,11 @@
 // A post that is refused in stages 1 to 3 has no effect. Behind them nothing can fail. The completer is the goroutine
 // that the provider completes from; when the provider has nothing of a queue any more, it is the holder of the token.
 //
-// Most posts have one segment and meet nothing unusual. Those go the short way, which is stages 1 to 5 in one piece
-// (plain.go), and so does a batch of them (run.go, pieces.go). What the short way does not take has changed nothing
-// yet, and begins anew on the long way.
+// The long way is admit for stages 1 to 4, then submit. Most posts have one segment and meet nothing unusual. Those go
+// the short way, which is the same by hand, for speed: PostPlain for one, and for several postRun and PostPieces
+// (admit_run.go), whose posts one swap admits and one call hands over (run.go). What the short way does not take has
+// changed nothing yet, and begins anew on the long way. No file but plain.go, admit.go and admit_run.go reserves places
+// for posts.
 //
 // Why not simpler: a goroutine for each mailbox would cost its stack, and a switch for each message. With a mutex a
 // poster would wait for another one's call of the device, and a completion that posts, for itself. A list of

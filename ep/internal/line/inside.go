@@ -1,6 +1,8 @@
 package line
 
 import (
+	"slices"
+
 	"godat/hw"
 	"godat/internal/delivery"
 	"godat/internal/memory"
@@ -51,10 +53,21 @@ func (i Inside) Publish(q *Queue, ticket uint32) {
 	i.b.kickStep()
 }
 
-// Bind is PostBind in any state.
+// Bind is PostBind in any state, behind a holder of the token.
 func (i Inside) Bind(windows *memory.Owner, cookie uint64, rmr *mem.RMR, to mem.Binding) error {
-	_, err := i.b.admitBind(i.b.Requests.rules.Load(), &work{op: hw.OpBind, cookie: cookie}, windows, rmr, &to)
-	return err
+	q := &i.b.Requests
+	r := q.rules.Load()
+	p, err := prepareBind(r, windows, rmr, to)
+	if err != nil {
+		return err
+	}
+	ticket, mine, err := i.b.take(q, r, &work{op: hw.OpBind, cookie: cookie}, nil, 0)
+	if err != nil {
+		return err
+	}
+	*q.bind(ticket) = p
+	i.b.submit(q, ticket, 1, mine)
+	return nil
 }
 
 // Run is the work of the token's holder.
@@ -123,3 +136,33 @@ func (i Inside) Marking() bool { return i.b.unreported.marking.Load() }
 
 // Sleepers is how many posters of the crew sleep, or are about to.
 func (i Inside) Sleepers() int32 { return i.b.cold.crew.handings.n.Load() }
+
+// PostLong posts an operation the long way.
+func (i Inside) PostLong(q *Queue, p Post) error {
+	_, err := i.b.postSome(q, []Post{p})
+	return err
+}
+
+// Tail is the next ticket.
+func (i Inside) Tail(q *Queue) uint32 { return q.tail(i.b.Token.Load()) }
+
+// Slot is what a post has filled in.
+type Slot struct {
+	Op       hw.Op
+	Flags    hw.Flags
+	Cookie   uint64
+	To       *delivery.Queue
+	Segments []hw.SGE
+	Addr     uint64 // of a write or read, as Key
+	Key      uint32
+}
+
+// Slot is the slot of a ticket.
+func (i Inside) Slot(q *Queue, ticket uint32) Slot {
+	s := q.slot(ticket)
+	image := Slot{Op: s.op, Flags: s.flags, Cookie: s.cookie.Load(), To: s.to, Segments: slices.Clone(q.segments(ticket, int(s.nseg)))}
+	if operations[s.op&31].special {
+		image.Addr, image.Key = s.addr, s.rkey
+	}
+	return image
+}

@@ -20,8 +20,9 @@ import (
 // operation straight to the provider. Then one swap of the word releases the token, if
 // the word has not changed since.
 
-// PostPlain posts a send, a write, a read or a receive. remote is nil for a send and a receive,
-// and OwnSend for a send of a connection. shot, unless it is nil, takes the completion.
+// PostPlain is admit and submit for one plain post, by hand. It posts a send, a write, a read or a receive.
+// remote is nil for a send and a receive, and OwnSend for a send of a connection. shot, unless it is nil,
+// takes the completion.
 func PostPlain(b *Mailbox, op hw.Op, cookie uint64, flags hw.Flags, segs []mem.Segment, remote *mem.RemoteSegment, shot *evd.OneShot) error {
 	slow := func() error { return postSlow(b, op, cookie, flags, segs, remote, shot) }
 	if b == nil || len(segs) != 1 || cookie>>63 != 0 && remote != &OwnSend && b.reserves {

@@ -9,28 +9,17 @@ import (
 func (b *Mailbox) PostReadToRMR(cookie uint64, flags hw.Flags, local, remote mem.RemoteSegment) error {
 	q := &b.Requests
 	w := work{op: hw.OpReadToRMR, flags: flags, cookie: cookie, remote: remote}
-	for { // as in admitOne
-		r := q.rules.Load()
-		err := b.readToRMR(r, &w, local)
-		if err == nil || q.rules.Load() == r {
-			return err
-		}
-	}
-}
-
-// readToRMR is PostReadToRMR by one set of rules.
-func (b *Mailbox) readToRMR(r *Rules, w *work, local mem.RemoteSegment) error {
-	q := &b.Requests
-	if _, err := b.check(r, w); err != nil {
+	r := q.rules.Load()
+	if _, err := b.check(r, &w); err != nil {
 		return err
 	}
 	if r.IOV == 0 {
 		return hw.Errorf(CallOf(w.op), hw.InvalidParameter, hw.NoSubtype, "the endpoint allows no segments")
 	}
-	if err := r.checkRDMA(w, uint64(local.Len)); err != nil {
+	if err := r.checkRDMA(&w, uint64(local.Len)); err != nil {
 		return err
 	}
-	ticket, mine, err := b.admit(q, r, w, nil, 0)
+	ticket, mine, err := b.admit(q, &w, nil)
 	if err != nil {
 		return err
 	}

@@ -1,117 +1,13 @@
 package line
 
 import (
-	"math"
 	"unsafe"
 
 	"godat/hw"
-	"godat/internal/delivery"
-	"godat/internal/memory"
-	"godat/internal/release"
 	"godat/internal/token"
-	"godat/internal/yield"
 )
 
-// The short way of a batch, which is plain.go's for a run of posts: one swap takes all
-// tickets and the token, one reservation takes the places of all events, and the
-// provider gets all requests in one run (hw.Runner).
-
-// postRun posts up to batchPosts operations. It returns false, and nothing has happened,
-// if one of them can't go the short way.
-func (b *Mailbox) postRun(q *Queue, dtos []Post) bool {
-	r := q.rules.Load()
-	if len(dtos) == 1 || b.runner == nil || !b.up() {
-		return false
-	}
-	var lkeys [batchPosts]uint32
-	if !r.checkRun(q, dtos, &lkeys) {
-		return false
-	}
-	to, places := r.destinations(dtos)
-	n := uint32(len(dtos))
-	if to == nil || !to.Reserve(places) {
-		return false
-	}
-	yield.Point()
-	w := b.claimPlain(q, n)
-	if w == noTicket {
-		to.Release(places)
-		return false
-	}
-	ticket := q.tail(w)
-	posts := run{b, q, ticket, n}
-	posts.fill(dtos, &lkeys, to)
-	if places != len(dtos) {
-		posts.route(dtos, r)
-	}
-	posts.hand(w)
-	return true
-}
-
-// checkRun checks operations, and looks up the keys of their segments. It returns false if
-// one can't go the short way.
-func (r *Rules) checkRun(q *Queue, dtos []Post, lkeys *[batchPosts]uint32) bool {
-	for i := range dtos {
-		d := &dtos[i]
-		op, need, longest := d.Op, hw.LocalRead, r.longest
-		seg := d.single()
-		switch {
-		case seg == nil || d.OneShot != nil && d.OneShot != OwnShot || d.Cookie>>63 != 0 && d.OneShot == nil && q.box.reserves:
-			return false
-		case q.plain == hw.OpRecv:
-			op, need = hw.OpRecv, hw.LocalWrite
-		case op == hw.OpSend:
-		case d.Remote.Addr == math.MaxUint64: // see checkRDMA
-			return false
-		case op == hw.OpWrite && seg.Len <= d.Remote.Len:
-			longest = r.longestRDMA
-		case op == hw.OpRead && seg.Len == d.Remote.Len:
-			need, longest = hw.LocalWrite, r.longestRDMA
-		default:
-			return false
-		}
-		if (uint32(d.Flags)|always)&r.illegal[op&31] != 0 || uint64(seg.Len)-1 >= longest {
-			return false
-		}
-		region := q.near.Lookup(seg.Context)
-		if region == nil {
-			region = r.Zone.Find(&q.near, seg.Context)
-		}
-		if region == nil || !region.Allows(r.Zone, (*memory.Segment)(seg), need) {
-			return false
-		}
-		lkeys[uint(i)%batchPosts] = region.LKey
-	}
-	return true
-}
-
-// destinations returns the queue in which the completions of operations need so many
-// places; the others complete to sinks. It returns nil if they need places in several.
-func (r *Rules) destinations(dtos []Post) (to *delivery.Queue, places int) {
-	d := r.Queues
-	if to = d.ForAll(); to != nil {
-		return to, len(dtos)
-	}
-	var sink *delivery.Queue
-	for i := range dtos {
-		switch next := d.For(dtos[i].Cookie); {
-		case next == to:
-			places++
-		case next.Sink():
-			sink = next
-		case to == nil:
-			to, places = next, 1
-		default:
-			return nil, 0
-		}
-	}
-	if to == nil {
-		return sink, len(dtos)
-	}
-	return to, places
-}
-
-// run is n posts that have consecutive tickets and go the short way together.
+// run is n posts that have consecutive tickets and filled slots, and go the short way together: stage 5 of several.
 type run struct {
 	b         *Mailbox
 	q         *Queue
@@ -139,31 +35,6 @@ func (r run) hand(w uint64) {
 		b.run(false)
 	}
 	runner.Kick() // the word was swapped, which orders Kick behind RecvRun
-}
-
-// fill writes the slots of operations that checkRun has checked.
-func (r run) fill(dtos []Post, lkeys *[batchPosts]uint32, to *delivery.Queue) {
-	q, ticket := r.q, r.ticket
-	for i := range dtos {
-		d := &dtos[i]
-		s := q.slot(ticket + uint32(i))
-		s.op, s.nseg, s.flags = d.Op, 1, d.Flags
-		if q.plain == hw.OpRecv {
-			s.op = hw.OpRecv
-		}
-		release.Relaxed(&s.cookie, d.Cookie)
-		s.to = to
-		seg, sge := d.single(), &s.sge[0]
-		sge.Addr, sge.Len, sge.LKey = seg.Addr, seg.Len, lkeys[uint(i)%batchPosts]
-		s.addr, s.rkey = d.Remote.Addr, d.Remote.Context
-	}
-}
-
-// route corrects the queues in the slots of operations that do not all complete to one.
-func (r run) route(dtos []Post, rules *Rules) {
-	for i := range dtos {
-		r.q.slot(r.ticket + uint32(i)).to = rules.Queues.For(dtos[i].Cookie)
-	}
 }
 
 // requests hands the requests to the provider. It reports whether the provider has all; if
