@@ -8,7 +8,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"godat/examples/volume/raftgodat"
+	"godat/examples/raftgodat"
 	_ "godat/hw/iwarp"
 	_ "godat/hw/loop"
 	dat "godat/runtime"

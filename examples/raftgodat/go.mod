@@ -1,4 +1,4 @@
-module godat/examples/volume/raftgodat
+module godat/examples/raftgodat
 
 go 1.26.0
 
@@ -29,4 +29,4 @@ require (
 	golang.org/x/sys v0.49.0 // indirect
 )
 
-replace godat => ../../..
+replace godat => ../..

@@ -9,6 +9,7 @@
 # than a quiet machine needs, over any transport. So tests that failed run again, up to TRIES times (5).
 set -euo pipefail
 cd "$(dirname "$0")"
+export GOWORK=off # for -modfile
 devices=("$@")
 if ((${#devices[@]} == 0)); then devices=(loop iwarp:127.0.0.1); fi
 want=81 # the least number of tests that must pass
@@ -20,7 +21,7 @@ chmod -R u+w "$work/raft"
 rm "$work/raft/inmem_transport_test.go" # of what is not there
 cp testdata/inmem_transport.go "$work/raft/"
 cp testdata/make_test.go "$work/raft/zz_make_test.go"
-sed "s#=> \.\./\.\./\.\.#=> $(cd ../../.. && pwd)#" go.mod >"$work/go.mod"
+sed "s#=> \.\./\.\.#=> $(cd ../.. && pwd)#" go.mod >"$work/go.mod"
 echo "replace github.com/hashicorp/raft => $work/raft" >>"$work/go.mod"
 cp go.sum "$work/"
 go test -modfile="$work/go.mod" -c -o "$work/raft.test" github.com/hashicorp/raft
