@@ -17,17 +17,23 @@ type volumeRow struct {
 	Role, Path                 string
 	Leader, Term               uint64
 	Records, Applied, Released uint64
-	Slots, FreeSlots, Waiting  int    // of a leader: slots of its own, and writes that wait for one
-	Rebuilt, Rebuilds          uint64 // bytes of a rebuild
-	Zeros                      int    // bytes that are zeros, and still to be written
-	Identity                   string // of the volume
-	Refused                    string // why nodes refuse each other
-	Waits                      string // what the node waits for
+	Slots, FreeSlots, Waiting  int           // of a leader: slots of its own, and writes that wait for one
+	Rebuilt, Rebuilds          uint64        // bytes of a rebuild
+	Zeros                      int           // bytes that are zeros, and still to be written
+	Identity                   string        // of the volume
+	Refused                    string        // why nodes refuse each other
+	Waits                      string        // what the node waits for
+	DiskTakes                  time.Duration // of the slowest write of late, until it was stable
+	Silent                     time.Duration // for how long the node has not said what it does
 }
 
 // Trouble says what is wrong with the volume at this node.
-func (v volumeRow) Trouble(time.Duration) string {
+func (v volumeRow) Trouble(late time.Duration) string {
 	switch {
+	case v.DiskTakes >= late:
+		return fmt.Sprintf("this node's disk is slow: a write took %v to be stable; look what else writes to the disk, and whether it fails", v.DiskTakes.Round(10*time.Millisecond))
+	case v.Silent >= late:
+		return fmt.Sprintf("the node has not said for %v what it does: it is busy or stuck", v.Silent.Round(10*time.Millisecond))
 	case v.Refused != "":
 		return "nodes refuse each other: " + v.Refused
 	case v.Waits != "":
@@ -41,14 +47,15 @@ func (v volumeRow) Trouble(time.Duration) string {
 }
 
 func (m *machine) volumeRows() (rows []any) {
-	for _, n := range m.nodes {
-		s := n.Status()
+	for i, n := range m.nodes {
+		s, silent := m.views[i].status()
 		var refused []string
 		for _, r := range s.Refusals {
 			refused = append(refused, refusalText(&r, &s))
 		}
 		rows = append(rows, volumeRow{
 			Identity: s.Volume, Waits: s.Waits, Refused: strings.Join(refused, "; "),
+			DiskTakes: n.DiskTakes(), Silent: silent,
 			Volume: n.Addr(), Node: s.ID, Role: s.Role, Path: s.State, Leader: s.Leader, Term: s.Term,
 			Records: s.Last, Applied: s.Applied, Released: s.Released, Slots: s.Slots, FreeSlots: s.Free, Waiting: s.Waiting,
 			Rebuilt: s.Rebuilt, Rebuilds: s.Rebuilds, Zeros: s.Zeros,
@@ -73,7 +80,7 @@ type replicaRow struct {
 func (r replicaRow) Trouble(time.Duration) string {
 	switch {
 	case r.Silent:
-		return "nothing is heard of the replica's node: look whether it runs, and why it has ended"
+		return "nothing is heard of the replica's node: look at its page, whether it runs, or why it has ended, and at its disk"
 	case !r.Direct:
 		return fmt.Sprintf("the replica is out, %d records behind: look whether its node runs, and at its disk", r.Lag)
 	}
@@ -81,8 +88,8 @@ func (r replicaRow) Trouble(time.Duration) string {
 }
 
 func (m *machine) replicaRows() (rows []any) {
-	for _, n := range m.nodes {
-		s := n.Status()
+	for i := range m.nodes {
+		s, _ := m.views[i].status()
 		for _, id := range slices.Sorted(maps.Keys(s.Replicas)) {
 			rows = append(rows, newReplicaRow(id, &s))
 		}

@@ -153,6 +153,7 @@ type machine struct {
 
 	mu        sync.Mutex
 	nodes     []*node.Node
+	views     []*view           // of nodes
 	elsewhere map[uuid][]string // addresses of the other nodes, of each volume
 }
 
@@ -276,7 +277,7 @@ func (m *machine) add(ctx context.Context, f *files, log *slog.Logger) error {
 		return taken(a.Peers[a.ID].Addr, "", err)
 	}
 	m.mu.Lock()
-	m.nodes = append(m.nodes, n)
+	m.nodes, m.views = append(m.nodes, n), append(m.views, &view{node: n})
 	m.mu.Unlock()
 	return m.target.Set(a.Namespace, target.Namespace{Store: n.Device(), ID: a.disk(), ANAGroup: a.Namespace})
 }

@@ -202,6 +202,7 @@ func octets(n uint64) string {
 }
 
 func ago(d time.Duration) string {
+	d = max(d, 0) // what happens beside a snapshot may be later than it
 	switch {
 	case d < time.Microsecond:
 		return fmt.Sprintf("%d ns", d.Nanoseconds())

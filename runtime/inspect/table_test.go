@@ -15,3 +15,7 @@ func TestNumbersInNamesSortAsNumbers(t *testing.T) {
 		assert.Equal(t, sorted, list)
 	}
 }
+
+func TestWhatEndsBesideASnapshotIsNotOfTheFuture(t *testing.T) {
+	assert.Equal(t, "0 ns", ago(-time.Millisecond))
+}

@@ -81,7 +81,7 @@ func (k *keeper) appendAll(life uint64) {
 // rebuilt takes no records; it votes.
 func (k *keeper) append(life uint64, x raftlog.Append) bool {
 	if x.Vote != nil {
-		if err := k.log.SetVote(*x.Vote); err != nil {
+		if err := k.keeping.during(func() error { return k.log.SetVote(*x.Vote) }); err != nil {
 			k.fail(err)
 			return false
 		}
@@ -109,7 +109,7 @@ func (k *keeper) accept(entries []*pb.Entry) error {
 	for i, e := range entries {
 		records[i] = replica.Record{Index: e.GetIndex(), Term: e.GetTerm(), Member: e.GetType() == pb.EntryConfChange, Data: e.Data}
 	}
-	return k.replica.Accept(records)
+	return k.keeping.during(func() error { return k.replica.Accept(records) })
 }
 
 // apply applies what is committed.
@@ -214,7 +214,8 @@ func (k *keeper) releases() {
 			return
 		case <-k.due:
 		}
-		index, err := k.disk.Release()
+		var index uint64
+		err := k.releasing.during(func() (err error) { index, err = k.disk.Release(); return err })
 		k.jobs.put(func() { k.settle(index, err) })
 	}
 }

@@ -144,5 +144,11 @@ func (n *Node) Run(ctx context.Context) error {
 // Addr is the address at which other nodes reach this one.
 func (n *Node) Addr() string { return n.server.Addr() }
 
+// DiskTakes is how long a write of the last half minute took to be stable, the longest one, or has taken so far. It
+// waits for nothing.
+func (n *Node) DiskTakes() time.Duration {
+	return max(n.consensus.keeping.longest(), n.consensus.releasing.longest())
+}
+
 // Status is what the node knows.
 func (n *Node) Status() Status { return n.consensus.Status() }
