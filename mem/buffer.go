@@ -1,6 +1,7 @@
 package mem
 
 import (
+	"fmt"
 	"io"
 	"math"
 
@@ -88,7 +89,7 @@ func (b *Buffer) memory() []byte {
 func (b *Buffer) isGone() bool { return b.pool.isOver() && b.owner.Owner() == memory.Pool }
 
 // Write appends p to the bytes in use. Bytes that find no room are not written, and
-// the error is then [io.ErrShortBuffer]. For a buffer that was given back to a pool that
+// the error then wraps [io.ErrShortBuffer]. For a buffer that was given back to a pool that
 // is closed, by itself or with its adapter, the error is INVALID_HANDLE/LMR, and for one that was
 // sent, lent or given back to a pool that is not closed INVALID_STATE. It implements
 // [io.Writer].
@@ -106,7 +107,7 @@ func (b *Buffer) Write(p []byte) (int, error) {
 	n := copy(b.memory()[b.n:], p)
 	b.n += n
 	if n < len(p) {
-		return n, io.ErrShortBuffer
+		return n, fmt.Errorf("mem.Buffer.Write: %w: of %d bytes %d found room in the buffer of %d: divide them, or make buffers larger (ConnConfig.Message, BufferPoolConfig.Size)", io.ErrShortBuffer, len(p), n, len(b.memory()))
 	}
 	return n, nil
 }

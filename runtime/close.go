@@ -94,7 +94,7 @@ func (ia *IA) inUse(op string) error {
 		return nil
 	}
 	return hw.Errorf(op, hw.InvalidState, hw.StateIAInUse,
-		"%d endpoints, shared receive queues and service points, %d dispatchers, %d CNOs, %d regions, %d windows and %d zones are open",
+		"%d endpoints, shared receive queues and service points, %d dispatchers, %d CNOs, %d regions, %d windows and %d zones are open: close these first, or Close, which closes them",
 		endpoints, dispatchers, cnos, memory.Regions, memory.Windows, memory.Zones)
 }
 

@@ -76,7 +76,7 @@ func (c *Conn) Receive(ctx context.Context) (*Buffer, error) {
 		return nil, nilContext(op)
 	}
 	if c.cfg.Batches {
-		return nil, hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "the messages come in Batches")
+		return nil, hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "the messages come by the channel Batches: range over that, or leave ConnConfig.Batches out")
 	}
 	end := endOf(c)
 	for {

@@ -156,6 +156,8 @@ func (m *mistake) judge(t *testing.T, d *desk) {
 	text, _, _ := strings.Cut(err.Error(), "\n") // behind that are the calls, with Debug
 	assert.Contains(t, text, m.seen, "what was seen")
 	assert.Contains(t, text, m.todo, "what to do")
+	assert.NotContains(t, m.seen, m.todo, "the row asks for one thing twice")
+	assert.NotContains(t, m.todo, m.seen, "the row asks for one thing twice")
 	assert.ErrorIs(t, err, m.is)
 	assert.LessOrEqual(t, len(text), longest)
 	if e, is := errors.AsType[*hw.Error](err); is {

@@ -25,7 +25,7 @@ var addresses = []mistake{
 		_, err := dat.Open(d.ctx, "")
 		return err
 	}},
-	{"a parameter that the provider does not have", `"hue"`, "param", dat.ErrInvalidParameter, func(d *desk) error {
+	{"a parameter that the provider does not have", `no parameter "hue"`, "those of ", dat.ErrInvalidParameter, func(d *desk) error {
 		_, err := dat.Open(d.ctx, d.name, dat.WithParams(map[string]string{"hue": "red"}))
 		return err
 	}},
@@ -123,11 +123,11 @@ var messages = []mistake{
 	{"a message that is too long", "65 bytes", "ConnConfig.Message", dat.ErrLength, func(d *desk) error {
 		return d.client.SendBytes(make([]byte, 65))
 	}},
-	{"a write beyond a buffer", "short buffer", "short", io.ErrShortBuffer, func(d *desk) error {
+	{"a write beyond a buffer", "of 65 bytes 64 found room", "ConnConfig.Message", io.ErrShortBuffer, func(d *desk) error {
 		_, err := d.client.Buffer().Write(make([]byte, 65))
 		return err
 	}},
-	{"a buffer that is sent twice", "sent", "take another by Buffer", dat.ErrInvalidParameter, func(d *desk) error {
+	{"a buffer that is sent twice", "has been sent", "take another by Buffer", dat.ErrInvalidParameter, func(d *desk) error {
 		b := d.client.Buffer()
 		_ = d.client.Send(b)
 		return d.client.Send(b)
@@ -143,7 +143,7 @@ var messages = []mistake{
 		b.Put()
 		return d.client.Send(b)
 	}},
-	{"a use after Release", "was used", "Release", errPanic, func(d *desk) error {
+	{"a use after Release", "was used", "the pool has it, by Put or Release", errPanic, func(d *desk) error {
 		d.listen(dat.ConnConfig{Debug: true})
 		b := d.client.Buffer()
 		d.client.Release(b)
@@ -193,12 +193,12 @@ var messages = []mistake{
 		_ = d.client.Close()
 		return d.client.SendBytes([]byte("late"))
 	}},
-	{"Receive of batches", "Batches", "Batches", dat.ErrInvalidState, func(d *desk) error {
+	{"Receive of batches", "by the channel Batches", "range over that", dat.ErrInvalidState, func(d *desk) error {
 		go func() { _, _ = d.ln.Accept(dat.RequestOf(<-d.ln.Requests()), nil) }()
 		_, err := must(d.ia.Dial(d.ctx, d.ln.Addr(), dat.ConnConfig{Batches: true})).Receive(d.ctx)
 		return err
 	}},
-	{"Close in the hook Established", "Established", "goroutine", dat.ErrInvalidState, func(d *desk) error {
+	{"Close in the hook Established", "from a hook of a connection", "in a goroutine of its own", dat.ErrInvalidState, func(d *desk) error {
 		got := make(chan error, 1)
 		go func() { _, _ = d.ln.Accept(dat.RequestOf(<-d.ln.Requests()), nil) }()
 		must(d.ia.Dial(d.ctx, d.ln.Addr(), dat.ConnConfig{Established: func(c *dat.Conn) { got <- c.Close() }}))
@@ -268,7 +268,7 @@ var posts = []mistake{
 		_ = d.client.Endpoint.PostRDMAWrite(1, 0, r.Remote(0, 8), d.region(8, dat.LocalRead).Segment(0, 8))
 		return d.end(d.client)
 	}},
-	{"a remote key of a freed region", "key", "freed", dat.EventError(dat.Broken), func(d *desk) error {
+	{"a remote key of a freed region", "the key is of no region", "or of one that was freed", dat.EventError(dat.Broken), func(d *desk) error {
 		r := must(d.server.Alloc(8, dat.LocalRead|dat.RemoteWrite))
 		remote := r.Remote(0, 8)
 		_ = r.Free()
@@ -279,11 +279,11 @@ var posts = []mistake{
 		r := must(d.server.Alloc(8, dat.LocalRead|dat.RemoteWrite))
 		return d.client.Endpoint.PostRDMAWrite(1, 0, r.Remote(0, 4), d.region(8, dat.LocalRead).Segment(0, 8))
 	}},
-	{"half of a remote segment", "8 bytes", "16", dat.ErrInvalidParameter, func(d *desk) error {
+	{"half of a remote segment", "8 bytes", "a remote segment has 16", dat.ErrInvalidParameter, func(d *desk) error {
 		_, err := dat.ParseRemoteSegment(make([]byte, 8))
 		return err
 	}},
-	{"an atomic of 4 bytes", "4 bytes", "8", dat.ErrLength, func(d *desk) error {
+	{"an atomic of 4 bytes", "4 bytes here", "an atomic has 8", dat.ErrLength, func(d *desk) error {
 		r := must(d.server.Alloc(8, dat.RemoteAtomic))
 		return d.client.Endpoint.PostFetchAdd(1, 0, 1, r.Remote(0, 8), d.region(8, dat.LocalWrite).Segment(0, 4))
 	}},
@@ -305,7 +305,7 @@ var posts = []mistake{
 		r := must(d.server.Alloc(8, dat.RemoteWrite))
 		return d.client.Endpoint.PostRDMAWrite(1, dat.SolicitedWait, r.Remote(0, 8), d.region(8, dat.LocalRead).Segment(0, 8))
 	}},
-	{"a dispatcher without QLen", "QLen", "how many", dat.ErrInvalidParameter, func(d *desk) error {
+	{"a dispatcher without QLen", "QLen is required", "how many events the dispatcher holds", dat.ErrInvalidParameter, func(d *desk) error {
 		_, err := d.ia.NewDispatcher(dat.DispatcherConfig{})
 		return err
 	}},
@@ -314,7 +314,7 @@ var posts = []mistake{
 		_, err := d.ia.NewEndpoint(dat.EndpointConfig{PZ: must(d.ia.NewPZ()), Recv: other, Request: other, Conn: other})
 		return err
 	}},
-	{"an endpoint without a zone", "zone", "PZ", dat.ErrInvalidHandle, func(d *desk) error {
+	{"an endpoint without a zone", "needs a protection zone", "IA.NewPZ makes one", dat.ErrInvalidHandle, func(d *desk) error {
 		_, err := d.ia.NewEndpoint(dat.EndpointConfig{})
 		return err
 	}},
@@ -322,7 +322,7 @@ var posts = []mistake{
 		e := must(d.ia.NewEndpoint(dat.EndpointConfig{PZ: must(d.ia.NewPZ())}))
 		return e.CommonConnect(d.ln.Addr(), dat.ConnectConfig{})
 	}},
-	{"events that nobody drains", "4", "QLen", dat.ErrInsufficientResources, func(d *desk) error {
+	{"events that nobody drains", "4 places are reserved or hold events", "QLen is 4", dat.ErrInsufficientResources, func(d *desk) error {
 		e, r := d.endpoint(4)
 		for range 100 {
 			if err := e.PostRecv(1, 0, r.Segment(0, 8)); err != nil {
@@ -339,7 +339,7 @@ var posts = []mistake{
 		_, err := must(d.ia.NewDispatcher(dat.DispatcherConfig{QLen: 4, Mode: dat.ModeChannel})).Dequeue(make([]dat.Event, 1))
 		return err
 	}},
-	{"two that wait at one dispatcher", "another goroutine waits", "another goroutine", dat.ErrInvalidState, func(d *desk) error {
+	{"two that wait at one dispatcher", "another goroutine waits there", "by C, Batches or the callback", dat.ErrInvalidState, func(d *desk) error {
 		x := must(d.ia.NewDispatcher(dat.DispatcherConfig{QLen: 4, Mode: dat.ModeQueue}))
 		errs := make(chan error, 2)
 		for range 2 {
@@ -347,17 +347,17 @@ var posts = []mistake{
 		}
 		return <-errs
 	}},
-	{"a dispatcher that is closed before its endpoint", "in use", "endpoint", dat.ErrInvalidState, func(d *desk) error {
+	{"a dispatcher that is closed before its endpoint", "EVD in use", "close that first", dat.ErrInvalidState, func(d *desk) error {
 		x := must(d.ia.NewDispatcher(dat.DispatcherConfig{QLen: 4}))
 		must(d.ia.NewEndpoint(dat.EndpointConfig{PZ: must(d.ia.NewPZ()), Recv: x}))
 		return x.Close()
 	}},
-	{"a zone that is closed before its region", "in use", "region", dat.ErrInvalidState, func(d *desk) error {
+	{"a zone that is closed before its region", "1 regions", "free or close these first", dat.ErrInvalidState, func(d *desk) error {
 		pz := must(d.ia.NewPZ())
 		must(pz.Alloc(8, dat.LocalRead))
 		return pz.Close()
 	}},
-	{"a graceful close of what is in use", "in use", "Close", dat.ErrInvalidState, func(d *desk) error {
+	{"a graceful close of what is in use", "IA in use", "or Close, which closes them", dat.ErrInvalidState, func(d *desk) error {
 		return d.ia.CloseGraceful()
 	}},
 	{"an endpoint that connects twice", "EP connected", "Reset", dat.ErrInvalidState, func(d *desk) error {

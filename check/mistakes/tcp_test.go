@@ -37,20 +37,20 @@ var ofTCP = []mistake{
 		_, err := d.overTLS().Dial(d.ctx, d.ln.Addr(), dat.ConnConfig{})
 		return err
 	}},
-	{"a server of rpc that is dialed by Conn", "rpc", "rpc.Dial", dat.EventError(dat.PeerRejected), func(d *desk) error {
+	{"a server of rpc that is dialed by Conn", "a server of package rpc listens there", "rpc.Dial makes", dat.EventError(dat.PeerRejected), func(d *desk) error {
 		s := must(rpc.Listen(d.ctx, d.ia, d.at, rpc.Config{}))
 		d.Cleanup(func() { _ = s.Close() })
 		_, err := d.ia.Dial(d.ctx, s.Addr(), dat.ConnConfig{})
 		return err
 	}},
-	{"a listener of stream that is dialed by Conn", "stream", "stream.Dialer", dat.EventError(dat.PeerRejected), func(d *desk) error {
+	{"a listener of stream that is dialed by Conn", "a listener of package stream listens there", "stream.Dialer makes", dat.EventError(dat.PeerRejected), func(d *desk) error {
 		ln := must(stream.Listen(d.ctx, d.ia, d.at, stream.Config{}))
 		d.Cleanup(func() { _ = ln.Close() })
 		go func() { _, _ = ln.Accept() }()
 		_, err := d.ia.Dial(d.ctx, ln.Addr().String(), dat.ConnConfig{})
 		return err
 	}},
-	{"an address that is not this machine's", "192.0.2.7", "address", dat.ErrInvalidAddress, func(d *desk) error {
+	{"an address that is not this machine's", "192.0.2.7", "not one of this machine", dat.ErrInvalidAddress, func(d *desk) error {
 		_, err := d.ia.Listen(d.ctx, "192.0.2.7:0", dat.ConnConfig{})
 		return err
 	}},

@@ -87,6 +87,8 @@ func listenError(op string, err error) error {
 		return hw.Errorf(op, hw.ConnQualUnavailable, hw.NoSubtype, "%w", err)
 	case isScarce(err):
 		return hw.Errorf(op, hw.InsufficientResources, hw.ResourceDevice, "%w", err)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return hw.Errorf(op, hw.InvalidAddress, hw.AddressUnsupported, "%w: the address is not one of this machine: without a host, as in \":7000\", a listener is at all that the adapter has", err)
 	}
 	return hw.Errorf(op, hw.InvalidAddress, hw.AddressUnsupported, "%w", err)
 }

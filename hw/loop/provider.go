@@ -55,7 +55,7 @@ func parseParams(params map[string]string) (s settings, err error) {
 			}
 			s.waits = v == "wait"
 		default:
-			return s, hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "there is no parameter %q; loop has handover and notready", k)
+			return s, hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "there is no parameter %q; those of loop are handover and notready", k)
 		}
 	}
 	return s, nil

@@ -110,7 +110,7 @@ func (z *Zone) Close(op string, force bool, gone func()) error {
 	case z.closed:
 		return nil
 	case z.uses > 0 && !force:
-		return hw.Errorf(op, hw.InvalidState, hw.StatePZInUse, "%d regions, windows, endpoints and shared receive queues are in it", z.uses)
+		return hw.Errorf(op, hw.InvalidState, hw.StatePZInUse, "%d regions, windows, endpoints and shared receive queues are in it: free or close these first", z.uses)
 	}
 	if err := z.device.Close(); err != nil {
 		return Refused(op, hw.ResourceProtectionDomain, err)

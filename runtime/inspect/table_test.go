@@ -3,6 +3,7 @@ package inspect
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 )
