@@ -131,17 +131,7 @@ var ofEvents = []day{
 	{"no place is left for connections", `have taken all 2 places|peers? (was|were) refused`, "", 0, func(s *stage) {
 		ln, err := s.ia.Listen(s.ctx, ":0", dat.ConnConfig{Conns: 2})
 		require.NoError(s, err)
-		s.drain(ln.Events())
-		s.work.Go(func() {
-			for {
-				select {
-				case <-s.ctx.Done():
-					return
-				case ev := <-ln.Requests():
-					_, _ = ln.Accept(dat.RequestOf(ev), nil)
-				}
-			}
-		})
+		s.accepts(ln)
 		s.always(time.Second, func() { _, _ = s.other.Dial(s.ctx, ln.Addr(), dat.ConnConfig{}) })
 	}},
 	{"a stream's reader stopped", `connection to \S+: this program has read nothing for`, "", 0, func(s *stage) {

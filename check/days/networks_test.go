@@ -48,6 +48,12 @@ var noTLS = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.
 func (s *stage) listens(ia *dat.IA) *dat.Listener {
 	ln, err := ia.Listen(s.ctx, "127.0.0.1:0", dat.ConnConfig{})
 	require.NoError(s, err)
+	s.accepts(ln)
+	return ln
+}
+
+// accepts accepts whatever comes to a listener, and gives buffers back.
+func (s *stage) accepts(ln *dat.Listener) {
 	s.drain(ln.Events())
 	s.work.Go(func() {
 		for {
@@ -59,7 +65,6 @@ func (s *stage) listens(ia *dat.IA) *dat.Listener {
 			}
 		}
 	})
-	return ln
 }
 
 // dials dials again and again, and keeps nothing.
@@ -164,13 +169,7 @@ var ofNetworks = []day{
 	{"a peer answers garbage", `ended .* ago with BROKEN: (MPA|DDP|RDMAP)`, "", 0, func(s *stage) {
 		s.iwarp(iwarp.Config{}, iwarp.Config{})
 		ln := s.listens(s.other)
-		at := s.answering(func(c net.Conn) { // between the two, and puts garbage behind the start-up
-			to, err := net.Dial("tcp", ln.Addr())
-			if err != nil {
-				return
-			}
-			defer to.Close()
-			go func() { _, _ = io.Copy(to, c) }()
+		at := s.between(ln.Addr(), func(c, to net.Conn) { // puts garbage behind the start-up
 			b := make([]byte, 4096)
 			n, _ := to.Read(b)
 			_, _ = c.Write(b[:n])
@@ -206,40 +205,86 @@ var ofNetworks = []day{
 			s.always(10*time.Millisecond, func() { _ = s.call(c, 1, time.Second) })
 		}
 	}},
-	{"the peer's process is paused", `the peer \S+ has not answered the device at \S+ here for \S+ s: its process is stopped or stuck|nothing has come from the peer for`, "", 0, func(s *stage) {
+	{"the peer's process is paused", silent, "", 0, func(s *stage) {
 		s.iwarp(iwarp.Config{}, iwarp.Config{}, dat.WithParams(map[string]string{"keepalive": "4s"}))
+		s.paused()
+	}},
+	{"an idle peer's process is paused, and nothing is set", silent, "", unasked, func(s *stage) {
+		s.iwarp(iwarp.Config{}, iwarp.Config{})
+		s.paused()
+	}},
+	{"a peer begins a message and does not finish it", `ended .* ago with BROKEN: MPA: the rest of an FPDU did not come in 30`, "", unasked, func(s *stage) {
+		s.iwarp(iwarp.Config{}, iwarp.Config{})
 		ln := s.listens(s.other)
-		paused, over := make(chan struct{}), s.ctx.Done()
-		time.AfterFunc(time.Second, func() { close(paused) })
-		carry := func(to, from net.Conn) {
+		at := s.between(ln.Addr(), func(c, to net.Conn) { // what comes from the peer: the start-up, and a part of the first FPDU
 			b := make([]byte, 4096)
-			for {
-				n, err := from.Read(b)
-				if err != nil {
-					return
-				}
-				select {
-				case <-paused:
-					<-over
-					return
-				default:
-				}
-				if _, err = to.Write(b[:n]); err != nil {
-					return
-				}
+			if n, err := to.Read(b); err == nil {
+				_, _ = c.Write(b[:n])
 			}
-		}
-		at := s.answering(func(c net.Conn) {
-			to, err := net.Dial("tcp", ln.Addr())
-			if err != nil {
-				return
+			if _, err := to.Read(b); err == nil {
+				_, _ = c.Write(b[:10])
 			}
-			defer to.Close()
-			go carry(to, c)
-			carry(c, to)
+			<-s.ctx.Done()
 		})
-		c, err := s.ia.Dial(s.ctx, at, dat.ConnConfig{Depth: 64})
+		c, err := s.ia.Dial(s.ctx, at, dat.ConnConfig{})
 		require.NoError(s, err)
 		s.drain(c.Events())
 	}},
+}
+
+// unasked is how soon the silence of a peer of which nobody asks anything is told: keepalive is 30 s where nothing is
+// set, and until then the device has asked the peer nothing that it owes.
+const unasked = 45 * time.Second
+
+// silent is what the page says of a peer that says nothing.
+const silent = `the peer \S+ has not answered the device at \S+ here for \S+ s: its process is stopped or stuck|nothing has come from the peer for`
+
+// between is a TCP server that carries what comes to another one; carry has the way back.
+func (s *stage) between(address string, carry func(c, to net.Conn)) string {
+	return s.answering(func(c net.Conn) {
+		to, err := net.Dial("tcp", address)
+		if err != nil {
+			return
+		}
+		defer to.Close()
+		go func() { _, _ = io.Copy(to, c) }()
+		carry(c, to)
+	})
+}
+
+// paused is a connection to a peer that takes and says nothing more a second later.
+func (s *stage) paused() {
+	ln := s.listens(s.other)
+	paused, over := make(chan struct{}), s.ctx.Done()
+	time.AfterFunc(time.Second, func() { close(paused) })
+	carry := func(to, from net.Conn) {
+		b := make([]byte, 4096)
+		for {
+			n, err := from.Read(b)
+			if err != nil {
+				return
+			}
+			select {
+			case <-paused:
+				<-over
+				return
+			default:
+			}
+			if _, err = to.Write(b[:n]); err != nil {
+				return
+			}
+		}
+	}
+	at := s.answering(func(c net.Conn) {
+		to, err := net.Dial("tcp", ln.Addr())
+		if err != nil {
+			return
+		}
+		defer to.Close()
+		go carry(to, c)
+		carry(c, to)
+	})
+	c, err := s.ia.Dial(s.ctx, at, dat.ConnConfig{Depth: 64})
+	require.NoError(s, err)
+	s.drain(c.Events())
 }
