@@ -52,16 +52,16 @@ func TestASnapshotSaysWhatPolls(t *testing.T) {
 
 // An idle adapter polls nothing and wakes nobody, however many connections it has.
 func TestAnIdleAdapterNeitherPollsNorWakes(t *testing.T) {
-	conns := 200
+	pairs := 500 // 1000 connections
 	if testing.Short() {
-		conns = 20
+		pairs = 20
 	}
 	for name, options := range map[string][]Option{
 		"iwarp": nil, "sim": {WithProvider(sim.New(sim.Config{}))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ia := open(t, name, options...)
-			for range conns {
+			for range pairs {
 				_, client, server := both(t, ia, ConnConfig{Depth: 4, Message: 100})
 				say(t, client, "something")
 				hear(t, server)

@@ -321,6 +321,7 @@ func TestAConsumerThatPollsSeldomKeepsNoDevice(t *testing.T) {
 		engine, _ := newEngine(t, dev, Config{}, completeFunc(func([]hw.WC) {}))
 		cq := attach(t, engine, nil, 64)
 		handOver(t, engine, cq)
+		time.Sleep(drivenPeriod / 2) // the back-stop looks between two polls
 		for range 3 {
 			pollAs(engine, delivery.PollNow)
 			time.Sleep(drivenPeriod)

@@ -79,14 +79,12 @@ func TestASleeperSeesThatGapsBecomeShort(t *testing.T) {
 		for range 100 {
 			g.gap(time.Millisecond)
 		}
-		sleeps := 0
-		for g.gap(testPrice / 2) {
-			sleeps++
-			if sleeps > 100 {
-				t.Fatal("it sleeps for ever")
-			}
+		for range mostGaps {
+			g.gap(testPrice / 2)
 		}
-		assert.LessOrEqual(t, sleeps, mostGaps)
+		for range 2 * probeEvery {
+			assert.False(t, g.gap(testPrice/2), "it sleeps still")
+		}
 	})
 }
 
