@@ -52,12 +52,13 @@ type Conn struct {
 	pz       *mem.PZ
 	pool     *mem.BufferPool // nil with ConnConfig.OwnReceives
 	events   *evd.Dispatcher
-	listener *Listener     // nil if it was dialed
-	peer     string        // what String returns
-	apart    bool          // events belongs to this connection alone
-	ended    chan struct{} // closed when the connection has ended
-	gone     chan struct{} // closed when Close has begun
-	up       chan struct{} // of IA.Dial, which waits for a value; nil otherwise
+	polled   *evd.Dispatcher // nil without ConnConfig.Queue
+	listener *Listener       // nil if it was dialed
+	peer     string          // what String returns
+	apart    bool            // events belongs to this connection alone
+	ended    chan struct{}   // closed when the connection has ended
+	gone     chan struct{}   // closed when Close has begun
+	up       chan struct{}   // of IA.Dial, which waits for a value; nil otherwise
 	id       uint64
 	task     *trace.Task // of runtime/trace; nil if that did not run when the connection began
 
@@ -176,6 +177,18 @@ func (c *Conn) Batches() <-chan *Batch {
 		return nil
 	}
 	return c.events.Batches()
+}
+
+// Dequeue takes at most len(buf) completions of a connection with ConnConfig.Queue, and returns
+// how many; 0 when none has come. It never blocks, and polls the device or its sockets as
+// [evd.Dispatcher.Dequeue] does, which says what a loop of it costs. A program that polls looks
+// into Events from time to time, where the connection's end comes. A closed connection and one
+// without ConnConfig.Queue are INVALID_HANDLE. DAT: dat_evd_dequeue.
+func (c *Conn) Dequeue(buf []Event) (int, error) {
+	if c == nil {
+		return 0, closedConn("runtime.Conn.Dequeue")
+	}
+	return c.polled.Dequeue(buf)
 }
 
 // PZ is the zone of the connection's memory.

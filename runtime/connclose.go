@@ -109,6 +109,9 @@ func (c *Conn) Close() error {
 	if c.pz != nil && c.pz != c.cfg.PZ {
 		errs = append(errs, c.pz.Close())
 	}
+	if c.polled != nil {
+		errs = append(errs, c.polled.Close())
+	}
 	if c.apart && c.events != nil {
 		errs = append(errs, c.events.Close())
 	}

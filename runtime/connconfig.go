@@ -87,6 +87,11 @@ type ConnConfig struct {
 	// Batches brings the events on the channel [Conn.Batches], many at a time, and none
 	// on Events. It costs a server that has many messages under way less.
 	Batches bool
+	// Queue leaves the completions of what the program posts in a queue of the connection's own,
+	// from which [Conn.Dequeue] takes them; events of the connection itself come as without it,
+	// the last one behind all completions. It is for a program whose goroutine polls, and spends
+	// a processor on it. It needs OwnReceives.
+	Queue bool
 	// OwnReceives makes a connection without buffers, for a program that gives each
 	// message a place in memory of its own. The program posts the receives to Endpoint,
 	// Attr.MaxRecvDTOs of them or else Depth, the first ones in Setup, and posts its sends
@@ -119,6 +124,8 @@ func (cfg *ConnConfig) complete(op string, dev hw.Attr) error {
 		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "ConnConfig.Depth is %d; it may be 1 to %d", cfg.Depth, mostDepth)
 	case cfg.Message < 0 || uint64(cfg.Message) > dev.MaxMessage:
 		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "ConnConfig.Message is %d; this device sends 1 to %d bytes", cfg.Message, dev.MaxMessage)
+	case cfg.Queue && !cfg.OwnReceives:
+		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "ConnConfig.Queue without OwnReceives: messages in buffers come by Events or Batches")
 	}
 	attr := ep.Attr{}
 	if cfg.Attr != nil {
@@ -263,8 +270,16 @@ func (c *Conn) make() (err error) {
 		}
 		c.pool.SetApart(door.Key{}, cfg.Depth)
 	}
+	completions := c.events
+	if cfg.Queue {
+		c.polled, err = ia.newDispatcher(evd.Config{Mode: evd.ModeQueue, QLen: cfg.places()}, func(*delivery.Dispatcher) {})
+		if err != nil {
+			return err
+		}
+		completions = c.polled
+	}
 	c.Endpoint, err = ia.NewEndpoint(ep.Config{
-		PZ: c.pz, Recv: c.events, Request: c.events, Conn: c.events, Attr: cfg.Attr, EndIsLast: true, Context: c,
+		PZ: c.pz, Recv: completions, Request: completions, Conn: c.events, Attr: cfg.Attr, EndIsLast: true, Context: c,
 	})
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"godat/examples/nvmeof/identity"
+	"godat/examples/nvmeof/intake"
 	"godat/examples/nvmeof/nvme"
 	dat "godat/runtime"
 )
@@ -25,6 +26,7 @@ type Config struct {
 	Depth     int           // entries of an I/O queue, 2 to 1024; default 32, and at most the target's
 	Transfer  int           // bytes of a slot, and so of a command's data at most; default 128 KiB, at most 1 MiB
 	KeepAlive time.Duration // default 15 s; negative means none
+	Intake    intake.Way    // how I/O queues take their events; default intake.Batches
 }
 
 const (
@@ -47,7 +49,10 @@ func (cfg *Config) complete() error {
 	if cfg.Queues < 0 || cfg.Pipelines < 0 || cfg.Depth < 2 || cfg.Depth > 1024 || cfg.Transfer < nvme.PageLen || cfg.Transfer > mostTransfer {
 		return fmt.Errorf("host: %d queues of %d entries with %d bytes each: out of range", cfg.Queues, cfg.Depth, cfg.Transfer)
 	}
-	return nil
+	if cfg.Intake == intake.Poll && cfg.Queues > 0 {
+		return errors.New("host: a queue that calls share has channels: intake.Poll is for Pipelines alone")
+	}
+	return cfg.Intake.Check()
 }
 
 // Controller is a host's connection to a subsystem. Its methods may be called from any

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"godat/examples/nvmeof/intake"
 	"godat/examples/nvmeof/linger"
 	"godat/examples/nvmeof/nvme"
 	dat "godat/runtime"
@@ -27,6 +28,7 @@ type link struct {
 	over  bool      // the connection has ended
 	err   error     // why
 
+	in     intake.Intake
 	waiter linger.Waiter // of wait
 
 	// Memory for as many completions as there are slots. Those that were read are received
@@ -86,10 +88,16 @@ func openLink(ctx context.Context, ia *dat.IA, cfg *Config, id uint16, depth, tr
 		asked.Controller = controller
 	}
 	l := &link{id: id}
-	_, err := ia.Dial(ctx, cfg.Addr, dat.ConnConfig{
-		Depth: depth, Private: asked.Append(nil), Batches: true, OwnReceives: true,
-		Setup: func(c *dat.Conn) ([]byte, error) { return nil, l.make(c, depth-1, transfer) },
-	})
+	way := intake.Batches
+	if id != 0 {
+		way = cfg.Intake
+	}
+	conn := dat.ConnConfig{
+		Depth: depth, Private: asked.Append(nil), OwnReceives: true,
+		Setup: func(c *dat.Conn) ([]byte, error) { return nil, l.make(c, way, depth-1, transfer) },
+	}
+	way.Set(&conn)
+	_, err := ia.Dial(ctx, cfg.Addr, conn)
 	if err != nil {
 		var cause *dat.Cause
 		if errors.As(err, &cause) {
@@ -108,8 +116,9 @@ func openLink(ctx context.Context, ia *dat.IA, cfg *Config, id uint16, depth, tr
 // make makes what the link has on its connection: n slots, and receives for their
 // completions. The slots' memory is the Go heap's, because a call that ends while the
 // connection is closed may still copy its data.
-func (l *link) make(c *dat.Conn, n, transfer int) (err error) {
-	l.conn, l.waiter = c, linger.On(func() bool { return len(c.Batches()) != 0 })
+func (l *link) make(c *dat.Conn, way intake.Way, n, transfer int) (err error) {
+	l.conn, l.in = c, intake.Of(way, c)
+	l.waiter = linger.On(func() bool { return l.in.Waiting() != 0 })
 	stride := nvme.CommandLen + transfer
 	memory := make([]byte, n*stride)
 	l.region, err = l.conn.Register(memory, dat.LocalRead|dat.LocalWrite|dat.RemoteRead|dat.RemoteWrite)
@@ -219,49 +228,15 @@ func (l *link) flush() {
 func (l *link) wait(ctx context.Context) error {
 	l.done = l.done[:0]
 	l.flush()
-	over := ctx.Done()
 	for len(l.done) == 0 {
 		if l.over {
 			return l.why()
 		}
-		l.waiter.Linger()
-		var batch *dat.Batch
-		if over == nil || len(l.conn.Batches()) != 0 {
-			batch = <-l.conn.Batches() // without a select, which takes longer
-		} else {
-			select {
-			case batch = <-l.conn.Batches():
-			case <-over:
-				return context.Cause(ctx)
-			}
+		if err := l.takeNext(ctx); err != nil {
+			return err
 		}
-		l.handleAll(batch)
 	}
 	return nil
-}
-
-// handleAll handles the events of a batch, and of those that are at hand behind it. It
-// reports whether the connection has ended.
-func (l *link) handleAll(batch *dat.Batch) (ended bool) {
-	for n := len(l.conn.Batches()); !l.handleBatch(batch); n-- {
-		if n == 0 {
-			return false
-		}
-		batch = <-l.conn.Batches()
-	}
-	return true
-}
-
-// handleBatch handles the events of a batch.
-func (l *link) handleBatch(batch *dat.Batch) (ended bool) {
-	defer batch.Release()
-	events := batch.Events()
-	for i := range events {
-		if l.handle(&events[i]) {
-			return true
-		}
-	}
-	return false
 }
 
 // handle handles an event.

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"godat/examples/nvmeof/intake"
 	"godat/examples/nvmeof/nvme"
 	dat "godat/runtime"
 )
@@ -36,7 +37,7 @@ func openRaw(t *testing.T, slots int) (l *link, other raw) {
 	l = new(link)
 	_, err = ia.Dial(t.Context(), ln.Addr(), dat.ConnConfig{
 		Depth: slots, Batches: true, OwnReceives: true,
-		Setup: func(c *dat.Conn) ([]byte, error) { return nil, l.make(c, slots, nvme.PageLen) },
+		Setup: func(c *dat.Conn) ([]byte, error) { return nil, l.make(c, intake.Batches, slots, nvme.PageLen) },
 	})
 	require.NoError(t, err)
 	conn := <-accepted

@@ -52,23 +52,31 @@ func (q *queue) run() {
 			runtime.Gosched()
 			q.submitAll(s)
 			q.flush()
-		case batch := <-q.conn.Batches():
-			ended := q.handleAll(batch)
-			for _, s := range q.done {
-				if s.call.over.Swap(true) {
-					q.free <- s // its call has left
-				} else {
-					s.call.done <- struct{}{} // which has room
-				}
+		case batch := <-q.in.Batches:
+			if q.answer(q.handleAll(batch)) {
+				return
 			}
-			q.done = q.done[:0]
-			if ended {
+		case ev := <-q.in.Events:
+			if q.answer(q.handleEach(ev)) {
 				return
 			}
 		case <-q.quit:
 			return
 		}
 	}
+}
+
+// answer gives the commands that are done back to their calls. It returns ended.
+func (q *queue) answer(ended bool) bool {
+	for _, s := range q.done {
+		if s.call.over.Swap(true) {
+			q.free <- s // its call has left
+		} else {
+			s.call.done <- struct{}{} // which has room
+		}
+	}
+	q.done = q.done[:0]
+	return ended
 }
 
 // submitAll submits the command of a slot, and those at hand behind it.

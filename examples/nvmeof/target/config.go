@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"time"
 
+	"godat/examples/nvmeof/intake"
 	"godat/examples/nvmeof/nvme"
 )
 
@@ -41,6 +42,9 @@ type Config struct {
 	// seconds; default 30 s. Linux resets the controller when it has taken twice as long.
 	ANATransition time.Duration
 	Log           *slog.Logger // nil means no log
+	// Intake is how I/O queues take their events; the default is intake.Batches. With intake.Poll
+	// each queue keeps a processor busy.
+	Intake intake.Way
 
 	recent time.Duration // for how long a queue by which a command came counts as alive; negative in tests
 }
@@ -102,6 +106,9 @@ func (cfg *Config) complete() error {
 		if err := nvme.CheckName(name); err != nil {
 			return fmt.Errorf("target: %w", err)
 		}
+	}
+	if err := cfg.Intake.Check(); err != nil {
+		return fmt.Errorf("target: %w", err)
 	}
 	return completeAll(cfg.Namespaces)
 }

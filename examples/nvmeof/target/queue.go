@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"time"
 
+	"godat/examples/nvmeof/intake"
 	"godat/examples/nvmeof/linger"
 	"godat/examples/nvmeof/nvme"
 	dat "godat/runtime"
@@ -30,6 +31,7 @@ type queue struct {
 	together int         // how many commands of a batch are completed at a time
 
 	// Owned by run.
+	in          intake.Intake
 	controller  *controller // nil before Connect; a worker reads it for a job of this queue
 	admin       admin
 	disks       disks
@@ -98,7 +100,7 @@ func newQueue(t *Target, from *listener, asked nvme.ConnectRequest) *queue {
 
 // setup makes what the queue has on its connection, before the host may send.
 func (q *queue) setup(c *dat.Conn) ([]byte, error) {
-	q.conn, q.disks.target, q.disks.conn = c, q.target, c
+	q.conn, q.disks.target, q.disks.conn, q.in = c, q.target, c, intake.Of(q.way(), c)
 	err := q.slots.make(c, q.asked.Entries(), requestsOf(q.asked.Entries()))
 	for i := range q.slots.commands {
 		q.slots.commands[i].q = q
@@ -116,12 +118,16 @@ func (q *queue) run() {
 	stop, waiter := (<-chan struct{})(q.target.down), linger.On(q.atHand)
 	for ended, turn := false, 0; !ended; turn++ {
 		waiter.Linger()
-		if turn%busyTurns != 0 && len(q.conn.Batches()) != 0 {
-			ended = q.handleAll(<-q.conn.Batches())
+		if turn%busyTurns != 0 && (q.in.Spins() || q.in.Waiting() != 0) {
+			ended = q.takeNext()
 		} else {
 			select {
-			case batch := <-q.conn.Batches():
+			case batch := <-q.in.Batches:
 				ended = q.handleAll(batch)
+			case ev := <-q.in.Events:
+				ended = q.handle(&ev)
+			case <-q.in.Polls:
+				ended = q.dequeue()
 			case r := <-q.results:
 				c := &q.slots.commands[r.command]
 				c.next(c, r.err)
@@ -138,12 +144,12 @@ func (q *queue) run() {
 				stop = q.stop()
 			}
 		}
-		if len(q.slots.receives) < int(q.asked.SendSize) && len(q.conn.Batches()) == 0 {
+		if len(q.slots.receives) < int(q.asked.SendSize) && q.in.Waiting() == 0 {
 			// The provider may be about to bring more commands, whose completions then go
 			// out in the same batch: the host is not waiting for all that it may have sent.
 			runtime.Gosched()
 		}
-		if len(q.conn.Batches()) == 0 {
+		if q.in.Waiting() == 0 {
 			q.flush()
 		}
 	}
@@ -158,13 +164,18 @@ func (q *queue) run() {
 	<-q.target.places
 }
 
-// atHand reports whether run has something to handle that does not come rarely.
-func (q *queue) atHand() bool { return len(q.conn.Batches()) != 0 || len(q.results) != 0 }
+// atHand reports whether run has something to handle that does not come rarely. A queue that
+// polls has always to look.
+func (q *queue) atHand() bool { return q.in.Waiting() != 0 || len(q.results) != 0 || q.in.Spins() }
 
 // handleAll handles the events of a batch. It reports whether the last one was among them.
 func (q *queue) handleAll(batch *dat.Batch) (ended bool) {
 	defer batch.Release()
-	events := batch.Events()
+	return q.handleEvents(batch.Events())
+}
+
+// handleEvents handles events that came together.
+func (q *queue) handleEvents(events []dat.Event) (ended bool) {
 	for i := range events {
 		if q.handle(&events[i]) {
 			return true

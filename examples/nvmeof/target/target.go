@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"godat/examples/nvmeof/intake"
 	"godat/examples/nvmeof/nvme"
 	dat "godat/runtime"
 )
@@ -58,10 +59,11 @@ func New(ctx context.Context, ia *dat.IA, cfg Config) (*Target, error) {
 	places := placesPerQueue * cfg.Controllers * (cfg.Queues + 1)
 	t.places = make(chan struct{}, places)
 	t.conns = dat.ConnConfig{
-		Depth: 1, Conns: places, Apart: true, Batches: true, OwnReceives: true,
+		Depth: 1, Conns: places, Apart: true, OwnReceives: true,
 		Refusal: nvme.RejectNoResources.Append(nil),
 		Private: nvme.AppendAccept(nil, uint16(cfg.Depth)),
 	}
+	cfg.Intake.Set(&t.conns)
 	t.elsewhere.Store(new([]string))
 	if _, err := t.Listen(ctx, ia, cfg.Addr); err != nil {
 		return nil, err
@@ -147,7 +149,7 @@ func (t *Target) answer(ctx context.Context, l *listener, cr *dat.CR) {
 	q := newQueue(t, l, r)
 	q.local, q.address = asked.Local.String(), addressOf(asked.Remote)
 	cfg := t.conns
-	cfg.Depth, cfg.Setup = r.Entries(), q.setup
+	cfg.Depth, cfg.Setup, cfg.Queue = r.Entries(), q.setup, q.way() == intake.Poll
 	cfg.Attr = &dat.EndpointAttr{MaxRecvDTOs: cfg.Depth + 1, MaxRequestDTOs: requestsOf(cfg.Depth)}
 	t.strangers.enter(q)
 	select {
