@@ -32,3 +32,13 @@ func LimitFiles(n uint64) error {
 func lower[T int64 | uint64](limit *T, most T, n uint64) {
 	*limit = min(most, T(min(n, math.MaxInt64)))
 }
+
+// Switches is how often the process's threads gave their processor up, and lost it to others. ok is
+// false where it is not known.
+func Switches() (n int64, ok bool) {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0, false
+	}
+	return int64(u.Nvcsw) + int64(u.Nivcsw), true
+}

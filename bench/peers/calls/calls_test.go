@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "rpc" {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
-		exit(Study(ctx, os.Args[2:], os.Stdout, ends()))
+		exit(Study(ctx, os.Args[2:], os.Stdout, anEnd()))
 	}
 	if err := os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")); err != nil { // or each end takes a second to end
 		exit(err)
@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreCurrent())
 }
 
-func ends() []string { return []string{os.Args[0], "end"} }
+func anEnd() []string { return []string{os.Args[0], "end"} }
 
 // testRows are all rows, and some that don't do what they say.
 func testRows() []Row {
@@ -103,11 +103,11 @@ func rowOf(t *testing.T, name string) Row {
 func measure(t *testing.T, row Row, kind Kind) (turn, error) {
 	t.Helper()
 	plan := []group{{Kind: kind, Callers: 3, Enough: 4}}
-	p, err := open(t.Context(), row, ends(), plan)
+	p, err := open(t.Context(), row, anEnd(), plan)
 	require.NoError(t, err)
 	got, err := p.turn(plan, 10*time.Second)
 	if err != nil {
-		p.kill()
+		p.Kill()
 		return got, err
 	}
 	return got, p.close()
@@ -186,7 +186,7 @@ func TestAnAnswerIsThatOfItsCall(t *testing.T) {
 func TestSmallCallsAreMeasuredBesideLargeOnes(t *testing.T) {
 	plan := []group{{Kind: Kind{Size: 64}, Callers: 1, Pause: time.Microsecond, Enough: 5}, {Kind: Kind{1 << 20, true}, Callers: 2}}
 	for _, name := range []string{overIWARP, tunedGRPC} {
-		p, err := open(t.Context(), rowOf(t, name), ends(), plan)
+		p, err := open(t.Context(), rowOf(t, name), anEnd(), plan)
 		require.NoError(t, err)
 		alone, err := p.turn(plan[:1], time.Minute)
 		require.NoError(t, err)

@@ -1,7 +1,6 @@
 package calls
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"godat/bench/ends"
 	"godat/bench/host"
 )
 
@@ -71,40 +71,13 @@ func Serve(in io.Reader, out io.Writer, gone func()) error { return serve(in, ou
 
 func serve(in io.Reader, out io.Writer, gone func(), list []Row) error {
 	e := end{rows: list}
-	orders, over := make(chan order), make(chan struct{})
-	defer close(over)
-	go listen(json.NewDecoder(in), orders, over, gone)
-	to := json.NewEncoder(out)
-	for o := range orders {
+	return ends.Serve(in, out, gone, func(o order) (any, bool) {
 		r, err := e.obey(o)
 		if err != nil {
 			r.Error = err.Error()
 		}
-		if err := to.Encode(r); err != nil || o.Do == doClose {
-			return err
-		}
-	}
-	return io.ErrUnexpectedEOF
-}
-
-func listen(from *json.Decoder, orders chan<- order, over <-chan struct{}, gone func()) {
-	defer close(orders)
-	for {
-		var o order
-		if err := from.Decode(&o); err != nil {
-			select {
-			case <-over: // that was the last one
-			default:
-				gone()
-			}
-			return
-		}
-		select {
-		case orders <- o:
-		case <-over:
-			return
-		}
-	}
+		return r, o.Do == doClose
+	})
 }
 
 func (e *end) obey(o order) (r report, err error) {

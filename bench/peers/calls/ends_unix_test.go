@@ -14,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"godat/bench/ends"
 )
 
 const patience = 20 * time.Second
@@ -22,24 +24,24 @@ func TestWhenOneProcessIsKilledTheOtherEndsToo(t *testing.T) {
 	for _, name := range []string{overIWARP, onNet, "net/rpc"} {
 		for _, server := range []bool{true, false} {
 			plan := []group{{Kind: Kind{Size: 64}, Callers: 2}}
-			p, err := open(t.Context(), rowOf(t, name), ends(), plan)
+			p, err := open(t.Context(), rowOf(t, name), anEnd(), plan)
 			require.NoError(t, err)
 			failed := make(chan error, 1)
 			go func() {
 				_, err := p.turn(plan, time.Hour)
 				failed <- err
 			}()
-			victim := p.client
+			victim := p.Client
 			if server {
-				victim = p.server
+				victim = p.Server
 			}
-			require.NoError(t, victim.cmd.Process.Kill())
-			for _, end := range []*process{p.client, p.server} {
+			require.NoError(t, victim.Cmd.Process.Kill())
+			for _, end := range []*ends.Process{p.Client, p.Server} {
 				select {
-				case <-end.done:
+				case <-end.Done:
 				case <-time.After(patience):
-					p.kill()
-					require.Fail(t, "a process lives", "%s: the %s", name, end.what)
+					p.Kill()
+					require.Fail(t, "a process lives", "%s: the %s", name, end.What)
 				}
 			}
 			assert.Error(t, <-failed, name)
@@ -49,13 +51,13 @@ func TestWhenOneProcessIsKilledTheOtherEndsToo(t *testing.T) {
 
 func TestAProcessThatHasStoppedIsKilledAndNamed(t *testing.T) {
 	plan := []group{{Kind: Kind{Size: 64}, Callers: 2}}
-	p, err := open(t.Context(), rowOf(t, onNet), ends(), plan)
+	p, err := open(t.Context(), rowOf(t, onNet), anEnd(), plan)
 	require.NoError(t, err)
-	p.server.stall = 50 * time.Millisecond
-	require.NoError(t, p.server.cmd.Process.Signal(syscall.SIGSTOP))
+	p.Server.Stall = 50 * time.Millisecond
+	require.NoError(t, p.Server.Cmd.Process.Signal(syscall.SIGSTOP))
 	_, err = p.turn(plan, time.Millisecond)
 	require.ErrorContains(t, err, "the server has not answered for 50ms, and was killed")
-	<-p.client.done // nobody is left for it to call
+	<-p.Client.Done // nobody is left for it to call
 }
 
 // A port scanner, or a program that has mistaken the port.

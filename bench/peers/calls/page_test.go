@@ -29,7 +29,7 @@ func TestAStudyWritesItsPageAndTheLinesThatQuoteIt(t *testing.T) {
 	}
 	var out bytes.Buffer
 	args := "-repeats 1 -duration 2ms -size 64,65536 -callers 2 -large 65536 -write " + folder
-	s := study{out: &out, rows: rows(), command: ends(), watch: nobodyElse}
+	s := study{out: &out, rows: rows(), command: anEnd(), watch: nobodyElse}
 	require.NoError(t, s.parse(strings.Fields(args)))
 	require.NoError(t, s.run(t.Context()))
 	page := read(t, folder, "CALLS.md")
@@ -148,7 +148,7 @@ func TestAPercentileNeedsCalls(t *testing.T) {
 
 func TestARowThatIsRefusedIsAnErrorAndOthersGoOn(t *testing.T) {
 	var out bytes.Buffer
-	s := study{sizes: numbers{64}, callers: 2, repeats: 1, duration: time.Millisecond, only: "net/rpc", out: &out, command: ends(), watch: host.WatchOthers}
+	s := study{sizes: numbers{64}, callers: 2, repeats: 1, duration: time.Millisecond, only: "net/rpc", out: &out, command: anEnd(), watch: host.WatchOthers}
 	for _, row := range testRows() {
 		if row.Name == "net/rpc" {
 			s.rows = append(s.rows, row)

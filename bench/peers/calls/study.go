@@ -202,7 +202,7 @@ func closeAll(list []*contender) {
 		switch {
 		case c.pair == nil:
 		case c.refused != nil:
-			c.pair.kill()
+			c.pair.Kill()
 		default:
 			c.refused = c.pair.close()
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"godat/examples/nvmeof/plain"
 	"godat/hw/iwarp/wire"
 	dat "godat/runtime"
 )
@@ -26,12 +27,12 @@ func BenchmarkCommand(b *testing.B) {
 			})
 		}
 	}
-	for name, checksum := range map[string]func(uint32, []byte) uint32{"net": nil, "net-crc": wire.UpdateCRC} {
+	for name, checksum := range map[string]plain.Checksum{"net": nil, "net-crc": wire.UpdateCRC} {
 		for _, o := range ops {
 			b.Run("way="+name+"/op="+o.name, func(b *testing.B) {
 				c, s, err := tcpPair(checksum)
 				require.NoError(b, err)
-				require.NoError(b, errors.Join(move(b, 1, with("", o.op, c.run)), c.close(), <-s.ended))
+				require.NoError(b, errors.Join(move(b, 1, with("", o.op, c.run)), c.Close(), <-s))
 			})
 		}
 	}
@@ -49,7 +50,7 @@ func BenchmarkCommand(b *testing.B) {
 	b.Run("way=plain/op=writes", func(b *testing.B) {
 		ia, err := dat.Open(b.Context(), "loop")
 		require.NoError(b, err)
-		p, err := newPlain(b.Context(), ia)
+		p, err := newWriter(b.Context(), ia)
 		require.NoError(b, err)
 		require.NoError(b, errors.Join(move(b, depth, way{"", p.run}), p.close(), ia.Close()))
 	})

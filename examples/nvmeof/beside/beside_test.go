@@ -30,27 +30,27 @@ func TestTheServerOnANetConnKeepsWhatIsWrittenAndAllocatesNothing(t *testing.T) 
 	c, s, err := tcpPair(nil)
 	require.NoError(t, err)
 	move := func(op nvme.Opcode, i, block int) {
-		c.begin(i, op, block)
-		err := c.flush()
+		c.Begin(i, op, block)
+		err := c.Flush()
 		for done := false; err == nil && !done; {
-			err = c.receive(func(n int) { done = n == i })
+			err = c.Receive(func(n int) { done = n == i })
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	want := bytes.Repeat([]byte{7}, size)
-	copy(c.slots[0].data[:], want)
+	copy(c.Data(0), want)
 	move(nvme.IOWrite, 0, 3)
 	move(nvme.IORead, 1, 3)
-	assert.Equal(t, want, c.slots[1].data[:])
+	assert.Equal(t, want, c.Data(1))
 	move(nvme.IORead, 1, 4)
-	assert.Equal(t, make([]byte, size), c.slots[1].data[:])
+	assert.Equal(t, make([]byte, size), c.Data(1))
 	allocations := testing.AllocsPerRun(100, func() {
 		move(nvme.IOWrite, 0, 1)
 		move(nvme.IORead, 1, 1)
 	})
 	assert.Less(t, allocations, 1.0)
-	require.NoError(t, c.close())
-	require.NoError(t, <-s.ended)
+	require.NoError(t, c.Close())
+	require.NoError(t, <-s)
 }

@@ -12,6 +12,7 @@ import (
 
 	"godat/examples/nvmeof/host"
 	"godat/examples/nvmeof/nvme"
+	"godat/examples/nvmeof/plain"
 	"godat/examples/nvmeof/store"
 	"godat/examples/nvmeof/target"
 	dat "godat/runtime"
@@ -38,7 +39,7 @@ func Run(ctx context.Context, cfg Config, out io.Writer) error {
 
 func onLoop(ctx context.Context, cfg Config, out io.Writer) error {
 	return withDisk(ctx, "loop", "", func(ia *dat.IA, d *disk) error {
-		p, err := newPlain(ctx, ia)
+		p, err := newWriter(ctx, ia)
 		if err != nil {
 			return err
 		}
@@ -62,7 +63,7 @@ func onIwarp(ctx context.Context, cfg Config, out io.Writer) error {
 				err = compare(ctx, cfg, out, with("NVMe "+op.name+" on iwarp", op.op, d.run), with(op.name+" on a net.Conn", op.op, c.run))
 			}
 		}
-		return errors.Join(err, c.close(), <-s.ended)
+		return errors.Join(err, c.Close(), <-s)
 	})
 }
 
@@ -74,7 +75,7 @@ var ops = []struct {
 
 // tcpPair connects a client and a server, which compute a checksum of the blocks unless it is
 // nil.
-func tcpPair(checksum func(sum uint32, p []byte) uint32) (*client, *server, error) {
+func tcpPair(checksum plain.Checksum) (*client, <-chan error, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, nil, err
@@ -87,10 +88,36 @@ func tcpPair(checksum func(sum uint32, p []byte) uint32) (*client, *server, erro
 	if err = errors.Join(err, l.Close()); err != nil {
 		return nil, nil, errors.Join(err, near.Close())
 	}
-	c, s := newClient(near), newServer(far, make([]byte, diskSize))
-	c.sum.update, s.sum.update = checksum, checksum
-	go s.run()
-	return c, s, nil
+	s, ended := plain.NewServer(far, make([]byte, diskSize), depth, checksum), make(chan error, 1)
+	go func() { ended <- s.Run() }()
+	return &client{plain.NewClient(near, depth, checksum)}, ended, nil
+}
+
+// client keeps depth commands under way.
+type client struct{ *plain.Client }
+
+// run reads or writes blocks, one in each slot, until ctx is done.
+func (c *client) run(ctx context.Context, op nvme.Opcode) (n int64, err error) {
+	for i := range depth {
+		c.Begin(i, op, i)
+	}
+	for under := depth; under > 0; {
+		if err := c.Flush(); err != nil {
+			return n, err
+		}
+		err := c.Receive(func(i int) {
+			n++
+			if ctx.Err() == nil {
+				c.Begin(i, op, i)
+			} else {
+				under--
+			}
+		})
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
 }
 
 // withDisk serves a disk in memory, and calls f with the disk as a host sees it.
@@ -152,17 +179,17 @@ func (d *disk) run(ctx context.Context, op nvme.Opcode) (n int64, err error) {
 	})
 }
 
-// plain writes blocks to the other end of a connection by RDMA, depth at a time, each with
+// writer writes blocks to the other end of a connection by RDMA, depth at a time, each with
 // a completion.
-type plain struct {
+type writer struct {
 	ln            *dat.Listener
 	from          *dat.Conn
 	local, remote *dat.LMR
 	batch         [depth]dat.DTO
 }
 
-func newPlain(ctx context.Context, ia *dat.IA) (p *plain, err error) {
-	p = new(plain)
+func newWriter(ctx context.Context, ia *dat.IA) (p *writer, err error) {
+	p = new(writer)
 	if p.ln, err = ia.Listen(ctx, "", dat.ConnConfig{Depth: depth}); err != nil {
 		return nil, err
 	}
@@ -172,7 +199,7 @@ func newPlain(ctx context.Context, ia *dat.IA) (p *plain, err error) {
 	return p, nil
 }
 
-func (p *plain) connect() (err error) {
+func (p *writer) connect() (err error) {
 	if p.from, err = p.ln.Dial(p.ln.Addr(), nil); err != nil {
 		return err
 	}
@@ -197,7 +224,7 @@ func (p *plain) connect() (err error) {
 	return nil
 }
 
-func (p *plain) run(ctx context.Context) (n int64, err error) {
+func (p *writer) run(ctx context.Context) (n int64, err error) {
 	for ; ctx.Err() == nil; n += depth {
 		if _, err := p.from.Endpoint.PostBatch(p.batch[:]); err != nil {
 			return n, err
@@ -211,4 +238,4 @@ func (p *plain) run(ctx context.Context) (n int64, err error) {
 	return n, nil
 }
 
-func (p *plain) close() error { return p.ln.Close() }
+func (p *writer) close() error { return p.ln.Close() }

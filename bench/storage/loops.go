@@ -1,0 +1,85 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+
+	"godat/examples/nvmeof/intake"
+	dat "godat/runtime"
+)
+
+// loops is what the adapters of an end counted in a turn: how many events were taken in which way.
+// Nothing of it is what was asked for.
+type loops struct {
+	Provider string // of the adapter; empty of an end without one
+	Channel  int64  // events received from channels
+	Batches  int64  // events received in batches
+	Dequeued int64  // events dequeued
+	Sleeps   int64  // how often a goroutine that wanted to dequeue slept
+	Served   int64  // commands that a plain server answered
+}
+
+// look reads what an adapter has counted.
+func look(ia *dat.IA) (l loops, err error) {
+	s, err := ia.Snapshot()
+	if err != nil {
+		return l, err
+	}
+	l.Provider = s.Provider
+	for _, d := range s.Dispatchers {
+		taken := int64(d.Taken)
+		switch d.Mode {
+		case dat.ModeChannel.String():
+			l.Channel += taken
+		case dat.ModeBatch.String():
+			l.Batches += taken
+		case dat.ModeQueue.String():
+			l.Dequeued += taken
+			l.Sleeps += int64(d.Sleeps)
+		}
+	}
+	return l, nil
+}
+
+func (l loops) since(mark loops) loops {
+	l.Channel -= mark.Channel
+	l.Batches -= mark.Batches
+	l.Dequeued -= mark.Dequeued
+	l.Sleeps -= mark.Sleeps
+	l.Served -= mark.Served
+	return l
+}
+
+// few is how many events of other kinds an end may have taken in a turn, such as those of the admin queue.
+const few = 16
+
+// prove compares what both ends counted with what the row says it runs, for so many commands. A turn
+// of a row that does not prove itself refuses the row.
+func (r Row) prove(commands int64, server, client loops) error {
+	if r.Intake == "" {
+		if server.Served != commands || server.Provider != "" || client.Provider != "" {
+			return fmt.Errorf("a plain server answered %d of %d commands", server.Served, commands)
+		}
+		return nil
+	}
+	return errors.Join(r.proveEnd("target", commands, server), r.proveEnd("host", commands, client))
+}
+
+func (r Row) proveEnd(end string, commands int64, l loops) error {
+	took, others := l.Batches, l.Channel+l.Dequeued
+	switch r.Intake {
+	case intake.Channel:
+		took, others = l.Channel, l.Batches+l.Dequeued
+	case intake.Poll:
+		took, others = l.Dequeued, l.Batches+l.Channel
+	}
+	switch {
+	case took < commands:
+		return fmt.Errorf("the %s took %d events by the loop of %s, for %d commands: %+v", end, took, r.Name, commands, l)
+	case others > few+commands/100:
+		return fmt.Errorf("the %s took %d events by other loops than that of %s: %+v", end, others, r.Name, l)
+	case l.Sleeps != 0:
+		return fmt.Errorf("the %s slept %d times, and %s never sleeps", end, l.Sleeps, r.Name)
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"godat/bench/ends"
+)
+
+// pair is the processes of a row at a place.
+type pair struct {
+	*ends.Pair
+	row Row
+}
+
+func ask(p *ends.Process, o order) (a answer, err error) {
+	err = p.Ask(o, o.For, &a)
+	if err == nil && a.Error != "" {
+		err = fmt.Errorf("the %s: %s", p.What, a.Error)
+	}
+	return a, err
+}
+
+// open starts the processes of a row.
+func open(ctx context.Context, command []string, place Place, row Row, host string, depth int) (_ *pair, err error) {
+	both, err := ends.Open(ctx, command, place.OneProcess())
+	if err != nil {
+		return nil, err
+	}
+	p := &pair{both, row}
+	defer func() {
+		if err != nil {
+			p.Kill()
+		}
+	}()
+	o := order{Do: doServe, Place: place, Row: row.Name, Host: host, Depth: depth}
+	served, err := ask(p.Server, o)
+	if err != nil {
+		return nil, err
+	}
+	o.Do, o.Addr = doDial, served.Addr
+	_, err = ask(p.Client, o)
+	return p, err
+}
+
+func (p *pair) close() error {
+	return p.Close(func(end *ends.Process) error {
+		_, err := ask(end, order{Do: doClose})
+		return err
+	})
+}
+
+// sample is what a turn has measured.
+type sample struct {
+	turned
+	Target, Host time.Duration // processor time of each end, without pacing; of one process Target has both
+	Switches     int64         // of both
+	known        bool          // Target, Host and Switches are
+}
+
+// used is the processor time of both ends.
+func (s *sample) used() time.Duration { return s.Target + s.Host }
+
+// turn runs a load for so long. The error says that something failed, or that the row proved another
+// loop than its own.
+func (p *pair) turn(l Load, duration time.Duration) (s sample, err error) {
+	for _, end := range p.Both() {
+		if _, err := ask(end, order{Do: doMark}); err != nil {
+			return s, err
+		}
+	}
+	client, err := ask(p.Client, order{Do: doTurn, Load: l, For: duration})
+	if err != nil {
+		return s, err
+	}
+	server := client
+	s = sample{turned: client.Turned, Target: client.Used, Switches: client.Switches, known: client.Used >= 0 && client.Switches >= 0}
+	if p.Client != p.Server {
+		if server, err = ask(p.Server, order{Do: doCount}); err != nil {
+			return s, err
+		}
+		s.Target, s.Host, s.Switches = server.Used, client.Used, s.Switches+server.Switches
+		s.known = s.known && server.Used >= 0 && server.Switches >= 0
+		s.Host -= s.Pacing
+	} else {
+		s.Target -= s.Pacing
+	}
+	if l.Idle {
+		return s, nil
+	}
+	if s.Count == 0 {
+		return s, errors.New("no command was done")
+	}
+	return s, p.row.prove(s.Count, server.Server, client.Client)
+}

@@ -1,0 +1,60 @@
+// Package storage is the study of delivery under storage: 4 KiB reads and writes through the target
+// and the host of examples/nvmeof, with each way to take completions, from idle to saturation. Each
+// row proves by its adapters' snapshots which loop it ran. The page that it writes is bench/STORAGE.md.
+package storage
+
+import (
+	"fmt"
+	"strings"
+
+	"godat/examples/nvmeof/intake"
+	dat "godat/runtime"
+)
+
+// Row is a way to take completions, at both ends.
+type Row struct {
+	Name   string
+	Intake intake.Way       // empty of a server on net.Conn
+	Poller dat.PollerConfig // of the adapters
+	Does   string
+}
+
+// The rows' names.
+const (
+	channel  = "channel"
+	batches  = "batches"
+	poll     = "poll"
+	adaptive = "adaptive"
+	onNet    = "net.Conn"
+)
+
+// rows are those that there are. A row `adaptive` belongs here when the library has a policy of its own.
+func rows() []Row {
+	asleep := dat.PollerConfig{SpinRounds: -1}
+	return []Row{
+		{channel, intake.Channel, asleep, "each end receives one event at a time from a channel, and sleeps when none has come"},
+		{batches, intake.Batches, asleep, "each end receives batches of events from a channel, and sleeps when none has come"},
+		{poll, intake.Poll, dat.PollerConfig{ConsumerPolls: true}, "each end dequeues in a loop that never sleeps, and polls the device or reads the socket itself"},
+		{onNet, "", dat.PollerConfig{}, "a plain server and client on net.Conn, with the same blocks and the same CRCs, and no protocol that another program speaks"},
+	}
+}
+
+// Place is where a row runs.
+type Place struct {
+	Provider   string // as dat.Open takes it, or sim
+	Processors int    // GOMAXPROCS of each process
+}
+
+// simulated is the provider of the simulated polled device.
+const simulated = "sim"
+
+// OneProcess reports whether both ends are in one process, since the provider reaches no other one.
+func (p Place) OneProcess() bool { return p.Provider == simulated }
+
+func (p Place) String() string {
+	name, _, _ := strings.Cut(p.Provider, ":")
+	return fmt.Sprintf("%s, GOMAXPROCS=%d", name, p.Processors)
+}
+
+// has reports whether a row can run there: a net.Conn takes the place of a wire.
+func (p Place) has(r Row) bool { return r.Intake != "" || !p.OneProcess() }
