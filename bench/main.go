@@ -23,23 +23,26 @@ type command struct {
 	Repeats  int           `help:"How often all take turns (default 9)."`
 	Duration time.Duration `help:"How long one turn is (default 120ms; of stream and ratios 40ms)." aliases:"slice"`
 
-	Delivery  deliveryCommand  `cmd:"" default:"withargs" help:"What does each way of delivery cost? This is what runs without a command."`
-	Latency   latencyCommand   `cmd:"" help:"Round trips between two goroutines."`
-	Bandwidth bandwidthCommand `cmd:"" help:"RDMA writes of several sizes."`
-	Scale     scaleCommand     `cmd:"" help:"Messages over many connections in turns."`
-	Connect   connectCommand   `cmd:"" help:"Connections made in a second."`
-	Serve     serveCommand     `cmd:"" help:"Answer messages of dial, in another process or on another host."`
-	Dial      dialCommand      `cmd:"" help:"Round trips to a process that runs serve."`
-	Peers     peersCommand     `cmd:"" help:"The same work by others: gRPC, QUIC, and programs in C that are installed."`
-	RPC       rpcCommand       `cmd:"" name:"rpc" help:"Calls of runtime/rpc beside those of gRPC, net/http, net/rpc and a plain server on net, in two processes each. It takes five minutes."`
-	Overload  overloadCommand  `cmd:"" help:"Answers in time of a server of calls that is asked for half to four times what it can do. It takes forty seconds."`
-	Results   resultsCommand   `cmd:"" help:"Write bench/RESULTS.md: this machine's tables, and the figures in README.md. It takes ten minutes, and with --repeats 6 seven."`
-	Agree     agreeCommand     `cmd:"" help:"Run a command in pairs, and count in how many both runs agree within their intervals. It takes six minutes."`
-	Show      showCommand      `cmd:"" help:"Show a run that was saved with --format json."`
-	Ratios    ratiosCommand    `cmd:"" help:"Compare the ways of delivery by the time of a pair and a round trip."`
-	Stream    streamCommand    `cmd:"" help:"Measure the ratios of byte streams to net.Conn and net.Pipe."`
-	Idle      idleCommand      `cmd:"" help:"Measure what idle connections between two processes cost."`
-	Close     closeCommand     `cmd:"" help:"Measure what it costs to free a region beside idle connections, and to close many streams at once."`
+	Delivery   deliveryCommand   `cmd:"" default:"withargs" help:"What does each way of delivery cost? This is what runs without a command."`
+	Latency    latencyCommand    `cmd:"" help:"Round trips between two goroutines."`
+	Bandwidth  bandwidthCommand  `cmd:"" help:"RDMA writes of several sizes."`
+	Scale      scaleCommand      `cmd:"" help:"Messages over many connections in turns."`
+	Connect    connectCommand    `cmd:"" help:"Connections made in a second."`
+	Serve      serveCommand      `cmd:"" help:"Answer messages of dial, in another process or on another host."`
+	Dial       dialCommand       `cmd:"" help:"Round trips to a process that runs serve."`
+	Peers      peersCommand      `cmd:"" help:"The same work by others: gRPC, QUIC, and programs in C that are installed."`
+	RPC        rpcCommand        `cmd:"" name:"rpc" help:"Calls of runtime/rpc beside those of gRPC, net/http, net/rpc and a plain server on net, in two processes each. It takes five minutes."`
+	Overload   overloadCommand   `cmd:"" help:"Answers in time of a server of calls that is asked for half to four times what it can do. It takes forty seconds."`
+	Storage    storageCommand    `cmd:"" help:"Interrupt or poll: 4 KiB reads and writes through a storage target and its host, from idle to saturation. It takes under twenty minutes."`
+	Results    resultsCommand    `cmd:"" help:"Write bench/RESULTS.md: this machine's tables, and the figures in README.md. It takes ten minutes, and with --repeats 6 seven."`
+	Agree      agreeCommand      `cmd:"" help:"Run a command in pairs, and count in how many both runs agree within their intervals. It takes six minutes."`
+	Show       showCommand       `cmd:"" help:"Show a run that was saved with --format json."`
+	Ratios     ratiosCommand     `cmd:"" help:"Compare the ways of delivery by the time of a pair and a round trip."`
+	Stream     streamCommand     `cmd:"" help:"Measure the ratios of byte streams to net.Conn and net.Pipe."`
+	Idle       idleCommand       `cmd:"" help:"Measure what idle connections between two processes cost."`
+	StorageEnd storageEndCommand `cmd:"" name:"storage-end" hidden:""`
+
+	Close closeCommand `cmd:"" help:"Measure what it costs to free a region beside idle connections, and to close many streams at once."`
 }
 
 var options = []kong.Option{

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"godat/examples/nvmeof/intake"
+	"godat/hw"
 	dat "godat/runtime"
 )
 
@@ -17,6 +18,8 @@ type loops struct {
 	Dequeued int64  // events dequeued
 	Sleeps   int64  // how often a goroutine that wanted to dequeue slept
 	Served   int64  // commands that a plain server answered
+
+	Polls hw.PollCounts // of the device
 }
 
 // look reads what an adapter has counted.
@@ -26,6 +29,9 @@ func look(ia *dat.IA) (l loops, err error) {
 		return l, err
 	}
 	l.Provider = s.Provider
+	if s.Polls != nil {
+		l.Polls = s.Polls.PollCounts
+	}
 	for _, d := range s.Dispatchers {
 		taken := int64(d.Taken)
 		switch d.Mode {
@@ -47,6 +53,9 @@ func (l loops) since(mark loops) loops {
 	l.Dequeued -= mark.Dequeued
 	l.Sleeps -= mark.Sleeps
 	l.Served -= mark.Served
+	p, m := &l.Polls, &mark.Polls
+	p.Found, p.Empty, p.Consumers = p.Found-m.Found, p.Empty-m.Empty, p.Consumers-m.Consumers
+	p.Arms, p.Waits, p.Wakes, p.HandBacks, p.Spun = p.Arms-m.Arms, p.Waits-m.Waits, p.Wakes-m.Wakes, p.HandBacks-m.HandBacks, p.Spun-m.Spun
 	return l
 }
 
@@ -79,7 +88,33 @@ func (r Row) proveEnd(end string, commands int64, l loops) error {
 	case others > few+commands/100:
 		return fmt.Errorf("the %s took %d events by other loops than that of %s: %+v", end, others, r.Name, l)
 	case l.Sleeps != 0:
-		return fmt.Errorf("the %s slept %d times, and %s never sleeps", end, l.Sleeps, r.Name)
+		return fmt.Errorf("the %s slept %d times before it dequeued: %+v", end, l.Sleeps, l)
+	}
+	if why := r.contradicted(uint64(commands), l.Polls, l.Provider != "iwarp"); why != "" {
+		return fmt.Errorf("the %s %s, as %s does not: %+v", end, why, r.Name, l.Polls)
 	}
 	return nil
+}
+
+// contradicted says what the counts of a device have that the row has not; polled says that it has
+// queues that must be polled.
+func (r Row) contradicted(commands uint64, p hw.PollCounts, polled bool) string {
+	rarely := few + commands/20
+	switch {
+	case r.Intake == intake.Poll && p.Consumers == 0:
+		return "has no consumer that polls"
+	case r.Intake == intake.Poll && polled && p.Arms > rarely:
+		return "sleeps"
+	case r.Intake == intake.Poll:
+		return ""
+	case p.Consumers > rarely:
+		return "has consumers that poll"
+	case r.Name == adaptive || !polled:
+		return ""
+	case p.Arms == 0 || p.Waits == 0:
+		return "never sleeps"
+	case p.Empty > 3*p.Arms+rarely:
+		return "spins"
+	}
+	return ""
 }

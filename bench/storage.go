@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+
+	"godat/bench/load"
+	"godat/bench/storage"
+)
+
+// storageCommand measures what it costs a storage target and its host to sleep or to poll.
+type storageCommand struct {
+	Provider   []string    `help:"Where rows run: iwarp:ADDRESS or ibv:DEVICE with two processes, sim with one." default:"iwarp:127.0.0.1,sim"`
+	Host       string      `help:"The address at which targets listen, of the provider's network." default:"127.0.0.1"`
+	Processors []int       `help:"GOMAXPROCS of each process, one after the other." default:"1,2"`
+	Depth      []int       `help:"Commands under way at most." default:"1,32"`
+	Rate       []load.Rate `help:"Commands a second; idle and saturation are measured, too." default:"1k,10k,50k,100k"`
+	Write      bool        `help:"Write STORAGE.md with its logs and plots, and the marked lines of the README.md above the folder."`
+	Folder     string      `help:"Where to write them." default:"bench" placeholder:"DIR"`
+}
+
+// storageEndCommand is one end of a row, which the study starts.
+type storageEndCommand struct{}
+
+// Run obeys the study.
+func (*storageEndCommand) Run(out io.Writer) error {
+	return storage.Serve(os.Stdin, out, func() { os.Exit(1) })
+}
+
+// check refuses what makes no sense.
+func (s *storageCommand) check() error {
+	for _, p := range s.Provider {
+		if inProcess(p) {
+			return misusedf("%s has no completions that wait to be polled, and reaches no other process: name iwarp, ibv:DEVICE or sim", p)
+		}
+	}
+	for _, n := range s.Processors {
+		if n < 1 || n > 1024 {
+			return misusedf("%d processors: from 1 to 1024", n)
+		}
+	}
+	for _, d := range s.Depth {
+		if d < 1 || d > 128 {
+			return misusedf("%d commands under way: from 1 to 128", d)
+		}
+	}
+	for _, r := range s.Rate {
+		if !r.Open() {
+			return misusedf("rate %v: a number a second, as 10k; saturation is measured anyway", r)
+		}
+	}
+	if !slices.IsSorted(s.Rate) || !slices.IsSorted(s.Depth) {
+		return misusedf("rates and depths in ascending order: the lines cross between two that follow each other")
+	}
+	if err := errors.Join(twice("provider", s.Provider), twice("rate", s.Rate), twice("depth", s.Depth), twice("processors", s.Processors)); err != nil {
+		return err
+	}
+	if s.Write {
+		return storage.Writable(s.Folder)
+	}
+	return nil
+}
+
+// Run measures, prints the tables, and writes the page if it is asked to.
+func (s *storageCommand) Run(c *command, out io.Writer) error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	this, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	study := &storage.Study{
+		Host: s.Host, Rates: s.Rate, Depths: s.Depth, Repeats: or(c.Repeats, 9), Duration: or(c.Duration, 250*time.Millisecond),
+		Command: []string{this, "storage-end"}, Line: c.line, Watch: c.watch,
+	}
+	for _, p := range s.Provider {
+		for _, n := range s.Processors {
+			study.Places = append(study.Places, storage.Place{Provider: p, Processors: n})
+		}
+	}
+	if term.IsTerminal(int(os.Stderr.Fd())) {
+		var bar *progressbar.ProgressBar
+		study.Step = func(done, all int) {
+			if bar == nil {
+				bar = progressbar.NewOptions(all, progressbar.OptionSetWriter(os.Stderr), progressbar.OptionClearOnFinish())
+			}
+			_ = bar.Set(done) // a bar that can't be drawn is none
+		}
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := study.Run(ctx); err != nil {
+		return err
+	}
+	page, err := storage.NewPage(study)
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(out, strings.TrimRight(page.Tables(), "\n")+"\n")
+	if s.Write {
+		return page.Write(s.Folder, true)
+	}
+	if why := study.Busy(); why != "" {
+		fmt.Fprintf(out, "\nThis machine could not answer: %s.\n", why)
+		err = fmt.Errorf("%w: %s", errUnable, why)
+	}
+	if refused := study.Refused(); refused != nil {
+		err = errors.Join(fmt.Errorf("rows were refused: %s", strings.Join(refused, "; ")), err)
+	}
+	return err
+}

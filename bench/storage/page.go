@@ -1,0 +1,205 @@
+package storage
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"godat/bench/host"
+	pages "godat/bench/page"
+)
+
+// Page is the page of a study.
+type Page struct {
+	study   *Study
+	guesses []guess
+}
+
+// NewPage makes the page of a study that has run.
+func NewPage(s *Study) (*Page, error) {
+	guesses, err := parseGuesses(expectations)
+	return &Page{s, guesses}, err
+}
+
+// String is the page.
+func (p *Page) String() string {
+	s := p.study
+	var w strings.Builder
+	fmt.Fprintf(&w, "# Interrupt or poll\n\n`%s` writes this page. What does it cost a storage target and its host to sleep until a completion comes, or to poll for it?\n\n", s.Line)
+	w.WriteString(p.Machine() + "\n## What it says\n\n" + p.Sentences() + "\n")
+	for _, place := range s.Places {
+		fmt.Fprintf(&w, "![processor time and latency by load](%s)\n", plotName(place))
+	}
+	w.WriteString(asked + "\n" + notToConclude + "\n" + p.repeat() + "\n## Where the lines cross\n\n" + p.crossings() + "\n## What was expected, and seen\n\n" + p.misses() + "\n" + explanation + "\n")
+	list := loads(s.Rates, s.Depths)
+	for _, place := range s.Places {
+		fmt.Fprintf(&w, "### %v\n\n", place)
+		for _, l := range list {
+			if l.Idle {
+				w.WriteString(s.idleTable(place, p.guesses))
+				continue
+			}
+			w.WriteString(s.table(place, p.guesses, l))
+		}
+	}
+	w.WriteString("## The rows\n\n")
+	for _, r := range s.rows {
+		fmt.Fprintf(&w, "- **%s**: %s.\n", r.Name, r.Does)
+	}
+	return w.String()
+}
+
+const asked = `
+## What was asked
+
+4 KiB reads and writes of random blocks, through the target and the host of ` + "`examples/nvmeof`" + `, of a store in memory, which costs next to nothing: so what is left is the delivery. Depth is how many commands are under way at most. A load is a number of commands a second, each with an intended time, or saturation: as many as there can be. Where a provider has a wire, target and host are two processes; the simulated polled device joins two adapters of one process. All rows take turns, and in each turn the processes of a row start anew, so that no row runs beside another one that spins.
+
+After each load a row proves by the snapshots of both adapters which loop it ran: a channel, batches and polling each take events of their own kind, at least one for each command at each end, and the device was armed and slept on, or was not. A row that proves another loop than its own is refused.
+`
+
+const notToConclude = `## What not to conclude
+
+- Nothing about a device: iwarp is software over the kernel's TCP, and the simulated device has no wire. An adapter's interrupt and its polls cost what they cost there: repeat it.
+- Nothing about a store that takes time: with a disk of 100 µs behind it, 10 µs of delivery are a tenth.
+- Nothing about many connections: each row has one queue. A loop that polls for each of 1000 queues has no processors for them.
+- Nothing about a processor that others want: a loop that polls has its figures here because it may have the processor.
+- The lag, which is the pacer's, is part of every latency, and the same for all rows but for what rows take from its processor.
+`
+
+const explanation = `A median and its interval of 95 % over the turns; p99 and p99.9 are of all turns together. Latency counts from the intended time (of saturation from the submission), so a command that waits for room waits in its figure; *behind* says that less was done than was asked for. Processor time is that of both processes (getrusage) without the pacer's spinning, which is in the last column. The pacer sleeps until 50 µs before an intended time, or a quarter of the time between two, and spins the rest; its lag is how late commands began. STORAGE.hlog beside this page has all latencies, as an HdrHistogram log.
+`
+
+// repeat says how to repeat the study.
+func (p *Page) repeat() string {
+	return fmt.Sprintf("## How to repeat it\n\n```\n%s\n```\n\nWith an adapter, one command, on a machine that does nothing else:\n\n```\ngo run ./bench storage --provider ibv:DEVICE --host ADDRESS --write --folder .\n```\n\n"+
+		"DEVICE is one of `ibv_devices`, ADDRESS an address of its port. Send back STORAGE.md, STORAGE.hlog and the plots that it writes into the folder, with the adapter's model and firmware.\n", p.study.Line)
+}
+
+// Machine says where and how it was measured.
+func (p *Page) Machine() string {
+	s := p.study
+	return fmt.Sprintf("%s\n%d turns of %v for each load (idle %v). During %d of %d loads other programs used over a quarter of the processors.\n",
+		host.Describe(), s.Repeats, s.Duration, idleTurns*s.Duration, s.disturbed, s.turns)
+}
+
+// Sentences are the two that other pages quote.
+func (p *Page) Sentences() string {
+	s := p.study
+	var cost, p50 []string
+	for _, place := range s.Places {
+		depth := s.Depths[len(s.Depths)-1]
+		cost = append(cost, fmt.Sprintf("on %v %v", place, s.cross(place, false, depth, poll, channel, (*cell).processor)))
+		p50 = append(p50, fmt.Sprintf("on %v %v", place, s.cross(place, false, depth, poll, channel, func(c *cell) []float64 { return c.quantile(50) })))
+	}
+	return fmt.Sprintf("Polling takes less processor time for a 4 KiB read than a channel %s. Its median latency is below that of a channel %s.\n",
+		strings.Join(cost, "; "), strings.Join(p50, "; "))
+}
+
+// crossings are all crossing points.
+func (p *Page) crossings() string {
+	s := p.study
+	var w strings.Builder
+	w.WriteString("Where polling is below a channel, interpolated for each turn; rates that one of the two did not keep up with are left out.\n\n| place | load | processor time per IO | p50 |\n| --- | --- | --- | --- |\n")
+	for _, place := range s.Places {
+		for _, write := range []bool{false, true} {
+			for _, depth := range s.Depths {
+				fmt.Fprintf(&w, "| %v | %s, depth %d | %v | %v |\n", place, Load{Write: write}.op(), depth,
+					s.cross(place, write, depth, poll, channel, (*cell).processor), s.cross(place, write, depth, poll, channel, func(c *cell) []float64 { return c.quantile(50) }))
+			}
+		}
+	}
+	return w.String()
+}
+
+// misses counts the guesses that were met.
+func (p *Page) misses() string {
+	all, hits := 0, 0
+	for _, c := range p.study.cells {
+		g, ok := guessOf(p.guesses, c.key)
+		if !ok || c.refused != nil || !c.known() {
+			continue
+		}
+		all++
+		switch {
+		case c.load.Idle:
+			if met(g.idle, median(c.each(func(s *sample) float64 { return 100 * s.used().Seconds() / s.Took.Seconds() }))) {
+				hits++
+			}
+		case !c.saturated() && met(g.p50, median(c.quantile(50))) && met(g.processor, median(c.processor())):
+			hits++
+		}
+	}
+	return fmt.Sprintf("A guess for each cell was written before it ran (bench/storage/expectations.txt): a median latency and a processor time, both of which must be within a factor of %v. %d of %d cells met theirs; what was missed is marked in the tables.\n", within, hits, all)
+}
+
+// The lines around what is written into other pages.
+var marks = pages.Marks{Begin: "<!-- go run ./bench storage --write writes the lines from here -->\n", End: "<!-- to here -->"}
+
+// Writable is an error if the page above a folder's could not be rewritten.
+func Writable(folder string) error {
+	return unmarked(marks.Check(filepath.Join(folder, "..", "README.md")))
+}
+
+// unmarked lets a page that quotes nothing be.
+func unmarked(err error) error {
+	if errors.Is(err, pages.ErrNoMarks) {
+		return nil
+	}
+	return err
+}
+
+// Refused is an error if rows were, or if the figures mean nothing.
+func (p *Page) Refused() error {
+	var errs []error
+	for _, text := range p.study.Refused() {
+		errs = append(errs, errors.New(text))
+	}
+	if why := p.study.Busy(); why != "" {
+		errs = append(errs, errors.New(why))
+	}
+	return errors.Join(errs...)
+}
+
+// Write writes the page in a folder, with its logs and plots, and the marked lines of the README.md
+// above it. Figures that are not all measured, or that mean nothing, replace none.
+func (p *Page) Write(folder string, quote bool) error {
+	if why := p.Refused(); why != nil {
+		return fmt.Errorf("the pages in %s stay as they are: %w", folder, why)
+	}
+	return p.writeAll(folder, quote)
+}
+
+func (p *Page) writeAll(folder string, quote bool) error {
+	for _, place := range p.study.Places {
+		var svg bytes.Buffer
+		if err := p.study.plot(&svg, place); err != nil {
+			return err
+		}
+		if err := pages.WriteText(filepath.Join(folder, plotName(place)), svg.String()); err != nil {
+			return err
+		}
+	}
+	err := errors.Join(
+		pages.Write(filepath.Join(folder, "STORAGE.hlog"), func(w io.Writer) error { return p.study.WriteLogs(w) }),
+		pages.WriteText(filepath.Join(folder, "STORAGE.md"), p.String()))
+	if err != nil || !quote {
+		return err
+	}
+	return unmarked(marks.Replace(filepath.Join(folder, "..", "README.md"), p.Sentences()+"[bench/STORAGE.md](bench/STORAGE.md) has the tables, and how to repeat it with an adapter.\n"))
+}
+
+// plotName is the file of a place's plot.
+func plotName(p Place) string {
+	name, _, _ := strings.Cut(p.Provider, ":")
+	return fmt.Sprintf("STORAGE-%s-%d.svg", name, p.Processors)
+}
+
+// Tables are what a run without a page prints.
+func (p *Page) Tables() string {
+	text := p.String()
+	_, tables, _ := strings.Cut(text, "## Where the lines cross")
+	return p.Machine() + "\n" + p.Sentences() + "\n## Where the lines cross" + tables
+}
