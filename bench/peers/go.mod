@@ -30,3 +30,5 @@ require (
 replace godat => ../..
 
 replace godat/bench => ..
+
+replace godat/examples => ../../examples

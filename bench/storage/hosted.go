@@ -68,6 +68,7 @@ type tick struct {
 	context.Context
 	ticks <-chan struct{}
 	polls bool // nobody receives from Done: Err looks itself
+	came  bool // a tick has, since run began the next commands
 }
 
 var errTick = errors.New("the next command is to begin")
@@ -76,11 +77,12 @@ func (t *tick) Done() <-chan struct{} { return t.ticks }
 func (*tick) Value(any) any           { return nil }
 
 func (t *tick) Err() error {
-	if !t.polls {
+	if !t.polls || t.came {
 		return errTick
 	}
 	select {
 	case <-t.ticks:
+		t.came = true
 		return errTick
 	default:
 		return nil
@@ -88,17 +90,19 @@ func (t *tick) Err() error {
 }
 
 func (h *hosted) run(b *book) (pacing time.Duration, err error) {
-	ctx := context.Background()
+	ctx, t := context.Background(), new(tick)
 	if !b.closed() {
 		p := startPacer(b.base, b.period, b.total)
 		defer func() { pacing = p.end() }()
-		ctx = &tick{ctx, p.ticks, h.polls}
+		t = &tick{Context: ctx, ticks: p.ticks, polls: h.polls}
+		ctx = t
 	}
 	free := make([]*host.Slot, 0, b.Depth)
 	for i := range b.Depth {
 		free = append(free, &h.pipeline.Slots()[i])
 	}
 	for {
+		t.came = false
 		for len(free) > 0 && b.ready() {
 			s := free[len(free)-1]
 			free = free[:len(free)-1]

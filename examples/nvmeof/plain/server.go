@@ -98,8 +98,8 @@ func (s *Server) serve(b []byte) (used int, err error) {
 			s.out = append(s.out, s.memory[off:end])
 		}
 	}
+	s.served.Add(int64(answers)) // before a client can have them
 	_, err = s.out.WriteTo(s.conn)
-	s.served.Add(int64(answers))
 	return used, err
 }
 
