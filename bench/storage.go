@@ -17,6 +17,7 @@ import (
 
 	"godat/bench/load"
 	"godat/bench/storage"
+	dat "godat/runtime"
 )
 
 // storageCommand measures what it costs a storage target and its host to sleep or to poll.
@@ -67,7 +68,26 @@ func (s *storageCommand) check() error {
 		return err
 	}
 	if s.Write {
-		return storage.Writable(s.Folder)
+		if err := storage.Writable(s.Folder); err != nil {
+			return misused(err)
+		}
+	}
+	return s.open()
+}
+
+// open opens each adapter once, so that a name that there is none of is told before anything runs.
+func (s *storageCommand) open() error {
+	for _, p := range s.Provider {
+		if (storage.Place{Provider: p}).OneProcess() {
+			continue
+		}
+		ia, err := dat.Open(context.Background(), p)
+		if err == nil {
+			err = ia.Close()
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }

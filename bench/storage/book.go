@@ -32,7 +32,7 @@ type book struct {
 	latency *hdrhistogram.Histogram
 }
 
-func newHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(1, int64(time.Minute), 3) }
+func newHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(1, int64(time.Minute), 2) }
 
 func newBook(l Load, duration time.Duration, slots, blocks int) *book {
 	b := &book{

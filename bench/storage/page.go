@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -92,7 +94,7 @@ func (p *Page) Sentences() string {
 	for _, place := range s.Places {
 		depth := s.Depths[len(s.Depths)-1]
 		cost = append(cost, fmt.Sprintf("on %v %v", place, s.cross(place, false, depth, poll, channel, (*cell).processor)))
-		p50 = append(p50, fmt.Sprintf("on %v %v", place, s.cross(place, false, depth, poll, channel, func(c *cell) []float64 { return c.quantile(50) })))
+		p50 = append(p50, fmt.Sprintf("on %v %v", place, s.cross(place, false, depth, poll, channel, (*cell).p50)))
 	}
 	return fmt.Sprintf("Polling takes less processor time for a 4 KiB read than a channel %s. Its median latency is below that of a channel %s.\n",
 		strings.Join(cost, "; "), strings.Join(p50, "; "))
@@ -107,7 +109,7 @@ func (p *Page) crossings() string {
 		for _, write := range []bool{false, true} {
 			for _, depth := range s.Depths {
 				fmt.Fprintf(&w, "| %v | %s, depth %d | %v | %v |\n", place, Load{Write: write}.op(), depth,
-					s.cross(place, write, depth, poll, channel, (*cell).processor), s.cross(place, write, depth, poll, channel, func(c *cell) []float64 { return c.quantile(50) }))
+					s.cross(place, write, depth, poll, channel, (*cell).processor), s.cross(place, write, depth, poll, channel, (*cell).p50))
 			}
 		}
 	}
@@ -128,7 +130,7 @@ func (p *Page) misses() string {
 			if met(g.idle, median(c.each(func(s *sample) float64 { return 100 * s.used().Seconds() / s.Took.Seconds() }))) {
 				hits++
 			}
-		case !c.saturated() && met(g.p50, median(c.quantile(50))) && met(g.processor, median(c.processor())):
+		case !c.saturated() && met(g.p50, median(c.p50())) && met(g.processor, median(c.processor())):
 			hits++
 		}
 	}
@@ -140,7 +142,21 @@ var marks = pages.Marks{Begin: "<!-- go run ./bench storage --write writes the l
 
 // Writable is an error if the page above a folder's could not be rewritten.
 func Writable(folder string) error {
-	return unmarked(marks.Check(filepath.Join(folder, "..", "README.md")))
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		return errors.Join(fmt.Errorf("%s is no folder for the page", folder), err)
+	}
+	return absent(unmarked(marks.Check(above(folder))))
+}
+
+// above is the page that quotes a folder's.
+func above(folder string) string { return filepath.Join(folder, "..", "README.md") }
+
+// absent lets there be no page.
+func absent(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // unmarked lets a page that quotes nothing be.
@@ -188,7 +204,7 @@ func (p *Page) writeAll(folder string, quote bool) error {
 	if err != nil || !quote {
 		return err
 	}
-	return unmarked(marks.Replace(filepath.Join(folder, "..", "README.md"), p.Sentences()+"[bench/STORAGE.md](bench/STORAGE.md) has the tables, and how to repeat it with an adapter.\n"))
+	return absent(unmarked(marks.Replace(above(folder), p.Sentences()+"[bench/STORAGE.md](bench/STORAGE.md) has the tables, and how to repeat it with an adapter.\n")))
 }
 
 // plotName is the file of a place's plot.

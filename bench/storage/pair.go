@@ -58,6 +58,7 @@ type sample struct {
 	Target, Host time.Duration // processor time of each end, without pacing; of one process Target has both
 	Switches     int64         // of both
 	known        bool          // Target, Host and Switches are
+	p50          float64       // nanoseconds
 }
 
 // used is the processor time of both ends.

@@ -35,7 +35,7 @@ func (s *Study) plot(w io.Writer, p Place) error {
 		of    series
 	}{
 		{"processor time of a read, µs", (*cell).processor},
-		{"median latency of a read, µs", func(c *cell) []float64 { return c.quantile(50) }},
+		{"median latency of a read, µs", (*cell).p50},
 	} {
 		one, err := s.panel(p, panel.label, panel.of)
 		if err != nil {

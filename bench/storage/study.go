@@ -135,15 +135,16 @@ func (s *Study) measure(p *pair, c *cell) error {
 	if disturbed(t.used() + t.Pacing) {
 		s.disturbed++
 	}
-	c.samples = append(c.samples, t)
-	if c.load.Idle {
-		return nil
-	}
-	h, err := hdrhistogram.Decode([]byte(t.Latency))
-	if err == nil {
+	if !c.load.Idle {
+		h, err := hdrhistogram.Decode([]byte(t.Latency))
+		if err != nil {
+			return err
+		}
 		c.latency.Merge(h)
+		t.p50 = float64(h.ValueAtQuantile(50))
 	}
-	return err
+	c.samples = append(c.samples, t)
+	return nil
 }
 
 // Refused are the rows that have no figures, and why.
@@ -187,15 +188,7 @@ func (c *cell) processor() []float64 {
 	return c.each(func(s *sample) float64 { return float64(s.used()) / float64(max(1, s.Count)) })
 }
 
-func (c *cell) quantile(percent float64) []float64 {
-	return c.each(func(s *sample) float64 {
-		h, err := hdrhistogram.Decode([]byte(s.Latency))
-		if err != nil {
-			return 0
-		}
-		return float64(h.ValueAtQuantile(percent))
-	})
-}
+func (c *cell) p50() []float64 { return c.each(func(s *sample) float64 { return s.p50 }) }
 
 // saturated reports whether the cell did less than it was asked for in most turns.
 func (c *cell) saturated() bool {

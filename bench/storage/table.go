@@ -67,7 +67,7 @@ func (c *cell) line(guesses []guess) string {
 	}
 	p50, p99, p999 := "behind", "–", "–"
 	if !c.saturated() {
-		p50, p99 = shown(c.quantile(50), micro), c.tail(99)
+		p50, p99 = shown(c.p50(), micro), c.tail(99)
 		p999 = c.tail(99.9)
 	}
 	fmt.Fprintf(&w, " %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", perCore, p50, p99, p999, processor, split, switches, c.expected(guesses),
@@ -108,7 +108,7 @@ func (c *cell) expected(guesses []guess) string {
 		return "none"
 	}
 	p50, processor := micro(g.p50), micro(g.processor)
-	if c.saturated() || !met(g.p50, median(c.quantile(50))) {
+	if c.saturated() || !met(g.p50, median(c.p50())) {
 		p50 += " missed"
 	}
 	if c.known() && !met(g.processor, median(c.processor())) {
