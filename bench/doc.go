@@ -8,6 +8,7 @@
 //	go run ./bench connect    connections made in a second
 //	go run ./bench peers      the same work by others: gRPC, QUIC, and programs in C
 //	go run ./bench rpc        calls of runtime/rpc beside gRPC, net/http, net/rpc and net
+//	go run ./bench storage    interrupt or poll: a storage target and its host
 //	go run ./bench results    bench/RESULTS.md: all tables of this machine
 //	go run ./bench agree      whether two runs agree within their intervals
 //	go run ./bench serve      the other side of dial

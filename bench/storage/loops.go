@@ -111,8 +111,6 @@ func (r Row) contradicted(commands uint64, p hw.PollCounts, polled bool) string 
 		return "has consumers that poll"
 	case r.Name == adaptive || !polled:
 		return ""
-	case p.Arms == 0 || p.Waits == 0:
-		return "never sleeps"
 	case p.Empty > 3*p.Arms+rarely:
 		return "spins"
 	}

@@ -28,13 +28,14 @@ const (
 	onNet    = "net.Conn"
 )
 
-// rows are those that there are. A row `adaptive` belongs here when the library has a policy of its own.
+// rows are those that there are.
 func rows() []Row {
 	asleep := dat.PollerConfig{SpinRounds: -1}
 	return []Row{
 		{channel, intake.Channel, asleep, "each end receives one event at a time from a channel, and sleeps when none has come"},
 		{batches, intake.Batches, asleep, "each end receives batches of events from a channel, and sleeps when none has come"},
 		{poll, intake.Poll, dat.PollerConfig{ConsumerPolls: true}, "each end dequeues in a loop that never sleeps, and polls the device or reads the socket itself"},
+		{adaptive, intake.Batches, dat.PollerConfig{}, "what a program gets that sets nothing: batches, of an adapter that polls on while completions come sooner than a sleep costs, and sleeps otherwise"},
 		{onNet, "", dat.PollerConfig{}, "a plain server and client on net.Conn, with the same blocks and the same CRCs, and no protocol that another program speaks"},
 	}
 }
@@ -56,5 +57,17 @@ func (p Place) String() string {
 	return fmt.Sprintf("%s, GOMAXPROCS=%d", name, p.Processors)
 }
 
+// polled reports whether the device has queues that must be polled. Of one without, such as iwarp's
+// sockets, batches are what a program gets that sets nothing.
+func (p Place) polled() bool { return !strings.HasPrefix(p.Provider, "iwarp") }
+
 // has reports whether a row can run there: a net.Conn takes the place of a wire.
-func (p Place) has(r Row) bool { return r.Intake != "" || !p.OneProcess() }
+func (p Place) has(r Row) bool {
+	switch r.Name {
+	case onNet:
+		return !p.OneProcess()
+	case adaptive:
+		return p.polled()
+	}
+	return true
+}
