@@ -91,7 +91,7 @@ func commit() string {
 	}
 	// What the benchmark itself writes is no change to what it measures.
 	changes, err := exec.Command("git", "status", "--porcelain", "--untracked-files=no", "--",
-		":/", ":(top,exclude)README.md", ":(top,exclude)bench/README.md", ":(top,exclude)bench/RESULTS*", ":(top,exclude)bench/CALLS.md").Output()
+		":/", ":(top,exclude)README.md", ":(top,exclude)bench/README.md", ":(top,exclude)bench/RESULTS*", ":(top,exclude)bench/CALLS.md", ":(top,exclude)bench/STORAGE*").Output()
 	if err != nil || len(changes) > 0 {
 		return strings.TrimSpace(string(rev)) + " and changes"
 	}
