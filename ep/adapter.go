@@ -130,6 +130,12 @@ func (a *Adapter) Close() error {
 	return err
 }
 
+// Counters returns the counters. It answers to dat_ib_query_counters, for an interface adapter.
+func (a *Adapter) Counters() Counters { return a.counters.read((*counter).since) }
+
+// ResetCounters returns the counters and sets them to 0.
+func (a *Adapter) ResetCounters() Counters { return a.counters.read((*counter).reset) }
+
 // Complete hands polled completions to the queues that their ids name. It drops the
 // completions of an endpoint that is gone.
 func (a *Adapter) Complete(wcs []hw.WC) {

@@ -31,3 +31,18 @@ func (c *endCause) blame(cause *hw.Cause) {
 		c.CompareAndSwap(nil, cause)
 	}
 }
+
+// CauseSnapshot is a cause in words.
+type CauseSnapshot struct {
+	Layer string // as [hw.Layer] names it
+	Code  int    // see [hw.Cause]
+	Text  string // all of it in one line
+}
+
+// describeCause is the cause in words; nil for none.
+func describeCause(c *hw.Cause) *CauseSnapshot {
+	if c == nil {
+		return nil
+	}
+	return &CauseSnapshot{Layer: c.Layer.String(), Code: c.Code, Text: c.Error()}
+}

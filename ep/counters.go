@@ -55,12 +55,6 @@ type counters struct {
 	timedOut, acceptErrors, disconnected, broken   counter
 }
 
-// Counters returns the counters. It answers to dat_ib_query_counters, for an interface adapter.
-func (a *Adapter) Counters() Counters { return a.counters.read((*counter).since) }
-
-// ResetCounters returns the counters and sets them to 0.
-func (a *Adapter) ResetCounters() Counters { return a.counters.read((*counter).reset) }
-
 func (c *counters) read(read func(*counter) uint64) Counters {
 	return Counters{
 		Endpoints: read(&c.endpoints), EndpointsFreed: read(&c.endpointsFreed),
@@ -106,32 +100,4 @@ type EndpointCounters struct {
 	Disconnects uint64 // connections that ended, and attempts that failed
 	Requests    uint64 // posted: sends, reads, writes, binds and atomics
 	Receives    uint64 // posted
-}
-
-// Counters returns the counters. It answers to dat_ib_query_counters, for an endpoint.
-func (e *Endpoint) Counters() (EndpointCounters, error) {
-	if err := alive("ep.Counters", e); err != nil {
-		return EndpointCounters{}, err
-	}
-	return e.record.counters(e, (*counter).since), nil
-}
-
-// ResetCounters returns the counters and sets them to 0.
-func (e *Endpoint) ResetCounters() (EndpointCounters, error) {
-	if err := alive("ep.ResetCounters", e); err != nil {
-		return EndpointCounters{}, err
-	}
-	return e.record.counters(e, (*counter).reset), nil
-}
-
-// counters reads the counters. Those of the posts follow from the queues' tickets.
-func (r *record) counters(e *Endpoint, read func(*counter) uint64) EndpointCounters {
-	r.Mu.Lock()
-	defer r.Mu.Unlock()
-	r.requests.whole.Store(e.box.Requests.Counts().Posted)
-	r.receives.whole.Store(e.box.Recvs.Counts().Posted)
-	return EndpointCounters{
-		Connects: read(&r.connects), Disconnects: read(&r.disconnects),
-		Requests: read(&r.requests), Receives: read(&r.receives),
-	}
 }

@@ -101,7 +101,7 @@ func (a *Adapter) make(op string, cfg Config, attr Attr) (*Endpoint, error) {
 		adapter: a, number: endpoints.Add(1),
 		context: cfg.Context, srq: cfg.SRQ, endIsLast: cfg.EndIsLast, record: &record{made: time.Now()},
 	}
-	e.facts.e, e.profile.e = e, e
+	e.facts.e, e.profile.box = e, &e.box
 	e.box.Init(&e.record.Cold, line.Config{
 		Source: e, Owner: (*home)(e), Crew: &a.crew, Prompt: !a.attr.NotReadyWait || a.attr.Strict,
 		RequestDepth: attr.MaxRequestDTOs, RequestIOV: attr.MaxRequestIOV,
@@ -156,6 +156,15 @@ func (e *Endpoint) Context() any {
 		return nil
 	}
 	return e.context
+}
+
+// State returns the endpoint's state now. Another goroutine may change it at once.
+// A nil endpoint has the state of a closed one.
+func (e *Endpoint) State() State {
+	if e == nil {
+		return closed
+	}
+	return stateIn(&e.box)
 }
 
 // wiring returns the internal dispatcher behind d; nil for a nil d.

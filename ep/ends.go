@@ -39,19 +39,8 @@ type end struct {
 	story         []StoryLine
 }
 
-// note notes the end of e's connection, or of an attempt. The token's holder of e calls it.
-func (n *ends) note(e *Endpoint, number event.Number, cause *hw.Cause) {
-	e.box.Token.Check()
-	one := end{
-		endKind: endKind{number, cause.Layer, cause.Code}, at: time.Now(), name: e.name(),
-		cause: cause, local: e.profile.local, remote: e.profile.remote,
-	}
-	if f := e.adapter.cfg.Owner; f != nil {
-		one.owner = f(e.context)
-	}
-	e.record.Mu.Lock()
-	one.story = e.record.story.lines()
-	e.record.Mu.Unlock()
+// note notes an end.
+func (n *ends) note(one end) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.counts == nil {

@@ -146,7 +146,7 @@ func (m *machine) close(c *control) error {
 		return stateError(c.op, m.e.State())
 	}
 	if 1<<was&underWay != 0 {
-		m.e.adapter.ends.note(m.e, 0, &hw.Cause{Text: "the endpoint was closed"})
+		m.e.adapter.ends.note(m.end(0, &hw.Cause{Text: "the endpoint was closed"}))
 	}
 	m.setAlarm(0)
 	m.box.Break(true)

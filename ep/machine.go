@@ -1,6 +1,8 @@
 package ep
 
 import (
+	"time"
+
 	"godat/ep/internal/line"
 	"godat/hw"
 	"godat/hw/event"
@@ -22,6 +24,18 @@ type machine struct {
 }
 
 func (m *machine) init(e *Endpoint) { m.e, m.box = e, &e.box }
+
+// become moves to the state that in leads to, if any, and returns what the table
+// says. Only become assigns the state.
+func (m *machine) become(in input) edge {
+	m.box.Token.Check()
+	next := transitions[m.e.State()][in]
+	if next >= firstEdge {
+		m.box.SetState(State(next - firstEdge).inBox())
+		m.e.record.note(chapter{what: what(in)})
+	}
+	return next
+}
 
 const broken = event.Broken
 
@@ -161,7 +175,7 @@ func (m *machine) announceEnd() {
 		m.e.record.disconnects.whole.Add(1)
 		cause := m.e.cause.Load()
 		m.e.record.note(chapter{what: whatEnded, number: m.outcome})
-		m.e.adapter.ends.note(m.e, m.outcome, cause)
+		m.e.adapter.ends.note(m.end(m.outcome, cause))
 		m.emit(event.ConnectionEnd(door.Key{}, m.outcome, m.e, m.private, cause))
 		if m.outcome == broken && m.e.adapter.cfg.Broke != nil {
 			m.e.adapter.cfg.Broke(cause)
@@ -193,4 +207,21 @@ func (m *machine) releaseConnRoom() {
 		wiring(m.e.profile.conn).Main().Release(m.connRoom)
 		m.connRoom = 0
 	}
+}
+
+// end describes the end of the connection, or of an attempt at one.
+func (m *machine) end(number event.Number, cause *hw.Cause) end {
+	m.box.Token.Check()
+	e := m.e
+	one := end{
+		endKind: endKind{number, cause.Layer, cause.Code}, at: time.Now(), name: e.name(),
+		cause: cause, local: e.profile.local, remote: e.profile.remote,
+	}
+	if f := e.adapter.cfg.Owner; f != nil {
+		one.owner = f(e.context)
+	}
+	e.record.Mu.Lock()
+	one.story = e.record.story.lines()
+	e.record.Mu.Unlock()
+	return one
 }

@@ -6,13 +6,14 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"godat/ep/internal/line"
 	"godat/evd"
 )
 
 // profile is what Query tells of an endpoint beyond its rules. The token's holder writes it under mu,
 // and reads it without; everybody else reads it under mu.
 type profile struct {
-	e *Endpoint // immutable
+	box *line.Mailbox // immutable: it has the state
 
 	mu            sync.Mutex
 	conn          *evd.Dispatcher
@@ -74,7 +75,7 @@ func (p *profile) setAddresses(local, remote net.Addr) {
 func (p *profile) peer() (addr string, qual uint64, s State) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if s = p.e.State(); s != Connected {
+	if s = stateIn(p.box); s != Connected {
 		return "", 0, s
 	}
 	if p.target.qual != 0 {
@@ -106,18 +107,6 @@ func (p *profile) setTarget(addr string, qual uint64) {
 	if qual != 0 {
 		p.remote = address{p.target, qual} // until the device reports the peer's address
 	}
-}
-
-// Reads returns how many RDMA reads the two ends agreed on when they connected: in
-// is how many the peer may have outstanding here, out how many this end may have
-// outstanding at the peer; further ones wait. Attr says what was asked for. Both
-// are 0 before the endpoint is connected.
-func (e *Endpoint) Reads() (in, out int) {
-	if e == nil {
-		return 0, 0
-	}
-	both := e.profile.agreed.Load()
-	return int(uint32(both >> 32)), int(uint32(both))
 }
 
 // agree records what Reads returns.

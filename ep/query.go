@@ -158,3 +158,31 @@ func (e *Endpoint) Status() (Status, error) {
 		RequestIdle: e.box.Requests.Outstanding() == 0,
 	}, nil
 }
+
+// Counters returns the counters. It answers to dat_ib_query_counters, for an endpoint.
+func (e *Endpoint) Counters() (EndpointCounters, error) {
+	if err := alive("ep.Counters", e); err != nil {
+		return EndpointCounters{}, err
+	}
+	return e.record.counters(&e.box, (*counter).since), nil
+}
+
+// ResetCounters returns the counters and sets them to 0.
+func (e *Endpoint) ResetCounters() (EndpointCounters, error) {
+	if err := alive("ep.ResetCounters", e); err != nil {
+		return EndpointCounters{}, err
+	}
+	return e.record.counters(&e.box, (*counter).reset), nil
+}
+
+// Reads returns how many RDMA reads the two ends agreed on when they connected: in
+// is how many the peer may have outstanding here, out how many this end may have
+// outstanding at the peer; further ones wait. Attr says what was asked for. Both
+// are 0 before the endpoint is connected.
+func (e *Endpoint) Reads() (in, out int) {
+	if e == nil {
+		return 0, 0
+	}
+	both := e.profile.agreed.Load()
+	return int(uint32(both >> 32)), int(uint32(both))
+}

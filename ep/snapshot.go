@@ -5,23 +5,7 @@ import (
 
 	"godat/ep/internal/line"
 	"godat/evd"
-	"godat/hw"
 )
-
-// look is when a snapshot first saw a number of a queue, such as that of its oldest operation;
-// record.Mu guards it. The data path reads no clock, so nothing else tells an operation's age.
-type look struct {
-	number uint64
-	at     time.Time
-}
-
-// age says for how long at least the number has been this one.
-func (l *look) age(number uint64, now time.Time) time.Duration {
-	if l.at.IsZero() || l.number != number {
-		*l = look{number, now}
-	}
-	return now.Sub(l.at)
-}
 
 // EndpointSnapshot describes an endpoint at one moment. All counts only grow, and no
 // [Endpoint.ResetCounters] changes them.
@@ -77,21 +61,6 @@ type QueueSnapshot struct {
 	QuietAge time.Duration
 }
 
-// CauseSnapshot is a cause in words.
-type CauseSnapshot struct {
-	Layer string // as [hw.Layer] names it
-	Code  int    // see [hw.Cause]
-	Text  string // all of it in one line
-}
-
-// describeCause is the cause in words; nil for none.
-func describeCause(c *hw.Cause) *CauseSnapshot {
-	if c == nil {
-		return nil
-	}
-	return &CauseSnapshot{Layer: c.Layer.String(), Code: c.Code, Text: c.Error()}
-}
-
 // Snapshot describes the endpoint now. It takes no lock that a post or a completion takes,
 // except once in 2^24 posts. That of a nil endpoint is empty.
 func (e *Endpoint) Snapshot() EndpointSnapshot {
@@ -121,10 +90,10 @@ func (s *EndpointSnapshot) describe(e *Endpoint, names dispatcherNames) {
 func (p *profile) describe(s *EndpointSnapshot, names dispatcherNames) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s.State = p.e.State().String()
+	s.State = stateIn(p.box).String()
 	s.Local, s.Remote = p.local.String(), p.remote.String()
-	s.Recv, s.Conn = names.of(p.e.box.Recvs.Rules().EVD), names.of(p.conn)
-	s.Request = names.of(p.e.box.Requests.Rules().EVD)
+	s.Recv, s.Conn = names.of(p.box.Recvs.Rules().EVD), names.of(p.conn)
+	s.Request = names.of(p.box.Requests.Rules().EVD)
 	s.Requests.Depth, s.Receives.Depth = p.attr.MaxRequestDTOs, p.attr.MaxRecvDTOs
 }
 

@@ -171,7 +171,7 @@ func TestTheKindsOfEndsAreBounded(t *testing.T) {
 	_, ok := e.box.Token.TryTake()
 	require.True(t, ok)
 	for code := range 2 * mostEnds {
-		n.note(e, 0, &hw.Cause{Layer: hw.LayerDDP, Code: code})
+		n.note(e.machine.end(0, &hw.Cause{Layer: hw.LayerDDP, Code: code}))
 	}
 	require.True(t, e.box.Token.Release())
 	counts, last := n.snapshot()

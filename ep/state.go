@@ -165,26 +165,8 @@ var phases = [numStates]line.Phase{
 // inBox is the state as the mailbox has it.
 func (s State) inBox() line.State { return phases[s].In(uint8(s)) }
 
-// become moves to the state that in leads to, if any, and returns what the table
-// says. Only become assigns the state.
-func (m *machine) become(in input) edge {
-	m.box.Token.Check()
-	next := transitions[m.e.State()][in]
-	if next >= firstEdge {
-		m.box.SetState(State(next - firstEdge).inBox())
-		m.e.record.note(chapter{what: what(in)})
-	}
-	return next
-}
-
-// State returns the endpoint's state now. Another goroutine may change it at once.
-// A nil endpoint has the state of a closed one.
-func (e *Endpoint) State() State {
-	if e == nil {
-		return closed
-	}
-	return State(e.box.State().Number())
-}
+// stateIn is the state of the endpoint that a mailbox belongs to.
+func stateIn(box *line.Mailbox) State { return State(box.State().Number()) }
 
 // stateError returns INVALID_STATE with the subtype of s, or INVALID_HANDLE for a closed endpoint.
 func stateError(op string, s State) error {

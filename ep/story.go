@@ -56,19 +56,11 @@ func (c *chapter) String() string {
 	}
 }
 
-// note adds a chapter to the story, or counts it, if the last one tells the same.
-func (r *record) note(c chapter) {
-	now := time.Now()
-	c.at, c.times = now.UnixNano(), 1
-	r.Mu.Lock()
-	defer r.Mu.Unlock()
-	if c.what == what(inEstablished) {
-		r.since = now
-		r.silence.Store(0)
-	}
-	n := len(r.story)
+// add adds a chapter, or counts it, if the last one tells the same. The caller holds record.Mu.
+func (s *story) add(c chapter) {
+	n := len(*s)
 	if n > 0 {
-		last := &r.story[n-1]
+		last := &(*s)[n-1]
 		if last.what == c.what && last.op == c.op && last.status == c.status {
 			last.at = c.at
 			last.times++
@@ -76,9 +68,9 @@ func (r *record) note(c chapter) {
 		}
 	}
 	if n == storyLength {
-		r.story = slices.Delete(r.story, 0, 1)
+		*s = slices.Delete(*s, 0, 1)
 	}
-	r.story = append(r.story, c)
+	*s = append(*s, c)
 }
 
 // StoryLine is one of the last things that happened to an endpoint, a call of the program's
