@@ -51,6 +51,8 @@
 //     the program gives it. Without it the bytes go through a buffer.
 //   - [Tracer], of a QP: a program records what one connection carries. Without it the
 //     program's call is MODEL_NOT_SUPPORTED.
+//   - [Flowing], of a QP: calls tell a peer behind a slow link from one that does nothing. Without it they
+//     wait as for one that does nothing.
 //   - [SharedReceiver] and [Binder], of a Device: shared receive queues, and memory
 //     windows. Without them the program's calls are MODEL_NOT_SUPPORTED.
 //   - [Pairer], of a Device: queue pairs connect by values that the two programs exchange,

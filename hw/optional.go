@@ -128,6 +128,17 @@ type Tracer interface {
 	Trace(w io.WriteCloser) (stop func() error, err error)
 }
 
+// Flow is what a transport says of a connection: how many octets have come from the peer, and how many
+// of this end's the peer's system has acknowledged, which only grow; and how many of this end's it has not.
+type Flow struct{ Came, Passed, Waiting uint64 }
+
+// Flowing is a QP whose transport tells what moves.
+type Flowing interface {
+	// Flow asks the transport; ok is false if that does not tell now. Any goroutine may call it, but
+	// not at the same time as Connect, Reset or Close.
+	Flow() (f Flow, ok bool)
+}
+
 // SharedReceiver is a Device with shared receive queues.
 type SharedReceiver interface {
 	// NewSRQ makes a shared receive queue. The memory of its receives is of cfg.Zone.

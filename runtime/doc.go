@@ -73,7 +73,7 @@
 //   - to listen: [IA.NewPSP] on a qualifier, [IA.NewRSP] for one endpoint, [IA.NewCSP] at "host:port"
 //   - where it listens: [ep.PSP.Qual], [ep.PSP.Addr], [ep.PSP.Dispatcher], [ep.PSP.Query], [ep.RSP.Qual], [ep.RSP.Query], [ep.CSP.Addr], [ep.CSP.Query]
 //   - a request: [RequestOf], [ep.CR.Query], and then [ep.CR.Accept], [ep.CR.Reject] or [ep.CR.Handoff]
-//   - about an endpoint: [ep.Endpoint.State], [ep.Endpoint.Status], [ep.Endpoint.Query], [ep.Endpoint.Reads], [ep.Endpoint.Counters], [ep.Endpoint.ResetCounters], [ep.Endpoint.Snapshot], [ep.Endpoint.Trace]
+//   - about an endpoint: [ep.Endpoint.State], [ep.Endpoint.Status], [ep.Endpoint.Query], [ep.Endpoint.Reads], [ep.Endpoint.Counters], [ep.Endpoint.ResetCounters], [ep.Endpoint.Snapshot], [ep.Endpoint.Flow], [ep.Endpoint.Trace]
 //   - to change it: [ep.Endpoint.Modify]
 //
 // # Post

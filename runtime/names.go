@@ -29,6 +29,7 @@ import (
 //   - [ep.Endpoint.Counters]: returns the counters.
 //   - [ep.Endpoint.Disconnect]: ends the connection, or gives up an attempt at one.
 //   - [ep.Endpoint.DupConnect]: connects e to the peer of other, which must be CONNECTED: to the service point that other connected to, or, if other accepted, to the address and port that the peer came from.
+//   - [ep.Endpoint.Flow]: is what the endpoint's transport says of its connection: how many octets have come from the peer, and how many of this end's the peer's system has acknowledged or not, of whatever the connection carries.
 //   - [ep.Endpoint.FreeAddressHandle]: would free an address handle.
 //   - [ep.Endpoint.FreeUDConnection]: would free what a connection request has left to a datagram endpoint.
 //   - [ep.Endpoint.LogValue]: names the endpoint, its state and its addresses, for log/slog.
@@ -1303,6 +1304,12 @@ type DeviceAttr = hw.Attr
 //
 // Its fields: go doc godat/hw ListenerCounts.
 type ListenerCounts = hw.ListenerCounts
+
+// Flow is what a transport says of a connection: how many octets have come from the peer, and how many
+// of this end's the peer's system has acknowledged, which only grow; and how many of this end's it has not.
+//
+// Its fields: go doc godat/hw Flow.
+type Flow = hw.Flow
 
 // PollCounts say how completions of a device were noticed since it was opened: by polls, or by a
 // wake-up after a sleep. All of them only grow. The counts of one snapshot may be apart by what

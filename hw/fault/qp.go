@@ -71,6 +71,14 @@ func (q *queuePair) innerConfig() hw.QPConfig {
 // Unwrap returns the inner queue pair.
 func (q *queuePair) Unwrap() hw.QP { return q.inner }
 
+// Flow implements [hw.Flowing], of which a fault changes nothing.
+func (q *queuePair) Flow() (f hw.Flow, ok bool) {
+	if inner, tells := q.inner.(hw.Flowing); tells {
+		return inner.Flow()
+	}
+	return hw.Flow{}, false
+}
+
 // The range of poisonLen bytes at poisonAt lies in no region, whatever the key.
 const (
 	poisonAt  = ^uint64(0) - 15

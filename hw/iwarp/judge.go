@@ -63,14 +63,15 @@ func rounded(d time.Duration) time.Duration {
 	return d.Round(10 * time.Millisecond)
 }
 
-// traffic is what TCP says of the octets that this end has sent.
+// traffic is what TCP says of the octets that this end has sent, and of the peer's.
 type traffic struct {
-	waiting bool   // some are not acknowledged, or not sent yet
+	waiting uint64 // how many are not acknowledged, or not sent yet
 	passed  uint64 // how many are acknowledged, or as good as that
+	came    uint64 // how many have come from the peer
 }
 
 // flow watches the octets on their way to the peer.
-type flow struct{ last traffic }
+type flow struct{ passed uint64 }
 
 // look reports whether octets are on their way to the peer, and whether the peer's system has taken
 // more of them since the call before. Both are false if the system does not tell.
@@ -83,9 +84,9 @@ func (f *flow) look(conn net.Conn) (waiting, moves bool) {
 	if !ok {
 		return false, false
 	}
-	before := f.last
-	f.last = now
-	return now.waiting, now.waiting && now.passed > before.passed
+	before := f.passed
+	f.passed = now.passed
+	return now.waiting > 0, now.waiting > 0 && now.passed > before
 }
 
 // moves is whether the peer's system has taken more.

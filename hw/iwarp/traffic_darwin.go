@@ -13,7 +13,7 @@ func trafficOf(tcp *net.TCPConn) (t traffic, ok bool) {
 	withSocket(tcp, func(fd int) {
 		info, err := unix.GetsockoptTCPConnectionInfo(fd, unix.IPPROTO_TCP, unix.TCP_CONNECTION_INFO)
 		if ok = err == nil; ok {
-			t = traffic{waiting: info.Snd_sbbytes > 0, passed: info.Txbytes - info.Txretransmitbytes}
+			t = traffic{waiting: uint64(info.Snd_sbbytes), passed: info.Txbytes - info.Txretransmitbytes, came: info.Rxbytes}
 		}
 	})
 	return t, ok

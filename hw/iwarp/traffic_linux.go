@@ -12,7 +12,7 @@ func trafficOf(tcp *net.TCPConn) (t traffic, ok bool) {
 		queued, err := unix.IoctlGetInt(fd, unix.SIOCOUTQ)
 		info, also := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
 		if ok = err == nil && also == nil; ok {
-			t = traffic{waiting: queued > 0, passed: info.Bytes_acked}
+			t = traffic{waiting: uint64(max(queued, 0)), passed: info.Bytes_acked, came: info.Bytes_received}
 		}
 	})
 	return t, ok
