@@ -55,7 +55,7 @@ type Call struct {
 	// Source is memory of [Client.PZ] with RemoteRead that the server may read while the call
 	// is under way, and Sink is memory with RemoteWrite that it may write. A Len of 0 is none.
 	// How much the server has written is in Written. A call whose context ends while the server moves
-	// its memory returns up to Config.Patience later.
+	// its memory returns up to Config.Patience later, and on a slow link when what is under way has come.
 	Source, Sink dat.RemoteSegment
 	// SourceBytes and SinkBytes are memory that is not registered, in place of Source and Sink:
 	// Call registers it for as long as it runs. On a verbs device that takes microseconds and pins
@@ -141,7 +141,7 @@ func (c *Client) PZ() *dat.PZ {
 //
 // The payload is the caller's when Call returns, and so is the memory of Source and Sink,
 // whatever the error. When ctx ends while the server may still use that memory, Call waits for
-// the answer, and breaks the connection if none comes within Config.Patience.
+// the answer, and breaks the connection if none comes within Config.Patience and nothing moves.
 //
 // With Config.Redial a call that has certainly not run waits for the next connection, and so
 // does one that may have run if it is Idempotent. Others fail when their connection ends.

@@ -42,11 +42,13 @@ type Config struct {
 	// Patience is how long [Client.Call] still waits when its context has ended and the server may
 	// be moving memory of the call's. Then the client breaks the connection, so that the memory is the
 	// caller's again. A server gives a [Request.Read] or Write as much time after the call's end.
-	// 0 means a second.
+	// While octets of the connection move, both wait as long again, up to Stall in all: see
+	// [godat/runtime.Endpoint.Flow]. 0 means a second.
 	Patience time.Duration
 	// Stall is how long a server waits for a client that does nothing, before it breaks that
-	// connection: for the next 256 KiB of all that it reads and writes, and for the client to take the
-	// next one of the answers that wait. 0 means 30 seconds.
+	// connection: for the next piece of all that it reads and writes, 256 KiB at most, and for the client to
+	// take the next one of the answers that wait. It bounds how long Patience may last on a slow link, of both
+	// ends. 0 means 30 seconds.
 	Stall time.Duration
 	// Grace is how long [Server.Serve] waits for requests under way when its context has ended; 0
 	// means 10 seconds.

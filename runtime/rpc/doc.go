@@ -25,10 +25,11 @@
 // in time as without the others.
 //
 // Connections have turns: a client that asks for much waits behind itself, and holds no more workers than
-// others that have calls waiting. Large transfers move in pieces of up to 256 KiB, by turns, and of 64 KiB
-// beside calls without memory, so that a small call of the same client does not wait behind a large one, but
-// for a piece or two. On a slow link a piece takes long: where that matters, a program makes its large calls
-// by a client of their own, whose connection has its own pieces under way.
+// others that have calls waiting. Large transfers move in pieces of 4 to 256 KiB, by turns, as many as the link
+// carries in about a second, and of 64 KiB at most beside calls without memory. So a small call of the same
+// client does not wait behind a large one, but for a piece or two. On a slow link that takes a while: where
+// that matters, a program makes its large calls by a client of their own, whose connection has its own pieces
+// under way.
 // A handler that has waited for a lock or a disk looks at [Request.Context] before it goes on.
 //
 // # Payloads
@@ -49,8 +50,7 @@
 // A deadline has to leave a long payload the time that it takes: a megabyte takes 40 s at 200 kbit/s. A call
 // whose time is over keeps nothing of what moved, and a second one begins with the first byte. So a program
 // that repeats a call with the same deadline may never come to an end: it gives such calls more time, or
-// makes them shorter. On a link that moves less than 256 KiB in Config.Patience, each long call whose time is
-// over may end the connection, with the other calls: there both ends raise Patience, too.
+// makes them shorter.
 //
 // A caller who gets a value does not know its length before. It names a sink as long as the value may be; the
 // handler writes what fits and answers with the value's length, which tells a caller with too little what to
@@ -80,7 +80,9 @@
 //
 // A caller with memory whose context ends waits until that memory is its own again. The server tells it
 // so at once unless a Read or Write of that call is under way; the handler may go on, but its Reads and
-// Writes are refused. Only if one goes on for Config.Patience the connection ends, with its other calls.
+// Writes are refused. Only if one goes on for Config.Patience in which nothing moves, or for Config.Stall, the connection ends, with
+// its other calls. On a slow link pieces that are under way may take longer than Patience: the caller waits for
+// them. Only TCP tells what moves (iWARP on Linux and macOS); elsewhere Patience is all the time there is.
 //
 // # Failures
 //
@@ -126,9 +128,9 @@
 //
 // A client that stalls does not hold a handler or a shutdown for ever. The server breaks its
 // connection when no piece of its Reads and Writes moves for Config.Stall though some are under way, when
-// a Read or Write goes on for Config.Patience after the call's end, and when answers wait for Config.Stall
+// a Read or Write goes on after the call's end for Config.Patience without an octet that moves, and when answers wait for Config.Stall
 // because the client takes none. A transfer that waits for its turn is not late, however slow the link:
-// one that moves 256 KiB in Config.Stall is not broken. A server's errors name the client's address, the connection and the call.
+// one that moves a piece in Config.Stall is not broken. A server's errors name the client's address, the connection and the call.
 //
 // # Flow
 //

@@ -94,7 +94,7 @@ func TestAReplyWaitsForWhatStillMoves(t *testing.T) {
 		synctest.Wait()
 		assert.Empty(t, answered)
 		r.mu.Lock()
-		r.limit = time.NewTimer(time.Hour)
+		r.timer = time.NewTimer(time.Hour)
 		r.mu.Unlock()
 		require.NoError(t, r.unwatch(0))
 		require.NoError(t, <-replied)

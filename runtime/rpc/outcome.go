@@ -91,23 +91,49 @@ func (s *session) leave(ctx context.Context, p *pending, call *Call) error {
 			return err // the reader gives the slot back
 		}
 	}
-	wait := time.NewTimer(s.cfg.Patience)
-	defer wait.Stop()
-	select {
-	case b := <-p.answer:
-		if b != nil {
-			m, _ := parse(b.Bytes()) // which the reader has checked
-			err.MayHaveRun = !notRun(m.code)
-		} else {
-			err.MayHaveRun = !s.isLast()
-		}
-		s.link.conn.Release(b)
-	case <-wait.C:
-		s.fail(fmt.Errorf("the server of method %d still had a call's memory %v after the call's end, which is Config.Patience, so this client broke the connection", call.Method, s.cfg.Patience))
-		s.link.conn.Release(<-p.answer)
+	b, waited, came := s.awaitMemory(p)
+	switch {
+	case !came:
+		s.fail(fmt.Errorf("the server of method %d still had a call's memory %v after the call's end, and nothing moved for Config.Patience, %v, or it took Config.Stall, so this client broke the connection",
+			call.Method, waited, s.cfg.Patience))
+		b = <-p.answer
+	case b != nil:
+		m, _ := parse(b.Bytes()) // which the reader has checked
+		err.MayHaveRun = !notRun(m.code)
+	default:
+		err.MayHaveRun = !s.isLast()
 	}
+	s.link.conn.Release(b)
 	s.free <- p
 	return err
+}
+
+// awaitMemory waits for the answer of a call whose caller has left, and whose memory the server has: for
+// Config.Patience, and for as long again while octets of the connection move. came is false without an
+// answer; b is nil if the connection has ended.
+func (s *session) awaitMemory(p *pending) (b *dat.Buffer, waited time.Duration, came bool) {
+	began, late := time.Now(), 0
+	var seen progress
+	seen.moves(s.link.conn)
+	due := began.Add(s.cfg.Patience)
+	wait := time.NewTimer(s.cfg.Patience)
+	defer wait.Stop()
+	for {
+		select {
+		case b = <-p.answer:
+			return b, time.Since(began), true
+		case <-wait.C:
+		}
+		moves, paused := seen.moves(s.link.conn), isLate(due, s.cfg.Patience) && late < lateTries
+		if waited = time.Since(began).Round(time.Millisecond); !paused && (!moves || waited >= s.cfg.Stall) {
+			return nil, waited, false
+		}
+		if paused {
+			late++
+		}
+		due = time.Now().Add(s.cfg.Patience)
+		wait.Reset(s.cfg.Patience)
+	}
 }
 
 // cancel tells the server that nobody waits for a call. Where there is no buffer, a

@@ -41,13 +41,10 @@ type Request struct {
 	gone     bool        // its connection has ended
 	moves    int         // transfers under way
 	still    chan struct{}
-	limit    *time.Timer // breaks the connection when a transfer takes too long; nil before the first
-	until    time.Time   // when limit does
-	stalls   bool        // until is of Config.Stall, not of the call's end
-	broke    bool        // limit has broken it
-	cancels  context.CancelFunc
-	ctx      context.Context // nil before the first call of Context
-	given    context.Context // by SetContext; nil is ctx
+	limit
+	cancels context.CancelFunc
+	ctx     context.Context // nil before the first call of Context
+	given   context.Context // by SetContext; nil is ctx
 }
 
 // slot is a place for a call of a client.
@@ -348,7 +345,8 @@ func (r *Request) cancel() {
 	r.canceled = true
 	r.stop()
 	if r.moves > 0 {
-		r.bound(time.Now().Add(r.from.server.cfg.Patience))
+		r.leave()
+		r.boundByEnd()
 	}
 	r.release()
 }

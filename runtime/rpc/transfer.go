@@ -16,8 +16,9 @@ import (
 // RDMA, and waits for that. A part that the caller does not have is LENGTH_ERROR. When the
 // caller does not wait any more, Read moves nothing, and the error is that of Context's end.
 //
-// Transfers of a connection take turns, by pieces of 64 to 256 KiB. A client that stalls does not hold
-// Read for ever: a read during which no piece of the connection moves for Config.Stall, or that goes on for Config.Patience beyond the call's deadline or cancel, breaks the connection. The error is then TIMEOUT_EXPIRED, or that of Context's end. When the connection
+// Transfers of a connection take turns, by pieces of 4 to 256 KiB. A client that stalls does not hold
+// Read for ever: a read during which no piece of the connection moves for Config.Stall, or beyond the call's deadline or cancel
+// nothing for Config.Patience, breaks the connection. The error is then TIMEOUT_EXPIRED, or that of Context's end. When the connection
 // has ended before, the error matches [ErrEnded].
 func (r *Request) Read(into dat.Segment, offset int) error {
 	if !r.made() {
@@ -98,6 +99,9 @@ func (r *Request) movePiece(op dat.Op, part dat.Segment, callers dat.RemoteSegme
 	}
 	began := time.Now()
 	part.Len = uint32(n)
+	if op == dat.OpWrite && !turns.room.take(n) {
+		turns.room.await(r, n)
+	}
 	// Without Context, at whose end Do would break the connection at once.
 	err = r.from.link.conn.Do(context.Background(), dat.DTO{Op: op, Segment: part, Remote: callers.Slice(offset, n)})
 	written := 0
@@ -110,62 +114,20 @@ func (r *Request) movePiece(op dat.Op, part dat.Segment, callers dat.RemoteSegme
 		}
 		return 0, err
 	}
-	turns.took(n, time.Since(began))
-	return n, nil
-}
-
-// watch begins the transfer of a piece, and sets the time at which it breaks the connection.
-func (r *Request) watch() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err := r.over(); err != nil {
-		return err
-	}
-	now := time.Now()
-	r.moves++
-	r.until = time.Time{}
-	r.bound(now.Add(r.from.server.cfg.Stall))
-	r.stalls = true
-	if r.header.timeout != 0 {
-		r.bound(r.deadline().Add(r.from.server.cfg.Patience))
-	}
-	return nil
-}
-
-// bound lets the transfer go on until then, and no longer than it may already. The caller holds mu.
-func (r *Request) bound(until time.Time) {
-	if !r.until.IsZero() && !until.Before(r.until) {
-		return
-	}
-	r.until, r.stalls = until, false
-	if r.limit == nil {
-		r.limit = time.AfterFunc(time.Until(until), r.overdue)
+	if took := time.Since(began); op == dat.OpRead {
+		turns.took(n, took)
 	} else {
-		r.limit.Reset(time.Until(until))
+		turns.wrote(r.from.link.conn, n, took)
 	}
-}
-
-// overdue breaks the connection of a transfer that takes too long.
-func (r *Request) overdue() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.moves == 0 || time.Now().Before(r.until) {
-		return
-	}
-	if next := r.from.turns.moved().Add(r.from.server.cfg.Stall); r.stalls && r.until.Before(next) { // pieces before it move
-		r.until = next
-		r.limit.Reset(time.Until(next))
-		return
-	}
-	r.broke = true
-	r.from.link.fail(fmt.Errorf("method %d, call %#x: %w", r.header.code, r.header.call, r.overlong()))
+	return n, nil
 }
 
 // overlong is the error of a transfer that broke the connection. The caller holds mu.
 func (r *Request) overlong() error {
 	cfg := &r.from.server.cfg
 	if err := r.left(); err != nil {
-		return fmt.Errorf("it went on for %v, which is Config.Patience, behind the end of the call, and broke the connection: %w", cfg.Patience, err)
+		return fmt.Errorf("it went on for %v behind the end of the call, and nothing moved for Config.Patience, %v, or it took Config.Stall, so it broke the connection: %w",
+			time.Since(r.leaves).Round(time.Millisecond), cfg.Patience, err)
 	}
 	return hw.Errorf("", hw.TimeoutExpired, hw.NoSubtype, "it went on for %v, which is Config.Stall, and broke the connection", cfg.Stall)
 }
@@ -177,7 +139,7 @@ func (r *Request) unwatch(written int) error {
 	defer r.mu.Unlock()
 	r.written = max(r.written, uint32(written))
 	if r.moves--; r.moves == 0 {
-		r.limit.Stop()
+		r.timer.Stop()
 		if r.still != nil {
 			close(r.still)
 			r.still = nil

@@ -151,7 +151,14 @@ func TestPiecesFollowTheLink(t *testing.T) {
 	size, _ = turns.piece()
 	assert.Equal(t, leastPiece, size, "an end of a transfer tells nothing")
 
+	turns.least.Store(int64(2 * time.Second))
+	turns.size.Store(mostPiece)
+	turns.took(mostPiece, 2500*time.Millisecond)
+	size, _ = turns.piece()
+	assert.Equal(t, mostPiece, size, "a long way is no slow one")
+
 	turns.init()
+	turns.size.Store(mostPiece)
 	turns.call.Store(time.Now().UnixNano())
 	size, weight := turns.piece()
 	assert.Equal(t, besideCalls, size)
