@@ -237,6 +237,20 @@ var hooks = []hook{
 			return new(net.Dialer).DialContext(ctx, "tcp", addr)
 		}}
 	}},
+	{name: "iwarp's Config.Listen", waits: true, make: func(w *world) (use, closing func() error) {
+		return func() error {
+			ln, err := w.ia.Listen(context.Background(), "127.0.0.1:0", dat.ConnConfig{})
+			if err != nil {
+				return err
+			}
+			return ln.Close()
+		}, func() error { return nil }
+	}, config: func(w *world) iwarp.Config {
+		return iwarp.Config{Listen: func(addr string) (net.Listener, error) {
+			w.act()
+			return net.Listen("tcp", addr)
+		}}
+	}},
 	{name: "iwarp's Config.Trace of a dial", waits: true, make: talks, config: trace(false)},
 	{name: "iwarp's Config.Trace of an accept", waits: true, make: talks, config: trace(true)},
 }

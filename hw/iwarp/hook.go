@@ -16,10 +16,10 @@ import (
 	"godat/internal/owner"
 )
 
-// hookTime is how long a device's close waits for functions of the program's.
+// hookTime is how long a device's close waits for functions of the program's, and Listen for Config.Listen.
 const hookTime = 5 * time.Second
 
-// hooks are the calls of Config.Dial and Config.Trace that have not returned.
+// hooks are the calls of Config.Dial, Config.Listen and Config.Trace that have not returned.
 type hooks struct {
 	mu     sync.Mutex
 	inside []hookCall
@@ -169,6 +169,26 @@ func (d *device) dial(ctx context.Context, addr string) (net.Conn, error) {
 		return conn, err
 	}, drop: func(conn net.Conn) { _ = conn.Close() }}
 	return h.call(ctx, d.set.linger)
+}
+
+var errNoListener = errors.New("iwarp.Config.Listen returned neither a listener nor an error")
+
+// listen opens a listener. One that comes when Listen has gone without it is closed.
+func (d *device) listen(addr string) (net.Listener, error) {
+	listen := d.provider.cfg.Listen
+	if listen == nil {
+		return net.Listen("tcp", addr)
+	}
+	h := hook[net.Listener]{of: &d.hooks, name: "iwarp.Config.Listen", f: func() (net.Listener, error) {
+		ln, err := listen(addr)
+		if ln == nil && err == nil {
+			err = errNoListener
+		}
+		return ln, err
+	}, drop: func(ln net.Listener) { _ = ln.Close() }}
+	ctx, cancel := context.WithTimeout(context.Background(), d.hookTime)
+	defer cancel()
+	return h.call(ctx, 0)
 }
 
 // hookCause is the cause of an attempt for which a function of the program's did not return.

@@ -97,14 +97,41 @@ func TestADialMayCloseTheDevice(t *testing.T) {
 	require.NoError(t, <-closed)
 }
 
-func TestAListenThatEndsItsGoroutineLeavesNothingOpen(t *testing.T) {
-	n := openOnly(t, Config{Listen: func(string) (net.Listener, error) { runtime.Goexit(); return nil, nil }})
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_, _ = n.dev.Listen(hw.ListenConfig{OnRequest: func(hw.Request) bool { return false }})
-	}()
-	<-ended
+func TestAListenThatDoesNotReturnFailsAndLeavesNothingOpen(t *testing.T) {
+	for name, c := range map[string]struct {
+		listen func(string) (net.Listener, error)
+		says   string
+	}{
+		"exits":   {func(string) (net.Listener, error) { runtime.Goexit(); return nil, nil }, "iwarp.Config.Listen ended its goroutine"},
+		"panics":  {func(string) (net.Listener, error) { panic("my mistake") }, "iwarp.Config.Listen panicked: my mistake"},
+		"nothing": {func(string) (net.Listener, error) { return nil, nil }, "neither a listener nor an error"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := openOnly(t, Config{Listen: c.listen})
+			_, err := n.dev.Listen(hw.ListenConfig{OnRequest: func(hw.Request) bool { return false }})
+			require.ErrorContains(t, err, c.says)
+			require.NoError(t, n.zone.Close())
+			require.NoError(t, n.dev.Close())
+		})
+	}
+}
+
+func TestAListenThatBlocksHoldsNobodyForEver(t *testing.T) {
+	goOn, opened := make(chan struct{}), make(chan net.Listener, 1)
+	n := openOnly(t, Config{Listen: func(string) (net.Listener, error) {
+		<-goOn
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		opened <- ln
+		return ln, err
+	}})
+	n.dev.(*device).hookTime = time.Millisecond
+	_, err := n.dev.Listen(hw.ListenConfig{OnRequest: func(hw.Request) bool { return false }})
+	require.ErrorContains(t, err, "iwarp.Config.Listen has not returned")
+	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.NoError(t, n.zone.Close())
-	require.NoError(t, n.dev.Close())
+	require.ErrorContains(t, n.dev.Close(), "iwarp.Config.Listen has not returned in 1ms")
+	close(goOn)
+	_, err = (<-opened).Accept()
+	require.ErrorIs(t, err, net.ErrClosed, "a listener that came too late is closed")
+	require.Eventually(t, func() bool { return n.dev.Close() == nil }, patience, time.Millisecond)
 }

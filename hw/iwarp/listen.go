@@ -53,21 +53,15 @@ func (d *device) Listen(cfg hw.ListenConfig) (hw.Listener, error) {
 	if err := d.Use("Listen", soft.Listeners); err != nil {
 		return nil, err
 	}
-	listening := false
-	defer func() { // also when Config.Listen panics, or ends its goroutine
-		if !listening {
-			d.Unuse(soft.Listeners)
-		}
-	}()
 	host := cfg.Addr
 	if host == "" {
 		host = d.host
 	}
-	ln, err := d.provider.cfg.Listen(net.JoinHostPort(host, strconv.FormatUint(cfg.Qual, 10)))
+	ln, err := d.listen(net.JoinHostPort(host, strconv.FormatUint(cfg.Qual, 10)))
 	if err != nil {
+		d.Unuse(soft.Listeners)
 		return nil, listenError(op, err)
 	}
-	listening = true
 	l := &listener{
 		dev: d, ln: ln, host: host, qual: cmp.Or(portOf(ln.Addr()), cfg.Qual), onRequest: cfg.OnRequest,
 		done: make(chan struct{}), startups: newStartups(&d.set, &cfg),
@@ -81,6 +75,8 @@ func (d *device) Listen(cfg hw.ListenConfig) (hw.Listener, error) {
 // listenError turns a system's error into a DAT error of Listen.
 func listenError(op string, err error) error {
 	switch {
+	case errors.As(err, new(*hookError)):
+		return hw.Errorf(op, hw.InternalError, hw.NoSubtype, "%w", err)
 	case errors.Is(err, syscall.EADDRINUSE):
 		return hw.Errorf(op, hw.ConnQualInUse, hw.NoSubtype, "%w: port 0 is any free one", err)
 	case errors.Is(err, syscall.EACCES):

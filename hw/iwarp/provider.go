@@ -28,7 +28,8 @@ type Config struct {
 
 	// Listen listens at addr, which is host:port; an empty host means all addresses and
 	// port 0 any free port. The qualifier is the port of the listener's Addr, or the
-	// qualifier asked for if that has no port. A nil Listen listens to TCP.
+	// qualifier asked for if that has no port. A nil Listen listens to TCP. The provider calls Listen in a
+	// goroutine of its own as Dial, and waits for it for five seconds; a listener that comes later is closed.
 	Listen func(addr string) (net.Listener, error)
 
 	// Address is the address that devices report as their own; empty means that of the
@@ -113,9 +114,6 @@ func New(cfg Config) *Provider {
 	if cfg.Name == "" {
 		cfg.Name = Name
 	}
-	if cfg.Listen == nil {
-		cfg.Listen = listenTCP
-	}
 	p.cfg = cfg
 	return p
 }
@@ -153,5 +151,3 @@ func (p *Provider) Open(cfg hw.OpenConfig) (hw.Device, error) {
 func dialTCP(ctx context.Context, addr string) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "tcp", addr)
 }
-
-func listenTCP(addr string) (net.Listener, error) { return net.Listen("tcp", addr) }
