@@ -283,7 +283,7 @@ func TestTheDataPathAllocatesNothing(t *testing.T) {
 	if owner.Enabled {
 		return // the race build's checks allocate
 	}
-	for name, params := range map[string]map[string]string{"raw": nil, "markers": {"markers": "true"}} {
+	for name, params := range map[string]map[string]string{"raw": nil, "markers": {"markers": "true"}, "a socket that is full": {"buffer": "32768"}} {
 		x, y, sends, recvs := counted(t, New(Config{}), params, 64)
 		src, dst := x.memory(100000, hw.AllPrivileges), y.memory(100000, hw.AllPrivileges)
 		in := []hw.RecvWR{{SGL: []hw.SGE{dst.sge(0, 100000)}}}

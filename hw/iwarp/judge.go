@@ -102,6 +102,7 @@ type stalls struct {
 	timer   *time.Timer   // nil until the first wait
 	due     time.Time     // of the next look
 	on      bool          // the writer waits
+	noted   bool          // flow knows what had passed in this wait
 	flow    flow          // the judge's
 	stalled time.Duration // for how long the socket had taken nothing when the time was over
 }
@@ -117,19 +118,20 @@ func (l *link) limitWrite(on bool) {
 	case !s.on && s.timer != nil:
 		s.timer.Stop()
 	case s.on:
-		s.begin(l.dev.set.stall / looks)
-		s.flow.moves(l.conn)
-		s.next(l)
+		first := l.dev.set.stall / (looks * looks)
+		s.begin((l.dev.set.stall - first) / looks)
+		s.noted = false // most waits are over by then: they ask the system nothing
+		s.next(l, first)
 	}
 }
 
 // next sets when the next look is due.
-func (s *stalls) next(l *link) {
-	s.due = time.Now().Add(s.each)
+func (s *stalls) next(l *link, d time.Duration) {
+	s.due = time.Now().Add(d)
 	if s.timer == nil {
-		s.timer = time.AfterFunc(s.each, l.lookAtWriter)
+		s.timer = time.AfterFunc(d, l.lookAtWriter)
 	} else {
-		s.timer.Reset(s.each)
+		s.timer.Reset(d)
 	}
 }
 
@@ -142,10 +144,14 @@ func (l *link) lookAtWriter() {
 	switch {
 	case !s.on || l.Dead:
 	case time.Now().Before(s.due): // the wait has begun anew meanwhile, and the timer too
+	case !s.noted:
+		s.flow.moves(l.conn)
+		s.noted = true
+		s.next(l, s.each)
 	case s.look(time.Since(s.due), s.flow.moves(l.conn)):
 		s.on, s.stalled = false, s.silence()
 		_ = l.conn.SetWriteDeadline(past)
 	default:
-		s.next(l)
+		s.next(l, s.each)
 	}
 }
