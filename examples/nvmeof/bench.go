@@ -125,7 +125,7 @@ func (l *load) read(ctx context.Context, p *host.Pipeline, first int) (commands 
 	begin := func(s *host.Slot) error {
 		i := s.Index()
 		if begun[i] && !bytes.Equal(s.Data[:l.size], want[i]) {
-			return fmt.Errorf("part %d has not what was written", first+i)
+			return fmt.Errorf("part %d has not what was written: it is lost, unless another host or bench wrote to the disk meanwhile: benches run one at a time", first+i)
 		}
 		begun[i] = true
 		clear(s.Data[:l.size])

@@ -183,19 +183,20 @@ func (o *operator) sums(ctx context.Context, leader *node.Status, index, id uint
 
 // checked waits until a node has checked its disk at an entry, and a minute for the node to come to that.
 func (o *operator) checked(ctx context.Context, addr string, index uint64) (state.Checked, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	late := time.AfterFunc(time.Minute, func() { cancel(context.DeadlineExceeded) })
-	defer cancel(nil)
-	defer late.Stop()
+	limit := newLimit(time.Minute)
+	defer limit.stop()
 	for {
 		s, err := o.ask(ctx, addr, askStatus)
 		switch {
+		case err != nil && limit.pausedSince(): // its connection may have ended meanwhile
 		case err != nil || s.Checked.Index >= index:
 			return s.Checked, err
 		case s.Checking >= index:
-			late.Reset(time.Minute) // it reads its disk
+			limit.again() // it reads its disk
 		case s.Applied >= index:
 			return s.Checked, errRebuilt
+		case limit.over():
+			return s.Checked, context.DeadlineExceeded
 		}
 		select {
 		case <-ctx.Done():

@@ -83,9 +83,11 @@ func (o *operator) say(err error) {
 // patiently does something again and again until it succeeds, or no more is to be hoped for.
 func (o *operator) patiently(ctx context.Context, do func() error) error {
 	defer o.say(nil)
-	for begun := time.Now(); ; {
+	limit := newLimit(mostWait)
+	defer limit.stop()
+	for {
 		err := do()
-		if err == nil || errors.Is(err, errOther) || errors.Is(err, errRemoved) || time.Since(begun) > mostWait {
+		if err == nil || errors.Is(err, errOther) || errors.Is(err, errRemoved) || limit.over() {
 			return err
 		}
 		o.say(err)

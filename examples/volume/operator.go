@@ -15,7 +15,9 @@ import (
 // is as it should be. The leader may be another one each time.
 func (o *operator) until(ctx context.Context, step func(leader node.Status) (c node.Command, done bool)) error {
 	defer o.say(nil)
-	for good := time.Now(); ; {
+	limit := newLimit(mostWait)
+	defer limit.stop()
+	for {
 		at, s, err := o.leader(ctx)
 		if err == nil {
 			c, done := step(s)
@@ -29,11 +31,11 @@ func (o *operator) until(ctx context.Context, step func(leader node.Status) (c n
 		o.say(err)
 		switch {
 		case err == nil || errors.Is(err, node.ErrNotNow):
-			good = time.Now()
+			limit.again()
 		case errors.As(err, &refused), errors.Is(err, errOther), errors.Is(err, errRemoved):
 			return err
 		default:
-			if time.Since(good) > mostWait {
+			if limit.over() {
 				return err
 			}
 		}
@@ -179,12 +181,14 @@ func (o *operator) transfer(ctx context.Context, id uint64) error {
 	if _, err := o.ask(ctx, at, node.Command{Do: "transfer", ID: id, Volume: s.Volume}); err != nil {
 		return err
 	}
-	for most := time.Now().Add(transferTime(s)); ; {
+	limit := newLimit(transferTime(s))
+	defer limit.stop()
+	for {
 		_, now, err := o.leader(ctx)
 		switch {
 		case err == nil && now.ID == id:
 			return o.did(ctx, nil, "node %d leads", id)
-		case time.Now().After(most):
+		case limit.over():
 			return errors.Join(fmt.Errorf("node %d does not lead after %v", id, transferTime(s)), err)
 		}
 		select {
