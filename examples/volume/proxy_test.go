@@ -50,8 +50,9 @@ func suffer(text string) {
 // when it is mended, if the connection still exists then.
 type proxy struct {
 	*cluster
-	listener net.Listener
-	tasks    sync.WaitGroup
+	listener  net.Listener
+	tasks     sync.WaitGroup
+	strangers *strangers // or nil
 
 	mu     sync.Mutex
 	mended *sync.Cond
@@ -169,14 +170,18 @@ func (p *proxy) connect(near net.Conn) {
 	}
 	p.pass(a, b)
 	p.pass(b, a)
-	far, err := net.Dial("tcp", addr)
+	to, heard := addr, io.Discard
+	if p.strangers != nil {
+		to, heard = p.strangers.divert(addr), p.strangers.tape()
+	}
+	far, err := net.Dial("tcp", to)
 	if err != nil || !p.adopt(near, a, b) || !p.adopt(far, a, b) {
 		return
 	}
 	defer p.lose(far)
 	var back sync.WaitGroup
 	back.Go(func() { p.pump(far, far, near, b, a) })
-	p.pump(from, near, far, a, b)
+	p.pump(io.TeeReader(from, heard), near, far, a, b)
 	back.Wait()
 }
 
