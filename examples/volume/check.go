@@ -196,7 +196,7 @@ func (o *operator) checked(ctx context.Context, addr string, index uint64) (stat
 		case s.Applied >= index:
 			return s.Checked, errRebuilt
 		case limit.over():
-			return s.Checked, context.DeadlineExceeded
+			return s.Checked, fmt.Errorf("it has record %d of %d, and did not come to that within a minute", s.Applied, index)
 		}
 		select {
 		case <-ctx.Done():
