@@ -62,6 +62,7 @@ type cluster struct {
 	token   token
 	running map[int]*process
 	started []*process
+	hosts   []*multipath
 	proxy   *proxy // between the nodes, or nil
 	program string // of nodes that are started from now on, or empty: this one
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -25,7 +26,7 @@ type multipath struct {
 
 	mu   sync.Mutex
 	ways []way // by address
-	none int   // the address that the host does not reach, or -1
+	none []int // the addresses that the host does not reach
 	best int
 }
 
@@ -35,7 +36,8 @@ type way struct {
 }
 
 func (c *cluster) host() *multipath {
-	h := &multipath{t: c, ia: c.ia, addrs: c.listens, subsystem: c.token.Subsystem.Name(), disk: 1, ways: make([]way, most), none: -1}
+	h := &multipath{t: c, ia: c.ia, addrs: c.listens, subsystem: c.token.Subsystem.Name(), disk: 1, ways: make([]way, most)}
+	c.hosts = append(c.hosts, h)
 	c.Cleanup(func() {
 		for i := range h.ways {
 			h.lose(i, h.ways[i])
@@ -49,7 +51,7 @@ func (h *multipath) connect() (int, way, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	i := h.best
-	if i == h.none {
+	if slices.Contains(h.none, i) {
 		return i, way{}, errCut
 	}
 	if h.ways[i].disk != nil {
@@ -71,13 +73,15 @@ func (h *multipath) connect() (int, way, error) {
 
 var errCut = errors.New("the way is cut")
 
-// cut cuts the way to a node.
-func (h *multipath) cut(i int) {
+// cut cuts the ways to nodes, and mends all others.
+func (h *multipath) cut(none ...int) {
 	h.mu.Lock()
-	h.none = i
-	w := h.ways[i]
+	h.none = none
+	ways := slices.Clone(h.ways)
 	h.mu.Unlock()
-	h.lose(i, w)
+	for _, i := range none {
+		h.lose(i, ways[i])
+	}
 }
 
 // next takes another node, if i is still the best.

@@ -28,6 +28,7 @@ type torment struct {
 	flips map[int]bool    // nodes of which a slot may have lost its data
 	nodes map[int]*victim // that were not removed
 	under []*trouble
+	cut   bool // hosts do not reach all nodes
 }
 
 // victim is a node.
@@ -165,7 +166,7 @@ func (t *torment) begin() {
 	if id == 0 {
 		return
 	}
-	switch what := t.r.IntN(17); what {
+	switch what := t.r.IntN(19); what {
 	case 0, 1:
 		t.last("kill", id, func() { t.kill(id) }, func() { t.start(id) })
 	case 2, 3:
@@ -191,6 +192,8 @@ func (t *torment) begin() {
 		t.last("forget", id, func() { t.forget(id) }, func() { t.start(id) })
 	case 14, 15:
 		t.hiccup(id)
+	case 16, 17:
+		t.cutHosts()
 	default:
 		if t.r.IntN(2) == 0 {
 			t.transfer(id)
@@ -264,6 +267,36 @@ func (t *torment) cutOff(id int) {
 	t.under = append(t.under, &trouble{fmt.Sprint(name, " ", id), func() {
 		set(false)
 		v.busy = false
+	}})
+}
+
+// cutHosts leaves each host one node that it reaches, or two, whoever leads.
+func (t *torment) cutHosts() {
+	if t.cut {
+		return
+	}
+	ids := slices.Sorted(maps.Keys(t.nodes))
+	var reached []int
+	for _, h := range t.hosts {
+		none := make([]int, 0, most)
+		for i := range most {
+			none = append(none, i)
+		}
+		for range 1 + t.r.IntN(2) {
+			id := ids[t.r.IntN(len(ids))]
+			reached = append(reached, id)
+			none = slices.DeleteFunc(none, func(i int) bool { return i == id-1 })
+		}
+		reached = append(reached, 0)
+		h.cut(none...)
+	}
+	t.count("hosts cut", reached...)
+	t.cut = true
+	t.under = append(t.under, &trouble{"hosts cut", func() {
+		for _, h := range t.hosts {
+			h.cut()
+		}
+		t.cut = false
 	}})
 }
 
