@@ -30,6 +30,10 @@ func (b *rebuilder) run() {
 		for b.ctx.Err() == nil {
 			again, err := b.once()
 			b.gets(err)
+			if failed := b.disk.Failed(); err != nil && failed != nil {
+				b.fail(failed) // it is this node's own disk, of which nothing becomes stable any more
+				return
+			}
 			if err == nil && !again {
 				break
 			}
@@ -96,7 +100,7 @@ func (b *rebuilder) once() (again bool, err error) {
 			return true, err
 		}
 		if c == nil {
-			if c, err = b.begin(s); c == nil {
+			if c, err = b.begin(s); c == nil || err != nil {
 				return err != nil, err
 			}
 		} else if err = c.Round(s); err != nil {

@@ -239,3 +239,17 @@ func TestARebuiltNodeHasTheMembersOfItsSnapshot(t *testing.T) {
 	require.Equal(t, uint64(2), index)
 	assert.Equal(t, members, f.log.Members(), "no record of a change to them comes any more")
 }
+
+func TestANodeWhoseOwnDiskFailsWhileItIsRebuiltEnds(t *testing.T) {
+	f := follows(t)
+	f.lacks(4)
+	f.disk.FailAfter(0)
+	f.wake <- struct{}{}
+	f.lists <- state.Snapshot{Index: 4, Term: 1, Whole: 4, Size: blocks}
+	select {
+	case <-f.ctx.Done():
+		require.ErrorIs(t, context.Cause(f.ctx), fault.ErrDisk)
+	case <-time.After(patient):
+		require.Fail(t, "it goes on")
+	}
+}

@@ -7,6 +7,7 @@ package state
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -232,6 +233,15 @@ func (d *Disk) Checked() Checked {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.checked
+}
+
+// Failed is why nothing of the disk becomes stable any more, until it is opened again, or nil.
+func (d *Disk) Failed() error {
+	d.marking.Lock()
+	defer d.marking.Unlock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return cmp.Or(d.failed, d.unseen)
 }
 
 // Cut says that the log has lost its entries from an index on, so that no disk has them.
