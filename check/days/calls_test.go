@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"godat/runtime/rpc"
 )
 
@@ -88,6 +90,15 @@ var ofCalls = []day{
 		c := s.client(s.other, server.Addr(), rpc.Config{})
 		for range 6 {
 			s.work.Go(func() { _ = s.call(c, 9, time.Hour) })
+		}
+	}},
+	{"the server's program never serves", `rpc server on \S+: (\d+ requests? waits?|\d+ calls waited a second or longer)`, "", 0, func(s *stage) {
+		server, err := rpc.Listen(s.ctx, s.ia, ":0", rpc.Config{})
+		require.NoError(s, err)
+		s.atEnd(func() { _ = server.Close() })
+		c := s.client(s.other, server.Addr(), rpc.Config{})
+		for range 4 { // who come again before anybody has waited for long
+			s.always(900*time.Millisecond, func() { _ = s.call(c, 1, 2*time.Second) })
 		}
 	}},
 	{"one client takes all", `rpc server on \S+: .*(requests wait|waited a second)`, `not answered`, 0, func(s *stage) {

@@ -130,6 +130,7 @@ func (s *Server) withdraw(r *Request) bool {
 	s.ends.left.Add(1)
 	s.methods.of(r.header.code).ends.left.Add(1)
 	s.lately.count(kindLeft, "")
+	s.lately.waited(time.Since(r.arrived)) // in vain
 	return true
 }
 
