@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"net"
 	"sync"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 
 // Messages is a program of connections whose messages several goroutines hold, answer and send, at both ends: some
 // prepare a message before they may send it, some answer in the buffer of what came, some in one that they wait for, and
-// what came is given back late.
+// what came is given back late, long behind its answer, too.
 type Messages struct{ Size }
 
 const (
@@ -23,6 +24,7 @@ const (
 	window     = mailDepth / 2 // of questions of each end: the answers to the other's need places, too
 	askers     = 4             // goroutines of an end that ask
 	answerers  = 5
+	keeps      = 9               // messages behind their answers: as many as leave the receives their buffers
 	bufferTime = 5 * time.Minute // nobody holds a buffer for so long
 )
 
@@ -80,7 +82,7 @@ func serveMessages(ctx context.Context, w *World, s *service, now *dat.Listener)
 						continue
 					}
 					id := uint64(s.number+100)<<32 | n<<24 | k<<8
-					s.running.Go(func() { newMailer(w, c, s.host, id).run(ctx, true) })
+					s.running.Go(func() { newMailer(w, c, s.host, id, func() bool { return false }).run(ctx, true) })
 				}
 			}
 		})
@@ -116,7 +118,7 @@ func correspond(ctx context.Context, w *World, is party, id uint64, draw *rand.R
 	for {
 		c, err := is.ia.Dial(bounded, is.addrs[to], mail)
 		if err == nil {
-			newMailer(w, c, is.host, id).run(ctx, false)
+			newMailer(w, c, is.host, id, func() bool { return !w.Disturbed(is.host, is.hosts[to]) && !w.Restarted(is.hosts[to]) }).run(ctx, false)
 			return true
 		}
 		w.Step(is.host, "no connection to %s: %v", is.addrs[to], err)
@@ -135,8 +137,11 @@ type mailer struct {
 	id   uint64 // of the question before the first
 	draw *rand.Rand
 
+	quiet func() bool // nothing has happened that ends connections
+
 	may  chan struct{} // has room for a question more
 	came chan *dat.Buffer
+	kept chan struct{} // has room for a message more that is kept behind its answer
 	over chan struct{} // closed when the connection has ended
 	held sync.WaitGroup
 
@@ -144,9 +149,9 @@ type mailer struct {
 	asked map[uint64]bool // and not answered
 }
 
-func newMailer(w *World, c *dat.Conn, who string, id uint64) *mailer {
+func newMailer(w *World, c *dat.Conn, who string, id uint64, quiet func() bool) *mailer {
 	return &mailer{
-		w: w, c: c, who: who, id: id, draw: w.Draw(800<<40 | id), may: make(chan struct{}, window),
+		w: w, c: c, who: who, id: id, quiet: quiet, draw: w.Draw(800<<40 | id), may: make(chan struct{}, window), kept: make(chan struct{}, keeps),
 		came: make(chan *dat.Buffer, mailDepth), over: make(chan struct{}), asked: make(map[uint64]bool),
 	}
 }
@@ -166,7 +171,7 @@ func (m *mailer) run(ctx context.Context, serves bool) {
 	}
 	first := m.id
 	for range askers {
-		from, many := first, m.draw.IntN(6)
+		from, many := first, m.draw.IntN(10)
 		first += uint64(many)
 		own := rand.New(rand.NewPCG(m.draw.Uint64(), 9))
 		asking.Go(func() { m.ask(ctx, from, many, own) })
@@ -199,7 +204,11 @@ func (m *mailer) receive(ctx context.Context, draw *rand.Rand) {
 	for {
 		b, err := m.c.Receive(ctx)
 		if err != nil {
-			if !errors.Is(err, io.EOF) {
+			switch {
+			case errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed):
+			case m.quiet():
+				m.w.Wrong("%s: a connection that nobody ended, over a network without trouble, has: %v", m.who, err)
+			default:
 				m.w.Step(m.who, "%v", err)
 			}
 			return
@@ -296,6 +305,20 @@ func (m *mailer) answer(ctx context.Context, draw *rand.Rand) {
 			_, _ = own.Write(text)
 			m.send(own)
 		}
+		m.keep(b, time.Duration(draw.IntN(60))*time.Millisecond)
+	}
+}
+
+// keep gives a message back after a while, unless the end keeps enough of them.
+func (m *mailer) keep(b *dat.Buffer, lasts time.Duration) {
+	select {
+	case m.kept <- struct{}{}:
+		m.held.Go(func() {
+			time.Sleep(lasts)
+			m.c.Release(b)
+			<-m.kept
+		})
+	default:
 		m.c.Release(b)
 	}
 }
