@@ -209,13 +209,20 @@ func hour(ctx context.Context, out io.Writer, rows []*row) {
 	}
 }
 
-// planted writes what plant has printed as a table, with what was expected of each fault.
+// planted writes what plant has printed as a table, with what was expected of each fault. Lines that are of no patch stand
+// before it.
 func planted(out io.Writer, path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "\n## %s\n\nWhat was expected stands in each fault's patch, and stood there before the run.\n\n| fault | expected | came |\n|---|---|---|\n", strings.TrimSuffix(filepath.Base(path), ".txt"))
+	fmt.Fprintf(out, "\n## %s\n\nWhat was expected stands in each fault's patch, and stood there before the run.\n\n", strings.TrimSuffix(filepath.Base(path), ".txt"))
+	for line := range strings.Lines(string(text)) {
+		if !strings.Contains(line, ".patch") {
+			fmt.Fprintln(out, strings.TrimSpace(line))
+		}
+	}
+	fmt.Fprintf(out, "\n| fault | expected | came |\n|---|---|---|\n")
 	for line := range strings.Lines(string(text)) {
 		name, came, ok := strings.Cut(strings.TrimSpace(line), ".patch")
 		if !ok {
