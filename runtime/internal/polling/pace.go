@@ -35,6 +35,7 @@ type pace struct {
 	empty int       // polls since
 	slept bool      // since then
 	spins bool      // since then, without a sleep
+	tried bool      // it has polled on in this gap
 }
 
 const (
@@ -57,23 +58,33 @@ func newPace(rounds int) pace { return pace{rounds: rounds, price: leastPrice} }
 
 // found says that a poll has found n completions.
 func (p *pace) found(n int, c *counts) {
-	gap := time.Duration(0)
-	if !p.since.IsZero() {
-		gap = time.Since(p.since)
-		p.count(c, gap)
-		p.since = time.Time{}
-		if p.slept {
-			gap /= time.Duration(n) // so many came meanwhile, or at once
-			if gap >= 2*p.price && gap < unsure*p.price {
-				return
-			}
-			gap -= p.price
-		}
+	short, known := p.ended(n, c)
+	if !known {
+		return
 	}
 	p.recent <<= 1
-	if gap < p.price {
+	if short {
 		p.recent |= 1
 	}
+}
+
+// ended reports whether the gap that ends with n completions was short.
+func (p *pace) ended(n int, c *counts) (short, known bool) {
+	if p.since.IsZero() {
+		return true, true
+	}
+	gap := time.Since(p.since)
+	p.since = time.Time{}
+	p.count(c, gap)
+	switch {
+	case !p.slept:
+		return gap < p.price, true
+	case p.tried: // for as long as a sleep costs
+		return false, true
+	}
+	gap /= time.Duration(n) // so many came meanwhile, or at once
+	short = gap < p.price
+	return short, short || gap >= unsure*p.price
 }
 
 // again reports, after a poll that found nothing, whether to poll again before a sleep.
@@ -85,6 +96,7 @@ func (p *pace) again() bool {
 		p.since, p.empty, p.slept = time.Now(), 0, false
 		p.gaps++
 		p.spins = p.rounds > 0 || bits.OnesCount16(p.recent) >= mostGaps || p.gaps%probeEvery == 0
+		p.tried = p.spins
 	}
 	p.empty++
 	switch {

@@ -20,6 +20,9 @@ type gapped struct {
 	late   time.Duration // how much longer a wake-up takes than was measured
 }
 
+// learning is how many short gaps it takes at most until the pace polls on.
+const learning = mostGaps * probeEvery
+
 const pollTime = 500 * time.Nanosecond
 
 func newGapped() *gapped { return &gapped{pace: pace{price: testPrice}} }
@@ -46,18 +49,21 @@ func TestADeviceWithShortGapsIsPolledOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGapped()
 		assert.True(t, g.gap(testPrice/2), "nothing is known yet")
-		for range 16 {
-			g.gap(testPrice / 2)
+		sleeps := 1
+		for range learning {
+			if g.gap(testPrice / 2) {
+				sleeps++
+			}
 		}
 		assert.False(t, g.gap(testPrice/2))
-		assert.Equal(t, time.Duration(g.counts.spun.Load()), g.paid-mostGaps*testPrice, "after so many sleeps")
+		assert.Equal(t, time.Duration(g.counts.spun.Load()), g.paid-time.Duration(sleeps)*testPrice)
 	})
 }
 
 func TestADeviceWithLongGapsSleepsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGapped()
-		for range 16 {
+		for range learning {
 			g.gap(testPrice / 2)
 		}
 		for range 16 {
@@ -79,7 +85,7 @@ func TestASleeperSeesThatGapsBecomeShort(t *testing.T) {
 		for range 100 {
 			g.gap(time.Millisecond)
 		}
-		for range mostGaps {
+		for range learning {
 			g.gap(testPrice / 2)
 		}
 		for range 2 * probeEvery {
@@ -104,13 +110,31 @@ func TestASleeperWhoWakesLateSeesThatGapsAreShort(t *testing.T) {
 	})
 }
 
+// A gap that outlasts the polls is long, however soon the sleep behind them ends.
+func TestGapsALittleLongerThanASleepAreLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGapped()
+		for range learning {
+			g.gap(testPrice / 2)
+		}
+		for range 64 {
+			g.gap(testPrice + testPrice/4)
+		}
+		before := g.counts.spun.Load()
+		for range 10 * probeEvery {
+			g.gap(testPrice + testPrice/4)
+		}
+		assert.LessOrEqual(t, time.Duration(g.counts.spun.Load()-before), 10*(testPrice+pollTime), "one look in sixteen gaps")
+	})
+}
+
 func TestCompletionsThatCameDuringASleepShortenTheGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGapped()
 		for range mostGaps {
 			g.again()
 			g.sleeps(&g.counts)
-			time.Sleep(100 * testPrice)
+			time.Sleep(50 * testPrice)
 			g.found(64, &g.counts)
 		}
 		assert.True(t, g.again())
