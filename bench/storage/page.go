@@ -35,7 +35,7 @@ func (p *Page) String() string {
 	for _, place := range s.Places {
 		fmt.Fprintf(&w, "![processor time and latency by load](%s)\n", plotName(place))
 	}
-	w.WriteString(asked + "\n" + notToConclude + "\n" + p.repeat() + "\n## Where the lines cross\n\n" + p.crossings() + "\n## What was expected, and seen\n\n" + p.misses() + "\n" + explanation + "\n")
+	w.WriteString(asked + "\n" + notToConclude + "\n" + p.repeat() + "\n## Where the lines cross\n\n" + p.crossings() + "\n" + p.dominated() + "## What was expected, and seen\n\n" + p.misses() + "\n" + explanation + "\n")
 	list := loads(s.Rates, s.Depths)
 	for _, place := range s.Places {
 		fmt.Fprintf(&w, "### %v\n\n", place)
@@ -116,6 +116,15 @@ func (p *Page) crossings() string {
 	return w.String()
 }
 
+// dominated says of each place where the adapter's own way is beyond its bounds.
+func (p *Page) dominated() string {
+	var w strings.Builder
+	for _, place := range p.study.Places {
+		w.WriteString(p.study.dominated(place))
+	}
+	return w.String()
+}
+
 // misses counts the guesses that were met.
 func (p *Page) misses() string {
 	all, hits := 0, 0
@@ -127,7 +136,7 @@ func (p *Page) misses() string {
 		all++
 		switch {
 		case c.load.Idle:
-			if met(g.idle, median(c.each(func(s *sample) float64 { return 100 * s.used().Seconds() / s.Took.Seconds() }))) {
+			if met(g.idle, median(c.share())) {
 				hits++
 			}
 		case !c.saturated() && met(g.p50, median(c.p50())) && met(g.processor, median(c.processor())):

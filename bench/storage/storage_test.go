@@ -200,6 +200,17 @@ func TestLinesCrossWhereOneFallsBelowTheOther(t *testing.T) {
 	assert.Contains(t, at(made(9, map[string][]float64{poll: {10, 20, 50}})).String(), "not measured")
 }
 
+func TestAnAdapterBeyondItsBoundsIsNamed(t *testing.T) {
+	within := map[string][]float64{poll: {1000, 200, 50}, channel: {100, 100, 100}, adaptive: {110, 110, 55}}
+	s := made(9, within)
+	assert.Contains(t, s.dominated(s.Places[0]), "of 3 loads, none is beyond")
+	within[adaptive] = []float64{110, 130, 55}
+	s = made(9, within)
+	said := s.dominated(s.Places[0])
+	assert.Contains(t, said, "reads, depth 32, 10k/s: 1.30 (1.30–1.30) times the processor time of the better")
+	assert.Equal(t, 1, strings.Count(said, "\n- "))
+}
+
 func TestAPacerTicksAtItsTimesAndCountsItsSpinning(t *testing.T) {
 	base := time.Now()
 	p := startPacer(base, time.Millisecond, 20)

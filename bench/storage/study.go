@@ -188,6 +188,11 @@ func (c *cell) processor() []float64 {
 	return c.each(func(s *sample) float64 { return float64(s.used()) / float64(max(1, s.Count)) })
 }
 
+// share is the part of a core that the cell took, in percent.
+func (c *cell) share() []float64 {
+	return c.each(func(s *sample) float64 { return 100 * s.used().Seconds() / s.Took.Seconds() })
+}
+
 func (c *cell) p50() []float64 { return c.each(func(s *sample) float64 { return s.p50 }) }
 
 // saturated reports whether the cell did less than it was asked for in most turns.

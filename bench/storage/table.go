@@ -133,7 +133,7 @@ func (s *Study) idleTable(p Place, guesses []guess) string {
 			fmt.Fprintf(&w, "| %s | – | – | – |\n", r.Name)
 			continue
 		}
-		used := c.each(func(s *sample) float64 { return 100 * s.used().Seconds() / s.Took.Seconds() })
+		used := c.share()
 		expected := "none"
 		if g, ok := guessOf(guesses, c.key); ok {
 			expected = fmt.Sprintf("%.3g", g.idle)
