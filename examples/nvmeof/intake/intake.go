@@ -68,6 +68,7 @@ func Of(w Way, c *dat.Conn) Intake {
 		return Intake{Batches: c.Batches(), Polls: ready, conn: c, buf: make([]dat.Event, mostPolled)}
 	case Channel:
 		return Intake{Events: c.Events()}
+	case Batches:
 	}
 	return Intake{Batches: c.Batches()}
 }
