@@ -31,11 +31,11 @@ func filled(rate, rtt float64, d time.Duration) (most, came float64) {
 			if began.IsZero() {
 				began = at
 			}
-			if left, ok := m.admit(flow, at, n, n); !ok {
+			left, ok := m.admit(flow, at, n, n)
+			if !ok {
 				break
-			} else {
-				m.left.Store(left)
 			}
+			m.left.Store(left)
 			sent += float64(n)
 			flow.Waiting += uint64(n)
 			took := at.Sub(began)
