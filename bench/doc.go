@@ -10,7 +10,6 @@
 //	go run ./bench rpc        calls of runtime/rpc beside gRPC, net/http, net/rpc and net
 //	go run ./bench storage    interrupt or poll: a storage target and its host
 //	go run ./bench results    bench/RESULTS.md: all tables of this machine
-//	go run ./bench agree      whether two runs agree within their intervals
 //	go run ./bench serve      the other side of dial
 //	go run ./bench dial       round trips to another process or host
 //	go run ./bench show       a saved run, as tables or as a page with charts

@@ -35,7 +35,6 @@ type command struct {
 	Overload   overloadCommand   `cmd:"" help:"Answers in time of a server of calls that is asked for half to four times what it can do. It takes forty seconds."`
 	Storage    storageCommand    `cmd:"" help:"Interrupt or poll: 4 KiB reads and writes through a storage target and its host, from idle to saturation. It takes under twenty minutes."`
 	Results    resultsCommand    `cmd:"" help:"Write bench/RESULTS.md: this machine's tables, and the figures in README.md. It takes ten minutes, and with --repeats 6 seven."`
-	Agree      agreeCommand      `cmd:"" help:"Run a command in pairs, and count in how many both runs agree within their intervals. It takes six minutes."`
 	Show       showCommand       `cmd:"" help:"Show a run that was saved with --format json."`
 	Ratios     ratiosCommand     `cmd:"" help:"Compare the ways of delivery by the time of a pair and a round trip."`
 	Stream     streamCommand     `cmd:"" help:"Measure the ratios of byte streams to net.Conn and net.Pipe."`

@@ -15,8 +15,7 @@ import (
 type resultsCommand struct {
 	Out    string   `help:"The file." default:"bench/RESULTS.md" type:"path"`
 	Readme string   `help:"The file whose marked lines get the sentences for readers in a hurry." default:"README.md" type:"path"`
-	Only   []string `help:"Measure only these parts, and keep the others as they are in the file: loop, iwarp, peers, ratios, stream, idle, agree, guest." placeholder:"PART"`
-	Agree  bool     `help:"Count in ten pairs of runs how many figures agree, too: nine minutes."`
+	Only   []string `help:"Measure only these parts, and keep the others as they are in the file: loop, iwarp, peers, ratios, stream, idle, guest." placeholder:"PART"`
 	Guest  bool     `help:"Measure verbs in a guest, too: what check/guest/install.sh installs is needed, and half an hour."`
 }
 
@@ -27,7 +26,7 @@ type part struct {
 	lines []string
 }
 
-// parts are those of the page. All but agree and guest are measured unless the flags say
+// parts are those of the page. All but guest are measured unless the flags say
 // other. README's figures come from the first two reports of the part that is quoted.
 func parts() []part {
 	return []part{
@@ -45,7 +44,6 @@ func parts() []part {
 		{"idle", "Idle connections", "Each process may have 20 000 descriptors. Over loop, both ends are in one process.", []string{
 			"idle --for=5s", "idle --streams --for=5s", "idle --streams --ia=loop --for=5s",
 		}},
-		{"agree", "Whether two runs agree", "", []string{"agree"}},
 		{"guest", "Verbs, on soft-RoCE and soft-iWARP", "In a guest whose two processors are emulated: a crossing into C that finds nothing costs 2 to 4 µs there, and waking a thread costs hundreds of µs. " +
 			"The C programs take turns with ours in one boot.", []string{"bash bench/guest.sh", "bash bench/ibv.sh 5"}},
 	}
@@ -56,7 +54,7 @@ func (r *resultsCommand) wanted(name string) bool {
 	if len(r.Only) > 0 {
 		return slices.Contains(r.Only, name)
 	}
-	return (name != "agree" || r.Agree) && (name != "guest" || r.Guest)
+	return name != "guest" || r.Guest
 }
 
 // check refuses names of parts that there are not.

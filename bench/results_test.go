@@ -26,7 +26,7 @@ func canned(args []string, out io.Writer) error {
 	switch {
 	case args[0] == "scale":
 		return errors.New("too large")
-	case slices.Contains([]string{"ratios", "stream", "idle", "agree"}, args[0]):
+	case slices.Contains([]string{"ratios", "stream", "idle"}, args[0]):
 		_, err := io.WriteString(out, "a table of "+args[0]+"\n")
 		return err
 	}
@@ -66,7 +66,7 @@ func written(t *testing.T, dir string, again rerun, r resultsCommand) (page, rea
 }
 
 func TestThePageOfResultsHasEveryPart(t *testing.T) {
-	page, readme, err := written(t, t.TempDir(), canned, resultsCommand{Agree: true})
+	page, readme, err := written(t, t.TempDir(), canned, resultsCommand{})
 	require.ErrorContains(t, err, "too large")
 	assert.NotContains(t, page, "MISSED")
 	for _, p := range parts() {
@@ -211,7 +211,7 @@ func TestTheReadmeHasTheMarksOfItsFigures(t *testing.T) {
 func TestThePageOfResultsIsMadeOfCommandsThatThereAre(t *testing.T) {
 	parser, err := kong.New(&command{}, options...)
 	require.NoError(t, err)
-	lines := []string{strings.Join(usualAgree, " "), "agree --pairs=2 latency --depth=2"}
+	lines := []string{strings.Join(usualAgree, " ")}
 	for _, p := range parts() {
 		lines = append(lines, p.lines...)
 	}

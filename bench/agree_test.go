@@ -2,26 +2,48 @@ package main
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"godat/bench/report"
 	"godat/bench/stats"
 )
 
-// agreeCommand tests the benchmark itself.
-type agreeCommand struct {
-	Pairs int      `help:"Pairs of runs." default:"10"`
-	Line  []string `arg:"" optional:"" passthrough:"" help:"The command to run twice for each pair, with its flags."`
+// TestTwoRunsAgree counts of how many figures the intervals of two runs meet, which tells how much of
+// a difference is the machine's. Unless it is asked for pairs, it makes one of runs that are too short to mean anything:
+//
+//	go test ./bench -run '^TestTwoRunsAgree$' -v -timeout 60m -agree.pairs 10
+var (
+	agreePairs = flag.Int("agree.pairs", 0, "pairs of runs whose figures TestTwoRunsAgree compares")
+	agreeLine  = flag.String("agree.line", strings.Join(usualAgree, " "), "the command to run twice for each pair, with its flags")
+)
+
+func TestTwoRunsAgree(t *testing.T) {
+	if *agreePairs > 0 {
+		require.NoError(t, agree(&command{again: run}, os.Stdout, *agreePairs, strings.Fields(*agreeLine)))
+		return
+	}
+	var out strings.Builder
+	brief := command{again: run, Repeats: 1, Duration: 10 * time.Millisecond}
+	if err := agree(&brief, &out, 1, []string{"delivery", "--mode=poll", "--rate=closed", "--no-anchors"}); !errors.Is(err, errNoFigure) { // as on a busy machine
+		require.NoError(t, err)
+		assert.Regexp(t, `two runs agreed in \d of \d comparisons`, out.String())
+	}
+	assert.Regexp(t, `poll .* closed`, out.String())
 }
 
-// usualAgree is what runs unless the command line says other: what the first sentence of
-// the default run comes from.
+var errNoFigure = errors.New("no figure was measured by both runs of a pair")
+
+// usualAgree is what the first sentence of the default run comes from.
 var usualAgree = []string{"delivery", "--mode=poll,channel,batch", "--rate=closed,10k,100k,max", "--no-anchors"}
 
 // rounding is the half of what is printed of a figure's last digit at most.
@@ -44,23 +66,11 @@ var agreeing = [...]struct {
 	{"processor", func(r *report.Row) (stats.Estimate, bool) { return r.Processor, r.Processor.Median > 0 }},
 }
 
-// Run runs the pairs, and prints how many agree.
-func (a *agreeCommand) Run(c *command, out io.Writer) error {
-	if a.Pairs < 1 {
-		return misusedf("no pair of runs: at least 1")
-	}
-	if len(a.Line) > 0 && a.Line[0] == "--" { // which only ends the flags
-		a.Line = a.Line[1:]
-	}
-	if len(a.Line) > 0 && a.Line[0] == "agree" {
-		return misusedf("agree compares other commands")
-	}
-	args := append(c.turns(), a.Line...)
-	if len(a.Line) == 0 {
-		args = append(args, usualAgree...)
-	}
+// agree runs the pairs, and prints how many agree.
+func agree(c *command, out io.Writer, pairs int, line []string) error {
+	args := append(c.turns(), line...)
 	var list []*agreement
-	for n := range a.Pairs {
+	for n := range pairs {
 		began := time.Now()
 		var pair [2]*report.Report
 		for i := range pair {
@@ -76,7 +86,7 @@ func (a *agreeCommand) Run(c *command, out io.Writer) error {
 			}
 			list[i].add(&pair[0].Rows[i], &pair[1].Rows[i])
 		}
-		fmt.Fprintf(os.Stderr, "pair %d of %d took %v\n", n+1, a.Pairs, time.Since(began).Round(time.Second))
+		fmt.Fprintf(os.Stderr, "pair %d of %d took %v\n", n+1, pairs, time.Since(began).Round(time.Second))
 	}
 	return printAgreements(out, strings.Join(args, " "), list)
 }
@@ -127,7 +137,7 @@ func printAgreements(out io.Writer, line string, list []*agreement) error {
 	}
 	t.Render()
 	if pairs == 0 {
-		return errors.New("no figure was measured by both runs of a pair")
+		return errNoFigure
 	}
 	fmt.Fprintf(out, "\nOf %d figures, %d agreed within their intervals in all pairs of runs of go run ./bench %s,\nand two runs agreed in %d of %d comparisons (%.1f %%).\n",
 		figures, always, line, agree, pairs, 100*float64(agree)/float64(pairs))
