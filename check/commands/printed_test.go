@@ -68,7 +68,7 @@ var elsewhere = map[string]string{
 	`^go run \./bench rpc( --write)?$`:                       "stage peers",
 	`^go run \./bench peers($| --only)`:                      "stage peers",
 	`^cd check/world && go run \./results`:                   "stage world",
-	`^go run \./bench results$`:                              "hours: they run what is tried here, and keep pages of the repository",
+	`^go run \./bench (results|storage --write)$`:            "hours: they run what is tried here, and keep pages of the repository",
 	`^cd check/world && go run \./plant `:                    "hours: a campaign of seeds",
 	`TestTheTargetsAreMet|TestTwoRunsAgree`:                  "hours: a quiet machine's",
 	`^cd examples/volume && make test-volume$`:               "hours: 200 histories, of which stage modules runs five",
