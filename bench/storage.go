@@ -130,11 +130,11 @@ func (s *storageCommand) Run(c *command, out io.Writer) error {
 	}
 	fmt.Fprint(out, strings.TrimRight(page.Tables(), "\n")+"\n")
 	if s.Write {
-		return page.Write(s.Folder, true)
+		err = page.Write(s.Folder, true)
 	}
 	if why := study.Busy(); why != "" {
 		fmt.Fprintf(out, "\nThis machine could not answer: %s.\n", why)
-		err = fmt.Errorf("%w: %s", errUnable, why)
+		err = errors.Join(err, fmt.Errorf("%w: %s", errUnable, why))
 	}
 	if refused := study.Refused(); refused != nil {
 		err = errors.Join(fmt.Errorf("rows were refused: %s", strings.Join(refused, "; ")), err)
