@@ -16,7 +16,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"godat/examples/nvmeof/identity"
@@ -307,16 +306,15 @@ const logRoom = 128 << 20
 
 // fill makes the files of a directory.
 func (a *about) fill(dir string) error {
-	var fs syscall.Statfs_t
-	if err := syscall.Statfs(dir, &fs); err != nil {
+	free, err := space(dir)
+	if err != nil {
 		return err
 	}
-	need, free := uint64(a.Layout.Size()+state.Size(a.Size)+logRoom), fs.Bavail*uint64(fs.Bsize)
-	if need > free {
+	if need := uint64(a.Layout.Size() + state.Size(a.Size) + logRoom); need > free {
 		return fmt.Errorf("%s: the node wants %d MiB, and the file system has %d: take another one, or another --size", dir, need>>20, free>>20)
 	}
 	f := &files{about: *a}
-	err := f.open(dir, false)
+	err = f.open(dir, false)
 	if err == nil {
 		_, err = journal.Open(f.journal, a.Layout)
 	}
