@@ -20,7 +20,7 @@ type record struct {
 
 	line.Cold // what the mailbox has of it; its Mu guards the rest, too
 
-	since  time.Time // when the last connection was established
+	since  time.Duration // from made to the establishment of the last connection; 0 before the first
 	story  story
 	oldest [2]look  // of the oldest request, and of the oldest receive
 	quiets *[2]look // of the successes of the requests, and of the receives; nil before the first snapshot
@@ -33,7 +33,7 @@ func (r *record) note(c chapter) {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
 	if c.what == what(inEstablished) {
-		r.since = now
+		r.since = max(now.Sub(r.made), 1)
 		r.silence.Store(0)
 	}
 	r.story.add(c)

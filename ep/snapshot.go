@@ -117,7 +117,10 @@ func (n dispatcherNames) of(d *evd.Dispatcher) string {
 func (r *record) describe(e *Endpoint, s *EndpointSnapshot) (requests, recvs uint32) {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
-	s.Made, s.Connected = r.made, r.since
+	s.Made = r.made
+	if r.since != 0 {
+		s.Connected = r.made.Add(r.since)
+	}
 	if e.State() == Connected {
 		s.Silence = time.Duration(r.silence.Load())
 	}

@@ -55,7 +55,6 @@ type Conn struct {
 	polled   *evd.Dispatcher // nil without ConnConfig.Queue
 	listener *Listener       // nil if it was dialed
 	peer     string          // what String returns
-	apart    bool            // events belongs to this connection alone
 	ended    chan struct{}   // closed when the connection has ended
 	gone     chan struct{}   // closed when Close has begun
 	up       chan struct{}   // of IA.Dial, which waits for a value; nil otherwise

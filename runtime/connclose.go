@@ -112,7 +112,7 @@ func (c *Conn) Close() error {
 	if c.polled != nil {
 		errs = append(errs, c.polled.Close())
 	}
-	if c.apart && c.events != nil {
+	if ownEvents(c) && c.events != nil {
 		errs = append(errs, c.events.Close())
 	}
 	err := errors.Join(errs...)

@@ -217,7 +217,6 @@ func newConn(ia *IA, cfg *ConnConfig, l *Listener, peer string, private []byte) 
 	} else {
 		c.up = make(chan struct{}, 1)
 	}
-	c.apart = c.events == nil
 	if trace.IsEnabled() {
 		var ctx context.Context
 		ctx, c.task = trace.NewTask(context.Background(), "godat.Conn")
@@ -228,6 +227,9 @@ func newConn(ia *IA, cfg *ConnConfig, l *Listener, peer string, private []byte) 
 	}
 	return c
 }
+
+// ownEvents is whether a connection's events come to a dispatcher of its own.
+func ownEvents(c *Conn) bool { return c.listener == nil || c.listener.events == nil }
 
 // begin makes the parts of the connection, posts all receives, and then calls connect
 // with the private data for the peer. On an error it gives everything back, and so if Setup
@@ -251,7 +253,7 @@ func (c *Conn) begin(op string, told []byte, connect func(told []byte) error) er
 
 func (c *Conn) make() (err error) {
 	ia, cfg := c.ia, &c.cfg
-	if c.apart {
+	if ownEvents(c) {
 		if c.events, err = cfg.newEvents(ia, 1, c); err != nil {
 			return err
 		}

@@ -37,6 +37,7 @@
 //   - [Conn.Events] and [Listener.Events] are where receives and ends come; [ConnOf] tells whose; [Conn.Batches] and [Listener.Batches] are the same for many at a time; [Conn.Receive] waits for a message
 //   - messages: [Conn.Message] takes one from its event; [Conn.Buffer] is for a new one, for which [Conn.WaitBuffer] waits; [Conn.Send] and [Conn.Release] give buffers back; [Conn.SendBytes] copies
 //   - many messages at once: [Conn.Queue], [Conn.QueueInvalidate], [Conn.Outbox], [Conn.Flush]
+//   - polling for a connection's completions ([ConnConfig].Queue): [Conn.Dequeue]
 //   - about the connection: [Conn.ID], [Conn.LocalAddr], [Conn.RemoteAddr]; about the peer: [Conn.Private]; memory of the connection's own, for RDMA: [Conn.Alloc], [Conn.Register], [Conn.PZ]
 //   - operations that a goroutine waits for, such as RDMA reads: [Conn.Do]
 //   - the end: [Conn.Shutdown], [Conn.Close], [Listener.Shutdown], [Listener.Close]; [Listener.Stop] takes no new ones

@@ -146,15 +146,6 @@ var days = []day{
 		}
 		return id
 	}, `volume \S+: (nobody leads|it does not reach node)`},
-	{"a node that was away catches up with a slow disk", func(b *bad) int {
-		leader := b.leader()
-		id := 1 + leader%3
-		b.kill(id)
-		b.d.write(300)
-		require.NoError(b, b.disk(id).Say(fault.Trouble{Slow: 2 * time.Second}))
-		b.start(id)
-		return id
-	}, `volume \S+: (this node's disk is slow|the node is being rebuilt)`},
 	{"a node of another volume's certificate, on the leader's page", func(b *bad) int {
 		leader := b.leader()
 		id := 1 + leader%3

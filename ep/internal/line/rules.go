@@ -98,16 +98,16 @@ type Rules struct {
 	Queues            *delivery.Dispatcher // what is behind EVD
 	Shared            bool                 // receives come from a shared queue
 	EndIsLast         bool                 // a post is refused behind the end of the connection
+	timed             bool                 // how long the operations take is measured
+	admits            uint32               // phases in which posting is no error, as bits
 	IOV               int                  // segments
 	ReadIOV, WriteIOV int
 	Dev               *hw.Attr
 	MaxMessage        uint64
 	MaxRDMA           uint64
 
-	admits      uint32                  // phases in which posting is no error, as bits
 	longest     uint64                  // the most bytes of a message that goes the short way; 0 for none
 	longestRDMA uint64                  // the most bytes of a write or read that goes the short way; 0 for none
-	timed       bool                    // how long the operations take is measured
 	illegal     [len(operations)]uint32 // by operation: the bits that make posting it an error
 }
 
