@@ -43,7 +43,8 @@ type Config struct {
 	// be moving memory of the call's. Then the client breaks the connection, so that the memory is the
 	// caller's again. A server gives a [Request.Read] or Write as much time after the call's end.
 	// While octets of the connection move, both wait as long again, up to Stall in all: see
-	// [godat/runtime.Endpoint.Flow]. 0 means a second.
+	// [godat/runtime.Endpoint.Flow]. 0 means a second. On a link that loses some of a hundred packets
+	// TCP may pause for longer than that before it sends again: let Patience be five seconds there.
 	Patience time.Duration
 	// Stall is how long a server waits for a client that does nothing, before it breaks that
 	// connection: for the next piece of all that it reads and writes, 256 KiB at most, and for the client to
