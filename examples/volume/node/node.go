@@ -147,7 +147,7 @@ func (n *Node) Addr() string { return n.server.Addr() }
 // DiskTakes is how long a write of the last half minute took to be stable, the longest one, or has taken so far. It
 // waits for nothing.
 func (n *Node) DiskTakes() time.Duration {
-	return max(n.consensus.keeping.longest(), n.consensus.releasing.longest())
+	return max(n.consensus.keeping.longest(), n.consensus.releasing.longest(), n.consensus.catching.longest())
 }
 
 // Status is what the node knows.

@@ -109,7 +109,7 @@ func (b *rebuilder) once() (again bool, err error) {
 		if err = b.getChunks(client, id, c); err != nil {
 			return true, err
 		}
-		if err = c.Flush(); err != nil {
+		if err = b.catching.during(c.Flush); err != nil {
 			return true, err
 		}
 		if final {

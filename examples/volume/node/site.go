@@ -42,11 +42,11 @@ type site struct {
 	rebuilds atomic.Uint64 // all of them
 	asked    atomic.Uint64 // commands of hosts
 	counts   counts
-	// How long the log and the slots take, and the disk's file.
-	keeping, releasing pace
-	refusals           refusals
-	ways               ways
-	knowing            sync.Mutex // held while what is known of a node changes
+	// How long the log and the slots take, and the disk's file, also while it is rebuilt.
+	keeping, releasing, catching pace
+	refusals                     refusals
+	ways                         ways
+	knowing                      sync.Mutex // held while what is known of a node changes
 }
 
 func newSite(ia *dat.IA, cfg Config, j *journal.Journal, r *replica.Replica) *site {
