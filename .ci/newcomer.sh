@@ -5,4 +5,4 @@ set -euo pipefail
 first=$(grep -m 1 '^go run ' README.md) || { echo "README.md has no line that begins with go run" && exit 1; }
 echo "$first"
 $first
-go test -count=1 -timeout 8m ./check/commands -args -commands.run
+go test -count=1 -timeout 13m ./check/commands -args -commands.run
