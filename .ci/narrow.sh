@@ -22,7 +22,8 @@ emulate() {
   echo ":narrow-arm:M::$magic:$mask:$(command -v qemu-arm-static):F" >$misc/register
 }
 
-# The mutations are text, and programs of other versions are no other ones here; the other packages all run, but for the programs and the roof
+# The mutations are text, and check/versions builds programs of other commits, which the narrow system changes nothing of.
+# The other packages all run, but for the programs and the roof
 # where each instruction is emulated.
 export GOARCH=386
 without='^$'

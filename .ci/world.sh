@@ -5,5 +5,5 @@ golangci-lint run ./...
 go test -shuffle=on ./host ./network ./plant
 go test -race ./network ./lives
 go test -race . -run '^TestTheProgramsRunOnRealProcessorsToo$'
-go test -v . -run '^TestASeedIsAHistoryAndAllIsRightInIt$' -args -world.seeds 6
+go test -v . -run '^TestASeedIsAHistoryAndAllIsRightInIt$' -args -world.seeds 5
 go test -v . -run '^TestASeedOfAVolumeIsAHistoryAndAllIsRightInIt$' -args -world.seeds 2

@@ -18,7 +18,7 @@ import (
 
 var (
 	first    = flag.Uint64("world.first", 1, "the first seed")
-	seeds    = flag.Int("world.seeds", 3, "how many seeds are run, of each program over each provider")
+	seeds    = flag.Int("world.seeds", 1, "how many seeds are run, of each program over each provider")
 	provider = flag.String("world.provider", strings.Join(Providers, ","), "the providers")
 	names    = flag.String("world.program", strings.Join(program.Names, ",")+",volume", "the programs")
 	twice    = flag.Bool("world.twice", true, "run each seed twice: both runs must be the same to the step")
