@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"godat/ep"
 	"godat/evd"
@@ -44,7 +45,7 @@ type Listener struct {
 	// Immutable.
 	ia       *IA
 	cfg      ConnConfig
-	psp      *ep.PSP
+	psp      atomic.Pointer[ep.PSP] // nil until it listens: a snapshot may ask for its name before
 	requests *evd.Dispatcher
 	events   *evd.Dispatcher // nil if each connection has its own
 
@@ -104,13 +105,15 @@ func (l *Listener) make(host string, qual uint64) (err error) {
 		}
 	}
 	backlog := max(l.cfg.Conns, defaultConns) // all peers may ask at the same time
-	l.psp, err = l.ia.NewPSP(ep.PSPConfig{
+	psp, err := l.ia.NewPSP(ep.PSPConfig{
 		Addr: host, Qual: qual, Dispatcher: l.requests, Backlog: backlog, Refusal: l.cfg.Refusal,
 	})
-	if err == nil {
-		l.psp.SetName(door.Key{}, l.String())
+	if err != nil {
+		return err
 	}
-	return err
+	l.psp.Store(psp)
+	psp.SetName(door.Key{}, l.String())
+	return nil
 }
 
 // isMade reports whether Listen has made the listener.
@@ -143,11 +146,15 @@ func (l *Listener) Addr() string {
 	if !l.isMade() {
 		return ""
 	}
-	host, _, err := net.SplitHostPort(l.psp.Addr().String())
+	psp := l.psp.Load()
+	if psp == nil {
+		return ""
+	}
+	host, _, err := net.SplitHostPort(psp.Addr().String())
 	if ip := net.ParseIP(host); err != nil || host == "" || ip != nil && ip.IsUnspecified() {
 		host = l.ia.attr.Address
 	}
-	return net.JoinHostPort(host, strconv.FormatUint(l.psp.Qual(), 10))
+	return net.JoinHostPort(host, strconv.FormatUint(psp.Qual(), 10))
 }
 
 // Requests is the channel on which connection requests come: [RequestOf] takes a

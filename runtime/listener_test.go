@@ -4,6 +4,7 @@ import (
 	"net"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -18,7 +19,7 @@ func TestAListenerHoldsAsManyRequestsAsItTakesConnections(t *testing.T) {
 	for range peers {
 		e, err := ia.NewEndpoint(EndpointConfig{PZ: pz, Recv: events, Request: events, Conn: events})
 		require.NoError(t, err)
-		require.NoError(t, e.Connect(ConnectConfig{Addr: ia.Attr().Address, Qual: l.psp.Qual()}))
+		require.NoError(t, e.Connect(ConnectConfig{Addr: ia.Attr().Address, Qual: l.psp.Load().Qual()}))
 	}
 	ctx := within(t)
 	for established := 0; established < peers; {
@@ -82,4 +83,31 @@ func TestListenTakesAnAddressWithoutAPort(t *testing.T) {
 		require.Zero(t, qual)
 	}
 	require.NoError(t, ia.CloseGraceful())
+}
+
+// Whoever looks while Listen makes a listener asks the listener's dispatchers whose they are.
+func TestASnapshotBesideListenNamesWhatItSees(t *testing.T) {
+	ia := open(t, "loop")
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 200 {
+			l, err := ia.Listen(within(t), localhost(ia), ConnConfig{})
+			if assert.NoError(t, err) {
+				assert.NoError(t, l.Close())
+			}
+		}
+	}()
+	for {
+		select {
+		case <-done:
+			return
+		default:
+			s, err := ia.Snapshot()
+			require.NoError(t, err)
+			for _, d := range s.Dispatchers {
+				assert.NotContains(t, d.Owner, "nil")
+			}
+		}
+	}
 }

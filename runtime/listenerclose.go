@@ -84,8 +84,8 @@ func (l *Listener) refuse() error {
 	l.mu.Unlock()
 	l.awaitMade()
 	var errs []error
-	if l.psp != nil {
-		errs = append(errs, l.psp.Close())
+	if psp := l.psp.Load(); psp != nil {
+		errs = append(errs, psp.Close())
 	}
 	if l.requests != nil {
 		errs = append(errs, l.requests.Close()) // rejects the requests in it

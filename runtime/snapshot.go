@@ -204,7 +204,7 @@ func (s *Snapshot) describeDispatchers(dispatchers []*evd.Dispatcher, took *evd.
 func describeListeners(points []ep.PointSnapshot, listeners []*Listener) []ListenerSnapshot {
 	of := make(map[string]*Listener, len(listeners))
 	for _, l := range listeners {
-		of[l.psp.String()] = l
+		of[l.psp.Load().String()] = l
 	}
 	list := make([]ListenerSnapshot, len(points))
 	for i, p := range points {
