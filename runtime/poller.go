@@ -4,9 +4,9 @@ package runtime
 // have no such queues. A program need not set anything: see the adapter's [PollSnapshot] for
 // what the adapter does by itself.
 //
-// By itself the adapter polls and sleeps as the completions come. While the next one came
-// sooner than a sleep costs, most of the last times, it polls on for as long as a sleep costs
-// at most; otherwise it has the device wake it. What a sleep costs is measured in Open. A
+// The adapter itself chooses between polls and sleeps. While most of the last completions came
+// sooner than a sleep costs, it polls on, for as long as a sleep costs at most. Otherwise it
+// has the device wake it. What a sleep costs is measured in Open. A
 // consumer that polls (a Dequeue that finds nothing polls the device once) gets the device as
 // soon as it finds completions before the adapter does, and loses it when it has not polled
 // for a millisecond or two. An adapter without traffic polls nothing.

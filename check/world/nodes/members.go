@@ -178,7 +178,7 @@ func (v *volume) remove(m *member) {
 	v.w.Step(m.host, "node %d is removed", m.id)
 }
 
-// forgotten starts a node that was removed, as an operator does who has forgotten that. It says so, and does no harm.
+// forgotten starts a node that was removed, as an operator may by mistake. The node says that it was removed, and harms nothing.
 func (v *volume) forgotten(m *member) {
 	if err := m.start(); err != nil {
 		m.w.Step(m.host, "refused: %v", err)

@@ -8,8 +8,8 @@ import (
 	"godat/internal/memory"
 )
 
-// check is stage 1: it is [Rules.check] in the present state. It refuses own cookies to those who are not the
-// connection, and names the state that it has looked at.
+// check is stage 1: it is [Rules.check] in the present state. It refuses the connection's own cookies to a post
+// of the program, and names the state that it has looked at.
 func (b *Mailbox) check(r *Rules, w *work) (lkey uint32, err error) {
 	if w.cookie>>63 != 0 && b.reserves && !w.own {
 		return 0, hw.Errorf(CallOf(w.op), hw.InvalidParameter, hw.NoSubtype,

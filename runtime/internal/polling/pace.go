@@ -17,7 +17,7 @@ import (
 // time cost as much as one. pace remembers of the last gaps between completions how many were
 // shorter than the price. It polls on while two thirds of them were, and for no longer than the
 // price. Then polls take less than the sleeps that they save, if a short gap takes half the
-// price; and no mix of gaps costs twice what a decision made in hindsight could.
+// price; and no mix of gaps costs much more than twice what a decision made in hindsight could.
 //
 // After a sleep a gap is known only in part, since nobody knows how long the wake-up took. So
 // a gap that may have been short is not counted, and at one gap of probeEvery the pace polls

@@ -171,9 +171,9 @@ func TestRoundsOfTheProgramsReplaceTheGaps(t *testing.T) {
 	}
 }
 
-// Whoever knows each gap before it begins pays for the gap or for a sleep, whichever is less. A
+// A pace that knew each gap before it begins would pay for the gap or for a sleep, whichever is less. A
 // tenth more than twice that is for chance, and for looks at gaps that are expected to be long.
-func TestNoMixOfGapsCostsTwiceTheBest(t *testing.T) {
+func TestNoMixOfGapsCostsMuchMoreThanTwiceTheBest(t *testing.T) {
 	for _, short := range []int{0, 10, 30, 45, 50, 55, 70, 90, 100} { // percent
 		for seed := range uint64(2) {
 			synctest.Test(t, func(t *testing.T) {
