@@ -34,6 +34,8 @@ type link struct {
 	reported uint32        // as the last message posted has it
 	waiting  []*dat.Buffer // messages without a receive at the peer, in order
 	limit    *time.Timer   // ends stall; nil before the first message that waits
+	due      time.Time     // when limit ends stall
+	late     int           // how often limit came late for the first message that waits
 
 	crediting bool  // a goroutine waits for a buffer for a CREDIT
 	over      bool  // nothing is sent any more
@@ -80,6 +82,13 @@ func (l *link) unqueue(i int) {
 
 // watch gives the peer the time to take the first message that waits.
 func (l *link) watch() {
+	l.late = 0
+	l.again()
+}
+
+// again gives the peer the time once more.
+func (l *link) again() {
+	l.due = time.Now().Add(l.stall)
 	switch {
 	case l.stall == 0:
 	case l.limit == nil:
@@ -115,7 +124,26 @@ func (l *link) breakOff(why error) {
 
 // stalled breaks the connection of a client that takes no answers.
 func (l *link) stalled() {
-	l.fail(fmt.Errorf("the client took none of the answers that wait for %v, which is Config.Stall, so this server broke the connection", l.stall))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.overdue() {
+		return
+	}
+	l.breakOff(fmt.Errorf("the client took none of the answers that wait for %v, which is Config.Stall, so this server broke the connection", l.stall))
+}
+
+// overdue reports whether the first message that waits has waited for too long: not if it was taken just now,
+// and not if this process sees the end of the time late. The caller holds mu.
+func (l *link) overdue() bool {
+	switch {
+	case len(l.waiting) == 0 || time.Now().Before(l.due):
+		return false
+	case isLate(l.due, l.stall) && l.late < lateTries:
+		l.late++
+		l.again()
+		return false
+	}
+	return true
 }
 
 // reason is why the connection has ended, for calls and requests.
