@@ -37,17 +37,17 @@ if ((status)); then
 fi
 
 skipped=$(awk -v probed=" ${CI_PROBED:-} " '
-  # The message stands before or after the SKIP line, as an indented file:line.
-  /^ *[^ ]+\.go:[0-9]+: / { message = $0 }
-  /^=== RUN/ { message = "" }
-  /^ *--- SKIP/ {
+  # A message, an indented file:line, belongs to the test that runs; the line with SKIP may come much later.
+  /^=== (RUN|NAME|CONT) / { test = $3; next }
+  /^(ok  |FAIL|PASS)/ { test = ""; delete said; next }
+  /^ *[^ ]+\.go:[0-9]+: / { said[test] = said[test] $0 }
+  /^ *--- SKIP: / {
     allowed = 0
-    if (match(message, /capability: [a-z0-9-]+/)) {
-      name = substr(message, RSTART + 12, RLENGTH - 12)
+    if (match(said[$3], /capability: [a-z0-9-]+/)) {
+      name = substr(said[$3], RSTART + 12, RLENGTH - 12)
       allowed = index(probed, " " name " ") > 0
     }
-    if (!allowed) print $0 ": " message
-    message = ""
+    if (!allowed) print $0 ": " said[$3]
   }' "$log")
 if [[ -n $skipped ]]; then
   printf 'skipped tests:\n%s\n' "$skipped"
