@@ -71,7 +71,8 @@ func (h *Handler) page(s *seen, q query) (*page, error) {
 		Ends: s.Ends, Counters: s.Counters, Memory: s.Memory, Polls: s.Polls, Owners: s.Owners, Sums: s.Sums,
 		Filter: q.filter, Sort: q.sort, JSON: q.with("format", "json"), Back: q.with("of", ""), Number: q.adapter, query: q,
 	}
-	if s.First {
+	first := h.elsewhere(p, q.adapter)
+	if s.First || first {
 		p.FirstLook = firstLook
 	}
 	for i, a := range h.adapters {

@@ -113,7 +113,7 @@ func (f *finder) rows() {
 func (f *finder) row(show, name, head, prefix string, r row) {
 	if t, ok := r.(dat.Troubled); ok {
 		if text := t.Trouble(late); text != "" {
-			f.addHead(rankOf[show], show, show, name, head, prefix+text)
+			f.put(Trouble{Kind: show, Show: show, Name: name, Head: head, Text: prefix + text, rank: rankOf[show], misses: missed(r)})
 		}
 	}
 }

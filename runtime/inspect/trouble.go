@@ -26,10 +26,16 @@ type Trouble struct {
 	Head string // what the line begins with: the object's name, with what it is where that is not plain
 	Text string // what is wrong, and what to look at
 	rank int    // the worst first
+	// misses is the address of a peer that the line misses; empty if it says why, or misses none.
+	misses  string
+	adapter int // of which it is, where that is not the page's; the number plus 1
 }
 
 // Link leads to the object in the tables of an adapter: to its story, if it has one.
 func (t Trouble) Link(adapter int) string {
+	if t.adapter > 0 {
+		adapter = t.adapter - 1
+	}
 	q := query{adapter: adapter, show: t.Show, page: 1, filter: t.Name}
 	if t.Show == "connections" || t.Show == "endpoints" || t.Show == "last ends" {
 		q.filter, q.of = "", t.Name
@@ -79,9 +85,12 @@ func troubles(now, last *seen) []Trouble {
 			f.list[i].Text += fmt.Sprintf("; the same of %s more", number(more))
 		}
 	}
-	slices.SortStableFunc(f.list, func(a, b Trouble) int { return cmp.Compare(a.rank, b.rank) })
+	slices.SortStableFunc(f.list, byRank)
+	causesFirst(f.list)
 	return f.list
 }
+
+func byRank(a, b Trouble) int { return cmp.Compare(a.rank, b.rank) }
 
 // add tells a trouble, if it is one of the first of its kind.
 func (f *finder) add(rank int, kind, show, name, format string, args ...any) {
@@ -90,8 +99,13 @@ func (f *finder) add(rank int, kind, show, name, format string, args ...any) {
 
 // addHead is add of a line that begins with more than the name.
 func (f *finder) addHead(rank int, kind, show, name, head, text string) {
-	if f.found[kind]++; f.found[kind] <= ofEach {
-		f.list = append(f.list, Trouble{kind, show, name, head, text, rank})
+	f.put(Trouble{Kind: kind, Show: show, Name: name, Head: head, Text: text, rank: rank})
+}
+
+// put is add of a line that is made.
+func (f *finder) put(t Trouble) {
+	if f.found[t.Kind]++; f.found[t.Kind] <= ofEach {
+		f.list = append(f.list, t)
 	}
 }
 
@@ -188,14 +202,17 @@ func (f *finder) pools() {
 
 // endpoint looks for a peer that does not answer, and for requests that do not complete.
 func (f *finder) endpoint(show, name string, e *dat.EndpointSnapshot) {
+	t := Trouble{Show: show, Name: name, Head: name, misses: e.Remote}
 	if e.Silence > 0 {
-		f.add(0, "silent peer", show, name, "the peer %s has not answered the device at %s here for %s: its process is stopped or stuck, or its host or the network between is gone", e.Remote, e.Local, ago(e.Silence))
+		t.Kind, t.Text = "silent peer", fmt.Sprintf("the peer %s has not answered the device at %s here for %s: its process is stopped or stuck, or its host or the network between is gone", e.Remote, e.Local, ago(e.Silence))
+		f.put(t)
 	} else if q := &e.Requests; e.State == connected && q.OldestAge >= late {
 		outstanding := fmt.Sprintf("1 request has been outstanding for %s", ago(q.OldestAge))
 		if q.Outstanding != 1 {
 			outstanding = fmt.Sprintf("%s requests are outstanding, the oldest for %s", number(q.Outstanding), ago(q.OldestAge))
 		}
-		f.add(0, "peer", show, name, "%s: %s", outstanding, f.otherEnd(e))
+		t.Kind, t.Text = "peer", outstanding+": "+f.otherEnd(e)
+		f.put(t)
 	}
 }
 

@@ -1,0 +1,85 @@
+package inspect
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	dat "godat/runtime"
+)
+
+// replica is a row that may miss a node, and volume one that may know why.
+type replica struct{ Addr, Says string }
+
+func (r replica) Trouble(time.Duration) string { return r.Says }
+func (r replica) Misses() string               { return r.Addr }
+
+type volume struct{ Name, Refuses string }
+
+func (v volume) Trouble(time.Duration) string { return v.Refuses }
+
+func TestALineThatSaysWhyAPeerIsMissedStandsBeforeTheOneThatMissesIt(t *testing.T) {
+	r := newRig(t, 0, dat.ConnConfig{})
+	_, err := r.ia.Report("replicas", func() []any {
+		return []any{replica{"10.0.0.1:7001", "nothing is heard of its node"}, replica{"10.0.0.2:7001", "nothing is heard of its node"}}
+	})
+	require.NoError(t, err)
+	_, err = r.ia.Report("volumes", func() []any {
+		return []any{
+			volume{"a", "the disk is nearly full"},
+			volume{"b", "refuses whoever comes from 10.0.0.2: the certificate is of another volume"},
+			volume{"c", "node 2 at 10.0.0.2:7001 has removed this node"},
+			volume{"d", "node 3 at 10.0.0.2:7002 is of another version"},
+		}
+	})
+	require.NoError(t, err)
+	var order []string
+	for _, t := range r.ask("?format=json").Troubles {
+		order = append(order, t.Name)
+	}
+	assert.Equal(t, []string{"10.0.0.1:7001", "b", "c", "10.0.0.2:7001", "a", "d"}, order)
+}
+
+func TestACauseOfAnyRankStandsBeforeTheSilenceItExplains(t *testing.T) {
+	const at = "10.0.0.2:7001"
+	list := []Trouble{
+		{Kind: "rpc clients", Name: at, Text: "4 calls missed the deadline", rank: felt, misses: at},
+		{Kind: "no consumer", Name: "here", Text: "this program's loop sleeps"},
+		{Kind: "peer", Name: "c", Text: "the peer " + at + " has stopped", misses: at},
+		{Kind: "failed", Name: "l", Text: "attempts to connect to " + at + " failed: the certificate has expired", rank: 2},
+	}
+	causesFirst(list)
+	var order []string
+	for _, t := range list {
+		order = append(order, t.Kind)
+	}
+	assert.Equal(t, []string{"rpc clients", "no consumer", "failed", "peer"}, order)
+}
+
+func TestATextNamesAnAddressByItsHostAndPortOrByTheHostAlone(t *testing.T) {
+	for text, address := range map[string]string{
+		"from 10.0.0.1:70: no":   "10.0.0.1:70",
+		"from 10.0.0.1: no":      "10.0.0.1:70",
+		"from 10.0.0.1":          "10.0.0.1:70",
+		"db7 refuses":            "db7:70",
+		"at [::1]:70 nobody is":  "[::1]:70",
+		"at ::1, nobody is":      "[::1]:70",
+		"110.0.0.1:9 10.0.0.1:7": "10.0.0.1:7",
+	} {
+		assert.True(t, names(text, address), "%s: %s", text, address)
+	}
+	for text, address := range map[string]string{
+		"from 10.0.0.1:71: no": "10.0.0.1:70",
+		"from 10.0.0.1:701":    "10.0.0.1:70",
+		"from 110.0.0.1:70":    "10.0.0.1:70",
+		"from 10.0.0.11":       "10.0.0.1:70",
+		"db77 refuses":         "db7:70",
+		"at [::1]:71":          "[::1]:70",
+		"nobody":               "",
+		"":                     "db7:70",
+	} {
+		assert.False(t, names(text, address), "%s: %s", text, address)
+	}
+}
