@@ -63,6 +63,24 @@ func TestAVisitorWhoIsSlowIsSentAway(t *testing.T) {
 	})
 }
 
+func TestAVisitorOnASlowLinkGetsTheWholePage(t *testing.T) {
+	served(t, func(t *testing.T, w *wire) {
+		c, began := w.come(t, visit+"\r\n"), time.Now()
+		var all []byte
+		for some := make([]byte, 512); ; time.Sleep(time.Second) {
+			n, err := c.Read(some)
+			all = append(all, some[:n]...)
+			if err != nil {
+				require.ErrorIs(t, err, io.EOF)
+				break
+			}
+		}
+		assert.Contains(t, string(all), "</html>")
+		assert.Greater(t, time.Since(began), patience)
+		require.NoError(t, c.Close())
+	})
+}
+
 func TestAVisitorWhoSaysTooMuchIsRefused(t *testing.T) {
 	served(t, func(t *testing.T, w *wire) {
 		c := w.come(t, visit)

@@ -12,7 +12,8 @@ import (
 
 // The bounds of Serve's visitors.
 const (
-	patience      = 10 * time.Second // that a visitor may take to ask, or to read the answer
+	patience      = 10 * time.Second // that a visitor may take to ask, or to read a piece of the answer
+	piece         = 4 << 10          // bytes
 	longestHeader = 16 << 10         // bytes
 	mostVisitors  = 64               // connections at a time; the program needs descriptors, too
 )
@@ -27,7 +28,8 @@ var errNoPage = errors.New("inspect: a directory for traces, and no address of t
 // Unless traces is empty, visitors may also trace connections into that directory (see
 // [Handler.AllowTraces]). An address without a host is of loopback: ":6060" is 127.0.0.1:6060, and
 // 0.0.0.0:6060 is for all. At most 64 connections are let in at a time, and a visitor who asks, reads or
-// leaves too slowly is sent away, so that visitors take a bounded number of descriptors.
+// leaves too slowly is sent away, so that visitors take a bounded number of descriptors. An address that
+// another page has is an error that says whose.
 func Serve(ctx context.Context, address, traces string, ias ...*dat.IA) (url string, err error) {
 	h := New(ias...).LetMeasure()
 	switch {
@@ -40,9 +42,10 @@ func Serve(ctx context.Context, address, traces string, ias ...*dat.IA) (url str
 			return "", err
 		}
 	}
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", onLoopback(address))
+	address = onLoopback(address)
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
-		return "", err
+		return "", taken(ctx, address, err)
 	}
 	s := server(h)
 	context.AfterFunc(ctx, func() { _ = s.Close() })
@@ -51,9 +54,34 @@ func Serve(ctx context.Context, address, traces string, ias ...*dat.IA) (url str
 }
 
 func server(h http.Handler) *http.Server {
-	s := &http.Server{Handler: h, ReadTimeout: patience, WriteTimeout: patience, MaxHeaderBytes: longestHeader}
+	s := &http.Server{Handler: steady{h}, ReadTimeout: patience, WriteTimeout: patience, MaxHeaderBytes: longestHeader}
 	s.SetKeepAlivesEnabled(false) // a visitor keeps no place, and no descriptor, behind an answer
 	return s
+}
+
+// steady has a handler's visitors read its answer piece by piece: whoever reads slowly, but goes on, gets all of it.
+type steady struct{ http.Handler }
+
+// ServeHTTP implements http.Handler.
+func (s steady) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.Handler.ServeHTTP(pieces{w, http.NewResponseController(w)}, r)
+}
+
+type pieces struct {
+	http.ResponseWriter
+	control *http.ResponseController
+}
+
+// Write implements io.Writer.
+func (p pieces) Write(b []byte) (n int, err error) {
+	for err == nil && n < len(b) {
+		if err = p.control.SetWriteDeadline(time.Now().Add(patience)); err == nil {
+			var some int
+			some, err = p.ResponseWriter.Write(b[n:min(n+piece, len(b))])
+			n += some
+		}
+	}
+	return n, err
 }
 
 // run is the goroutine that serves the page until the server is closed.

@@ -32,7 +32,7 @@ func TestAProgramServesThePageUntilItsContextEnds(t *testing.T) {
 	require.NoError(t, answer.Body.Close())
 	assert.Contains(t, string(body), "This is a first look")
 	_, err = Serve(ctx, url[len("http://"):len(url)-1], "", ia)
-	require.Error(t, err, "the address is taken")
+	require.ErrorContains(t, err, "this process has a page at "+url[len("http://"):len(url)-1]+" already; give this one another address")
 	stop()
 	require.Eventually(t, func() bool {
 		answer, err := client.Get(url)

@@ -1,0 +1,71 @@
+package inspect
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"syscall"
+	"time"
+)
+
+const (
+	askedFor     = 2 * time.Second // that whoever has an address may take to say who it is
+	longestPage  = 1 << 20         // bytes of what it says
+	windowsInUse = syscall.Errno(10048)
+)
+
+// taken says why the page can't be at an address, who has it, and what to do.
+func taken(ctx context.Context, address string, err error) error {
+	var wrong *net.AddrError
+	switch {
+	case errors.As(err, &wrong):
+		return fmt.Errorf("inspect: the page's address is HOST:PORT, such as 127.0.0.1:6060, or :6060 for the same: %w", err)
+	case errors.Is(err, syscall.EACCES):
+		return fmt.Errorf("inspect: this process may not listen at %s; take a port above 1023: %w", address, err)
+	case !errors.Is(err, syscall.EADDRINUSE) && !errors.Is(err, windowsInUse):
+		return err
+	}
+	const advice = "give this one another address, or port 0 for one that is free"
+	p, ok := pageOf(ctx, address)
+	switch {
+	case !ok:
+		return fmt.Errorf("inspect: another program, which shows no such page, listens at %s (`ss -ltnp` names it); %s: %w", address, advice, err)
+	case p.PID == os.Getpid() && p.Host == build().Host:
+		return fmt.Errorf("inspect: this process has a page at %s already; %s: %w", address, advice, err)
+	}
+	return fmt.Errorf("inspect: http://%s/ is the page of another program already, %s, up for %s; %s: %w", address, cut(p.String()), ago(p.Uptime), advice, err)
+}
+
+// pageOf asks a page, of any version, which process it is of.
+func pageOf(ctx context.Context, address string) (p Process, ok bool) {
+	ctx, cancel := context.WithTimeout(ctx, askedFor)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/?format=json", nil)
+	if err != nil {
+		return p, false
+	}
+	answer, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r) // of no proxy, and to nowhere else
+	if err != nil {
+		return p, false
+	}
+	defer func() { _ = answer.Body.Close() }()
+	return p, processIn(json.NewDecoder(io.LimitReader(answer.Body, longestPage)), &p) == nil && p.PID != 0
+}
+
+// processIn finds the process in a page's JSON, before its tables, which may be long.
+func processIn(page *json.Decoder, p *Process) error {
+	for {
+		key, err := page.Token()
+		if err != nil {
+			return err
+		}
+		if key == "Process" {
+			return page.Decode(p)
+		}
+	}
+}
