@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -51,9 +52,46 @@ func TestABrowserRunsTheScriptOfThePage(t *testing.T) {
 	dom, err := chromium(t, "--virtual-time-budget=5000", "--dump-dom", server.URL).Output()
 	require.NoError(t, err)
 	assert.Contains(t, string(dom), `<button id="renew">Stop</button>`, "the script has shown the button")
-	assert.NotRegexp(t, "<time[^>]*>not renewed", string(dom))
+	assert.NotContains(t, string(dom), `id="old"`)
 	assert.Contains(t, string(dom), "(dial 2)")
 	assert.GreaterOrEqual(t, visits.Load(), int64(2), "the page was renewed")
+}
+
+// A tab stays open for days, and the program may end meanwhile, stop, or be replaced.
+func TestABrowserSaysThatAPageIsOldAndNotThatAllIsWell(t *testing.T) {
+	r := newRig(t, 1, dat.ConnConfig{})
+	var way atomic.Value
+	way.Store("")
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		switch answer := httptest.NewRecorder(); way.Load() {
+		case "closed":
+			panic(http.ErrAbortHandler)
+		case "stopped":
+			<-q.Context().Done()
+		case "another":
+			_, _ = io.WriteString(w, "<main>Nothing is wrong</main>")
+		case "later":
+			r.h.ServeHTTP(answer, q)
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = io.WriteString(w, strings.Replace(strings.Replace(answer.Body.String(), "<style>", "<style>/* */", 1), "</h1>", "</h1><p>a later version</p>", 1))
+		default:
+			r.h.ServeHTTP(w, q)
+		}
+	}))
+	defer server.Close()
+	b := newBrowser(t)
+	b.open(server.URL)
+	for _, now := range []string{"closed", "another", "stopped"} {
+		b.shows("Nothing is wrong")
+		way.Store(now)
+		b.shows(", and was not renewed: ")
+		b.until(`!document.body.innerText.includes("Nothing is wrong") && document.title.startsWith("not renewed")`)
+		way.Store("")
+	}
+	b.shows("Nothing is wrong")
+	b.until(`!document.getElementById("old") && !document.title.includes("not renewed")`)
+	way.Store("later")
+	b.shows("a later version")
 }
 
 // browser is a browser with one page, which the test has do what a visitor does.
