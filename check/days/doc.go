@@ -4,4 +4,9 @@
 // and not that all is well. On a good day it raises nothing.
 //
 //	go test -v ./check/days      with all first lines
+//
+// Somebody who knows neither the code nor the day judges best. What such a reader is given, pages of a program and of
+// its peer, is written by
+//
+//	go test ./check/days -run '/a_pool_leaks' -pages DIR
 package days

@@ -114,8 +114,21 @@ func (d *day) visit(t *testing.T, page http.Handler) verdict {
 	return v
 }
 
+// timeless is judge of a day in which time costs nothing.
+func (d *day) timeless(t *testing.T) {
+	if *pages != "" { // a reader wants true times
+		d.write(t)
+		return
+	}
+	synctest.Test(t, d.judge)
+}
+
 // judge stages a day, and demands that the page tells it.
 func (d *day) judge(t *testing.T) {
+	if *pages != "" {
+		d.write(t)
+		return
+	}
 	s := newStage(t)
 	d.stage(s)
 	v := d.visit(t, s.page)
@@ -136,7 +149,7 @@ var (
 
 func TestABadDayIsToldByTheFirstLineWithinAMinute(t *testing.T) {
 	for _, d := range inTime {
-		t.Run(d.name, func(t *testing.T) { synctest.Test(t, d.judge) })
+		t.Run(d.name, func(t *testing.T) { d.timeless(t) })
 	}
 	for _, d := range ofSystems {
 		t.Run(d.name, d.judge)
@@ -151,7 +164,7 @@ func TestABadDayIsToldByTheFirstLineWithinAMinute(t *testing.T) {
 
 func TestAGoodDayRaisesNothing(t *testing.T) {
 	for _, d := range good {
-		t.Run(d.name, func(t *testing.T) { synctest.Test(t, d.judge) })
+		t.Run(d.name, func(t *testing.T) { d.timeless(t) })
 	}
 }
 

@@ -25,6 +25,7 @@ type stage struct {
 	ia    *dat.IA // of the program that the page is of
 	other *dat.IA // of its peer
 	page  http.Handler
+	there http.Handler // the page of the peer's
 	work  sync.WaitGroup
 	mu    sync.Mutex
 	last  []func() // in the opposite order; mu guards it
@@ -34,7 +35,7 @@ func newStage(t *testing.T) *stage {
 	s := &stage{T: t}
 	s.ctx, s.close = context.WithCancel(context.Background())
 	s.ia, s.other = s.open("loop"), s.open("loop")
-	s.page = inspect.New(s.ia)
+	s.page, s.there = inspect.New(s.ia), inspect.New(s.other)
 	return s
 }
 
@@ -49,7 +50,7 @@ func (s *stage) open(name string, options ...dat.Option) *dat.IA {
 func (s *stage) iwarp(here, there iwarp.Config, options ...dat.Option) {
 	s.ia = s.open("iwarp:127.0.0.1", append(options, dat.WithProvider(iwarp.New(here)))...)
 	s.other = s.open("iwarp:127.0.0.1", append(options, dat.WithProvider(iwarp.New(there)))...)
-	s.page = inspect.New(s.ia)
+	s.page, s.there = inspect.New(s.ia), inspect.New(s.other)
 }
 
 // atEnd does something when the day is over.
