@@ -152,6 +152,8 @@ type machine struct {
 	other   []string // addresses of targets that are no nodes here
 
 	mu        sync.Mutex
+	opening   []string // addresses of nodes that are not open yet
+	began     time.Time
 	nodes     []*node.Node
 	views     []*view           // of nodes
 	elsewhere map[uuid][]string // addresses of the other nodes, of each volume
@@ -204,6 +206,9 @@ func (o *serveOptions) advertised(listens string, a *about) (string, error) {
 
 // open opens the target and the nodes.
 func (m *machine) open(ctx context.Context, all volumes, o *serveOptions, log *slog.Logger) (err error) {
+	if err := m.report(all); err != nil {
+		return err
+	}
 	about := &all[0].about
 	const ids = 8000
 	first := uint16(about.ID-1)*ids + 1
@@ -227,7 +232,16 @@ func (m *machine) open(ctx context.Context, all volumes, o *serveOptions, log *s
 	if err != nil {
 		return errors.Join(err, m.close(ctx))
 	}
-	_, err = m.ia.Report("volumes", m.volumeRows)
+	return nil
+}
+
+// report has the page show the nodes, also before they are open, which a slow disk makes long.
+func (m *machine) report(all volumes) error {
+	m.began = time.Now()
+	for _, f := range all {
+		m.opening = append(m.opening, f.about.Peers[f.about.ID].Addr)
+	}
+	_, err := m.ia.Report("volumes", m.volumeRows)
 	if err == nil {
 		_, err = m.ia.Report("replicas", m.replicaRows)
 	}
@@ -277,7 +291,7 @@ func (m *machine) add(ctx context.Context, f *files, log *slog.Logger) error {
 		return taken(a.Peers[a.ID].Addr, "", err)
 	}
 	m.mu.Lock()
-	m.nodes, m.views = append(m.nodes, n), append(m.views, &view{node: n})
+	m.nodes, m.views, m.opening = append(m.nodes, n), append(m.views, &view{node: n}), m.opening[1:]
 	m.mu.Unlock()
 	return m.target.Set(a.Namespace, target.Namespace{Store: n.Device(), ID: a.disk(), ANAGroup: a.Namespace})
 }

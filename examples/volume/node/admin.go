@@ -82,6 +82,8 @@ type Progress struct {
 	Out   bool   `json:"out,omitempty"`
 	// Silent is a node that the leader has not heard for some time.
 	Silent bool `json:"silent,omitempty"`
+	// Takes is how long the replica has had no more, though it lacks records, or had so within the last half minute.
+	Takes time.Duration `json:"takes,omitempty"`
 }
 
 // Follows reports whether the replica answers what its leader sends.
@@ -114,7 +116,7 @@ func (c *consensus) status() Status {
 	if r := c.reign; r != nil {
 		s.Free, s.Waiting, s.Replicas = r.pool.Free(), len(r.placing), make(map[uint64]Progress)
 		c.raft.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
-			s.Replicas[id] = Progress{p.Match, p.State.String(), r.out[id], r.unheard[id] > electionTicks/2}
+			s.Replicas[id] = Progress{p.Match, p.State.String(), r.out[id], r.silent(id), r.takesOf(id)}
 		})
 	}
 	return s

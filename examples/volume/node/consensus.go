@@ -266,7 +266,8 @@ func (c *consensus) begin(s state.Snapshot) (*state.CatchUp, error) {
 	var caught *state.CatchUp
 	var err error
 	if !c.ask(c.keeper.jobs, func() {
-		if caught, err = c.keeper.replica.CatchUp(s); err == nil {
+		err = c.catching.during(func() (err error) { caught, err = c.keeper.replica.CatchUp(s); return err })
+		if err == nil {
 			c.keeper.deaf = true
 			c.rotten.Store(true)
 		}
@@ -291,9 +292,12 @@ func (c *consensus) adopt(caught *state.CatchUp, members membership) bool {
 	var err error
 	again := false
 	if !c.ask(c.keeper.jobs, func() {
-		if err = members.keep(c.log); err == nil {
-			err = c.keeper.replica.CaughtUp(caught)
-		}
+		err = c.catching.during(func() error {
+			if err := members.keep(c.log); err != nil {
+				return err
+			}
+			return c.keeper.replica.CaughtUp(caught)
+		})
 		if err == nil {
 			again = c.keeper.replica.Rotten()
 			c.keeper.told, _ = c.disk.Applied() // as the new engine begins

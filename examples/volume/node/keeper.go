@@ -139,7 +139,9 @@ func (k *keeper) apply(life uint64, m *pb.Message) {
 	}
 	switch {
 	case index-k.told >= mostKept: // the disk is slower than the log
-		k.settle(k.disk.Release())
+		var released uint64
+		err := k.keeping.during(func() (err error) { released, err = k.disk.Release(); return err })
+		k.settle(released, err)
 	case k.slots != 0 && k.slots >= k.cfg.Layout.Slots/4:
 		k.release()
 	}
@@ -179,7 +181,7 @@ func (k *keeper) changeMembers(entries []*pb.Entry) (changes []*pb.ConfChange, e
 	if changes == nil {
 		return nil, nil
 	}
-	return changes, k.log.SetMembers(members)
+	return changes, k.keeping.during(func() error { return k.log.SetMembers(members) })
 }
 
 // replayed reports whether a change is applied once more, after a crash, to members that have it and perhaps later ones:
@@ -227,7 +229,7 @@ func (k *keeper) settle(index uint64, err error) {
 		return
 	}
 	if err == nil {
-		err = k.log.Trim()
+		err = k.keeping.during(k.log.Trim)
 	}
 	if err != nil {
 		k.fail(err)

@@ -40,7 +40,8 @@ type reign struct {
 	mark       uint64 // an entry that was committed at some tick
 	late       int    // for how many ticks another node has released it, and this one has not
 	lost       map[uint64]int
-	unheard    map[uint64]int   // for how many ticks, as far as the engine counts
+	unheard    map[uint64]int // for how many ticks, as far as the engine counts
+	takes      map[uint64]*taking
 	wanted     map[uint64]wants // what hosts want of followers
 	idle       int              // for how many ticks hosts have asked nothing of this node
 	asks       uint64           // what they had asked then
@@ -109,7 +110,7 @@ func (c *consensus) beginReign(first uint64) {
 		}
 	}
 	c.reign = &reign{
-		c: c, number: c.reigns, term: c.term, first: first, out: make(map[uint64]bool), stash: make(map[uint32]bool), lost: make(map[uint64]int), unheard: make(map[uint64]int), wanted: make(map[uint64]wants),
+		c: c, number: c.reigns, term: c.term, first: first, out: make(map[uint64]bool), stash: make(map[uint32]bool), lost: make(map[uint64]int), unheard: make(map[uint64]int), takes: make(map[uint64]*taking), wanted: make(map[uint64]wants),
 		pool: journal.NewPool(c.cfg.Layout, int(c.cfg.ID-1), first, voters/2+1, direct...),
 	}
 	c.reign.pool.Release(c.cfg.ID, c.released.Load())
@@ -270,6 +271,7 @@ func (r *reign) supervise() {
 		if r.unheard[id]++; p.RecentActive || id == r.c.cfg.ID {
 			r.unheard[id] = 0
 		}
+		r.measure(id, &p)
 		if p.State != tracker.StateSnapshot {
 			r.lost[id] = 0
 		} else if r.lost[id]++; r.lost[id]%patience == 0 {
