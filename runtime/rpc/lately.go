@@ -37,7 +37,7 @@ const (
 type CallEnds struct {
 	Late uint64 // the call's deadline had passed before its answer, or, at a server, when it was sent
 	Left uint64 // the caller's context was canceled; a server counts those that no handler had begun
-	Lost uint64 // of a client: the connection had ended, or there was none
+	Lost uint64 // the connection had ended before the answer, or, at a client, there was none
 }
 
 // ends is what CallEnds is read from.
@@ -248,15 +248,21 @@ func (c *Client) noteEnd(ctx context.Context, method uint16, err error) {
 	}
 }
 
-// noteFailure counts an answer of a server's that is a failure, or came late.
-func (s *Server) noteFailure(r *Request, code uint16, text string, inTime bool) {
+// noteFailure counts an answer of a server's that is a failure, or that came when the call was over; gone says that the
+// connection was.
+func (s *Server) noteFailure(r *Request, code uint16, text string, over error, gone bool) {
 	if code != 0 {
 		s.lately.count(uint32(code), text)
 	}
-	if !inTime {
+	switch {
+	case errors.Is(over, context.DeadlineExceeded):
 		s.ends.late.Add(1)
 		s.counts(r, code).ends.late.Add(1)
 		s.lately.count(kindLate, "")
+	case gone:
+		s.ends.lost.Add(1)
+		s.counts(r, code).ends.lost.Add(1)
+		s.lately.count(kindLost, "")
 	}
 }
 

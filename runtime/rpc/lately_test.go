@@ -54,6 +54,31 @@ func TestCallsThatMissTheirDeadlineAreATroubleOfBothEndsForAMinute(t *testing.T)
 	})
 }
 
+func TestAnAnswerWhoseCallerHasLeftOrIsGoneIsNotLate(t *testing.T) {
+	hour(t, Config{}, slowly, func(t *testing.T, s *Server, c *Client) {
+		for range 4 {
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(100*time.Millisecond, cancel)
+			_, err := c.Call(ctx, Call{Method: 1}, nil)
+			require.ErrorIs(t, err, context.Canceled)
+			time.Sleep(time.Second)
+		}
+		assert.Zero(t, s.Snapshot().Late, "callers have left")
+		assert.Empty(t, s.Snapshot().Trouble(time.Second))
+		done := make(chan error)
+		go func() {
+			_, err := c.Call(t.Context(), Call{Method: 1}, nil)
+			done <- err
+		}()
+		time.Sleep(100 * time.Millisecond)
+		require.NoError(t, c.Close())
+		require.Error(t, <-done)
+		time.Sleep(time.Second)
+		assert.Equal(t, CallEnds{Lost: 1}, s.Snapshot().CallEnds)
+		assert.Equal(t, "1 call lost the connection within the last minute", s.Snapshot().Trouble(time.Second))
+	})
+}
+
 func TestCallersThatWaitForAPlaceAreToldWithTheirAge(t *testing.T) {
 	hour(t, Config{Calls: 1}, slowly, func(t *testing.T, s *Server, c *Client) {
 		done := make(chan error)

@@ -252,17 +252,17 @@ func (r *Request) answer(method string, code uint16, payload []byte) (err error)
 			failed = code
 		}
 	}
-	told, inTime := r.answered, r.over() == nil
+	told, over, gone := r.answered, r.over(), r.gone
 	b := r.finish(code, payload)
 	r.mu.Unlock()
 	s := r.from.server
 	if r.timed {
 		s.counts(r, failed).took(time.Since(r.arrived))
 	}
-	if failed != 0 || !inTime {
-		s.noteFailure(r, failed, string(payload[:min(len(payload), mostSaid)]), inTime)
+	if failed != 0 || over != nil {
+		s.noteFailure(r, failed, string(payload[:min(len(payload), mostSaid)]), over, gone)
 	}
-	s.finish(r, failed, inTime) // before the client hears, and may call again
+	s.finish(r, failed, over == nil) // before the client hears, and may call again
 	err = cmp.Or(err, r.respond(b, told))
 	s.count(-1)
 	return r.from.of(r.header, method, err)

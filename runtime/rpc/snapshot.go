@@ -132,6 +132,15 @@ func (s ClientSnapshot) cause(late time.Duration) string {
 	return ""
 }
 
+// Misses is the server's address where no more is wrong than that its connection has ended, which no caller has felt:
+// another line may say why. It is "" otherwise.
+func (s ClientSnapshot) Misses() string {
+	if s.Down == "" || s.Attempts > 0 || s.Callers > 0 || len(s.Minute.hurts("%s", "")) > 0 {
+		return ""
+	}
+	return s.Server
+}
+
 // Trouble says what is wrong with a server, if something has lasted that long.
 func (s ServerSnapshot) Trouble(late time.Duration) string {
 	waits := ""
