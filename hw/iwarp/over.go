@@ -82,7 +82,7 @@ func (c *connection) orBroken(e ending, sendErr error) ending {
 	case n == 0 && !e.partial && !c.agreed.extended:
 		return e
 	}
-	text := "the peer's process has died: its stream ended without a farewell"
+	text := "the peer's process has died, or the network between has ended the connection: the stream ended without a farewell"
 	switch {
 	case n > 0:
 		text = fmt.Sprintf("the peer closed the connection with %d requests to it outstanding", n)
