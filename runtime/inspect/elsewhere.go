@@ -23,7 +23,7 @@ func (h *Handler) elsewhere(p *page, here int) (first bool) {
 				continue
 			}
 			t.Head, t.adapter = a.label+", "+cmp.Or(t.Head, t.Name), i+1
-			at := slices.IndexFunc(p.Troubles, func(other Trouble) bool { return other.rank > t.rank })
+			at := slices.IndexFunc(p.Troubles, func(other Trouble) bool { return byRank(other, t) > 0 })
 			if at < 0 {
 				at = len(p.Troubles)
 			}

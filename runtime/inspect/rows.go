@@ -113,7 +113,11 @@ func (f *finder) rows() {
 func (f *finder) row(show, name, head, prefix string, r row) {
 	if t, ok := r.(dat.Troubled); ok {
 		if text := t.Trouble(late); text != "" {
-			f.put(Trouble{Kind: show, Show: show, Name: name, Head: head, Text: prefix + text, rank: rankOf[show], misses: missed(r)})
+			t := Trouble{Kind: show, Show: show, Name: name, Head: head, Text: prefix + text, rank: rankOf[show], misses: missed(r)}
+			if t.misses != "" {
+				t.rank = max(t.rank, 0) // nobody feels it
+			}
+			f.put(t)
 		}
 	}
 }

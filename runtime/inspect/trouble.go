@@ -90,7 +90,10 @@ func troubles(now, last *seen) []Trouble {
 	return f.list
 }
 
-func byRank(a, b Trouble) int { return cmp.Compare(a.rank, b.rank) }
+// byRank puts the worst first, and of a rank what says why before what only misses a peer.
+func byRank(a, b Trouble) int {
+	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(min(1, len(a.misses)), min(1, len(b.misses))))
+}
 
 // add tells a trouble, if it is one of the first of its kind.
 func (f *finder) add(rank int, kind, show, name, format string, args ...any) {

@@ -38,11 +38,16 @@ func (f *finder) broken() {
 	for _, a := range failed {
 		e := a.last
 		when := ago(f.now.At.Sub(e.At)) + " ago"
-		if a.n == 1 {
-			f.add(2, "failed", "last ends", endName(e), "an attempt to connect failed %s with %s%s", when, e.Event, causeOf(e))
-		} else {
-			f.add(2, "failed", "last ends", endName(e), "%s%d attempts to connect to %s failed within a minute, the last %s with %s%s", f.atLeast(), a.n, e.Remote, when, e.Event, causeOf(e))
+		t := Trouble{Kind: "failed", Show: "last ends", Name: endName(e), Head: endName(e), rank: 2}
+		if e.Event == dat.TimedOut.String() {
+			t.misses = e.Remote // nothing came from there
 		}
+		if a.n == 1 {
+			t.Text = fmt.Sprintf("an attempt to connect failed %s with %s%s", when, e.Event, causeOf(e))
+		} else {
+			t.Text = fmt.Sprintf("%s%d attempts to connect to %s failed within a minute, the last %s with %s%s", f.atLeast(), a.n, e.Remote, when, e.Event, causeOf(e))
+		}
+		f.put(t)
 	}
 }
 
