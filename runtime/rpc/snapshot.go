@@ -83,6 +83,9 @@ type ServerSnapshot struct {
 	CallEnds
 	Refused uint64 // requests that were refused with CodeDraining or CodeBusy
 	Minute  Minute // the last one
+
+	most   int    // of the requests that wait, those of one client
+	client string // that one
 }
 
 // ServedSnapshot describes a connection of a [Server] at one moment. A snapshot of the adapter
@@ -145,9 +148,18 @@ func (s ClientSnapshot) Misses() string {
 func (s ServerSnapshot) Trouble(late time.Duration) string {
 	waits := ""
 	if s.UntakenAge >= late {
-		waits = untaken(s.Untaken, s.UntakenAge) + "; its handlers are blocked, or too few"
+		waits = untaken(s.Untaken, s.UntakenAge) + s.nearlyAll() + "; its handlers are blocked, or too few"
 	}
 	return strings.Join(s.Minute.hurts("%s answered behind the deadline", waits), "; ")
+}
+
+// nearlyAll says of which client nearly all requests are that wait, where others have some work done, too.
+func (s ServerSnapshot) nearlyAll() string {
+	const many = 8
+	if s.Conns < 2 || s.most < many || s.most*4 < s.Untaken*3 {
+		return ""
+	}
+	return fmt.Sprintf(", %d of them of the client %s", s.most, s.client)
 }
 
 // Trouble says what is wrong with a server's connection, if something has lasted that long.
@@ -287,15 +299,29 @@ func (s *Server) Snapshot() ServerSnapshot {
 	if s == nil || s.ia == nil {
 		return ServerSnapshot{}
 	}
+	now, most := s.snapshot()
+	if most != nil {
+		now.client = most.peer()
+	}
+	return now
+}
+
+// snapshot is Snapshot but for the client of which most requests wait, which it returns.
+func (s *Server) snapshot() (now ServerSnapshot, most *served) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := ServerSnapshot{
+	now = ServerSnapshot{
 		Address: s.Addr(), Conns: len(s.conns), Requests: s.taken, Untaken: s.untaken(),
 		Answered: s.answered.snapshot(), CallEnds: s.ends.snapshot(), Refused: s.refused,
 	}
 	now.Minute = s.lately.snapshot(now.Answers)
 	now.UntakenAge = s.untakenAge()
-	return now
+	for _, p := range s.queue.turns {
+		if p.line.waiting > now.most {
+			now.most, most = p.line.waiting, p
+		}
+	}
+	return now, most
 }
 
 // list adds the server's reports to the adapter's snapshots.
