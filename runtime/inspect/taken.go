@@ -22,8 +22,11 @@ const (
 // taken says why the page can't be at an address, who has it, and what to do.
 func taken(ctx context.Context, address string, err error) error {
 	var wrong *net.AddrError
+	var unknown *net.DNSError
 	switch {
-	case errors.As(err, &wrong):
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return fmt.Errorf("inspect: %s is no address of this host; take one that it has, 127.0.0.1 for visitors on this host, or 0.0.0.0 for all: %w", hostOf(address), err)
+	case errors.As(err, &wrong), errors.As(err, &unknown):
 		return fmt.Errorf("inspect: the page's address is HOST:PORT, such as 127.0.0.1:6060, or :6060 for the same: %w", err)
 	case errors.Is(err, syscall.EACCES):
 		return fmt.Errorf("inspect: this process may not listen at %s; take a port above 1023: %w", address, err)

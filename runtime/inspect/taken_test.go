@@ -51,7 +51,9 @@ func TestAnAddressThatAnotherProgramHasIsAnErrorThatSaysWhose(t *testing.T) {
 }
 
 func TestAnAddressThatIsNoneSaysWhatOneIs(t *testing.T) {
-	for _, at := range []string{"6060", "127.0.0.1", "127.0.0.1:6060:1"} {
+	_, err := Serve(t.Context(), "192.0.2.1:0", "")
+	require.ErrorContains(t, err, "192.0.2.1 is no address of this host; take one that it has")
+	for _, at := range []string{"6060", "127.0.0.1", "127.0.0.1:6060:1", "127.0.0.1:x", "127.0.0.1:66000"} {
 		_, err := Serve(t.Context(), at, "")
 		require.ErrorContains(t, err, "the page's address is HOST:PORT, such as 127.0.0.1:6060", at)
 	}
