@@ -4,8 +4,11 @@ import (
 	"context"
 	"io"
 	"net"
+	"strings"
+	"syscall"
 
 	dat "godat/runtime"
+	"godat/runtime/inspect"
 )
 
 // table has the mistakes that can be made on any provider.
@@ -49,6 +52,13 @@ var addresses = []mistake{
 	}},
 	{"a port without a colon to listen at", `"7000"`, ":7000", dat.ErrInvalidAddress, func(d *desk) error {
 		_, err := d.ia.Listen(d.ctx, "7000", dat.ConnConfig{})
+		return err
+	}},
+	{"the address of another page", "has a page at 127.0.0.1:", "another address, or port 0", syscall.EADDRINUSE, func(d *desk) error {
+		url, err := inspect.Serve(d.ctx, "127.0.0.1:0", "", d.ia)
+		if err == nil {
+			_, err = inspect.Serve(d.ctx, strings.Trim(strings.TrimPrefix(url, "http://"), "/"), "", d.ia)
+		}
 		return err
 	}},
 	{"a port's name", `"127.0.0.1:http"`, "host:port", dat.ErrInvalidAddress, func(d *desk) error {

@@ -55,6 +55,6 @@ func TestAnAddressThatIsNoneSaysWhatOneIs(t *testing.T) {
 	require.ErrorContains(t, err, "192.0.2.1 is no address of this host; take one that it has")
 	for _, at := range []string{"6060", "127.0.0.1", "127.0.0.1:6060:1", "127.0.0.1:x", "127.0.0.1:66000"} {
 		_, err := Serve(t.Context(), at, "")
-		require.ErrorContains(t, err, "the page's address is HOST:PORT, such as 127.0.0.1:6060", at)
+		require.ErrorContains(t, err, "the page's is HOST:PORT, such as 127.0.0.1:6060", at)
 	}
 }
