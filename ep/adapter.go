@@ -2,82 +2,23 @@ package ep
 
 import (
 	"errors"
-	"sync"
-	"sync/atomic"
 
 	"godat/ep/internal/line"
-	"godat/evd"
 	"godat/hw"
 	"godat/internal/door"
 	"godat/internal/keys"
-	"godat/mem"
 )
 
 // Adapter is what the endpoints and service points of one interface adapter
 // share: the device, and the table by which completions find their endpoint.
-type Adapter struct {
-	// Immutable after NewAdapter.
-	cfg       AdapterConfig
-	attr      hw.Attr // the device's
-	endpoints *keys.Table[*Endpoint]
-
-	counters counters
-	latency  latency
-	ends     ends
-	crew     line.Crew
-	traces   atomic.Bool    // the device's queue pairs are hw.Tracers; newDevice writes it
-	alarms   sync.WaitGroup // set, or going off now
-
-	// An object that nothing else names is listed under itself.
-	eps    table[*Endpoint, *Endpoint]
-	freed  freedCounts // under eps.mu
-	qps    table[hw.QP, *Endpoint]
-	points table[*point, *point]
-	ended  endedPoints
-	srqs   table[hw.SRQ, *SRQ]
-	crs    table[*CR, *CR] // not answered yet
-}
-
-// cqPool lends completion queues on a polled device. One goroutine at a time hands a queue's
-// completions to [Adapter.Complete].
-type cqPool interface {
-	// Attach returns a completion queue in which it has reserved room for entries
-	// completions; d is nil for a direction whose completions are dropped.
-	Attach(d *evd.Dispatcher, entries int) (hw.CQ, error)
-	// Detach gives the room back.
-	Detach(cq hw.CQ, entries int)
-}
-
-// AdapterConfig configures an Adapter. Only an interface adapter has a use for it,
-// since [NewAdapter] takes a key that programs can't make.
-type AdapterConfig struct {
-	Device hw.Device
-	CQs    cqPool // nil unless the device is polled
-	// IA is the interface adapter that Query returns. The adapter refuses a
-	// dispatcher that was made on another interface adapter, but not one that was
-	// made on none. If IA is nil it refuses no dispatcher for this reason.
-	IA any
-	// Domain is the adapter's memory. The adapter refuses zones of another domain,
-	// unless Domain is nil.
-	Domain *mem.Domain
-	// Async takes the asynchronous errors of endpoints and shared receive queues;
-	// nil drops them. It outlives the adapter.
-	Async *evd.Dispatcher
-	// Broke is called with the cause when a connection has broken. The token's
-	// holder calls it, so it must not block; nil means that nobody is told.
-	Broke func(*hw.Cause)
-	// Dropped is called as [hw.ListenConfig].OnDrop is; it may be nil.
-	Dropped func(*hw.Cause)
-	// Owner names what has an endpoint, given the endpoint's context, for [EndSnapshot]. It
-	// must not block; nil means that nothing is named.
-	Owner func(context any) string
-}
+type Adapter struct{ pointRegistry }
 
 // NewAdapter makes an adapter without endpoints. An interface adapter has one;
 // programs call the interface adapter.
 func NewAdapter(_ door.Key, cfg AdapterConfig) *Adapter {
-	attr := cfg.Device.Attr()
-	a := &Adapter{cfg: cfg, attr: attr, endpoints: keys.New[*Endpoint](attr.MaxQPs)}
+	a := new(Adapter)
+	a.cfg, a.attr = cfg, cfg.Device.Attr()
+	a.endpoints = keys.New[*Endpoint](a.attr.MaxQPs)
 	a.crew.Start()
 	return a
 }

@@ -6,20 +6,6 @@ import (
 	"godat/hw"
 )
 
-// plainCause is the cause of an end for which the provider gave only a reason.
-func plainCause(in input) *hw.Cause {
-	switch in {
-	case inAbrupt, inGraceful:
-		return &hw.Cause{Text: "Disconnect was called"}
-	case inDrained:
-		return &hw.Cause{Text: "a graceful Disconnect has completed"}
-	case inDown:
-		return &hw.Cause{Text: "the peer disconnected", Found: hw.SidePeer}
-	default:
-		return &hw.Cause{Text: "the device gave no reason"}
-	}
-}
-
 // endCause is why the connection ends. The provider or the machine writes it as soon as it
 // knows; completers read it, since flushed completions carry it.
 type endCause struct{ atomic.Pointer[hw.Cause] }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"godat/ep/internal/life"
 	"godat/hw"
 )
 
@@ -58,7 +59,7 @@ func connect(op string, e *Endpoint, cfg ConnectConfig) error {
 	}
 	e.ctl.Lock()
 	defer e.ctl.Unlock()
-	return e.ctl.do(&control{op: op, in: inConnect, connect: hw.ConnectConfig{
+	return e.ctl.do(&control{op: op, in: life.InConnect, connect: hw.ConnectConfig{
 		Addr: cfg.Addr, Qual: cfg.Qual, Private: cfg.Private, Timeout: cfg.Timeout,
 	}})
 }
@@ -75,9 +76,9 @@ func (e *Endpoint) DupConnect(other *Endpoint, cfg ConnectConfig) error {
 	if other.adapter != e.adapter {
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "the endpoints belong to different adapters")
 	}
-	var s State
-	if cfg.Addr, cfg.Qual, s = other.profile.peer(); s != Connected {
-		return stateError(op, s)
+	var s life.State
+	if cfg.Addr, cfg.Qual, s = other.profile.peer(); s != life.Connected {
+		return s.Refusal(op)
 	}
 	return connect(op, e, cfg)
 }
@@ -123,4 +124,28 @@ func splitAddress(op, address string) (host string, qual uint64, err error) {
 		return "", 0, hw.Errorf(op, hw.InvalidAddress, hw.AddressMalformed, "%q is no \"host:port\": %w", address, err)
 	}
 	return host, qual, nil
+}
+
+// checkPrivate refuses more private data than the device carries.
+func (a *base) checkPrivate(op string, private []byte) error {
+	if len(private) > a.attr.MaxPrivate {
+		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "%d bytes of private data; this device carries %d", len(private), a.attr.MaxPrivate)
+	}
+	return nil
+}
+
+// Comm is a communication domain, in the numbers of the system's socket call:
+// DAT_COMM. The zero value is the adapter's own; besides that there are streams
+// over IPv4 and IPv6.
+type Comm struct {
+	Domain, Type, Protocol int
+}
+
+// check refuses a domain that no adapter has.
+func (c Comm) check(op string) error {
+	const inet, inet6, stream, tcp = 2, 10, 1, 6
+	if c == (Comm{}) || (c.Domain == inet || c.Domain == inet6) && c.Type == stream && (c.Protocol == 0 || c.Protocol == tcp) {
+		return nil
+	}
+	return hw.Errorf(op, hw.CommNotSupported, hw.NoSubtype, "domain %d, type %d, protocol %d", c.Domain, c.Type, c.Protocol)
 }

@@ -292,7 +292,7 @@ func TestAPauseOfTheProcessGivesAnAlarmItsTimeAgain(t *testing.T) {
 		}, event.Disconnected},
 		"a connect": {func(r *rig) *Endpoint {
 			a := r.endpoint(nil)
-			require.NoError(r.t, a.Connect(ConnectConfig{Qual: r.psp.Qual(), Timeout: limit - wordTime}))
+			require.NoError(r.t, a.Connect(ConnectConfig{Qual: r.psp.Qual(), Timeout: limit}))
 			r.next(r.cr)
 			return a
 		}, event.TimedOut},
@@ -301,17 +301,20 @@ func TestAPauseOfTheProcessGivesAnAlarmItsTimeAgain(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t)
 				e := c.begin(r)
+				var rings time.Duration // behind when it was set
 				for range 3 {
 					synctest.Wait()
 					_, ok := e.box.Token.TryTake()
 					require.True(t, ok)
-					e.machine.alarm.due = e.machine.alarm.due.Add(-time.Hour)
+					rings = e.alarm.limit
+					require.GreaterOrEqual(t, rings, limit)
+					e.alarm.due = e.alarm.due.Add(-time.Hour)
 					require.True(t, e.box.Token.Release())
-					time.Sleep(limit)
+					time.Sleep(rings)
 					synctest.Wait()
 					r.none(r.conn)
 				}
-				time.Sleep(limit - 1)
+				time.Sleep(rings - 1)
 				synctest.Wait()
 				r.none(r.conn)
 				time.Sleep(time.Nanosecond)

@@ -61,26 +61,3 @@ func (c *QueueCounts) clone() QueueCounts {
 
 // freedCounts sum what endpoints counted that are freed.
 type freedCounts struct{ requests, recvs QueueCounts }
-
-// leave takes a freed endpoint from the adapter's list and adds its counts to those of the freed
-// ones, in one step: each endpoint is in the list or in the sums, so no reader counts one twice
-// or misses one.
-func (a *Adapter) leave(e *Endpoint) {
-	var requests, recvs QueueCounts
-	e.record.Mu.Lock()
-	requests.take(&e.box.Requests, e.box.Requests.Counts())
-	recvs.take(&e.box.Recvs, e.box.Recvs.Counts())
-	e.record.Mu.Unlock()
-	a.eps.mu.Lock()
-	defer a.eps.mu.Unlock()
-	delete(a.eps.all, e)
-	a.freed.requests.add(&requests)
-	a.freed.recvs.add(&recvs)
-}
-
-// counted returns the endpoints that are not freed, in no order, and the sums of the others.
-func (a *Adapter) counted() (endpoints []*Endpoint, freed freedCounts) {
-	a.eps.mu.Lock()
-	defer a.eps.mu.Unlock()
-	return a.eps.values(), freedCounts{a.freed.requests.clone(), a.freed.recvs.clone()}
-}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"godat/ep/internal/life"
 	"godat/hw"
 	"godat/hw/event"
 	"godat/internal/delivery"
@@ -86,9 +87,13 @@ func (c *CR) Accept(e *Endpoint, private []byte) error {
 		return err
 	}
 	defer c.mu.Unlock()
-	call := control{op: op, in: inAccept, cr: c, private: private}
+	asked := false
+	call := control{op: op, in: life.InAccept, accept: &acceptance{c.request, private, func() {
+		asked = true
+		c.at.answered(&c.at.counted.accepted)
+	}}}
 	if c.own != nil && (e == nil || e == c.own) {
-		e, call.in = c.own, inAcceptOwn
+		e, call.in = c.own, life.InAcceptOwn
 	}
 	if err := cmp.Or(c.mayAccept(op, e, call.in), c.at.adapter.checkPrivate(op, private)); err != nil {
 		return err
@@ -96,28 +101,28 @@ func (c *CR) Accept(e *Endpoint, private []byte) error {
 	e.ctl.Lock()
 	defer e.ctl.Unlock()
 	err := e.ctl.do(&call)
-	if !call.used {
+	if !asked {
 		return err
 	}
 	c.at.adapter.counters.accepted.whole.Add(1)
 	c.dead = true
 	if err != nil && c.own != nil {
-		_ = e.ctl.disownEndpoint(op)
+		_ = e.disown(op)
 	}
 	c.unlist()
 	return err
 }
 
 // mayAccept checks the endpoint that is to accept.
-func (c *CR) mayAccept(op string, e *Endpoint, in input) error {
+func (c *CR) mayAccept(op string, e *Endpoint, in life.Input) error {
 	if err := alive(op, e); err != nil {
 		return err
 	}
-	switch s := e.State(); {
-	case e.adapter != c.at.adapter:
+	switch s := e.at(); {
+	case e.adapter != &c.at.adapter.endpointRegistry:
 		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleEP, Text: "the endpoint belongs to another adapter"}
-	case transitions[s][in] < firstEdge:
-		return stateError(op, s)
+	case !s.Moves(in):
+		return s.Refusal(op)
 	case c.own != nil && c.own != e:
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "the request came with an endpoint")
 	}
@@ -224,7 +229,7 @@ func (c *CR) announce() {
 func (c *CR) withdraw(op string) {
 	if c.own != nil {
 		c.own.ctl.Lock()
-		_ = c.own.ctl.disownEndpoint(op) // it fails if the provider failed meanwhile: the endpoint is DISCONNECTED
+		_ = c.own.disown(op) // it fails if the provider failed meanwhile: the endpoint is DISCONNECTED
 		c.own.ctl.Unlock()
 	}
 	c.unlist()

@@ -5,7 +5,6 @@ import (
 	"net"
 
 	"godat/evd"
-	"godat/hw"
 )
 
 // CSP is a common service point: it listens as a socket does, at an address that
@@ -14,22 +13,6 @@ import (
 //
 // [godat/runtime.IA.NewCSP] makes one, [Endpoint.CommonConnect] connects to it.
 type CSP point
-
-// Comm is a communication domain, in the numbers of the system's socket call:
-// DAT_COMM. The zero value is the adapter's own; besides that there are streams
-// over IPv4 and IPv6.
-type Comm struct {
-	Domain, Type, Protocol int
-}
-
-// check refuses a domain that no adapter has.
-func (c Comm) check(op string) error {
-	const inet, inet6, stream, tcp = 2, 10, 1, 6
-	if c == (Comm{}) || (c.Domain == inet || c.Domain == inet6) && c.Type == stream && (c.Protocol == 0 || c.Protocol == tcp) {
-		return nil
-	}
-	return hw.Errorf(op, hw.CommNotSupported, hw.NoSubtype, "domain %d, type %d, protocol %d", c.Domain, c.Type, c.Protocol)
-}
 
 // CSPConfig says where a common service point listens, and which dispatcher gets
 // its requests.
@@ -52,7 +35,7 @@ func (a *Adapter) NewCSP(cfg CSPConfig) (*CSP, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &CSP{adapter: a, to: cfg.Dispatcher, backlog: cfg.Backlog, comm: cfg.Comm}
+	c := &CSP{adapter: &a.pointRegistry, to: cfg.Dispatcher, backlog: cfg.Backlog, comm: cfg.Comm}
 	if err := c.point().start(op, c, host, qual); err != nil {
 		return nil, err
 	}

@@ -8,8 +8,8 @@
 // adapter. Package line has the mailbox, and the stages of a post.
 //
 // All that may change an endpoint's state is an input to its step: the calls of a program, the facts
-// that a provider reports, an alarm. One table says what each input does in each state (state.go),
-// and one method assigns the state.
+// that a provider reports, an alarm. Package life says what each does in each state, as a function; machine.go does
+// that, and assigns the state in one place.
 //
 // Every post that returned nil completes exactly once: as an event on the dispatcher, route or
 // one-shot that it names, or silently if it was suppressed and succeeded.

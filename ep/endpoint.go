@@ -1,15 +1,14 @@
 package ep
 
 import (
-	"cmp"
-	"time"
+	"fmt"
+	"log/slog"
 
+	"godat/ep/internal/life"
 	"godat/ep/internal/line"
 	"godat/evd"
 	"godat/hw"
 	"godat/hw/event"
-	"godat/internal/delivery"
-	"godat/internal/door"
 	"godat/internal/memory"
 	"godat/mem"
 )
@@ -27,15 +26,17 @@ type Endpoint struct {
 	box line.Mailbox
 
 	// Immutable once the endpoint is made.
-	adapter   *Adapter
+	adapter   *endpointRegistry
 	key       uint32
-	number    uint64 // see describe.go
+	number    uint64 // see numbers.go
 	context   any
 	srq       *SRQ // receives come from it; or nil
 	endIsLast bool // see Config.EndIsLast
 	record    *record
 
-	machine machine // owned by the token's holder
+	// Owned by the token's holder, who is the endpoint's machine.
+	life  life.Life
+	alarm *alarm // nil: none is set
 
 	// The other parts; each says who may touch it.
 	facts   facts
@@ -72,77 +73,6 @@ type Config struct {
 	Context any
 }
 
-// NewEndpoint makes an endpoint in state UNCONNECTED.
-// It answers to dat_ep_create, and with an SRQ to dat_ep_create_with_srq.
-func (a *Adapter) NewEndpoint(cfg Config) (*Endpoint, error) {
-	const op = "ep.NewEndpoint"
-	if a == nil {
-		return nil, &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleIA}
-	}
-	if cfg.PZ == nil {
-		return nil, &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandlePZ, Text: "an endpoint needs a protection zone: IA.NewPZ makes one, for EndpointConfig.PZ"}
-	}
-	if err := cmp.Or(a.ownPZ(op, cfg.PZ), cfg.checkSRQ(op, a)); err != nil {
-		return nil, err
-	}
-	attr, err := cfg.Attr.resolve(op, a.attr)
-	if err != nil {
-		return nil, err
-	}
-	if cfg.SRQ != nil {
-		attr.MaxRecvDTOs, attr.MaxRecvIOV = 0, 0
-	}
-	return a.make(op, cfg, attr)
-}
-
-// make makes an endpoint: UNCONNECTED if cfg has a zone, else TENTATIVE_CONNECTION_PENDING.
-func (a *Adapter) make(op string, cfg Config, attr Attr) (*Endpoint, error) {
-	e := &Endpoint{
-		adapter: a, number: endpoints.Add(1),
-		context: cfg.Context, srq: cfg.SRQ, endIsLast: cfg.EndIsLast, record: &record{made: time.Now()},
-	}
-	e.facts.e, e.profile.box = e, &e.box
-	e.box.Init(&e.record.Cold, line.Config{
-		Source: e, Owner: (*home)(e), Crew: &a.crew, Prompt: !a.attr.NotReadyWait || a.attr.Strict,
-		RequestDepth: attr.MaxRequestDTOs, RequestIOV: attr.MaxRequestIOV,
-		RecvDepth: attr.MaxRecvDTOs, RecvIOV: attr.MaxRecvIOV,
-	})
-	e.machine.init(e)
-	e.ctl.init(e)
-	if cfg.PZ == nil {
-		e.box.SetState(TentativeConnectionPending.inBox())
-	}
-	e.marks.setSoft(e, attr.SoftHighWatermark)
-	e.marks.hard.Store(NoWatermark)
-	fitting{e}.set(&parts{pz: cfg.PZ, recv: cfg.Recv, request: cfg.Request, conn: cfg.Conn, attr: attr})
-	if err := a.furnish(op, e); err != nil {
-		return nil, err
-	}
-	return e, nil
-}
-
-// furnish takes what the endpoint needs of other objects: all of it, or after an error nothing.
-func (a *Adapter) furnish(op string, e *Endpoint) (err error) {
-	if e.key, _, err = a.endpoints.Insert(func(uint32) *Endpoint { return e }); err != nil {
-		return hw.Errorf(op, hw.InsufficientResources, hw.ResourceTEP, "%w", err)
-	}
-	e.box.SetIDs(line.IDs{
-		Request: idBase(kindRequest, e.key), RequestEnd: idBase(kindRequestEnd, e.key),
-		Recv: idBase(kindRecv, e.key), RecvEnd: idBase(kindRecvEnd, e.key), Mark: idBase(kindMark, e.key),
-	})
-	p := e.ctl.parts()
-	if _, err = p.acquire(e, &parts{}); err != nil {
-		a.endpoints.Remove(e.key)
-		return wrap(op, err)
-	}
-	e.box.SetQP(p.qp)
-	fitting{e}.equip(&p)
-	a.eps.put(e, e)
-	a.counters.endpoints.whole.Add(1)
-	a.latency.tell(e)
-	return nil
-}
-
 // Of returns the endpoint that an event is about, or nil.
 func Of(ev event.Event) *Endpoint {
 	e, _ := ev.Source.(*Endpoint)
@@ -160,15 +90,84 @@ func (e *Endpoint) Context() any {
 
 // State returns the endpoint's state now. Another goroutine may change it at once.
 // A nil endpoint has the state of a closed one.
-func (e *Endpoint) State() State {
+func (e *Endpoint) State() State { return State(e.at()) }
+
+// at is State.
+func (e *Endpoint) at() life.State {
 	if e == nil {
-		return closed
+		return life.Closed
 	}
 	return stateIn(&e.box)
 }
 
-// wiring returns the internal dispatcher behind d; nil for a nil d.
-func wiring(d *evd.Dispatcher) *delivery.Dispatcher { return d.Wiring(door.Key{}) }
+// isMade reports whether NewEndpoint, or a service point, has made the endpoint.
+func (e *Endpoint) isMade() bool { return e != nil && e.adapter != nil }
 
-// wrap returns err with the name of the call that the program made.
-func wrap(op string, err error) error { return line.Wrap(op, err) }
+func errNoEndpoint(op string) error {
+	return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleEP, Text: "the endpoint is nil or zero; NewEndpoint makes one"}
+}
+
+// alive refuses nil and closed endpoints.
+func alive(op string, e *Endpoint) error {
+	if !e.isMade() {
+		return errNoEndpoint(op)
+	}
+	if s := e.at(); s == life.Closed {
+		return s.Refusal(op)
+	}
+	return nil
+}
+
+// String names the endpoint, with its state. It may be called at any time, as the
+// String of every handle.
+func (e *Endpoint) String() string {
+	if e == nil {
+		return "Endpoint(nil)"
+	}
+	return fmt.Sprintf("Endpoint(%d, %v)", e.number, e.State())
+}
+
+// LogValue names the endpoint, its state and its addresses, for log/slog. It may be called at any
+// time, as the LogValue of every handle.
+func (e *Endpoint) LogValue() slog.Value {
+	if e == nil {
+		return slog.StringValue(e.String())
+	}
+	p := &e.profile
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slog.GroupValue(slog.String("name", e.name()), slog.String("state", e.State().String()),
+		slog.String("local", p.local.String()), slog.String("remote", p.remote.String()))
+}
+
+// name is String without the state.
+func (e *Endpoint) name() string { return fmt.Sprintf("Endpoint(%d)", e.number) }
+
+// mailbox returns the endpoint's mailbox; nil for a nil endpoint.
+func (e *Endpoint) mailbox() *line.Mailbox {
+	if e == nil {
+		return nil
+	}
+	return &e.box
+}
+
+// facts are what has come from outside, until the machine reads it. Each field is written before its input
+// is told, and read after the input.
+type facts struct {
+	info    *hw.ConnInfo
+	refusal *refusal
+	why     hw.Reason
+	asked   *arrival
+}
+
+// refusal is what the provider reports of an attempt that failed.
+type refusal struct {
+	why     hw.Reason
+	private []byte
+}
+
+// arrival is a request that has come for a reserved endpoint.
+type arrival struct {
+	request  hw.Request
+	announce func()
+}

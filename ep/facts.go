@@ -7,41 +7,28 @@ import (
 	"godat/hw"
 )
 
-// facts keeps what the provider reports of the connection until the machine reads it. Each field
-// is written before its input is told, and read after the input.
-type facts struct {
-	e               *Endpoint // immutable
-	info            *hw.ConnInfo
-	refusal         *refusal
-	why             hw.Reason
-	reservedRequest *CR // the request that came for a reserved endpoint
-}
-
-// refusal is what the provider reports of an attempt that failed.
-type refusal struct {
-	why     hw.Reason
-	private []byte
-}
+// reports is an endpoint as what its device reports to.
+type reports Endpoint
 
 // Established implements [hw.Facts].
-func (f *facts) Established(info hw.ConnInfo) {
-	f.info = &info
-	f.e.box.Tell(line.TellEstablished)
+func (r *reports) Established(info hw.ConnInfo) {
+	r.facts.info = &info
+	r.box.Tell(line.TellEstablished)
 }
 
 // Refused implements [hw.Facts].
-func (f *facts) Refused(why hw.Reason, private []byte, cause *hw.Cause) {
-	f.refusal = &refusal{why, private}
-	f.e.cause.blame(cause)
-	f.e.box.Tell(line.TellRefused)
+func (r *reports) Refused(why hw.Reason, private []byte, cause *hw.Cause) {
+	r.facts.refusal = &refusal{why, private}
+	r.cause.blame(cause)
+	r.box.Tell(line.TellRefused)
 }
 
 // Down implements [hw.Facts].
-func (f *facts) Down(why hw.Reason, cause *hw.Cause) {
-	f.why = why
-	f.e.cause.blame(cause)
-	f.e.box.Tell(line.TellDown)
+func (r *reports) Down(why hw.Reason, cause *hw.Cause) {
+	r.facts.why = why
+	r.cause.blame(cause)
+	r.box.Tell(line.TellDown)
 }
 
 // Silent implements [hw.SilenceFacts].
-func (f *facts) Silent(d time.Duration) { f.e.record.silence.Store(int64(d)) }
+func (r *reports) Silent(d time.Duration) { r.record.silence.Store(int64(d)) }

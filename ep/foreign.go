@@ -12,7 +12,7 @@ import (
 // of each other would be tied together.
 
 // ownPZ refuses a zone of another adapter.
-func (a *Adapter) ownPZ(op string, pz *mem.PZ) error {
+func (a *base) ownPZ(op string, pz *mem.PZ) error {
 	if pz == nil || a.cfg.Domain == nil || a.cfg.Domain.Has(pz) {
 		return nil
 	}
@@ -20,7 +20,7 @@ func (a *Adapter) ownPZ(op string, pz *mem.PZ) error {
 }
 
 // ownEVD refuses a dispatcher of another adapter. sub says what it is for.
-func (a *Adapter) ownEVD(op string, d *evd.Dispatcher, sub hw.Subtype) error {
+func (a *base) ownEVD(op string, d *evd.Dispatcher, sub hw.Subtype) error {
 	if d == nil || wiring(d).Serves(a.cfg.IA) {
 		return nil
 	}
@@ -28,7 +28,9 @@ func (a *Adapter) ownEVD(op string, d *evd.Dispatcher, sub hw.Subtype) error {
 }
 
 // ownParts refuses parts of another adapter.
-func (a *Adapter) ownParts(p *parts) error {
+
+// checkForeign refuses parts that are another adapter's.
+func (p *parts) checkForeign(a *base) error {
 	return cmp.Or(a.ownPZ("", p.pz), a.ownEVD("", p.recv, hw.HandleEVDRecv),
 		a.ownEVD("", p.request, hw.HandleEVDRequest), a.ownEVD("", p.conn, hw.HandleEVDConn))
 }

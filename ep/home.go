@@ -1,6 +1,7 @@
 package ep
 
 import (
+	"godat/ep/internal/life"
 	"godat/ep/internal/line"
 	"godat/evd"
 	"godat/hw"
@@ -11,20 +12,12 @@ import (
 // home is an endpoint as the owner of its mailbox.
 type home Endpoint
 
-// mailbox returns the endpoint's mailbox; nil for a nil endpoint.
-func (e *Endpoint) mailbox() *line.Mailbox {
-	if e == nil {
-		return nil
-	}
-	return &e.box
-}
+func (h *home) machine() *machine { return (*machine)(h) }
 
-func (h *home) Handle(told uint32) { h.machine.handle(told) }
-func (h *home) Execute()           { h.machine.execute() }
-func (h *home) Ended()             { h.machine.announceEndOnceFlushed() }
-func (h *home) Failed(err error) {
-	h.machine.endConnection(inFailure, broken, nil, &hw.Cause{Text: "the device refused a request", Err: err})
-}
+func (h *home) Handle(told uint32) { h.machine().handle(told) }
+func (h *home) Execute()           { h.machine().execute() }
+func (h *home) Ended()             { h.machine().ended() }
+func (h *home) Failed(err error)   { h.machine().take(life.InFailure, life.Detail{Err: err}) }
 
 var errForeignShot = &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandleEVDRequest, Text: "the one-shot's dispatcher is another adapter's"}
 
@@ -39,14 +32,14 @@ func (h *home) Arm(shot *evd.OneShot, to *delivery.Dispatcher) (*delivery.Queue,
 // NoRoom is line.Owner.NoRoom. A dispatcher that was aborted with its adapter has no room either; its
 // endpoint was closed before, and the error says so.
 func (h *home) NoRoom(call string, to *delivery.Queue) error {
-	if (*Endpoint)(h).State() == closed {
-		return stateError(call, closed)
+	if s := (*Endpoint)(h).at(); s == life.Closed {
+		return s.Refusal(call)
 	}
 	return fullQueue((*Endpoint)(h), call, to)
 }
 
 // NotIn is line.Owner.NotIn. It names the state that the poster has seen, which may be another by now.
-func (h *home) NotIn(call string, s line.State) error { return stateError(call, State(s.Number())) }
+func (h *home) NotIn(call string, s line.State) error { return life.State(s.Number()).Refusal(call) }
 
 func (h *home) Why() *hw.Cause { return h.cause.Load() }
 

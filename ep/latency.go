@@ -8,7 +8,6 @@ import (
 	"godat/ep/internal/line"
 	"godat/hw"
 	"godat/internal/delivery"
-	"godat/internal/door"
 )
 
 // How long requests take, from the post to the completion, is measured while somebody asks for
@@ -20,44 +19,6 @@ type latency struct {
 	since atomic.Int64 // when they began, by line.Clock; 0: they do not
 	mu    sync.Mutex   // held while since changes, and until all endpoints know
 	users int
-}
-
-// MeasureLatency measures the requests of all endpoints until stop is called, and until those
-// of others who measure are. The interface adapter calls it.
-func (a *Adapter) MeasureLatency(door.Key) (stop func()) {
-	a.latency.use(a, 1)
-	return sync.OnceFunc(func() { a.latency.use(a, -1) })
-}
-
-// MeasuresLatency reports whether somebody measures. The interface adapter calls it.
-func (a *Adapter) MeasuresLatency(door.Key) bool { return a.latency.since.Load() != 0 }
-
-// use counts a user who begins, or ends.
-func (l *latency) use(a *Adapter, n int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	before := l.users
-	switch l.users += n; {
-	case before == 0:
-		l.since.Store(line.Clock())
-	case l.users == 0:
-		l.since.Store(0)
-	default:
-		return
-	}
-	for _, e := range a.eps.list() {
-		l.tell(e)
-	}
-}
-
-// tell has the requests of an endpoint measured, or not any more.
-func (l *latency) tell(e *Endpoint) {
-	e.record.Mu.Lock()
-	defer e.record.Mu.Unlock()
-	q := &e.box.Requests
-	if r, now := q.Rules(), l.times(q.Op()); r.Measures() != now {
-		q.SetRules(*r, now)
-	}
 }
 
 // times reports whether the operations of a queue are to be measured now. A receive waits for

@@ -1,7 +1,6 @@
 package ep
 
 import (
-	"fmt"
 	"strings"
 
 	"godat/hw"
@@ -40,9 +39,6 @@ type PointSnapshot struct {
 	// Device has what the provider counts; nil if it counts nothing.
 	Device *hw.ListenerCounts
 }
-
-// String names the point as its own kind.
-func (p *point) String() string { return fmt.Sprint(p.self) }
 
 // snapshot describes the service point now.
 func (p *point) snapshot() PointSnapshot {

@@ -3,11 +3,9 @@ package ep
 import (
 	"slices"
 
+	"godat/ep/internal/life"
 	"godat/ep/internal/line"
-	"godat/evd"
 	"godat/hw"
-	"godat/hw/event"
-	"godat/internal/delivery"
 	"godat/internal/door"
 	"godat/mem"
 )
@@ -17,10 +15,10 @@ var modifiable = [...]struct {
 	fields Field
 	states uint32
 }{
-	{FieldPZ, 1<<Unconnected | 1<<TentativeConnectionPending},
+	{FieldPZ, 1<<life.Unconnected | 1<<life.TentativeConnectionPending},
 	{
 		fieldEVDs | FieldAttr&^fieldSpecific,
-		1<<Unconnected | 1<<Reserved | 1<<PassiveConnectionPending | 1<<TentativeConnectionPending,
+		1<<life.Unconnected | 1<<life.Reserved | 1<<life.PassiveConnectionPending | 1<<life.TentativeConnectionPending,
 	},
 	{fieldSpecific, 1 << Unconnected},
 }
@@ -31,7 +29,7 @@ const (
 )
 
 // mayModify reports whether all of the fields may be modified in that state.
-func mayModify(mask Field, s State) bool {
+func mayModify(mask Field, s life.State) bool {
 	for _, m := range modifiable {
 		if mask&m.fields != 0 && m.states>>s&1 == 0 {
 			return false
@@ -67,16 +65,16 @@ func (e *Endpoint) Modify(mask Field, p Param) error {
 	}
 	e.ctl.Lock()
 	defer e.ctl.Unlock()
-	if s := e.State(); !mayModify(mask, s) {
-		return stateError(op, s)
+	if s := e.at(); !mayModify(mask, s) {
+		return s.Refusal(op)
 	}
-	m := modification{mask: mask, old: e.ctl.parts()}
+	m := modification{mask: mask, old: e.parts()}
 	var err error
 	if m.now, err = m.old.with(op, e, mask, &p); err != nil {
 		return err
 	}
 	if m.old.qp != nil && m.now.needsDevice(e, &m.old) && e.windows.HasWindows() {
-		return wrap(op, &hw.Error{Type: hw.InvalidState, Sub: subtypes[e.State()], Text: "the endpoint has windows, which depend on it as it is"})
+		return wrap(op, &hw.Error{Type: hw.InvalidState, Sub: e.at().Subtype(), Text: "the endpoint has windows, which depend on it as it is"})
 	}
 	done, err := e.ctl.outlast(&m)
 	if err != nil {
@@ -87,51 +85,22 @@ func (e *Endpoint) Modify(mask Field, p Param) error {
 	if err != nil {
 		return wrap(op, err)
 	}
-	if err := e.ctl.do(&control{op: op, in: inModify, mod: &m}); err != nil {
+	if err := e.ctl.do(&control{op: op, in: life.InModify, mod: &m}); err != nil {
 		if giveUp() != nil { // the device can't close the new queue pair now: Close tries again
 			e.ctl.replaced = append(e.ctl.replaced, modification{old: m.now, now: m.old})
 		}
 		return err
 	}
 	e.ctl.replaced = append(e.ctl.replaced, m)
-	_ = e.ctl.closeReplaced() // if the device can't close the old queue pair now, Close tries again
+	_ = e.closeReplaced() // if the device can't close the old queue pair now, Close tries again
 	return nil
 }
-
-// closeReplaced gives back what the endpoint had before each Modify, or had acquired for one that
-// failed, and needs no more. What can't be given back stays listed. The caller holds the lock.
-func (ctl *controls) closeReplaced() error {
-	for len(ctl.replaced) > 0 {
-		m := &ctl.replaced[0]
-		if err := m.old.giveBack(ctl.e, &m.now); err != nil {
-			return err
-		}
-		ctl.replaced = ctl.replaced[1:]
-	}
-	return nil
-}
-
-// modification is a Modify that is under way.
-type modification struct {
-	mask     Field
-	old, now parts
-	made     bool
-}
-
-// owed is a dispatcher that Modify took away while receives were posted that complete to it.
-type owed struct {
-	to    *evd.Dispatcher
-	flags hw.Flags
-}
-
-// feed is what the endpoint feeds the dispatcher with.
-func (o owed) feed() delivery.Feed { return delivery.Feed{Streams: event.StreamDTO, Flags: o.flags} }
 
 // outlast keeps the dispatcher that Modify takes away in use, if receives are posted for it. The
 // caller calls done at the end, which releases the dispatcher if Modify has failed.
 func (ctl *controls) outlast(m *modification) (done func(), err error) {
 	o := owed{m.old.recv, m.old.attr.RecvFlags}
-	if o.to == nil || m.now.recv == o.to || ctl.e.box.Recvs.Outstanding() == 0 || slices.Contains(ctl.owed, o) {
+	if o.to == nil || m.now.recv == o.to || ctl.box.Recvs.Outstanding() == 0 || slices.Contains(ctl.owed, o) {
 		return func() {}, nil
 	}
 	if err := wiring(o.to).Feeds().Attach(o.feed()); err != nil {
@@ -144,14 +113,6 @@ func (ctl *controls) outlast(m *modification) (done func(), err error) {
 			wiring(o.to).Feeds().Detach(o.feed())
 		}
 	}, nil
-}
-
-// releaseOwed detaches the owed dispatchers, whose receives have completed. The caller holds the lock.
-func (ctl *controls) releaseOwed() {
-	for _, o := range ctl.owed {
-		wiring(o.to).Feeds().Detach(o.feed())
-	}
-	ctl.owed = nil
 }
 
 // with returns p with the fields of mask as in q.
@@ -198,18 +159,18 @@ func (p *parts) checkPZ(op string, e *Endpoint, pz *mem.PZ) error {
 // modify gives the endpoint its new parts. Modify has acquired what they need.
 func (m *machine) modify(c *control) error {
 	m.box.Token.Check()
-	mod, s := c.mod, m.e.State()
+	mod, s := c.mod, m.at()
 	if !mayModify(mod.mask, s) {
-		return stateError(c.op, s)
+		return s.Refusal(c.op)
 	}
 	if mod.mask&FieldRecvFlags != 0 && mod.now.attr.RecvFlags != mod.old.attr.RecvFlags && m.box.Recvs.Outstanding() != 0 {
-		return wrap(c.op, &hw.Error{Type: hw.InvalidState, Sub: subtypes[s], Text: "receives are posted"})
+		return wrap(c.op, &hw.Error{Type: hw.InvalidState, Sub: s.Subtype(), Text: "receives are posted"})
 	}
-	fitting{m.e}.change(&mod.now)
+	fitting{m.endpoint()}.change(&mod.now)
 	if mod.mask&FieldSoftHighWater != 0 {
-		m.e.marks.setSoft(m.e, mod.now.attr.SoftHighWatermark)
+		m.marks.setSoft(m.endpoint(), mod.now.attr.SoftHighWatermark)
 	}
-	m.e.record.note(chapter{what: whatModified})
+	m.record.note(chapter{what: what(c.in)})
 	mod.made = true
 	return nil
 }
@@ -251,10 +212,20 @@ func (f fitting) setRules(p *parts) {
 		MaxMessage: a.MaxMessageSize, MaxRDMA: a.MaxRDMASize, EndIsLast: e.endIsLast,
 	}
 	r.SetFlags(e.adapter.attr.Ops, a.RequestFlags, a.RecvFlags)
-	e.record.Mu.Lock() // latency.tell writes rules, too
+	e.record.Mu.Lock() // measure writes rules, too
 	defer e.record.Mu.Unlock()
 	r.EVD, r.Queues, r.IOV = p.request, wiring(p.request), a.MaxRequestIOV
 	e.box.Requests.SetRules(r, e.adapter.latency.times(hw.OpSend))
 	r.EVD, r.Queues, r.IOV, r.Shared = p.recv, wiring(p.recv), a.MaxRecvIOV, e.srq != nil
 	e.box.Recvs.SetRules(r, false)
+}
+
+// measure has the endpoint's requests measured, or not any more, as the adapter has it.
+func (f fitting) measure() {
+	f.e.record.Mu.Lock()
+	defer f.e.record.Mu.Unlock()
+	q := &f.e.box.Requests
+	if r, now := q.Rules(), f.e.adapter.latency.times(q.Op()); r.Measures() != now {
+		q.SetRules(*r, now)
+	}
 }

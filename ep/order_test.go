@@ -118,12 +118,12 @@ func TestAnAlarmThatWasReplacedDoesNotCount(t *testing.T) {
 	e := r.endpoint(nil)
 	require.NoError(t, e.Connect(ConnectConfig{Qual: r.psp.Qual(), Timeout: time.Hour}))
 	cr := RequestOf(r.next(r.cr))
-	replaced := &alarm{e: e}
+	replaced := &alarm{box: &e.box, running: &r.adapter.alarms}
 	r.adapter.alarms.Add(1)
 	replaced.ring()
 	require.Equal(t, ActiveConnectionPending, e.State())
 	r.none(r.conn)
-	e.machine.alarm.rang.Store(true)
+	e.alarm.rang.Store(true)
 	e.box.Tell(line.TellTimeout)
 	require.Equal(t, event.TimedOut, r.next(r.conn).Number)
 	require.NoError(t, cr.Reject(nil))

@@ -1,13 +1,16 @@
 package ep
 
-import "godat/hw"
+import (
+	"godat/ep/internal/life"
+	"godat/hw"
+)
 
 // PairAddr returns the values by which a peer pairs with the endpoint: the program gives them to the
 // peer's program by means of its own, such as a TCP connection. They last until Reset. A device that
 // can't pair, as iwarp's, fails with MODEL_NOT_SUPPORTED. DAT has no such call.
 func (e *Endpoint) PairAddr() (hw.PairAddr, error) {
 	const op = "ep.PairAddr"
-	c := &control{op: op, in: inPairAddr}
+	c := &control{op: op, in: life.InPairAddr}
 	if err := pair(e, c); err != nil {
 		return hw.PairAddr{}, err
 	}
@@ -32,7 +35,7 @@ func (e *Endpoint) Pair(peer hw.PairAddr) error {
 	if err := peer.Check(op); err != nil {
 		return err
 	}
-	return pair(e, &control{op: op, in: inPair, peer: peer})
+	return pair(e, &control{op: op, in: life.InPair, peer: peer})
 }
 
 // pair makes a call that needs a device which can pair.
@@ -51,12 +54,12 @@ func pair(e *Endpoint, c *control) error {
 // pairAddr asks the device for the queue pair's values.
 func (m *machine) pairAddr(c *control) (err error) {
 	m.box.Token.Check()
-	switch {
-	case m.e.State() == closed:
-		return stateError(c.op, closed)
+	switch s := m.at(); {
+	case s == life.Closed:
+		return s.Refusal(c.op)
 	case m.box.QP() == nil:
 		return &hw.Error{Op: c.op, Type: hw.InvalidState, Sub: hw.StateEPPZ, Text: "the endpoint has no protection zone yet"}
 	}
-	c.peer, err = m.e.adapter.cfg.Device.(hw.Pairer).Local(m.box.QP())
+	c.peer, err = m.adapter.cfg.Device.(hw.Pairer).Local(m.box.QP())
 	return wrap(c.op, err)
 }

@@ -2,11 +2,13 @@ package ep
 
 import (
 	"cmp"
+	"fmt"
 	"io"
 	"net"
 	"sync"
 	"sync/atomic"
 
+	"godat/ep/internal/life"
 	"godat/ep/internal/line"
 	"godat/evd"
 	"godat/hw"
@@ -26,11 +28,34 @@ var (
 	kindCSP = pointKind{"ep.CSP", hw.HandleCSP}
 )
 
+// PSPFlags say who makes the endpoints of a service point: DAT_PSP_FLAGS, with its
+// numbers.
+type PSPFlags uint8
+
+// The makers of endpoints.
+const (
+	// PSPConsumer: the program accepts with an endpoint that it made.
+	PSPConsumer PSPFlags = 0 // the program, which accepts with one of its own
+	// PSPProvider: each request comes with an endpoint in state
+	// TENTATIVE_CONNECTION_PENDING, without zone and dispatchers. The program sets
+	// those with Modify, and accepts with CR.Accept(nil, …). The endpoint is freed
+	// when its request is rejected or handed off.
+	PSPProvider PSPFlags = 1 // each request brings an endpoint, which Modify completes
+)
+
+// pointRegistry has the service points of an adapter, and the requests that came to them.
+type pointRegistry struct {
+	endpointRegistry
+	points table[*point, *point]
+	ended  endedPoints
+	crs    table[*CR, *CR] // not answered yet
+}
+
 // point is a service point: a listener, and a dispatcher that gets the requests. PSP,
 // RSP and CSP are points with the methods that DAT gives each of them.
 type point struct {
 	// Immutable after start.
-	adapter  *Adapter
+	adapter  *pointRegistry
 	number   uint64
 	self     io.Closer // the service point: the source of its events
 	to       *evd.Dispatcher
@@ -114,7 +139,7 @@ func (p *point) admit(r hw.Request, qual uint64) error {
 	}
 	p.adapter.crs.put(cr, cr)
 	if e := p.reserved; e != nil {
-		e.facts.reservedRequest = cr
+		e.facts.asked = &arrival{cr.request, cr.announce}
 		e.box.Tell(line.TellAsked) // the endpoint's step announces it
 	} else {
 		cr.announce()
@@ -171,6 +196,9 @@ func (p *point) answered(n *uint64) {
 	}
 }
 
+// String names the point as its own kind.
+func (p *point) String() string { return fmt.Sprint(p.self) }
+
 // isMade reports whether an adapter has made the service point.
 func (p *point) isMade() bool { return p != nil && p.adapter != nil }
 
@@ -213,7 +241,7 @@ func (p *point) close(k pointKind) error {
 		return wrap(op, err)
 	}
 	if p.reserved != nil && p.used.CompareAndSwap(false, true) {
-		_ = p.reserved.ctl.change(op, inRelease) // it fails if the provider failed meanwhile
+		_ = p.reserved.ctl.change(op, life.InRelease) // it fails if the provider failed meanwhile
 	}
 	wiring(p.to).Feeds().Detach(requestFeed)
 	p.gone = true
@@ -239,21 +267,8 @@ func (p *point) addr() net.Addr {
 	return p.listener.Addr()
 }
 
-// checkPoint returns what is wrong with the arguments that all service points share.
-func (a *Adapter) checkPoint(op string, d *evd.Dispatcher, backlog int) error {
-	switch {
-	case a == nil:
-		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleIA}
-	case d == nil:
-		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleEVDCR, Text: "a service point needs a dispatcher"}
-	case backlog < 0:
-		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "the backlog %d is negative", backlog)
-	}
-	return nil
-}
-
 // at returns the service point that listens on a qualifier, or nil.
-func (a *Adapter) at(qual uint64) *point {
+func (a *pointRegistry) at(qual uint64) *point {
 	for _, p := range a.points.list() {
 		if p.qual() == qual {
 			return p

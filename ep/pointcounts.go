@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"godat/hw"
-	"godat/internal/door"
 )
 
 // PointCounts sum what closed service points of a name counted.
@@ -42,14 +41,6 @@ func (c *PointCounts) add(p *pointCounts) {
 	c.Rejected += p.rejected
 	c.HandedOff += p.handedOff
 	c.Overflows += p.overflows
-}
-
-// SetName has the counts of the service point under the name of the listener that it is part of, once it is closed.
-// Package runtime calls it.
-func (p *PSP) SetName(_ door.Key, name string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.label = name
 }
 
 // leave takes a closed point from the adapter's list and adds its counts to those of the closed ones, in one
@@ -89,7 +80,7 @@ func (p *point) counts(n *uint64) {
 }
 
 // countedPoints returns the points that are not closed, in no order, and the sums of the others, by name.
-func (a *Adapter) countedPoints() (points []*point, ended []PointCounts) {
+func (a *pointRegistry) countedPoints() (points []*point, ended []PointCounts) {
 	a.points.mu.Lock()
 	defer a.points.mu.Unlock()
 	for _, c := range a.ended {

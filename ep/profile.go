@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"godat/ep/internal/life"
 	"godat/ep/internal/line"
 	"godat/evd"
 )
@@ -26,10 +27,10 @@ type profile struct {
 
 // localValid and remoteValid are the states in which the addresses of the connection have a meaning.
 const (
-	remoteValid = 1<<PassiveConnectionPending | 1<<ActiveConnectionPending | 1<<TentativeConnectionPending |
-		1<<DisconnectPending | 1<<CompletionPending | 1<<Connected
-	localValid = 1<<PassiveConnectionPending | 1<<ActiveConnectionPending |
-		1<<DisconnectPending | 1<<CompletionPending | 1<<Connected
+	remoteValid = 1<<life.PassiveConnectionPending | 1<<life.ActiveConnectionPending | 1<<life.TentativeConnectionPending |
+		1<<life.DisconnectPending | 1<<life.CompletionPending | 1<<life.Connected
+	localValid = 1<<life.PassiveConnectionPending | 1<<life.ActiveConnectionPending |
+		1<<life.DisconnectPending | 1<<life.CompletionPending | 1<<life.Connected
 )
 
 // address is a transport address, with its port split off as DAT has it.
@@ -72,10 +73,10 @@ func (p *profile) setAddresses(local, remote net.Addr) {
 }
 
 // peer returns the address and qualifier for another connection to the same peer.
-func (p *profile) peer() (addr string, qual uint64, s State) {
+func (p *profile) peer() (addr string, qual uint64, s life.State) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if s = stateIn(p.box); s != Connected {
+	if s = stateIn(p.box); s != life.Connected {
 		return "", 0, s
 	}
 	if p.target.qual != 0 {

@@ -5,6 +5,7 @@ import (
 
 	"godat/evd"
 	"godat/hw"
+	"godat/internal/door"
 )
 
 // PSP is a public service point: it listens for connection requests until it is
@@ -14,21 +15,6 @@ import (
 // [godat/runtime.IA.NewPSP] makes one. Requests that have come stay valid when it closes.
 // [godat/runtime.IA.Listen] makes a service point that also accepts.
 type PSP point
-
-// PSPFlags say who makes the endpoints of a service point: DAT_PSP_FLAGS, with its
-// numbers.
-type PSPFlags uint8
-
-// The makers of endpoints.
-const (
-	// PSPConsumer: the program accepts with an endpoint that it made.
-	PSPConsumer PSPFlags = 0 // the program, which accepts with one of its own
-	// PSPProvider: each request comes with an endpoint in state
-	// TENTATIVE_CONNECTION_PENDING, without zone and dispatchers. The program sets
-	// those with Modify, and accepts with CR.Accept(nil, …). The endpoint is freed
-	// when its request is rejected or handed off.
-	PSPProvider PSPFlags = 1 // each request brings an endpoint, which Modify completes
-)
 
 // PSPConfig says where a service point listens, and which dispatcher gets its
 // requests.
@@ -61,7 +47,7 @@ func (a *Adapter) NewPSP(cfg PSPConfig) (*PSP, error) {
 	if err := a.checkPrivate(op, cfg.Refusal); err != nil {
 		return nil, err
 	}
-	p := &PSP{adapter: a, to: cfg.Dispatcher, backlog: cfg.Backlog, refusal: cfg.Refusal, flags: cfg.Flags}
+	p := &PSP{adapter: &a.pointRegistry, to: cfg.Dispatcher, backlog: cfg.Backlog, refusal: cfg.Refusal, flags: cfg.Flags}
 	if err := p.point().start(op, p, cfg.Addr, cfg.Qual); err != nil {
 		return nil, err
 	}
@@ -124,3 +110,11 @@ func (p *PSP) Query(mask PSPField) (q PSPParam, err error) {
 // may be called once more.
 // It answers to dat_psp_free.
 func (p *PSP) Close() error { return p.point().close(kindPSP) }
+
+// SetName has the counts of the service point under the name of the listener that it is part of, once it is closed.
+// Package runtime calls it.
+func (p *PSP) SetName(_ door.Key, name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.label = name
+}

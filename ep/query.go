@@ -8,48 +8,6 @@ import (
 	"godat/mem"
 )
 
-// Field selects the fields that Query fills: DAT_EP_PARAM_MASK, with DAT 2.0's
-// numbers.
-type Field uint32
-
-// The fields of Param and of its Attr.
-const (
-	FieldIA              Field = 0x1        // IA
-	FieldState           Field = 0x2        // State
-	FieldComm            Field = 0x4        // Comm
-	FieldLocalAddr       Field = 0x8        // LocalAddr
-	FieldLocalQual       Field = 0x10       // LocalQual
-	FieldRemoteAddr      Field = 0x20       // RemoteAddr
-	FieldRemoteQual      Field = 0x40       // RemoteQual
-	FieldPZ              Field = 0x80       // PZ
-	FieldRecvEVD         Field = 0x100      // Recv
-	FieldRequestEVD      Field = 0x200      // Request
-	FieldConnectEVD      Field = 0x400      // Conn
-	FieldSRQ             Field = 0x800      // SRQ
-	FieldServiceType     Field = 0x1000     // Attr.ServiceType
-	FieldMaxMessageSize  Field = 0x2000     // Attr.MaxMessageSize
-	FieldMaxRDMASize     Field = 0x4000     // Attr.MaxRDMASize
-	FieldQoS             Field = 0x8000     // Attr.QoS
-	FieldRecvFlags       Field = 0x10000    // Attr.RecvFlags
-	FieldRequestFlags    Field = 0x20000    // Attr.RequestFlags
-	FieldMaxRecvDTOs     Field = 0x40000    // Attr.MaxRecvDTOs
-	FieldMaxRequestDTOs  Field = 0x80000    // Attr.MaxRequestDTOs
-	FieldMaxRecvIOV      Field = 0x100000   // Attr.MaxRecvIOV
-	FieldMaxRequestIOV   Field = 0x200000   // Attr.MaxRequestIOV
-	FieldMaxReadIn       Field = 0x400000   // Attr.MaxReadIn
-	FieldMaxReadOut      Field = 0x800000   // Attr.MaxReadOut
-	FieldSoftHighWater   Field = 0x1000000  // Attr.SoftHighWatermark
-	FieldMaxReadIOV      Field = 0x2000000  // Attr.MaxReadIOV
-	FieldMaxWriteIOV     Field = 0x4000000  // Attr.MaxWriteIOV
-	FieldTransportValues Field = 0x8000000  // ReceiverNotReady
-	FieldTransportAttr   Field = 0x10000000 // ReceiverNotReady, too
-	FieldProviderValues  Field = 0x20000000 // DrainTimeout
-	FieldProviderAttr    Field = 0x40000000 // DrainTimeout, too
-
-	FieldAttr Field = 0x7FFFF000 // all of Attr
-	FieldAll  Field = 0x7FFFFFFF
-)
-
 // Param describes an endpoint: DAT_EP_PARAM. Fields that were not asked for are zero.
 //
 // LocalAddr is the connection's while it is known; in every other state it is the adapter's
@@ -122,13 +80,6 @@ func (a *Attr) copyTo(b *Attr, mask Field) {
 	fill(mask&FieldMaxWriteIOV, &b.MaxWriteIOV, a.MaxWriteIOV)
 	fill(mask&(FieldTransportValues|FieldTransportAttr), &b.ReceiverNotReady, a.ReceiverNotReady)
 	fill(mask&(FieldProviderValues|FieldProviderAttr), &b.DrainTimeout, a.DrainTimeout)
-}
-
-// fill sets a field that was asked for.
-func fill[M ~uint32, T any](asked M, dst *T, v T) {
-	if asked != 0 {
-		*dst = v
-	}
 }
 
 // Status is a snapshot of an endpoint.

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"godat/ep/internal/life"
 	"godat/ep/internal/line"
 )
 
@@ -32,7 +33,7 @@ func (r *record) note(c chapter) {
 	c.at, c.times = now.UnixNano(), 1
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
-	if c.what == what(inEstablished) {
+	if c.what == what(life.InEstablished) || c.what == what(life.InFirstData) {
 		r.since = max(now.Sub(r.made), 1)
 		r.silence.Store(0)
 	}

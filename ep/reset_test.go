@@ -20,7 +20,7 @@ func TestAResetThatMeetsTheEndOfTheConnectionWaitsForIt(t *testing.T) {
 		require.True(t, a.box.Token.TakeOrKick())
 		reset := goResult(a.Reset)
 		r.await(func() bool { return a.box.Inside().Told(line.TellControl) })
-		a.facts.Down(hw.ReasonPeer, nil)
+		(*reports)(a).Down(hw.ReasonPeer, nil)
 		a.box.Inside().Run()
 		require.NoError(t, <-reset)
 

@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"godat/ep/internal/life"
+	"godat/ep/internal/line"
 	"godat/evd"
 	"godat/hw"
 	"godat/hw/event"
@@ -112,6 +114,12 @@ func (r *rig) pair(attr *Attr) (a, b *Endpoint) {
 	r.connect(a, b)
 	return a, b
 }
+
+// closed is the state of an endpoint that is gone.
+const closed = State(life.Closed)
+
+// inBox is the state as a mailbox has it.
+func (s State) inBox() line.State { return inBox(life.State(s)) }
 
 // force sets a state by hand, and restores the old one before the endpoint closes.
 func (r *rig) force(e *Endpoint, s State) {

@@ -3,6 +3,7 @@ package ep
 import (
 	"cmp"
 
+	"godat/ep/internal/life"
 	"godat/evd"
 	"godat/hw"
 )
@@ -35,15 +36,15 @@ func (a *Adapter) NewRSP(cfg RSPConfig) (*RSP, error) {
 	if err := cmp.Or(a.checkPoint(op, cfg.Dispatcher, 0), alive(op, e)); err != nil {
 		return nil, err
 	}
-	if e.adapter != a {
+	if e.adapter != &a.endpointRegistry {
 		return nil, &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleEP, Text: "the endpoint belongs to another adapter"}
 	}
-	if err := e.ctl.change(op, inReserve); err != nil {
+	if err := e.ctl.change(op, life.InReserve); err != nil {
 		return nil, err
 	}
-	r := &RSP{adapter: a, to: cfg.Dispatcher, reserved: e}
+	r := &RSP{adapter: &a.pointRegistry, to: cfg.Dispatcher, reserved: e}
 	if err := r.point().start(op, r, cfg.Addr, cfg.Qual); err != nil {
-		_ = e.ctl.change(op, inRelease) // it fails only if the provider failed meanwhile: no other call moves a RESERVED endpoint
+		_ = e.ctl.change(op, life.InRelease) // it fails only if the provider failed meanwhile: no other call moves a RESERVED endpoint
 		return nil, err
 	}
 	return r, nil

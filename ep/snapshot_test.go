@@ -150,7 +150,7 @@ func TestAStoryHasTheLastChaptersAndCountsWhatRepeats(t *testing.T) {
 func TestAPeersSilenceIsThatOfTheConnection(t *testing.T) {
 	r := newRig(t)
 	a, b := r.pair(nil)
-	a.facts.Silent(time.Minute)
+	(*reports)(a).Silent(time.Minute)
 	assert.Equal(t, time.Minute, a.Snapshot().Silence)
 	assert.Zero(t, b.Snapshot().Silence)
 	require.NoError(t, a.Disconnect(Abrupt))
@@ -171,7 +171,7 @@ func TestTheKindsOfEndsAreBounded(t *testing.T) {
 	_, ok := e.box.Token.TryTake()
 	require.True(t, ok)
 	for code := range 2 * mostEnds {
-		n.note(e.machine.end(0, &hw.Cause{Layer: hw.LayerDDP, Code: code}))
+		n.note((*machine)(e).end(0, &hw.Cause{Layer: hw.LayerDDP, Code: code}))
 	}
 	require.True(t, e.box.Token.Release())
 	counts, last := n.snapshot()

@@ -1,8 +1,6 @@
 package ep
 
 import (
-	"cmp"
-	"math"
 	"sync"
 	"sync/atomic"
 
@@ -11,7 +9,6 @@ import (
 	"godat/hw"
 	"godat/hw/event"
 	"godat/internal/delivery"
-	"godat/internal/door"
 	"godat/internal/memory"
 	"godat/mem"
 )
@@ -24,7 +21,7 @@ import (
 // [godat/runtime.IA.NewSRQ] makes one, and [Config] names it. Close fails while an endpoint takes from it.
 type SRQ struct {
 	// Immutable after NewSRQ.
-	adapter *Adapter
+	adapter *srqRegistry
 	number  uint64
 	pz      *mem.PZ
 	zone    *memory.Zone // the pz's
@@ -52,6 +49,12 @@ type SRQ struct {
 	closed bool
 }
 
+// srqRegistry has the shared receive queues of an adapter.
+type srqRegistry struct {
+	base
+	srqs table[hw.SRQ, *SRQ]
+}
+
 // sharedSlot is the slot of a receive; busy from the post to the completion.
 type sharedSlot struct {
 	cookie uint64
@@ -72,52 +75,6 @@ type feed struct {
 type SRQAttr struct {
 	MaxRecvDTOs int // receives posted whose completion is not delivered yet; default 16
 	MaxRecvIOV  int // segments of a receive; default 4
-}
-
-// NewSRQ makes a shared receive queue for endpoints of the zone. Attributes that the device does not
-// allow are INVALID_PARAMETER, a device without shared receive queues is MODEL_NOT_SUPPORTED.
-// It answers to dat_srq_create.
-func (a *Adapter) NewSRQ(pz *mem.PZ, attr SRQAttr) (*SRQ, error) {
-	const op = "ep.NewSRQ"
-	switch {
-	case a == nil:
-		return nil, &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleIA}
-	case pz == nil:
-		return nil, &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandlePZ, Text: "a shared receive queue needs a protection zone"}
-	}
-	if err := a.ownPZ(op, pz); err != nil {
-		return nil, err
-	}
-	dev, ok := a.cfg.Device.(hw.SharedReceiver)
-	if !ok {
-		return nil, hw.Errorf(op, hw.ModelNotSupported, hw.NoSubtype, "shared receive queues on %s", a.attr.Device)
-	}
-	depths := min(a.attr.MaxSRQDepth, maxDepth)
-	segments := min(a.attr.MaxSRQSegments, maxIOV)
-	attr.MaxRecvDTOs = cmp.Or(attr.MaxRecvDTOs, min(defaultDTOs, depths))
-	attr.MaxRecvIOV = cmp.Or(attr.MaxRecvIOV, min(defaultIOV, segments))
-	if attr.MaxRecvDTOs < 1 || attr.MaxRecvDTOs > depths || attr.MaxRecvIOV < 1 || attr.MaxRecvIOV > segments {
-		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg3, "%d receives of %d segments; this device allows 1 to %d of 1 to %d",
-			attr.MaxRecvDTOs, attr.MaxRecvIOV, depths, segments)
-	}
-	zone := pz.Zone(door.Key{})
-	if err := zone.Use(op); err != nil {
-		return nil, err
-	}
-	q := &SRQ{adapter: a, number: srqs.Add(1), pz: pz, zone: zone, iov: attr.MaxRecvIOV, depth: attr.MaxRecvDTOs, cqRoom: math.MaxInt}
-	q.low.Event = event.Event{Number: event.AsyncEPBroken, Source: q, Data: event.SRQLowWatermark}
-	q.grow(q.depth)
-	var err error
-	q.hw, err = dev.NewSRQ(hw.SRQConfig{
-		Zone: zone.Device(), Depth: attr.MaxRecvDTOs, Segments: attr.MaxRecvIOV, OnLow: q.reportLow,
-	})
-	if err != nil {
-		zone.Unuse()
-		return nil, wrap(op, err)
-	}
-	a.srqs.put(q.hw, q)
-	a.counters.srqs.whole.Add(1)
-	return q, nil
 }
 
 // SRQOf returns the shared receive queue that an asynchronous error is about, or nil.
@@ -257,18 +214,3 @@ var (
 )
 
 func deadSRQ(op string) error { return wrap(op, errDeadSRQ) }
-
-// checkSRQ returns what is wrong with a configuration that has a shared receive queue.
-func (cfg *Config) checkSRQ(op string, a *Adapter) error {
-	switch q := cfg.SRQ; {
-	case q == nil:
-		return nil
-	case q.adapter != a:
-		return hw.Errorf(op, hw.InvalidHandle, hw.HandleSRQ, "the shared receive queue is another adapter's")
-	case q.pz != cfg.PZ:
-		return hw.Errorf(op, hw.ProtectionViolation, hw.NoSubtype, "the shared receive queue is of another zone")
-	case cfg.Attr == nil:
-		return hw.Errorf(op, hw.InvalidParameter, hw.Arg7, "an endpoint with a shared receive queue needs attributes")
-	}
-	return nil
-}

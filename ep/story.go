@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"godat/ep/internal/life"
 	"godat/hw"
 	"godat/hw/event"
 )
@@ -30,20 +31,9 @@ type chapter struct {
 type what uint8
 
 const (
-	whatFailed   = what(numInputs) + iota // the device reported that an operation failed
-	whatEnded                             // the end of the connection was announced
-	whatModified                          // Modify changed the endpoint
+	whatFailed = what(life.NumInputs) + iota // the device reported that an operation failed
+	whatEnded                                // the end of the connection was announced
 )
-
-var whatText = [...]string{
-	inConnect: "Connect was called", inAccept: "Accept was called",
-	inReserve: "a reserved service point listens for it", inRelease: "its reserved service point was closed",
-	inAsked: "a request came for it", inAcceptOwn: "Accept was called", inDisown: "its request was not accepted",
-	inEstablished: "connected", inRefused: "the attempt failed", inDown: "the connection is down",
-	inDrained: "all requests are done", inTimeout: "the time was up",
-	inAbrupt: "Disconnect was called", inGraceful: "a graceful Disconnect was called", inReset: "Reset was called",
-	inFailure: "the device refused a request", inClose: "Close was called", whatModified: "Modify was called",
-}
 
 func (c *chapter) String() string {
 	switch c.what {
@@ -52,7 +42,7 @@ func (c *chapter) String() string {
 	case whatEnded:
 		return "ended: " + c.number.String()
 	default:
-		return whatText[c.what]
+		return life.Input(c.what).String()
 	}
 }
 

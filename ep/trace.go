@@ -3,6 +3,7 @@ package ep
 import (
 	"io"
 
+	"godat/ep/internal/life"
 	"godat/hw"
 )
 
@@ -26,8 +27,8 @@ func (e *Endpoint) Trace(w io.WriteCloser) (stop func() error, err error) {
 	}
 	e.ctl.Lock() // no Connect, Reset or Close of the queue pair meanwhile
 	defer e.ctl.Unlock()
-	if s := e.State(); s != Connected {
-		return nil, stateError(op, s)
+	if s := e.at(); s != life.Connected {
+		return nil, s.Refusal(op)
 	}
 	t, ok := e.box.QP().(hw.Tracer)
 	if !ok {

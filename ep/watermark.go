@@ -1,28 +1,6 @@
 package ep
 
-import (
-	"sync/atomic"
-
-	"godat/evd"
-	"godat/hw"
-	"godat/hw/event"
-	"godat/internal/delivery"
-)
-
-// watermarks bound the receives that an endpoint has taken from a shared queue and
-// not completed.
-type watermarks struct {
-	soft, hard atomic.Int64        // NoWatermark: none
-	full       *delivery.AsyncNode // the event that soft was exceeded; made with the first soft
-}
-
-// setSoft sets the soft watermark. The caller holds e.ctl, or is still making e.
-func (w *watermarks) setSoft(e *Endpoint, soft int) {
-	if w.full == nil && soft != NoWatermark {
-		w.full = &delivery.AsyncNode{Event: event.Event{Number: event.AsyncEPBroken, Source: e, Data: event.EPSoftHighWatermark}}
-	}
-	w.soft.Store(int64(soft))
-}
+import "godat/hw"
 
 // SetWatermark bounds the receives that the endpoint has taken from its shared
 // receive queue and not completed. More than soft cause one asynchronous event with
@@ -49,16 +27,6 @@ func (e *Endpoint) SetWatermark(soft, hard int) error {
 	e.marks.hard.Store(int64(hard))
 	e.marks.setSoft(e, soft)
 	return nil
-}
-
-// taken checks n, the receives taken and not completed, against the watermarks, and
-// reports whether n exceeds the hard one.
-func (w *watermarks) taken(async *evd.Dispatcher, n int) (overrun bool) {
-	if soft := w.soft.Load(); soft != NoWatermark && int64(n) > soft && w.soft.CompareAndSwap(soft, NoWatermark) {
-		wiring(async).PutAsync(w.full)
-	}
-	hard := w.hard.Load()
-	return hard != NoWatermark && int64(n) > hard
 }
 
 // RecvQuery returns how many receives the endpoint has, and over how many places of
