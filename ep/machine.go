@@ -51,6 +51,7 @@ func (m *machine) take(in life.Input, d life.Detail) life.Effects {
 // tellLine tells the way of posts what to do.
 func (m *machine) tellLine(what life.Line) {
 	switch what {
+	case life.Stay:
 	case life.LetThrough:
 		m.box.EndDetour()
 	case life.Drain:

@@ -99,6 +99,7 @@ func (l *Life) Answer(s State, in Input, d Detail) Effects {
 		if in == InReset {
 			*l = Life{}
 		}
+	default: // Reserved and its like: nothing follows
 	}
 	return fx
 }
