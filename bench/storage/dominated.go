@@ -25,15 +25,14 @@ func better(a, b []float64) (list []float64) {
 	return list
 }
 
-// dominated says where the row adaptive is beyond its bounds: at which loads of a place, and by how much.
+// dominated says where the row of a program that sets nothing is beyond its bounds: at which loads of a
+// place, and by how much.
 func (s *Study) dominated(p Place) string {
-	if !p.polled() {
-		return ""
-	}
+	name := p.unset()
 	var beyond []string
 	all := 0
 	for _, l := range loads(s.Rates, s.Depths) {
-		own, one, other := s.at[key{p, adaptive, l}], s.at[key{p, channel, l}], s.at[key{p, poll, l}]
+		own, one, other := s.at[key{p, name, l}], s.at[key{p, channel, l}], s.at[key{p, poll, l}]
 		if own == nil || one == nil || other == nil || own.refused != nil || one.refused != nil || other.refused != nil || !own.known() {
 			continue
 		}
@@ -53,8 +52,8 @@ func (s *Study) dominated(p Place) string {
 			beyond = append(beyond, fmt.Sprintf("%v: %.2f (%.2f–%.2f) times the median latency of a channel", l, p50.Median, p50.Low, p50.High))
 		}
 	}
-	text := fmt.Sprintf("What an adapter does by itself is to take at most %v times the processor time of the better of a channel and polling, %v times the median latency of a channel, and %v %% of a core when idle. On %v, of %d loads, ",
-		mostProcessor, mostP50, mostIdle, p, all)
+	text := fmt.Sprintf("What a program gets that sets nothing (%s) is to take at most %v times the processor time of the better of a channel and polling, %v times the median latency of a channel, and %v %% of a core when idle. On %v, of %d loads, ",
+		name, mostProcessor, mostP50, mostIdle, p, all)
 	if beyond == nil {
 		return text + "none is beyond.\n\n"
 	}
