@@ -22,14 +22,13 @@ import (
 
 // adapterFlags say which adapter is opened, and how.
 type adapterFlags struct {
-	Provider      string            `help:"The interface adapter: loop, iwarp or iwarp:ADDRESS, ibv or ibv:DEVICE, or any name that is opened (default loop; of serve and dial iwarp)."`
-	Param         map[string]string `help:"A parameter of the provider, such as crc=false of iwarp. May be given several times." placeholder:"KEY=VALUE"`
-	ConsumerPolls bool              `help:"Have consumers poll a device of ibv, in place of the pinned poller."`
+	Provider string            `help:"The interface adapter: loop, iwarp or iwarp:ADDRESS, ibv or ibv:DEVICE, or any name that is opened (default loop; of serve and dial iwarp)."`
+	Param    map[string]string `help:"A parameter of the provider, such as crc=false of iwarp. May be given several times." placeholder:"KEY=VALUE"`
 }
 
 // config is a lane's, on the adapter; usual is the provider unless the flags say another.
 func (f adapterFlags) config(usual string) lane.Config {
-	return lane.Config{Provider: or(f.Provider, usual), Params: f.Param, ConsumerPolls: f.ConsumerPolls}
+	return lane.Config{Provider: or(f.Provider, usual), Params: f.Param}
 }
 
 // loadFlags say what is measured, and how it is shown.

@@ -23,7 +23,6 @@ shift
 # run FLAGS...: the guest's console is a terminal, which would get a progress bar.
 run() { "$bench" "$@" 2>"$TMPDIR/errors" || { cat "$TMPDIR/errors" && exit 1; }; }
 run delivery "$@" --no-anchors --rate=closed,200
-run delivery "$@" --no-anchors --rate=closed,200 --mode=poll --consumer-polls
 run latency "$@"
 run bandwidth "$@" --mode=poll,channel
 run connect "$@"

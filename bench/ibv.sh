@@ -7,8 +7,7 @@
 #
 # It prints the medians of the ratios with the extremes, and each pair to the standard error. Half a round trip of 64 bytes: ours /
 # ib_send_lat, polled and with events. The same through the whole library, for each way to
-# take events, beside the polled ib_send_lat: "channel", "wait" and "poll" with the pinned
-# poller, "driven" with consumers that poll the device. 64 KiB written: ours /
+# take events, beside the polled ib_send_lat. 64 KiB written: ours /
 # ib_write_bw. Writes of 4 KiB per second, 32 outstanding: through the library / on the
 # device alone, and examples/dattest / dapltest.
 # How long the receiver of a channel waits for what a poll found (BenchmarkIBVPinned):
@@ -75,7 +74,7 @@ dapl() {
 for pair in $(seq "$pairs"); do
   c latency 5 ib_send_lat -s 64 -n 1000 # t_typical
   ours latency BenchmarkSendLatency µs/half 1000x
-  for way in channel wait poll driven driven-wait driven-channel; do
+  for way in channel wait poll; do
     ours "$way" "BenchmarkIBVRoundTrip\$/^delivery=$way" µs/half 500x bench.test
   done
   for path in naive unlocked pinned; do

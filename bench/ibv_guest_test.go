@@ -18,19 +18,15 @@ import (
 // These run in the guest, on the verbs device that it was booted with, between two
 // adapters, as if they were in two processes.
 
-// onVerbs are the ways to empty the device's queues, with the ways to take events.
+// onVerbs are ways to take events.
 var onVerbs = []struct {
 	name   string
-	poller dat.PollerConfig
 	events dat.DispatcherConfig
 	next   func(*dat.Dispatcher) func() dat.Event
 }{
-	{"channel", dat.PollerConfig{}, dat.DispatcherConfig{Mode: dat.ModeChannel}, receiving},
-	{"wait", dat.PollerConfig{}, dat.DispatcherConfig{}, waiting},
-	{"poll", dat.PollerConfig{}, dat.DispatcherConfig{}, dequeuing},
-	{"driven", dat.PollerConfig{ConsumerPolls: true}, dat.DispatcherConfig{}, dequeuing},
-	{"driven-wait", dat.PollerConfig{ConsumerPolls: true}, dat.DispatcherConfig{}, waiting},
-	{"driven-channel", dat.PollerConfig{ConsumerPolls: true}, dat.DispatcherConfig{Mode: dat.ModeChannel}, receiving},
+	{"channel", dat.DispatcherConfig{Mode: dat.ModeChannel}, receiving},
+	{"wait", dat.DispatcherConfig{}, waiting},
+	{"poll", dat.DispatcherConfig{}, dequeuing},
 }
 
 func waiting(d *dat.Dispatcher) func() dat.Event {
@@ -65,9 +61,9 @@ func newVerbsEnd(tb testing.TB, cfg dat.DispatcherConfig, options ...dat.Option)
 	return e
 }
 
-func newVerbsEnds(tb testing.TB, poller dat.PollerConfig, cfg dat.DispatcherConfig) (a, b *verbsEnd) {
+func newVerbsEnds(tb testing.TB, cfg dat.DispatcherConfig) (a, b *verbsEnd) {
 	tb.Helper()
-	a, b = newVerbsEnd(tb, cfg, dat.WithPoller(poller)), newVerbsEnd(tb, cfg, dat.WithPoller(poller))
+	a, b = newVerbsEnd(tb, cfg), newVerbsEnd(tb, cfg)
 	a.connect(tb, b)
 	return a, b
 }
@@ -107,7 +103,7 @@ func (a *verbsEnd) trips(b *verbsEnd, n int, next func(*dat.Dispatcher) func() d
 func TestIBVRoundTrips(t *testing.T) {
 	for _, c := range onVerbs {
 		t.Run(c.name, func(t *testing.T) {
-			a, b := newVerbsEnds(t, c.poller, c.events)
+			a, b := newVerbsEnds(t, c.events)
 			copy(a.mem.Bytes(), "there and back")
 			a.trips(b, 200, c.next)
 			require.Equal(t, "there and back", string(b.mem.Bytes()[:14]))
@@ -127,7 +123,7 @@ func TestIBVRoundTrips(t *testing.T) {
 func BenchmarkIBVRoundTrip(b *testing.B) {
 	for _, c := range onVerbs {
 		b.Run("delivery="+c.name, func(b *testing.B) {
-			from, to := newVerbsEnds(b, c.poller, c.events)
+			from, to := newVerbsEnds(b, c.events)
 			from.trips(to, 16, c.next)
 			b.ResetTimer()
 			took := from.trips(to, b.N, c.next)
@@ -144,7 +140,7 @@ func BenchmarkIBVRoundTrip(b *testing.B) {
 // polls from the device. BenchmarkWrites of hw/ibv is the same without the library.
 func BenchmarkIBVWrites(b *testing.B) {
 	const size, most = 4 << 10, 32
-	from, to := newVerbsEnds(b, dat.PollerConfig{ConsumerPolls: true}, dat.DispatcherConfig{})
+	from, to := newVerbsEnds(b, dat.DispatcherConfig{})
 	local, remote := from.mem.Segment(0, size), to.mem.Remote(0, size)
 	buf := make([]dat.Event, most)
 	b.SetBytes(size)

@@ -49,7 +49,7 @@ func (d stamped) Poll(wcs []hw.WC) int {
 //
 //	naive     a locked, spinning thread polls and sends on the channel itself
 //	unlocked  the same on no thread of its own, yielding between polls
-//	pinned    poller, ring, deliverer, the dispatcher's channel
+//	pinned    the adapter's poller, which spins, and the dispatcher's channel
 func BenchmarkIBVPinned(b *testing.B) {
 	b.Run("path=naive", func(b *testing.B) { benchSender(b, runtime.LockOSThread, func() {}) })
 	b.Run("path=unlocked", func(b *testing.B) { benchSender(b, func() {}, runtime.Gosched) })
@@ -72,8 +72,7 @@ func benchSender(b *testing.B, begin, between func()) {
 			between()
 		}
 	}
-	alone := dat.PollerConfig{ConsumerPolls: true}
-	benchWrites(b, &at, alone, dat.DispatcherConfig{}, func(events *dat.Dispatcher) func() int64 {
+	benchWrites(b, &at, 0, dat.DispatcherConfig{}, func(events *dat.Dispatcher) func() int64 {
 		go run(events)
 		return func() int64 { return <-ch }
 	}, func() {
@@ -84,8 +83,7 @@ func benchSender(b *testing.B, begin, between func()) {
 
 func benchPinned(b *testing.B) {
 	var at atomic.Int64
-	spins := dat.PollerConfig{SpinRounds: math.MaxInt}
-	benchWrites(b, &at, spins, dat.DispatcherConfig{Mode: dat.ModeChannel}, func(events *dat.Dispatcher) func() int64 {
+	benchWrites(b, &at, math.MaxInt, dat.DispatcherConfig{Mode: dat.ModeChannel}, func(events *dat.Dispatcher) func() int64 {
 		return func() int64 {
 			ev := <-events.C()
 			check(ev.Status.Err())
@@ -96,12 +94,12 @@ func benchPinned(b *testing.B) {
 
 // benchWrites posts writes at intervals, from a goroutine of its own. The function that
 // begin returns waits for the next completion, and returns when a poll found it.
-func benchWrites(b *testing.B, at *atomic.Int64, poller dat.PollerConfig, cfg dat.DispatcherConfig,
+func benchWrites(b *testing.B, at *atomic.Int64, rounds int, cfg dat.DispatcherConfig,
 	begin func(*dat.Dispatcher) func() int64, end func(),
 ) {
 	b.Helper()
 	const period = 2 * time.Millisecond
-	from := newVerbsEnd(b, cfg, dat.WithPoller(poller), dat.WithProvider(stamping{ibv.New(), at}))
+	from := newVerbsEnd(b, cfg, dat.WithPoller(dat.PollerConfig{SpinRounds: rounds}), dat.WithProvider(stamping{ibv.New(), at}))
 	to := newVerbsEnd(b, cfg)
 	from.connect(b, to)
 	next := begin(from.events)

@@ -39,6 +39,8 @@
 //
 //   - [Polled], of a Device: completions stay in queues that a poller empties, as a
 //     device of hardware has them. Without it the device calls sinks.
+//   - [Sleeper], of a Polled device: its poller waits without a thread. Without it a thread blocks, and Go's
+//     scheduler takes tens of microseconds to notice that its processor is free.
 //   - [Progresser], of a Device: consumers that poll do the device's work, so that a
 //     message wakes no goroutine. Without it a goroutine of the device does the work.
 //   - [Watchable], of a QP: a Read of a byte stream receives in its own goroutine.

@@ -46,6 +46,15 @@ type Polled interface {
 	Wake()
 }
 
+// Sleeper is a Polled device that can be waited for without a thread. A thread that blocks in Wait
+// keeps its processor from other goroutines until Go's scheduler takes it back, which takes
+// 20 µs to 10 ms, and keeps the scheduler looking.
+type Sleeper interface {
+	// Sleep is Wait for a goroutine that is locked to no thread: it parks the goroutine alone, as
+	// a Read of a connection does.
+	Sleep() error
+}
+
 // CQConfig configures a completion queue.
 type CQConfig struct {
 	Depth         int    // completions it must hold

@@ -27,8 +27,8 @@ type PollCounts struct {
 	// Wakes counts wake-ups of goroutines and threads of the library that slept: of a
 	// dispatcher's deliverer by the thread that polls, and of whatever polls by consumers.
 	Wakes uint64
-	// Spun is the time from a poll that found nothing to the next one that found
-	// something, or to the sleep before that.
+	// Spun is what polls took that found nothing and were followed by another poll: their number,
+	// times what one takes while nothing else runs.
 	Spun time.Duration
 	// HandBacks counts how often consumers that had polled stopped, and the library took
 	// the device back.

@@ -143,11 +143,10 @@
 //
 // # What runs
 //
-// On a device whose completion queues must be polled, an adapter runs one pinned thread,
-// and one goroutine for each dispatcher that gets such completions. On fewer than 3
-// processors, or if the program promises to poll (PollerConfig.ConsumerPolls), it runs a
-// single goroutine instead. Each of them sleeps until the device wakes it, unless the next
-// completion is likely to come sooner than that takes ([PollerConfig]). For dispatchers with a callback it runs the tasks of a pool. Close
+// On a device whose completion queues must be polled, an adapter runs one goroutine. If the program
+// names processors for it ([PollerConfig]), it runs a thread on these instead, and one goroutine for each dispatcher
+// that gets such completions. Each of them sleeps until the device wakes it, unless the next
+// completion is likely to come sooner than that takes. For dispatchers with a callback it runs the tasks of a pool. Close
 // ends all of them. Providers have goroutines of their own; see their documentation.
 package runtime
 

@@ -119,8 +119,7 @@ var pollers = map[string]struct {
 	cfg    PollerConfig
 	events func(int) DispatcherConfig
 }{
-	"default":             {PollerConfig{}, channel}, // depends on the processors
-	"pinned":              {PollerConfig{DelivererRounds: 20}, channel},
-	"consumers":           {PollerConfig{ConsumerPolls: true}, polledQueue},
-	"consumers who don't": {PollerConfig{ConsumerPolls: true}, channel},
+	"default":   {PollerConfig{}, channel},
+	"pinned":    {PollerConfig{CPUs: allCPUs()}, channel},
+	"consumers": {PollerConfig{}, polledQueue},
 }

@@ -76,7 +76,7 @@ func Open(ctx context.Context, name string, opts ...Option) (*IA, error) {
 	ia.init(name, dev, &cfg, pool, async)
 	ia.release = from.release
 	ia.lists.dispatchers.drop = ia.lists.dropDispatcher
-	if err := ia.startPoller(cfg.poller, cfg.latency); err != nil {
+	if err := ia.startPoller(&cfg); err != nil {
 		return nil, errors.Join(err, ia.Close())
 	}
 	ia.log.Info("opened", zap.String("provider", ia.attr.Provider), zap.String("device", ia.attr.Device))
@@ -85,7 +85,7 @@ func Open(ctx context.Context, name string, opts ...Option) (*IA, error) {
 
 // startPoller makes the parts of the adapter, and for a polled device starts its
 // poller.
-func (ia *IA) startPoller(cfg PollerConfig, latency bool) error {
+func (ia *IA) startPoller(cfg *config) error {
 	ia.domain = mem.NewDomain(door.Key{}, ia.dev, ia)
 	breaks := &breakLog{log: ia.log, pool: ia.pool}
 	parts := ep.AdapterConfig{
@@ -95,13 +95,13 @@ func (ia *IA) startPoller(cfg PollerConfig, latency bool) error {
 	}
 	dev, polled := ia.dev.(hw.Polled)
 	if polled {
-		ia.polling = polling.New(dev, ia.attr.MaxCQDepth, polling.Config(cfg), ia.async.report)
+		ia.polling = polling.New(dev, ia.attr.MaxCQDepth, polling.Config(cfg.poller), ia.async.report)
 		parts.CQs = ia.polling
 	} else if p, ok := ia.dev.(hw.Progresser); ok {
 		ia.progress = progressOf(p)
 	}
 	ia.adapter = ep.NewAdapter(door.Key{}, parts)
-	if latency {
+	if cfg.latency {
 		ia.adapter.MeasureLatency(door.Key{})
 	}
 	if polled {

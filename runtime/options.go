@@ -67,7 +67,7 @@ func withLogger(log *zap.Logger) Option {
 // WithPool bounds the adapter's pool of goroutines.
 func WithPool(p PoolConfig) Option { return func(c *config) { c.pool = p } }
 
-// WithPoller configures the pinned poller, or lets the program poll instead. It has no
+// WithPoller configures what empties the completion queues of a polled device. It has no
 // effect on a device that completes by itself.
 func WithPoller(p PollerConfig) Option { return func(c *config) { c.poller = p } }
 

@@ -21,11 +21,10 @@ func TestASnapshotSaysWhatPolls(t *testing.T) {
 		options  []Option
 		way      string
 	}{
-		"loop":      {"loop", nil, ""},
-		"iwarp":     {"iwarp", nil, "sockets"},
-		"default":   {"sim", polled(PollerConfig{}), "goroutine"},
-		"pinned":    {"sim", polled(PollerConfig{DelivererRounds: 20}), "thread"},
-		"consumers": {"sim", polled(PollerConfig{ConsumerPolls: true}), "goroutine"},
+		"loop":    {"loop", nil, ""},
+		"iwarp":   {"iwarp", nil, "sockets"},
+		"default": {"sim", polled(PollerConfig{}), "goroutine"},
+		"pinned":  {"sim", polled(PollerConfig{CPUs: allCPUs()}), pinnedWay},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ia := open(t, tc.provider, tc.options...)
@@ -35,10 +34,13 @@ func TestASnapshotSaysWhatPolls(t *testing.T) {
 			}
 			assert.Equal(t, tc.way, snapshot(t, ia).Polls.Way)
 			_, client, server := both(t, ia, ConnConfig{Depth: 4, Message: 100})
+			asleep := func() bool { return ia.polling == nil || ia.polling.Asleep() }
+			require.Eventually(t, asleep, 10*time.Second, time.Millisecond)
 			before := *snapshot(t, ia).Polls
 			for range 3 {
 				say(t, client, "something")
 				hear(t, server)
+				require.Eventually(t, asleep, 10*time.Second, time.Millisecond)
 			}
 			after := *snapshot(t, ia).Polls
 			assert.Greater(t, after.Waits, before.Waits, "the device slept before")

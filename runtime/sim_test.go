@@ -118,7 +118,7 @@ func (p *pair) idle(t *testing.T, e *Endpoint, executed func() uint64) {
 // When the dispatcher changes, the endpoint's completions go to other queues of the
 // device, and its posted receives move along.
 func TestAnEndpointOfAPolledDeviceIsModified(t *testing.T) {
-	for _, cfg := range []PollerConfig{{}, {DelivererRounds: 20}, {ConsumerPolls: true}} {
+	for _, cfg := range []PollerConfig{{}, {CPUs: allCPUs()}} {
 		s := sim.New(sim.Config{Seed: 3})
 		ia := open(t, "sim", WithProvider(s), WithPoller(cfg))
 		p := connect(t, ia, channel(256))
@@ -194,7 +194,7 @@ func (p *pair) exchange(t *testing.T, n int, seed uint64) {
 func TestAnAdapterClosesWhileConsumersPoll(t *testing.T) {
 	for seed := range uint64(20) {
 		s := sim.New(sim.Config{Seed: seed})
-		ia := open(t, "sim", WithProvider(s), WithPoller(PollerConfig{ConsumerPolls: true}))
+		ia := open(t, "sim", WithProvider(s))
 		p := connect(t, ia, polledQueue(64))
 		p.establish(t)
 		var wg sync.WaitGroup
@@ -241,7 +241,11 @@ func TestEndpointsMayComeAndGoOnAPolledDevice(t *testing.T) {
 func TestClosingAPolledAdapterFlushesWhatIsOutstanding(t *testing.T) {
 	for seed := range uint64(20) {
 		s := sim.New(sim.Config{Seed: seed})
-		ia := open(t, "sim", WithProvider(s), WithPoller(PollerConfig{ConsumerPolls: seed%2 == 0}))
+		var cfg PollerConfig
+		if seed%2 == 0 {
+			cfg.CPUs = allCPUs()
+		}
+		ia := open(t, "sim", WithProvider(s), WithPoller(cfg))
 		p := connect(t, ia, channel(64))
 		p.establish(t)
 		for i := range 8 {

@@ -96,10 +96,7 @@ func forSolicited(t *testing.T, test func(t *testing.T, p *pair, b *Endpoint, re
 		"loop": nil,
 		"sim":  {WithProvider(sim.New(sim.Config{})), WithPoller(PollerConfig{SpinRounds: -1})},
 		"sim: pinned": {
-			WithProvider(sim.New(sim.Config{})), WithPoller(PollerConfig{SpinRounds: -1, DelivererRounds: 20}),
-		},
-		"sim: consumers": {
-			WithProvider(sim.New(sim.Config{})), WithPoller(PollerConfig{SpinRounds: -1, ConsumerPolls: true}),
+			WithProvider(sim.New(sim.Config{})), WithPoller(PollerConfig{SpinRounds: -1, CPUs: allCPUs()}),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,12 +13,9 @@ import (
 type Config struct {
 	Provider string // as dat.Open takes it
 	Params   map[string]string
-	// ConsumerPolls has consumers poll a device whose completion queues must be polled,
-	// in place of the pinned poller. Other devices don't care.
-	ConsumerPolls bool
-	Mode          mode.Mode
-	Size          int // bytes of a message
-	Depth         int // messages outstanding at most
+	Mode     mode.Mode
+	Size     int // bytes of a message
+	Depth    int // messages outstanding at most
 	// Conns is how many connections the messages go over in turns; 0 means 1. One
 	// consumer has the receives of all.
 	Conns int
@@ -28,7 +25,7 @@ type Config struct {
 
 // Adapter opens the adapter.
 func (c Config) Adapter() (*dat.IA, error) {
-	return dat.Open(context.Background(), c.Provider, dat.WithParams(c.Params), dat.WithPoller(dat.PollerConfig{ConsumerPolls: c.ConsumerPolls}))
+	return dat.Open(context.Background(), c.Provider, dat.WithParams(c.Params))
 }
 
 // In is the same with consumers of another mode.

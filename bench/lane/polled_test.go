@@ -1,7 +1,6 @@
 package lane
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -18,15 +17,13 @@ func TestSendsWithoutEventsAreRetiredThoughNobodyReadsTheirDispatcher(t *testing
 	const polled = "polled"
 	require.NoError(t, hw.Register(sim.New(sim.Config{Name: polled})))
 	t.Cleanup(func() { assert.NoError(t, hw.Unregister(polled)) })
-	for _, consumerPolls := range []bool{false, true} {
-		for _, m := range mode.All() {
-			t.Run(fmt.Sprintf("%s, consumers poll: %v", m.Name, consumerPolls), func(t *testing.T) {
-				const depth = 4
-				l, err := NewEndpoints(Config{Provider: polled, Mode: m, Size: 64, Depth: depth, ConsumerPolls: consumerPolls})
-				require.NoError(t, err)
-				carry(t, l, 3*(2*l.Slots()+64), depth) // three times the room for sends
-				require.NoError(t, l.Close())
-			})
-		}
+	for _, m := range mode.All() {
+		t.Run(m.Name, func(t *testing.T) {
+			const depth = 4
+			l, err := NewEndpoints(Config{Provider: polled, Mode: m, Size: 64, Depth: depth})
+			require.NoError(t, err)
+			carry(t, l, 3*(2*l.Slots()+64), depth) // three times the room for sends
+			require.NoError(t, l.Close())
+		})
 	}
 }

@@ -8,14 +8,13 @@ import (
 	"strings"
 
 	"godat/examples/nvmeof/intake"
-	dat "godat/runtime"
 )
 
 // Row is a way to take completions, at both ends.
 type Row struct {
 	Name   string
-	Intake intake.Way       // empty of a server on net.Conn
-	Poller dat.PollerConfig // of the adapters
+	Intake intake.Way // empty of a server on net.Conn
+	Rounds int        // of the adapters, PollerConfig.SpinRounds; but for comparisons 0
 	Does   string
 }
 
@@ -30,13 +29,13 @@ const (
 
 // rows are those that there are.
 func rows() []Row {
-	asleep := dat.PollerConfig{SpinRounds: -1}
+	const asleep = -1
 	return []Row{
 		{channel, intake.Channel, asleep, "each end receives one event at a time from a channel, and sleeps when none has come"},
 		{batches, intake.Batches, asleep, "each end receives batches of events from a channel, and sleeps when none has come"},
-		{poll, intake.Poll, dat.PollerConfig{ConsumerPolls: true}, "each end dequeues in a loop that never sleeps, and polls the device or reads the socket itself"},
-		{adaptive, intake.Batches, dat.PollerConfig{}, "what a program gets that sets nothing: batches, of an adapter that polls on while completions come sooner than a sleep costs, and sleeps otherwise"},
-		{onNet, "", dat.PollerConfig{}, "a plain server and client on net.Conn, with the same blocks and the same CRCs, and no protocol that another program speaks"},
+		{poll, intake.Poll, 0, "each end dequeues in a loop that never sleeps, and polls the device or reads the socket itself"},
+		{adaptive, intake.Batches, 0, "what a program gets that sets nothing: batches, of an adapter that polls on while completions come sooner than a sleep costs, and sleeps otherwise"},
+		{onNet, "", 0, "a plain server and client on net.Conn, with the same blocks and the same CRCs, and no protocol that another program speaks"},
 	}
 }
 
@@ -60,6 +59,14 @@ func (p Place) String() string {
 // polled reports whether the device has queues that must be polled. Of one without, such as iwarp's
 // sockets, batches are what a program gets that sets nothing.
 func (p Place) polled() bool { return !strings.HasPrefix(p.Provider, "iwarp") }
+
+// unset is the row of a program that sets nothing.
+func (p Place) unset() string {
+	if p.polled() {
+		return adaptive
+	}
+	return batches
+}
 
 // has reports whether a row can run there: a net.Conn takes the place of a wire.
 func (p Place) has(r Row) bool {

@@ -41,12 +41,12 @@ type opener struct {
 
 func (o *opener) open(ctx context.Context, p Place, row Row, device string) (*dat.IA, error) {
 	if !p.OneProcess() {
-		return dat.Open(ctx, p.Provider, dat.WithPoller(row.Poller))
+		return dat.Open(ctx, p.Provider, dat.WithPoller(dat.PollerConfig{SpinRounds: row.Rounds}))
 	}
 	if o.sim == nil {
 		o.sim = sim.New(sim.Config{MaxDelay: -1})
 	}
-	return dat.Open(ctx, simulated+":"+device, dat.WithProvider(o.sim), dat.WithPoller(row.Poller))
+	return dat.Open(ctx, simulated+":"+device, dat.WithProvider(o.sim), dat.WithPoller(dat.PollerConfig{SpinRounds: row.Rounds}))
 }
 
 // served is a target of the library's.

@@ -41,7 +41,7 @@ func mistaken() []Row {
 	ways := rows()
 	for i, r := range list {
 		if j, ok := other[r.Name]; ok {
-			list[i].Intake, list[i].Poller = ways[j].Intake, ways[j].Poller
+			list[i].Intake, list[i].Rounds = ways[j].Intake, ways[j].Rounds
 		}
 	}
 	return list

@@ -51,11 +51,7 @@ func (p *Provider) provider() hw.Provider {
 
 // options returns the options with which IA is opened.
 func (p *Provider) options(more ...dat.Option) []dat.Option {
-	options := []dat.Option{dat.WithProvider(p.Provider), dat.WithParams(p.Params)}
-	if p.Driven {
-		options = append(options, dat.WithPoller(dat.PollerConfig{ConsumerPolls: true}))
-	}
-	return append(options, more...)
+	return append([]dat.Option{dat.WithProvider(p.Provider), dat.WithParams(p.Params)}, more...)
 }
 
 // Gap is a set of ways in which a provider differs from DAT though it lacks no

@@ -53,7 +53,6 @@ var numbers = []struct {
 	{"ARCHITECTURE.md", "There are 4 × `Depth` buffers", "runtime", "buffersPerDepth", 4},
 	{"ARCHITECTURE.md", "2 × `Depth` for what this end sends", "runtime", "requestsPerDepth", 2},
 	{"ARCHITECTURE.md", "at most 15 more", "runtime", "mostAtOnce", 1 + 15},
-	{"ARCHITECTURE.md", "On fewer than 3 processors", "runtime/internal/polling", "minThreadProcs", 3},
 	{"ARCHITECTURE.md", "for what one call posts beyond 1 MiB", "hw/loop", "maxChunk", 1 << 20},
 	{"ARCHITECTURE.md", "up to 508 bytes, 248 unless the parameter `private` says more", "hw/iwarp/wire", "MaxPrivateEnhanced", 508},
 	{"ARCHITECTURE.md", "up to 508 bytes, 248 unless the parameter `private` says more", "hw/iwarp/wire", "MaxPrivateSiw", 248},
@@ -65,7 +64,6 @@ var numbers = []struct {
 	{"hw/ibv/doc.go", "unless given, every 30s if the peer is of this package", "hw/ibv", "defaultKeepalive", int64(30 * time.Second)},
 	{"hw/iwarp/doc.go", "private data is at most 512 octets", "hw/iwarp/wire", "MaxPrivate", 512},
 	{"hw/loop/doc.go", "1048576 unless set", "hw/loop", "maxChunk", 1 << 20},
-	{"runtime/doc.go", "On fewer than 3 processors", "runtime/internal/polling", "minThreadProcs", 3},
 	{"runtime/inspect/doc.go", "at most 4 requests render at a time", "runtime/inspect", "renders", 4},
 
 	{"runtime/stream/doc.go", "A Write of 16 KiB or more lends", "runtime/stream", "leastLent", 16 << 10},

@@ -30,14 +30,13 @@ type provider struct {
 	check    func(t *testing.T, p hw.Provider)
 }
 
-var providers = []provider{
+var providers = append([]provider{
 	{
 		name: "loop", adapters: [2]string{"loop:one", "loop:two"},
 		open: func(uint64) hw.Provider { return loop.Provider{} },
 	},
 	simulated("sim"),
-	simulated("sim, polled by its consumers", dat.WithPoller(dat.PollerConfig{ConsumerPolls: true})),
-}
+}, onThread()...)
 
 func simulated(name string, options ...dat.Option) provider {
 	return provider{

@@ -72,9 +72,7 @@ func run(ctx context.Context, o *options, out io.Writer) (err error) {
 	case testFunctional:
 		return o.area.Run(ctx, o.provider, o.cases, out)
 	}
-	// A consumer that polls for events polls a verbs device, too, as in the C program.
-	polls := dat.PollerConfig{ConsumerPolls: o.poll || o.mode == "p"}
-	ia, err := dat.Open(ctx, o.provider, dat.WithPoller(polls))
+	ia, err := dat.Open(ctx, o.provider)
 	if err != nil {
 		return err
 	}

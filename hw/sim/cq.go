@@ -179,6 +179,14 @@ func (d *Device) Wait() error {
 	return d.waiter.wait()
 }
 
+// Sleep implements [hw.Sleeper].
+func (d *Device) Sleep() error {
+	d.calls.waits.Add(1)
+	d.enter(&d.queues.waiting, "Sleep")
+	defer d.queues.waiting.Store(false)
+	return d.waiter.sleep()
+}
+
 // Wake implements [hw.Polled].
 func (d *Device) Wake() { d.waiter.wake() }
 

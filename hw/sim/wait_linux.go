@@ -4,39 +4,47 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 	"sync/atomic"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// waiter puts a poller to sleep on two descriptors: one that the device makes readable,
-// like a completion channel, and one for Wake. Its wait blocks the thread in poll(2), as
-// a real device's poller does.
+// waiter puts a poller to sleep on a descriptor that the device, like a completion channel, and
+// Wake make readable. wait blocks the thread in poll(2), and sleep the goroutine alone.
 type waiter struct {
-	done, woken atomic.Int32 // -1 when closed
+	file   *os.File // has the descriptor
+	conn   syscall.RawConn
+	fd     atomic.Int32 // -1 when closed
+	readFn func(fd uintptr) bool
+	count  [8]byte // of one waiter at a time
 }
 
 func newWaiter() (*waiter, error) {
-	done, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
+	fd, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
-	woken, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
-	if err != nil {
-		_ = unix.Close(done)
-		return nil, fmt.Errorf("eventfd: %w", err)
-	}
-	w := &waiter{}
-	w.done.Store(int32(done))
-	w.woken.Store(int32(woken))
-	return w, nil
+	w := &waiter{file: os.NewFile(uintptr(fd), "eventfd")}
+	w.fd.Store(int32(fd))
+	w.readFn = w.read
+	w.conn, err = w.file.SyscallConn()
+	return w, err
 }
 
-func (w *waiter) completed() { signal(w.done.Load()) }
-func (w *waiter) wake()      { signal(w.woken.Load()) }
+func (w *waiter) completed() { w.wake() }
+
+// wake adds one to the eventfd. The write fails only when the counter is full, and then the
+// descriptor is readable anyway.
+func (w *waiter) wake() {
+	var one [8]byte
+	binary.NativeEndian.PutUint64(one[:], 1)
+	_, _ = unix.Write(int(w.fd.Load()), one[:])
+}
 
 func (w *waiter) wait() error {
-	fds := []unix.PollFd{{Fd: w.done.Load(), Events: unix.POLLIN}, {Fd: w.woken.Load(), Events: unix.POLLIN}}
+	fds := []unix.PollFd{{Fd: w.fd.Load(), Events: unix.POLLIN}}
 	for {
 		if _, err := unix.Poll(fds, -1); err == nil {
 			break
@@ -44,24 +52,19 @@ func (w *waiter) wait() error {
 			return fmt.Errorf("poll: %w", err)
 		}
 	}
-	var count [8]byte
-	for _, fd := range fds {
-		if fd.Revents&unix.POLLIN != 0 {
-			_, _ = unix.Read(int(fd.Fd), count[:]) // resets the whole count to 0
-		}
-	}
+	w.read(uintptr(fds[0].Fd))
 	return nil
 }
 
-func (w *waiter) close() {
-	_ = unix.Close(int(w.done.Swap(-1)))
-	_ = unix.Close(int(w.woken.Swap(-1)))
+func (w *waiter) sleep() error { return w.conn.Read(w.readFn) }
+
+// read resets the whole count to 0. It reports whether there was any.
+func (w *waiter) read(fd uintptr) bool {
+	_, err := unix.Read(int(fd), w.count[:])
+	return !errors.Is(err, unix.EAGAIN)
 }
 
-// signal adds one to an eventfd. The write fails only when the counter is full, and then
-// the descriptor is readable anyway.
-func signal(fd int32) {
-	var one [8]byte
-	binary.NativeEndian.PutUint64(one[:], 1)
-	_, _ = unix.Write(int(fd), one[:])
+func (w *waiter) close() {
+	w.fd.Store(-1)
+	_ = w.file.Close()
 }

@@ -36,4 +36,7 @@ func (w *waiter) wait() error {
 	return nil
 }
 
+// sleep is wait, which keeps no thread.
+func (w *waiter) sleep() error { return w.wait() }
+
 func (w *waiter) close() {}

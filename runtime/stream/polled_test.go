@@ -35,6 +35,6 @@ func TestACallThatWaitsPutsTheAdapterInCharge(t *testing.T) {
 }
 
 func TestAStreamIsANetConnWhereConsumersPoll(t *testing.T) {
-	r := openRig(t, "sim", Config{}, dat.WithProvider(sim.New(sim.Config{Seed: 1})), dat.WithPoller(dat.PollerConfig{ConsumerPolls: true}))
+	r := openRig(t, "sim", Config{}, dat.WithProvider(sim.New(sim.Config{Seed: 1})))
 	testConn(t, r)
 }

@@ -17,8 +17,7 @@ type Way string
 const (
 	Batches Way = "batches" // many events at a time, from a channel
 	Channel Way = "channel" // one event at a time, from a channel
-	// Poll dequeues in a loop, which keeps a processor busy for each queue while nothing comes. An
-	// adapter whose device is polled should be opened with PollerConfig.ConsumerPolls.
+	// Poll dequeues in a loop, which keeps a processor busy for each queue while nothing comes.
 	Poll Way = "poll"
 )
 

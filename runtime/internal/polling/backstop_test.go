@@ -1,7 +1,6 @@
 package polling
 
 import (
-	goruntime "runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,75 +15,25 @@ import (
 	"godat/internal/yield"
 )
 
-// The clock is the bubble's, so the back-stop is exactly where the test expects it.
-func TestTheBackStopNapsWhileConsumersPoll(t *testing.T) {
+func TestAConsumerThatGoesToSleepPutsTheBackStopInCharge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dev, to := newPolled(), newCollector()
-		engine, _ := newTestEngine(t, dev, Config{SpinRounds: -1, ConsumerPolls: true}, to)
+		dev := newPolled()
+		engine, _ := newEngine(t, dev, Config{SpinRounds: -1}, completeFunc(func([]hw.WC) {}))
 		cq := attach(t, engine, nil, 64)
 		synctest.Wait()
 		require.True(t, dev.asleep())
-		sent := 0
-		complete := func() {
-			cq.complete(wcs(sent, 1)...)
-			sent++
-		}
-		complete()
-		synctest.Wait()
-		to.requireAll(t, sent) // no consumer polls, so the back-stop does
-		for round := range 3 {
-			pollAs(engine, delivery.PollNow)
-			complete()
-			pollAs(engine, delivery.PollNow)
-			synctest.Wait()
-			require.False(t, dev.asleep(), "the completion woke the back-stop, and it leaves the device to consumers")
-			arms, polls := dev.arms.Load(), dev.polls.Load()
-			for range 10 {
-				time.Sleep(drivenPeriod / 2)
-				complete()
-				pollAs(engine, delivery.PollNow)
-				polls++
-			}
-			to.requireAll(t, sent)
-			require.Equal(t, arms, dev.arms.Load())
-			require.Equal(t, polls, dev.polls.Load(), "round %d: nobody else polls", round)
-
-			complete()
-			time.Sleep(2 * drivenPeriod)
-			synctest.Wait()
-			to.requireAll(t, sent)
-			require.True(t, dev.asleep(), "the back-stop took over")
-			require.Greater(t, dev.arms.Load(), arms)
-		}
-		engine.Detach(cq, 64)
-	})
-}
-
-func TestAConsumerThatGoesToSleepPutsTheBackStopInCharge(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		dev, to := newPolled(), newCollector()
-		engine, _ := newTestEngine(t, dev, Config{SpinRounds: -1, ConsumerPolls: true}, to)
-		cq := attach(t, engine, nil, 64)
-		synctest.Wait()
 		began := time.Now()
-		for sent := 1; sent <= 6; {
-			if sent%2 == 0 { // the back-stop naps
-				pollAs(engine, delivery.PollNow)
-				cq.complete(wcs(sent-1, 1)...)
-				sent++
-				pollAs(engine, delivery.PollNow)
-				synctest.Wait()
-				require.False(t, dev.asleep())
-			} else { // the back-stop waits
-				pollAs(engine, delivery.PollNow)
-			}
+		for range 3 {
+			handOver(t, engine, cq)
+			require.False(t, dev.asleep(), "the back-stop naps")
 			pollAs(engine, delivery.PollBeforeSleep)
 			synctest.Wait()
 			require.True(t, dev.asleep())
-			cq.complete(wcs(sent-1, 1)...)
+			require.Equal(t, "goroutine", engine.Way())
+			found := engine.Counts().Found
+			cq.complete(wcs(0, 1)...)
 			synctest.Wait()
-			to.requireAll(t, sent)
-			sent++
+			require.Equal(t, found+1, engine.Counts().Found)
 		}
 		assert.Zero(t, time.Since(began), "it took no period")
 		engine.Detach(cq, 64)
@@ -105,15 +54,18 @@ func takeOne(t *testing.T, d *evd.Dispatcher, cq *polledCQ) {
 func TestTheBackStopLeavesTheDeviceToAConsumerThatIsBusyWithEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dev, to := newPolled(), new(delivered)
-		engine, _ := newTestEngine(t, dev, Config{SpinRounds: -1, ConsumerPolls: true}, perQueue{to})
-		d, cq := dispatcherOf(t, engine, to, evd.Config{QLen: 256})
+		engine, _ := newEngine(t, dev, Config{SpinRounds: -1}, perQueue{to})
+		d, cq := dispatcherOf(t, engine, to, evd.Config{QLen: 1024})
 		other, otherCQ := dispatcherOf(t, engine, to, evd.Config{QLen: 256, Mode: evd.ModeChannel})
-		buf := make([]event.Event, 1)
-		_, err := d.Dequeue(buf) // polls, and finds nothing
-		require.NoError(t, err)
+		buf := make([]event.Event, 8)
+		for i := 0; engine.Way() != "consumers"; i++ {
+			require.Less(t, i, 500, "the back-stop never leaves the device")
+			cq.complete(wcs(0, 1)...)
+			_, err := d.Dequeue(buf)
+			require.NoError(t, err)
+			synctest.Wait()
+		}
 		cq.complete(wcs(0, 64)...)
-		synctest.Wait()
-		require.False(t, dev.asleep(), "the completion woke the back-stop, and it leaves the device to consumers")
 		takeOne(t, d, cq)
 		arms, polls := dev.arms.Load(), dev.polls.Load()
 		for range 20 {
@@ -129,24 +81,7 @@ func TestTheBackStopLeavesTheDeviceToAConsumerThatIsBusyWithEvents(t *testing.T)
 		time.Sleep(2 * drivenPeriod)
 		synctest.Wait()
 		require.True(t, dev.asleep(), "the consumer takes nothing any more, so the back-stop took over")
-		takeOne(t, d, cq)
-		synctest.Wait()
-		require.False(t, dev.asleep(), "the consumer is back")
-		arms = dev.arms.Load()
-		time.Sleep(drivenPeriod * 3 / 4)
-		takeOne(t, d, cq)
-		time.Sleep(drivenPeriod * 3 / 4)
-		synctest.Wait()
-		assert.Equal(t, arms, dev.arms.Load())
-
-		pollAs(engine, delivery.PollBeforeSleep)
-		synctest.Wait()
-		assert.True(t, dev.asleep(), "a consumer sleeps, which completions must wake")
-		otherCQ.complete(wcs(0, 1)...)
-		takeOne(t, d, cq)
-		synctest.Wait()
-		assert.True(t, dev.asleep(), "and it sleeps still")
-		engine.Detach(cq, 256)
+		engine.Detach(cq, 1024)
 		engine.Detach(otherCQ, 256)
 	})
 }
@@ -174,7 +109,6 @@ func TestADequeueForACNOPutsTheBackStopInCharge(t *testing.T) {
 // Consumers poll queues that wake no goroutine, and are no reason to leave the device to
 // them.
 func TestWithoutConsumersThatPollTheBackStopTakesNoNap(t *testing.T) {
-	defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(2))
 	synctest.Test(t, func(t *testing.T) {
 		dev, to := newPolled(), newCollector()
 		engine, _ := newEngine(t, dev, Config{SpinRounds: -1}, perQueue{to})
@@ -283,7 +217,6 @@ func handOver(t *testing.T, engine *Engine, cq *polledCQ) {
 func TestConsumersThatFindCompletionsFirstGetTheDevice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dev := newPolled()
-		defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(2))
 		engine, _ := newEngine(t, dev, Config{}, completeFunc(func([]hw.WC) {}))
 		cq := attach(t, engine, nil, 64)
 		for round := range uint64(3) {
@@ -317,7 +250,6 @@ func TestConsumersThatFindCompletionsFirstGetTheDevice(t *testing.T) {
 func TestAConsumerThatPollsSeldomKeepsNoDevice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dev := newPolled()
-		defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(2))
 		engine, _ := newEngine(t, dev, Config{}, completeFunc(func([]hw.WC) {}))
 		cq := attach(t, engine, nil, 64)
 		handOver(t, engine, cq)
@@ -340,5 +272,35 @@ func TestAConsumerThatPollsSeldomKeepsNoDevice(t *testing.T) {
 		}
 		assert.Zero(t, time.Since(began), "it took no period")
 		engine.Detach(cq, 64)
+	})
+}
+
+// A consumer that has the device blocks in what it does with its events. Others, who take theirs from channels, wait
+// for at most two periods, once.
+func TestAConsumerThatBlocksDelaysOthersForTwoPeriodsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dev := newPolled()
+		var at []time.Time
+		engine, _ := newEngine(t, dev, Config{}, completeFunc(func(wcs []hw.WC) {
+			for range wcs {
+				at = append(at, time.Now())
+			}
+		}))
+		blocking, other := attach(t, engine, newDispatcher(t), 64), attach(t, engine, newDispatcher(t), 64)
+		handOver(t, engine, blocking)
+		for i := range 100 {
+			at = nil
+			began := time.Now()
+			other.complete(wcs(0, 3)...)
+			time.Sleep(2 * drivenPeriod)
+			synctest.Wait()
+			require.Len(t, at, 3)
+			if i > 0 {
+				require.Zero(t, at[2].Sub(began), "the device is the back-stop's")
+			}
+		}
+		assert.EqualValues(t, 1, engine.Counts().HandBacks)
+		engine.Detach(blocking, 64)
+		engine.Detach(other, 64)
 	})
 }

@@ -46,8 +46,7 @@ func (d *metronome) Wake()       {}
 //
 //	naive     a locked, spinning thread sends on the channel itself
 //	unlocked  the same on no thread of its own, yielding between polls
-//	pinned    poller, ring, deliverer, channel; below 3 processors a goroutine that polls
-//	          and delivers by itself
+//	pinned    the engine's goroutine polls and delivers
 func BenchmarkPinned(b *testing.B) {
 	b.Run("path=naive", func(b *testing.B) { benchSender(b, goruntime.LockOSThread, func() {}) })
 	b.Run("path=unlocked", func(b *testing.B) { benchSender(b, func() {}, goruntime.Gosched) })

@@ -45,9 +45,9 @@ func (d *driver) consumersHaveIt() bool {
 		c.by, c.taken = by, by.Taken()
 	}
 	switch away := d.away.Load(); {
-	case by != nil && (d.promised || away && often || !away && c.inVain >= enoughInVain):
+	case by != nil && (away && often || !away && c.inVain >= enoughInVain):
 		return true
-	case takes && (d.promised || away):
+	case takes && away:
 		d.tryPoll() // for others: the consumer does not poll while it finds events
 		return true
 	}

@@ -1,7 +1,6 @@
 package polling
 
 import (
-	goruntime "runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,18 +14,10 @@ import (
 	"godat/internal/delivery"
 )
 
-// ways are the ways to empty a device's queues.
-var ways = map[string]Config{
-	"thread": {DelivererRounds: 1}, "goroutine": {}, "consumers": {ConsumerPolls: true},
-}
-
-func underWay(t *testing.T, test func(t *testing.T, way string, cfg Config)) {
-	for way, cfg := range ways {
-		t.Run(way, func(t *testing.T) {
-			defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(2)) // of which none is to spare
-			test(t, way, cfg)
-		})
-	}
+// underWay runs a test with each way to empty a device's queues.
+func underWay(t *testing.T, test func(t *testing.T, way string, start func(testing.TB, hw.Polled, Config, Completer) (*Engine, *asyncLog))) {
+	t.Run("thread", func(t *testing.T) { test(t, "thread", newTestEngine) })
+	t.Run("goroutine", func(t *testing.T) { test(t, "goroutine", newEngine) })
 }
 
 // requireTrue compares the counts with what the device has seen.
@@ -39,11 +30,10 @@ func requireTrue(t *testing.T, dev *polled, c hw.PollCounts) {
 }
 
 func TestCountsAreWhatTheDeviceSaw(t *testing.T) {
-	underWay(t, func(t *testing.T, way string, cfg Config) {
+	underWay(t, func(t *testing.T, way string, start func(testing.TB, hw.Polled, Config, Completer) (*Engine, *asyncLog)) {
 		dev := newPolled()
-		cfg.SpinRounds = 3
-		engine, _ := newEngine(t, dev, cfg, completeFunc(func([]hw.WC) {}))
-		assert.Equal(t, map[bool]string{true: "thread", false: "goroutine"}[way == "thread"], engine.Way(), "no consumer has polled")
+		engine, _ := start(t, dev, Config{SpinRounds: 3}, completeFunc(func([]hw.WC) {}))
+		assert.Equal(t, way, engine.Way(), "no consumer has polled")
 		cq := attach(t, engine, nil, 64)
 		const rounds = 20
 		for i := range rounds {
@@ -59,11 +49,8 @@ func TestCountsAreWhatTheDeviceSaw(t *testing.T) {
 		c := engine.Counts()
 		requireTrue(t, dev, c)
 		assert.GreaterOrEqual(t, c.Waits, uint64(rounds), "each ended a sleep")
-		if way == "consumers" {
+		if way == "goroutine" {
 			assert.EqualValues(t, rounds/2, c.Consumers)
-			assert.NotZero(t, c.HandBacks)
-		} else {
-			assert.Zero(t, c.HandBacks)
 		}
 	})
 }
@@ -74,29 +61,26 @@ func waitAsleep(t *testing.T, dev *polled) {
 	require.Eventually(t, dev.asleep, 10*time.Second, 10*time.Microsecond)
 }
 
+// The deliverers of a thread sleep in the network poller, which no bubble knows.
 func TestNothingIsCountedWhileNothingHappens(t *testing.T) {
-	underWay(t, func(t *testing.T, way string, cfg Config) {
-		if way == "thread" {
-			return // its deliverers sleep in the network poller, which no bubble knows
+	synctest.Test(t, func(t *testing.T) {
+		dev := newPolled()
+		engine, _ := newEngine(t, dev, Config{}, completeFunc(func([]hw.WC) {}))
+		cq := attach(t, engine, nil, 64)
+		for i := range 100 {
+			pollAs(engine, delivery.PollNow)
+			cq.complete(wcs(i, 1)...)
+			synctest.Wait()
 		}
-		synctest.Test(t, func(t *testing.T) {
-			dev := newPolled()
-			engine, _ := newEngine(t, dev, cfg, completeFunc(func([]hw.WC) {}))
-			cq := attach(t, engine, nil, 64)
-			for i := range 100 {
-				pollAs(engine, delivery.PollNow)
-				cq.complete(wcs(i, 1)...)
-				synctest.Wait()
-			}
-			time.Sleep(3 * drivenPeriod)
-			synctest.Wait()
-			require.True(t, dev.asleep())
-			before := engine.Counts()
-			time.Sleep(time.Hour)
-			synctest.Wait()
-			assert.Equal(t, before, engine.Counts(), "an idle device is polled, or something sleeps and wakes")
-			engine.Detach(cq, 64)
-		})
+		handOver(t, engine, cq)
+		time.Sleep(3 * drivenPeriod)
+		synctest.Wait()
+		require.True(t, dev.asleep())
+		before := engine.Counts()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		assert.Equal(t, before, engine.Counts(), "an idle device is polled, or something sleeps and wakes")
+		engine.Detach(cq, 64)
 	})
 }
 

@@ -1,7 +1,6 @@
 package polling
 
 import (
-	"cmp"
 	goruntime "runtime"
 	"slices"
 	"sync/atomic"
@@ -25,7 +24,6 @@ type deliverer struct {
 	// Immutable.
 	to     Completer
 	report func(hw.AsyncEvent)
-	rounds int     // see Config.DelivererRounds
 	poller *poller // pushes to the rings
 	waker  *waker
 	ended  func(*deliverer) // called last
@@ -39,8 +37,8 @@ type deliverer struct {
 	buf [pollBatch]hw.WC
 }
 
-func newDeliverer(to Completer, rounds int, report func(hw.AsyncEvent), p *poller, w *waker, ended func(*deliverer)) *deliverer {
-	d := &deliverer{to: to, rounds: cmp.Or(rounds, defaultRounds), report: report, poller: p, waker: w, ended: ended}
+func newDeliverer(to Completer, report func(hw.AsyncEvent), p *poller, w *waker, ended func(*deliverer)) *deliverer {
+	d := &deliverer{to: to, report: report, poller: p, waker: w, ended: ended}
 	d.bindings.Store(new([]*cqBinding))
 	return d
 }
@@ -73,6 +71,9 @@ func (d *deliverer) wake() {
 	}
 }
 
+// idleRounds take longer than a round trip, and short enough to cost little.
+const idleRounds = 20
+
 var delivererLabel = labels.Of("a deliverer")
 
 // run is the goroutine's body.
@@ -101,7 +102,7 @@ func (d *deliverer) run() {
 // poller spins: a program that pays for a spinning thread does not want to pay for a
 // wake-up of microseconds behind it.
 func (d *deliverer) staysAwake(idle int) bool {
-	return d.rounds < 0 || idle < d.rounds || d.poller.spinsFor.Load() == d
+	return idle < idleRounds || d.poller.spinsFor.Load() == d
 }
 
 // drain delivers one batch from each ring and reports whether there was any.

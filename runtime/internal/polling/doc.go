@@ -7,11 +7,11 @@
 //	pinned   device ─Poll→ poller ─ring per queue→ deliverer per dispatcher ─Complete→ endpoints
 //	driven   device ─Poll→ holder of the driver's token ─Complete→ endpoints
 //
-// In the first, a locked thread polls (poller.go) and a goroutine for each dispatcher
-// delivers (deliverer.go). In the second, which is for where the thread would have no
-// processor of its own (config.go), the consumers of the dispatchers poll, and a
-// back-stop goroutine polls when they don't (driver.go, consumed.go). In both, what polls
-// sleeps unless the next completion is likely to come before a sleep pays (pace.go).
+// In the first, which is for a program that names processors for it, a locked thread polls
+// (poller.go) and a goroutine for each dispatcher delivers (deliverer.go). In the second, a
+// back-stop goroutine polls (driver.go), unless consumers of the dispatchers do (consumed.go).
+// In both, what polls sleeps unless the next completion is likely to come before a sleep
+// pays (pace.go).
 //
 // The package knows the contract with devices and the dispatchers. Its user gives it
 // the device, a [Completer], and a function that takes the device's errors.

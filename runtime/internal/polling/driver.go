@@ -27,17 +27,15 @@ import (
 // before it did: each of its own wake-ups was in vain. It keeps away as long as they go on
 // polling or are busy with the events that they got, and checks every drivenPeriod whether
 // they do. So a consumer that now and then looks at its dispatcher delays no other event, and
-// one that stops polling delays them by two periods, once. With Config.ConsumerPolls the
-// program has promised to poll, and the first poll is enough.
+// one that stops polling delays them by two periods, once.
 type driver struct {
 	// Immutable once started.
-	dev      hw.Polled
-	to       Completer
-	cpus     []int
-	promised bool // Config.ConsumerPolls
-	report   func(hw.AsyncEvent)
-	ready    chan error    // the outcome of start
-	done     chan struct{} // closed when the back-stop has ended
+	dev    hw.Polled
+	wait   func() error // the device's Wait, or Sleep if it has one
+	to     Completer
+	report func(hw.AsyncEvent)
+	ready  chan struct{} // closed when the price of a sleep is known
+	done   chan struct{} // closed when the back-stop has ended
 
 	// Shared.
 	token    atomic.Uint32
@@ -74,20 +72,24 @@ const drivenPeriod = time.Millisecond
 // newDriver makes a driver for a device. report takes errors of the device.
 func newDriver(dev hw.Polled, cfg Config, report func(hw.AsyncEvent)) *driver {
 	d := &driver{
-		dev: dev, cpus: cfg.CPUs, pace: newPace(cfg.SpinRounds), promised: cfg.ConsumerPolls, report: report,
-		ready: make(chan error, 1), done: make(chan struct{}), napEnd: make(chan struct{}, 1),
+		dev: dev, pace: newPace(cfg.SpinRounds), report: report,
+		ready: make(chan struct{}), done: make(chan struct{}), napEnd: make(chan struct{}, 1),
 		nap: time.NewTimer(drivenPeriod),
 	}
 	d.nap.Stop()
+	d.wait = dev.Wait
+	if s, ok := dev.(hw.Sleeper); ok {
+		d.wait = s.Sleep
+	}
 	return d
 }
 
-// start starts the back-stop, and returns when it runs on its processors. to takes
+// start starts the back-stop, and returns when that has measured what a sleep costs. to takes
 // the completions.
-func (d *driver) start(to Completer) error {
+func (d *driver) start(to Completer) {
 	d.to = to
 	go d.run()
-	return <-d.ready
+	<-d.ready
 }
 
 // stop ends the back-stop, and then takes the token for good, so that no consumer polls
@@ -192,17 +194,8 @@ func (d *driver) poll() int {
 func (d *driver) run() {
 	pollerLabel.Set()
 	defer close(d.done)
-	if len(d.cpus) > 0 {
-		goruntime.LockOSThread() // for good: the thread ends with the goroutine
-	}
-	err := setAffinity(d.cpus)
-	if err == nil {
-		d.pace.measure(d.dev, &d.counts)
-	}
-	d.ready <- err
-	if err != nil {
-		return
-	}
+	d.pace.measure(d.dev, d.wait, goruntime.Gosched, &d.counts)
+	close(d.ready)
 	for !d.stopping.Load() {
 		d.turn()
 	}
@@ -278,12 +271,12 @@ func (d *driver) sleep() {
 	}
 	d.token.Store(tokenFree)
 	if err == nil {
-		if n > 0 || d.stopping.Load() || d.promised && d.driven.Load() != nil {
+		if n > 0 || d.stopping.Load() {
 			return
 		}
 		yield.Point()
 		release.Count(&d.counts.waits, 1)
-		err = d.dev.Wait()
+		err = d.wait()
 	}
 	if err != nil {
 		// As in the pinned poller: from now on the back-stop polls at intervals.

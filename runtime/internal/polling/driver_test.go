@@ -52,7 +52,7 @@ func (d *delivered) Complete(wcs []hw.WC) {
 // undriven is an engine whose queues consumers poll, without a back-stop.
 func undriven(t testing.TB, dev hw.Polled, to Completer) *Engine {
 	t.Helper()
-	engine := New(dev, 1<<16, Config{ConsumerPolls: true}, nil)
+	engine := New(dev, 1<<16, Config{}, nil)
 	engine.to, engine.driver.to = to, to
 	return engine
 }
@@ -180,7 +180,7 @@ func TestAConsumerThatGetsCompletionsEndsTheBackStopsWait(t *testing.T) {
 
 func TestAWaitThatLooksAgainLeavesThePinnedPollerAsleep(t *testing.T) {
 	dev := newPolled()
-	engine := New(dev, 1<<16, Config{DelivererRounds: 1}, nil)
+	engine := threaded(dev, Config{}, nil)
 	engine.poller.asleep.Store(true)
 	pollAs(engine, delivery.PollAgain)
 	assert.True(t, engine.poller.asleep.Load())
@@ -188,13 +188,11 @@ func TestAWaitThatLooksAgainLeavesThePinnedPollerAsleep(t *testing.T) {
 	assert.False(t, engine.poller.asleep.Load())
 }
 
-func TestAThreadIsStartedOnlyWhereProcessorsAreToSpare(t *testing.T) {
-	for procs, want := range map[int]bool{1: false, 2: false, 3: true} {
+func TestAThreadIsStartedOnlyForAProgramThatNamesItsProcessors(t *testing.T) {
+	for _, procs := range []int{1, 2, 8} {
 		before := goruntime.GOMAXPROCS(procs)
-		assert.Equal(t, want, New(newPolled(), 1, Config{}, nil).poller != nil, "%d processors", procs)
-		assert.NotNil(t, New(newPolled(), 1, Config{CPUs: []int{0}}, nil).poller, "asked for by its processors")
-		assert.NotNil(t, New(newPolled(), 1, Config{DelivererRounds: -1}, nil).poller, "asked for by its deliverers")
-		assert.Nil(t, New(newPolled(), 1, Config{ConsumerPolls: true, DelivererRounds: 1}, nil).poller)
+		assert.Nil(t, New(newPolled(), 1, Config{}, nil).poller, "%d processors", procs)
+		assert.NotNil(t, New(newPolled(), 1, Config{CPUs: []int{0}}, nil).poller)
 		goruntime.GOMAXPROCS(before)
 	}
 }
@@ -207,7 +205,7 @@ func TestNothingIsLostWhenConsumersPollNowAndThen(t *testing.T) {
 	if testing.Short() {
 		rounds = 60
 	}
-	for i, cfg := range []Config{{ConsumerPolls: true, SpinRounds: -1}, {ConsumerPolls: true}, {}, {SpinRounds: -1}} {
+	for i, cfg := range []Config{{}, {SpinRounds: -1}, {SpinRounds: 5}} {
 		procs := []int{1, 2, 4}
 		ok := t.Run(fmt.Sprint(i), func(t *testing.T) {
 			defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(2))

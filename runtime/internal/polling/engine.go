@@ -31,7 +31,6 @@ type Engine struct {
 	driver *driver
 	depth  int // of a queue, unless an Attach needs more
 	limit  int // of a queue's depth
-	rounds int // Config.DelivererRounds
 	to     Completer
 	report func(hw.AsyncEvent)
 
@@ -55,12 +54,12 @@ func New(dev hw.Polled, maxDepth int, cfg Config, report func(hw.AsyncEvent)) *E
 	}
 	e := &Engine{
 		dev: dev, depth: min(depth, maxDepth), limit: maxDepth,
-		rounds: cfg.DelivererRounds, report: report,
+		report:     report,
 		bindings:   make(map[hw.CQ]*cqBinding),
 		owned:      make(map[*evd.Dispatcher][]*cqBinding),
 		deliverers: make(map[*evd.Dispatcher]*deliverer),
 	}
-	if cfg.hasThread() {
+	if len(cfg.CPUs) > 0 {
 		e.poller = newPoller(dev, cfg, report)
 	} else {
 		e.driver = newDriver(dev, cfg, report)
@@ -74,7 +73,8 @@ func New(dev hw.Polled, maxDepth int, cfg Config, report func(hw.AsyncEvent)) *E
 func (e *Engine) Start(to Completer) error {
 	e.to = to
 	if e.driver != nil {
-		return e.driver.start(to)
+		e.driver.start(to)
+		return nil
 	}
 	return e.poller.start()
 }
@@ -223,7 +223,7 @@ func (e *Engine) startDeliverer(b *cqBinding) error {
 		if err != nil {
 			return err
 		}
-		d = newDeliverer(e.to, e.rounds, e.report, e.poller, w, e.delivererEnded)
+		d = newDeliverer(e.to, e.report, e.poller, w, e.delivererEnded)
 		e.deliverers[b.dispatcher] = d
 		e.running.Add(1)
 		go d.run()

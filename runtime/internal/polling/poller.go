@@ -97,7 +97,7 @@ func (p *poller) run() {
 	goruntime.LockOSThread()
 	err := setAffinity(p.cpus)
 	if err == nil {
-		p.pace.measure(p.dev, &p.counts)
+		p.pace.measure(p.dev, p.dev.Wait, func() {}, &p.counts)
 	}
 	p.ready <- err
 	if err != nil {

@@ -18,22 +18,32 @@ import (
 	"godat/internal/yield"
 )
 
-// newTestEngine makes and starts an engine.
+// newTestEngine makes and starts an engine with a thread, which may run on any processor.
 func newTestEngine(t testing.TB, dev hw.Polled, cfg Config, to Completer) (*Engine, *asyncLog) {
 	t.Helper()
-	if !cfg.ConsumerPolls && cfg.DelivererRounds == 0 {
-		cfg.DelivererRounds = defaultRounds // so there is a thread, however few processors there are
-	}
-	return newEngine(t, dev, cfg, to)
+	log := new(asyncLog)
+	return started(t, threaded(dev, cfg, log.report), to), log
 }
 
+// threaded is an engine whose thread may run on any processor.
+func threaded(dev hw.Polled, cfg Config, report func(hw.AsyncEvent)) *Engine {
+	engine := New(dev, 1<<16, cfg, report)
+	engine.driver, engine.poller = nil, newPoller(dev, cfg, report)
+	return engine
+}
+
+func started(t testing.TB, engine *Engine, to Completer) *Engine {
+	t.Helper()
+	require.NoError(t, engine.Start(to))
+	t.Cleanup(func() { require.NoError(t, engine.Close()) })
+	return engine
+}
+
+// newEngine makes and starts an engine of which consumers may get the device.
 func newEngine(t testing.TB, dev hw.Polled, cfg Config, to Completer) (*Engine, *asyncLog) {
 	t.Helper()
 	log := new(asyncLog)
-	engine := New(dev, 1<<16, cfg, log.report)
-	require.NoError(t, engine.Start(to))
-	t.Cleanup(func() { require.NoError(t, engine.Close()) })
-	return engine, log
+	return started(t, New(dev, 1<<16, cfg, log.report), to), log
 }
 
 func attach(t testing.TB, engine *Engine, d *evd.Dispatcher, entries int) *polledCQ {
@@ -100,7 +110,7 @@ func TestADelivererThatParksMissesNoPush(t *testing.T) {
 		yield.Interleave(func() (first, second, check func()) {
 			w, err := newWaker()
 			require.NoError(t, err)
-			d := newDeliverer(nil, 0, nil, new(poller), w, nil)
+			d := newDeliverer(nil, nil, new(poller), w, nil)
 			b := &cqBinding{depth: 8}
 			b.carryTo(d)
 			d.add(b)
@@ -336,9 +346,9 @@ func TestMoreCompletionsThanTheQueueHoldsAreReported(t *testing.T) {
 }
 
 func TestADeviceThatCantWakeIsPolledNowAndThen(t *testing.T) {
-	for _, cfg := range []Config{{}, {DelivererRounds: 1}, {ConsumerPolls: true}} {
+	for _, make := range []func(testing.TB, hw.Polled, Config, Completer) (*Engine, *asyncLog){newEngine, newTestEngine} {
 		dev, to := newPolled(), newCollector()
-		engine, log := newEngine(t, dev, cfg, to)
+		engine, log := make(t, dev, Config{}, to)
 		dev.mu.Lock()
 		dev.armErr = errors.New("gone")
 		dev.mu.Unlock()
@@ -356,7 +366,7 @@ func TestADeviceThatCantWakeIsPolledNowAndThen(t *testing.T) {
 func TestClosingEndsThePollerWhateverItDoes(t *testing.T) {
 	for i := range 50 {
 		dev, to := newPolled(), newCollector()
-		engine := New(dev, 1<<16, Config{SpinRounds: 3, DelivererRounds: 1}, func(hw.AsyncEvent) {})
+		engine := threaded(dev, Config{SpinRounds: 3}, func(hw.AsyncEvent) {})
 		require.NoError(t, engine.Start(to))
 		cq := attach(t, engine, nil, 8)
 		cq.complete(wcs(0, 3)...)
@@ -374,7 +384,7 @@ func TestHandingOnAllocatesNothing(t *testing.T) {
 	w, err := newWaker()
 	require.NoError(t, err)
 	defer func() { require.NoError(t, w.close()) }()
-	f := newDeliverer(to, 0, nil, new(poller), w, nil)
+	f := newDeliverer(to, nil, new(poller), w, nil)
 	p := newPoller(dev, Config{}, nil)
 	l := &cqBinding{depth: 64}
 	l.carryTo(f)

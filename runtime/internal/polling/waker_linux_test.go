@@ -12,7 +12,7 @@ func TestAParkedDelivererIsWokenOncePerBatchAndAnAwakeOneNever(t *testing.T) {
 	w, err := newWaker()
 	require.NoError(t, err)
 	defer func() { require.NoError(t, w.close()) }()
-	f := newDeliverer(nil, 0, nil, new(poller), w, nil)
+	f := newDeliverer(nil, nil, new(poller), w, nil)
 	a, b := &cqBinding{depth: 64}, &cqBinding{depth: 64, tag: 1}
 	a.carryTo(f)
 	b.carryTo(f)

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package ledger
+
+func onThread() []provider { return nil }
