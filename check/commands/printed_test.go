@@ -76,7 +76,7 @@ var elsewhere = map[string]string{
 	`^make test-(ibv|iwarp test-ibv test-nvmeof)$`:               "stage verbs",
 	`^go run \./check/guest/cmd/guest `:                          "stage iwarp",
 	`^bash bench/(ibv|guest)\.sh`:                                "capability: verbs",
-	`^go run \./bench (peers )?--provider ibv:`:                  "capability: verbs",
+	`^go run \./bench (peers |storage )?--provider ibv:`:         "capability: verbs",
 	`^go run \./examples/rdmaping (pingpong|write_bw HOST)$`:     "capability: verbs",
 }
 
