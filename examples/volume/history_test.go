@@ -4,17 +4,15 @@ import (
 	"encoding/binary"
 	"flag"
 	"fmt"
-	"math"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/anishathalye/porcupine"
 	"github.com/stretchr/testify/require"
 
 	"godat/examples/nvmeof/nvme"
+	"godat/examples/volume/registers"
 )
 
 // shared are registers that all clients write. The first ones are so short that their data is in the entries of
@@ -43,65 +41,12 @@ func words(register int) [3]int {
 	return [...]int{0, n / 4, n - 16}
 }
 
-// access is a read or a write of a register.
-type access struct {
-	register, word int
-	write          bool
-	value          uint64
-}
-
-// model is a register. The output of a read is the value that it returned.
-var model = porcupine.Model{
-	Partition: func(history []porcupine.Operation) (parts [][]porcupine.Operation) {
-		by := make(map[[2]int][]porcupine.Operation)
-		for _, o := range history {
-			in := o.Input.(access)
-			key := [2]int{in.register, in.word}
-			by[key] = append(by[key], o)
-		}
-		for _, part := range by {
-			parts = append(parts, decided(part))
-		}
-		return parts
-	},
-	Init: func() any { return uint64(0) },
-	Step: func(state, input, output any) (bool, any) {
-		if in := input.(access); in.write {
-			return true, in.value
-		}
-		return output.(uint64) == state.(uint64), state
-	},
-	DescribeOperation: func(input, output any) string { return fmt.Sprintf("%+v → %v", input, output) },
-}
-
-// decided is the history of a register, in which writes without an answer have an end or are left out.
-// All values differ. A write that some read saw has had its effect by the end of the first such read;
-// one that no read saw explains none. So the verdict is the same, and porcupine finds it soon.
-func decided(part []porcupine.Operation) (all []porcupine.Operation) {
-	seen := make(map[uint64]int64) // up to when a value was read first
-	for _, o := range part {
-		if value := o.Output.(uint64); !o.Input.(access).write && (seen[value] == 0 || o.Return < seen[value]) {
-			seen[value] = o.Return
-		}
-	}
-	for _, o := range part {
-		if o.Return == math.MaxInt64 {
-			if o.Return = seen[o.Input.(access).value]; o.Return == 0 {
-				continue
-			}
-		}
-		all = append(all, o)
-	}
-	return all
-}
-
 // history is what clients saw.
 type history struct {
 	begun    time.Time
 	answered chan struct{} // has a value when there was an answer
 
-	mu  sync.Mutex
-	all []porcupine.Operation
+	registers.History
 }
 
 func newHistory() *history { return &history{begun: time.Now(), answered: make(chan struct{}, 1)} }
@@ -118,11 +63,9 @@ func (h *history) wait(answers int, most time.Duration) {
 	}
 }
 
-// add adds an operation on all words of a register. One that has not returned may still have its effect.
-func (h *history) add(client int, a access, begun time.Duration, returned bool, values [3]uint64) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	end := int64(math.MaxInt64)
+// add adds an access of a client, which began at some time. One that has not returned may still have its effect.
+func (h *history) add(client int, a registers.Access, begun time.Duration, returned bool, values [3]uint64) {
+	end := int64(registers.Never)
 	if returned {
 		end = int64(time.Since(h.begun))
 		select {
@@ -130,13 +73,7 @@ func (h *history) add(client int, a access, begun time.Duration, returned bool, 
 		default:
 		}
 	}
-	for i, value := range values {
-		a.word = i
-		if a.write {
-			value = a.value
-		}
-		h.all = append(h.all, porcupine.Operation{ClientId: client, Input: a, Output: value, Call: int64(begun), Return: end})
-	}
+	h.Add(client, a, int64(begun), end, values[:])
 }
 
 // client reads and writes registers until stop is closed.
@@ -147,27 +84,27 @@ func (h *history) client(host *multipath, number int, r *rand.Rand, stop <-chan 
 			return
 		default:
 		}
-		a := access{register: r.IntN(len(shared)), write: r.IntN(2) == 0, value: version<<8 | uint64(number)}
+		a := registers.Access{Register: r.IntN(len(shared)), Write: r.IntN(2) == 0, Value: version<<8 | uint64(number)}
 		h.try(host, number, a)
 	}
 }
 
 // try reads or writes a register.
-func (h *history) try(host *multipath, client int, a access) {
-	x := extentOf(a.register)
+func (h *history) try(host *multipath, client int, a registers.Access) {
+	x := extentOf(a.Register)
 	b := make([]byte, x.len)
 	op := nvme.IORead
-	if a.write {
-		op, b = nvme.IOWrite, placed(x.off, x.len, a.value)
+	if a.Write {
+		op, b = nvme.IOWrite, placed(x.off, x.len, a.Value)
 	}
 	begun := time.Since(h.begun)
 	never, err := host.try(op, b, x.off)
 	switch {
-	case err == nil && a.write:
+	case err == nil && a.Write:
 		h.add(client, a, begun, true, [3]uint64{})
 	case err == nil:
-		h.add(client, a, begun, true, seen(host.t, b, a.register))
-	case a.write && !never:
+		h.add(client, a, begun, true, seen(host.t, b, a.Register))
+	case a.Write && !never:
 		h.add(client, a, begun, false, [3]uint64{})
 	}
 	if err != nil {
@@ -213,7 +150,7 @@ func (h *history) load(host *multipath, r *rand.Rand, stop <-chan struct{}) {
 			return
 		default:
 		}
-		a := access{register: len(shared) + r.IntN(loads), write: r.IntN(4) != 0, value: version<<8 | number}
+		a := registers.Access{Register: len(shared) + r.IntN(loads), Write: r.IntN(4) != 0, Value: version<<8 | number}
 		h.try(host, number, a)
 	}
 }
@@ -225,23 +162,8 @@ func (h *history) end(t testing.TB, host *multipath) {
 		b := make([]byte, x.len)
 		begun := time.Since(h.begun)
 		host.must(nvme.IORead, b, x.off)
-		h.add(9, access{register: register}, begun, true, seen(t, b, register))
+		h.add(9, registers.Access{Register: register}, begun, true, seen(t, b, register))
 	}
-}
-
-// pause is the longest time without an answer.
-func (h *history) pause() (longest time.Duration) {
-	var ends []int64
-	for _, o := range h.all {
-		if o.Return != math.MaxInt64 {
-			ends = append(ends, o.Return)
-		}
-	}
-	slices.Sort(ends)
-	for i := 1; i < len(ends); i++ {
-		longest = max(longest, time.Duration(ends[i]-ends[i-1]))
-	}
-	return longest
 }
 
 var (
@@ -277,8 +199,8 @@ func runHistory(t *testing.T, seed uint64) tally {
 	h.during(c, seed, func() { x.run(h, 10) })
 	h.end(t, c.host())
 	c.same()
-	require.Equal(t, porcupine.Ok, porcupine.CheckOperationsTimeout(model, h.all, time.Minute))
-	x.tally.histories, x.tally.operations, x.tally.pause = 1, len(h.all)/3, h.pause()
+	require.NoError(t, h.Check(time.Minute))
+	x.tally.histories, x.tally.operations, x.tally.pause = 1, h.Answered(), h.Pause()
 	x.conclude()
 	return x.tally
 }

@@ -14,6 +14,7 @@ import (
 	"godat/examples/nvmeof/identity"
 	"godat/examples/volume/node"
 	"godat/examples/volume/raftlog"
+	"godat/examples/volume/registers"
 	dat "godat/runtime"
 )
 
@@ -26,7 +27,7 @@ type volume struct {
 	operator *dat.IA
 	pace     time.Duration // the most that a writer or a client pauses
 	draws    uint64        // the first source of random numbers of its parties
-	history  history
+	history  registers.History
 	marks    [][]mark // of each writer
 	lame     bool     // one of its members is not there, ever: so it waits while another one is away
 

@@ -95,5 +95,9 @@ func (v *volume) judge() {
 		}
 	}
 	v.readAll(all[0].up())
-	v.history.judge(v.w)
+	if err := v.history.Check(0); err != nil {
+		v.w.Wrong("%s: %v", v.name, err)
+		return
+	}
+	v.w.Step(v.name, "%d answered reads and writes of registers have an order", v.history.Answered())
 }

@@ -1,7 +1,6 @@
-package main
+package registers
 
 import (
-	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -22,12 +21,12 @@ func TestWhatIsDecidedHasTheSameVerdict(t *testing.T) {
 		for i := range 9 {
 			o := porcupine.Operation{ClientId: i, Call: 1 + r.Int64N(20), Output: uint64(0)}
 			o.Return = o.Call + 1 + r.Int64N(12)
-			a := access{write: r.IntN(2) == 0}
-			if a.write {
-				a.value = uint64(len(written))
-				written = append(written, a.value)
+			a := word{Access: Access{Write: r.IntN(2) == 0}}
+			if a.Write {
+				a.Value = uint64(len(written))
+				written = append(written, a.Value)
 				if r.IntN(2) == 0 {
-					o.Return = math.MaxInt64
+					o.Return = Never
 				}
 			} else {
 				o.Output = written[r.IntN(len(written))]
