@@ -64,6 +64,23 @@ func (f *file) set(slow time.Duration, full bool) {
 	f.slow, f.full = slow, full
 }
 
+// flip flips a bit of a record, and says of which.
+func (f *file) flip(draw *rand.Rand) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.all) == 0 {
+		return "no record"
+	}
+	r := &f.all[draw.IntN(len(f.all))]
+	if len(r.Data) == 0 {
+		return fmt.Sprintf("nothing of record %d, which is empty", r.Index)
+	}
+	r.Data = slices.Clone(r.Data) // others may have read it
+	at := draw.IntN(len(r.Data))
+	r.Data[at] ^= 1 << draw.IntN(8)
+	return fmt.Sprintf("byte %d of %d of record %d", at, len(r.Data), r.Index)
+}
+
 // sync is the wait of a write. The caller holds mu, which sync gives back meanwhile.
 func (f *file) sync() error {
 	if slow := f.slow; slow > 0 {

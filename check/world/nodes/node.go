@@ -108,6 +108,7 @@ func (m *member) start() error {
 		m.node = nil
 		m.mu.Unlock()
 		ran <- err
+		close(ran) // who ends a node that has ended hears of it, too
 	}()
 	m.w.Step(m.host, "node %d is there", m.id)
 	return nil

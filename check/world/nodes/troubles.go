@@ -12,10 +12,11 @@ import (
 // kinds are those of all troubles, some of them more often.
 var kinds = [...]string{
 	"stop", "cut", "cut", "slow", "full", "hold", "reset", "slip", "blackout", "flip", "forget", "replace", "join", "remove", "transfer",
+	"rot", "misread",
 }
 
 // wholes are those that a volume with a majority goes on through, or comes out of as it was.
-var wholes = []string{"slip", "full", "flip", "forget", "replace", "join", "remove"}
+var wholes = []string{"slip", "full", "flip", "forget", "replace", "join", "remove", "rot", "misread"}
 
 // troubles brings a trouble after the other, one at a time, so a majority is there.
 func (p Volume) troubles(w *program.World, all []*volume) {
@@ -42,6 +43,8 @@ func (p Volume) troubles(w *program.World, all []*volume) {
 			v.apart(kind, m, v.any(own), lasts)
 		case "flip", "forget":
 			v.damage(kind, m, own)
+		case "rot", "misread":
+			v.rot(kind, m, own)
 		case "slip":
 			v.slip(m, all)
 		default:
