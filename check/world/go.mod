@@ -6,6 +6,7 @@ require (
 	github.com/hashicorp/raft v1.7.3
 	github.com/stretchr/testify v1.12.1
 	github.com/tetratelabs/wazero v1.12.0
+	go.uber.org/goleak v1.3.0
 	godat v0.0.0
 	godat/examples v0.0.0
 )
@@ -43,7 +44,7 @@ require (
 	godat/check v0.0.0
 	godat/examples/volume v0.0.0
 	golang.org/x/sync v0.24.0 // indirect
-	golang.org/x/sys v0.49.0 // indirect
+	golang.org/x/sys v0.49.0
 )
 
 replace godat => ../..

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"godat/check/world/host"
-	"godat/check/world/program"
+	"godat/check/world/posts"
 )
 
 // Providers are those that programs run over.
@@ -60,7 +60,7 @@ const (
 
 // All are all programs of a guest over all providers.
 func All(guest string) (all []Run) {
-	names := program.Names
+	names := posts.Names
 	if guest == VolumeGuest {
 		names = []string{"volume"}
 	}

@@ -2,7 +2,8 @@
 package main
 
 import (
+	"godat/check/world/posts"
 	"godat/check/world/program"
 )
 
-func main() { program.Main(program.Named) }
+func main() { program.Main(posts.Named) }

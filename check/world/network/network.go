@@ -28,6 +28,7 @@ type Network struct {
 	mu    sync.Mutex
 	draw  *rand.Rand
 	ports int // that were given out
+	hosts map[string]bool
 	at    map[string]*Listener
 	ways  map[[2]string]*way
 	conns map[*Conn]struct{}
@@ -48,7 +49,7 @@ type way struct {
 func New(seed uint64, cfg Config) *Network {
 	return &Network{
 		cfg: cfg, draw: rand.New(rand.NewPCG(seed, 1)),
-		at: make(map[string]*Listener), ways: make(map[[2]string]*way), conns: make(map[*Conn]struct{}),
+		hosts: make(map[string]bool), at: make(map[string]*Listener), ways: make(map[[2]string]*way), conns: make(map[*Conn]struct{}),
 	}
 }
 
@@ -146,7 +147,12 @@ type Host struct {
 }
 
 // Host is the host of an address.
-func (n *Network) Host(addr string) *Host { return &Host{n, addr} }
+func (n *Network) Host(addr string) *Host {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.hosts[addr] = true
+	return &Host{n, addr}
+}
 
 type addr string
 
@@ -237,15 +243,18 @@ func (h *Host) Dial(ctx context.Context, address string) (net.Conn, error) {
 		return nil, context.Cause(ctx)
 	}
 	n.mu.Lock()
-	l := n.at[address]
+	l, there := n.at[address], n.hosts[back]
 	port := n.port()
 	n.mu.Unlock()
-	if l == nil {
+	switch {
+	case !there:
+		return nil, syscall.EHOSTUNREACH
+	case l == nil:
 		return nil, syscall.ECONNREFUSED
 	}
-	there, here := newStream(n, h.addr, back), newStream(n, back, h.addr)
-	dialer := &Conn{n: n, in: here, out: there, local: addr(net.JoinHostPort(h.addr, port)), remote: addr(address)}
-	server := &Conn{n: n, in: there, out: here, local: dialer.remote, remote: dialer.local}
+	out, in := newStream(n, h.addr, back), newStream(n, back, h.addr)
+	dialer := &Conn{n: n, in: in, out: out, local: addr(net.JoinHostPort(h.addr, port)), remote: addr(address)}
+	server := &Conn{n: n, in: out, out: in, local: dialer.remote, remote: dialer.local}
 	select {
 	case l.queue <- server:
 	case <-l.closed:

@@ -114,8 +114,12 @@ func TestAResetIsToldToBothEnds(t *testing.T) {
 
 func TestWhereNobodyListensADialIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := New(1, fast).Host("10.0.0.1")
+		n := New(1, fast)
+		h := n.Host("10.0.0.1")
 		_, err := h.Dial(t.Context(), "10.0.0.2:7")
+		require.ErrorIs(t, err, syscall.EHOSTUNREACH)
+		n.Host("10.0.0.2")
+		_, err = h.Dial(t.Context(), "10.0.0.2:7")
 		require.ErrorIs(t, err, syscall.ECONNREFUSED)
 		l, err := h.Listen("10.0.0.1:7")
 		require.NoError(t, err)

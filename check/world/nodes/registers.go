@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"godat/check/world/program"
 	"godat/examples/nvmeof/target"
 	"godat/examples/volume/node"
 	"godat/examples/volume/registers"

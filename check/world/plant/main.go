@@ -15,6 +15,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,7 +49,7 @@ func run(ctx context.Context, args []string) error {
 	flags.IntVar(&c.seeds, "seeds", 20, "seeds of each program over each provider")
 	flags.IntVar(&c.every, "every", 1, "plant each so manieth")
 	flags.DurationVar(&c.limit, "limit", 5*time.Minute, "real time for one fault; one that takes longer spins, or is not found")
-	flags.StringVar(&c.guest, "guest", world.Guest, "the guest: "+world.Guest+" or "+world.VolumeGuest)
+	flags.StringVar(&c.guest, "guest", "", "the guest: "+world.Guest+" or "+world.VolumeGuest+"; without it the second for faults of the volume, the first for all others")
 	flags.StringVar(&c.runs, "programs", "", "only programs over providers, such as calls/loop, that match this regular expression")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -150,6 +151,12 @@ func (c campaign) plant(ctx context.Context, path string) (found string, err err
 	overlay, err := patch.Overlay(root, dir, changes)
 	if err != nil {
 		return "", err
+	}
+	if c.guest == "" {
+		c.guest = world.Guest
+		if slices.ContainsFunc(changes, func(x patch.Change) bool { return strings.HasPrefix(x.File, "examples/volume/") }) {
+			c.guest = world.VolumeGuest
+		}
 	}
 	p, err := world.Build(ctx, ".", c.guest, dir, overlay)
 	if err != nil {

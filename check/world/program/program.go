@@ -16,7 +16,7 @@ type Size struct {
 	Rounds           int           // of each client
 	Troubles         int           // of the script
 	Without          []int         // those that are left out
-	Pause            time.Duration // of a writer of a volume, at most; 0 is as the program has it
+	Pause            time.Duration // of a writer of a volume, or between two lives of posts, at most; 0 is as the program has it
 }
 
 // Program is what runs in a world: it returns an error if it can't begin, and tells the world of

@@ -4,6 +4,7 @@ package program
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
@@ -46,9 +47,14 @@ const kept = 100
 // worlds counts those of the process: each has providers of its own names.
 var worlds atomic.Int64
 
-// New makes a world over a provider, "loop" or "iwarp". Steps are written to aloud, unless it is nil.
+// Over makes a world whose hosts have the adapters that open opens. Steps are written to aloud, unless it is nil.
+func Over(seed uint64, open func(host string) (*dat.IA, error), aloud io.Writer) *World {
+	return &World{Seed: seed, began: time.Now(), aloud: aloud, adapter: open, troubled: make(map[[2]string]bool), brought: make(map[string]int)}
+}
+
+// New makes a world over a provider, "loop" or "iwarp".
 func New(seed uint64, provider string, aloud io.Writer) (*World, error) {
-	w := &World{Seed: seed, began: time.Now(), aloud: aloud, troubled: make(map[[2]string]bool), brought: make(map[string]int)}
+	w := Over(seed, nil, aloud)
 	switch provider {
 	case "loop":
 		w.adapter = func(string) (*dat.IA, error) { return dat.Open(context.Background(), "loop") }
@@ -156,13 +162,17 @@ func (w *World) Wrong(format string, args ...any) {
 	w.wrongs = append(w.wrongs, text)
 }
 
-// End closes the adapters, and says whether all was right: a line that is the same for the same history,
+// End closes the adapters that the program has not closed, and says whether all was right: a line that is the same for the same history,
 // or an error with what was wrong and the steps before it.
 func (w *World) End() (history string, err error) {
 	for _, ia := range w.open {
-		if err := ia.CloseGraceful(); err != nil { // which fails while anything is left
+		err := ia.CloseGraceful() // which fails while anything is left
+		if err != nil && !errors.Is(err, dat.ErrInvalidHandle) {
 			w.Wrong("something is left on %v: %v", ia, err)
 			_ = ia.Close()
+		}
+		if s := ia.MemoryStats(); s != (dat.MemoryStats{}) {
+			w.Wrong("an adapter that is closed has memory: %+v", s)
 		}
 	}
 	w.mu.Lock()

@@ -1,5 +1,0 @@
-//go:build !linux
-
-package ledger
-
-func onThread() []provider { return nil }

@@ -1,0 +1,46 @@
+package posts
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/check/world/program"
+)
+
+func TestEveryBitOfACookieCounts(t *testing.T) {
+	for bit := range 64 {
+		d := newDesk(t).up()
+		e := d.send(0)
+		ev := event(d, e)
+		ev.Cookie ^= 1 << bit
+		d.main.take(ev)
+		assert.Equal(t, []Kind{Stranger}, d.kinds, "bit %d", bit)
+	}
+}
+
+func TestACookieIsFoundAgain(t *testing.T) {
+	const salt = 0xfedcba98765432
+	for _, id := range []uint32{0, 1, 7, maxAccount} {
+		for _, number := range []uint32{0, 31, 63} {
+			for _, i := range []uint32{0, 5, 1<<entryBits - 1} {
+				a, p, e, ok := decode(salt, encode(salt, 9, id, number, i))
+				require.True(t, ok)
+				assert.Equal(t, [...]uint32{id, number, i}, [...]uint32{a, p, e})
+			}
+		}
+	}
+}
+
+func TestTheSeedDecidesThePlans(t *testing.T) {
+	plans := func(seed uint64) (all []plan) {
+		l := &link{w: &world{World: program.Over(seed, nil, nil)}}
+		for n := range uint64(50) {
+			all = append(all, l.draw(l.w.dice(forLife, 3, n)))
+		}
+		return all
+	}
+	assert.Equal(t, plans(1), plans(1))
+	assert.NotEqual(t, plans(1), plans(2))
+}

@@ -1,0 +1,234 @@
+package posts
+
+import (
+	"godat/hw"
+	dat "godat/runtime"
+)
+
+const opSend = dat.OpSend
+
+// take enters an event into the books.
+func (o *consumer) take(ev *dat.Event) {
+	w := o.dispatcher.w
+	switch {
+	case ev.Number == dat.DTOCompletion:
+		o.completion(ev)
+	case ev.Number == dat.ConnectionRequest:
+		w.requested(ev)
+	case ev.Number.Stream() == dat.StreamConnection:
+		o.connection(ev)
+	case ev.Number == dat.SoftwareEvent:
+		payload, _ := ev.Software()
+		if m, ok := payload.(*mark); ok && m.got != nil {
+			o.last = o.last || m.last
+			close(m.got)
+		}
+	default:
+		w.complain(Alarm, "%s: %v", o.dispatcher.name, *ev)
+	}
+}
+
+// sight returns what the consumer has seen of an account.
+func (o *consumer) sight(a *account) *sight {
+	s := o.seen[a.id]
+	if s == nil {
+		if len(o.seen) >= sightsKept {
+			o.forget()
+		}
+		s = new(sight)
+		o.seen[a.id] = s
+	}
+	return s
+}
+
+// unannounced reports whether completions may come without ESTABLISHED: an endpoint
+// whose adapter is closed while it connects announces nothing any more, and reports
+// what it had received by then.
+func (s *sight) unannounced(b *books) bool { return s.said == 0 && b.closingAbruptly.Load() }
+
+// sightsKept is how many accounts an consumer remembers before it forgets those that
+// are sealed.
+const sightsKept = 256
+
+func (o *consumer) forget() {
+	for id := range o.seen {
+		if o.dispatcher.w.books.account(id) == nil {
+			delete(o.seen, id)
+		}
+	}
+}
+
+// style is how the consumer gets events.
+func (o *consumer) style() style {
+	switch o.place {
+	case atMain:
+		return o.dispatcher.style
+	case atShot:
+		return byShot
+	default:
+		return byRoute
+	}
+}
+
+// completion settles the entry of a completion.
+func (o *consumer) completion(ev *dat.Event) {
+	b := &o.dispatcher.w.books
+	p, e, i := b.find(ev.Cookie)
+	if e == nil {
+		b.complain(Stranger, "%s: nobody has posted this, or its endpoint was closed and all of it accounted for: %v", o.dispatcher.name, *ev)
+		return
+	}
+	switch was := e.claim(); was {
+	case posting, accepted:
+	case refused:
+		b.complain(Refused, "%s: it was refused, and completed: %v", p.name(e), *ev)
+		return
+	default:
+		b.complain(Twice, "%s: it completed again: %v", p.name(e), *ev)
+		return
+	}
+	b.counts.add(o.style(), 1)
+	b.counts.add(ev.Status, 1)
+	a := p.lane.account
+	ok := ev.Status == dat.StatusSuccess
+	o.compare(p, e, ev)
+	o.locate(p, e)
+	if o.place != atShot {
+		s := o.sight(a)
+		if why := s.orders[p.lane.dir].follow(p, e, i); why != "" {
+			b.complain(Disorder, "%s: at %s, %s", p.name(e), o.dispatcher.name, why)
+		}
+		if a.conn == o.dispatcher && o.place == atMain && !s.up && ev.Status != dat.StatusFlushed && !s.unannounced(b) {
+			b.complain(Misplaced, "%s: %v outside ESTABLISHED and the end, which come at the same dispatcher, where the last was %v", p.name(e), ev.Status, s.said)
+		}
+	}
+	if !ok {
+		a.excuse(p, e, ev.Status)
+	} else if e.op == dat.OpRecv {
+		a.arrival(p, e, ev)
+	}
+	p.settled(e, i, ok)
+	a.replenish(p)
+}
+
+// compare compares an event with the entry's post.
+func (o *consumer) compare(p *page, e *entry, ev *dat.Event) {
+	b := &o.dispatcher.w.books
+	if dat.EndpointOf(*ev) != p.lane.account.ep || ev.Op != e.op && (e.op != dat.OpRecv || ev.Op != dat.OpRecvInvalidate) {
+		b.complain(Mismatch, "%s: the event is of another endpoint or operation: %v", p.name(e), *ev)
+	}
+	if ev.Status != dat.StatusSuccess {
+		if ev.Length != 0 {
+			b.complain(Mismatch, "%s: it failed, and moved %d bytes", p.name(e), ev.Length)
+		}
+		return
+	}
+	switch {
+	case e.mustFail && !b.early:
+		b.complain(Mismatch, "%s: it had to fail: %v", p.name(e), *ev)
+	case e.flags&dat.Suppress != 0:
+		b.complain(Unasked, "%s: it was suppressed, and reported success", p.name(e))
+	case e.op == dat.OpRecv && ev.Length > e.length, e.op != dat.OpRecv && ev.Length != e.length:
+		b.complain(Mismatch, "%s: %d bytes: %v", p.name(e), ev.Length, *ev)
+	}
+}
+
+// locate checks that the event came to the place that the entry names.
+func (o *consumer) locate(p *page, e *entry) {
+	if o.dispatcher == p.lane.dispatcher && (o.place == e.place || e.place == churned && o.place == atMain) {
+		return
+	}
+	p.lane.account.books.complain(Misplaced, "%s: it came at place %d of %s", p.name(e), o.place, o.dispatcher.name)
+}
+
+// excuse checks that a failure has a cause, and that the status fits the cause.
+func (a *account) excuse(p *page, e *entry, status dat.Status) {
+	lf := a.life.Load()
+	ending := lf != nil && lf.ending.Load()
+	if !ending && !a.w.cfg.Unreliable && !a.fragile() && !a.closing.Load() {
+		a.books.complain(Causeless, "%s: %v, and nothing was done (%v)", p.name(e), status, lf)
+		return
+	}
+	if lf != nil && lf.promised(p, e) {
+		a.books.complain(Causeless, "%s: %v, and it was posted before its own side disconnected gracefully (at %d; %v)",
+			p.name(e), status, p.lane.bound.Load(), lf)
+	}
+	may := statuses(dat.StatusFlushed)
+	if lf != nil {
+		may |= lf.may
+	}
+	if a.w.cfg.Unreliable {
+		may |= unreliableStatuses
+	}
+	if a.fragile() {
+		may |= statuses(dat.StatusReceiverNotReady)
+	}
+	if may>>status&1 == 0 {
+		a.books.complain(Causeless, "%s: %v does not fit what was done (%v)", p.name(e), status, lf)
+	}
+}
+
+// fragile reports whether a receiver that is late may break the connection.
+func (a *account) fragile() bool { return a.w.hasty || a.jumpy || a.peer != nil && a.peer.jumpy }
+
+// statusSet is a set of completion statuses.
+type statusSet uint32
+
+func statuses(list ...dat.Status) (s statusSet) {
+	for _, x := range list {
+		s |= 1 << x
+	}
+	return s
+}
+
+// unreliableStatuses are the statuses that the faults of an unreliable provider
+// cause.
+var unreliableStatuses = statuses(hw.StatusTransport, hw.StatusRemoteResponder)
+
+// follow checks that the message which receive e took is in order after those that
+// earlier receives of page p took.
+func (a *account) follow(p *page, e *entry) {
+	s := e.from
+	if s == nil {
+		return
+	}
+	q, _, i := a.books.find(s.cookie)
+	if q == nil {
+		a.books.complain(Stranger, "%s: the books no longer know the send %#x that it received", p.name(e), s.cookie)
+		return
+	}
+	if why := p.arrivals.follow(q, s, i); why != "" {
+		a.books.complain(Disorder, "message %s: %s", q.name(s), why)
+	}
+}
+
+// arrival checks a received message when its event comes: its sender and its
+// length, that it came once, and that the event is solicited if the send was.
+func (a *account) arrival(p *page, e *entry, ev *dat.Event) {
+	b, n := a.books, ev.Length
+	if n < headerSize {
+		return // the message is too short to hold a cookie
+	}
+	cookie := a.recv.sender(e.local)
+	q, s, _ := b.find(cookie)
+	switch {
+	case s == nil:
+		b.complain(Stranger, "%s: the message begins with %#x, which is no cookie", p.name(e), cookie)
+		return
+	case q.lane.account != a.peer || q.lane.dir != requests || s.op != opSend:
+		b.complain(Mismatch, "%s: it received what was not sent to it: %s", p.name(e), q.name(s))
+		return
+	case s.length != n:
+		b.complain(Mismatch, "%s: %d bytes, of %s", p.name(e), n, q.name(s))
+		return
+	case (s.flags&dat.SolicitedWait != 0) != (ev.Flags&dat.EventSolicited != 0):
+		b.complain(Mismatch, "%s: flags %#x, of %s", p.name(e), uint16(ev.Flags), q.name(s))
+	case s.invalidates != (ev.Op == dat.OpRecvInvalidate):
+		b.complain(Mismatch, "%s: it received as %v, of %s", p.name(e), ev.Op, q.name(s))
+	}
+	if s.arrived.Add(1) != 1 {
+		b.complain(Twice, "%s: it received the message of %s, as another did", p.name(e), q.name(s))
+		return
+	}
+	e.from = s
+}

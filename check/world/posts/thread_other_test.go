@@ -1,0 +1,5 @@
+//go:build !linux
+
+package posts
+
+func onThread() []provider { return nil }
