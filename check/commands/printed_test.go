@@ -54,7 +54,7 @@ var elsewhere = map[string]string{
 	`^go doc `:                                                   "words: each is run where flags are looked for",
 	`^go test work$|^go test \./\.\.\.$`:                         "stage nocc",
 	`^go test \./examples/nvmeof/\.\.\.$`:                        "stage nocc",
-	`^go test -v \./check/days$`:                                 "stage nocc",
+	`^go test (-v )?\./check/days( |$)`:                          "stage nocc",
 	`^cd examples/volume && go test \./\.\.\.`:                   "stage modules",
 	`^go test \./check/peers -run NoProgram`:                     "stage strangers",
 	`^go mod (edit|tidy)`:                                        "stage consumer",
