@@ -6,7 +6,6 @@ import (
 	"runtime"
 
 	"godat/bench/lane"
-	"godat/hw/iwarp/wire"
 )
 
 // The anchors: what a program would use instead of the library, with as little code as
@@ -102,62 +101,6 @@ func connPingPong(name string, a, b net.Conn, size int) contestant {
 			must(io.ReadFull(a, buf))
 		}
 		<-done
-	}}
-}
-
-// connBulk writes size bytes, which the other end reads.
-func connBulk(name string, a, b net.Conn, size int) contestant {
-	return contestant{name, func(n int) {
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			buf := make([]byte, size)
-			for range n {
-				must(io.ReadFull(b, buf))
-			}
-		}()
-		buf := make([]byte, size)
-		for range n {
-			must(a.Write(buf))
-		}
-		<-done
-	}}
-}
-
-// The names of connBulkAsked's contestants, without and with CRCs.
-const connAsked, connSummed = "net.Conn that asks", "net.Conn that asks, with a CRC-32C at both ends"
-
-// connBulkAsked is connBulk whose reader asks for all that it reads by a short message, as a
-// large Read of a stream does, and with CRCs, if summed, of what is written and of what was
-// read: what any stream takes at least that has such messages and CRCs over TCP.
-func connBulkAsked(name string, a, b net.Conn, size int, summed bool) contestant {
-	add := func(sum *uint32, p []byte) {
-		if summed {
-			*sum = wire.UpdateCRC(*sum, p)
-		}
-	}
-	return contestant{name, func(n int) {
-		var sums [2]uint32
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			buf, ask := make([]byte, size), make([]byte, messageSize)
-			for range n {
-				must(b.Write(ask))
-				must(io.ReadFull(b, buf))
-				add(&sums[1], buf)
-			}
-		}()
-		buf, ask := make([]byte, size), make([]byte, messageSize)
-		for range n {
-			add(&sums[0], buf)
-			must(io.ReadFull(a, ask))
-			must(a.Write(buf))
-		}
-		<-done
-		if sums[0] != sums[1] {
-			panic("the CRCs differ")
-		}
 	}}
 }
 

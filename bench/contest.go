@@ -22,33 +22,16 @@ type contest struct {
 	slice   time.Duration // length of one turn
 	procs   int           // GOMAXPROCS
 	quiet   *quiet        // counts the repeats that other programs disturbed; nil counts none
-
-	connections int // the most that are active at a time; 0 means 10 000
-	messages    int // the least that a 99th percentile is told of; 0 means 10 000, of which 100 lie beyond it
-}
-
-// most is the most connections.
-func (c contest) most() int { return or(c.connections, 10_000) }
-
-// fewest is the least number of messages that a 99th percentile is told of.
-func (c contest) fewest() int { return or(c.messages, 10_000) }
-
-// bound is the bound with the contest's number of processors.
-func (c contest) bound(one, two float64) float64 {
-	if c.procs == 1 {
-		return one
-	}
-	return two
 }
 
 // byProcessors measures with one processor, whose figures are the steady ones, and with two.
-func (c *command) byProcessors(what string, measure func(contest)) {
+func (c *command) byProcessors(measure func(contest)) {
 	for procs := 1; procs <= min(2, runtime.NumCPU()); procs++ {
 		began := time.Now()
 		before := runtime.GOMAXPROCS(procs) // devices ask for the number when they are opened
 		measure(contest{repeats: or(c.Repeats, 9), slice: or(c.Duration, 40*time.Millisecond), procs: procs})
 		runtime.GOMAXPROCS(before)
-		fmt.Fprintf(os.Stderr, "%s with GOMAXPROCS=%d took %v\n", what, procs, time.Since(began).Round(time.Second))
+		fmt.Fprintf(os.Stderr, "GOMAXPROCS=%d took %v\n", procs, time.Since(began).Round(time.Second))
 	}
 }
 
@@ -99,26 +82,15 @@ func timed(x contestant, n int) time.Duration {
 }
 
 // ratio estimates, over the repeats, a's time divided by b's in the same repeat.
-// It leaves out the repeats in which something disturbed b: they would make a look fast.
+// It leaves out the repeats in which something disturbed b, which took over twice its best time: they would make a look fast.
 // Contestants of one repeat ran within the same second, so that a machine that becomes
 // slower in the middle of a run changes both.
 func (r result) ratio(a, b string) stats.Estimate {
-	return r.undisturbed(b, func(i int) float64 { return float64(r.perOp[a][i]) / float64(r.perOp[b][i]) })
-}
-
-// speed estimates b's time divided by a's: how many times as fast a is.
-func (r result) speed(a, b string) stats.Estimate {
-	return r.undisturbed(b, func(i int) float64 { return float64(r.perOp[b][i]) / float64(r.perOp[a][i]) })
-}
-
-// undisturbed estimates a figure of the repeats in which the anchor took at most twice its
-// best time.
-func (r result) undisturbed(anchor string, figure func(repeat int) float64) stats.Estimate {
-	best := slices.Min(r.perOp[anchor])
+	best := slices.Min(r.perOp[b])
 	var values []float64
-	for i, t := range r.perOp[anchor] {
+	for i, t := range r.perOp[b] {
 		if t <= 2*best {
-			values = append(values, figure(i))
+			values = append(values, float64(r.perOp[a][i])/float64(t))
 		}
 	}
 	return stats.Of(values)

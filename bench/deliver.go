@@ -43,7 +43,7 @@ type loadFlags struct {
 
 // output says how results are shown.
 type output struct {
-	Format string `help:"table, markdown, json, benchstat or perftest." enum:"table,markdown,json,benchstat,perftest" default:"table"`
+	Format string `help:"table, markdown, json or benchstat." enum:"table,markdown,json,benchstat" default:"table"`
 	HTML   string `help:"Write a page with charts to this file, too." name:"html" placeholder:"report.html"`
 
 	Histograms string `help:"Write the latencies of each repeat to this file, too, as HdrHistogram's log." placeholder:"report.hlog"`

@@ -6,7 +6,7 @@
 //	go run ./bench bandwidth  RDMA writes of several sizes
 //	go run ./bench scale      messages over many connections
 //	go run ./bench connect    connections made in a second
-//	go run ./bench peers      the same work by others: gRPC, QUIC, and programs in C
+//	go run ./bench peers      the same work by others: gRPC, QUIC, and byte streams
 //	go run ./bench rpc        calls of runtime/rpc beside gRPC, net/http, net/rpc and net
 //	go run ./bench storage    interrupt or poll: a storage target and its host
 //	go run ./bench results    bench/RESULTS.md: all tables of this machine
@@ -15,8 +15,6 @@
 //	go run ./bench show       a saved run, as tables or as a page with charts
 //	go run ./bench overload   a server of calls that more is asked of than it can do
 //	go run ./bench ratios     how the ways compare by the time of a pair and a round trip
-//	go run ./bench stream     how byte streams compare with net.Conn and net.Pipe
-//	go run ./bench close      what freeing a region and closing streams costs beside many
 //	go run ./bench idle       what idle connections between two processes cost
 //
 // Each has --help. The README beside says how figures are taken, and what not to
@@ -29,17 +27,15 @@
 // for every command that has rows, and for a saved run that show reads. A row that says
 // something else is an error, and nothing is shown.
 //
-// ratios and stream print medians of ratios: contestants take turns in each repeat, and
-// each contestant is compared with the anchor of the same repeat. A repeat whose anchor took
-// over twice its best time is dropped, because something disturbed the machine. The tests of
-// this package measure by the same contests the targets that the project has for itself:
-// see TestTheTargetsAreMet.
+// ratios prints medians of ratios: contestants take turns in each repeat, and each is
+// compared with the anchor of the same repeat. A repeat whose anchor took over twice its best
+// time is dropped, because something disturbed the machine.
 //
 // The packages below do the rest: mode has the ways of delivery as loops; lane what
 // carries messages, with endpoints and without; load offers messages to a lane and
 // measures one run; trial lets lanes take turns and drops what was disturbed; stats
-// estimates; report shows; remote measures lanes in another process, and tool runs
-// programs in C; host describes the machine and counts processor time.
+// estimates; report shows; remote measures lanes in another process; host describes the
+// machine and counts processor time.
 //
 // The workloads of ratios are benchmarks for `go test -bench`, named so that
 // `benchstat -col /mode` compares them.

@@ -10,8 +10,7 @@
 # take events, beside the polled ib_send_lat. 64 KiB written: ours /
 # ib_write_bw. Writes of 4 KiB per second, 32 outstanding: through the library / on the
 # device alone, and examples/dattest / dapltest.
-# How long the receiver of a channel waits for what a poll found (BenchmarkIBVPinned):
-# naive / pinned and pinned / unlocked. Last come the crossings into C per operation.
+# Last come the crossings into C per operation.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 pairs=${1:-7}
@@ -77,9 +76,6 @@ for pair in $(seq "$pairs"); do
   for way in channel wait poll; do
     ours "$way" "BenchmarkIBVRoundTrip\$/^delivery=$way" µs/half 500x bench.test
   done
-  for path in naive unlocked pinned; do
-    ours "$path" "BenchmarkIBVPinned\$/^path=$path" µs/p50 500x bench.test | sed 's/ours/p50/'
-  done
   c events 5 ib_send_lat -s 64 -n 500 -e
   ours events BenchmarkSendLatencyWithEvents µs/half 500x
   c bandwidth 4 ib_write_bw -s 65536 -n 500 # the average
@@ -98,15 +94,13 @@ awk '
   $2 == "c" { c = $1 == "bandwidth" ? $3 * 1.048576 : $3 }
   function ratio(name, of) { n[name]++; r[name, n[name]] = of }
   $2 == "ours" { ratio($1, $3 / c) }
-  $2 == "p50" { p50[$1] = $3 }
-  $1 == "pinned" { ratio("naive/pinned", p50["naive"] / $3); ratio("pinned/unlocked", $3 / p50["unlocked"]) }
   $2 ~ /\/op$/ { crossing[$1 " " $2] = $3 }
   END {
     for (name in n) {
       for (i = 1; i <= n[name]; i++)
         for (j = i; j > 1 && r[name, j] < r[name, j - 1]; j--) { t = r[name, j]; r[name, j] = r[name, j - 1]; r[name, j - 1] = t }
       median = r[name, int((n[name] + 1) / 2)]
-      printf "%s: %.3f%s (median of %d pairs, %.3f to %.3f)\n", name, median, name ~ "/" ? "" : name == "writes" ? " of the device alone" : " of the C tool", n[name], r[name, 1], r[name, n[name]]
+      printf "%s: %.3f%s (median of %d pairs, %.3f to %.3f)\n", name, median, name == "writes" ? " of the device alone" : " of the C tool", n[name], r[name, 1], r[name, n[name]]
     }
     for (name in crossing) print name ": " crossing[name]
   }' "$work/log"

@@ -21,7 +21,7 @@ type command struct {
 	watch func() host.Disturbed // begins to watch what other programs use of the processors
 
 	Repeats  int           `help:"How often all take turns (default 9)."`
-	Duration time.Duration `help:"How long one turn is (default 120ms; of stream and ratios 40ms)." aliases:"slice"`
+	Duration time.Duration `help:"How long one turn is (default 120ms; of ratios 40ms)." aliases:"slice"`
 
 	Delivery   deliveryCommand   `cmd:"" default:"withargs" help:"What does each way of delivery cost? This is what runs without a command."`
 	Latency    latencyCommand    `cmd:"" help:"Round trips between two goroutines."`
@@ -30,18 +30,15 @@ type command struct {
 	Connect    connectCommand    `cmd:"" help:"Connections made in a second."`
 	Serve      serveCommand      `cmd:"" help:"Answer messages of dial, in another process or on another host."`
 	Dial       dialCommand       `cmd:"" help:"Round trips to a process that runs serve."`
-	Peers      peersCommand      `cmd:"" help:"The same work by others: gRPC, QUIC, and programs in C that are installed."`
+	Peers      peersCommand      `cmd:"" help:"The same work by others: gRPC, QUIC, and byte streams."`
 	RPC        rpcCommand        `cmd:"" name:"rpc" help:"Calls of runtime/rpc beside those of gRPC, net/http, net/rpc and a plain server on net, in two processes each. It takes five minutes."`
 	Overload   overloadCommand   `cmd:"" help:"Answers in time of a server of calls that is asked for half to four times what it can do. It takes forty seconds."`
 	Storage    storageCommand    `cmd:"" help:"Interrupt or poll: 4 KiB reads and writes through a storage target and its host, from idle to saturation. It takes under twenty minutes."`
 	Results    resultsCommand    `cmd:"" help:"Write bench/RESULTS.md: this machine's tables, and the figures in README.md. It takes ten minutes, and with --repeats 6 seven."`
 	Show       showCommand       `cmd:"" help:"Show a run that was saved with --format json."`
 	Ratios     ratiosCommand     `cmd:"" help:"Compare the ways of delivery by the time of a pair and a round trip."`
-	Stream     streamCommand     `cmd:"" help:"Measure the ratios of byte streams to net.Conn and net.Pipe."`
 	Idle       idleCommand       `cmd:"" help:"Measure what idle connections between two processes cost."`
 	StorageEnd storageEndCommand `cmd:"" name:"storage-end" hidden:""`
-
-	Close closeCommand `cmd:"" help:"Measure what it costs to free a region beside idle connections, and to close many streams at once."`
 }
 
 var options = []kong.Option{
@@ -110,25 +107,16 @@ func (w *sureWriter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-type (
-	ratiosCommand struct{}
-	streamCommand struct{}
-)
+type ratiosCommand struct{}
 
-// Run prints how the ways of delivery compare.
-func (*ratiosCommand) Run(c *command, out io.Writer) error { return c.compare(out, delivery) }
-
-// Run prints how byte streams compare.
-func (*streamCommand) Run(c *command, out io.Writer) error { return c.compare(out, streams) }
-
-// compare prints whether the machine could answer, and what a measurement compares, with one
+// Run prints whether the machine could answer, and how the ways of delivery compare, with one
 // processor and with two.
-func (c *command) compare(out io.Writer, measure func(io.Writer, contest)) error {
+func (*ratiosCommand) Run(c *command, out io.Writer) error {
 	var tables bytes.Buffer
 	q := quiet{watch: c.watch}
-	c.byProcessors("it", func(x contest) {
+	c.byProcessors(func(x contest) {
 		x.quiet = &q
-		measure(&tables, x)
+		delivery(&tables, x)
 	})
 	repeats := or(c.Repeats, 9)
 	err := q.tell(out, repeats)

@@ -62,7 +62,7 @@ func (m *measurement) run(line, shown string) error {
 	switch words[0] {
 	case "bash":
 		return m.runScript(words, shown)
-	case "ratios", "stream", "idle":
+	case "idle":
 		var said bytes.Buffer
 		err := m.c.again(append(m.c.turns(), words...), &said)
 		m.quote(shown, said.String())

@@ -42,7 +42,7 @@ func pairBatch(r *rig) contestant {
 
 func (r *rig) batch(n int) (recvs, sends []dat.DTO) {
 	for range n {
-		recvs = append(recvs, dat.DTO{Segments: []dat.Segment{r.farLMR.Segment(half, messageSize)}})
+		recvs = append(recvs, dat.DTO{Segments: []dat.Segment{r.lmr.Segment(half, messageSize)}})
 		sends = append(sends, dat.DTO{Op: dat.OpSend, Segments: []dat.Segment{r.lmr.Segment(0, messageSize)}})
 	}
 	return recvs, sends

@@ -16,7 +16,6 @@ import (
 	"godat/bench/mode"
 	"godat/bench/remote"
 	"godat/bench/report"
-	"godat/bench/tool"
 	"godat/bench/trial"
 )
 
@@ -31,8 +30,8 @@ type peersCommand struct {
 	output
 }
 
-// Run lets the library's lanes, anchors, the lanes of the module and programs in C take
-// turns: first all that make round trips, then all that send one way.
+// Run lets the library's lanes, anchors and the lanes of the module take turns: first all that
+// make round trips, then all that send one way.
 func (p *peersCommand) Run(c *command, out io.Writer) error {
 	if p.Depth < 1 || p.Depth > 1<<12 {
 		return misusedf("%d messages outstanding: from 1 to 4096", p.Depth)
@@ -56,7 +55,6 @@ func (p *peersCommand) Run(c *command, out io.Writer) error {
 			set.ours(p.Provider, p.Mode)
 			set.anchors()
 			set.module(other, why)
-			set.tools()
 			entries = append(entries, set.entries...)
 		}
 	}
@@ -127,16 +125,6 @@ func (s *peerSet) module(p *remote.Process, why error) {
 		if l.RoundTrip == s.roundTrip {
 			row := report.Row{Name: l.Name, Writes: l.Writes, Anchor: true, Does: l.Does}
 			s.add(trial.Entry{Row: row, Start: func() (trial.Runner, error) { return p.Runner(i, s.size, s.depth), nil }})
-		}
-	}
-}
-
-// tools adds the programs in C.
-func (s *peerSet) tools() {
-	for _, t := range tool.All() {
-		if t.RoundTrip == s.roundTrip {
-			row := report.Row{Name: t.Name, Writes: t.Binary, Anchor: true, Does: strings.TrimSpace(t.Does)}
-			s.add(trial.Entry{Row: row, Start: func() (trial.Runner, error) { return t.Start(s.size, s.depth) }})
 		}
 	}
 }

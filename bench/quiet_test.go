@@ -35,12 +35,8 @@ func TestCommandsThatPrintTablesSayFirstWhetherTheMachineCouldAnswer(t *testing.
 	contests := fmt.Sprintf("%[1]d of %[1]d turns", 6*2*min(2, runtime.NumCPU())) // two, with one processor and with two
 	lines := map[string]string{
 		"ratios --repeats=6 --slice=100us":                               contests,
-		"close --repeats=1 --beside=1,2 --streams=3":                     "4 of 4 turns",
 		"idle --streams --ia=loop --connections=2 --for=1ms":             "1 of 1 turns",
 		"overload --ia=loop --repeats=1 --duration=300ms --load=0.1,0.2": "2 of 2 turns",
-	}
-	if !testing.Short() {
-		lines["stream --repeats=6 --slice=100us"] = contests
 	}
 	for line, turns := range lines {
 		first, err := firstLine(t, nobodyElse, line)

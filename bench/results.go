@@ -15,7 +15,7 @@ import (
 type resultsCommand struct {
 	Out    string   `help:"The file." default:"bench/RESULTS.md" type:"path"`
 	Readme string   `help:"The file whose marked lines get the sentences for readers in a hurry." default:"README.md" type:"path"`
-	Only   []string `help:"Measure only these parts, and keep the others as they are in the file: loop, iwarp, peers, ratios, stream, idle, guest." placeholder:"PART"`
+	Only   []string `help:"Measure only these parts, and keep the others as they are in the file: loop, iwarp, peers, idle, guest." placeholder:"PART"`
 	Guest  bool     `help:"Measure verbs in a guest, too: what check/guest/install.sh installs is needed, and half an hour."`
 }
 
@@ -38,9 +38,7 @@ func parts() []part {
 			"delivery --provider=iwarp:127.0.0.1 --no-anchors --mode=poll,wait,channel,batch", "latency --provider=iwarp:127.0.0.1",
 			"bandwidth --provider=iwarp:127.0.0.1 --mode=poll,channel,batch", "connect --provider=iwarp:127.0.0.1",
 		}},
-		{"peers", "What others take for the same work", "", []string{"peers"}},
-		{"ratios", "The ways of delivery, as ratios", "A pair is the smallest exchange: two posts, a copy of 64 bytes, two completions, by one goroutine.", []string{"ratios"}},
-		{"stream", "Byte streams", "What `runtime/stream` takes beside net.Conn and net.Pipe, for 1 MiB that is written and read at once, and for a round trip of 64 bytes.", []string{"stream"}},
+		{"peers", "What others take for the same work", "", []string{"peers", "peers --only net --size 1048576 --depth 1"}},
 		{"idle", "Idle connections", "Each process may have 20 000 descriptors. Over loop, both ends are in one process.", []string{
 			"idle --for=5s", "idle --streams --for=5s", "idle --streams --ia=loop --for=5s",
 		}},

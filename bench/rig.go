@@ -7,86 +7,45 @@ import (
 	dat "godat/runtime"
 )
 
-// rig is two connected endpoints with memory. Each has a dispatcher of its own, or both
-// share one.
+// rig is two connected endpoints of one adapter on loop, with memory. Each has a dispatcher of
+// its own, or both share one.
 type rig struct {
-	ia, far *dat.IA // a's and b's, often the same
-	// lmr is memory of ia, of which a's is below half; farLMR is memory of far, of which
-	// b's is above.
-	lmr, farLMR *dat.LMR
-	a, b        *dat.Endpoint
+	ia   *dat.IA
+	lmr  *dat.LMR // a's memory is below half, b's above
+	a, b *dat.Endpoint
 	// da takes the completions of a, db those of b.
 	da, db *dat.Dispatcher
 }
 
-const (
-	regionSize = 8 << 20
-	half       = regionSize / 2
-)
+// half is where b's memory begins.
+const half = 4096
 
-// newRig makes a rig on loop whose dispatchers deliver as cfg says. With shared, both
-// endpoints have one dispatcher.
-func newRig(cfg dat.DispatcherConfig, shared bool) *rig { return newRigOn("loop", nil, cfg, shared) }
-
-// newRigOn makes a rig on the named adapter, opened with params.
-func newRigOn(ia string, params map[string]string, cfg dat.DispatcherConfig, shared bool) *rig {
-	r := &rig{ia: open(ia, params)}
-	r.far = r.ia
-	pz := r.alloc()
-	r.farLMR = r.lmr
+// newRig makes a rig whose dispatchers deliver as cfg says. With shared, both endpoints have one
+// dispatcher.
+func newRig(cfg dat.DispatcherConfig, shared bool) *rig {
+	ctx := context.Background()
+	r := &rig{ia: must(dat.Open(ctx, "loop"))}
+	pz := must(r.ia.NewPZ())
+	r.lmr = must(pz.Alloc(2*half, dat.AllPrivileges))
 	cfg.QLen = 4096
 	r.da = must(r.ia.NewDispatcher(cfg))
 	r.db = r.da
 	if !shared {
 		r.db = must(r.ia.NewDispatcher(cfg))
 	}
-	r.connect(pz, pz)
-	return r
-}
-
-// newRigApart makes a rig whose ends are on two adapters, as if they were in two programs.
-func newRigApart(ia string, params map[string]string, cfg dat.DispatcherConfig) *rig {
-	r := &rig{ia: open(ia, params), far: open(ia, params)}
-	pz := r.alloc()
-	farPZ := must(r.far.NewPZ())
-	r.farLMR = must(farPZ.Alloc(regionSize, dat.AllPrivileges))
-	cfg.QLen = 4096
-	r.da, r.db = must(r.ia.NewDispatcher(cfg)), must(r.far.NewDispatcher(cfg))
-	r.connect(pz, farPZ)
-	return r
-}
-
-func open(ia string, params map[string]string) *dat.IA {
-	return must(dat.Open(context.Background(), ia, dat.WithParams(params)))
-}
-
-// alloc makes lmr, and returns its zone.
-func (r *rig) alloc() *dat.PZ {
-	pz := must(r.ia.NewPZ())
-	r.lmr = must(pz.Alloc(regionSize, dat.AllPrivileges))
-	return pz
-}
-
-// connect makes the endpoints, in their zones, and connects them.
-func (r *rig) connect(pz, farPZ *dat.PZ) {
-	conn := must(r.ia.NewDispatcher(dat.DispatcherConfig{QLen: 16}))
-	farConn := must(r.far.NewDispatcher(dat.DispatcherConfig{QLen: 16}))
+	conn, farConn := must(r.ia.NewDispatcher(dat.DispatcherConfig{QLen: 16})), must(r.ia.NewDispatcher(dat.DispatcherConfig{QLen: 16}))
 	attr := &dat.EndpointAttr{MaxRecvDTOs: 1024, MaxRequestDTOs: 1024}
 	r.a = must(r.ia.NewEndpoint(dat.EndpointConfig{PZ: pz, Recv: r.da, Request: r.da, Conn: conn, Attr: attr}))
-	r.b = must(r.far.NewEndpoint(dat.EndpointConfig{PZ: farPZ, Recv: r.db, Request: r.db, Conn: farConn, Attr: attr}))
-	psp := must(r.far.NewPSP(dat.PSPConfig{Dispatcher: farConn}))
-	check(r.a.Connect(dat.ConnectConfig{Addr: r.far.Attr().Address, Qual: psp.Qual()}))
-	check(dat.RequestOf(must2(farConn.Wait(context.Background(), 1))).Accept(r.b, nil))
-	must2(farConn.Wait(context.Background(), 1))
-	must2(conn.Wait(context.Background(), 1))
+	r.b = must(r.ia.NewEndpoint(dat.EndpointConfig{PZ: pz, Recv: r.db, Request: r.db, Conn: farConn, Attr: attr}))
+	psp := must(r.ia.NewPSP(dat.PSPConfig{Dispatcher: farConn}))
+	check(r.a.Connect(dat.ConnectConfig{Addr: r.ia.Attr().Address, Qual: psp.Qual()}))
+	check(dat.RequestOf(must2(farConn.Wait(ctx, 1))).Accept(r.b, nil))
+	must2(farConn.Wait(ctx, 1))
+	must2(conn.Wait(ctx, 1))
+	return r
 }
 
-func (r *rig) close() {
-	check(r.ia.Close())
-	if r.far != r.ia {
-		check(r.far.Close())
-	}
-}
+func (r *rig) close() { check(r.ia.Close()) }
 
 // dequeue takes n completions from d, yields while there are none, and requires that
 // each succeeded.

@@ -38,11 +38,11 @@ func receiving(d *dat.Dispatcher) func() dat.Event {
 func trip(r *rig, name string, consumer func(*dat.Dispatcher) func() dat.Event) contestant {
 	return contestant{name, func(n int) {
 		done := make(chan struct{})
-		check(r.b.PostRecv(1, 0, r.farLMR.Segment(half, messageSize)))
+		check(r.b.PostRecv(1, 0, r.lmr.Segment(half, messageSize)))
 		check(r.a.PostRecv(1, 0, r.lmr.Segment(0, messageSize)))
 		go func() {
 			defer close(done)
-			echo(r.b, r.farLMR.Segment(half, messageSize), consumer(r.db), n, false)
+			echo(r.b, r.lmr.Segment(half, messageSize), consumer(r.db), n, false)
 		}()
 		echo(r.a, r.lmr.Segment(0, messageSize), consumer(r.da), n, true)
 		<-done

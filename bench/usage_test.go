@@ -68,7 +68,6 @@ func TestACommandLineThatMakesNoSenseHasAStatusOfItsOwn(t *testing.T) {
 		"show usage.go":                                 "usage.go is no run that --format json has written",
 		"idle --for=-1s":                                "idle for -1s",
 		"idle --connections 0":                          "0 connections",
-		"close --beside 0":                              "0 streams",
 		"overload --load 1,1":                           "load 1 twice",
 		"overload --load 0":                             "a load of 0",
 		"overload --load NaN":                           "a load of NaN",
@@ -121,7 +120,7 @@ var errFull = errors.New("no space")
 func (full) Write([]byte) (int, error) { return 0, errFull }
 
 func TestWhatIsNotPrintedIsAnError(t *testing.T) {
-	for _, format := range []string{"table", "markdown", "json", "benchstat", "perftest"} {
+	for _, format := range []string{"table", "markdown", "json", "benchstat"} {
 		args := []string{"--repeats=1", "--duration=1ms", "--mode=poll", "--rate=closed", "--no-anchors", "--format=" + format}
 		assert.ErrorIs(t, run(args, full{}), errFull, format)
 	}

@@ -97,23 +97,3 @@ func commit() string {
 	}
 	return strings.TrimSpace(string(rev))
 }
-
-// SystemCalls is how many system calls that read or write the process has made. ok is
-// false where the system does not count them.
-func SystemCalls() (n int64, ok bool) {
-	text, err := os.ReadFile("/proc/self/io")
-	if err != nil {
-		return 0, false
-	}
-	for line := range strings.Lines(string(text)) {
-		name, value, _ := strings.Cut(line, ":")
-		if name == "syscr" || name == "syscw" {
-			var calls int64
-			if _, err := fmt.Sscan(value, &calls); err != nil {
-				return 0, false
-			}
-			n += calls
-		}
-	}
-	return n, true
-}

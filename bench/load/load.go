@@ -41,11 +41,8 @@ type Result struct {
 	// Saturated says that messages were offered faster than they were taken, so that
 	// latencies say no more than how long the run was.
 	Saturated bool
-	// Offered is how the messages came to be posted; nil of another program's run.
+	// Offered is how the messages came to be posted.
 	Offered *Offered
-	// Median and Mean are what another program tells of its messages. Latency and Lag are
-	// nil then.
-	Median, Mean time.Duration
 }
 
 // Offered is how the messages of a run came to be posted, as the producers have counted it.

@@ -90,16 +90,13 @@ type Row struct {
 	Saturated bool `json:"saturated,omitempty"`
 
 	Latency []Percentile `json:"latency,omitempty"`
-	// Min, Max, Mean and StdDev are those of the latencies of all repeats, in nanoseconds.
-	Min    float64 `json:"min"`
-	Max    float64 `json:"max"`
-	Mean   float64 `json:"mean"`
-	StdDev float64 `json:"stdDev"`
+	// Max is the greatest latency of all repeats, in nanoseconds.
+	Max float64 `json:"max"`
 
 	PerSecond stats.Estimate `json:"perSecond"` // messages taken
 	Processor stats.Estimate `json:"processor"` // processor time of the process for a message, in nanoseconds
 	Cores     stats.Estimate `json:"cores"`     // processors in use
-	Allocs    stats.Estimate `json:"allocs"`    // of a message
+	Allocs    stats.Estimate `json:"allocs"`    // of a message, by the whole process
 	Lag       float64        `json:"lag"`       // the poster's 99th percentile behind intended times, in nanoseconds
 	Curve     []Point        `json:"curve,omitempty"`
 	Samples   []Sample       `json:"samples,omitempty"`

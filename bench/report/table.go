@@ -76,12 +76,9 @@ func (r *Report) writeTables(w io.Writer, render func(t table.Writer, title stri
 }
 
 // columns are those of the report's tables. What the report is about has its interval
-// beside it. Programs that tell their own figures often tell a mean alone.
+// beside it.
 func (r *Report) columns() []string {
 	list := []string{"", "per second", "p50", "p90", "p99", "p99.9", "p99.99", "max", "processor", "cores", "allocs"}
-	if r.Kind == Peers {
-		list = append(list, "mean")
-	}
 	return slices.Insert(list, r.interval(), "low–high")
 }
 
@@ -205,17 +202,11 @@ func (r *Report) cells(of *Row) table.Row {
 			row = append(row, "–")
 		}
 	}
-	inUse, allocs := "–", "–"
+	inUse := "–"
 	if of.Cores.Repeats > 0 {
 		inUse = twoDigits(of.Cores.Median)
 	}
-	if of.Allocs.Median >= 0 {
-		allocs = fmt.Sprintf("%.2f", of.Allocs.Median)
-	}
-	row = append(row, known(of.Max), known(of.Processor.Median), inUse, allocs)
-	if r.Kind == Peers {
-		row = append(row, known(of.Mean))
-	}
+	row = append(row, known(of.Max), known(of.Processor.Median), inUse, twoDigits(of.Allocs.Median))
 	interval, about := "", r.interval()-1
 	if e, write, ok := r.subject(of); ok {
 		interval = e.Range(write)

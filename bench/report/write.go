@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Write writes the report in a format: table, markdown, json, benchstat or perftest.
+// Write writes the report in a format: table, markdown, json or benchstat.
 func (r *Report) Write(w io.Writer, format string) error {
 	switch format {
 	case "json":
@@ -20,8 +20,6 @@ func (r *Report) Write(w io.Writer, format string) error {
 		return err
 	case "benchstat":
 		return r.writeBenchstat(w)
-	case "perftest":
-		return r.writePerftest(w)
 	}
 	r.WriteTables(w)
 	return nil
@@ -55,73 +53,6 @@ func (r *Report) writeBenchstat(w io.Writer) error {
 		}
 	}
 	return nil
-}
-
-// writePerftest writes the columns of perftest's programs, one line for each row: those of
-// ib_send_lat, or of ib_write_bw if the report is about bandwidth.
-func (r *Report) writePerftest(w io.Writer) error {
-	fmt.Fprintf(w, "# %s\n# %s\n", r.Verdict(), r.Host)
-	line, part := latencyLine, 1.0
-	switch r.Kind {
-	case Bandwidth:
-		line = bandwidthLine
-		fmt.Fprintf(w, "%-10s %-14s %-18s %-20s %-15s %s\n", " #bytes", "#iterations", "BW peak[MB/sec]", "BW average[MB/sec]", "MsgRate[Mpps]", "# mode, rate")
-	case Latency:
-		part = 0.5
-		fmt.Fprintln(w, "# half of each round trip, as perftest has it")
-		fallthrough
-	default:
-		fmt.Fprintf(w, "%-9s %-12s %-13s %-13s %-16s %-13s %-15s %-22s %-24s %s\n",
-			" #bytes", "#iterations", "t_min[usec]", "t_max[usec]", "t_typical[usec]", "t_avg[usec]", "t_stdev[usec]",
-			"99% percentile[usec]", "99.9% percentile[usec]", "# mode, rate")
-	}
-	for i := range r.Rows {
-		row := &r.Rows[i]
-		if row.Refused != "" || row.Saturated {
-			fmt.Fprintf(w, "# %s, %s: %s\n", row.Name, row.Rate, or(row.Refused, "saturated"))
-			continue
-		}
-		line(w, row, part)
-	}
-	return nil
-}
-
-// latencyLine writes a part of each latency.
-func latencyLine(w io.Writer, row *Row, part float64) {
-	usec := func(ns float64) string { return fmt.Sprintf("%.2f", part*ns/1e3) }
-	at := func(percent float64) string {
-		ns, ok := row.At(percent)
-		if !ok {
-			return "-"
-		}
-		return usec(ns)
-	}
-	fmt.Fprintf(w, " %-8d %-12d %-13s %-13s %-16s %-13s %-15s %-22s %-24s # %s, %s\n",
-		row.Size, row.count(), usec(row.Min), usec(row.Max), at(50), usec(row.Mean), usec(row.StdDev), at(99), at(99.9), row.Name, row.Rate)
-}
-
-// bandwidthLine writes megabytes of 2^20 bytes, as perftest does.
-func bandwidthLine(w io.Writer, row *Row, _ float64) {
-	megabytes := float64(row.Size) / (1 << 20)
-	fmt.Fprintf(w, " %-9d %-14d %-18.2f %-20.2f %-15.6f # %s, %s\n",
-		row.Size, row.count(), row.PerSecond.High*megabytes, row.PerSecond.Median*megabytes, row.PerSecond.Median/1e6, row.Name, row.Rate)
-}
-
-func or(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
-}
-
-// count is how many messages the repeats had that count.
-func (r *Row) count() (n int64) {
-	for _, s := range r.Samples {
-		if !s.Dropped {
-			n += s.Count
-		}
-	}
-	return n
 }
 
 // title is the kind with a capital letter.

@@ -80,13 +80,3 @@ func binomial(n, k int) float64 {
 func (e Estimate) Steady() bool {
 	return e.Sure && e.Shape != Drifting && e.High-e.Low <= math.Abs(e.Median)/2
 }
-
-// Rounded is the estimate with an interval that reaches at least a part of the median to
-// either side, because figures are printed with so many digits.
-func (e Estimate) Rounded(part float64) Estimate {
-	e.Low, e.High = min(e.Low, e.Median*(1-part)), max(e.High, e.Median*(1+part))
-	return e
-}
-
-// Apart reports whether the intervals of two estimates don't meet.
-func (e Estimate) Apart(other Estimate) bool { return e.High < other.Low || other.High < e.Low }

@@ -93,20 +93,3 @@ func TestASeriesIsSteadyOrSaysWhyNot(t *testing.T) {
 		})
 	}
 }
-
-func TestIntervalsThatMeetAreNotApart(t *testing.T) {
-	low, high := Estimate{Low: 1, High: 3}, Estimate{Low: 4, High: 5}
-	assert.True(t, low.Apart(high))
-	assert.True(t, high.Apart(low))
-	assert.False(t, low.Apart(Estimate{Low: 3, High: 9}))
-}
-
-func TestARoundedEstimateReachesTheLastDigit(t *testing.T) {
-	exact := Estimate{Median: 1000, Low: 1000, High: 1000}
-	assert.True(t, exact.Apart(Estimate{Median: 1001, Low: 1001, High: 1001}))
-	rounded := exact.Rounded(0.005)
-	assert.InDelta(t, 995, rounded.Low, 1e-6)
-	assert.InDelta(t, 1005, rounded.High, 1e-6)
-	wide := Estimate{Median: 1000, Low: 900, High: 1100}
-	assert.Equal(t, wide, wide.Rounded(0.005))
-}

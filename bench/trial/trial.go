@@ -275,13 +275,9 @@ func (c *contender) offered() *load.Offered {
 // sample is the repeat as the report keeps it.
 func (t *turn) sample(dropped bool) (s report.Sample, err error) {
 	s = report.Sample{
-		Start: t.start, Count: t.Count, Took: t.Took, P50: int64(t.Median), Processor: t.Processor,
+		Start: t.start, Count: t.Count, Took: t.Took, P50: t.Latency.ValueAtQuantile(50), Processor: t.Processor,
 		Probe: time.Duration(t.probe), Dropped: dropped,
 	}
-	if t.Latency == nil {
-		return s, nil
-	}
-	s.P50 = t.Latency.ValueAtQuantile(50)
 	if report.Enough(t.Count, 99) {
 		s.P99 = t.Latency.ValueAtQuantile(99)
 	}
@@ -308,33 +304,16 @@ func figures(r *report.Row, kept []load.Result) {
 	r.Saturated = 2*saturated > len(kept)
 	count := func(res load.Result) float64 { return float64(max(res.Count, 1)) }
 	r.PerSecond = estimate(func(res load.Result) float64 { return float64(res.Count) / res.Took.Seconds() })
-	r.Allocs = estimate(func(res load.Result) float64 {
-		if res.Allocs < 0 {
-			return -1
-		}
-		return math.Round(100*float64(res.Allocs)/count(res)) / 100
-	})
+	r.Allocs = estimate(func(res load.Result) float64 { return math.Round(100*float64(res.Allocs)/count(res)) / 100 })
 	if !unknown {
 		r.Processor = estimate(func(res load.Result) float64 { return float64(res.Processor) / count(res) })
 		r.Cores = estimate(func(res load.Result) float64 { return res.Processor.Seconds() / res.Took.Seconds() })
 	}
-	if kept[0].Latency == nil {
-		told(r, estimate)
-	} else {
-		latencies(r, kept, estimate)
-	}
+	latencies(r, kept, estimate)
 }
 
 // estimator estimates a figure of the repeats that count.
 type estimator func(func(load.Result) float64) stats.Estimate
-
-// told takes over the latencies of a program that tells its own.
-func told(r *report.Row, estimate estimator) {
-	r.Mean = estimate(func(res load.Result) float64 { return float64(res.Mean) }).Median
-	if p50 := estimate(func(res load.Result) float64 { return float64(res.Median) }); p50.Median > 0 {
-		r.Latency = []report.Percentile{{Percent: 50, NS: p50.Median, Repeats: p50}}
-	}
-}
 
 // latencies estimates the latencies from histograms: each percentile of all messages
 // together, in which a repeat that stalled counts as what it is, and that of each repeat,
@@ -351,7 +330,7 @@ func latencies(r *report.Row, kept []load.Result, estimate estimator) {
 	if r.Saturated {
 		return
 	}
-	r.Min, r.Max, r.Mean, r.StdDev = float64(total.Min()), float64(total.Max()), total.Mean(), total.StdDev()
+	r.Max = float64(total.Max())
 	for _, percent := range report.Percents {
 		if !report.Enough(total.TotalCount(), percent) {
 			break
