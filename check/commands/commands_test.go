@@ -274,15 +274,15 @@ func TestEachCommandOfAPageNamesWhatThereIs(t *testing.T) {
 func TestAWrongCommandIsFound(t *testing.T) {
 	p := &programs{dir: t.TempDir(), help: map[string]string{}}
 	for text, want := range map[string]string{
-		"make fnt lint":                                "no target fnt",
-		"SHUFFLE=<seed> .ci/run rase":                  "no stage rase",
-		"bash bench/gest.sh":                           "no script bench/gest.sh",
-		"go test -run 'X' ./ep2/...":                   "no package ./ep2/...",
-		"go run ./examples/kv -listn 127.0.0.1:7000":   "./examples/kv has no flag -listn",
-		"go run ./examples/vk -addr 127.0.0.1:7":       "no program ./examples/vk",
-		"./nvmeof --provider iwarp serve --bloc 512":   "./examples/nvmeof has no flag --bloc",
-		"go run ./examples/kv -addr 127.0.0.1:7 get k": "",
-		"cd examples && go build ./kv && make fmt":     "",
+		"make fnt lint":                                 "no target fnt",
+		"SHUFFLE=<seed> .ci/run rase":                   "no stage rase",
+		"bash bench/gest.sh":                            "no script bench/gest.sh",
+		"go test -run 'X' ./ep2/...":                    "no package ./ep2/...",
+		"go run ./examples/kv -listn 127.0.0.1:7000":    "./examples/kv has no flag -listn",
+		"go run ./examples/vk -addr 127.0.0.1:7":        "no program ./examples/vk",
+		"./nvmeof --provider iwarp serve --bloc 512":    "./examples/nvmeof has no flag --bloc",
+		"go run ./examples/kv --addr 127.0.0.1:7 get k": "",
+		"cd examples && go build ./kv && make fmt":      "",
 	} {
 		var found []string
 		for _, c := range parse("README.md", 1, text) {

@@ -20,9 +20,9 @@ var servers = []string{
 	"blockstore --listen 127.0.0.1:0 --store FILE",
 	"dattest -T S -D iwarp:127.0.0.1 -n 0",
 	"doctor --serve --port 0",
-	"kv -listen 127.0.0.1:0",
+	"kv --listen 127.0.0.1:0",
 	"nvmeof serve --provider iwarp:127.0.0.1 --listen 127.0.0.1:0 --disk mem:1M",
-	"objects -listen 127.0.0.1:0 -dir FILE",
+	"objects --listen 127.0.0.1:0 --dir FILE",
 }
 
 func TestASignalIsHowAServerEnds(t *testing.T) {
@@ -55,29 +55,50 @@ var typos = map[string]string{
 	"blockstore --nosuch":                 "--nosuch",
 	"blockstore surplus":                  "surplus",
 	"blockstore --listen :1 --connect :2": "--listen",
+	"bench --nosuch":                      "--nosuch",
+	"bench surplus":                       "surplus",
+	"bench storage --provider loop":       "loop",
 	"dattest -nosuch":                     "-nosuch",
 	"dattest surplus":                     "client or server",
 	"doctor --nosuch":                     "--nosuch",
 	"doctor --port x":                     "--port",
 	"kv -nosuch":                          "-nosuch",
-	"kv":                                  "-addr HOST:PORT",
-	"kv put k v":                          "-addr HOST:PORT",
-	"kv -addr 127.0.0.1:1 delete k":       "get KEY",
-	"kv -listen 127.0.0.1:0 get k":        "get KEY",
+	"kv":                                  "--addr HOST:PORT",
+	"kv put k v":                          "--addr HOST:PORT",
+	"kv --addr 127.0.0.1:1 delete k":      "get KEY",
+	"kv --listen 127.0.0.1:0 get k":       "get KEY",
 	"nvmeof":                              "serve",
 	"nvmeof --nosuch":                     "--nosuch",
 	"nvmeof serve":                        "--disk",
 	"objects -nosuch":                     "-nosuch",
-	"objects":                             "-addr HOST:PORT",
-	"objects list":                        "-addr HOST:PORT",
-	"objects -addr 127.0.0.1:1 delete k":  "get NAME FILE",
-	"objects -addr 127.0.0.1:1 get k f 1 much": "numbers of bytes",
+	"objects":                             "--addr HOST:PORT",
+	"objects list":                        "--addr HOST:PORT",
+	"objects --addr 127.0.0.1:1 delete k": "get NAME FILE",
+	"objects --addr 127.0.0.1:1 get k f 1 much": "numbers of bytes",
 	"rdmaping":                   "<test>",
 	"rdmaping nosuch":            "nosuch",
 	"rdmaping pingpong --nosuch": "--nosuch",
 	"rping":                      "--server or --client",
 	"rping -s -S 0":              "bytes",
 	"rping -c":                   "-a",
+	"volume --nosuch":            "--nosuch",
+	"volume surplus":             "surplus",
+	"volume/bench -nosuch":       "-nosuch",
+	"volume/bench surplus":       "surplus",
+}
+
+// noLine is the program that has no command line.
+const noLine = "quickstart"
+
+// place is where a program of the typos is: the directory of its module from the root, and its package there.
+func place(name string) (dir, pkg string) {
+	switch module, rest, _ := strings.Cut(name, "/"); {
+	case name == "bench":
+		return ".", "./bench"
+	case module == "volume":
+		return "examples/volume", "./" + rest
+	}
+	return ".", "./examples/" + name
 }
 
 func TestACommandLineThatMakesNoSenseHasAStatusOfItsOwn(t *testing.T) {
@@ -87,12 +108,33 @@ func TestACommandLineThatMakesNoSenseHasAStatusOfItsOwn(t *testing.T) {
 	p := &programs{dir: t.TempDir()}
 	for line, want := range typos {
 		args := strings.Fields(line)
-		cmd := exec.Command(p.build(t, ".", "./examples/"+args[0]), args[1:]...)
+		dir, pkg := place(args[0])
+		cmd := exec.Command(p.build(t, dir, pkg), args[1:]...)
 		cmd.Dir = t.TempDir()
 		var said strings.Builder
 		cmd.Stderr = &said
 		_ = cmd.Run()
 		assert.Equal(t, 2, cmd.ProcessState.ExitCode(), "%s: %s", line, said.String())
 		assert.Contains(t, said.String(), want, line)
+	}
+}
+
+func TestEachProgramHasACommandLineThatMakesNoSense(t *testing.T) {
+	mains, err := filepath.Glob(filepath.Join(root, "examples", "*", "main.go"))
+	require.NoError(t, err)
+	more, err := filepath.Glob(filepath.Join(root, "examples", "*", "*", "main.go"))
+	require.NoError(t, err)
+	names := []string{"bench"}
+	for _, file := range append(mains, more...) {
+		name, err := filepath.Rel(filepath.Join(root, "examples"), filepath.Dir(file))
+		require.NoError(t, err)
+		names = append(names, filepath.ToSlash(name))
+	}
+	for _, name := range names {
+		tried := name == noLine
+		for line := range typos {
+			tried = tried || strings.HasPrefix(line+" ", name+" ")
+		}
+		assert.True(t, tried, "no line of %s", name)
 	}
 }

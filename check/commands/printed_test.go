@@ -30,15 +30,12 @@ var measures = map[string]string{
 	"go run ./bench overload":                                            "--repeats 1 --duration 100ms --load 2 --deadline 20ms --handler 1ms",
 	"go run ./bench storage":                                             "--repeats 1 --duration 10ms --processors 2 --depth 4 --rate 500,1k",
 	"go run ./bench ratios":                                              short,
-	"go run ./bench stream":                                              short,
-	"go run ./bench close":                                               short + " --beside 1 --streams 20",
 	"go run ./bench idle":                                                short + " --connections 100 --for 100ms",
 	"go run ./bench idle --streams":                                      short + " --connections 100 --for 100ms",
-	"cd examples/volume && go run ./bench":                               "-turns 1 -time 50ms",
-	"cd examples/volume && go run ./bench -stay 10m":                     "-stay 1s",
+	"cd examples/volume && go run ./bench":                               "--turns 1 --time 50ms",
+	"cd examples/volume && go run ./bench --stay 10m":                    "--stay 1s",
 	"./nvmeof beside":                                                    "--turns 1 --turn 20ms",
 	"go test ./examples/nvmeof/nvme":                                     "",
-	"go test -run ^$ -bench Pair ./internal/delivery":                    "-benchtime 1x",
 	"go test -run ^$ -bench Command -cpu 1 ./examples/nvmeof/beside":     "-benchtime 1x",
 	"go test ./runtime/inspect -run ^$ -bench Scrape -benchtime 20x":     "-benchtime 1x",
 	"go test ./runtime/inspect -run ^$ -bench RoundTrips -benchtime 10x": "-benchtime 1x",
@@ -70,7 +67,6 @@ var elsewhere = map[string]string{
 	`^cd check/world && go run \./results`:                       "stage world",
 	`^go run \./bench (results|storage --write)$`:                "hours: they run what is tried here, and keep pages of the repository",
 	`^cd check/world && go run \./plant `:                        "hours: a campaign of seeds",
-	`TestTheTargetsAreMet|TestTwoRunsAgree`:                      "hours: a quiet machine's",
 	`^cd examples/volume && go test \. -run NothingOfStrangers `: "hours: ten minutes of strangers, of which stage modules runs seconds",
 	`^cd examples/volume && make test-volume$`:                   "hours: 200 histories, of which stage modules runs five",
 	`^make test-(ibv|iwarp test-ibv test-nvmeof)$`:               "stage verbs",
@@ -80,9 +76,15 @@ var elsewhere = map[string]string{
 	`^go run \./examples/rdmaping (pingpong|write_bw HOST)$`:     "capability: verbs",
 }
 
+// oneDash is a flag of several letters with one dash, which the examples take as with two.
+var oneDash = regexp.MustCompile(` -([a-z]{2})`)
+
 // key is a command with the directory that it runs in.
 func (c *command) key() string {
 	text := strings.Join(c.args, " ")
+	if strings.HasPrefix(text, "go run ./examples/") {
+		text = oneDash.ReplaceAllString(text, " --$1")
+	}
 	if c.dir != "." {
 		text = "cd " + c.dir + " && " + text
 	}

@@ -38,20 +38,20 @@ var talks = []struct {
 	steps []step
 }{
 	{"keys", []step{
-		{text: "go run ./examples/kv -listen 127.0.0.1:7000", says: `127`, serves: true},
-		{text: "go run ./examples/kv -addr 127.0.0.1:7000 put k v"},
-		{text: "go run ./examples/kv -addr 127.0.0.1:7000 get k", says: `^v\n$`},
+		{text: "go run ./examples/kv --listen 127.0.0.1:7000", says: `127`, serves: true},
+		{text: "go run ./examples/kv --addr 127.0.0.1:7000 put k v"},
+		{text: "go run ./examples/kv --addr 127.0.0.1:7000 get k", says: `^v\n$`},
 	}},
 	{"objects, as README has them", []step{
-		{text: "go run ./examples/objects -listen 127.0.0.1:7001", says: `127`, serves: true},
-		{text: "go run ./examples/objects -addr 127.0.0.1:7001 put NAME FILE"},
-		{text: "go run ./examples/objects -addr 127.0.0.1:7001 get NAME FILE", makes: "file"},
+		{text: "go run ./examples/objects --listen 127.0.0.1:7001", says: `127`, serves: true},
+		{text: "go run ./examples/objects --addr 127.0.0.1:7001 put NAME FILE"},
+		{text: "go run ./examples/objects --addr 127.0.0.1:7001 get NAME FILE", makes: "file"},
 	}},
 	{"objects", []step{
-		{text: "go run ./examples/objects -listen 127.0.0.1:7000 -dir store", says: `127`, serves: true},
-		{text: "go run ./examples/objects -addr 127.0.0.1:7000 put notes/today /etc/services"},
-		{text: "go run ./examples/objects -addr 127.0.0.1:7000 get notes/today part 100 50"},
-		{text: "go run ./examples/objects -addr 127.0.0.1:7000 list", says: `notes/today`},
+		{text: "go run ./examples/objects --listen 127.0.0.1:7000 --dir store", says: `127`, serves: true},
+		{text: "go run ./examples/objects --addr 127.0.0.1:7000 put notes/today /etc/services"},
+		{text: "go run ./examples/objects --addr 127.0.0.1:7000 get notes/today part 100 50"},
+		{text: "go run ./examples/objects --addr 127.0.0.1:7000 list", says: `notes/today`},
 	}},
 	{"a disk, as README has it", []step{
 		{text: "go run ./examples/nvmeof serve --disk disk.img:10G", also: "--provider iwarp:127.0.0.1 --listen 127.0.0.1:4420", says: `disk 1: `, serves: true},

@@ -18,7 +18,7 @@ import (
 	"godat/runtime/inspect"
 )
 
-// local is the program without -listen and -connect: server and clients in one process.
+// local is the program without --listen and --connect: server and clients in one process.
 // It closes the store and opens it again between storing and reading.
 func local(ctx context.Context, o *options, out io.Writer) error {
 	if o.Store == "" {
@@ -56,7 +56,7 @@ func local(ctx context.Context, o *options, out io.Writer) error {
 	return conclude(out, phases)
 }
 
-// connect is the program with -connect.
+// connect is the program with --connect.
 func connect(ctx context.Context, o *options, out io.Writer) error {
 	return withClients(ctx, o, o.Connect, func(c *clients) error {
 		page, err := inspect.Serve(ctx, o.Inspect, o.Traces, c.ia)

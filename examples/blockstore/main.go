@@ -5,15 +5,15 @@
 //
 // Without flags, server and clients are in one process, on the embedded provider, and
 // the tree is the Go toolchain's source. The program closes the store and opens it
-// again between storing and reading. With -listen it is a server, with -connect a
+// again between storing and reading. With --listen it is a server, with --connect a
 // client of one:
 //
-//	blockstore -provider iwarp -listen :4791 -store blocks.db
-//	blockstore -provider iwarp -connect host:4791 -dir /usr/share
+//	blockstore --provider iwarp --listen :4791 --store blocks.db
+//	blockstore --provider iwarp --connect host:4791 --dir /usr/share
 //
-// -store keeps the store's file, and -verify reads such a file back without storing
-// anything. With -listen or -connect, -inspect 127.0.0.1:6060 shows in a browser what the
-// adapter does, and with -traces DIR as well its visitors may record what a connection
+// --store keeps the store's file, and --verify reads such a file back without storing
+// anything. With --listen or --connect, --inspect 127.0.0.1:6060 shows in a browser what the
+// adapter does, and with --traces DIR as well its visitors may record what a connection
 // carries. If a single byte differs, the program names the files and exits with 1.
 package main
 

@@ -89,7 +89,7 @@ func (o *options) tree() (string, error) {
 	}
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
-		return "", fmt.Errorf("go env GOROOT: %w; name a directory with -dir", err)
+		return "", fmt.Errorf("go env GOROOT: %w; name a directory with --dir", err)
 	}
 	return filepath.Join(strings.TrimSpace(string(root)), "src"), nil
 }

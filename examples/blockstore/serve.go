@@ -12,7 +12,7 @@ import (
 	"godat/runtime/inspect"
 )
 
-// serve is the program with -listen: it serves until ctx is done.
+// serve is the program with --listen: it serves until ctx is done.
 func serve(ctx context.Context, o *options, out io.Writer) error {
 	s, err := startServer(ctx, o, o.Listen, store.ReadWrite)
 	if err != nil {

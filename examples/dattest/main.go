@@ -13,7 +13,7 @@
 //	dattest -T F -f endpoint case0 case2
 //	dattest -T Q -s host -D iwarp             end the server
 //
-// -D, or -provider, names the provider. It exits with 1 when the test failed. The two
+// -D, or --provider, names the provider. It exits with 1 when the test failed. The two
 // sides talk in dapltest's own format, so either of them may be the C program; see
 // package wire.
 package main

@@ -13,12 +13,13 @@ import (
 	"godat/examples/dattest/limit"
 	"godat/examples/dattest/transaction"
 	"godat/examples/dattest/wire"
+	"godat/examples/internal/usage"
 )
 
 // options is the command line, with dapltest's letters.
 type options struct {
 	test     string // -T
-	provider string // -D or -provider
+	provider string // -D or --provider
 	server   string // -s
 	port     uint64 // -n
 	inspect  string
@@ -56,16 +57,16 @@ func parse(args []string, out io.Writer) (*options, error) {
 		return nil, err
 	}
 	if len(args) > 0 {
-		switch {
-		case args[0] == "-T" && len(args) > 1:
+		switch first := strings.Replace(args[0], "--T", "-T", 1); {
+		case first == "-T" && len(args) > 1:
 			o.test, args = args[1], args[2:]
-		case strings.HasPrefix(args[0], "-T") && len(args[0]) > 2:
-			o.test, args = args[0][2:], args[1:]
+		case strings.HasPrefix(first, "-T") && len(first) > 2:
+			o.test, args = strings.TrimPrefix(first[2:], "="), args[1:]
 		}
 	}
 	f := flag.NewFlagSet("dattest", flag.ContinueOnError)
 	f.SetOutput(out)
-	f.Usage = func() { usage(out, f) }
+	usage.Flags(f, help)
 	f.StringVar(&o.provider, "D", "loop", "provider and device to run on, or an IA `name` of the static registry")
 	f.StringVar(&o.provider, "provider", "loop", "the same as -D")
 	f.Uint64Var(&o.port, "n", wire.Port, "the server's `port`")
@@ -180,8 +181,7 @@ func parseCases(args []string) (cases []int, err error) {
 	return cases, nil
 }
 
-func usage(out io.Writer, f *flag.FlagSet) {
-	fmt.Fprint(out, `dattest [-T TEST] [flags] [operations]
+const help = `dattest [-T TEST] [flags] [operations]
 
 TEST is the first on the command line, and one of
   S  a server
@@ -192,7 +192,4 @@ TEST is the first on the command line, and one of
   Q  ask a server to quit
 With -f FILE alone, the command line is read from a file. With none, or without -s, the server runs in this process.
 
-flags of this test:
-`)
-	f.PrintDefaults()
-}
+flags of this test:`

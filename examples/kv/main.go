@@ -1,11 +1,11 @@
 // Command kv is a key-value store, and the program to learn from. Values of more than
 // 512 bytes go by RDMA, straight between the client's and the server's memory.
 //
-//	kv -listen 127.0.0.1:7000          a server, until it is interrupted
-//	kv -addr 127.0.0.1:7000 put k v    a client
-//	kv -addr 127.0.0.1:7000 get k
+//	kv --listen 127.0.0.1:7000          a server, until it is interrupted
+//	kv --addr 127.0.0.1:7000 put k v    a client
+//	kv --addr 127.0.0.1:7000 get k
 //
-// With -inspect 127.0.0.1:6060 a browser shows there what the adapter does. With -traces DIR
+// With --inspect 127.0.0.1:6060 a browser shows there what the adapter does. With --traces DIR
 // as well, its visitors may record what a connection carries, in files of that directory.
 package main
 
@@ -23,6 +23,7 @@ import (
 	"sync"
 	"syscall"
 
+	"godat/examples/internal/usage"
 	dat "godat/runtime"
 	"godat/runtime/inspect"
 	"godat/runtime/rpc"
@@ -42,6 +43,7 @@ func main() {
 	addr := flag.String("addr", "", "the server's `address`")
 	page := flag.String("inspect", "", "show the adapter in a browser at this `address`")
 	traces := flag.String("traces", "", "let visitors of the page trace connections into this `directory`")
+	usage.Flags(flag.CommandLine, errUsage.Error())
 	flag.Parse()
 	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM) // in force until the process exits
 	ia, err := dat.Open(ctx, *provider)
@@ -60,7 +62,7 @@ func main() {
 	case err == nil:
 	case errors.Is(err, errUsage):
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(2)
+		os.Exit(usage.Status)
 	default:
 		fmt.Fprintln(os.Stderr, "kv:", err)
 		os.Exit(1)
@@ -71,7 +73,7 @@ func main() {
 var methods = map[uint16]string{put: "put", get: "get"}
 
 // errUsage is of a command line that makes no sense.
-var errUsage = errors.New("usage: kv -listen HOST:PORT, or kv -addr HOST:PORT put KEY VALUE | get KEY")
+var errUsage = errors.New("usage: kv --listen HOST:PORT, or kv --addr HOST:PORT put KEY VALUE | get KEY")
 
 // workers is how many requests are handled at a time. Each may wait for its client's memory.
 const workers = 64

@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"godat/examples/internal/usage"
 	dat "godat/runtime"
 	"godat/runtime/inspect"
 )
@@ -29,6 +30,7 @@ func main() {
 	wait := flag.Duration("wait", 30*time.Second, "how long a client waits for its server")
 	page := flag.String("inspect", "", "show the adapter in a browser at this `address`")
 	traces := flag.String("traces", "", "let visitors of the page trace connections into this `directory`")
+	usage.Flags(flag.CommandLine, errUsage.Error())
 	flag.Parse()
 	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM) // in force until the process exits
 	ia, err := dat.Open(ctx, *provider)
@@ -49,7 +51,7 @@ func main() {
 	case err == nil:
 	case errors.Is(err, errUsage):
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(2)
+		os.Exit(usage.Status)
 	default:
 		fmt.Fprintln(os.Stderr, "objects:", err)
 		os.Exit(1)
@@ -57,7 +59,7 @@ func main() {
 }
 
 // errUsage is of a command line that makes no sense.
-var errUsage = errors.New("usage: objects -listen HOST:PORT, or objects -addr HOST:PORT put NAME FILE | get NAME FILE [OFFSET LENGTH] | list")
+var errUsage = errors.New("usage: objects --listen HOST:PORT, or objects --addr HOST:PORT put NAME FILE | get NAME FILE [OFFSET LENGTH] | list")
 
 // ask does what the arguments of a client say.
 func ask(ctx context.Context, ia *dat.IA, address string, args []string, out io.Writer) error {

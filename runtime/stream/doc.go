@@ -56,8 +56,8 @@
 //
 // A Read copies each byte once, except those that the peer wrote into its buffer, and a
 // Write copies each byte once, except those that it lends. The provider copies, too: once
-// on loop, and in the system over TCP. `go run ./bench stream` compares streams with
-// net.Conn and net.Pipe, and counts system calls.
+// on loop, and in the system over TCP. `go run ./bench peers --only net` compares
+// streams with net.Conn and net.Pipe.
 //
 // An idle end, which has carried a question and an answer of a kilobyte, takes 25 to 29 KB
 // of heap on loop and no goroutine; over iwarp 35 to 41 KB of heap and stack, one goroutine

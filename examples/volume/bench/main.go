@@ -2,10 +2,10 @@
 // commit writes of a program at the leader. It is given turns: a row for the volume, then for TCP, and so on.
 //
 //	go run ./bench                  a table of ratios, of 7 turns
-//	go run ./bench -stay 10m        1 MiB writes of 64 writers at the volume; it fails at an election
+//	go run ./bench --stay 10m       1 MiB writes of 64 writers at the volume; it fails at an election
 //
 // On TCP the data of each write is in its entry, and goes with it. Log, disk and engine are the same. In memory
-// means that all files are in -memory, where a sync costs nothing.
+// means that all files are in --memory, where a sync costs nothing.
 package main
 
 import (
@@ -19,6 +19,8 @@ import (
 	"slices"
 	"text/tabwriter"
 	"time"
+
+	"godat/examples/internal/usage"
 )
 
 // options is the command line.
@@ -42,7 +44,12 @@ func main() {
 	flag.StringVar(&o.disk, "disk", os.TempDir(), "directory of files on a disk")
 	flag.StringVar(&o.rows, "rows", "", "regular expression of the rows' names")
 	flag.StringVar(&o.provider, "provider", "iwarp", "the volume's provider")
+	usage.Flags(flag.CommandLine, "bench measures a volume beside the same engine on TCP")
 	flag.Parse()
+	if flag.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "bench: what is %q? --help lists the flags\n", flag.Args())
+		os.Exit(usage.Status)
+	}
 	if o.stay != 0 {
 		exit(stay(o, os.Stdout))
 	}

@@ -41,8 +41,8 @@ func (d *metronome) Arm() error  { return nil }
 func (d *metronome) Wait() error { return nil }
 func (d *metronome) Wake()       {}
 
-// BenchmarkPinned is target T9: the time from a completion to the goroutine that waits
-// for it on a channel, when completions come far apart.
+// BenchmarkPinned is the time from a completion to the goroutine that waits for it on a
+// channel, when completions come far apart.
 //
 //	naive     a locked, spinning thread sends on the channel itself
 //	unlocked  the same on no thread of its own, yielding between polls
