@@ -1,28 +1,6 @@
 package line
 
-import (
-	"unsafe"
-
-	"godat/evd"
-	"godat/hw"
-	"godat/mem"
-)
-
-// Post is an operation of a batch. ep.DTO, which is the same, says what its fields mean.
-type Post struct {
-	Op               hw.Op
-	Flags            hw.Flags
-	Cookie           uint64
-	Segments         []mem.Segment
-	Segment          mem.Segment
-	Remote           mem.RemoteSegment
-	Immediate        uint32
-	Operand, Compare uint64
-	OneShot          *evd.OneShot // OwnShot for a connection's own
-}
-
-// batchPosts is the most operations admitted at a time.
-const batchPosts = scratchWRs
+import "godat/hw"
 
 // PostBatch posts operations to one queue, in order, and returns how many it posted; err says why it did not
 // post the next one.
@@ -44,6 +22,21 @@ func (b *Mailbox) PostBatch(q *Queue, dtos []Post) (n int, err error) {
 		n += took
 	}
 	return n, err
+}
+
+// postOne posts a batch of one: a receive, a send, a write or a read.
+func (b *Mailbox) postOne(q *Queue, d *Post) error {
+	op, remote, shot := d.Op, &d.Remote, d.OneShot
+	if q == &b.Recvs {
+		op = hw.OpRecv
+	}
+	switch {
+	case shot == OwnShot: // a send or a receive
+		remote, shot = &OwnSend, nil
+	case op == hw.OpSend || op == hw.OpRecv:
+		remote = nil
+	}
+	return PostPlain(b, op, d.Cookie, d.Flags, d.list(), remote, shot)
 }
 
 // postSome posts up to batchPosts operations one after the other, and steps behind the last.
@@ -81,47 +74,3 @@ func (b *Mailbox) postSome(q *Queue, dtos []Post) (n int, err error) {
 	}
 	return n, err
 }
-
-// list is the local memory. The caller stores the result into a work of its own: if
-// list stored it through a pointer, escape analysis would move d to the heap.
-func (d *Post) list() []mem.Segment {
-	if d.Segments == nil && d.Segment.Len != 0 {
-		return unsafe.Slice(&d.Segment, 1)
-	}
-	return d.Segments
-}
-
-// shot is the one-shot that takes the completion; nil if none does.
-func (d *Post) shot() *evd.OneShot {
-	if d.OneShot == OwnShot {
-		return nil
-	}
-	return d.OneShot
-}
-
-// single returns the only segment of d; nil if there are none or several.
-func (d *Post) single() *mem.Segment {
-	switch {
-	case d.Segments == nil:
-		return &d.Segment
-	case len(d.Segments) == 1:
-		return &d.Segments[0]
-	}
-	return nil
-}
-
-// work puts into w what d asks of q, except its memory; describe in complete.go
-// says why field by field.
-func (d *Post) work(q *Queue, w *work) {
-	w.op, w.flags, w.cookie, w.own = d.Op, d.Flags, d.Cookie, d.OneShot == OwnShot
-	w.remote.Addr, w.remote.Len, w.remote.Context = d.Remote.Addr, d.Remote.Len, d.Remote.Context
-	if q.plain == hw.OpRecv {
-		w.op = hw.OpRecv
-	} else if mayBeRequests>>w.op&1 == 0 {
-		w.op = hw.OpEnd
-	}
-}
-
-// mayBeRequests are the operations with a number below 32 that PostBatch does not
-// refuse by number alone.
-const mayBeRequests = ^uint32(1<<hw.OpRecv | 1<<hw.OpBind | 1<<hw.OpReadToRMR)

@@ -8,13 +8,6 @@ import (
 	"godat/mem"
 )
 
-// pendingBind is what a slot holds beside its fields when its operation is a bind.
-type pendingBind struct {
-	hw.Bind
-	rmr *mem.RMR
-	to  memory.Binding
-}
-
 // PostBind posts a bind of a window of the zone's, or of one that windows owns, and returns the name that
 // it gives. ep.Endpoint.PostBind says more.
 func (b *Mailbox) PostBind(windows *memory.Owner, cookie uint64, flags hw.Flags, rmr *mem.RMR, to mem.Binding) (mem.RemoteSegment, error) {
@@ -53,9 +46,4 @@ func prepareBind(r *Rules, windows *memory.Owner, rmr *mem.RMR, to mem.Binding) 
 // bind is where the bind of a ticket is kept.
 func (q *Queue) bind(ticket uint32) *pendingBind {
 	return &q.binds.made(len(q.slots))[ticket&q.mask]
-}
-
-// end tells the window that its bind has completed.
-func (p *pendingBind) end(status hw.Status) {
-	p.rmr.Window(door.Key{}).EndBind(&p.to, p.Key, status == hw.StatusSuccess)
 }

@@ -199,27 +199,6 @@ func (q *Queue) describe(ev *event.Event, wc *hw.WC, r uint32) (retired uint32, 
 	return retired, to
 }
 
-// received adds to a receive's event what it may have beyond its length. It makes
-// the event silent if only solicited receives wake waiters and this one is not.
-func (q *Queue) received(ev *event.Event, wc *hw.WC) {
-	ev.Op = wc.Op
-	ev.Key = wc.Imm
-	if wc.Op == hw.OpRecvImm {
-		ev.Number = event.IBDTOEvent
-	}
-	if wc.Flags&hw.WCSolicited != 0 {
-		ev.Flags |= event.Solicited
-	} else if q.watched.Load()&solicitedOnly != 0 {
-		ev.Flags |= event.Silent
-	}
-	if wc.Flags&hw.WCImm != 0 {
-		ev.Flags |= event.HasImm
-	}
-	if wc.Flags&hw.WCInvalidated != 0 {
-		ev.Flags |= event.Invalidated
-	}
-}
-
 // passTo retires the suppressed requests from ticket r on up to a ticket, which it
 // returns. They succeeded.
 func (q *Queue) passTo(r, ticket uint32) uint32 {

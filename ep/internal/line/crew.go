@@ -2,6 +2,7 @@ package line
 
 import (
 	"sync"
+	"sync/atomic"
 	"weak"
 
 	"godat/internal/workers"
@@ -17,11 +18,25 @@ type Crew struct {
 	rules [len(operations)]weak.Pointer[Rules] // under mu: the last made, by Queue.plain; see sharedRules
 }
 
-// Start lets mailboxes be made.
-func (c *Crew) Start() {
-	c.handings.more.L = &c.handings.mu
-	c.workers.Start(serveLeft, func(b *Mailbox) **Mailbox { return &b.nextInList })
-}
-
 // Stop ends the workers, when the owners of all mailboxes are gone. A second call does nothing.
 func (c *Crew) Stop() { c.workers.Stop() }
+
+// handings are where the posters of an adapter sleep until the provider has their receives.
+//
+// No wake-up is lost: a poster counts itself in n and then looks whether its receive was handed over. A holder of a token
+// hands over, or ends the connection, and then looks at n. So one of the two sees the other.
+type handings struct {
+	n    atomic.Int32 // posters that sleep, or are about to
+	mu   sync.Mutex
+	more sync.Cond // receives were handed over, or a connection has ended
+}
+
+// changed wakes those that sleep, if any, so that each looks again.
+func (h *handings) changed() {
+	if h.n.Load() == 0 {
+		return
+	}
+	h.mu.Lock()
+	h.more.Broadcast()
+	h.mu.Unlock()
+}

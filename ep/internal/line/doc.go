@@ -30,6 +30,16 @@
 // for suppressed successes, whose length only the slot has), deliver (keep.go) and describeShared (shared.go). Code
 // that counts completions counts in all five.
 //
+// The files, from the ground up: one names what stands in its own row and in the rows above. What completes may hand on
+// what waits, so the way there and the way back are one row.
+//
+//	words            state, operations, flags, rules, owner, errors, clock
+//	types            mailbox, queue, crew, cold
+//	parts            counted, handed, event, shared, work, post, own, check
+//	there and back   token, step, complete, keep, unreported
+//	ways in          admit, plain, run, admit_run, batch, bind, extension, read_to_rmr
+//	the owner's      init, ends, resize, setrules, counts
+//
 // The package knows the queue pair, the places behind a dispatcher, and an [Owner]. It knows nothing of
 // connections but the [Phase].
 package line

@@ -2,8 +2,6 @@ package line
 
 import (
 	"runtime"
-	"sync"
-	"sync/atomic"
 
 	"godat/internal/yield"
 )
@@ -11,26 +9,6 @@ import (
 // handedLooks is how often a poster looks whether the provider has its receive, before it sleeps: as long as the holder
 // of the token takes for a short send.
 const handedLooks = 48
-
-// handings are where the posters of an adapter sleep until the provider has their receives.
-//
-// No wake-up is lost: a poster counts itself in n and then looks whether its receive was handed over. A holder of a token
-// hands over, or ends the connection, and then looks at n. So one of the two sees the other.
-type handings struct {
-	n    atomic.Int32 // posters that sleep, or are about to
-	mu   sync.Mutex
-	more sync.Cond // receives were handed over, or a connection has ended
-}
-
-// changed wakes those that sleep, if any, so that each looks again.
-func (h *handings) changed() {
-	if h.n.Load() == 0 {
-		return
-	}
-	h.mu.Lock()
-	h.more.Broadcast()
-	h.mu.Unlock()
-}
 
 // awaitHanded waits until the provider has all posts before that ticket. The
 // token's holder hands them over; the wait takes as long as the holder's calls to
@@ -67,4 +45,16 @@ func (q *Queue) hasHanded(ticket uint32) bool {
 func (q *Queue) handOn() {
 	q.handed.Store(q.next)
 	q.box.cold.crew.handings.changed()
+}
+
+// handedEvery is how often a receive that goes the short way moves handed.
+const handedEvery = 1 << 20
+
+// noteHanded notes that the provider has the posts of the n tickets from one on, which went
+// the short way, if it is time to.
+func (q *Queue) noteHanded(ticket, n uint32) {
+	if noted := (ticket + handedEvery - 1) &^ (handedEvery - 1); noted-ticket < n {
+		q.handed.Store((noted + 1) & ticketMask)
+		q.box.cold.crew.handings.changed()
+	}
 }

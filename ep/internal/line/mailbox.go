@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"godat/hw"
+	"godat/internal/release"
 	"godat/internal/token"
 )
 
@@ -49,45 +50,8 @@ type Mailbox struct {
 	Requests, Recvs Queue
 }
 
-// Config says what a mailbox is made with. It does not change.
-type Config struct {
-	Source any   // what the events of its posts are about
-	Owner  Owner // what the mailbox belongs to
-	Crew   *Crew
-	Prompt bool // a receive is with the provider when its post returns; see awaitHanded
-
-	// The most posts outstanding, and their segments, which Change makes more of.
-	RequestDepth, RequestIOV int
-	RecvDepth, RecvIOV       int
-}
-
-// Init makes a mailbox in phase Waiting, which has no queue pair. cold is the part of it that its owner
-// keeps elsewhere.
-func (b *Mailbox) Init(cold *Cold, cfg Config) {
-	b.source, b.cold = cfg.Source, cold
-	cold.owner, cold.crew = cfg.Owner, cfg.Crew
-	b.Requests.init(b, cfg.RequestDepth, cfg.RequestIOV)
-	b.Requests.plain = hw.OpSend
-	b.Requests.tailShift, b.Requests.endInput = requestShift, tellRequestEnd
-	b.Recvs.init(b, cfg.RecvDepth, cfg.RecvIOV)
-	b.Recvs.plain = hw.OpRecv
-	b.Recvs.tailShift, b.Recvs.endInput = recvShift, tellRecvEnd
-	b.Recvs.prompt = cfg.Prompt
-}
-
-// IDs are the ids of the mailbox's work requests, which its owner makes unlike all others of the device.
-type IDs struct {
-	Request, Recv       uint64 // of slot 0
-	RequestEnd, RecvEnd uint64
-	Mark                uint64
-}
-
-// SetIDs sets the ids, before there is a queue pair.
-func (b *Mailbox) SetIDs(ids IDs) {
-	b.Requests.id, b.Requests.endID = ids.Request, ids.RequestEnd
-	b.Recvs.id, b.Recvs.endID = ids.Recv, ids.RecvEnd
-	b.unreported.id = ids.Mark
-}
+// scratchWRs is the most work requests handed to a provider in one call.
+const scratchWRs = 64
 
 // SetQP sets the queue pair that posts go to; its sinks are Requests and Recvs. The holder calls it, or
 // who makes the mailbox.
@@ -122,9 +86,44 @@ const (
 	tellMark // somebody asks whether the suppressed requests have succeeded
 )
 
-// Tell records an input and kicks the step, so that a holder handles the input. It
-// never blocks.
-func (b *Mailbox) Tell(what uint32) {
-	b.inputs.Or(what)
-	b.kickStep()
+// State is the owner's state now.
+func (b *Mailbox) State() State { return State(b.state.Load()) }
+
+// SetState changes the state. The holder calls it, or who makes the mailbox.
+func (b *Mailbox) SetState(s State) {
+	b.state.Store(uint32(s))
+	b.cold.crew.handings.changed()
+}
+
+// up reports whether posts of all kinds go to the provider.
+func (b *Mailbox) up() bool { return Phase(b.state.Load()) == Up }
+
+// unreported has the last requests in a row that are not signaled, for Snapshot, which can't
+// read their slots: the first ticket, and the ticket behind them. The token's holder writes it.
+//
+// A device that can (hw.Marker) tells which of them have succeeded, when somebody asks.
+type unreported struct {
+	word atomic.Uint64
+	id   uint64 // of marks; immutable
+
+	// A mark is under way. The holder sets it, and writes marked before; the completer clears it.
+	marking atomic.Bool
+	marked  uint32 // the mark says that the requests before this ticket have succeeded
+}
+
+// add notes that n requests are not signaled.
+func (u *unreported) add(ticket, n uint32) {
+	w := u.word.Load()
+	first := uint32(w >> 32)
+	if (ticket-first)&ticketMask > (uint32(w)-first)&ticketMask { // a request before it is signaled
+		first = ticket
+	}
+	release.Relaxed(&u.word, uint64(first)<<32|uint64((ticket+n)&ticketMask))
+}
+
+// has reports whether it has all requests from the oldest one to the tail.
+func (u *unreported) has(oldest, tail uint32) bool {
+	w := u.word.Load()
+	first := uint32(w >> 32)
+	return uint32(w) == tail && (tail-oldest)&ticketMask <= (tail-first)&ticketMask
 }

@@ -3,7 +3,6 @@ package line
 import (
 	"godat/evd"
 	"godat/hw"
-	"godat/hw/event"
 	"godat/internal/delivery"
 )
 
@@ -37,11 +36,4 @@ type Shared interface {
 	// Take retires the receive that a completion is about, and returns its cookie, and the queue in which a
 	// place is reserved for it.
 	Take(id uint64) (cookie uint64, to *delivery.Queue)
-}
-
-// explain adds the cause of the connection's end to the event of a flush.
-func (b *Mailbox) explain(ev *event.Event) {
-	if cause := b.cold.owner.Why(); cause != nil && ev.Data == nil {
-		ev.Data = cause
-	}
 }

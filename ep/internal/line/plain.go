@@ -145,21 +145,6 @@ func postSlow(b *Mailbox, op hw.Op, cookie uint64, flags hw.Flags, segs []mem.Se
 	return post(b, &w, shot)
 }
 
-// postOne posts a batch of one: a receive, a send, a write or a read.
-func (b *Mailbox) postOne(q *Queue, d *Post) error {
-	op, remote, shot := d.Op, &d.Remote, d.OneShot
-	if q == &b.Recvs {
-		op = hw.OpRecv
-	}
-	switch {
-	case shot == OwnShot: // a send or a receive
-		remote, shot = &OwnSend, nil
-	case op == hw.OpSend || op == hw.OpRecv:
-		remote = nil
-	}
-	return PostPlain(b, op, d.Cookie, d.Flags, d.list(), remote, shot)
-}
-
 // noTicket is no word: Kicked is set in none that is not Held.
 const noTicket = token.Kicked
 

@@ -11,6 +11,7 @@ import (
 	"godat/internal/owner"
 	"godat/internal/release"
 	"godat/internal/yield"
+	"godat/mem"
 )
 
 // Queue is one direction of an endpoint: a ring of slots that is its mailbox, its
@@ -91,18 +92,6 @@ const (
 	measured                         // requests are measured; SetRules changes it
 )
 
-// handedEvery is how often a receive that goes the short way moves handed.
-const handedEvery = 1 << 20
-
-// noteHanded notes that the provider has the posts of the n tickets from one on, which went
-// the short way, if it is time to.
-func (q *Queue) noteHanded(ticket, n uint32) {
-	if noted := (ticket + handedEvery - 1) &^ (handedEvery - 1); noted-ticket < n {
-		q.handed.Store((noted + 1) & ticketMask)
-		q.box.cold.crew.handings.changed()
-	}
-}
-
 // slot is one post. Its poster fills it and publishes it by seq, unless the poster
 // runs the step itself.
 //
@@ -150,6 +139,13 @@ func (a *annex[T]) take() []T {
 
 // operands are the numbers of an atomic.
 type operands struct{ operand, compare uint64 }
+
+// pendingBind is what a slot holds beside its fields when its operation is a bind.
+type pendingBind struct {
+	hw.Bind
+	rmr *mem.RMR
+	to  memory.Binding
+}
 
 func (q *Queue) init(b *Mailbox, depth, iov int) {
 	q.box = b

@@ -94,13 +94,3 @@ func (s *slot) set(o *slot) {
 	s.cookie.Store(o.cookie.Load())
 	s.to, s.sge, s.addr, s.rkey, s.imm = o.to, o.sge, o.addr, o.rkey, o.imm
 }
-
-// changes reports whether a poster that found no ticket should look again: Modify is replacing the
-// slots, there were none yet, or the word or the depth has changed.
-func (b *Mailbox) changes(q *Queue, word uint64, depth uint32) bool {
-	if b.changing.Load() {
-		runtime.Gosched()
-		return true
-	}
-	return depth == 0 && q.open() || q.depth.Load() != depth || b.Token.Load() != word
-}

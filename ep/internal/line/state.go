@@ -24,15 +24,3 @@ func (s State) Phase() Phase { return Phase(s) }
 
 // Number is the owner's.
 func (s State) Number() uint8 { return uint8(s >> 8) }
-
-// State is the owner's state now.
-func (b *Mailbox) State() State { return State(b.state.Load()) }
-
-// SetState changes the state. The holder calls it, or who makes the mailbox.
-func (b *Mailbox) SetState(s State) {
-	b.state.Store(uint32(s))
-	b.cold.crew.handings.changed()
-}
-
-// up reports whether posts of all kinds go to the provider.
-func (b *Mailbox) up() bool { return Phase(b.state.Load()) == Up }

@@ -2,9 +2,6 @@ package line
 
 import "godat/hw"
 
-// scratchWRs is the most work requests handed to a provider in one call.
-const scratchWRs = 64
-
 // step is stage 5: it hands on receives first, then requests, then handles inputs. It returns what
 // is left of the budget. It asserts the owner once for the methods below that run
 // for each post, because in race builds each check costs microseconds.

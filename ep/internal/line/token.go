@@ -65,6 +65,16 @@ func (b *Mailbox) claimTicket(q *Queue) (ticket uint32, ok, mine bool) {
 	}
 }
 
+// changes reports whether a poster that found no ticket should look again: Modify is replacing the
+// slots, there were none yet, or the word or the depth has changed.
+func (b *Mailbox) changes(q *Queue, word uint64, depth uint32) bool {
+	if b.changing.Load() {
+		runtime.Gosched()
+		return true
+	}
+	return depth == 0 && q.open() || q.depth.Load() != depth || b.Token.Load() != word
+}
+
 // seal lets no post take a ticket from now on. It changes the word, so a post that has
 // loaded the word before, and still found a place, fails in its swap and looks again.
 func (b *Mailbox) seal() {
@@ -193,4 +203,11 @@ func (b *Mailbox) handOver() bool {
 func serveLeft(b *Mailbox) {
 	b.Token.Resume()
 	b.run(true)
+}
+
+// Tell records an input and kicks the step, so that a holder handles the input. It
+// never blocks.
+func (b *Mailbox) Tell(what uint32) {
+	b.inputs.Or(what)
+	b.kickStep()
 }

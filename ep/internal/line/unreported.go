@@ -1,41 +1,6 @@
 package line
 
-import (
-	"sync/atomic"
-
-	"godat/hw"
-	"godat/internal/release"
-)
-
-// unreported has the last requests in a row that are not signaled, for Snapshot, which can't
-// read their slots: the first ticket, and the ticket behind them. The token's holder writes it.
-//
-// A device that can (hw.Marker) tells which of them have succeeded, when somebody asks.
-type unreported struct {
-	word atomic.Uint64
-	id   uint64 // of marks; immutable
-
-	// A mark is under way. The holder sets it, and writes marked before; the completer clears it.
-	marking atomic.Bool
-	marked  uint32 // the mark says that the requests before this ticket have succeeded
-}
-
-// add notes that n requests are not signaled.
-func (u *unreported) add(ticket, n uint32) {
-	w := u.word.Load()
-	first := uint32(w >> 32)
-	if (ticket-first)&ticketMask > (uint32(w)-first)&ticketMask { // a request before it is signaled
-		first = ticket
-	}
-	release.Relaxed(&u.word, uint64(first)<<32|uint64((ticket+n)&ticketMask))
-}
-
-// has reports whether it has all requests from the oldest one to the tail.
-func (u *unreported) has(oldest, tail uint32) bool {
-	w := u.word.Load()
-	first := uint32(w >> 32)
-	return uint32(w) == tail && (tail-oldest)&ticketMask <= (tail-first)&ticketMask
-}
+import "godat/hw"
 
 // Settle has the device tell which requests have succeeded, if all that are outstanding are not
 // signaled, so that no completion will. The answer may come later. It never blocks.
