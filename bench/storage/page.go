@@ -68,6 +68,8 @@ const notToConclude = `## What not to conclude
 - Nothing about a store that takes time: with a disk of 100 µs behind it, 10 µs of delivery are a tenth.
 - Nothing about many connections: each row has one queue. A loop that polls for each of 1000 queues has no processors for them.
 - Nothing about a processor that others want: a loop that polls has its figures here because it may have the processor.
+- Nothing about a loop that polls on the only processor of its process but this: Go's scheduler looks at timers and sockets every 10 ms then, and the pacer is one who waits for it.
+- Nothing about a sleep on ibv: there a goroutine that sleeps keeps a thread, and a processor until Go's scheduler takes it back. The simulated device and iwarp park the goroutine alone.
 - The lag, which is the pacer's, is part of every latency, and the same for all rows but for what rows take from its processor.
 `
 
