@@ -40,3 +40,25 @@ func TestElectionsAreCounted(t *testing.T) {
 	require.NoError(t, err)
 	assert.Regexp(t, ` 0 elections\n$`, out.String())
 }
+
+func TestAFollowerThatWasAwayIsResynced(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, away(&options{away: 500 * time.Millisecond, size: diskLen, disk: t.TempDir(), provider: "iwarp"}, &out))
+	assert.Regexp(t, `^before: [1-9]\d* writes, none answered for \S+\nwhile it is away: \d+ writes, .*\nsince: [1-9]\d* writes, .*\n\d+ resyncs, `, out.String())
+}
+
+func TestAGapBelongsToThePartInWhichItEnds(t *testing.T) {
+	got := parts([]time.Duration{9, 1, 2, 5, 12}, []time.Duration{2, 6, 10})
+	assert.Equal(t, []part{{2, 1}, {1, 3}, {1, 4}}, got)
+}
+
+func TestALengthMayHaveAUnit(t *testing.T) {
+	for text, want := range map[string]length{"1": 1, "4K": 4 << 10, "64M": 64 << 20, "1G": 1 << 30} {
+		var l length
+		require.NoError(t, l.Set(text))
+		assert.Equal(t, want, l)
+	}
+	for _, text := range []string{"", "0", "-1K", "G", "1T", "9999999999G"} {
+		require.Error(t, new(length).Set(text), text)
+	}
+}

@@ -3,6 +3,8 @@
 //
 //	go run ./bench                  a table of ratios, of 7 turns
 //	go run ./bench --stay 10m       1 MiB writes of 64 writers at the volume; it fails at an election
+//	go run ./bench --away 3s        64 KiB writes of 24 writers, while a follower is stopped for so long: what it copies, and
+//	                                for how long no write was answered; --size 1G fills a disk of that size first
 //
 // On TCP the data of each write is in its entry, and goes with it. Log, disk and engine are the same. In memory
 // means that all files are in --memory, where a sync costs nothing.
@@ -27,6 +29,8 @@ import (
 type options struct {
 	turns        int
 	time, stay   time.Duration
+	away         time.Duration
+	size         length
 	memory, disk string
 	rows         string
 	provider     string
@@ -36,10 +40,12 @@ func main() {
 	if text := os.Getenv(asNode); text != "" {
 		exit(serveNode(text))
 	}
-	o := &options{}
+	o := &options{size: diskLen}
 	flag.IntVar(&o.turns, "turns", 7, "turns of each row")
 	flag.DurationVar(&o.time, "time", 500*time.Millisecond, "time of a turn")
 	flag.DurationVar(&o.stay, "stay", 0, "count elections for so long, and measure nothing")
+	flag.DurationVar(&o.away, "away", 0, "stop a follower for so long, and measure nothing else")
+	flag.Var(&o.size, "size", "length of the disk that -away fills first, such as 1G")
 	flag.StringVar(&o.memory, "memory", "/dev/shm", "directory of files in memory")
 	flag.StringVar(&o.disk, "disk", os.TempDir(), "directory of files on a disk")
 	flag.StringVar(&o.rows, "rows", "", "regular expression of the rows' names")
@@ -50,8 +56,11 @@ func main() {
 		fmt.Fprintf(os.Stderr, "bench: what is %q? --help lists the flags\n", flag.Args())
 		os.Exit(usage.Status)
 	}
-	if o.stay != 0 {
+	switch {
+	case o.stay != 0:
 		exit(stay(o, os.Stdout))
+	case o.away != 0:
+		exit(away(o, os.Stdout))
 	}
 	exit(measure(o, os.Stdout))
 }
@@ -129,7 +138,7 @@ func measure(o *options, out io.Writer) error {
 func measureIn(o *options, dir string, some []row, w io.Writer) (err error) {
 	var both [2]*system
 	for i, kind := range []string{kindVolume, kindTCP} {
-		if both[i], err = newSystem(kind, dir, o.provider, slog.LevelError); err != nil {
+		if both[i], err = newSystem(kind, dir, o.provider, slog.LevelError, diskLen); err != nil {
 			return err
 		}
 		defer func(s *system) { err = errors.Join(err, s.end()) }(both[i])
@@ -183,7 +192,7 @@ var errElection = errors.New("the leader changed")
 
 // stay writes for a time, and counts elections.
 func stay(o *options, out io.Writer) (err error) {
-	s, err := newSystem(kindVolume, o.disk, o.provider, slog.LevelInfo)
+	s, err := newSystem(kindVolume, o.disk, o.provider, slog.LevelInfo, diskLen)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"syscall"
+	"sync/atomic"
 	"time"
 
 	"godat/examples/volume/raftlog"
@@ -30,7 +30,7 @@ const (
 	kindTCP    = "tcp"
 
 	nodes    = 3
-	diskLen  = 64 << 20
+	diskLen  = 64 << 20 // unless -size says otherwise
 	patience = 60 * time.Second
 )
 
@@ -42,13 +42,16 @@ type settings struct {
 	Dir      string
 	Provider string
 	Log      slog.Level
+	Size     int // of the disk
 }
 
 // question is asked of a node: load it, or say what it is.
 type question struct {
-	Bytes   int           `json:"bytes"` // 0 for a status
-	Writers int           `json:"writers"`
-	Time    time.Duration `json:"time"`
+	Bytes   int             `json:"bytes"` // 0 for a status
+	Writers int             `json:"writers"`
+	Time    time.Duration   `json:"time"`
+	Fill    bool            `json:"fill,omitempty"`  // write each block once, whatever the time
+	Parts   []time.Duration `json:"parts,omitempty"` // of the load, when they end
 }
 
 // answer is a node's.
@@ -60,6 +63,9 @@ type answer struct {
 	Took      time.Duration `json:"took"`
 	Longest   time.Duration `json:"longest"`
 	Error     string        `json:"error"`
+	Parts     []part        `json:"parts,omitempty"` // of the load
+	Rebuilds  int           `json:"rebuilds"`
+	Copied    int           `json:"copied"` // bytes of all rebuilds
 }
 
 // commits is a node of either kind.
@@ -67,6 +73,7 @@ type commits interface {
 	// writer is for one goroutine.
 	writer() func(off int, data []byte) error
 	status() (leads bool, term uint64)
+	rebuilt() (times, bytes int)
 	close() error
 }
 
@@ -88,7 +95,7 @@ func serveNode(text string) error {
 	for err == nil {
 		var q question
 		if err = in.Decode(&q); err == nil {
-			err = out.Encode(do(c, q))
+			err = out.Encode(do(c, s.Size, q))
 		}
 	}
 	if errors.Is(err, io.EOF) {
@@ -98,54 +105,70 @@ func serveNode(text string) error {
 }
 
 // do answers a question.
-func do(c commits, q question) (a answer) {
+func do(c commits, size int, q question) (a answer) {
 	if q.Bytes != 0 {
-		if err := a.load(c, q); err != nil {
+		if err := a.load(c, size, q); err != nil {
 			a.Error = err.Error()
 		}
 	}
 	a.Leads, a.Term = c.status()
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+	a.Rebuilds, a.Copied = c.rebuilt()
+	var err error
+	if a.Processor, err = processorTime(); err != nil {
 		a.Error = err.Error()
 	}
-	a.Processor = time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 	return a
 }
 
 // load loads a node. All blocks of a disk differ.
-func (a *answer) load(c commits, q question) error {
+func (a *answer) load(c commits, size int, q question) error {
 	var (
 		all    sync.WaitGroup
 		mu     sync.Mutex
 		took   []time.Duration
+		ends   []time.Duration // since the load began
 		failed error
+		filled atomic.Int64
 	)
 	begun := time.Now()
 	for i := range q.Writers {
 		all.Go(func() {
 			r, data, write := rand.New(rand.NewPCG(uint64(i), uint64(begun.UnixNano()))), make([]byte, q.Bytes), c.writer()
-			var mine []time.Duration
+			var mine, mineEnds []time.Duration
+			next := func() (block int, ok bool) { return r.IntN(size / q.Bytes), time.Since(begun) < q.Time }
+			if q.Fill {
+				next = func() (block int, ok bool) {
+					block = int(filled.Add(1)) - 1
+					return block, block < size/q.Bytes
+				}
+			}
 			var err error
-			for before := begun; err == nil && before.Sub(begun) < q.Time; {
+			before := begun
+			for block, ok := next(); err == nil && ok; block, ok = next() {
 				for at := 0; at < len(data); at += 512 {
 					data[at], data[at+1] = byte(r.Uint32()), byte(at>>9)
 				}
-				err = write(r.IntN(diskLen/q.Bytes)*q.Bytes, data)
+				err = write(block*q.Bytes, data)
 				now := time.Now()
-				mine, before = append(mine, now.Sub(before)), now
+				mine, mineEnds, before = append(mine, now.Sub(before)), append(mineEnds, now.Sub(begun)), now
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			took, failed = append(took, mine...), cmp.Or(failed, err)
+			took, ends, failed = append(took, mine...), append(ends, mineEnds...), cmp.Or(failed, err)
 		})
 	}
 	all.Wait()
 	a.Commits, a.Took = len(took), time.Since(begun)
+	if len(took) == 0 {
+		return cmp.Or(failed, errNothing)
+	}
 	slices.Sort(took)
 	a.Longest = took[len(took)*99/100]
+	a.Parts = parts(ends, q.Parts)
 	return failed
 }
+
+var errNothing = errors.New("the load wrote nothing")
 
 // system is three processes.
 type system struct {
@@ -161,7 +184,7 @@ type process struct {
 }
 
 // newSystem starts three nodes with a new disk, in a directory of their own.
-func newSystem(kind, dir, provider string, log slog.Level) (s *system, err error) {
+func newSystem(kind, dir, provider string, log slog.Level, size int) (s *system, err error) {
 	s = &system{}
 	if s.dir, err = os.MkdirTemp(dir, "volume-bench-"); err != nil {
 		return nil, err
@@ -178,7 +201,7 @@ func newSystem(kind, dir, provider string, log slog.Level) (s *system, err error
 		}
 	}
 	for id := uint64(1); id <= nodes; id++ {
-		if err := s.start(settings{kind, id, peers, filepath.Join(s.dir, fmt.Sprint(id)), provider, log}); err != nil {
+		if err := s.start(settings{kind, id, peers, filepath.Join(s.dir, fmt.Sprint(id)), provider, log, size}); err != nil {
 			return nil, errors.Join(err, s.end())
 		}
 	}
@@ -268,7 +291,7 @@ func (s *system) turn(r row, long time.Duration) (x result, err error) {
 		if err != nil {
 			return x, err
 		}
-		a, err := leader.ask(question{r.bytes, r.writers, long})
+		a, err := leader.ask(question{Bytes: r.bytes, Writers: r.writers, Time: long})
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "%s: %v; again\n", r, err)
 			continue

@@ -152,6 +152,9 @@ func (n *tcpNode) status() (leads bool, term uint64) {
 	return leads, term
 }
 
+// rebuilt implements commits: such a node does not come back.
+func (n *tcpNode) rebuilt() (times, bytes int) { return 0, 0 }
+
 func (n *tcpNode) close() error {
 	n.end()
 	err := n.listener.Close()

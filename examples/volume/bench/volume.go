@@ -44,7 +44,7 @@ func openFiles(s settings, l journal.Layout) (f files, err error) {
 		return f, err
 	}
 	if err = f.log.SetMembers(s.Peers); err == nil {
-		f.disk, err = store.OpenFile(filepath.Join(s.Dir, "disk"), state.Size(diskLen))
+		f.disk, err = store.OpenFile(filepath.Join(s.Dir, "disk"), state.Size(s.Size))
 	}
 	if err == nil {
 		f.journal, err = store.OpenStaged(filepath.Join(s.Dir, "journal"), l.Size())
@@ -107,6 +107,11 @@ func (v *volume) writer() func(off int, data []byte) error {
 func (v *volume) status() (leads bool, term uint64) {
 	s := v.node.Status()
 	return s.State == "optimized", s.Term
+}
+
+func (v *volume) rebuilt() (times, bytes int) {
+	s := v.node.Status()
+	return int(s.Counts.Rebuilds), int(s.Counts.RebuiltBytes)
 }
 
 func (v *volume) close() error {
