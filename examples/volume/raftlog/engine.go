@@ -108,20 +108,6 @@ func (l *Log) Vote() Vote {
 	return l.vote
 }
 
-// SetVote keeps the term and the vote for good.
-func (l *Log) SetVote(v Vote) error {
-	if v == l.Vote() {
-		return nil
-	}
-	if err := l.setPair(keyVote, v.Term, v.For); err != nil {
-		return fmt.Errorf("raftlog: %w", err)
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.vote = v
-	return nil
-}
-
 // Members are the members that SetMembers has set.
 func (l *Log) Members() Members {
 	l.mu.Lock()
@@ -180,27 +166,5 @@ func (l *Log) SetGone(ids ...uint64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.gone = all
-	return nil
-}
-
-// SetMembers keeps the members for good, and which are members no more.
-func (l *Log) SetMembers(m Members) error {
-	for id := range l.Members() {
-		if _, stays := m[id]; !stays {
-			if err := l.SetGone(id); err != nil {
-				return err
-			}
-		}
-	}
-	b, err := json.Marshal(m)
-	if err == nil {
-		err = l.wal.Set(keyMembers, b)
-	}
-	if err != nil {
-		return fmt.Errorf("raftlog: %w", err)
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.members = maps.Clone(m)
 	return nil
 }

@@ -133,13 +133,10 @@ func (l *Log) load() (err error) {
 	if l.before, l.term, err = l.pair(keyBefore); err != nil {
 		return err
 	}
-	if l.vote.Term, l.vote.For, err = l.pair(keyVote); err != nil {
-		return err
+	if err = l.loadVote(); err == nil {
+		err = l.loadMembers()
 	}
-	b, err := l.get(keyMembers)
-	if err == nil && len(b) != 0 {
-		err = json.Unmarshal(b, &l.members)
-	}
+	var b []byte
 	if err == nil {
 		b, err = l.get(keyGone)
 	}
