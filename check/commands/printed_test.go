@@ -34,6 +34,7 @@ var measures = map[string]string{
 	"go run ./bench idle --streams":                                      short + " --connections 100 --for 100ms",
 	"cd examples/volume && go run ./bench":                               "--turns 1 --time 50ms",
 	"cd examples/volume && go run ./bench --stay 10m":                    "--stay 1s",
+	"cd examples/volume && go run ./bench --away 3s":                     "--away 300ms",
 	"./nvmeof beside":                                                    "--turns 1 --turn 20ms",
 	"go test ./examples/nvmeof/nvme":                                     "",
 	"go test -run ^$ -bench Command -cpu 1 ./examples/nvmeof/beside":     "-benchtime 1x",

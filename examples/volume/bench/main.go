@@ -45,7 +45,7 @@ func main() {
 	flag.DurationVar(&o.time, "time", 500*time.Millisecond, "time of a turn")
 	flag.DurationVar(&o.stay, "stay", 0, "count elections for so long, and measure nothing")
 	flag.DurationVar(&o.away, "away", 0, "stop a follower for so long, and measure nothing else")
-	flag.Var(&o.size, "size", "length of the disk that -away fills first, such as 1G")
+	flag.Var(&o.size, "size", "length of the disk that --away fills first, such as 1G")
 	flag.StringVar(&o.memory, "memory", "/dev/shm", "directory of files in memory")
 	flag.StringVar(&o.disk, "disk", os.TempDir(), "directory of files on a disk")
 	flag.StringVar(&o.rows, "rows", "", "regular expression of the rows' names")
