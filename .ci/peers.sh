@@ -1,6 +1,6 @@
 # The module of peers, which godat does not require: tests it, and runs
 # `bench peers` and `bench rpc` briefly. A lane of the module that is refused is a failure, unless
-# something else used the processors; a program in C that is not installed is not.
+# something else used the processors.
 set -euo pipefail
 (
   cd bench/peers
