@@ -14,6 +14,9 @@ import (
 // The short way of a batch, which is plain.go's for a run of posts: one swap takes all
 // tickets and the token, one reservation takes the places of all events, and the
 // provider gets all requests in one run (hw.Runner).
+//
+// postRun and PostPieces are admissions of their own, because a post costs 2.4 times the instructions where admit takes
+// it alone, and a message of a Conn 8 % more where each piece is made a Post first and goes by postRun.
 
 // postRun posts up to batchPosts operations. It returns false, and nothing has happened,
 // if one of them can't go the short way.
