@@ -97,9 +97,10 @@ func (c *CatchUp) Next() (chunk Chunk, to []byte, ok bool) {
 // system takes it for written, and it is not. Zeros come first.
 func (c *CatchUp) renewChunk(chunk Chunk) error {
 	d := c.disk
+	off, n := int(chunk.Off), len(d.chunk(chunk.Off))
+	_ = d.see(off, n) // it is read while nobody waits, and an error comes again
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	off, n := int(chunk.Off), len(d.chunk(chunk.Off))
 	if err := d.settle(off, off+n); err != nil {
 		return err
 	}
@@ -166,6 +167,7 @@ func (c *CatchUp) Finish() error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.applied, d.term, d.whole, d.since, d.catching = m.index, m.term, m.whole, m.index, false
+	d.note(m.index, m.term)
+	d.whole, d.since, d.catching = m.whole, m.index, false
 	return nil
 }

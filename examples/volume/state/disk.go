@@ -58,6 +58,8 @@ type Disk struct {
 	unseen   error // of the first range that could not be accessed where nobody could be told
 
 	lazy atomic.Bool // there are zeros; set under mu
+
+	noting sync.Mutex // held for moments by all that write to applied and term, under mu, and by who reads them without
 }
 
 // Checked is what a disk was when it applied an entry.Check: a CRC of the CRCs of its chunks.
@@ -151,11 +153,18 @@ func (d *Disk) Probe(off, n int) error { return d.see(off, n) }
 // Memory is the blocks.
 func (d *Disk) Memory() []byte { return d.blocks }
 
-// Applied is the last entry that was applied, and its term.
+// Applied is the last entry that was applied, and its term. It waits for no access to the disk.
 func (d *Disk) Applied() (index, term uint64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.noting.Lock()
+	defer d.noting.Unlock()
 	return d.applied, d.term
+}
+
+// note notes the last entry that was applied. The caller holds mu.
+func (d *Disk) note(index, term uint64) {
+	d.noting.Lock()
+	defer d.noting.Unlock()
+	d.applied, d.term = index, term
 }
 
 // Ready is nil if the blocks are those of the last entry that was applied, and of no other.
@@ -224,7 +233,7 @@ func (d *Disk) Apply(index, term uint64, e *entry.Entry, data []byte) error {
 		d.wrote(off, n)
 	}
 	d.changed.wrote(off, n, index)
-	d.applied, d.term = index, term
+	d.note(index, term)
 	return nil
 }
 

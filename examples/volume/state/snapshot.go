@@ -61,6 +61,7 @@ func (d *Disk) Chunk(off uint64, to []byte) (c Chunk, index uint64, err error) {
 	if off%chunkLen != 0 || off >= uint64(len(d.blocks)) || len(to) != len(d.chunk(off)) {
 		return c, 0, fmt.Errorf("state: no chunk of %d bytes at %d", len(to), off)
 	}
+	_ = d.see(int(off), len(to)) // it is read while nobody waits, and an error comes again
 	d.mu.Lock()
 	if err = d.settle(int(off), int(off)+len(to)); err == nil {
 		err = d.see(int(off), len(to))
@@ -77,6 +78,9 @@ func (d *Disk) Chunk(off uint64, to []byte) (c Chunk, index uint64, err error) {
 
 // look looks at the chunk at an offset between two entries, if one above since wrote to it.
 func (d *Disk) look(off, since uint64) (c Chunk, is bool, index uint64, err error) {
+	if d.lacked(off, since) {
+		_ = d.see(int(off), len(d.chunk(off))) // it is read while nobody waits, and an error comes again
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if index = max(d.applied, d.whole); d.changed.last[off/chunkLen] <= since {
@@ -91,6 +95,13 @@ func (d *Disk) look(off, since uint64) (c Chunk, is bool, index uint64, err erro
 		return c, false, index, err
 	}
 	return Chunk{off, entry.Sum(b), allZero(b)}, true, index, d.readable()
+}
+
+// lacked reports whether an entry above since wrote to the chunk at an offset.
+func (d *Disk) lacked(off, since uint64) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.changed.last[off/chunkLen] > since
 }
 
 // readable is nil if the blocks are this replica's. The caller holds the lock.
