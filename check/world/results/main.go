@@ -1,16 +1,19 @@
 // Command results runs seeds of all programs, for a number of seeds or for some time, and writes a page: how much was
 // run, whether two runs of a seed are the same, which troubles came, and what was found. It ends with status 1 if
-// anything was. Behind that are the campaigns that it is given, each as a file of what command plant has printed:
+// anything was. The page's last line is a sum of the others, so that a test sees what was changed by hand. Behind the
+// table are the campaigns that the command is given, each as a file of what command plant has printed:
 //
 //	cd check/world && go run ./plant -run '^faults/' -seeds 100 > faults.txt
 //	cd check/world && go run ./results -seeds 100 faults.txt > RESULTS.md
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"maps"
@@ -37,13 +40,20 @@ func main() {
 	flag.BoolVar(&c.hour, "hour", false, "run an hour of a volume, too, and say what it takes of a processor")
 	flag.StringVar(&c.programs, "programs", "", "only programs over providers, such as calls/loop, that match this regular expression")
 	flag.Parse()
-	found, err := c.run(context.Background(), os.Stdout, flag.Args())
+	var page bytes.Buffer
+	found, err := c.run(context.Background(), &page, flag.Args())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "results:", err)
 	}
+	fmt.Print(page.String(), summed(page.Bytes()))
 	if err != nil || found {
 		os.Exit(1)
 	}
+}
+
+// summed is the last line of a page.
+func summed(page []byte) string {
+	return fmt.Sprintf("\n<!-- written by command results; CRC-32 of the page above: %08x -->\n", crc32.ChecksumIEEE(page))
 }
 
 // campaign is what a run is asked for.
