@@ -67,6 +67,7 @@ const (
 	leastPrice = 10 * time.Microsecond
 	mostPrice  = 50 * time.Microsecond // a price measured while others had the processors
 	leastEach  = 50 * time.Nanosecond
+	mostEach   = 500 * time.Nanosecond // unless others had the processors
 )
 
 // newPace returns the pace for a number of rounds: 0 leaves it to the gaps, less than 0
@@ -199,24 +200,27 @@ func (p *pace) measure(dev hw.Polled, wait func() error, after func(), c *counts
 	p.each = max(emptyPoll(dev, after, c), leastEach)
 }
 
-// emptyPoll measures what an empty poll takes, and what follows it, without others beside.
+// emptyPoll measures what an empty poll takes, and what follows it, without others beside. It ends early
+// where others have the processors: each yield may take milliseconds there, and Open waits.
 func emptyPoll(dev hw.Polled, after func(), c *counts) time.Duration {
-	least := mostPrice
+	least := mostEach
 	var wcs [1]hw.WC
-	for range measurements {
+	for range measured {
 		began := time.Now()
-		for range measured {
-			c.polled(dev.Poll(wcs[:]))
-			after()
+		c.polled(dev.Poll(wcs[:]))
+		after()
+		took := time.Since(began)
+		least = min(least, took)
+		if took > mostPrice {
+			break
 		}
-		least = min(least, time.Since(began)/measured)
 	}
 	return least
 }
 
 const (
 	measurements = 5
-	measured     = 16                    // empty polls, of one measurement
+	measured     = 16                    // empty polls
 	falling      = 20 * time.Microsecond // how long a goroutine may take to fall asleep
 )
 
