@@ -86,3 +86,19 @@ func (x crossing) String() string {
 	return fmt.Sprintf("from %s commands/s on (95 %% interval %s to %s; %d of %d turns cross)",
 		load.Rate(math.Round(x.at.Median)), load.Rate(math.Round(x.at.Low)), load.Rate(math.Round(x.at.High)), len(x.rates), x.turns)
 }
+
+// brief is String for a sentence, without the turns.
+func (x crossing) brief() string {
+	switch {
+	case x.turns == 0:
+		return "at rates that were not measured"
+	case 2*x.below > x.turns:
+		return "at every rate"
+	case 2*len(x.rates) <= x.turns:
+		return "at no rate"
+	case !x.at.Sure:
+		return fmt.Sprintf("from %s/s on (few turns)", load.Rate(math.Round(x.at.Median)))
+	}
+	return fmt.Sprintf("from %s/s on (95 %% interval %s to %s)",
+		load.Rate(math.Round(x.at.Median)), load.Rate(math.Round(x.at.Low)), load.Rate(math.Round(x.at.High)))
+}

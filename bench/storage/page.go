@@ -91,15 +91,26 @@ func (p *Page) Machine() string {
 
 // Sentences are the two that other pages quote.
 func (p *Page) Sentences() string {
-	s := p.study
-	var cost, p50 []string
-	for _, place := range s.Places {
-		depth := s.Depths[len(s.Depths)-1]
-		cost = append(cost, fmt.Sprintf("on %v %v", place, s.cross(place, false, depth, poll, channel, (*cell).processor)))
-		p50 = append(p50, fmt.Sprintf("on %v %v", place, s.cross(place, false, depth, poll, channel, (*cell).p50)))
+	depth := p.study.Depths[len(p.study.Depths)-1]
+	return fmt.Sprintf("With %d reads of 4 KiB under way, polling takes less processor time for each than a channel %s. Its median latency is lower %s.\n",
+		depth, p.where(depth, (*cell).processor), p.where(depth, (*cell).p50))
+}
+
+// where says at which rates polling is below a channel, once for all places of which the same is true.
+func (p *Page) where(depth int, of series) string {
+	var order []string
+	places := map[string][]string{}
+	for _, place := range p.study.Places {
+		rates := p.study.cross(place, false, depth, poll, channel, of).brief()
+		if places[rates] == nil {
+			order = append(order, rates)
+		}
+		places[rates] = append(places[rates], place.String())
 	}
-	return fmt.Sprintf("Polling takes less processor time for a 4 KiB read than a channel %s. Its median latency is below that of a channel %s.\n",
-		strings.Join(cost, "; "), strings.Join(p50, "; "))
+	for i, rates := range order {
+		order[i] = rates + " on " + strings.Join(places[rates], " and on ")
+	}
+	return strings.Join(order, ", and ")
 }
 
 // crossings are all crossing points.

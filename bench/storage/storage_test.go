@@ -101,7 +101,7 @@ func TestAStudyMeasuresEachCellAndItsPageHasThem(t *testing.T) {
 	assert.Positive(t, first.TotalCount())
 	quoted, err := os.ReadFile(above)
 	require.NoError(t, err)
-	assert.Contains(t, string(quoted), "Polling takes less processor time")
+	assert.Contains(t, string(quoted), "polling takes less processor time")
 	assert.NotContains(t, string(quoted), "old")
 }
 
