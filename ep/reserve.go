@@ -49,14 +49,3 @@ func (o own) PostRecvs(dtos []DTO) (n int, err error) {
 	}
 	return postAll(o.e, hw.OpRecv, dtos)
 }
-
-// Watcher returns where the messages of the connection come in, so that a stream can wait
-// there; nil if the provider has no such place.
-func (o own) Watcher() hw.Watcher {
-	o.e.ctl.Lock()
-	defer o.e.ctl.Unlock()
-	if w, ok := o.e.box.QP().(hw.Watchable); ok {
-		return w.Watcher()
-	}
-	return nil
-}

@@ -221,11 +221,9 @@ func TestABatchMayCompleteToASinkInPart(t *testing.T) {
 			d := r.dispatcher(evd.ModeQueue, 6)
 			defer func() { require.NoError(t, d.Close()) }()
 			var refused, want []uint64
-			wiring(d).SinkRoute(1<<63, 1<<63, func(source any, number event.Number, status hw.Status, cookie uint64, _ any) bool {
-				assert.Equal(t, event.DTOCompletion, number)
+			wiring(d).FuncRoute(1<<63, 1<<63, func(_ any, status hw.Status, cookie uint64) {
 				assert.Equal(t, hw.StatusSuccess, status)
 				refused = append(refused, cookie&^(1<<63))
-				return false
 			})
 			a := r.endpointOf(Config{PZ: r.pz, Request: d, Conn: r.conn})
 			b := r.endpointOf(Config{PZ: r.pz, Conn: r.conn})

@@ -96,7 +96,7 @@ func newSeriesRig(t *testing.T, mode evd.Mode) *seriesRig {
 	}
 	r.route, err = r.d.Route(routedCookie, routedCookie, 64)
 	require.NoError(t, err)
-	wiring(r.d).SinkRoute(heardCookie, heardCookie, func(any, event.Number, hw.Status, uint64, any) bool { return false })
+	wiring(r.d).FuncRoute(heardCookie, heardCookie, func(any, hw.Status, uint64) {})
 	r.e = r.endpointOf(Config{PZ: r.pz, Request: r.d, Conn: r.conn, Attr: &Attr{RequestFlags: hw.Unsignalled}})
 	b := r.endpoint(nil)
 	r.connect(r.e, b)

@@ -67,16 +67,17 @@ func (r *rig) suppressed(e *Endpoint, n, batch int) {
 	}
 }
 
-// A sink does not hear of suppressed requests, whichever completion retires them.
-func TestASinkHearsOfNoSuppressedRequest(t *testing.T) {
+// A function does not hear of suppressed requests, whichever completion retires them.
+func TestAFunctionHearsOfNoSuppressedRequest(t *testing.T) {
 	r := newRig(t)
-	to := r.dispatcher(evd.ModeChannel, 64)
 	var heard []uint64
-	wiring(to).SetSink(func(_ any, _ event.Number, status hw.Status, cookie uint64, _ any) bool {
-		assert.Equal(t, hw.StatusSuccess, status)
-		heard = append(heard, cookie)
-		return false
-	}, func() {})
+	to, err := evd.New(evd.Config{Mode: evd.ModeFunc, Func: func(ev event.Event) {
+		if ev.Number == event.DTOCompletion {
+			assert.Equal(t, hw.StatusSuccess, ev.Status)
+			heard = append(heard, ev.Cookie)
+		}
+	}})
+	require.NoError(t, err)
 	a, b := r.endpointOf(Config{PZ: r.pz, Request: to, Conn: r.conn}), r.endpoint(nil)
 	r.connect(a, b)
 	for i := range uint64(40) {

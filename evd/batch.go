@@ -51,12 +51,13 @@ func (d *Dispatcher) Batches() <-chan *Batch {
 // makeBatches makes the channel, and one Batch for each batch of the inner
 // dispatcher. The channel has room for all of them, so a send never blocks.
 func (d *Dispatcher) makeBatches() {
-	inner := d.inner.AllBatches()
+	from := d.inner.Sink().(*delivery.Batcher)
+	inner := from.All()
 	all := make([]Batch, len(inner))
 	for i := range inner {
 		all[i].inner = &inner[i]
 	}
 	ch := make(chan *Batch, len(all))
-	d.inner.SendBatches(func(b *delivery.Batch) { ch <- &all[b.Index] }, func() { close(ch) })
+	from.SendTo(func(b *delivery.Batch) { ch <- &all[b.Index] }, func() { close(ch) })
 	d.batches = ch
 }

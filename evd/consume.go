@@ -70,7 +70,7 @@ func (d *Dispatcher) Wait(ctx context.Context, threshold int) (ev event.Event, n
 	return one[0], nmore, err
 }
 
-// Events iterates over the events, in every mode but ModeCallback, until the
+// Events iterates over the events, in the modes but ModeCallback and ModeFunc, until the
 // context or the dispatcher ends; in ModeQueue also until the dispatcher becomes
 // unwaitable. Any number of goroutines may iterate: each event goes to one of them.
 // Between two events other goroutines may dequeue; while an iterator sleeps, they
@@ -90,7 +90,7 @@ func (d *Dispatcher) Events(ctx context.Context) iter.Seq[event.Event] {
 			iterate(ctx, d.inner.C(), yield)
 		case ModeBatch:
 			iterate(ctx, d.batches, func(b *Batch) bool { return b.each(yield) })
-		case ModeCallback: // the callback gets them
+		default: // a function of the program's gets them
 		}
 	}
 }

@@ -70,6 +70,21 @@ type Config struct {
 	// Close, which wait for it. A panic in it ends the process unless the pool behind
 	// Submit recovers it.
 	Callback func([]event.Event)
+	// Func takes the events of ModeFunc, each at once: the goroutine that completes an operation
+	// calls it, in the middle of its work. So Func must not block, nor take a lock that is held
+	// around a call of this library. It may look at objects, give buffers back by
+	// [godat/mem.Buffer.Put], and wake a goroutine; that one may post at once. Calls may overlap,
+	// because an endpoint's requests and receives complete in goroutines of their own; those for
+	// one of the two come in order, one at a time. A panic in Func ends the process.
+	//
+	// The events take no places: QLen and MaxLen are 0, no post is refused for want of a place,
+	// and the counters of the dispatcher stay 0. A suppressed request that succeeds brings no
+	// event, as everywhere. When the dispatcher closes, by itself or with its adapter, Func gets
+	// an event whose number is [event.Closed]; those of operations under way may come behind it.
+	//
+	// No other mode costs less. It is for a program that keeps its own state of a
+	// connection, as package stream does.
+	Func func(event.Event)
 	// Submit hands a task to a pool of goroutines; it must not block. If it is nil,
 	// or returns an error, the task gets a goroutine of its own. If the pool
 	// recovers a panic of Callback, the dispatcher goes on with the events behind
@@ -91,6 +106,7 @@ type Dispatcher struct {
 	number  uint64
 	mode    Mode
 	batches chan *Batch // ModeBatch
+	shots   delivery.Shots
 
 	latency Histogram // of the requests whose events come here
 
@@ -108,35 +124,35 @@ func New(cfg Config) (*Dispatcher, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
+	way := ways[cfg.Mode]
 	switch {
 	case resizeMax != 0:
-	case cfg.Mode == ModeQueue || cfg.Mode == ModeCallback:
+	case way.Grows:
 		resizeMax = MaxQLen
 	default:
 		resizeMax = cfg.QLen
 	}
 	d := &Dispatcher{ia: cfg.IA, number: dispatchers.Add(1), mode: cfg.Mode}
 	d.inner.Init(&delivery.Config{
-		Kind: kinds[cfg.Mode], QLen: cfg.QLen, MaxLen: cfg.MaxLen, ResizeMax: resizeMax, Streams: cfg.Streams,
-		BatchMin: cfg.BatchMin, BatchMax: cfg.BatchMax, Overcommit: cfg.Overcommit, Async: cfg.Async.Wiring(door.Key{}),
-		Callback: cfg.Callback, Submit: cfg.Submit,
+		Way: way, QLen: cfg.QLen, MaxLen: cfg.MaxLen, ResizeMax: resizeMax, Streams: cfg.Streams,
+		BatchMin: cfg.BatchMin, BatchMax: cfg.BatchMax,
+		Callback: cfg.Callback, Func: cfg.Func, Submit: cfg.Submit,
 		IA: cfg.IA, Public: d, Closing: d.leaveCNO, Took: d.latency.Record,
 	})
-	if cfg.Mode == ModeBatch {
+	if cfg.Overcommit {
+		d.inner.Overcommit(cfg.Async.Wiring(door.Key{}))
+	}
+	switch cfg.Mode {
+	case ModeBatch:
 		d.makeBatches()
+	case ModeFunc:
+		d.inner.EndWith(event.Event{Number: event.Closed, Source: d})
+	default:
 	}
 	if err := d.ModifyCNO(cfg.CNO); err != nil {
 		return nil, err
 	}
 	return d, nil
-}
-
-// kinds has the kind of queue for each mode.
-var kinds = [...]delivery.Kind{
-	ModeQueue:    delivery.KindRing,
-	ModeChannel:  delivery.KindChannel,
-	ModeBatch:    delivery.KindBatch,
-	ModeCallback: delivery.KindCallback,
 }
 
 // complete fills in the defaults and checks the rest.
@@ -155,7 +171,11 @@ func (cfg *Config) complete() error {
 		cfg.BatchMin = 1
 	}
 	switch {
-	case cfg.QLen == 0:
+	case int(cfg.Mode) >= len(ways):
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "unknown mode %d", cfg.Mode)
+	case ways[cfg.Mode].Placeless && (cfg.QLen != 0 || cfg.MaxLen != 0):
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "QLen is %d and MaxLen %d: in mode %v events take no places", cfg.QLen, cfg.MaxLen, cfg.Mode)
+	case cfg.QLen == 0 && !ways[cfg.Mode].Placeless:
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "QLen is required: how many events the dispatcher holds")
 	case cfg.QLen < 0 || cfg.MaxLen < cfg.QLen:
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "QLen is %d and MaxLen %d", cfg.QLen, cfg.MaxLen)
@@ -163,8 +183,6 @@ func (cfg *Config) complete() error {
 		return hw.Errorf(op, hw.InsufficientResources, hw.ResourceTEVD, "queue length %d, the limit is %d", cfg.MaxLen, MaxQLen)
 	case cfg.Streams&^allStreams != 0:
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "unknown streams %#x", uint32(cfg.Streams))
-	case cfg.Mode > ModeCallback:
-		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "unknown mode %d", cfg.Mode)
 	case cfg.Overcommit && cfg.Mode != ModeQueue:
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "over-committed in mode %v", cfg.Mode)
 	case cfg.BatchMin < 1 || cfg.BatchMax < cfg.BatchMin || cfg.BatchMax > MaxQLen:
@@ -173,6 +191,8 @@ func (cfg *Config) complete() error {
 		return &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEVDWaiter, Text: "a CNO in mode " + cfg.Mode.String()}
 	case cfg.Mode == ModeCallback && cfg.Callback == nil:
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "no callback: mode %v calls DispatcherConfig.Callback", cfg.Mode)
+	case cfg.Mode == ModeFunc && cfg.Func == nil:
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "no function: mode %v calls DispatcherConfig.Func", cfg.Mode)
 	}
 	return nil
 }

@@ -25,11 +25,11 @@ func (d *Dispatcher) NewOneShot() *OneShot {
 	if d == nil {
 		return nil
 	}
-	if s, ok := d.inner.PooledOneShot().(*OneShot); ok {
+	if s, ok := d.shots.Take().(*OneShot); ok {
 		return s
 	}
 	s := new(OneShot)
-	s.inner.Init(&d.inner, s)
+	s.inner.Init(&d.inner, &d.shots, s)
 	return s
 }
 

@@ -15,7 +15,7 @@ import (
 // publicMethods are the methods that a program can call, by type. A method that
 // only this module's packages need is reached through Wiring.
 var publicMethods = map[reflect.Type]string{
-	reflect.TypeFor[*Dispatcher](): "Batches C ClearUnwaitable Close Counters Dequeue Disable Enable Events Flush LogValue Mode ModifyCNO " +
+	reflect.TypeFor[*Dispatcher](): "Ask Asks Batches C ClearUnwaitable Close Counters Dequeue Disable Enable Events Flush LogValue Mode ModifyCNO " +
 		"NewOneShot PostSoftware Query ResetCounters Resize Route SetUnwaitable Snapshot String Wait",
 	reflect.TypeFor[*CNO]():           "Close FD LogValue ModifyAgent Query String Trigger Wait",
 	reflect.TypeFor[*Route]():         "C Close LogValue String",

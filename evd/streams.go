@@ -1,6 +1,10 @@
 package evd
 
-import "strings"
+import (
+	"strings"
+
+	"godat/internal/delivery"
+)
 
 // Mode says how a dispatcher delivers. It is fixed when the dispatcher is made.
 type Mode uint8
@@ -15,12 +19,24 @@ const (
 	ModeBatch // batches of events on the channel Batches
 	// ModeCallback calls Config.Callback, one call at a time.
 	ModeCallback // calls of DispatcherConfig.Callback
+	// ModeFunc calls Config.Func, in the goroutine that completes the operation.
+	ModeFunc // calls of DispatcherConfig.Func by the goroutine that completes
 )
 
+// ways has what delivers in each mode. A further way of delivery is a file of package delivery,
+// and a line here; how its consumer gets the events is a method of Dispatcher, or a function
+// of Config.
+var ways = []*delivery.Way{
+	ModeQueue:    delivery.Ring,
+	ModeChannel:  delivery.Channel,
+	ModeBatch:    delivery.Batches,
+	ModeCallback: delivery.Callback,
+	ModeFunc:     delivery.Func,
+}
+
 func (m Mode) String() string {
-	names := [...]string{"queue", "channel", "batch", "callback"}
-	if int(m) < len(names) {
-		return names[m]
+	if int(m) < len(ways) {
+		return ways[m].Name
 	}
 	return "unknown"
 }

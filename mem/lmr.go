@@ -32,6 +32,7 @@ type LMR struct {
 	from    *LMR     // of MemLMR: the region whose memory it is
 	shared  SharedID // of MemSharedVirtual: the memory's id
 	unmap   bool
+	loan    bool // its memory is what callers lend
 
 	owner regionOwner // nil: the program alone
 

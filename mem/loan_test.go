@@ -27,20 +27,20 @@ func lender(t *testing.T, p hw.Provider) *mem.PZ {
 
 func TestALoanTakesMemoryOfUpToItsSize(t *testing.T) {
 	pz := lender(t, loop.Provider{})
-	l, err := pz.NewLoan(door.Key{}, 100, hw.LocalRead)
+	l, err := pz.NewLoan(100, hw.LocalRead)
 	require.NoError(t, err)
-	require.NoError(t, l.Lend(door.Key{}, make([]byte, 100)))
-	require.ErrorIs(t, l.Lend(door.Key{}, make([]byte, 101)), hw.ErrLength)
-	require.ErrorIs(t, l.Lend(door.Key{}, nil), hw.ErrLength)
-	require.NoError(t, l.TakeBack(door.Key{}, make([]byte, 100)))
+	require.NoError(t, l.Lend(make([]byte, 100)))
+	require.ErrorIs(t, l.Lend(make([]byte, 101)), hw.ErrLength)
+	require.ErrorIs(t, l.Lend(nil), hw.ErrLength)
+	require.NoError(t, l.TakeBack(make([]byte, 100)))
 	for off, ok := range map[int]bool{0: true, 50: true, 51: false} {
 		s := l.Segment(off, 50)
 		_, refusal := pz.Zone(door.Key{}).Resolve([]hw.SGE{{Addr: s.Addr, Len: s.Len, LKey: s.Context}}, hw.LocalRead)
 		assert.Equal(t, ok, refusal == nil, "50 bytes from %d on", off)
 	}
 	require.NoError(t, l.Free())
-	require.ErrorIs(t, l.Lend(door.Key{}, make([]byte, 1)), hw.ErrInvalidHandle)
-	require.ErrorIs(t, l.TakeBack(door.Key{}, make([]byte, 1)), hw.ErrInvalidHandle)
+	require.ErrorIs(t, l.Lend(make([]byte, 1)), hw.ErrInvalidHandle)
+	require.ErrorIs(t, l.TakeBack(make([]byte, 1)), hw.ErrInvalidHandle)
 }
 
 // settling is a device that counts in waits how often a region waits for accesses.
@@ -73,17 +73,29 @@ func (m settlingMR) Settle() {
 
 func TestTakeBackWaitsForAccessesInProgressAndLendDoesNot(t *testing.T) {
 	d := &settling{Provider: loop.Provider{}}
-	l, err := lender(t, d).NewLoan(door.Key{}, 100, hw.LocalRead)
+	l, err := lender(t, d).NewLoan(100, hw.LocalRead)
 	require.NoError(t, err)
-	require.NoError(t, l.Lend(door.Key{}, make([]byte, 100)))
+	require.NoError(t, l.Lend(make([]byte, 100)))
 	assert.Zero(t, d.waits)
-	require.NoError(t, l.TakeBack(door.Key{}, make([]byte, 100)))
+	require.NoError(t, l.TakeBack(make([]byte, 100)))
 	assert.Equal(t, 1, d.waits)
 }
 
 func TestADeviceThatCanNotExchangeMemoryMakesNoLoan(t *testing.T) {
 	pz := lender(t, sim.New(sim.Config{Seed: 1}))
-	_, err := pz.NewLoan(door.Key{}, 100, hw.LocalRead)
+	_, err := pz.NewLoan(100, hw.LocalRead)
 	require.ErrorIs(t, err, errors.ErrUnsupported)
 	require.NoError(t, pz.Close(), "nothing of it is left")
+}
+
+func TestARegionWithMemoryOfItsOwnIsLentNone(t *testing.T) {
+	l, err := lender(t, loop.Provider{}).Alloc(100, hw.LocalRead)
+	require.NoError(t, err)
+	require.ErrorIs(t, l.Lend(make([]byte, 1)), hw.ErrInvalidState)
+	require.ErrorIs(t, l.TakeBack(make([]byte, 1)), hw.ErrInvalidState)
+	require.NoError(t, l.Free())
+	for _, none := range []*mem.LMR{nil, {}} {
+		require.ErrorIs(t, none.Lend(make([]byte, 1)), hw.ErrInvalidHandle)
+		require.ErrorIs(t, none.TakeBack(make([]byte, 1)), hw.ErrInvalidHandle)
+	}
 }

@@ -100,14 +100,12 @@ func ConnOf(ev Event) *Conn {
 	return c
 }
 
-// filterSend returns the buffers of completed sends to the pool. It is the delivery.Filter
-// of a sink.
-func filterSend(source any, _ event.Number, _ hw.Status, cookie uint64, _ any) bool {
+// completeSend returns the buffer of a completed send to the pool.
+func completeSend(source any, _ hw.Status, cookie uint64) {
 	e, _ := source.(*ep.Endpoint)
 	if c, _ := e.Context().(*Conn); c != nil {
 		c.retire(cookie)
 	}
-	return false
 }
 
 // filterConn returns the buffers of receives without a message to the pool: of those that

@@ -203,7 +203,7 @@ func (cfg *ConnConfig) newEvents(ia *IA, conns int, owner any) (*evd.Dispatcher,
 		d.SetFilter(filterConn)
 		d.FilterFailures()    // of connCookie
 		if !cfg.OwnReceives { // whose cookies may be any
-			d.SinkRoute(sendCookie, sendCookie, filterSend)
+			d.FuncRoute(sendCookie, sendCookie, completeSend)
 		}
 	})
 }

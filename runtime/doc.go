@@ -50,7 +50,7 @@
 // # Memory
 //
 //   - a zone: [IA.NewPZ], [mem.PZ.Query], [mem.PZ.Close]
-//   - a region: [mem.PZ.Alloc] of new memory, [mem.PZ.Register] of the program's, [mem.PZ.RegisterLMR] of another region's, [mem.PZ.RegisterShared] of what an id names
+//   - a region: [mem.PZ.Alloc] of new memory, [mem.PZ.Register] of the program's, [mem.PZ.RegisterLMR] of another region's, [mem.PZ.RegisterShared] of what an id names; [mem.PZ.NewLoan] of what callers lend it by [mem.LMR.Lend] and take back by [mem.LMR.TakeBack]
 //   - a region's memory: [mem.LMR.Bytes]; parts of it for posts, [mem.LMR.Segment], and for peers, [mem.LMR.Remote]
 //   - what peers need to know: [mem.RemoteSegment.AppendBinary], [ParseRemoteSegment]
 //   - about a region: [mem.LMR.Query], [mem.LMR.Context], [mem.LMR.RemoteContext], [mem.LMR.PZ]; its end: [mem.LMR.Free]
@@ -74,7 +74,7 @@
 //   - to listen: [IA.NewPSP] on a qualifier, [IA.NewRSP] for one endpoint, [IA.NewCSP] at "host:port"
 //   - where it listens: [ep.PSP.Qual], [ep.PSP.Addr], [ep.PSP.Dispatcher], [ep.PSP.Query], [ep.RSP.Qual], [ep.RSP.Query], [ep.CSP.Addr], [ep.CSP.Query]
 //   - a request: [RequestOf], [ep.CR.Query], and then [ep.CR.Accept], [ep.CR.Reject] or [ep.CR.Handoff]
-//   - about an endpoint: [ep.Endpoint.State], [ep.Endpoint.Status], [ep.Endpoint.Query], [ep.Endpoint.Reads], [ep.Endpoint.Counters], [ep.Endpoint.ResetCounters], [ep.Endpoint.Snapshot], [ep.Endpoint.Flow], [ep.Endpoint.Trace]
+//   - about an endpoint: [ep.Endpoint.State], [ep.Endpoint.Status], [ep.Endpoint.Query], [ep.Endpoint.Reads], [ep.Endpoint.Counters], [ep.Endpoint.ResetCounters], [ep.Endpoint.Snapshot], [ep.Endpoint.Flow], [ep.Endpoint.Trace]; where its messages come in: [ep.Endpoint.Watcher]
 //   - to change it: [ep.Endpoint.Modify]
 //
 // # Post
@@ -110,6 +110,7 @@
 //   - a channel of batches: [evd.Dispatcher.Batches], [evd.Batch.Events], [evd.Batch.Release]
 //   - a callback: [DispatcherConfig], its field Callback
 //   - a poll: [evd.Dispatcher.Dequeue]; a wait: [evd.Dispatcher.Wait], which [Until] ends by a channel; an iterator: [evd.Dispatcher.Events]
+//   - a function that the completing goroutine calls: [DispatcherConfig], and [evd.Dispatcher.Asks] and [evd.Dispatcher.Ask] for who waits for it
 //   - the requests of one worker: [evd.Dispatcher.Route], [evd.Route.C], [evd.Route.Close]
 //   - one request: [evd.Dispatcher.NewOneShot], [evd.OneShot.Wait], [evd.OneShot.C], [evd.OneShot.Release]
 //   - many dispatchers at once: [IA.NewCNO], [evd.CNO.Wait], [evd.CNO.Trigger], [evd.CNO.ModifyAgent], [evd.CNO.FD] (a descriptor for epoll), [evd.CNO.Query], [evd.CNO.Close]; which dispatchers trigger it: [evd.Dispatcher.ModifyCNO], [evd.Dispatcher.Enable], [evd.Dispatcher.Disable]

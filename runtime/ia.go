@@ -147,7 +147,7 @@ func (ia *IA) newDispatcher(cfg DispatcherConfig, complete func(d *delivery.Disp
 	if err != nil {
 		return nil, err
 	}
-	if ia.progress != nil && (cfg.Mode == ModeQueue || cfg.Mode == ModeChannel) {
+	if ia.progress != nil && (cfg.Mode == ModeQueue || cfg.Mode == ModeChannel || cfg.Mode == evd.ModeFunc) {
 		wiring(d).Consumer().SetPollDevice(ia.progress)
 	}
 	wiring(d).OnExit(func() { ia.exited("a dispatcher's callback", d) })

@@ -60,6 +60,7 @@ import (
 //   - [ep.Endpoint.State]: returns the endpoint's state now.
 //   - [ep.Endpoint.Status]: takes a snapshot, which waits for nothing.
 //   - [ep.Endpoint.Trace]: records what the endpoint's connection carries from now on, both ways and payloads included, as packets in the pcapng format, which Wireshark reads.
+//   - [ep.Endpoint.Watcher]: returns where the messages of the endpoint's connection come in, so that a goroutine which waits for them can wait there, and process them itself: that saves the wake-up by another goroutine.
 type Endpoint = ep.Endpoint
 
 // EndpointConfig says what an endpoint is made of.
@@ -561,6 +562,8 @@ type AddressHandle = ep.AddressHandle
 //
 // Its methods; all of each: go doc godat/evd Dispatcher.
 //
+//   - [evd.Dispatcher.Ask]: polls the device, if Asks reports that it is to be asked, and delivers what it finds: the calling goroutine calls Func.
+//   - [evd.Dispatcher.Asks]: reports whether a goroutine that waits for what [evd.Config.Func] takes has to ask the device for completions, or may.
 //   - [evd.Dispatcher.Batches]: is the channel of batches in ModeBatch, and nil in other modes.
 //   - [evd.Dispatcher.C]: is the channel of events in ModeChannel, and nil in other modes.
 //   - [evd.Dispatcher.ClearUnwaitable]: undoes SetUnwaitable.
@@ -569,7 +572,7 @@ type AddressHandle = ep.AddressHandle
 //   - [evd.Dispatcher.Dequeue]: moves at most len(buf) queued events to buf and returns how many; 0 when none are queued.
 //   - [evd.Dispatcher.Disable]: keeps events from triggering the CNO.
 //   - [evd.Dispatcher.Enable]: lets events trigger the CNO, as they do from the start.
-//   - [evd.Dispatcher.Events]: iterates over the events, in every mode but ModeCallback, until the context or the dispatcher ends; in ModeQueue also until the dispatcher becomes unwaitable.
+//   - [evd.Dispatcher.Events]: iterates over the events, in the modes but ModeCallback and ModeFunc, until the context or the dispatcher ends; in ModeQueue also until the dispatcher becomes unwaitable.
 //   - [evd.Dispatcher.Flush]: makes silent events, and batches that are not full, visible to the consumer now: those of the dispatcher and of its routes.
 //   - [evd.Dispatcher.LogValue]: names the dispatcher, and says how full it is, for log/slog.
 //   - [evd.Dispatcher.Mode]: returns how the dispatcher delivers.
@@ -607,6 +610,9 @@ const (
 
 	// ModeCallback calls Config.Callback, one call at a time.
 	ModeCallback DispatcherMode = evd.ModeCallback // calls of DispatcherConfig.Callback
+
+	// ModeFunc calls Config.Func, in the goroutine that completes the operation.
+	ModeFunc DispatcherMode = evd.ModeFunc // calls of DispatcherConfig.Func by the goroutine that completes
 )
 
 // DispatcherState is DAT_EVD_STATE: three sub-states, each a bit or a field of bits.
@@ -826,6 +832,7 @@ const (
 //   - [mem.PZ.Close]: frees the zone.
 //   - [mem.PZ.LogValue]: is String, for log/slog.
 //   - [mem.PZ.NewBufferPool]: makes a pool with a region of its own, which counts among the zone's regions.
+//   - [mem.PZ.NewLoan]: makes a region to which callers lend their memory by [mem.LMR.Lend], one after the other, up to size bytes at a time.
 //   - [mem.PZ.NewRMR]: makes a window that is not bound.
 //   - [mem.PZ.Query]: returns the fields that mask selects.
 //   - [mem.PZ.Register]: makes a region of the caller's memory, without copying it.
@@ -859,12 +866,14 @@ const (
 //   - [mem.LMR.Bytes]: returns the region's memory; nil for a region that is nil or freed.
 //   - [mem.LMR.Context]: returns the name of the region in local segments.
 //   - [mem.LMR.Free]: ends the region, and gives back the memory if [mem.PZ.Alloc] made it: the program must not use a slice of it any more, which may fault.
+//   - [mem.LMR.Lend]: gives a region of [mem.PZ.NewLoan] the caller's memory, in the place of what it was lent before, on which no operation is outstanding.
 //   - [mem.LMR.LogValue]: names the region by context and length, for log/slog.
 //   - [mem.LMR.PZ]: returns the zone of the region; nil for a nil region.
 //   - [mem.LMR.Query]: returns the fields that mask selects; the others are zero.
 //   - [mem.LMR.Remote]: names n bytes of the region from offset off on for a peer, which may access them as far as the region's privileges allow.
 //   - [mem.LMR.RemoteContext]: returns the name of the region for peers; 0 for a nil region, and for one without a remote privilege.
 //   - [mem.LMR.Segment]: names n bytes of the region from offset off on.
+//   - [mem.LMR.TakeBack]: takes back what was lent, for a caller that can't wait for the operations on it: they go on with instead.
 type LMR = mem.LMR
 
 // LMRParam describes a region: DAT_LMR_PARAM.
@@ -1136,8 +1145,8 @@ const (
 	IBDTOEvent            EventNumber = event.IBDTOEvent    // InfiniBand extension: atomics, write with immediate, UD
 
 	// Closed is no event of DAT, but the last one of a channel that belongs to a
-	// runtime.Conn or runtime.Listener: the owner or its adapter has been closed. The
-	// channel stays open, so a select with it sleeps afterwards. Ended is true, and Err
+	// runtime.Conn or runtime.Listener, and an event of evd.Config.Func: the owner or its
+	// adapter has been closed. The channel stays open, so a select with it sleeps afterwards. Ended is true, and Err
 	// matches net.ErrClosed.
 	Closed EventNumber = event.Closed
 )
@@ -1310,6 +1319,9 @@ type ListenerCounts = hw.ListenerCounts
 //
 // Its fields: go doc godat/hw Flow.
 type Flow = hw.Flow
+
+// Watcher is where the messages of a connection come in. Any goroutine may call its methods.
+type Watcher = hw.Watcher
 
 // PollCounts say how completions of a device were noticed since it was opened: by polls, or by a
 // wake-up after a sleep. All of them only grow. The counts of one snapshot may be apart by what

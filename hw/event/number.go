@@ -42,8 +42,8 @@ const (
 	IWExtensionEvent      Number = 0x80000 // iWARP extensions; DAT defines none
 
 	// Closed is no event of DAT, but the last one of a channel that belongs to a
-	// runtime.Conn or runtime.Listener: the owner or its adapter has been closed. The
-	// channel stays open, so a select with it sleeps afterwards. Ended is true, and Err
+	// runtime.Conn or runtime.Listener, and an event of evd.Config.Func: the owner or its
+	// adapter has been closed. The channel stays open, so a select with it sleeps afterwards. Ended is true, and Err
 	// matches net.ErrClosed.
 	Closed Number = 0x100000
 )

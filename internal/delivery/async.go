@@ -3,7 +3,6 @@ package delivery
 import (
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"godat/hw/event"
 )
@@ -26,49 +25,32 @@ type AsyncNode struct {
 // Errors go before connection requests, and each kind is first come, first served.
 type asyncList struct {
 	count atomic.Int32 // may be read without mu, before taking it
-	d     *Dispatcher  // immutable
 
 	mu        sync.Mutex
 	errors    nodes
 	requests  nodes
 	open      map[*AsyncNode]struct{} // requests that are not answered, delivered or not
-	pumping   bool
-	delivered uint64 // events popped so far
-	pump      sync.WaitGroup
+	delivered uint64                  // events popped so far
 }
 
 // nodes is a list in order of arrival. The mutex of the asyncList guards it.
 type nodes struct{ first, last *AsyncNode }
 
-// PutAsync reports an asynchronous error. Any goroutine may call it; it does not
-// block. On a closed dispatcher it does nothing.
-func (d *Dispatcher) PutAsync(node *AsyncNode) {
-	if d != nil {
-		d.async.put(&d.async.errors, node)
-	}
-}
-
-// PutRequest is PutAsync for a connection request, which the dispatcher remembers
-// until ForgetRequest. The service point bounds how many of its requests wait,
-// because any stranger can cause them. They take no place that an endpoint could
-// reserve.
-func (d *Dispatcher) PutRequest(node *AsyncNode) {
-	l := &d.async
+// remember keeps a request until it is answered.
+func (l *asyncList) remember(node *AsyncNode) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.open == nil {
 		l.open = make(map[*AsyncNode]struct{})
 	}
 	l.open[node] = struct{}{}
-	l.mu.Unlock()
-	l.put(&l.requests, node)
 }
 
-// ForgetRequest removes a request that was answered. The request need not have been
-// put.
-func (d *Dispatcher) ForgetRequest(node *AsyncNode) {
-	d.async.mu.Lock()
-	defer d.async.mu.Unlock()
-	delete(d.async.open, node)
+// forget is for a request that was answered.
+func (l *asyncList) forget(node *AsyncNode) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.open, node)
 }
 
 // dropRequests calls Drop of each request that is not answered. A closed dispatcher can't
@@ -84,15 +66,6 @@ func (l *asyncList) dropRequests() {
 			node.Drop()
 		}
 	}
-}
-
-// put lists an event, unless it is listed already, and delivers what it can.
-func (l *asyncList) put(to *nodes, node *AsyncNode) {
-	if l.d.main.closed() || !node.pending.CompareAndSwap(false, true) {
-		return
-	}
-	l.push(to, node)
-	l.d.main.takeListed()
 }
 
 func (l *asyncList) push(to *nodes, node *AsyncNode) {
@@ -142,58 +115,30 @@ func (l *asyncList) takeFrom(from *nodes, buf []event.Event) (n int) {
 	return n
 }
 
+// takeBeside moves events to buf, the listed ones and the ring's. It takes
+// all errors, then as many requests as other events, or a flood of requests from
+// strangers would keep the consumer from its completions. The ring's consumer calls it, and
+// keeps in requestsFirst whose turn it is.
+func (l *asyncList) takeBeside(ring *rings, requestsFirst *bool, buf []event.Event) (n int) {
+	if l.count.Load() == 0 {
+		return ring.Take(buf)
+	}
+	n = l.takeFrom(&l.errors, buf)
+	share := len(buf) - n
+	if ring.Ready(1) != 0 {
+		if *requestsFirst = !*requestsFirst; *requestsFirst {
+			share++
+		}
+		share /= 2
+	}
+	n += l.takeFrom(&l.requests, buf[n:n+share])
+	n += ring.Take(buf[n:])
+	return n + l.takeFrom(&l.requests, buf[n:])
+}
+
 // counts returns how many listed events wait, and how many were delivered.
 func (l *asyncList) counts() (waiting, delivered uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return uint64(l.count.Load()), l.delivered
-}
-
-// send moves listed events into the dispatcher's channel. A receiver does not say that it
-// made room, so if there is none, a goroutine looks from time to time.
-func (l *asyncList) send(c *channel) {
-	if c.takeListed(l) {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.pumping && !l.d.main.closed() {
-		l.pumping = true
-		l.pump.Add(1)
-		go l.runPump(c)
-	}
-}
-
-// stop waits for the pump's goroutine. The dispatcher is closed, so no pump starts
-// any more after stop has had mu.
-func (l *asyncList) stop() {
-	l.mu.Lock()
-	l.mu.Unlock() //nolint:staticcheck // a caller of send that held it has started the pump
-	l.pump.Wait()
-}
-
-// pumpInterval is how often the pump looks for room.
-const pumpInterval = time.Millisecond
-
-// runPump sends the listed events that found no room, until all are sent or the
-// dispatcher is closed.
-func (l *asyncList) runPump(c *channel) {
-	defer l.pump.Done()
-	tick := time.NewTicker(pumpInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			c.takeListed(l)
-		case <-l.d.stop:
-			return
-		}
-		l.mu.Lock()
-		if l.count.Load() == 0 {
-			l.pumping = false
-			l.mu.Unlock()
-			return
-		}
-		l.mu.Unlock()
-	}
 }

@@ -62,7 +62,7 @@ func TestAsyncErrorWakesAndCounts(t *testing.T) {
 
 func TestAsyncErrorsFindAFullChannel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDispatcher(t, Config{QLen: 4, Kind: KindChannel})
+		d := newDispatcher(t, Config{QLen: 4, Way: Channel})
 		putSilent(t, d.Main(), 1000)
 		require.True(t, d.Main().Reserve(3+ofMany.slack())) // no event uses these
 		const n = 5 * asyncRoom
@@ -83,16 +83,17 @@ func TestAsyncErrorsFindAFullChannel(t *testing.T) {
 		}
 		assert.Len(t, got, n)
 		time.Sleep(2 * pumpInterval)
-		d.async.mu.Lock()
-		assert.False(t, d.async.pumping, "the goroutine has ended")
-		d.async.mu.Unlock()
+		p := &d.main.channel.pump
+		p.mu.Lock()
+		assert.False(t, p.running, "the goroutine has ended")
+		p.mu.Unlock()
 		d.Main().Release(3 + ofMany.slack())
 	})
 }
 
 func TestCloseEndsTheWaitForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDispatcher(t, Config{QLen: 1, Kind: KindChannel})
+		d := newDispatcher(t, Config{QLen: 1, Way: Channel})
 		require.True(t, d.Main().Reserve(1+ofMany.slack()))
 		for c := range uint64(asyncRoom + 1) {
 			d.PutAsync(asyncNode(c))

@@ -8,11 +8,17 @@ import (
 	"godat/internal/yield"
 )
 
+// Batches is the way of a dispatcher that sends batches of events: see [Batcher].
+var Batches = &Way{Name: "batch", Begin: func(q *Queue, cfg *Config) {
+	q.SinkTo(newBatcher(q, cfg.MaxLen, cfg.BatchMin, cfg.BatchMax))
+	q.lasts = true
+}}
+
 // A Batch is what is behind an evd.Batch: a run of events, in order.
 type Batch struct {
-	Index int // its place in Dispatcher.AllBatches
+	Index int // its place in Batcher.All
 
-	b    *batcher
+	b    *Batcher
 	evs  []event.Event // capacity fixed
 	sent bool          // sent and not released; under b.mu
 	errs int           // listed events in it, which have no reservation
@@ -25,18 +31,17 @@ func (b *Batch) Events() []event.Event { return b.evs }
 // unless the batch was sent again by then.
 func (b *Batch) Release() { b.b.release(b) }
 
-// batcher collects events and sends them in batches, which it recycles.
+// A Batcher collects events and sends them in batches, which it recycles.
 //
 // There is always a place for an event that was reserved: the batches have places for all
 // reservations if they are sent full, and one that is not full is sent only while the free
 // batches still have places for all other reservations. Otherwise it keeps filling until
 // the consumer releases one.
-type batcher struct {
+type Batcher struct {
 	// Immutable.
 	q    *Queue
 	sink func(*Batch) // takes the batches that are sent; never blocks
-	end  func()       // called after the last batch
-	last *event.Event // sent in a batch of its own in place of calling end; nil: none
+	end  func()       // called after the last batch, unless the dispatcher has a last event
 	all  []Batch
 	size int // the most events in a batch
 	min  int // the fewest, unless an event is urgent
@@ -50,12 +55,13 @@ type batcher struct {
 	free   []*Batch // a ring of all
 	first  int      // place of the first free batch in free
 	nfree  int
-	out    int  // events in sent batches
-	errs   int  // listed events among out and cur
-	loud   bool // cur has an event that notifies
-	urgent bool // cur does not wait for min
-	wanted bool // cur is to go out as soon as enough batches are free
-	ended  bool // end was called
+	came   uint64 // events that Put took
+	out    int    // events in sent batches
+	errs   int    // listed events among out and cur
+	loud   bool   // cur has an event that notifies
+	urgent bool   // cur does not wait for min
+	wanted bool   // cur is to go out as soon as enough batches are free
+	ended  bool   // end was called
 }
 
 const (
@@ -63,12 +69,12 @@ const (
 	spareBatches = 8  // batches that may be out and are not full
 )
 
-func newBatcher(q *Queue, maxLen, minimum, size int) *batcher {
+func newBatcher(q *Queue, maxLen, minimum, size int) *Batcher {
 	room := maxLen + asyncRoom
 	size = min(size, room, max(usualBatch, room/spareBatches)) // so the spare ones hold no more than room
 	n := (room+size-1)/size + spareBatches
 	q.places.lanes = make([]laneCount, 1)
-	b := &batcher{q: q, all: make([]Batch, n), size: size, min: minimum, room: room, done: &q.places.lanes[0]}
+	b := &Batcher{q: q, all: make([]Batch, n), size: size, min: minimum, room: room, done: &q.places.lanes[0]}
 	evs := make([]event.Event, n*size)
 	b.free = make([]*Batch, n)
 	b.nfree = n
@@ -80,8 +86,15 @@ func newBatcher(q *Queue, maxLen, minimum, size int) *batcher {
 	return b
 }
 
-// putAll puts the events that the filter accepts, some at a time.
-func (b *batcher) putAll(evs []event.Event) {
+// All are all the batches.
+func (b *Batcher) All() []Batch { return b.all }
+
+// SendTo sets where batches go. send must not block, given room for all
+// batches; end is called after the last batch was sent.
+func (b *Batcher) SendTo(send func(*Batch), end func()) { b.sink, b.end = send, end }
+
+// Put puts the events that the filter accepts, some at a time.
+func (b *Batcher) Put(evs []event.Event) {
 	if b.q.filter == nil {
 		b.putSome(evs)
 		return
@@ -96,16 +109,17 @@ func (b *batcher) putAll(evs []event.Event) {
 	}
 	b.putSome(evs[from:])
 	if refused > 0 {
-		b.q.Release(refused)
+		b.Free(refused)
 	}
 }
 
 // putSome puts events that follow each other.
-func (b *batcher) putSome(evs []event.Event) {
+func (b *Batcher) putSome(evs []event.Event) {
 	if len(evs) == 0 {
 		return
 	}
 	b.mu.Lock()
+	b.came += uint64(len(evs))
 	for len(evs) > 0 {
 		n := min(len(evs), b.size-len(b.cur.evs))
 		b.addAll(evs[:n])
@@ -117,7 +131,7 @@ func (b *batcher) putSome(evs []event.Event) {
 
 // addAll appends events to the current batch, which has room for them, and sends it when it
 // is full. The caller holds mu, as for every method below that does not lock it.
-func (b *batcher) addAll(evs []event.Event) {
+func (b *Batcher) addAll(evs []event.Event) {
 	c := b.cur
 	c.evs = append(c.evs, evs...) // within its capacity
 	if len(c.evs) == b.size {
@@ -135,7 +149,7 @@ func (b *batcher) addAll(evs []event.Event) {
 
 // sendIfHalf sends the current batch if it has half of the limit in it, and sets the
 // notice if Flush has something to send.
-func (b *batcher) sendIfHalf() {
+func (b *Batcher) sendIfHalf() {
 	if b.q.closed() {
 		b.finish()
 		return
@@ -152,21 +166,31 @@ func (b *batcher) sendIfHalf() {
 }
 
 // due reports whether the current batch is to go out with the next Flush.
-func (b *batcher) due() bool { return b.urgent || b.loud && len(b.cur.evs) >= b.min }
+func (b *Batcher) due() bool { return b.urgent || b.loud && len(b.cur.evs) >= b.min }
 
-// flush sends the current batch: with force in any case, else if it has an urgent
+// Flush sends the current batch: with all in any case, else if it has an urgent
 // event, or one that notifies and at least min events.
-func (b *batcher) flush(force bool) {
+func (b *Batcher) Flush(all bool) {
+	if !all && !b.notice.due() {
+		return
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.cur != nil && (force || b.due()) {
+	if all && b.q.d.async.count.Load() != 0 {
+		b.takeListed()
+	}
+	if b.cur != nil && (all || b.due()) {
 		b.trySend()
 	}
+	b.finish()
 }
+
+// Free gives back places without events.
+func (b *Batcher) Free(n int) { b.q.Unuse(n) }
 
 // trySend sends the current batch, unless it is empty, or the free batches would not have
 // places for all events that may still come.
-func (b *batcher) trySend() {
+func (b *Batcher) trySend() {
 	n := len(b.cur.evs)
 	if n == 0 {
 		return
@@ -179,7 +203,7 @@ func (b *batcher) trySend() {
 }
 
 // send sends the current batch, and begins another.
-func (b *batcher) send() {
+func (b *Batcher) send() {
 	c := b.cur
 	b.out += len(c.evs)
 	c.sent = true
@@ -189,7 +213,7 @@ func (b *batcher) send() {
 }
 
 // next begins a batch, if one is free.
-func (b *batcher) next() {
+func (b *Batcher) next() {
 	b.cur = nil
 	if b.nfree > 0 {
 		b.cur = b.free[b.first]
@@ -203,7 +227,7 @@ func (b *batcher) next() {
 }
 
 // after returns the place in free that is n steps behind the first free batch's.
-func (b *batcher) after(n int) int {
+func (b *Batcher) after(n int) int {
 	i := b.first + n
 	if i >= len(b.free) {
 		i -= len(b.free)
@@ -211,7 +235,7 @@ func (b *batcher) after(n int) int {
 	return i
 }
 
-func (b *batcher) release(c *Batch) {
+func (b *Batcher) release(c *Batch) {
 	b.mu.Lock()
 	if !c.sent {
 		b.mu.Unlock()
@@ -241,7 +265,7 @@ func (b *batcher) release(c *Batch) {
 
 // takeListed moves as many listed events into the batch as there is room for. The rest
 // follows when a batch is released.
-func (b *batcher) takeListed() {
+func (b *Batcher) takeListed() {
 	for b.errs < asyncRoom && b.cur != nil {
 		var one [1]event.Event
 		if !b.q.d.async.pop(&one[0]) {
@@ -256,25 +280,12 @@ func (b *batcher) takeListed() {
 	}
 }
 
-// putListed is takeListed for callers that do not hold mu.
-func (b *batcher) putListed() {
-	b.mu.Lock()
-	b.takeListed()
-	b.mu.Unlock()
-}
-
 // half is how many events the current batch keeps at most.
-func (b *batcher) half() int { return max(1, int(b.q.places.limit.Load()/2)) }
-
-func (b *batcher) tryFinish() {
-	b.mu.Lock()
-	b.finish()
-	b.mu.Unlock()
-}
+func (b *Batcher) half() int { return max(1, int(b.q.places.limit.Load()/2)) }
 
 // finish calls end, which closes the channel, or sends the last event, when the queue is
 // closed, no producer has a reservation left, and all events are sent.
-func (b *batcher) finish() {
+func (b *Batcher) finish() {
 	q := b.q
 	if b.ended || !q.closed() {
 		return
@@ -289,26 +300,21 @@ func (b *batcher) finish() {
 	producers := q.places.granted() - q.places.allDone() - uint64(b.out+pending-b.errs)
 	switch {
 	case producers != 0 || pending != 0:
-	case b.last == nil:
+	case q.d.last == nil:
 		b.ended = true
 		b.end()
 	case b.cur != nil: // otherwise the next release begins a batch
 		b.ended = true
 		b.errs++ // it has no reservation either
 		b.cur.errs++
-		b.cur.evs = append(b.cur.evs, *b.last)
+		b.cur.evs = append(b.cur.evs, *q.d.last)
 		b.send()
 	}
 }
 
-// counts returns how many events are in batches that are not released, and how many of them
-// are listed events.
-func (b *batcher) counts() (queued, listed int) {
+// Counts counts the events so far, and the listed ones in batches that are not released.
+func (b *Batcher) Counts() (came uint64, listed int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	queued = b.out
-	if b.cur != nil {
-		queued += len(b.cur.evs)
-	}
-	return queued, b.errs
+	return b.came, b.errs
 }

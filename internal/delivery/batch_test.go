@@ -36,7 +36,7 @@ func contents(bs []*Batch) [][]uint64 {
 }
 
 func TestBatchGoesOutWhenItIsFullOrTheProducerHasNoMore(t *testing.T) {
-	d := newDispatcher(t, Config{Kind: KindBatch, QLen: 32, BatchMax: 3})
+	d := newDispatcher(t, Config{Way: Batches, QLen: 32, BatchMax: 3})
 	q := d.Main()
 	require.True(t, q.Reserve(8))
 	for c := range uint64(2) {
@@ -59,7 +59,7 @@ func TestBatchGoesOutWhenItIsFullOrTheProducerHasNoMore(t *testing.T) {
 
 // A completer puts the successes of a run together.
 func TestSuccessesThatCompleteTogetherAreBatched(t *testing.T) {
-	d := newDispatcher(t, Config{Kind: KindBatch, QLen: 32, BatchMax: 3})
+	d := newDispatcher(t, Config{Way: Batches, QLen: 32, BatchMax: 3})
 	q, source := d.Main(), new(int)
 	require.True(t, q.Reserve(7))
 	some := make([]event.Event, 7)
@@ -82,23 +82,23 @@ func TestSuccessesThatCompleteTogetherAreBatched(t *testing.T) {
 func TestSuccessesThatCompleteTogetherAreThoseOfEach(t *testing.T) {
 	refuse := func(_ any, _ event.Number, _ hw.Status, cookie uint64, _ any) bool { return cookie != 1 }
 	for name, c := range map[string]struct {
-		kind   Kind
+		kind   *Way
 		filter Filter
 		want   []uint64
 	}{
-		"channel":                   {KindChannel, nil, []uint64{0, 1, 2}},
-		"channel, with a filter":    {KindChannel, refuse, []uint64{0, 2}},
-		"in batches, with a filter": {KindBatch, refuse, []uint64{0, 2}},
+		"channel":                   {Channel, nil, []uint64{0, 1, 2}},
+		"channel, with a filter":    {Channel, refuse, []uint64{0, 2}},
+		"in batches, with a filter": {Batches, refuse, []uint64{0, 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDispatcher(t, Config{Kind: c.kind, QLen: 32})
+			d := newDispatcher(t, Config{Way: c.kind, QLen: 32})
 			d.SetFilter(c.filter)
 			q := d.Main()
 			require.True(t, q.Reserve(3))
 			q.PutAll([]event.Event{*dto(0), *dto(1), *dto(2)})
 			q.Flush()
 			var got []uint64
-			if c.kind == KindBatch {
+			if c.kind == Batches {
 				for _, b := range ready(d) {
 					got = append(got, cookies(b.Events())...)
 					b.Release()
@@ -138,7 +138,7 @@ func TestBatchesHaveAMinimum(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDispatcher(t, Config{Kind: KindBatch, QLen: 16, BatchMin: 4})
+			d := newDispatcher(t, Config{Way: Batches, QLen: 16, BatchMin: 4})
 			put(t, d.Main(), 1, 2)
 			assert.Empty(t, ready(d))
 			tc.do(t, d)
@@ -148,13 +148,13 @@ func TestBatchesHaveAMinimum(t *testing.T) {
 }
 
 func TestMinimumAboveHalfTheQueueHasNoEffect(t *testing.T) {
-	d := newDispatcher(t, Config{Kind: KindBatch, QLen: 4, BatchMin: 100})
+	d := newDispatcher(t, Config{Way: Batches, QLen: 4, BatchMin: 100})
 	put(t, d.Main(), 1, 2)
 	assert.Equal(t, [][]uint64{{1, 2}}, contents(ready(d)))
 }
 
 func TestSilentEventsWaitInTheirBatch(t *testing.T) {
-	d := newDispatcher(t, Config{Kind: KindBatch, QLen: 8})
+	d := newDispatcher(t, Config{Way: Batches, QLen: 8})
 	putSilent(t, d.Main(), 1, 2)
 	assert.Empty(t, ready(d))
 	put(t, d.Main(), 3)
@@ -164,13 +164,13 @@ func TestSilentEventsWaitInTheirBatch(t *testing.T) {
 	d.Flush()
 	assert.Equal(t, [][]uint64{{4}}, contents(ready(d)))
 
-	full := newDispatcher(t, Config{Kind: KindBatch, QLen: 8})
+	full := newDispatcher(t, Config{Way: Batches, QLen: 8})
 	putSilent(t, full.Main(), 1, 2, 3, 4)
 	assert.Equal(t, [][]uint64{{1, 2, 3, 4}}, contents(ready(full)), "half the queue")
 }
 
 func TestASecondReleasePanics(t *testing.T) {
-	d := newDispatcher(t, Config{Kind: KindBatch})
+	d := newDispatcher(t, Config{Way: Batches})
 	put(t, d.Main(), 1)
 	b := <-d.Batches()
 	b.Release()
@@ -185,7 +185,7 @@ func TestASecondReleasePanics(t *testing.T) {
 // few are left, the batcher fills them, and no event lacks a place.
 func TestConsumerThatKeepsBatchesGetsFullerOnes(t *testing.T) {
 	const qlen, size = 64, 8
-	d := makeDispatcher(Config{Kind: KindBatch, QLen: qlen, BatchMax: size})
+	d := makeDispatcher(Config{Way: Batches, QLen: qlen, BatchMax: size})
 	var kept []*Batch
 	n := uint64(0)
 	for ; d.Main().Reserve(1); n++ {
@@ -207,7 +207,7 @@ func TestConsumerThatKeepsBatchesGetsFullerOnes(t *testing.T) {
 }
 
 func TestBatchChannelClosesAfterTheLastEvent(t *testing.T) {
-	d := newDispatcher(t, Config{Kind: KindBatch, QLen: 8})
+	d := newDispatcher(t, Config{Way: Batches, QLen: 8})
 	q := d.Main()
 	require.True(t, q.Reserve(4))
 	q.Put(silenced(dto(1)))
@@ -225,7 +225,7 @@ func TestBatchChannelClosesAfterTheLastEvent(t *testing.T) {
 }
 
 func TestAsyncErrorsNeedNoPlaceInBatches(t *testing.T) {
-	d := newDispatcher(t, Config{Kind: KindBatch, QLen: 2, BatchMax: 2})
+	d := newDispatcher(t, Config{Way: Batches, QLen: 2, BatchMax: 2})
 	require.True(t, d.Main().Reserve(2))
 	nodes := make([]AsyncNode, 3*asyncRoom)
 	for i := range nodes {
@@ -254,8 +254,8 @@ func TestAsyncErrorsNeedNoPlaceInBatches(t *testing.T) {
 func TestTheMemoryOfBatchesIsBoundedByTheLength(t *testing.T) {
 	for _, qlen := range []int{1, 100, 10_000} {
 		for _, most := range []int{0, 64, 1 << 20} {
-			d := newDispatcher(t, Config{Kind: KindBatch, QLen: qlen, BatchMin: 1, BatchMax: most})
-			b := d.main.batches
+			d := newDispatcher(t, Config{Way: Batches, QLen: qlen, BatchMin: 1, BatchMax: most})
+			b := d.batcher()
 			assert.LessOrEqual(t, len(b.free)*b.size, 2*(qlen+asyncRoom)+(1+spareBatches)*usualBatch, "%d, batches of %d", qlen, most)
 			require.True(t, d.Main().Reserve(qlen))
 			for c := range uint64(qlen) {
@@ -278,7 +278,7 @@ func TestTheMemoryOfBatchesIsBoundedByTheLength(t *testing.T) {
 // Each place of a batch is counted as free once, however many goroutines release batches.
 func TestBatchesAreReleasedBySeveralGoroutines(t *testing.T) {
 	const places, releasers = 64, 4
-	d := newDispatcher(t, Config{Kind: KindBatch, QLen: places, BatchMax: 1})
+	d := newDispatcher(t, Config{Way: Batches, QLen: places, BatchMax: 1})
 	q := d.Main()
 	for range attempts() {
 		require.True(t, q.Reserve(places), "all places are free")
@@ -301,9 +301,9 @@ func TestBatchesAreReleasedBySeveralGoroutines(t *testing.T) {
 
 // A batch that is below the minimum takes no lock when its producer flushes.
 func TestAFlushThatSendsNothingIsNotDue(t *testing.T) {
-	d := newDispatcher(t, Config{Kind: KindBatch, QLen: 64, BatchMin: 4})
+	d := newDispatcher(t, Config{Way: Batches, QLen: 64, BatchMin: 4})
 	q := d.Main()
-	b := q.batches
+	b := q.Sink().(*Batcher)
 	require.True(t, q.Reserve(8))
 	for _, step := range []struct {
 		ev  *event.Event
@@ -332,7 +332,7 @@ func TestAFlushThatSendsNothingIsNotDue(t *testing.T) {
 var lastOne = event.Event{Number: event.Closed, Cookie: 99}
 
 func TestAChannelThatStaysOpenEndsWithItsLastEvent(t *testing.T) {
-	d := newDispatcher(t, Config{Kind: KindChannel, QLen: 4})
+	d := newDispatcher(t, Config{Way: Channel, QLen: 4})
 	d.EndWith(lastOne)
 	q := d.Main()
 	require.True(t, q.Reserve(3))
@@ -348,7 +348,7 @@ func TestAChannelThatStaysOpenEndsWithItsLastEvent(t *testing.T) {
 
 // The channel may be as full as it gets when its last event comes.
 func TestTheLastEventHasAPlaceOfItsOwn(t *testing.T) {
-	d := newDispatcher(t, Config{Kind: KindChannel, QLen: 4})
+	d := newDispatcher(t, Config{Way: Channel, QLen: 4})
 	d.EndWith(lastOne)
 	n := 0
 	for d.Main().Reserve(1) {
@@ -368,7 +368,7 @@ func TestTheLastEventHasAPlaceOfItsOwn(t *testing.T) {
 }
 
 func TestBatchesThatStayOpenEndWithTheLastEventAlone(t *testing.T) {
-	d := newDispatcher(t, Config{Kind: KindBatch, QLen: 8, BatchMax: 3})
+	d := newDispatcher(t, Config{Way: Batches, QLen: 8, BatchMax: 3})
 	d.EndWith(lastOne)
 	q := d.Main()
 	require.True(t, q.Reserve(8))
@@ -382,7 +382,7 @@ func TestBatchesThatStayOpenEndWithTheLastEventAlone(t *testing.T) {
 		d.PutAsync(&nodes[i])
 	}
 	out := ready(d)
-	require.Len(t, out, len(d.AllBatches()), "the program has all batches")
+	require.Len(t, out, len(d.batcher().All()), "the program has all batches")
 	d.Abort()
 	assert.Empty(t, ready(d), "no batch is free")
 	for i, b := range out {

@@ -13,7 +13,7 @@ import (
 func BenchmarkPair(b *testing.B) {
 	source := new(int)
 	b.Run("way=ring", func(b *testing.B) {
-		d := newDispatcher(b, Config{Kind: KindRing, QLen: 256})
+		d := newDispatcher(b, Config{Way: Ring, QLen: 256})
 		q, buf := d.Main(), make([]event.Event, 32)
 		for b.Loop() {
 			r := q.Ring()
@@ -30,7 +30,7 @@ func BenchmarkPair(b *testing.B) {
 		}
 	})
 	b.Run("way=channel", func(b *testing.B) {
-		d := newDispatcher(b, Config{Kind: KindChannel, QLen: 256})
+		d := newDispatcher(b, Config{Way: Channel, QLen: 256})
 		q := d.Main()
 		var lanes [2]Lane
 		for i := range lanes {

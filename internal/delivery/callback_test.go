@@ -65,7 +65,7 @@ func TestCallbackGetsAllEventsInOrder(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var r recorder
-			d := newDispatcher(t, Config{Kind: KindCallback, QLen: 64, Callback: r.call, Submit: submit})
+			d := newDispatcher(t, Config{Way: Callback, QLen: 64, Callback: r.call, Submit: submit})
 			for i := range uint64(5000) {
 				eventually(t, "room", func() bool { return d.Main().Reserve(1) })
 				d.Main().Put(dto(i))
@@ -83,7 +83,7 @@ func TestCallbackGetsAllEventsInOrder(t *testing.T) {
 func TestCallbackIsForEventsThatNotify(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r recorder
-		d := newDispatcher(t, Config{Kind: KindCallback, QLen: 8, Callback: r.call})
+		d := newDispatcher(t, Config{Way: Callback, QLen: 8, Callback: r.call})
 		putSilent(t, d.Main(), 1, 2)
 		synctest.Wait()
 		assert.Empty(t, r.list())
@@ -110,7 +110,7 @@ func TestAtMostOneTaskIsSubmitted(t *testing.T) {
 		tasks []func()
 	)
 	d := newDispatcher(t, Config{
-		Kind: KindCallback, QLen: 4096, Callback: r.call,
+		Way: Callback, QLen: 4096, Callback: r.call,
 		Submit: func(task func()) error { tasks = append(tasks, task); return nil },
 	})
 	put(t, d.Main(), 0, 1, 2)
@@ -141,18 +141,18 @@ func TestInUpcallIsTrueInACallbackOnly(t *testing.T) {
 		d, other *Dispatcher
 		inside   = make(chan bool)
 	)
-	d = newDispatcher(t, Config{Kind: KindCallback, Callback: func([]event.Event) {
+	d = newDispatcher(t, Config{Way: Callback, Callback: func([]event.Event) {
 		isError(t, d.Close(), hw.InvalidState, hw.NoSubtype, "from its own callback")
 		fromElsewhere := make(chan bool)
 		go func() { fromElsewhere <- d.InUpcall() }()
 		inside <- d.InUpcall() && !other.InUpcall() && !<-fromElsewhere
 	}})
-	other = newDispatcher(t, Config{Kind: KindCallback})
+	other = newDispatcher(t, Config{Way: Callback})
 	assert.False(t, d.InUpcall())
 	assert.False(t, newDispatcher(t, Config{}).InUpcall())
 	put(t, d.Main(), 1)
 	assert.True(t, <-inside)
-	eventually(t, "the task ends", func() bool { return !d.upcalls.scheduled.Load() })
+	eventually(t, "the task ends", func() bool { return !d.calls.(*upcalls).scheduled.Load() })
 	assert.False(t, d.InUpcall())
 	assert.NoError(t, d.Close())
 }
@@ -161,7 +161,7 @@ func TestCloseWaitsForTheCallback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun, end := make(chan struct{}), make(chan struct{})
 		calls := 0
-		d := newDispatcher(t, Config{Kind: KindCallback, Callback: func([]event.Event) {
+		d := newDispatcher(t, Config{Way: Callback, Callback: func([]event.Event) {
 			calls++
 			close(begun)
 			<-end
@@ -186,7 +186,7 @@ func TestCloseWaitsForTheCallback(t *testing.T) {
 func TestAbortFromTheCallbackDoesNotWaitForItself(t *testing.T) {
 	done := make(chan struct{})
 	var d *Dispatcher
-	d = newDispatcher(t, Config{Kind: KindCallback, Callback: func([]event.Event) {
+	d = newDispatcher(t, Config{Way: Callback, Callback: func([]event.Event) {
 		d.Abort()
 		close(done)
 	}})

@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -19,8 +20,8 @@ type channel struct {
 	sizes  channelSizes
 	maxLen int
 	ch     chan event.Event
-	last   *event.Event // sent in place of closing ch; nil: ch is closed
-	ended  func()       // of a sink: called when ch has been closed
+	name   fmt.Stringer // nil: the dispatcher's
+	ended  func()       // called when ch has had its end; nil: nobody asks
 
 	held     atomic.Int32 // len(hold); negative while sendHeld sends them, which counts them as sent
 	finished atomic.Bool
@@ -29,6 +30,29 @@ type channel struct {
 	hold     []event.Event // silent events
 	listed   int           // listed events that may be in the channel
 	listedAt uint64        // sends when the last of them was sent
+
+	pump pump
+}
+
+// Channel is the way of a dispatcher that sends each event on a channel.
+var Channel = &Way{Name: "channel", Begin: func(q *Queue, cfg *Config) { q.initChannel(cfg.QLen, cfg.MaxLen) }}
+
+// initChannel makes q deliver by a channel, for so many operations.
+func (q *Queue) initChannel(qlen, maxLen int) {
+	q.form = toChannel
+	q.places.limit.Store(uint64(qlen + ofMany.slack()))
+	q.channel.init(q, maxLen, ofMany)
+}
+
+// OfOne has the dispatcher's channel take the memory that the events of one endpoint
+// need; those of several are delivered all the same, with less room for what is on its way.
+// The dispatcher's maker calls OfOne before the first event.
+func (d *Dispatcher) OfOne() {
+	q := &d.main
+	if q.form == toChannel {
+		q.places.limit.Add(uint64(ofOne.slack() - ofMany.slack()))
+		q.channel.init(q, q.channel.maxLen, ofOne)
+	}
 }
 
 // channelSizes say how long a channel is beyond the places that its owner asked for.
@@ -220,16 +244,13 @@ func (c *channel) mayList() bool {
 func (c *channel) tryFinish() {
 	q := c.q
 	if q.places.idle() && c.finished.CompareAndSwap(false, true) {
-		if c.last != nil {
-			c.ch <- *c.last
+		if last := q.d.last; last != nil && q == &q.d.main {
+			c.ch <- *last
 		} else {
 			close(c.ch)
 		}
 		if c.ended != nil {
 			c.ended()
-		}
-		if q.route != nil {
-			q.d.routes.drop(q.route)
 		}
 	}
 }

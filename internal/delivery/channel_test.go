@@ -14,7 +14,7 @@ import (
 )
 
 func TestChannelCarriesEventsInOrder(t *testing.T) {
-	d := newDispatcher(t, Config{Kind: KindChannel})
+	d := newDispatcher(t, Config{Way: Channel})
 	put(t, d.Main(), 1, 2, 3)
 	require.True(t, d.Main().Reserve(20))
 	evs := make([]event.Event, 20)
@@ -65,7 +65,7 @@ func TestHeldEventsGoOutInOrder(t *testing.T) {
 		}, list(1, 2, 3)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDispatcher(t, Config{Kind: KindChannel, QLen: 8, Streams: allStreams})
+			d := newDispatcher(t, Config{Way: Channel, QLen: 8, Streams: allStreams})
 			putSilent(t, d.Main(), 1, 2)
 			assert.Empty(t, received(d.C()), "held")
 			tc.do(t, d)
@@ -75,14 +75,14 @@ func TestHeldEventsGoOutInOrder(t *testing.T) {
 }
 
 func TestALoopOfSilentWorkNeverWedges(t *testing.T) {
-	for _, mode := range []Kind{KindChannel, KindBatch} {
+	for _, mode := range []*Way{Channel, Batches} {
 		for _, qlen := range []int{1, 2, 3, 16} {
-			d := newDispatcher(t, Config{Kind: mode, QLen: qlen})
+			d := newDispatcher(t, Config{Way: mode, QLen: qlen})
 			var got []uint64
 			for i := range uint64(1000) {
 				if !d.Main().Reserve(1) {
 					switch mode {
-					case KindChannel:
+					case Channel:
 						got = append(got, received(d.C())...)
 					default:
 						b := <-d.Batches()
@@ -104,7 +104,7 @@ func TestALoopOfSilentWorkNeverWedges(t *testing.T) {
 
 // Held events keep their reservations, so they count when Reserve refuses a place.
 func TestHeldEventsCountAsOutstanding(t *testing.T) {
-	d := newDispatcher(t, Config{Kind: KindChannel, QLen: 8})
+	d := newDispatcher(t, Config{Way: Channel, QLen: 8})
 	putSilent(t, d.Main(), 1, 2)
 	require.True(t, d.Main().Reserve(8+ofMany.slack()-2))
 	require.False(t, d.Main().Reserve(1))
@@ -116,7 +116,7 @@ func TestHeldEventsCountAsOutstanding(t *testing.T) {
 func TestAChannelOfOneEndpointHasThePlacesThatWereAskedFor(t *testing.T) {
 	const qlen, listed = 8, 3
 	synctest.Test(t, func(t *testing.T) {
-		d := newDispatcher(t, Config{QLen: qlen, Kind: KindChannel})
+		d := newDispatcher(t, Config{QLen: qlen, Way: Channel})
 		wide := cap(d.C())
 		d.OfOne()
 		assert.Less(t, cap(d.C()), wide/2)

@@ -11,7 +11,7 @@ func (d *Dispatcher) Close() error {
 		return err
 	}
 	d.endClose()
-	if d.upcalls != nil && !d.upcalls.stop() {
+	if d.calls != nil && !d.calls.stop() {
 		return hw.Errorf("evd.Close", hw.InvalidState, hw.NoSubtype, "the callback of %v has not returned for %v: close again when it has", d.public, UpcallTime)
 	}
 	return nil
@@ -20,8 +20,8 @@ func (d *Dispatcher) Close() error {
 // OnExit sets what is called when a callback has panicked, or ended its goroutine. It is called before
 // any event comes.
 func (d *Dispatcher) OnExit(f func()) {
-	if d.upcalls != nil {
-		d.upcalls.exited = f
+	if d.calls != nil {
+		d.calls.onExit(f)
 	}
 }
 
@@ -78,10 +78,10 @@ func (d *Dispatcher) endClose() {
 			d.front.shut()
 		}
 		d.routes.shut()
-		d.async.stop()
+		d.main.channel.stopPump()
 	})
 }
 
 // InUpcall reports whether the caller is inside this dispatcher's callback, where control
 // calls that wait are INVALID_STATE.
-func (d *Dispatcher) InUpcall() bool { return d.upcalls != nil && d.upcalls.inside() }
+func (d *Dispatcher) InUpcall() bool { return d.calls != nil && d.calls.inside() }

@@ -20,9 +20,9 @@ func TestPutSuccessIsPut(t *testing.T) {
 		{Number: event.DTOCompletion, Op: hw.OpRecv, Length: 7, Cookie: 1, Source: source},
 		{Number: event.DTOCompletion, Op: hw.OpSend, Cookie: ^uint64(0), Source: source},
 	} {
-		for _, mode := range []Kind{KindRing, KindChannel, KindBatch} {
+		for _, mode := range []*Way{Ring, Channel, Batches} {
 			t.Run(fmt.Sprint(mode, c), func(t *testing.T) {
-				d := newDispatcher(t, Config{Kind: mode, QLen: 4})
+				d := newDispatcher(t, Config{Way: mode, QLen: 4})
 				q := d.Main()
 				full := event.Event{
 					Number: event.IBDTOEvent, Op: hw.OpRecvImm, Flags: event.HasImm, Length: 9, Key: 9, Cookie: 9,
@@ -48,10 +48,10 @@ func TestPutSuccessIsPut(t *testing.T) {
 
 // next receives an event, which must be there.
 func next(t *testing.T, d *Dispatcher) event.Event {
-	switch d.main.kind {
-	case KindChannel:
+	switch d.way() {
+	case Channel:
 		return <-d.C()
-	case KindBatch:
+	case Batches:
 		b := <-d.Batches()
 		defer b.Release()
 		require.Len(t, b.Events(), 1)

@@ -9,8 +9,7 @@ import (
 )
 
 // Consumer is the consumer's side of a ring: Dequeue, Wait, iterators and the CNO
-// of a dispatcher of KindRing. In KindCallback the task that calls back is the
-// consumer. Any goroutine may call the exported methods. The others that check the
+// of a dispatcher with a ring. Any goroutine may call the exported methods. The others that check the
 // turn's owner belong to the goroutine whose turn it is.
 type Consumer struct {
 	ring rings
@@ -32,6 +31,12 @@ type Consumer struct {
 	requestsFirst bool // in takeListed; the consumer's
 	_             [63 - unsafe.Sizeof(turn{})]byte
 }
+
+// Ring is the way of a dispatcher that keeps events until a consumer takes them, as DAT does.
+var Ring = &Way{Name: "queue", Grows: true, Begin: func(q *Queue, cfg *Config) {
+	q.form = toRing
+	q.consumer.init(cfg.MaxLen)
+}}
 
 // spins is how often a waiter looks and yields before it sleeps.
 const spins = 20
@@ -58,28 +63,12 @@ func (c *Consumer) take(buf []event.Event) int {
 	return s.r.Take(buf) // here, to save a call
 }
 
-// takeListed is take for when a ring was replaced, or listed events wait. It takes
-// all errors, then as many requests as other events, or a flood of requests from
-// strangers would keep the consumer from its completions.
+// takeListed is take for when a ring was replaced, or listed events wait.
 //
 //go:noinline
 func (c *Consumer) takeListed(buf []event.Event) (n int) {
 	c.turn.own.Check()
-	l := &c.d.async
-	if l.count.Load() == 0 {
-		return c.ring.Take(buf)
-	}
-	n = l.takeFrom(&l.errors, buf)
-	share := len(buf) - n
-	if c.ring.Ready(1) != 0 {
-		if c.requestsFirst = !c.requestsFirst; c.requestsFirst {
-			share++
-		}
-		share /= 2
-	}
-	n += l.takeFrom(&l.requests, buf[n:n+share])
-	n += c.ring.Take(buf[n:])
-	return n + l.takeFrom(&l.requests, buf[n:])
+	return c.d.async.takeBeside(&c.ring, &c.requestsFirst, buf)
 }
 
 // first takes the first event. The consumer knows that there is one.
@@ -114,7 +103,7 @@ func (d *Dispatcher) Dequeue(buf []event.Event) (n int, err error) {
 	if q.closed() {
 		return 0, errDequeueClosed
 	}
-	if q.kind != KindRing {
+	if q.form != toRing {
 		return 0, errDequeueWaiter
 	}
 	w, tail := c.turn.word.Load(), c.ring.Tail()

@@ -46,25 +46,24 @@ func (d *Dispatcher) counters() Counters {
 
 func (d *Dispatcher) readCounters() (c Counters) {
 	q := &d.main
-	c.Lost, c.Sleeps = d.overflow.lost.Load(), q.consumer.sleeps.Load()
-	switch q.kind {
-	case KindRing, KindCallback:
+	c.Lost, c.Sleeps = d.lost.Load(), q.consumer.sleeps.Load()
+	switch q.form {
+	case toRing:
 		waiting, delivered := d.async.counts()
 		c.Taken = q.consumer.turn.taken() + delivered
 		c.Events = q.consumer.ring.Tail() + delivered + waiting
-	case KindChannel, kindSink: // listed events are sent like others
+	case toChannel: // listed events are sent like others
 		sent := q.places.sends()
 		c.Taken = since(sent, uint64(len(q.channel.ch)))
 		held := max(0, q.channel.held.Load())
 		waiting, _ := d.async.counts()
 		c.Events = sent + uint64(held) + waiting
-	case KindBatch:
+	case toSink:
 		sent := q.places.sends()
-		queued, listed := q.batches.counts()
+		came, listed := q.sink.Counts()
 		waiting, delivered := d.async.counts()
 		c.Taken = sent + since(delivered, uint64(listed))
-		c.Events = c.Taken + uint64(queued) + waiting
-	default:
+		c.Events = came + delivered + waiting
 	}
 	return c
 }

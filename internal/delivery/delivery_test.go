@@ -30,7 +30,11 @@ func attempts() uint64 {
 const allStreams = event.DefaultStreams | event.StreamSoftware
 
 // public stands for the evd.Dispatcher in front of a dispatcher.
-type public struct{ batches chan *Batch }
+type public struct {
+	way     *Way
+	batches chan *Batch
+	shots   Shots
+}
 
 func (*public) String() string { return "the dispatcher" }
 
@@ -49,7 +53,7 @@ func makeDispatcher(cfg Config) *Dispatcher {
 	}
 	if cfg.ResizeMax == 0 {
 		cfg.ResizeMax = cfg.MaxLen
-		if cfg.MaxLen == 0 && (cfg.Kind == KindRing || cfg.Kind == KindCallback) {
+		if cfg.MaxLen == 0 && (cfg.Way == nil || cfg.Way.Grows) {
 			cfg.ResizeMax = 1 << 20
 		}
 	}
@@ -65,20 +69,28 @@ func makeDispatcher(cfg Config) *Dispatcher {
 	if cfg.BatchMin == 0 {
 		cfg.BatchMin = 1
 	}
-	if cfg.Kind == KindCallback && cfg.Callback == nil {
+	if cfg.Way == Callback && cfg.Callback == nil {
 		cfg.Callback = func([]event.Event) {}
 	}
 	cfg.Closing = func() {}
-	p := new(public)
+	if cfg.Way == nil {
+		cfg.Way = Ring
+	}
+	p := &public{way: cfg.Way}
 	cfg.Public = p
 	d := new(Dispatcher)
 	d.Init(&cfg)
-	if cfg.Kind == KindBatch {
-		p.batches = make(chan *Batch, len(d.AllBatches()))
-		d.SendBatches(func(b *Batch) { p.batches <- b }, func() { close(p.batches) })
+	if cfg.Way == Batches {
+		p.batches = make(chan *Batch, len(d.batcher().All()))
+		d.batcher().SendTo(func(b *Batch) { p.batches <- b }, func() { close(p.batches) })
 	}
 	return d
 }
+
+// way is how the dispatcher delivers.
+func (d *Dispatcher) way() *Way { return d.public.(*public).way }
+
+func (d *Dispatcher) batcher() *Batcher { return d.Sink().(*Batcher) }
 
 // Batches is where the tests receive batches.
 func (d *Dispatcher) Batches() <-chan *Batch { return d.public.(*public).batches }
@@ -94,27 +106,27 @@ func (d *Dispatcher) Route(mask, value uint64, qlen int) (*Route, error) {
 
 // NewOneShot takes a OneShot from the pool, or makes one.
 func (d *Dispatcher) NewOneShot() *OneShot {
-	if s, ok := d.PooledOneShot().(*OneShot); ok {
+	if s, ok := d.public.(*public).shots.Take().(*OneShot); ok {
 		return s
 	}
 	s := new(OneShot)
-	s.Init(d, s)
+	s.Init(d, &d.public.(*public).shots, s)
 	return s
 }
 
 // Events iterates over the events, of whatever kind d is.
 func (d *Dispatcher) Events(ctx context.Context) iter.Seq[event.Event] {
 	return func(yield func(event.Event) bool) {
-		switch d.main.kind {
-		case KindRing:
+		switch d.way() {
+		case Ring:
 			d.Consumer().Iterate(ctx, yield)
-		case KindChannel:
+		case Channel:
 			for ev := range untilDone(ctx, d.C()) {
 				if !yield(ev) {
 					return
 				}
 			}
-		case KindBatch:
+		case Batches:
 			for b := range untilDone(ctx, d.Batches()) {
 				for _, ev := range b.Events() {
 					if !yield(ev) {
@@ -249,7 +261,7 @@ func closed[T any](ch <-chan T) bool {
 // sleeping reports whether a goroutine sleeps in Wait or in an iterator.
 func sleeping(d *Dispatcher) bool { return d.main.consumer.parked.Load() != 0 }
 
-var allModes = []Kind{KindRing, KindChannel, KindBatch, KindCallback}
+var allModes = []*Way{Ring, Channel, Batches, Callback}
 
 // waitOne is Wait that returns the event.
 func waitOne(d *Dispatcher, ctx context.Context, threshold int) (event.Event, int, error) { //nolint:revive // as Wait has them

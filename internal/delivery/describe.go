@@ -1,5 +1,7 @@
 package delivery
 
+import "fmt"
+
 // Places returns how many places of the queue are reserved and how many there are,
 // for messages: both numbers may be out of date at once.
 func (q *Queue) Places() (reserved, limit uint64) {
@@ -10,11 +12,11 @@ func (q *Queue) Places() (reserved, limit uint64) {
 
 // Name returns the name of the queue's route, OneShot or dispatcher.
 func (q *Queue) Name() string {
-	switch {
-	case q.route != nil:
-		return q.route.String()
-	case q.shot != nil:
-		return q.shot.String()
+	if q.channel.name != nil {
+		return q.channel.name.String()
+	}
+	if s, ok := q.sink.(fmt.Stringer); ok {
+		return s.String()
 	}
 	return q.d.public.String()
 }
@@ -22,7 +24,7 @@ func (q *Queue) Name() string {
 // Full reports whether every place is reserved or has an event in it. It counts the
 // free places afresh only if the queue was full by the last one.
 func (q *Queue) Full() bool {
-	if q.kind == kindSink {
+	if q.placeless {
 		return false
 	}
 	p := &q.places

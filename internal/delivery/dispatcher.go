@@ -3,6 +3,7 @@ package delivery
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"godat/hw"
@@ -12,15 +13,14 @@ import (
 // Config configures a dispatcher. Package evd has checked it and filled in the
 // defaults; evd.Config says more of each field.
 type Config struct {
-	Kind               Kind
+	Way                *Way
 	QLen               int
 	MaxLen             int // the length that memory is allocated for at the beginning
 	ResizeMax          int // the greatest length that Resize accepts
 	Streams            event.Streams
 	BatchMin, BatchMax int
-	Overcommit         bool
-	Async              *Dispatcher // gets the overflow errors; nil drops them
 	Callback           func([]event.Event)
+	Func               func(event.Event)
 	Submit             func(task func()) error
 	IA                 any
 
@@ -54,19 +54,19 @@ type Dispatcher struct {
 	streams event.Streams
 	onClose func()
 	took    func(time.Duration)
-	upcalls *upcalls      // KindCallback
+	calls   caller        // the Sink, if it calls the program
 	front   *Queue        // of an over-committed dispatcher
+	last    *event.Event  // comes behind all others; nil: a channel is closed
 	stop    chan struct{} // closed with the dispatcher
 
 	// Each of these guards itself.
-	routes   routes
-	async    asyncList
-	shots    shotPool
-	overflow overflow
-	feeds    Feeds
-	length   length
-	tally    tally
-	closing  sync.Once
+	routes  routes
+	async   asyncList
+	lost    atomic.Uint64 // events that found no room, of an over-committed dispatcher
+	feeds   Feeds
+	length  length
+	tally   tally
+	closing sync.Once
 }
 
 // Init makes d a dispatcher that is open and empty.
@@ -78,51 +78,17 @@ func (d *Dispatcher) Init(cfg *Config) {
 	d.took = cfg.Took
 	d.stop = make(chan struct{})
 	d.main.consumer.d = d
-	d.async.d = d
 	d.feeds.d = d
 	d.length.max = cfg.ResizeMax
 	q := &d.main
-	if cfg.Kind == KindChannel {
-		q.initChannel(d, cfg.QLen, cfg.MaxLen)
-		return
-	}
-	q.kind = cfg.Kind
 	q.d = d
 	q.places.limit.Store(uint64(cfg.QLen))
-	if cfg.Kind == KindBatch {
-		q.batches = newBatcher(q, cfg.MaxLen, cfg.BatchMin, cfg.BatchMax)
-	} else {
-		q.consumer.init(cfg.MaxLen)
-	}
-	if cfg.Kind == KindCallback {
-		d.upcalls = newUpcalls(d, cfg)
-	}
-	if cfg.Overcommit {
-		d.overcommit(cfg.Async)
-	}
+	cfg.Way.Begin(q, cfg)
+	d.calls, _ = q.sink.(caller)
 }
 
-// initChannel makes q a queue of the given length that delivers by a channel.
-func (q *Queue) initChannel(d *Dispatcher, qlen, maxLen int) {
-	q.kind = KindChannel
-	q.d = d
-	q.places.limit.Store(uint64(qlen + ofMany.slack()))
-	q.channel.init(q, maxLen, ofMany)
-}
-
-// OfOne has the channel of KindChannel take the memory that the events of one endpoint
-// need; those of several are delivered all the same, with less room for what is on its way.
-// The dispatcher's maker calls OfOne before the first event.
-func (d *Dispatcher) OfOne() {
-	q := &d.main
-	if q.kind == KindChannel {
-		q.places.limit.Add(uint64(ofOne.slack() - ofMany.slack()))
-		q.channel.init(q, q.channel.maxLen, ofOne)
-	}
-}
-
-// SetFilter sets the filter that sees each event of KindChannel or KindBatch before the
-// event goes into the channel or a batch, and each success of a suppressed request, which
+// SetFilter sets the filter that sees each event before it goes into a channel or a batch, and
+// each success of a suppressed request, which
 // makes no event whatever the filter reports. It does not see connection requests,
 // asynchronous errors, and the events of routes and one-shots. Like the calls below, it is
 // for the dispatcher's maker, before the first event.
@@ -132,40 +98,24 @@ func (d *Dispatcher) SetFilter(f Filter) { d.main.filter = f }
 // highest bit set: the filter would accept the others.
 func (d *Dispatcher) FilterFailures() { d.main.failures = true }
 
-// EndWith keeps the channel of KindChannel or KindBatch open when the dispatcher is closed:
-// last comes in place of that, behind all other events. So a select with the channel sleeps
+// EndWith has last come when the dispatcher is closed, behind all other events of a channel or
+// of batches, which then stay open. So a select with the channel sleeps
 // afterwards, where it would find a closed channel ready for ever.
-func (d *Dispatcher) EndWith(last event.Event) {
-	d.main.channel.last = &last
-	if d.main.batches != nil {
-		d.main.batches.last = &last
+func (d *Dispatcher) EndWith(last event.Event) { d.last = &last }
+
+// Main returns the queue of all events that no route takes.
+func (d *Dispatcher) Main() *Queue {
+	if d.front != nil {
+		return d.front
 	}
+	return &d.main
 }
 
-// SetSink is SetFilter for a filter of KindChannel that refuses every event, and does not
-// hear of suppressed requests that succeed. No event takes a place then: every post is
-// admitted, and none is counted. The channel takes memory for listed events alone, and is
-// closed with the dispatcher; then ended is called, which must not block.
-func (d *Dispatcher) SetSink(f Filter, ended func()) {
-	d.SetFilter(f)
-	d.main.kind, d.main.quiet = kindSink, true
-	d.main.places.limit.Store(0) // of what is counted, all is beyond the limit
-	c := &d.main.channel
-	c.ch, c.ended = make(chan event.Event, asyncRoom), ended
-	d.main.places.lanes = nil
-}
-
-// C is the channel of events of KindChannel.
+// C is the channel of events; nil where events come in another way.
 func (d *Dispatcher) C() <-chan event.Event { return d.main.channel.ch }
 
-// AllBatches are all the batches of KindBatch.
-func (d *Dispatcher) AllBatches() []Batch { return d.main.batches.all }
-
-// SendBatches sets where batches go. send must not block, given room for all
-// batches; end is called after the last batch was sent.
-func (d *Dispatcher) SendBatches(send func(*Batch), end func()) {
-	d.main.batches.sink, d.main.batches.end = send, end
-}
+// Sink returns what the dispatcher delivers by, if that is neither a ring nor a channel.
+func (d *Dispatcher) Sink() Sink { return d.main.sink }
 
 // Consumer returns the side of the dispatcher that takes events from its ring.
 func (d *Dispatcher) Consumer() *Consumer { return &d.main.consumer }

@@ -3,17 +3,20 @@
 // them. Package evd shows programs what they may call; its documentation says what
 // reservations, places and silent events are.
 //
-// A [Dispatcher] has one main [Queue], and one for each [Route] and [OneShot]. A Queue
-// chooses by its [Kind] where an event goes:
+// A [Dispatcher] has one main [Queue], and one for each [Route] and [OneShot]. A [Way] says where
+// the events of a Queue go:
 //
 //	places    the counts of places, of every queue
-//	rings     KindRing, KindCallback: a ring, and the shorter ones that it replaced
-//	Consumer  KindRing: Dequeue, Wait, iterators and the CNO. The turn says which
+//	Consumer  Ring: Dequeue, Wait, iterators and the CNO. The turn says which
 //	          goroutine consumes, the notice whether one is to be woken
-//	upcalls   KindCallback: the task that calls back
-//	channel   KindChannel: the channel, and the silent events held before it
-//	batcher   KindBatch
-//	filter    kindSink: the events go no further
+//	rings     a ring, and the shorter ones that it replaced
+//	channel   Channel: the channel, and the silent events held before it
+//	Sink      every other way: Batches, Callback, Func, a OneShot, and what stands in front of a
+//	          queue that may be full
+//
+// A Queue knows the ring and the channel by their types, because most completions go there; all
+// other ways it knows as a [Sink]. A further way is a file here with a Way, and a line in
+// evd's table of modes. What only wakes a consumer of a ring needs no way: see evd.CNO.
 //
 // Beside its queue a dispatcher has the [Feeds], which are the objects attached to it;
 // the events that bring places of their own (asyncList); its routes; and its length, which

@@ -81,7 +81,7 @@ func TestAnEventIsNotOvertakenInALongerRing(t *testing.T) {
 
 func TestEveryEventArrivesInOrderThoughTheDispatcherGrows(t *testing.T) {
 	const producers, each = 4, 3000
-	for _, mode := range []Kind{KindRing, KindCallback} {
+	for _, mode := range []*Way{Ring, Callback} {
 		t.Run(mode.String(), func(t *testing.T) {
 			var next [producers]uint64
 			done := make(chan struct{})
@@ -96,7 +96,7 @@ func TestEveryEventArrivesInOrderThoughTheDispatcherGrows(t *testing.T) {
 					}
 				}
 			}
-			d := newDispatcher(t, Config{Kind: mode, QLen: producers, Callback: take})
+			d := newDispatcher(t, Config{Way: mode, QLen: producers, Callback: take})
 			var wg sync.WaitGroup
 			for p := range uint64(producers) {
 				wg.Go(func() {
@@ -113,7 +113,7 @@ func TestEveryEventArrivesInOrderThoughTheDispatcherGrows(t *testing.T) {
 				for qlen := producers; qlen <= 1<<10; qlen *= 2 {
 					assert.NoError(t, d.Resize(qlen))
 					for range 20 {
-						if mode == KindCallback {
+						if mode == Callback {
 							runtime.Gosched()
 							continue
 						}
@@ -123,7 +123,7 @@ func TestEveryEventArrivesInOrderThoughTheDispatcherGrows(t *testing.T) {
 			})
 			ctx, cancel := context.WithTimeout(background, 2*time.Minute)
 			defer cancel()
-			if mode == KindRing {
+			if mode == Ring {
 				for range producers * each {
 					ev, _, err := waitOne(d, ctx, 1)
 					require.NoError(t, err)

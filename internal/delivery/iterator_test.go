@@ -13,9 +13,9 @@ import (
 )
 
 func TestEventsEndsWithItsContext(t *testing.T) {
-	for _, mode := range []Kind{KindRing, KindChannel, KindBatch} {
+	for _, mode := range []*Way{Ring, Channel, Batches} {
 		synctest.Test(t, func(t *testing.T) {
-			d := newDispatcher(t, Config{Kind: mode})
+			d := newDispatcher(t, Config{Way: mode})
 			ctx, cancel := context.WithCancelCause(context.Background())
 			defer cancel(nil)
 			var got []uint64
@@ -41,9 +41,9 @@ func TestEventsEndsWithItsContext(t *testing.T) {
 }
 
 func TestEventsEndsWithClose(t *testing.T) {
-	for _, mode := range []Kind{KindRing, KindChannel, KindBatch} {
+	for _, mode := range []*Way{Ring, Channel, Batches} {
 		synctest.Test(t, func(t *testing.T) {
-			d := newDispatcher(t, Config{Kind: mode})
+			d := newDispatcher(t, Config{Way: mode})
 			var n, ended atomic.Int32
 			for range 3 {
 				go func() {
@@ -65,7 +65,7 @@ func TestEventsEndsWithClose(t *testing.T) {
 }
 
 func TestEventsOfACallbackDispatcherAreNone(t *testing.T) {
-	d := newDispatcher(t, Config{Kind: KindCallback})
+	d := newDispatcher(t, Config{Way: Callback})
 	for range d.Events(background) {
 		t.Error("an event")
 	}
@@ -83,7 +83,7 @@ func TestAnIteratorLeavesTheEventsItDidNotYield(t *testing.T) {
 	}
 	assert.Equal(t, list(3), drain(t, d))
 
-	b := newDispatcher(t, Config{Kind: KindBatch, QLen: 4})
+	b := newDispatcher(t, Config{Way: Batches, QLen: 4})
 	put(t, b.Main(), 1)
 	for range b.Events(background) {
 		break

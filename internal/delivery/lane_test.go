@@ -16,7 +16,7 @@ import (
 
 // What a lane sends has nothing of what another completer, or another queue, had there.
 func TestALaneSendsItsCompletersEvents(t *testing.T) {
-	d := newDispatcher(t, Config{Kind: KindChannel})
+	d := newDispatcher(t, Config{Way: Channel})
 	q := d.Main()
 	var l Lane
 	assert.Nil(t, l.Claim(q))
@@ -51,7 +51,7 @@ const lanes = 8
 func TestEachSendIsCountedByOne(t *testing.T) {
 	require.Equal(t, lanes, ofMany.lanes)
 	const completers, rounds = lanes + 3, 5
-	d := newDispatcher(t, Config{Kind: KindChannel, QLen: completers})
+	d := newDispatcher(t, Config{Way: Channel, QLen: completers})
 	q := d.Main()
 	var ls [completers]Lane
 	for round := range uint64(rounds) {
@@ -86,7 +86,7 @@ func TestEachSendIsCountedByOne(t *testing.T) {
 
 // What lanes count is part of what messages and the step that hands on requests look at.
 func TestPlacesThatLanesCountAreFree(t *testing.T) {
-	d := newDispatcher(t, Config{Kind: KindChannel, QLen: 4})
+	d := newDispatcher(t, Config{Way: Channel, QLen: 4})
 	q := d.Main()
 	var l Lane
 	_, limit := q.Places()
@@ -107,8 +107,8 @@ func TestPlacesThatLanesCountAreFree(t *testing.T) {
 }
 
 func TestALaneIsOfOneQueue(t *testing.T) {
-	d := newDispatcher(t, Config{Kind: KindChannel})
-	other := newDispatcher(t, Config{Kind: KindChannel})
+	d := newDispatcher(t, Config{Way: Channel})
+	other := newDispatcher(t, Config{Way: Channel})
 	var l Lane
 	for range 3 * lanes { // each time it leaves the count that it had
 		for _, d := range []*Dispatcher{d, other} {
@@ -131,7 +131,7 @@ func TestALaneIsOfOneQueue(t *testing.T) {
 func TestACloserAndACompleterWithALaneDoNotMissEachOther(t *testing.T) {
 	const completers = 2
 	for round := range int(10 * attempts()) {
-		d := makeDispatcher(Config{Kind: KindChannel})
+		d := makeDispatcher(Config{Way: Channel})
 		q := d.Main()
 		var (
 			ls    [completers]Lane
@@ -183,7 +183,7 @@ func spinUntil(cond func() bool) {
 // queue is closed, or the closer sees that the event was sent. The closer goes ahead a
 // moment after the send has begun, each round another one.
 func TestEitherTheCloserOrTheCompleterSeesThatAllIsSent(t *testing.T) {
-	d := newDispatcher(t, Config{Kind: KindChannel})
+	d := newDispatcher(t, Config{Way: Channel})
 	q := d.Main()
 	var (
 		lane        Lane

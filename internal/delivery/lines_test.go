@@ -12,7 +12,7 @@ func TestWritersOfAQueueKeepOffEachOthersCacheLines(t *testing.T) {
 	consumer, turn := unsafe.Offsetof(q.consumer), unsafe.Offsetof(q.consumer)+unsafe.Offsetof(q.consumer.turn)
 	places := unsafe.Offsetof(q.places)
 	lines := []uintptr{
-		unsafe.Offsetof(q.kind), consumer + unsafe.Offsetof(q.consumer.ring), // never written
+		unsafe.Offsetof(q.form), consumer + unsafe.Offsetof(q.consumer.ring), // never written
 		consumer + unsafe.Offsetof(q.consumer.notice), consumer + unsafe.Offsetof(q.consumer.pollDevice), // waking
 		turn + unsafe.Offsetof(q.consumer.turn.word), turn + unsafe.Offsetof(q.consumer.turn.next), // consumer
 		places + unsafe.Offsetof(q.places.reserved), places + unsafe.Offsetof(q.places.limit), // posters

@@ -12,8 +12,8 @@ import (
 // Too few batches are free for a batch that is not full to go out. The batch goes
 // out when one is released, though no producer comes by.
 func TestReleaseSendsABatchThatHadToWait(t *testing.T) {
-	d := newDispatcher(t, Config{Kind: KindBatch, QLen: 64, BatchMax: 4})
-	b := d.main.batches
+	d := newDispatcher(t, Config{Way: Batches, QLen: 64, BatchMax: 4})
+	b := d.batcher()
 	var out []*Batch
 	for !b.wanted {
 		put(t, d.Main(), uint64(len(out)))
@@ -38,7 +38,7 @@ func TestReleaseSendsABatchThatHadToWait(t *testing.T) {
 // poster looks again before it is refused.
 func TestAReservationIsNotRefusedForAnEventThatCountsTwice(t *testing.T) {
 	yield.Interleave(func() (first, second, check func()) {
-		d := newDispatcher(t, Config{Kind: KindChannel, QLen: 4})
+		d := newDispatcher(t, Config{Way: Channel, QLen: 4})
 		q := d.Main()
 		room := int(q.places.limit.Load())
 		require.True(t, q.Reserve(room))

@@ -16,12 +16,12 @@ import (
 type world struct {
 	d    *Dispatcher
 	q    *Queue
-	mode Kind
+	mode *Way
 
 	limit    int // what Reserve admits against
 	qlen     int
 	granted  int      // reserved, neither put nor released
-	unseen   []uint64 // put, and silent so far: held in KindChannel
+	unseen   []uint64 // put, and silent so far: held in Channel
 	queued   []uint64 // put, and the consumer's to take
 	unfree   []uint64 // received in a batch that is not released
 	batches  []*Batch
@@ -50,19 +50,19 @@ func (w *world) errs() (n int) {
 // used counts the places that are taken. In a channel errors take places, too.
 func (w *world) used() int {
 	n := w.granted + len(w.unseen) + len(w.queued) + len(w.unfree)
-	if w.mode != KindChannel {
+	if w.mode != Channel {
 		n -= w.errs()
 	}
 	return n
 }
 
-func newWorld(t *rapid.T, mode Kind) *world {
+func newWorld(t *rapid.T, mode *Way) *world {
 	w := &world{mode: mode, asyncs: map[uint64]*AsyncNode{}}
 	w.qlen = rapid.IntRange(1, 20).Draw(t, "qlen")
 	w.batchMin = rapid.IntRange(1, 6).Draw(t, "batchMin")
 	w.batchMax = w.batchMin + rapid.IntRange(0, 6).Draw(t, "more")
 	w.d = makeDispatcher(Config{
-		Kind: mode, QLen: w.qlen, MaxLen: 24, BatchMin: w.batchMin, BatchMax: w.batchMax,
+		Way: mode, QLen: w.qlen, MaxLen: 24, BatchMin: w.batchMin, BatchMax: w.batchMax,
 	})
 	w.q = w.d.Main()
 	w.setLimit(w.qlen)
@@ -71,7 +71,7 @@ func newWorld(t *rapid.T, mode Kind) *world {
 
 func (w *world) setLimit(qlen int) {
 	w.qlen, w.limit = qlen, qlen
-	if w.mode == KindChannel {
+	if w.mode == Channel {
 		w.limit += ofMany.slack()
 	}
 }
@@ -132,7 +132,7 @@ func (w *world) put(t *rapid.T) {
 		var silent bool
 		evs[i], silent = w.event(t)
 		w.unseen = append(w.unseen, evs[i].Cookie)
-		if !silent || w.mode == KindRing || w.closed || len(w.unseen) >= max(1, w.qlen/2) {
+		if !silent || w.mode == Ring || w.closed || len(w.unseen) >= max(1, w.qlen/2) {
 			w.show()
 		}
 	}
@@ -152,7 +152,7 @@ func (w *world) async(t *rapid.T) {
 	if w.closed {
 		return
 	}
-	if w.mode == KindChannel && !w.q.channel.mayList() {
+	if w.mode == Channel && !w.q.channel.mayList() {
 		return // it would wait until the consumer has received more
 	}
 	node := w.asyncs[c]
@@ -161,7 +161,7 @@ func (w *world) async(t *rapid.T) {
 		w.asyncs[c] = node
 	}
 	w.d.PutAsync(node)
-	if w.mode == KindRing {
+	if w.mode == Ring {
 		// Errors come first, and each only once.
 		i := 0
 		for ; i < len(w.queued) && w.queued[i] >= asyncCookie; i++ {
@@ -182,7 +182,7 @@ func (w *world) resize(t *rapid.T) {
 	switch {
 	case w.closed:
 		require.ErrorIs(t, err, hw.ErrInvalidHandle)
-	case w.mode != KindRing && n < len(w.unseen)+len(w.queued)+len(w.unfree):
+	case w.mode != Ring && n < len(w.unseen)+len(w.queued)+len(w.unfree):
 		require.ErrorIs(t, err, hw.ErrInvalidState)
 	case err == nil:
 		w.setLimit(n)
@@ -200,7 +200,7 @@ func (w *world) flush(*rapid.T) {
 func (w *world) close(t *rapid.T) {
 	if rapid.IntRange(0, 3).Draw(t, "really") == 0 {
 		err := w.d.Close()
-		if w.mode == KindRing && w.granted > 0 && !w.closed {
+		if w.mode == Ring && w.granted > 0 && !w.closed {
 			require.ErrorIs(t, err, &hw.Error{Type: hw.InvalidState, Sub: hw.StateEVDInUse})
 			return
 		}
@@ -243,7 +243,7 @@ func (w *world) wait(t *rapid.T) {
 // TestQueueAgreesWithAList covers Reserve to Dequeue and Wait.
 func TestQueueAgreesWithAList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(t, KindRing)
+		w := newWorld(t, Ring)
 		t.Repeat(map[string]func(*rapid.T){
 			"reserve": w.reserve, "release": w.release, "put": w.put, "async": w.async,
 			"dequeue": w.dequeue, "wait": w.wait, "resize": w.resize, "flush": w.flush, "close": w.close,
@@ -278,7 +278,7 @@ func (w *world) receive(t *rapid.T) {
 // channel closes.
 func TestChannelAgreesWithAList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(t, KindChannel)
+		w := newWorld(t, Channel)
 		async := func(t *rapid.T) {
 			// The channel can't tell whether an error was received, so an error
 			// waits when there is no room for it: report one only while there is
@@ -338,7 +338,7 @@ func (w *world) check(t *rapid.T) {
 	if len(w.batches) > 0 {
 		return
 	}
-	b := w.q.batches
+	b := w.q.Sink().(*Batcher)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	pending := 0
@@ -353,7 +353,7 @@ func (w *world) check(t *rapid.T) {
 // TestBatchesAgreeWithAList covers order, places, sizes and recycling.
 func TestBatchesAgreeWithAList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(t, KindBatch)
+		w := newWorld(t, Batches)
 		async := func(t *rapid.T) {
 			if w.errs() < asyncRoom { // more would wait for a Release
 				w.async(t)

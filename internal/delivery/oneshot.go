@@ -21,6 +21,7 @@ type OneShot struct {
 	queue  Queue
 	ch     chan event.Event
 	d      *Dispatcher
+	home   *Shots
 	public any // the *evd.OneShot
 	number uint64
 	state  atomic.Uint32
@@ -37,16 +38,15 @@ const (
 	shotPooled
 )
 
-// shotPool has the OneShots without a holder.
-type shotPool struct {
+// Shots has the OneShots of a dispatcher without a holder.
+type Shots struct {
 	mu   sync.Mutex
 	free *OneShot
 }
 
-// PooledOneShot takes a OneShot from the pool, and returns the *evd.OneShot that it was
+// Take takes a OneShot from the pool, and returns the *evd.OneShot that it was
 // made with; nil when the pool is empty.
-func (d *Dispatcher) PooledOneShot() (public any) {
-	p := &d.shots
+func (p *Shots) Take() (public any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.free
@@ -58,13 +58,12 @@ func (d *Dispatcher) PooledOneShot() (public any) {
 	return s.public
 }
 
-// Init makes s a OneShot of the dispatcher, for the *evd.OneShot that it is behind.
-func (s *OneShot) Init(d *Dispatcher, public any) {
-	s.d, s.number = d, shots.Add(1)
+// Init makes s a OneShot of the dispatcher and its pool, for the *evd.OneShot that it is behind.
+func (s *OneShot) Init(d *Dispatcher, pool *Shots, public any) {
+	s.d, s.home, s.number = d, pool, shots.Add(1)
 	s.public = public
-	s.queue.kind = kindOneShot
 	s.queue.d = d
-	s.queue.shot = s
+	s.queue.SinkTo(s)
 	s.ch = make(chan event.Event, 1)
 }
 
@@ -148,7 +147,13 @@ func (s *OneShot) Arm() (*Queue, error) {
 	}
 }
 
-// put delivers the event, or drops it if the holder has released the OneShot.
+// Put delivers the event, or drops it if the holder has released the OneShot.
+func (s *OneShot) Put(evs []event.Event) {
+	for i := range evs {
+		s.put(&evs[i])
+	}
+}
+
 func (s *OneShot) put(ev *event.Event) {
 	if s.state.CompareAndSwap(shotArmed, shotSending) {
 		yield.Point()
@@ -162,6 +167,15 @@ func (s *OneShot) put(ev *event.Event) {
 	}
 	s.disarm()
 }
+
+// Flush does nothing: the event is in the channel.
+func (*OneShot) Flush(bool) {}
+
+// Free ends an arming without an event.
+func (s *OneShot) Free(int) { s.disarm() }
+
+// Counts has nothing to count.
+func (*OneShot) Counts() (came uint64, listed int) { return 0, 0 }
 
 // disarm ends an arming without an event.
 func (s *OneShot) disarm() {
@@ -200,7 +214,7 @@ func (s *OneShot) pool() {
 	case <-s.ch: // sent and not received
 	default:
 	}
-	p := &s.d.shots
+	p := s.home
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.free, s.next = s, p.free

@@ -194,7 +194,7 @@ func TestOneShotsUnderLoad(t *testing.T) {
 		users.Wait()
 		close(jobs)
 		producers.Wait()
-		for s := d.shots.free; s != nil; s = s.next {
+		for s := d.public.(*public).shots.free; s != nil; s = s.next {
 			assert.Empty(t, s.C())
 			assert.EqualValues(t, shotPooled, s.state.Load())
 		}

@@ -15,43 +15,55 @@ import (
 // Software events, for which DAT has an answer when there is no room (QUEUE_FULL),
 // reserve in the main queue itself, as in other dispatchers.
 
-// overflow is how an over-committed dispatcher reports lost events.
-type overflow struct {
-	to   *Dispatcher
-	node AsyncNode
-	lost atomic.Uint64
+// overcommitted is delivery into another queue as long as that one has room.
+type overcommitted struct {
+	q, main *Queue
+	lost    *atomic.Uint64
+	to      *Dispatcher // hears of lost events; nil: nobody does
+	node    AsyncNode
 }
 
 // boundless is a limit that no number of reservations reaches.
 const boundless = 1 << 62
 
-// overcommit puts the boundless queue in front of the main queue.
-func (d *Dispatcher) overcommit(async *Dispatcher) {
-	d.front = &Queue{kind: kindOvercommitted, d: d}
+// Overcommit puts the boundless queue in front of the main queue. async gets the overflow
+// errors; nil drops them. The dispatcher's maker calls it before the first post.
+func (d *Dispatcher) Overcommit(async *Dispatcher) {
+	d.front = &Queue{d: d}
 	d.front.places.limit.Store(boundless)
+	d.front.SinkTo(&overcommitted{
+		q: d.front, main: &d.main, lost: &d.lost, to: async,
+		node: AsyncNode{Event: event.Event{Number: event.AsyncEVDOverflow, Source: d.public, Data: event.EVDOverflow}},
+	})
 	d.routes.keepEmpty = true
 	d.routes.list.Store(new([]*Route)) // so that For calls Main
-	d.overflow.to = async
-	d.overflow.node.Event = event.Event{Number: event.AsyncEVDOverflow, Source: d.public, Data: event.EVDOverflow}
 }
 
-// putOver is Put into the queue in front.
-func (q *Queue) putOver(ev *event.Event) {
-	main := &q.d.main
-	switch {
-	case main.Reserve(1):
-		main.Put(ev)
-	case !main.closed():
-		q.d.overflow.lost.Add(1)
-		q.d.overflow.to.PutAsync(&q.d.overflow.node)
+// Put moves the events for which there is room into the main queue.
+func (o *overcommitted) Put(evs []event.Event) {
+	for i := range evs {
+		switch {
+		case o.main.Reserve(1):
+			o.main.Put(&evs[i])
+		case !o.main.closed():
+			o.lost.Add(1)
+			o.to.PutAsync(&o.node)
+		}
+		o.q.Done(1)
 	}
-	q.giveBack(1)
 }
 
-// Main returns the queue of all events that no route takes.
-func (d *Dispatcher) Main() *Queue {
-	if d.front != nil {
-		return d.front
+// Flush flushes the main queue.
+func (o *overcommitted) Flush(all bool) {
+	if all {
+		o.main.expose()
+	} else {
+		o.main.Flush()
 	}
-	return &d.main
 }
+
+// Free gives back places.
+func (o *overcommitted) Free(n int) { o.q.Done(n) }
+
+// Counts counts also the places that had no event, which is what a close wants to know.
+func (o *overcommitted) Counts() (came uint64, listed int) { return o.q.places.done.Load(), 0 }

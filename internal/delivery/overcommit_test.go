@@ -18,9 +18,10 @@ import (
 func over(t testing.TB, cfg Config) (d, async *Dispatcher) {
 	t.Helper()
 	async = newDispatcher(t, Config{Streams: event.StreamAsync})
-	cfg.Overcommit, cfg.Async = true, async
 	cfg.Streams = event.DefaultStreams | event.StreamSoftware
-	return newDispatcher(t, cfg), async
+	d = newDispatcher(t, cfg)
+	d.Overcommit(async)
+	return d, async
 }
 
 func overflows(t testing.TB, async *Dispatcher) []event.Event {
@@ -115,7 +116,8 @@ func TestRoutesOfAnOvercommittedDispatcherRefuseWhenFull(t *testing.T) {
 }
 
 func TestAnOverflowNeedsNoDispatcherForErrors(t *testing.T) {
-	d := newDispatcher(t, Config{QLen: 1, Overcommit: true})
+	d := newDispatcher(t, Config{QLen: 1})
+	d.Overcommit(nil)
 	put(t, d.Main(), 1, 2) // the lost event is reported to no dispatcher
 	d, async := over(t, Config{})
 	q := d.Main()

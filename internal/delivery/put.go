@@ -18,29 +18,17 @@ func (q *Queue) Put(ev *event.Event) { q.PutAll(unsafe.Slice(ev, 1)) }
 // Puts. An event with the flag Silent does not by itself notify; an error or a connection
 // event always does.
 func (q *Queue) PutAll(evs []event.Event) {
-	switch q.kind {
-	case KindRing, KindCallback:
+	switch q.form {
+	case toRing:
 		q.consumer.ring.PutAll(evs)
 		if assertions {
 			q.checkRing()
 		}
 		q.consumer.notice.mark(allSilent(evs))
-	case KindChannel:
+	case toChannel:
 		q.channel.putAll(evs)
-	case KindBatch:
-		q.batches.putAll(evs)
-	case kindOneShot:
-		for i := range evs {
-			q.shot.put(&evs[i])
-		}
-	case kindOvercommitted:
-		for i := range evs {
-			q.putOver(&evs[i])
-		}
-	case kindSink:
-		for i := range evs {
-			q.accepts(&evs[i])
-		}
+	case toSink:
+		q.sink.Put(onStack(evs))
 	}
 }
 
@@ -50,22 +38,23 @@ func (q *Queue) PutAll(evs []event.Event) {
 // into the event that the Claim of its lane returns, and then it calls Send. lane is the
 // completer's own, and so is source.
 func (q *Queue) PutSuccess(lane *Lane, source any, cookie uint64, op hw.Op, length uint32) {
-	switch {
-	case q.kind == kindSink:
-		q.filter(source, event.DTOCompletion, hw.StatusSuccess, cookie, nil)
-	case q.kind == KindChannel && q.channel.held.Load() == 0 && !q.HearsSuccesses() && (lane.Claim(q) != nil || lane.enter(q, source)):
+	if q.success != nil {
+		q.success(source, cookie, op, length)
+		return
+	}
+	if q.form == toChannel && q.channel.held.Load() == 0 && !q.HearsSuccesses() && (lane.Claim(q) != nil || lane.enter(q, source)) {
 		ev := &lane.n.event
 		ev.Op, ev.Length, ev.Cookie = op, length, cookie
 		lane.Send()
-	default:
-		q.Put(&event.Event{Number: event.DTOCompletion, Op: op, Length: length, Cookie: cookie, Source: source})
-		q.Flush()
+		return
 	}
+	q.Put(&event.Event{Number: event.DTOCompletion, Op: op, Length: length, Cookie: cookie, Source: source})
+	q.Flush()
 }
 
 // Ring returns the ring into which events go; nil for a queue without one.
 func (q *Queue) Ring() *ring.Reserved[event.Event] {
-	if q.kind != KindRing {
+	if q.form != toRing {
 		return nil
 	}
 	return &q.consumer.ring.newest.Load().r
@@ -108,7 +97,7 @@ func (q *Queue) accepts(ev *event.Event) bool {
 
 // HearsSuccesses reports whether there is a filter that sees completions of success, also
 // those of suppressed requests.
-func (q *Queue) HearsSuccesses() bool { return q.filter != nil && !q.failures && !q.quiet }
+func (q *Queue) HearsSuccesses() bool { return q.filter != nil && !q.failures }
 
 // isSilent reports whether an event is silent.
 func isSilent(e *event.Event) bool { return e.Flags&event.Silent != 0 && maySilence(e) }

@@ -3,6 +3,7 @@ package delivery
 import (
 	"math/bits"
 
+	"godat/hw"
 	"godat/internal/yield"
 )
 
@@ -18,38 +19,38 @@ const wordSize = bits.UintSize / 8
 //	Flush        when the producer has nothing more for the moment
 //
 // Any number of goroutines may call them at once. None blocks, allocates or calls
-// user code, except a Filter and a pool's Submit. An event may stay unseen until a
-// Flush.
+// user code, except a Filter, evd.Config.Func and a pool's Submit. An event may stay unseen
+// until a Flush.
 type Queue struct {
 	// Immutable. With the consumer's first two words this is one cache line.
-	kind     Kind
-	failures bool // of completions, filter sees failures with a marked cookie alone
-	quiet    bool // filter does not hear of suppressed requests
-	d        *Dispatcher
-	batches  *batcher // KindBatch
-	shot     *OneShot // kindOneShot
-	route    *Route   // of a route's queue
-	filter   Filter   // KindChannel, KindBatch, kindSink; nil: none
-	_        [64 - 8*wordSize]byte
+	form      form
+	placeless bool // events take no places
+	lasts     bool // a Sink delivers also what comes when the dispatcher is closed
+	failures  bool // of completions, filter sees failures with a marked cookie alone
+	d         *Dispatcher
+	sink      Sink                                                     // toSink
+	success   func(source any, cookie uint64, op hw.Op, length uint32) // of a Sink that is a quick; else nil
+	filter    Filter                                                   // of a channel, or a Sink that asks it; nil: none
+	_         [64 - 8*wordSize]byte
 
-	consumer Consumer // KindRing, KindCallback
+	consumer Consumer // toRing
 	places   places
-	channel  channel // KindChannel
+	channel  channel // toChannel
 }
 
 // Reserve takes n places, all or none. It reports false when there is no room or
 // the queue is closed: INSUFFICIENT_RESOURCES/TEVD for the poster. Each place is
-// used by one Put or given back by Release. A sink has no places, and takes everything.
+// used by one Put or given back by Release. A placeless queue takes everything.
 func (q *Queue) Reserve(n int) bool {
-	return q.kind == kindSink || q.places.reserve(n) || q.reserveSlow(n, 0)
+	return q.placeless || q.places.reserve(n) || q.reserveSlow(n, 0)
 }
 
-// Sink reports whether the queue is a sink, whose events take no places.
-func (q *Queue) Sink() bool { return q.kind == kindSink }
+// Placeless reports whether the queue's events take no places.
+func (q *Queue) Placeless() bool { return q.placeless }
 
 // TryReserve is Reserve of one place without a fresh count of the free ones, to be
 // inlined: a caller whom it refuses calls Reserve.
-func (q *Queue) TryReserve() bool { return q.kind == kindSink || q.places.reserve(1) }
+func (q *Queue) TryReserve() bool { return q.placeless || q.places.reserve(1) }
 
 // reserveSlow is Reserve with a fresh count of the free places, and with so many
 // places beyond the limit.
@@ -85,10 +86,10 @@ func (q *Queue) reserveSlow(n int, beyond uint64) bool {
 // too high.
 func (q *Queue) freed(done uint64) uint64 {
 	yield.Point()
-	switch q.kind {
-	case KindChannel, kindSink:
+	switch q.form {
+	case toChannel:
 		return done - uint64(len(q.channel.ch))
-	case KindRing, KindCallback:
+	case toRing:
 		return done + q.consumer.turn.taken()
 	default:
 		return done
@@ -97,7 +98,7 @@ func (q *Queue) freed(done uint64) uint64 {
 
 // Release gives back n reservations that no event will use.
 func (q *Queue) Release(n int) {
-	if q.kind >= KindChannel {
+	if q.form != toRing {
 		q.releaseUnringed(n)
 		return
 	}
@@ -109,14 +110,11 @@ func (q *Queue) Release(n int) {
 
 // releaseUnringed is Release of a queue without a ring.
 func (q *Queue) releaseUnringed(n int) {
-	switch q.kind {
-	case kindSink: // nothing was counted
-	case kindOneShot:
-		q.shot.disarm()
-	default:
-		q.places.unused.Add(uint64(n))
-		q.giveBack(uint64(n))
+	if q.form == toSink {
+		q.sink.Free(n)
+		return
 	}
+	q.Unuse(n)
 }
 
 // giveBack counts n places as done. Of a closed queue the last one ends the queue.
@@ -133,30 +131,20 @@ func (q *Queue) sent() {
 }
 
 // Flush says that the producer has nothing more for the moment. If an event that
-// notifies has come, Flush wakes a waiter that sleeps, sends a batch that is not
-// full, or schedules a callback.
+// notifies has come, Flush wakes a waiter that sleeps, or a Sink does what it does then.
 func (q *Queue) Flush() {
-	if q.kind != KindRing || q.consumer.parked.Load() != 0 {
+	if q.form != toRing || q.consumer.parked.Load() != 0 {
 		q.flush()
 	}
 }
 
 // flush is Flush for a ring with flagBits or a sleeping waiter, and for other queues.
 func (q *Queue) flush() {
-	c := &q.consumer
-	switch q.kind {
-	case KindRing:
-		c.wake(false)
-	case KindCallback:
-		if c.notice.due() {
-			q.d.upcalls.schedule()
-		}
-	case KindBatch:
-		if q.batches.notice.due() {
-			q.batches.flush(false)
-		}
-	case kindOvercommitted:
-		q.d.main.Flush()
+	switch q.form {
+	case toRing:
+		q.consumer.wake(false)
+	case toSink:
+		q.sink.Flush(false)
 	default: // the events are in the channel already
 	}
 }
@@ -167,50 +155,44 @@ func (q *Queue) expose() {
 	if main := &q.d.main.consumer; main.parked.Load()&pollBit != 0 {
 		main.poll(PollElsewhere)
 	}
-	c := &q.consumer
-	switch q.kind {
-	case KindRing:
+	switch c := &q.consumer; q.form {
+	case toRing:
 		if q.closed() || c.queued() != 0 {
 			c.notice.set()
 			c.wake(true)
 		}
-	case KindCallback:
-		c.notice.set()
-		q.d.upcalls.schedule()
-	case KindChannel:
+	case toChannel:
 		q.channel.flushHeld()
-	case KindBatch:
-		q.batches.flush(true)
-	default:
+	case toSink:
+		q.sink.Flush(true)
 	}
 }
 
 // takeListed delivers listed events, or lets the consumer know of them.
 func (q *Queue) takeListed() {
-	switch q.kind {
-	case KindChannel, kindSink:
-		q.d.async.send(&q.channel)
-	case KindBatch:
-		q.batches.putListed()
-	default:
+	switch q.form {
+	case toRing:
 		q.consumer.notice.set()
 		q.Flush()
+	case toChannel:
+		q.channel.sendListed()
+	case toSink:
+		q.sink.Flush(true)
 	}
 }
 
 // queued counts the events that the consumer has not taken, for messages and for
 // Resize: the number may be out of date at once.
 func (q *Queue) queued() int {
-	switch q.kind {
-	case KindRing, KindCallback:
+	switch q.form {
+	case toRing:
 		return q.consumer.queued()
-	case KindChannel:
+	case toChannel:
 		return len(q.channel.ch) + int(max(0, q.channel.held.Load()))
-	case KindBatch:
-		n, _ := q.batches.counts()
-		return n
 	default:
-		return 0
+		sent := q.places.sends()
+		came, listed := q.sink.Counts()
+		return int(since(came, sent)) + listed
 	}
 }
 
@@ -230,15 +212,8 @@ func (q *Queue) shut() {
 func (q *Queue) refuse() bool {
 	p := &q.places
 	for {
-		r, came := p.reserved.Load(), p.done.Load()
-		switch q.kind {
-		case KindRing, KindCallback:
-			came += q.consumer.ring.Tail()
-		case KindChannel, KindBatch, kindOneShot, kindSink:
-			came = r
-		default:
-		}
-		if came != r {
+		r := p.reserved.Load()
+		if q.form != toChannel && !q.lasts && q.came() != r {
 			return false
 		}
 		if p.reserved.CompareAndSwap(r, r|closedBit) {
@@ -247,20 +222,26 @@ func (q *Queue) refuse() bool {
 	}
 }
 
+// came counts the reservations that have had their event, or will have none.
+func (q *Queue) came() uint64 {
+	if q.form == toRing {
+		return q.places.done.Load() + q.consumer.ring.Tail()
+	}
+	unused := q.places.unused.Load()
+	came, _ := q.sink.Counts()
+	return unused + came
+}
+
 func (q *Queue) closed() bool { return q.places.closed() }
 
-// tryFinish closes the channel of a closed queue once no reservation is left.
+// tryFinish ends a closed queue once no reservation is left.
 func (q *Queue) tryFinish() {
-	switch q.kind {
-	case KindBatch:
-		q.batches.tryFinish()
-	case KindChannel:
+	switch q.form {
+	case toRing: // it has nothing to end
+	case toChannel:
 		q.channel.tryFinish()
-	case kindSink:
-		if q.channel.ch != nil { // the sink of some operations alone has none
-			q.channel.tryFinish()
-		}
-	default: // a ring has nothing to close
+	case toSink:
+		q.sink.Flush(true)
 	}
 }
 

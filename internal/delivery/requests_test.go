@@ -27,7 +27,7 @@ func TestRequestsTakeNoPlaceFromCompletions(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				got := make(chan event.Event, 2*strangers)
 				begin := make(chan struct{})
-				d := newDispatcher(t, Config{Kind: mode, QLen: qlen, Callback: func(evs []event.Event) {
+				d := newDispatcher(t, Config{Way: mode, QLen: qlen, Callback: func(evs []event.Event) {
 					<-begin
 					for _, ev := range evs {
 						got <- ev
@@ -41,7 +41,7 @@ func TestRequestsTakeNoPlaceFromCompletions(t *testing.T) {
 				}
 				d.Main().Flush()
 				close(begin)
-				if mode != KindCallback {
+				if mode != Callback {
 					go func() {
 						for ev := range d.Events(t.Context()) {
 							got <- ev
@@ -109,7 +109,7 @@ func TestAFloodOfRequestsLeavesCompletionsTheirTurn(t *testing.T) {
 // at a time, and the others follow.
 func TestAChannelHoldsFewRequestsAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDispatcher(t, Config{QLen: 4, Kind: KindChannel})
+		d := newDispatcher(t, Config{QLen: 4, Way: Channel})
 		put(t, d.Main(), 1)
 		ask(d, 100)
 		time.Sleep(3 * pumpInterval)

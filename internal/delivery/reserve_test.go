@@ -16,9 +16,9 @@ import (
 // to make up for events that count twice.
 func TestReserveGrantsTheLengthAndNoMore(t *testing.T) {
 	for _, mode := range allModes {
-		d := newDispatcher(t, Config{QLen: 6, Kind: mode})
+		d := newDispatcher(t, Config{QLen: 6, Way: mode})
 		n := 6
-		if mode == KindChannel {
+		if mode == Channel {
 			n += ofMany.slack()
 		}
 		q := d.Main()
@@ -49,20 +49,20 @@ func TestPlaceIsFreeWhenItsEventWasTaken(t *testing.T) {
 		return n
 	}
 	for name, tc := range map[string]struct {
-		mode Kind
+		mode *Way
 		take func(d *Dispatcher) // takes one event
 	}{
-		"a dequeued one":        {KindRing, func(d *Dispatcher) { _, _ = d.Dequeue(make([]event.Event, 1)) }},
-		"one that Wait returns": {KindRing, func(d *Dispatcher) { _, _, _ = waitOne(d, background, 1) }},
-		"a received one":        {KindChannel, func(d *Dispatcher) { <-d.C() }},
-		"an iterated one": {KindRing, func(d *Dispatcher) {
+		"a dequeued one":        {Ring, func(d *Dispatcher) { _, _ = d.Dequeue(make([]event.Event, 1)) }},
+		"one that Wait returns": {Ring, func(d *Dispatcher) { _, _, _ = waitOne(d, background, 1) }},
+		"a received one":        {Channel, func(d *Dispatcher) { <-d.C() }},
+		"an iterated one": {Ring, func(d *Dispatcher) {
 			for range d.Events(background) {
 				break
 			}
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDispatcher(t, Config{Kind: tc.mode})
+			d := newDispatcher(t, Config{Way: tc.mode})
 			n := fill(d)
 			for range 3 * n {
 				require.False(t, d.Main().Reserve(1))
@@ -75,7 +75,7 @@ func TestPlaceIsFreeWhenItsEventWasTaken(t *testing.T) {
 		})
 	}
 	t.Run("those of a released batch", func(t *testing.T) {
-		d := newDispatcher(t, Config{Kind: KindBatch, QLen: 8, BatchMax: 3})
+		d := newDispatcher(t, Config{Way: Batches, QLen: 8, BatchMax: 3})
 		require.Equal(t, 8, fill(d))
 		b := <-d.Batches()
 		require.Len(t, b.Events(), 3)
@@ -89,10 +89,10 @@ func TestPlaceIsFreeWhenItsEventWasTaken(t *testing.T) {
 // Events that come to a channel or a batch can be received after Close.
 func TestCloseIsRefusedWhileAnEventIsStillToCome(t *testing.T) {
 	for _, mode := range allModes {
-		d := newDispatcher(t, Config{Kind: mode})
+		d := newDispatcher(t, Config{Way: mode})
 		q := d.Main()
 		require.True(t, q.Reserve(2))
-		if mode == KindRing || mode == KindCallback {
+		if mode == Ring || mode == Callback {
 			isError(t, d.Close(), hw.InvalidState, hw.StateEVDInUse, mode)
 			q.Put(dto(1))
 			isError(t, d.Close(), hw.InvalidState, hw.StateEVDInUse, mode)
@@ -101,7 +101,7 @@ func TestCloseIsRefusedWhileAnEventIsStillToCome(t *testing.T) {
 		}
 		require.NoError(t, d.Close(), mode)
 		require.False(t, q.Reserve(1))
-		if mode == KindChannel || mode == KindBatch {
+		if mode == Channel || mode == Batches {
 			q.Release(2)
 		}
 	}
@@ -111,8 +111,8 @@ func TestPutWithoutAReservationIsNoticedUnderRace(t *testing.T) {
 	if !assertions {
 		return // the check costs too much for other builds
 	}
-	for _, mode := range []Kind{KindRing, KindChannel, KindCallback} {
-		d := newDispatcher(t, Config{Kind: mode})
+	for _, mode := range []*Way{Ring, Channel, Callback} {
+		d := newDispatcher(t, Config{Way: mode})
 		d.Main().Reserve(1)
 		d.Main().Put(dto(1))
 		assert.Panics(t, func() { d.Main().Put(dto(2)) }, mode)
@@ -123,7 +123,7 @@ func TestPutWithoutAReservationIsNoticedUnderRace(t *testing.T) {
 func TestAProgramThatFollowsTheSizingRuleIsNeverRefused(t *testing.T) {
 	// At most 8 operations are outstanding, in a channel made for 8, while events
 	// are sent and received all the time.
-	d := newDispatcher(t, Config{QLen: 8, Kind: KindChannel})
+	d := newDispatcher(t, Config{QLen: 8, Way: Channel})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -38,12 +38,15 @@ func (d *Dispatcher) Resize(qlen int) error {
 		return hw.Errorf(op, hw.InvalidState, hw.StateEVDWaiter, "a goroutine waits for %d events", l.expected)
 	}
 	limit := uint64(qlen)
-	switch q.kind {
-	case KindChannel:
+	switch q.form {
+	case toChannel:
 		limit += uint64(q.channel.sizes.slack())
-	case KindRing, KindCallback:
+	case toRing:
 		q.consumer.ring.grow(qlen) // before the limit: see rings
-	default:
+	case toSink:
+		if g, ok := q.sink.(grower); ok {
+			g.Grow(qlen)
+		}
 	}
 	q.places.limit.Store(limit)
 	return nil

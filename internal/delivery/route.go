@@ -28,17 +28,10 @@ type routes struct {
 // operations at a time. It reports false on a closed dispatcher.
 func (d *Dispatcher) AddRoute(r *Route, mask, value uint64, qlen int) bool {
 	r.mask, r.value = mask, value
-	r.queue.route = r
-	r.queue.initChannel(d, qlen, qlen)
+	r.queue.d = d
+	r.queue.initChannel(qlen, qlen)
+	r.queue.channel.name, r.queue.channel.ended = r, func() { d.routes.drop(r) }
 	return d.routes.add(r, &d.main)
-}
-
-// SinkRoute is SetSink for the operations whose cookie, masked, is value: the route is for
-// good and has no channel. The dispatcher's maker calls it before the first post.
-func (d *Dispatcher) SinkRoute(mask, value uint64, f Filter) {
-	r := &Route{mask: mask, value: value}
-	r.queue.kind, r.queue.d, r.queue.filter = kindSink, d, f
-	d.routes.add(r, &d.main)
 }
 
 // add adds r unless the dispatcher, whose main queue is given, is closed.

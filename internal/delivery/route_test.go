@@ -17,7 +17,7 @@ func newRoute(t testing.TB, d *Dispatcher, mask, value uint64, qlen int) *Route 
 }
 
 func TestRouteTakesTheCookiesItMatches(t *testing.T) {
-	d := newDispatcher(t, Config{Kind: KindChannel})
+	d := newDispatcher(t, Config{Way: Channel})
 	assert.Same(t, d.Main(), d.For(7))
 	high := newRoute(t, d, 0xff00, 0x1200, 4)
 	all := newRoute(t, d, 0, 0, 4)
@@ -45,7 +45,7 @@ func TestRouteReservesOnlyAtItself(t *testing.T) {
 // If no event that notifies follows, only Flush makes silent events visible.
 func TestFlushShowsSilentEventsOfRoutesToo(t *testing.T) {
 	for _, mode := range allModes {
-		d := newDispatcher(t, Config{Kind: mode})
+		d := newDispatcher(t, Config{Way: mode})
 		first, second := newRoute(t, d, 3, 1, 8), newRoute(t, d, 3, 2, 8)
 		putSilent(t, d.For(1), 1, 5)
 		putSilent(t, d.For(2), 2)
@@ -59,7 +59,7 @@ func TestFlushShowsSilentEventsOfRoutesToo(t *testing.T) {
 // While a route drains, posts with its cookies are refused, so their events don't
 // go to two places.
 func TestClosedRouteDrains(t *testing.T) {
-	d := newDispatcher(t, Config{Kind: KindChannel})
+	d := newDispatcher(t, Config{Way: Channel})
 	r := newRoute(t, d, 1, 1, 4)
 	q := d.For(1)
 	require.True(t, q.Reserve(3))
@@ -81,7 +81,7 @@ func TestClosedRouteDrains(t *testing.T) {
 
 func TestClosingTheDispatcherClosesItsRoutes(t *testing.T) {
 	for _, mode := range allModes {
-		d := newDispatcher(t, Config{Kind: mode})
+		d := newDispatcher(t, Config{Way: mode})
 		idle, busy := newRoute(t, d, 1, 1, 4), newRoute(t, d, 3, 2, 4)
 		require.True(t, busy.queue.Reserve(1))
 		require.NoError(t, d.Close())

@@ -39,7 +39,7 @@ func (d *Dispatcher) Snapshot() (s Snapshot) {
 	reserved, limit := q.Places()
 	s.Reserved, s.QLen = int(reserved), int(limit)
 	s.Queued = int(since(s.Events, s.Taken))
-	if last := q.channel.last; last != nil {
+	if last := d.last; last != nil {
 		s.Owner = last.Source
 	}
 	if t := &q.consumer.turn; t.kind() == turnWaiter || t.kind() == turnIterator {
@@ -52,8 +52,8 @@ func (d *Dispatcher) Snapshot() (s Snapshot) {
 	} else {
 		l.oldestAt = time.Time{}
 	}
-	if u := d.upcalls; u != nil {
-		if n := u.calls.Load(); n%2 == 1 {
+	if d.calls != nil {
+		if n := d.calls.began(); n%2 == 1 {
 			s.CallsBack = true
 			s.CallbackAge = l.since(now, n, &l.callback, &l.callbackAt)
 		}

@@ -112,41 +112,41 @@ func produce(q *Queue, producer uint64, n int, seed uint64) {
 func TestEveryEventArrivesOnceAndInOrder(t *testing.T) {
 	const producers, each, qlen = 4, 2000, 24
 	for name, tc := range map[string]struct {
-		mode      Kind
+		mode      *Way
 		consumers int
 		consume   func(d *Dispatcher, b *books)
 	}{
-		"dequeue":         {KindRing, 1, func(d *Dispatcher, b *books) { dequeueUntil(d, b, true) }},
-		"several dequeue": {KindRing, 3, func(d *Dispatcher, b *books) { dequeueUntil(d, b, false) }},
-		"wait":            {KindRing, 1, waitUntilAborted},
-		"iterate": {KindRing, 1, func(d *Dispatcher, b *books) {
+		"dequeue":         {Ring, 1, func(d *Dispatcher, b *books) { dequeueUntil(d, b, true) }},
+		"several dequeue": {Ring, 3, func(d *Dispatcher, b *books) { dequeueUntil(d, b, false) }},
+		"wait":            {Ring, 1, waitUntilAborted},
+		"iterate": {Ring, 1, func(d *Dispatcher, b *books) {
 			for ev := range d.Events(background) {
 				b.enter([]event.Event{ev}, true)
 			}
 		}},
-		"several iterate": {KindRing, 3, func(d *Dispatcher, b *books) {
+		"several iterate": {Ring, 3, func(d *Dispatcher, b *books) {
 			for ev := range d.Events(background) {
 				b.enter([]event.Event{ev}, false)
 			}
 		}},
-		"channel": {KindChannel, 1, func(d *Dispatcher, b *books) {
+		"channel": {Channel, 1, func(d *Dispatcher, b *books) {
 			for ev := range d.C() {
 				b.enter([]event.Event{ev}, true)
 			}
 		}},
-		"batch": {KindBatch, 1, func(d *Dispatcher, b *books) {
+		"batch": {Batches, 1, func(d *Dispatcher, b *books) {
 			for batch := range d.Batches() {
 				b.enter(batch.Events(), true)
 				batch.Release()
 			}
 		}},
-		"callback": {KindCallback, 0, nil},
+		"callback": {Callback, 0, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			atEach(t, func(t *testing.T) {
 				b := newBooks(producers, each)
 				d := newDispatcher(t, Config{
-					Kind: tc.mode, QLen: qlen, BatchMax: 5,
+					Way: tc.mode, QLen: qlen, BatchMax: 5,
 					Callback: func(evs []event.Event) { b.enter(evs, true) },
 				})
 				var consuming, producing sync.WaitGroup
@@ -197,7 +197,7 @@ func waitUntilAborted(d *Dispatcher, b *books) {
 func TestNoReservationIsGrantedTwice(t *testing.T) {
 	const limit, posters, each = 4, 6, 15000
 	atEach(t, func(t *testing.T) {
-		d := newDispatcher(t, Config{Kind: KindChannel})
+		d := newDispatcher(t, Config{Way: Channel})
 		q := d.Main()
 		q.places.limit.Store(limit)
 		q.channel.ch = make(chan event.Event, limit)
@@ -258,9 +258,9 @@ func TestNoReservationIsGrantedTwice(t *testing.T) {
 // reservation is used, and then the channel closes, once.
 func TestCloseRacesWithPosters(t *testing.T) {
 	atEach(t, func(t *testing.T) {
-		for _, mode := range []Kind{KindChannel, KindBatch} {
+		for _, mode := range []*Way{Channel, Batches} {
 			for range 60 {
-				d := newDispatcher(t, Config{Kind: mode, QLen: 64})
+				d := newDispatcher(t, Config{Way: mode, QLen: 64})
 				route := newRoute(t, d, 1, 1, 64)
 				var wg sync.WaitGroup
 				granted := make([]int, 3)

@@ -66,7 +66,7 @@ func (t *turn) stay() {
 // release frees the places of the events taken so far, and lets other consumers in.
 func (t *turn) release(taken uint64) {
 	t.own.Release()
-	t.free(taken)
+	t.word.Store(taken << turnShift)
 }
 
 // releaseSoon is release for a consumer that was turnBusy. Other goroutines may see it a
@@ -75,10 +75,6 @@ func (t *turn) releaseSoon(taken uint64) {
 	t.own.Release()
 	release.Uint64(&t.word, taken<<turnShift)
 }
-
-// free is release for the task of callbacks, which is the only consumer of its ring
-// and remains it.
-func (t *turn) free(taken uint64) { t.word.Store(taken << turnShift) }
 
 // taken counts the events whose places are free.
 func (t *turn) taken() uint64 { return t.word.Load() >> turnShift }

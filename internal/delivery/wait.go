@@ -13,7 +13,7 @@ import (
 // Wait waits until threshold events are queued, and moves the first one to ev; see
 // evd.Dispatcher.Wait.
 func (c *Consumer) Wait(ctx context.Context, threshold int, ev *[1]event.Event) (nmore int, err error) {
-	if q := &c.d.main; threshold != 1 || q.kind != KindRing || q.closed() {
+	if q := &c.d.main; threshold != 1 || q.form != toRing || q.closed() {
 		if err := c.mayWait(threshold); err != nil {
 			return 0, err
 		}
@@ -56,7 +56,7 @@ func (c *Consumer) mayWait(threshold int) error {
 	switch {
 	case q.closed():
 		return invalidHandle(op)
-	case q.kind != KindRing:
+	case q.form != toRing:
 		return errWaitWaiter
 	case threshold < 1 || uint64(threshold) > limit:
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg3, "threshold %d, queue length %d", threshold, limit)

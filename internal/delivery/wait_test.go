@@ -44,8 +44,8 @@ func TestDequeueTakesManyInOrder(t *testing.T) {
 }
 
 func TestOtherModesArePermanentWaiters(t *testing.T) {
-	for _, mode := range []Kind{KindChannel, KindBatch, KindCallback} {
-		d := newDispatcher(t, Config{Kind: mode})
+	for _, mode := range []*Way{Channel, Batches, Callback} {
+		d := newDispatcher(t, Config{Way: mode})
 		_, err := d.Dequeue(make([]event.Event, 1))
 		isError(t, err, hw.InvalidState, hw.StateEVDWaiter, mode)
 		_, _, err = waitOne(d, background, 1)

@@ -18,18 +18,18 @@ import (
 // is published later.
 func TestNoWakeUpIsLostInAGap(t *testing.T) {
 	const producers, rounds = 4, 3000
-	for _, mode := range []Kind{KindRing, KindCallback} {
+	for _, mode := range []*Way{Ring, Callback} {
 		t.Run(mode.String(), func(t *testing.T) {
 			atEach(t, func(t *testing.T) {
 				loud := make(chan uint64, producers)
-				d := newDispatcher(t, Config{Kind: mode, QLen: 2 * producers, Callback: func(evs []event.Event) {
+				d := newDispatcher(t, Config{Way: mode, QLen: 2 * producers, Callback: func(evs []event.Event) {
 					for _, ev := range evs {
 						if ev.Flags&event.Silent == 0 {
 							loud <- ev.Cookie
 						}
 					}
 				}})
-				if mode == KindRing {
+				if mode == Ring {
 					d.main.consumer.spins = 0
 					var waiting sync.WaitGroup
 					waiting.Go(func() {

@@ -3,9 +3,9 @@ package stream
 import (
 	"fmt"
 	"io"
+	"net"
 	"sync/atomic"
 
-	"godat/internal/delivery"
 	"godat/internal/release"
 	dat "godat/runtime"
 )
@@ -85,19 +85,14 @@ type outbound struct {
 	hasOffer atomic.Bool
 }
 
-// filter is the delivery.Filter of the connection's events. It refuses all events, so that
-// none takes memory in a channel. It is made here, because the value of a method would be a
-// function that calls it.
-func (c *line) filter() delivery.Filter {
-	return func(_ any, number dat.EventNumber, status dat.Status, cookie uint64, data any) bool {
-		if number != dat.DTOCompletion || status != dat.StatusSuccess {
-			c.change(number, status, data)
-		} else if cookie < messages {
-			c.arrive(int(cookie))
-		} else if place := cookie - sendCookie; place < messages {
-			c.sent(place)
-		}
-		return false
+// hear is what the goroutine that completes an operation calls with its event.
+func (c *line) hear(ev dat.Event) {
+	if ev.Number != dat.DTOCompletion || ev.Status != dat.StatusSuccess {
+		c.change(ev.Number, ev.Status, ev.Data)
+	} else if ev.Cookie < messages {
+		c.arrive(int(ev.Cookie))
+	} else if place := ev.Cookie - sendCookie; place < messages {
+		c.sent(place)
 	}
 }
 
@@ -111,6 +106,9 @@ func (c *line) change(number dat.EventNumber, status dat.Status, data any) {
 		}
 	case number == dat.IBDTOEvent:
 		c.stop(fmt.Errorf("%w: a write with immediate data", ErrProtocol))
+	case number == dat.Closed: // all calls end, if the close of the adapter has closed the dispatcher
+		c.stop(net.ErrClosed)
+		close(c.gone)
 	case number == dat.Established:
 		private, _ := data.([]byte)
 		c.establish(private)

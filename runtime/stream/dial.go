@@ -118,7 +118,7 @@ func (c *line) established(ctx context.Context) error {
 	select {
 	case <-c.up:
 	case <-c.down:
-	case <-c.events.C(): // the adapter was closed
+	case <-c.gone: // the adapter was closed
 		c.stop(net.ErrClosed)
 	case <-ctx.Done():
 		return c.outOfTime(ctx)

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"godat/internal/delivery"
 	dat "godat/runtime"
 )
 
@@ -32,7 +31,7 @@ func FuzzHello(f *testing.F) {
 
 // bareConn is a connection that is up and has no endpoint: what its receiving side needs.
 func bareConn(size int) *Conn {
-	c := &Conn{line: line{up: make(chan struct{}), down: make(chan struct{}), device: new(delivery.Consumer)}}
+	c := &Conn{line: line{up: make(chan struct{}), down: make(chan struct{})}}
 	c.line.flow.in.first.mem, c.line.flow.in.slots = make([]byte, size), make([]byte, messages*slotSize)
 	c.line.flow.out.image.mem, c.line.flow.out.slots = make([]byte, size), make([]byte, messages*slotSize)
 	c.line.flow.in.movedAt.Store(notMoved)

@@ -1,9 +1,6 @@
 package stream
 
-import (
-	"godat/internal/door"
-	dat "godat/runtime"
-)
+import dat "godat/runtime"
 
 // A Write of leastLent bytes or more lends its argument to the device, which reads the
 // bytes where they lie. So the writer copies nothing. Write returns when all of its sends
@@ -63,14 +60,14 @@ func (c *Conn) lend(b []byte) error {
 		if err := c.line.mayNotWrite(); err != nil {
 			return err
 		}
-		region, err := c.line.pz.NewLoan(door.Key{}, mostLent, dat.LocalRead)
+		region, err := c.line.pz.NewLoan(mostLent, dat.LocalRead)
 		if err != nil {
 			o.loan.refused = true
 			return nil
 		}
 		o.loan.region = region
 	}
-	o.loan.refused = o.loan.region.Lend(door.Key{}, b) != nil // because Close has freed the region
+	o.loan.refused = o.loan.region.Lend(b) != nil // because Close has freed the region
 	return nil
 }
 
@@ -82,12 +79,12 @@ func (c *Conn) takeBack() {
 		c.line.wait(&c.line.writer, c.line.mayTakeBack)
 	}
 	if o.wasRead() {
-		_ = o.loan.region.Lend(door.Key{}, nothing[:]) // so that an idle connection does not keep the program's memory
+		_ = o.loan.region.Lend(nothing[:]) // so that an idle connection does not keep the program's memory
 	} else {
 		instead := make([]byte, len(o.lent))
 		read := max(o.done.Load(), o.loan.from) - o.loan.from
 		copy(instead[read:], o.lent[read:o.loan.until-o.loan.from])
-		_ = o.loan.region.TakeBack(door.Key{}, instead) // fails if Close has freed the region, which takes it back too
+		_ = o.loan.region.TakeBack(instead) // fails if Close has freed the region, which takes it back too
 	}
 	o.lent = nil
 }

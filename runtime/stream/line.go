@@ -2,13 +2,10 @@ package stream
 
 import (
 	"errors"
-	"net"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"godat/internal/delivery"
-	"godat/internal/door"
 	dat "godat/runtime"
 )
 
@@ -18,7 +15,6 @@ type line struct {
 	// Immutable.
 	linger   time.Duration
 	events   *dat.Dispatcher
-	device   *delivery.Consumer // of events, which polls the device
 	pz       *dat.PZ
 	slots    *dat.LMR    // of messages
 	sends    dat.Segment // of slots: messages under way
@@ -26,6 +22,7 @@ type line struct {
 	endpoint *dat.Endpoint
 	up       chan struct{} // closed when the connection is established
 	down     chan struct{} // closed when it has ended, or an attempt at it
+	gone     chan struct{} // closed when the adapter's close, or free, has closed events
 
 	flow   flow
 	reader waiter
@@ -61,14 +58,11 @@ const (
 )
 
 func (c *line) make(ia *dat.IA) (err error) {
-	// Of a message's two requests and its receive, each has a place; two are for the
-	// connection's beginning and end. The filter refuses all events.
-	c.events, err = ia.NewDispatcher(dat.DispatcherConfig{Mode: dat.ModeChannel, QLen: 3*messages + 2})
+	c.gone = make(chan struct{})
+	c.events, err = ia.NewDispatcher(dat.DispatcherConfig{Mode: dat.ModeFunc, Func: c.hear})
 	if err != nil {
 		return err
 	}
-	c.events.Wiring(door.Key{}).SetSink(c.filter(), c.endCalls)
-	c.device = c.events.Wiring(door.Key{}).Consumer()
 	if c.pz, err = ia.NewPZ(); err != nil {
 		return err
 	}
@@ -93,7 +87,7 @@ func (c *line) make(ia *dat.IA) (err error) {
 	c.late = time.AfterFunc(longestHold, c.reportLate)
 	c.late.Stop() // until hold or reportSoon starts it
 	c.sends, c.recvs = c.slots.Segment(sendSlots, recvSlots-sendSlots), c.slots.Segment(recvSlots, slotBytes-recvSlots)
-	c.reader.watcher = c.endpoint.Own(door.Key{}).Watcher()
+	c.reader.watcher = c.endpoint.Watcher()
 	c.writer.watcher = c.reader.watcher
 	if c.reader.watcher != nil {
 		c.reader.ready, c.reader.lookFn = c.mayRead, c.reader.look
@@ -177,7 +171,7 @@ func (c *line) await(done <-chan struct{}, late <-chan time.Time) bool {
 	case <-done:
 		return true
 	case <-c.down:
-	case <-c.events.C():
+	case <-c.gone:
 	case <-late:
 	}
 	return false
@@ -190,9 +184,6 @@ func (c *line) wait(w *waiter, ready func() bool) {
 	if w.watch() {
 		return
 	}
-	c.device.BeforeSleep()
-	w.wait(c.device, ready)
+	c.events.Ask(false)
+	w.wait(c.events, ready)
 }
-
-// endCalls ends all calls, because the close of the adapter has closed the dispatcher.
-func (c *line) endCalls() { c.stop(net.ErrClosed) }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"godat/internal/door"
 	"godat/internal/yield"
 	dat "godat/runtime"
 )
@@ -77,14 +76,14 @@ func (c *line) offerBuffer(p []byte) bool {
 func (c *line) lendLanding(p []byte) bool {
 	l := &c.flow.in.landing
 	if l.region == nil {
-		region, err := c.pz.NewLoan(door.Key{}, mostOffered, forPeer)
+		region, err := c.pz.NewLoan(mostOffered, forPeer)
 		if err != nil {
 			l.refused = true
 			return false
 		}
 		l.region = region
 	}
-	l.refused = l.region.Lend(door.Key{}, p) != nil // because the adapter's close has freed the region
+	l.refused = l.region.Lend(p) != nil // because the adapter's close has freed the region
 	return !l.refused
 }
 
@@ -102,7 +101,7 @@ func (c *line) land(p []byte) []byte {
 		c.leave()
 		return nil
 	}
-	_ = in.landing.region.TakeBack(door.Key{}, nothing[:]) // fails if Close has freed the region, which takes it back too
+	_ = in.landing.region.TakeBack(nothing[:]) // fails if Close has freed the region, which takes it back too
 	in.mem = nil
 	n := max(at, in.end.Load()) - at
 	in.rate(n)
@@ -121,7 +120,7 @@ func (c *line) leave() {
 	glance(before, in.mem)
 	instead := slices.Clone(before)
 	yield.Point()
-	_ = in.landing.region.TakeBack(door.Key{}, instead) // fails as in land
+	_ = in.landing.region.TakeBack(instead) // fails as in land
 	for i, b := range in.mem {
 		if b != before[i] {
 			instead[i] = b
@@ -165,7 +164,7 @@ func (l *landing) landed(at uint64) []byte {
 // clear forgets the buffer that a Read has left, when its offer has ended and all was read.
 func (in *inbound) clear() {
 	if in.produced.Load() != in.at.Load() && in.consumed.Load() >= in.end.Load() {
-		_ = in.landing.region.Lend(door.Key{}, nothing[:]) // fails as in land
+		_ = in.landing.region.Lend(nothing[:]) // fails as in land
 		in.mem = nil
 	}
 }

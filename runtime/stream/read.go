@@ -135,11 +135,11 @@ func (c *Conn) lockReading(wait, offers bool) {
 		c.reading.Lock()
 		return
 	}
-	yields := !offers && c.line.reader.yields(c.line.device)
+	yields := !offers && c.line.reader.yields(c.line.events)
 	if yields {
 		runtime.Gosched()
 	} else {
-		c.line.reader.announce(c.line.device)
+		c.line.reader.announce(c.line.events)
 	}
 	c.reading.Lock()
 	if yields {
@@ -158,7 +158,7 @@ func (c *Conn) awaitBytes(announced bool) {
 	switch {
 	case c.line.flow.due():
 		c.line.report()
-	case announced && !c.line.device.Asks():
+	case announced && !c.line.events.Asks():
 		c.line.reader.park()
 	default:
 		c.line.wait(&c.line.reader, c.line.mayRead)

@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/evd"
+	"godat/hw/event"
 	"godat/internal/delivery"
 	"godat/internal/door"
 )
@@ -41,7 +43,7 @@ func TestAWaitEndsAtTheDeadlineThatWasSetLast(t *testing.T) {
 					w.setDeadline(at)
 				}
 				for !w.passed.Load() {
-					w.wait(new(delivery.Consumer), w.passed.Load)
+					w.wait(nil, w.passed.Load)
 				}
 				assert.Equal(t, c.want, time.Since(begin))
 			})
@@ -93,7 +95,7 @@ func TestAWaiterLooksAsOftenAsThatHasHelped(t *testing.T) {
 	looks := 0
 	wait := func(readyAt int) bool {
 		looks = 0
-		return w.soon(new(delivery.Consumer), func() bool {
+		return w.soon(nil, func() bool {
 			looks++
 			return looks == readyAt
 		})
@@ -114,16 +116,18 @@ func TestAWaiterLooksAsOftenAsThatHasHelped(t *testing.T) {
 
 // Over TCP a call that waits reads the socket itself, however many processors there are.
 func TestAWaiterAsksTheDevice(t *testing.T) {
-	w, device, asked := newWaiter(), new(delivery.Consumer), 0
+	w, asked := newWaiter(), 0
 	w.patience = 4
-	device.SetPollDevice(func(h delivery.PollHint) {
+	events, err := evd.New(evd.Config{Mode: evd.ModeFunc, Func: func(event.Event) {}})
+	require.NoError(t, err)
+	events.Wiring(door.Key{}).Consumer().SetPollDevice(func(h delivery.PollHint) {
 		assert.Equal(t, delivery.PollAgain, h)
 		asked++
 	})
-	assert.True(t, w.soon(device, func() bool { return asked == 3 }))
+	assert.True(t, w.soon(events, func() bool { return asked == 3 }))
 	for provider, asks := range map[string]bool{"loop": false, "iwarp:127.0.0.1": true} {
 		client, _ := newRig(t, provider, Config{}).pair()
-		assert.Equal(t, asks, client.line.events.Wiring(door.Key{}).Consumer().Asks(), provider)
+		assert.Equal(t, asks, client.line.events.Asks(), provider)
 	}
 }
 

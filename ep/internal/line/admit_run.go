@@ -97,19 +97,19 @@ func (r *Rules) checkRun(q *Queue, dtos []Post, lkeys *[batchPosts]uint32) bool 
 }
 
 // destinations returns the queue in which the completions of operations need so many
-// places; the others complete to sinks. It returns nil if they need places in several.
+// places; the others need none. It returns nil if they need places in several.
 func (r *Rules) destinations(dtos []Post) (to *delivery.Queue, places int) {
 	d := r.Queues
 	if to = d.ForAll(); to != nil {
 		return to, len(dtos)
 	}
-	var sink *delivery.Queue
+	var free *delivery.Queue
 	for i := range dtos {
 		switch next := d.For(dtos[i].Cookie); {
 		case next == to:
 			places++
-		case next.Sink():
-			sink = next
+		case next.Placeless():
+			free = next
 		case to == nil:
 			to, places = next, 1
 		default:
@@ -117,7 +117,7 @@ func (r *Rules) destinations(dtos []Post) (to *delivery.Queue, places int) {
 		}
 	}
 	if to == nil {
-		return sink, len(dtos)
+		return free, len(dtos)
 	}
 	return to, places
 }

@@ -62,7 +62,7 @@ var table = []source{
 	}},
 	{dir: "hw", names: []string{
 		"Op", "OpSet", "Flags", "Status", "StatusError", "Privileges", "Attr:DeviceAttr",
-		"ListenerCounts", "Flow", "PollCounts", "Info:ProviderInfo", "Error", "Type:ErrorType", "Subtype:ErrorSubtype",
+		"ListenerCounts", "Flow", "Watcher", "PollCounts", "Info:ProviderInfo", "Error", "Type:ErrorType", "Subtype:ErrorSubtype",
 		"Strerror", "Cause", "PairAddr", "Layer", "Side", "ErrAbort", "ErrConnQualInUse",
 		"ErrInsufficientResources", "ErrInternal", "ErrInvalidHandle", "ErrInvalidParameter",
 		"ErrInvalidState", "ErrLength", "ErrModelNotSupported", "ErrProviderNotFound", "ErrPrivileges",
