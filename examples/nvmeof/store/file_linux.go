@@ -165,6 +165,29 @@ func (s *file) Flush(off, n int) error {
 	return nil
 }
 
+// WriteAt implements io.WriterAt: it writes a range of the memory by a call to the system. Pages of which all is written are not
+// read from the disk first, as they are by whoever writes to the memory, and what can't be written is an error, and no signal. It makes no file longer.
+func (s *file) WriteAt(b []byte, off int64) (int, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return 0, ErrClosed
+	}
+	if off < 0 || off > int64(len(s.data)-len(b)) {
+		return 0, fmt.Errorf("store: %d bytes at %d of %d", len(b), off, len(s.data))
+	}
+	if s.disk {
+		info, err := s.f.Stat()
+		if err == nil && info.Size() < off+int64(len(b)) {
+			err = ErrUnreadable
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	return s.f.WriteAt(b, off)
+}
+
 // pages are the bytes of a range from the beginning of its first page on.
 func (s *file) pages(off, n int) []byte { return s.data[off/s.page*s.page : off+n] }
 

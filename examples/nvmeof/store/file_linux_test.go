@@ -59,3 +59,33 @@ func TestAFlushBehindOneThatFailedFails(t *testing.T) {
 	require.NoError(t, opened.Flush(0, 512), "the file is opened anew")
 	require.NoError(t, opened.Close())
 }
+
+func TestWhatIsWrittenByACallIsInTheMemoryAndStable(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "disk")
+	opened, err := OpenFile(path, size)
+	require.NoError(t, err)
+	s := opened.(*file)
+	copy(s.Memory()[100:], "through the memory")
+	n, err := s.WriteAt([]byte("by a call"), 600)
+	require.NoError(t, err)
+	require.Equal(t, 9, n)
+	assert.Equal(t, "by a call", string(s.Memory()[600:609]))
+	require.NoError(t, s.Flush(0, 4096))
+	b, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, s.Memory(), b)
+	for _, off := range []int64{-1, size - 1, size} {
+		_, err = s.WriteAt(make([]byte, 2), off)
+		require.Error(t, err, "at %d", off)
+	}
+	require.NoError(t, os.Truncate(path, 4096))
+	_, err = s.WriteAt(make([]byte, 512), 4096)
+	require.ErrorIs(t, err, ErrUnreadable, "a file that somebody has made shorter stays so")
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	assert.Equal(t, int64(4096), info.Size())
+	require.NoError(t, os.Truncate(path, size))
+	require.NoError(t, s.Close())
+	_, err = s.WriteAt(make([]byte, 512), 0)
+	require.ErrorIs(t, err, ErrClosed)
+}

@@ -5,6 +5,7 @@ package fault
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -148,7 +149,7 @@ func (d Disk) OpenStore(path string, size int) (store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &mapped{s, d, path}, nil
+	return &mapped{s.(written), d, path}, nil
 }
 
 // OpenStaged is store.OpenStaged for a file of the directory.
@@ -191,16 +192,22 @@ func (s *staged) Flush(off, n int) error {
 
 // mapped is a file of a disk.
 type mapped struct {
-	store.Store
+	written
 	disk Disk
 	path string
+}
+
+// written is a store that store.OpenFile has opened.
+type written interface {
+	store.Store
+	io.WriterAt
 }
 
 // Flush implements store.Store.
 func (m *mapped) Flush(off, n int) error {
 	err := m.disk.flush()
 	if err == nil {
-		err = m.Store.Flush(off, n)
+		err = m.written.Flush(off, n)
 	}
 	if err == nil {
 		err = m.disk.keep(m.path, m.Memory()[off:off+n], off)

@@ -91,20 +91,19 @@ func (x *changed) wrote(off, n int, index uint64) {
 	}
 }
 
-// put puts what has changed to its place in b, and returns where that is.
-func (x *changed) put(b []byte) (off, n int) {
+// put returns the sectors that have changed, and where they belong.
+func (x *changed) put() (off int, b []byte) {
+	off, b = x.begin*sectorLen, make([]byte, (x.end-x.begin)*sectorLen)
 	for i := x.begin; i < x.end; i++ {
-		sector := b[i*sectorLen:][:sectorLen]
-		clear(sector)
+		sector := b[(i-x.begin)*sectorLen:][:sectorLen]
 		for at, index := range x.of(i) {
 			binary.LittleEndian.PutUint64(sector[8*at:], index)
 		}
 		copy(sector[sectorChunks*8:], changedFormat)
 		binary.LittleEndian.PutUint32(sector[sectorSum:], sectorCRC(sector, i))
 	}
-	off, n = x.begin*sectorLen, (x.end-x.begin)*sectorLen
 	x.begin, x.end = 0, 0
-	return off, n
+	return off, b
 }
 
 // sectorCRC is the CRC of a sector with a number. A sector without the format has none that is right.

@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -34,6 +35,7 @@ type Disk struct {
 	// Immutable.
 	store  store.Store
 	prober store.Prober // nil if no access to the memory fails
+	writer io.WriterAt  // of the store, or nil: its memory is written to
 	blocks []byte
 	table  []byte // of changed
 
@@ -82,6 +84,7 @@ func Open(s store.Store, volume identity.ID, last uint64) (*Disk, error) {
 	n := blocksIn(len(memory))
 	d := &Disk{store: s, blocks: memory[marksLen:][:n], table: memory[marksLen+n:][:changedLen(n)]}
 	d.prober, _ = s.(store.Prober)
+	d.writer, _ = s.(io.WriterAt)
 	if err := d.reach(0, marksLen); err != nil {
 		return nil, err
 	}
@@ -132,6 +135,22 @@ func (d *Disk) reach(off, n int) error {
 	}
 	if err := d.prober.Probe(off, n, true); err != nil {
 		return fmt.Errorf("state: %d bytes at %d of the disk's file: %w", n, off, err)
+	}
+	return nil
+}
+
+// write writes to a range of the store. By a call, pages of which all is written are not read from the disk first, and no
+// access fails.
+func (d *Disk) write(off int, data []byte) error {
+	if d.writer == nil {
+		err := d.reach(off, len(data))
+		if err == nil {
+			copy(d.store.Memory()[off:], data)
+		}
+		return err
+	}
+	if _, err := d.writer.WriteAt(data, int64(off)); err != nil {
+		return fmt.Errorf("state: write %d bytes at %d of the disk's file: %w", len(data), off, err)
 	}
 	return nil
 }
@@ -217,10 +236,9 @@ func (d *Disk) Apply(index, term uint64, e *entry.Entry, data []byte) error {
 				return err
 			}
 		}
-		if err := d.reach(marksLen+off, n); err != nil {
+		if err := d.write(marksLen+off, data); err != nil {
 			return err
 		}
-		copy(d.blocks[off:off+n], data)
 	case entry.None:
 	case entry.Check:
 		d.beginCheck(index)
@@ -335,19 +353,10 @@ func (d *Disk) makeStable(m mark, begin, end int) error {
 		err = d.store.Flush(marksLen+begin, end-begin)
 	}
 	if err == nil {
+		err = d.noteChanged()
+	}
+	if err == nil {
 		err = d.reach(0, marksLen)
-	}
-	if err == nil {
-		err = d.reach(marksLen+len(d.blocks), len(d.table))
-	}
-	off, n := 0, 0
-	if err == nil {
-		d.mu.Lock()
-		off, n = d.changed.put(d.table)
-		d.mu.Unlock()
-	}
-	if err == nil && n != 0 {
-		err = d.store.Flush(marksLen+len(d.blocks)+off, n)
 	}
 	if err == nil {
 		m.number, m.volume = d.mark.number+1, d.mark.volume
@@ -359,4 +368,19 @@ func (d *Disk) makeStable(m mark, begin, end int) error {
 	}
 	d.mark = m
 	return nil
+}
+
+// noteChanged makes stable when chunks were written. The caller holds marking.
+func (d *Disk) noteChanged() error {
+	d.mu.Lock()
+	off, table := d.changed.put()
+	d.mu.Unlock()
+	if len(table) == 0 {
+		return nil
+	}
+	off += marksLen + len(d.blocks)
+	if err := d.write(off, table); err != nil {
+		return err
+	}
+	return d.store.Flush(off, len(table))
 }
