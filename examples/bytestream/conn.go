@@ -107,7 +107,7 @@ func (c *Conn) hear(ev dat.Event) {
 	c.mu.Lock()
 	switch {
 	case ev.Number == dat.Established:
-		c.allowed = depth
+		c.allowed = max(c.allowed, depth)
 		close(c.up)
 	case ev.Number == dat.Closed:
 		c.end(net.ErrClosed)
@@ -243,14 +243,17 @@ func (c *Conn) post(may func() bool, p []byte, at int) (bool, error) {
 // wait waits until ready, or until the stream has ended. What has come may be read behind the end;
 // nothing is written then.
 func (c *Conn) wait(token chan struct{}, ready func() bool) error {
+	reads := token == c.readable && c.watcher != nil
 	look := func(parks bool) (stops bool) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.parked = parks
+		if reads { // a Write beside it leaves parked alone
+			c.parked = parks
+		}
 		return ready() || c.over != nil
 	}
 	for !look(false) {
-		if token == c.readable && c.watcher != nil && c.watcher.Watch(look) {
+		if reads && c.watcher.Watch(look) {
 			continue
 		}
 		if c.watcher != nil {
