@@ -21,7 +21,7 @@ import (
 	"godat/bench/lane"
 	"godat/bench/mode"
 	"godat/bench/report"
-	dat "godat/runtime"
+	"godat/evd"
 )
 
 // The pool library runs two goroutines of its own from the start.
@@ -198,7 +198,7 @@ func TestARepeatWithADisturbedAnchorIsDropped(t *testing.T) {
 	assert.Equal(t, 2, r.ratio("other", "anchor").Repeats)
 }
 
-func benchmark(b *testing.B, cfg dat.DispatcherConfig, shared bool, workload func(*rig) contestant) {
+func benchmark(b *testing.B, cfg evd.Config, shared bool, workload func(*rig) contestant) {
 	r := newRig(cfg, shared)
 	defer r.close()
 	c := workload(r)
@@ -211,15 +211,15 @@ func benchmark(b *testing.B, cfg dat.DispatcherConfig, shared bool, workload fun
 func BenchmarkDelivery(b *testing.B) {
 	for _, m := range []struct {
 		name string
-		cfg  dat.DispatcherConfig
+		cfg  evd.Config
 		load func(*rig) contestant
 	}{
-		{"poll", dat.DispatcherConfig{}, pairPoll},
-		{"poll16", dat.DispatcherConfig{}, pairBatch},
-		{"wait", dat.DispatcherConfig{}, pairWait},
-		{"chan", dat.DispatcherConfig{Mode: dat.ModeChannel}, pairChannel},
-		{"batch", dat.DispatcherConfig{Mode: dat.ModeBatch, BatchMin: 32, BatchMax: 32}, pairBatches},
-		{"oneshot", dat.DispatcherConfig{Mode: dat.ModeChannel}, pairOneShot},
+		{"poll", evd.Config{}, pairPoll},
+		{"poll16", evd.Config{}, pairBatch},
+		{"wait", evd.Config{}, pairWait},
+		{"chan", evd.Config{Mode: evd.ModeChannel}, pairChannel},
+		{"batch", evd.Config{Mode: evd.ModeBatch, BatchMin: 32, BatchMax: 32}, pairBatches},
+		{"oneshot", evd.Config{Mode: evd.ModeChannel}, pairOneShot},
 	} {
 		b.Run(fmt.Sprintf("mode=%s/size=%d", m.name, messageSize), func(b *testing.B) {
 			benchmark(b, m.cfg, true, m.load)
@@ -239,9 +239,9 @@ func BenchmarkDelivery(b *testing.B) {
 
 func BenchmarkRoundTrip(b *testing.B) {
 	b.Run("mode=poll/size=64", func(b *testing.B) {
-		benchmark(b, dat.DispatcherConfig{}, false, tripPoll)
+		benchmark(b, evd.Config{}, false, tripPoll)
 	})
 	b.Run("mode=chan/size=64", func(b *testing.B) {
-		benchmark(b, dat.DispatcherConfig{Mode: dat.ModeChannel}, false, tripChannel)
+		benchmark(b, evd.Config{Mode: evd.ModeChannel}, false, tripChannel)
 	})
 }

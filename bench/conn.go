@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 
+	"godat/ep"
 	dat "godat/runtime"
 )
 
@@ -17,7 +18,7 @@ func newConnRig() *connRig {
 	r := &connRig{ia: must(dat.Open(context.Background(), "loop"))}
 	r.ln = must(r.ia.Listen(context.Background(), "", dat.ConnConfig{Depth: 256, Message: messageSize}))
 	r.client = must(r.ln.Dial(r.ln.Addr(), nil))
-	r.server = must(r.ln.Accept(dat.RequestOf(<-r.ln.Requests()), nil))
+	r.server = must(r.ln.Accept(ep.RequestOf(<-r.ln.Requests()), nil))
 	for range 2 {
 		check((<-r.ln.Events()).Err())
 	}

@@ -17,6 +17,11 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"godat/bench/host"
+	"godat/ep"
+	"godat/evd"
+	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -36,10 +41,10 @@ type ends interface {
 // A crowd is bare endpoints, with a receive posted.
 type crowd struct {
 	ia     *dat.IA
-	pz     *dat.PZ
-	lmr    *dat.LMR
-	events *dat.Dispatcher
-	eps    []*dat.Endpoint
+	pz     *mem.PZ
+	lmr    *mem.LMR
+	events *evd.Dispatcher
+	eps    []*ep.Endpoint
 	before usage
 }
 
@@ -52,41 +57,41 @@ const (
 func newCrowd(name string, n int) *crowd {
 	c := &crowd{ia: must(dat.Open(context.Background(), name))}
 	c.pz = must(c.ia.NewPZ())
-	c.lmr = must(c.pz.Alloc(4096, dat.AllPrivileges))
-	c.events = must(c.ia.NewDispatcher(dat.DispatcherConfig{QLen: 8*n + 1024}))
+	c.lmr = must(c.pz.Alloc(4096, hw.AllPrivileges))
+	c.events = must(c.ia.NewDispatcher(evd.Config{QLen: 8*n + 1024}))
 	c.before = measure()
 	return c
 }
 
 // end makes one end, with a receive posted.
-func (c *crowd) end() *dat.Endpoint {
-	attr := &dat.EndpointAttr{MaxRecvDTOs: 2, MaxRequestDTOs: 2, MaxRecvIOV: 1, MaxRequestIOV: 1}
-	e := must(c.ia.NewEndpoint(dat.EndpointConfig{PZ: c.pz, Recv: c.events, Request: c.events, Conn: c.events, Attr: attr}))
+func (c *crowd) end() *ep.Endpoint {
+	attr := &ep.Attr{MaxRecvDTOs: 2, MaxRequestDTOs: 2, MaxRecvIOV: 1, MaxRequestIOV: 1}
+	e := must(c.ia.NewEndpoint(ep.Config{PZ: c.pz, Recv: c.events, Request: c.events, Conn: c.events, Attr: attr}))
 	c.eps = append(c.eps, e)
 	c.postRecv(e)
 	return e
 }
 
-func (c *crowd) postRecv(e *dat.Endpoint) {
+func (c *crowd) postRecv(e *ep.Endpoint) {
 	check(e.PostRecv(answered, 0, c.lmr.Segment(messageSize, messageSize)))
 }
 
-func (c *crowd) send(e *dat.Endpoint) {
-	check(e.PostSend(0, dat.Suppress, c.lmr.Segment(0, messageSize)))
+func (c *crowd) send(e *ep.Endpoint) {
+	check(e.PostSend(0, hw.Suppress, c.lmr.Segment(0, messageSize)))
 }
 
 // serve takes n connections and answers their messages.
 func (c *crowd) serve(n int, ready func(port uint64)) {
-	psp := must(c.ia.NewPSP(dat.PSPConfig{Dispatcher: c.events}))
+	psp := must(c.ia.NewPSP(ep.PSPConfig{Dispatcher: c.events}))
 	ready(psp.Qual())
 	for done := 0; done < n; {
 		ev := c.next()
 		switch {
-		case ev.Number == dat.ConnectionRequest:
-			check(dat.RequestOf(ev).Accept(c.end(), nil))
-		case ev.Number == dat.DTOCompletion:
-			c.postRecv(dat.EndpointOf(ev))
-			c.send(dat.EndpointOf(ev))
+		case ev.Number == event.ConnectionRequest:
+			check(ep.RequestOf(ev).Accept(c.end(), nil))
+		case ev.Number == event.DTOCompletion:
+			c.postRecv(ep.Of(ev))
+			c.send(ep.Of(ev))
 			done++
 		}
 	}
@@ -99,7 +104,7 @@ func (c *crowd) visit(addr string, port uint64, n int) {
 	ask := func() {
 		if asked < n {
 			asked++
-			check(c.end().Connect(dat.ConnectConfig{Addr: addr, Qual: port}))
+			check(c.end().Connect(ep.ConnectConfig{Addr: addr, Qual: port}))
 		}
 	}
 	for range arriving {
@@ -108,10 +113,10 @@ func (c *crowd) visit(addr string, port uint64, n int) {
 	for done := 0; done < n; {
 		ev := c.next()
 		switch {
-		case ev.Number == dat.Established:
-			c.send(dat.EndpointOf(ev))
-		case ev.Number == dat.DTOCompletion:
-			c.postRecv(dat.EndpointOf(ev))
+		case ev.Number == event.Established:
+			c.send(ep.Of(ev))
+		case ev.Number == event.DTOCompletion:
+			c.postRecv(ep.Of(ev))
 			done++
 			ask()
 		}
@@ -119,7 +124,7 @@ func (c *crowd) visit(addr string, port uint64, n int) {
 }
 
 // next waits for the next event, which must tell of a success.
-func (c *crowd) next() dat.Event {
+func (c *crowd) next() event.Event {
 	ev, _, err := c.events.Wait(context.Background(), 1)
 	check(err)
 	check(ev.Err())

@@ -8,7 +8,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
-	dat "godat/runtime"
+	"godat/evd"
 )
 
 // field is everything that is compared: rigs in each mode, and anchors.
@@ -21,11 +21,11 @@ type field struct {
 
 func newField() *field {
 	f := &field{
-		queue:      newRig(dat.DispatcherConfig{Mode: dat.ModeQueue}, true),
-		channel:    newRig(dat.DispatcherConfig{Mode: dat.ModeChannel}, true),
-		batches:    newRig(dat.DispatcherConfig{Mode: dat.ModeBatch, BatchMin: 32, BatchMax: 32}, true),
-		apartQueue: newRig(dat.DispatcherConfig{Mode: dat.ModeQueue}, false),
-		apartChan:  newRig(dat.DispatcherConfig{Mode: dat.ModeChannel}, false),
+		queue:      newRig(evd.Config{Mode: evd.ModeQueue}, true),
+		channel:    newRig(evd.Config{Mode: evd.ModeChannel}, true),
+		batches:    newRig(evd.Config{Mode: evd.ModeBatch, BatchMin: 32, BatchMax: 32}, true),
+		apartQueue: newRig(evd.Config{Mode: evd.ModeQueue}, false),
+		apartChan:  newRig(evd.Config{Mode: evd.ModeChannel}, false),
 		conn:       newConnRig(),
 	}
 	f.tcp[0], f.tcp[1] = tcpPair()

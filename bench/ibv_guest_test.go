@@ -11,7 +11,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
+	"godat/evd"
+	"godat/hw"
+	"godat/hw/event"
 	_ "godat/hw/ibv"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -21,16 +26,16 @@ import (
 // onVerbs are ways to take events.
 var onVerbs = []struct {
 	name   string
-	events dat.DispatcherConfig
-	next   func(*dat.Dispatcher) func() dat.Event
+	events evd.Config
+	next   func(*evd.Dispatcher) func() event.Event
 }{
-	{"channel", dat.DispatcherConfig{Mode: dat.ModeChannel}, receiving},
-	{"wait", dat.DispatcherConfig{}, waiting},
-	{"poll", dat.DispatcherConfig{}, dequeuing},
+	{"channel", evd.Config{Mode: evd.ModeChannel}, receiving},
+	{"wait", evd.Config{}, waiting},
+	{"poll", evd.Config{}, dequeuing},
 }
 
-func waiting(d *dat.Dispatcher) func() dat.Event {
-	return func() dat.Event {
+func waiting(d *evd.Dispatcher) func() event.Event {
+	return func() event.Event {
 		ev, _, err := d.Wait(context.Background(), 1)
 		check(err)
 		return ev
@@ -40,28 +45,28 @@ func waiting(d *dat.Dispatcher) func() dat.Event {
 // verbsEnd is an adapter with one endpoint.
 type verbsEnd struct {
 	ia     *dat.IA
-	ep     *dat.Endpoint
-	mem    *dat.LMR
-	events *dat.Dispatcher
-	conn   *dat.Dispatcher
+	ep     *ep.Endpoint
+	mem    *mem.LMR
+	events *evd.Dispatcher
+	conn   *evd.Dispatcher
 }
 
-func newVerbsEnd(tb testing.TB, cfg dat.DispatcherConfig, options ...dat.Option) *verbsEnd {
+func newVerbsEnd(tb testing.TB, cfg evd.Config, options ...dat.Option) *verbsEnd {
 	tb.Helper()
 	device := os.Getenv("GODAT_GUEST_DEVICE")
 	require.NotEmpty(tb, device, "this runs in the guest: see hw/ibv/test-guest.sh")
 	e := &verbsEnd{ia: must(dat.Open(context.Background(), "ibv:"+device, options...))}
 	pz := must(e.ia.NewPZ())
-	e.mem = must(pz.Alloc(4096, dat.AllPrivileges))
-	e.conn = must(e.ia.NewDispatcher(dat.DispatcherConfig{QLen: 16}))
+	e.mem = must(pz.Alloc(4096, hw.AllPrivileges))
+	e.conn = must(e.ia.NewDispatcher(evd.Config{QLen: 16}))
 	cfg.QLen = 128
 	e.events = must(e.ia.NewDispatcher(cfg))
-	attr := &dat.EndpointAttr{MaxRecvDTOs: 16, MaxRequestDTOs: 64}
-	e.ep = must(e.ia.NewEndpoint(dat.EndpointConfig{PZ: pz, Recv: e.events, Request: e.events, Conn: e.conn, Attr: attr}))
+	attr := &ep.Attr{MaxRecvDTOs: 16, MaxRequestDTOs: 64}
+	e.ep = must(e.ia.NewEndpoint(ep.Config{PZ: pz, Recv: e.events, Request: e.events, Conn: e.conn, Attr: attr}))
 	return e
 }
 
-func newVerbsEnds(tb testing.TB, cfg dat.DispatcherConfig) (a, b *verbsEnd) {
+func newVerbsEnds(tb testing.TB, cfg evd.Config) (a, b *verbsEnd) {
 	tb.Helper()
 	a, b = newVerbsEnd(tb, cfg), newVerbsEnd(tb, cfg)
 	a.connect(tb, b)
@@ -70,16 +75,16 @@ func newVerbsEnds(tb testing.TB, cfg dat.DispatcherConfig) (a, b *verbsEnd) {
 
 func (a *verbsEnd) connect(tb testing.TB, b *verbsEnd) {
 	tb.Helper()
-	psp := must(b.ia.NewPSP(dat.PSPConfig{Dispatcher: b.conn}))
-	check(a.ep.Connect(dat.ConnectConfig{Addr: b.ia.Attr().Address, Qual: psp.Qual()}))
-	check(dat.RequestOf(waiting(b.conn)()).Accept(b.ep, nil))
+	psp := must(b.ia.NewPSP(ep.PSPConfig{Dispatcher: b.conn}))
+	check(a.ep.Connect(ep.ConnectConfig{Addr: b.ia.Attr().Address, Qual: psp.Qual()}))
+	check(ep.RequestOf(waiting(b.conn)()).Accept(b.ep, nil))
 	for _, e := range []*verbsEnd{a, b} {
-		require.Equal(tb, dat.Established, waiting(e.conn)().Number)
+		require.Equal(tb, event.Established, waiting(e.conn)().Number)
 	}
 }
 
 // trips makes n round trips, and returns how long each took.
-func (a *verbsEnd) trips(b *verbsEnd, n int, next func(*dat.Dispatcher) func() dat.Event) []time.Duration {
+func (a *verbsEnd) trips(b *verbsEnd, n int, next func(*evd.Dispatcher) func() event.Event) []time.Duration {
 	segA, segB := a.mem.Segment(0, messageSize), b.mem.Segment(0, messageSize)
 	check(b.ep.PostRecv(1, 0, segB))
 	check(a.ep.PostRecv(1, 0, segA))
@@ -90,7 +95,7 @@ func (a *verbsEnd) trips(b *verbsEnd, n int, next func(*dat.Dispatcher) func() d
 	}()
 	took := make([]time.Duration, 0, n)
 	last, answer := time.Now(), next(a.events)
-	echo(a.ep, segA, func() dat.Event {
+	echo(a.ep, segA, func() event.Event {
 		ev, now := answer(), time.Now()
 		took = append(took, now.Sub(last))
 		last = now
@@ -108,9 +113,9 @@ func TestIBVRoundTrips(t *testing.T) {
 			a.trips(b, 200, c.next)
 			require.Equal(t, "there and back", string(b.mem.Bytes()[:14]))
 			a.trips(b, 50, c.next) // a consumer that stopped polling goes on
-			require.NoError(t, a.ep.Disconnect(dat.Graceful))
+			require.NoError(t, a.ep.Disconnect(ep.Graceful))
 			for _, e := range []*verbsEnd{a, b} {
-				require.Equal(t, dat.Disconnected, waiting(e.conn)().Number)
+				require.Equal(t, event.Disconnected, waiting(e.conn)().Number)
 			}
 			require.NoError(t, a.ia.Close())
 			require.NoError(t, b.ia.Close())
@@ -140,9 +145,9 @@ func BenchmarkIBVRoundTrip(b *testing.B) {
 // polls from the device. BenchmarkWrites of hw/ibv is the same without the library.
 func BenchmarkIBVWrites(b *testing.B) {
 	const size, most = 4 << 10, 32
-	from, to := newVerbsEnds(b, dat.DispatcherConfig{})
+	from, to := newVerbsEnds(b, evd.Config{})
 	local, remote := from.mem.Segment(0, size), to.mem.Remote(0, size)
-	buf := make([]dat.Event, most)
+	buf := make([]event.Event, most)
 	b.SetBytes(size)
 	b.ResetTimer()
 	out := 0
@@ -162,7 +167,7 @@ func BenchmarkIBVWrites(b *testing.B) {
 }
 
 // taken dequeues what has completed, and returns how much.
-func taken(d *dat.Dispatcher, buf []dat.Event) int {
+func taken(d *evd.Dispatcher, buf []event.Event) int {
 	n := must(d.Dequeue(buf))
 	for i := range buf[:n] {
 		check(buf[i].Status.Err())

@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 
-	dat "godat/runtime"
+	"godat/ep"
+	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 )
 
 const messageSize = 64
@@ -18,7 +21,7 @@ func (r *rig) postPair() {
 
 // pairPoll consumes by Dequeue.
 func pairPoll(r *rig) contestant {
-	buf := make([]dat.Event, 32)
+	buf := make([]event.Event, 32)
 	return contestant{"pair, poll", func(n int) {
 		for range n {
 			r.postPair()
@@ -29,7 +32,7 @@ func pairPoll(r *rig) contestant {
 
 // pairBatch posts 16 pairs at a time, and counts each pair.
 func pairBatch(r *rig) contestant {
-	buf := make([]dat.Event, 32)
+	buf := make([]event.Event, 32)
 	recvs, sends := r.batch(16)
 	return contestant{"pair, poll, posted by 16", func(n int) {
 		for range (n + 15) / 16 {
@@ -40,10 +43,10 @@ func pairBatch(r *rig) contestant {
 	}}
 }
 
-func (r *rig) batch(n int) (recvs, sends []dat.DTO) {
+func (r *rig) batch(n int) (recvs, sends []ep.DTO) {
 	for range n {
-		recvs = append(recvs, dat.DTO{Segments: []dat.Segment{r.lmr.Segment(half, messageSize)}})
-		sends = append(sends, dat.DTO{Op: dat.OpSend, Segments: []dat.Segment{r.lmr.Segment(0, messageSize)}})
+		recvs = append(recvs, ep.DTO{Segments: []mem.Segment{r.lmr.Segment(half, messageSize)}})
+		sends = append(sends, ep.DTO{Op: hw.OpSend, Segments: []mem.Segment{r.lmr.Segment(0, messageSize)}})
 	}
 	return recvs, sends
 }

@@ -3,7 +3,11 @@ package main
 import (
 	"runtime"
 
-	dat "godat/runtime"
+	"godat/ep"
+	"godat/evd"
+	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 )
 
 // A round trip is 64 bytes there and back between two goroutines, each with an
@@ -14,9 +18,9 @@ func tripPoll(r *rig) contestant {
 	return trip(r, "round trip, poll", dequeuing)
 }
 
-func dequeuing(d *dat.Dispatcher) func() dat.Event {
-	buf := make([]dat.Event, 1)
-	return func() dat.Event {
+func dequeuing(d *evd.Dispatcher) func() event.Event {
+	buf := make([]event.Event, 1)
+	return func() event.Event {
 		for {
 			if m := must(d.Dequeue(buf)); m == 1 {
 				return buf[0]
@@ -31,11 +35,11 @@ func tripChannel(r *rig) contestant {
 	return trip(r, "round trip, channel", receiving)
 }
 
-func receiving(d *dat.Dispatcher) func() dat.Event {
-	return func() dat.Event { return <-d.C() }
+func receiving(d *evd.Dispatcher) func() event.Event {
+	return func() event.Event { return <-d.C() }
 }
 
-func trip(r *rig, name string, consumer func(*dat.Dispatcher) func() dat.Event) contestant {
+func trip(r *rig, name string, consumer func(*evd.Dispatcher) func() event.Event) contestant {
 	return contestant{name, func(n int) {
 		done := make(chan struct{})
 		check(r.b.PostRecv(1, 0, r.lmr.Segment(half, messageSize)))
@@ -52,10 +56,10 @@ func trip(r *rig, name string, consumer func(*dat.Dispatcher) func() dat.Event) 
 // echo answers n messages, or asks and takes n answers. Sends are suppressed, so a
 // round trip has one event at each end. One receive is always posted; the last message
 // takes it.
-func echo(e *dat.Endpoint, seg dat.Segment, next func() dat.Event, n int, asks bool) {
+func echo(e *ep.Endpoint, seg mem.Segment, next func() event.Event, n int, asks bool) {
 	for i := range n {
 		if asks {
-			check(e.PostSend(0, dat.Suppress, seg))
+			check(e.PostSend(0, hw.Suppress, seg))
 		}
 		ev := next()
 		check(ev.Status.Err())
@@ -63,7 +67,7 @@ func echo(e *dat.Endpoint, seg dat.Segment, next func() dat.Event, n int, asks b
 			check(e.PostRecv(1, 0, seg))
 		}
 		if !asks {
-			check(e.PostSend(0, dat.Suppress, seg))
+			check(e.PostSend(0, hw.Suppress, seg))
 		}
 	}
 }

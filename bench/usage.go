@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	dat "godat/runtime"
+	"godat/hw"
 )
 
 // errUsage is the error of a command line that makes no sense. It has an exit status of its own.
@@ -51,8 +51,8 @@ func twice[T any](what string, list []T) error {
 // unopened makes an error by which an adapter could not be opened as the command line says one of the
 // command line.
 func unopened(err error) error {
-	for _, t := range []dat.ErrorType{dat.TypeProviderNotFound, dat.TypeInvalidParameter} {
-		if errors.Is(err, &dat.Error{Type: t}) {
+	for _, t := range []hw.Type{hw.ProviderNotFound, hw.InvalidParameter} {
+		if errors.Is(err, &hw.Error{Type: t}) {
 			return misused(err)
 		}
 	}

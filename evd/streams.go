@@ -18,9 +18,9 @@ const (
 	// ModeBatch sends recycled batches of events on the channel Batches.
 	ModeBatch // batches of events on the channel Batches
 	// ModeCallback calls Config.Callback, one call at a time.
-	ModeCallback // calls of DispatcherConfig.Callback
+	ModeCallback // calls of evd.Config.Callback
 	// ModeFunc calls Config.Func, in the goroutine that completes the operation.
-	ModeFunc // calls of DispatcherConfig.Func by the goroutine that completes
+	ModeFunc // calls of evd.Config.Func by the goroutine that completes
 )
 
 // ways has what delivers in each mode. A further way of delivery is a file of package delivery,

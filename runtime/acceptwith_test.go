@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
 	"godat/hw"
 )
 
@@ -25,7 +26,7 @@ func TestAConnectionIsAcceptedWithSettingsOfItsOwn(t *testing.T) {
 						}
 						done <- err
 					}()
-					cr := RequestOf(nextEvent(t, l.Requests()))
+					cr := ep.RequestOf(nextEvent(t, l.Requests()))
 					asked, err := cr.Query()
 					require.NoError(t, err)
 					c, err := l.AcceptWith(cr, ConnConfig{Depth: int(asked.Private[0]), Message: 128, Apart: !apart, Private: []byte("welcome")})
@@ -51,7 +52,7 @@ func TestAConnectionIsAcceptedWithSettingsOfItsOwn(t *testing.T) {
 				} else {
 					require.ErrorIs(t, accepted, hw.ErrInvalidParameter, "the channel has no room for its events")
 					require.Error(t, dialed)
-					cause := new(Cause)
+					cause := new(hw.Cause)
 					require.ErrorAs(t, dialed, &cause)
 					assert.Equal(t, "refused", string(cause.Private[:len("refused")]))
 				}

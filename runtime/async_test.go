@@ -10,8 +10,10 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"godat/ep"
 	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/hw/loop"
 )
 
@@ -19,13 +21,13 @@ func TestAsynchronousErrorsBecomeEventsAndLogLines(t *testing.T) {
 	core, logs := observer.New(zap.InfoLevel)
 	ia := open(t, "loop", withLogger(zap.New(core)))
 	qp := &fakeQP{}
-	for kind, want := range map[hw.AsyncKind]EventNumber{
-		hw.AsyncDeviceFatal:   AsyncIACatastrophic,
-		hw.AsyncPortDown:      AsyncIACatastrophic,
-		hw.AsyncQPError:       AsyncEPBroken,
-		hw.AsyncCQOverrun:     AsyncEVDOverflow,
-		hw.AsyncSRQError:      AsyncEPBroken,
-		hw.AsyncProviderError: AsyncProviderError,
+	for kind, want := range map[hw.AsyncKind]event.Number{
+		hw.AsyncDeviceFatal:   event.AsyncIACatastrophic,
+		hw.AsyncPortDown:      event.AsyncIACatastrophic,
+		hw.AsyncQPError:       event.AsyncEPBroken,
+		hw.AsyncCQOverrun:     event.AsyncEVDOverflow,
+		hw.AsyncSRQError:      event.AsyncEPBroken,
+		hw.AsyncProviderError: event.AsyncProviderError,
 	} {
 		cause := errors.New("it happened")
 		for range 5 { // latched: all five make one event
@@ -40,7 +42,7 @@ func TestAsynchronousErrorsBecomeEventsAndLogLines(t *testing.T) {
 		assert.Equal(t, zap.ErrorLevel, entries[0].Level)
 		assert.Equal(t, "it happened", entries[0].ContextMap()["error"])
 	}
-	require.ErrorIs(t, ia.Async().Close(), ErrInvalidState)
+	require.ErrorIs(t, ia.Async().Close(), hw.ErrInvalidState)
 }
 
 type fakeQP struct{ hw.QP }
@@ -62,10 +64,10 @@ func TestTheAsynchronousDispatcherMayBeSharedOrNone(t *testing.T) {
 	assert.Nil(t, none.Async())
 	none.async.report(hw.AsyncEvent{Kind: hw.AsyncDeviceFatal})
 
-	wrong, err := evd.New(evd.Config{QLen: 4, Streams: StreamDTO})
+	wrong, err := evd.New(evd.Config{QLen: 4, Streams: event.StreamDTO})
 	require.NoError(t, err)
 	_, err = Open(context.Background(), "loop", WithAsync(wrong))
-	require.ErrorIs(t, err, ErrInvalidParameter)
+	require.ErrorIs(t, err, hw.ErrInvalidParameter)
 }
 
 // keepQPs opens loop devices and keeps their queue pairs.
@@ -92,28 +94,28 @@ func TestAQueuePairsErrorNamesItsEndpoint(t *testing.T) {
 	ia := open(t, "keep", WithProvider(k))
 	pz, err := ia.NewPZ()
 	require.NoError(t, err)
-	endpoints := make([]*Endpoint, 3)
+	endpoints := make([]*ep.Endpoint, 3)
 	for i := range endpoints {
-		endpoints[i], err = ia.NewEndpoint(EndpointConfig{PZ: pz})
+		endpoints[i], err = ia.NewEndpoint(ep.Config{PZ: pz})
 		require.NoError(t, err)
 	}
 	for i, e := range endpoints {
 		for range 2 { // latched: both make one event for each kind
 			ia.async.report(hw.AsyncEvent{Kind: hw.AsyncQPError, QP: k.qps[i]})
 		}
-		var events [2]Event
+		var events [2]event.Event
 		n, err := ia.Async().Dequeue(events[:])
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
-		assert.Same(t, e, EndpointOf(events[0]))
+		assert.Same(t, e, ep.Of(events[0]))
 		source, why, ok := events[0].Async()
 		assert.True(t, ok)
 		assert.Same(t, e, source)
-		assert.Equal(t, ReasonEPToError, why)
+		assert.Equal(t, event.EPToError, why)
 	}
 	require.NoError(t, endpoints[0].Close())
 	ia.async.report(hw.AsyncEvent{Kind: hw.AsyncQPError, QP: k.qps[0]})
-	var events [2]Event
+	var events [2]event.Event
 	n, err := ia.Async().Dequeue(events[:])
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
@@ -125,15 +127,15 @@ func TestErrorsOfClosedEndpointsMakeRoomForOthers(t *testing.T) {
 	ia := open(t, "keep", WithProvider(k))
 	pz, err := ia.NewPZ()
 	require.NoError(t, err)
-	var events [2]Event
+	var events [2]event.Event
 	for i := range asyncNodes + 10 {
-		e, err := ia.NewEndpoint(EndpointConfig{PZ: pz})
+		e, err := ia.NewEndpoint(ep.Config{PZ: pz})
 		require.NoError(t, err)
 		ia.async.report(hw.AsyncEvent{Kind: hw.AsyncQPError, QP: k.qps[i]})
 		n, err := ia.Async().Dequeue(events[:])
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
-		require.Same(t, e, EndpointOf(events[0]), "endpoint %d", i)
+		require.Same(t, e, ep.Of(events[0]), "endpoint %d", i)
 		require.NoError(t, e.Close())
 	}
 	assert.LessOrEqual(t, len(ia.async.nodes), asyncNodes)
@@ -146,7 +148,7 @@ func TestAnErrorIsLatchedWhileTheAdapterCloses(t *testing.T) {
 	pz, err := ia.NewPZ()
 	require.NoError(t, err)
 	for range asyncNodes {
-		_, err := ia.NewEndpoint(EndpointConfig{PZ: pz})
+		_, err := ia.NewEndpoint(ep.Config{PZ: pz})
 		require.NoError(t, err)
 	}
 	fatal := hw.AsyncEvent{Kind: hw.AsyncDeviceFatal}
@@ -160,11 +162,11 @@ func TestAnErrorIsLatchedWhileTheAdapterCloses(t *testing.T) {
 	ia.async.report(hw.AsyncEvent{Kind: hw.AsyncQPError, QP: k.qps[0]})
 	ia.async.report(fatal)
 	found := 0
-	var events [asyncNodes + 2]Event
+	var events [asyncNodes + 2]event.Event
 	n, err := ia.Async().Dequeue(events[:])
 	require.NoError(t, err)
 	for _, ev := range events[:n] {
-		if ev.Number == AsyncIACatastrophic {
+		if ev.Number == event.AsyncIACatastrophic {
 			found++
 		}
 	}

@@ -1,7 +1,9 @@
 package runtime
 
 import (
+	"godat/ep"
 	"godat/hw"
+	"godat/mem"
 )
 
 // IAAttr are an adapter's attributes: DAT_IA_ATTR. A count that nothing limits is
@@ -62,12 +64,12 @@ type NamedAttr struct{ Name, Value string }
 // together with this library, which adds what some devices lack.
 type ProviderAttr struct {
 	Name                  string
-	Version               [2]int    // of this library: major, minor
-	DAPLVersion           [2]int    // of the API: 2.0
-	LMRTypes              []MemType // how a region may get its memory
+	Version               [2]int        // of this library: major, minor
+	DAPLVersion           [2]int        // of the API: 2.0
+	LMRTypes              []mem.MemType // how a region may get its memory
 	IOVOwnership          IOVOwnership
-	QoS                   QoS
-	CompletionFlags       Flags // those that posts and attributes may use
+	QoS                   ep.QoS
+	CompletionFlags       hw.Flags // those that posts and attributes may use
 	ThreadSafe            bool
 	MaxPrivateData        int // bytes
 	Multipath             bool
@@ -83,7 +85,7 @@ type ProviderAttr struct {
 	AsyncReturnGuaranteed bool // a post never blocks
 	WriteForReadRequired  bool // a read's sink needs RemoteWrite
 	ContextExposure       bool // a read shows the sink's context to the peer
-	RMRScope              RMRScope
+	RMRScope              mem.RMRScope
 	SignalSafe            bool
 	HA                    bool
 	HALoadBalancing       HALoadBalancing

@@ -18,8 +18,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/ep"
+	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/internal/door"
+	"godat/mem"
 )
 
 // bad is a world in which every exported method of every handle gets bad input: a nil
@@ -54,7 +57,7 @@ var again = "Close Free Release Shutdown Receive Stop"
 // Calls that wait for a connection or a completion answer so.
 func ownAnswer(err error) bool {
 	var (
-		event  EventError
+		event  event.Error
 		status hw.StatusError
 	)
 	return errors.As(err, &event) || errors.As(err, &status) || errors.Is(err, context.Canceled) || errors.Is(err, io.EOF)
@@ -63,7 +66,7 @@ func ownAnswer(err error) bool {
 func newBad(t *testing.T) *bad {
 	b := &bad{t: t, own: newObjects(t, "loop"), foreign: newObjects(t, "loop")}
 	b.ia = b.own.ia
-	b.pair = connect(t, b.ia, DispatcherConfig{QLen: 256})
+	b.pair = connect(t, b.ia, evd.Config{QLen: 256})
 	b.pair.establish(t)
 	var cancel context.CancelFunc
 	b.gone, cancel = context.WithCancel(t.Context())
@@ -104,7 +107,7 @@ func TestBadInputGetsACodeFromEveryMethod(t *testing.T) {
 // TestNoHandleIsMissed keeps makers whole: a type with methods that a method of a handle
 // returns is there, too.
 func TestNoHandleIsMissed(t *testing.T) {
-	known := []reflect.Type{reflect.TypeFor[*Buffer]()} // its godoc announces that misuse panics
+	known := []reflect.Type{reflect.TypeFor[*mem.Buffer]()} // its godoc announces that misuse panics
 	for _, m := range makers {
 		known = append(known, reflect.TypeOf(m.handle))
 	}
@@ -159,7 +162,7 @@ func outcomeOf(m reflect.Method, in []reflect.Value) (o outcome, ended bool) {
 			o.out = m.Func.Call(in)
 		}
 		for _, out := range o.out {
-			if seq, ok := out.Interface().(iter.Seq[Event]); ok {
+			if seq, ok := out.Interface().(iter.Seq[event.Event]); ok {
 				for range seq {
 					break
 				}
@@ -196,9 +199,9 @@ func (b *bad) judge(t *testing.T, what string, out []reflect.Value, invalid bool
 	}
 	for _, v := range out {
 		switch v.Interface().(type) {
-		case int, string, Segment, RemoteSegment: // a count says how far a call came; every operation refuses a segment of no region
+		case int, string, mem.Segment, mem.RemoteSegment: // a count says how far a call came; every operation refuses a segment of no region
 		case slog.Value: // the name of a nil handle, as String has it
-		case EndpointState: // the state of a nil endpoint is that of a closed one
+		case ep.State: // the state of a nil endpoint is that of a closed one
 		default:
 			if v.Kind() != reflect.Func && !v.IsZero() {
 				t.Errorf("%s: returns %.80v", what, v)
@@ -229,11 +232,11 @@ func (b *bad) good(t reflect.Type) reflect.Value {
 	v := reflect.New(t).Elem()
 	switch t.Kind() {
 	case reflect.Pointer:
-		if t == reflect.TypeFor[*Endpoint]() {
+		if t == reflect.TypeFor[*ep.Endpoint]() {
 			return reflect.ValueOf(b.endpoint())
 		}
-		if t == reflect.TypeFor[*Buffer]() {
-			pool, err := b.own.pz.NewBufferPool(BufferPoolConfig{Count: 1, Size: 64})
+		if t == reflect.TypeFor[*mem.Buffer]() {
+			pool, err := b.own.pz.NewBufferPool(mem.BufferPoolConfig{Count: 1, Size: 64})
 			return reflect.ValueOf(made(b.t, pool, err).Get())
 		}
 	case reflect.Int, reflect.Int64:
@@ -261,7 +264,7 @@ func (b *bad) good(t reflect.Type) reflect.Value {
 // other objects with it.
 func (b *bad) isHandle(t reflect.Type) bool {
 	return slices.Contains([]reflect.Type{
-		reflect.TypeFor[*Dispatcher](), reflect.TypeFor[*PZ](), reflect.TypeFor[*CNO](), reflect.TypeFor[*Endpoint](),
+		reflect.TypeFor[*evd.Dispatcher](), reflect.TypeFor[*mem.PZ](), reflect.TypeFor[*evd.CNO](), reflect.TypeFor[*ep.Endpoint](),
 	}, t)
 }
 
@@ -309,7 +312,7 @@ func (b *bad) variants(t reflect.Type, depth int) (all []reflect.Value) {
 		}
 	case reflect.Interface:
 		if t.NumMethod() == 0 {
-			add(5, (*Endpoint)(nil), "text")
+			add(5, (*ep.Endpoint)(nil), "text")
 		}
 	default:
 	}
@@ -337,8 +340,8 @@ func (b *bad) strangers(t reflect.Type) (all []reflect.Value) {
 // that is no handle.
 func TestBadHandlesGetACodeFromEveryFunction(t *testing.T) {
 	for _, h := range []any{
-		nil, 5, "text", (*IA)(nil), (*Dispatcher)(nil), (*CNO)(nil), (*PZ)(nil), (*LMR)(nil), (*RMR)(nil),
-		(*Endpoint)(nil), (*SRQ)(nil), (*PSP)(nil), (*RSP)(nil), (*CSP)(nil), (*CR)(nil), (*ep.Adapter)(nil),
+		nil, 5, "text", (*IA)(nil), (*evd.Dispatcher)(nil), (*evd.CNO)(nil), (*mem.PZ)(nil), (*mem.LMR)(nil), (*mem.RMR)(nil),
+		(*ep.Endpoint)(nil), (*ep.SRQ)(nil), (*ep.PSP)(nil), (*ep.RSP)(nil), (*ep.CSP)(nil), (*ep.CR)(nil), (*ep.Adapter)(nil),
 	} {
 		_, err := HandleTypeOf(h)
 		require.ErrorIs(t, err, hw.ErrInvalidHandle, "%T", h)
@@ -346,10 +349,10 @@ func TestBadHandlesGetACodeFromEveryFunction(t *testing.T) {
 	_, err := Open(t.Context(), "loop", nil)
 	var code *hw.Error
 	require.ErrorAs(t, err, &code)
-	for _, ev := range []Event{{}, {Source: (*Endpoint)(nil), Data: (*CR)(nil)}, {Source: (*SRQ)(nil), Data: (*RMR)(nil)}} {
+	for _, ev := range []event.Event{{}, {Source: (*ep.Endpoint)(nil), Data: (*ep.CR)(nil)}, {Source: (*ep.SRQ)(nil), Data: (*mem.RMR)(nil)}} {
 		for of, isNil := range map[string]bool{
-			"EndpointOf": EndpointOf(ev) == nil, "RequestOf": RequestOf(ev) == nil, "RMROf": RMROf(ev) == nil,
-			"SRQOf": SRQOf(ev) == nil, "ConnOf": ConnOf(ev) == nil,
+			"EndpointOf": ep.Of(ev) == nil, "RequestOf": ep.RequestOf(ev) == nil, "RMROf": ep.RMROf(ev) == nil,
+			"SRQOf": ep.SRQOf(ev) == nil, "ConnOf": ConnOf(ev) == nil,
 		} {
 			require.True(t, isNil, of)
 		}

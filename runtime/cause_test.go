@@ -14,6 +14,7 @@ import (
 	"godat/ep"
 	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/mem"
 )
 
@@ -48,18 +49,18 @@ func (r *causeRig) endpoint() *ep.Endpoint {
 	return e
 }
 
-func (r *causeRig) next() Event {
+func (r *causeRig) next() event.Event {
 	select {
 	case ev := <-r.events.C():
 		return ev
 	case <-time.After(20 * time.Second):
 		r.t.Fatal("no event")
-		return Event{}
+		return event.Event{}
 	}
 }
 
 // until takes events up to the first that has one of these numbers.
-func (r *causeRig) until(numbers ...EventNumber) Event {
+func (r *causeRig) until(numbers ...event.Number) event.Event {
 	for {
 		ev := r.next()
 		for _, n := range numbers {
@@ -73,9 +74,9 @@ func (r *causeRig) until(numbers ...EventNumber) Event {
 func (r *causeRig) pair() (a, b *ep.Endpoint) {
 	a, b = r.endpoint(), r.endpoint()
 	require.NoError(r.t, a.Connect(ep.ConnectConfig{Addr: r.address(), Qual: r.point.Qual()}))
-	require.NoError(r.t, ep.RequestOf(r.until(ConnectionRequest)).Accept(b, nil))
-	r.until(Established)
-	r.until(Established)
+	require.NoError(r.t, ep.RequestOf(r.until(event.ConnectionRequest)).Accept(b, nil))
+	r.until(event.Established)
+	r.until(event.Established)
 	return a, b
 }
 
@@ -101,7 +102,7 @@ func TestTheEventOfARefusedConnectionNamesThePeerAndTheCause(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, e.PostRecv(1, 0, m.Segment(0, 64)))
 		require.NoError(t, e.Connect(ep.ConnectConfig{Addr: r.address(), Qual: qual}))
-		for _, want := range []EventNumber{DTOCompletion, NonPeerRejected} {
+		for _, want := range []event.Number{event.DTOCompletion, event.NonPeerRejected} {
 			ev := r.next()
 			require.Equal(t, want, ev.Number)
 			var cause *hw.Cause
@@ -121,8 +122,8 @@ func TestABrokenConnectionSaysWhyOnBothSidesAndInTheLog(t *testing.T) {
 		require.NoError(t, b.PostRecv(1, 0, m.Segment(0, 8)))
 		require.NoError(t, a.PostSend(2, 0, m.Segment(0, 64)))
 		for range 2 {
-			ev := r.until(Broken)
-			require.ErrorIs(t, ev.Err(), EventError(Broken))
+			ev := r.until(event.Broken)
+			require.ErrorIs(t, ev.Err(), event.Error(event.Broken))
 			c := ev.Cause()
 			require.NotNil(t, c)
 			assert.NotNil(t, c.Local)
@@ -162,7 +163,7 @@ func TestAnOrderlyEndNamesTheSideThatEndedItAndIsNotLogged(t *testing.T) {
 		a, _ := r.pair()
 		require.NoError(t, a.Disconnect(ep.Abrupt))
 		for range 2 {
-			ev := r.until(Disconnected)
+			ev := r.until(event.Disconnected)
 			require.NoError(t, ev.Err())
 			want := hw.SidePeer
 			if ep.Of(ev) == a {
@@ -179,7 +180,7 @@ func TestAConnectThatTimesOutSaysSo(t *testing.T) {
 	eachCause(t, func(t *testing.T, r *causeRig) {
 		a := r.endpoint()
 		require.NoError(t, a.Connect(ep.ConnectConfig{Addr: r.address(), Qual: r.point.Qual(), Timeout: 20 * time.Millisecond}))
-		ev := r.until(TimedOut)
+		ev := r.until(event.TimedOut)
 		var cause *hw.Cause
 		require.ErrorAs(t, ev.Err(), &cause)
 		require.ErrorIs(t, cause, hw.ErrTimeout)

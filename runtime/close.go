@@ -6,13 +6,14 @@ import (
 	"go.uber.org/zap"
 
 	"godat/hw"
+	"godat/hw/event"
 )
 
 // Close closes the adapter abruptly, with all that lives on it, in this order: service
 // points; connection requests without an answer, which it rejects; endpoints, whose
 // connections break and whose outstanding work is flushed; shared receive queues;
 // dispatchers, whose waiters return with ABORT and whose channels are closed (those of
-// Conns and Listeners stay open behind [Closed]); CNOs,
+// Conns and Listeners stay open behind [event.Closed]); CNOs,
 // whose waiters return with CNO_DEAD; windows and memory regions; protection zones; the
 // device. The program keeps what it was given: the memory of a region until [mem.LMR.Free],
 // and a buffer, of a pool or a connection, until it gives the buffer back.
@@ -106,7 +107,7 @@ func (ia *IA) closeObjects() error {
 		errs = append(errs, ia.adapter.Close())
 		for _, e := range endpoints {
 			if c, ok := e.Context().(*Conn); ok && errorOf(e.Status()) != nil { // it is closed
-				c.end(Event{})
+				c.end(event.Event{})
 			}
 		}
 	}

@@ -9,7 +9,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
+	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/hw/sim"
 )
 
@@ -127,13 +130,13 @@ func TestACloseThatFailedSucceedsWhenItIsTriedAgain(t *testing.T) {
 				require.NoError(t, err)
 				pz, err := ia.NewPZ()
 				require.NoError(t, err)
-				lmr, err := pz.Alloc(64, AllPrivileges)
+				lmr, err := pz.Alloc(64, hw.AllPrivileges)
 				require.NoError(t, err)
 				d, err := ia.NewDispatcher(channel(8))
 				require.NoError(t, err)
-				e, err := ia.NewEndpoint(EndpointConfig{PZ: pz, Recv: d, Request: d, Conn: d})
+				e, err := ia.NewEndpoint(ep.Config{PZ: pz, Recv: d, Request: d, Conn: d})
 				require.NoError(t, err)
-				psp, err := ia.NewPSP(PSPConfig{Dispatcher: d})
+				psp, err := ia.NewPSP(ep.PSPConfig{Dispatcher: d})
 				require.NoError(t, err)
 
 				require.ErrorIs(t, ia.Close(), errBusy)
@@ -154,17 +157,17 @@ func TestACloseThatFailedSucceedsWhenItIsTriedAgain(t *testing.T) {
 func TestCloseWakesCallbacksThatWaitForOtherObjects(t *testing.T) {
 	for range 20 { // Close takes dispatchers in any order
 		ia := open(t, "loop")
-		queue, err := ia.NewDispatcher(DispatcherConfig{QLen: 1})
+		queue, err := ia.NewDispatcher(evd.Config{QLen: 1})
 		require.NoError(t, err)
-		cno, err := ia.NewCNO(CNOConfig{})
+		cno, err := ia.NewCNO(evd.CNOConfig{})
 		require.NoError(t, err)
 		begun, ended := make(chan struct{}, 2), make(chan error, 2)
-		callBack(t, ia, func([]Event) {
+		callBack(t, ia, func([]event.Event) {
 			begun <- struct{}{}
 			_, _, err := queue.Wait(context.Background(), 1)
 			ended <- err
 		})
-		callBack(t, ia, func([]Event) {
+		callBack(t, ia, func([]event.Event) {
 			begun <- struct{}{}
 			_, err := cno.Wait(context.Background())
 			ended <- err

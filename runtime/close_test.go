@@ -10,7 +10,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
+	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 )
 
 func TestCloseEndsEverythingThatIsOpen(t *testing.T) {
@@ -18,32 +22,32 @@ func TestCloseEndsEverythingThatIsOpen(t *testing.T) {
 	p := connect(t, ia, channel(64))
 	p.establish(t)
 	for i := range 10 {
-		require.NoError(t, p.b.PostRecv(uint64(i), Default, p.mem.Segment(0, 8)))
+		require.NoError(t, p.b.PostRecv(uint64(i), hw.Default, p.mem.Segment(0, 8)))
 	}
-	queue, err := ia.NewDispatcher(DispatcherConfig{QLen: 8})
+	queue, err := ia.NewDispatcher(evd.Config{QLen: 8})
 	require.NoError(t, err)
 	waiting := make(chan error, 2)
-	for _, d := range []*Dispatcher{queue, ia.Async()} {
+	for _, d := range []*evd.Dispatcher{queue, ia.Async()} {
 		go func() {
 			_, _, err := d.Wait(context.Background(), 1)
 			waiting <- err
 		}()
 	}
-	listener, err := ia.NewPSP(PSPConfig{Dispatcher: queue})
+	listener, err := ia.NewPSP(ep.PSPConfig{Dispatcher: queue})
 	require.NoError(t, err)
 	// Until the waiter waits, another call succeeds.
-	for _, d := range []*Dispatcher{queue, ia.Async()} {
+	for _, d := range []*evd.Dispatcher{queue, ia.Async()} {
 		require.Eventually(t, func() bool { _, err := d.Dequeue(nil); return err != nil }, 10*time.Second, time.Millisecond)
 	}
 
 	require.NoError(t, ia.Close())
 	for range 2 {
-		require.ErrorIs(t, <-waiting, ErrAbort)
+		require.ErrorIs(t, <-waiting, hw.ErrAbort)
 	}
 	flushed := 0
 	for ev := range p.events.C() { // closed at the end
-		if ev.Number == DTOCompletion {
-			assert.Equal(t, StatusFlushed, ev.Status)
+		if ev.Number == event.DTOCompletion {
+			assert.Equal(t, hw.StatusFlushed, ev.Status)
 			flushed++
 		}
 	}
@@ -54,26 +58,26 @@ func TestCloseEndsEverythingThatIsOpen(t *testing.T) {
 }
 
 // requireClosed requires that each object of a closed adapter is an invalid handle.
-func requireClosed(t *testing.T, ia *IA, p *pair, psp *PSP) {
+func requireClosed(t *testing.T, ia *IA, p *pair, psp *ep.PSP) {
 	t.Helper()
 	_, err := ia.NewPZ()
 	requireCode(t, err, hw.InvalidHandle, hw.HandleIA)
 	_, err = ia.NewDispatcher(channel(1))
 	requireCode(t, err, hw.InvalidHandle, hw.HandleIA)
-	_, err = ia.NewEndpoint(EndpointConfig{})
+	_, err = ia.NewEndpoint(ep.Config{})
 	requireCode(t, err, hw.InvalidHandle, hw.HandleIA)
-	_, err = ia.NewPSP(PSPConfig{})
+	_, err = ia.NewPSP(ep.PSPConfig{})
 	requireCode(t, err, hw.InvalidHandle, hw.HandleIA)
 	_, err = ia.Query(IAFieldAll, 0)
 	requireCode(t, err, hw.InvalidHandle, hw.HandleIA)
-	require.ErrorIs(t, p.a.PostSend(0, Default), ErrInvalidHandle)
-	require.ErrorIs(t, p.b.Disconnect(Abrupt), ErrInvalidHandle)
-	_, err = p.mem.Query(LMRFieldAll)
-	require.ErrorIs(t, err, ErrInvalidHandle)
+	require.ErrorIs(t, p.a.PostSend(0, hw.Default), hw.ErrInvalidHandle)
+	require.ErrorIs(t, p.b.Disconnect(ep.Abrupt), hw.ErrInvalidHandle)
+	_, err = p.mem.Query(mem.LMRFieldAll)
+	require.ErrorIs(t, err, hw.ErrInvalidHandle)
 	require.NoError(t, p.mem.Free(), "nothing is left to free")
 	require.NoError(t, p.pz.Close())
 	_, err = p.events.Query(0)
-	require.ErrorIs(t, err, ErrInvalidHandle)
+	require.ErrorIs(t, err, hw.ErrInvalidHandle)
 	require.NoError(t, psp.Close())
 	assert.Zero(t, ia.MemoryStats())
 }
@@ -117,11 +121,11 @@ func TestOpeningAndClosingMayRaceWithEverything(t *testing.T) {
 			wg.Go(func() {
 				for {
 					err := useAdapter(ia)
-					if errors.Is(err, ErrInsufficientResources) {
+					if errors.Is(err, hw.ErrInsufficientResources) {
 						continue // a post found its dispatcher ended
 					}
 					if err != nil {
-						assert.ErrorIs(t, err, ErrInvalidHandle)
+						assert.ErrorIs(t, err, hw.ErrInvalidHandle)
 						return
 					}
 				}
@@ -143,15 +147,15 @@ func useAdapter(ia *IA) error {
 	if err != nil {
 		return err
 	}
-	lmr, err := pz.Alloc(64, AllPrivileges)
+	lmr, err := pz.Alloc(64, hw.AllPrivileges)
 	if err != nil {
 		return err
 	}
-	e, err := ia.NewEndpoint(EndpointConfig{PZ: pz, Recv: d, Request: d, Conn: d})
+	e, err := ia.NewEndpoint(ep.Config{PZ: pz, Recv: d, Request: d, Conn: d})
 	if err != nil {
 		return err
 	}
-	if err := e.PostRecv(1, Default, lmr.Segment(0, 64)); err != nil {
+	if err := e.PostRecv(1, hw.Default, lmr.Segment(0, 64)); err != nil {
 		return err
 	}
 	return e.Close()

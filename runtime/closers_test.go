@@ -18,7 +18,10 @@ import (
 	"pgregory.net/rapid"
 
 	"godat/ep"
+	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 )
 
 var closingPrograms = flag.Int("closing.programs", 300, "random programs of closers to run on loop; a tenth of that on iwarp")
@@ -55,9 +58,9 @@ func (c *closer) run() error {
 type closingWorld struct {
 	t        *rapid.T
 	ia       *IA
-	pz       *PZ
-	lmr      *LMR
-	events   *Dispatcher // of the endpoints
+	pz       *mem.PZ
+	lmr      *mem.LMR
+	events   *evd.Dispatcher // of the endpoints
 	listener *Listener
 	points   []uint64 // the qualifiers
 	answers  []int    // what the program does with each request
@@ -84,17 +87,17 @@ func (w *closingWorld) add(kind string, closeIt func() error) {
 
 // dispatcher makes a dispatcher of a mode that the generator draws, for requests or
 // other events.
-func (w *closingWorld) dispatcher(cfg DispatcherConfig) *Dispatcher {
+func (w *closingWorld) dispatcher(cfg evd.Config) *evd.Dispatcher {
 	d, err := w.ia.NewDispatcher(cfg)
 	require.NoError(w.t, err)
 	w.add("dispatcher", d.Close)
 	return d
 }
 
-func (w *closingWorld) endpoint(srq *SRQ) *Endpoint {
-	cfg := EndpointConfig{PZ: w.pz, Recv: w.events, Request: w.events, Conn: w.events, SRQ: srq}
+func (w *closingWorld) endpoint(srq *ep.SRQ) *ep.Endpoint {
+	cfg := ep.Config{PZ: w.pz, Recv: w.events, Request: w.events, Conn: w.events, SRQ: srq}
 	if srq != nil {
-		cfg.Attr = &EndpointAttr{MaxRequestDTOs: 1}
+		cfg.Attr = &ep.Attr{MaxRequestDTOs: 1}
 	}
 	e, err := w.ia.NewEndpoint(cfg)
 	require.NoError(w.t, err)
@@ -112,18 +115,18 @@ func newClosingWorld(t *rapid.T, provider string) *closingWorld {
 	w.pz, err = ia.NewPZ()
 	require.NoError(t, err)
 	w.add("zone", w.pz.Close)
-	w.lmr, err = w.pz.Alloc(64, AllPrivileges)
+	w.lmr, err = w.pz.Alloc(64, hw.AllPrivileges)
 	require.NoError(t, err)
 	w.add("region", w.lmr.Free)
-	w.events = w.dispatcher(DispatcherConfig{QLen: 256, Mode: ModeChannel})
-	srq, err := ia.NewSRQ(w.pz, SRQAttr{MaxRecvDTOs: 4, MaxRecvIOV: 1})
+	w.events = w.dispatcher(evd.Config{QLen: 256, Mode: evd.ModeChannel})
+	srq, err := ia.NewSRQ(w.pz, ep.SRQAttr{MaxRecvDTOs: 4, MaxRecvIOV: 1})
 	require.NoError(t, err)
 	w.add("SRQ", srq.Close)
 	w.endpoint(srq)
-	cno, err := ia.NewCNO(CNOConfig{})
+	cno, err := ia.NewCNO(evd.CNOConfig{})
 	require.NoError(t, err)
 	w.add("CNO", cno.Close)
-	w.dispatcher(DispatcherConfig{QLen: 4, CNO: cno})
+	w.dispatcher(evd.Config{QLen: 4, CNO: cno})
 	for range rapid.IntRange(1, 3).Draw(t, "points") {
 		w.listen(rapid.IntRange(0, 2).Draw(t, "kind"))
 	}
@@ -135,24 +138,24 @@ func newClosingWorld(t *rapid.T, provider string) *closingWorld {
 // listen makes a service point of a kind, with a dispatcher of a mode that the
 // generator draws.
 func (w *closingWorld) listen(kind int) {
-	cfg := DispatcherConfig{QLen: 4, Mode: DispatcherMode(rapid.IntRange(0, 2).Draw(w.t, "mode"))}
+	cfg := evd.Config{QLen: 4, Mode: evd.Mode(rapid.IntRange(0, 2).Draw(w.t, "mode"))}
 	if rapid.Bool().Draw(w.t, "callback") {
-		cfg.Mode, cfg.Callback = ModeCallback, w.answerAll
+		cfg.Mode, cfg.Callback = evd.ModeCallback, w.answerAll
 	}
 	d := w.dispatcher(cfg)
 	switch kind {
 	case 0, 1:
-		p, err := w.ia.NewPSP(PSPConfig{Dispatcher: d, Flags: []PSPFlags{PSPConsumer, PSPProvider}[kind]})
+		p, err := w.ia.NewPSP(ep.PSPConfig{Dispatcher: d, Flags: []ep.PSPFlags{ep.PSPConsumer, ep.PSPProvider}[kind]})
 		require.NoError(w.t, err)
 		w.points = append(w.points, p.Qual())
 		w.add("service point", p.Close)
 	default:
-		p, err := w.ia.NewRSP(RSPConfig{Dispatcher: d, Endpoint: w.endpoint(nil)})
+		p, err := w.ia.NewRSP(ep.RSPConfig{Dispatcher: d, Endpoint: w.endpoint(nil)})
 		require.NoError(w.t, err)
 		w.points = append(w.points, p.Qual())
 		w.add("service point", p.Close)
 	}
-	if cfg.Mode != ModeCallback && rapid.Bool().Draw(w.t, "consumed") {
+	if cfg.Mode != evd.ModeCallback && rapid.Bool().Draw(w.t, "consumed") {
 		w.consume(d)
 	}
 }
@@ -173,8 +176,8 @@ func (w *closingWorld) serve(provider string) {
 	w.add("listener", l.Close)
 	w.add("listener", func() error { return l.Shutdown(context.Background()) })
 	w.consumers.Go(func() {
-		for ev := <-l.Requests(); ev.Number != Closed; ev = <-l.Requests() {
-			_, err := l.Accept(RequestOf(ev), nil)
+		for ev := <-l.Requests(); ev.Number != event.Closed; ev = <-l.Requests() {
+			_, err := l.Accept(ep.RequestOf(ev), nil)
 			w.failUnlessCoded(err)
 		}
 	})
@@ -185,7 +188,7 @@ func (w *closingWorld) dial() {
 	_, err := w.listener.Dial(w.listener.Addr(), nil)
 	w.failUnlessCoded(err)
 	_, err = w.ia.Dial(context.Background(), w.listener.Addr(), ConnConfig{Depth: 1, Message: 64})
-	var end EventError
+	var end event.Error
 	if !errors.As(err, &end) {
 		w.failUnlessCoded(err)
 	}
@@ -200,17 +203,17 @@ func (w *closingWorld) failUnlessCoded(err error) {
 }
 
 // consume answers the requests of a dispatcher until the dispatcher is closed.
-func (w *closingWorld) consume(d *Dispatcher) {
+func (w *closingWorld) consume(d *evd.Dispatcher) {
 	w.consumers.Go(func() {
 		for ev := range d.Events(context.Background()) {
-			w.answerAll([]Event{ev})
+			w.answerAll([]event.Event{ev})
 		}
 	})
 }
 
-func (w *closingWorld) answerAll(evs []Event) {
+func (w *closingWorld) answerAll(evs []event.Event) {
 	for _, ev := range evs {
-		if cr := RequestOf(ev); cr != nil {
+		if cr := ep.RequestOf(ev); cr != nil {
 			w.answer(cr, w.answers[int(w.answered.Add(1))%len(w.answers)])
 		}
 	}
@@ -218,19 +221,19 @@ func (w *closingWorld) answerAll(evs []Event) {
 
 // answer does one of several things with a request. The adapter, and with it whatever
 // the answer needs, may be closed at any time.
-func (w *closingWorld) answer(cr *CR, how int) {
+func (w *closingWorld) answer(cr *ep.CR, how int) {
 	var err error
 	switch how {
 	case 0:
 		err = cr.Reject(nil)
 	case 1:
-		if e, newErr := w.ia.NewEndpoint(EndpointConfig{PZ: w.pz, Conn: w.events}); newErr == nil {
+		if e, newErr := w.ia.NewEndpoint(ep.Config{PZ: w.pz, Conn: w.events}); newErr == nil {
 			err = cr.Accept(e, nil)
 		}
 	case 2:
 		p, queryErr := cr.Query()
 		if queryErr == nil && p.Endpoint != nil {
-			_ = p.Endpoint.Modify(ep.FieldPZ|ep.FieldConnectEVD, EndpointParam{PZ: w.pz, Conn: w.events})
+			_ = p.Endpoint.Modify(ep.FieldPZ|ep.FieldConnectEVD, ep.Param{PZ: w.pz, Conn: w.events})
 			err = cr.Accept(nil, nil)
 		}
 	case 3:
@@ -247,13 +250,13 @@ func (w *closingWorld) make() {
 	for range 8 {
 		d, err := w.ia.NewDispatcher(channel(4))
 		if err == nil {
-			_, err = w.ia.NewPSP(PSPConfig{Dispatcher: d, Flags: PSPProvider})
+			_, err = w.ia.NewPSP(ep.PSPConfig{Dispatcher: d, Flags: ep.PSPProvider})
 		}
 		if err == nil {
-			_, err = w.ia.NewEndpoint(EndpointConfig{PZ: w.pz, Recv: d, Request: d, Conn: d})
+			_, err = w.ia.NewEndpoint(ep.Config{PZ: w.pz, Recv: d, Request: d, Conn: d})
 		}
 		if err != nil {
-			if !errors.Is(err, ErrInvalidHandle) {
+			if !errors.Is(err, hw.ErrInvalidHandle) {
 				w.fail(err)
 			}
 			return
@@ -294,9 +297,9 @@ func (w *closingWorld) program(peer *closingPeer) {
 // closingPeer is an adapter whose endpoints ask for connections, without a time limit.
 type closingPeer struct {
 	ia    *IA
-	pz    *PZ
-	conn  *Dispatcher
-	asked []*Endpoint
+	pz    *mem.PZ
+	conn  *evd.Dispatcher
+	asked []*ep.Endpoint
 }
 
 func newClosingPeer(t *testing.T, provider string) *closingPeer {
@@ -310,19 +313,19 @@ func newClosingPeer(t *testing.T, provider string) *closingPeer {
 }
 
 func (p *closingPeer) ask(to *IA, qual uint64) error {
-	e, err := p.ia.NewEndpoint(EndpointConfig{PZ: p.pz, Conn: p.conn})
+	e, err := p.ia.NewEndpoint(ep.Config{PZ: p.pz, Conn: p.conn})
 	if err != nil {
 		return err
 	}
 	p.asked = append(p.asked, e)
-	return e.Connect(ConnectConfig{Addr: to.Attr().Address, Qual: qual})
+	return e.Connect(ep.ConnectConfig{Addr: to.Attr().Address, Qual: qual})
 }
 
 // finish waits until every endpoint that asked has an event of the outcome. The other
 // adapter is closed.
 func (p *closingPeer) finish() error {
 	for left := len(p.asked); left > 0; {
-		if (<-p.conn.C()).Number != Established {
+		if (<-p.conn.C()).Number != event.Established {
 			left--
 		}
 	}

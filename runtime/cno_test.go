@@ -8,7 +8,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
+	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/hw/sim"
 )
 
@@ -20,19 +23,19 @@ func TestOneCNOServesAllDispatchers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ia := open(t, name, opts...)
-			cno, err := ia.NewCNO(CNOConfig{})
+			cno, err := ia.NewCNO(evd.CNOConfig{})
 			require.NoError(t, err)
-			var ds []*Dispatcher
+			var ds []*evd.Dispatcher
 			for range 4 {
-				d, err := ia.NewDispatcher(DispatcherConfig{QLen: 64, CNO: cno})
+				d, err := ia.NewDispatcher(evd.Config{QLen: 64, CNO: cno})
 				require.NoError(t, err)
 				ds = append(ds, d)
 			}
 			require.NoError(t, ia.Async().ModifyCNO(cno))
 			ds = append(ds, ia.Async())
-			next := func() Event {
+			next := func() event.Event {
 				for {
-					var buf [1]Event
+					var buf [1]event.Event
 					for _, d := range ds {
 						n, err := d.Dequeue(buf[:])
 						require.NoError(t, err)
@@ -48,48 +51,48 @@ func TestOneCNOServesAllDispatchers(t *testing.T) {
 			}
 			pz, err := ia.NewPZ()
 			require.NoError(t, err)
-			lmr, err := pz.Alloc(64, AllPrivileges)
+			lmr, err := pz.Alloc(64, hw.AllPrivileges)
 			require.NoError(t, err)
-			cfg := EndpointConfig{PZ: pz, Recv: ds[0], Request: ds[1], Conn: ds[2]}
+			cfg := ep.Config{PZ: pz, Recv: ds[0], Request: ds[1], Conn: ds[2]}
 			a, err := ia.NewEndpoint(cfg)
 			require.NoError(t, err)
 			b, err := ia.NewEndpoint(cfg)
 			require.NoError(t, err)
-			psp, err := ia.NewPSP(PSPConfig{Dispatcher: ds[3]})
+			psp, err := ia.NewPSP(ep.PSPConfig{Dispatcher: ds[3]})
 			require.NoError(t, err)
-			require.NoError(t, a.Connect(ConnectConfig{Addr: ia.Attr().Address, Qual: psp.Qual()}))
-			require.NoError(t, RequestOf(next()).Accept(b, nil))
-			assert.Equal(t, Established, next().Number)
-			assert.Equal(t, Established, next().Number)
+			require.NoError(t, a.Connect(ep.ConnectConfig{Addr: ia.Attr().Address, Qual: psp.Qual()}))
+			require.NoError(t, ep.RequestOf(next()).Accept(b, nil))
+			assert.Equal(t, event.Established, next().Number)
+			assert.Equal(t, event.Established, next().Number)
 			for i := range uint64(50) {
-				require.NoError(t, b.PostRecv(2*i, Default, lmr.Segment(0, 8)))
-				require.NoError(t, a.PostSend(2*i+1, Default, lmr.Segment(8, 8)))
+				require.NoError(t, b.PostRecv(2*i, hw.Default, lmr.Segment(0, 8)))
+				require.NoError(t, a.PostSend(2*i+1, hw.Default, lmr.Segment(8, 8)))
 				assert.Equal(t, 4*i+1, next().Cookie+next().Cookie)
 			}
-			require.NoError(t, a.Disconnect(Graceful))
-			assert.Equal(t, Disconnected, next().Number)
-			assert.Equal(t, Disconnected, next().Number)
+			require.NoError(t, a.Disconnect(ep.Graceful))
+			assert.Equal(t, event.Disconnected, next().Number)
+			assert.Equal(t, event.Disconnected, next().Number)
 		})
 	}
 }
 
 func TestACNOLivesOnItsAdapter(t *testing.T) {
 	ia, other := open(t, "loop"), open(t, "loop")
-	cno, err := ia.NewCNO(CNOConfig{})
+	cno, err := ia.NewCNO(evd.CNOConfig{})
 	require.NoError(t, err)
-	_, err = other.NewDispatcher(DispatcherConfig{QLen: 1, CNO: cno})
+	_, err = other.NewDispatcher(evd.Config{QLen: 1, CNO: cno})
 	requireCode(t, err, hw.InvalidHandle, hw.HandleCNO)
-	p, err := cno.Query(CNOFieldAll)
+	p, err := cno.Query(evd.CNOFieldAll)
 	require.NoError(t, err)
-	assert.Equal(t, CNOParam{IA: ia}, p)
-	d, err := ia.NewDispatcher(DispatcherConfig{QLen: 1, CNO: cno})
+	assert.Equal(t, evd.CNOParam{IA: ia}, p)
+	d, err := ia.NewDispatcher(evd.Config{QLen: 1, CNO: cno})
 	require.NoError(t, err)
-	q, err := d.Query(DispatcherFieldAll)
+	q, err := d.Query(evd.FieldAll)
 	require.NoError(t, err)
 	assert.Same(t, ia, q.IA)
 	assert.Same(t, cno, q.CNO)
 	require.NoError(t, d.Close())
-	q, err = ia.Async().Query(DispatcherFieldAll)
+	q, err = ia.Async().Query(evd.FieldAll)
 	require.NoError(t, err)
 	assert.Same(t, ia, q.IA)
 
@@ -97,19 +100,19 @@ func TestACNOLivesOnItsAdapter(t *testing.T) {
 	require.NoError(t, ia.Close())
 	_, err = cno.Wait(context.Background())
 	requireCode(t, err, hw.InvalidHandle, hw.HandleCNO)
-	_, err = ia.NewCNO(CNOConfig{})
+	_, err = ia.NewCNO(evd.CNOConfig{})
 	requireCode(t, err, hw.InvalidHandle, hw.HandleIA)
 }
 
 func TestAnAgentMayNotCloseItsAdapter(t *testing.T) {
 	ia := open(t, "loop")
 	closed := make(chan error, 2)
-	cno, err := ia.NewCNO(CNOConfig{Agent: func(*Dispatcher) {
+	cno, err := ia.NewCNO(evd.CNOConfig{Agent: func(*evd.Dispatcher) {
 		closed <- ia.Close()
 		closed <- ia.CloseGraceful()
 	}})
 	require.NoError(t, err)
-	d, err := ia.NewDispatcher(DispatcherConfig{QLen: 1, CNO: cno, Streams: StreamSoftware})
+	d, err := ia.NewDispatcher(evd.Config{QLen: 1, CNO: cno, Streams: event.StreamSoftware})
 	require.NoError(t, err)
 	require.NoError(t, d.PostSoftware(nil))
 	requireCode(t, <-closed, hw.InvalidState, hw.NoSubtype)

@@ -36,9 +36,9 @@ type Conn struct {
 	// Endpoint is the connection's endpoint, for RDMA; events of its operations come to
 	// Events, too, and before the event of the connection's end: a post on a connection
 	// that has ended is INVALID_STATE/EP_DISCONNECTED. Cookies whose highest bit is set are
-	// the connection's, and posts with them are INVALID_PARAMETER; [Contexts] makes others.
+	// the connection's, and posts with them are INVALID_PARAMETER; [evd.Contexts] makes others.
 	// The program does not close the endpoint.
-	Endpoint *Endpoint
+	Endpoint *ep.Endpoint
 	// Context is a value of the program's, which the library does not touch. What
 	// ConnConfig.Setup puts there is seen by every goroutine that has the connection
 	// from Accept, Dial or an event. A program that sets it later, when Accept or
@@ -88,7 +88,7 @@ const (
 // Conn, as Closed does. For the event that ends a connection, it also gives the connection's place in
 // its listener back (see [ConnConfig].Conns): that event is the last one, so the program
 // has taken all events of the connection.
-func ConnOf(ev Event) *Conn {
+func ConnOf(ev event.Event) *Conn {
 	c, _ := ep.Of(ev).Context().(*Conn)
 	switch {
 	case ev.Number == event.DTOCompletion || c == nil:
@@ -138,7 +138,7 @@ func filterConn(source any, number event.Number, status hw.Status, cookie uint64
 		default:
 		}
 	case number.Stream() == event.StreamConnection:
-		c.end(Event{Number: number, Source: source, Data: data})
+		c.end(event.Event{Number: number, Source: source, Data: data})
 	}
 	return true
 }
@@ -151,9 +151,9 @@ func filterConn(source any, number event.Number, status hw.Status, cookie uint64
 // buffers and memory until the program closes it, or the listener that made it.
 // Connections that one Listener made share its channel, unless ConnConfig.Apart is set.
 // The channel stays open. When the connection or listener that it belongs to has been
-// closed, or the adapter, the event [Closed] comes behind all others, once: of several goroutines that
+// closed, or the adapter, the event [event.Closed] comes behind all others, once: of several goroutines that
 // receive from the channel one gets it, and tells the others, as by a channel that it closes.
-func (c *Conn) Events() <-chan Event {
+func (c *Conn) Events() <-chan event.Event {
 	if c == nil {
 		return nil
 	}
@@ -161,7 +161,7 @@ func (c *Conn) Events() <-chan Event {
 }
 
 // Batches is Events for a connection with ConnConfig.Batches, nil for others: the same
-// events, many at a time; [Closed] is alone in the last batch. The program calls Release for each batch when it has handled
+// events, many at a time; [event.Closed] is alone in the last batch. The program calls Release for each batch when it has handled
 // its events:
 //
 //	case batch := <-c.Batches():
@@ -169,7 +169,7 @@ func (c *Conn) Events() <-chan Event {
 //			// as an event of Events
 //		}
 //		batch.Release()
-func (c *Conn) Batches() <-chan *Batch {
+func (c *Conn) Batches() <-chan *evd.Batch {
 	if c == nil {
 		return nil
 	}
@@ -181,7 +181,7 @@ func (c *Conn) Batches() <-chan *Batch {
 // [evd.Dispatcher.Dequeue] does, which says what a loop of it costs. A program that polls looks
 // into Events from time to time, where the connection's end comes. A closed connection and one
 // without ConnConfig.Queue are INVALID_HANDLE. DAT: dat_evd_dequeue.
-func (c *Conn) Dequeue(buf []Event) (int, error) {
+func (c *Conn) Dequeue(buf []event.Event) (int, error) {
 	if c == nil {
 		return 0, closedConn("runtime.Conn.Dequeue")
 	}
@@ -189,7 +189,7 @@ func (c *Conn) Dequeue(buf []Event) (int, error) {
 }
 
 // PZ is the zone of the connection's memory.
-func (c *Conn) PZ() *PZ {
+func (c *Conn) PZ() *mem.PZ {
 	if c == nil {
 		return nil
 	}
@@ -204,22 +204,22 @@ func (c *Conn) PZ() *PZ {
 //
 // A nil or closed connection is INVALID_HANDLE/EP; other errors are those of
 // [mem.PZ.Alloc].
-func (c *Conn) Alloc(size int, privileges Privileges) (*LMR, error) {
+func (c *Conn) Alloc(size int, privileges hw.Privileges) (*mem.LMR, error) {
 	const op = "runtime.Conn.Alloc"
-	return region(c, op, func() (*LMR, error) { return c.memory.Alloc(door.Key{}, op, c.pz, size, privileges) })
+	return region(c, op, func() (*mem.LMR, error) { return c.memory.Alloc(door.Key{}, op, c.pz, size, privileges) })
 }
 
 // Register makes a region of the program's memory in the connection's zone, so that
 // connections with zones of their own can share that memory. Free or the connection's
 // close ends the region, and leaves the memory to the program. A nil or closed connection
 // is INVALID_HANDLE/EP; other errors are those of [mem.PZ.Register].
-func (c *Conn) Register(buf []byte, privileges Privileges) (*LMR, error) {
+func (c *Conn) Register(buf []byte, privileges hw.Privileges) (*mem.LMR, error) {
 	const op = "runtime.Conn.Register"
-	return region(c, op, func() (*LMR, error) { return c.memory.Register(door.Key{}, op, c.pz, buf, privileges) })
+	return region(c, op, func() (*mem.LMR, error) { return c.memory.Register(door.Key{}, op, c.pz, buf, privileges) })
 }
 
 // region makes a region of a connection that is not closed.
-func region(c *Conn, op string, do func() (*LMR, error)) (*LMR, error) {
+func region(c *Conn, op string, do func() (*mem.LMR, error)) (*mem.LMR, error) {
 	if c == nil {
 		return nil, closedConn(op)
 	}

@@ -5,6 +5,11 @@ package runtime
 import (
 	"testing"
 
+	"godat/ep"
+	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -17,11 +22,11 @@ func TestAMessageAllocatesNothing(t *testing.T) {
 	require.NoError(t, err)
 	server := accept(t, l)
 	for range 2 {
-		require.Equal(t, Established, nextEvent(t, l.Events()).Number)
+		require.Equal(t, event.Established, nextEvent(t, l.Events()).Number)
 	}
-	for name, send := range map[string]func(b *Buffer) error{
+	for name, send := range map[string]func(b *mem.Buffer) error{
 		"sent": client.Send,
-		"queued": func(b *Buffer) error {
+		"queued": func(b *mem.Buffer) error {
 			if err := client.Queue(b); err != nil {
 				return err
 			}
@@ -47,11 +52,11 @@ func TestADoOfOneOperationAllocatesNothing(t *testing.T) {
 	client, err := l.Dial(l.Addr(), nil)
 	require.NoError(t, err)
 	server := accept(t, l)
-	mine, err := client.Alloc(64, AllPrivileges)
+	mine, err := client.Alloc(64, hw.AllPrivileges)
 	require.NoError(t, err)
-	theirs, err := server.Alloc(64, AllPrivileges)
+	theirs, err := server.Alloc(64, hw.AllPrivileges)
 	require.NoError(t, err)
-	write := DTO{Op: OpWrite, Segment: mine.Segment(0, 64), Remote: theirs.Remote(0, 64)}
+	write := ep.DTO{Op: hw.OpWrite, Segment: mine.Segment(0, 64), Remote: theirs.Remote(0, 64)}
 	assert.Zero(t, testing.AllocsPerRun(100, func() {
 		if err := client.Do(t.Context(), write); err != nil {
 			t.Error(err)

@@ -8,11 +8,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
+	"godat/evd"
 	"godat/hw"
+	"godat/mem"
 )
 
 // nextBatch takes the next batch of a channel.
-func nextBatch(t testing.TB, batches <-chan *Batch) *Batch {
+func nextBatch(t testing.TB, batches <-chan *evd.Batch) *evd.Batch {
 	t.Helper()
 	select {
 	case b := <-batches:
@@ -70,7 +73,7 @@ func TestEventsComeInBatches(t *testing.T) {
 
 // serveBatches accepts a connection, and sends its messages back until it ends.
 func serveBatches(l *Listener, apart bool) error {
-	c, err := l.Accept(RequestOf(<-l.Requests()), nil)
+	c, err := l.Accept(ep.RequestOf(<-l.Requests()), nil)
 	if err != nil {
 		return err
 	}
@@ -126,7 +129,7 @@ func TestReceivesThatFoundNoBufferArePostedLater(t *testing.T) {
 	onEach(t, func(t *testing.T, ia *IA) {
 		const depth = 8
 		l, client, server := both(t, ia, ConnConfig{Depth: depth, Message: 64})
-		var kept []*Buffer
+		var kept []*mem.Buffer
 		for range buffersPerDepth * depth {
 			require.NoError(t, client.SendBytes([]byte("message")))
 			kept = append(kept, server.Message(nextEvent(t, server.Events())))
@@ -148,7 +151,7 @@ func TestReceivesThatFoundNoBufferArePostedLater(t *testing.T) {
 
 func TestAProgramThatSetsItsReceivesHasAllOfThem(t *testing.T) {
 	ia := open(t, "loop")
-	cfg := ConnConfig{Depth: 16, Attr: &EndpointAttr{MaxRecvDTOs: 18}}
+	cfg := ConnConfig{Depth: 16, Attr: &ep.Attr{MaxRecvDTOs: 18}}
 	require.NoError(t, cfg.complete("test", ia.attr))
 	assert.Equal(t, 16, cfg.receives())
 }

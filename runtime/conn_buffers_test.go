@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 )
 
 func TestABufferThatIsKeptIsNamedAtTheEnd(t *testing.T) {
@@ -25,7 +27,7 @@ func TestABufferThatIsKeptIsNamedAtTheEnd(t *testing.T) {
 }
 
 // takeMessage is a handler that keeps its message.
-func takeMessage(c *Conn, ev Event) *Buffer { return c.Message(ev) }
+func takeMessage(c *Conn, ev event.Event) *mem.Buffer { return c.Message(ev) }
 
 func TestAMessageThatIsKeptIsNamedByTheCallThatTookIt(t *testing.T) {
 	onEach(t, func(t *testing.T, ia *IA) {
@@ -84,7 +86,7 @@ func TestAProgramHasDepthBuffersOfItsOwn(t *testing.T) {
 
 // allBack reports whether the pool has all buffers that Buffer may give out.
 func allBack(c *Conn) bool {
-	var got []*Buffer
+	var got []*mem.Buffer
 	for b := c.Buffer(); b != nil; b = c.Buffer() {
 		got = append(got, b)
 	}
@@ -99,7 +101,7 @@ func TestACallWaitsForABuffer(t *testing.T) {
 		l, client, server := both(t, ia, ConnConfig{Depth: 1, Message: 64})
 		b, err := client.WaitBuffer(within(t))
 		require.NoError(t, err)
-		got := make(chan *Buffer)
+		got := make(chan *mem.Buffer)
 		wait := func() {
 			b, _ := client.WaitBuffer(within(t))
 			got <- b

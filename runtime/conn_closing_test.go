@@ -9,6 +9,7 @@ import (
 
 	"godat/ep"
 	"godat/hw"
+	"godat/mem"
 )
 
 // onTwo runs a test on two adapters of each provider that can have both in one process.
@@ -72,16 +73,16 @@ func TestAShutdownThatWaitsEndsWithItsAdapter(t *testing.T) {
 			t.Cleanup(func() { c.Release(b) })
 		},
 		"for a send of the program's": func(c *Conn) {
-			m, err := c.Alloc(8, LocalRead)
+			m, err := c.Alloc(8, hw.LocalRead)
 			require.NoError(t, err)
-			require.NoError(t, c.Endpoint.PostSend(1, Default, m.Segment(0, 8)))
+			require.NoError(t, c.Endpoint.PostSend(1, hw.Default, m.Segment(0, 8)))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server, client := open(t, "loop"), open(t, "loop")
 			cfg := ConnConfig{Depth: 1, Message: 64, Attr: &ep.Attr{ReceiverNotReady: time.Hour}}
 			l := listen(t, server, cfg)
-			go func() { _, _ = l.Accept(RequestOf(<-l.Requests()), nil) }()
+			go func() { _, _ = l.Accept(ep.RequestOf(<-l.Requests()), nil) }()
 			c := dial(t, client, l, cfg)
 			up := ConnOf(nextEvent(t, l.Events()))
 			say(t, c, "one")
@@ -106,7 +107,7 @@ func TestAListenersCloseWaitsForTheConnectionsBeingMade(t *testing.T) {
 			return err
 		},
 		"accept": func(l *Listener) error {
-			_, err := l.Accept(RequestOf(<-l.Requests()), nil)
+			_, err := l.Accept(ep.RequestOf(<-l.Requests()), nil)
 			return err
 		},
 	}
@@ -198,7 +199,7 @@ func TestConnectionsRefuseWhatIsNilClosedOrAnotherAdapters(t *testing.T) {
 		closed, err := ia.NewPZ()
 		require.NoError(t, err)
 		require.NoError(t, closed.Close())
-		for _, pz := range []*PZ{foreign, closed} {
+		for _, pz := range []*mem.PZ{foreign, closed} {
 			_, err = ia.Dial(within(t), "", ConnConfig{PZ: pz})
 			requireCode(t, err, hw.InvalidHandle, hw.HandlePZ)
 			_, err = ia.Listen(within(t), "", ConnConfig{PZ: pz})

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
+	"godat/hw/event"
 )
 
 func TestTheEndOfAConnectionGivesItsPlaceBack(t *testing.T) {
@@ -22,7 +23,7 @@ func TestTheEndOfAConnectionGivesItsPlaceBack(t *testing.T) {
 						dialed <- c
 					}()
 					server := accept(t, l)
-					require.Equal(t, Established, nextEvent(t, server.Events()).Number)
+					require.Equal(t, event.Established, nextEvent(t, server.Events()).Number)
 					require.NoError(t, (<-dialed).Close())
 					if apart {
 						_, err := server.Receive(within(t))
@@ -45,7 +46,7 @@ func TestTheEndOfAConnectionGivesItsPlaceBack(t *testing.T) {
 }
 
 // endsOf counts the events in the channel, and how many of them are ends of c.
-func endsOf(c *Conn, events <-chan Event) (ends int) {
+func endsOf(c *Conn, events <-chan event.Event) (ends int) {
 	for {
 		select {
 		case ev, ok := <-events:

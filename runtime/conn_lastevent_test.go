@@ -10,28 +10,30 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
 	"godat/hw"
+	"godat/mem"
 )
 
 // posters are the ways to post on a connection's endpoint. Each returns how many posts
 // were taken.
-var posters = map[string]func(c *Conn, m *LMR, cookie uint64) (int, error){
-	"an RDMA write": func(c *Conn, m *LMR, cookie uint64) (int, error) {
-		return taken(c.Endpoint.PostRDMAWrite(cookie, 0, RemoteSegment{Addr: 4096, Len: 8, Context: 1}, m.Segment(0, 8)))
+var posters = map[string]func(c *Conn, m *mem.LMR, cookie uint64) (int, error){
+	"an RDMA write": func(c *Conn, m *mem.LMR, cookie uint64) (int, error) {
+		return taken(c.Endpoint.PostRDMAWrite(cookie, 0, mem.RemoteSegment{Addr: 4096, Len: 8, Context: 1}, m.Segment(0, 8)))
 	},
-	"two segments": func(c *Conn, m *LMR, cookie uint64) (int, error) {
+	"two segments": func(c *Conn, m *mem.LMR, cookie uint64) (int, error) {
 		return taken(c.Endpoint.PostSend(cookie, 0, m.Segment(0, 8), m.Segment(8, 8)))
 	},
-	"a batch": func(c *Conn, m *LMR, cookie uint64) (int, error) {
-		d := DTO{Op: OpWrite, Cookie: cookie, Segment: m.Segment(0, 8), Remote: RemoteSegment{Addr: 4096, Len: 8, Context: 1}}
-		return c.Endpoint.PostBatch([]DTO{d, d, d})
+	"a batch": func(c *Conn, m *mem.LMR, cookie uint64) (int, error) {
+		d := ep.DTO{Op: hw.OpWrite, Cookie: cookie, Segment: m.Segment(0, 8), Remote: mem.RemoteSegment{Addr: 4096, Len: 8, Context: 1}}
+		return c.Endpoint.PostBatch([]ep.DTO{d, d, d})
 	},
-	"a receive": func(c *Conn, m *LMR, cookie uint64) (int, error) {
+	"a receive": func(c *Conn, m *mem.LMR, cookie uint64) (int, error) {
 		return taken(c.Endpoint.PostRecv(cookie, 0, m.Segment(0, 8)))
 	},
-	"receives": func(c *Conn, m *LMR, cookie uint64) (int, error) {
-		d := DTO{Cookie: cookie, Segment: m.Segment(0, 8)}
-		return c.Endpoint.PostRecvBatch([]DTO{d, d})
+	"receives": func(c *Conn, m *mem.LMR, cookie uint64) (int, error) {
+		d := ep.DTO{Cookie: cookie, Segment: m.Segment(0, 8)}
+		return c.Endpoint.PostRecvBatch([]ep.DTO{d, d})
 	},
 }
 
@@ -47,9 +49,9 @@ func taken(err error) (int, error) {
 func TestNothingComesBehindTheEndOfAConnection(t *testing.T) {
 	onEach(t, func(t *testing.T, ia *IA) {
 		for round := range 12 {
-			cfg := ConnConfig{Depth: 64, OwnReceives: round%2 == 0, Attr: &EndpointAttr{MaxRecvDTOs: 200, MaxRequestDTOs: 200}}
+			cfg := ConnConfig{Depth: 64, OwnReceives: round%2 == 0, Attr: &ep.Attr{MaxRecvDTOs: 200, MaxRequestDTOs: 200}}
 			l, client, server := both(t, ia, cfg)
-			m, err := client.Alloc(64, LocalRead|LocalWrite)
+			m, err := client.Alloc(64, hw.LocalRead|hw.LocalWrite)
 			require.NoError(t, err)
 			var promised atomic.Int64
 			var posting sync.WaitGroup
@@ -71,7 +73,7 @@ func TestNothingComesBehindTheEndOfAConnection(t *testing.T) {
 				})
 			}
 			if round%3 == 0 {
-				require.NoError(t, client.Endpoint.Disconnect(Abrupt))
+				require.NoError(t, client.Endpoint.Disconnect(ep.Abrupt))
 			} else {
 				require.NoError(t, server.Close())
 			}

@@ -9,13 +9,16 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
 	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 )
 
 // showMemory is a Setup that tells the peer where the connection's memory is.
 func showMemory(size int) func(*Conn) ([]byte, error) {
 	return func(c *Conn) ([]byte, error) {
-		l, err := c.Alloc(size, AllPrivileges)
+		l, err := c.Alloc(size, hw.AllPrivileges)
 		if err != nil {
 			return nil, err
 		}
@@ -30,22 +33,22 @@ func TestBothEndsReachTheMemoryThatTheOtherShowed(t *testing.T) {
 		l := listen(t, ia, ConnConfig{Setup: showMemory(size)})
 		accepted := make(chan *Conn, 1)
 		go func() {
-			c, err := l.Accept(RequestOf(<-l.Requests()), []byte("Setup says something else"))
+			c, err := l.Accept(ep.RequestOf(<-l.Requests()), []byte("Setup says something else"))
 			assert.NoError(t, err)
 			accepted <- c
 		}()
 		client := dial(t, ia, l, ConnConfig{Setup: showMemory(size), Private: []byte("the same")})
 		server := <-accepted
-		require.Equal(t, Established, nextEvent(t, l.Events()).Number)
+		require.Equal(t, event.Established, nextEvent(t, l.Events()).Number)
 		for _, x := range []struct{ from, to *Conn }{{client, server}, {server, client}} {
-			mine, theirs := x.from.Context.(*LMR), x.to.Context.(*LMR)
+			mine, theirs := x.from.Context.(*mem.LMR), x.to.Context.(*mem.LMR)
 			copy(mine.Bytes(), "from "+x.from.String())
-			remote, err := ParseRemoteSegment(x.from.Private())
+			remote, err := mem.ParseRemoteSegment(x.from.Private())
 			require.NoError(t, err)
 			require.Equal(t, theirs.Remote(0, size), remote)
-			require.NoError(t, x.from.Do(within(t), DTO{Op: OpWrite, Segment: mine.Segment(0, size), Remote: remote}))
+			require.NoError(t, x.from.Do(within(t), ep.DTO{Op: hw.OpWrite, Segment: mine.Segment(0, size), Remote: remote}))
 			clear(mine.Bytes())
-			require.NoError(t, x.from.Do(within(t), DTO{Op: OpRead, Flags: Suppress, Segment: mine.Segment(0, size), Remote: remote}))
+			require.NoError(t, x.from.Do(within(t), ep.DTO{Op: hw.OpRead, Flags: hw.Suppress, Segment: mine.Segment(0, size), Remote: remote}))
 			assert.Contains(t, string(mine.Bytes()), "from "+x.from.String())
 		}
 		require.NoError(t, client.Close())
@@ -56,12 +59,12 @@ func TestBothEndsReachTheMemoryThatTheOtherShowed(t *testing.T) {
 func TestMemoryIsForConnectionsThatAreOpen(t *testing.T) {
 	onEach(t, func(t *testing.T, ia *IA) {
 		var none *Conn
-		_, err := none.Alloc(1, AllPrivileges)
+		_, err := none.Alloc(1, hw.AllPrivileges)
 		requireCode(t, err, hw.InvalidHandle, hw.HandleEP)
 		l := listen(t, ia, ConnConfig{Setup: func(c *Conn) ([]byte, error) {
-			_, err := c.Alloc(0, AllPrivileges)
+			_, err := c.Alloc(0, hw.AllPrivileges)
 			requireCode(t, err, hw.LengthError, hw.NoSubtype)
-			freed, err := c.Alloc(8, AllPrivileges)
+			freed, err := c.Alloc(8, hw.AllPrivileges)
 			require.NoError(t, err)
 			require.NoError(t, freed.Free())
 			return nil, c.Close()
@@ -77,12 +80,12 @@ func TestDoSaysHowItsRequestEnded(t *testing.T) {
 	const size = 64
 	onEach(t, func(t *testing.T, ia *IA) {
 		l := listen(t, ia, ConnConfig{Setup: showMemory(size)})
-		go func() { _, _ = l.Accept(RequestOf(<-l.Requests()), nil) }()
+		go func() { _, _ = l.Accept(ep.RequestOf(<-l.Requests()), nil) }()
 		c := dial(t, ia, l, ConnConfig{Setup: showMemory(size)})
-		mine := c.Context.(*LMR)
-		remote, err := ParseRemoteSegment(c.Private())
+		mine := c.Context.(*mem.LMR)
+		remote, err := mem.ParseRemoteSegment(c.Private())
 		require.NoError(t, err)
-		read := DTO{Op: OpRead, Segment: mine.Segment(0, size), Remote: remote}
+		read := ep.DTO{Op: hw.OpRead, Segment: mine.Segment(0, size), Remote: remote}
 		require.NoError(t, c.Do(within(t), read))
 		requireCode(t, c.Do(nil, read), hw.InvalidParameter, hw.Arg1) //nolint:staticcheck // that is the test
 
@@ -90,7 +93,7 @@ func TestDoSaysHowItsRequestEnded(t *testing.T) {
 		cancel()
 		require.ErrorIs(t, c.Do(over, read), context.Canceled)
 		requireCode(t, c.Do(within(t)), hw.InvalidParameter, hw.Arg2)
-		two := DTO{Op: OpWrite, Segment: mine.Segment(0, 8), Remote: remote.Slice(0, 8)}
+		two := ep.DTO{Op: hw.OpWrite, Segment: mine.Segment(0, 8), Remote: remote.Slice(0, 8)}
 		require.NoError(t, c.Do(within(t), two, read), "nothing has broken the connection")
 		two.Segment.Len = size + 1
 		requireCode(t, c.Do(within(t), read, two), hw.ProtectionViolation, hw.ProtectionRead) // the second
@@ -128,12 +131,12 @@ func TestTheMemoryOfADoIsTheProgramsWhenItReturns(t *testing.T) {
 	onEach(t, func(t *testing.T, ia *IA) {
 		l := listen(t, ia, ConnConfig{Setup: showMemory(size)})
 		for range rounds {
-			go func() { _, _ = l.Accept(RequestOf(<-l.Requests()), nil) }()
+			go func() { _, _ = l.Accept(ep.RequestOf(<-l.Requests()), nil) }()
 			c := dial(t, ia, l, ConnConfig{Setup: showMemory(size)})
-			mine := c.Context.(*LMR)
-			remote, err := ParseRemoteSegment(c.Private())
+			mine := c.Context.(*mem.LMR)
+			remote, err := mem.ParseRemoteSegment(c.Private())
 			require.NoError(t, err)
-			read := DTO{Op: OpRead, Segment: mine.Segment(0, size), Remote: remote}
+			read := ep.DTO{Op: hw.OpRead, Segment: mine.Segment(0, size), Remote: remote}
 			err = c.Do(&ending{Context: t.Context()}, read)
 			for i := range mine.Bytes() {
 				mine.Bytes()[i] = 1
@@ -154,14 +157,14 @@ func TestConnectionsShareMemoryThatEachRegisters(t *testing.T) {
 		shared := make([]byte, 128)
 		copy(shared, "of the program")
 		l, client, server := both(t, ia, ConnConfig{})
-		window, err := client.Alloc(64, RemoteWrite|LocalRead)
+		window, err := client.Alloc(64, hw.RemoteWrite|hw.LocalRead)
 		require.NoError(t, err)
 		for _, c := range []*Conn{server, client} {
-			region, err := c.Register(shared, LocalRead)
+			region, err := c.Register(shared, hw.LocalRead)
 			require.NoError(t, err)
 			require.Same(t, c.PZ(), region.PZ())
 			if c == server {
-				require.NoError(t, c.Do(within(t), DTO{Op: OpWrite, Segment: region.Segment(0, 64), Remote: window.Remote(0, 64)}))
+				require.NoError(t, c.Do(within(t), ep.DTO{Op: hw.OpWrite, Segment: region.Segment(0, 64), Remote: window.Remote(0, 64)}))
 				require.NoError(t, c.SendBytes(nil))
 			}
 		}
@@ -169,12 +172,12 @@ func TestConnectionsShareMemoryThatEachRegisters(t *testing.T) {
 		require.NoError(t, err)
 		client.Release(b)
 		assert.Equal(t, "of the program", string(window.Bytes()[:14]))
-		_, err = client.Register(nil, LocalRead)
+		_, err = client.Register(nil, hw.LocalRead)
 		requireCode(t, err, hw.LengthError, hw.NoSubtype)
 		require.NoError(t, client.Close())
-		_, err = client.Register(shared, LocalRead)
+		_, err = client.Register(shared, hw.LocalRead)
 		requireCode(t, err, hw.InvalidHandle, hw.HandleEP)
-		_, err = (*Conn)(nil).Register(shared, LocalRead)
+		_, err = (*Conn)(nil).Register(shared, hw.LocalRead)
 		requireCode(t, err, hw.InvalidHandle, hw.HandleEP)
 		require.NoError(t, l.Close())
 	})
@@ -183,18 +186,18 @@ func TestConnectionsShareMemoryThatEachRegisters(t *testing.T) {
 func TestAQueuedMessageInvalidatesAWindowOfThePeer(t *testing.T) {
 	onEach(t, func(t *testing.T, ia *IA) {
 		l, client, server := both(t, ia, ConnConfig{})
-		if !ia.Attr().Ops.Has(OpSendInvalidate) {
+		if !ia.Attr().Ops.Has(hw.OpSendInvalidate) {
 			require.NoError(t, server.QueueInvalidate(server.Buffer(), 1))
-			require.ErrorIs(t, server.Flush(), ErrModelNotSupported)
+			require.ErrorIs(t, server.Flush(), hw.ErrModelNotSupported)
 			require.NoError(t, l.Close())
 			require.NoError(t, client.Close())
 			return
 		}
-		memory, err := client.Alloc(64, AllPrivileges)
+		memory, err := client.Alloc(64, hw.AllPrivileges)
 		require.NoError(t, err)
 		window, err := client.PZ().NewRMR()
 		require.NoError(t, err)
-		name, err := client.Endpoint.PostBind(1, 0, window, Binding{Segment: memory.Segment(0, 64), Privileges: RemoteWrite})
+		name, err := client.Endpoint.PostBind(1, 0, window, mem.Binding{Segment: memory.Segment(0, 64), Privileges: hw.RemoteWrite})
 		require.NoError(t, err)
 		require.NoError(t, nextEvent(t, client.Events()).Err())
 		require.NoError(t, server.QueueInvalidate(server.Buffer(), name.Context))
@@ -204,7 +207,7 @@ func TestAQueuedMessageInvalidatesAWindowOfThePeer(t *testing.T) {
 		assert.True(t, invalidated)
 		assert.Equal(t, name.Context, context)
 		client.Release(client.Message(ev))
-		require.ErrorIs(t, server.QueueInvalidate(nil, 1), ErrInvalidParameter)
+		require.ErrorIs(t, server.QueueInvalidate(nil, 1), hw.ErrInvalidParameter)
 		require.NoError(t, window.Free())
 		require.NoError(t, client.Close())
 		require.NoError(t, l.Close())

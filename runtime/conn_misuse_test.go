@@ -8,7 +8,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
 	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 )
 
 // onEachWatched runs a test on each provider, with connections that watch their buffers
@@ -22,14 +25,14 @@ func onEachWatched(t *testing.T, test func(t *testing.T, l *Listener, client, se
 				require.NoError(t, err)
 				accepted := make(chan *Conn, 1)
 				go func() {
-					c, err := l.Accept(RequestOf(<-l.Requests()), nil)
+					c, err := l.Accept(ep.RequestOf(<-l.Requests()), nil)
 					assert.NoError(t, err)
 					accepted <- c
 				}()
 				client, err := ia.Dial(within(t), l.Addr(), cfg)
 				require.NoError(t, err)
 				server := <-accepted
-				require.Equal(t, Established, nextEvent(t, server.Events()).Number)
+				require.Equal(t, event.Established, nextEvent(t, server.Events()).Number)
 				test(t, l, client, server)
 				require.NoError(t, client.Close())
 				require.NoError(t, l.Close())
@@ -39,18 +42,18 @@ func onEachWatched(t *testing.T, test func(t *testing.T, l *Listener, client, se
 }
 
 // room waits until the connection has a buffer for the program.
-func room(t *testing.T, c *Conn) (b *Buffer) {
+func room(t *testing.T, c *Conn) (b *mem.Buffer) {
 	t.Helper()
 	require.Eventually(t, func() bool { b = c.Buffer(); return b != nil }, patience, time.Millisecond, "the sent buffers come back")
 	return b
 }
 
 func TestABufferIsSentOnce(t *testing.T) {
-	for name, leave := range map[string]func(c *Conn, b *Buffer) error{
+	for name, leave := range map[string]func(c *Conn, b *mem.Buffer) error{
 		"sent":     (*Conn).Send,
 		"queued":   (*Conn).Queue,
-		"released": func(c *Conn, b *Buffer) error { c.Release(b); return nil },
-		"put":      func(_ *Conn, b *Buffer) error { b.Put(); return nil },
+		"released": func(c *Conn, b *mem.Buffer) error { c.Release(b); return nil },
+		"put":      func(_ *Conn, b *mem.Buffer) error { b.Put(); return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			onEachWatched(t, func(t *testing.T, _ *Listener, client, server *Conn) {
@@ -61,7 +64,7 @@ func TestABufferIsSentOnce(t *testing.T) {
 					b := client.Buffer()
 					require.NotNil(t, b)
 					require.NoError(t, leave(client, b))
-					for _, send := range []func(*Buffer) error{client.Send, client.Queue} {
+					for _, send := range []func(*mem.Buffer) error{client.Send, client.Queue} {
 						err := send(b)
 						requireCode(t, err, hw.InvalidParameter, hw.Arg1)
 						require.ErrorContains(t, err, "this buffer has been sent or released")
@@ -102,9 +105,9 @@ func TestAMessageIsTakenOnce(t *testing.T) {
 }
 
 func TestABufferIsReleasedOnce(t *testing.T) {
-	for name, leave := range map[string]func(c *Conn, b *Buffer) error{
+	for name, leave := range map[string]func(c *Conn, b *mem.Buffer) error{
 		"sent":     (*Conn).Send,
-		"released": func(c *Conn, b *Buffer) error { c.Release(b); return nil },
+		"released": func(c *Conn, b *mem.Buffer) error { c.Release(b); return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			onEachWatched(t, func(t *testing.T, _ *Listener, client, server *Conn) {

@@ -12,7 +12,7 @@ import (
 
 // oneTooMany makes a connection and sends two messages, of which the server takes none.
 // There is a receive for the first one.
-func oneTooMany(t *testing.T, ia *IA, attr *EndpointAttr) (l *Listener, client, server *Conn) {
+func oneTooMany(t *testing.T, ia *IA, attr *ep.Attr) (l *Listener, client, server *Conn) {
 	l, client, server = both(t, ia, ConnConfig{Depth: 1, Message: 64, Attr: attr})
 	for range 2 {
 		b, err := client.WaitBuffer(within(t)) // the one of the first message may still be in use
@@ -43,12 +43,12 @@ func TestASendThatFindsNoReceiveEndsTheConnection(t *testing.T) {
 func TestASendWaitsForItsReceiveWhereTheProgramAsksForIt(t *testing.T) {
 	for name, c := range map[string]struct {
 		params map[string]string
-		attr   *EndpointAttr
+		attr   *ep.Attr
 		want   time.Duration
 	}{
 		"of the device":          {map[string]string{"notready": "wait"}, nil, time.Second},
-		"for a time of its own":  {nil, &EndpointAttr{ReceiverNotReady: time.Hour}, time.Hour},
-		"of both, for that time": {map[string]string{"notready": "wait"}, &EndpointAttr{ReceiverNotReady: time.Minute}, time.Minute},
+		"for a time of its own":  {nil, &ep.Attr{ReceiverNotReady: time.Hour}, time.Hour},
+		"of both, for that time": {map[string]string{"notready": "wait"}, &ep.Attr{ReceiverNotReady: time.Minute}, time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ia := open(t, "loop", WithParams(c.params))

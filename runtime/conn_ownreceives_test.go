@@ -3,6 +3,9 @@ package runtime
 import (
 	"testing"
 
+	"godat/hw"
+	"godat/mem"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -15,19 +18,19 @@ func TestAProgramPostsItsOwnReceives(t *testing.T) {
 			onEach(t, func(t *testing.T, ia *IA) {
 				const depth, rounds, size = 4, 10, 8
 				cfg := ConnConfig{Depth: depth, OwnReceives: true, Setup: func(c *Conn) ([]byte, error) {
-					memory, err := c.Alloc(2*size, LocalRead|LocalWrite)
+					memory, err := c.Alloc(2*size, hw.LocalRead|hw.LocalWrite)
 					if err != nil {
 						return nil, err
 					}
 					c.Context = memory
-					return nil, c.Endpoint.PostRecv(cookie, Default, memory.Segment(0, size))
+					return nil, c.Endpoint.PostRecv(cookie, hw.Default, memory.Segment(0, size))
 				}}
 				l, client, server := both(t, ia, cfg)
-				from, to := client.Context.(*LMR), server.Context.(*LMR)
+				from, to := client.Context.(*mem.LMR), server.Context.(*mem.LMR)
 				for round := range rounds {
 					message := append([]byte("message"), byte(round))
 					copy(from.Bytes()[size:], message)
-					require.NoError(t, client.Endpoint.PostSend(cookie+1, Default, from.Segment(size, size)))
+					require.NoError(t, client.Endpoint.PostSend(cookie+1, hw.Default, from.Segment(size, size)))
 					sent, came := nextEvent(t, client.Events()), nextEvent(t, server.Events())
 					require.NoError(t, sent.Err())
 					assert.Equal(t, cookie+1, sent.Cookie)
@@ -35,7 +38,7 @@ func TestAProgramPostsItsOwnReceives(t *testing.T) {
 					assert.Equal(t, cookie, came.Cookie)
 					assert.Nil(t, server.Message(came))
 					assert.Equal(t, message, to.Bytes()[:came.Length])
-					require.NoError(t, server.Endpoint.PostRecv(cookie, Default, to.Segment(0, size)))
+					require.NoError(t, server.Endpoint.PostRecv(cookie, hw.Default, to.Segment(0, size)))
 				}
 				assert.Nil(t, client.Buffer())
 				require.Error(t, client.SendBytes([]byte("x")))

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
 	"godat/hw"
 )
 
@@ -22,7 +23,7 @@ func TestCloseMayComeBesideEveryCallOfAConnection(t *testing.T) {
 		for range rounds {
 			accepted := make(chan *Conn, 1)
 			wg.Go(func() {
-				c, _ := l.Accept(RequestOf(<-l.Requests()), nil)
+				c, _ := l.Accept(ep.RequestOf(<-l.Requests()), nil)
 				accepted <- c
 			})
 			c, err := client.ia.Dial(within(t), l.Addr(), client.cfg)

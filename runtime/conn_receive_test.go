@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
+	"godat/hw/event"
 )
 
 func TestEveryReceiveBehindTheEndReturnsTheEnd(t *testing.T) {
@@ -23,7 +24,7 @@ func TestEveryReceiveBehindTheEndReturnsTheEnd(t *testing.T) {
 		"broken": {func(t *testing.T, server *Conn) {
 			require.NoError(t, server.SendBytes([]byte("last")))
 			require.NoError(t, server.SendBytes(make([]byte, 128)), "which is longer than the client takes")
-		}, EventError(Broken)},
+		}, event.Error(event.Broken)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, ia *IA) {
@@ -32,7 +33,7 @@ func TestEveryReceiveBehindTheEndReturnsTheEnd(t *testing.T) {
 				go func() { accepted <- accept(t, l) }()
 				client := dial(t, ia, l, ConnConfig{Message: 64})
 				server := <-accepted
-				require.Equal(t, Established, nextEvent(t, server.Events()).Number)
+				require.Equal(t, event.Established, nextEvent(t, server.Events()).Number)
 
 				const calls = 3 // which wait for the end together
 				errs := make(chan error, calls)

@@ -15,13 +15,14 @@ import (
 	"godat/ep"
 	"godat/hw"
 	"godat/internal/door"
+	"godat/mem"
 )
 
 // A call that takes a buffer takes it also when it is refused, and the pool has it then.
 func TestARefusedMessageGivesItsBufferBack(t *testing.T) {
-	calls := map[string]func(c *Conn, b *Buffer) error{
+	calls := map[string]func(c *Conn, b *mem.Buffer) error{
 		"Send": (*Conn).Send,
-		"Queue": func(c *Conn, b *Buffer) error {
+		"Queue": func(c *Conn, b *mem.Buffer) error {
 			for first := c.Buffer(); first != nil; first = c.Buffer() { // until the outbox is full of what is refused
 				first.Resize(33)
 				if err := c.Queue(first); err != nil {
@@ -40,7 +41,7 @@ func TestARefusedMessageGivesItsBufferBack(t *testing.T) {
 					b := client.Buffer()
 					require.NotNil(t, b, "the refused ones came back")
 					b.Resize(33)
-					require.ErrorIs(t, call(client, b), ErrLength)
+					require.ErrorIs(t, call(client, b), hw.ErrLength)
 					client.Outbox().Reset()
 				}
 				say(t, client, "short")
@@ -59,41 +60,41 @@ func TestEachCookieOnAConnectionsEndpointComesBackOrIsRefused(t *testing.T) {
 	require.NoError(t, flag.Set("rapid.checks", "100"))
 	onEach(t, func(t *testing.T, ia *IA) {
 		l, client, server := both(t, ia, ConnConfig{Depth: 2, Message: 64})
-		memory, err := client.Alloc(64, AllPrivileges)
+		memory, err := client.Alloc(64, hw.AllPrivileges)
 		require.NoError(t, err)
-		to, err := server.Alloc(64, AllPrivileges)
+		to, err := server.Alloc(64, hw.AllPrivileges)
 		require.NoError(t, err)
 		segment, remote := memory.Segment(0, 8), to.Remote(0, 8)
 		e := client.Endpoint
 		posts := map[string]func(cookie uint64) error{
-			"send":  func(cookie uint64) error { return e.PostSend(cookie, Default, segment) },
-			"write": func(cookie uint64) error { return e.PostRDMAWrite(cookie, Default, remote, segment) },
-			"read":  func(cookie uint64) error { return e.PostRDMARead(cookie, Default, remote, segment) },
+			"send":  func(cookie uint64) error { return e.PostSend(cookie, hw.Default, segment) },
+			"write": func(cookie uint64) error { return e.PostRDMAWrite(cookie, hw.Default, remote, segment) },
+			"read":  func(cookie uint64) error { return e.PostRDMARead(cookie, hw.Default, remote, segment) },
 			"batch": func(cookie uint64) error {
-				_, err := e.PostBatch([]DTO{{Op: OpWrite, Cookie: cookie, Segment: segment, Remote: remote}})
+				_, err := e.PostBatch([]ep.DTO{{Op: hw.OpWrite, Cookie: cookie, Segment: segment, Remote: remote}})
 				return err
 			},
 			"outbox": func(cookie uint64) error {
 				defer client.Outbox().Reset()
-				_ = client.Outbox().Add(DTO{Op: OpRead, Cookie: cookie, Segment: segment, Remote: remote})
+				_ = client.Outbox().Add(ep.DTO{Op: hw.OpRead, Cookie: cookie, Segment: segment, Remote: remote})
 				return client.Outbox().Flush()
 			},
 		}
 		refused := map[string]func(cookie uint64) error{
-			"receive": func(cookie uint64) error { return e.PostRecv(cookie, Default, segment) },
+			"receive": func(cookie uint64) error { return e.PostRecv(cookie, hw.Default, segment) },
 			"receives": func(cookie uint64) error {
-				_, err := e.PostRecvBatch([]DTO{{Cookie: cookie, Segment: segment}, {Cookie: cookie, Segment: segment}})
+				_, err := e.PostRecvBatch([]ep.DTO{{Cookie: cookie, Segment: segment}, {Cookie: cookie, Segment: segment}})
 				return err
 			},
-			"add":        func(cookie uint64) error { return e.PostFetchAdd(cookie, Default, 1, remote, segment) },
-			"swap":       func(cookie uint64) error { return e.PostCompareSwap(cookie, Default, 1, 2, remote, segment) },
-			"immediate":  func(cookie uint64) error { return e.PostRDMAWriteImmediate(cookie, Default, 1, remote, segment) },
-			"invalidate": func(cookie uint64) error { return e.PostSendInvalidate(cookie, Default, 1, segment) },
+			"add":        func(cookie uint64) error { return e.PostFetchAdd(cookie, hw.Default, 1, remote, segment) },
+			"swap":       func(cookie uint64) error { return e.PostCompareSwap(cookie, hw.Default, 1, 2, remote, segment) },
+			"immediate":  func(cookie uint64) error { return e.PostRDMAWriteImmediate(cookie, hw.Default, 1, remote, segment) },
+			"invalidate": func(cookie uint64) error { return e.PostSendInvalidate(cookie, hw.Default, 1, segment) },
 			"bind": func(cookie uint64) error {
-				_, err := e.PostBind(cookie, Default, nil, Binding{})
+				_, err := e.PostBind(cookie, hw.Default, nil, mem.Binding{})
 				return err
 			},
-			"to a window": func(cookie uint64) error { return e.PostRDMAReadToRMR(cookie, Default, remote, remote) },
+			"to a window": func(cookie uint64) error { return e.PostRDMAReadToRMR(cookie, hw.Default, remote, remote) },
 		}
 		plain := slices.Sorted(maps.Keys(posts))
 		maps.Copy(refused, posts)
@@ -127,17 +128,17 @@ func TestEachCookieOnAConnectionsEndpointComesBackOrIsRefused(t *testing.T) {
 func TestAConnectionForgetsRegionsThatAreFreed(t *testing.T) {
 	onEach(t, func(t *testing.T, ia *IA) {
 		l, client, server := both(t, ia, ConnConfig{Depth: 2, Message: 64})
-		var live []*LMR
+		var live []*mem.LMR
 		for range 500 {
 			if len(live) > 0 && rand.IntN(2) == 0 {
 				require.NoError(t, live[0].Free())
 				live = live[1:]
 				continue
 			}
-			made, err := server.Register(make([]byte, 64), RemoteRead)
+			made, err := server.Register(make([]byte, 64), hw.RemoteRead)
 			if rand.IntN(2) == 0 {
 				require.NoError(t, made.Free())
-				made, err = server.Alloc(64, RemoteRead)
+				made, err = server.Alloc(64, hw.RemoteRead)
 			}
 			require.NoError(t, err)
 			live = append(live, made)
@@ -146,7 +147,7 @@ func TestAConnectionForgetsRegionsThatAreFreed(t *testing.T) {
 		require.NoError(t, server.Close())
 		assert.Zero(t, server.memory.Len(door.Key{}))
 		for _, l := range live {
-			require.Error(t, client.Endpoint.PostSend(1, Default, l.Segment(0, 64)), "the region has ended, and soon the connection")
+			require.Error(t, client.Endpoint.PostSend(1, hw.Default, l.Segment(0, 64)), "the region has ended, and soon the connection")
 			l.Bytes()[63] = 1
 			require.NoError(t, l.Free())
 			require.NoError(t, l.Free(), "again")

@@ -13,8 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/ep"
+	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/hw/sim"
+	"godat/mem"
 )
 
 // patience is how long a test waits for an event that should come at once.
@@ -71,7 +74,7 @@ func dial(t testing.TB, ia *IA, l *Listener, cfg ConnConfig) *Conn {
 }
 
 // nextEvent takes the next event of a channel.
-func nextEvent(t testing.TB, events <-chan Event) Event {
+func nextEvent(t testing.TB, events <-chan event.Event) event.Event {
 	t.Helper()
 	select {
 	case ev, ok := <-events:
@@ -79,14 +82,14 @@ func nextEvent(t testing.TB, events <-chan Event) Event {
 		return ev
 	case <-time.After(patience):
 		require.Fail(t, "no event came")
-		return Event{}
+		return event.Event{}
 	}
 }
 
 // accept accepts the next request.
 func accept(t testing.TB, l *Listener) *Conn {
 	t.Helper()
-	c, err := l.Accept(RequestOf(nextEvent(t, l.Requests())), nil)
+	c, err := l.Accept(ep.RequestOf(nextEvent(t, l.Requests())), nil)
 	require.NoError(t, err)
 	return c
 }
@@ -104,14 +107,14 @@ func join(t testing.TB, ia *IA, l *Listener, cfg ConnConfig) (client, server *Co
 	t.Helper()
 	accepted := make(chan *Conn, 1)
 	go func() {
-		c, err := l.Accept(RequestOf(<-l.Requests()), nil)
+		c, err := l.Accept(ep.RequestOf(<-l.Requests()), nil)
 		assert.NoError(t, err)
 		accepted <- c
 	}()
 	client = dial(t, ia, l, cfg)
 	server = <-accepted
 	require.NotNil(t, server)
-	require.Equal(t, Established, nextEvent(t, server.Events()).Number)
+	require.Equal(t, event.Established, nextEvent(t, server.Events()).Number)
 	return client, server
 }
 
@@ -143,7 +146,7 @@ func TestMessagesComeBackFromTheBuffersTheyCameIn(t *testing.T) {
 		l, client, server := both(t, ia, ConnConfig{Depth: depth, Message: 64})
 		served := make(chan error, 1)
 		go func() { served <- echo(server) }()
-		credits := NewCredits(depth)
+		credits := ep.NewCredits(depth)
 		for sent, heard := 0, 0; heard < rounds; {
 			for sent < rounds && credits.Take() {
 				say(t, client, fmt.Sprint("message ", sent))
@@ -185,7 +188,7 @@ func TestAPeerWithinItsCreditsAlwaysFindsAReceive(t *testing.T) {
 				say(t, client, fmt.Sprint(i))
 			}
 			// The server holds all of them before it answers the first.
-			var held []*Buffer
+			var held []*mem.Buffer
 			for range depth {
 				held = append(held, server.Message(nextEvent(t, server.Events())))
 			}
@@ -237,7 +240,7 @@ func serveAll(ctx context.Context, l *Listener, n int) error {
 	for n > 0 {
 		select {
 		case ev := <-l.Requests():
-			if _, err := l.Accept(RequestOf(ev), []byte("welcome")); err != nil {
+			if _, err := l.Accept(ep.RequestOf(ev), []byte("welcome")); err != nil {
 				return err
 			}
 		case ev := <-l.Events():
@@ -275,9 +278,9 @@ func TestRDMAEndsInTheSameChannelWithATypedContext(t *testing.T) {
 		require.NoError(t, client.Send(offer))
 
 		m := server.Message(nextEvent(t, server.Events()))
-		from, err := ParseRemoteSegment(m.Bytes())
+		from, err := mem.ParseRemoteSegment(m.Bytes())
 		require.NoError(t, err)
-		pending := NewContexts[*Buffer](4)
+		pending := evd.NewContexts[*mem.Buffer](4)
 		cookie, ok := pending.Put(m)
 		require.True(t, ok)
 		m.Resize(int(from.Len))
@@ -375,11 +378,11 @@ func TestASetupThatFailsLeavesNothing(t *testing.T) {
 		require.ErrorIs(t, err, why)
 		accepted := make(chan error, 1)
 		go func() {
-			_, err := l.Accept(RequestOf(<-l.Requests()), nil)
+			_, err := l.Accept(ep.RequestOf(<-l.Requests()), nil)
 			accepted <- err
 		}()
 		_, err = ia.Dial(within(t), l.Addr(), ConnConfig{})
-		require.ErrorIs(t, err, EventError(PeerRejected))
+		require.ErrorIs(t, err, event.Error(event.PeerRejected))
 		require.ErrorIs(t, <-accepted, why)
 		require.NoError(t, l.Close())
 	})

@@ -7,22 +7,23 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
+	"godat/mem"
 )
 
 // A program whose peer goes has no reason to keep a list of its windows: they end with what
 // they are bound to.
 func TestTheCloseOfAConnectionFreesItsWindows(t *testing.T) {
-	makers := map[string]func(c *Conn) (*RMR, error){
-		"of the endpoint": func(c *Conn) (*RMR, error) { return c.Endpoint.NewRMR() },
-		"of the zone":     func(c *Conn) (*RMR, error) { return c.PZ().NewRMR() },
+	makers := map[string]func(c *Conn) (*mem.RMR, error){
+		"of the endpoint": func(c *Conn) (*mem.RMR, error) { return c.Endpoint.NewRMR() },
+		"of the zone":     func(c *Conn) (*mem.RMR, error) { return c.PZ().NewRMR() },
 	}
-	segments := map[string]func(t *testing.T, c *Conn) Segment{
-		"a region": func(t *testing.T, c *Conn) Segment {
-			memory, err := c.Alloc(64, AllPrivileges)
+	segments := map[string]func(t *testing.T, c *Conn) mem.Segment{
+		"a region": func(t *testing.T, c *Conn) mem.Segment {
+			memory, err := c.Alloc(64, hw.AllPrivileges)
 			require.NoError(t, err)
 			return memory.Segment(0, 64)
 		},
-		"a buffer": func(_ *testing.T, c *Conn) Segment {
+		"a buffer": func(_ *testing.T, c *Conn) mem.Segment {
 			b := c.Buffer()
 			b.Resize(64)
 			defer c.Release(b)
@@ -33,13 +34,13 @@ func TestTheCloseOfAConnectionFreesItsWindows(t *testing.T) {
 		for what, segment := range segments {
 			t.Run(of+", bound to "+what, func(t *testing.T) {
 				onEach(t, func(t *testing.T, ia *IA) {
-					if !ia.Attr().Ops.Has(OpBind) {
+					if !ia.Attr().Ops.Has(hw.OpBind) {
 						return
 					}
 					l, client, server := both(t, ia, ConnConfig{})
 					w, err := window(client)
 					require.NoError(t, err)
-					_, err = client.Endpoint.PostBind(1, Default, w, Binding{Segment: segment(t, client), Privileges: RemoteRead})
+					_, err = client.Endpoint.PostBind(1, hw.Default, w, mem.Binding{Segment: segment(t, client), Privileges: hw.RemoteRead})
 					require.NoError(t, err)
 					require.NoError(t, nextEvent(t, client.Events()).Err())
 					require.NoError(t, server.Close())
@@ -57,7 +58,7 @@ func TestTheCloseOfAConnectionFreesItsWindows(t *testing.T) {
 
 func TestAZoneThatConnectionsShareKeepsItsWindows(t *testing.T) {
 	onEach(t, func(t *testing.T, ia *IA) {
-		if !ia.Attr().Ops.Has(OpBind) {
+		if !ia.Attr().Ops.Has(hw.OpBind) {
 			return
 		}
 		pz, err := ia.NewPZ()
@@ -72,7 +73,7 @@ func TestAZoneThatConnectionsShareKeepsItsWindows(t *testing.T) {
 		require.NoError(t, client.Close())
 		_, err = own.Query(0)
 		requireCode(t, err, hw.InvalidHandle, hw.HandleRMR)
-		for _, w := range []*RMR{kept, others} {
+		for _, w := range []*mem.RMR{kept, others} {
 			_, err = w.Query(0)
 			require.NoError(t, err)
 		}

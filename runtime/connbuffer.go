@@ -5,9 +5,11 @@ import (
 	"errors"
 
 	"godat/hw"
+	"godat/hw/event"
 	"godat/internal/door"
 	"godat/internal/memory"
 	"godat/internal/yield"
+	"godat/mem"
 )
 
 // This file has the ways by which a connection gets its buffers back.
@@ -26,7 +28,7 @@ func (c *Conn) retire(cookie uint64) {
 // program has Depth such buffers that it has not released, or whose messages are still
 // being sent; and when the connection is closed. A Write to a nil buffer is
 // [io.ErrShortBuffer], and Send of one INVALID_PARAMETER.
-func (c *Conn) Buffer() *Buffer {
+func (c *Conn) Buffer() *mem.Buffer {
 	if c == nil || c.closed.Load() {
 		return nil
 	}
@@ -40,7 +42,7 @@ func (c *Conn) Buffer() *Buffer {
 //
 // A program that waits for a buffer needs somebody else to give one back: a send that
 // completes does, and so must the goroutine that holds the others.
-func (c *Conn) WaitBuffer(ctx context.Context) (*Buffer, error) {
+func (c *Conn) WaitBuffer(ctx context.Context) (*mem.Buffer, error) {
 	const op = "runtime.Conn.WaitBuffer"
 	if c == nil || c.closed.Load() {
 		return nil, closedConn(op)
@@ -68,7 +70,7 @@ func (c *Conn) WaitBuffer(ctx context.Context) (*Buffer, error) {
 // bytes went where the write says, and its number is ev.Immediate(). The connection posts
 // that receive again, with the next call that is told of the event or of another one, or
 // that gives a buffer back: Message, ConnOf, Send, Flush, Release.
-func (c *Conn) Message(ev Event) *Buffer {
+func (c *Conn) Message(ev event.Event) *mem.Buffer {
 	if c == nil || ev.Source != c.Endpoint || ev.Cookie&sendCookie != connCookie || ev.Status != hw.StatusSuccess || c.refuses.Load() || c.pool == nil {
 		return nil
 	}
@@ -91,7 +93,7 @@ func (c *Conn) Message(ev Event) *Buffer {
 	return b
 }
 
-func (c *Conn) has(b *Buffer) bool {
+func (c *Conn) has(b *mem.Buffer) bool {
 	return c != nil && b != nil && c.pool.At(b.Index()) == b
 }
 
@@ -99,7 +101,7 @@ func (c *Conn) has(b *Buffer) bool {
 // It does nothing for nil, and for a buffer of another connection or pool. It panics, as
 // [mem.Buffer.Put] does, if the buffer has been sent or released already; on a closed
 // connection it does nothing then.
-func (c *Conn) Release(b *Buffer) {
+func (c *Conn) Release(b *mem.Buffer) {
 	if !c.has(b) {
 		return
 	}

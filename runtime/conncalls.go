@@ -8,6 +8,7 @@ import (
 
 	"godat/ep"
 	"godat/hw"
+	"godat/mem"
 )
 
 // SendBytes sends a copy of p as one message, in a buffer that it takes from the pool:
@@ -67,7 +68,7 @@ func endOf(c *Conn) *connEnd {
 // a call that waits while Shutdown runs may return io.EOF. When ctx ends, the error is its
 // cause. A nil ctx is INVALID_PARAMETER, a connection with ConnConfig.Batches
 // INVALID_STATE.
-func (c *Conn) Receive(ctx context.Context) (*Buffer, error) {
+func (c *Conn) Receive(ctx context.Context) (*mem.Buffer, error) {
 	const op = "runtime.Conn.Receive"
 	if !c.isMade() {
 		return nil, closedConn(op)
@@ -90,7 +91,7 @@ func (c *Conn) Receive(ctx context.Context) (*Buffer, error) {
 			if ev.Ended() {
 				c.listener.leave(c)
 				err = cmp.Or(err, io.EOF)
-				if EndpointOf(ev) == c.Endpoint { // neither Closed, nor of another connection on a shared channel
+				if ep.Of(ev) == c.Endpoint { // neither Closed, nor of another connection on a shared channel
 					end.take(err)
 				}
 			}
@@ -124,7 +125,7 @@ func isDone(done <-chan struct{}) bool {
 // RDMA by a goroutine that has nothing else to do meanwhile. No event of theirs comes to
 // Events, and Do ignores Suppress and OneShot. The error is that of the post, or of the first
 // request that failed; those behind it have not been executed or may have been.
-// A connection has at most EndpointAttr.MaxRequestDTOs requests under way, 2*Depth unless
+// A connection has at most ep.Attr.MaxRequestDTOs requests under way, 2*Depth unless
 // ConnConfig.Attr has another number, and messages that are being sent count among them.
 // Do does not wait for room: a request beyond that is INSUFFICIENT_RESOURCES, and those
 // before it have been executed.
@@ -134,7 +135,7 @@ func isDone(done <-chan struct{}) bool {
 // device has let go; its error is then the context's. Do posts nothing if ctx has ended
 // before. No request and a nil ctx are INVALID_PARAMETER, a nil or closed connection is
 // INVALID_HANDLE/EP.
-func (c *Conn) Do(ctx context.Context, requests ...DTO) error {
+func (c *Conn) Do(ctx context.Context, requests ...ep.DTO) error {
 	const op = "runtime.Conn.Do"
 	switch {
 	case c == nil || c.closed.Load():
@@ -146,7 +147,7 @@ func (c *Conn) Do(ctx context.Context, requests ...DTO) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
-	var few [2]DTO // of most calls
+	var few [2]ep.DTO // of most calls
 	posts := append(few[:0], requests...)
 	for i := range posts {
 		posts[i].Flags &^= hw.Suppress

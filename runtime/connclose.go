@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"godat/ep"
+	"godat/hw/event"
 	"godat/internal/door"
 )
 
@@ -69,7 +70,7 @@ func (c *Conn) disconnect(ctx context.Context, how ep.CloseFlags) error {
 // returns. So are the completions that the close flushed, and the messages that came
 // before; Message returns nil for them. In a shared channel the program meets these
 // events later, and ConnOf still tells whose they are. In a channel of the connection's own
-// [Closed] comes behind them. [IA.Close], which ends all connections, makes no event of
+// [event.Closed] comes behind them. [IA.Close], which ends all connections, makes no event of
 // each, only Closed.
 func (c *Conn) Close() error {
 	if !c.isMade() {
@@ -91,7 +92,7 @@ func (c *Conn) Close() error {
 			return err // the endpoint still uses the rest
 		}
 	}
-	c.end(Event{})
+	c.end(event.Event{})
 	if c.Endpoint != nil {
 		if err := c.Endpoint.Own(door.Key{}).FreeWindows(c.pz, c.pz != c.cfg.PZ); err != nil {
 			return err // what they are bound to can't end before them

@@ -10,6 +10,7 @@ import (
 	"godat/ep"
 	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/internal/delivery"
 	"godat/internal/door"
 	"godat/mem"
@@ -20,7 +21,7 @@ import (
 type ConnConfig struct {
 	// Depth is how many unanswered messages a peer may have outstanding, and how many
 	// this end may. Both ends use the same number; an end whose peer has a smaller one
-	// keeps [Credits]. Receives, requests, reads, buffers and places for events all
+	// keeps [ep.Credits]. Receives, requests, reads, buffers and places for events all
 	// follow from it. 0 means 16. A program may send Depth messages before it receives
 	// the first answer, without counting; one that sends more needs Credits, because a
 	// message that finds no receive breaks the connection, unless the device waits: as
@@ -42,13 +43,13 @@ type ConnConfig struct {
 	// PZ is the zone of the connection, for programs whose connections share memory.
 	// nil gives each connection a zone of its own, so that no peer reaches the memory
 	// of another's connection.
-	PZ *PZ
+	PZ *mem.PZ
 	// Privileges are those of the buffers; 0 means that no peer reaches them by RDMA.
-	Privileges Privileges
+	Privileges hw.Privileges
 	// Attr has further attributes of the endpoint; nil means the defaults. MaxRecvDTOs,
 	// MaxRequestDTOs, MaxReadIn and MaxReadOut follow from Depth where they are 0: the
 	// reads are Depth, or as many as the device has if that is less.
-	Attr *EndpointAttr
+	Attr *ep.Attr
 	// Setup, if set, is called for each connection before it is made, and so before the
 	// peer may send. It may post further receives, set Context, and allocate memory
 	// ([Conn.Alloc]). What it returns is the private data for the peer, such as where
@@ -59,7 +60,7 @@ type ConnConfig struct {
 	Setup func(*Conn) (private []byte, err error)
 
 	// Established, if set, is called when a connection is up, and Ended once for each that
-	// Accept or a Dial began, when it ends: with the event of the end, or with [Closed] if the
+	// Accept or a Dial began, when it ends: with the event of the end, or with [event.Closed] if the
 	// adapter's close ended a connection that was up. The library calls them before the
 	// program can take the event of that, in the middle of the connection's work, each in a
 	// goroutine of its own: so they must not block, and of the connection they may call only what
@@ -68,7 +69,7 @@ type ConnConfig struct {
 	// changes nothing. The connection goes on without a hook that has not returned for 5 seconds,
 	// which is logged, too.
 	Established func(*Conn)
-	Ended       func(*Conn, Event)
+	Ended       func(*Conn, event.Event)
 
 	// Conns is the most connections of a listener at a time; the listener rejects
 	// further ones with Refusal. There may be 2^20 with Apart. Without it they share the 2^20
@@ -196,7 +197,7 @@ func (cfg *ConnConfig) newEvents(ia *IA, conns int, owner any) (*evd.Dispatcher,
 		mode = evd.ModeBatch
 	}
 	return ia.newDispatcher(evd.Config{Mode: mode, QLen: conns * cfg.places()}, func(d *delivery.Dispatcher) {
-		d.EndWith(Event{Number: Closed, Source: owner})
+		d.EndWith(event.Event{Number: event.Closed, Source: owner})
 		if conns == 1 {
 			d.OfOne()
 		}

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"godat/hw"
+	"godat/hw/event"
 	"godat/internal/owner"
 )
 
@@ -27,7 +28,7 @@ func wentUp(c *Conn) {
 
 // end marks the connection as over, and calls the program's hook. ev is the event of the end;
 // its number is 0 if there is none.
-func (c *Conn) end(ev Event) {
+func (c *Conn) end(ev event.Event) {
 	if c.over.Swap(true) {
 		return
 	}
@@ -41,7 +42,7 @@ func (c *Conn) end(ev Event) {
 	case ev.Number != 0:
 		callHook(c, "Ended", func() { f(c, ev) })
 	case c.wasUp.Load(): // the program never had another one
-		callHook(c, "Ended", func() { f(c, Event{Number: Closed, Source: c.Endpoint}) })
+		callHook(c, "Ended", func() { f(c, event.Event{Number: event.Closed, Source: c.Endpoint}) })
 	}
 }
 

@@ -14,25 +14,27 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"godat/ep"
 	"godat/hw"
+	"godat/hw/event"
 )
 
 // noted notes the calls of a program's hooks.
 type noted struct {
 	mu   sync.Mutex
 	up   map[*Conn]int
-	ends map[*Conn][]Event
+	ends map[*Conn][]event.Event
 }
 
 func (h *noted) config() ConnConfig {
-	h.up, h.ends = make(map[*Conn]int), make(map[*Conn][]Event)
+	h.up, h.ends = make(map[*Conn]int), make(map[*Conn][]event.Event)
 	return ConnConfig{
 		Established: func(c *Conn) {
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			h.up[c]++
 		},
-		Ended: func(c *Conn, ev Event) {
+		Ended: func(c *Conn, ev event.Event) {
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			h.ends[c] = append(h.ends[c], ev)
@@ -41,7 +43,7 @@ func (h *noted) config() ConnConfig {
 }
 
 // of returns how often a connection was up, and its ends.
-func (h *noted) of(c *Conn) (up int, ends []Event) {
+func (h *noted) of(c *Conn) (up int, ends []event.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.up[c], h.ends[c]
@@ -75,7 +77,7 @@ func TestHooksHearOnceOfTheBeginningAndTheEndOfEachConnection(t *testing.T) {
 				assert.Equal(t, 1, up)
 				require.Len(t, ends, 1)
 				assert.Equal(t, c.Endpoint, ends[0].Source)
-				if ends[0].Number == Closed {
+				if ends[0].Number == event.Closed {
 					closed++
 				} else {
 					assert.True(t, ends[0].Ended())
@@ -91,7 +93,7 @@ func TestAHookThatPanicsIsLoggedAndHarmsNothing(t *testing.T) {
 	ia := open(t, "loop", withLogger(zap.New(core)))
 	_, client, server := both(t, ia, ConnConfig{
 		Established: func(*Conn) { panic("up") },
-		Ended:       func(*Conn, Event) { panic("down") },
+		Ended:       func(*Conn, event.Event) { panic("down") },
 	})
 	say(t, client, "a")
 	assert.Equal(t, "a", hear(t, server))
@@ -105,7 +107,7 @@ func upOrDown(up bool, hook func(*Conn)) (cfg ConnConfig) {
 	if up {
 		cfg.Established = hook
 	} else {
-		cfg.Ended = func(c *Conn, _ Event) { hook(c) }
+		cfg.Ended = func(c *Conn, _ event.Event) { hook(c) }
 	}
 	return cfg
 }
@@ -139,7 +141,7 @@ func TestACallThatWouldWaitForItsOwnHookFailsAtOnce(t *testing.T) {
 			assert.NoError(t, err)
 			dialed <- c
 		}()
-		server, err := l.Accept(RequestOf(nextEvent(t, l.Requests())), nil)
+		server, err := l.Accept(ep.RequestOf(nextEvent(t, l.Requests())), nil)
 		require.NoError(t, err)
 		var client *Conn
 		select {
@@ -148,7 +150,7 @@ func TestACallThatWouldWaitForItsOwnHookFailsAtOnce(t *testing.T) {
 			require.Fail(t, "Dial hangs")
 		}
 		say(t, client, "a")
-		require.Equal(t, Established, nextEvent(t, server.Events()).Number)
+		require.Equal(t, event.Established, nextEvent(t, server.Events()).Number)
 		assert.Equal(t, "a", hear(t, server))
 		require.NoError(t, client.Close())
 		for range 8 {
@@ -226,7 +228,7 @@ func TestASetupThatPanicsGivesItsPlaceBack(t *testing.T) {
 						_, err := client.Dial(context.Background(), l.Addr(), ConnConfig{})
 						dialed <- err
 					}()
-					request := RequestOf(nextEvent(t, l.Requests()))
+					request := ep.RequestOf(nextEvent(t, l.Requests()))
 					var accepted *Conn
 					guarded(func() { accepted, _ = l.Accept(request, nil) })
 					err := answer(t, dialed)
@@ -267,7 +269,7 @@ func TestASetupCannotCloseItsListener(t *testing.T) {
 			_, err := client.Dial(context.Background(), l.Addr(), ConnConfig{})
 			dialed <- err
 		}()
-		_, err := l.Accept(RequestOf(nextEvent(t, l.Requests())), nil)
+		_, err := l.Accept(ep.RequestOf(nextEvent(t, l.Requests())), nil)
 		require.NoError(t, err)
 		for range 3 {
 			requireCode(t, answer(t, errs), hw.InvalidState, hw.NoSubtype)

@@ -27,7 +27,7 @@ func (c *Conn) ID() uint64 {
 }
 
 // LocalAddr is this end's address as the provider has it, such as a *net.TCPAddr of iwarp.
-// A connection of [Listener.Dial] has it from [Established] on; before it is nil. The
+// A connection of [Listener.Dial] has it from [event.Established] on; before it is nil. The
 // address stays when the connection ends.
 func (c *Conn) LocalAddr() net.Addr { return c.findAddrs().local }
 

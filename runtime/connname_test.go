@@ -3,6 +3,8 @@ package runtime
 import (
 	"testing"
 
+	"godat/hw/event"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -14,7 +16,7 @@ func TestEachConnectionHasAnIDOfItsOwnAndItsAddressesBehindItsEnd(t *testing.T) 
 		require.NoError(t, err)
 		accepted := accept(t, l)
 		for up := 0; up < 2; up++ {
-			require.Equal(t, Established, nextEvent(t, l.Events()).Number)
+			require.Equal(t, event.Established, nextEvent(t, l.Events()).Number)
 		}
 		all := []*Conn{client, server, dialed, accepted}
 		ids := map[uint64]bool{0: true}

@@ -1,9 +1,11 @@
 package runtime
 
 import (
+	"godat/ep"
 	"godat/hw"
 	"godat/internal/door"
 	"godat/internal/yield"
+	"godat/mem"
 )
 
 // Send sends the bytes in use of a buffer as one message. It takes the buffer from the
@@ -14,7 +16,7 @@ import (
 // INVALID_PARAMETER is a nil buffer, one of another connection or pool, and one that the
 // program does not have any more, because it has sent or released it; nothing happens
 // to that buffer. A nil or closed connection is INVALID_HANDLE/EP.
-func (c *Conn) Send(b *Buffer) error {
+func (c *Conn) Send(b *mem.Buffer) error {
 	tag, err := c.lend("runtime.Conn.Send", b)
 	if err != nil {
 		return err
@@ -30,7 +32,7 @@ func (c *Conn) Send(b *Buffer) error {
 
 // lend takes a buffer from the program for a send. A closed connection gives it to the pool,
 // which may wait for it.
-func (c *Conn) lend(op string, b *Buffer) (tag uint64, err error) {
+func (c *Conn) lend(op string, b *mem.Buffer) (tag uint64, err error) {
 	if !c.has(b) {
 		return 0, c.whyNot(op, b)
 	}
@@ -59,18 +61,18 @@ func unlessOver(err error) error {
 // Queue is Send for a server that has more messages to send: the message goes out with
 // the next Flush, together with all that was queued. One goroutine at a time calls
 // Queue, Outbox and Flush. Errors are those of Send and of [ep.Outbox.Add].
-func (c *Conn) Queue(b *Buffer) error {
+func (c *Conn) Queue(b *mem.Buffer) error {
 	return c.queue("runtime.Conn.Queue", b, hw.OpSend, 0)
 }
 
 // QueueInvalidate is Queue for a message that also invalidates a context of the peer's
 // (see [ep.Endpoint.PostSendInvalidate]), on an adapter whose Attr().Ops has
 // OpSendInvalidate. On others the next Flush fails with MODEL_NOT_SUPPORTED.
-func (c *Conn) QueueInvalidate(b *Buffer, context uint32) error {
+func (c *Conn) QueueInvalidate(b *mem.Buffer, context uint32) error {
 	return c.queue("runtime.Conn.QueueInvalidate", b, hw.OpSendInvalidate, context)
 }
 
-func (c *Conn) queue(op string, b *Buffer, send hw.Op, context uint32) error {
+func (c *Conn) queue(op string, b *mem.Buffer, send hw.Op, context uint32) error {
 	tag, err := c.lend(op, b)
 	if err != nil {
 		return err
@@ -91,7 +93,7 @@ func (c *Conn) queue(op string, b *Buffer, send hw.Op, context uint32) error {
 // Outbox is the connection's outbox. What the program adds to it goes out with the
 // queued messages, in order: for example an RDMA write before the message that tells of
 // it.
-func (c *Conn) Outbox() *Outbox {
+func (c *Conn) Outbox() *ep.Outbox {
 	if c == nil {
 		return nil
 	}
@@ -110,7 +112,7 @@ func (c *Conn) Flush() error {
 	return err
 }
 
-func (c *Conn) whyNot(op string, b *Buffer) error {
+func (c *Conn) whyNot(op string, b *mem.Buffer) error {
 	switch {
 	case c == nil:
 		return closedConn(op)

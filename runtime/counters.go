@@ -1,17 +1,19 @@
 package runtime
 
 import (
+	"godat/ep"
 	"godat/hw"
+	"godat/mem"
 )
 
 // Counters say what has happened on an adapter since it was opened, or since its
 // counters were reset: DAT_IA_COUNTERS. Endpoints and dispatchers have counters of
 // their own.
 type Counters struct {
-	ConnectionCounters                           // endpoints, service points and connections
-	Memory                        MemoryCounters // zones, regions and windows
-	Dispatchers, DispatchersFreed uint64         // made, and closed again
-	Async                         AsyncCounters  // errors that the device has reported
+	ep.Counters                                 // endpoints, service points and connections
+	Memory                        mem.Counters  // zones, regions and windows
+	Dispatchers, DispatchersFreed uint64        // made, and closed again
+	Async                         AsyncCounters // errors that the device has reported
 }
 
 // AsyncCounters count asynchronous errors, each time that the device reports one.
@@ -38,9 +40,9 @@ func (ia *IA) takeCounters(op string, reset bool) (c Counters, err error) {
 	}
 	defer ia.gate.RUnlock()
 	if reset {
-		c.ConnectionCounters = ia.adapter.ResetCounters()
+		c.Counters = ia.adapter.ResetCounters()
 	} else {
-		c.ConnectionCounters = ia.adapter.Counters()
+		c.Counters = ia.adapter.Counters()
 	}
 	c.Memory, c.Async = ia.domain.Counters(reset), ia.async.takeCounters(reset)
 	ia.lists.mu.Lock()

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
 	"godat/hw"
 )
 
@@ -14,7 +15,7 @@ func TestAnAdapterCountsWhatIsMadeOnIt(t *testing.T) {
 	pz, err := ia.NewPZ()
 	require.NoError(t, err)
 	for range 2 {
-		lmr, err := pz.Alloc(64, AllPrivileges)
+		lmr, err := pz.Alloc(64, hw.AllPrivileges)
 		require.NoError(t, err)
 		require.NoError(t, lmr.Free())
 		d, err := ia.NewDispatcher(channel(1))
@@ -23,7 +24,7 @@ func TestAnAdapterCountsWhatIsMadeOnIt(t *testing.T) {
 	}
 	_, err = pz.NewRMR()
 	require.NoError(t, err)
-	srq, err := ia.NewSRQ(pz, SRQAttr{MaxRecvDTOs: 1})
+	srq, err := ia.NewSRQ(pz, ep.SRQAttr{MaxRecvDTOs: 1})
 	require.NoError(t, err)
 	require.NoError(t, srq.Close())
 	for _, kind := range []hw.AsyncKind{

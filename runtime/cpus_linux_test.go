@@ -28,6 +28,6 @@ func TestOpenFailsIfThePollerCantRunOnItsCPUs(t *testing.T) {
 		_, err := Open(context.Background(), "sim", WithProvider(s), WithPoller(PollerConfig{CPUs: cpus}))
 		require.Error(t, err)
 		require.NotNil(t, s.dev)
-		require.ErrorIs(t, s.dev.Close(), ErrInvalidHandle, "the device was left open")
+		require.ErrorIs(t, s.dev.Close(), hw.ErrInvalidHandle, "the device was left open")
 	}
 }

@@ -30,7 +30,7 @@ type RegistryEntry struct {
 }
 
 // Info is the entry as the registry lists it.
-func (e RegistryEntry) Info() ProviderInfo {
+func (e RegistryEntry) Info() hw.Info {
 	return hw.Info{Name: e.Name, Major: e.Major, Minor: e.Minor, ThreadSafe: e.ThreadSafe}
 }
 

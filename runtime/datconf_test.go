@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"godat/hw"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -83,7 +85,7 @@ func TestTheStaticRegistryIsWhereTheVariableSays(t *testing.T) {
 	useRegistry(t, sampleRegistry+"wrong")
 	entries, err = StaticRegistry()
 	require.ErrorContains(t, err, os.Getenv("DAT_OVERRIDE")+": line 6: 1 fields")
-	require.ErrorIs(t, err, ErrInvalidParameter)
+	require.ErrorIs(t, err, hw.ErrInvalidParameter)
 	assert.Len(t, entries, 3)
 
 	t.Setenv("DAT_OVERRIDE", filepath.Join(t.TempDir(), "absent"))
@@ -93,7 +95,7 @@ func TestTheStaticRegistryIsWhereTheVariableSays(t *testing.T) {
 
 	t.Setenv("DAT_OVERRIDE", t.TempDir()) // a directory can't be read
 	_, err = StaticRegistry()
-	require.ErrorIs(t, err, ErrInternal)
+	require.ErrorIs(t, err, hw.ErrInternal)
 }
 
 func FuzzParseRegistry(f *testing.F) {

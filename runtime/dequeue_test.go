@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"godat/hw"
+	"godat/hw/event"
+
 	"github.com/stretchr/testify/require"
 )
 
@@ -16,12 +19,12 @@ func TestADequeueLoopOnTheOnlyProcessorGetsMessagesAtOnce(t *testing.T) {
 	p := connect(t, open(t, "iwarp"), polledQueue(64))
 	p.establish(t)
 	defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(1))
-	var buf [4]Event
+	var buf [4]event.Event
 	var perMessage []int
 	for range 21 {
 		start, polls := time.Now(), 0
-		require.NoError(t, p.b.PostRecv(1, Default, p.mem.Segment(8, 8)))
-		require.NoError(t, p.a.PostSend(2, Default, p.mem.Segment(0, 8)))
+		require.NoError(t, p.b.PostRecv(1, hw.Default, p.mem.Segment(8, 8)))
+		require.NoError(t, p.a.PostSend(2, hw.Default, p.mem.Segment(0, 8)))
 		for events := 0; events < 2; {
 			polls++
 			n, err := p.events.Dequeue(buf[:])

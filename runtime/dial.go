@@ -10,6 +10,7 @@ import (
 
 	"godat/ep"
 	"godat/hw"
+	"godat/hw/event"
 )
 
 // Dial connects to address, "host:port", and returns when the connection is up. The
@@ -132,8 +133,8 @@ func (c *Conn) established(ctx context.Context) error {
 		return nil
 	}
 	for ev := range c.events.Events(ctx) {
-		if ev.Number == Closed || ev.Ended() && !c.closed.Load() {
-			if at, ok := ctx.Deadline(); ok && ev.Number == TimedOut && !time.Now().Before(at) {
+		if ev.Number == event.Closed || ev.Ended() && !c.closed.Load() {
+			if at, ok := ctx.Deadline(); ok && ev.Number == event.TimedOut && !time.Now().Before(at) {
 				<-ctx.Done() // whose deadline was the attempt's, and has passed
 				return outOfTime(ctx, ev.Err())
 			}
@@ -164,7 +165,7 @@ func (c *Conn) lastWord(ctx context.Context) error {
 		return nil
 	}
 	for ev := range c.events.Events(ctx) {
-		if ev.Number == Closed || ev.Ended() {
+		if ev.Number == event.Closed || ev.Ended() {
 			return ev.Err()
 		}
 	}
@@ -186,12 +187,12 @@ func outOfTime(ctx context.Context, last error) error {
 
 // neverUp is the error of a connection that ended with ev before it was up. An orderly
 // end is an error, too: the peer hung up in place of an answer, or this side gave up.
-func neverUp(ev Event) error {
-	if err := ev.Err(); err != nil && ev.Number != Closed {
+func neverUp(ev event.Event) error {
+	if err := ev.Err(); err != nil && ev.Number != event.Closed {
 		return err
 	}
 	if cause := ev.Cause(); cause != nil && cause.Found == hw.SidePeer {
-		return fmt.Errorf("%w before the connection was up: %w", EventError(Disconnected), cause)
+		return fmt.Errorf("%w before the connection was up: %w", event.Error(event.Disconnected), cause)
 	}
 	return hw.Errorf("runtime.Dial", hw.InvalidHandle, hw.HandleEP, "this side ended the connection before it was up: %w", net.ErrClosed)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
 	"godat/hw"
 	"godat/hw/event"
 	"godat/internal/door"
@@ -28,12 +29,12 @@ func TestADialWithoutAnAnswerEndsWithItsTimeout(t *testing.T) {
 		}
 		cfg := ConnConfig{Timeout: 20 * time.Millisecond}
 		_, err := ia.Dial(t.Context(), deaf, cfg)
-		require.ErrorIs(t, err, EventError(TimedOut))
+		require.ErrorIs(t, err, event.Error(event.TimedOut))
 		l := listen(t, ia, cfg)
 		c, err := l.Dial(deaf, nil)
 		require.NoError(t, err)
 		ev := nextEvent(t, l.Events())
-		assert.Equal(t, TimedOut, ev.Number)
+		assert.Equal(t, event.TimedOut, ev.Number)
 		assert.True(t, ev.Ended())
 		assert.Same(t, c, ConnOf(ev))
 		require.NoError(t, l.Close())
@@ -109,13 +110,13 @@ func TestAConnectionIsRefusedWithItsReason(t *testing.T) {
 		refused := make(chan error, 2)
 		go func() {
 			for range 2 {
-				_, err := l.Accept(RequestOf(<-l.Requests()), nil)
+				_, err := l.Accept(ep.RequestOf(<-l.Requests()), nil)
 				refused <- err
 			}
 		}()
 		c := dial(t, ia, l, ConnConfig{})
 		_, err := ia.Dial(within(t), l.Addr(), ConnConfig{})
-		require.ErrorIs(t, err, EventError(PeerRejected))
+		require.ErrorIs(t, err, event.Error(event.PeerRejected))
 		assert.ErrorContains(t, err, l.Addr())
 		var cause *hw.Cause
 		require.ErrorAs(t, err, &cause)
@@ -135,10 +136,10 @@ func TestTheErrorOfADialHasWhatThePeerRejectedItWith(t *testing.T) {
 		onEach(t, func(t *testing.T, ia *IA) {
 			l := listen(t, ia, ConnConfig{})
 			rejected := make(chan error, 1)
-			go func() { rejected <- RequestOf(<-l.Requests()).Reject([]byte(said)) }()
+			go func() { rejected <- ep.RequestOf(<-l.Requests()).Reject([]byte(said)) }()
 			_, err := ia.Dial(within(t), l.Addr(), ConnConfig{})
 			require.NoError(t, <-rejected)
-			require.ErrorIs(t, err, EventError(PeerRejected))
+			require.ErrorIs(t, err, event.Error(event.PeerRejected))
 			var cause *hw.Cause
 			require.ErrorAs(t, err, &cause)
 			assert.Equal(t, said, string(cause.Private))
@@ -151,8 +152,8 @@ func TestADialThatItsOwnSideEndsInOrderFails(t *testing.T) {
 	for name, end := range map[string]func(c *Conn) error{
 		"Close":               (*Conn).Close,
 		"Shutdown":            func(c *Conn) error { return c.Shutdown(context.Background()) },
-		"graceful Disconnect": func(c *Conn) error { return c.Endpoint.Disconnect(Graceful) },
-		"abrupt Disconnect":   func(c *Conn) error { return c.Endpoint.Disconnect(Abrupt) },
+		"graceful Disconnect": func(c *Conn) error { return c.Endpoint.Disconnect(ep.Graceful) },
+		"abrupt Disconnect":   func(c *Conn) error { return c.Endpoint.Disconnect(ep.Abrupt) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, ia *IA) {
@@ -185,13 +186,13 @@ func TestADialThatItsOwnSideEndsInOrderFails(t *testing.T) {
 // gets no connection of it all the same.
 func TestADialWhoseConnectionEndedBeforeItWasUpFails(t *testing.T) {
 	byPeer := &hw.Cause{Text: "the peer disconnected", Found: hw.SidePeer}
-	err := neverUp(event.ConnectionEnd(door.Key{}, Disconnected, nil, nil, byPeer))
-	require.ErrorIs(t, err, EventError(Disconnected))
+	err := neverUp(event.ConnectionEnd(door.Key{}, event.Disconnected, nil, nil, byPeer))
+	require.ErrorIs(t, err, event.Error(event.Disconnected))
 	require.ErrorIs(t, err, byPeer)
-	err = neverUp(event.ConnectionEnd(door.Key{}, Disconnected, nil, nil, nil))
+	err = neverUp(event.ConnectionEnd(door.Key{}, event.Disconnected, nil, nil, nil))
 	require.ErrorIs(t, err, net.ErrClosed)
-	err = neverUp(event.ConnectionEnd(door.Key{}, TimedOut, nil, nil, nil))
-	require.ErrorIs(t, err, EventError(TimedOut))
+	err = neverUp(event.ConnectionEnd(door.Key{}, event.TimedOut, nil, nil, nil))
+	require.ErrorIs(t, err, event.Error(event.TimedOut))
 }
 
 func TestDialEndsWithItsContext(t *testing.T) {

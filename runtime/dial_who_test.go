@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/hw/event"
 	dat "godat/runtime"
 	"godat/runtime/rpc"
 	"godat/runtime/stream"
@@ -38,7 +39,7 @@ func TestADialOfAServersPortSaysWhoListensThere(t *testing.T) {
 			}()
 			for address, who := range map[string]string{calls.Addr(): "package rpc", streams.Addr().String(): "package stream"} {
 				_, err := ia.Dial(ctx, address, dat.ConnConfig{})
-				require.ErrorIs(t, err, dat.EventError(dat.PeerRejected))
+				require.ErrorIs(t, err, event.Error(event.PeerRejected))
 				assert.ErrorContains(t, err, who)
 			}
 			require.NoError(t, streams.Close())

@@ -8,22 +8,22 @@
 // closes them. A post returns at once. Each request that it accepts ends in exactly one
 // completion, which comes as an event to the dispatcher that the program has chosen.
 //
-// A program needs no other package of the library: objects, events, operations,
-// statuses, flags, fields of queries and return codes have names here. Many of these
-// names are aliases of what ep, evd, mem and hw declare: dat.Endpoint and ep.Endpoint are
-// one type. go doc shows the documentation of a method in the package that declares it:
+// What lives on an adapter has its names in the packages that declare it, which a program imports
+// beside this one: endpoints, service points and requests in [godat/ep], dispatchers in [godat/evd],
+// memory in [godat/mem], events in [godat/hw/event], operations, flags, privileges, statuses and errors
+// in [godat/hw]. Each thing has one name, where go doc shows it with its methods:
 //
 //	go doc godat/ep Endpoint.PostSend
 //
-// So the list below names methods by those packages; event is godat/hw/event. The file
-// datapi.md says what answers to each C call and constant of DAT.
+// The file datapi.md says what answers to each C call and constant of DAT, and moved.md where names
+// went that this package had.
 //
 // # Open, ask, close
 //
 //   - [Open] an adapter by name, with options: [WithProvider], [WithVersion], [WithThreadSafe], [WithParams], [WithSlog], [WithTrace], [WithLatency], [WithPool], [WithPoller], [WithAsync]
 //   - which names there are: [Providers], [StaticRegistry], [ParseRegistry], [Related]; about one that is not open: [Describe]
 //   - what the adapter is and can do: [IA.Query], [IA.Attr], [IA.Name], [IA.ExtensionOp]
-//   - what has happened on it: [IA.Counters], [IA.ResetCounters]; the memory that it has: [IA.MemoryStats]; all that lives on it now: [IA.Snapshot], to which a program adds: [IA.Report], [Describer], [Troubled]; how long requests take: [IA.MeasureLatency], [IA.MeasuresLatency], and other durations: [NewHistogram]
+//   - what has happened on it: [IA.Counters], [IA.ResetCounters]; the memory that it has: [IA.MemoryStats]; all that lives on it now: [IA.Snapshot], to which a program adds: [IA.Report], [Describer], [Troubled]; how long requests take: [IA.MeasureLatency], [IA.MeasuresLatency], and other durations: [evd.NewHistogram]
 //   - a page that shows all that, and what is wrong: package [godat/runtime/inspect]
 //   - in Go's own profiles the library's goroutines have the label godat; those of callbacks have the dispatcher's name, too. A trace of runtime/trace has a task of each connection that began during it
 //   - what a handle is: [HandleTypeOf]; a value attached to it: [IA.SetConsumerContext], [IA.ConsumerContext]
@@ -52,7 +52,7 @@
 //   - a zone: [IA.NewPZ], [mem.PZ.Query], [mem.PZ.Close]
 //   - a region: [mem.PZ.Alloc] of new memory, [mem.PZ.Register] of the program's, [mem.PZ.RegisterLMR] of another region's, [mem.PZ.RegisterShared] of what an id names; [mem.PZ.NewLoan] of what callers lend it by [mem.LMR.Lend] and take back by [mem.LMR.TakeBack]
 //   - a region's memory: [mem.LMR.Bytes]; parts of it for posts, [mem.LMR.Segment], and for peers, [mem.LMR.Remote]
-//   - what peers need to know: [mem.RemoteSegment.AppendBinary], [ParseRemoteSegment]
+//   - what peers need to know: [mem.RemoteSegment.AppendBinary], [mem.ParseRemoteSegment]
 //   - about a region: [mem.LMR.Query], [mem.LMR.Context], [mem.LMR.RemoteContext], [mem.LMR.PZ]; its end: [mem.LMR.Free]
 //   - calls that check the segments and do nothing else, because no provider needs more: [IA.SyncRDMARead], [IA.SyncRDMAWrite]
 //   - a pool of buffers: [mem.PZ.NewBufferPool], [mem.BufferPool.Get], [mem.BufferPool.Wait], [mem.BufferPool.At], [mem.BufferPool.Snapshot], [mem.BufferPool.Close]
@@ -62,18 +62,18 @@
 // # Windows
 //
 //   - [mem.PZ.NewRMR] for a zone's endpoints, [ep.Endpoint.NewRMR] for one endpoint
-//   - [ep.Endpoint.PostBind] binds it to memory, and with the zero [Binding] unbinds it; [RMROf] is the window of a completion
+//   - [ep.Endpoint.PostBind] binds it to memory, and with the zero [mem.Binding] unbinds it; [ep.RMROf] is the window of a completion
 //   - [ep.Endpoint.PostSendInvalidate] ends a peer's window; [ep.Endpoint.PostRDMAReadToRMR] reads into one
 //   - [mem.RMR.Query], [mem.RMR.PZ], [mem.RMR.Free]
 //
 // # Connect
 //
-//   - an endpoint: [IA.NewEndpoint], [ep.Endpoint.Context], [EndpointOf]
+//   - an endpoint: [IA.NewEndpoint], [ep.Endpoint.Context], [ep.Of]
 //   - to connect: [ep.Endpoint.Connect], [ep.Endpoint.CommonConnect] to "host:port", [ep.Endpoint.DupConnect] to where another is
 //   - by values that the two programs exchange: [ep.Endpoint.PairAddr], [ep.Endpoint.Pair]
 //   - to listen: [IA.NewPSP] on a qualifier, [IA.NewRSP] for one endpoint, [IA.NewCSP] at "host:port"
 //   - where it listens: [ep.PSP.Qual], [ep.PSP.Addr], [ep.PSP.Dispatcher], [ep.PSP.Query], [ep.RSP.Qual], [ep.RSP.Query], [ep.CSP.Addr], [ep.CSP.Query]
-//   - a request: [RequestOf], [ep.CR.Query], and then [ep.CR.Accept], [ep.CR.Reject] or [ep.CR.Handoff]
+//   - a request: [ep.RequestOf], [ep.CR.Query], and then [ep.CR.Accept], [ep.CR.Reject] or [ep.CR.Handoff]
 //   - about an endpoint: [ep.Endpoint.State], [ep.Endpoint.Status], [ep.Endpoint.Query], [ep.Endpoint.Reads], [ep.Endpoint.Counters], [ep.Endpoint.ResetCounters], [ep.Endpoint.Snapshot], [ep.Endpoint.Flow], [ep.Endpoint.Trace]; where its messages come in: [ep.Endpoint.Watcher]
 //   - to change it: [ep.Endpoint.Modify]
 //
@@ -82,35 +82,35 @@
 //   - messages: [ep.Endpoint.PostSend], [ep.Endpoint.PostRecv], [ep.Endpoint.PostSendInvalidate]
 //   - the peer's memory: [ep.Endpoint.PostRDMAWrite], [ep.Endpoint.PostRDMARead], [ep.Endpoint.PostRDMAWriteImmediate]
 //   - atomics: [ep.Endpoint.PostFetchAdd], [ep.Endpoint.PostCompareSwap]
-//   - many at once: [ep.Endpoint.PostBatch], [ep.Endpoint.PostRecvBatch]; gathered first, [NewOutbox]: [ep.Outbox.Add], [ep.Outbox.Next], [ep.Outbox.Flush], [ep.Outbox.Reset]
-//   - no more than the peer has receives for, [NewCredits]: [ep.Credits.Take], [ep.Credits.Grant], [ep.Credits.Left], [ep.Credits.Owe], [ep.Credits.Pay]
-//   - a value for each operation, [NewContexts]: [evd.Contexts.Put], [evd.Contexts.Take]
+//   - many at once: [ep.Endpoint.PostBatch], [ep.Endpoint.PostRecvBatch]; gathered first, [ep.NewOutbox]: [ep.Outbox.Add], [ep.Outbox.Next], [ep.Outbox.Flush], [ep.Outbox.Reset]
+//   - no more than the peer has receives for, [ep.NewCredits]: [ep.Credits.Take], [ep.Credits.Grant], [ep.Credits.Left], [ep.Credits.Owe], [ep.Credits.Pay]
+//   - a value for each operation, [evd.NewContexts]: [evd.Contexts.Put], [evd.Contexts.Take]
 //   - datagrams, which no provider has: [ep.Endpoint.PostSendUD], [ep.Endpoint.FreeAddressHandle], [ep.Endpoint.FreeUDConnection]
 //
 // # When there is no room
 //
-// A post never waits. Without room it posts nothing, changes nothing, and returns an [Error] that
-// matches [ErrInsufficientResources]; its Sub says what is full, and its text how full. The program
+// A post never waits. Without room it posts nothing, changes nothing, and returns an [hw.Error] that
+// matches [hw.ErrInsufficientResources]; its Sub says what is full, and its text how full. The program
 // takes events, which make room, and then posts again. If that happens often, it makes what is full
 // larger, or sends less at a time.
 //
-//   - [SubResourceTEVD]: the dispatcher has no place for the event. Take events from it; or a larger [DispatcherConfig], its QLen, of 2 places for each connection and one for each request and receive
-//   - [SubResourceCredits]: the endpoint has as many operations outstanding as it was made for. Take the events of some; or a larger MaxRequestDTOs or MaxRecvDTOs of [EndpointAttr], or Depth of [ConnConfig]
-//   - [SubResourceSRQ]: the same of a shared receive queue. Wait until messages have come, or [ep.SRQ.Resize]
-//   - [SubResourceMemory], of [Conn.Buffer] and [Conn.SendBytes]: all buffers for messages are in use. [Conn.WaitBuffer] waits for one
-//   - [evd.Dispatcher.PostSoftware] returns [ErrQueueFull], as in DAT
+//   - [hw.ResourceTEVD]: the dispatcher has no place for the event. Take events from it; or a larger [evd.Config], its QLen, of 2 places for each connection and one for each request and receive
+//   - [hw.ResourceCredits]: the endpoint has as many operations outstanding as it was made for. Take the events of some; or a larger MaxRequestDTOs or MaxRecvDTOs of [ep.Attr], or Depth of [ConnConfig]
+//   - [hw.ResourceSRQ]: the same of a shared receive queue. Wait until messages have come, or [ep.SRQ.Resize]
+//   - [hw.ResourceMemory], of [Conn.Buffer] and [Conn.SendBytes]: all buffers for messages are in use. [Conn.WaitBuffer] waits for one
+//   - [evd.Dispatcher.PostSoftware] returns [hw.ErrQueueFull], as in DAT
 //
-// [ep.Endpoint.PostBatch] says how many of its requests it has posted before; an [Outbox] keeps those
+// [ep.Endpoint.PostBatch] says how many of its requests it has posted before; an [ep.Outbox] keeps those
 // that it could not, for another Flush.
 //
 // # Receive completions
 //
-//   - [IA.NewDispatcher] makes a dispatcher, and [DispatcherMode] says how it delivers:
+//   - [IA.NewDispatcher] makes a dispatcher, and [evd.Mode] says how it delivers:
 //   - a channel of events: [evd.Dispatcher.C]
 //   - a channel of batches: [evd.Dispatcher.Batches], [evd.Batch.Events], [evd.Batch.Release]
-//   - a callback: [DispatcherConfig], its field Callback
-//   - a poll: [evd.Dispatcher.Dequeue]; a wait: [evd.Dispatcher.Wait], which [Until] ends by a channel; an iterator: [evd.Dispatcher.Events]
-//   - a function that the completing goroutine calls: [DispatcherConfig], and [evd.Dispatcher.Asks] and [evd.Dispatcher.Ask] for who waits for it
+//   - a callback: [evd.Config], its field Callback
+//   - a poll: [evd.Dispatcher.Dequeue]; a wait: [evd.Dispatcher.Wait], which [evd.Until] ends by a channel; an iterator: [evd.Dispatcher.Events]
+//   - a function that the completing goroutine calls: [evd.Config], and [evd.Dispatcher.Asks] and [evd.Dispatcher.Ask] for who waits for it
 //   - the requests of one worker: [evd.Dispatcher.Route], [evd.Route.C], [evd.Route.Close]
 //   - one request: [evd.Dispatcher.NewOneShot], [evd.OneShot.Wait], [evd.OneShot.C], [evd.OneShot.Release]
 //   - many dispatchers at once: [IA.NewCNO], [evd.CNO.Wait], [evd.CNO.Trigger], [evd.CNO.ModifyAgent], [evd.CNO.FD] (a descriptor for epoll), [evd.CNO.Query], [evd.CNO.Close]; which dispatchers trigger it: [evd.Dispatcher.ModifyCNO], [evd.Dispatcher.Enable], [evd.Dispatcher.Disable]
@@ -120,7 +120,7 @@
 // # What an event says
 //
 //   - whether it went well: [event.Event.Err]; that it is a connection's last: [event.Event.Ended]; why: [event.Event.Cause]
-//   - whose it is: [EndpointOf], [ConnOf], [RMROf], [SRQOf], [RequestOf]
+//   - whose it is: [ep.Of], [ConnOf], [ep.RMROf], [ep.SRQOf], [ep.RequestOf]
 //   - by kind: [event.Event.DTO], [event.Event.Connection], [event.Event.Software], [event.Event.Async]
 //   - what came with a message: [event.Event.Immediate], [event.Event.InvalidatedContext]
 //
@@ -131,8 +131,8 @@
 //
 // # Errors and causes
 //
-//   - calls return an [Error]: errors.Is with [ErrInvalidState] and the other Err variables tells its type; [Strerror] tells a C return code's
-//   - completions that failed: [StatusError]; connections that failed: [EventError], and the [Cause]
+//   - calls return an [hw.Error]: errors.Is with [hw.ErrInvalidState] and the other Err variables tells its type; [hw.Strerror] tells a C return code's
+//   - completions that failed: [hw.StatusError]; connections that failed: [event.Error], and the [hw.Cause]
 //   - errors that belong to no call, and those of devices: [IA.Async]
 //   - a provider that panicked: [ProviderPanic]
 //
@@ -150,5 +150,3 @@
 // completion is likely to come sooner than that takes. For dispatchers with a callback it runs the tasks of a pool. Close
 // ends all of them. Providers have goroutines of their own; see their documentation.
 package runtime
-
-//go:generate go run ./internal/names

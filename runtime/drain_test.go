@@ -14,12 +14,15 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/internal/yield"
+	"godat/mem"
 )
 
 // take takes the next message that comes to an end.
-func take(t testing.TB, c *Conn) *Buffer {
+func take(t testing.TB, c *Conn) *mem.Buffer {
 	t.Helper()
 	b := c.Message(nextEvent(t, c.Events()))
 	require.NotNil(t, b)
@@ -116,9 +119,9 @@ func TestAListenerThatIsStoppedKeepsItsConnections(t *testing.T) {
 		at := l.Addr()
 		require.NoError(t, l.Stop())
 		err := answer(t, asked)
-		require.ErrorIs(t, err, EventError(PeerRejected), "it has not been accepted")
+		require.ErrorIs(t, err, event.Error(event.PeerRejected), "it has not been accepted")
 		ev := nextEvent(t, l.Requests())
-		for ev.Number != Closed { // the request that was rejected
+		for ev.Number != event.Closed { // the request that was rejected
 			ev = nextEvent(t, l.Requests())
 		}
 		_, err = l.Accept(nil, nil)
@@ -152,7 +155,7 @@ func TestAShutdownBesideAMessageSeesItOrKeepsIt(t *testing.T) {
 		l, client, server := both(t, ia, ConnConfig{Depth: 2, Message: 64})
 		say(t, client, "a request")
 		ev := nextEvent(t, server.Events())
-		var b *Buffer
+		var b *mem.Buffer
 		drained := make(chan drainResult, 1)
 		return func() { b = server.Message(ev) }, func() { server.drain(ended, drained) }, func() {
 			r := <-drained
@@ -235,13 +238,13 @@ func (s *busyServer) run() error {
 	for {
 		select {
 		case ev := <-s.l.Requests():
-			if _, err := s.l.Accept(RequestOf(ev), nil); err != nil && !errors.Is(err, net.ErrClosed) {
+			if _, err := s.l.Accept(ep.RequestOf(ev), nil); err != nil && !errors.Is(err, net.ErrClosed) {
 				return err
 			}
 		case ev := <-s.l.Events():
 			c := ConnOf(ev)
 			switch {
-			case ev.Number == Closed:
+			case ev.Number == event.Closed:
 				return nil
 			case ev.Ended():
 				if err := c.Close(); err != nil {
@@ -258,7 +261,7 @@ func (s *busyServer) run() error {
 	}
 }
 
-func (s *busyServer) handle(c *Conn, b *Buffer) {
+func (s *busyServer) handle(c *Conn, b *mem.Buffer) {
 	s.handled[b.Bytes()[0]].Add(1)
 	_ = c.Send(b)
 }

@@ -7,6 +7,11 @@ import (
 	"net"
 	"sync"
 
+	"godat/ep"
+	"godat/evd"
+	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -65,15 +70,15 @@ func echo(ln *dat.Listener, stop <-chan struct{}, served chan<- error) {
 		var err error
 		select {
 		case ev := <-ln.Requests():
-			_, err = ln.Accept(dat.RequestOf(ev), nil)
+			_, err = ln.Accept(ep.RequestOf(ev), nil)
 		case ev := <-ln.Events():
 			switch c := dat.ConnOf(ev); {
-			case ev.Number == dat.Closed: // the listener has been closed elsewhere
+			case ev.Number == event.Closed: // the listener has been closed elsewhere
 				served <- ev.Err()
 				return
 			case ev.Ended():
 				err = c.Close()
-			case ev.Op == dat.OpRecv:
+			case ev.Op == hw.OpRecv:
 				err = c.Send(c.Message(ev))
 			}
 		case <-stop:
@@ -105,7 +110,7 @@ func ExampleConn_Receive() {
 	ended := make(chan error)
 	accept := func() { // until the listener is closed
 		for {
-			c, err := ln.Accept(dat.RequestOf(<-ln.Requests()), []byte("welcome"))
+			c, err := ln.Accept(ep.RequestOf(<-ln.Requests()), []byte("welcome"))
 			if errors.Is(err, net.ErrClosed) {
 				return
 			}
@@ -200,9 +205,9 @@ func ExampleConn() {
 		return
 	}
 	defer ia.Close()
-	var window *dat.LMR
+	var window *mem.LMR
 	ln, err := ia.Listen(ctx, "", dat.ConnConfig{Setup: func(c *dat.Conn) (private []byte, err error) {
-		if window, err = c.Alloc(64, dat.RemoteWrite); err != nil {
+		if window, err = c.Alloc(64, hw.RemoteWrite); err != nil {
 			return nil, err
 		}
 		return window.Remote(0, 64).MarshalBinary()
@@ -211,29 +216,29 @@ func ExampleConn() {
 		fmt.Println(err)
 		return
 	}
-	go func() { _, _ = ln.Accept(dat.RequestOf(<-ln.Requests()), nil) }()
+	go func() { _, _ = ln.Accept(ep.RequestOf(<-ln.Requests()), nil) }()
 	c, err := ia.Dial(ctx, ln.Addr(), dat.ConnConfig{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	memory, err := c.Alloc(64, dat.LocalRead)
+	memory, err := c.Alloc(64, hw.LocalRead)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	there, err := dat.ParseRemoteSegment(c.Private())
+	there, err := mem.ParseRemoteSegment(c.Private())
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 
 	type write struct{ at, n int }
-	writes := dat.NewContexts[write](4)
+	writes := evd.NewContexts[write](4)
 	copy(memory.Bytes(), "hello, window")
 	for _, w := range []write{{0, 5}, {5, 8}} {
 		cookie, _ := writes.Put(w)
-		err := c.Endpoint.PostRDMAWrite(cookie, dat.Default, there.Slice(w.at, w.n), memory.Segment(w.at, w.n))
+		err := c.Endpoint.PostRDMAWrite(cookie, hw.Default, there.Slice(w.at, w.n), memory.Segment(w.at, w.n))
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -272,7 +277,7 @@ func ExampleConn_Shutdown() {
 		fmt.Println(err)
 		return
 	}
-	if _, err := ln.Accept(dat.RequestOf(<-ln.Requests()), nil); err != nil {
+	if _, err := ln.Accept(ep.RequestOf(<-ln.Requests()), nil); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -280,10 +285,10 @@ func ExampleConn_Shutdown() {
 		ev := <-ln.Events()
 		peer := dat.ConnOf(ev)
 		switch {
-		case ev.Number == dat.Established && peer == c:
+		case ev.Number == event.Established && peer == c:
 			fmt.Println("sent:", c.SendBytes([]byte("goodbye")))
 			fmt.Println("shut down:", c.Shutdown(ctx))
-		case ev.Op == dat.OpRecv:
+		case ev.Op == hw.OpRecv:
 			b := peer.Message(ev)
 			fmt.Printf("received: %s\n", b.Bytes())
 			peer.Release(b)

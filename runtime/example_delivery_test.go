@@ -7,12 +7,15 @@ import (
 	"os"
 	"time"
 
-	dat "godat/runtime"
+	"godat/ep"
+	"godat/evd"
+	"godat/hw"
+	"godat/hw/event"
 )
 
 // A server selects on the channel of events, and on whatever else it waits for.
 func ExampleDispatcher_channel() {
-	withPair(dat.DispatcherConfig{QLen: 16, Mode: dat.ModeChannel}, func(p *pair) error {
+	withPair(evd.Config{QLen: 16, Mode: evd.ModeChannel}, func(p *pair) error {
 		if err := p.exchange(2); err != nil {
 			return err
 		}
@@ -35,7 +38,7 @@ func ExampleDispatcher_channel() {
 // With batches, one receive from a channel brings many events. The receiver gives the
 // batch back.
 func ExampleDispatcher_batches() {
-	withPair(dat.DispatcherConfig{QLen: 16, Mode: dat.ModeBatch, BatchMin: 3}, func(p *pair) error {
+	withPair(evd.Config{QLen: 16, Mode: evd.ModeBatch, BatchMin: 3}, func(p *pair) error {
 		if err := p.exchange(3); err != nil {
 			return err
 		}
@@ -55,7 +58,7 @@ func ExampleDispatcher_batches() {
 // A callback runs on the adapter's pool: one call at a time for each dispatcher.
 func ExampleDispatcher_callback() {
 	cookies := make(chan uint64, 3)
-	cfg := dat.DispatcherConfig{QLen: 16, Mode: dat.ModeCallback, Callback: func(events []dat.Event) {
+	cfg := evd.Config{QLen: 16, Mode: evd.ModeCallback, Callback: func(events []event.Event) {
 		for _, ev := range events {
 			cookies <- ev.Cookie
 		}
@@ -73,7 +76,7 @@ func ExampleDispatcher_callback() {
 // Wait sleeps until as many events are queued as its threshold says, and takes the
 // first of them.
 func ExampleDispatcher_wait() {
-	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
+	withPair(evd.Config{QLen: 16}, func(p *pair) error {
 		if err := p.exchange(3); err != nil {
 			return err
 		}
@@ -91,16 +94,16 @@ func ExampleDispatcher_wait() {
 
 // A Wait ends at its context's deadline. It takes no event then.
 func ExampleDispatcher_timeout() {
-	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
+	withPair(evd.Config{QLen: 16}, func(p *pair) error {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 		defer cancel()
 		_, queued, err := p.events.Wait(ctx, 1)
-		fmt.Println(queued, errors.Is(err, dat.ErrTimeout), errors.Is(err, os.ErrDeadlineExceeded))
+		fmt.Println(queued, errors.Is(err, hw.ErrTimeout), errors.Is(err, os.ErrDeadlineExceeded))
 
 		ctx, cancel = context.WithCancel(context.Background())
 		cancel()
 		_, queued, err = p.events.Wait(ctx, 1)
-		fmt.Println(queued, errors.Is(err, dat.ErrInterrupted), errors.Is(err, context.Canceled))
+		fmt.Println(queued, errors.Is(err, hw.ErrInterrupted), errors.Is(err, context.Canceled))
 		return nil
 	})
 	// Output:
@@ -111,11 +114,11 @@ func ExampleDispatcher_timeout() {
 // A program that polls takes the queued events into an array of its own, and does
 // something else when there are none.
 func ExampleDispatcher_dequeue() {
-	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
+	withPair(evd.Config{QLen: 16}, func(p *pair) error {
 		if err := p.exchange(3); err != nil {
 			return err
 		}
-		var events [8]dat.Event
+		var events [8]event.Event
 		for taken := 0; taken < 3; {
 			n, err := p.events.Dequeue(events[:])
 			if err != nil {
@@ -136,7 +139,7 @@ func ExampleDispatcher_dequeue() {
 
 // A script or a test can range over the events.
 func ExampleDispatcher_iterator() {
-	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
+	withPair(evd.Config{QLen: 16}, func(p *pair) error {
 		if err := p.exchange(3); err != nil {
 			return err
 		}
@@ -156,7 +159,7 @@ func ExampleDispatcher_iterator() {
 
 // A goroutine tells another one something, in order with the events of a dispatcher.
 func ExampleDispatcher_software() {
-	cfg := dat.DispatcherConfig{QLen: 16, Streams: dat.DefaultStreams | dat.StreamSoftware}
+	cfg := evd.Config{QLen: 16, Streams: event.DefaultStreams | event.StreamSoftware}
 	withPair(cfg, func(p *pair) error {
 		if err := p.exchange(1); err != nil {
 			return err
@@ -184,21 +187,21 @@ func ExampleDispatcher_software() {
 
 // One goroutine waits for any number of dispatchers, and empties them all.
 func ExampleCNO() {
-	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
-		cno, err := p.ia.NewCNO(dat.CNOConfig{})
+	withPair(evd.Config{QLen: 16}, func(p *pair) error {
+		cno, err := p.ia.NewCNO(evd.CNOConfig{})
 		if err != nil {
 			return err
 		}
-		all := []*dat.Dispatcher{p.events, p.changes}
+		all := []*evd.Dispatcher{p.events, p.changes}
 		for _, d := range all {
 			if err = d.ModifyCNO(cno); err != nil {
 				return err
 			}
 		}
-		if err = errors.Join(p.exchange(1), p.client.Disconnect(dat.Graceful)); err != nil {
+		if err = errors.Join(p.exchange(1), p.client.Disconnect(ep.Graceful)); err != nil {
 			return err
 		}
-		var events [8]dat.Event
+		var events [8]event.Event
 		for left := 3; left > 0; { // a receive, and the end of both ends
 			if _, err = cno.Wait(context.Background()); err != nil {
 				return err
@@ -220,7 +223,7 @@ func ExampleCNO() {
 // Each worker gets the events of its own requests: here of those that have 7 in the
 // highest byte of the cookie.
 func ExampleRoute() {
-	withPair(dat.DispatcherConfig{QLen: 16, Mode: dat.ModeChannel}, func(p *pair) error {
+	withPair(evd.Config{QLen: 16, Mode: evd.ModeChannel}, func(p *pair) error {
 		const worker = 7 << 56
 		mine, err := p.events.Route(0xff<<56, worker, 4)
 		if err != nil {
@@ -245,12 +248,12 @@ func ExampleRoute() {
 
 // A goroutine that has nothing else to do waits for its one request.
 func ExampleOneShot() {
-	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
+	withPair(evd.Config{QLen: 16}, func(p *pair) error {
 		one := p.events.NewOneShot()
 		defer one.Release()
 		copy(p.memory.Bytes()[1024:], "stored")
-		_, err := p.client.PostBatch([]dat.DTO{{
-			Op: dat.OpRead, Remote: p.memory.Remote(1024, 6), Segment: p.memory.Segment(0, 6), OneShot: one,
+		_, err := p.client.PostBatch([]ep.DTO{{
+			Op: hw.OpRead, Remote: p.memory.Remote(1024, 6), Segment: p.memory.Segment(0, 6), OneShot: one,
 		}})
 		if err != nil {
 			return err

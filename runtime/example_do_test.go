@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"godat/ep"
+	"godat/hw"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -19,7 +22,7 @@ func ExampleConn_Do() {
 	}
 	defer ia.Close()
 	ln, err := ia.Listen(ctx, "", dat.ConnConfig{Apart: true, Setup: func(c *dat.Conn) ([]byte, error) {
-		shared, err := c.Alloc(4096, dat.RemoteRead|dat.RemoteWrite)
+		shared, err := c.Alloc(4096, hw.RemoteRead|hw.RemoteWrite)
 		if err != nil {
 			return nil, err
 		}
@@ -31,7 +34,7 @@ func ExampleConn_Do() {
 	}
 	accepted := make(chan error, 1)
 	go func() {
-		_, err := ln.Accept(dat.RequestOf(<-ln.Requests()), nil)
+		_, err := ln.Accept(ep.RequestOf(<-ln.Requests()), nil)
 		accepted <- err
 	}()
 	c, err := ia.Dial(ctx, ln.Addr(), dat.ConnConfig{})
@@ -40,20 +43,20 @@ func ExampleConn_Do() {
 		return
 	}
 	fmt.Println("accepted:", <-accepted)
-	theirs, err := dat.ParseRemoteSegment(c.Private())
+	theirs, err := mem.ParseRemoteSegment(c.Private())
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	mine, err := c.Alloc(10, dat.LocalRead|dat.LocalWrite)
+	mine, err := c.Alloc(10, hw.LocalRead|hw.LocalWrite)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	copy(mine.Bytes(), "hello")
 	err = c.Do(ctx,
-		dat.DTO{Op: dat.OpWrite, Segment: mine.Segment(0, 5), Remote: theirs.Slice(100, 5)},
-		dat.DTO{Op: dat.OpRead, Segment: mine.Segment(5, 5), Remote: theirs.Slice(100, 5)})
+		ep.DTO{Op: hw.OpWrite, Segment: mine.Segment(0, 5), Remote: theirs.Slice(100, 5)},
+		ep.DTO{Op: hw.OpRead, Segment: mine.Segment(5, 5), Remote: theirs.Slice(100, 5)})
 	fmt.Printf("%s %v\n", mine.Bytes(), err)
 	fmt.Println(c.Close(), ln.Close())
 	// Output:

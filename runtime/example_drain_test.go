@@ -6,6 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	"godat/ep"
+	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -29,14 +33,14 @@ func ExampleListener_Stop() {
 		for {
 			select {
 			case ev := <-ln.Requests():
-				_, _ = ln.Accept(dat.RequestOf(ev), nil) // fails behind Stop
+				_, _ = ln.Accept(ep.RequestOf(ev), nil) // fails behind Stop
 			case ev := <-ln.Events():
 				switch c := dat.ConnOf(ev); {
-				case ev.Number == dat.Closed:
+				case ev.Number == event.Closed:
 					return
 				case ev.Ended():
 					_ = c.Close()
-				case ev.Op == dat.OpRecv:
+				case ev.Op == hw.OpRecv:
 					if b := c.Message(ev); b != nil { // nil behind the beginning of Shutdown
 						go handle(c, b, begun, end)
 					}
@@ -80,7 +84,7 @@ func ExampleListener_Stop() {
 }
 
 // handle answers a message in the buffer that it came in.
-func handle(c *dat.Conn, b *dat.Buffer, begun, end chan bool) {
+func handle(c *dat.Conn, b *mem.Buffer, begun, end chan bool) {
 	begun <- true
 	<-end
 	_, err := b.Write([]byte(" is done"))

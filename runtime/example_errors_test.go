@@ -7,22 +7,26 @@ import (
 	"os"
 	"time"
 
-	dat "godat/runtime"
+	"godat/ep"
+	"godat/evd"
+	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 )
 
 // change takes the next event of the pair's connection.
-func (p *pair) change() (dat.Event, error) {
+func (p *pair) change() (event.Event, error) {
 	ev, _, err := p.changes.Wait(context.Background(), 1)
 	return ev, err
 }
 
 // The error of a refused call says why, by DAT's return code and in words.
 func ExampleError() {
-	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
-		err := p.client.Connect(dat.ConnectConfig{Qual: 4711})
-		fmt.Println(errors.Is(err, dat.ErrInvalidState))
-		fmt.Println(errors.Is(err, &dat.Error{Type: dat.TypeInvalidState, Sub: dat.SubStateEPConnected}))
-		var code *dat.Error
+	withPair(evd.Config{QLen: 16}, func(p *pair) error {
+		err := p.client.Connect(ep.ConnectConfig{Qual: 4711})
+		fmt.Println(errors.Is(err, hw.ErrInvalidState))
+		fmt.Println(errors.Is(err, &hw.Error{Type: hw.InvalidState, Sub: hw.StateEPConnected}))
+		var code *hw.Error
 		if errors.As(err, &code) {
 			fmt.Println(code.Type, "/", code.Sub)
 		}
@@ -37,11 +41,11 @@ func ExampleError() {
 // An operation that fails says so in its event. Here the receive is too short for the
 // message.
 func ExampleStatusError() {
-	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
+	withPair(evd.Config{QLen: 16}, func(p *pair) error {
 		if err := p.server.PostRecv(1, 0, p.memory.Segment(0, 4)); err != nil {
 			return err
 		}
-		if err := p.client.PostSend(2, dat.Suppress, p.memory.Segment(64, 5)); err != nil {
+		if err := p.client.PostSend(2, hw.Suppress, p.memory.Segment(64, 5)); err != nil {
 			return err
 		}
 		for { // the send may have failed before it
@@ -49,8 +53,8 @@ func ExampleStatusError() {
 			if err != nil {
 				return err
 			}
-			if ev.Op == dat.OpRecv {
-				fmt.Println(ev.Status, errors.Is(ev.Err(), dat.StatusError(dat.StatusLocalLength)))
+			if ev.Op == hw.OpRecv {
+				fmt.Println(ev.Status, errors.Is(ev.Err(), hw.StatusError(hw.StatusLocalLength)))
 				return nil
 			}
 		}
@@ -60,8 +64,8 @@ func ExampleStatusError() {
 
 // The end of a broken connection says why, and which end found the reason.
 func ExampleCause() {
-	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
-		err := p.client.PostRDMAWrite(1, 0, dat.RemoteSegment{Addr: 4096, Len: 5, Context: 12345}, p.memory.Segment(0, 5))
+	withPair(evd.Config{QLen: 16}, func(p *pair) error {
+		err := p.client.PostRDMAWrite(1, 0, mem.RemoteSegment{Addr: 4096, Len: 5, Context: 12345}, p.memory.Segment(0, 5))
 		if err != nil {
 			return err
 		}
@@ -70,14 +74,14 @@ func ExampleCause() {
 			if err != nil {
 				return err
 			}
-			if dat.EndpointOf(ev) != p.client {
+			if ep.Of(ev) != p.client {
 				continue // the peer's end of the same connection
 			}
 			fmt.Println(ev.Number, ev.Ended())
-			var cause *dat.Cause
+			var cause *hw.Cause
 			if errors.As(ev.Err(), &cause) {
 				fmt.Println(cause.Layer, "error found", cause.Found)
-				fmt.Println(errors.Is(cause, dat.StatusError(dat.StatusRemoteAccess)))
+				fmt.Println(errors.Is(cause, hw.StatusError(hw.StatusRemoteAccess)))
 			}
 			return nil
 		}
@@ -90,9 +94,9 @@ func ExampleCause() {
 
 // A failed attempt to connect ends in an event. Here the peer's program rejects it, and
 // says what it wants instead.
-func ExampleEventError() {
-	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
-		psp, err := p.ia.NewPSP(dat.PSPConfig{Dispatcher: p.changes})
+func Example_eventError() {
+	withPair(evd.Config{QLen: 16}, func(p *pair) error {
+		psp, err := p.ia.NewPSP(ep.PSPConfig{Dispatcher: p.changes})
 		if err != nil {
 			return err
 		}
@@ -100,21 +104,21 @@ func ExampleEventError() {
 		if err != nil {
 			return err
 		}
-		if err = e.Connect(dat.ConnectConfig{Qual: psp.Qual(), Private: []byte("v1")}); err != nil {
+		if err = e.Connect(ep.ConnectConfig{Qual: psp.Qual(), Private: []byte("v1")}); err != nil {
 			return err
 		}
 		ev, err := p.change()
 		if err != nil {
 			return err
 		}
-		if err = dat.RequestOf(ev).Reject([]byte("v2 only")); err != nil {
+		if err = ep.RequestOf(ev).Reject([]byte("v2 only")); err != nil {
 			return err
 		}
 		if ev, err = p.change(); err != nil {
 			return err
 		}
 		what, _ := ev.Connection()
-		fmt.Printf("%v %q\n", errors.Is(ev.Err(), dat.EventError(dat.PeerRejected)), what.Private)
+		fmt.Printf("%v %q\n", errors.Is(ev.Err(), event.Error(event.PeerRejected)), what.Private)
 		return nil
 	})
 	// Output: true "v2 only"
@@ -122,12 +126,12 @@ func ExampleEventError() {
 
 // ConnectConfig has a time limit for the attempt. Here no program answers.
 func ExampleConnectConfig_timeout() {
-	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
-		requests, err := p.ia.NewDispatcher(dat.DispatcherConfig{QLen: 1})
+	withPair(evd.Config{QLen: 16}, func(p *pair) error {
+		requests, err := p.ia.NewDispatcher(evd.Config{QLen: 1})
 		if err != nil {
 			return err
 		}
-		psp, err := p.ia.NewPSP(dat.PSPConfig{Dispatcher: requests})
+		psp, err := p.ia.NewPSP(ep.PSPConfig{Dispatcher: requests})
 		if err != nil {
 			return err
 		}
@@ -135,14 +139,14 @@ func ExampleConnectConfig_timeout() {
 		if err != nil {
 			return err
 		}
-		if err = e.Connect(dat.ConnectConfig{Qual: psp.Qual(), Timeout: time.Millisecond}); err != nil {
+		if err = e.Connect(ep.ConnectConfig{Qual: psp.Qual(), Timeout: time.Millisecond}); err != nil {
 			return err
 		}
 		ev, err := p.change()
 		if err != nil {
 			return err
 		}
-		fmt.Println(ev.Number, errors.Is(ev.Err(), dat.ErrTimeout), errors.Is(ev.Err(), os.ErrDeadlineExceeded))
+		fmt.Println(ev.Number, errors.Is(ev.Err(), hw.ErrTimeout), errors.Is(ev.Err(), os.ErrDeadlineExceeded))
 		return nil
 	})
 	// Output: TIMED_OUT true true
@@ -151,11 +155,11 @@ func ExampleConnectConfig_timeout() {
 // A graceful disconnect lets what was posted complete. DISCONNECTED is the last event of
 // the connection; then the endpoint may be connected again.
 func ExampleEndpoint_disconnect() {
-	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
+	withPair(evd.Config{QLen: 16}, func(p *pair) error {
 		if err := p.exchange(1); err != nil {
 			return err
 		}
-		if err := p.client.Disconnect(dat.Graceful); err != nil {
+		if err := p.client.Disconnect(ep.Graceful); err != nil {
 			return err
 		}
 		ev, err := p.wait()
@@ -185,8 +189,8 @@ func ExampleEndpoint_disconnect() {
 // A program that closes everything itself closes an object before those that it uses.
 // IA.Close does all this, too.
 func ExampleIA_CloseGraceful() {
-	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
-		fmt.Println("in use:", errors.Is(p.ia.CloseGraceful(), dat.ErrInvalidState))
+	withPair(evd.Config{QLen: 16}, func(p *pair) error {
+		fmt.Println("in use:", errors.Is(p.ia.CloseGraceful(), hw.ErrInvalidState))
 		for _, closes := range []func() error{
 			p.client.Close, p.server.Close, // flush outstanding work
 			p.events.Close, p.changes.Close, // drop queued events

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"godat/ep"
 	dat "godat/runtime"
 )
 
@@ -19,7 +20,7 @@ func ExampleEndpoint_flow() {
 	if err != nil {
 		panic(err)
 	}
-	go func() { _, _ = ln.Accept(dat.RequestOf(<-ln.Requests()), nil) }()
+	go func() { _, _ = ln.Accept(ep.RequestOf(<-ln.Requests()), nil) }()
 	conn, err := ia.Dial(context.Background(), ln.Addr(), dat.ConnConfig{})
 	if err != nil {
 		panic(err)

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	dat "godat/runtime"
+	"godat/evd"
+	"godat/hw"
+	"godat/hw/event"
 )
 
 // A function hears of each event in the middle of the work that completes the operation: it counts, and
@@ -12,8 +14,8 @@ import (
 func ExampleDispatcher_function() {
 	var bytes atomic.Int64
 	came := make(chan struct{}, 1)
-	cfg := dat.DispatcherConfig{Mode: dat.ModeFunc, Func: func(ev dat.Event) {
-		if ev.Number != dat.DTOCompletion || ev.Op != dat.OpRecv {
+	cfg := evd.Config{Mode: evd.ModeFunc, Func: func(ev event.Event) {
+		if ev.Number != event.DTOCompletion || ev.Op != hw.OpRecv {
 			return // such as the dispatcher's own end
 		}
 		bytes.Add(int64(ev.Length))
@@ -40,8 +42,8 @@ func ExampleDispatcher_function() {
 
 // A call lends its argument to the device, which sends the bytes from where they lie.
 func ExampleLMR_Lend() {
-	withPair(dat.DispatcherConfig{QLen: 16, Mode: dat.ModeChannel}, func(p *pair) error {
-		loan, err := p.pz.NewLoan(1<<20, dat.LocalRead)
+	withPair(evd.Config{QLen: 16, Mode: evd.ModeChannel}, func(p *pair) error {
+		loan, err := p.pz.NewLoan(1<<20, hw.LocalRead)
 		if err != nil {
 			return err // ErrUnsupported: this device sends registered memory alone
 		}
@@ -53,7 +55,7 @@ func ExampleLMR_Lend() {
 				return err
 			}
 			for {
-				if ev := <-p.events.C(); ev.Op == dat.OpSend {
+				if ev := <-p.events.C(); ev.Op == hw.OpSend {
 					return ev.Err() // b is the caller's again
 				}
 			}
@@ -72,8 +74,8 @@ func ExampleLMR_Lend() {
 // calls the dispatcher's function there.
 func ExampleEndpoint_Watcher() {
 	var came atomic.Bool
-	cfg := dat.DispatcherConfig{Mode: dat.ModeFunc, Func: func(ev dat.Event) {
-		if ev.Op == dat.OpRecv {
+	cfg := evd.Config{Mode: evd.ModeFunc, Func: func(ev event.Event) {
+		if ev.Op == hw.OpRecv {
 			came.Store(true)
 		}
 	}}

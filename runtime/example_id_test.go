@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"godat/ep"
 	dat "godat/runtime"
 )
 
@@ -29,7 +30,7 @@ func ExampleConn_ID() {
 	}
 	accepted := make(chan error)
 	go func() {
-		_, err := ln.Accept(dat.RequestOf(<-ln.Requests()), nil)
+		_, err := ln.Accept(ep.RequestOf(<-ln.Requests()), nil)
 		accepted <- err
 	}()
 	client, err := ia.Dial(ctx, ln.Addr(), dat.ConnConfig{})

@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"godat/ep"
+	"godat/hw"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -30,7 +33,7 @@ func ExampleConn_QueueInvalidate() {
 		fmt.Println(err)
 		return
 	}
-	memory, err := c.Alloc(64, dat.AllPrivileges)
+	memory, err := c.Alloc(64, hw.AllPrivileges)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -40,7 +43,7 @@ func ExampleConn_QueueInvalidate() {
 		fmt.Println(err)
 		return
 	}
-	lent, err := c.Endpoint.PostBind(1, 0, window, dat.Binding{Segment: memory.Segment(0, 64), Privileges: dat.RemoteWrite})
+	lent, err := c.Endpoint.PostBind(1, 0, window, mem.Binding{Segment: memory.Segment(0, 64), Privileges: hw.RemoteWrite})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -62,13 +65,13 @@ func ExampleConn_QueueInvalidate() {
 
 // answerAndInvalidate answers the first request of a connection.
 func answerAndInvalidate(ln *dat.Listener) error {
-	c, err := ln.Accept(dat.RequestOf(<-ln.Requests()), nil)
+	c, err := ln.Accept(ep.RequestOf(<-ln.Requests()), nil)
 	if err != nil {
 		return err
 	}
 	<-ln.Events() // the connection is up
 	b := c.Message(<-ln.Events())
-	lent, err := dat.ParseRemoteSegment(b.Bytes())
+	lent, err := mem.ParseRemoteSegment(b.Bytes())
 	if err != nil {
 		return err
 	}

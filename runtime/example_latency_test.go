@@ -5,6 +5,10 @@ import (
 	"fmt"
 	"time"
 
+	"godat/ep"
+	"godat/evd"
+	"godat/hw"
+	"godat/hw/event"
 	dat "godat/runtime"
 )
 
@@ -23,7 +27,7 @@ func ExampleIA_MeasureLatency() {
 	if err != nil {
 		panic(err)
 	}
-	if _, err = ln.Accept(dat.RequestOf(<-ln.Requests()), nil); err != nil {
+	if _, err = ln.Accept(ep.RequestOf(<-ln.Requests()), nil); err != nil {
 		panic(err)
 	}
 	stop, err := ia.MeasureLatency()
@@ -31,10 +35,10 @@ func ExampleIA_MeasureLatency() {
 		panic(err)
 	}
 	for ev := range ln.Events() {
-		if ev.Number == dat.Established && dat.ConnOf(ev) == client {
+		if ev.Number == event.Established && dat.ConnOf(ev) == client {
 			err = client.SendBytes([]byte("hello"))
 		}
-		if err != nil || ev.Op == dat.OpRecv {
+		if err != nil || ev.Op == hw.OpRecv {
 			break
 		}
 	}
@@ -62,8 +66,8 @@ func ExampleNewHistogram() {
 		panic(err)
 	}
 	defer ia.Close()
-	writes := dat.NewHistogram()
-	type disk struct{ Writes *dat.HistogramSnapshot }
+	writes := evd.NewHistogram()
+	type disk struct{ Writes *evd.HistogramSnapshot }
 	if _, err = ia.Report("disks", func() []any { return []any{disk{writes.Snapshot()}} }); err != nil {
 		panic(err)
 	}
@@ -89,7 +93,7 @@ func ExampleWithLatency() {
 		panic(err)
 	}
 	defer ia.Close()
-	if _, err = ia.NewDispatcher(dat.DispatcherConfig{QLen: 16}); err != nil {
+	if _, err = ia.NewDispatcher(evd.Config{QLen: 16}); err != nil {
 		panic(err)
 	}
 	now, err := ia.Snapshot()

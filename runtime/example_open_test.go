@@ -6,6 +6,11 @@ import (
 	"os"
 	"path/filepath"
 
+	"godat/ep"
+	"godat/evd"
+	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -51,7 +56,7 @@ func ExampleEndpoint_trace() {
 		fmt.Println(err)
 		return
 	}
-	if _, err = ln.Accept(dat.RequestOf(<-ln.Requests()), nil); err != nil {
+	if _, err = ln.Accept(ep.RequestOf(<-ln.Requests()), nil); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -83,9 +88,9 @@ func ExampleWithPool() {
 		return
 	}
 	defer ia.Close()
-	dispatcher := func(callback func([]dat.Event)) *dat.Dispatcher {
-		d, err := ia.NewDispatcher(dat.DispatcherConfig{
-			QLen: 4, Streams: dat.StreamSoftware, Mode: dat.ModeCallback, Callback: callback,
+	dispatcher := func(callback func([]event.Event)) *evd.Dispatcher {
+		d, err := ia.NewDispatcher(evd.Config{
+			QLen: 4, Streams: event.StreamSoftware, Mode: evd.ModeCallback, Callback: callback,
 		})
 		if err != nil {
 			panic(err)
@@ -93,13 +98,13 @@ func ExampleWithPool() {
 		return d
 	}
 	begun, ready, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	first := dispatcher(func([]dat.Event) {
+	first := dispatcher(func([]event.Event) {
 		close(begun)
 		<-ready
 		fmt.Println("the first goes on")
 		close(done)
 	})
-	second := dispatcher(func([]dat.Event) {
+	second := dispatcher(func([]event.Event) {
 		fmt.Println("the second runs")
 		close(ready)
 	})
@@ -121,8 +126,8 @@ func ExampleWithPool() {
 // A server of large blocks asks for 2 MiB pages. Alloc rounds the memory up to whole
 // pages; the region is as long as the program says.
 func ExampleWithHugePages() {
-	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
-		blocks, err := p.pz.Alloc(3<<20, dat.LocalRead|dat.LocalWrite, dat.WithHugePages())
+	withPair(evd.Config{QLen: 16}, func(p *pair) error {
+		blocks, err := p.pz.Alloc(3<<20, hw.LocalRead|hw.LocalWrite, mem.WithHugePages())
 		if err != nil {
 			return err
 		}

@@ -5,11 +5,16 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"godat/ep"
+	"godat/evd"
+	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
 // wait takes the next completion.
-func (p *pair) wait() (dat.Event, error) {
+func (p *pair) wait() (event.Event, error) {
 	ev, _, err := p.events.Wait(context.Background(), 1)
 	return ev, err
 }
@@ -37,16 +42,16 @@ func hello(ia *dat.IA) error {
 	if err != nil {
 		return err
 	}
-	memory, err := pz.Alloc(4096, dat.LocalRead|dat.LocalWrite)
+	memory, err := pz.Alloc(4096, hw.LocalRead|hw.LocalWrite)
 	if err != nil {
 		return err
 	}
 	// One receive, and two places for each connection.
-	events, err := ia.NewDispatcher(dat.DispatcherConfig{QLen: 8, Mode: dat.ModeChannel})
+	events, err := ia.NewDispatcher(evd.Config{QLen: 8, Mode: evd.ModeChannel})
 	if err != nil {
 		return err
 	}
-	cfg := dat.EndpointConfig{PZ: pz, Recv: events, Request: events, Conn: events}
+	cfg := ep.Config{PZ: pz, Recv: events, Request: events, Conn: events}
 	cfg.Context = "client"
 	client, err := ia.NewEndpoint(cfg)
 	if err != nil {
@@ -57,29 +62,29 @@ func hello(ia *dat.IA) error {
 	if err != nil {
 		return err
 	}
-	psp, err := ia.NewPSP(dat.PSPConfig{Dispatcher: events})
+	psp, err := ia.NewPSP(ep.PSPConfig{Dispatcher: events})
 	if err != nil {
 		return err
 	}
-	if err = client.Connect(dat.ConnectConfig{Qual: psp.Qual()}); err != nil {
+	if err = client.Connect(ep.ConnectConfig{Qual: psp.Qual()}); err != nil {
 		return err
 	}
 	for ev := range events.C() {
 		switch ev.Number {
-		case dat.ConnectionRequest:
+		case event.ConnectionRequest:
 			// The receive is posted before the peer may send.
 			if err = server.PostRecv(1, 0, memory.Segment(0, 64)); err == nil {
-				err = dat.RequestOf(ev).Accept(server, nil)
+				err = ep.RequestOf(ev).Accept(server, nil)
 			}
-		case dat.Established:
-			e := dat.EndpointOf(ev)
+		case event.Established:
+			e := ep.Of(ev)
 			fmt.Printf("%s: %s\n", e.Context(), ev.Number)
 			if e == client {
 				copy(memory.Bytes()[64:], "hello")
-				err = e.PostSend(2, dat.Suppress, memory.Segment(64, 5))
+				err = e.PostSend(2, hw.Suppress, memory.Segment(64, 5))
 			}
-		case dat.DTOCompletion:
-			fmt.Printf("the %s has %q\n", dat.EndpointOf(ev).Context(), memory.Bytes()[:ev.Length])
+		case event.DTOCompletion:
+			fmt.Printf("the %s has %q\n", ep.Of(ev).Context(), memory.Bytes()[:ev.Length])
 			return ev.Err()
 		default: // an attempt to connect failed
 			err = ev.Err()
@@ -94,18 +99,18 @@ func hello(ia *dat.IA) error {
 // A peer that was told the name of memory writes and reads the memory; the program that
 // owns it takes no part.
 func ExampleEndpoint_rdma() {
-	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
+	withPair(evd.Config{QLen: 16}, func(p *pair) error {
 		// The owner would send the name in a message; here it stays in a slice.
 		name, err := p.memory.Remote(1024, 16).AppendBinary(nil)
 		if err != nil {
 			return err
 		}
-		theirs, err := dat.ParseRemoteSegment(name)
+		theirs, err := mem.ParseRemoteSegment(name)
 		if err != nil {
 			return err
 		}
 		copy(p.memory.Bytes(), "written by RDMA!")
-		if err = p.client.PostRDMAWrite(1, dat.Suppress, theirs, p.memory.Segment(0, 16)); err != nil {
+		if err = p.client.PostRDMAWrite(1, hw.Suppress, theirs, p.memory.Segment(0, 16)); err != nil {
 			return err
 		}
 		// A read behind a write finds what was written.
@@ -125,7 +130,7 @@ func ExampleEndpoint_rdma() {
 // Atomics change a number of 8 bytes in the peer's byte order, and return its value
 // from before. Their events are the InfiniBand extension's.
 func ExampleEndpoint_atomics() {
-	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
+	withPair(evd.Config{QLen: 16}, func(p *pair) error {
 		bytes := p.memory.Bytes()
 		binary.NativeEndian.PutUint64(bytes[1024:], 40)
 		counter, before := p.memory.Remote(1024, 8), p.memory.Segment(0, 8)
@@ -136,7 +141,7 @@ func ExampleEndpoint_atomics() {
 		if err != nil {
 			return err
 		}
-		fmt.Println(ev.Number == dat.IBDTOEvent, ev.Op, binary.NativeEndian.Uint64(bytes), ev.Err())
+		fmt.Println(ev.Number == event.IBDTOEvent, ev.Op, binary.NativeEndian.Uint64(bytes), ev.Err())
 
 		// 100 replaces 42, and would replace no other number.
 		if err = p.client.PostCompareSwap(2, 0, 42, 100, counter, before); err != nil {
@@ -158,12 +163,12 @@ func ExampleEndpoint_atomics() {
 // A write with immediate data tells the peer's program of its arrival: it takes one of
 // the peer's receives, whose event has the immediate data.
 func ExampleEndpoint_immediate() {
-	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
+	withPair(evd.Config{QLen: 16}, func(p *pair) error {
 		if err := p.server.PostRecv(1, 0); err != nil { // without memory, since the bytes go elsewhere
 			return err
 		}
 		there := p.memory.Remote(1024, 64)
-		if err := p.client.PostRDMAWriteImmediate(2, dat.Suppress, 99, there, p.memory.Segment(0, 64)); err != nil {
+		if err := p.client.PostRDMAWriteImmediate(2, hw.Suppress, 99, there, p.memory.Segment(0, 64)); err != nil {
 			return err
 		}
 		ev, err := p.wait()
@@ -179,18 +184,18 @@ func ExampleEndpoint_immediate() {
 
 // A batch of posts is one call, which says how many of them it took.
 func ExampleDTO() {
-	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
-		_, err := p.server.PostRecvBatch([]dat.DTO{
+	withPair(evd.Config{QLen: 16}, func(p *pair) error {
+		_, err := p.server.PostRecvBatch([]ep.DTO{
 			{Cookie: 1, Segment: p.memory.Segment(0, 64)},
 			{Cookie: 2, Segment: p.memory.Segment(64, 64)},
 		})
 		if err != nil {
 			return err
 		}
-		n, err := p.client.PostBatch([]dat.DTO{
-			{Op: dat.OpWrite, Flags: dat.Suppress, Remote: p.memory.Remote(1024, 64), Segment: p.memory.Segment(128, 64)},
-			{Op: dat.OpSend, Flags: dat.Suppress, Segment: p.memory.Segment(128, 5)},
-			{Op: dat.OpSend, Flags: dat.Suppress, Segment: p.memory.Segment(128, 7)},
+		n, err := p.client.PostBatch([]ep.DTO{
+			{Op: hw.OpWrite, Flags: hw.Suppress, Remote: p.memory.Remote(1024, 64), Segment: p.memory.Segment(128, 64)},
+			{Op: hw.OpSend, Flags: hw.Suppress, Segment: p.memory.Segment(128, 5)},
+			{Op: hw.OpSend, Flags: hw.Suppress, Segment: p.memory.Segment(128, 7)},
 		})
 		if err != nil {
 			return err
@@ -208,13 +213,13 @@ func ExampleDTO() {
 // Each endpoint of a shared receive queue takes its receives from there. The low
 // watermark says when it is time to post more.
 func ExampleSRQ() {
-	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
-		srq, err := p.ia.NewSRQ(p.pz, dat.SRQAttr{MaxRecvDTOs: 4})
+	withPair(evd.Config{QLen: 16}, func(p *pair) error {
+		srq, err := p.ia.NewSRQ(p.pz, ep.SRQAttr{MaxRecvDTOs: 4})
 		if err != nil {
 			return err
 		}
 		cfg := p.endpoint()
-		cfg.SRQ, cfg.Attr = srq, &dat.EndpointAttr{}
+		cfg.SRQ, cfg.Attr = srq, &ep.Attr{}
 		client, server, err := p.connect(cfg)
 		if err != nil {
 			return err
@@ -227,21 +232,21 @@ func ExampleSRQ() {
 		if err = srq.SetLowWatermark(2); err != nil {
 			return err
 		}
-		if err = client.PostSend(0, dat.Suppress, p.memory.Segment(64, 5)); err != nil {
+		if err = client.PostSend(0, hw.Suppress, p.memory.Segment(64, 5)); err != nil {
 			return err
 		}
 		ev, err := p.wait()
 		if err != nil {
 			return err
 		}
-		fmt.Println(ev.Op, ev.Cookie, "by the server:", dat.EndpointOf(ev) == server)
+		fmt.Println(ev.Op, ev.Cookie, "by the server:", ep.Of(ev) == server)
 
 		low, _, err := p.ia.Async().Wait(context.Background(), 1)
 		if err != nil {
 			return err
 		}
 		_, why, _ := low.Async()
-		fmt.Println("few are left:", dat.SRQOf(low) == srq && why == dat.ReasonSRQLowWatermark)
+		fmt.Println("few are left:", ep.SRQOf(low) == srq && why == event.SRQLowWatermark)
 		return nil
 	})
 	// Output:
@@ -251,8 +256,8 @@ func ExampleSRQ() {
 
 // A window lets the peer reach a part of a region, until it is unbound.
 func ExampleRMR() {
-	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
-		private, err := p.pz.Alloc(4096, dat.LocalRead|dat.LocalWrite)
+	withPair(evd.Config{QLen: 16}, func(p *pair) error {
+		private, err := p.pz.Alloc(4096, hw.LocalRead|hw.LocalWrite)
 		if err != nil {
 			return err
 		}
@@ -262,7 +267,7 @@ func ExampleRMR() {
 		}
 		// The name may be sent to the peer at once: a post after the bind finds the
 		// window bound.
-		name, err := p.server.PostBind(1, 0, window, dat.Binding{Segment: private.Segment(512, 16), Privileges: dat.RemoteWrite})
+		name, err := p.server.PostBind(1, 0, window, mem.Binding{Segment: private.Segment(512, 16), Privileges: hw.RemoteWrite})
 		if err != nil {
 			return err
 		}
@@ -270,7 +275,7 @@ func ExampleRMR() {
 		if err != nil {
 			return err
 		}
-		fmt.Println(ev.Number, dat.RMROf(ev) == window, ev.Err())
+		fmt.Println(ev.Number, ep.RMROf(ev) == window, ev.Err())
 
 		write := func() error {
 			if err := p.client.PostRDMAWrite(2, 0, name, p.memory.Segment(0, 16)); err != nil {
@@ -283,7 +288,7 @@ func ExampleRMR() {
 		if err = write(); err != nil {
 			return err
 		}
-		if _, err = p.server.PostBind(3, dat.Suppress, window, dat.Binding{}); err != nil {
+		if _, err = p.server.PostBind(3, hw.Suppress, window, mem.Binding{}); err != nil {
 			return err
 		}
 		return write() // which breaks the connection
@@ -297,12 +302,12 @@ func ExampleRMR() {
 // A program may change attributes until the endpoint is connected. Query returns the
 // values in effect.
 func ExampleEndpoint_modify() {
-	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
+	withPair(evd.Config{QLen: 16}, func(p *pair) error {
 		e, err := p.ia.NewEndpoint(p.endpoint())
 		if err != nil {
 			return err
 		}
-		const fields = dat.EndpointFieldMaxRecvDTOs | dat.EndpointFieldMaxRecvIOV
+		const fields = ep.FieldMaxRecvDTOs | ep.FieldMaxRecvIOV
 		show := func() error {
 			q, err := e.Query(fields)
 			fmt.Println(q.Attr.MaxRecvDTOs, "receives of", q.Attr.MaxRecvIOV, "segments")
@@ -311,7 +316,7 @@ func ExampleEndpoint_modify() {
 		if err = show(); err != nil {
 			return err
 		}
-		err = e.Modify(fields, dat.EndpointParam{Attr: dat.EndpointAttr{MaxRecvDTOs: 64, MaxRecvIOV: 8}})
+		err = e.Modify(fields, ep.Param{Attr: ep.Attr{MaxRecvDTOs: 64, MaxRecvIOV: 8}})
 		if err != nil {
 			return err
 		}
@@ -325,16 +330,16 @@ func ExampleEndpoint_modify() {
 // When two ends connect they agree how many RDMA reads may be outstanding: no more than
 // the one asks for and the other allows.
 func ExampleEndpoint_reads() {
-	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
+	withPair(evd.Config{QLen: 16}, func(p *pair) error {
 		cfg := p.endpoint()
-		cfg.Attr = &dat.EndpointAttr{MaxReadIn: 2, MaxReadOut: 3}
+		cfg.Attr = &ep.Attr{MaxReadIn: 2, MaxReadOut: 3}
 		client, server, err := p.connect(cfg)
 		if err != nil {
 			return err
 		}
 		in, out := server.Reads()
 		fmt.Println("the client may have", in, "reads outstanding, the server", out)
-		q, err := client.Query(dat.EndpointFieldRemoteAddr)
+		q, err := client.Query(ep.FieldRemoteAddr)
 		if err != nil {
 			return err
 		}

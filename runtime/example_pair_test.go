@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"godat/evd"
+	"godat/hw"
 	dat "godat/runtime"
 )
 
@@ -50,7 +52,7 @@ func ExampleIA_NewPaired() {
 
 // An endpoint of the program's own pairs, too. After Reset it has other values.
 func ExampleEndpoint_pair() {
-	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
+	withPair(evd.Config{QLen: 16}, func(p *pair) error {
 		local, err := p.client.PairAddr()
 		if err != nil {
 			return err
@@ -59,7 +61,7 @@ func ExampleEndpoint_pair() {
 		if err != nil {
 			return err
 		}
-		var read dat.PairAddr
+		var read hw.PairAddr
 		if err := read.UnmarshalText(text); err != nil {
 			return err
 		}

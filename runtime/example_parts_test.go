@@ -7,6 +7,11 @@ import (
 	"fmt"
 	"strings"
 
+	"godat/ep"
+	"godat/evd"
+	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -24,7 +29,7 @@ func ExampleBufferPool() {
 		fmt.Println(err)
 		return
 	}
-	pool, err := pz.NewBufferPool(dat.BufferPoolConfig{Count: 2, Size: 4096, Debug: true})
+	pool, err := pz.NewBufferPool(mem.BufferPoolConfig{Count: 2, Size: 4096, Debug: true})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -44,8 +49,8 @@ func ExampleBufferPool() {
 // A program reads a file into a buffer, lends the buffer to an operation, and takes it
 // back with the completion. Under Debug, any use in between panics.
 func ExampleBuffer() {
-	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
-		pool, err := p.pz.NewBufferPool(dat.BufferPoolConfig{Count: 4, Size: 512, Debug: true})
+	withPair(evd.Config{QLen: 16}, func(p *pair) error {
+		pool, err := p.pz.NewBufferPool(mem.BufferPoolConfig{Count: 4, Size: 512, Debug: true})
 		if err != nil {
 			return err
 		}
@@ -78,12 +83,12 @@ func ExampleBuffer() {
 
 // A program names memory to its peer in 16 bytes. What a peer sends may have any length.
 func ExampleRemoteSegment() {
-	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
+	withPair(evd.Config{QLen: 16}, func(p *pair) error {
 		message, err := p.memory.Remote(1024, 512).MarshalBinary()
 		if err != nil {
 			return err
 		}
-		var theirs dat.RemoteSegment
+		var theirs mem.RemoteSegment
 		if err = theirs.UnmarshalBinary(message); err != nil {
 			return err
 		}
@@ -103,11 +108,11 @@ func ExampleContexts() {
 		file  string
 		block int
 	}
-	requests := dat.NewContexts[request](16)
+	requests := evd.NewContexts[request](16)
 	cookie, ok := requests.Put(request{"go.mod", 3})
 	fmt.Println("kept:", ok) // now post an operation with the cookie
 
-	ev := dat.Event{Cookie: cookie} // as in the operation's completion
+	ev := event.Event{Cookie: cookie} // as in the operation's completion
 	r, ok := requests.Take(ev.Cookie)
 	fmt.Println(r.file, r.block, ok)
 	_, ok = requests.Take(ev.Cookie)
@@ -121,7 +126,7 @@ func ExampleContexts() {
 // A sender takes a credit for each message. Here the peer posts one receive with each
 // answer.
 func ExampleCredits() {
-	credits := dat.NewCredits(2) // the peer has posted two receives
+	credits := ep.NewCredits(2) // the peer has posted two receives
 	for i := range 3 {
 		fmt.Println("request", i, "may be sent:", credits.Take())
 	}
@@ -137,7 +142,7 @@ func ExampleCredits() {
 // A receiver owes its peer the credits for what it has posted, and tells the number with
 // its next message. Here a slice is the wire.
 func ExampleCredits_Pay() {
-	sender, receiver := dat.NewCredits(0), dat.NewCredits(0)
+	sender, receiver := ep.NewCredits(0), ep.NewCredits(0)
 	receiver.Owe(3) // three receives are posted
 	receiver.Owe(1) // and one more
 	answer := binary.BigEndian.AppendUint16(nil, uint16(receiver.Pay()))
@@ -160,14 +165,14 @@ func ExampleUntil() {
 		return
 	}
 	defer ia.Close()
-	events, err := ia.NewDispatcher(dat.DispatcherConfig{QLen: 16})
+	events, err := ia.NewDispatcher(evd.Config{QLen: 16})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	stop, ended := make(chan struct{}), make(chan error)
 	go func() {
-		_, _, err := events.Wait(dat.Until(stop), 1)
+		_, _, err := events.Wait(evd.Until(stop), 1)
 		ended <- err
 	}()
 	close(stop)
@@ -177,11 +182,11 @@ func ExampleUntil() {
 
 // An outbox for an endpoint of the program's own posts what was gathered as one batch.
 func ExampleNewOutbox() {
-	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
-		out := dat.NewOutbox(p.client, 8)
+	withPair(evd.Config{QLen: 16}, func(p *pair) error {
+		out := ep.NewOutbox(p.client, 8)
 		for i := range 3 {
-			err := out.Add(dat.DTO{
-				Op: dat.OpWrite, Cookie: uint64(i),
+			err := out.Add(ep.DTO{
+				Op: hw.OpWrite, Cookie: uint64(i),
 				Segment: p.memory.Segment(64*i, 64), Remote: p.memory.Remote(1024+64*i, 64),
 			})
 			if err != nil {
@@ -244,7 +249,7 @@ func ExampleOutbox() {
 
 // answerTwo sends its client two messages as one batch.
 func answerTwo(ln *dat.Listener) {
-	c, err := ln.Accept(dat.RequestOf(<-ln.Requests()), nil)
+	c, err := ln.Accept(ep.RequestOf(<-ln.Requests()), nil)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -253,7 +258,7 @@ func answerTwo(ln *dat.Listener) {
 	first, second := c.Buffer(), c.Buffer()
 	fmt.Fprint(first, "first")
 	fmt.Fprint(second, "second")
-	err = c.Outbox().Add(dat.DTO{Op: dat.OpSend, Segment: first.Segment()})
+	err = c.Outbox().Add(ep.DTO{Op: hw.OpSend, Segment: first.Segment()})
 	if err = errors.Join(err, c.Queue(second), c.Flush()); err != nil {
 		fmt.Println(err)
 		return

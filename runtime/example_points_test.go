@@ -3,17 +3,19 @@ package runtime_test
 import (
 	"fmt"
 
+	"godat/ep"
+	"godat/evd"
 	dat "godat/runtime"
 )
 
 // A reserved service point takes one request, for the endpoint that is reserved for it.
 func ExampleRSP() {
-	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
+	withPair(evd.Config{QLen: 16}, func(p *pair) error {
 		server, err := p.ia.NewEndpoint(p.endpoint())
 		if err != nil {
 			return err
 		}
-		rsp, err := p.ia.NewRSP(dat.RSPConfig{Endpoint: server, Dispatcher: p.changes})
+		rsp, err := p.ia.NewRSP(ep.RSPConfig{Endpoint: server, Dispatcher: p.changes})
 		if err != nil {
 			return err
 		}
@@ -22,14 +24,14 @@ func ExampleRSP() {
 		if err != nil {
 			return err
 		}
-		if err = client.Connect(dat.ConnectConfig{Qual: rsp.Qual()}); err != nil {
+		if err = client.Connect(ep.ConnectConfig{Qual: rsp.Qual()}); err != nil {
 			return err
 		}
 		ev, err := p.change()
 		if err != nil {
 			return err
 		}
-		if err = dat.RequestOf(ev).Accept(nil, nil); err != nil { // with the reserved endpoint
+		if err = ep.RequestOf(ev).Accept(nil, nil); err != nil { // with the reserved endpoint
 			return err
 		}
 		for range 2 {
@@ -48,8 +50,8 @@ func ExampleRSP() {
 
 // A common service point has an address as sockets do, and each request names its peer.
 func ExampleCSP() {
-	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
-		csp, err := p.ia.NewCSP(dat.CSPConfig{Address: ":0", Dispatcher: p.changes})
+	withPair(evd.Config{QLen: 16}, func(p *pair) error {
+		csp, err := p.ia.NewCSP(ep.CSPConfig{Address: ":0", Dispatcher: p.changes})
 		if err != nil {
 			return err
 		}
@@ -57,14 +59,14 @@ func ExampleCSP() {
 		if err != nil {
 			return err
 		}
-		if err = client.CommonConnect(csp.Addr().String(), dat.ConnectConfig{Private: []byte("v1")}); err != nil {
+		if err = client.CommonConnect(csp.Addr().String(), ep.ConnectConfig{Private: []byte("v1")}); err != nil {
 			return err
 		}
 		ev, err := p.change()
 		if err != nil {
 			return err
 		}
-		cr := dat.RequestOf(ev)
+		cr := ep.RequestOf(ev)
 		asked, err := cr.Query()
 		if err != nil {
 			return err
@@ -86,7 +88,7 @@ func ExampleCSP() {
 
 // An adapter describes itself in DAT's terms.
 func ExampleIA_Query() {
-	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
+	withPair(evd.Config{QLen: 16}, func(p *pair) error {
 		q, err := p.ia.Query(dat.IAFieldAdapterName|dat.IAFieldExtension, dat.ProviderFieldSRQ|dat.ProviderFieldThreadSafe)
 		if err != nil {
 			return err

@@ -5,6 +5,10 @@ import (
 	"errors"
 	"fmt"
 
+	"godat/ep"
+	"godat/evd"
+	"godat/hw"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -13,16 +17,16 @@ import (
 // and Listen take less code.
 type pair struct {
 	ia             *dat.IA
-	pz             *dat.PZ
-	memory         *dat.LMR        // 4096 bytes
-	events         *dat.Dispatcher // of completions
-	changes        *dat.Dispatcher // of connections
-	client, server *dat.Endpoint
+	pz             *mem.PZ
+	memory         *mem.LMR        // 4096 bytes
+	events         *evd.Dispatcher // of completions
+	changes        *evd.Dispatcher // of connections
+	client, server *ep.Endpoint
 }
 
 // withPair runs an example with a pair whose completions go to a dispatcher as in cfg,
 // prints its error if it has one, and closes everything.
-func withPair(cfg dat.DispatcherConfig, example func(p *pair) error) {
+func withPair(cfg evd.Config, example func(p *pair) error) {
 	p, err := newPair(cfg)
 	if err == nil {
 		err = example(p)
@@ -32,7 +36,7 @@ func withPair(cfg dat.DispatcherConfig, example func(p *pair) error) {
 	}
 }
 
-func newPair(cfg dat.DispatcherConfig) (p *pair, err error) {
+func newPair(cfg evd.Config) (p *pair, err error) {
 	p = new(pair)
 	if p.ia, err = dat.Open(context.Background(), "loop"); err != nil {
 		return p, err
@@ -40,13 +44,13 @@ func newPair(cfg dat.DispatcherConfig) (p *pair, err error) {
 	if p.pz, err = p.ia.NewPZ(); err != nil {
 		return p, err
 	}
-	if p.memory, err = p.pz.Alloc(4096, dat.AllPrivileges|dat.RemoteAtomic); err != nil {
+	if p.memory, err = p.pz.Alloc(4096, hw.AllPrivileges|hw.RemoteAtomic); err != nil {
 		return p, err
 	}
 	if p.events, err = p.ia.NewDispatcher(cfg); err != nil {
 		return p, err
 	}
-	if p.changes, err = p.ia.NewDispatcher(dat.DispatcherConfig{QLen: 16}); err != nil {
+	if p.changes, err = p.ia.NewDispatcher(evd.Config{QLen: 16}); err != nil {
 		return p, err
 	}
 	p.client, p.server, err = p.connect(p.endpoint())
@@ -54,28 +58,28 @@ func newPair(cfg dat.DispatcherConfig) (p *pair, err error) {
 }
 
 // endpoint is the configuration of an endpoint of the pair's zone and dispatchers.
-func (p *pair) endpoint() dat.EndpointConfig {
-	return dat.EndpointConfig{PZ: p.pz, Recv: p.events, Request: p.events, Conn: p.changes}
+func (p *pair) endpoint() ep.Config {
+	return ep.Config{PZ: p.pz, Recv: p.events, Request: p.events, Conn: p.changes}
 }
 
 // connect makes two endpoints, the second as in cfg, and connects them.
-func (p *pair) connect(cfg dat.EndpointConfig) (client, server *dat.Endpoint, err error) {
+func (p *pair) connect(cfg ep.Config) (client, server *ep.Endpoint, err error) {
 	if client, err = p.ia.NewEndpoint(p.endpoint()); err != nil {
 		return nil, nil, err
 	}
 	if server, err = p.ia.NewEndpoint(cfg); err != nil {
 		return nil, nil, err
 	}
-	psp, err := p.ia.NewPSP(dat.PSPConfig{Dispatcher: p.changes})
+	psp, err := p.ia.NewPSP(ep.PSPConfig{Dispatcher: p.changes})
 	if err != nil {
 		return nil, nil, err
 	}
-	if err = client.Connect(dat.ConnectConfig{Qual: psp.Qual()}); err != nil {
+	if err = client.Connect(ep.ConnectConfig{Qual: psp.Qual()}); err != nil {
 		return nil, nil, err
 	}
 	ev, _, err := p.changes.Wait(context.Background(), 1)
 	if err == nil {
-		err = dat.RequestOf(ev).Accept(server, nil)
+		err = ep.RequestOf(ev).Accept(server, nil)
 	}
 	for range 2 { // both ends get ESTABLISHED
 		if err == nil {
@@ -93,7 +97,7 @@ func (p *pair) exchange(n int) error {
 		if err := p.server.PostRecv(cookie+1, 0, p.memory.Segment(0, 64)); err != nil {
 			return err
 		}
-		if err := p.client.PostSend(0, dat.Suppress, p.memory.Segment(64, 5)); err != nil {
+		if err := p.client.PostSend(0, hw.Suppress, p.memory.Segment(64, 5)); err != nil {
 			return err
 		}
 	}

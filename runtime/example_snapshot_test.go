@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"godat/ep"
+	"godat/hw"
+	"godat/hw/event"
 	dat "godat/runtime"
 )
 
@@ -24,14 +27,14 @@ func ExampleIA_Snapshot() {
 	if err != nil {
 		panic(err)
 	}
-	if _, err = ln.Accept(dat.RequestOf(<-ln.Requests()), nil); err != nil {
+	if _, err = ln.Accept(ep.RequestOf(<-ln.Requests()), nil); err != nil {
 		panic(err)
 	}
 	for ev := range ln.Events() {
-		if ev.Number == dat.Established && dat.ConnOf(ev) == client {
+		if ev.Number == event.Established && dat.ConnOf(ev) == client {
 			err = client.SendBytes([]byte("hello"))
 		}
-		if err != nil || ev.Op == dat.OpRecv {
+		if err != nil || ev.Op == hw.OpRecv {
 			break
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"net"
 	"time"
 
+	"godat/ep"
+	"godat/hw"
 	"godat/hw/iwarp"
 	dat "godat/runtime"
 )
@@ -82,14 +84,14 @@ func helloOverTLS() (err error) {
 
 // echoOne accepts a connection and sends the first message back.
 func echoOne(l *dat.Listener) error {
-	if _, err := l.Accept(dat.RequestOf(<-l.Requests()), nil); err != nil {
+	if _, err := l.Accept(ep.RequestOf(<-l.Requests()), nil); err != nil {
 		return err
 	}
 	for ev := range l.Events() {
 		switch {
 		case ev.Err() != nil:
 			return ev.Err()
-		case ev.Op == dat.OpRecv:
+		case ev.Op == hw.OpRecv:
 			c := dat.ConnOf(ev)
 			return c.Send(c.Message(ev))
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -23,7 +24,7 @@ func ExampleBufferPool_wait() {
 		fmt.Println(err)
 		return
 	}
-	pool, err := pz.NewBufferPool(dat.BufferPoolConfig{Count: 1, Size: 4096})
+	pool, err := pz.NewBufferPool(mem.BufferPoolConfig{Count: 1, Size: 4096})
 	if err != nil {
 		fmt.Println(err)
 		return

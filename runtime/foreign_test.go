@@ -7,20 +7,22 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/ep"
+	"godat/evd"
 	"godat/hw"
+	"godat/mem"
 )
 
 // objects are objects of each kind on one adapter.
 type objects struct {
 	ia   *IA
-	pz   *PZ
-	d    *Dispatcher
-	cno  *CNO
-	ep   *Endpoint
-	srq  *SRQ
-	lmr  *LMR
-	rmr  *RMR
-	shot *OneShot
+	pz   *mem.PZ
+	d    *evd.Dispatcher
+	cno  *evd.CNO
+	ep   *ep.Endpoint
+	srq  *ep.SRQ
+	lmr  *mem.LMR
+	rmr  *mem.RMR
+	shot *evd.OneShot
 }
 
 func newObjects(t *testing.T, provider string) (o objects) {
@@ -29,15 +31,15 @@ func newObjects(t *testing.T, provider string) (o objects) {
 	var err error
 	o.pz, err = o.ia.NewPZ()
 	require.NoError(t, err)
-	o.d, err = o.ia.NewDispatcher(DispatcherConfig{QLen: 64})
+	o.d, err = o.ia.NewDispatcher(evd.Config{QLen: 64})
 	require.NoError(t, err)
-	o.cno, err = o.ia.NewCNO(CNOConfig{})
+	o.cno, err = o.ia.NewCNO(evd.CNOConfig{})
 	require.NoError(t, err)
-	o.ep, err = o.ia.NewEndpoint(EndpointConfig{PZ: o.pz, Recv: o.d, Request: o.d, Conn: o.d})
+	o.ep, err = o.ia.NewEndpoint(ep.Config{PZ: o.pz, Recv: o.d, Request: o.d, Conn: o.d})
 	require.NoError(t, err)
-	o.srq, err = o.ia.NewSRQ(o.pz, SRQAttr{})
+	o.srq, err = o.ia.NewSRQ(o.pz, ep.SRQAttr{})
 	require.NoError(t, err)
-	o.lmr, err = o.pz.Alloc(64, AllPrivileges)
+	o.lmr, err = o.pz.Alloc(64, hw.AllPrivileges)
 	require.NoError(t, err)
 	o.rmr, err = o.pz.NewRMR()
 	require.NoError(t, err)
@@ -48,22 +50,22 @@ func newObjects(t *testing.T, provider string) (o objects) {
 func TestObjectsOfAnotherAdapterAreRefused(t *testing.T) {
 	for _, provider := range []string{"loop", "iwarp"} {
 		own, foreign := newObjects(t, provider), newObjects(t, provider)
-		endpoint := func(cfg EndpointConfig) error {
+		endpoint := func(cfg ep.Config) error {
 			e, err := own.ia.NewEndpoint(cfg)
 			assert.Nil(t, e)
 			return err
 		}
-		connected := connect(t, own.ia, DispatcherConfig{QLen: 64})
+		connected := connect(t, own.ia, evd.Config{QLen: 64})
 		connected.establish(t)
-		request := func() *CR {
-			psp, err := own.ia.NewPSP(PSPConfig{Dispatcher: own.d})
+		request := func() *ep.CR {
+			psp, err := own.ia.NewPSP(ep.PSPConfig{Dispatcher: own.d})
 			require.NoError(t, err)
 			defer func() { require.NoError(t, psp.Close()) }()
-			e, err := own.ia.NewEndpoint(EndpointConfig{PZ: own.pz, Conn: connected.events})
+			e, err := own.ia.NewEndpoint(ep.Config{PZ: own.pz, Conn: connected.events})
 			require.NoError(t, err)
-			require.NoError(t, e.Connect(ConnectConfig{Addr: own.ia.Attr().Address, Qual: psp.Qual()}))
+			require.NoError(t, e.Connect(ep.ConnectConfig{Addr: own.ia.Attr().Address, Qual: psp.Qual()}))
 			for ev := range own.d.Events(t.Context()) {
-				return RequestOf(ev)
+				return ep.RequestOf(ev)
 			}
 			return nil
 		}
@@ -71,43 +73,43 @@ func TestObjectsOfAnotherAdapterAreRefused(t *testing.T) {
 			sub  hw.Subtype
 			call func() error
 		}{
-			"the zone of an endpoint":       {hw.HandlePZ, func() error { return endpoint(EndpointConfig{PZ: foreign.pz}) }},
-			"a receive dispatcher":          {hw.HandleEVDRecv, func() error { return endpoint(EndpointConfig{PZ: own.pz, Recv: foreign.d}) }},
-			"a request dispatcher":          {hw.HandleEVDRequest, func() error { return endpoint(EndpointConfig{PZ: own.pz, Request: foreign.d}) }},
-			"a connection dispatcher":       {hw.HandleEVDConn, func() error { return endpoint(EndpointConfig{PZ: own.pz, Conn: foreign.d}) }},
-			"a shared queue":                {hw.HandleSRQ, func() error { return endpoint(EndpointConfig{PZ: own.pz, SRQ: foreign.srq, Attr: &EndpointAttr{}}) }},
-			"the zone of a shared queue":    {hw.HandlePZ, func() error { _, err := own.ia.NewSRQ(foreign.pz, SRQAttr{}); return err }},
-			"another zone":                  {hw.HandlePZ, func() error { return own.ep.Modify(ep.FieldPZ, EndpointParam{PZ: foreign.pz}) }},
-			"another receive dispatcher":    {hw.HandleEVDRecv, func() error { return own.ep.Modify(ep.FieldRecvEVD, EndpointParam{Recv: foreign.d}) }},
-			"another request dispatcher":    {hw.HandleEVDRequest, func() error { return own.ep.Modify(ep.FieldRequestEVD, EndpointParam{Request: foreign.d}) }},
-			"another connection dispatcher": {hw.HandleEVDConn, func() error { return own.ep.Modify(ep.FieldConnectEVD, EndpointParam{Conn: foreign.d}) }},
+			"the zone of an endpoint":       {hw.HandlePZ, func() error { return endpoint(ep.Config{PZ: foreign.pz}) }},
+			"a receive dispatcher":          {hw.HandleEVDRecv, func() error { return endpoint(ep.Config{PZ: own.pz, Recv: foreign.d}) }},
+			"a request dispatcher":          {hw.HandleEVDRequest, func() error { return endpoint(ep.Config{PZ: own.pz, Request: foreign.d}) }},
+			"a connection dispatcher":       {hw.HandleEVDConn, func() error { return endpoint(ep.Config{PZ: own.pz, Conn: foreign.d}) }},
+			"a shared queue":                {hw.HandleSRQ, func() error { return endpoint(ep.Config{PZ: own.pz, SRQ: foreign.srq, Attr: &ep.Attr{}}) }},
+			"the zone of a shared queue":    {hw.HandlePZ, func() error { _, err := own.ia.NewSRQ(foreign.pz, ep.SRQAttr{}); return err }},
+			"another zone":                  {hw.HandlePZ, func() error { return own.ep.Modify(ep.FieldPZ, ep.Param{PZ: foreign.pz}) }},
+			"another receive dispatcher":    {hw.HandleEVDRecv, func() error { return own.ep.Modify(ep.FieldRecvEVD, ep.Param{Recv: foreign.d}) }},
+			"another request dispatcher":    {hw.HandleEVDRequest, func() error { return own.ep.Modify(ep.FieldRequestEVD, ep.Param{Request: foreign.d}) }},
+			"another connection dispatcher": {hw.HandleEVDConn, func() error { return own.ep.Modify(ep.FieldConnectEVD, ep.Param{Conn: foreign.d}) }},
 			"the first zone of an endpoint that a service point made": {hw.HandlePZ, func() error {
-				psp, err := own.ia.NewPSP(PSPConfig{Dispatcher: own.d, Flags: PSPProvider})
+				psp, err := own.ia.NewPSP(ep.PSPConfig{Dispatcher: own.d, Flags: ep.PSPProvider})
 				require.NoError(t, err)
 				defer func() { require.NoError(t, psp.Close()) }()
-				e, err := own.ia.NewEndpoint(EndpointConfig{PZ: own.pz, Conn: connected.events})
+				e, err := own.ia.NewEndpoint(ep.Config{PZ: own.pz, Conn: connected.events})
 				require.NoError(t, err)
-				require.NoError(t, e.Connect(ConnectConfig{Addr: own.ia.Attr().Address, Qual: psp.Qual()}))
+				require.NoError(t, e.Connect(ep.ConnectConfig{Addr: own.ia.Attr().Address, Qual: psp.Qual()}))
 				for ev := range own.d.Events(t.Context()) {
-					p, err := RequestOf(ev).Query()
+					p, err := ep.RequestOf(ev).Query()
 					require.NoError(t, err)
-					err = p.Endpoint.Modify(ep.FieldPZ, EndpointParam{PZ: foreign.pz})
-					require.NoError(t, RequestOf(ev).Reject(nil))
+					err = p.Endpoint.Modify(ep.FieldPZ, ep.Param{PZ: foreign.pz})
+					require.NoError(t, ep.RequestOf(ev).Reject(nil))
 					return err
 				}
 				return nil
 			}},
-			"the dispatcher of a service point": {hw.HandleEVDCR, func() error { _, err := own.ia.NewPSP(PSPConfig{Dispatcher: foreign.d}); return err }},
+			"the dispatcher of a service point": {hw.HandleEVDCR, func() error { _, err := own.ia.NewPSP(ep.PSPConfig{Dispatcher: foreign.d}); return err }},
 			"the dispatcher of a common service point": {hw.HandleEVDCR, func() error {
-				_, err := own.ia.NewCSP(CSPConfig{Address: "127.0.0.1:0", Dispatcher: foreign.d})
+				_, err := own.ia.NewCSP(ep.CSPConfig{Address: "127.0.0.1:0", Dispatcher: foreign.d})
 				return err
 			}},
 			"the dispatcher of a reserved service point": {hw.HandleEVDCR, func() error {
-				_, err := own.ia.NewRSP(RSPConfig{Endpoint: own.ep, Dispatcher: foreign.d})
+				_, err := own.ia.NewRSP(ep.RSPConfig{Endpoint: own.ep, Dispatcher: foreign.d})
 				return err
 			}},
 			"the endpoint of a reserved service point": {hw.HandleEP, func() error {
-				_, err := own.ia.NewRSP(RSPConfig{Endpoint: foreign.ep, Dispatcher: own.d})
+				_, err := own.ia.NewRSP(ep.RSPConfig{Endpoint: foreign.ep, Dispatcher: own.d})
 				return err
 			}},
 			"the endpoint that accepts": {hw.HandleEP, func() error {
@@ -116,13 +118,13 @@ func TestObjectsOfAnotherAdapterAreRefused(t *testing.T) {
 				return cr.Accept(foreign.ep, nil)
 			}},
 			"a CNO":              {hw.HandleCNO, func() error { return own.d.ModifyCNO(foreign.cno) }},
-			"a new dispatcher's": {hw.HandleCNO, func() error { _, err := own.ia.NewDispatcher(DispatcherConfig{QLen: 1, CNO: foreign.cno}); return err }},
+			"a new dispatcher's": {hw.HandleCNO, func() error { _, err := own.ia.NewDispatcher(evd.Config{QLen: 1, CNO: foreign.cno}); return err }},
 			"a one-shot": {hw.HandleEVDRequest, func() error {
-				_, err := connected.a.PostBatch([]DTO{{Op: OpSend, OneShot: foreign.shot}})
+				_, err := connected.a.PostBatch([]ep.DTO{{Op: hw.OpSend, OneShot: foreign.shot}})
 				return err
 			}},
 			"a one-shot for a receive": {hw.HandleEVDRequest, func() error {
-				_, err := connected.a.PostRecvBatch([]DTO{{OneShot: foreign.shot}})
+				_, err := connected.a.PostRecvBatch([]ep.DTO{{OneShot: foreign.shot}})
 				return err
 			}},
 		} {
@@ -137,8 +139,8 @@ func TestObjectsOfAnotherAdapterAreRefused(t *testing.T) {
 		} {
 			assert.Error(t, err, "%s/%s", provider, name)
 		}
-		_, err := connected.a.PostBind(1, 0, foreign.rmr, Binding{Segment: connected.mem.Segment(0, 8), Privileges: hw.RemoteRead})
+		_, err := connected.a.PostBind(1, 0, foreign.rmr, mem.Binding{Segment: connected.mem.Segment(0, 8), Privileges: hw.RemoteRead})
 		requireCode(t, err, hw.InvalidHandle, hw.HandleRMR)
-		require.NoError(t, own.ep.Modify(ep.FieldRecvEVD, EndpointParam{Recv: own.d}), "what was refused had no effect")
+		require.NoError(t, own.ep.Modify(ep.FieldRecvEVD, ep.Param{Recv: own.d}), "what was refused had no effect")
 	}
 }

@@ -18,9 +18,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
+	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/internal/door"
 	"godat/internal/memory"
+	"godat/mem"
 )
 
 // A program of random bytes calls any function of the package and any method of any
@@ -71,7 +75,7 @@ func (p *tape) n(k int) int {
 type caller struct {
 	t    *testing.T
 	own  *bad
-	pool *BufferPool
+	pool *mem.BufferPool
 
 	mu      sync.Mutex
 	handles map[reflect.Type][]reflect.Value
@@ -82,7 +86,7 @@ type caller struct {
 }
 
 // oneOwner are handles that one goroutine at a time may use, as their godoc says.
-var oneOwner = []reflect.Type{reflect.TypeFor[*Outbox](), reflect.TypeFor[*Buffer](), reflect.TypeFor[*Batch](), reflect.TypeFor[*Contexts[int]](), reflect.TypeFor[*Credits]()}
+var oneOwner = []reflect.Type{reflect.TypeFor[*ep.Outbox](), reflect.TypeFor[*mem.Buffer](), reflect.TypeFor[*evd.Batch](), reflect.TypeFor[*evd.Contexts[int]](), reflect.TypeFor[*ep.Credits]()}
 
 // documented are the beginnings of the panics that godoc announces.
 var documented = regexp.MustCompile("^(evd: a (batch|one-shot request) was released twice|ep.NewOutbox: |evd.NewContexts: )")
@@ -126,7 +130,7 @@ func (c *caller) runAll(program []byte) {
 	for _, ia := range slices.Backward(c.handles[reflect.TypeFor[*IA]()]) { // a later one may use an earlier one's dispatcher
 		if adapter := ia.Interface().(*IA); adapter != nil {
 			if err := adapter.Close(); err != nil {
-				require.ErrorIs(t, err, ErrInvalidHandle, "%s\n%s", "Close", c.program())
+				require.ErrorIs(t, err, hw.ErrInvalidHandle, "%s\n%s", "Close", c.program())
 			}
 			c.giveBackMemory()
 			require.Zero(t, adapter.MemoryStats(), c.program())
@@ -140,9 +144,9 @@ func (c *caller) giveBackMemory() {
 	defer c.mu.Unlock()
 	for _, h := range c.given {
 		switch h := h.(type) {
-		case *LMR:
+		case *mem.LMR:
 			_ = h.Free() // it may be another adapter's, and bound there
-		case *Buffer:
+		case *mem.Buffer:
 			if h == nil {
 				continue
 			}
@@ -161,7 +165,7 @@ func (c *caller) furnish(provider string) {
 	t := c.t
 	b := &bad{t: t, own: newObjects(t, provider), foreign: newObjects(t, provider), gone: c.ctx}
 	b.ia = b.own.ia
-	b.pair = connect(t, b.ia, DispatcherConfig{QLen: 256})
+	b.pair = connect(t, b.ia, evd.Config{QLen: 256})
 	b.pair.establish(t)
 	c.own = b
 	c.keep(reflect.ValueOf(b.pair.mem))
@@ -177,7 +181,7 @@ func (c *caller) furnish(provider string) {
 		c.keep(reflect.ValueOf(m.live(b)))
 	}
 	var err error
-	c.pool, err = b.own.pz.NewBufferPool(BufferPoolConfig{Count: 16, Size: 64})
+	c.pool, err = b.own.pz.NewBufferPool(mem.BufferPoolConfig{Count: 16, Size: 64})
 	require.NoError(t, err)
 	c.keep(reflect.ValueOf(c.pool))
 	for _, h := range []any{b.pair.a, b.pair.b, b.pair.pz, b.pair.events, b.pair.mem} {
@@ -194,14 +198,14 @@ func (c *caller) keep(h reflect.Value) {
 
 func (c *caller) add(h reflect.Value) {
 	switch of := h.Interface().(type) {
-	case *LMR, *Buffer:
+	case *mem.LMR, *mem.Buffer:
 		c.given = append(c.given, of)
 	}
 	of := h.Type()
 	if of.Kind() != reflect.Pointer || h.IsNil() || of.NumMethod() == 0 || !strings.HasPrefix(of.Elem().PkgPath(), "godat/") {
 		return
 	}
-	if of == reflect.TypeFor[*Buffer]() { // its godoc announces that misuse panics
+	if of == reflect.TypeFor[*mem.Buffer]() { // its godoc announces that misuse panics
 		return
 	}
 	if c.handles[of] == nil {
@@ -284,9 +288,9 @@ func (c *caller) harvest(v reflect.Value) {
 	case reflect.Pointer:
 		c.keep(v)
 	case reflect.Slice:
-		if events, ok := v.Interface().([]Event); ok {
+		if events, ok := v.Interface().([]event.Event); ok {
 			for i := range min(len(events), 8) {
-				c.keep(reflect.ValueOf(RequestOf(events[i])))
+				c.keep(reflect.ValueOf(ep.RequestOf(events[i])))
 			}
 		}
 	default:
@@ -398,7 +402,7 @@ func (c *caller) drawPointer(p *tape, v reflect.Value, depth int) {
 	case p.n(10) == 0:
 	case len(all) > 0:
 		v.Set(all[p.n(len(all))])
-	case of == reflect.TypeFor[*Buffer]():
+	case of == reflect.TypeFor[*mem.Buffer]():
 		b := reflect.ValueOf(c.pool.Get())
 		c.keep(b)
 		v.Set(b)
@@ -410,10 +414,10 @@ func (c *caller) drawPointer(p *tape, v reflect.Value, depth int) {
 
 func (c *caller) drawStruct(p *tape, v reflect.Value, depth int) {
 	switch of := v.Type(); {
-	case of == reflect.TypeFor[Segment]() && p.n(4) != 0:
+	case of == reflect.TypeFor[mem.Segment]() && p.n(4) != 0:
 		v.Set(reflect.ValueOf(c.own.pair.mem.Segment(8*p.n(32), 8*p.n(4))))
 		return
-	case of == reflect.TypeFor[RemoteSegment]() && p.n(4) != 0:
+	case of == reflect.TypeFor[mem.RemoteSegment]() && p.n(4) != 0:
 		v.Set(reflect.ValueOf(c.own.pair.mem.Remote(8*p.n(32), 8*p.n(4))))
 		return
 	}
@@ -429,7 +433,7 @@ func (c *caller) drawStruct(p *tape, v reflect.Value, depth int) {
 	if debug := v.FieldByName("Debug"); debug.IsValid() && debug.Bool() {
 		bound(v, 1<<10) // such a pool fills its buffers with a pattern
 	}
-	if v.Type() == reflect.TypeFor[BufferPoolConfig]() || v.Type() == reflect.TypeFor[ConnConfig]() {
+	if v.Type() == reflect.TypeFor[mem.BufferPoolConfig]() || v.Type() == reflect.TypeFor[ConnConfig]() {
 		bound(v, 1<<13)
 	}
 }
@@ -462,7 +466,7 @@ func (c *caller) drawInterface(p *tape, v reflect.Value) {
 		case 0:
 			v.Set(reflect.ValueOf(5))
 		case 1:
-			v.Set(c.draw(p, reflect.TypeFor[*Endpoint](), 1))
+			v.Set(c.draw(p, reflect.TypeFor[*ep.Endpoint](), 1))
 		case 2:
 			c.mu.Lock()
 			of := c.types[p.n(len(c.types))]

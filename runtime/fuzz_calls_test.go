@@ -5,16 +5,20 @@ import (
 	"slices"
 	"strings"
 
+	"godat/ep"
+	"godat/evd"
+	"godat/hw"
 	"godat/hw/sim"
+	"godat/mem"
 )
 
 // functions are the package's functions that take handles, events, bytes, names or
 // options. The fuzzer calls them as it calls methods.
 var functions = calls(map[string]any{
-	"Open": Open, "Describe": Describe, "Related": Related, "Providers": Providers, "Strerror": Strerror, "HandleTypeOf": HandleTypeOf,
-	"ParseRegistry": ParseRegistry, "ParseRemoteSegment": ParseRemoteSegment, "Until": Until,
-	"ConnOf": ConnOf, "EndpointOf": EndpointOf, "RequestOf": RequestOf, "RMROf": RMROf, "SRQOf": SRQOf,
-	"NewContexts": NewContexts[int], "NewCredits": NewCredits, "NewOutbox": NewOutbox,
+	"Open": Open, "Describe": Describe, "Related": Related, "Providers": Providers, "Strerror": hw.Strerror, "HandleTypeOf": HandleTypeOf,
+	"ParseRegistry": ParseRegistry, "ParseRemoteSegment": mem.ParseRemoteSegment, "Until": evd.Until,
+	"ConnOf": ConnOf, "EndpointOf": ep.Of, "RequestOf": ep.RequestOf, "RMROf": ep.RMROf, "SRQOf": ep.SRQOf,
+	"NewContexts": evd.NewContexts[int], "NewCredits": ep.NewCredits, "NewOutbox": ep.NewOutbox,
 })
 
 // options are the functions that make options, by the type of the option.
@@ -23,8 +27,8 @@ var options = map[reflect.Type][]reflect.Method{
 		"WithAsync": WithAsync, "WithParams": WithParams, "WithPoller": WithPoller, "WithPool": WithPool,
 		"WithProvider": WithProvider, "WithThreadSafe": WithThreadSafe, "WithVersion": WithVersion,
 	}),
-	reflect.TypeFor[MemoryOption](): calls(map[string]any{
-		"WithAlignment": WithAlignment, "WithHugePages": WithHugePages, "WithUnmapOnFree": WithUnmapOnFree,
+	reflect.TypeFor[mem.Option](): calls(map[string]any{
+		"WithAlignment": mem.WithAlignment, "WithHugePages": mem.WithHugePages, "WithUnmapOnFree": mem.WithUnmapOnFree,
 	}),
 }
 

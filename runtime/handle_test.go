@@ -8,7 +8,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
+	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 )
 
 // oneOfEach makes an object of each kind, and a function that closes it, both at the
@@ -18,29 +22,29 @@ func oneOfEach(t *testing.T) (objects [12]any, closers [12]func() error) {
 	require.NoError(t, err)
 	pz, err := ia.NewPZ()
 	require.NoError(t, err)
-	lmr, err := pz.Alloc(64, AllPrivileges)
+	lmr, err := pz.Alloc(64, hw.AllPrivileges)
 	require.NoError(t, err)
 	rmr, err := pz.NewRMR()
 	require.NoError(t, err)
 	d, err := ia.NewDispatcher(channel(16))
 	require.NoError(t, err)
-	ec := EndpointConfig{PZ: pz, Recv: d, Request: d, Conn: d}
+	ec := ep.Config{PZ: pz, Recv: d, Request: d, Conn: d}
 	active, err := ia.NewEndpoint(ec)
 	require.NoError(t, err)
 	reserved, err := ia.NewEndpoint(ec)
 	require.NoError(t, err)
-	psp, err := ia.NewPSP(PSPConfig{Dispatcher: d})
+	psp, err := ia.NewPSP(ep.PSPConfig{Dispatcher: d})
 	require.NoError(t, err)
-	rsp, err := ia.NewRSP(RSPConfig{Dispatcher: d, Endpoint: reserved})
+	rsp, err := ia.NewRSP(ep.RSPConfig{Dispatcher: d, Endpoint: reserved})
 	require.NoError(t, err)
-	csp, err := ia.NewCSP(CSPConfig{Dispatcher: d, Address: "handles:1"})
+	csp, err := ia.NewCSP(ep.CSPConfig{Dispatcher: d, Address: "handles:1"})
 	require.NoError(t, err)
-	cno, err := ia.NewCNO(CNOConfig{})
+	cno, err := ia.NewCNO(evd.CNOConfig{})
 	require.NoError(t, err)
-	srq, err := ia.NewSRQ(pz, SRQAttr{MaxRecvDTOs: 1})
+	srq, err := ia.NewSRQ(pz, ep.SRQAttr{MaxRecvDTOs: 1})
 	require.NoError(t, err)
-	require.NoError(t, active.Connect(ConnectConfig{Addr: "handles", Qual: psp.Qual()}))
-	cr := RequestOf(<-d.C())
+	require.NoError(t, active.Connect(ep.ConnectConfig{Addr: "handles", Qual: psp.Qual()}))
+	cr := ep.RequestOf(<-d.C())
 
 	objects = [12]any{cr, reserved, d, ia, lmr, psp, pz, rmr, rsp, cno, srq, csp}
 	closers = [12]func() error{
@@ -77,14 +81,14 @@ func TestObjectsOfEachKindTellItAndHaveAConsumerContext(t *testing.T) {
 	for _, number := range [...]int{0, 5, 8, 11, 1, 10, 7, 4, 6, 2, 9, 3} { // children first
 		require.NoError(t, closers[number](), number)
 		_, err := HandleTypeOf(objects[number])
-		require.ErrorIs(t, err, ErrInvalidHandle, number)
+		require.ErrorIs(t, err, hw.ErrInvalidHandle, number)
 		_, err = other.ConsumerContext(objects[number])
-		require.ErrorIs(t, err, ErrInvalidHandle)
-		require.ErrorIs(t, other.SetConsumerContext(objects[number], 1), ErrInvalidHandle)
+		require.ErrorIs(t, err, hw.ErrInvalidHandle)
+		require.ErrorIs(t, other.SetConsumerContext(objects[number], 1), hw.ErrInvalidHandle)
 	}
-	for _, wrong := range []any{nil, 1, (*IA)(nil), (*Endpoint)(nil), (*LMR)(nil), Event{}} {
+	for _, wrong := range []any{nil, 1, (*IA)(nil), (*ep.Endpoint)(nil), (*mem.LMR)(nil), event.Event{}} {
 		_, err := HandleTypeOf(wrong)
-		require.ErrorIs(t, err, ErrInvalidHandle)
+		require.ErrorIs(t, err, hw.ErrInvalidHandle)
 	}
 	require.NoError(t, other.Close())
 	requireCode(t, other.SetConsumerContext(other, 1), hw.InvalidHandle, hw.HandleIA)

@@ -6,7 +6,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
+	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 )
 
 func made[T any](t *testing.T, h T, err error) T {
@@ -15,29 +19,29 @@ func made[T any](t *testing.T, h T, err error) T {
 	return h
 }
 
-func (b *bad) dispatcher(mode DispatcherMode) *Dispatcher {
-	d, err := b.ia.NewDispatcher(DispatcherConfig{QLen: 8, Mode: mode, Callback: func([]Event) {}})
+func (b *bad) dispatcher(mode evd.Mode) *evd.Dispatcher {
+	d, err := b.ia.NewDispatcher(evd.Config{QLen: 8, Mode: mode, Callback: func([]event.Event) {}})
 	return made(b.t, d, err)
 }
 
-func (b *bad) endpoint() *Endpoint {
-	e, err := b.ia.NewEndpoint(EndpointConfig{PZ: b.own.pz, Recv: b.own.d, Request: b.own.d, Conn: b.own.d})
+func (b *bad) endpoint() *ep.Endpoint {
+	e, err := b.ia.NewEndpoint(ep.Config{PZ: b.own.pz, Recv: b.own.d, Request: b.own.d, Conn: b.own.d})
 	return made(b.t, e, err)
 }
 
-func (b *bad) psp() *PSP {
-	p, err := b.ia.NewPSP(PSPConfig{Dispatcher: b.own.d})
+func (b *bad) psp() *ep.PSP {
+	p, err := b.ia.NewPSP(ep.PSPConfig{Dispatcher: b.own.d})
 	return made(b.t, p, err)
 }
 
-func (b *bad) request() *CR {
-	d := b.dispatcher(ModeChannel)
-	psp, err := b.ia.NewPSP(PSPConfig{Dispatcher: d})
+func (b *bad) request() *ep.CR {
+	d := b.dispatcher(evd.ModeChannel)
+	psp, err := b.ia.NewPSP(ep.PSPConfig{Dispatcher: d})
 	require.NoError(b.t, err)
-	e, err := b.ia.NewEndpoint(EndpointConfig{PZ: b.own.pz, Conn: b.dispatcher(ModeQueue)})
+	e, err := b.ia.NewEndpoint(ep.Config{PZ: b.own.pz, Conn: b.dispatcher(evd.ModeQueue)})
 	require.NoError(b.t, err)
-	require.NoError(b.t, e.Connect(ConnectConfig{Addr: b.ia.Attr().Address, Qual: psp.Qual()}))
-	return RequestOf(<-d.C())
+	require.NoError(b.t, e.Connect(ep.ConnectConfig{Addr: b.ia.Attr().Address, Qual: psp.Qual()}))
+	return ep.RequestOf(<-d.C())
 }
 
 func (b *bad) listener() *Listener {
@@ -59,8 +63,8 @@ func (b *bad) conn() *Conn {
 	return made(b.t, c, err)
 }
 
-func (b *bad) batch() *Batch {
-	d, err := b.ia.NewDispatcher(DispatcherConfig{QLen: 8, Mode: ModeBatch, Streams: StreamSoftware})
+func (b *bad) batch() *evd.Batch {
+	d, err := b.ia.NewDispatcher(evd.Config{QLen: 8, Mode: evd.ModeBatch, Streams: event.StreamSoftware})
 	require.NoError(b.t, err)
 	require.NoError(b.t, d.PostSoftware(1))
 	return <-d.Batches()
@@ -73,38 +77,38 @@ var makers = []struct {
 	close  func(h any) // nil: a closed one can't be had
 }{
 	{(*IA)(nil), func(b *bad) any { return open(b.t, "loop") }, func(h any) { _ = h.(*IA).Close() }},
-	{(*Dispatcher)(nil), func(b *bad) any { return b.dispatcher(ModeQueue) }, func(h any) { _ = h.(*Dispatcher).Close() }},
-	{(*Dispatcher)(nil), func(b *bad) any { return b.dispatcher(ModeChannel) }, func(h any) { _ = h.(*Dispatcher).Close() }},
-	{(*Dispatcher)(nil), func(b *bad) any { return b.dispatcher(ModeBatch) }, func(h any) { _ = h.(*Dispatcher).Close() }},
-	{(*Dispatcher)(nil), func(b *bad) any { return b.dispatcher(ModeCallback) }, func(h any) { _ = h.(*Dispatcher).Close() }},
-	{(*CNO)(nil), func(b *bad) any { c, err := b.ia.NewCNO(CNOConfig{}); return made(b.t, c, err) }, func(h any) { _ = h.(*CNO).Close() }},
-	{(*Route)(nil), func(b *bad) any { r, err := b.own.d.Route(255, 255, 1); return made(b.t, r, err) }, func(h any) { _ = h.(*Route).Close() }},
-	{(*OneShot)(nil), func(b *bad) any { return b.own.d.NewOneShot() }, nil},
-	{(*Batch)(nil), func(b *bad) any { return b.batch() }, nil},
-	{(*Endpoint)(nil), func(b *bad) any { return b.endpoint() }, func(h any) { _ = h.(*Endpoint).Close() }},
-	{(*Endpoint)(nil), func(b *bad) any { return b.pair.a }, nil},
-	{(*SRQ)(nil), func(b *bad) any { q, err := b.ia.NewSRQ(b.own.pz, SRQAttr{}); return made(b.t, q, err) }, func(h any) { _ = h.(*SRQ).Close() }},
-	{(*PSP)(nil), func(b *bad) any { return b.psp() }, func(h any) { _ = h.(*PSP).Close() }},
-	{(*RSP)(nil), func(b *bad) any {
-		r, err := b.ia.NewRSP(RSPConfig{Endpoint: b.endpoint(), Dispatcher: b.own.d})
+	{(*evd.Dispatcher)(nil), func(b *bad) any { return b.dispatcher(evd.ModeQueue) }, func(h any) { _ = h.(*evd.Dispatcher).Close() }},
+	{(*evd.Dispatcher)(nil), func(b *bad) any { return b.dispatcher(evd.ModeChannel) }, func(h any) { _ = h.(*evd.Dispatcher).Close() }},
+	{(*evd.Dispatcher)(nil), func(b *bad) any { return b.dispatcher(evd.ModeBatch) }, func(h any) { _ = h.(*evd.Dispatcher).Close() }},
+	{(*evd.Dispatcher)(nil), func(b *bad) any { return b.dispatcher(evd.ModeCallback) }, func(h any) { _ = h.(*evd.Dispatcher).Close() }},
+	{(*evd.CNO)(nil), func(b *bad) any { c, err := b.ia.NewCNO(evd.CNOConfig{}); return made(b.t, c, err) }, func(h any) { _ = h.(*evd.CNO).Close() }},
+	{(*evd.Route)(nil), func(b *bad) any { r, err := b.own.d.Route(255, 255, 1); return made(b.t, r, err) }, func(h any) { _ = h.(*evd.Route).Close() }},
+	{(*evd.OneShot)(nil), func(b *bad) any { return b.own.d.NewOneShot() }, nil},
+	{(*evd.Batch)(nil), func(b *bad) any { return b.batch() }, nil},
+	{(*ep.Endpoint)(nil), func(b *bad) any { return b.endpoint() }, func(h any) { _ = h.(*ep.Endpoint).Close() }},
+	{(*ep.Endpoint)(nil), func(b *bad) any { return b.pair.a }, nil},
+	{(*ep.SRQ)(nil), func(b *bad) any { q, err := b.ia.NewSRQ(b.own.pz, ep.SRQAttr{}); return made(b.t, q, err) }, func(h any) { _ = h.(*ep.SRQ).Close() }},
+	{(*ep.PSP)(nil), func(b *bad) any { return b.psp() }, func(h any) { _ = h.(*ep.PSP).Close() }},
+	{(*ep.RSP)(nil), func(b *bad) any {
+		r, err := b.ia.NewRSP(ep.RSPConfig{Endpoint: b.endpoint(), Dispatcher: b.own.d})
 		return made(b.t, r, err)
-	}, func(h any) { _ = h.(*RSP).Close() }},
-	{(*CSP)(nil), func(b *bad) any {
-		c, err := b.ia.NewCSP(CSPConfig{Address: ":0", Dispatcher: b.own.d})
+	}, func(h any) { _ = h.(*ep.RSP).Close() }},
+	{(*ep.CSP)(nil), func(b *bad) any {
+		c, err := b.ia.NewCSP(ep.CSPConfig{Address: ":0", Dispatcher: b.own.d})
 		return made(b.t, c, err)
-	}, func(h any) { _ = h.(*CSP).Close() }},
+	}, func(h any) { _ = h.(*ep.CSP).Close() }},
 	{(*Conn)(nil), func(b *bad) any { return b.conn() }, func(h any) { _ = h.(*Conn).Close() }},
 	{(*Pairing)(nil), func(b *bad) any { return b.pairing() }, func(h any) { _ = h.(*Pairing).Close() }},
 	{(*Listener)(nil), func(b *bad) any { return b.listener() }, func(h any) { _ = h.(*Listener).Close() }},
-	{(*Outbox)(nil), func(b *bad) any { return NewOutbox(b.pair.a, 2) }, nil},
-	{(*Credits)(nil), func(*bad) any { return NewCredits(1) }, nil},
-	{(*Contexts[int])(nil), func(*bad) any { return NewContexts[int](2) }, nil},
-	{(*PZ)(nil), func(b *bad) any { z, err := b.ia.NewPZ(); return made(b.t, z, err) }, func(h any) { _ = h.(*PZ).Close() }},
-	{(*LMR)(nil), func(b *bad) any { m, err := b.own.pz.Alloc(64, LocalWrite); return made(b.t, m, err) }, func(h any) { _ = h.(*LMR).Free() }},
-	{(*RMR)(nil), func(b *bad) any { r, err := b.own.pz.NewRMR(); return made(b.t, r, err) }, func(h any) { _ = h.(*RMR).Free() }},
-	{(*BufferPool)(nil), func(b *bad) any {
-		p, err := b.own.pz.NewBufferPool(BufferPoolConfig{Count: 2, Size: 64})
+	{(*ep.Outbox)(nil), func(b *bad) any { return ep.NewOutbox(b.pair.a, 2) }, nil},
+	{(*ep.Credits)(nil), func(*bad) any { return ep.NewCredits(1) }, nil},
+	{(*evd.Contexts[int])(nil), func(*bad) any { return evd.NewContexts[int](2) }, nil},
+	{(*mem.PZ)(nil), func(b *bad) any { z, err := b.ia.NewPZ(); return made(b.t, z, err) }, func(h any) { _ = h.(*mem.PZ).Close() }},
+	{(*mem.LMR)(nil), func(b *bad) any { m, err := b.own.pz.Alloc(64, hw.LocalWrite); return made(b.t, m, err) }, func(h any) { _ = h.(*mem.LMR).Free() }},
+	{(*mem.RMR)(nil), func(b *bad) any { r, err := b.own.pz.NewRMR(); return made(b.t, r, err) }, func(h any) { _ = h.(*mem.RMR).Free() }},
+	{(*mem.BufferPool)(nil), func(b *bad) any {
+		p, err := b.own.pz.NewBufferPool(mem.BufferPoolConfig{Count: 2, Size: 64})
 		return made(b.t, p, err)
-	}, func(h any) { _ = h.(*BufferPool).Close() }},
-	{(*CR)(nil), func(b *bad) any { return b.request() }, func(h any) { _ = h.(*CR).Reject(nil) }},
+	}, func(h any) { _ = h.(*mem.BufferPool).Close() }},
+	{(*ep.CR)(nil), func(b *bad) any { return b.request() }, func(h any) { _ = h.(*ep.CR).Reject(nil) }},
 }

@@ -18,6 +18,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"godat/ep"
+	"godat/hw"
+	"godat/hw/event"
 	"godat/hw/sim"
 	"godat/mem"
 )
@@ -30,7 +33,7 @@ var heldPrograms = flag.Int("held.programs", 60, "random programs of handlers, c
 type heldWorld struct {
 	t              *rapid.T
 	server, client *IA
-	zone           *PZ // nil: each connection has one of its own
+	zone           *mem.PZ // nil: each connection has one of its own
 	listener       *Listener
 	cfg            ConnConfig
 	imm            bool // the device writes with immediate data
@@ -52,7 +55,7 @@ type heldWorld struct {
 
 // held is memory of Conn.Alloc, which the program never gives back.
 type held struct {
-	region *LMR
+	region *mem.LMR
 	memory []byte
 	mark   byte
 }
@@ -82,7 +85,7 @@ const heldMessage = 600
 // buffer, before it is known whether there will be a connection.
 func (w *heldWorld) setup(c *Conn) (private []byte, err error) {
 	n := int(w.began.Add(1))
-	l, err := c.Alloc(2*heldMessage, AllPrivileges)
+	l, err := c.Alloc(2*heldMessage, hw.AllPrivileges)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +105,7 @@ func (w *heldWorld) setup(c *Conn) (private []byte, err error) {
 		w.handle(c, b)
 		return nil, errors.New("this peer is not welcome")
 	case 2:
-		if freed, err := c.Register(make([]byte, 64), RemoteRead); err == nil { // unless the adapter is closed
+		if freed, err := c.Register(make([]byte, 64), hw.RemoteRead); err == nil { // unless the adapter is closed
 			w.fail(freed.Free())
 		}
 	}
@@ -124,7 +127,7 @@ func isAll(what string, b []byte, want byte) error {
 }
 
 // handle keeps a buffer until everything is closed, and gives it back.
-func (w *heldWorld) handle(c *Conn, b *Buffer) {
+func (w *heldWorld) handle(c *Conn, b *mem.Buffer) {
 	n := int(w.seen.Add(1))
 	end := w.ends[n%len(w.ends)]
 	w.handlers.Go(func() {
@@ -151,7 +154,7 @@ func (w *heldWorld) handle(c *Conn, b *Buffer) {
 
 // giveBack gives a buffer back in one of the ways that there are. The connection may be
 // over or closed.
-func (w *heldWorld) giveBack(c *Conn, b *Buffer, how int) {
+func (w *heldWorld) giveBack(c *Conn, b *mem.Buffer, how int) {
 	b.Resize(min(b.Cap(), 8))
 	switch how / 2 % 4 {
 	case 0:
@@ -173,12 +176,12 @@ func (w *heldWorld) serve() {
 	for {
 		select {
 		case ev := <-w.listener.Requests():
-			if ev.Number == Closed {
+			if ev.Number == event.Closed {
 				return
 			}
-			_, _ = w.listener.Accept(RequestOf(ev), nil) // its Setup may fail
+			_, _ = w.listener.Accept(ep.RequestOf(ev), nil) // its Setup may fail
 		case ev := <-w.listener.Events():
-			if ev.Number == Closed {
+			if ev.Number == event.Closed {
 				return
 			}
 			w.take(ev)
@@ -186,11 +189,11 @@ func (w *heldWorld) serve() {
 	}
 }
 
-func (w *heldWorld) take(ev Event) {
+func (w *heldWorld) take(ev event.Event) {
 	c := ConnOf(ev)
 	b := c.Message(ev)
 	switch {
-	case b != nil && ev.Op != OpRecv:
+	case b != nil && ev.Op != hw.OpRecv:
 		w.fail(fmt.Errorf("a message of %v", ev))
 	case b != nil:
 		w.handle(c, b)
@@ -201,7 +204,7 @@ func (w *heldWorld) take(ev Event) {
 
 // failUnlessHeld notes an error of Close. With Debug it names the holders of buffers.
 func (w *heldWorld) failUnlessHeld(err error) {
-	if err != nil && (!w.cfg.Debug || !errors.Is(err, ErrInvalidState)) {
+	if err != nil && (!w.cfg.Debug || !errors.Is(err, hw.ErrInvalidState)) {
 		w.fail(err)
 	}
 }
@@ -229,13 +232,13 @@ func (w *heldWorld) ask(n int) {
 
 // writeImmediate writes more than a message to the memory that the server showed.
 func (w *heldWorld) writeImmediate(c *Conn) {
-	to, err := ParseRemoteSegment(c.Private())
+	to, err := mem.ParseRemoteSegment(c.Private())
 	if err != nil {
 		return
 	}
-	from, err := c.Register(make([]byte, heldMessage), LocalRead)
+	from, err := c.Register(make([]byte, heldMessage), hw.LocalRead)
 	if err == nil {
-		_ = c.Endpoint.PostRDMAWriteImmediate(1, Default, 7, to, from.Segment(0, heldMessage))
+		_ = c.Endpoint.PostRDMAWriteImmediate(1, hw.Default, 7, to, from.Segment(0, heldMessage))
 	}
 }
 
@@ -247,7 +250,7 @@ func newHeldWorld(t *rapid.T, open func() *IA) *heldWorld {
 		setups:  rapid.SliceOfN(rapid.IntRange(0, 4), 1, 4).Draw(t, "setups"),
 		clients: rapid.SliceOfN(kind, 1, 6).Draw(t, "clients"),
 	}
-	w.imm = w.client.Attr().Ops.Has(OpWriteImm)
+	w.imm = w.client.Attr().Ops.Has(hw.OpWriteImm)
 	w.cfg = ConnConfig{
 		Depth: rapid.IntRange(1, 4).Draw(t, "depth"), Message: rapid.SampledFrom([]int{64, 4096}).Draw(t, "message"),
 		Debug: rapid.Bool().Draw(t, "debug"), Setup: w.setup,
@@ -325,7 +328,7 @@ func (w *heldWorld) reuse() {
 	pz, err := other.NewPZ()
 	require.NoError(w.t, err)
 	for range 8 {
-		l, err := pz.Alloc(1<<16, LocalRead)
+		l, err := pz.Alloc(1<<16, hw.LocalRead)
 		require.NoError(w.t, err)
 		defer func() { w.fail(l.Free()) }()
 		fillWith(l.Bytes(), 0xee)

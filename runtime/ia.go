@@ -68,7 +68,7 @@ func (ia *IA) Name() string {
 
 // Attr says what the device can do, in the provider's terms; see [IA.Query] for DAT's.
 // It is zero for a nil adapter.
-func (ia *IA) Attr() DeviceAttr {
+func (ia *IA) Attr() hw.Attr {
 	if ia == nil {
 		return hw.Attr{}
 	}
@@ -77,9 +77,9 @@ func (ia *IA) Attr() DeviceAttr {
 
 // MemoryStats says what memory the adapter has: its zones, regions and windows that are
 // not freed, and what is mapped. It is zero for a nil adapter.
-func (ia *IA) MemoryStats() MemoryStats {
+func (ia *IA) MemoryStats() mem.Stats {
 	if ia == nil {
-		return MemoryStats{}
+		return mem.Stats{}
 	}
 	return ia.domain.Stats()
 }
@@ -87,7 +87,7 @@ func (ia *IA) MemoryStats() MemoryStats {
 // Async is the dispatcher of asynchronous errors of the device and of objects: the
 // adapter's own, or the one that [WithAsync] gave, which may be nil. It can't be closed
 // before the adapter. It answers to the asynchronous EVD of dat_ia_open.
-func (ia *IA) Async() *Dispatcher {
+func (ia *IA) Async() *evd.Dispatcher {
 	if ia == nil || ia.isZero() {
 		return nil
 	}
@@ -96,8 +96,8 @@ func (ia *IA) Async() *Dispatcher {
 
 // NewPZ makes a protection zone. It may block. A closed adapter is INVALID_HANDLE/IA,
 // here and in the other methods that make something. It answers to dat_pz_create.
-func (ia *IA) NewPZ() (*PZ, error) {
-	return whileOpen(ia, "runtime.NewPZ", func() (*PZ, error) { return ia.domain.NewPZ() })
+func (ia *IA) NewPZ() (*mem.PZ, error) {
+	return whileOpen(ia, "runtime.NewPZ", func() (*mem.PZ, error) { return ia.domain.NewPZ() })
 }
 
 // SyncRDMARead makes what the program stored to the segments visible to peers' RDMA
@@ -105,16 +105,18 @@ func (ia *IA) NewPZ() (*PZ, error) {
 // segments, which may be of several regions and zones: a context that names no live
 // region is INVALID_HANDLE/LMR, a range outside its region INVALID_PARAMETER. It
 // answers to dat_lmr_sync_rdma_read.
-func (ia *IA) SyncRDMARead(segments ...Segment) error { return syncRDMA(ia, "SyncRDMARead", segments) }
+func (ia *IA) SyncRDMARead(segments ...mem.Segment) error {
+	return syncRDMA(ia, "SyncRDMARead", segments)
+}
 
 // SyncRDMAWrite makes what peers wrote to the segments visible to the program. Like
 // SyncRDMARead it only checks the segments: a completion that tells of the data orders
 // it. It answers to dat_lmr_sync_rdma_write.
-func (ia *IA) SyncRDMAWrite(segments ...Segment) error {
+func (ia *IA) SyncRDMAWrite(segments ...mem.Segment) error {
 	return syncRDMA(ia, "SyncRDMAWrite", segments)
 }
 
-func syncRDMA(ia *IA, call string, segments []Segment) error {
+func syncRDMA(ia *IA, call string, segments []mem.Segment) error {
 	if err := ia.enter("runtime." + call); err != nil {
 		return err
 	}
@@ -125,13 +127,13 @@ func syncRDMA(ia *IA, call string, segments []Segment) error {
 // NewDispatcher makes an event dispatcher. Its callbacks, if it has any, run in
 // the adapter's pool unless cfg says otherwise. Errors are those of [evd.New].
 // It answers to dat_evd_create.
-func (ia *IA) NewDispatcher(cfg DispatcherConfig) (*Dispatcher, error) {
+func (ia *IA) NewDispatcher(cfg evd.Config) (*evd.Dispatcher, error) {
 	return ia.newDispatcher(cfg, func(*delivery.Dispatcher) {})
 }
 
 // newDispatcher is NewDispatcher of one that complete completes before the adapter lists it:
 // the adapter's close may come at any time from then on.
-func (ia *IA) newDispatcher(cfg DispatcherConfig, complete func(d *delivery.Dispatcher)) (*Dispatcher, error) {
+func (ia *IA) newDispatcher(cfg evd.Config, complete func(d *delivery.Dispatcher)) (*evd.Dispatcher, error) {
 	if err := ia.enter("runtime.NewDispatcher"); err != nil {
 		return nil, err
 	}
@@ -147,7 +149,7 @@ func (ia *IA) newDispatcher(cfg DispatcherConfig, complete func(d *delivery.Disp
 	if err != nil {
 		return nil, err
 	}
-	if ia.progress != nil && (cfg.Mode == ModeQueue || cfg.Mode == ModeChannel || cfg.Mode == evd.ModeFunc) {
+	if ia.progress != nil && (cfg.Mode == evd.ModeQueue || cfg.Mode == evd.ModeChannel || cfg.Mode == evd.ModeFunc) {
 		wiring(d).Consumer().SetPollDevice(ia.progress)
 	}
 	wiring(d).OnExit(func() { ia.exited("a dispatcher's callback", d) })
@@ -162,7 +164,7 @@ func (ia *IA) newDispatcher(cfg DispatcherConfig, complete func(d *delivery.Disp
 // dispatchers at once. Its agents run in the adapter's pool of upcalls unless cfg says
 // otherwise. Errors are those of [evd.NewCNO]. It answers to dat_cno_create and
 // dat_cno_fd_create.
-func (ia *IA) NewCNO(cfg CNOConfig) (*CNO, error) {
+func (ia *IA) NewCNO(cfg evd.CNOConfig) (*evd.CNO, error) {
 	if err := ia.enter("runtime.NewCNO"); err != nil {
 		return nil, err
 	}
@@ -185,34 +187,34 @@ func (ia *IA) NewCNO(cfg CNOConfig) (*CNO, error) {
 // NewEndpoint makes an endpoint in state UNCONNECTED. It may block. Errors are
 // those of [ep.Adapter.NewEndpoint]. It answers to dat_ep_create and
 // dat_ep_create_with_srq.
-func (ia *IA) NewEndpoint(cfg EndpointConfig) (*Endpoint, error) {
-	return whileOpen(ia, "runtime.NewEndpoint", func() (*Endpoint, error) { return ia.adapter.NewEndpoint(cfg) })
+func (ia *IA) NewEndpoint(cfg ep.Config) (*ep.Endpoint, error) {
+	return whileOpen(ia, "runtime.NewEndpoint", func() (*ep.Endpoint, error) { return ia.adapter.NewEndpoint(cfg) })
 }
 
 // NewSRQ makes a shared receive queue for endpoints of the zone. It may block.
 // Errors are those of [ep.Adapter.NewSRQ]. It answers to dat_srq_create.
-func (ia *IA) NewSRQ(pz *PZ, attr SRQAttr) (*SRQ, error) {
-	return whileOpen(ia, "runtime.NewSRQ", func() (*SRQ, error) { return ia.adapter.NewSRQ(pz, attr) })
+func (ia *IA) NewSRQ(pz *mem.PZ, attr ep.SRQAttr) (*ep.SRQ, error) {
+	return whileOpen(ia, "runtime.NewSRQ", func() (*ep.SRQ, error) { return ia.adapter.NewSRQ(pz, attr) })
 }
 
 // NewPSP makes a public service point, whose connection requests are events. It
 // may block. Errors are those of [ep.Adapter.NewPSP]. It answers to
 // dat_psp_create and dat_psp_create_any.
-func (ia *IA) NewPSP(cfg PSPConfig) (*PSP, error) {
-	return whileOpen(ia, "runtime.NewPSP", func() (*PSP, error) { return ia.adapter.NewPSP(cfg) })
+func (ia *IA) NewPSP(cfg ep.PSPConfig) (*ep.PSP, error) {
+	return whileOpen(ia, "runtime.NewPSP", func() (*ep.PSP, error) { return ia.adapter.NewPSP(cfg) })
 }
 
 // NewRSP makes a reserved service point, which takes one connection request for one
 // endpoint. It may block. Errors are those of [ep.Adapter.NewRSP]. It answers to
 // dat_rsp_create.
-func (ia *IA) NewRSP(cfg RSPConfig) (*RSP, error) {
-	return whileOpen(ia, "runtime.NewRSP", func() (*RSP, error) { return ia.adapter.NewRSP(cfg) })
+func (ia *IA) NewRSP(cfg ep.RSPConfig) (*ep.RSP, error) {
+	return whileOpen(ia, "runtime.NewRSP", func() (*ep.RSP, error) { return ia.adapter.NewRSP(cfg) })
 }
 
 // NewCSP makes a common service point, which listens at an address as sockets do. It
 // may block. Errors are those of [ep.Adapter.NewCSP]. It answers to dat_csp_create.
-func (ia *IA) NewCSP(cfg CSPConfig) (*CSP, error) {
-	return whileOpen(ia, "runtime.NewCSP", func() (*CSP, error) { return ia.adapter.NewCSP(cfg) })
+func (ia *IA) NewCSP(cfg ep.CSPConfig) (*ep.CSP, error) {
+	return whileOpen(ia, "runtime.NewCSP", func() (*ep.CSP, error) { return ia.adapter.NewCSP(cfg) })
 }
 
 // enter begins a call that must not run on a closed adapter: it takes gate shared. The

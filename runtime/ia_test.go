@@ -8,24 +8,27 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
+	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 )
 
 func TestAMessageGoesFromEndToEnd(t *testing.T) {
 	p := connect(t, open(t, "loop"), channel(16))
 	p.establish(t)
-	require.NoError(t, p.b.PostRecv(1, Default, p.mem.Segment(2048, 100)))
+	require.NoError(t, p.b.PostRecv(1, hw.Default, p.mem.Segment(2048, 100)))
 	copy(p.mem.Bytes(), "hello")
-	require.NoError(t, p.a.PostSend(2, Default, p.mem.Segment(0, 5)))
-	got := make(map[uint64]Event)
+	require.NoError(t, p.a.PostSend(2, hw.Default, p.mem.Segment(0, 5)))
+	got := make(map[uint64]event.Event)
 	for range 2 {
 		ev := <-p.events.C()
 		got[ev.Cookie] = ev
 	}
-	assert.Equal(t, p.b, EndpointOf(got[1]))
+	assert.Equal(t, p.b, ep.Of(got[1]))
 	assert.EqualValues(t, 5, got[1].Length)
-	assert.Equal(t, p.a, EndpointOf(got[2]))
-	assert.Equal(t, StatusSuccess, got[2].Status)
+	assert.Equal(t, p.a, ep.Of(got[2]))
+	assert.Equal(t, hw.StatusSuccess, got[2].Status)
 	assert.Equal(t, "hello", string(p.mem.Bytes()[2048:2053]))
 }
 
@@ -33,7 +36,7 @@ func TestAdaptersDoNotMix(t *testing.T) {
 	a, b := open(t, "loop"), open(t, "loop")
 	pz, err := a.NewPZ()
 	require.NoError(t, err)
-	_, err = b.NewEndpoint(EndpointConfig{PZ: pz})
+	_, err = b.NewEndpoint(ep.Config{PZ: pz})
 	requireCode(t, err, hw.InvalidHandle, hw.HandlePZ)
 }
 
@@ -44,9 +47,9 @@ func TestCallbacksRunInThePoolAndMayNotCloseTheAdapter(t *testing.T) {
 		hard, grace error
 	}
 	calls := make(chan call, 8)
-	cfg := DispatcherConfig{
-		QLen: 8, Mode: ModeCallback, Streams: DefaultStreams | StreamSoftware,
-		Callback: func(evs []Event) { calls <- call{len(evs), ia.Close(), ia.CloseGraceful()} },
+	cfg := evd.Config{
+		QLen: 8, Mode: evd.ModeCallback, Streams: event.DefaultStreams | event.StreamSoftware,
+		Callback: func(evs []event.Event) { calls <- call{len(evs), ia.Close(), ia.CloseGraceful()} },
 	}
 	d, err := ia.NewDispatcher(cfg)
 	require.NoError(t, err)
@@ -70,9 +73,9 @@ func TestABlockedCallbackDelaysNoOtherCallback(t *testing.T) {
 	ia := open(t, "loop", WithPool(PoolConfig{Upcalls: 1}))
 	gate, came := make(chan struct{}), make(chan int, 4)
 	for i := range 4 {
-		d, err := ia.NewDispatcher(DispatcherConfig{
-			QLen: 8, Mode: ModeCallback, Streams: StreamSoftware,
-			Callback: func([]Event) { came <- i; <-gate },
+		d, err := ia.NewDispatcher(evd.Config{
+			QLen: 8, Mode: evd.ModeCallback, Streams: event.StreamSoftware,
+			Callback: func([]event.Event) { came <- i; <-gate },
 		})
 		require.NoError(t, err)
 		require.NoError(t, d.PostSoftware(nil))

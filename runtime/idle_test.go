@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"godat/hw"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -38,7 +40,7 @@ func TestAnIdleAdapterHasNoGoroutine(t *testing.T) {
 		ia := open(t, name)
 		pz, err := ia.NewPZ()
 		require.NoError(t, err)
-		_, err = pz.Alloc(4096, AllPrivileges)
+		_, err = pz.Alloc(4096, hw.AllPrivileges)
 		require.NoError(t, err)
 		var after []string
 		assert.Eventually(t, func() bool { // what began meanwhile may be another test's, and ends

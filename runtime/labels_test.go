@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"godat/evd"
+	"godat/hw/event"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -35,7 +38,7 @@ func TestAProfileTellsTheGoroutinesOfConnections(t *testing.T) {
 func TestAProfileTellsWhoseCallbackRuns(t *testing.T) {
 	ia := open(t, "loop")
 	seen, profiled := make(chan struct{}), make(chan struct{})
-	d, err := ia.NewDispatcher(DispatcherConfig{QLen: 8, Mode: ModeCallback, Streams: StreamSoftware, Callback: func([]Event) {
+	d, err := ia.NewDispatcher(evd.Config{QLen: 8, Mode: evd.ModeCallback, Streams: event.StreamSoftware, Callback: func([]event.Event) {
 		close(seen)
 		<-profiled
 	}})

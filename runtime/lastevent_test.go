@@ -11,7 +11,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
+	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 )
 
 // closers are the ways to close a listener.
@@ -22,7 +25,7 @@ var closers = map[string]func(l *Listener) error{
 }
 
 // drained takes what is in a channel, which must stay open.
-func drained(t testing.TB, events <-chan Event, batches <-chan *Batch) (evs []Event) {
+func drained(t testing.TB, events <-chan event.Event, batches <-chan *evd.Batch) (evs []event.Event) {
 	t.Helper()
 	for {
 		select {
@@ -57,14 +60,14 @@ func TestEachChannelEndsWithOneClosedWhateverClosesIt(t *testing.T) {
 						require.NoError(t, l.Close(), "it takes no event away")
 						require.NoError(t, dialed.Close())
 
-						for owner, evs := range map[any][]Event{
+						for owner, evs := range map[any][]event.Event{
 							l:        drained(t, l.Requests(), nil),
 							accepted: drained(t, accepted.Events(), accepted.Batches()),
 							dialed:   drained(t, dialed.Events(), dialed.Batches()),
 						} {
 							require.NotEmpty(t, evs)
 							for i, ev := range evs {
-								assert.Equal(t, i == len(evs)-1, ev.Number == Closed, "%v: %v", owner, evs)
+								assert.Equal(t, i == len(evs)-1, ev.Number == event.Closed, "%v: %v", owner, evs)
 							}
 							last := evs[len(evs)-1]
 							if last.Source != any(l) { // as of a channel that is shared
@@ -86,7 +89,7 @@ func dialItself(t testing.TB, l *Listener, cfg ConnConfig) *Conn {
 	t.Helper()
 	accepted := make(chan error, 1)
 	go func() {
-		_, err := l.Accept(RequestOf(<-l.Requests()), nil)
+		_, err := l.Accept(ep.RequestOf(<-l.Requests()), nil)
 		accepted <- err
 	}()
 	c := dial(t, l.ia, l, cfg)
@@ -110,12 +113,12 @@ func TestASelectSleepsOnceItsListenerIsClosed(t *testing.T) {
 					for {
 						select {
 						case ev := <-l.Requests():
-							_, err := l.Accept(RequestOf(ev), nil)
+							_, err := l.Accept(ep.RequestOf(ev), nil)
 							assert.ErrorIs(t, err, net.ErrClosed)
 							requireCode(t, err, hw.InvalidHandle, hw.HandlePSP)
 							seen = append(seen, "request")
 						case ev := <-l.Events():
-							assert.Equal(t, Closed, ev.Number)
+							assert.Equal(t, event.Closed, ev.Number)
 							seen = append(seen, "event")
 						case <-stop:
 							return
@@ -182,15 +185,15 @@ func TestAllWhoWaitAreRefusedWithTheRefusal(t *testing.T) {
 				require.NoError(t, err)
 				l := listen(t, ia, ConnConfig{Refusal: []byte("gone; ask 10.0.0.7")})
 				for range n {
-					e, err := peers.NewEndpoint(EndpointConfig{PZ: pz, Conn: events})
+					e, err := peers.NewEndpoint(ep.Config{PZ: pz, Conn: events})
 					require.NoError(t, err)
-					require.NoError(t, e.CommonConnect(l.Addr(), ConnectConfig{}))
+					require.NoError(t, e.CommonConnect(l.Addr(), ep.ConnectConfig{}))
 				}
 				waitForRequests(t, ia, n)
 				require.NoError(t, end(l))
 				for range n {
 					ev := nextEvent(t, events.C())
-					require.Equal(t, PeerRejected, ev.Number, "%v", ev)
+					require.Equal(t, event.PeerRejected, ev.Number, "%v", ev)
 					change, _ := ev.Connection()
 					require.Equal(t, "gone; ask 10.0.0.7", string(change.Private))
 				}
@@ -212,14 +215,14 @@ func TestSeveralReadersOfAChannelEndByTheWordOfTheOneThatGetsClosed(t *testing.T
 		for provider, open := range providers {
 			t.Run(name+", "+provider, func(t *testing.T) {
 				l := listen(t, open(t), ConnConfig{})
-				over, last := make(chan struct{}), make(chan Event, 4)
+				over, last := make(chan struct{}), make(chan event.Event, 4)
 				var all sync.WaitGroup
 				for range cap(last) {
 					all.Go(func() {
 						for {
 							select {
 							case ev := <-l.Events():
-								if ev.Number == Closed {
+								if ev.Number == event.Closed {
 									last <- ev
 									close(over)
 									return

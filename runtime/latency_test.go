@@ -4,12 +4,15 @@ import (
 	"testing"
 	"time"
 
+	"godat/evd"
+	"godat/hw"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
 // latencyOf is what the only dispatcher of connections has measured.
-func latencyOf(t testing.TB, ia *IA) (s HistogramSnapshot) {
+func latencyOf(t testing.TB, ia *IA) (s evd.HistogramSnapshot) {
 	t.Helper()
 	for _, d := range snapshot(t, ia).Dispatchers {
 		if d.Latency != nil {
@@ -64,9 +67,9 @@ func TestAClosedAdapterMeasuresNothing(t *testing.T) {
 	require.NoError(t, ia.Close())
 	stop()
 	_, err = ia.MeasureLatency()
-	require.ErrorIs(t, err, ErrInvalidHandle)
+	require.ErrorIs(t, err, hw.ErrInvalidHandle)
 	var none *IA
 	assert.False(t, none.MeasuresLatency())
 	_, err = none.MeasureLatency()
-	require.ErrorIs(t, err, ErrInvalidHandle)
+	require.ErrorIs(t, err, hw.ErrInvalidHandle)
 }

@@ -7,6 +7,8 @@ import (
 	stdruntime "runtime"
 	"testing"
 
+	"godat/hw/event"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -46,7 +48,7 @@ func joined(t testing.TB, l *Listener) {
 	client, err := l.Dial(l.Addr(), nil)
 	require.NoError(t, err)
 	for _, c := range []*Conn{accept(t, l), client} {
-		require.Equal(t, Established, nextEvent(t, c.Events()).Number)
+		require.Equal(t, event.Established, nextEvent(t, c.Events()).Number)
 	}
 }
 

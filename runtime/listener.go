@@ -13,6 +13,7 @@ import (
 	"godat/ep"
 	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/internal/delivery"
 	"godat/internal/door"
 )
@@ -23,22 +24,22 @@ import (
 //
 //	select {
 //	case ev := <-ln.Requests(): // a peer wants to connect
-//		_, err := ln.Accept(dat.RequestOf(ev), nil) // log err, and go on
+//		_, err := ln.Accept(ep.RequestOf(ev), nil) // log err, and go on
 //	case ev := <-ln.Events():
 //		switch c := dat.ConnOf(ev); {
-//		case ev.Number == dat.Closed: // the last event: the listener has been closed
+//		case ev.Number == event.Closed: // the last event: the listener has been closed
 //			return
 //		case ev.Ended(): // the last event of c; ev.Err() says why, nil if in order
 //			err := c.Close() // gives its memory back
-//		case ev.Number == dat.Established: // c is up
-//		case ev.Op == dat.OpRecv: // a message: send or release its buffer
+//		case ev.Number == event.Established: // c is up
+//		case ev.Op == hw.OpRecv: // a message: send or release its buffer
 //			err := c.Send(c.Message(ev)) // fails if c is closed: log err, and go on
 //		default: // a completion of an operation on c.Endpoint
 //		}
 //	}
 //
 // When the listener or its adapter has been closed, each of the two channels brings the
-// event [Closed] behind all others, and stays open. A client of many connections that wants
+// event [event.Closed] behind all others, and stays open. A client of many connections that wants
 // one channel for them uses a Listener too, and [Listener.Dial]; if it listens on
 // "127.0.0.1", no other host can connect.
 type Listener struct {
@@ -94,7 +95,7 @@ func (ia *IA) Listen(ctx context.Context, address string, cfg ConnConfig) (*List
 
 func (l *Listener) make(host string, qual uint64) (err error) {
 	l.requests, err = l.ia.newDispatcher(evd.Config{Mode: evd.ModeChannel, QLen: 1}, func(d *delivery.Dispatcher) {
-		d.EndWith(Event{Number: Closed, Source: l})
+		d.EndWith(event.Event{Number: event.Closed, Source: l})
 	})
 	if err != nil {
 		return err
@@ -157,11 +158,11 @@ func (l *Listener) Addr() string {
 	return net.JoinHostPort(host, strconv.FormatUint(psp.Qual(), 10))
 }
 
-// Requests is the channel on which connection requests come: [RequestOf] takes a
-// request from its event, for Accept. Its last event is [Closed], when the listener or the
+// Requests is the channel on which connection requests come: [ep.RequestOf] takes a
+// request from its event, for Accept. Its last event is [event.Closed], when the listener or the
 // adapter has been closed: no request comes any more, and Accept of it fails with the error
 // of a closed listener. The channel stays open, and is nil for a nil listener.
-func (l *Listener) Requests() <-chan Event {
+func (l *Listener) Requests() <-chan event.Event {
 	if !l.isMade() {
 		return nil
 	}
@@ -170,9 +171,9 @@ func (l *Listener) Requests() <-chan Event {
 
 // Events is the channel on which the events of all the listener's connections come; see
 // [Conn.Events] and [ConnOf]. Its last event, behind the ends of all connections, is
-// [Closed], when the listener or the adapter has been closed. The channel stays open, and
+// [event.Closed], when the listener or the adapter has been closed. The channel stays open, and
 // is nil with ConnConfig.Apart.
-func (l *Listener) Events() <-chan Event {
+func (l *Listener) Events() <-chan event.Event {
 	if !l.isMade() {
 		return nil
 	}
@@ -181,7 +182,7 @@ func (l *Listener) Events() <-chan Event {
 
 // Batches is Events with ConnConfig.Batches: see [Conn.Batches]. It is nil otherwise, and
 // with ConnConfig.Apart.
-func (l *Listener) Batches() <-chan *Batch {
+func (l *Listener) Batches() <-chan *evd.Batch {
 	if !l.isMade() {
 		return nil
 	}
@@ -213,8 +214,8 @@ func (l *Listener) LogValue() slog.Value {
 // ESTABLISHED, or its end. On an error it rejects the request with ConnConfig.Refusal,
 // unless the request was answered already. With ConnConfig.Conns connections the error
 // is INSUFFICIENT_RESOURCES. On a closed listener it is INVALID_HANDLE/PSP, which matches
-// [net.ErrClosed], also for a nil request, as [RequestOf] returns of Closed.
-func (l *Listener) Accept(cr *CR, private []byte) (*Conn, error) {
+// [net.ErrClosed], also for a nil request, as [ep.RequestOf] returns of Closed.
+func (l *Listener) Accept(cr *ep.CR, private []byte) (*Conn, error) {
 	return l.accept("runtime.Listener.Accept", cr, nil, private)
 }
 
@@ -224,12 +225,12 @@ func (l *Listener) Accept(cr *CR, private []byte) (*Conn, error) {
 // are the listener's, whatever cfg has. A connection that needs more places for events
 // than the listener's settings give it is INVALID_PARAMETER, unless it has a channel of
 // its own.
-func (l *Listener) AcceptWith(cr *CR, cfg ConnConfig) (*Conn, error) {
+func (l *Listener) AcceptWith(cr *ep.CR, cfg ConnConfig) (*Conn, error) {
 	return l.accept("runtime.Listener.AcceptWith", cr, &cfg, cfg.Private)
 }
 
 // accept accepts a request with settings; nil are the listener's.
-func (l *Listener) accept(op string, cr *CR, cfg *ConnConfig, private []byte) (c *Conn, err error) {
+func (l *Listener) accept(op string, cr *ep.CR, cfg *ConnConfig, private []byte) (c *Conn, err error) {
 	asked, err := cr.Query()
 	if err != nil {
 		if l.isClosed() {

@@ -4,6 +4,9 @@ import (
 	"net"
 	"testing"
 
+	"godat/ep"
+	"godat/evd"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -14,18 +17,18 @@ func TestAListenerHoldsAsManyRequestsAsItTakesConnections(t *testing.T) {
 	l := listen(t, ia, ConnConfig{Conns: peers, Depth: 1, Message: 64})
 	pz, err := ia.NewPZ()
 	require.NoError(t, err)
-	events, err := ia.NewDispatcher(DispatcherConfig{QLen: 2 * peers, Mode: ModeChannel})
+	events, err := ia.NewDispatcher(evd.Config{QLen: 2 * peers, Mode: evd.ModeChannel})
 	require.NoError(t, err)
 	for range peers {
-		e, err := ia.NewEndpoint(EndpointConfig{PZ: pz, Recv: events, Request: events, Conn: events})
+		e, err := ia.NewEndpoint(ep.Config{PZ: pz, Recv: events, Request: events, Conn: events})
 		require.NoError(t, err)
-		require.NoError(t, e.Connect(ConnectConfig{Addr: ia.Attr().Address, Qual: l.psp.Load().Qual()}))
+		require.NoError(t, e.Connect(ep.ConnectConfig{Addr: ia.Attr().Address, Qual: l.psp.Load().Qual()}))
 	}
 	ctx := within(t)
 	for established := 0; established < peers; {
 		select {
 		case ev := <-l.Requests():
-			_, err = l.Accept(RequestOf(ev), nil)
+			_, err = l.Accept(ep.RequestOf(ev), nil)
 			require.NoError(t, err)
 		case ev := <-events.C():
 			require.NoError(t, ev.Err())

@@ -13,7 +13,7 @@ import (
 // Stop stops listening, and keeps the connections: it rejects the requests that nobody
 // accepted, and frees the address for another listener. It waits for calls of Accept and
 // Dial that are under way; later ones are INVALID_HANDLE/PSP. If a Setup has not returned for 5
-// seconds, that is logged, Stop goes on, and the connection of that Setup fails. [Closed] comes on Requests,
+// seconds, that is logged, Stop goes on, and the connection of that Setup fails. [event.Closed] comes on Requests,
 // and not on Events. Shutdown or Close ends the rest. Stop of a listener that is stopped or
 // closed does nothing; a nil listener is INVALID_HANDLE/PSP.
 func (l *Listener) Stop() error {

@@ -16,7 +16,7 @@ type lists struct {
 	dispatchers children[*evd.Dispatcher]
 	freed       FreedCounts   // of the dispatchers that the list has dropped
 	took        evd.Histogram // how long their requests took
-	cnos        children[*CNO]
+	cnos        children[*evd.CNO]
 	listeners   children[*Listener]
 	contexts    sweep[any, any] // the values that the program attached to objects
 }

@@ -7,7 +7,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
 	"godat/hw"
+	"godat/hw/event"
 )
 
 // A program that listens on a loopback address runs on a network, and inside the process.
@@ -29,7 +31,7 @@ func TestLoopbackAddressesWorkOnANetworkAndInTheProcess(t *testing.T) {
 					for _, at := range []string{l.Addr(), net.JoinHostPort(host, port)} {
 						accepted := make(chan error, 1)
 						go func() {
-							_, err := l.Accept(RequestOf(<-l.Requests()), nil)
+							_, err := l.Accept(ep.RequestOf(<-l.Requests()), nil)
 							accepted <- err
 						}()
 						c, err := ia.Dial(within(t), at, ConnConfig{})
@@ -52,7 +54,7 @@ func TestALoopbackAddressIsThatOfItsOwnDevice(t *testing.T) {
 	_, port, err := net.SplitHostPort(l.Addr())
 	require.NoError(t, err)
 	_, err = here.Dial(within(t), net.JoinHostPort("127.0.0.1", port), ConnConfig{})
-	require.ErrorIs(t, err, EventError(NonPeerRejected))
+	require.ErrorIs(t, err, event.Error(event.NonPeerRejected))
 	for _, host := range []string{"192.0.2.1", "example.org", "localhost.example.org"} {
 		_, err = here.Listen(within(t), host, ConnConfig{})
 		assert.ErrorIs(t, err, hw.ErrInvalidAddress, host)

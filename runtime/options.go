@@ -71,10 +71,10 @@ func WithPool(p PoolConfig) Option { return func(c *config) { c.pool = p } }
 // effect on a device that completes by itself.
 func WithPoller(p PollerConfig) Option { return func(c *config) { c.poller = p } }
 
-// WithAsync sends asynchronous errors to d, whose streams include [StreamAsync]. d may
+// WithAsync sends asynchronous errors to d, whose streams include [event.StreamAsync]. d may
 // serve several adapters, and can't be closed before them. With nil the adapter only
 // logs the errors. Without the option the adapter makes a dispatcher of mode
-// [ModeQueue] for them. See [IA.Async].
-func WithAsync(d *Dispatcher) Option {
+// [evd.ModeQueue] for them. See [IA.Async].
+func WithAsync(d *evd.Dispatcher) Option {
 	return func(c *config) { c.async, c.hasAsync = d, true }
 }

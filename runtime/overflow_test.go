@@ -8,6 +8,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
+	"godat/evd"
+	"godat/hw"
+	"godat/hw/event"
 	"godat/hw/sim"
 )
 
@@ -22,12 +26,12 @@ func TestAnOvercommittedDispatcherOverflows(t *testing.T) {
 			ia := open(t, name, opts...)
 			p := connect(t, ia, channel(64))
 			p.establish(t)
-			d, err := ia.NewDispatcher(DispatcherConfig{QLen: 2, Overcommit: true})
+			d, err := ia.NewDispatcher(evd.Config{QLen: 2, Overcommit: true})
 			require.NoError(t, err)
-			e, err := ia.NewEndpoint(EndpointConfig{PZ: p.pz, Recv: d, Conn: p.events})
+			e, err := ia.NewEndpoint(ep.Config{PZ: p.pz, Recv: d, Conn: p.events})
 			require.NoError(t, err)
 			for i := range uint64(5) {
-				require.NoError(t, e.PostRecv(i, Default, p.mem.Segment(0, 8)), "there is no room, and it is taken")
+				require.NoError(t, e.PostRecv(i, hw.Default, p.mem.Segment(0, 8)), "there is no room, and it is taken")
 			}
 			require.NoError(t, e.Close()) // flushes all five
 			ev, nmore, err := ia.Async().Wait(t.Context(), 1)
@@ -37,13 +41,13 @@ func TestAnOvercommittedDispatcherOverflows(t *testing.T) {
 			assert.True(t, ok)
 			assert.EqualValues(t, 0x08001, ev.Number)
 			assert.Same(t, d, source)
-			assert.Equal(t, ReasonEVDOverflow, why)
+			assert.Equal(t, event.EVDOverflow, why)
 			for i := range uint64(2) {
 				ev, _, err := d.Wait(t.Context(), 1)
 				require.NoError(t, err)
 				assert.Equal(t, i, ev.Cookie)
 			}
-			n, err := d.Dequeue(make([]Event, 1))
+			n, err := d.Dequeue(make([]event.Event, 1))
 			require.NoError(t, err)
 			assert.Zero(t, n)
 		})
@@ -54,28 +58,28 @@ func TestAnOvercommittedDispatcherOverflows(t *testing.T) {
 // as many as the backlog.
 func TestAnOvercommittedServicePointRefuses(t *testing.T) {
 	ia := open(t, "loop")
-	requests, err := ia.NewDispatcher(DispatcherConfig{QLen: 1, Overcommit: true})
+	requests, err := ia.NewDispatcher(evd.Config{QLen: 1, Overcommit: true})
 	require.NoError(t, err)
-	psp, err := ia.NewPSP(PSPConfig{Dispatcher: requests, Backlog: 1})
+	psp, err := ia.NewPSP(ep.PSPConfig{Dispatcher: requests, Backlog: 1})
 	require.NoError(t, err)
 	pz, err := ia.NewPZ()
 	require.NoError(t, err)
-	conn, err := ia.NewDispatcher(DispatcherConfig{QLen: 8})
+	conn, err := ia.NewDispatcher(evd.Config{QLen: 8})
 	require.NoError(t, err)
 	for range 2 {
-		e, err := ia.NewEndpoint(EndpointConfig{PZ: pz, Conn: conn})
+		e, err := ia.NewEndpoint(ep.Config{PZ: pz, Conn: conn})
 		require.NoError(t, err)
-		require.NoError(t, e.Connect(ConnectConfig{Qual: psp.Qual()}))
+		require.NoError(t, e.Connect(ep.ConnectConfig{Qual: psp.Qual()}))
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	ev, _, err := conn.Wait(ctx, 1)
 	require.NoError(t, err)
-	assert.Equal(t, NonPeerRejected, ev.Number)
-	n, err := ia.Async().Dequeue(make([]Event, 1))
+	assert.Equal(t, event.NonPeerRejected, ev.Number)
+	n, err := ia.Async().Dequeue(make([]event.Event, 1))
 	require.NoError(t, err)
 	assert.Zero(t, n)
 	ev, _, err = requests.Wait(ctx, 1)
 	require.NoError(t, err)
-	assert.NotNil(t, RequestOf(ev))
+	assert.NotNil(t, ep.RequestOf(ev))
 }

@@ -49,7 +49,7 @@ func (ia *IA) NewPaired(cfg ConnConfig) (*Pairing, error) {
 func (p *Pairing) isMade() bool { return p != nil && p.conn != nil }
 
 // Local is what the peer needs: the value for its Connect, or for the call of another library.
-func (p *Pairing) Local() (local PairAddr) {
+func (p *Pairing) Local() (local hw.PairAddr) {
 	if !p.isMade() {
 		return local
 	}
@@ -60,7 +60,7 @@ func (p *Pairing) Local() (local PairAddr) {
 // that the device can tell is wrong is INVALID_PARAMETER, and the program may call Connect
 // again. After another error, and after a first success, the pairing is over:
 // INVALID_HANDLE/EP. A nil ctx is INVALID_PARAMETER.
-func (p *Pairing) Connect(ctx context.Context, peer PairAddr) (*Conn, error) {
+func (p *Pairing) Connect(ctx context.Context, peer hw.PairAddr) (*Conn, error) {
 	const op = "runtime.Pairing.Connect"
 	if ctx == nil {
 		return nil, nilContext(op)

@@ -11,6 +11,8 @@ import (
 	"godat/ep"
 	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 )
 
 // onPairing runs a test on each provider that pairs.
@@ -67,7 +69,7 @@ func TestAPairedConnHasWhatADialedOneHas(t *testing.T) {
 		require.NoError(t, a.Shutdown(within(t)))
 		for _, c := range []*Conn{a, b} {
 			ev := nextEvent(t, c.Events())
-			assert.Equal(t, Disconnected, ev.Number)
+			assert.Equal(t, event.Disconnected, ev.Number)
 			require.NoError(t, ev.Err())
 		}
 		require.NoError(t, b.Close())
@@ -107,7 +109,7 @@ func TestASetupThatFailsEndsAPairing(t *testing.T) {
 }
 
 // pairable makes an endpoint with a dispatcher of its own.
-func pairable(t *testing.T, ia *IA) (*Endpoint, *evd.Dispatcher, *PZ) {
+func pairable(t *testing.T, ia *IA) (*ep.Endpoint, *evd.Dispatcher, *mem.PZ) {
 	t.Helper()
 	pz, err := ia.NewPZ()
 	require.NoError(t, err)
@@ -131,18 +133,18 @@ func TestABareEndpointPairsDisconnectsResetsAndPairsAgain(t *testing.T) {
 			w, err := y.PairAddr()
 			require.NoError(t, err)
 			require.NoError(t, x.Pair(w))
-			require.Equal(t, Established, nextEvent(t, xd.C()).Number)
+			require.Equal(t, event.Established, nextEvent(t, xd.C()).Number)
 			require.Equal(t, ep.Connected, x.State())
 			require.ErrorIs(t, x.Pair(w), hw.ErrInvalidState)
 			require.NoError(t, y.Pair(v))
-			require.Equal(t, Established, nextEvent(t, yd.C()).Number)
+			require.Equal(t, event.Established, nextEvent(t, yd.C()).Number)
 			in, out := x.Reads()
 			require.Positive(t, in)
 			require.Positive(t, out)
 
 			require.NoError(t, x.Disconnect(ep.Graceful))
-			require.Equal(t, Disconnected, nextEvent(t, xd.C()).Number)
-			require.Equal(t, Disconnected, nextEvent(t, yd.C()).Number)
+			require.Equal(t, event.Disconnected, nextEvent(t, xd.C()).Number)
+			require.Equal(t, event.Disconnected, nextEvent(t, yd.C()).Number)
 			require.ErrorIs(t, x.Pair(w), hw.ErrInvalidState)
 			require.NoError(t, x.Reset())
 			require.NoError(t, y.Reset())

@@ -11,7 +11,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 )
 
 // panicIn is the variable that tells a child process where to panic.
@@ -20,11 +22,11 @@ const panicIn = "GODAT_TEST_PANIC_IN"
 // panickers make a callback of the program's panic, on an adapter whose pool has one
 // place.
 var panickers = map[string]func(t *testing.T, ia *IA){
-	"callback": func(t *testing.T, ia *IA) { callBack(t, ia, func([]Event) { programsOwnMistake() }) },
+	"callback": func(t *testing.T, ia *IA) { callBack(t, ia, func([]event.Event) { programsOwnMistake() }) },
 	"agent": func(t *testing.T, ia *IA) {
-		cno, err := ia.NewCNO(CNOConfig{Agent: func(*Dispatcher) { programsOwnMistake() }})
+		cno, err := ia.NewCNO(evd.CNOConfig{Agent: func(*evd.Dispatcher) { programsOwnMistake() }})
 		require.NoError(t, err)
-		d, err := ia.NewDispatcher(DispatcherConfig{QLen: 1, Streams: StreamSoftware, CNO: cno})
+		d, err := ia.NewDispatcher(evd.Config{QLen: 1, Streams: event.StreamSoftware, CNO: cno})
 		require.NoError(t, err)
 		require.NoError(t, d.PostSoftware(nil))
 	},
@@ -33,8 +35,8 @@ var panickers = map[string]func(t *testing.T, ia *IA){
 func programsOwnMistake() { panic("the program's own mistake") }
 
 // callBack makes an event that f is called back with.
-func callBack(t *testing.T, ia *IA, f func([]Event)) {
-	d, err := ia.NewDispatcher(DispatcherConfig{QLen: 1, Mode: ModeCallback, Streams: StreamSoftware, Callback: f})
+func callBack(t *testing.T, ia *IA, f func([]event.Event)) {
+	d, err := ia.NewDispatcher(evd.Config{QLen: 1, Mode: evd.ModeCallback, Streams: event.StreamSoftware, Callback: f})
 	require.NoError(t, err)
 	require.NoError(t, d.PostSoftware(nil))
 }
@@ -72,7 +74,7 @@ func panicHere(t *testing.T, where string) {
 		switch where {
 		case what + " exhausted":
 			begun := make(chan struct{})
-			callBack(t, ia, func([]Event) { close(begun); select {} })
+			callBack(t, ia, func([]event.Event) { close(begun); select {} })
 			<-begun
 			fallthrough
 		case what + " free":

@@ -13,7 +13,7 @@ type PollSnapshot struct {
 	//	"sockets"    nothing: Go's scheduler wakes a goroutine for each connection; consumers
 	//	             that find nothing read sockets themselves
 	Way string
-	PollCounts
+	hw.PollCounts
 }
 
 // describePolls is nil for a device whose completions nobody notices by polls or sleeps.

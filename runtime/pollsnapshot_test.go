@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/hw"
 	"godat/hw/sim"
 )
 
@@ -68,7 +69,7 @@ func TestAnIdleAdapterNeitherPollsNorWakes(t *testing.T) {
 				say(t, client, "something")
 				hear(t, server)
 			}
-			var last PollCounts
+			var last hw.PollCounts
 			require.Eventually(t, func() bool { // nothing for a while; what connecting has left is over then
 				c := snapshot(t, ia).Polls.PollCounts
 				same := c == last

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"godat/ep"
 	"godat/evd"
 	"godat/hw"
 	"godat/mem"
@@ -12,7 +13,7 @@ import (
 
 // Param is what [IA.Query] returns.
 type Param struct {
-	Async    *Dispatcher // of asynchronous errors; nil for none
+	Async    *evd.Dispatcher // of asynchronous errors; nil for none
 	IA       IAAttr
 	Provider ProviderAttr
 }
@@ -112,7 +113,7 @@ func fillProvider(q *ProviderAttr, m ProviderField, a hw.Attr) {
 	fill(m&ProviderFieldDAPLMinor, &q.DAPLVersion[1], 0)
 	fill(m&ProviderFieldLMRTypes, &q.LMRTypes, []mem.MemType{mem.MemVirtual, mem.MemLMR, mem.MemSharedVirtual})
 	fill(m&ProviderFieldIOVOwnership, &q.IOVOwnership, IOVConsumer)
-	fill(m&ProviderFieldQoS, &q.QoS, BestEffort)
+	fill(m&ProviderFieldQoS, &q.QoS, ep.BestEffort)
 	fill(m&ProviderFieldCompletionFlags, &q.CompletionFlags, allFlags)
 	fill(m&ProviderFieldThreadSafe, &q.ThreadSafe, true)
 	fill(m&ProviderFieldMaxPrivateData, &q.MaxPrivateData, a.MaxPrivate)
@@ -128,7 +129,7 @@ func fillProvider(q *ProviderAttr, m ProviderField, a hw.Attr) {
 	fill(m&ProviderFieldEPRecvInfo, &q.EPRecvInfo, true)
 	fill(m&ProviderFieldAsyncReturnGuaranteed, &q.AsyncReturnGuaranteed, true)
 	fill(m&ProviderFieldContextExposure, &q.ContextExposure, a.ExposesSink)
-	fill(m&ProviderFieldRMRScope, &q.RMRScope, RMRScopeAny)
+	fill(m&ProviderFieldRMRScope, &q.RMRScope, mem.RMRScopeAny)
 	fill(m&(ProviderFieldNumSpecificAttr|ProviderFieldSpecificAttr), &q.SpecificAttr, specific(a))
 }
 

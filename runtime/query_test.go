@@ -53,12 +53,12 @@ func TestAttributeMasksAreDATs(t *testing.T) {
 
 func TestEveryReturnTypeHasItsSentinelHere(t *testing.T) {
 	for _, err := range []error{
-		ErrAbort, ErrConnQualInUse, ErrInsufficientResources, ErrInternal, ErrInvalidHandle, ErrInvalidParameter,
-		ErrInvalidState, ErrLength, ErrModelNotSupported, ErrProviderNotFound, ErrPrivileges, ErrProtection,
-		ErrQueueEmpty, ErrQueueFull, ErrTimeout, ErrProviderAlreadyRegistered, ErrProviderInUse, ErrInvalidAddress,
-		ErrInterrupted, ErrConnQualUnavailable, ErrReservedLMR, ErrPortInUse, ErrCommNotSupported, ErrNotImplemented,
+		hw.ErrAbort, hw.ErrConnQualInUse, hw.ErrInsufficientResources, hw.ErrInternal, hw.ErrInvalidHandle, hw.ErrInvalidParameter,
+		hw.ErrInvalidState, hw.ErrLength, hw.ErrModelNotSupported, hw.ErrProviderNotFound, hw.ErrPrivileges, hw.ErrProtection,
+		hw.ErrQueueEmpty, hw.ErrQueueFull, hw.ErrTimeout, hw.ErrProviderAlreadyRegistered, hw.ErrProviderInUse, hw.ErrInvalidAddress,
+		hw.ErrInterrupted, hw.ErrConnQualUnavailable, hw.ErrReservedLMR, hw.ErrPortInUse, hw.ErrCommNotSupported, hw.ErrNotImplemented,
 	} {
-		var code *Error
+		var code *hw.Error
 		require.ErrorAs(t, err, &code)
 		assert.NotZero(t, code.Type)
 	}

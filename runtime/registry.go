@@ -13,7 +13,7 @@ import (
 // of the static registry (see [StaticRegistry]) whose provider is registered. An error
 // tells of the static registry; the list is still good. It answers to
 // dat_registry_list_providers.
-func Providers() ([]ProviderInfo, error) {
+func Providers() ([]hw.Info, error) {
 	list := hw.ListProviders()
 	entries, err := StaticRegistry()
 	for _, e := range entries {

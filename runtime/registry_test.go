@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
 	"godat/hw"
 	"godat/hw/loop"
 )
@@ -73,7 +74,7 @@ func TestAProviderIsInUseWhileAnAdapterIsOpen(t *testing.T) {
 	requireCode(t, hw.Unregister("busy"), hw.ProviderInUse, hw.NoSubtype)
 	_, err := ia.NewPZ()
 	require.NoError(t, err)
-	require.ErrorIs(t, ia.CloseGraceful(), ErrInvalidState)
+	require.ErrorIs(t, ia.CloseGraceful(), hw.ErrInvalidState)
 	requireCode(t, hw.Unregister("busy"), hw.ProviderInUse, hw.NoSubtype)
 	require.NoError(t, ia.Close())
 
@@ -166,7 +167,7 @@ func TestProvidersListsWhatOpenOpens(t *testing.T) {
 	register(t, hw.Info{Name: "ibv", Major: 2, ThreadSafe: true})
 	list, err := Providers()
 	require.NoError(t, err)
-	assert.Equal(t, []ProviderInfo{
+	assert.Equal(t, []hw.Info{
 		{Name: "ibv", Major: 2, ThreadSafe: true},
 		{Name: "iwarp", Major: 2, ThreadSafe: true},
 		{Name: "loop", Major: 2, ThreadSafe: true},
@@ -220,7 +221,7 @@ func TestFFTHardwareConnection(t *testing.T) {
 		ia := open(t, "loop")
 		p := connect(t, ia, channel(16))
 		require.NoError(t, ia.Close())
-		require.ErrorIs(t, p.a.PostSend(0, Default), ErrInvalidHandle)
+		require.ErrorIs(t, p.a.PostSend(0, hw.Default), hw.ErrInvalidHandle)
 		require.NoError(t, p.mem.Free())
 		assert.Zero(t, ia.MemoryStats())
 	})
@@ -228,7 +229,7 @@ func TestFFTHardwareConnection(t *testing.T) {
 		ia := open(t, "loop")
 		pz, err := ia.NewPZ()
 		require.NoError(t, err)
-		e, err := ia.NewEndpoint(EndpointConfig{PZ: pz})
+		e, err := ia.NewEndpoint(ep.Config{PZ: pz})
 		require.NoError(t, err)
 		requireCode(t, ia.CloseGraceful(), hw.InvalidState, hw.StateIAInUse)
 		_, err = ia.NewPZ()

@@ -11,6 +11,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
+	"godat/evd"
+	"godat/hw/event"
 	dat "godat/runtime"
 )
 
@@ -29,26 +32,26 @@ func TestAnIdleEndpointTakesNoMoreThan6KBAndNoGoroutine(t *testing.T) {
 	defer func() { require.NoError(t, ia.Close()) }()
 	pz, err := ia.NewPZ()
 	require.NoError(t, err)
-	d, err := ia.NewDispatcher(dat.DispatcherConfig{QLen: 2 * pairs * 34})
+	d, err := ia.NewDispatcher(evd.Config{QLen: 2 * pairs * 34})
 	require.NoError(t, err)
-	psp, err := ia.NewPSP(dat.PSPConfig{Dispatcher: d})
+	psp, err := ia.NewPSP(ep.PSPConfig{Dispatcher: d})
 	require.NoError(t, err)
-	next := func() dat.Event {
+	next := func() event.Event {
 		ev, _, err := d.Wait(ctx, 1)
 		require.NoError(t, err)
 		require.NoError(t, ev.Err())
 		return ev
 	}
-	endpoint := func() *dat.Endpoint {
-		attr := &dat.EndpointAttr{MaxRecvDTOs: 16, MaxRequestDTOs: 16}
-		e, err := ia.NewEndpoint(dat.EndpointConfig{PZ: pz, Recv: d, Request: d, Conn: d, Attr: attr})
+	endpoint := func() *ep.Endpoint {
+		attr := &ep.Attr{MaxRecvDTOs: 16, MaxRequestDTOs: 16}
+		e, err := ia.NewEndpoint(ep.Config{PZ: pz, Recv: d, Request: d, Conn: d, Attr: attr})
 		require.NoError(t, err)
 		return e
 	}
 	before, goroutines := inUse(), runtime.NumGoroutine()
 	for range pairs {
-		require.NoError(t, endpoint().Connect(dat.ConnectConfig{Addr: ia.Attr().Address, Qual: psp.Qual()}))
-		require.NoError(t, dat.RequestOf(next()).Accept(endpoint(), nil))
+		require.NoError(t, endpoint().Connect(ep.ConnectConfig{Addr: ia.Attr().Address, Qual: psp.Qual()}))
+		require.NoError(t, ep.RequestOf(next()).Accept(endpoint(), nil))
 		next()
 		next()
 	}

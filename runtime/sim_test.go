@@ -16,8 +16,11 @@ import (
 	"go.uber.org/goleak"
 
 	"godat/ep"
+	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/hw/sim"
+	"godat/mem"
 )
 
 func TestAPolledDeviceDeliversEverythingInOrder(t *testing.T) {
@@ -64,14 +67,14 @@ func TestEachPostOfTheProgramIsOneCallOfTheDevice(t *testing.T) {
 			p := connect(t, ia, mode.events(256))
 			p.establish(t)
 			seg := p.mem.Segment(0, 8)
-			batch := func(op Op) (list []DTO) {
+			batch := func(op hw.Op) (list []ep.DTO) {
 				for i := range 8 {
-					list = append(list, DTO{Op: op, Cookie: uint64(i), Segment: seg, Remote: p.mem.Remote(64, 8)})
+					list = append(list, ep.DTO{Op: op, Cookie: uint64(i), Segment: seg, Remote: p.mem.Remote(64, 8)})
 				}
 				return list
 			}
 			all := func(_ int, err error) error { return err }
-			for _, e := range []*Endpoint{p.a, p.b} {
+			for _, e := range []*ep.Endpoint{p.a, p.b} {
 				p.idle(t, e, func() uint64 { return s.dev.Calls().PostRecvs })
 			}
 			for what, c := range map[string]struct {
@@ -79,18 +82,18 @@ func TestEachPostOfTheProgramIsOneCallOfTheDevice(t *testing.T) {
 				events int
 				want   sim.Calls
 			}{
-				"a receive":          {func() error { return p.b.PostRecv(1, Default, seg) }, 0, sim.Calls{PostRecvs: 1, Recvs: 1}},
-				"8 receives":         {func() error { return all(p.b.PostRecvBatch(batch(OpRecv))) }, 0, sim.Calls{PostRecvs: 1, Recvs: 8}},
-				"a write":            {func() error { return p.a.PostRDMAWrite(1, Default, p.mem.Remote(64, 8), seg) }, 1, sim.Calls{PostSends: 1, Sends: 1}},
-				"a read":             {func() error { return p.a.PostRDMARead(1, Default, p.mem.Remote(64, 8), seg) }, 1, sim.Calls{PostSends: 1, Sends: 1}},
-				"8 writes":           {func() error { return all(p.a.PostBatch(batch(OpWrite))) }, 8, sim.Calls{PostSends: 1, Sends: 8}},
-				"8 reads":            {func() error { return all(p.a.PostBatch(batch(OpRead))) }, 8, sim.Calls{PostSends: 1, Sends: 8}},
-				"a suppressed write": {func() error { return p.a.PostRDMAWrite(1, Suppress, p.mem.Remote(64, 8), seg) }, 0, sim.Calls{PostSends: 1, Sends: 1}},
+				"a receive":          {func() error { return p.b.PostRecv(1, hw.Default, seg) }, 0, sim.Calls{PostRecvs: 1, Recvs: 1}},
+				"8 receives":         {func() error { return all(p.b.PostRecvBatch(batch(hw.OpRecv))) }, 0, sim.Calls{PostRecvs: 1, Recvs: 8}},
+				"a write":            {func() error { return p.a.PostRDMAWrite(1, hw.Default, p.mem.Remote(64, 8), seg) }, 1, sim.Calls{PostSends: 1, Sends: 1}},
+				"a read":             {func() error { return p.a.PostRDMARead(1, hw.Default, p.mem.Remote(64, 8), seg) }, 1, sim.Calls{PostSends: 1, Sends: 1}},
+				"8 writes":           {func() error { return all(p.a.PostBatch(batch(hw.OpWrite))) }, 8, sim.Calls{PostSends: 1, Sends: 8}},
+				"8 reads":            {func() error { return all(p.a.PostBatch(batch(hw.OpRead))) }, 8, sim.Calls{PostSends: 1, Sends: 8}},
+				"a suppressed write": {func() error { return p.a.PostRDMAWrite(1, hw.Suppress, p.mem.Remote(64, 8), seg) }, 0, sim.Calls{PostSends: 1, Sends: 1}},
 			} {
 				before := s.dev.Calls()
 				require.NoError(t, c.post())
 				for range c.events {
-					require.Equal(t, StatusSuccess, p.next(t).Status)
+					require.Equal(t, hw.StatusSuccess, p.next(t).Status)
 				}
 				after := s.dev.Calls()
 				got := sim.Calls{
@@ -105,9 +108,9 @@ func TestEachPostOfTheProgramIsOneCallOfTheDevice(t *testing.T) {
 
 // idle waits until a post to the endpoint is executed at once. The goroutine that has
 // announced the connection may still be at work on the endpoint, and execute it later.
-func (p *pair) idle(t *testing.T, e *Endpoint, executed func() uint64) {
+func (p *pair) idle(t *testing.T, e *ep.Endpoint, executed func() uint64) {
 	for n := executed() + 1; ; n++ {
-		require.NoError(t, e.PostRecv(0, Default, p.mem.Segment(0, 8)))
+		require.NoError(t, e.PostRecv(0, hw.Default, p.mem.Segment(0, 8)))
 		if executed() == n {
 			return
 		}
@@ -125,31 +128,31 @@ func TestAnEndpointOfAPolledDeviceIsModified(t *testing.T) {
 		p.establish(t)
 		other, err := ia.NewDispatcher(channel(64))
 		require.NoError(t, err)
-		for _, e := range []*Endpoint{p.a, p.b} {
-			require.NoError(t, e.Disconnect(Abrupt))
+		for _, e := range []*ep.Endpoint{p.a, p.b} {
+			require.NoError(t, e.Disconnect(ep.Abrupt))
 		}
 		for range 2 {
-			require.Equal(t, Disconnected, (<-p.events.C()).Number)
+			require.Equal(t, event.Disconnected, (<-p.events.C()).Number)
 		}
-		for _, e := range []*Endpoint{p.a, p.b} {
+		for _, e := range []*ep.Endpoint{p.a, p.b} {
 			require.NoError(t, e.Reset())
 		}
-		require.NoError(t, p.b.PostRecv(7, Default, p.mem.Segment(0, 8)))
-		require.NoError(t, p.b.Modify(ep.FieldRecvEVD|ep.FieldMaxRecvDTOs, EndpointParam{
-			Recv: other, Attr: EndpointAttr{MaxRecvDTOs: 40},
+		require.NoError(t, p.b.PostRecv(7, hw.Default, p.mem.Segment(0, 8)))
+		require.NoError(t, p.b.Modify(ep.FieldRecvEVD|ep.FieldMaxRecvDTOs, ep.Param{
+			Recv: other, Attr: ep.Attr{MaxRecvDTOs: 40},
 		}))
-		require.NoError(t, p.b.PostRecv(8, Default, p.mem.Segment(8, 8)))
-		rsp, err := ia.NewRSP(RSPConfig{Endpoint: p.b, Dispatcher: p.events})
+		require.NoError(t, p.b.PostRecv(8, hw.Default, p.mem.Segment(8, 8)))
+		rsp, err := ia.NewRSP(ep.RSPConfig{Endpoint: p.b, Dispatcher: p.events})
 		require.NoError(t, err)
-		require.NoError(t, p.a.Connect(ConnectConfig{Addr: ia.Attr().Address, Qual: rsp.Qual()}))
-		require.NoError(t, RequestOf(<-p.events.C()).Accept(nil, nil))
+		require.NoError(t, p.a.Connect(ep.ConnectConfig{Addr: ia.Attr().Address, Qual: rsp.Qual()}))
+		require.NoError(t, ep.RequestOf(<-p.events.C()).Accept(nil, nil))
 		p.establish(t)
 		for i := range 2 {
-			require.NoError(t, p.a.PostSend(uint64(i), Suppress, p.mem.Segment(64, 8)))
+			require.NoError(t, p.a.PostSend(uint64(i), hw.Suppress, p.mem.Segment(64, 8)))
 		}
 		first := <-p.events.C()
 		assert.Equal(t, uint64(7), first.Cookie, "it was posted when completions went there")
-		assert.Equal(t, StatusSuccess, first.Status)
+		assert.Equal(t, hw.StatusSuccess, first.Status)
 		assert.Equal(t, uint64(8), (<-other.C()).Cookie)
 		require.NoError(t, rsp.Close())
 		require.NoError(t, ia.Close())
@@ -166,8 +169,8 @@ func (p *pair) exchange(t *testing.T, n int, seed uint64) {
 	posted, sent, received := 0, 0, 0
 	for received < n || sent < n {
 		for posted < n && posted-received < depth && posted-sent < depth && rng.IntN(4) != 0 {
-			if !assert.NoError(t, p.b.PostRecv(uint64(posted), Default, seg)) ||
-				!assert.NoError(t, p.a.PostSend(uint64(posted), Default, seg)) {
+			if !assert.NoError(t, p.b.PostRecv(uint64(posted), hw.Default, seg)) ||
+				!assert.NoError(t, p.a.PostSend(uint64(posted), hw.Default, seg)) {
 				return
 			}
 			posted++
@@ -178,10 +181,10 @@ func (p *pair) exchange(t *testing.T, n int, seed uint64) {
 		}
 		ev := p.next(t)
 		switch {
-		case ev.Number != DTOCompletion || ev.Status != StatusSuccess:
+		case ev.Number != event.DTOCompletion || ev.Status != hw.StatusSuccess:
 			assert.Failf(t, "unexpected", "%v", ev)
 			return
-		case EndpointOf(ev) == p.a:
+		case ep.Of(ev) == p.a:
 			assert.EqualValues(t, sent, ev.Cookie)
 			sent++
 		default:
@@ -200,18 +203,18 @@ func TestAnAdapterClosesWhileConsumersPoll(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 2 {
 			wg.Go(func() {
-				var buf [4]Event
+				var buf [4]event.Event
 				var err error
 				for err == nil {
 					_, err = p.events.Dequeue(buf[:])
 					goruntime.Gosched()
 				}
-				assert.ErrorIs(t, err, ErrInvalidHandle)
+				assert.ErrorIs(t, err, hw.ErrInvalidHandle)
 			})
 		}
 		for i := range 8 {
-			require.NoError(t, p.b.PostRecv(uint64(i), Default, p.mem.Segment(0, 8)))
-			require.NoError(t, p.a.PostSend(uint64(100+i), Default, p.mem.Segment(0, 8)))
+			require.NoError(t, p.b.PostRecv(uint64(i), hw.Default, p.mem.Segment(0, 8)))
+			require.NoError(t, p.a.PostSend(uint64(100+i), hw.Default, p.mem.Segment(0, 8)))
 		}
 		require.NoError(t, ia.Close())
 		wg.Wait()
@@ -249,13 +252,13 @@ func TestClosingAPolledAdapterFlushesWhatIsOutstanding(t *testing.T) {
 		p := connect(t, ia, channel(64))
 		p.establish(t)
 		for i := range 8 {
-			require.NoError(t, p.b.PostRecv(uint64(i), Default, p.mem.Segment(0, 8)))
-			require.NoError(t, p.a.PostSend(uint64(100+i), Default, p.mem.Segment(0, 8)))
+			require.NoError(t, p.b.PostRecv(uint64(i), hw.Default, p.mem.Segment(0, 8)))
+			require.NoError(t, p.a.PostSend(uint64(100+i), hw.Default, p.mem.Segment(0, 8)))
 		}
 		require.NoError(t, ia.Close())
 		n := 0
 		for ev := range p.events.C() {
-			if ev.Number == DTOCompletion {
+			if ev.Number == event.DTOCompletion {
 				n++
 			}
 		}
@@ -278,7 +281,7 @@ func TestNothingIsLeftAfterClose(t *testing.T) {
 	providers := map[string]func() []Option{
 		"loop": func() []Option { return nil },
 	}
-	events := map[string]func(int) DispatcherConfig{"loop": channel}
+	events := map[string]func(int) evd.Config{"loop": channel}
 	for name, mode := range pollers {
 		name = "sim: " + name
 		providers[name] = func() []Option {
@@ -296,7 +299,7 @@ func TestNothingIsLeftAfterClose(t *testing.T) {
 				p.establish(t)
 				p.exchange(t, 3, 0)
 				require.NoError(t, ia.Close())
-				require.Equal(t, MemoryStats{Mapped: 1, MappedBytes: 4096}, ia.MemoryStats(), "what the program holds")
+				require.Equal(t, mem.Stats{Mapped: 1, MappedBytes: 4096}, ia.MemoryStats(), "what the program holds")
 				p.mem.Bytes()[4095] = 1
 				require.NoError(t, p.mem.Free())
 				require.Zero(t, ia.MemoryStats())

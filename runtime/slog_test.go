@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/evd"
 	"godat/hw"
 )
 
@@ -50,7 +51,7 @@ func logged(t *testing.T, handle any) (said any) {
 func TestEachHandleSaysInALogWhatItIsAtAnyTime(t *testing.T) {
 	b := newBad(t)
 	for _, m := range makers {
-		if _, events := m.handle.(*Batch); events {
+		if _, events := m.handle.(*evd.Batch); events {
 			continue
 		}
 		t.Run(reflect.TypeOf(m.handle).Elem().Name(), func(t *testing.T) {

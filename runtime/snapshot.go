@@ -19,33 +19,33 @@ type Snapshot struct {
 	Adapter          string // the name that the adapter was opened by
 	Provider, Device string // as in Attr
 
-	Conns       []ConnSnapshot     // by ID
-	Endpoints   []EndpointSnapshot // those of no Conn, by name
-	Dispatchers []DispatcherSnapshot
+	Conns       []ConnSnapshot        // by ID
+	Endpoints   []ep.EndpointSnapshot // those of no Conn, by name
+	Dispatchers []evd.DispatcherSnapshot
 	Listeners   []ListenerSnapshot // and service points that the program made
-	SRQs        []SRQSnapshot
-	Pools       []PoolSnapshot // of buffers, those of no Conn
+	SRQs        []ep.SRQSnapshot
+	Pools       []mem.PoolSnapshot // of buffers, those of no Conn
 	// Reports has what the program and the library's packages add; see [IA.Report].
 	Reports  map[string][]any
-	Ends     []EndCount    // how connections ended
-	LastEnds []EndSnapshot // the last of them, the oldest first
+	Ends     []ep.EndCount    // how connections ended
+	LastEnds []ep.EndSnapshot // the last of them, the oldest first
 
 	Counters Counters // since the adapter was opened
 	// Polls says how the device's completions were noticed, by polls or by sleeps; nil for a
 	// device whose completions come in the calls that post, as loop's do.
 	Polls  *PollSnapshot
 	Freed  FreedCounts
-	Memory MemoryStats
+	Memory mem.Stats
 }
 
 // FreedCounts sum what objects of an adapter counted that are closed now. Added to the counts of
 // those that a snapshot describes, they make sums that only grow, whatever closes.
 type FreedCounts struct {
-	Requests, Receives QueueCounts        // of endpoints
-	Dispatchers        DispatcherCounters // events that came, were taken and were lost
-	Refused            uint64             // posts that found no room in a dispatcher
-	Listeners          []PointCounts      // of listeners and service points, by name: at most 64 and "others"
-	Latency            *HistogramSnapshot // of dispatchers: how long requests took
+	Requests, Receives ep.QueueCounts         // of endpoints
+	Dispatchers        evd.Counters           // events that came, were taken and were lost
+	Refused            uint64                 // posts that found no room in a dispatcher
+	Listeners          []ep.PointCounts       // of listeners and service points, by name: at most 64 and "others"
+	Latency            *evd.HistogramSnapshot // of dispatchers: how long requests took
 }
 
 // takeDispatcher adds what a closed dispatcher counted.
@@ -68,14 +68,14 @@ type ConnSnapshot struct {
 	// Missing counts the receives that are not posted now, of Depth and some more. They are
 	// posted when the program has taken more messages, or given buffers back.
 	Missing  int
-	Endpoint EndpointSnapshot
-	Buffers  PoolSnapshot // empty with ConnConfig.OwnReceives
+	Endpoint ep.EndpointSnapshot
+	Buffers  mem.PoolSnapshot // empty with ConnConfig.OwnReceives
 }
 
 // ListenerSnapshot describes a [Listener] at one moment, or a service point that the program
 // made.
 type ListenerSnapshot struct {
-	PointSnapshot
+	ep.PointSnapshot
 	// Conns has a place for each connection, of which some are Taken. Both are 0 for a
 	// service point of the program's.
 	Conns, Taken int
@@ -131,20 +131,20 @@ func (ia *IA) describe() (Snapshot, error) {
 	s.Freed.Latency = took.Snapshot()
 	s.Listeners = describeListeners(below.Points, listeners)
 	s.Counters = Counters{
-		ConnectionCounters: below.Counters, Memory: ia.domain.AllCounters(), Dispatchers: made, DispatchersFreed: freed, Async: ia.async.allCounters(),
+		Counters: below.Counters, Memory: ia.domain.AllCounters(), Dispatchers: made, DispatchersFreed: freed, Async: ia.async.allCounters(),
 	}
 	return s, nil
 }
 
 // takeEndpoints describes the connections among endpoints. It returns
 // the pools of the connections. It sorts what is short, since a description is not.
-func (s *Snapshot) takeEndpoints(endpoints []EndpointSnapshot) (own map[*mem.BufferPool]bool) {
+func (s *Snapshot) takeEndpoints(endpoints []ep.EndpointSnapshot) (own map[*mem.BufferPool]bool) {
 	type owned struct {
 		id uint64 // the connection's
-		e  *EndpointSnapshot
+		e  *ep.EndpointSnapshot
 	}
 	var conns []owned
-	var others []*EndpointSnapshot
+	var others []*ep.EndpointSnapshot
 	for i := range endpoints {
 		if c, ok := endpoints[i].Context.(*Conn); ok {
 			conns = append(conns, owned{c.id, &endpoints[i]})
@@ -153,7 +153,7 @@ func (s *Snapshot) takeEndpoints(endpoints []EndpointSnapshot) (own map[*mem.Buf
 		}
 	}
 	slices.SortFunc(conns, func(a, b owned) int { return cmp.Compare(a.id, b.id) })
-	slices.SortFunc(others, func(a, b *EndpointSnapshot) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(others, func(a, b *ep.EndpointSnapshot) int { return cmp.Compare(a.Name, b.Name) })
 	own = make(map[*mem.BufferPool]bool, len(conns))
 	names := make(map[*Listener]string)
 	s.Conns = make([]ConnSnapshot, len(conns))
@@ -163,7 +163,7 @@ func (s *Snapshot) takeEndpoints(endpoints []EndpointSnapshot) (own map[*mem.Buf
 		s.Conns[i].describe(c, names)
 		s.Conns[i].Endpoint = *of.e
 	}
-	s.Endpoints = make([]EndpointSnapshot, len(others))
+	s.Endpoints = make([]ep.EndpointSnapshot, len(others))
 	for i, e := range others {
 		s.Endpoints[i] = *e
 	}
@@ -188,7 +188,7 @@ func (s *ConnSnapshot) describe(c *Conn, names map[*Listener]string) {
 // describeDispatchers describes those that are open, by name. One that has been closed since it
 // was listed counts among the freed.
 func (s *Snapshot) describeDispatchers(dispatchers []*evd.Dispatcher, took *evd.Histogram) {
-	s.Dispatchers = make([]DispatcherSnapshot, 0, len(dispatchers))
+	s.Dispatchers = make([]evd.DispatcherSnapshot, 0, len(dispatchers))
 	for _, d := range dispatchers {
 		if isOpen(d) {
 			s.Dispatchers = append(s.Dispatchers, d.Snapshot())
@@ -197,7 +197,7 @@ func (s *Snapshot) describeDispatchers(dispatchers []*evd.Dispatcher, took *evd.
 			d.AddLatency(door.Key{}, took)
 		}
 	}
-	slices.SortFunc(s.Dispatchers, func(a, b DispatcherSnapshot) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(s.Dispatchers, func(a, b evd.DispatcherSnapshot) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // describeListeners adds to the service points what their listeners know.

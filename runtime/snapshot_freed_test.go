@@ -5,6 +5,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"godat/ep"
+	"godat/hw"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -18,10 +21,10 @@ func (s *sums) take(t *testing.T, ia *IA) {
 	now, err := ia.Snapshot()
 	require.NoError(t, err)
 	*s = sums{}
-	queue := func(q *QueueCounts) {
+	queue := func(q *ep.QueueCounts) {
 		s.posted += q.Posted
 		for _, m := range q.Moved {
-			if m.Kind == OpRecv.String() {
+			if m.Kind == hw.OpRecv.String() {
 				s.receives, s.received = s.receives+m.Operations, s.received+m.Octets
 			}
 		}

@@ -10,7 +10,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
+	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 )
 
 // snapshot describes an adapter, by way of JSON: what a page gets.
@@ -37,13 +40,13 @@ func described(t testing.TB, ia *IA, c *Conn) ConnSnapshot {
 }
 
 // movedBy finds what operations of a kind moved.
-func movedBy(q QueueSnapshot, kind Op) Moved {
+func movedBy(q ep.QueueSnapshot, kind hw.Op) ep.Moved {
 	for _, m := range q.Moved {
 		if m.Kind == kind.String() {
 			return m
 		}
 	}
-	return Moved{}
+	return ep.Moved{}
 }
 
 func TestASnapshotHasEachConnectionAndWhatItMoved(t *testing.T) {
@@ -55,16 +58,16 @@ func TestASnapshotHasEachConnectionAndWhatItMoved(t *testing.T) {
 				say(t, client, strings.Repeat("x", 70))
 				hear(t, server)
 			}
-			want := Moved{Kind: OpSend.String(), Operations: 3, Octets: 210}
+			want := ep.Moved{Kind: hw.OpSend.String(), Operations: 3, Octets: 210}
 			require.Eventually(t, func() bool {
-				return movedBy(described(t, ia, client).Endpoint.Requests, OpSend) == want
+				return movedBy(described(t, ia, client).Endpoint.Requests, hw.OpSend) == want
 			}, patience, time.Millisecond, "the last send completes")
-			want.Kind = OpRecv.String()
-			assert.Equal(t, want, movedBy(described(t, ia, server).Endpoint.Receives, OpRecv))
+			want.Kind = hw.OpRecv.String()
+			assert.Equal(t, want, movedBy(described(t, ia, server).Endpoint.Receives, hw.OpRecv))
 			s := snapshot(t, ia)
 			require.Len(t, s.Conns, 2)
 			for _, c := range s.Conns {
-				assert.Equal(t, StateConnected.String(), c.Endpoint.State)
+				assert.Equal(t, ep.Connected.String(), c.Endpoint.State)
 				assert.Equal(t, 4, c.Depth)
 				assert.NotEmpty(t, c.Endpoint.Local)
 				assert.NotEmpty(t, c.Endpoint.Remote)
@@ -96,7 +99,7 @@ func TestASnapshotTellsHowConnectionsEnded(t *testing.T) {
 	assert.EqualValues(t, 2, ended)
 	require.Len(t, s.LastEnds, 2)
 	for _, e := range s.LastEnds {
-		assert.Equal(t, Disconnected.String(), e.Event)
+		assert.Equal(t, event.Disconnected.String(), e.Event)
 		require.NotNil(t, e.Cause)
 		assert.NotEmpty(t, e.Cause.Text)
 		assert.NotEmpty(t, e.Owner)
@@ -119,17 +122,17 @@ func TestSnapshotsGrowBesideTheTrafficThatTheyLookAt(t *testing.T) {
 			hear(t, client)
 		}
 	}()
-	var last Moved
+	var last ep.Moved
 	for over := false; !over; {
 		over = isDone(done)
 		c := described(t, ia, server)
-		now := movedBy(c.Endpoint.Receives, OpRecv)
+		now := movedBy(c.Endpoint.Receives, hw.OpRecv)
 		assert.GreaterOrEqual(t, now.Operations, last.Operations)
 		assert.GreaterOrEqual(t, now.Octets, last.Octets)
 		assert.LessOrEqual(t, c.Endpoint.Receives.Outstanding, c.Endpoint.Receives.Depth)
 		last = now
 	}
-	assert.Equal(t, Moved{Kind: OpRecv.String(), Operations: 500, Octets: 500}, last)
+	assert.Equal(t, ep.Moved{Kind: hw.OpRecv.String(), Operations: 500, Octets: 500}, last)
 }
 
 func TestASnapshotSaysWhichCallHoldsTheBuffersOfAConnection(t *testing.T) {
@@ -198,13 +201,13 @@ func TestASnapshotTellsWhatNobodyTakes(t *testing.T) {
 		ia := open(t, "loop")
 		_, client, server := both(t, ia, ConnConfig{Depth: 2})
 		say(t, client, "a")
-		of := func() DispatcherSnapshot {
+		of := func() evd.DispatcherSnapshot {
 			for _, d := range snapshot(t, ia).Dispatchers {
 				if d.Name == described(t, ia, server).Endpoint.Recv {
 					return d
 				}
 			}
-			return DispatcherSnapshot{}
+			return evd.DispatcherSnapshot{}
 		}
 		assert.Equal(t, 1, of().Queued)
 		time.Sleep(time.Minute)

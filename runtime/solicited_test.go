@@ -10,20 +10,23 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/ep"
+	"godat/evd"
+	"godat/hw"
+	"godat/hw/event"
 	"godat/hw/sim"
 )
 
 // Receives that are not solicited wake no poller and no waiter. A Dequeue finds them.
 func TestUnsolicitedReceivesWaitForASolicitedOne(t *testing.T) {
-	forSolicited(t, func(t *testing.T, p *pair, b *Endpoint, recvs *Dispatcher) {
+	forSolicited(t, func(t *testing.T, p *pair, b *ep.Endpoint, recvs *evd.Dispatcher) {
 		a := p.connectTo(t, b)
-		state, err := recvs.Query(DispatcherFieldAll)
+		state, err := recvs.Query(evd.FieldAll)
 		require.NoError(t, err)
 		assert.EqualValues(t, 0x20, state.State.Config(), "CONFIG_SOLICITED")
 
-		send := func(first, n uint64, flags Flags) {
+		send := func(first, n uint64, flags hw.Flags) {
 			for i := range n {
-				require.NoError(t, b.PostRecv(first+i, Default, p.mem.Segment(0, 8)))
+				require.NoError(t, b.PostRecv(first+i, hw.Default, p.mem.Segment(0, 8)))
 				require.NoError(t, a.PostSend(first+i, flags, p.mem.Segment(8, 8)))
 			}
 			for range n {
@@ -37,15 +40,15 @@ func TestUnsolicitedReceivesWaitForASolicitedOne(t *testing.T) {
 			woken <- nmore
 		}()
 		require.Eventually(t, func() bool { _, err := recvs.Dequeue(nil); return err != nil }, 10*time.Second, time.Millisecond)
-		send(0, 3, Default)
-		send(3, 1, SolicitedWait)
+		send(0, 3, hw.Default)
+		send(3, 1, hw.SolicitedWait)
 		assert.Equal(t, 3, <-woken, "an earlier one woke the waiter")
-		buf := make([]Event, 8)
+		buf := make([]event.Event, 8)
 		n, err := recvs.Dequeue(buf)
 		require.NoError(t, err)
 		require.Equal(t, 3, n)
 
-		send(4, 3, Default)
+		send(4, 3, hw.Default)
 		n = 0
 		require.Eventually(t, func() bool {
 			k, err := recvs.Dequeue(buf[n:])
@@ -61,11 +64,11 @@ func TestUnsolicitedReceivesWaitForASolicitedOne(t *testing.T) {
 // Whether the device wakes the poller for every receive is fixed when its queue is
 // made, so an endpoint whose attribute changes gets another queue.
 func TestModifyChangesWhatWakesTheWaiter(t *testing.T) {
-	forSolicited(t, func(t *testing.T, p *pair, b *Endpoint, recvs *Dispatcher) {
-		require.NoError(t, b.Modify(ep.FieldRecvFlags, EndpointParam{}))
+	forSolicited(t, func(t *testing.T, p *pair, b *ep.Endpoint, recvs *evd.Dispatcher) {
+		require.NoError(t, b.Modify(ep.FieldRecvFlags, ep.Param{}))
 		a := p.connectTo(t, b)
-		require.NoError(t, b.PostRecv(1, Default, p.mem.Segment(0, 8)))
-		woken := make(chan Event, 1)
+		require.NoError(t, b.PostRecv(1, hw.Default, p.mem.Segment(0, 8)))
+		woken := make(chan event.Event, 1)
 		go func() {
 			ev, _, err := recvs.Wait(context.Background(), 1)
 			assert.NoError(t, err)
@@ -79,7 +82,7 @@ func TestModifyChangesWhatWakesTheWaiter(t *testing.T) {
 			require.Eventually(t, engine.Asleep, 10*time.Second, time.Millisecond)
 		}
 		// Suppressed, because its own completion would wake the poller.
-		require.NoError(t, a.PostSend(2, Suppress, p.mem.Segment(8, 8)))
+		require.NoError(t, a.PostSend(2, hw.Suppress, p.mem.Segment(8, 8)))
 		select {
 		case ev := <-woken:
 			assert.EqualValues(t, 1, ev.Cookie)
@@ -91,7 +94,7 @@ func TestModifyChangesWhatWakesTheWaiter(t *testing.T) {
 
 // forSolicited runs a test on a device without a poller and on polled devices. The
 // receives of endpoint b go to recvs, and wake its waiter when they are solicited.
-func forSolicited(t *testing.T, test func(t *testing.T, p *pair, b *Endpoint, recvs *Dispatcher)) {
+func forSolicited(t *testing.T, test func(t *testing.T, p *pair, b *ep.Endpoint, recvs *evd.Dispatcher)) {
 	for name, opts := range map[string][]Option{
 		"loop": nil,
 		"sim":  {WithProvider(sim.New(sim.Config{})), WithPoller(PollerConfig{SpinRounds: -1})},
@@ -104,10 +107,10 @@ func forSolicited(t *testing.T, test func(t *testing.T, p *pair, b *Endpoint, re
 			ia := open(t, device, opts...)
 			p := connect(t, ia, channel(64))
 			p.establish(t)
-			recvs, err := ia.NewDispatcher(DispatcherConfig{QLen: 8})
+			recvs, err := ia.NewDispatcher(evd.Config{QLen: 8})
 			require.NoError(t, err)
-			b, err := ia.NewEndpoint(EndpointConfig{
-				PZ: p.pz, Recv: recvs, Conn: p.events, Attr: &EndpointAttr{RecvFlags: SolicitedWait},
+			b, err := ia.NewEndpoint(ep.Config{
+				PZ: p.pz, Recv: recvs, Conn: p.events, Attr: &ep.Attr{RecvFlags: hw.SolicitedWait},
 			})
 			require.NoError(t, err)
 			test(t, p, b, recvs)
@@ -116,16 +119,16 @@ func forSolicited(t *testing.T, test func(t *testing.T, p *pair, b *Endpoint, re
 }
 
 // connectTo connects a new endpoint to b.
-func (p *pair) connectTo(t *testing.T, b *Endpoint) *Endpoint {
+func (p *pair) connectTo(t *testing.T, b *ep.Endpoint) *ep.Endpoint {
 	t.Helper()
-	a, err := p.ia.NewEndpoint(EndpointConfig{PZ: p.pz, Recv: p.events, Request: p.events, Conn: p.events})
+	a, err := p.ia.NewEndpoint(ep.Config{PZ: p.pz, Recv: p.events, Request: p.events, Conn: p.events})
 	require.NoError(t, err)
-	requests, err := p.ia.NewDispatcher(DispatcherConfig{QLen: 4, Mode: ModeChannel})
+	requests, err := p.ia.NewDispatcher(evd.Config{QLen: 4, Mode: evd.ModeChannel})
 	require.NoError(t, err)
-	psp, err := p.ia.NewPSP(PSPConfig{Dispatcher: requests})
+	psp, err := p.ia.NewPSP(ep.PSPConfig{Dispatcher: requests})
 	require.NoError(t, err)
-	require.NoError(t, a.Connect(ConnectConfig{Addr: p.ia.Attr().Address, Qual: psp.Qual()}))
-	require.NoError(t, RequestOf(<-requests.C()).Accept(b, nil))
+	require.NoError(t, a.Connect(ep.ConnectConfig{Addr: p.ia.Attr().Address, Qual: psp.Qual()}))
+	require.NoError(t, ep.RequestOf(<-requests.C()).Accept(b, nil))
 	p.establish(t)
 	return a
 }

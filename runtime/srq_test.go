@@ -9,9 +9,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/hw/loop"
 	"godat/hw/sim"
+	"godat/mem"
 )
 
 func TestASharedQueueBelongsToItsAdapter(t *testing.T) {
@@ -20,18 +23,18 @@ func TestASharedQueueBelongsToItsAdapter(t *testing.T) {
 	require.NoError(t, err)
 	foreign, err := b.NewPZ()
 	require.NoError(t, err)
-	_, err = b.NewSRQ(pz, SRQAttr{})
+	_, err = b.NewSRQ(pz, ep.SRQAttr{})
 	requireCode(t, err, hw.InvalidHandle, hw.HandlePZ)
-	q, err := a.NewSRQ(pz, SRQAttr{})
+	q, err := a.NewSRQ(pz, ep.SRQAttr{})
 	require.NoError(t, err)
-	_, err = b.NewEndpoint(EndpointConfig{PZ: foreign, SRQ: q, Attr: &EndpointAttr{}})
+	_, err = b.NewEndpoint(ep.Config{PZ: foreign, SRQ: q, Attr: &ep.Attr{}})
 	requireCode(t, err, hw.InvalidHandle, hw.HandleSRQ)
 	requireCode(t, a.CloseGraceful(), hw.InvalidState, hw.StateIAInUse)
 	requireCode(t, pz.Close(), hw.InvalidState, hw.StatePZInUse)
 	require.NoError(t, q.Close())
 	require.NoError(t, pz.Close())
 	require.NoError(t, a.CloseGraceful())
-	_, err = a.NewSRQ(pz, SRQAttr{})
+	_, err = a.NewSRQ(pz, ep.SRQAttr{})
 	requireCode(t, err, hw.InvalidHandle, hw.HandleIA)
 }
 
@@ -40,25 +43,25 @@ func TestTheAsynchronousErrorsOfASharedQueueNameIt(t *testing.T) {
 	ia := open(t, "loop", WithProvider(spy))
 	pz, err := ia.NewPZ()
 	require.NoError(t, err)
-	q, err := ia.NewSRQ(pz, SRQAttr{})
+	q, err := ia.NewSRQ(pz, ep.SRQAttr{})
 	require.NoError(t, err)
 	require.NoError(t, q.SetLowWatermark(1))
 	ev, _, err := ia.Async().Wait(context.Background(), 1)
 	require.NoError(t, err)
-	assert.Same(t, q, SRQOf(ev))
+	assert.Same(t, q, ep.SRQOf(ev))
 	source, why, _ := ev.Async()
 	assert.Same(t, q, source)
-	assert.Equal(t, ReasonSRQLowWatermark, why)
+	assert.Equal(t, event.SRQLowWatermark, why)
 
 	ia.async.report(hw.AsyncEvent{Kind: hw.AsyncSRQError, SRQ: spy.srq})
 	ev, _, err = ia.Async().Wait(context.Background(), 1)
 	require.NoError(t, err)
-	assert.Same(t, q, SRQOf(ev))
+	assert.Same(t, q, ep.SRQOf(ev))
 	_, why, _ = ev.Async()
-	assert.Equal(t, ReasonSRQToError, why)
-	p, err := q.Query(SRQFieldAll)
+	assert.Equal(t, event.SRQToError, why)
+	p, err := q.Query(ep.SRQFieldAll)
 	require.NoError(t, err)
-	assert.Equal(t, SRQError, p.State)
+	assert.Equal(t, ep.SRQError, p.State)
 }
 
 func TestTheAttributesSayWhetherThereAreSharedQueues(t *testing.T) {
@@ -106,27 +109,27 @@ func TestEndpointsOfAPolledDeviceShareAQueue(t *testing.T) {
 	ia := open(t, "sim", WithProvider(s))
 	pz, err := ia.NewPZ()
 	require.NoError(t, err)
-	memory, err := pz.Alloc(4096, AllPrivileges)
+	memory, err := pz.Alloc(4096, hw.AllPrivileges)
 	require.NoError(t, err)
 	events, err := ia.NewDispatcher(channel(1024))
 	require.NoError(t, err)
 	requests, err := ia.NewDispatcher(channel(pairs))
 	require.NoError(t, err)
-	q, err := ia.NewSRQ(pz, SRQAttr{MaxRecvDTOs: depth})
+	q, err := ia.NewSRQ(pz, ep.SRQAttr{MaxRecvDTOs: depth})
 	require.NoError(t, err)
-	psp, err := ia.NewPSP(PSPConfig{Dispatcher: requests})
+	psp, err := ia.NewPSP(ep.PSPConfig{Dispatcher: requests})
 	require.NoError(t, err)
-	var from [pairs]*Endpoint
-	number := make(map[*Endpoint]int)
+	var from [pairs]*ep.Endpoint
+	number := make(map[*ep.Endpoint]int)
 	for i := range from {
-		from[i], err = ia.NewEndpoint(EndpointConfig{PZ: pz, Conn: events})
+		from[i], err = ia.NewEndpoint(ep.Config{PZ: pz, Conn: events})
 		require.NoError(t, err)
-		to, err := ia.NewEndpoint(EndpointConfig{PZ: pz, Recv: events, Conn: events, SRQ: q, Attr: &EndpointAttr{}})
+		to, err := ia.NewEndpoint(ep.Config{PZ: pz, Recv: events, Conn: events, SRQ: q, Attr: &ep.Attr{}})
 		require.NoError(t, err)
-		require.NoError(t, from[i].Connect(ConnectConfig{Addr: ia.Attr().Address, Qual: psp.Qual()}))
-		require.NoError(t, RequestOf(<-requests.C()).Accept(to, nil))
+		require.NoError(t, from[i].Connect(ep.ConnectConfig{Addr: ia.Attr().Address, Qual: psp.Qual()}))
+		require.NoError(t, ep.RequestOf(<-requests.C()).Accept(to, nil))
 		for range 2 {
-			require.Equal(t, Established, (<-events.C()).Number)
+			require.Equal(t, event.Established, (<-events.C()).Number)
 		}
 		number[to] = i
 	}
@@ -143,8 +146,8 @@ func TestEndpointsOfAPolledDeviceShareAQueue(t *testing.T) {
 	var got [pairs]int
 	for range pairs * messages {
 		ev := <-events.C()
-		require.Equal(t, StatusSuccess, ev.Status, "%v", ev)
-		i, ok := number[EndpointOf(ev)]
+		require.Equal(t, hw.StatusSuccess, ev.Status, "%v", ev)
+		i, ok := number[ep.Of(ev)]
 		require.True(t, ok)
 		require.EqualValues(t, i+1, memory.Bytes()[8*ev.Cookie])
 		got[i]++
@@ -154,7 +157,7 @@ func TestEndpointsOfAPolledDeviceShareAQueue(t *testing.T) {
 		require.NoError(t, <-errs)
 	}
 	assert.Equal(t, [pairs]int{messages, messages, messages}, got)
-	p, err := q.Query(SRQFieldAll)
+	p, err := q.Query(ep.SRQFieldAll)
 	require.NoError(t, err)
 	assert.Equal(t, depth, p.Available)
 	assert.Equal(t, depth, p.Outstanding)
@@ -168,14 +171,14 @@ func TestEndpointsOfAPolledDeviceShareAQueue(t *testing.T) {
 
 // sendSuppressed sends n messages that begin with the endpoint's number, without
 // events.
-func sendSuppressed(e *Endpoint, memory *LMR, off, n int) error {
+func sendSuppressed(e *ep.Endpoint, memory *mem.LMR, off, n int) error {
 	memory.Bytes()[off] = byte((off-1024)/8 + 1)
 	for sent := 0; sent < n; {
-		err := e.PostSend(0, Suppress, memory.Segment(off, 8))
+		err := e.PostSend(0, hw.Suppress, memory.Segment(off, 8))
 		switch {
 		case err == nil:
 			sent++
-		case errors.Is(err, ErrInsufficientResources):
+		case errors.Is(err, hw.ErrInsufficientResources):
 			goruntime.Gosched()
 		default:
 			return err

@@ -10,6 +10,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
+	"godat/hw"
+	"godat/hw/event"
 	dat "godat/runtime"
 )
 
@@ -23,7 +26,7 @@ func TestWithTraceLeavesAFileOfEachEndOfAConnection(t *testing.T) {
 	require.NoError(t, err)
 	accepted := make(chan error, 1)
 	go func() {
-		_, err := ln.Accept(dat.RequestOf(<-ln.Requests()), nil)
+		_, err := ln.Accept(ep.RequestOf(<-ln.Requests()), nil)
 		accepted <- err
 	}()
 	_, err = ia.Dial(ctx, ln.Addr(), dat.ConnConfig{})
@@ -49,7 +52,7 @@ func TestATraceOfOneConnectionHasWhatItCarriesUntilItsEnd(t *testing.T) {
 	stop, err := server.Endpoint.Trace(file)
 	require.NoError(t, err)
 	_, err = server.Endpoint.Trace(file)
-	require.ErrorIs(t, err, dat.ErrInvalidState)
+	require.ErrorIs(t, err, hw.ErrInvalidState)
 	require.NoError(t, client.SendBytes([]byte("a message behind the beginning")))
 	server.Release(server.Message(<-server.Events()))
 	require.NoError(t, client.Close())
@@ -58,7 +61,7 @@ func TestATraceOfOneConnectionHasWhatItCarriesUntilItsEnd(t *testing.T) {
 	assert.Contains(t, file.String(), "a message behind the beginning")
 	require.True(t, (<-server.Events()).Ended())
 	_, err = server.Endpoint.Trace(file)
-	require.ErrorIs(t, err, dat.ErrInvalidState)
+	require.ErrorIs(t, err, hw.ErrInvalidState)
 }
 
 func TestATraceThatCanNotBeIsRefused(t *testing.T) {
@@ -66,12 +69,12 @@ func TestATraceThatCanNotBeIsRefused(t *testing.T) {
 	_, err := client.Endpoint.Trace(&closing{})
 	require.ErrorIs(t, err, errors.ErrUnsupported)
 	_, err = client.Endpoint.Trace(nil)
-	require.ErrorIs(t, err, dat.ErrInvalidParameter)
+	require.ErrorIs(t, err, hw.ErrInvalidParameter)
 	require.NoError(t, client.Close())
 	_, err = client.Endpoint.Trace(&closing{})
-	require.ErrorIs(t, err, dat.ErrInvalidHandle)
-	_, err = (*dat.Endpoint)(nil).Trace(&closing{})
-	require.ErrorIs(t, err, dat.ErrInvalidHandle)
+	require.ErrorIs(t, err, hw.ErrInvalidHandle)
+	_, err = (*ep.Endpoint)(nil).Trace(&closing{})
+	require.ErrorIs(t, err, hw.ErrInvalidHandle)
 }
 
 // connected are the two ends of a connection of that adapter to itself.
@@ -84,18 +87,18 @@ func connected(t *testing.T, name string) (client, server *dat.Conn) {
 	require.NoError(t, err)
 	accepted := make(chan *dat.Conn, 1)
 	go func() {
-		c, err := ln.Accept(dat.RequestOf(<-ln.Requests()), nil)
+		c, err := ln.Accept(ep.RequestOf(<-ln.Requests()), nil)
 		assert.NoError(t, err)
 		accepted <- c
 	}()
 	client, err = ia.Dial(t.Context(), ln.Addr(), dat.ConnConfig{})
 	require.NoError(t, err)
 	server = <-accepted
-	require.Equal(t, dat.Established, (<-server.Events()).Number)
+	require.Equal(t, event.Established, (<-server.Events()).Number)
 	return client, server
 }
 
 func TestAProviderWithoutTracesRefusesWithTrace(t *testing.T) {
 	_, err := dat.Open(context.Background(), "loop", dat.WithTrace(t.TempDir()))
-	require.ErrorIs(t, err, dat.ErrInvalidParameter)
+	require.ErrorIs(t, err, hw.ErrInvalidParameter)
 }

@@ -9,14 +9,18 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
+	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 )
 
 // asker is an adapter whose endpoints ask for connections, without a time limit.
 type asker struct {
 	ia     *IA
-	pz     *PZ
-	events *Dispatcher
+	pz     *mem.PZ
+	events *evd.Dispatcher
 }
 
 func newAsker(t *testing.T, name string) *asker {
@@ -30,28 +34,28 @@ func newAsker(t *testing.T, name string) *asker {
 }
 
 // ask makes an endpoint that connects to the service point at qual.
-func (a *asker) ask(t *testing.T, to *IA, qual uint64) *Endpoint {
-	e, err := a.ia.NewEndpoint(EndpointConfig{PZ: a.pz, Conn: a.events})
+func (a *asker) ask(t *testing.T, to *IA, qual uint64) *ep.Endpoint {
+	e, err := a.ia.NewEndpoint(ep.Config{PZ: a.pz, Conn: a.events})
 	require.NoError(t, err)
-	require.NoError(t, e.Connect(ConnectConfig{Addr: to.Attr().Address, Qual: qual}))
+	require.NoError(t, e.Connect(ep.ConnectConfig{Addr: to.Attr().Address, Qual: qual}))
 	return e
 }
 
 func TestAnUntakenRequestIsRejectedWhenItsDispatcherIsClosed(t *testing.T) {
 	const n = 40 // more than a channel holds
 	for _, name := range []string{"loop", "iwarp"} {
-		for _, cfg := range []DispatcherConfig{
-			{Mode: ModeQueue, QLen: 4},
-			{Mode: ModeQueue, QLen: 4, Overcommit: true},
-			{Mode: ModeChannel, QLen: 4},
-			{Mode: ModeBatch, QLen: 4},
-			{Mode: ModeBatch, QLen: 64, BatchMin: 32},
+		for _, cfg := range []evd.Config{
+			{Mode: evd.ModeQueue, QLen: 4},
+			{Mode: evd.ModeQueue, QLen: 4, Overcommit: true},
+			{Mode: evd.ModeChannel, QLen: 4},
+			{Mode: evd.ModeBatch, QLen: 4},
+			{Mode: evd.ModeBatch, QLen: 64, BatchMin: 32},
 		} {
 			t.Run(fmt.Sprintf("%s %v %d", name, cfg.Mode, cfg.QLen), func(t *testing.T) {
 				ia, peer := open(t, name), newAsker(t, name)
 				d, err := ia.NewDispatcher(cfg)
 				require.NoError(t, err)
-				psp, err := ia.NewPSP(PSPConfig{Dispatcher: d})
+				psp, err := ia.NewPSP(ep.PSPConfig{Dispatcher: d})
 				require.NoError(t, err)
 				for range n {
 					peer.ask(t, ia, psp.Qual())
@@ -61,13 +65,13 @@ func TestAnUntakenRequestIsRejectedWhenItsDispatcherIsClosed(t *testing.T) {
 				require.NoError(t, d.Close())
 				for range n {
 					ev := <-peer.events.C()
-					assert.Equal(t, PeerRejected, ev.Number, "%v", ev)
+					assert.Equal(t, event.PeerRejected, ev.Number, "%v", ev)
 				}
 				if d.C() == nil {
 					return
 				}
 				for ev := range d.C() {
-					requireCode(t, RequestOf(ev).Reject(nil), hw.InvalidHandle, hw.HandleCR)
+					requireCode(t, ep.RequestOf(ev).Reject(nil), hw.InvalidHandle, hw.HandleCR)
 				}
 			})
 		}
@@ -85,13 +89,13 @@ func waitForRequests(t *testing.T, ia *IA, n int) {
 
 func TestARequestInACallbacksQueueIsRejectedWhenItsDispatcherIsClosed(t *testing.T) {
 	ia, peer := open(t, "loop"), newAsker(t, "loop")
-	begun, on, closed := make(chan *CR), make(chan struct{}), make(chan error)
-	d, err := ia.NewDispatcher(DispatcherConfig{Mode: ModeCallback, QLen: 4, Callback: func(evs []Event) {
-		begun <- RequestOf(evs[0])
+	begun, on, closed := make(chan *ep.CR), make(chan struct{}), make(chan error)
+	d, err := ia.NewDispatcher(evd.Config{Mode: evd.ModeCallback, QLen: 4, Callback: func(evs []event.Event) {
+		begun <- ep.RequestOf(evs[0])
 		<-on
 	}})
 	require.NoError(t, err)
-	psp, err := ia.NewPSP(PSPConfig{Dispatcher: d})
+	psp, err := ia.NewPSP(ep.PSPConfig{Dispatcher: d})
 	require.NoError(t, err)
 	peer.ask(t, ia, psp.Qual())
 	taken := <-begun
@@ -99,8 +103,8 @@ func TestARequestInACallbacksQueueIsRejectedWhenItsDispatcherIsClosed(t *testing
 	require.NoError(t, psp.Close())
 	go func() { closed <- d.Close() }()
 	ev := <-peer.events.C()
-	assert.Equal(t, PeerRejected, ev.Number)
-	assert.Same(t, second, EndpointOf(ev))
+	assert.Equal(t, event.PeerRejected, ev.Number)
+	assert.Same(t, second, ep.Of(ev))
 	close(on)
 	require.NoError(t, <-closed)
 	require.NoError(t, taken.Reject(nil), "the callback had taken it")
@@ -110,10 +114,10 @@ func TestARequestThatTheProgramTookOutlastsItsDispatcher(t *testing.T) {
 	ia, peer := open(t, "loop"), newAsker(t, "loop")
 	d, err := ia.NewDispatcher(channel(4))
 	require.NoError(t, err)
-	psp, err := ia.NewPSP(PSPConfig{Dispatcher: d})
+	psp, err := ia.NewPSP(ep.PSPConfig{Dispatcher: d})
 	require.NoError(t, err)
 	asked := peer.ask(t, ia, psp.Qual())
-	cr := RequestOf(<-d.C())
+	cr := ep.RequestOf(<-d.C())
 	require.NoError(t, psp.Close())
 	require.NoError(t, d.Close())
 
@@ -121,13 +125,13 @@ func TestARequestThatTheProgramTookOutlastsItsDispatcher(t *testing.T) {
 	require.NoError(t, err)
 	events, err := ia.NewDispatcher(channel(8))
 	require.NoError(t, err)
-	e, err := ia.NewEndpoint(EndpointConfig{PZ: pz, Conn: events})
+	e, err := ia.NewEndpoint(ep.Config{PZ: pz, Conn: events})
 	require.NoError(t, err)
 	require.NoError(t, cr.Accept(e, nil))
-	assert.Equal(t, Established, (<-events.C()).Number)
+	assert.Equal(t, event.Established, (<-events.C()).Number)
 	ev := <-peer.events.C()
-	assert.Equal(t, Established, ev.Number)
-	assert.Same(t, asked, EndpointOf(ev))
+	assert.Equal(t, event.Established, ev.Number)
+	assert.Same(t, asked, ep.Of(ev))
 }
 
 func TestARequestThatTheProgramHoldsIsRejectedWhenTheAdapterCloses(t *testing.T) {
@@ -138,13 +142,13 @@ func TestARequestThatTheProgramHoldsIsRejectedWhenTheAdapterCloses(t *testing.T)
 			require.NoError(t, err)
 			d, err := ia.NewDispatcher(channel(4))
 			require.NoError(t, err)
-			psp, err := ia.NewPSP(PSPConfig{Dispatcher: d})
+			psp, err := ia.NewPSP(ep.PSPConfig{Dispatcher: d})
 			require.NoError(t, err)
 			peer.ask(t, ia, psp.Qual())
-			cr := RequestOf(<-d.C())
+			cr := ep.RequestOf(<-d.C())
 			require.NoError(t, psp.Close())
 			require.NoError(t, ia.Close())
-			assert.Equal(t, PeerRejected, (<-peer.events.C()).Number)
+			assert.Equal(t, event.PeerRejected, (<-peer.events.C()).Number)
 			requireCode(t, cr.Reject(nil), hw.InvalidHandle, hw.HandleCR)
 		})
 	}

@@ -9,7 +9,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
 	"godat/hw"
+	"godat/hw/event"
 )
 
 // A call of DAT that no provider can do returns DAT's type, and matches
@@ -20,9 +22,9 @@ func TestACallThatNoProviderSupportsIsUnsupported(t *testing.T) {
 	require.NoError(t, err)
 	d, err := ia.NewDispatcher(channel(4))
 	require.NoError(t, err)
-	e, err := ia.NewEndpoint(EndpointConfig{PZ: pz, Conn: d})
+	e, err := ia.NewEndpoint(ep.Config{PZ: pz, Conn: d})
 	require.NoError(t, err)
-	_, datagrams := ia.NewEndpoint(EndpointConfig{PZ: pz, Attr: &EndpointAttr{ServiceType: UnreliableDatagram}})
+	_, datagrams := ia.NewEndpoint(ep.Config{PZ: pz, Attr: &ep.Attr{ServiceType: ep.UnreliableDatagram}})
 	for name, c := range map[string]struct {
 		err error
 		typ hw.Type
@@ -31,7 +33,7 @@ func TestACallThatNoProviderSupportsIsUnsupported(t *testing.T) {
 		"dat_ib_post_send_ud":            {e.PostSendUD(1, 0, nil), hw.ModelNotSupported},
 		"dat_ib_ud_cm_free":              {e.FreeUDConnection(1), hw.ModelNotSupported},
 		"dat_ib_ud_ah_free":              {e.FreeAddressHandle(nil), hw.ModelNotSupported},
-		"more than one path":             {e.Connect(ConnectConfig{Qual: 1, Flags: MultipathRequired}), hw.ModelNotSupported},
+		"more than one path":             {e.Connect(ep.ConnectConfig{Qual: 1, Flags: ep.MultipathRequired}), hw.ModelNotSupported},
 		"an operation that is a method":  {ia.ExtensionOp(e, 0), hw.NotImplemented},
 		"dat_ib_start_counter":           {ia.ExtensionOp(ia, 26, 0), hw.NotImplemented},
 		"dat_ib_collective_barrier":      {ia.ExtensionOp(nil, 25), hw.NotImplemented},
@@ -45,12 +47,12 @@ func TestACallThatNoProviderSupportsIsUnsupported(t *testing.T) {
 	assert.Contains(t, ia.ExtensionOp(e, 0).Error(), "PostFetchAdd")
 	s, err := e.Status()
 	require.NoError(t, err)
-	assert.Equal(t, StateUnconnected, s.State)
+	assert.Equal(t, ep.Unconnected, s.State)
 
 	require.NoError(t, e.Close())
 	for _, err := range []error{
 		e.PostSendUD(1, 0, nil), e.FreeUDConnection(1), e.FreeAddressHandle(nil),
-		(*Endpoint)(nil).PostSendUD(1, 0, nil),
+		(*ep.Endpoint)(nil).PostSendUD(1, 0, nil),
 	} {
 		requireCode(t, err, hw.InvalidHandle, hw.HandleEP)
 	}
@@ -101,11 +103,11 @@ func TestMorePathsMayBeAskedForButNotDemanded(t *testing.T) {
 	p := connect(t, ia, channel(16))
 	p.establish(t)
 	pz := p.pz
-	e, err := ia.NewEndpoint(EndpointConfig{PZ: pz, Conn: p.events})
+	e, err := ia.NewEndpoint(ep.Config{PZ: pz, Conn: p.events})
 	require.NoError(t, err)
-	requireCode(t, e.Connect(ConnectConfig{Qual: 1, Flags: 4}), hw.InvalidParameter, hw.Arg8)
-	requireCode(t, e.DupConnect(p.a, ConnectConfig{Flags: MultipathRequired}), hw.ModelNotSupported, hw.NoSubtype)
-	requireCode(t, e.CommonConnect("a:1", ConnectConfig{Flags: MultipathRequired | MultipathRequested}), hw.ModelNotSupported, hw.NoSubtype)
-	require.NoError(t, e.Connect(ConnectConfig{Addr: "nowhere", Qual: 1, Flags: MultipathRequested}))
-	require.Equal(t, Unreachable, (<-p.events.C()).Number)
+	requireCode(t, e.Connect(ep.ConnectConfig{Qual: 1, Flags: 4}), hw.InvalidParameter, hw.Arg8)
+	requireCode(t, e.DupConnect(p.a, ep.ConnectConfig{Flags: ep.MultipathRequired}), hw.ModelNotSupported, hw.NoSubtype)
+	requireCode(t, e.CommonConnect("a:1", ep.ConnectConfig{Flags: ep.MultipathRequired | ep.MultipathRequested}), hw.ModelNotSupported, hw.NoSubtype)
+	require.NoError(t, e.Connect(ep.ConnectConfig{Addr: "nowhere", Qual: 1, Flags: ep.MultipathRequested}))
+	require.Equal(t, event.Unreachable, (<-p.events.C()).Number)
 }

@@ -7,6 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"godat/ep"
+	"godat/evd"
+	"godat/hw"
+	"godat/hw/event"
 	dat "godat/runtime"
 )
 
@@ -18,20 +22,20 @@ func TestHello(t *testing.T) {
 	defer func() { check(t, ia.Close()) }()
 	pz, err := ia.NewPZ()
 	check(t, err)
-	events, err := ia.NewDispatcher(dat.DispatcherConfig{Mode: dat.ModeChannel, QLen: 32})
+	events, err := ia.NewDispatcher(evd.Config{Mode: evd.ModeChannel, QLen: 32})
 	check(t, err)
-	psp, err := ia.NewPSP(dat.PSPConfig{Dispatcher: events})
+	psp, err := ia.NewPSP(ep.PSPConfig{Dispatcher: events})
 	check(t, err)
-	buf, err := pz.Alloc(64, dat.LocalRead|dat.LocalWrite)
+	buf, err := pz.Alloc(64, hw.LocalRead|hw.LocalWrite)
 	check(t, err)
 
-	cfg := dat.EndpointConfig{PZ: pz, Recv: events, Request: events, Conn: events}
+	cfg := ep.Config{PZ: pz, Recv: events, Request: events, Conn: events}
 	client, err := ia.NewEndpoint(cfg)
 	check(t, err)
 	server, err := ia.NewEndpoint(cfg)
 	check(t, err)
-	check(t, server.PostRecv(2, dat.Default, buf.Segment(32, 32)))
-	check(t, client.Connect(dat.ConnectConfig{Qual: psp.Qual()}))
+	check(t, server.PostRecv(2, hw.Default, buf.Segment(32, 32)))
+	check(t, client.Connect(ep.ConnectConfig{Qual: psp.Qual()}))
 
 	n := copy(buf.Bytes(), "hello")
 	for up, done := 0, 0; done < 2; {
@@ -39,13 +43,13 @@ func TestHello(t *testing.T) {
 		case ev := <-events.C():
 			check(t, ev.Err())
 			switch ev.Number {
-			case dat.ConnectionRequest:
-				check(t, dat.RequestOf(ev).Accept(server, nil))
-			case dat.Established:
+			case event.ConnectionRequest:
+				check(t, ep.RequestOf(ev).Accept(server, nil))
+			case event.Established:
 				if up++; up == 2 {
-					check(t, client.PostSend(1, dat.Default, buf.Segment(0, n)))
+					check(t, client.PostSend(1, hw.Default, buf.Segment(0, n)))
 				}
-			case dat.DTOCompletion:
+			case event.DTOCompletion:
 				done++
 			default:
 				t.Fatal(ev)

@@ -10,6 +10,10 @@ import (
 	"time"
 
 	"godat/bench/mode"
+	"godat/ep"
+	"godat/evd"
+	"godat/hw/event"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -52,9 +56,9 @@ func parseHello(b []byte) (h hello, err error) {
 // goroutine and a consumer, in the mode that the dialer asks for.
 type Server struct {
 	ia   *dat.IA
-	pz   *dat.PZ
-	psp  *dat.PSP
-	conn *dat.Dispatcher
+	pz   *mem.PZ
+	psp  *ep.PSP
+	conn *evd.Dispatcher
 	done chan struct{}
 	// refused, if not nil, is told why a dialer was rejected.
 	refused func(error)
@@ -70,7 +74,7 @@ func refusal(why error) []byte {
 }
 
 // refusalIn says why a server has rejected a dialer. An older one does not tell.
-func refusalIn(ev dat.Event) string {
+func refusalIn(ev event.Event) string {
 	c, _ := ev.Connection()
 	if text := strings.TrimRight(string(c.Private), "\x00"); text != "" {
 		return fmt.Sprintf("serve says %q", text)
@@ -88,10 +92,10 @@ func NewServer(ia *dat.IA, qual uint64, refused func(error)) (s *Server, err err
 	if s.pz, err = ia.NewPZ(); err != nil {
 		return nil, err
 	}
-	if s.conn, err = ia.NewDispatcher(dat.DispatcherConfig{QLen: 2 * serverConns}); err != nil {
+	if s.conn, err = ia.NewDispatcher(evd.Config{QLen: 2 * serverConns}); err != nil {
 		return nil, err
 	}
-	if s.psp, err = ia.NewPSP(dat.PSPConfig{Dispatcher: s.conn, Qual: qual}); err != nil {
+	if s.psp, err = ia.NewPSP(ep.PSPConfig{Dispatcher: s.conn, Qual: qual}); err != nil {
 		return nil, err
 	}
 	go s.accept()
@@ -116,19 +120,19 @@ type echoing struct {
 // accept takes requests until the adapter is closed.
 func (s *Server) accept() {
 	defer close(s.done)
-	echoes := map[*dat.Endpoint]*echoing{}
+	echoes := map[*ep.Endpoint]*echoing{}
 	for {
 		ev, _, err := s.conn.Wait(context.Background(), 1)
 		if err != nil {
 			break
 		}
 		switch {
-		case ev.Number == dat.ConnectionRequest:
-			if err := s.admit(dat.RequestOf(ev), echoes); err != nil && s.refused != nil {
+		case ev.Number == event.ConnectionRequest:
+			if err := s.admit(ep.RequestOf(ev), echoes); err != nil && s.refused != nil {
 				s.refused(err)
 			}
 		case ev.Ended():
-			if e := echoes[dat.EndpointOf(ev)]; e != nil {
+			if e := echoes[ep.Of(ev)]; e != nil {
 				_ = e.close()
 				<-e.done
 				delete(echoes, e.ep)
@@ -142,7 +146,7 @@ func (s *Server) accept() {
 }
 
 // admit makes an end for a request, and starts its echo.
-func (s *Server) admit(request *dat.CR, echoes map[*dat.Endpoint]*echoing) error {
+func (s *Server) admit(request *ep.CR, echoes map[*ep.Endpoint]*echoing) error {
 	what, err := request.Query()
 	if err != nil {
 		return err
@@ -173,7 +177,7 @@ func (s *Server) newEnd(private []byte) (*end, error) {
 	if err != nil {
 		return nil, err
 	}
-	quiet, err := s.ia.NewDispatcher(dat.DispatcherConfig{QLen: 2*slots + 128})
+	quiet, err := s.ia.NewDispatcher(evd.Config{QLen: 2*slots + 128})
 	if err != nil {
 		return nil, err
 	}
@@ -252,7 +256,7 @@ func dial(ia *dat.IA, cfg Config, addr string, qual uint64) (*Echo, error) {
 	if err != nil {
 		return nil, err
 	}
-	quiet, err := ia.NewDispatcher(dat.DispatcherConfig{QLen: 2*l.slots + 128})
+	quiet, err := ia.NewDispatcher(evd.Config{QLen: 2*l.slots + 128})
 	if err != nil {
 		return nil, err
 	}
@@ -264,7 +268,7 @@ func dial(ia *dat.IA, cfg Config, addr string, qual uint64) (*Echo, error) {
 		return nil, err
 	}
 	private := hello{cfg.Mode, cfg.Size, cfg.Depth}.append(nil)
-	if err := l.end.ep.Connect(dat.ConnectConfig{Addr: addr, Qual: qual, Private: private, Timeout: dialLimit}); err != nil {
+	if err := l.end.ep.Connect(ep.ConnectConfig{Addr: addr, Qual: qual, Private: private, Timeout: dialLimit}); err != nil {
 		return nil, err
 	}
 	return l, established(quiet, nil, 1)

@@ -7,22 +7,27 @@ import (
 	"time"
 
 	"godat/bench/mode"
+	"godat/ep"
+	"godat/evd"
+	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
 // end is one end of a connection: an endpoint, and a consumer of the receives that are
 // always posted on it. Sends have no events.
 type end struct {
-	ep       *dat.Endpoint
-	lmr      *dat.LMR
-	quiet    *dat.Dispatcher
+	ep       *ep.Endpoint
+	lmr      *mem.LMR
+	quiet    *evd.Dispatcher
 	consumer *mode.Consumer
-	out, in  dat.Segment
+	out, in  mem.Segment
 	inside   []byte // the memory of in
 	stamps   *stamps
 	// took is called for each receive that was taken, before it is posted again; a
 	// method value that is made once.
-	took func(dat.Event) bool
+	took func(event.Event) bool
 	f    func(slot int) bool
 	err  error // of a post by took
 }
@@ -30,9 +35,9 @@ type end struct {
 // endConfig says what ends of connections are made of, and where they are made.
 type endConfig struct {
 	ia          *dat.IA
-	pz          *dat.PZ
-	conn        *dat.Dispatcher // takes connection events
-	quiet       *dat.Dispatcher // takes failed sends; the receives tell of a failure, too
+	pz          *mem.PZ
+	conn        *evd.Dispatcher // takes connection events
+	quiet       *evd.Dispatcher // takes failed sends; the receives tell of a failure, too
 	consumer    *mode.Consumer  // of receives
 	size, slots int
 	stamps      *stamps // of several producers; nil with one
@@ -41,15 +46,15 @@ type endConfig struct {
 // newEnd makes an end. Its receives have the slots from first on, in steps of step.
 func newEnd(c endConfig, first, step int) (*end, error) {
 	room := max(c.size, 64)
-	lmr, err := c.pz.Alloc(2*room, dat.AllPrivileges)
+	lmr, err := c.pz.Alloc(2*room, hw.AllPrivileges)
 	if err != nil {
 		return nil, err
 	}
 	e := &end{lmr: lmr, quiet: c.quiet, consumer: c.consumer, stamps: c.stamps, out: lmr.Segment(0, c.size), in: lmr.Segment(room, c.size), inside: lmr.Bytes()[room : room+c.size]}
 	e.took = e.taken
 	n := (c.slots + step - 1) / step
-	attr := &dat.EndpointAttr{MaxRecvDTOs: n + 16, MaxRequestDTOs: 2*n + 64, MaxRecvIOV: 1, MaxRequestIOV: 1}
-	e.ep, err = c.ia.NewEndpoint(dat.EndpointConfig{PZ: c.pz, Recv: c.consumer.Dispatcher(), Request: c.quiet, Conn: c.conn, Attr: attr})
+	attr := &ep.Attr{MaxRecvDTOs: n + 16, MaxRequestDTOs: 2*n + 64, MaxRecvIOV: 1, MaxRequestIOV: 1}
+	e.ep, err = c.ia.NewEndpoint(ep.Config{PZ: c.pz, Recv: c.consumer.Dispatcher(), Request: c.quiet, Conn: c.conn, Attr: attr})
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +77,7 @@ func (e *end) send(slot int) error { return send(e.ep, slot, e.out) }
 
 // noRoom is what a post finds when as many operations are outstanding as the endpoint
 // allows.
-var noRoom = &dat.Error{Type: dat.TypeInsufficientResources, Sub: dat.SubResourceCredits}
+var noRoom = &hw.Error{Type: hw.InsufficientResources, Sub: hw.ResourceCredits}
 
 // A send that finds no room yields for a short time, and then sleeps between its tries:
 // what retires the sends of soft-RoCE is a thread of the kernel, which a program that spins
@@ -86,8 +91,8 @@ const (
 // send posts a send without an event. The endpoint learns of the ends of such sends a few
 // at a time, and on a polled device perhaps later than the consumer has what was sent. So
 // a post that finds no room waits for some.
-func send(e *dat.Endpoint, slot int, seg dat.Segment) error {
-	err := e.PostSend(uint64(slot), dat.Suppress, seg)
+func send(e *ep.Endpoint, slot int, seg mem.Segment) error {
+	err := e.PostSend(uint64(slot), hw.Suppress, seg)
 	if err == nil {
 		return nil
 	}
@@ -100,7 +105,7 @@ func send(e *dat.Endpoint, slot int, seg dat.Segment) error {
 		default:
 			runtime.Gosched()
 		}
-		err = e.PostSend(uint64(slot), dat.Suppress, seg)
+		err = e.PostSend(uint64(slot), hw.Suppress, seg)
 	}
 	return err
 }
@@ -114,7 +119,7 @@ func (e *end) take(f func(slot int) bool) error {
 	return e.err
 }
 
-func (e *end) taken(ev dat.Event) bool {
+func (e *end) taken(ev event.Event) bool {
 	more := e.f(int(ev.Cookie))
 	if e.err = e.postRecv(int(ev.Cookie)); e.err != nil {
 		return false

@@ -6,6 +6,9 @@ import (
 	"fmt"
 
 	"godat/bench/mode"
+	"godat/ep"
+	"godat/evd"
+	"godat/hw/event"
 	dat "godat/runtime"
 )
 
@@ -52,13 +55,13 @@ func (c Config) slots() int {
 type Endpoints struct {
 	ia     *dat.IA
 	cfg    Config
-	from   []*dat.Endpoint
+	from   []*ep.Endpoint
 	to     []*end
 	slots  int
 	stamps *stamps // nil with one producer
 
 	f    func(slot int) bool
-	took func(dat.Event) bool
+	took func(event.Event) bool
 	err  error // of the last receive that was posted again
 }
 
@@ -80,7 +83,7 @@ func (l *Endpoints) connect(cfg Config) error {
 	if err != nil {
 		return err
 	}
-	quiet, err := l.ia.NewDispatcher(dat.DispatcherConfig{QLen: 64 + 8*(l.slots+cfg.conns())})
+	quiet, err := l.ia.NewDispatcher(evd.Config{QLen: 64 + 8*(l.slots+cfg.conns())})
 	if err != nil {
 		return err
 	}
@@ -88,7 +91,7 @@ func (l *Endpoints) connect(cfg Config) error {
 	if err != nil {
 		return err
 	}
-	psp, err := l.ia.NewPSP(dat.PSPConfig{Dispatcher: quiet})
+	psp, err := l.ia.NewPSP(ep.PSPConfig{Dispatcher: quiet})
 	if err != nil {
 		return err
 	}
@@ -98,17 +101,17 @@ func (l *Endpoints) connect(cfg Config) error {
 		}
 	}
 	each := endConfig{l.ia, pz, quiet, quiet, consumer, cfg.Size, l.slots, l.stamps}
-	attr := &dat.EndpointAttr{MaxRequestDTOs: 2*l.slots/cfg.conns() + 64, MaxRequestIOV: 1}
+	attr := &ep.Attr{MaxRequestDTOs: 2*l.slots/cfg.conns() + 64, MaxRequestIOV: 1}
 	for i := range cfg.conns() {
 		to, err := newEnd(each, i, cfg.conns())
 		if err != nil {
 			return err
 		}
-		from, err := l.ia.NewEndpoint(dat.EndpointConfig{PZ: pz, Recv: quiet, Request: quiet, Conn: quiet, Attr: attr})
+		from, err := l.ia.NewEndpoint(ep.Config{PZ: pz, Recv: quiet, Request: quiet, Conn: quiet, Attr: attr})
 		if err != nil {
 			return err
 		}
-		if err := from.Connect(dat.ConnectConfig{Addr: l.ia.Attr().Address, Qual: psp.Qual()}); err != nil {
+		if err := from.Connect(ep.ConnectConfig{Addr: l.ia.Attr().Address, Qual: psp.Qual()}); err != nil {
 			return err
 		}
 		if err := established(quiet, to.ep, 2); err != nil {
@@ -120,16 +123,16 @@ func (l *Endpoints) connect(cfg Config) error {
 }
 
 // established waits for n ends of a connection, and accepts the request for it with to.
-func established(quiet *dat.Dispatcher, to *dat.Endpoint, n int) error {
+func established(quiet *evd.Dispatcher, to *ep.Endpoint, n int) error {
 	for n > 0 {
 		ev, _, err := quiet.Wait(context.Background(), 1)
 		if err != nil {
 			return err
 		}
 		switch ev.Number {
-		case dat.ConnectionRequest:
-			err = dat.RequestOf(ev).Accept(to, nil)
-		case dat.Established:
+		case event.ConnectionRequest:
+			err = ep.RequestOf(ev).Accept(to, nil)
+		case event.Established:
 			n--
 		default:
 			err = neverUp(ev)
@@ -143,15 +146,15 @@ func established(quiet *dat.Dispatcher, to *dat.Endpoint, n int) error {
 
 // neverUp is the error of an event that came in place of a connection. An orderly end is one,
 // too. It is nil for events that are no ends and no failures.
-func neverUp(ev dat.Event) error {
+func neverUp(ev event.Event) error {
 	err := ev.Err()
 	if err == nil && ev.Ended() {
-		err = fmt.Errorf("%w before the connection was up", dat.EventError(ev.Number))
+		err = fmt.Errorf("%w before the connection was up", event.Error(ev.Number))
 		if cause := ev.Cause(); cause != nil {
 			err = fmt.Errorf("%w: %w", err, cause)
 		}
 	}
-	if ev.Number == dat.PeerRejected {
+	if ev.Number == event.PeerRejected {
 		err = fmt.Errorf("%w: %s", err, refusalIn(ev))
 	}
 	return err
@@ -175,7 +178,7 @@ func (l *Endpoints) Take(f func(slot int) bool) error {
 	return errors.Join(l.to[0].consumer.Take(l.took), l.err)
 }
 
-func (l *Endpoints) taken(ev dat.Event) bool {
+func (l *Endpoints) taken(ev event.Event) bool {
 	recv := int(ev.Cookie) // its slot, and with one producer the message's
 	slot := recv
 	if l.stamps != nil {
@@ -190,7 +193,7 @@ func (l *Endpoints) taken(ev dat.Event) bool {
 
 // Ran tells what the consumer's loop and the endpoints that receive have done.
 func (l *Endpoints) Ran() (Ran, error) {
-	var ends []*dat.Endpoint
+	var ends []*ep.Endpoint
 	for _, to := range l.to {
 		ends = append(ends, to.ep)
 	}

@@ -11,6 +11,9 @@ import (
 	"go.uber.org/goleak"
 
 	"godat/bench/mode"
+	"godat/ep"
+	"godat/evd"
+	"godat/hw"
 	dat "godat/runtime"
 )
 
@@ -135,9 +138,9 @@ func TestAServerRejectsADialerThatAsksForTooMuch(t *testing.T) {
 func TestADialerThatIsRejectedWithoutAWordIsToldWhatMayServeThere(t *testing.T) {
 	ia, err := dat.Open(t.Context(), "iwarp:127.0.0.1")
 	require.NoError(t, err)
-	requests, err := ia.NewDispatcher(dat.DispatcherConfig{QLen: 16})
+	requests, err := ia.NewDispatcher(evd.Config{QLen: 16})
 	require.NoError(t, err)
-	psp, err := ia.NewPSP(dat.PSPConfig{Dispatcher: requests})
+	psp, err := ia.NewPSP(ep.PSPConfig{Dispatcher: requests})
 	require.NoError(t, err)
 	dialed := make(chan error, 1)
 	go func() {
@@ -146,7 +149,7 @@ func TestADialerThatIsRejectedWithoutAWordIsToldWhatMayServeThere(t *testing.T) 
 	}()
 	ev, _, err := requests.Wait(t.Context(), 1)
 	require.NoError(t, err)
-	require.NoError(t, dat.RequestOf(ev).Reject(nil))
+	require.NoError(t, ep.RequestOf(ev).Reject(nil))
 	require.ErrorContains(t, <-dialed, "another version of this program serves there")
 	require.NoError(t, ia.Close())
 }
@@ -256,27 +259,27 @@ func TestASendThatFindsNoRoomWaitsForSome(t *testing.T) {
 	l, err := NewEndpoints(Config{Provider: "loop", Mode: mode.Poll, Size: 64, Depth: 1})
 	require.NoError(t, err)
 	// A peer without receives holds up all sends, until it posts some.
-	quiet, err := l.ia.NewDispatcher(dat.DispatcherConfig{QLen: 16})
+	quiet, err := l.ia.NewDispatcher(evd.Config{QLen: 16})
 	require.NoError(t, err)
 	pz, err := l.ia.NewPZ()
 	require.NoError(t, err)
-	attr := &dat.EndpointAttr{MaxRequestDTOs: 2, MaxRecvDTOs: 4}
-	cfg := dat.EndpointConfig{PZ: pz, Recv: quiet, Request: quiet, Conn: quiet, Attr: attr}
+	attr := &ep.Attr{MaxRequestDTOs: 2, MaxRecvDTOs: 4}
+	cfg := ep.Config{PZ: pz, Recv: quiet, Request: quiet, Conn: quiet, Attr: attr}
 	from, err := l.ia.NewEndpoint(cfg)
 	require.NoError(t, err)
 	to, err := l.ia.NewEndpoint(cfg)
 	require.NoError(t, err)
-	psp, err := l.ia.NewPSP(dat.PSPConfig{Dispatcher: quiet})
+	psp, err := l.ia.NewPSP(ep.PSPConfig{Dispatcher: quiet})
 	require.NoError(t, err)
-	require.NoError(t, from.Connect(dat.ConnectConfig{Addr: l.ia.Attr().Address, Qual: psp.Qual()}))
+	require.NoError(t, from.Connect(ep.ConnectConfig{Addr: l.ia.Attr().Address, Qual: psp.Qual()}))
 	require.NoError(t, established(quiet, to, 2))
-	lmr, err := pz.Alloc(64, dat.AllPrivileges)
+	lmr, err := pz.Alloc(64, hw.AllPrivileges)
 	require.NoError(t, err)
 	seg := lmr.Segment(0, 8)
 	for range 2 {
 		require.NoError(t, send(from, 0, seg))
 	}
-	require.ErrorIs(t, from.PostSend(0, dat.Suppress, seg), noRoom)
+	require.ErrorIs(t, from.PostSend(0, hw.Suppress, seg), noRoom)
 	posted := make(chan error, 1)
 	go func() { posted <- send(from, 0, seg) }()
 	for range 3 {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"godat/bench/mode"
+	"godat/ep"
 	"godat/hw/iwarp/wire"
 	dat "godat/runtime"
 )
@@ -41,7 +42,7 @@ type Teller interface {
 
 // ranOn is what the adapter says of the messages that ends have taken, or if requests is set
 // of what they have asked for.
-func ranOn(ia *dat.IA, cfg Config, requests bool, ends ...*dat.Endpoint) (r Ran, err error) {
+func ranOn(ia *dat.IA, cfg Config, requests bool, ends ...*ep.Endpoint) (r Ran, err error) {
 	s, err := ia.Snapshot()
 	if err != nil {
 		return r, err
@@ -74,7 +75,7 @@ func ranOn(ia *dat.IA, cfg Config, requests bool, ends ...*dat.Endpoint) (r Ran,
 }
 
 // moved is how many messages an endpoint has taken, or asked for, and their bytes.
-func moved(e *dat.EndpointSnapshot, requests bool) (n, octets uint64) {
+func moved(e *ep.EndpointSnapshot, requests bool) (n, octets uint64) {
 	queue := &e.Receives
 	if requests {
 		queue = &e.Requests
@@ -119,7 +120,7 @@ const mpaRequest = "MPA ID Req Frame"
 
 // crcOn is whether a connection has CRCs, from the start of its trace; nil if its adapter
 // has no traces, or another transport.
-func crcOn(e *dat.Endpoint) (*bool, error) {
+func crcOn(e *ep.Endpoint) (*bool, error) {
 	var trace kept
 	stop, err := e.Trace(&trace)
 	if errors.Is(err, errors.ErrUnsupported) {

@@ -6,6 +6,10 @@ import (
 	"net"
 
 	"godat/bench/mode"
+	"godat/ep"
+	"godat/evd"
+	"godat/hw/event"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -14,10 +18,10 @@ import (
 type Setups struct {
 	ia       *dat.IA
 	cfg      Config
-	pz       *dat.PZ
-	here     *dat.Dispatcher // takes the events of the ends that connect
-	there    *dat.Dispatcher // takes those of the ends that accept
-	psp      *dat.PSP
+	pz       *mem.PZ
+	here     *evd.Dispatcher // takes the events of the ends that connect
+	there    *evd.Dispatcher // takes those of the ends that accept
+	psp      *ep.PSP
 	slots    int
 	accepted chan struct{} // closed when the accepting goroutine has ended
 }
@@ -42,19 +46,19 @@ func (l *Setups) listen(depth int) (err error) {
 		return err
 	}
 	// An end has its places until it is closed.
-	qlen := dat.DispatcherConfig{QLen: 64 * (16 + depth)}
+	qlen := evd.Config{QLen: 64 * (16 + depth)}
 	if l.here, err = l.ia.NewDispatcher(qlen); err != nil {
 		return err
 	}
 	if l.there, err = l.ia.NewDispatcher(qlen); err != nil {
 		return err
 	}
-	l.psp, err = l.ia.NewPSP(dat.PSPConfig{Dispatcher: l.there})
+	l.psp, err = l.ia.NewPSP(ep.PSPConfig{Dispatcher: l.there})
 	return err
 }
 
-func (l *Setups) end(events *dat.Dispatcher, slot int) (*dat.Endpoint, error) {
-	return l.ia.NewEndpoint(dat.EndpointConfig{PZ: l.pz, Recv: events, Request: events, Conn: events, Context: slot})
+func (l *Setups) end(events *evd.Dispatcher, slot int) (*ep.Endpoint, error) {
+	return l.ia.NewEndpoint(ep.Config{PZ: l.pz, Recv: events, Request: events, Conn: events, Context: slot})
 }
 
 // accept accepts requests, and closes what has ended, until the adapter is closed.
@@ -65,15 +69,15 @@ func (l *Setups) accept() {
 		switch {
 		case err != nil:
 			return
-		case ev.Number == dat.ConnectionRequest:
-			request := dat.RequestOf(ev)
+		case ev.Number == event.ConnectionRequest:
+			request := ep.RequestOf(ev)
 			if e, err := l.end(l.there, 0); err != nil {
 				_ = request.Reject(nil) // which the poster is told of
 			} else if err := request.Accept(e, nil); err != nil {
 				_ = e.Close()
 			}
 		case ev.Ended():
-			_ = dat.EndpointOf(ev).Close()
+			_ = ep.Of(ev).Close()
 		}
 	}
 }
@@ -87,7 +91,7 @@ func (l *Setups) Post(slot int) error {
 	if err != nil {
 		return err
 	}
-	return e.Connect(dat.ConnectConfig{Addr: l.ia.Attr().Address, Qual: l.psp.Qual()})
+	return e.Connect(ep.ConnectConfig{Addr: l.ia.Attr().Address, Qual: l.psp.Qual()})
 }
 
 // Take waits for connections, and ends each.
@@ -97,8 +101,8 @@ func (l *Setups) Take(f func(slot int) bool) error {
 		if err != nil {
 			return err
 		}
-		e := dat.EndpointOf(ev)
-		if ev.Number != dat.Established {
+		e := ep.Of(ev)
+		if ev.Number != event.Established {
 			if err := neverUp(ev); err != nil { // no event follows the close of one that was up
 				return err
 			}

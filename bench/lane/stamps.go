@@ -3,7 +3,8 @@ package lane
 import (
 	"fmt"
 
-	dat "godat/runtime"
+	"godat/hw"
+	"godat/mem"
 )
 
 // stamps tell apart the messages of several producers that share a connection. The first
@@ -14,8 +15,8 @@ type stamps struct {
 	mem   []byte
 	size  int
 	slots int           // of each producer
-	out   []dat.Segment // by producer
-	in    []dat.Segment // by receive
+	out   []mem.Segment // by producer
+	in    []mem.Segment // by receive
 	taken []int         // messages of each producer that the consumer took
 }
 
@@ -24,12 +25,12 @@ const MaxProducers = 256
 
 const maxStamped = 1 << 30 // bytes of all receives
 
-func newStamps(pz *dat.PZ, cfg Config) (*stamps, error) {
+func newStamps(pz *mem.PZ, cfg Config) (*stamps, error) {
 	n, receives := cfg.producers(), cfg.slots()
 	if receives+n > maxStamped/cfg.Size {
 		return nil, fmt.Errorf("receives for %d messages of %d bytes, each with memory of its own: up to %d bytes in all", cfg.Depth, cfg.Size, maxStamped)
 	}
-	lmr, err := pz.Alloc((n+receives)*cfg.Size, dat.AllPrivileges)
+	lmr, err := pz.Alloc((n+receives)*cfg.Size, hw.AllPrivileges)
 	if err != nil {
 		return nil, err
 	}

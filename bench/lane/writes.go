@@ -4,6 +4,11 @@ import (
 	"errors"
 
 	"godat/bench/mode"
+	"godat/ep"
+	"godat/evd"
+	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -12,10 +17,10 @@ import (
 type Writes struct {
 	ia       *dat.IA
 	cfg      Config
-	from     *dat.Endpoint
+	from     *ep.Endpoint
 	consumer *mode.Consumer
-	local    dat.Segment
-	remote   dat.RemoteSegment
+	local    mem.Segment
+	remote   mem.RemoteSegment
 	slots    int
 }
 
@@ -36,32 +41,32 @@ func (l *Writes) connect(cfg Config) error {
 	if err != nil {
 		return err
 	}
-	lmr, err := pz.Alloc(2*cfg.Size, dat.AllPrivileges)
+	lmr, err := pz.Alloc(2*cfg.Size, hw.AllPrivileges)
 	if err != nil {
 		return err
 	}
 	l.local, l.remote = lmr.Segment(0, cfg.Size), lmr.Remote(cfg.Size, cfg.Size)
-	quiet, err := l.ia.NewDispatcher(dat.DispatcherConfig{QLen: 128})
+	quiet, err := l.ia.NewDispatcher(evd.Config{QLen: 128})
 	if err != nil {
 		return err
 	}
 	if l.consumer, err = mode.NewConsumer(l.ia, cfg.Mode, 2*l.slots+64, l.slots); err != nil {
 		return err
 	}
-	psp, err := l.ia.NewPSP(dat.PSPConfig{Dispatcher: quiet})
+	psp, err := l.ia.NewPSP(ep.PSPConfig{Dispatcher: quiet})
 	if err != nil {
 		return err
 	}
-	attr := &dat.EndpointAttr{MaxRequestDTOs: l.slots}
-	l.from, err = l.ia.NewEndpoint(dat.EndpointConfig{PZ: pz, Recv: quiet, Request: l.consumer.Dispatcher(), Conn: quiet, Attr: attr})
+	attr := &ep.Attr{MaxRequestDTOs: l.slots}
+	l.from, err = l.ia.NewEndpoint(ep.Config{PZ: pz, Recv: quiet, Request: l.consumer.Dispatcher(), Conn: quiet, Attr: attr})
 	if err != nil {
 		return err
 	}
-	to, err := l.ia.NewEndpoint(dat.EndpointConfig{PZ: pz, Recv: quiet, Request: quiet, Conn: quiet})
+	to, err := l.ia.NewEndpoint(ep.Config{PZ: pz, Recv: quiet, Request: quiet, Conn: quiet})
 	if err != nil {
 		return err
 	}
-	if err := l.from.Connect(dat.ConnectConfig{Addr: l.ia.Attr().Address, Qual: psp.Qual()}); err != nil {
+	if err := l.from.Connect(ep.ConnectConfig{Addr: l.ia.Attr().Address, Qual: psp.Qual()}); err != nil {
 		return err
 	}
 	return errors.Join(established(quiet, to, 2), psp.Close())
@@ -77,7 +82,7 @@ func (l *Writes) Post(slot int) error {
 
 // Take takes completions.
 func (l *Writes) Take(f func(slot int) bool) error {
-	return l.consumer.Take(func(ev dat.Event) bool { return f(int(ev.Cookie)) })
+	return l.consumer.Take(func(ev event.Event) bool { return f(int(ev.Cookie)) })
 }
 
 // Ran tells what the consumer's loop and the endpoint that writes have done.

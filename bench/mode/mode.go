@@ -9,6 +9,11 @@ import (
 	"runtime"
 	"strings"
 
+	"godat/ep"
+	"godat/evd"
+	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -20,18 +25,18 @@ type Mode struct {
 	// Spins says that the consumer keeps a processor busy while no event comes.
 	Spins bool
 
-	delivery dat.DispatcherMode
-	take     func(*Consumer, func(dat.Event) bool) error
+	delivery evd.Mode
+	take     func(*Consumer, func(event.Event) bool) error
 }
 
 // The modes, in the order of their tables.
 var (
 	Poll       = Mode{Name: "poll", Writes: "d.Dequeue(buf)", Spins: true, take: (*Consumer).poll}
 	Wait       = Mode{Name: "wait", Writes: "d.Wait(ctx, 1)", take: (*Consumer).wait}
-	Channel    = Mode{Name: "channel", Writes: "<-d.C()", delivery: dat.ModeChannel, take: (*Consumer).receive}
-	Batch      = Mode{Name: "batch", Writes: "<-d.Batches()", delivery: dat.ModeBatch, take: (*Consumer).receiveBatches}
-	PerRequest = Mode{Name: "per-request", Writes: "<-oneShot.C()", delivery: dat.ModeChannel, take: (*Consumer).receiveEach}
-	Callback   = Mode{Name: "callback", Writes: "Callback: f", delivery: dat.ModeCallback, take: (*Consumer).callBack}
+	Channel    = Mode{Name: "channel", Writes: "<-d.C()", delivery: evd.ModeChannel, take: (*Consumer).receive}
+	Batch      = Mode{Name: "batch", Writes: "<-d.Batches()", delivery: evd.ModeBatch, take: (*Consumer).receiveBatches}
+	PerRequest = Mode{Name: "per-request", Writes: "<-oneShot.C()", delivery: evd.ModeChannel, take: (*Consumer).receiveEach}
+	Callback   = Mode{Name: "callback", Writes: "Callback: f", delivery: evd.ModeCallback, take: (*Consumer).callBack}
 	Iterator   = Mode{Name: "iterator", Writes: "range d.Events(ctx)", take: (*Consumer).iterate}
 )
 
@@ -59,20 +64,20 @@ func (m *Mode) UnmarshalText(text []byte) (err error) {
 // Consumer takes the events of a dispatcher in one mode. One goroutine uses it.
 type Consumer struct {
 	mode Mode
-	d    *dat.Dispatcher
-	buf  []dat.Event
+	d    *evd.Dispatcher
+	buf  []event.Event
 
-	shots []*dat.OneShot // of PerRequest, one for each slot
+	shots []*evd.OneShot // of PerRequest, one for each slot
 	next  int            // the slot whose event PerRequest takes next
-	dto   [1]dat.DTO
+	dto   [1]ep.DTO
 
 	// counts has what the loops did. The goroutine that runs a loop adds to it without a lock, so
 	// others may read it between two loops alone.
 	counts Counts
 
 	// Of Callback: take gives f and waits for done.
-	give chan func(dat.Event) bool
-	f    func(dat.Event) bool
+	give chan func(event.Event) bool
+	f    func(event.Event) bool
 	done chan error
 }
 
@@ -81,10 +86,10 @@ const atOnce = 32 // events that a poll takes at most
 // NewConsumer makes a dispatcher for qlen events, and a consumer of it in mode m. Its
 // receives have slots from 0 to slots-1.
 func NewConsumer(ia *dat.IA, m Mode, qlen, slots int) (*Consumer, error) {
-	c := &Consumer{mode: m, buf: make([]dat.Event, atOnce)}
-	cfg := dat.DispatcherConfig{Mode: m.delivery, QLen: qlen}
-	if m.delivery == dat.ModeCallback {
-		c.give, c.done = make(chan func(dat.Event) bool, 1), make(chan error, 1)
+	c := &Consumer{mode: m, buf: make([]event.Event, atOnce)}
+	cfg := evd.Config{Mode: m.delivery, QLen: qlen}
+	if m.delivery == evd.ModeCallback {
+		c.give, c.done = make(chan func(event.Event) bool, 1), make(chan error, 1)
 		cfg.Callback = c.called
 	}
 	var err error
@@ -111,35 +116,35 @@ func (c *Consumer) Close() error {
 }
 
 // Dispatcher is where the consumer's events come.
-func (c *Consumer) Dispatcher() *dat.Dispatcher { return c.d }
+func (c *Consumer) Dispatcher() *evd.Dispatcher { return c.d }
 
 // PostRecv posts a receive, whose event has the slot as its cookie. The slots of
 // successive receives go around.
-func (c *Consumer) PostRecv(e *dat.Endpoint, slot int, seg dat.Segment) error {
+func (c *Consumer) PostRecv(e *ep.Endpoint, slot int, seg mem.Segment) error {
 	if c.shots == nil {
 		return e.PostRecv(uint64(slot), 0, seg)
 	}
-	c.dto[0] = dat.DTO{Cookie: uint64(slot), Segment: seg, OneShot: c.shots[slot]}
+	c.dto[0] = ep.DTO{Cookie: uint64(slot), Segment: seg, OneShot: c.shots[slot]}
 	_, err := e.PostRecvBatch(c.dto[:])
 	return err
 }
 
 // PostWrite posts an RDMA write, whose event has the slot as its cookie. The slots of
 // successive writes go around.
-func (c *Consumer) PostWrite(e *dat.Endpoint, slot int, to dat.RemoteSegment, from dat.Segment) error {
+func (c *Consumer) PostWrite(e *ep.Endpoint, slot int, to mem.RemoteSegment, from mem.Segment) error {
 	if c.shots == nil {
 		return e.PostRDMAWrite(uint64(slot), 0, to, from)
 	}
-	c.dto[0] = dat.DTO{Op: dat.OpWrite, Cookie: uint64(slot), Segment: from, Remote: to, OneShot: c.shots[slot]}
+	c.dto[0] = ep.DTO{Op: hw.OpWrite, Cookie: uint64(slot), Segment: from, Remote: to, OneShot: c.shots[slot]}
 	_, err := e.PostBatch(c.dto[:])
 	return err
 }
 
 // Take hands each event to f, until f returns false or an event is of a failure. When f
 // returns false, no further event may be outstanding.
-func (c *Consumer) Take(f func(dat.Event) bool) error { return c.mode.take(c, f) }
+func (c *Consumer) Take(f func(event.Event) bool) error { return c.mode.take(c, f) }
 
-func (c *Consumer) poll(f func(dat.Event) bool) error {
+func (c *Consumer) poll(f func(event.Event) bool) error {
 	for {
 		n, err := c.d.Dequeue(c.buf)
 		if err != nil {
@@ -156,7 +161,7 @@ func (c *Consumer) poll(f func(dat.Event) bool) error {
 }
 
 // all hands events to f, until it returns false.
-func all(events []dat.Event, f func(dat.Event) bool) (more bool, err error) {
+func all(events []event.Event, f func(event.Event) bool) (more bool, err error) {
 	for i := range events {
 		if err := events[i].Err(); err != nil {
 			return false, err
@@ -168,7 +173,7 @@ func all(events []dat.Event, f func(dat.Event) bool) (more bool, err error) {
 	return true, nil
 }
 
-func (c *Consumer) wait(f func(dat.Event) bool) error {
+func (c *Consumer) wait(f func(event.Event) bool) error {
 	ctx := context.Background()
 	for {
 		ev, _, err := c.d.Wait(ctx, 1)
@@ -182,14 +187,14 @@ func (c *Consumer) wait(f func(dat.Event) bool) error {
 	}
 }
 
-func one(ev dat.Event, f func(dat.Event) bool) (more bool, err error) {
+func one(ev event.Event, f func(event.Event) bool) (more bool, err error) {
 	if err := ev.Err(); err != nil {
 		return false, err
 	}
 	return f(ev), nil
 }
 
-func (c *Consumer) receive(f func(dat.Event) bool) error {
+func (c *Consumer) receive(f func(event.Event) bool) error {
 	for ev := range c.d.C() {
 		c.counts.Receives++
 		if more, err := one(ev, f); !more {
@@ -199,7 +204,7 @@ func (c *Consumer) receive(f func(dat.Event) bool) error {
 	return io.ErrUnexpectedEOF
 }
 
-func (c *Consumer) receiveBatches(f func(dat.Event) bool) error {
+func (c *Consumer) receiveBatches(f func(event.Event) bool) error {
 	for b := range c.d.Batches() {
 		c.counts.Batches++
 		more, err := all(b.Events(), f)
@@ -211,7 +216,7 @@ func (c *Consumer) receiveBatches(f func(dat.Event) bool) error {
 	return io.ErrUnexpectedEOF
 }
 
-func (c *Consumer) receiveEach(f func(dat.Event) bool) error {
+func (c *Consumer) receiveEach(f func(event.Event) bool) error {
 	for {
 		ev := <-c.shots[c.next].C()
 		c.counts.OneShots++
@@ -222,7 +227,7 @@ func (c *Consumer) receiveEach(f func(dat.Event) bool) error {
 	}
 }
 
-func (c *Consumer) iterate(f func(dat.Event) bool) error {
+func (c *Consumer) iterate(f func(event.Event) bool) error {
 	for ev := range c.d.Events(context.Background()) {
 		c.counts.Iterations++
 		if more, err := one(ev, f); !more {
@@ -233,7 +238,7 @@ func (c *Consumer) iterate(f func(dat.Event) bool) error {
 }
 
 // callBack lets the pool's goroutines call f.
-func (c *Consumer) callBack(f func(dat.Event) bool) error {
+func (c *Consumer) callBack(f func(event.Event) bool) error {
 	c.give <- f
 	return <-c.done
 }
@@ -241,7 +246,7 @@ func (c *Consumer) callBack(f func(dat.Event) bool) error {
 // called is the dispatcher's callback. Calls come one at a time; the first of a Take
 // waits until Take has said what to call. No Take waits for what the end of a
 // connection flushes.
-func (c *Consumer) called(events []dat.Event) {
+func (c *Consumer) called(events []event.Event) {
 	if c.f == nil {
 		if events[0].Err() != nil {
 			return

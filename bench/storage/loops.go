@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 
+	"godat/evd"
 	"godat/examples/nvmeof/intake"
+	"godat/hw"
 	dat "godat/runtime"
 )
 
@@ -18,7 +20,7 @@ type loops struct {
 	Sleeps   int64  // how often a goroutine that wanted to dequeue slept
 	Served   int64  // commands that a plain server answered
 
-	Polls dat.PollCounts // of the device
+	Polls hw.PollCounts // of the device
 }
 
 // look reads what an adapter has counted.
@@ -34,11 +36,11 @@ func look(ia *dat.IA) (l loops, err error) {
 	for _, d := range s.Dispatchers {
 		taken := int64(d.Taken)
 		switch d.Mode {
-		case dat.ModeChannel.String():
+		case evd.ModeChannel.String():
 			l.Channel += taken
-		case dat.ModeBatch.String():
+		case evd.ModeBatch.String():
 			l.Batches += taken
-		case dat.ModeQueue.String():
+		case evd.ModeQueue.String():
 			l.Dequeued += taken
 			l.Sleeps += int64(d.Sleeps)
 		}
@@ -100,7 +102,7 @@ func (r Row) proveEnd(end string, commands int64, l loops) error {
 
 // contradicted says what the counts of a device have that the row has not; polled says that it has
 // queues that must be polled.
-func (r Row) contradicted(commands uint64, p dat.PollCounts, polled bool) string {
+func (r Row) contradicted(commands uint64, p hw.PollCounts, polled bool) string {
 	rarely, often := few+commands/20, few+commands/2
 	switch {
 	case r.Intake == intake.Poll && p.Consumers == 0:

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
-	dat "godat/runtime"
+	"godat/hw/event"
 )
 
 // capability is something that a provider may lack.
@@ -37,7 +37,7 @@ func (r *rig) granted(err error, undo ...func() error) bool {
 		return true
 	}
 	require.ErrorIs(r, err, errors.ErrUnsupported)
-	require.ErrorIs(r, err, dat.ErrModelNotSupported)
+	require.ErrorIs(r, err, hw.ErrModelNotSupported)
 	return false
 }
 
@@ -51,8 +51,8 @@ var notReadyWait = &capability{"not-ready-wait", func(r *rig) bool {
 		return true
 	}
 	client.postSend(1, 8)
-	client.connection(dat.Broken)
-	server.connection(dat.Broken)
+	client.connection(event.Broken)
+	server.connection(event.Broken)
 	return false
 }}
 

@@ -10,8 +10,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
+	"godat/evd"
 	"godat/hw"
-	dat "godat/runtime"
+	"godat/hw/event"
 )
 
 var cnoCases = []Case{
@@ -24,7 +26,7 @@ var cnoCases = []Case{
 		assert.ErrorIs(r, errorOf(d.Wait(r.soon(), 1)), unwaitable)
 		post(r, d, 3, 1)
 		assert.Equal(r, 3, payload(r, r.only(d)))
-		p := query(r, d.Query, dat.DispatcherFieldAll)
+		p := query(r, d.Query, evd.FieldAll)
 		assert.EqualValues(r, 8, p.State&0xC, "UNWAITABLE")
 	}},
 	{ID: "EV-7", Claim: "a dispatcher that is waitable again has kept its events", run: func(r *rig) {
@@ -35,7 +37,7 @@ var cnoCases = []Case{
 		for i := range 3 {
 			assert.Equal(r, i, payload(r, r.next(d)))
 		}
-		p := query(r, d.Query, dat.DispatcherFieldAll)
+		p := query(r, d.Query, evd.FieldAll)
 		assert.EqualValues(r, 4, p.State&0xC, "WAITABLE")
 	}},
 	{ID: "EV-8", Claim: "a disabled dispatcher is silent to its CNO, and enabling it with a backlog triggers", run: func(r *rig) {
@@ -66,11 +68,11 @@ var cnoCases = []Case{
 	{ID: "Q-1", Claim: "a query of a CNO says what it was made with", run: q1},
 	{ID: "Q-12", Claim: "a query of a CNO with a bit that is no field is INVALID_PARAMETER, of none INVALID_HANDLE", run: func(r *rig) {
 		c := r.node().cno()
-		assert.ErrorIs(r, errorOf(c.Query(0x80)), dat.ErrInvalidParameter)
+		assert.ErrorIs(r, errorOf(c.Query(0x80)), hw.ErrInvalidParameter)
 		require.NoError(r, c.Close())
-		assert.ErrorIs(r, errorOf(c.Query(dat.CNOFieldAll)), code(hw.InvalidHandle, hw.HandleCNO))
-		var none *dat.CNO
-		assert.ErrorIs(r, errorOf(none.Query(dat.CNOFieldAll)), code(hw.InvalidHandle, hw.HandleCNO))
+		assert.ErrorIs(r, errorOf(c.Query(evd.CNOFieldAll)), code(hw.InvalidHandle, hw.HandleCNO))
+		var none *evd.CNO
+		assert.ErrorIs(r, errorOf(none.Query(evd.CNOFieldAll)), code(hw.InvalidHandle, hw.HandleCNO))
 	}},
 	{ID: "LIM-CNO", Claim: "CNOs can be made until there are no more", run: exhausts("limit_cno", most)},
 	{ID: "CN-1", Claim: "many dispatchers, one CNO, several waiters: no event is missed", run: func(r *rig) {
@@ -78,7 +80,7 @@ var cnoCases = []Case{
 		each := r.p.Scale.of(8000, 100)
 		n := r.node()
 		c := n.cno()
-		var ds []*dat.Dispatcher
+		var ds []*evd.Dispatcher
 		for range evds {
 			ds = append(ds, n.watched(c, 16))
 		}
@@ -90,12 +92,12 @@ var cnoCases = []Case{
 			wg.Go(func() {
 				for found.Load() < int64(evds*each) {
 					if _, err := c.Wait(ctx); err != nil {
-						assert.ErrorIs(r, err, dat.ErrInterrupted, "a trigger was lost")
+						assert.ErrorIs(r, err, hw.ErrInterrupted, "a trigger was lost")
 						return
 					}
 					for _, d := range ds {
 						for k := 1; k > 0; {
-							var buf [4]dat.Event
+							var buf [4]event.Event
 							var err error
 							if k, err = d.Dequeue(buf[:]); !assert.NoError(r, err) {
 								return
@@ -131,7 +133,7 @@ var cnoCases = []Case{
 			ctx, cancel := context.WithTimeout(context.Background(), limit)
 			d, err := c.Wait(ctx)
 			cancel()
-			require.ErrorIs(r, err, dat.ErrQueueEmpty)
+			require.ErrorIs(r, err, hw.ErrQueueEmpty)
 			assert.Nil(r, d)
 			assert.GreaterOrEqual(r, time.Since(began), limit)
 		}
@@ -140,8 +142,8 @@ var cnoCases = []Case{
 		n := r.node()
 		c := n.cno()
 		d := n.watched(c, 16)
-		calls := make(chan *dat.Dispatcher, 16)
-		agent := func(by *dat.Dispatcher) { calls <- by }
+		calls := make(chan *evd.Dispatcher, 16)
+		agent := func(by *evd.Dispatcher) { calls <- by }
 		require.NoError(r, c.ModifyAgent(agent))
 		post(r, d, 0, 3)
 		require.Same(r, d, <-calls)
@@ -155,10 +157,10 @@ var cnoCases = []Case{
 	}},
 	{ID: "CN-6", Claim: "a CNO with a dispatcher or a waiter is in use; one whose adapter closes is dead", run: func(r *rig) {
 		ia := r.open()
-		c, err := ia.NewCNO(dat.CNOConfig{})
+		c, err := ia.NewCNO(evd.CNOConfig{})
 		r.made(err, c.Close)
 		require.ErrorIs(r, ia.CloseGraceful(), code(hw.InvalidState, hw.StateIAInUse), "a CNO counts")
-		d, err := ia.NewDispatcher(dat.DispatcherConfig{QLen: 4, CNO: c})
+		d, err := ia.NewDispatcher(evd.Config{QLen: 4, CNO: c})
 		r.made(err, d.Close)
 		inUse := code(hw.InvalidState, hw.StateCNOInUse)
 		require.ErrorIs(r, c.Close(), inUse)
@@ -204,7 +206,7 @@ var cnoCases = []Case{
 			cancel()
 			require.NoError(r, d.PostSoftware(i))
 			if err := <-ended; err != nil {
-				require.ErrorIs(r, err, dat.ErrInterrupted)
+				require.ErrorIs(r, err, hw.ErrInterrupted)
 				require.NoError(r, errorOf(c.Trigger()), "round %d", i)
 			}
 			require.Equal(r, i, payload(r, r.next(d)))
@@ -213,12 +215,12 @@ var cnoCases = []Case{
 	{ID: "FL-5", Claim: "an UNSIGNALLED completion doesn't trigger a CNO", run: func(r *rig) {
 		client, server := r.node(), r.node().end()
 		c := client.cno()
-		d := client.dispatcherOf(dat.DispatcherConfig{QLen: 64, Streams: dat.StreamDTO, CNO: c})
-		e := client.end(func(cfg *dat.EndpointConfig) { cfg.Request, cfg.Attr.RequestFlags = d, dat.Unsignalled })
+		d := client.dispatcherOf(evd.Config{QLen: 64, Streams: event.StreamDTO, CNO: c})
+		e := client.end(func(cfg *ep.Config) { cfg.Request, cfg.Attr.RequestFlags = d, hw.Unsignalled })
 		r.connect(e, server)
 		server.receives(2)
-		require.NoError(r, e.ep.PostSend(1, dat.Unsignalled, e.mem.Segment(0, 8)))
-		server.done(server.recv, 0, dat.StatusSuccess)
+		require.NoError(r, e.ep.PostSend(1, hw.Unsignalled, e.mem.Segment(0, 8)))
+		server.done(server.recv, 0, hw.StatusSuccess)
 		r.until("the send's end", func() bool {
 			st, err := e.ep.Status()
 			return err == nil && st.RequestIdle
@@ -231,24 +233,24 @@ var cnoCases = []Case{
 }
 
 // cno makes a CNO.
-func (n *node) cno() *dat.CNO {
-	c, err := n.ia.NewCNO(dat.CNOConfig{})
+func (n *node) cno() *evd.CNO {
+	c, err := n.ia.NewCNO(evd.CNOConfig{})
 	n.rig.made(err, c.Close)
 	return c
 }
 
 // watched makes a dispatcher of software events whose CNO is c.
-func (n *node) watched(c *dat.CNO, qlen int) *dat.Dispatcher {
-	return n.dispatcherOf(dat.DispatcherConfig{QLen: qlen, Streams: dat.StreamSoftware, CNO: c})
+func (n *node) watched(c *evd.CNO, qlen int) *evd.Dispatcher {
+	return n.dispatcherOf(evd.Config{QLen: qlen, Streams: event.StreamSoftware, CNO: c})
 }
 
 // quiet requires that a CNO has no trigger.
-func (r *rig) quiet(c *dat.CNO) {
-	require.ErrorIs(r, errorOf(c.Trigger()), dat.ErrQueueEmpty)
+func (r *rig) quiet(c *evd.CNO) {
+	require.ErrorIs(r, errorOf(c.Trigger()), hw.ErrQueueEmpty)
 }
 
 // triggered waits for the trigger of a CNO, and checks which dispatcher it names.
-func (r *rig) triggered(c *dat.CNO, by *dat.Dispatcher) {
+func (r *rig) triggered(c *evd.CNO, by *evd.Dispatcher) {
 	d, err := c.Wait(r.soon())
 	require.NoError(r, err)
 	require.Same(r, by, d)
@@ -256,13 +258,13 @@ func (r *rig) triggered(c *dat.CNO, by *dat.Dispatcher) {
 
 func q1(r *rig) {
 	n := r.node()
-	require.NoError(r, errorOf(n.cno().Query(dat.CNOFieldAll)))
+	require.NoError(r, errorOf(n.cno().Query(evd.CNOFieldAll)))
 }
 
 var descriptorCases = []Case{
 	{ID: "CN-5", Claim: "a foreign poll loop sees on a descriptor when a CNO is triggered", needs: needs(descriptor), run: func(r *rig) {
 		client, server := r.node(), r.node().end()
-		c, err := client.ia.NewCNO(dat.CNOConfig{Descriptor: true})
+		c, err := client.ia.NewCNO(evd.CNOConfig{Descriptor: true})
 		client.rig.made(err, c.Close)
 		fd := get(r, c.FD)
 		require.False(r, readable(r, fd, 0), "it is not triggered")
@@ -270,8 +272,8 @@ var descriptorCases = []Case{
 		// The CNO is triggered by software events of one dispatcher and completions of
 		// another.
 		soft := client.watched(c, 8)
-		d := client.dispatcherOf(dat.DispatcherConfig{QLen: 64, Streams: dat.StreamDTO, CNO: c})
-		e := client.end(func(cfg *dat.EndpointConfig) { cfg.Recv = d })
+		d := client.dispatcherOf(evd.Config{QLen: 64, Streams: event.StreamDTO, CNO: c})
+		e := client.end(func(cfg *ep.Config) { cfg.Recv = d })
 		r.connect(e, server)
 		post(r, soft, 1, 2)
 		require.True(r, readable(r, fd, patience))
@@ -288,16 +290,16 @@ var descriptorCases = []Case{
 			require.True(r, readable(r, fd, patience), "round %d", i)
 			r.triggered(c, d)
 			require.False(r, readable(r, fd, 0))
-			e.done(e.recv, i, dat.StatusSuccess)
-			server.done(server.req, i, dat.StatusSuccess)
+			e.done(e.recv, i, hw.StatusSuccess)
+			server.done(server.req, i, hw.StatusSuccess)
 		}
-		require.ErrorIs(r, errorOf(client.cno().FD()), dat.ErrInvalidState, "one without a descriptor")
+		require.ErrorIs(r, errorOf(client.cno().FD()), hw.ErrInvalidState, "one without a descriptor")
 	}},
 }
 
 // descriptor: CNOs have a descriptor that a program can poll. The operating system
 // decides that, not the device.
 var descriptor = &capability{"descriptor", func(r *rig) bool {
-	c, err := r.node().ia.NewCNO(dat.CNOConfig{Descriptor: true})
+	c, err := r.node().ia.NewCNO(evd.CNOConfig{Descriptor: true})
 	return r.granted(err, c.Close)
 }}

@@ -6,7 +6,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
 	"godat/hw"
+	"godat/hw/event"
 	dat "godat/runtime"
 )
 
@@ -26,8 +28,8 @@ var connectCases = []Case{
 	{ID: "CO-2", Claim: "a qualifier that is taken is CONN_QUAL_IN_USE, and free again afterwards", run: func(r *rig) {
 		n := r.node()
 		s := n.listen()
-		cfg := dat.PSPConfig{Dispatcher: s.cr, Qual: s.psp.Qual()}
-		require.ErrorIs(r, errorOf(n.ia.NewPSP(cfg)), dat.ErrConnQualInUse)
+		cfg := ep.PSPConfig{Dispatcher: s.cr, Qual: s.psp.Qual()}
+		require.ErrorIs(r, errorOf(n.ia.NewPSP(cfg)), hw.ErrConnQualInUse)
 		require.NoError(r, s.psp.Close())
 		assert.Equal(r, cfg.Qual, n.listenOn(cfg).psp.Qual())
 	}},
@@ -37,21 +39,21 @@ var connectCases = []Case{
 		cr := s.requestOf(client)
 		require.NoError(r, s.psp.Close())
 		// The qualifier is free, though a request waits.
-		require.NoError(r, server.node.listenOn(dat.PSPConfig{Dispatcher: s.cr, Qual: s.psp.Qual()}).psp.Close())
+		require.NoError(r, server.node.listenOn(ep.PSPConfig{Dispatcher: s.cr, Qual: s.psp.Qual()}).psp.Close())
 		accept(cr, client, server)
 		say(client, server, 64)
 		late := r.node().end()
-		late.fails(s.at(), dat.NonPeerRejected)
+		late.fails(s.at(), event.NonPeerRejected)
 	}},
 	{ID: "CO-4", Claim: "a reserved service point takes one request, for its endpoint", run: func(r *rig) {
 		client, server := r.node().end(), r.node().end()
 		rsp, s := server.reserved()
-		require.Equal(r, dat.StateReserved, server.ep.State())
-		at := dat.ConnectConfig{Addr: server.node.addr(), Qual: rsp.Qual()}
+		require.Equal(r, ep.Reserved, server.ep.State())
+		at := ep.ConnectConfig{Addr: server.node.addr(), Qual: rsp.Qual()}
 		require.NoError(r, client.ep.Connect(at))
 		cr := s.request()
-		require.Equal(r, dat.StatePassiveConnectionPending, server.ep.State())
-		r.node().end().fails(at, dat.NonPeerRejected)
+		require.Equal(r, ep.PassiveConnectionPending, server.ep.State())
+		r.node().end().fails(at, event.NonPeerRejected)
 		p := get(r, cr.Query)
 		assert.Same(r, server.ep, p.Endpoint)
 		require.NoError(r, cr.Accept(nil, nil))
@@ -63,28 +65,28 @@ var connectCases = []Case{
 		// endpoint is UNCONNECTED.
 		client, server = r.node().end(), r.node().end()
 		rsp, s = server.reserved()
-		require.NoError(r, client.ep.Connect(dat.ConnectConfig{Addr: server.node.addr(), Qual: rsp.Qual()}))
+		require.NoError(r, client.ep.Connect(ep.ConnectConfig{Addr: server.node.addr(), Qual: rsp.Qual()}))
 		require.NoError(r, s.request().Reject(nil))
-		client.connection(dat.PeerRejected)
-		require.Equal(r, dat.StateUnconnected, server.ep.State())
+		client.connection(event.PeerRejected)
+		require.Equal(r, ep.Unconnected, server.ep.State())
 		rsp, _ = server.reserved()
 		require.NoError(r, rsp.Close())
-		require.Equal(r, dat.StateUnconnected, server.ep.State())
+		require.Equal(r, ep.Unconnected, server.ep.State())
 	}},
 	{ID: "CO-5", Claim: "a service point with PROVIDER makes the endpoint, which is TENTATIVE", needs: needs(providerEndpoints), run: func(r *rig) {
 		client := r.node().end()
 		s := r.node().providing()
 		cr, p := s.askedBy(client, nil)
 		require.NotNil(r, p.Endpoint)
-		require.Equal(r, dat.StateTentativeConnectionPending, p.Endpoint.State())
-		q := query(r, p.Endpoint.Query, dat.EndpointFieldAll)
+		require.Equal(r, ep.TentativeConnectionPending, p.Endpoint.State())
+		q := query(r, p.Endpoint.Query, ep.FieldAll)
 		assert.Nil(r, q.PZ)
 		assert.Nil(r, q.Conn)
 		m := s.node.lmr(64)
 		assert.ErrorIs(r, p.Endpoint.PostRecv(1, 0, m.Segment(0, 8)), code(hw.InvalidState, hw.StateEPPZ))
 		require.NoError(r, cr.Reject(nil))
-		client.connection(dat.PeerRejected)
-		assert.ErrorIs(r, errorOf(p.Endpoint.Status()), dat.ErrInvalidHandle, "it is gone with the request")
+		client.connection(event.PeerRejected)
+		assert.ErrorIs(r, errorOf(p.Endpoint.Status()), hw.ErrInvalidHandle, "it is gone with the request")
 	}},
 	{ID: "CO-6", Claim: "private data of 0 bytes, one and the most arrive; one more is INVALID_PARAMETER", run: func(r *rig) {
 		p, err := r.open().Query(0, dat.ProviderFieldMaxPrivateData)
@@ -95,8 +97,8 @@ var connectCases = []Case{
 			cr, q := server.node.listen().askedBy(client, private(n, 1))
 			carries(r, private(n, 1), q.Private)
 			assert.False(r, q.Truncated)
-			require.ErrorIs(r, cr.Accept(server.ep, private(most+1, 0)), dat.ErrInvalidParameter)
-			require.ErrorIs(r, cr.Reject(private(most+1, 0)), dat.ErrInvalidParameter)
+			require.ErrorIs(r, cr.Accept(server.ep, private(most+1, 0)), hw.ErrInvalidParameter)
+			require.ErrorIs(r, cr.Reject(private(most+1, 0)), hw.ErrInvalidParameter)
 			require.NoError(r, cr.Accept(server.ep, private(n, 2)))
 			carries(r, private(n, 2), r.privateOf(client.established()))
 			assert.Empty(r, r.privateOf(server.established()), "it came with the request")
@@ -104,8 +106,8 @@ var connectCases = []Case{
 		client := r.node().end()
 		at := r.node().listen().at()
 		at.Private = private(most+1, 0)
-		require.ErrorIs(r, client.ep.Connect(at), dat.ErrInvalidParameter)
-		require.Equal(r, dat.StateUnconnected, client.ep.State())
+		require.ErrorIs(r, client.ep.Connect(at), hw.ErrInvalidParameter)
+		require.Equal(r, ep.Unconnected, client.ep.State())
 	}},
 	{ID: "CO-7", Claim: "a rejection carries private data, or none", run: func(r *rig) {
 		client := r.node().end()
@@ -113,7 +115,7 @@ var connectCases = []Case{
 		for _, data := range [][]byte{nil, []byte("go away")} {
 			require.NoError(r, client.ep.Connect(s.at()))
 			require.NoError(r, s.request().Reject(data))
-			got := r.privateOf(client.connection(dat.PeerRejected))
+			got := r.privateOf(client.connection(event.PeerRejected))
 			carries(r, data, got)
 			if data == nil {
 				assert.Empty(r, bytes.Trim(got, "\x00"))
@@ -128,7 +130,7 @@ var connectCases = []Case{
 				peer, s := r.node().end(), e.node.listen()
 				cr := s.requestOf(peer)
 				require.ErrorIs(r, cr.Accept(e.ep, nil), code(hw.InvalidState, stateSubtypes[state]))
-				require.ErrorIs(r, cr.Accept(peer.ep, nil), dat.ErrInvalidHandle, "an endpoint of another adapter")
+				require.ErrorIs(r, cr.Accept(peer.ep, nil), hw.ErrInvalidHandle, "an endpoint of another adapter")
 				require.NoError(r, cr.Accept(e.node.end().ep, nil))
 				peer.established()
 			})
@@ -139,7 +141,7 @@ var connectCases = []Case{
 		client, first, second := r.node().end(), n.listen(), n.listen()
 		cr, asked := first.askedBy(client, []byte("to whom"))
 		carries(r, []byte("to whom"), asked.Private)
-		require.ErrorIs(r, cr.Handoff(1), dat.ErrInvalidParameter, "no service point is there")
+		require.ErrorIs(r, cr.Handoff(1), hw.ErrInvalidParameter, "no service point is there")
 		require.NoError(r, cr.Handoff(second.psp.Qual()))
 		require.ErrorIs(r, errorOf(cr.Query()), code(hw.InvalidHandle, hw.HandleCR))
 		r.none(first.cr)
@@ -156,19 +158,19 @@ var connectCases = []Case{
 		s := server.node.listen()
 		s.join(client, server)
 		second, other := client.node.end(), server.node.end()
-		require.NoError(r, second.ep.DupConnect(client.ep, dat.ConnectConfig{Private: []byte("again")}))
+		require.NoError(r, second.ep.DupConnect(client.ep, ep.ConnectConfig{Private: []byte("again")}))
 		cr, p := s.asked()
 		carries(r, []byte("again"), p.Private)
 		accept(cr, second, other)
 		say(second, other, 64)
 		third := client.node.end()
-		assert.ErrorIs(r, third.ep.DupConnect(client.node.end().ep, dat.ConnectConfig{}), code(hw.InvalidState, hw.StateEPUnconnected))
-		assert.ErrorIs(r, second.ep.DupConnect(client.ep, dat.ConnectConfig{}), code(hw.InvalidState, hw.StateEPConnected))
+		assert.ErrorIs(r, third.ep.DupConnect(client.node.end().ep, ep.ConnectConfig{}), code(hw.InvalidState, hw.StateEPUnconnected))
+		assert.ErrorIs(r, second.ep.DupConnect(client.ep, ep.ConnectConfig{}), code(hw.InvalidState, hw.StateEPConnected))
 	}},
 	{ID: "CO-11", Claim: "more requests than the backlog are NON_PEER_REJECTED", run: func(r *rig) {
 		n := r.node()
-		d := n.dispatcher(2, dat.StreamCR)
-		at := n.listenOn(dat.PSPConfig{Dispatcher: d, Backlog: 2}).at()
+		d := n.dispatcher(2, event.StreamCR)
+		at := n.listenOn(ep.PSPConfig{Dispatcher: d, Backlog: 2}).at()
 		peers := r.node()
 		for range 2 {
 			require.NoError(r, peers.end().ep.Connect(at))
@@ -177,15 +179,15 @@ var connectCases = []Case{
 			_, nmore, err := d.Wait(r.soon(), 2)
 			return err == nil && nmore == 1
 		})
-		peers.end().fails(at, dat.NonPeerRejected)
+		peers.end().fails(at, event.NonPeerRejected)
 	}},
 	{ID: "CO-13", Claim: "a request that was answered is INVALID_HANDLE", run: func(r *rig) {
 		n := r.node()
 		s := n.listen()
-		for name, answer := range map[string]func(*dat.CR) error{
-			"accept":  func(c *dat.CR) error { return c.Accept(n.end().ep, nil) },
-			"reject":  func(c *dat.CR) error { return c.Reject(nil) },
-			"handoff": func(c *dat.CR) error { return c.Handoff(n.listen().psp.Qual()) },
+		for name, answer := range map[string]func(*ep.CR) error{
+			"accept":  func(c *ep.CR) error { return c.Accept(n.end().ep, nil) },
+			"reject":  func(c *ep.CR) error { return c.Reject(nil) },
+			"handoff": func(c *ep.CR) error { return c.Handoff(n.listen().psp.Qual()) },
 		} {
 			client := n.end()
 			cr := s.requestOf(client)
@@ -196,7 +198,7 @@ var connectCases = []Case{
 			assert.ErrorIs(r, cr.Reject(nil), dead, name)
 			assert.ErrorIs(r, cr.Handoff(s.psp.Qual()), dead, name)
 		}
-		var none *dat.CR
+		var none *ep.CR
 		assert.ErrorIs(r, none.Reject(nil), code(hw.InvalidHandle, hw.HandleCR))
 	}},
 	// CO-14 checks the providers whose qualifiers are ports.
@@ -207,10 +209,10 @@ var connectCases = []Case{
 		at.Qual += 1 << 16
 		client := n.end()
 		if err := client.ep.Connect(at); err != nil {
-			require.ErrorIs(r, err, dat.ErrInvalidParameter)
-			require.Equal(r, dat.StateUnconnected, client.ep.State())
+			require.ErrorIs(r, err, hw.ErrInvalidParameter)
+			require.Equal(r, ep.Unconnected, client.ep.State())
 		} else {
-			client.connection(dat.NonPeerRejected)
+			client.connection(event.NonPeerRejected)
 		}
 		r.none(client.conn)
 		r.none(s.cr)
@@ -219,8 +221,8 @@ var connectCases = []Case{
 		client, server := r.node().end(), r.node().end()
 		cr, asks := server.node.listen().askedBy(client, nil)
 		accept(cr, client, server)
-		c := query(r, client.ep.Query, dat.EndpointFieldAll)
-		v := query(r, server.ep.Query, dat.EndpointFieldAll)
+		c := query(r, client.ep.Query, ep.FieldAll)
+		v := query(r, server.ep.Query, ep.FieldAll)
 		assert.Equal(r, asks.Remote.String(), v.RemoteAddr.String())
 		assert.Equal(r, c.LocalAddr.String(), v.RemoteAddr.String())
 		assert.Equal(r, v.LocalAddr.String(), c.RemoteAddr.String())
@@ -228,9 +230,9 @@ var connectCases = []Case{
 }
 
 // reserved makes a reserved service point (RSP) for the endpoint.
-func (e *end) reserved() (*dat.RSP, *service) {
-	s := &service{rig: e.rig, node: e.node, cr: e.node.dispatcher(16, dat.StreamCR)}
-	rsp, err := e.node.ia.NewRSP(dat.RSPConfig{Endpoint: e.ep, Dispatcher: s.cr})
+func (e *end) reserved() (*ep.RSP, *service) {
+	s := &service{rig: e.rig, node: e.node, cr: e.node.dispatcher(16, event.StreamCR)}
+	rsp, err := e.node.ia.NewRSP(ep.RSPConfig{Endpoint: e.ep, Dispatcher: s.cr})
 	e.rig.made(err, rsp.Close)
 	return rsp, s
 }
@@ -239,17 +241,17 @@ func (e *end) reserved() (*dat.RSP, *service) {
 // point.
 var providerEndpoints = &capability{"provider-endpoints", func(r *rig) bool {
 	n := r.node()
-	psp, err := n.ia.NewPSP(dat.PSPConfig{Dispatcher: n.dispatcher(4), Flags: dat.PSPProvider})
+	psp, err := n.ia.NewPSP(ep.PSPConfig{Dispatcher: n.dispatcher(4), Flags: ep.PSPProvider})
 	return r.granted(err, psp.Close)
 }}
 
 // providing makes a service point whose endpoints the provider makes.
 func (n *node) providing() *service {
-	return n.listenOn(dat.PSPConfig{Dispatcher: n.dispatcher(16, dat.StreamCR), Flags: dat.PSPProvider})
+	return n.listenOn(ep.PSPConfig{Dispatcher: n.dispatcher(16, event.StreamCR), Flags: ep.PSPProvider})
 }
 
 // privateOf returns the private data of a connection event.
-func (r *rig) privateOf(ev dat.Event) []byte {
+func (r *rig) privateOf(ev event.Event) []byte {
 	c, ok := ev.Connection()
 	require.True(r, ok)
 	return c.Private

@@ -12,11 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"godat/ep"
+	"godat/evd"
 	"godat/examples/dattest/limit"
 	"godat/examples/dattest/performance"
 	"godat/examples/dattest/transaction"
 	command "godat/examples/dattest/wire"
-	dat "godat/runtime"
+	"godat/hw"
+	"godat/hw/event"
 )
 
 // The transaction, performance and limit cases are those of dapltest's scripts.
@@ -213,10 +216,10 @@ var transactionCases = []Case{
 		say(client, server, 4)
 		require.Equal(r, "quit", string(server.mem.Bytes()[:4]))
 		say(server, client, 4)
-		server.disconnect(dat.Graceful)
-		client.connection(dat.Disconnected)
+		server.disconnect(ep.Graceful)
+		client.connection(event.Disconnected)
 		r.ok(s.psp.Close(), server.ep.Close())
-		for _, d := range []*dat.Dispatcher{s.cr, server.conn, server.recv, server.req} {
+		for _, d := range []*evd.Dispatcher{s.cr, server.conn, server.recv, server.req} {
 			require.NoError(r, d.Close())
 		}
 		r.ok(server.mem.Free(), server.node.pz.Close(), server.node.ia.CloseGraceful())
@@ -249,13 +252,13 @@ var limitCases = []Case{
 	{ID: "LIM-LMR", Claim: "regions can be made until there are no more", run: exhausts("limit_lmr", most)},
 	{ID: "LIM-RPOST", Claim: "an endpoint takes as many receives as its attributes say", run: func(r *rig) {
 		for _, depth := range []int{1, 16, 100} {
-			e := r.node().end(attr(func(a *dat.EndpointAttr) { a.MaxRecvDTOs = depth }))
-			p := query(r, e.ep.Query, dat.EndpointFieldAll)
+			e := r.node().end(attr(func(a *ep.Attr) { a.MaxRecvDTOs = depth }))
+			p := query(r, e.ep.Query, ep.FieldAll)
 			for i := range p.Attr.MaxRecvDTOs {
 				e.postRecv(uint64(i), 4096)
 			}
 			full := func(why string) {
-				assert.ErrorIs(r, e.ep.PostRecv(0, 0, e.mem.Segment(0, 4096)), dat.ErrInsufficientResources, why)
+				assert.ErrorIs(r, e.ep.PostRecv(0, 0, e.mem.Segment(0, 4096)), hw.ErrInsufficientResources, why)
 			}
 			full("these are all")
 			assert.NoError(r, e.ep.Reset(), "in UNCONNECTED it does nothing")
@@ -264,8 +267,8 @@ var limitCases = []Case{
 	}},
 	{ID: "LIM-SIZE_LMR", Claim: "a region that is too large is refused in order", run: func(r *rig) {
 		r.exhaust("limit_size_lmr", most)
-		_, err := r.node().pz.Alloc(math.MaxInt, dat.AllPrivileges)
-		require.True(r, errors.Is(err, dat.ErrInsufficientResources) || errors.Is(err, dat.ErrLength), "%v", err)
+		_, err := r.node().pz.Alloc(math.MaxInt, hw.AllPrivileges)
+		require.True(r, errors.Is(err, hw.ErrInsufficientResources) || errors.Is(err, hw.ErrLength), "%v", err)
 	}},
 	{ID: "LIM-W", Claim: "several goroutines may go to the limit at once", run: func(r *rig) {
 		for _, kind := range []string{"limit_pz", "limit_evd", "limit_lmr", "limit_ep", "limit_psp"} {

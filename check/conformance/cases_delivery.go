@@ -10,7 +10,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	dat "godat/runtime"
+	"godat/ep"
+	"godat/evd"
+	"godat/hw"
+	"godat/hw/event"
 )
 
 var deliveryCases = []Case{
@@ -18,28 +21,28 @@ var deliveryCases = []Case{
 	// is open.
 	{ID: "EV-20", Claim: "completions go to the channel of their cookie, and the others to the dispatcher's", run: func(r *rig) {
 		n := r.node()
-		d := n.dispatcherOf(dat.DispatcherConfig{QLen: 64, Mode: dat.ModeChannel, Streams: dat.StreamDTO})
-		routes := make([]*dat.Route, 2)
+		d := n.dispatcherOf(evd.Config{QLen: 64, Mode: evd.ModeChannel, Streams: event.StreamDTO})
+		routes := make([]*evd.Route, 2)
 		for i := range routes {
 			var err error
 			routes[i], err = d.Route(0xFF00, uint64(i+1)<<8, 64)
 			require.NoError(r, err)
 			n.rig.later(routes[i].Close)
 		}
-		client, server := n.end(func(cfg *dat.EndpointConfig) { cfg.Request = d }), r.node().end()
+		client, server := n.end(func(cfg *ep.Config) { cfg.Request = d }), r.node().end()
 		r.connect(client, server)
-		assert.ErrorIs(r, errorOf(d.Wait(r.soon(), 1)), dat.ErrInvalidState)
-		assert.ErrorIs(r, errorOf(d.Dequeue(make([]dat.Event, 1))), dat.ErrInvalidState)
+		assert.ErrorIs(r, errorOf(d.Wait(r.soon(), 1)), hw.ErrInvalidState)
+		assert.ErrorIs(r, errorOf(d.Dequeue(make([]event.Event, 1))), hw.ErrInvalidState)
 		const rounds = 4
 		for i := range uint64(3 * rounds) {
 			require.NoError(r, client.ep.PostRDMAWrite(i%3<<8|i, 0, server.mem.Remote(0, 8), client.mem.Segment(0, 8)))
 		}
 		ctx := r.soon()
-		for k, c := range []<-chan dat.Event{d.C(), routes[0].C(), routes[1].C()} {
+		for k, c := range []<-chan event.Event{d.C(), routes[0].C(), routes[1].C()} {
 			for i := range uint64(rounds) {
 				select {
 				case ev := <-c:
-					require.Equal(r, dat.StatusSuccess, ev.Status)
+					require.Equal(r, hw.StatusSuccess, ev.Status)
 					require.Equal(r, uint64(k)<<8|(3*i+uint64(k)), ev.Cookie, "in the order posted")
 				case <-ctx.Done():
 					r.Fatal("an event is missing")
@@ -72,8 +75,8 @@ var deliveryCases = []Case{
 	{ID: "EV-22", Claim: "posters, waiters, resizers, queries and a closer at once", run: func(r *rig) {
 		rounds := r.p.Scale.of(8000, 200)
 		n := r.node()
-		d := n.dispatcherOf(dat.DispatcherConfig{QLen: 256, MaxLen: 512, Streams: dat.StreamDTO})
-		client, server := n.end(func(cfg *dat.EndpointConfig) { cfg.Request = d }), r.node().end()
+		d := n.dispatcherOf(evd.Config{QLen: 256, MaxLen: 512, Streams: event.StreamDTO})
+		client, server := n.end(func(cfg *ep.Config) { cfg.Request = d }), r.node().end()
 		r.connect(client, server)
 		ctx, stop := context.WithTimeout(context.Background(), patience)
 		defer stop()
@@ -86,7 +89,7 @@ var deliveryCases = []Case{
 					if err == nil {
 						posted.Add(1)
 						i++
-					} else if !assert.ErrorIs(r, err, dat.ErrInsufficientResources) {
+					} else if !assert.ErrorIs(r, err, hw.ErrInsufficientResources) {
 						return
 					} else {
 						backOff()
@@ -101,10 +104,10 @@ var deliveryCases = []Case{
 					if err == nil {
 						seen.Add(1)
 					}
-					var buf [8]dat.Event
+					var buf [8]event.Event
 					if k, err := d.Dequeue(buf[:]); err == nil {
 						seen.Add(int64(k))
-					} else if !assert.ErrorIs(r, err, dat.ErrInvalidState) {
+					} else if !assert.ErrorIs(r, err, hw.ErrInvalidState) {
 						return
 					} else {
 						backOff()
@@ -114,11 +117,11 @@ var deliveryCases = []Case{
 		}
 		others.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
-				if err := d.Resize(256 + i%2*128); err != nil && !assert.ErrorIs(r, err, dat.ErrInvalidState) {
+				if err := d.Resize(256 + i%2*128); err != nil && !assert.ErrorIs(r, err, hw.ErrInvalidState) {
 					return
 				}
-				_, err1 := d.Query(dat.DispatcherFieldAll)
-				_, err2 := client.ep.Query(dat.EndpointFieldAll)
+				_, err1 := d.Query(evd.FieldAll)
+				_, err2 := client.ep.Query(ep.FieldAll)
 				_, err3 := client.ep.Status()
 				if !assert.NoError(r, errors.Join(err1, err2, err3)) {
 					return

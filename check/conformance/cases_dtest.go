@@ -9,6 +9,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
+	"godat/evd"
+	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -17,7 +22,7 @@ var dtestCases = []Case{
 		n := r.node()
 		e, s := n.end(), n.listen()
 		r.ok(s.psp.Close(), s.cr.Close(), e.ep.Close())
-		for _, d := range []*dat.Dispatcher{e.req, e.recv, e.conn} {
+		for _, d := range []*evd.Dispatcher{e.req, e.recv, e.conn} {
 			require.NoError(r, d.Close())
 		}
 		r.ok(e.mem.Free(), n.pz.Close(), n.ia.CloseGraceful())
@@ -33,9 +38,9 @@ var dtestCases = []Case{
 	{ID: "DT-14", Claim: "writes back and forth of all sizes around powers of two, compared", run: dt14},
 	{ID: "DT-15", Claim: "a stream of writes one way", run: dt15},
 	{ID: "DT-16", Claim: "all of it through one CNO on each side", run: func(r *rig) {
-		r.notify = make(map[*dat.IA]*dat.CNO)
-		r.take = func(d *dat.Dispatcher) dat.Event {
-			p := query(r, d.Query, dat.DispatcherFieldAll)
+		r.notify = make(map[*dat.IA]*evd.CNO)
+		r.take = func(d *evd.Dispatcher) event.Event {
+			p := query(r, d.Query, evd.FieldAll)
 			for {
 				if ev, ok := r.dequeue(d); ok {
 					return ev
@@ -54,28 +59,28 @@ var dtestCases = []Case{
 		s := server.node.listen()
 		at := s.at()
 		// An attempt may time out before the server has its request.
-		var cr *dat.CR
+		var cr *ep.CR
 		for at.Timeout = 5 * time.Millisecond; cr == nil; at.Timeout *= 2 {
 			require.Less(r, at.Timeout, patience, "the server gets no request")
 			client := n.end()
 			require.NoError(r, client.ep.Connect(at))
-			client.connection(dat.TimedOut)
-			require.Equal(r, dat.StateDisconnected, client.ep.State())
+			client.connection(event.TimedOut)
+			require.Equal(r, ep.Disconnected, client.ep.State())
 			if ev, ok := r.dequeue(s.cr); ok {
-				cr = dat.RequestOf(ev)
+				cr = ep.RequestOf(ev)
 			}
 		}
 		if err := cr.Accept(server.ep, nil); err != nil {
-			require.Equal(r, dat.StateUnconnected, server.ep.State())
+			require.Equal(r, ep.Unconnected, server.ep.State())
 			r.none(server.conn)
 			return
 		}
 		ev := server.rig.next(server.conn)
-		if ev.Number == dat.Established {
+		if ev.Number == event.Established {
 			ev = server.rig.next(server.conn)
 		}
-		assert.Contains(r, []dat.EventNumber{dat.AcceptCompletionError, dat.Disconnected, dat.Broken}, ev.Number)
-		r.until("the end", func() bool { return server.ep.State() == dat.StateDisconnected })
+		assert.Contains(r, []event.Number{event.AcceptCompletionError, event.Disconnected, event.Broken}, ev.Number)
+		r.until("the end", func() bool { return server.ep.State() == ep.Disconnected })
 	}},
 	{ID: "DT-19", Claim: "each side gets one event of a disconnect", run: dt19},
 	{ID: "DC-1", Claim: "many connections in bursts through one service point", run: func(r *rig) { dc(r, false) }},
@@ -86,7 +91,7 @@ var dtestCases = []Case{
 	{ID: "DC-6", Claim: "connections from many goroutines at once", run: func(r *rig) {
 		n := r.p.Scale.of(64, 4)
 		server, client := r.node(), r.node()
-		s := server.listenOn(dat.PSPConfig{Dispatcher: server.dispatcher(n, dat.StreamCR)})
+		s := server.listenOn(ep.PSPConfig{Dispatcher: server.dispatcher(n, event.StreamCR)})
 		at := s.at()
 		var clients, servers []*end
 		for range n {
@@ -118,8 +123,8 @@ func dt6(r *rig) {
 		require.NoError(r, client.ep.PostSend(i, 0, client.mem.Segment(int(i), 1)))
 	}
 	for i := range uint64(3) {
-		client.done(client.req, i, dat.StatusSuccess)
-		server.done(server.recv, i, dat.StatusSuccess)
+		client.done(client.req, i, hw.StatusSuccess)
+		server.done(server.recv, i, hw.StatusSuccess)
 		assert.Equal(r, byte('a'+i), server.mem.Bytes()[i*64])
 	}
 }
@@ -138,21 +143,21 @@ func dt8(r *rig) {
 	s := r.node().listen()
 	require.NoError(r, client.ep.Connect(s.at()))
 	require.NoError(r, s.request().Reject(private(48, 3)))
-	carries(r, private(48, 3), r.privateOf(client.connection(dat.PeerRejected)))
-	require.Equal(r, dat.StateDisconnected, client.ep.State())
+	carries(r, private(48, 3), r.privateOf(client.connection(event.PeerRejected)))
+	require.Equal(r, ep.Disconnected, client.ep.State())
 	require.NoError(r, client.ep.Reset())
-	require.Equal(r, dat.StateUnconnected, client.ep.State())
+	require.Equal(r, ep.Unconnected, client.ep.State())
 	r.connect(client, r.node().end())
 }
 
 // tell sends the name of from's memory to to, and returns the name that to has
 // received.
-func tell(from, to *end) dat.RemoteSegment {
+func tell(from, to *end) mem.RemoteSegment {
 	b, err := from.mem.Remote(0, endMem).AppendBinary(nil)
 	require.NoError(from.rig, err)
 	copy(from.mem.Bytes(), b)
-	say(from, to, dat.RemoteSegmentSize)
-	remote, err := dat.ParseRemoteSegment(to.mem.Bytes())
+	say(from, to, mem.RemoteSegmentSize)
+	remote, err := mem.ParseRemoteSegment(to.mem.Bytes())
 	require.NoError(to.rig, err)
 	return remote
 }
@@ -166,16 +171,16 @@ func dt9(r *rig) {
 func dt10(r *rig) {
 	const each = 10
 	burst := each * r.p.Scale.of(80, 4)
-	client, server := r.pair(attr(func(a *dat.EndpointAttr) { a.MaxRequestDTOs = 2 * each }))
+	client, server := r.pair(attr(func(a *ep.Attr) { a.MaxRequestDTOs = 2 * each }))
 	seen := 0
 	for i := 1; i <= burst; i++ {
-		flags := dat.Suppress
+		flags := hw.Suppress
 		if i%each == 0 {
 			flags = 0
 		}
 		require.NoError(r, client.ep.PostRDMAWrite(uint64(i), flags, server.mem.Remote(0, 1024), client.mem.Segment(0, 1024)))
 		if i%each == 0 {
-			client.done(client.req, uint64(i), dat.StatusSuccess)
+			client.done(client.req, uint64(i), hw.StatusSuccess)
 			seen++
 		}
 	}
@@ -189,12 +194,12 @@ func dt11(r *rig) {
 		fill := bytes.Repeat([]byte{byte(i + 1)}, 4096)
 		copy(client.mem.Bytes(), fill)
 		require.NoError(r, server.ep.PostRecv(uint64(i), 0, server.mem.Segment(8192, 64)))
-		require.NoError(r, client.ep.PostRDMAWrite(1, dat.Suppress, server.mem.Remote(0, 4096), client.mem.Segment(0, 4096)))
-		require.NoError(r, client.ep.PostSend(2, dat.Suppress, client.mem.Segment(0, 16)))
-		assert.EqualValues(r, 16, server.done(server.recv, uint64(i), dat.StatusSuccess).Length)
+		require.NoError(r, client.ep.PostRDMAWrite(1, hw.Suppress, server.mem.Remote(0, 4096), client.mem.Segment(0, 4096)))
+		require.NoError(r, client.ep.PostSend(2, hw.Suppress, client.mem.Segment(0, 16)))
+		assert.EqualValues(r, 16, server.done(server.recv, uint64(i), hw.StatusSuccess).Length)
 		require.True(r, bytes.Equal(fill, server.mem.Bytes()[:4096]), "round %d", i)
 		// The client may fill the buffer again when a later request has completed.
-		client.completes(3, client.ep.PostRDMAWrite(3, 0, dat.RemoteSegment{}))
+		client.completes(3, client.ep.PostRDMAWrite(3, 0, mem.RemoteSegment{}))
 	}
 }
 
@@ -207,7 +212,7 @@ func dt12(r *rig) {
 		require.NoError(r, client.ep.PostRDMARead(0x9999, 0, server.mem.Remote(0, 8192), client.mem.Segment(i*8192, 8192)))
 	}
 	for i := range 4 {
-		ev := client.done(client.req, 0x9999, dat.StatusSuccess)
+		ev := client.done(client.req, 0x9999, hw.StatusSuccess)
 		assert.EqualValues(r, 8192, ev.Length)
 		require.True(r, bytes.Equal(server.mem.Bytes()[:8192], client.mem.Bytes()[i*8192:(i+1)*8192]))
 	}
@@ -225,7 +230,7 @@ func dt13(r *rig) {
 			copy(way.from.mem.Bytes(), want)
 			require.NoError(r, way.to.ep.PostRecv(i, 0, way.to.mem.Segment(size, size)))
 			way.from.sends(i, size)
-			way.to.done(way.to.recv, i, dat.StatusSuccess)
+			way.to.done(way.to.recv, i, hw.StatusSuccess)
 			require.True(r, bytes.Equal(want, way.to.mem.Bytes()[size:2*size]))
 			clear(way.to.mem.Bytes()[size : 2*size])
 		}
@@ -255,14 +260,14 @@ func dt15(r *rig) {
 	outstanding := 0
 	for i := range uint64(r.p.Scale.of(4000, 100)) {
 		if outstanding == 16 {
-			client.done(client.req, i-16, dat.StatusSuccess)
+			client.done(client.req, i-16, hw.StatusSuccess)
 			outstanding--
 		}
 		require.NoError(r, client.ep.PostRDMAWrite(i, 0, server.mem.Remote(0, 4096), client.mem.Segment(0, 4096)))
 		outstanding++
 	}
 	for range outstanding {
-		require.Equal(r, dat.StatusSuccess, client.rig.next(client.req).Status)
+		require.Equal(r, hw.StatusSuccess, client.rig.next(client.req).Status)
 	}
 }
 
@@ -275,11 +280,11 @@ func dtest(r *rig) {
 }
 
 func dt19(r *rig) {
-	for _, how := range []dat.CloseFlags{dat.Abrupt, dat.Graceful} {
+	for _, how := range []ep.CloseFlags{ep.Abrupt, ep.Graceful} {
 		client, server := r.pair()
 		client.disconnect(how)
-		server.connection(dat.Disconnected)
-		require.NoError(r, server.ep.Disconnect(dat.Abrupt))
+		server.connection(event.Disconnected)
+		require.NoError(r, server.ep.Disconnect(ep.Abrupt))
 		r.none(client.conn)
 		r.none(server.conn)
 	}
@@ -293,33 +298,33 @@ func dc(r *rig, onePointEach bool) {
 	total := max(burst, r.p.Scale.of(1000, burst)/burst*burst)
 	began := time.Now()
 	for range total / burst {
-		conn, peer := client.dispatcher(2*burst, dat.StreamConnection), server.dispatcher(2*burst, dat.StreamConnection)
-		var clients, servers []*dat.Endpoint
+		conn, peer := client.dispatcher(2*burst, event.StreamConnection), server.dispatcher(2*burst, event.StreamConnection)
+		var clients, servers []*ep.Endpoint
 		for range burst {
-			c := client.endpoint(dat.EndpointConfig{PZ: client.pz, Conn: conn})
+			c := client.endpoint(ep.Config{PZ: client.pz, Conn: conn})
 			s := one
 			if onePointEach {
 				s = server.listen()
 			}
 			require.NoError(r, c.Connect(s.at()))
-			ep := server.endpoint(dat.EndpointConfig{PZ: server.pz, Conn: peer})
+			ep := server.endpoint(ep.Config{PZ: server.pz, Conn: peer})
 			require.NoError(r, s.request().Accept(ep, nil))
 			clients, servers = append(clients, c), append(servers, ep)
 			if onePointEach {
 				require.NoError(r, s.psp.Close())
 			}
 		}
-		for _, d := range []*dat.Dispatcher{conn, peer} {
+		for _, d := range []*evd.Dispatcher{conn, peer} {
 			for range burst {
-				require.Equal(r, dat.Established, r.next(d).Number)
+				require.Equal(r, event.Established, r.next(d).Number)
 			}
 		}
 		for _, c := range clients {
-			require.NoError(r, c.Disconnect(dat.Abrupt))
+			require.NoError(r, c.Disconnect(ep.Abrupt))
 		}
-		for _, d := range []*dat.Dispatcher{conn, peer} {
+		for _, d := range []*evd.Dispatcher{conn, peer} {
 			for range burst {
-				require.Equal(r, dat.Disconnected, r.next(d).Number)
+				require.Equal(r, event.Disconnected, r.next(d).Number)
 			}
 			r.none(d)
 		}

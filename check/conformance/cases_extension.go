@@ -6,7 +6,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
 	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -26,11 +29,11 @@ var extensionCases = []Case{
 		post(client, server, 0x7777, 0xC1)
 		post(server, client, 0x1111, 0x5E)
 		check := func(e *end, imm uint32, fill byte) {
-			sent := e.done(e.req, 0x9999, dat.StatusSuccess)
-			assert.Equal(r, dat.IBDTOEvent, sent.Number)
+			sent := e.done(e.req, 0x9999, hw.StatusSuccess)
+			assert.Equal(r, event.IBDTOEvent, sent.Number)
 			assert.Equal(r, hw.OpWriteImm, sent.Op)
-			got := e.done(e.recv, 5, dat.StatusSuccess)
-			assert.Equal(r, dat.IBDTOEvent, got.Number)
+			got := e.done(e.recv, 5, hw.StatusSuccess)
+			assert.Equal(r, event.IBDTOEvent, got.Number)
 			assert.Equal(r, hw.OpRecvImm, got.Op)
 			data, ok := got.Immediate()
 			assert.True(r, ok)
@@ -63,37 +66,37 @@ var extensionCases = []Case{
 		}
 	}},
 	{ID: "EXT-6", Claim: "an atomic without its privilege is REMOTE_ACCESS", needs: needs(atomics), run: func(r *rig) {
-		for _, priv := range []dat.Privileges{dat.AllPrivileges, dat.LocalRead | dat.RemoteRead} {
+		for _, priv := range []hw.Privileges{hw.AllPrivileges, hw.LocalRead | hw.RemoteRead} {
 			client, server := r.pair()
 			m := server.node.region(server.node.pz, 64, priv)
 			require.NoError(r, client.ep.PostFetchAdd(1, 0, 1, m.Remote(0, 8), client.mem.Segment(0, 8)))
-			client.done(client.req, 1, dat.StatusRemoteAccess)
-			client.connection(dat.Broken)
+			client.done(client.req, 1, hw.StatusRemoteAccess)
+			client.connection(event.Broken)
 			assert.Zero(r, binary.NativeEndian.Uint64(m.Bytes()))
 		}
 	}},
 	{ID: "EXT-7", Claim: "a send with invalidate tells the receiver which context is gone", needs: needs(sendInvalidate), run: func(r *rig) {
 		client, server := r.pair()
-		m := server.node.region(server.node.pz, 64, dat.AllPrivileges)
+		m := server.node.region(server.node.pz, 64, hw.AllPrivileges)
 		gone := m.RemoteContext()
 		server.postRecv(2, 64)
 		require.NoError(r, client.ep.PostSendInvalidate(1, 0, gone, client.mem.Segment(0, 8)))
 		ev := client.rig.next(client.req)
-		if ev.Status != dat.StatusSuccess { // the device may be unable to invalidate a region's context, though it can a window's
-			client.connection(dat.Broken)
+		if ev.Status != hw.StatusSuccess { // the device may be unable to invalidate a region's context, though it can a window's
+			client.connection(event.Broken)
 			return
 		}
-		assert.Equal(r, dat.OpSend, ev.Op)
+		assert.Equal(r, hw.OpSend, ev.Op)
 		if !server.node.ia.Attr().Ops.Has(hw.OpRecvInvalidate) { // the server's device may be unable to invalidate, and its event does not report it
 			got := server.rig.next(server.recv)
 			_, ok := got.InvalidatedContext()
 			assert.False(r, ok)
-			if got.Status != dat.StatusSuccess {
-				client.connection(dat.Broken)
+			if got.Status != hw.StatusSuccess {
+				client.connection(event.Broken)
 			}
 			return
 		}
-		got := server.done(server.recv, 2, dat.StatusSuccess)
+		got := server.done(server.recv, 2, hw.StatusSuccess)
 		context, ok := got.InvalidatedContext()
 		assert.Equal(r, hw.OpRecvInvalidate, got.Op)
 		assert.True(r, ok)
@@ -101,8 +104,8 @@ var extensionCases = []Case{
 	}},
 	{ID: "EXT-8", Claim: "datagrams, which no provider has, are refused by each call", run: func(r *rig) {
 		n := r.node()
-		attr := &dat.EndpointAttr{ServiceType: dat.UnreliableDatagram}
-		_, err := n.ia.NewEndpoint(dat.EndpointConfig{PZ: n.pz, Attr: attr})
+		attr := &ep.Attr{ServiceType: ep.UnreliableDatagram}
+		_, err := n.ia.NewEndpoint(ep.Config{PZ: n.pz, Attr: attr})
 		require.False(r, r.granted(err))
 		e := n.end().ep
 		for call, err := range map[string]error{
@@ -143,12 +146,12 @@ var extensionCases = []Case{
 		for range 3 {
 			say(client, server, 64)
 		}
-		client.disconnect(dat.Graceful)
-		server.connection(dat.Disconnected)
+		client.disconnect(ep.Graceful)
+		server.connection(event.Disconnected)
 		c := get(r, client.ep.Counters)
-		assert.Equal(r, dat.EndpointCounters{Connects: 1, Disconnects: 1, Requests: 3}, c)
+		assert.Equal(r, ep.EndpointCounters{Connects: 1, Disconnects: 1, Requests: 3}, c)
 		c = get(r, server.ep.Counters)
-		assert.Equal(r, dat.EndpointCounters{Connects: 1, Disconnects: 1, Receives: 3}, c)
+		assert.Equal(r, ep.EndpointCounters{Connects: 1, Disconnects: 1, Receives: 3}, c)
 
 		d := get(r, server.recv.Counters)
 		assert.EqualValues(r, 3, d.Events)
@@ -159,19 +162,19 @@ var extensionCases = []Case{
 		other := client.node.end()
 		require.NoError(r, other.ep.Connect(s.at()))
 		require.NoError(r, s.request().Reject(nil))
-		other.connection(dat.PeerRejected)
+		other.connection(event.PeerRejected)
 		a := get(r, client.node.ia.Counters)
-		assert.Equal(r, dat.ConnectionCounters{
+		assert.Equal(r, ep.Counters{
 			Endpoints: 2, Connects: 2, ActiveEstablished: 1, PeerRejected: 1, Disconnected: 1,
-		}, a.ConnectionCounters)
+		}, a.Counters)
 		a = get(r, server.node.ia.Counters)
-		assert.Equal(r, dat.ConnectionCounters{
+		assert.Equal(r, ep.Counters{
 			Endpoints: 1, ServicePoints: 2, ServicePointsFreed: 1, Requests: 2, Accepted: 1, Rejected: 1, PassiveEstablished: 1, Disconnected: 1,
-		}, a.ConnectionCounters)
+		}, a.Counters)
 		require.NoError(r, server.ep.Close())
-		assert.ErrorIs(r, errorOf(server.ep.Counters()), dat.ErrInvalidHandle)
+		assert.ErrorIs(r, errorOf(server.ep.Counters()), hw.ErrInvalidHandle)
 		require.NoError(r, server.node.ia.Close())
-		assert.ErrorIs(r, errorOf(server.node.ia.Counters()), dat.ErrInvalidHandle)
+		assert.ErrorIs(r, errorOf(server.node.ia.Counters()), hw.ErrInvalidHandle)
 	}},
 }
 
@@ -200,12 +203,12 @@ var (
 type atom struct {
 	client *end
 	word   []byte
-	at     dat.RemoteSegment
+	at     mem.RemoteSegment
 }
 
 func (r *rig) atom(start uint64) *atom {
 	client, server := r.pair()
-	m := server.node.region(server.node.pz, 64, dat.LocalRead|dat.LocalWrite|dat.RemoteAtomic)
+	m := server.node.region(server.node.pz, 64, hw.LocalRead|hw.LocalWrite|hw.RemoteAtomic)
 	a := &atom{client, m.Bytes()[:8], m.Remote(0, 8)}
 	binary.NativeEndian.PutUint64(a.word, start)
 	return a
@@ -215,9 +218,9 @@ func (r *rig) atom(start uint64) *atom {
 // value that it returned and the value that it left.
 func (a *atom) returns(op hw.Op, old, now uint64) {
 	c := a.client
-	ev := c.done(c.req, 1, dat.StatusSuccess)
+	ev := c.done(c.req, 1, hw.StatusSuccess)
 	assert.Equal(c.rig, op, ev.Op)
-	assert.Equal(c.rig, dat.IBDTOEvent, ev.Number)
+	assert.Equal(c.rig, event.IBDTOEvent, ev.Number)
 	assert.EqualValues(c.rig, 8, ev.Length)
 	assert.Equal(c.rig, old, binary.NativeEndian.Uint64(c.mem.Bytes()))
 	assert.Equal(c.rig, now, binary.NativeEndian.Uint64(a.word))

@@ -13,6 +13,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
+	"godat/hw"
+	"godat/hw/event"
 	dat "godat/runtime"
 )
 
@@ -29,17 +32,17 @@ var processCases = []Case{
 		w := <-woken
 		require.NoError(r, w.err, "the waiter is woken")
 		assert.EqualValues(r, 0, w.ev.Cookie)
-		assert.Equal(r, dat.StatusFlushed, w.ev.Status)
+		assert.Equal(r, hw.StatusFlushed, w.ev.Status)
 		for i := uint64(1); i < 3; i++ {
-			e.done(e.recv, i, dat.StatusFlushed)
+			e.done(e.recv, i, hw.StatusFlushed)
 		}
 		ev := e.rig.next(e.conn)
-		assert.Contains(r, []dat.EventNumber{dat.Broken, dat.Disconnected}, ev.Number)
-		assert.Equal(r, dat.StateDisconnected, e.ep.State())
+		assert.Contains(r, []event.Number{event.Broken, event.Disconnected}, ev.Number)
+		assert.Equal(r, ep.Disconnected, e.ep.State())
 		e.postSend(2, 8)
-		e.done(e.req, 2, dat.StatusFlushed)
+		e.done(e.req, 2, hw.StatusFlushed)
 		require.NoError(r, e.ep.Reset())
-		e.fails(*p.at, dat.NonPeerRejected)
+		e.fails(*p.at, event.NonPeerRejected)
 	}},
 }
 
@@ -54,10 +57,10 @@ var processes = &capability{"processes", func(r *rig) bool {
 	e := r.node().end()
 	require.NoError(r, e.ep.Connect(*p.at))
 	ev := e.rig.next(e.conn)
-	if ev.Number == dat.Established {
+	if ev.Number == event.Established {
 		return true
 	}
-	require.Contains(r, []dat.EventNumber{dat.Unreachable, dat.NonPeerRejected}, ev.Number)
+	require.Contains(r, []event.Number{event.Unreachable, event.NonPeerRejected}, ev.Number)
 	return false
 }}
 
@@ -68,7 +71,7 @@ const peerVariable = "GODAT_CONFORMANCE_PEER"
 // process is another process, which listens for connections.
 type process struct {
 	*exec.Cmd
-	at *dat.ConnectConfig // nil if it has no such adapter
+	at *ep.ConnectConfig // nil if it has no such adapter
 }
 
 // process starts the peer process, which ends with the case at the latest.
@@ -86,7 +89,7 @@ func (r *rig) process() *process {
 	r.Cleanup(p.kill)
 	line, err := bufio.NewReader(out).ReadString('\n')
 	require.NoError(r, err)
-	var at dat.ConnectConfig
+	var at ep.ConnectConfig
 	if _, err := fmt.Sscan(line, &at.Addr, &at.Qual); err == nil {
 		p.at = &at
 	} else {
@@ -113,7 +116,7 @@ func servePeer(ia string) error {
 	}()
 	ctx := context.Background()
 	a, err := dat.Open(ctx, ia)
-	if errors.Is(err, dat.ErrProviderNotFound) {
+	if errors.Is(err, hw.ErrProviderNotFound) {
 		fmt.Println(noAdapter)
 		select {}
 	}
@@ -132,7 +135,7 @@ func servePeer(ia string) error {
 	for {
 		select {
 		case request := <-ln.Requests():
-			if _, err := ln.Accept(dat.RequestOf(request), nil); err != nil {
+			if _, err := ln.Accept(ep.RequestOf(request), nil); err != nil {
 				return err
 			}
 		case <-ln.Events():

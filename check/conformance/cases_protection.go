@@ -6,8 +6,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
+	"godat/evd"
 	"godat/hw"
-	dat "godat/runtime"
+	"godat/hw/event"
+	"godat/mem"
 )
 
 var protectionCases = []Case{
@@ -21,7 +24,7 @@ var protectionCases = []Case{
 				for _, set := range w.client.node.privilegeSets() {
 					what := fmt.Sprintf("%v", set)
 					if row.side == "local" {
-						w.local(row.op, w.client.node.region(w.client.node.pz, 64, set), set&row.need != 0, dat.ErrPrivileges, what)
+						w.local(row.op, w.client.node.region(w.client.node.pz, 64, set), set&row.need != 0, hw.ErrPrivileges, what)
 					} else {
 						w.remote(row.op, w.server.node.region(w.server.node.pz, 64, set).Remote(0, 8), set&row.need != 0, what)
 					}
@@ -37,11 +40,11 @@ var protectionCases = []Case{
 	}},
 	{ID: "DTO-11", Claim: "memory of another zone is out of reach, local and remote", run: func(r *rig) {
 		w := r.wire()
-		mine := w.client.node.region(w.client.node.zone(), 64, dat.AllPrivileges)
+		mine := w.client.node.region(w.client.node.zone(), 64, hw.AllPrivileges)
 		for _, op := range localOps {
-			w.local(op, mine, false, dat.ErrProtection, op)
+			w.local(op, mine, false, hw.ErrProtection, op)
 		}
-		theirs := w.server.node.region(w.server.node.zone(), 64, dat.AllPrivileges)
+		theirs := w.server.node.region(w.server.node.zone(), 64, hw.AllPrivileges)
 		for _, op := range remoteOps {
 			w.remote(op, theirs.Remote(0, 8), false, op)
 		}
@@ -56,7 +59,7 @@ var protectionCases = []Case{
 			for _, op := range localOps {
 				seg := m.Segment(0, 8)
 				seg.Addr += uint64(at)
-				w.segment(op, seg, works, dat.ErrProtection, op+" "+what)
+				w.segment(op, seg, works, hw.ErrProtection, op+" "+what)
 			}
 			for _, op := range remoteOps {
 				remote := theirs.Remote(0, 8)
@@ -66,7 +69,7 @@ var protectionCases = []Case{
 		}
 		seg := m.Segment(0, 8)
 		seg.Addr = ^uint64(0) - 3 // the segment ends beyond the address space
-		w.segment("post_send", seg, false, dat.ErrProtection, "around the end")
+		w.segment("post_send", seg, false, hw.ErrProtection, "around the end")
 	}},
 	{ID: "DTO-13", Claim: "a region that was freed is out of reach, local and remote", run: func(r *rig) {
 		w := r.wire()
@@ -74,7 +77,7 @@ var protectionCases = []Case{
 		seg, remote := m.Segment(0, 8), theirs.Remote(0, 8)
 		r.ok(m.Free(), theirs.Free())
 		for _, op := range localOps {
-			w.segment(op, seg, false, dat.ErrInvalidHandle, op)
+			w.segment(op, seg, false, hw.ErrInvalidHandle, op)
 		}
 		for _, op := range remoteOps {
 			w.remote(op, remote, false, op)
@@ -86,17 +89,17 @@ var protectionCases = []Case{
 		require.NoError(r, server.ep.PostRecv(1, 0, m.Segment(0, 64)))
 		require.NoError(r, m.Free())
 		client.postSend(2, 64)
-		server.done(server.recv, 1, dat.StatusLocalProtection)
-		server.connection(dat.Broken)
+		server.done(server.recv, 1, hw.StatusLocalProtection)
+		server.connection(event.Broken)
 	}},
 	{ID: "ME-8", Claim: "what is registered covers what was asked for", run: func(r *rig) {
 		n := r.node()
 		buf := make([]byte, 10000)
 		for _, at := range []struct{ off, len int }{{0, 1}, {1, 1}, {4095, 2}, {100, 9000}} {
 			b := buf[at.off : at.off+at.len]
-			m, err := n.pz.Register(b, dat.AllPrivileges)
+			m, err := n.pz.Register(b, hw.AllPrivileges)
 			require.NoError(r, err)
-			p := query(r, m.Query, dat.LMRFieldAll)
+			p := query(r, m.Query, mem.LMRFieldAll)
 			assert.LessOrEqual(r, p.RegisteredAddress, address(b))
 			assert.GreaterOrEqual(r, p.RegisteredAddress+p.RegisteredSize, address(b)+uint64(at.len))
 			require.NoError(r, m.Free())
@@ -105,12 +108,12 @@ var protectionCases = []Case{
 	{ID: "ME-10", Claim: "regions of the same memory have their own privileges each", run: func(r *rig) {
 		w := r.wire()
 		buf := make([]byte, 4096)
-		register := func(n *node, priv dat.Privileges) *dat.LMR {
+		register := func(n *node, priv hw.Privileges) *mem.LMR {
 			m := n.register(buf, priv)
 			return m
 		}
-		readable := register(w.server.node, dat.LocalRead|dat.RemoteRead)
-		writable := register(w.server.node, dat.LocalWrite|dat.RemoteWrite)
+		readable := register(w.server.node, hw.LocalRead|hw.RemoteRead)
+		writable := register(w.server.node, hw.LocalWrite|hw.RemoteWrite)
 		w.remote("post_rdma_read", readable.Remote(0, 8), true, "read")
 		w.remote("post_rdma_write", writable.Remote(0, 8), true, "write")
 		w.remote("post_rdma_read", writable.Remote(0, 8), false, "read of what is for writing")
@@ -122,28 +125,28 @@ var protectionCases = []Case{
 // side.
 var privilegeTable = []struct {
 	op, side string
-	need     dat.Privileges
+	need     hw.Privileges
 }{
-	{"post_recv", "local", dat.LocalWrite},
-	{"post_send", "local", dat.LocalRead},
-	{"post_rdma_read", "local", dat.LocalWrite},
-	{"post_rdma_read", "remote", dat.RemoteRead},
-	{"post_rdma_write", "local", dat.LocalRead},
-	{"post_rdma_write", "remote", dat.RemoteWrite},
-	{"write_immed", "local", dat.LocalRead},
-	{"write_immed", "remote", dat.RemoteWrite},
-	{"cmp_and_swap", "local", dat.LocalWrite},
-	{"cmp_and_swap", "remote", dat.RemoteAtomic},
-	{"fetch_and_add", "local", dat.LocalWrite},
-	{"fetch_and_add", "remote", dat.RemoteAtomic},
+	{"post_recv", "local", hw.LocalWrite},
+	{"post_send", "local", hw.LocalRead},
+	{"post_rdma_read", "local", hw.LocalWrite},
+	{"post_rdma_read", "remote", hw.RemoteRead},
+	{"post_rdma_write", "local", hw.LocalRead},
+	{"post_rdma_write", "remote", hw.RemoteWrite},
+	{"write_immed", "local", hw.LocalRead},
+	{"write_immed", "remote", hw.RemoteWrite},
+	{"cmp_and_swap", "local", hw.LocalWrite},
+	{"cmp_and_swap", "remote", hw.RemoteAtomic},
+	{"fetch_and_add", "local", hw.LocalWrite},
+	{"fetch_and_add", "remote", hw.RemoteAtomic},
 }
 
 // privilegeSets returns the sets to try: none, all, each privilege alone, and all
 // but one.
-func (n *node) privilegeSets() []dat.Privileges {
+func (n *node) privilegeSets() []hw.Privileges {
 	all := n.allPrivileges()
-	sets := []dat.Privileges{dat.NoPrivileges, all}
-	for _, p := range []dat.Privileges{dat.LocalRead, dat.RemoteRead, dat.LocalWrite, dat.RemoteWrite, dat.RemoteAtomic} {
+	sets := []hw.Privileges{hw.NoPrivileges, all}
+	for _, p := range []hw.Privileges{hw.LocalRead, hw.RemoteRead, hw.LocalWrite, hw.RemoteWrite, hw.RemoteAtomic} {
 		if all&p != 0 {
 			sets = append(sets, p, all&^p)
 		}
@@ -156,25 +159,25 @@ func dto10Invalidate(r *rig) {
 	w := r.wire()
 	for _, set := range w.client.node.privilegeSets() {
 		m := w.client.node.region(w.client.node.pz, 64, set).Segment(0, 8)
-		if set&dat.LocalRead == 0 {
-			require.ErrorIs(r, w.client.ep.PostSendInvalidate(1, 0, 42, m), dat.ErrPrivileges, "%v", set)
+		if set&hw.LocalRead == 0 {
+			require.ErrorIs(r, w.client.ep.PostSendInvalidate(1, 0, 42, m), hw.ErrPrivileges, "%v", set)
 			continue
 		}
 		w.server.postRecv(2, 8)
 		require.NoError(r, w.client.ep.PostSendInvalidate(1, 0, w.client.invalidatable(), m), "%v", set)
-		w.client.done(w.client.req, 1, dat.StatusSuccess)
-		w.server.done(w.server.recv, 2, dat.StatusSuccess)
+		w.client.done(w.client.req, 1, hw.StatusSuccess)
+		w.server.done(w.server.recv, 2, hw.StatusSuccess)
 	}
 }
 
 // dto10Shared is dto10 for receives of a shared queue.
 func dto10Shared(r *rig) {
 	n := r.node()
-	q := n.srq(dat.SRQAttr{})
+	q := n.srq(ep.SRQAttr{})
 	for _, set := range n.privilegeSets() {
 		m := n.region(n.pz, 64, set).Segment(0, 8)
-		if set&dat.LocalWrite == 0 {
-			require.ErrorIs(r, q.PostRecv(1, m), dat.ErrPrivileges, "%v", set)
+		if set&hw.LocalWrite == 0 {
+			require.ErrorIs(r, q.PostRecv(1, m), hw.ErrPrivileges, "%v", set)
 		} else {
 			require.NoError(r, q.PostRecv(1, m), "%v", set)
 		}
@@ -196,9 +199,9 @@ func (r *rig) wire() *wire {
 // reconnect makes the connection again.
 func (w *wire) reconnect() {
 	for _, e := range []*end{w.client, w.server} {
-		w.rig.until("the end", func() bool { return e.ep.State() == dat.StateDisconnected })
+		w.rig.until("the end", func() bool { return e.ep.State() == ep.Disconnected })
 		require.NoError(w.rig, e.ep.Reset())
-		for _, d := range []*dat.Dispatcher{e.conn, e.recv, e.req} {
+		for _, d := range []*evd.Dispatcher{e.conn, e.recv, e.req} {
 			w.rig.queued(d)
 		}
 	}
@@ -206,12 +209,12 @@ func (w *wire) reconnect() {
 }
 
 // post posts an operation of 8 bytes at the client.
-func (w *wire) post(op string, local dat.Segment, remote dat.RemoteSegment) error {
+func (w *wire) post(op string, local mem.Segment, remote mem.RemoteSegment) error {
 	return postOn(w.client.ep, op, 1, 0, local, remote)
 }
 
 // allowing returns memory of the server that allows everything.
-func (w *wire) allowing() dat.RemoteSegment {
+func (w *wire) allowing() mem.RemoteSegment {
 	return w.server.node.region(w.server.node.pz, 64, w.server.node.allPrivileges()).Remote(0, 8)
 }
 
@@ -226,7 +229,7 @@ func (w *wire) can(op string) bool {
 	if err := w.post(op, w.client.mem.Segment(0, 8), w.allowing()); err != nil {
 		return w.rig.granted(err)
 	}
-	w.client.done(w.client.req, 1, dat.StatusSuccess)
+	w.client.done(w.client.req, 1, hw.StatusSuccess)
 	return true
 }
 
@@ -235,11 +238,11 @@ func (w *wire) consumes(op string) bool { return op == "post_send" || op == "wri
 
 // local posts an operation on a local segment. It must succeed, or be refused at
 // once.
-func (w *wire) local(op string, m *dat.LMR, works bool, why error, what string) {
+func (w *wire) local(op string, m *mem.LMR, works bool, why error, what string) {
 	w.segment(op, m.Segment(0, 8), works, why, what)
 }
 
-func (w *wire) segment(op string, seg dat.Segment, works bool, why error, what string) {
+func (w *wire) segment(op string, seg mem.Segment, works bool, why error, what string) {
 	if works && w.consumes(op) {
 		require.NoError(w.rig, w.server.ep.PostRecv(2, 0, w.server.mem.Segment(0, 8)))
 	}
@@ -247,22 +250,22 @@ func (w *wire) segment(op string, seg dat.Segment, works bool, why error, what s
 	if !works {
 		require.ErrorIs(w.rig, err, why, what)
 		st := get(w.rig, w.client.ep.Status)
-		require.Equal(w.rig, dat.EndpointStatus{State: dat.StateConnected, RecvIdle: true, RequestIdle: true}, st, what)
+		require.Equal(w.rig, ep.Status{State: ep.Connected, RecvIdle: true, RequestIdle: true}, st, what)
 		return
 	}
 	require.NoError(w.rig, err, what)
 	if op == "post_recv" {
 		require.NoError(w.rig, w.server.ep.PostSend(3, 0, w.server.mem.Segment(0, 8)))
-		w.client.done(w.client.recv, 1, dat.StatusSuccess)
-		w.server.done(w.server.req, 3, dat.StatusSuccess)
+		w.client.done(w.client.recv, 1, hw.StatusSuccess)
+		w.server.done(w.server.req, 3, hw.StatusSuccess)
 		return
 	}
-	w.client.done(w.client.req, 1, dat.StatusSuccess)
+	w.client.done(w.client.req, 1, hw.StatusSuccess)
 }
 
 // remote posts an operation on remote memory. It must succeed, or complete with
 // REMOTE_ACCESS and break both sides.
-func (w *wire) remote(op string, remote dat.RemoteSegment, works bool, what string) {
+func (w *wire) remote(op string, remote mem.RemoteSegment, works bool, what string) {
 	remote.Len = 8
 	if w.consumes(op) {
 		require.NoError(w.rig, w.server.ep.PostRecv(2, 0, w.server.mem.Segment(0, 8)))
@@ -270,23 +273,23 @@ func (w *wire) remote(op string, remote dat.RemoteSegment, works bool, what stri
 	require.NoError(w.rig, w.post(op, w.client.mem.Segment(0, 8), remote), what)
 	ev := w.client.rig.next(w.client.req)
 	if works {
-		require.Equal(w.rig, dat.StatusSuccess, ev.Status, what)
+		require.Equal(w.rig, hw.StatusSuccess, ev.Status, what)
 		return
 	}
 	if op == "post_rdma_read" && w.rig.differs(LaxReads) {
-		if ev.Status == dat.StatusSuccess {
+		if ev.Status == hw.StatusSuccess {
 			return
 		}
-		require.Equal(w.rig, dat.StatusFlushed, ev.Status, what)
+		require.Equal(w.rig, hw.StatusFlushed, ev.Status, what)
 		brokenBoth(w.client, w.server)
 		w.reconnect()
 		return
 	}
-	switch writes := ev.Op == dat.OpWrite || ev.Op == hw.OpWriteImm; {
-	case writes && w.rig.differs(EarlyCompletion) && ev.Status == dat.StatusSuccess: // it had left before the peer refused it
-	case writes && w.rig.differs(FailsHere) && ev.Status == dat.StatusLocalEP: // the refusal came while the device sent it
+	switch writes := ev.Op == hw.OpWrite || ev.Op == hw.OpWriteImm; {
+	case writes && w.rig.differs(EarlyCompletion) && ev.Status == hw.StatusSuccess: // it had left before the peer refused it
+	case writes && w.rig.differs(FailsHere) && ev.Status == hw.StatusLocalEP: // the refusal came while the device sent it
 	default:
-		require.Equal(w.rig, dat.StatusRemoteAccess, ev.Status, what)
+		require.Equal(w.rig, hw.StatusRemoteAccess, ev.Status, what)
 	}
 	brokenBoth(w.client, w.server)
 	w.reconnect()

@@ -4,7 +4,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
+	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -38,7 +42,7 @@ var queryCases = []Case{
 		assert.True(r, v.AsyncReturnGuaranteed, "a post never waits")
 		assert.False(r, v.LMRSyncRequired)
 		assert.Equal(r, [2]int{2, 0}, v.DAPLVersion)
-		assert.Equal(r, dat.Suppress|dat.SolicitedWait|dat.Unsignalled|dat.BarrierFence|dat.EVDThreshold, v.CompletionFlags)
+		assert.Equal(r, hw.Suppress|hw.SolicitedWait|hw.Unsignalled|hw.BarrierFence|hw.EVDThreshold, v.CompletionFlags)
 		assert.Zero(r, v.Alignment&(v.Alignment-1), "a power of two")
 		for i, row := range v.StreamMerging {
 			for j, merges := range row {
@@ -48,10 +52,10 @@ var queryCases = []Case{
 		assert.NotNil(r, p.Async)
 	}},
 	{ID: "Q-2", Claim: "a query of a dispatcher says what it was made with", run: func(r *rig) {
-		d := r.node().dispatcher(17, dat.StreamDTO, dat.StreamSoftware)
-		p := query(r, d.Query, dat.DispatcherFieldAll)
+		d := r.node().dispatcher(17, event.StreamDTO, event.StreamSoftware)
+		p := query(r, d.Query, evd.FieldAll)
 		assert.GreaterOrEqual(r, p.QLen, 17)
-		assert.Equal(r, dat.StreamDTO|dat.StreamSoftware, p.Streams)
+		assert.Equal(r, event.StreamDTO|event.StreamSoftware, p.Streams)
 		assert.NotZero(r, p.State)
 		assert.Nil(r, p.CNO)
 	}},
@@ -70,17 +74,17 @@ var queryCases = []Case{
 		assert.NotNil(r, p.Local)
 		assert.False(r, p.Truncated)
 		require.NoError(r, cr.Reject(nil))
-		client.connection(dat.PeerRejected)
+		client.connection(event.PeerRejected)
 		assert.ErrorIs(r, errorOf(cr.Query()), code(hw.InvalidHandle, hw.HandleCR))
 	}},
 	{ID: "Q-6", Claim: "a query of an endpoint says what it was made with", run: func(r *rig) {
-		asked := dat.EndpointAttr{
+		asked := ep.Attr{
 			MaxRecvDTOs: 7, MaxRequestDTOs: 9, MaxRecvIOV: 2, MaxRequestIOV: 3, MaxReadIn: 2, MaxReadOut: 1,
-			MaxMessageSize: 8192, MaxRDMASize: 16384, RecvFlags: dat.Unsignalled, RequestFlags: dat.Unsignalled,
+			MaxMessageSize: 8192, MaxRDMASize: 16384, RecvFlags: hw.Unsignalled, RequestFlags: hw.Unsignalled,
 		}
-		e := r.node().end(func(cfg *dat.EndpointConfig) { a := asked; cfg.Attr = &a })
-		p := query(r, e.ep.Query, dat.EndpointFieldAll)
-		assert.Equal(r, dat.StateUnconnected, p.State)
+		e := r.node().end(func(cfg *ep.Config) { a := asked; cfg.Attr = &a })
+		p := query(r, e.ep.Query, ep.FieldAll)
+		assert.Equal(r, ep.Unconnected, p.State)
 		assert.Same(r, e.node.pz, p.PZ)
 		assert.Same(r, e.recv, p.Recv)
 		assert.Same(r, e.req, p.Request)
@@ -91,16 +95,16 @@ var queryCases = []Case{
 	}},
 	{ID: "Q-7", Claim: "a query of a zone says whose it is", run: func(r *rig) {
 		n := r.node()
-		p := query(r, n.pz.Query, dat.PZFieldAll)
+		p := query(r, n.pz.Query, mem.PZFieldAll)
 		assert.Same(r, n.ia, p.IA)
 	}},
 	{ID: "Q-8", Claim: "a query of a region says what it was made with", run: func(r *rig) {
 		n := r.node()
 		buf := make([]byte, 5000)
-		m := n.register(buf, dat.LocalWrite|dat.LocalRead|dat.RemoteRead)
-		p := query(r, m.Query, dat.LMRFieldAll)
+		m := n.register(buf, hw.LocalWrite|hw.LocalRead|hw.RemoteRead)
+		p := query(r, m.Query, mem.LMRFieldAll)
 		assert.Same(r, n.pz, p.PZ)
-		assert.Equal(r, dat.LocalWrite|dat.LocalRead|dat.RemoteRead, p.Privileges)
+		assert.Equal(r, hw.LocalWrite|hw.LocalRead|hw.RemoteRead, p.Privileges)
 		assert.EqualValues(r, 5000, p.Length)
 		assert.Equal(r, address(buf), address(p.Memory))
 		assert.Equal(r, m.Context(), p.Context)
@@ -108,13 +112,13 @@ var queryCases = []Case{
 		assert.LessOrEqual(r, p.RegisteredAddress, address(buf))
 		assert.GreaterOrEqual(r, p.RegisteredAddress+p.RegisteredSize, address(buf)+5000)
 		assert.False(r, p.ZeroBased)
-		local := n.region(n.pz, 64, dat.LocalRead)
+		local := n.region(n.pz, 64, hw.LocalRead)
 		assert.Zero(r, local.RemoteContext(), "without a remote privilege there is no context for peers")
 	}},
 	{ID: "Q-10", Claim: "a mask with a bit that is no field is INVALID_PARAMETER for an adapter", run: func(r *rig) {
 		ia := r.open()
-		assert.ErrorIs(r, errorOf(ia.Query(dat.IAFieldAll+1, 0)), dat.ErrInvalidParameter)
-		assert.ErrorIs(r, errorOf(ia.Query(0, dat.ProviderFieldAll+1)), dat.ErrInvalidParameter)
+		assert.ErrorIs(r, errorOf(ia.Query(dat.IAFieldAll+1, 0)), hw.ErrInvalidParameter)
+		assert.ErrorIs(r, errorOf(ia.Query(0, dat.ProviderFieldAll+1)), hw.ErrInvalidParameter)
 		assert.NoError(r, errorOf(ia.Query(0, 0)), "nothing may be asked for")
 	}},
 	{ID: "Q-11", Claim: "a query of no adapter is INVALID_HANDLE", run: func(r *rig) {
@@ -123,30 +127,30 @@ var queryCases = []Case{
 	}},
 	{ID: "Q-14", Claim: "a mask with a bit that is no field is INVALID_PARAMETER for all objects", run: func(r *rig) {
 		e := r.node().end()
-		assert.ErrorIs(r, errorOf(e.conn.Query(dat.DispatcherFieldAll+1)), dat.ErrInvalidParameter)
-		assert.ErrorIs(r, errorOf(e.ep.Query(dat.EndpointFieldAll+1)), dat.ErrInvalidParameter)
-		assert.ErrorIs(r, errorOf(e.node.pz.Query(dat.PZFieldAll+1)), dat.ErrInvalidParameter)
-		assert.ErrorIs(r, errorOf(e.mem.Query(dat.LMRFieldAll+1)), dat.ErrInvalidParameter)
+		assert.ErrorIs(r, errorOf(e.conn.Query(evd.FieldAll+1)), hw.ErrInvalidParameter)
+		assert.ErrorIs(r, errorOf(e.ep.Query(ep.FieldAll+1)), hw.ErrInvalidParameter)
+		assert.ErrorIs(r, errorOf(e.node.pz.Query(mem.PZFieldAll+1)), hw.ErrInvalidParameter)
+		assert.ErrorIs(r, errorOf(e.mem.Query(mem.LMRFieldAll+1)), hw.ErrInvalidParameter)
 	}},
 	{ID: "Q-15", Claim: "a query of a freed object is INVALID_HANDLE", run: func(r *rig) {
 		e := r.node().end()
 		r.ok(e.ep.Close(), e.mem.Free(), e.conn.Close())
-		assert.ErrorIs(r, errorOf(e.conn.Query(dat.DispatcherFieldAll)), dat.ErrInvalidHandle)
-		assert.ErrorIs(r, errorOf(e.mem.Query(dat.LMRFieldAll)), dat.ErrInvalidHandle)
+		assert.ErrorIs(r, errorOf(e.conn.Query(evd.FieldAll)), hw.ErrInvalidHandle)
+		assert.ErrorIs(r, errorOf(e.mem.Query(mem.LMRFieldAll)), hw.ErrInvalidHandle)
 		require.NoError(r, e.node.pz.Close())
-		assert.ErrorIs(r, errorOf(e.node.pz.Query(dat.PZFieldAll)), dat.ErrInvalidHandle)
+		assert.ErrorIs(r, errorOf(e.node.pz.Query(mem.PZFieldAll)), hw.ErrInvalidHandle)
 	}},
 	{ID: "Q-18", Claim: "a query fills what its mask asks for and no more", run: func(r *rig) {
 		e := r.node().end()
 		p, err := e.ep.Query(0x80) // the zone
 		require.NoError(r, err)
-		assert.Equal(r, dat.EndpointParam{PZ: e.node.pz}, p)
+		assert.Equal(r, ep.Param{PZ: e.node.pz}, p)
 		m, err := e.mem.Query(0x8) // the length
 		require.NoError(r, err)
-		assert.Equal(r, dat.LMRParam{Length: endMem}, m)
+		assert.Equal(r, mem.LMRParam{Length: endMem}, m)
 		d, err := e.conn.Query(0x10) // the streams
 		require.NoError(r, err)
-		assert.Equal(r, dat.DispatcherParam{Streams: dat.StreamConnection}, d)
+		assert.Equal(r, evd.Param{Streams: event.StreamConnection}, d)
 		a, err := e.node.ia.Query(0x1, 0) // the adapter's name
 		require.NoError(r, err)
 		assert.Equal(r, dat.IAAttr{AdapterName: e.node.ia.Attr().Device}, a.IA)

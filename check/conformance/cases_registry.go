@@ -11,19 +11,21 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
 	"godat/hw"
+	"godat/hw/event"
 	dat "godat/runtime"
 )
 
 var registryCases = []Case{
 	{ID: "HW-7", Claim: "a provider is listed while it is registered, once, and not removed while it is in use", run: func(r *rig) {
 		kind := r.registered()
-		listed := func() (infos []dat.ProviderInfo) {
+		listed := func() (infos []hw.Info) {
 			all, err := dat.Providers()
 			require.NoError(r, err)
-			return slices.DeleteFunc(all, func(i dat.ProviderInfo) bool { return i.Name != kind })
+			return slices.DeleteFunc(all, func(i hw.Info) bool { return i.Name != kind })
 		}
-		require.Equal(r, []dat.ProviderInfo{{Name: kind, Major: 2, Minor: 0, ThreadSafe: true}}, listed())
+		require.Equal(r, []hw.Info{{Name: kind, Major: 2, Minor: 0, ThreadSafe: true}}, listed())
 		require.ErrorIs(r, hw.Register(r.p.provider()), code(hw.ProviderAlreadyRegistered, 0))
 		require.Len(r, listed(), 1)
 		ia := r.openNamed(r.p.IA)
@@ -44,14 +46,14 @@ var registryCases = []Case{
 		assert.Equal(r, r.open().Attr().Address, ia.Attr().Address)
 		all, err := dat.Providers()
 		require.NoError(r, err)
-		assert.Contains(r, all, dat.ProviderInfo{Name: "my-ia", Major: 2, Minor: 0, ThreadSafe: true})
+		assert.Contains(r, all, hw.Info{Name: "my-ia", Major: 2, Minor: 0, ThreadSafe: true})
 		for _, name := range []string{"strange", "not there"} {
-			assert.ErrorIs(r, errorOf(dat.Open(r.soon(), name)), dat.ErrProviderNotFound, name)
+			assert.ErrorIs(r, errorOf(dat.Open(r.soon(), name)), hw.ErrProviderNotFound, name)
 		}
 	}},
 	{ID: "HW-10", Claim: "adapters share a dispatcher for asynchronous errors, or have none", run: func(r *rig) {
 		n := r.node()
-		shared := n.dispatcher(8, dat.StreamAsync)
+		shared := n.dispatcher(8, event.StreamAsync)
 		second := r.open(dat.WithAsync(shared))
 		assert.Same(r, shared, second.Async())
 		require.ErrorIs(r, shared.Close(), code(hw.InvalidState, hw.StateEVDInUse))
@@ -89,14 +91,14 @@ var registryCases = []Case{
 		related, err := dat.Related(r.p.IA, r.p.IA)
 		require.NoError(r, err)
 		assert.Equal(r, dat.HAFalse, related)
-		require.ErrorIs(r, errorOf(dat.Related(r.p.IA, "nobody's")), dat.ErrProviderNotFound)
+		require.ErrorIs(r, errorOf(dat.Related(r.p.IA, "nobody's")), hw.ErrProviderNotFound)
 
 		client, server := r.node().end(), r.node().end()
 		s := server.node.listen()
 		at := s.at()
-		at.Flags = dat.MultipathRequired
+		at.Flags = ep.MultipathRequired
 		require.False(r, r.granted(client.ep.Connect(at)))
-		at.Flags = dat.MultipathRequested
+		at.Flags = ep.MultipathRequested
 		require.NoError(r, client.ep.Connect(at))
 		require.NoError(r, s.request().Accept(server.ep, nil))
 		client.established()
@@ -109,16 +111,16 @@ var registryCases = []Case{
 		d := n.software(4)
 		e := n.end()
 		_, noTime := n.cno().Trigger()
-		var none *dat.Endpoint
+		var none *ep.Endpoint
 		for name, c := range map[string]struct {
 			err  error
 			code uint32
 		}{
 			"INVALID_STATE/EP_UNCONNECTED":     {e.ep.PostSend(1, 0), class | 7<<16 | 47},
 			"INVALID_HANDLE/EP":                {none.PostSend(1, 0), class | 5<<16 | 12},
-			"INVALID_PARAMETER":                {e.ep.PostRecv(1, dat.Suppress), class | 6<<16},
-			"PROTECTION_VIOLATION":             {e.ep.PostRecv(1, 0, n.region(n.zone(), 64, dat.AllPrivileges).Segment(0, 8)), class | 12<<16},
-			"PRIVILEGES_VIOLATION":             {e.ep.PostRecv(1, 0, n.region(n.pz, 64, dat.LocalRead).Segment(0, 8)), class | 11<<16},
+			"INVALID_PARAMETER":                {e.ep.PostRecv(1, hw.Suppress), class | 6<<16},
+			"PROTECTION_VIOLATION":             {e.ep.PostRecv(1, 0, n.region(n.zone(), 64, hw.AllPrivileges).Segment(0, 8)), class | 12<<16},
+			"PRIVILEGES_VIOLATION":             {e.ep.PostRecv(1, 0, n.region(n.pz, 64, hw.LocalRead).Segment(0, 8)), class | 11<<16},
 			"QUEUE_EMPTY":                      {noTime, class | 13<<16},
 			"INVALID_STATE/IA_IN_USE":          {n.ia.CloseGraceful(), class | 7<<16 | 80},
 			"INVALID_STATE/PZ_IN_USE":          {n.pz.Close(), class | 7<<16 | 83},
@@ -133,7 +135,7 @@ var registryCases = []Case{
 			} else {
 				assert.Equal(r, c.code, err.Code(), "%s: %v", name, err)
 			}
-			major, minor := dat.Strerror(err.Code())
+			major, minor := hw.Strerror(err.Code())
 			assert.NotEmpty(r, major, name)
 			assert.Equal(r, err.Sub != 0, minor != "", "%s: %q", name, minor)
 		}

@@ -7,52 +7,53 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
 	"godat/hw"
-	dat "godat/runtime"
+	"godat/hw/event"
 )
 
 var serviceCases = []Case{
 	{ID: "Q-4", Claim: "a query of a reserved service point says what it was made with", run: func(r *rig) {
 		e := r.node().end()
 		rsp, s := e.reserved()
-		p := query(r, rsp.Query, dat.RSPFieldAll)
+		p := query(r, rsp.Query, ep.RSPFieldAll)
 		assert.Same(r, e.node.ia, p.IA)
 		assert.NotZero(r, p.Qual)
 		assert.Equal(r, rsp.Qual(), p.Qual)
 		assert.Same(r, s.cr, p.Dispatcher)
 		assert.Same(r, e.ep, p.Endpoint)
-		assert.Equal(r, dat.RSPParam{Qual: rsp.Qual()}, query(r, rsp.Query, 0x2))
+		assert.Equal(r, ep.RSPParam{Qual: rsp.Qual()}, query(r, rsp.Query, 0x2))
 	}},
 	{ID: "Q-16", Claim: "a query of a service point with a bit that is no field is INVALID_PARAMETER, of none INVALID_HANDLE", run: func(r *rig) {
 		s := r.node().listen()
-		p := query(r, s.psp.Query, dat.PSPFieldAll)
-		assert.Equal(r, dat.PSPParam{IA: s.node.ia, Qual: s.psp.Qual(), Dispatcher: s.cr, Flags: dat.PSPConsumer}, p)
+		p := query(r, s.psp.Query, ep.PSPFieldAll)
+		assert.Equal(r, ep.PSPParam{IA: s.node.ia, Qual: s.psp.Qual(), Dispatcher: s.cr, Flags: ep.PSPConsumer}, p)
 		rsp, _ := r.node().end().reserved()
 		csp := s.common()
-		assert.ErrorIs(r, errorOf(s.psp.Query(dat.PSPFieldAll+1)), dat.ErrInvalidParameter)
-		assert.ErrorIs(r, errorOf(rsp.Query(dat.RSPFieldAll+1)), dat.ErrInvalidParameter)
-		assert.ErrorIs(r, errorOf(csp.Query(dat.CSPFieldAll+1)), dat.ErrInvalidParameter)
+		assert.ErrorIs(r, errorOf(s.psp.Query(ep.PSPFieldAll+1)), hw.ErrInvalidParameter)
+		assert.ErrorIs(r, errorOf(rsp.Query(ep.RSPFieldAll+1)), hw.ErrInvalidParameter)
+		assert.ErrorIs(r, errorOf(csp.Query(ep.CSPFieldAll+1)), hw.ErrInvalidParameter)
 
 		r.ok(s.psp.Close(), rsp.Close(), csp.Close())
-		for _, psp := range []*dat.PSP{s.psp, nil} {
-			assert.ErrorIs(r, errorOf(psp.Query(dat.PSPFieldAll)), code(hw.InvalidHandle, hw.HandlePSP))
+		for _, psp := range []*ep.PSP{s.psp, nil} {
+			assert.ErrorIs(r, errorOf(psp.Query(ep.PSPFieldAll)), code(hw.InvalidHandle, hw.HandlePSP))
 		}
-		for _, rsp := range []*dat.RSP{rsp, nil} {
-			assert.ErrorIs(r, errorOf(rsp.Query(dat.RSPFieldAll)), code(hw.InvalidHandle, hw.HandleRSP))
+		for _, rsp := range []*ep.RSP{rsp, nil} {
+			assert.ErrorIs(r, errorOf(rsp.Query(ep.RSPFieldAll)), code(hw.InvalidHandle, hw.HandleRSP))
 		}
-		for _, csp := range []*dat.CSP{csp, nil} {
-			assert.ErrorIs(r, errorOf(csp.Query(dat.CSPFieldAll)), code(hw.InvalidHandle, hw.HandleCSP))
+		for _, csp := range []*ep.CSP{csp, nil} {
+			assert.ErrorIs(r, errorOf(csp.Query(ep.CSPFieldAll)), code(hw.InvalidHandle, hw.HandleCSP))
 		}
 	}},
 	{ID: "Q-19", Claim: "a query of a common service point says what it was made with", run: func(r *rig) {
 		s := r.node().listen()
 		csp := s.common()
-		p := query(r, csp.Query, dat.CSPFieldAll)
-		assert.Equal(r, dat.CSPParam{IA: s.node.ia, Addr: csp.Addr(), Dispatcher: s.cr}, p)
+		p := query(r, csp.Query, ep.CSPFieldAll)
+		assert.Equal(r, ep.CSPParam{IA: s.node.ia, Addr: csp.Addr(), Dispatcher: s.cr}, p)
 		_, port, err := net.SplitHostPort(p.Addr.String())
 		require.NoError(r, err)
 		assert.NotEqual(r, "0", port, "it got one")
-		assert.Equal(r, dat.CSPParam{Addr: csp.Addr()}, query(r, csp.Query, 0x4))
+		assert.Equal(r, ep.CSPParam{Addr: csp.Addr()}, query(r, csp.Query, 0x4))
 	}},
 	{ID: "LIM-RSP", Claim: "reserved service points can be made until there are no more", run: exhausts("limit_rsp", most/4)},
 	{ID: "CO-16", Claim: "an endpoint that a service point made is configured, accepted and connected", needs: needs(providerEndpoints), run: func(r *rig) {
@@ -65,16 +66,16 @@ var serviceCases = []Case{
 		e.cr = cr
 		e.become(p.Endpoint)
 		e.postRecv(1, 64)
-		require.ErrorIs(r, cr.Accept(e.node.end().ep, nil), dat.ErrInvalidParameter, "it came with an endpoint")
+		require.ErrorIs(r, cr.Accept(e.node.end().ep, nil), hw.ErrInvalidParameter, "it came with an endpoint")
 		require.NoError(r, cr.Accept(nil, nil))
 		client.established()
 		e.established()
 		client.postSend(2, 8)
-		e.done(e.recv, 1, dat.StatusSuccess)
-		client.done(client.req, 2, dat.StatusSuccess)
+		e.done(e.recv, 1, hw.StatusSuccess)
+		client.done(client.req, 2, hw.StatusSuccess)
 		say(e, client, 64)
-		require.NoError(r, client.ep.Disconnect(dat.Graceful))
-		e.connection(dat.Disconnected)
+		require.NoError(r, client.ep.Disconnect(ep.Graceful))
+		e.connection(event.Disconnected)
 		require.NoError(r, e.ep.Reset())
 		require.NoError(r, e.ep.Close())
 	}},
@@ -85,9 +86,9 @@ var serviceCases = []Case{
 				other := e.node.listen()
 				require.NoError(r, e.cr.Handoff(other.psp.Qual()))
 				if state == "PAS" {
-					require.Equal(r, dat.StateUnconnected, e.ep.State())
+					require.Equal(r, ep.Unconnected, e.ep.State())
 				} else {
-					require.ErrorIs(r, errorOf(e.ep.Status()), dat.ErrInvalidHandle)
+					require.ErrorIs(r, errorOf(e.ep.Status()), hw.ErrInvalidHandle)
 				}
 				server := e.node.end()
 				require.NoError(r, other.request().Accept(server.ep, nil))
@@ -97,12 +98,12 @@ var serviceCases = []Case{
 	}},
 	{ID: "CO-18", Claim: "a common service point listens at an address, to which endpoints connect", run: func(r *rig) {
 		client, server := r.node().end(), r.node().end()
-		s := &service{rig: server.rig, node: server.node, cr: server.node.dispatcher(16, dat.StreamCR)}
+		s := &service{rig: server.rig, node: server.node, cr: server.node.dispatcher(16, event.StreamCR)}
 		csp := s.common()
 		_, port, err := net.SplitHostPort(csp.Addr().String())
 		require.NoError(r, err)
 		at := net.JoinHostPort(server.node.addr(), port)
-		require.NoError(r, client.ep.CommonConnect(at, dat.ConnectConfig{Private: []byte("hello")}))
+		require.NoError(r, client.ep.CommonConnect(at, ep.ConnectConfig{Private: []byte("hello")}))
 		cr, p := s.asked()
 		carries(r, []byte("hello"), p.Private)
 		accept(cr, client, server)
@@ -110,40 +111,40 @@ var serviceCases = []Case{
 
 		require.NoError(r, csp.Close())
 		late := r.node().end()
-		require.NoError(r, late.ep.CommonConnect(at, dat.ConnectConfig{}))
-		late.connection(dat.NonPeerRejected)
+		require.NoError(r, late.ep.CommonConnect(at, ep.ConnectConfig{}))
+		late.connection(event.NonPeerRejected)
 	}},
 	{ID: "CO-19", Claim: "a malformed address and an unknown domain are refused", run: func(r *rig) {
 		e, s := r.node().end(), r.node().listen()
 		for _, address := range []string{"", "no port", "a:b:c", "host:many", "127.0.0.1:65536", "127.0.0.1:99999999"} {
-			assert.ErrorIs(r, e.ep.CommonConnect(address, dat.ConnectConfig{}), dat.ErrInvalidAddress, address)
-			assert.ErrorIs(r, errorOf(s.node.ia.NewCSP(dat.CSPConfig{Address: address, Dispatcher: s.cr})), dat.ErrInvalidAddress, address)
+			assert.ErrorIs(r, e.ep.CommonConnect(address, ep.ConnectConfig{}), hw.ErrInvalidAddress, address)
+			assert.ErrorIs(r, errorOf(s.node.ia.NewCSP(ep.CSPConfig{Address: address, Dispatcher: s.cr})), hw.ErrInvalidAddress, address)
 		}
 		for _, qual := range []uint64{65536, 99999999, math.MaxUint64} {
-			assert.ErrorIs(r, e.ep.Connect(dat.ConnectConfig{Addr: "127.0.0.1", Qual: qual}), dat.ErrInvalidParameter, qual)
-			assert.ErrorIs(r, errorOf(s.node.ia.NewPSP(dat.PSPConfig{Qual: qual, Dispatcher: s.cr})), dat.ErrInvalidParameter, qual)
+			assert.ErrorIs(r, e.ep.Connect(ep.ConnectConfig{Addr: "127.0.0.1", Qual: qual}), hw.ErrInvalidParameter, qual)
+			assert.ErrorIs(r, errorOf(s.node.ia.NewPSP(ep.PSPConfig{Qual: qual, Dispatcher: s.cr})), hw.ErrInvalidParameter, qual)
 		}
 		for _, addr := range []string{"localhost:4444", "[::1]:4444"} {
 			const says = "the port 4444 goes into Qual"
-			err := e.ep.Connect(dat.ConnectConfig{Addr: addr, Qual: 4444})
+			err := e.ep.Connect(ep.ConnectConfig{Addr: addr, Qual: 4444})
 			assert.ErrorIs(r, err, code(hw.InvalidAddress, hw.AddressMalformed), addr)
 			assert.ErrorContains(r, err, says)
-			err = errorOf(s.node.ia.NewPSP(dat.PSPConfig{Addr: addr, Dispatcher: s.cr}))
+			err = errorOf(s.node.ia.NewPSP(ep.PSPConfig{Addr: addr, Dispatcher: s.cr}))
 			assert.ErrorIs(r, err, code(hw.InvalidAddress, hw.AddressMalformed), addr)
 			assert.ErrorContains(r, err, says)
 		}
 		const unix, datagram = 1, 2
-		for _, c := range []dat.Comm{{Domain: unix, Type: 1}, {Domain: 2, Type: datagram}, {Domain: 2, Type: 1, Protocol: 132}} {
-			assert.ErrorIs(r, errorOf(s.node.ia.NewCSP(dat.CSPConfig{Comm: c, Address: ":0", Dispatcher: s.cr})), code(hw.CommNotSupported, hw.NoSubtype))
+		for _, c := range []ep.Comm{{Domain: unix, Type: 1}, {Domain: 2, Type: datagram}, {Domain: 2, Type: 1, Protocol: 132}} {
+			assert.ErrorIs(r, errorOf(s.node.ia.NewCSP(ep.CSPConfig{Comm: c, Address: ":0", Dispatcher: s.cr})), code(hw.CommNotSupported, hw.NoSubtype))
 		}
-		assert.ErrorIs(r, errorOf(s.node.ia.NewCSP(dat.CSPConfig{Address: ":0"})), code(hw.InvalidHandle, hw.HandleEVDCR))
-		require.Equal(r, dat.StateUnconnected, e.ep.State())
+		assert.ErrorIs(r, errorOf(s.node.ia.NewCSP(ep.CSPConfig{Address: ":0"})), code(hw.InvalidHandle, hw.HandleEVDCR))
+		require.Equal(r, ep.Unconnected, e.ep.State())
 	}},
 }
 
 // common makes a common service point (CSP) at any port of the adapter.
-func (s *service) common() *dat.CSP {
-	csp, err := s.node.ia.NewCSP(dat.CSPConfig{Address: ":0", Dispatcher: s.cr})
+func (s *service) common() *ep.CSP {
+	csp, err := s.node.ia.NewCSP(ep.CSPConfig{Address: ":0", Dispatcher: s.cr})
 	s.rig.made(err, csp.Close)
 	return csp
 }

@@ -7,7 +7,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/hw/fault"
 	dat "godat/runtime"
 )
@@ -71,11 +73,11 @@ reset           nop   E     E     E     E     E     E     E     →UNC
 free            →gone E     E     →gone E     →gone →gone →gone →gone
 `
 
-var stateNames = map[string]dat.EndpointState{
-	"UNC": dat.StateUnconnected, "RSV": dat.StateReserved, "PAS": dat.StatePassiveConnectionPending,
-	"ACT": dat.StateActiveConnectionPending, "TEN": dat.StateTentativeConnectionPending,
-	"CMP": dat.StateCompletionPending, "CON": dat.StateConnected, "DPN": dat.StateDisconnectPending,
-	"DIS": dat.StateDisconnected,
+var stateNames = map[string]ep.State{
+	"UNC": ep.Unconnected, "RSV": ep.Reserved, "PAS": ep.PassiveConnectionPending,
+	"ACT": ep.ActiveConnectionPending, "TEN": ep.TentativeConnectionPending,
+	"CMP": ep.CompletionPending, "CON": ep.Connected, "DPN": ep.DisconnectPending,
+	"DIS": ep.Disconnected,
 }
 
 // stateSubtypes are the subtypes of INVALID_STATE by state, with DAT 2.0's numbers.
@@ -128,19 +130,19 @@ func cell(r *rig, state, op, want string) {
 	switch {
 	case want == "E" || want == "P" || want == "S":
 		refusal := map[string]error{
-			"E": code(hw.InvalidState, stateSubtypes[state]), "P": dat.ErrInvalidParameter, "S": code(hw.InvalidState, 87),
+			"E": code(hw.InvalidState, stateSubtypes[state]), "P": hw.ErrInvalidParameter, "S": code(hw.InvalidState, 87),
 		}
 		require.ErrorIs(r, err, refusal[want])
 		after := get(r, e.ep.Status)
 		assert.Equal(r, before, after, "a refused call has no effect")
 	case to == "gone":
 		require.NoError(r, err)
-		require.ErrorIs(r, errorOf(e.ep.Status()), dat.ErrInvalidHandle)
+		require.ErrorIs(r, errorOf(e.ep.Status()), hw.ErrInvalidHandle)
 	case moves:
 		require.NoError(r, err)
 		r.until("state "+to, func() bool {
 			now := e.ep.State()
-			return now == stateNames[to] || to == "DPN" && now == dat.StateDisconnected && !e.node.waitsForReceives()
+			return now == stateNames[to] || to == "DPN" && now == ep.Disconnected && !e.node.waitsForReceives()
 		})
 	case op == "send_invalidate" && e.lacks("rmr_bind"):
 		require.NoError(r, err) // the connection breaks if the peer has nothing to invalidate
@@ -160,15 +162,15 @@ func (e *end) flush(op string) {
 	if op == "post_recv" {
 		d = e.recv
 	}
-	ev := e.done(d, cellCookie, dat.StatusFlushed)
+	ev := e.done(d, cellCookie, hw.StatusFlushed)
 	called := operations[op].called
 	require.Equal(e.rig, called, ev.Op)
-	number := dat.DTOCompletion
+	number := event.DTOCompletion
 	switch {
-	case called == dat.OpBind:
-		number = dat.BindCompletion
+	case called == hw.OpBind:
+		number = event.BindCompletion
 	case called > hw.OpInvalidate:
-		number = dat.IBDTOEvent
+		number = event.IBDTOEvent
 	}
 	require.Equal(e.rig, number, ev.Number)
 }
@@ -184,9 +186,9 @@ func (r *rig) enter(state string, op ...string) *end {
 		opts = append(opts, dat.WithProvider(unaware))
 	}
 	n := r.node(opts...)
-	var change []func(*dat.EndpointConfig)
+	var change []func(*ep.Config)
 	if len(op) > 0 && op[0] == "post_recv_srq" {
-		change = append(change, from(n.srq(dat.SRQAttr{})))
+		change = append(change, from(n.srq(ep.SRQAttr{})))
 	}
 	e := n.end(change...)
 	switch state {
@@ -195,7 +197,7 @@ func (r *rig) enter(state string, op ...string) *end {
 		e.reserved()
 	case "PAS":
 		rsp, s := e.reserved()
-		require.NoError(r, r.node().end().ep.Connect(dat.ConnectConfig{Addr: e.node.addr(), Qual: rsp.Qual()}))
+		require.NoError(r, r.node().end().ep.Connect(ep.ConnectConfig{Addr: e.node.addr(), Qual: rsp.Qual()}))
 		e.cr = s.request()
 	case "TEN":
 		e.become(e.tentative())
@@ -224,9 +226,9 @@ func (r *rig) enter(state string, op ...string) *end {
 		}
 		switch state {
 		case "DPN":
-			require.NoError(r, e.ep.Disconnect(dat.Graceful))
+			require.NoError(r, e.ep.Disconnect(ep.Graceful))
 		case "DIS":
-			e.disconnect(dat.Abrupt)
+			e.disconnect(ep.Abrupt)
 		}
 	default:
 		r.Fatalf("nothing leads to %s", state)
@@ -235,7 +237,7 @@ func (r *rig) enter(state string, op ...string) *end {
 }
 
 // tentative returns an endpoint that a service point has made for a request.
-func (e *end) tentative() *dat.Endpoint {
+func (e *end) tentative() *ep.Endpoint {
 	cr, p := e.node.providing().askedBy(e.rig.node().end(), nil)
 	require.NotNil(e.rig, p.Endpoint)
 	e.cr = cr
@@ -244,15 +246,15 @@ func (e *end) tentative() *dat.Endpoint {
 
 // become replaces the end's endpoint by ep, sets ep's zone and dispatchers, and
 // closes ep when the case is over.
-func (e *end) become(ep *dat.Endpoint) {
-	e.ep = ep
+func (e *end) become(endpoint *ep.Endpoint) {
+	e.ep = endpoint
 	e.rig.later(func() error {
-		if ep.State() == dat.StateTentativeConnectionPending {
+		if endpoint.State() == ep.TentativeConnectionPending {
 			return nil // the endpoint is closed with its request
 		}
-		return ep.Close()
+		return endpoint.Close()
 	})
-	require.NoError(e.rig, ep.Modify(fieldPZ|fieldRecv|fieldRequest|fieldConn, dat.EndpointParam{
+	require.NoError(e.rig, endpoint.Modify(fieldPZ|fieldRecv|fieldRequest|fieldConn, ep.Param{
 		PZ: e.node.pz, Recv: e.recv, Request: e.req, Conn: e.conn,
 	}))
 }

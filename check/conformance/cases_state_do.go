@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/ep"
-	dat "godat/runtime"
+	"godat/hw"
+	"godat/hw/event"
 )
 
 // The fields of an endpoint's parameters, with DAT 2.0's numbers.
@@ -33,31 +34,31 @@ const (
 // modifies maps each row of the table that modifies to a mask and to new values.
 var modifies = map[string]struct {
 	mask  ep.Field
-	param dat.EndpointParam
+	param ep.Param
 }{
-	"modify_service":  {fieldService, dat.EndpointParam{}},
-	"modify_size":     {fieldMaxSize | fieldMaxRDMA, with(dat.EndpointAttr{MaxMessageSize: 100, MaxRDMASize: 200})},
-	"modify_qos":      {fieldQoS, dat.EndpointParam{}},
-	"modify_flags":    {fieldFlags, with(dat.EndpointAttr{RecvFlags: dat.EVDThreshold, RequestFlags: dat.EVDThreshold})},
-	"modify_watermrk": {fieldWatermark, with(dat.EndpointAttr{SoftHighWatermark: 5})},
-	"modify_transprt": {fieldTransport, with(dat.EndpointAttr{ReceiverNotReady: 3 * time.Second})},
-	"modify_provider": {fieldProvider, with(dat.EndpointAttr{DrainTimeout: 4 * time.Second})},
-	"modify_max": {fieldMax, with(dat.EndpointAttr{
+	"modify_service":  {fieldService, ep.Param{}},
+	"modify_size":     {fieldMaxSize | fieldMaxRDMA, with(ep.Attr{MaxMessageSize: 100, MaxRDMASize: 200})},
+	"modify_qos":      {fieldQoS, ep.Param{}},
+	"modify_flags":    {fieldFlags, with(ep.Attr{RecvFlags: hw.EVDThreshold, RequestFlags: hw.EVDThreshold})},
+	"modify_watermrk": {fieldWatermark, with(ep.Attr{SoftHighWatermark: 5})},
+	"modify_transprt": {fieldTransport, with(ep.Attr{ReceiverNotReady: 3 * time.Second})},
+	"modify_provider": {fieldProvider, with(ep.Attr{DrainTimeout: 4 * time.Second})},
+	"modify_max": {fieldMax, with(ep.Attr{
 		MaxRecvDTOs: 20, MaxRequestDTOs: 21, MaxRecvIOV: 4, MaxRequestIOV: 4, MaxReadIOV: 1, MaxWriteIOV: 4, MaxReadIn: 1, MaxReadOut: 2,
 	})},
 
-	"modify_ia":      {fieldIA, dat.EndpointParam{}},
-	"modify_state":   {fieldState, dat.EndpointParam{State: dat.StateConnected}},
-	"modify_address": {fieldLocal, dat.EndpointParam{}},
-	"modify_qual":    {fieldLocalQual, dat.EndpointParam{LocalQual: 1}},
+	"modify_ia":      {fieldIA, ep.Param{}},
+	"modify_state":   {fieldState, ep.Param{State: ep.Connected}},
+	"modify_address": {fieldLocal, ep.Param{}},
+	"modify_qual":    {fieldLocalQual, ep.Param{LocalQual: 1}},
 
-	"modify_path":     {0x4, dat.EndpointParam{}},
-	"modify_peer":     {0x20, dat.EndpointParam{}},
-	"modify_peerqual": {0x40, dat.EndpointParam{}},
-	"modify_srq":      {0x800, dat.EndpointParam{}},
+	"modify_path":     {0x4, ep.Param{}},
+	"modify_peer":     {0x20, ep.Param{}},
+	"modify_peerqual": {0x40, ep.Param{}},
+	"modify_srq":      {0x800, ep.Param{}},
 }
 
-func with(a dat.EndpointAttr) dat.EndpointParam { return dat.EndpointParam{Attr: a} }
+func with(a ep.Attr) ep.Param { return ep.Param{Attr: a} }
 
 // do makes one call with valid arguments.
 func (e *end) do(op string) error {
@@ -69,7 +70,7 @@ func (e *end) do(op string) error {
 	}
 	switch op {
 	case "query":
-		_, err := e.ep.Query(dat.EndpointFieldAll)
+		_, err := e.ep.Query(ep.FieldAll)
 		return err
 	case "status":
 		_, err := e.ep.Status()
@@ -82,24 +83,24 @@ func (e *end) do(op string) error {
 	case "post_recv_srq":
 		return e.ep.PostRecv(cellCookie, 0, e.mem.Segment(0, 64))
 	case "rsp_create":
-		rsp, err := e.node.ia.NewRSP(dat.RSPConfig{Endpoint: e.ep, Dispatcher: e.node.dispatcher(4, dat.StreamCR)})
+		rsp, err := e.node.ia.NewRSP(ep.RSPConfig{Endpoint: e.ep, Dispatcher: e.node.dispatcher(4, event.StreamCR)})
 		if err == nil {
 			e.rig.later(rsp.Close)
 		}
 		return err
 	case "modify_pz":
 		pz := e.node.zone()
-		err := e.ep.Modify(fieldPZ, dat.EndpointParam{PZ: pz})
+		err := e.ep.Modify(fieldPZ, ep.Param{PZ: pz})
 		if err == nil {
-			e.rig.later(func() error { return e.ep.Modify(fieldPZ, dat.EndpointParam{PZ: e.node.pz}) })
+			e.rig.later(func() error { return e.ep.Modify(fieldPZ, ep.Param{PZ: e.node.pz}) })
 		}
 		return err
 	case "modify_evd":
-		return e.ep.Modify(fieldRecv|fieldRequest|fieldConn, dat.EndpointParam{Recv: e.recv, Request: e.req, Conn: e.conn})
+		return e.ep.Modify(fieldRecv|fieldRequest|fieldConn, ep.Param{Recv: e.recv, Request: e.req, Conn: e.conn})
 	case "disc_abrupt":
-		return e.ep.Disconnect(dat.Abrupt)
+		return e.ep.Disconnect(ep.Abrupt)
 	case "disc_graceful":
-		return e.ep.Disconnect(dat.Graceful)
+		return e.ep.Disconnect(ep.Graceful)
 	case "reset":
 		return e.ep.Reset()
 	case "free":
@@ -114,13 +115,13 @@ func (e *end) doConnect(op string) error {
 	case "connect":
 		return e.ep.Connect(e.node.listen().at())
 	case "common_connect":
-		return e.ep.CommonConnect(e.node.listen().hostPort(), dat.ConnectConfig{})
+		return e.ep.CommonConnect(e.node.listen().hostPort(), ep.ConnectConfig{})
 	case "dup_connect":
 		a, b := e.node.end(), e.rig.node().end()
 		b.node.listen().join(a, b)
-		return e.ep.DupConnect(a.ep, dat.ConnectConfig{})
+		return e.ep.DupConnect(a.ep, ep.ConnectConfig{})
 	case "dup_source":
-		return e.node.end().ep.DupConnect(e.ep, dat.ConnectConfig{})
+		return e.node.end().ep.DupConnect(e.ep, ep.ConnectConfig{})
 	case "cr_accept":
 		peer, s := e.rig.node().end(), e.node.listen()
 		if err := peer.ep.Connect(s.at()); err != nil {
@@ -135,7 +136,7 @@ func (e *end) doConnect(op string) error {
 }
 
 // modify calls Modify and, if it succeeds, compares the new values with a query.
-func (e *end) modify(mask ep.Field, to dat.EndpointParam) error {
+func (e *end) modify(mask ep.Field, to ep.Param) error {
 	if err := e.ep.Modify(mask, to); err != nil {
 		return err
 	}

@@ -6,7 +6,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	dat "godat/runtime"
+	"godat/ep"
+	"godat/evd"
+	"godat/hw"
+	"godat/hw/event"
 )
 
 var moreStateCases = []Case{
@@ -14,12 +17,12 @@ var moreStateCases = []Case{
 		e := r.enter("DIS")
 		seg := e.mem.Segment(0, 64)
 		for i := range uint64(3) {
-			require.NoError(r, e.ep.PostSend(10+i, dat.Suppress, seg), "a flush is no success, and not suppressed")
+			require.NoError(r, e.ep.PostSend(10+i, hw.Suppress, seg), "a flush is no success, and not suppressed")
 			require.NoError(r, e.ep.PostRecv(20+i, 0, seg))
 		}
 		for i := range uint64(3) {
-			assert.Equal(r, dat.OpSend, e.done(e.req, 10+i, dat.StatusFlushed).Op)
-			assert.Equal(r, dat.OpRecv, e.done(e.recv, 20+i, dat.StatusFlushed).Op)
+			assert.Equal(r, hw.OpSend, e.done(e.req, 10+i, hw.StatusFlushed).Op)
+			assert.Equal(r, hw.OpRecv, e.done(e.recv, 20+i, hw.StatusFlushed).Op)
 		}
 		r.none(e.req)
 		r.none(e.recv)
@@ -29,16 +32,16 @@ var moreStateCases = []Case{
 		for range 3 {
 			server.postRecv(1, 64)
 			client.sends(2, 64)
-			server.done(server.recv, 1, dat.StatusSuccess)
+			server.done(server.recv, 1, hw.StatusSuccess)
 			client.postRecv(3, 64)
-			require.NoError(r, client.ep.Disconnect(dat.Graceful))
-			client.done(client.recv, 3, dat.StatusFlushed)
-			client.connection(dat.Disconnected)
-			server.connection(dat.Disconnected)
+			require.NoError(r, client.ep.Disconnect(ep.Graceful))
+			client.done(client.recv, 3, hw.StatusFlushed)
+			client.connection(event.Disconnected)
+			server.connection(event.Disconnected)
 			for _, e := range []*end{client, server} {
 				require.NoError(r, e.ep.Reset())
 				st := get(r, e.ep.Status)
-				require.Equal(r, dat.EndpointStatus{State: dat.StateUnconnected, RecvIdle: true, RequestIdle: true}, st)
+				require.Equal(r, ep.Status{State: ep.Unconnected, RecvIdle: true, RequestIdle: true}, st)
 			}
 			r.connect(client, server)
 		}
@@ -47,25 +50,25 @@ var moreStateCases = []Case{
 		client, server := r.pair()
 		idle := func(e *end, recv, request bool) {
 			st := get(r, e.ep.Status)
-			assert.Equal(r, dat.EndpointStatus{State: dat.StateConnected, RecvIdle: recv, RequestIdle: request}, st)
+			assert.Equal(r, ep.Status{State: ep.Connected, RecvIdle: recv, RequestIdle: request}, st)
 		}
 		idle(server, true, true)
 		server.postRecv(1, 64)
 		idle(server, false, true)
 		client.sends(2, 64)
-		server.done(server.recv, 1, dat.StatusSuccess)
+		server.done(server.recv, 1, hw.StatusSuccess)
 		idle(server, true, true)
 		idle(client, true, true)
 		server.receives(3)
 		for cookie := range uint64(3) {
-			require.NoError(r, client.ep.PostSend(cookie, dat.Suppress, client.mem.Segment(0, 64)))
-			server.done(server.recv, cookie, dat.StatusSuccess)
+			require.NoError(r, client.ep.PostSend(cookie, hw.Suppress, client.mem.Segment(0, 64)))
+			server.done(server.recv, cookie, hw.StatusSuccess)
 		}
 		if r.differs(SilentSuccess) {
 			idle(client, true, false)
 			server.postRecv(3, 64)
 			client.sends(4, 64)
-			server.done(server.recv, 3, dat.StatusSuccess)
+			server.done(server.recv, 3, hw.StatusSuccess)
 			idle(client, true, true)
 		} else {
 			r.until("the endpoint is idle", func() bool { return get(r, client.ep.Status).RequestIdle })
@@ -84,7 +87,7 @@ var moreStateCases = []Case{
 		} {
 			r.each(state, func(r *rig) {
 				e := r.enter(state)
-				p := query(r, e.ep.Query, dat.EndpointFieldAll)
+				p := query(r, e.ep.Query, ep.FieldAll)
 				assert.Equal(r, stateNames[state], p.State)
 				if !means.local {
 					assert.Equal(r, e.node.ia.Attr().Address, p.LocalAddr.String())
@@ -106,32 +109,32 @@ var moreStateCases = []Case{
 	}},
 	{ID: "ST-8", Claim: "what attributes were asked for is given, or more", run: func(r *rig) {
 		for _, n := range []int{1, 3, 64, 200} {
-			asked := dat.EndpointAttr{
+			asked := ep.Attr{
 				MaxRecvDTOs: n, MaxRequestDTOs: n, MaxRecvIOV: min(n, 4), MaxRequestIOV: 1, MaxMessageSize: uint64(n),
 			}
-			e := r.node().end(attr(func(a *dat.EndpointAttr) { *a = asked }))
-			atLeast(r, query(r, e.ep.Query, dat.EndpointFieldAll).Attr, asked)
+			e := r.node().end(attr(func(a *ep.Attr) { *a = asked }))
+			atLeast(r, query(r, e.ep.Query, ep.FieldAll).Attr, asked)
 		}
 		n := r.node()
 		d, limits := n.dispatcher(64), n.ia.Attr()
-		for name, a := range map[string]dat.EndpointAttr{
+		for name, a := range map[string]ep.Attr{
 			"deeper": {MaxRecvDTOs: limits.MaxDepth + 1}, "more segments": {MaxRequestIOV: limits.MaxSendSegments + 1},
 			"longer": {MaxMessageSize: limits.MaxMessage + 1}, "negative": {MaxRequestDTOs: -2},
-			"no such flag": {RecvFlags: dat.BarrierFence}, "not for requests": {RequestFlags: dat.SolicitedWait},
+			"no such flag": {RecvFlags: hw.BarrierFence}, "not for requests": {RequestFlags: hw.SolicitedWait},
 		} {
-			assert.ErrorIs(r, errorOf(n.ia.NewEndpoint(dat.EndpointConfig{PZ: n.pz, Recv: d, Request: d, Conn: d, Attr: &a})), dat.ErrInvalidParameter, name)
+			assert.ErrorIs(r, errorOf(n.ia.NewEndpoint(ep.Config{PZ: n.pz, Recv: d, Request: d, Conn: d, Attr: &a})), hw.ErrInvalidParameter, name)
 		}
 	}},
 	{ID: "ST-9", Claim: "a second disconnect does nothing and has no second event", run: func(r *rig) {
-		for _, how := range []dat.CloseFlags{dat.Abrupt, dat.Graceful} {
+		for _, how := range []ep.CloseFlags{ep.Abrupt, ep.Graceful} {
 			e := r.enter("DIS")
 			require.NoError(r, e.ep.Disconnect(how))
-			require.Equal(r, dat.StateDisconnected, e.ep.State())
+			require.Equal(r, ep.Disconnected, e.ep.State())
 			r.none(e.conn)
 
 			e = r.enter("ACT")
 			e.disconnect(how)
-			require.Equal(r, dat.StateDisconnected, e.ep.State())
+			require.Equal(r, ep.Disconnected, e.ep.State())
 			require.NoError(r, e.ep.Disconnect(how))
 			r.none(e.conn)
 		}
@@ -143,14 +146,14 @@ var moreStateCases = []Case{
 
 		unheard := at
 		unheard.Timeout = time.Millisecond
-		e.fails(unheard, dat.TimedOut)
+		e.fails(unheard, event.TimedOut)
 
 		require.NoError(r, s.psp.Close())
-		e.fails(at, dat.NonPeerRejected)
+		e.fails(at, event.NonPeerRejected)
 
 		nowhere := at
 		nowhere.Addr = r.p.Absent
-		e.fails(nowhere, dat.Unreachable)
+		e.fails(nowhere, event.Unreachable)
 	}},
 	{ID: "ST-12", Claim: "an attempt that failed leaves DISCONNECTED, and receives flushed", run: func(r *rig) {
 		e := r.node().end()
@@ -159,9 +162,9 @@ var moreStateCases = []Case{
 			e.postRecv(5, 64)
 			require.NoError(r, e.ep.Connect(s.at()))
 			require.NoError(r, s.request().Reject([]byte("no")))
-			carries(r, []byte("no"), r.privateOf(e.connection(dat.PeerRejected)))
-			require.Equal(r, dat.StateDisconnected, e.ep.State())
-			e.done(e.recv, 5, dat.StatusFlushed)
+			carries(r, []byte("no"), r.privateOf(e.connection(event.PeerRejected)))
+			require.Equal(r, ep.Disconnected, e.ep.State())
+			e.done(e.recv, 5, hw.StatusFlushed)
 			require.NoError(r, e.ep.Reset())
 		}
 	}},
@@ -169,34 +172,34 @@ var moreStateCases = []Case{
 		client, server := r.pair()
 		const posted = 5
 		client.receives(posted)
-		require.NoError(r, server.ep.Disconnect(dat.Abrupt))
-		r.until("the end", func() bool { return client.ep.State() == dat.StateDisconnected })
+		require.NoError(r, server.ep.Disconnect(ep.Abrupt))
+		r.until("the end", func() bool { return client.ep.State() == ep.Disconnected })
 		client.postRecv(99, 64)
 		for i := range uint64(posted) {
-			client.done(client.recv, i, dat.StatusFlushed)
+			client.done(client.recv, i, hw.StatusFlushed)
 		}
-		client.done(client.recv, 99, dat.StatusFlushed)
+		client.done(client.recv, 99, hw.StatusFlushed)
 		require.NoError(r, client.ep.Reset())
 		r.none(client.recv)
 	}},
 	{ID: "ST-14", Claim: "a modify changes what it says, all of it or nothing", run: func(r *rig) {
 		n := r.node()
-		recv, conn, closed := n.dispatcher(64, dat.StreamDTO), n.dispatcher(8, dat.StreamConnection), n.dispatcher(8)
+		recv, conn, closed := n.dispatcher(64, event.StreamDTO), n.dispatcher(8, event.StreamConnection), n.dispatcher(8)
 		require.NoError(r, closed.Close())
 		e := n.end()
-		is := func(r1, q1, c1 *dat.Dispatcher) {
-			p := query(r, e.ep.Query, dat.EndpointFieldAll)
+		is := func(r1, q1, c1 *evd.Dispatcher) {
+			p := query(r, e.ep.Query, ep.FieldAll)
 			assert.Same(r, r1, p.Recv)
 			assert.Same(r, q1, p.Request)
 			assert.Same(r, c1, p.Conn)
 		}
-		require.ErrorIs(r, e.ep.Modify(fieldRecv|fieldConn, dat.EndpointParam{Recv: recv, Conn: closed}), dat.ErrInvalidHandle)
+		require.ErrorIs(r, e.ep.Modify(fieldRecv|fieldConn, ep.Param{Recv: recv, Conn: closed}), hw.ErrInvalidHandle)
 		is(e.recv, e.req, e.conn)
-		require.ErrorIs(r, e.ep.Modify(fieldRecv|fieldState, dat.EndpointParam{Recv: recv}), dat.ErrInvalidParameter)
+		require.ErrorIs(r, e.ep.Modify(fieldRecv|fieldState, ep.Param{Recv: recv}), hw.ErrInvalidParameter)
 		is(e.recv, e.req, e.conn)
-		require.NoError(r, e.ep.Modify(fieldRecv, dat.EndpointParam{Recv: recv}))
+		require.NoError(r, e.ep.Modify(fieldRecv, ep.Param{Recv: recv}))
 		is(recv, e.req, e.conn)
-		require.NoError(r, e.ep.Modify(fieldConn, dat.EndpointParam{Conn: conn}))
+		require.NoError(r, e.ep.Modify(fieldConn, ep.Param{Conn: conn}))
 		is(recv, e.req, conn)
 		require.NoError(r, e.recv.Close(), "nothing feeds it any more")
 		e.recv, e.conn = recv, conn
@@ -216,30 +219,30 @@ var moreStateCases = []Case{
 		server.receives(3)
 		counts(3)
 		client.postSend(1, 8)
-		server.done(server.recv, 0, dat.StatusSuccess)
+		server.done(server.recv, 0, hw.StatusSuccess)
 		counts(2)
-		require.NoError(r, client.ep.Disconnect(dat.Abrupt))
-		server.connection(dat.Disconnected)
+		require.NoError(r, client.ep.Disconnect(ep.Abrupt))
+		server.connection(event.Disconnected)
 		counts(0)
 	}},
 	{ID: "ST-15", Claim: "a graceful disconnect lets requests complete, an abrupt one flushes them", needs: needs(notReadyWait), run: func(r *rig) {
-		for how, want := range map[dat.CloseFlags]dat.Status{dat.Graceful: dat.StatusSuccess, dat.Abrupt: dat.StatusFlushed} {
+		for how, want := range map[ep.CloseFlags]hw.Status{ep.Graceful: hw.StatusSuccess, ep.Abrupt: hw.StatusFlushed} {
 			client, server := r.pair()
 			client.postSend(1, 64)
 			client.postRecv(2, 64)
 			require.NoError(r, client.ep.Disconnect(how))
-			if how == dat.Graceful {
-				require.Equal(r, dat.StateDisconnectPending, client.ep.State())
+			if how == ep.Graceful {
+				require.Equal(r, ep.DisconnectPending, client.ep.State())
 				server.postRecv(3, 64)
-				server.done(server.recv, 3, dat.StatusSuccess)
+				server.done(server.recv, 3, hw.StatusSuccess)
 			}
 			client.done(client.req, 1, want)
-			client.done(client.recv, 2, dat.StatusFlushed)
-			client.connection(dat.Disconnected)
-			if how == dat.Abrupt && r.differs(UntoldEnd) {
-				server.connection(dat.Broken)
+			client.done(client.recv, 2, hw.StatusFlushed)
+			client.connection(event.Disconnected)
+			if how == ep.Abrupt && r.differs(UntoldEnd) {
+				server.connection(event.Broken)
 			} else {
-				server.connection(dat.Disconnected)
+				server.connection(event.Disconnected)
 			}
 		}
 	}},
@@ -250,35 +253,35 @@ var moreStateCases = []Case{
 		e.postRecv(1, 64)
 		e.peer.postSend(2, 8)
 		e.established()
-		e.done(e.recv, 1, dat.StatusSuccess)
-		require.Equal(r, dat.StateConnected, e.ep.State())
+		e.done(e.recv, 1, hw.StatusSuccess)
+		require.Equal(r, ep.Connected, e.ep.State())
 
 		e = r.enter("CMP")
 		e.postRecv(1, 64)
-		require.NoError(r, e.peer.ep.Disconnect(dat.Abrupt))
-		e.done(e.recv, 1, dat.StatusFlushed)
-		e.connection(dat.AcceptCompletionError)
-		require.Equal(r, dat.StateDisconnected, e.ep.State())
+		require.NoError(r, e.peer.ep.Disconnect(ep.Abrupt))
+		e.done(e.recv, 1, hw.StatusFlushed)
+		e.connection(event.AcceptCompletionError)
+		require.Equal(r, ep.Disconnected, e.ep.State())
 
-		for _, how := range []dat.CloseFlags{dat.Abrupt, dat.Graceful} {
+		for _, how := range []ep.CloseFlags{ep.Abrupt, ep.Graceful} {
 			e = r.enter("CMP")
 			e.postRecv(1, 64)
 			require.NoError(r, e.ep.Disconnect(how))
-			e.done(e.recv, 1, dat.StatusFlushed)
-			e.connection(dat.Disconnected)
-			require.Equal(r, dat.StateDisconnected, e.ep.State())
+			e.done(e.recv, 1, hw.StatusFlushed)
+			e.connection(event.Disconnected)
+			require.Equal(r, ep.Disconnected, e.ep.State())
 			r.none(e.conn)
 		}
 	}},
 }
 
 // fails connects, and requires the event with which the attempt ends.
-func (e *end) fails(at dat.ConnectConfig, want dat.EventNumber) {
+func (e *end) fails(at ep.ConnectConfig, want event.Number) {
 	require.NoError(e.rig, e.ep.PostRecv(5, 0, e.mem.Segment(0, 64)))
 	require.NoError(e.rig, e.ep.Connect(at))
 	e.connection(want)
-	require.Equal(e.rig, dat.StateDisconnected, e.ep.State())
-	e.done(e.recv, 5, dat.StatusFlushed)
+	require.Equal(e.rig, ep.Disconnected, e.ep.State())
+	e.done(e.recv, 5, hw.StatusFlushed)
 	require.NoError(e.rig, e.ep.Reset())
-	require.Equal(e.rig, dat.StateUnconnected, e.ep.State())
+	require.Equal(e.rig, ep.Unconnected, e.ep.State())
 }

@@ -7,15 +7,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	dat "godat/runtime"
+	"godat/ep"
+	"godat/evd"
+	"godat/hw"
+	"godat/hw/event"
 )
 
 // Requests that complete together, on a dispatcher whose consumer sleeps: each event comes,
 // though nothing is posted behind the last request.
 
 var togetherCases = []Case{
-	together("EV-23", "events of long and short requests end a sleeping Wait, whatever completes behind them", dat.DispatcherConfig{},
-		func(ctx context.Context, d *dat.Dispatcher, got func(dat.Event)) {
+	together("EV-23", "events of long and short requests end a sleeping Wait, whatever completes behind them", evd.Config{},
+		func(ctx context.Context, d *evd.Dispatcher, got func(event.Event)) {
 			for {
 				ev, _, err := d.Wait(ctx, 1)
 				if err != nil {
@@ -24,8 +27,8 @@ var togetherCases = []Case{
 				got(ev)
 			}
 		}),
-	together("EV-24", "events of long and short requests come in batches, whatever completes behind them", dat.DispatcherConfig{Mode: dat.ModeBatch},
-		func(ctx context.Context, d *dat.Dispatcher, got func(dat.Event)) {
+	together("EV-24", "events of long and short requests come in batches, whatever completes behind them", evd.Config{Mode: evd.ModeBatch},
+		func(ctx context.Context, d *evd.Dispatcher, got func(event.Event)) {
 			for {
 				select {
 				case b := <-d.Batches():
@@ -38,10 +41,10 @@ var togetherCases = []Case{
 				}
 			}
 		}),
-	together("EV-25", "Dequeue finds the events of long and short requests, whatever completes behind them", dat.DispatcherConfig{},
-		func(ctx context.Context, d *dat.Dispatcher, got func(dat.Event)) {
+	together("EV-25", "Dequeue finds the events of long and short requests, whatever completes behind them", evd.Config{},
+		func(ctx context.Context, d *evd.Dispatcher, got func(event.Event)) {
 			for ctx.Err() == nil {
-				var buf [4]dat.Event
+				var buf [4]event.Event
 				n, _ := d.Dequeue(buf[:])
 				for _, ev := range buf[:n] {
 					got(ev)
@@ -55,31 +58,31 @@ var togetherCases = []Case{
 const togetherRoute = 1 << 40
 
 // together is a case of a dispatcher and its consumer.
-func together(id, claim string, cfg dat.DispatcherConfig, consume func(context.Context, *dat.Dispatcher, func(dat.Event))) Case {
+func together(id, claim string, cfg evd.Config, consume func(context.Context, *evd.Dispatcher, func(event.Event))) Case {
 	return Case{ID: id, Claim: claim, run: func(r *rig) {
 		n := r.node()
-		cfg.QLen, cfg.Streams = 64, dat.StreamDTO
+		cfg.QLen, cfg.Streams = 64, event.StreamDTO
 		d := n.dispatcherOf(cfg)
 		route, err := d.Route(togetherRoute, togetherRoute, 64)
 		require.NoError(r, err)
 		n.rig.later(route.Close)
-		client, server := n.end(func(cfg *dat.EndpointConfig) { cfg.Request = d }), r.node().end()
+		client, server := n.end(func(cfg *ep.Config) { cfg.Request = d }), r.node().end()
 		r.connect(client, server)
 		ctx, stop := context.WithCancel(context.Background())
-		events := make(chan dat.Event, 16)
+		events := make(chan event.Event, 16)
 		var consumer sync.WaitGroup
-		consumer.Go(func() { consume(ctx, d, func(ev dat.Event) { events <- ev }) })
+		consumer.Go(func() { consume(ctx, d, func(ev event.Event) { events <- ev }) })
 		defer consumer.Wait()
 		defer stop()
 		rng := rand.New(rand.NewPCG(1, 2))
 		for round := range uint64(r.p.Scale.of(4000, 100)) {
 			main, routed := client.postTogether(rng, round<<8)
-			expect := func(c <-chan dat.Event, cookies []uint64) {
+			expect := func(c <-chan event.Event, cookies []uint64) {
 				for _, cookie := range cookies {
 					select {
 					case ev := <-c:
 						require.Equal(r, cookie, ev.Cookie, "%v", ev)
-						require.Equal(r, dat.StatusSuccess, ev.Status, "%v", ev)
+						require.Equal(r, hw.StatusSuccess, ev.Status, "%v", ev)
 					case <-r.soon().Done():
 						require.Failf(r, "an event is missing", "round %d: %#x of %#x and %#x", round, cookie, main, routed)
 					}
@@ -87,7 +90,7 @@ func together(id, claim string, cfg dat.DispatcherConfig, consume func(context.C
 			}
 			expect(events, main)
 			expect(route.C(), routed)
-			server.done(server.recv, round<<8, dat.StatusSuccess)
+			server.done(server.recv, round<<8, hw.StatusSuccess)
 		}
 	}}
 }
@@ -96,17 +99,17 @@ func together(id, claim string, cfg dat.DispatcherConfig, consume func(context.C
 // the cookies of those that have an event, by where it goes.
 func (e *end) postTogether(rng *rand.Rand, cookie uint64) (main, routed []uint64) {
 	const long, short = endMem, 64
-	var dtos []dat.DTO
-	add := func(op dat.Op, n int, flags dat.Flags, immediate uint32) {
-		d := dat.DTO{Op: op, Flags: flags, Cookie: cookie + uint64(len(dtos)), Segment: e.mem.Segment(0, n), Immediate: immediate}
-		if op != dat.OpSend && op != dat.OpSendInvalidate {
+	var dtos []ep.DTO
+	add := func(op hw.Op, n int, flags hw.Flags, immediate uint32) {
+		d := ep.DTO{Op: op, Flags: flags, Cookie: cookie + uint64(len(dtos)), Segment: e.mem.Segment(0, n), Immediate: immediate}
+		if op != hw.OpSend && op != hw.OpSendInvalidate {
 			d.Remote = e.peer.mem.Remote(0, n)
 		}
 		if rng.IntN(3) == 0 {
 			d.Cookie |= togetherRoute
 		}
 		switch {
-		case flags&dat.Suppress != 0:
+		case flags&hw.Suppress != 0:
 		case d.Cookie&togetherRoute != 0:
 			routed = append(routed, d.Cookie)
 		default:
@@ -115,14 +118,14 @@ func (e *end) postTogether(rng *rand.Rand, cookie uint64) (main, routed []uint64
 		dtos = append(dtos, d)
 	}
 	for range 1 + rng.IntN(3) {
-		op := []dat.Op{dat.OpRead, dat.OpWrite}[rng.IntN(2)]
-		add(op, []int{long, short}[rng.IntN(2)], []dat.Flags{0, 0, dat.Suppress}[rng.IntN(3)], 0)
+		op := []hw.Op{hw.OpRead, hw.OpWrite}[rng.IntN(2)]
+		add(op, []int{long, short}[rng.IntN(2)], []hw.Flags{0, 0, hw.Suppress}[rng.IntN(3)], 0)
 	}
 	e.peer.postRecv(cookie, short)
 	if e.lacks("send_invalidate") || e.lacks("rmr_bind") {
-		add(dat.OpSend, short, 0, 0)
+		add(hw.OpSend, short, 0, 0)
 	} else {
-		add(dat.OpSendInvalidate, short, 0, e.invalidatable())
+		add(hw.OpSendInvalidate, short, 0, e.invalidatable())
 	}
 	n, err := e.ep.PostBatch(dtos)
 	require.NoError(e.rig, err)

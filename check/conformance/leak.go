@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"go.uber.org/goleak"
 
+	"godat/hw"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -52,7 +54,7 @@ func descriptors() int {
 // mappings.
 func books(ia *dat.IA) error {
 	s := ia.MemoryStats()
-	if s == (dat.MemoryStats{}) {
+	if s == (mem.Stats{}) {
 		return nil
 	}
 	return fmt.Errorf("left: %d regions of %d bytes, %d windows, %d zones, %d mappings of %d bytes",
@@ -64,7 +66,7 @@ func books(ia *dat.IA) error {
 // error.
 func closeAdapter(ia *dat.IA) error {
 	err := ia.CloseGraceful()
-	if errors.Is(err, dat.ErrInvalidHandle) {
+	if errors.Is(err, hw.ErrInvalidHandle) {
 		err = nil
 	}
 	return errors.Join(err, ia.Close(), books(ia))

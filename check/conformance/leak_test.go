@@ -7,6 +7,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/evd"
+	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -19,8 +23,8 @@ func TestTheLeakCheckFindsTheGoroutinesOfAnAdapter(t *testing.T) {
 		ia, err := dat.Open(t.Context(), "loop")
 		require.NoError(t, err)
 		require.NoError(t, w.find(patience), "an idle adapter has none")
-		d, err := ia.NewDispatcher(dat.DispatcherConfig{
-			QLen: 1, Mode: dat.ModeCallback, Streams: dat.StreamSoftware, Callback: func([]dat.Event) {},
+		d, err := ia.NewDispatcher(evd.Config{
+			QLen: 1, Mode: evd.ModeCallback, Streams: event.StreamSoftware, Callback: func([]event.Event) {},
 		})
 		require.NoError(t, err)
 		require.NoError(t, d.PostSoftware(nil)) // with which the pool of upcalls begins
@@ -34,10 +38,10 @@ func TestTheLeakCheckFindsTheGoroutinesOfAnAdapter(t *testing.T) {
 // left in its books.
 func TestCloseFindsWhatIsLeftOnAnAdapter(t *testing.T) {
 	for name, c := range map[string]struct {
-		leave        func(*testing.T, *dat.IA, *dat.PZ)
+		leave        func(*testing.T, *dat.IA, *mem.PZ)
 		refusal, has string
 	}{
-		"nothing":    {func(*testing.T, *dat.IA, *dat.PZ) {}, "1 zones are open", "left: 0 regions of 0 bytes, 0 windows, 1 zones, 0 mappings"},
+		"nothing":    {func(*testing.T, *dat.IA, *mem.PZ) {}, "1 zones are open", "left: 0 regions of 0 bytes, 0 windows, 1 zones, 0 mappings"},
 		"a region":   {leaveRegion, "1 regions", "left: 1 regions of 64 bytes, 0 windows, 1 zones, 0 mappings"},
 		"a mapping":  {leaveMapping, "1 regions", "1 mappings of"},
 		"a window":   {leaveWindow, "1 windows", "left: 0 regions of 0 bytes, 1 windows"},
@@ -63,29 +67,29 @@ func TestCloseFindsWhatIsLeftOnAnAdapter(t *testing.T) {
 	}
 }
 
-func leaveRegion(t *testing.T, _ *dat.IA, pz *dat.PZ) {
-	_, err := pz.Register(make([]byte, 64), dat.AllPrivileges)
+func leaveRegion(t *testing.T, _ *dat.IA, pz *mem.PZ) {
+	_, err := pz.Register(make([]byte, 64), hw.AllPrivileges)
 	require.NoError(t, err)
 }
 
-func leaveMapping(t *testing.T, _ *dat.IA, pz *dat.PZ) {
-	_, err := pz.Alloc(64, dat.AllPrivileges)
+func leaveMapping(t *testing.T, _ *dat.IA, pz *mem.PZ) {
+	_, err := pz.Alloc(64, hw.AllPrivileges)
 	require.NoError(t, err)
 }
 
-func leaveWindow(t *testing.T, _ *dat.IA, pz *dat.PZ) {
+func leaveWindow(t *testing.T, _ *dat.IA, pz *mem.PZ) {
 	_, err := pz.NewRMR()
 	require.NoError(t, err)
 }
 
-func leaveDispatcher(t *testing.T, ia *dat.IA, _ *dat.PZ) {
-	_, err := ia.NewDispatcher(dat.DispatcherConfig{QLen: 4})
+func leaveDispatcher(t *testing.T, ia *dat.IA, _ *mem.PZ) {
+	_, err := ia.NewDispatcher(evd.Config{QLen: 4})
 	require.NoError(t, err)
 }
 
 // leaveFreed leaves nothing but the mapped range of a region that is freed.
-func leaveFreed(t *testing.T, _ *dat.IA, pz *dat.PZ) {
-	m, err := pz.Alloc(64, dat.AllPrivileges)
+func leaveFreed(t *testing.T, _ *dat.IA, pz *mem.PZ) {
+	m, err := pz.Alloc(64, hw.AllPrivileges)
 	require.NoError(t, err)
 	require.NoError(t, m.Free())
 }

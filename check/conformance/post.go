@@ -5,8 +5,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
 	"godat/hw"
-	dat "godat/runtime"
+	"godat/hw/event"
+	"godat/mem"
 )
 
 // operations maps the names of posts to their operations: that of a provider, and
@@ -24,7 +26,7 @@ func (e *end) lacks(op string) bool {
 }
 
 // postOn posts an operation that takes a local segment, a remote one, or both.
-func postOn(ep *dat.Endpoint, op string, cookie uint64, flags dat.Flags, local dat.Segment, remote dat.RemoteSegment) error {
+func postOn(ep *ep.Endpoint, op string, cookie uint64, flags hw.Flags, local mem.Segment, remote mem.RemoteSegment) error {
 	switch op {
 	case "post_recv":
 		return ep.PostRecv(cookie, flags, local)
@@ -45,7 +47,7 @@ func postOn(ep *dat.Endpoint, op string, cookie uint64, flags dat.Flags, local d
 }
 
 // post posts any operation of 8 bytes with valid arguments.
-func (e *end) post(op string, cookie uint64, flags dat.Flags) error {
+func (e *end) post(op string, cookie uint64, flags hw.Flags) error {
 	const size = 8
 	local, remote := e.mem.Segment(0, size), e.theirs(size)
 	switch op {
@@ -65,9 +67,9 @@ func (e *end) post(op string, cookie uint64, flags dat.Flags) error {
 			// is closed first.
 			e.rig.later(func() error { _ = e.ep.Close(); return nil })
 		}
-		to := dat.Binding{Segment: local, Privileges: remoteBoth}
+		to := mem.Binding{Segment: local, Privileges: remoteBoth}
 		if op == "rmr_unbind" {
-			to = dat.Binding{}
+			to = mem.Binding{}
 		}
 		_, err := e.ep.PostBind(cookie, flags, e.rmr, to)
 		return err
@@ -93,21 +95,21 @@ func (e *end) postSend(cookie uint64, n int) {
 }
 
 // sends posts a send, and waits until it has succeeded.
-func (e *end) sends(cookie uint64, n int) dat.Event {
+func (e *end) sends(cookie uint64, n int) event.Event {
 	return e.completes(cookie, e.ep.PostSend(cookie, 0, e.mem.Segment(0, n)))
 }
 
 // completes requires that a request was posted, and waits until it has succeeded.
-func (e *end) completes(cookie uint64, err error) dat.Event {
+func (e *end) completes(cookie uint64, err error) event.Event {
 	require.NoError(e.rig, err)
-	return e.done(e.req, cookie, dat.StatusSuccess)
+	return e.done(e.req, cookie, hw.StatusSuccess)
 }
 
 // theirs returns memory of the peer that allows everything that its device
 // supports; without a peer, an arbitrary segment.
-func (e *end) theirs(size uint32) dat.RemoteSegment {
+func (e *end) theirs(size uint32) mem.RemoteSegment {
 	if e.peer == nil {
-		return dat.RemoteSegment{Addr: 4096, Len: size, Context: 1}
+		return mem.RemoteSegment{Addr: 4096, Len: size, Context: 1}
 	}
 	if e.peer.open == nil {
 		e.peer.open = e.peer.node.region(e.peer.node.pz, 64, e.peer.node.allPrivileges())
@@ -118,11 +120,11 @@ func (e *end) theirs(size uint32) dat.RemoteSegment {
 // invalidatable returns a context of the peer that may be invalidated; an arbitrary
 // one if the end is not connected or its device lacks windows.
 func (e *end) invalidatable() uint32 {
-	if e.peer == nil || e.ep.State() != dat.StateConnected || e.lacks("rmr_bind") {
+	if e.peer == nil || e.ep.State() != ep.Connected || e.lacks("rmr_bind") {
 		return 42
 	}
-	remote, err := e.peer.ep.PostBind(77, 0, e.peer.node.window(), dat.Binding{Segment: e.peer.mem.Segment(0, 64), Privileges: dat.RemoteRead})
+	remote, err := e.peer.ep.PostBind(77, 0, e.peer.node.window(), mem.Binding{Segment: e.peer.mem.Segment(0, 64), Privileges: hw.RemoteRead})
 	require.NoError(e.rig, err)
-	require.Equal(e.rig, dat.StatusSuccess, e.peer.rig.next(e.peer.req).Status)
+	require.Equal(e.rig, hw.StatusSuccess, e.peer.rig.next(e.peer.req).Status)
 	return remote.Context
 }

@@ -10,7 +10,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
+	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -29,8 +33,8 @@ type rig struct {
 
 	// take, if set, gets the next event of a dispatcher in place of a wait; notify
 	// has the CNOs of those dispatchers, by adapter.
-	take   func(*dat.Dispatcher) dat.Event
-	notify map[*dat.IA]*dat.CNO
+	take   func(*evd.Dispatcher) event.Event
+	notify map[*dat.IA]*evd.CNO
 }
 
 func newRig(t *testing.T, p Provider) *rig {
@@ -86,7 +90,7 @@ func (r *rig) openNamed(name string, opts ...dat.Option) *dat.IA {
 type node struct {
 	rig *rig
 	ia  *dat.IA
-	pz  *dat.PZ
+	pz  *mem.PZ
 }
 
 func (r *rig) node(opts ...dat.Option) *node {
@@ -95,7 +99,7 @@ func (r *rig) node(opts ...dat.Option) *node {
 	return n
 }
 
-func (n *node) zone() *dat.PZ {
+func (n *node) zone() *mem.PZ {
 	pz, err := n.ia.NewPZ()
 	n.rig.made(err, pz.Close)
 	return pz
@@ -106,8 +110,8 @@ func (n *node) addr() string { return n.ia.Attr().Address }
 
 // dispatcher makes a dispatcher of qlen places, for all streams unless some are
 // given.
-func (n *node) dispatcher(qlen int, streams ...dat.Streams) *dat.Dispatcher {
-	cfg := dat.DispatcherConfig{QLen: qlen}
+func (n *node) dispatcher(qlen int, streams ...event.Streams) *evd.Dispatcher {
+	cfg := evd.Config{QLen: qlen}
 	for _, s := range streams {
 		cfg.Streams |= s
 	}
@@ -120,30 +124,30 @@ func (n *node) dispatcher(qlen int, streams ...dat.Streams) *dat.Dispatcher {
 	return n.dispatcherOf(cfg)
 }
 
-func (n *node) dispatcherOf(cfg dat.DispatcherConfig) *dat.Dispatcher {
+func (n *node) dispatcherOf(cfg evd.Config) *evd.Dispatcher {
 	d, err := n.ia.NewDispatcher(cfg)
 	n.rig.made(err, d.Close)
 	return d
 }
 
 // lmr makes a region with all privileges.
-func (n *node) lmr(size int) *dat.LMR { return n.region(n.pz, size, dat.AllPrivileges) }
+func (n *node) lmr(size int) *mem.LMR { return n.region(n.pz, size, hw.AllPrivileges) }
 
 // allPrivileges returns all privileges that the device supports.
-func (n *node) allPrivileges() dat.Privileges {
+func (n *node) allPrivileges() hw.Privileges {
 	if n.ia.Attr().Ops.Has(hw.OpFetchAdd) {
-		return dat.AllPrivileges | dat.RemoteAtomic
+		return hw.AllPrivileges | hw.RemoteAtomic
 	}
-	return dat.AllPrivileges
+	return hw.AllPrivileges
 }
 
-func (n *node) region(pz *dat.PZ, size int, priv dat.Privileges) *dat.LMR {
+func (n *node) region(pz *mem.PZ, size int, priv hw.Privileges) *mem.LMR {
 	m, err := pz.Alloc(size, priv)
 	n.rig.made(err, m.Free)
 	return m
 }
 
-func (n *node) register(b []byte, priv dat.Privileges) *dat.LMR {
+func (n *node) register(b []byte, priv hw.Privileges) *mem.LMR {
 	m, err := n.pz.Register(b, priv)
 	n.rig.made(err, m.Free)
 	return m
@@ -153,15 +157,15 @@ func (n *node) register(b []byte, priv dat.Privileges) *dat.LMR {
 type end struct {
 	rig             *rig
 	node            *node
-	ep              *dat.Endpoint
-	conn, recv, req *dat.Dispatcher
-	mem             *dat.LMR
+	ep              *ep.Endpoint
+	conn, recv, req *evd.Dispatcher
+	mem             *mem.LMR
 
 	// Set by some cases.
 	peer *end     // the other end of the connection
-	cr   *dat.CR  // the request that it is to answer
-	rmr  *dat.RMR // a window to bind
-	open *dat.LMR // a region with all privileges
+	cr   *ep.CR   // the request that it is to answer
+	rmr  *mem.RMR // a window to bind
+	open *mem.LMR // a region with all privileges
 }
 
 // endMem is the size of an end's region in bytes.
@@ -169,58 +173,58 @@ const endMem = 64 << 10
 
 // end makes an endpoint. change may change its configuration, and set dispatchers
 // in place of the end's own.
-func (n *node) end(change ...func(*dat.EndpointConfig)) *end {
-	cfg := dat.EndpointConfig{PZ: n.pz, Attr: &dat.EndpointAttr{}}
+func (n *node) end(change ...func(*ep.Config)) *end {
+	cfg := ep.Config{PZ: n.pz, Attr: &ep.Attr{}}
 	for _, f := range change {
 		f(&cfg)
 	}
 	depth := func(n int) int { return max(64, n) }
 	if cfg.Conn == nil {
-		cfg.Conn = n.dispatcher(8, dat.StreamConnection)
+		cfg.Conn = n.dispatcher(8, event.StreamConnection)
 	}
 	if cfg.Recv == nil {
-		cfg.Recv = n.dispatcher(depth(cfg.Attr.MaxRecvDTOs), dat.StreamDTO)
+		cfg.Recv = n.dispatcher(depth(cfg.Attr.MaxRecvDTOs), event.StreamDTO)
 	}
 	if cfg.Request == nil {
-		cfg.Request = n.dispatcher(depth(cfg.Attr.MaxRequestDTOs), dat.StreamDTO, dat.StreamBind)
+		cfg.Request = n.dispatcher(depth(cfg.Attr.MaxRequestDTOs), event.StreamDTO, event.StreamBind)
 	}
 	e := &end{rig: n.rig, node: n, conn: cfg.Conn, recv: cfg.Recv, req: cfg.Request, mem: n.lmr(endMem)}
 	e.ep = n.endpoint(cfg)
 	return e
 }
 
-func (n *node) endpoint(cfg dat.EndpointConfig) *dat.Endpoint {
+func (n *node) endpoint(cfg ep.Config) *ep.Endpoint {
 	ep, err := n.ia.NewEndpoint(cfg)
 	n.rig.made(err, ep.Close)
 	return ep
 }
 
 // attr returns a change of an end's attributes, for [node.end].
-func attr(f func(*dat.EndpointAttr)) func(*dat.EndpointConfig) {
-	return func(cfg *dat.EndpointConfig) { f(cfg.Attr) }
+func attr(f func(*ep.Attr)) func(*ep.Config) {
+	return func(cfg *ep.Config) { f(cfg.Attr) }
 }
 
 // service is a service point and its dispatcher.
 type service struct {
 	rig  *rig
 	node *node
-	psp  *dat.PSP
-	cr   *dat.Dispatcher
+	psp  *ep.PSP
+	cr   *evd.Dispatcher
 }
 
 func (n *node) listen() *service {
-	return n.listenOn(dat.PSPConfig{Dispatcher: n.dispatcher(16, dat.StreamCR)})
+	return n.listenOn(ep.PSPConfig{Dispatcher: n.dispatcher(16, event.StreamCR)})
 }
 
-func (n *node) listenOn(cfg dat.PSPConfig) *service {
+func (n *node) listenOn(cfg ep.PSPConfig) *service {
 	psp, err := n.ia.NewPSP(cfg)
 	n.rig.made(err, psp.Close)
 	return &service{rig: n.rig, node: n, psp: psp, cr: cfg.Dispatcher}
 }
 
 // at returns the configuration to connect to a service.
-func (s *service) at() dat.ConnectConfig {
-	return dat.ConnectConfig{Addr: s.node.addr(), Qual: s.psp.Qual()}
+func (s *service) at() ep.ConnectConfig {
+	return ep.ConnectConfig{Addr: s.node.addr(), Qual: s.psp.Qual()}
 }
 
 // hostPort returns the address to connect to a service by CommonConnect.
@@ -230,24 +234,24 @@ func hostPort(addr string, qual uint64) string { return net.JoinHostPort(addr, f
 
 // request waits for a connection request. If the case does not answer the request,
 // it is rejected when the case is over: some transports end an attempt only then.
-func (s *service) request() *dat.CR {
+func (s *service) request() *ep.CR {
 	ev := s.rig.next(s.cr)
-	require.Equal(s.rig, dat.ConnectionRequest, ev.Number)
-	cr := dat.RequestOf(ev)
+	require.Equal(s.rig, event.ConnectionRequest, ev.Number)
+	cr := ep.RequestOf(ev)
 	require.NotNil(s.rig, cr)
 	s.rig.later(func() error { _ = cr.Reject(nil); return nil })
 	return cr
 }
 
 // asked waits for a connection request, and returns it and what it says.
-func (s *service) asked() (*dat.CR, dat.CRParam) {
+func (s *service) asked() (*ep.CR, ep.CRParam) {
 	cr := s.request()
 	return cr, get(s.rig, cr.Query)
 }
 
 // askedBy connects client to the service with private data, and returns the request and
 // what it says.
-func (s *service) askedBy(client *end, private []byte) (*dat.CR, dat.CRParam) {
+func (s *service) askedBy(client *end, private []byte) (*ep.CR, ep.CRParam) {
 	at := s.at()
 	at.Private = private
 	require.NoError(s.rig, client.ep.Connect(at))
@@ -255,7 +259,7 @@ func (s *service) askedBy(client *end, private []byte) (*dat.CR, dat.CRParam) {
 }
 
 // requestOf connects client to the service, and returns its request.
-func (s *service) requestOf(client *end) *dat.CR {
+func (s *service) requestOf(client *end) *ep.CR {
 	require.NoError(s.rig, client.ep.Connect(s.at()))
 	return s.request()
 }
@@ -266,14 +270,14 @@ func (s *service) join(client, server *end) {
 }
 
 // accept accepts the request of client with server.
-func accept(cr *dat.CR, client, server *end) {
+func accept(cr *ep.CR, client, server *end) {
 	require.NoError(server.rig, cr.Accept(server.ep, nil))
 	client.established()
 	server.established()
 }
 
 // pair returns two connected endpoints, each on an adapter of its own.
-func (r *rig) pair(change ...func(*dat.EndpointConfig)) (client, server *end) {
+func (r *rig) pair(change ...func(*ep.Config)) (client, server *end) {
 	client, server = r.node().end(change...), r.node().end(change...)
 	r.connect(client, server)
 	return client, server
@@ -294,7 +298,7 @@ func (r *rig) connect(client, server *end) {
 // pairUp connects two ends by their values.
 func (r *rig) pairUp(one, other *end) {
 	ends := [2]*end{one, other}
-	var values [2]dat.PairAddr
+	var values [2]hw.PairAddr
 	for i, e := range ends {
 		var err error
 		values[i], err = e.ep.PairAddr()
@@ -307,24 +311,24 @@ func (r *rig) pairUp(one, other *end) {
 	one.peer, other.peer = other, one
 }
 
-func (e *end) established() dat.Event { return e.connection(dat.Established) }
+func (e *end) established() event.Event { return e.connection(event.Established) }
 
 // connection waits for a connection event.
-func (e *end) connection(want dat.EventNumber) dat.Event {
+func (e *end) connection(want event.Number) event.Event {
 	ev := e.rig.next(e.conn)
 	require.Equal(e.rig, want, ev.Number, "%v", ev)
-	require.Same(e.rig, e.ep, dat.EndpointOf(ev))
+	require.Same(e.rig, e.ep, ep.Of(ev))
 	return ev
 }
 
 // disconnect disconnects the end, and waits for the event of it.
-func (e *end) disconnect(how dat.CloseFlags) {
+func (e *end) disconnect(how ep.CloseFlags) {
 	require.NoError(e.rig, e.ep.Disconnect(how))
-	e.connection(dat.Disconnected)
+	e.connection(event.Disconnected)
 }
 
 // next waits for an event.
-func (r *rig) next(d *dat.Dispatcher) dat.Event {
+func (r *rig) next(d *evd.Dispatcher) event.Event {
 	if r.take != nil {
 		return r.take(d)
 	}
@@ -337,19 +341,19 @@ func (r *rig) next(d *dat.Dispatcher) dat.Event {
 
 // poll gets the next event by Dequeue, again and again without a pause: a device whose
 // consumers poll needs that.
-func (r *rig) poll(d *dat.Dispatcher) dat.Event {
+func (r *rig) poll(d *evd.Dispatcher) event.Event {
 	for end := time.Now().Add(patience); time.Now().Before(end); goruntime.Gosched() {
 		if ev, ok := r.dequeue(d); ok {
 			return ev
 		}
 	}
 	require.Fail(r, "no event came")
-	return dat.Event{}
+	return event.Event{}
 }
 
 // queued takes the events that are queued.
-func (r *rig) queued(d *dat.Dispatcher) []dat.Event {
-	buf := make([]dat.Event, 128)
+func (r *rig) queued(d *evd.Dispatcher) []event.Event {
+	buf := make([]event.Event, 128)
 	n, err := d.Dequeue(buf)
 	require.NoError(r, err)
 	require.Less(r, n, len(buf))
@@ -357,31 +361,31 @@ func (r *rig) queued(d *dat.Dispatcher) []dat.Event {
 }
 
 // only takes the one event that is queued.
-func (r *rig) only(d *dat.Dispatcher) dat.Event {
+func (r *rig) only(d *evd.Dispatcher) event.Event {
 	evs := r.queued(d)
 	require.Len(r, evs, 1)
 	return evs[0]
 }
 
 // dequeue takes an event if one is queued.
-func (r *rig) dequeue(d *dat.Dispatcher) (dat.Event, bool) {
-	var buf [1]dat.Event
+func (r *rig) dequeue(d *evd.Dispatcher) (event.Event, bool) {
+	var buf [1]event.Event
 	n, err := d.Dequeue(buf[:])
 	require.NoError(r, err)
 	return buf[0], n == 1
 }
 
 // none requires that no event is queued.
-func (r *rig) none(d *dat.Dispatcher) {
+func (r *rig) none(d *evd.Dispatcher) {
 	require.Empty(r, r.queued(d))
 }
 
 // done waits for a completion and requires its cookie, status and operation.
-func (e *end) done(d *dat.Dispatcher, cookie uint64, status dat.Status) dat.Event {
+func (e *end) done(d *evd.Dispatcher, cookie uint64, status hw.Status) event.Event {
 	ev := e.rig.next(d)
 	require.Equal(e.rig, cookie, ev.Cookie, "%v", ev)
 	require.Equal(e.rig, status, ev.Status, "%v", ev)
-	require.Same(e.rig, e.ep, dat.EndpointOf(ev))
+	require.Same(e.rig, e.ep, ep.Of(ev))
 	return ev
 }
 

@@ -7,6 +7,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
+	"godat/evd"
+	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 	dat "godat/runtime"
 	"godat/runtime/rpc"
 	"godat/runtime/stream"
@@ -24,20 +29,20 @@ func (s *stage) pair(cfg dat.ConnConfig) (ln *dat.Listener, here, there *dat.Con
 		require.NoError(s, err)
 		dialed <- c
 	}()
-	here, err = ln.Accept(dat.RequestOf(<-ln.Requests()), nil)
+	here, err = ln.Accept(ep.RequestOf(<-ln.Requests()), nil)
 	require.NoError(s, err)
 	return ln, here, <-dialed
 }
 
 // drain takes what comes to a channel, and gives buffers back.
-func (s *stage) drain(events <-chan dat.Event) {
+func (s *stage) drain(events <-chan event.Event) {
 	s.work.Go(func() {
 		for {
 			select {
 			case <-s.ctx.Done():
 				return
 			case ev := <-events:
-				if c := dat.ConnOf(ev); c != nil && ev.Op == dat.OpRecv {
+				if c := dat.ConnOf(ev); c != nil && ev.Op == hw.OpRecv {
 					c.Release(c.Message(ev))
 				}
 			}
@@ -66,26 +71,26 @@ var ofEvents = []day{
 		s.always(3*time.Second, func() { _, _ = s.other.Dial(s.ctx, ln.Addr(), dat.ConnConfig{Timeout: 10 * time.Second}) })
 	}},
 	{"the backlog overflows", `found the backlog of \d+ full|peers? waits? for this program to accept`, "are not taken|were refused", 0, func(s *stage) {
-		x, err := s.ia.NewDispatcher(dat.DispatcherConfig{QLen: 64})
+		x, err := s.ia.NewDispatcher(evd.Config{QLen: 64})
 		require.NoError(s, err)
-		psp, err := s.ia.NewPSP(dat.PSPConfig{Dispatcher: x, Backlog: 4})
+		psp, err := s.ia.NewPSP(ep.PSPConfig{Dispatcher: x, Backlog: 4})
 		require.NoError(s, err)
 		for range 12 {
 			s.always(time.Second, func() { _, _ = s.other.Dial(s.ctx, psp.Addr().String(), dat.ConnConfig{Timeout: 5 * time.Second}) })
 		}
 	}},
 	{"a queue of events is full", `no room is left|posts? (was|were) refused`, "are not taken", 0, func(s *stage) {
-		x, err := s.ia.NewDispatcher(dat.DispatcherConfig{QLen: 4, Mode: dat.ModeQueue, Streams: dat.StreamSoftware})
+		x, err := s.ia.NewDispatcher(evd.Config{QLen: 4, Mode: evd.ModeQueue, Streams: event.StreamSoftware})
 		require.NoError(s, err)
 		s.always(100*time.Millisecond, func() { _ = x.PostSoftware(1) })
 	}},
 	{"a callback is stuck", `this program's callback has not returned`, "", 0, func(s *stage) {
-		x, err := s.ia.NewDispatcher(dat.DispatcherConfig{QLen: 64, Mode: dat.ModeCallback, Streams: dat.StreamSoftware, Callback: func([]dat.Event) { <-s.ctx.Done() }})
+		x, err := s.ia.NewDispatcher(evd.Config{QLen: 64, Mode: evd.ModeCallback, Streams: event.StreamSoftware, Callback: func([]event.Event) { <-s.ctx.Done() }})
 		require.NoError(s, err)
 		s.always(time.Second, func() { _ = x.PostSoftware(1) })
 	}},
 	{"buffers are never given back, until there is none", `no receive is posted: this program keeps \d+ buffers`, "", 0, func(s *stage) {
-		ln, here, there := s.pair(dat.ConnConfig{Depth: 8, Attr: &dat.EndpointAttr{ReceiverNotReady: time.Hour}})
+		ln, here, there := s.pair(dat.ConnConfig{Depth: 8, Attr: &ep.Attr{ReceiverNotReady: time.Hour}})
 		s.drain(there.Events())
 		s.work.Go(func() {
 			for {
@@ -93,7 +98,7 @@ var ofEvents = []day{
 				case <-s.ctx.Done():
 					return
 				case ev := <-ln.Events():
-					if ev.Op == dat.OpRecv {
+					if ev.Op == hw.OpRecv {
 						here.Message(ev)
 					}
 				}
@@ -104,21 +109,21 @@ var ofEvents = []day{
 	{"a pool leaks", `this program takes buffers and gives too few back`, "", endless, func(s *stage) {
 		pz, err := s.ia.NewPZ()
 		require.NoError(s, err)
-		pool, err := pz.NewBufferPool(dat.BufferPoolConfig{Count: 4000, Size: 4096})
+		pool, err := pz.NewBufferPool(mem.BufferPoolConfig{Count: 4000, Size: 4096})
 		require.NoError(s, err)
 		s.always(500*time.Millisecond, func() { pool.Get() })
 	}},
 	{"a pool is empty", `calls? waits? for a buffer: this program holds all`, "", 0, func(s *stage) {
 		pz, err := s.ia.NewPZ()
 		require.NoError(s, err)
-		pool, err := pz.NewBufferPool(dat.BufferPoolConfig{Count: 8, Size: 4096})
+		pool, err := pz.NewBufferPool(mem.BufferPoolConfig{Count: 8, Size: 4096})
 		require.NoError(s, err)
 		s.always(500*time.Millisecond, func() { _, _ = pool.Wait(s.ctx) })
 	}},
 	{"registered memory leaks", `registered, more and more`, "", endless, func(s *stage) {
 		pz, err := s.ia.NewPZ()
 		require.NoError(s, err)
-		s.always(time.Second, func() { _, _ = pz.Alloc(4096, dat.LocalRead) })
+		s.always(time.Second, func() { _, _ = pz.Alloc(4096, hw.LocalRead) })
 	}},
 	{"handlers leak goroutines", `goroutines, more and more`, "", endless, func(s *stage) {
 		server := s.serve(s.ia, ":0", rpc.Config{}, 4, func(*rpc.Request) ([]byte, error) {
@@ -172,7 +177,7 @@ var ofEvents = []day{
 			go func() {
 				select {
 				case ev := <-ln.Requests():
-					_, _ = ln.Accept(dat.RequestOf(ev), nil)
+					_, _ = ln.Accept(ep.RequestOf(ev), nil)
 				case <-ctx.Done():
 				}
 			}()

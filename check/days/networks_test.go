@@ -11,7 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
 	"godat/hw/iwarp"
+	"godat/mem"
 	dat "godat/runtime"
 	"godat/runtime/rpc"
 )
@@ -35,7 +37,7 @@ func (s *stage) foreignHello(says string) {
 			case <-s.ctx.Done():
 				return
 			case ev := <-ln.Requests():
-				_ = dat.RequestOf(ev).Reject(append([]byte(says), 0, 0))
+				_ = ep.RequestOf(ev).Reject(append([]byte(says), 0, 0))
 			}
 		}
 	})
@@ -61,7 +63,7 @@ func (s *stage) accepts(ln *dat.Listener) {
 			case <-s.ctx.Done():
 				return
 			case ev := <-ln.Requests():
-				_, _ = ln.Accept(dat.RequestOf(ev), nil)
+				_, _ = ln.Accept(ep.RequestOf(ev), nil)
 			}
 		}
 	})
@@ -83,7 +85,7 @@ func (s *stage) dialsAndStays(ia *dat.IA, at string) {
 	s.always(time.Second, func() {
 		c, err := ia.Dial(s.ctx, at, dat.ConnConfig{Timeout: 3 * time.Second})
 		for err == nil {
-			var m *dat.Buffer
+			var m *mem.Buffer
 			if m, err = c.Receive(s.ctx); err == nil {
 				c.Release(m)
 			}

@@ -15,7 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/hw/iwarp"
 	"godat/hw/sim"
 	dat "godat/runtime"
@@ -79,7 +81,7 @@ var hooks = []hook{
 			if err != nil {
 				return err
 			}
-			if ev := <-c.Events(); ev.Number != dat.Established {
+			if ev := <-c.Events(); ev.Number != event.Established {
 				return errors.Join(ev.Err(), c.Close(), errors.New("it did not come up"))
 			}
 			return errors.Join(w.chat(c), c.Close())
@@ -92,7 +94,7 @@ var hooks = []hook{
 	}},
 	{name: "Ended of an accept", waits: true, make: func(w *world) (use, closing func() error) {
 		var ln *dat.Listener
-		ln = w.echo(dat.ConnConfig{Ended: func(c *dat.Conn, _ dat.Event) { w.act(c.Close, func() error { return ln.Close() }) }})
+		ln = w.echo(dat.ConnConfig{Ended: func(c *dat.Conn, _ event.Event) { w.act(c.Close, func() error { return ln.Close() }) }})
 		return func() error { return w.talk(ln.Addr(), dat.ConnConfig{}) }, ln.Close
 	}},
 	{name: "Established of a dial", waits: true, make: func(w *world) (use, closing func() error) {
@@ -102,7 +104,7 @@ var hooks = []hook{
 	}},
 	{name: "Ended of a dial", waits: true, make: func(w *world) (use, closing func() error) {
 		return func() error {
-			return w.talk(w.neighbor.Addr(), dat.ConnConfig{Ended: func(c *dat.Conn, _ dat.Event) { w.act(c.Close) }})
+			return w.talk(w.neighbor.Addr(), dat.ConnConfig{Ended: func(c *dat.Conn, _ event.Event) { w.act(c.Close) }})
 		}, func() error { return nil }
 	}},
 	{name: "rpc handler", make: func(w *world) (use, closing func() error) {
@@ -149,8 +151,8 @@ var hooks = []hook{
 	}},
 	{name: "a dispatcher's callback", waits: true, fatal: true, make: func(w *world) (use, closing func() error) {
 		called := make(chan struct{}, 100)
-		var d *dat.Dispatcher
-		d, err := w.ia.NewDispatcher(dat.DispatcherConfig{QLen: 16, Mode: dat.ModeCallback, Streams: dat.StreamSoftware, Callback: func([]dat.Event) {
+		var d *evd.Dispatcher
+		d, err := w.ia.NewDispatcher(evd.Config{QLen: 16, Mode: evd.ModeCallback, Streams: event.StreamSoftware, Callback: func([]event.Event) {
 			called <- struct{}{}
 			w.act(func() error { return d.Close() })
 		}})
@@ -173,14 +175,14 @@ var hooks = []hook{
 	}},
 	{name: "a CNO's agent", waits: true, fatal: true, make: func(w *world) (use, closing func() error) {
 		called := make(chan struct{}, 100)
-		var cno *dat.CNO
-		agent := func(*dat.Dispatcher) {
+		var cno *evd.CNO
+		agent := func(*evd.Dispatcher) {
 			called <- struct{}{}
 			w.act(func() error { return cno.Close() })
 		}
-		cno, err := w.ia.NewCNO(dat.CNOConfig{})
+		cno, err := w.ia.NewCNO(evd.CNOConfig{})
 		require.NoError(w.t, err)
-		d, err := w.ia.NewDispatcher(dat.DispatcherConfig{QLen: 16, Streams: dat.StreamSoftware, CNO: cno})
+		d, err := w.ia.NewDispatcher(evd.Config{QLen: 16, Streams: event.StreamSoftware, CNO: cno})
 		require.NoError(w.t, err)
 		return func() error {
 			if w.deed.name == "blocks" && len(called) > 0 {

@@ -16,6 +16,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
+	"godat/hw"
+	"godat/hw/event"
 	"godat/hw/iwarp"
 	dat "godat/runtime"
 	"godat/runtime/rpc"
@@ -199,11 +202,11 @@ func (w *world) echo(cfg dat.ConnConfig) *dat.Listener {
 	require.NoError(w.t, err)
 	w.spawn("requests", func() error {
 		for ev := range ln.Requests() {
-			if ev.Number == dat.Closed {
+			if ev.Number == event.Closed {
 				break
 			}
 			w.spawn("accept", func() error {
-				_, err := ln.Accept(dat.RequestOf(ev), nil)
+				_, err := ln.Accept(ep.RequestOf(ev), nil)
 				return err
 			})
 		}
@@ -216,11 +219,11 @@ func (w *world) echo(cfg dat.ConnConfig) *dat.Listener {
 		for ev := range ln.Events() {
 			c := dat.ConnOf(ev)
 			switch {
-			case ev.Number == dat.Closed:
+			case ev.Number == event.Closed:
 				return nil
 			case ev.Ended():
 				w.spawn("close", c.Close)
-			case ev.Op == dat.OpRecv:
+			case ev.Op == hw.OpRecv:
 				if b := c.Message(ev); b != nil {
 					_ = c.Send(b)
 				}
@@ -239,16 +242,16 @@ func (w *world) chat(c *dat.Conn) error {
 		return err
 	}
 	for {
-		var ev dat.Event
+		var ev event.Event
 		select {
 		case ev = <-c.Events():
 		case <-ctx.Done():
 			return errHangs
 		}
 		switch {
-		case ev.Number == dat.Closed || ev.Ended():
+		case ev.Number == event.Closed || ev.Ended():
 			return fmt.Errorf("the connection has ended: %w", ev.Err())
-		case ev.Op == dat.OpRecv:
+		case ev.Op == hw.OpRecv:
 			b := c.Message(ev)
 			defer c.Release(b)
 			if string(b.Bytes()) != "hello" {

@@ -9,20 +9,21 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"godat/hw"
 	dat "godat/runtime"
 )
 
 // harmless are what a newcomer may well do: it has no effect, and no error.
 var harmless = map[string]func(*desk) error{
 	"a region that is freed twice": func(d *desk) error {
-		r := d.region(8, dat.LocalRead)
+		r := d.region(8, hw.LocalRead)
 		return errors.Join(r.Free(), r.Free())
 	},
 	"a connection that is closed twice": func(d *desk) error { return errors.Join(d.client.Close(), d.client.Close()) },
 	"a listener that is closed twice":   func(d *desk) error { return errors.Join(d.ln.Close(), d.ln.Close()) },
 	"an adapter that is closed twice":   func(d *desk) error { return errors.Join(d.ia.Close(), d.ia.Close()) },
 	"a region that is never freed": func(d *desk) error {
-		d.region(1<<16, dat.LocalRead|dat.LocalWrite)
+		d.region(1<<16, hw.LocalRead|hw.LocalWrite)
 		return d.ia.Close()
 	},
 	"a Release of nil": func(d *desk) error {

@@ -11,7 +11,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
 	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -67,25 +70,25 @@ func (d *desk) listen(cfg dat.ConnConfig) {
 	require.NoError(d, err)
 	accepted := make(chan *dat.Conn, 1)
 	go func() {
-		c, err := d.ln.Accept(dat.RequestOf(<-d.ln.Requests()), nil)
+		c, err := d.ln.Accept(ep.RequestOf(<-d.ln.Requests()), nil)
 		assert.NoError(d, err)
 		accepted <- c
 	}()
 	d.client, err = d.ia.Dial(d.ctx, d.ln.Addr(), cfg)
 	require.NoError(d, err)
 	d.server = <-accepted
-	require.Equal(d, dat.Established, d.next(d.server.Events()).Number)
+	require.Equal(d, event.Established, d.next(d.server.Events()).Number)
 }
 
 // next is the next event of a channel.
-func (d *desk) next(events <-chan dat.Event) dat.Event {
+func (d *desk) next(events <-chan event.Event) event.Event {
 	d.Helper()
 	select {
 	case ev := <-events:
 		return ev
 	case <-d.ctx.Done():
 		require.FailNow(d, "no event")
-		return dat.Event{}
+		return event.Event{}
 	}
 }
 
@@ -108,7 +111,7 @@ func must[T any](v T, err error) T {
 }
 
 // region is memory of the client's zone.
-func (d *desk) region(size int, privileges dat.Privileges) *dat.LMR {
+func (d *desk) region(size int, privileges hw.Privileges) *mem.LMR {
 	d.Helper()
 	r, err := d.client.Alloc(size, privileges)
 	require.NoError(d, err)

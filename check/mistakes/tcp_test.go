@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/hw"
+	"godat/hw/event"
 	"godat/hw/iwarp"
 	dat "godat/runtime"
 	"godat/runtime/rpc"
@@ -18,43 +20,43 @@ import (
 
 // ofTCP are mistakes that only a provider with a real network has.
 var ofTCP = []mistake{
-	{"a dial to an HTTP server", "TCP is connected", "HTTP", dat.ErrTimeout, func(d *desk) error {
+	{"a dial to an HTTP server", "TCP is connected", "HTTP", hw.ErrTimeout, func(d *desk) error {
 		ctx, cancel := context.WithTimeout(d.ctx, 200*time.Millisecond)
 		defer cancel()
 		_, err := d.ia.Dial(ctx, d.httpServer(nil), dat.ConnConfig{})
 		return err
 	}},
-	{"a dial to a TLS server", "hung up", "TLS", dat.EventError(dat.NonPeerRejected), func(d *desk) error {
+	{"a dial to a TLS server", "hung up", "TLS", event.Error(event.NonPeerRejected), func(d *desk) error {
 		_, err := d.ia.Dial(d.ctx, d.httpServer(certificate(d)), dat.ConnConfig{})
 		return err
 	}},
-	{"a dial without TLS to a listener with TLS", "hung up", "TLS", dat.EventError(dat.NonPeerRejected), func(d *desk) error {
+	{"a dial without TLS to a listener with TLS", "hung up", "TLS", event.Error(event.NonPeerRejected), func(d *desk) error {
 		ln := must(d.overTLS().Listen(d.ctx, d.at, dat.ConnConfig{}))
 		_, err := d.ia.Dial(d.ctx, ln.Addr(), dat.ConnConfig{})
 		return err
 	}},
-	{"a dial with TLS to a listener without TLS", "connection reset", "TLS", dat.EventError(dat.NonPeerRejected), func(d *desk) error {
+	{"a dial with TLS to a listener without TLS", "connection reset", "TLS", event.Error(event.NonPeerRejected), func(d *desk) error {
 		_, err := d.overTLS().Dial(d.ctx, d.ln.Addr(), dat.ConnConfig{})
 		return err
 	}},
-	{"a server of rpc that is dialed by Conn", "a server of package rpc listens there", "rpc.Dial makes", dat.EventError(dat.PeerRejected), func(d *desk) error {
+	{"a server of rpc that is dialed by Conn", "a server of package rpc listens there", "rpc.Dial makes", event.Error(event.PeerRejected), func(d *desk) error {
 		s := must(rpc.Listen(d.ctx, d.ia, d.at, rpc.Config{}))
 		d.Cleanup(func() { _ = s.Close() })
 		_, err := d.ia.Dial(d.ctx, s.Addr(), dat.ConnConfig{})
 		return err
 	}},
-	{"a listener of stream that is dialed by Conn", "a listener of package stream listens there", "stream.Dialer makes", dat.EventError(dat.PeerRejected), func(d *desk) error {
+	{"a listener of stream that is dialed by Conn", "a listener of package stream listens there", "stream.Dialer makes", event.Error(event.PeerRejected), func(d *desk) error {
 		ln := must(stream.Listen(d.ctx, d.ia, d.at, stream.Config{}))
 		d.Cleanup(func() { _ = ln.Close() })
 		go func() { _, _ = ln.Accept() }()
 		_, err := d.ia.Dial(d.ctx, ln.Addr().String(), dat.ConnConfig{})
 		return err
 	}},
-	{"an address that is not this machine's", "192.0.2.7", "not one of this machine", dat.ErrInvalidAddress, func(d *desk) error {
+	{"an address that is not this machine's", "192.0.2.7", "not one of this machine", hw.ErrInvalidAddress, func(d *desk) error {
 		_, err := d.ia.Listen(d.ctx, "192.0.2.7:0", dat.ConnConfig{})
 		return err
 	}},
-	{"an rpc client of a Conn's listener", "did not answer", "has not accepted", dat.ErrTimeout, func(d *desk) error {
+	{"an rpc client of a Conn's listener", "did not answer", "has not accepted", hw.ErrTimeout, func(d *desk) error {
 		ctx, cancel := context.WithTimeout(d.ctx, 200*time.Millisecond)
 		defer cancel()
 		_, err := rpc.Dial(ctx, d.ia, d.ln.Addr(), rpc.Config{})

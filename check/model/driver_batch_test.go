@@ -2,9 +2,10 @@ package model_test
 
 import (
 	"godat/check/model"
+	"godat/ep"
 	"godat/evd"
 	"godat/hw"
-	dat "godat/runtime"
+	"godat/hw/event"
 )
 
 func init() {
@@ -18,7 +19,7 @@ func init() {
 		if err != nil {
 			return model.Result{}, err
 		}
-		return model.Result{Events: d.events([]dat.Event{ev})}, nil
+		return model.Result{Events: d.events([]event.Event{ev})}, nil
 	}
 	calls["os_release"] = func(d *driver, c model.Command) (model.Result, error) {
 		if s := pick(d.shots, 'o', c.On); s != nil {
@@ -35,12 +36,12 @@ var ops = map[string]hw.Op{
 }
 
 func (d *driver) batch(c model.Command) (model.Result, error) {
-	var dtos []dat.DTO
+	var dtos []ep.DTO
 	recvs := false
 	for _, op := range c.Batch() {
 		recvs = op.Op == "recv"
-		dto := dat.DTO{
-			Op: ops[op.Op], Flags: dat.Flags(op.Bits("flags", model.Flags)), Cookie: uint64(op.Int("cookie")), Segments: d.local(op),
+		dto := ep.DTO{
+			Op: ops[op.Op], Flags: hw.Flags(op.Bits("flags", model.Flags)), Cookie: uint64(op.Int("cookie")), Segments: d.local(op),
 			Remote: d.remote(op, "remote"), Immediate: uint32(op.Int("imm")),
 			Operand: uint64(op.Int("add")), Compare: uint64(op.Int("cmp")), OneShot: d.shot(op.Text("shot")),
 		}

@@ -8,8 +8,9 @@ import (
 	"time"
 
 	"godat/check/model"
+	"godat/evd"
 	"godat/hw"
-	dat "godat/runtime"
+	"godat/hw/event"
 )
 
 func init() {
@@ -26,12 +27,12 @@ func init() {
 type blocked struct {
 	cancel context.CancelFunc
 	done   chan struct{}
-	ev     dat.Event
+	ev     event.Event
 	nmore  int
 	err    error
 }
 
-func (b *blocked) wait(ctx context.Context, e *dat.Dispatcher, threshold int) {
+func (b *blocked) wait(ctx context.Context, e *evd.Dispatcher, threshold int) {
 	defer close(b.done)
 	b.ev, b.nmore, b.err = e.Wait(ctx, threshold)
 }
@@ -40,7 +41,7 @@ func (b *blocked) wait(ctx context.Context, e *dat.Dispatcher, threshold int) {
 func (b *blocked) result(d *driver) (model.Result, error) {
 	r := values("nmore", b.nmore)
 	if b.err == nil {
-		r.Events = d.events([]dat.Event{b.ev})
+		r.Events = d.events([]event.Event{b.ev})
 	}
 	return r, b.err
 }

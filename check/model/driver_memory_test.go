@@ -5,14 +5,14 @@ import (
 
 	"godat/check/model"
 	"godat/ep"
+	"godat/hw"
 	"godat/mem"
-	dat "godat/runtime"
 )
 
 func (d *driver) newRegion(c model.Command) (model.Result, error) {
 	m := &memory{}
 	d.regions = append(d.regions, m)
-	z, priv := pick(d.zones, 'z', c.Text("pz")), dat.Privileges(c.Bits("priv", model.Privileges))
+	z, priv := pick(d.zones, 'z', c.Text("pz")), hw.Privileges(c.Bits("priv", model.Privileges))
 	var err error
 	if c.Text("by") == "alloc" {
 		if m.lmr, err = z.Alloc(c.Int("size"), priv); err != nil {
@@ -51,7 +51,7 @@ func (d *driver) queryRegion(c model.Command) (model.Result, error) {
 }
 
 func (d *driver) newSRQ(c model.Command) (model.Result, error) {
-	attr := dat.SRQAttr{MaxRecvDTOs: c.Int("recvs"), MaxRecvIOV: c.Int("iov")}
+	attr := ep.SRQAttr{MaxRecvDTOs: c.Int("recvs"), MaxRecvIOV: c.Int("iov")}
 	q, err := d.ia.NewSRQ(pick(d.zones, 'z', c.Text("pz")), attr)
 	d.srqs = append(d.srqs, q)
 	if err != nil {
@@ -103,14 +103,14 @@ func (d *driver) queryWindow(c model.Command) (model.Result, error) {
 }
 
 func (d *driver) bind(c model.Command) (model.Result, error) {
-	to := mem.Binding{Privileges: dat.Privileges(c.Bits("priv", model.Privileges))}
+	to := mem.Binding{Privileges: hw.Privileges(c.Bits("priv", model.Privileges))}
 	var base uint64
 	for _, s := range c.Segments("local") {
 		m := d.at(s)
 		base = m.base
-		to.Segment = dat.Segment{Addr: m.base + uint64(s.Off), Len: uint32(s.Len), Context: m.context}
+		to.Segment = mem.Segment{Addr: m.base + uint64(s.Off), Len: uint32(s.Len), Context: m.context}
 	}
-	r, err := d.ep(c.On).PostBind(uint64(c.Int("cookie")), dat.Flags(c.Bits("flags", model.Flags)), pick(d.windows, 'w', c.Text("rmr")), to)
+	r, err := d.ep(c.On).PostBind(uint64(c.Int("cookie")), hw.Flags(c.Bits("flags", model.Flags)), pick(d.windows, 'w', c.Text("rmr")), to)
 	for i := range d.binds { // a later bind may get the context of one that failed
 		if err == nil && d.binds[i].context == r.Context {
 			d.binds[i].base = base
@@ -121,10 +121,10 @@ func (d *driver) bind(c model.Command) (model.Result, error) {
 }
 
 // through returns the remote segment for a piece of what a bind has named.
-func (d *driver) through(s model.Segment) dat.RemoteSegment {
+func (d *driver) through(s model.Segment) mem.RemoteSegment {
 	if s.Region >= len(d.binds) {
-		return dat.RemoteSegment{Len: uint32(s.Len)}
+		return mem.RemoteSegment{Len: uint32(s.Len)}
 	}
 	b := d.binds[s.Region]
-	return dat.RemoteSegment{Addr: b.base + uint64(s.Off), Len: uint32(s.Len), Context: b.context}
+	return mem.RemoteSegment{Addr: b.base + uint64(s.Off), Len: uint32(s.Len), Context: b.context}
 }

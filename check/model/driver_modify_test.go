@@ -6,14 +6,14 @@ import (
 
 	"godat/check/model"
 	"godat/ep"
-	dat "godat/runtime"
+	"godat/hw"
 )
 
 func init() { calls["modify"] = (*driver).modify }
 
 // attrValues returns the attributes that an endpoint was given. A device's longest
 // message may be more than an int of 32 bits holds.
-func attrValues(a *dat.EndpointAttr) model.Result {
+func attrValues(a *ep.Attr) model.Result {
 	return values("recvs", a.MaxRecvDTOs, "reqs", a.MaxRequestDTOs, "recviov", a.MaxRecvIOV, "reqiov", a.MaxRequestIOV,
 		"readiov", a.MaxReadIOV, "writeiov", a.MaxWriteIOV,
 		"maxmsg", int(min(a.MaxMessageSize, math.MaxInt)), "maxrdma", int(min(a.MaxRDMASize, math.MaxInt)), "readsin", a.MaxReadIn, "readsout", a.MaxReadOut)
@@ -22,7 +22,7 @@ func attrValues(a *dat.EndpointAttr) model.Result {
 // modify calls Modify with a mask of the fields that the command names.
 func (d *driver) modify(c model.Command) (model.Result, error) {
 	e := d.ep(c.On)
-	p := dat.EndpointParam{
+	p := ep.Param{
 		PZ: pick(d.zones, 'z', c.Text("pz")), Recv: d.evd(c.Text("recv")), Request: d.evd(c.Text("req")), Conn: d.evd(c.Text("conn")),
 		Attr: attrOf(c),
 	}
@@ -54,13 +54,13 @@ func worse[M ~uint32](mask M, bad bool) M {
 }
 
 // attrOf returns the attributes that a command asks for.
-func attrOf(c model.Command) dat.EndpointAttr {
-	attr := dat.EndpointAttr{
+func attrOf(c model.Command) ep.Attr {
+	attr := ep.Attr{
 		MaxRecvDTOs: c.Int("recvs"), MaxRequestDTOs: c.Int("reqs"), MaxRecvIOV: c.Int("recviov"), MaxRequestIOV: c.Int("reqiov"),
 		MaxReadIOV: c.Int("readiov"), MaxWriteIOV: c.Int("writeiov"),
 		MaxMessageSize: uint64(c.Int("maxmsg")), MaxRDMASize: uint64(c.Int("maxrdma")),
 		MaxReadIn: c.Int("readsin"), MaxReadOut: c.Int("readsout"),
-		RecvFlags: dat.Flags(c.Bits("recvflags", model.Flags)), RequestFlags: dat.Flags(c.Bits("reqflags", model.Flags)),
+		RecvFlags: hw.Flags(c.Bits("recvflags", model.Flags)), RequestFlags: hw.Flags(c.Bits("reqflags", model.Flags)),
 		ReceiverNotReady: time.Hour, DrainTimeout: -1,
 	}
 	if c.Text("rnr") == "fail" {

@@ -6,7 +6,8 @@ import (
 
 	"godat/check/model"
 	"godat/ep"
-	dat "godat/runtime"
+	"godat/hw"
+	"godat/hw/event"
 )
 
 func init() {
@@ -32,7 +33,7 @@ func init() {
 
 // connect makes the call of one of the three commands that connect.
 func (d *driver) connect(c model.Command) (model.Result, error) {
-	cfg := dat.ConnectConfig{Addr: d.ia.Attr().Address, Qual: 9999, Private: []byte(model.Private(c.Int("private")))}
+	cfg := ep.ConnectConfig{Addr: d.ia.Attr().Address, Qual: 9999, Private: []byte(model.Private(c.Int("private")))}
 	if c.Text("addr") == "nowhere" {
 		cfg.Addr = "nowhere"
 	}
@@ -64,7 +65,7 @@ func (d *driver) newRegionOf(c model.Command) (model.Result, error) {
 	m, of := &memory{}, pick(d.regions, 'm', c.Text("of"))
 	d.regions = append(d.regions, m)
 	var err error
-	m.lmr, err = pick(d.zones, 'z', c.Text("pz")).RegisterLMR(d.lmr(c.Text("of")), dat.Privileges(c.Bits("priv", model.Privileges)))
+	m.lmr, err = pick(d.zones, 'z', c.Text("pz")).RegisterLMR(d.lmr(c.Text("of")), hw.Privileges(c.Bits("priv", model.Privileges)))
 	if err != nil {
 		m.lmr = nil
 		return model.Result{}, err
@@ -77,7 +78,7 @@ func (d *driver) newRegionOf(c model.Command) (model.Result, error) {
 
 // dequeueAsync dequeues all asynchronous errors.
 func (d *driver) dequeueAsync(model.Command) (model.Result, error) {
-	buf := make([]dat.Event, 64)
+	buf := make([]event.Event, 64)
 	n, err := d.ia.Async().Dequeue(buf)
 	return model.Result{Events: d.events(buf[:n])}, err
 }

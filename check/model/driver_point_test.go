@@ -8,7 +8,6 @@ import (
 
 	"godat/check/model"
 	"godat/ep"
-	dat "godat/runtime"
 )
 
 func init() {
@@ -38,7 +37,7 @@ func (d *driver) point(name, kind string) io.Closer {
 	if s := pick(d.points, 's', name); s != nil && s.kind == kind {
 		return s.Closer
 	}
-	return map[string]io.Closer{"psp": (*dat.PSP)(nil), "rsp": (*dat.RSP)(nil), "csp": (*dat.CSP)(nil)}[kind]
+	return map[string]io.Closer{"psp": (*ep.PSP)(nil), "rsp": (*ep.RSP)(nil), "csp": (*ep.CSP)(nil)}[kind]
 }
 
 // made records a service point that was made, or nil if the call failed.
@@ -53,21 +52,21 @@ func (d *driver) made(c model.Command, s io.Closer, qual func() uint64, err erro
 }
 
 func (d *driver) newPSP(c model.Command) (model.Result, error) {
-	cfg := dat.PSPConfig{Qual: uint64(c.Int("qual")), Dispatcher: d.evd(c.Text("evd")), Backlog: c.Int("backlog")}
+	cfg := ep.PSPConfig{Qual: uint64(c.Int("qual")), Dispatcher: d.evd(c.Text("evd")), Backlog: c.Int("backlog")}
 	if c.Has("makes") {
-		cfg.Flags = dat.PSPProvider
+		cfg.Flags = ep.PSPProvider
 	}
 	s, err := d.ia.NewPSP(cfg)
 	return d.made(c, s, s.Qual, err)
 }
 
 func (d *driver) newRSP(c model.Command) (model.Result, error) {
-	s, err := d.ia.NewRSP(dat.RSPConfig{Qual: uint64(c.Int("qual")), Dispatcher: d.evd(c.Text("evd")), Endpoint: d.ep(c.Text("ep"))})
+	s, err := d.ia.NewRSP(ep.RSPConfig{Qual: uint64(c.Int("qual")), Dispatcher: d.evd(c.Text("evd")), Endpoint: d.ep(c.Text("ep"))})
 	return d.made(c, s, s.Qual, err)
 }
 
 func (d *driver) newCSP(c model.Command) (model.Result, error) {
-	s, err := d.ia.NewCSP(dat.CSPConfig{
+	s, err := d.ia.NewCSP(ep.CSPConfig{
 		Address: fmt.Sprintf(":%d", c.Int("qual")), Dispatcher: d.evd(c.Text("evd")), Backlog: c.Int("backlog"),
 	})
 	return d.made(c, s, func() uint64 { return portOf(s.Addr()) }, err)
@@ -77,28 +76,28 @@ func (d *driver) queryPoint(c model.Command) (model.Result, error) {
 	bad := c.Text("mask") == "bad"
 	s := pick(d.points, 's', c.On)
 	if s == nil {
-		_, err := (*dat.PSP)(nil).Query(ep.PSPFieldAll)
+		_, err := (*ep.PSP)(nil).Query(ep.PSPFieldAll)
 		return model.Result{}, err
 	}
 	switch s := s.Closer.(type) {
-	case *dat.RSP:
+	case *ep.RSP:
 		q, err := s.Query(worse(ep.RSPFieldAll, bad))
 		return values("qual", int(q.Qual), "evd", indexOf(d.evds, q.Dispatcher), "ep", indexOf(d.eps, q.Endpoint)), err
-	case *dat.CSP:
+	case *ep.CSP:
 		q, err := s.Query(worse(ep.CSPFieldAll, bad))
 		if err != nil {
 			return model.Result{}, err
 		}
 		return values("qual", int(portOf(q.Addr)), "evd", indexOf(d.evds, q.Dispatcher), "ep", -1), nil
 	default:
-		q, err := s.(*dat.PSP).Query(worse(ep.PSPFieldAll, bad))
+		q, err := s.(*ep.PSP).Query(worse(ep.PSPFieldAll, bad))
 		return values("qual", int(q.Qual), "evd", indexOf(d.evds, q.Dispatcher), "ep", -1, "makes", int(q.Flags)), err
 	}
 }
 
 // own names the endpoint that a service point made for a request, and returns its
 // attributes; nil if there is none.
-func (d *driver) own(cr *dat.CR) *map[string]int {
+func (d *driver) own(cr *ep.CR) *map[string]int {
 	q, err := cr.Query()
 	if err != nil || q.Endpoint == nil || d.names[q.Endpoint] != "" {
 		return nil

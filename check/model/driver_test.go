@@ -12,6 +12,7 @@ import (
 	"godat/ep"
 	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/mem"
 	dat "godat/runtime"
 )
@@ -20,24 +21,24 @@ import (
 // terms.
 type driver struct {
 	ia      *dat.IA
-	zones   []*dat.PZ
+	zones   []*mem.PZ
 	regions []*memory
-	evds    []*dat.Dispatcher
-	eps     []*dat.Endpoint
+	evds    []*evd.Dispatcher
+	eps     []*ep.Endpoint
 	points  []*point
-	cnos    []*dat.CNO
+	cnos    []*evd.CNO
 	windows []*mem.RMR
 	binds   []named
-	srqs    []*dat.SRQ
-	shots   []*dat.OneShot
-	blocked map[*dat.Dispatcher]*blocked
+	srqs    []*ep.SRQ
+	shots   []*evd.OneShot
+	blocked map[*evd.Dispatcher]*blocked
 	cr      func(name string) any
 	names   map[any]string // of endpoints and service points
 }
 
 // memory is a region, with what the driver must know of it after Free.
 type memory struct {
-	lmr     *dat.LMR
+	lmr     *mem.LMR
 	buf     []byte
 	base    uint64
 	context uint32
@@ -45,7 +46,7 @@ type memory struct {
 }
 
 func newDriver(ia *dat.IA, cr func(string) any) *driver {
-	return &driver{ia: ia, cr: cr, names: make(map[any]string), blocked: make(map[*dat.Dispatcher]*blocked)}
+	return &driver{ia: ia, cr: cr, names: make(map[any]string), blocked: make(map[*evd.Dispatcher]*blocked)}
 }
 
 // calls maps each command to its call.
@@ -119,11 +120,11 @@ func pick[T any](all []*T, kind byte, name string) *T {
 	return nil
 }
 
-func (d *driver) evd(name string) *dat.Dispatcher { return pick(d.evds, 'e', name) }
-func (d *driver) ep(name string) *dat.Endpoint    { return pick(d.eps, 'p', name) }
-func (d *driver) request(name string) *dat.CR     { cr, _ := d.cr(name).(*dat.CR); return cr }
+func (d *driver) evd(name string) *evd.Dispatcher { return pick(d.evds, 'e', name) }
+func (d *driver) ep(name string) *ep.Endpoint     { return pick(d.eps, 'p', name) }
+func (d *driver) request(name string) *ep.CR      { cr, _ := d.cr(name).(*ep.CR); return cr }
 
-func (d *driver) lmr(name string) *dat.LMR {
+func (d *driver) lmr(name string) *mem.LMR {
 	if m := pick(d.regions, 'm', name); m != nil {
 		return m.lmr
 	}
@@ -137,8 +138,8 @@ func (d *driver) newZone(model.Command) (model.Result, error) {
 }
 
 func (d *driver) newEVD(c model.Command) (model.Result, error) {
-	e, err := d.ia.NewDispatcher(dat.DispatcherConfig{
-		QLen: c.Int("qlen"), MaxLen: c.Int("max"), Streams: dat.Streams(c.Bits("streams", model.Streams)),
+	e, err := d.ia.NewDispatcher(evd.Config{
+		QLen: c.Int("qlen"), MaxLen: c.Int("max"), Streams: event.Streams(c.Bits("streams", model.Streams)),
 	})
 	d.evds = append(d.evds, e)
 	return model.Result{}, err
@@ -154,7 +155,7 @@ func (d *driver) queryEVD(c model.Command) (model.Result, error) {
 }
 
 func (d *driver) dequeue(c model.Command) (model.Result, error) {
-	buf := make([]dat.Event, c.Int("n"))
+	buf := make([]event.Event, c.Int("n"))
 	n, err := d.evd(c.On).Dequeue(buf)
 	return model.Result{Events: d.events(buf[:n])}, err
 }
@@ -171,20 +172,20 @@ func (d *driver) wait(c model.Command) (model.Result, error) {
 	ev, nmore, err := d.evd(c.On).Wait(past, c.Int("threshold"))
 	r := values("nmore", nmore)
 	if err == nil {
-		r.Events = d.events([]dat.Event{ev})
+		r.Events = d.events([]event.Event{ev})
 	}
 	return r, err
 }
 
 func (d *driver) newCNO(model.Command) (model.Result, error) {
-	n, err := d.ia.NewCNO(dat.CNOConfig{})
+	n, err := d.ia.NewCNO(evd.CNOConfig{})
 	d.cnos = append(d.cnos, n)
 	return model.Result{}, err
 }
 
 func (d *driver) waitCNO(c model.Command) (model.Result, error) {
 	hint, err := pick(d.cnos, 'n', c.On).Wait(past)
-	return values("hint", slices.IndexFunc(d.evds, func(e *dat.Dispatcher) bool { return e != nil && e == hint })), err
+	return values("hint", slices.IndexFunc(d.evds, func(e *evd.Dispatcher) bool { return e != nil && e == hint })), err
 }
 
 func (d *driver) modifyCNO(c model.Command) error {
@@ -192,7 +193,7 @@ func (d *driver) modifyCNO(c model.Command) error {
 }
 
 // events converts events to the model's terms.
-func (d *driver) events(evs []dat.Event) (all []model.Event) {
+func (d *driver) events(evs []event.Event) (all []model.Event) {
 	for _, ev := range evs {
 		e := model.Event{
 			Number: int(ev.Number), Source: d.names[ev.Source], Cookie: int(ev.Cookie),
@@ -206,7 +207,7 @@ func (d *driver) events(evs []dat.Event) (all []model.Event) {
 			e.Imm = int(context)
 			e.Flags |= model.Invalidated
 		}
-		if ev.Flags&dat.EventSolicited != 0 {
+		if ev.Flags&event.Solicited != 0 {
 			e.Flags |= model.Solicited
 		}
 		if c, ok := ev.Connection(); ok {
@@ -221,7 +222,7 @@ func (d *driver) events(evs []dat.Event) (all []model.Event) {
 		if rmr := ep.RMROf(ev); rmr != nil {
 			e.Private = d.names[rmr]
 		}
-		if cr := dat.RequestOf(ev); cr != nil {
+		if cr := ep.RequestOf(ev); cr != nil {
 			e.Handle, e.Attr = cr, d.own(cr)
 		}
 		all = append(all, e)
@@ -231,7 +232,7 @@ func (d *driver) events(evs []dat.Event) (all []model.Event) {
 
 func (d *driver) newEP(c model.Command) (model.Result, error) {
 	attr := attrOf(c)
-	e, err := d.ia.NewEndpoint(dat.EndpointConfig{
+	e, err := d.ia.NewEndpoint(ep.Config{
 		PZ: pick(d.zones, 'z', c.Text("pz")), Recv: d.evd(c.Text("recv")), Request: d.evd(c.Text("req")), Conn: d.evd(c.Text("conn")), Attr: &attr,
 		SRQ: pick(d.srqs, 'q', c.Text("srq")),
 	})
@@ -250,7 +251,7 @@ func (d *driver) status(c model.Command) (model.Result, error) {
 }
 
 func (d *driver) queryEP(c model.Command) (model.Result, error) {
-	mask := dat.EndpointFieldAll
+	mask := ep.FieldAll
 	if c.Text("mask") == "bad" {
 		mask = 1 << 31
 	}
@@ -284,15 +285,15 @@ func (d *driver) reject(c model.Command) error {
 }
 
 func (d *driver) disconnect(c model.Command) (model.Result, error) {
-	how := map[string]dat.CloseFlags{"": dat.Abrupt, "graceful": dat.Graceful, "bad": 7}[c.Text("how")]
+	how := map[string]ep.CloseFlags{"": ep.Abrupt, "graceful": ep.Graceful, "bad": 7}[c.Text("how")]
 	return model.Result{}, d.ep(c.On).Disconnect(how)
 }
 
 func (d *driver) post(c model.Command) (model.Result, error) {
-	e, cookie, flags := d.ep(c.On), uint64(c.Int("cookie")), dat.Flags(c.Bits("flags", model.Flags))
+	e, cookie, flags := d.ep(c.On), uint64(c.Int("cookie")), hw.Flags(c.Bits("flags", model.Flags))
 	local := d.local(c)
 	remote := d.remote(c, "remote")
-	var one dat.Segment
+	var one mem.Segment
 	if len(local) > 0 {
 		one = local[0]
 	}
@@ -330,23 +331,23 @@ func (d *driver) at(s model.Segment) memory {
 }
 
 // remote returns the remote segment of a command.
-func (d *driver) remote(c model.Command, key string) (remote dat.RemoteSegment) {
+func (d *driver) remote(c model.Command, key string) (remote mem.RemoteSegment) {
 	for _, s := range c.Segments(key) {
 		if s.Window {
 			remote = d.through(s)
 			continue
 		}
 		m := d.at(s)
-		remote = dat.RemoteSegment{Addr: m.base + uint64(s.Off), Len: uint32(s.Len), Context: m.remote}
+		remote = mem.RemoteSegment{Addr: m.base + uint64(s.Off), Len: uint32(s.Len), Context: m.remote}
 	}
 	return remote
 }
 
 // local returns the local segments of a post.
-func (d *driver) local(c model.Command) (all []dat.Segment) {
+func (d *driver) local(c model.Command) (all []mem.Segment) {
 	for _, s := range c.Segments("local") {
 		m := d.at(s)
-		all = append(all, dat.Segment{Addr: m.base + uint64(s.Off), Len: uint32(s.Len), Context: m.context})
+		all = append(all, mem.Segment{Addr: m.base + uint64(s.Off), Len: uint32(s.Len), Context: m.context})
 	}
 	return all
 }

@@ -12,7 +12,8 @@ import (
 	"godat/examples/blockstore/proto"
 	"godat/examples/nvmeof/host"
 	"godat/examples/nvmeof/nvme"
-	dat "godat/runtime"
+	"godat/hw"
+	"godat/mem"
 	"godat/runtime/rpc"
 	"godat/runtime/stream"
 )
@@ -87,7 +88,7 @@ func playCalls(ctx context.Context, a *actor) error {
 		return nil // a server may refuse
 	}
 	defer a.abandon(c.Close)
-	memory, err := c.PZ().Alloc(1<<20, dat.AllPrivileges)
+	memory, err := c.PZ().Alloc(1<<20, hw.AllPrivileges)
 	if err != nil {
 		return err
 	}
@@ -96,7 +97,7 @@ func playCalls(ctx context.Context, a *actor) error {
 		copy(memory.Bytes(), text(s.seed, n))
 		call := rpc.Call{Method: kvGet, Payload: fmt.Appendf(nil, "k%d", s.seed%8), Sink: memory.Remote(0, n)}
 		if s.seed&8 != 0 {
-			call.Method, call.Source, call.Sink = kvPut, call.Sink, dat.RemoteSegment{}
+			call.Method, call.Source, call.Sink = kvPut, call.Sink, mem.RemoteSegment{}
 		}
 		brief, cancel := context.WithCancel(ctx)
 		if !s.await {
@@ -165,17 +166,17 @@ func playDisk(ctx context.Context, a *actor) error {
 		p := data[:min(len(data), (s.size+4095)&^4095)]
 		at := int64(s.at) << 9 & (1<<20 - 1) &^ 4095
 		switch s.op {
-		case dat.OpSend:
+		case hw.OpSend:
 			_, err = d.WriteAt(p, at)
-		case dat.OpWrite:
+		case hw.OpWrite:
 			_, err = d.WriteStable(p, at)
-		case dat.OpRead:
+		case hw.OpRead:
 			_, err = d.ReadAt(p, at)
-		case dat.OpWriteImm:
+		case hw.OpWriteImm:
 			err = d.Compare(p, at)
-		case dat.OpFetchAdd:
+		case hw.OpFetchAdd:
 			err = d.WriteZeroes(ctx, at, int64(len(p)), s.seed&1 == 0)
-		case dat.OpCompareSwap:
+		case hw.OpCompareSwap:
 			err = d.Deallocate(ctx, nvme.Range{LBA: uint64(at >> 12), Blocks: uint32(len(p) >> 12)})
 		default:
 			r := nvmeRequest(asked{n: 2, seed: s.seed, size: s.size})

@@ -14,6 +14,7 @@ import (
 	"godat/examples/blockstore/client"
 	"godat/examples/blockstore/proto"
 	"godat/examples/nvmeof/host"
+	"godat/hw"
 	dat "godat/runtime"
 	"godat/runtime/rpc"
 	"godat/runtime/stream"
@@ -157,7 +158,7 @@ func checkValues(ctx context.Context, ia *dat.IA, addr string) error {
 
 func keepValues(ctx context.Context, c *rpc.Client) error {
 	const long = 20_000
-	memory, err := c.PZ().Alloc(2*long, dat.AllPrivileges)
+	memory, err := c.PZ().Alloc(2*long, hw.AllPrivileges)
 	if err != nil {
 		return err
 	}

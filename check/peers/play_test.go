@@ -10,7 +10,11 @@ import (
 	"sync"
 	"time"
 
+	"godat/ep"
+	"godat/hw"
+	"godat/hw/event"
 	"godat/hw/iwarp"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -94,9 +98,9 @@ type actor struct {
 	tcp    []net.Conn // what the adapter has dialed
 	conn   *dat.Conn
 	bytes  []byte
-	own    *dat.LMR          // of bytes
-	lent   *dat.LMR          // to the server
-	window dat.RemoteSegment // of the server
+	own    *mem.LMR          // of bytes
+	lent   *mem.LMR          // to the server
+	window mem.RemoteSegment // of the server
 	next   int               // in bytes: what is sent next
 	asked  int               // requests made
 
@@ -196,7 +200,7 @@ func (a *actor) connect(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	a.conn, err = a.ia.Dial(ctx, a.addr, dat.ConnConfig{
-		Depth: a.depth, Setup: a.setup, OwnReceives: true, Attr: &dat.EndpointAttr{MaxRequestDTOs: mostRequests},
+		Depth: a.depth, Setup: a.setup, OwnReceives: true, Attr: &ep.Attr{MaxRequestDTOs: mostRequests},
 	})
 	if err != nil {
 		return err
@@ -215,10 +219,10 @@ const mostRequests = 256
 
 func (a *actor) setup(c *dat.Conn) (private []byte, err error) {
 	a.bytes, a.next = make([]byte, a.need()), a.sources()
-	if a.own, err = c.Register(a.bytes, dat.LocalRead|dat.LocalWrite); err != nil {
+	if a.own, err = c.Register(a.bytes, hw.LocalRead|hw.LocalWrite); err != nil {
 		return nil, err
 	}
-	if a.lent, err = c.Register(slices.Concat(make([]byte, sinks), blocks()), dat.AllPrivileges|dat.RemoteAtomic); err != nil {
+	if a.lent, err = c.Register(slices.Concat(make([]byte, sinks), blocks()), hw.AllPrivileges|hw.RemoteAtomic); err != nil {
 		return nil, err
 	}
 	for i := range a.depth {
@@ -245,19 +249,19 @@ func (a *actor) setup(c *dat.Conn) (private []byte, err error) {
 
 // receive posts a receive.
 func (a *actor) receive(c *dat.Conn, i int) error {
-	return c.Endpoint.PostRecv(uint64(i), dat.Default, a.own.Segment(i*receive, receive))
+	return c.Endpoint.PostRecv(uint64(i), hw.Default, a.own.Segment(i*receive, receive))
 }
 
 // forServer is the memory that requests name.
-func (a *actor) forServer() dat.RemoteSegment { return a.lent.Remote(0, len(a.lent.Bytes())) }
+func (a *actor) forServer() mem.RemoteSegment { return a.lent.Remote(0, len(a.lent.Bytes())) }
 
 // hear takes events until the connection is closed.
 func (a *actor) hear() {
 	for ev := range a.conn.Events() {
-		if ev.Number == dat.Closed {
+		if ev.Number == event.Closed {
 			return
 		}
-		if ev.Number == dat.DTOCompletion && ev.Op == dat.OpRecv && ev.Status == dat.StatusSuccess {
+		if ev.Number == event.DTOCompletion && ev.Op == hw.OpRecv && ev.Status == hw.StatusSuccess {
 			i := int(ev.Cookie)
 			a.account(a.bytes[i*receive:][:ev.Length])
 			_ = a.receive(a.conn, i) // the connection may have ended
@@ -309,25 +313,25 @@ func (a *actor) step(s step) {
 	dtos := a.requests(s)
 	if n, err := a.conn.Endpoint.PostBatch(dtos); err != nil && n == 0 {
 		for i := range dtos {
-			dtos[i].Flags = dat.Default // those of the step may not go with its operation
+			dtos[i].Flags = hw.Default // those of the step may not go with its operation
 		}
 		_, _ = a.conn.Endpoint.PostBatch(dtos)
 	}
 }
 
 // requests are the requests of a step.
-func (a *actor) requests(s step) (dtos []dat.DTO) {
-	d := dat.DTO{Op: s.op, Flags: s.flags, Immediate: uint32(s.seed), Remote: a.target(s, s.size)}
+func (a *actor) requests(s step) (dtos []ep.DTO) {
+	d := ep.DTO{Op: s.op, Flags: s.flags, Immediate: uint32(s.seed), Remote: a.target(s, s.size)}
 	switch s.op {
-	case dat.OpSend, dat.OpSendInvalidate:
+	case hw.OpSend, hw.OpSendInvalidate:
 		message := contents(s, a.kind.request, asked{n: a.asked, seed: s.seed, size: s.size, memory: a.forServer()})
 		a.asked++
 		d.Segment = a.put(message)
 		d.Immediate = d.Remote.Context
 		a.owe(message, 2*s.count) // twice, as step may post them again
-	case dat.OpWrite, dat.OpWriteImm:
+	case hw.OpWrite, hw.OpWriteImm:
 		d.Segment = a.put(text(s.seed, s.size))
-	case dat.OpRead:
+	case hw.OpRead:
 		d.Segment = a.lent.Segment(0, s.size)
 	default: // atomics
 		d.Segment, d.Operand, d.Compare = a.lent.Segment(0, 8), uint64(s.seed), uint64(s.size)
@@ -340,8 +344,8 @@ func (a *actor) requests(s step) (dtos []dat.DTO) {
 }
 
 // target is n bytes of the server's memory, or of memory that is not the peer's to touch.
-func (a *actor) target(s step, n int) dat.RemoteSegment {
-	to := dat.RemoteSegment{Addr: a.window.Addr + uint64(s.at), Len: uint32(n), Context: a.window.Context}
+func (a *actor) target(s step, n int) mem.RemoteSegment {
+	to := mem.RemoteSegment{Addr: a.window.Addr + uint64(s.at), Len: uint32(n), Context: a.window.Context}
 	if s.stranger {
 		to.Addr += uint64(s.seed) << 12
 		to.Context ^= uint32(s.seed&3) << 8
@@ -350,7 +354,7 @@ func (a *actor) target(s step, n int) dat.RemoteSegment {
 }
 
 // put puts bytes into the peer's own memory.
-func (a *actor) put(b []byte) dat.Segment {
+func (a *actor) put(b []byte) mem.Segment {
 	at := a.next
 	copy(a.bytes[at:], b)
 	a.next += (len(b) + 7) &^ 7
@@ -365,13 +369,13 @@ func (a *actor) leave(ctx context.Context) {
 	case inOrder:
 		_ = a.conn.Shutdown(ctx) // the server may have ended it
 	case abruptly:
-		_ = a.conn.Endpoint.Disconnect(dat.Abrupt)
+		_ = a.conn.Endpoint.Disconnect(ep.Abrupt)
 	case vanishes:
 		a.errs.add(a.ia.Close())
 	case resets:
 		a.reset()
 	case halfWay:
-		_ = a.conn.Endpoint.Disconnect(dat.Graceful)
+		_ = a.conn.Endpoint.Disconnect(ep.Graceful)
 	case lastWords:
 		if n := len(a.steps); n > 0 {
 			a.step(a.steps[n-1])
@@ -383,9 +387,9 @@ func (a *actor) leave(ctx context.Context) {
 }
 
 // streamWindow is the ring that the server of streams gave.
-func streamWindow(private []byte) (dat.RemoteSegment, error) {
+func streamWindow(private []byte) (mem.RemoteSegment, error) {
 	if len(private) < streamHeader {
-		return dat.RemoteSegment{}, errors.New("no hello of package stream")
+		return mem.RemoteSegment{}, errors.New("no hello of package stream")
 	}
 	return ringOf(private[8:]), nil
 }

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	dat "godat/runtime"
+	"godat/hw"
 )
 
 // program is what peers do to a server. The peers play at the same time.
@@ -28,8 +28,8 @@ type peer struct {
 
 // step is a lot of equal operations that are posted together, or a wait.
 type step struct {
-	op       dat.Op
-	flags    dat.Flags
+	op       hw.Op
+	flags    hw.Flags
 	size     int
 	count    int
 	at       int // where in the peer's memory, or the server's
@@ -153,9 +153,9 @@ func (c *choices) peer(server int) (p peer) {
 	return p
 }
 
-var ops = [...]dat.Op{
-	dat.OpSend, dat.OpSend, dat.OpSend, dat.OpSendInvalidate, dat.OpWrite, dat.OpWrite, dat.OpWriteImm, dat.OpWriteImm,
-	dat.OpRead, dat.OpFetchAdd, dat.OpCompareSwap,
+var ops = [...]hw.Op{
+	hw.OpSend, hw.OpSend, hw.OpSend, hw.OpSendInvalidate, hw.OpWrite, hw.OpWrite, hw.OpWriteImm, hw.OpWriteImm,
+	hw.OpRead, hw.OpFetchAdd, hw.OpCompareSwap,
 }
 
 func (c *choices) step(message int) (s step) {
@@ -163,7 +163,7 @@ func (c *choices) step(message int) (s step) {
 		return step{await: true}
 	}
 	s.op = ops[c.below(len(ops))]
-	s.flags = dat.Flags(c.below(16)) // every set of them
+	s.flags = hw.Flags(c.below(16)) // every set of them
 	s.size = c.size(message)
 	s.at, s.seed, s.stranger = 8*c.below(256), uint8(c.below(256)), c.once(12)
 	if s.content = asClients; c.once(2) {

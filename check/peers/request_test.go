@@ -8,7 +8,7 @@ import (
 	"godat/examples/blockstore/block"
 	"godat/examples/blockstore/proto"
 	"godat/examples/nvmeof/nvme"
-	dat "godat/runtime"
+	"godat/mem"
 )
 
 // asked is what a request may depend on.
@@ -16,7 +16,7 @@ type asked struct {
 	n      int               // how many requests the peer has made before
 	seed   uint8             // chooses among requests
 	size   int               // of what the request carries, roughly
-	memory dat.RemoteSegment // the peer's, for the server's RDMA
+	memory mem.RemoteSegment // the peer's, for the server's RDMA
 }
 
 // text is n bytes that differ with the seed.
@@ -40,7 +40,7 @@ const (
 	kvShort     = 512
 )
 
-func callHello(seed uint8, _ dat.RemoteSegment) []byte {
+func callHello(seed uint8, _ mem.RemoteSegment) []byte {
 	b := binary.BigEndian.AppendUint16([]byte("DATC"), callVersion)
 	b = binary.BigEndian.AppendUint16(b, callSlots)
 	b = binary.BigEndian.AppendUint32(b, 2+uint32(seed)%64)
@@ -124,7 +124,7 @@ const (
 	streamRing    = 4 << 10
 )
 
-func streamHello(_ uint8, memory dat.RemoteSegment) []byte {
+func streamHello(_ uint8, memory mem.RemoteSegment) []byte {
 	b := append([]byte("DATS"), streamVersion, 0, 0, 0)
 	b = binary.LittleEndian.AppendUint64(b, memory.Addr)
 	b = binary.LittleEndian.AppendUint32(b, memory.Context)
@@ -134,8 +134,8 @@ func streamHello(_ uint8, memory dat.RemoteSegment) []byte {
 }
 
 // ringOf is the ring that a hello tells of.
-func ringOf(b []byte) dat.RemoteSegment {
-	return dat.RemoteSegment{Addr: binary.LittleEndian.Uint64(b), Context: binary.LittleEndian.Uint32(b[8:]), Len: binary.LittleEndian.Uint32(b[12:])}
+func ringOf(b []byte) mem.RemoteSegment {
+	return mem.RemoteSegment{Addr: binary.LittleEndian.Uint64(b), Context: binary.LittleEndian.Uint32(b[8:]), Len: binary.LittleEndian.Uint32(b[12:])}
 }
 
 // streamRequest is a message with bytes in it, as the first one would be, or with a flag.
@@ -161,7 +161,7 @@ const (
 // queueOf is the queue that a host of a seed connects: the admin queue more often than another.
 func queueOf(seed uint8) uint16 { return uint16(max(0, int(seed%4)-1)) }
 
-func nvmeHello(seed uint8, _ dat.RemoteSegment) []byte {
+func nvmeHello(seed uint8, _ mem.RemoteSegment) []byte {
 	return nvme.ConnectRequest{QueueID: queueOf(seed), RecvSize: 32, SendSize: 31, Controller: uint16(seed)}.Append(nil)
 }
 

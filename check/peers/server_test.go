@@ -17,6 +17,7 @@ import (
 
 	"godat/check/peers/observer"
 	"godat/examples/nvmeof/nvme"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -27,9 +28,9 @@ type kind struct {
 	args    func(dir string) []string
 	longest int // message that it takes, in bytes
 
-	hello   func(seed uint8, memory dat.RemoteSegment) []byte // private data; nil for none
+	hello   func(seed uint8, memory mem.RemoteSegment) []byte // private data; nil for none
 	request func(asked) []byte
-	window  func(private []byte) (dat.RemoteSegment, error) // its memory for a peer
+	window  func(private []byte) (mem.RemoteSegment, error) // its memory for a peer
 	client  func(ctx context.Context, a *actor) error       // plays a peer by the package of its clients; nil if there is none
 	check   func(ctx context.Context, ia *dat.IA, addr string) error
 }
@@ -53,7 +54,7 @@ var servers = [...]kind{
 	{
 		name: "connecho", pkg: "check/peers/connecho", longest: 4096,
 		args:    func(string) []string { return []string{"-provider", device, "-listen", anyPort} },
-		request: echoRequest, window: dat.ParseRemoteSegment, check: checkEcho,
+		request: echoRequest, window: mem.ParseRemoteSegment, check: checkEcho,
 	},
 	{
 		name: "streamecho", pkg: "check/peers/streamecho", longest: 256,

@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
+	"godat/hw/event"
 	"godat/hw/fault"
 	"godat/hw/sim"
-	dat "godat/runtime"
 	"godat/runtime/rpc"
 )
 
@@ -46,7 +46,7 @@ func TestAFailingProviderEndsTheRunWithAnErrorAndNoLeak(t *testing.T) {
 		fault.BreakConn:    {30, rpc.ErrEnded},
 		fault.LosePeer:     {20, rpc.ErrEnded},
 		fault.FailRegister: {4, hw.ErrInsufficientResources},
-		fault.FailNewQP:    {2, dat.EventError(dat.PeerRejected)}, // the server's queue pair: the server then has no room
+		fault.FailNewQP:    {2, event.Error(event.PeerRejected)}, // the server's queue pair: the server then has no room
 		fault.FailConnect:  {1, hw.ErrInsufficientResources},
 	} {
 		t.Run(kind.String(), func(t *testing.T) {

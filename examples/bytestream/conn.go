@@ -9,7 +9,11 @@ import (
 	"sync"
 	"time"
 
+	"godat/ep"
+	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -26,11 +30,11 @@ const (
 // their turn. Close may be called at any time.
 type Conn struct {
 	// Immutable.
-	events   *dat.Dispatcher
-	pz       *dat.PZ
-	slots    *dat.LMR // depth for receives, depth for sends
-	loan     *dat.LMR // what a Write lends; nil where the device can't
-	endpoint *dat.Endpoint
+	events   *evd.Dispatcher
+	pz       *mem.PZ
+	slots    *mem.LMR // depth for receives, depth for sends
+	loan     *mem.LMR // what a Write lends; nil where the device can't
+	endpoint *ep.Endpoint
 	watcher  hw.Watcher // nil: none
 	up, down chan struct{}
 	readable chan struct{} // of length 1, as the next two
@@ -73,21 +77,21 @@ func newConn(ia *dat.IA) (*Conn, error) {
 }
 
 func (c *Conn) make(ia *dat.IA) (err error) {
-	if c.events, err = ia.NewDispatcher(dat.DispatcherConfig{Mode: dat.ModeFunc, Func: c.hear}); err != nil {
+	if c.events, err = ia.NewDispatcher(evd.Config{Mode: evd.ModeFunc, Func: c.hear}); err != nil {
 		return err
 	}
 	if c.pz, err = ia.NewPZ(); err != nil {
 		return err
 	}
-	if c.slots, err = c.pz.Register(make([]byte, 2*depth*slotSize), dat.LocalRead|dat.LocalWrite); err != nil {
+	if c.slots, err = c.pz.Register(make([]byte, 2*depth*slotSize), hw.LocalRead|hw.LocalWrite); err != nil {
 		return err
 	}
-	if c.loan, err = c.pz.NewLoan(mostLent, dat.LocalRead); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+	if c.loan, err = c.pz.NewLoan(mostLent, hw.LocalRead); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return err
 	}
-	c.endpoint, err = ia.NewEndpoint(dat.EndpointConfig{
+	c.endpoint, err = ia.NewEndpoint(ep.Config{
 		PZ: c.pz, Recv: c.events, Request: c.events, Conn: c.events,
-		Attr: &dat.EndpointAttr{MaxRecvDTOs: depth, MaxRequestDTOs: depth, MaxRecvIOV: 1, MaxRequestIOV: 2},
+		Attr: &ep.Attr{MaxRecvDTOs: depth, MaxRequestDTOs: depth, MaxRecvIOV: 1, MaxRequestIOV: 2},
 	})
 	if err != nil {
 		return err
@@ -103,15 +107,15 @@ func (c *Conn) make(ia *dat.IA) (err error) {
 }
 
 // hear gets each event, from the goroutine that completes the operation, while it does.
-func (c *Conn) hear(ev dat.Event) {
+func (c *Conn) hear(ev event.Event) {
 	c.mu.Lock()
 	switch {
-	case ev.Number == dat.Established:
+	case ev.Number == event.Established:
 		c.allowed = max(c.allowed, depth)
 		close(c.up)
-	case ev.Number == dat.Closed:
+	case ev.Number == event.Closed:
 		c.end(net.ErrClosed)
-	case ev.Number != dat.DTOCompletion: // the connection's end
+	case ev.Number != event.DTOCompletion: // the connection's end
 		c.end(ev.Err())
 		if !c.ended {
 			c.ended = true
@@ -119,7 +123,7 @@ func (c *Conn) hear(ev dat.Event) {
 		}
 	case ev.Cookie&sendCookie != 0: // sends complete in their order
 		c.done++
-	case ev.Status == dat.StatusSuccess && ev.Length >= headerSize:
+	case ev.Status == hw.StatusSuccess && ev.Length >= headerSize:
 		c.arrive(ev.Cookie, uint64(ev.Length))
 	}
 	due, parked := c.due(), c.parked
@@ -223,7 +227,7 @@ func (c *Conn) post(may func() bool, p []byte, at int) (bool, error) {
 	c.told = granted
 	c.mu.Unlock()
 	memory := binary.BigEndian.AppendUint64(c.slot(slot)[:0], granted)
-	segments := make([]dat.Segment, 0, 2)
+	segments := make([]mem.Segment, 0, 2)
 	if at < 0 {
 		memory = append(memory, p...)
 	}
@@ -352,7 +356,7 @@ func (c *Conn) Close() error {
 		if c.watcher != nil {
 			c.watcher.Disturb()
 		}
-		if c.endpoint.Disconnect(dat.Graceful) == nil {
+		if c.endpoint.Disconnect(ep.Graceful) == nil {
 			select {
 			case <-c.down:
 			case <-time.After(5 * time.Second):
@@ -371,7 +375,7 @@ func (c *Conn) free() error {
 	if c.endpoint != nil {
 		errs = append(errs, c.endpoint.Close())
 	}
-	for _, region := range []*dat.LMR{c.loan, c.slots} {
+	for _, region := range []*mem.LMR{c.loan, c.slots} {
 		if region != nil {
 			errs = append(errs, region.Free())
 		}

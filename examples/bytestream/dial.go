@@ -6,6 +6,8 @@ import (
 	"net"
 	"strconv"
 
+	"godat/ep"
+	"godat/evd"
 	dat "godat/runtime"
 )
 
@@ -15,7 +17,7 @@ func Dial(ctx context.Context, ia *dat.IA, address string) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = c.endpoint.CommonConnect(address, dat.ConnectConfig{}); err == nil {
+	if err = c.endpoint.CommonConnect(address, ep.ConnectConfig{}); err == nil {
 		err = c.established(ctx)
 	}
 	if err != nil {
@@ -40,18 +42,18 @@ func (c *Conn) established(ctx context.Context) error {
 // Listener accepts streams.
 type Listener struct {
 	ia       *dat.IA
-	requests *dat.Dispatcher
-	psp      *dat.PSP
+	requests *evd.Dispatcher
+	psp      *ep.PSP
 }
 
 // Listen listens at that port of the adapter; 0 is one that the provider chooses.
 func Listen(ia *dat.IA, port uint64) (*Listener, error) {
 	l := &Listener{ia: ia}
 	var err error
-	if l.requests, err = ia.NewDispatcher(dat.DispatcherConfig{Mode: dat.ModeChannel, QLen: 1}); err != nil {
+	if l.requests, err = ia.NewDispatcher(evd.Config{Mode: evd.ModeChannel, QLen: 1}); err != nil {
 		return nil, err
 	}
-	if l.psp, err = ia.NewPSP(dat.PSPConfig{Qual: port, Dispatcher: l.requests}); err != nil {
+	if l.psp, err = ia.NewPSP(ep.PSPConfig{Qual: port, Dispatcher: l.requests}); err != nil {
 		return nil, errors.Join(err, l.requests.Close())
 	}
 	return l, nil
@@ -65,7 +67,7 @@ func (l *Listener) Addr() string {
 // Accept returns the next stream.
 func (l *Listener) Accept() (*Conn, error) {
 	for ev := range l.requests.C() {
-		cr := dat.RequestOf(ev)
+		cr := ep.RequestOf(ev)
 		if cr == nil {
 			continue
 		}

@@ -5,7 +5,7 @@
 //
 // Three things of the library make it short:
 //
-//   - DispatcherConfig.Func (ModeFunc): the goroutine that completes an operation calls
+//   - evd.Config.Func (ModeFunc): the goroutine that completes an operation calls
 //     [Conn.hear], which counts, and wakes who waits.
 //   - PZ.NewLoan: a Write of some length lends its argument to the device and copies nothing.
 //   - Endpoint.Watcher: over TCP a Read that waits reads the socket itself, and no goroutine has

@@ -20,6 +20,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
+	"godat/evd"
+	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -35,17 +40,17 @@ type end struct {
 	t                       *testing.T
 	ctx                     context.Context
 	ia                      *dat.IA
-	recv, req, conn, arrive *dat.Dispatcher
-	srq                     *dat.SRQ // nil: each endpoint has receives of its own
-	eps                     []*dat.Endpoint
-	mem                     *dat.LMR
+	recv, req, conn, arrive *evd.Dispatcher
+	srq                     *ep.SRQ // nil: each endpoint has receives of its own
+	eps                     []*ep.Endpoint
+	mem                     *mem.LMR
 	size                    int // bytes of a buffer of the region
-	ended                   map[*dat.Endpoint]bool
+	ended                   map[*ep.Endpoint]bool
 }
 
 // newEnd makes an end with n endpoints, and a region of buffers. An endpoint has depth
 // receives and requests at most.
-func newEnd(t *testing.T, device string, n, depth int, shared bool, size, buffers int, priv dat.Privileges) *end {
+func newEnd(t *testing.T, device string, n, depth int, shared bool, size, buffers int, priv hw.Privileges) *end {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), guestPatience)
 	t.Cleanup(cancel)
@@ -54,23 +59,23 @@ func newEnd(t *testing.T, device string, n, depth int, shared bool, size, buffer
 	t.Cleanup(func() { assert.NoError(t, ia.Close()) })
 	pz, err := ia.NewPZ()
 	require.NoError(t, err)
-	e := &end{t: t, ctx: ctx, ia: ia, size: size, ended: map[*dat.Endpoint]bool{}}
+	e := &end{t: t, ctx: ctx, ia: ia, size: size, ended: map[*ep.Endpoint]bool{}}
 	for _, d := range []struct {
-		to      **dat.Dispatcher
+		to      **evd.Dispatcher
 		qlen    int
-		streams dat.Streams
-	}{{&e.recv, n * depth, dat.StreamDTO}, {&e.req, n * depth, dat.StreamDTO}, {&e.conn, 4 * n, dat.StreamConnection}, {&e.arrive, n, dat.StreamCR}} {
-		*d.to, err = ia.NewDispatcher(dat.DispatcherConfig{QLen: d.qlen, Streams: d.streams})
+		streams event.Streams
+	}{{&e.recv, n * depth, event.StreamDTO}, {&e.req, n * depth, event.StreamDTO}, {&e.conn, 4 * n, event.StreamConnection}, {&e.arrive, n, event.StreamCR}} {
+		*d.to, err = ia.NewDispatcher(evd.Config{QLen: d.qlen, Streams: d.streams})
 		require.NoError(t, err)
 	}
 	if shared {
-		e.srq, err = ia.NewSRQ(pz, dat.SRQAttr{MaxRecvDTOs: n * depth, MaxRecvIOV: 1})
+		e.srq, err = ia.NewSRQ(pz, ep.SRQAttr{MaxRecvDTOs: n * depth, MaxRecvIOV: 1})
 		require.NoError(t, err)
 	}
 	for range n {
-		ep, err := ia.NewEndpoint(dat.EndpointConfig{
+		ep, err := ia.NewEndpoint(ep.Config{
 			PZ: pz, Recv: e.recv, Request: e.req, Conn: e.conn, SRQ: e.srq,
-			Attr: &dat.EndpointAttr{MaxRecvDTOs: depth, MaxRequestDTOs: depth, MaxRecvIOV: 1, MaxRequestIOV: 1},
+			Attr: &ep.Attr{MaxRecvDTOs: depth, MaxRequestDTOs: depth, MaxRecvIOV: 1, MaxRequestIOV: 1},
 		})
 		require.NoError(t, err)
 		e.eps = append(e.eps, ep)
@@ -81,12 +86,12 @@ func newEnd(t *testing.T, device string, n, depth int, shared bool, size, buffer
 }
 
 func (e *end) listen(qual uint64) {
-	psp, err := e.ia.NewPSP(dat.PSPConfig{Qual: qual, Dispatcher: e.arrive})
+	psp, err := e.ia.NewPSP(ep.PSPConfig{Qual: qual, Dispatcher: e.arrive})
 	require.NoError(e.t, err)
 	e.t.Cleanup(func() { assert.NoError(e.t, psp.Close()) })
 }
 
-func (e *end) next(d *dat.Dispatcher) dat.Event {
+func (e *end) next(d *evd.Dispatcher) event.Event {
 	e.t.Helper()
 	ev, _, err := d.Wait(e.ctx, 1)
 	require.NoError(e.t, err)
@@ -97,7 +102,7 @@ func (e *end) next(d *dat.Dispatcher) dat.Event {
 func (e *end) accept(choose func(private []byte) (ep int, answer []byte)) {
 	e.t.Helper()
 	for range e.eps {
-		cr := dat.RequestOf(e.next(e.arrive))
+		cr := ep.RequestOf(e.next(e.arrive))
 		p, err := cr.Query()
 		require.NoError(e.t, err)
 		i, answer := choose(p.Private)
@@ -108,28 +113,28 @@ func (e *end) accept(choose func(private []byte) (ep int, answer []byte)) {
 
 // connect connects each endpoint, with its private data, and returns what the server
 // answered.
-func (e *end) connect(qual uint64, private func(i int) []byte) map[*dat.Endpoint][]byte {
+func (e *end) connect(qual uint64, private func(i int) []byte) map[*ep.Endpoint][]byte {
 	e.t.Helper()
-	for i, ep := range e.eps {
-		require.NoError(e.t, ep.Connect(dat.ConnectConfig{Addr: guestAddress, Qual: qual, Private: private(i)}))
+	for i, endpoint := range e.eps {
+		require.NoError(e.t, endpoint.Connect(ep.ConnectConfig{Addr: guestAddress, Qual: qual, Private: private(i)}))
 	}
 	return e.established()
 }
 
 // established waits until all endpoints are connected, and returns what the server answered.
 // The peer may already end one connection while another is not up yet here.
-func (e *end) established() map[*dat.Endpoint][]byte {
+func (e *end) established() map[*ep.Endpoint][]byte {
 	e.t.Helper()
-	answers := map[*dat.Endpoint][]byte{}
+	answers := map[*ep.Endpoint][]byte{}
 	for len(answers) < len(e.eps) {
 		ev := e.next(e.conn)
-		ep := dat.EndpointOf(ev)
-		if ev.Number == dat.Disconnected {
+		ep := ep.Of(ev)
+		if ev.Number == event.Disconnected {
 			e.end(ep)
 			require.Contains(e.t, answers, ep, "a connection ended before it was up")
 			continue
 		}
-		require.Equal(e.t, dat.Established, ev.Number, "%v", ev.Err())
+		require.Equal(e.t, event.Established, ev.Number, "%v", ev.Err())
 		require.NotContains(e.t, answers, ep)
 		c, ok := ev.Connection()
 		require.True(e.t, ok)
@@ -147,8 +152,8 @@ func firstOf(private []byte, n int) []byte {
 // disconnect ends all connections in order; disconnected waits until the peer has.
 func (e *end) disconnect() {
 	e.t.Helper()
-	for _, ep := range e.eps {
-		require.NoError(e.t, ep.Disconnect(dat.Graceful))
+	for _, endpoint := range e.eps {
+		require.NoError(e.t, endpoint.Disconnect(ep.Graceful))
 	}
 	e.disconnected()
 }
@@ -163,11 +168,11 @@ func (e *end) disconnected() {
 func (e *end) oneEnds() {
 	e.t.Helper()
 	ev := e.next(e.conn)
-	require.Equal(e.t, dat.Disconnected, ev.Number, "%v", ev.Err())
-	e.end(dat.EndpointOf(ev))
+	require.Equal(e.t, event.Disconnected, ev.Number, "%v", ev.Err())
+	e.end(ep.Of(ev))
 }
 
-func (e *end) end(ep *dat.Endpoint) {
+func (e *end) end(ep *ep.Endpoint) {
 	e.t.Helper()
 	require.NotContains(e.t, e.ended, ep, "a connection ended twice")
 	e.ended[ep] = true
@@ -175,18 +180,18 @@ func (e *end) end(ep *dat.Endpoint) {
 
 // buffer is the memory of buffer i, and segment the same for posts.
 func (e *end) buffer(i int) []byte       { return e.mem.Bytes()[i*e.size:][:e.size] }
-func (e *end) segment(i int) dat.Segment { return e.mem.Segment(i*e.size, e.size) }
-func (e *end) postRecv(ep *dat.Endpoint, i int) {
+func (e *end) segment(i int) mem.Segment { return e.mem.Segment(i*e.size, e.size) }
+func (e *end) postRecv(ep *ep.Endpoint, i int) {
 	e.t.Helper()
 	if e.srq != nil {
 		require.NoError(e.t, e.srq.PostRecv(uint64(i), e.segment(i)))
 		return
 	}
-	require.NoError(e.t, ep.PostRecv(uint64(i), dat.Default, e.segment(i)))
+	require.NoError(e.t, ep.PostRecv(uint64(i), hw.Default, e.segment(i)))
 }
 
 // succeeded waits for a completion and checks it.
-func (e *end) succeeded(d *dat.Dispatcher, op dat.Op, length int) dat.Event {
+func (e *end) succeeded(d *evd.Dispatcher, op hw.Op, length int) event.Event {
 	e.t.Helper()
 	ev := e.next(d)
 	require.NoError(e.t, ev.Err())
@@ -338,7 +343,7 @@ func TestDtestcmConnectsManyTimesWithOurEnd(t *testing.T) {
 	for _, device := range ourDevices(t) {
 		t.Run("server "+device, func(t *testing.T) {
 			guestPort += 100
-			e := newEnd(t, device, dtestConns, 1, false, 8, 1, dat.LocalWrite)
+			e := newEnd(t, device, dtestConns, 1, false, 8, 1, hw.LocalWrite)
 			e.listen(uint64(guestPort))
 			asked := handOut(t, false)
 			c := start(t, "dtestcm", append(args(guestPort), "-h", guestAddress)...)
@@ -354,7 +359,7 @@ func TestDtestcmConnectsManyTimesWithOurEnd(t *testing.T) {
 		})
 		t.Run("client "+device, func(t *testing.T) {
 			guestPort += 100
-			e := newEnd(t, device, dtestConns, 1, false, 8, 1, dat.LocalWrite)
+			e := newEnd(t, device, dtestConns, 1, false, 8, 1, hw.LocalWrite)
 			s := start(t, "dtestcm", args(guestPort)...)
 			fetch(t, false)
 			for _, answer := range e.connect(uint64(guestPort), func(int) []byte { return pattern(1) }) {
@@ -380,7 +385,7 @@ func ping(b []byte, kind byte, ep, n int) {
 func srqEnd(t *testing.T, device string) *end {
 	t.Helper()
 	const half = srqConns * srqBurst
-	e := newEnd(t, device, srqConns, half, true, srqSize, 2*half, dat.LocalRead|dat.LocalWrite)
+	e := newEnd(t, device, srqConns, half, true, srqSize, 2*half, hw.LocalRead|hw.LocalWrite)
 	for i := range half {
 		e.postRecv(nil, i)
 	}
@@ -394,7 +399,7 @@ func (e *end) sendRound(kind byte, round int) {
 		for k := range srqBurst {
 			b := srqConns*srqBurst + i*srqBurst + k
 			ping(e.buffer(b), kind, i, round*srqBurst+k+1)
-			require.NoError(e.t, ep.PostSend(uint64(b), dat.Default, e.segment(b)))
+			require.NoError(e.t, ep.PostSend(uint64(b), hw.Default, e.segment(b)))
 		}
 	}
 }
@@ -402,7 +407,7 @@ func (e *end) sendRound(kind byte, round int) {
 func (e *end) sentRound() {
 	e.t.Helper()
 	for range srqConns * srqBurst {
-		e.succeeded(e.req, dat.OpSend, srqSize)
+		e.succeeded(e.req, hw.OpSend, srqSize)
 	}
 }
 
@@ -410,7 +415,7 @@ func (e *end) sentRound() {
 func (e *end) receiveRound(kind byte, last map[uint32]uint32) {
 	e.t.Helper()
 	for range srqConns * srqBurst {
-		i := int(e.succeeded(e.recv, dat.OpRecv, srqSize).Cookie)
+		i := int(e.succeeded(e.recv, hw.OpRecv, srqSize).Cookie)
 		b := e.buffer(i)
 		from, n := binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint32(b[8:])
 		require.Equal(e.t, kind, b[0])

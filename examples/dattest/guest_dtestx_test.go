@@ -13,7 +13,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	dat "godat/runtime"
+	"godat/ep"
+	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 )
 
 // What dtestx's memory is: buffers of one size, and receives from the fourth on. The peer
@@ -30,13 +33,13 @@ const (
 // dtestx is the other end of dtestx.
 type dtestx struct {
 	*end
-	ep   *dat.Endpoint
-	peer dat.RemoteSegment
+	ep   *ep.Endpoint
+	peer mem.RemoteSegment
 }
 
 func newDtestx(t *testing.T) *dtestx {
 	t.Helper()
-	x := &dtestx{end: newEnd(t, ours("ibv:"+os.Getenv("GODAT_GUEST_DEVICE")).device, 1, 10, false, xSize, xBuffers, dat.AllPrivileges|dat.RemoteAtomic)}
+	x := &dtestx{end: newEnd(t, ours("ibv:"+os.Getenv("GODAT_GUEST_DEVICE")).device, 1, 10, false, xSize, xBuffers, hw.AllPrivileges|hw.RemoteAtomic)}
 	x.ep = x.eps[0]
 	for i := xRecv; i < xReturn; i++ {
 		x.postRecv(x.ep, i)
@@ -51,12 +54,12 @@ func (x *dtestx) tell() {
 	binary.BigEndian.PutUint64(b, target.Addr)
 	binary.BigEndian.PutUint32(b[8:], target.Len)
 	binary.BigEndian.PutUint32(b[12:], target.Context)
-	require.NoError(x.t, x.ep.PostSend(1, dat.Default, x.mem.Segment(xSend*xSize, dat.RemoteSegmentSize)))
-	x.succeeded(x.req, dat.OpSend, dat.RemoteSegmentSize)
-	ev := x.succeeded(x.recv, dat.OpRecv, dat.RemoteSegmentSize)
+	require.NoError(x.t, x.ep.PostSend(1, hw.Default, x.mem.Segment(xSend*xSize, mem.RemoteSegmentSize)))
+	x.succeeded(x.req, hw.OpSend, mem.RemoteSegmentSize)
+	ev := x.succeeded(x.recv, hw.OpRecv, mem.RemoteSegmentSize)
 	require.EqualValues(x.t, xRecv, ev.Cookie)
 	b = x.buffer(xRecv)
-	x.peer = dat.RemoteSegment{Addr: binary.BigEndian.Uint64(b), Len: binary.BigEndian.Uint32(b[8:]), Context: binary.BigEndian.Uint32(b[12:])}
+	x.peer = mem.RemoteSegment{Addr: binary.BigEndian.Uint64(b), Len: binary.BigEndian.Uint32(b[8:]), Context: binary.BigEndian.Uint32(b[12:])}
 	require.EqualValues(x.t, xSize, x.peer.Len)
 }
 
@@ -65,11 +68,11 @@ func (x *dtestx) tell() {
 func (x *dtestx) immediate(text string, data uint32, theirText string, theirData uint32) {
 	x.t.Helper()
 	copy(x.buffer(xWrite), text+"\x00")
-	require.NoError(x.t, x.ep.PostRDMAWriteImmediate(2, dat.Default, bits.ReverseBytes32(data), x.peer, x.segment(xWrite)))
-	x.succeeded(x.req, dat.OpWriteImm, xSize)
-	ev := x.succeeded(x.recv, dat.OpRecvImm, xSize)
+	require.NoError(x.t, x.ep.PostRDMAWriteImmediate(2, hw.Default, bits.ReverseBytes32(data), x.peer, x.segment(xWrite)))
+	x.succeeded(x.req, hw.OpWriteImm, xSize)
+	ev := x.succeeded(x.recv, hw.OpRecvImm, xSize)
 	assert.EqualValues(x.t, xRecv+1, ev.Cookie)
-	assert.NotZero(x.t, ev.Flags&dat.EventHasImm)
+	assert.NotZero(x.t, ev.Flags&event.HasImm)
 	assert.Equal(x.t, bits.ReverseBytes32(theirData), ev.Key)
 	assert.True(x.t, strings.HasPrefix(string(x.buffer(xTarget)), theirText+"\x00"), "%q", x.buffer(xTarget))
 }
@@ -86,29 +89,29 @@ func (x *dtestx) becomes(want uint64) {
 func (x *dtestx) shows(want uint64) {
 	x.t.Helper()
 	require.Eventually(x.t, func() bool {
-		require.NoError(x.t, x.ep.PostRDMARead(3, dat.Default, x.at(), x.into()))
-		x.succeeded(x.req, dat.OpRead, 8)
+		require.NoError(x.t, x.ep.PostRDMARead(3, hw.Default, x.at(), x.into()))
+		x.succeeded(x.req, hw.OpRead, 8)
 		return x.word(xReturn) == want
 	}, guestPatience, 10*time.Millisecond, "%#x", want)
 }
 
-func (x *dtestx) at() dat.RemoteSegment {
-	return dat.RemoteSegment{Addr: x.peer.Addr, Len: 8, Context: x.peer.Context}
+func (x *dtestx) at() mem.RemoteSegment {
+	return mem.RemoteSegment{Addr: x.peer.Addr, Len: 8, Context: x.peer.Context}
 }
-func (x *dtestx) into() dat.Segment { return x.mem.Segment(xReturn*xSize, 8) }
+func (x *dtestx) into() mem.Segment { return x.mem.Segment(xReturn*xSize, 8) }
 func (x *dtestx) set(v uint64)      { binary.NativeEndian.PutUint64(x.buffer(xTarget), v) }
 
 func (x *dtestx) compareSwap(compare, swap, old uint64) {
 	x.t.Helper()
-	require.NoError(x.t, x.ep.PostCompareSwap(4, dat.Default, compare, swap, x.at(), x.into()))
-	x.succeeded(x.req, dat.OpCompareSwap, 8)
+	require.NoError(x.t, x.ep.PostCompareSwap(4, hw.Default, compare, swap, x.at(), x.into()))
+	x.succeeded(x.req, hw.OpCompareSwap, 8)
 	assert.Equal(x.t, old, x.word(xReturn))
 }
 
 func (x *dtestx) fetchAdd(add, old uint64) {
 	x.t.Helper()
-	require.NoError(x.t, x.ep.PostFetchAdd(5, dat.Default, add, x.at(), x.into()))
-	x.succeeded(x.req, dat.OpFetchAdd, 8)
+	require.NoError(x.t, x.ep.PostFetchAdd(5, hw.Default, add, x.at(), x.into()))
+	x.succeeded(x.req, hw.OpFetchAdd, 8)
 	assert.Equal(x.t, old, x.word(xReturn))
 }
 

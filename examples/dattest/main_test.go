@@ -17,6 +17,7 @@ import (
 	"godat/examples/dattest/control"
 	"godat/examples/dattest/wire"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/hw/sim"
 	dat "godat/runtime"
 )
@@ -113,7 +114,7 @@ func TestEveryFunctionalAreaPasses(t *testing.T) {
 
 func TestACaseThatFailsSaysSo(t *testing.T) {
 	out, err := test(t, "-T F -D missing -f endpoint")
-	require.ErrorIs(t, err, dat.ErrProviderNotFound)
+	require.ErrorIs(t, err, hw.ErrProviderNotFound)
 	assert.Equal(t, 3, strings.Count(out, "Result: FAIL\n"))
 	assert.NotContains(t, out, "Result: PASS")
 }
@@ -234,7 +235,7 @@ func TestAServerOutlivesMalformedClients(t *testing.T) {
 
 func TestAClientWithoutAServerFails(t *testing.T) {
 	_, err := test(t, "-T T -D loop -s loop -n 99 client SR server SR")
-	require.ErrorIs(t, err, dat.EventError(dat.NonPeerRejected))
+	require.ErrorIs(t, err, event.Error(event.NonPeerRejected))
 	_, err = test(t, "-T Q -s nowhere")
-	require.ErrorIs(t, err, dat.EventError(dat.Unreachable))
+	require.ErrorIs(t, err, event.Error(event.Unreachable))
 }

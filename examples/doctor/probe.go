@@ -9,6 +9,9 @@ import (
 	"sync"
 	"time"
 
+	"godat/ep"
+	"godat/hw"
+	"godat/hw/event"
 	_ "godat/hw/ibv" // beside the providers that every program has
 	dat "godat/runtime"
 )
@@ -31,7 +34,7 @@ func probe(ctx context.Context, provider, address string) line {
 	}
 	took, err := overProvider(ctx, provider, address)
 	switch {
-	case errors.Is(err, dat.ErrProviderNotFound): // no failure of the machine's
+	case errors.Is(err, hw.ErrProviderNotFound): // no failure of the machine's
 		l.State, l.Says, l.Do = note, err.Error(), "nothing, if no program shall run on devices"
 	case err != nil:
 		l.State, l.Says, l.Do = bad, err.Error(), "mend what lines above name; let the firewall pass the packets; run doctor --serve on the other host"
@@ -92,17 +95,17 @@ func answer(ln *dat.Listener, done *sync.WaitGroup, out io.Writer) {
 	for {
 		select {
 		case ev := <-ln.Requests():
-			if r := dat.RequestOf(ev); r != nil {
+			if r := ep.RequestOf(ev); r != nil {
 				_, _ = ln.Accept(r, nil) // an error concerns that client alone
 			}
 		case ev := <-ln.Events():
 			switch c := dat.ConnOf(ev); {
-			case ev.Number == dat.Closed:
+			case ev.Number == event.Closed:
 				return
 			case ev.Ended():
 				fmt.Fprintln(out, c, "has ended")
 				_ = c.Close()
-			case ev.Op == dat.OpRecv:
+			case ev.Op == hw.OpRecv:
 				_ = c.Send(c.Message(ev)) // an error concerns c alone
 			}
 		}

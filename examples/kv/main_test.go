@@ -18,6 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"godat/hw"
+	"godat/mem"
 	dat "godat/runtime"
 	"godat/runtime/rpc"
 )
@@ -104,7 +106,7 @@ func TestAClientGetsWhatAnotherHasPut(t *testing.T) {
 			_, err = command(t, ia, addr, "put", "k", string(make([]byte, longest+1)))
 			require.ErrorContains(t, err, "neither a put nor a get")
 			_, err = command(t, ia, addr, "get", strings.Repeat("k", 4097))
-			require.ErrorIs(t, err, dat.ErrLength)
+			require.ErrorIs(t, err, hw.ErrLength)
 			for _, args := range [][]string{nil, {"get"}, {"put", "k"}, {"delete", "k"}, {"get", "k", "v"}} {
 				_, err = command(t, ia, addr, args...)
 				require.ErrorIs(t, err, errUsage, "%q", args)
@@ -145,7 +147,7 @@ func TestAClientThatBreaksTheProtocolHarmsNoOther(t *testing.T) {
 			for _, call := range []rpc.Call{
 				{},
 				{Method: 3},
-				{Method: put, Source: dat.RemoteSegment{Len: longest + 1}},
+				{Method: put, Source: mem.RemoteSegment{Len: longest + 1}},
 				{Method: get, Payload: []byte("k")}, // without a sink
 			} {
 				_, err = c.Call(t.Context(), call, nil)
@@ -154,8 +156,8 @@ func TestAClientThatBreaksTheProtocolHarmsNoOther(t *testing.T) {
 			}
 			// Memory that is not there breaks the connection, and leaves the key as it is.
 			for _, call := range []rpc.Call{
-				{Method: put, Payload: []byte("k"), Source: dat.RemoteSegment{Addr: 1, Len: 1000, Context: 1}},
-				{Method: get, Payload: []byte("k"), Sink: dat.RemoteSegment{Addr: 1, Len: longest, Context: 1}},
+				{Method: put, Payload: []byte("k"), Source: mem.RemoteSegment{Addr: 1, Len: 1000, Context: 1}},
+				{Method: get, Payload: []byte("k"), Sink: mem.RemoteSegment{Addr: 1, Len: longest, Context: 1}},
 			} {
 				_, err = c.Call(t.Context(), call, nil)
 				require.ErrorIs(t, err, rpc.ErrEnded)

@@ -9,7 +9,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
 	"godat/examples/provider"
+	"godat/hw"
+	"godat/hw/event"
 	"godat/hw/hwtest"
 	dat "godat/runtime"
 )
@@ -23,7 +26,7 @@ func TestWhatTheProviderLeavesOutIsNotSupported(t *testing.T) {
 	require.NoError(t, err)
 	pz, err := ia.NewPZ()
 	require.NoError(t, err)
-	_, err = ia.NewSRQ(pz, dat.SRQAttr{MaxRecvDTOs: 1, MaxRecvIOV: 1})
+	_, err = ia.NewSRQ(pz, ep.SRQAttr{MaxRecvDTOs: 1, MaxRecvIOV: 1})
 	assert.ErrorIs(t, err, errors.ErrUnsupported)
 	_, err = pz.NewRMR()
 	assert.ErrorIs(t, err, errors.ErrUnsupported)
@@ -38,12 +41,12 @@ func Example() {
 	for client != nil {
 		select {
 		case ev := <-ln.Requests():
-			_, _ = ln.Accept(dat.RequestOf(ev), nil)
+			_, _ = ln.Accept(ep.RequestOf(ev), nil)
 		case ev := <-ln.Events():
 			switch c := dat.ConnOf(ev); {
-			case ev.Number == dat.Established && c == client:
+			case ev.Number == event.Established && c == client:
 				_ = c.SendBytes([]byte("hello"))
-			case ev.Op == dat.OpRecv && ev.Number.Completion():
+			case ev.Op == hw.OpRecv && ev.Number.Completion():
 				fmt.Printf("%s\n", c.Message(ev).Bytes())
 				client = nil
 			}

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 
+	"godat/ep"
+	"godat/hw"
+	"godat/hw/event"
 	dat "godat/runtime"
 )
 
@@ -25,18 +28,18 @@ func run(ctx context.Context) (answer string, err error) {
 	for err == nil {
 		select { // all connections, of servers and clients, in one loop
 		case ev := <-ln.Requests():
-			_, _ = ln.Accept(dat.RequestOf(ev), nil) // an error concerns that client alone
+			_, _ = ln.Accept(ep.RequestOf(ev), nil) // an error concerns that client alone
 		case ev := <-ln.Events():
 			switch c := dat.ConnOf(ev); {
 			case ev.Ended() && (c == client || c == nil): // c is nil when the listener has been closed elsewhere
 				return "", ev.Err()
 			case ev.Ended(): // the others go on
 				fmt.Println(c, "has ended:", ev.Err(), c.Close())
-			case ev.Number == dat.Established && c == client:
+			case ev.Number == event.Established && c == client:
 				err = c.SendBytes([]byte("hello"))
-			case ev.Op == dat.OpRecv && c == client:
+			case ev.Op == hw.OpRecv && c == client:
 				return fmt.Sprintf("%q", c.Message(ev).Bytes()), ln.Shutdown(ctx)
-			case ev.Op == dat.OpRecv: // the server answers from the buffer it came in
+			case ev.Op == hw.OpRecv: // the server answers from the buffer it came in
 				_ = c.Send(c.Message(ev)) // an error concerns c alone: log it, and go on
 			}
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	dat "godat/runtime"
+	"godat/hw"
 )
 
 func TestEndsThatDoNotAgreeSaySo(t *testing.T) {
@@ -108,7 +108,7 @@ func TestEndsThatDoNotAgreeSaySo(t *testing.T) {
 }
 
 func TestAKeyThatChangesIsAnotherQueuePair(t *testing.T) {
-	one := keys{pair: dat.PairAddr{QPN: 0x12, PSN: 0x34}, gid: true}
+	one := keys{pair: hw.PairAddr{QPN: 0x12, PSN: 0x34}, gid: true}
 	for name, change := range map[string]func(*keys){
 		"number": func(k *keys) { k.pair.QPN++ }, "PSN": func(k *keys) { k.pair.PSN++ }, "key": func(k *keys) { k.memory.Context++ },
 	} {
@@ -134,7 +134,7 @@ func TestAKeyThatChangesIsAnotherQueuePair(t *testing.T) {
 func TestAStrangerOnTheServersPortIsSentAway(t *testing.T) {
 	for name, c := range map[string]struct{ test, word, says string }{
 		"of HTTP":        {"send_bw", "GET / HTTP/1.1\r\nHost: x\r\n\r\n", "the peer's version is"},
-		"of pingpong":    {"write_bw", string(putPairs([]dat.PairAddr{{QPN: 3}}, 1)), "the peer's version is"},
+		"of pingpong":    {"write_bw", string(putPairs([]hw.PairAddr{{QPN: 3}}, 1)), "the peer's version is"},
 		"of perftest":    {"pingpong", version + strings.Repeat("\x00", pairText), "not ibv_rc_pingpong's or ibv_srq_pingpong's kin"},
 		"that says less": {"send_bw", "x", "which is not how a client of send_bw begins"},
 	} {

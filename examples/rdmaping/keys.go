@@ -11,7 +11,8 @@ import (
 	"strings"
 	"time"
 
-	dat "godat/runtime"
+	"godat/hw"
+	"godat/mem"
 )
 
 // What the two ends of a test of perftest exchange, in this order: their versions; the cycle
@@ -29,9 +30,9 @@ const (
 
 // keys are what a peer needs to reach this end's memory.
 type keys struct {
-	pair   dat.PairAddr
+	pair   hw.PairAddr
 	reads  int // reads that the end takes at a time
-	memory dat.RemoteSegment
+	memory mem.RemoteSegment
 	gid    bool // the GID belongs to the text
 }
 
@@ -135,9 +136,9 @@ func parseKeys(text []byte, gid bool) (k keys, err error) {
 			return k, fmt.Errorf("%w: %q in %q", errKeys, f, text)
 		}
 	}
-	k.pair = dat.PairAddr{LID: uint16(numbers[0]), QPN: uint32(numbers[2]), PSN: uint32(numbers[3])}
+	k.pair = hw.PairAddr{LID: uint16(numbers[0]), QPN: uint32(numbers[2]), PSN: uint32(numbers[3])}
 	k.reads = int(numbers[1])
-	k.memory = dat.RemoteSegment{Context: uint32(numbers[4]), Addr: numbers[5]}
+	k.memory = mem.RemoteSegment{Context: uint32(numbers[4]), Addr: numbers[5]}
 	if gid {
 		for i := range k.pair.GID {
 			k.pair.GID[i] = byte(numbers[6+i])

@@ -23,6 +23,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"godat/examples/internal/usage"
+	"godat/hw"
 	dat "godat/runtime"
 )
 
@@ -95,7 +96,7 @@ func run(ctx context.Context, o *options, out io.Writer, ready func(address stri
 func pairs(ia *dat.IA) error {
 	p, err := ia.NewPaired(dat.ConnConfig{Depth: 1})
 	switch {
-	case errors.Is(err, dat.ErrModelNotSupported):
+	case errors.Is(err, hw.ErrModelNotSupported):
 		return fmt.Errorf("%w: its peers connect by the connection manager, as examples/rping and examples/dattest do", err)
 	case err != nil:
 		return err

@@ -7,6 +7,9 @@ import (
 	"io"
 	"time"
 
+	"godat/ep"
+	"godat/hw"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -36,7 +39,7 @@ type perf struct {
 type link struct {
 	waiting *dat.Pairing
 	c       *dat.Conn
-	region  *dat.LMR
+	region  *mem.LMR
 	own     keys
 	peer    keys
 	told    bool // peer has been told
@@ -262,15 +265,15 @@ func (t *perf) prepare(ia *dat.IA) error {
 	l := &link{}
 	cfg := dat.ConnConfig{
 		Depth: mostBatch, Message: 64,
-		Attr: &dat.EndpointAttr{MaxReadIn: t.o.Reads, MaxReadOut: t.o.Reads, ReceiverNotReady: notReady},
+		Attr: &ep.Attr{MaxReadIn: t.o.Reads, MaxReadOut: t.o.Reads, ReceiverNotReady: notReady},
 	}
 	if t.o.sends() {
 		cfg.Depth, cfg.Message = t.batch(), t.o.Size
 	}
 	cfg.Setup = func(c *dat.Conn) (_ []byte, err error) {
-		privileges := dat.AllPrivileges
+		privileges := hw.AllPrivileges
 		if t.o.atomic() {
-			privileges |= dat.RemoteAtomic
+			privileges |= hw.RemoteAtomic
 		}
 		l.region, err = c.Alloc(t.half+t.apart(), privileges)
 		return nil, err

@@ -12,6 +12,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"godat/ep"
+	"godat/hw"
 	dat "godat/runtime"
 )
 
@@ -29,16 +31,16 @@ const (
 
 var done = []byte("done\x00")
 
-func gidText(a dat.PairAddr) string { return netip.AddrFrom16(a.GID).Unmap().String() }
+func gidText(a hw.PairAddr) string { return netip.AddrFrom16(a.GID).Unmap().String() }
 
 // mapped reports whether an address is of IPv4.
-func mapped(a dat.PairAddr) bool { return netip.AddrFrom16(a.GID).Is4In6() }
+func mapped(a hw.PairAddr) bool { return netip.AddrFrom16(a.GID).Is4In6() }
 
 // putPairs encodes addresses, and zeros up to total of them.
-func putPairs(all []dat.PairAddr, total int) []byte {
+func putPairs(all []hw.PairAddr, total int) []byte {
 	var b []byte
 	for i := range total {
-		var a dat.PairAddr
+		var a hw.PairAddr
 		if i < len(all) {
 			a = all[i]
 		}
@@ -49,8 +51,8 @@ func putPairs(all []dat.PairAddr, total int) []byte {
 }
 
 // parsePairs reads addresses.
-func parsePairs(b []byte, n int) ([]dat.PairAddr, error) {
-	all := make([]dat.PairAddr, n)
+func parsePairs(b []byte, n int) ([]hw.PairAddr, error) {
+	all := make([]hw.PairAddr, n)
 	for i := range all {
 		text := b[i*pairText:][:pairText]
 		if err := all[i].UnmarshalText(bytes.TrimSuffix(text, []byte{0})); err != nil {
@@ -93,9 +95,9 @@ func (g *game) connect(ctx context.Context, ia *dat.IA, s *session, out io.Write
 	if g.o.Test == "srq_pingpong" {
 		n, total = g.o.Pairs, mostPairs
 	}
-	cfg := dat.ConnConfig{Depth: 4, Message: g.o.Size, Attr: &dat.EndpointAttr{MaxReadIn: 1, MaxReadOut: 1, ReceiverNotReady: notReady}}
+	cfg := dat.ConnConfig{Depth: 4, Message: g.o.Size, Attr: &ep.Attr{MaxReadIn: 1, MaxReadOut: 1, ReceiverNotReady: notReady}}
 	waiting := make([]*dat.Pairing, n)
-	own := make([]dat.PairAddr, n)
+	own := make([]hw.PairAddr, n)
 	for i := range waiting {
 		p, err := ia.NewPaired(cfg)
 		if err != nil {
@@ -138,7 +140,7 @@ func (g *game) connect(ctx context.Context, ia *dat.IA, s *session, out io.Write
 
 // given is what the text of an address says of this end. On InfiniBand ibv_rc_pingpong without -g
 // takes a peer's GID for the wish to use a GID of its own, of which it then has none.
-func (o *options) given(local dat.PairAddr) dat.PairAddr {
+func (o *options) given(local hw.PairAddr) hw.PairAddr {
 	if local.LID != 0 && !o.GID {
 		local.GID = [16]byte{}
 	}
@@ -146,11 +148,11 @@ func (o *options) given(local dat.PairAddr) dat.PairAddr {
 }
 
 // pair connects to a peer, with packets of mtu bytes at most.
-func (o *options) pair(ctx context.Context, p *dat.Pairing, peer dat.PairAddr, mtu int, out io.Writer) (*dat.Conn, error) {
+func (o *options) pair(ctx context.Context, p *dat.Pairing, peer hw.PairAddr, mtu int, out io.Writer) (*dat.Conn, error) {
 	own := p.Local()
 	for _, a := range [...]struct {
 		name string
-		dat.PairAddr
+		hw.PairAddr
 	}{{"local", own}, {"remote", peer}} {
 		fmt.Fprintf(out, "  %-6s address: LID 0x%04x, QPN 0x%06x, PSN 0x%06x, GID %s\n", a.name, a.LID, a.QPN, a.PSN, gidText(a.PairAddr))
 	}

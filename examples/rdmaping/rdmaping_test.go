@@ -16,6 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"godat/hw"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -185,14 +187,14 @@ func TestAProviderThatCannotPairSaysSoBeforeAPeerComes(t *testing.T) {
 }
 
 func TestAnAddressHasTheTextOfTheCProgram(t *testing.T) {
-	a := dat.PairAddr{LID: 0x12, QPN: 0x345, PSN: 0xabcdef, GID: netip.MustParseAddr("::ffff:10.0.2.15").As16(), MTU: 1024}
-	b := putPairs([]dat.PairAddr{a}, 2)
+	a := hw.PairAddr{LID: 0x12, QPN: 0x345, PSN: 0xabcdef, GID: netip.MustParseAddr("::ffff:10.0.2.15").As16(), MTU: 1024}
+	b := putPairs([]hw.PairAddr{a}, 2)
 	assert.Equal(t, "0012:000345:abcdef:00000000000000000000ffff0a00020f\x00"+
 		"0000:000000:000000:00000000000000000000000000000000\x00", string(b))
 	got, err := parsePairs(b, 1)
 	require.NoError(t, err)
 	a.MTU = 0
-	assert.Equal(t, []dat.PairAddr{a}, got)
+	assert.Equal(t, []hw.PairAddr{a}, got)
 	b[4] = ' '
 	_, err = parsePairs(b, 1)
 	require.ErrorContains(t, err, "not ibv_rc_pingpong's")
@@ -200,8 +202,8 @@ func TestAnAddressHasTheTextOfTheCProgram(t *testing.T) {
 
 func TestKeysHaveTheTextOfTheCProgram(t *testing.T) {
 	k := keys{
-		pair:  dat.PairAddr{LID: 0x12, QPN: 0x345, PSN: 0xabcdef},
-		reads: 16, memory: dat.RemoteSegment{Context: 0x1234567, Addr: 0x7fff00001000},
+		pair:  hw.PairAddr{LID: 0x12, QPN: 0x345, PSN: 0xabcdef},
+		reads: 16, memory: mem.RemoteSegment{Context: 0x1234567, Addr: 0x7fff00001000},
 	}
 	const head = "0012:0010:000345:abcdef:01234567:00007fff00001000:"
 	const gid = "00:00:00:00:00:00:00:00:00:00:ff:ff:0a:00:02:0f:"
@@ -224,16 +226,16 @@ func TestKeysHaveTheTextOfTheCProgram(t *testing.T) {
 }
 
 func TestAPeerWithoutTheRightGIDIsToldWhatToGive(t *testing.T) {
-	own := dat.PairAddr{GID: netip.MustParseAddr("::ffff:10.0.2.15").As16()}
-	require.ErrorContains(t, refuses(dat.PairAddr{}, own), "-g INDEX, of a GID like 10.0.2.15")
-	require.ErrorContains(t, refuses(dat.PairAddr{GID: netip.MustParseAddr("fe80::1").As16()}, own), "not of the same IP version")
+	own := hw.PairAddr{GID: netip.MustParseAddr("::ffff:10.0.2.15").As16()}
+	require.ErrorContains(t, refuses(hw.PairAddr{}, own), "-g INDEX, of a GID like 10.0.2.15")
+	require.ErrorContains(t, refuses(hw.PairAddr{GID: netip.MustParseAddr("fe80::1").As16()}, own), "not of the same IP version")
 	require.NoError(t, refuses(own, own))
-	infiniband := dat.PairAddr{LID: 3, GID: netip.MustParseAddr("fe80::1").As16()}
-	require.NoError(t, refuses(dat.PairAddr{LID: 4}, infiniband), "InfiniBand needs no GID")
+	infiniband := hw.PairAddr{LID: 3, GID: netip.MustParseAddr("fe80::1").As16()}
+	require.NoError(t, refuses(hw.PairAddr{LID: 4}, infiniband), "InfiniBand needs no GID")
 }
 
 func TestOnInfiniBandAGIDIsGivenOnRequestAlone(t *testing.T) {
-	infiniband := dat.PairAddr{LID: 3, QPN: 4, PSN: 5, GID: netip.MustParseAddr("fe80::1").As16(), MTU: 4096}
+	infiniband := hw.PairAddr{LID: 3, QPN: 4, PSN: 5, GID: netip.MustParseAddr("fe80::1").As16(), MTU: 4096}
 	ethernet := infiniband
 	ethernet.LID = 0
 	for _, asked := range []bool{false, true} {

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"time"
 
-	dat "godat/runtime"
+	"godat/hw"
 )
 
 // session is the TCP connection over which the two programs exchange values. The client
@@ -193,7 +193,7 @@ func (s *session) named(err error) error {
 }
 
 // refuses returns what the program has to say against a peer's address, before the device does.
-func refuses(peer, own dat.PairAddr) error {
+func refuses(peer, own hw.PairAddr) error {
 	switch {
 	case peer.GID == [16]byte{} && (peer.LID == 0 || own.LID == 0):
 		return errors.New("the peer gave no GID, which Ethernet needs: start ibv_rc_pingpong with -g INDEX, of a GID like " + gidText(own))

@@ -9,6 +9,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"godat/ep"
+	"godat/hw"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -34,26 +37,26 @@ func (t *perf) play(ctx context.Context, size int) error {
 }
 
 // request is the test's request of messages of a size.
-func (t *perf) request(l *link, size int) dat.DTO {
-	one := dat.DTO{Segment: l.region.Segment(t.apart(), size), Remote: l.peer.memory}
+func (t *perf) request(l *link, size int) ep.DTO {
+	one := ep.DTO{Segment: l.region.Segment(t.apart(), size), Remote: l.peer.memory}
 	one.Remote.Len = uint32(size) // which perftest does not say
 	verb, _, _ := strings.Cut(t.o.Test, "_")
 	switch verb {
 	case "send":
-		one.Op, one.Remote = dat.OpSend, dat.RemoteSegment{}
+		one.Op, one.Remote = hw.OpSend, mem.RemoteSegment{}
 	case "write":
-		one.Op = dat.OpWrite
+		one.Op = hw.OpWrite
 	case "read":
-		one.Op = dat.OpRead
+		one.Op = hw.OpRead
 	case "atomic":
-		one.Op, one.Operand = dat.OpFetchAdd, 1
+		one.Op, one.Operand = hw.OpFetchAdd, 1
 	}
 	return one
 }
 
 // stream makes all requests of a connection, a batch at a time.
 func (t *perf) stream(ctx context.Context, l *link, size int) error {
-	batch := make([]dat.DTO, t.batch())
+	batch := make([]ep.DTO, t.batch())
 	for i := range batch {
 		batch[i] = t.request(l, size)
 	}
@@ -69,7 +72,7 @@ func (t *perf) stream(ctx context.Context, l *link, size int) error {
 
 // why adds to the error of a request why the connection ended, if it did.
 func (l *link) why(ctx context.Context, failed error) error {
-	if errors.Is(failed, dat.StatusRemoteAccess.Err()) {
+	if errors.Is(failed, hw.StatusRemoteAccess.Err()) {
 		failed = fmt.Errorf("the peer's memory is not for this request: give both ends the same test and size (-s or -a) (%w)", failed)
 	}
 	ctx, cancel := context.WithTimeout(ctx, endTime)

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	dat "godat/runtime"
+	"godat/mem"
 )
 
 // advertSize is the length of every message. The client's messages are adverts; what the
@@ -16,7 +16,7 @@ import (
 //	+---------------+-------+-------+
 const advertSize = 16
 
-func putAdvert(b []byte, r dat.RemoteSegment) {
+func putAdvert(b []byte, r mem.RemoteSegment) {
 	binary.BigEndian.PutUint64(b, r.Addr)
 	binary.BigEndian.PutUint32(b[8:], r.Context)
 	binary.BigEndian.PutUint32(b[12:], r.Len)
@@ -30,11 +30,11 @@ func checkSize(b []byte) error {
 }
 
 // parseAdvert reads an advert of a buffer of at most most bytes.
-func parseAdvert(b []byte, most int) (dat.RemoteSegment, error) {
+func parseAdvert(b []byte, most int) (mem.RemoteSegment, error) {
 	if err := checkSize(b); err != nil {
-		return dat.RemoteSegment{}, err
+		return mem.RemoteSegment{}, err
 	}
-	r := dat.RemoteSegment{
+	r := mem.RemoteSegment{
 		Addr: binary.BigEndian.Uint64(b), Context: binary.BigEndian.Uint32(b[8:]), Len: binary.BigEndian.Uint32(b[12:]),
 	}
 	if r.Len == 0 || int64(r.Len) > int64(most) {

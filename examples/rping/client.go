@@ -8,6 +8,8 @@ import (
 	"io"
 	"time"
 
+	"godat/hw"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -21,11 +23,11 @@ func ping(ctx context.Context, ia *dat.IA, o *options, out io.Writer) (err error
 		return err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	source, err := c.Alloc(o.Size, dat.LocalRead|dat.RemoteRead)
+	source, err := c.Alloc(o.Size, hw.LocalRead|hw.RemoteRead)
 	if err != nil {
 		return err
 	}
-	sink, err := c.Alloc(o.Size, dat.LocalWrite|dat.RemoteWrite)
+	sink, err := c.Alloc(o.Size, hw.LocalWrite|hw.RemoteWrite)
 	if err != nil {
 		return err
 	}
@@ -33,7 +35,7 @@ func ping(ctx context.Context, ia *dat.IA, o *options, out io.Writer) (err error
 		text := source.Bytes()
 		fill(text, i)
 		clear(sink.Bytes())
-		for _, m := range []*dat.LMR{source, sink} { // the server reads source, and then writes sink
+		for _, m := range []*mem.LMR{source, sink} { // the server reads source, and then writes sink
 			if err := advertise(ctx, c, m.Remote(0, o.Size)); err != nil {
 				return fmt.Errorf("ping %d: %w", i, err)
 			}
@@ -55,7 +57,7 @@ func dial(ctx context.Context, ia *dat.IA, o *options) (*dat.Conn, error) {
 }
 
 // advertise sends an advert, and waits for the message that answers it.
-func advertise(ctx context.Context, c *dat.Conn, r dat.RemoteSegment) error {
+func advertise(ctx context.Context, c *dat.Conn, r mem.RemoteSegment) error {
 	var advert [advertSize]byte
 	putAdvert(advert[:], r)
 	if err := c.SendBytes(advert[:]); err != nil {

@@ -23,6 +23,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"godat/ep"
 	"godat/examples/internal/usage"
 	dat "godat/runtime"
 )
@@ -46,7 +47,7 @@ func (o *options) address() string { return net.JoinHostPort(o.Addr, strconv.For
 // connConfig configures both ends of a connection. They make one RDMA read at a time, as the C program
 // does. An answer may come before the completion of the send that it answers, so there
 // is room for more than the one message that is under way.
-var connConfig = dat.ConnConfig{Depth: 4, Message: advertSize, Attr: &dat.EndpointAttr{MaxReadIn: 1, MaxReadOut: 1}, Apart: true}
+var connConfig = dat.ConnConfig{Depth: 4, Message: advertSize, Attr: &ep.Attr{MaxReadIn: 1, MaxReadOut: 1}, Apart: true}
 
 // The sizes of a ping. The smallest has room for the text that a ping begins with.
 const (

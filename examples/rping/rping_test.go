@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -61,7 +62,7 @@ func TestAPingTooLongForTheServerEndsBoth(t *testing.T) {
 
 func TestAnAdvertIsEncodedAsInTheCProgram(t *testing.T) {
 	b := make([]byte, advertSize)
-	r := dat.RemoteSegment{Addr: 0x0102030405060708, Context: 0x090a0b0c, Len: 0x0d0e}
+	r := mem.RemoteSegment{Addr: 0x0102030405060708, Context: 0x090a0b0c, Len: 0x0d0e}
 	putAdvert(b, r)
 	assert.Equal(t, []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0, 0, 13, 14}, b)
 	got, err := parseAdvert(b, 1<<16)

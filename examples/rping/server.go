@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io"
 
+	"godat/ep"
+	"godat/hw"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -22,7 +25,7 @@ func serve(ctx context.Context, ia *dat.IA, o *options, out io.Writer, ready fun
 	}
 	select {
 	case ev := <-ln.Requests():
-		c, err := ln.Accept(dat.RequestOf(ev), nil)
+		c, err := ln.Accept(ep.RequestOf(ev), nil)
 		if err != nil {
 			return err
 		}
@@ -34,7 +37,7 @@ func serve(ctx context.Context, ia *dat.IA, o *options, out io.Writer, ready fun
 
 // answer answers pings until the client disconnects.
 func answer(ctx context.Context, c *dat.Conn, o *options, out io.Writer) error {
-	buf, err := c.Alloc(o.Size, dat.LocalRead|dat.LocalWrite)
+	buf, err := c.Alloc(o.Size, hw.LocalRead|hw.LocalWrite)
 	if err != nil {
 		return err
 	}
@@ -46,7 +49,7 @@ func answer(ctx context.Context, c *dat.Conn, o *options, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		n, err := move(ctx, c, dat.OpRead, source, buf, o.Size)
+		n, err := move(ctx, c, hw.OpRead, source, buf, o.Size)
 		if err != nil {
 			return err
 		}
@@ -57,7 +60,7 @@ func answer(ctx context.Context, c *dat.Conn, o *options, out io.Writer) error {
 		if err != nil {
 			return fmt.Errorf("in the middle of a ping: %w", err)
 		}
-		if _, err := move(ctx, c, dat.OpWrite, sink, buf, n); err != nil {
+		if _, err := move(ctx, c, hw.OpWrite, sink, buf, n); err != nil {
 			return err
 		}
 	}
@@ -65,13 +68,13 @@ func answer(ctx context.Context, c *dat.Conn, o *options, out io.Writer) error {
 
 // move reads or writes at most n bytes of the memory that an advert names, answers the
 // advert in its own buffer, and returns how many bytes it were.
-func move(ctx context.Context, c *dat.Conn, op dat.Op, advert *dat.Buffer, buf *dat.LMR, n int) (int, error) {
+func move(ctx context.Context, c *dat.Conn, op hw.Op, advert *mem.Buffer, buf *mem.LMR, n int) (int, error) {
 	r, err := parseAdvert(advert.Bytes(), len(buf.Bytes()))
 	if err != nil {
 		return 0, err
 	}
 	n = min(n, int(r.Len))
-	if err := c.Do(ctx, dat.DTO{Op: op, Segment: buf.Segment(0, n), Remote: r.Slice(0, n)}); err != nil {
+	if err := c.Do(ctx, ep.DTO{Op: op, Segment: buf.Segment(0, n), Remote: r.Slice(0, n)}); err != nil {
 		return 0, err
 	}
 	return n, c.Send(advert)

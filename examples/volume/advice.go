@@ -8,7 +8,8 @@ import (
 	"syscall"
 
 	"godat/examples/volume/secure"
-	dat "godat/runtime"
+	"godat/hw"
+	"godat/hw/event"
 )
 
 // advised is an error in words of this program, which say what to do. Below it is the error that was met.
@@ -43,9 +44,9 @@ func notReached(addr string, secured bool, err error) error {
 		return advise(errors.Join(errSilent, err), "%s: nobody listens there: look whether the node runs, and %s", addr, hostsPort)
 	case errors.Is(err, context.DeadlineExceeded):
 		return advise(err, "%s: what listens there does not answer in time: the node is stopped, or busy; ask another one: %v", addr, err)
-	case errors.Is(err, dat.EventError(dat.PeerRejected)):
+	case errors.Is(err, event.Error(event.PeerRejected)):
 		return advise(err, "%s: what listens there is no port between nodes: %s: %v", addr, hostsPort, err)
-	case errors.Is(err, dat.EventError(dat.NonPeerRejected)) && secured:
+	case errors.Is(err, event.Error(event.NonPeerRejected)) && secured:
 		return advise(err, "%s: what listens there does not speak TLS between nodes: %s; or the volume's nodes have no certificates, and its token is another one: %v", addr, hostsPort, err)
 	}
 	return err
@@ -53,7 +54,7 @@ func notReached(addr string, secured bool, err error) error {
 
 // taken says what to do when an address is one that another program has.
 func taken(addr, option string, err error) error {
-	if !errors.Is(err, dat.ErrConnQualInUse) && !errors.Is(err, syscall.EADDRINUSE) {
+	if !errors.Is(err, hw.ErrConnQualInUse) && !errors.Is(err, syscall.EADDRINUSE) {
 		return err
 	}
 	if option == "" {

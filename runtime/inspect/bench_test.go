@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
+	"godat/hw/event"
 	dat "godat/runtime"
 )
 
@@ -20,10 +22,10 @@ func crowd(b testing.TB, pairs int) (ln *dat.Listener, ia *dat.IA, client, serve
 	for range pairs {
 		client, err = ln.Dial(ln.Addr(), nil)
 		require.NoError(b, err)
-		server, err = ln.Accept(dat.RequestOf(<-ln.Requests()), nil)
+		server, err = ln.Accept(ep.RequestOf(<-ln.Requests()), nil)
 		require.NoError(b, err)
 		for range 2 {
-			require.Equal(b, dat.Established, (<-ln.Events()).Number)
+			require.Equal(b, event.Established, (<-ln.Events()).Number)
 		}
 	}
 	return ln, ia, client, server

@@ -35,7 +35,7 @@
 // ([Late], [Nearly], [Endless]), which the alerts of package prometheus have, too.
 //
 // The list "latencies" draws times: of requests by dispatcher, of calls of package rpc by method,
-// and of all reports that have a field of type [godat/runtime.HistogramSnapshot]. The adapter
+// and of all reports that have a field of type [godat/evd.HistogramSnapshot]. The adapter
 // measures them while the program says so, or for a while when a visitor does: see
 // [Handler.LetMeasure].
 //

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"godat/ep"
 	dat "godat/runtime"
 	"godat/runtime/inspect"
 )
@@ -74,7 +75,7 @@ func ExampleHandler_AllowTraces() {
 		if err != nil {
 			return err
 		}
-		if _, err = ln.Accept(dat.RequestOf(<-ln.Requests()), nil); err != nil {
+		if _, err = ln.Accept(ep.RequestOf(<-ln.Requests()), nil); err != nil {
 			return err
 		}
 		<-ln.Events() // both ends are up

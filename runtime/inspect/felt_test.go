@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
+	"godat/evd"
 	dat "godat/runtime"
 	"godat/runtime/rpc"
 )
@@ -36,9 +38,9 @@ func TestAFirstLookIsNoAllClear(t *testing.T) {
 func TestWhatWasTurnedAwayIsToldForAMinuteThoughNothingGrows(t *testing.T) {
 	at := time.Now()
 	look := func(after time.Duration, rejected, refused uint64) *seen {
-		l := dat.ListenerSnapshot{PointSnapshot: dat.PointSnapshot{Name: "L", Rejected: rejected}}
-		d := dat.DispatcherSnapshot{Name: "D", QLen: 8, Refused: refused}
-		return &seen{Snapshot: dat.Snapshot{At: at.Add(after), Listeners: []dat.ListenerSnapshot{l}, Dispatchers: []dat.DispatcherSnapshot{d}}}
+		l := dat.ListenerSnapshot{PointSnapshot: ep.PointSnapshot{Name: "L", Rejected: rejected}}
+		d := evd.DispatcherSnapshot{Name: "D", QLen: 8, Refused: refused}
+		return &seen{Snapshot: dat.Snapshot{At: at.Add(after), Listeners: []dat.ListenerSnapshot{l}, Dispatchers: []evd.DispatcherSnapshot{d}}}
 	}
 	last := look(0, 1, 1)
 	troubles(last, last)

@@ -5,6 +5,10 @@ import (
 	"reflect"
 	"time"
 
+	"godat/ep"
+	"godat/evd"
+	"godat/hw"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -18,9 +22,9 @@ func connFields(at time.Time) []field[dat.ConnSnapshot] {
 
 // endpointFields are the columns of endpoints: octets that requests and receives moved, for how long
 // neither has, requests that are outstanding, the age of the oldest, and receives that are posted.
-func endpointFields(at time.Time) []field[dat.EndpointSnapshot] {
-	type e = *dat.EndpointSnapshot
-	return []field[dat.EndpointSnapshot]{
+func endpointFields(at time.Time) []field[ep.EndpointSnapshot] {
+	type e = *ep.EndpointSnapshot
+	return []field[ep.EndpointSnapshot]{
 		{"name", func(e e) value { return word(e.Name) }},
 		{"state", func(e e) value { return word(e.State) }},
 		{"peer", func(e e) value { return word(e.Remote) }},
@@ -36,37 +40,37 @@ func endpointFields(at time.Time) []field[dat.EndpointSnapshot] {
 
 // ownedFields are the columns of the endpoints of no Conn: those of an endpoint, and what their
 // owners say, such as streams.
-func ownedFields(s *seen) []field[dat.EndpointSnapshot] {
+func ownedFields(s *seen) []field[ep.EndpointSnapshot] {
 	list := endpointFields(s.At)
 	for i := range s.Endpoints {
 		if of := reflect.TypeOf(s.Endpoints[i].Owner); of != nil && of.Kind() == reflect.Struct {
-			return append(list, structFields(of, func(e *dat.EndpointSnapshot) any { return e.Owner })...)
+			return append(list, structFields(of, func(e *ep.EndpointSnapshot) any { return e.Owner })...)
 		}
 	}
 	return list
 }
 
 // lifetime is for how long an endpoint has been connected.
-func lifetime(at time.Time, e *dat.EndpointSnapshot) time.Duration {
+func lifetime(at time.Time, e *ep.EndpointSnapshot) time.Duration {
 	if e.Connected.IsZero() || e.State != connected {
 		return 0
 	}
 	return at.Sub(e.Connected)
 }
 
-var dispatcherFields = []field[dat.DispatcherSnapshot]{
-	{"name", func(d *dat.DispatcherSnapshot) value { return word(d.Name) }},
-	{"owner", func(d *dat.DispatcherSnapshot) value { return word(d.Owner) }},
-	{"mode", func(d *dat.DispatcherSnapshot) value { return word(d.Mode) }},
-	{"room", func(d *dat.DispatcherSnapshot) value { return count(d.QLen) }},
-	{"reserved", func(d *dat.DispatcherSnapshot) value { return count(d.Reserved) }},
-	{"queued", func(d *dat.DispatcherSnapshot) value { return count(d.Queued) }},
-	{"oldest", func(d *dat.DispatcherSnapshot) value { return lasting(d.OldestAge) }},
-	{"events", func(d *dat.DispatcherSnapshot) value { return count(d.Events) }},
-	{"refused", func(d *dat.DispatcherSnapshot) value { return count(d.Refused) }},
-	{"lost", func(d *dat.DispatcherSnapshot) value { return count(d.Lost) }},
-	{"waiters", func(d *dat.DispatcherSnapshot) value { return count(d.Waiters) }},
-	{"callback", func(d *dat.DispatcherSnapshot) value { return lasting(d.CallbackAge) }},
+var dispatcherFields = []field[evd.DispatcherSnapshot]{
+	{"name", func(d *evd.DispatcherSnapshot) value { return word(d.Name) }},
+	{"owner", func(d *evd.DispatcherSnapshot) value { return word(d.Owner) }},
+	{"mode", func(d *evd.DispatcherSnapshot) value { return word(d.Mode) }},
+	{"room", func(d *evd.DispatcherSnapshot) value { return count(d.QLen) }},
+	{"reserved", func(d *evd.DispatcherSnapshot) value { return count(d.Reserved) }},
+	{"queued", func(d *evd.DispatcherSnapshot) value { return count(d.Queued) }},
+	{"oldest", func(d *evd.DispatcherSnapshot) value { return lasting(d.OldestAge) }},
+	{"events", func(d *evd.DispatcherSnapshot) value { return count(d.Events) }},
+	{"refused", func(d *evd.DispatcherSnapshot) value { return count(d.Refused) }},
+	{"lost", func(d *evd.DispatcherSnapshot) value { return count(d.Lost) }},
+	{"waiters", func(d *evd.DispatcherSnapshot) value { return count(d.Waiters) }},
+	{"callback", func(d *evd.DispatcherSnapshot) value { return lasting(d.CallbackAge) }},
 }
 
 var listenerFields = []field[dat.ListenerSnapshot]{
@@ -85,46 +89,46 @@ var listenerFields = []field[dat.ListenerSnapshot]{
 }
 
 // device is what the device counts, if it does.
-func device(l *dat.ListenerSnapshot) dat.ListenerCounts {
+func device(l *dat.ListenerSnapshot) hw.ListenerCounts {
 	if l.Device == nil {
-		return dat.ListenerCounts{}
+		return hw.ListenerCounts{}
 	}
 	return *l.Device
 }
 
-var srqFields = []field[dat.SRQSnapshot]{
-	{"name", func(q *dat.SRQSnapshot) value { return word(q.Name) }},
-	{"receives out", func(q *dat.SRQSnapshot) value { return count(q.Outstanding) }},
-	{"of", func(q *dat.SRQSnapshot) value { return count(q.Depth) }},
-	{"endpoints", func(q *dat.SRQSnapshot) value { return count(q.Endpoints) }},
+var srqFields = []field[ep.SRQSnapshot]{
+	{"name", func(q *ep.SRQSnapshot) value { return word(q.Name) }},
+	{"receives out", func(q *ep.SRQSnapshot) value { return count(q.Outstanding) }},
+	{"of", func(q *ep.SRQSnapshot) value { return count(q.Depth) }},
+	{"endpoints", func(q *ep.SRQSnapshot) value { return count(q.Endpoints) }},
 }
 
-var poolFields = []field[dat.PoolSnapshot]{
-	{"name", func(p *dat.PoolSnapshot) value { return word(p.Name) }},
-	{"buffers", func(p *dat.PoolSnapshot) value { return count(p.Buffers) }},
-	{"size", func(p *dat.PoolSnapshot) value { return bytesOf(uint64(p.Size)) }},
-	{"free", func(p *dat.PoolSnapshot) value { return count(p.Free) }},
-	{"held", func(p *dat.PoolSnapshot) value { return count(p.Held) }},
-	{"oldest held", func(p *dat.PoolSnapshot) value { return lasting(p.HeldAge) }},
-	{"sending", func(p *dat.PoolSnapshot) value { return count(p.Sending) }},
-	{"waiting", func(p *dat.PoolSnapshot) value { return count(p.Waiting) }},
+var poolFields = []field[mem.PoolSnapshot]{
+	{"name", func(p *mem.PoolSnapshot) value { return word(p.Name) }},
+	{"buffers", func(p *mem.PoolSnapshot) value { return count(p.Buffers) }},
+	{"size", func(p *mem.PoolSnapshot) value { return bytesOf(uint64(p.Size)) }},
+	{"free", func(p *mem.PoolSnapshot) value { return count(p.Free) }},
+	{"held", func(p *mem.PoolSnapshot) value { return count(p.Held) }},
+	{"oldest held", func(p *mem.PoolSnapshot) value { return lasting(p.HeldAge) }},
+	{"sending", func(p *mem.PoolSnapshot) value { return count(p.Sending) }},
+	{"waiting", func(p *mem.PoolSnapshot) value { return count(p.Waiting) }},
 }
 
-func endFields(at time.Time) []field[dat.EndSnapshot] {
-	return []field[dat.EndSnapshot]{
-		{"name", func(e *dat.EndSnapshot) value { return word(endName(e)) }},
-		{"ago", func(e *dat.EndSnapshot) value { return lasting(at.Sub(e.At)) }},
-		{"event", func(e *dat.EndSnapshot) value { return word(e.Event) }},
-		{"peer", func(e *dat.EndSnapshot) value { return word(e.Remote) }},
-		{"cause", func(e *dat.EndSnapshot) value { return word(causeText(e.Cause)) }},
+func endFields(at time.Time) []field[ep.EndSnapshot] {
+	return []field[ep.EndSnapshot]{
+		{"name", func(e *ep.EndSnapshot) value { return word(endName(e)) }},
+		{"ago", func(e *ep.EndSnapshot) value { return lasting(at.Sub(e.At)) }},
+		{"event", func(e *ep.EndSnapshot) value { return word(e.Event) }},
+		{"peer", func(e *ep.EndSnapshot) value { return word(e.Remote) }},
+		{"cause", func(e *ep.EndSnapshot) value { return word(causeText(e.Cause)) }},
 	}
 }
 
 // endName names the connection that has ended, or the endpoint of none.
-func endName(e *dat.EndSnapshot) string { return cmp.Or(e.Owner, e.Name) }
+func endName(e *ep.EndSnapshot) string { return cmp.Or(e.Owner, e.Name) }
 
 // causeText is what is known of a cause; nothing if there is none.
-func causeText(c *dat.CauseSnapshot) string {
+func causeText(c *ep.CauseSnapshot) string {
 	if c == nil {
 		return ""
 	}

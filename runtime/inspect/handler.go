@@ -14,6 +14,9 @@ import (
 	"sync"
 	"time"
 
+	"godat/ep"
+	"godat/hw"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -103,7 +106,7 @@ func (a *adapter) look() (*seen, error) {
 }
 
 // errNoHandler is the error of a handler that is nil or zero.
-var errNoHandler = fmt.Errorf("inspect: a nil or zero Handler: inspect.New makes one: %w", dat.ErrInvalidHandle)
+var errNoHandler = fmt.Errorf("inspect: a nil or zero Handler: inspect.New makes one: %w", hw.ErrInvalidHandle)
 
 // isMade reports whether New has made the handler.
 func (h *Handler) isMade() bool { return h != nil && h.turns != nil }
@@ -182,8 +185,8 @@ func (h *Handler) String() string {
 		Error                                    string `json:",omitempty"`
 		Conns, Endpoints, Dispatchers, Listeners int
 		Counters                                 dat.Counters
-		Memory                                   dat.MemoryStats
-		Ends                                     []dat.EndCount
+		Memory                                   mem.Stats
+		Ends                                     []ep.EndCount
 		Troubles                                 []Trouble
 	}
 	all := make(map[string]summary)

@@ -16,6 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"godat/ep"
+	"godat/hw"
+	"godat/hw/event"
 	dat "godat/runtime"
 )
 
@@ -50,10 +53,10 @@ func (r *rig) join() (client, server *dat.Conn) {
 	r.t.Helper()
 	client, err := r.ln.Dial(r.ln.Addr(), nil)
 	require.NoError(r.t, err)
-	server, err = r.ln.Accept(dat.RequestOf(<-r.ln.Requests()), nil)
+	server, err = r.ln.Accept(ep.RequestOf(<-r.ln.Requests()), nil)
 	require.NoError(r.t, err)
 	for range 2 {
-		require.Equal(r.t, dat.Established, (<-r.ln.Events()).Number)
+		require.Equal(r.t, event.Established, (<-r.ln.Events()).Number)
 	}
 	return client, server
 }
@@ -75,7 +78,7 @@ type said struct {
 	}
 	Story struct {
 		Name  string
-		Lines []dat.StoryLine
+		Lines []ep.StoryLine
 	}
 }
 
@@ -167,7 +170,7 @@ func TestATableSortsByNumbersEitherWay(t *testing.T) {
 	r := newRig(t, 1, dat.ConnConfig{})
 	client, _ := r.join()
 	require.NoError(t, client.SendBytes([]byte("hello")))
-	require.Equal(t, dat.OpRecv, (<-r.ln.Events()).Op)
+	require.Equal(t, hw.OpRecv, (<-r.ln.Events()).Op)
 	assert.Equal(t, client.ID(), r.ask("?format=json&sort=-requested").Table.Items[0].ID)
 	assert.Equal(t, client.ID(), r.ask("?format=json&sort=requested").Table.Items[3].ID)
 	assert.Contains(t, r.get("?sort=-requested").Body.String(), `aria-sort="descending"`)

@@ -10,13 +10,14 @@ import (
 	"slices"
 	"time"
 
+	"godat/evd"
 	dat "godat/runtime"
 )
 
 // timed is what has a histogram: the requests of a dispatcher, or a field of a row.
 type timed struct {
 	Name, What string
-	Latency    *dat.HistogramSnapshot
+	Latency    *evd.HistogramSnapshot
 }
 
 // timesOf finds the histograms of a snapshot.
@@ -34,12 +35,12 @@ func timesOf(s *dat.Snapshot) (list []timed) {
 		}
 		name := structFields(of, func(r *row) any { return *r })[0]
 		for _, f := range reflect.VisibleFields(of) {
-			if !f.IsExported() || f.Type != reflect.TypeFor[*dat.HistogramSnapshot]() {
+			if !f.IsExported() || f.Type != reflect.TypeFor[*evd.HistogramSnapshot]() {
 				continue
 			}
 			for i := range rows {
 				if v := reflect.ValueOf(rows[i]); v.Type() == of && !v.FieldByIndex(f.Index).IsNil() {
-					list = append(list, timed{name.of(&rows[i]).text, kind + ": " + columnName(f.Name), v.FieldByIndex(f.Index).Interface().(*dat.HistogramSnapshot)})
+					list = append(list, timed{name.of(&rows[i]).text, kind + ": " + columnName(f.Name), v.FieldByIndex(f.Index).Interface().(*evd.HistogramSnapshot)})
 				}
 			}
 		}
@@ -87,7 +88,7 @@ type tick struct {
 	Text string
 }
 
-func draw(h *dat.HistogramSnapshot) *drawing {
+func draw(h *evd.HistogramSnapshot) *drawing {
 	d := &drawing{Width: (lastBar - firstBar + 1) * barWidth, Height: barHeight + 14, Foot: barHeight, Label: fmt.Sprintf("%s times; median %s, 99 %% below %s, longest %s", number(h.Count), ago(h.P50), ago(h.P99), ago(h.Max))}
 	var counts [lastBar + 1]uint64
 	for _, b := range h.Bars {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/evd"
 	dat "godat/runtime"
 	"godat/runtime/rpc"
 )
@@ -22,11 +23,11 @@ func TestWhatWasMeasuredIsDrawn(t *testing.T) {
 		require.NoError(t, rpc.RequestOf(<-s.Requests()).Reply(nil))
 		<-done
 		stop()
-		writes := dat.NewHistogram()
+		writes := evd.NewHistogram()
 		writes.Record(time.Second)
 		type disk struct {
 			Name          string
-			Writes, Reads *dat.HistogramSnapshot
+			Writes, Reads *evd.HistogramSnapshot
 		}
 		_, err = r.ia.Report("disks", func() []any { return []any{disk{"a", writes.Snapshot(), nil}} })
 		require.NoError(t, err)
@@ -49,7 +50,7 @@ func TestWhatWasMeasuredIsDrawn(t *testing.T) {
 }
 
 func TestADrawingHasABarForEachPowerOfTwoFromTheFirstToTheLast(t *testing.T) {
-	h := dat.NewHistogram()
+	h := evd.NewHistogram()
 	for _, took := range []time.Duration{1, 200, 255, 256, time.Microsecond, time.Hour} {
 		h.Record(took)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -39,7 +40,7 @@ type registers interface{ RegisteredMemory() uint64 }
 func OwnersOf(s *dat.Snapshot) []Owner {
 	names, all := ownerNames(s), make(map[string]*Owner)
 	left := uint64(s.Memory.Bytes)
-	add := func(name string, p *dat.PoolSnapshot) {
+	add := func(name string, p *mem.PoolSnapshot) {
 		if p.Buffers == 0 {
 			return
 		}

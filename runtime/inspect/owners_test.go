@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/hw"
+	"godat/mem"
 	dat "godat/runtime"
 	"godat/runtime/rpc"
 	"godat/runtime/stream"
@@ -35,9 +37,9 @@ func TestMemoryIsToldByItsOwner(t *testing.T) {
 		s, c := r.serve(rpc.Config{})
 		pz, err := r.ia.NewPZ()
 		require.NoError(t, err)
-		pool, err := pz.NewBufferPool(dat.BufferPoolConfig{Count: 3, Size: 100})
+		pool, err := pz.NewBufferPool(mem.BufferPoolConfig{Count: 3, Size: 100})
 		require.NoError(t, err)
-		region, err := pz.Alloc(1<<20, dat.LocalRead)
+		region, err := pz.Alloc(1<<20, hw.LocalRead)
 		require.NoError(t, err)
 		streams, err := stream.Listen(t.Context(), r.ia, ":0", stream.Config{})
 		require.NoError(t, err)
@@ -103,13 +105,13 @@ func TestWhatGrowsWithoutEndIsNamed(t *testing.T) {
 			r := newRig(t, 0, dat.ConnConfig{})
 			pz, err := r.ia.NewPZ()
 			require.NoError(t, err)
-			pool, err := pz.NewBufferPool(dat.BufferPoolConfig{Count: 1000, Size: 100})
+			pool, err := pz.NewBufferPool(mem.BufferPoolConfig{Count: 1000, Size: 100})
 			require.NoError(t, err)
-			var out []*dat.Buffer
-			var regions []*dat.LMR
+			var out []*mem.Buffer
+			var regions []*mem.LMR
 			said := r.lookEvery(pause, 3*time.Minute, func(i int) {
 				out = append(out, pool.Get())
-				region, err := pz.Alloc(1<<20, dat.LocalRead)
+				region, err := pz.Alloc(1<<20, hw.LocalRead)
 				require.NoError(t, err)
 				regions = append(regions, region)
 			})
@@ -135,10 +137,10 @@ func TestWhatComesAndGoesIsNoTrouble(t *testing.T) {
 		r := newRig(t, 0, dat.ConnConfig{})
 		pz, err := r.ia.NewPZ()
 		require.NoError(t, err)
-		pool, err := pz.NewBufferPool(dat.BufferPoolConfig{Count: 1000, Size: 100})
+		pool, err := pz.NewBufferPool(mem.BufferPoolConfig{Count: 1000, Size: 100})
 		require.NoError(t, err)
 		always := pool.Get() // a program may keep one for ever
-		var out []*dat.Buffer
+		var out []*mem.Buffer
 		said := r.lookEvery(2*time.Second, 6*time.Minute, func(i int) {
 			out = append(out, pool.Get())
 			if i%40 == 39 { // every 80 seconds

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"godat/ep"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -28,9 +30,9 @@ type page struct {
 	Table     *table     `json:",omitempty"`
 	Story     *story     `json:",omitempty"`
 	Trace     *seenTrace `json:",omitempty"` // of the story's connection or endpoint
-	Ends      []dat.EndCount
+	Ends      []ep.EndCount
 	Counters  dat.Counters
-	Memory    dat.MemoryStats
+	Memory    mem.Stats
 	Polls     *dat.PollSnapshot `json:",omitempty"`
 	Owners    []Owner           // of the memory
 	Sums      []Sum             // since the adapter was opened
@@ -55,13 +57,13 @@ type story struct {
 	Name  string
 	Facts []fact `json:"-"`
 	Is    any    // the snapshot of it
-	Lines []dat.StoryLine
+	Lines []ep.StoryLine
 	Moved []moved `json:"-"`
 }
 
 type moved struct {
 	Way string
-	dat.Moved
+	ep.Moved
 }
 
 // page makes the page that the query asks for.
@@ -156,7 +158,7 @@ func factsOf(s *seen) []fact {
 	return append(list, s.Process.facts()...)
 }
 
-func total(list []dat.Moved) (octets uint64) {
+func total(list []ep.Moved) (octets uint64) {
 	for _, m := range list {
 		octets += m.Octets
 	}
@@ -193,7 +195,7 @@ func findStory(s *seen, name string) *story {
 	return nil
 }
 
-func storyOf(e *dat.EndpointSnapshot, at time.Time) *story {
+func storyOf(e *ep.EndpointSnapshot, at time.Time) *story {
 	t := &story{Name: e.Name, Is: e, Lines: e.Story, Facts: []fact{
 		{"endpoint", e.Name},
 		{"state", e.State},
@@ -218,7 +220,7 @@ func storyOf(e *dat.EndpointSnapshot, at time.Time) *story {
 }
 
 // poolText says how many buffers of a connection each owner has; nothing if it has no buffers.
-func poolText(p *dat.PoolSnapshot) string {
+func poolText(p *mem.PoolSnapshot) string {
 	if p.Buffers == 0 {
 		return ""
 	}
@@ -241,7 +243,7 @@ func ownedFacts(owner any) (list []fact) {
 }
 
 // dispatchersOf says where an endpoint's events go, once if all have one dispatcher.
-func dispatchersOf(e *dat.EndpointSnapshot) fact {
+func dispatchersOf(e *ep.EndpointSnapshot) fact {
 	if e.Recv == e.Request && e.Recv == e.Conn {
 		return fact{"dispatcher", e.Recv}
 	}
@@ -262,7 +264,7 @@ func silent(d time.Duration) string {
 	return "the peer has not answered the device for " + ago(d)
 }
 
-func queueText(q *dat.QueueSnapshot) string {
+func queueText(q *ep.QueueSnapshot) string {
 	text := fmt.Sprintf("%d outstanding of %d, %s posted so far, %s failed, %s flushed", q.Outstanding, q.Depth, number(q.Posted), number(q.Failed), number(q.Flushed))
 	if q.QuietAge > 0 {
 		text += "; none has succeeded for " + ago(q.QuietAge)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"godat/ep"
 	dat "godat/runtime"
 )
 
@@ -48,7 +49,7 @@ func sumsOf(s *dat.Snapshot) []Sum {
 
 // ofAll sums what endpoints counted, those of connections, others, and closed ones.
 func ofAll(s *dat.Snapshot) (requests, receives, requested, received uint64) {
-	add := func(sent, got *dat.QueueCounts) {
+	add := func(sent, got *ep.QueueCounts) {
 		for _, m := range sent.Moved {
 			requests, requested = requests+m.Operations, requested+m.Octets
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode"
 
+	"godat/evd"
 	dat "godat/runtime"
 )
 
@@ -72,7 +73,7 @@ func columnName(name string) string {
 // valueOf is what a field has, for people.
 func valueOf(v reflect.Value) value {
 	switch said := v.Interface().(type) {
-	case *dat.HistogramSnapshot:
+	case *evd.HistogramSnapshot:
 		if said == nil {
 			return lasting(0)
 		}

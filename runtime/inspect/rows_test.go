@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
 	dat "godat/runtime"
 	"godat/runtime/rpc"
 	"godat/runtime/stream"
@@ -189,7 +190,7 @@ func TestAServerWhoseProcessTakesNothingUsesTheCreditsUp(t *testing.T) {
 	staged(t, dat.ConnConfig{Depth: 4, Message: 256}, func(r *rig) {
 		accepted := make(chan error, 1)
 		go func() {
-			cr := dat.RequestOf(<-r.ln.Requests())
+			cr := ep.RequestOf(<-r.ln.Requests())
 			asked, err := cr.Query()
 			if err == nil {
 				hello := slices.Clone(asked.Private)     // the server says what the client says,

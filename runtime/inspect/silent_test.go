@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
 	"godat/hw/iwarp"
 	dat "godat/runtime"
 )
@@ -132,7 +133,7 @@ func TestAnIdlePeerThatIsStoppedIsNamedBeforeTheConnectionEnds(t *testing.T) {
 		time.Sleep(20 * time.Second) // each end looks once
 		synctest.Wait()
 		assert.Empty(t, r.ask("?format=json").Troubles, "the peer goes on")
-		assert.Equal(t, dat.StateConnected, client.Endpoint.State())
+		assert.Equal(t, ep.Connected, client.Endpoint.State())
 		require.NoError(t, r.ia.Close())
 	})
 }

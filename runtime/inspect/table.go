@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	dat "godat/runtime"
+	"godat/evd"
 )
 
 const rowsOfPage = 100
@@ -17,7 +17,7 @@ type value struct {
 	text   string
 	number float64
 	plain  bool                   // it is a word
-	bars   *dat.HistogramSnapshot // it is drawn; or nil
+	bars   *evd.HistogramSnapshot // it is drawn; or nil
 }
 
 // isNumber reports whether the value stands at the right of its column.

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	dat "godat/runtime"
+	"godat/hw"
 )
 
 const (
@@ -29,7 +29,7 @@ func taken(ctx context.Context, address string, err error) error {
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return fmt.Errorf("inspect: %s is no address of this host; take one that it has, 127.0.0.1 for visitors on this host, or 0.0.0.0 for all: %w", hostOf(address), err)
 	case errors.As(err, &wrong), errors.As(err, &unknown):
-		return fmt.Errorf("inspect: %w: the page's is HOST:PORT, such as 127.0.0.1:6060, or :6060 for the same: %w", dat.ErrInvalidAddress, err)
+		return fmt.Errorf("inspect: %w: the page's is HOST:PORT, such as 127.0.0.1:6060, or :6060 for the same: %w", hw.ErrInvalidAddress, err)
 	case errors.Is(err, syscall.EACCES):
 		return fmt.Errorf("inspect: this process may not listen at %s; take a port above 1023: %w", address, err)
 	case !errors.Is(err, syscall.EADDRINUSE) && !errors.Is(err, windowsInUse):

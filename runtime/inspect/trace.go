@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"godat/ep"
 	dat "godat/runtime"
 )
 
@@ -28,7 +29,7 @@ type traces struct {
 }
 
 // AllowTraces lets visitors trace one connection or endpoint at a time, as
-// [godat/runtime.Endpoint.Trace] does, into a file in dir, which AllowTraces makes. A trace ends
+// [godat/ep.Endpoint.Trace] does, into a file in dir, which AllowTraces makes. A trace ends
 // after 30 seconds, at 64 MiB, or when a visitor stops it. Visitors do not get the file, which has
 // payloads and is for the process's user alone; who may read the page may fill the disk of dir.
 // Without AllowTraces the handler takes GET and HEAD alone; with it also POST, from the page's own
@@ -113,7 +114,7 @@ func (t *traces) of(q query) *trace {
 }
 
 // refusal is why a visitor can't begin a trace of an endpoint; empty if he can.
-func (t *traces) refusal(s *seen, e *dat.EndpointSnapshot) string {
+func (t *traces) refusal(s *seen, e *ep.EndpointSnapshot) string {
 	switch {
 	case !e.Traceable:
 		return s.Provider + " can't trace connections."
@@ -132,7 +133,7 @@ func (t *traces) refusal(s *seen, e *dat.EndpointSnapshot) string {
 func (t *traces) busy() bool { return t.last != nil && !t.last.seen().Over }
 
 // begin begins a trace of an endpoint.
-func (t *traces) begin(e *dat.Endpoint, q query) error {
+func (t *traces) begin(e *ep.Endpoint, q query) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.busy() {
@@ -152,11 +153,11 @@ func (t *traces) begin(e *dat.Endpoint, q query) error {
 }
 
 // endpoint is the endpoint whose story it is, or that of the connection; nil if it has ended.
-func (s *story) endpoint() *dat.EndpointSnapshot {
+func (s *story) endpoint() *ep.EndpointSnapshot {
 	switch is := s.Is.(type) {
 	case *dat.ConnSnapshot:
 		return &is.Endpoint
-	case *dat.EndpointSnapshot:
+	case *ep.EndpointSnapshot:
 		return is
 	}
 	return nil

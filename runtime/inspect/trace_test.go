@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
 	dat "godat/runtime"
 )
 
@@ -129,7 +130,7 @@ func TestAnEndpointWithoutAConnectionOffersNoTrace(t *testing.T) {
 	ia := h.adapters[0].ia
 	pz, err := ia.NewPZ()
 	require.NoError(t, err)
-	idle, err := ia.NewEndpoint(dat.EndpointConfig{PZ: pz})
+	idle, err := ia.NewEndpoint(ep.Config{PZ: pz})
 	require.NoError(t, err)
 	h.adapters[0].forget()
 	name := idle.Snapshot().Name

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"godat/ep"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -16,7 +18,7 @@ const (
 	manyPeers = 64          // peers that have said nothing
 )
 
-var connected = dat.StateConnected.String()
+var connected = ep.Connected.String()
 
 // Trouble is something that is wrong.
 type Trouble struct {
@@ -53,7 +55,7 @@ type finder struct {
 // end is a connected end in this program.
 type end struct {
 	name string
-	*dat.EndpointSnapshot
+	*ep.EndpointSnapshot
 }
 
 // troubles finds what is wrong now, given an earlier snapshot.
@@ -189,10 +191,10 @@ func (f *finder) conn(c *dat.ConnSnapshot) {
 
 // pools looks for calls that wait for a buffer while the program holds buffers, and sends none.
 func (f *finder) pools() {
-	starved := func(p *dat.PoolSnapshot) bool { return p.Waiting > 0 && p.Free == 0 && p.Sending == 0 }
+	starved := func(p *mem.PoolSnapshot) bool { return p.Waiting > 0 && p.Free == 0 && p.Sending == 0 }
 	for i := range f.now.Pools {
 		p := &f.now.Pools[i]
-		if !starved(p) || !slices.ContainsFunc(f.last.Pools, func(was dat.PoolSnapshot) bool { return was.Name == p.Name && starved(&was) }) {
+		if !starved(p) || !slices.ContainsFunc(f.last.Pools, func(was mem.PoolSnapshot) bool { return was.Name == p.Name && starved(&was) }) {
 			continue
 		}
 		text := ""
@@ -204,7 +206,7 @@ func (f *finder) pools() {
 }
 
 // endpoint looks for a peer that does not answer, and for requests that do not complete.
-func (f *finder) endpoint(show, name string, e *dat.EndpointSnapshot) {
+func (f *finder) endpoint(show, name string, e *ep.EndpointSnapshot) {
 	t := Trouble{Show: show, Name: name, Head: name, misses: e.Remote}
 	if e.Silence > 0 {
 		t.Kind, t.Text = "silent peer", fmt.Sprintf("the peer %s has not answered the device at %s here for %s: its process is stopped or stuck, or its host or the network between is gone", e.Remote, e.Local, ago(e.Silence))
@@ -220,7 +222,7 @@ func (f *finder) endpoint(show, name string, e *dat.EndpointSnapshot) {
 }
 
 // otherEnd says where to look for the reason that requests do not complete.
-func (f *finder) otherEnd(e *dat.EndpointSnapshot) string {
+func (f *finder) otherEnd(e *ep.EndpointSnapshot) string {
 	f.indexEnds()
 	other := f.ends[[2]string{e.Remote, e.Local}]
 	switch {
@@ -238,7 +240,7 @@ func (f *finder) indexEnds() {
 		return
 	}
 	f.ends = make(map[[2]string]end)
-	index := func(name string, e *dat.EndpointSnapshot) {
+	index := func(name string, e *ep.EndpointSnapshot) {
 		if e.State == connected {
 			f.ends[[2]string{e.Local, e.Remote}] = end{name, e}
 		}

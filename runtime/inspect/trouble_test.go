@@ -11,6 +11,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
+	"godat/evd"
+	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -72,9 +77,9 @@ func TestAConnectionWhoseOwnConsumerSleepsIsNamed(t *testing.T) {
 	staged(t, dat.ConnConfig{Apart: true}, func(r *rig) {
 		client, err := r.ln.Dial(r.ln.Addr(), nil)
 		require.NoError(r.t, err)
-		server, err := r.ln.Accept(dat.RequestOf(<-r.ln.Requests()), nil)
+		server, err := r.ln.Accept(ep.RequestOf(<-r.ln.Requests()), nil)
 		require.NoError(r.t, err)
-		require.Equal(r.t, dat.Established, (<-client.Events()).Number)
+		require.Equal(r.t, event.Established, (<-client.Events()).Number)
 		r.wrong("no consumer", server.String(), "its messages and completions are not taken: 1 event has")
 	})
 }
@@ -82,7 +87,7 @@ func TestAConnectionWhoseOwnConsumerSleepsIsNamed(t *testing.T) {
 func TestACallbackThatRunsLongIsNamed(t *testing.T) {
 	staged(t, dat.ConnConfig{}, func(r *rig) {
 		release := make(chan struct{})
-		d, err := r.ia.NewDispatcher(dat.DispatcherConfig{QLen: 4, Mode: dat.ModeCallback, Streams: dat.StreamSoftware, Callback: func([]dat.Event) { <-release }})
+		d, err := r.ia.NewDispatcher(evd.Config{QLen: 4, Mode: evd.ModeCallback, Streams: event.StreamSoftware, Callback: func([]event.Event) { <-release }})
 		require.NoError(r.t, err)
 		require.NoError(r.t, d.PostSoftware(1))
 		r.wrong("callback", d.String(), "this program's callback has not returned for 1 s; nothing waits behind it")
@@ -94,7 +99,7 @@ func TestACallbackThatRunsLongIsNamed(t *testing.T) {
 
 func TestADispatcherThatIsFullIsNamed(t *testing.T) {
 	staged(t, dat.ConnConfig{}, func(r *rig) {
-		d, err := r.ia.NewDispatcher(dat.DispatcherConfig{QLen: 1, Mode: dat.ModeQueue, Streams: dat.StreamSoftware})
+		d, err := r.ia.NewDispatcher(evd.Config{QLen: 1, Mode: evd.ModeQueue, Streams: event.StreamSoftware})
 		require.NoError(r.t, err)
 		for d.PostSoftware(1) == nil {
 		}
@@ -106,7 +111,7 @@ func TestADispatcherThatIsFullIsNamed(t *testing.T) {
 }
 
 func TestAPeerWithoutReceivesIsNamed(t *testing.T) {
-	staged(t, dat.ConnConfig{Depth: 1, Attr: &dat.EndpointAttr{ReceiverNotReady: time.Hour}}, func(r *rig) {
+	staged(t, dat.ConnConfig{Depth: 1, Attr: &ep.Attr{ReceiverNotReady: time.Hour}}, func(r *rig) {
 		client, server := r.join()
 		held := 0
 		for r.t.Context().Err() == nil && client.SendBytes([]byte("x")) == nil {
@@ -133,11 +138,11 @@ func TestAnEndpointWhoseLastRequestWasSuppressedIsNoTrouble(t *testing.T) {
 	staged(t, dat.ConnConfig{Depth: 4, Message: 64}, func(r *rig) {
 		client, server := r.join()
 		b := client.Buffer()
-		for _, flags := range []dat.Flags{dat.Suppress, 0, dat.Suppress} {
+		for _, flags := range []hw.Flags{hw.Suppress, 0, hw.Suppress} {
 			require.NoError(r.t, client.Endpoint.PostSend(1, flags, b.Segment()))
 			synctest.Wait()
 			for len(r.ln.Events()) > 0 {
-				if ev := <-r.ln.Events(); ev.Op == dat.OpRecv {
+				if ev := <-r.ln.Events(); ev.Op == hw.OpRecv {
 					server.Release(server.Message(ev))
 				}
 			}
@@ -155,10 +160,10 @@ func TestAPoolWhoseBuffersLeakIsNamed(t *testing.T) {
 	staged(t, dat.ConnConfig{}, func(r *rig) {
 		pz, err := r.ia.NewPZ()
 		require.NoError(r.t, err)
-		p, err := pz.NewBufferPool(dat.BufferPoolConfig{Count: 3, Size: 64, Debug: true})
+		p, err := pz.NewBufferPool(mem.BufferPoolConfig{Count: 3, Size: 64, Debug: true})
 		require.NoError(r.t, err)
 		assert.Empty(r.t, r.ask("?format=json").Troubles)
-		var leaked []*dat.Buffer
+		var leaked []*mem.Buffer
 		for b := p.Get(); b != nil; b = p.Get() {
 			leaked = append(leaked, b)
 		}
@@ -225,7 +230,7 @@ func TestAConnectionThatBrokeIsNamedForAWhile(t *testing.T) {
 func TestOfManyTroublesOfAKindAFewAreTold(t *testing.T) {
 	now := &seen{Snapshot: dat.Snapshot{At: time.Now()}}
 	for i := range 10000 {
-		e := dat.EndpointSnapshot{State: connected, Remote: "10.0.0.1:1", Requests: dat.QueueSnapshot{Outstanding: 1, OldestAge: time.Minute}}
+		e := ep.EndpointSnapshot{State: connected, Remote: "10.0.0.1:1", Requests: ep.QueueSnapshot{Outstanding: 1, OldestAge: time.Minute}}
 		now.Conns = append(now.Conns, dat.ConnSnapshot{ID: uint64(i), Name: fmt.Sprint("c", i), Endpoint: e})
 	}
 	list := troubles(now, nil)
@@ -235,19 +240,19 @@ func TestOfManyTroublesOfAKindAFewAreTold(t *testing.T) {
 }
 
 func TestWhatDevicesCountOfPeersIsTold(t *testing.T) {
-	look := func(counts dat.ListenerCounts, overflows uint64) *seen {
-		l := dat.ListenerSnapshot{PointSnapshot: dat.PointSnapshot{Name: "L", Backlog: 9, Overflows: overflows, Device: &counts}}
+	look := func(counts hw.ListenerCounts, overflows uint64) *seen {
+		l := dat.ListenerSnapshot{PointSnapshot: ep.PointSnapshot{Name: "L", Backlog: 9, Overflows: overflows, Device: &counts}}
 		return &seen{Snapshot: dat.Snapshot{At: time.Now(), Listeners: []dat.ListenerSnapshot{l}}}
 	}
-	was := look(dat.ListenerCounts{GaveWay: 3, Silent: 2, Descriptors: 1}, 1)
+	was := look(hw.ListenerCounts{GaveWay: 3, Silent: 2, Descriptors: 1}, 1)
 	assert.Empty(t, troubles(was, was), "what has happened before is no trouble now")
-	assert.Empty(t, troubles(look(dat.ListenerCounts{}, 0), was), "another listener at the address has counts of its own")
+	assert.Empty(t, troubles(look(hw.ListenerCounts{}, 0), was), "another listener at the address has counts of its own")
 	for text, now := range map[string]*seen{
-		"600 TCP connections have brought no request to connect yet; the device drops them":   look(dat.ListenerCounts{HalfOpen: 600, GaveWay: 3, Silent: 2, Descriptors: 1}, 1),
-		"7 TCP connections were dropped for bringing no request to connect; this program has": look(dat.ListenerCounts{GaveWay: 6, Silent: 6, Descriptors: 1}, 1),
-		"2 peers were turned away within the last minute, the last time because one spoke X":  look(dat.ListenerCounts{GaveWay: 3, Silent: 4, Descriptors: 1, Foreign: 2, Spoke: "one spoke X"}, 1),
-		"4 peers turned away: this process has no descriptor left; raise ulimit -n, or close": look(dat.ListenerCounts{GaveWay: 3, Silent: 2, Descriptors: 5}, 1),
-		"2 requests found the backlog of 9 full":                                              look(dat.ListenerCounts{GaveWay: 3, Silent: 2, Descriptors: 1}, 3),
+		"600 TCP connections have brought no request to connect yet; the device drops them":   look(hw.ListenerCounts{HalfOpen: 600, GaveWay: 3, Silent: 2, Descriptors: 1}, 1),
+		"7 TCP connections were dropped for bringing no request to connect; this program has": look(hw.ListenerCounts{GaveWay: 6, Silent: 6, Descriptors: 1}, 1),
+		"2 peers were turned away within the last minute, the last time because one spoke X":  look(hw.ListenerCounts{GaveWay: 3, Silent: 4, Descriptors: 1, Foreign: 2, Spoke: "one spoke X"}, 1),
+		"4 peers turned away: this process has no descriptor left; raise ulimit -n, or close": look(hw.ListenerCounts{GaveWay: 3, Silent: 2, Descriptors: 5}, 1),
+		"2 requests found the backlog of 9 full":                                              look(hw.ListenerCounts{GaveWay: 3, Silent: 2, Descriptors: 1}, 3),
 	} {
 		list := troubles(now, was)
 		require.Len(t, list, 1, text)
@@ -257,16 +262,16 @@ func TestWhatDevicesCountOfPeersIsTold(t *testing.T) {
 }
 
 func TestWhatTheDispatchersCountIsTold(t *testing.T) {
-	look := func(d dat.DispatcherSnapshot) *seen {
+	look := func(d evd.DispatcherSnapshot) *seen {
 		d.Name, d.Owner = "D", "connection 7"
-		return &seen{Snapshot: dat.Snapshot{At: time.Now(), Dispatchers: []dat.DispatcherSnapshot{d}}}
+		return &seen{Snapshot: dat.Snapshot{At: time.Now(), Dispatchers: []evd.DispatcherSnapshot{d}}}
 	}
-	lost := dat.DispatcherSnapshot{QLen: 8}
+	lost := evd.DispatcherSnapshot{QLen: 8}
 	lost.Lost = 3
-	was := look(dat.DispatcherSnapshot{QLen: 8, Refused: 1})
+	was := look(evd.DispatcherSnapshot{QLen: 8, Refused: 1})
 	for text, now := range map[string]*seen{
-		"takes its messages and completions more slowly than they come: 5 events wait, and there is room for 8": look(dat.DispatcherSnapshot{QLen: 8, Queued: 5, Refused: 1}),
-		"2 posts were refused lately, because there was no room for its messages and completions":               look(dat.DispatcherSnapshot{QLen: 8, Refused: 3}),
+		"takes its messages and completions more slowly than they come: 5 events wait, and there is room for 8": look(evd.DispatcherSnapshot{QLen: 8, Queued: 5, Refused: 1}),
+		"2 posts were refused lately, because there was no room for its messages and completions":               look(evd.DispatcherSnapshot{QLen: 8, Refused: 3}),
 		"3 events are lost, because more": look(lost),
 	} {
 		if now.Dispatchers[0].Lost > 0 {

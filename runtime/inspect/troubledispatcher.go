@@ -3,7 +3,7 @@ package inspect
 import (
 	"cmp"
 
-	dat "godat/runtime"
+	"godat/evd"
 )
 
 // dispatchers looks for consumers that sleep, and for events without room.
@@ -11,19 +11,19 @@ func (f *finder) dispatchers() {
 	what := f.eventsOf()
 	for i := range f.now.Dispatchers {
 		d := &f.now.Dispatchers[i]
-		was := before(f.last.Dispatchers, d.Name, func(d *dat.DispatcherSnapshot) string { return d.Name })
+		was := before(f.last.Dispatchers, d.Name, func(d *evd.DispatcherSnapshot) string { return d.Name })
 		f.dispatcher(d, was, what(d))
 	}
 }
 
 // eventsOf names the events of a dispatcher.
-func (f *finder) eventsOf() func(d *dat.DispatcherSnapshot) string {
+func (f *finder) eventsOf() func(d *evd.DispatcherSnapshot) string {
 	requests, listeners := make(map[string]bool), make(map[string]bool)
 	for i := range f.now.Listeners {
 		l := &f.now.Listeners[i]
 		requests[l.Dispatcher], listeners[l.Name] = true, true
 	}
-	return func(d *dat.DispatcherSnapshot) string {
+	return func(d *evd.DispatcherSnapshot) string {
 		switch {
 		case requests[d.Name]:
 			return "connection requests"
@@ -36,7 +36,7 @@ func (f *finder) eventsOf() func(d *dat.DispatcherSnapshot) string {
 	}
 }
 
-func waiting(d *dat.DispatcherSnapshot) string {
+func waiting(d *evd.DispatcherSnapshot) string {
 	if d.Queued == 1 {
 		return "1 event has waited for " + ago(d.OldestAge)
 	}
@@ -44,7 +44,7 @@ func waiting(d *dat.DispatcherSnapshot) string {
 }
 
 // dispatcher looks at one, whose events are what.
-func (f *finder) dispatcher(d, was *dat.DispatcherSnapshot, what string) {
+func (f *finder) dispatcher(d, was *evd.DispatcherSnapshot, what string) {
 	name := cmp.Or(d.Owner, d.Name)
 	full := d.QLen > 0 && d.Reserved >= d.QLen
 	room := ""

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"strings"
 
-	dat "godat/runtime"
+	"godat/ep"
+	"godat/hw"
+	"godat/hw/event"
 )
 
 // attempts are attempts to connect to an address that failed with an event.
 type attempts struct {
-	last *dat.EndSnapshot
+	last *ep.EndSnapshot
 	n    int
 }
 
@@ -23,8 +25,8 @@ func (f *finder) broken() {
 			continue
 		}
 		switch e.Event {
-		case dat.Disconnected.String():
-		case dat.PeerRejected.String(), dat.NonPeerRejected.String(), dat.TimedOut.String(), dat.Unreachable.String():
+		case event.Disconnected.String():
+		case event.PeerRejected.String(), event.NonPeerRejected.String(), event.TimedOut.String(), event.Unreachable.String():
 			key := [2]string{e.Event, e.Remote}
 			if known[key] == nil {
 				known[key] = &attempts{last: e}
@@ -39,7 +41,7 @@ func (f *finder) broken() {
 		e := a.last
 		when := ago(f.now.At.Sub(e.At)) + " ago"
 		t := Trouble{Kind: "failed", Show: "last ends", Name: endName(e), Head: endName(e), rank: 2}
-		if e.Event == dat.TimedOut.String() {
+		if e.Event == event.TimedOut.String() {
 			t.misses = e.Remote // nothing came from there
 		}
 		if a.n == 1 {
@@ -64,24 +66,24 @@ func (f *finder) atLeast() string {
 }
 
 // causeOf is the cause of an end in words; empty if none is known.
-func causeOf(e *dat.EndSnapshot) string {
+func causeOf(e *ep.EndSnapshot) string {
 	const noBuffer = 0x1202 // of DDP
 	c := e.Cause
 	if c == nil {
 		return ""
 	}
-	byPeer := strings.Contains(c.Text, "found "+dat.SidePeer.String())
+	byPeer := strings.Contains(c.Text, "found "+hw.SidePeer.String())
 	switch {
-	case c.Layer == dat.LayerDAT.String() && c.Code == int(dat.StatusReceiverNotReady):
-		return noReceive(e, byPeer) + " (" + dat.StatusReceiverNotReady.String() + ")"
-	case c.Layer == dat.LayerDDP.String() && c.Code == noBuffer:
+	case c.Layer == hw.LayerDAT.String() && c.Code == int(hw.StatusReceiverNotReady):
+		return noReceive(e, byPeer) + " (" + hw.StatusReceiverNotReady.String() + ")"
+	case c.Layer == hw.LayerDDP.String() && c.Code == noBuffer:
 		return noReceive(e, !byPeer) + fmt.Sprintf(" (%s %#x)", c.Layer, c.Code)
 	}
 	return ": " + c.Text
 }
 
 // noReceive says at which end of a connection no receive was posted.
-func noReceive(e *dat.EndSnapshot, here bool) string {
+func noReceive(e *ep.EndSnapshot, here bool) string {
 	if here {
 		return fmt.Sprintf(": no receive was posted here, at %s, for a message from the peer %s", e.Local, e.Remote)
 	}

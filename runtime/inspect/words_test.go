@@ -7,6 +7,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
+	"godat/hw"
+	"godat/hw/event"
 	dat "godat/runtime"
 )
 
@@ -26,26 +29,26 @@ func TestALineOfARowBeginsWithWhatItIs(t *testing.T) {
 }
 
 func TestEndsNameTheEndThatPostedNoReceive(t *testing.T) {
-	for text, cause := range map[string]dat.CauseSnapshot{
-		"no receive was posted at the peer b for a message from a here (ERR_RECEIVER_NOT_READY)": {Layer: "DAT", Code: int(dat.StatusReceiverNotReady), Text: "DAT: SEND ended, found here (a to b)"},
+	for text, cause := range map[string]ep.CauseSnapshot{
+		"no receive was posted at the peer b for a message from a here (ERR_RECEIVER_NOT_READY)": {Layer: "DAT", Code: int(hw.StatusReceiverNotReady), Text: "DAT: SEND ended, found here (a to b)"},
 		"no receive was posted here, at a, for a message from the peer b (ERR_RECEIVER_NOT_READY)": {
-			Layer: "DAT", Code: int(dat.StatusReceiverNotReady), Text: "DAT: the peer's SEND ended, found by the peer (a to b)",
+			Layer: "DAT", Code: int(hw.StatusReceiverNotReady), Text: "DAT: the peer's SEND ended, found by the peer (a to b)",
 		},
 		"no receive was posted at the peer b for a message from a here (DDP 0x1202)":   {Layer: "DDP", Code: 0x1202, Text: "DDP: no buffer available, found by the peer (a to b)"},
 		"no receive was posted here, at a, for a message from the peer b (DDP 0x1202)": {Layer: "DDP", Code: 0x1202, Text: "DDP: no buffer available, found here (a to b)"},
 		"TCP: reset, found here (a to b)":                                              {Layer: "TCP", Code: 104, Text: "TCP: reset, found here (a to b)"},
 	} {
-		e := &dat.EndSnapshot{Local: "a", Remote: "b", Cause: &cause}
+		e := &ep.EndSnapshot{Local: "a", Remote: "b", Cause: &cause}
 		assert.Equal(t, ": "+text, causeOf(e))
 	}
-	assert.Empty(t, causeOf(&dat.EndSnapshot{}))
+	assert.Empty(t, causeOf(&ep.EndSnapshot{}))
 }
 
 func TestFailedAttemptsToAnAddressAreOneLine(t *testing.T) {
 	now := &seen{Snapshot: dat.Snapshot{At: time.Now()}}
-	end := func(remote string, event dat.EventNumber, age time.Duration) {
-		now.LastEnds = append(now.LastEnds, dat.EndSnapshot{Name: remote, Remote: remote, Event: event.String(), At: now.At.Add(-age)})
-		now.Ends = append(now.Ends, dat.EndCount{Count: 1})
+	end := func(remote string, event event.Number, age time.Duration) {
+		now.LastEnds = append(now.LastEnds, ep.EndSnapshot{Name: remote, Remote: remote, Event: event.String(), At: now.At.Add(-age)})
+		now.Ends = append(now.Ends, ep.EndCount{Count: 1})
 	}
 	texts := func() (texts []string) {
 		for _, t := range troubles(now, nil) {
@@ -53,10 +56,10 @@ func TestFailedAttemptsToAnAddressAreOneLine(t *testing.T) {
 		}
 		return texts
 	}
-	end("a", dat.NonPeerRejected, 2*fresh)
-	end("a", dat.NonPeerRejected, 9*time.Second)
-	end("b", dat.Unreachable, 8*time.Second)
-	end("a", dat.NonPeerRejected, 7*time.Second)
+	end("a", event.NonPeerRejected, 2*fresh)
+	end("a", event.NonPeerRejected, 9*time.Second)
+	end("b", event.Unreachable, 8*time.Second)
+	end("a", event.NonPeerRejected, 7*time.Second)
 	require.Equal(t, []string{
 		"2 attempts to connect to a failed within a minute, the last 7 s ago with NON_PEER_REJECTED",
 		"an attempt to connect failed 8 s ago with UNREACHABLE",

@@ -10,7 +10,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
 	"godat/hw"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -168,9 +170,9 @@ func TestMemoryThatIsNotRegisteredIsTheCallersWhenItsContextHasEnded(t *testing.
 		body := make([]byte, size)
 		s := serve(t, ia, Config{}, 1, func(r *Request) {
 			cancel()
-			wrote <- new(loans).lend(r.from.server.PZ(), body, dat.LocalRead, func(m *dat.LMR) error { // which does not let go
+			wrote <- new(loans).lend(r.from.server.PZ(), body, hw.LocalRead, func(m *mem.LMR) error { // which does not let go
 				for {
-					if err := r.Conn().Do(context.Background(), dat.DTO{Op: dat.OpWrite, Segment: segment(m, size), Remote: r.sink}); err != nil {
+					if err := r.Conn().Do(context.Background(), ep.DTO{Op: hw.OpWrite, Segment: segment(m, size), Remote: r.sink}); err != nil {
 						return err
 					}
 				}

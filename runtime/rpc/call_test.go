@@ -13,7 +13,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
 	"godat/hw"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -83,7 +85,7 @@ func TestAnswersComeInAnyOrder(t *testing.T) {
 func TestTheServerReadsAndWritesTheCallersMemory(t *testing.T) {
 	const size = 1 << 20
 	onEach(t, func(t *testing.T, ia *dat.IA) {
-		var memory *dat.LMR
+		var memory *mem.LMR
 		s := serve(t, ia, Config{}, 1, func(r *Request) {
 			n := r.SourceLen()
 			err := r.Read(memory.Segment(0, n), 0)
@@ -119,10 +121,10 @@ func TestAPartThatTheCallerDoesNotHaveIsRefused(t *testing.T) {
 	onEach(t, func(t *testing.T, ia *dat.IA) {
 		refused := make(chan error, 4)
 		s := serve(t, ia, Config{}, 1, func(r *Request) {
-			refused <- r.Read(dat.Segment{Len: 9}, 0)
-			refused <- r.Read(dat.Segment{Len: 1}, 8)
-			refused <- r.Read(dat.Segment{Len: 1}, -1)
-			refused <- r.Write(dat.Segment{Len: 1}, 0)
+			refused <- r.Read(mem.Segment{Len: 9}, 0)
+			refused <- r.Read(mem.Segment{Len: 1}, 8)
+			refused <- r.Read(mem.Segment{Len: 1}, -1)
+			refused <- r.Write(mem.Segment{Len: 1}, 0)
 			_ = r.Reply(nil)
 		})
 		c := dial(t, ia, s, Config{})
@@ -184,7 +186,7 @@ func TestACancelWaitsForABuffer(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		failed := called(ctx, c, 1)
 		<-begun
-		var all []*dat.Buffer
+		var all []*mem.Buffer
 		for len(all) < c.cfg.receives() { // that of the call comes back, too
 			b, err := c.now.link.conn.WaitBuffer(within(t))
 			require.NoError(t, err)
@@ -203,7 +205,7 @@ func TestACancelWaitsForABuffer(t *testing.T) {
 func TestTheMemoryOfACallIsTheCallersWhenItReturns(t *testing.T) {
 	const size = 4 << 20
 	onEach(t, func(t *testing.T, ia *dat.IA) {
-		var memory *dat.LMR
+		var memory *mem.LMR
 		s := serve(t, ia, Config{}, 2, func(r *Request) {
 			if r.Method() == 1 { // a transfer that does not let go
 				moves(r, 1)
@@ -215,7 +217,7 @@ func TestTheMemoryOfACallIsTheCallersWhenItReturns(t *testing.T) {
 				}
 			}
 			if r.Method() == 1 {
-				for r.Conn().Do(context.Background(), dat.DTO{Op: dat.OpWrite, Segment: memory.Segment(0, size), Remote: r.sink}) == nil {
+				for r.Conn().Do(context.Background(), ep.DTO{Op: hw.OpWrite, Segment: memory.Segment(0, size), Remote: r.sink}) == nil {
 				}
 			}
 			if r.Method() != 1 {
@@ -256,7 +258,7 @@ func TestTheEndOfAConnectionFailsAllItsCalls(t *testing.T) {
 	for name, end := range map[string]func(s *Server, c *Client) error{
 		"the server's":     func(s *Server, _ *Client) error { return s.Close() },
 		"the client's":     func(_ *Server, c *Client) error { return c.Close() },
-		"the connection's": func(_ *Server, c *Client) error { return c.now.link.conn.Endpoint.Disconnect(dat.Abrupt) },
+		"the connection's": func(_ *Server, c *Client) error { return c.now.link.conn.Endpoint.Disconnect(ep.Abrupt) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, ia *dat.IA) {

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"godat/hw"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -56,7 +57,7 @@ type Call struct {
 	// is under way, and Sink is memory with RemoteWrite that it may write. A Len of 0 is none.
 	// How much the server has written is in Written. A call whose context ends while the server moves
 	// its memory returns up to Config.Patience later, and on a slow link when what is under way has come.
-	Source, Sink dat.RemoteSegment
+	Source, Sink mem.RemoteSegment
 	// SourceBytes and SinkBytes are memory that is not registered, in place of Source and Sink:
 	// Call registers it for as long as it runs. On a verbs device that takes microseconds and pins
 	// the pages; register once what many calls use. Each may have up to 4 GiB less a byte; more is
@@ -126,7 +127,7 @@ func Dial(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Client,
 
 // PZ is the zone in which memory of calls is registered. It stays when the client connects
 // anew, and so does the memory. It is nil for a nil client.
-func (c *Client) PZ() *dat.PZ {
+func (c *Client) PZ() *mem.PZ {
 	if c == nil {
 		return nil
 	}
@@ -171,7 +172,7 @@ func (c *Client) makeCall(ctx context.Context, call Call, dst []byte) (_ []byte,
 	if call.Written != nil {
 		*call.Written = 0
 	}
-	for _, named := range []dat.RemoteSegment{call.Source, call.Sink} {
+	for _, named := range []mem.RemoteSegment{call.Source, call.Sink} {
 		if named.Addr+uint64(named.Len) < named.Addr { // what LMR.Remote makes of a range that is not within its region
 			return dst, hw.Errorf(opCall, hw.LengthError, hw.NoSubtype, "Source or Sink names a range that was not within its region")
 		}
@@ -227,11 +228,11 @@ func (c *Client) callWithBytes(ctx context.Context, call Call, dst []byte) (got 
 	if err := mayName(uint64(len(source)), uint64(len(sink))); err != nil {
 		return dst, err
 	}
-	err = c.loans.lend(c.cfg.PZ, source, dat.LocalRead|dat.RemoteRead, func(out *dat.LMR) error {
+	err = c.loans.lend(c.cfg.PZ, source, hw.LocalRead|hw.RemoteRead, func(out *mem.LMR) error {
 		if out != nil {
 			call.Source = out.Remote(0, len(source))
 		}
-		return c.loans.lend(c.cfg.PZ, sink, dat.LocalWrite|dat.RemoteWrite, func(in *dat.LMR) (err error) {
+		return c.loans.lend(c.cfg.PZ, sink, hw.LocalWrite|hw.RemoteWrite, func(in *mem.LMR) (err error) {
 			if in != nil {
 				call.Sink = in.Remote(0, len(sink))
 			}
@@ -245,7 +246,7 @@ func (c *Client) callWithBytes(ctx context.Context, call Call, dst []byte) (got 
 	return got, err
 }
 
-// mayName checks that a call has words for so many bytes: a [dat.RemoteSegment] has 32 bits.
+// mayName checks that a call has words for so many bytes: a [mem.RemoteSegment] has 32 bits.
 func mayName(source, sink uint64) error {
 	if most := uint64(math.MaxUint32); source > most || sink > most {
 		return hw.Errorf(opCall, hw.LengthError, hw.NoSubtype, "%d bytes of SourceBytes and %d of SinkBytes; a call names up to %d", source, sink, most)

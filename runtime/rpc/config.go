@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"godat/hw"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -38,12 +39,12 @@ type Config struct {
 	// server or client, which Serve, Shutdown and Close refuse to close while memory of the program's is in
 	// it. So a program that frees its memory behind them, as a store of objects does, names a zone of its
 	// own, and closes that last. No peer reaches memory in it but what is registered for that.
-	PZ *dat.PZ
+	PZ *mem.PZ
 	// Patience is how long [Client.Call] still waits when its context has ended and the server may
 	// be moving memory of the call's. Then the client breaks the connection, so that the memory is the
 	// caller's again. A server gives a [Request.Read] or Write as much time after the call's end.
 	// While octets of the connection move, both wait as long again, up to Stall in all: see
-	// [godat/runtime.Endpoint.Flow]. 0 means a second. On a link that loses some of a hundred packets
+	// [godat/ep.Endpoint.Flow]. 0 means a second. On a link that loses some of a hundred packets
 	// TCP may pause for longer than that before it sends again: let Patience be five seconds there.
 	Patience time.Duration
 	// Stall is how long a server waits for a client that does nothing, before it breaks that
@@ -116,13 +117,13 @@ func (cfg *Config) receives() int { return 2*cfg.Calls + 2 }
 
 // mostCallsOf is how many calls a device has room for: for each a request and its answer, and as many
 // RDMA operations.
-func mostCallsOf(device dat.DeviceAttr) int { return min(mostCalls, device.MaxDepth/4-1) }
+func mostCallsOf(device hw.Attr) int { return min(mostCalls, device.MaxDepth/4-1) }
 
 // mostConns is how many connections have room for their events.
 func (cfg *Config) mostConns() int { return mostPlaces / (3*cfg.receives() + 17) }
 
 // complete fills in the defaults and checks the rest, for a device.
-func (cfg *Config) complete(op string, device dat.DeviceAttr) error {
+func (cfg *Config) complete(op string, device hw.Attr) error {
 	calls := mostCallsOf(device)
 	cfg.Calls, cfg.Message = cmp.Or(cfg.Calls, defaultCalls), cmp.Or(cfg.Message, defaultMessage)
 	cfg.Metadata, cfg.Patience = cmp.Or(cfg.Metadata, defaultMetadata), cmp.Or(cfg.Patience, defaultPatience)
@@ -156,7 +157,7 @@ func (cfg *Config) complete(op string, device dat.DeviceAttr) error {
 // makePZ makes the zone unless the program gave one. closePZ closes the one that it made.
 func (cfg *Config) makePZ(op string, ia *dat.IA) (closePZ func() error, err error) {
 	if cfg.PZ != nil {
-		p, err := cfg.PZ.Query(dat.PZFieldAll)
+		p, err := cfg.PZ.Query(mem.PZFieldAll)
 		if err == nil && p.IA != any(ia) {
 			err = errors.New("another adapter's")
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -55,7 +56,7 @@ func TestAZoneThatCantServeIsRefusedByItsName(t *testing.T) {
 		foreign, err := open(t, "loop").NewPZ()
 		require.NoError(t, err)
 		s := serve(t, ia, Config{}, 1, echo)
-		for _, pz := range []*dat.PZ{closed, foreign} {
+		for _, pz := range []*mem.PZ{closed, foreign} {
 			_, err = Listen(t.Context(), ia, ":0", Config{PZ: pz})
 			require.ErrorIs(t, err, hw.ErrInvalidHandle)
 			require.ErrorContains(t, err, "Config.PZ")

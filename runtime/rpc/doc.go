@@ -11,7 +11,7 @@
 //
 // In place of Serve, a server that waits for other things, too, takes the events of [Server.Requests] in
 // its select, as those of a [godat/runtime.Listener]: [RequestOf] has the request, which the program answers
-// by Reply or Fail, and the last event is [godat/runtime.Closed]. With [HandleJSON] and [Client.CallJSON]
+// by Reply or Fail, and the last event is [godat/event.Closed]. With [HandleJSON] and [Client.CallJSON]
 // the question and the answer are values of the program's.
 //
 // # Overload
@@ -90,7 +90,7 @@
 // one of the codes below CodeUser. The error of a call that got no answer in time is a [CallError],
 // with the cause: the end of the caller's context, or [ErrEnded] and why the connection ended. A
 // call with wrong arguments has DAT's errors, such as LENGTH_ERROR, which errors.Is finds by
-// [godat/runtime.ErrLength]; it is not sent.
+// [godat/hw.ErrLength]; it is not sent.
 //
 // CallError.MayHaveRun is false if the server has certainly not begun the call: the call was never
 // sent, the server refused it, or the server was shut down before. Then the program may make the
@@ -187,7 +187,7 @@
 //	12 of a CALL the milliseconds that its caller waits, 4 bytes, 0 for ever; of an ANSWER the end
 //	   of the furthest write into the sink, at most its length; else 0
 //	16 of a CALL with SOURCE, and then of one with SINK: address, length and context of the
-//	   caller's memory, as [godat/runtime.RemoteSegment] encodes it; then of one with METADATA: its
+//	   caller's memory, as [godat/mem.RemoteSegment] encodes it; then of one with METADATA: its
 //	   length, 2 bytes, and for each key, in their order and each once, the lengths of the key, 1 byte,
 //	   and the value, 2 bytes, the key and the value, none of them empty
 //

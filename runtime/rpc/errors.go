@@ -70,7 +70,7 @@ func (e *Error) Is(target error) bool {
 // end, or why the connection ended, which matches [ErrEnded], or the server's refusal to begin
 // the call: an [Error] with CodeDraining or CodeBusy. It matches [context.DeadlineExceeded] and [context.Canceled]
 // only if the caller's own context has ended so: a connection that broke because its peer was silent
-// matches [godat/runtime.ErrTimeout].
+// matches [godat/hw.ErrTimeout].
 type CallError struct {
 	// MayHaveRun is false if the server has certainly not begun the call, so that it does no
 	// harm to make it again. It is true if the call was sent, on this connection or an earlier

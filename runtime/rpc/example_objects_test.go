@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 
+	"godat/hw"
+	"godat/mem"
 	dat "godat/runtime"
 	"godat/runtime/rpc"
 )
@@ -53,12 +55,12 @@ const (
 
 // object is memory that stays until nobody uses it: a PUT of its name may replace it while a GET moves it.
 type object struct {
-	lmr   *dat.LMR
+	lmr   *mem.LMR
 	users int // the store, and each GET under way
 }
 
 type objects struct {
-	pz    *dat.PZ
+	pz    *mem.PZ
 	mu    sync.Mutex
 	named map[string]*object
 }
@@ -84,7 +86,7 @@ func (s *objects) put(r *rpc.Request, name string) error {
 	if size == 0 || size > mostBytes {
 		return &rpc.Error{Code: rpc.CodeUser, Text: "an object has 1 byte to 1 GiB"}
 	}
-	lmr, err := s.pz.Alloc(size, dat.LocalRead|dat.LocalWrite) // no client reaches it
+	lmr, err := s.pz.Alloc(size, hw.LocalRead|hw.LocalWrite) // no client reaches it
 	if err != nil {
 		return err
 	}

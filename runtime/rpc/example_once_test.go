@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"godat/ep"
 	dat "godat/runtime"
 	"godat/runtime/rpc"
 )
@@ -81,7 +82,7 @@ func (a *account) add(r *rpc.Request) ([]byte, error) {
 	answer := binary.BigEndian.AppendUint64(nil, a.sum)
 	a.last[caller] = change{number, answer}
 	if number == 1 {
-		_ = r.Conn().Endpoint.Disconnect(dat.Abrupt) // as a network does
+		_ = r.Conn().Endpoint.Disconnect(ep.Abrupt) // as a network does
 	}
 	return answer, nil
 }

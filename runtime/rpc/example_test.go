@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 
+	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 	dat "godat/runtime"
 	"godat/runtime/rpc"
 )
@@ -25,7 +28,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	value, err := server.PZ().Alloc(size, dat.LocalRead)
+	value, err := server.PZ().Alloc(size, hw.LocalRead)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -49,9 +52,9 @@ const (
 )
 
 // serve answers requests until the server is closed.
-func serve(server *rpc.Server, value *dat.LMR) {
+func serve(server *rpc.Server, value *mem.LMR) {
 	for ev := range server.Requests() {
-		if ev.Number == dat.Closed { // the last event
+		if ev.Number == event.Closed { // the last event
 			return
 		}
 		var err error
@@ -84,7 +87,7 @@ func ask(ctx context.Context, ia *dat.IA, address string) error {
 		return err
 	}
 	fmt.Printf("%s\n", answer)
-	memory, err := client.PZ().Alloc(size, dat.LocalRead|dat.LocalWrite|dat.RemoteWrite)
+	memory, err := client.PZ().Alloc(size, hw.LocalRead|hw.LocalWrite|hw.RemoteWrite)
 	if err != nil {
 		return err
 	}

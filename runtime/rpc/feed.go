@@ -1,16 +1,18 @@
 package rpc
 
-import dat "godat/runtime"
+import (
+	"godat/hw/event"
+)
 
 // Requests is the channel on which requests come, for a program that waits for other things, too, in the
 // same select: [RequestOf] takes a request from its event, and the program calls Reply or Fail of each,
-// once. As with the other channels of this library the last event is [godat/runtime.Closed], when the server
+// once. As with the other channels of this library the last event is [godat/event.Closed], when the server
 // or its adapter is closed, and the channel stays open. It is nil for a nil server.
 //
 // A request waits in the server until the program takes it. As long as it waits, its caller's leaving,
 // the end of its time or of its connection takes it away: the program does not get it. One goroutine takes
 // requests, and may give them to others; only one gets the last event. [Server.Serve] has goroutines of its own.
-func (s *Server) Requests() <-chan dat.Event {
+func (s *Server) Requests() <-chan event.Event {
 	if s == nil || s.ia == nil {
 		return nil
 	}
@@ -23,14 +25,14 @@ func (s *Server) Requests() <-chan dat.Event {
 	return s.requests
 }
 
-// RequestOf returns the request of an event of [Server.Requests]; nil of [godat/runtime.Closed].
-func RequestOf(ev dat.Event) *Request {
+// RequestOf returns the request of an event of [Server.Requests]; nil of [godat/event.Closed].
+func RequestOf(ev event.Event) *Request {
 	r, _ := ev.Data.(*Request)
 	return r
 }
 
-func (s *Server) event(r *Request) dat.Event {
-	return dat.Event{Number: dat.SoftwareEvent, Source: s, Data: r}
+func (s *Server) event(r *Request) event.Event {
+	return event.Event{Number: event.SoftwareEvent, Source: s, Data: r}
 }
 
 // feed is the goroutine that gives requests to the channel, which has a place for one: feed alone puts
@@ -49,7 +51,7 @@ func (s *Server) feed() {
 		s.takeBack(RequestOf(ev))
 	default:
 	}
-	s.requests <- dat.Event{Number: dat.Closed, Source: s}
+	s.requests <- event.Event{Number: event.Closed, Source: s}
 }
 
 // awaitTaken waits until the program has taken the request in the channel, or that has ended. A send tells
@@ -64,9 +66,9 @@ func (s *Server) awaitTaken(r *Request) (hand *Request) {
 			hand = s.takeNow()
 			s.offer(r, hand)
 		}
-		var to chan dat.Event
+		var to chan event.Event
 		var over <-chan struct{}
-		var next dat.Event
+		var next event.Event
 		if hand != nil {
 			to, over, next = s.requests, hand.Context().Done(), s.event(hand)
 		}

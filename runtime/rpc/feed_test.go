@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/hw/event"
 	dat "godat/runtime"
 )
 
@@ -27,7 +28,7 @@ func TestTheLastEventOfRequestsIsClosedAndTheChannelStaysOpen(t *testing.T) {
 				require.NoError(t, ln.Close())
 				left := 3
 				for left > 0 {
-					var ev dat.Event
+					var ev event.Event
 					select {
 					case ev = <-requests:
 						assert.Nil(t, RequestOf(ev))
@@ -35,7 +36,7 @@ func TestTheLastEventOfRequestsIsClosedAndTheChannelStaysOpen(t *testing.T) {
 					case ev = <-ln.Requests():
 					case ev = <-ln.Events():
 					}
-					require.Equal(t, dat.Closed, ev.Number)
+					require.Equal(t, event.Closed, ev.Number)
 					left--
 				}
 				select {
@@ -48,7 +49,7 @@ func TestTheLastEventOfRequestsIsClosedAndTheChannelStaysOpen(t *testing.T) {
 		s, err := Listen(t.Context(), ia, ":0", Config{})
 		require.NoError(t, err)
 		require.NoError(t, s.Close())
-		assert.Equal(t, dat.Closed, (<-s.Requests()).Number, "of a server that was closed before")
+		assert.Equal(t, event.Closed, (<-s.Requests()).Number, "of a server that was closed before")
 	})
 }
 
@@ -104,7 +105,7 @@ func TestRequestsThatWaitForTheProgramAreCountedAndEnded(t *testing.T) {
 			for range 3 {
 				require.ErrorIs(t, <-left, ErrEnded)
 			}
-			assert.Equal(t, dat.Closed, (<-requests).Number)
+			assert.Equal(t, event.Closed, (<-requests).Number)
 			assert.Zero(t, s.Snapshot().Requests)
 		}
 	})

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"godat/hw"
-	dat "godat/runtime"
+	"godat/mem"
 )
 
 // filePiece is the most bytes of a file that are in the server's memory at a time, for a request.
@@ -33,7 +33,7 @@ func (r *Request) WriteFile(f *os.File, offset int64) (n int, err error) {
 	}
 	size, err := f.Stat()
 	if err == nil {
-		n, err = r.moveFile(dat.OpWrite, f, offset, min(int64(r.SinkLen()), max(size.Size()-max(offset, 0), 0)))
+		n, err = r.moveFile(hw.OpWrite, f, offset, min(int64(r.SinkLen()), max(size.Size()-max(offset, 0), 0)))
 	}
 	return n, r.from.of(r.header, "WriteFile", err)
 }
@@ -47,7 +47,7 @@ func (r *Request) ReadFile(f *os.File, offset int64) (n int, err error) {
 	if !r.made() {
 		return 0, noRequest("rpc.Request.ReadFile")
 	}
-	n, err = r.moveFile(dat.OpRead, f, offset, int64(r.SourceLen()))
+	n, err = r.moveFile(hw.OpRead, f, offset, int64(r.SourceLen()))
 	return n, r.from.of(r.header, "ReadFile", err)
 }
 
@@ -58,19 +58,19 @@ type file interface {
 }
 
 // moveFile moves so many bytes between a file and the caller's memory.
-func (r *Request) moveFile(op dat.Op, f file, offset, all int64) (done int, err error) {
+func (r *Request) moveFile(op hw.Op, f file, offset, all int64) (done int, err error) {
 	if err := r.usable(); err != nil {
 		return 0, err
 	}
 	if offset < 0 || offset > math.MaxInt64-all {
 		return 0, hw.Errorf("", hw.LengthError, hw.NoSubtype, "%d bytes of a file from %d on", all, offset)
 	}
-	part, rights := r.writePart, dat.LocalRead
-	if op == dat.OpRead {
-		part, rights = r.readPart, dat.LocalWrite
+	part, rights := r.writePart, hw.LocalRead
+	if op == hw.OpRead {
+		part, rights = r.readPart, hw.LocalWrite
 	}
 	memory := pieces.Get().(*[]byte)
-	err = r.from.server.loans.lend(r.from.server.PZ(), (*memory)[:min(all, filePiece)], rights, func(m *dat.LMR) error {
+	err = r.from.server.loans.lend(r.from.server.PZ(), (*memory)[:min(all, filePiece)], rights, func(m *mem.LMR) error {
 		for err := error(nil); int64(done) < all; {
 			n := int(min(all-int64(done), filePiece))
 			n, err = part(f, offset+int64(done), m.Segment(0, n), (*memory)[:n], done)
@@ -87,11 +87,11 @@ func (r *Request) moveFile(op dat.Op, f file, offset, all int64) (done int, err 
 }
 
 // writePart writes a part of a file to the caller's memory.
-func (r *Request) writePart(f file, offset int64, piece dat.Segment, memory []byte, at int) (n int, err error) {
+func (r *Request) writePart(f file, offset int64, piece mem.Segment, memory []byte, at int) (n int, err error) {
 	n, err = f.ReadAt(memory, offset)
 	switch {
 	case n == len(memory): // with io.EOF or without
-		err = r.move(dat.OpWrite, piece, r.sink, at)
+		err = r.move(hw.OpWrite, piece, r.sink, at)
 	case err == io.EOF: //nolint:errorlint // ReadAt does not wrap it
 		err = io.ErrUnexpectedEOF
 	}
@@ -102,8 +102,8 @@ func (r *Request) writePart(f file, offset int64, piece dat.Segment, memory []by
 }
 
 // readPart reads a part of the caller's memory into a file.
-func (r *Request) readPart(f file, offset int64, piece dat.Segment, memory []byte, at int) (n int, err error) {
-	if err = r.move(dat.OpRead, piece, r.source, at); err != nil {
+func (r *Request) readPart(f file, offset int64, piece mem.Segment, memory []byte, at int) (n int, err error) {
+	if err = r.move(hw.OpRead, piece, r.source, at); err != nil {
 		return 0, err
 	}
 	return f.WriteAt(memory, offset)

@@ -164,9 +164,9 @@ func TestAFileThatFailsHalfwayIsAnErrorOfThatRequest(t *testing.T) {
 		s := serve(t, ia, Config{}, 1, func(r *Request) {
 			var m moved
 			if r.Method() == 0 {
-				m.n, m.err = r.moveFile(dat.OpWrite, shrinking{f}, 0, size)
+				m.n, m.err = r.moveFile(hw.OpWrite, shrinking{f}, 0, size)
 			} else {
-				m.n, m.err = r.moveFile(dat.OpRead, full{f}, 0, size)
+				m.n, m.err = r.moveFile(hw.OpRead, full{f}, 0, size)
 			}
 			did <- m
 			_ = r.Reply(nil)

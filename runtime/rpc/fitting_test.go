@@ -6,12 +6,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	dat "godat/runtime"
+	"godat/mem"
 )
 
 // An int of 32 bits does not hold each length that a peer may tell.
 func TestNoLengthOfAPeersIsNegative(t *testing.T) {
-	long := dat.RemoteSegment{Len: math.MaxUint32}
+	long := mem.RemoteSegment{Len: math.MaxUint32}
 	var r Request
 	r.source, r.sink = long, long
 	assert.Positive(t, r.SourceLen())

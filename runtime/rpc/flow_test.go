@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
 	dat "godat/runtime"
 )
 
@@ -20,7 +21,7 @@ func bareServer(t *testing.T, ia *dat.IA, told hello, cfg Config) (*dat.Conn, *C
 	require.NoError(t, err)
 	accepted := make(chan *dat.Conn, 1)
 	go func() {
-		c, _ := ln.Accept(dat.RequestOf(<-ln.Requests()), told.encode())
+		c, _ := ln.Accept(ep.RequestOf(<-ln.Requests()), told.encode())
 		accepted <- c
 	}()
 	c, err := Dial(within(t), ia, ln.Addr(), cfg)

@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -112,7 +114,7 @@ func TestAClientEndsTheConnectionOfALyingServer(t *testing.T) {
 				require.NoError(t, err)
 				accepted := make(chan *dat.Conn, 1)
 				go func() {
-					c, _ := ln.Accept(dat.RequestOf(<-ln.Requests()), cfg.hello())
+					c, _ := ln.Accept(ep.RequestOf(<-ln.Requests()), cfg.hello())
 					accepted <- c
 				}()
 				c, err := Dial(within(t), ia, ln.Addr(), cfg)
@@ -171,7 +173,7 @@ func TestAPeerOfAnotherProtocolIsRefused(t *testing.T) {
 
 			ln, err := ia.Listen(t.Context(), "", dat.ConnConfig{Apart: true})
 			require.NoError(t, err)
-			go func() { _, _ = ln.Accept(dat.RequestOf(<-ln.Requests()), b) }()
+			go func() { _, _ = ln.Accept(ep.RequestOf(<-ln.Requests()), b) }()
 			_, err = Dial(within(t), ia, ln.Addr(), Config{})
 			require.Error(t, err)
 			require.NoError(t, ln.Close())
@@ -229,7 +231,7 @@ func FuzzParse(f *testing.F) {
 		m.put(again)
 		for _, part := range []struct {
 			flag byte
-			of   dat.RemoteSegment
+			of   mem.RemoteSegment
 		}{{flagSource, m.source}, {flagSink, m.sink}} {
 			if m.flags&part.flag != 0 {
 				again, err = part.of.AppendBinary(again)

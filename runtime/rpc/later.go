@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"godat/hw"
-	dat "godat/runtime"
+	"godat/mem"
 )
 
 // An answer that is longer than a message, of a caller who does not know how long it may be, goes in two
@@ -93,7 +93,7 @@ func (s *session) fetch(ctx context.Context, p *pending, length []byte, call *Ca
 		return dst, &Error{CodeTooLong, fmt.Sprintf("the answer has %d bytes; the client's Config.Answer is %d", n, s.cfg.Answer)}
 	}
 	fetched, written, begun := dst, 0, false
-	err = s.loans.borrow(s.cfg.PZ, n, func(m *dat.LMR) error {
+	err = s.loans.borrow(s.cfg.PZ, n, func(m *mem.LMR) error {
 		begun = true
 		_, err := s.callIn(ctx, p, &Call{Method: call.Method, Sink: m.Remote(0, n), Written: &written, flags: flagFetch}, nil)
 		if err == nil && written < n {

@@ -4,7 +4,8 @@ import (
 	"errors"
 	"sync"
 
-	dat "godat/runtime"
+	"godat/hw"
+	"godat/mem"
 )
 
 // loans are the regions that calls of a client, or requests of a server, register for the
@@ -35,21 +36,21 @@ func (l *loans) end() {
 }
 
 // lend registers memory for the time of do, which gets nil for memory without a byte.
-func (l *loans) lend(pz *dat.PZ, memory []byte, rights dat.Privileges, do func(m *dat.LMR) error) error {
+func (l *loans) lend(pz *mem.PZ, memory []byte, rights hw.Privileges, do func(m *mem.LMR) error) error {
 	if len(memory) == 0 {
 		return do(nil)
 	}
-	return l.during(func() (*dat.LMR, error) { return pz.Register(memory, rights) }, do)
+	return l.during(func() (*mem.LMR, error) { return pz.Register(memory, rights) }, do)
 }
 
 // borrow makes memory for the time of do, to which the peer may write. The system gives its pages as bytes
 // come, so a length that a peer names takes nothing yet.
-func (l *loans) borrow(pz *dat.PZ, size int, do func(m *dat.LMR) error) error {
-	return l.during(func() (*dat.LMR, error) { return pz.Alloc(size, dat.LocalWrite|dat.RemoteWrite) }, do)
+func (l *loans) borrow(pz *mem.PZ, size int, do func(m *mem.LMR) error) error {
+	return l.during(func() (*mem.LMR, error) { return pz.Alloc(size, hw.LocalWrite|hw.RemoteWrite) }, do)
 }
 
 // during calls do with a region that it makes, and frees.
-func (l *loans) during(region func() (*dat.LMR, error), do func(m *dat.LMR) error) error {
+func (l *loans) during(region func() (*mem.LMR, error), do func(m *mem.LMR) error) error {
 	if !l.begin() {
 		return ErrEnded
 	}
@@ -66,9 +67,9 @@ func (l *loans) during(region func() (*dat.LMR, error), do func(m *dat.LMR) erro
 }
 
 // segment is all of a region, or none of it.
-func segment(m *dat.LMR, n int) dat.Segment {
+func segment(m *mem.LMR, n int) mem.Segment {
 	if m == nil {
-		return dat.Segment{}
+		return mem.Segment{}
 	}
 	return m.Segment(0, n)
 }

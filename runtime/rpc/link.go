@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"godat/ep"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -32,7 +34,7 @@ type link struct {
 	told     uint32        // of which the peer has taken so many
 	taken    uint32        // messages of the peer's that were taken
 	reported uint32        // as the last message posted has it
-	waiting  []*dat.Buffer // messages without a receive at the peer, in order
+	waiting  []*mem.Buffer // messages without a receive at the peer, in order
 	limit    *time.Timer   // ends stall; nil before the first message that waits
 	due      time.Time     // when limit ends stall
 	late     int           // how often limit came late for the first message that waits
@@ -53,7 +55,7 @@ func (l *link) begin(peer hello) {
 }
 
 // send sends a message, at once or when the peer has a receive for it. It takes the buffer.
-func (l *link) send(b *dat.Buffer) error {
+func (l *link) send(b *mem.Buffer) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.over {
@@ -119,7 +121,7 @@ func (l *link) breakOff(why error) {
 	if !errors.Is(why, net.ErrClosed) { // of a send: its close is the reason
 		l.why = cmp.Or(l.why, why)
 	}
-	_ = l.conn.Endpoint.Disconnect(dat.Abrupt) // fails when the connection has ended
+	_ = l.conn.Endpoint.Disconnect(ep.Abrupt) // fails when the connection has ended
 }
 
 // stalled breaks the connection of a client that takes no answers.
@@ -164,7 +166,7 @@ func (l *link) room() uint32 { return l.most - (l.sent - l.told) }
 
 // post posts a message. Where that fails the connection breaks, since the other end would wait
 // for the message. The caller holds mu.
-func (l *link) post(b *dat.Buffer) error {
+func (l *link) post(b *mem.Buffer) error {
 	putTaken(b.Bytes(), l.taken)
 	l.reported = l.taken
 	l.sent++
@@ -191,7 +193,7 @@ func (l *link) withdraw(call uint32) bool {
 }
 
 // read decodes a message of the peer's, and takes note of what it says of ours.
-func (l *link) read(b *dat.Buffer) (m message, err error) {
+func (l *link) read(b *mem.Buffer) (m message, err error) {
 	if m, err = parse(b.Bytes()); err == nil {
 		err = l.took(m.taken)
 	}
@@ -250,7 +252,7 @@ func (l *link) creditLater() {
 }
 
 // bare makes a message without a payload.
-func bare(b *dat.Buffer, kind byte, call uint32) *dat.Buffer {
+func bare(b *mem.Buffer, kind byte, call uint32) *mem.Buffer {
 	h := header{kind: kind, call: call}
 	h.put(b.Resize(headerSize))
 	return b

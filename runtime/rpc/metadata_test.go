@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"godat/ep"
 	"godat/hw"
 	dat "godat/runtime"
 )
@@ -131,7 +132,7 @@ func TestAnEndThatKnowsNoMetadataWorksBesideOneThatDoes(t *testing.T) {
 		require.NoError(t, err)
 		accepted := make(chan *dat.Conn, 1)
 		go func() {
-			c, _ := ln.Accept(dat.RequestOf(<-ln.Requests()), old)
+			c, _ := ln.Accept(ep.RequestOf(<-ln.Requests()), old)
 			accepted <- c
 		}()
 		c, err := Dial(within(t), ia, ln.Addr(), Config{})

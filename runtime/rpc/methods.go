@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	dat "godat/runtime"
+	"godat/evd"
 )
 
 const (
@@ -34,7 +34,7 @@ type MethodSnapshot struct {
 	// Latency is how long the calls took: of a client from the call to the answer, of a server from the
 	// arrival of the request to its Reply or Fail. It has those that were made while requests were
 	// measured (see [godat/runtime.IA.MeasureLatency]); nil if there are none.
-	Latency *dat.HistogramSnapshot
+	Latency *evd.HistogramSnapshot
 }
 
 // methodCounts are what a client or a server counts of a method. The data path adds without a lock.
@@ -44,7 +44,7 @@ type methodCounts struct {
 	answered
 	ends    endCounts
 	refused atomic.Uint64
-	latency *dat.Histogram // has no memory before the first time
+	latency *evd.Histogram // has no memory before the first time
 }
 
 // methods have the counts by method. Its methods may be called from any goroutine.
@@ -58,7 +58,7 @@ type methods struct {
 
 // init is called first, with Config.Methods.
 func (m *methods) init(names map[uint16]string) {
-	m.names, m.others.name, m.others.latency = names, others, dat.NewHistogram()
+	m.names, m.others.name, m.others.latency = names, others, evd.NewHistogram()
 }
 
 // of has the counts of a method, or those of others.
@@ -115,7 +115,7 @@ func (m *methods) learn(method uint16) *methodCounts {
 		name = strconv.Itoa(int(method))
 	}
 	name = strings.ToValidUTF8(name, "?")
-	table = slices.Insert(slices.Clone(table), i, &methodCounts{method: method, name: name, latency: dat.NewHistogram()})
+	table = slices.Insert(slices.Clone(table), i, &methodCounts{method: method, name: name, latency: evd.NewHistogram()})
 	m.table.Store(&table)
 	return table[i]
 }
@@ -123,7 +123,7 @@ func (m *methods) learn(method uint16) *methodCounts {
 // methodSum sums the counts of a method over clients or servers.
 type methodSum struct {
 	MethodSnapshot
-	latency *dat.Histogram
+	latency *evd.Histogram
 }
 
 // methodSums has the sums of an address, by the method's name.
@@ -135,7 +135,7 @@ func (s methodSums) add(o *methodSum) {
 		name = others
 	}
 	if s[name] == nil {
-		s[name] = &methodSum{MethodSnapshot{Method: name}, dat.NewHistogram()}
+		s[name] = &methodSum{MethodSnapshot{Method: name}, evd.NewHistogram()}
 	}
 	to := s[name]
 	to.Answered.add(o.Answered)

@@ -17,7 +17,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"godat/ep"
+	"godat/hw"
 	"godat/hw/sim"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -29,7 +32,7 @@ type callWorld struct {
 	t       *rapid.T
 	ia      *dat.IA
 	at      string
-	memory  *dat.LMR // the server's
+	memory  *mem.LMR // the server's
 	handles []int    // what the handler does with the n-th request
 	seen    atomic.Int32
 
@@ -79,7 +82,7 @@ func (w *callWorld) handle(r *Request) {
 	}
 	switch w.handles[n%len(w.handles)] {
 	case 0:
-		_ = r.Conn().Endpoint.Disconnect(dat.Abrupt)
+		_ = r.Conn().Endpoint.Disconnect(ep.Abrupt)
 	case 1:
 		_ = r.Fail(CodeUser, strconv.Itoa(int(number)))
 		return
@@ -88,7 +91,7 @@ func (w *callWorld) handle(r *Request) {
 }
 
 // serve listens and serves until the server is shut down.
-func (w *callWorld) serve(pz *dat.PZ) (s *Server, served chan bool) {
+func (w *callWorld) serve(pz *mem.PZ) (s *Server, served chan bool) {
 	s, err := Listen(context.Background(), w.ia, w.at, Config{Calls: 4, Message: 64, PZ: pz})
 	require.NoError(w.t, err)
 	w.at, served = s.Addr(), make(chan bool)
@@ -101,9 +104,9 @@ func (w *callWorld) serve(pz *dat.PZ) (s *Server, served chan bool) {
 
 // caller makes calls, one after the other.
 func (w *callWorld) caller(clients []*Client, calls []*planned) {
-	var memories []*dat.LMR
+	var memories []*mem.LMR
 	for _, c := range clients {
-		l, err := c.PZ().Alloc(sinkSize, dat.AllPrivileges)
+		l, err := c.PZ().Alloc(sinkSize, hw.AllPrivileges)
 		w.fail(err)
 		memories = append(memories, l)
 	}
@@ -118,7 +121,7 @@ func (w *callWorld) caller(clients []*Client, calls []*planned) {
 	}
 }
 
-func (w *callWorld) call(c *Client, memory *dat.LMR, p *planned) {
+func (w *callWorld) call(c *Client, memory *mem.LMR, p *planned) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	call := Call{Method: methodEcho, Payload: binary.BigEndian.AppendUint32(nil, p.number), Idempotent: p.idem}
@@ -134,7 +137,7 @@ func (w *callWorld) call(c *Client, memory *dat.LMR, p *planned) {
 		c.mu.Lock()
 		now := c.now
 		c.mu.Unlock()
-		go func() { _ = now.link.conn.Endpoint.Disconnect(dat.Abrupt) }()
+		go func() { _ = now.link.conn.Endpoint.Disconnect(ep.Abrupt) }()
 	}
 	if p.sink {
 		call.Sink = memory.Remote(0, sinkSize)
@@ -184,7 +187,7 @@ func (w *callWorld) judge(p *planned) {
 func (w *callWorld) run() {
 	pz, err := w.ia.NewPZ()
 	require.NoError(w.t, err)
-	w.memory, err = pz.Alloc(sinkSize, dat.AllPrivileges)
+	w.memory, err = pz.Alloc(sinkSize, hw.AllPrivileges)
 	require.NoError(w.t, err)
 	w.handles = rapid.SliceOfN(rapid.IntRange(0, 12), 3, 9).Draw(w.t, "handles")
 	w.handles = append(w.handles, 2) // or else idempotent calls would never have an answer

@@ -16,6 +16,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/hw"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -119,7 +121,7 @@ func (x *exchange) failed(ctx context.Context, t *testing.T, stalled bool) {
 // call makes a call, and looks at what it leaves.
 func (x *exchange) call(ctx context.Context, t *testing.T, c *Client, stalled bool) {
 	call, written := Call{Method: x.method, Payload: []byte(asked)}, 0
-	var source, sink *dat.LMR
+	var source, sink *mem.LMR
 	if x.memory {
 		source, sink = lent(t, c, asked), lent(t, c, string(make([]byte, len(replied))))
 		call.Source, call.Sink, call.Written = source.Remote(0, len(asked)), sink.Remote(0, len(replied)), &written
@@ -166,8 +168,8 @@ func (x *exchange) call(ctx context.Context, t *testing.T, c *Client, stalled bo
 }
 
 // lent is memory for a call.
-func lent(t *testing.T, c *Client, text string) *dat.LMR {
-	m, err := c.PZ().Alloc(len(text), dat.AllPrivileges)
+func lent(t *testing.T, c *Client, text string) *mem.LMR {
+	m, err := c.PZ().Alloc(len(text), hw.AllPrivileges)
 	if assert.NoError(t, err) {
 		copy(m.Bytes(), text)
 	}

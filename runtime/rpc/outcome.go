@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"time"
 
-	dat "godat/runtime"
+	"godat/mem"
 )
 
 // answered ends a call whose answer has come, or whose connection has ended. A handler that sees
 // the end of the call's time may fail it: the caller's error is that of its context then.
-func (s *session) answered(ctx context.Context, p *pending, b *dat.Buffer, call *Call, dst []byte) ([]byte, error) {
+func (s *session) answered(ctx context.Context, p *pending, b *mem.Buffer, call *Call, dst []byte) ([]byte, error) {
 	if b == nil {
 		s.free <- p
 		return dst, &CallError{MayHaveRun: !s.isLast(), Err: s.reason()}
@@ -111,7 +111,7 @@ func (s *session) leave(ctx context.Context, p *pending, call *Call) error {
 // awaitMemory waits for the answer of a call whose caller has left, and whose memory the server has: for
 // Config.Patience, and for as long again while octets of the connection move. came is false without an
 // answer; b is nil if the connection has ended.
-func (s *session) awaitMemory(p *pending) (b *dat.Buffer, waited time.Duration, came bool) {
+func (s *session) awaitMemory(p *pending) (b *mem.Buffer, waited time.Duration, came bool) {
 	began, late := time.Now(), 0
 	var seen progress
 	seen.moves(s.link.conn)

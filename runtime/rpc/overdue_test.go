@@ -7,13 +7,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	dat "godat/runtime"
+	"godat/mem"
 )
 
 // Answers wait for a client while this process is paused: the client gets its time again, but not for ever.
 func TestAClientIsNotBlamedForAPauseOfItsServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &link{stall: time.Minute, waiting: make([]*dat.Buffer, 1)}
+		l := &link{stall: time.Minute, waiting: make([]*mem.Buffer, 1)}
 		l.limit = time.NewTimer(time.Hour)
 		defer l.limit.Stop()
 		l.watch()

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/hw/event"
 	dat "godat/runtime"
 )
 
@@ -242,7 +243,7 @@ func TestARequestFromTheChannelHasACallerThatWaits(t *testing.T) {
 		require.NoError(t, RequestOf(<-requests).Reply(nil))
 		require.NoError(t, <-answered)
 		require.NoError(t, s.Close())
-		assert.Equal(t, dat.Event{Number: dat.Closed, Source: s}, <-requests)
+		assert.Equal(t, event.Event{Number: event.Closed, Source: s}, <-requests)
 	})
 }
 

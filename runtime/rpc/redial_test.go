@@ -12,7 +12,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
 	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -20,11 +23,11 @@ import (
 var redialing = Config{Redial: 30 * time.Millisecond}
 
 // crash ends a connection.
-func crash(t *testing.T, c *dat.Conn) { require.NoError(t, c.Endpoint.Disconnect(dat.Abrupt)) }
+func crash(t *testing.T, c *dat.Conn) { require.NoError(t, c.Endpoint.Disconnect(ep.Abrupt)) }
 
 func TestAClientConnectsAnewAndKeepsItsMemory(t *testing.T) {
 	onEach(t, func(t *testing.T, ia *dat.IA) {
-		var memory *dat.LMR
+		var memory *mem.LMR
 		s := serve(t, ia, Config{}, 1, func(r *Request) {
 			if err := r.Write(memory.Segment(0, 8), 0); err != nil {
 				_ = r.Fail(CodeUser, err.Error())
@@ -55,7 +58,7 @@ func TestACallThatMayHaveRunIsMadeAgainOnlyIfItIsIdempotent(t *testing.T) {
 		var runs atomic.Int32
 		s := serve(t, ia, Config{}, 1, func(r *Request) {
 			if runs.Add(1)%2 == 1 {
-				_ = r.Conn().Endpoint.Disconnect(dat.Abrupt)
+				_ = r.Conn().Endpoint.Disconnect(ep.Abrupt)
 			}
 			echo(r)
 		})
@@ -104,7 +107,7 @@ func TestACallThatHasNotRunWaitsForTheNextServer(t *testing.T) {
 			require.ErrorIs(t, err, enough)
 			require.ErrorContains(t, err, at)
 			require.False(t, failed.MayHaveRun)
-			return errors.Is(err, dat.EventError(dat.PeerRejected)) || errors.Is(err, dat.EventError(dat.NonPeerRejected)) || errors.Is(err, dat.EventError(dat.Unreachable))
+			return errors.Is(err, event.Error(event.PeerRejected)) || errors.Is(err, event.Error(event.NonPeerRejected)) || errors.Is(err, event.Error(event.Unreachable))
 		}, time.Minute, time.Millisecond, "%v", err)
 		require.Empty(t, refused)
 
@@ -180,7 +183,7 @@ func TestACallThatBreaksEachConnectionIsMadeAFewTimes(t *testing.T) {
 		var runs atomic.Int32
 		s := serve(t, ia, Config{}, 1, func(r *Request) {
 			runs.Add(1)
-			_ = r.Conn().Endpoint.Disconnect(dat.Abrupt)
+			_ = r.Conn().Endpoint.Disconnect(ep.Abrupt)
 			echo(r)
 		})
 		c := dial(t, ia, s, Config{Redial: time.Second})

@@ -12,7 +12,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
 	"godat/hw"
+	"godat/hw/event"
 	dat "godat/runtime"
 )
 
@@ -23,7 +25,7 @@ func TestARefusedClientLearnsWhy(t *testing.T) {
 		c := dial(t, ia, s, Config{})
 		_, err = Dial(within(t), ia, s.Addr(), Config{})
 		require.ErrorIs(t, err, &Error{Code: CodeFull})
-		require.ErrorIs(t, err, dat.EventError(dat.PeerRejected))
+		require.ErrorIs(t, err, event.Error(event.PeerRejected))
 		require.ErrorContains(t, err, "no place for another connection")
 		require.ErrorContains(t, err, s.Addr())
 
@@ -55,7 +57,7 @@ func TestARefusalNamesTheVersion(t *testing.T) {
 		of[5], of[9] = newest+1, newest+2
 		ln, err := ia.Listen(t.Context(), ":0", dat.ConnConfig{})
 		require.NoError(t, err)
-		go func() { _ = dat.RequestOf(<-ln.Requests()).Reject(of) }()
+		go func() { _ = ep.RequestOf(<-ln.Requests()).Reject(of) }()
 		_, err = Dial(within(t), ia, ln.Addr(), Config{})
 		require.ErrorIs(t, err, errVersion)
 		require.ErrorContains(t, err, "it speaks versions 3 to 4 of the protocol")
@@ -64,9 +66,9 @@ func TestARefusalNamesTheVersion(t *testing.T) {
 
 		ln, err = ia.Listen(t.Context(), ":0", dat.ConnConfig{}) // as servers of version 1 did
 		require.NoError(t, err)
-		go func() { _ = dat.RequestOf(<-ln.Requests()).Reject(nil) }()
+		go func() { _ = ep.RequestOf(<-ln.Requests()).Reject(nil) }()
 		_, err = Dial(within(t), ia, ln.Addr(), Config{})
-		require.ErrorIs(t, err, dat.EventError(dat.PeerRejected))
+		require.ErrorIs(t, err, event.Error(event.PeerRejected))
 		require.ErrorContains(t, err, "speaks version 1")
 		require.NoError(t, ln.Close())
 	})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"godat/hw"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -33,7 +34,7 @@ type Request struct {
 	began      time.Time // when the program got it
 
 	mu       sync.Mutex
-	buffer   *dat.Buffer // has the payload; nil once done
+	buffer   *mem.Buffer // has the payload; nil once done
 	written  uint32      // how far into the sink
 	done     bool        // the program has answered it, or may not any more
 	answered bool        // its caller has left and has been told so, before the program's answer
@@ -56,7 +57,7 @@ type slot struct {
 
 // begin makes the request of a call that came; nil if its slot has one already, or the turn is not
 // the next.
-func (p *served) begin(slot *slot, b *dat.Buffer, m message) *Request {
+func (p *served) begin(slot *slot, b *mem.Buffer, m message) *Request {
 	if slot.now.Load() != nil || m.call>>16 != (slot.turn+1)&slotMask {
 		return nil
 	}
@@ -269,7 +270,7 @@ func (r *Request) answer(method string, code uint16, payload []byte) (err error)
 }
 
 // respond sends the answer, unless its caller has left and has been told so.
-func (r *Request) respond(b *dat.Buffer, told bool) error {
+func (r *Request) respond(b *mem.Buffer, told bool) error {
 	if !told {
 		return r.send(b)
 	}
@@ -292,7 +293,7 @@ func (r *Request) rest() {
 }
 
 // finish takes the request from the program, and makes its message the answer. The caller holds mu.
-func (r *Request) finish(code uint16, payload []byte) *dat.Buffer {
+func (r *Request) finish(code uint16, payload []byte) *mem.Buffer {
 	b := r.buffer
 	if r.done = true; !r.answered {
 		r.encode(b, code, payload)
@@ -302,14 +303,14 @@ func (r *Request) finish(code uint16, payload []byte) *dat.Buffer {
 	return b
 }
 
-func (r *Request) encode(b *dat.Buffer, code uint16, payload []byte) {
+func (r *Request) encode(b *mem.Buffer, code uint16, payload []byte) {
 	h := header{kind: kindAnswer, code: code, call: r.header.call, written: r.written}
 	copy(b.Resize(headerSize + len(payload))[headerSize:], payload)
 	h.put(b.Bytes())
 }
 
 // send sends the answer. Its slot is free before the client hears, and may call again.
-func (r *Request) send(b *dat.Buffer) error {
+func (r *Request) send(b *mem.Buffer) error {
 	r.slot.now.Store(nil)
 	return r.from.link.send(b)
 }

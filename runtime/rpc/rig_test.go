@@ -9,6 +9,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -56,7 +59,7 @@ func handle(s *Server, workers int, handler func(*Request)) {
 			for {
 				select {
 				case ev := <-s.Requests():
-					if ev.Number == dat.Closed {
+					if ev.Number == event.Closed {
 						close(closed)
 						return
 					}
@@ -82,9 +85,9 @@ func dial(t testing.TB, ia *dat.IA, s *Server, cfg Config) *Client {
 }
 
 // alloc makes memory for a test.
-func alloc(t testing.TB, pz *dat.PZ, size int) *dat.LMR {
+func alloc(t testing.TB, pz *mem.PZ, size int) *mem.LMR {
 	t.Helper()
-	l, err := pz.Alloc(size, dat.AllPrivileges)
+	l, err := pz.Alloc(size, hw.AllPrivileges)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, l.Free()) })
 	return l

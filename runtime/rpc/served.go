@@ -7,6 +7,9 @@ import (
 	"log/slog"
 	"sync/atomic"
 
+	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -18,7 +21,7 @@ func (s *Server) newServed(c *dat.Conn, peer hello) *served {
 	return p
 }
 
-func (s *Server) handle(ev dat.Event) {
+func (s *Server) handle(ev event.Event) {
 	c := dat.ConnOf(ev)
 	if c == nil {
 		return
@@ -26,7 +29,7 @@ func (s *Server) handle(ev dat.Event) {
 	p, _ := c.Context.(*served)
 	switch {
 	case p == nil: // a connection that setup refused
-	case ev.Number == dat.Established:
+	case ev.Number == event.Established:
 		s.mu.Lock()
 		s.conns[p] = true
 		s.mu.Unlock()
@@ -44,7 +47,7 @@ func (s *Server) handle(ev dat.Event) {
 		}
 		p.abandon()
 		_ = c.Close()
-	case ev.Op == dat.OpRecv:
+	case ev.Op == hw.OpRecv:
 		b := c.Message(ev)
 		if b != nil && p.take(b) != nil {
 			p.link.fail(errMalformed)
@@ -104,7 +107,7 @@ func (p *served) of(h header, method string, err error) error {
 	return fmt.Errorf("rpc.Request.%s, %s: %w", method, p.name(h), err)
 }
 
-func (p *served) take(b *dat.Buffer) error {
+func (p *served) take(b *mem.Buffer) error {
 	m, err := p.link.read(b)
 	slot := int(m.call & slotMask)
 	if err == nil && (m.kind != kindCredit && m.kind != kindEnd && slot >= len(p.slots) || len(m.metadata) > p.server.cfg.Metadata) {
@@ -128,7 +131,7 @@ func (p *served) take(b *dat.Buffer) error {
 	return err
 }
 
-func (p *served) call(slot *slot, b *dat.Buffer, m message) error {
+func (p *served) call(slot *slot, b *mem.Buffer, m message) error {
 	r := p.begin(slot, b, m)
 	if r == nil {
 		p.link.conn.Release(b)

@@ -9,7 +9,10 @@ import (
 	"slices"
 	"sync"
 
+	"godat/ep"
 	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -18,7 +21,7 @@ type Server struct {
 	ia       *dat.IA
 	cfg      Config
 	ln       *dat.Listener
-	requests chan dat.Event // of feed
+	requests chan event.Event // of feed
 	closePZ  func() error
 	loans    loans          // of requests that move bytes
 	fetches  sync.WaitGroup // of kept answers; the reader adds
@@ -57,7 +60,7 @@ type Server struct {
 // or takes them from Requests. ctx bounds the call alone: its end does not end the server.
 //
 // The address of a server that is being shut down, that has ended, or whose process has, is free at once.
-// Before that it is in use: the error matches [godat/runtime.ErrConnQualInUse], or with Config.Await,
+// Before that it is in use: the error matches [godat/hw.ErrConnQualInUse], or with Config.Await,
 // Listen waits.
 func Listen(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Server, error) {
 	const op = "rpc.Listen"
@@ -67,7 +70,7 @@ func Listen(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Serve
 	if err := cfg.complete(op, ia.Attr()); err != nil {
 		return nil, err
 	}
-	s := &Server{ia: ia, done: make(chan struct{}), conns: make(map[*served]bool), requests: make(chan dat.Event, 1), wake: make(chan struct{}, 1)}
+	s := &Server{ia: ia, done: make(chan struct{}), conns: make(map[*served]bool), requests: make(chan event.Event, 1), wake: make(chan struct{}, 1)}
 	s.methods.init(cfg.Methods)
 	s.journal.log = cfg.Log
 	s.more.L = &s.mu
@@ -99,7 +102,7 @@ func (s *Server) Addr() string {
 // and LocalRead for [Request.Write]. Privileges for peers are not needed, since it is the server that moves
 // the bytes. Memory that stays between requests is better in a zone of the program's: see Config.PZ and the
 // example of Request.Read. PZ is nil for a nil server.
-func (s *Server) PZ() *dat.PZ {
+func (s *Server) PZ() *mem.PZ {
 	if s == nil {
 		return nil
 	}
@@ -237,14 +240,14 @@ func (s *Server) read() {
 	for {
 		select {
 		case ev := <-requests:
-			if ev.Number == dat.Closed {
+			if ev.Number == event.Closed {
 				requests = nil // Batches ends, too
 				continue
 			}
-			s.accept(dat.RequestOf(ev))
+			s.accept(ep.RequestOf(ev))
 		case batch := <-s.ln.Batches():
 			for _, ev := range batch.Events() {
-				if ev.Number == dat.Closed {
+				if ev.Number == event.Closed {
 					batch.Release()
 					s.abandon()
 					return
@@ -279,7 +282,7 @@ func (s *Server) notAccepted(err error) {
 
 // accept accepts a connection, unless the server is draining. A peer with which that fails
 // is rejected.
-func (s *Server) accept(cr *dat.CR) {
+func (s *Server) accept(cr *ep.CR) {
 	asked, err := cr.Query()
 	if err != nil {
 		return // it has been answered: the listener is closed

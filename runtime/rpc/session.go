@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -43,7 +45,7 @@ type session struct {
 // pending is a slot for a call.
 type pending struct {
 	number uint32
-	answer chan *dat.Buffer // of the call under way; nil when the connection has ended
+	answer chan *mem.Buffer // of the call under way; nil when the connection has ended
 
 	// Under session.mu.
 	call   uint32 // the slot and its turn; its caller changes it
@@ -74,7 +76,7 @@ func (c *Client) newSession(ctx context.Context) (*session, error) {
 	s.free = make(chan *pending, len(s.slots))
 	for i := range s.slots {
 		s.slots[i].number, s.slots[i].call = uint32(i), uint32(i)
-		s.slots[i].answer = make(chan *dat.Buffer, 1)
+		s.slots[i].answer = make(chan *mem.Buffer, 1)
 		s.free <- &s.slots[i]
 	}
 	go s.read()
@@ -94,7 +96,7 @@ func refused(err error) error {
 		return err
 	}
 	said := parseRefusal(cause.Private)
-	if said == nil && errors.Is(err, dat.EventError(dat.PeerRejected)) {
+	if said == nil && errors.Is(err, event.Error(event.PeerRejected)) {
 		said = errors.New("the server rejected the connection in words that are not of package rpc: another program listens there")
 		if len(bytes.Trim(cause.Private, "\x00")) == 0 {
 			said = fmt.Errorf("it gave no reason: a server of package rpc that speaks version 1 gives none, and this end speaks %s; or it is no server of package rpc", versions(oldest, newest))
@@ -202,16 +204,16 @@ func (s *session) begin(ctx context.Context, p *pending, call *Call) error {
 	return nil
 }
 
-func fill(b *dat.Buffer, h header, call *Call) {
+func fill(b *mem.Buffer, h header, call *Call) {
 	at := headerSize
 	for _, memory := range []struct {
 		flag byte
-		what *dat.RemoteSegment
+		what *mem.RemoteSegment
 	}{{flagSource, &call.Source}, {flagSink, &call.Sink}} {
 		if memory.what.Len != 0 {
 			h.flags |= memory.flag
-			_, _ = memory.what.AppendBinary(b.Resize(at + dat.RemoteSegmentSize)[:at]) // in its place
-			at += dat.RemoteSegmentSize
+			_, _ = memory.what.AppendBinary(b.Resize(at + mem.RemoteSegmentSize)[:at]) // in its place
+			at += mem.RemoteSegmentSize
 		}
 	}
 	if n := len(call.metadata); n > 0 {
@@ -272,14 +274,14 @@ func (s *session) read() {
 	for batch := range s.link.conn.Batches() {
 		for _, ev := range batch.Events() {
 			switch {
-			case ev.Number == dat.Closed:
+			case ev.Number == event.Closed:
 				batch.Release()
 				s.end(errAdapterClosed)
 				return
 			case ev.Ended():
 				dat.ConnOf(ev)
 				s.end(cmp.Or(ev.Err(), s.inOrder()))
-			case ev.Op == dat.OpRecv:
+			case ev.Op == hw.OpRecv:
 				if b := s.link.conn.Message(ev); b != nil && s.take(b) != nil {
 					s.fail(errMalformed)
 				}
@@ -289,7 +291,7 @@ func (s *session) read() {
 	}
 }
 
-func (s *session) take(b *dat.Buffer) error {
+func (s *session) take(b *mem.Buffer) error {
 	m, err := s.link.read(b)
 	if err == nil && m.kind == kindAnswer {
 		if m.code != codeLater { // whose answer follows
@@ -326,7 +328,7 @@ func (s *session) isLast() bool {
 	return s.last
 }
 
-func (s *session) deliver(h header, b *dat.Buffer) error {
+func (s *session) deliver(h header, b *mem.Buffer) error {
 	slot := int(h.call & slotMask)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -342,7 +344,7 @@ func (s *session) deliver(h header, b *dat.Buffer) error {
 }
 
 // finish ends a call with its answer, or nil if the connection has ended. The caller holds mu.
-func (s *session) finish(p *pending, b *dat.Buffer) {
+func (s *session) finish(p *pending, b *mem.Buffer) {
 	p.active = false
 	if p.left {
 		s.link.conn.Release(b)

@@ -11,7 +11,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
+	"godat/hw"
 	"godat/hw/iwarp"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -101,9 +104,9 @@ func overSlowLink(t *testing.T) *dat.IA {
 // under way all the time, so no end blames the other, and a short call has its answer.
 func TestALateLongCallOnASlowLinkLeavesTheConnectionToOthers(t *testing.T) {
 	const rate, long = 40 << 10, 256 << 10
-	for name, call := range map[string]func(m *dat.LMR) Call{
-		"read by the server":    func(m *dat.LMR) Call { return Call{Method: 1, Source: m.Remote(0, long)} },
-		"written by the server": func(m *dat.LMR) Call { return Call{Method: 1, Sink: m.Remote(0, long)} },
+	for name, call := range map[string]func(m *mem.LMR) Call{
+		"read by the server":    func(m *mem.LMR) Call { return Call{Method: 1, Source: m.Remote(0, long)} },
+		"written by the server": func(m *mem.LMR) Call { return Call{Method: 1, Sink: m.Remote(0, long)} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -125,7 +128,7 @@ func TestALateLongCallOnASlowLinkLeavesTheConnectionToOthers(t *testing.T) {
 			var late sync.WaitGroup
 			for range 4 {
 				late.Go(func() {
-					m, err := c.PZ().Alloc(long, dat.AllPrivileges)
+					m, err := c.PZ().Alloc(long, hw.AllPrivileges)
 					if !assert.NoError(t, err) {
 						return
 					}
@@ -148,7 +151,7 @@ func TestALateLongCallOnASlowLinkLeavesTheConnectionToOthers(t *testing.T) {
 func chat(c *dat.Conn) {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for c.Endpoint.State() == dat.StateConnected {
+	for c.Endpoint.State() == ep.Connected {
 		_ = c.SendBytes(encoded(header{kind: kindCredit}))
 		<-tick.C
 	}
@@ -165,7 +168,7 @@ func TestAServerThatTalksAndNeverAnswersHoldsItsCallerForStall(t *testing.T) {
 	defer ln.Close()
 	var talking sync.WaitGroup
 	talking.Go(func() {
-		c, err := ln.Accept(dat.RequestOf(<-ln.Requests()), cfg.hello())
+		c, err := ln.Accept(ep.RequestOf(<-ln.Requests()), cfg.hello())
 		if assert.NoError(t, err) {
 			_, _ = heard(t, c)
 			chat(c)
@@ -192,7 +195,7 @@ func TestAClientThatTalksAndNeverAnswersHoldsAHandlerForStall(t *testing.T) {
 			_ = r.Reply(nil) // the connection has ended
 		})
 		c := stingy(t, client, s, 0)
-		mine, err := c.Alloc(8, dat.AllPrivileges)
+		mine, err := c.Alloc(8, hw.AllPrivileges)
 		require.NoError(t, err)
 		source, err := mine.Remote(0, 8).MarshalBinary()
 		require.NoError(t, err)

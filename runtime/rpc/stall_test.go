@@ -16,6 +16,7 @@ import (
 	"godat/hw/iwarp"
 	"godat/hw/loop"
 	"godat/hw/sim"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -92,7 +93,7 @@ func TestADeadlineBoundsATransferThoughNoCancelComes(t *testing.T) {
 			_ = r.Reply(nil) // the connection has ended
 		})
 		c := stingy(t, client, s, 0)
-		mine, err := c.Alloc(8, dat.AllPrivileges)
+		mine, err := c.Alloc(8, hw.AllPrivileges)
 		require.NoError(t, err)
 		source, err := mine.Remote(0, 8).MarshalBinary()
 		require.NoError(t, err)
@@ -211,7 +212,7 @@ func TestAServersErrorsSayOfWhichCallTheyAre(t *testing.T) {
 		name := r.String()
 		assert.Contains(t, name, "method 7, call 0x10000 of "+r.Conn().String())
 		for _, err := range []error{
-			r.Read(dat.Segment{Len: 1}, 0), r.WriteBytes([]byte("x"), 0), r.Reply(make([]byte, 65)),
+			r.Read(mem.Segment{Len: 1}, 0), r.WriteBytes([]byte("x"), 0), r.Reply(make([]byte, 65)),
 		} {
 			require.ErrorIs(t, err, hw.ErrLength)
 			require.ErrorContains(t, err, name)

@@ -8,8 +8,9 @@ import (
 	"net"
 	"time"
 
+	"godat/ep"
 	"godat/hw"
-	dat "godat/runtime"
+	"godat/mem"
 )
 
 // Read reads the caller's memory from offset on into a segment of [Server.PZ]'s memory, by
@@ -20,21 +21,21 @@ import (
 // Read for ever: a read during which no piece of the connection moves for Config.Stall, or beyond the call's deadline or cancel
 // nothing for Config.Patience, breaks the connection. The error is then TIMEOUT_EXPIRED, or that of Context's end. When the connection
 // has ended before, the error matches [ErrEnded].
-func (r *Request) Read(into dat.Segment, offset int) error {
+func (r *Request) Read(into mem.Segment, offset int) error {
 	if !r.made() {
 		return noRequest("rpc.Request.Read")
 	}
-	return r.from.of(r.header, "Read", r.move(dat.OpRead, into, r.source, offset))
+	return r.from.of(r.header, "Read", r.move(hw.OpRead, into, r.source, offset))
 }
 
 // Write writes a segment of [Server.PZ]'s memory to the caller's memory from offset on, by
 // RDMA, and waits for that no longer than Read does. The bytes are there before the caller has the
 // answer. A part that the caller does not have is LENGTH_ERROR.
-func (r *Request) Write(from dat.Segment, offset int) error {
+func (r *Request) Write(from mem.Segment, offset int) error {
 	if !r.made() {
 		return noRequest("rpc.Request.Write")
 	}
-	return r.from.of(r.header, "Write", r.move(dat.OpWrite, from, r.sink, offset))
+	return r.from.of(r.header, "Write", r.move(hw.OpWrite, from, r.sink, offset))
 }
 
 // ReadBytes is Read into memory that is not registered: it registers into for the time of the
@@ -44,8 +45,8 @@ func (r *Request) ReadBytes(into []byte, offset int) error {
 	if !r.made() {
 		return noRequest("rpc.Request.ReadBytes")
 	}
-	return r.from.of(r.header, "ReadBytes", r.from.server.loans.lend(r.from.server.PZ(), into, dat.LocalWrite, func(m *dat.LMR) error {
-		return r.move(dat.OpRead, segment(m, len(into)), r.source, offset)
+	return r.from.of(r.header, "ReadBytes", r.from.server.loans.lend(r.from.server.PZ(), into, hw.LocalWrite, func(m *mem.LMR) error {
+		return r.move(hw.OpRead, segment(m, len(into)), r.source, offset)
 	}))
 }
 
@@ -64,12 +65,12 @@ func (r *Request) WriteBytes(from []byte, offset int) error {
 	if !r.made() {
 		return noRequest("rpc.Request.WriteBytes")
 	}
-	return r.from.of(r.header, "WriteBytes", r.from.server.loans.lend(r.from.server.PZ(), from, dat.LocalRead, func(m *dat.LMR) error {
-		return r.move(dat.OpWrite, segment(m, len(from)), r.sink, offset)
+	return r.from.of(r.header, "WriteBytes", r.from.server.loans.lend(r.from.server.PZ(), from, hw.LocalRead, func(m *mem.LMR) error {
+		return r.move(hw.OpWrite, segment(m, len(from)), r.sink, offset)
 	}))
 }
 
-func (r *Request) move(op dat.Op, mine dat.Segment, callers dat.RemoteSegment, offset int) error {
+func (r *Request) move(op hw.Op, mine mem.Segment, callers mem.RemoteSegment, offset int) error {
 	if err := r.usable(); err != nil {
 		return err
 	}
@@ -77,7 +78,7 @@ func (r *Request) move(op dat.Op, mine dat.Segment, callers dat.RemoteSegment, o
 		return hw.Errorf("", hw.LengthError, hw.NoSubtype, "%d bytes from %d on; the caller has %d", mine.Len, offset, callers.Len)
 	}
 	for done, all := 0, int(mine.Len); done < all; {
-		n, err := r.movePiece(op, dat.Segment{Addr: mine.Addr + uint64(done), Len: uint32(all - done), Context: mine.Context}, callers, offset+done)
+		n, err := r.movePiece(op, mem.Segment{Addr: mine.Addr + uint64(done), Len: uint32(all - done), Context: mine.Context}, callers, offset+done)
 		if done += n; err != nil {
 			return err
 		}
@@ -86,7 +87,7 @@ func (r *Request) move(op dat.Op, mine dat.Segment, callers dat.RemoteSegment, o
 }
 
 // movePiece moves the first piece of so many bytes, in its turn.
-func (r *Request) movePiece(op dat.Op, part dat.Segment, callers dat.RemoteSegment, offset int) (n int, err error) {
+func (r *Request) movePiece(op hw.Op, part mem.Segment, callers mem.RemoteSegment, offset int) (n int, err error) {
 	turns := &r.from.turns
 	size, weight := turns.piece()
 	n = min(int(part.Len), size)
@@ -99,22 +100,22 @@ func (r *Request) movePiece(op dat.Op, part dat.Segment, callers dat.RemoteSegme
 	}
 	began := time.Now()
 	part.Len = uint32(n)
-	if op == dat.OpWrite && !turns.room.take(n) {
+	if op == hw.OpWrite && !turns.room.take(n) {
 		turns.room.await(r, n)
 	}
 	// Without Context, at whose end Do would break the connection at once.
-	err = r.from.link.conn.Do(context.Background(), dat.DTO{Op: op, Segment: part, Remote: callers.Slice(offset, n)})
+	err = r.from.link.conn.Do(context.Background(), ep.DTO{Op: op, Segment: part, Remote: callers.Slice(offset, n)})
 	written := 0
-	if op == dat.OpWrite && err == nil {
+	if op == hw.OpWrite && err == nil {
 		written = offset + n
 	}
 	if err = cmp.Or(r.unwatch(written), err); err != nil {
-		if errors.Is(err, net.ErrClosed) || r.from.link.conn.Endpoint.State() != dat.StateConnected || errors.As(err, new(hw.StatusError)) {
+		if errors.Is(err, net.ErrClosed) || r.from.link.conn.Endpoint.State() != ep.Connected || errors.As(err, new(hw.StatusError)) {
 			return 0, fmt.Errorf("%w: %w", ErrEnded, err) // before it, or by it
 		}
 		return 0, err
 	}
-	if took := time.Since(began); op == dat.OpRead {
+	if took := time.Since(began); op == hw.OpRead {
 		turns.took(n, took)
 	} else {
 		turns.wrote(r.from.link.conn, n, took)

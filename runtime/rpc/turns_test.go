@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
 	"godat/hw"
 	dat "godat/runtime"
 )
@@ -59,7 +60,7 @@ func TestATransferThatWaitsForItsTurnEndsWithItsCall(t *testing.T) {
 				require.NoError(t, r.from.turns.line.Acquire(t.Context(), atOnce))
 				written := make(chan error, 1)
 				go func() {
-					m, err := s.PZ().Alloc(8, dat.AllPrivileges)
+					m, err := s.PZ().Alloc(8, hw.AllPrivileges)
 					if err == nil {
 						err = r.Write(m.Segment(0, 8), 0)
 						assert.NoError(t, m.Free())
@@ -72,7 +73,7 @@ func TestATransferThatWaitsForItsTurnEndsWithItsCall(t *testing.T) {
 					return r.ctx != nil
 				}, time.Minute, time.Millisecond)
 				if name == "its connection" {
-					require.NoError(t, r.Conn().Endpoint.Disconnect(dat.Abrupt))
+					require.NoError(t, r.Conn().Endpoint.Disconnect(ep.Abrupt))
 					require.ErrorIs(t, <-written, ErrEnded)
 				} else {
 					end(s, cancel)

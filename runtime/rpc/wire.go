@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	dat "godat/runtime"
+	"godat/mem"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 
 	headerSize = 16
 	// overhead is the most bytes of a message before its metadata and its payload.
-	overhead = headerSize + 2*dat.RemoteSegmentSize + metadataHeader
+	overhead = headerSize + 2*mem.RemoteSegmentSize + metadataHeader
 	// metadataHeader is before metadata.
 	metadataHeader = 2
 )
@@ -166,7 +166,7 @@ func isCall(b []byte, call uint32) bool {
 // payload.
 type message struct {
 	header
-	source, sink dat.RemoteSegment
+	source, sink mem.RemoteSegment
 	metadata     []byte
 	payload      []byte
 }
@@ -186,15 +186,15 @@ func parse(b []byte) (m message, err error) {
 	m.payload = b[headerSize:]
 	for _, part := range []struct {
 		flag byte
-		to   *dat.RemoteSegment
+		to   *mem.RemoteSegment
 	}{{flagSource, &m.source}, {flagSink, &m.sink}} {
 		if m.flags&part.flag == 0 {
 			continue
 		}
-		if *part.to, err = dat.ParseRemoteSegment(m.payload); err != nil {
+		if *part.to, err = mem.ParseRemoteSegment(m.payload); err != nil {
 			return m, errMalformed
 		}
-		m.payload = m.payload[dat.RemoteSegmentSize:]
+		m.payload = m.payload[mem.RemoteSegmentSize:]
 	}
 	if m.kind == kindCall && m.flags&flagMetadata != 0 {
 		if m.metadata, m.payload, err = splitMetadata(m.payload); err != nil {

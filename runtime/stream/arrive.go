@@ -6,8 +6,10 @@ import (
 	"net"
 	"sync/atomic"
 
+	"godat/hw"
+	"godat/hw/event"
 	"godat/internal/release"
-	dat "godat/runtime"
+	"godat/mem"
 )
 
 // flow is what passes between the two ends: bytes, messages and their credits.
@@ -60,7 +62,7 @@ type outbound struct {
 	loan                       // of Write's argument
 	target                     // what a Read of the peer has offered
 	slots    []byte            // of the messages under way
-	peer     dat.RemoteSegment // the peer's ring; the holder of Conn.writing changes it
+	peer     mem.RemoteSegment // the peer's ring; the holder of Conn.writing changes it
 	moving   bool              // the next bytes are the first in that ring; the same
 	held     bool              // a call that writes holds Conn.writing; the holder of line.sending writes it
 	version  uint8             // what both ends speak; written by meet
@@ -81,13 +83,13 @@ type outbound struct {
 	// Written by the goroutine that completes receives.
 	consumed atomic.Uint64     // bytes that the peer has read
 	granted  atomic.Uint64     // messages that the peer has posted receives for; 0 until the connection is up
-	offered  dat.RemoteSegment // the peer's second ring; written once, before hasOffer is
+	offered  mem.RemoteSegment // the peer's second ring; written once, before hasOffer is
 	hasOffer atomic.Bool
 }
 
 // hear is what the goroutine that completes an operation calls with its event.
-func (c *line) hear(ev dat.Event) {
-	if ev.Number != dat.DTOCompletion || ev.Status != dat.StatusSuccess {
+func (c *line) hear(ev event.Event) {
+	if ev.Number != event.DTOCompletion || ev.Status != hw.StatusSuccess {
 		c.change(ev.Number, ev.Status, ev.Data)
 	} else if ev.Cookie < messages {
 		c.arrive(int(ev.Cookie))
@@ -98,22 +100,22 @@ func (c *line) hear(ev dat.Event) {
 
 // change records a failure or a change of the connection. As for arrive and sent, the
 // goroutine that completes the operation calls it, so it takes no lock and posts nothing.
-func (c *line) change(number dat.EventNumber, status dat.Status, data any) {
+func (c *line) change(number event.Number, status hw.Status, data any) {
 	switch {
-	case number == dat.DTOCompletion:
-		if status != dat.StatusFlushed { // why the queues are flushed, the event of the end says
-			c.stop(dat.Event{Number: number, Status: status, Data: data}.Err())
+	case number == event.DTOCompletion:
+		if status != hw.StatusFlushed { // why the queues are flushed, the event of the end says
+			c.stop(event.Event{Number: number, Status: status, Data: data}.Err())
 		}
-	case number == dat.IBDTOEvent:
+	case number == event.IBDTOEvent:
 		c.stop(fmt.Errorf("%w: a write with immediate data", ErrProtocol))
-	case number == dat.Closed: // all calls end, if the close of the adapter has closed the dispatcher
+	case number == event.Closed: // all calls end, if the close of the adapter has closed the dispatcher
 		c.stop(net.ErrClosed)
 		close(c.gone)
-	case number == dat.Established:
+	case number == event.Established:
 		private, _ := data.([]byte)
 		c.establish(private)
 	default:
-		c.stop(dat.Event{Number: number, Data: data}.Err())
+		c.stop(event.Event{Number: number, Data: data}.Err())
 		close(c.down)
 	}
 }

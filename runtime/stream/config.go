@@ -5,7 +5,7 @@ import (
 	"math/bits"
 	"time"
 
-	dat "godat/runtime"
+	"godat/hw"
 )
 
 // Config says what a connection, or each connection of a listener, is made of. The zero
@@ -64,10 +64,10 @@ func (cfg *Config) complete() error {
 	case cfg.Ring == 0:
 		cfg.Ring = defaultRing
 	case cfg.Ring < 0 || cfg.Ring > mostRing:
-		return fmt.Errorf("stream: Config.Ring is %d; it may be up to %d: %w", cfg.Ring, mostRing, dat.ErrInvalidParameter)
+		return fmt.Errorf("stream: Config.Ring is %d; it may be up to %d: %w", cfg.Ring, mostRing, hw.ErrInvalidParameter)
 	}
 	if cfg.Backlog < 0 {
-		return fmt.Errorf("stream: Config.Backlog is %d; it may not be negative: %w", cfg.Backlog, dat.ErrInvalidParameter)
+		return fmt.Errorf("stream: Config.Backlog is %d; it may not be negative: %w", cfg.Backlog, hw.ErrInvalidParameter)
 	}
 	cfg.Ring = max(leastRing, 1<<bits.Len(uint(cfg.Ring-1)))
 	if cfg.Backlog == 0 {

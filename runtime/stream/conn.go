@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	dat "godat/runtime"
+	"godat/hw"
 )
 
 // Conn is a net.Conn over an RDMA connection. [Dialer.DialContext] and [Listener.Accept]
@@ -165,7 +165,7 @@ func (c *Conn) made() bool { return c != nil && c.line.endpoint != nil }
 func (c *Conn) notMade(op string) error { return notMade(op, "Conn", "Dialer and Accept make one") }
 
 func notMade(op, what, by string) error {
-	return &net.OpError{Op: op, Net: "rdma", Err: fmt.Errorf("stream: a nil or zero %s: %s: %w", what, by, dat.ErrInvalidHandle)}
+	return &net.OpError{Op: op, Net: "rdma", Err: fmt.Errorf("stream: a nil or zero %s: %s: %w", what, by, hw.ErrInvalidHandle)}
 }
 
 func (c *Conn) opError(op string, err error) error {

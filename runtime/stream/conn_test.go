@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	dat "godat/runtime"
+	"godat/hw"
 )
 
 // write writes in another goroutine and returns the outcome.
@@ -146,7 +146,7 @@ func TestAClosedAdapterEndsCallsThatWait(t *testing.T) {
 			require.NoError(t, client.Close())
 			require.NoError(t, server.Close())
 			_, err = r.dialer().Dial("", r.ln.Addr().String())
-			require.ErrorIs(t, err, dat.ErrInvalidHandle)
+			require.ErrorIs(t, err, hw.ErrInvalidHandle)
 		})
 	}
 }
@@ -288,9 +288,9 @@ func TestDialEndsWithItsContext(t *testing.T) {
 func TestBadConfigurationsAreRefused(t *testing.T) {
 	r := newRig(t, "loop", Config{})
 	_, err := Listen(t.Context(), r.ia, ":0", Config{Ring: mostRing + 1})
-	require.ErrorIs(t, err, dat.ErrInvalidParameter)
+	require.ErrorIs(t, err, hw.ErrInvalidParameter)
 	_, err = (&Dialer{IA: r.ia, Config: Config{Ring: -1}}).Dial("", r.ln.Addr().String())
-	require.ErrorIs(t, err, dat.ErrInvalidParameter)
+	require.ErrorIs(t, err, hw.ErrInvalidParameter)
 	for _, address := range []string{"1.2.3.4", "x:y:z", "host:70000"} {
 		_, err = Listen(t.Context(), r.ia, address, Config{})
 		require.Error(t, err, address)
@@ -299,17 +299,17 @@ func TestBadConfigurationsAreRefused(t *testing.T) {
 	require.Error(t, err)
 	for text, cfg := range map[string]Config{"Config.Ring": {Ring: mostRing + 1}, "Config.Backlog": {Backlog: -1}} {
 		_, err = Listen(t.Context(), r.ia, ":0", cfg)
-		require.ErrorIs(t, err, dat.ErrInvalidParameter)
+		require.ErrorIs(t, err, hw.ErrInvalidParameter)
 		require.ErrorContains(t, err, "stream: "+text)
 		_, err = (&Dialer{IA: r.ia, Config: cfg}).Dial("", r.ln.Addr().String())
-		require.ErrorIs(t, err, dat.ErrInvalidParameter)
+		require.ErrorIs(t, err, hw.ErrInvalidParameter)
 		require.ErrorContains(t, err, "stream: "+text)
 	}
 	var none context.Context
 	_, err = Listen(none, r.ia, ":0", Config{})
-	require.ErrorIs(t, err, dat.ErrInvalidParameter)
+	require.ErrorIs(t, err, hw.ErrInvalidParameter)
 	_, err = r.dialer().DialContext(none, "", r.ln.Addr().String())
-	require.ErrorIs(t, err, dat.ErrInvalidParameter)
+	require.ErrorIs(t, err, hw.ErrInvalidParameter)
 }
 
 func TestWhatWasNotMadeSaysSo(t *testing.T) {
@@ -327,18 +327,18 @@ func TestWhatWasNotMadeSaysSo(t *testing.T) {
 			"SetReadDeadline":  func() error { return c.SetReadDeadline(time.Now()) },
 			"SetWriteDeadline": func() error { return c.SetWriteDeadline(time.Now()) },
 		} {
-			require.ErrorIs(t, call(), dat.ErrInvalidHandle, name)
+			require.ErrorIs(t, call(), hw.ErrInvalidHandle, name)
 		}
 		assert.Empty(t, c.LocalAddr().String())
 		assert.Empty(t, c.RemoteAddr().String())
 		assert.Zero(t, c.Snapshot())
-		require.ErrorIs(t, c.Close(), dat.ErrInvalidHandle)
+		require.ErrorIs(t, c.Close(), hw.ErrInvalidHandle)
 	}
 	for _, l := range []*Listener{nil, new(Listener)} {
 		_, err := l.Accept()
-		require.ErrorIs(t, err, dat.ErrInvalidHandle)
+		require.ErrorIs(t, err, hw.ErrInvalidHandle)
 		assert.Empty(t, l.Addr().String())
-		require.ErrorIs(t, l.Close(), dat.ErrInvalidHandle)
+		require.ErrorIs(t, l.Close(), hw.ErrInvalidHandle)
 	}
 }
 
@@ -404,11 +404,11 @@ func TestAnEndThatIsClosedAtOnceIsTheEndOfTheStream(t *testing.T) {
 }
 
 func TestAShortageEndsOneAcceptAlone(t *testing.T) {
-	err := error(&net.OpError{Op: "accept", Net: "loop", Err: shortage{dat.ErrInsufficientResources}})
+	err := error(&net.OpError{Op: "accept", Net: "loop", Err: shortage{hw.ErrInsufficientResources}})
 	var temporary interface{ Temporary() bool }
 	require.ErrorAs(t, err, &temporary)
 	assert.True(t, temporary.Temporary())
-	require.ErrorIs(t, err, dat.ErrInsufficientResources)
+	require.ErrorIs(t, err, hw.ErrInsufficientResources)
 }
 
 func TestAnIdleStreamRunsNoGoroutine(t *testing.T) {

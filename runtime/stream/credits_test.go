@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	dat "godat/runtime"
+	"godat/mem"
 )
 
 // exchange is two ends without endpoints, and the messages between them. Tests deliver
@@ -38,7 +38,7 @@ func (x *exchange) postBytes(from int, bytes []byte, fin bool) {
 	b := make([]byte, slotSize)
 	copy(b, c.line.flow.out.slots[slot*slotSize:])
 	if m := (message{}); m.parse(b, newest) && m.has(flagRing) { // these ends have no region to offer
-		m.ring = dat.RemoteSegment{Len: uint32(len(c.line.flow.in.second.mem))}
+		m.ring = mem.RemoteSegment{Len: uint32(len(c.line.flow.in.second.mem))}
 		m.put(b, newest)
 	}
 	x.way[from] = append(x.way[from], b)

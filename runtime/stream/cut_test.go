@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
 	"godat/hw/iwarp"
 	dat "godat/runtime"
 )
@@ -60,7 +61,7 @@ func readAndCut(t *testing.T, client, server *Conn, want []byte, random *rand.Ra
 		return err
 	}
 	cutter := []*Conn{client, server}[random.IntN(2)]
-	if err := cutter.line.endpoint.Disconnect(dat.Abrupt); err != nil {
+	if err := cutter.line.endpoint.Disconnect(ep.Abrupt); err != nil {
 		return err
 	}
 	rest, err := io.ReadAll(server)

@@ -8,6 +8,8 @@ import (
 	"net"
 	"time"
 
+	"godat/ep"
+	"godat/hw"
 	dat "godat/runtime"
 )
 
@@ -26,7 +28,7 @@ func (d *Dialer) Dial(network, address string) (net.Conn, error) {
 // DialContext connects to a [Listener] at address, "host:port", and returns a *Conn, unless
 // Config.TCP has taken effect. The network is the adapter's, whatever the argument says. If ctx ends first, the error matches
 // its cause, and says what the attempt had come to; a peer that is no stream's, or speaks another version, is [ErrProtocol].
-// Errors of the connection unwrap to the [dat.Cause].
+// Errors of the connection unwrap to the [hw.Cause].
 func (d *Dialer) DialContext(ctx context.Context, _, address string) (net.Conn, error) {
 	if d == nil {
 		return nil, notMade("dial", "Dialer", "new(stream.Dialer) is a good one")
@@ -57,16 +59,16 @@ func (d *Dialer) dial(ctx context.Context, address string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = c.line.endpoint.CommonConnect(address, dat.ConnectConfig{Private: c.line.flow.hello(), Timeout: timeLeft(ctx)})
+	err = c.line.endpoint.CommonConnect(address, ep.ConnectConfig{Private: c.line.flow.hello(), Timeout: timeLeft(ctx)})
 	if err == nil {
 		err = c.line.established(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(err, c.free())
 	}
-	p, err := c.line.endpoint.Query(dat.EndpointFieldLocalAddr | dat.EndpointFieldLocalQual | dat.EndpointFieldRemoteAddr | dat.EndpointFieldRemoteQual)
+	p, err := c.line.endpoint.Query(ep.FieldLocalAddr | ep.FieldLocalQual | ep.FieldRemoteAddr | ep.FieldRemoteQual)
 	if err != nil { // it has ended already
-		p = dat.EndpointParam{}
+		p = ep.Param{}
 	}
 	c.local, c.remote = newAddr(from.ia, p.LocalAddr, p.LocalQual), newAddr(from.ia, p.RemoteAddr, cmp.Or(p.RemoteQual, portOf(address)))
 	if p.RemoteAddr == nil {
@@ -78,7 +80,7 @@ func (d *Dialer) dial(ctx context.Context, address string) (net.Conn, error) {
 // mayBegin says why a call with the context does not begin.
 func mayBegin(ctx context.Context) error {
 	if ctx == nil {
-		return fmt.Errorf("stream: a nil context: %w", dat.ErrInvalidParameter)
+		return fmt.Errorf("stream: a nil context: %w", hw.ErrInvalidParameter)
 	}
 	return context.Cause(ctx)
 }
@@ -127,11 +129,11 @@ func (c *line) established(ctx context.Context) error {
 	if over == nil || c.flow.out.receives != 0 {
 		return nil
 	}
-	if at, ok := ctx.Deadline(); ok && errors.Is(over.err, dat.ErrTimeout) && !time.Now().Before(at) {
+	if at, ok := ctx.Deadline(); ok && errors.Is(over.err, hw.ErrTimeout) && !time.Now().Before(at) {
 		<-ctx.Done() // whose deadline was the attempt's
 		return c.outOfTime(ctx)
 	}
-	if cause, ok := errors.AsType[*dat.Cause](over.err); ok && len(cause.Private) >= helloSize { // a reject says why
+	if cause, ok := errors.AsType[*hw.Cause](over.err); ok && len(cause.Private) >= helloSize { // a reject says why
 		if _, err := agree(cause.Private); err != nil {
 			return err
 		}

@@ -48,7 +48,7 @@
 // How a call waits depends on the provider (waiter.go). It sleeps until a completion wakes it.
 // Where the program has one processor it first lets other goroutines run. On an adapter
 // without a pinned thread (dat.PollerConfig), and over iwarp, it first polls a few times, as
-// dat.Dispatcher.Wait does, and then leaves the device to the adapter. Over iwarp, where the
+// evd.Dispatcher.Wait does, and then leaves the device to the adapter. Over iwarp, where the
 // program has several processors, a Read often sleeps in the socket itself, as a Read of a
 // net.Conn does.
 //

@@ -7,13 +7,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	dat "godat/runtime"
+	"godat/mem"
 )
 
 func FuzzHello(f *testing.F) {
 	f.Add([]byte(nil))
 	f.Add(hello{}.append(nil))
-	f.Add(hello{dat.RemoteSegment{Addr: 4096, Len: leastRing, Context: 7}, messages, 0}.append(nil))
+	f.Add(hello{mem.RemoteSegment{Addr: 4096, Len: leastRing, Context: 7}, messages, 0}.append(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		h, err := parseHello(b)
 		if err != nil {
@@ -53,7 +53,7 @@ func FuzzMessages(f *testing.F) {
 		encode(message{produced: slotSize - headerSize, consumed: 3, granted: messages + 1}, string(make([]byte, slotSize-headerSize))),
 		encode(message{produced: 300, consumed: 5, granted: messages + 2, flags: flagFIN}, "")...))
 	f.Add(uint16(9), append(
-		append(encode(message{produced: 1, consumed: 8, granted: messages, flags: flagOffer, ring: dat.RemoteSegment{Len: leastRing}}, ""),
+		append(encode(message{produced: 1, consumed: 8, granted: messages, flags: flagOffer, ring: mem.RemoteSegment{Len: leastRing}}, ""),
 			make([]byte, slotSize-headerSize-16)...),
 		encode(message{produced: 1 + 2*leastRing, granted: messages, flags: flagDirect}, "")...))
 	f.Fuzz(func(t *testing.T, sent uint16, script []byte) {
@@ -101,7 +101,7 @@ func TestAHeaderIsReadAsItWasWritten(t *testing.T) {
 		{},
 		{produced: 1 << 63, consumed: 1<<63 - 1, granted: 77, inline: maxInline, flags: flagFIN},
 		{produced: 1, inline: 1, flags: flagMoved},
-		{consumed: 1, flags: flagRing, ring: dat.RemoteSegment{Addr: 1 << 40, Len: 1 << 20, Context: 9}},
+		{consumed: 1, flags: flagRing, ring: mem.RemoteSegment{Addr: 1 << 40, Len: 1 << 20, Context: 9}},
 	} {
 		length := want.put(b, newest)
 		var got message
@@ -113,7 +113,7 @@ func TestAHeaderIsReadAsItWasWritten(t *testing.T) {
 	golden := message{produced: 0x0102, consumed: 3, granted: 4, inline: 5, flags: flagFIN}
 	golden.put(b, newest)
 	assert.Equal(t, []byte{2, 1, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 5, 0, 1, 0, 0, 0, 0, 3}, b[:headerSize])
-	h := hello{dat.RemoteSegment{Addr: 0x0102, Len: leastRing, Context: 3}, 16, 0}
+	h := hello{mem.RemoteSegment{Addr: 0x0102, Len: leastRing, Context: 3}, 16, 0}
 	assert.Equal(t, append([]byte("DATS"),
 		3, 0, 3, 0, 2, 1, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 16, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0), h.append(nil))
 	for i := 25; i < headerSize; i++ {

@@ -12,6 +12,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
+	"godat/hw"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -26,7 +29,7 @@ func (r *rig) dialScripted(edit func(b []byte) []byte) (*scripted, error) {
 	c, err := r.ia.Dial(r.t.Context(), r.ln.Addr().String(), dat.ConnConfig{
 		Message: slotSize,
 		Setup: func(c *dat.Conn) ([]byte, error) {
-			ring, err := c.Alloc(leastRing, dat.LocalRead|dat.LocalWrite|dat.RemoteWrite)
+			ring, err := c.Alloc(leastRing, hw.LocalRead|hw.LocalWrite|hw.RemoteWrite)
 			if err != nil {
 				return nil, err
 			}
@@ -109,14 +112,14 @@ func TestBytesBehindTheEndOfTheStreamAreALie(t *testing.T) {
 
 func TestAWriteWithImmediateDataEndsTheConnection(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
-		if !r.ia.Attr().Ops.Has(dat.OpWriteImm) {
+		if !r.ia.Attr().Ops.Has(hw.OpWriteImm) {
 			return // as the simulated device, which has no such writes
 		}
 		for _, n := range []int{0, slotSize + 1} {
 			p, c := r.meetScripted()
-			from, err := p.Alloc(leastRing, dat.LocalRead)
+			from, err := p.Alloc(leastRing, hw.LocalRead)
 			require.NoError(t, err)
-			require.NoError(t, p.Do(t.Context(), dat.DTO{Op: dat.OpWriteImm, Segment: from.Segment(0, n), Remote: p.to.ring}))
+			require.NoError(t, p.Do(t.Context(), ep.DTO{Op: hw.OpWriteImm, Segment: from.Segment(0, n), Remote: p.to.ring}))
 			_, err = c.Read(make([]byte, 1))
 			require.ErrorIs(t, err, ErrProtocol)
 			require.NoError(t, p.Close())
@@ -160,7 +163,7 @@ func TestAPeerOfAnotherProtocolIsRefusedAndOthersAreServed(t *testing.T) {
 		}()
 		for name, edit := range hellos {
 			_, err := r.dialScripted(edit)
-			var cause *dat.Cause
+			var cause *hw.Cause
 			require.ErrorAs(t, err, &cause, name)
 			_, err = agree(cause.Private)
 			require.NoError(t, err, "the reject says which version this end speaks")
@@ -189,7 +192,7 @@ func TestTwoEndsAgreeOnTheNewestVersionThatBothSpeak(t *testing.T) {
 		{newest, oldest - 1, 0},
 		{0, 0, 0},
 	} {
-		b := hello{dat.RemoteSegment{Len: leastRing}, messages, 0}.append(nil)
+		b := hello{mem.RemoteSegment{Len: leastRing}, messages, 0}.append(nil)
 		binary.LittleEndian.PutUint16(b[4:], c.from)
 		binary.LittleEndian.PutUint16(b[6:], c.to)
 		h, err := parseHello(b)
@@ -199,13 +202,13 @@ func TestTwoEndsAgreeOnTheNewestVersionThatBothSpeak(t *testing.T) {
 }
 
 func TestADialerSaysWhichVersionsMet(t *testing.T) {
-	for name, answer := range map[string]func(cr *dat.CR, ln *dat.Listener) error{
-		"rejected": func(cr *dat.CR, _ *dat.Listener) error {
+	for name, answer := range map[string]func(cr *ep.CR, ln *dat.Listener) error{
+		"rejected": func(cr *ep.CR, _ *dat.Listener) error {
 			b := hello{}.append(nil)
 			b[4], b[6] = 7, 8
 			return cr.Reject(b)
 		},
-		"accepted": func(cr *dat.CR, ln *dat.Listener) error {
+		"accepted": func(cr *ep.CR, ln *dat.Listener) error {
 			b := hello{}.append(nil)
 			b[4], b[6] = 7, 8
 			_, err := ln.Accept(cr, b)
@@ -216,7 +219,7 @@ func TestADialerSaysWhichVersionsMet(t *testing.T) {
 			onEach(t, func(t *testing.T, r *rig) {
 				ln, err := r.ia.Listen(t.Context(), ":0", dat.ConnConfig{})
 				require.NoError(t, err)
-				answered := write(func() error { return answer(dat.RequestOf(<-ln.Requests()), ln) })
+				answered := write(func() error { return answer(ep.RequestOf(<-ln.Requests()), ln) })
 				_, err = r.dialer().Dial("", ln.Addr())
 				require.ErrorIs(t, err, ErrProtocol)
 				assert.Contains(t, err.Error(), "speaks versions 7 to 8, and this end version 3")
@@ -252,7 +255,7 @@ func TestAPeerWithoutItsRingBreaksItsOwnConnection(t *testing.T) {
 
 // ringOf is a message that offers a ring.
 func ringOf(size uint32) []byte {
-	return encode(message{granted: messages, flags: flagRing, ring: dat.RemoteSegment{Addr: 1 << 20, Len: size}}, "")
+	return encode(message{granted: messages, flags: flagRing, ring: mem.RemoteSegment{Addr: 1 << 20, Len: size}}, "")
 }
 
 func TestALieAboutARingEndsTheConnection(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	dat "godat/runtime"
+	"godat/ep"
 )
 
 // adaptersOwn are an adapter's own goroutines: the pool of upcalls begins when a line of the log, or a callback,
@@ -48,7 +48,7 @@ func (r *rig) exchange() {
 		case 0:
 			require.NoError(r.t, client.CloseWrite())
 		case 1:
-			require.NoError(r.t, client.line.endpoint.Disconnect(dat.Abrupt))
+			require.NoError(r.t, client.line.endpoint.Disconnect(ep.Abrupt))
 		case 2:
 			client, server = server, client
 		}

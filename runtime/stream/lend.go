@@ -1,6 +1,9 @@
 package stream
 
-import dat "godat/runtime"
+import (
+	"godat/hw"
+	"godat/mem"
+)
 
 // A Write of leastLent bytes or more lends its argument to the device, which reads the
 // bytes where they lie. So the writer copies nothing. Write returns when all of its sends
@@ -18,7 +21,7 @@ var nothing [1]byte
 
 // loan is a region for what a Write lends. The holder of Conn.writing changes it.
 type loan struct {
-	region  *dat.LMR // nil until the first large Write
+	region  *mem.LMR // nil until the first large Write
 	refused bool     // the device can't exchange the memory of a region
 	lent    []byte   // nil but during a Write that lends
 	from    uint64   // the place of lent in the stream
@@ -60,7 +63,7 @@ func (c *Conn) lend(b []byte) error {
 		if err := c.line.mayNotWrite(); err != nil {
 			return err
 		}
-		region, err := c.line.pz.NewLoan(mostLent, dat.LocalRead)
+		region, err := c.line.pz.NewLoan(mostLent, hw.LocalRead)
 		if err != nil {
 			o.loan.refused = true
 			return nil
@@ -96,7 +99,7 @@ func (o *outbound) wasRead() bool { return o.done.Load() >= o.loan.until }
 func (c *line) mayTakeBack() bool { return c.flow.out.wasRead() || c.mayNotWrite() != nil }
 
 // source is where the n bytes of the stream behind from lie that a write reads.
-func (o *outbound) source(from uint64, n int) dat.Segment {
+func (o *outbound) source(from uint64, n int) mem.Segment {
 	if o.lent != nil {
 		return o.loan.region.Segment(int(from-o.loan.from), n)
 	}

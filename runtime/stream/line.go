@@ -6,6 +6,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"godat/ep"
+	"godat/evd"
+	"godat/hw"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -14,12 +18,12 @@ import (
 type line struct {
 	// Immutable.
 	linger   time.Duration
-	events   *dat.Dispatcher
-	pz       *dat.PZ
-	slots    *dat.LMR    // of messages
-	sends    dat.Segment // of slots: messages under way
-	recvs    dat.Segment // of slots: receives
-	endpoint *dat.Endpoint
+	events   *evd.Dispatcher
+	pz       *mem.PZ
+	slots    *mem.LMR    // of messages
+	sends    mem.Segment // of slots: messages under way
+	recvs    mem.Segment // of slots: receives
+	endpoint *ep.Endpoint
 	up       chan struct{} // closed when the connection is established
 	down     chan struct{} // closed when it has ended, or an attempt at it
 	gone     chan struct{} // closed when the adapter's close, or free, has closed events
@@ -31,7 +35,7 @@ type line struct {
 	closed atomic.Bool         // Close was called
 
 	sending sync.Mutex // held while messages and receives are posted; after the other two
-	batch   [2]dat.DTO // the holder of sending uses it
+	batch   [2]ep.DTO  // the holder of sending uses it
 	growing sync.WaitGroup
 
 	late *time.Timer // makes reports that no call makes; immutable
@@ -59,7 +63,7 @@ const (
 
 func (c *line) make(ia *dat.IA) (err error) {
 	c.gone = make(chan struct{})
-	c.events, err = ia.NewDispatcher(dat.DispatcherConfig{Mode: dat.ModeFunc, Func: c.hear})
+	c.events, err = ia.NewDispatcher(evd.Config{Mode: evd.ModeFunc, Func: c.hear})
 	if err != nil {
 		return err
 	}
@@ -72,12 +76,12 @@ func (c *line) make(ia *dat.IA) (err error) {
 	}
 	slots := make([]byte, slotBytes)
 	c.flow.in.slots, c.flow.out.slots = slots[recvSlots:], slots[sendSlots:recvSlots]
-	if c.slots, err = c.pz.Register(slots, dat.LocalRead|dat.LocalWrite); err != nil {
+	if c.slots, err = c.pz.Register(slots, hw.LocalRead|hw.LocalWrite); err != nil {
 		return err
 	}
-	c.endpoint, err = ia.NewEndpoint(dat.EndpointConfig{
+	c.endpoint, err = ia.NewEndpoint(ep.Config{
 		PZ: c.pz, Recv: c.events, Request: c.events, Conn: c.events, Context: c,
-		Attr: &dat.EndpointAttr{
+		Attr: &ep.Attr{
 			MaxRecvDTOs: messages, MaxRequestDTOs: 2 * messages, MaxRecvIOV: 1, MaxRequestIOV: 1,
 		},
 	})
@@ -127,7 +131,7 @@ func (c *line) free() error {
 		c.late.Stop()
 	}
 	var errs []error
-	for _, region := range []*dat.LMR{c.flow.in.first.region, c.flow.in.second.region, c.flow.in.landing.region, c.flow.out.image.region, c.flow.out.loan.region, c.slots} {
+	for _, region := range []*mem.LMR{c.flow.in.first.region, c.flow.in.second.region, c.flow.in.landing.region, c.flow.out.image.region, c.flow.out.loan.region, c.slots} {
 		if region != nil {
 			errs = append(errs, gone(region.Free()))
 		}
@@ -143,7 +147,7 @@ func (c *line) free() error {
 
 // gone drops the error of an object that is closed already.
 func gone(err error) error {
-	if errors.Is(err, dat.ErrInvalidHandle) {
+	if errors.Is(err, hw.ErrInvalidHandle) {
 		return nil
 	}
 	return err
@@ -155,11 +159,11 @@ func (c *line) disconnect() {
 	if c.linger > 0 {
 		late := time.NewTimer(c.linger)
 		defer late.Stop()
-		if c.await(c.up, late.C) && c.finish() == nil && c.endpoint.Disconnect(dat.Graceful) == nil {
+		if c.await(c.up, late.C) && c.finish() == nil && c.endpoint.Disconnect(ep.Graceful) == nil {
 			c.await(c.down, late.C)
 		}
 	}
-	_ = c.endpoint.Disconnect(dat.Abrupt) // not if it has ended
+	_ = c.endpoint.Disconnect(ep.Abrupt) // not if it has ended
 }
 
 // await waits until done is closed, and reports whether it was. It gives up when the

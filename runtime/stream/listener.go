@@ -9,6 +9,9 @@ import (
 	"strconv"
 	"sync"
 
+	"godat/ep"
+	"godat/evd"
+	"godat/hw"
 	dat "godat/runtime"
 )
 
@@ -19,8 +22,8 @@ type Listener struct {
 	tcp      net.Listener // instead of the rest, if Config.TCP took effect
 	cfg      Config
 	addr     addr
-	psp      *dat.PSP
-	requests *dat.Dispatcher
+	psp      *ep.PSP
+	requests *evd.Dispatcher
 
 	closing sync.Once
 }
@@ -92,13 +95,13 @@ func (l *Listener) start(address string) error {
 	}
 	qual, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
-		return fmt.Errorf("the port %q: %w", port, dat.ErrInvalidAddress)
+		return fmt.Errorf("the port %q: %w", port, hw.ErrInvalidAddress)
 	}
 	ia := l.at.ia
-	if l.requests, err = ia.NewDispatcher(dat.DispatcherConfig{Mode: dat.ModeChannel, QLen: 1}); err != nil {
+	if l.requests, err = ia.NewDispatcher(evd.Config{Mode: evd.ModeChannel, QLen: 1}); err != nil {
 		return err
 	}
-	l.psp, err = ia.NewPSP(dat.PSPConfig{Addr: host, Qual: qual, Dispatcher: l.requests, Backlog: l.cfg.Backlog})
+	l.psp, err = ia.NewPSP(ep.PSPConfig{Addr: host, Qual: qual, Dispatcher: l.requests, Backlog: l.cfg.Backlog})
 	if err != nil {
 		return errors.Join(err, l.requests.Close())
 	}
@@ -128,7 +131,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 		if !ok {
 			return nil, l.opError("accept", net.ErrClosed)
 		}
-		cr := dat.RequestOf(ev)
+		cr := ep.RequestOf(ev)
 		if cr == nil {
 			continue
 		}
@@ -137,7 +140,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 		case err == nil:
 			return c, nil
 		case errors.Is(err, errPeer):
-		case errors.Is(err, dat.ErrInvalidHandle): // the adapter or the request is closed
+		case errors.Is(err, hw.ErrInvalidHandle): // the adapter or the request is closed
 		default:
 			return nil, l.opError("accept", shortage{err})
 		}
@@ -158,7 +161,7 @@ func (s shortage) Unwrap() error { return s.error }
 var errPeer = errors.New("stream: the peer's request can't be accepted")
 
 // accept makes the connection that a peer asks for, or rejects it.
-func (l *Listener) accept(cr *dat.CR) (*Conn, error) {
+func (l *Listener) accept(cr *ep.CR) (*Conn, error) {
 	asked, err := cr.Query()
 	if err != nil {
 		return nil, err

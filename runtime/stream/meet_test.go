@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
 	"godat/internal/yield"
-	dat "godat/runtime"
 )
 
 // What arrives, or leaves its slot, and a call that begins to wait at the same time do not
@@ -90,8 +90,8 @@ func TestADialWhoseConnectionEndsInOrderBeforeItIsUpFails(t *testing.T) {
 		require.NoError(t, cfg.complete())
 		c, err := newConn(use{ia: r.ia}, &cfg)
 		require.NoError(t, err)
-		require.NoError(t, c.line.endpoint.CommonConnect(r.ln.Addr().String(), dat.ConnectConfig{Private: c.line.flow.hello()}))
-		require.NoError(t, c.line.endpoint.Disconnect(dat.Abrupt))
+		require.NoError(t, c.line.endpoint.CommonConnect(r.ln.Addr().String(), ep.ConnectConfig{Private: c.line.flow.hello()}))
+		require.NoError(t, c.line.endpoint.Disconnect(ep.Abrupt))
 		require.ErrorIs(t, c.line.established(t.Context()), io.ErrUnexpectedEOF)
 		require.NoError(t, c.line.free())
 	})

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 
 	"godat/internal/yield"
-	dat "godat/runtime"
+	"godat/mem"
 )
 
 // A Read of leastOffered bytes or more that finds nothing to read lends its buffer to the
@@ -37,7 +37,7 @@ const (
 // landing is the memory that a Read offers. The holder of Conn.reading writes it, but for
 // end.
 type landing struct {
-	region  *dat.LMR // nil until the first offer
+	region  *mem.LMR // nil until the first offer
 	refused bool     // the device can't exchange the memory of a region
 	from    uint64   // before this place of the stream nothing is offered
 	pause   uint64   // bytes from one offer to the next, if the first one brings little
@@ -173,7 +173,7 @@ func (in *inbound) clear() {
 // receives writes buffer before bufferAt, and only once more was produced than the buffer before
 // was for: so no writer looks at that one any more.
 type target struct {
-	buffer   dat.RemoteSegment
+	buffer   mem.RemoteSegment
 	bufferAt atomic.Uint64 // the place of the stream that the buffer is for, or notOffered
 }
 
@@ -198,7 +198,7 @@ func (o *outbound) direct(want int) int {
 
 // sink is where the n bytes of the stream behind from go: into the buffer that the peer
 // has offered, or to its ring.
-func (o *outbound) sink(from uint64, n int, direct bool) dat.RemoteSegment {
+func (o *outbound) sink(from uint64, n int, direct bool) mem.RemoteSegment {
 	if direct {
 		return o.buffer.Slice(0, n)
 	}

@@ -14,8 +14,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
+	"godat/hw"
 	"godat/hw/iwarp"
 	"godat/internal/yield"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -144,7 +147,7 @@ func TestTheEndGivesTheBufferOfAReadBack(t *testing.T) {
 	for name, end := range map[string]func(c *Conn) error{
 		"of the stream":     (*Conn).CloseWrite,
 		"of the connection": (*Conn).Close,
-		"at once":           func(c *Conn) error { return c.line.endpoint.Disconnect(dat.Abrupt) },
+		"at once":           func(c *Conn) error { return c.line.endpoint.Disconnect(ep.Abrupt) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, r *rig) {
@@ -318,7 +321,7 @@ func TestAnOfferIsUsedByAnEndThatLendsNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		p, c := r.meetScripted()
 		c.line.flow.out.loan.refused = true
-		memory, err := p.Alloc(100<<10, dat.LocalWrite|dat.RemoteWrite)
+		memory, err := p.Alloc(100<<10, hw.LocalWrite|hw.RemoteWrite)
 		require.NoError(t, err)
 		require.NoError(t, p.SendBytes(encode(message{granted: messages, flags: flagOffer, ring: memory.Remote(0, 100<<10)}, "")))
 		awaitOffer(t, c)
@@ -338,12 +341,12 @@ func TestAnOfferIsUsedByAnEndThatLendsNothing(t *testing.T) {
 
 func TestALieAboutABufferEndsTheConnection(t *testing.T) {
 	buffer := func(at uint64, size uint32) message {
-		return message{consumed: at, granted: messages, flags: flagOffer, ring: dat.RemoteSegment{Addr: 1 << 20, Len: size}}
+		return message{consumed: at, granted: messages, flags: flagOffer, ring: mem.RemoteSegment{Addr: 1 << 20, Len: size}}
 	}
 	direct := message{granted: messages, flags: flagDirect}
 	for lie, script := range map[string][]message{
 		"too short":               {buffer(5, leastRing-1)},
-		"has no end":              {{granted: messages, flags: flagOffer, ring: dat.RemoteSegment{Addr: 1<<64 - 1, Len: leastRing}}},
+		"has no end":              {{granted: messages, flags: flagOffer, ring: mem.RemoteSegment{Addr: 1<<64 - 1, Len: leastRing}}},
 		"same bytes":              {buffer(5, leastRing), buffer(5, leastRing)},
 		"same bytes:":             {buffer(5, leastRing), buffer(5, 2*leastRing)},
 		"than were sent":          {buffer(11, leastRing)},

@@ -4,7 +4,8 @@ import (
 	"math"
 	"math/bits"
 
-	dat "godat/runtime"
+	"godat/hw"
+	"godat/mem"
 )
 
 // A connection begins with rings of leastRing bytes. When the peer fills its ring, the
@@ -20,11 +21,11 @@ const notMoved = math.MaxUint64
 // regions while the program may be in a Read.
 type ring struct {
 	mem    []byte
-	region *dat.LMR
+	region *mem.LMR
 }
 
 // newRing makes a ring that the peer may write to, if priv says so.
-func newRing(pz *dat.PZ, size int, priv dat.Privileges) (r ring, err error) {
+func newRing(pz *mem.PZ, size int, priv hw.Privileges) (r ring, err error) {
 	r.mem = make([]byte, size)
 	r.region, err = pz.Register(r.mem, priv)
 	return r, err
@@ -39,7 +40,7 @@ func place(mem []byte, at uint64, b []byte) {
 }
 
 // forPeer are the privileges of a ring that the peer writes into.
-const forPeer = dat.LocalRead | dat.LocalWrite | dat.RemoteWrite
+const forPeer = hw.LocalRead | hw.LocalWrite | hw.RemoteWrite
 
 // fill is the ring that the peer fills now. The goroutine that completes receives may call
 // it, and others for its length.
@@ -152,7 +153,7 @@ func (c *line) stage(want int) error {
 	if err := c.mayNotWrite(); err != nil {
 		return err
 	}
-	image, err := newRing(c.pz, size, dat.LocalRead)
+	image, err := newRing(c.pz, size, hw.LocalRead)
 	if err != nil {
 		return err
 	}

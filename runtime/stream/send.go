@@ -1,8 +1,10 @@
 package stream
 
 import (
+	"godat/ep"
+	"godat/hw"
 	"godat/internal/release"
-	dat "godat/runtime"
+	"godat/mem"
 )
 
 // reportCredit is the credit that other messages leave for a report that grants receives:
@@ -146,7 +148,7 @@ func (c *line) post(b []byte, m *message) error {
 	cookie, flags, slot := c.next(b, m)
 	var err error
 	if len(b) > maxInline {
-		c.batch[1] = dat.DTO{Op: dat.OpSend, Flags: flags, Cookie: cookie, Segment: slot}
+		c.batch[1] = ep.DTO{Op: hw.OpSend, Flags: flags, Cookie: cookie, Segment: slot}
 		_, err = c.endpoint.PostBatch(c.batch[:])
 	} else {
 		err = c.endpoint.PostSend(cookie, flags, slot)
@@ -166,7 +168,7 @@ func (c *line) post(b []byte, m *message) error {
 // Of few bytes, only the last of sendLot messages says that it was sent, for all of them.
 // So some slots may look taken, but fewer than half, and a Write waits only for sends that
 // say so.
-func (c *line) next(b []byte, m *message) (cookie uint64, flags dat.Flags, segment dat.Segment) {
+func (c *line) next(b []byte, m *message) (cookie uint64, flags hw.Flags, segment mem.Segment) {
 	o := &c.flow.out
 	sent, from, n := o.sent.Load(), o.produced.Load(), len(b)
 	place := int(sent % messages)
@@ -180,8 +182,8 @@ func (c *line) next(b []byte, m *message) (cookie uint64, flags dat.Flags, segme
 		o.moving = false
 	}
 	if n > maxInline {
-		c.batch[0] = dat.DTO{
-			Op: dat.OpWrite, Flags: dat.Suppress, Cookie: silentCookie,
+		c.batch[0] = ep.DTO{
+			Op: hw.OpWrite, Flags: hw.Suppress, Cookie: silentCookie,
 			Segment: o.source(from, n), Remote: o.sink(from, n, m.has(flagDirect)),
 		}
 		if o.lent == nil {
@@ -206,7 +208,7 @@ func (c *line) next(b []byte, m *message) (cookie uint64, flags dat.Flags, segme
 }
 
 // count counts a message that is about to be posted, and returns how.
-func (o *outbound) count(sent, produced, consumed, granted uint64, quiet bool) (cookie uint64, flags dat.Flags) {
+func (o *outbound) count(sent, produced, consumed, granted uint64, quiet bool) (cookie uint64, flags hw.Flags) {
 	place := sent % messages
 	o.upTo[place] = produced
 	release.Uint64(&o.toldConsumed, consumed)
@@ -214,9 +216,9 @@ func (o *outbound) count(sent, produced, consumed, granted uint64, quiet bool) (
 	release.Uint64(&o.produced, produced) // before the peer can report it as read
 	release.Uint64(&o.sent, sent+1)
 	if quiet && (sent+1)%sendLot != 0 {
-		return silentCookie, dat.Suppress
+		return silentCookie, hw.Suppress
 	}
-	return sendCookie + place, dat.Default
+	return sendCookie + place, hw.Default
 }
 
 // repost posts the receives again whose messages have come, if they are so many at least.
@@ -238,7 +240,7 @@ func (c *line) repost(least uint64) {
 // postReceives posts n receives from a number on, receiveLot at most, and returns how many
 // it has posted.
 func (c *line) postReceives(first, n uint64) (int, error) {
-	var lot [receiveLot]dat.DTO
+	var lot [receiveLot]ep.DTO
 	for i := range n {
 		slot := (first + i) % messages
 		lot[i].Cookie = slot
@@ -248,7 +250,7 @@ func (c *line) postReceives(first, n uint64) (int, error) {
 }
 
 // inSlot is the first n bytes of a slot.
-func inSlot(slots dat.Segment, slot uint64, n int) dat.Segment {
+func inSlot(slots mem.Segment, slot uint64, n int) mem.Segment {
 	slots.Addr += slot * slotSize
 	slots.Len = uint32(n)
 	return slots

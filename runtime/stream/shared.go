@@ -8,6 +8,7 @@ import (
 	"net"
 	"sync"
 
+	"godat/hw"
 	dat "godat/runtime"
 )
 
@@ -45,7 +46,7 @@ func useOf(ctx context.Context, ia *dat.IA, cfg *Config) (use, error) {
 	case ia == nil:
 		return sharedBy(cfg.Adapter).join(ctx)
 	case cfg.Adapter != "" || cfg.TCP:
-		return use{}, fmt.Errorf("stream: Config.Adapter and Config.TCP are for a call without an adapter, and this one has %v: %w", ia, dat.ErrInvalidParameter)
+		return use{}, fmt.Errorf("stream: Config.Adapter and Config.TCP are for a call without an adapter, and this one has %v: %w", ia, hw.ErrInvalidParameter)
 	}
 	return use{ia: ia}, nil
 }
@@ -109,7 +110,7 @@ func (u use) leave() error {
 // wantsTCP decides what the error of useOf means: nil that the system's TCP takes the adapter's place.
 func (cfg *Config) wantsTCP(err error) error {
 	switch {
-	case !errors.Is(err, dat.ErrProviderNotFound):
+	case !errors.Is(err, hw.ErrProviderNotFound):
 		return err
 	case cfg.TCP:
 		return nil

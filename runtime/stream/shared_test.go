@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	dat "godat/runtime"
+	"godat/hw"
 )
 
 // users is how many share an adapter now, which is open while there are any.
@@ -132,10 +132,10 @@ func TestUsersOfASharedAdapterComeAndGoAtOnce(t *testing.T) {
 func TestWithoutTheAdapterTheSystemsTCPIsUsedIfTheProgramSaysSo(t *testing.T) {
 	cfg := Config{Adapter: "nobody's"}
 	_, err := Listen(t.Context(), nil, "127.0.0.1:0", cfg)
-	require.ErrorIs(t, err, dat.ErrProviderNotFound)
+	require.ErrorIs(t, err, hw.ErrProviderNotFound)
 	assert.ErrorContains(t, err, "Config.TCP")
 	_, err = (&Dialer{Config: cfg}).Dial("tcp", "127.0.0.1:1")
-	require.ErrorIs(t, err, dat.ErrProviderNotFound)
+	require.ErrorIs(t, err, hw.ErrProviderNotFound)
 	assert.ErrorContains(t, err, "Config.TCP")
 
 	cfg.TCP = true
@@ -173,9 +173,9 @@ func TestAnAdapterAndTheNameOfOneAreRefused(t *testing.T) {
 	r := newRig(t, "loop", Config{})
 	for _, cfg := range []Config{{Adapter: "loop"}, {TCP: true}} {
 		_, err := Listen(t.Context(), r.ia, ":0", cfg)
-		require.ErrorIs(t, err, dat.ErrInvalidParameter)
+		require.ErrorIs(t, err, hw.ErrInvalidParameter)
 		_, err = (&Dialer{IA: r.ia, Config: cfg}).Dial("", r.ln.Addr().String())
-		require.ErrorIs(t, err, dat.ErrInvalidParameter)
+		require.ErrorIs(t, err, hw.ErrInvalidParameter)
 		assert.ErrorContains(t, err, "without an adapter")
 	}
 }

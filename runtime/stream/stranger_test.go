@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/hw"
 	dat "godat/runtime"
 )
 
@@ -74,8 +75,8 @@ func TestADialThatRanOutOfTimeSaysWhatItHadComeTo(t *testing.T) {
 	_, err := r.dialer().DialContext(ctx, "", portOfAnother(t, "nothing"))
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	t.Log(err)
-	assert.ErrorIs(t, err, dat.ErrTimeout)
-	assert.ErrorAs(t, err, new(*dat.Cause))
+	assert.ErrorIs(t, err, hw.ErrTimeout)
+	assert.ErrorAs(t, err, new(*hw.Cause))
 }
 
 func TestAClosedAdapterIsNetErrClosed(t *testing.T) {

@@ -6,10 +6,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"godat/evd"
 	"godat/hw"
 	"godat/internal/release"
 	"godat/internal/yield"
-	dat "godat/runtime"
 )
 
 // waiter is where a Read or a Write waits: one goroutine at a time. Whatever may end the
@@ -64,7 +64,7 @@ const mostPatience = 16
 //
 // If the device can be asked, soon asks it before each look: a call that reads the socket
 // itself need not be woken by the goroutine that would read it.
-func (w *waiter) soon(events *dat.Dispatcher, ready func() bool) bool {
+func (w *waiter) soon(events *evd.Dispatcher, ready func() bool) bool {
 	w.count()
 	asks, alone := events.Asks(), w.alone.Load()
 	if !alone && !asks {
@@ -99,14 +99,14 @@ func (w *waiter) count() {
 
 // announce says that the caller is about to wait, before it locks the mutex of its turn. It
 // says nothing where soon looks again and again: a notify would wake a goroutine that runs.
-func (w *waiter) announce(events *dat.Dispatcher) {
+func (w *waiter) announce(events *evd.Dispatcher) {
 	if !w.alone.Load() && !events.Asks() {
 		release.Uint32(&w.waiting, 1)
 	}
 }
 
 // yields reports whether soon would only let other goroutines run.
-func (w *waiter) yields(events *dat.Dispatcher) bool { return w.alone.Load() && !events.Asks() }
+func (w *waiter) yields(events *evd.Dispatcher) bool { return w.alone.Load() && !events.Asks() }
 
 // announced reports whether notify wakes the caller, which holds the mutex, when something
 // changes that it looks at from now on.
@@ -147,7 +147,7 @@ func (w *waiter) look(parks bool) bool {
 }
 
 // wait returns when ready reports true, and possibly before.
-func (w *waiter) wait(events *dat.Dispatcher, ready func() bool) {
+func (w *waiter) wait(events *evd.Dispatcher, ready func() bool) {
 	if !w.soon(events, ready) {
 		w.sleep(ready)
 	}

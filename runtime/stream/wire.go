@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	dat "godat/runtime"
+	"godat/mem"
 )
 
 // The wire format is drawn in the package documentation.
@@ -36,7 +36,7 @@ var ErrProtocol = errors.New("stream: the peer broke the protocol")
 
 // hello is what each end says of itself when the connection is made.
 type hello struct {
-	ring     dat.RemoteSegment
+	ring     mem.RemoteSegment
 	receives uint32
 	version  uint8 // of a peer's: what both ends speak
 }
@@ -66,14 +66,14 @@ func parseHello(b []byte) (h hello, err error) {
 	return h, nil
 }
 
-func appendRing(b []byte, r dat.RemoteSegment) []byte {
+func appendRing(b []byte, r mem.RemoteSegment) []byte {
 	b = binary.LittleEndian.AppendUint64(b, r.Addr)
 	b = binary.LittleEndian.AppendUint32(b, r.Context)
 	return binary.LittleEndian.AppendUint32(b, r.Len)
 }
 
 // parseRing reads the description of a ring, whose length the caller has checked.
-func parseRing(b []byte) (r dat.RemoteSegment) {
+func parseRing(b []byte) (r mem.RemoteSegment) {
 	r.Addr = binary.LittleEndian.Uint64(b)
 	r.Context = binary.LittleEndian.Uint32(b[8:])
 	r.Len = binary.LittleEndian.Uint32(b[12:])
@@ -81,7 +81,7 @@ func parseRing(b []byte) (r dat.RemoteSegment) {
 }
 
 // flawOf says why memory is no ring, or nothing.
-func flawOf(r dat.RemoteSegment) string {
+func flawOf(r mem.RemoteSegment) string {
 	switch n := r.Len; {
 	case n < leastRing || n > mostRing || n&(n-1) != 0:
 		return "its ring has a size that no ring has"
@@ -118,7 +118,7 @@ type message struct {
 	produced, consumed, granted uint64
 	inline                      int
 	flags                       uint64            // flagFIN and so on, see has
-	ring                        dat.RemoteSegment // the larger one, or the buffer
+	ring                        mem.RemoteSegment // the larger one, or the buffer
 }
 
 // has reports whether a message has one of the flags:

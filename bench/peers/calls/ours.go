@@ -6,6 +6,8 @@ import (
 	"errors"
 	"sync"
 
+	"godat/hw"
+	"godat/mem"
 	dat "godat/runtime"
 	"godat/runtime/rpc"
 )
@@ -25,14 +27,14 @@ type rpcServer struct {
 	ia         *dat.IA
 	server     *rpc.Server
 	registered bool
-	source     *dat.LMR      // the body
-	rooms      chan *dat.LMR // for requests
+	source     *mem.LMR      // the body
+	rooms      chan *mem.LMR // for requests
 	serving    sync.WaitGroup
 	served     error // by Serve
 }
 
 func serveRPC(provider string, w *work, registered bool) (_ server, err error) {
-	s := &rpcServer{work: w, registered: registered, rooms: make(chan *dat.LMR, workers)}
+	s := &rpcServer{work: w, registered: registered, rooms: make(chan *mem.LMR, workers)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close())
@@ -54,12 +56,12 @@ func serveRPC(provider string, w *work, registered bool) (_ server, err error) {
 }
 
 func (s *rpcServer) register() (err error) {
-	if s.source, err = s.server.PZ().Alloc(s.most, dat.LocalRead); err != nil {
+	if s.source, err = s.server.PZ().Alloc(s.most, hw.LocalRead); err != nil {
 		return err
 	}
 	copy(s.source.Bytes(), s.body)
 	for range workers {
-		room, err := s.server.PZ().Alloc(s.most, dat.LocalWrite)
+		room, err := s.server.PZ().Alloc(s.most, hw.LocalWrite)
 		if err != nil {
 			return err
 		}
@@ -130,7 +132,7 @@ type rpcClient struct {
 	ia         *dat.IA
 	client     *rpc.Client
 	registered bool
-	regions    []*dat.LMR // by caller
+	regions    []*mem.LMR // by caller
 	answers    [][]byte   // by caller
 	written    []int      // by caller
 }
@@ -145,7 +147,7 @@ func dialRPC(provider, addr string, callers int, registered bool) (client, error
 	if err != nil {
 		return nil, errors.Join(err, ia.Close())
 	}
-	s := &rpcClient{ia: ia, client: c, registered: registered, regions: make([]*dat.LMR, callers), answers: make([][]byte, callers), written: make([]int, callers)}
+	s := &rpcClient{ia: ia, client: c, registered: registered, regions: make([]*mem.LMR, callers), answers: make([][]byte, callers), written: make([]int, callers)}
 	return s, nil
 }
 
@@ -154,7 +156,7 @@ func (c *rpcClient) memory(caller, size int) (_ []byte, err error) {
 	if !c.registered || size <= inside {
 		return make([]byte, size), nil
 	}
-	if c.regions[caller], err = c.client.PZ().Alloc(size, dat.LocalRead|dat.LocalWrite|dat.RemoteRead|dat.RemoteWrite); err != nil {
+	if c.regions[caller], err = c.client.PZ().Alloc(size, hw.LocalRead|hw.LocalWrite|hw.RemoteRead|hw.RemoteWrite); err != nil {
 		return nil, err
 	}
 	return c.regions[caller].Bytes(), nil

@@ -5,6 +5,9 @@ package main
 import (
 	"context"
 
+	"godat/ep"
+	"godat/hw/event"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -14,11 +17,11 @@ func bytesInPlaceOfABuffer(c *dat.Conn) error {
 	return c.Send([]byte("hello")) // refused: cannot use []byte("hello")
 }
 
-func bytesInPlaceOfASegment(e *dat.Endpoint) error {
+func bytesInPlaceOfASegment(e *ep.Endpoint) error {
 	return e.PostSend(1, 0, []byte("hello")) // refused: cannot use []byte("hello")
 }
 
-func theSegmentsTheWrongWayRound(e *dat.Endpoint, here dat.Segment, there dat.RemoteSegment) error {
+func theSegmentsTheWrongWayRound(e *ep.Endpoint, here mem.Segment, there mem.RemoteSegment) error {
 	return e.PostRDMAWrite(1, 0, here, there) // refused: cannot use here
 }
 
@@ -31,21 +34,21 @@ func aPortInPlaceOfAnAddress(ctx context.Context, ia *dat.IA) (*dat.Listener, er
 }
 
 func anEventOfTheProgramsOwn(c *dat.Conn) {
-	c.Events() <- dat.Event{} // refused: cannot send to receive-only channel
+	c.Events() <- event.Event{} // refused: cannot send to receive-only channel
 }
 
 func aCloseOfTheChannel(l *dat.Listener) {
 	close(l.Requests()) // refused: cannot close receive-only channel
 }
 
-func aMessageOfNoEvent(c *dat.Conn) *dat.Buffer {
+func aMessageOfNoEvent(c *dat.Conn) *mem.Buffer {
 	return c.Message() // refused: not enough arguments
 }
 
-func anAcceptOfAnEvent(l *dat.Listener, ev dat.Event) (*dat.Conn, error) {
+func anAcceptOfAnEvent(l *dat.Listener, ev event.Event) (*dat.Conn, error) {
 	return l.Accept(ev, nil) // refused: cannot use ev
 }
 
-func aPrivilegeOfVerbs(c *dat.Conn) (*dat.LMR, error) {
+func aPrivilegeOfVerbs(c *dat.Conn) (*mem.LMR, error) {
 	return c.Alloc(8, dat.IBV_ACCESS_REMOTE_WRITE) // refused: undefined: dat.IBV_ACCESS_REMOTE_WRITE
 }

@@ -13,6 +13,9 @@ import (
 	"os/signal"
 	"runtime"
 
+	"godat/ep"
+	"godat/hw"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -44,7 +47,7 @@ func serve(ctx context.Context, provider, address string, out io.Writer) error {
 	for {
 		select {
 		case ev := <-ln.Requests():
-			_, err = ln.Accept(dat.RequestOf(ev), nil)
+			_, err = ln.Accept(ep.RequestOf(ev), nil)
 		case ev := <-ln.Events():
 			c := dat.ConnOf(ev)
 			if b := c.Message(ev); b != nil {
@@ -62,7 +65,7 @@ func serve(ctx context.Context, provider, address string, out io.Writer) error {
 }
 
 func open(c *dat.Conn) ([]byte, error) {
-	memory, err := c.Alloc(window, dat.AllPrivileges|dat.RemoteAtomic)
+	memory, err := c.Alloc(window, hw.AllPrivileges|hw.RemoteAtomic)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +74,7 @@ func open(c *dat.Conn) ([]byte, error) {
 
 // handle answers a message. It works the longer the larger the first byte is, and ends the
 // process if the buffer, which belongs to it, changes meanwhile.
-func handle(c *dat.Conn, b *dat.Buffer) {
+func handle(c *dat.Conn, b *mem.Buffer) {
 	message := bytes.Clone(b.Bytes())
 	for n := 0; len(message) > 0 && n < int(message[0]); n++ {
 		sha256.Sum256(message)

@@ -7,6 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
+	"godat/evd"
+	"godat/hw"
 	"godat/hw/event"
 	"godat/mem"
 	dat "godat/runtime"
@@ -38,21 +41,21 @@ func init() {
 	}
 	lives["connection-memory"] = func(l *life) {
 		ln, client, server := l.connected(apart)
-		region, err := server.Alloc(64, dat.LocalRead|dat.LocalWrite|dat.RemoteRead|dat.RemoteWrite|dat.RemoteAtomic)
+		region, err := server.Alloc(64, hw.LocalRead|hw.LocalWrite|hw.RemoteRead|hw.RemoteWrite|hw.RemoteAtomic)
 		require.NoError(l, err)
-		own, err := client.Alloc(64, dat.LocalRead|dat.LocalWrite)
+		own, err := client.Alloc(64, hw.LocalRead|hw.LocalWrite)
 		require.NoError(l, err)
 		name, err := region.Remote(0, 64).MarshalBinary()
 		require.NoError(l, err)
 		remote, err := mem.ParseRemoteSegment(name)
 		require.NoError(l, err)
 		copy(own.Bytes(), "written")
-		require.NoError(l, client.Do(l.Context(), dat.DTO{Op: dat.OpWrite, Segment: own.Segment(0, 7), Remote: remote.Slice(0, 7)}))
+		require.NoError(l, client.Do(l.Context(), ep.DTO{Op: hw.OpWrite, Segment: own.Segment(0, 7), Remote: remote.Slice(0, 7)}))
 		l.says("client", "has written %q, and nobody told the server", own.Bytes()[:7])
-		require.NoError(l, client.Do(l.Context(), dat.DTO{Op: dat.OpRead, Segment: own.Segment(32, 7), Remote: remote.Slice(0, 7)}))
+		require.NoError(l, client.Do(l.Context(), ep.DTO{Op: hw.OpRead, Segment: own.Segment(32, 7), Remote: remote.Slice(0, 7)}))
 		l.says("client", "has read %q", own.Bytes()[32:39])
 		for range 2 {
-			require.NoError(l, client.Do(l.Context(), dat.DTO{Op: dat.OpFetchAdd, Segment: own.Segment(48, 8), Remote: remote.Slice(48, 8), Operand: 5}))
+			require.NoError(l, client.Do(l.Context(), ep.DTO{Op: hw.OpFetchAdd, Segment: own.Segment(48, 8), Remote: remote.Slice(48, 8), Operand: 5}))
 			l.says("client", "has added 5 to %d", binary.NativeEndian.Uint64(own.Bytes()[48:]))
 		}
 		l.says("server", "finds %q and %d", region.Bytes()[:7], binary.NativeEndian.Uint64(region.Bytes()[48:]))
@@ -60,43 +63,43 @@ func init() {
 	}
 	lives["connection-suppressed"] = func(l *life) {
 		ln, client, server := l.connected(apart)
-		region, err := server.Alloc(64, dat.LocalRead|dat.LocalWrite|dat.RemoteRead|dat.RemoteWrite)
+		region, err := server.Alloc(64, hw.LocalRead|hw.LocalWrite|hw.RemoteRead|hw.RemoteWrite)
 		require.NoError(l, err)
-		own, err := client.Alloc(64, dat.LocalRead|dat.LocalWrite)
+		own, err := client.Alloc(64, hw.LocalRead|hw.LocalWrite)
 		require.NoError(l, err)
-		var all []dat.DTO
+		var all []ep.DTO
 		for i := range 3 {
 			own.Bytes()[i] = byte('a' + i)
-			all = append(all, dat.DTO{Op: dat.OpWrite, Cookie: uint64(i), Flags: dat.Suppress, Segment: own.Segment(i, 1), Remote: region.Remote(i, 1)})
+			all = append(all, ep.DTO{Op: hw.OpWrite, Cookie: uint64(i), Flags: hw.Suppress, Segment: own.Segment(i, 1), Remote: region.Remote(i, 1)})
 		}
-		all[2].Flags = dat.Default
+		all[2].Flags = hw.Default
 		n, err := client.Endpoint.PostBatch(all)
 		require.NoError(l, err)
 		l.says("client", "has posted %d writes, and suppressed the events of all but the last", n)
 		ev := next(client)
 		l.says("client", "has the event of write %d: %s", ev.Cookie, brief(ev.Err()))
 		l.says("client", "may use its memory again: that is all the event says")
-		require.NoError(l, client.Do(l.Context(), dat.DTO{Op: dat.OpRead, Segment: own.Segment(32, 3), Remote: region.Remote(0, 3)}))
+		require.NoError(l, client.Do(l.Context(), ep.DTO{Op: hw.OpRead, Segment: own.Segment(32, 3), Remote: region.Remote(0, 3)}))
 		l.says("client", "has read %q behind the writes", own.Bytes()[32:35])
 		l.says("server", "finds %q", region.Bytes()[:3])
 		l.ends(ln, client, server)
 	}
 	lives["connection-window"] = func(l *life) {
 		ln, client, server := l.connected(apart)
-		region, err := server.Alloc(64, dat.LocalRead|dat.LocalWrite)
+		region, err := server.Alloc(64, hw.LocalRead|hw.LocalWrite)
 		require.NoError(l, err)
 		copy(region.Bytes(), "behind a window")
 		window, err := server.Endpoint.NewRMR()
 		require.NoError(l, err)
-		remote, err := server.Endpoint.PostBind(1, dat.Default, window, dat.Binding{Segment: region.Segment(0, 15), Privileges: dat.RemoteRead})
+		remote, err := server.Endpoint.PostBind(1, hw.Default, window, mem.Binding{Segment: region.Segment(0, 15), Privileges: hw.RemoteRead})
 		require.NoError(l, err)
 		ev := next(server)
 		l.says("server", "has bound its window: %s", brief(ev.Err()))
-		own, err := client.Alloc(64, dat.LocalWrite)
+		own, err := client.Alloc(64, hw.LocalWrite)
 		require.NoError(l, err)
-		require.NoError(l, client.Do(l.Context(), dat.DTO{Op: dat.OpRead, Segment: own.Segment(0, 15), Remote: remote}))
+		require.NoError(l, client.Do(l.Context(), ep.DTO{Op: hw.OpRead, Segment: own.Segment(0, 15), Remote: remote}))
 		l.says("client", "has read %q", own.Bytes()[:15])
-		_, err = server.Endpoint.PostBind(2, dat.Default, window, dat.Binding{})
+		_, err = server.Endpoint.PostBind(2, hw.Default, window, mem.Binding{})
 		require.NoError(l, err)
 		ev = next(server)
 		l.says("server", "has bound its window to nothing: %s", brief(ev.Err()))
@@ -104,12 +107,12 @@ func init() {
 	}
 	lives["connection-buffers"] = func(l *life) {
 		ln, client, server := l.connected(apart)
-		var held []*dat.Buffer
+		var held []*mem.Buffer
 		for b := client.Buffer(); b != nil; b = client.Buffer() {
 			held = append(held, b)
 		}
 		l.says("client", "has %d buffers, and gets no more", len(held))
-		came := make(chan *dat.Buffer)
+		came := make(chan *mem.Buffer)
 		go func() {
 			b, err := client.WaitBuffer(l.Context())
 			if err != nil {
@@ -131,7 +134,7 @@ func init() {
 		ln, err := l.server.Listen(l.Context(), address, apart)
 		require.NoError(l, err)
 		l.says("server", "listens")
-		go func() { _ = dat.RequestOf(<-ln.Requests()).Reject([]byte("not today")) }()
+		go func() { _ = ep.RequestOf(<-ln.Requests()).Reject([]byte("not today")) }()
 		_, err = l.client.Dial(l.Context(), address, apart)
 		l.says("client", "is not connected: %v", err)
 		l.ends(ln)
@@ -155,9 +158,9 @@ func init() {
 
 func init() {
 	lives["dispatcher"] = func(l *life) {
-		cno, err := l.client.NewCNO(dat.CNOConfig{})
+		cno, err := l.client.NewCNO(evd.CNOConfig{})
 		require.NoError(l, err)
-		d, err := l.client.NewDispatcher(dat.DispatcherConfig{QLen: 8, MaxLen: 8, Mode: dat.ModeQueue, Streams: event.StreamSoftware, CNO: cno})
+		d, err := l.client.NewDispatcher(evd.Config{QLen: 8, MaxLen: 8, Mode: evd.ModeQueue, Streams: event.StreamSoftware, CNO: cno})
 		require.NoError(l, err)
 		for i := range 2 {
 			require.NoError(l, d.PostSoftware(i))

@@ -16,6 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/check/world/program"
+	"godat/ep"
+	"godat/hw/event"
 	dat "godat/runtime"
 )
 
@@ -81,7 +83,7 @@ func (l *life) connected(shape dat.ConnConfig) (ln *dat.Listener, client, server
 	l.says("server", "listens")
 	accepted := make(chan *dat.Conn, 1)
 	go func() {
-		c, err := ln.Accept(dat.RequestOf(<-ln.Requests()), nil)
+		c, err := ln.Accept(ep.RequestOf(<-ln.Requests()), nil)
 		if err != nil {
 			l.Errorf("Accept: %v", err)
 		}
@@ -92,7 +94,7 @@ func (l *life) connected(shape dat.ConnConfig) (ln *dat.Listener, client, server
 	l.says("client", "is connected; its endpoint is %v", client.Endpoint.State())
 	server = <-accepted
 	ev := <-server.Events()
-	require.Equal(l, dat.Established, ev.Number)
+	require.Equal(l, event.Established, ev.Number)
 	l.says("server", "is told of it; its endpoint is %v", server.Endpoint.State())
 	return ln, client, server
 }
@@ -107,9 +109,9 @@ func (l *life) ends(ln *dat.Listener, all ...*dat.Conn) {
 }
 
 // next is the next event of a connection that is no establishment.
-func next(c *dat.Conn) dat.Event {
+func next(c *dat.Conn) event.Event {
 	for {
-		if ev := <-c.Events(); ev.Number != dat.Established {
+		if ev := <-c.Events(); ev.Number != event.Established {
 			return ev
 		}
 	}

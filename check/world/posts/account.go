@@ -6,7 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	dat "godat/runtime"
+	"godat/ep"
+	"godat/hw"
 )
 
 // character is the choice of an endpoint's completion flags.
@@ -38,7 +39,7 @@ type account struct {
 	w     *world
 	home  *home // the adapter and zone of the endpoint
 	id    uint32
-	ep    *dat.Endpoint
+	ep    *ep.Endpoint
 	kind  character
 	jumpy bool // a send fails after jumpiness without a receive at the peer
 	lanes [2]lane
@@ -92,7 +93,7 @@ func (l *link) openAccount(side int, rng *rand.Rand) *account {
 		return nil
 	}
 	err := w.retry(func() (err error) {
-		a.ep, err = a.home.ia.NewEndpoint(dat.EndpointConfig{
+		a.ep, err = a.home.ia.NewEndpoint(ep.Config{
 			PZ: a.home.pz, Recv: a.lanes[receives].dispatcher.disp, Request: a.lanes[requests].dispatcher.disp, Conn: a.conn.disp, Attr: &attr,
 		})
 		return err
@@ -111,7 +112,7 @@ func (l *link) openAccount(side int, rng *rand.Rand) *account {
 }
 
 // attributes chooses the endpoint's attributes, and adds pages that fit them.
-func (a *account) attributes(rng *rand.Rand) (attr dat.EndpointAttr) {
+func (a *account) attributes(rng *rand.Rand) (attr ep.Attr) {
 	depths := [...]int{8, 16, 32, 64}
 	requestDepth, receiveDepth := depths[rng.IntN(len(depths))], depths[1+rng.IntN(len(depths)-1)]
 	posters, receivers := 1+rng.IntN(requestPages-1), 1+rng.IntN(receivePages)
@@ -125,9 +126,9 @@ func (a *account) attributes(rng *rand.Rand) (attr dat.EndpointAttr) {
 	}
 	switch a.kind {
 	case silent:
-		attr.RecvFlags, attr.RequestFlags = dat.Unsignalled, dat.Unsignalled
+		attr.RecvFlags, attr.RequestFlags = hw.Unsignalled, hw.Unsignalled
 	case solicited:
-		attr.RecvFlags = dat.SolicitedWait
+		attr.RecvFlags = hw.SolicitedWait
 	default: // plain: every completion notifies
 	}
 	for dir, depth := range [...]int{requestDepth, receiveDepth} {
@@ -167,12 +168,12 @@ func (l *lane) room() int { return max(l.depth, l.windows()) }
 
 // registerAll registers the account's memory.
 func (a *account) registerAll(rng *rand.Rand) bool {
-	reg := func(size int, priv dat.Privileges) *region {
+	reg := func(size int, priv hw.Privileges) *region {
 		return a.w.register(a.home.pz, size, priv, rng.IntN(3) == 0, rng)
 	}
-	a.out = reg(outSize+longRead, dat.LocalRead|dat.LocalWrite)
-	a.recv = reg(receivePages*maxWindow*slotSize, dat.LocalWrite)
-	a.in = reg(inSize+longRead, dat.LocalRead|dat.RemoteRead|dat.RemoteWrite)
+	a.out = reg(outSize+longRead, hw.LocalRead|hw.LocalWrite)
+	a.recv = reg(receivePages*maxWindow*slotSize, hw.LocalWrite)
+	a.in = reg(inSize+longRead, hw.LocalRead|hw.RemoteRead|hw.RemoteWrite)
 	return a.out != nil && a.recv != nil && a.in != nil
 }
 

@@ -1,15 +1,19 @@
 package posts
 
-import dat "godat/runtime"
+import (
+	"godat/ep"
+	"godat/hw"
+	"godat/mem"
+)
 
 // acts are the operations of a poster, weighted in percent.
 var acts = [...]struct {
 	weight int
 	do     func(*poster)
 }{
-	{44, func(p *poster) { p.single(dat.OpSend) }},
-	{22, func(p *poster) { p.single(dat.OpWrite) }},
-	{17, func(p *poster) { p.single(dat.OpRead) }},
+	{44, func(p *poster) { p.single(hw.OpSend) }},
+	{22, func(p *poster) { p.single(hw.OpWrite) }},
+	{17, func(p *poster) { p.single(hw.OpRead) }},
 	{12, (*poster).several},
 	{4, (*poster).byShot},
 	{1, (*poster).still},
@@ -29,21 +33,21 @@ func (p *poster) act() {
 // flags chooses the flags of the k-th entry after next. The entry that fills the
 // window is neither suppressed nor UNSIGNALLED, so that the poster has an event to
 // wait for.
-func (p *poster) flags(op dat.Op, k int) (f dat.Flags) {
+func (p *poster) flags(op hw.Op, k int) (f hw.Flags) {
 	x := p.rng.Uint32()
 	last := p.page.outstanding()+k+1 >= p.page.window
 	if !last && x%4 == 0 {
-		f |= dat.Suppress
+		f |= hw.Suppress
 	}
 	if !last && p.account.kind == silent && x>>8%2 == 0 {
-		f |= dat.Unsignalled
+		f |= hw.Unsignalled
 	}
 	if x>>16%8 == 0 {
-		f |= dat.BarrierFence
+		f |= hw.BarrierFence
 	}
-	if op == dat.OpSend {
+	if op == hw.OpSend {
 		if p.unasked++; p.unasked >= solicitEvery || x>>24%8 == 0 {
-			f |= dat.SolicitedWait
+			f |= hw.SolicitedWait
 			p.unasked = 0
 		}
 	}
@@ -70,29 +74,29 @@ func (p *poster) local(k, n int) span { return cut(p.rng, p.page.slotAt(p.page.s
 
 // fill fills in the k-th entry after next. A write goes to, and a read comes from, the
 // same slot of the peer. The local segments of a read may be longer than the read.
-func (p *poster) fill(op dat.Op, k int) *entry {
+func (p *poster) fill(op hw.Op, k int) *entry {
 	e := p.page.label(k, p.page.choosePlace(p.rng), untagged|uint8(p.rng.Uint32()))
 	n := p.size()
 	e.op, e.flags, e.length = op, p.flags(op, k), uint32(n)
-	if op == dat.OpRead {
+	if op == hw.OpRead {
 		n = min(maxMessage, n+p.rng.IntN(2)*p.rng.IntN(64))
 	}
 	e.local, e.remote = p.local(k, n), uint32(p.page.slotAt(p.page.slot(k)))
-	if op == dat.OpSend {
+	if op == hw.OpSend {
 		p.account.out.address(e)
 	}
 	return e
 }
 
 // fillLoud fills in the next entry, neither suppressed nor UNSIGNALLED.
-func (p *poster) fillLoud(op dat.Op) *entry {
+func (p *poster) fillLoud(op hw.Op) *entry {
 	e := p.fill(op, 0)
-	e.flags &^= dat.Suppress | dat.Unsignalled
+	e.flags &^= hw.Suppress | hw.Unsignalled
 	return e
 }
 
 // segmentsOf returns the segments of an entry's local memory.
-func (p *poster) segmentsOf(e *entry) []dat.Segment {
+func (p *poster) segmentsOf(e *entry) []mem.Segment {
 	at := len(p.segments)
 	p.segments = p.account.out.segments(e.local, p.segments)
 	return p.segments[at:]
@@ -100,9 +104,9 @@ func (p *poster) segmentsOf(e *entry) []dat.Segment {
 
 // remoteOf returns the segment of the peer's memory that the entry reads or writes.
 // A write may be up to 7 bytes shorter than its remote segment.
-func (p *poster) remoteOf(e *entry) dat.RemoteSegment {
+func (p *poster) remoteOf(e *entry) mem.RemoteSegment {
 	n := int(e.length)
-	if e.op != dat.OpRead {
+	if e.op != hw.OpRead {
 		n += n & 7
 	}
 	return p.peer.in.lmr.Remote(int(e.remote), n)
@@ -130,9 +134,9 @@ func (p *poster) post() verdict {
 	segs := p.segmentsOf(e)
 	return p.submit(func() error {
 		switch e.op {
-		case dat.OpSend:
+		case hw.OpSend:
 			return ep.PostSend(e.cookie, e.flags, segs...)
-		case dat.OpWrite:
+		case hw.OpWrite:
 			return ep.PostRDMAWrite(e.cookie, e.flags, p.remoteOf(e), segs...)
 		default:
 			return ep.PostRDMARead(e.cookie, e.flags, p.remoteOf(e), segs...)
@@ -141,7 +145,7 @@ func (p *poster) post() verdict {
 }
 
 // single posts one request of a kind.
-func (p *poster) single(op dat.Op) {
+func (p *poster) single(op hw.Op) {
 	p.fill(op, 0)
 	p.post()
 }
@@ -154,9 +158,9 @@ func (p *poster) several() {
 	n := min(p.room(), 1+p.rng.IntN(mostBatch))
 	p.batch, p.segments = p.batch[:0], p.segments[:0]
 	for k := range n {
-		e := p.fill([...]dat.Op{dat.OpSend, dat.OpSend, dat.OpWrite, dat.OpRead}[p.rng.IntN(4)], k)
-		d := dat.DTO{Op: e.op, Flags: e.flags, Cookie: e.cookie, Segments: p.segmentsOf(e)}
-		if e.op != dat.OpSend {
+		e := p.fill([...]hw.Op{hw.OpSend, hw.OpSend, hw.OpWrite, hw.OpRead}[p.rng.IntN(4)], k)
+		d := ep.DTO{Op: e.op, Flags: e.flags, Cookie: e.cookie, Segments: p.segmentsOf(e)}
+		if e.op != hw.OpSend {
 			d.Remote = p.remoteOf(e)
 		}
 		p.batch = append(p.batch, d)
@@ -170,10 +174,10 @@ func (p *poster) several() {
 // event at once, polls for it later, or releases the one-shot unread.
 func (p *poster) byShot() {
 	if p.room() < 2 {
-		p.single(dat.OpWrite) // the request that fills the window keeps its event at the usual place
+		p.single(hw.OpWrite) // the request that fills the window keeps its event at the usual place
 		return
 	}
-	e := p.fillLoud([...]dat.Op{dat.OpWrite, dat.OpRead}[p.rng.IntN(2)])
+	e := p.fillLoud([...]hw.Op{hw.OpWrite, hw.OpRead}[p.rng.IntN(2)])
 	x := p.rng.IntN(10)
 	e.place = atShot
 	if x == 0 {
@@ -184,7 +188,7 @@ func (p *poster) byShot() {
 		to = p.page.lane.dispatcher.disp.NewOneShot()
 	}
 	p.segments = p.segments[:0]
-	p.batch = append(p.batch[:0], dat.DTO{
+	p.batch = append(p.batch[:0], ep.DTO{
 		Op: e.op, Flags: e.flags, Cookie: e.cookie, Segments: p.segmentsOf(e), Remote: p.remoteOf(e), OneShot: to,
 	})
 	p.page.begin(1)

@@ -3,7 +3,8 @@ package posts
 import (
 	"time"
 
-	dat "godat/runtime"
+	"godat/ep"
+	"godat/hw"
 )
 
 // audit checks all posts of the link's two sides since the last audit. Nothing is
@@ -75,7 +76,7 @@ func (p *page) auditOrder(failure uint64) {
 	broken := false
 	for e := range p.unaudited {
 		after := p.lane.inLife(e) && (broken || e.begin > failure)
-		quiet := e.flags&dat.Suppress != 0
+		quiet := e.flags&hw.Suppress != 0
 		switch state := e.state.Load(); {
 		case state == failed:
 			broken = broken || p.lane.inLife(e)
@@ -93,7 +94,7 @@ func (p *page) auditOrder(failure uint64) {
 // suppressed, without.
 func succeededQuietly(e *entry) bool {
 	s := e.state.Load()
-	return s == succeeded || s == accepted && e.flags&dat.Suppress != 0
+	return s == succeeded || s == accepted && e.flags&hw.Suppress != 0
 }
 
 // awaitEntry waits until an entry has completed. It does not wait for receives that
@@ -127,7 +128,7 @@ func (a *account) auditArrivals() {
 	var first string
 	for _, p := range l.pages {
 		for e := range p.unaudited {
-			if e.op == dat.OpSend && e.length >= headerSize && succeededQuietly(e) && e.arrived.Load() == 0 {
+			if e.op == hw.OpSend && e.length >= headerSize && succeededQuietly(e) && e.arrived.Load() == 0 {
 				missing++
 				first = p.name(e)
 			}
@@ -147,7 +148,7 @@ func (a *account) auditIdle() {
 	}
 	for deadline := time.Now().Add(a.w.cfg.Patience); ; time.Sleep(idlePause) {
 		s, err := a.ep.Status()
-		if err == nil && s.State == dat.StateUnconnected && s.RequestIdle && (s.RecvIdle || carried) {
+		if err == nil && s.State == ep.Unconnected && s.RequestIdle && (s.RecvIdle || carried) {
 			return
 		}
 		if time.Now().After(deadline) || a.books.closingAbruptly.Load() {

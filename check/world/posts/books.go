@@ -5,7 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	dat "godat/runtime"
+	"godat/ep"
 )
 
 // books holds all accounts of a run.
@@ -19,7 +19,7 @@ type books struct {
 	mu       sync.RWMutex
 	accounts []*account // by id; nil for those that are sealed
 
-	endpoints sync.Map // *dat.Endpoint to *account
+	endpoints sync.Map // *ep.Endpoint to *account
 }
 
 // counts is how often each thing happened, by its name, to show that everything did.
@@ -75,7 +75,7 @@ func (b *books) account(id uint32) *account {
 }
 
 // of returns the account of an endpoint, or nil.
-func (b *books) of(ep *dat.Endpoint) *account {
+func (b *books) of(ep *ep.Endpoint) *account {
 	a, _ := b.endpoints.Load(ep)
 	found, _ := a.(*account)
 	return found

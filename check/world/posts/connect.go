@@ -5,7 +5,8 @@ import (
 	"math/rand/v2"
 	"time"
 
-	dat "godat/runtime"
+	"godat/ep"
+	"godat/hw/event"
 )
 
 // Sizes and times of attempts to connect.
@@ -20,14 +21,14 @@ const (
 type call struct {
 	private []byte
 	to      *home
-	crs     chan *dat.CR // receives the request when it has come
-	late    bool         // the request may come when nobody waits for it any more
+	crs     chan *ep.CR // receives the request when it has come
+	late    bool        // the request may come when nobody waits for it any more
 }
 
 // newCall prepares a call of the plan's active side, and expects its request.
 func (l *link) newCall(lf *life) *call {
 	rng := l.w.dice(forLife, uint64(l.number), uint64(lf.number), 1)
-	c := &call{private: make([]byte, nonceSize+rng.IntN(mostPrivate)), to: lf.sides[1-lf.plan.active].home, crs: make(chan *dat.CR, 1)}
+	c := &call{private: make([]byte, nonceSize+rng.IntN(mostPrivate)), to: lf.sides[1-lf.plan.active].home, crs: make(chan *ep.CR, 1)}
 	c.late = lf.plan.attempt == timedOut || lf.plan.attempt == raced || l.w.cfg.harsh()
 	noise(rng, c.private)
 	binary.BigEndian.PutUint64(c.private, uint64(l.number)<<32|uint64(lf.number))
@@ -46,9 +47,9 @@ func (l *link) connect(lf *life) bool {
 	case rejected:
 		l.reject(lf, c)
 	case noListener:
-		l.try(lf, dat.ConnectConfig{Addr: c.to.ia.Attr().Address, Qual: nowhereQual, Private: c.private}, nil, dat.NonPeerRejected)
+		l.try(lf, ep.ConnectConfig{Addr: c.to.ia.Attr().Address, Qual: nowhereQual, Private: c.private}, nil, event.NonPeerRejected)
 	case unreachable:
-		l.try(lf, dat.ConnectConfig{Addr: "no such host!", Qual: c.to.psp.Qual(), Private: c.private}, nil, dat.Unreachable)
+		l.try(lf, ep.ConnectConfig{Addr: "no such host!", Qual: c.to.psp.Qual(), Private: c.private}, nil, event.Unreachable)
 	case timedOut, raced:
 		return l.tooLate(lf, c)
 	case givenUp:
@@ -59,10 +60,10 @@ func (l *link) connect(lf *life) bool {
 }
 
 // try calls Connect, and again as often as an unreliable provider refuses.
-func (l *link) try(lf *life, cfg dat.ConnectConfig, private []byte, may ...dat.EventNumber) bool {
+func (l *link) try(lf *life, cfg ep.ConnectConfig, private []byte, may ...event.Number) bool {
 	a := lf.sides[lf.plan.active]
 	if l.w.cfg.harsh() {
-		may = append(may, dat.NonPeerRejected, dat.Unreachable)
+		may = append(may, event.NonPeerRejected, event.Unreachable)
 	}
 	err := l.w.retry(func() error {
 		a.try(private, may...)
@@ -77,8 +78,8 @@ func (l *link) try(lf *life, cfg dat.ConnectConfig, private []byte, may ...dat.E
 
 // ask connects and returns the request when it has come. With a timeout it returns
 // nil at once: the request may never come.
-func (l *link) ask(lf *life, c *call, timeout time.Duration, private []byte, may ...dat.EventNumber) *dat.CR {
-	if !l.try(lf, dat.ConnectConfig{Addr: c.to.ia.Attr().Address, Qual: c.to.psp.Qual(), Private: c.private, Timeout: timeout}, private, may...) {
+func (l *link) ask(lf *life, c *call, timeout time.Duration, private []byte, may ...event.Number) *ep.CR {
+	if !l.try(lf, ep.ConnectConfig{Addr: c.to.ia.Attr().Address, Qual: c.to.psp.Qual(), Private: c.private, Timeout: timeout}, private, may...) {
 		return nil
 	}
 	if timeout > 0 {
@@ -118,20 +119,20 @@ func (l *link) answer(lf *life) []byte {
 // join connects the two sides and waits for both to be up.
 func (l *link) join(lf *life, c *call) bool {
 	answer := l.answer(lf)
-	cr := l.ask(lf, c, 0, answer, dat.Established)
+	cr := l.ask(lf, c, 0, answer, event.Established)
 	if cr == nil {
 		return false
 	}
-	return l.accept(lf, cr, answer, dat.Established) && l.established(lf, lf.plan.active) && l.established(lf, 1-lf.plan.active)
+	return l.accept(lf, cr, answer, event.Established) && l.established(lf, lf.plan.active) && l.established(lf, 1-lf.plan.active)
 }
 
 // accept accepts a request with the passive side's endpoint; the outcome is one of may.
-func (l *link) accept(lf *life, cr *dat.CR, answer []byte, may ...dat.EventNumber) bool {
+func (l *link) accept(lf *life, cr *ep.CR, answer []byte, may ...event.Number) bool {
 	side := 1 - lf.plan.active
 	lf.receive(side)
 	a := lf.sides[side]
 	if l.w.cfg.Unreliable || a.fragile() {
-		may = append(may, dat.AcceptCompletionError)
+		may = append(may, event.AcceptCompletionError)
 	}
 	a.try(nil, may...)
 	if err := cr.Accept(a.ep, answer); err != nil {
@@ -147,18 +148,18 @@ func (l *link) established(lf *life, side int) bool {
 	a := lf.sides[side]
 	n, heard := receive(l.w, l.w.over, a.book.outcomes, "%v: an outcome at %v; %v", lf, a, l.state())
 	switch {
-	case n == dat.Established:
+	case n == event.Established:
 		close(lf.up[side])
 	case heard: // the side's connection book has checked whether this outcome may be
 		lf.ending.Store(true)
 	}
-	return n == dat.Established
+	return n == event.Established
 }
 
 // reject rejects the request.
 func (l *link) reject(lf *life, c *call) {
 	answer := l.answer(lf)
-	cr := l.ask(lf, c, 0, answer, dat.PeerRejected)
+	cr := l.ask(lf, c, 0, answer, event.PeerRejected)
 	if cr == nil {
 		return
 	}
@@ -172,22 +173,22 @@ func (l *link) reject(lf *life, c *call) {
 func (l *link) tooLate(lf *life, c *call) bool {
 	active, passive := lf.plan.active, 1-lf.plan.active
 	answer := l.answer(lf)
-	may := []dat.EventNumber{dat.TimedOut}
+	may := []event.Number{event.TimedOut}
 	if lf.plan.attempt == raced {
-		may = append(may, dat.Established)
+		may = append(may, event.Established)
 	}
 	l.ask(lf, c, shortTime, answer, may...)
 	if lf.plan.attempt == timedOut {
 		l.awaitEnd(lf, active)
 		c.to.crs.sync()
 	}
-	var cr *dat.CR
+	var cr *ep.CR
 	select {
 	case cr = <-c.crs:
 	case <-time.After(shortTime):
 		return false // the attempt timed out before its request came
 	}
-	if !l.accept(lf, cr, answer, dat.Established, dat.AcceptCompletionError) {
+	if !l.accept(lf, cr, answer, event.Established, event.AcceptCompletionError) {
 		return false
 	}
 	if lf.plan.attempt == timedOut {
@@ -204,7 +205,7 @@ func (l *link) tooLate(lf *life, c *call) bool {
 // giveUp disconnects the active side while its request waits for an answer.
 func (l *link) giveUp(lf *life, c *call) {
 	a := lf.sides[lf.plan.active]
-	cr := l.ask(lf, c, 0, nil, dat.Disconnected)
+	cr := l.ask(lf, c, 0, nil, event.Disconnected)
 	if cr == nil {
 		return
 	}
@@ -216,5 +217,5 @@ func (l *link) giveUp(lf *life, c *call) {
 		_ = cr.Reject(nil) // the active side is gone
 		return
 	}
-	l.accept(lf, cr, nil, dat.AcceptCompletionError)
+	l.accept(lf, cr, nil, event.AcceptCompletionError)
 }

@@ -5,7 +5,8 @@ import (
 	"slices"
 	"sync"
 
-	dat "godat/runtime"
+	"godat/ep"
+	"godat/hw/event"
 )
 
 // phase is how far an account's connection is, by the events that came.
@@ -24,9 +25,9 @@ func (p phase) String() string { return [...]string{"idle", "trying", "up", "ove
 type connections struct {
 	mu       sync.Mutex
 	phase    phase
-	may      []dat.EventNumber // the possible outcomes of the attempt under way
-	private  []byte            // the private data that must come with ESTABLISHED or PEER_REJECTED
-	outcomes chan dat.EventNumber
+	may      []event.Number // the possible outcomes of the attempt under way
+	private  []byte         // the private data that must come with ESTABLISHED or PEER_REJECTED
+	outcomes chan event.Number
 }
 
 // outcomesKept is more than the connection events of one life.
@@ -34,12 +35,12 @@ const outcomesKept = 8
 
 // try begins an attempt whose outcome is one of may. An ESTABLISHED or
 // PEER_REJECTED must come with the data private.
-func (a *account) try(private []byte, may ...dat.EventNumber) {
+func (a *account) try(private []byte, may ...event.Number) {
 	c := &a.book
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.phase, c.may, c.private = trying, may, private
-	c.outcomes = make(chan dat.EventNumber, outcomesKept)
+	c.outcomes = make(chan event.Number, outcomesKept)
 }
 
 // fail undoes try: the call failed.
@@ -58,9 +59,9 @@ func (a *account) phaseNow() phase {
 }
 
 // connection checks a connection event against the account's book.
-func (o *consumer) connection(ev *dat.Event) {
+func (o *consumer) connection(ev *event.Event) {
 	w := o.dispatcher.w
-	a := w.books.of(dat.EndpointOf(*ev))
+	a := w.books.of(ep.Of(*ev))
 	if a == nil {
 		w.complain(Stranger, "%s: a connection event of an endpoint that was closed: %v", o.dispatcher.name, *ev)
 		return
@@ -70,8 +71,8 @@ func (o *consumer) connection(ev *dat.Event) {
 	}
 	w.Step(a.String(), "%v", ev.Number)
 	s := o.sight(a)
-	s.up, s.said = ev.Number == dat.Established, ev.Number
-	if ev.Number == dat.Disconnected || ev.Number == dat.Broken && !w.cfg.Unreliable && !a.fragile() {
+	s.up, s.said = ev.Number == event.Established, ev.Number
+	if ev.Number == event.Disconnected || ev.Number == event.Broken && !w.cfg.Unreliable && !a.fragile() {
 		o.late(a, ev.Number)
 	}
 	c := &a.book
@@ -79,20 +80,20 @@ func (o *consumer) connection(ev *dat.Event) {
 	defer c.mu.Unlock()
 	was := c.phase
 	legal := was == trying && slices.Contains(c.may, ev.Number) ||
-		was == up && (ev.Number == dat.Disconnected || ev.Number == dat.Broken)
+		was == up && (ev.Number == event.Disconnected || ev.Number == event.Broken)
 	if !legal {
 		w.complain(Connection, "%v: %v, when it was %v and the events that may come are %v", a, *ev, was, c.may)
 		return
 	}
-	if was == up && ev.Number == dat.Broken && !a.mayBreak() {
+	if was == up && ev.Number == event.Broken && !a.mayBreak() {
 		w.complain(Causeless, "%v: %v, and nothing was done that breaks a connection (%v)", a, *ev, a.life.Load())
 	}
 	if data, _ := ev.Connection(); was == trying && !bytes.Equal(data.Private, c.private) &&
-		(ev.Number == dat.Established || ev.Number == dat.PeerRejected) {
+		(ev.Number == event.Established || ev.Number == event.PeerRejected) {
 		w.complain(Connection, "%v: %v with private data %x, not %x", a, *ev, data.Private, c.private)
 	}
 	c.phase = over
-	if ev.Number == dat.Established {
+	if ev.Number == event.Established {
 		c.phase = up
 	}
 	c.outcomes <- ev.Number
@@ -108,7 +109,7 @@ func (a *account) mayBreak() bool {
 // connection (lane.bound) and have not completed when the end event comes, where
 // both come to the same dispatcher. It checks nothing once the program closes the
 // adapters: then the connection may have ended before the link got to this side.
-func (o *consumer) late(a *account, end dat.EventNumber) {
+func (o *consumer) late(a *account, end event.Number) {
 	if o.dispatcher.w.books.closingAbruptly.Load() {
 		return
 	}

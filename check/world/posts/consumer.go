@@ -6,7 +6,9 @@ import (
 	"runtime"
 	"time"
 
-	dat "godat/runtime"
+	"godat/evd"
+	"godat/hw"
+	"godat/hw/event"
 )
 
 // consumer consumes one ordered source of events: those of a dispatcher, or those of a
@@ -15,7 +17,7 @@ type consumer struct {
 	// Immutable.
 	dispatcher *consumedDispatcher
 	place      place
-	route      *dat.Route         // nil for a dispatcher
+	route      *evd.Route         // nil for a dispatcher
 	ask        chan chan struct{} // carries requests to drain the route's channel
 	ended      chan struct{}      // closed when the consumer of the route has ended
 
@@ -26,8 +28,8 @@ type consumer struct {
 
 // sight is what an consumer has seen of one account.
 type sight struct {
-	up     bool            // ESTABLISHED has come, and no end
-	said   dat.EventNumber // the last connection event
+	up     bool         // ESTABLISHED has come, and no end
+	said   event.Number // the last connection event
 	orders [2]order
 }
 
@@ -75,20 +77,20 @@ func (d *consumedDispatcher) run() {
 }
 
 // takeAll enters events into the books. It is the callback of a dispatcher that has one.
-func (o *consumer) takeAll(evs []dat.Event) {
+func (o *consumer) takeAll(evs []event.Event) {
 	for i := range evs {
 		o.take(&evs[i])
 	}
 }
 
-func (o *consumer) batch(b *dat.Batch) {
+func (o *consumer) batch(b *evd.Batch) {
 	o.takeAll(b.Events())
 	b.Release()
 }
 
 // dequeue takes what Dequeue returns in evs, and reports how much that was, and whether
 // the call succeeded.
-func (o *consumer) dequeue(evs []dat.Event) (n int, ok bool) {
+func (o *consumer) dequeue(evs []event.Event) (n int, ok bool) {
 	n, err := o.dispatcher.disp.Dequeue(evs)
 	if err != nil {
 		o.callFailed("Dequeue", err)
@@ -116,7 +118,7 @@ func (o *consumer) consumeSlowBatches() {
 
 // consumeByDequeue gets events by Dequeue.
 func (o *consumer) consumeByDequeue() {
-	var evs [manyEvents]dat.Event
+	var evs [manyEvents]event.Event
 	for idle := 0; !o.last; {
 		n, ok := o.dequeue(evs[:])
 		switch idle++; {
@@ -134,7 +136,7 @@ func (o *consumer) consumeByDequeue() {
 
 // consumeByWait gets events by Wait, for one or for a threshold.
 func (o *consumer) consumeByWait() {
-	var rest [threshold]dat.Event
+	var rest [threshold]event.Event
 	ctx, least := context.Background(), 1
 	for !o.last {
 		cancel := context.CancelFunc(func() {})
@@ -150,7 +152,7 @@ func (o *consumer) consumeByWait() {
 			fallthrough
 		case err == nil:
 			o.take(&ev)
-		case !errors.Is(err, dat.ErrTimeout) || least == 1:
+		case !errors.Is(err, hw.ErrTimeout) || least == 1:
 			o.callFailed("Wait", err)
 			return
 		default:

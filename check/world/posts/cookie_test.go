@@ -13,7 +13,7 @@ func TestEveryBitOfACookieCounts(t *testing.T) {
 	for bit := range 64 {
 		d := newDesk(t).up()
 		e := d.send(0)
-		ev := event(d, e)
+		ev := eventOf(d, e)
 		ev.Cookie ^= 1 << bit
 		d.main.take(ev)
 		assert.Equal(t, []Kind{Stranger}, d.kinds, "bit %d", bit)

@@ -8,7 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 	dat "godat/runtime"
 )
 
@@ -43,7 +45,7 @@ type consumedDispatcher struct {
 	// Immutable.
 	dispatcherPlan
 	w    *world
-	disp *dat.Dispatcher
+	disp *evd.Dispatcher
 	main *consumer
 	done chan struct{} // closed when the consumer has ended
 
@@ -81,16 +83,16 @@ func (w *world) newDispatcher(ia *dat.IA, plan dispatcherPlan) *consumedDispatch
 		d.qlen += mostInBatch // Release of a batch frees all its places at once
 	}
 	d.main = newConsumer(d, atMain)
-	cfg := dat.DispatcherConfig{QLen: d.qlen, Streams: dat.DefaultStreams | dat.StreamSoftware}
+	cfg := evd.Config{QLen: d.qlen, Streams: event.DefaultStreams | event.StreamSoftware}
 	switch plan.style {
 	case byChannel:
-		cfg.Mode = dat.ModeChannel
+		cfg.Mode = evd.ModeChannel
 	case byBatch:
-		cfg.Mode, cfg.BatchMax = dat.ModeBatch, mostInBatch
+		cfg.Mode, cfg.BatchMax = evd.ModeBatch, mostInBatch
 	case bySlowBatch:
-		cfg.Mode, cfg.BatchMin, cfg.BatchMax = dat.ModeBatch, 8, mostInBatch
+		cfg.Mode, cfg.BatchMin, cfg.BatchMax = evd.ModeBatch, 8, mostInBatch
 	case byCallback:
-		cfg.Mode, cfg.Callback = dat.ModeCallback, d.main.takeAll
+		cfg.Mode, cfg.Callback = evd.ModeCallback, d.main.takeAll
 	default: // ModeQueue
 	}
 	var err error
@@ -181,7 +183,7 @@ func (d *consumedDispatcher) post(m *mark) {
 		switch {
 		case err == nil:
 			return
-		case !errors.Is(err, dat.ErrQueueFull):
+		case !errors.Is(err, hw.ErrQueueFull):
 			d.w.complain(Code, "posting a software event to %s: %v", d.name, err)
 			return
 		case time.Now().After(deadline):
@@ -235,7 +237,7 @@ func (d *consumedDispatcher) checkRoom() {
 		}
 		n++
 	}
-	if n != d.qlen && !(errors.Is(err, dat.ErrInvalidHandle) && d.w.broken()) {
+	if n != d.qlen && !(errors.Is(err, hw.ErrInvalidHandle) && d.w.broken()) {
 		d.w.complain(Leak, "dispatcher %s has room for %d events; it was made for %d: %v", d.name, n, d.qlen, err)
 	}
 }

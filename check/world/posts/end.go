@@ -5,8 +5,8 @@ import (
 	"runtime"
 	"sync"
 
+	"godat/ep"
 	"godat/hw"
-	dat "godat/runtime"
 )
 
 // end ends the connection as planned. It does not wait for the events of the end:
@@ -17,7 +17,7 @@ func (l *link) end(lf *life) {
 }
 
 // disconnect disconnects the given sides at the same time.
-func (l *link) disconnect(lf *life, how dat.CloseFlags, sides ...int) {
+func (l *link) disconnect(lf *life, how ep.CloseFlags, sides ...int) {
 	l.atOnce("Disconnect", func(side int) {
 		if err := lf.sides[side].ep.Disconnect(how); err != nil {
 			l.w.complain(Code, "%v: disconnecting %v: %v", lf, lf.sides[side], err)
@@ -26,7 +26,7 @@ func (l *link) disconnect(lf *life, how dat.CloseFlags, sides ...int) {
 }
 
 // breakOff disconnects the planned side abruptly.
-func (l *link) breakOff(lf *life) { l.disconnect(lf, dat.Abrupt, lf.plan.by) }
+func (l *link) breakOff(lf *life) { l.disconnect(lf, ep.Abrupt, lf.plan.by) }
 
 // atOnce makes a call for each of the given sides at the same time.
 func (l *link) atOnce(call string, do func(side int), sides ...int) {
@@ -70,7 +70,7 @@ func (p *poster) insist(fill func(), post func() verdict) bool {
 func (l *link) sendTooLong(lf *life) {
 	p := l.ownPoster(lf, lf.plan.by)
 	ok := p.insist(func() {
-		e := p.fillLoud(dat.OpSend)
+		e := p.fillLoud(hw.OpSend)
 		e.length, e.mustFail = maxMessage+8, true
 		e.local = span{off: uint32(p.page.slotAt(0)), len: maxMessage + 8, pieces: 1}
 		p.account.out.address(e)
@@ -90,7 +90,7 @@ func (l *link) writeAstray(lf *life) {
 		to.Context ^= 0x5555
 	}
 	ok := p.insist(func() {
-		e := p.fill(dat.OpWrite, 0)
+		e := p.fill(hw.OpWrite, 0)
 		e.length, e.mustFail = 64, true
 		e.local = span{off: uint32(p.page.slotAt(0)), len: 64, pieces: 1}
 	}, func() verdict {
@@ -109,7 +109,7 @@ func (l *link) sendOn(lf *life) {
 	lf.paused[1-lf.plan.by].Store(true)
 	p := l.ownPoster(lf, lf.plan.by)
 	for range 4 * maxWindow {
-		if lf.sides[lf.plan.by].phaseNow() != up || !p.insist(func() { p.fillLoud(dat.OpSend) }, p.post) {
+		if lf.sides[lf.plan.by].phaseNow() != up || !p.insist(func() { p.fillLoud(hw.OpSend) }, p.post) {
 			break
 		}
 	}
@@ -123,7 +123,7 @@ func (l *link) freeUnderWay(lf *life) {
 	by := lf.plan.by
 	a := lf.sides[by]
 	rng := l.w.dice(forLife, uint64(l.number), uint64(lf.number), 4)
-	v := &victim{account: a, yields: rng.IntN(200), region: l.w.register(a.home.pz, victimSize, dat.AllPrivileges, true, rng)}
+	v := &victim{account: a, yields: rng.IntN(200), region: l.w.register(a.home.pz, victimSize, hw.AllPrivileges, true, rng)}
 	if v.region == nil {
 		return
 	}
@@ -163,10 +163,10 @@ func (p *poster) useVictim(v *victim, own bool) bool {
 	if !p.makeRoom() {
 		return false
 	}
-	e := p.fillLoud(dat.OpSend)
+	e := p.fillLoud(hw.OpSend)
 	off := p.rng.IntN(victimSize/2 - maxMessage)
 	if !own {
-		e.op, e.flags = dat.OpWrite, e.flags&^dat.SolicitedWait
+		e.op, e.flags = hw.OpWrite, e.flags&^hw.SolicitedWait
 		to := v.region.lmr.Remote(off, int(e.length))
 		return p.submit(func() error {
 			return p.account.ep.PostRDMAWrite(e.cookie, e.flags, to, p.account.out.segments(e.local, nil)...)

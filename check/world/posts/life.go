@@ -5,7 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	dat "godat/runtime"
+	"godat/ep"
 )
 
 // life is one attempt to connect two accounts, and the connection that follows.
@@ -134,7 +134,7 @@ func (lf *life) end() {
 	for _, a := range lf.sides {
 		for d := range a.lanes {
 			now := a.lanes[d].clock.Add(1)
-			if !a.w.cfg.Unreliable || a.ep.State() == dat.StateConnected {
+			if !a.w.cfg.Unreliable || a.ep.State() == ep.Connected {
 				a.lanes[d].bound.CompareAndSwap(0, now)
 			}
 		}

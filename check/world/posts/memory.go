@@ -4,7 +4,8 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 
-	dat "godat/runtime"
+	"godat/hw"
+	"godat/mem"
 )
 
 // Sizes in bytes of messages and their memory. A slot holds a message.
@@ -19,13 +20,13 @@ const (
 
 // region is registered memory.
 type region struct {
-	lmr *dat.LMR
+	lmr *mem.LMR
 	buf []byte
 }
 
 // register registers a region: memory of the Go heap, which the program may use after
 // Free, if own is set; otherwise chance chooses whether Free unmaps it.
-func (w *world) register(pz *dat.PZ, size int, priv dat.Privileges, own bool, rng *rand.Rand) *region {
+func (w *world) register(pz *mem.PZ, size int, priv hw.Privileges, own bool, rng *rand.Rand) *region {
 	unmap := rng.IntN(4) != 0
 	own = own || w.cfg.AbruptClose // a closed adapter leaves the memory of Alloc to the program, and nobody frees it then
 	r := &region{}
@@ -34,7 +35,7 @@ func (w *world) register(pz *dat.PZ, size int, priv dat.Privileges, own bool, rn
 		case own:
 			r.lmr, err = pz.Register(make([]byte, size), priv)
 		case unmap:
-			r.lmr, err = pz.Alloc(size, priv, dat.WithUnmapOnFree())
+			r.lmr, err = pz.Alloc(size, priv, mem.WithUnmapOnFree())
 		default:
 			r.lmr, err = pz.Alloc(size, priv)
 		}
@@ -69,7 +70,7 @@ func cut(rng *rand.Rand, off, n int) span {
 }
 
 // segments appends the segments of a span to a list.
-func (r *region) segments(s span, to []dat.Segment) []dat.Segment {
+func (r *region) segments(s span, to []mem.Segment) []mem.Segment {
 	n := int(s.pieces)
 	for k := range n {
 		from, end := int(s.len)*k/n, int(s.len)*(k+1)/n

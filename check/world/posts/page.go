@@ -5,7 +5,8 @@ import (
 	"math/rand/v2"
 	"sync/atomic"
 
-	dat "godat/runtime"
+	"godat/evd"
+	"godat/hw"
 )
 
 // direction is one of an endpoint's two: requests or receives.
@@ -67,7 +68,7 @@ type page struct {
 
 // shot is a one-shot whose event the poster has not got yet.
 type shot struct {
-	to    *dat.OneShot
+	to    *evd.OneShot
 	entry *entry
 }
 
@@ -211,7 +212,7 @@ func (p *page) reclaim(final bool) {
 		}
 		switch e.state.Load() {
 		case succeeded:
-			if e.op == dat.OpRecv {
+			if e.op == hw.OpRecv {
 				p.lane.account.follow(p, e)
 			}
 		case refused:
@@ -272,8 +273,8 @@ type entry struct {
 	cookie   uint64
 	begin    uint64 // the lane's clock before the post
 	length   uint32 // bytes of the request; of a receive, the room
-	op       dat.Op
-	flags    dat.Flags
+	op       hw.Op
+	flags    hw.Flags
 	place    place
 	mustFail bool // the post must fail at the peer
 	// invalidates says that a send invalidates a key of the peer.
@@ -320,4 +321,4 @@ func (e *entry) claim() (was uint32) {
 }
 
 // quiet reports whether the entry may end without an event.
-func (e *entry) quiet() bool { return e.flags&dat.Suppress != 0 || e.place == nowhere }
+func (e *entry) quiet() bool { return e.flags&hw.Suppress != 0 || e.place == nowhere }

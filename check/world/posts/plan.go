@@ -3,8 +3,8 @@ package posts
 import (
 	"math/rand/v2"
 
+	"godat/ep"
 	"godat/hw"
-	dat "godat/runtime"
 )
 
 // attempt is a kind of attempt to connect.
@@ -53,9 +53,9 @@ var endingTable = [endings]struct {
 }{
 	atRest:       {name: "at rest", do: func(l *link, lf *life) { l.disconnect(lf, lf.how(), lf.plan.by) }},
 	abrupt:       {name: "abrupt", do: (*link).breakOff},
-	abruptBoth:   {name: "abrupt by both", do: func(l *link, lf *life) { l.disconnect(lf, dat.Abrupt, 0, 1) }},
-	graceful:     {name: "graceful", do: func(l *link, lf *life) { l.disconnect(lf, dat.Graceful, lf.plan.by) }},
-	gracefulBoth: {name: "graceful by both", do: func(l *link, lf *life) { l.disconnect(lf, dat.Graceful, 0, 1) }},
+	abruptBoth:   {name: "abrupt by both", do: func(l *link, lf *life) { l.disconnect(lf, ep.Abrupt, 0, 1) }},
+	graceful:     {name: "graceful", do: func(l *link, lf *life) { l.disconnect(lf, ep.Graceful, lf.plan.by) }},
+	gracefulBoth: {name: "graceful by both", do: func(l *link, lf *life) { l.disconnect(lf, ep.Graceful, 0, 1) }},
 	closed:       {name: "closed", do: func(l *link, lf *life) { l.atOnce("Close", l.close, lf.plan.by) }},
 	closedBoth:   {name: "closed by both", do: func(l *link, _ *life) { l.atOnce("Close", l.close, 0, 1) }},
 	freed: {
@@ -87,11 +87,11 @@ type plan struct {
 }
 
 // how is how a side disconnects where the ending leaves a choice.
-func (lf *life) how() dat.CloseFlags {
+func (lf *life) how() ep.CloseFlags {
 	if lf.plan.abruptly {
-		return dat.Abrupt
+		return ep.Abrupt
 	}
-	return dat.Graceful
+	return ep.Graceful
 }
 
 // draw plans a life.

@@ -7,7 +7,11 @@ import (
 	"runtime"
 	"time"
 
-	dat "godat/runtime"
+	"godat/ep"
+	"godat/evd"
+	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 )
 
 // poster posts the requests of one page in one life.
@@ -24,9 +28,9 @@ type poster struct {
 	after    int // requests posted since the end began
 	failures int // the page's failures when the life began
 	unasked  int // sends since the last solicited one
-	batch    []dat.DTO
-	segments []dat.Segment
-	spare    *dat.OneShot // a one-shot whose event has come, for use again
+	batch    []ep.DTO
+	segments []mem.Segment
+	spare    *evd.OneShot // a one-shot whose event has come, for use again
 }
 
 // Limits of a poster.
@@ -44,7 +48,7 @@ func newPoster(lf *life, side, number int) *poster {
 		page: a.lanes[requests].pages[number], life: lf, account: a, peer: a.peer, up: lf.up[side],
 		rng:   a.w.dice(forPoster, uint64(lf.link.number), uint64(lf.number), uint64(side), uint64(number)),
 		left:  lf.plan.posts,
-		batch: make([]dat.DTO, 0, mostBatch), segments: make([]dat.Segment, 0, mostBatch*maxSegments),
+		batch: make([]ep.DTO, 0, mostBatch), segments: make([]mem.Segment, 0, mostBatch*maxSegments),
 	}
 	p.failures = p.page.failures
 	return p
@@ -140,7 +144,7 @@ func (p *poster) finish() {
 		if !p.going() || !p.makeRoom() {
 			return
 		}
-		p.fillLoud(dat.OpSend)
+		p.fillLoud(hw.OpSend)
 	}
 	for {
 		p.page.poll()
@@ -177,7 +181,7 @@ func (p *page) poll() {
 }
 
 // shot settles the entry of an event that came to a one-shot.
-func (l *lane) shot(ev *dat.Event) {
+func (l *lane) shot(ev *event.Event) {
 	o := consumer{dispatcher: l.dispatcher, place: atShot}
 	o.completion(ev)
 }
@@ -209,16 +213,16 @@ func (p *page) judge(n, k int, err error) verdict {
 			return busy
 		}
 		a.w.complain(Code, "%s: there must be room at %s: %v", p.name(first), p.lane.dispatcher.name, err)
-	case errors.Is(err, dat.ErrInsufficientResources):
+	case errors.Is(err, hw.ErrInsufficientResources):
 		if p.lane.crowded() {
 			return busy
 		}
 		a.w.complain(Code, "%s: there must be a slot: %v", p.name(first), err)
-	case errors.Is(err, dat.ErrInvalidHandle) && (a.closing.Load() || a.books.closingAbruptly.Load()):
+	case errors.Is(err, hw.ErrInvalidHandle) && (a.closing.Load() || a.books.closingAbruptly.Load()):
 		return gone
-	case errors.Is(err, dat.ErrInvalidState) && p.lane.dir == requests && (p.early || lf.ending.Load()):
+	case errors.Is(err, hw.ErrInvalidState) && p.lane.dir == requests && (p.early || lf.ending.Load()):
 		return shut
-	case errors.Is(err, dat.ErrInvalidState) && p.lane.dir == requests && (a.w.cfg.Unreliable || a.fragile()):
+	case errors.Is(err, hw.ErrInvalidState) && p.lane.dir == requests && (a.w.cfg.Unreliable || a.fragile()):
 		return shut
 	default:
 		a.w.complain(Code, "%s: %v", p.name(first), err)
@@ -247,7 +251,7 @@ func (p *poster) judge(n, k int, err error) verdict {
 }
 
 // waitShot waits for the event of a one-shot.
-func (p *poster) waitShot(s *dat.OneShot, e *entry) {
+func (p *poster) waitShot(s *evd.OneShot, e *entry) {
 	ctx, cancel := context.WithTimeout(context.Background(), p.account.w.cfg.Patience)
 	defer cancel()
 	ev, err := s.Wait(ctx)

@@ -5,7 +5,9 @@ import (
 	"sync"
 	"time"
 
-	dat "godat/runtime"
+	"godat/ep"
+	"godat/hw"
+	"godat/mem"
 )
 
 // receiver keeps the receives of one page posted during one life: from its own
@@ -22,8 +24,8 @@ type receiver struct {
 	mu       sync.Mutex // guards the page of an upcall receiver
 	retired  bool
 	failures int
-	batch    []dat.DTO
-	segments []dat.Segment
+	batch    []ep.DTO
+	segments []mem.Segment
 }
 
 func newReceiver(lf *life, side, number int, p *page) *receiver {
@@ -31,7 +33,7 @@ func newReceiver(lf *life, side, number int, p *page) *receiver {
 	rng := a.w.dice(forReceiver, uint64(lf.link.number), uint64(lf.number), uint64(side), uint64(number))
 	return &receiver{
 		page: p, life: lf, account: a, side: side, rng: rng, upcall: rng.IntN(3) == 0 && len(p.shots) == 0, failures: p.failures,
-		batch: make([]dat.DTO, 0, maxWindow), segments: make([]dat.Segment, 0, maxWindow*maxSegments),
+		batch: make([]ep.DTO, 0, maxWindow), segments: make([]mem.Segment, 0, maxWindow*maxSegments),
 	}
 }
 
@@ -114,9 +116,9 @@ func (r *receiver) label(k int) *entry {
 		at = atMain // churned may have no room for a while, and an upcall receiver does not repeat a post
 	}
 	e := r.page.label(k, at, untagged|uint8(r.rng.Uint32()))
-	e.op, e.flags, e.length = dat.OpRecv, 0, maxMessage
+	e.op, e.flags, e.length = hw.OpRecv, 0, maxMessage
 	if r.account.kind == silent && r.outstanding()+k+1 < r.window && r.rng.IntN(2) == 0 {
-		e.flags = dat.Unsignalled
+		e.flags = hw.Unsignalled
 	}
 	e.local = cut(r.rng, r.slotAt(r.slot(k)), maxMessage)
 	return e
@@ -129,7 +131,7 @@ func (r *receiver) post(n int) verdict {
 		e := r.label(k)
 		at := len(r.segments)
 		r.segments = r.account.recv.segments(e.local, r.segments)
-		r.batch = append(r.batch, dat.DTO{Flags: e.flags, Cookie: e.cookie, Segments: r.segments[at:]})
+		r.batch = append(r.batch, ep.DTO{Flags: e.flags, Cookie: e.cookie, Segments: r.segments[at:]})
 	}
 	if n == 1 && !r.upcall && r.rng.IntN(16) == 0 {
 		return r.byShot()

@@ -1,23 +1,24 @@
 package posts
 
 import (
+	"godat/ep"
 	"godat/hw"
-	dat "godat/runtime"
+	"godat/hw/event"
 )
 
-const opSend = dat.OpSend
+const opSend = hw.OpSend
 
 // take enters an event into the books.
-func (o *consumer) take(ev *dat.Event) {
+func (o *consumer) take(ev *event.Event) {
 	w := o.dispatcher.w
 	switch {
-	case ev.Number == dat.DTOCompletion:
+	case ev.Number == event.DTOCompletion:
 		o.completion(ev)
-	case ev.Number == dat.ConnectionRequest:
+	case ev.Number == event.ConnectionRequest:
 		w.requested(ev)
-	case ev.Number.Stream() == dat.StreamConnection:
+	case ev.Number.Stream() == event.StreamConnection:
 		o.connection(ev)
-	case ev.Number == dat.SoftwareEvent:
+	case ev.Number == event.SoftwareEvent:
 		payload, _ := ev.Software()
 		if m, ok := payload.(*mark); ok && m.got != nil {
 			o.last = o.last || m.last
@@ -71,7 +72,7 @@ func (o *consumer) style() style {
 }
 
 // completion settles the entry of a completion.
-func (o *consumer) completion(ev *dat.Event) {
+func (o *consumer) completion(ev *event.Event) {
 	b := &o.dispatcher.w.books
 	p, e, i := b.find(ev.Cookie)
 	if e == nil {
@@ -90,7 +91,7 @@ func (o *consumer) completion(ev *dat.Event) {
 	b.counts.add(o.style(), 1)
 	b.counts.add(ev.Status, 1)
 	a := p.lane.account
-	ok := ev.Status == dat.StatusSuccess
+	ok := ev.Status == hw.StatusSuccess
 	o.compare(p, e, ev)
 	o.locate(p, e)
 	if o.place != atShot {
@@ -98,13 +99,13 @@ func (o *consumer) completion(ev *dat.Event) {
 		if why := s.orders[p.lane.dir].follow(p, e, i); why != "" {
 			b.complain(Disorder, "%s: at %s, %s", p.name(e), o.dispatcher.name, why)
 		}
-		if a.conn == o.dispatcher && o.place == atMain && !s.up && ev.Status != dat.StatusFlushed && !s.unannounced(b) {
+		if a.conn == o.dispatcher && o.place == atMain && !s.up && ev.Status != hw.StatusFlushed && !s.unannounced(b) {
 			b.complain(Misplaced, "%s: %v outside ESTABLISHED and the end, which come at the same dispatcher, where the last was %v", p.name(e), ev.Status, s.said)
 		}
 	}
 	if !ok {
 		a.excuse(p, e, ev.Status)
-	} else if e.op == dat.OpRecv {
+	} else if e.op == hw.OpRecv {
 		a.arrival(p, e, ev)
 	}
 	p.settled(e, i, ok)
@@ -112,12 +113,12 @@ func (o *consumer) completion(ev *dat.Event) {
 }
 
 // compare compares an event with the entry's post.
-func (o *consumer) compare(p *page, e *entry, ev *dat.Event) {
+func (o *consumer) compare(p *page, e *entry, ev *event.Event) {
 	b := &o.dispatcher.w.books
-	if dat.EndpointOf(*ev) != p.lane.account.ep || ev.Op != e.op && (e.op != dat.OpRecv || ev.Op != dat.OpRecvInvalidate) {
+	if ep.Of(*ev) != p.lane.account.ep || ev.Op != e.op && (e.op != hw.OpRecv || ev.Op != hw.OpRecvInvalidate) {
 		b.complain(Mismatch, "%s: the event is of another endpoint or operation: %v", p.name(e), *ev)
 	}
-	if ev.Status != dat.StatusSuccess {
+	if ev.Status != hw.StatusSuccess {
 		if ev.Length != 0 {
 			b.complain(Mismatch, "%s: it failed, and moved %d bytes", p.name(e), ev.Length)
 		}
@@ -126,9 +127,9 @@ func (o *consumer) compare(p *page, e *entry, ev *dat.Event) {
 	switch {
 	case e.mustFail && !b.early:
 		b.complain(Mismatch, "%s: it had to fail: %v", p.name(e), *ev)
-	case e.flags&dat.Suppress != 0:
+	case e.flags&hw.Suppress != 0:
 		b.complain(Unasked, "%s: it was suppressed, and reported success", p.name(e))
-	case e.op == dat.OpRecv && ev.Length > e.length, e.op != dat.OpRecv && ev.Length != e.length:
+	case e.op == hw.OpRecv && ev.Length > e.length, e.op != hw.OpRecv && ev.Length != e.length:
 		b.complain(Mismatch, "%s: %d bytes: %v", p.name(e), ev.Length, *ev)
 	}
 }
@@ -142,7 +143,7 @@ func (o *consumer) locate(p *page, e *entry) {
 }
 
 // excuse checks that a failure has a cause, and that the status fits the cause.
-func (a *account) excuse(p *page, e *entry, status dat.Status) {
+func (a *account) excuse(p *page, e *entry, status hw.Status) {
 	lf := a.life.Load()
 	ending := lf != nil && lf.ending.Load()
 	if !ending && !a.w.cfg.Unreliable && !a.fragile() && !a.closing.Load() {
@@ -153,7 +154,7 @@ func (a *account) excuse(p *page, e *entry, status dat.Status) {
 		a.books.complain(Causeless, "%s: %v, and it was posted before its own side disconnected gracefully (at %d; %v)",
 			p.name(e), status, p.lane.bound.Load(), lf)
 	}
-	may := statuses(dat.StatusFlushed)
+	may := statuses(hw.StatusFlushed)
 	if lf != nil {
 		may |= lf.may
 	}
@@ -161,7 +162,7 @@ func (a *account) excuse(p *page, e *entry, status dat.Status) {
 		may |= unreliableStatuses
 	}
 	if a.fragile() {
-		may |= statuses(dat.StatusReceiverNotReady)
+		may |= statuses(hw.StatusReceiverNotReady)
 	}
 	if may>>status&1 == 0 {
 		a.books.complain(Causeless, "%s: %v does not fit what was done (%v)", p.name(e), status, lf)
@@ -174,7 +175,7 @@ func (a *account) fragile() bool { return a.w.hasty || a.jumpy || a.peer != nil 
 // statusSet is a set of completion statuses.
 type statusSet uint32
 
-func statuses(list ...dat.Status) (s statusSet) {
+func statuses(list ...hw.Status) (s statusSet) {
 	for _, x := range list {
 		s |= 1 << x
 	}
@@ -204,7 +205,7 @@ func (a *account) follow(p *page, e *entry) {
 
 // arrival checks a received message when its event comes: its sender and its
 // length, that it came once, and that the event is solicited if the send was.
-func (a *account) arrival(p *page, e *entry, ev *dat.Event) {
+func (a *account) arrival(p *page, e *entry, ev *event.Event) {
 	b, n := a.books, ev.Length
 	if n < headerSize {
 		return // the message is too short to hold a cookie
@@ -221,9 +222,9 @@ func (a *account) arrival(p *page, e *entry, ev *dat.Event) {
 	case s.length != n:
 		b.complain(Mismatch, "%s: %d bytes, of %s", p.name(e), n, q.name(s))
 		return
-	case (s.flags&dat.SolicitedWait != 0) != (ev.Flags&dat.EventSolicited != 0):
+	case (s.flags&hw.SolicitedWait != 0) != (ev.Flags&event.Solicited != 0):
 		b.complain(Mismatch, "%s: flags %#x, of %s", p.name(e), uint16(ev.Flags), q.name(s))
-	case s.invalidates != (ev.Op == dat.OpRecvInvalidate):
+	case s.invalidates != (ev.Op == hw.OpRecvInvalidate):
 		b.complain(Mismatch, "%s: it received as %v, of %s", p.name(e), ev.Op, q.name(s))
 	}
 	if s.arrived.Add(1) != 1 {

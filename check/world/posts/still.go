@@ -3,7 +3,9 @@ package posts
 import (
 	"sync"
 
-	dat "godat/runtime"
+	"godat/ep"
+	"godat/hw"
+	"godat/mem"
 )
 
 // longRead is how many bytes a long read reads: so many that an endpoint delivers its
@@ -15,24 +17,24 @@ const longRead = 64 << 10
 // Where the device can, the send invalidates a key of the peer.
 func (p *poster) still() {
 	if p.room() < 3 || p.account.w.cfg.Unreliable { // it would break many connections in the middle
-		p.single(dat.OpRead)
+		p.single(hw.OpRead)
 		return
 	}
 	to := p.page.lane.dispatcher.disp.NewOneShot()
 	p.batch, p.segments = p.batch[:0], p.segments[:0]
-	read := p.fillLoud(dat.OpRead)
+	read := p.fillLoud(hw.OpRead)
 	read.length, read.remote = longRead, inSize
 	read.local = span{off: outSize, len: longRead, pieces: 1}
-	p.batch = append(p.batch, dat.DTO{
+	p.batch = append(p.batch, ep.DTO{
 		Op: read.op, Flags: read.flags, Cookie: read.cookie, Segments: p.segmentsOf(read), Remote: p.remoteOf(read),
 	})
-	send := p.fill(dat.OpSend, 1)
-	send.flags &^= dat.Suppress | dat.Unsignalled
+	send := p.fill(hw.OpSend, 1)
+	send.flags &^= hw.Suppress | hw.Unsignalled
 	send.place = atShot
-	d := dat.DTO{Op: send.op, Flags: send.flags, Cookie: send.cookie, Segments: p.segmentsOf(send), OneShot: to}
+	d := ep.DTO{Op: send.op, Flags: send.flags, Cookie: send.cookie, Segments: p.segmentsOf(send), OneShot: to}
 	if key := p.peer.expose(); key != 0 {
 		send.invalidates = true
-		d.Op, d.Immediate, d.Flags = dat.OpSendInvalidate, key, d.Flags&^dat.BarrierFence
+		d.Op, d.Immediate, d.Flags = hw.OpSendInvalidate, key, d.Flags&^hw.BarrierFence
 	}
 	p.batch = append(p.batch, d)
 	p.page.begin(2)
@@ -52,17 +54,17 @@ func (p *poster) still() {
 // exposed is the memory of an endpoint whose keys its peer invalidates.
 type exposed struct {
 	mu  sync.Mutex
-	all []*dat.LMR
+	all []*mem.LMR
 }
 
 // expose returns a new key to memory of the account, for the peer to invalidate; 0 if the
 // device has no sends that do.
 func (a *account) expose() (key uint32) {
 	ops := a.home.ia.Attr().Ops
-	if !ops.Has(dat.OpSendInvalidate) || !ops.Has(dat.OpRecvInvalidate) {
+	if !ops.Has(hw.OpSendInvalidate) || !ops.Has(hw.OpRecvInvalidate) {
 		return 0
 	}
-	m, err := a.home.pz.Register(make([]byte, 8), dat.LocalWrite|dat.RemoteWrite)
+	m, err := a.home.pz.Register(make([]byte, 8), hw.LocalWrite|hw.RemoteWrite)
 	if err != nil {
 		return 0 // the adapter is being closed
 	}

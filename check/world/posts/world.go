@@ -8,6 +8,10 @@ import (
 	"time"
 
 	"godat/check/world/program"
+	"godat/ep"
+	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -33,7 +37,7 @@ type world struct {
 // adapter is an adapter and the dispatchers that its endpoints share.
 type adapter struct {
 	ia          *dat.IA
-	psp         *dat.PSP
+	psp         *ep.PSP
 	crs         *consumedDispatcher
 	dispatchers [classes][]*consumedDispatcher
 	homes       [zonesPerAdapter]*home
@@ -43,7 +47,7 @@ type adapter struct {
 type home struct {
 	*adapter
 	name string
-	pz   *dat.PZ
+	pz   *mem.PZ
 }
 
 // shared chooses one of the adapter's shared dispatchers of a class.
@@ -66,7 +70,7 @@ func (w *world) going() bool {
 // retry makes a call, and again as often as an unreliable provider refuses it.
 func (w *world) retry(call func() error) (err error) {
 	for range mostTries {
-		if err = call(); !w.cfg.Unreliable || !errors.Is(err, dat.ErrInsufficientResources) {
+		if err = call(); !w.cfg.Unreliable || !errors.Is(err, hw.ErrInsufficientResources) {
 			break
 		}
 	}
@@ -149,7 +153,7 @@ func (w *world) makeShared(i int) bool {
 		return false
 	}
 	var err error
-	if ad.psp, err = ad.ia.NewPSP(dat.PSPConfig{Dispatcher: ad.crs.disp}); err != nil {
+	if ad.psp, err = ad.ia.NewPSP(ep.PSPConfig{Dispatcher: ad.crs.disp}); err != nil {
 		w.complain(Code, "listening: %v", err)
 		return false
 	}
@@ -240,7 +244,7 @@ func (w *world) clear(ad *adapter) {
 
 // checkAsync complains of every asynchronous error of the adapter.
 func (ad *adapter) checkAsync(w *world) {
-	var evs [manyEvents]dat.Event
+	var evs [manyEvents]event.Event
 	n, err := ad.ia.Async().Dequeue(evs[:])
 	if err != nil {
 		w.complain(Code, "Dequeue of asynchronous errors: %v", err)
@@ -269,8 +273,8 @@ func (w *world) forget(c *call) {
 }
 
 // requested hands a connection request to the link that waits for it.
-func (w *world) requested(ev *dat.Event) {
-	cr := dat.RequestOf(*ev)
+func (w *world) requested(ev *event.Event) {
+	cr := ep.RequestOf(*ev)
 	q, err := cr.Query()
 	if err != nil || len(q.Private) < nonceSize {
 		w.complain(Connection, "a request with private data %x, error %v", q.Private, err)

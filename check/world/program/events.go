@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"godat/evd"
+	"godat/hw"
 	"godat/hw/event"
 	dat "godat/runtime"
 )
@@ -97,28 +99,28 @@ func (r *round) fresh() []int {
 func (r *round) run(ia *dat.IA, draw *rand.Rand) {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	cfg := dat.DispatcherConfig{QLen: 8 << draw.IntN(4), Streams: event.StreamSoftware}
+	cfg := evd.Config{QLen: 8 << draw.IntN(4), Streams: event.StreamSoftware}
 	kinds := []string{"waits", "dequeues", "iterators", "cno", "waits and dequeues", "channel", "batches", "callback"}
 	r.mode = kinds[draw.IntN(len(kinds))]
 	switch r.mode {
 	case "channel":
-		cfg.Mode = dat.ModeChannel
+		cfg.Mode = evd.ModeChannel
 	case "batches":
-		cfg.Mode, cfg.BatchMin, cfg.BatchMax = dat.ModeBatch, 1+draw.IntN(3), 4
+		cfg.Mode, cfg.BatchMin, cfg.BatchMax = evd.ModeBatch, 1+draw.IntN(3), 4
 	case "callback":
 		last := r.fresh()
-		cfg.Mode, cfg.Callback = dat.ModeCallback, func(all []event.Event) {
+		cfg.Mode, cfg.Callback = evd.ModeCallback, func(all []event.Event) {
 			for _, ev := range all {
 				r.take(last, ev)
 			}
 		}
 	default:
-		cfg.Mode, cfg.MaxLen = dat.ModeQueue, 128
+		cfg.Mode, cfg.MaxLen = evd.ModeQueue, 128
 	}
-	var cno *dat.CNO
+	var cno *evd.CNO
 	var err error
 	if r.mode == "cno" {
-		if cno, err = ia.NewCNO(dat.CNOConfig{}); err != nil {
+		if cno, err = ia.NewCNO(evd.CNOConfig{}); err != nil {
 			r.w.Wrong("%s: %v", r.who, err)
 			return
 		}
@@ -136,7 +138,7 @@ func (r *round) run(ia *dat.IA, draw *rand.Rand) {
 	}
 	own := rand.New(rand.NewPCG(draw.Uint64(), 4))
 	r.consume(ctx, d, cno, &consumers, own)
-	if cfg.Mode == dat.ModeQueue && draw.IntN(3) == 0 {
+	if cfg.Mode == evd.ModeQueue && draw.IntN(3) == 0 {
 		seed := draw.Uint64()
 		consumers.Go(func() { r.disturb(d, seed) })
 	}
@@ -163,14 +165,14 @@ func (r *round) run(ia *dat.IA, draw *rand.Rand) {
 }
 
 // produce posts events, and waits where there is no room.
-func (r *round) produce(d *dat.Dispatcher, producer, n int, draw *rand.Rand) {
+func (r *round) produce(d *evd.Dispatcher, producer, n int, draw *rand.Rand) {
 	for i := range n {
 		for {
 			err := d.PostSoftware(numbered{producer, i})
 			if err == nil {
 				break
 			}
-			if !errors.Is(err, dat.ErrQueueFull) {
+			if !errors.Is(err, hw.ErrQueueFull) {
 				r.w.Wrong("%s, %s: PostSoftware: %v", r.who, r.mode, err)
 				return
 			}
@@ -183,7 +185,7 @@ func (r *round) produce(d *dat.Dispatcher, producer, n int, draw *rand.Rand) {
 }
 
 // disturb resizes the queue, and switches the trigger of the CNO off and on.
-func (r *round) disturb(d *dat.Dispatcher, seed uint64) {
+func (r *round) disturb(d *evd.Dispatcher, seed uint64) {
 	draw := rand.New(rand.NewPCG(seed, 5))
 	for range draw.IntN(4) {
 		time.Sleep(time.Duration(draw.IntN(2000)) * time.Microsecond)
@@ -197,7 +199,7 @@ func (r *round) disturb(d *dat.Dispatcher, seed uint64) {
 }
 
 // consume starts the consumers of the dispatcher's mode.
-func (r *round) consume(ctx context.Context, d *dat.Dispatcher, cno *dat.CNO, running *sync.WaitGroup, draw *rand.Rand) {
+func (r *round) consume(ctx context.Context, d *evd.Dispatcher, cno *evd.CNO, running *sync.WaitGroup, draw *rand.Rand) {
 	switch r.mode {
 	case "waits", "waits and dequeues":
 		running.Go(func() { r.waits(ctx, d, draw) })
@@ -250,7 +252,7 @@ func (r *round) consume(ctx context.Context, d *dat.Dispatcher, cno *dat.CNO, ru
 }
 
 // waits waits, for one event or for some, with deadlines or without.
-func (r *round) waits(ctx context.Context, d *dat.Dispatcher, draw *rand.Rand) {
+func (r *round) waits(ctx context.Context, d *evd.Dispatcher, draw *rand.Rand) {
 	last := r.fresh()
 	for !r.over() {
 		bounded, cancel := context.WithTimeout(ctx, time.Duration(1+draw.IntN(3000))*time.Microsecond)
@@ -266,7 +268,7 @@ func (r *round) waits(ctx context.Context, d *dat.Dispatcher, draw *rand.Rand) {
 		switch {
 		case err == nil:
 			r.take(last, ev)
-		case errors.Is(err, dat.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
+		case errors.Is(err, hw.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
 			time.Sleep(time.Duration(draw.IntN(500)) * time.Microsecond)
 		default:
 			r.w.Step(r.who, "%s: Wait: %v", r.mode, err)
@@ -276,11 +278,11 @@ func (r *round) waits(ctx context.Context, d *dat.Dispatcher, draw *rand.Rand) {
 }
 
 // dequeues takes what is there, and sleeps.
-func (r *round) dequeues(ctx context.Context, d *dat.Dispatcher) {
+func (r *round) dequeues(ctx context.Context, d *evd.Dispatcher) {
 	last, buf := r.fresh(), make([]event.Event, 4)
 	for ctx.Err() == nil {
 		n, err := d.Dequeue(buf)
-		if err != nil && !errors.Is(err, dat.ErrInvalidState) { // somebody waits
+		if err != nil && !errors.Is(err, hw.ErrInvalidState) { // somebody waits
 			r.w.Wrong("%s, %s: Dequeue: %v", r.who, r.mode, err)
 			return
 		}
@@ -292,7 +294,7 @@ func (r *round) dequeues(ctx context.Context, d *dat.Dispatcher) {
 }
 
 // hears waits for the CNO, and dequeues until there is nothing.
-func (r *round) hears(ctx context.Context, d *dat.Dispatcher, cno *dat.CNO) {
+func (r *round) hears(ctx context.Context, d *evd.Dispatcher, cno *evd.CNO) {
 	last, buf := r.fresh(), make([]event.Event, 4)
 	for {
 		if _, err := cno.Wait(ctx); err != nil {

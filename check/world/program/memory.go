@@ -7,6 +7,9 @@ import (
 	"errors"
 	"time"
 
+	"godat/ep"
+	"godat/hw"
+	"godat/hw/event"
 	"godat/mem"
 	dat "godat/runtime"
 )
@@ -59,7 +62,7 @@ func (p Memory) Run(w *World) error {
 
 func listenMemory(ctx context.Context, s *service, address string) (*dat.Listener, error) {
 	return s.ia.Listen(ctx, address, shape(s.number%2 == 0, func(c *dat.Conn) ([]byte, error) {
-		region, err := c.Alloc(regionSize, dat.LocalRead|dat.LocalWrite|dat.RemoteRead|dat.RemoteWrite|dat.RemoteAtomic)
+		region, err := c.Alloc(regionSize, hw.LocalRead|hw.LocalWrite|hw.RemoteRead|hw.RemoteWrite|hw.RemoteAtomic)
 		if err != nil {
 			return nil, err
 		}
@@ -102,7 +105,7 @@ func answerMemory(ctx context.Context, w *World, s *service, ln *dat.Listener) (
 		case <-s.restart:
 			return true
 		case ev := <-ln.Requests():
-			if _, err := ln.Accept(dat.RequestOf(ev), nil); err != nil {
+			if _, err := ln.Accept(ep.RequestOf(ev), nil); err != nil {
 				w.Step(s.host, "no connection: %v", err)
 			}
 		case ev := <-ln.Events():
@@ -117,14 +120,14 @@ func answerMemory(ctx context.Context, w *World, s *service, ln *dat.Listener) (
 }
 
 // happens takes an event of a connection of the server.
-func (s *service) happens(ctx context.Context, w *World, ev dat.Event) {
+func (s *service) happens(ctx context.Context, w *World, ev event.Event) {
 	switch c := dat.ConnOf(ev); {
 	case ev.Ended():
 		w.Step(s.host, "%v", ev.Err())
 		if err := c.Close(); err != nil {
 			w.Wrong("%s: Close: %v", s.host, err)
 		}
-	case ev.Op == dat.OpRecv && ev.Err() == nil:
+	case ev.Op == hw.OpRecv && ev.Err() == nil:
 		if b := c.Message(ev); b != nil { // or the end is under way
 			s.hear(ctx, w, c, b)
 		}
@@ -132,7 +135,7 @@ func (s *service) happens(ctx context.Context, w *World, ev dat.Event) {
 }
 
 // hear judges a message, and does what it asks for.
-func (s *service) hear(ctx context.Context, w *World, c *dat.Conn, b *dat.Buffer) {
+func (s *service) hear(ctx context.Context, w *World, c *dat.Conn, b *mem.Buffer) {
 	id, last := binary.BigEndian.Uint64(b.Bytes()[1:]), c.Context.(*uint64)
 	if *last != 0 && id != *last+1 {
 		w.Wrong("%s: message %x came behind %x", s.host, id, *last)
@@ -152,7 +155,7 @@ func (s *service) hear(ctx context.Context, w *World, c *dat.Conn, b *dat.Buffer
 }
 
 // pull reads what a message names from its sender's memory, and answers.
-func pull(ctx context.Context, w *World, c *dat.Conn, b *dat.Buffer) {
+func pull(ctx context.Context, w *World, c *dat.Conn, b *mem.Buffer) {
 	id := binary.BigEndian.Uint64(b.Bytes()[1:])
 	from, err := mem.ParseRemoteSegment(b.Bytes()[9:])
 	if err != nil {
@@ -160,12 +163,12 @@ func pull(ctx context.Context, w *World, c *dat.Conn, b *dat.Buffer) {
 		c.Release(b)
 		return
 	}
-	into, err := c.Alloc(int(from.Len), dat.LocalWrite)
+	into, err := c.Alloc(int(from.Len), hw.LocalWrite)
 	if err != nil {
 		c.Release(b)
 		return
 	}
-	err = c.Do(ctx, dat.DTO{Op: dat.OpRead, Segment: into.Segment(0, int(from.Len)), Remote: from})
+	err = c.Do(ctx, ep.DTO{Op: hw.OpRead, Segment: into.Segment(0, int(from.Len)), Remote: from})
 	if err == nil && !bytes.Equal(into.Bytes(), content(id, int(from.Len))) {
 		w.Wrong("pull %x: the server read other octets than its client has", id)
 	}

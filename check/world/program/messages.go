@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"godat/ep"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -76,7 +78,7 @@ func serveMessages(ctx context.Context, w *World, s *service, now *dat.Listener)
 				case <-stop:
 					return
 				case ev := <-now.Requests():
-					c, err := now.Accept(dat.RequestOf(ev), nil)
+					c, err := now.Accept(ep.RequestOf(ev), nil)
 					if err != nil {
 						w.Step(s.host, "no connection: %v", err)
 						continue
@@ -140,7 +142,7 @@ type mailer struct {
 	quiet func() bool // nothing has happened that ends connections
 
 	may  chan struct{} // has room for a question more
-	came chan *dat.Buffer
+	came chan *mem.Buffer
 	kept chan struct{} // has room for a message more that is kept behind its answer
 	over chan struct{} // closed when the connection has ended
 	held sync.WaitGroup
@@ -152,7 +154,7 @@ type mailer struct {
 func newMailer(w *World, c *dat.Conn, who string, id uint64, quiet func() bool) *mailer {
 	return &mailer{
 		w: w, c: c, who: who, id: id, quiet: quiet, draw: w.Draw(800<<40 | id), may: make(chan struct{}, window), kept: make(chan struct{}, keeps),
-		came: make(chan *dat.Buffer, mailDepth), over: make(chan struct{}), asked: make(map[uint64]bool),
+		came: make(chan *mem.Buffer, mailDepth), over: make(chan struct{}), asked: make(map[uint64]bool),
 	}
 }
 
@@ -242,7 +244,7 @@ func (m *mailer) answered(id uint64) {
 }
 
 // buffer waits for a buffer. Those that others hold come back soon.
-func (m *mailer) buffer(ctx context.Context) *dat.Buffer {
+func (m *mailer) buffer(ctx context.Context) *mem.Buffer {
 	bounded, cancel := context.WithTimeout(ctx, bufferTime)
 	defer cancel()
 	b, err := m.c.WaitBuffer(bounded)
@@ -253,7 +255,7 @@ func (m *mailer) buffer(ctx context.Context) *dat.Buffer {
 }
 
 // send sends a message in a buffer.
-func (m *mailer) send(b *dat.Buffer) bool {
+func (m *mailer) send(b *mem.Buffer) bool {
 	err := m.c.Send(b)
 	if err != nil && m.c.Endpoint.State().String() == "CONNECTED" {
 		m.w.Wrong("%s: a connection that is up takes no message: %v", m.who, err)
@@ -310,7 +312,7 @@ func (m *mailer) answer(ctx context.Context, draw *rand.Rand) {
 }
 
 // keep gives a message back after a while, unless the end keeps enough of them.
-func (m *mailer) keep(b *dat.Buffer, lasts time.Duration) {
+func (m *mailer) keep(b *mem.Buffer, lasts time.Duration) {
 	select {
 	case m.kept <- struct{}{}:
 		m.held.Go(func() {

@@ -9,6 +9,9 @@ import (
 	"slices"
 	"time"
 
+	"godat/ep"
+	"godat/hw"
+	"godat/hw/event"
 	"godat/mem"
 	dat "godat/runtime"
 )
@@ -20,21 +23,21 @@ type user struct {
 	draw *rand.Rand
 
 	c      *dat.Conn
-	remote dat.RemoteSegment
-	own    *dat.LMR
-	window *dat.RMR
-	mirror []byte      // what the region at the server has
-	came   []dat.Event // of a batch
-	turn   int         // of two sets of slots
-	after  []expected  // suppressed, and none behind them has completed
-	cookie uint64      // of the last operation
-	id     uint64      // of the last message
+	remote mem.RemoteSegment
+	own    *mem.LMR
+	window *mem.RMR
+	mirror []byte        // what the region at the server has
+	came   []event.Event // of a batch
+	turn   int           // of two sets of slots
+	after  []expected    // suppressed, and none behind them has completed
+	cookie uint64        // of the last operation
+	id     uint64        // of the last message
 }
 
 // expected is an operation that is under way.
 type expected struct {
 	cookie uint64
-	op     dat.Op
+	op     hw.Op
 	silent bool   // it has an event only if it fails
 	into   []byte // of a read, and what must be there
 	want   []byte
@@ -44,7 +47,7 @@ type expected struct {
 
 // overtakes reports whether an operation must wait for one before it: it changes what that reads.
 func (e *expected) overtakes(before *expected) bool {
-	return e.op != dat.OpRead && before.op != dat.OpWrite && e.at < before.at+len(before.into) && before.at < e.at+e.length
+	return e.op != hw.OpRead && before.op != hw.OpWrite && e.at < before.at+len(before.into) && before.at < e.at+e.length
 }
 
 // round makes a connection if there is none, and posts operations and messages. It reports whether the user
@@ -104,7 +107,7 @@ func (u *user) connect(ctx context.Context) bool {
 		u.w.Wrong("%s: the region's name: %v", u.host, err)
 		return false
 	}
-	if u.own, err = u.c.Alloc((2*slots+1)*slotSize, dat.LocalRead|dat.LocalWrite|dat.RemoteRead); err != nil {
+	if u.own, err = u.c.Alloc((2*slots+1)*slotSize, hw.LocalRead|hw.LocalWrite|hw.RemoteRead); err != nil {
 		u.w.Step(u.host, "no memory of its own: %v", err)
 		u.leave("its end")
 		return true
@@ -131,11 +134,11 @@ func (u *user) leave(why string) {
 }
 
 // operations draws a batch.
-func (u *user) operations() (batch []dat.DTO, list []expected) {
+func (u *user) operations() (batch []ep.DTO, list []expected) {
 	if u.own == nil || u.c == nil {
 		return nil, nil
 	}
-	kinds := []dat.Op{dat.OpWrite, dat.OpWrite, dat.OpRead, dat.OpRead, dat.OpFetchAdd}
+	kinds := []hw.Op{hw.OpWrite, hw.OpWrite, hw.OpRead, hw.OpRead, hw.OpFetchAdd}
 	count := u.draw.IntN(most + 1)
 	if count > 0 {
 		u.turn = 1 - u.turn
@@ -145,20 +148,20 @@ func (u *user) operations() (batch []dat.DTO, list []expected) {
 		e := expected{cookie: u.cookie, op: kinds[u.draw.IntN(len(kinds))]}
 		length := u.length()
 		at := u.draw.IntN(regionSize - length)
-		if e.op == dat.OpFetchAdd {
+		if e.op == hw.OpFetchAdd {
 			length, at = 8, at&^7
 		}
 		from := (u.turn*slots + i) * slotSize
 		memory := u.own.Bytes()[from : from+length]
-		d := dat.DTO{Op: e.op, Cookie: u.cookie, Segment: u.own.Segment(from, length), Remote: u.remote.Slice(at, length)}
+		d := ep.DTO{Op: e.op, Cookie: u.cookie, Segment: u.own.Segment(from, length), Remote: u.remote.Slice(at, length)}
 		if e.at, e.length = at, length; slices.ContainsFunc(append(u.after, list...), func(before expected) bool { return e.overtakes(&before) }) {
-			d.Flags = dat.BarrierFence
+			d.Flags = hw.BarrierFence
 		}
 		switch {
-		case e.op == dat.OpWrite:
+		case e.op == hw.OpWrite:
 			copy(memory, content(u.number<<32|u.cookie, length))
 			copy(u.mirror[at:], memory)
-		case e.op == dat.OpRead:
+		case e.op == hw.OpRead:
 			e.into, e.want = memory, bytes.Clone(u.mirror[at:at+length])
 		default:
 			d.Operand = u.draw.Uint64()
@@ -168,7 +171,7 @@ func (u *user) operations() (batch []dat.DTO, list []expected) {
 		}
 		last := i == count-1 && (i == 0 || len(u.after) > 0)
 		if e.silent = !last && u.draw.IntN(3) == 0; e.silent {
-			d.Flags |= dat.Suppress
+			d.Flags |= hw.Suppress
 		}
 		batch, list = append(batch, d), append(list, e)
 	}
@@ -239,9 +242,9 @@ func (u *user) collect(list []expected, messages [][]byte) bool {
 				}
 			}
 			return false
-		case ev.Number == dat.Established:
-		case ev.Op == dat.OpRecv && ev.Err() != nil: // its end is next
-		case ev.Op == dat.OpRecv:
+		case ev.Number == event.Established:
+		case ev.Op == hw.OpRecv && ev.Err() != nil: // its end is next
+		case ev.Op == hw.OpRecv:
 			b := u.c.Message(ev)
 			if b == nil {
 				continue
@@ -261,7 +264,7 @@ func (u *user) collect(list []expected, messages [][]byte) bool {
 }
 
 // next is the next event of the connection; false if none comes in time.
-func (u *user) next(late <-chan time.Time) (ev dat.Event, ok bool) {
+func (u *user) next(late <-chan time.Time) (ev event.Event, ok bool) {
 	if len(u.came) == 0 {
 		select {
 		case ev := <-u.c.Events():
@@ -284,18 +287,18 @@ func (u *user) bind(list []expected, texts [][]byte) []expected {
 		return list
 	}
 	u.cookie++
-	e := expected{cookie: u.cookie, op: dat.OpBind, silent: u.draw.IntN(2) == 0}
-	var flags dat.Flags
+	e := expected{cookie: u.cookie, op: hw.OpBind, silent: u.draw.IntN(2) == 0}
+	var flags hw.Flags
 	if e.silent {
-		flags = dat.Suppress
+		flags = hw.Suppress
 	}
-	var to dat.Binding
+	var to mem.Binding
 	var name []byte // of the region
 	for _, text := range texts {
 		if text[0] == pulls {
 			name = text[9:]
 			of, _ := mem.ParseRemoteSegment(name)
-			to = dat.Binding{Segment: u.own.Segment(2*slots*slotSize, int(of.Len)), Privileges: dat.RemoteRead}
+			to = mem.Binding{Segment: u.own.Segment(2*slots*slotSize, int(of.Len)), Privileges: hw.RemoteRead}
 		}
 	}
 	remote, err := u.c.Endpoint.PostBind(u.cookie, flags, u.window, to)
@@ -326,7 +329,7 @@ func (u *user) answered(messages [][]byte, text []byte) [][]byte {
 }
 
 // completed judges a completion: those before it in the list have completed without an event, if they may.
-func (u *user) completed(list []expected, ev dat.Event) []expected {
+func (u *user) completed(list []expected, ev event.Event) []expected {
 	for len(list) > 0 {
 		e := list[0]
 		list = list[1:]

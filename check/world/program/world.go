@@ -20,6 +20,7 @@ import (
 	"godat/check/world/network"
 	"godat/hw"
 	"godat/hw/iwarp"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -167,11 +168,11 @@ func (w *World) Wrong(format string, args ...any) {
 func (w *World) End() (history string, err error) {
 	for _, ia := range w.open {
 		err := ia.CloseGraceful() // which fails while anything is left
-		if err != nil && !errors.Is(err, dat.ErrInvalidHandle) {
+		if err != nil && !errors.Is(err, hw.ErrInvalidHandle) {
 			w.Wrong("something is left on %v: %v", ia, err)
 			_ = ia.Close()
 		}
-		if s := ia.MemoryStats(); s != (dat.MemoryStats{}) {
+		if s := ia.MemoryStats(); s != (mem.Stats{}) {
 			w.Wrong("an adapter that is closed has memory: %+v", s)
 		}
 	}

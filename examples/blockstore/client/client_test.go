@@ -11,8 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"godat/ep"
 	"godat/examples/blockstore/block"
 	"godat/examples/blockstore/proto"
+	"godat/hw/event"
 	dat "godat/runtime"
 	"godat/runtime/rpc"
 )
@@ -95,7 +97,7 @@ func TestDialSaysWhyItFailed(t *testing.T) {
 	}
 	f.link()
 	_, err := f.dial(nil)
-	require.ErrorIs(t, err, dat.EventError(dat.PeerRejected), "the server is full")
+	require.ErrorIs(t, err, event.Error(event.PeerRejected), "the server is full")
 }
 
 func TestDialEndsWithItsContext(t *testing.T) {
@@ -184,7 +186,7 @@ func TestTheEndOfTheConnectionEndsTheRequests(t *testing.T) {
 	l := f.link()
 	l.Put(t.Context(), slot(t, l), 1, Ref{})
 	r := rpc.RequestOf(<-f.rpc.Requests())
-	require.NoError(t, r.Conn().Endpoint.Disconnect(dat.Abrupt))
+	require.NoError(t, r.Conn().Endpoint.Disconnect(ep.Abrupt))
 	require.ErrorIs(t, l.Drain(), rpc.ErrEnded)
 	l.Put(t.Context(), slot(t, l), 1, Ref{})
 	require.ErrorIs(t, l.Drain(), rpc.ErrEnded)

@@ -22,6 +22,8 @@ import (
 	"godat/examples/blockstore/block"
 	"godat/examples/blockstore/proto"
 	"godat/examples/blockstore/report"
+	"godat/hw"
+	"godat/mem"
 	dat "godat/runtime"
 	"godat/runtime/rpc"
 )
@@ -52,8 +54,8 @@ type Link struct {
 
 	stall  time.Duration
 	rpc    *rpc.Client
-	pz     *dat.PZ
-	memory *dat.LMR
+	pz     *mem.PZ
+	memory *mem.LMR
 
 	slots        []Slot
 	oldest, next uint64       // requests from oldest up to next are under way
@@ -116,7 +118,7 @@ func (l *Link) dial(ctx context.Context, ia *dat.IA, cfg Config) (err error) {
 		return err
 	}
 	n, size := min(cfg.Limits.Slots, most.Slots), min(cfg.Limits.Block, most.Block)
-	l.memory, err = l.pz.Register(make([]byte, n*size), dat.LocalRead|dat.LocalWrite|dat.RemoteRead|dat.RemoteWrite)
+	l.memory, err = l.pz.Register(make([]byte, n*size), hw.LocalRead|hw.LocalWrite|hw.RemoteRead|hw.RemoteWrite)
 	if err != nil {
 		return err
 	}

@@ -8,16 +8,17 @@ import (
 
 	"godat/examples/blockstore/block"
 	"godat/examples/blockstore/proto"
-	dat "godat/runtime"
+	"godat/hw"
+	"godat/mem"
 	"godat/runtime/rpc"
 )
 
 // hostile is a client that calls what it likes, with memory of its own.
-func (f *fixture) hostile() (*rpc.Client, *dat.LMR) {
+func (f *fixture) hostile() (*rpc.Client, *mem.LMR) {
 	f.Helper()
 	c, err := rpc.Dial(f.Context(), f.ia, f.server.Addr(), rpc.Config{})
 	require.NoError(f, err)
-	memory, err := c.PZ().Alloc(1<<16, dat.AllPrivileges)
+	memory, err := c.PZ().Alloc(1<<16, hw.AllPrivileges)
 	require.NoError(f, err)
 	f.Cleanup(func() {
 		assert.NoError(f, memory.Free())

@@ -18,6 +18,8 @@ import (
 
 	"godat/examples/blockstore/proto"
 	"godat/examples/blockstore/store"
+	"godat/hw"
+	"godat/mem"
 	dat "godat/runtime"
 	"godat/runtime/rpc"
 )
@@ -39,8 +41,8 @@ type Server struct {
 	store  *store.Store
 	limits proto.Limits
 	log    *zap.Logger
-	pz     *dat.PZ
-	memory *dat.LMR
+	pz     *mem.PZ
+	memory *mem.LMR
 	free   chan int // where in memory there is room for a block
 	rpc    *rpc.Server
 	puts   chan put      // to the writer
@@ -68,7 +70,7 @@ func (s *Server) listen(ia *dat.IA, cfg Config) (err error) {
 	if s.pz, err = ia.NewPZ(); err != nil {
 		return err
 	}
-	if s.memory, err = s.pz.Register(make([]byte, handlers*s.limits.Block), dat.LocalRead|dat.LocalWrite); err != nil {
+	if s.memory, err = s.pz.Register(make([]byte, handlers*s.limits.Block), hw.LocalRead|hw.LocalWrite); err != nil {
 		return errors.Join(err, s.pz.Close())
 	}
 	for i := range handlers {

@@ -15,6 +15,7 @@ import (
 	"godat/examples/blockstore/client"
 	"godat/examples/blockstore/proto"
 	"godat/examples/blockstore/store"
+	"godat/hw/event"
 	dat "godat/runtime"
 	"godat/runtime/rpc"
 )
@@ -180,7 +181,7 @@ func TestAFullServerRefuses(t *testing.T) {
 	first, err := f.dial()
 	require.NoError(t, err)
 	_, err = f.dial()
-	require.ErrorIs(t, err, dat.EventError(dat.PeerRejected))
+	require.ErrorIs(t, err, event.Error(event.PeerRejected))
 	require.NoError(t, first.Close())
 	var second *client.Link
 	require.Eventually(t, func() bool {

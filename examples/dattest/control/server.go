@@ -10,9 +10,12 @@ import (
 	"sync"
 	"time"
 
+	"godat/ep"
 	"godat/examples/dattest/performance"
 	"godat/examples/dattest/transaction"
 	"godat/examples/dattest/wire"
+	"godat/hw"
+	"godat/hw/event"
 	dat "godat/runtime"
 )
 
@@ -72,10 +75,10 @@ func (s *Listener) Run(ctx context.Context) error {
 		var err error
 		select {
 		case ev := <-s.ln.Requests():
-			if ev.Number == dat.Closed {
+			if ev.Number == event.Closed {
 				return errors.Join(errAborted, s.Close())
 			}
-			quit, err = s.client(ctx, dat.RequestOf(ev))
+			quit, err = s.client(ctx, ep.RequestOf(ev))
 		case <-ctx.Done():
 			return errors.Join(context.Cause(ctx), s.Close())
 		}
@@ -99,7 +102,7 @@ func (s *Listener) printf(format string, args ...any) {
 }
 
 // client takes the request of a client, starts the test, and tells the client its port.
-func (s *Listener) client(ctx context.Context, cr *dat.CR) (quit bool, err error) {
+func (s *Listener) client(ctx context.Context, cr *ep.CR) (quit bool, err error) {
 	c, err := s.ln.Accept(cr, nil)
 	if err != nil {
 		return false, err
@@ -193,7 +196,7 @@ const attempts = 32
 func (s *Listener) start(ctx context.Context, t *test) (port uint64, err error) {
 	for range attempts {
 		port = s.take(t.ports)
-		if err = s.startAt(ctx, t, port); !errors.Is(err, dat.ErrConnQualInUse) {
+		if err = s.startAt(ctx, t, port); !errors.Is(err, hw.ErrConnQualInUse) {
 			break
 		}
 	}

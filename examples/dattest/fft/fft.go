@@ -9,6 +9,9 @@ import (
 	"io"
 	"strings"
 
+	"godat/ep"
+	"godat/evd"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -30,7 +33,7 @@ var Areas = []Area{
 	{"hwconn", "Hardware connection", hwconn},
 	{"endpoint", "EndPoint management", endpoint},
 	{"pz", "Protection Zone management", pz},
-	{"mem", "Memory register/deregister", mem},
+	{"mem", "Memory register/deregister", memOf},
 	{"connmgt", "Connect Management (Server side)", connmgt},
 	{"queryinfo", "Queryinfo", queryinfo},
 }
@@ -122,8 +125,8 @@ func (b *bench) close() error {
 // objects are the objects that most cases need.
 type objects struct {
 	ia *dat.IA
-	pz *dat.PZ
-	d  *dat.Dispatcher
+	pz *mem.PZ
+	d  *evd.Dispatcher
 }
 
 // open opens the adapter, and makes a zone and a dispatcher of default streams.
@@ -135,10 +138,10 @@ func (b *bench) open() (o objects, err error) {
 	if o.pz, err = o.ia.NewPZ(); err != nil {
 		return o, err
 	}
-	o.d, err = o.ia.NewDispatcher(dat.DispatcherConfig{QLen: 64})
+	o.d, err = o.ia.NewDispatcher(evd.Config{QLen: 64})
 	return o, err
 }
 
-func (o objects) endpoint() (*dat.Endpoint, error) {
-	return o.ia.NewEndpoint(dat.EndpointConfig{PZ: o.pz, Recv: o.d, Request: o.d, Conn: o.d})
+func (o objects) endpoint() (*ep.Endpoint, error) {
+	return o.ia.NewEndpoint(ep.Config{PZ: o.pz, Recv: o.d, Request: o.d, Conn: o.d})
 }

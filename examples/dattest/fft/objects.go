@@ -5,6 +5,10 @@ import (
 	"errors"
 	"time"
 
+	"godat/ep"
+	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -20,13 +24,13 @@ var hwconn = []testCase{
 		var errs []error
 		for _, name := range []string{"40", "x", "xsdf", "x34", "34df"} {
 			_, err := dat.Open(b.ctx, name)
-			errs = append(errs, returns("opening "+name, err, dat.ErrProviderNotFound))
+			errs = append(errs, returns("opening "+name, err, hw.ErrProviderNotFound))
 		}
 		return errors.Join(errs...)
 	}},
 	{"Try to close nic with Nic handle is null (NIC not open)", func(*bench) error {
 		var ia *dat.IA
-		return returns("closing none", ia.CloseGraceful(), dat.ErrInvalidHandle)
+		return returns("closing none", ia.CloseGraceful(), hw.ErrInvalidHandle)
 	}},
 	{"Test if we can close NIC when the created endpoint has not been destroyed.", func(b *bench) error {
 		o, err := b.open()
@@ -40,8 +44,8 @@ var hwconn = []testCase{
 		if err := o.ia.Close(); err != nil {
 			return err
 		}
-		_, err = e.Query(dat.EndpointFieldAll)
-		return returns("a query of the endpoint", err, dat.ErrInvalidHandle)
+		_, err = e.Query(ep.FieldAll)
+		return returns("a query of the endpoint", err, hw.ErrInvalidHandle)
 	}},
 }
 
@@ -66,7 +70,7 @@ var endpoint = []testCase{
 			return err
 		}
 		_, err = o.endpoint()
-		return returns("making an endpoint", err, dat.ErrInvalidHandle)
+		return returns("making an endpoint", err, hw.ErrInvalidHandle)
 	}},
 	{"try to destroy ep with descriptor still in working queue", func(b *bench) error {
 		o, err := b.open()
@@ -77,22 +81,22 @@ var endpoint = []testCase{
 		if err != nil {
 			return err
 		}
-		m, err := o.pz.Alloc(bufferSize, dat.AllPrivileges)
+		m, err := o.pz.Alloc(bufferSize, hw.AllPrivileges)
 		if err != nil {
 			return err
 		}
-		if err := e.PostRecv(1, dat.Default, m.Segment(0, bufferSize)); err != nil {
+		if err := e.PostRecv(1, hw.Default, m.Segment(0, bufferSize)); err != nil {
 			return err
 		}
 		if err := e.Close(); err != nil {
 			return err
 		}
-		var one [1]dat.Event
+		var one [1]event.Event
 		n, err := o.d.Dequeue(one[:])
 		if err != nil {
 			return err
 		}
-		return is(n == 1 && one[0].Status == dat.StatusFlushed, "%d events, %v, where the flushed receive should be", n, one[0])
+		return is(n == 1 && one[0].Status == hw.StatusFlushed, "%d events, %v, where the flushed receive should be", n, one[0])
 	}},
 }
 
@@ -112,17 +116,17 @@ var pz = []testCase{
 		if _, err := o.endpoint(); err != nil {
 			return err
 		}
-		return returns("freeing the zone", o.pz.Close(), dat.ErrInvalidState)
+		return returns("freeing the zone", o.pz.Close(), hw.ErrInvalidState)
 	}},
 	{"try to destroy pz with registered memory still associated with it", func(b *bench) error {
 		o, err := b.open()
 		if err != nil {
 			return err
 		}
-		if _, err := o.pz.Alloc(bufferSize, dat.AllPrivileges); err != nil {
+		if _, err := o.pz.Alloc(bufferSize, hw.AllPrivileges); err != nil {
 			return err
 		}
-		return returns("freeing the zone", o.pz.Close(), dat.ErrInvalidState)
+		return returns("freeing the zone", o.pz.Close(), hw.ErrInvalidState)
 	}},
 }
 
@@ -137,7 +141,7 @@ func registers(times int) func(*bench) error {
 		}
 		buf := make([]byte, bufferSize)
 		for range times {
-			m, err := o.pz.Register(buf, dat.AllPrivileges)
+			m, err := o.pz.Register(buf, hw.AllPrivileges)
 			if err != nil {
 				return err
 			}
@@ -149,7 +153,7 @@ func registers(times int) func(*bench) error {
 	}
 }
 
-var mem = []testCase{
+var memOf = []testCase{
 	{"Test if we can register typical size of memory then deregister it.", registers(1)},
 	{"Test if we can register typical size of memory deregister, then register it again.", registers(2)},
 	{"Try to register memory with memory size 0", func(b *bench) error {
@@ -157,17 +161,17 @@ var mem = []testCase{
 		if err != nil {
 			return err
 		}
-		_, err = o.pz.Register(nil, dat.AllPrivileges)
-		return returns("registering nothing", err, dat.ErrLength)
+		_, err = o.pz.Register(nil, hw.AllPrivileges)
+		return returns("registering nothing", err, hw.ErrLength)
 	}},
 	{"Try to register memory with null pz", func(*bench) error {
-		var pz *dat.PZ
-		_, err := pz.Register(make([]byte, bufferSize), dat.AllPrivileges)
-		return returns("registering in no zone", err, dat.ErrInvalidHandle)
+		var pz *mem.PZ
+		_, err := pz.Register(make([]byte, bufferSize), hw.AllPrivileges)
+		return returns("registering in no zone", err, hw.ErrInvalidHandle)
 	}},
 	{"Try to deregister memory with null lmr_handle", func(*bench) error {
-		var m *dat.LMR
-		return returns("freeing none", m.Free(), dat.ErrInvalidHandle)
+		var m *mem.LMR
+		return returns("freeing none", m.Free(), hw.ErrInvalidHandle)
 	}},
 }
 
@@ -178,7 +182,7 @@ func waits(limit time.Duration) func(*bench) error {
 		if err != nil {
 			return err
 		}
-		if _, err := o.ia.NewPSP(dat.PSPConfig{Dispatcher: o.d}); err != nil {
+		if _, err := o.ia.NewPSP(ep.PSPConfig{Dispatcher: o.d}); err != nil {
 			return err
 		}
 		began := time.Now()
@@ -186,7 +190,7 @@ func waits(limit time.Duration) func(*bench) error {
 		defer cancel()
 		_, _, err = o.d.Wait(ctx, 1)
 		took := time.Since(began)
-		return errors.Join(returns("the wait", err, dat.ErrTimeout), is(took >= limit, "it took %v, not %v", took, limit))
+		return errors.Join(returns("the wait", err, hw.ErrTimeout), is(took >= limit, "it took %v, not %v", took, limit))
 	}
 }
 

@@ -3,6 +3,10 @@ package fft
 import (
 	"fmt"
 
+	"godat/ep"
+	"godat/evd"
+	"godat/hw"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -39,26 +43,26 @@ var queryinfo = []testCase{
 		return is(p.Async != nil && p.IA.MaxEPs > 0 && p.Provider.Name != "", "not all is said: %+v", p)
 	})},
 	{description("CNO"), query(func(o objects) error {
-		c, err := o.ia.NewCNO(dat.CNOConfig{})
+		c, err := o.ia.NewCNO(evd.CNOConfig{})
 		if err != nil {
 			return err
 		}
-		_, err = c.Query(dat.CNOFieldAll)
+		_, err = c.Query(evd.CNOFieldAll)
 		return err
 	})},
 	{description("EVD"), query(func(o objects) error {
-		p, err := o.d.Query(dat.DispatcherFieldAll)
+		p, err := o.d.Query(evd.FieldAll)
 		if err != nil {
 			return err
 		}
 		return is(p.QLen >= 64, "a length of %d", p.QLen)
 	})},
 	{description("PSP"), query(func(o objects) error {
-		psp, err := o.ia.NewPSP(dat.PSPConfig{Dispatcher: o.d})
+		psp, err := o.ia.NewPSP(ep.PSPConfig{Dispatcher: o.d})
 		if err != nil {
 			return err
 		}
-		p, err := psp.Query(dat.PSPFieldAll)
+		p, err := psp.Query(ep.PSPFieldAll)
 		if err != nil {
 			return err
 		}
@@ -69,11 +73,11 @@ var queryinfo = []testCase{
 		if err != nil {
 			return err
 		}
-		rsp, err := o.ia.NewRSP(dat.RSPConfig{Endpoint: e, Dispatcher: o.d})
+		rsp, err := o.ia.NewRSP(ep.RSPConfig{Endpoint: e, Dispatcher: o.d})
 		if err != nil {
 			return err
 		}
-		p, err := rsp.Query(dat.RSPFieldAll)
+		p, err := rsp.Query(ep.RSPFieldAll)
 		if err != nil {
 			return err
 		}
@@ -85,25 +89,25 @@ var queryinfo = []testCase{
 		if err != nil {
 			return err
 		}
-		p, err := e.Query(dat.EndpointFieldAll)
+		p, err := e.Query(ep.FieldAll)
 		if err != nil {
 			return err
 		}
-		return is(p.State == dat.StateUnconnected && p.PZ == o.pz && p.Recv == o.d, "it says %+v", p)
+		return is(p.State == ep.Unconnected && p.PZ == o.pz && p.Recv == o.d, "it says %+v", p)
 	})},
 	{description("PZ"), query(func(o objects) error {
-		p, err := o.pz.Query(dat.PZFieldAll)
+		p, err := o.pz.Query(mem.PZFieldAll)
 		if err != nil {
 			return err
 		}
 		return is(p.IA == o.ia, "it is another adapter's")
 	})},
 	{description("LMR"), query(func(o objects) error {
-		m, err := o.pz.Alloc(bufferSize, dat.AllPrivileges)
+		m, err := o.pz.Alloc(bufferSize, hw.AllPrivileges)
 		if err != nil {
 			return err
 		}
-		p, err := m.Query(dat.LMRFieldAll)
+		p, err := m.Query(mem.LMRFieldAll)
 		if err != nil {
 			return err
 		}
@@ -114,7 +118,7 @@ var queryinfo = []testCase{
 		if err != nil {
 			return err
 		}
-		p, err := m.Query(dat.RMRFieldAll)
+		p, err := m.Query(mem.RMRFieldAll)
 		if err != nil {
 			return err
 		}
@@ -122,47 +126,47 @@ var queryinfo = []testCase{
 	})},
 	{refusal("IA", "INVALID_PARAMETER", badMask), query(func(o objects) error {
 		_, err := o.ia.Query(dat.IAFieldAll+1, dat.ProviderFieldAll)
-		return returns("the query", err, dat.ErrInvalidParameter)
+		return returns("the query", err, hw.ErrInvalidParameter)
 	})},
 	{refusal("IA", "INVALID_HANDLE", badIt), func(*bench) error {
 		var ia *dat.IA
 		_, err := ia.Query(dat.IAFieldAll, dat.ProviderFieldAll)
-		return returns("the query", err, dat.ErrInvalidHandle)
+		return returns("the query", err, hw.ErrInvalidHandle)
 	}},
 	{refusal("CNO", "INVALID_PARAMETER", badMask), query(func(o objects) error {
-		c, err := o.ia.NewCNO(dat.CNOConfig{})
+		c, err := o.ia.NewCNO(evd.CNOConfig{})
 		if err != nil {
 			return err
 		}
-		_, err = c.Query(dat.CNOFieldAll + 1)
-		return returns("the query", err, dat.ErrInvalidParameter)
+		_, err = c.Query(evd.CNOFieldAll + 1)
+		return returns("the query", err, hw.ErrInvalidParameter)
 	})},
 	{refusal("CNO", "INVALID_HANDLE", badIt), func(*bench) error {
-		var c *dat.CNO
-		_, err := c.Query(dat.CNOFieldAll)
-		return returns("the query", err, dat.ErrInvalidHandle)
+		var c *evd.CNO
+		_, err := c.Query(evd.CNOFieldAll)
+		return returns("the query", err, hw.ErrInvalidHandle)
 	}},
 	{refusal("EVD", "INVALID_PARAMETER", badMask), query(func(o objects) error {
-		_, err := o.d.Query(dat.DispatcherFieldAll + 1)
-		return returns("the query", err, dat.ErrInvalidParameter)
+		_, err := o.d.Query(evd.FieldAll + 1)
+		return returns("the query", err, hw.ErrInvalidParameter)
 	})},
 	{refusal("EVD", "INVALID_HANDLE", badIt), func(*bench) error {
-		var d *dat.Dispatcher
-		_, err := d.Query(dat.DispatcherFieldAll)
-		return returns("the query", err, dat.ErrInvalidHandle)
+		var d *evd.Dispatcher
+		_, err := d.Query(evd.FieldAll)
+		return returns("the query", err, hw.ErrInvalidHandle)
 	}},
 	{refusal("PSP", "INVALID_PARAMETER", badMask), query(func(o objects) error {
-		psp, err := o.ia.NewPSP(dat.PSPConfig{Dispatcher: o.d})
+		psp, err := o.ia.NewPSP(ep.PSPConfig{Dispatcher: o.d})
 		if err != nil {
 			return err
 		}
-		_, err = psp.Query(dat.PSPFieldAll + 1)
-		return returns("the query", err, dat.ErrInvalidParameter)
+		_, err = psp.Query(ep.PSPFieldAll + 1)
+		return returns("the query", err, hw.ErrInvalidParameter)
 	})},
 	{refusal("PSP", "INVALID_HANDLE", badIt), func(*bench) error {
-		var psp *dat.PSP
-		_, err := psp.Query(dat.PSPFieldAll)
-		return returns("the query", err, dat.ErrInvalidHandle)
+		var psp *ep.PSP
+		_, err := psp.Query(ep.PSPFieldAll)
+		return returns("the query", err, hw.ErrInvalidHandle)
 	}},
 }
 
@@ -172,11 +176,11 @@ func request(b *bench) error {
 	if err != nil {
 		return err
 	}
-	requests, err := o.ia.NewDispatcher(dat.DispatcherConfig{QLen: 8})
+	requests, err := o.ia.NewDispatcher(evd.Config{QLen: 8})
 	if err != nil {
 		return err
 	}
-	psp, err := o.ia.NewPSP(dat.PSPConfig{Dispatcher: requests})
+	psp, err := o.ia.NewPSP(ep.PSPConfig{Dispatcher: requests})
 	if err != nil {
 		return err
 	}
@@ -184,14 +188,14 @@ func request(b *bench) error {
 	if err != nil {
 		return err
 	}
-	if err := e.Connect(dat.ConnectConfig{Addr: o.ia.Attr().Address, Qual: psp.Qual()}); err != nil {
+	if err := e.Connect(ep.ConnectConfig{Addr: o.ia.Attr().Address, Qual: psp.Qual()}); err != nil {
 		return err
 	}
 	ev, _, err := requests.Wait(b.ctx, 1)
 	if err != nil {
 		return err
 	}
-	cr := dat.RequestOf(ev)
+	cr := ep.RequestOf(ev)
 	q, err := cr.Query()
 	if err != nil {
 		return err

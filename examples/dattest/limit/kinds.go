@@ -5,6 +5,10 @@ import (
 	"errors"
 	"fmt"
 
+	"godat/ep"
+	"godat/evd"
+	"godat/hw"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -26,7 +30,7 @@ func limitPZ(b *bench) (string, error) {
 
 func limitCNO(b *bench) (string, error) {
 	return b.count("CNOs created", func() error {
-		c, err := b.ia.NewCNO(dat.CNOConfig{})
+		c, err := b.ia.NewCNO(evd.CNOConfig{})
 		if err == nil {
 			b.keep(c.Close)
 		}
@@ -60,7 +64,7 @@ func limitRSP(b *bench) (string, error) {
 		if err != nil {
 			return err
 		}
-		r, err := b.ia.NewRSP(dat.RSPConfig{Endpoint: e, Dispatcher: evd})
+		r, err := b.ia.NewRSP(ep.RSPConfig{Endpoint: e, Dispatcher: evd})
 		if err == nil {
 			b.keep(r.Close)
 		}
@@ -74,7 +78,7 @@ func limitPSP(b *bench) (string, error) {
 		return "", err
 	}
 	return b.count("PSPs created", func() error {
-		p, err := b.ia.NewPSP(dat.PSPConfig{Dispatcher: evd})
+		p, err := b.ia.NewPSP(ep.PSPConfig{Dispatcher: evd})
 		if err == nil {
 			b.keep(p.Close)
 		}
@@ -108,11 +112,11 @@ func limitRecv(b *bench) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	q, err := e.Query(dat.EndpointFieldAll)
+	q, err := e.Query(ep.FieldAll)
 	if err != nil {
 		return "", err
 	}
-	n, err := b.exhaust(2*evdLength, func() error { return e.PostRecv(0, dat.Default, lmr.Segment(0, bufferSize)) })
+	n, err := b.exhaust(2*evdLength, func() error { return e.PostRecv(0, hw.Default, lmr.Segment(0, bufferSize)) })
 	if err == nil && n != q.Attr.MaxRecvDTOs {
 		err = fmt.Errorf("%d receives were taken, and %d are allowed", n, q.Attr.MaxRecvDTOs)
 	}
@@ -128,8 +132,8 @@ func limitSize(b *bench) (string, error) {
 		return "", err
 	}
 	for size := bufferSize; ; size *= 2 {
-		lmr, err := pz.Alloc(size, dat.AllPrivileges, dat.WithUnmapOnFree())
-		if errors.Is(err, dat.ErrInsufficientResources) || errors.Is(err, dat.ErrLength) {
+		lmr, err := pz.Alloc(size, hw.AllPrivileges, mem.WithUnmapOnFree())
+		if errors.Is(err, hw.ErrInsufficientResources) || errors.Is(err, hw.ErrLength) {
 			return fmt.Sprintf("Largest LMR was %#x bytes (failed attempting %#x bytes)", size/2, size), nil
 		}
 		if err == nil {
@@ -144,7 +148,7 @@ func limitSize(b *bench) (string, error) {
 	}
 }
 
-func (b *bench) pz() (*dat.PZ, error) {
+func (b *bench) pz() (*mem.PZ, error) {
 	pz, err := b.ia.NewPZ()
 	if err == nil {
 		b.keep(pz.Close)
@@ -154,16 +158,16 @@ func (b *bench) pz() (*dat.PZ, error) {
 
 const evdLength = 64
 
-func (b *bench) evd() (*dat.Dispatcher, error) {
-	d, err := b.ia.NewDispatcher(dat.DispatcherConfig{QLen: evdLength})
+func (b *bench) evd() (*evd.Dispatcher, error) {
+	d, err := b.ia.NewDispatcher(evd.Config{QLen: evdLength})
 	if err == nil {
 		b.keep(d.Close)
 	}
 	return d, err
 }
 
-func (b *bench) lmr(pz *dat.PZ, size int) (*dat.LMR, error) {
-	l, err := pz.Alloc(size, dat.AllPrivileges, dat.WithUnmapOnFree())
+func (b *bench) lmr(pz *mem.PZ, size int) (*mem.LMR, error) {
+	l, err := pz.Alloc(size, hw.AllPrivileges, mem.WithUnmapOnFree())
 	if err == nil {
 		b.keep(l.Free)
 	}
@@ -171,7 +175,7 @@ func (b *bench) lmr(pz *dat.PZ, size int) (*dat.LMR, error) {
 }
 
 // endpoints makes what endpoints need, and returns a function that makes an endpoint.
-func (b *bench) endpoints() (func() (*dat.Endpoint, error), error) {
+func (b *bench) endpoints() (func() (*ep.Endpoint, error), error) {
 	pz, err := b.pz()
 	if err != nil {
 		return nil, err
@@ -180,11 +184,11 @@ func (b *bench) endpoints() (func() (*dat.Endpoint, error), error) {
 	if err != nil {
 		return nil, err
 	}
-	return func() (*dat.Endpoint, error) { return b.endpoint(pz, evd) }, nil
+	return func() (*ep.Endpoint, error) { return b.endpoint(pz, evd) }, nil
 }
 
-func (b *bench) endpoint(pz *dat.PZ, evd *dat.Dispatcher) (*dat.Endpoint, error) {
-	e, err := b.ia.NewEndpoint(dat.EndpointConfig{PZ: pz, Recv: evd, Request: evd, Conn: evd})
+func (b *bench) endpoint(pz *mem.PZ, evd *evd.Dispatcher) (*ep.Endpoint, error) {
+	e, err := b.ia.NewEndpoint(ep.Config{PZ: pz, Recv: evd, Request: evd, Conn: evd})
 	if err == nil {
 		b.keep(e.Close)
 	}

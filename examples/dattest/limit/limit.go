@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"godat/hw"
 	dat "godat/runtime"
 )
 
@@ -124,7 +125,7 @@ func (b *bench) exhaust(maximum int, one func() error) (int, error) {
 			return n, err
 		}
 		switch err := one(); {
-		case errors.Is(err, dat.ErrInsufficientResources):
+		case errors.Is(err, hw.ErrInsufficientResources):
 			return n, nil
 		case err != nil:
 			return n, fmt.Errorf("after %d: %w", n, err)

@@ -9,21 +9,26 @@ import (
 	"runtime"
 	"time"
 
+	"godat/ep"
+	"godat/evd"
+	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
 // Link is an endpoint with its dispatchers and memory. One goroutine uses it.
 type Link struct {
 	ia   *dat.IA
-	pz   *dat.PZ
+	pz   *mem.PZ
 	poll bool
-	cno  *dat.CNO
+	cno  *evd.CNO
 
-	EP            *dat.Endpoint
-	Recv, Request *dat.Dispatcher
-	conn, arrival *dat.Dispatcher
-	psp           *dat.PSP
-	rsp           *dat.RSP
+	EP            *ep.Endpoint
+	Recv, Request *evd.Dispatcher
+	conn, arrival *evd.Dispatcher
+	psp           *ep.PSP
+	rsp           *ep.RSP
 	pools         []*Pool
 	up            bool
 }
@@ -32,32 +37,32 @@ type Link struct {
 type Config struct {
 	Recvs, Requests, Segments int
 	Poll                      bool     // poll for completions instead of waiting for them
-	CNO                       *dat.CNO // wait for completions here, if it is set; it stays the caller's
+	CNO                       *evd.CNO // wait for completions here, if it is set; it stays the caller's
 }
 
 // New makes a link that is not connected.
-func New(ia *dat.IA, pz *dat.PZ, cfg Config) (*Link, error) {
+func New(ia *dat.IA, pz *mem.PZ, cfg Config) (*Link, error) {
 	l := &Link{ia: ia, pz: pz, poll: cfg.Poll, cno: cfg.CNO}
 	for _, d := range []struct {
-		to      **dat.Dispatcher
+		to      **evd.Dispatcher
 		qlen    int
-		streams dat.Streams
-		cno     *dat.CNO
+		streams event.Streams
+		cno     *evd.CNO
 	}{
-		{&l.Recv, cfg.Recvs, dat.StreamDTO, cfg.CNO},
-		{&l.Request, cfg.Requests, dat.StreamDTO | dat.StreamBind, cfg.CNO},
-		{&l.conn, 4, dat.StreamConnection, nil},
-		{&l.arrival, 8, dat.StreamCR, nil},
+		{&l.Recv, cfg.Recvs, event.StreamDTO, cfg.CNO},
+		{&l.Request, cfg.Requests, event.StreamDTO | event.StreamBind, cfg.CNO},
+		{&l.conn, 4, event.StreamConnection, nil},
+		{&l.arrival, 8, event.StreamCR, nil},
 	} {
 		var err error
-		if *d.to, err = ia.NewDispatcher(dat.DispatcherConfig{QLen: d.qlen, Streams: d.streams, CNO: d.cno}); err != nil {
+		if *d.to, err = ia.NewDispatcher(evd.Config{QLen: d.qlen, Streams: d.streams, CNO: d.cno}); err != nil {
 			return nil, errors.Join(err, l.Close())
 		}
 	}
 	var err error
-	l.EP, err = ia.NewEndpoint(dat.EndpointConfig{
+	l.EP, err = ia.NewEndpoint(ep.Config{
 		PZ: pz, Recv: l.Recv, Request: l.Request, Conn: l.conn,
-		Attr: &dat.EndpointAttr{
+		Attr: &ep.Attr{
 			MaxRecvDTOs: cfg.Recvs, MaxRequestDTOs: cfg.Requests, MaxRecvIOV: cfg.Segments, MaxRequestIOV: cfg.Segments,
 		},
 	})
@@ -82,7 +87,7 @@ func (l *Link) Close() error {
 	for _, p := range l.pools {
 		errs = append(errs, p.lmr.Free())
 	}
-	for _, d := range []*dat.Dispatcher{l.Recv, l.Request, l.conn, l.arrival} {
+	for _, d := range []*evd.Dispatcher{l.Recv, l.Request, l.conn, l.arrival} {
 		if d != nil {
 			errs = append(errs, d.Close())
 		}
@@ -95,10 +100,10 @@ func (l *Link) Close() error {
 // chooses the qualifier.
 func (l *Link) Listen(qual uint64, reserved bool) (err error) {
 	if reserved {
-		l.rsp, err = l.ia.NewRSP(dat.RSPConfig{Qual: qual, Endpoint: l.EP, Dispatcher: l.arrival})
+		l.rsp, err = l.ia.NewRSP(ep.RSPConfig{Qual: qual, Endpoint: l.EP, Dispatcher: l.arrival})
 		return err
 	}
-	l.psp, err = l.ia.NewPSP(dat.PSPConfig{Qual: qual, Dispatcher: l.arrival})
+	l.psp, err = l.ia.NewPSP(ep.PSPConfig{Qual: qual, Dispatcher: l.arrival})
 	return err
 }
 
@@ -120,7 +125,7 @@ func (l *Link) Accept(ctx context.Context, private string) error {
 	if err != nil {
 		return fmt.Errorf("waiting for a connection request: %w", err)
 	}
-	cr := dat.RequestOf(ev)
+	cr := ep.RequestOf(ev)
 	q, err := cr.Query()
 	if err != nil {
 		return err
@@ -165,7 +170,7 @@ const (
 func Retry(ctx context.Context, connect func() error) error {
 	for try := 1; ; try++ {
 		err := connect()
-		if !errors.Is(err, dat.EventError(dat.PeerRejected)) || try == attempts {
+		if !errors.Is(err, event.Error(event.PeerRejected)) || try == attempts {
 			return err
 		}
 		select {
@@ -186,7 +191,7 @@ func (l *Link) Connect(ctx context.Context, addr string, qual uint64, private st
 		if err := post(); err != nil {
 			return err
 		}
-		if err := l.EP.Connect(dat.ConnectConfig{Addr: addr, Qual: qual, Private: []byte(private)}); err != nil {
+		if err := l.EP.Connect(ep.ConnectConfig{Addr: addr, Qual: qual, Private: []byte(private)}); err != nil {
 			return err
 		}
 		return l.established(ctx)
@@ -195,13 +200,13 @@ func (l *Link) Connect(ctx context.Context, addr string, qual uint64, private st
 
 // reset prepares the endpoint for another attempt if it has made one.
 func (l *Link) reset() error {
-	if l.EP.State() == dat.StateUnconnected {
+	if l.EP.State() == ep.Unconnected {
 		return nil
 	}
 	if err := l.EP.Reset(); err != nil {
 		return err
 	}
-	var flushed [16]dat.Event
+	var flushed [16]event.Event
 	for {
 		if n, err := l.Recv.Dequeue(flushed[:]); n == 0 || err != nil {
 			return err
@@ -214,7 +219,7 @@ func (l *Link) established(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("waiting for the connection: %w", err)
-	case ev.Number != dat.Established:
+	case ev.Number != event.Established:
 		return fmt.Errorf("connecting: %w", cause(ev))
 	}
 	l.up = true
@@ -222,7 +227,7 @@ func (l *Link) established(ctx context.Context) error {
 }
 
 // cause turns an event that is not the expected one into an error.
-func cause(ev dat.Event) error {
+func cause(ev event.Event) error {
 	if err := ev.Err(); err != nil {
 		return err
 	}
@@ -230,7 +235,7 @@ func cause(ev dat.Event) error {
 }
 
 // Disconnect ends the connection and waits for the event of its end.
-func (l *Link) Disconnect(ctx context.Context, how dat.CloseFlags) error {
+func (l *Link) Disconnect(ctx context.Context, how ep.CloseFlags) error {
 	if !l.up {
 		return nil
 	}
@@ -242,7 +247,7 @@ func (l *Link) Disconnect(ctx context.Context, how dat.CloseFlags) error {
 	if err != nil {
 		return fmt.Errorf("waiting for the disconnect: %w", err)
 	}
-	if ev.Number != dat.Disconnected && ev.Number != dat.Broken { // the peer may have ended the connection before, abruptly
+	if ev.Number != event.Disconnected && ev.Number != event.Broken { // the peer may have ended the connection before, abruptly
 		return cause(ev)
 	}
 	return nil
@@ -256,10 +261,10 @@ func (l *Link) Ended(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("waiting for the disconnect: %w", err)
 	}
-	if ev.Number != dat.Disconnected {
+	if ev.Number != event.Disconnected {
 		return cause(ev)
 	}
-	var more [1]dat.Event
+	var more [1]event.Event
 	if n, _ := l.conn.Dequeue(more[:]); n > 0 {
 		return fmt.Errorf("after the end of the connection: %v", more[0])
 	}
@@ -268,13 +273,13 @@ func (l *Link) Ended(ctx context.Context) error {
 
 // Completion is what a completion must say.
 type Completion struct {
-	Op     dat.Op
+	Op     hw.Op
 	Cookie uint64
 	Length int
 }
 
 // Reap waits for the next completion of d, which must be want.
-func (l *Link) Reap(ctx context.Context, d *dat.Dispatcher, want Completion) error {
+func (l *Link) Reap(ctx context.Context, d *evd.Dispatcher, want Completion) error {
 	ev, err := l.reap(ctx, d)
 	if err != nil {
 		return l.explain(err)
@@ -283,11 +288,11 @@ func (l *Link) Reap(ctx context.Context, d *dat.Dispatcher, want Completion) err
 }
 
 // Check is an error if a completion differs from want.
-func (l *Link) Check(ev dat.Event, want Completion) error {
+func (l *Link) Check(ev event.Event, want Completion) error {
 	switch {
 	case ev.Err() != nil:
 		return ev.Err()
-	case ev.Op != want.Op || ev.Cookie != want.Cookie || int(ev.Length) != want.Length || dat.EndpointOf(ev) != l.EP:
+	case ev.Op != want.Op || ev.Cookie != want.Cookie || int(ev.Length) != want.Length || ep.Of(ev) != l.EP:
 		return fmt.Errorf("%v, where %v with cookie %#x and %d bytes should be", ev, want.Op, want.Cookie, want.Length)
 	}
 	return nil
@@ -295,7 +300,7 @@ func (l *Link) Check(ev dat.Event, want Completion) error {
 
 // explain adds to the error of a wait how the connection ended, if it has.
 func (l *Link) explain(err error) error {
-	var evs [1]dat.Event
+	var evs [1]event.Event
 	if n, _ := l.conn.Dequeue(evs[:]); n == 1 {
 		l.up = false
 		return errors.Join(err, fmt.Errorf("the connection ended: %v", evs[0].Number))
@@ -303,11 +308,11 @@ func (l *Link) explain(err error) error {
 	return err
 }
 
-func (l *Link) reap(ctx context.Context, d *dat.Dispatcher) (dat.Event, error) {
+func (l *Link) reap(ctx context.Context, d *evd.Dispatcher) (event.Event, error) {
 	if !l.poll && l.cno == nil {
 		return l.next(ctx, d)
 	}
-	var one [1]dat.Event
+	var one [1]event.Event
 	for i := 1; ; i++ {
 		n, err := d.Dequeue(one[:])
 		if n == 1 || err != nil {
@@ -346,7 +351,7 @@ func Idle(ctx context.Context, i int) error {
 	return ctx.Err()
 }
 
-func (l *Link) next(ctx context.Context, d *dat.Dispatcher) (dat.Event, error) {
+func (l *Link) next(ctx context.Context, d *evd.Dispatcher) (event.Event, error) {
 	ev, _, err := d.Wait(ctx, 1)
 	return ev, err
 }

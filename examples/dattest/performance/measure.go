@@ -6,7 +6,8 @@ import (
 
 	"godat/examples/dattest/link"
 	"godat/examples/dattest/wire"
-	dat "godat/runtime"
+	"godat/hw"
+	"godat/hw/event"
 )
 
 // throughput keeps the pipeline full until all operations have completed.
@@ -36,7 +37,7 @@ func (t *test) throughput(ctx context.Context, s *Stats) error {
 // latency does one operation after the other. Like dapltest, it always polls for their
 // completions.
 func (t *test) latency(ctx context.Context, s *Stats) error {
-	var one [1]dat.Event
+	var one [1]event.Event
 	for range t.side.Test.Iterations {
 		before := time.Now()
 		if err := t.post(nil); err != nil {
@@ -65,9 +66,9 @@ func (t *test) latency(ctx context.Context, s *Stats) error {
 func (t *test) post(d *Durations) (err error) {
 	before := time.Now()
 	if t.side.Test.Op.Transfer == wire.RDMARead {
-		err = t.link.EP.PostRDMARead(opCookie, dat.Default, t.remote, t.pool.Segments()...)
+		err = t.link.EP.PostRDMARead(opCookie, hw.Default, t.remote, t.pool.Segments()...)
 	} else {
-		err = t.link.EP.PostRDMAWrite(opCookie, dat.Default, t.remote, t.pool.Segments()...)
+		err = t.link.EP.PostRDMAWrite(opCookie, hw.Default, t.remote, t.pool.Segments()...)
 	}
 	if d != nil {
 		d.add(time.Since(before))

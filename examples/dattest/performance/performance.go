@@ -9,8 +9,11 @@ import (
 	"fmt"
 	"time"
 
+	"godat/ep"
 	"godat/examples/dattest/link"
 	"godat/examples/dattest/wire"
+	"godat/hw"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -54,9 +57,9 @@ func (s *Side) Run(ctx context.Context) (stats *Stats, err error) {
 		return nil, errors.Join(err, pz.Close())
 	}
 	defer func() { err = errors.Join(err, l.Close(), pz.Close()) }()
-	t := &test{side: s, link: l, pipeline: pipeline, want: link.Completion{Op: dat.OpWrite, Cookie: opCookie, Length: s.Test.Op.Bytes()}}
+	t := &test{side: s, link: l, pipeline: pipeline, want: link.Completion{Op: hw.OpWrite, Cookie: opCookie, Length: s.Test.Op.Bytes()}}
 	if s.Test.Op.Transfer == wire.RDMARead {
-		t.want.Op = dat.OpRead
+		t.want.Op = hw.OpRead
 	}
 	if t.control, err = l.NewPool(wire.MemorySize, syncs); err != nil {
 		return nil, err
@@ -86,7 +89,7 @@ type test struct {
 	link          *link.Link
 	control, pool *link.Pool
 	pipeline      int
-	remote        dat.RemoteSegment
+	remote        mem.RemoteSegment
 	want          link.Completion // of each operation
 }
 
@@ -114,7 +117,7 @@ func (t *test) serve(ctx context.Context) error {
 	if err := t.recv(ctx); err != nil {
 		return err
 	}
-	return t.link.Disconnect(ctx, dat.Abrupt)
+	return t.link.Disconnect(ctx, ep.Abrupt)
 }
 
 // TakeUpTime is a good SendDelay for iWARP, where a send can't wait for a receive: long
@@ -146,7 +149,7 @@ func (t *test) measure(ctx context.Context) (*Stats, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.remote = dat.RemoteSegment{Addr: m[0].Addr, Len: uint32(t.side.Test.Op.Bytes()), Context: m[0].Context}
+	t.remote = mem.RemoteSegment{Addr: m[0].Addr, Len: uint32(t.side.Test.Op.Bytes()), Context: m[0].Context}
 	stats := newStats(t.side.Test, t.pipeline)
 	if err := t.throughput(ctx, stats); err != nil {
 		return nil, fmt.Errorf("throughput: %w", err)
@@ -157,7 +160,7 @@ func (t *test) measure(ctx context.Context) (*Stats, error) {
 	if err := t.send(ctx, wire.Memory{}); err != nil {
 		return nil, err
 	}
-	return stats, t.link.Disconnect(ctx, dat.Abrupt)
+	return stats, t.link.Disconnect(ctx, ep.Abrupt)
 }
 
 func (t *test) postSync() error { return t.link.PostRecv(t.control, syncRecv, wire.MemorySize) }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 
+	"godat/ep"
 	"godat/examples/dattest/link"
 	"godat/examples/dattest/wire"
-	dat "godat/runtime"
+	"godat/hw"
+	"godat/mem"
 )
 
 // The buffers of an endpoint's control messages, which are also their cookies.
@@ -37,7 +39,7 @@ type end struct {
 }
 
 // open makes an endpoint. On a server it also listens.
-func (t *thread) open(pz *dat.PZ, index int) (*end, error) {
+func (t *thread) open(pz *mem.PZ, index int) (*end, error) {
 	test, segments := t.side.Test, 1
 	for _, o := range test.Ops {
 		segments = max(segments, int(o.Segments))
@@ -121,10 +123,10 @@ func (e *end) connect(ctx context.Context) error {
 
 func (e *end) disconnect(ctx context.Context) error {
 	if !e.t.side.Graceful {
-		return e.link.Disconnect(ctx, dat.Abrupt)
+		return e.link.Disconnect(ctx, ep.Abrupt)
 	}
 	if !e.t.side.Server {
-		if err := e.link.EP.Disconnect(dat.Graceful); err != nil {
+		if err := e.link.EP.Disconnect(ep.Graceful); err != nil {
 			return err
 		}
 	}
@@ -169,7 +171,7 @@ func (e *end) reapRequest(ctx context.Context, want link.Completion) error {
 
 // sent is reapRequest for a control message.
 func (e *end) sent(ctx context.Context, buffer, length int) error {
-	return e.reapRequest(ctx, link.Completion{Op: dat.OpSend, Cookie: uint64(buffer), Length: length})
+	return e.reapRequest(ctx, link.Completion{Op: hw.OpSend, Cookie: uint64(buffer), Length: length})
 }
 
 func (e *end) reapDeferred(ctx context.Context) error {

@@ -6,7 +6,8 @@ import (
 
 	"godat/examples/dattest/link"
 	"godat/examples/dattest/wire"
-	dat "godat/runtime"
+	"godat/hw"
+	"godat/mem"
 )
 
 // iterate runs the iterations of the test.
@@ -54,7 +55,7 @@ func (t *thread) do(ctx context.Context, op int, o wire.Op, last bool) error {
 		return nil // the peer reads or writes without this side
 	}
 	return t.each(func(e *end) error {
-		if err := e.link.Reap(ctx, e.link.Recv, link.Completion{Op: dat.OpRecv, Cookie: opCookie + uint64(op), Length: o.Bytes()}); err != nil {
+		if err := e.link.Reap(ctx, e.link.Recv, link.Completion{Op: hw.OpRecv, Cookie: opCookie + uint64(op), Length: o.Bytes()}); err != nil {
 			return err
 		}
 		if o.ReapOnRecv && o.Server {
@@ -70,14 +71,14 @@ func (t *thread) do(ctx context.Context, op int, o wire.Op, last bool) error {
 }
 
 // opOf is the operation that a completion names.
-func opOf(o wire.Op) dat.Op {
+func opOf(o wire.Op) hw.Op {
 	switch o.Transfer {
 	case wire.RDMARead:
-		return dat.OpRead
+		return hw.OpRead
 	case wire.RDMAWrite:
-		return dat.OpWrite
+		return hw.OpWrite
 	default:
-		return dat.OpSend
+		return hw.OpSend
 	}
 }
 
@@ -85,23 +86,23 @@ func opOf(o wire.Op) dat.Op {
 func (e *end) post(op int, o wire.Op) error {
 	cookie, segs := opCookie+uint64(op), e.pools[op].Segments()
 	m := e.remote[op]
-	remote := dat.RemoteSegment{Addr: m.Addr, Len: uint32(o.Bytes()), Context: m.Context}
+	remote := mem.RemoteSegment{Addr: m.Addr, Len: uint32(o.Bytes()), Context: m.Context}
 	switch o.Transfer {
 	case wire.RDMARead:
-		return e.link.EP.PostRDMARead(cookie, dat.Default, remote, e.sink(op, o)...)
+		return e.link.EP.PostRDMARead(cookie, hw.Default, remote, e.sink(op, o)...)
 	case wire.RDMAWrite:
-		return e.link.EP.PostRDMAWrite(cookie, dat.Default, remote, segs...)
+		return e.link.EP.PostRDMAWrite(cookie, hw.Default, remote, segs...)
 	default:
-		return e.link.EP.PostSend(cookie, dat.Default, segs...)
+		return e.link.EP.PostSend(cookie, hw.Default, segs...)
 	}
 }
 
 // sink is the target of a read: all buffers; or, on a device that does not scatter a
 // read to as many, the beginning of the region.
-func (e *end) sink(op int, o wire.Op) []dat.Segment {
+func (e *end) sink(op int, o wire.Op) []mem.Segment {
 	segs := e.pools[op].Segments()
 	if o.Transfer == wire.RDMARead && len(segs) > e.t.side.IA.Attr().MaxReadSegments {
-		return []dat.Segment{e.pools[op].Segment(o.Bytes())}
+		return []mem.Segment{e.pools[op].Segment(o.Bytes())}
 	}
 	return segs
 }
@@ -119,5 +120,5 @@ func (e *end) postRecvs() error {
 }
 
 func (e *end) postRecv(op int) error {
-	return e.link.EP.PostRecv(opCookie+uint64(op), dat.Default, e.pools[op].Segments()...)
+	return e.link.EP.PostRecv(opCookie+uint64(op), hw.Default, e.pools[op].Segments()...)
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"godat/evd"
 	"godat/examples/dattest/wire"
 	dat "godat/runtime"
 )
@@ -86,7 +87,7 @@ type thread struct {
 	side   *Side
 	index  int
 	synced *sync.WaitGroup // done when all threads have had their peers' messages
-	cno    *dat.CNO        // nil without Side.CNO
+	cno    *evd.CNO        // nil without Side.CNO
 	ends   []*end
 	stats  Stats
 	err    error
@@ -110,7 +111,7 @@ func (t *thread) run(ctx context.Context, listens, synced func()) (err error) {
 	}
 	defer func() { err = errors.Join(err, t.close(), pz.Close()) }()
 	if t.side.CNO {
-		if t.cno, err = t.side.IA.NewCNO(dat.CNOConfig{}); err != nil {
+		if t.cno, err = t.side.IA.NewCNO(evd.CNOConfig{}); err != nil {
 			return err
 		}
 	}

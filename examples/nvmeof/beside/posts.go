@@ -4,7 +4,12 @@ import (
 	"context"
 	"errors"
 
+	"godat/ep"
+	"godat/evd"
 	"godat/examples/nvmeof/nvme"
+	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -18,18 +23,18 @@ import (
 type posts struct {
 	host, target end
 
-	reads  [2 * depth]dat.DTO // of the target: data and answer
-	writes [depth]dat.DTO     // of the target: answers
-	asks   map[nvme.Opcode]*[depth]dat.DTO
-	events [2 * depth]dat.Event
+	reads  [2 * depth]ep.DTO // of the target: data and answer
+	writes [depth]ep.DTO     // of the target: answers
+	asks   map[nvme.Opcode]*[depth]ep.DTO
+	events [2 * depth]event.Event
 }
 
 // end is one end of the connection.
 type end struct {
-	endpoint *dat.Endpoint
-	events   *dat.Dispatcher
-	memory   *dat.LMR
-	receives [depth]dat.DTO
+	endpoint *ep.Endpoint
+	events   *evd.Dispatcher
+	memory   *mem.LMR
+	receives [depth]ep.DTO
 }
 
 // Where an end's memory has what: receives first, then the messages that go out, then the
@@ -56,21 +61,21 @@ func newPosts(ia *dat.IA) (*posts, error) {
 	return p, p.connect(ia)
 }
 
-func (e *end) make(ia *dat.IA, pz *dat.PZ) (err error) {
-	if e.events, err = ia.NewDispatcher(dat.DispatcherConfig{QLen: 4 * depth}); err != nil {
+func (e *end) make(ia *dat.IA, pz *mem.PZ) (err error) {
+	if e.events, err = ia.NewDispatcher(evd.Config{QLen: 4 * depth}); err != nil {
 		return err
 	}
-	e.endpoint, err = ia.NewEndpoint(dat.EndpointConfig{
-		PZ: pz, Recv: e.events, Request: e.events, Conn: e.events, Attr: &dat.EndpointAttr{MaxRecvDTOs: depth, MaxRequestDTOs: 2 * depth},
+	e.endpoint, err = ia.NewEndpoint(ep.Config{
+		PZ: pz, Recv: e.events, Request: e.events, Conn: e.events, Attr: &ep.Attr{MaxRecvDTOs: depth, MaxRequestDTOs: 2 * depth},
 	})
 	if err != nil {
 		return err
 	}
-	if e.memory, err = pz.Alloc(postsMemory, dat.AllPrivileges); err != nil {
+	if e.memory, err = pz.Alloc(postsMemory, hw.AllPrivileges); err != nil {
 		return err
 	}
 	for i := range e.receives {
-		e.receives[i] = dat.DTO{Segment: e.memory.Segment(i*slotSize, slotSize)}
+		e.receives[i] = ep.DTO{Segment: e.memory.Segment(i*slotSize, slotSize)}
 	}
 	_, err = e.endpoint.PostRecvBatch(e.receives[:])
 	return err
@@ -78,37 +83,37 @@ func (e *end) make(ia *dat.IA, pz *dat.PZ) (err error) {
 
 // fill fills in the batches.
 func (p *posts) fill() {
-	read, write := new([depth]dat.DTO), new([depth]dat.DTO)
-	p.asks = map[nvme.Opcode]*[depth]dat.DTO{nvme.IORead: read, nvme.IOWrite: write}
+	read, write := new([depth]ep.DTO), new([depth]ep.DTO)
+	p.asks = map[nvme.Opcode]*[depth]ep.DTO{nvme.IORead: read, nvme.IOWrite: write}
 	for i := range depth {
-		send := dat.DTO{Op: dat.OpSend, Flags: dat.Suppress}
+		send := ep.DTO{Op: hw.OpSend, Flags: hw.Suppress}
 		answer := send
 		answer.Segment = p.target.memory.Segment(outAt+i*slotSize, nvme.CompletionLen)
-		p.reads[2*i] = dat.DTO{
-			Op: dat.OpWrite, Flags: dat.Suppress, Segment: p.target.memory.Segment(blocksAt+i*size, size), Remote: p.host.memory.Remote(blocksAt+i*size, size),
+		p.reads[2*i] = ep.DTO{
+			Op: hw.OpWrite, Flags: hw.Suppress, Segment: p.target.memory.Segment(blocksAt+i*size, size), Remote: p.host.memory.Remote(blocksAt+i*size, size),
 		}
 		p.reads[2*i+1], p.writes[i] = answer, answer
 		read[i], write[i] = send, send
 		read[i].Segment = p.host.memory.Segment(outAt+i*slotSize, nvme.CommandLen)
 		write[i].Segment = p.host.memory.Segment(outAt+i*slotSize, slotSize)
 	}
-	for _, batch := range [][]dat.DTO{p.reads[:], p.writes[:], read[:], write[:]} {
-		batch[len(batch)-1].Flags = dat.Default
+	for _, batch := range [][]ep.DTO{p.reads[:], p.writes[:], read[:], write[:]} {
+		batch[len(batch)-1].Flags = hw.Default
 	}
 }
 
 func (p *posts) connect(ia *dat.IA) error {
-	psp, err := ia.NewPSP(dat.PSPConfig{Dispatcher: p.target.events})
+	psp, err := ia.NewPSP(ep.PSPConfig{Dispatcher: p.target.events})
 	if err != nil {
 		return err
 	}
-	if err := p.host.endpoint.Connect(dat.ConnectConfig{Addr: ia.Attr().Address, Qual: psp.Qual()}); err != nil {
+	if err := p.host.endpoint.Connect(ep.ConnectConfig{Addr: ia.Attr().Address, Qual: psp.Qual()}); err != nil {
 		return err
 	}
 	ctx := context.Background()
 	ev, _, err := p.target.events.Wait(ctx, 1)
 	if err == nil {
-		err = dat.RequestOf(ev).Accept(p.target.endpoint, nil)
+		err = ep.RequestOf(ev).Accept(p.target.endpoint, nil)
 	}
 	for _, e := range []*end{&p.target, &p.host} {
 		if err == nil {
@@ -162,10 +167,10 @@ func (p *posts) taken(e *end, blocks []byte, n int) error {
 		}
 		for i := range p.events[:m] {
 			ev := &p.events[i]
-			if ev.Status != dat.StatusSuccess {
+			if ev.Status != hw.StatusSuccess {
 				return ev.Err()
 			}
-			if ev.Op == dat.OpRecv {
+			if ev.Op == hw.OpRecv {
 				receives++
 			}
 		}

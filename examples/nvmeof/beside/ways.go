@@ -10,11 +10,14 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"godat/ep"
 	"godat/examples/nvmeof/host"
 	"godat/examples/nvmeof/nvme"
 	"godat/examples/nvmeof/plain"
 	"godat/examples/nvmeof/store"
 	"godat/examples/nvmeof/target"
+	"godat/hw"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -184,8 +187,8 @@ func (d *disk) run(ctx context.Context, op nvme.Opcode) (n int64, err error) {
 type writer struct {
 	ln            *dat.Listener
 	from          *dat.Conn
-	local, remote *dat.LMR
-	batch         [depth]dat.DTO
+	local, remote *mem.LMR
+	batch         [depth]ep.DTO
 }
 
 func newWriter(ctx context.Context, ia *dat.IA) (p *writer, err error) {
@@ -203,7 +206,7 @@ func (p *writer) connect() (err error) {
 	if p.from, err = p.ln.Dial(p.ln.Addr(), nil); err != nil {
 		return err
 	}
-	to, err := p.ln.Accept(dat.RequestOf(<-p.ln.Requests()), nil)
+	to, err := p.ln.Accept(ep.RequestOf(<-p.ln.Requests()), nil)
 	if err != nil {
 		return err
 	}
@@ -212,14 +215,14 @@ func (p *writer) connect() (err error) {
 			return err
 		}
 	}
-	if p.local, err = p.from.Alloc(size, dat.LocalRead); err != nil {
+	if p.local, err = p.from.Alloc(size, hw.LocalRead); err != nil {
 		return err
 	}
-	if p.remote, err = to.Alloc(depth*size, dat.LocalWrite|dat.RemoteWrite); err != nil {
+	if p.remote, err = to.Alloc(depth*size, hw.LocalWrite|hw.RemoteWrite); err != nil {
 		return err
 	}
 	for i := range p.batch {
-		p.batch[i] = dat.DTO{Op: dat.OpWrite, Segment: p.local.Segment(0, size), Remote: p.remote.Remote(i*size, size)}
+		p.batch[i] = ep.DTO{Op: hw.OpWrite, Segment: p.local.Segment(0, size), Remote: p.remote.Remote(i*size, size)}
 	}
 	return nil
 }

@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 
+	"godat/ep"
 	"godat/examples/nvmeof/intake"
 	"godat/examples/nvmeof/linger"
 	"godat/examples/nvmeof/nvme"
+	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -18,15 +22,15 @@ type link struct {
 	// Immutable after openLink.
 	id         uint16
 	conn       *dat.Conn
-	region     *dat.LMR // the slots' memory, one after the other
+	region     *mem.LMR // the slots' memory, one after the other
 	slots      []Slot
 	controller uint16
 	inCapsule  int // bytes of data that a capsule may have
 
-	batch []dat.DTO // capsules that wait for flush
-	done  []*Slot   // finished commands, whose outcome is in the slot
-	over  bool      // the connection has ended
-	err   error     // why
+	batch []ep.DTO // capsules that wait for flush
+	done  []*Slot  // finished commands, whose outcome is in the slot
+	over  bool     // the connection has ended
+	err   error    // why
 
 	in     intake.Intake
 	waiter linger.Waiter // of wait
@@ -34,8 +38,8 @@ type link struct {
 	// Memory for as many completions as there are slots. Those that were read are received
 	// into again before the next capsules go out, so each command finds a receive.
 	completions []byte
-	first       dat.Segment // of them
-	receives    []dat.DTO   // that wait for flush
+	first       mem.Segment // of them
+	receives    []ep.DTO    // that wait for flush
 
 	// Sends complete in order, so only the last capsule of a batch asks for an event: it
 	// tells of the ones before.
@@ -53,8 +57,8 @@ type Slot struct {
 
 	index   int
 	capsule []byte // in the same registered memory, right before Data
-	local   dat.Segment
-	remote  dat.RemoteSegment
+	local   mem.Segment
+	remote  mem.RemoteSegment
 	stage   stage
 	number  uint64 // of its capsule
 	call    call   // of a queue
@@ -99,7 +103,7 @@ func openLink(ctx context.Context, ia *dat.IA, cfg *Config, id uint16, depth, tr
 	way.Set(&conn)
 	_, err := ia.Dial(ctx, cfg.Addr, conn)
 	if err != nil {
-		var cause *dat.Cause
+		var cause *hw.Cause
 		if errors.As(err, &cause) {
 			if status, ok := nvme.ParseReject(cause.Private); ok {
 				err = errors.Join(RejectError(status), err)
@@ -121,17 +125,17 @@ func (l *link) make(c *dat.Conn, way intake.Way, n, transfer int) (err error) {
 	l.waiter = linger.On(func() bool { return l.in.Waiting() != 0 })
 	stride := nvme.CommandLen + transfer
 	memory := make([]byte, n*stride)
-	l.region, err = l.conn.Register(memory, dat.LocalRead|dat.LocalWrite|dat.RemoteRead|dat.RemoteWrite)
+	l.region, err = l.conn.Register(memory, hw.LocalRead|hw.LocalWrite|hw.RemoteRead|hw.RemoteWrite)
 	if err != nil {
 		return err
 	}
-	completions, err := l.conn.Alloc(n*nvme.CompletionLen, dat.LocalWrite)
+	completions, err := l.conn.Alloc(n*nvme.CompletionLen, hw.LocalWrite)
 	if err != nil {
 		return err
 	}
 	l.completions, l.first = completions.Bytes(), completions.Segment(0, nvme.CompletionLen)
 	l.slots, l.done, l.early = make([]Slot, n), make([]*Slot, 0, n), make([]*Slot, 0, n)
-	l.batch, l.receives = make([]dat.DTO, 0, n), make([]dat.DTO, 0, n)
+	l.batch, l.receives = make([]ep.DTO, 0, n), make([]ep.DTO, 0, n)
 	for i := range l.slots {
 		s, at := &l.slots[i], i*stride
 		s.index = i
@@ -201,7 +205,7 @@ func (l *link) submit(s *Slot, c *nvme.Command, n int, inline bool) {
 	at := len(l.batch)
 	l.batch = l.batch[:at+1]
 	d := &l.batch[at] // field by field: of the others none is ever set
-	d.Op, d.Flags, d.Cookie, d.Segment = dat.OpSend, dat.Suppress, l.submitted, s.local
+	d.Op, d.Flags, d.Cookie, d.Segment = hw.OpSend, hw.Suppress, l.submitted, s.local
 	d.Segment.Len = uint32(length)
 	l.submitted++
 }
@@ -212,7 +216,7 @@ func (l *link) flush() {
 	if len(l.batch) == 0 {
 		return
 	}
-	l.batch[len(l.batch)-1].Flags = dat.Default
+	l.batch[len(l.batch)-1].Flags = hw.Default
 	err := l.postReceives()
 	if err == nil {
 		_, err = l.conn.Endpoint.PostBatch(l.batch)
@@ -240,10 +244,10 @@ func (l *link) wait(ctx context.Context) error {
 }
 
 // handle handles an event.
-func (l *link) handle(ev *dat.Event) (ended bool) {
+func (l *link) handle(ev *event.Event) (ended bool) {
 	switch {
-	case ev.Number == dat.DTOCompletion && ev.Status == dat.StatusSuccess:
-		if ev.Op == dat.OpRecv {
+	case ev.Number == event.DTOCompletion && ev.Status == hw.StatusSuccess:
+		if ev.Op == hw.OpRecv {
 			l.received(int(ev.Cookie), int(ev.Length))
 		} else {
 			l.wasSent(ev.Cookie)
@@ -254,7 +258,7 @@ func (l *link) handle(ev *dat.Event) (ended bool) {
 		}
 		l.over = true
 		return true
-	case ev.Number == dat.IBDTOEvent:
+	case ev.Number == event.IBDTOEvent:
 		l.breakOff(errImmediate)
 	}
 	return false // other failures end the connection, which tells of it
@@ -309,7 +313,7 @@ func (l *link) breakOff(why error) {
 	if l.err == nil {
 		l.err = why
 	}
-	_ = l.conn.Endpoint.Disconnect(dat.Abrupt) // an error means that it is ending
+	_ = l.conn.Endpoint.Disconnect(ep.Abrupt) // an error means that it is ending
 }
 
 // why is the error of calls when the connection has ended.

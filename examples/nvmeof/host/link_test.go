@@ -7,8 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"godat/ep"
 	"godat/examples/nvmeof/intake"
 	"godat/examples/nvmeof/nvme"
+	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -20,7 +24,7 @@ type raw struct {
 	*testing.T
 	ln     *dat.Listener
 	conn   *dat.Conn
-	region *dat.LMR
+	region *mem.LMR
 }
 
 func openRaw(t *testing.T, slots int) (l *link, other raw) {
@@ -30,7 +34,7 @@ func openRaw(t *testing.T, slots int) (l *link, other raw) {
 	require.NoError(t, err)
 	accepted := make(chan *dat.Conn, 1)
 	go func() {
-		c, err := ln.Accept(dat.RequestOf(<-ln.Requests()), nil)
+		c, err := ln.Accept(ep.RequestOf(<-ln.Requests()), nil)
 		assert.NoError(t, err)
 		accepted <- c
 	}()
@@ -41,7 +45,7 @@ func openRaw(t *testing.T, slots int) (l *link, other raw) {
 	})
 	require.NoError(t, err)
 	conn := <-accepted
-	region, err := conn.Alloc(nvme.CommandLen, dat.LocalRead|dat.LocalWrite)
+	region, err := conn.Alloc(nvme.CommandLen, hw.LocalRead|hw.LocalWrite)
 	require.NoError(t, err)
 	other = raw{t, ln, conn, region}
 	other.receive()
@@ -50,14 +54,14 @@ func openRaw(t *testing.T, slots int) (l *link, other raw) {
 }
 
 func (r raw) receive() {
-	require.NoError(r, r.conn.Endpoint.PostRecv(0, dat.Default, r.region.Segment(0, nvme.CommandLen)))
+	require.NoError(r, r.conn.Endpoint.PostRecv(0, hw.Default, r.region.Segment(0, nvme.CommandLen)))
 }
 
 // received waits for a capsule, and makes room for the next one.
 func (r raw) received() {
 	for ev := range r.ln.Events() {
 		require.NoError(r, ev.Err())
-		if ev.Number == dat.DTOCompletion && ev.Op == dat.OpRecv {
+		if ev.Number == event.DTOCompletion && ev.Op == hw.OpRecv {
 			r.receive()
 			return
 		}
@@ -67,14 +71,14 @@ func (r raw) received() {
 // completes sends a completion.
 func (r raw) completes(c nvme.Completion) {
 	c.Put(r.region.Bytes())
-	require.NoError(r, r.conn.Endpoint.PostSend(0, dat.Default, r.region.Segment(0, nvme.CompletionLen)))
+	require.NoError(r, r.conn.Endpoint.PostSend(0, hw.Default, r.region.Segment(0, nvme.CompletionLen)))
 }
 
 func TestASlotIsFreeWhenItsCapsuleWasSentAndItsCompletionHasCome(t *testing.T) {
 	l, _ := openRaw(t, 4)
 	sent := func(cookie uint64) {
-		require.False(t, l.handle(&dat.Event{
-			Number: dat.DTOCompletion, Source: l.conn.Endpoint, Op: dat.OpSend, Status: dat.StatusSuccess, Cookie: cookie,
+		require.False(t, l.handle(&event.Event{
+			Number: event.DTOCompletion, Source: l.conn.Endpoint, Op: hw.OpSend, Status: hw.StatusSuccess, Cookie: cookie,
 		}))
 	}
 	completed := func(cid uint16) { require.NoError(t, l.complete(nvme.Completion{CID: cid, Result: uint64(cid)})) }
@@ -113,7 +117,7 @@ func TestReceivesForCompletionsArePostedBeforeTheCapsules(t *testing.T) {
 
 func TestAWriteWithImmediateDataBreaksTheConnection(t *testing.T) {
 	l, other := openRaw(t, 1)
-	require.NoError(t, other.conn.Endpoint.PostRDMAWriteImmediate(0, dat.Default, 1, l.slots[0].remote, other.region.Segment(0, 16)))
+	require.NoError(t, other.conn.Endpoint.PostRDMAWriteImmediate(0, hw.Default, 1, l.slots[0].remote, other.region.Segment(0, 16)))
 	l.submit(&l.slots[0], &nvme.Command{Opcode: nvme.IOFlush}, 0, false)
 	assert.ErrorIs(t, l.wait(t.Context()), errImmediate, "no receive is left for the completion")
 }

@@ -4,7 +4,8 @@ import (
 	"context"
 	"runtime"
 
-	dat "godat/runtime"
+	"godat/evd"
+	"godat/hw/event"
 )
 
 // takeNext waits for events of the connection, and handles them and those that are at hand behind
@@ -55,7 +56,7 @@ func (l *link) poll(ctx context.Context) error {
 
 // handleAll handles the events of a batch, and of those that are at hand behind it. It
 // reports whether the connection has ended.
-func (l *link) handleAll(batch *dat.Batch) (ended bool) {
+func (l *link) handleAll(batch *evd.Batch) (ended bool) {
 	for n := len(l.in.Batches); !l.handleBatch(batch); n-- {
 		if n == 0 {
 			return false
@@ -66,7 +67,7 @@ func (l *link) handleAll(batch *dat.Batch) (ended bool) {
 }
 
 // handleEach is handleAll for events that come one at a time.
-func (l *link) handleEach(ev dat.Event) (ended bool) {
+func (l *link) handleEach(ev event.Event) (ended bool) {
 	for n := len(l.in.Events); !l.handle(&ev); n-- {
 		if n == 0 {
 			return false
@@ -77,12 +78,12 @@ func (l *link) handleEach(ev dat.Event) (ended bool) {
 }
 
 // handleBatch handles the events of a batch.
-func (l *link) handleBatch(batch *dat.Batch) (ended bool) {
+func (l *link) handleBatch(batch *evd.Batch) (ended bool) {
 	defer batch.Release()
 	return l.handleEvents(batch.Events())
 }
 
-func (l *link) handleEvents(events []dat.Event) (ended bool) {
+func (l *link) handleEvents(events []event.Event) (ended bool) {
 	for i := range events {
 		if l.handle(&events[i]) {
 			return true

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"godat/evd"
+	"godat/hw/event"
 	dat "godat/runtime"
 )
 
@@ -42,12 +44,12 @@ func (w Way) Set(cfg *dat.ConnConfig) {
 // Events, of which one is nil: in Poll, Batches has the connection's end. Polls is nil unless the
 // way is Poll, and else always ready, for a select of which Dequeue is one case.
 type Intake struct {
-	Batches <-chan *dat.Batch
-	Events  <-chan dat.Event
+	Batches <-chan *evd.Batch
+	Events  <-chan event.Event
 	Polls   <-chan struct{}
 
 	conn *dat.Conn
-	buf  []dat.Event
+	buf  []event.Event
 }
 
 // mostPolled is how many events one Dequeue takes.
@@ -64,7 +66,7 @@ var ready = func() <-chan struct{} {
 func Of(w Way, c *dat.Conn) Intake {
 	switch w {
 	case Poll:
-		return Intake{Batches: c.Batches(), Polls: ready, conn: c, buf: make([]dat.Event, mostPolled)}
+		return Intake{Batches: c.Batches(), Polls: ready, conn: c, buf: make([]event.Event, mostPolled)}
 	case Channel:
 		return Intake{Events: c.Events()}
 	case Batches:
@@ -79,7 +81,7 @@ func (in *Intake) Waiting() int { return len(in.Batches) + len(in.Events) }
 func (in *Intake) Spins() bool { return in.Polls != nil }
 
 // Dequeue takes what has come, without waiting. The events are valid until the next call.
-func (in *Intake) Dequeue() ([]dat.Event, error) {
+func (in *Intake) Dequeue() ([]event.Event, error) {
 	n, err := in.conn.Dequeue(in.buf)
 	return in.buf[:n], err
 }

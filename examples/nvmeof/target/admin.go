@@ -6,7 +6,7 @@ import (
 
 	"godat/examples/nvmeof/identity"
 	"godat/examples/nvmeof/nvme"
-	dat "godat/runtime"
+	"godat/hw"
 )
 
 // admin is what an admin queue has beside a queue. The queue's goroutine owns it.
@@ -117,6 +117,6 @@ func (a *admin) give(c *command, n int, fill func(page []byte)) {
 	c.inside = nvme.PageLen
 	clear(c.short())
 	fill(c.short())
-	c.transfer(dat.OpWrite, c.behind(min(n, nvme.PageLen)), 0)
+	c.transfer(hw.OpWrite, c.behind(min(n, nvme.PageLen)), 0)
 	c.complete(nvme.Success)
 }

@@ -9,7 +9,7 @@ import (
 
 	"godat/examples/nvmeof/host"
 	"godat/examples/nvmeof/nvme"
-	dat "godat/runtime"
+	"godat/hw"
 )
 
 // inGroups puts the fixture's second disk in ANA group 7.
@@ -155,7 +155,7 @@ func TestAnANALogThatIsLongerThanAPageComesWhole(t *testing.T) {
 			groups = append(groups, nvme.ANAGroup{ID: group, Changes: uint64(nsid - 1), State: nvme.ANAOptimized, Namespaces: []uint32{nsid}})
 		}
 	}
-	region, err := f.admin.Alloc(n, dat.LocalRead|dat.LocalWrite|dat.RemoteWrite)
+	region, err := f.admin.Alloc(n, hw.LocalRead|hw.LocalWrite|hw.RemoteWrite)
 	require.NoError(t, err)
 	for i := range region.Bytes() {
 		region.Bytes()[i] = 0xee
@@ -188,7 +188,7 @@ func TestAnANAEventIsFollowedByNoOtherUntilTheHostHasReadItsLogPage(t *testing.T
 	event(1, nvme.NamespaceChanged)
 	require.NoError(t, f.admin.SendBytes(rawCommand(nvme.Command{Opcode: nvme.AdminAsyncEvent, Flags: nvme.UsesList, CID: 2})))
 	log := func(retain uint32) {
-		region, err := f.admin.Alloc(nvme.PageLen, dat.LocalRead|dat.LocalWrite|dat.RemoteWrite)
+		region, err := f.admin.Alloc(nvme.PageLen, hw.LocalRead|hw.LocalWrite|hw.RemoteWrite)
 		require.NoError(t, err)
 		c := nvme.GetLogPage(nvme.LogANA, 0, nvme.PageLen)
 		c.CDW10 |= retain << 15

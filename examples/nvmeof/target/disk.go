@@ -2,24 +2,26 @@ package target
 
 import (
 	"godat/examples/nvmeof/nvme"
+	"godat/hw"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
 // disk is a namespace whose memory is registered in the zone of a connection.
 type disk struct {
 	*namespace
-	local dat.Segment // all of the memory, but for its length, which may be more than a segment's
-	room  dat.Segment // the same of a Writer's room
+	local mem.Segment // all of the memory, but for its length, which may be more than a segment's
+	room  mem.Segment // the same of a Writer's room
 }
 
 // segment is a range of the memory, which span has checked.
-func (d *disk) segment(off, n int) dat.Segment {
+func (d *disk) segment(off, n int) mem.Segment {
 	return part(d.local, off, n)
 }
 
 // part is a range of registered memory.
-func part(all dat.Segment, off, n int) dat.Segment {
-	return dat.Segment{Addr: all.Addr + uint64(off), Len: uint32(n), Context: all.Context}
+func part(all mem.Segment, off, n int) mem.Segment {
+	return mem.Segment{Addr: all.Addr + uint64(off), Len: uint32(n), Context: all.Context}
 }
 
 // disks are those of a queue, whose goroutine owns them.
@@ -69,8 +71,8 @@ func (d *disks) add(nsid uint32) (*disk, nvme.Status) {
 }
 
 // register registers memory that is the connection's until its end.
-func (d *disks) register(memory []byte, all *dat.Segment) error {
-	region, err := d.conn.Register(memory, dat.LocalRead|dat.LocalWrite)
+func (d *disks) register(memory []byte, all *mem.Segment) error {
+	region, err := d.conn.Register(memory, hw.LocalRead|hw.LocalWrite)
 	if err == nil {
 		*all = region.Segment(0, 1)
 	}

@@ -12,7 +12,7 @@ import (
 	"godat/examples/nvmeof/host"
 	"godat/examples/nvmeof/nvme"
 	"godat/examples/nvmeof/store"
-	dat "godat/runtime"
+	"godat/hw"
 )
 
 // memory is a store of some bytes that tells when it is closed.
@@ -133,7 +133,7 @@ func TestAnEventIsFollowedByNoOtherUntilTheHostHasReadTheLogPage(t *testing.T) {
 		exchange(nvme.GetFeature(nvme.FeatureAsyncEvents))
 	}
 	log := func(retain uint32) {
-		region, err := f.admin.Alloc(nvme.PageLen, dat.LocalWrite|dat.RemoteWrite)
+		region, err := f.admin.Alloc(nvme.PageLen, hw.LocalWrite|hw.RemoteWrite)
 		require.NoError(t, err)
 		c := nvme.GetLogPage(nvme.LogChangedNamespaces, 0, nvme.PageLen)
 		c.CDW10 |= retain << 15

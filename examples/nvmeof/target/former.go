@@ -6,7 +6,8 @@ import (
 	"time"
 
 	"godat/examples/nvmeof/nvme"
-	dat "godat/runtime"
+	"godat/hw"
+	"godat/mem"
 )
 
 // A host that has lost a connection, or has given it up, connects anew. What it sent by the former one may still be
@@ -160,7 +161,7 @@ func (q *queue) prove() {
 	}
 	p.asked, p.later = p.later, p.asked
 	d := q.slots.request()
-	d.Op, d.Flags, d.Cookie, d.Segment, d.Remote = dat.OpRead, dat.Default, q.proofCookie(), dat.Segment{}, dat.RemoteSegment{}
+	d.Op, d.Flags, d.Cookie, d.Segment, d.Remote = hw.OpRead, hw.Default, q.proofCookie(), mem.Segment{}, mem.RemoteSegment{}
 }
 
 // proven takes the end of a read.

@@ -6,7 +6,7 @@ import (
 	"syscall"
 
 	"godat/examples/nvmeof/nvme"
-	dat "godat/runtime"
+	"godat/hw"
 )
 
 // io serves a command of an I/O queue.
@@ -126,7 +126,7 @@ func (c *command) readBlocks(off, n int) {
 		c.disk.copier.Copy(c.short(), off)
 		from = c.behind(n)
 	}
-	c.transfer(dat.OpWrite, from, 0)
+	c.transfer(hw.OpWrite, from, 0)
 	c.complete(nvme.Success)
 }
 
@@ -145,11 +145,11 @@ func (c *command) writeBlocks(off, n int) {
 		copy(c.disk.memory[off:off+n], c.inline())
 		c.written(nil)
 	case c.q.from.fences && !c.forced():
-		c.transfer(dat.OpRead, c.disk.segment(off, n), 0).Flags = dat.Suppress
-		c.answer(nvme.Success, 0).Flags |= dat.BarrierFence
+		c.transfer(hw.OpRead, c.disk.segment(off, n), 0).Flags = hw.Suppress
+		c.answer(nvme.Success, 0).Flags |= hw.BarrierFence
 	default:
 		c.next = (*command).written
-		c.transfer(dat.OpRead, c.disk.segment(off, n), 0)
+		c.transfer(hw.OpRead, c.disk.segment(off, n), 0)
 	}
 }
 

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 
+	"godat/ep"
+	"godat/hw"
+	"godat/hw/event"
 	dat "godat/runtime"
 )
 
@@ -25,7 +28,7 @@ func (t *Target) Listen(ctx context.Context, ia *dat.IA, addr string) (string, e
 	}
 	attr := ia.Attr()
 	t.listeners = append(t.listeners, &listener{
-		Listener: ln, invalidates: attr.Ops.Has(dat.OpSendInvalidate), fences: attr.Provider == "loop", everywhere: listensEverywhere(ia.Name(), addr),
+		Listener: ln, invalidates: attr.Ops.Has(hw.OpSendInvalidate), fences: attr.Provider == "loop", everywhere: listensEverywhere(ia.Name(), addr),
 	})
 	return ln.Addr(), nil
 }
@@ -37,10 +40,10 @@ func (t *Target) accept(ctx context.Context, l *listener, ended chan<- struct{})
 	for {
 		select {
 		case ev := <-l.Requests():
-			if ev.Number == dat.Closed {
+			if ev.Number == event.Closed {
 				return
 			}
-			t.answer(ctx, l, dat.RequestOf(ev))
+			t.answer(ctx, l, ep.RequestOf(ev))
 		case <-ctx.Done():
 			return
 		}

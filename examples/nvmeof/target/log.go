@@ -2,7 +2,7 @@ package target
 
 import (
 	"godat/examples/nvmeof/nvme"
-	dat "godat/runtime"
+	"godat/hw"
 )
 
 // logPage serves a Get Log Page.
@@ -100,10 +100,10 @@ func (p parts) give(c *command, _ error) {
 	at, length := c.at, int(c.sqe.Data.Length)
 	n := min(length-at, nvme.PageLen)
 	c.at += n
-	d := c.transfer(dat.OpWrite, c.behind(n), at)
+	d := c.transfer(hw.OpWrite, c.behind(n), at)
 	if c.at == length {
 		c.complete(nvme.Success)
 		return
 	}
-	d.Flags = dat.Default
+	d.Flags = hw.Default
 }

@@ -6,9 +6,14 @@ import (
 	"runtime"
 	"time"
 
+	"godat/ep"
+	"godat/evd"
 	"godat/examples/nvmeof/intake"
 	"godat/examples/nvmeof/linger"
 	"godat/examples/nvmeof/nvme"
+	"godat/hw"
+	"godat/hw/event"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -56,7 +61,7 @@ type command struct {
 	q      *queue       // whose goroutine calls the command's methods
 	slot   int
 	memory []byte      // the slot's
-	local  dat.Segment // the same
+	local  mem.Segment // the same
 	disk   *disk       // of an I/O command
 	write  *Write      // of a Write for a Writer; kept for the slot's next one
 	read   *Read       // the same of a Read or Compare for a Reader
@@ -169,13 +174,13 @@ func (q *queue) run() {
 func (q *queue) atHand() bool { return q.in.Waiting() != 0 || len(q.results) != 0 || q.in.Spins() }
 
 // handleAll handles the events of a batch. It reports whether the last one was among them.
-func (q *queue) handleAll(batch *dat.Batch) (ended bool) {
+func (q *queue) handleAll(batch *evd.Batch) (ended bool) {
 	defer batch.Release()
 	return q.handleEvents(batch.Events())
 }
 
 // handleEvents handles events that came together.
-func (q *queue) handleEvents(events []dat.Event) (ended bool) {
+func (q *queue) handleEvents(events []event.Event) (ended bool) {
 	for i := range events {
 		if q.handle(&events[i]) {
 			return true
@@ -188,15 +193,15 @@ func (q *queue) handleEvents(events []dat.Event) (ended bool) {
 }
 
 // handle handles an event of the connection. It reports whether it was the last one.
-func (q *queue) handle(ev *dat.Event) (ended bool) {
+func (q *queue) handle(ev *event.Event) (ended bool) {
 	switch {
-	case ev.Number == dat.DTOCompletion && ev.Status == dat.StatusSuccess:
+	case ev.Number == event.DTOCompletion && ev.Status == hw.StatusSuccess:
 		if ev.Cookie == q.proofCookie() {
 			q.proven()
 			return false
 		}
 		c := &q.slots.commands[ev.Cookie]
-		if ev.Op == dat.OpRecv {
+		if ev.Op == hw.OpRecv {
 			q.received(c, int(ev.Length))
 		} else {
 			c.next(c, nil) // its read has ended; nothing else has an event
@@ -204,7 +209,7 @@ func (q *queue) handle(ev *dat.Event) (ended bool) {
 	case ev.Ended():
 		q.target.log.Info("queue ended", "host", q.conn, "queue", q.asked.QueueID, "error", ev.Err())
 		return true
-	case ev.Number == dat.IBDTOEvent:
+	case ev.Number == event.IBDTOEvent:
 		q.breakOff(errors.New("a capsule with immediate data"))
 	}
 	return false // other failures end the connection, which tells of it
@@ -251,7 +256,7 @@ func (c *command) complete(status nvme.Status) { c.answer(status, 0) }
 
 // answer answers the command with a status and a result. The completion goes out with the
 // next flush, behind the data that was queued before.
-func (c *command) answer(status nvme.Status, result uint64) *dat.DTO {
+func (c *command) answer(status nvme.Status, result uint64) *ep.DTO {
 	q := c.q
 	q.outstanding--
 	q.note(c, status)
@@ -260,7 +265,7 @@ func (c *command) answer(status nvme.Status, result uint64) *dat.DTO {
 	}
 	d := q.slots.completion(nvme.Completion{Result: result, SQ: nvme.SQ{Head: q.head, ID: q.asked.QueueID}, CID: c.sqe.CID, Status: status})
 	if c.sqe.Data.Type == nvme.KeyedInvalidate && c.sqe.Data.Length != 0 && q.from.invalidates {
-		d.Op, d.Immediate = dat.OpSendInvalidate, c.sqe.Data.Key
+		d.Op, d.Immediate = hw.OpSendInvalidate, c.sqe.Data.Key
 	}
 	q.slots.receive(c)
 	return d
@@ -272,7 +277,7 @@ func (q *queue) flush() {
 	q.check(q.slots.flush(q.conn.Endpoint))
 	q.account()
 	if q.leaving && q.outstanding == len(q.admin.waiting) {
-		_ = q.conn.Endpoint.Disconnect(dat.Graceful)
+		_ = q.conn.Endpoint.Disconnect(ep.Graceful)
 	}
 }
 
@@ -280,7 +285,7 @@ func (q *queue) flush() {
 // completions. An error of a connection that is over means nothing; its last event says
 // why it ended.
 func (q *queue) check(err error) {
-	if err != nil && !errors.Is(err, dat.ErrInvalidState) && !errors.Is(err, dat.ErrInvalidHandle) {
+	if err != nil && !errors.Is(err, hw.ErrInvalidState) && !errors.Is(err, hw.ErrInvalidHandle) {
 		q.breakOff(err)
 	}
 }
@@ -289,7 +294,7 @@ func (q *queue) check(err error) {
 func (q *queue) breakOff(why error) {
 	q.target.log.Warn("queue broken off", "host", q.conn, "queue", q.asked.QueueID, "reason", why)
 	q.leaving = true
-	_ = q.conn.Endpoint.Disconnect(dat.Abrupt)
+	_ = q.conn.Endpoint.Disconnect(ep.Abrupt)
 }
 
 // stop is called when the target ends, and again if the queue's commands took too long. It
@@ -310,7 +315,7 @@ func (q *queue) sentAway() {
 	case q.controller == nil:
 		q.breakOff(errGaveWay)
 	case !q.target.stopping():
-		_ = q.conn.Endpoint.Disconnect(dat.Graceful)
+		_ = q.conn.Endpoint.Disconnect(ep.Graceful)
 	} // and otherwise flush disconnects when the commands under way are completed
 }
 

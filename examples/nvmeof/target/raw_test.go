@@ -9,11 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/examples/nvmeof/nvme"
+	"godat/hw"
 	dat "godat/runtime"
 )
 
 // everything are the privileges of memory that hosts and targets read and write.
-const everything = dat.LocalRead | dat.LocalWrite | dat.RemoteRead | dat.RemoteWrite
+const everything = hw.LocalRead | hw.LocalWrite | hw.RemoteRead | hw.RemoteWrite
 
 // rawQueue is the connection of a queue of 32 entries without a Connect command. What
 // goes over it is up to the test.

@@ -12,6 +12,8 @@ import (
 
 	"godat/examples/nvmeof/host"
 	"godat/examples/nvmeof/nvme"
+	"godat/hw"
+	"godat/hw/event"
 	dat "godat/runtime"
 )
 
@@ -57,14 +59,14 @@ func TestATargetRejectsQueuesThatItCanNotServe(t *testing.T) {
 			r := good
 			change(&r)
 			_, err := f.ia.Dial(f.within(), f.target.Addr(), dat.ConnConfig{Private: r.Append(nil)})
-			var cause *dat.Cause
+			var cause *hw.Cause
 			require.True(f, errors.As(err, &cause), "%v: %v", want, err)
 			status, ok := nvme.ParseReject(cause.Private)
 			assert.True(f, ok)
 			assert.Equal(f, want, status)
 		}
 		_, err := f.ia.Dial(f.within(), f.target.Addr(), dat.ConnConfig{Private: []byte("hello")})
-		require.ErrorIs(f, err, dat.EventError(dat.PeerRejected))
+		require.ErrorIs(f, err, event.Error(event.PeerRejected))
 	})
 }
 

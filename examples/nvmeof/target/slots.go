@@ -1,7 +1,10 @@
 package target
 
 import (
+	"godat/ep"
 	"godat/examples/nvmeof/nvme"
+	"godat/hw"
+	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -20,14 +23,14 @@ import (
 // has taken so many requests since that the completion of the last turn has been sent.
 type slots struct {
 	commands []command // by slot
-	region   *dat.LMR
+	region   *mem.LMR
 	memory   []byte
-	first    dat.Segment // the first completion
+	first    mem.Segment // the first completion
 
-	receives []dat.DTO // of slots that are free again
-	requests []dat.DTO // transfers and completions
-	answers  int       // where completions begin in memory
-	turn     int       // whose memory the next completion has
+	receives []ep.DTO // of slots that are free again
+	requests []ep.DTO // transfers and completions
+	answers  int      // where completions begin in memory
+	turn     int      // whose memory the next completion has
 	turns    int
 }
 
@@ -39,11 +42,11 @@ const slotLen = nvme.CommandLen + inCapsule
 func (s *slots) make(c *dat.Conn, entries, requests int) (err error) {
 	n := entries + 1
 	s.turns, s.answers = requests+2*n, n*slotLen
-	if s.region, err = c.Alloc(s.answers+s.turns*nvme.CompletionLen, dat.LocalRead|dat.LocalWrite); err != nil {
+	if s.region, err = c.Alloc(s.answers+s.turns*nvme.CompletionLen, hw.LocalRead|hw.LocalWrite); err != nil {
 		return err
 	}
 	s.memory, s.commands = s.region.Bytes(), make([]command, n)
-	s.receives, s.requests = make([]dat.DTO, 0, n), make([]dat.DTO, 0, 2*n+proofSlots)
+	s.receives, s.requests = make([]ep.DTO, 0, n), make([]ep.DTO, 0, 2*n+proofSlots)
 	for i := range s.commands {
 		c := &s.commands[i]
 		c.slot, c.memory, c.local = i, s.memory[i*slotLen:][:slotLen:slotLen], s.region.Segment(i*slotLen, slotLen)
@@ -66,27 +69,27 @@ func (s *slots) receive(c *command) {
 // request adds a request: what it says is of an earlier one, and the caller sets all that
 // its operation uses. There are two at most for each slot between two flushes, and
 // proofSlots.
-func (s *slots) request() *dat.DTO {
+func (s *slots) request() *ep.DTO {
 	n := len(s.requests)
 	s.requests = s.requests[:n+1]
 	return &s.requests[n]
 }
 
 // completion adds the send of a completion. Nobody hears of it; see slots.
-func (s *slots) completion(c nvme.Completion) *dat.DTO {
+func (s *slots) completion(c nvme.Completion) *ep.DTO {
 	at := s.turn * nvme.CompletionLen
 	if s.turn++; s.turn == s.turns {
 		s.turn = 0
 	}
 	c.Put(s.memory[s.answers+at:])
 	d := s.request()
-	d.Op, d.Flags, d.Segment = dat.OpSend, dat.Suppress, s.first
+	d.Op, d.Flags, d.Segment = hw.OpSend, hw.Suppress, s.first
 	d.Segment.Addr += uint64(at)
 	return d
 }
 
 // flush posts what was added: first receives, for commands that follow completions.
-func (s *slots) flush(e *dat.Endpoint) error {
+func (s *slots) flush(e *ep.Endpoint) error {
 	if len(s.receives) != 0 {
 		_, err := e.PostRecvBatch(s.receives)
 		s.receives = s.receives[:0]

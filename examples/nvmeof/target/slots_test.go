@@ -6,7 +6,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
 	"godat/examples/nvmeof/nvme"
+	"godat/hw"
 	dat "godat/runtime"
 )
 
@@ -17,19 +19,19 @@ func rawSlots(t *testing.T, entries int) (*slots, *dat.Conn, []byte) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, ia.Close()) })
 	ln, err := ia.Listen(t.Context(), "", dat.ConnConfig{
-		Depth: entries, OwnReceives: true, Attr: &dat.EndpointAttr{MaxRecvDTOs: entries + 1},
+		Depth: entries, OwnReceives: true, Attr: &ep.Attr{MaxRecvDTOs: entries + 1},
 	})
 	require.NoError(t, err)
 	host, err := ln.Dial(ln.Addr(), nil)
 	require.NoError(t, err)
-	c, err := ln.Accept(dat.RequestOf(<-ln.Requests()), nil)
+	c, err := ln.Accept(ep.RequestOf(<-ln.Requests()), nil)
 	require.NoError(t, err)
 	for range 2 {
 		require.NoError(t, (<-ln.Events()).Err())
 	}
-	memory, err := host.Alloc(nvme.CompletionLen, dat.LocalWrite)
+	memory, err := host.Alloc(nvme.CompletionLen, hw.LocalWrite)
 	require.NoError(t, err)
-	_, err = host.Endpoint.PostRecvBatch([]dat.DTO{{Segment: memory.Segment(0, nvme.CompletionLen)}})
+	_, err = host.Endpoint.PostRecvBatch([]ep.DTO{{Segment: memory.Segment(0, nvme.CompletionLen)}})
 	require.NoError(t, err)
 	s := new(slots)
 	require.NoError(t, s.make(c, entries, requestsPerEntry*entries))
@@ -66,14 +68,14 @@ func TestAWriteOnLoopIsCompletedBehindAFence(t *testing.T) {
 	write.sqe.Data = nvme.Descriptor{Type: nvme.Keyed, Length: 4096}
 	write.writeBlocks(0, 4096)
 	require.Len(t, q.slots.requests, 2)
-	assert.Equal(t, dat.OpRead, q.slots.requests[0].Op)
-	assert.Equal(t, dat.Suppress, q.slots.requests[0].Flags)
-	assert.Equal(t, dat.OpSend, q.slots.requests[1].Op)
-	assert.Equal(t, dat.Suppress|dat.BarrierFence, q.slots.requests[1].Flags, "the completion waits for the data")
+	assert.Equal(t, hw.OpRead, q.slots.requests[0].Op)
+	assert.Equal(t, hw.Suppress, q.slots.requests[0].Flags)
+	assert.Equal(t, hw.OpSend, q.slots.requests[1].Op)
+	assert.Equal(t, hw.Suppress|hw.BarrierFence, q.slots.requests[1].Flags, "the completion waits for the data")
 
 	forced := &q.slots.commands[1]
 	forced.q, forced.disk, forced.sqe.Opcode, forced.sqe.Data, forced.sqe.CDW12 = q, write.disk, nvme.IOWrite, write.sqe.Data, nvme.ForceUnitAccess
 	forced.writeBlocks(0, 4096)
 	require.Len(t, q.slots.requests, 3, "the flush comes first")
-	assert.Equal(t, dat.Default, q.slots.requests[2].Flags, "the end of the read is an event")
+	assert.Equal(t, hw.Default, q.slots.requests[2].Flags, "the end of the read is an event")
 }

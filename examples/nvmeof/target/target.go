@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"godat/ep"
 	"godat/examples/nvmeof/intake"
 	"godat/examples/nvmeof/nvme"
 	dat "godat/runtime"
@@ -136,7 +137,7 @@ func (t *Target) awaitQueues(drained chan<- struct{}) {
 
 // answer answers a connection request: it accepts the connection of a queue, whose
 // goroutine it starts. It may wait for the end of one that has given way.
-func (t *Target) answer(ctx context.Context, l *listener, cr *dat.CR) {
+func (t *Target) answer(ctx context.Context, l *listener, cr *ep.CR) {
 	asked, err := cr.Query()
 	if err != nil {
 		return // the request is gone
@@ -150,7 +151,7 @@ func (t *Target) answer(ctx context.Context, l *listener, cr *dat.CR) {
 	q.local, q.address = asked.Local.String(), addressOf(asked.Remote)
 	cfg := t.conns
 	cfg.Depth, cfg.Setup, cfg.Queue = r.Entries(), q.setup, q.way() == intake.Poll
-	cfg.Attr = &dat.EndpointAttr{MaxRecvDTOs: cfg.Depth + 1, MaxRequestDTOs: requestsOf(cfg.Depth)}
+	cfg.Attr = &ep.Attr{MaxRecvDTOs: cfg.Depth + 1, MaxRequestDTOs: requestsOf(cfg.Depth)}
 	t.strangers.enter(q)
 	select {
 	case t.places <- struct{}{}:
@@ -169,7 +170,7 @@ func (t *Target) answer(ctx context.Context, l *listener, cr *dat.CR) {
 }
 
 // reject rejects a connection request.
-func (t *Target) reject(cr *dat.CR, host net.Addr, why nvme.RejectStatus) {
+func (t *Target) reject(cr *ep.CR, host net.Addr, why nvme.RejectStatus) {
 	t.log.Warn("connection rejected", "host", host, "reason", why)
 	if err := cr.Reject(why.Append(nil)); err != nil {
 		t.log.Debug("reject", "host", host, "error", err)

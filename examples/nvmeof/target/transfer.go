@@ -1,13 +1,15 @@
 package target
 
 import (
+	"godat/ep"
 	"godat/examples/nvmeof/nvme"
-	dat "godat/runtime"
+	"godat/hw"
+	"godat/mem"
 )
 
 // remote is the part of the host's memory that a command names, n bytes at an offset.
-func (c *command) remote(at, n int) dat.RemoteSegment {
-	return dat.RemoteSegment{Addr: c.sqe.Data.Address + uint64(at), Len: uint32(n), Context: c.sqe.Data.Key}
+func (c *command) remote(at, n int) mem.RemoteSegment {
+	return mem.RemoteSegment{Addr: c.sqe.Data.Address + uint64(at), Len: uint32(n), Context: c.sqe.Data.Key}
 }
 
 // describes checks that a command describes exactly n bytes of data, in its capsule or
@@ -44,11 +46,11 @@ func (c *command) inline() []byte {
 
 // transfer queues an RDMA operation for a command. A write has no event: the completion
 // behind it tells the host. A read goes on with the command's next step.
-func (c *command) transfer(op dat.Op, local dat.Segment, at int) *dat.DTO {
+func (c *command) transfer(op hw.Op, local mem.Segment, at int) *ep.DTO {
 	d := c.q.slots.request()
-	d.Op, d.Flags, d.Cookie, d.Segment, d.Remote = op, dat.Default, uint64(c.slot), local, c.remote(at, int(local.Len))
-	if op == dat.OpWrite {
-		d.Flags = dat.Suppress
+	d.Op, d.Flags, d.Cookie, d.Segment, d.Remote = op, hw.Default, uint64(c.slot), local, c.remote(at, int(local.Len))
+	if op == hw.OpWrite {
+		d.Flags = hw.Suppress
 	}
 	return d
 }
@@ -57,13 +59,13 @@ func (c *command) transfer(op dat.Op, local dat.Segment, at int) *dat.DTO {
 func (c *command) short() []byte { return c.memory[data:][:c.inside] }
 
 // behind is the same memory for a local operation, n bytes.
-func (c *command) behind(n int) dat.Segment {
-	return dat.Segment{Addr: c.local.Addr + data, Len: uint32(n), Context: c.local.Context}
+func (c *command) behind(n int) mem.Segment {
+	return mem.Segment{Addr: c.local.Addr + data, Len: uint32(n), Context: c.local.Context}
 }
 
 // fetch gets n bytes of data of a command into its slot, from an offset on, and then calls
 // next.
 func (c *command) fetch(at, n int, next step) {
 	c.next, c.inside = next, n
-	c.transfer(dat.OpRead, c.behind(n), at)
+	c.transfer(hw.OpRead, c.behind(n), at)
 }

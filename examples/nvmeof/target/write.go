@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"godat/examples/nvmeof/store"
-	dat "godat/runtime"
+	"godat/hw"
 )
 
 // Writer is a Store that has a place of its own for the data of Writes, and says when they are
@@ -88,7 +88,7 @@ func (c *command) placed(err error) {
 	}
 	if c.sqe.Data.IsKeyed() {
 		c.next = (*command).arrived
-		c.transfer(dat.OpRead, part(c.disk.room, w.At, w.Len), 0)
+		c.transfer(hw.OpRead, part(c.disk.room, w.At, w.Len), 0)
 		return
 	}
 	copy(room[w.At:], c.inline())

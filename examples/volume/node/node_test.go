@@ -16,7 +16,9 @@ import (
 	"godat/examples/volume/journal"
 	"godat/examples/volume/raftlog"
 	"godat/examples/volume/state"
+	"godat/hw"
 	_ "godat/hw/loop"
+	"godat/mem"
 	dat "godat/runtime"
 	"godat/runtime/rpc"
 )
@@ -54,7 +56,7 @@ type follower struct {
 	*Node
 	slots, disk *gate
 	memory      []byte // the leader's journal
-	region      *dat.LMR
+	region      *mem.LMR
 	client      *rpc.Client
 	heard       chan *pb.Message    // that the node sends to node 2
 	notes       chan note           // the same
@@ -96,7 +98,7 @@ func newHolder(t testing.TB, held time.Duration) *follower {
 	f.client, err = rpc.Dial(t.Context(), ia, f.Addr(), rpc.Config{Calls: calls, Message: mostMessage})
 	require.NoError(t, err)
 	f.memory = make([]byte, layout.Size())
-	f.region, err = f.client.PZ().Register(f.memory, dat.RemoteRead)
+	f.region, err = f.client.PZ().Register(f.memory, hw.RemoteRead)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		for _, g := range []*gate{f.slots, f.disk} {

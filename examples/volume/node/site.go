@@ -11,6 +11,8 @@ import (
 	"godat/examples/volume/raftlog"
 	"godat/examples/volume/replica"
 	"godat/examples/volume/state"
+	"godat/hw"
+	"godat/mem"
 	dat "godat/runtime"
 	"godat/runtime/rpc"
 )
@@ -25,8 +27,8 @@ type site struct {
 	log     *raftlog.Log
 	journal *journal.Journal
 	disk    *state.Disk
-	zone    *dat.PZ
-	region  *dat.LMR // the journal
+	zone    *mem.PZ
+	region  *mem.LMR // the journal
 	server  *rpc.Server
 	events  mailbox       // of consensus
 	wake    chan struct{} // of the rebuilder
@@ -66,7 +68,7 @@ func (s *site) connect(ctx context.Context) (err error) {
 	if s.zone, err = s.ia.NewPZ(); err != nil {
 		return err
 	}
-	s.region, err = s.zone.Register(s.journal.Memory(), dat.LocalRead|dat.LocalWrite|dat.RemoteRead)
+	s.region, err = s.zone.Register(s.journal.Memory(), hw.LocalRead|hw.LocalWrite|hw.RemoteRead)
 	if err == nil {
 		s.server, err = rpc.Listen(ctx, s.ia, s.cfg.Addr, s.rpc())
 	}

@@ -3,7 +3,7 @@ package prometheus
 import (
 	"time"
 
-	dat "godat/runtime"
+	"godat/evd"
 	"godat/runtime/rpc"
 )
 
@@ -107,6 +107,6 @@ func (p *scrape) methods() {
 		p.counter(metric, m.Failures, m.Address, m.Method, "failed")
 		p.counter(metric, m.Left, m.Address, m.Method, "left")
 		p.counter(late, m.Late, m.Address, m.Method, m.End)
-		p.histogram(callTimes, []*dat.HistogramSnapshot{m.Latency}, m.Address, m.Method, m.End)
+		p.histogram(callTimes, []*evd.HistogramSnapshot{m.Latency}, m.Address, m.Method, m.End)
 	}
 }

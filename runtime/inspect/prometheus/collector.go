@@ -7,6 +7,8 @@ import (
 
 	client "github.com/prometheus/client_golang/prometheus"
 
+	"godat/ep"
+	"godat/hw"
 	dat "godat/runtime"
 	"godat/runtime/inspect"
 )
@@ -134,7 +136,7 @@ func (p *scrape) endpoints() {
 	states := make(map[[2]string]int)
 	var outstanding, silent, unposted, held int
 	var oldest time.Duration
-	one := func(owner string, e *dat.EndpointSnapshot) {
+	one := func(owner string, e *ep.EndpointSnapshot) {
 		states[[2]string{owner, e.State}]++
 		outstanding += e.Requests.Outstanding
 		oldest = max(oldest, e.Requests.OldestAge)
@@ -171,7 +173,7 @@ func (p *scrape) endpoints() {
 	}
 }
 
-func (p *scrape) queue(queue string, q *dat.QueueCounts) {
+func (p *scrape) queue(queue string, q *ep.QueueCounts) {
 	for _, m := range q.Moved {
 		p.add(operations, m.Operations, queue, m.Kind)
 		p.add(moved, m.Octets, queue, m.Kind)
@@ -225,7 +227,7 @@ func (p *scrape) listeners() {
 	seen := make(map[string]bool)
 	for i := range p.now.Listeners {
 		l := &p.now.Listeners[i]
-		var device dat.ListenerCounts
+		var device hw.ListenerCounts
 		if l.Device != nil {
 			device = *l.Device
 		}

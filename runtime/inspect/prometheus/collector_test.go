@@ -17,6 +17,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"godat/ep"
+	"godat/evd"
+	"godat/hw/event"
+	"godat/mem"
 	dat "godat/runtime"
 	"godat/runtime/inspect"
 	"godat/runtime/rpc"
@@ -45,10 +49,10 @@ func (w *world) talk(n int) (client, server *dat.Conn) {
 	w.t.Helper()
 	client, err := w.ln.Dial(w.ln.Addr(), nil)
 	require.NoError(w.t, err)
-	server, err = w.ln.Accept(dat.RequestOf(<-w.ln.Requests()), nil)
+	server, err = w.ln.Accept(ep.RequestOf(<-w.ln.Requests()), nil)
 	require.NoError(w.t, err)
 	for up := 0; up < 2; {
-		if (<-w.ln.Events()).Number == dat.Established { // and no end of an earlier pair
+		if (<-w.ln.Events()).Number == event.Established { // and no end of an earlier pair
 			up++
 		}
 	}
@@ -187,13 +191,13 @@ func TestTimesStayWhenWhatTookThemHasClosed(t *testing.T) {
 }
 
 func TestABucketHasAllTimesUpToItsEnd(t *testing.T) {
-	h := dat.NewHistogram()
+	h := evd.NewHistogram()
 	for _, took := range []time.Duration{100, 1023, 1024, 5000, time.Millisecond, time.Minute, time.Hour} {
 		h.Record(took)
 	}
 	to := make(chan client.Metric, 1)
 	p := &scrape{to: to, label: "loop"}
-	p.histogram(requestTimes, []*dat.HistogramSnapshot{nil, h.Snapshot()})
+	p.histogram(requestTimes, []*evd.HistogramSnapshot{nil, h.Snapshot()})
 	var m dto.Metric
 	require.NoError(t, (<-to).Write(&m))
 	got := make(map[float64]uint64)
@@ -207,7 +211,7 @@ func TestABucketHasAllTimesUpToItsEnd(t *testing.T) {
 	assert.EqualValues(t, 5, got[0.001048576])
 	assert.EqualValues(t, 6, got[68.719476736])
 	assert.EqualValues(t, 7, m.GetHistogram().GetSampleCount())
-	p.histogram(requestTimes, []*dat.HistogramSnapshot{nil})
+	p.histogram(requestTimes, []*evd.HistogramSnapshot{nil})
 	assert.Empty(t, to, "nothing was measured")
 }
 
@@ -447,7 +451,7 @@ func TestTheMetricsHaveOwnersAndTheCodesOfAMinute(t *testing.T) {
 	w := newWorld(t)
 	pz, err := w.ia.NewPZ()
 	require.NoError(t, err)
-	pool, err := pz.NewBufferPool(dat.BufferPoolConfig{Count: 4, Size: 64})
+	pool, err := pz.NewBufferPool(mem.BufferPoolConfig{Count: 4, Size: 64})
 	require.NoError(t, err)
 	kept := pool.Get()
 	s, err := rpc.Listen(t.Context(), w.ia, ":0", rpc.Config{Methods: map[uint16]string{1: "get"}})
@@ -488,12 +492,12 @@ func TestPollsAreCounted(t *testing.T) {
 	ia, err := dat.Open(t.Context(), "iwarp:127.0.0.1")
 	require.NoError(t, err)
 	defer func() { require.NoError(t, ia.Close()) }()
-	d, err := ia.NewDispatcher(dat.DispatcherConfig{QLen: 8})
+	d, err := ia.NewDispatcher(evd.Config{QLen: 8})
 	require.NoError(t, err)
 	c := New(ia)
 	before := value(t, c, `godat_consumer_polls_total{adapter="iwarp:127.0.0.1"}`)
 	for range 8 {
-		_, err := d.Dequeue(make([]dat.Event, 1))
+		_, err := d.Dequeue(make([]event.Event, 1))
 		require.NoError(t, err)
 	}
 	s, err := ia.Snapshot()

@@ -5,12 +5,12 @@ import (
 
 	client "github.com/prometheus/client_golang/prometheus"
 
-	dat "godat/runtime"
+	"godat/evd"
 )
 
 // requests has how long requests took, of all dispatchers.
 func (p *scrape) requests() {
-	all := []*dat.HistogramSnapshot{p.now.Freed.Latency}
+	all := []*evd.HistogramSnapshot{p.now.Freed.Latency}
 	for i := range p.now.Dispatchers {
 		all = append(all, p.now.Dispatchers[i].Latency)
 	}
@@ -24,7 +24,7 @@ const (
 )
 
 // histogram has the sum of histograms, of which some may be nil; there is none while nothing was measured.
-func (p *scrape) histogram(d *client.Desc, all []*dat.HistogramSnapshot, labels ...string) {
+func (p *scrape) histogram(d *client.Desc, all []*evd.HistogramSnapshot, labels ...string) {
 	var count uint64
 	var sum time.Duration
 	buckets := make(map[float64]uint64)
