@@ -34,7 +34,7 @@ const (
 // programTypes are the types of hw that a program meets, with their constants.
 var programTypes = []string{
 	"Attr", "Cause", "Error", "Flags", "Flow", "Info", "Layer", "ListenerCounts", "Op", "OpSet", "PairAddr", "PollCounts", "Privileges",
-	"Side", "Status", "StatusError", "Subtype", "Type",
+	"Side", "Status", "StatusError", "Subtype", "Type", "Watcher",
 }
 
 // programFuncs are the functions of hw for programs.
