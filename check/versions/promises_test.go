@@ -14,8 +14,8 @@ import (
 	"godat/check/trees"
 )
 
-// The contract gets no method that a provider has to have: the provider of before the contract last changed, and
-// its tests, are put beside the library of now.
+// The contract gets no method that a provider has to have: the provider of before the contract last changed is put
+// beside the library of now, whose tests try it.
 func TestAProviderOfBeforeFillsTheContract(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a provider of before")
@@ -24,6 +24,19 @@ func TestAProviderOfBeforeFillsTheContract(t *testing.T) {
 	now := trees.Here(t)
 	dir := filepath.Join(now, "examples", "provider")
 	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(before, "examples", "provider"))))
+	tests, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	require.NoError(t, err)
+	for _, file := range tests {
+		require.NoError(t, os.Remove(file))
+	}
+	tests, err = filepath.Glob(filepath.Join(trees.Top(t), "examples", "provider", "*_test.go"))
+	require.NoError(t, err)
+	require.NotEmpty(t, tests)
+	for _, file := range tests {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, filepath.Base(file)), text, 0o644))
+	}
 	test := exec.CommandContext(t.Context(), "go", "test", "-trimpath", "-count=1", ".")
 	test.Dir, test.Env = dir, append(os.Environ(), "GOWORK=off")
 	out, err := test.CombinedOutput()
