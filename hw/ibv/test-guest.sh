@@ -166,19 +166,19 @@ try() {
   local device=$1 log=$work/$1.log status=0 began=$SECONDS passed bad skipped want line
   "$work/guest" -device "$device" -module sch_netem -busy "${GODAT_GUEST_BUSY:-0}" -env "GODAT_GUEST_REJECTER=$work/rejecter" -env "GODAT_GUEST_KILLS=${GODAT_GUEST_KILLS:-3}" \
     -timeout "${limit}m" -- sh "$work/job" "$work" "$run" "$((limit - 1))m" >"$log" || status=$?
-  passed=$(grep -cE '^ *--- PASS|^verified ' "$log" || true)
-  bad=$(grep -cE '^ *--- FAIL' "$log" || true)
-  skipped=$(grep -cE '^ *--- SKIP' "$log" || true)
+  passed=$(grep -acE '^ *--- PASS|^verified ' "$log" || true)
+  bad=$(grep -acE '^ *--- FAIL' "$log" || true)
+  skipped=$(grep -acE '^ *--- SKIP' "$log" || true)
   want=$(expected "$device")
   line="$mode on $device: $passed cases passed, $bad failed, ${want:-?} expected, in $((SECONDS - began)) s"
-  grep '^different: ' "$log" | sort -u || true
+  grep -a '^different: ' "$log" | sort -u || true
   if ((!status && !bad && !skipped)) && [[ $want ]] && ((passed >= want)); then
     echo "$line"
     return
   fi
-  grep -vE '^ *(=== (RUN|PAUSE|CONT)|--- PASS)|^different: ' "$log" | cut -c1-400 | tail -n 200 || true
+  grep -a -vE '^ *(=== (RUN|PAUSE|CONT)|--- PASS)|^different: ' "$log" | cut -c1-400 | tail -n 200 || true
   # What the assertions said comes last: of a long record, often the end alone is kept.
-  if ((bad)); then grep -A 30 'Error Trace:' "$log" | grep -v '^different: ' | cut -c1-400 | head -n 60 || true; fi
+  if ((bad)); then grep -a -A 30 'Error Trace:' "$log" | grep -a -v '^different: ' | cut -c1-400 | head -n 60 || true; fi
   echo "$line: FAILED (exit status $status)"
   if ((status == machine && !bad)); then return "$machine"; fi
   return 1
