@@ -34,7 +34,7 @@ type Endpoint struct {
 	endIsLast bool // see Config.EndIsLast
 	record    *record
 
-	// Owned by the token's holder, who is the endpoint's machine.
+	// Owned by the token's holder, which runs the endpoint's machine.
 	life  life.Life
 	alarm *alarm // nil: none is set
 

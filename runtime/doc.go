@@ -110,7 +110,7 @@
 //   - a channel of batches: [evd.Dispatcher.Batches], [evd.Batch.Events], [evd.Batch.Release]
 //   - a callback: [evd.Config], its field Callback
 //   - a poll: [evd.Dispatcher.Dequeue]; a wait: [evd.Dispatcher.Wait], which [evd.Until] ends by a channel; an iterator: [evd.Dispatcher.Events]
-//   - a function that the completing goroutine calls: [evd.Config], and [evd.Dispatcher.Asks] and [evd.Dispatcher.Ask] for who waits for it
+//   - a function that the completing goroutine calls: [evd.Config], and [evd.Dispatcher.Asks] and [evd.Dispatcher.Ask] for a goroutine that waits for it
 //   - the requests of one worker: [evd.Dispatcher.Route], [evd.Route.C], [evd.Route.Close]
 //   - one request: [evd.Dispatcher.NewOneShot], [evd.OneShot.Wait], [evd.OneShot.C], [evd.OneShot.Release]
 //   - many dispatchers at once: [IA.NewCNO], [evd.CNO.Wait], [evd.CNO.Trigger], [evd.CNO.ModifyAgent], [evd.CNO.FD] (a descriptor for epoll), [evd.CNO.Query], [evd.CNO.Close]; which dispatchers trigger it: [evd.Dispatcher.ModifyCNO], [evd.Dispatcher.Enable], [evd.Dispatcher.Disable]

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -21,21 +22,20 @@ func TestAProviderOfBeforeFillsTheContract(t *testing.T) {
 		t.Skip("builds a provider of before")
 	}
 	before := trees.Before(t, "--", "../../hw/provider.go", "../../hw/optional.go", "../../hw/wr.go")
-	now := trees.Here(t)
-	dir := filepath.Join(now, "examples", "provider")
-	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(before, "examples", "provider"))))
-	tests, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
-	require.NoError(t, err)
-	for _, file := range tests {
-		require.NoError(t, os.Remove(file))
-	}
-	tests, err = filepath.Glob(filepath.Join(trees.Top(t), "examples", "provider", "*_test.go"))
-	require.NoError(t, err)
-	require.NotEmpty(t, tests)
-	for _, file := range tests {
-		text, err := os.ReadFile(file)
+	dir := filepath.Join(trees.Here(t), "examples", "provider")
+	require.NoError(t, os.MkdirAll(dir, 0o755))
+	now := filepath.Join(trees.Top(t), "examples", "provider")
+	for tree, tests := range map[string]bool{filepath.Join(before, "examples", "provider"): false, now: true} {
+		files, err := filepath.Glob(filepath.Join(tree, "*.go"))
 		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(filepath.Join(dir, filepath.Base(file)), text, 0o644))
+		require.NotEmpty(t, files)
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") == tests {
+				text, err := os.ReadFile(file)
+				require.NoError(t, err)
+				require.NoError(t, os.WriteFile(filepath.Join(dir, filepath.Base(file)), text, 0o644))
+			}
+		}
 	}
 	test := exec.CommandContext(t.Context(), "go", "test", "-trimpath", "-count=1", ".")
 	test.Dir, test.Env = dir, append(os.Environ(), "GOWORK=off")

@@ -18,6 +18,8 @@ import (
 )
 
 const (
+	farewell = 5 * time.Second // that Close waits for the peer to take what was written
+
 	depth      = 16       // messages under way in each direction, at most
 	slotSize   = 16 << 10 // bytes of a message
 	headerSize = 8
@@ -344,8 +346,8 @@ func (c *Conn) write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// Close sends what was written, ends the stream and frees everything. Calls of Read and Write end with
-// [net.ErrClosed].
+// Close sends what was written, ends the stream and frees everything. It waits at most [farewell] for a peer that
+// takes nothing. Calls of Read and Write end with [net.ErrClosed].
 func (c *Conn) Close() error {
 	c.closing.Do(func() {
 		c.mu.Lock()
@@ -359,7 +361,7 @@ func (c *Conn) Close() error {
 		if c.endpoint.Disconnect(ep.Graceful) == nil {
 			select {
 			case <-c.down:
-			case <-time.After(5 * time.Second):
+			case <-time.After(farewell):
 			}
 		}
 		close(c.stop)

@@ -6,7 +6,7 @@
 // Three things of the library make it short:
 //
 //   - evd.Config.Func (ModeFunc): the goroutine that completes an operation calls
-//     [Conn.hear], which counts, and wakes who waits.
+//     [Conn.hear], which counts, and wakes a Read or a Write that waits.
 //   - PZ.NewLoan: a Write of some length lends its argument to the device and copies nothing.
 //   - Endpoint.Watcher: over TCP a Read that waits reads the socket itself, and no goroutine has
 //     to wake it.

@@ -1,6 +1,6 @@
 // Package life says what becomes of a connection. It is a function: a state and an input go in, the next state and
-// its [Effects] come out. It holds no endpoint and no queue pair, reads no clock, and waits for nothing; who has the
-// endpoint does what it says (package ep), so all that it decides can be read, and tested, without either.
+// its [Effects] come out. It holds no endpoint and no queue pair, reads no clock, and waits for nothing.
+// Package ep does what the effects say, so a test reads all that life decides, without an endpoint or a queue pair.
 //
 //	state.go    the states, and why a call is refused in one
 //	input.go    what may happen, and the table of what it does in each state
