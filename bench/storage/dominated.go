@@ -25,37 +25,104 @@ func better(a, b []float64) (list []float64) {
 	return list
 }
 
+// excess is a load at which the row of a program that sets nothing is beyond a bound: by processor time, or
+// by median latency.
+type excess struct {
+	load      Load
+	processor bool
+	ratio     stats.Estimate
+}
+
+// String says it for a list.
+func (e excess) String() string {
+	figure := "median latency of a channel"
+	if e.processor {
+		figure = "processor time of the better"
+	}
+	return fmt.Sprintf("%v: %.2f (%.2f–%.2f) times the %s", e.load, e.ratio.Median, e.ratio.Low, e.ratio.High, figure)
+}
+
+// own is how the row of a program that sets nothing compares in a place: the loads that were compared, and
+// what is beyond its bounds.
+type own struct {
+	loads  []Load
+	beyond []excess
+	idle   float64 // percent of a core
+}
+
+// own compares, for each load of a place.
+func (s *Study) own(p Place) (o own) {
+	for _, l := range loads(s.Rates, s.Depths) {
+		mine, one, other := s.at[key{p, p.unset(), l}], s.at[key{p, channel, l}], s.at[key{p, poll, l}]
+		if mine == nil || one == nil || other == nil || mine.refused != nil || one.refused != nil || other.refused != nil || !mine.known() {
+			continue
+		}
+		o.loads = append(o.loads, l)
+		if l.Idle {
+			o.idle = median(mine.share())
+			continue
+		}
+		processor := excess{l, true, stats.Of(quotients(mine.processor(), better(one.processor(), other.processor())))}
+		p50 := excess{l, false, stats.Of(quotients(mine.p50(), one.p50()))}
+		if processor.ratio.Median > mostProcessor {
+			o.beyond = append(o.beyond, processor)
+		}
+		if p50.ratio.Median > mostP50 && l.Rate != load.Closed && !one.saturated() {
+			o.beyond = append(o.beyond, p50)
+		}
+	}
+	return o
+}
+
 // dominated says where the row of a program that sets nothing is beyond its bounds: at which loads of a
 // place, and by how much.
 func (s *Study) dominated(p Place) string {
-	name := p.unset()
-	var beyond []string
-	all := 0
-	for _, l := range loads(s.Rates, s.Depths) {
-		own, one, other := s.at[key{p, name, l}], s.at[key{p, channel, l}], s.at[key{p, poll, l}]
-		if own == nil || one == nil || other == nil || own.refused != nil || one.refused != nil || other.refused != nil || !own.known() {
-			continue
-		}
-		all++
-		if l.Idle {
-			if idle := median(own.share()); idle > mostIdle {
-				beyond = append(beyond, fmt.Sprintf("idle: %.2g %% of a core", idle))
-			}
-			continue
-		}
-		processor := stats.Of(quotients(own.processor(), better(one.processor(), other.processor())))
-		p50 := stats.Of(quotients(own.p50(), one.p50()))
-		if processor.Median > mostProcessor {
-			beyond = append(beyond, fmt.Sprintf("%v: %.2f (%.2f–%.2f) times the processor time of the better", l, processor.Median, processor.Low, processor.High))
-		}
-		if p50.Median > mostP50 && l.Rate != load.Closed && !one.saturated() {
-			beyond = append(beyond, fmt.Sprintf("%v: %.2f (%.2f–%.2f) times the median latency of a channel", l, p50.Median, p50.Low, p50.High))
-		}
-	}
+	o := s.own(p)
 	text := fmt.Sprintf("What a program gets that sets nothing (%s) is to take at most %v times the processor time of the better of a channel and polling, %v times the median latency of a channel, and %v %% of a core when idle. On %v, of %d loads, ",
-		name, mostProcessor, mostP50, mostIdle, p, all)
-	if beyond == nil {
+		p.unset(), mostProcessor, mostP50, mostIdle, p, len(o.loads))
+	var lines []string
+	if o.idle > mostIdle {
+		lines = append(lines, fmt.Sprintf("idle: %.2g %% of a core", o.idle))
+	}
+	for _, e := range o.beyond {
+		lines = append(lines, e.String())
+	}
+	if lines == nil {
 		return text + "none is beyond.\n\n"
 	}
-	return text + "these are beyond:\n\n- " + strings.Join(beyond, "\n- ") + "\n\n"
+	return text + "these are beyond:\n\n- " + strings.Join(lines, "\n- ") + "\n\n"
+}
+
+// unset says in a sentence how a program that sets nothing fares, in all places together.
+func (p *Page) unset() string {
+	rates, full, beyondRates, beyondFull, latency, most := 0, 0, 0, 0, 0, 0.0
+	for _, place := range p.study.Places {
+		o := p.study.own(place)
+		for _, l := range o.loads {
+			switch {
+			case l.Idle:
+			case l.Rate == load.Closed:
+				full++
+			default:
+				rates++
+			}
+		}
+		for _, e := range o.beyond {
+			switch {
+			case !e.processor:
+				latency++
+			case e.load.Rate == load.Closed:
+				beyondFull++
+				most = max(most, e.ratio.Median)
+			default:
+				beyondRates++
+			}
+		}
+	}
+	text := fmt.Sprintf("A program that sets nothing takes over %v times the processor time of the better of the two at %d of %d rates, and over %v times a channel's median latency at %d; at saturation it does so in %d of %d loads",
+		mostProcessor, beyondRates, rates, mostP50, latency, beyondFull, full)
+	if beyondFull > 0 {
+		text += fmt.Sprintf(" (%.1f times at most)", most)
+	}
+	return text + ".\n"
 }

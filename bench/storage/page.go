@@ -89,17 +89,17 @@ func (p *Page) Machine() string {
 		host.Describe(), s.Repeats, s.Duration, idleTurns*s.Duration, s.disturbed, s.turns)
 }
 
-// Sentences are the two that other pages quote.
+// Sentences are those that other pages quote.
 func (p *Page) Sentences() string {
 	depth := p.study.Depths[len(p.study.Depths)-1]
-	return fmt.Sprintf("With %d reads of 4 KiB under way, polling takes less processor time for each than a channel %s. Its median latency is lower %s.\n",
-		depth, p.where(depth, (*cell).processor), p.where(depth, (*cell).p50))
+	return fmt.Sprintf("With %d reads of 4 KiB under way, polling takes less processor time for each than a channel %s. Its median latency is lower %s.\n%s",
+		depth, p.where(depth, (*cell).processor), p.where(depth, (*cell).p50), p.unset())
 }
 
-// where says at which rates polling is below a channel, once for all places of which the same is true.
+// where says at which rates polling is below a channel: in the places that differ first, and then in all others.
 func (p *Page) where(depth int, of series) string {
+	places, most := map[string][]string{}, ""
 	var order []string
-	places := map[string][]string{}
 	for _, place := range p.study.Places {
 		rates := p.study.cross(place, false, depth, poll, channel, of).brief()
 		if places[rates] == nil {
@@ -107,10 +107,21 @@ func (p *Page) where(depth int, of series) string {
 		}
 		places[rates] = append(places[rates], place.String())
 	}
-	for i, rates := range order {
-		order[i] = rates + " on " + strings.Join(places[rates], " and on ")
+	for _, rates := range order {
+		if len(places[rates]) > len(places[most]) {
+			most = rates
+		}
 	}
-	return strings.Join(order, ", and ")
+	if len(order) == 1 {
+		return most
+	}
+	var parts []string
+	for _, rates := range order {
+		if rates != most {
+			parts = append(parts, rates+" on "+strings.Join(places[rates], " and on "))
+		}
+	}
+	return strings.Join(append(parts, most+" elsewhere"), ", and ")
 }
 
 // crossings are all crossing points.
