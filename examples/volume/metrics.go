@@ -53,6 +53,8 @@ var (
 	descLag         = measure("replica_lag_records", "By how many records a replica is behind; of the node that leads.", "replica")
 	descOut         = measure("replica_out", "Whether a replica gets no data of writes, since it was too slow; of the node that leads.", "replica")
 	descSilent      = measure("replica_silent", "Whether nothing is heard of a replica; of the node that leads.", "replica")
+	descDisk        = measure("replica_disk_seconds", "How long a replica's newest write to its disk took to be stable, or has taken so far; of the node that leads.", "replica")
+	descOwnDisk     = measure("disk_seconds", "How long this node's newest write to its disk took to be stable, or has taken so far.")
 	descFree        = measure("slots_free", "Slots for writes that are free; of the node that leads.")
 	descWaiting     = measure("writes_waiting", "Writes that wait for a slot; of the node that leads.")
 	descLeft        = measure("rebuild_left_bytes", "What is left of the rebuild of this node's disk.")
@@ -92,6 +94,7 @@ func (x *metrics) Collect(to chan<- client.Metric) {
 		gauge(descRecords, float64(s.Last))
 		gauge(descLeft, float64(s.Rebuilds-min(s.Rebuilds, s.Rebuilt)))
 		gauge(descZeros, float64(s.Zeros))
+		gauge(descOwnDisk, n.Self().Disk.Newest.Seconds())
 		gauge(descRefusesNow, float64(len(s.Refusals)))
 		gauge(descAssociation, float64(x.m.target.Associations()))
 		counter(descRebuilds, s.Counts.Rebuilds)
@@ -112,6 +115,9 @@ func (x *metrics) Collect(to chan<- client.Metric) {
 				gauge(descLag, float64(s.Last-min(s.Last, p.Match)), replica)
 				gauge(descOut, truth(p.Out), replica)
 				gauge(descSilent, truth(p.Silent), replica)
+				if p.Self != nil && !p.Silent {
+					gauge(descDisk, p.Self.Disk.Newest.Seconds(), replica)
+				}
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"godat/examples/volume/node"
+	"godat/runtime/inspect"
 )
 
 // volumeRow is a volume on the page of --inspect, as this node knows it.
@@ -21,9 +22,12 @@ type volumeRow struct {
 	Rebuilt, Rebuilds          uint64        // bytes of a rebuild
 	Zeros                      int           // bytes that are zeros, and still to be written
 	Identity                   string        // of the volume
+	Odd                        string        // why this node, and not the others, is of another volume
 	Refused                    string        // why nodes refuse each other
 	Waits                      string        // what the node waits for
 	DiskTakes                  time.Duration // of the slowest write of late, until it was stable
+	DiskTookAgo                time.Duration // when that one was stable; 0 while it is not
+	NewestTakes                time.Duration // of the newest write
 	Silent                     time.Duration // for how long the node has not said what it does
 	Opens                      time.Duration // for how long the node has been opened, if it is not open yet
 }
@@ -34,21 +38,47 @@ func (v volumeRow) Trouble(late time.Duration) string {
 	case v.Opens != 0 && v.Opens < late:
 		return ""
 	case v.Opens != 0:
-		return fmt.Sprintf("the node is not open yet, after %v: it reads its log and journal, and makes them stable: where that lasts, look at its disk", v.Opens.Round(10*time.Millisecond))
+		return fmt.Sprintf("the node is not open yet, after %s: it reads its log and journal, and makes them stable: where that lasts, look at its disk", lasting(v.Opens))
 	case v.DiskTakes >= late:
-		return fmt.Sprintf("this node's disk is slow: a write took %v to be stable; look what else writes to the disk, and whether it fails", v.DiskTakes.Round(10*time.Millisecond))
+		return fmt.Sprintf("the disk of this node, node %d, is slow: %s; look what else writes to the disk, and whether it fails", v.Node, wrote(v.DiskTakes, v.DiskTookAgo))
 	case v.Silent >= late:
-		return fmt.Sprintf("the node has not said for %v what it does: it is busy or stuck", v.Silent.Round(10*time.Millisecond))
+		return fmt.Sprintf("the node has not said for %s what it does: it is busy or stuck", lasting(v.Silent))
+	case v.Odd != "":
+		return v.Odd
 	case v.Refused != "":
 		return "nodes refuse each other: " + v.Refused
 	case v.Waits != "":
 		return v.Waits
 	case v.Leader == 0:
-		return "nobody leads: look whether a majority of the nodes runs and is not being rebuilt"
+		return "nobody leads that this node hears: look whether a majority of the nodes runs and is not being rebuilt"
 	case v.Rebuilds != 0:
 		return fmt.Sprintf("the node is being rebuilt: it has %d of %d bytes", v.Rebuilt, v.Rebuilds)
 	}
 	return ""
+}
+
+// Causes says that a slow disk, a stuck node or a wrong certificate is why others wait; it is of no peer.
+func (v volumeRow) Causes() (is bool, peers []string) {
+	return v.Opens != 0 || v.DiskTakes >= inspect.Late || v.Silent >= inspect.Late || v.Odd != "", nil
+}
+
+// wrote says how long a write took, and when.
+func wrote(took, ago time.Duration) string {
+	if ago == 0 {
+		return fmt.Sprintf("a write has taken %s so far, and is not stable", lasting(took))
+	}
+	return fmt.Sprintf("a write took %s to be stable, %s ago", lasting(took), lasting(ago))
+}
+
+// lasting is a time for people.
+func lasting(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < 100*time.Second:
+		return fmt.Sprintf("%.3g s", d.Seconds())
+	}
+	return d.Round(time.Second).String()
 }
 
 func (m *machine) volumeRows() (rows []any) {
@@ -60,13 +90,10 @@ func (m *machine) volumeRows() (rows []any) {
 	}
 	for i, n := range nodes {
 		s, silent := views[i].status()
-		var refused []string
-		for _, r := range s.Refusals {
-			refused = append(refused, refusalText(&r, &s))
-		}
+		self := n.Self()
 		rows = append(rows, volumeRow{
-			Identity: s.Volume, Waits: s.Waits, Refused: strings.Join(refused, "; "),
-			DiskTakes: n.DiskTakes(), Silent: silent,
+			Identity: s.Volume, Waits: s.Waits, Refused: refusedText(&s), Odd: odd(&s),
+			DiskTakes: self.Disk.Longest, DiskTookAgo: self.Disk.Ago, NewestTakes: self.Disk.Newest, Silent: silent,
 			Volume: n.Addr(), Node: s.ID, Role: s.Role, Path: s.State, Leader: s.Leader, Term: s.Term,
 			Records: s.Last, Applied: s.Applied, Released: s.Released, Slots: s.Slots, FreeSlots: s.Free, Waiting: s.Waiting,
 			Rebuilt: s.Rebuilt, Rebuilds: s.Rebuilds, Zeros: s.Zeros,
@@ -75,52 +102,36 @@ func (m *machine) volumeRows() (rows []any) {
 	return rows
 }
 
-// replicaRow is a replica of a volume that this node leads.
-type replicaRow struct {
-	Replica string // by its node's address
-	Node    uint64
-	Votes   bool
-	Direct  bool          // it gets entries that name slots
-	Has     uint64        // record
-	Lag     uint64        // in records, behind the leader
-	State   string        // as the leader sees it
-	Silent  bool          // the leader hears nothing of its node
-	Takes   time.Duration // of late, at most, until it had more of what it lacks
-}
-
-// Trouble says what is wrong with the replica.
-func (r replicaRow) Trouble(late time.Duration) string {
-	switch {
-	case r.Silent:
-		return "nothing is heard of the replica's node: look at its page, whether it runs, or why it has ended, and at its disk"
-	case !r.Direct:
-		return fmt.Sprintf("the replica is out, %d records behind: look whether its node runs, and at its disk", r.Lag)
-	case r.Takes >= late:
-		return fmt.Sprintf("the replica's node took %v until it had more of what is written: look at its page, and at its disk", r.Takes.Round(10*time.Millisecond))
+// refusedText says why nodes refuse each other, but for a node of which its own line says so.
+func refusedText(s *node.Status) string {
+	told := false
+	for _, p := range s.Seen() {
+		told = told || p.Refuses
 	}
-	return ""
-}
-
-// Misses says that the trouble is one of a replica that gives no answer, or a late one; why, another line may say.
-func (r replicaRow) Misses() string { return r.Replica }
-
-func (m *machine) replicaRows() (rows []any) {
-	m.mu.Lock()
-	views := slices.Clone(m.views)
-	m.mu.Unlock()
-	for _, v := range views {
-		s, _ := v.status()
-		for _, id := range slices.Sorted(maps.Keys(s.Replicas)) {
-			rows = append(rows, newReplicaRow(id, &s))
+	var all []string
+	for _, r := range s.Refusals {
+		if !told || r.Node != 0 && !s.Seen()[r.Node].Refuses {
+			all = append(all, refusalText(&r, s))
 		}
 	}
-	return rows
+	return strings.Join(all, "; ")
 }
 
-func newReplicaRow(id uint64, s *node.Status) replicaRow {
-	p, m := s.Replicas[id], s.Members[id]
-	return replicaRow{
-		Replica: m.Addr, Node: id, Votes: !m.Learner, Direct: !p.Out, Has: p.Match, Lag: s.Last - min(s.Last, p.Match),
-		State: p.Text(), Silent: p.Silent, Takes: p.Takes,
+// odd says why this node is the one that is of another volume: it refuses all others, or they it, and it hears no leader.
+func odd(s *node.Status) string {
+	var all []string
+	why := ""
+	for _, id := range slices.Sorted(maps.Keys(s.Others)) {
+		x := s.Others[id]
+		if !x.Refuses {
+			return ""
+		}
+		all = append(all, s.Name(id))
+		why = x.Why
 	}
+	if s.Leader != 0 || len(all) < 2 {
+		return ""
+	}
+	return fmt.Sprintf("this node, node %d, is the odd one: neither %s takes it, or is taken by it: %s; give this node the certificate and options that they have, and start it again",
+		s.ID, strings.Join(all, " nor "), why)
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -93,6 +94,7 @@ func serveAll(ctx context.Context, options *options, all volumes, out io.Writer,
 		if page, err = inspect.Serve(ctx, options.Serve.Inspect, options.Serve.Traces, adapters...); page != "" {
 			log.Info("the page shows the adapters", "url", page)
 		}
+		m.page = page
 		err = taken(options.Serve.Inspect, "inspect", err)
 	}
 	if err == nil {
@@ -149,6 +151,7 @@ type machine struct {
 	target  *target.Target
 	metrics *metrics
 	addr    string   // at which hosts reach it
+	page    string   // the URL of its page, or empty
 	other   []string // addresses of targets that are no nodes here
 
 	mu        sync.Mutex
@@ -202,6 +205,24 @@ func (o *serveOptions) advertised(listens string, a *about) (string, error) {
 		}
 	}
 	return net.JoinHostPort(host, port), nil
+}
+
+// pageFor is a page's URL as those open it who reach the node at an address; empty if they can't.
+func pageFor(page, addr string) string {
+	at, err := url.Parse(page)
+	if page == "" || err != nil {
+		return ""
+	}
+	ip, err := netip.ParseAddr(at.Hostname())
+	host, _, split := net.SplitHostPort(addr)
+	switch {
+	case err != nil || split != nil:
+	case ip.IsUnspecified():
+		at.Host = net.JoinHostPort(host, at.Port())
+	case ip.IsLoopback() && !loopback(addr):
+		return ""
+	}
+	return at.String()
 }
 
 // open opens the target and the nodes.
@@ -283,6 +304,7 @@ func (m *machine) add(ctx context.Context, f *files, log *slog.Logger) error {
 		ID: a.ID, Addr: a.Peers[a.ID].Addr, Peers: a.Peers, Layout: a.Layout, Journal: f.journal, Disk: f.disk, Log: f.log,
 		Tick: a.Tick, Birth: a.Birth, Hosts: m.hostsOf(a.Volume, a.Namespace),
 		Terms:    a.terms(),
+		Page:     pageFor(m.page, a.Peers[a.ID].Addr),
 		OnCommit: m.metrics.committed(a.Volume),
 		Logger:   log.With("namespace", a.Namespace),
 		OnState:  func(s nvme.ANAState) { _ = m.target.SetANAState(a.Namespace, s) }, // which is one

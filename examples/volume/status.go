@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"godat/examples/volume/node"
+	"godat/runtime/inspect"
 )
 
 // ids are the members' numbers.
@@ -74,12 +75,15 @@ func roleText(s *node.Status) string {
 
 // memberText says what a leader knows of a member.
 func memberText(id uint64, s *node.Status) (all []string) {
-	p, known := s.Replicas[id]
+	p, known := s.Seen()[id]
+	if why := s.Others[id].Why; !known && why != "" {
+		all = append(all, why)
+	}
 	if known {
 		all = append(all, fmt.Sprintf("has %d", p.Match))
 	}
 	switch {
-	case known && id == s.ID:
+	case known && id == s.Leader:
 		all = append(all, "leads")
 	case known:
 		all = append(all, p.Text())
@@ -92,6 +96,19 @@ func memberText(id uint64, s *node.Status) (all []string) {
 	}
 	if p.Silent {
 		all = append(all, "silent")
+		if p.Why != "" {
+			all = append(all, p.Why)
+		}
+		return all
+	}
+	if p.Behind != 0 {
+		all = append(all, records(p.Behind)+" behind")
+	}
+	if x := p.Self; x != nil && x.Disk.Newest != 0 {
+		all = append(all, fmt.Sprintf("its newest write to the disk took %s", lasting(x.Disk.Newest)))
+		if x.Disk.Longest >= inspect.Late {
+			all = append(all, wrote(x.Disk.Longest, x.Disk.Ago))
+		}
 	}
 	return all
 }
@@ -151,17 +168,15 @@ func copies(s *node.Status) (have, asked int, missing []string) {
 
 // refusalText is a refusal in words.
 func refusalText(r *node.Refusal, s *node.Status) string {
-	who := "somebody"
-	addr := r.Addr
-	if r.Node != 0 {
-		who = fmt.Sprintf("node %d", r.Node)
-	}
-	if m, member := s.Members[r.Node]; member && r.Here {
-		addr = m.Addr // r has the host alone, since a caller's port says nothing
+	who := "somebody at " + r.Addr
+	if _, member := s.Members[r.Node]; member {
+		who = s.Name(r.Node) // r has the host alone, since a caller's port says nothing
+	} else if r.Node != 0 {
+		who = fmt.Sprintf("node %d at %s", r.Node, r.Addr)
 	}
 	why := strings.TrimPrefix(r.Why, "node: ")
 	if r.Here {
-		return fmt.Sprintf("here, from %s at %s: %s", who, addr, why)
+		return fmt.Sprintf("this node refuses %s: %s", who, why)
 	}
-	return fmt.Sprintf("by %s at %s: %s", who, addr, why)
+	return fmt.Sprintf("%s refuses this node: %s", who, why)
 }

@@ -174,7 +174,7 @@ func (t *torment) begin() {
 	case 4:
 		t.blackout()
 	case 5:
-		t.last("stop", id, func() { t.signal(id, syscall.SIGSTOP) }, func() { t.signal(id, syscall.SIGCONT) })
+		t.last("stop", id, func() { t.stop(id) }, func() { t.goOn(id) })
 	case 6, 7:
 		t.cutOff(id)
 	case 8:
@@ -363,9 +363,9 @@ func (t *torment) forget(id int) {
 func (t *torment) hiccup(id int) {
 	t.endAll()
 	pause := func(id int) {
-		t.signal(id, syscall.SIGSTOP)
+		t.stop(id)
 		time.Sleep(time.Duration(300+t.r.IntN(1500)) * time.Millisecond)
-		t.signal(id, syscall.SIGCONT)
+		t.goOn(id)
 	}
 	t.count("hiccup", id)
 	v := t.nodes[id]

@@ -31,5 +31,10 @@ func (h *Handler) elsewhere(p *page, here int) (first bool) {
 		}
 	}
 	causesFirst(p.Troubles)
+	var peers []string
+	for _, t := range p.Troubles {
+		peers = append(peers, t.peers...)
+	}
+	p.Troubles = slices.DeleteFunc(p.Troubles, func(t Trouble) bool { return t.isOf(peers) })
 	return first
 }

@@ -118,6 +118,9 @@ func (f *finder) row(show, name, head, prefix string, r row) {
 			if t.misses != "" {
 				t.rank = max(t.rank, 0) // nobody feels it
 			}
+			if is, peers := caused(r); is {
+				t.rank, t.peers = felt-1, peers
+			}
 			f.put(t)
 		}
 	}

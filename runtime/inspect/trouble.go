@@ -30,7 +30,8 @@ type Trouble struct {
 	rank int    // the worst first
 	// misses is the address of a peer that the line misses; empty if it says why, or misses none.
 	misses  string
-	adapter int // of which it is, where that is not the page's; the number plus 1
+	peers   []string // that the line explains
+	adapter int      // of which it is, where that is not the page's; the number plus 1
 }
 
 // Link leads to the object in the tables of an adapter: to its story, if it has one.
@@ -49,6 +50,7 @@ type finder struct {
 	now, last *seen // last is empty in the first snapshot
 	list      []Trouble
 	found     map[string]int    // by kind
+	explained []string          // addresses of peers of which a row says what is wrong
 	ends      map[[2]string]end // by the local and the remote address; nil before it is asked for
 }
 
@@ -62,6 +64,7 @@ type end struct {
 func troubles(now, last *seen) []Trouble {
 	f := &finder{now: now, last: cmp.Or(last, new(seen)), list: []Trouble{}, found: make(map[string]int)}
 	f.remember()
+	f.explained = explained(&now.Snapshot)
 	f.dispatchers()
 	f.listeners()
 	f.pools()
@@ -92,9 +95,9 @@ func troubles(now, last *seen) []Trouble {
 	return f.list
 }
 
-// byRank puts the worst first, and of a rank what says why before what only misses a peer.
+// byRank puts the worst first, and of a rank what says why before what only misses a peer, and what is here before what is there.
 func byRank(a, b Trouble) int {
-	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(min(1, len(a.misses)), min(1, len(b.misses))))
+	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(min(1, len(a.misses)), min(1, len(b.misses))), cmp.Compare(min(1, len(a.peers)), min(1, len(b.peers))))
 }
 
 // add tells a trouble, if it is one of the first of its kind.
@@ -109,6 +112,9 @@ func (f *finder) addHead(rank int, kind, show, name, head, text string) {
 
 // put is add of a line that is made.
 func (f *finder) put(t Trouble) {
+	if t.isOf(f.explained) {
+		return
+	}
 	if f.found[t.Kind]++; f.found[t.Kind] <= ofEach {
 		f.list = append(f.list, t)
 	}

@@ -54,9 +54,12 @@ type Status struct {
 	Rebuilds uint64              `json:"rebuilds,omitempty"` // bytes of the disk while it is rebuilt
 	Members  raftlog.Members     `json:"members"`
 	Replicas map[uint64]Progress `json:"replicas,omitempty"` // of a leader
-	Slots    int                 `json:"slots"`              // that the node has when it leads
-	Free     int                 `json:"free"`               // slots of a leader
-	Waiting  int                 `json:"waiting"`            // writes that wait for a slot of a leader
+	Told     map[uint64]Progress `json:"told,omitempty"`     // of another node: as its leader has said lately
+	Others   map[uint64]Other    `json:"others,omitempty"`   // as this node knows them by itself
+	Self     Self                `json:"self"`
+	Slots    int                 `json:"slots"`   // that the node has when it leads
+	Free     int                 `json:"free"`    // slots of a leader
+	Waiting  int                 `json:"waiting"` // writes that wait for a slot of a leader
 	Checked  state.Checked       `json:"checked"`
 	Counts   Counts              `json:"counts"`
 	Zeros    int                 `json:"zeros,omitempty"`    // bytes that read as zeros, and are still to be written to the disk
@@ -83,7 +86,13 @@ type Progress struct {
 	// Silent is a node that the leader has not heard for some time.
 	Silent bool `json:"silent,omitempty"`
 	// Takes is how long the replica has had no more, though it lacks records, or had so within the last half minute.
-	Takes time.Duration `json:"takes,omitempty"`
+	Takes  time.Duration `json:"takes,omitempty"`
+	Behind uint64        `json:"behind,omitempty"` // records, behind the leader
+	Missed               // of one that is silent
+	// Back is how long ago the replica came back within the last minute, after it had been Away.
+	Back time.Duration `json:"back,omitempty"`
+	Away time.Duration `json:"away,omitempty"`
+	Self *Self         `json:"self,omitempty"` // what its node has said
 }
 
 // Follows reports whether the replica answers what its leader sends.
@@ -112,12 +121,12 @@ func (c *consensus) status() Status {
 		Applied: c.applied, Released: c.released.Load(), Rotten: c.rotten.Load(), Members: c.log.Members(),
 		Checking: c.disk.Checking(), Checked: c.disk.Checked(), // in this order: a check that ends is in one of both
 		Counts: c.counts.now(), Zeros: c.disk.Zeros(), Slots: c.cfg.Layout.Slots, Rebuilt: c.rebuilt.Load(), Rebuilds: c.rebuilds.Load(),
+		Self: c.self(), Others: c.health.others(c.others()),
 	}
 	if r := c.reign; r != nil {
-		s.Free, s.Waiting, s.Replicas = r.pool.Free(), len(r.placing), make(map[uint64]Progress)
-		c.raft.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
-			s.Replicas[id] = Progress{p.Match, p.State.String(), r.out[id], r.silent(id), r.takesOf(id)}
-		})
+		s.Free, s.Waiting, s.Replicas = r.pool.Free(), len(r.placing), c.sees()
+	} else {
+		s.Told = c.health.told(s.Leader, c.lately())
 	}
 	return s
 }

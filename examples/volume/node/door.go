@@ -80,6 +80,8 @@ func (d *door) callOf(x note, rest []byte, r *rpc.Request) ([]byte, error) {
 		return d.takeMessages(r)
 	case methodHosts:
 		return d.takeHosts(x.from, rest)
+	case methodHealth:
+		return d.takeHealth(x.from, rest)
 	case methodSnapshot:
 		return d.giveSnapshot(x, rest, r)
 	case methodChunk:
@@ -94,6 +96,7 @@ func (d *door) greeted(r *rpc.Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.health.calls(x.from, r.Conn().RemoteAddr().String())
 	b, err := d.hello()
 	return append(d.note(x.from), b...), err
 }

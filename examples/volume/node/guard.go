@@ -27,6 +27,15 @@ func stranger(format string, args ...any) error {
 
 // check checks who calls, or answers, and whom he means. greets is set for a hello, which has the terms themselves.
 func (s *site) check(x *note, greets bool) error {
+	err := s.belongs(x, greets)
+	if err == nil {
+		s.health.hears(x.from)
+	}
+	return err
+}
+
+// belongs is why who says something is not heard, or nil.
+func (s *site) belongs(x *note, greets bool) error {
 	switch {
 	case x.magic != noteMagic || x.version < wireEarliest || x.version > wireVersion:
 		return stranger("node %d speaks versions %d to %d of the protocol, and the caller another", s.cfg.ID, wireEarliest, wireVersion)
@@ -99,12 +108,25 @@ func (s *site) refused(node uint64, addr string, here bool, err error) {
 		return
 	}
 	s.counts.refusals.Add(1)
+	if node == 0 {
+		node = s.at(addr)
+	}
 	if host, _, err := net.SplitHostPort(addr); err == nil && here {
 		addr = host
 	}
 	if s.refusals.note(refusedBy{node, addr, why.Text, here}, time.Now()) {
 		s.cfg.Logger.Warn("nodes refuse each other", "node", node, "address", addr, "here", here, "why", why.Text)
 	}
+}
+
+// at is the node at an address; 0 is unknown.
+func (s *site) at(addr string) uint64 {
+	for id, m := range s.where() {
+		if m.Addr == addr {
+			return id
+		}
+	}
+	return 0
 }
 
 // Refused notes that a connection came to nothing since one end does not trust the other: this one, or the one at addr.

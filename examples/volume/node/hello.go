@@ -17,10 +17,11 @@ type hello struct {
 	Speaks int `json:",omitempty"` // the highest version of what nodes say to each other
 	raftlog.Known
 	Members raftlog.Members `json:",omitempty"` // of the volume, as the node knows them: where the others are
+	Page    string          `json:",omitempty"` // the node's
 }
 
 func (s *site) hello() ([]byte, error) {
-	return json.Marshal(hello{s.terms, wireVersion, raftlog.Known{Birth: s.cfg.Birth, Hosts: s.cfg.Hosts.Addr}, s.log.Members()})
+	return json.Marshal(hello{s.terms, wireVersion, raftlog.Known{Birth: s.cfg.Birth, Hosts: s.cfg.Hosts.Addr}, s.log.Members(), s.cfg.Page})
 }
 
 // greet says hello. Both ends compare what they say. here says that this node refuses the other one.
@@ -57,6 +58,7 @@ func (s *site) compare(b []byte) (x note, err error) {
 		return x, err
 	}
 	s.learnWays(there.Members)
+	s.health.hasPage(x.from, there.Page)
 	return x, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/tracker"
@@ -26,6 +27,7 @@ type wants struct {
 func (n *Node) tellHosts() {
 	var client *rpc.Client
 	var at, told uint64
+	var asks bool // the leader knows the question of health
 	hangUp := func() {
 		if client != nil {
 			_ = client.Close() // its memory is the node's
@@ -46,10 +48,16 @@ func (n *Node) tellHosts() {
 		var err error
 		if client == nil {
 			client, err = n.dial(n.ctx, lead, m.Addr)
-			at = lead
+			at, asks = lead, true
 		}
 		if err == nil {
 			told, err = n.tellOf(client, lead, told)
+		}
+		if err == nil && asks {
+			err = n.exchange(client, lead)
+			if refused := (*rpc.Error)(nil); errors.As(err, &refused) {
+				asks, err = false, nil // it is of the version before
+			}
 		}
 		if err != nil {
 			hangUp()

@@ -18,11 +18,12 @@ const (
 	methodAdmin                      // a command, as JSON
 	methodHello                      // a note, and a hello as JSON; so is the answer
 	methodHosts                      // a note, and what hosts want of the caller, as 2 numbers of 4 bytes; the answer is what the leader knows of nodes, as JSON
+	methodHealth                     // a note, and what the caller says of itself, as JSON; the answer is how the leader sees all, as JSON
 )
 
 // methods are their names on the page and in metrics.
 var methods = map[uint16]string{
-	methodMessage: "message", methodSnapshot: "snapshot", methodChunk: "chunk", methodAdmin: "admin", methodHello: "hello", methodHosts: "hosts",
+	methodMessage: "message", methodSnapshot: "snapshot", methodChunk: "chunk", methodAdmin: "admin", methodHello: "hello", methodHosts: "hosts", methodHealth: "health",
 }
 
 const (
@@ -123,6 +124,7 @@ func (l *lanes) lane(ctx context.Context, id uint64, addr string, messages <-cha
 			continue
 		}
 		if client != nil {
+			l.health.loses(id, err)
 			_ = client.Close() // the same
 			client = nil
 		}

@@ -42,6 +42,7 @@ type Config struct {
 	// Birth was drawn when the files were made; 0 is not known.
 	Birth uint64
 	Hosts Hosts
+	Page  string // of this node, for people: a URL, or empty
 	// OnState hears how this node reaches the disk. It must not call the node.
 	OnState func(nvme.ANAState)
 	Logger  *slog.Logger
@@ -144,11 +145,8 @@ func (n *Node) Run(ctx context.Context) error {
 // Addr is the address at which other nodes reach this one.
 func (n *Node) Addr() string { return n.server.Addr() }
 
-// DiskTakes is how long a write of the last half minute took to be stable, the longest one, or has taken so far. It
-// waits for nothing.
-func (n *Node) DiskTakes() time.Duration {
-	return max(n.consensus.keeping.longest(), n.consensus.releasing.longest(), n.consensus.catching.longest())
-}
+// Self is what the node says of itself. It waits for nothing.
+func (n *Node) Self() Self { return n.self() }
 
 // Status is what the node knows.
 func (n *Node) Status() Status { return n.consensus.Status() }

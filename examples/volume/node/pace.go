@@ -11,9 +11,19 @@ const recent = 30 * time.Second
 // pace is how long one thing after another takes, such as a goroutine's writes to a disk until they are stable. One
 // goroutine at a time begins and ends; others may look.
 type pace struct {
-	began atomic.Int64 // when the one under way began, in nanoseconds since 1970; 0 is none
-	took  atomic.Int64 // by the longest of late, in nanoseconds
-	ended atomic.Int64 // when that one ended
+	began  atomic.Int64 // when the one under way began, in nanoseconds since 1970; 0 is none
+	took   atomic.Int64 // by the longest of late, in nanoseconds
+	ended  atomic.Int64 // when that one ended
+	newest atomic.Int64 // took the last one
+	last   atomic.Int64 // when that one ended
+}
+
+// Takes is how long a node's writes take until they are stable.
+type Takes struct {
+	Newest time.Duration `json:"newest,omitempty"` // the last one; the one under way, if it has taken longer so far
+	// Longest is that of the last half minute, and Ago when it ended; 0 while it is under way.
+	Longest time.Duration `json:"longest,omitempty"`
+	Ago     time.Duration `json:"ago,omitempty"`
 }
 
 // during measures a write.
@@ -29,7 +39,13 @@ func (p *pace) begin() { p.began.CompareAndSwap(0, time.Now().UnixNano()) }
 // end ends the one under way, if there is one.
 func (p *pace) end() {
 	began, now := p.began.Load(), time.Now().UnixNano()
-	if took := now - began; began != 0 && (took >= p.took.Load() || now-p.ended.Load() > int64(recent)) {
+	if began == 0 {
+		return
+	}
+	took := now - began
+	p.last.Store(now)
+	p.newest.Store(took)
+	if took >= p.took.Load() || now-p.ended.Load() > int64(recent) {
 		p.ended.Store(now)
 		p.took.Store(took)
 	}
@@ -40,13 +56,36 @@ func (p *pace) end() {
 func (p *pace) forget() { p.began.Store(0) }
 
 // longest is how long the one under way has taken, or a recent one took.
-func (p *pace) longest() (d time.Duration) {
+func (p *pace) longest() time.Duration { return takes(p).Longest }
+
+// takes is how long the things of all paces take.
+func takes(all ...*pace) (t Takes) {
 	now := time.Now().UnixNano()
-	if began := p.began.Load(); began != 0 {
-		d = time.Duration(now - began)
+	last := int64(0)
+	for _, p := range all {
+		if at := p.last.Load(); at > last {
+			last, t.Newest = at, time.Duration(p.newest.Load())
+		}
+		if ago, took := now-p.ended.Load(), time.Duration(p.took.Load()); ago <= int64(recent) && took >= t.Longest {
+			t.Longest, t.Ago = took, time.Duration(max(ago, 1))
+		}
 	}
-	if now-p.ended.Load() <= int64(recent) {
-		d = max(d, time.Duration(p.took.Load()))
+	for _, p := range all {
+		if began := p.began.Load(); began != 0 {
+			d := time.Duration(now - began)
+			t.Newest = max(t.Newest, d)
+			if d >= t.Longest {
+				t.Longest, t.Ago = d, 0
+			}
+		}
 	}
-	return d
+	return t
+}
+
+// aged is what was said some time ago.
+func (t Takes) aged(d time.Duration) Takes {
+	if t.Ago != 0 {
+		t.Ago += d
+	}
+	return t
 }

@@ -42,6 +42,7 @@ type reign struct {
 	lost       map[uint64]int
 	unheard    map[uint64]int // for how many ticks, as far as the engine counts
 	takes      map[uint64]*taking
+	backs      map[uint64]back
 	wanted     map[uint64]wants // what hosts want of followers
 	idle       int              // for how many ticks hosts have asked nothing of this node
 	asks       uint64           // what they had asked then
@@ -110,7 +111,7 @@ func (c *consensus) beginReign(first uint64) {
 		}
 	}
 	c.reign = &reign{
-		c: c, number: c.reigns, term: c.term, first: first, out: make(map[uint64]bool), stash: make(map[uint32]bool), lost: make(map[uint64]int), unheard: make(map[uint64]int), takes: make(map[uint64]*taking), wanted: make(map[uint64]wants),
+		c: c, number: c.reigns, term: c.term, first: first, out: make(map[uint64]bool), stash: make(map[uint32]bool), lost: make(map[uint64]int), unheard: make(map[uint64]int), takes: make(map[uint64]*taking), backs: make(map[uint64]back), wanted: make(map[uint64]wants),
 		pool: journal.NewPool(c.cfg.Layout, int(c.cfg.ID-1), first, voters/2+1, direct...),
 	}
 	c.reign.pool.Release(c.cfg.ID, c.released.Load())
@@ -272,6 +273,7 @@ func (r *reign) supervise() {
 			r.unheard[id] = 0
 		}
 		r.measure(id, &p)
+		r.returns(id, r.silent(id))
 		if p.State != tracker.StateSnapshot {
 			r.lost[id] = 0
 		} else if r.lost[id]++; r.lost[id]%patience == 0 {

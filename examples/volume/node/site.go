@@ -48,11 +48,14 @@ type site struct {
 	keeping, releasing, catching pace
 	refusals                     refusals
 	ways                         ways
+	health                       health
+	began                        time.Time
 	knowing                      sync.Mutex // held while what is known of a node changes
 }
 
 func newSite(ia *dat.IA, cfg Config, j *journal.Journal, r *replica.Replica) *site {
 	s := &site{cfg: cfg, ia: ia, log: cfg.Log, journal: j, disk: r.Disk(), events: newMailbox(), wake: make(chan struct{}, 1)}
+	s.began = time.Now()
 	s.terms = cfg.terms(len(s.disk.Memory()))
 	s.digest = s.terms.digest()
 	s.ctx, s.end = context.WithCancelCause(context.Background())

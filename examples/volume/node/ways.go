@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,6 +11,9 @@ import (
 	"time"
 
 	"godat/examples/volume/raftlog"
+	"godat/examples/volume/secure"
+	"godat/hw"
+	"godat/hw/event"
 	"godat/runtime/rpc"
 )
 
@@ -66,6 +70,7 @@ func (s *site) where() raftlog.Members {
 
 // reached notes that a node is reached, or why it is not.
 func (s *site) reached(id uint64, err error) {
+	s.health.reaches(id, err, errors.Is(err, errStranger) || secure.Distrusts(err))
 	s.ways.mu.Lock()
 	defer s.ways.mu.Unlock()
 	if s.ways.failed == nil {
@@ -84,8 +89,34 @@ func short(err error) string {
 		return strings.TrimPrefix(refused.Text, "node: ")
 	case strings.Contains(err.Error(), "connection refused"):
 		return "nobody listens there"
+	case late(err):
+		return "it does not answer"
+	case errors.Is(err, event.Error(event.NonPeerRejected)):
+		return "it takes no connection"
 	}
-	return err.Error()
+	return innermost(err)
+}
+
+// late reports whether an error is that of somebody who does not answer in time.
+func late(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, hw.ErrTimeout) || errors.Is(err, event.Error(event.TimedOut))
+}
+
+// ofPeer has what a connection says of its peer said of the node.
+var ofPeer = strings.NewReplacer("the peer's ", "its ", "the peer ", "it ")
+
+// innermost is what a connection met, without what it may come from, and between which addresses.
+func innermost(err error) string {
+	text := err.Error()
+	if cause := (*hw.Cause)(nil); errors.As(err, &cause) {
+		if text = cause.Text; text == "" && cause.Err != nil {
+			text = cause.Err.Error()
+		}
+	}
+	for _, end := range []string{" (", ": x509: ", ": the stream ended", ": its stream ended", "; "} {
+		text, _, _ = strings.Cut(text, end)
+	}
+	return ofPeer.Replace(text)
 }
 
 // gets notes why the leader's disk does not come, or that it does.
@@ -112,7 +143,7 @@ func (c *consensus) waits() string {
 	case lead == 0 && !c.log.Founded():
 		return fmt.Sprintf("the node is no member yet: it waits to be added: give add or replace, at a member's address, its number %d and its address %s", c.cfg.ID, c.cfg.Addr)
 	case lead == 0:
-		return "nobody leads: " + c.unreached(where)
+		return "nobody leads that this node hears, so it serves no host" + c.unreached(where)
 	case lead != c.cfg.ID && c.ways.failed[lead] != "":
 		return fmt.Sprintf("it does not reach node %d, which leads, at %s: %s", lead, where[lead].Addr, c.ways.failed[lead])
 	case lead != c.cfg.ID && c.rotten.Load() && c.ways.gets != "":
@@ -123,29 +154,30 @@ func (c *consensus) waits() string {
 	return ""
 }
 
-// unreached says which members this node does not reach, of all that vote. The caller holds the lock.
+// unreached says which members that vote this node does not reach, and what that means. The caller holds the lock.
 func (c *consensus) unreached(where raftlog.Members) string {
-	var reached, not []string
+	var not []string
+	voters := 0
 	for _, id := range slices.Sorted(maps.Keys(where)) {
-		switch why, tried := c.ways.failed[id]; {
-		case where[id].Learner || id == c.cfg.ID || !tried:
-		case why != "":
-			not = append(not, fmt.Sprintf("node %d at %s (%s)", id, where[id].Addr, why))
-		default:
-			reached = append(reached, fmt.Sprint(id))
+		if where[id].Learner {
+			continue
+		}
+		voters++
+		if why := c.ways.failed[id]; why != "" && id != c.cfg.ID {
+			not = append(not, fmt.Sprintf("%s: %s", name(id, where[id].Addr, c.health.page(id)), why))
 		}
 	}
-	own := "this node may stand for election"
+	text := ""
 	if c.rotten.Load() {
-		own = "this node is being rebuilt, so it votes, and can't lead"
+		text = "; this node is being rebuilt: it votes, and can't lead"
 	}
 	switch {
-	case len(not) == 0 && len(reached) == 0:
-		return own
 	case len(not) == 0:
-		return fmt.Sprintf("%s; nodes %s have answered", own, strings.Join(reached, ", "))
+		return text + "; an election may be under way"
+	case len(not) > voters/2:
+		return text + "; others may go on without it, since it does not reach " + strings.Join(not, ", nor ")
 	}
-	return fmt.Sprintf("%s; it does not reach %s", own, strings.Join(not, ", "))
+	return text + "; it does not reach " + strings.Join(not, ", ")
 }
 
 // sayWaits says from time to time what this node waits for, if that lasts.

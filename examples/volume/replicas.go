@@ -1,0 +1,153 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"godat/examples/volume/node"
+	"godat/runtime/inspect"
+)
+
+// replicaRow is another node's replica of a volume: as the leader sees it, who tells all, or as this node does if it hears
+// no leader.
+type replicaRow struct {
+	Replica string // by its node
+	Node    uint64
+	Address string
+	Leads   bool
+	Votes   bool
+	Direct  bool          // it gets entries that name slots
+	Has     uint64        // record
+	Lag     uint64        // in records, behind the leader
+	State   string        // as the leader sees it
+	Silent  bool          // nothing is heard of its node
+	For     time.Duration // for how long nothing is
+	Why     string        // nothing is heard
+	Takes   time.Duration // of late, at most, until it had more of what it lacks
+	// DiskTakes is how long its slowest write of late took to be stable, DiskTookAgo when it was, and NewestTakes that
+	// of the newest one.
+	DiskTakes, DiskTookAgo, NewestTakes time.Duration
+	Back, Away                          time.Duration // it came back so long ago, and had been away
+	Runs                                time.Duration // since its node began
+	refuses, ended                      bool
+	callers                             []string
+}
+
+// Trouble says what is wrong with the replica, the cause first.
+func (r replicaRow) Trouble(late time.Duration) string {
+	if r.Silent {
+		return r.missed()
+	}
+	var all []string
+	if r.DiskTakes >= late {
+		all = append(all, "its disk is slow: "+wrote(r.DiskTakes, r.DiskTookAgo))
+	}
+	switch {
+	case r.Leads:
+	case !r.Direct:
+		all = append(all, fmt.Sprintf("the replica is out, %s behind", records(r.Lag)))
+	case r.Takes >= late && all == nil:
+		all = append(all, fmt.Sprintf("it took %s until it had more of what is written", lasting(r.Takes)))
+	}
+	if r.Back != 0 {
+		all = append(all, r.back())
+	}
+	switch {
+	case all == nil:
+		return ""
+	case r.DiskTakes >= late:
+		all = append(all, "look at that disk")
+	case r.Back == 0:
+		all = append(all, "look at its page, and at its disk")
+	}
+	return strings.Join(all, "; ")
+}
+
+// back says that the replica came back.
+func (r replicaRow) back() string {
+	text := fmt.Sprintf("it came back %s ago, after %s", lasting(r.Back), lasting(r.Away))
+	if r.Runs != 0 && r.Runs < r.Back+r.Away {
+		text += ", started anew"
+	}
+	if r.Lag == 0 {
+		return text + ", and has all that is written"
+	}
+	return fmt.Sprintf("%s, and is %s behind", text, records(r.Lag))
+}
+
+// missed says why nothing is heard of the replica's node, and what to do.
+func (r replicaRow) missed() string {
+	text := "nothing is heard of it"
+	if r.For != 0 {
+		text = fmt.Sprintf("nothing has been heard of it for %s", lasting(r.For))
+	}
+	if r.Why != "" {
+		text += ": " + r.Why
+	}
+	switch {
+	case r.refuses:
+		return fmt.Sprintf("it is refused: %s; it is the odd one, since the others agree: give it the certificate and options that they have, and start it again", r.Why)
+	case r.ended:
+		return text + "; start it, and see in its log why it ended"
+	}
+	return text + "; open its page: if that opens, the network between is cut; else its process is stopped, or its host"
+}
+
+func records(n uint64) string {
+	if n == 1 {
+		return "1 record"
+	}
+	return fmt.Sprintf("%d records", n)
+}
+
+// Causes says that the trouble of a node is why calls to it fail or wait, and its connections end.
+func (r replicaRow) Causes() (is bool, peers []string) {
+	return true, append([]string{r.Address}, r.callers...)
+}
+
+func (m *machine) replicaRows() (rows []any) {
+	m.mu.Lock()
+	views := slices.Clone(m.views)
+	m.mu.Unlock()
+	for _, v := range views {
+		s, _ := v.status()
+		for _, id := range slices.Sorted(maps.Keys(s.Members)) {
+			if id != s.ID {
+				rows = append(rows, newReplicaRow(id, &s))
+			}
+		}
+	}
+	return rows
+}
+
+func newReplicaRow(id uint64, s *node.Status) replicaRow {
+	m, other := s.Members[id], s.Others[id]
+	r := replicaRow{Replica: s.Name(id), Node: id, Address: m.Addr, Leads: id == s.Leader, Votes: !m.Learner, Direct: true, callers: other.Addrs}
+	p, seen := s.Seen()[id]
+	switch {
+	case seen:
+		r.Direct, r.Has, r.Lag, r.State, r.Takes, r.Back, r.Away = !p.Out, p.Match, p.Behind, p.Text(), p.Takes, p.Back, p.Away
+		r.miss(p.Silent, &p.Missed)
+		if self := p.Self; self != nil {
+			r.DiskTakes, r.DiskTookAgo, r.NewestTakes, r.Runs = self.Disk.Longest, self.Disk.Ago, self.Disk.Newest, self.Runs
+		}
+	case s.Leader == 0 || s.Leader == id: // what this node knows by itself
+		r.miss(other.Why != "" && !(s.Leader == id && other.For < silentLeader), &other.Missed)
+	}
+	return r
+}
+
+// silentLeader is for how long a leader is silent until that is told: without heartbeats for so long it leads no more.
+const silentLeader = 3 * time.Second
+
+// miss says that nothing is heard of the node, if so.
+func (r *replicaRow) miss(silent bool, x *node.Missed) {
+	if r.Silent = silent; silent {
+		r.For, r.Why, r.refuses, r.ended = x.For, x.Why, x.Refuses, x.Ended
+	}
+}
+
+var _ inspect.Causing = replicaRow{}
