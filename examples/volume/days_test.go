@@ -206,7 +206,7 @@ var days = []day{
 		require.NoError(b, other.Save(filepath.Join(string(b.disk(id)), "tls")))
 		b.start(id)
 		return id
-	}, `^volume \S+: this node, node N, is the odd one: .* certificate of "node`, `^replica node N \(its page http://\S+\): it is refused: the certificate of "node N of volume another" .* it is the odd one`, guesses},
+	}, `^volume \S+: this node, node N, is the odd one: .* certificates are by "volume [-0-9a-f]{36}", and this end trusts "volume another"; give`, `^replica node N \(its page http://\S+\): it is the odd one, which the others refuse: the certificate of "node N of volume another" .*; give`, guesses},
 }
 
 // longest is how long a line may be that somebody reads in a hurry.

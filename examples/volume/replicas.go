@@ -89,7 +89,7 @@ func (r replicaRow) missed() string {
 	}
 	switch {
 	case r.refuses:
-		return fmt.Sprintf("it is refused: %s; it is the odd one, since the others agree: give it the certificate and options that they have, and start it again", r.Why)
+		return fmt.Sprintf("it is the odd one, which the others refuse: %s%s", r.Why, mended(r.Why))
 	case r.ended:
 		return text + "; start it, and see in its log why it ended"
 	}
@@ -134,6 +134,7 @@ func newReplicaRow(id uint64, s *node.Status) replicaRow {
 		if self := p.Self; self != nil {
 			r.DiskTakes, r.DiskTookAgo, r.NewestTakes, r.Runs = self.Disk.Longest, self.Disk.Ago, self.Disk.Newest, self.Runs
 		}
+	case s.Leader == 0 && odd(s) != "": // this node is the matter
 	case s.Leader == 0 || s.Leader == id: // what this node knows by itself
 		r.miss(other.Why != "" && !(s.Leader == id && other.For < silentLeader), &other.Missed)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"godat/examples/volume/node"
+	"godat/examples/volume/raftlog"
 	"godat/runtime/inspect"
 )
 
@@ -30,6 +31,7 @@ type volumeRow struct {
 	NewestTakes                time.Duration // of the newest write
 	Silent                     time.Duration // for how long the node has not said what it does
 	Opens                      time.Duration // for how long the node has been opened, if it is not open yet
+	others                     []string      // addresses of the other nodes
 }
 
 // Trouble says what is wrong with the volume at this node.
@@ -57,9 +59,12 @@ func (v volumeRow) Trouble(late time.Duration) string {
 	return ""
 }
 
-// Causes says that a slow disk, a stuck node or a wrong certificate is why others wait; it is of no peer.
+// Causes says that a slow disk or a stuck node is why others wait, and a wrong certificate why no node is reached.
 func (v volumeRow) Causes() (is bool, peers []string) {
-	return v.Opens != 0 || v.DiskTakes >= inspect.Late || v.Silent >= inspect.Late || v.Odd != "", nil
+	if v.Odd != "" {
+		return true, v.others
+	}
+	return v.Opens != 0 || v.DiskTakes >= inspect.Late || v.Silent >= inspect.Late, nil
 }
 
 // wrote says how long a write took, and when.
@@ -96,10 +101,20 @@ func (m *machine) volumeRows() (rows []any) {
 			DiskTakes: self.Disk.Longest, DiskTookAgo: self.Disk.Ago, NewestTakes: self.Disk.Newest, Silent: silent,
 			Volume: n.Addr(), Node: s.ID, Role: s.Role, Path: s.State, Leader: s.Leader, Term: s.Term,
 			Records: s.Last, Applied: s.Applied, Released: s.Released, Slots: s.Slots, FreeSlots: s.Free, Waiting: s.Waiting,
-			Rebuilt: s.Rebuilt, Rebuilds: s.Rebuilds, Zeros: s.Zeros,
+			Rebuilt: s.Rebuilt, Rebuilds: s.Rebuilds, Zeros: s.Zeros, others: addressesOf(s.Members, s.ID),
 		})
 	}
 	return rows
+}
+
+// addressesOf are those of all members but one.
+func addressesOf(members raftlog.Members, but uint64) (all []string) {
+	for _, id := range slices.Sorted(maps.Keys(members)) {
+		if id != but {
+			all = append(all, members[id].Addr)
+		}
+	}
+	return all
 }
 
 // refusedText says why nodes refuse each other, but for a node of which its own line says so.
@@ -132,6 +147,19 @@ func odd(s *node.Status) string {
 	if s.Leader != 0 || len(all) < 2 {
 		return ""
 	}
-	return fmt.Sprintf("this node, node %d, is the odd one: neither %s takes it, or is taken by it: %s; give this node the certificate and options that they have, and start it again",
-		s.ID, strings.Join(all, " nor "), why)
+	if _, by, of := strings.Cut(why, " is by "); of {
+		why = "their certificates are by " + by
+	}
+	return fmt.Sprintf("this node, node %d, is the odd one: it and %s refuse each other: %s%s", s.ID, strings.Join(all, ", "), why, mended(why))
+}
+
+// mended says how nodes come to take each other that do not for a reason.
+func mended(why string) string {
+	switch {
+	case strings.Contains(why, "certificate"):
+		return "; give the odd one the certificate of this volume, and start it again"
+	case strings.Contains(why, "options"):
+		return "; give the odd one the others' options, and start it again"
+	}
+	return ""
 }

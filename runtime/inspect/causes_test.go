@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
+	"godat/hw/event"
 	dat "godat/runtime"
 )
 
@@ -82,3 +84,34 @@ func TestATextNamesAnAddressByItsHostAndPortOrByTheHostAlone(t *testing.T) {
 		assert.False(t, names(text, address), "%s: %s", text, address)
 	}
 }
+
+// slow is a row about a peer that knows what is wrong there, or about this end.
+type slow struct {
+	Name, Says string
+	peers      []string
+}
+
+func (s slow) Trouble(time.Duration) string   { return s.Says }
+func (s slow) Causes() (is bool, of []string) { return true, s.peers }
+
+func TestARowThatKnowsTheCauseStandsBeforeWhatUsersFeelAndForThePeersLines(t *testing.T) {
+	const at, other = "10.0.0.2:7001", "10.0.0.3:7001"
+	rows := []any{slow{"node 2", "its disk is slow", []string{at, "10.0.0.2:40000"}}, slow{"node 3", "", []string{other}}, slow{"here", "the disk here is slow", nil}}
+	s := &seen{Snapshot: dat.Snapshot{Reports: map[string][]any{"nodes": rows, "rpc clients": {felts(at), felts(other)}, "rpc servers": {felts("10.0.0.1:7001")}}}}
+	s.LastEnds = []ep.EndSnapshot{
+		{Event: event.Broken.String(), Name: "10.0.0.2:40000", Remote: "10.0.0.2:40000"},
+		{Event: event.Unreachable.String(), Name: at, Remote: at},
+		{Event: event.Unreachable.String(), Name: other, Remote: other},
+	}
+	var order []string
+	for _, t := range troubles(s, nil) {
+		order = append(order, t.Show+" "+t.Name)
+	}
+	assert.Equal(t, []string{"nodes here", "nodes node 2", "rpc clients " + other, "rpc servers 10.0.0.1:7001", "last ends " + other}, order)
+}
+
+// felts is a row of what callers feel.
+type felts string
+
+func (f felts) String() string               { return string(f) }
+func (f felts) Trouble(time.Duration) string { return "calls are late" }

@@ -1,13 +1,16 @@
 package node
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"godat/examples/volume/raftlog"
+	"godat/hw"
 	"godat/runtime/rpc"
 )
 
@@ -45,6 +48,8 @@ func TestWhyANodeIsNotReachedIsShort(t *testing.T) {
 		"others":               &rpc.Error{Text: "node: others"},
 		"nobody listens there": errors.New("runtime.Dial x: godat: connect: connection refused (111), found here"),
 		"something":            errors.New("something"),
+		"it does not answer":   fmt.Errorf("runtime.Dial x: %w", context.DeadlineExceeded),
+		"it hung up":           fmt.Errorf("runtime.Dial x: %w", &hw.Cause{Text: "the peer hung up (as one does that ends); asked again", Found: hw.SideLocal}),
 	} {
 		s, _ := newWays(t)
 		s.reached(2, err)
