@@ -11,12 +11,12 @@ import (
 	"godat/runtime/inspect"
 )
 
-// replicaRow is another node's replica of a volume: as the leader sees it, who tells all, or as this node does if it hears
-// no leader.
+// replicaRow is a replica of a volume: as the leader sees it, who tells all, or as this node does if it hears no leader.
 type replicaRow struct {
 	Replica string // by its node
 	Node    uint64
 	Address string
+	Here    bool // it is this node's
 	Leads   bool
 	Votes   bool
 	Direct  bool          // it gets entries that name slots
@@ -42,7 +42,8 @@ func (r replicaRow) Trouble(late time.Duration) string {
 		return r.missed()
 	}
 	var all []string
-	if r.DiskTakes >= late {
+	slow := r.DiskTakes >= late && !r.Here // of which the volume's line says more
+	if slow {
 		all = append(all, "its disk is slow: "+wrote(r.DiskTakes, r.DiskTookAgo))
 	}
 	switch {
@@ -58,9 +59,9 @@ func (r replicaRow) Trouble(late time.Duration) string {
 	switch {
 	case all == nil:
 		return ""
-	case r.DiskTakes >= late:
+	case slow:
 		all = append(all, "look at that disk")
-	case r.Back == 0:
+	case r.Back == 0 && !r.Here:
 		all = append(all, "look at its page, and at its disk")
 	}
 	return strings.Join(all, "; ")
@@ -68,14 +69,18 @@ func (r replicaRow) Trouble(late time.Duration) string {
 
 // back says that the replica came back.
 func (r replicaRow) back() string {
-	text := fmt.Sprintf("it came back %s ago, after %s", lasting(r.Back), lasting(r.Away))
+	text := fmt.Sprintf("it came back %s ago, ", lasting(r.Back))
 	if r.Runs != 0 && r.Runs < r.Back+r.Away {
-		text += ", started anew"
+		text += "started anew, "
 	}
-	if r.Lag == 0 {
-		return text + ", and has all that is written"
+	text += fmt.Sprintf("after %s away", lasting(r.Away))
+	switch {
+	case r.Lag == 0:
+		text += ", and has all that is written"
+	case r.Direct:
+		text += fmt.Sprintf(", and is %s behind", records(r.Lag))
 	}
-	return fmt.Sprintf("%s, and is %s behind", text, records(r.Lag))
+	return text
 }
 
 // missed says why nothing is heard of the replica's node, and what to do.
@@ -105,6 +110,9 @@ func records(n uint64) string {
 
 // Causes says that the trouble of a node is why calls to it fail or wait, and its connections end.
 func (r replicaRow) Causes() (is bool, peers []string) {
+	if r.Here {
+		return false, nil
+	}
 	return true, append([]string{r.Address}, r.callers...)
 }
 
@@ -115,9 +123,7 @@ func (m *machine) replicaRows() (rows []any) {
 	for _, v := range views {
 		s, _ := v.status()
 		for _, id := range slices.Sorted(maps.Keys(s.Members)) {
-			if id != s.ID {
-				rows = append(rows, newReplicaRow(id, &s))
-			}
+			rows = append(rows, newReplicaRow(id, &s))
 		}
 	}
 	return rows
@@ -125,7 +131,7 @@ func (m *machine) replicaRows() (rows []any) {
 
 func newReplicaRow(id uint64, s *node.Status) replicaRow {
 	m, other := s.Members[id], s.Others[id]
-	r := replicaRow{Replica: s.Name(id), Node: id, Address: m.Addr, Leads: id == s.Leader, Votes: !m.Learner, Direct: true, callers: other.Addrs}
+	r := replicaRow{Replica: s.Name(id), Node: id, Address: m.Addr, Here: id == s.ID, Leads: id == s.Leader, Votes: !m.Learner, Direct: true, callers: other.Addrs}
 	p, seen := s.Seen()[id]
 	switch {
 	case seen:
@@ -134,7 +140,7 @@ func newReplicaRow(id uint64, s *node.Status) replicaRow {
 		if self := p.Self; self != nil {
 			r.DiskTakes, r.DiskTookAgo, r.NewestTakes, r.Runs = self.Disk.Longest, self.Disk.Ago, self.Disk.Newest, self.Runs
 		}
-	case s.Leader == 0 && odd(s) != "": // this node is the matter
+	case id == s.ID, s.Leader == 0 && odd(s) != "": // this node is the matter
 	case s.Leader == 0 || s.Leader == id: // what this node knows by itself
 		r.miss(other.Why != "" && !(s.Leader == id && other.For < silentLeader), &other.Missed)
 	}

@@ -95,11 +95,10 @@ func memberText(id uint64, s *node.Status) (all []string) {
 		all = append(all, "out")
 	}
 	if p.Silent {
-		all = append(all, "silent")
 		if p.Why != "" {
 			all = append(all, p.Why)
 		}
-		return all
+		return append(all, "silent")
 	}
 	if p.Behind != 0 {
 		all = append(all, records(p.Behind)+" behind")

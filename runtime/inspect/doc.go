@@ -6,7 +6,8 @@
 //
 // The page begins with what is wrong, one line for each trouble, which names the connection,
 // the dispatcher or the listener, and says what to look at. What is wrong with the program's other adapters
-// stands there, too, and a line that says why a peer is missed stands before one that misses it (see [Missing]). Below are tables, which a
+// stands there, too, and a line that says why a peer is missed stands before one that misses it (see [Missing]), and one of a
+// program that knows the cause before what users feel of it (see [Causing]). Below are tables, which a
 // visitor sorts and filters, and the story of a connection. All of it is one document that
 // fetches nothing from elsewhere; its script only renews the page, which works without it.
 // With ?format=json the same is JSON. A [Handler] is an expvar.Var, too:

@@ -338,7 +338,11 @@ func (s *Status) Seen() map[uint64]Progress {
 
 // Name is what people call a node.
 func (s *Status) Name(id uint64) string {
-	return name(id, s.Members[id].Addr, s.Others[id].Page)
+	page := s.Others[id].Page
+	if id == s.ID {
+		page = s.Self.Page
+	}
+	return name(id, s.Members[id].Addr, page)
 }
 
 func name(id uint64, addr, page string) string {
