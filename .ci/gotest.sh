@@ -1,5 +1,5 @@
 # gotest.sh LOG go test ...: runs the tests verbosely into LOG and shows what
-# matters of it: a line per package, the shuffle's seeds, what failed, a count.
+# matters of it: a line per package, the shuffle's seeds, what failed, a count, what took long.
 # A skipped test is a failure, unless its message says "capability: NAME" and
 # NAME is a word of CI_PROBED, which lists what the machine was found to lack. kernel-tools
 # are the programs that make a guest's kernel: they are hidden with the compilers, and come with
@@ -57,6 +57,7 @@ fi
 count() { grep -cE "^ *--- $1: " "$log" || true; }
 packages=$(grep -cE '^ok  ' "$log" || true)
 echo "$packages packages ok; $(count PASS) passed, $(count FAIL) failed, $(count SKIP) skipped"
+echo "the slowest tests, in seconds:" $(awk '/^--- (PASS|FAIL): / { gsub(/[()s]/, "", $4); if ($4 >= 3) print $4 "=" $3 }' "$log" | sort -rn | head -n 12)
 if ((packages == 0)); then
   echo "no package was tested"
   status=1

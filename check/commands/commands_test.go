@@ -142,7 +142,7 @@ func (c *command) wrong(t *testing.T, programs *programs) (found []string) {
 	case "make":
 		missing(read(t, "Makefile"), `^NAME:`, c.args[1:], "target")
 	case ".ci/run":
-		missing(read(t, ".ci/run"), `^stage NAME +\d`, c.args[1:], "stage")
+		missing(read(t, ".ci/run"), `^(?:stage|beside) NAME +\d`, c.args[1:], "stage")
 	case "bash":
 		if _, err := os.Stat(path.Join(root, c.dir, c.args[1])); err != nil {
 			found = append(found, "no script "+c.args[1])

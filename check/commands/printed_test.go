@@ -123,7 +123,7 @@ func TestEachPrintedCommandIsTriedOrSaysWhereItIs(t *testing.T) {
 	for pattern, why := range elsewhere {
 		assert.True(t, used[pattern], "no page prints %s", pattern)
 		if stage, is := strings.CutPrefix(why, "stage "); is {
-			assert.Regexp(t, `(?m)^stage `+stage+` +\d`, read(t, ".ci/run"), pattern)
+			assert.Regexp(t, `(?m)^(?:stage|beside) `+stage+` +\d`, read(t, ".ci/run"), pattern)
 		}
 	}
 	for _, text := range tried {
