@@ -26,6 +26,10 @@ type EndpointSnapshot struct {
 	// answers, or was not asked. iwarp asks a peer of its own kind that says nothing; see the
 	// parameter keepalive of godat/hw/iwarp.
 	Silence time.Duration
+	// With Silence, PeerAcknowledges says that the peer's system acknowledges what is sent, as that of a process does
+	// which is stopped or stuck; PeerLost says that it acknowledges nothing, as where the network is cut or the host is
+	// down. Neither is set where the transport does not tell; see [Endpoint.Flow].
+	PeerAcknowledges, PeerLost bool
 
 	Requests, Receives QueueSnapshot
 	// Recv, Request and Conn name the dispatchers; SRQ names the shared receive queue.
@@ -78,6 +82,10 @@ func (s *EndpointSnapshot) describe(e *Endpoint, names dispatcherNames) {
 	s.Name, s.Context, s.Endpoint, s.Traceable = e.name(), e.context, e, e.adapter.traces.Load()
 	e.profile.describe(s, names)
 	requests, recvs := e.record.describe(e, s)
+	if s.Silence > 0 {
+		f, _ := e.Flow()
+		s.PeerAcknowledges, s.PeerLost = f.Acknowledged, f.Lost
+	}
 	s.Requests.nameOldest(&e.box.Requests, requests)
 	s.Receives.nameOldest(&e.box.Recvs, recvs)
 	s.Cause = describeCause(e.cause.Load())

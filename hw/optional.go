@@ -139,7 +139,13 @@ type Tracer interface {
 
 // Flow is what a transport says of a connection: how many octets have come from the peer, and how many
 // of this end's the peer's system has acknowledged, which only grow; and how many of this end's it has not.
-type Flow struct{ Came, Passed, Waiting uint64 }
+type Flow struct {
+	Came, Passed, Waiting uint64
+	// Acknowledged says that the peer's system has acknowledged all that went out: it lives. Lost says that it
+	// acknowledges nothing, though that was sent again and again: the network is cut, or the system is down. Neither is set
+	// while the transport does not tell.
+	Acknowledged, Lost bool
+}
 
 // Flowing is a QP whose transport tells what moves.
 type Flowing interface {
@@ -281,13 +287,15 @@ type CountingListener interface {
 	Counts() ListenerCounts
 }
 
-// ListenerCounts is what a [CountingListener] counts. All but HalfOpen and Spoke only grow.
+// ListenerCounts is what a [CountingListener] counts. All but HalfOpen, Spoke, Alike and Stranger only grow.
 type ListenerCounts struct {
 	HalfOpen    int    // peers whose request has not come yet
 	GaveWay     uint64 // those of them that gave way to newer ones
 	Silent      uint64 // those whose request did not come, or was none
 	Foreign     uint64 // those of Silent that spoke another protocol
 	Spoke       string // what the last of these spoke, and what mends that; empty if there was none
+	Alike       uint64 // how many of Foreign in a row, the last one too, spoke that
+	Stranger    string // the address of the last
 	Descriptors uint64 // peers that were refused because the system has no descriptor left
 }
 

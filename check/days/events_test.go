@@ -60,17 +60,17 @@ func send(c *dat.Conn) {
 
 // ofEvents are bad days of programs with events, buffers and memory.
 var ofEvents = []day{
-	{"a consumer stopped reading events", `Listener\(\S+\): messages and completions of its connections are not taken: .* this program's loop sleeps or is blocked`, "", 0, func(s *stage) {
+	{"a consumer stopped reading events", `Listener\(\S+\): this program does not take the messages and completions of its connections: .* its goroutine that should take them sleeps or is blocked`, "", 0, func(s *stage) {
 		_, _, there := s.pair(dat.ConnConfig{Depth: 8})
 		s.drain(there.Events())
 		s.always(time.Second, func() { send(there) })
 	}},
-	{"nobody accepts", `connection requests are not taken: .* this program's loop sleeps or is blocked|\d+ peers? waits? for this program to accept`, "", 0, func(s *stage) {
+	{"nobody accepts", `this program does not take connection requests: .* its goroutine that should take them sleeps or is blocked|\d+ peers? waits? for this program to accept`, "", 0, func(s *stage) {
 		ln, err := s.ia.Listen(s.ctx, ":0", dat.ConnConfig{})
 		require.NoError(s, err)
 		s.always(3*time.Second, func() { _, _ = s.other.Dial(s.ctx, ln.Addr(), dat.ConnConfig{Timeout: 10 * time.Second}) })
 	}},
-	{"the backlog overflows", `found the backlog of \d+ full|peers? waits? for this program to accept`, "are not taken|were refused", 0, func(s *stage) {
+	{"the backlog overflows", `found the backlog of \d+ full|peers? waits? for this program to accept`, "does not take|were refused", 0, func(s *stage) {
 		x, err := s.ia.NewDispatcher(evd.Config{QLen: 64})
 		require.NoError(s, err)
 		psp, err := s.ia.NewPSP(ep.PSPConfig{Dispatcher: x, Backlog: 4})
@@ -79,7 +79,7 @@ var ofEvents = []day{
 			s.always(time.Second, func() { _, _ = s.other.Dial(s.ctx, psp.Addr().String(), dat.ConnConfig{Timeout: 5 * time.Second}) })
 		}
 	}},
-	{"a queue of events is full", `no room is left|posts? (was|were) refused`, "are not taken", 0, func(s *stage) {
+	{"a queue of events is full", `no room is left|posts? (was|were) refused`, "does not take", 0, func(s *stage) {
 		x, err := s.ia.NewDispatcher(evd.Config{QLen: 4, Mode: evd.ModeQueue, Streams: event.StreamSoftware})
 		require.NoError(s, err)
 		s.always(100*time.Millisecond, func() { _ = x.PostSoftware(1) })
@@ -166,7 +166,7 @@ var ofEvents = []day{
 		s.always(time.Second, func() { send(there) })
 		s.work.Go(func() { s.sleep(5 * time.Second); _ = s.ia.Close() })
 	}},
-	{"messages find no receive", `no receive was posted`, "no receive is posted|are not taken", 0, func(s *stage) {
+	{"messages find no receive", `no receive was posted`, "no receive is posted|does not take", 0, func(s *stage) {
 		s.always(3*time.Second, func() {
 			ln, err := s.ia.Listen(s.ctx, ":0", dat.ConnConfig{Depth: 1})
 			if err != nil {

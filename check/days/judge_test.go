@@ -75,6 +75,7 @@ type verdict struct {
 	wrong  []string      // first lines that are not so
 	greens []string      // all-clears in a bad hour
 	seen   []string      // all first lines, each kind once
+	jargon []string      // lines of which an operator understands nothing, or which say what nobody knows
 }
 
 // visit looks at a page until it has told, and some looks more.
@@ -89,6 +90,9 @@ func (d *day) visit(t *testing.T, page http.Handler) verdict {
 	}
 	for more := 3; time.Since(began) <= within && more > 0; time.Sleep(pause) {
 		lines := read(page)
+		if v.jargon == nil {
+			v.jargon = jargonOf(lines)
+		}
 		now, at := lines[0], time.Since(began)
 		if key := digits.ReplaceAllString(now, "0"); !known[key] {
 			known[key] = true
@@ -114,6 +118,22 @@ func (d *day) visit(t *testing.T, page http.Handler) verdict {
 	return v
 }
 
+// unfit is what no line of a page says: words of Go's net package, layers' talk, and what no end knows of the other.
+var unfit = regexp.MustCompile(`use of closed network connection|process has died|, found (here|by the peer)|halfopenip|the start-up of MPA|owes the answer`)
+
+// longest is how long a line about a connection may be.
+const longest = 300
+
+// jargonOf are the lines of a page that are unfit.
+func jargonOf(lines []string) (list []string) {
+	for _, l := range lines {
+		if unfit.MatchString(l) || len(l) > longest {
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
 // timeless is judge of a day in which time costs nothing.
 func (d *day) timeless(t *testing.T) {
 	if *pages != "" { // a reader wants true times
@@ -132,9 +152,11 @@ func (d *day) judge(t *testing.T) {
 	s := newStage(t)
 	d.stage(s)
 	v := d.visit(t, s.page)
+	v.jargon = append(v.jargon, jargonOf(read(s.there))...)
 	s.end()
 	t.Logf("%s: %s", d.name, strings.Join(v.seen, "\n\t"))
 	assert.Empty(t, v.wrong, "told wrongly")
+	assert.Empty(t, v.jargon, "lines that nobody understands")
 	assert.Empty(t, v.greens, "an all-clear in a bad hour")
 	if d.says != "" {
 		assert.GreaterOrEqual(t, v.told, time.Duration(0), "the first line never says %s", d.says)

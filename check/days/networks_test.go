@@ -127,21 +127,21 @@ func (c slow) Write(b []byte) (int, error) {
 
 // ofNetworks are bad days of networks, over TCP.
 var ofNetworks = []day{
-	{"peers speak TLS to a port without it", `Listener\(\S+\): \d+ peers? (was|were) turned away within the last minute, the last time because .*began TLS`, "", 0, func(s *stage) {
+	{"peers speak TLS to a port without it", `Listener\(\S+\): \d+ peers? (was|were) turned away within the last minute, each because a peer began TLS, and this listener speaks none`, "", 0, func(s *stage) {
 		s.iwarp(iwarp.Config{}, iwarp.Config{Dial: func(ctx context.Context, at string) (net.Conn, error) {
 			return (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}).DialContext(ctx, "tcp", at) //nolint:gosec // the day is about that
 		}})
 		s.dials(s.other, s.listens(s.ia).Addr())
 	}},
-	{"peers speak no TLS to a port with it", `Listener\(\S+\): \d+ peers? (was|were) turned away .*start-up of TLS failed`, "", 0, func(s *stage) {
+	{"peers speak no TLS to a port with it", `Listener\(\S+\): \d+ peers? (was|were) turned away .*start-up of TLS failed, for it began without TLS`, "", 0, func(s *stage) {
 		s.iwarp(iwarp.Config{Listen: func(at string) (net.Listener, error) { return tls.Listen("tcp", at, noTLS) }}, iwarp.Config{})
 		s.dials(s.other, s.listens(s.ia).Addr())
 	}},
-	{"this program speaks no TLS to a server with it", `attempts? to connect .*(TLS|a server of TLS)`, "", 0, func(s *stage) {
+	{"this program speaks no TLS to a server with it", `attempts? to connect .*(wants TLS, which this end did not begin|as TLS does)`, "", 0, func(s *stage) {
 		s.iwarp(iwarp.Config{}, iwarp.Config{Listen: func(at string) (net.Listener, error) { return tls.Listen("tcp", at, noTLS) }})
 		s.dials(s.ia, s.listens(s.other).Addr())
 	}},
-	{"a browser asks the port of iWARP", `a request of HTTP to this port`, "", 0, func(s *stage) {
+	{"a browser asks the port of iWARP", `each because a peer sent a request of HTTP to this port, .*; the last came from 127.0.0.1:\d+`, "", 0, func(s *stage) {
 		s.iwarp(iwarp.Config{}, iwarp.Config{})
 		ln := s.listens(s.ia)
 		s.always(300*time.Millisecond, func() {
@@ -239,7 +239,7 @@ var ofNetworks = []day{
 const unasked = 45 * time.Second
 
 // silent is what the page says of a peer that says nothing.
-const silent = `the peer \S+ has not answered the device at \S+ here for \S+ s: its process is stopped or stuck|nothing has come from the peer for`
+const silent = `the peer \S+ has not answered for \S+ s: (TCP acknowledges, so )?its process is stopped or stuck|nothing has come from the peer for`
 
 // between is a TCP server that carries what comes to another one; carry has the way back.
 func (s *stage) between(address string, carry func(c, to net.Conn)) string {

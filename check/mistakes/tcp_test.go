@@ -35,7 +35,7 @@ var ofTCP = []mistake{
 		_, err := d.ia.Dial(d.ctx, ln.Addr(), dat.ConnConfig{})
 		return err
 	}},
-	{"a dial with TLS to a listener without TLS", "connection reset", "TLS", event.Error(event.NonPeerRejected), func(d *desk) error {
+	{"a dial with TLS to a listener without TLS", "the listener ended the handshake of this end's iwarp.Config.Dial", "TLS", event.Error(event.NonPeerRejected), func(d *desk) error {
 		_, err := d.overTLS().Dial(d.ctx, d.ln.Addr(), dat.ConnConfig{})
 		return err
 	}},

@@ -2,6 +2,7 @@ package iwarp
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -63,6 +64,8 @@ func tcpCause(err error) *hw.Cause {
 		c.Code = int(errno)
 	}
 	switch {
+	case errors.Is(err, net.ErrClosed):
+		c.Text = "this program itself has closed the socket under the connection, and not the peer: look at what else has the net.Conn of iwarp.Config"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		c.Text, c.Err = "the peer closed the connection in the middle of something", io.ErrUnexpectedEOF
 	case isScarce(err):
@@ -85,24 +88,67 @@ func attemptCause(err error) *hw.Cause {
 	case errors.As(err, &fault):
 		return faultCause(fault)
 	case errors.Is(err, io.EOF):
-		return &hw.Cause{Layer: hw.LayerTCP, Text: "the peer hung up during the start-up of MPA", Err: errors.Join(errHungUp, io.ErrUnexpectedEOF)}
+		return &hw.Cause{Layer: hw.LayerTCP, Text: "the peer hung up before the connection was up", Err: errors.Join(errHungUp, io.ErrUnexpectedEOF)}
 	case isTimeout(err) || errors.Is(err, hw.ErrTimeout):
 		return &hw.Cause{Layer: hw.LayerMPA, Text: "the peer did not answer in time", Err: hw.ErrTimeout}
 	}
 	return tcpCause(err)
 }
 
-// dialCause is attemptCause for the initiator. If a listener hung up, the text names the
-// reasons that the listener's program does not see.
+// dialCause is attemptCause for the initiator. If a listener hung up, the text says what this end saw, and what
+// that means; [Config.Dial] and SECURITY.md have the reasons that the listener's page tells.
 func dialCause(err error) *hw.Cause {
 	c := attemptCause(err)
-	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
-		c.Text += maybeDropped
+	if hung := (*hangUp)(nil); errors.As(err, &hung) {
+		c.Text = hung.says
 	}
 	return c
 }
 
-const maybeDropped = " (as a listener does that closes, has no descriptor left, has more start-ups than halfopen or halfopenip allows, or speaks another protocol, such as HTTP or TLS)"
+// hangUp is the error of a listener that ended the stream, or reset it, in place of an answer.
+type hangUp struct {
+	err  error
+	says string // what was seen, and what that means
+}
+
+func (h *hangUp) Error() string { return h.err.Error() }
+func (h *hangUp) Unwrap() error { return h.err }
+
+// howHungUp is err, with what it says of the listener of conn if that hung up in place of its answer; conn is nil if the
+// program's Config.Dial had not returned it.
+func howHungUp(conn net.Conn, err error) error {
+	did := "hung up"
+	switch {
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		did = "reset the connection"
+	case !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
+		return err
+	}
+	says := "the listener " + did
+	switch {
+	case conn == nil:
+		says = "the listener ended the handshake of this end's iwarp.Config.Dial (TLS, as a rule): it has no TLS, or is closing or full: its page tells"
+	case speaksTLS(conn):
+		says += " behind the start-up of TLS, before it answered: it speaks no iWARP, or is closing or full: its page tells"
+	default:
+		says += " before it answered: it is closing or full, or wants TLS, which this end did not begin: its page tells"
+	}
+	return &hangUp{err, says}
+}
+
+// speaksTLS reports whether a connection is one of TLS, perhaps in a wrapper.
+func speaksTLS(conn net.Conn) bool {
+	for {
+		switch c := conn.(type) {
+		case interface{ HandshakeContext(context.Context) error }:
+			return true
+		case interface{ NetConn() net.Conn }:
+			conn = c.NetConn()
+		default:
+			return false
+		}
+	}
+}
 
 // behind is the cause of an attempt that failed with err. If first is not nil, it is why
 // the first request failed, and err is of the second one, with MPA's revision 1.
@@ -111,7 +157,11 @@ func behind(first *hw.Cause, err error) *hw.Cause {
 		return dialCause(err)
 	}
 	second := attemptCause(err)
-	second.Text = fmt.Sprintf("%s; asked again with MPA revision 1: %s", first.Text, second.Text)
+	if errors.As(err, new(*hangUp)) {
+		second.Text = first.Text
+	} else {
+		second.Text = fmt.Sprintf("%s; asked again with MPA revision 1: %s", first.Text, second.Text)
+	}
 	second.Err = errors.Join(second.Err, first.Err)
 	return second
 }
@@ -123,9 +173,11 @@ func (c *connection) howFar(cause *hw.Cause) *hw.Cause {
 	switch {
 	case !errors.Is(cause, hw.ErrTimeout):
 	case c.conn == nil:
-		cause.Text += " (there is no TCP connection yet)"
+		cause.Text += " (TCP is not connected: its host is down, or something between drops what goes there)"
+	case c.heard == isLost:
+		cause.Text += " (TCP was connected, and now nothing is acknowledged: the network between is cut, or its host is down)"
 	default:
-		cause.Text += " (TCP is connected: its program has not accepted, or what listens there speaks another protocol, such as HTTP)"
+		cause.Text += " (TCP is connected: its program has not accepted, is stopped, or speaks another protocol, such as HTTP)"
 	}
 	return cause
 }
@@ -144,11 +196,11 @@ func (r *reader) readCause(err error) *hw.Cause {
 	r.link.Mu.Unlock()
 	switch {
 	case sent != nil && expired(sent):
-		return &hw.Cause{Layer: hw.LayerTCP, Text: fmt.Sprintf("the peer took nothing for %v", stalled), Err: hw.ErrTimeout}
+		return &hw.Cause{Layer: hw.LayerTCP, Text: "the peer took nothing for " + span(stalled), Err: hw.ErrTimeout}
 	case sent != nil && expired(err):
 		return tcpCause(sent)
 	case expired(err) && r.hurried:
-		return &hw.Cause{Layer: hw.LayerMPA, Text: fmt.Sprintf("the rest of an FPDU did not come in %v", r.rest.silence()), Err: hw.ErrTimeout}
+		return &hw.Cause{Layer: hw.LayerMPA, Text: fmt.Sprintf("the rest of an FPDU did not come in %s: the peer began a message and did not finish it", span(r.rest.silence())), Err: hw.ErrTimeout}
 	case expired(err):
 		return &hw.Cause{Layer: hw.LayerTCP, Text: "the peer did not end the connection in time", Err: hw.ErrTimeout}
 	}

@@ -1,8 +1,9 @@
 package iwarp
 
 import (
+	"context"
 	"io"
-	"strings"
+	"net"
 	"syscall"
 	"testing"
 	"time"
@@ -68,7 +69,8 @@ func TestAPeerOfThisPackageThatLeavesWithoutAFarewellHasDied(t *testing.T) {
 		b.awaitDown()
 		assert.Equal(t, want, b.down)
 		if !farewelled {
-			assert.ErrorContains(t, b.cause, "without a farewell, found here")
+			assert.ErrorContains(t, b.cause, "without a farewell: ")
+			assert.NotContains(t, b.cause.Error(), "has died", "that is not known")
 		}
 	}
 }
@@ -205,13 +207,45 @@ func TestNoCauseMatchesTheOrderlyEndOfAStream(t *testing.T) {
 	}
 }
 
-func TestOnlyADialBlamesTheListenersBounds(t *testing.T) {
-	for _, err := range []error{io.EOF, syscall.ECONNRESET} {
-		assert.Contains(t, dialCause(err).Text, "halfopen")
-		assert.NotContains(t, attemptCause(err).Text, "halfopen", "an accept has no listener at the other end")
+// ofTLS is a connection of crypto/tls, and wrapped one in a program's wrapper.
+type (
+	ofTLS   struct{ net.Conn }
+	wrapped struct{ net.Conn }
+)
+
+func (ofTLS) HandshakeContext(context.Context) error { return nil }
+func (w wrapped) NetConn() net.Conn                  { return w.Conn }
+
+func TestADialSaysWhatItSawAndWhatItsOwnSideSpoke(t *testing.T) {
+	over := ofTLS{}
+	for _, c := range []struct {
+		conn     net.Conn
+		err      error
+		says, no string
+	}{
+		{new(net.TCPConn), io.EOF, "the listener hung up before it answered: it is closing or full, or wants TLS, which this end did not begin", "HTTP"},
+		{new(net.TCPConn), syscall.ECONNRESET, "reset the connection before it answered", "hung up"},
+		{over, io.EOF, "behind the start-up of TLS, before it answered: it speaks no iWARP", "did not begin"},
+		{wrapped{over}, syscall.ECONNRESET, "reset the connection behind the start-up of TLS", "did not begin"},
+		{nil, syscall.ECONNRESET, "the listener ended the handshake of this end's iwarp.Config.Dial (TLS, as a rule): it has no TLS, or is closing or full: its page tells", "did not begin"},
+	} {
+		cause := dialCause(howHungUp(c.conn, hungUp(c.err)))
+		assert.Contains(t, cause.Text, c.says)
+		assert.NotContains(t, cause.Text, c.no)
+		assert.Less(t, len(cause.Error()), 250)
+		require.ErrorIs(t, cause, errHungUp)
+		assert.NotContains(t, attemptCause(hungUp(c.err)).Text, "closing", "an accept has no listener at the other end")
+		assert.Equal(t, cause.Text, behind(cause, howHungUp(c.conn, hungUp(c.err))).Text, "once for two attempts")
 	}
-	assert.NotContains(t, dialCause(syscall.ECONNREFUSED).Text, "halfopen")
-	assert.Equal(t, 1, strings.Count(behind(dialCause(io.EOF), io.EOF).Text, "halfopenip"), "once for two attempts")
+	assert.Equal(t, "connection refused", dialCause(syscall.ECONNREFUSED).Text)
+	assert.Equal(t, syscall.ECONNREFUSED, howHungUp(nil, syscall.ECONNREFUSED))
+}
+
+func TestASocketThatThisProgramClosedIsNotBlamedOnThePeer(t *testing.T) {
+	c := tcpCause(&net.OpError{Op: "read", Err: net.ErrClosed})
+	assert.Contains(t, c.Error(), "this program itself has closed the socket")
+	assert.NotContains(t, c.Error(), "use of closed")
+	assert.ErrorIs(t, c, net.ErrClosed)
 }
 
 // DDP has one code for a key that is none and for memory that may not be written. Both ends say so.

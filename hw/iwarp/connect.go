@@ -92,6 +92,7 @@ func (c *connection) ask(ctx context.Context, cfg hw.ConnectConfig, revision int
 			return
 		}
 		if ctx.Err() != nil {
+			c.heard = heardOf(socket)
 			resetOnClose(socket)
 		}
 		_ = conn.Close()
@@ -104,17 +105,17 @@ func (c *connection) ask(ctx context.Context, cfg hw.ConnectConfig, revision int
 	own := c.terms()
 	req := own.requestFrame(revision, cfg.Private)
 	if _, err = conn.Write(req.Append(nil)); err != nil {
-		return false, hungUp(err)
+		return false, howHungUp(socket, hungUp(err))
 	}
 	var reply wire.MPAReply
 	var first []byte
 	err = readFrame(conn, func(b []byte) (err error) {
 		reply, _, err = wire.ParseMPAReply(b)
 		first = b
-		return err
+		return hasKey(b, mpaReply, err)
 	})
 	if err != nil {
-		return false, answered(first, err)
+		return false, howHungUp(socket, answered(first, err))
 	}
 	if reply.Reject {
 		c.rejected(&reply)

@@ -15,6 +15,8 @@ type connection struct {
 	link
 	send sender
 
+	heard heard // of an attempt that ran out of time; of the goroutine that makes it
+
 	// Owned by the token's holder.
 	saidDown        bool
 	sqEnded         bool

@@ -15,5 +15,5 @@ func (q *queuePair) Flow() (f hw.Flow, ok bool) {
 		return hw.Flow{}, false
 	}
 	t, ok := trafficOf(tcp)
-	return hw.Flow{Came: t.came, Passed: t.passed, Waiting: t.waiting}, ok
+	return hw.Flow{Came: t.came, Passed: t.passed, Waiting: t.waiting, Acknowledged: t.peer == isThere, Lost: t.peer == isLost}, ok
 }

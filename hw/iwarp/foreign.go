@@ -12,10 +12,12 @@ import (
 
 // What peers of other protocols speak, and what mends that.
 const (
-	spokeHTTP  = "a peer sent a request of HTTP to this port, which is iWARP's: the page or the server that it wants listens at another port"
-	spokeTLS   = "a peer began TLS, and this listener speaks none: give both ends iwarp.Config with functions for TLS, Dial there and Listen here, or neither"
-	spokePlain = "a peer's start-up of TLS failed, as that of a peer does which dials without TLS, or whose certificate or trust does not fit: give both ends iwarp.Config with functions for TLS, Dial there and Listen here"
-	spokeOther = "a peer's first octets were no request of iWARP: what dials this port speaks another protocol, so look at the port that it was given"
+	spokeHTTP   = "a peer sent a request of HTTP to this port, which is iWARP's: give that client of HTTP the port that it wants"
+	spokeTLS    = "a peer began TLS, and this listener speaks none: give this program iwarp.Config.Listen with TLS, or take TLS from the peer's iwarp.Config.Dial"
+	spokePlain  = "a peer's start-up of TLS failed, for it began without TLS: give the peer's program iwarp.Config.Dial with TLS, or take TLS from this program's iwarp.Config.Listen"
+	spokeOther  = "a peer's first octets were no request of iWARP: what dials this port speaks another protocol, so look at the port that it was given"
+	refusesHere = "a peer's start-up of TLS failed, for it does not take this end's certificate: give both ends certificates that each other's trust has"
+	refusedHere = "a peer's start-up of TLS failed, for this end does not take what it brought, its certificate or version: give both ends certificates that each other's trust has"
 )
 
 // methods are with what requests of HTTP begin.
@@ -27,8 +29,12 @@ var methods = [][]byte{
 // empty if that is not known, as where the peer said nothing.
 func spoke(first []byte, err error) string {
 	switch {
-	case strings.Contains(err.Error(), "tls: "):
+	case strings.Contains(err.Error(), "tls: first record does not look like"):
 		return spokePlain
+	case strings.Contains(err.Error(), "remote error: tls: "):
+		return refusesHere
+	case strings.Contains(err.Error(), "tls: "):
+		return refusedHere
 	case len(first) == 0 || begins(first, mpaRequest):
 		return ""
 	case slices.ContainsFunc(methods, func(m []byte) bool { return begins(first, m) }):
@@ -79,5 +85,17 @@ var (
 	tlsHandshake = []byte{22, 3}
 )
 
-// mpaRequest is with what a request of MPA begins (RFC 5044 section 7.1.1).
-var mpaRequest = []byte("MPA ID Req Frame")
+// With what a request of MPA and an answer begin (RFC 5044 section 7.1.1).
+var (
+	mpaRequest = []byte("MPA ID Req Frame")
+	mpaReply   = []byte("MPA ID Rep Frame")
+)
+
+// hasKey is err of octets that have come so far, or the error of what does not begin with its key: a stranger may send
+// fewer octets than a frame has, and wait for an answer to them.
+func hasKey(b, key []byte, err error) error {
+	if err == wire.ErrIncomplete && len(b) > 0 && !begins(b, key) {
+		return wire.ErrMPAKey
+	}
+	return err
+}

@@ -168,7 +168,11 @@ func (d *device) dial(ctx context.Context, addr string) (net.Conn, error) {
 		}
 		return conn, err
 	}, drop: func(conn net.Conn) { _ = conn.Close() }}
-	return h.call(ctx, d.set.linger)
+	conn, err := h.call(ctx, d.set.linger)
+	if err != nil {
+		return nil, howHungUp(nil, err)
+	}
+	return conn, nil
 }
 
 var errNoListener = errors.New("iwarp.Config.Listen returned neither a listener nor an error")

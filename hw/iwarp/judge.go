@@ -1,6 +1,7 @@
 package iwarp
 
 import (
+	"fmt"
 	"net"
 	"time"
 )
@@ -53,14 +54,17 @@ func (j *judge) look(late time.Duration, sign bool) (over bool) {
 }
 
 // silence is for how long there has been no sign of life.
-func (j *judge) silence() time.Duration { return rounded(time.Since(j.since)) }
+func (j *judge) silence() time.Duration { return time.Since(j.since) }
 
-// rounded is a time as texts have it.
-func rounded(d time.Duration) time.Duration {
-	if d < time.Second {
-		return d.Round(time.Millisecond)
+// span is a time as texts have it, and as the page of runtime/inspect has it.
+func span(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.3g s", d.Seconds())
 	}
-	return d.Round(10 * time.Millisecond)
+	return fmt.Sprintf("%d min %02d s", int(d.Minutes()), int(d.Seconds())%60)
 }
 
 // traffic is what TCP says of the octets that this end has sent, and of the peer's.
@@ -68,6 +72,38 @@ type traffic struct {
 	waiting uint64 // how many are not acknowledged, or not sent yet
 	passed  uint64 // how many are acknowledged, or as good as that
 	came    uint64 // how many have come from the peer
+	peer    heard
+}
+
+// heard is what TCP knows of the peer's system beside the octets.
+type heard uint8
+
+const (
+	isUnknown heard = iota
+	isThere         // it has acknowledged all that went out
+	isLost          // it acknowledges nothing, though TCP has sent it again and again
+)
+
+// heardOf is what TCP knows of the peer's system now.
+func heardOf(conn net.Conn) heard {
+	if tcp := tcpUnder(conn); tcp != nil {
+		if t, ok := trafficOf(tcp); ok {
+			return t.peer
+		}
+	}
+	return isUnknown
+}
+
+// who says where to look for the reason of a peer's silence.
+func (h heard) who() string {
+	switch h {
+	case isThere:
+		return "TCP acknowledges, so its process is stopped or stuck, or, if its page answers, something between holds all back"
+	case isLost:
+		return "TCP acknowledges nothing: the network between is cut, or its host is down; if its page answers, it is the network"
+	case isUnknown:
+	}
+	return "its process is stopped or stuck, or its host or the network between is gone; if its page answers, it is the network"
 }
 
 // flow watches the octets on their way to the peer.

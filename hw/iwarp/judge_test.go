@@ -81,8 +81,8 @@ func TestTheCauseSaysForHowLongAPeerWasSilent(t *testing.T) {
 	}{
 		"it takes nothing": {plain(), func(b *peer, m *memory) {
 			b.post(hw.SendWR{Op: hw.OpWrite, Flags: hw.WRSignaled, SGL: []hw.SGE{m.sge(0, 1<<20)}, RKey: 1})
-		}, "the peer took nothing for 7s"},
-		"it owes an answer": {ours(), func(*peer, *memory) {}, "nothing has come from the peer for 6s, and it owes the answer to a read"},
+		}, "the peer took nothing for 7 s"},
+		"it owes an answer": {ours(), func(*peer, *memory) {}, "nothing has come from the peer for 6 s, nor the answer to this library's probe: its process is stopped or stuck, or its host"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -290,7 +290,7 @@ func (l *listener) greet(s *startup) {
 	err := readFrame(asking{r.conn, l.startups, s}, func(b []byte) (err error) {
 		r.frame, _, err = wire.ParseMPARequest(b)
 		first = b
-		return err
+		return hasKey(b, mpaRequest, err)
 	})
 	if err != nil {
 		if other := spoke(first, err); other != "" {

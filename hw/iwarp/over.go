@@ -65,8 +65,8 @@ func (c *connection) flush() {
 	}
 }
 
-// orBroken turns a peer's end that looks orderly into a broken connection if the peer's
-// process has died. A peer of this package that leaves in order sends a farewell first. Peers of other implementations send none: they
+// orBroken turns a peer's end that looks orderly into a broken connection if the peer did not
+// leave in order: its process may have died. A peer of this package that leaves in order sends a farewell first. Peers of other implementations send none: they
 // break the connection if they leave while work is outstanding. The system tells the first
 // call that a socket has failed, and the calls after it that the stream has ended: so if
 // that call was a write, its error is why.
@@ -82,12 +82,15 @@ func (c *connection) orBroken(e ending, sendErr error) ending {
 	case n == 0 && !e.partial && !c.agreed.extended:
 		return e
 	}
-	text := "the peer's process has died, or the network between has ended the connection: the stream ended without a farewell"
+	text := "the peer closed the connection"
+	if c.agreed.extended {
+		text = "the stream ended without a farewell: the peer's process was killed or has crashed, or its program or something between has cut the connection: its page tells"
+	}
 	switch {
 	case n > 0:
-		text = fmt.Sprintf("the peer closed the connection with %d requests to it outstanding", n)
+		text += fmt.Sprintf(", with %d requests to it outstanding", n)
 	case e.partial:
-		text = "the peer closed the connection in the middle of its message"
+		text += ", in the middle of its message"
 	}
 	e.why = hw.ReasonBroken
 	e.cause = &hw.Cause{Layer: hw.LayerTCP, Text: text, Err: io.ErrUnexpectedEOF}

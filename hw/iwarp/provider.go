@@ -24,6 +24,11 @@ type Config struct {
 	// connection that it makes later is closed. The adapter's close ends ctx; if Dial has not returned 5 s later, nor has
 	// Trace, the close's error says so, and the next close waits once more. Connections of Dial, and those of Listen, must
 	// support deadlines. A nil Dial dials TCP.
+	//
+	// A listener that takes an attempt's connection and hangs up says no reason. One of this package does so when it
+	// closes, when its process has no descriptor left (ulimit -n), when more connections without a request are there than
+	// halfopen or halfopenip allows, and when the first octets are of another protocol, such as TLS to a listener without
+	// it; its page tells which. Others are servers of other protocols, as of TLS where Dial makes none.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
 
 	// Listen listens at addr, which is host:port; an empty host means all addresses and

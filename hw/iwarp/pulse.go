@@ -86,7 +86,7 @@ func (r *reader) checkPulse() error {
 	if r.carrier.look(l.lateness(), !waiting || moves) {
 		l.die(ending{why: hw.ReasonBroken, cause: &hw.Cause{
 			Layer: hw.LayerTCP, Err: errors.Join(hw.ErrTimeout, syscall.ETIMEDOUT),
-			Text: fmt.Sprintf("the peer's system has taken nothing for %v of what is on its way", r.carrier.silence()),
+			Text: fmt.Sprintf("the peer's system has taken nothing for %s of what is on its way: %s", span(r.carrier.silence()), heardOf(l.conn).who()),
 		}})
 		return errOver
 	}
@@ -106,15 +106,25 @@ func (r *reader) checkPulse() error {
 			l.attention.Or(probing)
 			l.kick(byReceiver)
 		} else if r.silent >= looks-1 {
-			l.die(ending{why: hw.ReasonBroken, cause: &hw.Cause{
-				Layer: hw.LayerRDMAP, Err: hw.ErrTimeout,
-				Text: fmt.Sprintf("nothing has come from the peer for %v, and it owes the answer to a read", rounded(time.Since(r.quiet))),
-			}})
+			l.die(ending{why: hw.ReasonBroken, cause: r.silence()})
 			return errOver
 		}
 	}
 	r.limit(r.pulseAfter)
 	return nil
+}
+
+// silence is the cause of a peer that answers nothing.
+func (r *reader) silence() *hw.Cause {
+	r.own.Check()
+	owed := "this library's probe"
+	if read := r.link.reads.oldest(); read != nil && read.stag != rtrSTag {
+		owed = "this program's " + read.op.String()
+	}
+	return &hw.Cause{
+		Layer: hw.LayerRDMAP, Err: hw.ErrTimeout,
+		Text: fmt.Sprintf("nothing has come from the peer for %s, nor the answer to %s: %s", span(time.Since(r.quiet)), owed, heardOf(r.link.conn).who()),
+	}
 }
 
 // hasSigned begins the peer's time anew, which has given a sign of life.

@@ -192,3 +192,21 @@ func TestTCPFindsAHostThatIsGoneWithinTheKeepAlive(t *testing.T) {
 	assert.False(t, got.on, "as the program has set it")
 	assert.Equal(t, before, got)
 }
+
+func TestWhatTCPKnowsTellsACutNetworkFromAStoppedProcess(t *testing.T) {
+	for name, c := range map[string]struct {
+		info unix.TCPInfo
+		want heard
+		says string
+	}{
+		"all is acknowledged":           {unix.TCPInfo{}, isThere, "its process is stopped or stuck, or, if its page answers"},
+		"a moment behind a send":        {unix.TCPInfo{Unacked: 1}, isUnknown, "stopped or stuck, or its host or the network between"},
+		"sent again and again":          {unix.TCPInfo{Unacked: 1, Retransmits: 5}, isLost, "the network between is cut, or its host is down"},
+		"full, and asked for room":      {unix.TCPInfo{Probes: 1}, isUnknown, "if its page answers, it is the network"},
+		"full, and asked again in vain": {unix.TCPInfo{Probes: 3}, isLost, "if its page answers, it is the network"},
+	} {
+		assert.Equal(t, c.want, heardBy(&c.info), name)
+		assert.Contains(t, c.want.who(), c.says, name)
+		assert.Less(t, len(c.want.who()), 170, name)
+	}
+}

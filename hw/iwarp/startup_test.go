@@ -232,7 +232,7 @@ func TestARefusedSecondAttemptTellsWhatBecameOfTheFirst(t *testing.T) {
 	require.ErrorIs(t, a.cause, errHungUp)
 	require.ErrorIs(t, a.cause, syscall.ECONNREFUSED)
 	assert.Equal(t, hw.SideLocal, a.cause.Found)
-	assert.Regexp(t, "^TCP: the peer hung up during the start-up of MPA .*; asked again with MPA revision 1: .*refused", a.cause.Error())
+	assert.Regexp(t, "^TCP: the listener hung up before it answered: .*; asked again with MPA revision 1: .*refused", a.cause.Error())
 }
 
 func TestFPDUsRightBehindTheReplyAreTaken(t *testing.T) {

@@ -178,7 +178,11 @@ func (u *startups) foreign(s *startup, spoke string) {
 		return
 	}
 	u.counts.Foreign++
-	u.counts.Spoke = spoke
+	if u.counts.Spoke != spoke {
+		u.counts.Spoke, u.counts.Alike = spoke, 0
+	}
+	u.counts.Alike++
+	u.counts.Stranger = s.conn.RemoteAddr().String()
 	if u.told[spoke] {
 		return
 	}

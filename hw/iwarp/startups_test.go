@@ -2,6 +2,7 @@ package iwarp
 
 import (
 	"context"
+	"errors"
 	"net"
 	"runtime"
 	"strconv"
@@ -391,6 +392,32 @@ func TestAListenerTellsAnotherProtocolByAPieceOfIt(t *testing.T) {
 		peer.write([]byte(first))
 		require.NoError(t, peer.conn.(*net.TCPConn).CloseWrite())
 		peer.eof() // the listener counts before it closes
-		assert.Equal(t, want, ln.(hw.CountingListener).Counts().Spoke, "%q", first)
+		counts := ln.(hw.CountingListener).Counts()
+		assert.Equal(t, want, counts.Spoke, "%q", first)
+		if want != "" {
+			assert.Equal(t, peer.conn.LocalAddr().String(), counts.Stranger)
+			assert.EqualValues(t, 1, counts.Alike)
+		}
+	}
+}
+
+func TestAShortRequestOfAnotherProtocolIsToldBeforeItsTimeIsOver(t *testing.T) {
+	ln, _ := newNode(t, New(Config{}), map[string]string{"mpa": "1h"}).listen(hw.ListenConfig{})
+	for i, first := range []string{"GET /\r\n\r\n", "GET /\r\n\r\n", "EHLO me\r\n"} {
+		peer := dialScript(t, ln)
+		peer.write([]byte(first))
+		peer.eof()
+		assert.EqualValues(t, []int{1, 2, 1}[i], ln.(hw.CountingListener).Counts().Alike)
+	}
+	assert.EqualValues(t, 3, ln.(hw.CountingListener).Counts().Foreign)
+}
+
+func TestAFailedStartUpOfTLSSaysWhichEndDoesNotTakeWhat(t *testing.T) {
+	for said, want := range map[string]string{
+		"tls: first record does not look like a TLS handshake": spokePlain,
+		"remote error: tls: bad certificate":                   refusesHere,
+		"tls: failed to verify certificate: x509: unknown":     refusedHere,
+	} {
+		assert.Equal(t, want, spoke(nil, errors.New(said)))
 	}
 }

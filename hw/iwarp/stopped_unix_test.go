@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -81,4 +82,8 @@ func TestAPeerWhoseProcessIsStoppedIsNoticed(t *testing.T) {
 	a.awaitDown()
 	assert.Equal(t, hw.ReasonBroken, a.down)
 	assert.Equal(t, hw.StatusFlushed, a.received(0).Status)
+	if runtime.GOOS == "linux" { // others do not tell
+		assert.ErrorContains(t, a.cause, "TCP acknowledges, so its process is stopped or stuck")
+	}
+	assert.Less(t, len(a.cause.Error()), 300)
 }

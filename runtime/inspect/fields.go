@@ -84,7 +84,10 @@ var listenerFields = []field[dat.ListenerSnapshot]{
 	{"no room", func(l *dat.ListenerSnapshot) value { return count(l.Overflows) }},
 	{"half open", func(l *dat.ListenerSnapshot) value { return count(device(l).HalfOpen) }},
 	{"gave way", func(l *dat.ListenerSnapshot) value { return count(device(l).GaveWay) }},
-	{"silent", func(l *dat.ListenerSnapshot) value { return count(device(l).Silent) }},
+	{"no request", func(l *dat.ListenerSnapshot) value {
+		return count(device(l).Silent - min(device(l).Foreign, device(l).Silent))
+	}},
+	{"turned away", func(l *dat.ListenerSnapshot) value { return count(device(l).Foreign) }},
 	{"no descriptor", func(l *dat.ListenerSnapshot) value { return count(device(l).Descriptors) }},
 }
 

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"net"
 	"net/http"
 	"slices"
 	"sync"
@@ -94,7 +95,9 @@ func (a *adapter) look() (*seen, error) {
 		return a.now, nil
 	}
 	s, err := a.ia.Snapshot()
-	if err != nil {
+	if errors.Is(err, net.ErrClosed) {
+		return nil, errClosed
+	} else if err != nil {
 		return nil, err
 	}
 	a.last, a.now = a.now, &seen{Snapshot: s, Process: ThisProcess(), Times: timesOf(&s)}
@@ -104,6 +107,9 @@ func (a *adapter) look() (*seen, error) {
 	a.now.Troubles = troubles(a.now, a.last)
 	return a.now, nil
 }
+
+// errClosed is what the page of a closed adapter says.
+var errClosed = errors.New("this program has closed the adapter, so nothing of it can be shown")
 
 // errNoHandler is the error of a handler that is nil or zero.
 var errNoHandler = fmt.Errorf("inspect: a nil or zero Handler: inspect.New makes one: %w", hw.ErrInvalidHandle)

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"godat/ep"
@@ -45,10 +46,21 @@ type page struct {
 	Number                   int    `json:"-"` // of the adapter
 	Facts                    []fact `json:"-"`
 	query                    query
+	listens                  []string
 }
 
 // Measure is where a POST has requests measured for so many seconds.
 func (p *page) Measure(seconds int) string { return p.query.with("measure", strconv.Itoa(seconds)) }
+
+// Listens are addresses at which the adapter listens, by which other pages name it.
+func (p *page) Listens() string {
+	const most = 3
+	list := p.listens[:min(most, len(p.listens))]
+	if more := len(p.listens) - len(list); more > 0 {
+		return fmt.Sprintf("%s and %s more", strings.Join(list, ", "), number(more))
+	}
+	return strings.Join(list, ", ")
+}
 
 type fact struct{ Name, Value string }
 
@@ -89,6 +101,9 @@ func (h *Handler) page(s *seen, q query) (*page, error) {
 		}
 	}
 	p.Facts = factsOf(s)
+	for i := range s.Listeners {
+		p.listens = append(p.listens, s.Listeners[i].Addr)
+	}
 	if q.of != "" {
 		p.Story = findStory(s, q.of)
 		if p.Story == nil {

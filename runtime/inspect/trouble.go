@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"godat/ep"
@@ -52,6 +53,7 @@ type finder struct {
 	found     map[string]int    // by kind
 	explained []string          // addresses of peers of which a row says what is wrong
 	ends      map[[2]string]end // by the local and the remote address; nil before it is asked for
+	silentAt  map[string]int    // by the dialed address, the line in list of a peer that does not answer
 }
 
 // end is a connected end in this program.
@@ -62,7 +64,7 @@ type end struct {
 
 // troubles finds what is wrong now, given an earlier snapshot.
 func troubles(now, last *seen) []Trouble {
-	f := &finder{now: now, last: cmp.Or(last, new(seen)), list: []Trouble{}, found: make(map[string]int)}
+	f := &finder{now: now, last: cmp.Or(last, new(seen)), list: []Trouble{}, found: make(map[string]int), silentAt: make(map[string]int)}
 	f.remember()
 	f.explained = explained(&now.Snapshot)
 	f.dispatchers()
@@ -173,7 +175,7 @@ func (f *finder) listeners() {
 		}
 		foreign := grown(d.Foreign, then.Foreign)
 		if n := f.lately("another protocol", l.Name, foreign); n > 0 {
-			f.add(1, "another protocol", "listeners", l.Name, "%s turned away within the last minute, the last time because %s", were(n, "peer"), d.Spoke)
+			f.add(1, "another protocol", "listeners", l.Name, "%s turned away within the last minute, %s because %s%s", were(n, "peer"), allOr(d.Alike >= n), d.Spoke, lastFrom(d.Stranger))
 		}
 		silent := f.lately("silent", l.Name, grown(d.GaveWay, then.GaveWay)+grown(d.Silent, then.Silent)-min(foreign, grown(d.Silent, then.Silent)))
 		if d.HalfOpen >= manyPeers {
@@ -215,8 +217,12 @@ func (f *finder) pools() {
 func (f *finder) endpoint(show, name string, e *ep.EndpointSnapshot) {
 	t := Trouble{Show: show, Name: name, Head: name, misses: e.Remote}
 	if e.Silence > 0 {
-		t.Kind, t.Text = "silent peer", fmt.Sprintf("the peer %s has not answered the device at %s here for %s: its process is stopped or stuck, or its host or the network between is gone", e.Remote, e.Local, ago(e.Silence))
+		t.Kind, t.Text = "silent peer", fmt.Sprintf("the peer %s has not answered for %s: %s", e.Remote, ago(e.Silence), whoIsSilent(e))
+		told := len(f.list)
 		f.put(t)
+		if to, _, ok := strings.Cut(name, " (dial "); ok && len(f.list) > told {
+			f.silentAt[to] = told
+		}
 	} else if q := &e.Requests; e.State == connected && q.OldestAge >= late {
 		outstanding := fmt.Sprintf("1 request has been outstanding for %s", ago(q.OldestAge))
 		if q.Outstanding != 1 {
@@ -225,6 +231,17 @@ func (f *finder) endpoint(show, name string, e *ep.EndpointSnapshot) {
 		t.Kind, t.Text = "peer", outstanding+": "+f.otherEnd(e)
 		f.put(t)
 	}
+}
+
+// whoIsSilent says where to look for a peer that does not answer.
+func whoIsSilent(e *ep.EndpointSnapshot) string {
+	switch {
+	case e.PeerAcknowledges:
+		return "TCP acknowledges, so its process is stopped or stuck, or, if its page answers, something between holds all back"
+	case e.PeerLost:
+		return "TCP acknowledges nothing: the network between is cut, or its host is down; if its page answers, it is the network"
+	}
+	return "its process is stopped or stuck, or its host or the network between is gone; if its page answers, it is the network"
 }
 
 // otherEnd says where to look for the reason that requests do not complete.

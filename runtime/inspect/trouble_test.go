@@ -69,7 +69,7 @@ func TestAConsumerThatSleepsIsNamed(t *testing.T) {
 	staged(t, dat.ConnConfig{}, func(r *rig) {
 		client, _ := r.join()
 		require.NoError(r.t, client.SendBytes([]byte("x")))
-		r.wrong("no consumer", r.ln.String(), "messages and completions of its connections are not taken: 1 event has waited for 1 s; this program's loop")
+		r.wrong("no consumer", r.ln.String(), "this program does not take the messages and completions of its connections: 1 event has waited for 1 s; its goroutine that should take them sleeps or is blocked")
 	})
 }
 
@@ -80,7 +80,7 @@ func TestAConnectionWhoseOwnConsumerSleepsIsNamed(t *testing.T) {
 		server, err := r.ln.Accept(ep.RequestOf(<-r.ln.Requests()), nil)
 		require.NoError(r.t, err)
 		require.Equal(r.t, event.Established, (<-client.Events()).Number)
-		r.wrong("no consumer", server.String(), "its messages and completions are not taken: 1 event has")
+		r.wrong("no consumer", server.String(), "this program does not take its messages and completions: 1 event has")
 	})
 }
 
@@ -105,7 +105,7 @@ func TestADispatcherThatIsFullIsNamed(t *testing.T) {
 		}
 		r.ask("?format=json")
 		assert.Equal(r.t, []string{"full"}, r.kinds())
-		r.wrong("no consumer", d.String(), "its events are not taken: 1 event has waited", "no room is left, and 1 post was refused")
+		r.wrong("no consumer", d.String(), "this program does not take its events: 1 event has waited", "no room is left, and 1 post was refused")
 		assert.Equal(r.t, []string{"no consumer"}, r.kinds(), "one cause has one line")
 	})
 }
@@ -193,7 +193,7 @@ func TestPeersThatNobodyAcceptsAreNamed(t *testing.T) {
 		_, err := r.ln.Dial(r.ln.Addr(), nil)
 		require.NoError(r.t, err)
 		r.wrong("not accepted", r.ln.String(), "1 peer waits for this program")
-		r.wrong("no consumer", r.ln.String(), "connection requests are not taken: 1 event has waited")
+		r.wrong("no consumer", r.ln.String(), "this program does not take connection requests: 1 event has waited")
 	})
 }
 
@@ -220,7 +220,7 @@ func TestAConnectionThatBrokeIsNamedForAWhile(t *testing.T) {
 				}
 			}
 		}
-		r.wrong("broke", client.String(), "BROKEN: no receive was posted at the peer "+there+" for a message from "+here+" here (ERR_RECEIVER_NOT_READY)")
+		r.wrong("broke", client.String(), "BROKEN: no receive was posted at the peer "+there+" for a message from "+here+" here: its page tells why, it takes no events, keeps its buffers, or posts too few (ERR_RECEIVER_NOT_READY)")
 		r.wrong("broke", server.String(), "BROKEN: no receive was posted here, at "+there+", for a message from the peer "+here)
 		time.Sleep(fresh)
 		assert.Empty(r.t, r.ask("?format=json").Troubles)
@@ -248,11 +248,12 @@ func TestWhatDevicesCountOfPeersIsTold(t *testing.T) {
 	assert.Empty(t, troubles(was, was), "what has happened before is no trouble now")
 	assert.Empty(t, troubles(look(hw.ListenerCounts{}, 0), was), "another listener at the address has counts of its own")
 	for text, now := range map[string]*seen{
-		"600 TCP connections have brought no request to connect yet; the device drops them":   look(hw.ListenerCounts{HalfOpen: 600, GaveWay: 3, Silent: 2, Descriptors: 1}, 1),
-		"7 TCP connections were dropped for bringing no request to connect; this program has": look(hw.ListenerCounts{GaveWay: 6, Silent: 6, Descriptors: 1}, 1),
-		"2 peers were turned away within the last minute, the last time because one spoke X":  look(hw.ListenerCounts{GaveWay: 3, Silent: 4, Descriptors: 1, Foreign: 2, Spoke: "one spoke X"}, 1),
-		"4 peers turned away: this process has no descriptor left; raise ulimit -n, or close": look(hw.ListenerCounts{GaveWay: 3, Silent: 2, Descriptors: 5}, 1),
-		"2 requests found the backlog of 9 full":                                              look(hw.ListenerCounts{GaveWay: 3, Silent: 2, Descriptors: 1}, 3),
+		"600 TCP connections have brought no request to connect yet; the device drops them":               look(hw.ListenerCounts{HalfOpen: 600, GaveWay: 3, Silent: 2, Descriptors: 1}, 1),
+		"7 TCP connections were dropped for bringing no request to connect; this program has":             look(hw.ListenerCounts{GaveWay: 6, Silent: 6, Descriptors: 1}, 1),
+		"2 peers were turned away within the last minute, each because one spoke X; the last came from p": look(hw.ListenerCounts{GaveWay: 3, Silent: 4, Descriptors: 1, Foreign: 2, Alike: 2, Spoke: "one spoke X", Stranger: "p"}, 1),
+		"2 peers were turned away within the last minute, the last because one spoke Y; the last came":    look(hw.ListenerCounts{GaveWay: 3, Silent: 4, Descriptors: 1, Foreign: 2, Alike: 1, Spoke: "one spoke Y", Stranger: "q"}, 1),
+		"4 peers turned away: this process has no descriptor left; raise ulimit -n, or close":             look(hw.ListenerCounts{GaveWay: 3, Silent: 2, Descriptors: 5}, 1),
+		"2 requests found the backlog of 9 full":                                                          look(hw.ListenerCounts{GaveWay: 3, Silent: 2, Descriptors: 1}, 3),
 	} {
 		list := troubles(now, was)
 		require.Len(t, list, 1, text)

@@ -28,7 +28,7 @@ func (f *finder) eventsOf() func(d *evd.DispatcherSnapshot) string {
 		case requests[d.Name]:
 			return "connection requests"
 		case listeners[d.Owner]:
-			return "messages and completions of its connections"
+			return "the messages and completions of its connections"
 		case d.Owner != "":
 			return "its messages and completions"
 		}
@@ -59,7 +59,7 @@ func (f *finder) dispatcher(d, was *evd.DispatcherSnapshot, what string) {
 		}
 		f.add(0, "callback", "dispatchers", name, "this program's callback has not returned for %s; %s behind it%s", ago(d.CallbackAge), waits, room)
 	case d.OldestAge >= late:
-		f.add(0, "no consumer", "dispatchers", name, "%s are not taken: %s; this program's loop sleeps or is blocked%s", what, waiting(d), room)
+		f.add(0, "no consumer", "dispatchers", name, "this program does not take %s: %s; its goroutine that should take them sleeps or is blocked%s", what, waiting(d), room)
 	case full:
 		f.add(0, "full", "dispatchers", name, "no room is left for %s: %s reserved, and %s refused; make the dispatcher longer, or take its events", what, are(d.QLen, "place"), were(d.Refused, "post"))
 	case was != nil && d.Queued > 0 && d.Queued >= d.QLen/2:

@@ -2,55 +2,172 @@ package inspect
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
+	"time"
 
 	"godat/ep"
 	"godat/hw"
 	"godat/hw/event"
 )
 
-// attempts are attempts to connect to an address that failed with an event.
-type attempts struct {
-	last *ep.EndSnapshot
-	n    int
+// over are connections to or from a peer that broke, or attempts to connect to it that failed, all for one reason.
+type over struct {
+	last   *ep.EndSnapshot
+	first  time.Time // when the first ended
+	to     string    // what was dialed; empty if the peer dialed
+	host   string    // of a peer that dialed
+	failed bool      // attempts
+	n      int
+	before string // what also ended; see joined
 }
+
+// settled is from which age on what ended is over, if the peer has connected since.
+const settled = 5 * time.Second
 
 // broken tells connections that broke lately, and attempts to connect that failed.
 func (f *finder) broken() {
-	var failed []*attempts
-	known := make(map[[2]string]*attempts)
-	for i := len(f.now.LastEnds) - 1; i >= 0; i-- {
-		e := &f.now.LastEnds[i]
-		if f.now.At.Sub(e.At) >= fresh {
-			continue
-		}
-		switch e.Event {
-		case event.Disconnected.String():
-		case event.PeerRejected.String(), event.NonPeerRejected.String(), event.TimedOut.String(), event.Unreachable.String():
-			key := [2]string{e.Event, e.Remote}
-			if known[key] == nil {
-				known[key] = &attempts{last: e}
-				failed = append(failed, known[key])
-			}
-			known[key].n++
-		default:
-			f.add(2, "broke", "last ends", endName(e), "ended %s ago with %s%s", ago(f.now.At.Sub(e.At)), e.Event, causeOf(e))
+	list := f.ended()
+	for _, o := range list {
+		if !o.failed && !f.joined(o, list) && !f.isOver(o) {
+			f.put(Trouble{Kind: "broke", Show: "last ends", Name: endName(o.last), Head: endName(o.last), Text: f.brokeText(o), rank: 2})
 		}
 	}
-	for _, a := range failed {
-		e := a.last
-		when := ago(f.now.At.Sub(e.At)) + " ago"
-		t := Trouble{Kind: "failed", Show: "last ends", Name: endName(e), Head: endName(e), rank: 2}
-		if e.Event == event.TimedOut.String() {
-			t.misses = e.Remote // nothing came from there
+	for _, o := range list {
+		if !o.failed || f.isOver(o) {
+			continue
 		}
-		if a.n == 1 {
-			t.Text = fmt.Sprintf("an attempt to connect failed %s with %s%s", when, e.Event, causeOf(e))
-		} else {
-			t.Text = fmt.Sprintf("%s%d attempts to connect to %s failed within a minute, the last %s with %s%s", f.atLeast(), a.n, e.Remote, when, e.Event, causeOf(e))
+		t := Trouble{Kind: "failed", Show: "last ends", Name: endName(o.last), Head: endName(o.last), Text: f.failedText(o), rank: 2}
+		if o.last.Event == event.TimedOut.String() {
+			t.misses = o.last.Remote // nothing came from there
+			if i, told := f.silentAt[o.to]; told {
+				f.list[i].Text += fmt.Sprintf("; %s to connect to it anew failed within a minute", many(o.n, "attempt"))
+				continue
+			}
 		}
 		f.put(t)
 	}
+}
+
+// ended are the ends of the last minute that are no orderly ones, by peer and reason, the latest first.
+func (f *finder) ended() (list []*over) {
+	known := make(map[[3]string]*over)
+	for i := len(f.now.LastEnds) - 1; i >= 0; i-- {
+		e := &f.now.LastEnds[i]
+		if f.now.At.Sub(e.At) >= fresh || e.Event == event.Disconnected.String() {
+			continue
+		}
+		o := &over{last: e, to: dialed(e), failed: isAttempt(e)}
+		reason := e.Event
+		if !o.failed {
+			reason = numerals.ReplaceAllString(causeOf(e), "")
+		}
+		if o.to == "" {
+			o.host = hostOf(e.Remote)
+		}
+		key := [3]string{o.to, o.host, reason}
+		if known[key] == nil {
+			known[key] = o
+			list = append(list, o)
+		}
+		known[key].n++
+		known[key].first = e.At
+	}
+	return list
+}
+
+var numerals = regexp.MustCompile(`[0-9]+`)
+
+// isAttempt reports whether an end is that of an attempt to connect.
+func isAttempt(e *ep.EndSnapshot) bool {
+	switch e.Event {
+	case event.PeerRejected.String(), event.NonPeerRejected.String(), event.TimedOut.String(), event.Unreachable.String():
+		return true
+	}
+	return false
+}
+
+// dialed is the address to which a connection or an attempt was dialed; empty if the peer dialed.
+func dialed(e *ep.EndSnapshot) string {
+	to, _, ok := strings.Cut(e.Owner, " (dial ")
+	if !ok && (isAttempt(e) || e.Owner == "") {
+		return e.Remote
+	}
+	if !ok {
+		return ""
+	}
+	return to
+}
+
+// since is how many connections there are to the same peer, or from its host, that are younger than the last end.
+func (f *finder) since(o *over) (n int) {
+	count := func(name string, e *ep.EndpointSnapshot) {
+		if e.State != connected || !e.Connected.After(o.last.At) {
+			return
+		}
+		to, _, isDialed := strings.Cut(name, " (dial ")
+		if o.to != "" && (isDialed && to == o.to || e.Remote == o.to) || o.to == "" && !isDialed && hostOf(e.Remote) == o.host {
+			n++
+		}
+	}
+	for i := range f.now.Conns {
+		count(f.now.Conns[i].Name, &f.now.Conns[i].Endpoint)
+	}
+	for i := range f.now.Endpoints {
+		count(f.now.Endpoints[i].Name, &f.now.Endpoints[i])
+	}
+	return n
+}
+
+// isOver reports whether the peer has connected since, and it goes on: what comes again and again is not over.
+func (f *finder) isOver(o *over) bool {
+	if f.now.At.Sub(o.last.At) < settled || !o.failed && o.last.At.Sub(o.first) >= settled {
+		return false
+	}
+	if o.to != "" {
+		return f.since(o) > 0
+	}
+	return f.since(o) >= o.n
+}
+
+// joined reports whether attempts to connect to the same peer fail since a connection broke: they say so.
+func (f *finder) joined(o *over, list []*over) bool {
+	for _, a := range list {
+		if a.failed && o.to != "" && a.to == o.to && a.last.At.After(o.last.At) {
+			a.before = fmt.Sprintf("; before that, %s to it broke, the last %s ago", many(o.n, "connection"), ago(f.now.At.Sub(o.last.At)))
+			return true
+		}
+	}
+	return false
+}
+
+// brokeText says of connections how they broke.
+func (f *finder) brokeText(o *over) string {
+	why := causeOf(o.last)
+	if saw, _, unknown := strings.Cut(why, "without a farewell: "); unknown && f.since(o) > 0 {
+		why = saw + "without a farewell: a peer there has connected again since, so its program or something between cuts the connection"
+		if o.to != "" {
+			why = saw + "without a farewell: the peer has connected again since, so its program or something between cuts the connection"
+		}
+	}
+	when := ago(f.now.At.Sub(o.last.At)) + " ago with " + o.last.Event
+	if o.n == 1 {
+		return "ended " + when + why
+	}
+	peer := "from " + o.host
+	if o.to != "" {
+		peer = "to " + o.to
+	}
+	return fmt.Sprintf("%s%s %s ended within a minute, the last %s%s", f.atLeast(), many(o.n, "connection"), peer, when, why)
+}
+
+// failedText says of attempts how they failed.
+func (f *finder) failedText(o *over) string {
+	when := ago(f.now.At.Sub(o.last.At)) + " ago with " + o.last.Event
+	if o.n == 1 {
+		return "an attempt to connect failed " + when + causeOf(o.last) + o.before
+	}
+	return fmt.Sprintf("%s%d attempts to connect to %s failed within a minute, the last %s%s%s", f.atLeast(), o.n, o.last.Remote, when, causeOf(o.last), o.before)
 }
 
 // atLeast says that the adapter may have forgotten ends of the last minute.
@@ -79,13 +196,21 @@ func causeOf(e *ep.EndSnapshot) string {
 	case c.Layer == hw.LayerDDP.String() && c.Code == noBuffer:
 		return noReceive(e, !byPeer) + fmt.Sprintf(" (%s %#x)", c.Layer, c.Code)
 	}
-	return ": " + c.Text
+	return ": " + found.ReplaceAllStringFunc(c.Text, func(side string) string {
+		if strings.Contains(side, hw.SidePeer.String()) {
+			return ", as the peer says"
+		}
+		return ""
+	})
 }
+
+// found is what a cause says of the end that found it, and of the addresses, which the line has.
+var found = regexp.MustCompile(`, found (here|by the peer)( \([^()]*\))?`)
 
 // noReceive says at which end of a connection no receive was posted.
 func noReceive(e *ep.EndSnapshot, here bool) string {
 	if here {
-		return fmt.Sprintf(": no receive was posted here, at %s, for a message from the peer %s", e.Local, e.Remote)
+		return fmt.Sprintf(": no receive was posted here, at %s, for a message from the peer %s: this program takes no events, keeps its buffers, or posts too few", e.Local, e.Remote)
 	}
-	return fmt.Sprintf(": no receive was posted at the peer %s for a message from %s here", e.Remote, e.Local)
+	return fmt.Sprintf(": no receive was posted at the peer %s for a message from %s here: its page tells why, it takes no events, keeps its buffers, or posts too few", e.Remote, e.Local)
 }

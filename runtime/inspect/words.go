@@ -52,6 +52,22 @@ func all(n int, one string) string {
 	return "all " + many(n, one)
 }
 
+// allOr says of how many a reason is.
+func allOr(all bool) string {
+	if all {
+		return "each"
+	}
+	return "the last"
+}
+
+// lastFrom names who was the last.
+func lastFrom(address string) string {
+	if address == "" {
+		return ""
+	}
+	return "; the last came from " + address
+}
+
 // kept says how many buffers of a connection the program has.
 func kept(n int) string {
 	switch n {

@@ -127,6 +127,6 @@ func TestAPeerThatDiesHasNotClosedItsConnection(t *testing.T) {
 	require.NoError(t, (<-sockets).Close())
 	<-server.line.down
 	_, err = server.Write([]byte("too late"))
-	require.ErrorContains(t, err, "the peer's process has died")
-	require.ErrorContains(t, server.CloseWrite(), "the peer's process has died")
+	require.ErrorContains(t, err, "the stream ended without a farewell")
+	require.ErrorContains(t, server.CloseWrite(), "the stream ended without a farewell")
 }

@@ -1,0 +1,130 @@
+package inspect
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/ep"
+	"godat/hw/event"
+	dat "godat/runtime"
+)
+
+const leftWithout = "TCP: the stream ended without a farewell: the peer's process was killed or has crashed, or its program or something between has cut the connection: its page tells, found here (a to b)"
+
+// ended is what an adapter saw of its peers.
+type ended struct{ *seen }
+
+func newEnded() ended { return ended{&seen{Snapshot: dat.Snapshot{At: time.Now()}}} }
+
+func (e ended) end(owner, remote string, event event.Number, age time.Duration, cause string) {
+	e.LastEnds = append(e.LastEnds, ep.EndSnapshot{Owner: owner, Remote: remote, Event: event.String(), At: e.At.Add(-age), Cause: &ep.CauseSnapshot{Text: cause}})
+	e.Ends = append(e.Ends, ep.EndCount{Count: 1})
+}
+
+func (e ended) conn(name, remote string, age time.Duration) *ep.EndpointSnapshot {
+	e.Conns = append(e.Conns, dat.ConnSnapshot{ID: uint64(len(e.Conns)), Name: name, Endpoint: ep.EndpointSnapshot{
+		State: connected, Remote: remote, Connected: e.At.Add(-age),
+	}})
+	return &e.Conns[len(e.Conns)-1].Endpoint
+}
+
+func (e ended) texts() (texts []string) {
+	for _, t := range troubles(e.seen, nil) {
+		texts = append(texts, t.Name+": "+t.Text)
+	}
+	return texts
+}
+
+func TestAttemptsThatFailedAreNoTroubleOnceThePeerIsConnected(t *testing.T) {
+	e := newEnded()
+	for i := range 61 {
+		e.end(fmt.Sprintf("s:1 (dial %d)", i), "s:1", event.NonPeerRejected, time.Duration(79-i)*time.Second, "it hung up")
+	}
+	assert.Len(t, e.texts(), 1)
+	e.conn("s:1 (dial 3)", "relay:9", time.Minute)
+	e.conn("other:1 (dial 70)", "relay:9", 9*time.Second)
+	assert.Len(t, e.texts(), 1, "neither is younger and its own")
+	e.conn("s:1 (dial 72)", "relay:9", 9*time.Second)
+	assert.Empty(t, e.texts())
+	e.end("s:1 (dial 73)", "s:1", event.NonPeerRejected, time.Second, "it hung up")
+	require.Len(t, e.texts(), 1, "they go on")
+	assert.Contains(t, e.texts()[0], "attempts to connect to s:1 failed within a minute, the last 1 s ago")
+}
+
+func TestAConnectionThatBrokeIsTakenBackWhenThePeerConnectsAgain(t *testing.T) {
+	e := newEnded()
+	e.end("s:1 (dial 1)", "s:1", event.Broken, 20*time.Second, leftWithout)
+	e.end("10.0.0.9:4001", "10.0.0.9:4001", event.Broken, 20*time.Second, leftWithout)
+	e.end("10.0.0.9:4002", "10.0.0.9:4002", event.Broken, 20*time.Second, leftWithout)
+	require.Len(t, e.texts(), 2, "those of a host are one line")
+	assert.Contains(t, e.texts()[0], "2 connections from 10.0.0.9 ended within a minute, the last 20 s ago with BROKEN: TCP: the stream ended without a farewell: the peer's process was killed")
+	e.conn("s:1 (dial 2)", "s:1", 10*time.Second)
+	e.conn("10.0.0.9:4003", "10.0.0.9:4003", 10*time.Second)
+	require.Len(t, e.texts(), 1)
+	assert.Contains(t, e.texts()[0], "from 10.0.0.9", "one of two has come again")
+	e.conn("10.0.0.9:4004", "10.0.0.9:4004", 10*time.Second)
+	assert.Empty(t, e.texts())
+}
+
+func TestConnectionsThatBreakAgainAndAgainAreOneLineThatBlamesNoProcess(t *testing.T) {
+	e := newEnded()
+	for i := range 40 {
+		e.end(fmt.Sprintf("s:1 (dial %d)", i), "s:1", event.Broken, time.Duration(41-i)*time.Second, leftWithout)
+		from := fmt.Sprintf("10.0.0.9:%d", 4000+i)
+		e.end(from, from, event.Broken, time.Duration(41-i)*time.Second, leftWithout)
+	}
+	e.conn("s:1 (dial 41)", "s:1", time.Second)
+	e.conn("10.0.0.9:5000", "10.0.0.9:5000", time.Second)
+	texts := e.texts()
+	require.Len(t, texts, 2)
+	for _, text := range texts {
+		assert.Contains(t, text, "40 connections ")
+		assert.Contains(t, text, "connected again since, so its program or something between cuts the connection")
+		assert.NotContains(t, text, "killed")
+		assert.Less(t, len(text), 260)
+	}
+	e.Conns = nil
+	for range 30 {
+		e.At = e.At.Add(time.Second)
+		assert.Len(t, e.texts(), 2, "it is told for a while")
+	}
+}
+
+func TestWhatHappenedToOnePeerIsOneLine(t *testing.T) {
+	e := newEnded()
+	e.end("s:1 (dial 1)", "relay:9", event.Broken, 28*time.Second, leftWithout)
+	e.end("s:1 (dial 2)", "s:1", event.NonPeerRejected, 5*time.Second, "nothing listens there, found here (to s:1)")
+	e.end("s:1 (dial 3)", "s:1", event.NonPeerRejected, 4*time.Second, "nothing listens there, found here (to s:1)")
+	assert.Equal(t, []string{"s:1 (dial 3): 2 attempts to connect to s:1 failed within a minute, the last 4 s ago with NON_PEER_REJECTED: nothing listens there; before that, 1 connection to it broke, the last 28 s ago"}, e.texts())
+
+	e = newEnded()
+	e.conn("s:1 (dial 1)", "relay:9", time.Minute).Silence = 8 * time.Second
+	e.end("s:1 (dial 2)", "s:1", event.TimedOut, 5*time.Second, "no answer")
+	e.end("s:1 (dial 3)", "s:1", event.TimedOut, 4*time.Second, "no answer")
+	e.end("s:2 (dial 4)", "s:2", event.TimedOut, 4*time.Second, "no answer")
+	texts := e.texts()
+	require.Len(t, texts, 2)
+	assert.Contains(t, texts[0]+texts[1], "s:1 (dial 1): the peer relay:9 has not answered for 8 s: ")
+	assert.Contains(t, texts[0]+texts[1], "; 2 attempts to connect to it anew failed within a minute")
+	assert.Contains(t, texts[0]+texts[1], "s:2 (dial 4): an attempt to connect failed")
+}
+
+func TestASilentPeersLineSaysWhatTCPKnows(t *testing.T) {
+	for says, set := range map[string]func(*ep.EndpointSnapshot){
+		"TCP acknowledges, so its process is stopped or stuck, or, if its page answers,":    func(e *ep.EndpointSnapshot) { e.PeerAcknowledges = true },
+		"TCP acknowledges nothing: the network between is cut, or its host is down; if its": func(e *ep.EndpointSnapshot) { e.PeerLost = true },
+		"its process is stopped or stuck, or its host or the network between is gone; if":   func(*ep.EndpointSnapshot) {},
+	} {
+		e := newEnded()
+		c := e.conn("a", "b:1", time.Minute)
+		c.Silence = 8 * time.Second
+		set(c)
+		require.Len(t, e.texts(), 1)
+		assert.Contains(t, e.texts()[0], "the peer b:1 has not answered for 8 s: "+says)
+		assert.Less(t, len(e.texts()[0]), 200)
+	}
+}
