@@ -20,7 +20,7 @@ import (
 
 // ofTCP are mistakes that only a provider with a real network has.
 var ofTCP = []mistake{
-	{"a dial to an HTTP server", "TCP is connected", "HTTP", hw.ErrTimeout, func(d *desk) error {
+	{"a dial to an HTTP server", "TCP is connected", "speaks another protocol", hw.ErrTimeout, func(d *desk) error {
 		ctx, cancel := context.WithTimeout(d.ctx, 200*time.Millisecond)
 		defer cancel()
 		_, err := d.ia.Dial(ctx, d.httpServer(nil), dat.ConnConfig{})

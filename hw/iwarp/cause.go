@@ -177,7 +177,7 @@ func (c *connection) howFar(cause *hw.Cause) *hw.Cause {
 	case c.heard == isLost:
 		cause.Text += " (TCP was connected, and now nothing is acknowledged: the network between is cut, or its host is down)"
 	default:
-		cause.Text += " (TCP is connected: its program has not accepted, is stopped, or speaks another protocol, such as HTTP)"
+		cause.Text += " (TCP is connected: its program has not accepted, is stopped, or speaks another protocol)"
 	}
 	return cause
 }
