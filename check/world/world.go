@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,8 +16,11 @@ import (
 	"godat/check/world/posts"
 )
 
-// Providers are those that programs run over.
-var Providers = []string{"loop", "iwarp"}
+// Providers are those that programs run over. The devices of sim must be polled.
+var Providers = []string{"loop", "iwarp", Polled}
+
+// Polled is the provider whose devices must be polled. A volume's nodes listen at addresses that it has not.
+const Polled = "sim"
 
 // limits of a run.
 var limits = host.Limits{Time: 2 * time.Hour, Spins: 1 << 22}
@@ -60,12 +64,13 @@ const (
 
 // All are all programs of a guest over all providers.
 func All(guest string) (all []Run) {
-	names := posts.Names
+	names, providers := posts.Names, Providers
 	if guest == VolumeGuest {
 		names = []string{"volume"}
+		providers = slices.DeleteFunc(slices.Clone(providers), func(provider string) bool { return provider == Polled })
 	}
 	for _, name := range names {
-		for _, provider := range Providers {
+		for _, provider := range providers {
 			all = append(all, Run{Program: name, Provider: provider, Troubles: 12, Rounds: 30})
 		}
 	}

@@ -56,6 +56,9 @@ func (u *user) round(ctx context.Context) bool {
 	if u.c == nil && !u.connect(ctx) {
 		return false
 	}
+	if u.c == nil { // it ended while its memory was made
+		return true
+	}
 	batch, list := u.operations()
 	texts, binds := u.messages(), u.draw.IntN(2) == 0
 	sent := make(chan [][]byte, 1)
@@ -112,7 +115,9 @@ func (u *user) connect(ctx context.Context) bool {
 		u.leave("its end")
 		return true
 	}
-	if u.window, err = u.c.Endpoint.NewRMR(); err != nil {
+	if u.ia.Attr().MaxWindows == 0 {
+		u.window = nil
+	} else if u.window, err = u.c.Endpoint.NewRMR(); err != nil {
 		u.w.Step(u.host, "no window: %v", err)
 		u.leave("its end")
 		return true
@@ -139,6 +144,9 @@ func (u *user) operations() (batch []ep.DTO, list []expected) {
 		return nil, nil
 	}
 	kinds := []hw.Op{hw.OpWrite, hw.OpWrite, hw.OpRead, hw.OpRead, hw.OpFetchAdd}
+	if !u.ia.Attr().Ops.Has(hw.OpFetchAdd) {
+		kinds = kinds[:4]
+	}
 	count := u.draw.IntN(most + 1)
 	if count > 0 {
 		u.turn = 1 - u.turn

@@ -20,6 +20,7 @@ import (
 	"godat/check/world/network"
 	"godat/hw"
 	"godat/hw/iwarp"
+	"godat/hw/sim"
 	"godat/mem"
 	dat "godat/runtime"
 )
@@ -27,7 +28,7 @@ import (
 // World is one run of a program.
 type World struct {
 	Seed    uint64
-	Network *network.Network // nil over loop
+	Network *network.Network // nil unless over iwarp
 
 	mu       sync.Mutex
 	began    time.Time
@@ -38,6 +39,7 @@ type World struct {
 	wrongs   []string
 	brought  map[string]int // troubles, by kind
 	adapter  func(host string) (*dat.IA, error)
+	breaches func() []string // of the devices' contract, by the library; nil where nobody notes them
 	open     []*dat.IA
 	troubled map[[2]string]bool // ways, of a client's host and a server's, that have had troubles; "" stands for all clients
 }
@@ -53,7 +55,7 @@ func Over(seed uint64, open func(host string) (*dat.IA, error), aloud io.Writer)
 	return &World{Seed: seed, began: time.Now(), aloud: aloud, adapter: open, troubled: make(map[[2]string]bool), brought: make(map[string]int)}
 }
 
-// New makes a world over a provider, "loop" or "iwarp".
+// New makes a world over a provider: "loop", "iwarp", or "sim", whose devices must be polled.
 func New(seed uint64, provider string, aloud io.Writer) (*World, error) {
 	w := Over(seed, nil, aloud)
 	switch provider {
@@ -67,8 +69,14 @@ func New(seed uint64, provider string, aloud io.Writer) (*World, error) {
 			hw.MustRegister(iwarp.New(iwarp.Config{Name: name, Dial: h.Dial, Listen: h.Listen, Address: host}))
 			return dat.Open(context.Background(), name)
 		}
+	case "sim":
+		devices := sim.New(sim.Config{Seed: seed})
+		w.breaches = devices.Violations
+		w.adapter = func(host string) (*dat.IA, error) {
+			return dat.Open(context.Background(), "sim:"+host, dat.WithProvider(devices))
+		}
 	default:
-		return nil, fmt.Errorf("no provider %q: loop or iwarp", provider)
+		return nil, fmt.Errorf("no provider %q: loop, iwarp or sim", provider)
 	}
 	return w, nil
 }
@@ -174,6 +182,11 @@ func (w *World) End() (history string, err error) {
 		}
 		if s := ia.MemoryStats(); s != (mem.Stats{}) {
 			w.Wrong("an adapter that is closed has memory: %+v", s)
+		}
+	}
+	if w.breaches != nil {
+		for _, breach := range w.breaches() {
+			w.Wrong("a device was used against its contract: %s", breach)
 		}
 	}
 	w.mu.Lock()

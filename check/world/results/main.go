@@ -98,7 +98,7 @@ func (c *campaign) run(ctx context.Context, out io.Writer, plants []string) (fou
 	if err != nil {
 		return false, err
 	}
-	volumes := rows[len(rows)-len(world.Providers):]
+	volumes := rows[len(rows)-len(world.All(world.VolumeGuest)):]
 	rows = slices.DeleteFunc(slices.Clone(rows), func(r *row) bool { return !match.MatchString(r.Program + "/" + r.Provider) })
 	c.end = time.Now().Add(c.most)
 	c.play(ctx, rows)
