@@ -41,7 +41,7 @@ func (c *completionQueue) Close() error {
 	return nil
 }
 
-// polled implements [hw.Polled] for a wrapped device. Arm, Wait and Wake are the inner
+// polled implements [hw.Polled] and [hw.Sleeper] for a wrapped device. Arm, Wait and Wake are the inner
 // device's.
 type polled struct {
 	hw.Polled
@@ -59,6 +59,14 @@ func (p polled) NewCQ(cfg hw.CQConfig) (hw.CQ, error) {
 	defer p.d.mu.Unlock()
 	p.d.cqs = append(p.d.cqs, c)
 	return c, nil
+}
+
+// Sleep implements [hw.Sleeper]. It is Wait if the inner device is none.
+func (p polled) Sleep() error {
+	if s, ok := p.Polled.(hw.Sleeper); ok {
+		return s.Sleep()
+	}
+	return p.Wait()
 }
 
 // Poll implements [hw.Polled]. It polls the inner device until there is a completion for

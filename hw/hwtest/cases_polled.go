@@ -26,6 +26,10 @@ var polledCases = []contractCase{
 	{"a completion after Arm ends Wait, before it or in it", polledOnly(armAndWait)},
 	{"Wake ends Wait, before it or in it", polledOnly(wakeUp)},
 	{"another goroutine may poll during a Wait, and a completion ends the Wait all the same", polledOnly(pollBesideWait)},
+	{"a completion after Arm ends Sleep, before it or in it", sleeperOnly(armAndWait)},
+	{"Wake ends Sleep, before it or in it", sleeperOnly(wakeUp)},
+	{"another goroutine may poll during a Sleep, and a completion ends the Sleep all the same", sleeperOnly(pollBesideWait)},
+	{"Wait and Sleep may take turns", sleeperOnly(waitInTurns)},
 	{"a queue for solicited completions wakes for those and for failed ones", ifPolled(solicitedOnly)},
 	{"queue pairs share a completion queue", ifPolled(sharedQueue)},
 }
@@ -37,6 +41,15 @@ func polledOnly(run func(r *rig, h *host, ends []*end)) func(*rig) {
 		h := r.openUnpumped(0)
 		run(r, h, r.threePairs(h))
 	})
+}
+
+// sleeperOnly is polledOnly for a case that waits by Sleep.
+func sleeperOnly(run func(r *rig, h *host, ends []*end)) func(*rig) {
+	return only(func(r *rig) bool { _, ok := r.a.dev.(hw.Sleeper); return ok && r.a.polled != nil },
+		"this device has no Sleep", polledOnly(func(r *rig, h *host, ends []*end) {
+			h.wait = h.dev.(hw.Sleeper).Sleep
+			run(r, h, ends)
+		}))
 }
 
 // ifPolled runs a case on polled devices.
@@ -130,15 +143,15 @@ func pollLate(r *rig, h *host, ends []*end) {
 	}
 }
 
-// waiting calls Wait on a goroutine, and returns a channel for its result.
+// waiting waits on a goroutine, and returns a channel for its result.
 func (h *host) waiting() chan error {
 	done := make(chan error, 1)
 	h.waiter = make(chan struct{})
-	go closeAfter(h.waiter, func() { done <- h.polled.Wait() })
+	go closeAfter(h.waiter, func() { done <- h.wait() })
 	return done
 }
 
-// stopWaiting ends the Wait of a case that failed before it returned.
+// stopWaiting ends the wait of a case that failed before it returned.
 func (h *host) stopWaiting() {
 	if h.waiter == nil {
 		return
@@ -151,12 +164,12 @@ func (h *host) stopWaiting() {
 	}
 }
 
-// returns checks that Wait returns.
+// returns checks that a wait returns.
 func (r *rig) returns(done chan error) {
 	r.also.NoError(receive(r, done, "the return of Wait"))
 }
 
-// blocks checks that Wait does not return within shortWait.
+// blocks checks that a wait does not return within shortWait.
 func (r *rig) blocks(done chan error) {
 	select {
 	case err := <-done:
@@ -193,8 +206,32 @@ func wakeUp(r *rig, h *host, _ []*end) {
 	r.returns(done)
 }
 
-// pollBesideWait polls while another goroutine is in Wait, as a consumer does that polls
-// by itself: a completion must end Wait even when such a poll takes it.
+// waitInTurns begins each wait in the other way than the last. What ended one ends no other.
+func waitInTurns(r *rig, h *host, ends []*end) {
+	sleep := h.wait
+	h.polled.Wake()
+	r.returns(h.waiting())
+	for i := range 6 {
+		h.wait = h.polled.Wait
+		if i%2 == 0 {
+			h.wait = sleep
+		}
+		h.arm()
+		done := h.waiting()
+		r.blocks(done)
+		if i%3 == 0 {
+			h.polled.Wake()
+			r.returns(done)
+			continue
+		}
+		r.completeReceives(ends[i%len(ends)], 1)
+		r.returns(done)
+		r.also.Equal(1, h.pollOnce())
+	}
+}
+
+// pollBesideWait polls while another goroutine waits, as a consumer does that polls
+// by itself: a completion must end the wait even when such a poll takes it.
 func pollBesideWait(r *rig, h *host, ends []*end) {
 	for i := range 6 {
 		e := ends[i%len(ends)]

@@ -8,7 +8,7 @@ import (
 )
 
 // pump is the poller of a polled device. It runs the loop of hw.Polled's documentation
-// on a locked thread, and hands each completion to the end that its id names.
+// and hands each completion to the end that its id names.
 type pump struct {
 	host *host
 	dev  hw.Polled
@@ -21,10 +21,18 @@ type pump struct {
 // device.
 const pumpSpins = 4
 
+// run waits by Wait, on a locked thread.
 func (p *pump) run() {
-	defer close(p.done)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	p.loop(p.dev.Wait)
+}
+
+// sleep waits by Sleep.
+func (p *pump) sleep(s hw.Sleeper) { p.loop(s.Sleep) }
+
+func (p *pump) loop(wait func() error) {
+	defer close(p.done)
 	for !p.stop.Load() {
 		for idle := 0; idle < pumpSpins; idle++ {
 			if p.poll() > 0 {
@@ -38,7 +46,7 @@ func (p *pump) run() {
 		if p.poll() > 0 {
 			continue
 		}
-		if err := p.dev.Wait(); err != nil {
+		if err := wait(); err != nil {
 			p.host.violate("Wait: " + err.Error())
 			return
 		}

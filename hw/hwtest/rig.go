@@ -43,12 +43,14 @@ func (r *rig) open(i int) *host {
 
 // openUnpumped opens a device without a pump: the case polls it.
 func (r *rig) openUnpumped(i int) *host {
-	h := &host{rig: r, name: fmt.Sprintf("%c%d", 'a'+rune(i), len(r.hosts))}
+	h := &host{rig: r, index: i, name: fmt.Sprintf("%c%d", 'a'+rune(i), len(r.hosts))}
 	dev, err := r.cfg.Provider.Open(hw.OpenConfig{Device: r.cfg.Devices[i], Params: r.cfg.Params, Async: h.onAsync})
 	r.must.NoError(err)
 	h.consumers = startConsumers(dev, r.cfg.Consumers)
 	h.dev, h.attr = dev, dev.Attr()
-	h.polled, _ = dev.(hw.Polled)
+	if h.polled, _ = dev.(hw.Polled); h.polled != nil {
+		h.wait = h.polled.Wait
+	}
 	h.zone, err = dev.NewZone()
 	r.must.NoError(err)
 	r.hosts = append(r.hosts, h)
@@ -69,6 +71,7 @@ func (r *rig) close() {
 // host is one open device and what was made on it.
 type host struct {
 	rig       *rig
+	index     int // of the two devices, which of them it is
 	name      string
 	dev       hw.Device
 	attr      hw.Attr
@@ -81,7 +84,8 @@ type host struct {
 	closed    bool
 
 	solicitedOnly bool          // for completion queues made from now on
-	waiter        chan struct{} // closed when the case's own Wait has returned
+	wait          func() error  // how the case waits: the device's Wait, or its Sleep
+	waiter        chan struct{} // closed when the case's own wait has returned
 
 	mu        sync.Mutex
 	ends      []*end
@@ -112,7 +116,11 @@ func (t tag) fits(end int, q direction) bool {
 func (h *host) start() {
 	if h.polled != nil && h.pump == nil && !h.closed {
 		h.pump = &pump{host: h, dev: h.polled, done: make(chan struct{})}
-		go h.pump.run()
+		if s, ok := h.dev.(hw.Sleeper); ok && h.index == 1 { // so the cases see both
+			go h.pump.sleep(s)
+		} else {
+			go h.pump.run()
+		}
 	}
 }
 
