@@ -1,12 +1,26 @@
 package stream
 
 import (
+	"io"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
+
+// grown has one end write through the second ring of the other: a ring that is full while nobody reads has one
+// offered, where a reader that takes each piece at once needs none.
+func grown(t *testing.T, from, to *Conn) {
+	t.Helper()
+	_, err := from.Write(body(leastRing, 1))
+	require.NoError(t, err)
+	require.Eventually(t, from.line.flow.out.hasOffer.Load, 10*time.Second, 10*time.Microsecond)
+	_, err = io.ReadFull(to, make([]byte, leastRing))
+	require.NoError(t, err)
+	crossing(t, from, to, body(leastRing/2, 1))
+	require.NotEqual(t, uint32(leastRing), from.line.flow.out.peer.Len)
+}
 
 // An image is as large as what is written from it needs, whatever the peer's ring may hold.
 func TestAnImageFollowsWhatIsWritten(t *testing.T) {
@@ -17,9 +31,7 @@ func TestAnImageFollowsWhatIsWritten(t *testing.T) {
 			crossing(t, client, server, want)
 			require.Eventually(t, func() bool { return o.imageRoom() == len(o.image.mem) }, 10*time.Second, 10*time.Microsecond)
 		}
-		for o.peer.Len == leastRing { // until the server has offered its second ring
-			alone(body(3*leastRing/4, 1))
-		}
+		grown(t, client, server)
 		for n := range 50 {
 			alone(body(1000+n, 2))
 		}

@@ -16,6 +16,7 @@ import (
 func TestBytesWhoseCreditAReportTookAreSent(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		client, server := r.pair()
+		grown(t, client, server)
 		want := bytes.Repeat([]byte("0123456789abcdef"), 40)
 		read := make(chan []byte, 1)
 		go func() {

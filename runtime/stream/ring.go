@@ -73,11 +73,11 @@ func (in *inbound) piece(at uint64) []byte {
 	return mem[at:min(at+n, uint64(len(mem)))]
 }
 
-// tight reports whether the peer has filled so much of the first ring that it should have
+// tight reports whether the peer has filled half of the first ring, so that it should have
 // the second one.
 func (f *flow) tight() bool {
 	in := &f.in
-	return in.secondSize > len(in.first.mem) && in.produced.Load()-in.consumed.Load() > uint64(len(in.first.mem)/2)
+	return in.secondSize > len(in.first.mem) && in.produced.Load()-in.consumed.Load() >= uint64(len(in.first.mem)/2)
 }
 
 // grow makes the second ring and offers it, at once if there is a credit. It is a
