@@ -56,6 +56,7 @@ type Listener struct {
 	mu     sync.Mutex
 	conns  map[*Conn]bool // those that are not closed; true: it has its place
 	taken  int            // places of ConnConfig.Conns that are taken
+	noRoom uint64         // how often a connection found none
 	making int            // calls of Accept and Dial under way; none begins once closed is set
 	made   chan struct{}  // closed when making is 0; nil: nobody waits
 	closed bool
@@ -204,7 +205,7 @@ func (l *Listener) LogValue() slog.Value {
 	if !l.isMade() {
 		return slog.StringValue(l.String())
 	}
-	conns, taken := l.places()
+	conns, taken, _ := l.places()
 	return slog.GroupValue(slog.String("address", l.Addr()), slog.Int("connections", taken), slog.Int("of", conns))
 }
 
@@ -335,6 +336,7 @@ func (l *Listener) remember(op string, c *Conn) error {
 	case l.closed:
 		return closedListener(op)
 	case l.taken >= l.cfg.Conns:
+		l.noRoom++
 		return hw.Errorf(op, hw.InsufficientResources, hw.ResourceTEP, "there are %d connections, as many as ConnConfig.Conns allows", l.taken)
 	}
 	l.conns[c] = true

@@ -79,6 +79,8 @@ type ListenerSnapshot struct {
 	// Conns has a place for each connection, of which some are Taken. Both are 0 for a
 	// service point of the program's.
 	Conns, Taken int
+	// NoPlace is how often a connection, accepted or dialed, found no place; a peer that did is among Rejected.
+	NoPlace uint64
 }
 
 // Snapshot describes the adapter now. It stops nothing: it takes no lock that a post, a
@@ -211,18 +213,18 @@ func describeListeners(points []ep.PointSnapshot, listeners []*Listener) []Liste
 		list[i].PointSnapshot = p
 		if l := of[p.Name]; l != nil {
 			list[i].Name = l.String()
-			list[i].Conns, list[i].Taken = l.places()
+			list[i].Conns, list[i].Taken, list[i].NoPlace = l.places()
 		}
 	}
 	slices.SortFunc(list, func(a, b ListenerSnapshot) int { return cmp.Compare(a.Name, b.Name) })
 	return list
 }
 
-// places returns how many connections the listener may have, and how many it has.
-func (l *Listener) places() (conns, taken int) {
+// places returns how many connections the listener may have, how many it has, and how often there was no place.
+func (l *Listener) places() (conns, taken int, noPlace uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.cfg.Conns, l.taken
+	return l.cfg.Conns, l.taken, l.noRoom
 }
 
 // ownerOf names the connection that has an endpoint with that context.

@@ -128,3 +128,39 @@ func TestASilentPeersLineSaysWhatTCPKnows(t *testing.T) {
 		assert.Less(t, len(e.texts()[0]), 200)
 	}
 }
+
+func TestAttemptsThatTheAdapterHasForgottenAreCounted(t *testing.T) {
+	e, before := newEnded(), newEnded()
+	count := func(n uint64) []ep.EndCount {
+		return []ep.EndCount{{Event: event.NonPeerRejected.String(), Layer: "TCP", Code: 104, Count: n}, {Event: event.Disconnected.String(), Count: 9}}
+	}
+	for i := range 64 {
+		e.end(fmt.Sprintf("s:1 (dial %d)", 936+i), "s:1", event.NonPeerRejected, time.Duration(64-i)*100*time.Millisecond, "reset")
+	}
+	before.Ends, e.Ends = count(100), count(1020)
+	text := func() string {
+		list := troubles(e.seen, before.seen)
+		require.Len(t, list, 1)
+		return list[0].Text
+	}
+	assert.Contains(t, text(), "920 attempts to connect to s:1 failed")
+	e.LastEnds[0].Owner, e.LastEnds[0].Remote = "s:2 (dial 936)", "s:2"
+	list := troubles(e.seen, before.seen)
+	require.Len(t, list, 2)
+	assert.Contains(t, list[0].Text, "at least 63 attempts to connect to s:1", "the count is of both")
+}
+
+func TestAListenerSaysWhoRefusedItsPeers(t *testing.T) {
+	look := func(rejected, noPlace uint64) *seen {
+		l := dat.ListenerSnapshot{PointSnapshot: ep.PointSnapshot{Name: "L", Rejected: rejected}, Conns: 8, Taken: 6, NoPlace: noPlace}
+		return &seen{Snapshot: dat.Snapshot{At: time.Now(), Listeners: []dat.ListenerSnapshot{l}}}
+	}
+	for text, now := range map[string]*seen{
+		"7 peers were refused within the last minute: all 8 places for connections (ConnConfig.Conns) were taken when they came": look(8, 8),
+		"7 peers were refused within the last minute: this program itself rejected them, and there was room":                     look(8, 1),
+	} {
+		list := troubles(now, look(1, 1))
+		require.Len(t, list, 1)
+		assert.Contains(t, list[0].Text, text)
+	}
+}

@@ -81,6 +81,7 @@ var listenerFields = []field[dat.ListenerSnapshot]{
 	{"waiting", func(l *dat.ListenerSnapshot) value { return count(l.Waiting) }},
 	{"accepted", func(l *dat.ListenerSnapshot) value { return count(l.Accepted) }},
 	{"rejected", func(l *dat.ListenerSnapshot) value { return count(l.Rejected) }},
+	{"no place", func(l *dat.ListenerSnapshot) value { return count(l.NoPlace) }},
 	{"no room", func(l *dat.ListenerSnapshot) value { return count(l.Overflows) }},
 	{"half open", func(l *dat.ListenerSnapshot) value { return count(device(l).HalfOpen) }},
 	{"gave way", func(l *dat.ListenerSnapshot) value { return count(device(l).GaveWay) }},

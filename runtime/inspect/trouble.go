@@ -168,7 +168,7 @@ func (f *finder) listeners() {
 			f.add(1, "no places", "listeners", l.Name, "connections, dialed and accepted, have taken %s: the next peer is refused%s", all(l.Conns, "place"), refused)
 		}
 		if n := f.lately("rejected", l.Name, grown(l.Rejected, was.Rejected)); n > 0 {
-			f.add(felt, "rejected", "listeners", l.Name, "%s refused within the last minute: this program rejected them, or there was no place", were(n, "peer"))
+			f.add(felt, "rejected", "listeners", l.Name, "%s refused within the last minute: %s", were(n, "peer"), f.whyRefused(l, &was))
 		}
 		if n := f.lately("backlog", l.Name, grown(l.Overflows, was.Overflows)); n > 0 {
 			f.add(1, "backlog", "listeners", l.Name, "%s found the backlog of %d full", many(n, "request"), l.Backlog)
@@ -184,6 +184,17 @@ func (f *finder) listeners() {
 			f.add(2, "silent", "listeners", l.Name, "%s dropped for bringing no request to connect; this program has nothing to do", were(n, "TCP connection"))
 		}
 	}
+}
+
+// whyRefused says who refused the peers of the last minute.
+func (f *finder) whyRefused(l, was *dat.ListenerSnapshot) string {
+	switch n := f.lately("no place", l.Name, grown(l.NoPlace, was.NoPlace)); {
+	case n > 0:
+		return fmt.Sprintf("%s for connections (ConnConfig.Conns) were taken when they came; see why peers need so many, or allow more", all(l.Conns, "place"))
+	case l.Conns == 0:
+		return "this program rejected them, or there was no place"
+	}
+	return "this program itself rejected them, and there was room: each has the reason on its own page"
 }
 
 func (f *finder) conn(c *dat.ConnSnapshot) {

@@ -3,6 +3,7 @@ package inspect
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,7 +19,8 @@ type over struct {
 	to     string    // what was dialed; empty if the peer dialed
 	host   string    // of a peer that dialed
 	failed bool      // attempts
-	n      int
+	n      uint64
+	least  bool   // there were more, which the adapter has forgotten
 	before string // what also ended; see joined
 }
 
@@ -73,7 +75,33 @@ func (f *finder) ended() (list []*over) {
 		known[key].n++
 		known[key].first = e.At
 	}
+	f.counted(list)
 	return list
+}
+
+// counted gives what failed the adapter's count of the last minute, where all that failed so is one: of many ends it
+// remembers the last.
+func (f *finder) counted(list []*over) {
+	grew := make(map[string]uint64)
+	for _, c := range f.now.Ends {
+		i := slices.IndexFunc(f.last.Ends, func(was ep.EndCount) bool {
+			return was.Event == c.Event && was.Layer == c.Layer && was.Code == c.Code
+		})
+		n := c.Count
+		if i >= 0 {
+			n = grown(n, f.last.Ends[i].Count)
+		}
+		if !f.last.At.IsZero() {
+			grew[c.Event] += f.lately("ended", fmt.Sprint(c.Event, c.Layer, c.Code), n)
+		}
+	}
+	forgot := f.forgot()
+	for _, o := range list {
+		alone := !slices.ContainsFunc(list, func(other *over) bool { return other != o && other.last.Event == o.last.Event })
+		if o.least = forgot; alone && grew[o.last.Event] > o.n {
+			o.n, o.least = grew[o.last.Event], false
+		}
+	}
 }
 
 var numerals = regexp.MustCompile(`[0-9]+`)
@@ -127,7 +155,7 @@ func (f *finder) isOver(o *over) bool {
 	if o.to != "" {
 		return f.since(o) > 0
 	}
-	return f.since(o) >= o.n
+	return uint64(f.since(o)) >= o.n
 }
 
 // joined reports whether attempts to connect to the same peer fail since a connection broke: they say so.
@@ -158,7 +186,7 @@ func (f *finder) brokeText(o *over) string {
 	if o.to != "" {
 		peer = "to " + o.to
 	}
-	return fmt.Sprintf("%s%s %s ended within a minute, the last %s%s", f.atLeast(), many(o.n, "connection"), peer, when, why)
+	return fmt.Sprintf("%s %s ended within a minute, the last %s%s", o.number("connection"), peer, when, why)
 }
 
 // failedText says of attempts how they failed.
@@ -167,19 +195,25 @@ func (f *finder) failedText(o *over) string {
 	if o.n == 1 {
 		return "an attempt to connect failed " + when + causeOf(o.last) + o.before
 	}
-	return fmt.Sprintf("%s%d attempts to connect to %s failed within a minute, the last %s%s%s", f.atLeast(), o.n, o.last.Remote, when, causeOf(o.last), o.before)
+	return fmt.Sprintf("%s to connect to %s failed within a minute, the last %s%s%s", o.number("attempt"), o.last.Remote, when, causeOf(o.last), o.before)
 }
 
-// atLeast says that the adapter may have forgotten ends of the last minute.
-func (f *finder) atLeast() string {
+// forgot reports whether the adapter may have forgotten ends of the last minute.
+func (f *finder) forgot() bool {
 	var ends uint64
 	for _, e := range f.now.Ends {
 		ends += e.Count
 	}
-	if all := f.now.LastEnds; ends > uint64(len(all)) && f.now.At.Sub(all[0].At) < fresh {
-		return "at least "
+	all := f.now.LastEnds
+	return ends > uint64(len(all)) && f.now.At.Sub(all[0].At) < fresh
+}
+
+// number is how many there were, of something.
+func (o *over) number(one string) string {
+	if o.least {
+		return "at least " + many(o.n, one)
 	}
-	return ""
+	return many(o.n, one)
 }
 
 // causeOf is the cause of an end in words; empty if none is known.
@@ -197,7 +231,7 @@ func causeOf(e *ep.EndSnapshot) string {
 		return noReceive(e, !byPeer) + fmt.Sprintf(" (%s %#x)", c.Layer, c.Code)
 	}
 	return ": " + found.ReplaceAllStringFunc(c.Text, func(side string) string {
-		if strings.Contains(side, hw.SidePeer.String()) {
+		if strings.Contains(side, hw.SidePeer.String()) && !strings.Contains(c.Text, ": the peer's program") {
 			return ", as the peer says"
 		}
 		return ""
