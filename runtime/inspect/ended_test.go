@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/ep"
+	"godat/evd"
+	"godat/hw"
 	"godat/hw/event"
 	dat "godat/runtime"
 )
@@ -111,6 +113,17 @@ func TestWhatHappenedToOnePeerIsOneLine(t *testing.T) {
 	assert.Contains(t, texts[0]+texts[1], "s:1 (dial 1): the peer relay:9 has not answered for 8 s: ")
 	assert.Contains(t, texts[0]+texts[1], "; 2 attempts to connect to it anew failed within a minute")
 	assert.Contains(t, texts[0]+texts[1], "s:2 (dial 4): an attempt to connect failed")
+}
+
+func TestAnEndForWantOfAReceiveIsNotToldBesideItsCause(t *testing.T) {
+	e := newEnded()
+	e.LastEnds = append(e.LastEnds, ep.EndSnapshot{Owner: "p:1", Remote: "p:1", Event: event.Broken.String(), At: e.At, Cause: &ep.CauseSnapshot{
+		Layer: "DAT", Code: int(hw.StatusReceiverNotReady), Text: "DAT: the peer's SEND ended, found by the peer",
+	}})
+	require.Len(t, e.texts(), 1)
+	e.Dispatchers = []evd.DispatcherSnapshot{{Name: "D", Owner: "L", QLen: 9, Queued: 3, OldestAge: time.Minute}}
+	require.Len(t, e.texts(), 1)
+	assert.Contains(t, e.texts()[0], "L: this program does not take")
 }
 
 func TestASilentPeersLineSaysWhatTCPKnows(t *testing.T) {

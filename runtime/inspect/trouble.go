@@ -204,7 +204,7 @@ func (f *finder) conn(c *dat.ConnSnapshot) {
 	}
 	i, ok := slices.BinarySearchFunc(f.last.Conns, c.ID, func(was dat.ConnSnapshot, id uint64) int { return cmp.Compare(was.ID, id) })
 	if ok && f.last.Conns[i].Missing > 0 && f.last.Conns[i].Endpoint.Receives.Outstanding == 0 {
-		f.add(0, "buffers", "connections", c.Name, "no receive is posted: %s%s", kept(c.Buffers.Held), heldText(c.Buffers.HeldAge))
+		f.add(0, "buffers", "connections", c.Name, "no receive is posted: %s", kept(c.Buffers.Held, heldText(c.Buffers.HeldAge)))
 	}
 }
 

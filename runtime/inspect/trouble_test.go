@@ -123,7 +123,7 @@ func TestAPeerWithoutReceivesIsNamed(t *testing.T) {
 			default:
 				require.Positive(r.t, held)
 				r.wrong("peer", client.String(), "1 request has been outstanding for 1 s: the other end, "+server.String()+" in this program, has no receive posted")
-				r.wrong("buffers", server.String(), fmt.Sprintf("no receive is posted: this program keeps %d buffers; give them back", held))
+				r.wrong("buffers", server.String(), fmt.Sprintf("no receive is posted: this program keeps %d buffers, the oldest for 2 s, and gives none back (Conn.Release)", held))
 				story := r.get("?of=" + url.QueryEscape(server.String())).Body.String()
 				assert.Contains(r.t, story, fmt.Sprintf("<dt>buffers</dt><dd>%d held by the program of ", held))
 				return
@@ -220,7 +220,7 @@ func TestAConnectionThatBrokeIsNamedForAWhile(t *testing.T) {
 				}
 			}
 		}
-		r.wrong("broke", client.String(), "BROKEN: no receive was posted at the peer "+there+" for a message from "+here+" here: its page tells why, it takes no events, keeps its buffers, or posts too few (ERR_RECEIVER_NOT_READY)")
+		r.wrong("broke", client.String(), "BROKEN: no receive was posted at the peer "+there+" for a message from "+here+" here: look at the peer's page, whether it takes no events, keeps its buffers, or posts too few (ERR_RECEIVER_NOT_READY)")
 		r.wrong("broke", server.String(), "BROKEN: no receive was posted here, at "+there+", for a message from the peer "+here)
 		time.Sleep(fresh)
 		assert.Empty(r.t, r.ask("?format=json").Troubles)

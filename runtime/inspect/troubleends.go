@@ -31,7 +31,7 @@ const settled = 5 * time.Second
 func (f *finder) broken() {
 	list := f.ended()
 	for _, o := range list {
-		if !o.failed && !f.joined(o, list) && !f.isOver(o) {
+		if !o.failed && !f.joined(o, list) && !f.isOver(o) && !f.isEffect(o) {
 			f.put(Trouble{Kind: "broke", Show: "last ends", Name: endName(o.last), Head: endName(o.last), Text: f.brokeText(o), rank: 2})
 		}
 	}
@@ -158,6 +158,11 @@ func (f *finder) isOver(o *over) bool {
 	return uint64(f.since(o)) >= o.n
 }
 
+// isEffect reports whether another line says why no receive was posted here.
+func (f *finder) isEffect(o *over) bool {
+	return strings.HasPrefix(causeOf(o.last), ": no receive was posted here") && f.found["no consumer"]+f.found["callback"]+f.found["buffers"] > 0
+}
+
 // joined reports whether attempts to connect to the same peer fail since a connection broke: they say so.
 func (f *finder) joined(o *over, list []*over) bool {
 	for _, a := range list {
@@ -246,5 +251,5 @@ func noReceive(e *ep.EndSnapshot, here bool) string {
 	if here {
 		return fmt.Sprintf(": no receive was posted here, at %s, for a message from the peer %s: this program takes no events, keeps its buffers, or posts too few", e.Local, e.Remote)
 	}
-	return fmt.Sprintf(": no receive was posted at the peer %s for a message from %s here: its page tells why, it takes no events, keeps its buffers, or posts too few", e.Remote, e.Local)
+	return fmt.Sprintf(": no receive was posted at the peer %s for a message from %s here: look at the peer's page, whether it takes no events, keeps its buffers, or posts too few", e.Remote, e.Local)
 }

@@ -68,13 +68,13 @@ func lastFrom(address string) string {
 	return "; the last came from " + address
 }
 
-// kept says how many buffers of a connection the program has.
-func kept(n int) string {
+// kept says what a program does with the buffers of a connection of which none is posted, the oldest for a while.
+func kept(n int, held string) string {
 	switch n {
 	case 0:
 		return "take the messages that have come, and give their buffers back"
 	case 1:
-		return "this program keeps 1 buffer; give it back"
+		return "this program keeps 1 buffer" + held + ", and does not give it back (Conn.Release)"
 	}
-	return "this program keeps " + number(n) + " buffers; give them back"
+	return "this program keeps " + number(n) + " buffers" + held + ", and gives none back (Conn.Release)"
 }

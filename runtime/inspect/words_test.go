@@ -30,12 +30,12 @@ func TestALineOfARowBeginsWithWhatItIs(t *testing.T) {
 
 func TestEndsNameTheEndThatPostedNoReceive(t *testing.T) {
 	for text, cause := range map[string]ep.CauseSnapshot{
-		"no receive was posted at the peer b for a message from a here: its page tells why, it takes no events, keeps its buffers, or posts too few (ERR_RECEIVER_NOT_READY)": {Layer: "DAT", Code: int(hw.StatusReceiverNotReady), Text: "DAT: SEND ended, found here (a to b)"},
+		"no receive was posted at the peer b for a message from a here: look at the peer's page, whether it takes no events, keeps its buffers, or posts too few (ERR_RECEIVER_NOT_READY)": {Layer: "DAT", Code: int(hw.StatusReceiverNotReady), Text: "DAT: SEND ended, found here (a to b)"},
 		"no receive was posted here, at a, for a message from the peer b: this program takes no events, keeps its buffers, or posts too few (ERR_RECEIVER_NOT_READY)": {
 			Layer: "DAT", Code: int(hw.StatusReceiverNotReady), Text: "DAT: the peer's SEND ended, found by the peer (a to b)",
 		},
-		"no receive was posted at the peer b for a message from a here: its page tells why, it takes no events, keeps its buffers, or posts too few (DDP 0x1202)": {Layer: "DDP", Code: 0x1202, Text: "DDP: no buffer available, found by the peer (a to b)"},
-		"no receive was posted here, at a, for a message from the peer b: this program takes no events, keeps its buffers, or posts too few (DDP 0x1202)":         {Layer: "DDP", Code: 0x1202, Text: "DDP: no buffer available, found here (a to b)"},
+		"no receive was posted at the peer b for a message from a here: look at the peer's page, whether it takes no events, keeps its buffers, or posts too few (DDP 0x1202)": {Layer: "DDP", Code: 0x1202, Text: "DDP: no buffer available, found by the peer (a to b)"},
+		"no receive was posted here, at a, for a message from the peer b: this program takes no events, keeps its buffers, or posts too few (DDP 0x1202)":                      {Layer: "DDP", Code: 0x1202, Text: "DDP: no buffer available, found here (a to b)"},
 		"TCP: reset":                       {Layer: "TCP", Code: 104, Text: "TCP: reset, found here (a to b)"},
 		"MPA: no, as the peer says; do it": {Layer: "MPA", Text: "MPA: no, found by the peer (to b); do it"},
 	} {
