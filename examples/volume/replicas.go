@@ -23,7 +23,7 @@ type replicaRow struct {
 	Has     uint64        // record
 	Lag     uint64        // in records, behind the leader
 	State   string        // as the leader sees it
-	Silent  bool          // nothing is heard of its node
+	Silent  bool          // its node answers nothing that the leader sends
 	For     time.Duration // for how long nothing is
 	Why     string        // nothing is heard
 	Takes   time.Duration // of late, at most, until it had more of what it lacks
@@ -38,39 +38,45 @@ type replicaRow struct {
 
 // Trouble says what is wrong with the replica, the cause first.
 func (r replicaRow) Trouble(late time.Duration) string {
-	if r.Silent {
+	slow := r.DiskTakes >= late // it answers late, or has just said so
+	if r.Silent && !slow && (r.For == 0 || r.For >= node.Briefly) {
 		return r.missed()
 	}
 	var all []string
-	slow := r.DiskTakes >= late && !r.Here // of which the volume's line says more
-	if slow {
+	if slow && !r.Here { // of which the volume's line says more
 		all = append(all, "its disk is slow: "+wrote(r.DiskTakes, r.DiskTookAgo))
 	}
 	switch {
 	case r.Leads:
+	case r.Silent && !slow:
+		all = append(all, "it answers nothing that the leader sends, though it calls")
 	case !r.Direct:
 		all = append(all, fmt.Sprintf("the replica is out, %s behind", records(r.Lag)))
-	case r.Takes >= late && all == nil:
+	case r.Takes >= late && !slow:
 		all = append(all, fmt.Sprintf("it took %s until it had more of what is written", lasting(r.Takes)))
 	}
-	if r.Back != 0 {
+	if r.Back != 0 && (!slow || r.anew()) {
 		all = append(all, r.back())
 	}
 	switch {
 	case all == nil:
 		return ""
+	case r.Here:
 	case slow:
-		all = append(all, "look at that disk")
-	case r.Back == 0 && !r.Here:
+		all = append(all, "look what else writes to that disk, and whether it fails")
+	case r.Back == 0:
 		all = append(all, "look at its page, and at its disk")
 	}
 	return strings.Join(all, "; ")
 }
 
+// anew reports whether the node came back since it was started anew.
+func (r replicaRow) anew() bool { return r.Runs != 0 && r.Runs < r.Back+r.Away }
+
 // back says that the replica came back.
 func (r replicaRow) back() string {
 	text := fmt.Sprintf("it came back %s ago, ", lasting(r.Back))
-	if r.Runs != 0 && r.Runs < r.Back+r.Away {
+	if r.anew() {
 		text += "started anew, "
 	}
 	text += fmt.Sprintf("after %s away", lasting(r.Away))
@@ -85,6 +91,9 @@ func (r replicaRow) back() string {
 
 // missed says why nothing is heard of the replica's node, and what to do.
 func (r replicaRow) missed() string {
+	if r.Here {
+		return fmt.Sprintf("the leader has heard nothing of this node for %s", lasting(r.For))
+	}
 	text := "nothing is heard of it"
 	if r.For != 0 {
 		text = fmt.Sprintf("nothing has been heard of it for %s", lasting(r.For))
@@ -132,6 +141,9 @@ func (m *machine) replicaRows() (rows []any) {
 func newReplicaRow(id uint64, s *node.Status) replicaRow {
 	m, other := s.Members[id], s.Others[id]
 	r := replicaRow{Replica: s.Name(id), Node: id, Address: m.Addr, Here: id == s.ID, Leads: id == s.Leader, Votes: !m.Learner, Direct: true, callers: other.Addrs}
+	if r.Here {
+		r.Replica = fmt.Sprintf("node %d (this one)", id)
+	}
 	p, seen := s.Seen()[id]
 	switch {
 	case seen:

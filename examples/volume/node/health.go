@@ -203,7 +203,7 @@ func (h *health) of(id uint64, p Progress, lately time.Duration) Progress {
 		age := time.Since(x.at)
 		x.Disk = x.Disk.aged(age)
 		x.Runs += age
-		if x.at.IsZero() || p.Silent || age > lately {
+		if x.at.IsZero() || age > lately {
 			x.Disk, x.Runs = Takes{}, 0
 		}
 		p.Self = &x.Self
@@ -266,18 +266,24 @@ func (c *consensus) sees() map[uint64]Progress {
 	return all
 }
 
+// Briefly is for how long a node that is silent is not missed: one with a slow disk answers late.
+const Briefly = 2 * time.Second
+
 // backIsNews is for how long it is told that a node came back.
 const backIsNews = time.Minute
 
-// returns notes that a node that was silent is heard again, if it had ever been heard before.
+// returns notes that a node that was missed is heard again, if it had ever been heard before. One that goes again soon has
+// not been back.
 func (r *reign) returns(id uint64, silent bool) {
 	h := &r.c.health
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	b := r.backs[id]
+	b, heard := r.backs[id], h.heard[id]
 	switch away := !b.gone.IsZero(); {
-	case silent && !away:
-		b.gone = h.heard[id]
+	case silent && !away && !heard.IsZero() && time.Since(heard) >= Briefly:
+		if b.gone = heard; time.Since(b.at) < backIsNews {
+			b.gone = b.at.Add(-b.away)
+		}
 	case !silent && away:
 		b = back{at: time.Now(), away: time.Since(b.gone)}
 	}

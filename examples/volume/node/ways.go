@@ -91,6 +91,8 @@ func short(err error) string {
 		return "nobody listens there"
 	case late(err):
 		return "it does not answer"
+	case errors.Is(err, rpc.ErrEnded) && !errors.As(err, new(*hw.Cause)):
+		return "it ended the connection"
 	case errors.Is(err, event.Error(event.NonPeerRejected)):
 		return "it takes no connection"
 	}
