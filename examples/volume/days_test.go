@@ -188,7 +188,7 @@ var days = []day{
 		b.kill(id)
 		b.kill(leader)
 		return id
-	}, "", `^replica node [123] \(its page http://\S+\): nothing has been heard of it for [\d.]+ (ms|s): its process has died`, guesses},
+	}, "", `^replica node [123] \(its page http://\S+\): nothing (is|has been) heard of it.*: (its process has died|it takes no connection).*; start it`, guesses},
 	{"the network of a follower is cut, on its page", func(b *bad) int {
 		id := 1 + b.leader()%3
 		for other := 1; other <= 3; other++ {
@@ -196,7 +196,7 @@ var days = []day{
 			b.proxy.set(other, id, true)
 		}
 		return id
-	}, `^replica node [123] \(its page http://\S+\): nothing has been heard of it for [\d.]+ (ms|s): it does not answer; open its page`, missed + `it does not answer; open its page`, guesses},
+	}, `^replica node [123] \(its page http://\S+\): nothing (is|has been) heard of it.*: it does not answer; open its page`, missed + `it does not answer; open its page`, guesses},
 	{"a node of another volume's certificate, on the leader's page", func(b *bad) int {
 		leader := b.leader()
 		id := 1 + leader%3
@@ -261,6 +261,7 @@ func TestABadDayOfAVolumeIsToldByTheFirstLineOfAPage(t *testing.T) {
 			}
 			b.d = &content{h: b.host(), r: rand.New(rand.NewPCG(5, 6))}
 			b.d.write(20)
+			b.meet()
 			id := d.stage(b)
 			if *pages != "" {
 				b.write(d.name)
@@ -274,6 +275,22 @@ func TestABadDayOfAVolumeIsToldByTheFirstLineOfAPage(t *testing.T) {
 			b.stays(&d)
 		})
 	}
+}
+
+// meet waits until each node knows where the others' pages are.
+func (b *bad) meet() {
+	b.eventually("nodes don't know each other's pages", func() bool {
+		known := 0
+		for id := range b.running {
+			s, err := b.ask(id, askStatus)
+			for _, other := range s.Others {
+				if err == nil && other.Page != "" {
+					known++
+				}
+			}
+		}
+		return known == 6
+	})
 }
 
 // await waits until a page says what the day is.

@@ -145,16 +145,17 @@ func newReplicaRow(id uint64, s *node.Status) replicaRow {
 		r.Replica = fmt.Sprintf("node %d (this one)", id)
 	}
 	p, seen := s.Seen()[id]
+	unreached := other.Why != "" && (other.For == 0 || other.For >= node.Briefly) && (s.Leader == 0 || s.Leader == s.ID)
 	switch {
-	case seen:
+	case seen && (!unreached || r.Here):
 		r.Direct, r.Has, r.Lag, r.State, r.Takes, r.Back, r.Away = !p.Out, p.Match, p.Behind, p.Text(), p.Takes, p.Back, p.Away
 		r.miss(p.Silent, &p.Missed)
 		if self := p.Self; self != nil {
 			r.DiskTakes, r.DiskTookAgo, r.NewestTakes, r.Runs = self.Disk.Longest, self.Disk.Ago, self.Disk.Newest, self.Runs
 		}
 	case id == s.ID, s.Leader == 0 && odd(s) != "": // this node is the matter
-	case s.Leader == 0 || s.Leader == id: // what this node knows by itself
-		r.miss(other.Why != "" && !(s.Leader == id && other.For < silentLeader), &other.Missed)
+	case unreached, s.Leader == 0, s.Leader == id && other.For >= silentLeader: // what this node knows by itself
+		r.miss(other.Why != "", &other.Missed)
 	}
 	return r
 }

@@ -126,7 +126,7 @@ func (c *consensus) status() Status {
 	if r := c.reign; r != nil {
 		s.Free, s.Waiting, s.Replicas = r.pool.Free(), len(r.placing), c.sees()
 	} else {
-		s.Told = c.health.told(s.Leader, c.lately())
+		s.Told = c.health.told(c.lately())
 	}
 	return s
 }

@@ -47,9 +47,8 @@ type health struct {
 	ended   map[uint64]string   // why the last connection with it ended
 	missed  map[uint64]Missed   // of those that are not reached
 	callers map[string]uint64   // by the remote address of a connection that a node has dialed
-	seen    map[uint64]Progress // as the leader sees all
-	by      uint64              // that leader
-	at      time.Time           // when it told so
+	seen    map[uint64]Progress // as a leader sees all
+	at      time.Time           // when one told so
 }
 
 // said is what a node said of itself.
@@ -139,10 +138,10 @@ func (h *health) loses(id uint64, err error) {
 }
 
 // tells notes how the leader sees all.
-func (h *health) tells(leader uint64, all map[uint64]Progress) {
+func (h *health) tells(all map[uint64]Progress) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.seen, h.by, h.at = all, leader, time.Now()
+	h.seen, h.at = all, time.Now()
 	for id, p := range all {
 		if p.Self != nil && p.Self.Page != "" && h.said[id].Page == "" {
 			x := h.said[id]
@@ -180,12 +179,12 @@ func (h *health) others(members []uint64) map[uint64]Other {
 	return all
 }
 
-// told is how the leader sees all, if it has said so lately.
-func (h *health) told(leader uint64, lately time.Duration) map[uint64]Progress {
+// told is how a leader sees all, if one has said so lately: while another comes to lead, what the former knew is true.
+func (h *health) told(lately time.Duration) map[uint64]Progress {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	age := time.Since(h.at)
-	if h.by != leader || leader == 0 || age > lately {
+	if age > lately {
 		return nil
 	}
 	all := make(map[uint64]Progress)
@@ -205,6 +204,9 @@ func (h *health) of(id uint64, p Progress, lately time.Duration) Progress {
 		x.Runs += age
 		if x.at.IsZero() || age > lately {
 			x.Disk, x.Runs = Takes{}, 0
+			if was := h.seen[id].aged(time.Since(h.at)); was.Self != nil && time.Since(h.at) <= lately { // to a former leader
+				x.Disk, x.Runs = was.Self.Disk, was.Self.Runs
+			}
 		}
 		p.Self = &x.Self
 	}
@@ -306,7 +308,7 @@ func (n *Node) exchange(client *rpc.Client, lead uint64) error {
 	if err := json.Unmarshal(answer, &all); err != nil {
 		return errNote
 	}
-	n.health.tells(lead, all)
+	n.health.tells(all)
 	return nil
 }
 

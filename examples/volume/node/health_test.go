@@ -35,15 +35,17 @@ func TestEachNodeSaysWhatItsLeaderKnowsOfTheOthers(t *testing.T) {
 	follower.disk.Unlock()
 }
 
-func TestWhatALeaderToldHoldsForATimeAndOfThatLeaderAlone(t *testing.T) {
+func TestWhatALeaderToldHoldsForATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h health
-		h.tells(2, map[uint64]Progress{3: {Out: true, Self: &Self{Disk: Takes{Longest: time.Second, Ago: time.Second}}}})
+		h.tells(map[uint64]Progress{3: {Out: true, Self: &Self{Disk: Takes{Longest: time.Second, Ago: time.Second}}}})
 		time.Sleep(time.Second)
-		assert.Equal(t, map[uint64]Progress{3: {Out: true, Self: &Self{Disk: Takes{Longest: time.Second, Ago: 2 * time.Second}}}}, h.told(2, 5*time.Second))
-		assert.Nil(t, h.told(1, 5*time.Second), "another leads")
+		assert.Equal(t, map[uint64]Progress{3: {Out: true, Self: &Self{Disk: Takes{Longest: time.Second, Ago: 2 * time.Second}}}}, h.told(5*time.Second))
+		h.hasPage(3, "http://page3/")
+		p := h.of(3, Progress{}, 5*time.Second)
+		assert.Equal(t, &Self{Page: "http://page3/", Disk: Takes{Longest: time.Second, Ago: 2 * time.Second}}, p.Self, "who comes to lead knows what the former leader told")
 		time.Sleep(5 * time.Second)
-		assert.Nil(t, h.told(2, 5*time.Second), "it has told nothing since")
+		assert.Nil(t, h.told(5*time.Second), "nobody has told anything since")
 	})
 }
 
