@@ -10,7 +10,6 @@ require (
 	godat/examples v0.0.0
 	golang.org/x/sync v0.24.0
 	golang.org/x/sys v0.49.0
-	pgregory.net/rapid v1.3.0
 )
 
 require (

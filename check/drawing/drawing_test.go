@@ -212,7 +212,7 @@ func TestAWrongDrawingIsNoted(t *testing.T) {
 		"from the contract":    {"hw", "internal/keys"},
 		"up, from the cellar":  {"internal/memory", "mem"},
 		"up, in the cellar":    {"internal/owner", "internal/yield"},
-		"the roof":             {"runtime", "check/model"},
+		"the roof":             {"runtime", "check/conformance"},
 		"the cellar, programs": {"examples/kv", "internal/door"},
 	} {
 		more := imports{wrong[0]: append(slices.Clone(all[wrong[0]]), wrong[1])}

@@ -309,7 +309,7 @@ func TestWhatIsNotThereIsFound(t *testing.T) {
 		"see `ep/machines.go`":                                  "no file ep/machines.go; no ep/machines.go",
 		"(tokens.go)":                                           "no file tokens.go",
 		"`ep` TestNoSuchThing shows it":                         "no test TestNoSuchThing",
-		"`check/model` and `check/modell`":                      "no check/modell",
+		"`check/models` and `check/modell`":                     "no check/modell",
 		"`ConnConfig.Conns`, `dat.WithParams`, `hw.WRSignaled`": "",
 		"`ConnConfig.Con`":                                      "ConnConfig has no Con: ConnConfig.Con",
 		"`dat.WithParam`":                                       "dat has no WithParam: dat.WithParam",

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"godat/check/world/posts"
+	"godat/check/world/driver"
 	"godat/check/world/program"
 )
 
@@ -21,7 +21,7 @@ var (
 	first    = flag.Uint64("world.first", 1, "the first seed")
 	seeds    = flag.Int("world.seeds", 1, "how many seeds are run, of each program over each provider")
 	provider = flag.String("world.provider", strings.Join(Providers, ","), "the providers")
-	names    = flag.String("world.program", strings.Join(posts.Names, ",")+",volume", "the programs")
+	names    = flag.String("world.program", strings.Join(driver.Names, ",")+",volume", "the programs")
 	twice    = flag.Bool("world.twice", true, "run each seed twice: both runs must be the same to the step")
 	shorten  = flag.Bool("world.shorten", true, "look for the troubles without which a failing run fails, too")
 	aloud    = flag.Bool("world.aloud", false, "print each step")
@@ -93,7 +93,7 @@ func TestTheProgramsRunOnRealProcessorsToo(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					w, err := program.New(r.Seed, r.Provider, nil)
 					require.NoError(t, err)
-					p, err := posts.Named(r.Program, program.Size{Servers: 3, Clients: 5, Rounds: r.Rounds, Troubles: r.Troubles})
+					p, err := driver.Named(r.Program, program.Size{Servers: 3, Clients: 5, Rounds: r.Rounds, Troubles: r.Troubles})
 					require.NoError(t, err)
 					require.NoError(t, p.Run(w))
 					_, err = w.End()

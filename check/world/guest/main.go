@@ -2,8 +2,8 @@
 package main
 
 import (
-	"godat/check/world/posts"
+	"godat/check/world/driver"
 	"godat/check/world/program"
 )
 
-func main() { program.Main(posts.Named) }
+func main() { program.Main(driver.Named) }

@@ -22,7 +22,7 @@
 //   - Cookie, endpoint, operation, length and place (dispatcher, route, one-shot
 //     request) are right. A message begins with the cookie of its send, which
 //     shows that it arrives once and in order. The other bytes of memory are
-//     checked by hw/hwtest and check/model.
+//     checked by hw/hwtest and check/world/model.
 //   - The event of a long read comes though nothing follows it but a send whose event goes
 //     elsewhere.
 //   - Completions of a direction come in the order of the posts, as far as that

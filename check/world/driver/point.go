@@ -1,4 +1,4 @@
-package model_test
+package driver
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"net"
 	"strconv"
 
-	"godat/check/model"
+	"godat/check/world/model"
 	"godat/ep"
 )
 

@@ -1,11 +1,11 @@
-package model_test
+package driver
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 
-	"godat/check/model"
+	"godat/check/world/model"
 )
 
 // coverage counts what the programs have reached.

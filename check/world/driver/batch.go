@@ -1,7 +1,7 @@
-package model_test
+package driver
 
 import (
-	"godat/check/model"
+	"godat/check/world/model"
 	"godat/ep"
 	"godat/evd"
 	"godat/hw"

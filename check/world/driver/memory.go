@@ -1,9 +1,9 @@
-package model_test
+package driver
 
 import (
 	"unsafe"
 
-	"godat/check/model"
+	"godat/check/world/model"
 	"godat/ep"
 	"godat/hw"
 	"godat/mem"

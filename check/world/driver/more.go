@@ -1,10 +1,10 @@
-package model_test
+package driver
 
 import (
 	"fmt"
 	"unsafe"
 
-	"godat/check/model"
+	"godat/check/world/model"
 	"godat/ep"
 	"godat/hw"
 	"godat/hw/event"

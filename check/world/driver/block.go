@@ -1,4 +1,4 @@
-package model_test
+package driver
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"time"
 
-	"godat/check/model"
+	"godat/check/world/model"
 	"godat/evd"
 	"godat/hw"
 	"godat/hw/event"
@@ -76,7 +76,7 @@ func (d *driver) block(c model.Command) (model.Result, error) {
 }
 
 // checkWaits judges the waits that must end, and checks that the others have not.
-func (p *program) checkWaits() error {
+func (p *trial) checkWaits() error {
 	for i, e := range p.driver.evds {
 		b := p.driver.blocked[e]
 		if b == nil {

@@ -1,4 +1,4 @@
-package model_test
+package driver
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"godat/check/model"
+	"godat/check/world/model"
 	"godat/ep"
 	"godat/evd"
 	"godat/hw"

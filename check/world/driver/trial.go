@@ -1,16 +1,15 @@
-package model_test
+package driver
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
-	"godat/check/model"
+	"godat/check/world/model"
 	dat "godat/runtime"
 )
 
-// program is a run of commands against a model of its own.
-type program struct {
+// trial is a run of commands against a model of its own.
+type trial struct {
 	ia     *dat.IA
 	world  *model.World
 	driver *driver
@@ -18,71 +17,21 @@ type program struct {
 	seen   *coverage
 }
 
-// adapters opens an adapter for several programs in a row, since opening one takes
-// longer than a program. abandon closes an adapter on which a program failed.
-type adapters struct {
-	provider string
-	opts     func() []dat.Option
-	long     bool // programs post long transfers
-	ia       *dat.IA
-	uses     int
-}
-
-const programsPerAdapter = 50
-
-func (a *adapters) begin(seen *coverage) (*program, error) {
-	if a.uses++; a.ia != nil && a.uses > programsPerAdapter {
-		if err := a.close(); err != nil {
-			return nil, err
-		}
-	}
-	if a.ia == nil {
-		var opts []dat.Option
-		if a.opts != nil {
-			opts = a.opts()
-		}
-		ia, err := dat.Open(context.Background(), a.provider, opts...)
-		if err != nil {
-			return nil, err
-		}
-		a.ia, a.uses = ia, 1
-	}
-	p := &program{ia: a.ia, seen: seen}
-	p.world = model.Make(a.ia.Attr().MaxPrivate)
-	if a.long {
+// begin begins a program on an adapter; a long one posts long transfers.
+func begin(ia *dat.IA, long bool, seen *coverage) *trial {
+	p := &trial{ia: ia, seen: seen, world: model.Make(ia.Attr().MaxPrivate)}
+	if long {
 		p.world.Long()
 	}
-	p.driver = newDriver(a.ia, p.world.CR)
-	return p, nil
-}
-
-// close closes the adapter gracefully, so nothing may be left on it.
-func (a *adapters) close() error {
-	if a.ia == nil {
-		return nil
-	}
-	err := a.ia.CloseGraceful()
-	a.ia = nil
-	if err != nil {
-		return fmt.Errorf("with everything freed: %w", err)
-	}
-	return nil
-}
-
-// abandon closes an adapter abruptly, with everything that a failed program has
-// left on it.
-func (a *adapters) abandon() {
-	if a.ia != nil {
-		_ = a.ia.Close()
-		a.ia = nil
-	}
+	p.driver = newDriver(ia, p.world.CR)
+	return p
 }
 
 // String returns the program as a script; see [model.Parse].
-func (p *program) String() string { return strings.Join(p.script, "\n") }
+func (p *trial) String() string { return strings.Join(p.script, "\n") }
 
 // do makes a call and lets the model judge it.
-func (p *program) do(c model.Command) error {
+func (p *trial) do(c model.Command) error {
 	state := model.NoState
 	if c.On[0] == 'p' {
 		state = p.world.State(model.Index('p', c.On))
@@ -103,7 +52,7 @@ func (p *program) do(c model.Command) error {
 }
 
 // checkStates compares the states of all endpoints with the model's.
-func (p *program) checkStates() error {
+func (p *trial) checkStates() error {
 	for i, e := range p.driver.eps {
 		if want := p.world.State(i); want != model.NoState && int(e.State()) != want {
 			return fmt.Errorf("p%d is %v, should be %s", i, e.State(), model.StateNames[want])
@@ -113,7 +62,7 @@ func (p *program) checkStates() error {
 }
 
 // finish checks everything that the program has made, and frees it by commands.
-func (p *program) finish() error {
+func (p *trial) finish() error {
 	d := p.driver
 	for _, do := range []func() error{
 		p.checkMemory,
@@ -141,7 +90,7 @@ func (p *program) finish() error {
 	return nil
 }
 
-func (p *program) each(op string, kind byte, n int) error {
+func (p *trial) each(op string, kind byte, n int) error {
 	for i := range n {
 		if err := p.do(model.New(op, fmt.Sprintf("%c%d", kind, i))); err != nil {
 			return err
@@ -150,7 +99,7 @@ func (p *program) each(op string, kind byte, n int) error {
 	return nil
 }
 
-func (p *program) freePoints() error {
+func (p *trial) freePoints() error {
 	for i, s := range p.driver.points {
 		if s == nil {
 			continue
@@ -164,7 +113,7 @@ func (p *program) freePoints() error {
 
 // drain dequeues all events; the model checks that none is missing and none is too
 // many.
-func (p *program) drain() error {
+func (p *trial) drain() error {
 	for i := range p.driver.evds {
 		if err := p.do(model.New("dequeue", fmt.Sprintf("e%d", i), "n", 100)); err != nil {
 			return err
@@ -173,7 +122,7 @@ func (p *program) drain() error {
 	return nil
 }
 
-func (p *program) checkMemory() error {
+func (p *trial) checkMemory() error {
 	for i, m := range p.driver.regions {
 		if m.lmr.Bytes() == nil {
 			continue

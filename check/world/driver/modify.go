@@ -1,10 +1,10 @@
-package model_test
+package driver
 
 import (
 	"math"
 	"time"
 
-	"godat/check/model"
+	"godat/check/world/model"
 	"godat/ep"
 	"godat/hw"
 )
