@@ -84,7 +84,7 @@ func (c *connection) orBroken(e ending, sendErr error) ending {
 	}
 	text := "the peer closed the connection"
 	if c.agreed.extended {
-		text = "the stream ended without a farewell: the peer's process was killed or has crashed, or its program or something between has cut the connection: its page tells"
+		text = "the stream ended without a farewell: the peer's process was killed or has crashed, or something cut the connection: its page tells"
 	}
 	switch {
 	case n > 0:

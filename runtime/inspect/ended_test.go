@@ -15,7 +15,7 @@ import (
 	dat "godat/runtime"
 )
 
-const leftWithout = "TCP: the stream ended without a farewell: the peer's process was killed or has crashed, or its program or something between has cut the connection: its page tells, found here (a to b)"
+const leftWithout = "TCP: the stream ended without a farewell: the peer's process was killed or has crashed, or something cut the connection: its page tells, found here (a to b)"
 
 // ended is what an adapter saw of its peers.
 type ended struct{ *seen }
