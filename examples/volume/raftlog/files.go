@@ -33,7 +33,7 @@ func (f *files) Create(dir, name string, size uint64) (types.WritableFile, error
 		f.failed.Store(&err)
 		return w, err
 	}
-	return &witnessed{WritableFile: w, name: witness(dir, name)}, nil
+	return &witnessed{WritableFile: w, name: witness(dir, name), size: int64(size)}, nil
 }
 
 // OpenWriter implements types.VFS.
@@ -42,7 +42,11 @@ func (f *files) OpenWriter(dir, name string) (types.WritableFile, error) {
 	if err != nil {
 		return w, err
 	}
-	return &witnessed{WritableFile: w, name: witness(dir, name)}, nil
+	info, err := os.Stat(filepath.Join(dir, name))
+	if err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	return &witnessed{WritableFile: w, name: witness(dir, name), size: info.Size()}, nil
 }
 
 // Delete implements types.VFS.
@@ -74,12 +78,39 @@ func (f *files) whole(dir string, meta *metadb.BoltMetaDB) error {
 type witnessed struct {
 	types.WritableFile
 	name string
-	made bool // owned by whoever syncs
+	size int64
+
+	// Owned by whoever writes.
+	made    bool
+	written int64 // up to where the file was written, zeros included
+}
+
+// ahead is how much of a file is written as zeros before it is used.
+const ahead = 1 << 20
+
+var zeros [ahead]byte
+
+// WriteAt implements types.WritableFile. The log is written in order, and what it is going to write is written as zeros before, piece by
+// piece: space that was only allocated becomes the file's with the sync of what is written there first, for which the file
+// system would have to write its own journal, each time.
+func (w *witnessed) WriteAt(b []byte, off int64) (int, error) {
+	n, err := w.WritableFile.WriteAt(b, off)
+	end := off + int64(len(b))
+	if err != nil || end <= w.written {
+		return n, err
+	}
+	if w.written = min(end+ahead, w.size); end < w.written {
+		_, err = w.WritableFile.WriteAt(zeros[:w.written-end], end)
+	}
+	return n, err
 }
 
 // Sync implements types.WritableFile.
 func (w *witnessed) Sync() error {
-	if err := w.WritableFile.Sync(); err != nil || w.made {
+	if w.made {
+		return syncData(w.WritableFile)
+	}
+	if err := w.WritableFile.Sync(); err != nil {
 		return err
 	}
 	f, err := os.OpenFile(w.name, os.O_CREATE|os.O_WRONLY, 0o600)
