@@ -148,8 +148,12 @@ func (c *consensus) answered(x note, messages []*pb.Message) {
 
 // send sends a message, or loses it.
 func (c *consensus) send(m *pb.Message) {
-	if m.GetType() == pb.MsgApp && c.reign != nil && c.reign.out[m.GetTo()] {
-		m.Entries = nil // its slots are not written to
+	if m.GetType() == pb.MsgApp && c.reign != nil {
+		if c.reign.out[m.GetTo()] {
+			m.Entries = nil // its slots are not written to
+		} else if c.reign.spares(m) {
+			return
+		}
 	}
 	if !c.holds.give(m) && !c.lanes.send(m) {
 		c.lanes.lost(m.GetTo())

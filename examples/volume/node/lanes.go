@@ -48,6 +48,7 @@ type peer struct {
 	addr           string
 	appends, other chan *pb.Message
 	end            context.CancelFunc
+	told           uint64 // the highest record that it was told to be committed, or is to be told with what comes next
 }
 
 // set makes the peers those that this node knows to be somewhere.
@@ -80,8 +81,13 @@ func (l *lanes) send(m *pb.Message) bool {
 		return true // there is nothing to report
 	}
 	lane := p.other
-	if m.GetType() == pb.MsgApp {
+	switch m.GetType() {
+	case pb.MsgApp:
 		lane = p.appends
+		p.told = max(p.told, m.GetCommit())
+	case pb.MsgHeartbeat:
+		p.told = max(p.told, m.GetCommit())
+	default:
 	}
 	select {
 	case lane <- m:

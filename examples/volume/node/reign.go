@@ -12,6 +12,7 @@ import (
 
 	"godat/examples/nvmeof/nvme"
 	"godat/examples/nvmeof/target"
+	"godat/examples/volume/entry"
 	"godat/examples/volume/journal"
 )
 
@@ -48,6 +49,7 @@ type reign struct {
 	asks       uint64           // what they had asked then
 	settled    int              // ticks since the reign began, or since it followed hosts
 	changing   bool             // a change of the members is proposed, and not applied
+	urgent     uint64           // the last record of which others are to know at once that it is committed
 }
 
 // proposal is an entry that the leader proposes.
@@ -111,7 +113,7 @@ func (c *consensus) beginReign(first uint64) {
 		}
 	}
 	c.reign = &reign{
-		c: c, number: c.reigns, term: c.term, first: first, out: make(map[uint64]bool), stash: make(map[uint32]bool), lost: make(map[uint64]int), unheard: make(map[uint64]int), takes: make(map[uint64]*taking), backs: make(map[uint64]back), wanted: make(map[uint64]wants),
+		c: c, number: c.reigns, term: c.term, first: first, urgent: first, out: make(map[uint64]bool), stash: make(map[uint32]bool), lost: make(map[uint64]int), unheard: make(map[uint64]int), takes: make(map[uint64]*taking), backs: make(map[uint64]back), wanted: make(map[uint64]wants),
 		pool: journal.NewPool(c.cfg.Layout, int(c.cfg.ID-1), first, voters/2+1, direct...),
 	}
 	c.reign.pool.Release(c.cfg.ID, c.released.Load())
@@ -155,6 +157,9 @@ func (c *consensus) hear(x note) {
 
 // name gives the entry that was proposed first its index.
 func (r *reign) name(e *pb.Entry) {
+	if !writes(e) || r.pool.Free() <= r.c.cfg.Layout.Slots/2 {
+		r.urgent = e.GetIndex()
+	}
 	if len(r.proposed) == 0 || !bytes.Equal(r.proposed[0].data, e.Data) || e.GetType() != pb.EntryNormal {
 		return // a change of the members
 	}
@@ -165,6 +170,28 @@ func (r *reign) name(e *pb.Entry) {
 		r.pool.Name(p.slot, p.index)
 	}
 	r.named = append(r.named, p)
+}
+
+// writes reports whether an entry writes data.
+func writes(e *pb.Entry) bool {
+	if e.GetType() != pb.EntryNormal || len(e.Data) == 0 {
+		return false
+	}
+	op := entry.Op(e.Data[0])
+	return op == entry.Write || op == entry.Small
+}
+
+// spares reports whether an append need not be sent: it only says that records are committed, and nobody waits for others to
+// apply them. The next append says that, too, or the heartbeat of the next tick. A writer that waits for each write finds the
+// lane free, and two calls in four are not made. Each index is spared once, so an append by which the engine
+// asks what a node has goes.
+func (r *reign) spares(m *pb.Message) bool {
+	p := r.c.lanes.peers[m.GetTo()]
+	if p == nil || len(m.GetEntries()) != 0 || m.GetCommit() <= p.told || p.told < r.urgent || len(r.placing) != 0 {
+		return false
+	}
+	p.told = m.GetCommit()
+	return true
 }
 
 // end refuses all that waits. Nobody knows what becomes of the writes under way: hosts make them again at

@@ -8,6 +8,7 @@ package replica
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -194,10 +195,7 @@ func (r *Replica) Accept(records []Record) error {
 		}
 		records[i].Stable = stable
 	}
-	var both errgroup.Group
-	both.Go(func() error { return r.journal.Sync(entries) })
-	both.Go(func() error { return r.log.Append(records) })
-	if err := both.Wait(); err != nil {
+	if err := r.sync(entries, records); err != nil {
 		r.failed = fmt.Errorf("replica: %w", err)
 		return r.failed
 	}
@@ -206,6 +204,17 @@ func (r *Replica) Accept(records []Record) error {
 	}
 	r.stable = records[len(records)-1].Index
 	return nil
+}
+
+// sync makes slots and records stable. Records that name no slot need no other goroutine.
+func (r *Replica) sync(entries []entry.Entry, records []Record) error {
+	if !slices.ContainsFunc(entries, func(e entry.Entry) bool { return e.Op == entry.Write }) {
+		return r.log.Append(records)
+	}
+	var both errgroup.Group
+	both.Go(func() error { return r.journal.Sync(entries) })
+	both.Go(func() error { return r.log.Append(records) })
+	return both.Wait()
 }
 
 // Apply applies all records up to one that is committed.
