@@ -10,6 +10,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -79,7 +80,7 @@ func run(ctx context.Context, args []string) error {
 
 // run plants all faults whose name matches.
 func (c campaign) run(ctx context.Context, all []string, match *regexp.Regexp) error {
-	planted, found, n := 0, 0, 0
+	counts, n := make(map[string]*count), 0
 	for _, path := range all {
 		name := filepath.Base(filepath.Dir(path)) + "/" + filepath.Base(path)
 		if !match.MatchString(name) {
@@ -92,21 +93,56 @@ func (c campaign) run(ctx context.Context, all []string, match *regexp.Regexp) e
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		planted++
-		if !strings.HasPrefix(says, lives) {
-			found++
+		of := counts[filepath.Dir(name)]
+		if of == nil {
+			of = new(count)
+			counts[filepath.Dir(name)] = of
 		}
+		of.add(says)
 		fmt.Printf("%-70s %s\n", name, says)
 	}
-	if planted == 0 {
+	if n == 0 {
 		return fmt.Errorf("no fault matches %q", match)
 	}
-	fmt.Printf("%d of %d found by %d seeds\n", found, planted, c.seeds)
+	var sum count
+	for _, dir := range slices.Sorted(maps.Keys(counts)) {
+		fmt.Printf("%s: %v\n", dir, *counts[dir])
+		sum.found += counts[dir].found
+		sum.planted += counts[dir].planted
+		sum.absent += counts[dir].absent
+	}
+	fmt.Printf("%v, by %d seeds\n", sum, c.seeds)
 	return nil
 }
 
-// lives begins the line of a fault that is not found.
-const lives = "lives"
+// count is what became of faults.
+type count struct{ found, planted, absent int }
+
+func (n *count) add(says string) {
+	n.planted++
+	switch {
+	case says == absent:
+		n.absent++
+	case !strings.HasPrefix(says, lives):
+		n.found++
+	}
+}
+
+// String says how many were found.
+func (n count) String() string {
+	text := fmt.Sprintf("%d of %d found", n.found, n.planted)
+	if n.absent > 0 {
+		text += fmt.Sprintf(", %d of them in files that no program of the world has", n.absent)
+	}
+	return text
+}
+
+const (
+	// lives begins the line of a fault that is not found.
+	lives = "lives"
+	// absent is the line of one that no seed can find.
+	absent = lives + ": the guest has none of its files"
+)
 
 // apart plants one fault in a process of its own, since it may spin.
 func (c campaign) apart(ctx context.Context, path string) string {
@@ -158,6 +194,9 @@ func (c campaign) plant(ctx context.Context, path string) (found string, err err
 			c.guest = world.VolumeGuest
 		}
 	}
+	if has, err := has(ctx, c.guest, root, changes); err != nil || !has {
+		return absent, err
+	}
 	p, err := world.Build(ctx, ".", c.guest, dir, overlay)
 	if err != nil {
 		return "", err
@@ -176,6 +215,19 @@ func (c campaign) plant(ctx context.Context, path string) (found string, err err
 		}
 	}
 	return lives, nil
+}
+
+// has reports whether a guest is built of a file that a patch changes.
+func has(ctx context.Context, guest, root string, changes []patch.Change) (bool, error) {
+	list := exec.CommandContext(ctx, "go", "list", "-deps", "-f", `{{range .GoFiles}}{{$.Dir}}/{{.}}{{"\n"}}{{end}}`, guest)
+	list.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
+	files, err := list.Output()
+	if err != nil {
+		return false, fmt.Errorf("the guest's files can't be listed: %w", err)
+	}
+	return slices.ContainsFunc(changes, func(x patch.Change) bool {
+		return slices.Contains(strings.Split(filepath.ToSlash(string(files)), "\n"), filepath.ToSlash(root)+"/"+x.File)
+	}), nil
 }
 
 // chosen are the runs of a seed.
