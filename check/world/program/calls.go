@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"godat/ep"
 	"godat/runtime/rpc"
 )
 
@@ -30,6 +31,7 @@ const (
 	hangs              // until the caller has left
 	twice              // replies by itself, and returns an answer, too
 	deaf               // echo, after a while, whatever its caller does
+	breaks             // the connection ends, and the answer is lost with it
 	methods
 )
 
@@ -61,6 +63,10 @@ func content(id uint64, n int) []byte {
 // Run runs the program.
 func (p Calls) Run(w *World) error {
 	l := &ledger{ran: make(map[uint64]int)}
+	known := methods // in most worlds nobody breaks a connection, so that no call may lose one
+	if w.Draw(2).IntN(4) != 0 {
+		known = breaks
+	}
 	notRun := make([][]uint64, p.Clients) // calls that were said not to have run
 	err := p.play(w, func(ctx context.Context, s *service) error {
 		first, err := rpc.Listen(ctx, s.ia, w.Listens(s.host), config())
@@ -71,7 +77,7 @@ func (p Calls) Run(w *World) error {
 		s.running.Go(func() { serveCalls(ctx, w, l, s, first) })
 		return nil
 	}, func(ctx context.Context, is party) {
-		c := &caller{party: is, w: w, l: l, draw: w.Draw(100 + is.number)}
+		c := &caller{party: is, w: w, l: l, draw: w.Draw(100 + is.number), methods: known}
 		c.live(ctx, p.Rounds)
 		notRun[is.number-1] = c.notRun
 	})
@@ -140,6 +146,8 @@ func handle(w *World, l *ledger, r *rpc.Request) ([]byte, error) {
 		return nil, errors.New("as the caller asked")
 	case exits:
 		runtime.Goexit()
+	case breaks:
+		_ = r.Conn().Endpoint.Disconnect(ep.Abrupt) // fails when another has ended it
 	case hangs:
 		<-r.Context().Done()
 		return nil, context.Cause(r.Context())
@@ -161,6 +169,8 @@ type caller struct {
 	w    *World
 	l    *ledger
 	draw *rand.Rand
+
+	methods int // those that it calls are below
 
 	server string // the host of the server that the client is connected to
 	leaves atomic.Bool
@@ -189,9 +199,9 @@ func (c *caller) live(ctx context.Context, rounds int) {
 		var calls sync.WaitGroup
 		for k := range 1 + c.draw.IntN(6) {
 			id := c.number<<32 | uint64(n)<<8 | uint64(k)
-			method := 1 + c.draw.IntN(methods-1)
-			limit := time.Duration(1+c.draw.IntN(80)) * time.Millisecond
-			if method != hangs && c.draw.IntN(2) == 0 {
+			method := 1 + c.draw.IntN(c.methods-1)
+			limit := time.Duration(c.draw.IntN(81)) * time.Millisecond // 0: its caller has left before it calls
+			if method != hangs && method != breaks && c.draw.IntN(2) == 0 {
 				limit = 10 * time.Minute // nothing here takes so long
 			}
 			length := 1 + c.draw.IntN([]int{100, 10_000, 100_000, 1_000_000}[c.draw.IntN(4)])
@@ -236,6 +246,8 @@ func (c *caller) call(ctx context.Context, client *rpc.Client, id uint64, method
 		fallthrough
 	case get:
 		call.SinkBytes = make([]byte, length)
+	case breaks:
+		c.w.disturb(c.host, c.server)
 	}
 	began := time.Now()
 	answer, err := client.Call(bounded, call, nil)
@@ -253,7 +265,7 @@ func (c *caller) call(ctx context.Context, client *rpc.Client, id uint64, method
 	switch {
 	case err == nil && !bytes.Equal(answer, call.Payload):
 		c.w.Wrong("call %x was answered with %x", id, answer)
-	case err == nil && (method == failing || method == exits || method == hangs):
+	case err == nil && (method == failing || method == exits || method == hangs || method == breaks):
 		c.w.Wrong("call %x of method %d has an answer", id, method)
 	case err == nil && ran == 0:
 		c.w.Wrong("call %x has an answer, and has not run", id)

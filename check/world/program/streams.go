@@ -45,8 +45,9 @@ func (e *end) note(change func(*end)) {
 
 // talks are those of a run, by their ids.
 type talks struct {
-	mu  sync.Mutex
-	all map[uint64]*talk
+	config stream.Config // of all ends
+	mu     sync.Mutex
+	all    map[uint64]*talk
 }
 
 func (t *talks) begin(id uint64, host, server string) *talk {
@@ -66,9 +67,10 @@ func (t *talks) of(id uint64) *talk {
 
 // Run runs the program.
 func (p Streams) Run(w *World) error {
-	known := &talks{all: make(map[uint64]*talk)}
+	ring := []int{4 << 10, 16 << 10, 64 << 10}[w.Draw(2).IntN(3)] // so narrow that writers wait
+	known := &talks{config: stream.Config{Ring: ring}, all: make(map[uint64]*talk)}
 	err := p.play(w, func(ctx context.Context, s *service) error {
-		first, err := stream.Listen(ctx, s.ia, w.Listens(s.host), narrow)
+		first, err := stream.Listen(ctx, s.ia, w.Listens(s.host), known.config)
 		if err != nil {
 			return err
 		}
@@ -81,7 +83,7 @@ func (p Streams) Run(w *World) error {
 			sleep(ctx, time.Duration(draw.Int64N(int64(mostPause))))
 			id := is.number<<32 | uint64(n)
 			to := draw.IntN(len(is.addrs))
-			conn := dialStream(ctx, w, is, is.addrs[to])
+			conn := dialStream(ctx, w, is, is.addrs[to], known.config)
 			if conn == nil {
 				return
 			}
@@ -94,9 +96,6 @@ func (p Streams) Run(w *World) error {
 	}
 	return err
 }
-
-// narrow makes writers wait.
-var narrow = stream.Config{Ring: 16 << 10}
 
 // serveStreams serves until ctx ends, by one listener after the other.
 func serveStreams(ctx context.Context, w *World, known *talks, s *service, now *stream.Listener) {
@@ -126,7 +125,7 @@ func serveStreams(ctx context.Context, w *World, known *talks, s *service, now *
 			return
 		}
 		w.Step(s.host, "a further listener")
-		next, err := stream.Listen(ctx, s.ia, s.address, narrow)
+		next, err := stream.Listen(ctx, s.ia, s.address, known.config)
 		if err != nil {
 			w.Wrong("%s: no further listener: %v", s.host, err)
 			return
@@ -136,10 +135,10 @@ func serveStreams(ctx context.Context, w *World, known *talks, s *service, now *
 }
 
 // dialStream dials until there is a server, for a minute.
-func dialStream(ctx context.Context, w *World, is party, addr string) net.Conn {
+func dialStream(ctx context.Context, w *World, is party, addr string, config stream.Config) net.Conn {
 	bounded, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	dialer := stream.Dialer{IA: is.ia, Config: narrow}
+	dialer := stream.Dialer{IA: is.ia, Config: config}
 	for {
 		conn, err := dialer.DialContext(bounded, "tcp", addr)
 		if err == nil {
