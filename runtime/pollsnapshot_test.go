@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"godat/hw"
 	"godat/hw/sim"
 )
 
@@ -49,33 +48,6 @@ func TestASnapshotSaysWhatPolls(t *testing.T) {
 				assert.Greater(t, after.Found, before.Found)
 				assert.Greater(t, after.Arms, before.Arms)
 			}
-		})
-	}
-}
-
-// An idle adapter polls nothing and wakes nobody, however many connections it has.
-func TestAnIdleAdapterNeitherPollsNorWakes(t *testing.T) {
-	pairs := 500 // 1000 connections
-	if testing.Short() {
-		pairs = 20
-	}
-	for name, options := range map[string][]Option{
-		"iwarp": nil, "sim": {WithProvider(sim.New(sim.Config{}))},
-	} {
-		t.Run(name, func(t *testing.T) {
-			ia := open(t, name, options...)
-			for range pairs {
-				_, client, server := both(t, ia, ConnConfig{Depth: 4, Message: 100})
-				say(t, client, "something")
-				hear(t, server)
-			}
-			var last hw.PollCounts
-			require.Eventually(t, func() bool { // nothing for a while; what connecting has left is over then
-				c := snapshot(t, ia).Polls.PollCounts
-				same := c == last
-				last = c
-				return same
-			}, 20*time.Second, 200*time.Millisecond)
 		})
 	}
 }

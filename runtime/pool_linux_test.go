@@ -4,7 +4,6 @@ import (
 	"context"
 	"runtime"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 
@@ -30,11 +29,4 @@ func TestCloseDoesNotSpinOnTheOnlyProcessor(t *testing.T) {
 	}
 	slices.Sort(took)
 	assert.Less(t, took[rounds/2], 5*time.Millisecond) // others may meet a collection of garbage
-}
-
-// processorTime returns the time that the process has spent on processors.
-func processorTime(t *testing.T) time.Duration {
-	var u syscall.Rusage
-	require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -1,0 +1,81 @@
+package runtime
+
+import (
+	"fmt"
+	goruntime "runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Goroutines that compute, one for each processor, are counted alone, without an adapter, and beside as many exchanges, each
+// of which waits for its answer. Pieces of work are counted for each second that the process has of processors, so
+// other programs change nothing. A thread that polls without giving way leaves them 0.4.
+func TestAGoroutineThatComputesHasItsShareBesideAnExchange(t *testing.T) {
+	const turns = 2
+	for _, procs := range []int{1, 2} {
+		t.Run(fmt.Sprintf("procs=%d", procs), func(t *testing.T) {
+			defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(procs))
+			var alone float64
+			for range turns {
+				alone += shareBeside(t, procs, nil)
+			}
+			onAll(t, func(t *testing.T, ia *IA) {
+				var exchanges []func()
+				for i := range procs {
+					p := connected(t, ia, channel(256))
+					exchanges = append(exchanges, func() { p.exchange(t, 1, uint64(i)) })
+				}
+				var beside float64
+				for range turns {
+					beside += shareBeside(t, procs, exchanges)
+				}
+				assert.Greater(t, beside/alone, 0.75)
+				t.Logf("%.2f of what they do alone", beside/alone)
+			})
+		})
+	}
+}
+
+// compute is a piece of work of some microseconds.
+func compute() (x uint32) {
+	for i := range uint32(5000) {
+		x = x*1664525 + i
+	}
+	return x
+}
+
+// shareBeside is how many pieces goroutines that compute, one for each processor, do in a second of processors, beside others.
+func shareBeside(t *testing.T, procs int, others []func()) float64 {
+	t.Helper()
+	const window = 100 * time.Millisecond // of each processor: some time slices of the scheduler's
+	var stop atomic.Bool
+	var done atomic.Int64
+	var all sync.WaitGroup
+	repeat := func(f func()) {
+		all.Go(func() {
+			for !stop.Load() {
+				f()
+			}
+		})
+	}
+	began := processorTime(t)
+	for _, other := range others {
+		repeat(other)
+	}
+	for range procs {
+		repeat(func() {
+			compute()
+			done.Add(1)
+		})
+	}
+	require.Eventually(t, func() bool { return processorTime(t)-began > time.Duration(procs)*window }, time.Minute, time.Millisecond)
+	n, took := done.Load(), processorTime(t)-began
+	stop.Store(true)
+	all.Wait()
+	return float64(n) / took.Seconds()
+}
