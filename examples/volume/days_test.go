@@ -176,7 +176,7 @@ var days = []day{
 		id := 1 + b.leader()%3
 		b.kill(id)
 		return id
-	}, "", missed + `the stream ended without a farewell.*; start it`, guesses},
+	}, "", missed + `its process has ended \(the stream ended without a farewell; now it takes no connection\); start it`, guesses},
 	{"a node is stopped", func(b *bad) int {
 		id := 1 + b.leader()%3
 		b.stop(id)
@@ -188,7 +188,7 @@ var days = []day{
 		b.kill(id)
 		b.kill(leader)
 		return id
-	}, "", `^replica node [123] \(its page http://\S+\): nothing (is|has been) heard of it.*: (the stream ended without a farewell|it takes no connection).*; start it`, guesses},
+	}, "", `^replica node [123] \(its page http://\S+\): nothing (is|has been) heard of it.*: its process has ended \((the stream ended without a farewell; now )?it takes no connection\); start it`, guesses},
 	{"the network of a follower is cut, on its page", func(b *bad) int {
 		id := 1 + b.leader()%3
 		for other := 1; other <= 3; other++ {

@@ -98,14 +98,17 @@ func (r replicaRow) missed() string {
 	if r.For != 0 {
 		text = fmt.Sprintf("nothing has been heard of it for %s", lasting(r.For))
 	}
-	if r.Why != "" {
+	switch {
+	case r.ended: // the host answers, and no process does
+		text += fmt.Sprintf(": its process has ended (%s)", r.Why)
+	case r.Why != "":
 		text += ": " + r.Why
 	}
 	switch {
 	case r.refuses:
 		return fmt.Sprintf("it is the odd one, which the others refuse: %s%s", r.Why, mended(r.Why))
 	case r.ended:
-		return text + "; start it, and see in its log why it ended"
+		return text + "; start it, and see in its log why"
 	}
 	return text + "; open its page: if that opens, the network between is cut; else its process is stopped, or its host"
 }

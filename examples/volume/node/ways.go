@@ -115,7 +115,7 @@ func innermost(err error) string {
 			text = cause.Err.Error()
 		}
 	}
-	for _, end := range []string{" (", ": x509: ", ": the stream ended", ": its stream ended", "; "} {
+	for _, end := range []string{" (", ": x509: ", ": the peer's process", "; "} {
 		text, _, _ = strings.Cut(text, end)
 	}
 	return ofPeer.Replace(text)

@@ -44,13 +44,14 @@ func TestANodeLearnsWhereOthersAreUntilItIsAMember(t *testing.T) {
 
 func TestWhyANodeIsNotReachedIsShort(t *testing.T) {
 	for want, err := range map[string]error{
-		"":                        nil,
-		"others":                  &rpc.Error{Text: "node: others"},
-		"nobody listens there":    errors.New("runtime.Dial x: godat: connect: connection refused (111), found here"),
-		"something":               errors.New("something"),
-		"it does not answer":      fmt.Errorf("runtime.Dial x: %w", context.DeadlineExceeded),
-		"it ended the connection": &rpc.CallError{Err: rpc.ErrEnded},
-		"it hung up":              fmt.Errorf("runtime.Dial x: %w", &hw.Cause{Text: "the peer hung up (as one does that ends); asked again", Found: hw.SideLocal}),
+		"":                                    nil,
+		"others":                              &rpc.Error{Text: "node: others"},
+		"nobody listens there":                errors.New("runtime.Dial x: godat: connect: connection refused (111), found here"),
+		"something":                           errors.New("something"),
+		"it does not answer":                  fmt.Errorf("runtime.Dial x: %w", context.DeadlineExceeded),
+		"it ended the connection":             &rpc.CallError{Err: rpc.ErrEnded},
+		"the stream ended without a farewell": &hw.Cause{Text: "the stream ended without a farewell: the peer's process was killed or has crashed, or something else"},
+		"it hung up":                          fmt.Errorf("runtime.Dial x: %w", &hw.Cause{Text: "the peer hung up (as one does that ends); asked again", Found: hw.SideLocal}),
 	} {
 		s, _ := newWays(t)
 		s.reached(2, err)
