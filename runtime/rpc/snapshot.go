@@ -148,7 +148,7 @@ func (s ClientSnapshot) Misses() string {
 func (s ServerSnapshot) Trouble(late time.Duration) string {
 	waits := ""
 	if s.UntakenAge >= late {
-		waits = untaken(s.Untaken, s.UntakenAge) + s.nearlyAll() + "; its handlers are blocked, or too few"
+		waits = untaken(s.Untaken, s.UntakenAge) + s.nearlyAll() + fmt.Sprintf("; its handlers are blocked, or too few: they have %s, and gave %s lately", counted(uint64(s.Requests-s.Untaken), "request"), counted(s.Minute.Answers, "answer"))
 	}
 	return strings.Join(s.Minute.hurts("%s answered behind the deadline", waits), "; ")
 }
