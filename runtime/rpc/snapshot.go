@@ -128,9 +128,9 @@ func (s ClientSnapshot) cause(late time.Duration) string {
 	case s.WaitingAge >= late:
 		return stalled(s.Waiting, "call or cancel", "calls or cancels", "server", s.WaitingAge)
 	case s.OldestAge >= late && s.Calls == 1:
-		return fmt.Sprintf("1 call, of method %d, has waited %s for its answer: its handler still runs, or the server's program takes no requests; look at its page", s.OldestMethod, lasting(s.OldestAge))
+		return fmt.Sprintf("1 call, of method %d, has waited %s for its answer: its handler still runs, or the server's program takes no requests; lately %s came; look at its page", s.OldestMethod, lasting(s.OldestAge), counted(s.Minute.Answers, "answer"))
 	case s.OldestAge >= late:
-		return fmt.Sprintf("%d calls wait for answers, the oldest, of method %d, for %s: its handler still runs, or the server's program takes no requests; look at its page", s.Calls, s.OldestMethod, lasting(s.OldestAge))
+		return fmt.Sprintf("%d calls wait for answers, the oldest, of method %d, for %s: its handler still runs, or the server's program takes no requests; lately %s came; look at its page", s.Calls, s.OldestMethod, lasting(s.OldestAge), counted(s.Minute.Answers, "answer"))
 	}
 	return ""
 }
