@@ -54,6 +54,14 @@ func (t *Trouble) isOf(peers []string) bool {
 	return slices.ContainsFunc(peers, func(peer string) bool { return peer == t.Name || names(t.Name, peer) || names(t.Text, peer) })
 }
 
+// Joined is a [godat/runtime.Troubled] row whose trouble may be of connections. Connections is the address, "host:port",
+// with which they are, or at which the program listens; it is "" where the trouble is another. Lines about ends of such
+// connections, about attempts to connect that have failed, and of the listener about peers that were refused, are the
+// same trouble: they are said with the row's. explained says that the row knows better why; or else they say why.
+type Joined interface {
+	Connections() (address string, explained bool)
+}
+
 // missed says of a row's trouble whom it misses.
 func missed(r row) string {
 	if m, ok := r.(Missing); ok {
@@ -62,21 +70,76 @@ func missed(r row) string {
 	return ""
 }
 
-// causesFirst puts each line that says why before the first line that misses the peer of which it says that. What
-// users feel stays first.
+// because are kinds of lines that say why those of another kind are.
+var because = map[string]string{"descriptors": "process descriptors"}
+
+// explains reports whether a line says why another one is.
+func (t *Trouble) explains(effect *Trouble) bool {
+	if why, ok := because[effect.Kind]; ok && why == t.Kind {
+		return true
+	}
+	text := t.Head + ": " + t.Text
+	return effect.misses != "" && t.misses == "" && effect.rank > felt && names(text, effect.misses)
+}
+
+// causesFirst puts each line that says why before the first line of what follows from it. What users feel stays before
+// all else.
 func causesFirst(list []Trouble) {
-	for i, cause := range list {
-		if cause.misses != "" {
-			continue
-		}
-		at := slices.IndexFunc(list[:i], func(t Trouble) bool {
-			return t.rank > felt && t.misses != "" && names(cause.Head+": "+cause.Text, t.misses)
-		})
+	for i := range list {
+		cause := list[i]
+		at := slices.IndexFunc(list[:i], func(t Trouble) bool { return cause.explains(&t) })
 		if at >= 0 {
 			copy(list[at+1:i+1], list[at:i])
 			list[at] = cause
 		}
 	}
+}
+
+// join says lines about connections with the row whose trouble they are.
+func (f *finder) join() {
+	for i := range f.list {
+		if row := &f.list[i]; row.with != "" {
+			f.joinTo(row)
+		}
+	}
+	f.list = slices.DeleteFunc(f.list, func(t Trouble) bool { return t.joined })
+}
+
+// joinTo says with a row's line those that belong to it: before it, as its cause, unless the row says why itself.
+func (f *finder) joinTo(row *Trouble) {
+	why := ""
+	for i := range f.list {
+		t := &f.list[i]
+		if t.joined || t.with != "" || !f.isWith(t, row) {
+			continue
+		}
+		t.joined = true
+		f.found[t.Kind]--
+		if strings.HasPrefix(t.Text, "ended ") {
+			why += "the connection " + t.Name + " "
+		}
+		why += t.Text + "; "
+	}
+	if !row.explained {
+		row.Text = why + row.Text
+	}
+}
+
+// isWith reports whether a line is about the connections of a row: about ends of some, or about peers that were refused,
+// if the row says why.
+func (f *finder) isWith(t, row *Trouble) bool {
+	address := row.with
+	switch t.Show {
+	case "last ends":
+		for i := len(f.now.LastEnds) - 1; i >= 0; i-- {
+			if e := &f.now.LastEnds[i]; endName(e) == t.Name {
+				return e.Remote == address || e.Local == address
+			}
+		}
+	case "listeners":
+		return row.explained && (t.Kind == "rejected" || t.Kind == "no places") && t.Name == "Listener("+address+")"
+	}
+	return false
 }
 
 var (

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -57,6 +58,61 @@ func TestACauseOfAnyRankStandsBeforeTheSilenceItExplains(t *testing.T) {
 		order = append(order, t.Kind)
 	}
 	assert.Equal(t, []string{"rpc clients", "no consumer", "silent peer", "failed", "peer"}, order)
+}
+
+// caller is a row of a client or a server, and of connections.
+type caller struct {
+	Name, Says, With string
+	Why              bool
+}
+
+func (c caller) Trouble(time.Duration) string                  { return c.Says }
+func (c caller) Connections() (address string, explained bool) { return c.With, c.Why }
+
+// linesOf are the lines of a snapshot with rows, and with ends of connections and a listener that refuses.
+func linesOf(reports map[string][]row, ends ...ep.EndSnapshot) (lines []string) {
+	const at = "10.0.0.2:7001"
+	l := dat.ListenerSnapshot{PointSnapshot: ep.PointSnapshot{Name: "Listener(" + at + ")", Rejected: 3}}
+	now := &seen{Snapshot: dat.Snapshot{At: time.Now(), Listeners: []dat.ListenerSnapshot{l}, LastEnds: ends, Reports: reports}}
+	for i := range ends {
+		ends[i].At = now.At
+	}
+	for _, t := range troubles(now, &seen{Snapshot: dat.Snapshot{At: now.At.Add(-time.Second)}}) {
+		lines = append(lines, t.Head+": "+t.Text)
+	}
+	return lines
+}
+
+func TestATroubleWithConnectionsIsOneLineWithTheirEnds(t *testing.T) {
+	const at, other = "10.0.0.2:7001", "10.0.0.3:7001"
+	cause := &ep.CauseSnapshot{Layer: "TCP", Text: "it was cut"}
+	end := func(i int, remote, name string) ep.EndSnapshot {
+		return ep.EndSnapshot{Name: fmt.Sprint(i), Owner: fmt.Sprintf("%s (dial %d)", remote, i), Remote: remote, Event: name, Cause: cause}
+	}
+	var ends []ep.EndSnapshot
+	for i := range 9 {
+		ends = append(ends, end(i, at, event.Broken.String()))
+	}
+	lines := linesOf(map[string][]row{"rpc clients": {caller{Name: at, Says: "4 calls lost the connection", With: at}}}, ends...)
+	require.Len(t, lines, 2, "%q", lines)
+	assert.Contains(t, lines[0], "Listener(", "of another end")
+	assert.Regexp(t, `^rpc client to 10.0.0.2:7001: 9 connections to 10.0.0.2:7001 ended within a minute, the last .*it was cut.*; 4 calls lost the connection$`, lines[1])
+
+	lines = linesOf(map[string][]row{"rpc clients": {caller{Name: other, Says: "4 calls lost the connection", With: other}}}, append(ends[:1:1], end(1, other, event.Broken.String()))...)
+	require.Len(t, lines, 3, "%q", lines)
+	assert.Regexp(t, `^rpc client to 10.0.0.3:7001: the connection 10.0.0.3:7001 \(dial 1\) .*it was cut.*; 4 calls`, lines[1])
+	assert.Contains(t, lines[2], "10.0.0.2:7001 (dial 0): ", "of another peer")
+
+	lines = linesOf(map[string][]row{"rpc clients": {caller{Name: at, Says: "the server speaks Greek", With: at, Why: true}}}, end(0, at, event.PeerRejected.String()))
+	assert.Equal(t, []string{"rpc client to 10.0.0.2:7001: the server speaks Greek"}, lines)
+	lines = linesOf(map[string][]row{"rpc servers": {caller{Name: at, Says: "clients speak Greek", With: at, Why: true}}})
+	assert.Equal(t, []string{"rpc server on 10.0.0.2:7001: clients speak Greek"}, lines)
+}
+
+func TestAProcessWithoutDescriptorsStandsBeforeThePeersThatItTurnsAway(t *testing.T) {
+	list := []Trouble{{Kind: "descriptors", Text: "3 peers turned away"}, {Kind: "process descriptors", Text: "255 of 256", rank: 1}}
+	causesFirst(list)
+	assert.Equal(t, "process descriptors", list[0].Kind)
 }
 
 func TestATextNamesAnAddressByItsHostAndPortOrByTheHostAlone(t *testing.T) {

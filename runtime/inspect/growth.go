@@ -14,15 +14,15 @@ const (
 // grows within them, and what is never given back grows from each to the next.
 type lows []low
 
-// low is the least that looks within ten seconds saw of two counts.
+// low is the least that looks within ten seconds saw of some counts.
 type low struct {
 	part int64 // since 1970
 	at   time.Time
-	n    [2]uint64
+	n    [3]uint64
 }
 
 // with are the lows with what a look saw. They share nothing with those before.
-func (l lows) with(at time.Time, n [2]uint64) lows {
+func (l lows) with(at time.Time, n [3]uint64) lows {
 	all, part := slices.Clone(l), at.UnixNano()/int64(lowPart)
 	if last := len(all) - 1; last >= 0 && all[last].part == part {
 		for i := range n {

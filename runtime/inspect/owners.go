@@ -124,7 +124,7 @@ func (o *Owner) take(was *Owner, at time.Time) {
 	if was != nil {
 		before = was.lows
 	}
-	o.lows = before.with(at, [2]uint64{o.Bytes, uint64(o.Held)})
+	o.lows = before.with(at, [3]uint64{o.Bytes, uint64(o.Held)})
 	o.Since, o.Grown = o.lows[0].at, o.lows.grown(ofBytes)
 }
 
@@ -134,12 +134,22 @@ func (f *finder) owners() {
 		o := &f.now.Owners[i]
 		lasts := ago(f.now.At.Sub(o.lows[0].at))
 		if o.lows.endless(f.now.At, ofHeld) {
-			f.add(1, "buffers out", "memory", o.Name, "this program takes buffers and gives too few back: %s out, more and more for %s, and the oldest for %s; a Release or Put is missing", are(o.Held, "buffer"), lasts, ago(o.HeldAge))
+			f.add(1, "buffers out", "memory", o.Name, "this program takes buffers and gives too few back: %s of %s out, %s more within %s%s, and the oldest for %s; a Release or Put is missing",
+				number(o.Held), are(o.Buffers, "buffer"), number(int(o.lows.grown(ofHeld))), lasts, o.until(f.now.At), ago(o.HeldAge))
 		}
 		if o.lows.endless(f.now.At, ofBytes) {
 			f.add(2, "memory grows", "memory", o.Name, "%s registered, more and more for %s, %s since then; if that is no load that grows, something is not closed or freed", octets(o.Bytes), lasts, octets(uint64(o.Grown)))
 		}
 	}
+}
+
+// until says when the program will have all buffers, if it goes on so.
+func (o *Owner) until(now time.Time) string {
+	over, grown := now.Sub(o.lows[0].at), o.lows.grown(ofHeld)
+	if grown <= 0 || o.Held >= o.Buffers {
+		return ""
+	}
+	return ", so that none is left in about " + ago(time.Duration(float64(over)*float64(o.Buffers-o.Held)/float64(grown)))
 }
 
 var ownerFields = []field[Owner]{

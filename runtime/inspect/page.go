@@ -162,6 +162,7 @@ func factsOf(s *seen) []fact {
 	for i := range s.Sums {
 		list = append(list, s.Sums[i].fact(s.Over))
 	}
+	list = append(list, wrong(s)...)
 	if p := s.Polls; p != nil {
 		list = append(list,
 			fact{"what polls", p.Way}, fact{"polls by consumers", number(p.Consumers)}, fact{"wake-ups asked of the device", number(p.Arms)},

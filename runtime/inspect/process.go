@@ -152,17 +152,29 @@ func (f *finder) growth() {
 	p, all := &f.now.Process, f.now.lows
 	lasts := ago(f.now.At.Sub(all[0].at))
 	if all.endless(f.now.At, ofGoroutines) && all.grown(ofGoroutines) >= ManyGoroutines {
-		f.addHead(2, "process goroutines", "", "", p.Program, fmt.Sprintf("has %s goroutines, more and more for %s, %s since then; if that is no load that grows, they wait for something that does not come: look at /debug/pprof/goroutine?debug=1", number(p.Goroutines), lasts, number(int(all.grown(ofGoroutines)))))
+		f.addHead(2, "process goroutines", "", "", p.Program, leak(p.Goroutines, all, lasts)+": /debug/pprof/goroutine?debug=1 shows them")
 	}
 	if all.endless(f.now.At, ofMemory) && all.grown(ofMemory) >= MuchMemory {
 		f.addHead(2, "process memory grows", "", "", p.Program, fmt.Sprintf("has %s of memory, more and more for %s, %s since then; if that is no load or cache that grows, something is kept: look at /debug/pprof/heap", octets(p.Memory), lasts, octets(uint64(all.grown(ofMemory)))))
 	}
 }
 
+// leak says what goroutines do that grow without end: whether they come with calls shows from how many answers there
+// were in that time.
+func leak(n int, all lows, lasts string) string {
+	grown, answers := all.grown(ofGoroutines), all.grown(ofAnswers)
+	text := fmt.Sprintf("has %s goroutines, more and more for %s, %s since then", number(n), lasts, number(int(grown)))
+	if each := float64(grown) / float64(max(answers, 1)); each > 0.75 && each < 1.25 {
+		return fmt.Sprintf("each call leaves a goroutine behind, which waits for something that does not come: it %s, for %s in that time", text, many(int(answers), "answer"))
+	}
+	return text + "; if that is no load that grows, they wait for something that does not come"
+}
+
 // What the lows of a process are of.
 const (
 	ofMemory = iota
 	ofGoroutines
+	ofAnswers // of rpc
 )
 
 // nearly reports whether there is a limit, and little left.

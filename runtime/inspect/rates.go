@@ -44,7 +44,40 @@ func sumsOf(s *dat.Snapshot) []Sum {
 			}
 		}
 	}
-	return append(list, Sum{Name: "answers of rpc, at either end", Sum: calls["answers"]}, Sum{Name: "failures among them", Sum: calls["failures"]})
+	return append(list, Sum{Name: answersOfCalls, Sum: calls["answers"]}, Sum{Name: "failures among them", Sum: calls["failures"]})
+}
+
+// answers are those of rpc, at either end.
+func (f *finder) answers() uint64 {
+	for _, s := range f.now.Sums {
+		if s.Name == answersOfCalls {
+			return s.Sum
+		}
+	}
+	return 0
+}
+
+// answersOfCalls is the name of a sum.
+const answersOfCalls = "answers of rpc, at either end"
+
+// wrong says what went wrong with calls within the last minute, by the row: errors by their codes among that, which
+// programs answer every day.
+func wrong(s *seen) (list []fact) {
+	for _, kind := range []string{"rpc clients", "rpc servers"} {
+		rows := s.Reports[kind]
+		fields := rowFields(rows)
+		for _, f := range fields {
+			if f.name != "minute" {
+				continue
+			}
+			for i := range rows {
+				if text := f.of(&rows[i]).text; text != "" {
+					list = append(list, fact{"not as asked for in the last minute, " + headOf(kind, fields[0].of(&rows[i]).text), text})
+				}
+			}
+		}
+	}
+	return list
 }
 
 // ofAll sums what endpoints counted, those of connections, others, and closed ones.

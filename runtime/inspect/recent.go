@@ -28,7 +28,7 @@ func (f *finder) remember() {
 		o := &f.now.Owners[i]
 		o.take(before(f.last.Owners, o.Name, func(o *Owner) string { return o.Name }), f.now.At)
 	}
-	f.now.lows = f.last.lows.with(f.now.At, [2]uint64{f.now.Process.Memory, uint64(f.now.Process.Goroutines)})
+	f.now.lows = f.last.lows.with(f.now.At, [3]uint64{f.now.Process.Memory, uint64(f.now.Process.Goroutines), f.answers()})
 	f.now.recent = make(map[recentKey][]growth)
 	for key, all := range f.last.recent {
 		i := slices.IndexFunc(all, func(g growth) bool { return f.now.At.Sub(g.at) < fresh })

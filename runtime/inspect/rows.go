@@ -115,6 +115,9 @@ func (f *finder) row(show, name, head, prefix string, r row) {
 	if t, ok := r.(dat.Troubled); ok {
 		if text := t.Trouble(late); text != "" {
 			t := Trouble{Kind: show, Show: show, Name: name, Head: head, Text: prefix + text, rank: rankOf[show], misses: missed(r)}
+			if j, ok := r.(Joined); ok {
+				t.with, t.explained = j.Connections()
+			}
 			if t.misses != "" {
 				t.rank = max(t.rank, 0) // nobody feels it
 			}

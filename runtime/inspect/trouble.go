@@ -30,9 +30,14 @@ type Trouble struct {
 	Text string // what is wrong, and what to look at
 	rank int    // the worst first
 	// misses is the address of a peer that the line misses; empty if it says why, or misses none.
-	misses  string
-	peers   []string // that the line explains
-	adapter int      // of which it is, where that is not the page's; the number plus 1
+	misses string
+	peers  []string // that the line explains
+	with   string   // the address of the connections that the line is about; empty if it is about none
+	// explained says that the line knows better than others why those ended or failed, and joined that it is said
+	// with another one.
+	explained, joined bool
+
+	adapter int // of which it is, where that is not the page's; the number plus 1
 }
 
 // Link leads to the object in the tables of an adapter: to its story, if it has one.
@@ -87,6 +92,7 @@ func troubles(now, last *seen) []Trouble {
 	f.owners()
 	f.process()
 	f.broken()
+	f.join()
 	for i, t := range f.list {
 		if more := f.found[t.Kind] - ofEach; more > 0 && f.isLastTold(i) {
 			f.list[i].Text += fmt.Sprintf("; the same of %s more", number(more))

@@ -7,10 +7,11 @@ var objects = map[string]string{
 	"rpc clients":     "rpc client to",
 	"rpc servers":     "rpc server on",
 	"rpc connections": "rpc connection from",
+	"rpc refusals":    "rpc calls of",
 }
 
 // rankOf is the rank of what the rows of a kind say, where it is not 0: calls are what a user feels.
-var rankOf = map[string]int{"rpc clients": felt, "rpc servers": felt}
+var rankOf = map[string]int{"rpc clients": felt, "rpc servers": felt, "rpc refusals": felt}
 
 // headOf is what a line about a row begins with: "disk b" of the row b of "disks".
 func headOf(kind, name string) string {

@@ -96,6 +96,7 @@ func Dial(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Client,
 	c := &Client{ia: ia, address: address, done: make(chan struct{}), next: make(chan struct{})}
 	c.methods.init(cfg.Methods)
 	c.journal.log = cfg.Log
+	c.lately.begin()
 	c.life, c.end = context.WithCancel(context.Background())
 	var err error
 	if c.closePZ, err = cfg.makePZ("rpc.Dial", ia); err != nil {

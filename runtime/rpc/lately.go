@@ -2,8 +2,6 @@ package rpc
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -62,8 +60,20 @@ type Minute struct {
 	// LongestWait is the longest time that a call has waited for a place, or a request for a handler.
 	LongestWait time.Duration
 	LongWaits   uint64 // of a second or longer
-	// Answers are the answers since the snapshot that is nearest to a minute old, or since the first.
+	// Answers are the answers within Over: since the snapshot that is nearest to a minute old, or since the beginning.
 	Answers uint64
+	Over    time.Duration
+	// Deadline is the longest time that a call had which missed its deadline. Of such calls AnsweredLate were
+	// answered all the same, AnsweredIn on the average.
+	Deadline     time.Duration
+	AnsweredLate uint64
+	AnsweredIn   time.Duration
+	// Of a server: Connected are the connections that were made, Full those that were refused because there
+	// were Config.Conns of them, and Foreign those of peers with which it has no version of the protocol in common.
+	Connected, Full, Foreign uint64
+
+	method  uint16 // of the last call that missed its deadline
+	foreign string // what the last of Foreign speaks
 }
 
 // FailureCount counts the answers with a code. Codes beyond the first 32 of a time count as "others".
@@ -101,6 +111,10 @@ const (
 	kindLost
 	kindRefused
 	kindLong
+	kindAnsweredLate
+	kindConnected
+	kindFull
+	kindForeign
 	kindOthers
 )
 
@@ -112,12 +126,24 @@ type lately struct {
 	said  string // by the last failure
 	at    time.Time
 	marks []answersAt // of answers, the oldest first
+
+	method  uint16 // of the last call that missed its deadline
+	foreign string // what the last peer speaks with which there is no version in common
 }
 
 type part struct {
-	number  int64 // since 1970
-	counts  map[uint32]uint64
-	longest time.Duration
+	number   int64 // since 1970
+	counts   map[uint32]uint64
+	longest  time.Duration // wait
+	deadline time.Duration // of calls that missed it, the longest
+	took     time.Duration // all calls that were answered behind their deadline
+}
+
+// begin says that the end has begun.
+func (l *lately) begin() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.marks = append(l.marks, answersAt{time.Now(), 0})
 }
 
 type answersAt struct {
@@ -125,13 +151,16 @@ type answersAt struct {
 	answers uint64
 }
 
+// partOf is the number of the part of a time.
+func partOf(at time.Time) int64 { return at.UnixNano() / int64(recentPart) }
+
 // part is the present one. The caller holds mu.
 func (l *lately) part(now time.Time) *part {
-	number := now.UnixNano() / int64(recentPart)
+	number := partOf(now)
 	p := &l.parts[number%int64(len(l.parts))]
 	if p.number != number {
 		clear(p.counts)
-		p.number, p.longest = number, 0
+		*p = part{number: number, counts: p.counts}
 	}
 	if p.counts == nil {
 		p.counts = make(map[uint32]uint64)
@@ -154,6 +183,41 @@ func (l *lately) count(kind uint32, text string) {
 	}
 }
 
+// missed takes note of a call that missed its deadline, and of how long it had, if that is known here.
+func (l *lately) missed(method uint16, had time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.part(time.Now())
+	p.counts[kindLate]++
+	p.deadline = max(p.deadline, had)
+	l.method = method
+}
+
+// had takes note of how long a call had that has missed its deadline.
+func (l *lately) had(d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.part(time.Now())
+	p.deadline = max(p.deadline, d)
+}
+
+// answeredLate takes note of an answer to such a call, and of how long the call took.
+func (l *lately) answeredLate(took time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.part(time.Now())
+	p.counts[kindAnsweredLate]++
+	p.took += took
+}
+
+// strange takes note of a peer with which there is no version in common.
+func (l *lately) strange(speaks string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.part(time.Now()).counts[kindForeign]++
+	l.foreign = speaks
+}
+
 // waited takes note of a wait for a place or a handler.
 func (l *lately) waited(d time.Duration) {
 	l.mu.Lock()
@@ -170,16 +234,23 @@ func (l *lately) snapshot(answers uint64) (m Minute) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
-	m.Answers = answers - l.mark(now, answers)
-	counts, least := make(map[uint32]uint64), now.UnixNano()/int64(recentPart)-int64(len(l.parts))
+	since := l.mark(now, answers)
+	m.Answers, m.Over = answers-since.answers, now.Sub(since.at)
+	m.method, m.foreign = l.method, l.foreign
+	counts, least := make(map[uint32]uint64), partOf(now)-int64(len(l.parts))
 	for i := range l.parts {
 		if p := &l.parts[i]; p.number > least {
 			for kind, n := range p.counts {
 				counts[kind] += n
 			}
-			m.LongestWait = max(m.LongestWait, p.longest)
+			m.LongestWait, m.Deadline = max(m.LongestWait, p.longest), max(m.Deadline, p.deadline)
+			m.AnsweredIn += p.took
 		}
 	}
+	if m.AnsweredLate = counts[kindAnsweredLate]; m.AnsweredLate > 0 {
+		m.AnsweredIn /= time.Duration(m.AnsweredLate)
+	}
+	m.Connected, m.Full, m.Foreign = counts[kindConnected], counts[kindFull], counts[kindForeign]
 	m.CallEnds, m.Refused = CallEnds{counts[kindLate], counts[kindLeft], counts[kindLost]}, counts[kindRefused]
 	m.LongWaits = counts[kindLong]
 	for kind, n := range counts {
@@ -199,114 +270,13 @@ func (l *lately) snapshot(answers uint64) (m Minute) {
 	return m
 }
 
-// mark is how many answers there were a minute ago, or since when snapshots were taken. The caller holds mu.
-func (l *lately) mark(now time.Time, answers uint64) uint64 {
-	if n := len(l.marks); n == 0 || now.Sub(l.marks[n-1].at) >= recentPart {
-		if n == 0 {
-			l.marks = append(l.marks, answersAt{now, 0}) // all that came before it
-		} else {
-			l.marks = append(l.marks, answersAt{now, answers})
-		}
+// mark is how many answers there were a minute ago, or when the end began. The caller holds mu.
+func (l *lately) mark(now time.Time, answers uint64) answersAt {
+	if n := len(l.marks); n == 0 || partOf(l.marks[n-1].at) != partOf(now) {
+		l.marks = append(l.marks, answersAt{now, answers})
 	}
-	for len(l.marks) > 1 && now.Sub(l.marks[1].at) >= time.Minute {
+	for len(l.marks) > 1 && partOf(l.marks[1].at) <= partOf(now)-int64(len(l.parts))+1 {
 		l.marks = slices.Delete(l.marks, 0, 1)
 	}
-	return l.marks[0].answers
-}
-
-// countCall is makeCall, whose end it counts.
-func (c *Client) countCall(ctx context.Context, call Call, dst []byte) ([]byte, error) {
-	got, err := c.makeCall(ctx, call, dst)
-	if err != nil && ctx != nil {
-		c.noteEnd(ctx, call.Method, err)
-	}
-	return got, err
-}
-
-// noteEnd counts how a call of the program's ended that was not answered without a failure.
-func (c *Client) noteEnd(ctx context.Context, method uint16, err error) {
-	none, unanswered := errors.AsType[*CallError](err)
-	said, failed := errors.AsType[*Error](err)
-	switch {
-	case !unanswered && failed:
-		c.lately.count(uint32(said.Code), said.Text)
-	case !unanswered: // the call was not one
-	case errors.Is(none.Err, context.DeadlineExceeded), ctx.Err() == context.DeadlineExceeded: //nolint:errorlint // of Err
-		c.ends.late.Add(1)
-		c.methods.known(method).ends.late.Add(1)
-		c.lately.count(kindLate, "")
-	case ctx.Err() != nil:
-		c.ends.left.Add(1)
-		c.methods.known(method).ends.left.Add(1)
-		c.lately.count(kindLeft, "")
-	case failed:
-		c.lately.count(kindRefused, said.Text)
-	default:
-		c.ends.lost.Add(1)
-		c.methods.known(method).ends.lost.Add(1)
-		c.lately.count(kindLost, "")
-	}
-}
-
-// noteFailure counts an answer of a server's that is a failure, or that came when the call was over; gone says that the
-// connection was.
-func (s *Server) noteFailure(r *Request, code uint16, text string, over error, gone bool) {
-	if code != 0 {
-		s.lately.count(uint32(code), text)
-	}
-	switch {
-	case errors.Is(over, context.DeadlineExceeded):
-		s.ends.late.Add(1)
-		s.counts(r, code).ends.late.Add(1)
-		s.lately.count(kindLate, "")
-	case gone:
-		s.ends.lost.Add(1)
-		s.counts(r, code).ends.lost.Add(1)
-		s.lately.count(kindLost, "")
-	}
-}
-
-// hurts says what callers feel, the worst first. tardy says how the end tells late calls, and waits who waits.
-func (m *Minute) hurts(tardy, waits string) (list []string) {
-	if m.Late > 0 {
-		list = append(list, fmt.Sprintf("%s within the last minute", fmt.Sprintf(tardy, counted(m.Late, "call"))))
-	}
-	if waits != "" {
-		list = append(list, waits)
-	} else if m.LongWaits >= FewFailures {
-		list = append(list, fmt.Sprintf("%d calls waited a second or longer for their turn within the last minute, one of them %s", m.LongWaits, lasting(m.LongestWait)))
-	}
-	if m.Lost > 0 {
-		list = append(list, counted(m.Lost, "call")+" lost the connection within the last minute")
-	}
-	said := ""
-	if m.Last != "" {
-		said = fmt.Sprintf(", the last %s ago: %q", lasting(m.LastAge), m.Last)
-	}
-	if m.Refused > 0 {
-		list = append(list, fmt.Sprintf("%s refused within the last minute%s", counted(m.Refused, "call"), said))
-	}
-	if m.fails() {
-		list = append(list, fmt.Sprintf("answers of the last minute are errors: %s%s", strings.Join(codesOf(m.Failures), ", "), said))
-	}
-	return list
-}
-
-// fails reports whether failures are a trouble: those with this package's codes soon, those with the
-// program's own if they are a large share of the answers.
-func (m *Minute) fails() bool {
-	var ours, all uint64
-	for _, f := range m.Failures {
-		if all += f.Count; !f.own {
-			ours += f.Count
-		}
-	}
-	return ours >= FewFailures && float64(ours) >= FewShare*float64(m.Answers) || all >= ManyFailures && float64(all) >= FailuresShare*float64(m.Answers)
-}
-
-func counted(n uint64, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %ss", n, one)
+	return l.marks[0]
 }

@@ -45,8 +45,8 @@ func TestCallsThatMissTheirDeadlineAreATroubleOfBothEndsForAMinute(t *testing.T)
 		}
 		assert.EqualValues(t, 4, c.Snapshot().Late)
 		assert.EqualValues(t, 4, s.Snapshot().Late)
-		assert.Equal(t, "4 calls missed the deadline within the last minute", c.Snapshot().Trouble(time.Second))
-		assert.Equal(t, "4 calls answered behind the deadline within the last minute", s.Snapshot().Trouble(time.Second))
+		assert.Equal(t, "the server answers too late, after about 300 ms: 4 calls missed the deadline of 100 ms within the last minute; look at its page why method 1 takes so long, or give the calls more time", c.Snapshot().Trouble(time.Second))
+		assert.Equal(t, "the handlers are slower than the callers' deadline: method 1 takes about 300 ms; 4 calls were answered behind the deadline of 100 ms within the last minute, after about 300 ms; look what it waits for, or give the calls more time", s.Snapshot().Trouble(time.Second))
 		time.Sleep(time.Minute + recentPart)
 		assert.Empty(t, c.Snapshot().Trouble(time.Second))
 		assert.Empty(t, s.Snapshot().Trouble(time.Second))
@@ -89,14 +89,14 @@ func TestCallersThatWaitForAPlaceAreToldWithTheirAge(t *testing.T) {
 		now := c.Snapshot()
 		assert.Equal(t, 4, now.Callers)
 		assert.Equal(t, 1250*time.Millisecond, now.CallersAge)
-		assert.Contains(t, now.Trouble(time.Second), "4 callers wait for a place, the first for 1.25 s: all 1 calls")
+		assert.Contains(t, now.Trouble(time.Second), "Config.Calls allows 1 call at a time, and a call takes about 312 ms, so 3.2 a second are made: 4 callers wait for a place, the first for 1.25 s")
 		for range 9 {
 			require.NoError(t, <-done)
 		}
 		now = c.Snapshot()
 		assert.Zero(t, now.Callers)
 		assert.Equal(t, 2400*time.Millisecond, now.Minute.LongestWait)
-		assert.Equal(t, "5 calls waited a second or longer for their turn within the last minute, one of them 2.4 s", now.Trouble(time.Second))
+		assert.Equal(t, "5 calls waited a second or longer for a place or a connection within the last minute, one of them 2.4 s; this client's Config.Calls allows 1 call at a time, and a call takes about 300 ms, so 3.3 a second are made", now.Trouble(time.Second))
 	})
 }
 
@@ -111,7 +111,7 @@ func TestRequestsThatWaitAreToldByTheirAgeThoughTheFirstChanges(t *testing.T) {
 			assert.Equal(t, at, s.Snapshot().UntakenAge)
 			time.Sleep(250 * time.Millisecond)
 		}
-		assert.Contains(t, s.Snapshot().Trouble(time.Second), "1 request waits: no handler has taken it for 2.25 s")
+		assert.Contains(t, s.Snapshot().Trouble(time.Second), "1 request waits for a handler, for 2.25 s")
 		for range 9 {
 			require.NoError(t, <-done)
 		}
@@ -130,9 +130,9 @@ func TestAnswersThatAreErrorsAreToldByCodeWithTheLast(t *testing.T) {
 			_, _ = c.Call(t.Context(), Call{Method: uint16(method)}, nil)
 			time.Sleep(time.Second)
 		}
-		want := `answers of the last minute are errors: 2 CodeFailed, 1 CodeUnknown, the last 2 s ago: "the disk is full"`
-		assert.Equal(t, want, s.Snapshot().Trouble(time.Second))
-		assert.Equal(t, want, c.Snapshot().Trouble(time.Second))
+		want := " fails: 3 of 6 answers of the last minute are errors (2 CodeFailed, 1 CodeUnknown); the last time, 2 s ago, it said"
+		assert.Equal(t, "this server's program"+want+`: "the disk is full"`, s.Snapshot().Trouble(time.Second))
+		assert.Equal(t, "the server's program"+want+` of its own host: "the disk is full"`, c.Snapshot().Trouble(time.Second), "whose disk that is")
 		assert.Equal(t, "2 CodeFailed, 1 CodeUnknown", s.Snapshot().Minute.String())
 	})
 }

@@ -45,6 +45,7 @@ type methodCounts struct {
 	ends    endCounts
 	refused atomic.Uint64
 	latency *evd.Histogram // has no memory before the first time
+	takes   estimate       // how long a server's handler has a request, under Server.mu
 }
 
 // methods have the counts by method. Its methods may be called from any goroutine.

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -72,6 +73,9 @@ func passed(ctx context.Context) error {
 
 // leave ends a call whose context has ended.
 func (s *session) leave(ctx context.Context, p *pending, call *Call) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		s.client.lately.had(time.Duration(p.had) * time.Millisecond)
+	}
 	if s.link.withdraw(p.call) {
 		s.mu.Lock()
 		p.active = false

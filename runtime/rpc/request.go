@@ -40,6 +40,7 @@ type Request struct {
 	answered bool        // its caller has left and has been told so, before the program's answer
 	canceled bool        // by its caller
 	gone     bool        // its connection has ended
+	lost     bool        // and its caller waited then
 	moves    int         // transfers under way
 	still    chan struct{}
 	limit
@@ -253,7 +254,7 @@ func (r *Request) answer(method string, code uint16, payload []byte) (err error)
 			failed = code
 		}
 	}
-	told, over, gone := r.answered, r.over(), r.gone
+	told, over, gone, lost := r.answered, r.over(), r.gone, r.lost
 	b := r.finish(code, payload)
 	r.mu.Unlock()
 	s := r.from.server
@@ -261,7 +262,7 @@ func (r *Request) answer(method string, code uint16, payload []byte) (err error)
 		s.counts(r, failed).took(time.Since(r.arrived))
 	}
 	if failed != 0 || over != nil {
-		s.noteFailure(r, failed, string(payload[:min(len(payload), mostSaid)]), over, gone)
+		s.noteFailure(r, failed, string(payload[:min(len(payload), mostSaid)]), over, gone, lost)
 	}
 	s.finish(r, failed, over == nil) // before the client hears, and may call again
 	err = cmp.Or(err, r.respond(b, told))
@@ -377,7 +378,7 @@ func (r *Request) abandon() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.done {
-		r.gone = true
+		r.gone, r.lost = true, r.left() == nil
 		r.stop()
 	}
 }

@@ -98,10 +98,13 @@ func (s *Server) finish(r *Request, code uint16, inTime bool) {
 	defer s.mu.Unlock()
 	s.taken--
 	s.answered.count(code)
-	s.counts(r, code).answered.count(code)
 	s.queue.running--
 	r.from.line.running--
-	s.queue.load.observe(r.header.code, time.Since(r.began), inTime)
+	s.last = time.Now()
+	took, of := s.last.Sub(r.began), s.counts(r, code)
+	of.answered.count(code)
+	of.takes.observe(took)
+	s.queue.load.observe(r.header.code, took, inTime)
 }
 
 // counts are those of a request's method. One that the program does not know is a peer's, and gets none of its own.

@@ -66,6 +66,8 @@ func (s *Server) Serve(ctx context.Context, workers int, handler Handler) error 
 	}
 	down := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() { down <- s.shutDownWithin(ctx, s.cfg.Grace) })
+	s.hires(max(workers, 1))
+	defer s.hires(-max(workers, 1))
 	var all sync.WaitGroup
 	for range max(workers, 1) {
 		all.Go(func() { s.work(&all, handler) })
@@ -75,6 +77,13 @@ func (s *Server) Serve(ctx context.Context, workers int, handler Handler) error 
 		return nil // ctx has not ended
 	}
 	return <-down
+}
+
+// hires counts the workers of Serve.
+func (s *Server) hires(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.workers += n
 }
 
 func (s *Server) work(all *sync.WaitGroup, handler Handler) {

@@ -33,6 +33,7 @@ func (s *Server) handle(ev event.Event) {
 		s.mu.Lock()
 		s.conns[p] = true
 		s.mu.Unlock()
+		s.lately.count(kindConnected, "")
 		s.count(-1)
 	case ev.Ended():
 		s.mu.Lock()
@@ -85,7 +86,6 @@ type served struct {
 	slots  []slot
 	fresh  []Request    // of the reader
 	left   atomic.Int32 // requests of callers that have left, with which handlers go on
-	looks  looks
 	turns  turns
 	line   line // under Server.mu
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"godat/ep"
 	"godat/hw"
@@ -51,6 +52,8 @@ type Server struct {
 	idle     chan struct{} // closed when draining and none is active; nil before
 	rested   bool          // idle is closed
 	most     int           // of taken
+	workers  int           // of Serve
+	last     time.Time     // when a request was answered last
 	refused  uint64
 	conns    map[*served]bool // those that are up
 }
@@ -73,6 +76,7 @@ func Listen(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Serve
 	s := &Server{ia: ia, done: make(chan struct{}), conns: make(map[*served]bool), requests: make(chan event.Event, 1), wake: make(chan struct{}, 1)}
 	s.methods.init(cfg.Methods)
 	s.journal.log = cfg.Log
+	s.lately.begin()
 	s.more.L = &s.mu
 	var err error
 	if s.closePZ, err = cfg.makePZ(op, ia); err != nil {
@@ -274,6 +278,9 @@ func (s *Server) abandon() {
 // server that has Conns of them is no news, nor is a peer that has gone.
 func (s *Server) notAccepted(err error) {
 	full := errors.Is(err, &hw.Error{Type: hw.InsufficientResources, Sub: hw.ResourceTEP})
+	if full {
+		s.lately.count(kindFull, "")
+	}
 	lacks := errors.Is(err, hw.ErrInsufficientResources) || errors.Is(err, &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandlePZ})
 	if lacks && !full {
 		s.journal.put(slog.LevelWarn, "a connection was not accepted", slog.Any("error", err))
@@ -289,6 +296,7 @@ func (s *Server) accept(cr *ep.CR) {
 	}
 	peer, err := parseHello(asked.Private)
 	if err != nil {
+		s.lately.strange(speaks(err))
 		_ = cr.Reject(refusal(CodeUnknown)) // fails when the peer has gone
 		return
 	}

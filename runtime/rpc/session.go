@@ -24,9 +24,10 @@ type session struct {
 	answers *answered // of the client
 	request int       // the most bytes of a payload that the server takes
 	// metadata is the most bytes of metadata that both ends take; 0 if the server knows none.
-	metadata int
-	loans    *loans // of the client
-	client   *Client
+	metadata  int
+	peerCalls int    // that the server takes at a time
+	loans     *loans // of the client
+	client    *Client
 
 	link   link
 	free   chan *pending // slots without a call
@@ -50,16 +51,20 @@ type pending struct {
 	// Under session.mu.
 	call   uint32 // the slot and its turn; its caller changes it
 	method uint16
-	sink   uint32 // its length
-	active bool   // a CALL is under way
-	left   bool   // by its caller: the answer gives the slot back
+	sink   uint32    // its length
+	due    time.Time // its deadline; zero if it has none
+	had    uint32    // the milliseconds until then when it began
+	active bool      // a CALL is under way
+	left   bool      // by its caller: the answer gives the slot back
 }
 
 func (c *Client) newSession(ctx context.Context) (*session, error) {
 	cfg := &c.cfg
 	conn, err := c.ia.Dial(ctx, c.address, cfg.conn())
 	if err != nil {
-		return nil, refused(err)
+		err = refused(err)
+		c.noteRefusal(err)
+		return nil, err
 	}
 	peer, err := parseHello(conn.Private())
 	if err != nil {
@@ -67,7 +72,7 @@ func (c *Client) newSession(ctx context.Context) (*session, error) {
 	}
 	s := &session{
 		cfg: cfg, answers: &c.answered, request: min(fitting(peer.message), cfg.Message),
-		metadata: min(fitting(peer.metadata), cfg.Metadata), loans: &c.loans, client: c,
+		metadata: min(fitting(peer.metadata), cfg.Metadata), peerCalls: int(peer.calls), loans: &c.loans, client: c,
 		slots: make([]pending, min(cfg.Calls, int(peer.calls))),
 		since: time.Now(), ended: make(chan struct{}), drains: make(chan struct{}), done: make(chan struct{}),
 	}
@@ -189,6 +194,8 @@ func (s *session) begin(ctx context.Context, p *pending, call *Call) error {
 	p.call = p.number | (p.call>>16+1)<<16
 	p.method, p.sink, p.active, p.left = call.Method, call.Sink.Len, true, false
 	h := header{kind: kindCall, code: call.Method, call: p.call, timeout: timeout(ctx)}
+	p.due, _ = ctx.Deadline()
+	p.had = h.timeout
 	if s.metadata > 0 { // the server knows what these flags say
 		h.flags = call.flags
 	}
@@ -339,8 +346,18 @@ func (s *session) deliver(h header, b *mem.Buffer) error {
 	if h.code != codeLater {
 		s.client.methods.known(s.slots[slot].method).answered.count(h.code)
 	}
+	if s.slots[slot].left && !notRun(h.code) {
+		s.slots[slot].answeredLate(&s.client.lately)
+	}
 	s.finish(&s.slots[slot], b)
 	return nil
+}
+
+// answeredLate takes note of an answer that came behind the deadline of a call. The caller holds session.mu.
+func (p *pending) answeredLate(l *lately) {
+	if behind := time.Since(p.due); !p.due.IsZero() && behind >= 0 {
+		l.answeredLate(time.Duration(p.had)*time.Millisecond + behind)
+	}
 }
 
 // finish ends a call with its answer, or nil if the connection has ended. The caller holds mu.

@@ -2,11 +2,8 @@ package rpc
 
 import (
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -68,6 +65,9 @@ type ClientSnapshot struct {
 	CallEnds
 	Reconnects uint64 // connections after the first
 	Minute     Minute // the last one
+	Connection string // its name, as the adapter's list of connections has it; empty while there is none
+
+	ownCalls, serverCalls int // Config.Calls of both ends
 }
 
 // ServerSnapshot describes a [Server] at one moment. A snapshot of the adapter has one for each
@@ -83,9 +83,22 @@ type ServerSnapshot struct {
 	CallEnds
 	Refused uint64 // requests that were refused with CodeDraining or CodeBusy
 	Minute  Minute // the last one
+	// Workers are the goroutines of [Server.Serve]. OldestAge is how long the oldest of the requests that the program
+	// has taken has been with it, OldestMethod its method, and OldestClient the client's address with the
+	// connection's ID. Takes is how long a request of that method is with the program, a moving mean; 0 if none was
+	// answered yet. QuietAge is how long ago the last request was answered; 0 if none was.
+	Workers      int
+	OldestAge    time.Duration
+	OldestMethod uint16
+	OldestClient string
+	Takes        time.Duration
+	QuietAge     time.Duration
 
-	most   int    // of the requests that wait, those of one client
-	client string // that one
+	most   int           // of the requests that wait, those of one client
+	client string        // that one
+	fed    bool          // the program reads Requests
+	places int           // Config.Conns
+	tardy  time.Duration // how long a request of the method is with the program whose call missed its deadline last
 }
 
 // ServedSnapshot describes a connection of a [Server] at one moment. A snapshot of the adapter
@@ -96,131 +109,10 @@ type ServedSnapshot struct {
 	// Requests are those without an answer, of which the program has not taken Untaken.
 	Requests, Untaken int
 	// OldestAge and OldestMethod are those of the oldest request that the program has taken: for how
-	// long it has had it, as in a ClientSnapshot.
+	// long it has had it.
 	OldestAge    time.Duration
 	OldestMethod uint16
 	Flow
-}
-
-// Trouble says what is wrong with a client, if something has lasted that long.
-func (s ClientSnapshot) Trouble(late time.Duration) string {
-	waits := ""
-	if s.CallersAge >= late {
-		waits = fmt.Sprintf("%s for a place, the first for %s: all %d calls at a time are under way, so calls take long or Config.Calls is too few", with(s.Callers, "caller"), lasting(s.CallersAge), s.Of)
-		if s.Down != "" {
-			waits = fmt.Sprintf("%s for a connection, the first for %s", with(s.Callers, "caller"), lasting(s.CallersAge))
-		}
-	}
-	felt := s.Minute.hurts("%s missed the deadline", waits)
-	if cause := s.cause(late); cause != "" {
-		felt = append(felt, cause)
-	}
-	return strings.Join(felt, "; ")
-}
-
-// cause is why callers wait, as far as the client knows.
-func (s ClientSnapshot) cause(late time.Duration) string {
-	switch {
-	case s.Down != "" && s.Attempts > 0:
-		return fmt.Sprintf("no connection after %s: %s", attempts(s.Attempts), s.Down)
-	case s.Down != "":
-		return "no connection: " + s.Down
-	case s.WaitingAge >= late:
-		return stalled(s.Waiting, "call or cancel", "calls or cancels", "server", s.WaitingAge)
-	case s.OldestAge >= late && s.Calls == 1:
-		return fmt.Sprintf("1 call, of method %d, has waited %s for its answer: its handler still runs, or the server's program takes no requests; lately %s came; look at its page", s.OldestMethod, lasting(s.OldestAge), counted(s.Minute.Answers, "answer"))
-	case s.OldestAge >= late:
-		return fmt.Sprintf("%d calls wait for answers, the oldest, of method %d, for %s: its handler still runs, or the server's program takes no requests; lately %s came; look at its page", s.Calls, s.OldestMethod, lasting(s.OldestAge), counted(s.Minute.Answers, "answer"))
-	}
-	return ""
-}
-
-// Misses is the server's address where no more is wrong than that its connection has ended, which no caller has felt:
-// another line may say why. It is "" otherwise.
-func (s ClientSnapshot) Misses() string {
-	if s.Down == "" || s.Attempts > 0 || s.Callers > 0 || len(s.Minute.hurts("%s", "")) > 0 {
-		return ""
-	}
-	return s.Server
-}
-
-// Trouble says what is wrong with a server, if something has lasted that long.
-func (s ServerSnapshot) Trouble(late time.Duration) string {
-	waits := ""
-	if s.UntakenAge >= late {
-		waits = untaken(s.Untaken, s.UntakenAge) + s.nearlyAll() + fmt.Sprintf("; its handlers are blocked, or too few: they have %s, and gave %s lately", counted(uint64(s.Requests-s.Untaken), "request"), counted(s.Minute.Answers, "answer"))
-	}
-	return strings.Join(s.Minute.hurts("%s answered behind the deadline", waits), "; ")
-}
-
-// nearlyAll says of which client nearly all requests are that wait, where others have some work done, too.
-func (s ServerSnapshot) nearlyAll() string {
-	const many = 8
-	if s.Conns < 2 || s.most < many || s.most*4 < s.Untaken*3 {
-		return ""
-	}
-	return fmt.Sprintf(", %d of them of the client %s", s.most, s.client)
-}
-
-// Trouble says what is wrong with a server's connection, if something has lasted that long.
-func (s ServedSnapshot) Trouble(late time.Duration) string {
-	switch {
-	case s.WaitingAge >= late:
-		return stalled(s.Waiting, "answer", "answers", "client", s.WaitingAge)
-	case s.OldestAge < late:
-	case s.Requests-s.Untaken == 1:
-		return fmt.Sprintf("this program took 1 request, of method %d, and has not answered it for %s", s.OldestMethod, lasting(s.OldestAge))
-	default:
-		return fmt.Sprintf("this program took %d requests and has not answered them, the oldest, of method %d, for %s", s.Requests-s.Untaken, s.OldestMethod, lasting(s.OldestAge))
-	}
-	return ""
-}
-
-// looks are the calls that the last snapshot saw under way, with when a snapshot saw each first.
-// No call reads a clock for that.
-type looks struct {
-	mu    sync.Mutex
-	first map[uint32]time.Time
-}
-
-// underWay is a call that has no answer.
-type underWay struct {
-	call   uint32
-	method uint16
-}
-
-// oldest finds the oldest of all calls that are under way.
-func (l *looks) oldest(calls []underWay) (age time.Duration, method uint16) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now := time.Now()
-	first := make(map[uint32]time.Time, len(calls))
-	for _, c := range calls {
-		at, known := l.first[c.call]
-		if !known {
-			at = now
-		}
-		first[c.call] = at
-		if d := now.Sub(at); d >= age {
-			age, method = d, c.method
-		}
-	}
-	l.first = first
-	return age, method
-}
-
-// look is when a snapshot first saw that a count stands still while something waits.
-type look struct {
-	count uint64
-	at    time.Time
-}
-
-// age says for how long at least the count has been the same.
-func (l *look) age(count uint64) time.Duration {
-	if l.at.IsZero() || l.count != count {
-		*l = look{count, time.Now()}
-	}
-	return time.Since(l.at)
 }
 
 // snapshot says how many messages may be sent, and how many wait.
@@ -261,7 +153,8 @@ func (c *Client) Snapshot() ClientSnapshot {
 		}
 	}
 	s.mu.Unlock()
-	now.Calls = len(calls)
+	now.Calls, now.Connection = len(calls), fmt.Sprint(s.link.conn)
+	now.ownCalls, now.serverCalls = c.cfg.Calls, s.peerCalls
 	now.OldestAge, now.OldestMethod = s.looks.oldest(calls)
 	now.Flow = s.link.snapshot()
 	return now
@@ -299,20 +192,28 @@ func (s *Server) Snapshot() ServerSnapshot {
 	if s == nil || s.ia == nil {
 		return ServerSnapshot{}
 	}
-	now, most := s.snapshot()
+	now, most, oldest := s.snapshot()
 	if most != nil {
 		now.client = most.peer()
+	}
+	if oldest != nil {
+		now.OldestClient = oldest.peer()
 	}
 	return now
 }
 
-// snapshot is Snapshot but for the client of which most requests wait, which it returns.
-func (s *Server) snapshot() (now ServerSnapshot, most *served) {
+// snapshot is Snapshot but for the clients of which most requests wait, and of the oldest with the program, which it
+// returns.
+func (s *Server) snapshot() (now ServerSnapshot, most, oldest *served) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now = ServerSnapshot{
 		Address: s.Addr(), Conns: len(s.conns), Requests: s.taken, Untaken: s.untaken(),
 		Answered: s.answered.snapshot(), CallEnds: s.ends.snapshot(), Refused: s.refused,
+		Workers: s.workers, fed: s.fed != nil, places: s.cfg.Conns,
+	}
+	if !s.last.IsZero() {
+		now.QuietAge = time.Since(s.last)
 	}
 	now.Minute = s.lately.snapshot(now.Answers)
 	now.UntakenAge = s.untakenAge()
@@ -321,8 +222,39 @@ func (s *Server) snapshot() (now ServerSnapshot, most *served) {
 			now.most, most = p.line.waiting, p
 		}
 	}
-	return now, most
+	now.tardy = s.takes(now.Minute.method)
+	if r := s.oldest(); r != nil {
+		oldest, now.OldestAge, now.OldestMethod, now.Takes = r.from, time.Since(r.began), r.header.code, s.takes(r.header.code)
+	}
+	return now, most, oldest
 }
+
+// takes is how long a request of a method is with the program. The caller holds mu.
+func (s *Server) takes(method uint16) time.Duration {
+	if c := s.methods.find(method); c != nil {
+		return c.takes.mean
+	}
+	return s.queue.load.all.mean
+}
+
+// oldest is the request that the program has had for the longest time; nil if it has none. The caller holds mu.
+func (s *Server) oldest() (oldest *Request) {
+	for p := range s.conns {
+		if p.line.running == 0 {
+			continue
+		}
+		for i := range p.slots {
+			r := p.slots[i].now.Load()
+			if r != nil && s.has(r) && (oldest == nil || r.began.Before(oldest.began)) {
+				oldest = r
+			}
+		}
+	}
+	return oldest
+}
+
+// has reports whether the program has taken a request. The caller holds mu.
+func (s *Server) has(r *Request) bool { return !r.waits && !r.began.IsZero() && !s.offers(r) }
 
 // list adds the server's reports to the adapter's snapshots.
 func (s *Server) list() (err error) {
@@ -348,56 +280,18 @@ func (s *Server) served() (rows []any) {
 }
 
 func (p *served) snapshot() ServedSnapshot {
-	var taken []underWay
+	var oldest time.Time
 	s := ServedSnapshot{Client: p.peer(), Server: p.server.Addr(), Flow: p.link.snapshot()}
 	p.server.mu.Lock()
 	for i := range p.slots {
 		if r := p.slots[i].now.Load(); r != nil {
-			if s.Requests++; r.waits || p.server.offers(r) {
+			if s.Requests++; !p.server.has(r) {
 				s.Untaken++
-			} else {
-				taken = append(taken, underWay{r.header.call, r.header.code})
+			} else if oldest.IsZero() || r.began.Before(oldest) {
+				oldest, s.OldestMethod, s.OldestAge = r.began, r.header.code, time.Since(r.began)
 			}
 		}
 	}
 	p.server.mu.Unlock()
-	s.OldestAge, s.OldestMethod = p.looks.oldest(taken)
 	return s
 }
-
-// String names the client by the server's address. It may be called at any time, like the
-// String of every handle.
-func (c *Client) String() string {
-	if c == nil {
-		return "Client(nil)"
-	}
-	return "Client(" + c.address + ")"
-}
-
-// LogValue names the server's address, for log/slog.
-func (c *Client) LogValue() slog.Value {
-	if c == nil {
-		return slog.StringValue(c.String())
-	}
-	return slog.GroupValue(slog.String("server", c.address))
-}
-
-// String names the server by its address. It may be called at any time, like the String of
-// every handle.
-func (s *Server) String() string {
-	if s == nil {
-		return "Server(nil)"
-	}
-	return "Server(" + s.Addr() + ")"
-}
-
-// LogValue names the server's address, for log/slog.
-func (s *Server) LogValue() slog.Value {
-	if s == nil {
-		return slog.StringValue(s.String())
-	}
-	return slog.GroupValue(slog.String("address", s.Addr()))
-}
-
-// LogValue is String, for log/slog.
-func (r *Request) LogValue() slog.Value { return slog.StringValue(r.String()) }

@@ -41,6 +41,8 @@ func (t *TotalSnapshot) add(o TotalSnapshot) {
 type totals struct {
 	mu sync.Mutex
 	of map[totalOf]*total
+
+	refused refusedDials
 }
 
 type totalOf struct{ end, address string }

@@ -103,9 +103,26 @@ func agree(b []byte, size, last int) (uint16, error) {
 	to = cmp.Or(to, from)
 	both := min(to, newest)
 	if both < max(from, oldest) {
-		return 0, fmt.Errorf("%w: it speaks %s of the protocol, and this end %s", errVersion, versions(from, to), versions(oldest, newest))
+		return 0, &unfit{from, to}
 	}
 	return both, nil
+}
+
+// unfit are the versions of a peer's with which this end has none in common.
+type unfit struct{ from, to uint16 }
+
+func (u *unfit) Error() string {
+	return fmt.Sprintf("%s: it speaks %s of the protocol, and this end %s: %s", errVersion, versions(u.from, u.to), versions(oldest, newest), u.newer("the peer", "this end"))
+}
+
+func (u *unfit) Is(target error) bool { return target == errVersion } //nolint:errorlint // of this one
+
+// newer says which of both ends is the newer one.
+func (u *unfit) newer(peer, own string) string {
+	if u.from > newest {
+		return peer + " is the newer one"
+	}
+	return own + " is the newer one"
 }
 
 func versions(from, to uint16) string {
