@@ -101,7 +101,7 @@ var ofCalls = []day{
 			s.always(900*time.Millisecond, func() { _ = s.call(c, 1, 2*time.Second) })
 		}
 	}},
-	{"one client takes all", `rpc server on \S+: one client, \S+ \(connection \d+\), asks for more than the handlers can do: \d\d requests wait for a handler, .*, \d\d of them its; all 2 handlers are busy, a request takes about 200 ms`, "", 0, func(s *stage) {
+	{"one client takes all", `rpc server on \S+: one client, \S+ \(connection \d+\), asks for more than the handlers can do: \d\d of \d\d requests that wait are its, .*; all 2 handlers are busy, a request takes about 200 ms`, "", 0, func(s *stage) {
 		server := s.serve(s.ia, ":0", rpc.Config{Calls: 64}, 2, func(*rpc.Request) ([]byte, error) { s.sleep(200 * time.Millisecond); return nil, nil })
 		greedy := s.client(s.other, server.Addr(), rpc.Config{Calls: 64})
 		for range 60 {

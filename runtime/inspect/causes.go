@@ -120,8 +120,8 @@ func (f *finder) joinTo(row *Trouble) {
 		}
 		why += t.Text + "; "
 	}
-	if !row.explained {
-		row.Text = why + row.Text
+	if why != "" && !row.explained {
+		row.Text = why + strings.ReplaceAll(row.Text, " within the last minute", "") // which it says
 	}
 }
 

@@ -70,8 +70,8 @@ func (s ServerSnapshot) untaken(late time.Duration) string {
 		return fmt.Sprintf("the handlers are slow: method %d takes about %s, so that %s busy, and %s are answered; %s; %s",
 			s.OldestMethod, lasting(s.Takes), s.allHandlers(), s.answers(), queue, whatHolds)
 	case greedy != "":
-		return fmt.Sprintf("one client, %s, asks for more than the handlers can do: %s, %d of them its; %s busy, a request takes about %s, and %s are answered; let that client make fewer calls at a time (its Config.Calls), or give Serve more workers",
-			greedy, queue, s.most, s.allHandlers(), lasting(s.Takes), s.answers())
+		return fmt.Sprintf("one client, %s, asks for more than the handlers can do: %d of %s are its, the oldest for %s; %s busy, a request takes about %s, and %s are answered; lower its Config.Calls, or give Serve more workers",
+			greedy, s.most, with(s.Untaken, "request", "that waits", "that wait"), lasting(s.UntakenAge), s.allHandlers(), lasting(s.Takes), s.answers())
 	}
 	return fmt.Sprintf("the handlers are too few: %s busy, a request takes about %s, and %s are answered; %s; give Serve more workers",
 		s.allHandlers(), lasting(s.Takes), s.answers(), queue)

@@ -66,7 +66,7 @@ func TestATroubleOfAServerSaysTheOneCauseThatItsCountsShow(t *testing.T) {
 		"the handlers are slow: method 2 takes about 3.6 s, so that all 4 handlers are busy, and 10 a second are answered; 8 requests wait for a handler, the oldest for 7 s; ": ServerSnapshot{
 			Requests: 12, Untaken: 8, UntakenAge: 7 * time.Second, Workers: 4, OldestAge: 3 * time.Second, OldestMethod: 2, QuietAge: time.Second, Takes: 3600 * time.Millisecond, Minute: minute,
 		},
-		"one client, c, asks for more than the handlers can do: 10 requests wait for a handler, the oldest for 2 s, 8 of them its; all 2 handlers are busy, a request takes about 200 ms, and 10 a second are answered; ": ServerSnapshot{
+		"one client, c, asks for more than the handlers can do: 8 of 10 requests that wait are its, the oldest for 2 s; all 2 handlers are busy, a request takes about 200 ms, and 10 a second are answered; ": ServerSnapshot{
 			Conns: 2, Requests: 12, Untaken: 10, UntakenAge: 2 * time.Second, Workers: 2, QuietAge: 1, Takes: 200 * time.Millisecond, Minute: minute, most: 8, client: "c",
 		},
 		"the handlers are too few: the only handler is busy, a request takes about 200 ms, and 10 a second are answered; 11 requests wait for a handler, the oldest for 2 s; give Serve more workers": ServerSnapshot{
