@@ -164,15 +164,16 @@ func TestAttemptsThatTheAdapterHasForgottenAreCounted(t *testing.T) {
 }
 
 func TestAListenerSaysWhoRefusedItsPeers(t *testing.T) {
-	look := func(rejected, noPlace uint64) *seen {
-		l := dat.ListenerSnapshot{PointSnapshot: ep.PointSnapshot{Name: "L", Rejected: rejected}, Conns: 8, Taken: 6, NoPlace: noPlace}
+	look := func(rejected, noPlace, accepted uint64, taken int) *seen {
+		l := dat.ListenerSnapshot{PointSnapshot: ep.PointSnapshot{Name: "L", Rejected: rejected, Accepted: accepted}, Conns: 8, Taken: taken, NoPlace: noPlace}
 		return &seen{Snapshot: dat.Snapshot{At: time.Now(), Listeners: []dat.ListenerSnapshot{l}}}
 	}
 	for text, now := range map[string]*seen{
-		"7 peers were refused within the last minute: all 8 places for connections (ConnConfig.Conns) were taken when they came": look(8, 8),
-		"7 peers were refused within the last minute: this program itself rejected them, and there was room":                     look(8, 1),
+		"7 peers were refused within the last minute: all 8 places for connections (ConnConfig.Conns) were taken; see why":                                                   look(8, 8, 9, 8),
+		"7 peers were refused within the last minute: all 8 places (ConnConfig.Conns) were taken; 1\u202f520 more were accepted meanwhile, so peers connect again and again": look(8, 8, 1529, 8),
+		"7 peers were refused within the last minute: this program itself rejected them, and there was room":                                                                 look(8, 1, 9, 6),
 	} {
-		list := troubles(now, look(1, 1))
+		list := troubles(now, look(1, 1, 9, 8))
 		require.Len(t, list, 1)
 		assert.Contains(t, list[0].Text, text)
 	}

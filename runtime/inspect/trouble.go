@@ -16,6 +16,7 @@ const (
 	late      = Late
 	fresh     = time.Minute // an end of this age still is
 	ofEach    = 5           // troubles of a kind that are told one by one
+	manyTimes = 5           // connections in the place of one within a minute
 	manyPeers = 64          // peers that have said nothing
 )
 
@@ -166,14 +167,15 @@ func (f *finder) listeners() {
 		if l.Waiting > 0 && grown(l.Accepted+l.Rejected, was.Accepted+was.Rejected) < uint64(was.Waiting) {
 			f.add(0, "not accepted", "listeners", l.Name, "%s for this program to accept or reject the connection", wait(l.Waiting, "peer"))
 		}
-		if l.Conns > 0 && l.Taken >= l.Conns {
+		refusals := f.lately("rejected", l.Name, grown(l.Rejected, was.Rejected))
+		if l.Conns > 0 && l.Taken >= l.Conns && refusals == 0 {
 			refused := ""
 			if l.Rejected == 0 {
 				refused = "; none was so far"
 			}
 			f.add(1, "no places", "listeners", l.Name, "connections, dialed and accepted, have taken %s: the next peer is refused%s", all(l.Conns, "place"), refused)
 		}
-		if n := f.lately("rejected", l.Name, grown(l.Rejected, was.Rejected)); n > 0 {
+		if n := refusals; n > 0 {
 			f.add(felt, "rejected", "listeners", l.Name, "%s refused within the last minute: %s", were(n, "peer"), f.whyRefused(l, &was))
 		}
 		if n := f.lately("backlog", l.Name, grown(l.Overflows, was.Overflows)); n > 0 {
@@ -194,9 +196,12 @@ func (f *finder) listeners() {
 
 // whyRefused says who refused the peers of the last minute.
 func (f *finder) whyRefused(l, was *dat.ListenerSnapshot) string {
+	accepted := f.lately("accepted", l.Name, grown(l.Accepted, was.Accepted))
 	switch n := f.lately("no place", l.Name, grown(l.NoPlace, was.NoPlace)); {
+	case n > 0 && accepted > manyTimes*uint64(l.Conns):
+		return fmt.Sprintf("%s (ConnConfig.Conns) %s taken; %s accepted meanwhile, so peers connect again and again for a moment: let each keep its connection", all(l.Conns, "place"), wasOrWere(l.Conns), number(accepted)+" more were")
 	case n > 0:
-		return fmt.Sprintf("%s for connections (ConnConfig.Conns) were taken when they came; see why peers need so many, or allow more", all(l.Conns, "place"))
+		return fmt.Sprintf("%s for connections (ConnConfig.Conns) %s taken; see why peers need so many, or allow more", all(l.Conns, "place"), wasOrWere(l.Conns))
 	case l.Conns == 0:
 		return "this program rejected them, or there was no place"
 	}

@@ -235,6 +235,9 @@ func causeOf(e *ep.EndSnapshot) string {
 	case c.Layer == hw.LayerDDP.String() && c.Code == noBuffer:
 		return noReceive(e, !byPeer) + fmt.Sprintf(" (%s %#x)", c.Layer, c.Code)
 	}
+	if e.Event == event.PeerRejected.String() && strings.Contains(c.Text, "rejected the request, found") {
+		return ": the peer's program rejected the request: its page tells why"
+	}
 	return ": " + found.ReplaceAllStringFunc(c.Text, func(side string) string {
 		if strings.Contains(side, hw.SidePeer.String()) && !strings.Contains(c.Text, ": the peer's program") {
 			return ", as the peer says"

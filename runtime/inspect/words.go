@@ -69,6 +69,14 @@ func lastFrom(address string) string {
 	return "; the last came from " + address
 }
 
+// wasOrWere is the verb of so many.
+func wasOrWere(n int) string {
+	if n == 1 {
+		return "was"
+	}
+	return "were"
+}
+
 // kept says what a program does with the buffers of a connection of which none is posted, the oldest for a while.
 func kept(n int, held string) string {
 	switch n {
