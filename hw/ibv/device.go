@@ -34,6 +34,7 @@ type device struct {
 	sentry    *C.struct_gc_id // bound to the device, so that its removal always raises an event
 
 	watcher watcher
+	sleeper sleeper
 	dials   sync.WaitGroup // the goroutines of attempts to connect
 
 	foundGID foundGID
@@ -52,6 +53,7 @@ type device struct {
 
 var (
 	_ hw.Polled         = (*device)(nil)
+	_ hw.Sleeper        = (*device)(nil)
 	_ hw.SharedReceiver = sharing{}
 	_ hw.Binder         = binding{}
 )
@@ -172,6 +174,7 @@ func (d *device) Close() error {
 	d.dials.Wait()
 	d.abandonRequests()
 	C.gd_cm_destroy(d.sentry)
+	d.sleeper.close()
 	C.gd_close(d.c)
 	return nil
 }

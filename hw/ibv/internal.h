@@ -161,11 +161,11 @@ struct gd_device {
 	struct gv_comp_channel *channel;
 	struct gc_event_channel *cm;
 	struct gv_cq *ballast; // see gd_configure
-	int wake_fd;   // ends Wait
+	int wake_fd;   // ends Wait and Sleep
 	int notice_fd; // wakes the event goroutine
 	struct gd_device_config cfg;
 	_Atomic int attention; // a poll has something to do for which no event will come
-	_Atomic int sleeping;  // the poller is inside gd_wait
+	_Atomic int sleeping;  // the poller is behind gd_begin_wait
 
 	pthread_mutex_t mu;
 	struct gd_qp **qps[GD_MOST_QPS / GD_QP_CHUNK];
@@ -175,7 +175,7 @@ struct gd_device {
 	uint32_t free_at, free_len, free_cap;
 	struct gd_cq **cqs;
 	uint32_t ncqs, cap_cqs, turn;
-	uint8_t armed; // between gd_arm and the end of gd_wait
+	uint8_t armed; // between gd_arm and gd_end_wait
 	struct gd_srq **srqs;
 	uint32_t nsrqs;
 	struct gd_qp *pending;

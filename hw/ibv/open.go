@@ -51,8 +51,9 @@ func open(cfg hw.OpenConfig, p params) (hw.Device, error) {
 	if err := d.find(cfg.Device); err != nil {
 		return nil, err
 	}
-	for _, step := range []func() error{d.describe, d.findAddresses, d.checkPath, d.postSentry} {
+	for _, step := range []func() error{d.describe, d.findAddresses, d.checkPath, d.openSleeper, d.postSentry} {
 		if err := step(); err != nil {
+			d.sleeper.close()
 			C.gd_close(d.c)
 			return nil, err
 		}

@@ -116,9 +116,10 @@ struct gd_device_config {
 	uint8_t status_of[2][64]; // hw.Status by verbs' status: of sends, of receives
 };
 
-// gd_fds are the descriptors that the event goroutine polls.
+// gd_fds are the descriptors that the event goroutine polls, and those that end a wait.
 struct gd_fds {
 	int cm, async, notice;
+	int channel, wake;
 };
 
 // gd_rings are the rings into which the owner of a queue pair writes its requests.
@@ -274,6 +275,9 @@ struct gd_srq_ring gd_srq_ring_of(struct gd_srq *s);
 int gd_poll(struct gd_device *d, int max);
 int gd_arm(struct gd_device *d);
 int gd_wait(struct gd_device *d);
+bool gd_begin_wait(struct gd_device *d);
+int gd_try_wait(struct gd_device *d);
+void gd_end_wait(struct gd_device *d);
 uint32_t gd_next_notice(struct gd_device *d, uint64_t *handle, uint32_t *qp_num);
 
 // shim_cm.c

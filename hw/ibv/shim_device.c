@@ -111,7 +111,10 @@ int gd_configure(struct gd_device *d, const struct gd_device_config *cfg)
 
 struct gd_fds gd_watch_fds(struct gd_device *d)
 {
-	return (struct gd_fds){.cm = d->cm->fd, .async = d->ctx->async_fd, .notice = d->notice_fd};
+	return (struct gd_fds){
+		.cm = d->cm->fd, .async = d->ctx->async_fd, .notice = d->notice_fd,
+		.channel = d->channel->fd, .wake = d->wake_fd,
+	};
 }
 
 struct gd_wc *gd_out(struct gd_device *d) { return d->out; }

@@ -25,7 +25,7 @@ static int drain_channel(struct gd_device *d)
 	return n;
 }
 
-// gd_attend makes the current gd_wait return, or else the next one, unless a gd_poll
+// gd_attend makes the current wait return, or else the next one, unless a gd_poll
 // begins before it.
 void gd_attend(struct gd_device *d)
 {
@@ -58,15 +58,16 @@ int gd_arm(struct gd_device *d)
 	return err;
 }
 
-// wait_once waits for an event of the completion channel or a signal to wake_fd. It
-// returns EAGAIN when poll returned without either.
-static int wait_once(struct gd_device *d)
+// wait_once waits for an event of the completion channel or a signal to wake_fd, for some
+// milliseconds at most, or without end if they are less than 0. It returns EAGAIN when poll
+// returned without either.
+static int wait_once(struct gd_device *d, int ms)
 {
 	struct pollfd fds[2] = {
 		{.fd = d->channel->fd, .events = POLLIN},
 		{.fd = d->wake_fd, .events = POLLIN},
 	};
-	if (poll(fds, 2, -1) < 0)
+	if (poll(fds, 2, ms) < 0)
 		return errno == EINTR ? EAGAIN : errno;
 	int events = drain_channel(d);
 	uint64_t count;
@@ -76,20 +77,35 @@ static int wait_once(struct gd_device *d)
 	return fds[0].revents & (POLLERR | POLLHUP | POLLNVAL) ? EIO : EAGAIN;
 }
 
+// gd_begin_wait says that the poller waits from now on, and returns whether there is
+// something to wait for. gd_end_wait follows in any case.
+bool gd_begin_wait(struct gd_device *d)
+{
+	atomic_store(&d->sleeping, 1);
+	return !atomic_load(&d->attention);
+}
+
+// gd_try_wait returns EAGAIN if the wait goes on.
+int gd_try_wait(struct gd_device *d) { return wait_once(d, 0); }
+
+void gd_end_wait(struct gd_device *d)
+{
+	atomic_store(&d->sleeping, 0);
+	pthread_mutex_lock(&d->mu);
+	d->armed = 0;
+	pthread_mutex_unlock(&d->mu);
+}
+
 // gd_wait blocks until an armed queue has an event, or until gd_wake or gd_attend wakes
 // the poller.
 int gd_wait(struct gd_device *d)
 {
 	int err = 0;
-	atomic_store(&d->sleeping, 1);
-	if (!atomic_load(&d->attention)) {
+	if (gd_begin_wait(d)) {
 		do
-			err = wait_once(d);
+			err = wait_once(d, -1);
 		while (err == EAGAIN);
 	}
-	atomic_store(&d->sleeping, 0);
-	pthread_mutex_lock(&d->mu);
-	d->armed = 0;
-	pthread_mutex_unlock(&d->mu);
+	gd_end_wait(d);
 	return err;
 }
