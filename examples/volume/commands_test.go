@@ -12,7 +12,8 @@ import (
 )
 
 // leaderDisk is the disk at the leader.
-func (h *multipath) leaderDisk() *host.Disk {
+func (c *cluster) leaderDisk(h *multipath) *host.Disk {
+	h.best = c.leader() - 1
 	h.must(nvme.IORead, make([]byte, blockLen), 0)
 	_, w, err := h.connect()
 	require.NoError(h.t, err)
@@ -24,7 +25,7 @@ func TestCommandsOfASingleTargetAreThoseOfAVolume(t *testing.T) {
 	c := newCluster(t)
 	c.three()
 	h := c.host()
-	d := h.leaderDisk()
+	d := c.leaderDisk(h)
 	ctx := t.Context()
 	want := make([]byte, diskLen)
 	write := func(off, n int, version uint64, write func([]byte, int64) (int, error)) {
@@ -68,18 +69,28 @@ func TestCommandsOfASingleTargetAreThoseOfAVolume(t *testing.T) {
 	read(d)
 	c.same()
 
+	c.all()
 	elsewhere, err := host.Connect(ctx, c.ia, host.Config{Addr: c.listens[c.leader()%3], Subsystem: c.token.Subsystem.Name(), Queues: 1})
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, elsewhere.Close()) }()
 	other, err := elsewhere.Disk(ctx, 1)
 	require.NoError(t, err)
-	for name, err := range map[string]error{
-		"flush": other.Flush(ctx), "compare": other.Compare(want[:blocks], 0), "zero": other.WriteZeroes(ctx, 0, blockLen, false),
-		"deallocate": other.Deallocate(ctx, nvme.Range{Blocks: 1}),
-	} {
-		assert.ErrorIs(t, err, nvme.StatusError(nvme.ANAInaccessibleStatus), name)
-	}
+	read(other)
+	write(0, blockLen, 5, other.WriteAt)
+	write(1<<20, 64<<10, 6, other.WriteStable)
+	require.NoError(t, other.Compare(want[:blocks], 0))
+	require.ErrorIs(t, other.Compare(differs, 0), nvme.StatusError(nvme.CompareFailure|nvme.DoNotRetry))
+	require.NoError(t, other.WriteZeroes(ctx, blockLen, 2<<20, false))
+	zeroed(blockLen, 2<<20)
+	require.NoError(t, other.Deallocate(ctx, nvme.Range{LBA: 3, Blocks: 4}, nvme.Range{LBA: 3<<20/blockLen + 1, Blocks: 1}))
+	zeroed(3*blockLen, 4*blockLen)
+	zeroed(3<<20+blockLen, blockLen)
+	require.NoError(t, other.Flush(ctx))
+	read(other)
+	read(d)
+	require.Equal(t, leader, c.leader())
+	c.same()
 
 	c.kill(c.leader())
-	read(h.leaderDisk())
+	read(c.leaderDisk(h))
 }

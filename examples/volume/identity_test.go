@@ -88,16 +88,3 @@ func TestDiscoveryFollowsTheMembers(t *testing.T) {
 	c.start(2)
 	tell(c.listens[1:4], 2) // from its files: node 3 does not run
 }
-
-func TestALeadGoesToANodeThatHostsReach(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t)
-	c.three()
-	d := &content{h: c.host(), r: rand.New(rand.NewPCG(11, 12))}
-	d.write(20)
-	leader := c.leader()
-	d.h.cut(leader - 1)
-	d.write(20)
-	require.NotEqual(t, leader, c.leader())
-	d.read()
-}

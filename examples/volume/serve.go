@@ -170,9 +170,8 @@ func (m *machine) all() []*node.Node {
 }
 
 // hostsOf are the hosts of a volume's node.
-func (m *machine) hostsOf(volume uuid, group uint32) node.Hosts {
-	count := func() (int, uint64) { return m.target.Associations(), m.target.Refused(group) }
-	return node.Hosts{Addr: m.addr, Count: count, Elsewhere: func(addrs []string) {
+func (m *machine) hostsOf(volume uuid) node.Hosts {
+	return node.Hosts{Addr: m.addr, Elsewhere: func(addrs []string) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.elsewhere[volume] = addrs
@@ -302,7 +301,7 @@ func (m *machine) add(ctx context.Context, f *files, log *slog.Logger) error {
 	}
 	n, err := node.Open(ctx, m.between, node.Config{
 		ID: a.ID, Addr: a.Peers[a.ID].Addr, Peers: a.Peers, Layout: a.Layout, Journal: f.journal, Disk: f.disk, Log: f.log,
-		Tick: a.Tick, Birth: a.Birth, Hosts: m.hostsOf(a.Volume, a.Namespace),
+		Tick: a.Tick, Birth: a.Birth, Hosts: m.hostsOf(a.Volume),
 		Terms:    a.terms(),
 		Page:     pageFor(m.page, a.Peers[a.ID].Addr),
 		OnCommit: m.metrics.committed(a.Volume),

@@ -14,7 +14,6 @@ const mostGroups = 128
 // group is an ANA group.
 type group struct {
 	state   atomic.Uint32 // an nvme.ANAState, which queues read for each command; written under groups.mu
-	refused atomic.Uint64 // I/O commands that failed by the state
 	changes uint64        // groups.changes when the group last changed; guarded by groups.mu
 }
 
@@ -71,14 +70,10 @@ func (g *groups) page(t *table, groupsOnly bool) []byte {
 // access is the status of an I/O command for a namespace, by the state of its group.
 func (ns *namespace) access() nvme.Status {
 	if s := nvme.ANAState(ns.group.state.Load()); s > nvme.ANANonOptimized {
-		ns.group.refused.Add(1)
 		return s.Status()
 	}
 	return nvme.Success
 }
-
-// Refused is how many I/O commands have failed by the state of an ANA group, 1 to 128. It may be called at any time.
-func (t *Target) Refused(id uint32) uint64 { return t.groups.at(id).refused.Load() }
 
 // SetANAState says how this target reaches the namespaces of an ANA group, 1 to 128, from now
 // on. Each group begins as nvme.ANAOptimized. Hosts get an event, and choose the path of

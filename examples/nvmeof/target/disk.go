@@ -12,6 +12,7 @@ type disk struct {
 	*namespace
 	local mem.Segment // all of the memory, but for its length, which may be more than a segment's
 	room  mem.Segment // the same of a Writer's room
+	annex mem.Segment // and of its annex
 }
 
 // segment is a range of the memory, which span has checked.
@@ -56,6 +57,9 @@ func (d *disks) add(nsid uint32) (*disk, nvme.Status) {
 	err := d.register(ns.memory, &opened.local)
 	if err == nil && ns.writer != nil {
 		err = d.register(ns.writer.Room(), &opened.room)
+	}
+	if err == nil && ns.annexed != nil {
+		err = d.register(ns.annexed.Annex(), &opened.annex)
 	}
 	if err != nil {
 		d.target.namespaces.release(ns)

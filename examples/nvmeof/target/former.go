@@ -30,7 +30,19 @@ const (
 var errSilent = errors.New("the host has connected anew, and this connection does not answer")
 
 // inquiry is what a queue is asked: to answer with itself, or, without a channel, to end.
-type inquiry chan<- *queue
+type inquiry struct {
+	to  chan<- *queue
+	now wanted
+}
+
+// wanted is how new what answers an inquiry must be.
+type wanted uint8
+
+const (
+	lately wanted = iota // a command that came just now is an answer
+	sign                 // what comes from now on, or a read if nothing came of late
+	proof                // a read
+)
 
 // former are the queues of a host's controllers when it connects anew.
 type former struct {
@@ -82,7 +94,7 @@ func (f *former) run() {
 	var leaving []*queue
 	for _, q := range f.queues {
 		if slices.ContainsFunc(silent, func(s *queue) bool { return s.controller == q.controller }) {
-			q.ask(nil)
+			q.ask(inquiry{})
 			leaving = append(leaving, q)
 		}
 	}
@@ -106,7 +118,7 @@ func (f *former) ask() []*queue {
 	answers := make(chan *queue, len(f.queues))
 	silent := slices.Clone(f.queues)
 	for _, q := range silent {
-		q.ask(answers)
+		q.ask(inquiry{to: answers})
 	}
 	f.limit.set(proofTime)
 	for len(silent) != 0 {
@@ -138,15 +150,35 @@ func (q *queue) ask(i inquiry) {
 type proofs struct {
 	asked []inquiry // that the read under way answers
 	later []inquiry // that came behind it
+	signs []inquiry // that came while others of the connection waited to be handled
+	awake []inquiry // that what comes next answers
+}
+
+// idle is called when all that has come is handled: what comes next has come since.
+func (p *proofs) idle() {
+	if len(p.signs) != 0 {
+		p.awake = append(p.awake, p.signs...)
+		p.signs = p.signs[:0]
+	}
+}
+
+// came is called when something came from the host.
+func (q *queue) came() {
+	for _, i := range q.proofs.awake {
+		i.to <- q
+	}
+	q.proofs.awake = q.proofs.awake[:0]
 }
 
 // inquired takes an inquiry.
 func (q *queue) inquired(i inquiry) {
 	switch {
-	case i == nil:
+	case i.to == nil:
 		q.breakOff(errSilent)
-	case now()-q.heard < q.target.cfg.recent:
-		i <- q
+	case i.now == lately && now()-q.heard < q.target.cfg.recent:
+		i.to <- q
+	case i.now == sign && now()-q.heard < q.target.cfg.recent:
+		q.proofs.signs = append(q.proofs.signs, i)
 	default:
 		q.proofs.later = append(q.proofs.later, i)
 		q.prove()
@@ -168,7 +200,7 @@ func (q *queue) prove() {
 func (q *queue) proven() {
 	p := &q.proofs
 	for _, i := range p.asked {
-		i <- q
+		i.to <- q
 	}
 	p.asked = p.asked[:0]
 	q.prove()

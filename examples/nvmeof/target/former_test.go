@@ -159,7 +159,7 @@ func TestASilentConnectionOfAnotherHostStays(t *testing.T) {
 func TestAConnectionByWhichCommandsComeIsNotAsked(t *testing.T) {
 	answers := make(chan *queue, 1)
 	q := &queue{target: &Target{cfg: Config{recent: time.Hour}}, heard: now()}
-	q.inquired(answers)
+	q.inquired(inquiry{to: answers})
 	assert.Same(t, q, <-answers)
 	assert.Empty(t, q.slots.requests)
 }
@@ -187,7 +187,7 @@ func TestATargetThatWasPausedGivesFormerConnectionsTheirTimeAgain(t *testing.T) 
 			q := silentQueue()
 			f := newFormer(q)
 			go f.run()
-			answers := <-q.inquiries
+			answers := (<-q.inquiries).to
 			pause(&f.limit)
 			require.Empty(t, f.connect.q.results)
 			answers <- q
@@ -200,7 +200,7 @@ func TestATargetThatWasPausedGivesFormerConnectionsTheirTimeAgain(t *testing.T) 
 			f := newFormer(q)
 			go f.run()
 			<-q.inquiries
-			assert.Nil(t, <-q.inquiries, "it has not answered in time")
+			assert.Nil(t, (<-q.inquiries).to, "it has not answered in time")
 			pause(&f.limit)
 			require.Empty(t, f.connect.q.results)
 			close(q.ended)

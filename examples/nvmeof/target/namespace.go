@@ -57,6 +57,7 @@ type namespace struct {
 	worker   *worker
 	prober   store.Prober // nil if no access to the memory fails
 	writer   Writer       // nil if the data of Writes comes to the memory
+	annexed  Annexed      // the same, if it has an annex
 	reader   Reader       // nil if the memory may be read at any time
 	copier   Copier       // nil if Reads get the memory as it is
 
@@ -69,10 +70,11 @@ func (g *groups) newNamespace(ns Namespace) *namespace {
 	blocks := uint64(len(memory)) >> shift
 	prober, _ := ns.Store.(store.Prober)
 	writer, _ := ns.Store.(Writer)
+	annexed, _ := ns.Store.(Annexed)
 	reader, _ := ns.Store.(Reader)
 	copier, _ := ns.Store.(Copier)
 	return &namespace{
-		prober: prober, writer: writer, reader: reader, copier: copier,
+		prober: prober, writer: writer, annexed: annexed, reader: reader, copier: copier,
 		memory: memory[:blocks<<shift], volatile: ns.Store.Volatile(), shift: shift, blocks: blocks,
 		page: nvme.Namespace{Blocks: blocks, BlockShift: shift, ID: ns.ID, ANAGroup: ns.ANAGroup}, group: g.at(ns.ANAGroup), worker: newWorker(ns.Store), users: 1,
 	}

@@ -155,6 +155,7 @@ func (q *queue) run() {
 			runtime.Gosched()
 		}
 		if q.in.Waiting() == 0 {
+			q.proofs.idle()
 			q.flush()
 		}
 	}
@@ -196,6 +197,9 @@ func (q *queue) handleEvents(events []event.Event) (ended bool) {
 func (q *queue) handle(ev *event.Event) (ended bool) {
 	switch {
 	case ev.Number == event.DTOCompletion && ev.Status == hw.StatusSuccess:
+		if len(q.proofs.awake) != 0 {
+			q.came()
+		}
 		if ev.Cookie == q.proofCookie() {
 			q.proven()
 			return false

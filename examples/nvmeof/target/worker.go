@@ -16,9 +16,10 @@ import (
 // A flush waits for no more than a piece and the flush that is under way.
 type worker struct {
 	// Immutable.
-	store store.Store
-	piece int           // is zeroed in a turn
-	wake  chan struct{} // has a value when run has something to look at
+	store  store.Store
+	zeroer Zeroer        // the store, if it is one
+	piece  int           // is zeroed in a turn
+	wake   chan struct{} // has a value when run has something to look at
 
 	// Owned by run.
 	batch []job // those that the turn's flush is for
@@ -44,8 +45,10 @@ const piece = 1 << 20
 // zeroes it later, for example.
 type Zeroer interface {
 	store.Store
-	// ZeroPiece is the most bytes of one call of Zero.
+	// ZeroPiece is the most bytes of one call of ZeroFor.
 	ZeroPiece() int
+	// ZeroFor is Zero for a command that comes from somewhere.
+	ZeroFor(from Origin, off, n int) error
 }
 
 // job is work for a store: to zero a range, to flush it, or both.
@@ -71,7 +74,7 @@ var errAborted = errors.New("target: the host aborted the command")
 func newWorker(s store.Store) *worker {
 	w := &worker{store: s, piece: piece, wake: make(chan struct{}, 1)}
 	if z, ok := s.(Zeroer); ok {
-		w.piece = z.ZeroPiece()
+		w.zeroer, w.piece = z, z.ZeroPiece()
 	}
 	return w
 }
@@ -224,7 +227,12 @@ func (w *worker) flush() {
 // zero zeroes the next piece of a job, and puts the job where it goes on.
 func (w *worker) zero(j job) {
 	n := min(j.n-j.zeroed, w.piece)
-	err := w.store.Zero(j.off+j.zeroed, n)
+	var err error
+	if w.zeroer != nil {
+		err = w.zeroer.ZeroFor(j.from.origin(), j.off+j.zeroed, n)
+	} else {
+		err = w.store.Zero(j.off+j.zeroed, n)
+	}
 	j.zeroed += n
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -224,13 +224,15 @@ type whole struct{ *paced }
 
 func (whole) ZeroPiece() int { return 1 << 30 }
 
+func (w whole) ZeroFor(_ Origin, off, n int) error { return w.Zero(off, n) }
+
 func TestAStoreThatIsAZeroerGetsARangeWhole(t *testing.T) {
 	memory, err := store.NewMemory(8 << 20)
 	require.NoError(t, err)
 	s := &paced{memory, make(chan string), make(chan struct{})}
 	w := newWorker(whole{s})
 	t.Cleanup(func() { require.NoError(t, memory.Close()) })
-	q := &queue{results: make(chan result, 1)}
+	q := &queue{results: make(chan result, 1), controller: new(controller)}
 	w.submit(job{from: q, n: 8 << 20, zero: true})
 	go w.turn()
 	require.Equal(t, "zero 0+8192", <-s.calls)

@@ -33,10 +33,11 @@ type Writer interface {
 // until Drop.
 type Write struct {
 	NSID   uint32
+	From   Origin
 	Offset int  // in the disk, in bytes
 	Len    int  // in bytes
 	Stable bool // the host wants the blocks to be stable before the command is completed
-	At     int  // the offset in Room, as Placed said
+	At     int  // the offset in Room, or behind it in an Annex, as Placed said
 
 	answers chan<- result // has room for each command
 	slot    int32
@@ -69,7 +70,7 @@ func (c *command) place(off, n int) {
 		c.write = &Write{answers: c.q.results, slot: int32(c.slot)}
 	}
 	w := c.write
-	w.NSID, w.Offset, w.Len, w.Stable, w.open = c.sqe.NSID, off, n, c.forced(), true
+	w.NSID, w.From, w.Offset, w.Len, w.Stable, w.open = c.sqe.NSID, c.q.origin(), off, n, c.forced(), true
 	c.next = (*command).placed
 	c.disk.writer.Place(w)
 }
@@ -82,16 +83,20 @@ func (c *command) placed(err error) {
 		c.finish(err)
 		return
 	}
-	room := c.disk.writer.Room()
-	if w.At < 0 || w.At > len(room)-w.Len {
-		panic(fmt.Sprintf("target: a Writer places %d bytes at %d of %d", w.Len, w.At, len(room)))
+	room, local, at := c.disk.writer.Room(), c.disk.room, w.At
+	if a := c.disk.annexed; a != nil && at >= len(room) {
+		at -= len(room)
+		room, local = a.Annex(), c.disk.annex
+	}
+	if at < 0 || at > len(room)-w.Len {
+		panic(fmt.Sprintf("target: a Writer places %d bytes at %d of %d", w.Len, at, len(room)))
 	}
 	if c.sqe.Data.IsKeyed() {
 		c.next = (*command).arrived
-		c.transfer(hw.OpRead, part(c.disk.room, w.At, w.Len), 0)
+		c.transfer(hw.OpRead, part(local, at, w.Len), 0)
 		return
 	}
-	copy(room[w.At:], c.inline())
+	copy(room[at:], c.inline())
 	c.arrived(nil)
 }
 

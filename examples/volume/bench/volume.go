@@ -98,7 +98,7 @@ func (v *volume) writer() func(off int, data []byte) error {
 		if err := answer(); err != nil {
 			return err
 		}
-		copy(v.device.Room()[w.At:], data)
+		copy(v.device.Data(w), data)
 		v.device.Take(w)
 		return answer()
 	}

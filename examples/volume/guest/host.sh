@@ -54,7 +54,7 @@ led() {
   false
 }
 # known ID: the host has a way to the node again, and knows its state.
-known() { at "$(port_of "$1")" inaccessible || at "$(port_of "$1")" optimized; }
+known() { at "$(port_of "$1")" non-optimized || at "$(port_of "$1")" optimized; }
 # settled: the load has found nothing wrong so far, all nodes have all data, and the host knows their states.
 settled() {
   local id

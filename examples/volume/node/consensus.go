@@ -18,20 +18,21 @@ type consensus struct {
 	keeper *keeper
 	lanes  lanes
 
-	raft    *raft.RawNode
-	life    uint64 // counts the engines
-	silence int    // ticks since a rotten node heard its leader
-	term    uint64
-	role    raft.StateType
-	applied uint64
-	last    uint64
-	ana     nvme.ANAState
-	reign   *reign // while this node leads, or nil
-	reigns  uint64
-	filling fills
-	offer   offer
-	holds   holds
-	waited  int // for how many ticks this node has waited for something
+	raft     *raft.RawNode
+	life     uint64 // counts the engines
+	silence  int    // ticks since a rotten node heard its leader
+	term     uint64
+	role     raft.StateType
+	applied  uint64
+	last     uint64
+	ana      nvme.ANAState
+	reign    *reign // while this node leads, or nil
+	reigns   uint64
+	filling  fills
+	offer    offer
+	corridor *corridor
+	holds    holds
+	waited   int // for how many ticks this node has waited for something
 }
 
 // offer is what a leader offers this node, which does not have it.
@@ -39,6 +40,7 @@ type offer struct{ term, index uint64 }
 
 func newConsensus(s *site, k *keeper) *consensus {
 	c := &consensus{site: s, keeper: k, filling: make(fills), ana: nvme.ANAInaccessible}
+	c.corridor = newCorridor(c)
 	c.lanes = lanes{s, make(map[uint64]*peer), func(id uint64) { c.raft.ReportUnreachable(id) }, c.answered}
 	s.ways.news = func() { s.events.put(c.lanes.set) }
 	return c
@@ -84,6 +86,7 @@ func (c *consensus) run() {
 		}
 	}
 	c.abdicate()
+	c.corridor.end()
 	c.events.close()
 }
 
@@ -97,6 +100,7 @@ func (c *consensus) tick() {
 	}
 	c.keeper.jobs.put(c.keeper.release)
 	c.sayWaits()
+	c.corridor.tick()
 	if c.reign != nil {
 		c.reign.supervise()
 	}
@@ -108,6 +112,7 @@ func (c *consensus) handle(rd raft.Ready) {
 		c.counts.leader(c.leader.Load(), rd.Lead)
 		c.leader.Store(rd.Lead)
 		c.role = rd.RaftState
+		c.corridor.follow()
 	}
 	if rd.HardState != nil {
 		c.term = rd.GetTerm()
@@ -209,6 +214,7 @@ func (c *consensus) took(life, index uint64, changes []*pb.ConfChange, responses
 		}
 	}
 	c.answer(life, responses)
+	c.corridor.finish()
 	if c.reign != nil {
 		c.reign.finish()
 	}
@@ -222,6 +228,8 @@ func (c *consensus) showState() {
 		state = nvme.ANAOptimized
 	case lead == 0 || lead == c.cfg.ID:
 		state = nvme.ANAChange
+	case c.corridor.open():
+		state = nvme.ANANonOptimized
 	}
 	if state != c.ana {
 		c.ana = state

@@ -5,17 +5,18 @@ import (
 	"godat/examples/nvmeof/target"
 )
 
-// Device is the volume's disk as a target's store, at this node. The node must run.
+// Device is the volume's disk as a target's store, at this node: one that follows brings commands to its leader. The node
+// must run.
 type Device struct {
 	c *consensus
 }
 
 var (
-	_ target.Writer = (*Device)(nil)
-	_ target.Reader = (*Device)(nil)
-	_ target.Zeroer = (*Device)(nil)
-	_ target.Copier = (*Device)(nil)
-	_ store.Prober  = (*Device)(nil)
+	_ target.Annexed = (*Device)(nil)
+	_ target.Reader  = (*Device)(nil)
+	_ target.Zeroer  = (*Device)(nil)
+	_ target.Copier  = (*Device)(nil)
+	_ store.Prober   = (*Device)(nil)
 )
 
 // Device is the volume's disk.
@@ -31,12 +32,15 @@ func (d *Device) Volatile() bool { return false }
 func (d *Device) Flush(int, int) error { return nil }
 
 // Zero implements store.Store.
-func (d *Device) Zero(off, n int) error {
+func (d *Device) Zero(off, n int) error { return d.ZeroFor(target.Origin{}, off, n) }
+
+// ZeroFor implements target.Zeroer.
+func (d *Device) ZeroFor(from target.Origin, off, n int) error {
 	if n == 0 {
 		return nil
 	}
 	done := make(chan error, 1)
-	d.tell(func() { d.c.zero(off, n, func(err error) { done <- err }) }, func(err error) { done <- err })
+	d.tell(func() { d.c.zero(from, off, n, func(err error) { done <- err }) }, func(err error) { done <- err })
 	return <-done
 }
 
@@ -49,8 +53,19 @@ func (d *Device) Close() error { return nil }
 // Room implements target.Writer.
 func (d *Device) Room() []byte { return d.c.journal.Memory() }
 
+// Annex implements target.Annexed: it is where data comes that goes on to the leader.
+func (d *Device) Annex() []byte { return d.c.annex }
+
+// Data is where the data of a write comes that is placed.
+func (d *Device) Data(w *target.Write) []byte {
+	if at := w.At - len(d.Room()); at >= 0 {
+		return d.Annex()[at:][:w.Len]
+	}
+	return d.Room()[w.At:][:w.Len]
+}
+
 // Place implements target.Writer.
-func (d *Device) Place(w *target.Write) { d.tell(func() { d.c.place(w) }, w.Done) }
+func (d *Device) Place(w *target.Write) { d.tell(func() { d.c.enter(w) }, w.Done) }
 
 // Take implements target.Writer.
 func (d *Device) Take(w *target.Write) { d.tell(func() { d.c.take(w) }, w.Done) }
@@ -59,7 +74,7 @@ func (d *Device) Take(w *target.Write) { d.tell(func() { d.c.take(w) }, w.Done) 
 func (d *Device) Drop(w *target.Write) { d.c.events.put(func() { d.c.drop(w) }) }
 
 // Gate implements target.Reader.
-func (d *Device) Gate(r *target.Read) { d.tell(func() { d.c.read(r) }, r.Done) }
+func (d *Device) Gate(r *target.Read) { d.tell(func() { d.c.gate(r) }, r.Done) }
 
 // Probe implements store.Prober. A node whose disk can't be read ends: another one has the blocks.
 func (d *Device) Probe(off, n int, _ bool) error {
@@ -78,7 +93,6 @@ func (d *Device) Same(as []byte, off int) bool { return d.c.disk.Same(as, off) }
 
 // tell gives run a function. A node that has ended refuses.
 func (d *Device) tell(f func(), done func(error)) {
-	d.c.asked.Add(1)
 	if !d.c.events.put(f) {
 		done(errChange)
 	}

@@ -22,6 +22,7 @@ type door struct {
 	*site
 	consensus *consensus
 
+	orders   chan struct{} // has a value for each order whose data comes
 	fetching sync.Mutex
 	fence    *journal.Fence // guarded by fetching
 }
@@ -41,7 +42,8 @@ func (d *door) hold() error {
 	return nil
 }
 
-const handlers = 16
+// handlers are enough for all calls of all followers: those that bring orders wait for a majority, and hold up no others.
+const handlers = 16 + 7*calls
 
 // run is the goroutine of the server, whose handlers it waits for, until the server is closed.
 func (d *door) run() {
@@ -79,9 +81,15 @@ func (d *door) callOf(x note, rest []byte, r *rpc.Request) ([]byte, error) {
 	case methodMessage:
 		return d.takeMessages(r)
 	case methodHosts:
-		return d.takeHosts(x.from, rest)
+		return d.takeHosts(rest)
 	case methodHealth:
 		return d.takeHealth(x.from, rest)
+	case methodPass:
+		return d.takePass(x.from, rest, r)
+	case methodIndex:
+		return d.takeIndex()
+	case methodOrder:
+		return d.takeOrder(x.from, rest, r)
 	case methodSnapshot:
 		return d.giveSnapshot(x, rest, r)
 	case methodChunk:

@@ -16,12 +16,13 @@ type hello struct {
 	Terms
 	Speaks int `json:",omitempty"` // the highest version of what nodes say to each other
 	raftlog.Known
-	Members raftlog.Members `json:",omitempty"` // of the volume, as the node knows them: where the others are
-	Page    string          `json:",omitempty"` // the node's
+	Forwards bool            `json:",omitempty"` // it takes what hosts ask of followers
+	Members  raftlog.Members `json:",omitempty"` // of the volume, as the node knows them: where the others are
+	Page     string          `json:",omitempty"` // the node's
 }
 
 func (s *site) hello() ([]byte, error) {
-	return json.Marshal(hello{s.terms, wireVersion, raftlog.Known{Birth: s.cfg.Birth, Hosts: s.cfg.Hosts.Addr}, s.log.Members(), s.cfg.Page})
+	return json.Marshal(hello{s.terms, wireVersion, raftlog.Known{Birth: s.cfg.Birth, Hosts: s.cfg.Hosts.Addr}, true, s.log.Members(), s.cfg.Page})
 }
 
 // greet says hello. Both ends compare what they say. here says that this node refuses the other one.
@@ -59,6 +60,7 @@ func (s *site) compare(b []byte) (x note, err error) {
 	}
 	s.learnWays(there.Members)
 	s.health.hasPage(x.from, there.Page)
+	s.ways.learnForwards(x.from, there.Forwards)
 	return x, nil
 }
 
@@ -120,12 +122,9 @@ func (s *site) learn(told map[uint64]raftlog.Known) error {
 	return nil
 }
 
-// Hosts is how a node and its program speak of hosts. The functions may be nil; they must not call the node, or wait.
+// Hosts is how a node and its program speak of hosts. The function may be nil; it must not call the node, or wait.
 type Hosts struct {
 	Addr string // HOST:PORT at which hosts reach this node, or empty
-	// Count is how many associations hosts have with this node, and how many of their commands it has ever refused since it
-	// does not lead.
-	Count func() (associations int, refused uint64)
 	// Elsewhere hears at which addresses hosts reach the other members, when that is news.
 	Elsewhere func(addrs []string)
 }

@@ -17,13 +17,16 @@ const (
 	methodChunk                      // a note, and an offset; the chunk is in the caller's sink, the answer its CRC and index
 	methodAdmin                      // a command, as JSON
 	methodHello                      // a note, and a hello as JSON; so is the answer
-	methodHosts                      // a note, and what hosts want of the caller, as 2 numbers of 4 bytes; the answer is what the leader knows of nodes, as JSON
+	methodHosts                      // a note, and 8 bytes; the answer is what the leader knows of nodes, as JSON
 	methodHealth                     // a note, and what the caller says of itself, as JSON; the answer is how the leader sees all, as JSON
+	methodPass                       // a note, and a host; the answer is its pass
+	methodIndex                      // a note; the answer is up to where the caller must have applied, so that a host reads what was acknowledged
+	methodOrder                      // a note, and an order; the data of a write is in the caller's source
 )
 
 // methods are their names on the page and in metrics.
 var methods = map[uint16]string{
-	methodMessage: "message", methodSnapshot: "snapshot", methodChunk: "chunk", methodAdmin: "admin", methodHello: "hello", methodHosts: "hosts", methodHealth: "health",
+	methodMessage: "message", methodSnapshot: "snapshot", methodChunk: "chunk", methodAdmin: "admin", methodHello: "hello", methodHosts: "hosts", methodHealth: "health", methodPass: "pass", methodIndex: "index", methodOrder: "order",
 }
 
 const (

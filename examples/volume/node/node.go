@@ -6,6 +6,7 @@
 //	keeper     owns the replica: writes log and slots, applies, releases; may wait for the disk
 //	lanes      two for each other node, which send: appends, and all else
 //	door       answers what other nodes send; it reads the data of slots from the sender by RDMA
+//	corridor   brings hosts' commands to the leader, while this node follows
 //	holds      calls that wait for what the engine answers, so that it goes back with them
 //	rebuilder  makes the disk that of the leader when the log does not do
 //	site       what they share: the connections' memory, mailboxes, a few numbers
@@ -116,7 +117,7 @@ func Open(ctx context.Context, ia *dat.IA, cfg Config) (*Node, error) {
 	if k.deaf {
 		s.wake <- struct{}{}
 	}
-	d := &door{site: s, consensus: c, fence: journal.NewFence(s.log.Vote().Term)}
+	d := &door{site: s, consensus: c, orders: make(chan struct{}, max(1, cfg.Layout.Slots/4)), fence: journal.NewFence(s.log.Vote().Term)}
 	if err := errors.Join(c.start(), d.hold()); err != nil {
 		return nil, errors.Join(err, s.disconnect())
 	}

@@ -35,6 +35,8 @@ type reign struct {
 	round   uint64         // counts the rounds
 	asked   []*target.Read // that wait for the round under way; nil if there is none
 	reading []reading      // that wait for an entry to be applied
+	// Followers that wait for the next round, and for the one under way.
+	questions, questioned []func(index uint64, err error)
 
 	behind, at uint64 // the node that has released least, and up to where
 	held       int    // for how many ticks
@@ -44,12 +46,10 @@ type reign struct {
 	unheard    map[uint64]int // for how many ticks, as far as the engine counts
 	takes      map[uint64]*taking
 	backs      map[uint64]back
-	wanted     map[uint64]wants // what hosts want of followers
-	idle       int              // for how many ticks hosts have asked nothing of this node
-	asks       uint64           // what they had asked then
-	settled    int              // ticks since the reign began, or since it followed hosts
-	changing   bool             // a change of the members is proposed, and not applied
-	urgent     uint64           // the last record of which others are to know at once that it is committed
+	passes     *passes
+	grants     grants
+	changing   bool   // a change of the members is proposed, and not applied
+	urgent     uint64 // the last record of which others are to know at once that it is committed
 }
 
 // proposal is an entry that the leader proposes.
@@ -113,9 +113,10 @@ func (c *consensus) beginReign(first uint64) {
 		}
 	}
 	c.reign = &reign{
-		c: c, number: c.reigns, term: c.term, first: first, urgent: first, out: make(map[uint64]bool), stash: make(map[uint32]bool), lost: make(map[uint64]int), unheard: make(map[uint64]int), takes: make(map[uint64]*taking), backs: make(map[uint64]back), wanted: make(map[uint64]wants),
+		c: c, number: c.reigns, term: c.term, first: first, urgent: first, out: make(map[uint64]bool), stash: make(map[uint32]bool), lost: make(map[uint64]int), unheard: make(map[uint64]int), takes: make(map[uint64]*taking), backs: make(map[uint64]back),
 		pool: journal.NewPool(c.cfg.Layout, int(c.cfg.ID-1), first, voters/2+1, direct...),
 	}
+	c.reign.beginPasses()
 	c.reign.pool.Release(c.cfg.ID, c.released.Load())
 }
 
@@ -197,11 +198,16 @@ func (r *reign) spares(m *pb.Message) bool {
 // end refuses all that waits. Nobody knows what becomes of the writes under way: hosts make them again at
 // the next leader, whose log has them before, or never.
 func (r *reign) end() {
+	r.passes.end()
+	r.grants.end()
 	for _, w := range r.placing {
 		w.Done(errChange)
 	}
 	for _, p := range append(r.named, r.proposed...) {
 		p.done(errChange)
+	}
+	for _, got := range append(r.questions, r.questioned...) {
+		got(0, errChange)
 	}
 	reads := append(r.reads, r.asked...)
 	for _, x := range r.reading {
@@ -293,7 +299,7 @@ func (r *reign) supervise() {
 		r.takeOut(id)
 	}
 	r.handOver()
-	r.followHosts()
+	r.grants.tick()
 	var again []uint64
 	r.c.raft.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
 		if r.unheard[id]++; p.RecentActive || id == r.c.cfg.ID {

@@ -29,6 +29,8 @@ type site struct {
 	disk    *state.Disk
 	zone    *mem.PZ
 	region  *mem.LMR // the journal
+	annex   []byte   // rooms for the data of hosts' writes that go to a leader
+	annexed *mem.LMR
 	server  *rpc.Server
 	events  mailbox       // of consensus
 	wake    chan struct{} // of the rebuilder
@@ -42,7 +44,6 @@ type site struct {
 	rotten   atomic.Bool
 	rebuilt  atomic.Uint64 // bytes of the disk, while it is rebuilt
 	rebuilds atomic.Uint64 // all of them
-	asked    atomic.Uint64 // commands of hosts
 	counts   counts
 	// How long the log and the slots take, and the disk's file, also while it is rebuilt.
 	keeping, releasing, catching pace
@@ -54,7 +55,7 @@ type site struct {
 }
 
 func newSite(ia *dat.IA, cfg Config, j *journal.Journal, r *replica.Replica) *site {
-	s := &site{cfg: cfg, ia: ia, log: cfg.Log, journal: j, disk: r.Disk(), events: newMailbox(), wake: make(chan struct{}, 1)}
+	s := &site{cfg: cfg, ia: ia, log: cfg.Log, journal: j, disk: r.Disk(), events: newMailbox(), wake: make(chan struct{}, 1), annex: make([]byte, rooms*cfg.Layout.SlotSize)}
 	s.began = time.Now()
 	s.terms = cfg.terms(len(s.disk.Memory()))
 	s.digest = s.terms.digest()
@@ -72,6 +73,9 @@ func (s *site) connect(ctx context.Context) (err error) {
 		return err
 	}
 	s.region, err = s.zone.Register(s.journal.Memory(), hw.LocalRead|hw.LocalWrite|hw.RemoteRead)
+	if err == nil {
+		s.annexed, err = s.zone.Register(s.annex, hw.LocalRead|hw.LocalWrite|hw.RemoteRead)
+	}
 	if err == nil {
 		s.server, err = rpc.Listen(ctx, s.ia, s.cfg.Addr, s.rpc())
 	}
@@ -91,8 +95,10 @@ func (s *site) disconnect() error {
 	if s.server != nil {
 		errs = append(errs, s.server.Close())
 	}
-	if s.region != nil {
-		errs = append(errs, s.region.Free())
+	for _, r := range []*mem.LMR{s.region, s.annexed} {
+		if r != nil {
+			errs = append(errs, r.Free())
+		}
 	}
 	return errors.Join(append(errs, s.zone.Close())...)
 }

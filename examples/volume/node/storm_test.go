@@ -27,7 +27,7 @@ func (m *member) write(r *rand.Rand, w *target.Write, answer func() error) error
 		return err
 	}
 	for at := range w.Len {
-		d.Room()[w.At+at] = byte(r.Uint32())
+		d.Data(w)[at] = byte(r.Uint32())
 	}
 	d.Take(w)
 	return answer()

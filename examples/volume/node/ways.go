@@ -24,6 +24,7 @@ type ways struct {
 	told   raftlog.Members   // what others have said
 	failed map[uint64]string // by node; empty of one that was reached last
 	gets   string            // why the disk of the leader does not come
+	takes  map[uint64]bool   // nodes that take what hosts ask of followers; those of the version before do not
 	news   func()            // hears that told has more; it must not wait
 }
 
@@ -66,6 +67,23 @@ func (s *site) where() raftlog.Members {
 		}
 	}
 	return all
+}
+
+// learnForwards notes whether a node takes what hosts ask of followers.
+func (w *ways) learnForwards(id uint64, takes bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.takes == nil {
+		w.takes = make(map[uint64]bool)
+	}
+	w.takes[id] = takes
+}
+
+// forwards reports whether a node takes what hosts ask of followers.
+func (w *ways) forwards(id uint64) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.takes[id]
 }
 
 // reached notes that a node is reached, or why it is not.

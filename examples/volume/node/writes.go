@@ -28,7 +28,16 @@ func (all fills) has(slot uint32) bool {
 	return false
 }
 
-// place finds room for a write.
+// enter finds room for a write of a host at this node.
+func (c *consensus) enter(w *target.Write) {
+	if c.refusal() != nil && c.corridor.open() {
+		c.corridor.place(w)
+		return
+	}
+	c.place(w)
+}
+
+// place finds a slot for a write.
 func (c *consensus) place(w *target.Write) {
 	if err := c.refusal(); err != nil {
 		w.Done(err)
@@ -85,8 +94,33 @@ func (c *consensus) unfill(w *target.Write) (slot uint32, ok bool) {
 	return 0, false
 }
 
-// take proposes a write whose data has come.
+// take brings a write whose data has come to the log.
 func (c *consensus) take(w *target.Write) {
+	if _, on := c.corridor.rooms[w]; on {
+		c.corridor.take(w)
+		return
+	}
+	c.reign.admit(w.From, func(err error) {
+		if err != nil {
+			c.drop(w)
+			w.Done(err)
+			return
+		}
+		c.commit(w)
+	})
+}
+
+// admit runs a change of a host at this node when it has the host's pass. Without a reign it refuses.
+func (r *reign) admit(from target.Origin, run func(error)) {
+	if r == nil {
+		run(errChange)
+		return
+	}
+	r.passes.admit(from, func(_ pass, err error) { run(err) })
+}
+
+// commit proposes a write whose data has come.
+func (c *consensus) commit(w *target.Write) {
 	slot, ok := c.unfill(w)
 	if !ok {
 		w.Done(errChange)
@@ -109,6 +143,7 @@ func (c *consensus) take(w *target.Write) {
 
 // drop gives up a write whose connection has ended.
 func (c *consensus) drop(w *target.Write) {
+	c.corridor.drop(w)
 	if _, placed := c.filling[w]; placed {
 		if slot, ok := c.unfill(w); ok {
 			c.reign.give(slot)
@@ -129,8 +164,27 @@ func (r *reign) propose(p proposal) bool {
 	return true
 }
 
-// zero proposes to make a range read as zeros.
-func (c *consensus) zero(off, size int, done func(error)) {
+// zero makes a range read as zeros, for a host at this node.
+func (c *consensus) zero(from target.Origin, off, size int, done func(error)) {
+	err := c.refusal()
+	switch {
+	case err != nil && c.corridor.open():
+		c.corridor.zero(from, off, size, done)
+	case err != nil:
+		done(err)
+	default:
+		c.reign.admit(from, func(err error) {
+			if err != nil {
+				done(err)
+				return
+			}
+			c.proposeZero(off, size, done)
+		})
+	}
+}
+
+// proposeZero proposes to make a range read as zeros.
+func (c *consensus) proposeZero(off, size int, done func(error)) {
 	if err := c.refusal(); err != nil {
 		done(err)
 		return
