@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"godat/examples/nvmeof/target"
@@ -63,13 +64,14 @@ func (v *volume) access(number int, until time.Time) {
 	draw := v.w.Draw(v.draws + 50 + uint64(number))
 	who := fmt.Sprintf("%s: client %d", v.name, number)
 	tw, answer := target.NewWrite()
+	tw.From.Host = hostOf(writers + number)
 	r := newReader()
-	at := v.any(draw)
+	at := v.reached(number, draw)
 	for serial := uint64(1); time.Now().Before(until); serial++ {
 		pause(draw, v.pace)
 		a := registers.Access{Register: draw.IntN(len(shared)), Write: draw.IntN(2) == 0, Value: serial<<8 | uint64(number)}
 		if !v.accessOnce(at, who, number, a, r, tw, answer) {
-			at = v.any(draw)
+			at = v.reached(number, draw)
 		}
 	}
 }
@@ -115,4 +117,23 @@ func (v *volume) readAll(n *node.Node) {
 func (v *volume) any(draw *rand.Rand) *member {
 	all := v.list()
 	return all[draw.IntN(len(all))]
+}
+
+// reached is a member that a writer or client reaches: the first ones reach no leader, if there is another node.
+func (v *volume) reached(number int, draw *rand.Rand) *member {
+	m := v.any(draw)
+	if number != 0 {
+		return m
+	}
+	all := v.list()
+	at := slices.Index(all, m)
+	for i := range all {
+		m := all[(max(at, 0)+i)%len(all)]
+		if n := m.up(); n != nil {
+			if s := n.Status(); !s.Serves() {
+				return m
+			}
+		}
+	}
+	return m
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"godat/examples/nvmeof/identity"
 	"godat/examples/nvmeof/target"
 	"godat/examples/volume/node"
 )
@@ -29,7 +30,8 @@ func (v *volume) write(number int, until time.Time) {
 	draw, marks := v.w.Draw(v.draws+uint64(number)), v.marks[number]
 	who := fmt.Sprintf("%s: writer %d", v.name, number)
 	tw, answer := target.NewWrite()
-	at, failed := v.any(draw), time.Time{}
+	tw.From.Host = hostOf(number)
+	at, failed := v.reached(number, draw), time.Time{}
 	for serial := uint64(1); time.Now().Before(until); serial++ {
 		pause(draw, v.pace)
 		count := 1 + draw.IntN([]int{2, 8, share - 1}[draw.IntN(3)])
@@ -53,9 +55,12 @@ func (v *volume) write(number int, until time.Time) {
 			v.w.Wrong("%s has written nothing for %v: %v", who, patience, err)
 			return
 		}
-		at = v.any(draw)
+		at = v.reached(number, draw)
 	}
 }
+
+// hostOf is the host that a writer or client is.
+func hostOf(number int) identity.ID { return identity.ID{1, byte(number)} }
 
 // writeOnce writes a value to blocks. began says that the node has got it, whatever became of it.
 func writeOnce(n *node.Node, tw *target.Write, answer func() error, first, count int, value uint64, marks []mark) (began bool, err error) {
@@ -65,7 +70,7 @@ func writeOnce(n *node.Node, tw *target.Write, answer func() error, first, count
 	if err := answer(); err != nil {
 		return false, err
 	}
-	room := d.Room()[tw.At:][:count*block]
+	room := d.Data(tw)
 	for k := range marks {
 		marks[k].last = value
 	}
