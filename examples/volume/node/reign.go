@@ -158,7 +158,7 @@ func (c *consensus) hear(x note) {
 
 // name gives the entry that was proposed first its index.
 func (r *reign) name(e *pb.Entry) {
-	if !writes(e) || r.pool.Free() <= r.c.cfg.Layout.Slots/2 {
+	if !writes(e) || 4*r.pool.Free() <= 3*r.c.cfg.Layout.Slots {
 		r.urgent = e.GetIndex()
 	}
 	if len(r.proposed) == 0 || !bytes.Equal(r.proposed[0].data, e.Data) || e.GetType() != pb.EntryNormal {
