@@ -7,7 +7,7 @@ var objects = map[string]string{
 	"rpc clients":     "rpc client to",
 	"rpc servers":     "rpc server on",
 	"rpc connections": "rpc connection from",
-	"rpc refusals":    "rpc calls of",
+	"rpc refusals":    "rpc dials to",
 }
 
 // rankOf is the rank of what the rows of a kind say, where it is not 0: calls are what a user feels.

@@ -1,12 +1,15 @@
 package rpc
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
+	"godat/hw/event"
 	dat "godat/runtime"
 )
 
@@ -49,6 +52,34 @@ func TestATroubleOfAClientSaysTheOneCauseThatItsCountsShow(t *testing.T) {
 	} {
 		assert.True(t, strings.HasPrefix(row.Trouble(time.Second), text), "%q and not %q", row.Trouble(time.Second), text)
 	}
+}
+
+func TestDialsThatAServerRefusesAreOneTroubleOfTheirProgram(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		s, err := Listen(t.Context(), ia, ":0", Config{Conns: 1})
+		require.NoError(t, err)
+		first := dial(t, ia, s, Config{})
+		for range 3 {
+			_, err = Dial(within(t), ia, s.Addr(), Config{})
+			require.ErrorIs(t, err, &Error{Code: CodeFull})
+		}
+		of := reported[RefusalSnapshot](t, ia, "rpc refusals")
+		require.Len(t, of, 1)
+		assert.Equal(t, s.Addr(), of[0].Server)
+		assert.EqualValues(t, 3, of[0].Refused)
+		assert.Contains(t, of[0].Trouble(time.Second), "the server has no place for another connection (its Config.Conns): it refused 3 attempts within the last minute")
+		assert.Contains(t, s.Snapshot().Trouble(time.Second), "this server's Config.Conns allows 1 connection at a time: 3 further ones were refused within the last minute")
+		address, explained := s.Snapshot().Connections()
+		assert.Equal(t, s.Addr(), address)
+		assert.True(t, explained)
+
+		other := hello{calls: 1, receives: 4, message: 1}.encode()
+		other[5], other[21] = 9, 9
+		_, err = ia.Dial(within(t), s.Addr(), dat.ConnConfig{Private: other})
+		require.ErrorIs(t, err, event.Error(event.PeerRejected))
+		assert.Contains(t, s.Snapshot().Trouble(time.Second), "1 client was refused within the last minute: the last speaks version 9 of the protocol, and this server version 2: the client is the newer one; give both ends one release")
+		require.NoError(t, errors.Join(first.Close(), s.Close()))
+	})
 }
 
 func TestATroubleOfAServerSaysTheOneCauseThatItsCountsShow(t *testing.T) {
