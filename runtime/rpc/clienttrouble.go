@@ -67,8 +67,6 @@ func (s ClientSnapshot) tardy(late time.Duration) string {
 	return fmt.Sprintf("%s, while %s came", missed, counted(m.Answers, "answer"))
 }
 
-func (s ClientSnapshot) methodOf(method uint16) string { return fmt.Sprintf(" method %d", method) }
-
 // takes is how long a call takes, as the answers of the last minute say: on the average so many were under way. It is
 // 0 where that is not known.
 func (s ClientSnapshot) takes() time.Duration {
