@@ -2,7 +2,7 @@
 set -euo pipefail
 cd check/world
 golangci-lint run ./...
-go test -shuffle=on ./host ./network ./plant ./posts ./results
+go test -shuffle=on ./driver ./host ./model ./network ./plant ./posts ./results
 go test -race ./network ./lives
 go test -race . -run '^TestTheProgramsRunOnRealProcessorsToo$'
 go test -v . -run '^TestASeedIsAHistoryAndAllIsRightInIt$' -args -world.seeds 5

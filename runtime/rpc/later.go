@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"godat/hw"
@@ -40,8 +41,9 @@ func (r *Request) setAside(answer []byte) (length []byte) {
 	}
 	k, p, slot := &kept{text: bytes.Clone(answer)}, r.from, r.slot
 	p.server.count(1)
-	k.limit = time.AfterFunc(p.server.cfg.Stall, func() { p.forget(slot, k) })
+	k.limit = time.AfterFunc(math.MaxInt64, func() { p.forget(slot, k) })
 	slot.kept.Store(k)
+	k.limit.Reset(p.server.cfg.Stall) // from now on there is something to forget
 	return binary.BigEndian.AppendUint32(nil, uint32(len(answer)))
 }
 
