@@ -13,8 +13,8 @@ func (b *Mailbox) PostReadToRMR(cookie uint64, flags hw.Flags, local, remote mem
 	if _, err := b.check(r, &w); err != nil {
 		return err
 	}
-	if r.IOV == 0 {
-		return hw.Errorf(CallOf(w.op), hw.InvalidParameter, hw.NoSubtype, "the endpoint allows no segments")
+	if r.ReadIOV == 0 {
+		return hw.Errorf(CallOf(w.op), hw.InvalidParameter, hw.NoSubtype, "the endpoint allows reads no segment (MaxReadIOV)")
 	}
 	if err := r.checkRDMA(&w, uint64(local.Len)); err != nil {
 		return err
