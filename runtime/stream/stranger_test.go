@@ -55,7 +55,7 @@ func portOfAnother(t *testing.T, speaks string) string {
 }
 
 func TestTheErrorOfADialToAnotherServerSaysWhatListensThere(t *testing.T) {
-	for speaks, text := range map[string]string{"HTTP": "another protocol", "HTTP at once": "HTTP", "TLS": "TLS"} {
+	for speaks, text := range map[string]string{"HTTP": "HTTP|another protocol", "HTTP at once": "HTTP", "TLS": "TLS"} {
 		t.Run(speaks, func(t *testing.T) {
 			r := newRig(t, "iwarp:127.0.0.1", Config{})
 			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
@@ -63,7 +63,7 @@ func TestTheErrorOfADialToAnotherServerSaysWhatListensThere(t *testing.T) {
 			_, err := r.dialer().DialContext(ctx, "", portOfAnother(t, speaks))
 			require.Error(t, err)
 			t.Log(err)
-			assert.ErrorContains(t, err, text)
+			assert.Regexp(t, text, err.Error()) // what has not answered in time is not told by name
 		})
 	}
 }
