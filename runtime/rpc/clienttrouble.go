@@ -87,7 +87,7 @@ func (s ClientSnapshot) unanswered() string {
 	case takes == 0:
 		return fmt.Sprintf("no answer comes from the server: %s; its page says whether its handlers are blocked, or its program takes no requests", waits)
 	case s.OldestAge >= hangs*takes:
-		return fmt.Sprintf("a handler of method %d hangs at the server: %s, while %s came within the last %s; look at the server's page", s.OldestMethod, waits, answers, lasting(s.Minute.Over))
+		return fmt.Sprintf("a handler of method %d hangs at the server, or all of the server has stopped since: %s, while %s came within the last %s; look at the server's page", s.OldestMethod, waits, answers, lasting(s.Minute.Over))
 	}
 	return fmt.Sprintf("the server works, but too slowly for so many calls: %s, while %s came within the last %s, so that each takes about %s; look at the server's page", waits, answers, lasting(s.Minute.Over), lasting(takes))
 }

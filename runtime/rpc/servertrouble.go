@@ -130,7 +130,7 @@ func (s ServerSnapshot) slow() string {
 			return ""
 		}
 		return fmt.Sprintf("the handlers are slow: method %d takes about %s; %s have a request, the oldest for %s; %s", s.OldestMethod, lasting(s.Takes), number(s.running()), lasting(s.OldestAge), whatHolds)
-	case s.Minute.Answers == 0:
+	case s.Minute.Answers == 0, s.QuietAge >= s.OldestAge-s.OldestAge/8: // so it is not said that others go on
 		return fmt.Sprintf("a handler of method %d does not return: %s, and nothing was answered meanwhile; %s", s.OldestMethod, has, whatHolds)
 	}
 	return fmt.Sprintf("a handler of method %d hangs: %s, while %s given within the last %s; %s", s.OldestMethod, has, with(s.Minute.Answers, "answer", "was", "were"), lasting(s.Minute.Over), whatHolds)

@@ -27,7 +27,7 @@ func TestATroubleOfAClientSaysTheOneCauseThatItsCountsShow(t *testing.T) {
 		"no answer comes from the server: 2 calls wait for answers, the oldest, of method 7, for 1 min 05 s; its page says": {
 			Calls: 2, OldestMethod: 7, OldestAge: 65 * time.Second,
 		},
-		"a handler of method 9 hangs at the server: 1 call, of method 9, has waited 40 s for its answer, while 389 answers came within the last 40 s; look at the server's page": {
+		"a handler of method 9 hangs at the server, or all of the server has stopped since: 1 call, of method 9, has waited 40 s for its answer, while 389 answers came within the last 40 s; look at the server's page": {
 			Calls: 1, OldestMethod: 9, OldestAge: 40 * time.Second, Minute: lately389,
 		},
 		"the server works, but too slowly for so many calls: 60 calls wait for answers, the oldest, of method 5, for 6 s, while 389 answers came within the last 40 s, so that each takes about 6.17 s; look at the server's page": {
@@ -104,7 +104,10 @@ func TestATroubleOfAServerSaysTheOneCauseThatItsCountsShow(t *testing.T) {
 			Conns: 2, Requests: 12, Untaken: 11, UntakenAge: 2 * time.Second, Workers: 1, QuietAge: 1, Takes: 200 * time.Millisecond, Minute: minute, most: 8, client: "c",
 		},
 		"a handler of method 9 hangs: it has had a request of the client c (connection 2) for 40 s, while 400 answers were given within the last 40 s; ": ServerSnapshot{
-			Requests: 1, OldestAge: 40 * time.Second, OldestMethod: 9, OldestClient: "c (connection 2)", Minute: minute,
+			Requests: 1, OldestAge: 40 * time.Second, OldestMethod: 9, OldestClient: "c (connection 2)", QuietAge: 100 * time.Millisecond, Minute: minute,
+		},
+		"a handler of method 9 does not return: it has had a request of the client d for 40 s, and nothing was answered meanwhile; ": ServerSnapshot{ // all answers came before it
+			Requests: 1, OldestAge: 40 * time.Second, OldestMethod: 9, OldestClient: "d", QuietAge: 39 * time.Second, Minute: minute,
 		},
 		"a handler of method 9 does not return: it has had a request of the client c for 40 s, and nothing was answered meanwhile; ": ServerSnapshot{
 			Requests: 1, OldestAge: 40 * time.Second, OldestMethod: 9, OldestClient: "c",
