@@ -14,7 +14,7 @@ import (
 
 // Goroutines that compute, one for each processor, are counted alone, without an adapter, and beside as many exchanges, each
 // of which waits for its answer. Pieces of work are counted for each second that the process has of processors, so
-// other programs change nothing. A thread that polls without giving way leaves them 0.4.
+// other programs change nothing.
 func TestAGoroutineThatComputesHasItsShareBesideAnExchange(t *testing.T) {
 	const turns = 2
 	for _, procs := range []int{1, 2} {
