@@ -65,7 +65,7 @@ func tcpCause(err error) *hw.Cause {
 	}
 	switch {
 	case errors.Is(err, net.ErrClosed):
-		c.Text = "this program itself has closed the socket under the connection, and not the peer: look at what made it for iwarp.Config, and who else has it"
+		c.Text = "this program itself has closed the socket under the connection: look at what made it for iwarp.Config, and who else has it"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		c.Text, c.Err = "the peer closed the connection in the middle of something", io.ErrUnexpectedEOF
 	case isScarce(err):

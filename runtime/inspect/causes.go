@@ -105,7 +105,7 @@ func (f *finder) join() {
 	f.list = slices.DeleteFunc(f.list, func(t Trouble) bool { return t.joined })
 }
 
-// joinTo says with a row's line those that belong to it: before it, as its cause, unless the row says why itself.
+// joinTo says with a row's line those that belong to it: the first before it, as its cause, unless the row says why itself.
 func (f *finder) joinTo(row *Trouble) {
 	why := ""
 	for i := range f.list {
@@ -115,14 +115,28 @@ func (f *finder) joinTo(row *Trouble) {
 		}
 		t.joined = true
 		f.found[t.Kind]--
+		if why != "" { // the latest is said, and all are in the list of ends
+			continue
+		}
 		if strings.HasPrefix(t.Text, "ended ") {
-			why += "the connection " + t.Name + " "
+			why = "the connection " + t.Name + " "
 		}
 		why += t.Text + "; "
 	}
 	if why != "" && !row.explained {
-		row.Text = why + strings.ReplaceAll(row.Text, " within the last minute", "") // which it says
+		row.Text = why + unsaid(strings.ReplaceAll(row.Text, " within the last minute", ""), why) // which it says
 	}
+}
+
+// unsaid is a text of which each part, "what: why", has its reason only if it was not said before.
+func unsaid(text, said string) string {
+	parts := strings.Split(text, "; ")
+	for i, part := range parts {
+		if what, why, ok := strings.Cut(part, ": "); ok && strings.Contains(said, why) {
+			parts[i] = what
+		}
+	}
+	return strings.Join(parts, "; ")
 }
 
 // isWith reports whether a line is about the connections of a row: about ends of some, or about peers that were refused,

@@ -98,6 +98,12 @@ func TestATroubleWithConnectionsIsOneLineWithTheirEnds(t *testing.T) {
 	assert.Contains(t, lines[0], "Listener(", "of another end")
 	assert.Regexp(t, `^rpc client to 10.0.0.2:7001: 9 connections to 10.0.0.2:7001 ended within a minute, the last .*it was cut.*; 4 calls lost the connection$`, lines[1])
 
+	reset := end(9, at, event.Broken.String())
+	reset.Cause = &ep.CauseSnapshot{Layer: "TCP", Text: "it was reset"}
+	lines = linesOf(map[string][]row{"rpc clients": {caller{Name: at, Says: "no connection: it was reset; 4 calls lost the connection", With: at}}}, append(ends[:9:9], reset)...)
+	require.Len(t, lines, 2, "%q", lines)
+	assert.Regexp(t, `^rpc client to 10.0.0.2:7001: the connection 10.0.0.2:7001 \(dial 9\) ended .*: it was reset; no connection; 4 calls lost the connection$`, lines[1], "the last end, and no reason twice")
+
 	lines = linesOf(map[string][]row{"rpc clients": {caller{Name: other, Says: "4 calls lost the connection", With: other}}}, append(ends[:1:1], end(1, other, event.Broken.String()))...)
 	require.Len(t, lines, 3, "%q", lines)
 	assert.Regexp(t, `^rpc client to 10.0.0.3:7001: the connection 10.0.0.3:7001 \(dial 1\) .*it was cut.*; 4 calls`, lines[1])

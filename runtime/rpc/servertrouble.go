@@ -61,14 +61,14 @@ func (s ServerSnapshot) untaken(late time.Duration) string {
 	switch {
 	case s.Workers == 0 && !s.fed:
 		return "this program takes no requests, since it neither runs Serve nor reads Requests: " + queue
-	case s.running() == 0:
+	case s.running() == 0 && (s.QuietAge == 0 || s.QuietAge >= late): // and not between an answer and the next request
 		return "this program takes no requests: " + queue
 	case s.blocked(late):
 		return fmt.Sprintf("%s blocked: none has answered for %s, and the oldest request, of method %d, has been with one for %s; %s; %s",
 			s.allHandlers(), lasting(s.quiet()), s.OldestMethod, lasting(s.OldestAge), queue, whatHolds)
 	case s.Takes >= slowCall:
-		return fmt.Sprintf("the handlers are slow: method %d takes about %s, so that %s busy, and %s are answered; %s; %s",
-			s.OldestMethod, lasting(s.Takes), s.allHandlers(), s.answers(), queue, whatHolds)
+		return fmt.Sprintf("the handlers are slow: %s takes about %s, so that %s busy, and %s are answered; %s; %s",
+			s.method(), lasting(s.Takes), s.allHandlers(), s.answers(), queue, whatHolds)
 	case greedy != "":
 		return fmt.Sprintf("one client, %s, asks for more than the handlers can do: %d of %s are its, the oldest for %s; %s busy, a request takes about %s, and %s are answered; lower its Config.Calls, or give Serve more workers",
 			greedy, s.most, with(s.Untaken, "request", "that waits", "that wait"), lasting(s.UntakenAge), s.allHandlers(), lasting(s.Takes), s.answers())
@@ -99,6 +99,14 @@ func (s ServerSnapshot) allHandlers() string {
 		return "all " + number(n) + " handlers are"
 	}
 	return "the only handler is"
+}
+
+// method is what Takes is of.
+func (s ServerSnapshot) method() string {
+	if s.running() == 0 { // for this moment
+		return "a request"
+	}
+	return fmt.Sprintf("method %d", s.OldestMethod)
 }
 
 // answers says how many answers are given.

@@ -85,8 +85,8 @@ type ServerSnapshot struct {
 	Minute  Minute // the last one
 	// Workers are the goroutines of [Server.Serve]. OldestAge is how long the oldest of the requests that the program
 	// has taken has been with it, OldestMethod its method, and OldestClient the client's address with the
-	// connection's ID. Takes is how long a request of that method is with the program, a moving mean; 0 if none was
-	// answered yet. QuietAge is how long ago the last request was answered; 0 if none was.
+	// connection's ID. Takes is how long a request of that method is with the program, a moving mean, of all methods
+	// where it has none now; 0 if none was answered yet. QuietAge is how long ago the last request was answered; 0 if none was.
 	Workers      int
 	OldestAge    time.Duration
 	OldestMethod uint16
@@ -213,7 +213,7 @@ func (s *Server) snapshot() (now ServerSnapshot, most, oldest *served) {
 		Workers: s.workers, fed: s.fed != nil, places: s.cfg.Conns,
 	}
 	if !s.last.IsZero() {
-		now.QuietAge = time.Since(s.last)
+		now.QuietAge = max(time.Since(s.last), 1)
 	}
 	now.Minute = s.lately.snapshot(now.Answers)
 	now.UntakenAge = s.untakenAge()
@@ -222,7 +222,7 @@ func (s *Server) snapshot() (now ServerSnapshot, most, oldest *served) {
 			now.most, most = p.line.waiting, p
 		}
 	}
-	now.tardy = s.takes(now.Minute.method)
+	now.tardy, now.Takes = s.takes(now.Minute.method), s.queue.load.all.mean
 	if r := s.oldest(); r != nil {
 		oldest, now.OldestAge, now.OldestMethod, now.Takes = r.from, time.Since(r.began), r.header.code, s.takes(r.header.code)
 	}

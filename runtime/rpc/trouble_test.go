@@ -91,6 +91,12 @@ func TestATroubleOfAServerSaysTheOneCauseThatItsCountsShow(t *testing.T) {
 			Requests: 1, Untaken: 1, UntakenAge: 2 * time.Second,
 		},
 		"this program takes no requests: 2 requests wait for a handler, the oldest for 2 s": ServerSnapshot{Requests: 2, Untaken: 2, UntakenAge: 2 * time.Second, fed: true},
+		"this program takes no requests: 8 requests wait for a handler, the oldest for 2 s": ServerSnapshot{
+			Requests: 8, Untaken: 8, UntakenAge: 2 * time.Second, Workers: 2, QuietAge: 2 * time.Second, Takes: 200 * time.Millisecond,
+		},
+		"the handlers are too few: all 2 handlers are busy, a request takes about 200 ms, and 10 a second are answered; 9 requests wait for a handler, the oldest for 2 s; ": ServerSnapshot{ // which have just answered
+			Requests: 9, Untaken: 9, UntakenAge: 2 * time.Second, Workers: 2, QuietAge: 1, Takes: 200 * time.Millisecond, Minute: minute,
+		},
 		"all 2 handlers are blocked: none has answered for 8 s, and the oldest request, of method 9, has been with one for 9 s; 1 request waits for a handler, for 2 s; ": ServerSnapshot{
 			Requests: 3, Untaken: 1, UntakenAge: 2 * time.Second, Workers: 2, OldestAge: 9 * time.Second, OldestMethod: 9, QuietAge: 8 * time.Second, Takes: time.Millisecond,
 		},

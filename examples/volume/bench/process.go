@@ -191,14 +191,11 @@ func newSystem(kind, dir, provider string, log slog.Level, size int) (s *system,
 	}
 	peers := make(raftlog.Members)
 	for id := uint64(1); id <= nodes; id++ {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		at, err := freeAddress()
 		if err != nil {
 			return nil, errors.Join(err, s.end())
 		}
-		peers[id] = raftlog.Member{Addr: l.Addr().String()}
-		if err := l.Close(); err != nil {
-			return nil, errors.Join(err, s.end())
-		}
+		peers[id] = raftlog.Member{Addr: at}
 	}
 	for id := uint64(1); id <= nodes; id++ {
 		if err := s.start(settings{kind, id, peers, filepath.Join(s.dir, fmt.Sprint(id)), provider, log, size}); err != nil {
@@ -206,6 +203,19 @@ func newSystem(kind, dir, provider string, log slog.Level, size int) (s *system,
 		}
 	}
 	return s, nil
+}
+
+// freeAddress is one at which nothing listens. No system gives its port to who asks for any, so that none takes it before
+// the node does.
+func freeAddress() (at string, err error) {
+	for range 64 {
+		at = fmt.Sprintf("127.0.0.1:%d", 10000+rand.IntN(20000))
+		l, failed := net.Listen("tcp", at)
+		if err = failed; err == nil {
+			return at, l.Close()
+		}
+	}
+	return "", err
 }
 
 func (s *system) start(of settings) error {
