@@ -1,7 +1,6 @@
 package raftlog
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -156,11 +155,7 @@ func (l *Log) SetGone(ids ...uint64) error {
 	if len(all) == len(l.AllGone()) {
 		return nil
 	}
-	b, err := json.Marshal(all)
-	if err == nil {
-		err = l.wal.Set(keyGone, b)
-	}
-	if err != nil {
+	if err := l.setSealed(keyGone, all); err != nil {
 		return fmt.Errorf("raftlog: %w", err)
 	}
 	l.mu.Lock()

@@ -1,7 +1,6 @@
 package raftlog
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 )
@@ -21,23 +20,11 @@ func (l *Log) Known() map[uint64]Known {
 
 // SetKnown keeps what is known of nodes for good.
 func (l *Log) SetKnown(all map[uint64]Known) error {
-	b, err := json.Marshal(all)
-	if err == nil {
-		err = l.wal.Set(keyKnown, b)
-	}
-	if err != nil {
+	if err := l.setSealed(keyKnown, all); err != nil {
 		return fmt.Errorf("raftlog: %w", err)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.known = maps.Clone(all)
 	return nil
-}
-
-func (l *Log) loadKnown() error {
-	b, err := l.get(keyKnown)
-	if err != nil || len(b) == 0 {
-		return err
-	}
-	return json.Unmarshal(b, &l.known)
 }

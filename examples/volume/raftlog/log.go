@@ -6,7 +6,6 @@ package raftlog
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -53,6 +52,7 @@ type Log struct {
 var (
 	keyFormat  = []byte("format") // and the volume
 	keyBefore  = []byte("before")
+	keyBegins  = []byte("begins") // before, with a CRC
 	keyVote    = []byte("vote")
 	keyMembers = []byte("members")
 	keyGone    = []byte("gone")
@@ -130,23 +130,19 @@ func (l *Log) identify(made bool) error {
 
 // load reads all. It ends a Begin that a crash has interrupted.
 func (l *Log) load() (err error) {
-	if l.before, l.term, err = l.pair(keyBefore); err != nil {
+	if err = l.loadBefore(); err != nil {
 		return err
 	}
-	if err = l.loadVote(); err == nil {
-		err = l.loadMembers()
+	if err = l.loadVote(); err != nil {
+		return err
 	}
-	var b []byte
-	if err == nil {
-		b, err = l.get(keyGone)
+	if err = l.loadMembers(); err != nil {
+		return err
 	}
-	if err == nil && len(b) != 0 {
-		err = json.Unmarshal(b, &l.gone)
+	if err = l.getSealed(keyGone, &l.gone); err != nil {
+		return err
 	}
-	if err == nil {
-		err = l.loadKnown()
-	}
-	if err != nil {
+	if err = l.getSealed(keyKnown, &l.known); err != nil {
 		return err
 	}
 	first, last, err := l.inFile()
@@ -316,7 +312,7 @@ func (l *Log) Begin(index, term uint64) error {
 	if index < first {
 		return nil
 	}
-	if err := l.setPair(keyBefore, index, term); err != nil {
+	if err := l.setBefore(index, term); err != nil {
 		return fmt.Errorf("raftlog: %w", err)
 	}
 	l.mu.Lock()

@@ -10,8 +10,8 @@ import (
 	"godat/examples/volume/entry"
 )
 
-// ErrFlipped is the error of a vote or of members that are not what was kept. A node that takes another vote for its own
-// may vote twice in a term, and one with other members may count other majorities.
+// ErrFlipped is the error of a log that has not what was kept there beside the records. A node that takes another vote for
+// its own may vote twice in a term, and one with other members may count other majorities.
 var ErrFlipped = errors.New("the node's log has other bytes than were kept there, and with them it may break what it promised: " +
 	"remove the node from the volume, and add one of another id")
 
