@@ -123,7 +123,10 @@ func (c *command) readBlocks(off, n int) {
 	from := c.disk.segment(off, n)
 	if c.disk.copier != nil && n <= inCapsule {
 		c.inside = n
-		c.disk.copier.Copy(c.short(), off)
+		if err := c.disk.copier.Copy(c.short(), off); err != nil {
+			c.finish(err)
+			return
+		}
 		from = c.behind(n)
 	}
 	c.transfer(hw.OpWrite, from, 0)
@@ -174,14 +177,17 @@ func (c *command) compareWith(part []byte) {
 	if !c.accessible(off+c.at, len(part)) {
 		return
 	}
-	same := false
+	var same bool
+	var err error
 	if c.disk.copier != nil {
-		same = c.disk.copier.Same(part, off+c.at)
+		same, err = c.disk.copier.Same(part, off+c.at)
 	} else {
 		same = bytes.Equal(part, c.disk.memory[off+c.at:][:len(part)])
 	}
 	c.at += len(part)
 	switch {
+	case err != nil:
+		c.finish(err)
 	case !same:
 		c.complete(nvme.CompareFailure | nvme.DoNotRetry)
 	case c.at == n:

@@ -15,10 +15,11 @@ type Reader interface {
 // copy, and a Compare compares each 4 KiB so: of a block neither has a part from before a Write and a part from behind it.
 type Copier interface {
 	store.Store
-	// Copy copies a range of the memory. Goroutines of queues call it at the same time: it may wait for a moment.
-	Copy(to []byte, off int)
+	// Copy copies a range of the memory. Goroutines of queues call it at the same time: it may wait for a moment. An error
+	// is as one of Read.Done: what a Reader has allowed may be no more when it is copied.
+	Copy(to []byte, off int) error
 	// Same reports whether the range at an offset is as these bytes, 4 KiB at most. It is called as Copy is.
-	Same(as []byte, off int) bool
+	Same(as []byte, off int) (bool, error)
 }
 
 // Read is a Read or a Compare that waits for a Reader. It is the Reader's from Gate until it calls

@@ -96,15 +96,32 @@ func TestAReadMayBeAnsweredAfterItsConnectionHasEnded(t *testing.T) {
 type copied struct {
 	store.Store
 	has []byte
+	err error
 }
 
-func (c *copied) Copy(to []byte, off int) { copy(to, c.has[off:]) }
+func (c *copied) Copy(to []byte, off int) error {
+	copy(to, c.has[off:])
+	return c.err
+}
 
-func (c *copied) Same(as []byte, off int) bool { return bytes.Equal(as, c.has[off:][:len(as)]) }
+func (c *copied) Same(as []byte, off int) (bool, error) {
+	return bytes.Equal(as, c.has[off:][:len(as)]), c.err
+}
+
+func TestACopierSaysWhyABlockIsNotSeen(t *testing.T) {
+	onEach(t, func(f *fixture) {
+		c := &copied{newMemory(f.T, 1<<20), noise(1 << 20), nvme.StatusError(nvme.ANAInaccessibleStatus)}
+		require.NoError(f, f.target.Set(1, Namespace{Store: c}))
+		d := f.disk(f.connect(nil), 1)
+		_, err := d.ReadAt(make([]byte, 4096), 8192)
+		require.ErrorIs(f, err, c.err)
+		require.ErrorIs(f, d.Compare(c.has[8192:][:8192], 8192), c.err)
+	})
+}
 
 func TestACompareOfABlockIsTheStores(t *testing.T) {
 	onEach(t, func(f *fixture) {
-		c := &copied{newMemory(f.T, 1<<20), noise(1 << 20)}
+		c := &copied{newMemory(f.T, 1<<20), noise(1 << 20), nil}
 		require.NoError(f, f.target.Set(1, Namespace{Store: c}))
 		d := f.disk(f.connect(nil), 1)
 		for _, n := range []int{4096, 8192} {
@@ -116,7 +133,7 @@ func TestACompareOfABlockIsTheStores(t *testing.T) {
 
 func TestAReadOfABlockIsACopyThatTheStoreMakes(t *testing.T) {
 	onEach(t, func(f *fixture) {
-		c := &copied{newMemory(f.T, 1<<20), noise(1 << 20)}
+		c := &copied{newMemory(f.T, 1<<20), noise(1 << 20), nil}
 		require.NoError(f, f.target.Set(1, Namespace{Store: c}))
 		d := f.disk(f.connect(nil), 1)
 		for _, n := range []int{4096, 8192} {

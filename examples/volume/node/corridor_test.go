@@ -14,6 +14,7 @@ import (
 	"godat/examples/nvmeof/identity"
 	"godat/examples/nvmeof/nvme"
 	"godat/examples/nvmeof/target"
+	"godat/examples/volume/state"
 	"godat/runtime/rpc"
 )
 
@@ -77,7 +78,9 @@ func (g *guest) reads(m *member, off, n int) (byte, error) {
 		return 0, err
 	}
 	b := make([]byte, n)
-	d.Copy(b, off)
+	if err := d.Copy(b, off); err != nil {
+		return 0, err
+	}
 	if !bytes.Equal(b, bytes.Repeat(b[:1], n)) {
 		panic("a mixture")
 	}
@@ -167,6 +170,28 @@ func TestAWriteThatStoodStillAtAFollowerNeverComesAfterWhatItsHostWroteElsewhere
 		require.NoError(t, err)
 		require.Equal(t, byte(3), got)
 	}
+}
+
+// The blocks of a disk that is rebuilt are of several moments.
+func TestABlockIsNotReadWhenARebuildHasBegunSinceTheGate(t *testing.T) {
+	c := newTrio(t, nil)
+	_, others := c.followers()
+	g, m := newGuest(1), others[0]
+	require.NoError(t, g.write(m, 0, 4096, 1))
+	_, err := g.reads(m, 0, 4096) // the gate is open
+	require.NoError(t, err)
+	require.True(t, m.ask(m.events, func() {
+		x := m.consensus
+		index, _ := x.disk.Applied()
+		x.offer = offer{x.term, index + 1}
+		var caught *state.CatchUp
+		caught, err = x.begin(state.Snapshot{Index: index, Whole: index, Size: blocks})
+		assert.NotNil(t, caught)
+	}))
+	require.NoError(t, err)
+	require.ErrorIs(t, m.Device().Copy(make([]byte, 4096), 0), errElsewhere)
+	_, err = m.Device().Same(make([]byte, 4096), 0)
+	require.ErrorIs(t, err, errElsewhere)
 }
 
 func TestAHostThatUsesTwoNodesAtATimeGoesOn(t *testing.T) {

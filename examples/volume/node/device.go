@@ -85,11 +85,22 @@ func (d *Device) Probe(off, n int, _ bool) error {
 	return err
 }
 
-// Copy implements target.Copier.
-func (d *Device) Copy(to []byte, off int) { d.c.disk.Copy(to, off) }
+// Copy implements target.Copier. A rebuild may have begun since the gate.
+func (d *Device) Copy(to []byte, off int) error {
+	if d.c.disk.Copy(to, off) != nil {
+		return errElsewhere
+	}
+	return nil
+}
 
 // Same implements target.Copier.
-func (d *Device) Same(as []byte, off int) bool { return d.c.disk.Same(as, off) }
+func (d *Device) Same(as []byte, off int) (bool, error) {
+	same, err := d.c.disk.Same(as, off)
+	if err != nil {
+		return false, errElsewhere
+	}
+	return same, nil
+}
 
 // tell gives run a function. A node that has ended refuses.
 func (d *Device) tell(f func(), done func(error)) {

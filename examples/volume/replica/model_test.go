@@ -36,7 +36,7 @@ func (c *cluster) apply(t require.TestingT, n *node) {
 	if n.Disk().Ready() == nil {
 		index, _ := n.Disk().Applied()
 		has := make([]byte, blocks)
-		n.Disk().Copy(has, 0)
+		require.NoError(t, n.Disk().Copy(has, 0))
 		require.True(t, bytes.Equal(c.blocksAt(t, index), has), "replica %d after record %d", n.id, index)
 	}
 }

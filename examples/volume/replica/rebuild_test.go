@@ -76,7 +76,9 @@ func (c *cluster) rebuild(t *rapid.T, n *node, s state.Snapshot, chunks int) err
 		if chunks--; chunks < 0 {
 			return fault.ErrDisk
 		}
-		c.leader.Disk().Copy(to, int(chunk.Off))
+		if _, _, err := c.leader.Disk().Chunk(chunk.Off, to); err != nil {
+			return err
+		}
 	}
 	return n.CaughtUp(caught)
 }

@@ -150,24 +150,29 @@ func (d *Disk) ZeroNext() error {
 	return d.settle(r.off, min(r.end, r.off+zeroPiece))
 }
 
-// Copy copies a range of the blocks between two entries. The caller has seen that it is within.
-func (d *Disk) Copy(to []byte, off int) {
+// Copy copies a range of the blocks between two entries, unless they are of several moments. The caller has seen that it is
+// within.
+func (d *Disk) Copy(to []byte, off int) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if err := d.ready(); err != nil {
+		return err
+	}
 	copy(to, d.blocks[off:])
 	for _, r := range d.blanks {
 		if from, end := max(off, r.off), min(off+len(to), r.end); from < end {
 			clear(to[from-off : end-off])
 		}
 	}
+	return nil
 }
 
-// Same reports whether a range of the blocks, 4 KiB at most, is as these bytes, between two entries.
-func (d *Disk) Same(as []byte, off int) bool {
+// Same reports whether a range of the blocks, 4 KiB at most, is as these bytes, as Copy would copy it.
+func (d *Disk) Same(as []byte, off int) (bool, error) {
 	var b [4 << 10]byte
 	has := b[:len(as)]
-	d.Copy(has, off)
-	return bytes.Equal(as, has)
+	err := d.Copy(has, off)
+	return err == nil && bytes.Equal(as, has), err
 }
 
 // Zeros is how many bytes read as zeros, and are not written yet.

@@ -234,6 +234,45 @@ func (r *rebuild) catchUpWith(t require.TestingT) {
 	require.NoError(t, c.Finish())
 }
 
+// A block that lies in two chunks is a mixture while the one has come and the other has not.
+func TestADiskThatCatchesUpShowsNoBlock(t *testing.T) {
+	r := newRebuild(t)
+	const off = chunkLen - entry.Unit
+	b := bytes.Repeat([]byte{7}, 2*entry.Unit)
+	for index := range uint64(3) {
+		require.NoError(t, r.from.Apply(index+1, 0, sealed(entry.Entry{Op: entry.Write, Off: off, Len: uint32(len(b))}, b), b))
+	}
+	got := make([]byte, len(b))
+	require.NoError(t, r.to.Copy(got, off))
+	c, err := r.to.CatchUp(r.list(t))
+	require.NoError(t, err)
+	chunk, to, ok := c.Next()
+	require.True(t, ok)
+	renewed, _, err := r.from.Chunk(chunk.Off, to)
+	require.NoError(t, err)
+	require.NoError(t, c.Renew(renewed, 5))
+	_, to, ok = c.Next()
+	require.True(t, ok)
+	mixture := r.to.Memory()[off:][:len(b)]
+	require.NotEqual(t, mixture[0], mixture[len(b)-1])
+	see := func(want error) {
+		require.ErrorIs(t, r.to.Copy(got, off), want)
+		_, err := r.to.Same(b, off)
+		require.ErrorIs(t, err, want)
+	}
+	see(ErrCatchingUp)
+	copy(to, r.from.chunk(chunkLen))
+	_, _, ok = c.Next()
+	require.False(t, ok)
+	require.NoError(t, c.Finish())
+	see(ErrNotWhole)
+	for index := range uint64(2) {
+		require.NoError(t, r.to.Apply(index+4, 0, sealed(entry.Entry{Op: entry.Write, Off: off, Len: uint32(len(b))}, b), b))
+	}
+	see(nil)
+	require.Equal(t, b, got)
+}
+
 // What is stable before a mark says what is written behind it: a power cut at any flush leaves no chunk that is
 // written and not noted.
 func TestWhatWasWrittenIsNotedBeforeTheMarkThatHasIt(t *testing.T) {
