@@ -55,8 +55,10 @@ func parts(answered, ends []time.Duration) []part {
 	return all
 }
 
-// away stops a follower for a time, and says what that costs. It loads the leader for as long before, and three times as long
-// behind it.
+var errBehind = errors.New("the follower that was away has not all that was written, as long as the load went on")
+
+// away stops a follower for a time, and says what that costs. It loads the leader for as long before, and behind it until the
+// follower has all.
 func away(o *options, out io.Writer) (err error) {
 	const writeLen, writers = 64 << 10, 24
 	s, err := newSystem(kindVolume, o.disk, o.provider, slog.LevelError, int(o.size))
@@ -79,8 +81,8 @@ func away(o *options, out io.Writer) (err error) {
 	}
 	var stopping errgroup.Group
 	stopping.Go(func() error { return follower.stop(o.away, o.away) })
-	ends := []time.Duration{o.away, 2 * o.away, 5 * o.away}
-	a, err := leader.ask(question{Bytes: writeLen, Writers: writers, Time: ends[2], Parts: ends})
+	ends := []time.Duration{o.away, 2 * o.away}
+	a, err := leader.ask(question{Bytes: writeLen, Writers: writers, Time: 5 * o.away, Parts: ends, Whole: true})
 	if err = errors.Join(err, stopping.Wait()); err != nil {
 		return err
 	}
@@ -92,10 +94,15 @@ func away(o *options, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	for i, what := range []string{"before", "while it is away", "since"} {
+	for i, what := range []string{"before", "while it is away", "until it has all", "since"} {
 		fmt.Fprintf(out, "%s: %d writes, none answered for %v\n", what, a.Parts[i].Writes, a.Parts[i].Gap.Round(time.Millisecond))
 	}
-	fmt.Fprintf(out, "%d resyncs, which copied %.2f of the bytes that were written while it was away; %d elections\n",
-		f.Rebuilds, float64(f.Copied)/float64(a.Parts[1].Writes*writeLen), term-first)
+	away := a.Parts[1].Writes
+	over := func(writes int) float64 { return float64(f.Copied) / float64(writes*writeLen) }
+	fmt.Fprintf(out, "%d resyncs, which copied %.2f of the bytes that were written while it was away, and %.2f of those until it had all; %d elections\n",
+		f.Rebuilds, over(away), over(away+a.Parts[2].Writes), term-first)
+	if !a.Whole {
+		return errBehind
+	}
 	return nil
 }

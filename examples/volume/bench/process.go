@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -52,6 +53,7 @@ type question struct {
 	Time    time.Duration   `json:"time"`
 	Fill    bool            `json:"fill,omitempty"`  // write each block once, whatever the time
 	Parts   []time.Duration `json:"parts,omitempty"` // of the load, when they end
+	Whole   bool            `json:"whole,omitempty"` // two parts more: until all nodes have all, and, if Time has not passed then, what is left of it
 }
 
 // answer is a node's.
@@ -66,6 +68,7 @@ type answer struct {
 	Parts     []part        `json:"parts,omitempty"` // of the load
 	Rebuilds  int           `json:"rebuilds"`
 	Copied    int           `json:"copied"` // bytes of all rebuilds
+	Whole     bool          `json:"whole"`  // all nodes have all, as this one knows, which leads
 }
 
 // commits is a node of either kind.
@@ -74,6 +77,7 @@ type commits interface {
 	writer() func(off int, data []byte) error
 	status() (leads bool, term uint64)
 	rebuilt() (times, bytes int)
+	whole() bool
 	close() error
 }
 
@@ -113,6 +117,7 @@ func do(c commits, size int, q question) (a answer) {
 	}
 	a.Leads, a.Term = c.status()
 	a.Rebuilds, a.Copied = c.rebuilt()
+	a.Whole = c.whole()
 	var err error
 	if a.Processor, err = processorTime(); err != nil {
 		a.Error = err.Error()
@@ -131,11 +136,18 @@ func (a *answer) load(c commits, size int, q question) error {
 		filled atomic.Int64
 	)
 	begun := time.Now()
+	w := &watch{c: c, begun: begun, from: q.Time}
+	if q.Whole {
+		w.from = q.Parts[len(q.Parts)-1]
+		all.Go(w.run)
+	}
 	for i := range q.Writers {
 		all.Go(func() {
 			r, data, write := rand.New(rand.NewPCG(uint64(i), uint64(begun.UnixNano()))), make([]byte, q.Bytes), c.writer()
 			var mine, mineEnds []time.Duration
-			next := func() (block int, ok bool) { return r.IntN(size / q.Bytes), time.Since(begun) < q.Time }
+			next := func() (block int, ok bool) {
+				return r.IntN(size / q.Bytes), time.Since(begun) < q.Time || q.Whole && !w.ended.Load()
+			}
 			if q.Fill {
 				next = func() (block int, ok bool) {
 					block = int(filled.Add(1)) - 1
@@ -164,8 +176,36 @@ func (a *answer) load(c commits, size int, q question) error {
 	}
 	slices.Sort(took)
 	a.Longest = took[len(took)*99/100]
+	if q.Whole {
+		q.Parts = append(q.Parts, w.late, math.MaxInt64)
+	}
 	a.Parts = parts(ends, q.Parts)
 	return failed
+}
+
+// watch watches nodes that a load writes to.
+type watch struct {
+	c     commits
+	begun time.Time
+	from  time.Duration // what was before does not count
+	late  time.Duration // since the load began, when not all nodes had all for the last time
+	ended atomic.Bool
+}
+
+// mostWhole is how long a node may take until it has all.
+const mostWhole = 5 * time.Minute
+
+// run looks until all nodes have all.
+func (w *watch) run() {
+	defer w.ended.Store(true)
+	w.late = w.from
+	time.Sleep(time.Until(w.begun.Add(w.from)))
+	const still = time.Second // a node that was away is not missed at once
+	for since := time.Duration(0); since-w.late < still && since < w.from+mostWhole; time.Sleep(10 * time.Millisecond) {
+		if since = time.Since(w.begun); !w.c.whole() {
+			w.late = since
+		}
+	}
 }
 
 var errNothing = errors.New("the load wrote nothing")

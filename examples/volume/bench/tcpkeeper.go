@@ -155,6 +155,9 @@ func (n *tcpNode) status() (leads bool, term uint64) {
 // rebuilt implements commits: such a node does not come back.
 func (n *tcpNode) rebuilt() (times, bytes int) { return 0, 0 }
 
+// whole implements commits.
+func (n *tcpNode) whole() bool { return true }
+
 func (n *tcpNode) close() error {
 	n.end()
 	err := n.listener.Close()

@@ -114,6 +114,16 @@ func (v *volume) rebuilt() (times, bytes int) {
 	return int(s.Counts.Rebuilds), int(s.Counts.RebuiltBytes)
 }
 
+func (v *volume) whole() bool {
+	s := v.node.Status()
+	for id, p := range s.Replicas {
+		if id != s.ID && (p.Out || p.Silent || !p.Follows()) {
+			return false
+		}
+	}
+	return len(s.Replicas) == nodes
+}
+
 func (v *volume) close() error {
 	v.end()
 	return errors.Join(<-v.ran, v.ia.Close(), v.closeFiles())
