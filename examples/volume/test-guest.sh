@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Mounts a volume with Linux's nvme-rdma initiator and its native multipath, and keeps it mounted and under load while
-# nodes are killed, stopped, cut off and replaced. The host is the guest that package check/guest boots, on the
-# kernel's soft-iWARP (siw). The nodes run on this machine, on hw/iwarp and without cgo, each in a network namespace of
-# its own; a bridge joins them with the guest. guest/ has the steps, which ask this script to do something to a node.
+# nodes are killed, stopped, cut off and replaced, and the host loses its way to the leader. The host is the guest that
+# package check/guest boots, on the kernel's soft-iWARP (siw). The nodes run on this machine, on hw/iwarp and without cgo,
+# each in a network namespace of its own; a bridge joins them with the guest. guest/ has the steps, which ask this script to
+# do something to a node.
 #
-#   test-guest.sh        the leader is killed twice, one is stopped and goes on, one is cut off and back, and a
-#                        follower is replaced
+#   test-guest.sh        the leader is killed twice, one is stopped and goes on, one is cut off and back, the host loses its
+#                        way to one, both ways and then one way, and gets it back, and a follower is replaced
 #   test-guest.sh long   the same with ten kills
 #
 # It skips nothing. It exits with 123 when the guest's kernel failed or did not boot. check/guest/install.sh installs what it
@@ -52,6 +53,8 @@ export VOLUME_TOKEN="$work/token" # nodes of several machines have certificates
 (cd examples/volume && CGO_ENABLED=0 go build -o "$work/volume" .)
 go build -o "$work/guest" ./check/guest/cmd/guest
 cp examples/nvmeof/guest/{lib,run}.sh examples/volume/guest/*.sh "$work"
+
+host=10.0.2.15 # the guest's address
 
 # Nodes. A node's id makes its addresses: for hosts, and for other nodes.
 
@@ -139,9 +142,13 @@ do_kill() {
 # do_cut ID, do_mend ID: the node's machine has no network, or has one again.
 do_cut() { ip link set "h$1" down; }
 do_mend() { ip link set "h$1" up; }
+# do_mute ID, do_unmute ID: what the node's machine sends to the host is lost, or comes again. Other nodes get all.
+do_mute() { ip -n "n$1" route add blackhole "$host"; }
+do_unmute() { ip -n "n$1" route del blackhole "$host"; }
 
 do_members() { members; }
 do_whole() { until_true whole; }
+do_leads() { leads "$1"; }
 do_term() { { volume status "$(nodes "$(leader)")" || true; } | sed -n 's/^node.* term \([0-9]*\);.*/\1/p'; }
 do_check() { volume check "$(nodes "$(leader)")"; }
 
@@ -167,6 +174,7 @@ do_restore() {
   local id
   for id in $(members); do
     do_mend "$id"
+    do_unmute "$id" 2>/dev/null || true
     if ended "$id"; then do_start "$id"; else do_signal "$id" CONT; fi
   done
 }

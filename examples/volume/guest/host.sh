@@ -125,6 +125,48 @@ leader_is_cut_off_and_back() {
   until_true known "$silent"
 }
 
+# The nodes see each other, so the leader stays, and a follower brings to it what the host writes.
+host_loses_its_way_to_the_leader() {
+  local lost
+  settled
+  lost=$leader
+  began "node $lost, the leader, was lost to the host"
+  ip route add blackhole "10.0.2.2$lost"
+  ask mute "$lost"
+  goes_on_beside "$lost"
+  ip route del blackhole "10.0.2.2$lost"
+  ask unmute "$lost"
+  until_true known "$lost"
+}
+
+# What the host sends still comes to the leader.
+host_hears_the_leader_no_more() {
+  local mute
+  settled
+  mute=$leader
+  began "the host heard node $mute, the leader, no more"
+  ask mute "$mute"
+  goes_on_beside "$mute"
+  ask unmute "$mute"
+  until_true known "$mute"
+}
+
+# goes_on_beside ID: the load goes on by followers, and the node leads as before.
+goes_on_beside() {
+  left "$1"
+  until_true carried_beside "$1" "$(($(beside "$1") + 256))"
+  ask leads "$1"
+}
+# beside ID: sectors that were written over the paths to all other nodes.
+beside() {
+  local id sum=0
+  for id in $(<members); do
+    if [[ $id != "$1" ]]; then sum=$((sum + $(carried "$(port_of "$id")"))); fi
+  done
+  echo "$sum"
+}
+carried_beside() { (($(beside "$1") > $2)); }
+
 follower_is_replaced() {
   local both old new
   settled

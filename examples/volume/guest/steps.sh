@@ -34,6 +34,8 @@ step_survive() { # 1500
   for _ in $(seq "$KILLS"); do leader_is_killed; done
   leader_stops_and_goes_on
   leader_is_cut_off_and_back
+  host_loses_its_way_to_the_leader
+  host_hears_the_leader_no_more
   follower_is_replaced
   began end
   ask whole
