@@ -125,7 +125,7 @@ func (p *Program) Run(ctx context.Context, run Run) Result {
 	for name, value := range run.Env {
 		cfg = cfg.WithEnv(name, value)
 	}
-	module, err := p.runtime.InstantiateModule(ctx, p.code, cfg)
+	module, err := p.runtime.InstantiateModule(withMemory(ctx), p.code, cfg)
 	if module != nil {
 		_ = module.Close(ctx)
 	}
