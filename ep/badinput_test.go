@@ -158,7 +158,7 @@ func TestNilAndClosedObjectsAreInvalidHandles(t *testing.T) {
 	for name, e := range map[string]*Endpoint{"nil": nil, "closed": closedEP} {
 		seg := r.lmr.Segment(0, 64)
 		for op, do := range map[string]func() error{
-			"Query":         func() error { _, err := e.Query(FieldAll); return err },
+			"Query":         func() error { _, err := e.Query(); return err },
 			"Status":        func() error { _, err := e.Status(); return err },
 			"PostRecv":      func() error { return e.PostRecv(1, 0, seg) },
 			"PostSend":      func() error { return e.PostSend(1, 0, seg) },

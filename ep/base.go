@@ -69,10 +69,3 @@ func wiring(d *evd.Dispatcher) *delivery.Dispatcher { return d.Wiring(door.Key{}
 
 // wrap returns err with the name of the call that the program made.
 func wrap(op string, err error) error { return line.Wrap(op, err) }
-
-// fill sets a field that was asked for.
-func fill[M ~uint32, T any](asked M, dst *T, v T) {
-	if asked != 0 {
-		*dst = v
-	}
-}

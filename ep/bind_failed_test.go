@@ -32,7 +32,7 @@ func TestABindIsFlushedAndItsWindowStaysAsItWas(t *testing.T) {
 		assert.EqualValues(t, 9, ev.Cookie)
 		assert.Same(t, w, RMROf(ev))
 	}
-	p, err := w.Query(mem.RMRFieldRemoteContext)
+	p, err := w.Query()
 	require.NoError(t, err)
 	assert.Equal(t, was.Context, p.RemoteContext)
 	require.NoError(t, w.Free())
@@ -78,7 +78,7 @@ func TestABindThatFailsBreaksTheConnection(t *testing.T) {
 		}
 	}
 	r.broken(2)
-	p, err := w.Query(mem.RMRFieldAll)
+	p, err := w.Query()
 	require.NoError(t, err)
 	assert.Zero(t, p.RemoteContext)
 }

@@ -83,7 +83,7 @@ func TestPostsAreCountedAlthoughTheirNumbersGoRound(t *testing.T) {
 			assert.Equal(t, want, c)
 		}
 	}
-	require.NoError(t, e.Modify(FieldMaxRecvDTOs, Param{Attr: Attr{MaxRecvDTOs: 99}}))
+	require.NoError(t, e.Modify(Param{Attr: Attr{MaxRecvDTOs: 99}}, "MaxRecvDTOs"))
 	require.NoError(t, e.PostRecv(1, 0))
 	want.Receives++
 	require.ErrorIs(t, e.PostSend(1, 0), hw.ErrInvalidState)

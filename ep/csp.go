@@ -47,21 +47,7 @@ func (c *CSP) Addr() net.Addr { return c.point().addr() }
 
 func (c *CSP) point() *point { return (*point)(c) }
 
-// CSPField selects the fields that CSP.Query fills: DAT_CSP_PARAM_MASK, with its
-// numbers.
-type CSPField uint32
-
-// The fields of CSPParam.
-const (
-	CSPFieldIA   CSPField = 0x1 // IA
-	CSPFieldComm CSPField = 0x2 // Comm
-	CSPFieldAddr CSPField = 0x4 // Addr
-	CSPFieldEVD  CSPField = 0x8 // Dispatcher
-	CSPFieldAll  CSPField = 0xF
-)
-
-// CSPParam describes a common service point: DAT_CSP_PARAM. What was not asked
-// for is zero.
+// CSPParam describes a common service point: DAT_CSP_PARAM.
 type CSPParam struct {
 	IA         any // the interface adapter, a *runtime.IA
 	Comm       Comm
@@ -69,16 +55,12 @@ type CSPParam struct {
 	Dispatcher *evd.Dispatcher
 }
 
-// Query returns the fields that mask selects. It answers to dat_csp_query.
-func (c *CSP) Query(mask CSPField) (q CSPParam, err error) {
-	if err := c.point().query(kindCSP, uint32(mask), uint32(CSPFieldAll)); err != nil {
-		return q, err
+// Query describes the service point. It answers to dat_csp_query.
+func (c *CSP) Query() (CSPParam, error) {
+	if err := c.point().query(kindCSP); err != nil {
+		return CSPParam{}, err
 	}
-	fill(mask&CSPFieldIA, &q.IA, c.adapter.cfg.IA)
-	fill(mask&CSPFieldComm, &q.Comm, c.comm)
-	fill(mask&CSPFieldAddr, &q.Addr, c.Addr())
-	fill(mask&CSPFieldEVD, &q.Dispatcher, c.to)
-	return q, nil
+	return CSPParam{IA: c.adapter.cfg.IA, Comm: c.comm, Addr: c.Addr(), Dispatcher: c.to}, nil
 }
 
 // Close stops listening, as [PSP.Close] does. It answers to dat_csp_free.

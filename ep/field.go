@@ -1,43 +1,64 @@
 package ep
 
-// Field selects the fields that Query fills: DAT_EP_PARAM_MASK, with DAT 2.0's
-// numbers.
-type Field uint32
+import (
+	"reflect"
+	"slices"
 
-// The fields of Param and of its Attr.
-const (
-	FieldIA              Field = 0x1        // IA
-	FieldState           Field = 0x2        // State
-	FieldComm            Field = 0x4        // Comm
-	FieldLocalAddr       Field = 0x8        // LocalAddr
-	FieldLocalQual       Field = 0x10       // LocalQual
-	FieldRemoteAddr      Field = 0x20       // RemoteAddr
-	FieldRemoteQual      Field = 0x40       // RemoteQual
-	FieldPZ              Field = 0x80       // PZ
-	FieldRecvEVD         Field = 0x100      // Recv
-	FieldRequestEVD      Field = 0x200      // Request
-	FieldConnectEVD      Field = 0x400      // Conn
-	FieldSRQ             Field = 0x800      // SRQ
-	FieldServiceType     Field = 0x1000     // Attr.ServiceType
-	FieldMaxMessageSize  Field = 0x2000     // Attr.MaxMessageSize
-	FieldMaxRDMASize     Field = 0x4000     // Attr.MaxRDMASize
-	FieldQoS             Field = 0x8000     // Attr.QoS
-	FieldRecvFlags       Field = 0x10000    // Attr.RecvFlags
-	FieldRequestFlags    Field = 0x20000    // Attr.RequestFlags
-	FieldMaxRecvDTOs     Field = 0x40000    // Attr.MaxRecvDTOs
-	FieldMaxRequestDTOs  Field = 0x80000    // Attr.MaxRequestDTOs
-	FieldMaxRecvIOV      Field = 0x100000   // Attr.MaxRecvIOV
-	FieldMaxRequestIOV   Field = 0x200000   // Attr.MaxRequestIOV
-	FieldMaxReadIn       Field = 0x400000   // Attr.MaxReadIn
-	FieldMaxReadOut      Field = 0x800000   // Attr.MaxReadOut
-	FieldSoftHighWater   Field = 0x1000000  // Attr.SoftHighWatermark
-	FieldMaxReadIOV      Field = 0x2000000  // Attr.MaxReadIOV
-	FieldMaxWriteIOV     Field = 0x4000000  // Attr.MaxWriteIOV
-	FieldTransportValues Field = 0x8000000  // ReceiverNotReady
-	FieldTransportAttr   Field = 0x10000000 // ReceiverNotReady, too
-	FieldProviderValues  Field = 0x20000000 // DrainTimeout
-	FieldProviderAttr    Field = 0x40000000 // DrainTimeout, too
-
-	FieldAttr Field = 0x7FFFF000 // all of Attr
-	FieldAll  Field = 0x7FFFFFFF
+	"godat/ep/internal/life"
+	"godat/hw"
 )
+
+// fields are names of fields of a Param and of its Attr, which Modify changes.
+type fields []string
+
+// attrNames are the fields of Attr.
+var attrNames = func() (names fields) {
+	for f := range reflect.TypeFor[Attr]().Fields() {
+		names = append(names, f.Name)
+	}
+	return names
+}()
+
+// fieldsOf returns the fields that names stand for, or says which one can't be modified.
+func fieldsOf(op string, names []string) (all fields, err error) {
+	for _, name := range names {
+		switch {
+		case name == "Attr":
+			all = append(all, attrNames...)
+		case statesOf(name) == 0:
+			return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "%q can't be modified: what can are PZ, Recv, Request, Conn and the fields of Attr", name)
+		default:
+			all = append(all, name)
+		}
+	}
+	return all, nil
+}
+
+// statesOf says in which states the field of that name may be modified.
+func statesOf(name string) uint32 {
+	switch name {
+	case "PZ":
+		return 1<<life.Unconnected | 1<<life.TentativeConnectionPending
+	case "ReceiverNotReady", "DrainTimeout":
+		return 1 << life.Unconnected
+	case "Recv", "Request", "Conn":
+	default:
+		if !slices.Contains(attrNames, name) {
+			return 0
+		}
+	}
+	return 1<<life.Unconnected | 1<<life.Reserved | 1<<life.PassiveConnectionPending | 1<<life.TentativeConnectionPending
+}
+
+// may reports whether all of the fields may be modified in that state.
+func (f fields) may(s life.State) bool {
+	return !slices.ContainsFunc(f, func(name string) bool { return statesOf(name)>>s&1 == 0 })
+}
+
+// take sets the fields of those names to their values in b.
+func (a *Attr) take(b *Attr, names []string) {
+	to, from := reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem()
+	for _, name := range names {
+		to.FieldByName(name).Set(from.FieldByName(name))
+	}
+}

@@ -80,7 +80,7 @@ func TestADispatcherOutlivesAPostThatWasCheckedForIt(t *testing.T) {
 		if err := e.Reset(); err != nil {
 			return err
 		}
-		return e.Modify(FieldRequestEVD, Param{Request: now})
+		return e.Modify(Param{Request: now}, "Request")
 	}
 	for name, c := range map[string]struct {
 		overcommit bool
@@ -123,7 +123,7 @@ func TestADispatcherOutlivesAPostThatWasCheckedForIt(t *testing.T) {
 		},
 	} {
 		if c.leave == nil {
-			c.leave = func(e *Endpoint, now *evd.Dispatcher) error { return e.Modify(FieldRecvEVD, Param{Recv: now}) }
+			c.leave = func(e *Endpoint, now *evd.Dispatcher) error { return e.Modify(Param{Recv: now}, "Recv") }
 		}
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
@@ -132,10 +132,10 @@ func TestADispatcherOutlivesAPostThatWasCheckedForIt(t *testing.T) {
 				require.NoError(t, err)
 				now := r.dispatcher(evd.ModeQueue, 8)
 				e := r.endpointOf(Config{PZ: r.pz, Recv: old, Request: old, Conn: r.conn})
-				other := FieldRequestEVD // the other direction leaves it too, so that it is not in use for that
+				other := "Request" // the other direction leaves it too, so that it is not in use for that
 				if c.prepare != nil {
 					c.prepare(r, e)
-					other = FieldRecvEVD
+					other = "Recv"
 				}
 				var (
 					refused, inUse error
@@ -161,7 +161,7 @@ func TestADispatcherOutlivesAPostThatWasCheckedForIt(t *testing.T) {
 					left = true
 					require.NoError(t, c.leave(e, now))
 					if e.State() != closed {
-						require.NoError(t, e.Modify(other, Param{}))
+						require.NoError(t, e.Modify(Param{}, other))
 					}
 					if c.mode == evd.ModeQueue {
 						look(old) // before Close, which drops queued events

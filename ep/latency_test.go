@@ -150,7 +150,7 @@ func TestAModifiedEndpointIsStillMeasured(t *testing.T) {
 	other := r.dispatcher(evd.ModeQueue, 1024)
 	stop := r.adapter.MeasureLatency(door.Key{})
 	defer stop()
-	require.NoError(t, a.Modify(FieldRequestEVD, Param{Request: other}))
+	require.NoError(t, a.Modify(Param{Request: other}, "Request"))
 	r.connect(a, b)
 	require.NoError(t, b.PostRecv(1, 0, r.lmr.Segment(0, 64)))
 	require.NoError(t, a.PostSend(1, 0, r.lmr.Segment(64, 8)))

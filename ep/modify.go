@@ -10,39 +10,12 @@ import (
 	"godat/mem"
 )
 
-// modifiable says in which states which fields may be modified.
-var modifiable = [...]struct {
-	fields Field
-	states uint32
-}{
-	{FieldPZ, 1<<life.Unconnected | 1<<life.TentativeConnectionPending},
-	{
-		fieldEVDs | FieldAttr&^fieldSpecific,
-		1<<life.Unconnected | 1<<life.Reserved | 1<<life.PassiveConnectionPending | 1<<life.TentativeConnectionPending,
-	},
-	{fieldSpecific, 1 << Unconnected},
-}
-
-const (
-	fieldEVDs     = FieldRecvEVD | FieldRequestEVD | FieldConnectEVD
-	fieldSpecific = FieldTransportValues | FieldTransportAttr | FieldProviderValues | FieldProviderAttr
-)
-
-// mayModify reports whether all of the fields may be modified in that state.
-func mayModify(mask Field, s life.State) bool {
-	for _, m := range modifiable {
-		if mask&m.fields != 0 && m.states>>s&1 == 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// Modify changes the fields that mask selects to their values in p: all of them or none. The zone
-// can be changed while the endpoint is UNCONNECTED or TENTATIVE_CONNECTION_PENDING, dispatchers and
+// Modify sets the named fields to their values in p, all of them or none. A name is that of a field of
+// Param or of its Attr, as "PZ" or "MaxRecvDTOs"; "Attr" stands for all of Attr. The zone can be
+// changed while the endpoint is UNCONNECTED or TENTATIVE_CONNECTION_PENDING, dispatchers and
 // attributes also while it is RESERVED or PASSIVE_CONNECTION_PENDING; but ReceiverNotReady and
 // DrainTimeout only while it is UNCONNECTED, and RecvFlags only while no receives are posted. Every
-// other field is INVALID_PARAMETER in any state.
+// other name is INVALID_PARAMETER in any state.
 //
 // Attributes are as for NewEndpoint: 0 takes the default, and Query tells what was given. Depths and
 // segments do not shrink. A dispatcher may be nil. An endpoint that has windows of its own (NewRMR)
@@ -55,22 +28,22 @@ func mayModify(mask Field, s life.State) bool {
 // the device; if the device can't close the old one yet, Close does, and the old zone and
 // dispatchers stay in use until then.
 // It answers to dat_ep_modify.
-func (e *Endpoint) Modify(mask Field, p Param) error {
+func (e *Endpoint) Modify(p Param, names ...string) error {
 	const op = "ep.Modify"
 	if err := alive(op, e); err != nil {
 		return err
 	}
-	if mask&^(FieldPZ|fieldEVDs|FieldAttr) != 0 {
-		return hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "mask %#x has bits of what can't be modified", uint32(mask))
+	change, err := fieldsOf(op, names)
+	if err != nil {
+		return err
 	}
 	e.ctl.Lock()
 	defer e.ctl.Unlock()
-	if s := e.at(); !mayModify(mask, s) {
+	if s := e.at(); !change.may(s) {
 		return s.Refusal(op)
 	}
-	m := modification{mask: mask, old: e.parts()}
-	var err error
-	if m.now, err = m.old.with(op, e, mask, &p); err != nil {
+	m := modification{fields: change, old: e.parts()}
+	if m.now, err = m.old.with(op, e, change, &p); err != nil {
 		return err
 	}
 	if m.old.qp != nil && m.now.needsDevice(e, &m.old) && e.windows.HasWindows() {
@@ -115,23 +88,32 @@ func (ctl *controls) outlast(m *modification) (done func(), err error) {
 	}, nil
 }
 
-// with returns p with the fields of mask as in q.
-func (p parts) with(op string, e *Endpoint, mask Field, q *Param) (parts, error) {
-	if mask&FieldPZ != 0 {
-		if err := p.checkPZ(op, e, q.PZ); err != nil {
-			return p, err
+// with returns p with those fields as in q.
+func (p parts) with(op string, e *Endpoint, change fields, q *Param) (parts, error) {
+	var attr []string
+	for _, name := range change {
+		switch name {
+		case "PZ":
+			if err := p.checkPZ(op, e, q.PZ); err != nil {
+				return p, err
+			}
+			p.pz = q.PZ
+		case "Recv":
+			p.recv = q.Recv
+		case "Request":
+			p.request = q.Request
+		case "Conn":
+			p.conn = q.Conn
+		default:
+			attr = append(attr, name)
 		}
-		p.pz = q.PZ
 	}
-	fill(mask&FieldRecvEVD, &p.recv, q.Recv)
-	fill(mask&FieldRequestEVD, &p.request, q.Request)
-	fill(mask&FieldConnectEVD, &p.conn, q.Conn)
-	if mask&FieldAttr == 0 {
+	if len(attr) == 0 {
 		return p, nil
 	}
 	was := p.attr
 	asked := was.again()
-	q.Attr.copyTo(&asked, mask)
+	asked.take(&q.Attr, attr)
 	a, err := asked.resolve(op, e.adapter.attr)
 	if err != nil {
 		return p, err
@@ -160,14 +142,14 @@ func (p *parts) checkPZ(op string, e *Endpoint, pz *mem.PZ) error {
 func (m *machine) modify(c *control) error {
 	m.box.Token.Check()
 	mod, s := c.mod, m.at()
-	if !mayModify(mod.mask, s) {
+	if !mod.fields.may(s) {
 		return s.Refusal(c.op)
 	}
-	if mod.mask&FieldRecvFlags != 0 && mod.now.attr.RecvFlags != mod.old.attr.RecvFlags && m.box.Recvs.Outstanding() != 0 {
+	if mod.now.attr.RecvFlags != mod.old.attr.RecvFlags && m.box.Recvs.Outstanding() != 0 {
 		return wrap(c.op, &hw.Error{Type: hw.InvalidState, Sub: s.Subtype(), Text: "receives are posted"})
 	}
 	fitting{m.endpoint()}.change(&mod.now)
-	if mod.mask&FieldSoftHighWater != 0 {
+	if slices.Contains(mod.fields, "SoftHighWatermark") {
 		m.marks.setSoft(m.endpoint(), mod.now.attr.SoftHighWatermark)
 	}
 	m.record.note(chapter{what: what(c.in)})

@@ -1,6 +1,7 @@
 package ep
 
 import (
+	"reflect"
 	"sync"
 	"testing"
 	"time"
@@ -23,22 +24,22 @@ func (r *rig) accept(e *Endpoint) *Endpoint {
 func TestModifyGivesAtLeastWhatIsAskedFor(t *testing.T) {
 	r := newRig(t)
 	e := r.endpoint(&Attr{MaxRecvDTOs: 8, MaxReadIn: NoDTOs, ReceiverNotReady: -1})
-	before, err := e.Query(FieldAll)
+	before, err := e.Query()
 	require.NoError(t, err)
-	require.NoError(t, e.Modify(0, Param{}), "nothing is asked for")
+	require.NoError(t, e.Modify(Param{}), "nothing is asked for")
 	conn := r.dispatcher(evd.ModeQueue, 8)
-	require.NoError(t, e.Modify(FieldConnectEVD|FieldMaxRecvDTOs|FieldMaxMessageSize, Param{
+	require.NoError(t, e.Modify(Param{
 		Conn: conn, Attr: Attr{MaxRecvDTOs: 100, MaxMessageSize: 1000, MaxRequestDTOs: 3},
-	}))
+	}, "Conn", "MaxRecvDTOs", "MaxMessageSize"))
 	want := before
 	want.Conn = conn
 	want.Attr.MaxRecvDTOs, want.Attr.MaxMessageSize = 100, 1000
-	got, err := e.Query(FieldAll)
+	got, err := e.Query()
 	require.NoError(t, err)
 	assert.Equal(t, want, got, "and nothing else has changed")
-	require.NoError(t, e.Modify(FieldMaxRecvDTOs|FieldConnectEVD, Param{Conn: r.conn, Attr: Attr{MaxRecvDTOs: 8}}))
+	require.NoError(t, e.Modify(Param{Conn: r.conn, Attr: Attr{MaxRecvDTOs: 8}}, "MaxRecvDTOs", "Conn"))
 	require.NoError(t, conn.Close(), "nothing feeds it any more")
-	got, err = e.Query(FieldMaxRecvDTOs)
+	got, err = e.Query()
 	require.NoError(t, err)
 	assert.GreaterOrEqual(t, got.Attr.MaxRecvDTOs, 8)
 	a := r.accept(e)
@@ -58,9 +59,8 @@ func TestModifyChangesAllOrNothing(t *testing.T) {
 	dead, err := r.domain.NewPZ()
 	require.NoError(t, err)
 	require.NoError(t, dead.Close())
-	before, err := e.Query(FieldAll)
+	before, err := e.Query()
 	require.NoError(t, err)
-	const all = FieldPZ | FieldRecvEVD | FieldRequestEVD | FieldConnectEVD | FieldAttr
 	for name, c := range map[string]struct {
 		spoil func(*Param)
 		want  error
@@ -84,8 +84,8 @@ func TestModifyChangesAllOrNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := Param{PZ: pz, Recv: other, Request: other, Conn: other, Attr: Attr{MaxRecvDTOs: 99, MaxRequestIOV: 9}}
 			c.spoil(&p)
-			require.ErrorIs(t, e.Modify(all, p), c.want)
-			after, err := e.Query(FieldAll)
+			require.ErrorIs(t, e.Modify(p, "PZ", "Recv", "Request", "Conn", "Attr"), c.want)
+			after, err := e.Query()
 			require.NoError(t, err)
 			assert.Equal(t, before, after)
 		})
@@ -93,9 +93,9 @@ func TestModifyChangesAllOrNothing(t *testing.T) {
 	require.NoError(t, other.Close(), "nothing feeds it")
 	require.NoError(t, pz.Close(), "nothing is in it")
 	requireWorks(t, r, r.accept(e), e)
-	require.ErrorIs(t, (*Endpoint)(nil).Modify(FieldPZ, Param{}), &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandleEP})
+	require.ErrorIs(t, (*Endpoint)(nil).Modify(Param{}, "PZ"), &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandleEP})
 	require.NoError(t, e.Close())
-	require.ErrorIs(t, e.Modify(0, Param{}), &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandleEP})
+	require.ErrorIs(t, e.Modify(Param{}), &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandleEP})
 }
 
 func TestReceivesStayPostedWhenTheQueueGrows(t *testing.T) {
@@ -105,7 +105,7 @@ func TestReceivesStayPostedWhenTheQueueGrows(t *testing.T) {
 		require.NoError(t, e.PostRecv(uint64(i), 0, r.lmr.Segment(64*i, 8)))
 	}
 	require.ErrorIs(t, e.PostRecv(3, 0), hw.ErrInsufficientResources)
-	require.NoError(t, e.Modify(FieldMaxRecvDTOs|FieldMaxRecvIOV, Param{Attr: Attr{MaxRecvDTOs: 5, MaxRecvIOV: 2}}))
+	require.NoError(t, e.Modify(Param{Attr: Attr{MaxRecvDTOs: 5, MaxRecvIOV: 2}}, "MaxRecvDTOs", "MaxRecvIOV"))
 	for i := 3; i < 5; i++ {
 		require.NoError(t, e.PostRecv(uint64(i), 0, r.lmr.Segment(64*i, 3), r.lmr.Segment(64*i+3, 5)))
 	}
@@ -122,7 +122,7 @@ func TestReceivesStayPostedWhenTheQueueGrows(t *testing.T) {
 	requireWorks(t, r, a, e)
 	require.NoError(t, e.Disconnect(Abrupt))
 	require.NoError(t, e.Reset())
-	require.NoError(t, e.Modify(FieldMaxRecvDTOs|FieldMaxRequestDTOs, Param{Attr: Attr{MaxRecvDTOs: 200, MaxRequestDTOs: 200}}), "in a later life")
+	require.NoError(t, e.Modify(Param{Attr: Attr{MaxRecvDTOs: 200, MaxRequestDTOs: 200}}, "MaxRecvDTOs", "MaxRequestDTOs"), "in a later life")
 	r.next(r.conn)
 	r.next(r.conn)
 	requireWorks(t, r, r.accept(e), e)
@@ -145,7 +145,7 @@ func TestPostsGoOnWhileTheQueueGrows(t *testing.T) {
 		}()
 	}
 	for depth := 2; depth <= 1024; depth += depth/3 + 1 {
-		require.NoError(t, e.Modify(FieldMaxRecvDTOs|FieldMaxRecvIOV, Param{Attr: Attr{MaxRecvDTOs: depth, MaxRecvIOV: 1 + depth%7}}))
+		require.NoError(t, e.Modify(Param{Attr: Attr{MaxRecvDTOs: depth, MaxRecvIOV: 1 + depth%7}}, "MaxRecvDTOs", "MaxRecvIOV"))
 	}
 	wg.Wait()
 	require.NoError(t, e.Close())
@@ -168,10 +168,10 @@ func TestTheZoneIsThatOfTheReceivesToCome(t *testing.T) {
 	require.NoError(t, err)
 	e := r.endpoint(nil)
 	require.NoError(t, e.PostRecv(1, 0))
-	require.NoError(t, e.Modify(FieldPZ, Param{PZ: pz}))
+	require.NoError(t, e.Modify(Param{PZ: pz}, "PZ"))
 	require.ErrorIs(t, e.PostRecv(2, 0, r.lmr.Segment(0, 8)), hw.ErrProtection)
 	require.NoError(t, e.PostRecv(2, 0, lmr.Segment(0, 8)))
-	require.NoError(t, e.Modify(FieldPZ, Param{PZ: r.pz}))
+	require.NoError(t, e.Modify(Param{PZ: r.pz}, "PZ"))
 	a := r.accept(e)
 	require.NoError(t, a.PostSend(10, hw.Suppress))
 	ev := r.next(r.dto)
@@ -197,9 +197,9 @@ func TestCompletionsGoWhereModifySays(t *testing.T) {
 	e := r.endpoint(nil)
 	other := r.dispatcher(evd.ModeQueue, 8)
 	require.NoError(t, e.PostRecv(1, 0, r.lmr.Segment(0, 8)))
-	require.NoError(t, e.Modify(FieldRecvEVD, Param{Recv: other}))
+	require.NoError(t, e.Modify(Param{Recv: other}, "Recv"))
 	require.NoError(t, e.PostRecv(2, 0, r.lmr.Segment(0, 8)))
-	require.NoError(t, e.Modify(FieldRecvEVD|FieldRequestEVD, Param{}))
+	require.NoError(t, e.Modify(Param{}, "Recv", "Request"))
 	require.NoError(t, e.PostRecv(3, 0, r.lmr.Segment(0, 8)))
 	a := r.accept(e)
 	for i := range 3 {
@@ -223,13 +223,13 @@ func TestReceiveFlagsAreSetBeforeReceivesArePosted(t *testing.T) {
 	e := r.endpointOf(Config{PZ: r.pz, Recv: quiet, Request: r.dto, Conn: r.conn})
 	require.ErrorIs(t, e.PostRecv(1, hw.Unsignalled), hw.ErrInvalidParameter)
 	flags := Param{Attr: Attr{RecvFlags: hw.Unsignalled}}
-	require.NoError(t, e.Modify(FieldRecvFlags, flags))
-	q, err := quiet.Query(evd.FieldState)
+	require.NoError(t, e.Modify(flags, "RecvFlags"))
+	q, err := quiet.Query()
 	require.NoError(t, err)
 	assert.Equal(t, evd.ConfigNotify, q.State.Config())
 	require.NoError(t, e.PostRecv(1, hw.Unsignalled))
-	require.ErrorIs(t, e.Modify(FieldRecvFlags, Param{}), invalidState(hw.StateEPUnconnected))
-	require.NoError(t, e.Modify(FieldRecvFlags, flags), "they are what they were")
+	require.ErrorIs(t, e.Modify(Param{}, "RecvFlags"), invalidState(hw.StateEPUnconnected))
+	require.NoError(t, e.Modify(flags, "RecvFlags"), "they are what they were")
 	require.NoError(t, e.PostRecv(2, hw.Unsignalled))
 	r.accept(e)
 	require.NoError(t, e.Close())
@@ -275,8 +275,8 @@ func TestFlagsThatDoNotGoTogetherAreRefused(t *testing.T) {
 	}
 	both := d()
 	e := r.endpointOf(Config{PZ: r.pz, Recv: both, Request: both, Attr: &Attr{RecvFlags: hw.Unsignalled, RequestFlags: hw.Unsignalled}})
-	require.NoError(t, e.Modify(FieldRecvFlags|FieldRequestFlags, Param{}), "both at once")
-	require.NoError(t, e.Modify(FieldConnectEVD, Param{Conn: both}))
+	require.NoError(t, e.Modify(Param{}, "RecvFlags", "RequestFlags"), "both at once")
+	require.NoError(t, e.Modify(Param{Conn: both}, "Conn"))
 }
 
 func TestReadsAndWritesHaveTheirOwnMostSegments(t *testing.T) {
@@ -289,7 +289,7 @@ func TestReadsAndWritesHaveTheirOwnMostSegments(t *testing.T) {
 	require.NoError(t, a.PostRDMAWrite(1, 0, remote, seg, seg))
 	require.ErrorIs(t, a.PostRDMAWrite(1, 0, remote, seg, seg, seg), hw.ErrInvalidParameter)
 	b := r.endpoint(&Attr{MaxReadIOV: 6})
-	p, err := b.Query(FieldAttr)
+	p, err := b.Query()
 	require.NoError(t, err)
 	assert.GreaterOrEqual(t, p.Attr.MaxReadIOV, 6)
 	assert.GreaterOrEqual(t, p.Attr.MaxRequestIOV, 4)
@@ -299,45 +299,42 @@ func TestQueryFillsEveryField(t *testing.T) {
 	r := newRig(t)
 	r.adapter.cfg.IA = "the adapter"
 	a, _ := r.pair(&Attr{ReceiverNotReady: time.Minute, DrainTimeout: time.Hour})
-	for mask, want := range map[Field]func(p *Param) any{
-		0x1:        func(p *Param) any { return p.IA },
-		0x2:        func(p *Param) any { return p.State },
-		0x8:        func(p *Param) any { return p.LocalAddr },
-		0x10:       func(p *Param) any { return p.LocalQual },
-		0x20:       func(p *Param) any { return p.RemoteAddr },
-		0x40:       func(p *Param) any { return p.RemoteQual },
-		0x80:       func(p *Param) any { return p.PZ },
-		0x100:      func(p *Param) any { return p.Recv },
-		0x200:      func(p *Param) any { return p.Request },
-		0x400:      func(p *Param) any { return p.Conn },
-		0x2000:     func(p *Param) any { return p.Attr.MaxMessageSize },
-		0x4000:     func(p *Param) any { return p.Attr.MaxRDMASize },
-		0x40000:    func(p *Param) any { return p.Attr.MaxRecvDTOs },
-		0x80000:    func(p *Param) any { return p.Attr.MaxRequestDTOs },
-		0x100000:   func(p *Param) any { return p.Attr.MaxRecvIOV },
-		0x200000:   func(p *Param) any { return p.Attr.MaxRequestIOV },
-		0x400000:   func(p *Param) any { return p.Attr.MaxReadIn },
-		0x800000:   func(p *Param) any { return p.Attr.MaxReadOut },
-		0x1000000:  func(p *Param) any { return p.Attr.SoftHighWatermark },
-		0x2000000:  func(p *Param) any { return p.Attr.MaxReadIOV },
-		0x4000000:  func(p *Param) any { return p.Attr.MaxWriteIOV },
-		0x8000000:  func(p *Param) any { return p.Attr.ReceiverNotReady },
-		0x10000000: func(p *Param) any { return p.Attr.ReceiverNotReady },
-		0x20000000: func(p *Param) any { return p.Attr.DrainTimeout },
-		0x40000000: func(p *Param) any { return p.Attr.DrainTimeout },
-	} {
-		with, err := a.Query(mask)
-		require.NoError(t, err)
-		assert.NotZero(t, want(&with), "%#x", mask)
-		without, err := a.Query(0x7FFFFFFF &^ mask &^ twins(mask))
-		require.NoError(t, err)
-		assert.Zero(t, want(&without), "%#x", mask)
+	p, err := a.Query()
+	require.NoError(t, err)
+	zero := map[string]string{
+		"Comm":        "the other end is known by its address",
+		"SRQ":         "its receives are its own",
+		"ServiceType": "a reliable connection is number 0",
+		"QoS":         "best effort is number 0",
+		"RecvFlags":   "none were granted", "RequestFlags": "none were granted",
+	}
+	for _, part := range []reflect.Value{reflect.ValueOf(p), reflect.ValueOf(p.Attr)} {
+		for f, v := range part.Fields() {
+			assert.Equal(t, zero[f.Name] != "", v.IsZero(), f.Name)
+		}
 	}
 }
 
-// twins returns the other bits of the pairs in m: the number and the list of named
-// attributes each have a bit, and either bit asks for both.
-func twins(m Field) Field { return m<<1&0x50000000 | m>>1&0x28000000 }
+func TestModifyTakesTheNamesOfFieldsThatMayChange(t *testing.T) {
+	r := newRig(t)
+	e := r.endpoint(nil)
+	before, err := e.Query()
+	require.NoError(t, err)
+	for _, name := range []string{"", "IA", "State", "Comm", "LocalAddr", "LocalQual", "RemoteAddr", "RemoteQual", "SRQ", "recv", "Attr.MaxRecvDTOs"} {
+		err := e.Modify(Param{Attr: Attr{MaxRecvDTOs: 99}}, "MaxRecvDTOs", name)
+		require.ErrorIs(t, err, &hw.Error{Type: hw.InvalidParameter, Sub: hw.Arg2}, name)
+	}
+	after, err := e.Query()
+	require.NoError(t, err)
+	assert.Equal(t, before, after)
+	params, attrs := reflect.TypeFor[Param](), reflect.TypeFor[Attr]()
+	for _, name := range append(fields{"PZ", "Recv", "Request", "Conn"}, attrNames...) {
+		_, param := params.FieldByName(name)
+		_, attr := attrs.FieldByName(name)
+		require.NotEqual(t, param, attr, "%s is a field of one of them", name)
+		require.NoError(t, e.Modify(before, name), name)
+	}
+}
 
 func TestAnEndpointWithWindowsStaysAsItIs(t *testing.T) {
 	r := newRig(t)
@@ -345,10 +342,10 @@ func TestAnEndpointWithWindowsStaysAsItIs(t *testing.T) {
 	w, err := e.NewRMR()
 	require.NoError(t, err)
 	grow := Param{Attr: Attr{MaxRecvDTOs: 100, MaxMessageSize: 1000}}
-	require.ErrorIs(t, e.Modify(FieldMaxRecvDTOs, grow), invalidState(hw.StateEPUnconnected))
-	require.NoError(t, e.Modify(FieldMaxMessageSize, grow))
+	require.ErrorIs(t, e.Modify(grow, "MaxRecvDTOs"), invalidState(hw.StateEPUnconnected))
+	require.NoError(t, e.Modify(grow, "MaxMessageSize"))
 	require.NoError(t, w.Free())
-	require.NoError(t, e.Modify(FieldMaxRecvDTOs, grow))
+	require.NoError(t, e.Modify(grow, "MaxRecvDTOs"))
 	bare, _, _ := r.tentative()
 	_, err = bare.NewRMR()
 	require.ErrorIs(t, err, invalidState(hw.StateEPPZ))
@@ -360,14 +357,14 @@ func TestADispatcherOutlivesTheReceivesPostedForIt(t *testing.T) {
 	r := newRig(t)
 	e := r.endpoint(nil)
 	old, now := r.dispatcher(evd.ModeQueue, 8), r.dispatcher(evd.ModeQueue, 8)
-	require.NoError(t, e.Modify(FieldRecvEVD, Param{Recv: old}))
+	require.NoError(t, e.Modify(Param{Recv: old}, "Recv"))
 	require.NoError(t, e.PostRecv(1, 0, r.lmr.Segment(0, 8)))
 	for range 2 { // and back, and away again
-		require.NoError(t, e.Modify(FieldRecvEVD, Param{Recv: now}))
+		require.NoError(t, e.Modify(Param{Recv: now}, "Recv"))
 		require.ErrorIs(t, old.Close(), hw.ErrInvalidState)
-		require.NoError(t, e.Modify(FieldRecvEVD, Param{Recv: old}))
+		require.NoError(t, e.Modify(Param{Recv: old}, "Recv"))
 	}
-	require.NoError(t, e.Modify(FieldRecvEVD, Param{Recv: now}))
+	require.NoError(t, e.Modify(Param{Recv: now}, "Recv"))
 	a := r.accept(e)
 	require.NoError(t, a.PostSend(2, 0, r.lmr.Segment(0, 8)))
 	assert.EqualValues(t, 1, r.next(old).Cookie)
@@ -383,8 +380,8 @@ func TestReceivesKeepTheirSegmentsWhenTheQueueGrows(t *testing.T) {
 	r := newRig(t)
 	e := r.endpoint(&Attr{MaxRecvDTOs: 2, MaxRecvIOV: 3})
 	require.NoError(t, e.PostRecv(1, 0, r.lmr.Segment(0, 2), r.lmr.Segment(64, 2), r.lmr.Segment(128, 4)))
-	require.NoError(t, e.Modify(FieldMaxRecvDTOs|FieldMaxRecvIOV, Param{Attr: Attr{MaxRecvDTOs: 8, MaxRecvIOV: 1}}))
-	p, err := e.Query(FieldMaxRecvIOV)
+	require.NoError(t, e.Modify(Param{Attr: Attr{MaxRecvDTOs: 8, MaxRecvIOV: 1}}, "MaxRecvDTOs", "MaxRecvIOV"))
+	p, err := e.Query()
 	require.NoError(t, err)
 	assert.Equal(t, 3, p.Attr.MaxRecvIOV)
 	a := r.accept(e)

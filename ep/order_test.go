@@ -30,7 +30,7 @@ func TestModifyKeepsAReceiveThatIsBeingFilled(t *testing.T) {
 		filled := make(chan struct{})
 		var modified atomic.Bool
 		first = func() {
-			require.NoError(t, e.Modify(FieldMaxRecvDTOs, Param{Attr: Attr{MaxRecvDTOs: depth}}))
+			require.NoError(t, e.Modify(Param{Attr: Attr{MaxRecvDTOs: depth}}, "MaxRecvDTOs"))
 			modified.Store(true)
 		}
 		second = func() {
@@ -76,7 +76,7 @@ func TestTheFirstPostMakesTheSlotsBesideAnother(t *testing.T) {
 			return depth
 		},
 		"Modify": func(e *Endpoint, _ *rig) int {
-			require.NoError(t, e.Modify(FieldMaxRecvDTOs, Param{Attr: Attr{MaxRecvDTOs: larger}}))
+			require.NoError(t, e.Modify(Param{Attr: Attr{MaxRecvDTOs: larger}}, "MaxRecvDTOs"))
 			return larger
 		},
 	} {
@@ -199,7 +199,7 @@ func TestModifyKeepsABindThatCameLate(t *testing.T) {
 		require.True(t, e.box.Inside().Open(q))
 		posted := false
 		first = func() {
-			require.NoError(t, e.Modify(FieldMaxRequestDTOs, Param{Attr: Attr{MaxRequestDTOs: depth}}))
+			require.NoError(t, e.Modify(Param{Attr: Attr{MaxRequestDTOs: depth}}, "MaxRequestDTOs"))
 		}
 		second = func() {
 			if e.box.Token.Load()&token.Held == 0 || q.Depth() == 0 {

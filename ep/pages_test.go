@@ -21,7 +21,7 @@ import (
 func TestAQueryHasTheAddressesOfTheConnectionInTheStatesOfThePage(t *testing.T) {
 	r := newRig(t)
 	a, _ := r.pair(nil)
-	known, err := a.Query(FieldAll)
+	known, err := a.Query()
 	require.NoError(t, err)
 	require.NotZero(t, known.RemoteQual)
 	a.profile.local.qual = 7 // loop has no ports of its own
@@ -39,7 +39,7 @@ func TestAQueryHasTheAddressesOfTheConnectionInTheStatesOfThePage(t *testing.T) 
 		t.Run(fmt.Sprint(state), func(t *testing.T) {
 			defer a.box.SetState(Connected.inBox())
 			a.box.SetState(state.inBox())
-			p, err := a.Query(FieldAll)
+			p, err := a.Query()
 			require.NoError(t, err)
 			st, err := a.Status()
 			require.NoError(t, err)

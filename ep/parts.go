@@ -55,7 +55,7 @@ func (p *parts) feeds() (to []*evd.Dispatcher, with map[*evd.Dispatcher][]delive
 
 // modification is a Modify that is under way.
 type modification struct {
-	mask     Field
+	fields   fields
 	old, now parts
 	made     bool
 }

@@ -203,18 +203,15 @@ func (p *point) String() string { return fmt.Sprint(p.self) }
 func (p *point) isMade() bool { return p != nil && p.adapter != nil }
 
 // query returns what is wrong with a query.
-func (p *point) query(k pointKind, mask, all uint32) error {
+func (p *point) query(k pointKind) error {
 	op := k.name + ".Query"
 	if !p.isMade() {
 		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: k.handle, Text: "the service point is nil or zero"}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch {
-	case p.closed:
+	if p.closed {
 		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: k.handle, Text: "the service point is closed"}
-	case mask&^all != 0:
-		return hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "mask %#x has bits that name no field", mask)
 	}
 	return nil
 }

@@ -70,21 +70,7 @@ func (p *PSP) Dispatcher() *evd.Dispatcher {
 	return p.to
 }
 
-// PSPField selects the fields that PSP.Query fills: DAT_PSP_PARAM_MASK, with its
-// numbers.
-type PSPField uint32
-
-// The fields of PSPParam.
-const (
-	PSPFieldIA    PSPField = 0x1 // IA
-	PSPFieldQual  PSPField = 0x2 // Qual
-	PSPFieldEVD   PSPField = 0x4 // Dispatcher
-	PSPFieldFlags PSPField = 0x8 // Flags
-	PSPFieldAll   PSPField = 0xF
-)
-
-// PSPParam describes a public service point: DAT_PSP_PARAM. What was not asked
-// for is zero.
+// PSPParam describes a public service point: DAT_PSP_PARAM.
 type PSPParam struct {
 	IA         any // the interface adapter, a *runtime.IA
 	Qual       uint64
@@ -92,16 +78,12 @@ type PSPParam struct {
 	Flags      PSPFlags
 }
 
-// Query returns the fields that mask selects. It answers to dat_psp_query.
-func (p *PSP) Query(mask PSPField) (q PSPParam, err error) {
-	if err := p.point().query(kindPSP, uint32(mask), uint32(PSPFieldAll)); err != nil {
-		return q, err
+// Query describes the service point. It answers to dat_psp_query.
+func (p *PSP) Query() (PSPParam, error) {
+	if err := p.point().query(kindPSP); err != nil {
+		return PSPParam{}, err
 	}
-	fill(mask&PSPFieldIA, &q.IA, p.adapter.cfg.IA)
-	fill(mask&PSPFieldQual, &q.Qual, p.Qual())
-	fill(mask&PSPFieldEVD, &q.Dispatcher, p.to)
-	fill(mask&PSPFieldFlags, &q.Flags, p.flags)
-	return q, nil
+	return PSPParam{IA: p.adapter.cfg.IA, Qual: p.Qual(), Dispatcher: p.to, Flags: p.flags}, nil
 }
 
 // Close stops listening: no request comes once it has returned. Requests that came

@@ -15,7 +15,7 @@ func TestACommonServicePointListensAtAnAddress(t *testing.T) {
 	cfg := CSPConfig{Address: "loop:4711", Dispatcher: r.cr, Comm: Comm{Domain: 2, Type: 1, Protocol: 6}}
 	csp, err := r.adapter.NewCSP(cfg)
 	require.NoError(t, err)
-	q, err := csp.Query(CSPFieldAll)
+	q, err := csp.Query()
 	require.NoError(t, err)
 	assert.Equal(t, CSPParam{Comm: cfg.Comm, Addr: csp.Addr(), Dispatcher: r.cr}, q)
 	a, b := r.endpoint(nil), r.endpoint(nil)
@@ -28,7 +28,7 @@ func TestACommonServicePointListensAtAnAddress(t *testing.T) {
 	}
 	require.NoError(t, csp.Close())
 	require.NoError(t, csp.Close())
-	_, err = csp.Query(0)
+	_, err = csp.Query()
 	require.ErrorIs(t, err, &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandleCSP})
 
 	e := r.endpoint(nil)
@@ -46,16 +46,11 @@ func TestACommonServicePointListensAtAnAddress(t *testing.T) {
 
 func TestAPublicServicePointTellsOfItself(t *testing.T) {
 	r := newRig(t)
-	q, err := r.psp.Query(PSPFieldAll)
+	q, err := r.psp.Query()
 	require.NoError(t, err)
 	assert.Equal(t, PSPParam{Qual: r.psp.Qual(), Dispatcher: r.cr}, q)
-	q, err = r.psp.Query(PSPFieldQual)
-	require.NoError(t, err)
-	assert.Equal(t, PSPParam{Qual: r.psp.Qual()}, q)
-	_, err = r.psp.Query(0x10)
-	require.ErrorIs(t, err, hw.ErrInvalidParameter)
 	var none *PSP
-	_, err = none.Query(PSPFieldAll)
+	_, err = none.Query()
 	require.ErrorIs(t, err, hw.ErrInvalidHandle)
 }
 
@@ -77,7 +72,7 @@ func TestAServicePointMakesEndpointsIfAsked(t *testing.T) {
 	r := newRig(t)
 	e, cr, active := r.tentative()
 	assert.Equal(t, TentativeConnectionPending, e.State())
-	p, err := e.Query(FieldAll)
+	p, err := e.Query()
 	require.NoError(t, err)
 	assert.Nil(t, p.PZ)
 	assert.Nil(t, p.Recv)
@@ -92,9 +87,10 @@ func TestAServicePointMakesEndpointsIfAsked(t *testing.T) {
 	require.ErrorIs(t, e.PostSend(1, 0), invalidState(hw.StateEPTentativeConnectionPending))
 	require.ErrorIs(t, cr.Accept(nil, nil), invalidState(hw.StateEPPZ))
 	require.ErrorIs(t, cr.Accept(r.endpoint(nil), nil), hw.ErrInvalidParameter)
-	require.NoError(t, e.Modify(FieldPZ, Param{PZ: r.pz}))
+	require.NoError(t, e.Modify(Param{PZ: r.pz}, "PZ"))
 	require.ErrorIs(t, cr.Accept(nil, nil), invalidState(hw.StateEPEVDConnect))
-	require.NoError(t, e.Modify(fieldEVDs|FieldMaxRecvDTOs, Param{Recv: r.dto, Request: r.dto, Conn: r.conn, Attr: Attr{MaxRecvDTOs: 40}}))
+	more := Param{Recv: r.dto, Request: r.dto, Conn: r.conn, Attr: Attr{MaxRecvDTOs: 40}}
+	require.NoError(t, e.Modify(more, "Recv", "Request", "Conn", "MaxRecvDTOs"))
 	require.NoError(t, e.PostRecv(1, 0, r.lmr.Segment(0, 8)), "before it is accepted")
 	require.NoError(t, cr.Accept(nil, []byte("you")))
 	for range 2 {
@@ -112,7 +108,7 @@ func TestAServicePointMakesEndpointsIfAsked(t *testing.T) {
 func TestAnEndpointMadeForARequestGoesWithIt(t *testing.T) {
 	r := newRig(t)
 	gone := func(e *Endpoint) {
-		_, err := e.Query(FieldAll)
+		_, err := e.Query()
 		require.ErrorIs(t, err, &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandleEP})
 		require.NoError(t, e.Close(), "closing it again does nothing")
 	}
@@ -122,7 +118,7 @@ func TestAnEndpointMadeForARequestGoesWithIt(t *testing.T) {
 	gone(bare)
 	assert.Equal(t, event.PeerRejected, r.next(r.conn).Number)
 	half, cr, _ := r.tentative()
-	require.NoError(t, half.Modify(FieldPZ|FieldRecvEVD, Param{PZ: r.pz, Recv: r.dto}))
+	require.NoError(t, half.Modify(Param{PZ: r.pz, Recv: r.dto}, "PZ", "Recv"))
 	require.NoError(t, half.PostRecv(5, 0, r.lmr.Segment(0, 8)))
 	require.NoError(t, cr.Reject(nil))
 	gone(half)

@@ -4,11 +4,10 @@ import (
 	"net"
 
 	"godat/evd"
-	"godat/hw"
 	"godat/mem"
 )
 
-// Param describes an endpoint: DAT_EP_PARAM. Fields that were not asked for are zero.
+// Param describes an endpoint: DAT_EP_PARAM.
 //
 // LocalAddr is the connection's while it is known; in every other state it is the adapter's
 // address, without a port. RemoteAddr and both qualifiers are zero in the states in which they have
@@ -26,60 +25,29 @@ type Param struct {
 	Attr                  Attr // what was given; see Attr
 }
 
-// Query returns the fields that mask selects. It answers to dat_ep_query.
-func (e *Endpoint) Query(mask Field) (q Param, err error) {
-	const op = "ep.Query"
-	if err := alive(op, e); err != nil {
-		return q, err
-	}
-	if mask&^FieldAll != 0 {
-		return q, hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "mask %#x has bits that name no field", uint32(mask))
+// Query describes the endpoint. It answers to dat_ep_query.
+func (e *Endpoint) Query() (Param, error) {
+	if err := alive("ep.Query", e); err != nil {
+		return Param{}, err
 	}
 	p, requests := &e.profile, e.box.Requests.Rules()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := e.State()
-	fill(mask&FieldIA, &q.IA, e.adapter.cfg.IA)
-	fill(mask&FieldState, &q.State, s)
+	q := Param{
+		IA: e.adapter.cfg.IA, State: s, PZ: requests.PZ, Recv: e.box.Recvs.Rules().EVD, Request: requests.EVD, Conn: p.conn, SRQ: e.srq,
+		Attr: p.attr,
+	}
 	if own := e.adapter.attr.Address; own != "" {
-		fill(mask&FieldLocalAddr, &q.LocalAddr, net.Addr(ownAddr{e.adapter.attr.Provider, own}))
+		q.LocalAddr = ownAddr{e.adapter.attr.Provider, own}
 	}
 	if 1<<s&localValid != 0 && p.local.addr != nil {
-		fill(mask&FieldLocalAddr, &q.LocalAddr, p.local.addr)
-		fill(mask&FieldLocalQual, &q.LocalQual, p.local.qual)
+		q.LocalAddr, q.LocalQual = p.local.addr, p.local.qual
 	}
 	if 1<<s&remoteValid != 0 {
-		fill(mask&FieldRemoteAddr, &q.RemoteAddr, p.remote.addr)
-		fill(mask&FieldRemoteQual, &q.RemoteQual, p.remote.qual)
+		q.RemoteAddr, q.RemoteQual = p.remote.addr, p.remote.qual
 	}
-	fill(mask&FieldPZ, &q.PZ, requests.PZ)
-	fill(mask&FieldRecvEVD, &q.Recv, e.box.Recvs.Rules().EVD)
-	fill(mask&FieldRequestEVD, &q.Request, requests.EVD)
-	fill(mask&FieldConnectEVD, &q.Conn, p.conn)
-	fill(mask&FieldSRQ, &q.SRQ, e.srq)
-	p.attr.copyTo(&q.Attr, mask)
 	return q, nil
-}
-
-// copyTo sets the fields of mask in b.
-func (a *Attr) copyTo(b *Attr, mask Field) {
-	fill(mask&FieldServiceType, &b.ServiceType, a.ServiceType)
-	fill(mask&FieldMaxMessageSize, &b.MaxMessageSize, a.MaxMessageSize)
-	fill(mask&FieldMaxRDMASize, &b.MaxRDMASize, a.MaxRDMASize)
-	fill(mask&FieldQoS, &b.QoS, a.QoS)
-	fill(mask&FieldRecvFlags, &b.RecvFlags, a.RecvFlags)
-	fill(mask&FieldRequestFlags, &b.RequestFlags, a.RequestFlags)
-	fill(mask&FieldMaxRecvDTOs, &b.MaxRecvDTOs, a.MaxRecvDTOs)
-	fill(mask&FieldMaxRequestDTOs, &b.MaxRequestDTOs, a.MaxRequestDTOs)
-	fill(mask&FieldMaxRecvIOV, &b.MaxRecvIOV, a.MaxRecvIOV)
-	fill(mask&FieldMaxRequestIOV, &b.MaxRequestIOV, a.MaxRequestIOV)
-	fill(mask&FieldMaxReadIn, &b.MaxReadIn, a.MaxReadIn)
-	fill(mask&FieldMaxReadOut, &b.MaxReadOut, a.MaxReadOut)
-	fill(mask&FieldSoftHighWater, &b.SoftHighWatermark, a.SoftHighWatermark)
-	fill(mask&FieldMaxReadIOV, &b.MaxReadIOV, a.MaxReadIOV)
-	fill(mask&FieldMaxWriteIOV, &b.MaxWriteIOV, a.MaxWriteIOV)
-	fill(mask&(FieldTransportValues|FieldTransportAttr), &b.ReceiverNotReady, a.ReceiverNotReady)
-	fill(mask&(FieldProviderValues|FieldProviderAttr), &b.DrainTimeout, a.DrainTimeout)
 }
 
 // Status is a snapshot of an endpoint.

@@ -55,21 +55,7 @@ func (r *RSP) point() *point { return (*point)(r) }
 // Qual returns the connection qualifier that the service point listens on.
 func (r *RSP) Qual() uint64 { return r.point().qual() }
 
-// RSPField selects the fields that RSP.Query fills: DAT_RSP_PARAM_MASK, with its
-// numbers.
-type RSPField uint32
-
-// The fields of RSPParam.
-const (
-	RSPFieldIA       RSPField = 0x1 // IA
-	RSPFieldQual     RSPField = 0x2 // Qual
-	RSPFieldEVD      RSPField = 0x4 // Dispatcher
-	RSPFieldEndpoint RSPField = 0x8 // Endpoint
-	RSPFieldAll      RSPField = 0xF
-)
-
-// RSPParam describes a reserved service point: DAT_RSP_PARAM. What was not asked
-// for is zero.
+// RSPParam describes a reserved service point: DAT_RSP_PARAM.
 type RSPParam struct {
 	IA         any // the interface adapter, a *runtime.IA
 	Qual       uint64
@@ -77,16 +63,12 @@ type RSPParam struct {
 	Endpoint   *Endpoint
 }
 
-// Query returns the fields that mask selects. It answers to dat_rsp_query.
-func (r *RSP) Query(mask RSPField) (q RSPParam, err error) {
-	if err := r.point().query(kindRSP, uint32(mask), uint32(RSPFieldAll)); err != nil {
-		return q, err
+// Query describes the service point. It answers to dat_rsp_query.
+func (r *RSP) Query() (RSPParam, error) {
+	if err := r.point().query(kindRSP); err != nil {
+		return RSPParam{}, err
 	}
-	fill(mask&RSPFieldIA, &q.IA, r.adapter.cfg.IA)
-	fill(mask&RSPFieldQual, &q.Qual, r.Qual())
-	fill(mask&RSPFieldEVD, &q.Dispatcher, r.to)
-	fill(mask&RSPFieldEndpoint, &q.Endpoint, r.reserved)
-	return q, nil
+	return RSPParam{IA: r.adapter.cfg.IA, Qual: r.Qual(), Dispatcher: r.to, Endpoint: r.reserved}, nil
 }
 
 // Close stops listening, as [PSP.Close] does. If no request has come the endpoint

@@ -41,7 +41,7 @@ func TestAReservedEndpointTakesOneRequest(t *testing.T) {
 	assert.Same(t, e, p.Endpoint)
 	assert.Equal(t, rsp.Qual(), p.Qual)
 	assert.Equal(t, "me", string(p.Private))
-	ep, err := e.Query(FieldAll)
+	ep, err := e.Query()
 	require.NoError(t, err)
 	assert.Equal(t, p.Remote, ep.RemoteAddr, "who asks is known before it is accepted")
 	assert.Equal(t, p.RemoteQual, ep.RemoteQual)
@@ -60,7 +60,7 @@ func TestAReservedEndpointTakesOneRequest(t *testing.T) {
 	require.NoError(t, rsp.Close())
 	assert.Equal(t, Connected, e.State(), "the service point has done its work")
 	require.NoError(t, rsp.Close())
-	_, err = rsp.Query(RSPFieldAll)
+	_, err = rsp.Query()
 	require.ErrorIs(t, err, &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandleRSP})
 }
 
@@ -75,8 +75,8 @@ func TestAcceptMayNameTheEndpointThatCameWithTheRequest(t *testing.T) {
 		},
 		"made for the request": func(r *rig) (*Endpoint, *CR, *Endpoint) {
 			e, cr, active := r.tentative()
-			const parts = FieldPZ | FieldRecvEVD | FieldRequestEVD | FieldConnectEVD
-			require.NoError(t, e.Modify(parts, Param{PZ: r.pz, Recv: r.dto, Request: r.dto, Conn: r.conn}))
+			p := Param{PZ: r.pz, Recv: r.dto, Request: r.dto, Conn: r.conn}
+			require.NoError(t, e.Modify(p, "PZ", "Recv", "Request", "Conn"))
 			return e, cr, active
 		},
 	} {
@@ -125,14 +125,9 @@ func TestAReservedServicePointIsFreed(t *testing.T) {
 	e := r.endpoint(nil)
 	rsp := r.reserve(e)
 	assert.Equal(t, Reserved, e.State())
-	q, err := rsp.Query(RSPFieldAll)
+	q, err := rsp.Query()
 	require.NoError(t, err)
 	assert.Equal(t, RSPParam{Qual: rsp.Qual(), Dispatcher: r.cr, Endpoint: e}, q)
-	q, err = rsp.Query(RSPFieldEndpoint)
-	require.NoError(t, err)
-	assert.Equal(t, RSPParam{Endpoint: e}, q)
-	_, err = rsp.Query(0x10)
-	require.ErrorIs(t, err, hw.ErrInvalidParameter)
 	require.NoError(t, rsp.Close())
 	assert.Equal(t, Unconnected, e.State())
 	require.NoError(t, r.endpoint(nil).Connect(ConnectConfig{Qual: rsp.Qual()}))

@@ -20,23 +20,6 @@ const (
 	SRQShutdown    SRQState = 2 // never entered
 )
 
-// SRQField selects the fields that SRQ.Query fills: DAT_SRQ_PARAM_MASK, with DAT
-// 2.0's numbers.
-type SRQField uint32
-
-// The fields of SRQParam.
-const (
-	SRQFieldIA           SRQField = 1 << iota // IA
-	SRQFieldState                             // State
-	SRQFieldPZ                                // PZ
-	SRQFieldMaxRecvDTOs                       // MaxRecvDTOs
-	SRQFieldMaxRecvIOV                        // MaxRecvIOV
-	SRQFieldLowWatermark                      // LowWatermark
-	SRQFieldAvailable                         // Available
-	SRQFieldOutstanding                       // Outstanding
-	SRQFieldAll          SRQField = 1<<iota - 1
-)
-
 // Unknown is a count that the device can't tell: DAT_VALUE_UNKNOWN.
 const Unknown = -2
 
@@ -52,15 +35,11 @@ type SRQParam struct {
 	Outstanding  int // receives posted whose completion has not been delivered
 }
 
-// Query returns the fields that mask selects. A bit that names no field is INVALID_PARAMETER.
-// It answers to dat_srq_query.
-func (q *SRQ) Query(mask SRQField) (SRQParam, error) {
+// Query describes the shared receive queue. It answers to dat_srq_query.
+func (q *SRQ) Query() (SRQParam, error) {
 	const op = "ep.SRQ.Query"
 	if q == nil || q.adapter == nil {
 		return SRQParam{}, deadSRQ(op)
-	}
-	if mask&^SRQFieldAll != 0 {
-		return SRQParam{}, hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "mask %#x has bits that name no field", uint32(mask))
 	}
 	available := Unknown
 	if counter, ok := q.hw.(hw.SRQCounter); ok {
@@ -75,16 +54,10 @@ func (q *SRQ) Query(mask SRQField) (SRQParam, error) {
 	if q.failed {
 		state = SRQError
 	}
-	var p SRQParam
-	fill(mask&SRQFieldIA, &p.IA, q.adapter.cfg.IA)
-	fill(mask&SRQFieldState, &p.State, state)
-	fill(mask&SRQFieldPZ, &p.PZ, q.pz)
-	fill(mask&SRQFieldMaxRecvDTOs, &p.MaxRecvDTOs, q.depth)
-	fill(mask&SRQFieldMaxRecvIOV, &p.MaxRecvIOV, q.iov)
-	fill(mask&SRQFieldLowWatermark, &p.LowWatermark, int(q.lw.Load()))
-	fill(mask&SRQFieldAvailable, &p.Available, available)
-	fill(mask&SRQFieldOutstanding, &p.Outstanding, q.used)
-	return p, nil
+	return SRQParam{
+		IA: q.adapter.cfg.IA, State: state, PZ: q.pz, MaxRecvDTOs: q.depth, MaxRecvIOV: q.iov,
+		LowWatermark: int(q.lw.Load()), Available: available, Outstanding: q.used,
+	}, nil
 }
 
 // Resize changes how many receives may be outstanding. If more are, it is

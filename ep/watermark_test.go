@@ -43,9 +43,9 @@ func TestTheSoftWatermarkIsReportedOnceForEachTimeItIsSet(t *testing.T) {
 	burst(8)
 	r.none(async)
 	require.NoError(t, e.SetWatermark(5, NoWatermark))
-	p, err := e.Query(0x1000000)
+	p, err := e.Query()
 	require.NoError(t, err)
-	assert.Equal(t, Param{Attr: Attr{SoftHighWatermark: 5}}, p)
+	assert.Equal(t, 5, p.Attr.SoftHighWatermark)
 	burst(5)
 	r.none(async) // 5 is not more than 5
 	burst(6)
@@ -79,7 +79,7 @@ func TestTheSoftWatermarkIsAnAttribute(t *testing.T) {
 	r.adapter.cfg.Async = async
 	q := r.srq(SRQAttr{})
 	e := r.endpointOf(Config{PZ: r.pz, Recv: r.dto, Conn: r.conn, SRQ: q, Attr: &Attr{SoftHighWatermark: 9}})
-	require.NoError(t, e.Modify(FieldSoftHighWater, Param{Attr: Attr{SoftHighWatermark: 1}}))
+	require.NoError(t, e.Modify(Param{Attr: Attr{SoftHighWatermark: 1}}, "SoftHighWatermark"))
 	a := r.endpoint(nil)
 	r.connect(a, e)
 	for range 2 {
@@ -175,10 +175,11 @@ func TestTheThresholdIsTheWaiters(t *testing.T) {
 	e := r.endpointOf(Config{PZ: r.pz, Recv: d, Request: r.dto, Conn: r.conn, Attr: &Attr{
 		RecvFlags: hw.EVDThreshold, RequestFlags: hw.EVDThreshold,
 	}})
-	p, err := e.Query(FieldRecvFlags | FieldRequestFlags)
+	p, err := e.Query()
 	require.NoError(t, err)
-	assert.Equal(t, Param{Attr: Attr{RecvFlags: hw.EVDThreshold, RequestFlags: hw.EVDThreshold}}, p)
-	q, err := d.Query(evd.FieldState)
+	assert.Equal(t, hw.EVDThreshold, p.Attr.RecvFlags)
+	assert.Equal(t, hw.EVDThreshold, p.Attr.RequestFlags)
+	q, err := d.Query()
 	require.NoError(t, err)
 	assert.Equal(t, evd.ConfigThreshold, q.State.Config())
 	a := r.accept(e)

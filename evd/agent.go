@@ -163,20 +163,7 @@ const (
 	ProxyFD    ProxyType = 2
 )
 
-// CNOField is a set of a CNO's parameters: DAT_CNO_PARAM_MASK.
-type CNOField uint32
-
-// The parameters of a CNO. DAT's header gives the last two the numbers 3 and 4,
-// which can't be combined to a mask; here they have the bits that DAT must have
-// meant.
-const (
-	CNOFieldIA        CNOField = 0x1
-	CNOFieldProxyType CNOField = 0x2
-	CNOFieldProxy     CNOField = 0x4 // Agent or FD
-	CNOFieldAll       CNOField = 0x7
-)
-
-// CNOParam is DAT_CNO_PARAM. Fields that the mask of Query does not name are zero.
+// CNOParam describes a CNO: DAT_CNO_PARAM.
 type CNOParam struct {
 	IA        any // the adapter it was made on, a *runtime.IA; nil for none
 	ProxyType ProxyType
@@ -184,33 +171,24 @@ type CNOParam struct {
 	FD        uintptr // the descriptor
 }
 
-// Query returns the parameters that mask names. An unknown bit is
-// INVALID_PARAMETER. It answers to dat_cno_query.
-func (c *CNO) Query(mask CNOField) (CNOParam, error) {
+// Query describes the CNO. It answers to dat_cno_query.
+func (c *CNO) Query() (CNOParam, error) {
 	const op = "evd.CNO.Query"
 	if !c.isMade() {
 		return CNOParam{}, invalidCNO(op)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch {
-	case c.closed:
+	if c.closed {
 		return CNOParam{}, invalidCNO(op)
-	case mask&^CNOFieldAll != 0:
-		return CNOParam{}, hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "mask %#x", uint32(mask))
 	}
-	kind, fd := ProxyNone, uintptr(0)
+	p := CNOParam{IA: c.ia, Agent: c.agent}
 	switch {
 	case c.fd != nil:
-		kind, fd = ProxyFD, c.fd.number()
+		p.ProxyType, p.FD = ProxyFD, c.fd.number()
 	case c.agent != nil:
-		kind = ProxyAgent
+		p.ProxyType = ProxyAgent
 	}
-	var p CNOParam
-	fill(mask&CNOFieldIA, &p.IA, c.ia)
-	fill(mask&CNOFieldProxyType, &p.ProxyType, kind)
-	fill(mask&CNOFieldProxy, &p.Agent, c.agent)
-	fill(mask&CNOFieldProxy, &p.FD, fd)
 	return p, nil
 }
 
@@ -220,7 +198,7 @@ func (c *CNO) Query(mask CNOField) (CNOParam, error) {
 // until Close. On a CNO without one FD returns INVALID_STATE.
 func (c *CNO) FD() (uintptr, error) {
 	const op = "evd.CNO.FD"
-	p, err := c.Query(CNOFieldProxyType | CNOFieldProxy)
+	p, err := c.Query()
 	switch {
 	case err != nil:
 		return 0, invalidCNO(op)

@@ -27,7 +27,7 @@ func TestAnAgentIsCalledOnceUntilItIsSetAgain(t *testing.T) {
 		put(t, d.inner.Main(), 1)
 		synctest.Wait()
 		assert.Equal(t, []*Dispatcher{d}, calls)
-		p, err := c.Query(CNOFieldProxyType)
+		p, err := c.Query()
 		require.NoError(t, err)
 		assert.Equal(t, ProxyNone, p.ProxyType, "it is not set any more")
 		assert.Same(t, d, triggered(t, c), "the trigger is there for waiters as well")

@@ -36,14 +36,14 @@ func TestCloseOfACNOInUseIsRefused(t *testing.T) {
 	require.NoError(t, c.Close())
 	require.NoError(t, c.Close(), "a second Close has nothing to do")
 	for _, err := range []error{
-		second(c.Wait(background)), second(c.Trigger()), c.ModifyAgent(nil), second(c.Query(0)), second(c.FD()),
+		second(c.Wait(background)), second(c.Trigger()), c.ModifyAgent(nil), second(c.Query()), second(c.FD()),
 		d.ModifyCNO(c), d.Enable(), d.Disable(), d.SetUnwaitable(), d.ClearUnwaitable(),
 	} {
 		assert.ErrorIs(t, err, hw.ErrInvalidHandle)
 	}
 	var none *CNO
 	for _, err := range []error{
-		second(none.Wait(background)), second(none.Trigger()), none.ModifyAgent(nil), second(none.Query(0)), second(none.FD()), none.Close(),
+		second(none.Wait(background)), second(none.Trigger()), none.ModifyAgent(nil), second(none.Query()), second(none.FD()), none.Close(),
 	} {
 		isError(t, err, hw.InvalidHandle, hw.HandleCNO)
 	}

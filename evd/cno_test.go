@@ -197,7 +197,7 @@ func TestDisabledDispatchersDoNotTrigger(t *testing.T) {
 	c := newCNO(t, CNOConfig{})
 	d := withCNO(t, c)
 	state := func() State {
-		p, err := d.Query(FieldState)
+		p, err := d.Query()
 		require.NoError(t, err)
 		return p.State
 	}
@@ -235,9 +235,9 @@ func TestModifyCNOTriggersForQueuedEvents(t *testing.T) {
 	assert.Same(t, d, triggered(t, a))
 	require.NoError(t, d.ModifyCNO(a))
 	assert.Nil(t, triggered(t, a), "it is the same one")
-	p, err := d.Query(FieldCNO)
+	p, err := d.Query()
 	require.NoError(t, err)
-	assert.Equal(t, Param{CNO: a}, p)
+	assert.Same(t, a, p.CNO)
 
 	require.NoError(t, d.ModifyCNO(b))
 	assert.Nil(t, triggered(t, a))
@@ -282,33 +282,24 @@ func TestADispatcherOfAnotherAdapterCantHaveTheCNO(t *testing.T) {
 	newDispatcher(t, Config{CNO: c, IA: "one"})
 	d := newDispatcher(t, Config{CNO: c})
 	isError(t, c.Close(), hw.InvalidState, hw.StateCNOInUse)
-	p, err := d.Query(FieldAll)
+	p, err := d.Query()
 	require.NoError(t, err)
 	assert.Equal(t, Param{QLen: 8, State: StateEnabled | StateWaitable | ConfigThreshold, CNO: c, Streams: 0x1f0}, p)
 }
 
-func TestCNOQueryReturnsTheFieldsOfItsMask(t *testing.T) {
+func TestACNOTellsWhatItIs(t *testing.T) {
 	called := make(chan *Dispatcher, 1)
 	agent := Agent(func(d *Dispatcher) { called <- d })
 	c := newCNO(t, CNOConfig{IA: "ia", Agent: agent})
-	for mask, want := range map[CNOField]CNOParam{
-		0:                 {},
-		CNOFieldIA:        {IA: "ia"},
-		CNOFieldProxyType: {ProxyType: ProxyAgent},
-	} {
-		p, err := c.Query(mask)
-		require.NoError(t, err)
-		assert.Equal(t, want, p)
-	}
-	p, err := c.Query(CNOFieldAll)
+	p, err := c.Query()
 	require.NoError(t, err)
+	assert.Equal(t, "ia", p.IA)
+	assert.Equal(t, ProxyAgent, p.ProxyType)
 	require.NotNil(t, p.Agent)
 	p.Agent(nil)
 	assert.Nil(t, <-called)
-	_, err = c.Query(CNOFieldAll + 1)
-	isError(t, err, hw.InvalidParameter, hw.Arg2)
 	require.NoError(t, c.ModifyAgent(nil))
-	p, err = c.Query(CNOFieldAll)
+	p, err = c.Query()
 	require.NoError(t, err)
 	assert.Equal(t, CNOParam{IA: "ia"}, p)
 	_, err = c.FD()
@@ -327,7 +318,7 @@ func TestADescriptorIsReadableWhileTheCNOIsTriggered(t *testing.T) {
 	isError(t, c.ModifyAgent(func(*Dispatcher) {}), hw.InvalidState, hw.NoSubtype)
 	fd, err := c.FD()
 	require.NoError(t, err)
-	p, err := c.Query(CNOFieldAll)
+	p, err := c.Query()
 	require.NoError(t, err)
 	assert.Equal(t, CNOParam{ProxyType: ProxyFD, FD: fd}, p)
 

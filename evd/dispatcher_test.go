@@ -58,30 +58,17 @@ func TestNewChecksItsConfig(t *testing.T) {
 	}
 }
 
-func TestQueryReturnsTheFieldsOfItsMask(t *testing.T) {
+func TestADispatcherTellsWhatItIs(t *testing.T) {
 	for _, mode := range allModes {
 		d := newDispatcher(t, Config{QLen: 5, Mode: mode, Streams: event.StreamDTO | event.StreamSoftware})
-		all := Param{QLen: 5, State: StateEnabled | StateWaitable | ConfigThreshold, Streams: event.StreamDTO | event.StreamSoftware}
+		want := Param{QLen: 5, State: StateEnabled | StateWaitable | ConfigThreshold, Streams: event.StreamDTO | event.StreamSoftware}
 		if mode == ModeChannel {
-			all.QLen += slack
+			want.QLen += slack
 		}
-		for mask, want := range map[Field]Param{
-			0:            {},
-			FieldIA:      {},
-			FieldQLen:    {QLen: all.QLen},
-			FieldState:   {State: all.State},
-			FieldCNO:     {},
-			FieldStreams: {Streams: all.Streams},
-			FieldAll:     all,
-		} {
-			got, err := d.Query(mask)
-			require.NoError(t, err)
-			assert.Equal(t, want, got, "%v %#x", mode, mask)
-		}
-		_, err := d.Query(FieldAll + 1)
-		isError(t, err, hw.InvalidParameter, hw.Arg2)
+		got, err := d.Query()
+		require.NoError(t, err)
+		assert.Equal(t, want, got, mode)
 	}
-	assert.EqualValues(t, 0x1f, FieldAll)
 }
 
 func TestResizeMovesTheLimitWithinMaxLen(t *testing.T) {
@@ -94,7 +81,7 @@ func TestResizeMovesTheLimitWithinMaxLen(t *testing.T) {
 			isError(t, d.Resize(11), hw.InsufficientResources, hw.ResourceTEVD)
 			for _, n := range []int{4, 10, 1, 7} {
 				require.NoError(t, d.Resize(n))
-				p, err := d.Query(FieldQLen)
+				p, err := d.Query()
 				require.NoError(t, err)
 				assert.Equal(t, n+room[mode], p.QLen)
 				assert.False(t, q.Reserve(n+room[mode]+1))
@@ -156,7 +143,7 @@ func TestNilAndClosedAreInvalidHandles(t *testing.T) {
 			"Dequeue":      func() error { _, err := d.Dequeue(make([]event.Event, 1)); return err },
 			"Wait":         func() error { _, _, err := d.Wait(background, 1); return err },
 			"Attach":       func() error { return d.Wiring(door.Key{}).Feeds().Attach(feed(event.StreamDTO)) },
-			"Query":        func() error { _, err := d.Query(0); return err },
+			"Query":        func() error { _, err := d.Query(); return err },
 			"Resize":       func() error { return d.Resize(1) },
 			"Route":        func() error { _, err := d.Route(0, 0, 1); return err },
 			"PostSoftware": func() error { return d.PostSoftware(1) },
@@ -231,7 +218,7 @@ func TestQueryTellsHowManyEventsAreAdmitted(t *testing.T) {
 		d := newDispatcher(t, Config{Mode: mode, QLen: 6, MaxLen: 12})
 		for _, qlen := range []int{6, 12, 3} {
 			require.NoError(t, d.Resize(qlen), mode)
-			p, err := d.Query(FieldQLen)
+			p, err := d.Query()
 			require.NoError(t, err)
 			assert.GreaterOrEqual(t, p.QLen, qlen, mode)
 			n := 0

@@ -1,24 +1,10 @@
 package evd
 
 import (
-	"godat/hw"
 	"godat/hw/event"
 )
 
-// Field is a set of a dispatcher's parameters: DAT_EVD_PARAM_MASK.
-type Field uint32
-
-// The parameters.
-const (
-	FieldIA      Field = 0x01
-	FieldQLen    Field = 0x02
-	FieldState   Field = 0x04
-	FieldCNO     Field = 0x08
-	FieldStreams Field = 0x10
-	FieldAll     Field = 0x1f
-)
-
-// Param is DAT_EVD_PARAM. Fields that the mask of Query does not name are zero.
+// Param describes a dispatcher: DAT_EVD_PARAM.
 type Param struct {
 	IA      any // the adapter it was made on, a *runtime.IA; nil for none
 	QLen    int // events it holds; in ModeChannel 80 more than asked for
@@ -27,32 +13,14 @@ type Param struct {
 	Streams event.Streams
 }
 
-// Query returns the parameters that mask names. An unknown bit is
-// INVALID_PARAMETER. DAT: dat_evd_query.
-func (d *Dispatcher) Query(mask Field) (Param, error) {
-	const op = "evd.Query"
+// Query describes the dispatcher. It answers to dat_evd_query.
+func (d *Dispatcher) Query() (Param, error) {
 	if d.closed() {
-		return Param{}, invalidHandle(op)
+		return Param{}, invalidHandle("evd.Query")
 	}
-	if mask&^FieldAll != 0 {
-		return Param{}, hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "mask %#x", uint32(mask))
-	}
-	var p Param
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	fill(mask&FieldIA, &p.IA, d.ia)
-	fill(mask&FieldQLen, &p.QLen, d.inner.QLen())
-	fill(mask&FieldState, &p.State, d.state())
-	fill(mask&FieldCNO, &p.CNO, d.cno.Load())
-	fill(mask&FieldStreams, &p.Streams, d.inner.Streams())
-	return p, nil
-}
-
-// fill sets a parameter if the mask names it.
-func fill[M ~uint32, T any](asked M, dst *T, v T) {
-	if asked != 0 {
-		*dst = v
-	}
+	return Param{IA: d.ia, QLen: d.inner.QLen(), State: d.state(), CNO: d.cno.Load(), Streams: d.inner.Streams()}, nil
 }
 
 // state packs the three sub-states. The caller holds mu.

@@ -79,7 +79,6 @@ func (s State) String() string {
 		names = append(names, "CONFIG_SOLICITED")
 	case ConfigThreshold:
 		names = append(names, "CONFIG_THRESHOLD")
-	default: // the mask of Query did not name the state
 	}
 	return strings.Join(names, "|")
 }

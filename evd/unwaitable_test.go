@@ -17,7 +17,7 @@ func TestAnUnwaitableDispatcherIsDequeuedOnly(t *testing.T) {
 	d := withCNO(t, c)
 	require.NoError(t, d.SetUnwaitable())
 	require.NoError(t, d.SetUnwaitable(), "again it has no effect")
-	p, err := d.Query(FieldState)
+	p, err := d.Query()
 	require.NoError(t, err)
 	assert.Equal(t, StateEnabled|StateUnwaitable|ConfigThreshold, p.State)
 	put(t, d.inner.Main(), 1, 2, 3)

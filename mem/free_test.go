@@ -25,7 +25,7 @@ func TestFreeEndsARegionOnce(t *testing.T) {
 	require.NoError(t, l.Free())
 	assert.Zero(t, dev.registered())
 	assert.Nil(t, l.Bytes())
-	_, err := l.Query(LMRFieldAll)
+	_, err := l.Query()
 	requireCode(t, err, hw.InvalidHandle, hw.HandleLMR)
 	require.NoError(t, l.Free(), "freeing it again does nothing")
 	regions, size := registeredIn(d)

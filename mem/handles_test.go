@@ -80,8 +80,7 @@ func TestANilHandleIsRefusedByEveryCall(t *testing.T) {
 	runCalls(t, zoneCalls(p, from, hw.InvalidHandle, hw.HandlePZ))
 	runCalls(t, []call{
 		{"PZ.Close", p.Close, hw.InvalidHandle, hw.HandlePZ},
-		{"PZ.Query", func() error { return err1(p.Query(PZFieldAll)) }, hw.InvalidHandle, hw.HandlePZ},
-		{"PZ.Query of no field", func() error { return err1(p.Query(1 << 30)) }, hw.InvalidHandle, hw.HandlePZ},
+		{"PZ.Query", func() error { return err1(p.Query()) }, hw.InvalidHandle, hw.HandlePZ},
 		{"PZ.Resolve", func() error {
 			_, err := resolve(p, make([]hw.SGE, 1), []Segment{from.Segment(0, 8)}, hw.LocalRead)
 			return err
@@ -91,11 +90,9 @@ func TestANilHandleIsRefusedByEveryCall(t *testing.T) {
 		{"Domain.SyncRDMARead", func() error { return d.Sync("mem.SyncRDMARead") }, hw.InvalidHandle, hw.HandleIA},
 		{"Domain.SyncRDMAWrite", func() error { return d.Sync("mem.SyncRDMAWrite") }, hw.InvalidHandle, hw.HandleIA},
 		{"LMR.Free", l.Free, hw.InvalidHandle, hw.HandleLMR},
-		{"LMR.Query", func() error { return err1(l.Query(LMRFieldAll)) }, hw.InvalidHandle, hw.HandleLMR},
-		{"LMR.Query of no field", func() error { return err1(l.Query(1 << 30)) }, hw.InvalidHandle, hw.HandleLMR},
+		{"LMR.Query", func() error { return err1(l.Query()) }, hw.InvalidHandle, hw.HandleLMR},
 		{"RMR.Free", r.Free, hw.InvalidHandle, hw.HandleRMR},
-		{"RMR.Query", func() error { return err1(r.Query(RMRFieldAll)) }, hw.InvalidHandle, hw.HandleRMR},
-		{"RMR.Query of no field", func() error { return err1(r.Query(1 << 30)) }, hw.InvalidHandle, hw.HandleRMR},
+		{"RMR.Query", func() error { return err1(r.Query()) }, hw.InvalidHandle, hw.HandleRMR},
 		{"RMR.BeginBind", func() error { return err1(r.Window(door.Key{}).BeginBind(pz.zone, nil, &memory.Binding{})) }, hw.InvalidHandle, hw.HandleRMR},
 		{"BufferPool.Close", pool.Close, hw.InvalidHandle, hw.HandleLMR},
 		{"RemoteSegment.UnmarshalBinary", func() error { return to.UnmarshalBinary(make([]byte, 16)) }, hw.InvalidParameter, hw.NoSubtype},
@@ -188,9 +185,9 @@ func TestAClosedHandleIsRefusedByEveryCall(t *testing.T) {
 	runCalls(t, zoneCalls(closed, from, hw.InvalidHandle, hw.HandlePZ))
 	runCalls(t, []call{
 		{"PZ.Close", closed.Close, 0, 0},
-		{"PZ.Query", func() error { return err1(closed.Query(PZFieldAll)) }, hw.InvalidHandle, hw.HandlePZ},
+		{"PZ.Query", func() error { return err1(closed.Query()) }, hw.InvalidHandle, hw.HandlePZ},
 		{"LMR.Free", freed.Free, 0, 0},
-		{"LMR.Query", func() error { return err1(freed.Query(LMRFieldAll)) }, hw.InvalidHandle, hw.HandleLMR},
+		{"LMR.Query", func() error { return err1(freed.Query()) }, hw.InvalidHandle, hw.HandleLMR},
 		{"PZ.RegisterLMR", func() error { return err1(open.RegisterLMR(freed, hw.LocalRead)) }, hw.InvalidHandle, hw.HandleLMR},
 		{"PZ.Resolve", func() error {
 			_, err := resolve(open, make([]hw.SGE, 1), []Segment{seg}, hw.LocalRead)
@@ -199,7 +196,7 @@ func TestAClosedHandleIsRefusedByEveryCall(t *testing.T) {
 		{"Domain.SyncRDMARead", func() error { return d.Sync("mem.SyncRDMARead", seg) }, hw.InvalidHandle, hw.HandleLMR},
 		{"Domain.SyncRDMAWrite", func() error { return d.Sync("mem.SyncRDMAWrite", seg) }, hw.InvalidHandle, hw.HandleLMR},
 		{"RMR.Free", window.Free, 0, 0},
-		{"RMR.Query", func() error { return err1(window.Query(RMRFieldAll)) }, hw.InvalidHandle, hw.HandleRMR},
+		{"RMR.Query", func() error { return err1(window.Query()) }, hw.InvalidHandle, hw.HandleRMR},
 		{"RMR.BeginBind", func() error { return err1(window.Window(door.Key{}).BeginBind(open.zone, nil, &memory.Binding{})) }, hw.InvalidHandle, hw.HandleRMR},
 		{"BufferPool.Close", pool.Close, 0, 0},
 	})

@@ -61,29 +61,15 @@ func TestARegionKnowsItself(t *testing.T) {
 	assert.Equal(t, RemoteSegment{base + 10, 20, mr.RKey()}, l.Remote(10, 20))
 	assert.Equal(t, uint64(math.MaxUint64), l.Remote(10, 91).Addr)
 
-	q, err := l.Query(LMRFieldAll)
+	q, err := l.Query()
 	require.NoError(t, err)
 	assert.Equal(t, LMRParam{
 		IA: d.ia, Type: MemVirtual, Memory: l.Bytes(), Length: 100, PZ: pz, Privileges: hw.LocalRead | hw.RemoteWrite,
 		Context: l.Context(), RemoteContext: mr.RKey(), RegisteredSize: 100, RegisteredAddress: base,
 	}, q)
-	q, err = l.Query(LMRFieldLength | LMRFieldContext)
-	require.NoError(t, err)
-	assert.Equal(t, LMRParam{Length: 100, Context: l.Context()}, q)
-	_, err = l.Query(LMRFieldAll + 1)
-	requireCode(t, err, hw.InvalidParameter, hw.Arg1)
 
 	local := alloc(t, pz, 100, hw.LocalRead|hw.LocalWrite)
 	assert.Zero(t, local.RemoteContext(), "a region without a remote privilege has a remote context")
-}
-
-func TestQueryMasksAreDATs(t *testing.T) {
-	assert.EqualValues(t, 1, LMRFieldIA)
-	assert.EqualValues(t, 0x20, LMRFieldPrivileges)
-	assert.EqualValues(t, 0x80, LMRFieldContext)
-	assert.EqualValues(t, 0x400, LMRFieldRegisteredAddress)
-	assert.EqualValues(t, 0x7ff, LMRFieldAll)
-	assert.EqualValues(t, 1, PZFieldAll)
 }
 
 func TestARegistrationThatIsRefusedLeavesNothing(t *testing.T) {
@@ -266,18 +252,16 @@ func TestPZRefusesToCloseWhileInUse(t *testing.T) {
 	requireCode(t, pz.Close(), hw.InvalidState, hw.StatePZInUse)
 	pz.zone.Unuse()
 	require.Panics(t, pz.zone.Unuse)
-	q, err := pz.Query(PZFieldAll)
+	q, err := pz.Query()
 	require.NoError(t, err)
 	assert.Equal(t, PZParam{IA: d.ia}, q)
-	_, err = pz.Query(2)
-	requireCode(t, err, hw.InvalidParameter, hw.Arg1)
 
 	assert.Equal(t, 1, d.Stats().Zones)
 	require.NoError(t, pz.Close())
 	assert.Zero(t, d.Stats().Zones)
 	require.NoError(t, pz.Close(), "closing it again does nothing")
 	requireCode(t, pz.Zone(door.Key{}).Use(""), hw.InvalidHandle, hw.HandlePZ)
-	_, err = pz.Query(0)
+	_, err = pz.Query()
 	requireCode(t, err, hw.InvalidHandle, hw.HandlePZ)
 }
 
@@ -310,10 +294,10 @@ func TestNilObjectsAreInvalidHandles(t *testing.T) {
 	requireCode(t, d.Close(), hw.InvalidHandle, hw.HandleIA)
 	requireCode(t, pz.Close(), hw.InvalidHandle, hw.HandlePZ)
 	requireCode(t, pz.Zone(door.Key{}).Use(""), hw.InvalidHandle, hw.HandlePZ)
-	_, err = pz.Query(0)
+	_, err = pz.Query()
 	requireCode(t, err, hw.InvalidHandle, hw.HandlePZ)
 	requireCode(t, l.Free(), hw.InvalidHandle, hw.HandleLMR)
-	_, err = l.Query(0)
+	_, err = l.Query()
 	requireCode(t, err, hw.InvalidHandle, hw.HandleLMR)
 	assert.Nil(t, l.Bytes())
 	assert.Nil(t, l.PZ())

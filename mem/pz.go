@@ -3,7 +3,6 @@ package mem
 import (
 	"errors"
 
-	"godat/hw"
 	"godat/internal/door"
 	"godat/internal/memory"
 )
@@ -59,32 +58,15 @@ func (p *PZ) FreeWindows(_ door.Key, owner *memory.Owner) error {
 	return errors.Join(errs...)
 }
 
-// PZField selects the fields that [PZ.Query] returns: DAT_PZ_PARAM_MASK.
-type PZField uint32
-
-// The fields of a zone.
-const (
-	PZFieldIA  PZField = 1 << iota // IA
-	PZFieldAll PZField = 1<<iota - 1
-)
-
 // PZParam describes a zone: DAT_PZ_PARAM.
 type PZParam struct {
 	IA any // the interface adapter, a *runtime.IA
 }
 
-// Query returns the fields that mask selects. A mask bit that names no field is
-// INVALID_PARAMETER, a closed zone INVALID_HANDLE/PZ.
-// It answers to dat_pz_query.
-func (p *PZ) Query(mask PZField) (PZParam, error) {
-	const op = "mem.PZ.Query"
+// Query describes the zone. A closed zone is INVALID_HANDLE/PZ. It answers to dat_pz_query.
+func (p *PZ) Query() (PZParam, error) {
 	if p == nil || p.zone == nil || p.zone.Closed() {
-		return PZParam{}, memory.ClosedZone(op)
+		return PZParam{}, memory.ClosedZone("mem.PZ.Query")
 	}
-	if mask&^PZFieldAll != 0 {
-		return PZParam{}, hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "mask %#x", uint32(mask))
-	}
-	var q PZParam
-	fill(mask&PZFieldIA, &q.IA, p.domain.ia)
-	return q, nil
+	return PZParam{IA: p.domain.ia}, nil
 }

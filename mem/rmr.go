@@ -117,22 +117,6 @@ func (r *RMR) free(force bool) error {
 
 const opFreeRMR = "mem.RMR.Free"
 
-// RMRField selects the fields that [RMR.Query] returns: DAT_RMR_PARAM_MASK, with
-// its numbers.
-type RMRField uint32
-
-// The fields of a window.
-const (
-	RMRFieldIA            RMRField = 1 << iota // IA
-	RMRFieldPZ                                 // PZ
-	RMRFieldSegment                            // Segment
-	RMRFieldPrivileges                         // Privileges
-	RMRFieldRemoteContext                      // RemoteContext
-	RMRFieldScope                              // Scope
-	RMRFieldVAType                             // ZeroBased
-	RMRFieldAll           RMRField = 1<<iota - 1
-)
-
 // RMRParam describes a window: DAT_RMR_PARAM. While the window is not bound
 // Segment, Privileges and RemoteContext are zero.
 type RMRParam struct {
@@ -145,18 +129,13 @@ type RMRParam struct {
 	ZeroBased     bool
 }
 
-// Query returns the fields that mask selects; the others are zero. The binding is
-// that of the last bind that completed, unless the device reports that a peer has
-// invalidated it since. A mask bit that names no field is INVALID_PARAMETER, a
-// freed window INVALID_HANDLE/RMR.
-// It answers to dat_rmr_query.
-func (r *RMR) Query(mask RMRField) (RMRParam, error) {
+// Query describes the window. The binding is that of the last bind that completed, unless
+// the device reports that a peer has invalidated it since. A freed window is
+// INVALID_HANDLE/RMR. It answers to dat_rmr_query.
+func (r *RMR) Query() (RMRParam, error) {
 	const op = "mem.RMR.Query"
 	if r == nil || r.window == nil {
 		return RMRParam{}, memory.DeadWindow(op)
-	}
-	if mask&^RMRFieldAll != 0 {
-		return RMRParam{}, hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "mask %#x", uint32(mask))
 	}
 	to, context, err := r.window.Bound(op)
 	if err != nil {
@@ -166,13 +145,8 @@ func (r *RMR) Query(mask RMRField) (RMRParam, error) {
 	if r.window.OfEndpoint() {
 		scope = RMRScopeEP
 	}
-	var q RMRParam
-	fill(mask&RMRFieldIA, &q.IA, r.pz.domain.ia)
-	fill(mask&RMRFieldPZ, &q.PZ, r.pz)
-	fill(mask&RMRFieldSegment, &q.Segment, Segment(to.Segment))
-	fill(mask&RMRFieldPrivileges, &q.Privileges, to.Privileges)
-	fill(mask&RMRFieldRemoteContext, &q.RemoteContext, context)
-	fill(mask&RMRFieldScope, &q.Scope, scope)
-	fill(mask&RMRFieldVAType, &q.ZeroBased, to.ZeroBased)
-	return q, nil
+	return RMRParam{
+		IA: r.pz.domain.ia, PZ: r.pz, Segment: Segment(to.Segment), Privileges: to.Privileges,
+		RemoteContext: context, Scope: scope, ZeroBased: to.ZeroBased,
+	}, nil
 }

@@ -28,21 +28,14 @@ func TestAWindowIsOfItsZone(t *testing.T) {
 	assert.Same(t, pz, w.PZ())
 	assert.Equal(t, 1, d.Stats().Windows)
 	assert.ErrorIs(t, pz.Close(), &hw.Error{Type: hw.InvalidState, Sub: 83})
-	for mask, want := range map[RMRField]RMRParam{
-		0x01: {IA: d.ia}, 0x02: {PZ: pz}, 0x04: {}, 0x08: {}, 0x10: {}, 0x20: {Scope: 1}, 0x40: {},
-		0x7F: {IA: d.ia, PZ: pz, Scope: 1},
-	} {
-		got, err := w.Query(mask)
-		require.NoError(t, err)
-		assert.Equal(t, want, got, "mask %#x", mask)
-	}
-	_, err = w.Query(0x80)
-	assert.ErrorIs(t, err, hw.ErrInvalidParameter)
+	got, err := w.Query()
+	require.NoError(t, err)
+	assert.Equal(t, RMRParam{IA: d.ia, PZ: pz, Scope: RMRScopePZ}, got)
 
 	require.NoError(t, w.Free())
 	require.NoError(t, w.Free(), "a second time does nothing")
 	dead := &hw.Error{Type: hw.InvalidHandle, Sub: 14}
-	_, err = w.Query(0)
+	_, err = w.Query()
 	assert.ErrorIs(t, err, dead)
 	_, err = w.Window(door.Key{}).BeginBind(pz.zone, nil, &memory.Binding{})
 	assert.ErrorIs(t, err, dead)
@@ -71,7 +64,7 @@ func TestANilWindowIsAnInvalidHandle(t *testing.T) {
 	var w *RMR
 	dead := &hw.Error{Type: hw.InvalidHandle, Sub: 14}
 	assert.ErrorIs(t, w.Free(), dead)
-	_, err := w.Query(0)
+	_, err := w.Query()
 	assert.ErrorIs(t, err, dead)
 	assert.Nil(t, w.PZ())
 	_, err = (*PZ)(nil).NewRMR()

@@ -25,7 +25,7 @@ func TestARegionOfARegionHasItsMemoryAndRightsOfItsOwn(t *testing.T) {
 		require.NoError(t, err, name)
 		assert.Same(t, unsafe.SliceData(from.Bytes()), unsafe.SliceData(l.Bytes()))
 		assert.NotEqual(t, from.Context(), l.Context())
-		q, err := l.Query(LMRFieldAll)
+		q, err := l.Query()
 		require.NoError(t, err)
 		base := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(l.buf))))
 		assert.Equal(t, LMRParam{
@@ -120,9 +120,12 @@ func TestAnIDNamesTheMemoryOfItsRegionsUntilTheLastIsFreed(t *testing.T) {
 		assert.Same(t, &buf[0], &l.Bytes()[0])
 		assert.Len(t, l.Bytes(), 64)
 	}
-	q, err := second.Query(LMRFieldMemType | LMRFieldRegionDesc | LMRFieldPrivileges)
+	q, err := second.Query()
 	require.NoError(t, err)
-	assert.Equal(t, LMRParam{Type: 2, Memory: buf, Shared: id, Privileges: 1}, q)
+	assert.Equal(t, MemSharedVirtual, q.Type)
+	assert.Equal(t, buf, q.Memory)
+	assert.Equal(t, id, q.Shared)
+	assert.Equal(t, hw.LocalRead, q.Privileges)
 
 	for name, other := range map[string][]byte{"other": make([]byte, 64), "part": buf[:63], "empty": buf[:0]} {
 		_, err = pzA.RegisterShared(id, other, hw.LocalRead)

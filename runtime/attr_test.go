@@ -50,7 +50,7 @@ func TestEveryAttributeIsFilledIn(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			q, err := open(t, name, c.opts...).Query(IAFieldAll, ProviderFieldAll)
+			q, err := open(t, name, c.opts...).Query()
 			require.NoError(t, err)
 			want := maps.Clone(zeroAttributes)
 			delete(want, c.set)

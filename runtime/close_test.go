@@ -14,7 +14,6 @@ import (
 	"godat/evd"
 	"godat/hw"
 	"godat/hw/event"
-	"godat/mem"
 )
 
 func TestCloseEndsEverythingThatIsOpen(t *testing.T) {
@@ -68,15 +67,15 @@ func requireClosed(t *testing.T, ia *IA, p *pair, psp *ep.PSP) {
 	requireCode(t, err, hw.InvalidHandle, hw.HandleIA)
 	_, err = ia.NewPSP(ep.PSPConfig{})
 	requireCode(t, err, hw.InvalidHandle, hw.HandleIA)
-	_, err = ia.Query(IAFieldAll, 0)
+	_, err = ia.Query()
 	requireCode(t, err, hw.InvalidHandle, hw.HandleIA)
 	require.ErrorIs(t, p.a.PostSend(0, hw.Default), hw.ErrInvalidHandle)
 	require.ErrorIs(t, p.b.Disconnect(ep.Abrupt), hw.ErrInvalidHandle)
-	_, err = p.mem.Query(mem.LMRFieldAll)
+	_, err = p.mem.Query()
 	require.ErrorIs(t, err, hw.ErrInvalidHandle)
 	require.NoError(t, p.mem.Free(), "nothing is left to free")
 	require.NoError(t, p.pz.Close())
-	_, err = p.events.Query(0)
+	_, err = p.events.Query()
 	require.ErrorIs(t, err, hw.ErrInvalidHandle)
 	require.NoError(t, psp.Close())
 	assert.Zero(t, ia.MemoryStats())

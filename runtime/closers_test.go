@@ -233,7 +233,7 @@ func (w *closingWorld) answer(cr *ep.CR, how int) {
 	case 2:
 		p, queryErr := cr.Query()
 		if queryErr == nil && p.Endpoint != nil {
-			_ = p.Endpoint.Modify(ep.FieldPZ|ep.FieldConnectEVD, ep.Param{PZ: w.pz, Conn: w.events})
+			_ = p.Endpoint.Modify(ep.Param{PZ: w.pz, Conn: w.events}, "PZ", "Conn")
 			err = cr.Accept(nil, nil)
 		}
 	case 3:

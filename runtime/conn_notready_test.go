@@ -53,7 +53,7 @@ func TestASendWaitsForItsReceiveWhereTheProgramAsksForIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ia := open(t, "loop", WithParams(c.params))
 			l, client, server := oneTooMany(t, ia, c.attr)
-			p, err := client.Endpoint.Query(ep.FieldTransportAttr)
+			p, err := client.Endpoint.Query()
 			require.NoError(t, err)
 			require.Equal(t, c.want, p.Attr.ReceiverNotReady)
 			for range 2 {

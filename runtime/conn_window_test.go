@@ -45,7 +45,7 @@ func TestTheCloseOfAConnectionFreesItsWindows(t *testing.T) {
 					require.NoError(t, nextEvent(t, client.Events()).Err())
 					require.NoError(t, server.Close())
 					require.NoError(t, client.Close())
-					_, err = w.Query(0)
+					_, err = w.Query()
 					requireCode(t, err, hw.InvalidHandle, hw.HandleRMR)
 					require.NoError(t, w.Free(), "again")
 					require.NoError(t, l.Close())
@@ -71,10 +71,10 @@ func TestAZoneThatConnectionsShareKeepsItsWindows(t *testing.T) {
 		own, err := client.Endpoint.NewRMR()
 		require.NoError(t, err)
 		require.NoError(t, client.Close())
-		_, err = own.Query(0)
+		_, err = own.Query()
 		requireCode(t, err, hw.InvalidHandle, hw.HandleRMR)
 		for _, w := range []*mem.RMR{kept, others} {
-			_, err = w.Query(0)
+			_, err = w.Query()
 			require.NoError(t, err)
 		}
 		require.NoError(t, l.Close())

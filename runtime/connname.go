@@ -42,7 +42,7 @@ func (c *Conn) findAddrs() (e connAddrs) {
 	if known := c.addrs.Load(); known != nil {
 		return *known
 	}
-	p, err := c.Endpoint.Query(ep.FieldState | ep.FieldLocalAddr | ep.FieldRemoteAddr)
+	p, err := c.Endpoint.Query()
 	if err != nil || p.LocalAddr == nil || p.RemoteAddr == nil || p.State == ep.ActiveConnectionPending {
 		return e // during an attempt the local address is still the adapter's
 	}

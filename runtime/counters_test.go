@@ -55,7 +55,7 @@ func TestAnAdapterCountsWhatIsMadeOnIt(t *testing.T) {
 }
 
 func TestCountersAreFoundByTheirAttribute(t *testing.T) {
-	q, err := open(t, "loop").Query(0, ProviderFieldSpecificAttr)
+	q, err := open(t, "loop").Query()
 	require.NoError(t, err)
 	assert.Contains(t, q.Provider.SpecificAttr, NamedAttr{"DAT_COUNTERS", "TRUE"})
 }

@@ -196,7 +196,7 @@ func TestNumbersAreDATs(t *testing.T) {
 }
 
 func TestNamedAttributesAreDATs(t *testing.T) {
-	q, err := open(t, "loop").Query(0, ProviderFieldSpecificAttr)
+	q, err := open(t, "loop").Query()
 	require.NoError(t, err)
 	has := make(map[string]bool)
 	for _, attr := range q.Provider.SpecificAttr {
@@ -226,25 +226,13 @@ var sameType = map[string][]string{
 	"event.Streams":           nil,
 	"evd.State":               nil,
 	"event.Reason":            nil,
-	"evd.Field":               nil,
-	"evd.CNOField":            nil,
 	"evd.ProxyType":           nil,
 	"ep.State":                nil,
-	"ep.Field":                nil,
 	"ep.CloseFlags":           nil,
 	"ep.PSPFlags":             nil,
-	"ep.PSPField":             nil,
-	"ep.RSPField":             nil,
-	"ep.CSPField":             nil,
 	"ep.SRQState":             nil,
-	"ep.SRQField":             nil,
 	"mem.MemType":             nil,
-	"mem.LMRField":            nil,
-	"mem.PZField":             nil,
-	"mem.RMRField":            nil,
 	"mem.RMRScope":            nil,
-	"runtime.IAField":         nil,
-	"runtime.ProviderField":   nil,
 	"runtime.Extension":       nil,
 	"runtime.EPCreator":       nil,
 	"runtime.PZSupport":       nil,

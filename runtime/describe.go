@@ -6,16 +6,16 @@ import (
 	"log/slog"
 )
 
-// Describe opens an adapter, returns the attributes that the masks ask for, and closes
+// Describe opens an adapter, returns the attributes of the adapter and of its provider, and closes
 // the adapter. Param.Async is nil. The name and the errors are those of [Open],
 // [IA.Query] and [IA.Close]. It answers to dat_ib_open_query, and leaves nothing for
 // dat_ib_close_query to do.
-func Describe(ctx context.Context, name string, mask IAField, provider ProviderField, opts ...Option) (Param, error) {
+func Describe(ctx context.Context, name string, opts ...Option) (Param, error) {
 	ia, err := Open(ctx, name, append(opts[:len(opts):len(opts)], WithAsync(nil))...)
 	if err != nil {
 		return Param{}, err
 	}
-	q, err := ia.Query(mask, provider)
+	q, err := ia.Query()
 	return q, errors.Join(err, ia.Close())
 }
 

@@ -49,7 +49,7 @@ func (r *drainResult) wait(ctx context.Context) {
 		case held+unsent == 0:
 			return
 		case held == 0 && patience == nil:
-			p, _ := c.Endpoint.Query(ep.FieldProviderAttr)
+			p, _ := c.Endpoint.Query()
 			if p.Attr.DrainTimeout == 0 {
 				p.Attr.DrainTimeout = math.MaxInt64
 			}

@@ -307,16 +307,15 @@ func ExampleEndpoint_modify() {
 		if err != nil {
 			return err
 		}
-		const fields = ep.FieldMaxRecvDTOs | ep.FieldMaxRecvIOV
 		show := func() error {
-			q, err := e.Query(fields)
+			q, err := e.Query()
 			fmt.Println(q.Attr.MaxRecvDTOs, "receives of", q.Attr.MaxRecvIOV, "segments")
 			return err
 		}
 		if err = show(); err != nil {
 			return err
 		}
-		err = e.Modify(fields, ep.Param{Attr: ep.Attr{MaxRecvDTOs: 64, MaxRecvIOV: 8}})
+		err = e.Modify(ep.Param{Attr: ep.Attr{MaxRecvDTOs: 64, MaxRecvIOV: 8}}, "MaxRecvDTOs", "MaxRecvIOV")
 		if err != nil {
 			return err
 		}
@@ -339,7 +338,7 @@ func ExampleEndpoint_reads() {
 		}
 		in, out := server.Reads()
 		fmt.Println("the client may have", in, "reads outstanding, the server", out)
-		q, err := client.Query(ep.FieldRemoteAddr)
+		q, err := client.Query()
 		if err != nil {
 			return err
 		}

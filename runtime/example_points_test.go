@@ -89,7 +89,7 @@ func ExampleCSP() {
 // An adapter describes itself in DAT's terms.
 func ExampleIA_Query() {
 	withPair(evd.Config{QLen: 16}, func(p *pair) error {
-		q, err := p.ia.Query(dat.IAFieldAdapterName|dat.IAFieldExtension, dat.ProviderFieldSRQ|dat.ProviderFieldThreadSafe)
+		q, err := p.ia.Query()
 		if err != nil {
 			return err
 		}

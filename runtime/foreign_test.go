@@ -79,10 +79,10 @@ func TestObjectsOfAnotherAdapterAreRefused(t *testing.T) {
 			"a connection dispatcher":       {hw.HandleEVDConn, func() error { return endpoint(ep.Config{PZ: own.pz, Conn: foreign.d}) }},
 			"a shared queue":                {hw.HandleSRQ, func() error { return endpoint(ep.Config{PZ: own.pz, SRQ: foreign.srq, Attr: &ep.Attr{}}) }},
 			"the zone of a shared queue":    {hw.HandlePZ, func() error { _, err := own.ia.NewSRQ(foreign.pz, ep.SRQAttr{}); return err }},
-			"another zone":                  {hw.HandlePZ, func() error { return own.ep.Modify(ep.FieldPZ, ep.Param{PZ: foreign.pz}) }},
-			"another receive dispatcher":    {hw.HandleEVDRecv, func() error { return own.ep.Modify(ep.FieldRecvEVD, ep.Param{Recv: foreign.d}) }},
-			"another request dispatcher":    {hw.HandleEVDRequest, func() error { return own.ep.Modify(ep.FieldRequestEVD, ep.Param{Request: foreign.d}) }},
-			"another connection dispatcher": {hw.HandleEVDConn, func() error { return own.ep.Modify(ep.FieldConnectEVD, ep.Param{Conn: foreign.d}) }},
+			"another zone":                  {hw.HandlePZ, func() error { return own.ep.Modify(ep.Param{PZ: foreign.pz}, "PZ") }},
+			"another receive dispatcher":    {hw.HandleEVDRecv, func() error { return own.ep.Modify(ep.Param{Recv: foreign.d}, "Recv") }},
+			"another request dispatcher":    {hw.HandleEVDRequest, func() error { return own.ep.Modify(ep.Param{Request: foreign.d}, "Request") }},
+			"another connection dispatcher": {hw.HandleEVDConn, func() error { return own.ep.Modify(ep.Param{Conn: foreign.d}, "Conn") }},
 			"the first zone of an endpoint that a service point made": {hw.HandlePZ, func() error {
 				psp, err := own.ia.NewPSP(ep.PSPConfig{Dispatcher: own.d, Flags: ep.PSPProvider})
 				require.NoError(t, err)
@@ -93,7 +93,7 @@ func TestObjectsOfAnotherAdapterAreRefused(t *testing.T) {
 				for ev := range own.d.Events(t.Context()) {
 					p, err := ep.RequestOf(ev).Query()
 					require.NoError(t, err)
-					err = p.Endpoint.Modify(ep.FieldPZ, ep.Param{PZ: foreign.pz})
+					err = p.Endpoint.Modify(ep.Param{PZ: foreign.pz}, "PZ")
 					require.NoError(t, ep.RequestOf(ev).Reject(nil))
 					return err
 				}
@@ -141,6 +141,6 @@ func TestObjectsOfAnotherAdapterAreRefused(t *testing.T) {
 		}
 		_, err := connected.a.PostBind(1, 0, foreign.rmr, mem.Binding{Segment: connected.mem.Segment(0, 8), Privileges: hw.RemoteRead})
 		requireCode(t, err, hw.InvalidHandle, hw.HandleRMR)
-		require.NoError(t, own.ep.Modify(ep.FieldRecvEVD, ep.Param{Recv: own.d}), "what was refused had no effect")
+		require.NoError(t, own.ep.Modify(ep.Param{Recv: own.d}, "Recv"), "what was refused had no effect")
 	}
 }

@@ -36,25 +36,25 @@ func HandleTypeOf(handle any) (t HandleType, err error) {
 	case *ep.Endpoint:
 		t, err = HandleTypeEP, errorOf(h.Status())
 	case *evd.Dispatcher:
-		t, err = HandleTypeEVD, errorOf(h.Query(0))
+		t, err = HandleTypeEVD, errorOf(h.Query())
 	case *IA:
-		t, err = HandleTypeIA, errorOf(h.Query(0, 0))
+		t, err = HandleTypeIA, errorOf(h.Query())
 	case *mem.LMR:
-		t, err = HandleTypeLMR, errorOf(h.Query(0))
+		t, err = HandleTypeLMR, errorOf(h.Query())
 	case *ep.PSP:
-		t, err = HandleTypePSP, errorOf(h.Query(0))
+		t, err = HandleTypePSP, errorOf(h.Query())
 	case *mem.PZ:
-		t, err = HandleTypePZ, errorOf(h.Query(0))
+		t, err = HandleTypePZ, errorOf(h.Query())
 	case *mem.RMR:
-		t, err = HandleTypeRMR, errorOf(h.Query(0))
+		t, err = HandleTypeRMR, errorOf(h.Query())
 	case *ep.RSP:
-		t, err = HandleTypeRSP, errorOf(h.Query(0))
+		t, err = HandleTypeRSP, errorOf(h.Query())
 	case *evd.CNO:
-		t, err = HandleTypeCNO, errorOf(h.Query(0))
+		t, err = HandleTypeCNO, errorOf(h.Query())
 	case *ep.SRQ:
-		t, err = HandleTypeSRQ, errorOf(h.Query(0))
+		t, err = HandleTypeSRQ, errorOf(h.Query())
 	case *ep.CSP:
-		t, err = HandleTypeCSP, errorOf(h.Query(0))
+		t, err = HandleTypeCSP, errorOf(h.Query())
 	default:
 		err = hw.Errorf("runtime.HandleTypeOf", hw.InvalidHandle, hw.Handle1, "a %T is no object of DAT", handle)
 	}

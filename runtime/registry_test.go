@@ -196,7 +196,7 @@ func TestFFTHardwareConnection(t *testing.T) {
 		ia, err := Open(bg, "loop")
 		require.NoError(t, err)
 		require.NotNil(t, ia.Async())
-		q, err := ia.Query(0, 0)
+		q, err := ia.Query()
 		require.NoError(t, err)
 		assert.Same(t, ia.Async(), q.Async)
 		require.NoError(t, ia.CloseGraceful())
@@ -234,7 +234,7 @@ func TestFFTHardwareConnection(t *testing.T) {
 		requireCode(t, ia.CloseGraceful(), hw.InvalidState, hw.StateIAInUse)
 		_, err = ia.NewPZ()
 		require.NoError(t, err, "the adapter is still usable")
-		_, err = e.Query(0)
+		_, err = e.Query()
 		require.NoError(t, err)
 	})
 	t.Run("HW-5 close twice", func(t *testing.T) {

@@ -138,9 +138,9 @@ func TestAnEndpointOfAPolledDeviceIsModified(t *testing.T) {
 			require.NoError(t, e.Reset())
 		}
 		require.NoError(t, p.b.PostRecv(7, hw.Default, p.mem.Segment(0, 8)))
-		require.NoError(t, p.b.Modify(ep.FieldRecvEVD|ep.FieldMaxRecvDTOs, ep.Param{
+		require.NoError(t, p.b.Modify(ep.Param{
 			Recv: other, Attr: ep.Attr{MaxRecvDTOs: 40},
-		}))
+		}, "Recv", "MaxRecvDTOs"))
 		require.NoError(t, p.b.PostRecv(8, hw.Default, p.mem.Segment(8, 8)))
 		rsp, err := ia.NewRSP(ep.RSPConfig{Endpoint: p.b, Dispatcher: p.events})
 		require.NoError(t, err)

@@ -20,7 +20,7 @@ import (
 func TestUnsolicitedReceivesWaitForASolicitedOne(t *testing.T) {
 	forSolicited(t, func(t *testing.T, p *pair, b *ep.Endpoint, recvs *evd.Dispatcher) {
 		a := p.connectTo(t, b)
-		state, err := recvs.Query(evd.FieldAll)
+		state, err := recvs.Query()
 		require.NoError(t, err)
 		assert.EqualValues(t, 0x20, state.State.Config(), "CONFIG_SOLICITED")
 
@@ -65,7 +65,7 @@ func TestUnsolicitedReceivesWaitForASolicitedOne(t *testing.T) {
 // made, so an endpoint whose attribute changes gets another queue.
 func TestModifyChangesWhatWakesTheWaiter(t *testing.T) {
 	forSolicited(t, func(t *testing.T, p *pair, b *ep.Endpoint, recvs *evd.Dispatcher) {
-		require.NoError(t, b.Modify(ep.FieldRecvFlags, ep.Param{}))
+		require.NoError(t, b.Modify(ep.Param{}, "RecvFlags"))
 		a := p.connectTo(t, b)
 		require.NoError(t, b.PostRecv(1, hw.Default, p.mem.Segment(0, 8)))
 		woken := make(chan event.Event, 1)

@@ -59,13 +59,13 @@ func TestTheAsynchronousErrorsOfASharedQueueNameIt(t *testing.T) {
 	assert.Same(t, q, ep.SRQOf(ev))
 	_, why, _ = ev.Async()
 	assert.Equal(t, event.SRQToError, why)
-	p, err := q.Query(ep.SRQFieldAll)
+	p, err := q.Query()
 	require.NoError(t, err)
 	assert.Equal(t, ep.SRQError, p.State)
 }
 
 func TestTheAttributesSayWhetherThereAreSharedQueues(t *testing.T) {
-	q, err := open(t, "loop").Query(IAFieldAll, ProviderFieldAll)
+	q, err := open(t, "loop").Query()
 	require.NoError(t, err)
 	assert.Positive(t, q.IA.MaxSRQs)
 	assert.Positive(t, q.IA.MaxEPPerSRQ)
@@ -157,7 +157,7 @@ func TestEndpointsOfAPolledDeviceShareAQueue(t *testing.T) {
 		require.NoError(t, <-errs)
 	}
 	assert.Equal(t, [pairs]int{messages, messages, messages}, got)
-	p, err := q.Query(ep.SRQFieldAll)
+	p, err := q.Query()
 	require.NoError(t, err)
 	assert.Equal(t, depth, p.Available)
 	assert.Equal(t, depth, p.Outstanding)

@@ -84,17 +84,19 @@ func TestNoTwoProvidersAreRelated(t *testing.T) {
 func TestAnAdapterIsDescribedWithoutBeingOpened(t *testing.T) {
 	t.Setenv("DAT_OVERRIDE", filepath.Join(t.TempDir(), "absent"))
 	bg := context.Background()
-	q, err := Describe(bg, "loop:described", IAFieldAdapterName, ProviderFieldName|ProviderFieldThreadSafe)
+	q, err := Describe(bg, "loop:described")
 	require.NoError(t, err)
-	assert.Equal(t, Param{IA: IAAttr{AdapterName: "described"}, Provider: ProviderAttr{Name: "loop", ThreadSafe: true}}, q)
+	assert.Nil(t, q.Async)
+	assert.Equal(t, "described", q.IA.AdapterName)
+	assert.Equal(t, "loop", q.Provider.Name)
 
 	r := register(t, hw.Info{Name: "once", Major: 2})
-	_, err = Describe(bg, "once", IAFieldAll+1, 0)
-	requireCode(t, err, hw.InvalidParameter, hw.Arg2)
+	_, err = Describe(bg, "once")
+	require.NoError(t, err)
 	require.Len(t, r.opened, 1)
 	require.NoError(t, hw.Unregister("once"), "what was opened is closed again")
 	require.NoError(t, hw.Register(r))
-	_, err = Describe(bg, "nothing", 0, 0)
+	_, err = Describe(bg, "nothing")
 	requireCode(t, err, hw.ProviderNotFound, hw.NameNotRegistered)
 }
 

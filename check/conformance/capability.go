@@ -62,13 +62,6 @@ func (n *node) waitsForReceives() bool { return n.ia.Attr().NotReadyWait }
 // code returns an error that matches a return code.
 func code(t hw.Type, sub hw.Subtype) error { return &hw.Error{Type: t, Sub: sub} }
 
-// query returns what an object says of itself.
-func query[P, M any](r *rig, call func(M) (P, error), mask M) P {
-	p, err := call(mask)
-	require.NoError(r, err)
-	return p
-}
-
 // get returns what a call without arguments returns.
 func get[T any](t require.TestingT, call func() (T, error)) T {
 	v, err := call()

@@ -9,7 +9,6 @@ import (
 	"godat/ep"
 	"godat/hw"
 	"godat/hw/event"
-	dat "godat/runtime"
 )
 
 var connectCases = []Case{
@@ -79,7 +78,7 @@ var connectCases = []Case{
 		cr, p := s.askedBy(client, nil)
 		require.NotNil(r, p.Endpoint)
 		require.Equal(r, ep.TentativeConnectionPending, p.Endpoint.State())
-		q := query(r, p.Endpoint.Query, ep.FieldAll)
+		q := get(r, p.Endpoint.Query)
 		assert.Nil(r, q.PZ)
 		assert.Nil(r, q.Conn)
 		m := s.node.lmr(64)
@@ -89,7 +88,7 @@ var connectCases = []Case{
 		assert.ErrorIs(r, errorOf(p.Endpoint.Status()), hw.ErrInvalidHandle, "it is gone with the request")
 	}},
 	{ID: "CO-6", Claim: "private data of 0 bytes, one and the most arrive; one more is INVALID_PARAMETER", run: func(r *rig) {
-		p, err := r.open().Query(0, dat.ProviderFieldMaxPrivateData)
+		p, err := r.open().Query()
 		require.NoError(r, err)
 		most := p.Provider.MaxPrivateData
 		for _, n := range []int{0, 1, most} {
@@ -221,8 +220,8 @@ var connectCases = []Case{
 		client, server := r.node().end(), r.node().end()
 		cr, asks := server.node.listen().askedBy(client, nil)
 		accept(cr, client, server)
-		c := query(r, client.ep.Query, ep.FieldAll)
-		v := query(r, server.ep.Query, ep.FieldAll)
+		c := get(r, client.ep.Query)
+		v := get(r, server.ep.Query)
 		assert.Equal(r, asks.Remote.String(), v.RemoteAddr.String())
 		assert.Equal(r, c.LocalAddr.String(), v.RemoteAddr.String())
 		assert.Equal(r, v.LocalAddr.String(), c.RemoteAddr.String())

@@ -253,7 +253,7 @@ var limitCases = []Case{
 	{ID: "LIM-RPOST", Claim: "an endpoint takes as many receives as its attributes say", run: func(r *rig) {
 		for _, depth := range []int{1, 16, 100} {
 			e := r.node().end(attr(func(a *ep.Attr) { a.MaxRecvDTOs = depth }))
-			p := query(r, e.ep.Query, ep.FieldAll)
+			p := get(r, e.ep.Query)
 			for i := range p.Attr.MaxRecvDTOs {
 				e.postRecv(uint64(i), 4096)
 			}

@@ -120,8 +120,8 @@ var deliveryCases = []Case{
 				if err := d.Resize(256 + i%2*128); err != nil && !assert.ErrorIs(r, err, hw.ErrInvalidState) {
 					return
 				}
-				_, err1 := d.Query(evd.FieldAll)
-				_, err2 := client.ep.Query(ep.FieldAll)
+				_, err1 := d.Query()
+				_, err2 := client.ep.Query()
 				_, err3 := client.ep.Status()
 				if !assert.NoError(r, errors.Join(err1, err2, err3)) {
 					return

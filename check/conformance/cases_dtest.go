@@ -40,7 +40,7 @@ var dtestCases = []Case{
 	{ID: "DT-16", Claim: "all of it through one CNO on each side", run: func(r *rig) {
 		r.notify = make(map[*dat.IA]*evd.CNO)
 		r.take = func(d *evd.Dispatcher) event.Event {
-			p := query(r, d.Query, evd.FieldAll)
+			p := get(r, d.Query)
 			for {
 				if ev, ok := r.dequeue(d); ok {
 					return ev

@@ -114,7 +114,7 @@ var dtoCases = []Case{
 	}},
 	{ID: "DTO-7", Claim: "one segment more than the attributes say is INVALID_PARAMETER", run: func(r *rig) {
 		client, server := r.pair()
-		p := query(r, client.ep.Query, ep.FieldAll)
+		p := get(r, client.ep.Query)
 		list := func(e *end, n int) (segs []mem.Segment) {
 			for i := range n {
 				segs = append(segs, e.mem.Segment(i, 1))
@@ -135,7 +135,7 @@ var dtoCases = []Case{
 	}},
 	{ID: "DTO-8", Claim: "one byte more than the attributes say is LENGTH_ERROR", run: func(r *rig) {
 		client, server := r.pair(attr(func(a *ep.Attr) { a.MaxMessageSize, a.MaxRDMASize = 4000, 5000 }))
-		p := query(r, client.ep.Query, ep.FieldAll)
+		p := get(r, client.ep.Query)
 		msg, rdma := int(p.Attr.MaxMessageSize), int(p.Attr.MaxRDMASize)
 		require.Less(r, max(msg, rdma), endMem, "it was asked for less")
 		remote := server.mem.Remote(0, rdma+1)

@@ -14,13 +14,12 @@ import (
 	"godat/evd"
 	"godat/hw"
 	"godat/hw/event"
-	dat "godat/runtime"
 )
 
 var evdCases = []Case{
 	{ID: "EV-1", Claim: "a threshold of 0 and one beyond the queue's length are INVALID_PARAMETER", run: func(r *rig) {
 		d := r.node().software(8)
-		p := query(r, d.Query, evd.FieldAll)
+		p := get(r, d.Query)
 		for _, threshold := range []int{-1, 0, p.QLen + 1} {
 			assert.ErrorIs(r, errorOf(d.Wait(r.soon(), threshold)), code(hw.InvalidParameter, hw.Arg3), "threshold %d", threshold)
 		}
@@ -78,7 +77,7 @@ var evdCases = []Case{
 	{ID: "EV-10", Claim: "software events are first in, first out; a full queue is QUEUE_FULL and no overflow", run: func(r *rig) {
 		n := r.node()
 		d := n.software(4)
-		p := query(r, d.Query, evd.FieldAll)
+		p := get(r, d.Query)
 		for round := range 3 {
 			post(r, d, 10*round, p.QLen)
 			assert.ErrorIs(r, d.PostSoftware(-1), hw.ErrQueueFull)
@@ -134,7 +133,7 @@ var evdCases = []Case{
 		for _, a := range streams {
 			for _, b := range streams {
 				d := n.dispatcher(4, a, b)
-				p := query(r, d.Query, evd.FieldAll)
+				p := get(r, d.Query)
 				assert.Equal(r, a|b, p.Streams)
 			}
 		}
@@ -194,7 +193,7 @@ var evdCases = []Case{
 	}},
 	{ID: "EV-16", Claim: "a dispatcher with bad parameters is refused", run: func(r *rig) {
 		n := r.node()
-		p, err := n.ia.Query(dat.IAFieldMaxEVDQLen, 0)
+		p, err := n.ia.Query()
 		require.NoError(r, err)
 		for _, qlen := range []int{0, -1} {
 			assert.ErrorIs(r, errorOf(n.ia.NewDispatcher(evd.Config{QLen: qlen})), code(hw.InvalidParameter, hw.Arg2), "length %d", qlen)

@@ -118,7 +118,7 @@ var extensionCases = []Case{
 	}},
 	{ID: "EXT-9", Claim: "an adapter's attributes say which extensions it has", run: func(r *rig) {
 		ia := r.open()
-		p, err := ia.Query(dat.IAFieldAll, dat.ProviderFieldAll)
+		p, err := ia.Query()
 		require.NoError(r, err)
 		named := make(map[string]string)
 		for _, a := range p.Provider.SpecificAttr {

@@ -174,7 +174,7 @@ var flagCases = []Case{
 				n.endpoint(ep.Config{PZ: n.pz, Recv: d, Request: req, Conn: conn, Attr: &c.first})
 				e, err := n.ia.NewEndpoint(ep.Config{PZ: n.pz, Recv: d, Request: req, Conn: conn, Attr: &c.second})
 				lone := n.endpoint(ep.Config{PZ: n.pz, Recv: n.dispatcher(64, event.StreamDTO), Request: req, Conn: conn, Attr: &c.second})
-				modified := lone.Modify(fieldRecv, ep.Param{Recv: d})
+				modified := lone.Modify(ep.Param{Recv: d}, "Recv")
 				if c.sub != 0 {
 					require.ErrorIs(r, err, code(hw.InvalidState, c.sub))
 					require.ErrorIs(r, modified, code(hw.InvalidState, c.sub))

@@ -54,16 +54,16 @@ var hwconnCases = []Case{
 		assert.ErrorIs(r, ia.CloseGraceful(), code(hw.InvalidHandle, hw.HandleIA))
 		assert.NoError(r, ia.Close(), "an abrupt close of what is closed does nothing")
 		assert.ErrorIs(r, errorOf(ia.NewPZ()), code(hw.InvalidHandle, hw.HandleIA))
-		assert.ErrorIs(r, errorOf(ia.Query(dat.IAFieldAll, dat.ProviderFieldAll)), code(hw.InvalidHandle, hw.HandleIA))
+		assert.ErrorIs(r, errorOf(ia.Query()), code(hw.InvalidHandle, hw.HandleIA))
 	}},
 	{ID: "HW-6", Claim: "an abrupt close takes CNOs, windows and shared receive queues along", needs: needs(windows, sharedReceives), run: func(r *rig) {
 		n := r.node()
 		c, q, w := n.cno(), n.srq(ep.SRQAttr{}), n.window()
 		require.NoError(r, q.PostRecv(1, n.lmr(64).Segment(0, 64)))
 		require.NoError(r, n.ia.Close())
-		assert.ErrorIs(r, errorOf(c.Query(evd.CNOFieldAll)), code(hw.InvalidHandle, hw.HandleCNO))
-		assert.ErrorIs(r, errorOf(q.Query(ep.SRQFieldAll)), code(hw.InvalidHandle, hw.HandleSRQ))
-		assert.ErrorIs(r, errorOf(w.Query(mem.RMRFieldAll)), code(hw.InvalidHandle, hw.HandleRMR))
+		assert.ErrorIs(r, errorOf(c.Query()), code(hw.InvalidHandle, hw.HandleCNO))
+		assert.ErrorIs(r, errorOf(q.Query()), code(hw.InvalidHandle, hw.HandleSRQ))
+		assert.ErrorIs(r, errorOf(w.Query()), code(hw.InvalidHandle, hw.HandleRMR))
 	}},
 	{ID: "HW-8", Claim: "another version of the API is PROVIDER_NOT_FOUND", run: func(r *rig) {
 		require.ErrorIs(r, errorOf(dat.Open(context.Background(), r.p.IA, r.p.options(dat.WithVersion(3, 0))...)), code(hw.ProviderNotFound, hw.MajorNotFound))
@@ -75,7 +75,7 @@ var endpointCases = []Case{
 		n := r.node()
 		d := n.dispatcher(64)
 		itsEP := n.endpoint(ep.Config{PZ: n.pz, Recv: d, Request: d, Conn: d})
-		p := query(r, itsEP.Query, ep.FieldAll)
+		p := get(r, itsEP.Query)
 		assert.Equal(r, ep.Unconnected, p.State)
 		limits := n.ia.Attr()
 		atLeast(r, p.Attr, ep.Attr{
@@ -84,7 +84,7 @@ var endpointCases = []Case{
 			MaxReadIn: min(4, limits.MaxReadsIn), MaxReadOut: min(4, limits.MaxReadsOut),
 		})
 		require.NoError(r, itsEP.Close())
-		assert.ErrorIs(r, errorOf(itsEP.Query(ep.FieldAll)), code(hw.InvalidHandle, hw.HandleEP))
+		assert.ErrorIs(r, errorOf(itsEP.Query()), code(hw.InvalidHandle, hw.HandleEP))
 	}},
 	{ID: "EP-1", Claim: "an endpoint in a zone that was freed is INVALID_HANDLE", run: func(r *rig) {
 		n := r.node()
@@ -146,7 +146,7 @@ var memCases = []Case{
 		m, err := n.pz.Register(make([]byte, 1024), hw.AllPrivileges)
 		require.NoError(r, err)
 		require.NoError(r, m.Free())
-		assert.ErrorIs(r, errorOf(m.Query(mem.LMRFieldAll)), code(hw.InvalidHandle, hw.HandleLMR))
+		assert.ErrorIs(r, errorOf(m.Query()), code(hw.InvalidHandle, hw.HandleLMR))
 	}},
 	{ID: "MEM-1", Claim: "the same memory twice gives two regions", run: func(r *rig) {
 		n := r.node()
@@ -156,7 +156,7 @@ var memCases = []Case{
 		assert.NotEqual(r, first.Context(), second.Context())
 		assert.NotEqual(r, first.RemoteContext(), second.RemoteContext())
 		require.NoError(r, first.Free())
-		query(r, second.Query, mem.LMRFieldAll) // the one lives without the other
+		get(r, second.Query) // the one lives without the other
 	}},
 	{ID: "MEM-2", Claim: "a region of no bytes is LENGTH_ERROR", run: func(r *rig) {
 		n := r.node()
@@ -171,7 +171,7 @@ var memCases = []Case{
 	}},
 	{ID: "MEM-4", Claim: "no region can't be queried", run: func(r *rig) {
 		var m *mem.LMR
-		assert.ErrorIs(r, errorOf(m.Query(mem.LMRFieldAll)), code(hw.InvalidHandle, hw.HandleLMR))
+		assert.ErrorIs(r, errorOf(m.Query()), code(hw.InvalidHandle, hw.HandleLMR))
 		assert.ErrorIs(r, m.Free(), code(hw.InvalidHandle, hw.HandleLMR))
 	}},
 }

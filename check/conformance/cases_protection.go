@@ -99,7 +99,7 @@ var protectionCases = []Case{
 			b := buf[at.off : at.off+at.len]
 			m, err := n.pz.Register(b, hw.AllPrivileges)
 			require.NoError(r, err)
-			p := query(r, m.Query, mem.LMRFieldAll)
+			p := get(r, m.Query)
 			assert.LessOrEqual(r, p.RegisteredAddress, address(b))
 			assert.GreaterOrEqual(r, p.RegisteredAddress+p.RegisteredSize, address(b)+uint64(at.len))
 			require.NoError(r, m.Free())

@@ -15,7 +15,7 @@ import (
 var queryCases = []Case{
 	{ID: "Q-0", Claim: "a query of an adapter fills every field", run: func(r *rig) {
 		ia := r.open()
-		p, err := ia.Query(dat.IAFieldAll, dat.ProviderFieldAll)
+		p, err := ia.Query()
 		require.NoError(r, err)
 		a := p.IA
 		for name, v := range map[string]int{
@@ -53,7 +53,7 @@ var queryCases = []Case{
 	}},
 	{ID: "Q-2", Claim: "a query of a dispatcher says what it was made with", run: func(r *rig) {
 		d := r.node().dispatcher(17, event.StreamDTO, event.StreamSoftware)
-		p := query(r, d.Query, evd.FieldAll)
+		p := get(r, d.Query)
 		assert.GreaterOrEqual(r, p.QLen, 17)
 		assert.Equal(r, event.StreamDTO|event.StreamSoftware, p.Streams)
 		assert.NotZero(r, p.State)
@@ -83,7 +83,7 @@ var queryCases = []Case{
 			MaxMessageSize: 8192, MaxRDMASize: 16384, RecvFlags: hw.Unsignalled, RequestFlags: hw.Unsignalled,
 		}
 		e := r.node().end(func(cfg *ep.Config) { a := asked; cfg.Attr = &a })
-		p := query(r, e.ep.Query, ep.FieldAll)
+		p := get(r, e.ep.Query)
 		assert.Equal(r, ep.Unconnected, p.State)
 		assert.Same(r, e.node.pz, p.PZ)
 		assert.Same(r, e.recv, p.Recv)
@@ -95,14 +95,14 @@ var queryCases = []Case{
 	}},
 	{ID: "Q-7", Claim: "a query of a zone says whose it is", run: func(r *rig) {
 		n := r.node()
-		p := query(r, n.pz.Query, mem.PZFieldAll)
+		p := get(r, n.pz.Query)
 		assert.Same(r, n.ia, p.IA)
 	}},
 	{ID: "Q-8", Claim: "a query of a region says what it was made with", run: func(r *rig) {
 		n := r.node()
 		buf := make([]byte, 5000)
 		m := n.register(buf, hw.LocalWrite|hw.LocalRead|hw.RemoteRead)
-		p := query(r, m.Query, mem.LMRFieldAll)
+		p := get(r, m.Query)
 		assert.Same(r, n.pz, p.PZ)
 		assert.Equal(r, hw.LocalWrite|hw.LocalRead|hw.RemoteRead, p.Privileges)
 		assert.EqualValues(r, 5000, p.Length)
@@ -115,44 +115,45 @@ var queryCases = []Case{
 		local := n.region(n.pz, 64, hw.LocalRead)
 		assert.Zero(r, local.RemoteContext(), "without a remote privilege there is no context for peers")
 	}},
-	{ID: "Q-10", Claim: "a mask with a bit that is no field is INVALID_PARAMETER for an adapter", run: func(r *rig) {
-		ia := r.open()
-		assert.ErrorIs(r, errorOf(ia.Query(dat.IAFieldAll+1, 0)), hw.ErrInvalidParameter)
-		assert.ErrorIs(r, errorOf(ia.Query(0, dat.ProviderFieldAll+1)), hw.ErrInvalidParameter)
-		assert.NoError(r, errorOf(ia.Query(0, 0)), "nothing may be asked for")
+	{ID: "Q-10", Claim: "a query of an adapter says the same as long as it is open", run: func(r *rig) {
+		n := r.node()
+		first := get(r, n.ia.Query)
+		n.end()
+		assert.Equal(r, first, get(r, n.ia.Query))
 	}},
 	{ID: "Q-11", Claim: "a query of no adapter is INVALID_HANDLE", run: func(r *rig) {
 		var ia *dat.IA
-		assert.ErrorIs(r, errorOf(ia.Query(dat.IAFieldAll, dat.ProviderFieldAll)), code(hw.InvalidHandle, hw.HandleIA))
+		assert.ErrorIs(r, errorOf(ia.Query()), code(hw.InvalidHandle, hw.HandleIA))
 	}},
-	{ID: "Q-14", Claim: "a mask with a bit that is no field is INVALID_PARAMETER for all objects", run: func(r *rig) {
+	{ID: "Q-14", Claim: "a name that is no field is INVALID_PARAMETER for a modify, and changes nothing", run: func(r *rig) {
 		e := r.node().end()
-		assert.ErrorIs(r, errorOf(e.conn.Query(evd.FieldAll+1)), hw.ErrInvalidParameter)
-		assert.ErrorIs(r, errorOf(e.ep.Query(ep.FieldAll+1)), hw.ErrInvalidParameter)
-		assert.ErrorIs(r, errorOf(e.node.pz.Query(mem.PZFieldAll+1)), hw.ErrInvalidParameter)
-		assert.ErrorIs(r, errorOf(e.mem.Query(mem.LMRFieldAll+1)), hw.ErrInvalidParameter)
+		before := get(r, e.ep.Query)
+		for _, name := range []string{"", "pz", "Attr.MaxRecvDTOs", "FIELD_PZ_HANDLE"} {
+			assert.ErrorIs(r, e.ep.Modify(ep.Param{Conn: e.conn}, "Recv", name), hw.ErrInvalidParameter, name)
+		}
+		assert.Equal(r, before, get(r, e.ep.Query))
 	}},
 	{ID: "Q-15", Claim: "a query of a freed object is INVALID_HANDLE", run: func(r *rig) {
 		e := r.node().end()
 		r.ok(e.ep.Close(), e.mem.Free(), e.conn.Close())
-		assert.ErrorIs(r, errorOf(e.conn.Query(evd.FieldAll)), hw.ErrInvalidHandle)
-		assert.ErrorIs(r, errorOf(e.mem.Query(mem.LMRFieldAll)), hw.ErrInvalidHandle)
+		assert.ErrorIs(r, errorOf(e.conn.Query()), hw.ErrInvalidHandle)
+		assert.ErrorIs(r, errorOf(e.mem.Query()), hw.ErrInvalidHandle)
 		require.NoError(r, e.node.pz.Close())
-		assert.ErrorIs(r, errorOf(e.node.pz.Query(mem.PZFieldAll)), hw.ErrInvalidHandle)
+		assert.ErrorIs(r, errorOf(e.node.pz.Query()), hw.ErrInvalidHandle)
 	}},
-	{ID: "Q-18", Claim: "a query fills what its mask asks for and no more", run: func(r *rig) {
+	{ID: "Q-18", Claim: "a query fills all fields, those that have no meaning with zero", run: func(r *rig) {
 		e := r.node().end()
-		p, err := e.ep.Query(0x80) // the zone
-		require.NoError(r, err)
-		assert.Equal(r, ep.Param{PZ: e.node.pz}, p)
-		m, err := e.mem.Query(0x8) // the length
-		require.NoError(r, err)
-		assert.Equal(r, mem.LMRParam{Length: endMem}, m)
-		d, err := e.conn.Query(0x10) // the streams
-		require.NoError(r, err)
-		assert.Equal(r, evd.Param{Streams: event.StreamConnection}, d)
-		a, err := e.node.ia.Query(0x1, 0) // the adapter's name
-		require.NoError(r, err)
-		assert.Equal(r, dat.IAAttr{AdapterName: e.node.ia.Attr().Device}, a.IA)
+		p := get(r, e.ep.Query)
+		assert.NotNil(r, p.LocalAddr, "the adapter's")
+		assert.Equal(r, ep.Param{
+			IA: e.node.ia, State: ep.Unconnected, LocalAddr: p.LocalAddr, PZ: e.node.pz, Recv: e.recv, Request: e.req, Conn: e.conn, Attr: p.Attr,
+		}, p)
+		m := get(r, e.mem.Query)
+		assert.Equal(r, mem.LMRParam{
+			IA: e.node.ia, Memory: e.mem.Bytes(), Length: endMem, PZ: e.node.pz, Privileges: m.Privileges, Context: e.mem.Context(),
+			RemoteContext: e.mem.RemoteContext(), RegisteredSize: m.RegisteredSize, RegisteredAddress: m.RegisteredAddress,
+		}, m)
+		d := get(r, e.conn.Query)
+		assert.Equal(r, evd.Param{IA: e.node.ia, QLen: d.QLen, State: d.State, Streams: event.StreamConnection}, d)
 	}},
 }

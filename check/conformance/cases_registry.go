@@ -57,7 +57,7 @@ var registryCases = []Case{
 		second := r.open(dat.WithAsync(shared))
 		assert.Same(r, shared, second.Async())
 		require.ErrorIs(r, shared.Close(), code(hw.InvalidState, hw.StateEVDInUse))
-		p, err := second.Query(dat.IAFieldAll, 0)
+		p, err := second.Query()
 		require.NoError(r, err)
 		assert.Same(r, shared, p.Async)
 		require.NoError(r, second.CloseGraceful())
@@ -65,7 +65,7 @@ var registryCases = []Case{
 
 		third := r.open(dat.WithAsync(nil))
 		assert.Nil(r, third.Async())
-		p, err = third.Query(dat.IAFieldAll, 0)
+		p, err = third.Query()
 		require.NoError(r, err)
 		assert.Nil(r, p.Async)
 	}},

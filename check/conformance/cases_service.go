@@ -16,44 +16,41 @@ var serviceCases = []Case{
 	{ID: "Q-4", Claim: "a query of a reserved service point says what it was made with", run: func(r *rig) {
 		e := r.node().end()
 		rsp, s := e.reserved()
-		p := query(r, rsp.Query, ep.RSPFieldAll)
+		p := get(r, rsp.Query)
 		assert.Same(r, e.node.ia, p.IA)
 		assert.NotZero(r, p.Qual)
 		assert.Equal(r, rsp.Qual(), p.Qual)
 		assert.Same(r, s.cr, p.Dispatcher)
 		assert.Same(r, e.ep, p.Endpoint)
-		assert.Equal(r, ep.RSPParam{Qual: rsp.Qual()}, query(r, rsp.Query, 0x2))
 	}},
-	{ID: "Q-16", Claim: "a query of a service point with a bit that is no field is INVALID_PARAMETER, of none INVALID_HANDLE", run: func(r *rig) {
+	{ID: "Q-16", Claim: "a query of a service point says all of it, of none it is INVALID_HANDLE", run: func(r *rig) {
 		s := r.node().listen()
-		p := query(r, s.psp.Query, ep.PSPFieldAll)
+		p := get(r, s.psp.Query)
 		assert.Equal(r, ep.PSPParam{IA: s.node.ia, Qual: s.psp.Qual(), Dispatcher: s.cr, Flags: ep.PSPConsumer}, p)
 		rsp, _ := r.node().end().reserved()
 		csp := s.common()
-		assert.ErrorIs(r, errorOf(s.psp.Query(ep.PSPFieldAll+1)), hw.ErrInvalidParameter)
-		assert.ErrorIs(r, errorOf(rsp.Query(ep.RSPFieldAll+1)), hw.ErrInvalidParameter)
-		assert.ErrorIs(r, errorOf(csp.Query(ep.CSPFieldAll+1)), hw.ErrInvalidParameter)
+		assert.Equal(r, rsp.Qual(), get(r, rsp.Query).Qual)
+		assert.Equal(r, csp.Addr(), get(r, csp.Query).Addr)
 
 		r.ok(s.psp.Close(), rsp.Close(), csp.Close())
 		for _, psp := range []*ep.PSP{s.psp, nil} {
-			assert.ErrorIs(r, errorOf(psp.Query(ep.PSPFieldAll)), code(hw.InvalidHandle, hw.HandlePSP))
+			assert.ErrorIs(r, errorOf(psp.Query()), code(hw.InvalidHandle, hw.HandlePSP))
 		}
 		for _, rsp := range []*ep.RSP{rsp, nil} {
-			assert.ErrorIs(r, errorOf(rsp.Query(ep.RSPFieldAll)), code(hw.InvalidHandle, hw.HandleRSP))
+			assert.ErrorIs(r, errorOf(rsp.Query()), code(hw.InvalidHandle, hw.HandleRSP))
 		}
 		for _, csp := range []*ep.CSP{csp, nil} {
-			assert.ErrorIs(r, errorOf(csp.Query(ep.CSPFieldAll)), code(hw.InvalidHandle, hw.HandleCSP))
+			assert.ErrorIs(r, errorOf(csp.Query()), code(hw.InvalidHandle, hw.HandleCSP))
 		}
 	}},
 	{ID: "Q-19", Claim: "a query of a common service point says what it was made with", run: func(r *rig) {
 		s := r.node().listen()
 		csp := s.common()
-		p := query(r, csp.Query, ep.CSPFieldAll)
+		p := get(r, csp.Query)
 		assert.Equal(r, ep.CSPParam{IA: s.node.ia, Addr: csp.Addr(), Dispatcher: s.cr}, p)
 		_, port, err := net.SplitHostPort(p.Addr.String())
 		require.NoError(r, err)
 		assert.NotEqual(r, "0", port, "it got one")
-		assert.Equal(r, ep.CSPParam{Addr: csp.Addr()}, query(r, csp.Query, 0x4))
 	}},
 	{ID: "LIM-RSP", Claim: "reserved service points can be made until there are no more", run: exhausts("limit_rsp", most/4)},
 	{ID: "CO-16", Claim: "an endpoint that a service point made is configured, accepted and connected", needs: needs(providerEndpoints), run: func(r *rig) {

@@ -254,7 +254,7 @@ func (e *end) become(endpoint *ep.Endpoint) {
 		}
 		return endpoint.Close()
 	})
-	require.NoError(e.rig, endpoint.Modify(fieldPZ|fieldRecv|fieldRequest|fieldConn, ep.Param{
+	require.NoError(e.rig, endpoint.Modify(ep.Param{
 		PZ: e.node.pz, Recv: e.recv, Request: e.req, Conn: e.conn,
-	}))
+	}, "PZ", "Recv", "Request", "Conn"))
 }

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"reflect"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -10,52 +11,34 @@ import (
 	"godat/hw/event"
 )
 
-// The fields of an endpoint's parameters, with DAT 2.0's numbers.
-const (
-	fieldIA        = 0x1
-	fieldState     = 0x2
-	fieldLocal     = 0x8
-	fieldLocalQual = 0x10
-	fieldPZ        = 0x80
-	fieldRecv      = 0x100
-	fieldRequest   = 0x200
-	fieldConn      = 0x400
-	fieldService   = 0x1000
-	fieldMaxSize   = 0x2000
-	fieldMaxRDMA   = 0x4000
-	fieldQoS       = 0x8000
-	fieldFlags     = 0x10000 | 0x20000
-	fieldMax       = 0x40000 | 0x80000 | 0x100000 | 0x200000 | 0x400000 | 0x800000 | 0x2000000 | 0x4000000
-	fieldWatermark = 0x1000000
-	fieldTransport = 0x8000000 | 0x10000000
-	fieldProvider  = 0x20000000 | 0x40000000
-)
-
-// modifies maps each row of the table that modifies to a mask and to new values.
+// modifies maps each row of the table that modifies to new values, and to the fields that get them.
 var modifies = map[string]struct {
-	mask  ep.Field
 	param ep.Param
+	names []string
 }{
-	"modify_service":  {fieldService, ep.Param{}},
-	"modify_size":     {fieldMaxSize | fieldMaxRDMA, with(ep.Attr{MaxMessageSize: 100, MaxRDMASize: 200})},
-	"modify_qos":      {fieldQoS, ep.Param{}},
-	"modify_flags":    {fieldFlags, with(ep.Attr{RecvFlags: hw.EVDThreshold, RequestFlags: hw.EVDThreshold})},
-	"modify_watermrk": {fieldWatermark, with(ep.Attr{SoftHighWatermark: 5})},
-	"modify_transprt": {fieldTransport, with(ep.Attr{ReceiverNotReady: 3 * time.Second})},
-	"modify_provider": {fieldProvider, with(ep.Attr{DrainTimeout: 4 * time.Second})},
-	"modify_max": {fieldMax, with(ep.Attr{
-		MaxRecvDTOs: 20, MaxRequestDTOs: 21, MaxRecvIOV: 4, MaxRequestIOV: 4, MaxReadIOV: 1, MaxWriteIOV: 4, MaxReadIn: 1, MaxReadOut: 2,
-	})},
+	"modify_service":  {ep.Param{}, []string{"ServiceType"}},
+	"modify_size":     {with(ep.Attr{MaxMessageSize: 100, MaxRDMASize: 200}), []string{"MaxMessageSize", "MaxRDMASize"}},
+	"modify_qos":      {ep.Param{}, []string{"QoS"}},
+	"modify_flags":    {with(ep.Attr{RecvFlags: hw.EVDThreshold, RequestFlags: hw.EVDThreshold}), []string{"RecvFlags", "RequestFlags"}},
+	"modify_watermrk": {with(ep.Attr{SoftHighWatermark: 5}), []string{"SoftHighWatermark"}},
+	"modify_transprt": {with(ep.Attr{ReceiverNotReady: 3 * time.Second}), []string{"ReceiverNotReady"}},
+	"modify_provider": {with(ep.Attr{DrainTimeout: 4 * time.Second}), []string{"DrainTimeout"}},
+	"modify_max": {
+		with(ep.Attr{
+			MaxRecvDTOs: 20, MaxRequestDTOs: 21, MaxRecvIOV: 4, MaxRequestIOV: 4, MaxReadIOV: 1, MaxWriteIOV: 4, MaxReadIn: 1, MaxReadOut: 2,
+		}),
+		[]string{"MaxRecvDTOs", "MaxRequestDTOs", "MaxRecvIOV", "MaxRequestIOV", "MaxReadIOV", "MaxWriteIOV", "MaxReadIn", "MaxReadOut"},
+	},
 
-	"modify_ia":      {fieldIA, ep.Param{}},
-	"modify_state":   {fieldState, ep.Param{State: ep.Connected}},
-	"modify_address": {fieldLocal, ep.Param{}},
-	"modify_qual":    {fieldLocalQual, ep.Param{LocalQual: 1}},
+	"modify_ia":      {ep.Param{}, []string{"IA"}},
+	"modify_state":   {ep.Param{State: ep.Connected}, []string{"State"}},
+	"modify_address": {ep.Param{}, []string{"LocalAddr"}},
+	"modify_qual":    {ep.Param{LocalQual: 1}, []string{"LocalQual"}},
 
-	"modify_path":     {0x4, ep.Param{}},
-	"modify_peer":     {0x20, ep.Param{}},
-	"modify_peerqual": {0x40, ep.Param{}},
-	"modify_srq":      {0x800, ep.Param{}},
+	"modify_path":     {ep.Param{}, []string{"Comm"}},
+	"modify_peer":     {ep.Param{}, []string{"RemoteAddr"}},
+	"modify_peerqual": {ep.Param{}, []string{"RemoteQual"}},
+	"modify_srq":      {ep.Param{}, []string{"SRQ"}},
 }
 
 func with(a ep.Attr) ep.Param { return ep.Param{Attr: a} }
@@ -66,11 +49,11 @@ func (e *end) do(op string) error {
 		return e.post(op, cellCookie, 0)
 	}
 	if m, ok := modifies[op]; ok {
-		return e.modify(m.mask, m.param)
+		return e.modify(m.param, m.names...)
 	}
 	switch op {
 	case "query":
-		_, err := e.ep.Query(ep.FieldAll)
+		_, err := e.ep.Query()
 		return err
 	case "status":
 		_, err := e.ep.Status()
@@ -90,13 +73,13 @@ func (e *end) do(op string) error {
 		return err
 	case "modify_pz":
 		pz := e.node.zone()
-		err := e.ep.Modify(fieldPZ, ep.Param{PZ: pz})
+		err := e.ep.Modify(ep.Param{PZ: pz}, "PZ")
 		if err == nil {
-			e.rig.later(func() error { return e.ep.Modify(fieldPZ, ep.Param{PZ: e.node.pz}) })
+			e.rig.later(func() error { return e.ep.Modify(ep.Param{PZ: e.node.pz}, "PZ") })
 		}
 		return err
 	case "modify_evd":
-		return e.ep.Modify(fieldRecv|fieldRequest|fieldConn, ep.Param{Recv: e.recv, Request: e.req, Conn: e.conn})
+		return e.ep.Modify(ep.Param{Recv: e.recv, Request: e.req, Conn: e.conn}, "Recv", "Request", "Conn")
 	case "disc_abrupt":
 		return e.ep.Disconnect(ep.Abrupt)
 	case "disc_graceful":
@@ -136,12 +119,22 @@ func (e *end) doConnect(op string) error {
 }
 
 // modify calls Modify and, if it succeeds, compares the new values with a query.
-func (e *end) modify(mask ep.Field, to ep.Param) error {
-	if err := e.ep.Modify(mask, to); err != nil {
+func (e *end) modify(to ep.Param, names ...string) error {
+	if err := e.ep.Modify(to, names...); err != nil {
 		return err
 	}
-	p, err := e.ep.Query(mask)
-	require.NoError(e.rig, err)
-	require.Equal(e.rig, to, p, "what was modified")
+	p := get(e.rig, e.ep.Query)
+	for _, name := range names {
+		require.Equal(e.rig, field(&to, name), field(&p, name), name)
+	}
 	return nil
+}
+
+// field returns the field of that name, of the parameters or of their attributes.
+func field(p *ep.Param, name string) any {
+	v := reflect.ValueOf(p).Elem().FieldByName(name)
+	if !v.IsValid() {
+		v = reflect.ValueOf(p.Attr).FieldByName(name)
+	}
+	return v.Interface()
 }

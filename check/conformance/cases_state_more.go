@@ -87,7 +87,7 @@ var moreStateCases = []Case{
 		} {
 			r.each(state, func(r *rig) {
 				e := r.enter(state)
-				p := query(r, e.ep.Query, ep.FieldAll)
+				p := get(r, e.ep.Query)
 				assert.Equal(r, stateNames[state], p.State)
 				if !means.local {
 					assert.Equal(r, e.node.ia.Attr().Address, p.LocalAddr.String())
@@ -113,7 +113,7 @@ var moreStateCases = []Case{
 				MaxRecvDTOs: n, MaxRequestDTOs: n, MaxRecvIOV: min(n, 4), MaxRequestIOV: 1, MaxMessageSize: uint64(n),
 			}
 			e := r.node().end(attr(func(a *ep.Attr) { *a = asked }))
-			atLeast(r, query(r, e.ep.Query, ep.FieldAll).Attr, asked)
+			atLeast(r, get(r, e.ep.Query).Attr, asked)
 		}
 		n := r.node()
 		d, limits := n.dispatcher(64), n.ia.Attr()
@@ -188,18 +188,18 @@ var moreStateCases = []Case{
 		require.NoError(r, closed.Close())
 		e := n.end()
 		is := func(r1, q1, c1 *evd.Dispatcher) {
-			p := query(r, e.ep.Query, ep.FieldAll)
+			p := get(r, e.ep.Query)
 			assert.Same(r, r1, p.Recv)
 			assert.Same(r, q1, p.Request)
 			assert.Same(r, c1, p.Conn)
 		}
-		require.ErrorIs(r, e.ep.Modify(fieldRecv|fieldConn, ep.Param{Recv: recv, Conn: closed}), hw.ErrInvalidHandle)
+		require.ErrorIs(r, e.ep.Modify(ep.Param{Recv: recv, Conn: closed}, "Recv", "Conn"), hw.ErrInvalidHandle)
 		is(e.recv, e.req, e.conn)
-		require.ErrorIs(r, e.ep.Modify(fieldRecv|fieldState, ep.Param{Recv: recv}), hw.ErrInvalidParameter)
+		require.ErrorIs(r, e.ep.Modify(ep.Param{Recv: recv}, "Recv", "State"), hw.ErrInvalidParameter)
 		is(e.recv, e.req, e.conn)
-		require.NoError(r, e.ep.Modify(fieldRecv, ep.Param{Recv: recv}))
+		require.NoError(r, e.ep.Modify(ep.Param{Recv: recv}, "Recv"))
 		is(recv, e.req, e.conn)
-		require.NoError(r, e.ep.Modify(fieldConn, ep.Param{Conn: conn}))
+		require.NoError(r, e.ep.Modify(ep.Param{Conn: conn}, "Conn"))
 		is(recv, e.req, conn)
 		require.NoError(r, e.recv.Close(), "nothing feeds it any more")
 		e.recv, e.conn = recv, conn

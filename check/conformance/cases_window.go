@@ -10,24 +10,23 @@ import (
 	"godat/hw"
 	"godat/hw/event"
 	"godat/mem"
-	dat "godat/runtime"
 )
 
 var windowCases = []Case{
 	{ID: "Q-9", Claim: "a query of a window says what it is bound to", needs: needs(windows), run: func(r *rig) {
 		w := r.wire()
 		rmr := w.server.node.window()
-		p := query(r, rmr.Query, mem.RMRFieldAll)
+		p := get(r, rmr.Query)
 		assert.Same(r, w.server.node.pz, p.PZ)
 		assert.Zero(r, p.Segment, "it is bound to nothing")
 		assert.Zero(r, p.Privileges)
 		remote := w.server.bind(rmr, w.server.mem.Segment(8, 64), hw.RemoteRead)
-		p = query(r, rmr.Query, mem.RMRFieldAll)
+		p = get(r, rmr.Query)
 		assert.Equal(r, w.server.mem.Segment(8, 64), p.Segment)
 		assert.Equal(r, hw.RemoteRead, p.Privileges)
 		assert.Equal(r, remote.Context, p.RemoteContext)
 		require.NoError(r, rmr.Free())
-		assert.ErrorIs(r, errorOf(rmr.Query(mem.RMRFieldAll)), code(hw.InvalidHandle, hw.HandleRMR))
+		assert.ErrorIs(r, errorOf(rmr.Query()), code(hw.InvalidHandle, hw.HandleRMR))
 	}},
 	{ID: "PZ-3", Claim: "a zone with a window or a shared receive queue in it is in use", needs: needs(windows, sharedReceives), run: func(r *rig) {
 		n := r.node()
@@ -118,7 +117,7 @@ var windowCases = []Case{
 		rmr, m := w.server.node.window(), w.server.node.lmr(64)
 		w.server.bind(rmr, m.Segment(0, 64), remoteBoth)
 		require.ErrorIs(r, m.Free(), code(hw.InvalidState, hw.StateLMRInUse))
-		require.NoError(r, errorOf(m.Query(mem.LMRFieldAll)), "it is there still")
+		require.NoError(r, errorOf(m.Query()), "it is there still")
 		w.server.bind(rmr, mem.Segment{}, 0)
 		require.NoError(r, m.Free())
 	}},
@@ -261,7 +260,7 @@ var moreWindowCases = []Case{
 		require.NoError(r, err)
 		w.server.done(w.server.req, 1, hw.StatusSuccess)
 		assert.Zero(r, remote.Addr)
-		p := query(r, rmr.Query, mem.RMRFieldAll)
+		p := get(r, rmr.Query)
 		assert.True(r, p.ZeroBased)
 
 		copy(w.client.mem.Bytes(), "12345678")
@@ -278,7 +277,7 @@ var moreWindowCases = []Case{
 		w := r.wire()
 		rmr, err := w.server.ep.NewRMR()
 		w.server.rig.made(err, rmr.Free)
-		p := query(r, rmr.Query, mem.RMRFieldAll)
+		p := get(r, rmr.Query)
 		assert.Equal(r, mem.RMRScopeEP, p.Scope)
 		assert.Same(r, w.server.node.pz, p.PZ)
 
@@ -303,7 +302,7 @@ var readToRMR = &capability{"read-to-rmr", func(r *rig) bool {
 // zeroBased: the provider has windows whose addresses count from zero.
 var zeroBased = &capability{"zero-based", func(r *rig) bool {
 	client, _ := r.pair()
-	p, err := client.node.ia.Query(dat.IAFieldAll, 0)
+	p, err := client.node.ia.Query()
 	require.NoError(r, err)
 	w := client.node.window()
 	_, err = client.ep.PostBind(1, 0, w, mem.Binding{Segment: client.mem.Segment(8, 64), Privileges: remoteBoth, ZeroBased: true})

@@ -157,7 +157,7 @@ func (cfg *Config) complete(op string, device hw.Attr) error {
 // makePZ makes the zone unless the program gave one. closePZ closes the one that it made.
 func (cfg *Config) makePZ(op string, ia *dat.IA) (closePZ func() error, err error) {
 	if cfg.PZ != nil {
-		p, err := cfg.PZ.Query(mem.PZFieldAll)
+		p, err := cfg.PZ.Query()
 		if err == nil && p.IA != any(ia) {
 			err = errors.New("another adapter's")
 		}

@@ -66,7 +66,7 @@ func (d *Dialer) dial(ctx context.Context, address string) (net.Conn, error) {
 	if err != nil {
 		return nil, errors.Join(err, c.free())
 	}
-	p, err := c.line.endpoint.Query(ep.FieldLocalAddr | ep.FieldLocalQual | ep.FieldRemoteAddr | ep.FieldRemoteQual)
+	p, err := c.line.endpoint.Query()
 	if err != nil { // it has ended already
 		p = ep.Param{}
 	}

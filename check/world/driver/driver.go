@@ -146,11 +146,7 @@ func (d *driver) newEVD(c model.Command) (model.Result, error) {
 }
 
 func (d *driver) queryEVD(c model.Command) (model.Result, error) {
-	mask := evd.FieldAll
-	if c.Text("mask") == "bad" {
-		mask = 1 << 20
-	}
-	q, err := d.evd(c.On).Query(mask)
+	q, err := d.evd(c.On).Query()
 	return values("qlen", q.QLen, "streams", int(q.Streams)), err
 }
 
@@ -241,7 +237,7 @@ func (d *driver) newEP(c model.Command) (model.Result, error) {
 		return model.Result{}, err
 	}
 	d.names[e] = c.On
-	q, err := e.Query(ep.FieldAttr)
+	q, err := e.Query()
 	return attrValues(&q.Attr), err
 }
 
@@ -251,11 +247,7 @@ func (d *driver) status(c model.Command) (model.Result, error) {
 }
 
 func (d *driver) queryEP(c model.Command) (model.Result, error) {
-	mask := ep.FieldAll
-	if c.Text("mask") == "bad" {
-		mask = 1 << 31
-	}
-	q, err := d.ep(c.On).Query(mask)
+	q, err := d.ep(c.On).Query()
 	r := attrValues(&q.Attr)
 	maps.Copy(r.Values, values("state", int(q.State), "local", number(q.LocalAddr != nil), "remote", number(q.RemoteAddr != nil),
 		"pz", indexOf(d.zones, q.PZ), "recv", indexOf(d.evds, q.Recv), "req", indexOf(d.evds, q.Request), "conn", indexOf(d.evds, q.Conn)).Values)

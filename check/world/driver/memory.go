@@ -41,11 +41,7 @@ func aligned(n int) []byte {
 }
 
 func (d *driver) queryRegion(c model.Command) (model.Result, error) {
-	mask := mem.LMRField(mem.LMRFieldAll)
-	if c.Text("mask") == "bad" {
-		mask = 1 << 30
-	}
-	q, err := d.lmr(c.On).Query(mask)
+	q, err := d.lmr(c.On).Query()
 	return values("length", int(q.Length), "privileges", int(q.Privileges), "remote", number(q.RemoteContext != 0),
 		"covered", number(q.RegisteredSize >= q.Length)), err
 }
@@ -58,13 +54,13 @@ func (d *driver) newSRQ(c model.Command) (model.Result, error) {
 		return model.Result{}, err
 	}
 	d.names[q] = c.On
-	p, err := q.Query(ep.SRQFieldAll)
+	p, err := q.Query()
 	return values("recvs", p.MaxRecvDTOs, "iov", p.MaxRecvIOV,
 		"enough", number(p.MaxRecvDTOs >= attr.MaxRecvDTOs && p.MaxRecvIOV >= attr.MaxRecvIOV)), err
 }
 
 func (d *driver) querySRQ(c model.Command) (model.Result, error) {
-	p, err := pick(d.srqs, 'q', c.On).Query(ep.SRQFieldAll)
+	p, err := pick(d.srqs, 'q', c.On).Query()
 	return values("available", p.Available, "outstanding", p.Outstanding, "recvs", p.MaxRecvDTOs, "low", p.LowWatermark), err
 }
 
@@ -94,11 +90,7 @@ func (d *driver) newWindow(c model.Command) (model.Result, error) {
 }
 
 func (d *driver) queryWindow(c model.Command) (model.Result, error) {
-	mask := mem.RMRField(mem.RMRFieldAll)
-	if c.Text("mask") == "bad" {
-		mask = 1 << 20
-	}
-	q, err := pick(d.windows, 'w', c.On).Query(mask)
+	q, err := pick(d.windows, 'w', c.On).Query()
 	return values("ep scope", number(err == nil && q.Scope == mem.RMRScopeEP), "length", int(q.Segment.Len), "privileges", int(q.Privileges), "context", number(q.RemoteContext != 0)), err
 }
 

@@ -19,38 +19,29 @@ func attrValues(a *ep.Attr) model.Result {
 		"maxmsg", int(min(a.MaxMessageSize, math.MaxInt)), "maxrdma", int(min(a.MaxRDMASize, math.MaxInt)), "readsin", a.MaxReadIn, "readsout", a.MaxReadOut)
 }
 
-// modify calls Modify with a mask of the fields that the command names.
+// modify calls Modify with the names of the fields that the command has.
 func (d *driver) modify(c model.Command) (model.Result, error) {
 	e := d.ep(c.On)
 	p := ep.Param{
 		PZ: pick(d.zones, 'z', c.Text("pz")), Recv: d.evd(c.Text("recv")), Request: d.evd(c.Text("req")), Conn: d.evd(c.Text("conn")),
 		Attr: attrOf(c),
 	}
-	var mask ep.Field
-	for name, bit := range map[string]ep.Field{
-		"mask": ep.FieldState, "pz": ep.FieldPZ, "recv": ep.FieldRecvEVD, "req": ep.FieldRequestEVD, "conn": ep.FieldConnectEVD,
-		"recvs": ep.FieldMaxRecvDTOs, "reqs": ep.FieldMaxRequestDTOs, "recviov": ep.FieldMaxRecvIOV, "reqiov": ep.FieldMaxRequestIOV,
-		"readiov": ep.FieldMaxReadIOV, "writeiov": ep.FieldMaxWriteIOV,
-		"maxmsg": ep.FieldMaxMessageSize, "maxrdma": ep.FieldMaxRDMASize, "readsin": ep.FieldMaxReadIn, "readsout": ep.FieldMaxReadOut,
-		"recvflags": ep.FieldRecvFlags, "reqflags": ep.FieldRequestFlags, "rnr": ep.FieldTransportAttr,
+	var names []string
+	for arg, name := range map[string]string{
+		"field": "State", "pz": "PZ", "recv": "Recv", "req": "Request", "conn": "Conn",
+		"recvs": "MaxRecvDTOs", "reqs": "MaxRequestDTOs", "recviov": "MaxRecvIOV", "reqiov": "MaxRequestIOV", "readiov": "MaxReadIOV", "writeiov": "MaxWriteIOV",
+		"maxmsg": "MaxMessageSize", "maxrdma": "MaxRDMASize", "readsin": "MaxReadIn", "readsout": "MaxReadOut",
+		"recvflags": "RecvFlags", "reqflags": "RequestFlags", "rnr": "ReceiverNotReady",
 	} {
-		if c.Has(name) {
-			mask |= bit
+		if c.Has(arg) {
+			names = append(names, name)
 		}
 	}
-	if err := e.Modify(mask, p); err != nil {
+	if err := e.Modify(p, names...); err != nil {
 		return model.Result{}, err
 	}
-	q, err := e.Query(ep.FieldAttr)
+	q, err := e.Query()
 	return attrValues(&q.Attr), err
-}
-
-// worse returns mask or, with bad, a mask with a bit that is no field.
-func worse[M ~uint32](mask M, bad bool) M {
-	if bad {
-		return 1 << 30
-	}
-	return mask
 }
 
 // attrOf returns the attributes that a command asks for.

@@ -88,6 +88,6 @@ func (d *driver) resizeSRQ(c model.Command) (model.Result, error) {
 	if err := q.Resize(c.Int("recvs")); err != nil {
 		return model.Result{}, err
 	}
-	p, err := q.Query(ep.SRQFieldAll)
+	p, err := q.Query()
 	return values("recvs", p.MaxRecvDTOs), err
 }

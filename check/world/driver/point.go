@@ -73,24 +73,23 @@ func (d *driver) newCSP(c model.Command) (model.Result, error) {
 }
 
 func (d *driver) queryPoint(c model.Command) (model.Result, error) {
-	bad := c.Text("mask") == "bad"
 	s := pick(d.points, 's', c.On)
 	if s == nil {
-		_, err := (*ep.PSP)(nil).Query(ep.PSPFieldAll)
+		_, err := (*ep.PSP)(nil).Query()
 		return model.Result{}, err
 	}
 	switch s := s.Closer.(type) {
 	case *ep.RSP:
-		q, err := s.Query(worse(ep.RSPFieldAll, bad))
+		q, err := s.Query()
 		return values("qual", int(q.Qual), "evd", indexOf(d.evds, q.Dispatcher), "ep", indexOf(d.eps, q.Endpoint)), err
 	case *ep.CSP:
-		q, err := s.Query(worse(ep.CSPFieldAll, bad))
+		q, err := s.Query()
 		if err != nil {
 			return model.Result{}, err
 		}
 		return values("qual", int(portOf(q.Addr)), "evd", indexOf(d.evds, q.Dispatcher), "ep", -1), nil
 	default:
-		q, err := s.(*ep.PSP).Query(worse(ep.PSPFieldAll, bad))
+		q, err := s.(*ep.PSP).Query()
 		return values("qual", int(q.Qual), "evd", indexOf(d.evds, q.Dispatcher), "ep", -1, "makes", int(q.Flags)), err
 	}
 }
@@ -104,7 +103,7 @@ func (d *driver) own(cr *ep.CR) *map[string]int {
 	}
 	d.names[q.Endpoint] = fmt.Sprintf("p%d", len(d.eps))
 	d.eps = append(d.eps, q.Endpoint)
-	p, err := q.Endpoint.Query(ep.FieldAttr)
+	p, err := q.Endpoint.Query()
 	if err != nil {
 		return nil
 	}

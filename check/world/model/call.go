@@ -55,9 +55,6 @@ func (c *call) mayRefuse(cond bool, code Code) {
 	}
 }
 
-// refuseMask refuses a mask with a bit that names no field.
-func (c *call) refuseMask() { c.refuse(c.Text("mask") == "bad", invalidParameter) }
-
 // refuseUnless refuses the call if the endpoint is in none of the states.
 func (c *call) refuseUnless(p *endpoint, states ...int) {
 	c.refuse(!p.in(states...), stateCodes[p.state])

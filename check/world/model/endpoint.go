@@ -115,7 +115,6 @@ func (p *endpoint) status(c *call) {
 
 // query judges a query: the state, the parameters, and which addresses are set.
 func (p *endpoint) query(c *call) {
-	c.refuseMask()
 	c.expect("state", p.state, "pz", p.w.memory.zones.index(p.zone), "recv", p.w.evds.index(p.recv),
 		"req", p.w.evds.index(p.req), "conn", p.w.evds.index(p.conn))
 	for name, want := range p.attr() {

@@ -84,7 +84,6 @@ func (d *evd) free(c *call) {
 }
 
 func (d *evd) query(c *call) {
-	c.refuseMask()
 	c.expect("qlen", d.qlen, "streams", d.takes)
 }
 

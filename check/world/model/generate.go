@@ -95,7 +95,7 @@ func init() {
 		{2, by(connectionCommands.freePoint)},
 		{2, by(connectionCommands.newPoint)},
 		{2, by(connectionCommands.reserve)},
-		{1, func(g *generator) Command { return query(g, "sp_query", &g.w.points) }},
+		{1, func(g *generator) Command { return New("sp_query", anyOf(g, &g.w.points)) }},
 		{2, by(connectionCommands.handoff)},
 		{1, func(g *generator) Command { return New("pz_free", anyOf(g, &g.w.memory.zones)) }},
 		{1, func(g *generator) Command {
@@ -105,23 +105,19 @@ func init() {
 		{2, by(memoryCommands.newWindow)},
 		{8, by(memoryCommands.bind)},
 		{1, func(g *generator) Command { return New("rmr_free", anyOf(g, &g.w.memory.windows)) }},
-		{1, func(g *generator) Command { return query(g, "rmr_query", &g.w.memory.windows) }},
+		{1, func(g *generator) Command { return New("rmr_query", anyOf(g, &g.w.memory.windows)) }},
 		{6, func(g *generator) Command {
 			return New("cno_wait", pick(g, &g.w.cnos, func(n *cno) bool { return n.used() }))
 		}},
 		{1, func(g *generator) Command { return New("cno_free", anyOf(g, &g.w.cnos)) }},
-		{1, func(g *generator) Command { return query(g, "lmr_query", &g.w.memory.regions) }},
-		{1, func(g *generator) Command { return query(g, "evd_query", &g.w.evds) }},
-		{1, func(g *generator) Command { return New("ep_query", g.anyEP(), "mask", g.sometimes("bad mask", "bad")) }},
+		{1, func(g *generator) Command { return New("lmr_query", anyOf(g, &g.w.memory.regions)) }},
+		{1, func(g *generator) Command { return New("evd_query", anyOf(g, &g.w.evds)) }},
+		{1, func(g *generator) Command { return New("ep_query", g.anyEP()) }},
 		{1, func(g *generator) Command { return New("cr_query", anyOf(g, &g.w.crs)) }},
 	}
 	for _, k := range kinds {
 		totalWeight += k.weight
 	}
-}
-
-func query[T object](g *generator, op string, all *objects[T]) Command {
-	return New(op, anyOf(g, all), "mask", g.sometimes("bad mask", "bad"))
 }
 
 func request(op string) func(*generator) Command {

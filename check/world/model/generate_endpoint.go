@@ -79,8 +79,8 @@ func (g endpointCommands) modifyEP(name string) Command {
 		args = []any{"pz", g.zone(), "recv", g.evdFor(0), "req", g.evdFor(0), "conn", g.evd(streamConn)}
 	}
 	switch {
-	case g.rarely("bad mask"):
-		args = append(args, "mask", "bad")
+	case g.rarely("bad field"):
+		args = append(args, "field", "bad")
 	case g.rarely("too much"):
 		args = []any{"recvs", tooMany}
 	case g.rarely("bad flags"):

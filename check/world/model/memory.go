@@ -89,7 +89,6 @@ func (m *memory) freeRegion(r *region, c *call) {
 }
 
 func (r *region) query(c *call) {
-	c.refuseMask()
 	c.expect("length", len(r.cells), "privileges", r.priv, "covered", 1, "remote", number(r.priv&remotePrivilege != 0))
 }
 

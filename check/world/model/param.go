@@ -146,7 +146,7 @@ var modifiable = []int{unconnected, reserved, passivePending, tentative}
 
 // refuseModify adds what a modify that makes the parameters q is refused for.
 func (p *endpoint) refuseModify(c *call, q *params) {
-	c.refuseMask()
+	c.refuse(c.Has("field"), invalidParameter) // one that can't be modified
 	if len(c.Args) > 0 {
 		c.refuseUnless(p, modifiable...)
 	}

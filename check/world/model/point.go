@@ -64,7 +64,6 @@ func (s *point) free(c *call) {
 }
 
 func (s *point) query(c *call) {
-	c.refuseMask()
 	c.expect("qual", s.qual, "evd", s.w.evds.index(s.to), "ep", s.w.eps.index(s.ep), "makes", number(s.makes))
 }
 

@@ -40,7 +40,6 @@ func (m *window) free(c *call) {
 }
 
 func (m *window) query(c *call) {
-	c.refuseMask()
 	if !c.succeeded() || m.invalidated && m.posted > 0 {
 		return // the query may return what holds for the peer, or what the posted bind asks for
 	}

@@ -44,7 +44,7 @@ var hwconn = []testCase{
 		if err := o.ia.Close(); err != nil {
 			return err
 		}
-		_, err = e.Query(ep.FieldAll)
+		_, err = e.Query()
 		return returns("a query of the endpoint", err, hw.ErrInvalidHandle)
 	}},
 }

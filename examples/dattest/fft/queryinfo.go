@@ -1,12 +1,12 @@
 package fft
 
 import (
+	"errors"
 	"fmt"
 
 	"godat/ep"
 	"godat/evd"
 	"godat/hw"
-	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -36,7 +36,7 @@ const (
 
 var queryinfo = []testCase{
 	{description("IA"), query(func(o objects) error {
-		p, err := o.ia.Query(dat.IAFieldAll, dat.ProviderFieldAll)
+		p, err := o.ia.Query()
 		if err != nil {
 			return err
 		}
@@ -47,11 +47,11 @@ var queryinfo = []testCase{
 		if err != nil {
 			return err
 		}
-		_, err = c.Query(evd.CNOFieldAll)
+		_, err = c.Query()
 		return err
 	})},
 	{description("EVD"), query(func(o objects) error {
-		p, err := o.d.Query(evd.FieldAll)
+		p, err := o.d.Query()
 		if err != nil {
 			return err
 		}
@@ -62,7 +62,7 @@ var queryinfo = []testCase{
 		if err != nil {
 			return err
 		}
-		p, err := psp.Query(ep.PSPFieldAll)
+		p, err := psp.Query()
 		if err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ var queryinfo = []testCase{
 		if err != nil {
 			return err
 		}
-		p, err := rsp.Query(ep.RSPFieldAll)
+		p, err := rsp.Query()
 		if err != nil {
 			return err
 		}
@@ -89,14 +89,14 @@ var queryinfo = []testCase{
 		if err != nil {
 			return err
 		}
-		p, err := e.Query(ep.FieldAll)
+		p, err := e.Query()
 		if err != nil {
 			return err
 		}
 		return is(p.State == ep.Unconnected && p.PZ == o.pz && p.Recv == o.d, "it says %+v", p)
 	})},
 	{description("PZ"), query(func(o objects) error {
-		p, err := o.pz.Query(mem.PZFieldAll)
+		p, err := o.pz.Query()
 		if err != nil {
 			return err
 		}
@@ -107,7 +107,7 @@ var queryinfo = []testCase{
 		if err != nil {
 			return err
 		}
-		p, err := m.Query(mem.LMRFieldAll)
+		p, err := m.Query()
 		if err != nil {
 			return err
 		}
@@ -118,57 +118,40 @@ var queryinfo = []testCase{
 		if err != nil {
 			return err
 		}
-		p, err := m.Query(mem.RMRFieldAll)
+		p, err := m.Query()
 		if err != nil {
 			return err
 		}
 		return is(p.PZ == o.pz, "it says %+v", p)
 	})},
-	{refusal("IA", "INVALID_PARAMETER", badMask), query(func(o objects) error {
-		_, err := o.ia.Query(dat.IAFieldAll+1, dat.ProviderFieldAll)
-		return returns("the query", err, hw.ErrInvalidParameter)
-	})},
+	{refusal("IA", "INVALID_PARAMETER", badMask), noMask},
 	{refusal("IA", "INVALID_HANDLE", badIt), func(*bench) error {
 		var ia *dat.IA
-		_, err := ia.Query(dat.IAFieldAll, dat.ProviderFieldAll)
+		_, err := ia.Query()
 		return returns("the query", err, hw.ErrInvalidHandle)
 	}},
-	{refusal("CNO", "INVALID_PARAMETER", badMask), query(func(o objects) error {
-		c, err := o.ia.NewCNO(evd.CNOConfig{})
-		if err != nil {
-			return err
-		}
-		_, err = c.Query(evd.CNOFieldAll + 1)
-		return returns("the query", err, hw.ErrInvalidParameter)
-	})},
+	{refusal("CNO", "INVALID_PARAMETER", badMask), noMask},
 	{refusal("CNO", "INVALID_HANDLE", badIt), func(*bench) error {
 		var c *evd.CNO
-		_, err := c.Query(evd.CNOFieldAll)
+		_, err := c.Query()
 		return returns("the query", err, hw.ErrInvalidHandle)
 	}},
-	{refusal("EVD", "INVALID_PARAMETER", badMask), query(func(o objects) error {
-		_, err := o.d.Query(evd.FieldAll + 1)
-		return returns("the query", err, hw.ErrInvalidParameter)
-	})},
+	{refusal("EVD", "INVALID_PARAMETER", badMask), noMask},
 	{refusal("EVD", "INVALID_HANDLE", badIt), func(*bench) error {
 		var d *evd.Dispatcher
-		_, err := d.Query(evd.FieldAll)
+		_, err := d.Query()
 		return returns("the query", err, hw.ErrInvalidHandle)
 	}},
-	{refusal("PSP", "INVALID_PARAMETER", badMask), query(func(o objects) error {
-		psp, err := o.ia.NewPSP(ep.PSPConfig{Dispatcher: o.d})
-		if err != nil {
-			return err
-		}
-		_, err = psp.Query(ep.PSPFieldAll + 1)
-		return returns("the query", err, hw.ErrInvalidParameter)
-	})},
+	{refusal("PSP", "INVALID_PARAMETER", badMask), noMask},
 	{refusal("PSP", "INVALID_HANDLE", badIt), func(*bench) error {
 		var psp *ep.PSP
-		_, err := psp.Query(ep.PSPFieldAll)
+		_, err := psp.Query()
 		return returns("the query", err, hw.ErrInvalidHandle)
 	}},
 }
+
+// noMask stands for a query with a bad mask: here a query returns all fields, and takes none.
+func noMask(*bench) error { return fmt.Errorf("a query takes no mask: %w", errors.ErrUnsupported) }
 
 // request queries a connection request, which the adapter makes to itself.
 func request(b *bench) error {

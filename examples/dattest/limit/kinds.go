@@ -112,7 +112,7 @@ func limitRecv(b *bench) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	q, err := e.Query(ep.FieldAll)
+	q, err := e.Query()
 	if err != nil {
 		return "", err
 	}
