@@ -40,6 +40,21 @@ func (h *multipath) only(id int) {
 	h.cut(none...)
 }
 
+// reached is the only node that the host reaches, or 0.
+func (h *multipath) reached() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.none) != len(h.addrs)-1 {
+		return 0
+	}
+	for i := range h.addrs {
+		if !slices.Contains(h.none, i) {
+			return i + 1
+		}
+	}
+	return 0
+}
+
 // One host has lost the leader and one follower, the other one the leader and the other follower.
 func TestHostsWithDifferentCutsGoOnAndTheLeaderStays(t *testing.T) {
 	t.Parallel()

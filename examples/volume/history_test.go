@@ -195,10 +195,20 @@ func runHistory(t *testing.T, seed uint64) tally {
 	c := newCluster(t)
 	r := rand.New(rand.NewPCG(seed, 100))
 	x := c.newTorment(r)
+	if seed%4 == 1 {
+		x.newNeighbour(seed)
+	}
 	h := newHistory()
-	h.during(c, seed, func() { x.run(h, 10) })
+	h.during(c, seed, func() {
+		if seed <= 3 {
+			x.narrow = c.hosts[1]
+			x.count("narrow host")
+		}
+		x.run(h, 10)
+	})
 	h.end(t, c.host())
 	c.same()
+	x.beside.holds()
 	require.NoError(t, h.Check(time.Minute))
 	x.tally.histories, x.tally.operations, x.tally.pause = 1, h.Answered(), h.Pause()
 	x.conclude()

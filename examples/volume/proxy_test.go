@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -50,21 +51,23 @@ func suffer(text string) {
 // when it is mended, if the connection still exists then.
 type proxy struct {
 	*cluster
-	listener  net.Listener
-	tasks     sync.WaitGroup
-	strangers *strangers // or nil
+	listener net.Listener
+	tasks    sync.WaitGroup
+	beside   *proxy // of another volume, or nil
 
-	mu     sync.Mutex
-	mended *sync.Cond
-	cut    map[[2]int]bool
-	conns  map[net.Conn][2]int
-	closed bool
+	mu        sync.Mutex
+	mended    *sync.Cond
+	cut       map[[2]int]bool
+	exchanged map[int]bool // nodes in whose places the other volume's are
+	strangers *strangers   // or nil
+	conns     map[net.Conn][2]int
+	closed    bool
 }
 
 func (c *cluster) newProxy() {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(c, err)
-	p := &proxy{cluster: c, listener: l, cut: make(map[[2]int]bool), conns: make(map[net.Conn][2]int)}
+	p := &proxy{cluster: c, listener: l, cut: make(map[[2]int]bool), exchanged: make(map[int]bool), conns: make(map[net.Conn][2]int)}
 	p.mended = sync.NewCond(&p.mu)
 	c.proxy = p
 	p.tasks.Go(p.accept)
@@ -105,6 +108,35 @@ func (p *proxy) reset(id int) {
 			_ = conn.Close()
 		}
 	}
+}
+
+// exchange has the other volume's node in the place of one of this, or no more.
+func (p *proxy) exchange(id int, yes bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.exchanged[id] = yes
+}
+
+// lets lets strangers hear and divert connections, or, if they are nil, no more.
+func (p *proxy) lets(s *strangers) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.strangers = s
+}
+
+// way is where a connection to a node goes, and who hears it.
+func (p *proxy) way(id int) (to string, heard io.Writer) {
+	p.mu.Lock()
+	s := p.strangers
+	to, heard = p.peers[id-1], io.Discard
+	if p.exchanged[id] {
+		to = p.beside.peers[id-1]
+	}
+	p.mu.Unlock()
+	if s != nil {
+		to, heard = s.divert(to), s.tape()
+	}
+	return to, heard
 }
 
 // pass waits until the way from one node to another is whole.
@@ -158,11 +190,11 @@ func (p *proxy) connect(near net.Conn) {
 	}
 	id, addr, _ := strings.Cut(strings.TrimSpace(line), " ")
 	a, err := strconv.Atoi(id)
-	b := 0
-	for i := range p.peers {
-		if p.peers[i] == addr {
-			b = i + 1
-		}
+	b := 1 + slices.Index(p.peers, addr)
+	if b == 0 && p.beside != nil { // the node has a directory of the other volume
+		p = p.beside
+		b = 1 + slices.Index(p.peers, addr)
+		defer p.lose(near)
 	}
 	if err != nil || b == 0 {
 		p.Errorf("a node dials %q", line)
@@ -170,10 +202,7 @@ func (p *proxy) connect(near net.Conn) {
 	}
 	p.pass(a, b)
 	p.pass(b, a)
-	to, heard := addr, io.Discard
-	if p.strangers != nil {
-		to, heard = p.strangers.divert(addr), p.strangers.tape()
-	}
+	to, heard := p.way(b)
 	far, err := net.Dial("tcp", to)
 	if err != nil || !p.adopt(near, a, b) || !p.adopt(far, a, b) {
 		return

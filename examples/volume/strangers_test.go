@@ -164,7 +164,7 @@ func TestNothingOfStrangersIsInAVolumeBesideAnother(t *testing.T) {
 		contents[i].write(5)
 	}
 	for _, c := range s.volumes {
-		c.proxy.strangers = s
+		c.proxy.lets(s)
 	}
 	ended := make(chan struct{})
 	var calling sync.WaitGroup

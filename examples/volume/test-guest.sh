@@ -16,7 +16,9 @@
 # steps (1).
 set -euo pipefail
 
-if [[ -z ${GODAT_VOLUME_ALONE:-} ]]; then # the networks end with the script
+if [[ -z ${GODAT_VOLUME_ALONE:-} ]]; then
+  # The guest's kernel may have to be fetched, from a network that the script does not see: its own ones end with it.
+  (cd "$(dirname "$0")/../.." && go run ./check/guest/cmd/guest -q -device siw0 -module nvme-rdma -module ext4 -- true)
   GODAT_VOLUME_ALONE=1 exec unshare --net --mount bash "$0" "$@"
 fi
 cd "$(dirname "$0")/../.."

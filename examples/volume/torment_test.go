@@ -29,6 +29,9 @@ type torment struct {
 	nodes map[int]*victim // that were not removed
 	under []*trouble
 	cut   bool // hosts do not reach all nodes
+
+	beside *neighbour // or nil
+	narrow *multipath // a host that reaches one node alone, which follows, or nil
 }
 
 // victim is a node.
@@ -40,8 +43,9 @@ type victim struct {
 
 // trouble is one that lasts.
 type trouble struct {
-	name string
-	end  func()
+	name  string
+	end   func()
+	mixed bool // two volumes are mixed up
 }
 
 // tally counts what befell volumes.
@@ -92,6 +96,7 @@ func (t *torment) run(h *history, steps int) {
 			t.begin()
 		}
 		t.watch()
+		t.beside.goOn()
 		h.wait(15+t.r.IntN(75), 2*time.Second)
 	}
 	t.endAll()
@@ -118,6 +123,24 @@ func (t *torment) watch() {
 		case <-t.running[id].ended:
 			require.True(t, t.nodes[id].may, "node %d has ended", id)
 		default:
+		}
+	}
+	if t.narrow != nil {
+		t.keepNarrow()
+	}
+}
+
+// keepNarrow leaves the narrow host one node that follows: another one when that has come to lead, or is gone.
+func (t *torment) keepNarrow() {
+	leader, _ := t.serving()
+	follows := func(id int) bool { v := t.nodes[id]; return v != nil && !v.down && id != leader }
+	if follows(t.narrow.reached()) {
+		return
+	}
+	for _, id := range slices.Sorted(maps.Keys(t.nodes)) {
+		if follows(id) {
+			t.narrow.only(id)
+			return
 		}
 	}
 }
@@ -160,13 +183,20 @@ func (t *torment) victim() int {
 	return free[t.r.IntN(len(free))]
 }
 
+// mixUps is beside the numbers of the troubles of one volume.
+const mixUps = 100
+
 // begin begins a trouble.
 func (t *torment) begin() {
 	id := t.victim()
 	if id == 0 {
 		return
 	}
-	switch what := t.r.IntN(19); what {
+	what := t.r.IntN(19)
+	if t.beside != nil && t.r.IntN(3) == 0 {
+		what = mixUps
+	}
+	switch what {
 	case 0, 1:
 		t.last("kill", id, func() { t.kill(id) }, func() { t.start(id) })
 	case 2, 3:
@@ -194,6 +224,8 @@ func (t *torment) begin() {
 		t.hiccup(id)
 	case 16, 17:
 		t.cutHosts()
+	case mixUps:
+		t.mixUp(id)
 	default:
 		if t.r.IntN(2) == 0 {
 			t.transfer(id)
@@ -214,7 +246,7 @@ func (t *torment) last(name string, id int, begin, end func()) {
 	v := t.nodes[id]
 	v.busy, v.down = true, true
 	begin()
-	t.under = append(t.under, &trouble{fmt.Sprint(name, " ", id), func() {
+	t.under = append(t.under, &trouble{name: fmt.Sprint(name, " ", id), end: func() {
 		end()
 		v.busy, v.down = false, false
 	}})
@@ -264,7 +296,7 @@ func (t *torment) cutOff(id int) {
 	v := t.nodes[id]
 	v.busy = true
 	set(true)
-	t.under = append(t.under, &trouble{fmt.Sprint(name, " ", id), func() {
+	t.under = append(t.under, &trouble{name: fmt.Sprint(name, " ", id), end: func() {
 		set(false)
 		v.busy = false
 	}})
@@ -278,6 +310,9 @@ func (t *torment) cutHosts() {
 	ids := slices.Sorted(maps.Keys(t.nodes))
 	var reached []int
 	for _, h := range t.hosts {
+		if h == t.narrow {
+			continue
+		}
 		none := make([]int, 0, most)
 		for i := range most {
 			none = append(none, i)
@@ -292,9 +327,11 @@ func (t *torment) cutHosts() {
 	}
 	t.count("hosts cut", reached...)
 	t.cut = true
-	t.under = append(t.under, &trouble{"hosts cut", func() {
+	t.under = append(t.under, &trouble{name: "hosts cut", end: func() {
 		for _, h := range t.hosts {
-			h.cut()
+			if h != t.narrow {
+				h.cut()
+			}
 		}
 		t.cut = false
 	}})
@@ -307,7 +344,7 @@ func (t *torment) ail(name string, id int, x fault.Trouble) {
 	v := t.nodes[id]
 	v.busy, v.may = true, x.Full || x.Broken
 	require.NoError(t, t.disk(id).Say(x))
-	t.under = append(t.under, &trouble{fmt.Sprint(name, " ", id), func() {
+	t.under = append(t.under, &trouble{name: fmt.Sprint(name, " ", id), end: func() {
 		require.NoError(t, t.disk(id).Say(fault.Trouble{}))
 		select {
 		case <-t.running[id].ended:
