@@ -38,7 +38,7 @@ type Network struct {
 // Stats counts what happened.
 type Stats struct{ Connections, Pieces, Octets, Resets, Holds int }
 
-// way is what is true of all connections between two hosts, under Network.mu.
+// way is what is true of all octets from one host to another, under Network.mu.
 type way struct {
 	held    bool
 	waiting []*stream     // those whose octets are held
@@ -60,33 +60,38 @@ func (n *Network) intN(most int) int {
 	return n.draw.IntN(most)
 }
 
-// between is the way between two hosts. The caller holds mu.
-func (n *Network) between(a, b string) *way {
-	if b < a {
-		a, b = b, a
-	}
-	w := n.ways[[2]string{a, b}]
+// way is the way from one host to another. The caller holds mu.
+func (n *Network) way(from, to string) *way {
+	w := n.ways[[2]string{from, to}]
 	if w == nil {
 		w = new(way)
-		n.ways[[2]string{a, b}] = w
+		n.ways[[2]string{from, to}] = w
 	}
 	return w
 }
 
 // Hold holds all octets between two hosts up until Release.
 func (n *Network) Hold(a, b string) {
+	n.HoldOneWay(a, b)
+	n.HoldOneWay(b, a)
+}
+
+// HoldOneWay holds all octets from one host to another up until Release.
+func (n *Network) HoldOneWay(from, to string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.between(a, b).held = true
+	n.way(from, to).held = true
 	n.Stats.Holds++
 }
 
-// Release lets what was held go.
+// Release lets what was held between two hosts go.
 func (n *Network) Release(a, b string) {
 	n.mu.Lock()
-	w := n.between(a, b)
-	waiting := w.waiting
-	w.held, w.waiting = false, nil
+	var waiting []*stream
+	for _, w := range []*way{n.way(a, b), n.way(b, a)} {
+		waiting = append(waiting, w.waiting...)
+		w.held, w.waiting = false, nil
+	}
 	n.mu.Unlock()
 	for _, s := range waiting {
 		s.arrive()
@@ -97,11 +102,11 @@ func (n *Network) Release(a, b string) {
 func (n *Network) Slow(a, b string, rate int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	w := n.between(a, b)
-	w.each = 0
+	each := time.Duration(0)
 	if rate > 0 {
-		w.each = time.Second / time.Duration(rate)
+		each = time.Second / time.Duration(rate)
 	}
+	n.way(a, b).each, n.way(b, a).each = each, each
 }
 
 // Reset ends all connections between two hosts, and says so to both ends.
@@ -124,7 +129,7 @@ func (n *Network) Reset(a, b string) {
 func (n *Network) holds(s *stream) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	w := n.between(s.from, s.to)
+	w := n.way(s.from, s.to)
 	if w.held {
 		w.waiting = append(w.waiting, s)
 	}
@@ -137,7 +142,7 @@ func (n *Network) delay(s *stream, octets int) (latency, occupies time.Duration)
 	defer n.mu.Unlock()
 	n.Stats.Pieces++
 	n.Stats.Octets += octets
-	return n.cfg.Latency + time.Duration(n.draw.Int64N(int64(n.cfg.Jitter)+1)), time.Duration(octets) * n.between(s.from, s.to).each
+	return n.cfg.Latency + time.Duration(n.draw.Int64N(int64(n.cfg.Jitter)+1)), time.Duration(octets) * n.way(s.from, s.to).each
 }
 
 // Host is a host of a network: its Dial and Listen are those of iwarp.Config.

@@ -73,6 +73,30 @@ func TestAWayThatIsHeldLetsNothingPassUntilItIsReleased(t *testing.T) {
 	})
 }
 
+func TestAWayThatIsHeldOneWayBringsWhatTheOtherEndSays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := New(1, fast)
+		client, server := pair(t, n)
+		n.HoldOneWay("10.0.0.1", "10.0.0.2")
+		for _, end := range []net.Conn{client, server} {
+			_, err := end.Write([]byte("said"))
+			require.NoError(t, err)
+		}
+		require.NoError(t, server.SetReadDeadline(time.Now().Add(time.Minute)))
+		b := make([]byte, 4)
+		_, err := server.Read(b)
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		_, err = io.ReadFull(client, b)
+		require.NoError(t, err)
+		n.Release("10.0.0.2", "10.0.0.1")
+		require.NoError(t, server.SetReadDeadline(time.Time{}))
+		_, err = io.ReadFull(server, b)
+		require.NoError(t, err)
+		require.NoError(t, client.Close())
+		require.NoError(t, server.Close())
+	})
+}
+
 func TestASlowWayHasItsRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := New(1, fast)

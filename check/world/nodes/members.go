@@ -21,9 +21,10 @@ import (
 // volume is a volume whose members change.
 type volume struct {
 	w        *program.World
+	number   int
 	name     string
 	id       identity.ID
-	place    func(id uint64) (host, addr string)
+	place    func(id uint64) (host, addr, serves string)
 	operator *dat.IA
 	pace     time.Duration // the most that a writer or a client pauses
 	draws    uint64        // the first source of random numbers of its parties
@@ -39,13 +40,14 @@ type volume struct {
 // found makes a volume of so many nodes, and starts them. slip changes what a node is told of the others.
 func found(w *program.World, number, nodes int, pace time.Duration, slip func(raftlog.Members)) (*volume, error) {
 	v := &volume{
-		w: w, name: fmt.Sprintf("volume %d", number), id: identity.ID{byte(number)}, pace: pace, draws: 600 + 100*uint64(number),
-		place: func(id uint64) (host, addr string) {
+		w: w, number: number, name: fmt.Sprintf("volume %d", number), id: identity.ID{byte(number)}, pace: pace, draws: 600 + 100*uint64(number),
+		place: func(id uint64) (host, addr, serves string) {
 			host = fmt.Sprintf("10.0.%d.%d", number, id)
 			if w.Network == nil {
-				return host, fmt.Sprintf("loop:%d", 7000+100*number+int(id))
+				port := 7000 + 100*number + int(id)
+				return host, fmt.Sprintf("loop:%d", port), fmt.Sprintf("loop:%d", port+50)
 			}
-			return host, fmt.Sprintf("%s:%d", host, 7000+id)
+			return host, fmt.Sprintf("%s:%d", host, 7000+id), fmt.Sprintf("%s:%d", host, 7050+id)
 		},
 	}
 	var err error
@@ -54,7 +56,7 @@ func found(w *program.World, number, nodes int, pace time.Duration, slip func(ra
 	}
 	peers := make(raftlog.Members)
 	for id := uint64(1); id <= uint64(nodes); id++ {
-		_, addr := v.place(id)
+		_, addr, _ := v.place(id)
 		peers[id] = raftlog.Member{Addr: addr}
 	}
 	if slip != nil {
@@ -86,7 +88,13 @@ func (v *volume) list() []*member {
 func (v *volume) busy(all *sync.WaitGroup, many, clients int, until time.Time) {
 	for number := range many {
 		v.marks = append(v.marks, make([]mark, share))
-		all.Go(func() { v.write(number, until) })
+		draw := v.w.Draw(v.draws + uint64(number))
+		by, err := v.hand(number, draw)
+		if err != nil {
+			v.w.Wrong("%s: writer %d does not begin: %v", v.name, number, err)
+			continue
+		}
+		all.Go(func() { v.write(number, until, draw, by) })
 	}
 	for number := range clients {
 		all.Go(func() { v.access(number, until) })

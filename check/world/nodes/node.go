@@ -3,13 +3,17 @@ package nodes
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
+	"time"
 
 	"godat/check/world/program"
 	"godat/examples/nvmeof/identity"
+	"godat/examples/nvmeof/nvme"
+	"godat/examples/nvmeof/target"
 	"godat/examples/volume/fault"
 	"godat/examples/volume/journal"
 	"godat/examples/volume/node"
@@ -21,6 +25,7 @@ import (
 const (
 	size  = 192 << 10 // of the disk, in bytes
 	block = 512
+	tick  = 100 * time.Millisecond
 )
 
 // member is a node of a volume, through its lives.
@@ -29,6 +34,7 @@ type member struct {
 	id     uint64
 	host   string
 	addr   string
+	serves string // where hosts reach it
 	ia     *dat.IA
 	volume identity.ID
 	peers  raftlog.Members
@@ -52,13 +58,13 @@ func layout(volume identity.ID) journal.Layout {
 
 // member makes a node with a number, which is told where the others are.
 func (v *volume) member(id uint64, told raftlog.Members) (*member, error) {
-	host, addr := v.place(id)
+	host, addr, serves := v.place(id)
 	ia, err := v.w.Open(host)
 	if err != nil {
 		return nil, err
 	}
 	return &member{
-		w: v.w, id: id, host: host, addr: addr, ia: ia, volume: v.id, peers: told,
+		w: v.w, id: id, host: host, addr: addr, serves: serves, ia: ia, volume: v.id, peers: told,
 		disk: fault.New(state.Size(size)), journal: fault.New(layout(v.id).Size()), file: newFile(),
 	}, nil
 }
@@ -88,9 +94,7 @@ func (m *member) start() error {
 	}
 	m.made = true
 	ctx, cancel := context.WithCancel(context.Background())
-	n, err := node.Open(ctx, m.ia, node.Config{
-		ID: m.id, Addr: m.addr, Peers: m.peers, Layout: layout(m.volume), Journal: m.journal, Disk: m.disk, Log: log, Logger: slog.New(slog.NewTextHandler(m, &slog.HandlerOptions{ReplaceAttr: brief})),
-	})
+	n, t, err := m.open(ctx, log)
 	if err != nil {
 		cancel()
 		return fmt.Errorf("node %d: %w", m.id, err)
@@ -99,6 +103,8 @@ func (m *member) start() error {
 	m.mu.Lock()
 	m.node, m.stop, m.ran, m.doomed = n, cancel, ran, false
 	m.mu.Unlock()
+	served := make(chan error, 1)
+	go func() { served <- t.Run(ctx) }()
 	go func() {
 		err := n.Run(ctx)
 		m.mu.Lock()
@@ -107,11 +113,35 @@ func (m *member) start() error {
 		}
 		m.node = nil
 		m.mu.Unlock()
-		ran <- err
+		cancel()
+		ran <- errors.Join(err, <-served)
 		close(ran) // who ends a node that has ended hears of it, too
 	}()
 	m.w.Step(m.host, "node %d is there", m.id)
 	return nil
+}
+
+// open opens the node, and the target by which hosts reach it.
+func (m *member) open(ctx context.Context, log *raftlog.Log) (*node.Node, *target.Target, error) {
+	t, err := target.New(ctx, m.ia, target.Config{Addr: m.serves, Subsystem: subsystem(m.volume), Queues: 1, Depth: 32, Transfer: layout(m.volume).SlotSize})
+	if err != nil {
+		return nil, nil, err
+	}
+	show := func(s nvme.ANAState) { _ = t.SetANAState(1, s) } // which is one
+	show(nvme.ANAInaccessible)
+	n, err := node.Open(ctx, m.ia, node.Config{
+		ID: m.id, Addr: m.addr, Peers: m.peers, Layout: layout(m.volume), Journal: m.journal, Disk: m.disk, Log: log, Tick: tick,
+		OnState: show, Logger: slog.New(slog.NewTextHandler(m, &slog.HandlerOptions{ReplaceAttr: brief})),
+	})
+	if err == nil {
+		err = t.Set(1, target.Namespace{Store: n.Device(), BlockSize: block, ID: identity.ID{1, m.volume[0]}})
+	}
+	if err != nil {
+		over, end := context.WithCancel(ctx)
+		end()
+		return nil, nil, errors.Join(err, t.Run(over))
+	}
+	return n, t, nil
 }
 
 // up is the node, nil while it is down.

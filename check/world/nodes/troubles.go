@@ -3,6 +3,7 @@ package nodes
 import (
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"time"
 
 	"godat/check/world/program"
@@ -12,24 +13,29 @@ import (
 // kinds are those of all troubles, some of them more often.
 var kinds = [...]string{
 	"stop", "cut", "cut", "slow", "full", "hold", "reset", "slip", "blackout", "flip", "forget", "replace", "join", "remove", "transfer",
-	"rot", "misread",
+	"rot", "misread", "strange", "cutoff", "cutoff",
 }
 
 // wholes are those that a volume with a majority goes on through, or comes out of as it was.
 var wholes = []string{"slip", "full", "flip", "forget", "replace", "join", "remove", "rot", "misread"}
 
-// troubles brings a trouble after the other, one at a time, so a majority is there.
+// troubles brings a trouble after the other, one at a time, so a majority is there. Beside them a host may be cut off.
 func (p Volume) troubles(w *program.World, all []*volume) {
 	script := w.Draw(1)
+	var beside sync.WaitGroup
+	defer beside.Wait()
 	for i := range p.Troubles {
 		kind := kinds[script.IntN(len(kinds))]
 		before, lasts := time.Duration(script.Int64N(int64(6*time.Second))), time.Duration(script.Int64N(int64(8*time.Second)))
 		own := rand.New(rand.NewPCG(script.Uint64(), 6))
-		if slices.Contains(p.Without, i) || w.Network == nil && (kind == "hold" || kind == "reset") {
+		if slices.Contains(p.Without, i) || w.Network == nil && slices.Contains([]string{"hold", "reset", "cutoff"}, kind) {
 			continue
 		}
 		time.Sleep(before)
 		v := all[own.IntN(2)%len(all)]
+		if kind == "cutoff" {
+			v = all[0] // which has a host
+		}
 		m := v.any(own)
 		if v.lame && slices.Contains(wholes, kind) {
 			v = all[0]
@@ -47,6 +53,10 @@ func (p Volume) troubles(w *program.World, all []*volume) {
 			v.rot(kind, m, own)
 		case "slip":
 			v.slip(m, all)
+		case "strange":
+			v.strange(m, own)
+		case "cutoff":
+			beside.Go(func() { v.cutoff(m, lasts, own) })
 		default:
 			v.change(kind, m, own)
 		}

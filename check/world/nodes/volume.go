@@ -1,6 +1,7 @@
 // Package nodes is a program of the seeded world: volumes of three to five nodes whose writers and clients go on while
 // nodes are stopped, lose power, have slow or full disks or flipped bits, members change, and the network between them has
-// troubles; beside one there may be another, one of whose nodes knows a wrong address.
+// troubles, a host is cut off from some, and a stranger speaks as a node; beside one there may be another, one of whose nodes
+// knows a wrong address.
 package nodes
 
 import (

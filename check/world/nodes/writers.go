@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"godat/examples/nvmeof/identity"
@@ -25,37 +26,71 @@ const (
 // mark is what the judge knows of a block: the last write that was acknowledged, and the last one begun.
 type mark struct{ sure, last uint64 }
 
+// hand is how a writer brings a value to blocks of its own. It says by which node.
+type hand interface {
+	bring(first, count int, value uint64) (at uint64, err error)
+	end()
+}
+
+// hand is that of a writer: one of the first volume's is a host of its own.
+func (v *volume) hand(number int, draw *rand.Rand) (hand, error) {
+	if number == writers-1 {
+		return v.initiator(number)
+	}
+	u := &near{v: v, number: number, draw: draw, marks: v.marks[number], at: v.reached(number, draw)}
+	u.write, u.answer = target.NewWrite()
+	u.write.From.Host = hostOf(number)
+	return u, nil
+}
+
+// near is a writer that is on the nodes' machines.
+type near struct {
+	v      *volume
+	number int
+	draw   *rand.Rand
+	marks  []mark
+	at     *member
+	write  *target.Write
+	answer func() error
+}
+
+// bring implements hand.
+func (u *near) bring(first, count int, value uint64) (at uint64, err error) {
+	at, err = u.at.id, errors.New("it is down")
+	if n := u.at.up(); n != nil {
+		_, err = writeOnce(n, u.write, u.answer, u.number*share+first, count, value, u.marks[first:first+count])
+	}
+	if err != nil {
+		u.at = u.v.reached(u.number, u.draw)
+	}
+	return at, err
+}
+
+func (u *near) end() {}
+
 // write writes to blocks of its own, at a node that takes it.
-func (v *volume) write(number int, until time.Time) {
-	draw, marks := v.w.Draw(v.draws+uint64(number)), v.marks[number]
-	who := fmt.Sprintf("%s: writer %d", v.name, number)
-	tw, answer := target.NewWrite()
-	tw.From.Host = hostOf(number)
-	at, failed := v.reached(number, draw), time.Time{}
+func (v *volume) write(number int, until time.Time, draw *rand.Rand, by hand) {
+	defer by.end()
+	who, marks, failed := fmt.Sprintf("%s: writer %d", v.name, number), v.marks[number], time.Time{}
 	for serial := uint64(1); time.Now().Before(until); serial++ {
 		pause(draw, v.pace)
 		count := 1 + draw.IntN([]int{2, 8, share - 1}[draw.IntN(3)])
 		first := draw.IntN(share - count)
-		err := errors.New("it is down")
-		if n := at.up(); n != nil {
-			_, err = writeOnce(n, tw, answer, number*share+first, count, serial, marks[first:first+count])
-		}
+		at, err := by.bring(first, count, serial)
 		switch {
 		case err == nil:
 			for k := range count {
 				marks[first+k].sure = serial
 			}
-			v.w.Step(who, "%d has written %d to %d and %d behind it", at.id, serial, first, count-1)
+			v.w.Step(who, "%d has written %d to %d and %d behind it", at, serial, first, count-1)
 			failed = time.Time{}
-			continue
 		case failed.IsZero():
-			v.w.Step(who, "%d: %v", at.id, err)
+			v.w.Step(who, "%d: %v", at, err)
 			failed = time.Now()
 		case time.Since(failed) > patience:
 			v.w.Wrong("%s has written nothing for %v: %v", who, patience, err)
 			return
 		}
-		at = v.reached(number, draw)
 	}
 }
 
