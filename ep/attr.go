@@ -50,11 +50,8 @@ type Attr struct {
 // ServiceType is the kind of connection: DAT_SERVICE_TYPE.
 type ServiceType uint8
 
-// The service types.
-const (
-	ReliableConnection ServiceType = 0 // the only one that an endpoint can have
-	UnreliableDatagram ServiceType = 1 // MODEL_NOT_SUPPORTED
-)
+// ReliableConnection is the only service type; every other one is MODEL_NOT_SUPPORTED.
+const ReliableConnection ServiceType = 0
 
 // QoS is a quality of service: DAT_QOS.
 type QoS uint8

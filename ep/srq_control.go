@@ -17,7 +17,6 @@ type SRQState uint8
 const (
 	SRQError       SRQState = 0 // the device gave the queue up; Close still works
 	SRQOperational SRQState = 1
-	SRQShutdown    SRQState = 2 // never entered
 )
 
 // Unknown is a count that the device can't tell: DAT_VALUE_UNKNOWN.

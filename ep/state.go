@@ -23,8 +23,6 @@ const (
 	DisconnectPending          State = 10 // a graceful disconnect is under way
 	Disconnected               State = 11 // until Reset
 	CompletionPending          State = 12 // accepted, and not connected yet
-	ConnectedSinglePath        State = 13 // never entered
-	ConnectedMultiPath         State = 14 // never entered
 )
 
 func (s State) String() string { return life.State(s).String() }

@@ -48,9 +48,8 @@ type Extension uint8
 
 // The extensions.
 const (
-	NoExtension    Extension = 0
-	InfiniBandExt  Extension = 1
-	IWARPExtension Extension = 2
+	NoExtension   Extension = 0
+	InfiniBandExt Extension = 1
 )
 
 // IBExtensionVersion is the version of the InfiniBand extension. The named attributes

@@ -36,17 +36,8 @@ func TestNumbersAreDATs(t *testing.T) {
 		{AsyncEPBroken, 0x08003, 0x100, true, "ASYNC_EP_BROKEN"},
 		{AsyncTimedOut, 0x08004, 0x100, true, "ASYNC_TIMED_OUT"},
 		{AsyncProviderError, 0x08005, 0x100, true, "ASYNC_PROVIDER_INTERNAL_ERROR"},
-		{AsyncDownTo1, 0x08101, 0x100, false, "ASYNC_HA_DOWN_TO_1"},
-		{AsyncUpToMultiPath, 0x08102, 0x100, false, "ASYNC_HA_UP_TO_MULTI_PATH"},
 		{SoftwareEvent, 0x10001, 0x001, false, "SOFTWARE"},
-		{ExtensionEvent, 0x20000, 0, false, "EXTENSION"},
 		{IBDTOEvent, 0x40000, 0x020, false, "IB_DTO"},
-		{IBUDConnectionRequest, 0x40001, 0x010, false, "IB_UD_CONNECTION_REQUEST"},
-		{IBUDEstablished, 0x40002, 0x040, false, "IB_UD_ESTABLISHED"},
-		{IBUDReject, 0x40003, 0x040, true, "IB_UD_REJECT"},
-		{IBUDError, 0x40004, 0x040, true, "IB_UD_ERROR"},
-		{IBCollective, 0x40005, 0x020, false, "IB_COLLECTIVE"},
-		{IWExtensionEvent, 0x80000, 0, false, "IW_EXTENSION"},
 		{Number(0x77), 0x77, 0, false, "Number(0x77)"},
 	} {
 		assert.EqualValues(t, tc.value, tc.n, tc.name)

@@ -29,17 +29,8 @@ const (
 	AsyncEPBroken         Number = 0x08003 // of endpoints and shared receive queues; Reason says why
 	AsyncTimedOut         Number = 0x08004
 	AsyncProviderError    Number = 0x08005
-	AsyncDownTo1          Number = 0x08101 // HA_DOWN_TO_1
-	AsyncUpToMultiPath    Number = 0x08102 // HA_UP_TO_MULTI_PATH
 	SoftwareEvent         Number = 0x10001 // of Dispatcher.PostSoftware
-	ExtensionEvent        Number = 0x20000 // extension numbers begin here
-	IBDTOEvent            Number = 0x40000 // InfiniBand extension: atomics, write with immediate, UD
-	IBUDConnectionRequest Number = 0x40001
-	IBUDEstablished       Number = 0x40002
-	IBUDReject            Number = 0x40003
-	IBUDError             Number = 0x40004
-	IBCollective          Number = 0x40005
-	IWExtensionEvent      Number = 0x80000 // iWARP extensions; DAT defines none
+	IBDTOEvent            Number = 0x40000 // InfiniBand extension: atomics, write with immediate
 
 	// Closed is no event of DAT, but the last one of a channel that belongs to a
 	// runtime.Conn or runtime.Listener, and an event of evd.Config.Func: the owner or its
@@ -65,17 +56,8 @@ var numberText = map[Number]string{
 	AsyncEPBroken:         "ASYNC_EP_BROKEN",
 	AsyncTimedOut:         "ASYNC_TIMED_OUT",
 	AsyncProviderError:    "ASYNC_PROVIDER_INTERNAL_ERROR",
-	AsyncDownTo1:          "ASYNC_HA_DOWN_TO_1",
-	AsyncUpToMultiPath:    "ASYNC_HA_UP_TO_MULTI_PATH",
 	SoftwareEvent:         "SOFTWARE",
-	ExtensionEvent:        "EXTENSION",
 	IBDTOEvent:            "IB_DTO",
-	IBUDConnectionRequest: "IB_UD_CONNECTION_REQUEST",
-	IBUDEstablished:       "IB_UD_ESTABLISHED",
-	IBUDReject:            "IB_UD_REJECT",
-	IBUDError:             "IB_UD_ERROR",
-	IBCollective:          "IB_COLLECTIVE",
-	IWExtensionEvent:      "IW_EXTENSION",
 	Closed:                "CLOSED",
 }
 
@@ -97,15 +79,15 @@ func (n Number) Completion() bool {
 // none.
 func (n Number) Stream() Streams {
 	switch {
-	case n == DTOCompletion, n == IBDTOEvent, n == IBCollective:
+	case n == DTOCompletion, n == IBDTOEvent:
 		return StreamDTO
 	case n == BindCompletion:
 		return StreamBind
-	case n == ConnectionRequest, n == IBUDConnectionRequest:
+	case n == ConnectionRequest:
 		return StreamCR
-	case n >= Established && n <= Unreachable, n >= IBUDEstablished && n <= IBUDError, n == Closed:
+	case n >= Established && n <= Unreachable, n == Closed:
 		return StreamConnection
-	case n >= AsyncEVDOverflow && n <= AsyncUpToMultiPath:
+	case n >= AsyncEVDOverflow && n <= AsyncProviderError:
 		return StreamAsync
 	case n == SoftwareEvent:
 		return StreamSoftware
@@ -118,7 +100,6 @@ func (n Number) Stream() Streams {
 func (n Number) Err() error {
 	switch n {
 	case PeerRejected, NonPeerRejected, AcceptCompletionError, Broken, TimedOut, Unreachable, Closed,
-		IBUDReject, IBUDError,
 		AsyncEVDOverflow, AsyncIACatastrophic, AsyncEPBroken, AsyncTimedOut, AsyncProviderError:
 		return numberErrors[n]
 	default:
