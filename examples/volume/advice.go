@@ -64,6 +64,14 @@ func taken(addr, option string, err error) error {
 	return advise(err, "another program listens at %s: end it (`ss -ltnp` names it), or give another --%s", addr, option)
 }
 
+// full says what to do when a file system of a node's directory is full.
+func full(dirs string, err error) error {
+	if !errors.Is(err, syscall.ENOSPC) {
+		return err
+	}
+	return advise(err, "%s: the file system is full: make room there, %d MiB for the log, and serve it again: %v", dirs, logRoom>>20, err)
+}
+
 // busy says what to do when another process has a node's directory.
 func busy(dir string, err error) error {
 	if !errors.Is(err, syscall.EAGAIN) {

@@ -39,7 +39,7 @@ func (o *operator) check(ctx context.Context) error {
 		return err
 	}
 	var all sameDisks
-	var not []string
+	var not []uint64
 	for _, id := range ids(&leader) {
 		got, err := want, error(nil)
 		if id != leader.ID {
@@ -50,28 +50,28 @@ func (o *operator) check(ctx context.Context) error {
 		}
 		if err != nil {
 			fmt.Fprintf(o.out, "node %d: NOT COMPARED: %v\n", id, err)
-			not = append(not, fmt.Sprint(id))
+			not = append(not, id)
 			continue
 		}
 		fmt.Fprintf(o.out, "node %d: CRC-32C %08x after record %d\n", id, got.CRC, got.Index)
 		all.add(id, got.CRC)
 	}
 	if len(all) > 1 {
-		return errors.Join(o.differ(ctx, &leader, want, all), notAll(not))
+		return errors.Join(o.differ(ctx, &leader, want, all, not != nil), notAll(not))
 	}
 	if len(all[0].nodes) > 1 {
-		fmt.Fprintf(o.out, "the disks of nodes %s are the same after record %d\n", all[0], want.Index)
+		fmt.Fprintf(o.out, "the disks of %s are the same after record %d\n", all[0], want.Index)
 	} else if len(not) == 0 {
-		fmt.Fprintf(o.out, "the disk of node %s, which is the only one, can be read\n", all[0])
+		fmt.Fprintf(o.out, "the disk of %s, which is the only one, can be read\n", all[0])
 	}
 	return notAll(not)
 }
 
-func notAll(not []string) error {
+func notAll(not []uint64) error {
 	if not == nil {
 		return nil
 	}
-	return fmt.Errorf("%w: nodes %s; status says what becomes of them: check again when there are all copies", errNotAll, strings.Join(not, ", "))
+	return fmt.Errorf("%w: %s did not take part; status says what becomes of that: check again when there are all copies", errNotAll, nodesText(not))
 }
 
 // sameDisks are groups of nodes whose disks are the same.
@@ -83,12 +83,18 @@ type sameDisk struct {
 }
 
 // String is the nodes.
-func (s sameDisk) String() string {
-	var text []string
-	for _, id := range s.nodes {
-		text = append(text, fmt.Sprint(id))
+func (s sameDisk) String() string { return nodesText(s.nodes) }
+
+// nodesText is one node or several, as text.
+func nodesText(all []uint64) string {
+	text := make([]string, len(all))
+	for i, id := range all {
+		text[i] = fmt.Sprint(id)
 	}
-	return strings.Join(text, ", ")
+	if len(text) == 1 {
+		return "node " + text[0]
+	}
+	return "nodes " + strings.Join(text, ", ")
 }
 
 // add adds a node.
@@ -103,7 +109,8 @@ func (s *sameDisks) add(id uint64, crc uint32) {
 }
 
 // differ says where disks differ from that of most nodes, and what to do.
-func (o *operator) differ(ctx context.Context, leader *node.Status, want state.Checked, all sameDisks) error {
+// some is set if not all disks were compared.
+func (o *operator) differ(ctx context.Context, leader *node.Status, want state.Checked, all sameDisks, some bool) error {
 	slices.SortStableFunc(all, func(a, b sameDisk) int { return len(b.nodes) - len(a.nodes) })
 	most := all[0]
 	for _, other := range all[1:] {
@@ -111,7 +118,7 @@ func (o *operator) differ(ctx context.Context, leader *node.Status, want state.C
 		if err != nil {
 			ranges = fmt.Sprintf("the ranges are not known: %v", err)
 		}
-		fmt.Fprintf(o.out, "nodes %s and nodes %s differ: %s\n", most, other, ranges)
+		fmt.Fprintf(o.out, "%s and %s differ: %s\n", most, other, ranges)
 	}
 	voters := 0
 	for _, m := range leader.Members {
@@ -119,14 +126,18 @@ func (o *operator) differ(ctx context.Context, leader *node.Status, want state.C
 			voters++
 		}
 	}
-	if len(most.nodes) <= voters/2 {
+	switch {
+	case len(most.nodes) > voters/2:
+	case some:
+		return errDiffer // the others may be the majority
+	default:
 		return fmt.Errorf("%w, and no majority has one content: compare those ranges with a backup, or with what a host knows of them, and recover the right node", errDiffer)
 	}
 	wrong := make([]string, 0, len(all)-1)
 	for _, other := range all[1:] {
 		wrong = append(wrong, other.String())
 	}
-	return fmt.Errorf("%w: a majority agrees, so replace nodes %s, one after the other, each by a node of another id, and look at their disks for a fault", errDiffer, strings.Join(wrong, ", "))
+	return fmt.Errorf("%w: a majority agrees, so replace %s, one after the other, each by a node of another id, and look at the old disk for a fault", errDiffer, strings.Join(wrong, " and "))
 }
 
 // ranges lists where the disks of two nodes differ.
@@ -165,7 +176,11 @@ func (o *operator) ranges(ctx context.Context, leader *node.Status, index, a, b 
 			break
 		}
 	}
-	line := fmt.Sprintf("%d chunks of %d KiB: %s", chunks, state.ChunkLen>>10, strings.Join(text, ", "))
+	plural := "s"
+	if chunks == 1 {
+		plural = ""
+	}
+	line := fmt.Sprintf("%d chunk%s of %d KiB: %s", chunks, plural, state.ChunkLen>>10, strings.Join(text, ", "))
 	if more != 0 {
 		line += fmt.Sprintf(", and %d more ranges", more)
 	}

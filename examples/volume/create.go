@@ -271,7 +271,7 @@ func create(o *volumeOptions, dir string) (token, error) {
 	if err := os.MkdirAll(filepath.Join(dir, "log"), 0o700); err != nil {
 		return t, err
 	}
-	if err = a.fill(dir); err == nil {
+	if err = a.fill(dir, o.Token == ""); err == nil {
 		err = a.certify(dir)
 	}
 	if err == nil {
@@ -304,14 +304,18 @@ func cmpPeers(o *volumeOptions, own token) (uint32, error) {
 // logRoom is the space that a log wants at the beginning: a file, and the next one.
 const logRoom = 128 << 20
 
-// fill makes the files of a directory.
-func (a *about) fill(dir string) error {
+// fill makes the files of a directory. The volume's first node has the choice of a size.
+func (a *about) fill(dir string, first bool) error {
 	free, err := space(dir)
 	if err != nil {
 		return err
 	}
 	if need := uint64(a.Layout.Size() + state.Size(a.Size) + logRoom); need > free {
-		return fmt.Errorf("%s: the node wants %d MiB, and the file system has %d: take another one, or another --size", dir, need>>20, free>>20)
+		size := ""
+		if first {
+			size = ", or another --size"
+		}
+		return fmt.Errorf("%s: the node wants %d MiB, and the file system has %d: take another one%s", dir, need>>20, free>>20, size)
 	}
 	f := &files{about: *a}
 	err = f.open(dir, false)
@@ -361,7 +365,7 @@ func createAloud(ctx context.Context, o *volumeOptions, provider, dir string, ou
 	case err != nil:
 		return err
 	case o.Token == "":
-		fmt.Fprintf(out, "volume %v: make its other nodes with --token %v\n", t.Volume, &t)
+		fmt.Fprintf(out, "volume %v: make its other nodes with --token %s\n", t.Volume, t.shown(dir))
 	default:
 		fmt.Fprintf(out, "volume %v: node %d is in %s\n", t.Volume, o.ID, dir)
 	}

@@ -89,7 +89,7 @@ func TestCreateTakesNothingThatServeRefuses(t *testing.T) {
 		"--size: 2097152 here, 104":  func(o *volumeOptions) { o.Size, o.Token = "2M", tok.String() },
 		"--peers are not those":      func(o *volumeOptions) { o.Peers, o.Token = "1=127.0.0.1:7001,2=127.0.0.1:7003", tok.String() },
 		"no token":                   func(o *volumeOptions) { o.Token = "abc" },
-		"the file system has":        func(o *volumeOptions) { o.Size = "900T" },
+		"or another --size":          func(o *volumeOptions) { o.Size = "900T" },
 		"--beside is for the first ": func(o *volumeOptions) { o.Token, o.Beside = tok.String(), tok.String() },
 	} {
 		o := small()

@@ -145,7 +145,7 @@ func openAll(dirs []string) (all volumes, err error) {
 	for _, dir := range dirs {
 		f, err := openFiles(dir)
 		if err != nil {
-			return nil, errors.Join(busy(dir, err), all.close())
+			return nil, errors.Join(full(dir, busy(dir, err)), all.close())
 		}
 		all = append(all, f)
 		for _, other := range all[:len(all)-1] {

@@ -35,8 +35,13 @@ func newOperator(ia *dat.IA, addr string, out io.Writer) *operator {
 func (o *operator) ask(ctx context.Context, at string, c node.Command) (node.Status, error) {
 	s, err := node.Ask(ctx, o.ia, at, c)
 	var refused *rpc.Error
-	o.heard = o.heard || err == nil || errors.As(err, &refused)
-	return s, notReached(at, o.secured, err)
+	if errors.As(err, &refused) {
+		err = advise(err, "%s", strings.TrimPrefix(refused.Text, "node: "))
+	} else {
+		err = notReached(at, o.secured, err)
+	}
+	o.heard = o.heard || err == nil || refused != nil
+	return s, err
 }
 
 var askStatus = node.Command{Do: "status"}
@@ -72,11 +77,7 @@ func (o *operator) say(err error) {
 		o.said = now.Add(sayBrief - sayAgain)
 	case now.Sub(o.said) >= sayAgain:
 		o.said = now
-		text := err.Error()
-		if refused := (*rpc.Error)(nil); errors.As(err, &refused) {
-			text = strings.TrimPrefix(refused.Text, "node: ")
-		}
-		fmt.Fprintln(o.log, "volume: waiting:", text)
+		fmt.Fprintln(o.log, "volume: waiting:", err)
 	}
 }
 

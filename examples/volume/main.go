@@ -157,7 +157,7 @@ type removeOptions struct {
 }
 
 type forceOption struct {
-	Force bool `help:"Do it also if those that vote then, and are heard, are no majority."`
+	Force bool `help:"Do it also if those that vote then, and are heard, are no majority; replace also if both nodes vote already."`
 }
 
 type addOptions struct {

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/examples/volume/node"
+	"godat/examples/volume/raftlog"
 )
 
 func TestANodeIsReplacedUnderLoad(t *testing.T) {
@@ -76,10 +77,11 @@ func TestAnOperatorSeesAVolumeAndMovesItsLeader(t *testing.T) {
 	o := newOperator(c.ia, c.peers[follower-1], &out)
 	require.NoError(t, o.transfer(t.Context(), uint64(follower)))
 	require.ErrorContains(t, o.add(t.Context(), uint64(leader), "127.0.0.1:1", false), "member already")
-	require.ErrorContains(t, o.transfer(t.Context(), 5), "no other member")
+	require.EqualError(t, o.transfer(t.Context(), 5), "node 5 is no other member that votes; members are 1, 2, 3")
 	require.ErrorContains(t, o.replace(t.Context(), 5, 6, "127.0.0.1:1", false), "no member")
 	require.ErrorContains(t, o.replace(t.Context(), 3, 3, "127.0.0.1:1", false), "another id")
 	require.ErrorContains(t, o.remove(t.Context(), 5, false), "no node 5; members are 1, 2, 3")
+	require.ErrorContains(t, o.replace(t.Context(), uint64(leader), uint64(follower), c.peers[follower-1], false), "would only remove node")
 	c.eventually("the new leader has not heard all", func() bool {
 		return newOperator(c.ia, c.peers[follower-1], &out).status(t.Context()) == nil
 	})
@@ -141,6 +143,10 @@ func TestANodeThatJoinsLearnsFromTheVolumeWhereItsLeaderIs(t *testing.T) {
 		s, err := c.ask(4, askStatus)
 		return err == nil && strings.Contains(s.Waits, "it waits to be added") && strings.Contains(s.Waits, c.peers[3])
 	})
+	text, exit := c.statusAt(4)
+	require.Equal(t, exitFewer, exit)
+	require.Contains(t, text, "copies: none here: node 4 is no member yet\n")
+	require.NotContains(t, text, "being rebuilt")
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var out bytes.Buffer
@@ -149,4 +155,21 @@ func TestANodeThatJoinsLearnsFromTheVolumeWhereItsLeaderIs(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, s.Waits)
 	c.same()
+}
+
+func TestAReplaceThatWasInterruptedGoesOnAndOneOfMembersTakesNoCopyAway(t *testing.T) {
+	members := func(voters ...uint64) raftlog.Members {
+		all := make(raftlog.Members)
+		for _, id := range voters {
+			all[id] = raftlog.Member{}
+		}
+		return all
+	}
+	learns := members(1, 2, 3)
+	learns[4] = raftlog.Member{Learner: true}
+	for _, all := range []raftlog.Members{members(1, 2, 3), learns, members(1, 2, 3, 4), members(1, 4), members(2, 3, 4)} {
+		require.NoError(t, onlyRemoves(all, 1, 4))
+	}
+	require.ErrorContains(t, onlyRemoves(members(1, 2, 3), 1, 2), "node 2 votes already, so this would only remove node 1")
+	require.ErrorContains(t, onlyRemoves(members(1, 2, 3, 4, 5), 1, 2), "leave a copy less")
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"godat/examples/volume/node"
+	"godat/examples/volume/raftlog"
 	"godat/runtime/rpc"
 )
 
@@ -138,6 +139,23 @@ func errSameNode(id uint64) error {
 	return fmt.Errorf("a node that lost its disk is another node: replace %d by a node of another id", id)
 }
 
+// onlyRemoves refuses a replace whose new node votes already, if the volume would survive fewer lost nodes without the old one.
+// One that was interrupted has a node more than before, and goes on.
+func onlyRemoves(members raftlog.Members, old, id uint64) error {
+	voters := 0
+	for _, m := range members {
+		if !m.Learner {
+			voters++
+		}
+	}
+	was, member := members[old]
+	is, added := members[id]
+	if !member || was.Learner || !added || is.Learner || voters%2 == 0 {
+		return nil
+	}
+	return fmt.Errorf("node %d votes already, so this would only remove node %d, and leave a copy less: give a new node of another id; --force or remove does it all the same", id, old)
+}
+
 // replace adds a node and removes another. After a failure it goes on where it was.
 func (o *operator) replace(ctx context.Context, old, id uint64, addr string, force bool) error {
 	if old == id {
@@ -149,6 +167,9 @@ func (o *operator) replace(ctx context.Context, old, id uint64, addr string, for
 	}
 	if _, member := leader.Members[old]; !member && leader.Members[id].Addr == "" {
 		return fmt.Errorf("node %d is no member", old)
+	}
+	if err := onlyRemoves(leader.Members, old, id); err != nil && !force {
+		return err
 	}
 	if err := o.add(ctx, id, addr, force); err != nil {
 		return err

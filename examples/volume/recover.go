@@ -53,8 +53,8 @@ func recoverNode(o *recoverOptions, out io.Writer) error {
 		return err
 	}
 	t := r.About.token()
-	fmt.Fprintf(out, "node %d alone is volume %v now, with records up to %d; hosts know it as %s; make its other nodes with --create --join --token %v, and add them\n",
-		r.About.ID, t.Volume, r.Index, r.About.subsystem(), &t)
+	fmt.Fprintf(out, "node %d alone is volume %v now, with records up to %d; hosts know it as %s; make its other nodes with --create --join --token %s, and add them\n",
+		r.About.ID, t.Volume, r.Index, r.About.subsystem(), t.shown(dir))
 	return nil
 }
 

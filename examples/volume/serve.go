@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -66,7 +67,7 @@ func serve(ctx context.Context, options *options, out, log io.Writer) error {
 	if err == nil {
 		err = serveAll(ctx, options, all, out, logger)
 	}
-	return errors.Join(err, all.close())
+	return full(strings.Join(o.Data, ", "), errors.Join(err, all.close()))
 }
 
 // serveAll serves open directories until ctx ends.

@@ -27,6 +27,12 @@ func (o *operator) status(ctx context.Context) error {
 	if o.volume != "" && s.Volume != o.volume {
 		return fmt.Errorf("%w: %s is of volume %s, not %s", errOther, addr, s.Volume, o.volume)
 	}
+	// The members' lines and the copies are of one answer: that of the leader, if one is found.
+	at, errLeader := s, error(nil)
+	if !s.Serves() {
+		o.nodes = appendMembers(o.nodes, &s)
+		_, at, errLeader = o.leader(ctx)
+	}
 	fmt.Fprintf(out, "node %d %s, term %d; records %d, applied %d, released %d\n",
 		s.ID, roleText(&s), s.Term, s.Last, s.Applied, s.Released)
 	fmt.Fprintf(out, "volume %s\n", s.Volume)
@@ -36,16 +42,20 @@ func (o *operator) status(ctx context.Context) error {
 	if s.Waits != "" {
 		fmt.Fprintln(out, "WAITS", s.Waits)
 	}
-	if s.Rotten {
+	if s.Rotten && s.Rebuilds != 0 {
 		fmt.Fprintf(out, "it is being rebuilt: %d of %d bytes\n", s.Rebuilt, s.Rebuilds)
 	}
 	if s.Zeros != 0 {
 		fmt.Fprintf(out, "zeros that are still to be written to the disk: %d bytes\n", s.Zeros)
 	}
+	seen := &at
+	if errLeader != nil {
+		seen = &s
+	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, id := range ids(&s) {
-		fmt.Fprintf(w, "%d\t%s", id, s.Members[id].Addr)
-		if text := memberText(id, &s); text != nil {
+	for _, id := range ids(seen) {
+		fmt.Fprintf(w, "%d\t%s", id, seen.Members[id].Addr)
+		if text := memberText(id, seen); text != nil {
 			fmt.Fprintf(w, "\t%s", strings.Join(text, ", "))
 		}
 		fmt.Fprintln(w)
@@ -53,7 +63,7 @@ func (o *operator) status(ctx context.Context) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	line, err := o.copies(ctx, &s)
+	line, err := copiesText(&s, &at, errLeader)
 	fmt.Fprintln(out, line)
 	return err
 }
@@ -79,6 +89,17 @@ func memberText(id uint64, s *node.Status) (all []string) {
 	if why := s.Others[id].Why; !known && why != "" {
 		all = append(all, why)
 	}
+	if p.Silent { // so what it has is not known
+		text := "silent"
+		if p.Why != "" {
+			text += ": " + p.Why
+		}
+		all = append(all, text)
+		if s.Members[id].Learner {
+			all = append(all, "does not vote yet")
+		}
+		return all
+	}
 	if known {
 		all = append(all, fmt.Sprintf("has %d", p.Match))
 	}
@@ -93,12 +114,6 @@ func memberText(id uint64, s *node.Status) (all []string) {
 	}
 	if p.Out {
 		all = append(all, "out")
-	}
-	if p.Silent {
-		if p.Why != "" {
-			all = append(all, p.Why)
-		}
-		return append(all, "silent")
 	}
 	if p.Behind != 0 {
 		all = append(all, records(p.Behind)+" behind")
@@ -115,10 +130,8 @@ func memberText(id uint64, s *node.Status) (all []string) {
 // errFewer is the error of a volume that has fewer copies than asked. A line has said more.
 var errFewer = errors.New("fewer copies than members that vote")
 
-// copies says how many copies there are, as the leader of a node's volume knows.
-func (o *operator) copies(ctx context.Context, s *node.Status) (string, error) {
-	o.nodes = appendMembers(o.nodes, s)
-	_, at, err := o.leader(ctx)
+// copiesText says how many copies there are, as the leader at of a node's volume knows, unless it was not found.
+func copiesText(s, at *node.Status, err error) (string, error) {
 	switch {
 	case slices.Contains(s.Gone, s.ID), err == nil && slices.Contains(at.Gone, s.ID):
 		line := fmt.Sprintf("copies: none here: node %d was removed from the volume: end it", s.ID)
@@ -126,12 +139,14 @@ func (o *operator) copies(ctx context.Context, s *node.Status) (string, error) {
 			line += fmt.Sprintf("; the members are %s, and node %d leads", node.NodeList(at.Members), at.ID)
 		}
 		return line, errFewer
+	case err != nil && len(s.Members) == 0:
+		return fmt.Sprintf("copies: none here: node %d is no member yet", s.ID), errFewer
 	case errors.Is(err, errNobody) && s.Waits != "" && s.Leader == 0: // which has said why
 		return "copies: unknown, since nobody leads", errFewer
 	case err != nil:
 		return fmt.Sprintf("copies: unknown: %v", err), errFewer
 	}
-	have, asked, missing := copies(&at)
+	have, asked, missing := copies(at)
 	line := fmt.Sprintf("copies: %d of %d", have, asked)
 	if _, member := at.Members[s.ID]; !member {
 		return line + fmt.Sprintf("; node %d is no member", s.ID), errFewer

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -66,4 +68,24 @@ func TestStatusOfANodeThatWasRemovedSaysSo(t *testing.T) {
 		text, exit := c.statusAt(other)
 		return exit == 0 && bytes.Contains([]byte(text), []byte("copies: 1 of 1\n"))
 	})
+}
+
+func TestStatusHasTheMembersAndTheCopiesOfOneMoment(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.three()
+	leader := c.leader()
+	follower := 1 + leader%3
+	other := 6 - leader - follower
+	c.kill(other)
+	c.eventually("the leader does not miss the node", func() bool {
+		text, _ := c.statusAt(leader)
+		return strings.Contains(text, "is silent\n")
+	})
+	for _, id := range []int{leader, follower} { // which hears of it later
+		text, exit := c.statusAt(id)
+		require.Equal(t, exitFewer, exit, text)
+		require.Regexp(t, fmt.Sprintf(`(?m)^%d .*  silent: `, other), text)
+		require.Contains(t, text, fmt.Sprintf("copies: 2 of 3; node %d is silent\n", other))
+	}
 }

@@ -103,9 +103,10 @@ func TestANodeWhoseDiskFailsSaysSoAndComesBack(t *testing.T) {
 			})
 			require.Contains(t, p.log.String(), "level=ERROR")
 			require.Contains(t, p.log.String(), x.why.Error())
+			require.Equal(t, x.trouble.Full, strings.Contains(p.log.String(), string(c.disk(id))+": the file system is full: make room there"))
 			c.eventually("the leader does not miss the node", func() bool {
 				var out bytes.Buffer
-				return errors.Is(newOperator(c.ia, c.peers[c.leader()-1], &out).status(t.Context()), errFewer) && strings.Count(out.String(), ", silent\n") == 1
+				return errors.Is(newOperator(c.ia, c.peers[c.leader()-1], &out).status(t.Context()), errFewer) && strings.Count(out.String(), "  silent: ") == 1
 			})
 			c.kill(id)
 			require.NoError(t, c.disk(id).Say(fault.Trouble{}))

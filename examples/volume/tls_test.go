@@ -169,3 +169,20 @@ func TestNodesWithoutCertificatesSayWhatThatMeans(t *testing.T) {
 	require.Empty(t, log.String())
 	require.NoError(t, all.close())
 }
+
+func TestASecretTokenIsNotPrinted(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "node")
+	args := []string{"create", "--id=1", "--peers=1=127.0.0.1:7001", "--data=" + dir, "--size=1M", "--slots=1", "--slot-size=64K"}
+	text, exit := said(append(args, "--tls")...)
+	require.Zero(t, exit, text)
+	keepOne(t, dir)
+	again, exit := said("recover", dir, "--at=127.0.0.1:7002", "--force")
+	require.Zero(t, exit, again)
+	for _, x := range []string{text, again} {
+		require.Contains(t, x, "--token "+filepath.Join(dir, "token")+", a file that is secret")
+		for word := range strings.FieldsSeq(x) {
+			_, err := parseToken(strings.Trim(word, ","))
+			require.Error(t, err, word)
+		}
+	}
+}

@@ -64,6 +64,14 @@ func (t *token) String() string {
 	return strings.ToLower(tokenText.EncodeToString(b))
 }
 
+// shown is the token of a directory as commands print it: what they print others read, so of a secret it is the file.
+func (t *token) shown(dir string) string {
+	if t.secures() {
+		return filepath.Join(dir, "token") + ", a file that is secret"
+	}
+	return t.String()
+}
+
 // tokenOf is the token that an option has, or the file that it names.
 func tokenOf(option string) (token, error) {
 	t, err := parseToken(option)
