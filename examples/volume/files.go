@@ -32,7 +32,7 @@ const anew = "remove the node from its volume, and add one of another id"
 func readAbout(dir string) (a about, err error) {
 	b, err := os.ReadFile(filepath.Join(dir, "volume.json"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return a, fmt.Errorf("%w; create makes a new volume, but never a node's data again: add a node of another id", err)
+		return a, fmt.Errorf("%w: look whether this is a node's directory; create makes a new volume's, and for a node that has lost its own, replace takes one of another id", err)
 	}
 	if err != nil {
 		return a, err

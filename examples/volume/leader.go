@@ -25,6 +25,7 @@ type operator struct {
 	out     io.Writer
 	log     io.Writer // what the operator waits for; not what a command prints
 	said    time.Time // when it said so last, or when it began to wait
+	wait    string    // what it said then
 }
 
 func newOperator(ia *dat.IA, addr string, out io.Writer) *operator {
@@ -72,12 +73,18 @@ func (o *operator) say(err error) {
 	now := time.Now()
 	switch {
 	case err == nil:
-		o.said = time.Time{}
+		o.said, o.wait = time.Time{}, ""
 	case o.said.IsZero():
 		o.said = now.Add(sayBrief - sayAgain)
 	case now.Sub(o.said) >= sayAgain:
 		o.said = now
-		fmt.Fprintln(o.log, "volume: waiting:", err)
+		text := err.Error()
+		if text == o.wait {
+			text = "for the same"
+		} else {
+			o.wait = text
+		}
+		fmt.Fprintln(o.log, "volume: waiting:", text)
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -265,4 +267,25 @@ type spoken struct {
 func (s *spoken) Write(b []byte) (int, error) {
 	defer s.on()
 	return s.text.Write(b)
+}
+
+func TestAnOperatorSaysOnceForWhatItWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		o := newOperator(nil, "", io.Discard)
+		o.log = &log
+		wait := func(err error) {
+			o.say(err)
+			time.Sleep(sayAgain)
+		}
+		first, second := errors.New("nobody leads"), errors.New("nobody listens")
+		for _, err := range []error{first, first, first, second, second, nil, second, second} {
+			wait(err)
+		}
+		require.Equal(t, []string{
+			"volume: waiting: nobody leads", "volume: waiting: for the same",
+			"volume: waiting: nobody listens", "volume: waiting: for the same",
+			"volume: waiting: nobody listens",
+		}, strings.Split(strings.TrimSpace(log.String()), "\n"))
+	})
 }

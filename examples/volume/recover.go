@@ -115,7 +115,7 @@ func beginRecovery(o *recoverOptions, was *about, out io.Writer) (r *recovery, e
 		term = record.Term
 	}
 	fmt.Fprintf(out, "%s is node %d of volume %v. It has the records up to %d, of term %d, and knows that those up to %d were committed. "+
-		"LOST is what was acknowledged in later records, which other nodes have; %d records count as written, whether or not a host was told so\n",
+		"LOST is what hosts were told of later records, if other nodes have any; the last %d records count as written, whether or not a host was told so\n",
 		dir, was.ID, identity.ID(was.Volume), last, term, known, last-known)
 	if !o.Force {
 		return nil, errNotForced
