@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A word of a line is what stands between spaces; _ is an empty one.
+// A word of a line is what stands between spaces; _ is an empty one. No line has a module to build: x is none.
 func TestACommandLineThatMakesNoSenseHasAStatusOfItsOwn(t *testing.T) {
 	for line, want := range map[string]string{
 		"--nosuch":                        "unknown flag --nosuch",
@@ -57,7 +57,7 @@ func TestACommandLineThatMakesNoSenseHasAStatusOfItsOwn(t *testing.T) {
 		"peers --depth 0":                 "0 messages",
 		"peers --size 0":                  "a message of 0 bytes",
 		"peers --provider loop,loop":      "provider loop twice",
-		"peers --only nosuch --module=.":  `no row's name contains "nosuch"`,
+		"peers --only nosuch --module=x":  `no row's name contains "nosuch"`,
 		"rpc --module=load":               "no Go module in load",
 		"serve --port 70000 --provider=iwarp:127.0.0.1": "70000 is no port",
 		"serve --provider loop:x":                       "loop is reached by no other process",
