@@ -226,7 +226,11 @@ func TestTheMemoryOfACallIsTheCallersWhenItReturns(t *testing.T) {
 		})
 		memory = alloc(t, s.PZ(), size)
 		for method := range uint16(2) {
-			c := dial(t, ia, s, Config{Patience: 50 * time.Millisecond})
+			cfg := Config{Patience: 50 * time.Millisecond}
+			if method == 1 {
+				cfg.Stall = 200 * time.Millisecond // over TCP something moves all the time
+			}
+			c := dial(t, ia, s, cfg)
 			mine := alloc(t, c.PZ(), size)
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 			_, err := c.Call(ctx, Call{Method: method, Sink: mine.Remote(0, size)}, nil)
