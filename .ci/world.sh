@@ -1,7 +1,6 @@
 # The seeded world: its rooms, then programs by seed, each seed twice, and the same programs on real processors.
 set -euo pipefail
 cd check/world
-golangci-lint run ./...
 # Its posts and its model have stages of their own.
 go test -shuffle=on ./host ./model ./plant ./results
 go test -race ./network ./lives
