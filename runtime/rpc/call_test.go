@@ -104,14 +104,13 @@ func TestTheServerReadsAndWritesTheCallersMemory(t *testing.T) {
 		memory = alloc(t, s.PZ(), size)
 		c := dial(t, ia, s, Config{})
 		mine := alloc(t, c.PZ(), 2*size)
+		want := make([]byte, size)
 		for i := range size {
-			mine.Bytes()[i] = byte(i)
+			mine.Bytes()[i], want[i] = byte(i), byte(i)+1
 		}
 		_, err := c.Call(within(t), Call{Source: mine.Remote(0, size), Sink: mine.Remote(size, size)}, nil)
 		require.NoError(t, err)
-		for i := range size {
-			require.Equal(t, byte(i)+1, mine.Bytes()[size+i])
-		}
+		require.True(t, bytes.Equal(want, mine.Bytes()[size:]))
 		_, err = c.Call(within(t), Call{Source: mine.Remote(0, 8)}, nil)
 		require.NoError(t, err, "no sink, no bytes")
 	})
