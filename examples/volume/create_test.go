@@ -106,15 +106,18 @@ func TestADirectoryThatLostSomethingIsRefusedInWords(t *testing.T) {
 		lose func(dir string) error
 		why  string
 	}{
-		"half a disk":      {func(dir string) error { return os.Truncate(filepath.Join(dir, "disk"), 1<<19) }, "volume.json says"},
-		"a longer disk":    {func(dir string) error { return os.Truncate(filepath.Join(dir, "disk"), 1<<23) }, "volume.json says"},
-		"half a journal":   {func(dir string) error { return os.Truncate(filepath.Join(dir, "journal"), 4096) }, "volume.json says"},
-		"no disk":          {func(dir string) error { return os.Remove(filepath.Join(dir, "disk")) }, "no such file"},
-		"a disk of zeros":  {func(dir string) error { return zeros(filepath.Join(dir, "disk"), state.Size(1<<20)) }, "lost its marks"},
-		"no log":           {func(dir string) error { return os.RemoveAll(filepath.Join(dir, "log")) }, "log"},
-		"no file of a log": {func(dir string) error { return removeAll(filepath.Join(dir, "log", "*.wal")) }, raftlog.ErrLost.Error()},
-		"an emptied index": {func(dir string) error { return os.Truncate(filepath.Join(dir, "log", "wal-meta.db"), 0) }, raftlog.ErrLost.Error()},
-		"no index":         {func(dir string) error { return os.Remove(filepath.Join(dir, "log", "wal-meta.db")) }, raftlog.ErrLost.Error()},
+		"half a disk":        {func(dir string) error { return os.Truncate(filepath.Join(dir, "disk"), 1<<19) }, "volume.json says"},
+		"a longer disk":      {func(dir string) error { return os.Truncate(filepath.Join(dir, "disk"), 1<<23) }, "volume.json says"},
+		"half a journal":     {func(dir string) error { return os.Truncate(filepath.Join(dir, "journal"), 4096) }, "volume.json says"},
+		"no disk":            {func(dir string) error { return os.Remove(filepath.Join(dir, "disk")) }, "no such file"},
+		"a disk of zeros":    {func(dir string) error { return zeros(filepath.Join(dir, "disk"), state.Size(1<<20)) }, "lost its marks"},
+		"no log":             {func(dir string) error { return os.RemoveAll(filepath.Join(dir, "log")) }, "log"},
+		"no file of a log":   {func(dir string) error { return removeAll(filepath.Join(dir, "log", "*.wal")) }, raftlog.ErrLost.Error()},
+		"an emptied index":   {func(dir string) error { return os.Truncate(filepath.Join(dir, "log", "wal-meta.db"), 0) }, raftlog.ErrLost.Error()},
+		"an index cut":       {func(dir string) error { return os.Truncate(filepath.Join(dir, "log", "wal-meta.db"), 8192) }, "wal-meta.db is damaged"},
+		"a page of an index": {func(dir string) error { return os.Truncate(filepath.Join(dir, "log", "wal-meta.db"), 4096) }, "wal-meta.db: file size too small"},
+		"an index of noise":  {func(dir string) error { return noise(filepath.Join(dir, "log", "wal-meta.db")) }, "wal-meta.db is damaged"},
+		"no index":           {func(dir string) error { return os.Remove(filepath.Join(dir, "log", "wal-meta.db")) }, raftlog.ErrLost.Error()},
 		"no identity": {func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, "volume.json"), []byte(`{"ID":1}`), 0o600)
 		}, "Make the volume anew"},
@@ -129,6 +132,18 @@ func TestADirectoryThatLostSomethingIsRefusedInWords(t *testing.T) {
 			require.ErrorContains(t, served(t, dir), x.why)
 		})
 	}
+}
+
+// noise changes all of a file behind its first two pages.
+func noise(path string) error {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	for i := 8192; i < len(b); i++ {
+		b[i] ^= 0xa5
+	}
+	return os.WriteFile(path, b, 0o600)
 }
 
 // keepOne gives the log a record.

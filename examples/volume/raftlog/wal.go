@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
@@ -30,8 +31,20 @@ func (f walFile) StoreLogs(all []*raft.Log) error {
 	return nil
 }
 
-// openFiles opens the write-ahead log in a directory.
-func openFiles(dir string, cfg Config) (File, error) {
+// openFiles opens the write-ahead log in a directory. Its index is a database that panics, or is read behind its end, where
+// it is damaged.
+func openFiles(dir string, cfg Config) (_ File, err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if what := recover(); what != nil {
+			err = fmt.Errorf("wal-meta.db is damaged (%v): %w", what, ErrLost)
+		}
+	}()
+	return openWhole(dir, cfg)
+}
+
+// openWhole is openFiles for files that are not damaged.
+func openWhole(dir string, cfg Config) (File, error) {
 	if cfg.Files == nil {
 		cfg.Files = walfs.New()
 	}
