@@ -15,15 +15,15 @@ import (
 	"godat/examples/volume/node"
 )
 
-// neighbour is a volume beside the one that is tormented, of which nothing may ever be in the other.
-type neighbour struct {
+// neighbor is a volume beside the one that is tormented, of which nothing may ever be in the other.
+type neighbor struct {
 	*cluster
 	content *content
 }
 
 // newNeighbour starts another volume.
 func (t *torment) newNeighbour(seed uint64) {
-	n := &neighbour{cluster: newCluster(t.TB)}
+	n := &neighbor{cluster: newCluster(t.TB)}
 	n.newProxy()
 	n.three()
 	n.leader()
@@ -32,15 +32,15 @@ func (t *torment) newNeighbour(seed uint64) {
 	t.beside = n
 }
 
-// goOn writes to the neighbour while its volume is tormented with the other one.
-func (n *neighbour) goOn() {
+// goOn writes to the neighbor while its volume is tormented with the other one.
+func (n *neighbor) goOn() {
 	if n != nil {
 		n.content.write(2)
 	}
 }
 
-// holds reads all that the neighbour was to keep.
-func (n *neighbour) holds() {
+// holds reads all that the neighbor was to keep.
+func (n *neighbor) holds() {
 	if n != nil {
 		n.content.read()
 		n.same()
