@@ -72,7 +72,7 @@ func (s State) String() string {
 			names = append(names, t.name)
 		}
 	}
-	switch s.Config() {
+	switch s.Config() { //nolint:exhaustive // the others are no configurations
 	case ConfigNotify:
 		names = append(names, "CONFIG_NOTIFY")
 	case ConfigSolicited:

@@ -30,7 +30,7 @@ type torment struct {
 	under []*trouble
 	cut   bool // hosts do not reach all nodes
 
-	beside *neighbor // or nil
+	beside *neighbor  // or nil
 	narrow *multipath // a host that reaches one node alone, which follows, or nil
 }
 
