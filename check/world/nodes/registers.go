@@ -44,19 +44,21 @@ func (r *reader) at(n *node.Node, x extent) (values [2]uint64, err error) {
 	if err := r.answer(); err != nil {
 		return values, err
 	}
-	return r.now(d, x), nil
+	return r.now(d, x)
 }
 
 // now is what a device has there, in pieces as a target copies them.
-func (r *reader) now(d *node.Device, x extent) (values [2]uint64) {
+func (r *reader) now(d *node.Device, x extent) (values [2]uint64, err error) {
 	const piece = 4096
 	for at := 0; at < x.count*block; at += piece {
-		d.Copy(r.b[at:min(at+piece, x.count*block)], x.first*block+at)
+		if err := d.Copy(r.b[at:min(at+piece, x.count*block)], x.first*block+at); err != nil {
+			return values, err
+		}
 	}
 	for i, at := range x.words() {
 		values[i] = binary.LittleEndian.Uint64(r.b[at:])
 	}
-	return values
+	return values, nil
 }
 
 // access reads and writes registers until some time, at a node that takes it.
@@ -108,7 +110,11 @@ func (v *volume) readAll(n *node.Node) {
 	r := newReader()
 	for i, x := range shared {
 		begun := time.Now().UnixNano()
-		values := r.now(n.Device(), x)
+		values, err := r.now(n.Device(), x)
+		if err != nil {
+			v.w.Wrong("%s: register %d can't be read at the end: %v", v.name, i, err)
+			return
+		}
 		v.history.Add(99, registers.Access{Register: i}, begun, time.Now().UnixNano(), values[:])
 	}
 }
