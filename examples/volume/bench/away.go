@@ -101,8 +101,11 @@ func away(o *options, out io.Writer) (err error) {
 	over := func(writes int) float64 { return float64(f.Copied) / float64(writes*writeLen) }
 	fmt.Fprintf(out, "%d resyncs, which copied %.2f of the bytes that were written while it was away, and %.2f of those until it had all; %d elections\n",
 		f.Rebuilds, over(away), over(away+a.Parts[2].Writes), term-first)
-	if !a.Whole {
-		return errBehind
+	switch {
+	case a.Whole:
+		return nil
+	case term != first:
+		return errElection
 	}
-	return nil
+	return errBehind
 }

@@ -195,7 +195,7 @@ type watch struct {
 // mostWhole is how long a node may take until it has all.
 const mostWhole = 5 * time.Minute
 
-// run looks until all nodes have all.
+// run looks until all nodes have all, or the node leads no more, and so does not know.
 func (w *watch) run() {
 	defer w.ended.Store(true)
 	w.late = w.from
@@ -204,6 +204,9 @@ func (w *watch) run() {
 	for since := time.Duration(0); since-w.late < still && since < w.from+mostWhole; time.Sleep(10 * time.Millisecond) {
 		if since = time.Since(w.begun); !w.c.whole() {
 			w.late = since
+		}
+		if leads, _ := w.c.status(); !leads {
+			return
 		}
 	}
 }
