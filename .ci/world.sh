@@ -5,5 +5,5 @@ cd check/world
 go test -shuffle=on ./host ./model ./plant ./results
 go test -race ./network ./lives
 go test -race . -run '^TestTheProgramsRunOnRealProcessorsToo$' -args -world.seeds 3
-go test -v . -run '^TestASeedIsAHistoryAndAllIsRightInIt$' -args -world.seeds 5
-go test -v . -run '^TestASeedOfAVolumeIsAHistoryAndAllIsRightInIt$' -args -world.seeds 2
+go test -timeout 18m -v . -run '^TestASeedIsAHistoryAndAllIsRightInIt$' -args -world.seeds 5
+go test -timeout 18m -v . -run '^TestASeedOfAVolumeIsAHistoryAndAllIsRightInIt$' -args -world.seeds 2
