@@ -45,13 +45,18 @@ func (c *cluster) statusAt(id int) (text string, exit int) {
 	return out.String() + log.String(), exit
 }
 
+// newThree is a volume of three nodes, and which of them leads.
+func newThree(t *testing.T) (c *cluster, leader, follower, other int) {
+	c = newCluster(t)
+	c.three()
+	leader = c.leader()
+	follower = 1 + leader%3
+	return c, leader, follower, 6 - leader - follower
+}
+
 func TestStatusOfANodeThatWasRemovedSaysSo(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t)
-	c.three()
-	leader := c.leader()
-	follower := 1 + leader%3
-	other := 6 - leader - follower
+	c, leader, follower, other := newThree(t)
 	for _, id := range []int{follower, leader} {
 		var out bytes.Buffer
 		require.NoError(t, newOperator(c.ia, c.peers[other-1], &out).remove(t.Context(), uint64(id), false))
@@ -72,11 +77,7 @@ func TestStatusOfANodeThatWasRemovedSaysSo(t *testing.T) {
 
 func TestStatusHasTheMembersAndTheCopiesOfOneMoment(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t)
-	c.three()
-	leader := c.leader()
-	follower := 1 + leader%3
-	other := 6 - leader - follower
+	c, leader, follower, other := newThree(t)
 	c.kill(other)
 	c.eventually("the leader does not miss the node", func() bool {
 		text, _ := c.statusAt(leader)
