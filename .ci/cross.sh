@@ -1,6 +1,6 @@
 # Vets, tests included, for each system and each architecture, without cgo: a file is chosen by
-# its system or by its architecture, and linux/amd64 is what all other stages run. The pairs that
-# are left are compiled. One program is linked besides, which has the assembly in it.
+# its system or by its architecture, and linux/amd64 is what all other stages run. For the pairs that
+# are left the library is compiled. One program is linked besides, which has the assembly in it.
 set -euo pipefail
 . .ci/packages.sh
 for target in linux/arm64 darwin/arm64 windows/amd64; do
@@ -11,9 +11,9 @@ for target in linux/arm64 darwin/arm64 windows/amd64; do
 done
 for target in darwin/amd64 windows/arm64; do
   echo "$target"
-  GOOS=${target%/*} GOARCH=${target#*/} go build "${packages[@]}"
+  GOOS=${target%/*} GOARCH=${target#*/} go build ./...
 done
-GOOS=freebsd GOARCH=amd64 go build "${packages[@]}" # for the other Unix systems
+GOOS=freebsd GOARCH=amd64 go build ./... # for the other Unix systems
 # The modules that carry much have words of 32 bits as well; narrow.sh vets all others for them.
 echo "linux/386, the modules that carry much"
 for mod in examples/*/go.mod examples/*/*/go.mod runtime/*/*/go.mod; do

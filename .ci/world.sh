@@ -1,9 +1,5 @@
-# The seeded world: its rooms, then programs by seed, each seed twice, and the same programs on real processors.
+# The seeded world: programs by seed, each seed twice, and the same programs on real processors. Its rooms
+# are nocc.sh's and race.sh's; its posts and its model have stages of their own.
 set -euo pipefail
-cd check/world
-# Its posts and its model have stages of their own.
-go test -shuffle=on ./host ./model ./plant ./results
-go test -race ./network ./lives
-go test -race . -run '^TestTheProgramsRunOnRealProcessorsToo$' -args -world.seeds 3
-go test -timeout 18m -v . -run '^TestASeedIsAHistoryAndAllIsRightInIt$' -args -world.seeds 5
-go test -timeout 18m -v . -run '^TestASeedOfAVolumeIsAHistoryAndAllIsRightInIt$' -args -world.seeds 2
+bash .ci/again.sh processors go test -race -vet=off -run '^TestTheProgramsRunOnRealProcessorsToo$' -- ./check/world -args -world.seeds 3
+bash .ci/again.sh world go test -vet=off -timeout 40m -run '^TestASeed(OfAVolume)?IsAHistoryAndAllIsRightInIt$' -- ./check/world -args -world.seeds 5

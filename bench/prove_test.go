@@ -100,8 +100,12 @@ func ranInOrder(t *testing.T, line, order string) {
 
 func TestARowHasTheSizeDepthConnectionsAndProducersThatRan(t *testing.T) {
 	for _, line := range []string{
-		"delivery --size=8,100,5000 --depth=1,7 --rate=closed,max", "delivery --size=64,300 --producers=2,4 --depth=8,16 --rate=max --no-anchors",
-		"latency --size=8,5000 --depth=1,3", "bandwidth --size=8,70000 --depth=1,5 --rate=closed,max", "scale --conns=1,2,7 --size=8,500 --depth=1,4 --duration=20ms",
+		// All ways once, and of two of them each value with each.
+		"delivery --size=100 --depth=7 --rate=closed,max", "delivery --size=8,5000 --depth=1,7 --rate=closed,max --mode=poll,channel",
+		"delivery --size=300 --producers=2 --depth=8 --rate=max --no-anchors", "delivery --size=64,300 --producers=2,4 --depth=8,16 --rate=max --no-anchors --mode=poll,channel",
+		"latency --size=5000 --depth=3", "latency --size=8,5000 --depth=1,3 --mode=poll,channel",
+		"bandwidth --size=70000 --depth=5 --rate=closed,max", "bandwidth --size=8,70000 --depth=1,5 --rate=closed,max --mode=poll,channel",
+		"scale --conns=2 --size=500 --depth=4 --duration=5ms", "scale --conns=1,2,7 --size=8,500 --depth=1,4 --duration=5ms --mode=poll,channel",
 		"latency --provider=iwarp --size=9,3000", "peers --size=64,300 --depth=5 --only=over_loop --module=none", "connect --depth=3", "connect --provider=iwarp",
 	} {
 		for _, row := range ran(t, append(words(line), "--format=json")...).Rows {

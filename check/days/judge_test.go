@@ -1,6 +1,7 @@
 package days
 
 import (
+	"flag"
 	"html"
 	"net/http"
 	"net/http/httptest"
@@ -16,8 +17,17 @@ import (
 	"go.uber.org/goleak"
 )
 
+// atOnce is how many days of networks run at a time: they wait for peers.
+const atOnce = "24"
+
 // The pool package starts two goroutines of its own when it is imported.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", atOnce); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m, goleak.IgnoreCurrent())
+}
 
 // day is one that is staged. A visitor of a program's page knows nothing but what it prints.
 type day struct {

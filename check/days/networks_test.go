@@ -215,8 +215,8 @@ var ofNetworks = []day{
 		s.iwarp(iwarp.Config{}, iwarp.Config{})
 		s.paused()
 	}},
-	{"a peer begins a message and does not finish it", `ended .* ago with BROKEN: MPA: the rest of an FPDU did not come in 30`, "", unasked, func(s *stage) {
-		s.iwarp(iwarp.Config{}, iwarp.Config{})
+	{"a peer begins a message and does not finish it", `ended .* ago with BROKEN: MPA: the rest of an FPDU did not come in 5`, "", unasked, func(s *stage) {
+		s.iwarp(iwarp.Config{}, iwarp.Config{}, dat.WithParams(map[string]string{"stall": "5s"}))
 		ln := s.listens(s.other)
 		at := s.between(ln.Addr(), func(c, to net.Conn) { // what comes from the peer: the start-up, and a part of the first FPDU
 			b := make([]byte, 4096)

@@ -72,6 +72,7 @@ func histories(t *testing.T, guest string, seeds int) {
 	t.Cleanup(func() { assert.NoError(t, p.Close(context.Background())) })
 	for _, r := range chosen(guest) {
 		t.Run(r.Program+"/"+r.Provider, func(t *testing.T) {
+			t.Parallel() // each run has one thread
 			histories, took := make(map[string]bool), time.Duration(0)
 			for i := range seeds {
 				r.Seed = *first + uint64(i)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -45,11 +46,22 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(program(args, os.Stdout, os.Stderr))
 	}
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		if err := flag.Set("test.parallel", atOnce); err != nil {
+			panic(err)
+		}
+	}
 	goleak.VerifyTestMain(m, goleak.IgnoreCurrent())
 }
 
+// atOnce is how many tests run at a time if no flag says it: for most of their time they wait for nodes.
+const atOnce = "4"
+
 // patience is what a test waits for what comes soon on a quiet machine.
-const patience = 60 * time.Second
+const patience = 3 * time.Minute
 
 // cluster is a volume of three processes, and perhaps more, on one machine.
 type cluster struct {
