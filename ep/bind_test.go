@@ -78,10 +78,7 @@ func TestABoundWindowIsReachedUntilItIsBoundAgain(t *testing.T) {
 
 	p, err := w.Query()
 	require.NoError(t, err)
-	assert.Equal(t, mem.RMRParam{
-		PZ: r.pz, Segment: l.Segment(64, 16), Privileges: readWrite,
-		RemoteContext: first.Context, Scope: 1,
-	}, p)
+	assert.Equal(t, mem.RMRParam{Binding: mem.Binding{Segment: l.Segment(64, 16), Privileges: readWrite}, RemoteContext: first.Context, Scope: 1}, p)
 	assert.ErrorIs(t, l.Free(), &hw.Error{Type: hw.InvalidState, Sub: 81}, "LMR_IN_USE")
 	assert.NotNil(t, l.Bytes(), "a refused Free has no effect")
 
@@ -113,7 +110,7 @@ func TestAnUnboundWindowIsNotReached(t *testing.T) {
 			assert.Zero(t, r.bind(b, w, none))
 			p, err := w.Query()
 			require.NoError(t, err)
-			assert.Equal(t, mem.RMRParam{PZ: r.pz, Scope: mem.RMRScopePZ}, p)
+			assert.Equal(t, mem.RMRParam{Scope: mem.RMRScopePZ}, p)
 			require.NoError(t, l.Free(), "nothing is bound to it")
 			assert.Equal(t, hw.StatusRemoteAccess, r.write8(a, remote))
 			r.broken(2)
@@ -244,7 +241,7 @@ func TestBindRefusesBadArguments(t *testing.T) {
 	r.none(r.dto)
 	p, err := w.Query()
 	require.NoError(t, err)
-	assert.Equal(t, mem.RMRParam{PZ: r.pz, Scope: mem.RMRScopePZ}, p, "a refused bind has no effect")
+	assert.Equal(t, mem.RMRParam{Scope: mem.RMRScopePZ}, p, "a refused bind has no effect")
 	r.bind(b, w, good)
 
 	require.NoError(t, quiet.Close())
@@ -263,7 +260,7 @@ func TestAnEndpointsWindowIsReachedByItsPeerAlone(t *testing.T) {
 	require.NoError(t, err)
 	p, err := w.Query()
 	require.NoError(t, err)
-	assert.Equal(t, mem.RMRParam{PZ: r.pz, Scope: 0}, p)
+	assert.Equal(t, mem.RMRParam{Scope: 0}, p)
 	remote := r.bind(b, w, mem.Binding{Segment: r.lmr.Segment(64, 8), Privileges: readWrite})
 	assert.Equal(t, hw.StatusSuccess, r.write8(a, remote))
 	assert.Equal(t, hw.StatusRemoteAccess, r.write8(stranger, remote))
@@ -352,7 +349,7 @@ func TestAPeerThatInvalidatesAWindowUnbindsIt(t *testing.T) {
 	assert.Equal(t, hw.OpSend, ev.Op)
 	p, err := w.Query()
 	require.NoError(t, err)
-	assert.Equal(t, mem.RMRParam{PZ: r.pz, Scope: mem.RMRScopePZ}, p, "the window is unbound")
+	assert.Equal(t, mem.RMRParam{Scope: mem.RMRScopePZ}, p, "the window is unbound")
 	require.NoError(t, l.Free())
 	assert.Equal(t, hw.StatusRemoteAccess, r.write8(a, remote))
 	r.broken(2)

@@ -16,28 +16,6 @@ type ConnectConfig struct {
 	Qual    uint64        // its connection qualifier: the port, up to hw.MaxQual
 	Timeout time.Duration // 0 means no bound but the provider's: over iwarp, the parameter reply
 	Private []byte        // shown to the peer with the request; copied
-	Flags   ConnectFlags
-}
-
-// ConnectFlags say what a connection is to be like: DAT_CONNECT_FLAGS.
-type ConnectFlags uint32
-
-// The connect flags. No provider has more than one path to a peer.
-const (
-	ConnectDefault     ConnectFlags = 0
-	MultipathRequested ConnectFlags = 1 // more than one path if possible: the connection gets one
-	MultipathRequired  ConnectFlags = 2 // MODEL_NOT_SUPPORTED
-)
-
-// check returns the error for flags that no connection can have.
-func (f ConnectFlags) check(op string) error {
-	switch {
-	case f&^(MultipathRequested|MultipathRequired) != 0:
-		return hw.Errorf(op, hw.InvalidParameter, hw.Arg8, "connect flags %#x", uint32(f))
-	case f&MultipathRequired != 0:
-		return hw.Errorf(op, hw.ModelNotSupported, hw.NoSubtype, "more than one path to a peer")
-	}
-	return nil
 }
 
 // Connect starts to connect to a listener. It returns at once; the outcome is an event on the
@@ -54,7 +32,7 @@ func connect(op string, e *Endpoint, cfg ConnectConfig) error {
 	if cfg.Timeout < 0 {
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "the time-out %v is negative", cfg.Timeout)
 	}
-	if err := cmp.Or(cfg.Flags.check(op), e.adapter.checkPrivate(op, cfg.Private), checkAddress(op, cfg.Addr, cfg.Qual, hw.Arg3)); err != nil {
+	if err := cmp.Or(e.adapter.checkPrivate(op, cfg.Private), checkAddress(op, cfg.Addr, cfg.Qual, hw.Arg3)); err != nil {
 		return err
 	}
 	e.ctl.Lock()

@@ -34,13 +34,11 @@ func TestPrivateDataTravelsBothWays(t *testing.T) {
 		for range 2 {
 			ev := r.next(r.conn)
 			require.Equal(t, event.Established, ev.Number)
-			c, ok := ev.Connection()
-			require.True(t, ok)
 			if Of(ev) == a {
-				assert.Equal(t, answer, append([]byte{}, c.Private...))
+				assert.Equal(t, answer, append([]byte{}, ev.Private()...))
 			} else {
 				assert.Same(t, b, Of(ev))
-				assert.Empty(t, c.Private, "the passive side had it with the request")
+				assert.Empty(t, ev.Private(), "the passive side had it with the request")
 			}
 		}
 	}
@@ -78,8 +76,7 @@ func TestARejectedRequestCanBeTriedAgain(t *testing.T) {
 	require.NoError(t, cr.Reject([]byte("no")))
 	ev := r.next(r.conn)
 	assert.Equal(t, event.PeerRejected, ev.Number)
-	c, _ := ev.Connection()
-	assert.Equal(t, "no", string(c.Private))
+	assert.Equal(t, "no", string(ev.Private()))
 	assert.Equal(t, Disconnected, a.State())
 	assert.Equal(t, hw.StatusFlushed, r.next(r.dto).Status)
 	require.ErrorIs(t, cr.Reject(nil), &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandleCR})

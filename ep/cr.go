@@ -10,6 +10,7 @@ import (
 	"godat/hw"
 	"godat/hw/event"
 	"godat/internal/delivery"
+	"godat/internal/door"
 )
 
 // CR is a connection request that waits for an answer. It answers to DAT_CR_HANDLE.
@@ -71,6 +72,15 @@ func (c *CR) Query() (CRParam, error) {
 		Local: c.request.Local(), Remote: c.request.Remote(), RemoteQual: split(c.request.Remote()).qual, Qual: c.qual,
 		Private: c.private, Truncated: c.truncated, Endpoint: c.own,
 	}, nil
+}
+
+// Home returns the adapter. Package runtime calls it.
+func (c *CR) Home(door.Key) (ia any, err error) {
+	if err := c.lock("runtime.IAOf"); err != nil {
+		return nil, err
+	}
+	defer c.mu.Unlock()
+	return c.at.adapter.cfg.IA, nil
 }
 
 // Accept answers the request with e, which must be UNCONNECTED. If an endpoint came

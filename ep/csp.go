@@ -5,6 +5,7 @@ import (
 	"net"
 
 	"godat/evd"
+	"godat/internal/door"
 )
 
 // CSP is a common service point: it listens as a socket does, at an address that
@@ -47,21 +48,17 @@ func (c *CSP) Addr() net.Addr { return c.point().addr() }
 
 func (c *CSP) point() *point { return (*point)(c) }
 
-// CSPParam describes a common service point: DAT_CSP_PARAM.
-type CSPParam struct {
-	IA         any // the interface adapter, a *runtime.IA
-	Comm       Comm
-	Addr       net.Addr
-	Dispatcher *evd.Dispatcher
+// Query says what the service point was made with, with the address and backlog that it has. It answers to
+// dat_csp_query.
+func (c *CSP) Query() (CSPConfig, error) {
+	if err := c.point().query(kindCSP); err != nil {
+		return CSPConfig{}, err
+	}
+	return CSPConfig{Comm: c.comm, Address: c.Addr().String(), Dispatcher: c.to, Backlog: c.backlog}, nil
 }
 
-// Query describes the service point. It answers to dat_csp_query.
-func (c *CSP) Query() (CSPParam, error) {
-	if err := c.point().query(kindCSP); err != nil {
-		return CSPParam{}, err
-	}
-	return CSPParam{IA: c.adapter.cfg.IA, Comm: c.comm, Addr: c.Addr(), Dispatcher: c.to}, nil
-}
+// Home returns the adapter. Package runtime calls it.
+func (c *CSP) Home(door.Key) (ia any, err error) { return c.point().home(kindCSP) }
 
 // Close stops listening, as [PSP.Close] does. It answers to dat_csp_free.
 func (c *CSP) Close() error { return c.point().close(kindCSP) }

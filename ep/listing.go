@@ -14,14 +14,15 @@ type Snapshot struct {
 	FreedRequests, FreedReceives QueueCounts
 
 	Points      []PointSnapshot
-	FreedPoints []PointCounts // by name
+	FreedPoints []PointSnapshot // their sums, by name
 	SRQs        []SRQSnapshot
 	Counters    Counters      // since the adapter was opened, whatever was reset
 	Ends        []EndCount    // how connections ended
 	LastEnds    []EndSnapshot // the last of them, the oldest first
 }
 
-// PointSnapshot describes a service point at one moment. All counts only grow.
+// PointSnapshot describes a service point at one moment, or has the sums of the closed ones of a name: that of
+// String, or of the listener that had the point, or "others" of those beyond the first 64. All counts only grow.
 type PointSnapshot struct {
 	Name       string // as in String
 	Kind       string // PSP, RSP or CSP

@@ -297,7 +297,6 @@ func TestReadsAndWritesHaveTheirOwnMostSegments(t *testing.T) {
 
 func TestQueryFillsEveryField(t *testing.T) {
 	r := newRig(t)
-	r.adapter.cfg.IA = "the adapter"
 	a, _ := r.pair(&Attr{ReceiverNotReady: time.Minute, DrainTimeout: time.Hour})
 	p, err := a.Query()
 	require.NoError(t, err)
@@ -320,7 +319,7 @@ func TestModifyTakesTheNamesOfFieldsThatMayChange(t *testing.T) {
 	e := r.endpoint(nil)
 	before, err := e.Query()
 	require.NoError(t, err)
-	for _, name := range []string{"", "IA", "State", "Comm", "LocalAddr", "LocalQual", "RemoteAddr", "RemoteQual", "SRQ", "recv", "Attr.MaxRecvDTOs"} {
+	for _, name := range []string{"", "State", "Comm", "LocalAddr", "LocalQual", "RemoteAddr", "RemoteQual", "SRQ", "recv", "Attr.MaxRecvDTOs"} {
 		err := e.Modify(Param{Attr: Attr{MaxRecvDTOs: 99}}, "MaxRecvDTOs", name)
 		require.ErrorIs(t, err, &hw.Error{Type: hw.InvalidParameter, Sub: hw.Arg2}, name)
 	}

@@ -1,7 +1,6 @@
 package ep
 
 import (
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -111,41 +110,6 @@ func TestAnOutboxKeepsWhatIsWrongUntilItIsReset(t *testing.T) {
 	require.NoError(t, o.Flush())
 	assert.Panics(t, func() { NewOutbox(a, 0) })
 	assert.Panics(t, func() { NewOutbox(a, maxDepth+1) })
-}
-
-func TestASenderWithCreditsNeverOutrunsItsPeer(t *testing.T) {
-	c := NewCredits(3)
-	var wg sync.WaitGroup
-	taken := make(chan bool, 40)
-	for range 4 {
-		wg.Go(func() {
-			for range 10 {
-				taken <- c.Take()
-			}
-		})
-	}
-	wg.Wait()
-	close(taken)
-	n := 0
-	for ok := range taken {
-		if ok {
-			n++
-		}
-	}
-	assert.Equal(t, 3, n)
-	assert.Zero(t, c.Left())
-	c.Grant(2)
-	assert.Equal(t, 2, c.Left())
-	assert.True(t, c.Take())
-}
-
-func TestOwedCreditsArePaidOnce(t *testing.T) {
-	c := NewCredits(0)
-	c.Owe(2)
-	c.Owe(1)
-	assert.Equal(t, 3, c.Pay())
-	assert.Zero(t, c.Pay())
-	assert.Zero(t, c.Left(), "what is owed to the peer gives this end nothing")
 }
 
 // A filter hears of requests that are suppressed, each once and in their order, when one

@@ -59,6 +59,7 @@ type point struct {
 	number   uint64
 	self     io.Closer // the service point: the source of its events
 	to       *evd.Dispatcher
+	asked    string    // the address that the program gave
 	backlog  int       // the most requests that may wait for an answer
 	refusal  []byte    // private data for peers whose requests are declined
 	flags    PSPFlags  // of a PSP
@@ -75,8 +76,8 @@ type point struct {
 	counted pointCounts    // since the point was made
 	taking  sync.WaitGroup // requests that are not announced yet; none is added once closed is set
 	closed  bool
-	label   string       // of the sums, if it is not the point's name
-	past    *PointCounts // the sums that have the counts; nil while it is listed
+	label   string         // of the sums, if it is not the point's name
+	past    *PointSnapshot // the sums that have the counts; nil while it is listed
 
 	closing sync.Mutex // close holds it from beginning to end
 	gone    bool       // under closing: nothing is left to close
@@ -92,7 +93,7 @@ var requestFeed = delivery.Feed{Streams: event.StreamCR}
 // start returns.
 func (p *point) start(op string, self io.Closer, addr string, qual uint64) error {
 	a := p.adapter
-	p.self, p.number = self, points.Add(1)
+	p.self, p.number, p.asked = self, points.Add(1), addr
 	p.starting.Add(1)
 	defer p.starting.Done()
 	if err := cmp.Or(a.ownEVD(op, p.to, hw.HandleEVDCR), checkAddress(op, addr, qual, hw.Arg2)); err != nil {
@@ -203,8 +204,18 @@ func (p *point) String() string { return fmt.Sprint(p.self) }
 func (p *point) isMade() bool { return p != nil && p.adapter != nil }
 
 // query returns what is wrong with a query.
-func (p *point) query(k pointKind) error {
-	op := k.name + ".Query"
+func (p *point) query(k pointKind) error { return p.alive(k.name+".Query", k) }
+
+// home returns the adapter.
+func (p *point) home(k pointKind) (ia any, err error) {
+	if err := p.alive("runtime.IAOf", k); err != nil {
+		return nil, err
+	}
+	return p.adapter.cfg.IA, nil
+}
+
+// alive refuses a service point that is nil or closed.
+func (p *point) alive(op string, k pointKind) error {
 	if !p.isMade() {
 		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: k.handle, Text: "the service point is nil or zero"}
 	}

@@ -7,23 +7,16 @@ import (
 	"godat/hw"
 )
 
-// PointCounts sum what closed service points of a name counted.
-type PointCounts struct {
-	Name                                     string // as in String, or of the listener that had the point; "others" of those beyond the first 64 names
-	Accepted, Rejected, HandedOff, Overflows uint64 // as in PointSnapshot
-	GaveWay, Silent, Descriptors             uint64 // as in hw.ListenerCounts
-}
-
 const (
 	mostPointNames = 64
 	otherPoints    = "others"
 )
 
 // endedPoints sum what closed points counted, by name; the mutex of the adapter's list of points guards them.
-type endedPoints map[string]*PointCounts
+type endedPoints map[string]*PointSnapshot
 
 // of has the sums of a name.
-func (e *endedPoints) of(name string) *PointCounts {
+func (e *endedPoints) of(name string) *PointSnapshot {
 	if *e == nil {
 		*e = make(endedPoints)
 	}
@@ -31,16 +24,16 @@ func (e *endedPoints) of(name string) *PointCounts {
 		name = otherPoints
 	}
 	if (*e)[name] == nil {
-		(*e)[name] = &PointCounts{Name: name}
+		(*e)[name] = &PointSnapshot{Name: name, Device: new(hw.ListenerCounts)}
 	}
 	return (*e)[name]
 }
 
-func (c *PointCounts) add(p *pointCounts) {
-	c.Accepted += p.accepted
-	c.Rejected += p.rejected
-	c.HandedOff += p.handedOff
-	c.Overflows += p.overflows
+func (s *PointSnapshot) add(p *pointCounts) {
+	s.Accepted += p.accepted
+	s.Rejected += p.rejected
+	s.HandedOff += p.handedOff
+	s.Overflows += p.overflows
 }
 
 // leave takes a closed point from the adapter's list and adds its counts to those of the closed ones, in one
@@ -58,9 +51,9 @@ func (p *point) leave() {
 	delete(a.points.all, p)
 	p.past = a.ended.of(cmp.Or(p.label, p.String()))
 	p.past.add(&p.counted)
-	p.past.GaveWay += device.GaveWay
-	p.past.Silent += device.Silent
-	p.past.Descriptors += device.Descriptors
+	p.past.Device.GaveWay += device.GaveWay
+	p.past.Device.Silent += device.Silent
+	p.past.Device.Descriptors += device.Descriptors
 }
 
 // counts counts an answer in n, which is one of p.counted. The caller holds mu.
@@ -80,12 +73,14 @@ func (p *point) counts(n *uint64) {
 }
 
 // countedPoints returns the points that are not closed, in no order, and the sums of the others, by name.
-func (a *pointRegistry) countedPoints() (points []*point, ended []PointCounts) {
+func (a *pointRegistry) countedPoints() (points []*point, ended []PointSnapshot) {
 	a.points.mu.Lock()
 	defer a.points.mu.Unlock()
 	for _, c := range a.ended {
-		ended = append(ended, *c)
+		one := *c
+		one.Device = new(*c.Device)
+		ended = append(ended, one)
 	}
-	slices.SortFunc(ended, func(x, y PointCounts) int { return cmp.Compare(x.Name, y.Name) })
+	slices.SortFunc(ended, func(x, y PointSnapshot) int { return cmp.Compare(x.Name, y.Name) })
 	return a.points.values(), ended
 }

@@ -62,29 +62,17 @@ func (p *PSP) Qual() uint64 { return p.point().qual() }
 // Addr returns the address that the service point listens on.
 func (p *PSP) Addr() net.Addr { return p.point().addr() }
 
-// Dispatcher returns the dispatcher that gets the requests.
-func (p *PSP) Dispatcher() *evd.Dispatcher {
-	if p == nil {
-		return nil
-	}
-	return p.to
-}
-
-// PSPParam describes a public service point: DAT_PSP_PARAM.
-type PSPParam struct {
-	IA         any // the interface adapter, a *runtime.IA
-	Qual       uint64
-	Dispatcher *evd.Dispatcher
-	Flags      PSPFlags
-}
-
-// Query describes the service point. It answers to dat_psp_query.
-func (p *PSP) Query() (PSPParam, error) {
+// Query says what the service point was made with, with the qualifier and backlog that it has. It answers
+// to dat_psp_query.
+func (p *PSP) Query() (PSPConfig, error) {
 	if err := p.point().query(kindPSP); err != nil {
-		return PSPParam{}, err
+		return PSPConfig{}, err
 	}
-	return PSPParam{IA: p.adapter.cfg.IA, Qual: p.Qual(), Dispatcher: p.to, Flags: p.flags}, nil
+	return PSPConfig{Addr: p.asked, Qual: p.Qual(), Dispatcher: p.to, Backlog: p.backlog, Flags: p.flags, Refusal: p.refusal}, nil
 }
+
+// Home returns the adapter. Package runtime calls it.
+func (p *PSP) Home(door.Key) (ia any, err error) { return p.point().home(kindPSP) }
 
 // Close stops listening: no request comes once it has returned. Requests that came
 // before stay valid. A second Close waits for the first and does nothing else. An

@@ -17,7 +17,7 @@ func TestACommonServicePointListensAtAnAddress(t *testing.T) {
 	require.NoError(t, err)
 	q, err := csp.Query()
 	require.NoError(t, err)
-	assert.Equal(t, CSPParam{Comm: cfg.Comm, Addr: csp.Addr(), Dispatcher: r.cr}, q)
+	assert.Equal(t, CSPConfig{Comm: cfg.Comm, Address: csp.Addr().String(), Dispatcher: r.cr, Backlog: 128}, q)
 	a, b := r.endpoint(nil), r.endpoint(nil)
 	require.NoError(t, a.CommonConnect("loop:4711", ConnectConfig{}))
 	ev := r.next(r.cr)
@@ -48,7 +48,7 @@ func TestAPublicServicePointTellsOfItself(t *testing.T) {
 	r := newRig(t)
 	q, err := r.psp.Query()
 	require.NoError(t, err)
-	assert.Equal(t, PSPParam{Qual: r.psp.Qual(), Dispatcher: r.cr}, q)
+	assert.Equal(t, PSPConfig{Qual: r.psp.Qual(), Dispatcher: r.cr, Backlog: 128}, q)
 	var none *PSP
 	_, err = none.Query()
 	require.ErrorIs(t, err, hw.ErrInvalidHandle)

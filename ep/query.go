@@ -4,6 +4,7 @@ import (
 	"net"
 
 	"godat/evd"
+	"godat/internal/door"
 	"godat/mem"
 )
 
@@ -14,7 +15,6 @@ import (
 // no meaning. During an attempt to connect the remote address is the one that Connect was given, and
 // the local qualifier is not known yet.
 type Param struct {
-	IA                    any // the interface adapter, a *runtime.IA
 	State                 State
 	Comm                  Comm
 	LocalAddr, RemoteAddr net.Addr
@@ -35,7 +35,7 @@ func (e *Endpoint) Query() (Param, error) {
 	defer p.mu.Unlock()
 	s := e.State()
 	q := Param{
-		IA: e.adapter.cfg.IA, State: s, PZ: requests.PZ, Recv: e.box.Recvs.Rules().EVD, Request: requests.EVD, Conn: p.conn, SRQ: e.srq,
+		State: s, PZ: requests.PZ, Recv: e.box.Recvs.Rules().EVD, Request: requests.EVD, Conn: p.conn, SRQ: e.srq,
 		Attr: p.attr,
 	}
 	if own := e.adapter.attr.Address; own != "" {
@@ -48,6 +48,14 @@ func (e *Endpoint) Query() (Param, error) {
 		q.RemoteAddr, q.RemoteQual = p.remote.addr, p.remote.qual
 	}
 	return q, nil
+}
+
+// Home returns the adapter. Package runtime calls it.
+func (e *Endpoint) Home(door.Key) (ia any, err error) {
+	if err := alive("runtime.IAOf", e); err != nil {
+		return nil, err
+	}
+	return e.adapter.cfg.IA, nil
 }
 
 // Status is a snapshot of an endpoint.

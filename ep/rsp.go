@@ -6,6 +6,7 @@ import (
 	"godat/ep/internal/life"
 	"godat/evd"
 	"godat/hw"
+	"godat/internal/door"
 )
 
 // RSP is a reserved service point: it listens for one connection request, for one
@@ -55,21 +56,17 @@ func (r *RSP) point() *point { return (*point)(r) }
 // Qual returns the connection qualifier that the service point listens on.
 func (r *RSP) Qual() uint64 { return r.point().qual() }
 
-// RSPParam describes a reserved service point: DAT_RSP_PARAM.
-type RSPParam struct {
-	IA         any // the interface adapter, a *runtime.IA
-	Qual       uint64
-	Dispatcher *evd.Dispatcher
-	Endpoint   *Endpoint
+// Query says what the service point was made with, with the qualifier that it has. It answers to
+// dat_rsp_query.
+func (r *RSP) Query() (RSPConfig, error) {
+	if err := r.point().query(kindRSP); err != nil {
+		return RSPConfig{}, err
+	}
+	return RSPConfig{Addr: r.asked, Qual: r.Qual(), Endpoint: r.reserved, Dispatcher: r.to}, nil
 }
 
-// Query describes the service point. It answers to dat_rsp_query.
-func (r *RSP) Query() (RSPParam, error) {
-	if err := r.point().query(kindRSP); err != nil {
-		return RSPParam{}, err
-	}
-	return RSPParam{IA: r.adapter.cfg.IA, Qual: r.Qual(), Dispatcher: r.to, Endpoint: r.reserved}, nil
-}
+// Home returns the adapter. Package runtime calls it.
+func (r *RSP) Home(door.Key) (ia any, err error) { return r.point().home(kindRSP) }
 
 // Close stops listening, as [PSP.Close] does. If no request has come the endpoint
 // is UNCONNECTED again; a request that came stays valid.

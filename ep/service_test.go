@@ -127,7 +127,7 @@ func TestAReservedServicePointIsFreed(t *testing.T) {
 	assert.Equal(t, Reserved, e.State())
 	q, err := rsp.Query()
 	require.NoError(t, err)
-	assert.Equal(t, RSPParam{Qual: rsp.Qual(), Dispatcher: r.cr, Endpoint: e}, q)
+	assert.Equal(t, RSPConfig{Qual: rsp.Qual(), Dispatcher: r.cr, Endpoint: e}, q)
 	require.NoError(t, rsp.Close())
 	assert.Equal(t, Unconnected, e.State())
 	require.NoError(t, r.endpoint(nil).Connect(ConnectConfig{Qual: rsp.Qual()}))

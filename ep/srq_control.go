@@ -7,6 +7,7 @@ import (
 	"godat/evd"
 	"godat/hw"
 	"godat/internal/delivery"
+	"godat/internal/door"
 	"godat/mem"
 )
 
@@ -24,7 +25,6 @@ const Unknown = -2
 
 // SRQParam describes a shared receive queue: DAT_SRQ_PARAM.
 type SRQParam struct {
-	IA           any // the interface adapter, a *runtime.IA
 	State        SRQState
 	PZ           *mem.PZ
 	MaxRecvDTOs  int
@@ -54,9 +54,17 @@ func (q *SRQ) Query() (SRQParam, error) {
 		state = SRQError
 	}
 	return SRQParam{
-		IA: q.adapter.cfg.IA, State: state, PZ: q.pz, MaxRecvDTOs: q.depth, MaxRecvIOV: q.iov,
+		State: state, PZ: q.pz, MaxRecvDTOs: q.depth, MaxRecvIOV: q.iov,
 		LowWatermark: int(q.lw.Load()), Available: available, Outstanding: q.used,
 	}, nil
+}
+
+// Home returns the adapter. Package runtime calls it.
+func (q *SRQ) Home(door.Key) (ia any, err error) {
+	if _, err := q.Query(); err != nil {
+		return nil, err
+	}
+	return q.adapter.cfg.IA, nil
 }
 
 // Resize changes how many receives may be outstanding. If more are, it is

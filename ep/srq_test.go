@@ -40,14 +40,13 @@ func (r *rig) counts(q *SRQ) (available, outstanding int) {
 
 func TestASharedQueueTellsWhatItIs(t *testing.T) {
 	r := newRig(t)
-	r.adapter.cfg.IA = "the adapter"
 	q := r.srq(SRQAttr{MaxRecvDTOs: 5, MaxRecvIOV: 3})
 	require.NoError(t, q.SetLowWatermark(0))
 	require.NoError(t, q.PostRecv(1, r.lmr.Segment(0, 8)))
 	p, err := q.Query()
 	require.NoError(t, err)
 	assert.Equal(t, SRQParam{
-		IA: r.adapter.cfg.IA, State: 1, PZ: r.pz, MaxRecvDTOs: 5, MaxRecvIOV: 3, Available: 1, Outstanding: 1,
+		State: 1, PZ: r.pz, MaxRecvDTOs: 5, MaxRecvIOV: 3, Available: 1, Outstanding: 1,
 	}, p)
 
 	e := r.taker(q, r.dto)

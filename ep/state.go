@@ -11,14 +11,10 @@ type State uint8
 // The states.
 const (
 	Unconnected                State = 0
-	UnconfiguredUnconnected    State = 1 // never entered
 	Reserved                   State = 2 // it waits for the request of its reserved service point
-	UnconfiguredReserved       State = 3 // never entered
 	PassiveConnectionPending   State = 4 // the request of its reserved service point waits for an answer
-	UnconfiguredPassive        State = 5 // never entered
 	ActiveConnectionPending    State = 6 // connecting
 	TentativeConnectionPending State = 7 // a service point made it for a request
-	UnconfiguredTentative      State = 8 // never entered
 	Connected                  State = 9
 	DisconnectPending          State = 10 // a graceful disconnect is under way
 	Disconnected               State = 11 // until Reset

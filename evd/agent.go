@@ -5,12 +5,13 @@ import (
 
 	"godat/hw"
 	"godat/internal/delivery"
+	"godat/internal/door"
 	"godat/internal/owner"
 )
 
 // Agent is the function that a CNO calls when it is triggered. d is the dispatcher
 // that triggered it, a hint as in [CNO.Wait], and nil when d has left the CNO
-// since. The agent runs in the adapter's pool of upcalls (CNOConfig.Submit), and
+// since. The agent runs in the adapter's pool of upcalls, and
 // calls of one CNO's agents never overlap. A panic in an agent ends the process
 // unless the pool recovers it. It answers to DAT_OS_WAIT_PROXY_AGENT.
 type Agent func(d *Dispatcher)
@@ -153,43 +154,35 @@ func (c *CNO) nextCall() (call agentCall, ok bool) {
 	return call, true
 }
 
-// ProxyType is DAT_PROXY_TYPE: what a CNO notifies beside its waiters.
-type ProxyType uint32
-
-// The proxy types.
-const (
-	ProxyNone  ProxyType = 0
-	ProxyAgent ProxyType = 1
-	ProxyFD    ProxyType = 2
-)
-
-// CNOParam describes a CNO: DAT_CNO_PARAM.
-type CNOParam struct {
-	IA        any // the adapter it was made on, a *runtime.IA; nil for none
-	ProxyType ProxyType
-	Agent     Agent   // the agent that is set
-	FD        uintptr // the descriptor
+// Query says what the CNO was made with, and the agent that is set. It answers to dat_cno_query.
+func (c *CNO) Query() (CNOConfig, error) {
+	if err := c.alive("evd.CNO.Query"); err != nil {
+		return CNOConfig{}, err
+	}
+	defer c.mu.Unlock()
+	return CNOConfig{Agent: c.agent, Descriptor: c.fd != nil}, nil
 }
 
-// Query describes the CNO. It answers to dat_cno_query.
-func (c *CNO) Query() (CNOParam, error) {
-	const op = "evd.CNO.Query"
+// Home returns the adapter; nil for none. Package runtime calls it.
+func (c *CNO) Home(door.Key) (ia any, err error) {
+	if err := c.alive("runtime.IAOf"); err != nil {
+		return nil, err
+	}
+	defer c.mu.Unlock()
+	return c.ia, nil
+}
+
+// alive refuses a CNO that is nil or closed, and else takes mu.
+func (c *CNO) alive(op string) error {
 	if !c.isMade() {
-		return CNOParam{}, invalidCNO(op)
+		return invalidCNO(op)
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	if c.closed {
-		return CNOParam{}, invalidCNO(op)
+		c.mu.Unlock()
+		return invalidCNO(op)
 	}
-	p := CNOParam{IA: c.ia, Agent: c.agent}
-	switch {
-	case c.fd != nil:
-		p.ProxyType, p.FD = ProxyFD, c.fd.number()
-	case c.agent != nil:
-		p.ProxyType = ProxyAgent
-	}
-	return p, nil
+	return nil
 }
 
 // FD returns the file descriptor of a CNO that was made with CNOConfig.Descriptor.
@@ -198,12 +191,12 @@ func (c *CNO) Query() (CNOParam, error) {
 // until Close. On a CNO without one FD returns INVALID_STATE.
 func (c *CNO) FD() (uintptr, error) {
 	const op = "evd.CNO.FD"
-	p, err := c.Query()
-	switch {
-	case err != nil:
-		return 0, invalidCNO(op)
-	case p.ProxyType != ProxyFD:
+	if err := c.alive(op); err != nil {
+		return 0, err
+	}
+	defer c.mu.Unlock()
+	if c.fd == nil {
 		return 0, &hw.Error{Op: op, Type: hw.InvalidState, Text: "the CNO was made without a descriptor"}
 	}
-	return p.FD, nil
+	return c.fd.number(), nil
 }

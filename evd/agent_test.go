@@ -29,7 +29,7 @@ func TestAnAgentIsCalledOnceUntilItIsSetAgain(t *testing.T) {
 		assert.Equal(t, []*Dispatcher{d}, calls)
 		p, err := c.Query()
 		require.NoError(t, err)
-		assert.Equal(t, ProxyNone, p.ProxyType, "it is not set any more")
+		assert.Nil(t, p.Agent, "it is not set any more")
 		assert.Same(t, d, triggered(t, c), "the trigger is there for waiters as well")
 		put(t, d.inner.Main(), 2)
 		synctest.Wait()
@@ -134,7 +134,7 @@ func TestAgentsRunInThePoolOneAtATime(t *testing.T) {
 	}
 	var calls []string
 	say := func(what string) Agent { return func(*Dispatcher) { calls = append(calls, what) } }
-	c := newCNO(t, CNOConfig{Agent: say("first"), Submit: submit})
+	c := newCNO(t, CNOConfig{Agent: say("first"), home: home{submit: submit}})
 	d := withCNO(t, c)
 	put(t, d.inner.Main(), 1)
 	require.NoError(t, c.ModifyAgent(say("second"))) // called at once, because the CNO is triggered

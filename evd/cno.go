@@ -64,14 +64,14 @@ type CNOConfig struct {
 	// Descriptor asks for a file descriptor that a foreign poll loop can watch;
 	// see CNO.FD. Such a CNO has no agent.
 	Descriptor bool
-	// Submit hands a task to a pool of goroutines; it must not block. If it is nil,
-	// or returns an error, the task gets a goroutine of its own. If the pool
-	// recovers an agent's panic, the CNO goes on to call the agents that are set
-	// later.
-	Submit func(task func()) error
-	// IA is the adapter that Query reports, a *runtime.IA; nil for none. A
-	// dispatcher of another adapter can't have the CNO.
-	IA any
+
+	home home
+}
+
+// On has the CNO live on an adapter, whose dispatchers alone can have it, with the pool that its agents run in; see
+// [Config.On]. Package runtime calls it.
+func (cfg *CNOConfig) On(_ door.Key, ia any, submit func(task func()) error) {
+	cfg.home = home{ia, submit}
 }
 
 // NewCNO makes a CNO that is not triggered. A descriptor together with an agent is
@@ -84,7 +84,7 @@ func NewCNO(cfg CNOConfig) (*CNO, error) {
 		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "an agent and a descriptor")
 	}
 	c := &CNO{
-		ia: cfg.IA, number: cnos.Add(1), submit: cfg.Submit, agent: cfg.Agent,
+		ia: cfg.home.ia, number: cnos.Add(1), submit: cfg.home.submit, agent: cfg.Agent,
 		dead: make(chan struct{}), trig: make(chan *Dispatcher, 1), lost: make(chan struct{}),
 	}
 	c.task = c.run

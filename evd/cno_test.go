@@ -13,6 +13,7 @@ import (
 
 	"godat/hw"
 	"godat/hw/event"
+	"godat/internal/door"
 )
 
 func newCNO(t testing.TB, cfg CNOConfig) *CNO {
@@ -276,10 +277,10 @@ func TestOnlyAQueueHasACNO(t *testing.T) {
 }
 
 func TestADispatcherOfAnotherAdapterCantHaveTheCNO(t *testing.T) {
-	c := newCNO(t, CNOConfig{IA: "one"})
-	_, err := New(Config{QLen: 1, CNO: c, IA: "two"})
+	c := newCNO(t, CNOConfig{home: home{ia: "one"}})
+	_, err := New(Config{QLen: 1, CNO: c, home: home{ia: "two"}})
 	isError(t, err, hw.InvalidHandle, hw.HandleCNO)
-	newDispatcher(t, Config{CNO: c, IA: "one"})
+	newDispatcher(t, Config{CNO: c, home: home{ia: "one"}})
 	d := newDispatcher(t, Config{CNO: c})
 	isError(t, c.Close(), hw.InvalidState, hw.StateCNOInUse)
 	p, err := d.Query()
@@ -290,18 +291,19 @@ func TestADispatcherOfAnotherAdapterCantHaveTheCNO(t *testing.T) {
 func TestACNOTellsWhatItIs(t *testing.T) {
 	called := make(chan *Dispatcher, 1)
 	agent := Agent(func(d *Dispatcher) { called <- d })
-	c := newCNO(t, CNOConfig{IA: "ia", Agent: agent})
+	c := newCNO(t, CNOConfig{home: home{ia: "ia"}, Agent: agent})
+	home, err := c.Home(door.Key{})
+	require.NoError(t, err)
+	assert.Equal(t, "ia", home)
 	p, err := c.Query()
 	require.NoError(t, err)
-	assert.Equal(t, "ia", p.IA)
-	assert.Equal(t, ProxyAgent, p.ProxyType)
 	require.NotNil(t, p.Agent)
 	p.Agent(nil)
 	assert.Nil(t, <-called)
 	require.NoError(t, c.ModifyAgent(nil))
 	p, err = c.Query()
 	require.NoError(t, err)
-	assert.Equal(t, CNOParam{IA: "ia"}, p)
+	assert.Equal(t, CNOConfig{}, p)
 	_, err = c.FD()
 	isError(t, err, hw.InvalidState, hw.NoSubtype)
 }
@@ -320,7 +322,7 @@ func TestADescriptorIsReadableWhileTheCNOIsTriggered(t *testing.T) {
 	require.NoError(t, err)
 	p, err := c.Query()
 	require.NoError(t, err)
-	assert.Equal(t, CNOParam{ProxyType: ProxyFD, FD: fd}, p)
+	assert.Equal(t, CNOConfig{Descriptor: true}, p)
 
 	d := withCNO(t, c)
 	assert.False(t, readable(t, fd))

@@ -62,13 +62,11 @@ type Config struct {
 	// CNO is triggered by events in ModeQueue; nil for none. See
 	// Dispatcher.ModifyCNO.
 	CNO *CNO
-	// IA is the adapter that Query reports.
-	IA any
 
 	// Callback takes the events of ModeCallback, in order, one call at a time. It
 	// owns the slice until it returns. It must not wait for control calls such as
-	// Close, which wait for it. A panic in it ends the process unless the pool behind
-	// Submit recovers it.
+	// Close, which wait for it. It runs in the adapter's pool of upcalls. A panic in it ends the
+	// process.
 	Callback func([]event.Event)
 	// Func takes the events of ModeFunc, each at once: the goroutine that completes an operation
 	// calls it, in the middle of its work. So Func must not block, nor take a lock that is held
@@ -85,11 +83,20 @@ type Config struct {
 	// No other mode costs less. It is for a program that keeps its own state of a
 	// connection, as package stream does.
 	Func func(event.Event)
-	// Submit hands a task to a pool of goroutines; it must not block. If it is nil,
-	// or returns an error, the task gets a goroutine of its own. If the pool
-	// recovers a panic of Callback, the dispatcher goes on with the events behind
-	// those that it gave to that call.
-	Submit func(task func()) error
+
+	home home
+}
+
+// home is where what the package makes lives. The zero value is no adapter.
+type home struct {
+	ia     any
+	submit func(task func()) error
+}
+
+// On has the dispatcher live on an adapter. submit hands a task to the adapter's pool of goroutines, and does not
+// block; if it returns an error, the task gets a goroutine of its own. Package runtime calls it.
+func (cfg *Config) On(_ door.Key, ia any, submit func(task func()) error) {
+	cfg.home = home{ia, submit}
 }
 
 // Dispatcher is DAT's event dispatcher (EVD): the object that takes events and
@@ -132,12 +139,12 @@ func New(cfg Config) (*Dispatcher, error) {
 	default:
 		resizeMax = cfg.QLen
 	}
-	d := &Dispatcher{ia: cfg.IA, number: dispatchers.Add(1), mode: cfg.Mode}
+	d := &Dispatcher{ia: cfg.home.ia, number: dispatchers.Add(1), mode: cfg.Mode}
 	d.inner.Init(&delivery.Config{
 		Way: way, QLen: cfg.QLen, MaxLen: cfg.MaxLen, ResizeMax: resizeMax, Streams: cfg.Streams,
 		BatchMin: cfg.BatchMin, BatchMax: cfg.BatchMax,
-		Callback: cfg.Callback, Func: cfg.Func, Submit: cfg.Submit,
-		IA: cfg.IA, Public: d, Closing: d.leaveCNO, Took: d.latency.Record,
+		Callback: cfg.Callback, Func: cfg.Func, Submit: cfg.home.submit,
+		IA: cfg.home.ia, Public: d, Closing: d.leaveCNO, Took: d.latency.Record,
 	})
 	if cfg.Overcommit {
 		d.inner.Overcommit(cfg.Async.Wiring(door.Key{}))
@@ -266,7 +273,7 @@ func (d *Dispatcher) Close() error {
 
 // The numbers of handles: each has the next one of its kind in this process, from 1 on. One that nothing
 // made has 0.
-var dispatchers, cnos, tables atomic.Uint64
+var dispatchers, cnos atomic.Uint64
 
 // String names the dispatcher. It may be called at any time.
 func (d *Dispatcher) String() string {

@@ -17,12 +17,11 @@ import (
 var publicMethods = map[reflect.Type]string{
 	reflect.TypeFor[*Dispatcher](): "Ask Asks Batches C ClearUnwaitable Close Counters Dequeue Disable Enable Events Flush LogValue Mode ModifyCNO " +
 		"NewOneShot PostSoftware Query ResetCounters Resize Route SetUnwaitable Snapshot String Wait",
-	reflect.TypeFor[*CNO]():           "Close FD LogValue ModifyAgent Query String Trigger Wait",
-	reflect.TypeFor[*Route]():         "C Close LogValue String",
-	reflect.TypeFor[*OneShot]():       "C LogValue Release String Wait",
-	reflect.TypeFor[*Batch]():         "Events Release",
-	reflect.TypeFor[*Contexts[int]](): "LogValue Put String Take",
-	reflect.TypeFor[event.Event]():    "Async Cause Connection DTO Ended Err Immediate InvalidatedContext Software String",
+	reflect.TypeFor[*CNO]():        "Close FD LogValue ModifyAgent Query String Trigger Wait",
+	reflect.TypeFor[*Route]():      "C Close LogValue String",
+	reflect.TypeFor[*OneShot]():    "C LogValue Release String Wait",
+	reflect.TypeFor[*Batch]():      "Events Release",
+	reflect.TypeFor[event.Event](): "Async Cause Ended Err Immediate InvalidatedContext Private Software String",
 }
 
 func TestAProgramCanCallNothingButThePublicMethods(t *testing.T) {

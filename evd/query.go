@@ -2,11 +2,11 @@ package evd
 
 import (
 	"godat/hw/event"
+	"godat/internal/door"
 )
 
 // Param describes a dispatcher: DAT_EVD_PARAM.
 type Param struct {
-	IA      any // the adapter it was made on, a *runtime.IA; nil for none
 	QLen    int // events it holds; in ModeChannel 80 more than asked for
 	State   State
 	CNO     *CNO // nil for none
@@ -20,7 +20,15 @@ func (d *Dispatcher) Query() (Param, error) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return Param{IA: d.ia, QLen: d.inner.QLen(), State: d.state(), CNO: d.cno.Load(), Streams: d.inner.Streams()}, nil
+	return Param{QLen: d.inner.QLen(), State: d.state(), CNO: d.cno.Load(), Streams: d.inner.Streams()}, nil
+}
+
+// Home returns the adapter; nil for none. Package runtime calls it.
+func (d *Dispatcher) Home(door.Key) (ia any, err error) {
+	if d.closed() {
+		return nil, invalidHandle("runtime.IAOf")
+	}
+	return d.ia, nil
 }
 
 // state packs the three sub-states. The caller holds mu.

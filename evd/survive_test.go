@@ -34,7 +34,7 @@ func TestADispatcherGoesOnWhenACallbackEndedItsGoroutine(t *testing.T) {
 	for name, c := range endings {
 		t.Run(name, func(t *testing.T) {
 			calls := make(chan uint64, 8)
-			d := newDispatcher(t, Config{Mode: ModeCallback, Submit: c.submit, Callback: func(evs []event.Event) {
+			d := newDispatcher(t, Config{Mode: ModeCallback, home: home{submit: c.submit}, Callback: func(evs []event.Event) {
 				calls <- evs[0].Cookie
 				if evs[0].Cookie == 1 {
 					c.end()
@@ -53,7 +53,7 @@ func TestACNOGoesOnWhenAnAgentEndedItsGoroutine(t *testing.T) {
 	for name, c := range endings {
 		t.Run(name, func(t *testing.T) {
 			calls := make(chan *Dispatcher, 8)
-			cno := newCNO(t, CNOConfig{Submit: c.submit, Agent: func(d *Dispatcher) {
+			cno := newCNO(t, CNOConfig{home: home{submit: c.submit}, Agent: func(d *Dispatcher) {
 				calls <- d
 				c.end()
 			}})

@@ -80,7 +80,7 @@ func TestANilHandleIsRefusedByEveryCall(t *testing.T) {
 	runCalls(t, zoneCalls(p, from, hw.InvalidHandle, hw.HandlePZ))
 	runCalls(t, []call{
 		{"PZ.Close", p.Close, hw.InvalidHandle, hw.HandlePZ},
-		{"PZ.Query", func() error { return err1(p.Query()) }, hw.InvalidHandle, hw.HandlePZ},
+		{"PZ.Home", func() error { return err1(p.Home(door.Key{})) }, hw.InvalidHandle, hw.HandlePZ},
 		{"PZ.Resolve", func() error {
 			_, err := resolve(p, make([]hw.SGE, 1), []Segment{from.Segment(0, 8)}, hw.LocalRead)
 			return err
@@ -185,7 +185,7 @@ func TestAClosedHandleIsRefusedByEveryCall(t *testing.T) {
 	runCalls(t, zoneCalls(closed, from, hw.InvalidHandle, hw.HandlePZ))
 	runCalls(t, []call{
 		{"PZ.Close", closed.Close, 0, 0},
-		{"PZ.Query", func() error { return err1(closed.Query()) }, hw.InvalidHandle, hw.HandlePZ},
+		{"PZ.Home", func() error { return err1(closed.Home(door.Key{})) }, hw.InvalidHandle, hw.HandlePZ},
 		{"LMR.Free", freed.Free, 0, 0},
 		{"LMR.Query", func() error { return err1(freed.Query()) }, hw.InvalidHandle, hw.HandleLMR},
 		{"PZ.RegisterLMR", func() error { return err1(open.RegisterLMR(freed, hw.LocalRead)) }, hw.InvalidHandle, hw.HandleLMR},

@@ -28,9 +28,9 @@ type LMR struct {
 	context uint32
 	remote  uint32
 	priv    hw.Privileges
-	kind    MemType
-	from    *LMR     // of MemLMR: the region whose memory it is
-	shared  SharedID // of MemSharedVirtual: the memory's id
+	from    *LMR     // the region whose memory it is; nil for none
+	shares  bool     // it is one of the regions of an id
+	shared  SharedID // that one
 	unmap   bool
 	loan    bool // its memory is what callers lend
 
@@ -163,7 +163,7 @@ func (l *LMR) register(op string) (*LMR, error) {
 	if err != nil {
 		l.pz.zone.Unuse()
 		l.unpin()
-		return nil, errors.Join(err, l.giveBack(l.unmap || l.kind == MemVirtual))
+		return nil, errors.Join(err, l.giveBack(l.unmap || l.owns()))
 	}
 	l.mr = mr
 	if l.priv&^(hw.LocalRead|hw.LocalWrite) != 0 {
@@ -181,7 +181,7 @@ func (l *LMR) register(op string) (*LMR, error) {
 		return memory.Region{Base: l.base, Size: uint64(l.size), Zone: l.pz.zone, LKey: mr.LKey(), Priv: l.priv, MR: mr}
 	})
 	if err != nil {
-		l.unmap = l.unmap || l.kind == MemVirtual // no program has seen the memory
+		l.unmap = l.unmap || l.owns() // no program has seen the memory
 		err = hw.Errorf(op, hw.InsufficientResources, hw.ResourceMemoryRegion, "%w", err)
 		return nil, errors.Join(err, l.free())
 	}
@@ -272,10 +272,13 @@ func (l *LMR) unlist() (err error) {
 	return err
 }
 
+// owns reports whether no other region has the memory.
+func (l *LMR) owns() bool { return l.from == nil && !l.shares }
+
 // unpin lets go of memory that the device does not use any more, and that is not the
 // region's own.
 func (l *LMR) unpin() {
-	if l.kind == MemSharedVirtual {
+	if l.shares {
 		leave(l.shared)
 	}
 	if l.block == nil {

@@ -63,10 +63,11 @@ func TestARegionKnowsItself(t *testing.T) {
 
 	q, err := l.Query()
 	require.NoError(t, err)
-	assert.Equal(t, LMRParam{
-		IA: d.ia, Type: MemVirtual, Memory: l.Bytes(), Length: 100, PZ: pz, Privileges: hw.LocalRead | hw.RemoteWrite,
-		Context: l.Context(), RemoteContext: mr.RKey(), RegisteredSize: 100, RegisteredAddress: base,
-	}, q)
+	assert.Equal(t, LMRParam{Privileges: hw.LocalRead | hw.RemoteWrite}, q)
+	assert.Equal(t, mr.RKey(), l.RemoteContext())
+	home, err := l.Home(door.Key{})
+	require.NoError(t, err)
+	assert.Equal(t, d.ia, home)
 
 	local := alloc(t, pz, 100, hw.LocalRead|hw.LocalWrite)
 	assert.Zero(t, local.RemoteContext(), "a region without a remote privilege has a remote context")
@@ -252,16 +253,16 @@ func TestPZRefusesToCloseWhileInUse(t *testing.T) {
 	requireCode(t, pz.Close(), hw.InvalidState, hw.StatePZInUse)
 	pz.zone.Unuse()
 	require.Panics(t, pz.zone.Unuse)
-	q, err := pz.Query()
+	home, err := pz.Home(door.Key{})
 	require.NoError(t, err)
-	assert.Equal(t, PZParam{IA: d.ia}, q)
+	assert.Equal(t, d.ia, home)
 
 	assert.Equal(t, 1, d.Stats().Zones)
 	require.NoError(t, pz.Close())
 	assert.Zero(t, d.Stats().Zones)
 	require.NoError(t, pz.Close(), "closing it again does nothing")
 	requireCode(t, pz.Zone(door.Key{}).Use(""), hw.InvalidHandle, hw.HandlePZ)
-	_, err = pz.Query()
+	_, err = pz.Home(door.Key{})
 	requireCode(t, err, hw.InvalidHandle, hw.HandlePZ)
 }
 
@@ -294,7 +295,7 @@ func TestNilObjectsAreInvalidHandles(t *testing.T) {
 	requireCode(t, d.Close(), hw.InvalidHandle, hw.HandleIA)
 	requireCode(t, pz.Close(), hw.InvalidHandle, hw.HandlePZ)
 	requireCode(t, pz.Zone(door.Key{}).Use(""), hw.InvalidHandle, hw.HandlePZ)
-	_, err = pz.Query()
+	_, err = pz.Home(door.Key{})
 	requireCode(t, err, hw.InvalidHandle, hw.HandlePZ)
 	requireCode(t, l.Free(), hw.InvalidHandle, hw.HandleLMR)
 	_, err = l.Query()

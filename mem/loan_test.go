@@ -26,7 +26,7 @@ func lender(t *testing.T, p hw.Provider) *mem.PZ {
 }
 
 func TestALoanTakesMemoryOfUpToItsSize(t *testing.T) {
-	pz := lender(t, loop.Provider{})
+	pz := lender(t, loop.New())
 	l, err := pz.NewLoan(100, hw.LocalRead)
 	require.NoError(t, err)
 	require.NoError(t, l.Lend(make([]byte, 100)))
@@ -72,7 +72,7 @@ func (m settlingMR) Settle() {
 }
 
 func TestTakeBackWaitsForAccessesInProgressAndLendDoesNot(t *testing.T) {
-	d := &settling{Provider: loop.Provider{}}
+	d := &settling{Provider: loop.New()}
 	l, err := lender(t, d).NewLoan(100, hw.LocalRead)
 	require.NoError(t, err)
 	require.NoError(t, l.Lend(make([]byte, 100)))
@@ -89,7 +89,7 @@ func TestADeviceThatCanNotExchangeMemoryMakesNoLoan(t *testing.T) {
 }
 
 func TestARegionWithMemoryOfItsOwnIsLentNone(t *testing.T) {
-	l, err := lender(t, loop.Provider{}).Alloc(100, hw.LocalRead)
+	l, err := lender(t, loop.New()).Alloc(100, hw.LocalRead)
 	require.NoError(t, err)
 	require.ErrorIs(t, l.Lend(make([]byte, 1)), hw.ErrInvalidState)
 	require.ErrorIs(t, l.TakeBack(make([]byte, 1)), hw.ErrInvalidState)

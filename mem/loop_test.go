@@ -14,7 +14,7 @@ import (
 
 // A domain and a real device count the same regions.
 func TestRegionsLiveAndEndOnARealDevice(t *testing.T) {
-	dev, err := loop.Provider{}.Open(hw.OpenConfig{Device: "mem-test"})
+	dev, err := loop.New().Open(hw.OpenConfig{Device: "mem-test"})
 	require.NoError(t, err)
 	d := mem.NewDomain(door.Key{}, dev, nil)
 	pz, err := d.NewPZ()

@@ -58,15 +58,10 @@ func (p *PZ) FreeWindows(_ door.Key, owner *memory.Owner) error {
 	return errors.Join(errs...)
 }
 
-// PZParam describes a zone: DAT_PZ_PARAM.
-type PZParam struct {
-	IA any // the interface adapter, a *runtime.IA
-}
-
-// Query describes the zone. A closed zone is INVALID_HANDLE/PZ. It answers to dat_pz_query.
-func (p *PZ) Query() (PZParam, error) {
+// Home returns the adapter. Package runtime calls it.
+func (p *PZ) Home(door.Key) (ia any, err error) {
 	if p == nil || p.zone == nil || p.zone.Closed() {
-		return PZParam{}, memory.ClosedZone("mem.PZ.Query")
+		return nil, memory.ClosedZone("runtime.IAOf")
 	}
-	return PZParam{IA: p.domain.ia}, nil
+	return p.domain.ia, nil
 }

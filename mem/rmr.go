@@ -24,9 +24,8 @@ type RMRScope uint8
 
 // The scopes.
 const (
-	RMRScopeEP  RMRScope = 0 // one endpoint may bind it, and only its peer may use it
-	RMRScopePZ  RMRScope = 1 // every endpoint of the zone may bind it
-	RMRScopeAny RMRScope = 2 // as an attribute of a provider: either
+	RMRScopeEP RMRScope = 0 // one endpoint may bind it, and only its peer may use it
+	RMRScopePZ RMRScope = 1 // every endpoint of the zone may bind it
 )
 
 // Binding is what a window is bound to. The zero Binding unbinds, as does every
@@ -118,15 +117,11 @@ func (r *RMR) free(force bool) error {
 const opFreeRMR = "mem.RMR.Free"
 
 // RMRParam describes a window: DAT_RMR_PARAM. While the window is not bound
-// Segment, Privileges and RemoteContext are zero.
+// Binding and RemoteContext are zero.
 type RMRParam struct {
-	IA            any // the interface adapter, a *runtime.IA
-	PZ            *PZ
-	Segment       Segment // what the window is bound to
-	Privileges    hw.Privileges
+	Binding       // what the window is bound to
 	RemoteContext uint32
 	Scope         RMRScope
-	ZeroBased     bool
 }
 
 // Query describes the window. The binding is that of the last bind that completed, unless
@@ -146,7 +141,19 @@ func (r *RMR) Query() (RMRParam, error) {
 		scope = RMRScopeEP
 	}
 	return RMRParam{
-		IA: r.pz.domain.ia, PZ: r.pz, Segment: Segment(to.Segment), Privileges: to.Privileges,
-		RemoteContext: context, Scope: scope, ZeroBased: to.ZeroBased,
+		Binding:       Binding{Segment: Segment(to.Segment), Privileges: to.Privileges, ZeroBased: to.ZeroBased},
+		RemoteContext: context, Scope: scope,
 	}, nil
+}
+
+// Home returns the adapter. Package runtime calls it.
+func (r *RMR) Home(door.Key) (ia any, err error) {
+	const op = "runtime.IAOf"
+	if r == nil || r.window == nil {
+		return nil, memory.DeadWindow(op)
+	}
+	if _, _, err := r.window.Bound(op); err != nil {
+		return nil, err
+	}
+	return r.pz.domain.ia, nil
 }

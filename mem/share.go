@@ -26,7 +26,7 @@ func (p *PZ) RegisterLMR(from *LMR, priv hw.Privileges) (*LMR, error) {
 		return nil, err
 	}
 	defer p.domain.gate.RUnlock()
-	l := &LMR{pz: p, buf: from.buf, priv: priv, kind: MemLMR, from: from, unmap: from.unmap}
+	l := &LMR{pz: p, buf: from.buf, priv: priv, from: from, unmap: from.unmap}
 	if !l.holdMemoryOf(from) {
 		p.zone.Unuse()
 		return nil, deadLMR(op)
@@ -80,7 +80,7 @@ func (p *PZ) RegisterShared(id SharedID, buf []byte, priv hw.Privileges) (*LMR, 
 		return nil, err
 	}
 	defer p.domain.gate.RUnlock()
-	l := &LMR{pz: p, buf: buf, priv: priv, kind: MemSharedVirtual, shared: id}
+	l := &LMR{pz: p, buf: buf, priv: priv, shares: true, shared: id}
 	l.pin.Pin(unsafe.SliceData(l.buf))
 	return l.register(op)
 }

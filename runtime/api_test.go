@@ -38,7 +38,13 @@ var programTypes = []string{
 }
 
 // programFuncs are the functions of hw for programs.
-var programFuncs = []string{"Ops", "Strerror"}
+var programFuncs = []string{"Strerror"}
+
+// providerOps are the operations that no program posts, and that no event tells.
+var providerOps = []string{"OpEnd", "OpFastRegister", "OpInvalidate", "OpMark"}
+
+// providerMethods fill what a provider gives: no program calls them.
+var providerMethods = []string{"Cause.Between", "PairAddr.Check"}
 
 // forProviders reports whether a line of the API is for authors of providers alone.
 func forProviders(line string) bool {
@@ -48,6 +54,10 @@ func forProviders(line string) bool {
 		return false
 	case m[1] == "func":
 		return !slices.Contains(programFuncs, m[2])
+	case m[1] == "method" && slices.Contains(providerMethods, m[2]+"."+m[3]):
+		return true
+	case m[1] == "const" && m[3] == "Op":
+		return slices.Contains(providerOps, m[2])
 	case m[1] == "const": // the numbers of errors are what a provider says; a program tests errors with the Err values
 		return m[3] == "Type" || m[3] == "Subtype" || !slices.Contains(programTypes, m[3])
 	}

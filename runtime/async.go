@@ -10,6 +10,7 @@ import (
 	"godat/hw"
 	"godat/hw/event"
 	"godat/internal/delivery"
+	"godat/internal/door"
 )
 
 const (
@@ -51,7 +52,9 @@ type asyncKey struct {
 func newAsyncErrors(cfg *config, ia *IA) (*asyncErrors, error) {
 	a := &asyncErrors{log: cfg.log, to: cfg.async, nodes: make(map[asyncKey]*delivery.AsyncNode)}
 	if !cfg.hasAsync {
-		d, err := evd.New(evd.Config{QLen: asyncQLen, Streams: event.StreamAsync | event.StreamSoftware, IA: ia})
+		cfg := evd.Config{QLen: asyncQLen, Streams: event.StreamAsync | event.StreamSoftware}
+		cfg.On(door.Key{}, ia, nil)
+		d, err := evd.New(cfg)
 		if err != nil {
 			return nil, err
 		}

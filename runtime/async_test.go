@@ -79,7 +79,7 @@ type keepQPs struct {
 func (*keepQPs) Name() string { return "keep" }
 
 func (k *keepQPs) Open(cfg hw.OpenConfig) (dev hw.Device, err error) {
-	k.Device, err = loop.Provider{}.Open(cfg)
+	k.Device, err = loop.New().Open(cfg)
 	return k, err
 }
 

@@ -343,7 +343,7 @@ func TestBadHandlesGetACodeFromEveryFunction(t *testing.T) {
 		nil, 5, "text", (*IA)(nil), (*evd.Dispatcher)(nil), (*evd.CNO)(nil), (*mem.PZ)(nil), (*mem.LMR)(nil), (*mem.RMR)(nil),
 		(*ep.Endpoint)(nil), (*ep.SRQ)(nil), (*ep.PSP)(nil), (*ep.RSP)(nil), (*ep.CSP)(nil), (*ep.CR)(nil), (*ep.Adapter)(nil),
 	} {
-		_, err := HandleTypeOf(h)
+		_, err := IAOf(h)
 		require.ErrorIs(t, err, hw.ErrInvalidHandle, "%T", h)
 	}
 	_, err := Open(t.Context(), "loop", nil)

@@ -36,7 +36,7 @@ type Conn struct {
 	// Endpoint is the connection's endpoint, for RDMA; events of its operations come to
 	// Events, too, and before the event of the connection's end: a post on a connection
 	// that has ended is INVALID_STATE/EP_DISCONNECTED. Cookies whose highest bit is set are
-	// the connection's, and posts with them are INVALID_PARAMETER; [evd.Contexts] makes others.
+	// the connection's, and posts with them are INVALID_PARAMETER.
 	// The program does not close the endpoint.
 	Endpoint *ep.Endpoint
 	// Context is a value of the program's, which the library does not touch. What

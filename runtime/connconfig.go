@@ -21,9 +21,9 @@ import (
 type ConnConfig struct {
 	// Depth is how many unanswered messages a peer may have outstanding, and how many
 	// this end may. Both ends use the same number; an end whose peer has a smaller one
-	// keeps [ep.Credits]. Receives, requests, reads, buffers and places for events all
+	// keeps to the smaller. Receives, requests, reads, buffers and places for events all
 	// follow from it. 0 means 16. A program may send Depth messages before it receives
-	// the first answer, without counting; one that sends more needs Credits, because a
+	// the first answer, without counting; one that sends more counts what the peer has room for, because a
 	// message that finds no receive breaks the connection, unless the device waits: as
 	// InfiniBand does, and loop with the parameter notready=wait (see [godat/hw/loop]).
 	Depth int

@@ -24,9 +24,7 @@ type AsyncCounters struct {
 	SharedReceivers uint64 // of shared receive queues
 }
 
-// Counters returns the adapter's counters. A provider has them if its named attribute
-// DAT_COUNTERS is "TRUE", as it is for all providers here. It answers to
-// dat_ib_query_counters.
+// Counters returns the adapter's counters. It answers to dat_ib_query_counters.
 func (ia *IA) Counters() (Counters, error) { return ia.takeCounters("runtime.IA.Counters", false) }
 
 // ResetCounters returns the counters, and sets them to 0.

@@ -53,9 +53,3 @@ func TestAnAdapterCountsWhatIsMadeOnIt(t *testing.T) {
 	_, err = ia.ResetCounters()
 	requireCode(t, err, hw.InvalidHandle, hw.HandleIA)
 }
-
-func TestCountersAreFoundByTheirAttribute(t *testing.T) {
-	q, err := open(t, "loop").Query()
-	require.NoError(t, err)
-	assert.Contains(t, q.Provider.SpecificAttr, NamedAttr{"DAT_COUNTERS", "TRUE"})
-}

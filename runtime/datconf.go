@@ -10,13 +10,13 @@ import (
 	"godat/hw"
 )
 
-// RegistryFile is where DAT's static registry is, unless the environment
+// registryFile is where DAT's static registry is, unless the environment
 // variable DAT_OVERRIDE names another file.
-const RegistryFile = "/etc/dat.conf"
+const registryFile = "/etc/dat.conf"
 
-// RegistryEntry is a line of DAT's static registry file: an interface adapter
+// registryEntry is a line of DAT's static registry file: an interface adapter
 // that a provider's library can open.
-type RegistryEntry struct {
+type registryEntry struct {
 	Line                         int // in the file, from 1
 	Name                         string
 	Kernel                       bool // for kDAPL; the others are for uDAPL
@@ -29,13 +29,13 @@ type RegistryEntry struct {
 	PlatformParams               string
 }
 
-// Info is the entry as the registry lists it.
-func (e RegistryEntry) Info() hw.Info {
+// info is the entry as the registry lists it.
+func (e registryEntry) info() hw.Info {
 	return hw.Info{Name: e.Name, Major: e.Major, Minor: e.Minor, ThreadSafe: e.ThreadSafe}
 }
 
 // String is the entry as a line of the file.
-func (e RegistryEntry) String() string {
+func (e registryEntry) String() string {
 	word := func(is bool, yes, no string) string {
 		if is {
 			return yes
@@ -52,14 +52,13 @@ func quote(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
-// StaticRegistry reads DAT's static registry: the file that the environment variable
-// DAT_OVERRIDE names, or else [RegistryFile]. A file that does not exist is no error; one
-// that can't be read is INTERNAL_ERROR. For wrong lines see [ParseRegistry].
-func StaticRegistry() ([]RegistryEntry, error) {
-	const op = "runtime.StaticRegistry"
+// staticRegistry reads DAT's static registry. A file that does not exist is no error; one
+// that can't be read is INTERNAL_ERROR, and wrong lines are INVALID_PARAMETER.
+func staticRegistry() ([]registryEntry, error) {
+	const op = "runtime.Providers"
 	path := os.Getenv("DAT_OVERRIDE")
 	if path == "" {
-		path = RegistryFile
+		path = registryFile
 	}
 	text, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -75,33 +74,17 @@ func StaticRegistry() ([]RegistryEntry, error) {
 	return entries, err
 }
 
-// ParseRegistry parses the text of a static registry file. A line has eight
-// fields, between blanks:
-//
-//	name  u2.0  threadsafe  default  library  id.2.0  "ia params"  "platform params"
-//
-// The second field begins with u or k; the third may also be nonthreadsafe, the fourth
-// nondefault. A field in double quotes may be empty and may contain blanks; a backslash
-// in it takes the next character literally. A # at the beginning of a field makes the
-// rest of the line a comment. Lines that break these rules are left out; the error,
-// INVALID_PARAMETER, gives the number of each, and what is wrong with it.
-func ParseRegistry(text string) ([]RegistryEntry, error) {
-	entries, err := parseRegistry(text)
-	if err != nil {
-		err = hw.Errorf("runtime.ParseRegistry", hw.InvalidParameter, hw.Arg1, "%w", err)
-	}
-	return entries, err
-}
-
-func parseRegistry(text string) ([]RegistryEntry, error) {
-	var entries []RegistryEntry
+// parseRegistry parses the text of a static registry file, as [Providers] says. Lines that break the rules are left
+// out; the error gives the number of each, and what is wrong with it.
+func parseRegistry(text string) ([]registryEntry, error) {
+	var entries []registryEntry
 	var errs []error
 	for i, line := range strings.Split(text, "\n") {
 		fields, err := splitFields(strings.TrimSuffix(line, "\r"))
 		if err == nil && len(fields) == 0 {
 			continue
 		}
-		e := RegistryEntry{Line: i + 1}
+		e := registryEntry{Line: i + 1}
 		if err == nil {
 			err = e.parse(fields)
 		}
@@ -160,7 +143,7 @@ func cutQuoted(s string) (field, rest string, err error) {
 	return "", "", errors.New("no closing quote")
 }
 
-func (e *RegistryEntry) parse(fields []string) (err error) {
+func (e *registryEntry) parse(fields []string) (err error) {
 	const want = 8
 	if len(fields) != want {
 		return fmt.Errorf("%d fields, want %d", len(fields), want)

@@ -28,9 +28,9 @@ OpenIB-cma u1.2 nonthreadsafe default libdaplcma.so.1 dapl.1.2 "ib0 0" ""
 `
 
 func TestAStaticRegistryIsParsed(t *testing.T) {
-	entries, err := ParseRegistry(sampleRegistry + "\r\n")
+	entries, err := parseRegistry(sampleRegistry + "\r\n")
 	require.NoError(t, err)
-	assert.Equal(t, []RegistryEntry{
+	assert.Equal(t, []registryEntry{
 		{
 			Line: 3, Name: "OpenIB-cma", Major: 1, Minor: 2, Default: true, Library: "libdaplcma.so.1",
 			Provider: "dapl", ProviderMajor: 1, ProviderMinor: 2, Params: "ib0 0",
@@ -67,34 +67,34 @@ func TestABadLineIsNamedAndLeftOut(t *testing.T) {
 		`n u2.0 threadsafe default lib id.1 "" ""`:     `provider version "id.1": "1", want major.minor`,
 		strings.Repeat("n", 256) + good[1:]:            "a name of 256 bytes",
 	} {
-		entries, err := ParseRegistry(good + "\n\n" + bad + "\n" + good)
-		require.EqualError(t, err, "runtime.ParseRegistry: invalid parameter: "+"line 3: "+want)
+		entries, err := parseRegistry(good + "\n\n" + bad + "\n" + good)
+		require.EqualError(t, err, "line 3: "+want)
 		require.Len(t, entries, 2, "the other lines are good")
 		assert.Equal(t, 4, entries[1].Line)
 	}
-	_, err := ParseRegistry("a\n\nb")
-	require.EqualError(t, err, "runtime.ParseRegistry: invalid parameter: line 1: 1 fields, want 8\nline 3: 1 fields, want 8")
+	_, err := parseRegistry("a\n\nb")
+	require.EqualError(t, err, "line 1: 1 fields, want 8\nline 3: 1 fields, want 8")
 }
 
 func TestTheStaticRegistryIsWhereTheVariableSays(t *testing.T) {
 	useRegistry(t, sampleRegistry)
-	entries, err := StaticRegistry()
+	entries, err := staticRegistry()
 	require.NoError(t, err)
 	assert.Len(t, entries, 3)
 
 	useRegistry(t, sampleRegistry+"wrong")
-	entries, err = StaticRegistry()
+	entries, err = staticRegistry()
 	require.ErrorContains(t, err, os.Getenv("DAT_OVERRIDE")+": line 6: 1 fields")
 	require.ErrorIs(t, err, hw.ErrInvalidParameter)
 	assert.Len(t, entries, 3)
 
 	t.Setenv("DAT_OVERRIDE", filepath.Join(t.TempDir(), "absent"))
-	entries, err = StaticRegistry()
+	entries, err = staticRegistry()
 	require.NoError(t, err)
 	assert.Empty(t, entries)
 
 	t.Setenv("DAT_OVERRIDE", t.TempDir()) // a directory can't be read
-	_, err = StaticRegistry()
+	_, err = staticRegistry()
 	require.ErrorIs(t, err, hw.ErrInternal)
 }
 
@@ -103,7 +103,7 @@ func FuzzParseRegistry(f *testing.F) {
 	f.Add(`n u2.0 threadsafe default lib id.1.0 "\x" ""`)
 	f.Add("\"\\\n#")
 	f.Fuzz(func(t *testing.T, text string) {
-		entries, err := ParseRegistry(text)
+		entries, err := parseRegistry(text)
 		lines := strings.Count(text, "\n") + 1
 		if len(entries) > lines {
 			t.Fatalf("%d entries of %d lines", len(entries), lines)
@@ -112,7 +112,7 @@ func FuzzParseRegistry(f *testing.F) {
 			t.Fatal("lines are gone without an error")
 		}
 		for _, e := range entries {
-			again, err := ParseRegistry(e.String())
+			again, err := parseRegistry(e.String())
 			if err != nil || len(again) != 1 {
 				t.Fatalf("%q is parsed, but as a line of its own %v", e, err)
 			}

@@ -2,21 +2,20 @@ package runtime
 
 import (
 	"context"
-	"errors"
 	"log/slog"
+
+	"godat/hw"
 )
 
 // Describe opens an adapter, returns the attributes of the adapter and of its provider, and closes
-// the adapter. Param.Async is nil. The name and the errors are those of [Open],
-// [IA.Query] and [IA.Close]. It answers to dat_ib_open_query, and leaves nothing for
-// dat_ib_close_query to do.
-func Describe(ctx context.Context, name string, opts ...Option) (Param, error) {
+// the adapter. The name and the errors are those of [Open] and [IA.Close]. It answers to
+// dat_ib_open_query, and leaves nothing for dat_ib_close_query to do.
+func Describe(ctx context.Context, name string, opts ...Option) (hw.Attr, error) {
 	ia, err := Open(ctx, name, append(opts[:len(opts):len(opts)], WithAsync(nil))...)
 	if err != nil {
-		return Param{}, err
+		return hw.Attr{}, err
 	}
-	q, err := ia.Query()
-	return q, errors.Join(err, ia.Close())
+	return ia.Attr(), ia.Close()
 }
 
 // String names the adapter. It may be called at any time, like the String of every

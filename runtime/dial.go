@@ -81,7 +81,7 @@ func (cfg *ConnConfig) prepare(ctx context.Context, op string, ia *IA) error {
 		if !ia.domain.Has(cfg.PZ) {
 			return hw.Errorf(op, hw.InvalidHandle, hw.HandlePZ, "the zone is another adapter's: NewPZ of this one makes zones for it")
 		}
-		if _, err := cfg.PZ.Query(); err != nil {
+		if _, err := IAOf(cfg.PZ); err != nil {
 			return err
 		}
 	}

@@ -20,13 +20,13 @@
 //
 // # Open, ask, close
 //
-//   - [Open] an adapter by name, with options: [WithProvider], [WithVersion], [WithThreadSafe], [WithParams], [WithSlog], [WithTrace], [WithLatency], [WithPool], [WithPoller], [WithAsync]
-//   - which names there are: [Providers], [StaticRegistry], [ParseRegistry], [Related]; about one that is not open: [Describe]
+//   - [Open] an adapter by name, with options: [WithProvider], [WithVersion], [WithThreadSafe], [WithParams], [WithSlog], [WithTrace], [WithLatency], [WithUpcalls], [WithPoller], [WithAsync]
+//   - which names there are: [Providers]; about one that is not open: [Describe]
 //   - what the adapter is and can do: [IA.Query], [IA.Attr], [IA.Name]
 //   - what has happened on it: [IA.Counters], [IA.ResetCounters]; the memory that it has: [IA.MemoryStats]; all that lives on it now: [IA.Snapshot], to which a program adds: [IA.Report], [Describer], [Troubled]; how long requests take: [IA.MeasureLatency], [IA.MeasuresLatency], and other durations: [evd.NewHistogram]
 //   - a page that shows all that, and what is wrong: package [godat/runtime/inspect]
 //   - in Go's own profiles the library's goroutines have the label godat; those of callbacks have the dispatcher's name, too. A trace of runtime/trace has a task of each connection that began during it
-//   - what a handle is: [HandleTypeOf]; a value attached to it: [IA.SetConsumerContext], [IA.ConsumerContext]
+//   - the adapter of a handle: [IAOf]; a value attached to one: [IA.SetConsumerContext], [IA.ConsumerContext]
 //   - [IA.Close] closes all that lives on it; [IA.CloseGraceful] refuses while anything does
 //
 // # Connections with all that they need
@@ -49,7 +49,7 @@
 //
 // # Memory
 //
-//   - a zone: [IA.NewPZ], [mem.PZ.Query], [mem.PZ.Close]
+//   - a zone: [IA.NewPZ], [mem.PZ.Close]
 //   - a region: [mem.PZ.Alloc] of new memory, [mem.PZ.Register] of the program's, [mem.PZ.RegisterLMR] of another region's, [mem.PZ.RegisterShared] of what an id names; [mem.PZ.NewLoan] of what callers lend it by [mem.LMR.Lend] and take back by [mem.LMR.TakeBack]
 //   - a region's memory: [mem.LMR.Bytes]; parts of it for posts, [mem.LMR.Segment], and for peers, [mem.LMR.Remote]
 //   - what peers need to know: [mem.RemoteSegment.AppendBinary], [mem.ParseRemoteSegment]
@@ -72,7 +72,7 @@
 //   - to connect: [ep.Endpoint.Connect], [ep.Endpoint.CommonConnect] to "host:port", [ep.Endpoint.DupConnect] to where another is
 //   - by values that the two programs exchange: [ep.Endpoint.PairAddr], [ep.Endpoint.Pair]
 //   - to listen: [IA.NewPSP] on a qualifier, [IA.NewRSP] for one endpoint, [IA.NewCSP] at "host:port"
-//   - where it listens: [ep.PSP.Qual], [ep.PSP.Addr], [ep.PSP.Dispatcher], [ep.PSP.Query], [ep.RSP.Qual], [ep.RSP.Query], [ep.CSP.Addr], [ep.CSP.Query]
+//   - where it listens: [ep.PSP.Qual], [ep.PSP.Addr], [ep.PSP.Query], [ep.RSP.Qual], [ep.RSP.Query], [ep.CSP.Addr], [ep.CSP.Query]
 //   - a request: [ep.RequestOf], [ep.CR.Query], and then [ep.CR.Accept], [ep.CR.Reject] or [ep.CR.Handoff]
 //   - about an endpoint: [ep.Endpoint.State], [ep.Endpoint.Status], [ep.Endpoint.Query], [ep.Endpoint.Reads], [ep.Endpoint.Counters], [ep.Endpoint.ResetCounters], [ep.Endpoint.Snapshot], [ep.Endpoint.Flow], [ep.Endpoint.Trace]; where its messages come in: [ep.Endpoint.Watcher]
 //   - to change it: [ep.Endpoint.Modify]
@@ -83,8 +83,6 @@
 //   - the peer's memory: [ep.Endpoint.PostRDMAWrite], [ep.Endpoint.PostRDMARead], [ep.Endpoint.PostRDMAWriteImmediate]
 //   - atomics: [ep.Endpoint.PostFetchAdd], [ep.Endpoint.PostCompareSwap]
 //   - many at once: [ep.Endpoint.PostBatch], [ep.Endpoint.PostRecvBatch]; gathered first, [ep.NewOutbox]: [ep.Outbox.Add], [ep.Outbox.Next], [ep.Outbox.Flush], [ep.Outbox.Reset]
-//   - no more than the peer has receives for, [ep.NewCredits]: [ep.Credits.Take], [ep.Credits.Grant], [ep.Credits.Left], [ep.Credits.Owe], [ep.Credits.Pay]
-//   - a value for each operation, [evd.NewContexts]: [evd.Contexts.Put], [evd.Contexts.Take]
 //
 // # When there is no room
 //
@@ -108,7 +106,7 @@
 //   - a channel of events: [evd.Dispatcher.C]
 //   - a channel of batches: [evd.Dispatcher.Batches], [evd.Batch.Events], [evd.Batch.Release]
 //   - a callback: [evd.Config], its field Callback
-//   - a poll: [evd.Dispatcher.Dequeue]; a wait: [evd.Dispatcher.Wait], which [evd.Until] ends by a channel; an iterator: [evd.Dispatcher.Events]
+//   - a poll: [evd.Dispatcher.Dequeue]; a wait: [evd.Dispatcher.Wait]; an iterator: [evd.Dispatcher.Events]
 //   - a function that the completing goroutine calls: [evd.Config], and [evd.Dispatcher.Asks] and [evd.Dispatcher.Ask] for a goroutine that waits for it
 //   - the requests of one worker: [evd.Dispatcher.Route], [evd.Route.C], [evd.Route.Close]
 //   - one request: [evd.Dispatcher.NewOneShot], [evd.OneShot.Wait], [evd.OneShot.C], [evd.OneShot.Release]
@@ -120,7 +118,7 @@
 //
 //   - whether it went well: [event.Event.Err]; that it is a connection's last: [event.Event.Ended]; why: [event.Event.Cause]
 //   - whose it is: [ep.Of], [ConnOf], [ep.RMROf], [ep.SRQOf], [ep.RequestOf]
-//   - by kind: [event.Event.DTO], [event.Event.Connection], [event.Event.Software], [event.Event.Async]
+//   - by kind: [event.Event.Private], [event.Event.Software], [event.Event.Async]
 //   - what came with a message: [event.Event.Immediate], [event.Event.InvalidatedContext]
 //
 // # Shared receive queues

@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"godat/ep"
-	"godat/evd"
 	"godat/hw"
 	"godat/hw/event"
 	"godat/mem"
@@ -234,11 +233,10 @@ func ExampleConn() {
 	}
 
 	type write struct{ at, n int }
-	writes := evd.NewContexts[write](4)
 	copy(memory.Bytes(), "hello, window")
-	for _, w := range []write{{0, 5}, {5, 8}} {
-		cookie, _ := writes.Put(w)
-		err := c.Endpoint.PostRDMAWrite(cookie, hw.Default, there.Slice(w.at, w.n), memory.Segment(w.at, w.n))
+	writes := []write{{0, 5}, {5, 8}}
+	for i, w := range writes {
+		err := c.Endpoint.PostRDMAWrite(uint64(i), hw.Default, there.Slice(w.at, w.n), memory.Segment(w.at, w.n))
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -246,7 +244,7 @@ func ExampleConn() {
 	}
 	for range 2 {
 		ev := <-c.Events()
-		w, _ := writes.Take(ev.Cookie)
+		w := writes[ev.Cookie]
 		fmt.Println(ev.Op, "of", w.n, "bytes at", w.at, ev.Err())
 	}
 	fmt.Printf("%s\n", window.Bytes()[:13]) // on loop, the bytes of a completed write have arrived

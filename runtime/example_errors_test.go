@@ -117,8 +117,7 @@ func Example_eventError() {
 		if ev, err = p.change(); err != nil {
 			return err
 		}
-		what, _ := ev.Connection()
-		fmt.Printf("%v %q\n", errors.Is(ev.Err(), event.Error(event.PeerRejected)), what.Private)
+		fmt.Printf("%v %q\n", errors.Is(ev.Err(), event.Error(event.PeerRejected)), ev.Private())
 		return nil
 	})
 	// Output: true "v2 only"

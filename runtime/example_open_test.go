@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"godat/ep"
 	"godat/evd"
@@ -81,8 +82,8 @@ func ExampleEndpoint_trace() {
 
 // A callback that waits for something does not delay the callbacks of other
 // dispatchers: beyond the pool's share, callbacks get goroutines of their own.
-func ExampleWithPool() {
-	ia, err := dat.Open(context.Background(), "loop", dat.WithPool(dat.PoolConfig{Upcalls: 1}))
+func ExampleWithUpcalls() {
+	ia, err := dat.Open(context.Background(), "loop", dat.WithUpcalls(1))
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -144,23 +145,9 @@ storage       u2.0  threadsafe  nondefault  godat/loop       godat.2.0  ""      
 unfinished    u2.0  threadsafe
 `
 
-// The lines of DAT's registry file name adapters. A line that is wrong does not hide the
-// others.
-func ExampleParseRegistry() {
-	entries, err := dat.ParseRegistry(registry)
-	for _, e := range entries {
-		fmt.Printf("line %d: %s, by %s\n", e.Line, e.Name, e.Library)
-	}
-	fmt.Println(err)
-	// Output:
-	// line 3: ofa-v2-ib0, by libdaplofa.so.2
-	// line 4: storage, by godat/loop
-	// runtime.ParseRegistry: invalid parameter: line 5: 3 fields, want 8
-}
-
 // A program opens the adapters that the machine's registry file names. The environment
 // may name another file.
-func ExampleStaticRegistry() {
+func ExampleProviders() {
 	dir, err := os.MkdirTemp("", "dat")
 	if err != nil {
 		fmt.Println(err)
@@ -178,19 +165,19 @@ func ExampleStaticRegistry() {
 	}
 	defer os.Unsetenv("DAT_OVERRIDE")
 
-	entries, _ := dat.StaticRegistry() // the error tells of lines that are left out
-	for _, e := range entries {
-		ia, err := dat.Open(context.Background(), e.Name)
-		if err != nil {
-			fmt.Println(e.Name, "has no provider in this program")
-			continue
-		}
-		fmt.Println(e.Name, "opens", ia.Attr().Provider)
-		if err = ia.Close(); err != nil {
-			fmt.Println(err)
+	all, err := dat.Providers()
+	fmt.Println("a line is left out:", strings.HasSuffix(err.Error(), "line 5: 3 fields, want 8"))
+	for _, p := range all {
+		if p.Name == "ofa-v2-ib0" || p.Name == "storage" { // the library of the first has no provider in this program
+			ia, err := dat.Open(context.Background(), p.Name)
+			if err != nil {
+				fmt.Println(err)
+				return
+			}
+			fmt.Println(p.Name, "opens", ia.Attr().Provider, ia.Close())
 		}
 	}
 	// Output:
-	// ofa-v2-ib0 has no provider in this program
-	// storage opens loop
+	// a line is left out: true
+	// storage opens loop <nil>
 }

@@ -2,7 +2,6 @@ package runtime_test
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,7 +9,6 @@ import (
 	"godat/ep"
 	"godat/evd"
 	"godat/hw"
-	"godat/hw/event"
 	"godat/mem"
 	dat "godat/runtime"
 )
@@ -99,85 +97,6 @@ func ExampleRemoteSegment() {
 	// Output:
 	// 512 bytes, of which I write 8
 	// mem.RemoteSegment.UnmarshalBinary: invalid parameter: 3 bytes; a remote segment has 16
-}
-
-// Contexts keeps a value of the program's own type for each operation, under the
-// operation's cookie, until its event comes.
-func ExampleContexts() {
-	type request struct {
-		file  string
-		block int
-	}
-	requests := evd.NewContexts[request](16)
-	cookie, ok := requests.Put(request{"go.mod", 3})
-	fmt.Println("kept:", ok) // now post an operation with the cookie
-
-	ev := event.Event{Cookie: cookie} // as in the operation's completion
-	r, ok := requests.Take(ev.Cookie)
-	fmt.Println(r.file, r.block, ok)
-	_, ok = requests.Take(ev.Cookie)
-	fmt.Println("a second time:", ok)
-	// Output:
-	// kept: true
-	// go.mod 3 true
-	// a second time: false
-}
-
-// A sender takes a credit for each message. Here the peer posts one receive with each
-// answer.
-func ExampleCredits() {
-	credits := ep.NewCredits(2) // the peer has posted two receives
-	for i := range 3 {
-		fmt.Println("request", i, "may be sent:", credits.Take())
-	}
-	credits.Grant(1) // the answer that the peer sent with another receive posted
-	fmt.Println("request 2 may be sent:", credits.Take())
-	// Output:
-	// request 0 may be sent: true
-	// request 1 may be sent: true
-	// request 2 may be sent: false
-	// request 2 may be sent: true
-}
-
-// A receiver owes its peer the credits for what it has posted, and tells the number with
-// its next message. Here a slice is the wire.
-func ExampleCredits_Pay() {
-	sender, receiver := ep.NewCredits(0), ep.NewCredits(0)
-	receiver.Owe(3) // three receives are posted
-	receiver.Owe(1) // and one more
-	answer := binary.BigEndian.AppendUint16(nil, uint16(receiver.Pay()))
-
-	fmt.Println("before the answer:", sender.Take())
-	sender.Grant(int(binary.BigEndian.Uint16(answer)))
-	fmt.Println("messages that may be sent:", sender.Left())
-	fmt.Println("still owed:", receiver.Pay())
-	// Output:
-	// before the answer: false
-	// messages that may be sent: 4
-	// still owed: 0
-}
-
-// A channel that the program closes at its end wakes a goroutine that waits for events.
-func ExampleUntil() {
-	ia, err := dat.Open(context.Background(), "loop")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer ia.Close()
-	events, err := ia.NewDispatcher(evd.Config{QLen: 16})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	stop, ended := make(chan struct{}), make(chan error)
-	go func() {
-		_, _, err := events.Wait(evd.Until(stop), 1)
-		ended <- err
-	}()
-	close(stop)
-	fmt.Println(errors.Is(<-ended, context.Canceled))
-	// Output: true
 }
 
 // An outbox for an endpoint of the program's own posts what was gathered as one batch.

@@ -5,7 +5,7 @@ import (
 
 	"godat/ep"
 	"godat/evd"
-	dat "godat/runtime"
+	"godat/hw"
 )
 
 // A reserved service point takes one request, for the endpoint that is reserved for it.
@@ -86,18 +86,15 @@ func ExampleCSP() {
 	// PEER_REJECTED
 }
 
-// An adapter describes itself in DAT's terms.
-func ExampleIA_Query() {
+// An adapter says what it can do.
+func ExampleIA_Attr() {
 	withPair(evd.Config{QLen: 16}, func(p *pair) error {
-		q, err := p.ia.Query()
-		if err != nil {
-			return err
-		}
-		fmt.Println(q.IA.AdapterName, "has atomics:", q.IA.Extension == dat.InfiniBandExt)
-		fmt.Println("shared receive queues:", q.Provider.SRQ, "any goroutine:", q.Provider.ThreadSafe)
+		attr := p.ia.Attr()
+		fmt.Println(attr.Device, "has atomics:", attr.Ops.Has(hw.OpFetchAdd))
+		fmt.Println("shared receive queues:", attr.MaxSRQs > 0)
 		return nil
 	})
 	// Output:
 	// loop has atomics: true
-	// shared receive queues: true any goroutine: true
+	// shared receive queues: true
 }

@@ -86,10 +86,10 @@ type caller struct {
 }
 
 // oneOwner are handles that one goroutine at a time may use, as their godoc says.
-var oneOwner = []reflect.Type{reflect.TypeFor[*ep.Outbox](), reflect.TypeFor[*mem.Buffer](), reflect.TypeFor[*evd.Batch](), reflect.TypeFor[*evd.Contexts[int]](), reflect.TypeFor[*ep.Credits]()}
+var oneOwner = []reflect.Type{reflect.TypeFor[*ep.Outbox](), reflect.TypeFor[*mem.Buffer](), reflect.TypeFor[*evd.Batch]()}
 
 // documented are the beginnings of the panics that godoc announces.
-var documented = regexp.MustCompile("^(evd: a (batch|one-shot request) was released twice|ep.NewOutbox: |evd.NewContexts: )")
+var documented = regexp.MustCompile("^(evd: a (batch|one-shot request) was released twice|ep.NewOutbox: )")
 
 // runProgram gives a program eight seconds, and prints every goroutine's stack when they
 // are over. The fuzzer kills a worker whose input takes ten and keeps nothing but the
@@ -423,7 +423,7 @@ func (c *caller) drawStruct(p *tape, v reflect.Value, depth int) {
 	}
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
-		if !f.IsExported() || f.Name == "Submit" || depth > 3 {
+		if !f.IsExported() || depth > 3 {
 			continue
 		}
 		if handle := f.Type.Kind() == reflect.Pointer && f.Type.NumMethod() > 0; handle || p.n(3) == 0 {

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"godat/ep"
-	"godat/evd"
 	"godat/hw"
 	"godat/hw/sim"
 	"godat/mem"
@@ -15,16 +14,16 @@ import (
 // functions are the package's functions that take handles, events, bytes, names or
 // options. The fuzzer calls them as it calls methods.
 var functions = calls(map[string]any{
-	"Open": Open, "Describe": Describe, "Related": Related, "Providers": Providers, "Strerror": hw.Strerror, "HandleTypeOf": HandleTypeOf,
-	"ParseRegistry": ParseRegistry, "ParseRemoteSegment": mem.ParseRemoteSegment, "Until": evd.Until,
-	"ConnOf": ConnOf, "EndpointOf": ep.Of, "RequestOf": ep.RequestOf, "RMROf": ep.RMROf, "SRQOf": ep.SRQOf,
-	"NewContexts": evd.NewContexts[int], "NewCredits": ep.NewCredits, "NewOutbox": ep.NewOutbox,
+	"Open": Open, "Describe": Describe, "Providers": Providers, "Strerror": hw.Strerror, "IAOf": IAOf,
+	"ParseRemoteSegment": mem.ParseRemoteSegment,
+	"ConnOf":             ConnOf, "EndpointOf": ep.Of, "RequestOf": ep.RequestOf, "RMROf": ep.RMROf, "SRQOf": ep.SRQOf,
+	"NewOutbox": ep.NewOutbox,
 })
 
 // options are the functions that make options, by the type of the option.
 var options = map[reflect.Type][]reflect.Method{
 	reflect.TypeFor[Option](): calls(map[string]any{
-		"WithAsync": WithAsync, "WithParams": WithParams, "WithPoller": WithPoller, "WithPool": WithPool,
+		"WithAsync": WithAsync, "WithParams": WithParams, "WithPoller": WithPoller, "WithUpcalls": WithUpcalls,
 		"WithProvider": WithProvider, "WithThreadSafe": WithThreadSafe, "WithVersion": WithVersion,
 	}),
 	reflect.TypeFor[mem.Option](): calls(map[string]any{

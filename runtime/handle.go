@@ -1,64 +1,38 @@
 package runtime
 
 import (
-	"godat/ep"
-	"godat/evd"
 	"godat/hw"
-	"godat/mem"
+	"godat/internal/door"
 )
 
-// HandleType is a kind of object: DAT_HANDLE_TYPE.
-type HandleType uint32
+// object is an object of DAT that knows the adapter that it was made on.
+type object interface {
+	Home(door.Key) (ia any, err error)
+}
 
-// The kinds of objects.
-const (
-	HandleTypeCR  HandleType = 0
-	HandleTypeEP  HandleType = 1
-	HandleTypeEVD HandleType = 2
-	HandleTypeIA  HandleType = 3
-	HandleTypeLMR HandleType = 4
-	HandleTypePSP HandleType = 5
-	HandleTypePZ  HandleType = 6
-	HandleTypeRMR HandleType = 7
-	HandleTypeRSP HandleType = 8
-	HandleTypeCNO HandleType = 9
-	HandleTypeSRQ HandleType = 10
-	HandleTypeCSP HandleType = 11
-)
-
-// HandleTypeOf tells the kind of an object, such as an Event.Source. An object that is
-// nil or closed, a request that was answered, and anything that is no object of DAT is
-// INVALID_HANDLE. It answers to dat_get_handle_type.
-func HandleTypeOf(handle any) (t HandleType, err error) {
-	switch h := handle.(type) {
-	case *ep.CR:
-		t, err = HandleTypeCR, errorOf(h.Query())
-	case *ep.Endpoint:
-		t, err = HandleTypeEP, errorOf(h.Status())
-	case *evd.Dispatcher:
-		t, err = HandleTypeEVD, errorOf(h.Query())
-	case *IA:
-		t, err = HandleTypeIA, errorOf(h.Query())
-	case *mem.LMR:
-		t, err = HandleTypeLMR, errorOf(h.Query())
-	case *ep.PSP:
-		t, err = HandleTypePSP, errorOf(h.Query())
-	case *mem.PZ:
-		t, err = HandleTypePZ, errorOf(h.Query())
-	case *mem.RMR:
-		t, err = HandleTypeRMR, errorOf(h.Query())
-	case *ep.RSP:
-		t, err = HandleTypeRSP, errorOf(h.Query())
-	case *evd.CNO:
-		t, err = HandleTypeCNO, errorOf(h.Query())
-	case *ep.SRQ:
-		t, err = HandleTypeSRQ, errorOf(h.Query())
-	case *ep.CSP:
-		t, err = HandleTypeCSP, errorOf(h.Query())
-	default:
-		err = hw.Errorf("runtime.HandleTypeOf", hw.InvalidHandle, hw.Handle1, "a %T is no object of DAT", handle)
+// Home returns the adapter itself.
+func (ia *IA) Home(door.Key) (home any, err error) {
+	if err := ia.enter("runtime.IAOf"); err != nil {
+		return nil, err
 	}
-	return t, err
+	ia.gate.RUnlock()
+	return ia, nil
+}
+
+// IAOf returns the adapter of an object, such as an Event.Source. An object that is nil or closed, a request
+// that was answered, and anything that is no object of DAT is INVALID_HANDLE. It answers to the adapter that
+// DAT's queries tell.
+func IAOf(handle any) (*IA, error) {
+	o, ok := handle.(object)
+	if !ok {
+		return nil, hw.Errorf("runtime.IAOf", hw.InvalidHandle, hw.Handle1, "a %T is no object of DAT", handle)
+	}
+	home, err := o.Home(door.Key{})
+	if err != nil {
+		return nil, err
+	}
+	ia, _ := home.(*IA)
+	return ia, nil
 }
 
 // errorOf is the error of a call whose other result does not count.
@@ -74,7 +48,7 @@ func isOpen(object any) bool {
 	case *Listener:
 		return !o.isClosed()
 	}
-	return errorOf(HandleTypeOf(object)) == nil
+	return errorOf(IAOf(object)) == nil
 }
 
 // SetConsumerContext attaches a value of the program's to an object, and replaces the
@@ -112,6 +86,5 @@ func (ia *IA) checkHandle(op string, handle any) error {
 		return err
 	}
 	ia.gate.RUnlock()
-	_, err := HandleTypeOf(handle)
-	return err
+	return errorOf(IAOf(handle))
 }

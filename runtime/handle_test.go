@@ -15,9 +15,17 @@ import (
 	"godat/mem"
 )
 
+// requireIA demands that an object is of an adapter.
+func requireIA(t *testing.T, ia *IA, object any) {
+	t.Helper()
+	home, err := IAOf(object)
+	require.NoError(t, err)
+	require.Same(t, ia, home)
+}
+
 // oneOfEach makes an object of each kind, and a function that closes it, both at the
 // index of DAT's number.
-func oneOfEach(t *testing.T) (objects [12]any, closers [12]func() error) {
+func oneOfEach(t *testing.T) (ia *IA, objects [12]any, closers [12]func() error) {
 	ia, err := Open(context.Background(), "loop:handles")
 	require.NoError(t, err)
 	pz, err := ia.NewPZ()
@@ -53,17 +61,14 @@ func oneOfEach(t *testing.T) (objects [12]any, closers [12]func() error) {
 		d.Close, ia.CloseGraceful, lmr.Free, psp.Close, pz.Close, rmr.Free, rsp.Close, cno.Close, srq.Close, csp.Close,
 	}
 	t.Cleanup(func() { require.NoError(t, ia.Close()) })
-	return objects, closers
+	return ia, objects, closers
 }
 
-func TestObjectsOfEachKindTellItAndHaveAConsumerContext(t *testing.T) {
-	objects, closers := oneOfEach(t)
+func TestObjectsOfEachKindHaveAConsumerContext(t *testing.T) {
+	ia, objects, closers := oneOfEach(t)
 	other := open(t, "loop:contexts")
 	for number, object := range objects {
-		kind, err := HandleTypeOf(object)
-		require.NoError(t, err)
-		assert.EqualValues(t, number, kind)
-
+		requireIA(t, ia, object)
 		context, err := other.ConsumerContext(object)
 		require.NoError(t, err)
 		require.Nil(t, context)
@@ -80,14 +85,16 @@ func TestObjectsOfEachKindTellItAndHaveAConsumerContext(t *testing.T) {
 
 	for _, number := range [...]int{0, 5, 8, 11, 1, 10, 7, 4, 6, 2, 9, 3} { // children first
 		require.NoError(t, closers[number](), number)
-		_, err := HandleTypeOf(objects[number])
+		_, err := IAOf(objects[number])
 		require.ErrorIs(t, err, hw.ErrInvalidHandle, number)
 		_, err = other.ConsumerContext(objects[number])
-		require.ErrorIs(t, err, hw.ErrInvalidHandle)
+		require.ErrorIs(t, err, hw.ErrInvalidHandle, number)
 		require.ErrorIs(t, other.SetConsumerContext(objects[number], 1), hw.ErrInvalidHandle)
 	}
 	for _, wrong := range []any{nil, 1, (*IA)(nil), (*ep.Endpoint)(nil), (*mem.LMR)(nil), event.Event{}} {
-		_, err := HandleTypeOf(wrong)
+		_, err := IAOf(wrong)
+		require.ErrorIs(t, err, hw.ErrInvalidHandle)
+		_, err = other.ConsumerContext(wrong)
 		require.ErrorIs(t, err, hw.ErrInvalidHandle)
 	}
 	require.NoError(t, other.Close())

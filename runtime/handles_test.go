@@ -101,8 +101,6 @@ var makers = []struct {
 	{(*Pairing)(nil), func(b *bad) any { return b.pairing() }, func(h any) { _ = h.(*Pairing).Close() }},
 	{(*Listener)(nil), func(b *bad) any { return b.listener() }, func(h any) { _ = h.(*Listener).Close() }},
 	{(*ep.Outbox)(nil), func(b *bad) any { return ep.NewOutbox(b.pair.a, 2) }, nil},
-	{(*ep.Credits)(nil), func(*bad) any { return ep.NewCredits(1) }, nil},
-	{(*evd.Contexts[int])(nil), func(*bad) any { return evd.NewContexts[int](2) }, nil},
 	{(*mem.PZ)(nil), func(b *bad) any { z, err := b.ia.NewPZ(); return made(b.t, z, err) }, func(h any) { _ = h.(*mem.PZ).Close() }},
 	{(*mem.LMR)(nil), func(b *bad) any { m, err := b.own.pz.Alloc(64, hw.LocalWrite); return made(b.t, m, err) }, func(h any) { _ = h.(*mem.LMR).Free() }},
 	{(*mem.RMR)(nil), func(b *bad) any { r, err := b.own.pz.NewRMR(); return made(b.t, r, err) }, func(h any) { _ = h.(*mem.RMR).Free() }},

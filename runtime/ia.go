@@ -49,8 +49,10 @@ type IA struct {
 }
 
 func (ia *IA) init(name string, dev hw.Device, cfg *config, p *pool, async *asyncErrors) {
+	attr := dev.Attr()
+	attr.MaxMRs = min(attr.MaxMRs, mem.MaxRegions)
 	*ia = IA{
-		name: name, dev: dev, attr: dev.Attr(), log: cfg.log.Named("ia").With(zap.String("ia", name)),
+		name: name, dev: dev, attr: attr, log: cfg.log.Named("ia").With(zap.String("ia", name)),
 		pool: p, async: async, gate: gate{down: make(chan struct{})}, hookTime: hookTime,
 	}
 	async.mu.Lock()
@@ -66,8 +68,8 @@ func (ia *IA) Name() string {
 	return ia.name
 }
 
-// Attr says what the device can do, in the provider's terms; see [IA.Query] for DAT's.
-// It is zero for a nil adapter.
+// Attr says what the adapter can do; datapi.md has DAT's name of each attribute. It is zero for a nil
+// adapter.
 func (ia *IA) Attr() hw.Attr {
 	if ia == nil {
 		return hw.Attr{}
@@ -125,7 +127,7 @@ func syncRDMA(ia *IA, call string, segments []mem.Segment) error {
 }
 
 // NewDispatcher makes an event dispatcher. Its callbacks, if it has any, run in
-// the adapter's pool unless cfg says otherwise. Errors are those of [evd.New].
+// the adapter's pool. Errors are those of [evd.New].
 // It answers to dat_evd_create.
 func (ia *IA) NewDispatcher(cfg evd.Config) (*evd.Dispatcher, error) {
 	return ia.newDispatcher(cfg, func(*delivery.Dispatcher) {})
@@ -138,13 +140,10 @@ func (ia *IA) newDispatcher(cfg evd.Config, complete func(d *delivery.Dispatcher
 		return nil, err
 	}
 	defer ia.gate.RUnlock()
-	if cfg.Submit == nil {
-		cfg.Submit = ia.pool.upcall
-	}
 	if cfg.Async == nil {
 		cfg.Async = ia.async.to
 	}
-	cfg.IA = ia
+	cfg.On(door.Key{}, ia, ia.pool.upcall)
 	d, err := evd.New(cfg)
 	if err != nil {
 		return nil, err
@@ -161,18 +160,14 @@ func (ia *IA) newDispatcher(cfg evd.Config, complete func(d *delivery.Dispatcher
 }
 
 // NewCNO makes a consumer notification object, on which a program waits for many
-// dispatchers at once. Its agents run in the adapter's pool of upcalls unless cfg says
-// otherwise. Errors are those of [evd.NewCNO]. It answers to dat_cno_create and
+// dispatchers at once. Its agents run in the adapter's pool of upcalls. Errors are those of [evd.NewCNO]. It answers to dat_cno_create and
 // dat_cno_fd_create.
 func (ia *IA) NewCNO(cfg evd.CNOConfig) (*evd.CNO, error) {
 	if err := ia.enter("runtime.NewCNO"); err != nil {
 		return nil, err
 	}
 	defer ia.gate.RUnlock()
-	if cfg.Submit == nil {
-		cfg.Submit = ia.pool.upcall
-	}
-	cfg.IA = ia
+	cfg.On(door.Key{}, ia, ia.pool.upcall)
 	c, err := evd.NewCNO(cfg)
 	if err != nil {
 		return nil, err

@@ -41,7 +41,7 @@ func TestAdaptersDoNotMix(t *testing.T) {
 }
 
 func TestCallbacksRunInThePoolAndMayNotCloseTheAdapter(t *testing.T) {
-	ia := open(t, "loop", WithPool(PoolConfig{Upcalls: 1}))
+	ia := open(t, "loop", WithUpcalls(1))
 	type call struct {
 		n           int
 		hard, grace error
@@ -63,14 +63,14 @@ func TestCallbacksRunInThePoolAndMayNotCloseTheAdapter(t *testing.T) {
 
 func TestAPoolMayHaveAnyNumberOfPlaces(t *testing.T) {
 	for _, n := range []int{1, math.MaxInt32, math.MaxInt} {
-		open(t, "loop", WithPool(PoolConfig{Upcalls: n}))
+		open(t, "loop", WithUpcalls(n))
 	}
 }
 
 // A callback blocks in the pool's only place. The callbacks of other dispatchers still
 // run.
 func TestABlockedCallbackDelaysNoOtherCallback(t *testing.T) {
-	ia := open(t, "loop", WithPool(PoolConfig{Upcalls: 1}))
+	ia := open(t, "loop", WithUpcalls(1))
 	gate, came := make(chan struct{}), make(chan int, 4)
 	for i := range 4 {
 		d, err := ia.NewDispatcher(evd.Config{

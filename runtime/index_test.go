@@ -18,8 +18,8 @@ import (
 // handles are the types whose methods are all in the index.
 var handles = []string{
 	"runtime.IA", "runtime.Conn", "runtime.Listener", "mem.PZ", "mem.LMR", "mem.RMR", "mem.Binding", "mem.Buffer", "mem.BufferPool",
-	"ep.Endpoint", "ep.SRQ", "ep.PSP", "ep.RSP", "ep.CSP", "ep.CR", "ep.Outbox", "ep.Credits",
-	"evd.Dispatcher", "evd.Route", "evd.OneShot", "evd.Batch", "evd.CNO", "evd.Contexts", "event.Event",
+	"ep.Endpoint", "ep.SRQ", "ep.PSP", "ep.RSP", "ep.CSP", "ep.CR", "ep.Outbox",
+	"evd.Dispatcher", "evd.Route", "evd.OneShot", "evd.Batch", "evd.CNO", "event.Event",
 }
 
 // unlisted are methods that are not in the index: what every type has, and what only

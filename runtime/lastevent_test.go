@@ -194,8 +194,7 @@ func TestAllWhoWaitAreRefusedWithTheRefusal(t *testing.T) {
 				for range n {
 					ev := nextEvent(t, events.C())
 					require.Equal(t, event.PeerRejected, ev.Number, "%v", ev)
-					change, _ := ev.Connection()
-					require.Equal(t, "gone; ask 10.0.0.7", string(change.Private))
+					require.Equal(t, "gone; ask 10.0.0.7", string(ev.Private()))
 				}
 			})
 		}

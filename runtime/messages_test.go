@@ -94,8 +94,8 @@ func TestEveryHandlePrintsAsAShortName(t *testing.T) {
 	for _, h := range []any{
 		r.ia, r.pz, m, rmr, a, r.events, cno, r.point, srq, route, r.events.NewOneShot(), &ep.RSP{}, &ep.CSP{}, &ep.CR{},
 		(*IA)(nil), (*ep.Endpoint)(nil), (*ep.CR)(nil), (*ep.SRQ)(nil), (*ep.PSP)(nil), (*evd.Dispatcher)(nil), (*evd.Route)(nil),
-		(*evd.OneShot)(nil), (*evd.CNO)(nil), listen(t, r.ia, ConnConfig{}), ep.NewOutbox(a, 1), ep.NewCredits(1), evd.NewContexts[int](1),
-		(*Listener)(nil), (*Conn)(nil), (*ep.Outbox)(nil), (*ep.Credits)(nil), (*evd.Contexts[int])(nil),
+		(*evd.OneShot)(nil), (*evd.CNO)(nil), listen(t, r.ia, ConnConfig{}), ep.NewOutbox(a, 1),
+		(*Listener)(nil), (*Conn)(nil), (*ep.Outbox)(nil),
 	} {
 		s := fmt.Sprintf("%v %+v", h, h)
 		assert.Less(t, len(s), 120, s)

@@ -22,7 +22,7 @@ import (
 // followed by a colon and one of the provider's devices: "loop", "iwarp", "ibv:mlx5_0".
 // The providers loop and iwarp are always registered; importing the package of another
 // one registers it. If no provider has the name, Open looks for it in DAT's static
-// registry ("ofa-v2-ib0"), which tells the provider and the device; see [StaticRegistry].
+// registry ("ofa-v2-ib0"), which tells the provider and the device; see [Providers].
 // ctx bounds the opening, not the adapter's life.
 //
 // An empty name, one of more than 255 bytes, a nil context and a nil option are
@@ -53,7 +53,7 @@ func Open(ctx context.Context, name string, opts ...Option) (*IA, error) {
 	if err != nil {
 		return nil, err
 	}
-	pool, err := newPool(cfg.pool)
+	pool, err := newPool(cfg.upcalls)
 	if err != nil {
 		from.release()
 		return nil, err

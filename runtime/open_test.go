@@ -26,7 +26,7 @@ func TestOpenFindsProvidersByName(t *testing.T) {
 	assert.Equal(t, "::1", open(t, "iwarp:::1").Attr().Device)
 	assert.Equal(t, "open-test", open(t, "loop:open-test").Attr().Device)
 	assert.Equal(t, "a:b", open(t, "loop:a:b").Attr().Device)
-	assert.Equal(t, "given", open(t, "loop:given", WithProvider(loop.Provider{})).Attr().Device)
+	assert.Equal(t, "given", open(t, "loop:given", WithProvider(loop.New())).Attr().Device)
 }
 
 func TestOpenRefusesWhatItCantOpen(t *testing.T) {
@@ -45,9 +45,9 @@ func TestOpenRefusesWhatItCantOpen(t *testing.T) {
 		"no name":               {bg, "", nil, hw.InvalidParameter, hw.Arg1},
 		"a name of 256 bytes":   {bg, strings.Repeat("x", 256), nil, hw.InvalidParameter, hw.Arg1},
 		"an unknown provider":   {bg, "nothing:0", nil, hw.ProviderNotFound, hw.NameNotRegistered},
-		"another provider":      {bg, "iwarp", []Option{WithProvider(loop.Provider{})}, hw.InvalidParameter, hw.Arg1},
+		"another provider":      {bg, "iwarp", []Option{WithProvider(loop.New())}, hw.InvalidParameter, hw.Arg1},
 		"an unknown parameter":  {bg, "loop", []Option{WithParams(map[string]string{"x": "y"})}, hw.InvalidParameter, hw.Arg1},
-		"a pool of less than 0": {bg, "loop", []Option{WithPool(PoolConfig{Upcalls: -1})}, hw.InvalidParameter, 0},
+		"a pool of less than 0": {bg, "loop", []Option{WithUpcalls(-1)}, hw.InvalidParameter, 0},
 		"a context canceled":    {canceled, "loop", nil, hw.InterruptedCall, 0},
 		"a context expired":     {expired, "loop", nil, hw.TimeoutExpired, 0},
 	}
@@ -81,7 +81,7 @@ func (p *slowProvider) Open(cfg hw.OpenConfig) (hw.Device, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
-	dev, err := loop.Provider{}.Open(cfg)
+	dev, err := loop.New().Open(cfg)
 	return &tellClose{dev, p.closed}, err
 }
 

@@ -19,7 +19,7 @@ type config struct {
 	trace    string
 	latency  bool
 	log      *zap.Logger
-	pool     PoolConfig
+	upcalls  int
 	poller   PollerConfig
 	async    *evd.Dispatcher
 	hasAsync bool
@@ -64,8 +64,9 @@ func withLogger(log *zap.Logger) Option {
 	}
 }
 
-// WithPool bounds the adapter's pool of goroutines.
-func WithPool(p PoolConfig) Option { return func(c *config) { c.pool = p } }
+// WithUpcalls is how many callbacks of dispatchers may run at once in the adapter's pool of goroutines; 0 means 64.
+// Further callbacks get goroutines of their own, so that events don't wait for the callbacks of other dispatchers.
+func WithUpcalls(n int) Option { return func(c *config) { c.upcalls = n } }
 
 // WithPoller configures what empties the completion queues of a polled device. It has no
 // effect on a device that completes by itself.

@@ -69,7 +69,7 @@ func TestAPanicInACallbackEndsTheProcess(t *testing.T) {
 
 // panicHere is the child's part.
 func panicHere(t *testing.T, where string) {
-	ia := open(t, "loop", WithPool(PoolConfig{Upcalls: 1}))
+	ia := open(t, "loop", WithUpcalls(1))
 	for what, panics := range panickers {
 		switch where {
 		case what + " exhausted":

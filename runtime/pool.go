@@ -12,15 +12,6 @@ import (
 	"godat/hw"
 )
 
-// PoolConfig bounds the goroutines of an adapter's pool. They begin with the first upcall,
-// and those that have had nothing to do for a second end.
-type PoolConfig struct {
-	// Upcalls is how many callbacks of dispatchers may run at once in the pool; 0 means
-	// 64. Further callbacks get goroutines of their own, so that events don't wait for
-	// the callbacks of other dispatchers.
-	Upcalls int
-}
-
 const (
 	defaultUpcalls = 64
 	mostPlaces     = math.MaxInt32 // ants counts in 32 bits
@@ -32,7 +23,8 @@ const (
 	longestPause = 10 * time.Millisecond
 )
 
-// pool runs the adapter's upcalls: callbacks, and lines of the log.
+// pool runs the adapter's upcalls: callbacks, and lines of the log. Its goroutines begin with the first upcall,
+// and those that have had nothing to do for a second end.
 type pool struct {
 	places int // immutable
 
@@ -41,11 +33,11 @@ type pool struct {
 	upcalls *ants.Pool // nil before the first upcall: two goroutines of ants' come with it
 }
 
-func newPool(cfg PoolConfig) (*pool, error) {
-	if cfg.Upcalls < 0 {
-		return nil, hw.Errorf("runtime.Open", hw.InvalidParameter, hw.NoSubtype, "a pool of %d upcalls", cfg.Upcalls)
+func newPool(upcalls int) (*pool, error) {
+	if upcalls < 0 {
+		return nil, hw.Errorf("runtime.Open", hw.InvalidParameter, hw.NoSubtype, "a pool of %d upcalls", upcalls)
 	}
-	return &pool{places: min(cmp.Or(cfg.Upcalls, defaultUpcalls), mostPlaces)}, nil
+	return &pool{places: min(cmp.Or(upcalls, defaultUpcalls), mostPlaces)}, nil
 }
 
 // panicAgain undoes the pool's recovery of a panic: the program's panic ends the

@@ -1,14 +1,17 @@
 package runtime
 
 import (
-	"math"
+	"maps"
+	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"godat/evd"
 	"godat/hw"
+	"godat/hw/sim"
+	"godat/mem"
 )
 
 func TestAnAdapterReportsItsAttributes(t *testing.T) {
@@ -16,24 +19,43 @@ func TestAnAdapterReportsItsAttributes(t *testing.T) {
 	q, err := ia.Query()
 	require.NoError(t, err)
 	assert.Same(t, ia.Async(), q.Async)
-	assert.Equal(t, "q", q.IA.AdapterName)
-	assert.Equal(t, ia.Attr().MaxDepth, q.IA.MaxDTOPerEP)
-	assert.True(t, q.Provider.ThreadSafe)
-	assert.Equal(t, "q", q.IA.Address)
-	assert.Equal(t, evd.MaxQLen, q.IA.MaxEVDQLen)
-	assert.Positive(t, q.IA.MaxEPs)
-	assert.Positive(t, q.IA.MaxIOVPerDTO)
-	assert.Positive(t, q.IA.MaxMessageSize)
-	assert.Equal(t, "loop", q.Provider.Name)
-	assert.True(t, q.Provider.StreamMerging[5][0])
-	assert.True(t, q.Provider.AsyncReturnGuaranteed)
-	assert.GreaterOrEqual(t, q.Provider.MaxPrivateData, 64)
-	assert.Contains(t, q.Provider.SpecificAttr, NamedAttr{"DAT_IB_RDMA_READ", "TRUE"})
+	assert.Equal(t, ia.Attr(), q.Attr)
+	assert.Equal(t, "q", q.Attr.Device)
+	assert.Equal(t, "q", q.Attr.Address)
+	assert.Equal(t, "loop", q.Attr.Provider)
+	assert.LessOrEqual(t, q.Attr.MaxMRs, mem.MaxRegions)
+	assert.GreaterOrEqual(t, q.Attr.MaxPrivate, 64)
+	assert.True(t, q.Attr.Ops.Has(hw.OpRead))
 }
 
-func TestReadsOfAllEndpointsAreCountedUpToTheLargestCount(t *testing.T) {
-	assert.Equal(t, 12, product(3, 4))
-	assert.Equal(t, math.MaxInt32, product(1<<20, 1<<20))
+// zeroAttributes are the attributes that may be zero, with what a zero says. Every
+// provider fills in all others.
+var zeroAttributes = map[string]string{
+	"ExposesSink": "transports but iWARP keep the sink of a read to themselves",
+}
+
+func TestEveryAttributeIsFilledIn(t *testing.T) {
+	for name, c := range map[string]struct {
+		opts  []Option
+		zeros []string // in addition to zeroAttributes
+		set   string   // the one of zeroAttributes that is not zero
+	}{
+		"loop":  {},
+		"iwarp": {set: "ExposesSink", zeros: []string{"NotReadyWait", "Strict"}},
+		"sim":   {opts: []Option{WithProvider(sim.New(sim.Config{}))}, zeros: []string{"MaxWindows", "ZeroBased", "Strict"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := slices.DeleteFunc(append(slices.Collect(maps.Keys(zeroAttributes)), c.zeros...), func(name string) bool { return name == c.set })
+			attr := reflect.ValueOf(open(t, name, c.opts...).Attr())
+			var found []string
+			for i := range attr.NumField() {
+				if attr.Field(i).IsZero() {
+					found = append(found, attr.Type().Field(i).Name)
+				}
+			}
+			assert.ElementsMatch(t, want, found)
+		})
+	}
 }
 
 func TestEveryReturnTypeHasItsSentinelHere(t *testing.T) {

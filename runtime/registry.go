@@ -10,16 +10,27 @@ import (
 )
 
 // Providers lists what [Open] opens by name: the registered providers, and those names
-// of the static registry (see [StaticRegistry]) whose provider is registered. An error
+// of DAT's static registry whose provider is registered. An error
 // tells of the static registry; the list is still good. It answers to
 // dat_registry_list_providers.
+//
+// The static registry is the file that the environment variable DAT_OVERRIDE names, or else /etc/dat.conf. A
+// line of it has eight fields, between blanks:
+//
+//	name  u2.0  threadsafe  default  library  id.2.0  "ia params"  "platform params"
+//
+// The second field begins with u or k, which is for kernels; the third may also be nonthreadsafe, the fourth
+// nondefault. A field in double quotes may be empty and may contain blanks; a backslash
+// in it takes the next character literally. A # at the beginning of a field makes the
+// rest of the line a comment. Lines that break these rules are left out; the error,
+// INVALID_PARAMETER, gives the number of each, and what is wrong with it.
 func Providers() ([]hw.Info, error) {
 	list := hw.ListProviders()
-	entries, err := StaticRegistry()
+	entries, err := staticRegistry()
 	for _, e := range entries {
 		_, known := hw.Lookup(e.provider())
 		if _, hidden := hw.Lookup(e.Name); known && !hidden && !e.Kernel {
-			list = append(list, e.Info())
+			list = append(list, e.info())
 		}
 	}
 	return list, err
@@ -70,14 +81,14 @@ func find(op, name string, cfg *config) (source, error) {
 
 // findStatic finds the provider behind a name of the static registry.
 func findStatic(op string, want hw.Info, params map[string]string) (source, error) {
-	entries, fileErr := StaticRegistry()
-	var behind []RegistryEntry
+	entries, fileErr := staticRegistry()
+	var behind []registryEntry
 	var infos []hw.Info
 	for _, e := range entries {
 		if e.Kernel {
 			continue
 		}
-		info := e.Info()
+		info := e.info()
 		// The entry tells whether the C library is thread-safe. What counts is the Go
 		// provider that Open opens in its place.
 		if p, ok := hw.Lookup(e.provider()); ok {
@@ -126,7 +137,7 @@ const ownLibrary = "godat/"
 // provider is the name of the provider that does what the entry's library does for C
 // programs. DAPL's libraries over verbs, with any connection manager, have one
 // counterpart: ibv. It is empty for an unknown library.
-func (e RegistryEntry) provider() string {
+func (e registryEntry) provider() string {
 	if own, ok := strings.CutPrefix(e.Library, ownLibrary); ok {
 		return own
 	}
@@ -143,7 +154,7 @@ func (e RegistryEntry) provider() string {
 // name, its network interface's, or its address. A second word without "=" is the port;
 // 0 leaves the port to the device. Further words of either are key=value, or a key
 // alone. The program's own parameters take precedence.
-func (e RegistryEntry) settings(own map[string]string) (device string, params map[string]string) {
+func (e registryEntry) settings(own map[string]string) (device string, params map[string]string) {
 	params = make(map[string]string)
 	words := strings.Fields(e.Params)
 	if len(words) > 0 {

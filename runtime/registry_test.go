@@ -26,7 +26,7 @@ func (r *recording) Info() hw.Info { return r.info }
 
 func (r *recording) Open(cfg hw.OpenConfig) (hw.Device, error) {
 	r.opened = append(r.opened, cfg)
-	return loop.Provider{}.Open(hw.OpenConfig{Async: cfg.Async})
+	return loop.New().Open(hw.OpenConfig{Async: cfg.Async})
 }
 
 func register(t *testing.T, info hw.Info) *recording {
@@ -82,7 +82,7 @@ func TestAProviderIsInUseWhileAnAdapterIsOpen(t *testing.T) {
 	canceled, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, opts := range [][]Option{
-		{WithPool(PoolConfig{Upcalls: -1})},
+		{WithUpcalls(-1)},
 		{WithAsync(ia.Async())}, // closed
 		nil,
 	} {

@@ -44,7 +44,7 @@ type FreedCounts struct {
 	Requests, Receives ep.QueueCounts         // of endpoints
 	Dispatchers        evd.Counters           // events that came, were taken and were lost
 	Refused            uint64                 // posts that found no room in a dispatcher
-	Listeners          []ep.PointCounts       // of listeners and service points, by name: at most 64 and "others"
+	Listeners          []ep.PointSnapshot     // of listeners and service points, by name: at most 64 and "others"
 	Latency            *evd.HistogramSnapshot // of dispatchers: how long requests took
 }
 

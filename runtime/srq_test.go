@@ -39,7 +39,7 @@ func TestASharedQueueBelongsToItsAdapter(t *testing.T) {
 }
 
 func TestTheAsynchronousErrorsOfASharedQueueNameIt(t *testing.T) {
-	spy := &spyProvider{}
+	spy := &spyProvider{Provider: loop.New()}
 	ia := open(t, "loop", WithProvider(spy))
 	pz, err := ia.NewPZ()
 	require.NoError(t, err)
@@ -65,20 +65,14 @@ func TestTheAsynchronousErrorsOfASharedQueueNameIt(t *testing.T) {
 }
 
 func TestTheAttributesSayWhetherThereAreSharedQueues(t *testing.T) {
-	q, err := open(t, "loop").Query()
-	require.NoError(t, err)
-	assert.Positive(t, q.IA.MaxSRQs)
-	assert.Positive(t, q.IA.MaxEPPerSRQ)
-	assert.Positive(t, q.IA.MaxRecvPerSRQ)
-	assert.True(t, q.Provider.SRQ)
-	assert.True(t, q.Provider.SRQInfo)
-	assert.False(t, q.Provider.SRQPZDifference)
-	assert.Positive(t, q.Provider.SRQWatermarks)
+	attr := open(t, "loop").Attr()
+	assert.Positive(t, attr.MaxSRQs)
+	assert.Positive(t, attr.MaxSRQDepth)
 }
 
 // spyProvider is loop, and remembers the shared receive queue made on it.
 type spyProvider struct {
-	loop.Provider
+	hw.Provider
 	srq hw.SRQ
 }
 

@@ -75,8 +75,7 @@ func refusal(why error) []byte {
 
 // refusalIn says why a server has rejected a dialer. An older one does not tell.
 func refusalIn(ev event.Event) string {
-	c, _ := ev.Connection()
-	if text := strings.TrimRight(string(c.Private), "\x00"); text != "" {
+	if text := strings.TrimRight(string(ev.Private()), "\x00"); text != "" {
 		return fmt.Sprintf("serve says %q", text)
 	}
 	return "another version of this program serves there, or another program: its own output may say why"

@@ -88,9 +88,7 @@ var connectCases = []Case{
 		assert.ErrorIs(r, errorOf(p.Endpoint.Status()), hw.ErrInvalidHandle, "it is gone with the request")
 	}},
 	{ID: "CO-6", Claim: "private data of 0 bytes, one and the most arrive; one more is INVALID_PARAMETER", run: func(r *rig) {
-		p, err := r.open().Query()
-		require.NoError(r, err)
-		most := p.Provider.MaxPrivateData
+		most := r.open().Attr().MaxPrivate
 		for _, n := range []int{0, 1, most} {
 			client, server := r.node().end(), r.node().end()
 			cr, q := server.node.listen().askedBy(client, private(n, 1))
@@ -251,9 +249,8 @@ func (n *node) providing() *service {
 
 // privateOf returns the private data of a connection event.
 func (r *rig) privateOf(ev event.Event) []byte {
-	c, ok := ev.Connection()
-	require.True(r, ok)
-	return c.Private
+	require.Equal(r, event.StreamConnection, ev.Number.Stream())
+	return ev.Private()
 }
 
 // carries requires that got begins with sent; a transport may pad it.

@@ -193,12 +193,10 @@ var evdCases = []Case{
 	}},
 	{ID: "EV-16", Claim: "a dispatcher with bad parameters is refused", run: func(r *rig) {
 		n := r.node()
-		p, err := n.ia.Query()
-		require.NoError(r, err)
 		for _, qlen := range []int{0, -1} {
 			assert.ErrorIs(r, errorOf(n.ia.NewDispatcher(evd.Config{QLen: qlen})), code(hw.InvalidParameter, hw.Arg2), "length %d", qlen)
 		}
-		assert.ErrorIs(r, errorOf(n.ia.NewDispatcher(evd.Config{QLen: p.IA.MaxEVDQLen + 1})), code(hw.InsufficientResources, hw.ResourceTEVD))
+		assert.ErrorIs(r, errorOf(n.ia.NewDispatcher(evd.Config{QLen: evd.MaxQLen + 1})), code(hw.InsufficientResources, hw.ResourceTEVD))
 		assert.ErrorIs(r, errorOf(n.ia.NewDispatcher(evd.Config{QLen: 4, Streams: 1 << 20})), code(hw.InvalidParameter, hw.Arg4))
 	}},
 	{ID: "EV-17", Claim: "each event goes to one of many that dequeue", run: func(r *rig) {

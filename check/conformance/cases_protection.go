@@ -99,9 +99,7 @@ var protectionCases = []Case{
 			b := buf[at.off : at.off+at.len]
 			m, err := n.pz.Register(b, hw.AllPrivileges)
 			require.NoError(r, err)
-			p := get(r, m.Query)
-			assert.LessOrEqual(r, p.RegisteredAddress, address(b))
-			assert.GreaterOrEqual(r, p.RegisteredAddress+p.RegisteredSize, address(b)+uint64(at.len))
+			assert.Equal(r, mem.Segment{Addr: address(b), Len: uint32(at.len), Context: m.Context()}, m.Segment(0, at.len))
 			require.NoError(r, m.Free())
 		}
 	}},

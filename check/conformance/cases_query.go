@@ -17,38 +17,22 @@ var queryCases = []Case{
 		ia := r.open()
 		p, err := ia.Query()
 		require.NoError(r, err)
-		a := p.IA
+		a := p.Attr
 		for name, v := range map[string]int{
-			"MaxEPs": a.MaxEPs, "MaxDTOPerEP": a.MaxDTOPerEP, "MaxReadPerEPIn": a.MaxReadPerEPIn, "MaxReadPerEPOut": a.MaxReadPerEPOut,
-			"MaxEVDs": a.MaxEVDs, "MaxEVDQLen": a.MaxEVDQLen, "MaxIOVPerDTO": a.MaxIOVPerDTO, "MaxLMRs": a.MaxLMRs, "MaxPZs": a.MaxPZs,
-			"MaxIOVPerRead": a.MaxIOVPerRead, "MaxIOVPerWrite": a.MaxIOVPerWrite, "MaxReadIn": a.MaxReadIn, "MaxReadOut": a.MaxReadOut,
-			"MaxPrivateData": p.Provider.MaxPrivateData, "Alignment": p.Provider.Alignment,
+			"MaxQPs": a.MaxQPs, "MaxDepth": a.MaxDepth, "MaxReadsIn": a.MaxReadsIn, "MaxReadsOut": a.MaxReadsOut,
+			"MaxSendSegments": a.MaxSendSegments, "MaxRecvSegments": a.MaxRecvSegments, "MaxReadSegments": a.MaxReadSegments,
+			"MaxMRs": a.MaxMRs, "MaxZones": a.MaxZones, "MaxPrivate": a.MaxPrivate, "Alignment": a.Alignment,
 		} {
 			assert.Positive(r, v, name)
 		}
-		for name, v := range map[string]uint64{
-			"MaxLMRBlockSize": a.MaxLMRBlockSize, "MaxLMRVirtualAddress": a.MaxLMRVirtualAddress,
-			"MaxMessageSize": a.MaxMessageSize, "MaxRDMASize": a.MaxRDMASize,
-		} {
+		for name, v := range map[string]uint64{"MaxMR": a.MaxMR, "MaxMessage": a.MaxMessage, "MaxRDMA": a.MaxRDMA} {
 			assert.Positive(r, v, name)
 		}
-		for name, v := range map[string]string{
-			"AdapterName": a.AdapterName, "VendorName": a.VendorName, "Address": a.Address, "Name": p.Provider.Name,
-		} {
+		for name, v := range map[string]string{"Device": a.Device, "Vendor": a.Vendor, "Address": a.Address, "Provider": a.Provider} {
 			assert.NotEmpty(r, v, name)
 		}
-		v := p.Provider
-		assert.True(r, v.ThreadSafe)
-		assert.True(r, v.AsyncReturnGuaranteed, "a post never waits")
-		assert.False(r, v.LMRSyncRequired)
-		assert.Equal(r, [2]int{2, 0}, v.DAPLVersion)
-		assert.Equal(r, hw.Suppress|hw.SolicitedWait|hw.Unsignalled|hw.BarrierFence|hw.EVDThreshold, v.CompletionFlags)
-		assert.Zero(r, v.Alignment&(v.Alignment-1), "a power of two")
-		for i, row := range v.StreamMerging {
-			for j, merges := range row {
-				assert.True(r, merges, "stream %d with %d", i, j)
-			}
-		}
+		assert.Zero(r, a.Alignment&(a.Alignment-1), "a power of two")
+		assert.Equal(r, ia.Attr(), a)
 		assert.NotNil(r, p.Async)
 	}},
 	{ID: "Q-2", Claim: "a query of a dispatcher says what it was made with", run: func(r *rig) {
@@ -62,7 +46,7 @@ var queryCases = []Case{
 	{ID: "Q-3", Claim: "a service point says what it was made with", run: func(r *rig) {
 		s := r.node().listen()
 		assert.NotZero(r, s.psp.Qual())
-		assert.Same(r, s.cr, s.psp.Dispatcher())
+		assert.Same(r, s.cr, get(r, s.psp.Query).Dispatcher)
 		assert.NotNil(r, s.psp.Addr())
 	}},
 	{ID: "Q-5", Claim: "a query of a connection request has the requester's addresses and private data", run: func(r *rig) {
@@ -95,23 +79,22 @@ var queryCases = []Case{
 	}},
 	{ID: "Q-7", Claim: "a query of a zone says whose it is", run: func(r *rig) {
 		n := r.node()
-		p := get(r, n.pz.Query)
-		assert.Same(r, n.ia, p.IA)
+		home, err := dat.IAOf(n.pz)
+		require.NoError(r, err)
+		assert.Same(r, n.ia, home)
 	}},
 	{ID: "Q-8", Claim: "a query of a region says what it was made with", run: func(r *rig) {
 		n := r.node()
 		buf := make([]byte, 5000)
 		m := n.register(buf, hw.LocalWrite|hw.LocalRead|hw.RemoteRead)
 		p := get(r, m.Query)
-		assert.Same(r, n.pz, p.PZ)
-		assert.Equal(r, hw.LocalWrite|hw.LocalRead|hw.RemoteRead, p.Privileges)
-		assert.EqualValues(r, 5000, p.Length)
-		assert.Equal(r, address(buf), address(p.Memory))
-		assert.Equal(r, m.Context(), p.Context)
-		assert.Equal(r, m.RemoteContext(), p.RemoteContext)
-		assert.LessOrEqual(r, p.RegisteredAddress, address(buf))
-		assert.GreaterOrEqual(r, p.RegisteredAddress+p.RegisteredSize, address(buf)+5000)
-		assert.False(r, p.ZeroBased)
+		assert.Equal(r, mem.LMRParam{Privileges: hw.LocalWrite | hw.LocalRead | hw.RemoteRead}, p)
+		assert.Same(r, n.pz, m.PZ())
+		assert.Len(r, m.Bytes(), 5000)
+		assert.Equal(r, address(buf), address(m.Bytes()))
+		assert.Equal(r, mem.Segment{Addr: address(buf), Len: 5000, Context: m.Context()}, m.Segment(0, 5000))
+		assert.Equal(r, m.RemoteContext(), m.Remote(0, 5000).Context)
+		assert.NotZero(r, m.RemoteContext())
 		local := n.region(n.pz, 64, hw.LocalRead)
 		assert.Zero(r, local.RemoteContext(), "without a remote privilege there is no context for peers")
 	}},
@@ -139,21 +122,18 @@ var queryCases = []Case{
 		assert.ErrorIs(r, errorOf(e.conn.Query()), hw.ErrInvalidHandle)
 		assert.ErrorIs(r, errorOf(e.mem.Query()), hw.ErrInvalidHandle)
 		require.NoError(r, e.node.pz.Close())
-		assert.ErrorIs(r, errorOf(e.node.pz.Query()), hw.ErrInvalidHandle)
+		assert.ErrorIs(r, errorOf(dat.IAOf(e.node.pz)), hw.ErrInvalidHandle)
 	}},
 	{ID: "Q-18", Claim: "a query fills all fields, those that have no meaning with zero", run: func(r *rig) {
 		e := r.node().end()
 		p := get(r, e.ep.Query)
 		assert.NotNil(r, p.LocalAddr, "the adapter's")
 		assert.Equal(r, ep.Param{
-			IA: e.node.ia, State: ep.Unconnected, LocalAddr: p.LocalAddr, PZ: e.node.pz, Recv: e.recv, Request: e.req, Conn: e.conn, Attr: p.Attr,
+			State: ep.Unconnected, LocalAddr: p.LocalAddr, PZ: e.node.pz, Recv: e.recv, Request: e.req, Conn: e.conn, Attr: p.Attr,
 		}, p)
 		m := get(r, e.mem.Query)
-		assert.Equal(r, mem.LMRParam{
-			IA: e.node.ia, Memory: e.mem.Bytes(), Length: endMem, PZ: e.node.pz, Privileges: m.Privileges, Context: e.mem.Context(),
-			RemoteContext: e.mem.RemoteContext(), RegisteredSize: m.RegisteredSize, RegisteredAddress: m.RegisteredAddress,
-		}, m)
+		assert.Equal(r, mem.LMRParam{Privileges: m.Privileges}, m)
 		d := get(r, e.conn.Query)
-		assert.Equal(r, evd.Param{IA: e.node.ia, QLen: d.QLen, State: d.State, Streams: event.StreamConnection}, d)
+		assert.Equal(r, evd.Param{QLen: d.QLen, State: d.State, Streams: event.StreamConnection}, d)
 	}},
 }

@@ -88,20 +88,11 @@ var registryCases = []Case{
 	}},
 	{ID: "HW-12", Claim: "no adapter stands in for another, and there is one path between two", run: func(r *rig) {
 		r.registered()
-		related, err := dat.Related(r.p.IA, r.p.IA)
-		require.NoError(r, err)
-		assert.Equal(r, dat.HAFalse, related)
-		require.ErrorIs(r, errorOf(dat.Related(r.p.IA, "nobody's")), hw.ErrProviderNotFound)
-
-		client, server := r.node().end(), r.node().end()
-		s := server.node.listen()
-		at := s.at()
-		at.Flags = ep.MultipathRequired
-		require.False(r, r.granted(client.ep.Connect(at)))
-		at.Flags = ep.MultipathRequested
-		require.NoError(r, client.ep.Connect(at))
-		require.NoError(r, s.request().Accept(server.ep, nil))
-		client.established()
+		client, _ := r.pair()
+		assert.NotNil(r, get(r, client.ep.Query).RemoteAddr, "the only one")
+		for _, name := range []string{"nobody's", "nobody's:" + client.node.addr()} {
+			require.ErrorIs(r, errorOf(dat.Open(context.Background(), name)), code(hw.ProviderNotFound, hw.NameNotRegistered), "an adapter that is open takes no other's place")
+		}
 	}},
 	// ER-1 compares refusals with the numbers that a C program would get, with the class
 	// bit.

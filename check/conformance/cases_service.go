@@ -10,6 +10,7 @@ import (
 	"godat/ep"
 	"godat/hw"
 	"godat/hw/event"
+	dat "godat/runtime"
 )
 
 var serviceCases = []Case{
@@ -17,7 +18,9 @@ var serviceCases = []Case{
 		e := r.node().end()
 		rsp, s := e.reserved()
 		p := get(r, rsp.Query)
-		assert.Same(r, e.node.ia, p.IA)
+		home, err := dat.IAOf(rsp)
+		require.NoError(r, err)
+		assert.Same(r, e.node.ia, home)
 		assert.NotZero(r, p.Qual)
 		assert.Equal(r, rsp.Qual(), p.Qual)
 		assert.Same(r, s.cr, p.Dispatcher)
@@ -26,11 +29,11 @@ var serviceCases = []Case{
 	{ID: "Q-16", Claim: "a query of a service point says all of it, of none it is INVALID_HANDLE", run: func(r *rig) {
 		s := r.node().listen()
 		p := get(r, s.psp.Query)
-		assert.Equal(r, ep.PSPParam{IA: s.node.ia, Qual: s.psp.Qual(), Dispatcher: s.cr, Flags: ep.PSPConsumer}, p)
+		assert.Equal(r, ep.PSPConfig{Addr: p.Addr, Qual: s.psp.Qual(), Dispatcher: s.cr, Backlog: p.Backlog, Flags: ep.PSPConsumer}, p)
 		rsp, _ := r.node().end().reserved()
 		csp := s.common()
 		assert.Equal(r, rsp.Qual(), get(r, rsp.Query).Qual)
-		assert.Equal(r, csp.Addr(), get(r, csp.Query).Addr)
+		assert.Equal(r, csp.Addr().String(), get(r, csp.Query).Address)
 
 		r.ok(s.psp.Close(), rsp.Close(), csp.Close())
 		for _, psp := range []*ep.PSP{s.psp, nil} {
@@ -47,8 +50,8 @@ var serviceCases = []Case{
 		s := r.node().listen()
 		csp := s.common()
 		p := get(r, csp.Query)
-		assert.Equal(r, ep.CSPParam{IA: s.node.ia, Addr: csp.Addr(), Dispatcher: s.cr}, p)
-		_, port, err := net.SplitHostPort(p.Addr.String())
+		assert.Equal(r, ep.CSPConfig{Address: csp.Addr().String(), Dispatcher: s.cr, Backlog: p.Backlog}, p)
+		_, port, err := net.SplitHostPort(p.Address)
 		require.NoError(r, err)
 		assert.NotEqual(r, "0", port, "it got one")
 	}},

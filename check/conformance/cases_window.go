@@ -17,7 +17,7 @@ var windowCases = []Case{
 		w := r.wire()
 		rmr := w.server.node.window()
 		p := get(r, rmr.Query)
-		assert.Same(r, w.server.node.pz, p.PZ)
+		assert.Same(r, w.server.node.pz, rmr.PZ())
 		assert.Zero(r, p.Segment, "it is bound to nothing")
 		assert.Zero(r, p.Privileges)
 		remote := w.server.bind(rmr, w.server.mem.Segment(8, 64), hw.RemoteRead)
@@ -279,7 +279,7 @@ var moreWindowCases = []Case{
 		w.server.rig.made(err, rmr.Free)
 		p := get(r, rmr.Query)
 		assert.Equal(r, mem.RMRScopeEP, p.Scope)
-		assert.Same(r, w.server.node.pz, p.PZ)
+		assert.Same(r, w.server.node.pz, rmr.PZ())
 
 		client, other := r.node().end(), w.server.node.end()
 		r.connect(client, other)
@@ -302,14 +302,12 @@ var readToRMR = &capability{"read-to-rmr", func(r *rig) bool {
 // zeroBased: the provider has windows whose addresses count from zero.
 var zeroBased = &capability{"zero-based", func(r *rig) bool {
 	client, _ := r.pair()
-	p, err := client.node.ia.Query()
-	require.NoError(r, err)
 	w := client.node.window()
-	_, err = client.ep.PostBind(1, 0, w, mem.Binding{Segment: client.mem.Segment(8, 64), Privileges: remoteBoth, ZeroBased: true})
+	_, err := client.ep.PostBind(1, 0, w, mem.Binding{Segment: client.mem.Segment(8, 64), Privileges: remoteBoth, ZeroBased: true})
 	if err == nil {
 		client.done(client.req, 1, hw.StatusSuccess)
 	}
 	has := r.granted(err)
-	require.Equal(r, has, p.IA.ZeroBased, "the adapter says so")
+	require.Equal(r, has, client.node.ia.Attr().ZeroBased, "the adapter says so")
 	return has
 }}

@@ -19,7 +19,6 @@ import (
 	"godat/ep"
 	"godat/evd"
 	"godat/hw"
-	"godat/hw/iwarp"
 	"godat/mem"
 	dat "godat/runtime"
 	"godat/runtime/inspect"
@@ -40,7 +39,7 @@ var handles = map[string]any{
 
 // onTheWay are types whose methods are calls of the data path. They look for nil, but not for a zero value.
 var onTheWay = map[string]any{
-	"ep Credits": new(ep.Credits), "ep Outbox": new(ep.Outbox), "evd Batch": new(evd.Batch), "evd Contexts": new(evd.Contexts[int]),
+	"ep Outbox": new(ep.Outbox), "evd Batch": new(evd.Batch),
 	"evd OneShot": new(evd.OneShot), "mem Buffer": new(mem.Buffer),
 }
 
@@ -50,7 +49,7 @@ var bare = regexp.MustCompile(`ep Endpoint.*\.Post|evd Dispatcher.*\.(Dequeue|Wa
 // values are types whose zero value is good, and errors.
 var values = map[string]any{
 	"evd Histogram": new(evd.Histogram), "hw Cause": new(hw.Cause), "hw Error": new(hw.Error), "hw PairAddr": new(hw.PairAddr),
-	"hw/iwarp Provider": new(iwarp.Provider), "mem RemoteSegment": new(mem.RemoteSegment), "runtime ProviderPanic": new(dat.ProviderPanic),
+	"mem RemoteSegment": new(mem.RemoteSegment), "runtime ProviderPanic": new(dat.ProviderPanic),
 	"runtime/rpc CallError": new(rpc.CallError), "runtime/rpc Error": new(rpc.Error), "runtime/stream Dialer": new(stream.Dialer),
 }
 

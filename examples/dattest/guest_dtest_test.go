@@ -136,9 +136,7 @@ func (e *end) established() map[*ep.Endpoint][]byte {
 		}
 		require.Equal(e.t, event.Established, ev.Number, "%v", ev.Err())
 		require.NotContains(e.t, answers, ep)
-		c, ok := ev.Connection()
-		require.True(e.t, ok)
-		answers[ep] = c.Private
+		answers[ep] = ev.Private()
 	}
 	return answers
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"godat/hw"
 	"godat/hw/iwarp"
 	_ "godat/hw/loop"
 	dat "godat/runtime"
@@ -31,7 +32,7 @@ var adapters = map[string]func(t *testing.T) (*dat.IA, error){
 }
 
 // secured is iwarp whose connections are TLS. One certificate serves both ends, and is its own authority.
-func secured(t *testing.T) *iwarp.Provider {
+func secured(t *testing.T) hw.Provider {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
 	cert := &x509.Certificate{

@@ -28,7 +28,7 @@ type Event struct {
 	Source any
 
 	// Data is a bind's window, a connection request's object, a software event's
-	// payload or an asynchronous error's Reason. Connection and Cause return the
+	// payload or an asynchronous error's Reason. Private and Cause return the
 	// data of a connection event, and Cause that of a flushed completion.
 	Data any
 }
@@ -44,23 +44,6 @@ const (
 	Silent                        // did not by itself notify; see the package comment
 )
 
-// DTO is the data of DTO_COMPLETION_EVENT and RMR_BIND_COMPLETION_EVENT.
-type DTO struct {
-	Cookie uint64
-	Status hw.Status
-	Op     hw.Op
-	Length uint32 // bytes; 0 unless Status is StatusSuccess
-	Source any
-}
-
-// DTO returns the event as a completion; ok is false when it is none.
-func (e Event) DTO() (dto DTO, ok bool) {
-	if !e.Number.Completion() {
-		return DTO{}, false
-	}
-	return DTO{Cookie: e.Cookie, Status: e.Status, Op: e.Op, Length: e.Length, Source: e.Source}, true
-}
-
 // Immediate returns the immediate data that came with the message; ok is false when
 // none came.
 func (e Event) Immediate() (data uint32, ok bool) { return e.Key, e.Flags&HasImm != 0 }
@@ -71,26 +54,19 @@ func (e Event) InvalidatedContext() (context uint32, ok bool) {
 	return e.Key, e.Flags&Invalidated != 0
 }
 
-// Connection is the data of a connection event.
-type Connection struct {
-	Private []byte    // the peer's private data; the event's receiver owns it
-	Cause   *hw.Cause // why the connection ended; nil when no more is known than the number says
-	Source  any       // the endpoint
-}
-
-// Connection returns the event as a connection event; ok is false when it is none.
-func (e Event) Connection() (c Connection, ok bool) {
+// Private returns the peer's private data that came with a connection event; nil for other events, and
+// when none came. The event's receiver owns it.
+func (e Event) Private() []byte {
 	if e.Number.Stream() != StreamConnection {
-		return Connection{}, false
+		return nil
 	}
-	c = Connection{Source: e.Source}
 	switch data := e.Data.(type) {
 	case []byte:
-		c.Private = data
+		return data
 	case *connectionEnd:
-		c.Private, c.Cause = data.private, data.cause
+		return data.private
 	}
-	return c, true
+	return nil
 }
 
 // Software returns the payload of a software event; ok is false for other events.
@@ -147,11 +123,10 @@ func (e Event) String() string {
 	case e.Data == nil:
 		return e.Number.String()
 	case e.Number.Stream() == StreamConnection:
-		c, _ := e.Connection()
-		if c.Cause != nil {
-			return fmt.Sprintf("%v{private=%d bytes, %v}", e.Number, len(c.Private), c.Cause)
+		if cause := e.Cause(); cause != nil {
+			return fmt.Sprintf("%v{private=%d bytes, %v}", e.Number, len(e.Private()), cause)
 		}
-		return fmt.Sprintf("%v{private=%d bytes}", e.Number, len(c.Private))
+		return fmt.Sprintf("%v{private=%d bytes}", e.Number, len(e.Private()))
 	}
 	return fmt.Sprintf("%v{%v}", e.Number, e.Data)
 }

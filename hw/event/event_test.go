@@ -85,9 +85,6 @@ func TestAccessorsAnswerForTheirOwnEventsOnly(t *testing.T) {
 	software := Event{Number: SoftwareEvent, Data: "x"}
 	async := Event{Number: AsyncEPBroken, Source: source, Data: ReasonOther}
 
-	d, ok := completion.DTO()
-	assert.True(t, ok)
-	assert.Equal(t, DTO{Cookie: 9, Op: hw.OpRecv, Length: 5, Source: source}, d)
 	imm, ok := completion.Immediate()
 	assert.True(t, ok)
 	assert.EqualValues(t, 77, imm)
@@ -99,12 +96,8 @@ func TestAccessorsAnswerForTheirOwnEventsOnly(t *testing.T) {
 	_, ok = invalidated.Immediate()
 	assert.False(t, ok)
 
-	c, ok := established.Connection()
-	assert.True(t, ok)
-	assert.Equal(t, Connection{Private: []byte("hi"), Source: source}, c)
-	c, ok = bare.Connection()
-	assert.True(t, ok)
-	assert.Nil(t, c.Private)
+	assert.Equal(t, []byte("hi"), established.Private())
+	assert.Nil(t, bare.Private())
 
 	payload, ok := software.Software()
 	assert.True(t, ok)
@@ -116,12 +109,10 @@ func TestAccessorsAnswerForTheirOwnEventsOnly(t *testing.T) {
 	assert.Equal(t, ReasonOther, why)
 
 	for _, ev := range []Event{completion, established, software, async, {}} {
-		_, isDTO := ev.DTO()
-		_, isConn := ev.Connection()
 		_, isSoft := ev.Software()
 		_, _, isAsync := ev.Async()
 		n := 0
-		for _, is := range []bool{isDTO, isConn, isSoft, isAsync} {
+		for _, is := range []bool{ev.Number.Completion(), ev.Private() != nil, isSoft, isAsync} {
 			if is {
 				n++
 			}

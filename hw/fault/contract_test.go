@@ -22,7 +22,7 @@ func TestFaultWithoutFaultsKeepsTheContract(t *testing.T) {
 	parts := [][]string{{"polled", "srq", "send"}, {"connect", "failure", "end"}}
 	if !testing.Short() {
 		parts = [][]string{nil} // everything
-		t.Run("over loop", func(t *testing.T) { keepsTheContract(t, loop.Provider{}, nil) })
+		t.Run("over loop", func(t *testing.T) { keepsTheContract(t, loop.New(), nil) })
 	}
 	for i, groups := range parts {
 		t.Run(fmt.Sprint("over sim, part ", i), func(t *testing.T) {

@@ -21,7 +21,7 @@ var inners = []struct {
 	name string
 	make func() hw.Provider
 }{
-	{"loop", func() hw.Provider { return loop.Provider{} }},
+	{"loop", func() hw.Provider { return loop.New() }},
 	{"sim", func() hw.Provider { return sim.New(sim.Config{Seed: 1}) }},
 }
 
@@ -267,7 +267,7 @@ func TestTheSeedPicksTheOperationsThatFail(t *testing.T) {
 	t.Parallel()
 	// On loop all requests before the failed one have run, so the statuses show which failed.
 	story := func(seed uint64) []string {
-		f := fault.Wrap(loop.Provider{}, fault.Config{Seed: seed, Status: hw.StatusRemoteResponder, On: fault.Triggers{fault.FailSend: {Every: 30}}})
+		f := fault.Wrap(loop.New(), fault.Config{Seed: seed, Status: hw.StatusRemoteResponder, On: fault.Triggers{fault.FailSend: {Every: 30}}})
 		return storm(newRig(t, Config{Provider: f, Devices: [2]string{"one", "two"}}.withDefaults()))
 	}
 	one := story(1)

@@ -42,7 +42,7 @@ func (c *counter) until(n int64) {
 func newCounter() *counter { return &counter{wake: make(chan struct{}, 1)} }
 
 // counted makes a connection whose queues count.
-func counted(tb testing.TB, p *Provider, params map[string]string, depth int) (a, b *peer, sends, recvs *counter) {
+func counted(tb testing.TB, p hw.Provider, params map[string]string, depth int) (a, b *peer, sends, recvs *counter) {
 	na, nb := newNode(tb, p, params), newNode(tb, p, params)
 	sends, recvs = newCounter(), newCounter()
 	deep := func(c *hw.QPConfig) { c.SendDepth, c.RecvDepth = depth, depth }
@@ -187,7 +187,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 }
 
 // benchmarkEcho sends there and back over a provider.
-func benchmarkEcho(b *testing.B, p *Provider) {
+func benchmarkEcho(b *testing.B, p hw.Provider) {
 	const size = 64
 	echo := &echoer{}
 	done := newCounter()

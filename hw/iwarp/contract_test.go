@@ -4,6 +4,7 @@ import (
 	"net"
 	"testing"
 
+	"godat/hw"
 	"godat/hw/hwtest"
 	"godat/internal/owner"
 )
@@ -15,7 +16,7 @@ func TestContract(t *testing.T) {
 	tcp, pipe := New(Config{}), New((&pipes{}).config())
 	for _, c := range []struct {
 		name     string
-		provider *Provider
+		provider hw.Provider
 		host     string
 		params   map[string]string
 		polling  int // consumers

@@ -30,7 +30,7 @@ type device struct {
 	soft.Device
 
 	// Immutable after newDevice.
-	provider *Provider
+	provider *provider
 	set      settings
 	host     string         // the local address; empty for all
 	procs    int            // that the program may use
@@ -48,7 +48,7 @@ type device struct {
 	leftOne  atomic.Bool   // Close has left one behind
 }
 
-func newDevice(p *Provider, host string, set settings) *device {
+func newDevice(p *provider, host string, set settings) *device {
 	if host == Name {
 		host = ""
 	}

@@ -105,8 +105,8 @@ type Config struct {
 	Trace func(local, remote net.Addr) io.WriteCloser
 }
 
-// Provider opens iWARP devices.
-type Provider struct {
+// provider opens iWARP devices.
+type provider struct {
 	cfg    Config
 	system bool // the provider listens at the system's addresses
 	owns   bool // nobody else has the connections
@@ -114,8 +114,8 @@ type Provider struct {
 
 // New makes a provider. It does not register it: a caller that wants the provider to be
 // found by name calls hw.Register.
-func New(cfg Config) *Provider {
-	p := &Provider{system: cfg.Listen == nil, owns: cfg.Listen == nil && cfg.Dial == nil}
+func New(cfg Config) hw.Provider {
+	p := &provider{system: cfg.Listen == nil, owns: cfg.Listen == nil && cfg.Dial == nil}
 	if cfg.Name == "" {
 		cfg.Name = Name
 	}
@@ -124,14 +124,14 @@ func New(cfg Config) *Provider {
 }
 
 // Name is the provider's name.
-func (p *Provider) Name() string { return p.cfg.Name }
+func (p *provider) Name() string { return p.cfg.Name }
 
 // Open opens the device with the local address cfg.Device, or, if that is empty, the
 // device with all local addresses. The name of a network interface stands for its first
 // address. Open fails with INVALID_ADDRESS if the name is no address, interface or host,
 // unless Config.Listen is set, and with INVALID_PARAMETER on an unknown or wrong
 // parameter.
-func (p *Provider) Open(cfg hw.OpenConfig) (hw.Device, error) {
+func (p *provider) Open(cfg hw.OpenConfig) (hw.Device, error) {
 	set := defaultSettings()
 	for _, params := range []map[string]string{p.cfg.Params, cfg.Params} {
 		for key, value := range params {

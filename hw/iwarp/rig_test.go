@@ -28,7 +28,7 @@ type node struct {
 	zone hw.Zone
 }
 
-func newNode(tb tester, p *Provider, params map[string]string) *node {
+func newNode(tb tester, p hw.Provider, params map[string]string) *node {
 	tb.Helper()
 	params = maps.Clone(params)
 	if params == nil {

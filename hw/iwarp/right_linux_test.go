@@ -147,7 +147,7 @@ func TestOnlyASocketOfItsOwnIsUsedByItsDescriptor(t *testing.T) {
 	dial := func(ctx context.Context, addr string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "tcp", addr)
 	}
-	for name, provider := range map[string]*Provider{"its own": New(Config{}), "the program's": New(Config{Dial: dial})} {
+	for name, provider := range map[string]hw.Provider{"its own": New(Config{}), "the program's": New(Config{Dial: dial})} {
 		a := newNode(t, provider, noCRC).peer()
 		scripted(t, a)
 		p := &connections(a)[0].send.port

@@ -56,7 +56,7 @@ func TestNothingIsPacedWithinAHost(t *testing.T) {
 	allowed := controls(t)
 	for _, name := range allowed {
 		dial := steered(t, name)
-		tuned := func(p *Provider, params map[string]string) string {
+		tuned := func(p hw.Provider, params map[string]string) string {
 			conn, err := dial(t.Context(), ln.Addr().String())
 			require.NoError(t, err)
 			defer conn.Close()

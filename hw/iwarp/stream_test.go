@@ -90,7 +90,7 @@ func portText(ln hw.Listener) string {
 	return port
 }
 
-func feed(rt *rapid.T, p *Provider, params map[string]string, dial func(hw.Listener) (net.Conn, error), markers, crc bool) {
+func feed(rt *rapid.T, p hw.Provider, params map[string]string, dial func(hw.Listener) (net.Conn, error), markers, crc bool) {
 	n := newNode(rt, p, params)
 	b := n.peer()
 	into, target := n.memory(8*playground, hw.LocalWrite), n.memory(playground, hw.RemoteWrite)

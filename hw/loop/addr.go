@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// Addr is the address of one end of a connection, or of a listener. It is a
+// address is that of one end of a connection, or of a listener. It is a
 // net.Addr.
-type Addr struct {
+type address struct {
 	Device string
 	Qual   uint64 // the connection qualifier; loop picks one for the initiator
 }
 
 // Network returns "loop".
-func (Addr) Network() string { return Name }
+func (address) Network() string { return Name }
 
 // String returns "device:qualifier".
-func (a Addr) String() string { return a.Device + ":" + strconv.FormatUint(a.Qual, 10) }
+func (a address) String() string { return a.Device + ":" + strconv.FormatUint(a.Qual, 10) }
 
 // isHere reports whether a host is the process's own in the words of a network: a loopback
 // address, "localhost", or all addresses. So a program that says "127.0.0.1" runs on a

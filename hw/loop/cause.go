@@ -49,7 +49,7 @@ func (p *pipe) cause(why uint32) *hw.Cause {
 	return nil
 }
 
-// refusal is the cause of an attempt that failed at the side with address addr.
-func (c *connection) refusal(addr Addr, text string) *hw.Cause {
-	return &hw.Cause{Text: text, Found: hw.SidePeer, Local: c.local, Remote: addr}
+// refusal is the cause of an attempt that failed at the side with address at.
+func (c *connection) refusal(at address, text string) *hw.Cause {
+	return &hw.Cause{Text: text, Found: hw.SidePeer, Local: c.local, Remote: at}
 }

@@ -25,7 +25,7 @@ func listen(t testing.TB, dev hw.Device, qual uint64) (hw.Listener, *[]hw.Reques
 
 func ask(t testing.TB, s *side, ln hw.Listener, private []byte) {
 	t.Helper()
-	addr := ln.Addr().(Addr)
+	addr := ln.Addr().(address)
 	require.NoError(t, s.qp.Connect(hw.ConnectConfig{Addr: addr.Device, Qual: addr.Qual, Private: private}))
 }
 
@@ -57,7 +57,7 @@ func TestQueuePairsOfTwoDevicesConnect(t *testing.T) {
 	assert.Nil(t, y.Private)
 	assert.Equal(t, [2]int{1, 5}, [2]int{x.ReadsIn, x.ReadsOut})
 	assert.Equal(t, [2]int{5, 1}, [2]int{y.ReadsIn, y.ReadsOut})
-	assert.Equal(t, Addr{Device: two.Attr().Address, Qual: 9}, x.Remote)
+	assert.Equal(t, address{Device: two.Attr().Address, Qual: 9}, x.Remote)
 	assert.Equal(t, x.Remote, y.Local)
 	assert.Equal(t, x.Local, y.Remote)
 	assert.Equal(t, r.Remote(), y.Remote)
@@ -70,7 +70,7 @@ func TestQueuePairsOfTwoDevicesConnect(t *testing.T) {
 }
 
 func TestAnAddressIsPrintedWithItsQualifier(t *testing.T) {
-	var addr net.Addr = Addr{Device: "loop", Qual: 5}
+	var addr net.Addr = address{Device: "loop", Qual: 5}
 	assert.Equal(t, "loop", addr.Network())
 	assert.Equal(t, "loop:5", addr.String())
 }
@@ -231,7 +231,7 @@ func TestARequestOutlivesItsListener(t *testing.T) {
 func TestADeviceThatClosesRefusesItsUnansweredRequests(t *testing.T) {
 	dev := open(t, uniqueName())
 	a := newSide(t, dev, nil)
-	server, err := Provider{}.Open(hw.OpenConfig{Device: uniqueName()})
+	server, err := New().Open(hw.OpenConfig{Device: uniqueName()})
 	require.NoError(t, err)
 	ln, got := listen(t, server, 0)
 	ask(t, a, ln, nil)

@@ -18,13 +18,13 @@ func TestContract(t *testing.T) {
 	}
 	for name, devices := range pairs {
 		t.Run(name, func(t *testing.T) {
-			hwtest.TestProvider(t, hwtest.Config{Provider: loop.Provider{}, Devices: devices})
+			hwtest.TestProvider(t, hwtest.Config{Provider: loop.New(), Devices: devices})
 		})
 	}
 	t.Run("direct", func(t *testing.T) {
-		hwtest.TestProvider(t, hwtest.Config{Provider: loop.Provider{}, Devices: [2]string{"one", "two"}, Runs: true})
+		hwtest.TestProvider(t, hwtest.Config{Provider: loop.New(), Devices: [2]string{"one", "two"}, Runs: true})
 	})
 	t.Run("paired", func(t *testing.T) {
-		hwtest.TestProvider(t, hwtest.Config{Provider: loop.Provider{}, Devices: [2]string{"one", "two"}, Runs: true, Paired: true})
+		hwtest.TestProvider(t, hwtest.Config{Provider: loop.New(), Devices: [2]string{"one", "two"}, Runs: true, Paired: true})
 	})
 }

@@ -13,7 +13,7 @@ import (
 func TestTheProviderRegistersItself(t *testing.T) {
 	p, ok := hw.Lookup("loop")
 	require.True(t, ok)
-	assert.Equal(t, Provider{}, p)
+	assert.Equal(t, New(), p)
 	for _, params := range []map[string]string{{"speed": "11"}, {"handover": "-1"}, {"handover": "1048577"}, {"handover": ""}, {"notready": "5"}} {
 		_, err := p.Open(hw.OpenConfig{Params: params})
 		require.ErrorIs(t, err, hw.ErrInvalidParameter, params)
@@ -21,7 +21,7 @@ func TestTheProviderRegistersItself(t *testing.T) {
 }
 
 func TestADeviceInUseDoesNotClose(t *testing.T) {
-	dev, err := Provider{}.Open(hw.OpenConfig{Device: uniqueName()})
+	dev, err := New().Open(hw.OpenConfig{Device: uniqueName()})
 	require.NoError(t, err)
 	inUse := &hw.Error{Type: hw.InvalidState, Sub: hw.StateIAInUse}
 	zoneInUse := &hw.Error{Type: hw.InvalidState, Sub: hw.StatePZInUse}

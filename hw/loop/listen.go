@@ -17,7 +17,7 @@ type listener struct {
 // Addr returns the device's name with the qualifier.
 func (ln *listener) Addr() net.Addr { return ln.addr() }
 
-func (ln *listener) addr() Addr { return Addr{Device: ln.dev.node.name, Qual: ln.qual} }
+func (ln *listener) addr() address { return address{Device: ln.dev.node.name, Qual: ln.qual} }
 
 // Qual returns the qualifier.
 func (ln *listener) Qual() uint64 { return ln.qual }
@@ -37,8 +37,8 @@ func (ln *listener) Close() error {
 type request struct {
 	// Immutable.
 	dev     *device // the listener's
-	local   Addr
-	remote  Addr
+	local   address
+	remote  address
 	from    *connection
 	private []byte
 
@@ -59,14 +59,14 @@ func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 	if err := c.Attempt(op); err != nil {
 		return err
 	}
-	from := Addr{Device: q.dev.node.name, Qual: q.dev.node.ephemeral()}
+	from := address{Device: q.dev.node.name, Qual: q.dev.node.ephemeral()}
 	c.local = from
 	host := cfg.Addr
 	if isHere(host) {
 		host = q.dev.node.name
 	}
 	ln, known := find(host, cfg.Qual)
-	to := Addr{Device: cfg.Addr, Qual: cfg.Qual}
+	to := address{Device: cfg.Addr, Qual: cfg.Qual}
 	switch {
 	case !known:
 		c.refuse(hw.ReasonUnreachable, nil, &hw.Cause{Text: "no device of that name is open in this process", Local: c.local, Remote: to})

@@ -165,7 +165,7 @@ func open(t testing.TB, name string) hw.Device {
 }
 
 func openWith(t testing.TB, name string, params map[string]string) hw.Device {
-	dev, err := Provider{}.Open(hw.OpenConfig{Device: name, Params: params})
+	dev, err := New().Open(hw.OpenConfig{Device: name, Params: params})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, dev.Close()) })
 	return dev

@@ -9,18 +9,20 @@ import (
 // Name is the provider's name, and that of its default device.
 const Name = "loop"
 
-func init() { hw.MustRegister(Provider{}) }
+func init() { hw.MustRegister(New()) }
 
-// Provider opens loop devices. It has no state; all devices of the process can
-// reach each other.
-type Provider struct{}
+// New makes a provider. It has no state; all devices of the process can
+// reach each other. The registered one is like it.
+func New() hw.Provider { return provider{} }
+
+type provider struct{}
 
 // Name returns "loop".
-func (Provider) Name() string { return Name }
+func (provider) Name() string { return Name }
 
 // Open opens a device under the name cfg.Device, "loop" if that is empty. It
 // refuses an unknown parameter, and a wrong value, with INVALID_PARAMETER.
-func (Provider) Open(cfg hw.OpenConfig) (hw.Device, error) {
+func (provider) Open(cfg hw.OpenConfig) (hw.Device, error) {
 	s, err := parseParams(cfg.Params)
 	if err != nil {
 		return nil, err

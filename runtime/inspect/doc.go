@@ -29,11 +29,11 @@
 // endpoint. A row that is a [godat/runtime.Troubled] says itself what is wrong with it.
 //
 // The page says which process it is of: program, version, commit, host and number, and what it has of the
-// descriptors and the memory that it may have; [ThisProcess] says the same. Objects have numbers by which a
+// descriptors and the memory that it may have. Objects have numbers by which a
 // line of the log names them, too. All sums are since the adapter was opened, with what has closed, and have a
 // rate. The list "memory" has each owner of registered memory, and for how long the program has had the oldest
-// buffer; memory, or buffers, that grow at each look for two minutes are a trouble. The thresholds are constants
-// ([Late], [Nearly], [Endless]), which the alerts of package prometheus have, too.
+// buffer; memory, or buffers, that grow at each look for two minutes are a trouble. The thresholds are those of
+// the alerts of package prometheus; [Late] is one of them.
 //
 // The list "latencies" draws times: of requests by dispatcher, of calls of package rpc by method,
 // and of all reports that have a field of type [godat/evd.HistogramSnapshot]. The adapter

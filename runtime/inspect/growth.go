@@ -3,6 +3,8 @@ package inspect
 import (
 	"slices"
 	"time"
+
+	"godat/runtime/internal/thresholds"
 )
 
 const (
@@ -31,7 +33,7 @@ func (l lows) with(at time.Time, n [3]uint64) lows {
 	} else {
 		all = append(all, low{part, at, n})
 	}
-	for len(all) > 1 && at.Sub(all[1].at) >= Endless {
+	for len(all) > 1 && at.Sub(all[1].at) >= thresholds.Endless {
 		all = all[1:]
 	}
 	return all
@@ -42,7 +44,7 @@ func (l lows) grown(i int) int64 { return int64(l[len(l)-1].n[i]) - int64(l[0].n
 
 // endless reports whether each ten seconds of Endless saw more of a count than those before.
 func (l lows) endless(at time.Time, i int) bool {
-	if len(l) < leastLows || at.Sub(l[0].at) < Endless-lowPart {
+	if len(l) < leastLows || at.Sub(l[0].at) < thresholds.Endless-lowPart {
 		return false
 	}
 	for part := 1; part < len(l); part++ {

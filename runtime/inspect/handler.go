@@ -19,6 +19,7 @@ import (
 	"godat/hw"
 	"godat/mem"
 	dat "godat/runtime"
+	"godat/runtime/inspect/internal/process"
 )
 
 const (
@@ -53,9 +54,9 @@ type adapter struct {
 type seen struct {
 	dat.Snapshot
 	Troubles []Trouble
-	Process  Process
-	Owners   []Owner
-	Sums     []Sum
+	Process  process.Info
+	Owners   []owner
+	Sums     []sum
 	Over     time.Duration // from the look before, of which rates are; 0 at a first look
 	Times    []timed
 	First    bool // nothing is known of the time before it
@@ -100,9 +101,9 @@ func (a *adapter) look() (*seen, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	a.last, a.now = a.now, &seen{Snapshot: s, Process: ThisProcess(), Times: timesOf(&s)}
+	a.last, a.now = a.now, &seen{Snapshot: s, Process: process.Now(), Times: timesOf(&s)}
 	a.now.First = a.last == nil || s.At.Sub(a.last.At) > unseen
-	a.now.Owners, a.now.Sums = OwnersOf(&s), sumsOf(&s)
+	a.now.Owners, a.now.Sums = ownersOf(&s), sumsOf(&s)
 	a.now.rates(a.last)
 	a.now.Troubles = troubles(a.now, a.last)
 	return a.now, nil

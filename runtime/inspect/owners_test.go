@@ -18,9 +18,9 @@ import (
 )
 
 // owner finds one of the present page's.
-func (r *rig) owner(name string) Owner {
+func (r *rig) owner(name string) owner {
 	r.t.Helper()
-	var said struct{ Owners []Owner }
+	var said struct{ Owners []owner }
 	r.askFor("?format=json", &said)
 	for _, o := range said.Owners {
 		if o.Name == name {
@@ -28,7 +28,7 @@ func (r *rig) owner(name string) Owner {
 		}
 	}
 	require.Failf(r.t, "no such owner", "%s in %v", name, said.Owners)
-	return Owner{}
+	return owner{}
 }
 
 func TestMemoryIsToldByItsOwner(t *testing.T) {
@@ -62,15 +62,15 @@ func TestMemoryIsToldByItsOwner(t *testing.T) {
 		all, err := r.ia.Snapshot()
 		require.NoError(t, err)
 		var sum uint64
-		for _, o := range OwnersOf(&all) {
+		for _, o := range ownersOf(&all) {
 			sum += o.Bytes
 		}
 		assert.EqualValues(t, all.Memory.Bytes, sum, "all memory has an owner")
 		r.h.adapters[0].forget()
 		assert.EqualValues(t, 3*128, r.owner(pool.String()).Bytes)
 		assert.EqualValues(t, 3, r.owner(pool.String()).Buffers)
-		assert.EqualValues(t, 1<<20, r.owner(regionsOf).Bytes, "the rest is no stream's")
-		assert.NotZero(t, r.owner(streamsOf).Bytes)
+		assert.EqualValues(t, 1<<20, r.owner("regions of the program").Bytes, "the rest is no stream's")
+		assert.NotZero(t, r.owner("streams").Bytes)
 		assert.NotZero(t, r.owner("rpc server of Listener("+s.Addr()+")").Bytes)
 		assert.NotZero(t, r.owner("rpc clients of "+s.Addr()).Bytes)
 		assert.NotZero(t, r.owner("connections of "+r.ln.String()).Bytes)
@@ -117,7 +117,7 @@ func TestWhatGrowsWithoutEndIsNamed(t *testing.T) {
 			})
 			assert.Contains(t, said["buffers out"], pool.String()+": this program takes buffers and gives too few back")
 			assert.Contains(t, said["buffers out"], "the oldest for 2 min")
-			assert.Contains(t, said["memory grows"], regionsOf)
+			assert.Contains(t, said["memory grows"], "regions of the program")
 			said = r.lookEvery(pause, time.Minute, func(int) {})
 			assert.NotContains(t, r.kinds(), "buffers out", "it has stopped: %v", said)
 			assert.NotContains(t, r.kinds(), "memory grows")

@@ -11,6 +11,7 @@ import (
 	"godat/ep"
 	"godat/mem"
 	dat "godat/runtime"
+	"godat/runtime/inspect/internal/process"
 )
 
 // link is a link of the page's head.
@@ -23,7 +24,7 @@ type link struct {
 type page struct {
 	Adapter, Provider, Device string
 	At                        time.Time
-	Process                   Process
+	Process                   process.Info
 	Troubles                  []Trouble // what users feel first, and the worst first
 	// FirstLook says why no trouble may mean nothing yet; it is empty if the last look was shortly before.
 	FirstLook string `json:",omitempty"`
@@ -35,8 +36,8 @@ type page struct {
 	Counters  dat.Counters
 	Memory    mem.Stats
 	Polls     *dat.PollSnapshot `json:",omitempty"`
-	Owners    []Owner           // of the memory
-	Sums      []Sum             // since the adapter was opened
+	Owners    []owner           // of the memory
+	Sums      []sum             // since the adapter was opened
 	Measuring *measuring        `json:",omitempty"`
 
 	Adapters, Lists          []link `json:"-"`
@@ -171,7 +172,7 @@ func factsOf(s *seen) []fact {
 	for _, e := range s.Ends {
 		list = append(list, fact{fmt.Sprintf("ends: %s, %s %d", e.Event, e.Layer, e.Code), number(e.Count)})
 	}
-	return append(list, s.Process.facts()...)
+	return append(list, processFacts(&s.Process)...)
 }
 
 func total(list []ep.Moved) (octets uint64) {

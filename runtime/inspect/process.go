@@ -3,98 +3,15 @@ package inspect
 import (
 	"cmp"
 	"fmt"
-	"math"
-	"os"
 	"path"
-	"path/filepath"
-	"runtime"
-	"runtime/debug"
 	"strings"
-	"sync"
-	"time"
+
+	"godat/runtime/inspect/internal/process"
+	"godat/runtime/internal/thresholds"
 )
 
-// Process says which program this is, where it runs, and what it takes of what it may have. Descriptors,
-// Memory and the limits are 0 where the system does not tell them, and a limit also where there is none.
-type Process struct {
-	Program string // its file's name, without the folder
-	Module  string // of its main package; empty if it was built without modules
-	Version string // of that module: "(devel)" if it was built in its own folder
-	Commit  string // of which it was built, with "+changes" if files had changed; empty if that is not known
-	Library string // the version of module godat
-	Go      string // the version of Go
-
-	Host    string
-	PID     int
-	Started time.Time // little later than the process
-	Uptime  time.Duration
-
-	Descriptors, DescriptorsLimit uint64 // open ones, and the soft limit of RLIMIT_NOFILE
-	Memory, MemoryLimit           uint64 // bytes: resident, and the least limit of the control groups
-	GoMemoryLimit                 uint64 // bytes: GOMEMLIMIT
-	LockedLimit                   uint64 // bytes: the soft limit of RLIMIT_MEMLOCK, which bounds memory that is registered with a verbs device
-	GOMAXPROCS, CPUs, Goroutines  int
-}
-
-// began is when the process began, or little later.
-var began = time.Now()
-
-// build is what does not change of a Process.
-var build = sync.OnceValue(func() (p Process) {
-	p.Program, p.Go, p.PID, p.Started, p.CPUs = filepath.Base(os.Args[0]), runtime.Version(), os.Getpid(), began, runtime.NumCPU()
-	p.Host, _ = os.Hostname()
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return p
-	}
-	p.Module, p.Version = info.Main.Path, info.Main.Version
-	if p.Module == library {
-		p.Library = p.Version
-	}
-	for _, d := range info.Deps {
-		if d.Path == library {
-			p.Library = d.Version
-		}
-	}
-	changes := ""
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			p.Commit = s.Value
-		case s.Key == "vcs.modified" && s.Value == "true":
-			changes = "+changes"
-		}
-	}
-	if p.Commit != "" {
-		p.Commit += changes
-	}
-	return p
-})
-
-const library = "godat" // the module
-
-// ThisProcess describes the process now.
-func ThisProcess() Process {
-	p := build()
-	p.Uptime = time.Since(began)
-	p.GOMAXPROCS, p.Goroutines = runtime.GOMAXPROCS(0), runtime.NumGoroutine()
-	if limit := debug.SetMemoryLimit(-1); limit != math.MaxInt64 {
-		p.GoMemoryLimit = uint64(limit)
-	}
-	p.takeSystem()
-	return p
-}
-
-// String says in short which process it is: "kv on db7, process 4711".
-func (p Process) String() string {
-	return fmt.Sprintf("%s on %s, process %d", p.Program, p.Host, p.PID)
-}
-
-// LeastMemory is the limit that memory meets: of the control groups, or else of Go's memory; 0 if there is none.
-func (p Process) LeastMemory() uint64 { return cmp.Or(p.MemoryLimit, p.GoMemoryLimit) }
-
 // built says what the program was built of.
-func (p Process) built() string {
+func built(p *process.Info) string {
 	commit, changes, _ := strings.Cut(p.Commit, "+")
 	text := path.Base(p.Module) + " " + p.Version
 	if commit = commit[:min(len(commit), 12)]; commit != "" {
@@ -103,16 +20,16 @@ func (p Process) built() string {
 	if changes != "" {
 		text += " with changes"
 	}
-	if p.Module != library {
+	if p.Module != "godat" {
 		text += ", godat " + cmp.Or(p.Library, "of unknown version")
 	}
 	return text + ", " + p.Go
 }
 
-// facts are the process in lines.
-func (p Process) facts() []fact {
+// processFacts are the process in lines.
+func processFacts(p *process.Info) []fact {
 	return []fact{
-		{"built of", p.built()},
+		{"built of", built(p)},
 		{"started", p.Started.Format("2006-01-02 15:04:05") + ", " + ago(p.Uptime) + " ago"},
 		{"descriptors", ofLimit(number(p.Descriptors), p.DescriptorsLimit, number[uint64])},
 		{"memory", ofLimit(octets(p.Memory), p.MemoryLimit, octets)},
@@ -151,10 +68,10 @@ func (f *finder) process() {
 func (f *finder) growth() {
 	p, all := &f.now.Process, f.now.lows
 	lasts := ago(f.now.At.Sub(all[0].at))
-	if all.endless(f.now.At, ofGoroutines) && all.grown(ofGoroutines) >= ManyGoroutines {
+	if all.endless(f.now.At, ofGoroutines) && all.grown(ofGoroutines) >= thresholds.ManyGoroutines {
 		f.addHead(2, "process goroutines", "", "", p.Program, leak(p.Goroutines, all, lasts)+": /debug/pprof/goroutine?debug=1 shows them")
 	}
-	if all.endless(f.now.At, ofMemory) && all.grown(ofMemory) >= MuchMemory {
+	if all.endless(f.now.At, ofMemory) && all.grown(ofMemory) >= thresholds.MuchMemory {
 		f.addHead(2, "process memory grows", "", "", p.Program, fmt.Sprintf("has %s of memory, more and more for %s, %s since then; if that is no load or cache that grows, something is kept: look at /debug/pprof/heap", octets(p.Memory), lasts, octets(uint64(all.grown(ofMemory)))))
 	}
 }
@@ -178,4 +95,4 @@ const (
 )
 
 // nearly reports whether there is a limit, and little left.
-func nearly(n, limit uint64) bool { return limit > 0 && float64(n) >= Nearly*float64(limit) }
+func nearly(n, limit uint64) bool { return limit > 0 && float64(n) >= thresholds.Nearly*float64(limit) }

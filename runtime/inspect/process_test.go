@@ -12,11 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	dat "godat/runtime"
+	"godat/runtime/inspect/internal/process"
 )
 
 func TestThePageSaysWhichProcessItIsOf(t *testing.T) {
 	r := newRig(t, 1, dat.ConnConfig{})
-	p := ThisProcess()
+	p := process.Now()
 	host, err := os.Hostname()
 	require.NoError(t, err)
 	assert.Equal(t, filepath.Base(os.Args[0]), p.Program)
@@ -32,7 +33,7 @@ func TestThePageSaysWhichProcessItIsOf(t *testing.T) {
 	for _, name := range []string{"built of", "started", "descriptors", "memory", "processors"} {
 		assert.Contains(t, text, "<dt>"+name+"</dt>")
 	}
-	var said struct{ Process Process }
+	var said struct{ Process process.Info }
 	r.askFor("?format=json", &said)
 	assert.Equal(t, p.PID, said.Process.PID)
 	assert.Equal(t, p.Host, said.Process.Host)
@@ -40,7 +41,7 @@ func TestThePageSaysWhichProcessItIsOf(t *testing.T) {
 }
 
 func TestAProcessThatSoonHasNoneLeftIsInTrouble(t *testing.T) {
-	for p, want := range map[Process]string{
+	for p, want := range map[process.Info]string{
 		{Program: "kv"}: "",
 		{Program: "kv", Descriptors: 899, DescriptorsLimit: 1000}: "",
 		{Program: "kv", Descriptors: 900, DescriptorsLimit: 1000}: "has 900 descriptors of 1 000 open; raise ulimit -n, or close files and connections",
@@ -58,6 +59,6 @@ func TestAProcessThatSoonHasNoneLeftIsInTrouble(t *testing.T) {
 }
 
 func TestWhatTheProgramWasBuiltOfIsALine(t *testing.T) {
-	p := Process{Module: "example.com/shop/kv", Version: "v1.2.3", Commit: "0123456789abcdef+changes", Library: "v0.9.0", Go: "go1.26"}
-	assert.Equal(t, "kv v1.2.3 of commit 0123456789ab with changes, godat v0.9.0, go1.26", p.built())
+	p := process.Info{Module: "example.com/shop/kv", Version: "v1.2.3", Commit: "0123456789abcdef+changes", Library: "v0.9.0", Go: "go1.26"}
+	assert.Equal(t, "kv v1.2.3 of commit 0123456789ab with changes, godat v0.9.0, go1.26", built(&p))
 }

@@ -8,8 +8,8 @@ import (
 	dat "godat/runtime"
 )
 
-// Sum counts something on the adapter since it was opened, of what has closed, too.
-type Sum struct {
+// sum counts something on the adapter since it was opened, of what has closed, too.
+type sum struct {
 	Name string
 	Sum  uint64
 	// PerSecond is how much of it came a second between the last two looks; 0 at a first look.
@@ -18,9 +18,9 @@ type Sum struct {
 }
 
 // sumsOf are the sums of a snapshot.
-func sumsOf(s *dat.Snapshot) []Sum {
+func sumsOf(s *dat.Snapshot) []sum {
 	requests, receives, requested, received := ofAll(s)
-	list := []Sum{
+	list := []sum{
 		{Name: "requests that succeeded", Sum: requests},
 		{Name: "octets that they moved", Sum: requested, octets: true},
 		{Name: "receives that succeeded", Sum: receives},
@@ -29,8 +29,8 @@ func sumsOf(s *dat.Snapshot) []Sum {
 	}
 	if p := s.Polls; p != nil {
 		list = append(list,
-			Sum{Name: "polls that found completions", Sum: p.Found}, Sum{Name: "polls that found nothing", Sum: p.Empty},
-			Sum{Name: "sleeps until the device has something", Sum: p.Waits}, Sum{Name: "wake-ups of what delivers", Sum: p.Wakes})
+			sum{Name: "polls that found completions", Sum: p.Found}, sum{Name: "polls that found nothing", Sum: p.Empty},
+			sum{Name: "sleeps until the device has something", Sum: p.Waits}, sum{Name: "wake-ups of what delivers", Sum: p.Wakes})
 	}
 	calls := map[string]uint64{}
 	rows := s.Reports["rpc totals"]
@@ -44,7 +44,7 @@ func sumsOf(s *dat.Snapshot) []Sum {
 			}
 		}
 	}
-	return append(list, Sum{Name: answersOfCalls, Sum: calls["answers"]}, Sum{Name: "failures among them", Sum: calls["failures"]})
+	return append(list, sum{Name: answersOfCalls, Sum: calls["answers"]}, sum{Name: "failures among them", Sum: calls["failures"]})
 }
 
 // answers are those of rpc, at either end.
@@ -120,7 +120,7 @@ func (s *seen) rates(last *seen) {
 }
 
 // fact is the sum in a line, with its rate over a time; 0 says that there is none yet.
-func (s *Sum) fact(over time.Duration) fact {
+func (s *sum) fact(over time.Duration) fact {
 	text, rate := number(s.Sum), fmt.Sprintf("%.3g", s.PerSecond)
 	if s.octets {
 		text, rate = octets(s.Sum), octets(uint64(s.PerSecond))

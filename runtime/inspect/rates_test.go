@@ -13,11 +13,11 @@ import (
 )
 
 // sums are those of the page.
-func (r *rig) sums() map[string]Sum {
+func (r *rig) sums() map[string]sum {
 	r.t.Helper()
-	var said struct{ Sums []Sum }
+	var said struct{ Sums []sum }
 	require.NoError(r.t, json.Unmarshal(r.get("?format=json").Body.Bytes(), &said))
-	all := make(map[string]Sum)
+	all := make(map[string]sum)
 	for _, s := range said.Sums {
 		all[s.Name] = s
 	}

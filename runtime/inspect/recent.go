@@ -26,7 +26,7 @@ type growth struct {
 func (f *finder) remember() {
 	for i := range f.now.Owners {
 		o := &f.now.Owners[i]
-		o.take(before(f.last.Owners, o.Name, func(o *Owner) string { return o.Name }), f.now.At)
+		o.take(before(f.last.Owners, o.Name, func(o *owner) string { return o.Name }), f.now.At)
 	}
 	f.now.lows = f.last.lows.with(f.now.At, [3]uint64{f.now.Process.Memory, uint64(f.now.Process.Goroutines), f.answers()})
 	f.now.recent = make(map[recentKey][]growth)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"godat/hw"
+	"godat/runtime/inspect/internal/process"
 )
 
 const (
@@ -40,14 +41,14 @@ func taken(ctx context.Context, address string, err error) error {
 	switch {
 	case !ok:
 		return fmt.Errorf("inspect: another program, which shows no such page, listens at %s (`ss -ltnp` names it); %s: %w", address, advice, err)
-	case p.PID == os.Getpid() && p.Host == build().Host:
+	case p.PID == os.Getpid() && p.Host == process.Now().Host:
 		return fmt.Errorf("inspect: this process has a page at %s already; %s: %w", address, advice, err)
 	}
 	return fmt.Errorf("inspect: http://%s/ is the page of another program already, %s, up for %s; %s: %w", address, cut(p.String()), ago(p.Uptime), advice, err)
 }
 
 // pageOf asks a page, of any version, which process it is of.
-func pageOf(ctx context.Context, address string) (p Process, ok bool) {
+func pageOf(ctx context.Context, address string) (p process.Info, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, askedFor)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/?format=json", nil)
@@ -63,7 +64,7 @@ func pageOf(ctx context.Context, address string) (p Process, ok bool) {
 }
 
 // processIn finds the process in a page's JSON, before its tables, which may be long.
-func processIn(page *json.Decoder, p *Process) error {
+func processIn(page *json.Decoder, p *process.Info) error {
 	for {
 		key, err := page.Token()
 		if err != nil {

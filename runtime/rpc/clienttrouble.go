@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"godat/runtime/internal/thresholds"
 )
 
 const (
@@ -52,15 +54,15 @@ func (s ClientSnapshot) down() []string {
 func (s ClientSnapshot) tardy(late time.Duration) string {
 	m := &s.Minute
 	missed := counted(m.Late, "call") + " missed the deadline"
-	if m.Deadline > 0 {
-		missed += " of " + lasting(m.Deadline)
+	if m.deadline > 0 {
+		missed += " of " + lasting(m.deadline)
 	}
 	missed += lastMinute
 	switch {
 	case s.Down != "", s.WaitingAge >= late: // which says why
 		return missed
-	case m.AnsweredLate > 0:
-		return fmt.Sprintf("the server answers too late, after about %s: %s; look at its page why method %d takes so long, or give the calls more time", lasting(m.AnsweredIn), missed, m.method)
+	case m.answeredLate > 0:
+		return fmt.Sprintf("the server answers too late, after about %s: %s; look at its page why method %d takes so long, or give the calls more time", lasting(m.answeredIn), missed, m.method)
 	case m.Answers == 0:
 		return "no answer comes from the server: " + missed + "; its page says whether its handlers are blocked, or its program takes no requests"
 	}
@@ -70,10 +72,10 @@ func (s ClientSnapshot) tardy(late time.Duration) string {
 // takes is how long a call takes, as the answers of the last minute say: on the average so many were under way. It is
 // 0 where that is not known.
 func (s ClientSnapshot) takes() time.Duration {
-	if s.Minute.Answers == 0 || s.Minute.Over == 0 {
+	if s.Minute.Answers == 0 || s.Minute.over == 0 {
 		return 0
 	}
-	return s.Minute.Over * time.Duration(max(s.Calls, 1)) / time.Duration(s.Minute.Answers)
+	return s.Minute.over * time.Duration(max(s.Calls, 1)) / time.Duration(s.Minute.Answers)
 }
 
 // unanswered says why calls wait for answers.
@@ -87,9 +89,9 @@ func (s ClientSnapshot) unanswered() string {
 	case takes == 0:
 		return fmt.Sprintf("no answer comes from the server: %s; its page says whether its handlers are blocked, or its program takes no requests", waits)
 	case s.OldestAge >= hangs*takes:
-		return fmt.Sprintf("a handler of method %d hangs at the server, or all of the server has stopped since: %s, while %s came within the last %s; look at the server's page", s.OldestMethod, waits, answers, lasting(s.Minute.Over))
+		return fmt.Sprintf("a handler of method %d hangs at the server, or all of the server has stopped since: %s, while %s came within the last %s; look at the server's page", s.OldestMethod, waits, answers, lasting(s.Minute.over))
 	}
-	return fmt.Sprintf("the server works, but too slowly for so many calls: %s, while %s came within the last %s, so that each takes about %s; look at the server's page", waits, answers, lasting(s.Minute.Over), lasting(takes))
+	return fmt.Sprintf("the server works, but too slowly for so many calls: %s, while %s came within the last %s, so that each takes about %s; look at the server's page", waits, answers, lasting(s.Minute.over), lasting(takes))
 }
 
 // waits says who waits for a place or a connection, and why.
@@ -100,16 +102,16 @@ func (s ClientSnapshot) waits(late time.Duration) string {
 		return fmt.Sprintf("%s for a connection, the first for %s", with(s.Callers, "caller", "waits", "wait"), lasting(s.CallersAge))
 	case s.CallersAge >= late:
 		return fmt.Sprintf("%s: %s for a place, the first for %s%s", s.places(), with(s.Callers, "caller", "waits", "wait"), lasting(s.CallersAge), s.morePlaces())
-	case m.LongWaits >= FewFailures && s.Down != "":
+	case m.longWaits >= thresholds.FewFailures && s.Down != "":
 		return longWaits(m, "a place or a connection")
-	case m.LongWaits >= FewFailures:
+	case m.longWaits >= thresholds.FewFailures:
 		return longWaits(m, "a place or a connection") + "; " + s.places()
 	}
 	return ""
 }
 
 func longWaits(m *Minute, what string) string {
-	return fmt.Sprintf("%s waited a second or longer for %s within the last minute, one of them %s", counted(m.LongWaits, "call"), what, lasting(m.LongestWait))
+	return fmt.Sprintf("%s waited a second or longer for %s within the last minute, one of them %s", counted(m.longWaits, "call"), what, lasting(m.longestWait))
 }
 
 // places says how many calls there may be at a time, who says so, and how long each takes.
@@ -123,7 +125,7 @@ func (s ClientSnapshot) places() string {
 	}
 	text := fmt.Sprintf("%s allows %s at a time", whose, counted(s.Of, "call"))
 	if takes := s.takes(); takes > 0 {
-		text += fmt.Sprintf(", and a call takes about %s, so %s are made", lasting(takes), rate(s.Minute.Answers, s.Minute.Over))
+		text += fmt.Sprintf(", and a call takes about %s, so %s are made", lasting(takes), rate(s.Minute.Answers, s.Minute.over))
 	}
 	return text
 }
@@ -159,7 +161,7 @@ func (s ClientSnapshot) Connections() (address string, explained bool) {
 
 // hurt reports whether callers have felt something within the last minute.
 func (m *Minute) hurt() bool {
-	return m.Late+m.Lost+m.Refused > 0 || m.LongWaits >= FewFailures || m.fails()
+	return m.Late+m.Lost+m.Refused > 0 || m.longWaits >= thresholds.FewFailures || m.fails()
 }
 
 // hurts says what callers got in place of answers: what was lost and refused, and errors of the program who answers. Of
@@ -179,10 +181,10 @@ func (m *Minute) hurts(who, host, advice string) (list []string) {
 
 // lastSaid is the text of the last failure or refusal, with its age, and who said so.
 func (m *Minute) lastSaid(who string) string {
-	if m.Last == "" {
+	if m.last == "" {
 		return ""
 	}
-	return fmt.Sprintf("; the last time, %s ago, %s: %q", lasting(m.LastAge), who, m.Last)
+	return fmt.Sprintf("; the last time, %s ago, %s: %q", lasting(m.lastAge), who, m.last)
 }
 
 // errors says which answers are errors: of a program that says so of what it was asked, or of one that could not do it.
@@ -190,7 +192,7 @@ func (m *Minute) errors(who, host, advice string) string {
 	ours, all := m.failures()
 	text := fmt.Sprintf("%s of %s of the last minute are errors", number(all), counted(max(m.Answers, all), "answer"))
 	switch {
-	case m.Over > 2*time.Minute: // nobody has looked for long
+	case m.over > 2*time.Minute: // nobody has looked for long
 		text = counted(all, "answer") + " of the last minute are errors"
 	case all >= m.Answers:
 		text = "all " + counted(all, "answer") + " of the last minute are errors"
@@ -216,5 +218,5 @@ func (m *Minute) failures() (ours, all uint64) {
 // program's own if they are a large share of the answers.
 func (m *Minute) fails() bool {
 	ours, all := m.failures()
-	return ours >= FewFailures && float64(ours) >= FewShare*float64(m.Answers) || all >= ManyFailures && float64(all) >= FailuresShare*float64(m.Answers)
+	return ours >= thresholds.FewFailures && float64(ours) >= thresholds.FewShare*float64(m.Answers) || all >= thresholds.ManyFailures && float64(all) >= thresholds.FailuresShare*float64(m.Answers)
 }

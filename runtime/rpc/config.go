@@ -157,8 +157,8 @@ func (cfg *Config) complete(op string, device hw.Attr) error {
 // makePZ makes the zone unless the program gave one. closePZ closes the one that it made.
 func (cfg *Config) makePZ(op string, ia *dat.IA) (closePZ func() error, err error) {
 	if cfg.PZ != nil {
-		p, err := cfg.PZ.Query()
-		if err == nil && p.IA != any(ia) {
+		of, err := dat.IAOf(cfg.PZ)
+		if err == nil && of != ia {
 			err = errors.New("another adapter's")
 		}
 		if err != nil {

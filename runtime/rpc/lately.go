@@ -17,19 +17,6 @@ const (
 	mostSaid   = 120 // bytes of a failure's text in a snapshot
 )
 
-// The thresholds of the failures with a program's own codes, which ordinary answers may have: they are a
-// trouble if so many answers of a minute are, and that share of all: less than half, so that a program half of
-// whose answers fail is told at each look.
-const (
-	ManyFailures  = 10
-	FailuresShare = 0.4
-
-	// FewFailures of a minute with this package's own codes, and FewShare of all answers, are a trouble
-	// already: no program means to answer so.
-	FewFailures = 3
-	FewShare    = 0.01
-)
-
 // CallEnds counts the ends of calls that are no answers. The counts only grow. A client counts
 // what its callers got; a server what it did with requests.
 type CallEnds struct {
@@ -54,26 +41,26 @@ type Minute struct {
 	CallEnds
 	Refused  uint64         // with CodeBusy or CodeDraining
 	Failures []FailureCount // answers that are an [Error], by code, the most frequent first
-	// Last is the text of the last failure or refusal, cut behind 120 bytes, and LastAge its age.
-	Last    string
-	LastAge time.Duration
-	// LongestWait is the longest time that a call has waited for a place, or a request for a handler.
-	LongestWait time.Duration
-	LongWaits   uint64 // of a second or longer
-	// Answers are the answers within Over: since the snapshot that is nearest to a minute old, or since the beginning.
-	Answers uint64
-	Over    time.Duration
-	// Deadline is the longest time that a call had which missed its deadline. Of such calls AnsweredLate were
-	// answered all the same, AnsweredIn on the average.
-	Deadline     time.Duration
-	AnsweredLate uint64
-	AnsweredIn   time.Duration
-	// Of a server: Connected are the connections that were made, Full those that were refused because there
-	// were Config.Conns of them, and Foreign those of peers with which it has no version of the protocol in common.
-	Connected, Full, Foreign uint64
+	Answers  uint64         // since the snapshot that is nearest to a minute old, or since the beginning
 
-	method  uint16 // of the last call that missed its deadline
-	foreign string // what the last of Foreign speaks
+	over time.Duration // for which Answers are
+	// last is the text of the last failure or refusal, cut behind 120 bytes, and lastAge its age.
+	last    string
+	lastAge time.Duration
+	// longestWait is the longest time that a call has waited for a place, or a request for a handler.
+	longestWait time.Duration
+	longWaits   uint64 // of a second or longer
+	// deadline is the longest time that a call had which missed its deadline. Of such calls answeredLate were
+	// answered all the same, answeredIn on the average.
+	deadline     time.Duration
+	answeredLate uint64
+	answeredIn   time.Duration
+	method       uint16 // of the last call that missed its deadline
+	// Of a server: connected are the connections that were made, full those that were refused because there
+	// were Config.Conns of them, and foreigners those of peers with which it has no version of the protocol in
+	// common; foreign is what the last of these speaks.
+	connected, full, foreigners uint64
+	foreign                     string
 }
 
 // FailureCount counts the answers with a code. Codes beyond the first 32 of a time count as "others".
@@ -235,7 +222,7 @@ func (l *lately) snapshot(answers uint64) (m Minute) {
 	defer l.mu.Unlock()
 	now := time.Now()
 	since := l.mark(now, answers)
-	m.Answers, m.Over = answers-since.answers, now.Sub(since.at)
+	m.Answers, m.over = answers-since.answers, now.Sub(since.at)
 	m.method, m.foreign = l.method, l.foreign
 	counts, least := make(map[uint32]uint64), partOf(now)-int64(len(l.parts))
 	for i := range l.parts {
@@ -243,16 +230,16 @@ func (l *lately) snapshot(answers uint64) (m Minute) {
 			for kind, n := range p.counts {
 				counts[kind] += n
 			}
-			m.LongestWait, m.Deadline = max(m.LongestWait, p.longest), max(m.Deadline, p.deadline)
-			m.AnsweredIn += p.took
+			m.longestWait, m.deadline = max(m.longestWait, p.longest), max(m.deadline, p.deadline)
+			m.answeredIn += p.took
 		}
 	}
-	if m.AnsweredLate = counts[kindAnsweredLate]; m.AnsweredLate > 0 {
-		m.AnsweredIn /= time.Duration(m.AnsweredLate)
+	if m.answeredLate = counts[kindAnsweredLate]; m.answeredLate > 0 {
+		m.answeredIn /= time.Duration(m.answeredLate)
 	}
-	m.Connected, m.Full, m.Foreign = counts[kindConnected], counts[kindFull], counts[kindForeign]
+	m.connected, m.full, m.foreigners = counts[kindConnected], counts[kindFull], counts[kindForeign]
 	m.CallEnds, m.Refused = CallEnds{counts[kindLate], counts[kindLeft], counts[kindLost]}, counts[kindRefused]
-	m.LongWaits = counts[kindLong]
+	m.longWaits = counts[kindLong]
 	for kind, n := range counts {
 		switch {
 		case kind == kindOthers:
@@ -265,7 +252,7 @@ func (l *lately) snapshot(answers uint64) (m Minute) {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Code, b.Code))
 	})
 	if d := now.Sub(l.at); l.said != "" && d < time.Minute {
-		m.Last, m.LastAge = l.said, d
+		m.last, m.lastAge = l.said, d
 	}
 	return m
 }

@@ -95,7 +95,7 @@ func TestCallersThatWaitForAPlaceAreToldWithTheirAge(t *testing.T) {
 		}
 		now = c.Snapshot()
 		assert.Zero(t, now.Callers)
-		assert.Equal(t, 2400*time.Millisecond, now.Minute.LongestWait)
+		assert.Equal(t, 2400*time.Millisecond, now.Minute.longestWait)
 		assert.Equal(t, "5 calls waited a second or longer for a place or a connection within the last minute, one of them 2.4 s; this client's Config.Calls allows 1 call at a time, and a call takes about 300 ms, so 3.3 a second are made", now.Trouble(time.Second))
 	})
 }

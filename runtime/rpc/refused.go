@@ -11,10 +11,10 @@ import (
 	dat "godat/runtime"
 )
 
-// RefusalSnapshot counts the attempts of [Dial] that a server has refused since the adapter was opened, with what it
+// refusalRow counts the attempts of [Dial] that a server has refused since the adapter was opened, with what it
 // said the last time. A snapshot of the adapter has one for each server that did, as the report "rpc refusals": of the
 // first 256 addresses and one, "others", of the rest. A client that dials anew says itself why it has no connection.
-type RefusalSnapshot struct {
+type refusalRow struct {
 	Server  string // its address
 	Refused uint64
 	Lately  uint64 // within the last minute
@@ -23,7 +23,7 @@ type RefusalSnapshot struct {
 }
 
 // Trouble says how many attempts were refused within the last minute, and why.
-func (s RefusalSnapshot) Trouble(time.Duration) string {
+func (s refusalRow) Trouble(time.Duration) string {
 	if s.Lately == 0 {
 		return ""
 	}
@@ -31,7 +31,7 @@ func (s RefusalSnapshot) Trouble(time.Duration) string {
 }
 
 // Connections is the server's address: attempts that have failed there are the same trouble.
-func (s RefusalSnapshot) Connections() (address string, explained bool) {
+func (s refusalRow) Connections() (address string, explained bool) {
 	return s.Server, s.Lately > 0
 }
 
@@ -45,7 +45,7 @@ type refusedDials struct {
 
 // refusedBy is a server that has refused attempts.
 type refusedBy struct {
-	RefusalSnapshot
+	refusalRow
 	lately lately
 	at     time.Time
 }
@@ -63,7 +63,7 @@ func (r *refusedDials) note(ia *dat.IA, address, why string) {
 	}
 	by := r.of[address]
 	if by == nil {
-		by = &refusedBy{RefusalSnapshot: RefusalSnapshot{Server: address}}
+		by = &refusedBy{refusalRow: refusalRow{Server: address}}
 		r.of[address] = by
 	}
 	by.Refused++
@@ -77,7 +77,7 @@ func (r *refusedDials) rows() (rows []any) {
 	defer r.mu.Unlock()
 	for _, address := range slices.Sorted(maps.Keys(r.of)) {
 		by := r.of[address]
-		row := by.RefusalSnapshot
+		row := by.refusalRow
 		row.Lately, row.LastAge = by.lately.snapshot(0).Refused, time.Since(by.at)
 		rows = append(rows, row)
 	}

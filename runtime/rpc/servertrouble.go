@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"godat/runtime/internal/thresholds"
 )
 
 // Trouble says what is wrong with a server, if something has lasted that long: first why, as far as the server knows,
@@ -22,7 +24,7 @@ func (s ServerSnapshot) Trouble(late time.Duration) string {
 		add(s.untaken(late))
 	case s.OldestAge >= late:
 		add(s.slow())
-	case m.LongWaits >= FewFailures:
+	case m.longWaits >= thresholds.FewFailures:
 		add(longWaits(m, "a handler") + s.handlers())
 	}
 	add(s.tardiness())
@@ -33,13 +35,13 @@ func (s ServerSnapshot) Trouble(late time.Duration) string {
 func (s ServerSnapshot) turnedAway() string {
 	m := &s.Minute
 	var list []string
-	if m.Foreign > 0 {
-		list = append(list, fmt.Sprintf("%s refused%s: the last speaks %s", with(m.Foreign, "client", "was", "were"), lastMinute, m.foreign))
+	if m.foreigners > 0 {
+		list = append(list, fmt.Sprintf("%s refused%s: the last speaks %s", with(m.foreigners, "client", "was", "were"), lastMinute, m.foreign))
 	}
-	if m.Full > 0 {
-		text := fmt.Sprintf("this server's Config.Conns allows %s at a time: %s refused%s", counted(s.places, "connection"), with(m.Full, "further one", "was", "were"), lastMinute)
-		if 2*m.Connected > m.Answers {
-			text += fmt.Sprintf("; %s made for %s, so clients connect anew for each call: let each keep its connection, or raise Config.Conns", with(m.Connected, "connection", "was", "were"), counted(m.Answers, "answer"))
+	if m.full > 0 {
+		text := fmt.Sprintf("this server's Config.Conns allows %s at a time: %s refused%s", counted(s.places, "connection"), with(m.full, "further one", "was", "were"), lastMinute)
+		if 2*m.connected > m.Answers {
+			text += fmt.Sprintf("; %s made for %s, so clients connect anew for each call: let each keep its connection, or raise Config.Conns", with(m.connected, "connection", "was", "were"), counted(m.Answers, "answer"))
 		} else {
 			text += "; raise Config.Conns, or close connections"
 		}
@@ -111,10 +113,10 @@ func (s ServerSnapshot) method() string {
 
 // answers says how many answers are given.
 func (s ServerSnapshot) answers() string {
-	if s.Minute.Over == 0 {
+	if s.Minute.over == 0 {
 		return number(s.Minute.Answers)
 	}
-	return rate(s.Minute.Answers, s.Minute.Over)
+	return rate(s.Minute.Answers, s.Minute.over)
 }
 
 // handlers says how many there are, and what each takes.
@@ -141,7 +143,7 @@ func (s ServerSnapshot) slow() string {
 	case s.Minute.Answers == 0, s.QuietAge >= s.OldestAge-s.OldestAge/8: // so it is not said that others go on
 		return fmt.Sprintf("a handler of method %d does not return: %s, and nothing was answered meanwhile; %s", s.OldestMethod, has, whatHolds)
 	}
-	return fmt.Sprintf("a handler of method %d hangs: %s, while %s given within the last %s; %s", s.OldestMethod, has, with(s.Minute.Answers, "answer", "was", "were"), lasting(s.Minute.Over), whatHolds)
+	return fmt.Sprintf("a handler of method %d hangs: %s, while %s given within the last %s; %s", s.OldestMethod, has, with(s.Minute.Answers, "answer", "was", "were"), lasting(s.Minute.over), whatHolds)
 }
 
 // tardiness says which answers came behind the deadline, and why.
@@ -151,11 +153,11 @@ func (s ServerSnapshot) tardiness() string {
 		return ""
 	}
 	deadline := ""
-	if m.Deadline > 0 {
-		deadline = " of " + lasting(m.Deadline)
+	if m.deadline > 0 {
+		deadline = " of " + lasting(m.deadline)
 	}
-	text := fmt.Sprintf("%s answered behind the deadline%s%s, after about %s", with(m.Late, "call", "was", "were"), deadline, lastMinute, lasting(m.AnsweredIn))
-	if s.UntakenAge == 0 && 2*s.tardy >= m.AnsweredIn {
+	text := fmt.Sprintf("%s answered behind the deadline%s%s, after about %s", with(m.Late, "call", "was", "were"), deadline, lastMinute, lasting(m.answeredIn))
+	if s.UntakenAge == 0 && 2*s.tardy >= m.answeredIn {
 		return fmt.Sprintf("the handlers are slower than the callers' deadline: method %d takes about %s; %s; look what it waits for, or give the calls more time", m.method, lasting(s.tardy), text)
 	}
 	return text
@@ -174,7 +176,7 @@ func (s ServerSnapshot) greedy() string {
 // that were refused, are the same trouble. It is "" otherwise. The server says why itself whom it has refused.
 func (s ServerSnapshot) Connections() (address string, explained bool) {
 	switch {
-	case s.Minute.Full+s.Minute.Foreign > 0:
+	case s.Minute.full+s.Minute.foreigners > 0:
 		return s.Address, true
 	case s.Minute.Lost > 0:
 		return s.Address, false
@@ -184,7 +186,7 @@ func (s ServerSnapshot) Connections() (address string, explained bool) {
 
 // Trouble says what is wrong with a server's connection, if something has lasted that long. What its requests wait for
 // the server says.
-func (s ServedSnapshot) Trouble(late time.Duration) string {
+func (s servedRow) Trouble(late time.Duration) string {
 	if s.WaitingAge >= late {
 		return stalled(s.Waiting, "answer", "answers", "client", s.WaitingAge)
 	}

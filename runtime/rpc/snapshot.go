@@ -101,9 +101,9 @@ type ServerSnapshot struct {
 	tardy  time.Duration // how long a request of the method is with the program whose call missed its deadline last
 }
 
-// ServedSnapshot describes a connection of a [Server] at one moment. A snapshot of the adapter
+// servedRow describes a connection of a [Server] at one moment. A snapshot of the adapter
 // has one for each, as the report "rpc connections".
-type ServedSnapshot struct {
+type servedRow struct {
 	Client string // its address, and the connection's ID
 	Server string
 	// Requests are those without an answer, of which the program has not taken Untaken.
@@ -279,9 +279,9 @@ func (s *Server) served() (rows []any) {
 	return rows
 }
 
-func (p *served) snapshot() ServedSnapshot {
+func (p *served) snapshot() servedRow {
 	var oldest time.Time
-	s := ServedSnapshot{Client: p.peer(), Server: p.server.Addr(), Flow: p.link.snapshot()}
+	s := servedRow{Client: p.peer(), Server: p.server.Addr(), Flow: p.link.snapshot()}
 	p.server.mu.Lock()
 	for i := range p.slots {
 		if r := p.slots[i].now.Load(); r != nil {

@@ -45,7 +45,7 @@ func TestASnapshotSaysWhatAClientAndItsServerDo(t *testing.T) {
 		first := c.Snapshot()
 		assert.Equal(t, ClientSnapshot{
 			Server: s.Addr(), Calls: 1, Of: 3, OldestMethod: 3, Flow: Flow{Credits: first.Credits}, Answered: Answered{Answers: 2, Failures: 1},
-			Minute:     Minute{Failures: []FailureCount{{Code: "CodeUnknown", Count: 1}}, Last: "no", Answers: 2},
+			Minute:     Minute{Failures: []FailureCount{{Code: "CodeUnknown", Count: 1}}, last: "no", Answers: 2},
 			Connection: s.Addr() + " (dial 1)", ownCalls: 3, serverCalls: 5,
 		}, first)
 		assert.Positive(t, first.Credits)
@@ -61,15 +61,15 @@ func TestASnapshotSaysWhatAClientAndItsServerDo(t *testing.T) {
 		of := s.Snapshot()
 		assert.Regexp(t, `^loop:\d+ \(connection \d+\)$`, of.OldestClient)
 		assert.Equal(t, ServerSnapshot{
-			Address: s.Addr(), Conns: 1, Requests: 3, Untaken: 2, Answered: Answered{Answers: 2, Failures: 1}, Minute: Minute{Answers: 2, Over: time.Minute},
+			Address: s.Addr(), Conns: 1, Requests: 3, Untaken: 2, Answered: Answered{Answers: 2, Failures: 1}, Minute: Minute{Answers: 2, over: time.Minute},
 			OldestAge: time.Minute, OldestMethod: 3, OldestClient: of.OldestClient, QuietAge: time.Minute, fed: true, places: defaultConns,
 		}, of)
-		served := reported[ServedSnapshot](t, ia, "rpc connections")
+		served := reported[servedRow](t, ia, "rpc connections")
 		require.Len(t, served, 1)
 		assert.Equal(t, 3, served[0].Requests)
 		assert.Equal(t, 2, served[0].Untaken)
 		time.Sleep(time.Second)
-		served = reported[ServedSnapshot](t, ia, "rpc connections")
+		served = reported[servedRow](t, ia, "rpc connections")
 		assert.EqualValues(t, 3, served[0].OldestMethod)
 		assert.Equal(t, 61*time.Second, served[0].OldestAge)
 		assert.Empty(t, served[0].Trouble(time.Second), "the server says so")

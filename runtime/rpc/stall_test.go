@@ -24,7 +24,7 @@ import (
 // a server posts never reaches its client.
 func onEachStalled(t *testing.T, test func(t *testing.T, server, client *dat.IA, stalls func() bool)) {
 	for name, inner := range map[string]hw.Provider{
-		"loop": loop.Provider{}, "iwarp:127.0.0.1": iwarp.New(iwarp.Config{}), "sim": sim.New(sim.Config{Seed: 5}),
+		"loop": loop.New(), "iwarp:127.0.0.1": iwarp.New(iwarp.Config{}), "sim": sim.New(sim.Config{Seed: 5}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := fault.Config{Bound: time.Hour}
@@ -253,7 +253,7 @@ func TestAClientThatIsFrozenHoldsNoShutdownAndNoGoroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := fault.Config{Bound: time.Hour}
 		cfg.On[fault.LosePeer].Every = 1
-		silent, err := dat.Open(t.Context(), "loop", dat.WithProvider(fault.Wrap(loop.Provider{}, cfg)))
+		silent, err := dat.Open(t.Context(), "loop", dat.WithProvider(fault.Wrap(loop.New(), cfg)))
 		require.NoError(t, err)
 		defer silent.Close()
 		ia := open(t, "loop")

@@ -14,14 +14,14 @@ import (
 )
 
 // lately389 is a minute in which 389 answers came.
-var lately389 = Minute{Answers: 389, Over: 40 * time.Second}
+var lately389 = Minute{Answers: 389, over: 40 * time.Second}
 
 func TestATroubleOfAClientSaysTheOneCauseThatItsCountsShow(t *testing.T) {
 	for text, row := range map[string]ClientSnapshot{
 		"no connection: the server has gone":                        {Down: "the server has gone"},
 		"no connection after 1 failed attempt: the server has gone": {Down: "the server has gone", Attempts: 1},
 		"the server speaks version 9 of it (no connection after 44 failed attempts); 3 calls missed the deadline of 10 s within the last minute; 2 callers wait for a connection, the first for 7 s": {
-			Down: serverSpeaks + "version 9 of it", Attempts: 44, Callers: 2, CallersAge: 7 * time.Second, Minute: Minute{CallEnds: CallEnds{Late: 3}, Deadline: 10 * time.Second},
+			Down: serverSpeaks + "version 9 of it", Attempts: 44, Callers: 2, CallersAge: 7 * time.Second, Minute: Minute{CallEnds: CallEnds{Late: 3}, deadline: 10 * time.Second},
 		},
 		"1 call or cancel waits for the server, which has taken no message for 2 s: ": {Flow: Flow{Waiting: 1, WaitingAge: 2002 * time.Millisecond}},
 		"no answer comes from the server: 2 calls wait for answers, the oldest, of method 7, for 1 min 05 s; its page says": {
@@ -40,14 +40,14 @@ func TestATroubleOfAClientSaysTheOneCauseThatItsCountsShow(t *testing.T) {
 			Of: 1, ownCalls: 2, serverCalls: 1, Callers: 1, CallersAge: 7 * time.Second,
 		},
 		"Config.Calls of both ends allows 2 calls at a time, and a call takes about 40 s, so 0.05 a second are made: 1 caller waits for a place, the first for 7 s; the server's page says why calls take so long": {
-			Calls: 2, Of: 2, Callers: 1, CallersAge: 7 * time.Second, Minute: Minute{Answers: 2, Over: 40 * time.Second},
+			Calls: 2, Of: 2, Callers: 1, CallersAge: 7 * time.Second, Minute: Minute{Answers: 2, over: 40 * time.Second},
 		},
 		"5 calls missed the deadline of 1 s within the last minute, while 389 answers came": {
-			Minute: Minute{CallEnds: CallEnds{Late: 5}, Deadline: time.Second, Answers: 389},
+			Minute: Minute{CallEnds: CallEnds{Late: 5}, deadline: time.Second, Answers: 389},
 		},
 		"no answer comes from the server: 1 call missed the deadline within the last minute; its page": {Minute: Minute{CallEnds: CallEnds{Late: 1}}},
 		"1 call was refused within the last minute; the last time, 95 ms ago, the server said: \"busy\"": {
-			Minute: Minute{Refused: 1, Last: "busy", LastAge: 95 * time.Millisecond},
+			Minute: Minute{Refused: 1, last: "busy", lastAge: 95 * time.Millisecond},
 		},
 	} {
 		assert.True(t, strings.HasPrefix(row.Trouble(time.Second), text), "%q and not %q", row.Trouble(time.Second), text)
@@ -63,7 +63,7 @@ func TestDialsThatAServerRefusesAreOneTroubleOfTheirProgram(t *testing.T) {
 			_, err = Dial(within(t), ia, s.Addr(), Config{})
 			require.ErrorIs(t, err, &Error{Code: CodeFull})
 		}
-		of := reported[RefusalSnapshot](t, ia, "rpc refusals")
+		of := reported[refusalRow](t, ia, "rpc refusals")
 		require.Len(t, of, 1)
 		assert.Equal(t, s.Addr(), of[0].Server)
 		assert.EqualValues(t, 3, of[0].Refused)
@@ -83,10 +83,10 @@ func TestDialsThatAServerRefusesAreOneTroubleOfTheirProgram(t *testing.T) {
 }
 
 func TestATroubleOfAServerSaysTheOneCauseThatItsCountsShow(t *testing.T) {
-	minute := Minute{Answers: 400, Over: 40 * time.Second}
+	minute := Minute{Answers: 400, over: 40 * time.Second}
 	for text, row := range map[string]dat.Troubled{
-		"1 answer waits for the client, which has taken no message for 2 h 05 min: ": ServedSnapshot{Flow: Flow{Waiting: 1, WaitingAge: 125 * time.Minute}},
-		"3 answers wait for the client, which has taken no message for 2 s: ":        ServedSnapshot{Flow: Flow{Waiting: 3, WaitingAge: 2 * time.Second}},
+		"1 answer waits for the client, which has taken no message for 2 h 05 min: ": servedRow{Flow: Flow{Waiting: 1, WaitingAge: 125 * time.Minute}},
+		"3 answers wait for the client, which has taken no message for 2 s: ":        servedRow{Flow: Flow{Waiting: 3, WaitingAge: 2 * time.Second}},
 		"this program takes no requests, since it neither runs Serve nor reads Requests: 1 request waits for a handler, for 2 s": ServerSnapshot{
 			Requests: 1, Untaken: 1, UntakenAge: 2 * time.Second,
 		},
@@ -122,12 +122,12 @@ func TestATroubleOfAServerSaysTheOneCauseThatItsCountsShow(t *testing.T) {
 			Requests: 2, OldestAge: 2 * time.Second, OldestMethod: 2, Takes: 3 * time.Second, Minute: minute,
 		},
 		"this server's Config.Conns allows 8 connections at a time: 920 further ones were refused within the last minute; 380 connections were made for 400 answers, so clients connect anew for each call: ": ServerSnapshot{
-			places: 8, Minute: Minute{Full: 920, Connected: 380, Answers: 400},
+			places: 8, Minute: Minute{full: 920, connected: 380, Answers: 400},
 		},
 		"this server's Config.Conns allows 1 connection at a time: 1 further one was refused within the last minute; raise Config.Conns": ServerSnapshot{
-			places: 1, Minute: Minute{Full: 1, Connected: 1, Answers: 400},
+			places: 1, Minute: Minute{full: 1, connected: 1, Answers: 400},
 		},
-		"2 clients were refused within the last minute: the last speaks Greek": ServerSnapshot{Minute: Minute{Foreign: 2, foreign: "Greek"}},
+		"2 clients were refused within the last minute: the last speaks Greek": ServerSnapshot{Minute: Minute{foreigners: 2, foreign: "Greek"}},
 	} {
 		assert.True(t, strings.HasPrefix(row.Trouble(time.Second), text), "%q and not %q", row.Trouble(time.Second), text)
 	}

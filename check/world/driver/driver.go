@@ -206,9 +206,7 @@ func (d *driver) events(evs []event.Event) (all []model.Event) {
 		if ev.Flags&event.Solicited != 0 {
 			e.Flags |= model.Solicited
 		}
-		if c, ok := ev.Connection(); ok {
-			e.Private = string(c.Private)
-		}
+		e.Private = string(ev.Private())
 		if _, why, ok := ev.Async(); ok {
 			e.Op = int(why)
 		}

@@ -41,9 +41,14 @@ func aligned(n int) []byte {
 }
 
 func (d *driver) queryRegion(c model.Command) (model.Result, error) {
-	q, err := d.lmr(c.On).Query()
-	return values("length", int(q.Length), "privileges", int(q.Privileges), "remote", number(q.RemoteContext != 0),
-		"covered", number(q.RegisteredSize >= q.Length)), err
+	m := d.lmr(c.On)
+	q, err := m.Query()
+	if err != nil {
+		return model.Result{}, err
+	}
+	size := len(m.Bytes())
+	return values("length", size, "privileges", int(q.Privileges), "remote", number(m.RemoteContext() != 0),
+		"covered", number(int(m.Segment(0, size).Len) >= size)), nil
 }
 
 func (d *driver) newSRQ(c model.Command) (model.Result, error) {

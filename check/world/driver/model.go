@@ -82,7 +82,7 @@ func (m *Model) open(w *program.World) (*dat.IA, error) {
 	if !m.Long {
 		return w.Open("10.0.0.1")
 	}
-	return dat.Open(context.Background(), "loop", dat.WithProvider(fault.Wrap(loop.Provider{}, fault.Config{Series: true})))
+	return dat.Open(context.Background(), "loop", dat.WithProvider(fault.Wrap(loop.New(), fault.Config{Series: true})))
 }
 
 // play plays a program of so many commands, and frees what it has made. Each command has random numbers of its own, so

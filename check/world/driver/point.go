@@ -87,7 +87,7 @@ func (d *driver) queryPoint(c model.Command) (model.Result, error) {
 		if err != nil {
 			return model.Result{}, err
 		}
-		return values("qual", int(portOf(q.Addr)), "evd", indexOf(d.evds, q.Dispatcher), "ep", -1), nil
+		return values("qual", int(portOf(s.Addr())), "evd", indexOf(d.evds, q.Dispatcher), "ep", -1), nil
 	default:
 		q, err := s.(*ep.PSP).Query()
 		return values("qual", int(q.Qual), "evd", indexOf(d.evds, q.Dispatcher), "ep", -1, "makes", int(q.Flags)), err

@@ -88,9 +88,9 @@ func (o *consumer) connection(ev *event.Event) {
 	if was == up && ev.Number == event.Broken && !a.mayBreak() {
 		w.complain(Causeless, "%v: %v, and nothing was done that breaks a connection (%v)", a, *ev, a.life.Load())
 	}
-	if data, _ := ev.Connection(); was == trying && !bytes.Equal(data.Private, c.private) &&
+	if private := ev.Private(); was == trying && !bytes.Equal(private, c.private) &&
 		(ev.Number == event.Established || ev.Number == event.PeerRejected) {
-		w.complain(Connection, "%v: %v with private data %x, not %x", a, *ev, data.Private, c.private)
+		w.complain(Connection, "%v: %v with private data %x, not %x", a, *ev, private, c.private)
 	}
 	c.phase = over
 	if ev.Number == event.Established {

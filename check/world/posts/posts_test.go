@@ -42,7 +42,7 @@ type provider struct {
 }
 
 var providers = append([]provider{
-	{name: "loop", adapters: [2]string{"loop:one", "loop:two"}, open: func(uint64) hw.Provider { return loop.Provider{} }},
+	{name: "loop", adapters: [2]string{"loop:one", "loop:two"}, open: func(uint64) hw.Provider { return loop.New() }},
 	simulated("sim"),
 	{
 		name: "iwarp over TCP", adapters: [2]string{"iwarp:127.0.0.1", "iwarp:127.0.0.1"}, sockets: true,

@@ -40,7 +40,7 @@ var queryinfo = []testCase{
 		if err != nil {
 			return err
 		}
-		return is(p.Async != nil && p.IA.MaxEPs > 0 && p.Provider.Name != "", "not all is said: %+v", p)
+		return is(p.Async != nil && p.Attr.MaxQPs > 0 && p.Attr.Provider != "", "not all is said: %+v", p)
 	})},
 	{description("CNO"), query(func(o objects) error {
 		c, err := o.ia.NewCNO(evd.CNOConfig{})
@@ -96,11 +96,11 @@ var queryinfo = []testCase{
 		return is(p.State == ep.Unconnected && p.PZ == o.pz && p.Recv == o.d, "it says %+v", p)
 	})},
 	{description("PZ"), query(func(o objects) error {
-		p, err := o.pz.Query()
+		home, err := dat.IAOf(o.pz)
 		if err != nil {
 			return err
 		}
-		return is(p.IA == o.ia, "it is another adapter's")
+		return is(home == o.ia, "it is another adapter's")
 	})},
 	{description("LMR"), query(func(o objects) error {
 		m, err := o.pz.Alloc(bufferSize, hw.AllPrivileges)
@@ -111,7 +111,7 @@ var queryinfo = []testCase{
 		if err != nil {
 			return err
 		}
-		return is(p.PZ == o.pz && p.Length == bufferSize && p.Context == m.Context(), "it says %+v", p)
+		return is(p.Privileges == hw.AllPrivileges && m.PZ() == o.pz && len(m.Bytes()) == bufferSize, "it says %+v", p)
 	})},
 	{description("RMR"), query(func(o objects) error {
 		m, err := o.pz.NewRMR()
@@ -122,7 +122,7 @@ var queryinfo = []testCase{
 		if err != nil {
 			return err
 		}
-		return is(p.PZ == o.pz, "it says %+v", p)
+		return is(m.PZ() == o.pz, "it says %+v", p)
 	})},
 	{refusal("IA", "INVALID_PARAMETER", badMask), noMask},
 	{refusal("IA", "INVALID_HANDLE", badIt), func(*bench) error {

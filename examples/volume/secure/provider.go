@@ -10,6 +10,7 @@ import (
 	"net"
 	"strings"
 
+	"godat/hw"
 	"godat/hw/iwarp"
 )
 
@@ -18,7 +19,7 @@ import (
 type Refused func(addr string, here bool, why string)
 
 // Provider is iWARP over TLS in which both ends show certificates.
-func (c *Credentials) Provider(refused Refused) *iwarp.Provider {
+func (c *Credentials) Provider(refused Refused) hw.Provider {
 	config := c.config()
 	return iwarp.New(iwarp.Config{
 		Dial: func(ctx context.Context, addr string) (net.Conn, error) {

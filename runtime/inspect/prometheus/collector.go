@@ -11,6 +11,8 @@ import (
 	"godat/hw"
 	dat "godat/runtime"
 	"godat/runtime/inspect"
+	"godat/runtime/inspect/internal/owners"
+	"godat/runtime/inspect/internal/process"
 )
 
 // Collector is a prometheus.Collector. Its methods may be called from any goroutine.
@@ -45,7 +47,7 @@ func (c *Collector) Describe(to chan<- *client.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *Collector) Collect(to chan<- client.Metric) {
-	process(to)
+	tellProcess(to)
 	for _, a := range c.adapters {
 		s, err := a.Snapshot()
 		if err != nil { // it is closed
@@ -68,9 +70,9 @@ func (c *Collector) Collect(to chan<- client.Metric) {
 	}
 }
 
-// process tells what the page says of the process. A limit that is not there has no metric.
-func process(to chan<- client.Metric) {
-	p := inspect.ThisProcess()
+// tellProcess tells what the page says of the process. A limit that is not there has no metric.
+func tellProcess(to chan<- client.Metric) {
+	p := process.Now()
 	gauge := func(d *client.Desc, v float64, labels ...string) {
 		to <- client.MustNewConstMetric(d, client.GaugeValue, v, labels...)
 	}
@@ -244,7 +246,7 @@ func (p *scrape) listeners() {
 	}
 	for _, l := range p.now.Freed.Listeners {
 		p.answered(l.Name, l.Accepted, l.Rejected, l.Overflows)
-		p.dropped(l.Name, l.GaveWay, l.Silent, l.Descriptors)
+		p.dropped(l.Name, l.Device.GaveWay, l.Device.Silent, l.Device.Descriptors)
 	}
 }
 
@@ -265,7 +267,7 @@ func (p *scrape) memory() {
 	p.gauge(registered, float64(p.now.Memory.Bytes))
 	p.gauge(mapped, float64(p.now.Memory.MappedBytes))
 	p.counter(deviceErrors, p.now.Counters.Async.Errors)
-	for _, o := range inspect.OwnersOf(p.now) {
+	for _, o := range owners.Of(p.now) {
 		p.gauge(ownerMemory, float64(o.Bytes), o.Name)
 		p.gauge(ownerHeld, float64(o.Held), o.Name)
 		p.gauge(ownerHeldAge, o.HeldAge.Seconds(), o.Name)

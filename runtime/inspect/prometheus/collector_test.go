@@ -22,7 +22,8 @@ import (
 	"godat/hw/event"
 	"godat/mem"
 	dat "godat/runtime"
-	"godat/runtime/inspect"
+	"godat/runtime/inspect/internal/process"
+	"godat/runtime/internal/thresholds"
 	"godat/runtime/rpc"
 )
 
@@ -217,7 +218,7 @@ func TestABucketHasAllTimesUpToItsEnd(t *testing.T) {
 
 func TestTheProcessIsNamed(t *testing.T) {
 	w := newWorld(t)
-	c, p := New(w.ia), inspect.ThisProcess()
+	c, p := New(w.ia), process.Now()
 	assert.EqualValues(t, 1, value(t, c, fmt.Sprintf(`godat_build_info{commit=%q,godat=%q,goversion=%q,module=%q,program=%q,version=%q}`, p.Commit, p.Library, p.Go, p.Module, p.Program, p.Version)))
 	assert.EqualValues(t, p.GOMAXPROCS, value(t, c, "godat_process_gomaxprocs{}"))
 }
@@ -340,7 +341,7 @@ func TestTheRulesNameMetricsThatAreThere(t *testing.T) {
 func TestARuleAlertsOfWhatThePageCallsATrouble(t *testing.T) {
 	rules, err := os.ReadFile("docs/alerts.yaml")
 	require.NoError(t, err)
-	late := fmt.Sprint(inspect.Late.Seconds())
+	late := fmt.Sprint(thresholds.Late.Seconds())
 	want := map[string][]string{
 		"GodatConsumerStopped":  {late, late},
 		"GodatPeerStopped":      {late, "0"},
@@ -349,17 +350,17 @@ func TestARuleAlertsOfWhatThePageCallsATrouble(t *testing.T) {
 		"GodatEventsLost":       {"0", "0"},
 		"GodatListenerFull":     {"0"},
 		"GodatDescriptorsOut":   {"0"},
-		"GodatConnectionsBreak": {fmt.Sprint(inspect.ManyBroken)},
+		"GodatConnectionsBreak": {fmt.Sprint(thresholds.ManyBroken)},
 		"GodatCallsLate":        {"0"},
 		"GodatCallsRefused":     {"0"},
-		"GodatCallsFail":        {fmt.Sprint(rpc.ManyFailures), fmt.Sprint(rpc.FailuresShare)},
-		// It grows from each minute to the next, for inspect.Endless.
+		"GodatCallsFail":        {fmt.Sprint(thresholds.ManyFailures), fmt.Sprint(thresholds.FailuresShare)},
+		// It grows from each minute to the next, for thresholds.Endless.
 		"GodatBuffersOut":           nil,
 		"GodatMemoryGrows":          nil,
-		"GodatGoroutinesGrow":       {fmt.Sprint(inspect.ManyGoroutines)},
-		"GodatCallsNotUnderstood":   {fmt.Sprint(rpc.FewFailures), fmt.Sprint(rpc.FewShare)},
-		"GodatDescriptorsNearlyOut": {fmt.Sprint(inspect.Nearly)},
-		"GodatMemoryNearlyOut":      {fmt.Sprint(inspect.Nearly)},
+		"GodatGoroutinesGrow":       {fmt.Sprint(thresholds.ManyGoroutines)},
+		"GodatCallsNotUnderstood":   {fmt.Sprint(thresholds.FewFailures), fmt.Sprint(thresholds.FewShare)},
+		"GodatDescriptorsNearlyOut": {fmt.Sprint(thresholds.Nearly)},
+		"GodatMemoryNearlyOut":      {fmt.Sprint(thresholds.Nearly)},
 	}
 	numbers, got := regexp.MustCompile(`[=><] ?([0-9.]+)`), make(map[string][]string)
 	for _, rule := range regexp.MustCompile(`(?s)alert: (\w+)\n +expr: ([^\n]+)`).FindAllStringSubmatch(string(rules), -1) {
@@ -369,7 +370,7 @@ func TestARuleAlertsOfWhatThePageCallsATrouble(t *testing.T) {
 		}
 		if strings.Contains(rule[2], "_over_time") {
 			windows := strings.Count(rule[2], "offset 1m)") - 1 + strings.Count(rule[2], "offset 2m)")
-			assert.Equal(t, inspect.Endless, time.Duration(windows)*time.Minute, "it has grown twice")
+			assert.Equal(t, thresholds.Endless, time.Duration(windows)*time.Minute, "it has grown twice")
 		}
 	}
 	assert.Equal(t, want, got)

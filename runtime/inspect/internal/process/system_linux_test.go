@@ -1,4 +1,4 @@
-package inspect
+package process
 
 import (
 	"os"
@@ -33,7 +33,7 @@ func TestTheLeastLimitOfTheGroupsAboveIsTheMemorys(t *testing.T) {
 }
 
 func TestDescriptorsAreCounted(t *testing.T) {
-	before := ThisProcess().Descriptors
+	before := Now().Descriptors
 	require.Positive(t, before)
 	var open []*os.File
 	for range 50 {
@@ -41,11 +41,11 @@ func TestDescriptorsAreCounted(t *testing.T) {
 		require.NoError(t, err)
 		open = append(open, f)
 	}
-	assert.InDelta(t, before+50, ThisProcess().Descriptors, 10)
+	assert.InDelta(t, before+50, Now().Descriptors, 10)
 	for _, f := range open {
 		require.NoError(t, f.Close())
 	}
-	p := ThisProcess()
+	p := Now()
 	assert.Greater(t, p.DescriptorsLimit, p.Descriptors)
 	assert.Greater(t, p.Memory, uint64(1<<20))
 }

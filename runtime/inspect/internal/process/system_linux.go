@@ -1,4 +1,4 @@
-package inspect
+package process
 
 import (
 	"math"
@@ -11,7 +11,7 @@ import (
 )
 
 // takeSystem adds what Linux tells. It takes no descriptor where the kernel counts them (6.2 and later).
-func (p *Process) takeSystem() {
+func (p *Info) takeSystem() {
 	p.DescriptorsLimit, p.LockedLimit = softLimit(unix.RLIMIT_NOFILE), softLimit(unix.RLIMIT_MEMLOCK)
 	p.Descriptors = descriptors()
 	if text, err := os.ReadFile("/proc/self/statm"); err == nil {

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package inspect
+package process
 
 // takeSystem adds nothing: the system's numbers are for its own tools.
-func (p *Process) takeSystem() {}
+func (p *Info) takeSystem() {}
