@@ -353,7 +353,7 @@ func TestAnEngineDoesNotOutliveTheRecordsThatARebuildRemoves(t *testing.T) {
 		c, err = f.keeper.replica.CatchUp(state.Snapshot{Index: 1, Term: 1, Whole: 1, Size: blocks})
 		assert.NoError(t, err)
 	}))
-	_, _, differs := c.Next()
+	_, differs := c.Next()
 	require.False(t, differs)
 	require.NoError(t, c.Flush())
 	require.True(t, f.ask(f.events, func() { assert.False(t, f.consensus.adopt(c, membership{Members: f.log.Members()})) }))

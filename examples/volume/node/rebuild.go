@@ -16,8 +16,11 @@ type rebuilder struct {
 	*site
 	consensus *consensus
 	keeper    *keeper
-	chunk     [state.MostChunk]byte
+	sinks     [chunksAtOnce][state.MostChunk]byte
 }
+
+// chunksAtOnce are under way from the leader: while one is put into the disk others come.
+const chunksAtOnce = 8
 
 // run is the goroutine that rebuilds the disk when it is woken.
 func (b *rebuilder) run() {
@@ -159,38 +162,81 @@ func (b *rebuilder) getSnapshot(client *rpc.Client, id uint64, last bool) (s sta
 	return s, members, err
 }
 
-// getChunks gets the chunks that differ.
+// flushLen is how much is made stable at a time: other disks of the machine wait no longer than for that.
+const flushLen = 8 << 20
+
+// arrival is a chunk that the leader has sent, or why it has not.
+type arrival struct {
+	state.Chunk
+	index uint64
+	sink  []byte
+	err   error
+}
+
+// getChunks gets the chunks that differ, several at a time.
 func (b *rebuilder) getChunks(client *rpc.Client, id uint64, c *state.CatchUp) error {
+	ctx, cancel := context.WithCancel(b.ctx)
+	arrivals := make(chan arrival)
+	free := make([][]byte, 0, chunksAtOnce)
+	for i := range b.sinks {
+		free = append(free, b.sinks[i][:])
+	}
+	under, unflushed := 0, 0
 	defer func() {
+		for cancel(); under != 0; under-- {
+			<-arrivals
+		}
 		b.rebuilds.Store(0)
 		b.rebuilt.Store(0)
 	}()
-	for chunk, to, ok := c.Next(); ok; chunk, to, ok = c.Next() {
+	for {
+		for len(free) != 0 {
+			chunk, ok := c.Next()
+			if !ok {
+				break
+			}
+			sink := free[len(free)-1]
+			free = free[:len(free)-1]
+			under++
+			go func() { arrivals <- b.getChunk(ctx, client, id, chunk.Off, sink) }()
+		}
 		done, all := c.Progress()
 		b.rebuilt.Store(done)
 		b.rebuilds.Store(all)
-		ctx, cancel := context.WithTimeout(b.ctx, rebuildTime)
-		err := b.getChunk(ctx, client, id, c, chunk, to)
-		cancel()
-		if err != nil {
-			return err
+		if under == 0 {
+			return nil
 		}
+		x := <-arrivals
+		under--
+		if x.err == nil {
+			x.err = c.Put(x.Chunk, x.index, x.sink)
+		}
+		if x.err != nil {
+			return x.err
+		}
+		b.counts.rebuiltBytes.Add(uint64(len(x.sink)))
+		if unflushed += len(x.sink); unflushed >= flushLen {
+			unflushed = 0
+			if err := b.catching.during(c.Flush); err != nil {
+				return err
+			}
+		}
+		free = append(free, x.sink[:state.MostChunk])
 	}
-	return nil
 }
 
-func (b *rebuilder) getChunk(ctx context.Context, client *rpc.Client, id uint64, c *state.CatchUp, chunk state.Chunk, to []byte) error {
-	off := binary.LittleEndian.AppendUint64(b.note(id), chunk.Off)
-	sink := b.chunk[:len(to)] // no device writes to a file's pages
-	answer, err := client.Call(ctx, rpc.Call{Method: methodChunk, Payload: off, SinkBytes: sink}, nil)
+// getChunk gets a chunk into a sink. It is no place in the disk: no device writes to a file's pages.
+func (b *rebuilder) getChunk(ctx context.Context, client *rpc.Client, id, off uint64, sink []byte) arrival {
+	ctx, cancel := context.WithTimeout(ctx, rebuildTime)
+	defer cancel()
+	sink = sink[:min(uint64(len(sink)), uint64(len(b.disk.Memory()))-off)]
+	asked := binary.LittleEndian.AppendUint64(b.note(id), off)
+	answer, err := client.Call(ctx, rpc.Call{Method: methodChunk, Payload: asked, SinkBytes: sink}, nil)
+	if err == nil && len(answer) != 12 {
+		err = errNote
+	}
 	if err != nil {
-		return err
+		return arrival{err: err}
 	}
-	if len(answer) != 12 {
-		return errNote
-	}
-	copy(to, sink)
-	b.counts.rebuiltBytes.Add(uint64(len(to)))
-	chunk.CRC, chunk.Zero = binary.LittleEndian.Uint32(answer), false
-	return c.Renew(chunk, binary.LittleEndian.Uint64(answer[4:]))
+	return arrival{state.Chunk{Off: off, CRC: binary.LittleEndian.Uint32(answer)}, binary.LittleEndian.Uint64(answer[4:]), sink, nil}
 }

@@ -223,7 +223,7 @@ func TestARebuiltNodeHasTheMembersOfItsSnapshot(t *testing.T) {
 		c, err = f.consensus.begin(state.Snapshot{Index: 2, Term: 1, Whole: 2, Size: blocks})
 		assert.NoError(t, err)
 	}))
-	_, _, differs := c.Next()
+	_, differs := c.Next()
 	require.False(t, differs)
 	members := f.log.Members()
 	delete(members, 3)

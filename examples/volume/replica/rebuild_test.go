@@ -72,11 +72,16 @@ func (c *cluster) rebuild(t *rapid.T, n *node, s state.Snapshot, chunks int) err
 	if err != nil {
 		return err
 	}
-	for chunk, to, ok := caught.Next(); ok; chunk, to, ok = caught.Next() {
+	for chunk, ok := caught.Next(); ok; chunk, ok = caught.Next() {
 		if chunks--; chunks < 0 {
 			return fault.ErrDisk
 		}
-		if _, _, err := c.leader.Disk().Chunk(chunk.Off, to); err != nil {
+		b := make([]byte, min(state.ChunkLen, s.Size-chunk.Off))
+		x, index, err := c.leader.Disk().Chunk(chunk.Off, b)
+		if err == nil {
+			err = caught.Put(x, index, b)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -172,7 +172,7 @@ func TestAReplicaThatCaughtUpStaysRottenForALaterRecord(t *testing.T) {
 	catchUp := func() {
 		c, err := n.CatchUp(snapshot)
 		require.NoError(t, err)
-		_, _, ok := c.Next()
+		_, ok := c.Next()
 		require.False(t, ok)
 		require.NoError(t, n.CaughtUp(c))
 	}
@@ -236,7 +236,7 @@ func TestALogBeginsWhereItsDiskIs(t *testing.T) {
 			}
 			c, err := n.CatchUp(state.Snapshot{Index: x.index, Term: x.term, Whole: x.index, Size: blocks})
 			require.NoError(t, err)
-			_, _, ok := c.Next()
+			_, ok := c.Next()
 			require.False(t, ok)
 			require.NoError(t, c.Finish())
 			n.open(t)

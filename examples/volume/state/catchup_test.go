@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -22,7 +23,8 @@ type rebuild struct {
 	source   *fault.Store // of from
 	store    *fault.Store // of to
 	catchUp  *CatchUp
-	log      uint64 // the last entry that the log of to has
+	under    []uint64 // chunks that are under way
+	log      uint64   // the last entry that the log of to has
 }
 
 func newRebuild(t require.TestingT) *rebuild {
@@ -48,6 +50,7 @@ func TestASnapshotEndsWithItsContext(t *testing.T) {
 // begin catches up from a new snapshot.
 func (r *rebuild) begin(t *rapid.T) {
 	var err error
+	r.under = nil
 	r.catchUp, err = r.to.CatchUp(r.list(t))
 	require.NoError(t, err)
 }
@@ -62,15 +65,28 @@ func (r *rebuild) list(t require.TestingT) Snapshot {
 	return got
 }
 
-// step gets a chunk. It reports whether there was one.
+// step brings a chunk, of several that are under way. It reports whether there was one.
 func (r *rebuild) step(t *rapid.T) bool {
-	chunk, to, ok := r.catchUp.Next()
-	if ok {
-		renewed, index, err := r.from.Chunk(chunk.Off, to)
-		require.NoError(t, err)
-		require.NoError(t, r.catchUp.Renew(renewed, index))
+	for more := rapid.IntRange(1, 3).Draw(t, "at a time"); more != 0; more-- {
+		chunk, ok := r.catchUp.Next()
+		if !ok {
+			break
+		}
+		r.under = append(r.under, chunk.Off)
 	}
-	return ok
+	if len(r.under) == 0 {
+		return false
+	}
+	i := rapid.IntRange(0, len(r.under)-1).Draw(t, "which")
+	b := make([]byte, len(r.from.chunk(r.under[i])))
+	chunk, index, err := r.from.Chunk(r.under[i], b)
+	require.NoError(t, err)
+	if rapid.IntRange(0, 9).Draw(t, "damage") == 0 {
+		b[0]++
+	}
+	require.NoError(t, r.catchUp.Put(chunk, index, b))
+	r.under = slices.Delete(r.under, i, i+1)
+	return true
 }
 
 // TestADiskThatCaughtUpIsTheOtherOne lets a disk catch up with one that goes on, with crashes at any point, with
@@ -169,7 +185,7 @@ func TestADiskThatCaughtUpIsTheOtherOne(t *testing.T) {
 	})
 }
 
-func TestOnlyChunksThatDifferAreRead(t *testing.T) {
+func TestOnlyChunksThatWereWrittenSinceAreRead(t *testing.T) {
 	r := newRebuild(t)
 	write := func(index, off uint64, disks ...*Disk) {
 		b := data(off, 2*entry.Unit, index)
@@ -185,21 +201,49 @@ func TestOnlyChunksThatDifferAreRead(t *testing.T) {
 	write(3, chunkLen, r.from)
 	s := r.list(t)
 	require.Len(t, s.Chunks, 2)
-	for _, want := range []uint64{1, 0} {
+	for _, want := range []uint64{2, 0} {
 		c, err := r.to.CatchUp(s)
 		require.NoError(t, err)
 		read := uint64(0)
-		for chunk, to, ok := c.Next(); ok; chunk, to, ok = c.Next() {
+		bytes := uint64(0)
+		for chunk, ok := c.Next(); ok; chunk, ok = c.Next() {
 			read++
 			assert.ErrorIs(t, c.Finish(), ErrCatchingUp)
-			copy(to, r.from.chunk(chunk.Off))
+			r.bring(t, c, chunk)
+			bytes += uint64(len(r.from.chunk(chunk.Off)))
 		}
 		assert.Equal(t, want, read)
 		done, all := c.Progress()
-		assert.Equal(t, [2]uint64{want * (chunkLen + chunkLen/4), want * (chunkLen + chunkLen/4)}, [2]uint64{done, all})
+		assert.Equal(t, [2]uint64{bytes, bytes}, [2]uint64{done, all})
 		s = r.list(t)
 		assert.Empty(t, s.Chunks, "nothing was written since")
 	}
+	require.Equal(t, r.from.Memory(), whole(r.to))
+}
+
+// A new disk gets a list of all chunks. What an earlier catch-up has brought is not brought again.
+func TestOfAListOfAllOnlyChunksThatDifferAreRead(t *testing.T) {
+	r := newRebuild(t)
+	for i, off := range []uint64{0, chunkLen, 3 * chunkLen} {
+		b := data(off, entry.Unit, uint64(i))
+		require.NoError(t, r.from.Apply(uint64(i)+1, 0, sealed(entry.Entry{Op: entry.Write, Off: off, Len: entry.Unit}, b), b))
+	}
+	c, err := r.to.CatchUp(r.list(t))
+	require.NoError(t, err)
+	chunk, ok := c.Next()
+	require.True(t, ok)
+	r.bring(t, c, chunk)
+	r.to, err = Open(r.store, volume, 0)
+	require.NoError(t, err)
+	c, err = r.to.CatchUp(r.list(t))
+	require.NoError(t, err)
+	var got []uint64
+	for chunk, ok = c.Next(); ok; chunk, ok = c.Next() {
+		got = append(got, chunk.Off)
+		r.bring(t, c, chunk)
+	}
+	assert.Equal(t, []uint64{chunkLen, 3 * chunkLen}, got)
+	require.NoError(t, c.Finish())
 	require.Equal(t, r.from.Memory(), whole(r.to))
 }
 
@@ -228,10 +272,18 @@ func TestADiskThatCaughtUpKnowsWhatOthersMiss(t *testing.T) {
 func (r *rebuild) catchUpWith(t require.TestingT) {
 	c, err := r.to.CatchUp(r.list(t))
 	require.NoError(t, err)
-	for chunk, to, ok := c.Next(); ok; chunk, to, ok = c.Next() {
-		copy(to, r.from.chunk(chunk.Off))
+	for chunk, ok := c.Next(); ok; chunk, ok = c.Next() {
+		r.bring(t, c, chunk)
 	}
 	require.NoError(t, c.Finish())
+}
+
+// bring brings a chunk as it is now.
+func (r *rebuild) bring(t require.TestingT, c *CatchUp, chunk Chunk) {
+	b := make([]byte, len(r.from.chunk(chunk.Off)))
+	chunk, index, err := r.from.Chunk(chunk.Off, b)
+	require.NoError(t, err)
+	require.NoError(t, c.Put(chunk, index, b))
 }
 
 // A block that lies in two chunks is a mixture while the one has come and the other has not.
@@ -246,12 +298,13 @@ func TestADiskThatCatchesUpShowsNoBlock(t *testing.T) {
 	require.NoError(t, r.to.Copy(got, off))
 	c, err := r.to.CatchUp(r.list(t))
 	require.NoError(t, err)
-	chunk, to, ok := c.Next()
+	chunk, ok := c.Next()
 	require.True(t, ok)
-	renewed, _, err := r.from.Chunk(chunk.Off, to)
+	first := make([]byte, chunkLen)
+	renewed, _, err := r.from.Chunk(chunk.Off, first)
 	require.NoError(t, err)
-	require.NoError(t, c.Renew(renewed, 5))
-	_, to, ok = c.Next()
+	require.NoError(t, c.Put(renewed, 5, first))
+	chunk, ok = c.Next()
 	require.True(t, ok)
 	mixture := r.to.Memory()[off:][:len(b)]
 	require.NotEqual(t, mixture[0], mixture[len(b)-1])
@@ -261,8 +314,8 @@ func TestADiskThatCatchesUpShowsNoBlock(t *testing.T) {
 		require.ErrorIs(t, err, want)
 	}
 	see(ErrCatchingUp)
-	copy(to, r.from.chunk(chunkLen))
-	_, _, ok = c.Next()
+	r.bring(t, c, chunk)
+	_, ok = c.Next()
 	require.False(t, ok)
 	require.NoError(t, c.Finish())
 	see(ErrNotWhole)
@@ -316,7 +369,7 @@ func TestADiskThatIsNotWholeSaysSo(t *testing.T) {
 	c, err := r.to.CatchUp(s)
 	require.NoError(t, err)
 	require.ErrorIs(t, r.to.Apply(1, 0, &entry.Entry{}, nil), ErrCatchingUp)
-	_, _, ok := c.Next()
+	_, ok := c.Next()
 	require.False(t, ok)
 	require.NoError(t, c.Finish())
 	for range 2 { // also when it is opened again
@@ -347,7 +400,10 @@ func TestASnapshotThatDoesNotFitIsRefused(t *testing.T) {
 	require.NoError(t, r.to.Ready(), "nothing has begun")
 	c, err := r.to.CatchUp(Snapshot{Index: 1, Size: uint64(r.h.size), Chunks: []Chunk{{0, 1, false}}})
 	require.NoError(t, err)
-	require.ErrorContains(t, c.Renew(Chunk{Off: chunkLen}, 1), "no chunk at 65536")
+	require.ErrorContains(t, c.Put(Chunk{Off: chunkLen}, 1, nil), "no chunk at 65536")
+	_, ok := c.Next()
+	require.True(t, ok)
+	require.ErrorContains(t, c.Put(Chunk{}, 1, nil), "a chunk of 0 bytes at 0")
 	require.ErrorIs(t, c.Round(Snapshot{Index: 1, Size: uint64(r.h.size)}), ErrCatchingUp)
 	_, err = r.from.Snapshot(t.Context(), 1)
 	require.ErrorContains(t, err, "entry 1 is asked for")

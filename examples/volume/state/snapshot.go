@@ -76,15 +76,19 @@ func (d *Disk) Chunk(off uint64, to []byte) (c Chunk, index uint64, err error) {
 	return Chunk{Off: off, CRC: entry.Sum(to)}, index, err
 }
 
-// look looks at the chunk at an offset between two entries, if one above since wrote to it.
+// look looks at the chunk at an offset between two entries, if one above since wrote to it. It reads the chunk only for a
+// replica that has nothing, and may have it nevertheless.
 func (d *Disk) look(off, since uint64) (c Chunk, is bool, index uint64, err error) {
-	if d.lacked(off, since) {
+	if since == 0 && d.lacked(off, since) {
 		_ = d.see(int(off), len(d.chunk(off))) // it is read while nobody waits, and an error comes again
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if index = max(d.applied, d.whole); d.changed.last[off/chunkLen] <= since {
 		return c, false, index, d.readable()
+	}
+	if since != 0 {
+		return Chunk{Off: off}, true, index, d.readable()
 	}
 	b := d.chunk(off)
 	if err := d.settle(int(off), int(off)+len(b)); err != nil {

@@ -39,7 +39,7 @@ func TestABadSectorIsAnError(t *testing.T) {
 		"catch up": func(d *Disk) error {
 			c, err := d.CatchUp(Snapshot{Index: 5, Whole: 5, Size: blocks, Chunks: []Chunk{{Off: at, CRC: 1}}})
 			if err == nil {
-				_, _, more := c.Next()
+				_, more := c.Next()
 				require.False(t, more)
 				err = c.Finish()
 			}
