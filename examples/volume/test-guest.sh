@@ -164,7 +164,8 @@ do_replace() {
   new=$(cat "$work/next")
   echo $((new + 1)) >"$work/next"
   do_start "$new"
-  volume replace "$(nodes "$id")" "$old" "$new" "$(nodes "$new")" >"$work/replaced"
+  # What it says meanwhile is no part of the answer.
+  volume replace "$(nodes "$id")" "$old" "$new" "$(nodes "$new")" &>"$work/replaced" || { cat "$work/replaced" && false; }
   members | sed "s/\b$old\b/$new/" >"$work/members.new"
   mv "$work/members.new" "$work/members"
   do_kill "$old"

@@ -167,18 +167,24 @@ beside() {
 }
 carried_beside() { (($(beside "$1") > $2)); }
 
+# The host finds the new node by discovery, and the old one no more.
 follower_is_replaced() {
   local both old new
   settled
   began "a follower was replaced"
   both=$(ask replace)
   read -r old new <<<"$both"
+  until_true offers "$leader" "$new"
+  if offers "$leader" "$old"; then false; fi
   connect "$new"
   forget "$old"
   ask members >members
   until_true known "$new"
   say "node $new took the place of node $old"
 }
+
+# offers ID ANOTHER: discovery at a node names another one.
+offers() { nvme discover -t rdma -a "10.0.2.2$1" -s "$(port_of "$1")" | grep -q "^trsvcid: *$(port_of "$2")"; }
 
 # Load.
 
