@@ -22,7 +22,8 @@ type PollerConfig struct {
 	// CPUs are processors of a thread that polls in place of the goroutine; none means that there
 	// is no thread. Goroutines, one for each dispatcher, deliver what the thread found, so each
 	// completion is handed over twice, and no consumer gets the device. The thread sleeps when the goroutine
-	// would. It is supported on Linux; elsewhere Open fails when it is set.
+	// would. It is supported on Linux, and for processor 0 under wasip1, where the thread is a
+	// goroutine; elsewhere Open fails when it is set.
 	CPUs []int
 
 	// SpinRounds is for comparisons: how many polls in a row may find nothing before the

@@ -70,10 +70,15 @@ func New(seed uint64, provider string, aloud io.Writer) (*World, error) {
 			return dat.Open(context.Background(), name)
 		}
 	case "sim":
-		devices := sim.New(sim.Config{Seed: seed})
+		devices, draw := sim.New(sim.Config{Seed: seed}), w.Draw(1100)
 		w.breaches = devices.Violations
 		w.adapter = func(host string) (*dat.IA, error) {
-			return dat.Open(context.Background(), "sim:"+host, dat.WithProvider(devices))
+			var by dat.PollerConfig
+			if draw.IntN(3) == 0 {
+				by.CPUs = []int{0}
+				w.Step(host, "a thread polls the device")
+			}
+			return dat.Open(context.Background(), "sim:"+host, dat.WithProvider(devices), dat.WithPoller(by))
 		}
 	default:
 		return nil, fmt.Errorf("no provider %q: loop, iwarp or sim", provider)

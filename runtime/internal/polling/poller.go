@@ -9,6 +9,7 @@ import (
 	"godat/hw"
 	"godat/internal/labels"
 	"godat/internal/release"
+	"godat/internal/yield"
 )
 
 // poller is the pinned poller, a goroutine that is locked to a thread. As long as the
@@ -114,6 +115,7 @@ func (p *poller) run() {
 func (p *poller) poll() bool {
 	n := p.dev.Poll(p.wcs[:])
 	p.counts.polled(n)
+	yield.Point()
 	if n == 0 {
 		return false
 	}
@@ -165,6 +167,7 @@ func (p *poller) sleep() {
 		if p.poll() || p.stopping.Load() {
 			return
 		}
+		yield.Point()
 		release.Count(&p.counts.waits, 1)
 		err = p.dev.Wait()
 	}
