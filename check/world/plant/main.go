@@ -37,7 +37,7 @@ func main() {
 type campaign struct {
 	seeds int
 	every int           // of the faults, each so manieth is planted
-	limit time.Duration // of real time, for one fault
+	limit time.Duration // of real time, for one fault: no seed begins behind it
 	guest string        // the programs
 	runs  string        // a regular expression: the programs and providers, such as calls/loop
 }
@@ -49,7 +49,7 @@ func run(ctx context.Context, args []string) error {
 	one := flags.String("one", "", "plant this patch alone, in this process")
 	flags.IntVar(&c.seeds, "seeds", 20, "seeds of each program over each provider")
 	flags.IntVar(&c.every, "every", 1, "plant each so manieth")
-	flags.DurationVar(&c.limit, "limit", 5*time.Minute, "real time for one fault; one that takes longer spins, or is not found")
+	flags.DurationVar(&c.limit, "limit", 5*time.Minute, "real time for one fault, behind which no seed begins; one that takes twice as long spins")
 	flags.StringVar(&c.guest, "guest", "", "the guest: "+world.Guest+" or "+world.VolumeGuest+"; without it the second for faults of the volume, the first for all others")
 	flags.StringVar(&c.runs, "programs", "", "only programs over providers, such as calls/loop, that match this regular expression")
 	if err := flags.Parse(args); err != nil {
@@ -146,19 +146,19 @@ const (
 
 // apart plants one fault in a process of its own, since it may spin.
 func (c campaign) apart(ctx context.Context, path string) string {
-	bounded, cancel := context.WithTimeout(ctx, c.limit)
+	bounded, cancel := context.WithTimeout(ctx, 2*c.limit)
 	defer cancel()
 	self, err := os.Executable()
 	if err != nil {
 		return lives + ": " + err.Error()
 	}
-	cmd := exec.CommandContext(bounded, self, "-one", path, fmt.Sprintf("-seeds=%d", c.seeds), "-programs="+c.runs, "-guest="+c.guest)
+	cmd := exec.CommandContext(bounded, self, "-one", path, fmt.Sprintf("-seeds=%d", c.seeds), fmt.Sprintf("-limit=%v", c.limit), "-programs="+c.runs, "-guest="+c.guest)
 	var said, failed bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &failed
 	err = cmd.Run()
 	switch {
 	case bounded.Err() != nil:
-		return fmt.Sprintf("%s, or spins: %v were not enough", lives, c.limit)
+		return fmt.Sprintf("%s, or spins: %v were not enough", lives, 2*c.limit)
 	case err != nil:
 		return lives + ": " + strings.TrimSpace(failed.String())
 	}
@@ -206,15 +206,18 @@ func (c campaign) plant(ctx context.Context, path string) (found string, err err
 	if err != nil {
 		return "", err
 	}
-	for seed := range c.seeds {
+	for seed, end := 0, time.Now().Add(c.limit); seed < c.seeds; seed++ {
 		for _, r := range all {
+			if time.Now().After(end) {
+				return fmt.Sprintf("%s: %d of %d seeds in %v", lives, seed, c.seeds, c.limit), nil
+			}
 			r.Seed = uint64(seed + 1)
 			if result := r.In(ctx, p); result.Err != "" {
 				return fmt.Sprintf("%v: %s", r, why(result.Output, result.Err)), nil
 			}
 		}
 	}
-	return lives, nil
+	return fmt.Sprintf("%s: %d seeds", lives, c.seeds), nil
 }
 
 // has reports whether a guest is built of a file that a patch changes.

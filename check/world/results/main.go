@@ -1,7 +1,7 @@
 // Command results runs seeds of all programs, for a number of seeds or for some time, and writes a page: how much was
 // run, whether two runs of a seed are the same, which troubles came, and what was found. It ends with status 1 if
 // anything was. The page's last line is a sum of the others, so that a test sees what was changed by hand. Behind the
-// table are the campaigns that the command is given, each as a file of what command plant has printed:
+// table are the campaigns that the command is given, each as a file of what runs of command plant have printed:
 //
 //	cd check/world && go run ./plant -run '^faults/' -seeds 100 > faults.txt
 //	cd check/world && go run ./results -seeds 100 faults.txt > RESULTS.md
@@ -219,20 +219,14 @@ func hour(ctx context.Context, out io.Writer, rows []*row) {
 	}
 }
 
-// planted writes what plant has printed as a table, with what was expected of each fault. Lines that are of no patch stand
-// before it.
+// planted writes what plant has printed as a table, with what was expected of each fault.
 func planted(out io.Writer, path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "\n## %s\n\nWhat was expected stands in each fault's patch, and stood there before the run.\n\n", strings.TrimSuffix(filepath.Base(path), ".txt"))
-	for line := range strings.Lines(string(text)) {
-		if !strings.Contains(line, ".patch") {
-			fmt.Fprintln(out, strings.TrimSpace(line))
-		}
-	}
-	fmt.Fprintf(out, "\n| fault | expected | came |\n|---|---|---|\n")
+	var rows bytes.Buffer
+	planted, found := 0, 0
 	for line := range strings.Lines(string(text)) {
 		name, came, ok := strings.Cut(strings.TrimSpace(line), ".patch")
 		if !ok {
@@ -250,7 +244,12 @@ func planted(out io.Writer, path string) error {
 			return err
 		}
 		came = strings.TrimSpace(came)
-		fmt.Fprintf(out, "| %s | %s | %s |\n", name, strings.Join(header["Expect"], " "), strings.ReplaceAll(came[:min(len(came), 200)], "|", "/"))
+		if planted++; !strings.HasPrefix(came, "lives") {
+			found++
+		}
+		fmt.Fprintf(&rows, "| %s | %s | %s |\n", name, strings.Join(header["Expect"], " "), strings.ReplaceAll(came[:min(len(came), 200)], "|", "/"))
 	}
-	return nil
+	_, err = fmt.Fprintf(out, "\n## %s\n\n%d of %d are found. What was expected stands in each fault's patch, and stood there before the run.\n\n"+
+		"| fault | expected | came |\n|---|---|---|\n%s", strings.TrimSuffix(filepath.Base(path), ".txt"), found, planted, &rows)
+	return err
 }

@@ -130,6 +130,7 @@ func (d *deliverer) park() {
 // announcePark sets parked, and reports whether the goroutine must wait. It need not if
 // there is something to do and no wake-up for it is under way.
 func (d *deliverer) announcePark() bool {
+	yield.Point()
 	d.parked.Store(1)
 	yield.Point()
 	return !d.pending() && !d.stopping.Load() || !d.parked.CompareAndSwap(1, 0)
