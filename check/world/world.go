@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -109,6 +110,19 @@ func (r Run) In(ctx context.Context, p *host.Program) host.Result {
 		},
 	})
 }
+
+// Why is the first line that says what was wrong in a run: one that is not its history.
+func Why(result host.Result) string {
+	for line := range strings.Lines(result.Output) {
+		if line = strings.TrimSpace(line); line != "" && !history.MatchString(line) {
+			return line[:min(len(line), 200)]
+		}
+	}
+	return result.Err
+}
+
+// history matches the line that a run ends with, whatever was wrong in it.
+var history = regexp.MustCompile(`^\d+ steps in `)
 
 // Shorten leaves out troubles without which the run fails, too.
 func (r Run) Shorten(ctx context.Context, p *host.Program) (shortest Run, failed host.Result) {

@@ -213,7 +213,7 @@ func (c campaign) plant(ctx context.Context, path string) (found string, err err
 			}
 			r.Seed = uint64(seed + 1)
 			if result := r.In(ctx, p); result.Err != "" {
-				return fmt.Sprintf("%v: %s", r, why(result.Output, result.Err)), nil
+				return fmt.Sprintf("%v: %s", r, world.Why(result)), nil
 			}
 		}
 	}
@@ -249,17 +249,3 @@ func (c campaign) chosen() (all []world.Run, err error) {
 	}
 	return all, nil
 }
-
-// why is the first line that says what was wrong.
-func why(output, err string) string {
-	for line := range strings.Lines(output) {
-		line = strings.TrimSpace(line)
-		if line != "" && !history.MatchString(line) {
-			return line
-		}
-	}
-	return err
-}
-
-// history matches the line that a run ends with, whatever was wrong in it.
-var history = regexp.MustCompile(`^\d+ steps in `)

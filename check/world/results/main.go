@@ -164,7 +164,7 @@ func (r *row) once(ctx context.Context, twice bool) {
 		r.troubles[m[2]] += n
 	}
 	if result.Err != "" {
-		r.findings = append(r.findings, fmt.Sprintf("seed %d: %s", r.Seed, why(result)))
+		r.findings = append(r.findings, fmt.Sprintf("seed %d: %s", r.Seed, world.Why(result)))
 		fmt.Fprintf(os.Stderr, "%v: %s\n%s\n", r.Run, result.Err, result.Output)
 	}
 	switch {
@@ -174,16 +174,6 @@ func (r *row) once(ctx context.Context, twice bool) {
 	default:
 		r.findings = append(r.findings, fmt.Sprintf("seed %d: two runs differ", r.Seed))
 	}
-}
-
-// why is the first line that says what was wrong.
-func why(result host.Result) string {
-	for line := range strings.Lines(result.Output) {
-		if line = strings.TrimSpace(line); line != "" && !brought.MatchString(line) && !strings.Contains(line, " steps in ") {
-			return line[:min(len(line), 160)]
-		}
-	}
-	return result.Err
 }
 
 // brought matches the troubles in the line of a history.
@@ -213,7 +203,7 @@ func hour(ctx context.Context, out io.Writer, rows []*row) {
 		result := is.In(ctx, r.program)
 		history, _, _ := strings.Cut(result.Output, "\n")
 		if result.Err != "" {
-			history = why(result)
+			history = world.Why(result)
 		}
 		fmt.Fprintf(out, "| %s over %s | %d | %v | %v | %s |\n", r.Program, r.Provider, is.Seed, result.Time.Round(time.Second), (spent() - before).Round(100*time.Millisecond), history)
 	}
