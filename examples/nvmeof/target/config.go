@@ -45,8 +45,6 @@ type Config struct {
 	// Intake is how I/O queues take their events; the default is intake.Batches. With intake.Poll
 	// each queue keeps a processor busy.
 	Intake intake.Way
-
-	recent time.Duration // for how long a queue by which a command came counts as alive; negative in tests
 }
 
 // IDRange is a range of the ids of controllers, both ends included.
@@ -82,7 +80,6 @@ func (cfg *Config) complete() error {
 	cfg.AddressControllers = cmp.Or(cfg.AddressControllers, max(1, cfg.Controllers*3/4))
 	cfg.ConnectTime = cmp.Or(cfg.ConnectTime, time.Minute)
 	cfg.ANATransition = cmp.Or(cfg.ANATransition, 30*time.Second)
-	cfg.recent = cmp.Or(cfg.recent, recent)
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	cfg.ControllerIDs = cmp.Or(cfg.ControllerIDs, IDRange{1, mostController})
 	switch {

@@ -12,15 +12,19 @@ import (
 
 // A host that has lost a connection, or has given it up, connects anew. What it sent by the former one may still be
 // on its way: a Write, say, which the host has made again since, and which would land on top of what the host wrote
-// later. So before a host gets a new controller, each queue of its others either answers or is gone. A queue answers if
-// a command came by it just now, or if its host's transport answers a read of no bytes, which goes behind all that was
-// sent. Controllers of one host that are all alive stay, as those of a host with two ways to the target.
+// later. So before a host gets a new controller, each queue of its others shows that the host has it still, or is gone.
+// Controllers of one host that are all alive stay, as those of a host with two ways to the target.
+//
+// That something comes shows nothing: the network may have held it. A host shows that it has a connection by what it can do
+// only behind the inquiry: its transport answers a read that was posted since, of a command's data or of no bytes, or the host
+// sends a command for which its queue had no entry before it got a completion that was posted since.
 //
 // What a host sends by controllers that it has already, nobody fences: a host that goes over from one to the other must
 // wait until the target has noticed that the first one is gone.
 
 const (
-	recent     = 500 * time.Millisecond // Config.recent
+	quietTime  = 20 * time.Millisecond  // after which a host that has sent no command is taken to send nothing
+	restless   = 500 * time.Millisecond // after which a host is read from that sends all the time
 	proofTime  = time.Second            // within which a queue must answer
 	farewell   = 5 * time.Second        // within which those that did not must be gone
 	proofSlots = 1                      // requests of a queue beside those of its entries
@@ -29,19 +33,18 @@ const (
 // errSilent is why a former connection of a host was broken off.
 var errSilent = errors.New("the host has connected anew, and this connection does not answer")
 
-// inquiry is what a queue is asked: to answer with itself, or, without a channel, to end.
+// inquiry is what a queue is asked.
 type inquiry struct {
-	to  chan<- *queue
-	now wanted
+	what wanted
+	to   chan<- *queue // of tell; has room for the answer
 }
 
-// wanted is how new what answers an inquiry must be.
 type wanted uint8
 
 const (
-	lately wanted = iota // a command that came just now is an answer
-	sign                 // what comes from now on, or a read if nothing came of late
-	proof                // a read
+	tell   wanted = iota // to answer with itself when the host has shown that it has the connection, at some time from now on
+	look                 // whether the host is quiet
+	depart               // to end
 )
 
 // former are the queues of a host's controllers when it connects anew.
@@ -94,7 +97,7 @@ func (f *former) run() {
 	var leaving []*queue
 	for _, q := range f.queues {
 		if slices.ContainsFunc(silent, func(s *queue) bool { return s.controller == q.controller }) {
-			q.ask(inquiry{})
+			q.ask(inquiry{what: depart})
 			leaving = append(leaving, q)
 		}
 	}
@@ -146,64 +149,83 @@ func (q *queue) ask(i inquiry) {
 	}
 }
 
-// proofs are what a queue owes. The queue's goroutine owns them.
+// proofs are the inquiries that a queue has not answered. The queue's goroutine owns them.
 type proofs struct {
-	asked []inquiry // that the read under way answers
-	later []inquiry // that came behind it
-	signs []inquiry // that came while others of the connection waited to be handled
-	awake []inquiry // that what comes next answers
+	asked    []asked // the oldest first
+	commands uint64  // that have come
+	posted   uint64  // reads whose end is an event
+	ended    uint64  // of these
+	proving  bool    // one is a read of no bytes
+	looking  bool    // a look is due
 }
 
-// idle is called when all that has come is handled: what comes next has come since.
-func (p *proofs) idle() {
-	if len(p.signs) != 0 {
-		p.awake = append(p.awake, p.signs...)
-		p.signs = p.signs[:0]
-	}
-}
-
-// came is called when something came from the host.
-func (q *queue) came() {
-	for _, i := range q.proofs.awake {
-		i.to <- q
-	}
-	q.proofs.awake = q.proofs.awake[:0]
+// asked is an inquiry. A host that sends more commands, or answers more reads, had the connection behind it.
+type asked struct {
+	to       chan<- *queue
+	commands uint64
+	reads    uint64
+	at       time.Duration
 }
 
 // inquired takes an inquiry.
 func (q *queue) inquired(i inquiry) {
-	switch {
-	case i.to == nil:
+	p := &q.proofs
+	switch i.what {
+	case depart:
 		q.breakOff(errSilent)
-	case i.now == lately && now()-q.heard < q.target.cfg.recent:
-		i.to <- q
-	case i.now == sign && now()-q.heard < q.target.cfg.recent:
-		q.proofs.signs = append(q.proofs.signs, i)
-	default:
-		q.proofs.later = append(q.proofs.later, i)
-		q.prove()
+		return
+	case tell:
+		completed := p.commands - uint64(q.outstanding)
+		p.asked = append(p.asked, asked{i.to, completed + uint64(q.asked.Entries()), p.posted, now()})
+	case look:
+		p.looking = false
+	}
+	if !p.looking {
+		q.look()
 	}
 }
 
-// prove begins a read for the inquiries that wait for one.
-func (q *queue) prove() {
+// look reads no bytes if inquiries want it. A transport may answer that wrongly while it sends, and a host that sends much
+// shows by that that it has the connection.
+func (q *queue) look() {
 	p := &q.proofs
-	if len(p.asked) != 0 || len(p.later) == 0 {
+	if len(p.asked) == 0 || p.proving {
 		return
 	}
-	p.asked, p.later = p.later, p.asked
+	at := now()
+	quiet := at-q.heard >= quietTime && p.posted == p.ended
+	if !quiet && at-p.asked[0].at < restless {
+		p.looking = true
+		time.AfterFunc(quietTime, q.lookAgain)
+		return
+	}
+	p.proving = true
+	p.posted++
 	d := q.slots.request()
 	d.Op, d.Flags, d.Cookie, d.Segment, d.Remote = hw.OpRead, hw.Default, q.proofCookie(), mem.Segment{}, mem.RemoteSegment{}
 }
 
-// proven takes the end of a read.
+// lookAgain may be called from any goroutine.
+func (q *queue) lookAgain() { q.ask(inquiry{what: look}) }
+
+// proven takes the end of a read of no bytes.
 func (q *queue) proven() {
-	p := &q.proofs
-	for _, i := range p.asked {
-		i.to <- q
+	q.proofs.proving = false
+	q.show()
+	q.look()
+}
+
+// show answers the inquiries behind which the host had the connection.
+func (q *queue) show() {
+	p, n := &q.proofs, 0
+	for _, a := range p.asked {
+		if p.commands <= a.commands && p.ended <= a.reads {
+			break
+		}
+		a.to <- q
+		n++
 	}
-	p.asked = p.asked[:0]
-	q.prove()
+	p.asked = slices.Delete(p.asked, 0, n)
 }
 
 // proofCookie is that of the read, beside those of commands.

@@ -1,6 +1,7 @@
 package target
 
 import (
+	"bytes"
 	"log/slog"
 	"net"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
 	"godat/examples/nvmeof/host"
 	"godat/examples/nvmeof/nvme"
 )
@@ -22,7 +24,16 @@ type network struct {
 
 	mu   sync.Mutex
 	shut bool
-	open sync.Cond
+	ups  []*up
+	down int // pieces that the target has sent
+	sync.Cond
+}
+
+// up is what a host sends by a connection.
+type up struct {
+	kept []byte
+	may  int // of these go though the way is shut
+	over bool
 }
 
 // newNetwork passes connections to a target until the test ends.
@@ -30,7 +41,7 @@ func newNetwork(f *fixture) *network {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(f, err)
 	n := &network{Listener: l}
-	n.open.L = &n.mu
+	n.L = &n.mu
 	n.wg.Go(func() {
 		for {
 			from, err := l.Accept()
@@ -42,8 +53,11 @@ func newNetwork(f *fixture) *network {
 				from.Close()
 				continue
 			}
-			n.wg.Go(func() { n.pass(from, to, true) })
-			n.wg.Go(func() { n.pass(to, from, false) })
+			u := new(up)
+			n.change(func() { n.ups = append(n.ups, u) })
+			n.wg.Go(func() { n.keep(u, from) })
+			n.wg.Go(func() { n.bring(u, to) })
+			n.wg.Go(func() { n.answer(to, from) })
 		}
 	})
 	f.Cleanup(func() {
@@ -54,31 +68,85 @@ func newNetwork(f *fixture) *network {
 	return n
 }
 
-// set shuts or opens the way.
-func (n *network) set(shut bool) {
+func (n *network) change(what func()) {
 	n.mu.Lock()
-	n.shut = shut
+	what()
 	n.mu.Unlock()
-	n.open.Broadcast()
+	n.Broadcast()
 }
 
-func (n *network) pass(from, to net.Conn, up bool) {
-	defer from.Close()
+// set shuts or opens the way.
+func (n *network) set(shut bool) { n.change(func() { n.shut = shut }) }
+
+// kept is how many bytes the way keeps. The caller holds the lock.
+func (n *network) kept() (all int) {
+	for _, u := range n.ups {
+		all += len(u.kept)
+	}
+	return all
+}
+
+// hears waits until the target has said something more. The caller holds the lock.
+func (n *network) hears() {
+	for before := n.down; n.down == before; {
+		n.Wait()
+	}
+}
+
+// lets lets all go that the way keeps now, and waits until the target says something.
+func (n *network) lets() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, u := range n.ups {
+		u.may = len(u.kept)
+	}
+	n.Broadcast()
+	n.hears()
+}
+
+// keep takes what a host sends.
+func (n *network) keep(u *up, from net.Conn) {
+	b := make([]byte, 64<<10)
+	for {
+		k, err := from.Read(b)
+		n.change(func() {
+			u.kept = append(u.kept, b[:k]...)
+			u.over = err != nil
+		})
+		if err != nil {
+			return
+		}
+	}
+}
+
+// bring brings it to the target.
+func (n *network) bring(u *up, to net.Conn) {
+	defer to.Close()
+	for {
+		n.mu.Lock()
+		for (n.shut && u.may == 0) || len(u.kept) == 0 && !u.over {
+			n.Wait()
+		}
+		b := u.kept
+		if n.shut {
+			b = b[:u.may]
+		}
+		u.kept, u.may = u.kept[len(b):], 0
+		n.mu.Unlock()
+		if _, err := to.Write(b); err != nil || len(b) == 0 {
+			return
+		}
+	}
+}
+
+// answer brings what the target sends.
+func (n *network) answer(from, to net.Conn) {
 	defer to.Close()
 	b := make([]byte, 64<<10)
 	for {
 		k, err := from.Read(b)
-		n.mu.Lock()
-		for up && n.shut {
-			n.open.Wait()
-		}
-		n.mu.Unlock()
-		if k != 0 {
-			if _, err := to.Write(b[:k]); err != nil {
-				return
-			}
-		}
-		if err != nil {
+		n.change(func() { n.down++ })
+		if _, errTo := to.Write(b[:k]); err != nil || errTo != nil {
 			return
 		}
 	}
@@ -94,12 +162,9 @@ func connectBy(f *fixture, n *network, change func(*host.Config)) *host.Controll
 	})
 }
 
-// asks has a target ask each queue.
-func asks(cfg *Config) { cfg.recent = -1 }
-
 func TestAWriteOfAFormerConnectionDoesNotLandOnLaterOnes(t *testing.T) {
 	for _, n := range []int{4096, 64 << 10} { // in the capsule, and not
-		f := start(t, "iwarp", asks)
+		f := start(t, "iwarp", nil)
 		way := newNetwork(f)
 		lost := connectBy(f, way, nil)
 		d := f.disk(lost, 1)
@@ -131,9 +196,62 @@ func TestAWriteOfAFormerConnectionDoesNotLandOnLaterOnes(t *testing.T) {
 	}
 }
 
+// held is a host of one I/O queue whose writes the network keeps, one by one.
+type held struct {
+	*network
+	lost  *host.Controller
+	disk  *host.Disk
+	wrote chan error
+}
+
+// hold connects a host by a way that is shut then.
+func hold(f *fixture) *held {
+	h := &held{network: newNetwork(f), wrote: make(chan error, 2)}
+	h.lost = connectBy(f, h.network, func(cfg *host.Config) { cfg.Queues, cfg.KeepAlive = 1, -1 })
+	h.disk = f.disk(h.lost, 1)
+	_, err := h.disk.WriteAt(make([]byte, 4096), 0)
+	require.NoError(f, err)
+	h.set(true)
+	return h
+}
+
+// write has the host write a block that the network keeps.
+func (h *held) write(value byte) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	before := h.kept()
+	go func() {
+		_, err := h.disk.WriteAt(bytes.Repeat([]byte{value}, 4096), 0) // in the capsule
+		h.wrote <- err
+	}()
+	for h.kept() < before+4096 {
+		h.Wait()
+	}
+}
+
+// The first command of two that the network held comes, and then the host connects anew: the second one must not come.
+func TestACommandThatTheNetworkHeldIsNoSignThatTheHostHasTheConnection(t *testing.T) {
+	f := start(t, "iwarp", nil)
+	h := hold(f)
+	h.write(1)
+	h.lets()
+	require.NoError(t, <-h.wrote)
+	h.write(2)
+	anew := f.disk(f.connect(nil), 1)
+	want := noise(4096)
+	_, err := anew.WriteAt(want, 0)
+	require.NoError(t, err)
+	h.set(false)
+	require.Error(t, <-h.wrote, "its connection has ended")
+	got := make([]byte, 4096)
+	_, err = anew.ReadAt(got, 0)
+	require.NoError(t, err)
+	assert.Equal(t, want, got, "the write of the former connection came after it")
+}
+
 func TestAHostsOtherConnectionsThatLiveStayWhenItConnectsAnew(t *testing.T) {
 	for _, provider := range []string{"loop", "iwarp"} {
-		f := start(t, provider, asks)
+		f := start(t, provider, nil)
 		first := f.connect(nil)
 		second := f.connect(nil) // asks the first, which says nothing
 		for _, c := range []*host.Controller{first, second} {
@@ -145,7 +263,7 @@ func TestAHostsOtherConnectionsThatLiveStayWhenItConnectsAnew(t *testing.T) {
 }
 
 func TestASilentConnectionOfAnotherHostStays(t *testing.T) {
-	f := start(t, "iwarp", asks)
+	f := start(t, "iwarp", nil)
 	way := newNetwork(f)
 	other := connectBy(f, way, func(cfg *host.Config) { cfg.ID = [16]byte{2} })
 	way.set(true)
@@ -155,13 +273,77 @@ func TestASilentConnectionOfAnotherHostStays(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// commandsCame is a queue by which n commands have come, all of them completed.
+func commandsCame(n uint64) *queue {
+	q := &queue{inquiries: make(chan inquiry), ended: make(chan struct{}), heard: now(), asked: nvme.ConnectRequest{SendSize: 3}}
+	q.proofs.commands = n
+	q.slots.requests = make([]ep.DTO, 0, 4)
+	return q
+}
+
 // A transport may answer a read of no bytes wrongly while it sends.
-func TestAConnectionByWhichCommandsComeIsNotAsked(t *testing.T) {
-	answers := make(chan *queue, 1)
-	q := &queue{target: &Target{cfg: Config{recent: time.Hour}}, heard: now()}
-	q.inquired(inquiry{to: answers})
-	assert.Same(t, q, <-answers)
-	assert.Empty(t, q.slots.requests)
+func TestAHostIsReadFromWhenItIsQuiet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, answers := commandsCame(1), make(chan *queue, 1)
+		q.inquired(inquiry{to: answers})
+		assert.Empty(t, q.slots.requests)
+		i := <-q.inquiries
+		q.heard = now()
+		q.inquired(i)
+		assert.Empty(t, q.slots.requests, "a command came since")
+		q.inquired(<-q.inquiries)
+		require.Len(t, q.slots.requests, 1)
+		assert.Empty(t, answers)
+		q.proofs.ended++
+		q.proven()
+		assert.Same(t, q, <-answers)
+	})
+}
+
+func TestAHostThatSendsAllTheTimeIsReadFromInTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := commandsCame(1)
+		begun := time.Now()
+		for i := (inquiry{to: make(chan *queue, 1)}); ; i = <-q.inquiries {
+			q.heard = now()
+			if q.inquired(i); len(q.slots.requests) != 0 {
+				break
+			}
+		}
+		assert.Less(t, time.Since(begun), proofTime)
+	})
+}
+
+func TestAHostThatSendsWhatItCouldNotHaveSentBeforeHasItsConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, answers := commandsCame(9), make(chan *queue, 1)
+		q.outstanding = 2
+		q.inquired(inquiry{to: answers}) // the host may have sent two more
+		q.proofs.commands += 2
+		q.show()
+		assert.Empty(t, answers)
+		q.proofs.commands++
+		q.show()
+		assert.Same(t, q, <-answers)
+		q.inquired(<-q.inquiries)
+		assert.Empty(t, q.slots.requests)
+	})
+}
+
+func TestAHostThatAnswersTheReadOfACommandSinceHasItsConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, answers := commandsCame(1), make(chan *queue, 1)
+		q.proofs.posted = 1
+		q.inquired(inquiry{to: answers})
+		q.proofs.posted++
+		q.proofs.ended++
+		q.show()
+		assert.Empty(t, answers, "it was posted before")
+		q.proofs.ended++
+		q.show()
+		assert.Same(t, q, <-answers)
+		q.inquired(<-q.inquiries)
+	})
 }
 
 // silentQueue is a queue whose goroutine is the test.
@@ -200,7 +382,7 @@ func TestATargetThatWasPausedGivesFormerConnectionsTheirTimeAgain(t *testing.T) 
 			f := newFormer(q)
 			go f.run()
 			<-q.inquiries
-			assert.Nil(t, (<-q.inquiries).to, "it has not answered in time")
+			assert.Equal(t, depart, (<-q.inquiries).what, "it has not answered in time")
 			pause(&f.limit)
 			require.Empty(t, f.connect.q.results)
 			close(q.ended)

@@ -148,11 +148,11 @@ func (c *command) writeBlocks(off, n int) {
 		copy(c.disk.memory[off:off+n], c.inline())
 		c.written(nil)
 	case c.q.from.fences && !c.forced():
-		c.transfer(hw.OpRead, c.disk.segment(off, n), 0).Flags = hw.Suppress
+		c.transfer(hw.OpRead, c.disk.segment(off, n), 0)
 		c.answer(nvme.Success, 0).Flags |= hw.BarrierFence
 	default:
 		c.next = (*command).written
-		c.transfer(hw.OpRead, c.disk.segment(off, n), 0)
+		c.bring(c.disk.segment(off, n), 0)
 	}
 }
 
@@ -289,6 +289,7 @@ func (c *command) fail(err error) {
 	case errors.As(err, &status):
 		c.complete(nvme.Status(status))
 	case errors.Is(err, syscall.ENOSPC):
+		c.q.target.log.Error("store: its file system is full: make room there", "host", c.q.conn, "namespace", c.sqe.NSID, "opcode", c.sqe.Opcode, "error", err)
 		c.complete(nvme.CapacityExceeded)
 	case errors.Is(err, errAborted):
 		c.complete(nvme.AbortRequested)

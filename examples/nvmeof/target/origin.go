@@ -2,7 +2,6 @@ package target
 
 import (
 	"context"
-	"time"
 
 	"godat/examples/nvmeof/identity"
 )
@@ -21,27 +20,18 @@ type Annexed interface {
 	Annex() []byte
 }
 
-// signTime is for how long Alive waits for what the host does by itself.
-const signTime = 20 * time.Millisecond
-
-// Alive reports whether the host had the connection still, at some time after the call: something comes from it, or its
-// transport answers a read. A host that has given up a command, to make it again by another connection, has ended that one
-// before. So what came by an Origin that is alive has not been given up, but for an Abort. Alive waits for that, or for the
-// end of the connection or of ctx, which is false. It may be called from any goroutine but that of Place, Take and Gate.
+// Alive reports whether the host had the connection still, at some time after the call: see former.go for how a host shows that.
+// A host that has given up a command, to make it again by another connection, has ended that one
+// before. So what came by an Origin that is alive had not been given up when Alive was called, but for an Abort. Alive waits for
+// that, or for the end of the connection or of ctx, which is false. It may be called from any goroutine but that of Place, Take and Gate.
 func (o Origin) Alive(ctx context.Context) bool {
-	if o.queue == nil {
+	q := o.queue
+	if q == nil {
 		return ctx.Err() == nil
 	}
-	answer := make(chan *queue, 2)
-	soon, stop := context.WithTimeout(ctx, signTime)
-	defer stop()
-	return o.queue.tells(soon, inquiry{answer, sign}, answer) || o.queue.tells(ctx, inquiry{answer, proof}, answer)
-}
-
-// tells asks, and reports whether there is an answer before the connection or ctx ends.
-func (q *queue) tells(ctx context.Context, i inquiry, answer <-chan *queue) bool {
+	answer := make(chan *queue, 1)
 	select {
-	case q.inquiries <- i:
+	case q.inquiries <- inquiry{tell, answer}:
 	case <-q.ended:
 		return false
 	case <-ctx.Done():

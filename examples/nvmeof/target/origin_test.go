@@ -64,3 +64,26 @@ func TestAnOriginIsAliveUntilItsConnectionHasEnded(t *testing.T) {
 		})
 	}
 }
+
+func TestACommandThatTheNetworkHeldIsNoSignThatItsOriginIsAlive(t *testing.T) {
+	f := start(t, "iwarp", nil)
+	h := hold(f)
+	h.write(1)
+	h.lets()
+	require.NoError(t, <-h.wrote)
+	h.write(2) // sent before the call, as all that comes while the way is shut
+	all := f.originsOf()
+	require.Len(t, all, 1)
+	alive := make(chan bool, 1)
+	h.mu.Lock()
+	go func() { alive <- all[0].Alive(t.Context()) }()
+	h.hears() // the target asks
+	h.mu.Unlock()
+	h.lets()
+	require.NoError(t, <-h.wrote)
+	_, err := f.disk(f.connect(func(cfg *host.Config) { cfg.ID = [16]byte{9} }), 1).WriteAt(make([]byte, 4096), 0)
+	require.NoError(t, err) // the queue has had its time to answer
+	require.Empty(t, alive)
+	h.set(false)
+	assert.True(t, <-alive, "the host answers")
+}

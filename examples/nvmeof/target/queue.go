@@ -154,8 +154,10 @@ func (q *queue) run() {
 			// out in the same batch: the host is not waiting for all that it may have sent.
 			runtime.Gosched()
 		}
+		if len(q.proofs.asked) != 0 {
+			q.show()
+		}
 		if q.in.Waiting() == 0 {
-			q.proofs.idle()
 			q.flush()
 		}
 	}
@@ -197,19 +199,19 @@ func (q *queue) handleEvents(events []event.Event) (ended bool) {
 func (q *queue) handle(ev *event.Event) (ended bool) {
 	switch {
 	case ev.Number == event.DTOCompletion && ev.Status == hw.StatusSuccess:
-		if len(q.proofs.awake) != 0 {
-			q.came()
+		if ev.Op == hw.OpRecv {
+			q.received(&q.slots.commands[ev.Cookie], int(ev.Length))
+			return false
+		}
+		if ev.Op == hw.OpRead {
+			q.proofs.ended++
 		}
 		if ev.Cookie == q.proofCookie() {
 			q.proven()
 			return false
 		}
 		c := &q.slots.commands[ev.Cookie]
-		if ev.Op == hw.OpRecv {
-			q.received(c, int(ev.Length))
-		} else {
-			c.next(c, nil) // its read has ended; nothing else has an event
-		}
+		c.next(c, nil) // its transfer has ended
 	case ev.Ended():
 		q.target.log.Info("queue ended", "host", q.conn, "queue", q.asked.QueueID, "error", ev.Err())
 		return true
@@ -234,6 +236,7 @@ func (q *queue) received(c *command, n int) {
 		q.controller.mark()
 	}
 	q.outstanding++
+	q.proofs.commands++
 	q.head++
 	if q.head > q.asked.SendSize {
 		q.head = 0

@@ -44,15 +44,17 @@ func (c *command) inline() []byte {
 	return c.memory[data:][c.sqe.Data.Address:][:c.sqe.Data.Length]
 }
 
-// transfer queues an RDMA operation for a command. A write has no event: the completion
-// behind it tells the host. A read goes on with the command's next step.
+// transfer queues an RDMA operation for a command, which has no event: the completion behind it tells the host.
 func (c *command) transfer(op hw.Op, local mem.Segment, at int) *ep.DTO {
 	d := c.q.slots.request()
-	d.Op, d.Flags, d.Cookie, d.Segment, d.Remote = op, hw.Default, uint64(c.slot), local, c.remote(at, int(local.Len))
-	if op == hw.OpWrite {
-		d.Flags = hw.Suppress
-	}
+	d.Op, d.Flags, d.Cookie, d.Segment, d.Remote = op, hw.Suppress, uint64(c.slot), local, c.remote(at, int(local.Len))
 	return d
+}
+
+// bring queues an RDMA read for a command, whose end goes on with the command's next step.
+func (c *command) bring(local mem.Segment, at int) {
+	c.q.proofs.posted++
+	c.transfer(hw.OpRead, local, at).Flags = hw.Default
 }
 
 // short is the memory of a slot for data, behind the command.
@@ -67,5 +69,5 @@ func (c *command) behind(n int) mem.Segment {
 // next.
 func (c *command) fetch(at, n int, next step) {
 	c.next, c.inside = next, n
-	c.transfer(hw.OpRead, c.behind(n), at)
+	c.bring(c.behind(n), at)
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"godat/examples/nvmeof/store"
-	"godat/hw"
 )
 
 // Writer is a Store that has a place of its own for the data of Writes, and says when they are
@@ -93,7 +92,7 @@ func (c *command) placed(err error) {
 	}
 	if c.sqe.Data.IsKeyed() {
 		c.next = (*command).arrived
-		c.transfer(hw.OpRead, part(local, at, w.Len), 0)
+		c.bring(part(local, at, w.Len), 0)
 		return
 	}
 	copy(room[at:], c.inline())
