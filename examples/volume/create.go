@@ -301,8 +301,8 @@ func cmpPeers(o *volumeOptions, own token) (uint32, error) {
 	return t.Peers, err
 }
 
-// logRoom is the space that a log wants at the beginning: a file, and the next one.
-const logRoom = 128 << 20
+// logRoom is the space that a log wants: for a file, and the next one.
+const logRoom = 2 * raftlog.Segment
 
 // fill makes the files of a directory. The volume's first node has the choice of a size.
 func (a *about) fill(dir string, first bool) error {

@@ -1,6 +1,7 @@
 package raftlog
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -166,6 +167,84 @@ func TestALogSaysThatItsDiskIsFullAndGoesOnWhenThereIsRoom(t *testing.T) {
 	require.NoError(t, err)
 	_, now := l.Bounds()
 	require.Equal(t, last, now)
+	require.NoError(t, l.Append([]replica.Record{long(last+1, 1)}))
+	require.NoError(t, l.Close())
+}
+
+// roomy are files of a file system that has so many bytes left.
+type roomy struct {
+	*walfs.FS
+	left int
+}
+
+// Create implements types.VFS. Without room there is a file, of no bytes.
+func (r *roomy) Create(dir, name string, size uint64) (types.WritableFile, error) {
+	if int(size) > r.left {
+		f, err := r.FS.Create(dir, name, 0)
+		return nil, errors.Join(syscall.ENOSPC, err, f.Close())
+	}
+	r.left -= int(size)
+	return r.FS.Create(dir, name, size)
+}
+
+// Delete implements types.VFS.
+func (r *roomy) Delete(dir, name string) error {
+	info, err := os.Stat(filepath.Join(dir, name))
+	if err == nil && info.Size() != 0 {
+		r.left += shortSegment
+	}
+	return r.FS.Delete(dir, name)
+}
+
+// A log of two files goes on within their room, wherever its process or its machine has ended.
+func TestALogThatIsStartedAgainWantsNoMoreRoom(t *testing.T) {
+	c := &crashes{Files: fault.Files{FS: walfs.New(), Disk: fault.Disk(filepath.Join(t.TempDir(), "disk"))}, TB: t}
+	require.NoError(t, os.Mkdir(string(c.Disk), 0o700))
+	l, err := Open(string(c.Disk), Config{Files: c, Segment: shortSegment})
+	require.NoError(t, err)
+	for index := range uint64(4) {
+		require.NoError(t, l.Append([]replica.Record{long(index+1, 1)}))
+	}
+	require.NoError(t, l.Close())
+	full := 0
+	for i, x := range c.images {
+		for seed := range uint64(8) {
+			d := copyDisk(t, x.disk)
+			if seed != 0 {
+				require.NoError(t, d.CutPower(rand.New(rand.NewPCG(seed, 0))))
+			}
+			all, err := filepath.Glob(filepath.Join(string(d), "*.wal"))
+			require.NoError(t, err)
+			files := &roomy{walfs.New(), (2 - len(all)) * shortSegment}
+			l, err := Open(string(d), Config{Files: files, Segment: shortSegment})
+			require.NoError(t, err, "image %d, seed %d", i, seed)
+			_, last := l.Bounds()
+			if last == 3 && len(all) == 1 {
+				full++
+			}
+			require.NoError(t, l.Append([]replica.Record{long(last+1, 1)}), "image %d, seed %d", i, seed)
+			require.NoError(t, l.Close())
+		}
+	}
+	require.NotZero(t, full, "a full file without a successor")
+}
+
+func TestALogDoesNotBeginInAFileThatHasNoRoom(t *testing.T) {
+	files := &roomy{walfs.New(), shortSegment}
+	cfg, dir := Config{Files: files, Segment: shortSegment}, t.TempDir()
+	l, err := Open(dir, cfg)
+	require.NoError(t, err)
+	last := uint64(0)
+	for ; err == nil; err = l.Append([]replica.Record{long(last+1, 1)}) {
+		_, last = l.Bounds()
+	}
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	require.NoError(t, l.Close())
+	_, err = Open(dir, cfg)
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	files.left = shortSegment
+	l, err = Open(dir, cfg)
+	require.NoError(t, err)
 	require.NoError(t, l.Append([]replica.Record{long(last+1, 1)}))
 	require.NoError(t, l.Close())
 }

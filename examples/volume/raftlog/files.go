@@ -30,6 +30,9 @@ func witness(dir, name string) string { return filepath.Join(dir, name+".kept") 
 func (f *files) Create(dir, name string, size uint64) (types.WritableFile, error) {
 	w, err := f.VFS.Create(dir, name, size)
 	if err != nil {
+		if !errors.Is(err, fs.ErrExist) {
+			_ = f.VFS.Delete(dir, name) // it may be there, without the room that it wants
+		}
 		f.failed.Store(&err)
 		return w, err
 	}

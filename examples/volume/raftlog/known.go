@@ -5,10 +5,11 @@ import (
 	"maps"
 )
 
-// Known is what a node has said of itself.
+// Known is what is known of a node, mostly by itself.
 type Known struct {
 	Birth uint64 `json:"birth,omitempty"` // of its files, drawn when they were made; 0 is not known
 	Hosts string `json:"hosts,omitempty"` // HOST:PORT at which it serves hosts, if it does
+	For   uint64 `json:"for,omitempty"`   // the node in whose place it was added, which says its leader
 }
 
 // Known is what is known of all nodes that have said something.

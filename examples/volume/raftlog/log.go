@@ -76,10 +76,13 @@ type File interface {
 type Config struct {
 	File    File      // default files of the directory; Files and Segment mean nothing beside it
 	Files   types.VFS // default the system's
-	Segment int       // length of a file of records; default 64 MiB
+	Segment int       // length of a file of records; default Segment
 	Volume  identity.ID
 	Made    bool // the log is there: one that has lost what it was is refused
 }
+
+// Segment is the length of a file of records. A log whose records are released in time has two: the one that it appends to, and the one before.
+const Segment = 64 << 20
 
 // format is what a log's files are written in. One of before had no volume.
 const format = 2

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/hashicorp/raft-wal/metadb"
 	"github.com/hashicorp/raft-wal/segment"
@@ -17,8 +18,8 @@ import (
 
 // mend makes a log as a crash may have left it one that goes on. What is in its files becomes stable: a
 // process that was killed may have left it in the system's memory. A tail that is sealed, all of it or not,
-// and has no successor, which the write-ahead log can't append to, is copied.
-func mend(dir string, files types.VFS, meta *metadb.BoltMetaDB) error {
+// and has no successor, which the write-ahead log can't append to, gets one, or is copied. A successor is of so many bytes.
+func mend(dir string, files types.VFS, meta *metadb.BoltMetaDB, size int) error {
 	if err := renewIndex(filepath.Join(dir, "wal-meta.db")); err != nil {
 		return err
 	}
@@ -37,11 +38,11 @@ func mend(dir string, files types.VFS, meta *metadb.BoltMetaDB) error {
 	if err := renew(dir, files, segment.FileName(tail)); err != nil {
 		return err
 	}
-	again, err := copyTail(segment.NewFiler(dir, files), tail, state.NextSegmentID)
-	if err != nil || again.ID == tail.ID {
+	all, err := succeed(segment.NewFiler(dir, files), tail, types.SegmentInfo{ID: state.NextSegmentID, SizeLimit: uint32(size)})
+	if err != nil || all == nil {
 		return err
 	}
-	state.Segments[last] = again
+	state.Segments = append(state.Segments[:last], all...)
 	state.NextSegmentID++
 	return meta.CommitState(state)
 }
@@ -128,42 +129,75 @@ func syncAll(dir string, files types.VFS) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// copyTail copies a tail that is sealed to a file of another id, which has more room. Without need it
-// returns the tail.
-func copyTail(filer *segment.Filer, tail types.SegmentInfo, id uint64) (again types.SegmentInfo, err error) {
+// succeed is what takes the place of a tail that is sealed: the same with a successor, whose file is made with the others', or a
+// copy if the seal is there in part. Neither wants more room than a log that goes on. Without need it is nothing.
+func succeed(filer *segment.Filer, tail, next types.SegmentInfo) (all []types.SegmentInfo, err error) {
 	whole := tail
 	whole.MinIndex = whole.BaseIndex
 	from, err := filer.RecoverTail(whole)
 	if errors.Is(err, fs.ErrNotExist) {
-		return tail, nil
+		return nil, nil
 	}
 	if err != nil {
-		return tail, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, from.Close()) }()
-	if sealed, _, err := from.Sealed(); err != nil || !sealed {
-		return tail, err
+	sealed, start, err := from.Sealed()
+	if err != nil || !sealed {
+		return nil, err
 	}
-	again = tail
-	again.ID = id
-	again.SizeLimit *= 2
-	if err := filer.Delete(again.BaseIndex, id); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return tail, err
+	tail.SealTime, tail.IndexStart, tail.MaxIndex = time.Now(), start, from.LastIndex()
+	if tail.MinIndex <= tail.MaxIndex && agrees(filer, tail, from) {
+		next.BaseIndex, next.MinIndex, next.Codec, next.CreateTime = tail.MaxIndex+1, tail.MaxIndex+1, tail.Codec, tail.SealTime
+		return []types.SegmentInfo{tail, next}, nil
+	}
+	again := whole
+	again.ID, again.MinIndex = next.ID, tail.MinIndex
+	return []types.SegmentInfo{again}, copyTail(filer, again, from)
+}
+
+// agrees reports whether a file has, by its seal, the records that it has without.
+func agrees(filer *segment.Filer, sealed types.SegmentInfo, as types.SegmentWriter) bool {
+	r, err := filer.Open(sealed)
+	if err != nil {
+		return false
+	}
+	defer r.Close()
+	for index := sealed.MinIndex; index <= sealed.MaxIndex; index++ {
+		a, err := record(r, index)
+		b, errAs := record(as, index)
+		if err != nil || errAs != nil || !bytes.Equal(a, b) {
+			return false
+		}
+	}
+	return true
+}
+
+// record is a record of a file.
+func record(from types.SegmentReader, index uint64) ([]byte, error) {
+	b, err := from.GetLog(index)
+	if err != nil {
+		return nil, err
+	}
+	return bytes.Clone(b.Bs), b.Close()
+}
+
+// copyTail copies records to a file.
+func copyTail(filer *segment.Filer, again types.SegmentInfo, from types.SegmentWriter) error {
+	if err := filer.Delete(again.BaseIndex, again.ID); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	var entries []types.LogEntry
-	for index := tail.BaseIndex; index <= from.LastIndex(); index++ {
-		b, err := from.GetLog(index)
+	for index := again.BaseIndex; index <= from.LastIndex(); index++ {
+		b, err := record(from, index)
 		if err != nil {
-			return tail, err
+			return err
 		}
-		entries = append(entries, types.LogEntry{Index: index, Data: append([]byte(nil), b.Bs...)})
-		if err := b.Close(); err != nil {
-			return tail, err
-		}
+		entries = append(entries, types.LogEntry{Index: index, Data: b})
 	}
 	to, err := filer.Create(again)
 	if err != nil {
-		return tail, err
+		return err
 	}
-	return again, errors.Join(to.Append(entries), to.Close())
+	return errors.Join(to.Append(entries), to.Close())
 }

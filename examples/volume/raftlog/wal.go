@@ -3,6 +3,7 @@
 package raftlog
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -48,11 +49,12 @@ func openWhole(dir string, cfg Config) (File, error) {
 	if cfg.Files == nil {
 		cfg.Files = walfs.New()
 	}
+	cfg.Segment = cmp.Or(cfg.Segment, Segment)
 	if info, err := os.Stat(filepath.Join(dir, "wal-meta.db")); cfg.Made && (err != nil || info.Size() == 0) {
 		return nil, fmt.Errorf("wal-meta.db: %w", errors.Join(ErrLost, err))
 	}
 	meta := new(metadb.BoltMetaDB)
-	if err := mend(dir, cfg.Files, meta); err != nil {
+	if err := mend(dir, cfg.Files, meta, cfg.Segment); err != nil {
 		return nil, errors.Join(err, meta.Close())
 	}
 	f := &files{VFS: cfg.Files}
