@@ -168,8 +168,29 @@ func TestAReplaceThatWasInterruptedGoesOnAndOneOfMembersTakesNoCopyAway(t *testi
 	learns := members(1, 2, 3)
 	learns[4] = raftlog.Member{Learner: true}
 	for _, all := range []raftlog.Members{members(1, 2, 3), learns, members(1, 2, 3, 4), members(1, 4), members(2, 3, 4)} {
-		require.NoError(t, onlyRemoves(all, 1, 4))
+		require.NoError(t, onlyRemoves(all, nil, 1, 4))
 	}
-	require.ErrorContains(t, onlyRemoves(members(1, 2, 3), 1, 2), "node 2 votes already, so this would only remove node 1")
-	require.ErrorContains(t, onlyRemoves(members(1, 2, 3, 4, 5), 1, 2), "leave a copy less")
+	require.ErrorContains(t, onlyRemoves(members(1, 2, 3), nil, 1, 2), "node 2 votes already, so this would only remove node 1")
+	require.ErrorContains(t, onlyRemoves(members(1, 2, 3, 4, 5), nil, 1, 2), "leave a copy less")
+	require.NoError(t, onlyRemoves(members(1, 2, 3, 4, 5), map[uint64]uint64{5: 1}, 1, 5), "of a volume of four")
+	require.ErrorContains(t, onlyRemoves(members(1, 2, 3, 4, 5), map[uint64]uint64{5: 1}, 2, 5), "leave a copy less")
+}
+
+func TestAReplaceOfAVolumeOfTwoNodesGoesOnAfterTheNewNodeVotes(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.three()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var out bytes.Buffer
+	command := func() *operator { return newOperator(c.ia, c.peers[0], &out) }
+	require.NoError(t, command().remove(ctx, 3, false), out.String())
+	c.kill(3)
+	c.start(4, "--create", "--join")
+	require.NoError(t, command().addFor(ctx, 2, 4, c.peers[3], false), out.String()) // and here it was interrupted
+	require.ErrorContains(t, command().replace(ctx, 1, 4, c.peers[3], false), "leave a copy less", "another one")
+	require.NoError(t, command().replace(ctx, 2, 4, c.peers[3], false), out.String())
+	s, err := c.ask(1, askStatus)
+	require.NoError(t, err)
+	require.Equal(t, raftlog.Members{1: {Addr: c.peers[0]}, 4: {Addr: c.peers[3]}}, s.Members)
 }

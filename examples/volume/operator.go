@@ -50,6 +50,11 @@ func (o *operator) until(ctx context.Context, step func(leader node.Status) (c n
 
 // add adds a node as a learner, and lets it vote when it has the disk.
 func (o *operator) add(ctx context.Context, id uint64, addr string, force bool) error {
+	return o.addFor(ctx, 0, id, addr, force)
+}
+
+// addFor is add in the place of another node, unless that is 0.
+func (o *operator) addFor(ctx context.Context, old, id uint64, addr string, force bool) error {
 	_, leader, err := o.await(ctx)
 	if err != nil {
 		return err
@@ -64,7 +69,7 @@ func (o *operator) add(ctx context.Context, id uint64, addr string, force bool) 
 	err = o.until(ctx, func(leader node.Status) (c node.Command, done bool) {
 		switch m, member := leader.Members[id]; {
 		case !member || m.Addr != addr:
-			return node.Command{Do: "add", ID: id, Addr: addr}, false
+			return node.Command{Do: "add", ID: id, Addr: addr, For: old}, false
 		case m.Learner:
 			s, err := o.ask(ctx, addr, askStatus)
 			p.show(s, err)
@@ -140,8 +145,12 @@ func errSameNode(id uint64) error {
 }
 
 // onlyRemoves refuses a replace whose new node votes already, if the volume would survive fewer lost nodes without the old one.
-// One that was interrupted has a node more than before, and goes on.
-func onlyRemoves(members raftlog.Members, old, id uint64) error {
+// One that was interrupted goes on: its new node was added in the place of the old one, or, if the leader is of a version that does not
+// note that, there is a node more than before, as their even number says.
+func onlyRemoves(members raftlog.Members, instead map[uint64]uint64, old, id uint64) error {
+	if instead[id] == old {
+		return nil
+	}
 	voters := 0
 	for _, m := range members {
 		if !m.Learner {
@@ -168,10 +177,10 @@ func (o *operator) replace(ctx context.Context, old, id uint64, addr string, for
 	if _, member := leader.Members[old]; !member && leader.Members[id].Addr == "" {
 		return fmt.Errorf("node %d is no member", old)
 	}
-	if err := onlyRemoves(leader.Members, old, id); err != nil && !force {
+	if err := onlyRemoves(leader.Members, leader.Instead, old, id); err != nil && !force {
 		return err
 	}
-	if err := o.add(ctx, id, addr, force); err != nil {
+	if err := o.addFor(ctx, old, id, addr, force); err != nil {
 		return err
 	}
 	if _, member := leader.Members[old]; !member {

@@ -25,6 +25,7 @@ type Command struct {
 	// Volume is the volume that is meant. For a status alone it may be empty.
 	Volume string `json:"volume,omitempty"`
 	ID     uint64 `json:"id,omitempty"`
+	For    uint64 `json:"for,omitempty"` // of add: the node in whose place the other one comes, if it does
 	Addr   string `json:"addr,omitempty"`
 	From   int    `json:"from,omitempty"` // of sums: the first chunk
 	// Members are, of meet, what a node learns of where the others are, that is about to be added.
@@ -39,7 +40,8 @@ type Status struct {
 	Volume   string              `json:"volume"`
 	Version  int                 `json:"version"` // of what nodes say to each other
 	Terms    Terms               `json:"terms"`
-	Gone     []uint64            `json:"gone,omitempty"` // that were members
+	Gone     []uint64            `json:"gone,omitempty"`    // that were members
+	Instead  map[uint64]uint64   `json:"instead,omitempty"` // members that were added in another's place, which is one still
 	Refusals []Refusal           `json:"refusals,omitempty"`
 	Waits    string              `json:"waits,omitempty"` // what the node waits for
 	Role     string              `json:"role"`
@@ -117,7 +119,7 @@ func (c *consensus) Status() (s Status) {
 
 func (c *consensus) status() Status {
 	s := Status{
-		ID: c.cfg.ID, Volume: c.cfg.Layout.Volume.String(), Version: wireVersion, Terms: c.terms, Gone: c.log.AllGone(), Refusals: c.refusals.list(time.Now()), Waits: c.waits(), Role: roles[c.role], State: c.ana.String(), Leader: c.leader.Load(), Term: c.term, Last: c.last,
+		ID: c.cfg.ID, Volume: c.cfg.Layout.Volume.String(), Version: wireVersion, Terms: c.terms, Gone: c.log.AllGone(), Instead: c.instead(c.log.Members()), Refusals: c.refusals.list(time.Now()), Waits: c.waits(), Role: roles[c.role], State: c.ana.String(), Leader: c.leader.Load(), Term: c.term, Last: c.last,
 		Applied: c.applied, Released: c.released.Load(), Rotten: c.rotten.Load(), Members: c.log.Members(),
 		Checking: c.disk.Checking(), Checked: c.disk.Checked(), // in this order: a check that ends is in one of both
 		Counts: c.counts.now(), Zeros: c.disk.Zeros(), Slots: c.cfg.Layout.Slots, Rebuilt: c.rebuilt.Load(), Rebuilds: c.rebuilds.Load(),

@@ -66,6 +66,9 @@ func (c *consensus) add(x Command) error {
 			return fmt.Errorf("%s is the address of node %d", x.Addr, id)
 		}
 	}
+	if _, member := members[x.For]; member {
+		c.tasks.Go(func() { c.comesFor(x.ID, x.For) })
+	}
 	return c.proposeMember(pb.ConfChangeAddLearnerNode, x.ID, x.Addr)
 }
 

@@ -77,6 +77,7 @@ func (s *site) know(id uint64, now raftlog.Known) error {
 	if now.Birth == 0 {
 		now.Birth = was.Birth
 	}
+	now.For = was.For
 	if _, _, err := net.SplitHostPort(now.Hosts); err != nil {
 		now.Hosts = ""
 	}
@@ -95,6 +96,35 @@ func (s *site) know(id uint64, now raftlog.Known) error {
 	return nil
 }
 
+// comesFor keeps that a node was added in another's place. When the operator's command is interrupted, that says what it
+// was about to do.
+func (s *site) comesFor(id, old uint64) {
+	s.knowing.Lock()
+	defer s.knowing.Unlock()
+	all := s.log.Known()
+	if all == nil {
+		all = make(map[uint64]raftlog.Known)
+	}
+	x := all[id]
+	x.For = old
+	all[id] = x
+	if err := s.log.SetKnown(all); err != nil {
+		s.fail(err)
+	}
+}
+
+// instead are the members that were added in another's place, which is a member still.
+func (s *site) instead(members raftlog.Members) map[uint64]uint64 {
+	all := make(map[uint64]uint64)
+	for id, x := range s.log.Known() {
+		_, is := members[id]
+		if _, was := members[x.For]; is && was {
+			all[id] = x.For
+		}
+	}
+	return all
+}
+
 // learn keeps what a leader knows of other nodes: where hosts reach them now, and the births that this node does not know.
 func (s *site) learn(told map[uint64]raftlog.Known) error {
 	s.knowing.Lock()
@@ -108,6 +138,9 @@ func (s *site) learn(told map[uint64]raftlog.Known) error {
 		}
 		if birth := all[id].Birth; birth != 0 {
 			x.Birth = birth
+		}
+		if x.For == 0 { // the leader is of the version before
+			x.For = all[id].For
 		}
 		all[id] = x
 	}
