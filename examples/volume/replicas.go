@@ -20,8 +20,8 @@ type replicaRow struct {
 	Leads   bool
 	Votes   bool
 	Direct  bool          // it gets entries that name slots
-	Has     uint64        // record
-	Lag     uint64        // in records, behind the leader
+	Has     string        // record, if somebody has said so
+	Lag     string        // the same, in records, behind the leader
 	State   string        // as the leader sees it
 	Silent  bool          // its node answers nothing that the leader sends
 	For     time.Duration // for how long nothing is
@@ -32,6 +32,7 @@ type replicaRow struct {
 	DiskTakes, DiskTookAgo, NewestTakes time.Duration
 	Back, Away                          time.Duration // it came back so long ago, and had been away
 	Runs                                time.Duration // since its node began
+	lag                                 uint64
 	refuses, ended                      bool
 	callers                             []string
 }
@@ -51,7 +52,7 @@ func (r replicaRow) Trouble(late time.Duration) string {
 	case r.Silent && !slow:
 		all = append(all, "it answers nothing that the leader sends, though it calls")
 	case !r.Direct:
-		all = append(all, fmt.Sprintf("the replica is out, %s behind", records(r.Lag)))
+		all = append(all, fmt.Sprintf("the replica is out, %s behind", records(r.lag)))
 	case r.Takes >= late && !slow:
 		all = append(all, fmt.Sprintf("it took %s until it had more of what is written", lasting(r.Takes)))
 	}
@@ -81,10 +82,10 @@ func (r replicaRow) back() string {
 	}
 	text += fmt.Sprintf("after %s away", lasting(r.Away))
 	switch {
-	case r.Lag == 0:
+	case r.lag == 0:
 		text += ", and has all that is written"
 	case r.Direct:
-		text += fmt.Sprintf(", and is %s behind", records(r.Lag))
+		text += fmt.Sprintf(", and is %s behind", records(r.lag))
 	}
 	return text
 }
@@ -141,17 +142,21 @@ func (m *machine) replicaRows() (rows []any) {
 	return rows
 }
 
+// unknown is what a leader has not said, such as one of the version before, who tells his followers nothing.
+const unknown = "unknown"
+
 func newReplicaRow(id uint64, s *node.Status) replicaRow {
 	m, other := s.Members[id], s.Others[id]
-	r := replicaRow{Replica: s.Name(id), Node: id, Address: m.Addr, Here: id == s.ID, Leads: id == s.Leader, Votes: !m.Learner, Direct: true, callers: other.Addrs}
+	r := replicaRow{Replica: s.Name(id), Node: id, Address: m.Addr, Here: id == s.ID, Leads: id == s.Leader, Votes: !m.Learner, Direct: true, Has: unknown, Lag: unknown, callers: other.Addrs}
 	if r.Here {
-		r.Replica = fmt.Sprintf("node %d (this one)", id)
+		r.Replica, r.Has = fmt.Sprintf("node %d (this one)", id), fmt.Sprint(s.Last)
 	}
 	p, seen := s.Seen()[id]
 	unreached := other.Why != "" && (other.For == 0 || other.For >= node.Briefly) && (s.Leader == 0 || s.Leader == s.ID)
 	switch {
 	case seen && (!unreached || r.Here):
-		r.Direct, r.Has, r.Lag, r.State, r.Takes, r.Back, r.Away = !p.Out, p.Match, p.Behind, p.Text(), p.Takes, p.Back, p.Away
+		r.Direct, r.lag, r.State, r.Takes, r.Back, r.Away = !p.Out, p.Behind, p.Text(), p.Takes, p.Back, p.Away
+		r.Has, r.Lag = fmt.Sprint(p.Match), fmt.Sprint(p.Behind)
 		r.miss(p.Silent, &p.Missed)
 		if self := p.Self; self != nil {
 			r.DiskTakes, r.DiskTookAgo, r.NewestTakes, r.Runs = self.Disk.Longest, self.Disk.Ago, self.Disk.Newest, self.Runs

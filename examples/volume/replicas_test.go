@@ -41,6 +41,18 @@ func TestAReplicasLineSaysItsCauseFirstAndWhatToDo(t *testing.T) {
 	}
 }
 
+func TestWhatNobodyHasSaidOfAReplicaIsUnknown(t *testing.T) {
+	s := &node.Status{ID: 1, Leader: 2, Last: 7, Members: raftlog.Members{1: {Addr: "a"}, 2: {Addr: "b"}, 3: {Addr: "c"}}}
+	for id, has := range map[uint64]string{1: "7", 2: "unknown", 3: "unknown"} {
+		r := newReplicaRow(id, s)
+		assert.Equal(t, has, r.Has)
+		assert.Equal(t, "unknown", r.Lag)
+	}
+	s.Told = map[uint64]node.Progress{3: {Match: 5}}
+	r := newReplicaRow(3, s)
+	assert.Equal(t, []string{"5", "0"}, []string{r.Has, r.Lag})
+}
+
 func TestANodesPageIsTheURLByWhichTheOthersOpenIt(t *testing.T) {
 	for _, x := range [][3]string{
 		{"http://0.0.0.0:6060/", "10.0.0.2:7000", "http://10.0.0.2:6060/"},
