@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 
+	"godat/examples/volume/node"
+	"godat/examples/volume/raftlog"
 	"godat/examples/volume/secure"
 	"godat/hw"
 	"godat/hw/event"
@@ -39,17 +41,19 @@ func notReached(addr string, secured bool, err error) error {
 	case err == nil:
 		return nil
 	case secure.Distrusts(err):
-		return advise(err, "%s: the token, or --tls-cert and so on, is of another volume than the node at this address: %v", addr, err)
+		return advise(err, "%s: the token, or --tls-cert and so on, is of another volume than the node at this address: %s", addr, node.Words(err))
 	case strings.Contains(err.Error(), "connection refused"):
 		return advise(errors.Join(errSilent, err), "%s: nobody listens there: look whether the node runs, and %s", addr, hostsPort)
 	case errors.Is(err, context.DeadlineExceeded):
-		return advise(err, "%s: what listens there does not answer in time: the node is stopped, or busy; ask another one: %v", addr, err)
+		return advise(err, "%s: what listens there does not answer in time: the node is stopped, or busy; ask another one", addr)
 	case errors.Is(err, event.Error(event.PeerRejected)):
-		return advise(err, "%s: what listens there is no port between nodes: %s: %v", addr, hostsPort, err)
+		return advise(err, "%s: what listens there is no port between nodes: %s", addr, hostsPort)
 	case errors.Is(err, event.Error(event.NonPeerRejected)) && secured:
-		return advise(err, "%s: what listens there does not speak TLS between nodes: %s; or the volume's nodes have no certificates, and its token is another one: %v", addr, hostsPort, err)
+		return advise(err, "%s: what listens there does not speak TLS between nodes: %s; or the volume's nodes have no certificates, and its token is another one", addr, hostsPort)
+	case errors.Is(err, context.Canceled):
+		return err
 	}
-	return err
+	return advise(err, "%s: %s", addr, node.Words(err))
 }
 
 // taken says what to do when an address is one that another program has.
@@ -69,7 +73,7 @@ func full(dirs string, err error) error {
 	if !errors.Is(err, syscall.ENOSPC) {
 		return err
 	}
-	return advise(err, "%s: the file system is full: make room there, %d MiB for the log, and serve it again: %v", dirs, logRoom>>20, err)
+	return advise(err, "%s: the file system is full: make room there (a node that has its files wants %d MiB, for the next file of its log), and serve it again: %v", dirs, raftlog.Segment>>20, err)
 }
 
 // busy says what to do when another process has a node's directory.

@@ -289,3 +289,30 @@ func TestAnOperatorSaysOnceForWhatItWaits(t *testing.T) {
 		}, strings.Split(strings.TrimSpace(log.String()), "\n"))
 	})
 }
+
+func TestNoCommandSpeaksInTheLibrarysWords(t *testing.T) {
+	closes, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			c, err := closes.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
+			_ = c.Close()
+		}
+	}()
+	for _, addr := range []string{freePort(t), closes.Addr().String(), "no.such.host.invalid:7000"} {
+		text, exit := said("status", addr)
+		assert.Equal(t, exitFailed, exit)
+		assert.Contains(t, text, "volume: "+addr+": ")
+		for _, word := range []string{"runtime.", "found here", "godat:", "Dial"} {
+			assert.NotContains(t, text, word)
+		}
+	}
+	require.NoError(t, closes.Close())
+	<-ended
+}

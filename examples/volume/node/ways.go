@@ -97,6 +97,9 @@ func (s *site) reached(id uint64, err error) {
 	s.ways.failed[id] = short(err)
 }
 
+// Words is an error in words for people: what was met, and not by which call.
+func Words(err error) string { return short(err) }
+
 // short is an error as one of a list.
 func short(err error) string {
 	var refused *rpc.Error
@@ -128,10 +131,13 @@ var ofPeer = strings.NewReplacer("the peer's ", "its ", "the peer ", "it ")
 // innermost is what a connection met, without what it may come from, and between which addresses.
 func innermost(err error) string {
 	text := err.Error()
+	failed := (*hw.Error)(nil)
 	if cause := (*hw.Cause)(nil); errors.As(err, &cause) {
 		if text = cause.Text; text == "" && cause.Err != nil {
 			text = cause.Err.Error()
 		}
+	} else if errors.As(err, &failed) && failed.Text != "" {
+		text = failed.Text
 	}
 	for _, end := range []string{" (", ": x509: ", ": the peer's process", "; "} {
 		text, _, _ = strings.Cut(text, end)
