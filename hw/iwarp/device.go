@@ -32,8 +32,9 @@ type device struct {
 	// Immutable after newDevice.
 	provider *provider
 	set      settings
-	host     string         // the local address; empty for all
-	procs    int            // that the program may use
+	host     string // the local address; empty for all
+	procs    int    // that the program may use
+	async    func(hw.AsyncEvent)
 	running  sync.WaitGroup // the goroutines of connections
 
 	poller  sock.Poller // what consumers do; see Progress
@@ -46,13 +47,15 @@ type device struct {
 
 	hookTime time.Duration // how long Close waits for functions of the program's
 	leftOne  atomic.Bool   // Close has left one behind
+
+	untraced sync.Once // why a connection has no trace was said
 }
 
-func newDevice(p *provider, host string, set settings) *device {
+func newDevice(p *provider, host string, set settings, async func(hw.AsyncEvent)) *device {
 	if host == Name {
 		host = ""
 	}
-	d := &device{provider: p, set: set, host: host, procs: runtime.GOMAXPROCS(0), hookTime: hookTime}
+	d := &device{provider: p, set: set, host: host, procs: runtime.GOMAXPROCS(0), async: async, hookTime: hookTime}
 	d.hooks.left = make(chan struct{}, 1)
 	d.Init(soft.Config{Provider: Name, Attr: d.attributes(), Split: true})
 	return d

@@ -150,7 +150,7 @@ func (p *provider) Open(cfg hw.OpenConfig) (hw.Device, error) {
 			return nil, err
 		}
 	}
-	return newDevice(p, host, set), nil
+	return newDevice(p, host, set, cfg.Async), nil
 }
 
 func dialTCP(ctx context.Context, addr string) (net.Conn, error) {

@@ -17,6 +17,7 @@ type settings struct {
 
 	congestion string // empty: see steer
 	trace      string // the directory for traces; empty for none
+	variable   bool   // it is that of the variable
 
 	mpa, reply, grace, nudge, keepalive, stall, linger time.Duration
 }

@@ -9,6 +9,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"godat/hw"
 )
 
 // traced is conn, which the end first has asked for, or a traceConn around it if the connection
@@ -29,7 +31,7 @@ func (d *device) traceOf(ctx context.Context, conn net.Conn) (io.WriteCloser, er
 	case trace == nil && d.set.trace == "":
 		return nil, nil
 	case trace == nil:
-		return traceFile(d.set.trace, conn), nil
+		return d.traceFile(conn), nil
 	}
 	h := hook[io.WriteCloser]{of: &d.hooks, name: "iwarp.Config.Trace", f: func() (io.WriteCloser, error) {
 		return trace(conn.LocalAddr(), conn.RemoteAddr()), nil
@@ -50,20 +52,50 @@ func (s *settings) traceDir() (string, error) {
 	if dir == "" {
 		return "", nil
 	}
+	s.variable = s.trace == ""
 	return dir, badValue("trace", dir, os.MkdirAll(dir, 0o700))
 }
 
 // traceFile makes the file for a connection, which is named by time and addresses and is
 // for its user alone, because it has what the connection carries. It returns nil if there
 // can be no file.
-func traceFile(dir string, conn net.Conn) io.WriteCloser {
+func (d *device) traceFile(conn net.Conn) io.WriteCloser {
 	ends := fmt.Sprintf("%v-%v", conn.LocalAddr(), conn.RemoteAddr())
 	name := time.Now().Format("20060102-150405.000-") + strings.Map(fileRune, ends)
-	f, err := os.CreateTemp(dir, name+"-*.pcapng")
+	f, err := os.CreateTemp(d.set.trace, name+"-*.pcapng")
 	if err != nil {
+		d.untracedBy(err)
 		return nil
 	}
-	return f
+	return &traceWriter{f, d}
+}
+
+// traceWriter is a trace's file, which says when it takes no more.
+type traceWriter struct {
+	*os.File
+	d *device
+}
+
+func (w *traceWriter) Write(b []byte) (int, error) {
+	n, err := w.File.Write(b)
+	if err != nil {
+		w.d.untracedBy(err)
+	}
+	return n, err
+}
+
+// untracedBy says, once for a device, why a connection goes on without its trace. Who has set the variable may run a program that
+// has no log.
+func (d *device) untracedBy(err error) {
+	d.untraced.Do(func() {
+		err = fmt.Errorf("a connection's trace can't be written: it has none, or ends early: look at the directory, and whether its file system is full: %w", err)
+		if d.set.variable {
+			fmt.Fprintf(os.Stderr, "godat: %s: %v\n", traceVariable, err)
+		}
+		if d.async != nil {
+			d.async(hw.AsyncEvent{Kind: hw.AsyncProviderError, Err: err})
+		}
+	})
 }
 
 // fileRune is r, or a character that a file's name may have on every system.

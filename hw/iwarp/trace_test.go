@@ -3,7 +3,9 @@ package iwarp
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -192,6 +194,32 @@ func TestAConnectionWhoseTraceCanNotBeMadeWorks(t *testing.T) {
 		a.end(true)
 		b.end(true)
 	})
+}
+
+func TestATraceThatCanNotBeWrittenIsSaidOnce(t *testing.T) {
+	dir, said := filepath.Join(t.TempDir(), "gone"), make(chan hw.AsyncEvent, 9)
+	opened, err := New(Config{}).Open(hw.OpenConfig{Params: map[string]string{"trace": dir}, Async: func(ev hw.AsyncEvent) { said <- ev }})
+	require.NoError(t, err)
+	d := opened.(*device)
+	require.NoError(t, os.Remove(dir))
+	a, b := net.Pipe()
+	for range 2 {
+		require.Nil(t, d.traceFile(a))
+	}
+	ev := <-said
+	assert.Equal(t, hw.AsyncProviderError, ev.Kind)
+	assert.ErrorIs(t, ev.Err, fs.ErrNotExist)
+	assert.ErrorContains(t, ev.Err, dir)
+	require.Empty(t, said)
+
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	d.untraced = sync.Once{}
+	w := d.traceFile(a)
+	require.NoError(t, w.Close())
+	_, err = w.Write([]byte{1}) // as where the file system is full
+	require.Error(t, err)
+	assert.ErrorIs(t, (<-said).Err, os.ErrClosed)
+	require.NoError(t, errors.Join(a.Close(), b.Close(), d.Close()))
 }
 
 // dissected has the dissector of captures read a file, where it is installed: it finds the start
