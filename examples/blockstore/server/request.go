@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"syscall"
 
 	"go.uber.org/zap"
 
@@ -87,6 +88,9 @@ func (s *Server) told(r *rpc.Request, err error) error {
 		return &rpc.Error{Code: rpc.CodeUnknown, Text: err.Error()}
 	}
 	s.log.Error("store", zap.Stringer("request", r), zap.Error(err))
+	if errors.Is(err, syscall.ENOSPC) {
+		return fmt.Errorf("the file system of the server's %s is full: nothing is stored until there is room for the block there", s.store.Path())
+	}
 	return errStore
 }
 

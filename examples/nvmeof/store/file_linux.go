@@ -202,7 +202,7 @@ func (s *file) allocate(size int, info os.FileInfo) error {
 		lacks -= have.Blocks * 512
 	}
 	if free := int64(fs.Bavail) * int64(fs.Bsize); lacks > free {
-		return fmt.Errorf("%d bytes more are needed, and the file system has %d: %w", lacks, free, unix.ENOSPC)
+		return fmt.Errorf("%d bytes more are needed, and its file system has %d: make room there, or give another file, or a smaller one: %w", lacks, free, unix.ENOSPC)
 	}
 	err := allocate(s.fd(), size)
 	if err != nil && int64(size) > info.Size() {
