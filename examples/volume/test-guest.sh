@@ -113,7 +113,7 @@ do_start() {
   local id=$1 other peers= args before
   args=(--id "$id" --data "$work/v$id" --listen "$(hosts "$id")" --tick "$tick")
   for other in $(members); do
-    if ((other != id)); then args+=(--elsewhere "$(hosts "$other")") && peers+="$other=$(nodes "$other"),"; fi
+    if ((other != id)); then peers+="$other=$(nodes "$other"),"; fi
   done
   if [[ ! -e $work/v$id ]]; then
     machine "$id"

@@ -175,7 +175,7 @@ follower_is_replaced() {
   both=$(ask replace)
   read -r old new <<<"$both"
   until_true offers "$leader" "$new"
-  if offers "$leader" "$old"; then false; fi
+  until_true withholds "$leader" "$old"
   connect "$new"
   forget "$old"
   ask members >members
@@ -185,6 +185,7 @@ follower_is_replaced() {
 
 # offers ID ANOTHER: discovery at a node names another one.
 offers() { nvme discover -t rdma -a "10.0.2.2$1" -s "$(port_of "$1")" | grep -q "^trsvcid: *$(port_of "$2")"; }
+withholds() { ! offers "$@"; }
 
 # Load.
 
