@@ -67,7 +67,7 @@ func requireClosed(t *testing.T, ia *IA, p *pair, psp *ep.PSP) {
 	requireCode(t, err, hw.InvalidHandle, hw.HandleIA)
 	_, err = ia.NewPSP(ep.PSPConfig{})
 	requireCode(t, err, hw.InvalidHandle, hw.HandleIA)
-	_, err = ia.Query()
+	_, err = IAOf(ia)
 	requireCode(t, err, hw.InvalidHandle, hw.HandleIA)
 	require.ErrorIs(t, p.a.PostSend(0, hw.Default), hw.ErrInvalidHandle)
 	require.ErrorIs(t, p.b.Disconnect(ep.Abrupt), hw.ErrInvalidHandle)

@@ -22,7 +22,7 @@
 //
 //   - [Open] an adapter by name, with options: [WithProvider], [WithVersion], [WithThreadSafe], [WithParams], [WithSlog], [WithTrace], [WithLatency], [WithUpcalls], [WithPoller], [WithAsync]
 //   - which names there are: [Providers]; about one that is not open: [Describe]
-//   - what the adapter is and can do: [IA.Query], [IA.Attr], [IA.Name]
+//   - what the adapter is and can do: [IA.Attr], [IA.Async], [IA.Name]
 //   - what has happened on it: [IA.Counters], [IA.ResetCounters]; the memory that it has: [IA.MemoryStats]; all that lives on it now: [IA.Snapshot], to which a program adds: [IA.Report], [Describer], [Troubled]; how long requests take: [IA.MeasureLatency], [IA.MeasuresLatency], and other durations: [evd.NewHistogram]
 //   - a page that shows all that, and what is wrong: package [godat/runtime/inspect]
 //   - in Go's own profiles the library's goroutines have the label godat; those of callbacks have the dispatcher's name, too. A trace of runtime/trace has a task of each connection that began during it

@@ -68,8 +68,9 @@ func (ia *IA) Name() string {
 	return ia.name
 }
 
-// Attr says what the adapter can do; datapi.md has DAT's name of each attribute. It is zero for a nil
-// adapter.
+// Attr says what the adapter can do; datapi.md has DAT's name of each attribute, and the answer of those that
+// have but one. It is zero for a nil adapter. With [IA.Async] it answers to dat_ia_query; [IAOf] tells whether
+// the adapter is open.
 func (ia *IA) Attr() hw.Attr {
 	if ia == nil {
 		return hw.Attr{}

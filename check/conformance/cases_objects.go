@@ -54,7 +54,7 @@ var hwconnCases = []Case{
 		assert.ErrorIs(r, ia.CloseGraceful(), code(hw.InvalidHandle, hw.HandleIA))
 		assert.NoError(r, ia.Close(), "an abrupt close of what is closed does nothing")
 		assert.ErrorIs(r, errorOf(ia.NewPZ()), code(hw.InvalidHandle, hw.HandleIA))
-		assert.ErrorIs(r, errorOf(ia.Query()), code(hw.InvalidHandle, hw.HandleIA))
+		assert.ErrorIs(r, errorOf(dat.IAOf(ia)), code(hw.InvalidHandle, hw.HandleIA))
 	}},
 	{ID: "HW-6", Claim: "an abrupt close takes CNOs, windows and shared receive queues along", needs: needs(windows, sharedReceives), run: func(r *rig) {
 		n := r.node()

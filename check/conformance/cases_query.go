@@ -15,9 +15,7 @@ import (
 var queryCases = []Case{
 	{ID: "Q-0", Claim: "a query of an adapter fills every field", run: func(r *rig) {
 		ia := r.open()
-		p, err := ia.Query()
-		require.NoError(r, err)
-		a := p.Attr
+		a := ia.Attr()
 		for name, v := range map[string]int{
 			"MaxQPs": a.MaxQPs, "MaxDepth": a.MaxDepth, "MaxReadsIn": a.MaxReadsIn, "MaxReadsOut": a.MaxReadsOut,
 			"MaxSendSegments": a.MaxSendSegments, "MaxRecvSegments": a.MaxRecvSegments, "MaxReadSegments": a.MaxReadSegments,
@@ -32,8 +30,7 @@ var queryCases = []Case{
 			assert.NotEmpty(r, v, name)
 		}
 		assert.Zero(r, a.Alignment&(a.Alignment-1), "a power of two")
-		assert.Equal(r, ia.Attr(), a)
-		assert.NotNil(r, p.Async)
+		assert.NotNil(r, ia.Async())
 	}},
 	{ID: "Q-2", Claim: "a query of a dispatcher says what it was made with", run: func(r *rig) {
 		d := r.node().dispatcher(17, event.StreamDTO, event.StreamSoftware)
@@ -100,13 +97,13 @@ var queryCases = []Case{
 	}},
 	{ID: "Q-10", Claim: "a query of an adapter says the same as long as it is open", run: func(r *rig) {
 		n := r.node()
-		first := get(r, n.ia.Query)
+		first := n.ia.Attr()
 		n.end()
-		assert.Equal(r, first, get(r, n.ia.Query))
+		assert.Equal(r, first, n.ia.Attr())
 	}},
 	{ID: "Q-11", Claim: "a query of no adapter is INVALID_HANDLE", run: func(r *rig) {
 		var ia *dat.IA
-		assert.ErrorIs(r, errorOf(ia.Query()), code(hw.InvalidHandle, hw.HandleIA))
+		assert.ErrorIs(r, errorOf(dat.IAOf(ia)), code(hw.InvalidHandle, hw.HandleIA))
 	}},
 	{ID: "Q-14", Claim: "a name that is no field is INVALID_PARAMETER for a modify, and changes nothing", run: func(r *rig) {
 		e := r.node().end()

@@ -80,9 +80,6 @@ func (l *look) age(read, unread uint64, now time.Time) time.Duration {
 	return now.Sub(l.at)
 }
 
-// DescribeEndpoint describes the connection in a snapshot of its adapter.
-func (c *Conn) DescribeEndpoint() any { return c.Snapshot() }
-
 // Snapshot describes the connection now. It disturbs no call.
 func (c *Conn) Snapshot() Snapshot {
 	if !c.made() {
@@ -91,7 +88,7 @@ func (c *Conn) Snapshot() Snapshot {
 	return c.line.snapshot()
 }
 
-// DescribeEndpoint is that of the connection: the line is the endpoint's context.
+// DescribeEndpoint describes the connection in a snapshot of its adapter: the line is the endpoint's context.
 func (c *line) DescribeEndpoint() any { return c.snapshot() }
 
 func (c *line) snapshot() Snapshot {

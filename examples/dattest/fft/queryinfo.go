@@ -36,11 +36,8 @@ const (
 
 var queryinfo = []testCase{
 	{description("IA"), query(func(o objects) error {
-		p, err := o.ia.Query()
-		if err != nil {
-			return err
-		}
-		return is(p.Async != nil && p.Attr.MaxQPs > 0 && p.Attr.Provider != "", "not all is said: %+v", p)
+		attr := o.ia.Attr()
+		return is(o.ia.Async() != nil && attr.MaxQPs > 0 && attr.Provider != "", "not all is said: %+v", attr)
 	})},
 	{description("CNO"), query(func(o objects) error {
 		c, err := o.ia.NewCNO(evd.CNOConfig{})
@@ -127,7 +124,7 @@ var queryinfo = []testCase{
 	{refusal("IA", "INVALID_PARAMETER", badMask), noMask},
 	{refusal("IA", "INVALID_HANDLE", badIt), func(*bench) error {
 		var ia *dat.IA
-		_, err := ia.Query()
+		_, err := dat.IAOf(ia)
 		return returns("the query", err, hw.ErrInvalidHandle)
 	}},
 	{refusal("CNO", "INVALID_PARAMETER", badMask), noMask},
