@@ -41,7 +41,7 @@ func TestASnapshotSaysWhatAStreamCarriesAndWhatNobodyHasRead(t *testing.T) {
 	}
 }
 
-var _ dat.Describer = (*Conn)(nil)
+var _ dat.Describer = (*line)(nil)
 
 func TestAHandleOfThisPackageNamesItselfInALog(t *testing.T) {
 	r := newRig(t, "loop", Config{})
