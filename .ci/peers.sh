@@ -2,10 +2,7 @@
 # `bench peers` and `bench rpc` briefly. A lane of the module that is refused is a failure, unless
 # something else used the processors.
 set -euo pipefail
-(
-  cd bench/peers
-  go test -race -shuffle=on ./...
-)
+bash .ci/again.sh peers go test -race -shuffle=on -- ./bench/peers/...
 out=$CI_TEMP/peers.json
 go build -o "$CI_TEMP/bench" ./bench
 "$CI_TEMP/bench" --repeats 2 --duration 5ms peers --format json >"$out" || (($? == 4)) # two repeats are too few to answer from
