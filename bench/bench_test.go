@@ -22,6 +22,7 @@ import (
 	"godat/bench/mode"
 	"godat/bench/report"
 	"godat/evd"
+	"godat/internal/owner"
 )
 
 // The pool library runs two goroutines of its own from the start.
@@ -97,7 +98,7 @@ func TestEachCommandHasARowForEveryWayAndLoad(t *testing.T) {
 		"latency --provider=iwarp":                             ways + len(lane.RoundTrips()),
 		"bandwidth --provider=iwarp":                           3 * (ways + len(lane.Copies())),
 	}
-	if testing.Short() {
+	if testing.Short() || owner.Enabled { // the race detector makes everything slower
 		commands = map[string]int{"--mode=poll --no-anchors": 5, "latency": ways + len(lane.RoundTrips()), "connect": 2}
 	}
 	for args, rows := range commands {
