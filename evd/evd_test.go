@@ -107,7 +107,7 @@ func isError(t testing.TB, err error, typ hw.Type, sub hw.Subtype, msg ...any) {
 // eventually waits until another goroutine has made cond true.
 func eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
-	require.Eventually(t, cond, 10*time.Second, 50*time.Microsecond, what)
+	require.Eventually(t, cond, time.Minute, 50*time.Microsecond, what)
 }
 
 // sleeps reports whether a goroutine sleeps in Wait, or has slept.

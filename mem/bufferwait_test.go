@@ -41,7 +41,7 @@ func onBothKinds(t *testing.T, cfg BufferPoolConfig, test func(t *testing.T, new
 // waiting waits until n calls wait.
 func waiting(t *testing.T, w *waiters, n int) {
 	t.Helper()
-	require.Eventually(t, func() bool { return int(w.n.Load()) == n }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return int(w.n.Load()) == n }, time.Minute, time.Millisecond)
 }
 
 func TestCallsThatWaitGetBuffersInTheOrderInWhichTheyCame(t *testing.T) {

@@ -262,7 +262,7 @@ func TestFreeWaitsForACopyInProgressButNotLonger(t *testing.T) {
 	freed := make(chan error, 1)
 	go func() { freed <- l.Free() }()
 
-	require.Eventually(t, mr.dead.Load, 10*time.Second, time.Millisecond)
+	require.Eventually(t, mr.dead.Load, time.Minute, time.Millisecond)
 	_, refusal := resolve(pz, make([]hw.SGE, 1), []Segment{seg}, hw.LocalWrite)
 	requireCode(t, refusal, hw.InvalidHandle, hw.HandleLMR)
 	select {

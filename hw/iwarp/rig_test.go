@@ -153,7 +153,7 @@ func (n *node) peer(change ...func(*hw.QPConfig)) *peer {
 }
 
 // patience is how long an awaited condition may take.
-var patience = 10 * time.Second
+var patience = 30 * time.Second
 
 // tick is the time between two looks at an awaited condition.
 const tick = time.Millisecond

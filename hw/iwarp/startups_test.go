@@ -132,7 +132,7 @@ func TestAConnectionWhoseRequestHasComeDoesNotGiveWay(t *testing.T) {
 	first.since, second.since = time.Time{}, time.Time{}.Add(time.Hour)
 	_, err = near.Write([]byte("MPA ID"))
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return unread(far) }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return unread(far) }, time.Minute, time.Millisecond)
 
 	_, late := connect()
 	third, _ := u.enter(late)
@@ -169,7 +169,7 @@ func TestAConnectionWaitsWhileAllOthersHaveSentTheirRequests(t *testing.T) {
 	first.since = time.Time{}
 	_, err = near.Write([]byte("MPA ID"))
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return unread(far) }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return unread(far) }, time.Minute, time.Millisecond)
 	s, wait := u.enter(near)
 	assert.Nil(t, s)
 	assert.Equal(t, headStart, wait)

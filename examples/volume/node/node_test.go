@@ -26,7 +26,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
 
 const (
-	patient = 20 * time.Second
+	patient = time.Minute
 	blocks  = 64 << 10
 )
 
