@@ -270,7 +270,7 @@ func TestWhatIsNotListedAnyMoreIsCountedAsFreed(t *testing.T) {
 	} {
 		object.list.Lock()
 		closed := goResult(object.close)
-		assert.Eventually(t, func() bool { return object.freed.all() == 1 }, 10*time.Second, time.Millisecond, name)
+		assert.Eventually(t, func() bool { return object.freed.all() == 1 }, time.Minute, time.Millisecond, name)
 		object.list.Unlock()
 		require.NoError(t, <-closed)
 	}

@@ -369,7 +369,7 @@ func TestADispatcherOutlivesTheReceivesPostedForIt(t *testing.T) {
 	assert.EqualValues(t, 1, r.next(old).Cookie)
 	require.ErrorIs(t, old.Close(), hw.ErrInvalidState, "who knows what is still posted")
 	require.NoError(t, e.Disconnect(Abrupt))
-	require.Eventually(t, func() bool { return e.State() == Disconnected }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return e.State() == Disconnected }, time.Minute, time.Millisecond)
 	require.NoError(t, e.Reset())
 	require.NoError(t, old.Close())
 }

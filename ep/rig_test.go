@@ -151,7 +151,7 @@ func (r *rig) none(d *evd.Dispatcher) {
 
 // await waits until cond holds.
 func (r *rig) await(cond func() bool) {
-	require.Eventually(r.t, cond, 10*time.Second, time.Millisecond)
+	require.Eventually(r.t, cond, time.Minute, time.Millisecond)
 }
 
 // useQP puts another queue pair in place of the endpoint's, until the rig closes the endpoint.

@@ -41,7 +41,7 @@ func (r *rig) nextOf(events <-chan event.Event) event.Event {
 	select {
 	case ev := <-events:
 		return ev
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		require.Fail(r.t, "no event")
 		return event.Event{}
 	}

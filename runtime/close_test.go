@@ -36,7 +36,7 @@ func TestCloseEndsEverythingThatIsOpen(t *testing.T) {
 	require.NoError(t, err)
 	// Until the waiter waits, another call succeeds.
 	for _, d := range []*evd.Dispatcher{queue, ia.Async()} {
-		require.Eventually(t, func() bool { _, err := d.Dequeue(nil); return err != nil }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { _, err := d.Dequeue(nil); return err != nil }, time.Minute, time.Millisecond)
 	}
 
 	require.NoError(t, ia.Close())

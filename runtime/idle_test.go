@@ -46,7 +46,7 @@ func TestAnIdleAdapterHasNoGoroutine(t *testing.T) {
 		assert.Eventually(t, func() bool { // what began meanwhile may be another test's, and ends
 			after = slices.DeleteFunc(stacks(), func(one string) bool { return before[numberOf(one)] || strings.Contains(one, "Eventually") })
 			return len(after) == 0
-		}, 10*time.Second, time.Millisecond, name)
+		}, time.Minute, time.Millisecond, name)
 		assert.Empty(t, after, name)
 	}
 }

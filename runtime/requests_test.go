@@ -36,7 +36,7 @@ func TestRequestsTakeNoRoomFromConnectedEndpoints(t *testing.T) {
 					c, err := ia.Counters()
 					return err == nil && c.Requests == 1+strangers &&
 						p.a.State() == ep.Connected && p.b.State() == ep.Connected
-				}, 20*time.Second, time.Millisecond)
+				}, time.Minute, time.Millisecond)
 				for i := range uint64(depth) {
 					for _, e := range []*ep.Endpoint{p.a, p.b} {
 						require.NoError(t, e.PostRecv(i, 0, p.mem.Segment(0, 8)))

@@ -114,7 +114,7 @@ func (p *pair) idle(t *testing.T, e *ep.Endpoint, executed func() uint64) {
 		if executed() == n {
 			return
 		}
-		require.Eventually(t, func() bool { return executed() == n }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return executed() == n }, time.Minute, time.Millisecond)
 	}
 }
 

@@ -39,7 +39,7 @@ func TestUnsolicitedReceivesWaitForASolicitedOne(t *testing.T) {
 			assert.NoError(t, err)
 			woken <- nmore
 		}()
-		require.Eventually(t, func() bool { _, err := recvs.Dequeue(nil); return err != nil }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { _, err := recvs.Dequeue(nil); return err != nil }, time.Minute, time.Millisecond)
 		send(0, 3, hw.Default)
 		send(3, 1, hw.SolicitedWait)
 		assert.Equal(t, 3, <-woken, "an earlier one woke the waiter")
@@ -54,7 +54,7 @@ func TestUnsolicitedReceivesWaitForASolicitedOne(t *testing.T) {
 			k, err := recvs.Dequeue(buf[n:])
 			n += k
 			return err == nil && n == 3
-		}, 10*time.Second, time.Millisecond, "who looks finds them")
+		}, time.Minute, time.Millisecond, "who looks finds them")
 		for i, ev := range buf[:3] {
 			assert.EqualValues(t, 4+i, ev.Cookie)
 		}
@@ -77,9 +77,9 @@ func TestModifyChangesWhatWakesTheWaiter(t *testing.T) {
 		require.Eventually(t, func() bool {
 			c, err := recvs.Counters()
 			return err == nil && c.Sleeps == 1
-		}, 10*time.Second, time.Millisecond)
+		}, time.Minute, time.Millisecond)
 		if engine := p.ia.polling; engine != nil { // the waiter's poll is over: now the device must wake the poller
-			require.Eventually(t, engine.Asleep, 10*time.Second, time.Millisecond)
+			require.Eventually(t, engine.Asleep, time.Minute, time.Millisecond)
 		}
 		// Suppressed, because its own completion would wake the poller.
 		require.NoError(t, a.PostSend(2, hw.Suppress, p.mem.Segment(8, 8)))

@@ -84,7 +84,7 @@ func waitForRequests(t *testing.T, ia *IA, n int) {
 	require.Eventually(t, func() bool {
 		c, err := ia.Counters()
 		return assert.NoError(t, err) && c.Requests == uint64(n)
-	}, 20*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 }
 
 func TestARequestInACallbacksQueueIsRejectedWhenItsDispatcherIsClosed(t *testing.T) {

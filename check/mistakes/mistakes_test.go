@@ -28,7 +28,7 @@ type mistake struct {
 }
 
 const (
-	patience = 10 * time.Second
+	patience = time.Minute
 	longest  = 500 // bytes of an error that somebody still reads
 )
 

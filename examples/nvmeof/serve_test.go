@@ -53,7 +53,7 @@ func TestADiskWhoseFileHasGrownIsServedAtItsNewSize(t *testing.T) {
 	require.NoError(t, err)
 
 	// A queue counts its commands when it has posted their completions.
-	require.Eventually(t, func() bool { return tgt.Stats().Writes == 1 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return tgt.Stats().Writes == 1 }, time.Minute, time.Millisecond)
 	var stats bytes.Buffer
 	printStats(&stats, tgt.Stats())
 	assert.Regexp(t, `(?m)^nqn\.\S+ \S+ queue 1 +writes +1 `, stats.String())
@@ -127,7 +127,7 @@ func TestTwoTargetsOfOneFileAreTwoPathsToOneDiskWithStatesOfTheirOwn(t *testing.
 	require.ErrorIs(t, disks[1].Compare(b, 8192), nvme.StatusError(nvme.ANAInaccessibleStatus))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "ana1"), []byte("optimized"), 0o600))
 	operators[1].signals <- operatorSignals[0]
-	require.Eventually(t, func() bool { return disks[1].Compare(b, 8192) == nil }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return disks[1].Compare(b, 8192) == nil }, time.Minute, time.Millisecond)
 	for _, end := range ends {
 		require.NoError(t, end())
 	}

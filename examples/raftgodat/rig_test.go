@@ -15,7 +15,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
 
 // patience is what a test waits for what comes soon.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // onEach runs a test on each device.
 func onEach(t *testing.T, test func(t *testing.T, ia *dat.IA)) {

@@ -80,7 +80,7 @@ func (r *recorder) forget() {
 // wait waits for n completions.
 func (r *recorder) wait(n int) []hw.WC {
 	r.t.Helper()
-	require.Eventually(r.t, func() bool { return len(r.all()) >= n }, 10*time.Second, 100*time.Microsecond)
+	require.Eventually(r.t, func() bool { return len(r.all()) >= n }, time.Minute, 100*time.Microsecond)
 	wcs := r.all()
 	require.Len(r.t, wcs, n)
 	return wcs
@@ -198,7 +198,7 @@ func (s *side) close() {
 	t := s.t
 	if c := s.qp.(*queuePair).conn; c != nil { // not closed by the test
 		s.qp.Break(false)
-		require.Eventually(t, c.Ended, 10*time.Second, 100*time.Microsecond)
+		require.Eventually(t, c.Ended, time.Minute, 100*time.Microsecond)
 		require.NoError(t, s.qp.Close())
 	}
 	s.mr.Deregister() //nolint:errcheck // a test may have done it

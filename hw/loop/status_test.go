@@ -327,6 +327,6 @@ func TestDrainThatFailsReportsBroken(t *testing.T) {
 	a.post(send(1))
 	a.qp.Drain()
 	a.sends.wait(1)
-	require.Eventually(t, func() bool { return b.facts.isDown() == hw.ReasonBroken }, 10*time.Second, time.Millisecond)
-	require.Eventually(t, func() bool { return a.facts.isDown() == hw.ReasonBroken }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return b.facts.isDown() == hw.ReasonBroken }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return a.facts.isDown() == hw.ReasonBroken }, time.Minute, time.Millisecond)
 }

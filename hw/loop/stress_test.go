@@ -214,7 +214,7 @@ func (a *actor) life(b *actor) {
 	wg.Wait()
 	for _, s := range []*actor{a, b} {
 		ended := func() bool { return s.sends.ended.Load() && s.recvs.ended.Load() }
-		require.Eventually(s.t, ended, 10*time.Second, 50*time.Microsecond, "a queue did not end: a wake-up was lost")
+		require.Eventually(s.t, ended, time.Minute, 50*time.Microsecond, "a queue did not end: a wake-up was lost")
 		s.sends.settle(s.sent)
 		s.recvs.settle(s.received)
 		require.NoError(s.t, s.qp.Reset())

@@ -201,8 +201,8 @@ func TestABreakEndsALongCopy(t *testing.T) {
 		}
 		caught++
 		assert.Equal(t, hw.StatusFlushed, a.sends.wait(1)[0].Status)
-		require.Eventually(t, func() bool { return a.facts.isDown() == hw.ReasonPeer }, 10*time.Second, time.Millisecond)
-		require.Eventually(t, b.recvs.ended, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return a.facts.isDown() == hw.ReasonPeer }, time.Minute, time.Millisecond)
+		require.Eventually(t, b.recvs.ended, time.Minute, time.Millisecond)
 		assert.Equal(t, append(flushed(hw.OpRecv, 1), endOf(recvEnd)), b.recvs.all())
 	}
 }

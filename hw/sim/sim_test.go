@@ -197,7 +197,7 @@ func TestSimDeregisterWaitsForTheCopyUnderWay(t *testing.T) {
 	mu.Unlock()
 	done := make(chan error, 1)
 	go func() { done <- g.Deregister() }()
-	assert.Eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return g.dead }, 5*time.Second, time.Millisecond)
+	assert.Eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return g.dead }, time.Minute, time.Millisecond)
 	assert.Empty(t, done)
 	mu.Lock()
 	g.idle()

@@ -31,7 +31,7 @@ func chromium(t *testing.T, args ...string) *exec.Cmd {
 	profile, err := os.MkdirTemp("", "inspect")
 	require.NoError(t, err)
 	t.Cleanup(func() { // processes of the browser write to it for a moment after the first one's end
-		require.Eventually(t, func() bool { return os.RemoveAll(profile) == nil }, 10*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return os.RemoveAll(profile) == nil }, time.Minute, 10*time.Millisecond)
 	})
 	args = append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir=" + profile}, args...)
 	return exec.CommandContext(t.Context(), "chromium", args...)

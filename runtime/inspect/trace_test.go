@@ -67,7 +67,7 @@ func awaitTraced(t *testing.T, dir, text string) {
 		require.Len(t, files, 1)
 		b, err := os.ReadFile(files[0])
 		return err == nil && strings.Contains(string(b), text)
-	}, 10*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 }
 
 func TestAVisitorTracesAConnection(t *testing.T) {

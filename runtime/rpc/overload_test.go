@@ -181,7 +181,7 @@ func waiting(t *testing.T, ia *dat.IA, cfg Config, call func(c *Client)) (s *Ser
 
 func untakenBecome(t *testing.T, s *Server, n int) {
 	t.Helper()
-	require.Eventually(t, func() bool { return s.Snapshot().Untaken == n }, 10*time.Second, time.Millisecond, "%d wait", n)
+	require.Eventually(t, func() bool { return s.Snapshot().Untaken == n }, time.Minute, time.Millisecond, "%d wait", n)
 }
 
 func TestRequestsThatWaitLeaveWithTheirConnection(t *testing.T) {

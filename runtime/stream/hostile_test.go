@@ -293,7 +293,7 @@ func TestAPeerMovesOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		p, c := r.meetScripted()
 		require.NoError(t, p.SendBytes(encode(message{produced: leastRing, granted: messages}, "")))
-		require.Eventually(t, func() bool { return c.line.flow.in.offer.Load() == offerSent }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return c.line.flow.in.offer.Load() == offerSent }, time.Minute, time.Millisecond)
 		require.NoError(t, p.SendBytes(encode(message{produced: leastRing + 4, granted: messages, flags: flagMoved}, "four")))
 		got := make([]byte, leastRing+4)
 		_, err := io.ReadFull(c, got)

@@ -15,7 +15,7 @@ func grown(t *testing.T, from, to *Conn) {
 	t.Helper()
 	_, err := from.Write(body(leastRing, 1))
 	require.NoError(t, err)
-	require.Eventually(t, from.line.flow.out.hasOffer.Load, 10*time.Second, 10*time.Microsecond)
+	require.Eventually(t, from.line.flow.out.hasOffer.Load, time.Minute, 10*time.Microsecond)
 	_, err = io.ReadFull(to, make([]byte, leastRing))
 	require.NoError(t, err)
 	crossing(t, from, to, body(leastRing/2, 1))
@@ -29,7 +29,7 @@ func TestAnImageFollowsWhatIsWritten(t *testing.T) {
 		o := &client.line.flow.out
 		alone := func(want []byte) { // no write waits for the image, however late a device says that it has sent
 			crossing(t, client, server, want)
-			require.Eventually(t, func() bool { return o.imageRoom() == len(o.image.mem) }, 10*time.Second, 10*time.Microsecond)
+			require.Eventually(t, func() bool { return o.imageRoom() == len(o.image.mem) }, time.Minute, 10*time.Microsecond)
 		}
 		grown(t, client, server)
 		for n := range 50 {

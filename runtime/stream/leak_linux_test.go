@@ -63,7 +63,7 @@ func TestClosedConnectionsLeaveNothing(t *testing.T) {
 		running, files, memory := append(adaptersOwn, goleak.IgnoreCurrent()), openFiles(t), r.ia.MemoryStats()
 		r.exchange()
 		assert.Equal(t, memory, r.ia.MemoryStats(), "registered memory")
-		assert.Eventually(t, func() bool { return openFiles(t) <= files }, 10*time.Second, time.Millisecond, "descriptors")
+		assert.Eventually(t, func() bool { return openFiles(t) <= files }, time.Minute, time.Millisecond, "descriptors")
 		goleak.VerifyNone(t, running...)
 	})
 }

@@ -118,7 +118,7 @@ func TestADeadlineInTheMiddleOfAWriteLeavesACopyOfTheRest(t *testing.T) {
 		clear(p)
 		return nil
 	})
-	require.Eventually(t, func() bool { return client.line.flow.out.done.Load() > began }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return client.line.flow.out.done.Load() > began }, time.Minute, time.Millisecond)
 	require.NoError(t, client.SetWriteDeadline(time.Unix(1, 0)))
 	require.NoError(t, <-sent)
 	assert.Less(t, client.line.flow.out.done.Load(), client.line.flow.out.loan.until, "the device has still to read")
@@ -143,7 +143,7 @@ func TestCloseGivesTheBytesOfAWriteBack(t *testing.T) {
 		clear(p) // a race with the device, if it reads p
 		return err
 	})
-	require.Eventually(t, func() bool { return client.line.writer.announced() }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return client.line.writer.announced() }, time.Minute, time.Millisecond)
 	closed := write(client.Close)
 	require.ErrorIs(t, <-sent, net.ErrClosed)
 	shut.Unlock()
@@ -163,7 +163,7 @@ func TestAConnThatGetsTheBytesOfARingCopiesThem(t *testing.T) {
 			}
 			return from.CloseWrite()
 		})
-		require.Eventually(t, left.line.flow.in.fin.Load, 10*time.Second, time.Millisecond)
+		require.Eventually(t, left.line.flow.in.fin.Load, time.Minute, time.Millisecond)
 		relayed := write(func() error {
 			_, err := left.WriteTo(right)
 			return err
@@ -187,5 +187,5 @@ func TestAnIdleConnectionKeepsNothingThatWasWritten(t *testing.T) {
 	require.Eventually(t, func() bool {
 		runtime.GC()
 		return lent.Value() == nil
-	}, 10*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 }

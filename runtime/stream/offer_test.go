@@ -32,7 +32,7 @@ func warm(t *testing.T, from, to *Conn) bool {
 
 // awaitOffer returns when the reader's offer has come to the writer.
 func awaitOffer(t *testing.T, writer *Conn) {
-	require.Eventually(t, func() bool { return writer.line.flow.out.bufferAt.Load() == writer.line.flow.out.produced.Load() }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return writer.line.flow.out.bufferAt.Load() == writer.line.flow.out.produced.Load() }, time.Minute, time.Millisecond)
 }
 
 // reading is a Read of p under way, and what it returns.
@@ -180,7 +180,7 @@ func TestAnIdleConnectionKeepsNothingThatWasOffered(t *testing.T) {
 	require.Eventually(t, func() bool {
 		runtime.GC()
 		return offered.Value() == nil
-	}, 10*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 }
 
 // Neither end reads while both write as much as a ring takes, with and without a buffer

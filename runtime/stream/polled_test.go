@@ -26,7 +26,7 @@ func TestACallThatWaitsPutsTheAdapterInCharge(t *testing.T) {
 	select {
 	case h := <-hints:
 		require.Equal(t, delivery.PollBeforeSleep, h)
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the Read does not poll")
 	}
 	_, err := client.Write([]byte{1})

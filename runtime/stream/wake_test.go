@@ -61,9 +61,9 @@ func TestAReadWhoseAnnouncementWasTakenBackIsWoken(t *testing.T) {
 		_, err := client.Read(make([]byte, 1))
 		return err
 	})
-	require.Eventually(t, client.line.reader.announced, 10*time.Second, time.Millisecond)
+	require.Eventually(t, client.line.reader.announced, time.Minute, time.Millisecond)
 	client.endRead()
-	require.Eventually(t, client.line.reader.announced, 10*time.Second, time.Millisecond, "it waits unseen")
+	require.Eventually(t, client.line.reader.announced, time.Minute, time.Millisecond, "it waits unseen")
 	_, err := server.Write([]byte("x"))
 	require.NoError(t, err)
 	require.NoError(t, <-read)

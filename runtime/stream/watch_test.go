@@ -25,7 +25,7 @@ func watchedPair(t *testing.T) (client, server *Conn) {
 		require.Eventually(t, func() bool {
 			parked = client.line.reader.parked.Load()
 			return parked || client.line.reader.announced()
-		}, 10*time.Second, 10*time.Microsecond)
+		}, time.Minute, 10*time.Microsecond)
 		_, err := server.Write([]byte{1})
 		require.NoError(t, err)
 		require.NoError(t, <-read)
@@ -64,7 +64,7 @@ func TestAReadWaitsInTheSocket(t *testing.T) {
 			client, server := watchedPair(t)
 			for range 3 { // also behind an end that leaves the connection up
 				read := readOne(client)
-				require.Eventually(t, client.line.reader.parked.Load, 10*time.Second, 10*time.Microsecond)
+				require.Eventually(t, client.line.reader.parked.Load, time.Minute, 10*time.Microsecond)
 				c.happen(t, client, server)
 				require.ErrorIs(t, <-read, c.want)
 				if client.line.closed.Load() {

@@ -18,7 +18,7 @@ import (
 	"godat/bench/ends"
 )
 
-const patience = 20 * time.Second
+const patience = time.Minute
 
 func TestWhenOneProcessIsKilledTheOtherEndsToo(t *testing.T) {
 	for _, name := range []string{overIWARP, onNet, "net/rpc"} {

@@ -79,7 +79,7 @@ func TestATargetCountsItsAssociations(t *testing.T) {
 		c := f.connect(nil)
 		require.Equal(f, 1, f.target.Associations())
 		require.NoError(f, c.Close())
-		require.Eventually(f, func() bool { return f.target.Associations() == 0 }, 10*time.Second, time.Millisecond)
+		require.Eventually(f, func() bool { return f.target.Associations() == 0 }, time.Minute, time.Millisecond)
 	})
 }
 

@@ -269,7 +269,7 @@ func TestCloseWaitsForAConsumerThatPolls(t *testing.T) {
 	}()
 	<-in
 	go func() { closed <- engine.Close() }()
-	require.Eventually(t, engine.driver.stopping.Load, 10*time.Second, time.Millisecond)
+	require.Eventually(t, engine.driver.stopping.Load, time.Minute, time.Millisecond)
 	for range 1000 {
 		goruntime.Gosched()
 	}

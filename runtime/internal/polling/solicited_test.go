@@ -32,12 +32,12 @@ func TestSolicitedDispatchersHaveQueuesOfTheirOwn(t *testing.T) {
 	// Each Dequeue has the device polled as long as the dispatcher has such a queue.
 	look := func() { _, _ = d.Dequeue(make([]event.Event, 1)) }
 	asleep := func() bool { return dev.asleep() && engine.poller.asleep.Load() }
-	require.Eventually(t, asleep, 10*time.Second, time.Millisecond)
+	require.Eventually(t, asleep, time.Minute, time.Millisecond)
 	polls := dev.polls.Load()
 	look()
-	require.Eventually(t, func() bool { return dev.polls.Load() > polls && asleep() }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return dev.polls.Load() > polls && asleep() }, time.Minute, time.Millisecond)
 	engine.Detach(silent, 20)
-	require.Eventually(t, asleep, 10*time.Second, time.Millisecond)
+	require.Eventually(t, asleep, time.Minute, time.Millisecond)
 	polls = dev.polls.Load()
 	look()
 	assert.True(t, asleep())
