@@ -23,8 +23,7 @@ import (
 // wait until the target has noticed that the first one is gone.
 
 const (
-	quietTime  = 20 * time.Millisecond  // after which a host that has sent no command is taken to send nothing
-	restless   = 500 * time.Millisecond // after which a host is read from that sends all the time
+	quietTime  = 500 * time.Millisecond // after which a host that has sent no command is taken to send nothing
 	proofTime  = time.Second            // within which a queue must answer
 	farewell   = 5 * time.Second        // within which those that did not must be gone
 	proofSlots = 1                      // requests of a queue beside those of its entries
@@ -164,7 +163,6 @@ type asked struct {
 	to       chan<- *queue
 	commands uint64
 	reads    uint64
-	at       time.Duration
 }
 
 // inquired takes an inquiry.
@@ -176,7 +174,7 @@ func (q *queue) inquired(i inquiry) {
 		return
 	case tell:
 		completed := p.commands - uint64(q.outstanding)
-		p.asked = append(p.asked, asked{i.to, completed + uint64(q.asked.Entries()), p.posted, now()})
+		p.asked = append(p.asked, asked{i.to, completed + uint64(q.asked.Entries()), p.posted})
 	case look:
 		p.looking = false
 	}
@@ -193,10 +191,9 @@ func (q *queue) look() {
 		return
 	}
 	at := now()
-	quiet := at-q.heard >= quietTime && p.posted == p.ended
-	if !quiet && at-p.asked[0].at < restless {
+	if rest := quietTime - (at - q.heard); rest > 0 || p.posted != p.ended {
 		p.looking = true
-		time.AfterFunc(quietTime, q.lookAgain)
+		time.AfterFunc(max(rest, quietTime/8), q.lookAgain)
 		return
 	}
 	p.proving = true

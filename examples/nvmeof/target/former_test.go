@@ -300,17 +300,16 @@ func TestAHostIsReadFromWhenItIsQuiet(t *testing.T) {
 	})
 }
 
-func TestAHostThatSendsAllTheTimeIsReadFromInTheEnd(t *testing.T) {
+// A host's transport may break when it is read from while it sends.
+func TestAHostThatSendsAllTheTimeIsNotReadFrom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := commandsCame(1)
-		begun := time.Now()
-		for i := (inquiry{to: make(chan *queue, 1)}); ; i = <-q.inquiries {
+		i := inquiry{to: make(chan *queue, 1)}
+		for begun := time.Now(); time.Since(begun) < proofTime; i = <-q.inquiries {
 			q.heard = now()
-			if q.inquired(i); len(q.slots.requests) != 0 {
-				break
-			}
+			q.inquired(i)
+			require.Empty(t, q.slots.requests)
 		}
-		assert.Less(t, time.Since(begun), proofTime)
 	})
 }
 
