@@ -25,6 +25,7 @@ type consensus struct {
 	role     raft.StateType
 	applied  uint64
 	last     uint64
+	shared   common // of this node's log and the leader's
 	ana      nvme.ANAState
 	reign    *reign // while this node leads, or nil
 	reigns   uint64
@@ -34,6 +35,10 @@ type consensus struct {
 	holds    holds
 	waited   int // for how many ticks this node has waited for something
 }
+
+// common is up to which record the log of this engine is that of a term's leader, since the engine compared the two: that is
+// what it has told that leader.
+type common struct{ term, index uint64 }
 
 // offer is what a leader offers this node, which does not have it.
 type offer struct{ term, index uint64 }
@@ -62,6 +67,7 @@ func (c *consensus) start() error {
 	}
 	c.raft = engine
 	c.life++
+	c.shared = common{}
 	c.lanes.set()
 	return nil
 }
@@ -153,6 +159,9 @@ func (c *consensus) answered(x note, messages []*pb.Message) {
 
 // send sends a message, or loses it.
 func (c *consensus) send(m *pb.Message) {
+	if m.GetType() == pb.MsgAppResp && !m.GetReject() {
+		c.shares(m)
+	}
 	if m.GetType() == pb.MsgApp && c.reign != nil {
 		if c.reign.out[m.GetTo()] {
 			m.Entries = nil // its slots are not written to
@@ -190,13 +199,33 @@ func (c *consensus) step(m *pb.Message) {
 	if m.GetFrom() == c.leader.Load() {
 		c.silence = 0
 	}
-	if m.GetType() == pb.MsgHeartbeat && m.GetTerm() >= c.term && m.GetCommit() > c.last {
-		c.catchUp(m.GetTerm(), m.GetCommit()) // this node has acknowledged that, and lost it
-		m.Commit = new(c.last)
+	if m.GetType() == pb.MsgHeartbeat && m.GetTerm() >= c.term {
+		if m.GetCommit() > c.last {
+			c.catchUp(m.GetTerm(), m.GetCommit()) // this node has acknowledged that, and lost it
+		}
+		m.Commit = new(min(m.GetCommit(), c.shared.of(m.GetTerm())))
 	}
 	if err := c.raft.Step(m); err != nil {
 		c.cfg.Logger.Debug("message refused", "type", m.GetType(), "from", m.GetFrom(), "error", err)
 	}
+}
+
+// shares notes what this node tells a leader that it has as he has it. A leader says that a record is committed to whom told him so;
+// a node that was started again, of an older copy of its files, may have other records there. It tells him anew before it believes him.
+func (c *consensus) shares(m *pb.Message) {
+	x := common{m.GetTerm(), m.GetIndex()}
+	if x.term == c.shared.term {
+		x.index = max(x.index, c.shared.index)
+	}
+	c.shared = x
+}
+
+// of is the record of a term's leader, or 0.
+func (x common) of(term uint64) uint64 {
+	if x.term != term {
+		return 0
+	}
+	return x.index
 }
 
 // took notes what was applied.

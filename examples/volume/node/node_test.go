@@ -246,6 +246,38 @@ func TestAFollowerReleasesWhatIsInItsDiskForGood(t *testing.T) {
 	}
 }
 
+// A node that runs of an older copy of its files has told its leader of records that it has no more. Those that it has in their
+// place, of an earlier leader, are not committed.
+func TestANodeCommitsNoRecordThatItHasNotComparedWithItsLeaders(t *testing.T) {
+	for name, commit := range map[string]uint64{"as far as its log": 2, "beyond its log": 3} {
+		t.Run(name, func(t *testing.T) {
+			f := newFollower(t)
+			close(f.slots.open)
+			close(f.disk.open)
+			for index := range uint64(2) {
+				require.NoError(t, f.say(f.write(2, 1, index+1, 4+uint32(index), 0xa1)))
+				f.answers(pb.MsgAppResp)
+			}
+			applied := func() (index uint64) {
+				require.True(t, f.ask(f.events, func() {}))
+				require.True(t, f.ask(f.keeper.jobs, func() { index, _ = f.consensus.disk.Applied() }))
+				return index
+			}
+			require.NoError(t, f.say(&pb.Message{Type: pb.MsgHeartbeat.Enum(), From: new(uint64(3)), Term: new(uint64(2)), Commit: new(commit)}))
+			f.answers(pb.MsgHeartbeatResp)
+			require.Zero(t, applied())
+			m := f.write(3, 2, 2, 6, 0xb2)
+			m.LogTerm, m.Commit = new(uint64(1)), new(uint64(1))
+			require.NoError(t, f.say(m))
+			f.answers(pb.MsgAppResp)
+			require.NoError(t, f.say(&pb.Message{Type: pb.MsgHeartbeat.Enum(), From: new(uint64(3)), Term: new(uint64(2)), Commit: new(uint64(2))}))
+			f.answers(pb.MsgHeartbeatResp)
+			require.Eventually(t, func() bool { return applied() == 2 }, patient, time.Millisecond)
+			assert.Equal(t, byte(0xb2), f.consensus.disk.Memory()[0])
+		})
+	}
+}
+
 func TestALeaderOfAnEarlierTermReachesNoSlot(t *testing.T) {
 	f := newFollower(t)
 	close(f.slots.open)
