@@ -128,7 +128,7 @@ func TestAStoreThatCanNotBeMadeIsAnError(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "too long")
 		_, err = OpenFile(path, min(1<<60, math.MaxInt))
 		require.ErrorIs(t, err, syscall.ENOSPC)
-		require.ErrorContains(t, err, "bytes more are needed, and the file system has")
+		require.ErrorContains(t, err, "bytes more are needed, and its file system has")
 		assert.NoFileExists(t, path, "nothing stays of a disk that does not fit")
 		require.NoError(t, os.WriteFile(path, []byte("a disk"), 0o600))
 		_, err = OpenFile(path, min(1<<60, math.MaxInt))
