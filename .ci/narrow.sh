@@ -1,5 +1,5 @@
-# Systems whose words have 32 bits: the library builds for arm, and everything is vetted and the tests
-# run as 386, where a 64-bit atomic that is not aligned panics as on arm. No file is of arm or 386 alone.
+# Systems whose words have 32 bits: the library builds for arm, everything is vetted for 386, and the library's
+# tests run there, where a 64-bit atomic that is not aligned panics as on arm. No file is of arm or 386 alone.
 # A kernel that doesn't run such programs runs those of arm, by qemu-arm-static.
 set -euo pipefail
 . .ci/packages.sh
@@ -23,12 +23,9 @@ emulate() {
   echo ":narrow-arm:M::$magic:$mask:$(command -v qemu-arm-static):F" >$misc/register
 }
 
-# The mutations are text, as well. The other packages all run, but for the programs and the roof where
-# each instruction is emulated.
 export GOARCH=386
 without='^$'
 at_once=$(nproc)
-mapfile -t packages < <(go list ./check/days ./runtime/rpc "${packages[@]}" | grep -v "$unchanged" | grep -v '/check/mutate$' | awk '!seen[$0]++') # first those that wait
 if ! runs; then
   export GOARCH=arm
   runs || { emulate && runs; } || { echo "neither this kernel nor qemu-arm-static runs 32-bit programs"; exit 1; }
@@ -36,6 +33,6 @@ if ! runs; then
   at_once=1 # the emulator is slow, and tests wait for what other goroutines do
   # It counts mappings under a limit of the address space, which the emulator shares.
   without='^TestAllocTakesBackWhatFreedRegionsLeftWhenTheAddressSpaceIsShort$'
-  mapfile -t packages < <(go list ./internal/... ./hw/... ./mem ./evd ./ep ./runtime/...)
 fi
+mapfile -t packages < <(go list ./runtime/rpc ./internal/... ./hw/... ./mem ./evd ./ep/... ./runtime/... | awk '!seen[$0]++') # first what waits
 bash .ci/again.sh narrow go test -short -vet=off -p "$at_once" -skip "$without" -- "${packages[@]}"
