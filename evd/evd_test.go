@@ -110,14 +110,6 @@ func eventually(t testing.TB, what string, cond func() bool) {
 	require.Eventually(t, cond, time.Minute, 50*time.Microsecond, what)
 }
 
-// sleeps reports whether a goroutine sleeps in Wait, or has slept.
-func sleeps(t testing.TB, d *Dispatcher) bool {
-	t.Helper()
-	c, err := d.Counters()
-	require.NoError(t, err)
-	return c.Sleeps != 0
-}
-
 // slack is how many events a channel holds beyond its length; see Config.QLen.
 const slack = 80
 
