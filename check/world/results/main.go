@@ -35,7 +35,7 @@ func main() {
 	var c campaign
 	flag.IntVar(&c.seeds, "seeds", 10, "seeds of each program over each provider")
 	flag.Uint64Var(&c.first, "first", 1, "the first seed")
-	flag.DurationVar(&c.most, "for", 0, "end after this time, of the machine's clock, whatever is left; 0 is no limit")
+	flag.DurationVar(&c.most, "for", 0, "end after this time, of the machine's clock, which the programs share, whatever is left; 0 is no limit")
 	flag.BoolVar(&c.twice, "twice", false, "run each seed twice: both must be the same to the step")
 	flag.BoolVar(&c.hour, "hour", false, "run an hour of a volume, too, and say what it takes of a processor")
 	flag.StringVar(&c.programs, "programs", "", "only programs over providers, such as calls/loop, that match this regular expression")
@@ -76,6 +76,7 @@ type row struct {
 	same     int // that were run twice, and were the same
 	took     time.Duration
 	spent    time.Duration // of a processor
+	had      time.Duration // of the machine's clock
 	troubles map[string]int
 	findings []string
 }
@@ -106,7 +107,7 @@ func (c *campaign) run(ctx context.Context, out io.Writer, plants []string) (fou
 	fmt.Fprintf(out, "# What the seeded world has run\n\nCommit %s, by `cd check/world && go run ./results %s`. A line repeats by its seed, as README.md says.\n\n",
 		strings.TrimSpace(string(commit)), args)
 	if c.most > 0 {
-		fmt.Fprintf(out, "The run ended when %v were over, so not all seeds may have run.\n\n", c.most)
+		fmt.Fprintf(out, "The run ended when %v were over, which the programs shared, so not all seeds may have run.\n\n", c.most)
 	}
 	fmt.Fprintf(out, "| program | seeds, from %d | run twice, and the same | the world's time | of a processor | troubles | findings |\n|---|---|---|---|---|---|---|\n", c.first)
 	for _, r := range rows {
@@ -138,18 +139,29 @@ func load(ctx context.Context, dir string) (rows []*row, err error) {
 	return rows, nil
 }
 
-// play runs a seed of each program after the other, until there are no more, or the time is over.
+// play runs seeds of the programs until there are no more, or the time is over, which the programs share.
 func (c *campaign) play(ctx context.Context, rows []*row) {
-	for i := range c.seeds {
-		for _, r := range rows {
-			if c.most > 0 && time.Now().After(c.end) {
-				return
-			}
-			r.Seed = c.first + uint64(i)
-			r.once(ctx, c.twice)
+	for c.most == 0 || time.Now().Before(c.end) {
+		r := c.next(rows)
+		if r == nil {
+			return
 		}
-		fmt.Fprintf(os.Stderr, "seed %d has run\n", c.first+uint64(i))
+		began := time.Now()
+		r.Seed = c.first + uint64(r.seeds)
+		r.once(ctx, c.twice)
+		r.had += time.Since(began)
+		fmt.Fprintf(os.Stderr, "%v has run\n", r.Run)
 	}
+}
+
+// next is the program that has had the least time, of those that have seeds left; nil if none has.
+func (c *campaign) next(rows []*row) (least *row) {
+	for _, r := range rows {
+		if r.seeds < c.seeds && (least == nil || r.had < least.had) {
+			least = r
+		}
+	}
+	return least
 }
 
 // once runs one seed.
