@@ -118,7 +118,7 @@ func (o *operator) await(ctx context.Context) (at string, s node.Status, err err
 
 // leader finds the leader: at the nodes that are known, and at those that these know.
 func (o *operator) leader(ctx context.Context) (addr string, s node.Status, err error) {
-	var why []string
+	var not notFound
 	removed := false
 	next := slices.Clone(o.nodes)
 	for i := 0; i < len(next); i++ {
@@ -126,10 +126,7 @@ func (o *operator) leader(ctx context.Context) (addr string, s node.Status, err 
 		s, err := o.glance(ctx, at)
 		switch {
 		case err != nil:
-			if errors.Is(err, errSilent) {
-				err = fmt.Errorf("%s: %w", at, errSilent)
-			}
-			why = append(why, err.Error())
+			not.reached(at, err)
 			continue
 		case o.volume != "" && s.Volume != o.volume:
 			return "", s, fmt.Errorf("%w: %s is of volume %s, not %s", errOther, at, s.Volume, o.volume)
@@ -139,14 +136,52 @@ func (o *operator) leader(ctx context.Context) (addr string, s node.Status, err 
 		case slices.Contains(s.Gone, s.ID):
 			removed = true
 		}
-		why = append(why, notLeading(at, &s))
+		not.leads(at, &s)
 		next = appendMembers(next, &s)
 	}
-	nobody := fmt.Errorf("%w: %s", errNobody, strings.Join(why, "; "))
-	if removed && len(why) == 1 {
+	nobody := not.err()
+	if removed && len(not.why) == 1 {
 		return "", s, fmt.Errorf("%w: %w", errRemoved, nobody)
 	}
 	return "", s, nobody
+}
+
+// notFound is why no leader is found.
+type notFound struct {
+	why  []string
+	late map[string]bool // addresses at which somebody listens who does not answer here
+	says string          // which node another one follows that does not answer here
+	at   string          // its address
+}
+
+// reached notes why a node does not answer.
+func (x *notFound) reached(at string, err error) {
+	if errors.Is(err, errSilent) {
+		err = fmt.Errorf("%s: %w", at, errSilent)
+	} else {
+		if x.late == nil {
+			x.late = make(map[string]bool)
+		}
+		x.late[at] = true
+	}
+	x.why = append(x.why, err.Error())
+}
+
+// leads notes that a node answers, and does not lead.
+func (x *notFound) leads(at string, s *node.Status) {
+	x.why = append(x.why, notLeading(at, s))
+	if addr := s.Members[s.Leader].Addr; s.Leader != s.ID && addr != "" && (x.at == "" || x.late[addr]) {
+		x.says, x.at = fmt.Sprintf("node %d follows node %d, which does not answer here", s.ID, s.Leader), addr
+	}
+}
+
+// err says that nobody leads, or that the one that others follow does not answer here.
+func (x *notFound) err() error {
+	all := strings.Join(x.why, "; ")
+	if x.late[x.at] {
+		return advise(errNobody, "%s: %s", x.says, all)
+	}
+	return fmt.Errorf("%w: %s", errNobody, all)
 }
 
 // appendMembers appends the addresses of members that a node knows, that of its leader first.

@@ -42,6 +42,9 @@ func (o *operator) status(ctx context.Context) error {
 	if s.Waits != "" {
 		fmt.Fprintln(out, "WAITS", s.Waits)
 	}
+	if errLeader == nil && at.ID != s.ID && at.Waits != "" {
+		fmt.Fprintf(out, "WAITS node %d, which leads: %s\n", at.ID, at.Waits)
+	}
 	if s.Rotten && s.Rebuilds != 0 {
 		fmt.Fprintf(out, "it is being rebuilt: %d of %d bytes\n", s.Rebuilt, s.Rebuilds)
 	}

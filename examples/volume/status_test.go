@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -88,5 +89,38 @@ func TestStatusHasTheMembersAndTheCopiesOfOneMoment(t *testing.T) {
 		require.Equal(t, exitFewer, exit, text)
 		require.Regexp(t, fmt.Sprintf(`(?m)^%d .*  silent: `, other), text)
 		require.Contains(t, text, fmt.Sprintf("copies: 2 of 3; node %d is silent\n", other))
+	}
+}
+
+func TestALeaderThatDoesNotAnswerHereStillLeads(t *testing.T) {
+	members := raftlog.Members{1: {Addr: "a:1"}, 2: {Addr: "b:1"}}
+	follows := &node.Status{ID: 1, Leader: 2, Members: members}
+	late := advise(context.DeadlineExceeded, "b:1: it does not answer in time")
+	for name, x := range map[string]struct {
+		reached error
+		follows bool
+		want    string
+	}{
+		"it is late":            {late, true, "node 1 follows node 2, which does not answer here: "},
+		"its process has ended": {errSilent, true, "nobody leads: "},
+		"nobody follows it":     {late, false, "nobody leads: "},
+	} {
+		for _, first := range []bool{true, false} { // the command asked the follower, or the leader
+			var not notFound
+			if !first {
+				not.reached("b:1", x.reached)
+			}
+			s := *follows
+			if !x.follows {
+				s.Leader = 0
+			}
+			not.leads("a:1", &s)
+			if first {
+				not.reached("b:1", x.reached)
+			}
+			err := not.err()
+			require.ErrorIs(t, err, errNobody, name)
+			assert.True(t, strings.HasPrefix(err.Error(), x.want), "%s: %v", name, err)
+		}
 	}
 }

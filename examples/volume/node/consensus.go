@@ -34,6 +34,7 @@ type consensus struct {
 	corridor *corridor
 	holds    holds
 	waited   int // for how many ticks this node has waited for something
+	yields   yields
 }
 
 // common is up to which record the log of this engine is that of a term's leader, since the engine compared the two: that is

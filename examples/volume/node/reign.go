@@ -42,6 +42,9 @@ type reign struct {
 	held       int    // for how many ticks
 	mark       uint64 // an entry that was committed at some tick
 	late       int    // for how many ticks another node has released it, and this one has not
+	stall      stall
+	yielded    int             // how often it was to let another node lead, since nothing was committed
+	rotten     map[uint64]bool // nodes that are being rebuilt, as they say
 	lost       map[uint64]int
 	unheard    map[uint64]int // for how many ticks, as far as the engine counts
 	takes      map[uint64]*taking
@@ -113,7 +116,7 @@ func (c *consensus) beginReign(first uint64) {
 		}
 	}
 	c.reign = &reign{
-		c: c, number: c.reigns, term: c.term, first: first, urgent: first, out: make(map[uint64]bool), stash: make(map[uint32]bool), lost: make(map[uint64]int), unheard: make(map[uint64]int), takes: make(map[uint64]*taking), backs: make(map[uint64]back),
+		c: c, number: c.reigns, term: c.term, first: first, urgent: first, out: make(map[uint64]bool), stash: make(map[uint32]bool), lost: make(map[uint64]int), unheard: make(map[uint64]int), takes: make(map[uint64]*taking), backs: make(map[uint64]back), rotten: make(map[uint64]bool),
 		pool: journal.NewPool(c.cfg.Layout, int(c.cfg.ID-1), first, voters/2+1, direct...),
 	}
 	c.reign.beginPasses()
@@ -124,6 +127,9 @@ func (c *consensus) beginReign(first uint64) {
 func (c *consensus) abdicate() {
 	if r := c.reign; r != nil {
 		c.reign = nil
+		if r.yielded != 0 {
+			c.yields.note()
+		}
 		r.end()
 	}
 }
@@ -237,7 +243,10 @@ func (r *reign) finish() {
 
 // hear takes a note of another node.
 func (r *reign) hear(x note) {
-	if _, member := r.c.log.Member(x.from); !member || x.rotten {
+	if _, member := r.c.log.Member(x.from); !member {
+		return
+	}
+	if r.rotten[x.from] = x.rotten; x.rotten {
 		return
 	}
 	if r.out[x.from] && r.pool.Join(x.from, x.released) {
@@ -299,6 +308,7 @@ func (r *reign) supervise() {
 		r.takeOut(id)
 	}
 	r.handOver()
+	r.watch()
 	r.grants.tick()
 	var again []uint64
 	r.c.raft.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {

@@ -162,6 +162,75 @@ func TestALeaderWithASlowDiskHandsOver(t *testing.T) {
 	c.eventually(func() bool { return old.Status().Released == next.Status().Released }, "the slow one stays behind")
 }
 
+// Heartbeats come through where appends do not when the leader's own network is slow, and loses much.
+func TestALeaderWhoseAppendsDoNotComeThroughLetsAnotherOneLead(t *testing.T) {
+	c := newTrio(t, nil)
+	old := c.leader(nil)
+	require.NoError(t, old.Device().Zero(0, 4096))
+	var others []*member
+	for i := range c.all {
+		if m := &c.all[i]; m != old {
+			others = append(others, m)
+		}
+	}
+	settled := func(m *member) bool { return m.Status().Released == old.Status().Last }
+	c.eventually(func() bool { return settled(old) && settled(others[0]) && settled(others[1]) }, "nothing is released")
+	for _, m := range others {
+		m.door.fetching.Lock()
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = old.Device().Zero(0, 4096) // made by both, or given up
+	}()
+	inReign := func(f func(r *reign)) { require.True(t, old.ask(old.events, func() { f(old.consensus.reign) })) }
+	c.eventually(func() (waits bool) {
+		inReign(func(r *reign) { waits = r.stall.ticks != 0 })
+		return waits
+	}, "the write does not wait")
+	inReign(func(r *reign) {
+		patience := r.c.stallTicks()
+		pass := func(ticks int) (times int) {
+			before := r.yielded
+			for range ticks {
+				r.watch()
+			}
+			return r.yielded - before
+		}
+		r.stall.ticks, r.stall.since = patience, r.stall.since.Add(-time.Minute)
+		third := others[1].cfg.ID
+		r.c.health.says(third, Self{Disk: Takes{Longest: callTime}})
+		assert.Zero(t, pass(patience), "a disk is slow, which is no matter of this node's network")
+		assert.Contains(t, r.waits(), "its disk is slow")
+		r.c.health.says(third, Self{})
+		r.rotten[third] = true
+		assert.Zero(t, pass(patience), "one that is being rebuilt acknowledges nothing")
+		r.rotten[third] = false
+		r.unheard[third] = electionTicks + 1
+		assert.Zero(t, pass(patience), "the one that is left elects nobody")
+		r.unheard[third] = electionTicks
+		r.stall.ticks = 0
+		assert.Zero(t, pass(patience-1), "it may come through")
+		r.stall.since = r.stall.since.Add(-time.Minute)
+		assert.Contains(t, r.waits(), "writes have waited for 1m")
+		for _, m := range others {
+			assert.Contains(t, r.waits(), fmt.Sprintf("node %d at loop:%d: it answers", m.cfg.ID, 7000+m.cfg.ID))
+		}
+		assert.Equal(t, 1, pass(1))
+		assert.Zero(t, pass(patience-1))
+		assert.Equal(t, 1, pass(1), "it may not have come through")
+		assert.Zero(t, r.c.yields.times)
+	})
+	next := c.leader(old)
+	require.NoError(t, next.Device().Zero(0, 4096), "the two whose networks are fine are a majority")
+	for _, m := range others {
+		m.door.fetching.Unlock()
+	}
+	<-ended
+	require.True(t, old.ask(old.events, func() { assert.Equal(t, 1, old.consensus.yields.times, "it has twice the patience the next time") }))
+	c.eventually(func() bool { return old.Status().Released == next.Status().Released && old.Status().Waits == "" }, "the former leader stays behind")
+}
+
 func TestANodeThatIsRebuiltAndAWholeOneAreAMajority(t *testing.T) {
 	c := newTrio(t, func(id uint64, disk *valve) bool {
 		if id == 3 { // it began to catch up before it ended

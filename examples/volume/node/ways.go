@@ -166,6 +166,8 @@ func (c *consensus) waits() string {
 	switch {
 	case c.log.Gone(c.cfg.ID):
 		return "this node was removed from the volume: end it"
+	case c.reign != nil:
+		return c.reign.waits()
 	case lead == 0 && !c.log.Founded():
 		return fmt.Sprintf("the node is no member yet: it waits to be added: give add or replace, at a member's address, its number %d and its address %s", c.cfg.ID, c.cfg.Addr)
 	case lead == 0:
