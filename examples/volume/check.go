@@ -17,7 +17,9 @@ var (
 	// errDiffer is the error of a volume whose disks differ.
 	errDiffer = errors.New("the disks differ")
 	// errNotAll is the error of a check that could not compare all disks.
-	errNotAll  = errors.New("not all disks were compared")
+	errNotAll = errors.New("not all disks were compared")
+	// errAhead is the error of a node that is ahead of the leader.
+	errAhead   = errors.New("it follows nobody, since it has applied what the leader never had; its status says what to do")
 	errRebuilt = errors.New("it has been rebuilt, or another check was begun, since the check began: check again")
 )
 
@@ -39,7 +41,7 @@ func (o *operator) check(ctx context.Context) error {
 		return err
 	}
 	var all sameDisks
-	var not []uint64
+	var not, ahead []uint64
 	for _, id := range ids(&leader) {
 		got, err := want, error(nil)
 		if id != leader.ID {
@@ -50,26 +52,32 @@ func (o *operator) check(ctx context.Context) error {
 		}
 		if err != nil {
 			fmt.Fprintf(o.out, "node %d: NOT COMPARED: %v\n", id, err)
-			not = append(not, id)
+			if not = append(not, id); errors.Is(err, errAhead) {
+				ahead = append(ahead, id)
+			}
 			continue
 		}
 		fmt.Fprintf(o.out, "node %d: CRC-32C %08x after record %d\n", id, got.CRC, got.Index)
 		all.add(id, got.CRC)
 	}
 	if len(all) > 1 {
-		return errors.Join(o.differ(ctx, &leader, want, all, not != nil), notAll(not))
+		return errors.Join(o.differ(ctx, &leader, want, all, not != nil), notAll(not, ahead))
 	}
 	if len(all[0].nodes) > 1 {
 		fmt.Fprintf(o.out, "the disks of %s are the same after record %d\n", all[0], want.Index)
 	} else if len(not) == 0 {
 		fmt.Fprintf(o.out, "the disk of %s, which is the only one, can be read\n", all[0])
 	}
-	return notAll(not)
+	return notAll(not, ahead)
 }
 
-func notAll(not []uint64) error {
-	if not == nil {
+// notAll is the error of a check that has not compared the disks of some nodes, of which some are ahead of the leader.
+func notAll(not, ahead []uint64) error {
+	switch {
+	case not == nil:
 		return nil
+	case ahead != nil:
+		return fmt.Errorf("%w: %s did not take part; there will be no more copies until somebody decides what becomes of %s, which the status of that node says", errNotAll, nodesText(not), nodesText(ahead))
 	}
 	return fmt.Errorf("%w: %s did not take part; status says what becomes of that: check again when there are all copies", errNotAll, nodesText(not))
 }
@@ -206,6 +214,8 @@ func (o *operator) checked(ctx context.Context, addr string, index uint64) (stat
 		case err != nil && limit.pausedSince(): // its connection may have ended meanwhile
 		case err != nil || s.Checked.Index >= index:
 			return s.Checked, err
+		case s.Ahead != "":
+			return s.Checked, errAhead
 		case s.Checking >= index:
 			limit.again() // it reads its disk
 		case s.Applied >= index:

@@ -7,11 +7,15 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"godat/examples/volume/node"
+	"godat/examples/volume/raftlog"
 	"godat/examples/volume/state"
+	"godat/runtime/inspect"
 )
 
 // flip changes a byte of a node's disk, while the node does not run.
@@ -70,4 +74,55 @@ func TestACheckNamesTheRangesThatDifferAndTheNodeThatIsWrong(t *testing.T) {
 	text = c.checkedAt(leader, func(_ string, err error) bool { return errors.Is(err, errNotAll) && !errors.Is(err, errDiffer) })
 	require.Contains(t, text, fmt.Sprintf("node %d: NOT COMPARED", wrong))
 	require.Contains(t, text, fmt.Sprintf("the disks of nodes %s are the same after record", most))
+}
+
+func TestAnOldCopyThatIsPutBackIsNoReasonToRebuildTheNodeThatHasMore(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.three()
+	d := &content{h: c.host(), r: rand.New(rand.NewPCG(33, 34))}
+	d.write(20)
+	c.same()
+	again := c.leader()
+	away, left := 1+again%3, 6-again-(1+again%3)
+	old := string(c.disk(again)) + ".old"
+	c.kill(again)
+	require.NoError(t, os.CopyFS(old, os.DirFS(string(c.disk(again)))))
+	c.start(again)
+	c.same()
+	c.kill(away)
+	d.write(50) // on two nodes
+	c.eventually("it does not apply all", func() bool {
+		at, err := c.ask(c.leader(), askStatus)
+		s, errLeft := c.ask(left, askStatus)
+		return err == nil && errLeft == nil && s.Applied == at.Last
+	})
+	c.killAll()
+	require.NoError(t, os.RemoveAll(string(c.disk(again))))
+	require.NoError(t, os.Rename(old, string(c.disk(again))))
+
+	c.start(away)
+	c.start(again)
+	at := c.leader()
+	c.start(left)
+	c.eventually("it follows", func() bool {
+		s, err := c.ask(left, askStatus)
+		return err == nil && s.Ahead != ""
+	})
+	text, exit := c.statusAt(left)
+	require.Equal(t, exitFewer, exit)
+	require.Contains(t, text, fmt.Sprintf("WAITS node %d has applied record ", left))
+	require.Contains(t, text, "recover this one")
+	text = c.checkedAt(at, func(text string, err error) bool { return errors.Is(err, errNotAll) })
+	require.Contains(t, text, fmt.Sprintf("node %d: NOT COMPARED: it follows nobody, since it has applied what the leader never had", left))
+	require.NotContains(t, text, "check again")
+	c.eventually("the leader does not say that it is refused", func() bool {
+		text, _ = c.statusAt(at)
+		return strings.Contains(text, fmt.Sprintf("REFUSED node %d ", left)) && strings.Contains(text, "never had") &&
+			strings.Contains(text, fmt.Sprintf("node %d is silent", left))
+	})
+	row := newReplicaRow(uint64(left), &node.Status{ID: 9, Leader: 9, Members: raftlog.Members{uint64(left): {}}, Replicas: map[uint64]node.Progress{
+		uint64(left): {Silent: true, Missed: node.Missed{Refuses: true, Why: "node 3 has applied record 5, which node 9 never had"}},
+	}})
+	require.Contains(t, row.Trouble(inspect.Late), "it follows nobody: node 3 has applied record 5")
 }

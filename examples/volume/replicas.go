@@ -106,6 +106,8 @@ func (r replicaRow) missed() string {
 		text += ": " + r.Why
 	}
 	switch {
+	case r.refuses && strings.Contains(r.Why, aheadWords):
+		return fmt.Sprintf("it follows nobody: %s%s", r.Why, mended(r.Why))
 	case r.refuses:
 		return fmt.Sprintf("it is the odd one, which the others refuse: %s%s", r.Why, mended(r.Why))
 	case r.ended:

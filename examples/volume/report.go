@@ -132,8 +132,12 @@ func refusedText(s *node.Status) string {
 	return strings.Join(all, "; ")
 }
 
-// odd says why this node is the one that is of another volume: it refuses all others, or they it, and it hears no leader.
+// odd says why this node is the one that is of another volume: it refuses all others, or they it, and it hears no leader. So is one
+// that is ahead of its leader.
 func odd(s *node.Status) string {
+	if s.Ahead != "" {
+		return s.Ahead
+	}
 	var all []string
 	why := ""
 	for _, id := range slices.Sorted(maps.Keys(s.Others)) {
@@ -153,11 +157,16 @@ func odd(s *node.Status) string {
 	return fmt.Sprintf("this node, node %d, is the odd one: it and %s refuse each other: %s%s", s.ID, strings.Join(all, ", "), why, mended(why))
 }
 
+// aheadWords are in the refusals of a node that is ahead of its leader.
+const aheadWords = "never had"
+
 // mended says how nodes come to take each other that do not for a reason.
 func mended(why string) string {
 	switch {
 	case strings.Contains(why, "certificate"):
 		return "; give the odd one the certificate of this volume, and start it again"
+	case strings.Contains(why, aheadWords):
+		return "; its page says what to do"
 	case strings.Contains(why, "options"):
 		return "; give the odd one the others' options, and start it again"
 	}

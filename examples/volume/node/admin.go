@@ -52,6 +52,7 @@ type Status struct {
 	Applied  uint64              `json:"applied"`
 	Released uint64              `json:"released"`
 	Rotten   bool                `json:"rotten,omitempty"`
+	Ahead    string              `json:"ahead,omitempty"`    // why the node follows nobody: it has applied what its leader never had
 	Rebuilt  uint64              `json:"rebuilt,omitempty"`  // bytes of the disk that are right
 	Rebuilds uint64              `json:"rebuilds,omitempty"` // bytes of the disk while it is rebuilt
 	Members  raftlog.Members     `json:"members"`
@@ -95,6 +96,9 @@ type Progress struct {
 	Back time.Duration `json:"back,omitempty"`
 	Away time.Duration `json:"away,omitempty"`
 	Self *Self         `json:"self,omitempty"` // what its node has said
+	// Term is that of the leader, of its own replica, and First the first record of that term.
+	Term  uint64 `json:"term,omitempty"`
+	First uint64 `json:"first,omitempty"`
 }
 
 // Follows reports whether the replica answers what its leader sends.
@@ -124,6 +128,9 @@ func (c *consensus) status() Status {
 		Checking: c.disk.Checking(), Checked: c.disk.Checked(), // in this order: a check that ends is in one of both
 		Counts: c.counts.now(), Zeros: c.disk.Zeros(), Slots: c.cfg.Layout.Slots, Rebuilt: c.rebuilt.Load(), Rebuilds: c.rebuilds.Load(),
 		Self: c.self(), Others: c.health.others(c.others()),
+	}
+	if ahead := c.ahead.Load(); ahead != nil {
+		s.Ahead = ahead.advice
 	}
 	if r := c.reign; r != nil {
 		s.Free, s.Waiting, s.Replicas = r.pool.Free(), len(r.placing), c.sees()

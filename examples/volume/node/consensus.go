@@ -100,7 +100,9 @@ func (c *consensus) run() {
 // tick lets time pass. The engine of a rotten node has no time, so it does not want to lead; when
 // its leader has been silent it forgets him, and votes for another.
 func (c *consensus) tick() {
-	if !c.rotten.Load() {
+	if c.ahead.Load() != nil {
+		c.silence = 0 // nor has that of one that follows nobody
+	} else if !c.rotten.Load() {
 		c.raft.Tick()
 	} else if c.silence++; c.silence%electionTicks == 0 {
 		_ = c.raft.ForgetLeader() // a leader steps down by itself
@@ -160,6 +162,9 @@ func (c *consensus) answered(x note, messages []*pb.Message) {
 
 // send sends a message, or loses it.
 func (c *consensus) send(m *pb.Message) {
+	if c.ahead.Load() != nil {
+		return
+	}
 	if m.GetType() == pb.MsgAppResp && !m.GetReject() {
 		c.shares(m)
 	}
@@ -193,8 +198,11 @@ func (c *consensus) step(m *pb.Message) {
 	if c.ctx.Err() != nil || m.GetType() == pb.MsgTimeoutNow && c.rotten.Load() {
 		return
 	}
+	if other := m.GetFrom() <= uint64(c.cfg.Layout.Nodes); other && (c.ahead.Load() != nil || !c.agrees(m)) {
+		return
+	}
 	if m.GetType() == pb.MsgAppResp && !m.GetReject() && m.GetTerm() == c.term && m.GetIndex() > c.last {
-		c.cfg.Logger.Warn("a node acknowledges what nobody has sent", "node", m.GetFrom(), "record", m.GetIndex(), "last", c.last)
+		c.refused(m.GetFrom(), c.where()[m.GetFrom()].Addr, true, stranger("node %d acknowledges record %d, which nobody has sent: it is ahead of node %d, which leads", m.GetFrom(), m.GetIndex(), c.cfg.ID))
 		return
 	}
 	if m.GetFrom() == c.leader.Load() {
@@ -254,6 +262,7 @@ func (c *consensus) took(life, index uint64, changes []*pb.ConfChange, responses
 func (c *consensus) showState() {
 	state := nvme.ANAInaccessible
 	switch lead := c.leader.Load(); {
+	case c.ahead.Load() != nil:
 	case c.reign != nil && c.reign.serves:
 		state = nvme.ANAOptimized
 	case lead == 0 || lead == c.cfg.ID:
@@ -267,6 +276,13 @@ func (c *consensus) showState() {
 		if c.cfg.OnState != nil {
 			c.cfg.OnState(state)
 		}
+	}
+}
+
+// offered takes a leader's offer of a snapshot.
+func (c *consensus) offered(m *pb.Message) {
+	if c.ahead.Load() == nil && c.agrees(m) {
+		c.catchUp(m.GetTerm(), m.GetSnapshot().GetMetadata().GetIndex())
 	}
 }
 
@@ -288,9 +304,9 @@ func (c *consensus) catchUp(term, index uint64) {
 }
 
 // lacks reports whether this node needs a snapshot. One that was offered is needed no more when the records have
-// come meanwhile, or when a later leader may have them.
+// come meanwhile, or when a later leader may have them. One that is ahead keeps its disk.
 func (c *consensus) lacks() bool {
-	return c.rotten.Load() || c.offer.term >= c.term && c.offer.index > c.applied
+	return c.ahead.Load() == nil && (c.rotten.Load() || c.offer.term >= c.term && c.offer.index > c.applied)
 }
 
 var errMayLead = errors.New("node: it may come to lead")

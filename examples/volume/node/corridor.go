@@ -67,7 +67,10 @@ func newCorridor(c *consensus) *corridor {
 }
 
 // open reports whether hosts can go through.
-func (v *corridor) open() bool { return v.passage != nil && !v.c.rotten.Load() }
+func (v *corridor) open() bool { return v.passage != nil && !v.shut() }
+
+// shut reports whether the disk is none to read: it is being rebuilt, or ahead of the leader's.
+func (v *corridor) shut() bool { return v.c.rotten.Load() || v.c.ahead.Load() != nil }
 
 // place finds room for a write's data.
 func (v *corridor) place(w *target.Write) {
@@ -261,7 +264,7 @@ func refuseAll(reads []*target.Read, err error) {
 func (v *corridor) finish() {
 	v.reading = slices.DeleteFunc(v.reading, func(x lateRead) bool {
 		switch {
-		case v.c.rotten.Load() || x.ticks > electionTicks:
+		case v.shut() || x.ticks > electionTicks:
 			refuseAll(x.reads, errElsewhere)
 		case x.index <= v.c.applied:
 			for _, r := range x.reads {
@@ -285,20 +288,23 @@ func (v *corridor) tick() {
 	}
 	lead := v.c.leader.Load()
 	peer := v.c.lanes.peers[lead]
-	if v.passage != nil || v.opening || peer == nil || lead == v.c.cfg.ID || v.c.rotten.Load() || !v.c.ways.forwards(lead) {
+	if v.passage != nil || v.opening || peer == nil || lead == v.c.cfg.ID || v.shut() || !v.c.ways.forwards(lead) {
 		return
 	}
 	v.opening = true
 	v.c.tasks.Go(func() { v.dial(lead, peer.addr) })
 }
 
-// dial connects to a leader, who says that he is one.
+// dial connects to a leader, who says that he is one, and that this node is not ahead of him.
 func (v *corridor) dial(lead uint64, addr string) {
 	p := &passage{lead: lead}
 	p.passes = newPasses(v.c, func(host identity.ID, got func(pass, error)) { v.askPass(p, host, got) })
 	p.ctx, p.end = context.WithCancel(v.c.ctx)
 	var err error
 	if p.client, err = v.c.dial(p.ctx, lead, addr); err == nil {
+		err = v.c.meets(p.client, lead)
+	}
+	if err == nil {
 		_, err = v.call(p, methodIndex, nil, mem.RemoteSegment{})
 	}
 	if err != nil {

@@ -173,7 +173,7 @@ func (d *door) takeMessage(m *pb.Message, r *rpc.Request) error {
 	case pb.MsgApp:
 		return d.takeAppend(m, r)
 	case pb.MsgSnap:
-		d.events.put(func() { d.consensus.catchUp(m.GetTerm(), m.GetSnapshot().GetMetadata().GetIndex()) })
+		d.events.put(func() { d.consensus.offered(m) })
 	default:
 		d.events.put(func() { d.consensus.step(m) })
 	}

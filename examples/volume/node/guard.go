@@ -36,6 +36,7 @@ func (s *site) check(x *note, greets bool) error {
 
 // belongs is why who says something is not heard, or nil.
 func (s *site) belongs(x *note, greets bool) error {
+	ahead := s.ahead.Load()
 	switch {
 	case x.magic != noteMagic || x.version < wireEarliest || x.version > wireVersion:
 		return stranger("node %d speaks versions %d to %d of the protocol, and the caller another", s.cfg.ID, wireEarliest, wireVersion)
@@ -51,6 +52,8 @@ func (s *site) belongs(x *note, greets bool) error {
 		return stranger("node %d was removed from the volume; it comes back as a node of another id", x.from)
 	case !greets && x.terms != s.digest:
 		return stranger("the options of node %d are not those of node %d", x.from, s.cfg.ID)
+	case ahead != nil:
+		return stranger("%s", ahead.why)
 	}
 	return nil
 }

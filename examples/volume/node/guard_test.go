@@ -106,9 +106,13 @@ func TestWhatNobodyHasSentIsNotAcknowledged(t *testing.T) {
 		})
 	}))
 	require.NoError(t, leader.Device().Zero(0, 4096))
-	for _, p := range leader.Status().Replicas {
+	after := leader.Status()
+	for _, p := range after.Replicas {
 		assert.Less(t, p.Match, s.Last+1000)
 	}
+	require.Len(t, after.Refusals, 1, "status says it")
+	assert.Contains(t, after.Refusals[0].Why, "which nobody has sent")
+	assert.Equal(t, leader.cfg.ID%3+1, after.Refusals[0].Node)
 }
 
 func TestAHelloNamesWhatDiffers(t *testing.T) {

@@ -259,7 +259,7 @@ func (c *consensus) sees() map[uint64]Progress {
 			x.Back, x.Away = time.Since(b.at), b.away
 		}
 		if id == c.cfg.ID {
-			x.Self = new(c.self())
+			x.Self, x.Term, x.First = new(c.self()), r.term, r.first
 		} else {
 			x = c.health.of(id, x, c.lately())
 		}
@@ -293,14 +293,18 @@ func (r *reign) returns(id uint64, silent bool) {
 }
 
 // exchange tells the leader how this node is, and hears how all are. A leader of before does not know the question.
-func (n *Node) exchange(client *rpc.Client, lead uint64) error {
-	ctx, cancel := context.WithTimeout(n.ctx, callTime)
+func (c *consensus) exchange(client *rpc.Client, lead uint64) error {
+	ctx, cancel := context.WithTimeout(c.ctx, callTime)
 	defer cancel()
-	b, err := json.Marshal(n.self())
+	b, err := json.Marshal(c.self())
 	if err != nil {
 		return err
 	}
-	answer, err := client.Call(ctx, rpc.Call{Method: methodHealth, Payload: append(n.note(lead), b...)}, nil)
+	applied, at := uint64(0), uint64(0)
+	if !c.ask(c.events, func() { applied, at = c.stands(lead) }) {
+		return context.Cause(c.ctx)
+	}
+	answer, err := client.Call(ctx, rpc.Call{Method: methodHealth, Payload: append(c.note(lead), b...)}, nil)
 	if err != nil {
 		return err
 	}
@@ -308,7 +312,11 @@ func (n *Node) exchange(client *rpc.Client, lead uint64) error {
 	if err := json.Unmarshal(answer, &all); err != nil {
 		return errNote
 	}
-	n.health.tells(all)
+	if leads, is := all[lead]; is && beyond(applied, at, &leads) {
+		c.events.put(func() { c.goAhead(applied, at, lead, leads.Term) })
+		return errAhead
+	}
+	c.health.tells(all)
 	return nil
 }
 

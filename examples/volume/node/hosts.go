@@ -42,7 +42,7 @@ func (n *Node) tellHosts() {
 			err = n.tellOf(client, lead)
 		}
 		if err == nil && asks {
-			err = n.exchange(client, lead)
+			err = n.consensus.exchange(client, lead)
 			if refused := (*rpc.Error)(nil); errors.As(err, &refused) {
 				asks, err = false, nil // it is of the version before
 			}

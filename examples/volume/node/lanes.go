@@ -195,6 +195,9 @@ func (l *lanes) deliver(ctx context.Context, client *rpc.Client, id uint64, addr
 	if errors.As(err, &refusal) {
 		l.refused(id, addr, false, err)
 		l.withdraw(first, err)
+		if errors.Is(err, errStranger) {
+			return next, err // a hello says why
+		}
 		return next, nil
 	}
 	if err != nil || len(answer) == 0 {

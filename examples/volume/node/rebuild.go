@@ -93,6 +93,9 @@ func (b *rebuilder) once() (again bool, err error) {
 	}
 	b.gets(nil)
 	defer func() { _ = client.Close() }() // its memory is the node's
+	if err := b.consensus.meets(client, id); err != nil {
+		return true, err
+	}
 	var c *state.CatchUp
 	var members membership
 	for round, last := 1, false; ; round++ {

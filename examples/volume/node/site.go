@@ -42,8 +42,9 @@ type site struct {
 	floor    atomic.Uint64 // up to where the leader has freed
 	released atomic.Uint64 // up to where this node has, and its engine knows that it has applied that
 	rotten   atomic.Bool
-	rebuilt  atomic.Uint64 // bytes of the disk, while it is rebuilt
-	rebuilds atomic.Uint64 // all of them
+	ahead    atomic.Pointer[aheadOf] // of a node that is ahead of its leader
+	rebuilt  atomic.Uint64           // bytes of the disk, while it is rebuilt
+	rebuilds atomic.Uint64           // all of them
 	counts   counts
 	// How long the log and the slots take, and the disk's file, also while it is rebuilt.
 	keeping, releasing, catching pace

@@ -166,6 +166,8 @@ func (c *consensus) waits() string {
 	switch {
 	case c.log.Gone(c.cfg.ID):
 		return "this node was removed from the volume: end it"
+	case c.ahead.Load() != nil:
+		return c.ahead.Load().advice
 	case c.reign != nil:
 		return c.reign.waits()
 	case lead == 0 && !c.log.Founded():
@@ -211,7 +213,7 @@ func (c *consensus) unreached(where raftlog.Members) string {
 // sayWaits says from time to time what this node waits for, if that lasts.
 func (c *consensus) sayWaits() {
 	what := c.waits()
-	if what == "" {
+	if what == "" || c.ahead.Load() != nil { // which it has said
 		c.waited = 0
 		return
 	}
