@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -106,13 +107,16 @@ func TestADirectoryThatLostSomethingIsRefusedInWords(t *testing.T) {
 		lose func(dir string) error
 		why  string
 	}{
-		"half a disk":        {func(dir string) error { return os.Truncate(filepath.Join(dir, "disk"), 1<<19) }, "volume.json says"},
-		"a longer disk":      {func(dir string) error { return os.Truncate(filepath.Join(dir, "disk"), 1<<23) }, "volume.json says"},
-		"half a journal":     {func(dir string) error { return os.Truncate(filepath.Join(dir, "journal"), 4096) }, "volume.json says"},
-		"no disk":            {func(dir string) error { return os.Remove(filepath.Join(dir, "disk")) }, "no such file"},
-		"a disk of zeros":    {func(dir string) error { return zeros(filepath.Join(dir, "disk"), state.Size(1<<20)) }, "lost its marks"},
-		"no log":             {func(dir string) error { return os.RemoveAll(filepath.Join(dir, "log")) }, "log"},
-		"no file of a log":   {func(dir string) error { return removeAll(filepath.Join(dir, "log", "*.wal")) }, raftlog.ErrLost.Error()},
+		"half a disk":      {func(dir string) error { return os.Truncate(filepath.Join(dir, "disk"), 1<<19) }, "volume.json says"},
+		"a longer disk":    {func(dir string) error { return os.Truncate(filepath.Join(dir, "disk"), 1<<23) }, "volume.json says"},
+		"half a journal":   {func(dir string) error { return os.Truncate(filepath.Join(dir, "journal"), 4096) }, "volume.json says"},
+		"no disk":          {func(dir string) error { return os.Remove(filepath.Join(dir, "disk")) }, "no such file"},
+		"a disk of zeros":  {func(dir string) error { return zeros(filepath.Join(dir, "disk"), state.Size(1<<20)) }, "lost its marks"},
+		"no log":           {func(dir string) error { return os.RemoveAll(filepath.Join(dir, "log")) }, "log"},
+		"no file of a log": {func(dir string) error { return removeAll(filepath.Join(dir, "log", "*.wal")) }, raftlog.ErrLost.Error()},
+		"nor its witness": {func(dir string) error {
+			return errors.Join(removeAll(filepath.Join(dir, "log", "*.wal")), removeAll(filepath.Join(dir, "log", "*.kept")))
+		}, raftlog.ErrLost.Error()},
 		"an emptied index":   {func(dir string) error { return os.Truncate(filepath.Join(dir, "log", "wal-meta.db"), 0) }, raftlog.ErrLost.Error()},
 		"an index cut":       {func(dir string) error { return os.Truncate(filepath.Join(dir, "log", "wal-meta.db"), 8192) }, "wal-meta.db is damaged"},
 		"a page of an index": {func(dir string) error { return os.Truncate(filepath.Join(dir, "log", "wal-meta.db"), 4096) }, "wal-meta.db: file size too small"},

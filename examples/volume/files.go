@@ -62,6 +62,11 @@ func openFiles(dir string) (f *files, err error) {
 	if f.about, err = readAbout(dir); err != nil {
 		return nil, err
 	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
 	if _, err = os.Stat(filepath.Join(dir, recovering)); err == nil {
 		return nil, fmt.Errorf("%s: recover was interrupted: call it again", dir)
 	}
@@ -73,6 +78,9 @@ func openFiles(dir string) (f *files, err error) {
 	}
 	if err == nil && !state.Made(f.disk) {
 		err = fmt.Errorf("%s/disk has lost its marks: %s", dir, anew)
+	}
+	if err == nil { // from here on the files are those that are open
+		err = raftlog.Same(root, dir)
 	}
 	if err == nil && f.about.Birth == 0 { // it was made when nobody drew one
 		f.about.Birth = newBirth()

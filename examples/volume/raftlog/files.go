@@ -3,11 +3,11 @@
 package raftlog
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"sync/atomic"
 
 	"github.com/hashicorp/raft-wal/metadb"
@@ -16,15 +16,49 @@ import (
 )
 
 // files are a log's files. The write-ahead log makes the next one in a goroutine of its own, and tells
-// nobody if it can't. Beside each file that has records for good lies an empty one, a witness: without it nobody
-// could tell a file that was taken away from one that a crash kept from being made.
+// nobody if it can't. Beside each file that has records for good lies an empty one, a witness, and the log's index says which is
+// the last such file: without both nobody could tell a file that was taken away from one that a crash kept from being made.
 type files struct {
 	types.VFS
+	root   *os.Root
+	meta   *metadb.BoltMetaDB
 	failed atomic.Pointer[error]
 }
 
 // witness is the name of a file's witness.
-func witness(dir, name string) string { return filepath.Join(dir, name+".kept") }
+func witness(name string) string { return name + ".kept" }
+
+// keyKept is the key of the number behind that of the last file that has records for good. A program of before has witnesses alone.
+var keyKept = []byte("kept")
+
+// kept is that number, 0 without such files.
+func (f *files) kept() (uint64, error) {
+	b, err := f.meta.GetStable(keyKept)
+	if err != nil || len(b) != 8 {
+		return 0, err
+	}
+	return binary.LittleEndian.Uint64(b), nil
+}
+
+// numberOf is the number in a file's name.
+func numberOf(name string) (n uint64, err error) {
+	var base uint64
+	_, err = fmt.Sscanf(name, "%020d-%016x.wal", &base, &n)
+	return n, err
+}
+
+// keep notes for good that a file has records.
+func (f *files) keep(name string) error {
+	n, err := numberOf(name)
+	if err != nil {
+		return err
+	}
+	kept, err := f.kept()
+	if err != nil || n < kept {
+		return err
+	}
+	return f.meta.SetStable(keyKept, binary.LittleEndian.AppendUint64(nil, n+1))
+}
 
 // Create implements types.VFS.
 func (f *files) Create(dir, name string, size uint64) (types.WritableFile, error) {
@@ -36,7 +70,7 @@ func (f *files) Create(dir, name string, size uint64) (types.WritableFile, error
 		f.failed.Store(&err)
 		return w, err
 	}
-	return &witnessed{WritableFile: w, name: witness(dir, name), size: int64(size)}, nil
+	return &witnessed{WritableFile: w, files: f, name: name, size: int64(size)}, nil
 }
 
 // OpenWriter implements types.VFS.
@@ -45,32 +79,36 @@ func (f *files) OpenWriter(dir, name string) (types.WritableFile, error) {
 	if err != nil {
 		return w, err
 	}
-	info, err := os.Stat(filepath.Join(dir, name))
+	info, err := f.root.Stat(name)
 	if err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
-	return &witnessed{WritableFile: w, name: witness(dir, name), size: info.Size()}, nil
+	return &witnessed{WritableFile: w, files: f, name: name, size: info.Size()}, nil
 }
 
 // Delete implements types.VFS.
 func (f *files) Delete(dir, name string) error {
-	if err := os.Remove(witness(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := f.root.Remove(witness(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return f.VFS.Delete(dir, name)
 }
 
 // whole reports files that the log had, and has no more.
-func (f *files) whole(dir string, meta *metadb.BoltMetaDB) error {
-	state, err := meta.Load(dir)
+func (f *files) whole(dir string) error {
+	state, err := f.meta.Load(dir)
+	if err != nil {
+		return err
+	}
+	kept, err := f.kept()
 	if err != nil {
 		return err
 	}
 	for _, s := range state.Segments {
 		name := segment.FileName(s)
-		_, gone := os.Stat(filepath.Join(dir, name))
-		_, kept := os.Stat(witness(dir, name))
-		if errors.Is(gone, fs.ErrNotExist) && kept == nil {
+		_, gone := f.root.Stat(name)
+		_, witnessed := f.root.Stat(witness(name))
+		if errors.Is(gone, fs.ErrNotExist) && (witnessed == nil || s.ID < kept || !s.SealTime.IsZero()) {
 			return fmt.Errorf("%s: %w", name, ErrLost)
 		}
 	}
@@ -80,8 +118,9 @@ func (f *files) whole(dir string, meta *metadb.BoltMetaDB) error {
 // witnessed is a file that gets its witness when it has become stable first.
 type witnessed struct {
 	types.WritableFile
-	name string
-	size int64
+	files *files
+	name  string
+	size  int64
 
 	// Owned by whoever writes.
 	made    bool
@@ -116,19 +155,18 @@ func (w *witnessed) Sync() error {
 	if err := w.WritableFile.Sync(); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(w.name, os.O_CREATE|os.O_WRONLY, 0o600)
+	f, err := w.files.root.OpenFile(witness(w.name), os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	if err := f.Close(); err != nil {
 		return err
 	}
-	d, err := os.Open(filepath.Dir(w.name))
-	if err != nil {
+	if err := syncDir(w.files.root); err != nil {
 		return err
 	}
 	w.made = true
-	return errors.Join(d.Sync(), d.Close())
+	return w.files.keep(w.name)
 }
 
 // explain adds to an error why there is no next file.

@@ -19,11 +19,11 @@ import (
 // mend makes a log as a crash may have left it one that goes on. What is in its files becomes stable: a
 // process that was killed may have left it in the system's memory. A tail that is sealed, all of it or not,
 // and has no successor, which the write-ahead log can't append to, gets one, or is copied. A successor is of so many bytes.
-func mend(dir string, files types.VFS, meta *metadb.BoltMetaDB, size int) error {
-	if err := renewIndex(filepath.Join(dir, "wal-meta.db")); err != nil {
+func mend(dir string, root *os.Root, files types.VFS, meta *metadb.BoltMetaDB, size int) error {
+	if err := renewIndex(root); err != nil {
 		return err
 	}
-	if err := syncAll(dir, files); err != nil {
+	if err := syncAll(dir, root, files); err != nil {
 		return err
 	}
 	state, err := meta.Load(dir)
@@ -89,8 +89,8 @@ func copyUsed(to io.WriterAt, from io.ReaderAt) error {
 }
 
 // renewIndex is renew for the log's index, which nobody has open.
-func renewIndex(path string) (err error) {
-	f, err := os.OpenFile(path, os.O_RDWR, 0o600)
+func renewIndex(root *os.Root) (err error) {
+	f, err := root.OpenFile(indexName, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -105,7 +105,7 @@ func renewIndex(path string) (err error) {
 }
 
 // syncAll makes the log's files stable, and that they are there.
-func syncAll(dir string, files types.VFS) error {
+func syncAll(dir string, root *os.Root, files types.VFS) error {
 	names, err := files.ListDir(dir)
 	if err != nil {
 		return err
@@ -122,11 +122,7 @@ func syncAll(dir string, files types.VFS) error {
 			return err
 		}
 	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return syncDir(root)
 }
 
 // succeed is what takes the place of a tail that is sealed: the same with a successor, whose file is made with the others', or a

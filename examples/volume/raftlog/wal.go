@@ -7,13 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 	wal "github.com/hashicorp/raft-wal"
-	walfs "github.com/hashicorp/raft-wal/fs"
 	"github.com/hashicorp/raft-wal/metadb"
 	"github.com/hashicorp/raft-wal/segment"
 )
@@ -23,6 +21,12 @@ type walFile struct {
 	*wal.WAL
 	files *files
 }
+
+// indexName is the name of the log's index.
+const indexName = metadb.FileName
+
+// Close implements File.
+func (f walFile) Close() error { return errors.Join(f.WAL.Close(), f.files.root.Close()) }
 
 // StoreLogs implements File.
 func (f walFile) StoreLogs(all []*raft.Log) error {
@@ -35,30 +39,46 @@ func (f walFile) StoreLogs(all []*raft.Log) error {
 // openFiles opens the write-ahead log in a directory. Its index is a database that panics, or is read behind its end, where
 // it is damaged.
 func openFiles(dir string, cfg Config) (_ File, err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, root.Close())
+		}
+	}()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if what := recover(); what != nil {
-			err = fmt.Errorf("wal-meta.db is damaged (%v): %w", what, ErrLost)
+			err = fmt.Errorf("%s is damaged (%v): %w", indexName, what, ErrLost)
 		}
 	}()
-	return openWhole(dir, cfg)
+	f, err := openWhole(dir, root, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := Same(root, dir); err != nil { // the index is opened by its path
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // openWhole is openFiles for files that are not damaged.
-func openWhole(dir string, cfg Config) (File, error) {
+func openWhole(dir string, root *os.Root, cfg Config) (File, error) {
 	if cfg.Files == nil {
-		cfg.Files = walfs.New()
+		cfg.Files = rooted{root}
 	}
 	cfg.Segment = cmp.Or(cfg.Segment, Segment)
-	if info, err := os.Stat(filepath.Join(dir, "wal-meta.db")); cfg.Made && (err != nil || info.Size() == 0) {
-		return nil, fmt.Errorf("wal-meta.db: %w", errors.Join(ErrLost, err))
+	if info, err := root.Stat(indexName); cfg.Made && (err != nil || info.Size() == 0) {
+		return nil, fmt.Errorf("%s: %w", indexName, errors.Join(ErrLost, err))
 	}
 	meta := new(metadb.BoltMetaDB)
-	if err := mend(dir, cfg.Files, meta, cfg.Segment); err != nil {
+	if err := mend(dir, root, cfg.Files, meta, cfg.Segment); err != nil {
 		return nil, errors.Join(err, meta.Close())
 	}
-	f := &files{VFS: cfg.Files}
-	if err := f.whole(dir, meta); err != nil {
+	f := &files{VFS: cfg.Files, root: root, meta: meta}
+	if err := f.whole(dir); err != nil {
 		return nil, errors.Join(err, meta.Close())
 	}
 	w, err := wal.Open(dir, wal.WithLogger(hclog.NewNullLogger()), wal.WithMetaStore(meta),
