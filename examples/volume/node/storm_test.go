@@ -33,6 +33,9 @@ func (m *member) write(r *rand.Rand, w *target.Write, answer func() error) error
 	return answer()
 }
 
+// mostOffered is how many records at most trouble offers that nobody has yet. They are written in the end.
+const mostOffered = 8
+
 // trouble does to a follower what a leader does that has no records for it, or too early, or twice.
 func (c *trio) trouble(r *rand.Rand) {
 	id := 1 + r.IntN(len(c.all))
@@ -46,7 +49,7 @@ func (c *trio) trouble(r *rand.Rand) {
 		})
 	}
 	for range 1 + r.IntN(3) {
-		ahead := uint64(r.IntN(9))
+		ahead := uint64(r.IntN(mostOffered + 1))
 		m.events.put(func() {
 			x := m.consensus
 			x.catchUp(x.term, x.applied+ahead)
@@ -86,6 +89,12 @@ func TestAFollowerIsRebuiltAgainAndAgainUnderLoad(t *testing.T) {
 			}
 			close(stop)
 			writers.Wait()
+			for i := range c.all {
+				c.all[i].ask(c.all[i].events, func() {}) // it has had all its trouble
+			}
+			for range mostOffered {
+				c.eventually(func() bool { return c.leader(nil).Device().Zero(0, 4096) == nil }, "no write succeeds")
+			}
 			leader := c.leader(nil)
 			c.eventually(func() bool {
 				for i := range c.all {
