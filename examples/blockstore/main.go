@@ -25,10 +25,16 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"godat/examples/internal/usage"
 )
 
 func main() {
 	opts := parse(os.Args[1:])
+	if err := usage.Reaches(opts.Provider); err != nil && opts.Listen+opts.Connect != "" {
+		fmt.Fprintln(os.Stderr, "blockstore:", err)
+		os.Exit(usage.Status)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, opts, os.Stdout)
 	interrupted := ctx.Err() != nil

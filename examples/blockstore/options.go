@@ -41,6 +41,7 @@ func parse(args []string) *options {
 		kong.Description("Keeps a directory tree in a storage server and proves that it comes back."),
 		kong.UsageOnError(),
 		usage.Exit(),
+		usage.Strict(),
 	)
 	_, err := parser.Parse(doubleDashes(args))
 	parser.FatalIfErrorf(err)

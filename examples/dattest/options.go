@@ -66,7 +66,6 @@ func parse(args []string, out io.Writer) (*options, error) {
 	}
 	f := flag.NewFlagSet("dattest", flag.ContinueOnError)
 	f.SetOutput(out)
-	usage.Flags(f, help)
 	f.StringVar(&o.provider, "D", "loop", "provider and device to run on, or an IA `name` of the static registry")
 	f.StringVar(&o.provider, "provider", "loop", "the same as -D")
 	f.Uint64Var(&o.port, "n", wire.Port, "the server's `port`")
@@ -75,7 +74,9 @@ func parse(args []string, out io.Writer) (*options, error) {
 	f.BoolVar(&o.debug, "d", false, "print what is asked of the server")
 	f.String("R", "BE", "quality of service: BE, HT, LL, EC or PM; it has no effect here")
 	f.DurationVar(&o.timeout, "timeout", 10*time.Minute, "longest `time` for a client's test")
-	if err := o.flags(f); err != nil {
+	err = o.flags(f)
+	usage.Flags(f, help)
+	if err != nil {
 		f.Usage()
 		return nil, err
 	}

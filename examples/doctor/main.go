@@ -36,7 +36,7 @@ type options struct {
 
 func main() {
 	o := &options{}
-	kong.Parse(o, kong.Name("doctor"), kong.Description("Says what RDMA needs of this machine."), kong.UsageOnError(), usage.Exit())
+	kong.Parse(o, kong.Name("doctor"), kong.Description("Says what RDMA needs of this machine."), kong.UsageOnError(), usage.Exit(), usage.Strict())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	ok, err := run(ctx, o, thisMachine("/"), os.Stdout)

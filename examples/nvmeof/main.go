@@ -28,8 +28,11 @@ import (
 
 func main() {
 	o := &options{}
-	parser := kong.Must(o, kong.Name("nvmeof"), kong.Description("NVMe over Fabrics on RDMA."), kong.UsageOnError(), usage.Exit())
+	parser := kong.Must(o, kong.Name("nvmeof"), kong.Description("NVMe over Fabrics on RDMA."), kong.UsageOnError(), usage.Exit(), usage.Strict())
 	command, err := parser.Parse(os.Args[1:])
+	if err == nil && command.Command() != "beside" {
+		err = usage.Reaches(o.Provider)
+	}
 	parser.FatalIfErrorf(err)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -32,6 +32,10 @@ func main() {
 	traces := flag.String("traces", "", "let visitors of the page trace connections into this `directory`")
 	usage.Flags(flag.CommandLine, errUsage.Error())
 	flag.Parse()
+	if err := usage.Reaches(*provider); err != nil {
+		fmt.Fprintln(os.Stderr, "objects:", err)
+		os.Exit(usage.Status)
+	}
 	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM) // in force until the process exits
 	ia, err := dat.Open(ctx, *provider)
 	if err == nil {

@@ -52,7 +52,7 @@ func (o *options) client() bool { return o.Host != "" }
 
 func main() {
 	o := &options{}
-	parser := kong.Must(o, kong.Name("rdmaping"), kong.Description("Measures RDMA to a peer that connects without the connection manager."), kong.UsageOnError(), usage.Exit())
+	parser := kong.Must(o, kong.Name("rdmaping"), kong.Description("Measures RDMA to a peer that connects without the connection manager."), kong.UsageOnError(), usage.Exit(), usage.Strict())
 	_, err := parser.Parse(os.Args[1:])
 	if err == nil {
 		err = o.check()

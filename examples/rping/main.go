@@ -70,7 +70,7 @@ func (o *options) check() error {
 
 func main() {
 	o := &options{}
-	parser := kong.Must(o, kong.Name("rping"), kong.Description("Pings a peer by RDMA."), kong.UsageOnError(), usage.Exit())
+	parser := kong.Must(o, kong.Name("rping"), kong.Description("Pings a peer by RDMA."), kong.UsageOnError(), usage.Exit(), usage.Strict())
 	_, err := parser.Parse(os.Args[1:])
 	if err == nil {
 		err = o.check()
