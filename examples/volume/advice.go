@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"syscall"
 
@@ -22,6 +23,9 @@ type advised struct {
 
 // errSilent is below the error of an address at which nobody listens.
 var errSilent = errors.New("nobody listens there")
+
+// errNoNode is below the error of an address at which something else listens.
+var errNoNode = errors.New("no node listens there")
 
 func (a *advised) Error() string { return a.text }
 
@@ -47,7 +51,7 @@ func notReached(addr string, secured bool, err error) error {
 	case errors.Is(err, context.DeadlineExceeded):
 		return advise(err, "%s: what listens there does not answer in time: the node is stopped, or busy; ask another one", addr)
 	case errors.Is(err, event.Error(event.PeerRejected)):
-		return advise(err, "%s: what listens there is no port between nodes: %s", addr, hostsPort)
+		return advise(errors.Join(errNoNode, err), "%s: what listens there is no port between nodes: %s", addr, hostsPort)
 	case errors.Is(err, event.Error(event.NonPeerRejected)) && secured:
 		return advise(err, "%s: what listens there does not speak TLS between nodes: %s; or the volume's nodes have no certificates, and its token is another one", addr, hostsPort)
 	case errors.Is(err, context.Canceled):
@@ -56,9 +60,26 @@ func notReached(addr string, secured bool, err error) error {
 	return advise(err, "%s: %s", addr, node.Words(err))
 }
 
-// taken says what to do when an address is one that another program has.
+// hungUp reports whether somebody listens at an address and has ended the connection at once, as a node does that
+// wants a certificate.
+func hungUp(err error) bool {
+	return errors.Is(err, event.Error(event.NonPeerRejected)) && !strings.Contains(err.Error(), "connection refused")
+}
+
+// taken says what to do when nobody can listen at an address, or another program does. An address without an option is
+// that of --peers, which the directory has.
 func taken(addr, option string, err error) error {
-	if !errors.Is(err, hw.ErrConnQualInUse) && !errors.Is(err, syscall.EADDRINUSE) {
+	var unknown *net.DNSError
+	host, _, _ := net.SplitHostPort(addr)
+	foreign := errors.Is(err, syscall.EADDRNOTAVAIL) || errors.As(err, &unknown)
+	switch {
+	case foreign && option == "":
+		return advise(err, "%s is no address of this machine, and is where the other nodes look for this node: serve the directory where it is one, or replace the node by one of another id", host)
+	case foreign:
+		return usageError{advise(err, "--%s: %s is no address of this machine: take one that it has", option, host)}
+	case errors.Is(err, syscall.EACCES) && option != "":
+		return usageError{advise(err, "--%s: this process may not listen at %s: take a port above 1023", option, addr)}
+	case !errors.Is(err, hw.ErrConnQualInUse) && !errors.Is(err, syscall.EADDRINUSE):
 		return err
 	}
 	if option == "" {

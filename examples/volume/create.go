@@ -10,10 +10,13 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
+	"maps"
+	"math"
 	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -155,8 +158,8 @@ func describe(o *volumeOptions) (a about, err error) {
 		return a, errors.New("--tls and --plain are two ways, of which a volume has one")
 	case o.Token != "" && (o.Plain && t.secures() || o.TLS && !t.secures()):
 		return a, errors.New("--tls and --plain are for the first node of a volume; the token says it to the others")
-	case o.ID < 1 || o.ID > nodes:
-		return a, fmt.Errorf("--id %d; it may be 1 to %d", o.ID, nodes)
+	case o.ID == 0:
+		return a, fmt.Errorf("--id is missing, the number of this node, 1 to %d", nodes)
 	case !self:
 		return a, fmt.Errorf("--peers has no node %d", o.ID)
 	case a.Namespace < 1 || a.Namespace > mostVolumes:
@@ -166,27 +169,71 @@ func describe(o *volumeOptions) (a about, err error) {
 	case a.Layout.SlotSize < leastSlot:
 		return a, fmt.Errorf("--slot-size is %d bytes; it may be %d or more", a.Layout.SlotSize, leastSlot)
 	}
-	for id, m := range a.Peers {
-		if err := checkAddr(m.Addr); err != nil {
-			return a, fmt.Errorf("--peers: node %d: %w", id, err)
-		}
-		if id < 1 || id > nodes {
-			return a, fmt.Errorf("--peers: node %d; there may be 1 to %d", id, nodes)
-		}
+	if err := checkPeers(a.Peers); err != nil {
+		return a, fmt.Errorf("--peers: %w", err)
 	}
 	if o.Token != "" && !o.Join && a.token().Peers != t.Peers {
 		return a, errors.New("--peers are not those of the node that printed the token")
 	}
-	return a, a.Layout.Check()
+	if err := a.Layout.Check(); err != nil {
+		return a, fmt.Errorf("--slots %d and --slot-size %d: %w", a.Layout.Slots, a.Layout.SlotSize, err)
+	}
+	return a, nil
 }
 
-// checkAddr checks an address of a node.
-func checkAddr(addr string) error {
-	host, port, err := net.SplitHostPort(addr)
-	if n, errPort := strconv.Atoi(port); err != nil || host == "" || errPort != nil || n < 1 || n > 65535 {
-		return fmt.Errorf("the address is %q, and not HOST:PORT", addr)
+// checkPeers checks that nodes can reach each other, each at an address of its own.
+func checkPeers(all raftlog.Members) error {
+	at := make(map[string]uint64)
+	for _, id := range slices.Sorted(maps.Keys(all)) {
+		addr := all[id].Addr
+		if id < 1 || id > nodes {
+			return fmt.Errorf("node %d; there may be 1 to %d", id, nodes)
+		}
+		if err := checkAddr(addr); err != nil {
+			return fmt.Errorf("node %d: %w", id, err)
+		}
+		same, _, err := parseAddr(addr, 1)
+		if err != nil {
+			return err
+		}
+		if other := at[same]; other != 0 {
+			return fmt.Errorf("nodes %d and %d have one address, %s: each wants its own", other, id, addr)
+		}
+		at[same] = id
 	}
 	return nil
+}
+
+// checkAddr checks an address at which others reach a node.
+func checkAddr(addr string) error {
+	same, _, err := parseAddr(addr, 1)
+	if err != nil {
+		return err
+	}
+	host, _, err := net.SplitHostPort(same)
+	switch ip, errIP := netip.ParseAddr(host); {
+	case err != nil || host == "":
+		return fmt.Errorf("the address is %q, and not HOST:PORT", addr)
+	case errIP == nil && ip.IsUnspecified():
+		return fmt.Errorf("the address is %q, at which nobody is reached: give that of a machine", addr)
+	}
+	return nil
+}
+
+// parseAddr returns an address as all write it, whose port is a number, and that number.
+func parseAddr(addr string, leastPort uint64) (same string, port uint64, err error) {
+	host, number, err := net.SplitHostPort(addr)
+	port, errPort := strconv.ParseUint(number, 10, 64)
+	switch {
+	case err != nil || errors.Is(errPort, strconv.ErrSyntax):
+		return "", 0, fmt.Errorf("the address is %q, and not HOST:PORT", addr)
+	case port < leastPort || port > math.MaxUint16:
+		return "", 0, fmt.Errorf("the address is %q, and a port is %d to %d", addr, leastPort, math.MaxUint16)
+	}
+	if ip, err := netip.ParseAddr(host); err == nil {
+		host = ip.Unmap().String()
+	}
+	return net.JoinHostPort(strings.ToLower(host), strconv.FormatUint(port, 10)), port, nil
 }
 
 // newBirth draws a number of a node's files, by which other nodes see that they were made again.
@@ -202,21 +249,26 @@ const (
 
 // token is the token that the options have or make.
 func (o *volumeOptions) token() (t token, err error) {
-	if o.Token != "" {
+	switch {
+	case o.Token != "":
 		if t, err = tokenOf(o.Token); err != nil {
 			return t, fmt.Errorf("--token: %w", err)
 		}
-	} else {
+	case o.Join:
+		return t, errors.New("--join is for a node of a volume that is there: give its --token")
+	default:
 		t = token{Volume: identity.New(), Size: 1 << 30, SlotSize: 1 << 20, Slots: 16, Namespace: 1}
 		t.Subsystem = t.Volume
 	}
 	if o.Beside != "" {
 		beside, err := tokenOf(o.Beside)
-		if err != nil {
+		switch {
+		case err != nil:
 			return t, fmt.Errorf("--beside: %w", err)
-		}
-		if o.Token != "" {
+		case o.Token != "":
 			return t, errors.New("--beside is for the first node of a volume; the others have --token alone")
+		case o.Namespace == 0 || o.Namespace == beside.Namespace:
+			return t, fmt.Errorf("--beside wants a --namespace that none of the volumes has which are served together; %d is that of the token's volume", beside.Namespace)
 		}
 		t.Subsystem = beside.Subsystem
 	}
@@ -261,12 +313,9 @@ func create(o *volumeOptions, dir string) (token, error) {
 	if t.Peers, err = cmpPeers(o, t); err != nil {
 		return t, err
 	}
-	_, err = os.Stat(dir)
-	fresh := errors.Is(err, fs.ErrNotExist)
-	for _, name := range []string{"volume.json", "journal", "disk", "log"} {
-		if _, err := os.Stat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
-			return t, fmt.Errorf("%s: it has a volume already, or a part of one: %s is there; serve it without --create, or give an empty directory", dir, name)
-		}
+	fresh, err := vacant(dir)
+	if err != nil {
+		return t, usageError{fmt.Errorf("--data: %w", err)}
 	}
 	if err := os.MkdirAll(filepath.Join(dir, "log"), 0o700); err != nil {
 		return t, err
@@ -290,6 +339,31 @@ func create(o *volumeOptions, dir string) (token, error) {
 		err = errors.Join(err, os.Remove(dir))
 	}
 	return t, err
+}
+
+// vacant refuses a directory that has something, and says whether it is new.
+func vacant(dir string) (fresh bool, err error) {
+	all, err := os.ReadDir(dir)
+	info, errStat := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return true, nil
+	case errStat == nil && !info.IsDir():
+		return false, fmt.Errorf("%s is a file, and no directory", dir)
+	case err != nil:
+		return false, err
+	}
+	for _, name := range []string{"volume.json", "journal", "disk", "log"} {
+		if slices.ContainsFunc(all, func(x fs.DirEntry) bool { return x.Name() == name }) {
+			return false, fmt.Errorf("%s: it has a volume already, or a part of one: %s is there; serve it without --create, or give an empty directory", dir, name)
+		}
+	}
+	for _, x := range all {
+		if x.Name() != "lost+found" { // as a new file system has
+			return false, fmt.Errorf("%s is not empty: %s is there; give an empty directory, or a new one", dir, x.Name())
+		}
+	}
+	return false, nil
 }
 
 // cmpPeers are the peers that a token has: those of the first node, also when this one was made to be added.

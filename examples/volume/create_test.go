@@ -79,7 +79,7 @@ func TestATokenWithASlipIsNone(t *testing.T) {
 func TestCreateTakesNothingThatServeRefuses(t *testing.T) {
 	_, tok := made(t, small())
 	for why, change := range map[string]func(o *volumeOptions){
-		"--id 9":                     func(o *volumeOptions) { o.ID, o.Peers = 9, "9=127.0.0.1:1" },
+		"node 9; there may be":       func(o *volumeOptions) { o.ID, o.Peers = 9, "9=127.0.0.1:1" },
 		"not HOST:PORT":              func(o *volumeOptions) { o.Peers = "1=127.0.0.1:1,2=127.0.0.1" },
 		"--size is 1000 bytes":       func(o *volumeOptions) { o.Size = "1000" },
 		"--slot-size is 4096":        func(o *volumeOptions) { o.SlotSize = "4K" },

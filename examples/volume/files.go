@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"godat/examples/nvmeof/identity"
 	"godat/examples/nvmeof/store"
@@ -31,8 +32,8 @@ const anew = "remove the node from its volume, and add one of another id"
 // readAbout reads what a directory says of itself.
 func readAbout(dir string) (a about, err error) {
 	b, err := os.ReadFile(filepath.Join(dir, "volume.json"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return a, fmt.Errorf("%w: look whether this is a node's directory; create makes a new volume's, and for a node that has lost its own, replace takes one of another id", err)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return a, usageError{fmt.Errorf("%w: look whether this is a node's directory; create makes a new volume's, and for a node that has lost its own, replace takes one of another id", err)}
 	}
 	if err != nil {
 		return a, err

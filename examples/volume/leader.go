@@ -22,6 +22,7 @@ type operator struct {
 	heard  bool     // a node has answered
 	// secured says that the operator has certificates.
 	secured bool
+	hungUp  bool // somebody has ended a connection at once, as a node does that wants certificates
 	out     io.Writer
 	log     io.Writer // what the operator waits for; not what a command prints
 	said    time.Time // when it said so last, or when it began to wait
@@ -39,6 +40,7 @@ func (o *operator) ask(ctx context.Context, at string, c node.Command) (node.Sta
 	if errors.As(err, &refused) {
 		err = advise(err, "%s", strings.TrimPrefix(refused.Text, "node: "))
 	} else {
+		o.hungUp = o.hungUp || hungUp(err)
 		err = notReached(at, o.secured, err)
 	}
 	o.heard = o.heard || err == nil || refused != nil
@@ -95,7 +97,7 @@ func (o *operator) patiently(ctx context.Context, do func() error) error {
 	defer limit.stop()
 	for {
 		err := do()
-		if err == nil || errors.Is(err, errOther) || errors.Is(err, errRemoved) || limit.over() {
+		if err == nil || errors.Is(err, errOther) || errors.Is(err, errRemoved) || errors.Is(err, errNoNode) || limit.over() {
 			return err
 		}
 		o.say(err)
@@ -125,6 +127,8 @@ func (o *operator) leader(ctx context.Context) (addr string, s node.Status, err 
 		at := next[i]
 		s, err := o.glance(ctx, at)
 		switch {
+		case errors.Is(err, errNoNode) && !o.heard: // so it is the address that was given
+			return "", s, err
 		case err != nil:
 			not.reached(at, err)
 			continue

@@ -19,6 +19,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"godat/examples/internal/usage"
 	"godat/examples/volume/raftlog"
 	"godat/examples/volume/secure"
 	_ "godat/hw/ibv" // --provider may name it
@@ -51,16 +52,16 @@ type adapterOptions struct {
 
 // volumeOptions say what is created.
 type volumeOptions struct {
-	ID        uint64         `help:"This node, 1 to 8; a node that lost its data is another one." name:"id"`
+	ID        uint64         `help:"This node, 1 to 8; a node that lost its data is another one." name:"id" least:"1" most:"8"`
 	Peers     string         `help:"The volume's nodes as they are at the beginning: ID=HOST:PORT, separated by commas, this one included." aliases:"replicas"`
 	Token     string         `help:"What the first node's create has printed, or a file with it: the volume, and its options." placeholder:"TOKEN"`
-	Beside    string         `help:"For the first node of a volume: the token of another one, with which it is served." placeholder:"TOKEN"`
+	Beside    string         `help:"For the first node of a volume: the token of another one, with which it is served; it wants a --namespace." placeholder:"TOKEN"`
 	Size      string         `help:"Size of the disk: 64M, 10G. Without it, the token's, or 1G."`
 	Name      string         `help:"A label, for people."`
-	Namespace uint32         `help:"The disk's namespace id, which names the volume in the subsystem. Without it, the token's, or 1."`
+	Namespace uint32         `help:"The disk's namespace id, which names the volume in the subsystem. Without it, the token's, or 1." least:"1" most:"128"`
 	Tick      *time.Duration `help:"Time between heartbeats, 10ms to 1s, the same for all nodes; the directory keeps it. A node that hears no leader for 10 to 20 of them stands for election. Without it, as it was before, or 100ms."`
 	Join      bool           `help:"The volume exists, and this node is about to be added."`
-	Slots     int            `help:"Writes of 16 KiB or more that are under way at a time. Without it, the token's, or 16."`
+	Slots     int            `help:"Writes of 16 KiB or more that are under way at a time. Without it, the token's, or 16." least:"1"`
 	TLS       bool           `help:"For the first node: the volume's nodes have certificates, as they have without this unless all are on this machine."`
 	Plain     bool           `help:"For the first node: they have none; the network is theirs alone, or --tls-cert and so on come with serve."`
 	SlotSize  string         `help:"The longest write. Without it, the token's, or 1M, which Linux makes."`
@@ -118,6 +119,9 @@ func (o *addressOption) operate(ctx context.Context, out, log io.Writer, do func
 		return usageError{err}
 	}
 	c, err := o.credentials()
+	if err == nil {
+		err = usage.Reaches(o.Provider)
+	}
 	var t token
 	if err == nil && o.Token != "" {
 		if t, err = tokenOf(o.Token); err != nil {
@@ -132,7 +136,7 @@ func (o *addressOption) operate(ctx context.Context, out, log io.Writer, do func
 	}
 	ia, err := o.open(ctx, c, nil)
 	if err != nil {
-		return err
+		return o.unopened(err)
 	}
 	x := newOperator(ia, o.Addr, out)
 	x.log, x.secured = log, c != nil
@@ -140,15 +144,20 @@ func (o *addressOption) operate(ctx context.Context, out, log io.Writer, do func
 		x.volume = t.Volume.String()
 	}
 	err = do(x)
-	if err != nil && c == nil && o.Token == "" && !x.heard && !errors.Is(err, errSilent) {
+	switch {
+	case err == nil || !x.hungUp || x.heard || c != nil:
+	case o.Token == "":
 		err = fmt.Errorf("%w; nodes with certificates answer only those who give --token, or --tls-cert and so on", err)
+	default:
+		err = fmt.Errorf("%w; the token is of a volume whose nodes have no certificates, and nodes that have some, as those of another volume may, "+
+			"answer only those who give that volume's", err)
 	}
 	return errors.Join(err, ia.Close())
 }
 
 type memberOptions struct {
 	addressOption
-	ID uint64 `arg:"" help:"The node."`
+	ID uint64 `arg:"" help:"The node." least:"1" most:"8"`
 }
 
 type removeOptions struct {
@@ -169,8 +178,8 @@ type addOptions struct {
 type replaceOptions struct {
 	addressOption
 	forceOption
-	Old    uint64 `arg:"" help:"The node that is removed."`
-	ID     uint64 `arg:"" help:"The node that is added."`
+	Old    uint64 `arg:"" help:"The node that is removed." least:"1" most:"8"`
+	ID     uint64 `arg:"" help:"The node that is added." least:"1" most:"8"`
 	Member string `arg:"" help:"HOST:PORT of the node that is added."`
 }
 
@@ -224,7 +233,7 @@ func main() { os.Exit(program(os.Args[1:], os.Stdout, os.Stderr)) }
 // program is the program.
 func program(args []string, out, log io.Writer) int {
 	o := &options{}
-	parser := kong.Must(o, kong.Name("volume"), kong.Description("A disk on several machines."))
+	parser := kong.Must(o, kong.Name("volume"), kong.Description("A disk on several machines."), usage.Strict())
 	command, err := parser.Parse(args)
 	if errors.Is(err, errVersion) {
 		fmt.Fprintln(out, version())
@@ -296,6 +305,14 @@ func (o *adapterOptions) open(ctx context.Context, c *secure.Credentials, refuse
 		name = iwarp.Name
 	}
 	return dat.Open(ctx, name, dat.WithProvider(c.Provider(refused)))
+}
+
+// unopened makes an error by which an adapter could not be opened as the command line says one of the command line.
+func (o *adapterOptions) unopened(err error) error {
+	if usage.StatusOf(err) == usage.Status {
+		return usageError{fmt.Errorf("--provider: %w", err)}
+	}
+	return err
 }
 
 // parsePeers parses ID=HOST:PORT,…

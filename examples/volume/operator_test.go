@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -29,38 +30,155 @@ func said(args ...string) (text string, exit int) {
 
 func TestACommandLineThatCantBeMeantIsRefusedBeforeAnythingIsDone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "node")
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	there, tok := made(t, small())
+	was, err := os.ReadFile(filepath.Join(there, "volume.json"))
+	require.NoError(t, err)
+	const at = "10.0.0.1:7000"
 	create := func(args ...string) []string {
+		if !slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--listen") }) {
+			args = append(args, "--listen=127.0.0.1:0")
+		}
 		return append([]string{"serve", "--create", "--id=1", "--peers=1=127.0.0.1:7001", "--data=" + dir}, args...)
 	}
-	for why, args := range map[string][]string{
-		"the address is \"10.0.0.1\", and not HOST:PORT": {"status", "10.0.0.1"},
-		"the address is \":7001\", and not HOST:PORT":    {"check", ":7001"},
-		"the address is \"10.0.0.4\"":                    {"add", "10.0.0.1:7000", "4", "10.0.0.4"},
-		"a node that lost its disk is another node":      {"replace", "10.0.0.1:7000", "4", "4", "10.0.0.4:7000"},
-		"--listen: \"10.0.0.1\" is not HOST:PORT":        create("--listen=10.0.0.1"),
-		"--listen: \"\" is not HOST:PORT":                create("--listen="),
-		"--listen: \"h:99999\" is not HOST:PORT":         create("--listen=h:99999"),
-		"--metrics: \"9100\" is not HOST:PORT":           create("--metrics=9100"),
-		"--inspect: \"x\" is not HOST:PORT":              create("--inspect=x"),
-		"--elsewhere: \"x\" is not HOST:PORT":            create("--elsewhere=x"),
-		"--advertise: \":1\" is not HOST:PORT":           create("--advertise=:1"),
-		"--tick 5ms":                                     create("--tick=5ms"),
-		"--tls and --plain are two ways":                 create("--tls", "--plain"),
-		"--tls-key and --tls-ca go together":             create("--tls-cert=x"),
-		"there is no such file":                          create("--token=tokn"),
+	with := func(peers string) []string { return []string{"create", "--id=1", "--peers=" + peers, "--data=" + dir} }
+	for _, line := range []struct {
+		why  string
+		args []string
+	}{
+		{`the address is "10.0.0.1", and not HOST:PORT`, []string{"status", "10.0.0.1"}},
+		{`the address is ":7001", and not HOST:PORT`, []string{"check", ":7001"}},
+		{`the address is "10.0.0.1:99999", and a port is 1 to 65535`, []string{"check", "10.0.0.1:99999"}},
+		{`the address is "10.0.0.1:0", and a port is 1 to 65535`, []string{"status", "10.0.0.1:0"}},
+		{`the address is "0.0.0.0:7000", at which nobody is reached`, []string{"status", "0.0.0.0:7000"}},
+		{"addr is empty", []string{"status", ""}},
+		{`the address is "10.0.0.4"`, []string{"add", at, "4", "10.0.0.4"}},
+		{`the address is "[::]:7000", at which nobody is reached`, []string{"add", at, "4", "[::]:7000"}},
+		{"id 9; it may be 1 to 8", []string{"add", at, "9", "10.0.0.4:7000"}},
+		{"id 0; it may be 1 to 8", []string{"add", at, "0", "10.0.0.4:7000"}},
+		{"id 9; it may be 1 to 8", []string{"transfer", at, "9"}},
+		{"id 9; it may be 1 to 8", []string{"remove", at, "9"}},
+		{"unknown flag -1", []string{"transfer", at, "-1"}},
+		{"old 0; it may be 1 to 8", []string{"replace", at, "0", "4", "10.0.0.4:7000"}},
+		{"id 9; it may be 1 to 8", []string{"replace", at, "3", "9", "10.0.0.4:7000"}},
+		{"a node that lost its disk is another node", []string{"replace", at, "4", "4", "10.0.0.4:7000"}},
+		{"--token is empty", []string{"status", at, "--token="}},
+		{"--token is given twice", []string{"status", at, "--token", tok.String(), "--token", tok.String()}},
+		{"--provider loop is memory of one process", []string{"status", "127.0.0.1:7001", "--provider=loop"}},
+		{"provider not found", []string{"status", "127.0.0.1:7001", "--provider=none"}},
+		{"--tls-key and --tls-ca go together", []string{"status", at, "--tls-cert=x"}},
+
+		{"--id 0; it may be 1 to 8", []string{"serve", "--id=0", "--data=" + there}},
+		{"--id 9; it may be 1 to 8", []string{"create", "--id=9", "--peers=9=127.0.0.1:7001", "--data=" + dir}},
+		{"--id is missing", []string{"create", "--peers=1=127.0.0.1:7001", "--data=" + dir}},
+		{"nodes 1 and 2 have one address", with("1=127.0.0.1:7001,2=127.0.0.1:7001")},
+		{"nodes 1 and 2 have one address", with("1=HERE:7001,2=here:07001")},
+		{"nodes 1 and 2 have one address", with("1=[::1]:7001,2=[0:0::1]:7001")},
+		{`node 1: the address is "0.0.0.0:7001", at which nobody is reached`, with("1=0.0.0.0:7001")},
+		{"a port is 1 to 65535", with("1=127.0.0.1:0")},
+		{"a port is 1 to 65535", with("1=127.0.0.1:99999")},
+		{"node 9; there may be 1 to 8", with("1=127.0.0.1:7001,9=127.0.0.1:7002")},
+		{"node 2 twice", with("2=127.0.0.1:7001,2=127.0.0.1:7002")},
+		{"--token is empty", create("--token=")},
+		{"there is no such file", create("--token=tokn")},
+		{"--join is for a node of a volume that is there", create("--join")},
+		{"--beside wants a --namespace", create("--beside=" + tok.String())},
+		{"1 is that of the token's volume", create("--beside="+tok.String(), "--namespace=1")},
+		{"--beside is empty", create("--beside=", "--namespace=2")},
+		{"--id is given twice", create("--id=1")},
+		{"--peers is given twice", create("--replicas=1=127.0.0.1:7002")},
+		{"--size is given twice", create("--size=1G", "--size=2G")},
+		{"--size is empty", create("--size=")},
+		{"--slot-size is empty", create("--slot-size=")},
+		{"--slots 0; it may be 1 or more", create("--slots=0")},
+		{"--slots -1; it may be 1 or more", create("--slots=-1")},
+		{"--slots 999999999 and --slot-size 1048576", create("--slots=999999999")},
+		{"--namespace 0; it may be 1 to 128", create("--namespace=0")},
+		{"--namespace 129; it may be 1 to 128", create("--namespace=129")},
+		{"--name is empty", create("--name=")},
+		{"--tick 5ms", create("--tick=5ms")},
+		{"--tick: expected", create("--tick=")},
+		{"--tls and --plain are two ways", create("--tls", "--plain")},
+		{"--tls-key and --tls-ca go together", create("--tls-cert=x")},
+		{"--tls-ca is empty", create("--tls-ca=")},
+		{"--data is empty", []string{"create", "--id=1", "--peers=1=127.0.0.1:7001", "--data="}},
+		{"--data is empty", []string{"serve", "--data", ""}},
+		{"--data has " + there + " twice", []string{"serve", "--data=" + there, "--data=" + there + "/"}},
+		{"look whether this is a node's directory", []string{"serve", "--data=" + dir}},
+		{"look whether this is a node's directory", []string{"serve", "--data=" + file}},
+		{`--listen: the address is "10.0.0.1", and not HOST:PORT`, create("--listen=10.0.0.1")},
+		{"--listen is empty", create("--listen=")},
+		{`--listen: the address is "h:99999", and a port is 0 to 65535`, create("--listen=h:99999")},
+		{"--listen: 192.0.2.1 is no address of this machine", create("--listen=192.0.2.1:4420")},
+		{`--metrics: the address is "9100", and not HOST:PORT`, create("--metrics=9100")},
+		{"--metrics is empty", create("--metrics=")},
+		{"--metrics: 192.0.2.1 is no address of this machine", create("--metrics=192.0.2.1:9100")},
+		{"--metrics: no.such.invalid is no address of this machine", create("--metrics=no.such.invalid:9100")},
+		{"--listen and --metrics have one address", create("--listen=127.0.0.1:4420", "--metrics=127.0.0.1:4420")},
+		{`--inspect: the address is "x", and not HOST:PORT`, create("--inspect=x")},
+		{"--inspect is empty", create("--inspect=")},
+		{"--inspect: 192.0.2.1 is no address of this machine", create("--inspect=192.0.2.1:6060")},
+		{"--traces is for visitors of the page", create("--traces=" + dir)},
+		{"--traces: " + file + " is a file", create("--inspect=127.0.0.1:0", "--traces="+file)},
+		{`--elsewhere: the address is "x", and not HOST:PORT`, create("--elsewhere=x")},
+		{`--elsewhere: the address is "0.0.0.0:4420", at which nobody is reached`, create("--elsewhere=0.0.0.0:4420")},
+		{`--advertise: the address is ":1", and not HOST:PORT`, create("--advertise=:1")},
+		{"a port is 1 to 65535", create("--advertise=10.0.0.1:0")},
+		{"provider not found", create("--provider=none")},
+		{"--provider: 192.0.2.1 is no address of this machine", create("--provider=iwarp:192.0.2.1")},
+		{"no.such.invalid", create("--provider=iwarp:no.such.invalid")},
+		{"--provider loop is memory of one process", create("--provider=loop")},
+
+		{"--at is empty", []string{"recover", there, "--at=", "--force"}},
+		{"--at: the address is \"0.0.0.0:1\", at which nobody", []string{"recover", there, "--at=0.0.0.0:1", "--force"}},
+		{"--beside: the token's volume has namespace 1, as the new one", []string{"recover", there, "--beside=" + tok.String(), "--force"}},
+		{"--force is given twice", []string{"recover", there, "--force", "--force"}},
+		{"data is empty", []string{"recover", ""}},
+		{"look whether this is a node's directory", []string{"recover", dir}},
 	} {
-		text, exit := said(args...)
-		assert.Equal(t, exitUsage, exit, "%s: %s", why, text)
-		assert.Contains(t, text, why)
-		assert.NoDirExists(t, dir, why)
+		text, exit := said(line.args...)
+		assert.Equal(t, exitUsage, exit, "%s: %s: %s", line.why, line.args, text)
+		assert.Contains(t, text, line.why, line.args)
+		assert.Equal(t, 1, strings.Count(text, "\n"), text)
+		assert.NotContains(t, text, "serves hosts", line.args)
+		require.NoDirExists(t, dir, line.args)
 	}
-	text, exit := said(create("--provider=none")...)
-	assert.Equal(t, exitFailed, exit)
-	assert.Contains(t, text, "provider not found")
-	assert.NoDirExists(t, dir)
-	text, exit = said("--version")
+	is, err := os.ReadFile(filepath.Join(there, "volume.json"))
+	require.NoError(t, err)
+	require.Equal(t, string(was), string(is))
+	text, exit := said("--version")
 	assert.Zero(t, exit)
 	assert.Contains(t, text, "directories are of format 2")
+}
+
+func TestANodeIsMadeInAnEmptyDirectoryAlone(t *testing.T) {
+	create := func(dir string) (string, int) {
+		return said("create", "--id=1", "--peers=1=127.0.0.1:7001", "--data="+dir, "--size=1M", "--slots=1", "--slot-size=64K")
+	}
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "hosts"), nil, 0o600))
+	there, _ := made(t, small())
+	file := filepath.Join(dir, "hosts")
+	for dir, why := range map[string]string{
+		dir:                         dir + " is not empty: hosts is there",
+		there:                       "it has a volume already",
+		file:                        file + " is a file",
+		filepath.Join(file, "node"): "not a directory",
+	} {
+		text, exit := create(dir)
+		assert.Equal(t, exitUsage, exit, text)
+		assert.Contains(t, text, "--data: ", dir)
+		assert.Contains(t, text, why)
+	}
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, left, 1)
+
+	fresh := t.TempDir() // a new file system
+	require.NoError(t, os.Mkdir(filepath.Join(fresh, "lost+found"), 0o700))
+	text, exit := create(fresh)
+	require.Zero(t, exit, text)
 }
 
 func TestServeRefusesByNameWhatADirectoryIsNotMadeWith(t *testing.T) {

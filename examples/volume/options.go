@@ -2,13 +2,18 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"godat/examples/internal/usage"
+	"godat/hw/iwarp"
 	dat "godat/runtime"
 )
 
@@ -20,33 +25,111 @@ func (o *serveOptions) check() error {
 		}
 	}
 	if o.Create && len(o.Data) != 1 {
-		return fmt.Errorf("--create makes one volume: use create for each, and then serve")
+		return errors.New("--create makes one volume: use create for each, and then serve")
+	}
+	if o.Create {
+		if _, err := describe(&o.volumeOptions); err != nil {
+			return err
+		}
+	}
+	for i, dir := range o.Data {
+		if slices.ContainsFunc(o.Data[:i], func(other string) bool { return filepath.Clean(dir) == filepath.Clean(other) }) {
+			return fmt.Errorf("--data has %s twice", filepath.Clean(dir))
+		}
 	}
 	if _, err := o.credentials(); err != nil {
 		return err
 	}
-	addrs := map[string][]string{"listen": {o.Listen}, "inspect": {o.Inspect}, "metrics": {o.Metrics}, "advertise": {o.Advertise}, "elsewhere": o.Other}
-	for name, all := range addrs {
-		for _, addr := range all {
-			if addr == "" && name != "listen" {
-				continue
-			}
-			host, port, err := net.SplitHostPort(addr)
-			if n, errPort := strconv.Atoi(port); err != nil || errPort != nil || n < 0 || n > 65535 || name == "advertise" && host == "" {
-				return fmt.Errorf("--%s: %q is not HOST:PORT", name, addr)
-			}
+	if err := usage.Reaches(o.Provider); err != nil {
+		return err
+	}
+	if err := o.checkTraces(); err != nil {
+		return err
+	}
+	return o.checkAddrs()
+}
+
+// checkTraces checks that there can be traces.
+func (o *serveOptions) checkTraces() error {
+	if o.Traces == "" {
+		return nil
+	}
+	if o.Inspect == "" {
+		return errors.New("--traces is for visitors of the page, which there is with --inspect")
+	}
+	if info, err := os.Stat(o.Traces); err == nil && !info.IsDir() {
+		return fmt.Errorf("--traces: %s is a file, and no directory", o.Traces)
+	}
+	return nil
+}
+
+// checkAddrs checks addresses at which this process listens, or somebody is reached.
+func (o *serveOptions) checkAddrs() error {
+	at := make(map[string]string)
+	for _, x := range o.ports() {
+		addr, number, err := parseAddr(x.addr, 0)
+		if err != nil {
+			return fmt.Errorf("--%s: %w", x.option, err)
+		}
+		if other := at[addr]; number != 0 && other != "" {
+			return fmt.Errorf("--%s and --%s have one address, %s: each wants its own", other, x.option, x.addr)
+		}
+		at[addr] = x.option
+	}
+	if o.Advertise != "" {
+		if err := checkAddr(o.Advertise); err != nil {
+			return fmt.Errorf("--advertise: %w", err)
+		}
+	}
+	for _, addr := range o.Other {
+		if err := checkAddr(addr); err != nil {
+			return fmt.Errorf("--elsewhere: %w", err)
 		}
 	}
 	return nil
 }
 
-// tryProvider opens the adapter and closes it, before a directory is made for nothing.
-func (o *serveOptions) tryProvider(ctx context.Context) error {
+// port is an address at which this process listens, by an option.
+type port struct{ option, addr string }
+
+// ports are those of this process, beside those that nodes have for each other.
+func (o *serveOptions) ports() (all []port) {
+	for _, x := range []port{{"listen", o.Listen}, {"inspect", o.Inspect}, {"metrics", o.Metrics}} {
+		if x.addr != "" {
+			all = append(all, x)
+		}
+	}
+	return all
+}
+
+// try opens the adapter, and listens where this process is to, for a moment, before a directory is made for nothing.
+// A device that is not iWARP's listens for hosts by itself.
+func (o *serveOptions) try(ctx context.Context) error {
 	ia, err := dat.Open(ctx, o.Provider)
 	if err != nil {
+		return o.unopened(err)
+	}
+	own := ia.Attr().Address
+	if err := ia.Close(); err != nil {
 		return err
 	}
-	return ia.Close()
+	all := o.ports()
+	switch name, device, _ := strings.Cut(o.Provider, ":"); {
+	case name != iwarp.Name:
+		all = all[1:]
+	case device != "":
+		all = append(all, port{"provider", net.JoinHostPort(own, "0")})
+	}
+	for _, x := range all {
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", x.addr)
+		if err == nil {
+			err = l.Close()
+		}
+		if err != nil {
+			return taken(x.addr, x.option, err)
+		}
+	}
+	return nil
 }
 
 func checkTick(tick time.Duration) error {

@@ -14,7 +14,6 @@ import (
 
 	"godat/examples/nvmeof/identity"
 	"godat/examples/volume/node"
-	"godat/hw/event"
 	dat "godat/runtime"
 )
 
@@ -61,7 +60,7 @@ func (o *volumeOptions) somebody(ctx context.Context, ia *dat.IA, addr string) e
 		}
 		return usageError{fmt.Errorf("node %d of volume %s answers at %s, so this would make another volume: give %s; "+
 			"another volume has other addresses", s.ID, s.Volume, addr, again)}
-	case errors.Is(err, event.Error(event.NonPeerRejected)) && !strings.Contains(err.Error(), "connection refused"):
+	case hungUp(err):
 		return usageError{fmt.Errorf("somebody listens at %s, as a node with certificates does, so this would make another volume: give %s and the file `token` of that node's directory; "+
 			"another volume has other addresses", addr, again)}
 	}

@@ -34,6 +34,11 @@ var errNotForced = errors.New("nothing was changed; --force does it")
 // recoverNode makes a stopped node's directory the only node of a new volume.
 func recoverNode(o *recoverOptions, out io.Writer) error {
 	dir := o.Data
+	if o.At != "" {
+		if err := checkAddr(o.At); err != nil {
+			return usageError{fmt.Errorf("--at: %w", err)}
+		}
+	}
 	was, err := readAbout(dir)
 	if err != nil {
 		return err
@@ -66,8 +71,11 @@ func beginRecovery(o *recoverOptions, was *about, out io.Writer) (r *recovery, e
 	switch {
 	case o.Beside != "":
 		t, err := tokenOf(o.Beside)
+		if err == nil && t.Namespace == was.Namespace {
+			err = fmt.Errorf("the token's volume has namespace %d, as the new one, so they can't be served together", t.Namespace)
+		}
 		if err != nil {
-			return nil, fmt.Errorf("--beside: %w", err)
+			return nil, usageError{fmt.Errorf("--beside: %w", err)}
 		}
 		next.Subsystem = uuid(t.Subsystem)
 	case was.Subsystem == was.Volume:
@@ -91,9 +99,7 @@ func beginRecovery(o *recoverOptions, was *about, out io.Writer) (r *recovery, e
 			dir, was.ID, identity.ID(was.Volume))
 	}
 	if o.At != "" {
-		if self.Addr, err = o.At, checkAddr(o.At); err != nil {
-			return nil, usageError{fmt.Errorf("--at: %w", err)}
-		}
+		self.Addr = o.At
 	}
 	next.Join, next.Peers = false, raftlog.Members{was.ID: {Addr: self.Addr}}
 	j, err := journal.Open(f.journal, was.Layout)

@@ -43,13 +43,10 @@ func serve(ctx context.Context, options *options, out, log io.Writer) error {
 		return usageError{err}
 	}
 	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: level}))
+	if err := o.try(ctx); err != nil {
+		return err
+	}
 	if o.Create {
-		if len(o.Data) != 1 {
-			return usageError{errors.New("--create makes one volume: use create for each, and then serve")}
-		}
-		if err := o.tryProvider(ctx); err != nil {
-			return err
-		}
 		if err := createAloud(ctx, &o.volumeOptions, o.Provider, o.Data[0], out); err != nil {
 			return err
 		}
@@ -98,19 +95,17 @@ func serveAll(ctx context.Context, options *options, all volumes, out io.Writer,
 		m.page = page
 		err = taken(options.Serve.Inspect, "inspect", err)
 	}
+	var wait func() error
 	if err == nil {
-		err = m.open(ctx, all, &options.Serve, log)
+		wait, err = m.metrics.serve(ctx, options.Serve.Metrics, adapters...)
 	}
 	if err == nil {
-		all.warn(c, log)
-		fmt.Fprintf(out, "node %d of %s serves hosts on %s\n", a.ID, a.subsystem(), m.target.Addr())
-		var wait func() error
-		if wait, err = m.metrics.serve(ctx, options.Serve.Metrics, adapters...); err == nil {
+		if err = m.open(ctx, all, &options.Serve, log); err == nil {
+			all.warn(c, log)
+			fmt.Fprintf(out, "node %d of %s serves hosts on %s\n", a.ID, a.subsystem(), m.target.Addr())
 			err = m.run(ctx)
-			err = errors.Join(err, wait())
-		} else {
-			err = errors.Join(err, m.close(ctx))
 		}
+		err = errors.Join(err, wait())
 	}
 	for _, ia := range adapters {
 		err = errors.Join(err, ia.Close())
@@ -189,10 +184,6 @@ func (m *machine) hostsOf(volume uuid) node.Hosts {
 // other nodes reach it, unless the option says otherwise.
 func (o *serveOptions) advertised(listens string, a *about) (string, error) {
 	if o.Advertise != "" {
-		host, port, err := net.SplitHostPort(o.Advertise)
-		if err != nil || host == "" || port == "" {
-			return "", usageError{fmt.Errorf("--advertise: %q is not HOST:PORT", o.Advertise)}
-		}
 		return o.Advertise, nil
 	}
 	host, port, err := net.SplitHostPort(listens)

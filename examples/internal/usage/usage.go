@@ -2,9 +2,12 @@
 package usage
 
 import (
+	"errors"
 	"os"
 
 	"github.com/alecthomas/kong"
+
+	"godat/hw"
 )
 
 // Status is the exit status of a program whose command line makes no sense, as Go's flag
@@ -19,4 +22,14 @@ func Exit() kong.Option {
 		}
 		os.Exit(status)
 	})
+}
+
+// StatusOf is the exit status for an error: [Status] if an adapter can't be opened as the command line says, or 1.
+func StatusOf(err error) int {
+	for _, wrong := range []error{hw.ErrProviderNotFound, hw.ErrInvalidParameter, hw.ErrInvalidAddress} {
+		if errors.Is(err, wrong) {
+			return Status
+		}
+	}
+	return 1
 }

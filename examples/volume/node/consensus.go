@@ -33,7 +33,8 @@ type consensus struct {
 	offer    offer
 	corridor *corridor
 	holds    holds
-	waited   int // for how many ticks this node has waited for something
+	waited   int    // for how many ticks this node has waited for something
+	older    uint64 // the term of the leader of whom sayOlder has spoken
 	yields   yields
 }
 
@@ -210,6 +211,7 @@ func (c *consensus) step(m *pb.Message) {
 	}
 	if m.GetType() == pb.MsgHeartbeat && m.GetTerm() >= c.term {
 		if m.GetCommit() > c.last {
+			c.sayOlder(m)
 			c.catchUp(m.GetTerm(), m.GetCommit()) // this node has acknowledged that, and lost it
 		}
 		m.Commit = new(min(m.GetCommit(), c.shared.of(m.GetTerm())))
@@ -235,6 +237,16 @@ func (x common) of(term uint64) uint64 {
 		return 0
 	}
 	return x.index
+}
+
+// sayOlder says, once for each leader, that a leader counts on records that this node has no more.
+func (c *consensus) sayOlder(m *pb.Message) {
+	if c.rotten.Load() || c.older == m.GetTerm() {
+		return
+	}
+	c.older = m.GetTerm()
+	c.cfg.Logger.Warn("this node has acknowledged records that it has no more: its directory is an older copy, or its log was cut short; the disk is rebuilt from the leader",
+		"node", c.cfg.ID, "acknowledged", m.GetCommit(), "has", c.last, "leader", m.GetFrom())
 }
 
 // took notes what was applied.

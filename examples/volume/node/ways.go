@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"godat/examples/volume/raftlog"
@@ -110,6 +111,8 @@ func short(err error) string {
 		return strings.TrimPrefix(refused.Text, "node: ")
 	case strings.Contains(err.Error(), "connection refused"):
 		return "nobody listens there"
+	case errors.Is(err, event.Error(event.Unreachable)) && (errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.EACCES)):
+		return "no route to it" // as the system calls that of a route by which nothing is to go
 	case late(err):
 		return "it does not answer"
 	case errors.Is(err, rpc.ErrEnded) && !errors.As(err, new(*hw.Cause)):
