@@ -291,6 +291,7 @@ func TestANodeThatFindsItsAddressOrItsDirectoryTakenSaysWhatToDo(t *testing.T) {
 	dir, _ = made(t, &volumeOptions{ID: 1, Peers: "1=" + freePort(t), Size: "1M", Slots: 1, SlotSize: "64K"})
 	text, _ = said("serve", "--data="+dir, "--listen=127.0.0.1:0", "--metrics="+l.Addr().String())
 	require.Contains(t, text, "or give another --metrics")
+	require.NotContains(t, text, "serves hosts")
 	text, _ = said("serve", "--data="+dir, "--listen=127.0.0.1:0", "--inspect="+l.Addr().String())
 	require.Contains(t, text, "or give another --inspect")
 	f, err := openFiles(dir)
@@ -330,7 +331,7 @@ func TestAnOperatorWhoGivesAWrongAddressOrTokenIsToldWhich(t *testing.T) {
 	c.three()
 	c.leader()
 	own := c.tokenText()
-	stranger := newToken(1)
+	stranger, plain := newToken(1), newToken(1)
 	stranger.Secret = secure.NewSecret()
 	for why, args := range map[string][]string{
 		"the token, or --tls-cert and so on, is of another volume":                               {c.peers[0], "--token=" + stranger.String()},
@@ -338,10 +339,18 @@ func TestAnOperatorWhoGivesAWrongAddressOrTokenIsToldWhich(t *testing.T) {
 		"does not speak TLS between nodes: give an address of --peers, and not that of --listen": {c.listens[0], "--token=" + own},
 		"give an address of --peers, and not that of --listen, which is for hosts":               {c.listens[0]},
 		"nodes with certificates answer only those who give --token":                             {c.peers[0]},
+		"the token is of a volume whose nodes have no certificates":                              {c.peers[0], "--token=" + plain.String()},
 	} {
 		text, exit := said(append([]string{"status"}, args...)...)
 		assert.Equal(t, exitFailed, exit, text)
 		assert.Contains(t, text, why)
+	}
+	for _, args := range [][]string{{"check", c.listens[0]}, {"add", c.listens[0], "4", c.peers[3]}, {"transfer", c.listens[0], "2"}} {
+		begun := time.Now()
+		text, exit := said(args...)
+		assert.Equal(t, exitFailed, exit, text)
+		assert.Contains(t, text, c.listens[0]+": what listens there is no port between nodes", args)
+		assert.Less(t, time.Since(begun), mostWait, "nothing makes that better")
 	}
 }
 
@@ -423,10 +432,16 @@ func TestNoCommandSpeaksInTheLibrarysWords(t *testing.T) {
 			_ = c.Close()
 		}
 	}()
-	for _, addr := range []string{freePort(t), closes.Addr().String(), "no.such.host.invalid:7000"} {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer silent.Close()
+	for addr, certificates := range map[string]bool{
+		freePort(t): false, closes.Addr().String(): true, silent.Addr().String(): false, "no.such.host.invalid:7000": false,
+	} {
 		text, exit := said("status", addr)
 		assert.Equal(t, exitFailed, exit)
 		assert.Contains(t, text, "volume: "+addr+": ")
+		assert.Equal(t, certificates, strings.Contains(text, "certificates"), text)
 		for _, word := range []string{"runtime.", "found here", "godat:", "Dial"} {
 			assert.NotContains(t, text, word)
 		}

@@ -114,6 +114,11 @@ func (o *serveOptions) try(ctx context.Context) error {
 		return err
 	}
 	all := o.ports()
+	for i, x := range all {
+		if host, number, err := net.SplitHostPort(x.addr); err == nil && host == "" && x.option == "inspect" {
+			all[i].addr = net.JoinHostPort("127.0.0.1", number) // as the page takes it
+		}
+	}
 	switch name, device, _ := strings.Cut(o.Provider, ":"); {
 	case name != iwarp.Name:
 		all = all[1:]

@@ -2,6 +2,9 @@ package node
 
 import (
 	"context"
+	"log/slog"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -63,6 +66,25 @@ type follower struct {
 	lists       chan state.Snapshot // for the node, of node 2's disk
 	again       chan state.Snapshot // the one that it has got, for its last round
 	ran         chan error          // what Run returns
+	said        spoken              // its log
+}
+
+// spoken is what a log has, which a test reads meanwhile.
+type spoken struct {
+	mu   sync.Mutex
+	text strings.Builder // mu guards it
+}
+
+func (s *spoken) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(b)
+}
+
+func (s *spoken) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
 }
 
 func newFollower(t testing.TB) *follower { return newHolder(t, 0) }
@@ -86,7 +108,7 @@ func newHolder(t testing.TB, held time.Duration) *follower {
 	close(open)
 	shut := f.slots.open
 	f.slots.open = open // the journal's head
-	f.Node, err = Open(t.Context(), ia, Config{ID: 1, Layout: layout, Journal: f.slots, Disk: f.disk, Log: log, Tick: time.Hour, held: held})
+	f.Node, err = Open(t.Context(), ia, Config{ID: 1, Layout: layout, Journal: f.slots, Disk: f.disk, Log: log, Tick: time.Hour, held: held, Logger: slog.New(slog.NewTextHandler(&f.said, nil))})
 	require.NoError(t, err)
 	f.slots.open = shut
 	for len(f.slots.flushing) != 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -155,6 +156,9 @@ func TestANodeThatHasLostWhatItAcknowledgedIsRebuilt(t *testing.T) {
 	require.NoError(t, f.say(f.write(2, 1, 4, 5, 0xa4)))
 	_, m = f.answers(pb.MsgAppResp)
 	assert.Equal(t, uint64(4), m.GetIndex())
+	said := f.said.String()
+	assert.Equal(t, 1, strings.Count(said, "this node has acknowledged records that it has no more: its directory is an older copy"), said)
+	assert.Contains(t, said, "acknowledged=3 has=1 leader=2")
 }
 
 // An engine that campaigns looks at all records that it does not know to be applied.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -11,6 +12,7 @@ import (
 
 	"godat/examples/volume/raftlog"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/runtime/rpc"
 )
 
@@ -42,12 +44,20 @@ func TestANodeLearnsWhereOthersAreUntilItIsAMember(t *testing.T) {
 	require.Equal(t, members, s.where(), "nobody speaks to a node that was removed")
 }
 
+// blackhole is the error of an address whose route leads nowhere.
+type blackhole struct{}
+
+func (blackhole) Error() string { return "runtime.Dial x: connect: invalid argument" }
+
+func (blackhole) Unwrap() []error { return []error{event.Error(event.Unreachable), syscall.EINVAL} }
+
 func TestWhyANodeIsNotReachedIsShort(t *testing.T) {
 	for want, err := range map[string]error{
 		"":                                    nil,
 		"others":                              &rpc.Error{Text: "node: others"},
 		"nobody listens there":                errors.New("runtime.Dial x: godat: connect: connection refused (111), found here"),
 		"something":                           errors.New("something"),
+		"no route to it":                      blackhole{},
 		"it does not answer":                  fmt.Errorf("runtime.Dial x: %w", context.DeadlineExceeded),
 		"it ended the connection":             &rpc.CallError{Err: rpc.ErrEnded},
 		"the stream ended without a farewell": &hw.Cause{Text: "the stream ended without a farewell: the peer's process was killed or has crashed, or something else"},
