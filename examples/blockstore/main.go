@@ -46,7 +46,7 @@ func main() {
 		os.Exit(130)
 	default:
 		fmt.Fprintln(os.Stderr, "blockstore:", err)
-		os.Exit(1)
+		os.Exit(usage.StatusOf(err))
 	}
 }
 

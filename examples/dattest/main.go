@@ -35,6 +35,8 @@ import (
 	"godat/examples/dattest/performance"
 	"godat/examples/dattest/transaction"
 	"godat/examples/dattest/wire"
+	"godat/examples/internal/usage"
+	"godat/hw"
 	dat "godat/runtime"
 	"godat/runtime/inspect"
 )
@@ -46,7 +48,7 @@ func main() {
 			os.Exit(0)
 		}
 		fmt.Fprintln(os.Stderr, "dattest:", err)
-		os.Exit(2)
+		os.Exit(usage.Status)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err = run(ctx, o, os.Stdout)
@@ -58,6 +60,9 @@ func main() {
 	case interrupted:
 		fmt.Fprintln(os.Stderr, "dattest: interrupted")
 		os.Exit(130)
+	case errors.Is(err, hw.ErrProviderNotFound):
+		fmt.Fprintln(os.Stderr, "dattest:", err)
+		os.Exit(usage.Status)
 	default:
 		fmt.Fprintln(os.Stderr, "dattest:", err)
 		os.Exit(1)

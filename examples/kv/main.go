@@ -69,7 +69,7 @@ func main() {
 		os.Exit(usage.Status)
 	default:
 		fmt.Fprintln(os.Stderr, "kv:", err)
-		os.Exit(1)
+		os.Exit(usage.StatusOf(err))
 	}
 }
 

@@ -38,7 +38,7 @@ func main() {
 	defer stop()
 	if err := run(ctx, command.Command(), o, os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "nvmeof:", err)
-		os.Exit(1)
+		os.Exit(usage.StatusOf(err))
 	}
 }
 

@@ -58,7 +58,7 @@ func main() {
 		os.Exit(usage.Status)
 	default:
 		fmt.Fprintln(os.Stderr, "objects:", err)
-		os.Exit(1)
+		os.Exit(usage.StatusOf(err))
 	}
 }
 

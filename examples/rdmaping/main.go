@@ -62,7 +62,7 @@ func main() {
 	defer stop()
 	if err := run(ctx, o, os.Stdout, nil); err != nil {
 		fmt.Fprintln(os.Stderr, "rdmaping:", err)
-		os.Exit(1)
+		os.Exit(usage.StatusOf(err))
 	}
 }
 
