@@ -74,6 +74,9 @@ func runWith(again rerun, watch func() host.Disturbed, args []string, out io.Wri
 		return err
 	}
 	ctx, err := parser.Parse(args)
+	if err == nil {
+		err = once(ctx)
+	}
 	if err != nil {
 		return misused(err)
 	}

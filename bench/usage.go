@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/alecthomas/kong"
+
 	"godat/hw"
 )
 
@@ -30,6 +32,20 @@ func empty(args []string) error {
 			return misusedf("an empty word")
 		case has && value == "" && strings.HasPrefix(arg, "--"):
 			return misusedf("%s is empty: leave it out", name)
+		}
+	}
+	return nil
+}
+
+// once refuses an option that has one value and is given twice. The last one would win.
+func once(ctx *kong.Context) error {
+	given := make(map[*kong.Flag]bool)
+	for _, path := range ctx.Path {
+		if f := path.Flag; f != nil {
+			if given[f] && !f.IsCumulative() {
+				return fmt.Errorf("--%s twice", f.Name)
+			}
+			given[f] = true
 		}
 	}
 	return nil

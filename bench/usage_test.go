@@ -21,6 +21,7 @@ func TestACommandLineThatMakesNoSenseHasAStatusOfItsOwn(t *testing.T) {
 		"--repeats x":                     "expected a valid",
 		"--repeats=-1":                    "-1 repeats",
 		"--repeats=100000":                "up to 10000 of",
+		"--repeats 1 --repeats 2":         "--repeats twice",
 		"--duration=5":                    "missing unit",
 		"--duration=-1s":                  "repeats of -1s",
 		"--duration=2h":                   "up to 1h0m0s",

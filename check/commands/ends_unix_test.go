@@ -91,7 +91,6 @@ var typos = map[string]string{
 	"dattest -D=":                          "it is empty",
 	"dattest -D loop --provider loop":      "it is given twice",
 	"dattest -D nosuch":                    "nosuch",
-	"doctor --port=":                       "--port",
 	"doctor --port 1 --port 2":             "--port is given twice",
 	"kv --addr= get k":                     "it is empty",
 	"kv --addr :1 --addr :2 get k":         "it is given twice",
@@ -117,7 +116,7 @@ var typos = map[string]string{
 	"volume status 127.0.0.1:1 --provider nosuch":         "nosuch",
 	"volume/bench --rows=":                                "it is empty",
 	"volume/bench --turns 1 --turns 2":                    "it is given twice",
-	"bench --mode=":                                       "--mode is empty",
+	"bench --repeats 1 --repeats 2":                       "--repeats twice",
 	"volume/bench surplus":                                "surplus",
 }
 

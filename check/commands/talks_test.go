@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -181,9 +182,31 @@ func (h *host) free(t *testing.T, page string) string {
 	return h.ports[page]
 }
 
+// further is a command with further options, each in the place of the command's own, since a program takes an option once.
+func further(text, also string) string {
+	words := strings.Fields(text)
+	for word := range strings.FieldsSeq(also) {
+		if i := slices.Index(words, word); i >= 0 && strings.HasPrefix(word, "--") {
+			words = slices.Delete(words, i, i+2)
+		}
+	}
+	return strings.Join(append(words, also), " ")
+}
+
+func TestAFurtherOptionIsInThePlaceOfTheCommandsOwn(t *testing.T) {
+	for want, given := range map[string][2]string{
+		"go run . --id 1 --size 32M":  {"go run . --id 1 --size 256M", "--size 32M"},
+		"go run . --id 1 --time 1s":   {"go run .  --time 3s --id 1", "--time 1s"},
+		"a && b --id 1 --repeats 1":   {"a && b --id 1", "--repeats 1"},
+		"go run . --list --size 64M ": {"go run . --list --size 64M", ""},
+	} {
+		assert.Equal(t, want, further(given[0], given[1]))
+	}
+}
+
 // command makes the command of a step, and says the file that its output goes to, if it names one.
 func (h *host) command(t *testing.T, s step) (cmd *exec.Cmd, out string) {
-	text, dir := strings.NewReplacer(s.with...).Replace(s.text)+" "+s.also, "."
+	text, dir := further(strings.NewReplacer(s.with...).Replace(s.text), s.also), "."
 	if rest, is := strings.CutPrefix(text, "cd "); is {
 		dir, text, _ = strings.Cut(rest, " && ")
 	}
