@@ -73,3 +73,15 @@ func TestPrometheusSeesAVolume(t *testing.T) {
 	c.kill(follower)
 	shows(leader, "godat_volume_copies"+volume+" 2", fmt.Sprintf(`godat_volume_replica_silent\{replica="%d",volume=%q\} 1`, follower, c.token.Volume.String()))
 }
+
+func TestNumbersAreThereBeforeTheNodesAre(t *testing.T) {
+	m := &machine{}
+	addr := freePort(t)
+	wait, err := newMetrics(m).serve(t.Context(), addr)
+	require.NoError(t, err)
+	response, err := http.Get("http://" + addr + "/metrics") //nolint:noctx // it is this machine's
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	assert.Equal(t, http.StatusOK, response.StatusCode)
+	require.NoError(t, wait())
+}
