@@ -17,7 +17,7 @@ import (
 
 // servers are the command lines of the examples that run until they are told to end.
 var servers = []string{
-	"blockstore --listen 127.0.0.1:0 --store FILE",
+	"blockstore --provider iwarp:127.0.0.1 --listen 127.0.0.1:0 --store FILE",
 	"dattest -T S -D iwarp:127.0.0.1 -n 0",
 	"doctor --serve --port 0",
 	"kv --listen 127.0.0.1:0",
@@ -117,6 +117,10 @@ var typos = map[string]string{
 	"volume/bench --rows=":                                "it is empty",
 	"volume/bench --turns 1 --turns 2":                    "it is given twice",
 	"bench --repeats 1 --repeats 2":                       "--repeats twice",
+	"dattest -T S":                                        "loop is memory of one process",
+	"dattest -T P -s 127.0.0.1":                           "loop is memory of one process",
+	"rping -s --provider loop":                            "loop is memory of one process",
+	"rdmaping pingpong --provider loop":                   "loop is memory of one process",
 	"volume/bench surplus":                                "surplus",
 }
 

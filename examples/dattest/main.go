@@ -43,6 +43,9 @@ import (
 
 func main() {
 	o, err := parse(os.Args[1:], os.Stderr)
+	if err == nil && (o.test == testServer || o.server != "") {
+		err = usage.Reaches(o.provider)
+	}
 	if err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			os.Exit(0)

@@ -11,6 +11,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,7 +56,7 @@ func main() {
 	parser := kong.Must(o, kong.Name("rdmaping"), kong.Description("Measures RDMA to a peer that connects without the connection manager."), kong.UsageOnError(), usage.Exit(), usage.Strict())
 	_, err := parser.Parse(os.Args[1:])
 	if err == nil {
-		err = o.check()
+		err = cmp.Or(usage.Reaches(o.Provider), o.check())
 	}
 	parser.FatalIfErrorf(err)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

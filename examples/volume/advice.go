@@ -76,7 +76,11 @@ func taken(addr, option string, err error) error {
 	case foreign && option == "":
 		return advise(err, "%s is no address of this machine, and is where the other nodes look for this node: serve the directory where it is one, or replace the node by one of another id", host)
 	case foreign:
-		return usageError{advise(err, "--%s: %s is no address of this machine: take one that it has", option, host)}
+		all := ", or 0.0.0.0 for all"
+		if option == "provider" {
+			all = ""
+		}
+		return usageError{advise(err, "--%s: %s is no address of this machine: take one that it has%s", option, host, all)}
 	case errors.Is(err, syscall.EACCES) && option != "":
 		return usageError{advise(err, "--%s: this process may not listen at %s: take a port above 1023", option, addr)}
 	case !errors.Is(err, hw.ErrConnQualInUse) && !errors.Is(err, syscall.EADDRINUSE):

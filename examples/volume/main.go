@@ -6,6 +6,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ import (
 	"godat/examples/internal/usage"
 	"godat/examples/volume/raftlog"
 	"godat/examples/volume/secure"
+	"godat/hw"
 	_ "godat/hw/ibv" // --provider may name it
 	"godat/hw/iwarp"
 	dat "godat/runtime"
@@ -292,7 +294,11 @@ func (o *adapterOptions) credentials() (*secure.Credentials, error) {
 	if o.TLSCert == "" || o.TLSKey == "" || o.TLSCA == "" {
 		return nil, errors.New("--tls-cert, --tls-key and --tls-ca go together")
 	}
-	return secure.Load(o.TLSCert, o.TLSKey, o.TLSCA)
+	c, err := secure.Load(o.TLSCert, o.TLSKey, o.TLSCA)
+	if err != nil {
+		return nil, fmt.Errorf("--tls-cert, --tls-key and --tls-ca: %w", err)
+	}
+	return c, nil
 }
 
 // open opens the adapter over which nodes are spoken to: that of the option, or iWARP over TLS.
@@ -309,10 +315,14 @@ func (o *adapterOptions) open(ctx context.Context, c *secure.Credentials, refuse
 
 // unopened makes an error by which an adapter could not be opened as the command line says one of the command line.
 func (o *adapterOptions) unopened(err error) error {
-	if usage.StatusOf(err) == usage.Status {
-		return usageError{fmt.Errorf("--provider: %w", err)}
+	if usage.StatusOf(err) != usage.Status {
+		return err
 	}
-	return err
+	text := err.Error()
+	for failed := (*hw.Error)(nil); errors.As(err, &failed); err = failed.Err {
+		text = cmp.Or(failed.Text, text)
+	}
+	return usageError{fmt.Errorf("--provider %s: %s", o.Provider, text)}
 }
 
 // parsePeers parses ID=HOST:PORT,…

@@ -66,7 +66,7 @@ func TestACommandLineThatCantBeMeantIsRefusedBeforeAnythingIsDone(t *testing.T) 
 		{"--token is empty", []string{"status", at, "--token="}},
 		{"--token is given twice", []string{"status", at, "--token", tok.String(), "--token", tok.String()}},
 		{"--provider loop is memory of one process", []string{"status", "127.0.0.1:7001", "--provider=loop"}},
-		{"provider not found", []string{"status", "127.0.0.1:7001", "--provider=none"}},
+		{"--provider none: provider \"none\"; registered: ", []string{"status", "127.0.0.1:7001", "--provider=none"}},
 		{"--tls-key and --tls-ca go together", []string{"status", at, "--tls-cert=x"}},
 
 		{"--id 0; it may be 1 to 8", []string{"serve", "--id=0", "--data=" + there}},
@@ -102,6 +102,7 @@ func TestACommandLineThatCantBeMeantIsRefusedBeforeAnythingIsDone(t *testing.T) 
 		{"--tls and --plain are two ways", create("--tls", "--plain")},
 		{"--tls-key and --tls-ca go together", create("--tls-cert=x")},
 		{"--tls-ca is empty", create("--tls-ca=")},
+		{"--tls-cert, --tls-key and --tls-ca: open " + dir, create("--tls-ca="+dir, "--tls-key="+dir, "--tls-cert="+dir)},
 		{"--data is empty", []string{"create", "--id=1", "--peers=1=127.0.0.1:7001", "--data="}},
 		{"--data is empty", []string{"serve", "--data", ""}},
 		{"--data has " + there + " twice", []string{"serve", "--data=" + there, "--data=" + there + "/"}},
@@ -125,9 +126,9 @@ func TestACommandLineThatCantBeMeantIsRefusedBeforeAnythingIsDone(t *testing.T) 
 		{`--elsewhere: the address is "0.0.0.0:4420", at which nobody is reached`, create("--elsewhere=0.0.0.0:4420")},
 		{`--advertise: the address is ":1", and not HOST:PORT`, create("--advertise=:1")},
 		{"a port is 1 to 65535", create("--advertise=10.0.0.1:0")},
-		{"provider not found", create("--provider=none")},
+		{"--provider none: provider \"none\"; registered: ", create("--provider=none")},
 		{"--provider: 192.0.2.1 is no address of this machine", create("--provider=iwarp:192.0.2.1")},
-		{"no.such.invalid", create("--provider=iwarp:no.such.invalid")},
+		{`--provider iwarp:no.such.invalid: "no.such.invalid" is no address`, create("--provider=iwarp:no.such.invalid")},
 		{"--provider loop is memory of one process", create("--provider=loop")},
 
 		{"--at is empty", []string{"recover", there, "--at=", "--force"}},
