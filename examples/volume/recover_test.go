@@ -98,8 +98,10 @@ func TestARecoverThatIsInterruptedGoesOn(t *testing.T) {
 }
 
 func TestADirectoryThatHasNoDiskOfItsOwnIsNotRecovered(t *testing.T) {
+	_, tok := made(t, small())
 	o := small()
-	o.Join = true
+	o.ID, o.Join, o.Token = 3, true, tok.String()
+	o.Peers += ",3=127.0.0.1:7003"
 	dir, _ := made(t, o)
 	require.ErrorContains(t, recoverNode(&recoverOptions{Data: dir, Force: true}, &bytes.Buffer{}), "never added")
 }

@@ -25,11 +25,11 @@ func TestAnElectionTakesTenTicks(t *testing.T) {
 
 func TestATickHasBounds(t *testing.T) {
 	for _, tick := range []time.Duration{-time.Second, 0, shortestTick - 1, longestTick + 1} {
-		o := &options{Serve: serveOptions{Listen: "127.0.0.1:0", volumeOptions: volumeOptions{Tick: &tick}, Data: []string{t.TempDir()}}}
+		o := &options{Serve: serveOptions{adapterOptions: adapterOptions{Provider: "iwarp"}, Listen: "127.0.0.1:0", volumeOptions: volumeOptions{Tick: &tick}, Data: []string{t.TempDir()}}}
 		require.ErrorContains(t, serve(t.Context(), o, io.Discard, io.Discard), "--tick", "%v", tick)
 	}
 	for _, tick := range []time.Duration{shortestTick, longestTick} {
-		o := &options{Serve: serveOptions{Listen: "127.0.0.1:0", volumeOptions: volumeOptions{Tick: &tick}, Data: []string{t.TempDir()}}}
+		o := &options{Serve: serveOptions{adapterOptions: adapterOptions{Provider: "iwarp"}, Listen: "127.0.0.1:0", volumeOptions: volumeOptions{Tick: &tick}, Data: []string{t.TempDir()}}}
 		require.ErrorContains(t, serve(t.Context(), o, io.Discard, io.Discard), "create makes a new volume", "%v", tick)
 	}
 }
