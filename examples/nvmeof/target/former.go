@@ -23,8 +23,10 @@ import (
 // wait until the target has noticed that the first one is gone.
 
 const (
-	quietTime  = 500 * time.Millisecond // after which a host that has sent no command is taken to send nothing
-	proofTime  = time.Second            // within which a queue must answer
+	quietTime  = 500 * time.Millisecond // after which a host that has sent no command is taken to send nothing, at first
+	leastQuiet = time.Millisecond       // the same in the end
+	proofTime  = time.Second            // within which a queue must answer of whose host nothing comes
+	heardTime  = 4 * time.Second        // within which one must that hears its host
 	farewell   = 5 * time.Second        // within which those that did not must be gone
 	proofSlots = 1                      // requests of a queue beside those of its entries
 )
@@ -35,7 +37,10 @@ var errSilent = errors.New("the host has connected anew, and this connection doe
 // inquiry is what a queue is asked.
 type inquiry struct {
 	what wanted
-	to   chan<- *queue // of tell; has room for the answer
+
+	// Of tell; each has room for what it takes.
+	to    chan<- *queue // the answer
+	heard chan<- *queue // the queue, when it hears its host before it can answer; nil if nobody wants to know
 }
 
 type wanted uint8
@@ -116,28 +121,41 @@ func (f *former) run() {
 }
 
 // ask asks all queues, and returns those that are there and have not answered in time.
-func (f *former) ask() []*queue {
-	answers := make(chan *queue, len(f.queues))
-	silent := slices.Clone(f.queues)
-	for _, q := range silent {
-		q.ask(inquiry{to: answers})
+func (f *former) ask() (silent []*queue) {
+	n := len(f.queues)
+	answers, heard := make(chan *queue, n), make(chan *queue, n)
+	for _, q := range f.queues {
+		q.ask(inquiry{to: answers, heard: heard})
 	}
+	var patient []*queue // those that have longer
+	waiting := slices.Clone(f.queues)
 	f.limit.set(proofTime)
-	for len(silent) != 0 {
+	for len(waiting) != 0 {
 		select {
 		case q := <-answers:
-			silent = slices.DeleteFunc(silent, func(s *queue) bool { return s == q })
-		case <-silent[0].ended:
-			silent = silent[1:]
+			waiting = slices.DeleteFunc(waiting, func(w *queue) bool { return w == q })
+		case q := <-heard:
+			patient = append(patient, q)
+		case <-waiting[0].ended:
+			waiting = waiting[1:]
 		case <-f.limit.timer.C:
-			if !f.limit.again() {
-				return silent
+			if f.limit.again() {
+				continue
 			}
+			waiting = slices.DeleteFunc(waiting, func(w *queue) bool {
+				late := !slices.Contains(patient, w)
+				if late {
+					silent = append(silent, w)
+				}
+				return late
+			})
+			patient = nil
+			f.limit.set(heardTime - proofTime)
 		case <-f.target.down:
-			return silent
+			return append(silent, waiting...)
 		}
 	}
-	return nil
+	return silent
 }
 
 // ask asks a queue. It may be called from any goroutine.
@@ -154,13 +172,15 @@ type proofs struct {
 	commands uint64  // that have come
 	posted   uint64  // reads whose end is an event
 	ended    uint64  // of these
-	proving  bool    // one is a read of no bytes
 	looking  bool    // a look is due
+	quiet    uint64  // commands that had come when a look found the host quiet; 0 if that is not the last one
 }
 
 // asked is an inquiry. A host that sends more commands, or answers more reads, had the connection behind it.
 type asked struct {
-	to       chan<- *queue
+	inquiry
+	at       time.Duration
+	came     uint64 // commands, and ends of reads
 	commands uint64
 	reads    uint64
 }
@@ -169,45 +189,18 @@ type asked struct {
 func (q *queue) inquired(i inquiry) {
 	p := &q.proofs
 	switch i.what {
-	case depart:
-		q.breakOff(errSilent)
-		return
 	case tell:
 		completed := p.commands - uint64(q.outstanding)
-		p.asked = append(p.asked, asked{i.to, completed + uint64(q.asked.Entries()), p.posted})
+		p.asked = append(p.asked, asked{i, now(), p.commands + p.ended, completed + uint64(q.asked.Entries()), p.posted})
 	case look:
 		p.looking = false
-	}
-	if !p.looking {
-		q.look()
+	case depart:
+		q.breakOff(errSilent)
 	}
 }
 
-// look reads no bytes if inquiries want it. A transport may answer that wrongly while it sends, and a host that sends much
-// shows by that that it has the connection.
-func (q *queue) look() {
-	p := &q.proofs
-	if len(p.asked) == 0 || p.proving {
-		return
-	}
-	at := now()
-	if rest := quietTime - (at - q.heard); rest > 0 || p.posted != p.ended {
-		p.looking = true
-		time.AfterFunc(max(rest, quietTime/8), q.lookAgain)
-		return
-	}
-	p.proving = true
-	p.posted++
-	d := q.slots.request()
-	d.Op, d.Flags, d.Cookie, d.Segment, d.Remote = hw.OpRead, hw.Default, q.proofCookie(), mem.Segment{}, mem.RemoteSegment{}
-}
-
-// lookAgain may be called from any goroutine.
-func (q *queue) lookAgain() { q.ask(inquiry{what: look}) }
-
-// proven takes the end of a read of no bytes.
-func (q *queue) proven() {
-	q.proofs.proving = false
+// prove answers inquiries, and goes on with what the others want. It is called after whatever the queue has handled.
+func (q *queue) prove() {
 	q.show()
 	q.look()
 }
@@ -223,7 +216,41 @@ func (q *queue) show() {
 		n++
 	}
 	p.asked = slices.Delete(p.asked, 0, n)
+	for i := range p.asked {
+		if a := &p.asked[i]; a.heard != nil && p.commands+p.ended != a.came {
+			a.heard <- q
+			a.heard = nil
+		}
+	}
 }
+
+// look reads no bytes if inquiries want it. A transport may answer that wrongly while it sends, so it waits until the host
+// sends nothing. With time ever shorter gaps will do: a host that makes none shows by its commands that it has the connection.
+func (q *queue) look() {
+	p := &q.proofs
+	if len(p.asked) == 0 || p.looking || p.posted != p.ended || q.in.Waiting() != 0 {
+		return // or is called again
+	}
+	at := now()
+	quiet := max(quietTime>>(2*((at-p.asked[0].at)/quietTime)), leastQuiet)
+	rest := quiet - (at - q.heard)
+	if rest <= 0 && p.quiet == p.commands {
+		p.quiet = 0
+		p.posted++
+		d := q.slots.request()
+		d.Op, d.Flags, d.Cookie, d.Segment, d.Remote = hw.OpRead, hw.Default, q.proofCookie(), mem.Segment{}, mem.RemoteSegment{}
+		return
+	}
+	p.quiet = 0
+	if rest <= 0 { // or this process was paused, and what came meanwhile is not here yet: the next look tells
+		p.quiet = p.commands
+	}
+	p.looking = true
+	time.AfterFunc(max(rest, quiet/16, leastQuiet), q.lookAgain)
+}
+
+// lookAgain may be called from any goroutine.
+func (q *queue) lookAgain() { q.ask(inquiry{what: look}) }
 
 // proofCookie is that of the read, beside those of commands.
 func (q *queue) proofCookie() uint64 { return uint64(len(q.slots.commands)) }

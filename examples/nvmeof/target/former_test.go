@@ -2,6 +2,7 @@ package target
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"net"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"godat/ep"
 	"godat/examples/nvmeof/host"
 	"godat/examples/nvmeof/nvme"
+	"godat/hw/event"
 )
 
 // network is a way to a target that keeps what hosts send while it is shut.
@@ -262,6 +264,37 @@ func TestAHostsOtherConnectionsThatLiveStayWhenItConnectsAnew(t *testing.T) {
 	}
 }
 
+// A host that is never quiet, and whose commands are fewer than its entries.
+func TestAHostThatSendsALittleAllTheTimeKeepsItsConnectionWhenItConnectsAnew(t *testing.T) {
+	f := start(t, "iwarp", func(cfg *Config) { cfg.Depth = 128 })
+	d := f.disk(f.connect(func(cfg *host.Config) { cfg.Queues, cfg.Depth = 1, 128 }), 1)
+	first, over, sent := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		tick := time.NewTicker(50 * time.Millisecond)
+		defer tick.Stop()
+		for n := 0; ; n++ {
+			if _, err := d.ReadAt(make([]byte, 4096), 0); err != nil {
+				sent <- err
+				return
+			}
+			if n == 0 {
+				close(first)
+			}
+			select {
+			case <-tick.C:
+			case <-over:
+				sent <- nil
+				return
+			}
+		}
+	}()
+	<-first
+	f.connect(nil)
+	close(over)
+	require.NoError(t, <-sent)
+	assert.Equal(t, 2, f.target.Associations())
+}
+
 func TestASilentConnectionOfAnotherHostStays(t *testing.T) {
 	f := start(t, "iwarp", nil)
 	way := newNetwork(f)
@@ -281,22 +314,62 @@ func commandsCame(n uint64) *queue {
 	return q
 }
 
+// takes is a turn of the queue's goroutine that takes an inquiry.
+func (q *queue) takes(i inquiry) {
+	q.inquired(i)
+	q.prove()
+}
+
+// comes is one that takes a command, which is completed at once.
+func (q *queue) comes() {
+	q.proofs.commands++
+	q.heard = now()
+	q.prove()
+}
+
 // A transport may answer a read of no bytes wrongly while it sends.
 func TestAHostIsReadFromWhenItIsQuiet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q, answers := commandsCame(1), make(chan *queue, 1)
-		q.inquired(inquiry{to: answers})
-		assert.Empty(t, q.slots.requests)
-		i := <-q.inquiries
-		q.heard = now()
-		q.inquired(i)
-		assert.Empty(t, q.slots.requests, "a command came since")
-		q.inquired(<-q.inquiries)
-		require.Len(t, q.slots.requests, 1)
+		q, answers, begun := commandsCame(1), make(chan *queue, 1), time.Now()
+		q.takes(inquiry{to: answers})
+		for len(q.slots.requests) == 0 {
+			q.takes(<-q.inquiries)
+		}
+		assert.GreaterOrEqual(t, time.Since(begun), quietTime)
+		assert.Less(t, time.Since(begun), proofTime*2/3)
 		assert.Empty(t, answers)
 		q.proofs.ended++
-		q.proven()
+		q.prove()
 		assert.Same(t, q, <-answers)
+	})
+}
+
+// A look may come before what came while this process was paused.
+func TestAHostThatOneLookFindsQuietIsNotReadFromWhenACommandComesBeforeTheNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := commandsCame(1)
+		time.Sleep(time.Hour)
+		q.takes(inquiry{to: make(chan *queue, 1)})
+		next := <-q.inquiries
+		q.comes()
+		q.takes(next)
+		assert.Empty(t, q.slots.requests)
+	})
+}
+
+func TestAHostIsNotReadFromWhileItsCommandsWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := commandsCame(1)
+		came := make(chan event.Event, 1)
+		q.in.Events = came
+		time.Sleep(time.Hour)
+		q.takes(inquiry{to: make(chan *queue, 1)})
+		came <- event.Event{}
+		q.takes(<-q.inquiries)
+		require.Empty(t, q.slots.requests)
+		<-came // and it was no command
+		q.prove()
+		assert.Len(t, q.slots.requests, 1)
 	})
 }
 
@@ -305,9 +378,9 @@ func TestAHostThatSendsAllTheTimeIsNotReadFrom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := commandsCame(1)
 		i := inquiry{to: make(chan *queue, 1)}
-		for begun := time.Now(); time.Since(begun) < proofTime; i = <-q.inquiries {
+		for begun := time.Now(); time.Since(begun) < 2*heardTime; i = <-q.inquiries {
 			q.heard = now()
-			q.inquired(i)
+			q.takes(i)
 			require.Empty(t, q.slots.requests)
 		}
 	})
@@ -317,14 +390,13 @@ func TestAHostThatSendsWhatItCouldNotHaveSentBeforeHasItsConnection(t *testing.T
 	synctest.Test(t, func(t *testing.T) {
 		q, answers := commandsCame(9), make(chan *queue, 1)
 		q.outstanding = 2
-		q.inquired(inquiry{to: answers}) // the host may have sent two more
-		q.proofs.commands += 2
-		q.show()
+		q.takes(inquiry{to: answers}) // the host may have sent two more
+		q.comes()
+		q.comes()
 		assert.Empty(t, answers)
-		q.proofs.commands++
-		q.show()
+		q.comes()
 		assert.Same(t, q, <-answers)
-		q.inquired(<-q.inquiries)
+		q.takes(<-q.inquiries)
 		assert.Empty(t, q.slots.requests)
 	})
 }
@@ -333,15 +405,28 @@ func TestAHostThatAnswersTheReadOfACommandSinceHasItsConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, answers := commandsCame(1), make(chan *queue, 1)
 		q.proofs.posted = 1
-		q.inquired(inquiry{to: answers})
+		q.takes(inquiry{to: answers})
 		q.proofs.posted++
 		q.proofs.ended++
-		q.show()
+		q.prove()
 		assert.Empty(t, answers, "it was posted before")
 		q.proofs.ended++
-		q.show()
+		q.prove()
 		assert.Same(t, q, <-answers)
-		q.inquired(<-q.inquiries)
+		assert.Empty(t, q.slots.requests)
+	})
+}
+
+func TestAQueueSaysOnceThatItHearsAHostThatHasNotShownThatItHasItsConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, heard := commandsCame(1), make(chan *queue, 1)
+		q.takes(inquiry{to: make(chan *queue, 1), heard: heard})
+		assert.Empty(t, heard, "nothing came since")
+		q.comes()
+		assert.Same(t, q, <-heard)
+		q.comes()
+		assert.Empty(t, heard)
+		q.takes(<-q.inquiries)
 	})
 }
 
@@ -358,11 +443,151 @@ func pause(l *limit) {
 	synctest.Wait()
 }
 
-func TestATargetThatWasPausedGivesFormerConnectionsTheirTimeAgain(t *testing.T) {
-	newFormer := func(q *queue) *former {
-		connects := &queue{results: make(chan result, 1)}
-		return &former{target: &Target{down: make(chan struct{})}, queues: []*queue{q}, connect: &command{q: connects, slot: 3}}
+// newFormer is of these queues, for a Connect in slot 3.
+func newFormer(queues ...*queue) *former {
+	connects := &queue{results: make(chan result, 1)}
+	return &former{target: &Target{down: make(chan struct{})}, queues: queues, connect: &command{q: connects, slot: 3}}
+}
+
+// A remote is a host of one queue, whose goroutine it is as well. In a bubble all takes the time that it says.
+type remote struct {
+	queue *queue
+	pace  time.Duration // between two commands; 0 for a host that sends none
+	last  time.Duration // after which it sends none; 0 for never
+	cut   bool          // what it sends comes late, and nothing comes to it
+
+	reads []time.Duration // when it was read from, after its last command
+	gone  bool            // its queue was broken off
+}
+
+// trip is what a read of no bytes takes.
+const trip = 100 * time.Microsecond
+
+func newRemote(entries int, pace time.Duration) *remote {
+	q := commandsCame(1)
+	q.controller, q.asked.SendSize = new(controller), uint16(entries-1)
+	return &remote{queue: q, pace: pace}
+}
+
+// run ends when the queue is broken off, or over is closed.
+func (r *remote) run(over <-chan struct{}) {
+	q, begun, read := r.queue, time.Now(), make(chan struct{}, 1)
+	var paces <-chan time.Time
+	if r.pace != 0 {
+		tick := time.NewTicker(r.pace)
+		defer tick.Stop()
+		paces = tick.C
 	}
+	for {
+		select {
+		case <-over:
+			close(q.ended)
+			return
+		case i := <-q.inquiries:
+			if i.what == depart {
+				r.gone = true
+				close(q.ended)
+				return
+			}
+			q.takes(i)
+		case <-paces:
+			if r.last == 0 || time.Since(begun) < r.last {
+				q.comes()
+			}
+		case <-read:
+			q.proofs.ended++
+			q.prove()
+		}
+		if len(q.slots.requests) != 0 {
+			q.slots.requests = q.slots.requests[:0]
+			r.reads = append(r.reads, now()-q.heard)
+			if !r.cut {
+				time.AfterFunc(trip, func() { read <- struct{}{} })
+			}
+		}
+	}
+}
+
+// connectBeside is how long a Connect waits for such hosts' queues.
+func connectBeside(t *testing.T, remotes ...*remote) time.Duration {
+	over := make(chan struct{})
+	var wg sync.WaitGroup
+	var queues []*queue
+	for _, r := range remotes {
+		queues = append(queues, r.queue)
+		wg.Go(func() { r.run(over) })
+	}
+	time.Sleep(11111 * time.Microsecond) // not at the time of a command
+	f, begun := newFormer(queues...), time.Now()
+	go f.run()
+	require.Equal(t, result{3, nil}, <-f.connect.q.results)
+	took := time.Since(begun)
+	close(over)
+	wg.Wait()
+	return took
+}
+
+func TestAHostThatSendsAtAnyPaceKeepsItsConnectionAndIsReadFromInAGap(t *testing.T) {
+	for _, entries := range []int{2, 32, 128, 1024} {
+		for _, rate := range []int{1, 2, 3, 5, 10, 20, 50, 100, 200, 300, 500, 1000, 10_000} {
+			t.Run(fmt.Sprintf("%d entries, %d a second", entries, rate), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := newRemote(entries, time.Second/time.Duration(rate))
+					took := connectBeside(t, r)
+					assert.False(t, r.gone)
+					assert.Less(t, took, heardTime*3/4)
+					for _, after := range r.reads {
+						assert.Greater(t, after, r.pace/16, "it may still send")
+						assert.Less(t, after+trip, r.pace, "it sends before it has answered")
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestAHostThatSendsNothingKeepsItsConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRemote(128, 0)
+		assert.Less(t, connectBeside(t, r), proofTime)
+		assert.False(t, r.gone)
+	})
+}
+
+func TestAHostThatIsCutKeepsItsConnectionForASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRemote(128, 0)
+		r.cut = true
+		assert.Equal(t, proofTime, connectBeside(t, r))
+		assert.True(t, r.gone)
+	})
+}
+
+// What comes of it was on its way.
+func TestTheLateCommandsOfAHostThatIsCutGiveItTimeButNoMore(t *testing.T) {
+	for _, last := range []time.Duration{proofTime / 2, heardTime * 2} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRemote(128, 100*time.Millisecond)
+			r.cut, r.last = true, last
+			assert.Equal(t, heardTime, connectBeside(t, r))
+			assert.True(t, r.gone)
+		})
+	}
+}
+
+func TestAHostsCutConnectionEndsWhenTheOtherOneHasAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cut, lives := newRemote(128, 0), newRemote(128, 50*time.Millisecond)
+		cut.cut = true
+		took := connectBeside(t, cut, lives)
+		assert.Greater(t, took, proofTime)
+		assert.Less(t, took, heardTime)
+		assert.True(t, cut.gone)
+		assert.False(t, lives.gone)
+	})
+}
+
+func TestATargetThatWasPausedGivesFormerConnectionsTheirTimeAgain(t *testing.T) {
 	t.Run("to answer", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			q := silentQueue()

@@ -31,7 +31,7 @@ func (o Origin) Alive(ctx context.Context) bool {
 	}
 	answer := make(chan *queue, 1)
 	select {
-	case q.inquiries <- inquiry{tell, answer}:
+	case q.inquiries <- inquiry{to: answer}:
 	case <-q.ended:
 		return false
 	case <-ctx.Done():

@@ -155,7 +155,7 @@ func (q *queue) run() {
 			runtime.Gosched()
 		}
 		if len(q.proofs.asked) != 0 {
-			q.show()
+			q.prove()
 		}
 		if q.in.Waiting() == 0 {
 			q.flush()
@@ -207,7 +207,6 @@ func (q *queue) handle(ev *event.Event) (ended bool) {
 			q.proofs.ended++
 		}
 		if ev.Cookie == q.proofCookie() {
-			q.proven()
 			return false
 		}
 		c := &q.slots.commands[ev.Cookie]
