@@ -173,7 +173,7 @@ type proofs struct {
 	posted   uint64  // reads whose end is an event
 	ended    uint64  // of these
 	looking  bool    // a look is due
-	quiet    uint64  // commands that had come when a look found the host quiet; 0 if that is not the last one
+	quiet    uint64  // commands that had come when a look found the host quiet; 0 when it was read from since
 }
 
 // asked is an inquiry. A host that sends more commands, or answers more reads, had the connection behind it.
@@ -234,16 +234,16 @@ func (q *queue) look() {
 	at := now()
 	quiet := max(quietTime>>(2*((at-p.asked[0].at)/quietTime)), leastQuiet)
 	rest := quiet - (at - q.heard)
-	if rest <= 0 && p.quiet == p.commands {
+	switch {
+	case rest > 0:
+	case p.quiet != p.commands: // or this process was paused, and what came meanwhile is not here yet: the next look tells
+		p.quiet = p.commands
+	default:
 		p.quiet = 0
 		p.posted++
 		d := q.slots.request()
 		d.Op, d.Flags, d.Cookie, d.Segment, d.Remote = hw.OpRead, hw.Default, q.proofCookie(), mem.Segment{}, mem.RemoteSegment{}
 		return
-	}
-	p.quiet = 0
-	if rest <= 0 { // or this process was paused, and what came meanwhile is not here yet: the next look tells
-		p.quiet = p.commands
 	}
 	p.looking = true
 	time.AfterFunc(max(rest, quiet/16, leastQuiet), q.lookAgain)
