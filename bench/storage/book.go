@@ -23,13 +23,15 @@ type book struct {
 	blocks int64
 	random *rand.Rand
 	due    []atomic.Int64 // by slot: when its command was to begin, since base
+	since  []atomic.Int64 // by slot: when it began
 
 	block   []int64 // by slot
 	begun   int64
 	lag     *hdrhistogram.Histogram
 	ended   int64
 	last    time.Duration
-	latency *hdrhistogram.Histogram
+	latency *hdrhistogram.Histogram // from the intended time
+	own     *hdrhistogram.Histogram // from the beginning
 }
 
 func newHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(1, int64(time.Minute), 2) }
@@ -37,7 +39,7 @@ func newHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(1, int64(t
 func newBook(l Load, duration time.Duration, slots, blocks int) *book {
 	b := &book{
 		Load: l, until: duration, blocks: int64(blocks), random: rand.New(rand.NewPCG(1, uint64(l.Depth))),
-		due: make([]atomic.Int64, slots), block: make([]int64, slots), lag: newHistogram(), latency: newHistogram(), base: time.Now(),
+		due: make([]atomic.Int64, slots), since: make([]atomic.Int64, slots), block: make([]int64, slots), lag: newHistogram(), latency: newHistogram(), own: newHistogram(), base: time.Now(),
 	}
 	if l.Rate.Open() {
 		b.period = time.Duration(float64(time.Second) / float64(l.Rate))
@@ -72,6 +74,7 @@ func (b *book) begin(slot int) (block int64) {
 	}
 	b.begun++
 	b.due[slot].Store(int64(due))
+	b.since[slot].Store(int64(now))
 	return b.random.Int64N(b.blocks)
 }
 
@@ -79,6 +82,7 @@ func (b *book) begin(slot int) (block int64) {
 func (b *book) end(slot int) {
 	b.last = time.Since(b.base)
 	_ = b.latency.RecordValue(max(1, int64(b.last)-b.due[slot].Load()))
+	_ = b.own.RecordValue(max(1, int64(b.last)-b.since[slot].Load()))
 	b.ended++
 }
 
@@ -87,6 +91,7 @@ type turned struct {
 	Count     int64
 	Took      time.Duration
 	Latency   string        // the histogram, encoded, in nanoseconds from the intended time
+	OwnP50    int64         // the median from when commands began
 	LagP50    int64         // nanoseconds behind the intended time at which commands began
 	LagP99    int64         // the same
 	Pacing    time.Duration // processor time of the pacer's spinning
@@ -94,7 +99,7 @@ type turned struct {
 }
 
 func (b *book) turned(pacing time.Duration) (t turned, err error) {
-	t = turned{Count: b.ended, Took: b.last, Pacing: pacing, LagP50: b.lag.ValueAtQuantile(50), LagP99: b.lag.ValueAtQuantile(99)}
+	t = turned{Count: b.ended, Took: b.last, Pacing: pacing, OwnP50: b.own.ValueAtQuantile(50), LagP50: b.lag.ValueAtQuantile(50), LagP99: b.lag.ValueAtQuantile(99)}
 	t.Saturated = !b.closed() && float64(b.ended) < 0.95*float64(b.Rate)*max(b.last, b.until-b.period).Seconds()
 	t.Latency, err = report.Encode(b.latency)
 	return t, err

@@ -8,21 +8,23 @@ import (
 	"godat/bench/stats"
 )
 
-// crossing is the rate above which one row's figure is below another's.
+// crossing says at which rates one row's figure is below another's. Each turn is in one of its counts.
 type crossing struct {
-	turns int            // that were looked at
-	rates []float64      // of the turns that cross
-	below int            // turns in which it is below at every rate
-	at    stats.Estimate // of rates
+	turns   int
+	below   int          // turns in which it is below at every rate
+	above   int          // turns in which it is below at none
+	from    []float64    // the rates from which on it is below
+	until   []float64    // the rates up to which it is below
+	between [2]load.Rate // the measured rates around all of from, or of until if there are more
 }
 
 // series is a figure of a row by rate, for each turn.
 type series func(c *cell) []float64
 
-// cross finds where a's figure falls below b's: for each turn between the last rate at which it is
-// not, and the next, on scales of logarithms. Rates at which one of them fell behind are left out.
+// cross finds where a's figure falls below b's, or rises above it: for each turn between two rates that
+// follow each other, on scales of logarithms. Rates at which one of them fell behind are left out.
 func (s *Study) cross(place Place, write bool, depth int, a, b string, of series) (x crossing) {
-	var rates []float64
+	var rates []load.Rate
 	var ratios [][]float64 // by rate and turn
 	for _, rate := range s.Rates {
 		l := Load{Write: write, Depth: depth, Rate: rate}
@@ -30,28 +32,53 @@ func (s *Study) cross(place Place, write bool, depth int, a, b string, of series
 		if one == nil || other == nil || one.refused != nil || other.refused != nil || one.saturated() || other.saturated() {
 			continue
 		}
-		rates, ratios = append(rates, float64(rate)), append(ratios, quotients(of(one), of(other)))
+		rates, ratios = append(rates, rate), append(ratios, quotients(of(one), of(other)))
 	}
 	if len(rates) < 2 {
 		return x
 	}
-	for turn := range ratios[0] {
-		x.turns++
-		last := -1 // the last rate at which a's is not below
-		for i := range rates {
-			if turn < len(ratios[i]) && ratios[i][turn] >= 1 {
-				last = i
+	turns := len(ratios[0])
+	for _, list := range ratios {
+		turns = min(turns, len(list))
+	}
+	var from, until [2]load.Rate
+	for turn := range turns {
+		var at []int // the rates before which a's falls below, or rises above
+		for i := 1; i < len(rates); i++ {
+			if (ratios[i-1][turn] < 1) != (ratios[i][turn] < 1) {
+				at = append(at, i)
 			}
 		}
+		x.turns++
+		falls := ratios[0][turn] >= 1
 		switch {
-		case last < 0:
+		case len(at) == 0 && falls:
+			x.above++
+		case len(at) == 0:
 			x.below++
-		case last < len(rates)-1:
-			x.rates = append(x.rates, between(rates[last], rates[last+1], ratios[last][turn], ratios[last+1][turn]))
+		case len(at) == 1:
+			low, high := rates[at[0]-1], rates[at[0]]
+			rate := between(float64(low), float64(high), ratios[at[0]-1][turn], ratios[at[0]][turn])
+			if falls {
+				x.from, from = append(x.from, rate), around(from, low, high)
+			} else {
+				x.until, until = append(x.until, rate), around(until, low, high)
+			}
 		}
 	}
-	x.at = stats.Of(x.rates)
+	x.between = from
+	if len(x.until) > len(x.from) {
+		x.between = until
+	}
 	return x
+}
+
+// around widens two rates so that others lie between them.
+func around(both [2]load.Rate, low, high load.Rate) [2]load.Rate {
+	if both[1] == 0 {
+		return [2]load.Rate{low, high}
+	}
+	return [2]load.Rate{min(both[0], low), max(both[1], high)}
 }
 
 // between is where a line between two points of ratios is 1.
@@ -71,34 +98,45 @@ func quotients(a, b []float64) (list []float64) {
 	return list
 }
 
-// String says where the figure crosses.
+// String says where the figure is below, and in how many turns.
 func (x crossing) String() string {
-	switch {
-	case x.turns == 0:
-		return "it was not measured at two rates that both keep up with"
-	case 2*x.below > x.turns:
-		return fmt.Sprintf("below at every rate in %d of %d turns", x.below, x.turns)
-	case 2*len(x.rates) <= x.turns:
-		return fmt.Sprintf("not below at the highest rate in %d of %d turns", x.turns-len(x.rates)-x.below, x.turns)
-	case !x.at.Sure:
-		return fmt.Sprintf("from %s commands/s on (few turns)", load.Rate(math.Round(x.at.Median)))
+	text, turns := x.most()
+	if turns == 0 {
+		return text
 	}
-	return fmt.Sprintf("from %s commands/s on (95 %% interval %s to %s; %d of %d turns cross)",
-		load.Rate(math.Round(x.at.Median)), load.Rate(math.Round(x.at.Low)), load.Rate(math.Round(x.at.High)), len(x.rates), x.turns)
+	return fmt.Sprintf("%s, in %d of %d turns", text, turns, x.turns)
 }
 
 // brief is String for a sentence, without the turns.
 func (x crossing) brief() string {
+	text, _ := x.most()
+	return text
+}
+
+// most is what holds in most turns, and in how many; 0 if nothing does.
+func (x crossing) most() (text string, turns int) {
 	switch {
 	case x.turns == 0:
-		return "at rates that were not measured"
+		return "not known: both keep up with one rate at most", 0
 	case 2*x.below > x.turns:
-		return "at every rate"
-	case 2*len(x.rates) <= x.turns:
-		return "at no rate"
-	case !x.at.Sure:
-		return fmt.Sprintf("from %s/s on (few turns)", load.Rate(math.Round(x.at.Median)))
+		return "at every rate", x.below
+	case 2*x.above > x.turns:
+		return "at no rate", x.above
+	case 2*len(x.from) > x.turns:
+		return x.place("from %s/s on", x.from), len(x.from)
+	case 2*len(x.until) > x.turns:
+		return x.place("up to %s/s", x.until), len(x.until)
 	}
-	return fmt.Sprintf("from %s/s on (95 %% interval %s to %s)",
-		load.Rate(math.Round(x.at.Median)), load.Rate(math.Round(x.at.Low)), load.Rate(math.Round(x.at.High)))
+	return "at rates that differ by turn", 0
+}
+
+// place is where lines cross. Nothing was measured between two rates, so an interval over the turns says
+// less than the two.
+func (x crossing) place(text string, rates []float64) string {
+	at := stats.Of(rates)
+	interval := "few turns"
+	if at.Sure {
+		interval = fmt.Sprintf("95 %% interval %s to %s", load.Rate(math.Round(at.Low)), load.Rate(math.Round(at.High)))
+	}
+	return fmt.Sprintf(text, load.Rate(math.Round(at.Median))) + fmt.Sprintf(" (%s, by a line between the measured %s and %s)", interval, x.between[0], x.between[1])
 }

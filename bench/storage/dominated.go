@@ -67,7 +67,7 @@ func (s *Study) own(p Place) (o own) {
 		if processor.ratio.Median > mostProcessor {
 			o.beyond = append(o.beyond, processor)
 		}
-		if p50.ratio.Median > mostP50 && l.Rate != load.Closed && !one.saturated() {
+		if p50.ratio.Median > mostP50 && !one.saturated() {
 			o.beyond = append(o.beyond, p50)
 		}
 	}
@@ -95,7 +95,12 @@ func (s *Study) dominated(p Place) string {
 
 // unset says in a sentence how a program that sets nothing fares, in all places together.
 func (p *Page) unset() string {
-	rates, full, beyondRates, beyondFull, latency, most := 0, 0, 0, 0, 0, 0.0
+	rates, full := 0, 0
+	type count struct {
+		rates, full int
+		most        float64 // at saturation
+	}
+	var processor, latency count
 	for _, place := range p.study.Places {
 		o := p.study.own(place)
 		for _, l := range o.loads {
@@ -108,21 +113,24 @@ func (p *Page) unset() string {
 			}
 		}
 		for _, e := range o.beyond {
-			switch {
-			case !e.processor:
-				latency++
-			case e.load.Rate == load.Closed:
-				beyondFull++
-				most = max(most, e.ratio.Median)
-			default:
-				beyondRates++
+			of := &latency
+			if e.processor {
+				of = &processor
+			}
+			if e.load.Rate == load.Closed {
+				of.full++
+				of.most = max(of.most, e.ratio.Median)
+			} else {
+				of.rates++
 			}
 		}
 	}
-	text := fmt.Sprintf("A program that sets nothing takes over %v times the processor time of the better of the two at %d of %d rates, and over %v times a channel's median latency at %d; at saturation it does so in %d of %d loads",
-		mostProcessor, beyondRates, rates, mostP50, latency, beyondFull, full)
-	if beyondFull > 0 {
-		text += fmt.Sprintf(" (%.1f times at most)", most)
+	times := func(n count) string {
+		if n.full == 0 {
+			return fmt.Sprintf("in none of %d loads", full)
+		}
+		return fmt.Sprintf("in %d of %d loads (%.1f times at most)", n.full, full, n.most)
 	}
-	return text + ".\n"
+	return fmt.Sprintf("A program that sets nothing takes over %v times the processor time of the better of the two at %d of %d rates, and over %v times a channel's median latency at %d; at saturation over %v times the processor time %s, and over %v times the latency %s.\n",
+		mostProcessor, processor.rates, rates, mostP50, latency.rates, mostProcessor, times(processor), mostP50, times(latency))
 }

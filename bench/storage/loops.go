@@ -67,6 +67,9 @@ const few = 16
 // of a row that does not prove itself refuses the row.
 func (r Row) prove(commands int64, server, client loops) error {
 	if r.Intake == "" {
+		if r.Name == pacing {
+			commands = 0
+		}
 		if server.Served != commands || server.Provider != "" || client.Provider != "" {
 			return fmt.Errorf("a plain server answered %d of %d commands", server.Served, commands)
 		}
@@ -100,22 +103,57 @@ func (r Row) proveEnd(end string, commands int64, l loops) error {
 	return nil
 }
 
+// soon is how many commands a second come sooner than a sleep costs.
+const soon = 20_000
+
+// provePolling looks whether an adapter that is to poll on while completions come soon did, when it found
+// nothing more often than now and then.
+func (r Row) provePolling(perSecond float64, server, client loops) error {
+	if r.Name != adaptive || perSecond < soon {
+		return nil
+	}
+	for _, p := range []hw.PollCounts{server.Polls, client.Polls} {
+		if p.Arms > few && p.Spun == 0 {
+			return fmt.Errorf("an end sleeps at %.0f commands a second whenever it finds nothing, as %s does not: %+v", perSecond, r.Name, p)
+		}
+	}
+	return nil
+}
+
+// proveIdle compares what both ends counted while there was no command.
+func (r Row) proveIdle(server, client loops) error {
+	if r.Intake == intake.Poll && client.Polls.Consumers == 0 {
+		return fmt.Errorf("the host has no consumer that polls while idle, as %s has: %+v", r.Name, client.Polls)
+	}
+	for end, l := range map[string]loops{"target": server, "host": client} {
+		switch {
+		case r.Intake != intake.Poll && l.Polls.Consumers > few:
+			return fmt.Errorf("the %s has consumers that poll while idle, as %s has not: %+v", end, r.Name, l.Polls)
+		case r.Name != adaptive && r.Intake != intake.Poll && l.Polls.Spun != 0:
+			return fmt.Errorf("the %s spins while idle, as %s does not: %+v", end, r.Name, l.Polls)
+		}
+	}
+	return nil
+}
+
 // contradicted says what the counts of a device have that the row has not; polled says that it has
 // queues that must be polled.
 func (r Row) contradicted(commands uint64, p hw.PollCounts, polled bool) string {
-	rarely, often := few+commands/20, few+commands/2
+	rarely := few + commands/20
 	switch {
 	case r.Intake == intake.Poll && p.Consumers == 0:
 		return "has no consumer that polls"
-	case r.Intake == intake.Poll && polled && p.Arms > often: // some are for a loop that the system kept from its processor
+	case r.Intake == intake.Poll && polled && p.Arms > rarely: // some are for a loop that the system kept from its processor
 		return "sleeps"
 	case r.Intake == intake.Poll:
 		return ""
 	case p.Consumers > rarely:
 		return "has consumers that poll"
-	case r.Name == adaptive || !polled:
+	case !polled:
 		return ""
-	case p.Empty > 3*p.Arms+rarely:
+	case r.Name == adaptive:
+		return ""
+	case p.Spun != 0 || p.Empty > 3*p.Arms+rarely:
 		return "spins"
 	}
 	return ""

@@ -75,3 +75,35 @@ func (p *pacer) end() time.Duration {
 	<-p.done
 	return p.spun
 }
+
+// paced is a client without commands: it takes the pacer's ticks, and notes when.
+type paced struct{}
+
+func (paced) run(b *book) (pacing time.Duration, err error) {
+	if b.closed() {
+		for !b.over() {
+			b.begin(0)
+			b.end(0)
+		}
+		return 0, nil
+	}
+	p := startPacer(b.base, b.period, b.total)
+	defer func() { pacing = p.end() }()
+	for !b.over() {
+		for b.ready() {
+			b.begin(0)
+			b.end(0)
+		}
+		if !b.over() {
+			<-p.ticks
+		}
+	}
+	return 0, nil
+}
+
+func (paced) idle(until time.Time) error {
+	time.Sleep(time.Until(until))
+	return nil
+}
+
+func (paced) close() error { return nil }

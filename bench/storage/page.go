@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"godat/bench/host"
+	"godat/bench/load"
 	pages "godat/bench/page"
 )
 
@@ -59,21 +60,24 @@ const asked = `
 
 4 KiB reads and writes of random blocks, through the target and the host of ` + "`examples/nvmeof`" + `, of a store in memory, which costs next to nothing: so what is left is the delivery. Depth is how many commands are under way at most. A load is a number of commands a second, each with an intended time, or saturation: as many as there can be. Where a provider has a wire, target and host are two processes; the simulated polled device joins two adapters of one process. All rows take turns, and in each turn the processes of a row start anew, so that no row runs beside another one that spins.
 
-After each load a row proves by the snapshots of both adapters which loop it ran: a channel, batches and polling each take events of their own kind, at least one for each command at each end, and the device was armed and slept on, or was not. A row that proves another loop than its own is refused.
+After each load a row proves by the snapshots of both adapters which loop it ran: a channel, batches and polling each take events of their own kind, at least one for each command at each end, and a device that was found empty was slept on at once, or polled on; what polls on by itself is to do so at saturation. A row that proves another loop than its own is refused. The row *pacer* has no target and no command: it is what the instrument takes.
 `
 
 const notToConclude = `## What not to conclude
 
-- Nothing about a device: iwarp is software over the kernel's TCP, and the simulated device has no wire. An adapter's interrupt and its polls cost what they cost there: repeat it.
+- Nothing about a device: iwarp is software over the kernel's TCP, and the simulated device has no wire: a poll of it reads memory, and what ends a sleep is a goroutine's wake-up, without a bus or an interrupt. An adapter's interrupt and its polls cost what they cost there: repeat it.
 - Nothing about a store that takes time: with a disk of 100 µs behind it, 10 µs of delivery are a tenth.
 - Nothing about many connections: each row has one queue. A loop that polls for each of 1000 queues has no processors for them.
 - Nothing about a processor that others want: a loop that polls has its figures here because it may have the processor.
-- Nothing about a loop that polls on the only processor of its process but this: Go's scheduler looks at timers and sockets every 10 ms then, and the pacer is one who waits for it.
+- Nothing about the latency of a loop that polls, where loops have all processors of their process or of the machine: Go's scheduler looks at timers and sockets every 10 ms then, and the pacer waits for it. So do two loops in one process of two processors, and two processes on a machine of two. Where the lag is most of a median latency, the figure is the pacer's: the column from the beginning of a command leaves it out, and with it what a command waits for because the loop is late.
 - Nothing about a sleep on ibv: there a goroutine that sleeps keeps a thread, and a processor until Go's scheduler takes it back. The simulated device and iwarp park the goroutine alone.
-- The lag, which is the pacer's, is part of every latency, and the same for all rows but for what rows take from its processor.
+- Nothing about a small difference or a ratio at rates where the row *pacer* takes nearly as much processor time as another row: the figure is the pacer's then, which sleeps and wakes up for each command, and two rows look alike, or behind, by it.
+- Nothing about a processor that is idle for long: idle is one connection without a keep-alive, for the time said above.
+- Nothing about processor time on a kernel that keeps interrupts apart (CONFIG_IRQ_TIME_ACCOUNTING): getrusage leaves out there what TCP does in softirqs, so iwarp and net.Conn look cheaper than they are.
+- The lag, which is the pacer's, is part of every latency, and differs by what rows take from its processor. Each row runs its loads in the same order, after a warm-up of half a turn. Turns that other programs disturbed are not left out.
 `
 
-const explanation = `A median and its interval of 95 % over the turns; p99 and p99.9 are of all turns together. Latency counts from the intended time (of saturation from the submission), so a command that waits for room waits in its figure; *behind* says that less was done than was asked for. Processor time is that of both processes (getrusage) without the pacer's spinning, which is in the last column. The pacer sleeps until 50 µs before an intended time, or a quarter of the time between two, and spins the rest; its lag is how late commands began. STORAGE.hlog beside this page has all latencies, as an HdrHistogram log.
+const explanation = `A median and its interval of 95 % over the turns; p99 and p99.9 are of all turns together, also of those that fell behind, and left out with fewer than ten commands beyond. Latency counts from the intended time (of saturation from the submission), so a command that waits for room waits in its figure; *behind* says that less was done than was asked for, in most turns or in as many as it says. The p50 from its beginning is the median from when a command began. Processor time is that of both processes (getrusage) without the pacer's spinning, which is in the last column; its sleeps, its wake-ups and its ticks are in each row, as the row *pacer* has them alone. The pacer sleeps until 50 µs before an intended time, or a quarter of the time between two, and spins the rest; its lag is how late commands began. STORAGE.hlog beside this page has all latencies, as an HdrHistogram log.
 `
 
 // repeat says how to repeat the study.
@@ -92,8 +96,25 @@ func (p *Page) Machine() string {
 // Sentences are those that other pages quote.
 func (p *Page) Sentences() string {
 	depth := p.study.Depths[len(p.study.Depths)-1]
-	return fmt.Sprintf("With %d reads of 4 KiB under way, polling takes less processor time for each than a channel %s. Its median latency is lower %s.\n%s",
-		depth, p.where(depth, (*cell).processor), p.where(depth, (*cell).p50), p.unset())
+	return fmt.Sprintf("With %d reads of 4 KiB under way, polling takes less processor time for each than a channel %s. Its median latency from the intended time is lower %s; from when a read begins, %s.\n%s%s",
+		depth, p.where(depth, (*cell).processor), p.where(depth, (*cell).p50), p.where(depth, (*cell).own), p.saturation(depth), p.unset())
+}
+
+// saturation says what polling does of a channel's commands when there are as many as there can be.
+func (p *Page) saturation(depth int) string {
+	var parts []string
+	for _, place := range p.study.Places {
+		l := Load{Depth: depth, Rate: load.Closed}
+		one, other := p.study.at[key{place, poll, l}], p.study.at[key{place, channel, l}]
+		if one == nil || other == nil || one.refused != nil || other.refused != nil || !one.known() || !other.known() {
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("%.2f times as many for %.2f times the processor time of each on %v", median(quotients(one.iops(), other.iops())), median(quotients(one.processor(), other.processor())), place))
+	}
+	if parts == nil {
+		return ""
+	}
+	return "At saturation polling does " + strings.Join(parts, ", ") + ".\n"
 }
 
 // where says at which rates polling is below a channel: in the places that differ first, and then in all others.
@@ -128,12 +149,12 @@ func (p *Page) where(depth int, of series) string {
 func (p *Page) crossings() string {
 	s := p.study
 	var w strings.Builder
-	w.WriteString("Where polling is below a channel, interpolated for each turn; rates that one of the two did not keep up with are left out.\n\n| place | load | processor time per IO | p50 |\n| --- | --- | --- | --- |\n")
+	w.WriteString("At which rates polling is below a channel, interpolated for each turn; rates that one of the two did not keep up with are left out, and saturation is no rate.\n\n| place | load | processor time per IO | p50 | p50 from its beginning |\n| --- | --- | --- | --- | --- |\n")
 	for _, place := range s.Places {
 		for _, write := range []bool{false, true} {
 			for _, depth := range s.Depths {
-				fmt.Fprintf(&w, "| %v | %s, depth %d | %v | %v |\n", place, Load{Write: write}.op(), depth,
-					s.cross(place, write, depth, poll, channel, (*cell).processor), s.cross(place, write, depth, poll, channel, (*cell).p50))
+				fmt.Fprintf(&w, "| %v | %s, depth %d | %v | %v | %v |\n", place, Load{Write: write}.op(), depth,
+					s.cross(place, write, depth, poll, channel, (*cell).processor), s.cross(place, write, depth, poll, channel, (*cell).p50), s.cross(place, write, depth, poll, channel, (*cell).own))
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"godat/bench/ends"
+	"godat/bench/load"
 )
 
 // pair is the processes of a row at a place.
@@ -89,10 +90,14 @@ func (p *pair) turn(l Load, duration time.Duration) (s sample, err error) {
 		s.Target -= s.Pacing
 	}
 	if l.Idle {
-		return s, nil
+		return s, p.row.proveIdle(server.Server, client.Client)
 	}
 	if s.Count == 0 {
 		return s, errors.New("no command was done")
 	}
-	return s, p.row.prove(s.Count, server.Server, client.Client)
+	err = p.row.prove(s.Count, server.Server, client.Client)
+	if l.Rate == load.Closed {
+		err = errors.Join(err, p.row.provePolling(float64(s.Count)/s.Took.Seconds(), server.Server, client.Client))
+	}
+	return s, err
 }

@@ -13,7 +13,7 @@ import (
 // Row is a way to take completions, at both ends.
 type Row struct {
 	Name   string
-	Intake intake.Way // empty of a server on net.Conn
+	Intake intake.Way // empty of a server on net.Conn, and of the pacer alone
 	Rounds int        // of the adapters, PollerConfig.SpinRounds; but for comparisons 0
 	Does   string
 }
@@ -25,6 +25,7 @@ const (
 	poll     = "poll"
 	adaptive = "adaptive"
 	onNet    = "net.Conn"
+	pacing   = "pacer"
 )
 
 // rows are those that there are.
@@ -36,6 +37,7 @@ func rows() []Row {
 		{poll, intake.Poll, 0, "each end dequeues in a loop that never sleeps, and polls the device or reads the socket itself"},
 		{adaptive, intake.Batches, 0, "what a program gets that sets nothing: batches, of an adapter that polls on while completions come sooner than a sleep costs, and sleeps otherwise"},
 		{onNet, "", 0, "a plain server and client on net.Conn, with the same blocks and the same CRCs, and no protocol that another program speaks"},
+		{pacing, "", 0, "no target and no command: the pacer ticks, and the host notes when. What it takes is in all other rows, too"},
 	}
 }
 

@@ -137,13 +137,26 @@ func TestWhatALoopCountedProvesItsRowAlone(t *testing.T) {
 		}
 	}
 	spins, slept, few := byChannel, polls, byChannel
+	polledOn, spun := inBatches, byChannel
+	polledOn.Polls.Spun, spun.Polls.Spun = time.Microsecond, time.Microsecond
+	for _, r := range rows() {
+		if r.Name == adaptive {
+			require.NoError(t, r.prove(commands, polledOn, polledOn))
+			require.NoError(t, r.provePolling(2*soon, polledOn, polledOn))
+			require.ErrorContains(t, r.provePolling(2*soon, polledOn, inBatches), "sleeps at 40000 commands a second")
+			require.NoError(t, r.provePolling(soon/2, inBatches, inBatches), "it may sleep while commands come late")
+			busy := inBatches
+			busy.Polls.Arms, busy.Polls.Empty = 1, 2
+			require.NoError(t, r.provePolling(2*soon, busy, busy), "a device that is never empty is not polled on")
+		}
+	}
 	spins.Polls.Empty = 1_000_000
-	slept.Polls.Arms = commands
+	slept.Polls.Arms = commands / 4
 	few.Channel = commands - 1
 	for name, c := range map[string]struct {
 		intake intake.Way
 		counts loops
-	}{"spins": {intake.Channel, spins}, "sleeps": {intake.Poll, slept}, "took 999 events": {intake.Channel, few}} {
+	}{"spins": {intake.Channel, spins}, "target spins": {intake.Channel, spun}, "sleeps": {intake.Poll, slept}, "took 999 events": {intake.Channel, few}} {
 		for _, r := range rows() {
 			if r.Intake == c.intake && r.Name != adaptive {
 				assert.ErrorContains(t, r.prove(commands, c.counts, c.counts), name)
@@ -192,12 +205,43 @@ func made(turns int, times map[string][]float64) *Study {
 
 func TestLinesCrossWhereOneFallsBelowTheOther(t *testing.T) {
 	at := func(s *Study) crossing { return s.cross(s.Places[0], false, 32, poll, channel, (*cell).processor) }
-	x := at(made(9, map[string][]float64{poll: {1000, 200, 50}, channel: {100, 100, 100}}))
-	assert.InDelta(t, 31_623, x.at.Median, 1, "halfway between 10k and 100k, as the ratios are 2 and 1/2")
-	assert.Equal(t, "from 31.62k commands/s on (95 % interval 31.62k to 31.62k; 9 of 9 turns cross)", x.String())
-	assert.Equal(t, "below at every rate in 9 of 9 turns", at(made(9, map[string][]float64{poll: {10, 20, 50}, channel: {100, 100, 100}})).String())
-	assert.Equal(t, "not below at the highest rate in 9 of 9 turns", at(made(9, map[string][]float64{poll: {10, 20, 500}, channel: {100, 100, 100}})).String())
-	assert.Contains(t, at(made(9, map[string][]float64{poll: {10, 20, 50}})).String(), "not measured")
+	of := func(polled ...float64) crossing {
+		return at(made(9, map[string][]float64{poll: polled, channel: {100, 100, 100}}))
+	}
+	x := of(1000, 200, 50)
+	assert.InDelta(t, 31_623, median(x.from), 1, "halfway between 10k and 100k, as the ratios are 2 and 1/2")
+	assert.Equal(t, "from 31.62k/s on (95 % interval 31.62k to 31.62k, by a line between the measured 10k and 100k), in 9 of 9 turns", x.String())
+	assert.Equal(t, "at every rate, in 9 of 9 turns", of(10, 20, 50).String())
+	assert.Equal(t, "at no rate, in 9 of 9 turns", of(200, 200, 500).String())
+	assert.Equal(t, "up to 31.62k/s (95 % interval 31.62k to 31.62k, by a line between the measured 10k and 100k)", of(10, 50, 200).brief(), "below at rates is not at no rate")
+	assert.Equal(t, "at rates that differ by turn", of(50, 200, 50).String())
+	assert.Contains(t, at(made(9, map[string][]float64{poll: {10, 20, 50}})).String(), "not known")
+}
+
+func TestALoopProvesItselfWhileIdle(t *testing.T) {
+	var asleep, polls, spins loops
+	polls.Polls.Consumers, spins.Polls.Spun = 1000, time.Microsecond
+	for _, r := range rows() {
+		assert.Equal(t, r.Intake != intake.Poll, r.proveIdle(asleep, asleep) == nil, "%s, asleep", r.Name)
+		assert.Equal(t, r.Intake == intake.Poll, r.proveIdle(polls, polls) == nil, "%s, polling", r.Name)
+		assert.Equal(t, r.Intake == intake.Poll || r.Name == adaptive, r.proveIdle(spins, polls) == nil || r.proveIdle(spins, asleep) == nil, "%s, spinning", r.Name)
+	}
+}
+
+func TestThePacerAloneAndACommandAreApart(t *testing.T) {
+	b := newBook(Load{Rate: 1000, Depth: 1}, 20*time.Millisecond, 1, blocks)
+	_, err := paced{}.run(b)
+	require.NoError(t, err)
+	got, err := b.turned(0)
+	require.NoError(t, err)
+	assert.EqualValues(t, 20, got.Count)
+	assert.LessOrEqual(t, got.OwnP50, b.latency.ValueAtQuantile(50), "from its beginning is not earlier than from the intended time")
+	for _, r := range rows() {
+		if r.Name == pacing {
+			require.NoError(t, r.prove(20, loops{}, loops{}))
+			require.Error(t, r.prove(20, loops{Served: 20}, loops{}))
+		}
+	}
 }
 
 func TestAnAdapterBeyondItsBoundsIsNamed(t *testing.T) {
@@ -209,6 +253,21 @@ func TestAnAdapterBeyondItsBoundsIsNamed(t *testing.T) {
 	said := s.dominated(s.Places[0])
 	assert.Contains(t, said, "reads, depth 32, 10k/s: 1.30 (1.30–1.30) times the processor time of the better")
 	assert.Equal(t, 1, strings.Count(said, "\n- "))
+}
+
+func TestAnAdapterIsJudgedAtSaturationToo(t *testing.T) {
+	s := &Study{Places: []Place{{simulated, 1}}, Depths: []int{32}, at: map[key]*cell{}}
+	for name, p50 := range map[string]float64{poll: 100, channel: 100, adaptive: 190} {
+		c := &cell{key: key{s.Places[0], name, Load{Depth: 32, Rate: load.Closed}}}
+		for range 9 {
+			c.samples = append(c.samples, sample{turned: turned{Count: 1, Took: time.Second}, Target: 100, known: true, p50: p50})
+		}
+		s.at[c.key] = c
+	}
+	assert.Contains(t, s.dominated(s.Places[0]), "reads, depth 32, saturation: 1.90 (1.90–1.90) times the median latency of a channel")
+	said := (&Page{study: s}).Sentences()
+	assert.Contains(t, said, "over 1.1 times the latency in 1 of 1 loads (1.9 times at most)")
+	assert.Contains(t, said, "At saturation polling does 1.00 times as many for 1.00 times the processor time of each on sim")
 }
 
 func TestAPacerTicksAtItsTimesAndCountsItsSpinning(t *testing.T) {

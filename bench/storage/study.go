@@ -193,17 +193,24 @@ func (c *cell) share() []float64 {
 	return c.each(func(s *sample) float64 { return 100 * s.used().Seconds() / s.Took.Seconds() })
 }
 
+// own is the median latency from when commands began, whatever the pacer's lag.
+func (c *cell) own() []float64 {
+	return c.each(func(s *sample) float64 { return float64(s.OwnP50) })
+}
+
 func (c *cell) p50() []float64 { return c.each(func(s *sample) float64 { return s.p50 }) }
 
 // saturated reports whether the cell did less than it was asked for in most turns.
-func (c *cell) saturated() bool {
-	n := 0
+func (c *cell) saturated() bool { return 2*c.behind() > len(c.samples) }
+
+// behind is in how many turns the cell did less than it was asked for.
+func (c *cell) behind() (n int) {
 	for i := range c.samples {
 		if c.samples[i].Saturated {
 			n++
 		}
 	}
-	return 2*n > len(c.samples)
+	return n
 }
 
 func (c *cell) known() bool {

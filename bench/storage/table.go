@@ -39,8 +39,8 @@ func thousands(v float64) string { return fmt.Sprintf("%.1fk", v/1e3) }
 func (s *Study) table(p Place, guesses []guess, l Load) string {
 	var w strings.Builder
 	fmt.Fprintf(&w, "#### %v\n\n", l)
-	w.WriteString("| row | IOPS | IOPS per core | p50, µs | p99 | p99.9 | processor per IO, µs | of the target : the host | switches per IO | expected: p50, processor | lag p50, p99 | pacing, cores |\n")
-	w.WriteString("| --- |" + strings.Repeat(" ---:|", 11) + "\n")
+	w.WriteString("| row | IOPS | IOPS per core | p50, µs | p99 | p99.9 | p50 from its beginning | processor per IO, µs | of the target : the host | switches per IO | expected: p50, processor | lag p50, p99 | pacing, cores |\n")
+	w.WriteString("| --- |" + strings.Repeat(" ---:|", 12) + "\n")
 	for _, r := range s.rows {
 		c := s.at[key{p, r.Name, l}]
 		switch {
@@ -69,8 +69,11 @@ func (c *cell) line(guesses []guess) string {
 	if !c.saturated() {
 		p50, p99 = shown(c.p50(), micro), c.tail(99)
 		p999 = c.tail(99.9)
+		if n := c.behind(); n > 0 {
+			p50 += fmt.Sprintf(", %d behind", n)
+		}
 	}
-	fmt.Fprintf(&w, " %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", perCore, p50, p99, p999, processor, split, switches, c.expected(guesses),
+	fmt.Fprintf(&w, " %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", perCore, p50, p99, p999, micro(median(c.own())), processor, split, switches, c.expected(guesses),
 		c.lag(), fmt.Sprintf("%.2f", median(c.each(func(s *sample) float64 { return s.Pacing.Seconds() / max(1e-9, s.Took.Seconds()) }))))
 	return w.String()
 }
