@@ -117,7 +117,7 @@ func (x crossing) brief() string {
 func (x crossing) most() (text string, turns int) {
 	switch {
 	case x.turns == 0:
-		return "not known: both keep up with one rate at most", 0
+		return "at rates that are not known, since both keep up with one at most", 0
 	case 2*x.below > x.turns:
 		return "at every rate", x.below
 	case 2*x.above > x.turns:

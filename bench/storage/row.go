@@ -36,7 +36,7 @@ func rows() []Row {
 		{batches, intake.Batches, asleep, "each end receives batches of events from a channel, and sleeps when none has come"},
 		{poll, intake.Poll, 0, "each end dequeues in a loop that never sleeps, and polls the device or reads the socket itself"},
 		{adaptive, intake.Batches, 0, "what a program gets that sets nothing: batches, of an adapter that polls on while completions come sooner than a sleep costs, and sleeps otherwise"},
-		{onNet, "", 0, "a plain server and client on net.Conn, with the same blocks and the same CRCs, and no protocol that another program speaks"},
+		{onNet, "", 0, "a plain server and client on net.Conn, over loopback wherever other rows run, with the same blocks and the same CRCs, and no protocol that another program speaks; at a rate one goroutine of the client begins commands and another takes their completions, at saturation one does both"},
 		{pacing, "", 0, "no target and no command: the pacer ticks, and the host notes when. What it takes is in all other rows, too"},
 	}
 }
