@@ -48,6 +48,7 @@ type own struct {
 	loads  []Load
 	beyond []excess
 	idle   float64 // percent of a core
+	hidden int     // rates at which the pacer alone takes most of what a channel does
 }
 
 // own compares, for each load of a place.
@@ -61,6 +62,9 @@ func (s *Study) own(p Place) (o own) {
 		if l.Idle {
 			o.idle = median(mine.share())
 			continue
+		}
+		if paced := s.at[key{p, pacing, l}]; l.Rate.Open() && paced != nil && paced.refused == nil && median(paced.processor()) > median(one.processor())/2 {
+			o.hidden++
 		}
 		processor := excess{l, true, stats.Of(quotients(mine.processor(), better(one.processor(), other.processor())))}
 		p50 := excess{l, false, stats.Of(quotients(mine.p50(), one.p50()))}
@@ -95,7 +99,7 @@ func (s *Study) dominated(p Place) string {
 
 // unset says in a sentence how a program that sets nothing fares, in all places together.
 func (p *Page) unset() string {
-	rates, full := 0, 0
+	rates, full, hidden := 0, 0, 0
 	type count struct {
 		rates, full int
 		most        float64 // at saturation
@@ -103,6 +107,7 @@ func (p *Page) unset() string {
 	var processor, latency count
 	for _, place := range p.study.Places {
 		o := p.study.own(place)
+		hidden += o.hidden
 		for _, l := range o.loads {
 			switch {
 			case l.Idle:
@@ -131,6 +136,10 @@ func (p *Page) unset() string {
 		}
 		return fmt.Sprintf("in %d of %d loads (%.1f times at most)", n.full, full, n.most)
 	}
-	return fmt.Sprintf("A program that sets nothing takes over %v times the processor time of the better of the two at %d of %d rates, and over %v times a channel's median latency at %d; at saturation over %v times the processor time %s, and over %v times the latency %s.\n",
-		mostProcessor, processor.rates, rates, mostP50, latency.rates, mostProcessor, times(processor), mostP50, times(latency))
+	masks := ""
+	if hidden > 0 {
+		masks = fmt.Sprintf(" At %d of the rates the pacer alone takes over half of a channel's processor time, and hides what rows differ by.", hidden)
+	}
+	return fmt.Sprintf("A program that sets nothing takes over %v times the processor time of the better of the two at %d of %d rates, and over %v times a channel's median latency at %d; at saturation over %v times the processor time %s, and over %v times the latency %s.%s\n",
+		mostProcessor, processor.rates, rates, mostP50, latency.rates, mostProcessor, times(processor), mostP50, times(latency), masks)
 }

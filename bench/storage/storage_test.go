@@ -255,6 +255,15 @@ func TestAnAdapterBeyondItsBoundsIsNamed(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(said, "\n- "))
 }
 
+func TestRatesAtWhichThePacerTakesMostAreCounted(t *testing.T) {
+	said := func(pacer ...float64) string {
+		s := made(9, map[string][]float64{poll: {100, 100, 100}, channel: {100, 100, 100}, adaptive: {100, 100, 100}, pacing: pacer})
+		return (&Page{study: s}).Sentences()
+	}
+	assert.Contains(t, said(10, 60, 90), "At 2 of the rates the pacer alone takes over half of a channel's processor time")
+	assert.NotContains(t, said(10, 20, 50), "the pacer alone")
+}
+
 func TestAnAdapterIsJudgedAtSaturationToo(t *testing.T) {
 	s := &Study{Places: []Place{{simulated, 1}}, Depths: []int{32}, at: map[key]*cell{}}
 	for name, p50 := range map[string]float64{poll: 100, channel: 100, adaptive: 190} {
