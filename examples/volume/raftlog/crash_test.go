@@ -114,14 +114,47 @@ func TestALogGoesOnAfterAnyCrash(t *testing.T) {
 	}
 }
 
+// The seal of a file that is full may lie in two sectors, of which a power cut leaves the first one: the log then finds a seal,
+// but not by it what it had acknowledged.
+func TestALogWhoseSealIsThereInPartGoesOn(t *testing.T) {
+	const fill = 4 // records of 188 bytes, behind which the head of the seal ends a sector
+	c := &crashes{Files: fault.Files{FS: walfs.New(), Disk: fault.Disk(filepath.Join(t.TempDir(), "disk"))}, TB: t}
+	require.NoError(t, os.Mkdir(string(c.Disk), 0o700))
+	l, err := Open(string(c.Disk), Config{Files: c, Segment: shortSegment})
+	require.NoError(t, err)
+	for index := range uint64(fill) {
+		c.mu.Lock()
+		c.appending = append(c.appending, 1)
+		c.mu.Unlock()
+		r := long(index+1, 1)
+		r.Data = r.Data[:188]
+		require.NoError(t, l.Append([]replica.Record{r}))
+	}
+	require.NoError(t, l.Close())
+	copies := 0
+	for i, x := range c.images {
+		if len(x.appended) != fill-1 {
+			continue
+		}
+		for seed := range uint64(32) {
+			t.Run(fmt.Sprint(i, " ", seed), func(t *testing.T) {
+				all, err := filepath.Glob(filepath.Join(string(x.goesOn(t, seed)), "00000000000000000001-*[^0].wal"))
+				require.NoError(t, err)
+				copies += len(all)
+			})
+		}
+	}
+	require.NotZero(t, copies, "no seal was there in part, and none of the files was copied")
+}
+
 // long is a record of which three fill a file.
 func long(index, term uint64) replica.Record {
 	return replica.Record{Index: index, Term: term, Stable: index - 1, Data: make([]byte, 300)}
 }
 
 // goesOn opens the log after a kill, or for other seeds than 0 after a power cut. What it has then survives
-// another power cut.
-func (x image) goesOn(t *testing.T, seed uint64) {
+// another power cut. The log is on the disk that it returns.
+func (x image) goesOn(t *testing.T, seed uint64) fault.Disk {
 	d := copyDisk(t, x.disk)
 	r := rand.New(rand.NewPCG(seed, 0))
 	if seed != 0 {
@@ -145,6 +178,7 @@ func (x image) goesOn(t *testing.T, seed uint64) {
 	require.Equal(t, last, now, "what it had is stable")
 	require.NoError(t, l.Append([]replica.Record{long(last+1, 9)}))
 	require.NoError(t, l.Close())
+	return d
 }
 
 func TestALogSaysThatItsDiskIsFullAndGoesOnWhenThereIsRoom(t *testing.T) {
