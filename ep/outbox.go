@@ -7,7 +7,6 @@ import (
 
 	"godat/ep/internal/line"
 	"godat/hw"
-	"godat/internal/door"
 	"godat/internal/release"
 )
 
@@ -20,10 +19,10 @@ type Outbox struct {
 	room   int // the most requests
 	number uint64
 	dtos   []DTO         // nil before the first request; all beyond its length are empty
-	last   int           // how many requests there are up to the last one of NextHeard
+	last   int           // how many requests there are up to the last one of Own.Next
 	busy   atomic.Uint32 // 1 during a call, so that most calls of two goroutines at a time are noticed
 
-	dropped func(cookie uint64) // told of each request of NextHeard that Reset drops; nil: nobody is
+	dropped func(cookie uint64) // told of each request of Own.Next that Reset drops; nil: nobody is
 }
 
 // NewOutbox makes an outbox that holds up to n requests for e. It panics unless n
@@ -88,21 +87,6 @@ func (o *Outbox) full() error {
 	}
 	return o.flush()
 }
-
-// NextHeard is Next for a request of whose success only a filter hears, with the flag
-// Suppress. Of those that go out together Flush suppresses all but the last, behind whose
-// completion the filter hears of all. Only a connection of package runtime calls it.
-func (o *Outbox) NextHeard(door.Key) (*DTO, error) {
-	d, err := o.Next()
-	if err == nil {
-		d.Flags, d.OneShot = hw.Suppress, line.OwnShot
-		o.last = len(o.dtos)
-	}
-	return d, err
-}
-
-// OnDropped sets what Reset calls for each request of NextHeard, for package runtime.
-func (o *Outbox) OnDropped(_ door.Key, f func(cookie uint64)) { o.dropped = f }
 
 // Flush posts the gathered requests, in order, as one batch. If it returns an error
 // the requests that were not posted stay for the next Flush, or for Reset:

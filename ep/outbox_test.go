@@ -9,7 +9,6 @@ import (
 	"godat/evd"
 	"godat/hw"
 	"godat/hw/event"
-	"godat/internal/door"
 	"godat/mem"
 )
 
@@ -131,7 +130,7 @@ func TestAFilterHearsOfAllThatAnOutboxHasSent(t *testing.T) {
 	var want []uint64
 	for round := range uint64(3) {
 		for i := range uint64(n) {
-			for _, next := range []func() (*DTO, error){o.Next, func() (*DTO, error) { return o.NextHeard(door.Key{}) }} {
+			for _, next := range []func() (*DTO, error){o.Next, func() (*DTO, error) { return Own{}.Next(o) }} {
 				d, err := next()
 				require.NoError(t, err)
 				require.Equal(t, DTO{Flags: d.Flags, OneShot: d.OneShot}, *d, "it is empty")

@@ -7,20 +7,39 @@ import (
 	"godat/mem"
 )
 
-// own is an endpoint for the connections of package runtime, which post with cookies of their
-// own. A program can't get it.
-type own struct{ e *Endpoint }
+// Own is an endpoint for the connection of package runtime that made it, which posts with cookies of its
+// own. No program can get one.
+type Own struct{ e *Endpoint }
 
 // Own returns the endpoint for its connection.
-func (e *Endpoint) Own(door.Key) own { return own{e} } //nolint:revive // a program has no use for the name of its type
+func (e *Endpoint) Own(door.Key) Own { return Own{e} }
 
 // Reserve keeps the cookies whose highest bit is set for the connection, which finds its
 // buffers by them: every post of the program with such a cookie is INVALID_PARAMETER from
 // then on. The connection calls Reserve before it posts.
-func (o own) Reserve() { o.e.box.Reserve() }
+func (o Own) Reserve() { o.e.box.Reserve() }
+
+// NewOutbox is [NewOutbox] of one that calls dropped for each request of Next that Reset drops.
+func (o Own) NewOutbox(n int, dropped func(cookie uint64)) *Outbox {
+	b := NewOutbox(o.e, n)
+	b.dropped = dropped
+	return b
+}
+
+// Next is [Outbox.Next] for a request of whose success only a filter hears, with the flag
+// Suppress. Of those that go out together Flush suppresses all but the last, behind whose
+// completion the filter hears of all.
+func (Own) Next(b *Outbox) (*DTO, error) {
+	d, err := b.Next()
+	if err == nil {
+		d.Flags, d.OneShot = hw.Suppress, line.OwnShot
+		b.last = len(b.dtos)
+	}
+	return d, err
+}
 
 // PostSend is [Endpoint.PostSend] with a reserved cookie, and without flags.
-func (o own) PostSend(cookie uint64, segment mem.Segment) error {
+func (o Own) PostSend(cookie uint64, segment mem.Segment) error {
 	segments := [1]mem.Segment{segment}
 	return line.PostPlain(o.e.mailbox(), hw.OpSend, cookie, hw.Default, segments[:], &line.OwnSend, nil)
 }
@@ -30,12 +49,12 @@ func (o own) PostSend(cookie uint64, segment mem.Segment) error {
 // distance from one piece to the next, and the low 32 bits of a cookie are the number of its
 // piece. It returns false, and nothing has happened, if something else than a plain post is to be
 // done, or if there are no cookies or more than 64; then the caller uses PostRecvs.
-func (o own) PostPieces(first mem.Segment, step uint64, cookies []uint64) bool {
+func (o Own) PostPieces(first mem.Segment, step uint64, cookies []uint64) bool {
 	return o.e.box.PostPieces(first, step, cookies)
 }
 
 // FreeWindows frees the windows of a closed endpoint in its zone, or all windows of the zone.
-func (o own) FreeWindows(pz *mem.PZ, all bool) error {
+func (o Own) FreeWindows(pz *mem.PZ, all bool) error {
 	if all {
 		return pz.FreeWindows(door.Key{}, nil)
 	}
@@ -43,7 +62,7 @@ func (o own) FreeWindows(pz *mem.PZ, all bool) error {
 }
 
 // PostRecvs is [Endpoint.PostRecvBatch] with reserved cookies.
-func (o own) PostRecvs(dtos []DTO) (n int, err error) {
+func (o Own) PostRecvs(dtos []DTO) (n int, err error) {
 	for i := range dtos {
 		dtos[i].OneShot = line.OwnShot
 	}

@@ -1,10 +1,8 @@
 package mem
 
 import (
-	"context"
 	"sync/atomic"
 
-	"godat/internal/door"
 	"godat/internal/freelist"
 	"godat/internal/yield"
 )
@@ -18,14 +16,16 @@ import (
 // the list, one of the others leaves them in its place.
 type apart struct {
 	list   freelist.List
+	are    bool         // written before a caller has the pool
 	joined atomic.Int32 // how many have joined the others, and none has left them in their place
 
 	waiting waiters // calls that wait for one of them
 }
 
-// SetApart sets so many of the free buffers apart, for GetApart. Only a connection of
-// package runtime calls the two, and SetApart once, before all other methods.
-func (p *BufferPool) SetApart(_ door.Key, n int) {
+// setApart sets so many of the free buffers apart, for Get and Wait. They come back there, whoever
+// puts them.
+func (p *BufferPool) setApart(n int) {
+	p.are = true
 	p.list.InitEmpty(len(p.buffers))
 	for range n {
 		if i, ok := p.take(false); ok {
@@ -36,13 +36,8 @@ func (p *BufferPool) SetApart(_ door.Key, n int) {
 	p.hasBack()
 }
 
-// GetApart is Get of a buffer that is set apart. It comes back there, whoever puts it.
-func (p *BufferPool) GetApart(door.Key) *Buffer { return p.get(true) }
-
-// WaitApart is GetApart that waits, as Wait does.
-func (p *BufferPool) WaitApart(ctx context.Context, _ door.Key, op string) (*Buffer, error) {
-	return p.wait(ctx, op, true)
-}
+// setsApart reports whether Get and Wait give buffers that are set apart.
+func (p *BufferPool) setsApart() bool { return p != nil && p.are }
 
 // join moves a buffer that is set apart to the free ones; false if there is none.
 func (p *BufferPool) join() bool {

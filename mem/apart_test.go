@@ -8,13 +8,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"godat/internal/door"
 	"godat/internal/yield"
 )
 
 // allApart takes the buffers that are set apart.
 func allApart(p *BufferPool) (all []*Buffer) {
-	for b := p.GetApart(door.Key{}); b != nil; b = p.GetApart(door.Key{}) {
+	for b := p.Get(); b != nil; b = p.Get() {
 		all = append(all, b)
 	}
 	return all
@@ -23,29 +22,28 @@ func allApart(p *BufferPool) (all []*Buffer) {
 func TestBuffersThatAreSetApartComeBackThere(t *testing.T) {
 	const count, apart = 5, 2
 	p := newTestPool(t, BufferPoolConfig{Count: count, Size: 8, Debug: true})
-	p.SetApart(door.Key{}, apart)
+	p.setApart(apart)
 	for range 3 {
 		all := allApart(p)
 		require.Len(t, all, apart)
 		var others []*Buffer
-		for b := p.Get(); b != nil; b = p.Get() {
+		for b := p.get(false); b != nil; b = p.get(false) {
 			others = append(others, b)
 		}
 		assert.Len(t, others, count-apart)
 		for _, b := range others {
 			b.Put()
 		}
-		assert.Nil(t, p.GetApart(door.Key{}), "the others do not make it up")
+		assert.Nil(t, p.Get(), "the others do not make it up")
 		assert.Empty(t, all[0].Bytes())
 		all[0].Put()
-		tag, ok := all[1].Ownership(door.Key{}).Lend()
+		tag, ok := Own{}.Lend(all[1])
 		require.True(t, ok)
-		require.True(t, all[1].PutLent(door.Key{}, tag))
-		all[1].Free(door.Key{})
+		require.True(t, Own{}.PutBack(all[1], tag))
 	}
 	require.NoError(t, p.Close())
-	assert.Nil(t, p.GetApart(door.Key{}))
-	assert.Nil(t, (*BufferPool)(nil).GetApart(door.Key{}))
+	assert.Nil(t, p.Get())
+	assert.Nil(t, (*BufferPool)(nil).Get())
 }
 
 // Operations may need all buffers. What they took is made up for when they give back any
@@ -53,37 +51,36 @@ func TestBuffersThatAreSetApartComeBackThere(t *testing.T) {
 func TestOperationsGetTheBuffersThatAreSetApartWhenNoOtherIsFree(t *testing.T) {
 	const count, apart = 6, 3
 	p := newTestPool(t, BufferPoolConfig{Count: count, Size: 8})
-	p.SetApart(door.Key{}, apart)
-	one := p.GetApart(door.Key{})
+	p.setApart(apart)
+	one := p.Get()
 	var tags [count]uint64
-	require.Equal(t, count-1, p.GetAllLent(door.Key{}, 0, tags[:]))
-	assert.Nil(t, p.GetApart(door.Key{}))
+	require.Equal(t, count-1, Own{p}.LendAll(0, tags[:]))
+	assert.Nil(t, p.Get())
 	give := func(tags ...uint64) {
 		for _, tag := range tags {
 			b := p.At(int(uint32(tag)))
-			require.True(t, b.PutLent(door.Key{}, tag))
-			b.Free(door.Key{})
+			require.True(t, Own{}.PutBack(b, tag))
 		}
 	}
 	give(tags[0])
-	two := p.GetApart(door.Key{})
+	two := p.Get()
 	require.NotNil(t, two)
-	assert.Nil(t, p.GetApart(door.Key{}))
+	assert.Nil(t, p.Get())
 	give(tags[1:5]...)
-	three := p.GetApart(door.Key{})
+	three := p.Get()
 	require.NotNil(t, three)
-	assert.Nil(t, p.GetApart(door.Key{}), "so many, and no more")
+	assert.Nil(t, p.Get(), "so many, and no more")
 	for _, b := range []*Buffer{one, two, three} {
 		b.Put()
 	}
 	assert.Len(t, allApart(p), apart)
-	assert.Equal(t, count-apart, p.GetAllLent(door.Key{}, 0, tags[:]))
+	assert.Equal(t, count-apart, Own{p}.LendAll(0, tags[:]))
 }
 
 func TestAProgramAndOperationsShareAPool(t *testing.T) {
 	const count, apart, rounds = 5, 2, 3000
 	p := newTestPool(t, BufferPoolConfig{Count: count, Size: 8})
-	p.SetApart(door.Key{}, apart)
+	p.setApart(apart)
 	var (
 		has atomic.Int32
 		wg  sync.WaitGroup
@@ -91,7 +88,7 @@ func TestAProgramAndOperationsShareAPool(t *testing.T) {
 	for range 3 {
 		wg.Go(func() {
 			for range rounds {
-				if b := p.GetApart(door.Key{}); b != nil {
+				if b := p.Get(); b != nil {
 					assert.LessOrEqual(t, has.Add(1), int32(apart))
 					has.Add(-1)
 					b.Put()
@@ -101,10 +98,9 @@ func TestAProgramAndOperationsShareAPool(t *testing.T) {
 		wg.Go(func() {
 			var tags [count - 1]uint64
 			for range rounds {
-				for _, tag := range tags[:p.GetAllLent(door.Key{}, 0, tags[:])] {
+				for _, tag := range tags[:(Own{p}).LendAll(0, tags[:])] {
 					b := p.At(int(uint32(tag)))
-					assert.True(t, b.PutLent(door.Key{}, tag))
-					b.Free(door.Key{})
+					assert.True(t, Own{}.PutBack(b, tag))
 				}
 			}
 		})
@@ -112,7 +108,7 @@ func TestAProgramAndOperationsShareAPool(t *testing.T) {
 	wg.Wait()
 	assert.Len(t, allApart(p), apart)
 	var tags [count]uint64
-	assert.Equal(t, count-apart, p.GetAllLent(door.Key{}, 0, tags[:]), "none is lost")
+	assert.Equal(t, count-apart, Own{p}.LendAll(0, tags[:]), "none is lost")
 }
 
 // A buffer that operations took of those set apart is made up for by the next one that
@@ -120,18 +116,17 @@ func TestAProgramAndOperationsShareAPool(t *testing.T) {
 func TestACallWaitsForABufferInPlaceOfOneThatOperationsTook(t *testing.T) {
 	const count = 3
 	p := newTestPool(t, BufferPoolConfig{Count: count, Size: 8})
-	p.SetApart(door.Key{}, 1)
+	p.setApart(1)
 	var tags [count]uint64
-	require.Equal(t, count, p.GetAllLent(door.Key{}, 0, tags[:]))
+	require.Equal(t, count, Own{p}.LendAll(0, tags[:]))
 	got := make(chan *Buffer)
 	go func() {
-		b, _ := p.WaitApart(soon(t), door.Key{}, "")
+		b, _ := p.Wait(soon(t))
 		got <- b
 	}()
 	waiting(t, &p.waiting, 1)
 	b := p.At(int(uint32(tags[1])))
-	require.True(t, b.PutLent(door.Key{}, tags[1]))
-	b.Free(door.Key{})
+	require.True(t, Own{}.PutBack(b, tags[1]))
 	require.Same(t, b, <-got)
 	b.Put()
 	assert.Len(t, allApart(p), 1)
@@ -140,13 +135,12 @@ func TestACallWaitsForABufferInPlaceOfOneThatOperationsTook(t *testing.T) {
 // operationsHaveAll has a pool whose only buffer was set apart, and which an operation took.
 func operationsHaveAll(t *testing.T) (p *BufferPool, give func()) {
 	p = newTestPool(t, BufferPoolConfig{Count: 1, Size: 8})
-	p.SetApart(door.Key{}, 1)
+	p.setApart(1)
 	var tags [1]uint64
-	require.Equal(t, 1, p.GetAllLent(door.Key{}, 0, tags[:]))
+	require.Equal(t, 1, Own{p}.LendAll(0, tags[:]))
 	return p, func() {
 		b := p.At(0)
-		require.True(t, b.PutLent(door.Key{}, tags[0]))
-		b.Free(door.Key{})
+		require.True(t, Own{}.PutBack(b, tags[0]))
 	}
 }
 
@@ -171,7 +165,7 @@ func TestACallThatFindsNoBufferHidesNoneFromOneThatWaits(t *testing.T) {
 		p, give := operationsHaveAll(t)
 		var w waiter
 		var b *Buffer
-		first = func() { b = p.GetApart(door.Key{}) }
+		first = func() { b = p.Get() }
 		second = func() { w = p.queueUp(true) }
 		return first, second, give, func() {
 			if b != nil {

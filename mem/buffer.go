@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"godat/hw"
-	"godat/internal/door"
 	"godat/internal/memory"
 )
 
@@ -32,10 +31,6 @@ type Buffer struct {
 
 	owner memory.Ownership
 }
-
-// Ownership is the word that says who has the buffer. Only a connection of package
-// runtime calls it. The buffer must not be nil.
-func (b *Buffer) Ownership(door.Key) *memory.Ownership { return &b.owner }
 
 // Index returns the buffer's number in its pool, from 0; see [BufferPool.At].
 func (b *Buffer) Index() int {
@@ -158,17 +153,6 @@ func (b *Buffer) Return(n int) {
 	}
 }
 
-// TakeBack is Return of a buffer that the operation with that tag has; false if it has it
-// not. Only a connection of package runtime calls it. The buffer must not be nil.
-func (b *Buffer) TakeBack(_ door.Key, tag uint64, n int) bool {
-	if !b.owner.Return(tag) {
-		return false
-	}
-	b.pool.watch.took(b)
-	b.n = len(b.memory()[:n])
-	return true
-}
-
 // Put gives the buffer back to its pool; the caller must not use it, or a slice of it,
 // afterwards. Put panics if the pool has the buffer already, or if the buffer was lent and
 // Return was not called; if the pool is closed, by itself or with its adapter, it does
@@ -182,14 +166,6 @@ func (b *Buffer) Put() {
 		b.pool.watch.complain(b, "put twice, or while it was lent")
 	}
 }
-
-// PutLent takes the buffer from the operation with that tag for the caller, which calls
-// Free next; false if no such operation has it. Only a connection of package runtime
-// calls both. The buffer must not be nil.
-func (b *Buffer) PutLent(_ door.Key, tag uint64) bool { return b.owner.PutLent(tag) }
-
-// Free gives the pool the buffer that PutLent has taken.
-func (b *Buffer) Free(door.Key) { b.give() }
 
 // give gives the pool the buffer.
 func (b *Buffer) give() {

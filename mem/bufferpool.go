@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 
 	"godat/hw"
-	"godat/internal/door"
 	"godat/internal/freelist"
 )
 
@@ -97,9 +96,9 @@ const MaxBuffers = 1 << 20
 
 // Get returns a free buffer, with length 0. It returns nil if none is free, or if
 // the pool is nil or closed, by itself or with its adapter. See [BufferPool.Wait].
-func (p *BufferPool) Get() *Buffer { return p.get(false) }
+func (p *BufferPool) Get() *Buffer { return p.get(p.setsApart()) }
 
-// get is Get, or GetApart.
+// get is Get of a buffer that is free, or of one that is set apart.
 func (p *BufferPool) get(apart bool) *Buffer {
 	i, ok := p.take(apart)
 	if !ok {
@@ -116,45 +115,6 @@ func (p *BufferPool) got(b *Buffer) *Buffer {
 		p.watch.got(b)
 	}
 	return b
-}
-
-// lendAtOnce is the most buffers that GetAllLent takes from the free ones by one swap.
-const lendAtOnce = 16
-
-// GetAllLent is Get of up to len(tags) buffers that go to operations at once, with their
-// whole length. It returns how many there were, and the tags by which [Buffer.PutLent]
-// takes them back, each with the bits of mark; the low 32 bits of a tag are the buffer's
-// index. Only a connection of package runtime calls it.
-func (p *BufferPool) GetAllLent(_ door.Key, mark uint64, tags []uint64) (n int) {
-	var free [lendAtOnce]uint32
-	for n < len(tags) && !p.lmr.dead.Load() {
-		some := free[:min(lendAtOnce, len(tags)-n)]
-		some = some[:p.free.TakeAll(some)]
-		for i, index := range some {
-			tags[n+i] = mark | p.lend(&p.buffers[index])
-		}
-		if len(some) == 0 && !p.join() {
-			break
-		}
-		n += len(some)
-	}
-	return n
-}
-
-// Pieces returns all of the first buffer, and the distance from each buffer to the next.
-// Only a connection of package runtime calls it.
-func (p *BufferPool) Pieces(door.Key) (first Segment, step uint64) {
-	return p.lmr.Segment(0, p.size), uint64(p.step)
-}
-
-// lend gives an operation a buffer that was free. From then on the end of the pool may take
-// the buffer back, so the watch looks at its memory before.
-func (p *BufferPool) lend(b *Buffer) (tag uint64) {
-	b.n = p.size
-	if p.watch != nil {
-		p.watch.got(b)
-	}
-	return b.owner.GetLent()
 }
 
 // take takes a buffer that is free, or one that is set apart.

@@ -72,23 +72,22 @@ func TestAnOperationPutsTheBufferOfItsOwnTurnAlone(t *testing.T) {
 	for _, debug := range []bool{false, true} {
 		p := newTestPool(t, BufferPoolConfig{Count: 1, Size: 8, Debug: debug})
 		var tags [2]uint64
-		require.Equal(t, 1, p.GetAllLent(door.Key{}, 0, tags[:]))
+		require.Equal(t, 1, Own{p}.LendAll(0, tags[:]))
 		first := tags[0]
 		b := p.At(int(uint32(first)))
-		assert.Equal(t, memory.Operation, b.Ownership(door.Key{}).Owner())
+		assert.Equal(t, memory.Operation, b.owner.Owner())
 		assert.EqualValues(t, 8, b.Segment().Len)
 		b.Return(0)
-		second, ok := b.Ownership(door.Key{}).Lend()
+		second, ok := Own{}.Lend(b)
 		require.True(t, ok)
-		assert.False(t, b.PutLent(door.Key{}, first))
-		assert.True(t, b.PutLent(door.Key{}, second))
-		assert.False(t, b.PutLent(door.Key{}, second), "a buffer is put once")
-		b.Free(door.Key{})
+		assert.False(t, Own{}.PutBack(b, first))
+		assert.True(t, Own{}.PutBack(b, second))
+		assert.False(t, Own{}.PutBack(b, second), "a buffer is put once")
 		assert.Same(t, b, p.Get())
-		assert.Zero(t, p.GetAllLent(door.Key{}, 0, tags[:]))
+		assert.Zero(t, Own{p}.LendAll(0, tags[:]))
 		b.Put()
 		require.NoError(t, p.Close())
-		assert.Zero(t, p.GetAllLent(door.Key{}, 0, tags[:]))
+		assert.Zero(t, Own{p}.LendAll(0, tags[:]))
 	}
 }
 
@@ -96,13 +95,12 @@ func TestManyBuffersAreTakenAtOnce(t *testing.T) {
 	const count = 2*lendAtOnce + 3
 	p := newTestPool(t, BufferPoolConfig{Count: count, Size: 8})
 	var tags [count + 1]uint64
-	require.Equal(t, count, p.GetAllLent(door.Key{}, 0, tags[:]))
+	require.Equal(t, count, Own{p}.LendAll(0, tags[:]))
 	seen := make(map[*Buffer]bool)
 	for _, tag := range tags[:count] {
 		b := p.At(int(uint32(tag)))
 		seen[b] = true
-		assert.True(t, b.PutLent(door.Key{}, tag))
-		b.Free(door.Key{})
+		assert.True(t, Own{}.PutBack(b, tag))
 	}
 	assert.Len(t, seen, count)
 	require.NoError(t, p.Close())

@@ -18,17 +18,14 @@ import (
 // its adapter, the error is INVALID_HANDLE/LMR, as for a nil pool, also of calls that wait
 // then. A nil ctx is INVALID_PARAMETER.
 func (p *BufferPool) Wait(ctx context.Context) (*Buffer, error) {
-	return p.wait(ctx, "mem.BufferPool.Wait", false)
-}
-
-// wait is Wait, or WaitApart.
-func (p *BufferPool) wait(ctx context.Context, op string, apart bool) (*Buffer, error) {
+	const op = "mem.BufferPool.Wait"
 	switch {
 	case p == nil || p.lmr == nil:
 		return nil, deadLMR(op)
 	case ctx == nil:
 		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "the context is nil")
 	}
+	apart := p.setsApart()
 	waiting := p.those(apart)
 	if waiting.n.Load() == 0 {
 		if b := p.get(apart); b != nil {

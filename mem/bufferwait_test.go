@@ -30,7 +30,7 @@ func onBothKinds(t *testing.T, cfg BufferPoolConfig, test func(t *testing.T, new
 			test(t, func() *BufferPool {
 				p := newTestPool(t, cfg)
 				if apart {
-					p.SetApart(door.Key{}, cfg.Count)
+					p.setApart(cfg.Count)
 				}
 				return p
 			}, apart)
@@ -48,14 +48,14 @@ func TestCallsThatWaitGetBuffersInTheOrderInWhichTheyCame(t *testing.T) {
 	for _, debug := range []bool{false, true} {
 		onBothKinds(t, BufferPoolConfig{Count: 1, Size: 8, Debug: debug}, func(t *testing.T, newPool func() *BufferPool, apart bool) {
 			p, ctx := newPool(), soon(t)
-			b, err := p.wait(ctx, "", apart)
+			b, err := p.Wait(ctx)
 			require.NoError(t, err, "one is free")
 			b.Resize(8)
 			order := make(chan int, 3)
 			var calls sync.WaitGroup
 			for i := range 3 {
 				calls.Go(func() {
-					b, err := p.wait(ctx, "", apart)
+					b, err := p.Wait(ctx)
 					if assert.NoError(t, err) {
 						assert.Empty(t, b.Bytes())
 						order <- i
@@ -77,7 +77,7 @@ func TestCallsThatWaitGetBuffersInTheOrderInWhichTheyCame(t *testing.T) {
 func TestAnOperationThatEndsServesACallThatWaits(t *testing.T) {
 	p := newTestPool(t, BufferPoolConfig{Count: 1, Size: 8})
 	var tags [1]uint64
-	require.Equal(t, 1, p.GetAllLent(door.Key{}, 0, tags[:]))
+	require.Equal(t, 1, Own{p}.LendAll(0, tags[:]))
 	got := make(chan *Buffer)
 	go func() {
 		b, _ := p.Wait(soon(t))
@@ -85,8 +85,7 @@ func TestAnOperationThatEndsServesACallThatWaits(t *testing.T) {
 	}()
 	waiting(t, &p.waiters, 1)
 	b := p.At(0)
-	require.True(t, b.PutLent(door.Key{}, tags[0]))
-	b.Free(door.Key{})
+	require.True(t, Own{}.PutBack(b, tags[0]))
 	assert.Same(t, b, <-got)
 }
 

@@ -1,9 +1,5 @@
 package mem
 
-import (
-	"godat/internal/door"
-)
-
 // This file has the end of a pool, which comes in two steps. The end of its region ends its
 // use: no buffer is got, and the device uses none. The last buffer that comes back frees
 // its memory.
@@ -22,12 +18,13 @@ const (
 	isOver                       // the device does not use the memory any more
 )
 
-// Returns is a channel that brings a value when a buffer has come back since the last one.
-// A caller that takes Returns and then counts Held, and counts again at each value, sees
-// when the program has none any more: a holder gives a buffer to the pool, or to a send that
-// gives it to the pool, which then looks whether anybody watches. Only a
-// connection of package runtime calls Returns.
-func (p *BufferPool) Returns(door.Key) <-chan struct{} {
+// Returns is a channel that brings a value when a buffer has come back since the last one; all calls
+// return the same. A program that takes Returns, then a [BufferPool.Snapshot], and another one at each value,
+// sees when nobody has a buffer any more, and can close the pool. It is nil of a nil pool.
+func (p *BufferPool) Returns() <-chan struct{} {
+	if p == nil {
+		return nil
+	}
 	p.waiters.mu.Lock()
 	defer p.waiters.mu.Unlock()
 	if p.returns == nil {
@@ -35,14 +32,6 @@ func (p *BufferPool) Returns(door.Key) <-chan struct{} {
 		p.end.Or(isWatched)
 	}
 	return p.returns
-}
-
-// Held is how many buffers the program has, also those that it lent to operations of its
-// own, and how many it gave to sends that have not completed. Only a connection of package
-// runtime calls it.
-func (p *BufferPool) Held(door.Key) (held, unsent int) {
-	s := p.count()
-	return s.Held, s.Sending
 }
 
 // begun does nothing: the pool is not complete yet.
@@ -66,11 +55,6 @@ func (p *BufferPool) ended(*LMR) error {
 	}
 	return p.collect()
 }
-
-// IsOver reports whether the device uses no buffer any more. Buffers that operations had
-// have come back then; one that is given to an operation later has to be given back by
-// whoever did that. Only a connection of package runtime calls it.
-func (p *BufferPool) IsOver(door.Key) bool { return p.isOver() }
 
 func (p *BufferPool) isOver() bool { return p.end.Load()&isOver != 0 }
 

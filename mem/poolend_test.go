@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
-	"godat/internal/door"
 	"godat/internal/yield"
 )
 
@@ -40,7 +39,7 @@ func TestAClosedPoolHasNoBuffers(t *testing.T) {
 	onEachEnd(t, BufferPoolConfig{Count: 1, Size: 8}, func(t *testing.T, p *BufferPool, end func()) {
 		end()
 		assert.Nil(t, p.Get())
-		assert.Nil(t, p.GetApart(door.Key{}))
+		assert.Nil(t, p.get(true))
 		assert.Zero(t, mapped(p), "nobody has one")
 		end()
 	})
@@ -103,15 +102,15 @@ func TestABufferThatItsHolderLentIsStillTheHolders(t *testing.T) {
 // The operations of a connection have ended when its pool does.
 func TestABufferThatAnOperationHadIsNobodysBehindTheEnd(t *testing.T) {
 	onEachEnd(t, BufferPoolConfig{Count: 2, Size: 8}, func(t *testing.T, p *BufferPool, end func()) {
-		p.SetApart(door.Key{}, 1)
+		p.setApart(1)
 		var tags [2]uint64
-		require.Equal(t, 2, p.GetAllLent(door.Key{}, 0, tags[:]))
+		require.Equal(t, 2, Own{p}.LendAll(0, tags[:]))
 		end()
 		assert.Zero(t, mapped(p))
 		for _, tag := range tags {
 			b := p.At(int(uint32(tag)))
-			assert.False(t, b.TakeBack(door.Key{}, tag, 8), "a message that comes late is not the program's")
-			assert.False(t, b.PutLent(door.Key{}, tag))
+			assert.False(t, Own{}.TakeBack(b, tag, 8), "a message that comes late is not the program's")
+			assert.False(t, Own{}.PutBack(b, tag))
 			assert.False(t, p.watch == nil && b.Bytes() != nil)
 		}
 	})
@@ -124,14 +123,14 @@ func TestTheLastBufferFreesTheMemoryBesideTheEnd(t *testing.T) {
 		"put": func(_ *BufferPool, b *Buffer, _ uint64) { b.Put() },
 		"get and put": func(p *BufferPool, b *Buffer, _ uint64) {
 			b.Put()
-			if b = p.Get(); b != nil {
+			if b = p.get(false); b != nil {
 				b.Resize(8)[0] = 1
 				b.Put()
 			}
 		},
 		"get apart and put": func(p *BufferPool, b *Buffer, _ uint64) {
 			b.Put()
-			if b = p.GetApart(door.Key{}); b != nil {
+			if b = p.Get(); b != nil {
 				b.Resize(8)[0] = 1
 				b.Put()
 			}
@@ -139,15 +138,13 @@ func TestTheLastBufferFreesTheMemoryBesideTheEnd(t *testing.T) {
 		"lend and free": func(p *BufferPool, b *Buffer, _ uint64) {
 			b.Put()
 			var tags [2]uint64
-			for _, tag := range tags[:p.GetAllLent(door.Key{}, 0, tags[:])] {
-				if b := p.At(int(uint32(tag))); b.PutLent(door.Key{}, tag) {
-					b.Free(door.Key{})
-				}
+			for _, tag := range tags[:(Own{p}).LendAll(0, tags[:])] {
+				(Own{}).PutBack(p.At(int(uint32(tag))), tag)
 			}
 		},
 		"take the message": func(p *BufferPool, b *Buffer, tag uint64) {
 			b.Put()
-			if b = p.At(int(uint32(tag))); b.TakeBack(door.Key{}, tag, 8) {
+			if b = p.At(int(uint32(tag))); (Own{}).TakeBack(b, tag, 8) {
 				b.Bytes()[0] = 1
 				b.Put()
 			}
@@ -171,10 +168,10 @@ func TestTheLastBufferFreesTheMemoryBesideTheEnd(t *testing.T) {
 		both := func(t *testing.T, endsFirst bool) {
 			yield.Interleave(func() (first, second, check func()) {
 				p := newTestPool(t, BufferPoolConfig{Count: 3, Size: 8})
-				p.SetApart(door.Key{}, 1)
+				p.setApart(1)
 				var tags [1]uint64
-				require.Equal(t, 1, p.GetAllLent(door.Key{}, 0, tags[:]))
-				b := p.Get()
+				require.Equal(t, 1, Own{p}.LendAll(0, tags[:]))
+				b := p.get(false)
 				first = func() { withoutFaults(t, func() { call(p, b, tags[0]) }) }
 				second = func() { assert.NoError(t, p.Close()) }
 				if endsFirst {
@@ -195,23 +192,23 @@ func TestTheLastBufferFreesTheMemoryBesideTheEnd(t *testing.T) {
 func TestBuffersThatAreSetApartBesideTheEndAreCounted(t *testing.T) {
 	yield.Interleave(func() (first, second, check func()) {
 		p := newTestPool(t, BufferPoolConfig{Count: 3, Size: 8})
-		return func() { p.SetApart(door.Key{}, 2) }, func() { assert.NoError(t, p.Close()) }, func() { assert.Zero(t, mapped(p)) }
+		return func() { p.setApart(2) }, func() { assert.NoError(t, p.Close()) }, func() { assert.Zero(t, mapped(p)) }
 	})
 }
 
 func TestAPoolCountsWhatTheProgramHasAndTellsOfWhatComesBack(t *testing.T) {
 	p := newTestPool(t, BufferPoolConfig{Count: 5, Size: 8})
-	p.SetApart(door.Key{}, 2)
+	p.setApart(2)
 	var tags [1]uint64
-	require.Equal(t, 1, p.GetAllLent(door.Key{}, 0, tags[:]), "an operation has it")
-	own, lent, apart, sent := p.Get(), p.Get(), p.GetApart(door.Key{}), p.GetApart(door.Key{})
+	require.Equal(t, 1, Own{p}.LendAll(0, tags[:]), "an operation has it")
+	own, lent, apart, sent := p.get(false), p.get(false), p.Get(), p.Get()
 	lent.Lend()
-	tag, ok := sent.Ownership(door.Key{}).Lend()
+	tag, ok := Own{}.Lend(sent)
 	require.True(t, ok)
-	returns := p.Returns(door.Key{})
-	assert.Equal(t, returns, p.Returns(door.Key{}), "one for all")
-	held, unsent := p.Held(door.Key{})
-	assert.Equal(t, [2]int{3, 1}, [2]int{held, unsent})
+	returns := p.Returns()
+	assert.Equal(t, returns, p.Returns(), "one for all")
+	have := p.Snapshot()
+	assert.Equal(t, [2]int{3, 1}, [2]int{have.Held, have.Sending})
 	for n, b := range []*Buffer{apart, own, lent} {
 		require.Empty(t, returns)
 		if b == lent {
@@ -219,14 +216,13 @@ func TestAPoolCountsWhatTheProgramHasAndTellsOfWhatComesBack(t *testing.T) {
 		}
 		b.Put()
 		<-returns
-		held, unsent = p.Held(door.Key{})
-		assert.Equal(t, [2]int{2 - n, 1}, [2]int{held, unsent})
+		have = p.Snapshot()
+		assert.Equal(t, [2]int{2 - n, 1}, [2]int{have.Held, have.Sending})
 	}
-	require.True(t, sent.PutLent(door.Key{}, tag))
-	sent.Free(door.Key{})
+	require.True(t, Own{}.PutBack(sent, tag))
 	<-returns
-	held, unsent = p.Held(door.Key{})
-	assert.Equal(t, [2]int{}, [2]int{held, unsent})
+	have = p.Snapshot()
+	assert.Equal(t, [2]int{}, [2]int{have.Held, have.Sending})
 	p.Get().Put()
 	p.Get().Put()
 	assert.Len(t, returns, 1, "nobody has taken the last one")

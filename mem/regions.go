@@ -10,14 +10,21 @@ import (
 	"godat/internal/door"
 )
 
-// Regions are regions that end together, such as those of a connection of package runtime,
-// which alone makes and calls them. A region that was freed is none of them any more. The
-// zero value is empty. Any goroutine may call the methods.
-type Regions struct{ all set[*LMR] }
+// Regions are regions of a zone that end together, those of a connection of package runtime, which
+// alone has any. A region that was freed is none of them any more. The zero value is empty, and can
+// make none. Any goroutine may call the methods but In.
+type Regions struct {
+	pz  *PZ
+	all set[*LMR]
+}
+
+// In sets the zone, before all other calls.
+func (r *Regions) In(_ door.Key, pz *PZ) { r.pz = pz }
 
 // Alloc is [PZ.Alloc] of memory on the Go heap, which the garbage collector gives back when
 // nobody has a slice of it any more: neither the end of the region nor Free takes it away.
-func (r *Regions) Alloc(_ door.Key, op string, p *PZ, size int, priv hw.Privileges) (*LMR, error) {
+func (r *Regions) Alloc(op string, size int, priv hw.Privileges) (*LMR, error) {
+	p := r.pz
 	if err := p.begin(op, size, priv, nil); err != nil {
 		return nil, err
 	}
@@ -31,7 +38,8 @@ func (r *Regions) Alloc(_ door.Key, op string, p *PZ, size int, priv hw.Privileg
 }
 
 // Register is [PZ.Register].
-func (r *Regions) Register(_ door.Key, op string, p *PZ, buf []byte, priv hw.Privileges) (*LMR, error) {
+func (r *Regions) Register(op string, buf []byte, priv hw.Privileges) (*LMR, error) {
+	p := r.pz
 	if err := p.begin(op, len(buf), priv, nil); err != nil {
 		return nil, err
 	}
@@ -41,7 +49,7 @@ func (r *Regions) Register(_ door.Key, op string, p *PZ, buf []byte, priv hw.Pri
 
 // End ends all regions, and leaves their memory to the program. It returns the errors of
 // those that could not be ended, which remain.
-func (r *Regions) End(door.Key) error {
+func (r *Regions) End() error {
 	var errs []error
 	for _, l := range r.all.all() {
 		errs = append(errs, l.end())
@@ -50,7 +58,7 @@ func (r *Regions) End(door.Key) error {
 }
 
 // Len is how many regions there are.
-func (r *Regions) Len(door.Key) int {
+func (r *Regions) Len() int {
 	n, _ := r.all.size()
 	return n
 }

@@ -7,17 +7,15 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"godat/internal/door"
 )
 
 func TestASnapshotSaysWhoHasEachBufferOfAPool(t *testing.T) {
 	p := newTestPool(t, BufferPoolConfig{Count: 6, Size: 8, Debug: true})
-	p.SetApart(door.Key{}, 3)
+	p.setApart(3)
 	var tags [2]uint64
-	require.Equal(t, 2, p.GetAllLent(door.Key{}, 0, tags[:]))
-	held, sent := p.Get(), p.GetApart(door.Key{})
-	_, ok := sent.Ownership(door.Key{}).Lend()
+	require.Equal(t, 2, Own{p}.LendAll(0, tags[:]))
+	held, sent := p.get(false), p.Get()
+	_, ok := Own{}.Lend(sent)
 	require.True(t, ok)
 	s := p.Snapshot()
 	require.Len(t, s.Holders, 1)

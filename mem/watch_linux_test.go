@@ -39,13 +39,14 @@ func TestALargeRegionOfTheHeapTakesNoMemoryBeforeItIsUsed(t *testing.T) {
 	const size = 8<<20 + 100
 	_, _, pz := newTestPZ(t)
 	var r Regions
+	r.In(door.Key{}, pz)
 	for range 4 {
 		used := make([]byte, size+4096)
 		for i := range used {
 			used[i] = 1
 		}
 		runtime.GC() // when this returns nobody has used any more
-		l, err := r.Alloc(door.Key{}, "", pz, size, hw.LocalRead)
+		l, err := r.Alloc("", size, hw.LocalRead)
 		require.NoError(t, err)
 		assert.Zero(t, resident(t, l.Bytes()[:8<<20]))
 		assert.Equal(t, make([]byte, size), l.Bytes())

@@ -10,7 +10,6 @@ import (
 	"godat/evd"
 	"godat/hw"
 	"godat/hw/event"
-	"godat/internal/door"
 	"godat/mem"
 )
 
@@ -50,7 +49,11 @@ type Conn struct {
 	ia       *IA
 	cfg      ConnConfig
 	pz       *mem.PZ
+	own      ep.Own          // of Endpoint
 	pool     *mem.BufferPool // nil with ConnConfig.OwnReceives
+	buffers  mem.Own         // of pool
+	piece    mem.Segment     // all of the pool's first buffer
+	step     uint64          // from each of its buffers to the next, in bytes
 	events   *evd.Dispatcher
 	polled   *evd.Dispatcher // nil without ConnConfig.Queue
 	listener *Listener       // nil if it was dialed
@@ -206,7 +209,7 @@ func (c *Conn) PZ() *mem.PZ {
 // [mem.PZ.Alloc].
 func (c *Conn) Alloc(size int, privileges hw.Privileges) (*mem.LMR, error) {
 	const op = "runtime.Conn.Alloc"
-	return region(c, op, func() (*mem.LMR, error) { return c.memory.Alloc(door.Key{}, op, c.pz, size, privileges) })
+	return region(c, op, func() (*mem.LMR, error) { return c.memory.Alloc(op, size, privileges) })
 }
 
 // Register makes a region of the program's memory in the connection's zone, so that
@@ -215,7 +218,7 @@ func (c *Conn) Alloc(size int, privileges hw.Privileges) (*mem.LMR, error) {
 // is INVALID_HANDLE/EP; other errors are those of [mem.PZ.Register].
 func (c *Conn) Register(buf []byte, privileges hw.Privileges) (*mem.LMR, error) {
 	const op = "runtime.Conn.Register"
-	return region(c, op, func() (*mem.LMR, error) { return c.memory.Register(door.Key{}, op, c.pz, buf, privileges) })
+	return region(c, op, func() (*mem.LMR, error) { return c.memory.Register(op, buf, privileges) })
 }
 
 // region makes a region of a connection that is not closed.

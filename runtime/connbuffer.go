@@ -6,8 +6,6 @@ import (
 
 	"godat/hw"
 	"godat/hw/event"
-	"godat/internal/door"
-	"godat/internal/memory"
 	"godat/internal/yield"
 	"godat/mem"
 )
@@ -17,10 +15,7 @@ import (
 // retire gives the pool the buffer of an operation that has completed or was not posted,
 // unless the program took it back itself.
 func (c *Conn) retire(cookie uint64) {
-	b := c.pool.At(int(uint32(cookie)))
-	if b.PutLent(door.Key{}, cookie&memory.TagMask) {
-		b.Free(door.Key{})
-	}
+	c.buffers.PutBack(c.pool.At(int(uint32(cookie))), cookie)
 }
 
 // Buffer takes a buffer of length 0 from the pool, for RDMA or for a message that
@@ -32,7 +27,7 @@ func (c *Conn) Buffer() *mem.Buffer {
 	if c == nil || c.closed.Load() {
 		return nil
 	}
-	return c.pool.GetApart(door.Key{})
+	return c.pool.Get()
 }
 
 // WaitBuffer is Buffer that waits until there is one. Calls that wait get buffers in the
@@ -53,7 +48,7 @@ func (c *Conn) WaitBuffer(ctx context.Context) (*mem.Buffer, error) {
 	if c.pool == nil {
 		return nil, hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "a connection with ConnConfig.OwnReceives has no buffers")
 	}
-	b, err := c.pool.WaitApart(ctx, door.Key{}, op)
+	b, err := c.pool.Wait(ctx)
 	if errors.Is(err, hw.ErrInvalidHandle) {
 		return nil, closedConn(op)
 	}
@@ -80,7 +75,7 @@ func (c *Conn) Message(ev event.Event) *mem.Buffer {
 	}
 	b := c.pool.At(int(uint32(ev.Cookie)))
 	yield.Point()
-	if !b.TakeBack(door.Key{}, ev.Cookie&memory.TagMask, int(ev.Length)) {
+	if !c.buffers.TakeBack(b, ev.Cookie, int(ev.Length)) {
 		return nil // the program has had the message, or took the buffer by Return
 	}
 	if c.refuses.Load() { // asked once more behind TakeBack, so that drain sees the buffer or is seen here

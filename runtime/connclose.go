@@ -6,7 +6,6 @@ import (
 
 	"godat/ep"
 	"godat/hw/event"
-	"godat/internal/door"
 )
 
 // Shutdown ends the connection in order. It waits until the program has no buffer of the
@@ -94,7 +93,7 @@ func (c *Conn) Close() error {
 	}
 	c.end(event.Event{})
 	if c.Endpoint != nil {
-		if err := c.Endpoint.Own(door.Key{}).FreeWindows(c.pz, c.pz != c.cfg.PZ); err != nil {
+		if err := c.own.FreeWindows(c.pz, c.pz != c.cfg.PZ); err != nil {
 			return err // what they are bound to can't end before them
 		}
 	}
@@ -106,7 +105,7 @@ func (c *Conn) Close() error {
 			return kept
 		}
 	}
-	errs := []error{c.memory.End(door.Key{})}
+	errs := []error{c.memory.End()}
 	if c.pz != nil && c.pz != c.cfg.PZ {
 		errs = append(errs, c.pz.Close())
 	}

@@ -264,6 +264,7 @@ func (c *Conn) make() (err error) {
 			return err
 		}
 	}
+	c.memory.In(door.Key{}, c.pz)
 	if !cfg.OwnReceives {
 		c.pool, err = c.pz.NewBufferPool(mem.BufferPoolConfig{
 			Count: buffersPerDepth * cfg.Depth, Size: cfg.Message, Privileges: cfg.Privileges, Debug: cfg.Debug,
@@ -271,7 +272,8 @@ func (c *Conn) make() (err error) {
 		if err != nil {
 			return err
 		}
-		c.pool.SetApart(door.Key{}, cfg.Depth)
+		c.buffers = c.pool.Own(door.Key{}, cfg.Depth)
+		c.piece, c.step = pieces(c.pool, cfg.Message)
 	}
 	completions := c.events
 	if cfg.Queue {
@@ -287,10 +289,10 @@ func (c *Conn) make() (err error) {
 	if err != nil {
 		return err
 	}
-	c.outbox = ep.NewOutbox(c.Endpoint, cfg.Attr.MaxRequestDTOs)
-	c.outbox.OnDropped(door.Key{}, c.retire)
+	c.own = c.Endpoint.Own(door.Key{})
+	c.outbox = c.own.NewOutbox(cfg.Attr.MaxRequestDTOs, c.retire)
 	if !cfg.OwnReceives {
-		c.Endpoint.Own(door.Key{}).Reserve()
+		c.own.Reserve()
 		c.missing.Store(int32(cfg.receives()))
 		c.receiveMissing()
 	}

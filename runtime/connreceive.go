@@ -2,7 +2,7 @@ package runtime
 
 import (
 	"godat/ep"
-	"godat/internal/door"
+	"godat/mem"
 )
 
 // mostAtOnce is the most receives that a connection posts as one batch.
@@ -23,12 +23,11 @@ func (c *Conn) refill() {
 //go:noinline
 func (c *Conn) receiveMissing() {
 	var cookies [mostAtOnce]uint64
-	first, step := c.pool.Pieces(door.Key{})
 	for n := int(c.missing.Swap(0)); n > 0; {
 		want := min(n, mostAtOnce)
-		got := c.pool.GetAllLent(door.Key{}, connCookie, cookies[:want])
+		got := c.buffers.LendAll(connCookie, cookies[:want])
 		posted, err := got, error(nil)
-		if !c.Endpoint.Own(door.Key{}).PostPieces(first, step, cookies[:got]) {
+		if !c.own.PostPieces(c.piece, c.step, cookies[:got]) {
 			posted, err = c.receiveSlowly(cookies[:got])
 		}
 		for _, cookie := range cookies[posted:got] {
@@ -50,5 +49,12 @@ func (c *Conn) receiveSlowly(cookies []uint64) (posted int, err error) {
 		d := &dtos[i]
 		d.Cookie, d.Segment = cookie, c.pool.At(int(uint32(cookie))).Segment()
 	}
-	return c.Endpoint.Own(door.Key{}).PostRecvs(dtos[:len(cookies)])
+	return c.own.PostRecvs(dtos[:len(cookies)])
+}
+
+// pieces returns all of the first of a pool's buffers, of that size, and the distance from each to the next.
+func pieces(pool *mem.BufferPool, size int) (first mem.Segment, step uint64) {
+	first = pool.At(0).Segment()
+	first.Len = uint32(size)
+	return first, pool.At(1).Segment().Addr - first.Addr // there are buffersPerDepth, at least
 }

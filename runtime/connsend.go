@@ -3,7 +3,6 @@ package runtime
 import (
 	"godat/ep"
 	"godat/hw"
-	"godat/internal/door"
 	"godat/internal/yield"
 	"godat/mem"
 )
@@ -22,7 +21,7 @@ func (c *Conn) Send(b *mem.Buffer) error {
 		return err
 	}
 	yield.Point()
-	if err = c.Endpoint.Own(door.Key{}).PostSend(sendCookie|tag, b.Segment()); err != nil {
+	if err = c.own.PostSend(sendCookie|tag, b.Segment()); err != nil {
 		c.retire(tag)
 		err = unlessOver(err)
 	}
@@ -36,7 +35,7 @@ func (c *Conn) lend(op string, b *mem.Buffer) (tag uint64, err error) {
 	if !c.has(b) {
 		return 0, c.whyNot(op, b)
 	}
-	tag, ok := b.Ownership(door.Key{}).Lend()
+	tag, ok := c.buffers.Lend(b)
 	switch {
 	case c.closed.Load():
 		if ok {
@@ -77,13 +76,13 @@ func (c *Conn) queue(op string, b *mem.Buffer, send hw.Op, context uint32) error
 	if err != nil {
 		return err
 	}
-	d, err := c.outbox.NextHeard(door.Key{})
+	d, err := c.own.Next(c.outbox)
 	if err != nil {
 		c.retire(tag)
 		return err
 	}
 	d.Op, d.Cookie, d.Segment, d.Immediate = send, sendCookie|tag, b.Segment(), context
-	if c.pool.IsOver(door.Key{}) { // by the adapter's close, too: nothing flushes the outbox any more
+	if c.buffers.IsOver() { // by the adapter's close, too: nothing flushes the outbox any more
 		c.retire(tag)
 		return closedConn(op)
 	}

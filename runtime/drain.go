@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"godat/ep"
-	"godat/internal/door"
 )
 
 // This file has how Shutdown waits for the program.
@@ -42,9 +41,10 @@ func (r *drainResult) wait(ctx context.Context) {
 		return
 	}
 	var patience <-chan time.Time
-	returns := c.pool.Returns(door.Key{})
+	returns := c.pool.Returns()
 	for {
-		held, unsent := c.pool.Held(door.Key{})
+		have := c.pool.Snapshot()
+		held, unsent := have.Held, have.Sending
 		switch {
 		case held+unsent == 0:
 			return
