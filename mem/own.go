@@ -74,6 +74,21 @@ func (Own) PutBack(b *Buffer, tag uint64) bool {
 	return true
 }
 
+// Returns is a channel that brings a value when a buffer has come back since the last one; all calls
+// return the same. A caller that takes Returns, then a [BufferPool.Snapshot], and another one at each
+// value, sees when nobody has a buffer any more: a holder gives a buffer to the pool, or to a send that
+// gives it to the pool, which then looks whether anybody watches.
+func (o Own) Returns() <-chan struct{} {
+	p := o.pool
+	p.waiters.mu.Lock()
+	defer p.waiters.mu.Unlock()
+	if p.returns == nil {
+		p.returns = make(chan struct{}, 1)
+		p.end.Or(isWatched)
+	}
+	return p.returns
+}
+
 // IsOver reports whether the device uses no buffer any more. Buffers that operations had
 // have come back then; one that is given to an operation later has to be given back by
 // whoever did that.

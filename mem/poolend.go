@@ -18,22 +18,6 @@ const (
 	isOver                       // the device does not use the memory any more
 )
 
-// Returns is a channel that brings a value when a buffer has come back since the last one; all calls
-// return the same. A program that takes Returns, then a [BufferPool.Snapshot], and another one at each value,
-// sees when nobody has a buffer any more, and can close the pool. It is nil of a nil pool.
-func (p *BufferPool) Returns() <-chan struct{} {
-	if p == nil {
-		return nil
-	}
-	p.waiters.mu.Lock()
-	defer p.waiters.mu.Unlock()
-	if p.returns == nil {
-		p.returns = make(chan struct{}, 1)
-		p.end.Or(isWatched)
-	}
-	return p.returns
-}
-
 // begun does nothing: the pool is not complete yet.
 func (p *BufferPool) begun(*LMR) {}
 

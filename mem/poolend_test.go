@@ -205,8 +205,8 @@ func TestAPoolCountsWhatTheProgramHasAndTellsOfWhatComesBack(t *testing.T) {
 	lent.Lend()
 	tag, ok := Own{}.Lend(sent)
 	require.True(t, ok)
-	returns := p.Returns()
-	assert.Equal(t, returns, p.Returns(), "one for all")
+	returns := Own{p}.Returns()
+	assert.Equal(t, returns, Own{p}.Returns(), "one for all")
 	have := p.Snapshot()
 	assert.Equal(t, [2]int{3, 1}, [2]int{have.Held, have.Sending})
 	for n, b := range []*Buffer{apart, own, lent} {

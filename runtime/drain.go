@@ -41,7 +41,7 @@ func (r *drainResult) wait(ctx context.Context) {
 		return
 	}
 	var patience <-chan time.Time
-	returns := c.pool.Returns()
+	returns := c.buffers.Returns()
 	for {
 		have := c.pool.Snapshot()
 		held, unsent := have.Held, have.Sending
