@@ -14,7 +14,15 @@ import (
 	"godat/internal/door"
 )
 
-var allModes = []Mode{ModeQueue, ModeChannel, ModeBatch, ModeCallback}
+// allModes are those whose events take places.
+var allModes = func() (all []Mode) {
+	for mode, way := range ways {
+		if !way.Placeless {
+			all = append(all, Mode(mode))
+		}
+	}
+	return all
+}()
 
 func TestNewChecksItsConfig(t *testing.T) {
 	nop := func([]event.Event) {}

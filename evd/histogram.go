@@ -66,11 +66,11 @@ func (h *Histogram) Add(other *Histogram) {
 // HistogramSnapshot describes a [Histogram] at one moment. Its counts and its sum only grow. P50
 // is the median: half of the times were not longer. 99 % were not longer than P99.
 type HistogramSnapshot struct {
-	Count               uint64
-	Sum                 time.Duration
-	P50, P90, P99, P999 time.Duration
-	Max                 time.Duration
-	Bars                []HistogramBar // for a drawing, the shortest times first; none is empty
+	Count          uint64
+	Sum            time.Duration
+	P50, P99, P999 time.Duration
+	Max            time.Duration
+	Bars           []HistogramBar // for a drawing, the shortest times first; none is empty
 }
 
 // HistogramBar counts the times below a power of two, in nanoseconds, and not below half of it.
@@ -90,7 +90,7 @@ func (h *Histogram) Snapshot() *HistogramSnapshot {
 		return nil
 	}
 	s := &HistogramSnapshot{Count: uint64(h.counts.TotalCount()), Sum: h.sum, Max: h.most}
-	for percent, to := range map[float64]*time.Duration{50: &s.P50, 90: &s.P90, 99: &s.P99, 99.9: &s.P999} {
+	for percent, to := range map[float64]*time.Duration{50: &s.P50, 99: &s.P99, 99.9: &s.P999} {
 		*to = min(time.Duration(h.counts.ValueAtPercentile(percent)), h.most)
 	}
 	for _, some := range h.counts.Distribution() {

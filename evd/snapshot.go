@@ -25,9 +25,8 @@ type DispatcherSnapshot struct {
 	Counters        // since the dispatcher was made
 	Refused  uint64 // posts, and other reservations, that found no room
 
-	Waiters   int  // goroutines in Wait or in an iterator; 0 of a channel, which does not tell
-	CallsBack bool // a callback runs
-	// CallbackAge is for how long that callback has run, at least, as OldestAge is.
+	Waiters int // goroutines in Wait or in an iterator; 0 of a channel, which does not tell
+	// CallbackAge is for how long the callback that runs has run, at least, as OldestAge is.
 	CallbackAge time.Duration
 
 	// Latency has how long requests took that succeeded, from the post to the completion, those
@@ -47,7 +46,7 @@ func (d *Dispatcher) Snapshot() DispatcherSnapshot {
 		Name: d.String(), Mode: d.mode.String(),
 		QLen: now.QLen, Reserved: now.Reserved, Queued: now.Queued, OldestAge: now.OldestAge,
 		Counters: Counters(now.Counters), Refused: now.Refused,
-		Waiters: now.Waiters, CallsBack: now.CallsBack, CallbackAge: now.CallbackAge,
+		Waiters: now.Waiters, CallbackAge: now.CallbackAge,
 		Latency: d.latency.Snapshot(),
 	}
 	if now.Owner != nil {

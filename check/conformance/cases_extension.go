@@ -108,12 +108,17 @@ var extensionCases = []Case{
 		require.False(r, r.granted(err))
 		require.False(r, r.granted(n.end().ep.Modify(ep.Param{Attr: *attr}, "ServiceType")), "nor is one made of another")
 	}},
-	{ID: "EXT-9", Claim: "an adapter's attributes say which extensions it has", run: func(r *rig) {
+	{ID: "EXT-9", Claim: "an adapter's attributes say which extensions it has: those succeed, and others are refused", run: func(r *rig) {
 		client, server := r.pair()
 		server.postRecv(2, 64)
 		for _, op := range []string{"fetch_and_add", "cmp_and_swap", "write_immed"} {
-			assert.Equal(r, !client.lacks(op), r.granted(client.post(op, 1, 0)), op)
+			granted := r.granted(client.post(op, 1, 0))
+			require.Equal(r, !client.lacks(op), granted, op)
+			if granted {
+				assert.Equal(r, operations[op].called, client.done(client.req, 1, hw.StatusSuccess).Op, "%s arrives", op)
+			}
 		}
+		assert.Equal(r, client.lacks("fetch_and_add"), client.lacks("cmp_and_swap"), "DAT has both atomics in one extension")
 	}},
 	// EXT-10 checks the counters of both sides of two connections, one of which breaks.
 	{ID: "EXT-10", Claim: "adapters and endpoints count what happens on them", run: func(r *rig) {

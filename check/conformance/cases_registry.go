@@ -82,8 +82,14 @@ var registryCases = []Case{
 	}},
 	{ID: "HW-12", Claim: "no adapter stands in for another, and there is one path between two", run: func(r *rig) {
 		r.registered()
-		client, _ := r.pair()
+		client, server := r.pair()
 		assert.NotNil(r, get(r, client.ep.Query).RemoteAddr, "the only one")
+		other := r.node().end()
+		assert.ErrorIs(r, errorOf(other.node.ia.NewEndpoint(ep.Config{PZ: client.node.pz, Conn: other.conn})), hw.ErrInvalidHandle, "what one adapter made is nothing to another of its name")
+		require.NoError(r, client.node.ia.Close())
+		assert.Contains(r, []event.Number{event.Disconnected, event.Broken}, r.next(server.conn).Number, "the other adapter does not take the connection over")
+		assert.Equal(r, ep.Disconnected, server.ep.State())
+		assert.Equal(r, ep.Unconnected, other.ep.State())
 		for _, name := range []string{"nobody's", "nobody's:" + client.node.addr()} {
 			require.ErrorIs(r, errorOf(dat.Open(context.Background(), name)), code(hw.ProviderNotFound, hw.NameNotRegistered), "an adapter that is open takes no other's place")
 		}

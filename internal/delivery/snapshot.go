@@ -9,7 +9,6 @@ type Snapshot struct {
 	QLen, Reserved, Queued int
 	Waiters                int
 	OldestAge              time.Duration
-	CallsBack              bool
 	CallbackAge            time.Duration
 	Owner                  any // the source of the last event; nil without EndWith
 }
@@ -54,7 +53,6 @@ func (d *Dispatcher) Snapshot() (s Snapshot) {
 	}
 	if d.calls != nil {
 		if n := d.calls.began(); n%2 == 1 {
-			s.CallsBack = true
 			s.CallbackAge = l.since(now, n, &l.callback, &l.callbackAt)
 		}
 	}
