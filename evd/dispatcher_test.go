@@ -40,7 +40,7 @@ func TestNewChecksItsConfig(t *testing.T) {
 		"too long":                       {Config{QLen: MaxQLen + 1}, hw.InsufficientResources, hw.ResourceTEVD, false},
 		"a maximum too long":             {Config{QLen: 1, MaxLen: MaxQLen + 1}, hw.InsufficientResources, hw.ResourceTEVD, false},
 		"unknown streams":                {Config{QLen: 1, Streams: 0x200}, hw.InvalidParameter, hw.Arg4, false},
-		"an unknown mode":                {Config{QLen: 1, Mode: 5}, hw.InvalidParameter, hw.Arg4, false},
+		"an unknown mode":                {Config{QLen: 1, Mode: Mode(len(ways))}, hw.InvalidParameter, hw.Arg4, false},
 		"a function":                     {cfg: Config{Mode: ModeFunc, Func: func(event.Event) {}}, good: true},
 		"no function":                    {Config{Mode: ModeFunc}, hw.InvalidParameter, hw.Arg4, false},
 		"a function with places":         {Config{QLen: 1, Mode: ModeFunc, Func: func(event.Event) {}}, hw.InvalidParameter, hw.Arg2, false},
