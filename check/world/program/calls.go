@@ -261,7 +261,10 @@ func (c *caller) call(ctx context.Context, client *rpc.Client, id uint64, method
 		c.w.Wrong("call %x is not idempotent, and ran %d times", id, ran)
 	}
 	failed, isCallError := errors.AsType[*rpc.CallError](err)
-	answered, isError := errors.AsType[*rpc.Error](err)
+	at, _ := bounded.Deadline()
+	if why := untrue(!time.Now().Before(at), err, method, idempotent); why != "" {
+		c.w.Wrong("call %x of method %d %s: %v", id, method, why, err)
+	}
 	switch {
 	case err == nil && !bytes.Equal(answer, call.Payload):
 		c.w.Wrong("call %x was answered with %x", id, answer)
@@ -278,8 +281,6 @@ func (c *caller) call(ctx context.Context, client *rpc.Client, id uint64, method
 		c.mu.Lock()
 		c.notRun = append(c.notRun, id)
 		c.mu.Unlock()
-	case isError && answered.Code == rpc.CodeUser && method != failing && method != hangs && !errors.Is(err, context.DeadlineExceeded):
-		c.w.Step(c.host, "call %x: the handler failed: %v", id, err)
 	}
 	if limit > time.Minute && errors.Is(err, context.DeadlineExceeded) {
 		c.w.Wrong("call %x of %v got no answer: %v", id, limit, err)
@@ -287,6 +288,26 @@ func (c *caller) call(ctx context.Context, client *rpc.Client, id uint64, method
 	if err != nil && call.SinkBytes != nil {
 		c.keeps(ctx, id, call.SinkBytes)
 	}
+}
+
+// untrue says what is wrong with the reason of a call's end, when its time was over or not; "" of one that may be.
+func untrue(over bool, err error, method int, idempotent bool) string {
+	failed, isCallError := errors.AsType[*rpc.CallError](err)
+	_, isError := errors.AsType[*rpc.Error](err)
+	refused := errors.Is(err, &rpc.Error{Code: rpc.CodeBusy}) || errors.Is(err, &rpc.Error{Code: rpc.CodeDraining})
+	switch {
+	case errors.Is(err, context.DeadlineExceeded) && !over:
+		return "is late, says its error, and has time left"
+	case isCallError && refused && failed.MayHaveRun && !idempotent: // one that is may have run before
+		return "was refused, and may have run"
+	case isCallError && !refused && !over && !errors.Is(err, rpc.ErrEnded):
+		return "has no answer, and no reason"
+	case isError && !isCallError && (method == echo || method == slow || method == twice):
+		return "failed, and its handler gives no error"
+	case err != nil && !isError && !isCallError:
+		return "ended by an error of no kind"
+	}
+	return ""
 }
 
 // keeps judges that the memory of a call that has returned is its caller's.
