@@ -28,6 +28,7 @@ type storageCommand struct {
 	Depth      []int       `help:"Commands under way at most." default:"1,32"`
 	Rate       []load.Rate `help:"Commands a second; idle and saturation are measured, too." default:"1k,10k,50k,100k"`
 	Write      bool        `help:"Write STORAGE.md with its logs and plots, and the marked lines of the README.md above the folder."`
+	Counts     bool        `help:"Count wake-ups and polls instead, on a machine whose times mean nothing. Over ibv Linux's own target takes part. --write writes STORAGE-guest.md."`
 	Folder     string      `help:"Where to write them." default:"bench" placeholder:"DIR"`
 }
 
@@ -103,7 +104,7 @@ func (s *storageCommand) Run(c *command, out io.Writer) error {
 	}
 	study := &storage.Study{
 		Host: s.Host, Rates: s.Rate, Depths: s.Depth, Repeats: or(c.Repeats, 9), Duration: or(c.Duration, 250*time.Millisecond),
-		Command: []string{this, "storage-end"}, Line: c.line, Watch: c.watch,
+		Command: []string{this, "storage-end"}, Line: c.line, Watch: c.watch, Counts: s.Counts,
 	}
 	for _, p := range s.Provider {
 		for _, n := range s.Processors {
@@ -124,6 +125,9 @@ func (s *storageCommand) Run(c *command, out io.Writer) error {
 	if err := study.Run(ctx); err != nil {
 		return err
 	}
+	if s.Counts {
+		return s.counts(study, out)
+	}
 	page, err := storage.NewPage(study)
 	if err != nil {
 		return err
@@ -140,4 +144,20 @@ func (s *storageCommand) Run(c *command, out io.Writer) error {
 		err = errors.Join(fmt.Errorf("rows were refused: %s", strings.Join(refused, "; ")), err)
 	}
 	return err
+}
+
+// counts prints the counts of a study that has run, and writes their page if it is asked to.
+func (s *storageCommand) counts(study *storage.Study, out io.Writer) error {
+	page, err := storage.NewCountsPage(study)
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(out, page)
+	if s.Write {
+		return page.Write(s.Folder)
+	}
+	if refused := study.Refused(); refused != nil {
+		return fmt.Errorf("rows were refused: %s", strings.Join(refused, "; "))
+	}
+	return nil
 }

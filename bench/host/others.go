@@ -41,6 +41,19 @@ func (o others) disturbed(ours time.Duration) bool {
 	return now.used-o.used-ours > all/4
 }
 
+// SystemSwitches is how often the processors have changed from one thread to another since the system
+// started; 0 where that is not known.
+func SystemSwitches() int64 {
+	text, err := os.ReadFile("/proc/stat") // on Linux
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(text), "\nctxt ")
+	count, _, _ := strings.Cut(rest, "\n")
+	n, _ := strconv.ParseInt(count, 10, 64) // 0 if there is none
+	return n
+}
+
 // busyTime is the time that processors were busy, of the text of /proc/stat: by programs, and for other
 // guests. Interrupts are left out: those of the loopback are the measured programs' own.
 func busyTime(stat string) (time.Duration, bool) {

@@ -63,7 +63,9 @@ type end struct {
 
 // Serve obeys the orders of a study, which started this process, until one says that it is over.
 // gone ends the process.
-func Serve(in io.Reader, out io.Writer, gone func()) error { return serve(in, out, gone, rows()) }
+func Serve(in io.Reader, out io.Writer, gone func()) error {
+	return serve(in, out, gone, append(rows(), kernelRow))
+}
 
 func serve(in io.Reader, out io.Writer, gone func(), list []Row) error {
 	e := end{rows: list}
@@ -120,6 +122,14 @@ func (e *end) is(o order) error {
 func (e *end) serve(ctx context.Context, o order) (addr string, err error) {
 	if e.row.Name == pacing {
 		return "", nil
+	}
+	if e.row.Kernel {
+		k, err := serveKernel(o.Host)
+		if err != nil {
+			return "", err
+		}
+		e.server = k
+		return k.addr, nil
 	}
 	if e.row.Intake == "" {
 		s, err := newStore()
@@ -191,7 +201,7 @@ func (e *end) count() (a answer, err error) {
 	if e.far != nil {
 		a.Server, err = look(e.far)
 	}
-	if n, plain := e.server.(*netServer); plain {
+	if n, counts := e.server.(interface{ served() int64 }); counts {
 		a.Server.Served = n.served()
 	}
 	return a, err

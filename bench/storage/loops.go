@@ -18,7 +18,7 @@ type loops struct {
 	Batches  int64  // events received in batches
 	Dequeued int64  // events dequeued
 	Sleeps   int64  // how often a goroutine that wanted to dequeue slept
-	Served   int64  // commands that a plain server answered
+	Served   int64  // commands that a plain server answered, or the disk of Linux's target
 
 	Polls hw.PollCounts // of the device
 }
@@ -74,6 +74,12 @@ func (r Row) prove(commands int64, server, client loops) error {
 			return fmt.Errorf("a plain server answered %d of %d commands", server.Served, commands)
 		}
 		return nil
+	}
+	if r.Kernel {
+		if server.Served != commands {
+			return fmt.Errorf("the disk of Linux's target answered %d of %d commands", server.Served, commands)
+		}
+		return r.proveEnd("host", commands, client)
 	}
 	return errors.Join(r.proveEnd("target", commands, server), r.proveEnd("host", commands, client))
 }
@@ -151,7 +157,7 @@ func (r Row) contradicted(commands uint64, p hw.PollCounts, polled bool) string 
 		return "has consumers that poll"
 	case !polled:
 		return ""
-	case r.Name == adaptive:
+	case r.Rounds == 0:
 		return ""
 	case p.Spun != 0 || p.Empty > 3*p.Arms+rarely:
 		return "spins"

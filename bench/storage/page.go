@@ -181,10 +181,10 @@ func (p *Page) misses() string {
 		all++
 		switch {
 		case c.load.Idle:
-			if met(g.idle, median(c.share())) {
+			if met(g.idle(), median(c.share())) {
 				hits++
 			}
-		case !c.saturated() && met(g.p50, median(c.p50())) && met(g.processor, median(c.processor())):
+		case !c.saturated() && met(g.p50(), median(c.p50())) && met(g.processor(), median(c.processor())):
 			hits++
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"godat/bench/ends"
+	"godat/bench/host"
 	"godat/bench/load"
 )
 
@@ -25,7 +26,7 @@ func ask(p *ends.Process, o order) (a answer, err error) {
 }
 
 // open starts the processes of a row.
-func open(ctx context.Context, command []string, place Place, row Row, host string, depth int) (_ *pair, err error) {
+func open(ctx context.Context, command []string, place Place, row Row, address string, depth int) (_ *pair, err error) {
 	both, err := ends.Open(ctx, command, place.OneProcess())
 	if err != nil {
 		return nil, err
@@ -36,7 +37,7 @@ func open(ctx context.Context, command []string, place Place, row Row, host stri
 			p.Kill()
 		}
 	}()
-	o := order{Do: doServe, Place: place, Row: row.Name, Host: host, Depth: depth}
+	o := order{Do: doServe, Place: place, Row: row.Name, Host: address, Depth: depth}
 	served, err := ask(p.Server, o)
 	if err != nil {
 		return nil, err
@@ -59,6 +60,9 @@ type sample struct {
 	Target, Host time.Duration // processor time of each end, without pacing; of one process Target has both
 	Switches     int64         // of both
 	known        bool          // Target, Host and Switches are
+	System       int64         // switches of the whole system
+	Server       loops         // of the target's adapter
+	Client       loops         // of the host's
 	p50          float64       // nanoseconds
 }
 
@@ -73,6 +77,7 @@ func (p *pair) turn(l Load, duration time.Duration) (s sample, err error) {
 			return s, err
 		}
 	}
+	before := host.SystemSwitches()
 	client, err := ask(p.Client, order{Do: doTurn, Load: l, For: duration})
 	if err != nil {
 		return s, err
@@ -89,6 +94,7 @@ func (p *pair) turn(l Load, duration time.Duration) (s sample, err error) {
 	} else {
 		s.Target -= s.Pacing
 	}
+	s.System, s.Server, s.Client = host.SystemSwitches()-before, server.Server, client.Client
 	if l.Idle {
 		return s, p.row.proveIdle(server.Server, client.Client)
 	}

@@ -15,6 +15,7 @@ type Row struct {
 	Name   string
 	Intake intake.Way // empty of a server on net.Conn, and of the pacer alone
 	Rounds int        // of the adapters, PollerConfig.SpinRounds; but for comparisons 0
+	Kernel bool       // the target is Linux's own
 	Does   string
 }
 
@@ -26,18 +27,22 @@ const (
 	adaptive = "adaptive"
 	onNet    = "net.Conn"
 	pacing   = "pacer"
+	inKernel = "nvmet-rdma"
 )
 
-// rows are those that there are.
+// kernelRow takes part where counts are compared, and times are not: its target's processor time is no process's.
+var kernelRow = Row{Name: inKernel, Intake: intake.Batches, Kernel: true, Does: "the target is Linux's nvmet-rdma, over a disk of null_blk in memory, and the host that of adaptive"}
+
+// rows are those that a target of the library or a plain server has.
 func rows() []Row {
 	const asleep = -1
 	return []Row{
-		{channel, intake.Channel, asleep, "each end receives one event at a time from a channel, and sleeps when none has come"},
-		{batches, intake.Batches, asleep, "each end receives batches of events from a channel, and sleeps when none has come"},
-		{poll, intake.Poll, 0, "each end dequeues in a loop that never sleeps, and polls the device or reads the socket itself"},
-		{adaptive, intake.Batches, 0, "what a program gets that sets nothing: batches, of an adapter that polls on while completions come sooner than a sleep costs, and sleeps otherwise"},
-		{onNet, "", 0, "a plain server and client on net.Conn, over loopback wherever other rows run, with the same blocks and the same CRCs, and no protocol that another program speaks; at a rate one goroutine of the client begins commands and another takes their completions, at saturation one does both"},
-		{pacing, "", 0, "no target and no command: the pacer ticks, and the host notes when. What it takes is in all other rows, too"},
+		{Name: channel, Intake: intake.Channel, Rounds: asleep, Does: "each end receives one event at a time from a channel, and sleeps when none has come"},
+		{Name: batches, Intake: intake.Batches, Rounds: asleep, Does: "each end receives batches of events from a channel, and sleeps when none has come"},
+		{Name: poll, Intake: intake.Poll, Does: "each end dequeues in a loop that never sleeps, and polls the device or reads the socket itself"},
+		{Name: adaptive, Intake: intake.Batches, Does: "what a program gets that sets nothing: batches, of an adapter that polls on while completions come sooner than a sleep costs, and sleeps otherwise"},
+		{Name: onNet, Does: "a plain server and client on net.Conn, over loopback wherever other rows run, with the same blocks and the same CRCs, and no protocol that another program speaks; at a rate one goroutine of the client begins commands and another takes their completions, at saturation one does both"},
+		{Name: pacing, Does: "no target and no command: the pacer ticks, and the host notes when. What it takes is in all other rows, too"},
 	}
 }
 
@@ -75,6 +80,8 @@ func (p Place) has(r Row) bool {
 	switch r.Name {
 	case onNet:
 		return !p.OneProcess()
+	case inKernel:
+		return strings.HasPrefix(p.Provider, "ibv:")
 	case adaptive:
 		return p.polled()
 	}

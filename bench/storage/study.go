@@ -26,6 +26,7 @@ type Study struct {
 	Line     string        // what repeats the study
 	Step     func(done, all int)
 	Watch    func() host.Disturbed
+	Counts   bool // alone mean something: Linux's own target takes part, too
 
 	rows             []Row // rows(), but in tests
 	turns, disturbed int
@@ -52,6 +53,9 @@ type cell struct {
 func (s *Study) Run(ctx context.Context) error {
 	if s.rows == nil {
 		s.rows = rows()
+		if s.Counts {
+			s.rows = append(s.rows, kernelRow)
+		}
 	}
 	list := loads(s.Rates, s.Depths)
 	s.at = map[key]*cell{}

@@ -110,11 +110,11 @@ func (c *cell) expected(guesses []guess) string {
 	if !ok {
 		return "none"
 	}
-	p50, processor := micro(g.p50), micro(g.processor)
-	if c.saturated() || !met(g.p50, median(c.p50())) {
+	p50, processor := micro(g.p50()), micro(g.processor())
+	if c.saturated() || !met(g.p50(), median(c.p50())) {
 		p50 += " missed"
 	}
-	if c.known() && !met(g.processor, median(c.processor())) {
+	if c.known() && !met(g.processor(), median(c.processor())) {
 		processor += " missed"
 	}
 	return p50 + ", " + processor
@@ -139,8 +139,8 @@ func (s *Study) idleTable(p Place, guesses []guess) string {
 		used := c.share()
 		expected := "none"
 		if g, ok := guessOf(guesses, c.key); ok {
-			expected = fmt.Sprintf("%.3g", g.idle)
-			if !met(g.idle, median(used)) {
+			expected = fmt.Sprintf("%.3g", g.idle())
+			if !met(g.idle(), median(used)) {
 				expected += " missed"
 			}
 		}
