@@ -44,13 +44,17 @@ func (o others) disturbed(ours time.Duration) bool {
 // SystemSwitches is how often the processors have changed from one thread to another since the system
 // started; 0 where that is not known.
 func SystemSwitches() int64 {
-	text, err := os.ReadFile("/proc/stat") // on Linux
+	text, _ := os.ReadFile("/proc/stat") // on Linux
+	return switches(string(text))
+}
+
+func switches(stat string) int64 {
+	_, rest, _ := strings.Cut(stat, "\nctxt ")
+	count, _, _ := strings.Cut(rest, "\n")
+	n, err := strconv.ParseInt(count, 10, 64)
 	if err != nil {
 		return 0
 	}
-	_, rest, _ := strings.Cut(string(text), "\nctxt ")
-	count, _, _ := strings.Cut(rest, "\n")
-	n, _ := strconv.ParseInt(count, 10, 64) // 0 if there is none
 	return n
 }
 

@@ -18,6 +18,13 @@ func TestBusyTimeLeavesInterruptsOut(t *testing.T) {
 	}
 }
 
+func TestSwitchesAreThoseOfTheWholeSystem(t *testing.T) {
+	assert.EqualValues(t, 4711, switches("cpu 1 2\nintr 5 6\nctxt 4711\nbtime 7\n"))
+	for _, text := range []string{"", "cpu 1 2\n", "cpu 1\nctxt many\n"} {
+		assert.Zero(t, switches(text), text)
+	}
+}
+
 // Linux says how busy its processors are, and no other system is asked.
 func TestATurnIsDisturbedByOthersAlone(t *testing.T) {
 	now := lookAtOthers()

@@ -149,7 +149,7 @@ func (p *CountsPage) tables() (text string, guesses, hits int) {
 			if l.Idle {
 				unit = "in a second"
 			}
-			fmt.Fprintf(&w, "#### %v\n\nCounts %s, of the target : the host.\n\n| row | commands | events taken by | wake-ups | of them by other threads | asked for a wake-up | polls that found | polls that found nothing | switches of both ends | of the system | expected: wake-ups, polls that found nothing |\n| --- |%s\n",
+			fmt.Fprintf(&w, "#### %v\n\nCounts %s, of the target : the host.\n\n| row | commands | events taken by | wake-ups | made by the library | asked for a wake-up | polls that found | polls that found nothing | switches of both ends | of the system | expected: wake-ups, polls that found nothing |\n| --- |%s\n",
 				l, unit, strings.Repeat(" ---:|", 10))
 			for _, r := range p.study.rows {
 				if c := p.study.at[key{place, r.Name, l}]; c != nil {
@@ -216,7 +216,7 @@ func (p *CountsPage) String() string {
 const countsAsked = `
 ## What was asked
 
-How often the ends of a storage target wake up and poll for each command: 4 KiB reads and writes of a store in memory, over soft-RoCE, with both ends in one guest as two processes. A wake-up ends a sleep of what waits for the device's event; some end by another thread, such as one that polls and then sleeps itself. What a row took its events by is what its adapters' snapshots say, and a row that proves another loop than its own is refused. Linux's target proves itself by its disk's statistics: each command is one read or write there. Switches of the system are those of all threads, the kernel's too.
+How often the ends of a storage target wake up and poll for each command: 4 KiB reads and writes of a store in memory, over soft-RoCE, with both ends in one guest as two processes. A wake-up ends a sleep of what waits for the device's event; and some wake-ups the library makes itself, of a thread that delivers or polls. What a row took its events by is what its adapters' snapshots say, and a row that proves another loop than its own is refused. Linux's target proves itself by its disk's statistics: each command is one read or write there. Switches of the system are those of all threads, the kernel's too.
 
 ## What not to conclude
 

@@ -65,7 +65,7 @@ After each load a row proves by the snapshots of both adapters which loop it ran
 
 const notToConclude = `## What not to conclude
 
-- Nothing about a device: iwarp is software over the kernel's TCP, and the simulated device has no wire: a poll of it reads memory, and what ends a sleep is a goroutine's wake-up, without a bus or an interrupt. An adapter's interrupt and its polls cost what they cost there: repeat it.
+- Nothing about a device: iwarp is software over the kernel's TCP, and the simulated device has no wire: a poll of it reads memory, and what ends a sleep is a goroutine's wake-up, without a bus or an interrupt. An adapter's interrupt and its polls cost what they cost there: repeat it. bench/STORAGE-guest.md counts wake-ups and polls over verbs, beside Linux's own target.
 - Nothing about a store that takes time: with a disk of 100 µs behind it, 10 µs of delivery are a tenth.
 - Nothing about many connections: each row has one queue. A loop that polls for each of 1000 queues has no processors for them.
 - Nothing about a processor that others want: a loop that polls has its figures here because it may have the processor.

@@ -72,7 +72,7 @@ var elsewhere = map[string]string{
 	`^cd examples/volume && make test-volume$`:                   "hours: 200 histories, of which stage race runs five",
 	`^make test-(ibv|iwarp test-ibv test-nvmeof)$`:               "stage verbs",
 	`^go run \./check/guest/cmd/guest `:                          "stage iwarp",
-	`^bash bench/(ibv|guest)\.sh`:                                "capability: verbs",
+	`^bash bench/((storage-)?guest|ibv)\.sh`:                     "capability: verbs",
 	`^go run \./bench (peers |storage )?--provider ibv:`:         "capability: verbs",
 	`^go run \./examples/rdmaping (pingpong|write_bw HOST)$`:     "capability: verbs",
 }

@@ -1,0 +1,122 @@
+package storage
+
+import (
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/bench/host"
+	"godat/bench/load"
+)
+
+func TestAPageOfCountsHasEachRowAndWhatItDid(t *testing.T) {
+	s := &Study{
+		Places: everywhere, Host: "127.0.0.1", Rates: []load.Rate{500}, Depths: []int{1, 4}, Repeats: 1,
+		Duration: 10 * time.Millisecond, Command: command("end"), Line: "go run ./bench storage --counts", Watch: undisturbed, Counts: true,
+	}
+	require.NoError(t, s.Run(t.Context()))
+	p, err := NewCountsPage(s)
+	require.NoError(t, err)
+	folder := t.TempDir()
+	require.NoError(t, p.Write(folder))
+	text, err := os.ReadFile(filepath.Join(folder, "STORAGE-guest.md"))
+	require.NoError(t, err)
+	for _, part := range []string{
+		"| channel 1 : channel ", "| batches 1 : batches ", "| dequeued 1 : dequeued ", "| answered 1 : – |",
+		"#### idle", "#### writes, depth 4, saturation", "does at ", "| sim, GOMAXPROCS=2 | reads, depth 1, 500/s | ", "## What not to conclude", host.Describe().String(),
+	} {
+		assert.Contains(t, string(text), part)
+	}
+	assert.NotContains(t, string(text), inKernel+"**", "there is no verbs device")
+}
+
+func TestAPageOfCountsOfWhichARowWasRefusedIsNotWritten(t *testing.T) {
+	p, err := NewCountsPage(aStudy(t, "mistaken", everywhere[1]))
+	require.NoError(t, err)
+	folder := t.TempDir()
+	require.ErrorContains(t, p.Write(folder), "stays as it is")
+	assert.NoFileExists(t, filepath.Join(folder, "STORAGE-guest.md"))
+	assert.Contains(t, p.String(), "| channel | refused: ")
+}
+
+// counted is a study of one turn of 10 commands, in which each end of a row woke up so often.
+func counted(l Load, waits map[string]uint64) *CountsPage {
+	s := &Study{Places: []Place{{simulated, 2}}, Depths: []int{l.Depth}, Rates: []load.Rate{500}, at: map[key]*cell{}}
+	for name, n := range waits {
+		c := &cell{key: key{s.Places[0], name, l}, samples: []sample{{turned: turned{Count: 10, Took: time.Second}}}}
+		c.samples[0].Server.Polls.Waits, c.samples[0].Client.Polls.Waits = n, n
+		s.at[c.key] = c
+	}
+	return &CountsPage{study: s}
+}
+
+func TestAProgramThatSetsNothingIsJudgedByItsWakeUps(t *testing.T) {
+	low, full := Load{Depth: 1, Rate: 500}, Load{Depth: 1, Rate: load.Closed}
+	for _, c := range []struct {
+		load    Load
+		waits   map[string]uint64
+		verdict string
+	}{
+		{low, map[string]uint64{channel: 10, adaptive: 12, poll: 0}, "| 2 | 2.4 | 0 | 2.4 | within |"},
+		{low, map[string]uint64{channel: 10, adaptive: 13, poll: 0}, "| 2 | 2.6 | 0 | 2.4 | beyond |"},
+		{full, map[string]uint64{channel: 10, adaptive: 2, poll: 2}, "| 2 | 0.4 | 0.4 | 0.5 | within |"},
+		{full, map[string]uint64{channel: 10, adaptive: 10, poll: 0}, "| 2 | 2 | 0 | 0.1 | beyond |"},
+	} {
+		assert.Contains(t, counted(c.load, c.waits).judged(), c.verdict)
+	}
+	assert.Contains(t, counted(low, map[string]uint64{channel: 10, adaptive: 10}).judged(), "does at 0 of 0 loads", "nothing is compared with what there is none of")
+}
+
+func TestTurnsOfACellAreCountedTogether(t *testing.T) {
+	one := loops{Provider: "ibv", Channel: 2, Served: 3}
+	one.Polls.Found, one.Polls.Empty, one.Polls.Waits = 4, 5, 6
+	c := cell{samples: []sample{{Switches: 7, System: 8, Server: one}, {Switches: 7, System: 8, Server: one}}}
+	sum := c.tally()
+	one.Channel, one.Served, one.Polls.Found, one.Polls.Empty, one.Polls.Waits = 4, 6, 8, 10, 12
+	assert.Equal(t, one, sum.server)
+	assert.Equal(t, []int64{14, 16}, []int64{sum.switches, sum.system})
+}
+
+func TestEachRowInTheGuestHasAGuess(t *testing.T) {
+	guesses, err := parseGuesses(countExpectations)
+	require.NoError(t, err)
+	place := Place{"ibv:rxe0", 2}
+	for _, r := range append(rows(), kernelRow) {
+		for _, l := range loads([]load.Rate{50}, []int{1, 32}) {
+			g, ok := guessOf(guesses, key{place, r.Name, l})
+			if r.Intake == "" && !l.Idle { // it has no snapshot
+				continue
+			}
+			require.True(t, ok, "%v", key{place, r.Name, l}.words())
+			assert.Len(t, g.values, map[bool]int{true: 1, false: 2}[l.Idle])
+		}
+	}
+	assert.True(t, countMet(0, 0.05), "what is below a tenth is as good as none")
+	assert.False(t, countMet(0, 0.2))
+}
+
+func TestLinuxsTargetProvesItselfByItsDisk(t *testing.T) {
+	host := loops{Provider: "ibv", Batches: 2000}
+	assert.NoError(t, kernelRow.prove(1000, loops{Served: 1000}, host))
+	assert.ErrorContains(t, kernelRow.prove(1000, loops{Served: 999}, host), "answered 999 of 1000")
+	host.Batches, host.Channel = 0, 2000
+	assert.ErrorContains(t, kernelRow.prove(1000, loops{Served: 1000}, host), "the host took")
+	assert.True(t, Place{"ibv:rxe0", 2}.has(kernelRow))
+	assert.False(t, everywhere[0].has(kernelRow))
+}
+
+func TestTheDiskOfLinuxsTargetHasTheBlocksOfTheOthers(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "disk")
+	require.ErrorIs(t, fillDisk(name), os.ErrNotExist, "it makes no disk")
+	require.NoError(t, os.WriteFile(name, nil, 0o600))
+	require.NoError(t, fillDisk(name))
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	require.Len(t, text, blocks*size)
+	assert.EqualValues(t, 77, binary.LittleEndian.Uint64(text[77*size:]))
+}
