@@ -172,7 +172,7 @@ func (p *CountsPage) tables() (text string, guesses, hits int) {
 // judged says at which loads a program that sets nothing wakes up more often than it may.
 func (p *CountsPage) judged() string {
 	var w strings.Builder
-	all, within := 0, 0
+	all, within, woken, inVain := 0, 0, 0, 0
 	for _, place := range p.study.Places {
 		for _, l := range loads(p.study.Rates, p.study.Depths) {
 			mine, one, other := p.study.at[key{place, place.unset(), l}], p.study.at[key{place, channel, l}], p.study.at[key{place, poll, l}]
@@ -188,11 +188,18 @@ func (p *CountsPage) judged() string {
 			if all++; a.wakeUps() <= bound {
 				verdict, within = "within", within+1
 			}
-			fmt.Fprintf(&w, "| %v | %v | %s | %s | %s | %s | %s |\n", place, l, few3(c.wakeUps()), few3(a.wakeUps()), few3(q.wakeUps()), few3(bound), verdict)
+			if a.wakeUps() > mostProcessor*max(none, c.wakeUps()) {
+				woken++
+			}
+			if a.empty() > q.empty() {
+				inVain++
+			}
+			fmt.Fprintf(&w, "| %v | %v | %s | %s | %s | %s | %s | %s, %s, %s |\n", place, l, few3(c.wakeUps()), few3(a.wakeUps()), few3(q.wakeUps()), few3(bound), verdict,
+				few3(c.empty()), few3(a.empty()), few3(q.empty()))
 		}
 	}
-	return fmt.Sprintf("A program that sets nothing is to wake up at a rate at most %v times as often as with a channel, and at saturation at most %v times for each command more than a loop that polls, of both ends together: it does at %d of %d loads.\n\n| place | load | channel | sets nothing | poll | at most | |\n| --- | --- | ---:| ---:| ---:| ---:| --- |\n%s",
-		mostProcessor, none, within, all, w.String())
+	return fmt.Sprintf("A program that sets nothing is to wake up at a rate at most %v times as often as with a channel, and at saturation at most %v times for each command more than a loop that polls, of both ends together: it does at %d of %d loads. It wakes up over %v times as often as with a channel at %d of them, and polls in vain more often than a loop that polls at %d. So where it is beyond, it sleeps as a channel does, because completions take longer to come than a sleep costs.\n\n| place | load | channel | sets nothing | poll | at most | | polls that found nothing, of each |\n| --- | --- | ---:| ---:| ---:| ---:| --- | ---:|\n%s",
+		mostProcessor, none, within, all, mostProcessor, woken, inVain, w.String())
 }
 
 // String is the page.
@@ -207,7 +214,7 @@ func (p *CountsPage) String() string {
 		fmt.Fprintf(&rows, "- **%s**: %s.\n", r.Name, r.Does)
 	}
 	return fmt.Sprintf("# Interrupt or poll, by counts\n\n`bash bench/storage-guest.sh --write` writes this page: [STORAGE.md](STORAGE.md)'s rows over verbs, beside Linux's own target, in a guest whose processors are emulated. It ran `%s` there.\n\n", s.Line) +
-		fmt.Sprintf("%s\n%d turns of %v by the guest's clock for each load (idle %v).\n\n## What it says\n\n", host.Describe(), s.Repeats, s.Duration, idleTurns*s.Duration) +
+		fmt.Sprintf("%s\n%d turns of %v by the guest's clock for each load (idle %v). %d turns proved another loop than the row's, and were taken again.\n\n## What it says\n\n", host.Describe(), s.Repeats, s.Duration, idleTurns*s.Duration, s.again) +
 		p.judged() + countsAsked + "\n## What was expected, and seen\n\n" +
 		fmt.Sprintf("A guess for each row was written before it ran (bench/storage/expectations-guest.txt). A guess is met within a factor of %v; what is below %v is as good as none. %d of %d rows met theirs; what was missed is marked.\n\n", within, none, hits, guesses) +
 		tables + "## The rows\n\n" + rows.String()

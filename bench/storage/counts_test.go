@@ -36,7 +36,10 @@ func TestAPageOfCountsHasEachRowAndWhatItDid(t *testing.T) {
 }
 
 func TestAPageOfCountsOfWhichARowWasRefusedIsNotWritten(t *testing.T) {
-	p, err := NewCountsPage(aStudy(t, "mistaken", everywhere[1]))
+	s := &Study{Places: everywhere[1:], Rates: []load.Rate{500}, Depths: []int{1}, Repeats: 1, Duration: 5 * time.Millisecond, Command: command("mistaken"), Watch: undisturbed, Counts: true}
+	require.NoError(t, s.Run(t.Context()))
+	assert.Equal(t, 4*mostAgain, s.again, "each row but net.Conn is mistaken, and was taken again in vain")
+	p, err := NewCountsPage(s)
 	require.NoError(t, err)
 	folder := t.TempDir()
 	require.ErrorContains(t, p.Write(folder), "stays as it is")
@@ -62,7 +65,7 @@ func TestAProgramThatSetsNothingIsJudgedByItsWakeUps(t *testing.T) {
 		waits   map[string]uint64
 		verdict string
 	}{
-		{low, map[string]uint64{channel: 10, adaptive: 12, poll: 0}, "| 2 | 2.4 | 0 | 2.4 | within |"},
+		{low, map[string]uint64{channel: 10, adaptive: 12, poll: 0}, "| 2 | 2.4 | 0 | 2.4 | within | 0, 0, 0 |"},
 		{low, map[string]uint64{channel: 10, adaptive: 13, poll: 0}, "| 2 | 2.6 | 0 | 2.4 | beyond |"},
 		{full, map[string]uint64{channel: 10, adaptive: 2, poll: 2}, "| 2 | 0.4 | 0.4 | 0.5 | within |"},
 		{full, map[string]uint64{channel: 10, adaptive: 10, poll: 0}, "| 2 | 2 | 0 | 0.1 | beyond |"},
