@@ -198,7 +198,7 @@ func (p *CountsPage) judged() string {
 				few3(c.empty()), few3(a.empty()), few3(q.empty()))
 		}
 	}
-	return fmt.Sprintf("A program that sets nothing is to wake up at a rate at most %v times as often as with a channel, and at saturation at most %v times for each command more than a loop that polls, of both ends together: it does at %d of %d loads. It wakes up over %v times as often as with a channel at %d of them, and polls in vain more often than a loop that polls at %d. So where it is beyond, it sleeps as a channel does, because completions take longer to come than a sleep costs.\n\n| place | load | channel | sets nothing | poll | at most | | polls that found nothing, of each |\n| --- | --- | ---:| ---:| ---:| ---:| --- | ---:|\n%s",
+	return fmt.Sprintf("A program that sets nothing is to wake up at a rate at most %v times as often as with a channel, and at saturation at most %v times for each command more than a loop that polls, of both ends together: it does at %d of %d loads. It wakes up over %v times as often as with a channel at %d of them, and polls in vain more often than a loop that polls at %d.\n\n| place | load | channel | sets nothing | poll | at most | | polls that found nothing, of each |\n| --- | --- | ---:| ---:| ---:| ---:| --- | ---:|\n%s",
 		mostProcessor, none, within, all, mostProcessor, woken, inVain, w.String())
 }
 
@@ -229,7 +229,7 @@ How often the ends of a storage target wake up and poll for each command: 4 KiB 
 
 - Nothing about time: an emulated processor runs a program ten to a hundred times slower, and not everything by the same factor.
 - Nothing about how often a loop that polls finds nothing on another machine: that is how much time passes, in units of one poll.
-- Little about saturation: how long an adapter polls on depends on what a sleep costs there, which it measures, and soft-RoCE works on the two processors that both ends use.
+- Little about saturation: an adapter polls on while completions come sooner than a sleep costs there, which it measures, and here they come from soft-RoCE on the two processors that both ends use, too. Where they take longer, it sleeps as a channel does.
 - Nothing about an adapter: soft-RoCE is software of the kernel. Which wake-ups a command has is the library's, how many fall together is the device's.
 - Nothing about what Linux's target takes: it is no process, and has no snapshot. Its switches are in those of the system, with the host's.
 `

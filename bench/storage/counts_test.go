@@ -38,7 +38,7 @@ func TestAPageOfCountsHasEachRowAndWhatItDid(t *testing.T) {
 func TestAPageOfCountsOfWhichARowWasRefusedIsNotWritten(t *testing.T) {
 	s := &Study{Places: everywhere[1:], Rates: []load.Rate{500}, Depths: []int{1}, Repeats: 1, Duration: 5 * time.Millisecond, Command: command("mistaken"), Watch: undisturbed, Counts: true}
 	require.NoError(t, s.Run(t.Context()))
-	assert.Equal(t, 4*mostAgain, s.again, "each row but net.Conn is mistaken, and was taken again in vain")
+	assert.Equal(t, 4*mostAgain, s.again, "each row is mistaken, and was taken again in vain")
 	p, err := NewCountsPage(s)
 	require.NoError(t, err)
 	folder := t.TempDir()
