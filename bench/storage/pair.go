@@ -98,18 +98,23 @@ func (p *pair) turn(l Load, duration time.Duration) (s sample, err error) {
 		s.Target -= s.Pacing
 	}
 	s.System, s.Server, s.Client = host.SystemSwitches()-before, server.Server, client.Client
-	if l.Idle {
-		return s, p.row.proveIdle(server.Server, client.Client)
-	}
-	if s.Count == 0 {
+	if s.Count == 0 && !l.Idle {
 		return s, errors.New("no command was done")
 	}
-	err = p.row.prove(s.Count, server.Server, client.Client)
-	if l.Rate == load.Closed {
-		err = errors.Join(err, p.row.provePolling(float64(s.Count)/s.Took.Seconds(), server.Server, client.Client))
-	}
-	if err != nil {
+	if err := p.row.proveTurn(l, &s); err != nil {
 		return s, unproven{err}
 	}
 	return s, nil
+}
+
+// proveTurn compares what a turn counted with what the row says it runs.
+func (r Row) proveTurn(l Load, s *sample) error {
+	if l.Idle {
+		return r.proveIdle(s.Server, s.Client)
+	}
+	err := r.prove(s.Count, s.Server, s.Client)
+	if l.Rate == load.Closed {
+		err = errors.Join(err, r.provePolling(float64(s.Count)/s.Took.Seconds(), s.Server, s.Client))
+	}
+	return err
 }

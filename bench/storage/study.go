@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -56,7 +57,7 @@ func (s *Study) Run(ctx context.Context) error {
 	if s.rows == nil {
 		s.rows = rows()
 		if s.Counts {
-			s.rows = append(s.rows, kernelRow)
+			s.rows = append(slices.DeleteFunc(s.rows, func(r Row) bool { return r.Name == pacing }), kernelRow)
 		}
 	}
 	list := loads(s.Rates, s.Depths)
