@@ -5,7 +5,7 @@
 #
 #   bench/storage-guest.sh [--write]
 #
-# With --write it writes bench/STORAGE-guest.md. Each load takes GODAT_BENCH_TURN (2s) in each of
+# With --write it writes bench/STORAGE-guest.md. Each load takes GODAT_BENCH_TURN (1s) in each of
 # GODAT_BENCH_TURNS (2) turns.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -24,5 +24,5 @@ JOB
 "$work/guest" -q -device rxe0 -module nvmet-rdma -module null_blk -share "$work" -timeout 60m \
   -kernel 'tsc=reliable clocksource=tsc null_blk.memory_backed=1 null_blk.gb=1 null_blk.bs=4096 null_blk.nr_devices=1' -- \
   sh "$work/job" "$work/bench" storage --counts --provider ibv:rxe0 --host 10.0.2.15 --processors 2 --rate 50 \
-  --duration "${GODAT_BENCH_TURN:-2s}" --repeats "${GODAT_BENCH_TURNS:-2}" --write --folder "$work"
+  --duration "${GODAT_BENCH_TURN:-1s}" --repeats "${GODAT_BENCH_TURNS:-2}" --write --folder "$work"
 if [[ ${1:-} == --write ]]; then cp "$work/STORAGE-guest.md" bench/STORAGE-guest.md; fi

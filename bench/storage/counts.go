@@ -112,7 +112,7 @@ func countMet(expected, seen float64) bool { return met(max(expected, none), max
 // line is a row of a table, and whether its guess was met, if there is one.
 func (p *CountsPage) line(c *cell) (text string, guessed, hit bool) {
 	if c.refused != nil {
-		return fmt.Sprintf("| %s | refused: %v |\n", c.row, c.refused), false, false
+		return fmt.Sprintf("| %s | refused: %s |\n", c.row, strings.ReplaceAll(c.refused.Error(), "\n", "; ")), false, false
 	}
 	t := c.tally()
 	expected := "none"
@@ -176,10 +176,10 @@ func (p *CountsPage) judged() string {
 	for _, place := range p.study.Places {
 		for _, l := range loads(p.study.Rates, p.study.Depths) {
 			mine, one, other := p.study.at[key{place, place.unset(), l}], p.study.at[key{place, channel, l}], p.study.at[key{place, poll, l}]
-			if l.Idle || mine == nil || one == nil || other == nil || mine.refused != nil || one.refused != nil || other.refused != nil {
+			if l.Idle || mine == nil || one == nil || other == nil || mine.refused != nil || one.refused != nil {
 				continue
 			}
-			a, c, q := mine.tally(), one.tally(), other.tally()
+			a, c, q := mine.tally(), one.tally(), other.tally() // of a row that is refused, the turns that proved it
 			bound := mostProcessor * c.wakeUps()
 			if l.Rate == load.Closed {
 				bound = q.wakeUps() + none
@@ -191,11 +191,14 @@ func (p *CountsPage) judged() string {
 			if a.wakeUps() > mostProcessor*max(none, c.wakeUps()) {
 				woken++
 			}
-			if a.empty() > q.empty() {
+			polls, vain := few3(q.wakeUps()), few3(q.empty())
+			if other.refused != nil {
+				polls, vain = "refused", "refused"
+			} else if a.empty() > q.empty() {
 				inVain++
 			}
-			fmt.Fprintf(&w, "| %v | %v | %s | %s | %s | %s | %s | %s, %s, %s |\n", place, l, few3(c.wakeUps()), few3(a.wakeUps()), few3(q.wakeUps()), few3(bound), verdict,
-				few3(c.empty()), few3(a.empty()), few3(q.empty()))
+			fmt.Fprintf(&w, "| %v | %v | %s | %s | %s | %s | %s | %s, %s, %s |\n", place, l, few3(c.wakeUps()), few3(a.wakeUps()), polls, few3(bound), verdict,
+				few3(c.empty()), few3(a.empty()), vain)
 		}
 	}
 	return fmt.Sprintf("A program that sets nothing is to wake up at a rate at most %v times as often as with a channel, and at saturation at most %v times for each command more than a loop that polls, of both ends together: it does at %d of %d loads. It wakes up over %v times as often as with a channel at %d of them, and polls in vain more often than a loop that polls at %d.\n\n| place | load | channel | sets nothing | poll | at most | | polls that found nothing, of each |\n| --- | --- | ---:| ---:| ---:| ---:| --- | ---:|\n%s",
@@ -214,7 +217,7 @@ func (p *CountsPage) String() string {
 		fmt.Fprintf(&rows, "- **%s**: %s.\n", r.Name, r.Does)
 	}
 	return fmt.Sprintf("# Interrupt or poll, by counts\n\n`bash bench/storage-guest.sh --write` writes this page: [STORAGE.md](STORAGE.md)'s rows over verbs, beside Linux's own target, in a guest whose processors are emulated. It ran `%s` there.\n\n", s.Line) +
-		fmt.Sprintf("%s\n%d turns of %v by the guest's clock for each load (idle %v). %d turns proved another loop than the row's, and were taken again.\n\n## What it says\n\n", host.Describe(), s.Repeats, s.Duration, idleTurns*s.Duration, s.again) +
+		fmt.Sprintf("%s\n%d turns of %v by the guest's clock for each load (idle %v). %d turns proved another loop than the row's, and were taken again, up to %d times; then the row is refused at that load.\n\n## What it says\n\n", host.Describe(), s.Repeats, s.Duration, idleTurns*s.Duration, s.again, mostTimes) +
 		p.judged() + countsAsked + "\n## What was expected, and seen\n\n" +
 		fmt.Sprintf("A guess for each row was written before it ran (bench/storage/expectations-guest.txt). A guess is met within a factor of %v; what is below %v is as good as none. %d of %d rows met theirs; what was missed is marked.\n\n", within, none, hits, guesses) +
 		tables + "## The rows\n\n" + rows.String()
@@ -223,7 +226,7 @@ func (p *CountsPage) String() string {
 const countsAsked = `
 ## What was asked
 
-How often the ends of a storage target wake up and poll for each command: 4 KiB reads and writes of a store in memory, over soft-RoCE, with both ends in one guest as two processes. A wake-up ends a sleep of what waits for the device's event; and some wake-ups the library makes itself, of a thread that delivers or polls. What a row took its events by is what its adapters' snapshots say, and a row that proves another loop than its own is refused. Linux's target proves itself by its disk's statistics: each command is one read or write there. Switches of the system are those of all threads, the kernel's too.
+How often the ends of a storage target wake up and poll for each command: 4 KiB reads and writes of a store in memory, over soft-RoCE, with both ends in one guest as two processes. A wake-up ends a sleep of what waits for the device's event; and some wake-ups the library makes itself, of a thread that delivers or polls. What a row took its events by is what its adapters' snapshots say, and a row that proves another loop than its own is refused. A loop that polls, and is kept from its processor for a millisecond, loses the device, which then sleeps: here two such loops and soft-RoCE share two processors. Linux's target proves itself by its disk's statistics: each command is one read or write there. Switches of the system are those of all threads, the kernel's too.
 
 ## What not to conclude
 
@@ -234,7 +237,7 @@ How often the ends of a storage target wake up and poll for each command: 4 KiB 
 - Nothing about what Linux's target takes: it is no process, and has no snapshot. Its switches are in those of the system, with the host's.
 `
 
-// Write writes the page in a folder. A page of which rows were refused replaces none.
+// Write writes the page in a folder. A page of which rows failed replaces none.
 func (p *CountsPage) Write(folder string) error {
 	if refused := p.study.Refused(); refused != nil {
 		return fmt.Errorf("the page in %s stays as it is: %w", folder, errors.New(strings.Join(refused, "; ")))

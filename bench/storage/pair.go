@@ -69,6 +69,11 @@ type sample struct {
 // unproven is the error of a turn in which a row ran another loop than its own.
 type unproven struct{ error }
 
+func isUnproven(err error) bool {
+	var other unproven
+	return errors.As(err, &other)
+}
+
 // used is the processor time of both ends.
 func (s *sample) used() time.Duration { return s.Target + s.Host }
 

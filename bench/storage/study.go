@@ -2,7 +2,6 @@ package storage
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -32,7 +31,7 @@ type Study struct {
 
 	rows             []Row // rows(), but in tests
 	turns, disturbed int
-	again            int // turns that proved another loop than the row's, and were taken again
+	again            int // turns of counts that proved another loop than the row's
 	cells            []*cell
 	at               map[key]*cell
 }
@@ -114,10 +113,15 @@ func (s *Study) turn(ctx context.Context, place Place, row Row, list []Load) err
 		refuse(err)
 		return context.Cause(ctx)
 	}
-	_, err = s.take(p, list[len(list)-1], s.Duration/2) // warms up
+	_, err = p.turn(list[len(list)-1], s.Duration/2) // warms up
+	if s.Counts && isUnproven(err) {
+		err = nil
+	}
 	for _, l := range list {
-		if err == nil {
-			err = s.measure(p, s.at[key{place, row.Name, l}])
+		if c := s.at[key{place, row.Name, l}]; err == nil && c.refused == nil {
+			if err = s.measure(p, c); s.Counts && isUnproven(err) {
+				c.refused, err = err, nil
+			}
 		}
 	}
 	if err != nil {
@@ -131,15 +135,15 @@ func (s *Study) turn(ctx context.Context, place Place, row Row, list []Load) err
 	return context.Cause(ctx)
 }
 
-// mostAgain is how often a turn of counts is taken again: where others have the processors, a loop that
-// polls may find all that comes already polled by its adapter.
-const mostAgain = 5
+// mostTimes is how often a turn of counts is taken until it proves its row: a loop that polls, and is kept
+// from its processor for a while, loses the device, which then sleeps. In vain, the load has no counts of the row.
+const mostTimes = 3
 
 // take takes a turn.
 func (s *Study) take(p *pair, l Load, duration time.Duration) (t sample, err error) {
-	for range mostAgain {
+	for range mostTimes {
 		t, err = p.turn(l, duration)
-		if other := (unproven{}); !s.Counts || !errors.As(err, &other) {
+		if !s.Counts || !isUnproven(err) {
 			return t, err
 		}
 		s.again++
@@ -170,11 +174,11 @@ func (s *Study) measure(p *pair, c *cell) error {
 	return nil
 }
 
-// Refused are the rows that have no figures, and why.
+// Refused are the rows that have no figures, and why. A row that has no counts of some loads is none.
 func (s *Study) Refused() (list []string) {
 	told := map[string]bool{}
 	for _, c := range s.cells {
-		if c.refused == nil {
+		if c.refused == nil || s.Counts && isUnproven(c.refused) {
 			continue
 		}
 		text := fmt.Sprintf("%s at %v: %v", c.row, c.place, c.refused)
