@@ -25,4 +25,5 @@ JOB
   -kernel 'tsc=reliable clocksource=tsc null_blk.memory_backed=1 null_blk.gb=1 null_blk.bs=4096 null_blk.nr_devices=1' -- \
   sh "$work/job" "$work/bench" storage --counts --provider ibv:rxe0 --host 10.0.2.15 --processors 2 --rate 50 \
   --duration "${GODAT_BENCH_TURN:-1s}" --repeats "${GODAT_BENCH_TURNS:-2}" --write --folder "$work"
-if [[ ${1:-} == --write ]]; then cp "$work/STORAGE-guest.md" bench/STORAGE-guest.md; fi
+# Where the guest wrote it is gone with it.
+if [[ ${1:-} == --write ]]; then sed "s# --write --folder $work##" "$work/STORAGE-guest.md" >bench/STORAGE-guest.md; fi
