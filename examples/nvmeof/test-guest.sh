@@ -121,8 +121,8 @@ outside() {
 }
 
 kernel="nvme_core.multipath=Y brd.rd_nr=1 brd.rd_size=131072"
-quick=(discover connect cli ext4 discard random large overlap resets kills stop two_ways twins one_name paths spellings pulses bursts full xfs)
-all=(discover connect cli ext4 discard random large overlap two_ways twins one_name paths spellings resets kills stop pulses bursts host full xfs)
+quick=(discover connect cli ext4 discard random large overlap resets kills stop two_ways anew twins one_name paths spellings pulses bursts full xfs)
+all=(discover connect cli ext4 discard random large overlap two_ways anew twins one_name paths spellings resets kills stop pulses bursts host full xfs)
 # While the link is down, sends of soft-RoCE's connection manager fail or never complete
 # (cm_destroy_id_wait_timeout). From then on it receives nothing until the device is made
 # anew, which ends the host's controller.

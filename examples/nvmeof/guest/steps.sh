@@ -92,6 +92,33 @@ step_two_ways() { # 180
   detach
 }
 
+# reads is how many reads of disk 2 the host has made over its first way.
+reads() { awk '{ print $1 }' "$(path 2)/stat"; }
+reads_more() { (($(reads) > $1)); }
+
+# A host that connects by a second way while it sends, a little or much, keeps the first one. The target reads from it to see
+# that it has that one still.
+step_anew() { # 240
+  local pace before first c reads
+  with 4096
+  first=$(controller)
+  before=$(lines)
+  for pace in 2 20 100 100000; do
+    reads=$(reads)
+    fio --ioengine=libaio --direct=1 --minimal --name=pace --filename="$(disk 2)" --rw=randread --bs=4k --iodepth=4 \
+      --rate_iops="$pace" --cpus_allowed=0 --time_based --runtime=1000 >fio.out &
+    until_true reads_more "$reads"
+    echo -n "transport=rdma,traddr=$address,trsvcid=$port,nqn=$nqn,hostnqn=$host_a,hostid=$id_a,nr_io_queues=1,queue_size=128,duplicate_connect" >/dev/nvme-fabrics
+    kill -INT $!
+    wait $! || true
+    for c in /sys/class/nvme/nvme*; do
+      if [[ ${c##*/} != "$first" ]]; then echo 1 >"$c/delete_controller"; fi
+    done
+    [[ $(controller) == "$first" ]] && live
+  done
+  if says "$before" 'broken off'; then false; fi
+}
+
 # clean leaves no file system, no controller and no target.
 clean() {
   touch enough
