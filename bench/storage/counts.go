@@ -179,10 +179,13 @@ func (p *CountsPage) judged() string {
 			if l.Idle || mine == nil || one == nil || other == nil || mine.refused != nil || one.refused != nil {
 				continue
 			}
-			a, c, q := mine.tally(), one.tally(), other.tally() // of a row that is refused, the turns that proved it
+			a, c, q := mine.tally(), one.tally(), other.tally()
 			bound := mostProcessor * c.wakeUps()
 			if l.Rate == load.Closed {
-				bound = q.wakeUps() + none
+				bound = none
+				if other.refused == nil {
+					bound += q.wakeUps()
+				}
 			}
 			verdict := "beyond"
 			if all++; a.wakeUps() <= bound {

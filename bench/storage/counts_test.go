@@ -2,6 +2,7 @@ package storage
 
 import (
 	"encoding/binary"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -84,6 +85,9 @@ func TestAProgramThatSetsNothingIsJudgedByItsWakeUps(t *testing.T) {
 	} {
 		assert.Contains(t, counted(c.load, c.waits).judged(), c.verdict)
 	}
+	refused := counted(full, map[string]uint64{channel: 10, adaptive: 2, poll: 8})
+	refused.study.at[key{refused.study.Places[0], poll, full}].refused = unproven{errors.New("it sleeps")}
+	assert.Contains(t, refused.judged(), "| 2 | 0.4 | refused | 0.1 | beyond | 0, 0, refused |", "what did not prove itself is no measure")
 	assert.Contains(t, counted(low, map[string]uint64{channel: 10, adaptive: 10}).judged(), "does at 0 of 0 loads", "nothing is compared with what there is none of")
 }
 
