@@ -241,6 +241,9 @@ func (c *Conn) post(may func() bool, p []byte, at int) (bool, error) {
 	if err != nil {
 		c.mu.Lock()
 		c.posted--
+		if c.over != nil { // the stream has ended since, and the endpoint with it
+			err = c.over
+		}
 		c.mu.Unlock()
 	}
 	return err == nil, err
