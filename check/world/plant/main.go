@@ -22,6 +22,7 @@ import (
 
 	"godat/check/mutate/patch"
 	"godat/check/world"
+	"godat/check/world/spent"
 )
 
 func main() {
@@ -37,7 +38,7 @@ func main() {
 type campaign struct {
 	seeds int
 	every int           // of the faults, each so manieth is planted
-	limit time.Duration // of real time, for one fault: no seed begins behind it
+	limit time.Duration // of processors, for one fault: no seed begins behind it
 	guest string        // the programs
 	runs  string        // a regular expression: the programs and providers, such as calls/loop
 }
@@ -49,7 +50,7 @@ func run(ctx context.Context, args []string) error {
 	one := flags.String("one", "", "plant this patch alone, in this process")
 	flags.IntVar(&c.seeds, "seeds", 20, "seeds of each program over each provider")
 	flags.IntVar(&c.every, "every", 1, "plant each so manieth")
-	flags.DurationVar(&c.limit, "limit", 5*time.Minute, "real time for one fault, behind which no seed begins; one that takes twice as long spins")
+	flags.DurationVar(&c.limit, "limit", 5*time.Minute, "time of processors for one fault, behind which no seed begins; one that takes twice as much spins")
 	flags.StringVar(&c.guest, "guest", "", "the guest: "+world.Guest+" or "+world.VolumeGuest+"; without it the second for faults of the volume, the first for all others")
 	flags.StringVar(&c.runs, "programs", "", "only programs over providers, such as calls/loop, that match this regular expression")
 	if err := flags.Parse(args); err != nil {
@@ -146,19 +147,17 @@ const (
 
 // apart plants one fault in a process of its own, since it may spin.
 func (c campaign) apart(ctx context.Context, path string) string {
-	bounded, cancel := context.WithTimeout(ctx, 2*c.limit)
-	defer cancel()
 	self, err := os.Executable()
 	if err != nil {
 		return lives + ": " + err.Error()
 	}
-	cmd := exec.CommandContext(bounded, self, "-one", path, fmt.Sprintf("-seeds=%d", c.seeds), fmt.Sprintf("-limit=%v", c.limit), "-programs="+c.runs, "-guest="+c.guest)
+	cmd := exec.CommandContext(ctx, self, "-one", path, fmt.Sprintf("-seeds=%d", c.seeds), fmt.Sprintf("-limit=%v", c.limit), "-programs="+c.runs, "-guest="+c.guest)
 	var said, failed bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &failed
 	err = cmd.Run()
 	switch {
-	case bounded.Err() != nil:
-		return fmt.Sprintf("%s, or spins: %v were not enough", lives, 2*c.limit)
+	case err != nil && ctx.Err() == nil && cmd.ProcessState != nil && cmd.ProcessState.ExitCode() < 0:
+		return fmt.Sprintf("%s, or spins: %v of processors were not enough", lives, 2*c.limit)
 	case err != nil:
 		return lives + ": " + strings.TrimSpace(failed.String())
 	}
@@ -206,10 +205,14 @@ func (c campaign) plant(ctx context.Context, path string) (found string, err err
 	if err != nil {
 		return "", err
 	}
-	for seed, end := 0, time.Now().Add(c.limit); seed < c.seeds; seed++ {
+	begun := spent.Time()
+	if err := spent.Most(begun + 2*c.limit); err != nil {
+		return "", err
+	}
+	for seed := range c.seeds {
 		for _, r := range all {
-			if time.Now().After(end) {
-				return fmt.Sprintf("%s: %d of %d seeds in %v", lives, seed, c.seeds, c.limit), nil
+			if spent.Time()-begun > c.limit {
+				return fmt.Sprintf("%s: %d of %d seeds in %v of processors", lives, seed, c.seeds, c.limit), nil
 			}
 			r.Seed = uint64(seed + 1)
 			if result := r.In(ctx, p); result.Err != "" {

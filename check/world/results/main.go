@@ -29,6 +29,7 @@ import (
 	"godat/check/mutate/patch"
 	"godat/check/world"
 	"godat/check/world/host"
+	"godat/check/world/spent"
 )
 
 func main() {
@@ -166,9 +167,9 @@ func (c *campaign) next(rows []*row) (least *row) {
 
 // once runs one seed.
 func (r *row) once(ctx context.Context, twice bool) {
-	before := spent()
+	before := spent.Time()
 	result := r.In(ctx, r.program)
-	r.spent += spent() - before
+	r.spent += spent.Time() - before
 	r.took += result.Time
 	r.seeds++
 	for _, m := range brought.FindAllStringSubmatch(result.Output, -1) {
@@ -211,13 +212,13 @@ func hour(ctx context.Context, out io.Writer, rows []*row) {
 	for _, r := range rows {
 		is := r.Run
 		is.Seed, is.Rounds, is.Troubles, is.Pause = 3, 1800, 300, 4*time.Second
-		before := spent()
+		before := spent.Time()
 		result := is.In(ctx, r.program)
 		history, _, _ := strings.Cut(result.Output, "\n")
 		if result.Err != "" {
 			history = world.Why(result)
 		}
-		fmt.Fprintf(out, "| %s over %s | %d | %v | %v | %s |\n", r.Program, r.Provider, is.Seed, result.Time.Round(time.Second), (spent() - before).Round(100*time.Millisecond), history)
+		fmt.Fprintf(out, "| %s over %s | %d | %v | %v | %s |\n", r.Program, r.Provider, is.Seed, result.Time.Round(time.Second), (spent.Time() - before).Round(100*time.Millisecond), history)
 	}
 }
 
