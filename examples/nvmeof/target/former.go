@@ -133,7 +133,8 @@ func (f *former) ask() (silent []*queue) {
 	for len(waiting) != 0 {
 		select {
 		case q := <-answers:
-			waiting = slices.DeleteFunc(waiting, func(w *queue) bool { return w == q })
+			answered := func(w *queue) bool { return w == q }
+			waiting, silent = slices.DeleteFunc(waiting, answered), slices.DeleteFunc(silent, answered)
 		case q := <-heard:
 			patient = append(patient, q)
 		case <-waiting[0].ended:

@@ -464,18 +464,16 @@ type remote struct {
 	pace  time.Duration // between two commands; 0 for a host that sends none
 	last  time.Duration // after which it sends none; 0 for never
 	cut   bool          // what it sends comes late, and nothing comes to it
+	trip  time.Duration // what a read of no bytes takes
 
 	reads []time.Duration // when it was read from, after its last command
 	gone  bool            // its queue was broken off
 }
 
-// trip is what a read of no bytes takes.
-const trip = 100 * time.Microsecond
-
 func newRemote(entries int, pace time.Duration) *remote {
 	q := commandsCame(1)
 	q.controller, q.asked.SendSize = new(controller), uint16(entries-1)
-	return &remote{queue: q, pace: pace}
+	return &remote{queue: q, pace: pace, trip: 100 * time.Microsecond}
 }
 
 // run ends when the queue is broken off, or over is closed.
@@ -511,7 +509,7 @@ func (r *remote) run(over <-chan struct{}) {
 			q.slots.requests = q.slots.requests[:0]
 			r.reads = append(r.reads, now()-q.heard)
 			if !r.cut {
-				time.AfterFunc(trip, func() { read <- struct{}{} })
+				time.AfterFunc(r.trip, func() { read <- struct{}{} })
 			}
 		}
 	}
@@ -547,7 +545,7 @@ func TestAHostThatSendsAtAnyPaceKeepsItsConnectionAndIsReadFromInAGap(t *testing
 					assert.Less(t, took, heardTime*3/4)
 					for _, after := range r.reads {
 						assert.Greater(t, after, r.pace/16, "it may still send")
-						assert.Less(t, after+trip, r.pace, "it sends before it has answered")
+						assert.Less(t, after+r.trip, r.pace, "it sends before it has answered")
 					}
 				})
 			})
@@ -593,6 +591,18 @@ func TestAHostsCutConnectionEndsWhenTheOtherOneHasAnswered(t *testing.T) {
 		assert.Less(t, took, heardTime)
 		assert.True(t, cut.gone)
 		assert.False(t, lives.gone)
+	})
+}
+
+// While another one has time still, an answer is one.
+func TestAHostThatAnswersLateKeepsItsConnectionWhileAnotherOneIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		late, cut := newRemote(128, 0), newRemote(128, 100*time.Millisecond)
+		late.trip = 2 * proofTime
+		cut.cut, cut.last = true, proofTime/2
+		assert.Equal(t, heardTime, connectBeside(t, late, cut))
+		assert.False(t, late.gone)
+		assert.True(t, cut.gone)
 	})
 }
 
