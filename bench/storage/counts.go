@@ -236,7 +236,7 @@ How often the ends of a storage target wake up and poll for each command: 4 KiB 
 - Nothing about time: an emulated processor runs a program ten to a hundred times slower, and not everything by the same factor.
 - Nothing about how often a loop that polls finds nothing on another machine: that is how much time passes, in units of one poll.
 - Little about saturation: an adapter polls on while completions come sooner than a sleep costs there, which it measures, and here they come from soft-RoCE on the two processors that both ends use, too. Where they take longer, it sleeps as a channel does.
-- Nothing about an adapter: soft-RoCE is software of the kernel. Which wake-ups a command has is the library's, how many fall together is the device's.
+- Nothing about an adapter: soft-RoCE is software of the kernel. The library decides what a command wakes up, and the device how many completions one wake-up finds.
 - Nothing about what Linux's target takes: it is no process, and has no snapshot. Its switches are in those of the system, with the host's.
 `
 
