@@ -26,7 +26,7 @@ type storageCommand struct {
 	Host       string      `help:"The address at which targets listen, of the provider's network." default:"127.0.0.1"`
 	Processors []int       `help:"GOMAXPROCS of each process, one after the other." default:"1,2"`
 	Depth      []int       `help:"Commands under way at most." default:"1,32"`
-	Rate       []load.Rate `help:"Commands a second; idle and saturation are measured, too." default:"1k,10k,50k,100k"`
+	Rate       []load.Rate `help:"Commands a second; idle and saturation are measured, too." default:"1k,10k,20k,30k,50k,100k"`
 	Write      bool        `help:"Write STORAGE.md with its logs and plots, and the marked lines of the README.md above the folder."`
 	Counts     bool        `help:"Count wake-ups and polls instead, on a machine whose times mean nothing. Over ibv Linux's own target takes part. --write writes STORAGE-guest.md."`
 	Folder     string      `help:"Where to write them." default:"bench" placeholder:"DIR"`
