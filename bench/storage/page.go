@@ -89,8 +89,8 @@ func (p *Page) repeat() string {
 // Machine says where and how it was measured.
 func (p *Page) Machine() string {
 	s := p.study
-	return fmt.Sprintf("%s\n%d turns of %v for each load (idle %v). During %d of %d loads other programs used over a quarter of the processors.\n",
-		host.Describe(), s.Repeats, s.Duration, idleTurns*s.Duration, s.disturbed, s.turns)
+	return fmt.Sprintf("%s\n%d turns of %v for each load (idle %v). During %d of %d loads other programs used over a quarter of the processors; %d turns proved another loop than the row's, and were taken again.\n",
+		host.Describe(), s.Repeats, s.Duration, idleTurns*s.Duration, s.disturbed, s.turns, s.again)
 }
 
 // Sentences are those that other pages quote.

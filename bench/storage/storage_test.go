@@ -150,13 +150,21 @@ func TestWhatALoopCountedProvesItsRowAlone(t *testing.T) {
 			require.NoError(t, r.provePolling(2*soon, busy, busy), "a device that is never empty is not polled on")
 		}
 	}
+	uncounted := byChannel
+	uncounted.Channel = commands - late
+	for _, r := range rows() {
+		if r.Name == channel {
+			require.NoError(t, r.prove(commands, uncounted, uncounted), "a completer has not counted the last events that it has sent")
+			require.Error(t, r.prove(4, loops{Provider: "sim"}, loops{Provider: "sim"}), "few commands prove themselves, too")
+		}
+	}
 	spins.Polls.Empty = 1_000_000
 	slept.Polls.Arms = commands / 4
-	few.Channel = commands - 1
+	few.Channel = commands - late - 1
 	for name, c := range map[string]struct {
 		intake intake.Way
 		counts loops
-	}{"spins": {intake.Channel, spins}, "target spins": {intake.Channel, spun}, "sleeps": {intake.Poll, slept}, "took 999 events": {intake.Channel, few}} {
+	}{"spins": {intake.Channel, spins}, "target spins": {intake.Channel, spun}, "sleeps": {intake.Poll, slept}, "took 991 events": {intake.Channel, few}} {
 		for _, r := range rows() {
 			if r.Intake == c.intake && r.Name != adaptive {
 				assert.ErrorContains(t, r.prove(commands, c.counts, c.counts), name)

@@ -31,7 +31,7 @@ type Study struct {
 
 	rows             []Row // rows(), but in tests
 	turns, disturbed int
-	again            int // turns of counts that proved another loop than the row's
+	again            int // turns that proved another loop than the row's
 	cells            []*cell
 	at               map[key]*cell
 }
@@ -135,15 +135,16 @@ func (s *Study) turn(ctx context.Context, place Place, row Row, list []Load) err
 	return context.Cause(ctx)
 }
 
-// mostTimes is how often a turn of counts is taken until it proves its row: a loop that polls, and is kept
-// from its processor for a while, loses the device, which then sleeps. In vain, the load has no counts of the row.
+// mostTimes is how often a turn is taken until it proves its row: a loop that polls, and is kept from its
+// processor for a while, loses the device, which then sleeps. In vain, the row is refused, and of counts at that
+// load alone.
 const mostTimes = 3
 
 // take takes a turn.
 func (s *Study) take(p *pair, l Load, duration time.Duration) (t sample, err error) {
 	for range mostTimes {
 		t, err = p.turn(l, duration)
-		if !s.Counts || !isUnproven(err) {
+		if !isUnproven(err) {
 			return t, err
 		}
 		s.again++
