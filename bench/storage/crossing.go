@@ -3,6 +3,7 @@ package storage
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"godat/bench/load"
 	"godat/bench/stats"
@@ -107,9 +108,10 @@ func (x crossing) String() string {
 	return fmt.Sprintf("%s, in %d of %d turns", text, turns, x.turns)
 }
 
-// brief is String for a sentence, without the turns.
+// brief is String for a sentence, without the turns and the interval.
 func (x crossing) brief() string {
 	text, _ := x.most()
+	text, _, _ = strings.Cut(text, " (")
 	return text
 }
 

@@ -96,8 +96,8 @@ func (p *Page) Machine() string {
 // Sentences are those that other pages quote.
 func (p *Page) Sentences() string {
 	depth := p.study.Depths[len(p.study.Depths)-1]
-	return fmt.Sprintf("With %d reads of 4 KiB under way, polling takes less processor time for each than a channel %s. Its median latency from the intended time is lower %s; from when a read begins, %s.\n%s%s",
-		depth, p.where(depth, (*cell).processor), p.where(depth, (*cell).p50), p.where(depth, (*cell).own), p.saturation(depth), p.unset())
+	return fmt.Sprintf("With %d reads of 4 KiB under way, polling takes less processor time for each than a channel %s. Its median latency is lower %s.\n%s%s",
+		depth, p.where(depth, (*cell).processor), p.where(depth, (*cell).p50), p.saturation(depth), p.unset())
 }
 
 // saturation says what polling does of a channel's commands when there are as many as there can be.
