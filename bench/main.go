@@ -32,7 +32,6 @@ type command struct {
 	Dial       dialCommand       `cmd:"" help:"Round trips to a process that runs serve."`
 	Peers      peersCommand      `cmd:"" help:"The same work by others: gRPC, QUIC, and byte streams."`
 	RPC        rpcCommand        `cmd:"" name:"rpc" help:"Calls of runtime/rpc beside those of gRPC, net/http, net/rpc and a plain server on net, in two processes each. It takes five minutes."`
-	Overload   overloadCommand   `cmd:"" help:"Answers in time of a server of calls that is asked for half to four times what it can do. It takes forty seconds."`
 	Storage    storageCommand    `cmd:"" help:"Interrupt or poll: 4 KiB reads and writes through a storage target and its host, from idle to saturation. It takes under twenty minutes."`
 	Results    resultsCommand    `cmd:"" help:"Write bench/RESULTS.md: this machine's tables, and the figures in README.md. It takes ten minutes, and with --repeats 6 seven."`
 	Show       showCommand       `cmd:"" help:"Show a run that was saved with --format json."`

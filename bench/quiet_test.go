@@ -36,7 +36,6 @@ func TestCommandsThatPrintTablesSayFirstWhetherTheMachineCouldAnswer(t *testing.
 	lines := map[string]string{
 		"ratios --repeats=6 --slice=100us":                               contests,
 		"idle --streams --ia=loop --connections=2 --for=1ms":             "1 of 1 turns",
-		"overload --ia=loop --repeats=1 --duration=300ms --load=0.1,0.2": "2 of 2 turns",
 	}
 	for line, turns := range lines {
 		first, err := firstLine(t, nobodyElse, line)

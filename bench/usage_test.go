@@ -69,15 +69,6 @@ func TestACommandLineThatMakesNoSenseHasAStatusOfItsOwn(t *testing.T) {
 		"show usage.go":                                 "usage.go is no run that --format json has written",
 		"idle --for=-1s":                                "idle for -1s",
 		"idle --connections 0":                          "0 connections",
-		"overload --load 1,1":                           "load 1 twice",
-		"overload --load 0":                             "a load of 0",
-		"overload --load NaN":                           "a load of NaN",
-		"overload --workers 0":                          "0 workers",
-		"overload --handler 1ns":                        "a handler of 1ns",
-		"overload --deadline 10ms":                      "a deadline of 10ms",
-		"overload --duration 200ms":                     "three deadlines of 100ms or more",
-		"overload --clients 0":                          "0 clients",
-		"overload --ia nosuch":                          `"nosuch"`,
 	} {
 		var words []string
 		for _, word := range strings.Fields(line) {
