@@ -11,6 +11,6 @@ unanswered() {
   ((status == 4))
 }
 unanswered ratios
-unanswered --html "$CI_TEMP/bench.html" --histograms "$CI_TEMP/bench.hlog" --format json >"$CI_TEMP/bench.json"
+unanswered --histograms "$CI_TEMP/bench.hlog" --format json >"$CI_TEMP/bench.json"
 unanswered show "$CI_TEMP/bench.json" >/dev/null
 unanswered --producers 1,2 --depth 1,16 --rate max >/dev/null

@@ -161,9 +161,9 @@ func TestAnErrorHasAnExitStatusThatScriptsCanTell(t *testing.T) {
 
 // A saved run says again whether the machine could answer, and has its histograms.
 func TestARunThatCannotAnswerSaysSoFirstAndIsAnError(t *testing.T) {
-	saved, log, page := filepath.Join(t.TempDir(), "run.json"), filepath.Join(t.TempDir(), "run.hlog"), filepath.Join(t.TempDir(), "run.html")
+	saved, log := filepath.Join(t.TempDir(), "run.json"), filepath.Join(t.TempDir(), "run.hlog")
 	var out bytes.Buffer
-	require.ErrorIs(t, run([]string{"--repeats=1", "--duration=2ms", "--mode=poll,channel", "--rate=closed", "--format=json", "--histograms=" + log, "--html=" + page}, &out), errUnable)
+	require.ErrorIs(t, run([]string{"--repeats=1", "--duration=2ms", "--mode=poll,channel", "--rate=closed", "--format=json", "--histograms=" + log}, &out), errUnable)
 	require.NoError(t, os.WriteFile(saved, out.Bytes(), 0o600))
 	out.Reset()
 	require.ErrorIs(t, run([]string{"show", saved}, &out), errUnable)
@@ -171,9 +171,6 @@ func TestARunThatCannotAnswerSaysSoFirstAndIsAnError(t *testing.T) {
 	text, err := os.ReadFile(log)
 	require.NoError(t, err)
 	assert.Contains(t, string(text), "Tag=delivery/channel/closed/64B/1")
-	text, err = os.ReadFile(page)
-	require.NoError(t, err)
-	assert.Contains(t, string(text), "This machine could not answer: ")
 }
 
 func TestIdleConnectionsAreCounted(t *testing.T) {

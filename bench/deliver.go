@@ -44,7 +44,6 @@ type loadFlags struct {
 // output says how results are shown.
 type output struct {
 	Format string `help:"table, markdown, json or benchstat." enum:"table,markdown,json,benchstat" default:"table"`
-	HTML   string `help:"Write a page with charts to this file, too." name:"html" placeholder:"report.html"`
 
 	Histograms string `help:"Write the latencies of each repeat to this file, too, as HdrHistogram's log." placeholder:"report.hlog"`
 }
@@ -188,7 +187,7 @@ func (o *output) write(out io.Writer, r *report.Report) error {
 		return err
 	}
 	err := r.Write(out, o.Format) // first: what was measured is not lost with a file
-	if err := errors.Join(err, writeFile(o.HTML, r.WriteHTML), writeFile(o.Histograms, r.WriteHistograms)); err != nil {
+	if err := errors.Join(err, writeFile(o.Histograms, r.WriteHistograms)); err != nil {
 		return err
 	}
 	if why := r.Unable(); why != "" {

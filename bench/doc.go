@@ -12,7 +12,7 @@
 //	go run ./bench results    bench/RESULTS.md: all tables of this machine
 //	go run ./bench serve      the other side of dial
 //	go run ./bench dial       round trips to another process or host
-//	go run ./bench show       a saved run, as tables or as a page with charts
+//	go run ./bench show       a saved run, as tables
 //	go run ./bench ratios     how the ways compare by the time of a pair and a round trip
 //	go run ./bench idle       what idle connections between two processes cost
 //

@@ -121,7 +121,7 @@ func TestWhatIsNotPrintedIsAnError(t *testing.T) {
 func TestWhatWasMeasuredIsPrintedAlsoIfAFileCannotBeWritten(t *testing.T) {
 	var out bytes.Buffer
 	nowhere := filepath.Join(t.TempDir(), "no", "such")
-	err := run([]string{"--repeats=1", "--duration=1ms", "--mode=poll", "--rate=closed", "--no-anchors", "--html=" + nowhere}, &out)
+	err := run([]string{"--repeats=1", "--duration=1ms", "--mode=poll", "--rate=closed", "--no-anchors", "--histograms=" + nowhere}, &out)
 	require.ErrorIs(t, err, os.ErrNotExist)
 	assert.Contains(t, out.String(), "poll")
 }

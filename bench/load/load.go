@@ -31,7 +31,6 @@ type Load struct {
 // Result is what one run has measured.
 type Result struct {
 	Latency *hdrhistogram.Histogram // in nanoseconds, of each message from intended post to take
-	Lag     *hdrhistogram.Histogram // in nanoseconds, of each post behind its intended time; the benchmark's own, in open loop
 	Count   int64                   // messages taken
 	Took    time.Duration           // from the first intended post to the last take
 	// Processor is the processor time of the process without Waits; negative if unknown.
@@ -216,7 +215,7 @@ func (d *Driver) Run(ld Load) (Result, error) {
 
 // result is what the run has measured itself.
 func (r *run) result() Result {
-	res := Result{Latency: r.latency, Lag: newHistogram(), Count: r.got, Took: r.at - r.start, Processor: -1}
+	res := Result{Latency: r.latency, Count: r.got, Took: r.at - r.start, Processor: -1}
 	res.Offered = &Offered{}
 	for i, p := range r.producers {
 		if r.Rate != Closed && p.taken.Load() > 0 {
@@ -227,7 +226,6 @@ func (r *run) result() Result {
 			res.Offered.Room = int(p.most) * len(r.producers)
 		}
 		res.Waits += p.waits
-		res.Lag.Merge(p.lag)
 		r.posted[i] += p.sent
 	}
 	res.Saturated = r.Rate.Open() && float64(res.Count) < 0.95*float64(r.Rate)*res.Took.Seconds()

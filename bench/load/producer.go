@@ -5,8 +5,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
 	"godat/bench/host"
 )
 
@@ -21,7 +19,6 @@ type producer struct {
 	most   int64         // messages outstanding, at most
 	full   bool          // a post waited until one was taken
 	waits  time.Duration // processor time of its thread, while it waited for intended times
-	lag    *hdrhistogram.Histogram
 	done   chan struct{} // closed when it has posted all
 
 	// taken is how many of its messages the consumer took. It has a cache line of its own,
@@ -34,7 +31,7 @@ type producer struct {
 func newProducer(r *run, number int) *producer {
 	return &producer{
 		run: r, number: int64(number), window: int64(r.Depth / len(r.posted)), first: r.posted[number],
-		lag: newHistogram(), done: make(chan struct{}),
+		done: make(chan struct{}),
 	}
 }
 
@@ -94,7 +91,6 @@ func (p *producer) next() (due time.Duration, final bool) {
 	if !r.Rate.Open() {
 		return now, now > r.end
 	}
-	_ = p.lag.RecordValue(int64(now - due))
 	// An overloaded lane would be offered the rest for long after the end.
 	return due, final || now > r.end+r.Duration
 }

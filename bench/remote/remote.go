@@ -46,22 +46,21 @@ type reply struct {
 	Result  result `json:"result"`
 }
 
-// result is a load.Result whose histograms can be written.
+// result is a load.Result whose histogram can be written.
 type result struct {
 	load.Result
 	Latency *hdrhistogram.Snapshot
-	Lag     *hdrhistogram.Snapshot
 }
 
 func newResult(r load.Result) result {
-	return result{r, r.Latency.Export(), r.Lag.Export()}
+	return result{r, r.Latency.Export()}
 }
 
 func (r result) read() (load.Result, error) {
-	if r.Latency == nil || r.Lag == nil {
-		return load.Result{}, errors.New("a result without histograms")
+	if r.Latency == nil {
+		return load.Result{}, errors.New("a result without a histogram")
 	}
-	r.Result.Latency, r.Result.Lag = hdrhistogram.Import(r.Latency), hdrhistogram.Import(r.Lag)
+	r.Result.Latency = hdrhistogram.Import(r.Latency)
 	return r.Result, nil
 }
 

@@ -97,8 +97,6 @@ type Row struct {
 	Processor stats.Estimate `json:"processor"` // processor time of the process for a message, in nanoseconds
 	Cores     stats.Estimate `json:"cores"`     // processors in use
 	Allocs    stats.Estimate `json:"allocs"`    // of a message, by the whole process
-	Lag       float64        `json:"lag"`       // the poster's 99th percentile behind intended times, in nanoseconds
-	Curve     []Point        `json:"curve,omitempty"`
 	Samples   []Sample       `json:"samples,omitempty"`
 }
 
@@ -108,13 +106,6 @@ type Percentile struct {
 	NS      float64 `json:"ns"` // of the messages of all repeats together
 	// Repeats is the same of each repeat. It has no repeats if they have too few messages.
 	Repeats stats.Estimate `json:"repeats"`
-}
-
-// Point is a point of the distribution of latencies over all repeats.
-type Point struct {
-	Percent float64 `json:"percent"`
-	NS      int64   `json:"ns"`
-	Count   int64   `json:"count"` // messages up to NS
 }
 
 // Sample is one repeat as it was measured.

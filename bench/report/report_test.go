@@ -38,7 +38,6 @@ func repeated(name string, rate load.Rate, cores float64, p50s ...float64) Row {
 		Latency:   []Percentile{{50, p50, at}, {90, 2 * p50, stats.Estimate{}}, {99, 3 * p50, stats.Estimate{}}},
 		Max:       10 * p50,
 		PerSecond: about(1e5), Processor: about(500), Cores: about(cores),
-		Curve: []Point{{0, int64(p50 / 2), 1}, {50, int64(p50), 500}, {99, int64(3 * p50), 990}, {100, int64(10 * p50), 1000}},
 	}
 	for _, ns := range p50s {
 		processor := time.Duration(cores * float64(time.Millisecond))
@@ -104,70 +103,6 @@ func TestDurationsHaveThreeDigits(t *testing.T) {
 	}
 }
 
-func TestASweepHasAChart(t *testing.T) {
-	for _, c := range []struct {
-		kind  Kind
-		rate  load.Rate
-		more  func(*Row)
-		title string
-	}{
-		{Bandwidth, load.Max, func(r *Row) { r.Size = 4096 }, "Bytes in a second by size"},
-		{Bandwidth, load.Max, func(r *Row) { r.Depth = 128 }, "Bytes in a second by writes outstanding"},
-		{Scale, load.Closed, func(r *Row) { r.Conns = 100 }, "Processor time of a message by connections"},
-		{Latency, load.Closed, func(r *Row) { r.Size = 4096 }, "Median by size"},
-		{Delivery, load.Closed, func(r *Row) { r.Depth = 64 }, "Messages a second by messages outstanding"},
-		{Delivery, load.Max, func(r *Row) { r.Producers = 4 }, "Messages a second by producers"},
-	} {
-		more := measured(channel, c.rate, 900, 1)
-		c.more(&more)
-		r := reportOf(measured(channel, c.rate, 300, 1), more)
-		r.Kind = c.kind
-		figures, err := sweepCharts(r, r.names())
-		require.NoError(t, err)
-		require.NotEmpty(t, figures, c.title)
-		assert.True(t, slices.ContainsFunc(figures, func(f figure) bool { return strings.HasPrefix(f.Title, c.title) }), c.title)
-		assert.NotContains(t, r.Answer(), "Nothing")
-	}
-}
-
-func TestTheKneeIsTheLastLoadBeforeTheLatencyGrowsOrTheLoadIsNotKeptUpWith(t *testing.T) {
-	line := func(p99 ...float64) (rows []*Row) {
-		for i, ns := range p99 {
-			row := measured(polled, load.Rate(1000*(i+1)), ns/3, 1)
-			row.Saturated = ns == 0
-			if row.Saturated {
-				row.Latency = nil
-			}
-			rows = append(rows, &row)
-		}
-		return rows
-	}
-	for _, c := range []struct {
-		p99  []float64
-		knee load.Rate
-	}{
-		{[]float64{100, 120, 290, 310, 320}, 3000},
-		{[]float64{100, 120, 0}, 2000},
-		{[]float64{900, 100, 200, 0}, 3000},
-		{[]float64{100, 120, 290}, 0},
-		{[]float64{0, 0}, 0},
-	} {
-		var at load.Rate
-		if k := knee(line(c.p99...)); k != nil {
-			at = k.Rate
-		}
-		assert.InDelta(t, float64(c.knee), float64(at), 0, "%v", c.p99)
-	}
-}
-
-func TestTicksLieOnTheAxis(t *testing.T) {
-	for _, tick := range (decades{duration}).Ticks(30, 4000) {
-		assert.GreaterOrEqual(t, tick.Value, 30.0)
-		assert.LessOrEqual(t, tick.Value, 4000.0)
-	}
-	assert.InDelta(t, 3, nines(99.9), 1e-9)
-}
-
 func TestARowAmongPeersSaysWhatItDoesOnce(t *testing.T) {
 	ours, theirs := measured(polled, load.Closed, 400, 1), Row{Name: "theirs", Anchor: true, Size: 64, Depth: 1, Max: 1500, Does: "checks nothing", Kept: 1}
 	oneWay, like := theirs, theirs
@@ -183,10 +118,6 @@ func TestARowAmongPeersSaysWhatItDoesOnce(t *testing.T) {
 		assert.Equal(t, 1, strings.Count(out.String(), "theirs, alike: checks nothing"), format)
 		assert.NotContains(t, out.String(), " 0 ns", "what was not measured is no figure")
 	}
-	var page bytes.Buffer
-	require.NoError(t, r.WriteHTML(&page))
-	assert.Contains(t, page.String(), "checks nothing")
-	assert.NotContains(t, page.String(), "<svg")
 }
 
 func TestAMessageOneWayIsNoRoundTripOfAPeer(t *testing.T) {

@@ -321,7 +321,6 @@ type estimator func(func(load.Result) float64) stats.Estimate
 func latencies(r *report.Row, kept []load.Result, estimate estimator) {
 	total, fewest := kept[0].Latency.Clone(), kept[0].Count
 	for i, res := range kept {
-		r.Lag = max(r.Lag, float64(res.Lag.ValueAtQuantile(99)))
 		fewest = min(fewest, res.Count)
 		if i > 0 {
 			total.Merge(res.Latency)
@@ -341,10 +340,5 @@ func latencies(r *report.Row, kept []load.Result, estimate estimator) {
 			p.Repeats.Low -= load.Width(p.Repeats.Low)
 		}
 		r.Latency = append(r.Latency, p)
-	}
-	for _, b := range total.CumulativeDistributionWithTicks(5) {
-		if report.Enough(total.TotalCount(), b.Quantile) {
-			r.Curve = append(r.Curve, report.Point{Percent: b.Quantile, NS: b.ValueAt, Count: b.Count})
-		}
 	}
 }

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
 func measured(count int64, latency time.Duration) load.Result {
 	h := hdrhistogram.New(1, int64(time.Second), 2)
 	_ = h.RecordValues(int64(latency), count)
-	return load.Result{Latency: h, Lag: hdrhistogram.New(1, 1000, 1), Count: count, Took: time.Second, Processor: time.Second / 2}
+	return load.Result{Latency: h, Count: count, Took: time.Second, Processor: time.Second / 2}
 }
 
 // contended has a turn for each result, beside probes that took so long.
@@ -102,13 +102,6 @@ func TestAPercentileIsToldWithAHundredMessagesBeyondIt(t *testing.T) {
 			}
 			assert.InDelta(t, c.all, all, 0)
 			assert.InDelta(t, c.each, each, 0)
-			total := int64(0)
-			for _, n := range c.messages {
-				total += n
-			}
-			for _, p := range x.Row.Curve {
-				assert.True(t, report.Enough(total, p.Percent), "the curve ends where the percentiles do")
-			}
 		})
 	}
 }

@@ -21,7 +21,6 @@ var measures = map[string]string{
 	"go run ./bench --mode poll,channel --rate 50k,200k":                 short,
 	"go run ./bench --size 64,4096 --depth 1,16":                         short,
 	"go run ./bench --producers 1,2,4 --rate max":                        short,
-	"go run ./bench --html report.html":                                  short,
 	"go run ./bench --histograms report.hlog":                            short,
 	"go run ./bench latency":                                             short,
 	"go run ./bench bandwidth":                                           short,

@@ -72,7 +72,7 @@ var talks = []struct {
 	}},
 	{"a saved run", []step{
 		{text: "go run ./bench --format json", also: short + " >run.json", status: 4},
-		{text: "go run ./bench show run.json --html report.html", status: 4},
+		{text: "go run ./bench show run.json --format markdown", status: 4},
 	}},
 	{"a blockstore", []step{
 		{text: "go run ./examples/blockstore", also: "--dir SOURCES"},
