@@ -10,7 +10,6 @@ unanswered() {
   "$CI_TEMP/bench" --repeats 1 --duration 2ms "$@" || status=$?
   ((status == 4))
 }
-unanswered ratios
 unanswered --histograms "$CI_TEMP/bench.hlog" --format json >"$CI_TEMP/bench.json"
 unanswered show "$CI_TEMP/bench.json" >/dev/null
 unanswered --producers 1,2 --depth 1,16 --rate max >/dev/null

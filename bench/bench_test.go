@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"godat/bench/host"
 	"godat/bench/lane"
 	"godat/bench/mode"
 	"godat/bench/report"
@@ -56,20 +57,6 @@ func TestAChildSaysHowItEnds(t *testing.T) {
 	require.ErrorIs(t, err, errUsage)
 	assert.EqualError(t, err, "unexpected argument nosuch; --help lists the commands and their flags")
 	assert.NoError(t, process([]string{"--help"}, io.Discard))
-}
-
-// quick is a contest that shows that everything runs.
-func quick(procs int) contest {
-	return contest{repeats: 1, slice: time.Millisecond, procs: procs}
-}
-
-func TestEveryTableHasItsRowsAndNoHoles(t *testing.T) {
-	var out bytes.Buffer
-	delivery(&out, quick(2))
-	for _, want := range []string{"pair, poll", "pair, Conn", "round trip, channel", "net.Pipe"} {
-		assert.Contains(t, out.String(), want)
-	}
-	assert.NotContains(t, out.String(), "NaN")
 }
 
 // ran is the report of a command line. One repeat is too few to answer from.
@@ -135,18 +122,12 @@ func TestLoopReachesNoOtherProcess(t *testing.T) {
 	assert.ErrorContains(t, dial.Run(&command{}, io.Discard), "no other process")
 }
 
-func TestRatiosSayOfHowManyRepeatsTheyAre(t *testing.T) {
-	var out bytes.Buffer
-	require.ErrorIs(t, run([]string{"ratios", "--repeats=1", "--slice=1ms"}, &out), errUnable)
-	assert.Contains(t, out.String(), "1 repeats")
-}
-
 func TestWhatCannotBeMeasuredIsRefused(t *testing.T) {
 	for args, why := range map[string]string{
 		"--size=0": "from 1 to", "--size=-1": "from 1 to", "--depth=-1": "from 1 to", "--depth=100000": "from 1 to",
 		"scale --conns=0": "from 1 to", "--producers=0": "from 1 to", "--producers=2 --rate=max --size=1000000000": "memory of its own", "connect --depth=0": "from 1 to",
 		"--mode=telepathy": "no mode", "--rate=fast": "no rate", "--format=xml": "format", "--provider=nothing": "nothing", "--provider=iwarp --param=color=red": "color",
-		"--provider=ibv:absent0": "ibv", "--repeats=-1": "negative", "--duration=-1s ratios": "negative",
+		"--provider=ibv:absent0": "ibv", "--repeats=-1": "negative", "--duration=-1s connect": "negative",
 		"idle --connections=0": "from 1 to", "idle --connections=20000": "from 1 to", "idle --ia=nothing --peer": "nothing",
 	} {
 		assert.ErrorContains(t, run(strings.Fields(args), io.Discard), why, args)
@@ -192,30 +173,32 @@ func TestIdleConnectionsAreCounted(t *testing.T) {
 	check(server.ia.Close())
 }
 
-func TestARepeatWithADisturbedAnchorIsDropped(t *testing.T) {
-	r := result{perOp: map[string][]time.Duration{
-		"anchor": {10, 10, 100},
-		"other":  {20, 22, 20},
-	}}
-	assert.InDelta(t, 2.1, r.ratio("other", "anchor").Median, 1e-9)
-	assert.Equal(t, 2, r.ratio("other", "anchor").Repeats)
+func TestIdleConnectionsAreSaidFirstToBeDisturbedOrNot(t *testing.T) {
+	for others, want := range map[bool]string{false: "This machine could answer: ", true: "This machine could not answer: other programs "} {
+		var out bytes.Buffer
+		watch := func() host.Disturbed { return func(time.Duration) bool { return others } }
+		err := runWith(run, watch, strings.Fields("idle --streams --ia=loop --connections=2 --for=1ms"), &out)
+		assert.Equal(t, others, errors.Is(err, errUnable), "%v", err)
+		assert.True(t, strings.HasPrefix(out.String(), want), out.String())
+		assert.Contains(t, out.String(), "both ends")
+	}
 }
 
-func benchmark(b *testing.B, cfg evd.Config, shared bool, workload func(*rig) contestant) {
+func benchmark(b *testing.B, cfg evd.Config, shared bool, make func(*rig) workload) {
 	r := newRig(cfg, shared)
 	defer r.close()
-	c := workload(r)
-	c.run(64)
+	run := make(r)
+	run(64)
 	b.ReportAllocs()
 	b.ResetTimer()
-	c.run(b.N)
+	run(b.N)
 }
 
 func BenchmarkDelivery(b *testing.B) {
 	for _, m := range []struct {
 		name string
 		cfg  evd.Config
-		load func(*rig) contestant
+		load func(*rig) workload
 	}{
 		{"poll", evd.Config{}, pairPoll},
 		{"poll16", evd.Config{}, pairBatch},
@@ -231,11 +214,11 @@ func BenchmarkDelivery(b *testing.B) {
 	b.Run(fmt.Sprintf("mode=conn/size=%d", messageSize), func(b *testing.B) {
 		r := newConnRig()
 		defer r.close()
-		c := pairConn(r)
-		c.run(64)
+		run := pairConn(r)
+		run(64)
 		b.ReportAllocs()
 		b.ResetTimer()
-		c.run(b.N)
+		run(b.N)
 		b.StopTimer()
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
 
 	"godat/bench/host"
 	"godat/ep"
@@ -49,6 +50,7 @@ type crowd struct {
 }
 
 const (
+	messageSize = 64
 	arriving   = 64      // connections being made at a time
 	crowdFiles = 20000   // descriptors that a process may have
 	answered   = 1 << 32 // the cookie of a receive
@@ -238,13 +240,12 @@ func (o *idleCommand) Run(run *command, out io.Writer) error {
 	began := time.Now()
 	c.visit(o.Addr, port, o.Connections)
 	took := time.Since(began)
-	q, disturbed := &quiet{}, run.watch()
+	disturbed := run.watch()
 	must(io.WriteString(in, "measure\n"))
 	ours := c.rest(o.For)
 	var theirs idle
 	check(json.Unmarshal([]byte(firstWord(peerOut)), &theirs))
-	q.count(disturbed, ours.Measuring+theirs.Measuring)
-	unable := q.tell(out, 0)
+	unable := tell(out, disturbed(ours.Measuring+theirs.Measuring))
 	o.print(out, took, ours.row("connecting"), theirs.row("accepting"))
 	check(in.Close())
 	check(cmd.Wait())
@@ -279,12 +280,22 @@ func (o *idleCommand) within(out io.Writer, watch func() host.Disturbed) error {
 	c.visit("loop", <-port, o.Connections)
 	<-served
 	took := time.Since(began)
-	q, disturbed := &quiet{}, watch()
+	disturbed := watch()
 	both := c.rest(o.For)
-	q.count(disturbed, both.Measuring)
-	unable := q.tell(out, 0)
+	unable := tell(out, disturbed(both.Measuring))
 	o.print(out, took, both.row("both ends"))
 	return errors.Join(unable, c.close())
+}
+
+// tell writes as the first line whether the machine could answer, and is an error if it could not.
+func tell(out io.Writer, disturbed bool) error {
+	if disturbed {
+		const why = "other programs used over a quarter of the processors"
+		fmt.Fprintf(out, "This machine could not answer: %s.\n", why)
+		return fmt.Errorf("%w: %s", errUnable, why)
+	}
+	fmt.Fprintln(out, "This machine could answer: other programs left it the processors.")
+	return nil
 }
 
 // print prints a table of ends that were made in such a time.
@@ -293,6 +304,15 @@ func (o *idleCommand) print(out io.Writer, took time.Duration, rows ...table.Row
 	t.AppendHeader(table.Row{"", "ends", "descriptors", "heap B/end", "stack B/end", "resident B/end", "goroutines/end", "processor"})
 	t.AppendRows(rows)
 	t.Render()
+}
+
+// newTable makes a table that is rendered to w.
+func newTable(w io.Writer, title string) table.Writer {
+	t := table.NewWriter()
+	t.SetOutputMirror(w)
+	t.Style().Format.Header = text.FormatDefault
+	t.SetTitle(title)
+	return t
 }
 
 // peer is the other process: it prints its port, waits for a line, prints what it has

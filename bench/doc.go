@@ -13,7 +13,6 @@
 //	go run ./bench serve      the other side of dial
 //	go run ./bench dial       round trips to another process or host
 //	go run ./bench show       a saved run, as tables
-//	go run ./bench ratios     how the ways compare by the time of a pair and a round trip
 //	go run ./bench idle       what idle connections between two processes cost
 //
 // Each has --help. The README beside says how figures are taken, and what not to
@@ -26,16 +25,12 @@
 // for every command that has rows, and for a saved run that show reads. A row that says
 // something else is an error, and nothing is shown.
 //
-// ratios prints medians of ratios: contestants take turns in each repeat, and each is
-// compared with the anchor of the same repeat. A repeat whose anchor took over twice its best
-// time is dropped, because something disturbed the machine.
-//
 // The packages below do the rest: mode has the ways of delivery as loops; lane what
 // carries messages, with endpoints and without; load offers messages to a lane and
 // measures one run; trial lets lanes take turns and drops what was disturbed; stats
 // estimates; report shows; remote measures lanes in another process; host describes the
 // machine and counts processor time.
 //
-// The workloads of ratios are benchmarks for `go test -bench`, named so that
-// `benchstat -col /mode` compares them.
+// The smallest exchanges by one goroutine are benchmarks for `go test -bench`, whose instructions
+// instructions.sh counts, named so that `benchstat -col /mode` compares them.
 package main

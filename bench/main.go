@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -21,7 +20,7 @@ type command struct {
 	watch func() host.Disturbed // begins to watch what other programs use of the processors
 
 	Repeats  int           `help:"How often all take turns (default 9)."`
-	Duration time.Duration `help:"How long one turn is (default 120ms; of ratios 40ms)." aliases:"slice"`
+	Duration time.Duration `help:"How long one turn is (default 120ms)."`
 
 	Delivery   deliveryCommand   `cmd:"" default:"withargs" help:"What does each way of delivery cost? This is what runs without a command."`
 	Latency    latencyCommand    `cmd:"" help:"Round trips between two goroutines."`
@@ -35,7 +34,6 @@ type command struct {
 	Storage    storageCommand    `cmd:"" help:"Interrupt or poll: 4 KiB reads and writes through a storage target and its host, from idle to saturation. It takes under twenty minutes."`
 	Results    resultsCommand    `cmd:"" help:"Write bench/RESULTS.md: this machine's tables, and the figures in README.md. It takes ten minutes, and with --repeats 6 seven."`
 	Show       showCommand       `cmd:"" help:"Show a run that was saved with --format json."`
-	Ratios     ratiosCommand     `cmd:"" help:"Compare the ways of delivery by the time of a pair and a round trip."`
 	Idle       idleCommand       `cmd:"" help:"Measure what idle connections between two processes cost."`
 	StorageEnd storageEndCommand `cmd:"" name:"storage-end" hidden:""`
 }
@@ -107,23 +105,6 @@ func (w *sureWriter) Write(b []byte) (int, error) {
 		w.err = fmt.Errorf("what was measured is not printed: %w", err)
 	}
 	return n, err
-}
-
-type ratiosCommand struct{}
-
-// Run prints whether the machine could answer, and how the ways of delivery compare, with one
-// processor and with two.
-func (*ratiosCommand) Run(c *command, out io.Writer) error {
-	var tables bytes.Buffer
-	q := quiet{watch: c.watch}
-	c.byProcessors(func(x contest) {
-		x.quiet = &q
-		delivery(&tables, x)
-	})
-	repeats := or(c.Repeats, 9)
-	err := q.tell(out, repeats)
-	fmt.Fprintf(out, "%s\n%d repeats\n\n%s", host.Describe(), repeats, &tables)
-	return err
 }
 
 // or returns a value, or if it is not set another one.

@@ -27,7 +27,6 @@ var measures = map[string]string{
 	"go run ./bench scale":                                               short + " --conns 1,10",
 	"go run ./bench connect":                                             short,
 	"go run ./bench storage":                                             "--repeats 1 --duration 10ms --processors 2 --depth 4 --rate 500,1k",
-	"go run ./bench ratios":                                              short,
 	"go run ./bench idle":                                                short + " --connections 100 --for 100ms",
 	"go run ./bench idle --streams":                                      short + " --connections 100 --for 100ms",
 	"cd examples/volume && go run ./bench":                               "--turns 1 --time 50ms",

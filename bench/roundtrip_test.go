@@ -14,8 +14,8 @@ import (
 // endpoint and a dispatcher of its own.
 
 // tripPoll spins on Dequeue, and yields whenever the dispatcher is empty.
-func tripPoll(r *rig) contestant {
-	return trip(r, "round trip, poll", dequeuing)
+func tripPoll(r *rig) workload {
+	return trip(r, dequeuing)
 }
 
 func dequeuing(d *evd.Dispatcher) func() event.Event {
@@ -31,16 +31,16 @@ func dequeuing(d *evd.Dispatcher) func() event.Event {
 }
 
 // tripChannel receives from the channels of the dispatchers.
-func tripChannel(r *rig) contestant {
-	return trip(r, "round trip, channel", receiving)
+func tripChannel(r *rig) workload {
+	return trip(r, receiving)
 }
 
 func receiving(d *evd.Dispatcher) func() event.Event {
 	return func() event.Event { return <-d.C() }
 }
 
-func trip(r *rig, name string, consumer func(*evd.Dispatcher) func() event.Event) contestant {
-	return contestant{name, func(n int) {
+func trip(r *rig, consumer func(*evd.Dispatcher) func() event.Event) workload {
+	return func(n int) {
 		done := make(chan struct{})
 		check(r.b.PostRecv(1, 0, r.lmr.Segment(half, messageSize)))
 		check(r.a.PostRecv(1, 0, r.lmr.Segment(0, messageSize)))
@@ -50,7 +50,7 @@ func trip(r *rig, name string, consumer func(*evd.Dispatcher) func() event.Event
 		}()
 		echo(r.a, r.lmr.Segment(0, messageSize), consumer(r.da), n, true)
 		<-done
-	}}
+	}
 }
 
 // echo answers n messages, or asks and takes n answers. Sends are suppressed, so a

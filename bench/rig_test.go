@@ -74,26 +74,4 @@ func receive(d *evd.Dispatcher, n int) {
 	}
 }
 
-// failure is the panic by which check and must end a measurement. The command line makes
-// it the program's error.
-type failure struct{ error }
-
-// recovered sets err to the failure by which the caller's calls have ended.
-func recovered(err *error) {
-	switch why := recover().(type) {
-	case nil:
-	case failure:
-		*err = why.error
-	default:
-		panic(why)
-	}
-}
-
-// check ends the measurement on an error: a benchmark that half works measures nothing.
-func check(err error) {
-	if err != nil {
-		panic(failure{err})
-	}
-}
-
 func must2[T, U any](v T, _ U, err error) T { return must(v, err) }

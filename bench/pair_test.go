@@ -9,7 +9,9 @@ import (
 	"godat/mem"
 )
 
-const messageSize = 64
+// workload does n operations. Functions that make one are not renamed lightly: instructions.sh
+// finds those of pairs by their names.
+type workload func(n int)
 
 // A pair is the smallest whole exchange: one receive posted, one send posted,
 // 64 bytes copied, two completions consumed, by one goroutine.
@@ -20,27 +22,27 @@ func (r *rig) postPair() {
 }
 
 // pairPoll consumes by Dequeue.
-func pairPoll(r *rig) contestant {
+func pairPoll(r *rig) workload {
 	buf := make([]event.Event, 32)
-	return contestant{"pair, poll", func(n int) {
+	return func(n int) {
 		for range n {
 			r.postPair()
 			dequeue(r.da, buf, 2)
 		}
-	}}
+	}
 }
 
 // pairBatch posts 16 pairs at a time, and counts each pair.
-func pairBatch(r *rig) contestant {
+func pairBatch(r *rig) workload {
 	buf := make([]event.Event, 32)
 	recvs, sends := r.batch(16)
-	return contestant{"pair, poll, posted by 16", func(n int) {
+	return func(n int) {
 		for range (n + 15) / 16 {
 			must(r.b.PostRecvBatch(recvs))
 			must(r.a.PostBatch(sends))
 			dequeue(r.da, buf, 32)
 		}
-	}}
+	}
 }
 
 func (r *rig) batch(n int) (recvs, sends []ep.DTO) {
@@ -52,19 +54,19 @@ func (r *rig) batch(n int) (recvs, sends []ep.DTO) {
 }
 
 // pairChannel receives each event from a channel.
-func pairChannel(r *rig) contestant {
-	return contestant{"pair, channel", func(n int) {
+func pairChannel(r *rig) workload {
+	return func(n int) {
 		for range n {
 			r.postPair()
 			receive(r.da, 2)
 		}
-	}}
+	}
 }
 
 // pairBatches posts 16 pairs at a time and receives their events as batches.
-func pairBatches(r *rig) contestant {
+func pairBatches(r *rig) workload {
 	recvs, sends := r.batch(16)
-	return contestant{"pair, batches of 32, posted by 16", func(n int) {
+	return func(n int) {
 		for range (n + 15) / 16 {
 			must(r.b.PostRecvBatch(recvs))
 			must(r.a.PostBatch(sends))
@@ -77,27 +79,27 @@ func pairBatches(r *rig) contestant {
 				b.Release()
 			}
 		}
-	}}
+	}
 }
 
 // pairOneShot has a channel for each single operation.
-func pairOneShot(r *rig) contestant {
+func pairOneShot(r *rig) workload {
 	recvs, sends := r.batch(1)
 	recvs[0].OneShot, sends[0].OneShot = r.db.NewOneShot(), r.da.NewOneShot()
-	return contestant{"pair, one channel per request", func(n int) {
+	return func(n int) {
 		for range n {
 			must(r.b.PostRecvBatch(recvs))
 			must(r.a.PostBatch(sends))
 			check((<-recvs[0].OneShot.C()).Err())
 			check((<-sends[0].OneShot.C()).Err())
 		}
-	}}
+	}
 }
 
 // pairWait consumes by Wait.
-func pairWait(r *rig) contestant {
+func pairWait(r *rig) workload {
 	ctx := context.Background()
-	return contestant{"pair, Wait", func(n int) {
+	return func(n int) {
 		for range n {
 			r.postPair()
 			for range 2 {
@@ -106,5 +108,5 @@ func pairWait(r *rig) contestant {
 				check(ev.Status.Err())
 			}
 		}
-	}}
+	}
 }

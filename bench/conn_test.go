@@ -32,8 +32,8 @@ func (r *connRig) close() { check(r.ia.Close()) }
 // inlined, so that instructions.sh finds the workload by its name.
 //
 //go:noinline
-func pairConn(r *connRig) contestant {
-	return contestant{"pair, Conn", func(n int) {
+func pairConn(r *connRig) workload {
+	return func(n int) {
 		for range n {
 			b := r.client.Buffer()
 			b.Resize(messageSize)
@@ -42,5 +42,5 @@ func pairConn(r *connRig) contestant {
 			c := dat.ConnOf(ev)
 			c.Release(c.Message(ev))
 		}
-	}}
+	}
 }
