@@ -51,9 +51,9 @@ type crowd struct {
 
 const (
 	messageSize = 64
-	arriving   = 64      // connections being made at a time
-	crowdFiles = 20000   // descriptors that a process may have
-	answered   = 1 << 32 // the cookie of a receive
+	arriving    = 64      // connections being made at a time
+	crowdFiles  = 20000   // descriptors that a process may have
+	answered    = 1 << 32 // the cookie of a receive
 )
 
 func newCrowd(name string, n int) *crowd {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -139,7 +138,7 @@ func (f *loadFlags) entries(s study, cfg lane.Config, rate load.Rate) (list []tr
 	}
 	for _, m := range f.Mode {
 		cfg := cfg.In(m) // of this row alone: its lane is opened later
-		add(report.Row{Name: m.Name, Writes: m.Writes, Provider: cfg.Provider, Params: cfg.Params}, func() (lane.Lane, error) { return s.open(cfg) })
+		add(report.Row{Name: m.Name, Writes: m.Writes, Provider: cfg.Provider}, func() (lane.Lane, error) { return s.open(cfg) })
 	}
 	for _, a := range s.anchors {
 		add(report.Row{Name: a.Name, Writes: a.Writes, Anchor: true}, func() (lane.Lane, error) { return orRefusal(a.Open(cfg)) })
@@ -183,9 +182,6 @@ func estimate(p trial.Plan) time.Duration {
 
 // write writes a report as the flags say. It is an error if the machine could not answer.
 func (o *output) write(out io.Writer, r *report.Report) error {
-	if err := r.Prove(); err != nil {
-		return err
-	}
 	err := r.Write(out, o.Format) // first: what was measured is not lost with a file
 	if err := errors.Join(err, writeFile(o.Histograms, r.WriteHistograms)); err != nil {
 		return err
@@ -202,31 +198,6 @@ func writeFile(name string, write func(io.Writer) error) error {
 		return nil
 	}
 	return page.Write(name, write)
-}
-
-// showCommand shows a saved run.
-type showCommand struct {
-	File string `arg:"" help:"What --format json has written." type:"existingfile"`
-	output
-}
-
-// Run shows the run.
-func (s *showCommand) Run(out io.Writer) error {
-	text, err := os.ReadFile(s.File)
-	if err != nil {
-		return err
-	}
-	var r report.Report
-	if err := json.Unmarshal(text, &r); err != nil {
-		return misusedf("%s is no run that --format json has written: %w", s.File, err)
-	}
-	if !r.Kind.Known() {
-		return misusedf("%s is no run that --format json has written", s.File)
-	}
-	if r.Unproven() {
-		return misusedf("an older version of this program wrote %s, whose rows don't tell which loop ran: run it again, as %s", s.File, or(r.Command, "it was run"))
-	}
-	return s.write(out, &r)
 }
 
 func atTerminal() bool { return term.IsTerminal(int(os.Stderr.Fd())) }

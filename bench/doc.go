@@ -12,24 +12,14 @@
 //	go run ./bench results    bench/RESULTS.md: all tables of this machine
 //	go run ./bench serve      the other side of dial
 //	go run ./bench dial       round trips to another process or host
-//	go run ./bench show       a saved run, as tables
 //	go run ./bench idle       what idle connections between two processes cost
 //
 // Each has --help. The README beside says how figures are taken, and what not to
 // conclude from them. A run on a machine that was too busy to answer says so in its first
 // line, and its exit status is 4. No figure makes a run fail.
 //
-// A row is proven by what ran in it, and not by what was asked for: the loops of package
-// mode count what they take events by, lanes tell what the adapter moved, and package load
-// counts who posted. report.Report.Prove compares that with what the row says of itself,
-// for every command that has rows, and for a saved run that show reads. A row that says
-// something else is an error, and nothing is shown.
-//
-// The packages below do the rest: mode has the ways of delivery as loops; lane what
-// carries messages, with endpoints and without; load offers messages to a lane and
-// measures one run; trial lets lanes take turns and drops what was disturbed; stats
-// estimates; report shows; remote measures lanes in another process; host describes the
-// machine and counts processor time.
+// A row is proven by what ran in it: the loops of package mode say which one took the messages, and
+// a row whose name is another is an error; nothing is shown.
 //
 // The smallest exchanges by one goroutine are benchmarks for `go test -bench`, whose instructions
 // instructions.sh counts, named so that `benchstat -col /mode` compares them.

@@ -33,7 +33,6 @@ type command struct {
 	RPC        rpcCommand        `cmd:"" name:"rpc" help:"Calls of runtime/rpc beside those of gRPC, net/http, net/rpc and a plain server on net, in two processes each. It takes five minutes."`
 	Storage    storageCommand    `cmd:"" help:"Interrupt or poll: 4 KiB reads and writes through a storage target and its host, from idle to saturation. It takes under twenty minutes."`
 	Results    resultsCommand    `cmd:"" help:"Write bench/RESULTS.md: this machine's tables, and the figures in README.md. It takes ten minutes, and with --repeats 6 seven."`
-	Show       showCommand       `cmd:"" help:"Show a run that was saved with --format json."`
 	Idle       idleCommand       `cmd:"" help:"Measure what idle connections between two processes cost."`
 	StorageEnd storageEndCommand `cmd:"" name:"storage-end" hidden:""`
 }

@@ -66,7 +66,6 @@ func TestACommandLineThatMakesNoSenseHasAStatusOfItsOwn(t *testing.T) {
 		"dial localhost":                                "want HOST:PORT",
 		"dial localhost:x":                              `port "x"`,
 		"results --only nosuch":                         "no part",
-		"show usage.go":                                 "usage.go is no run that --format json has written",
 		"idle --for=-1s":                                "idle for -1s",
 		"idle --connections 0":                          "0 connections",
 	} {
@@ -79,29 +78,6 @@ func TestACommandLineThatMakesNoSenseHasAStatusOfItsOwn(t *testing.T) {
 		assert.ErrorContains(t, err, "--help", line)
 		assert.Equal(t, statusUsage, status(err), "%s: %v", line, err)
 	}
-}
-
-func TestAFileThatIsNoReportIsNotShown(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "run.json")
-	for _, text := range []string{"", "{}", "null", "[]", `{"kind":"nosuch"}`, `{"kind":"deli`} {
-		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
-		err := run([]string{"show", name}, io.Discard)
-		require.ErrorContains(t, err, "is no run that", text)
-		assert.Equal(t, statusUsage, status(err))
-	}
-}
-
-// Before rows told what ran, a report had no such member.
-func TestARunOfAnOlderVersionIsRefusedInWords(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "run.json")
-	const old = `{"kind":"delivery","command":"go run ./bench --mode=poll","repeats":9,"rows":[` +
-		`{"name":"poll","size":64,"depth":1,"kept":9},{"name":"net.Pipe","anchor":true,"refused":"no"}]}`
-	require.NoError(t, os.WriteFile(name, []byte(old), 0o600))
-	var out bytes.Buffer
-	err := run([]string{"show", name}, &out)
-	require.EqualError(t, err, "an older version of this program wrote "+name+", whose rows don't tell which loop ran: run it again, as go run ./bench --mode=poll; "+errUsage.Error())
-	assert.Equal(t, statusUsage, status(err))
-	assert.Empty(t, out.String())
 }
 
 // full is a disk that is full.

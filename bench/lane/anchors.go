@@ -3,7 +3,6 @@ package lane
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"runtime"
@@ -15,8 +14,7 @@ type message [7]uint64
 
 // Channel is a buffered channel of Go.
 type Channel struct {
-	c    chan message
-	took int64
+	c chan message
 }
 
 // NewChannel makes a channel for depth messages.
@@ -34,16 +32,12 @@ func (l *Channel) Post(slot int) error {
 // Take receives from the channel.
 func (l *Channel) Take(f func(slot int) bool) error {
 	for m := range l.c {
-		l.took++
 		if !f(int(m[0])) {
 			break
 		}
 	}
 	return nil
 }
-
-// Ran tells what was received.
-func (l *Channel) Ran() (Ran, error) { return carried("raw channel", l.took, 0) }
 
 // Close ends a Take.
 func (l *Channel) Close() error {
@@ -54,7 +48,6 @@ func (l *Channel) Close() error {
 // Ring is a bounded ring for many producers and one consumer, which spins and yields.
 type Ring struct {
 	r      *MPSC
-	took   int64
 	closed atomic.Bool
 }
 
@@ -78,7 +71,6 @@ func (l *Ring) Take(f func(slot int) bool) error {
 	for {
 		switch {
 		case l.r.Pop(&m):
-			l.took++
 			if !f(int(m[0])) {
 				return nil
 			}
@@ -88,13 +80,6 @@ func (l *Ring) Take(f func(slot int) bool) error {
 			runtime.Gosched()
 		}
 	}
-}
-
-// Ran tells what was popped.
-func (l *Ring) Ran() (Ran, error) {
-	r, err := carried("raw ring", l.took, 0)
-	r.Spins = true
-	return r, err
 }
 
 // Close ends a Take.
@@ -110,8 +95,6 @@ type Conn struct {
 	in    []byte
 	slots int // of each producer
 	room  int // bytes that can be written before any is read
-
-	took, read int64 // messages, and their bytes
 }
 
 // NewTCP makes a lane over loopback TCP.
@@ -170,11 +153,9 @@ func (l *Conn) Post(slot int) error {
 // Take reads messages.
 func (l *Conn) Take(f func(slot int) bool) error {
 	for {
-		n, err := io.ReadFull(l.b, l.in)
-		if err != nil {
+		if _, err := io.ReadFull(l.b, l.in); err != nil {
 			return err
 		}
-		l.took, l.read = l.took+1, l.read+int64(n)
 		if !f(int(binary.LittleEndian.Uint64(l.in))) {
 			return nil
 		}
@@ -183,28 +164,6 @@ func (l *Conn) Take(f func(slot int) bool) error {
 
 // The names of connections that are none of the library's.
 const overTCP, overPipe = "net.Conn", "net.Pipe"
-
-// Ran tells what was read, and from what.
-func (l *Conn) Ran() (Ran, error) {
-	name := overTCP
-	if l.b.RemoteAddr().Network() == "pipe" {
-		name = overPipe
-	}
-	return carried(name, l.took, l.read)
-}
-
-// carried is what an anchor has run: messages that have so many bytes in all.
-func carried(loop string, messages, octets int64) (Ran, error) {
-	r := Ran{Loop: loop, Messages: messages, Conns: 1}
-	if messages == 0 {
-		return r, errors.New("it has taken no message")
-	}
-	if octets%messages != 0 {
-		return r, fmt.Errorf("%d messages had %d bytes, not each the same", messages, octets)
-	}
-	r.Size = int(octets / messages)
-	return r, nil
-}
 
 // Close closes both ends.
 func (l *Conn) Close() error { return errors.Join(l.a.Close(), l.b.Close()) }

@@ -24,7 +24,7 @@ type hello struct {
 }
 
 const (
-	helloVersion = 2
+	helloVersion = 3
 	helloLen     = 10
 	// What a server lends a dialer: bytes of a message, messages, and bytes of all.
 	maxSize, maxDepth, maxBytes = 1 << 24, 1 << 12, 1 << 28
@@ -112,7 +112,6 @@ func (s *Server) Wait() {
 // echoing is the echo of one connection.
 type echoing struct {
 	*end
-	says bool // the answers say which loop runs
 	done chan struct{}
 }
 
@@ -189,28 +188,16 @@ func (e *echoing) run() {
 	_ = e.take(e.answer)
 }
 
-// answer sends a message back. The first byte of all answers says which loop took the
-// messages: its place in mode.All, from 1 on.
-func (e *echoing) answer(slot int) bool {
-	if !e.says { // before the first, while the device reads none
-		m, err := e.consumer.Ran()
-		if err == nil {
-			e.lmr.Bytes()[0] = byte(1 + slices.IndexFunc(mode.All(), func(other mode.Mode) bool { return other.Name == m.Name }))
-		}
-		e.says = true
-	}
-	return e.send(slot) == nil
-}
+// answer sends a message back.
+func (e *echoing) answer(slot int) bool { return e.send(slot) == nil }
 
 // Echo is a connection to a Server: what is taken are its answers, so that latencies are
 // round trips.
 type Echo struct {
 	ia     *dat.IA
-	cfg    Config
 	end    *end
 	server *Server // of NewEcho
 	slots  int
-	next   int // the slot of the next message
 }
 
 // NewEcho makes a server and a connection to it, on one adapter.
@@ -250,7 +237,7 @@ func DialEcho(cfg Config, addr string, qual uint64) (*Echo, error) {
 const dialLimit = 15 * time.Second
 
 func dial(ia *dat.IA, cfg Config, addr string, qual uint64) (*Echo, error) {
-	l := &Echo{ia: ia, cfg: cfg, slots: 2 * cfg.Depth}
+	l := &Echo{ia: ia, slots: 2 * cfg.Depth}
 	pz, err := ia.NewPZ()
 	if err != nil {
 		return nil, err
@@ -278,42 +265,14 @@ func (l *Echo) Slots() int { return l.slots }
 
 // Post sends a message to the server.
 func (l *Echo) Post(slot int) error {
-	l.next = (slot + 1) % l.slots
 	return l.end.send(slot)
 }
 
 // Take takes answers.
 func (l *Echo) Take(f func(slot int) bool) error { return l.end.take(f) }
 
-// Ran tells what this end has done, and which loop the answers say that the server runs.
-func (l *Echo) Ran() (Ran, error) {
-	r, err := ranOn(l.ia, l.cfg, false, l.end.ep)
-	if err == nil {
-		err = r.tookBy(l.end.consumer)
-	}
-	if err == nil {
-		r.CRC, err = crcOn(l.end.ep)
-	}
-	if err == nil {
-		r.Far, err = l.far()
-	}
-	return r, err
-}
-
-// far is the server's loop, as the answer to one message more says it: no other comes while
-// it is read.
-func (l *Echo) far() (string, error) {
-	if err := l.Post(l.next); err != nil {
-		return "", err
-	}
-	if err := l.Take(func(int) bool { return false }); err != nil {
-		return "", err
-	}
-	if at := int(l.end.inside[0]); at > 0 && at <= len(mode.All()) {
-		return mode.All()[at-1].Name, nil
-	}
-	return "", errors.New("the answers don't say which loop the server runs")
-}
+// Loop is that of the consumer at this end.
+func (l *Echo) Loop() string { return l.end.consumer.Loop() }
 
 // Close closes the adapter, and waits for the server if it is on it.
 func (l *Echo) Close() error {

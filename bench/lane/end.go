@@ -23,7 +23,6 @@ type end struct {
 	quiet    *evd.Dispatcher
 	consumer *mode.Consumer
 	out, in  mem.Segment
-	inside   []byte // the memory of in
 	stamps   *stamps
 	// took is called for each receive that was taken, before it is posted again; a
 	// method value that is made once.
@@ -50,7 +49,7 @@ func newEnd(c endConfig, first, step int) (*end, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &end{lmr: lmr, quiet: c.quiet, consumer: c.consumer, stamps: c.stamps, out: lmr.Segment(0, c.size), in: lmr.Segment(room, c.size), inside: lmr.Bytes()[room : room+c.size]}
+	e := &end{lmr: lmr, quiet: c.quiet, consumer: c.consumer, stamps: c.stamps, out: lmr.Segment(0, c.size), in: lmr.Segment(room, c.size)}
 	e.took = e.taken
 	n := (c.slots + step - 1) / step
 	attr := &ep.Attr{MaxRecvDTOs: n + 16, MaxRequestDTOs: 2*n + 64, MaxRecvIOV: 1, MaxRequestIOV: 1}

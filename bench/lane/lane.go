@@ -17,6 +17,12 @@ type Lane interface {
 	Close() error
 }
 
+// Teller is a lane that takes messages in a mode.
+type Teller interface {
+	// Loop is the name of the mode whose loop took them. No Take may be under way.
+	Loop() string
+}
+
 // Blocker is a lane whose Post may wait for the consumer.
 type Blocker interface {
 	// PostBlocks reports whether a post waits, if depth messages are outstanding.

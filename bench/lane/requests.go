@@ -8,7 +8,6 @@ type Requests struct {
 	mu      sync.Mutex
 	waiting map[int]chan message
 	order   chan chan message // the channels in the order of posts, for the consumer
-	took    int64
 }
 
 // NewRequests makes a lane for depth requests at a time.
@@ -42,16 +41,12 @@ func (l *Requests) answer(slot int) {
 func (l *Requests) Take(f func(slot int) bool) error {
 	for answer := range l.order {
 		m := <-answer
-		l.took++
 		if !f(int(m[0])) {
 			break
 		}
 	}
 	return nil
 }
-
-// Ran tells what was received.
-func (l *Requests) Ran() (Ran, error) { return carried("map of channels", l.took, 0) }
 
 // Close ends a Take.
 func (l *Requests) Close() error {

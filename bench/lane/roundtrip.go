@@ -1,9 +1,6 @@
 package lane
 
-import (
-	"errors"
-	"fmt"
-)
+import "errors"
 
 // RoundTrip is two lanes, with a goroutine that sends back on one what it takes from the
 // other.
@@ -39,19 +36,6 @@ func (l *RoundTrip) Take(f func(slot int) bool) error { return l.back.Take(f) }
 func (l *RoundTrip) PostBlocks(depth int) bool {
 	b, ok := l.there.(Blocker)
 	return ok && depth > 1 && b.PostBlocks(depth)
-}
-
-// Ran tells what has run on the way back, and as Far on the way there.
-func (l *RoundTrip) Ran() (r Ran, err error) {
-	if r, err = l.back.(Teller).Ran(); err != nil {
-		return r, err
-	}
-	there, err := l.there.(Teller).Ran()
-	if err == nil && there.Messages != r.Messages {
-		err = fmt.Errorf("%d messages went there, and %d came back", there.Messages, r.Messages)
-	}
-	r.Far = there.Loop
-	return r, err
 }
 
 // Close closes both lanes.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 
-	"godat/bench/mode"
 	"godat/ep"
 	"godat/evd"
 	"godat/hw/event"
@@ -17,7 +16,6 @@ import (
 // connection: Post asks for it, and it is taken when it is established.
 type Setups struct {
 	ia       *dat.IA
-	cfg      Config
 	pz       *mem.PZ
 	here     *evd.Dispatcher // takes the events of the ends that connect
 	there    *evd.Dispatcher // takes those of the ends that accept
@@ -30,7 +28,7 @@ type Setups struct {
 func NewSetups(cfg Config) (l *Setups, err error) {
 	// A connection may be established before one that was asked for earlier, so that slots
 	// must not be used again soon.
-	l = &Setups{cfg: cfg, slots: 64 * cfg.Depth, accepted: make(chan struct{})}
+	l = &Setups{slots: 64 * cfg.Depth, accepted: make(chan struct{})}
 	if l.ia, err = cfg.Adapter(); err != nil {
 		return nil, err
 	}
@@ -118,17 +116,6 @@ func (l *Setups) Take(f func(slot int) bool) error {
 	}
 }
 
-// Ran tells how many connections the adapter has established.
-func (l *Setups) Ran() (r Ran, err error) {
-	s, err := l.ia.Snapshot()
-	if err != nil {
-		return r, err
-	}
-	r.Loop, r.Provider, r.Messages, r.Conns = mode.Wait.Name, s.Adapter, int64(s.Counters.ActiveEstablished), 1
-	r.Params, err = l.cfg.heeded()
-	return r, err
-}
-
 // Close closes the adapter.
 func (l *Setups) Close() error {
 	err := l.ia.Close()
@@ -140,7 +127,6 @@ func (l *Setups) Close() error {
 type Dials struct {
 	ln       net.Listener
 	made     chan dialed
-	taken    int64
 	accepted chan struct{}
 }
 
@@ -188,7 +174,6 @@ func (l *Dials) Post(slot int) error {
 // Take takes connections, and ends each.
 func (l *Dials) Take(f func(slot int) bool) error {
 	for d := range l.made {
-		l.taken++
 		more := f(d.slot)
 		if err := d.conn.Close(); err != nil {
 			return err
@@ -199,9 +184,6 @@ func (l *Dials) Take(f func(slot int) bool) error {
 	}
 	return net.ErrClosed
 }
-
-// Ran tells how many connections were taken.
-func (l *Dials) Ran() (Ran, error) { return Ran{Loop: overTCP, Messages: l.taken, Conns: 1}, nil }
 
 // Close stops listening.
 func (l *Dials) Close() error {

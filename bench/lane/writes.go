@@ -16,7 +16,6 @@ import (
 // What is taken are their completions at the poster.
 type Writes struct {
 	ia       *dat.IA
-	cfg      Config
 	from     *ep.Endpoint
 	consumer *mode.Consumer
 	local    mem.Segment
@@ -26,7 +25,7 @@ type Writes struct {
 
 // NewWrites opens the adapter and connects the endpoints.
 func NewWrites(cfg Config) (l *Writes, err error) {
-	l = &Writes{cfg: cfg, slots: cfg.slots()}
+	l = &Writes{slots: cfg.slots()}
 	if l.ia, err = cfg.Adapter(); err != nil {
 		return nil, err
 	}
@@ -85,17 +84,8 @@ func (l *Writes) Take(f func(slot int) bool) error {
 	return l.consumer.Take(func(ev event.Event) bool { return f(int(ev.Cookie)) })
 }
 
-// Ran tells what the consumer's loop and the endpoint that writes have done.
-func (l *Writes) Ran() (Ran, error) {
-	r, err := ranOn(l.ia, l.cfg, true, l.from)
-	if err == nil {
-		err = r.tookBy(l.consumer)
-	}
-	if err == nil {
-		r.CRC, err = crcOn(l.from)
-	}
-	return r, err
-}
+// Loop is that of the consumer.
+func (l *Writes) Loop() string { return l.consumer.Loop() }
 
 // Close closes the adapter. It does not end a Take in mode PerRequest while no write is
 // outstanding.
@@ -109,7 +99,6 @@ func (l *Writes) Close() error {
 type Copy struct {
 	*Channel
 	to, from []byte
-	copied   int64 // bytes
 }
 
 // NewCopy makes a lane that copies Size bytes for each message.
@@ -119,9 +108,6 @@ func NewCopy(cfg Config) *Copy {
 
 // Post copies.
 func (l *Copy) Post(slot int) error {
-	l.copied += int64(copy(l.to, l.from))
+	copy(l.to, l.from)
 	return l.Channel.Post(slot)
 }
-
-// Ran tells what was copied.
-func (l *Copy) Ran() (Ran, error) { return carried("copy", l.took, l.copied) }

@@ -8,7 +8,6 @@ package load
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"runtime"
 	"sync"
@@ -40,21 +39,6 @@ type Result struct {
 	// Saturated says that messages were offered faster than they were taken, so that
 	// latencies say no more than how long the run was.
 	Saturated bool
-	// Offered is how the messages came to be posted.
-	Offered *Offered
-}
-
-// Offered is how the messages of a run came to be posted, as the producers have counted it.
-type Offered struct {
-	// Producers is how many goroutines posted messages that were taken; 0 if the consumer
-	// posted them itself.
-	Producers int `json:"producers"`
-	// Outstanding is how many messages were outstanding at most: with several producers, the
-	// sum of what each had at most.
-	Outstanding int `json:"outstanding"`
-	// Room is how many had room: of a producer whose post waited, as many as were outstanding
-	// then, for each producer. It is 0 if no post waited.
-	Room int `json:"room"`
 }
 
 // Refusal is an error that refuses one row of a report, and says why.
@@ -86,7 +70,6 @@ type Driver struct {
 	close  func() error // closes the lane; further calls only return the same
 	broken error        // why a post of an earlier run failed: the lane is closed
 	posted []int64      // by all runs, by producer
-	taken  int64        // in all runs
 	slots  int          // of each producer
 	pace   pacer
 	yield  func() // lets others run while there is no room for another message
@@ -114,18 +97,12 @@ func spin(base time.Time, until time.Duration) {
 // Close closes the lane.
 func (d *Driver) Close() error { return d.close() }
 
-// Ran tells what has run in the lane. It is nil if the lane can't tell, or carried nothing.
-// An error says that the lane contradicts itself, or what the driver took.
-func (d *Driver) Ran() (*lane.Ran, error) {
-	teller, tells := d.lane.(lane.Teller)
-	if !tells || d.broken != nil || d.taken == 0 {
-		return nil, nil
+// Loop is the mode whose loop took the messages; empty if the lane is none of the library's, or took none.
+func (d *Driver) Loop() string {
+	if t, ok := d.lane.(lane.Teller); ok {
+		return t.Loop()
 	}
-	r, err := teller.Ran()
-	if err == nil && r.Messages != d.taken {
-		err = fmt.Errorf("%d messages were taken, and %d carried", d.taken, r.Messages)
-	}
-	return &r, err
+	return ""
 }
 
 // Refuse says why the lane can't be measured under a load; nil if it can.
@@ -202,7 +179,6 @@ func (d *Driver) Run(ld Load) (Result, error) {
 	r.start = time.Since(d.base)
 	r.end = r.start + ld.Duration
 	err := r.play()
-	d.taken += r.got
 	now, _ := host.ProcessorTime()
 	runtime.ReadMemStats(&after)
 	res := r.result()
@@ -216,15 +192,7 @@ func (d *Driver) Run(ld Load) (Result, error) {
 // result is what the run has measured itself.
 func (r *run) result() Result {
 	res := Result{Latency: r.latency, Count: r.got, Took: r.at - r.start, Processor: -1}
-	res.Offered = &Offered{}
 	for i, p := range r.producers {
-		if r.Rate != Closed && p.taken.Load() > 0 {
-			res.Offered.Producers++
-		}
-		res.Offered.Outstanding += int(p.most)
-		if p.full {
-			res.Offered.Room = int(p.most) * len(r.producers)
-		}
 		res.Waits += p.waits
 		r.posted[i] += p.sent
 	}
@@ -260,7 +228,6 @@ func (r *run) playClosed(p *producer) error {
 		if !p.post(time.Since(r.base)) {
 			return nil
 		}
-		p.most = p.sent // nothing is taken yet
 	}
 	return r.lane.Take(r.tookClosed)
 }
@@ -289,7 +256,6 @@ func (r *run) tookClosed(slot int) (more bool) {
 		if !p.post(now) {
 			return false
 		}
-		p.most = max(p.most, p.sent-r.got)
 	}
 	return r.got != p.sent
 }

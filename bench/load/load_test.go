@@ -168,6 +168,36 @@ func TestProducersShareARate(t *testing.T) {
 	})
 }
 
+// counting is a channel that counts the messages that are outstanding.
+type counting struct {
+	*lane.Channel
+	now, most atomic.Int64
+}
+
+func (c *counting) Post(slot int) error {
+	c.most.Store(max(c.most.Load(), c.now.Add(1))) // one goroutine posts
+	return c.Channel.Post(slot)
+}
+
+func (c *counting) Take(f func(int) bool) error {
+	return c.Channel.Take(func(slot int) bool {
+		c.now.Add(-1)
+		return f(slot)
+	})
+}
+
+func TestAsManyMessagesAreOutstandingAsTheDepthSays(t *testing.T) {
+	for _, rate := range []Rate{Closed, Max} {
+		c := &counting{Channel: lane.NewChannel(6)}
+		_, err := NewDriver(c, 1).Run(Load{Rate: rate, Depth: 6, Duration: 2 * time.Millisecond})
+		require.NoError(t, err)
+		assert.LessOrEqual(t, c.most.Load(), int64(6), rate)
+		if rate == Closed { // in which nobody takes meanwhile
+			assert.EqualValues(t, 6, c.most.Load())
+		}
+	}
+}
+
 func TestTheErrorOfAConsumerEndsProducersWithoutRoom(t *testing.T) {
 	broken := errors.New("broken")
 	_, err := NewDriver(&failing{lane.NewChannel(2), broken}, 2).Run(Load{Rate: Max, Depth: 2, Duration: time.Hour})

@@ -16,8 +16,6 @@ type producer struct {
 	window int64 // messages outstanding at most
 	first  int64 // the number of the first message, among all that it posted in all runs
 	sent   int64
-	most   int64         // messages outstanding, at most
-	full   bool          // a post waited until one was taken
 	waits  time.Duration // processor time of its thread, while it waited for intended times
 	done   chan struct{} // closed when it has posted all
 
@@ -80,13 +78,9 @@ func (p *producer) next() (due time.Duration, final bool) {
 		final = p.intended(p.sent+1) >= r.end
 		p.wait(due)
 	}
-	outstanding := p.sent - p.taken.Load()
-	for outstanding >= p.window && !r.failed.Load() {
-		p.full = true
+	for p.sent-p.taken.Load() >= p.window && !r.failed.Load() {
 		r.yield()
-		outstanding = p.sent - p.taken.Load()
 	}
-	p.most = max(p.most, outstanding+1)
 	now := time.Since(r.base)
 	if !r.Rate.Open() {
 		return now, now > r.end

@@ -22,22 +22,31 @@ type Mode struct {
 	Name string
 	// Writes is what a program writes to take an event.
 	Writes string
-	// Spins says that the consumer keeps a processor busy while no event comes.
-	Spins bool
 
 	delivery evd.Mode
 	take     func(*Consumer, func(event.Event) bool) error
 }
 
+// The names of the modes.
+const (
+	poll       = "poll"
+	wait       = "wait"
+	channel    = "channel"
+	batch      = "batch"
+	perRequest = "per-request"
+	callback   = "callback"
+	iterator   = "iterator"
+)
+
 // The modes, in the order of their tables.
 var (
-	Poll       = Mode{Name: "poll", Writes: "d.Dequeue(buf)", Spins: true, take: (*Consumer).poll}
-	Wait       = Mode{Name: "wait", Writes: "d.Wait(ctx, 1)", take: (*Consumer).wait}
-	Channel    = Mode{Name: "channel", Writes: "<-d.C()", delivery: evd.ModeChannel, take: (*Consumer).receive}
-	Batch      = Mode{Name: "batch", Writes: "<-d.Batches()", delivery: evd.ModeBatch, take: (*Consumer).receiveBatches}
-	PerRequest = Mode{Name: "per-request", Writes: "<-oneShot.C()", delivery: evd.ModeChannel, take: (*Consumer).receiveEach}
-	Callback   = Mode{Name: "callback", Writes: "Callback: f", delivery: evd.ModeCallback, take: (*Consumer).callBack}
-	Iterator   = Mode{Name: "iterator", Writes: "range d.Events(ctx)", take: (*Consumer).iterate}
+	Poll       = Mode{Name: poll, Writes: "d.Dequeue(buf)", take: (*Consumer).poll}
+	Wait       = Mode{Name: wait, Writes: "d.Wait(ctx, 1)", take: (*Consumer).wait}
+	Channel    = Mode{Name: channel, Writes: "<-d.C()", delivery: evd.ModeChannel, take: (*Consumer).receive}
+	Batch      = Mode{Name: batch, Writes: "<-d.Batches()", delivery: evd.ModeBatch, take: (*Consumer).receiveBatches}
+	PerRequest = Mode{Name: perRequest, Writes: "<-oneShot.C()", delivery: evd.ModeChannel, take: (*Consumer).receiveEach}
+	Callback   = Mode{Name: callback, Writes: "Callback: f", delivery: evd.ModeCallback, take: (*Consumer).callBack}
+	Iterator   = Mode{Name: iterator, Writes: "range d.Events(ctx)", take: (*Consumer).iterate}
 )
 
 // All returns the modes.
@@ -71,9 +80,7 @@ type Consumer struct {
 	next  int            // the slot whose event PerRequest takes next
 	dto   [1]ep.DTO
 
-	// counts has what the loops did. The goroutine that runs a loop adds to it without a lock, so
-	// others may read it between two loops alone.
-	counts Counts
+	loop string // that ran last
 
 	// Of Callback: take gives f and waits for done.
 	give chan func(event.Event) bool
@@ -144,13 +151,16 @@ func (c *Consumer) PostWrite(e *ep.Endpoint, slot int, to mem.RemoteSegment, fro
 // returns false, no further event may be outstanding.
 func (c *Consumer) Take(f func(event.Event) bool) error { return c.mode.take(c, f) }
 
+// Loop is the name of the mode whose loop took the events. Each loop says its own. No Take may be under way.
+func (c *Consumer) Loop() string { return c.loop }
+
 func (c *Consumer) poll(f func(event.Event) bool) error {
+	c.loop = poll
 	for {
 		n, err := c.d.Dequeue(c.buf)
 		if err != nil {
 			return err
 		}
-		c.counts.Dequeues++
 		if more, err := all(c.buf[:n], f); !more {
 			return err
 		}
@@ -174,13 +184,13 @@ func all(events []event.Event, f func(event.Event) bool) (more bool, err error) 
 }
 
 func (c *Consumer) wait(f func(event.Event) bool) error {
+	c.loop = wait
 	ctx := context.Background()
 	for {
 		ev, _, err := c.d.Wait(ctx, 1)
 		if err != nil {
 			return err
 		}
-		c.counts.Waits++
 		if more, err := one(ev, f); !more {
 			return err
 		}
@@ -195,8 +205,8 @@ func one(ev event.Event, f func(event.Event) bool) (more bool, err error) {
 }
 
 func (c *Consumer) receive(f func(event.Event) bool) error {
+	c.loop = channel
 	for ev := range c.d.C() {
-		c.counts.Receives++
 		if more, err := one(ev, f); !more {
 			return err
 		}
@@ -205,8 +215,8 @@ func (c *Consumer) receive(f func(event.Event) bool) error {
 }
 
 func (c *Consumer) receiveBatches(f func(event.Event) bool) error {
+	c.loop = batch
 	for b := range c.d.Batches() {
-		c.counts.Batches++
 		more, err := all(b.Events(), f)
 		b.Release()
 		if !more {
@@ -217,9 +227,9 @@ func (c *Consumer) receiveBatches(f func(event.Event) bool) error {
 }
 
 func (c *Consumer) receiveEach(f func(event.Event) bool) error {
+	c.loop = perRequest
 	for {
 		ev := <-c.shots[c.next].C()
-		c.counts.OneShots++
 		c.next = (c.next + 1) % len(c.shots)
 		if more, err := one(ev, f); !more {
 			return err
@@ -228,8 +238,8 @@ func (c *Consumer) receiveEach(f func(event.Event) bool) error {
 }
 
 func (c *Consumer) iterate(f func(event.Event) bool) error {
+	c.loop = iterator
 	for ev := range c.d.Events(context.Background()) {
-		c.counts.Iterations++
 		if more, err := one(ev, f); !more {
 			return err
 		}
@@ -239,6 +249,7 @@ func (c *Consumer) iterate(f func(event.Event) bool) error {
 
 // callBack lets the pool's goroutines call f.
 func (c *Consumer) callBack(f func(event.Event) bool) error {
+	c.loop = callback
 	c.give <- f
 	return <-c.done
 }
@@ -253,7 +264,6 @@ func (c *Consumer) called(events []event.Event) {
 		}
 		c.f = <-c.give
 	}
-	c.counts.Callbacks++
 	if more, err := all(events, c.f); !more {
 		c.f = nil
 		c.done <- err

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"godat/bench/host"
-	"godat/bench/lane"
 	"godat/bench/load"
 	"godat/bench/stats"
 )
@@ -36,11 +35,6 @@ const (
 	Connect   Kind = "connect"
 	Peers     Kind = "peers"
 )
-
-// Known reports whether there is such a kind.
-func (k Kind) Known() bool {
-	return slices.Contains([]Kind{Delivery, Latency, Bandwidth, Scale, Connect, Peers}, k)
-}
 
 // Title is the question that the report answers.
 func (r *Report) Title() string {
@@ -73,14 +67,6 @@ type Row struct {
 	Producers int       `json:"producers,omitempty"`
 	Rate      load.Rate `json:"rate"`
 	Does      string    `json:"does,omitempty"` // what a row among peers does, and what it does not
-
-	// Params are the parameters that the adapter was to have.
-	Params map[string]string `json:"params,omitempty"`
-	// Elsewhere says that another process measured the row, whose lane is not here.
-	Elsewhere bool `json:"elsewhere,omitempty"`
-	// Ran and Offered are what ran, and how it was posted: see Prove.
-	Ran     *lane.Ran     `json:"ran,omitempty"`
-	Offered *load.Offered `json:"offered,omitempty"`
 
 	Refused string `json:"refused,omitempty"` // why there are no figures
 	Kept    int    `json:"kept"`              // repeats that count

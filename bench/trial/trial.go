@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"godat/bench/host"
@@ -32,9 +33,6 @@ type Runner interface {
 	Run(load.Load) (load.Result, error)
 	Close() error
 }
-
-// teller is a Runner that knows what has run in its lane.
-type teller interface{ Ran() (*lane.Ran, error) }
 
 // start makes what measures the entry.
 func (e *Entry) start() (Runner, error) {
@@ -111,7 +109,7 @@ func (p Plan) Run() (rows []report.Row, err error) {
 	if err := p.measure(list); err != nil {
 		return nil, err
 	}
-	if err := tell(list); err != nil {
+	if err := prove(list); err != nil {
 		return nil, err
 	}
 	quickest := math.Inf(1)
@@ -131,23 +129,17 @@ func (p Plan) Run() (rows []report.Row, err error) {
 	return rows, nil
 }
 
-// tell adds to each row what has run in its lane.
-func tell(list []*contender) error {
-	told := map[string]*lane.Ran{}
+// prove is an error if another loop took a row's messages than that of its name: its figures would be another row's.
+func prove(list []*contender) error {
 	for _, c := range list {
-		c.Row.Elsewhere = c.Start != nil
-		t, tells := c.runner.(teller)
-		if !tells || c.Row.Refused != "" {
+		d, ok := c.runner.(*load.Driver)
+		if !ok || c.Row.Refused != "" {
 			continue
 		}
-		if told[c.Key] == nil {
-			ran, err := t.Ran()
-			if err != nil {
-				return fmt.Errorf("what %s ran can't be told: %w", c.Row.Name, err)
-			}
-			told[c.Key] = ran
+		name, _, _ := strings.Cut(c.Row.Name, " over ") // an adapter, among peers
+		if loop := d.Loop(); loop != "" && loop != name {
+			return fmt.Errorf("the row %q is not what ran: its loop was %q", c.Row.Name, loop)
 		}
-		c.Row.Ran = told[c.Key]
 	}
 	return nil
 }
@@ -234,7 +226,6 @@ func probeMachine() (took float64, starved bool) {
 func (c *contender) conclude(quickest float64) error {
 	r := &c.Row
 	var kept []load.Result
-	r.Offered = c.offered()
 	for _, t := range c.turns {
 		disturbed := t.starved || t.probe > Tolerance*quickest
 		if !disturbed {
@@ -252,24 +243,7 @@ func (c *contender) conclude(quickest float64) error {
 		return nil
 	}
 	figures(r, kept)
-	if why := r.Idle(); why != "" {
-		r.Refused, r.Kept, r.Dropped = why, 0, len(c.turns)
-	}
 	return nil
-}
-
-// offered is how the messages of all repeats were posted; nil if a repeat does not tell.
-func (c *contender) offered() *load.Offered {
-	var all load.Offered
-	for _, t := range c.turns {
-		if t.Offered == nil {
-			return nil
-		}
-		all.Producers = max(all.Producers, t.Offered.Producers)
-		all.Outstanding = max(all.Outstanding, t.Offered.Outstanding)
-		all.Room = max(all.Room, t.Offered.Room)
-	}
-	return &all
 }
 
 // sample is the repeat as the report keeps it.

@@ -21,6 +21,7 @@ var measures = map[string]string{
 	"go run ./bench --mode poll,channel --rate 50k,200k":                 short,
 	"go run ./bench --size 64,4096 --depth 1,16":                         short,
 	"go run ./bench --producers 1,2,4 --rate max":                        short,
+	"go run ./bench --format json":                                       short,
 	"go run ./bench --histograms report.hlog":                            short,
 	"go run ./bench latency":                                             short,
 	"go run ./bench bandwidth":                                           short,
@@ -44,7 +45,7 @@ var measures = map[string]string{
 var elsewhere = map[string]string{
 	`^go (test|run|build|test -bench)$`:                                                                        "words: the tool itself",
 	`^(cd examples/volume && )?go build `:                                                                      "words: each program of the talks is built",
-	`^go run \./bench (dial|show)$|^go run \./examples/dattest$`:                                               "words: the talks have them with their arguments",
+	`^go run \./bench dial$|^go run \./examples/dattest$`:                                               "words: the talks have them with their arguments",
 	`^cd examples/volume && volume ((serve|check)$|[a-z]+ (ADDR|DIR))|^cd examples/volume && volume --version`: "words: the talks have them with their arguments",
 	`^go doc `:                                                       "words: each is run where flags are looked for",
 	`^go test work$|^go test \./\.\.\.$`:                             "stage nocc",

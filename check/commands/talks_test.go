@@ -70,10 +70,6 @@ var talks = []struct {
 		{text: "go run ./bench serve", also: "--provider iwarp:127.0.0.1 --port 7471", says: `serving`, serves: true},
 		{text: "go run ./bench dial HOST:7471", also: "--provider iwarp:127.0.0.1 " + short, status: 4},
 	}},
-	{"a saved run", []step{
-		{text: "go run ./bench --format json", also: short + " >run.json", status: 4},
-		{text: "go run ./bench show run.json --format markdown", status: 4},
-	}},
 	{"a blockstore", []step{
 		{text: "go run ./examples/blockstore", also: "--dir SOURCES"},
 	}},
