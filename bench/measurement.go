@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
-	"slices"
 	"strings"
 	"time"
 
@@ -30,10 +27,7 @@ func (m *measurement) measure(p part) string {
 	began := time.Now()
 	for _, line := range p.lines {
 		start := time.Now()
-		shown := line
-		if !isScript(line) {
-			shown = "go run ./bench " + line
-		}
+		shown := "go run ./bench " + line
 		fmt.Fprintf(m.progress, "%s: %s …", p.name, shown)
 		err := m.run(line, shown)
 		fmt.Fprintf(m.progress, " %v\n", time.Since(start).Round(time.Second))
@@ -54,15 +48,10 @@ func (m *measurement) measure(p part) string {
 	return head + m.text.String()
 }
 
-func isScript(line string) bool { return strings.HasPrefix(line, "bash ") }
-
 // run runs a line, and writes its report, or what it prints.
 func (m *measurement) run(line, shown string) error {
 	words := strings.Fields(line)
-	switch words[0] {
-	case "bash":
-		return m.runScript(words, shown)
-	case "idle":
+	if words[0] == "idle" {
 		var said bytes.Buffer
 		err := m.c.again(append(m.c.turns(), words...), &said)
 		m.quote(shown, said.String())
@@ -106,20 +95,6 @@ func (m *measurement) writeHistograms(name string) error {
 	})
 }
 
-// runScript runs a script, which prints Markdown or tables.
-func (m *measurement) runScript(words []string, shown string) error {
-	cmd := exec.Command(words[0], words[1:]...)
-	cmd.Stderr = os.Stderr
-	said, err := cmd.Output()
-	if strings.HasPrefix(string(said), "## ") {
-		fmt.Fprintf(&m.text, "`%s`\n\n", shown)
-		m.include(string(said))
-	} else {
-		m.quote(shown, string(said))
-	}
-	return err
-}
-
 // quote writes what a command has printed as it is.
 func (m *measurement) quote(shown, said string) {
 	fmt.Fprintf(&m.text, "`%s`\n\n", shown)
@@ -144,20 +119,17 @@ func (m *measurement) writeFigures(readme string) error {
 	if len(m.measured) < 2 || m.measured[0] == nil || m.measured[1] == nil {
 		return errors.New("no figures for README: delivery or latency failed")
 	}
-	delivery, latency := m.measured[0], m.measured[1].Only("poll", "channel", "net.Conn")
+	delivery, latency := m.measured[0], m.measured[1]
 	for _, r := range []*report.Report{delivery, latency} {
 		if why := r.Unable(); why != "" {
 			return fmt.Errorf("README keeps its figures: %s: %w: %s", r.Kind, errUnable, why)
 		}
 	}
-	said, doubts, _ := delivery.Costs()
-	said = slices.Insert(said, len(said)-1, latency.Answer()) // the choice is the last
-	if doubts != nil {
-		said = append(said, "Not told here, because the repeats differ: "+strings.Join(doubts, ", ")+".")
-	}
-	return figures.Replace(readme, fmt.Sprintf("- %s\n\nA channel is `<-d.C()`. Polled is a loop around `d.Dequeue(buf)`, which keeps a processor busy. The figures are medians over %d repeats. A difference or ratio is "+
-		"the median of those of the same repeat, so it need not be that of the two medians; in brackets is its 95 %% interval. Messages of 64 bytes on `loop`, measured on %s by `go run ./bench`, which answers for your machine. [bench/RESULTS.md](bench/RESULTS.md) has all tables.\n",
-		strings.Join(said, "\n- "), delivery.Repeats, delivery.Host))
+	return figures.Replace(readme, fmt.Sprintf("%s\n\nA channel is `<-d.C()`. Polled is a loop around `d.Dequeue(buf)`, which keeps a processor busy. What a raw channel takes, too, is Go's wake-up of the consumer. Choose a channel where "+
+		"messages come now and then; poll where the time matters more than a processor, or where one consumer must take more than a channel carries. The figures are medians over %d repeats. A difference or ratio is "+
+		"the median of those of the same repeat, so it need not be that of the two medians; in brackets is its 95 %% interval. Two figures with a dash, or with counts of repeats, are where repeats lie that don't agree. "+
+		"On `loop`, measured on %s by `go run ./bench`, which answers for your machine. [bench/RESULTS.md](bench/RESULTS.md) has all tables.\n",
+		report.Beside(delivery, latency).RenderMarkdown(), delivery.Repeats, delivery.Host))
 }
 
 // The lines between which README has its figures.

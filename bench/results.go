@@ -15,19 +15,16 @@ import (
 type resultsCommand struct {
 	Out    string   `help:"The file." default:"bench/RESULTS.md" type:"path"`
 	Readme string   `help:"The file whose marked lines get the sentences for readers in a hurry." default:"README.md" type:"path"`
-	Only   []string `help:"Measure only these parts, and keep the others as they are in the file: loop, iwarp, peers, idle, guest." placeholder:"PART"`
-	Guest  bool     `help:"Measure verbs in a guest, too: what check/guest/install.sh installs is needed, and half an hour."`
+	Only   []string `help:"Measure only these parts, and keep the others as they are in the file: loop, iwarp, peers, idle." placeholder:"PART"`
 }
 
 // part is a part of the page that can be measured by itself.
 type part struct {
 	name, title, note string
-	// lines are what is run: command lines of this program, or scripts after "bash".
-	lines []string
+	lines             []string // command lines of this program
 }
 
-// parts are those of the page. All but guest are measured unless the flags say
-// other. README's figures come from the first two reports of the part that is quoted.
+// parts are those of the page. README's figures come from the first two reports of the part that is quoted.
 func parts() []part {
 	return []part{
 		{"loop", "Messages inside one process", "", []string{
@@ -42,17 +39,12 @@ func parts() []part {
 		{"idle", "Idle connections", "Each process may have 20 000 descriptors. Over loop, both ends are in one process.", []string{
 			"idle --for=5s", "idle --streams --for=5s", "idle --streams --ia=loop --for=5s",
 		}},
-		{"guest", "Verbs, on soft-RoCE and soft-iWARP", "In a guest whose two processors are emulated: a crossing into C that finds nothing costs 2 to 4 µs there, and waking a thread costs hundreds of µs. " +
-			"The C programs take turns with ours in one boot.", []string{"bash bench/guest.sh", "bash bench/ibv.sh 5"}},
 	}
 }
 
 // wanted reports whether the part is to be measured.
 func (r *resultsCommand) wanted(name string) bool {
-	if len(r.Only) > 0 {
-		return slices.Contains(r.Only, name)
-	}
-	return name != "guest" || r.Guest
+	return len(r.Only) == 0 || slices.Contains(r.Only, name)
 }
 
 // check refuses names of parts that there are not.

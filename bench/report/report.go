@@ -3,7 +3,6 @@ package report
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"godat/bench/host"
@@ -116,13 +115,6 @@ const beyond = 100
 // Enough reports whether so many messages have a percentile: 100 lie beyond it.
 func Enough(messages int64, percent float64) bool {
 	return math.Round(float64(messages)*(100-percent)/100) >= beyond
-}
-
-// Only returns the report without the rows of other names.
-func (r *Report) Only(names ...string) *Report {
-	only := *r
-	only.Rows = slices.DeleteFunc(slices.Clone(r.Rows), func(row Row) bool { return !slices.Contains(names, row.Name) })
-	return &only
 }
 
 // setting is everything in which rows may differ but the lane.

@@ -119,9 +119,3 @@ func TestARowAmongPeersSaysWhatItDoesOnce(t *testing.T) {
 		assert.NotContains(t, out.String(), " 0 ns", "what was not measured is no figure")
 	}
 }
-
-func TestAMessageOneWayIsNoRoundTripOfAPeer(t *testing.T) {
-	r := reportOf(Row{Name: "theirs", Refused: "disturbed"}, measured("theirs", load.Max, 400, 1))
-	r.Kind = Peers
-	assert.Contains(t, r.Answer(), "Nothing could be measured.")
-}

@@ -13,10 +13,10 @@ import (
 	"godat/bench/stats"
 )
 
-// WriteTables writes whether the machine could answer, the answer, a table for each load,
-// and what was refused.
+// WriteTables writes whether the machine could answer, what a channel costs beside polling, a table for each
+// load, and what was refused.
 func (r *Report) WriteTables(w io.Writer) {
-	fmt.Fprintf(w, "%s\n%s\n\n", r.Verdict(), r.Answer())
+	fmt.Fprintf(w, "%s\n\n", r.Verdict())
 	r.writeTables(w, func(t table.Writer, title string) string {
 		t.SetTitle(title)
 		return t.Render()
@@ -26,7 +26,7 @@ func (r *Report) WriteTables(w io.Writer) {
 
 // WriteMarkdown writes the same in Markdown, without the machine and the method.
 func (r *Report) WriteMarkdown(w io.Writer) {
-	fmt.Fprintf(w, "## %s%s\n\n`%s`\n\n%s\n\n%s\n\n", r.provider(), r.Title(), r.Command, r.Verdict(), r.Answer())
+	fmt.Fprintf(w, "## %s%s\n\n`%s`\n\n%s\n\n", r.provider(), r.Title(), r.Command, r.Verdict())
 	r.writeTables(w, func(t table.Writer, title string) string {
 		return "### " + title + "\n\n" + t.RenderMarkdown()
 	})
@@ -42,21 +42,34 @@ func (r *Report) provider() string {
 	return ""
 }
 
+// newTable makes a table whose columns are numbers, but for the first.
+func newTable(columns []string) table.Writer {
+	t := table.NewWriter()
+	t.Style().Format.Header = text.FormatDefault
+	var header table.Row
+	var right []table.ColumnConfig
+	for i, c := range columns {
+		header = append(header, c)
+		if i > 0 {
+			right = append(right, table.ColumnConfig{Number: i + 1, Align: text.AlignRight, AlignHeader: text.AlignRight})
+		}
+	}
+	t.AppendHeader(header)
+	t.SetColumnConfigs(right)
+	return t
+}
+
 func (r *Report) writeTables(w io.Writer, render func(t table.Writer, title string) string) {
+	if t := Beside(r); (r.Kind == Delivery || r.Kind == Latency) && t.Length() > 0 {
+		fmt.Fprintf(w, "%s\n\n", render(t, "a channel beside polling"))
+	}
 	for _, g := range r.groups() {
-		t := table.NewWriter()
-		t.Style().Format.Header = text.FormatDefault
-		t.AppendHeader(r.header())
+		t := newTable(r.columns())
 		for _, row := range g.rows {
 			if row.Refused == "" {
 				t.AppendRow(r.cells(row))
 			}
 		}
-		var right []table.ColumnConfig
-		for i := 2; i <= len(r.columns()); i++ {
-			right = append(right, table.ColumnConfig{Number: i, Align: text.AlignRight, AlignHeader: text.AlignRight})
-		}
-		t.SetColumnConfigs(right)
 		if t.Length() > 0 {
 			fmt.Fprintln(w, render(t, g.title))
 		} else {
@@ -94,13 +107,6 @@ func (r *Report) interval() int {
 	}
 }
 
-func (r *Report) header() (row table.Row) {
-	for _, c := range r.columns() {
-		row = append(row, c)
-	}
-	return row
-}
-
 // method says in short how the figures were taken.
 func (r *Report) method() string {
 	kept, dropped := r.turns()
@@ -121,28 +127,8 @@ type group struct {
 func (r *Report) groups() (list []group) {
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		title := fmt.Sprintf("%s, %d bytes, %d outstanding", offered(row.Rate), row.Size, row.Depth)
-		if r.Kind == Connect {
-			title = fmt.Sprintf("%s, %d at a time", offered(row.Rate), row.Depth)
-		}
-		if r.Kind == Latency && row.Rate == load.Closed {
-			title = fmt.Sprintf("closed loop: round trips between two goroutines, %d bytes, %d outstanding", row.Size, row.Depth)
-		}
-		if r.Kind == Peers {
-			title = fmt.Sprintf("%s of %d bytes, %d outstanding", row.way(), row.Size, row.Depth)
-		}
-		if r.Kind == Scale {
-			title += fmt.Sprintf(", %d connections", row.Conns)
-		}
-		if row.Producers > 1 {
-			title += fmt.Sprintf(", %d producers", row.Producers)
-		}
-		at := -1
-		for j := range list {
-			if list[j].title == title {
-				at = j
-			}
-		}
+		title := r.load(row)
+		at := slices.IndexFunc(list, func(g group) bool { return g.title == title })
 		if at < 0 {
 			list = append(list, group{title: title})
 			at = len(list) - 1
@@ -150,6 +136,29 @@ func (r *Report) groups() (list []group) {
 		list[at].rows = append(list[at].rows, row)
 	}
 	return list
+}
+
+// load says under which load a row was measured.
+func (r *Report) load(row *Row) string {
+	var what string
+	switch {
+	case r.Kind == Connect:
+		return fmt.Sprintf("%s, %d at a time", offered(row.Rate), row.Depth)
+	case r.Kind == Peers:
+		return fmt.Sprintf("%s of %d bytes, %d outstanding", row.way(), row.Size, row.Depth)
+	case r.Kind == Latency && row.Rate == load.Closed:
+		what = "round trips between two goroutines"
+	default:
+		what = offered(row.Rate)
+	}
+	what += fmt.Sprintf(", %d bytes, %d outstanding", row.Size, row.Depth)
+	if r.Kind == Scale {
+		what += fmt.Sprintf(", %d connections", row.Conns)
+	}
+	if row.Producers > 1 {
+		what += fmt.Sprintf(", %d producers", row.Producers)
+	}
+	return what
 }
 
 // refusal is why some rows of a group have no figures.
@@ -186,8 +195,8 @@ func offered(rate load.Rate) string {
 
 func (r *Report) cells(of *Row) table.Row {
 	row := table.Row{of.Name, of.throughput(r.Kind)}
-	if p50, ok := of.Median(); ok {
-		row = append(row, duration(p50.Median))
+	if e, ok := of.Median(); ok {
+		row = append(row, duration(e.Median))
 	} else if ns, ok := of.At(50); ok {
 		row = append(row, duration(ns))
 	} else if of.Saturated {
@@ -215,6 +224,23 @@ func (r *Report) cells(of *Row) table.Row {
 		}
 	}
 	return slices.Insert(row, r.interval(), any(interval))
+}
+
+// subject is the figure of a row that the report is about, and how it is written; ok is
+// false where there is none.
+func (r *Report) subject(row *Row) (e stats.Estimate, write func(float64) string, ok bool) {
+	switch r.Kind {
+	case Bandwidth:
+		e, write = row.PerSecond, func(v float64) string { return perSecond(v*float64(row.Size)) + "B/s" }
+	case Connect:
+		e, write = row.PerSecond, perSecond
+	case Scale:
+		e, write = row.Processor, duration
+	default:
+		e, _ = row.Median()
+		write = duration
+	}
+	return e, write, e.Repeats > 0 && row.Refused == ""
 }
 
 // doubts name the rows of a group whose repeats don't agree, or of which one repeat lies

@@ -14,7 +14,7 @@ func (r *Report) Unable() string {
 			}
 		}
 	}
-	_, able := r.answer()
+	agree, _ := r.agreement()
 	switch {
 	case kept+dropped == 0:
 		return "nothing could be measured"
@@ -22,10 +22,10 @@ func (r *Report) Unable() string {
 		return fmt.Sprintf("something else used the processors during %d of %d turns", dropped, kept+dropped)
 	case 2*lost > tried:
 		return fmt.Sprintf("something else used the processors, and left %d of %d rows without figures", lost, tried)
-	case !able && r.short():
+	case agree == 0 && r.short():
 		return "its turns had too few messages for a median: a longer --duration has more"
-	case !able:
-		return "in no row that answers the question do the repeats agree"
+	case agree == 0:
+		return "in no row do the repeats agree"
 	}
 	return ""
 }
@@ -50,7 +50,12 @@ func (r *Report) Verdict() string {
 		return "This machine could not answer: " + why + "."
 	}
 	kept, dropped := r.turns()
-	agree, rows := 0, 0
+	agree, rows := r.agreement()
+	return fmt.Sprintf("This machine could answer: %d of %d turns were undisturbed. The repeats agree in %d of %d rows; the others are named below their tables.", kept, kept+dropped, agree, rows)
+}
+
+// agreement is in how many rows the repeats agree on what the report is about, of those that have it.
+func (r *Report) agreement() (agree, rows int) {
 	for i := range r.Rows {
 		if e, _, ok := r.subject(&r.Rows[i]); ok {
 			rows++
@@ -59,7 +64,7 @@ func (r *Report) Verdict() string {
 			}
 		}
 	}
-	return fmt.Sprintf("This machine could answer: %d of %d turns were undisturbed. The repeats agree in %d of %d rows; the others are named below their tables.", kept, kept+dropped, agree, rows)
+	return agree, rows
 }
 
 // turns are the repeats of all rows that count, and those that something disturbed.
