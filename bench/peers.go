@@ -163,9 +163,7 @@ func startModule(dir string) (p *remote.Process, err error) {
 		return nil, err
 	}
 	defer remove() // a program that runs needs its file no longer
-	run := exec.Command(binary)
-	run.Stderr = os.Stderr
-	return remote.Start(run)
+	return remote.Start(context.Background(), binary)
 }
 
 // buildModule builds the program of the module, in a folder that remove removes.

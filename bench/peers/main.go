@@ -54,7 +54,7 @@ func run(args []string) error {
 		defer stop()
 		return study.Study(ctx, args[1:], os.Stdout, []string{this, "end"})
 	}
-	return remote.Serve(os.Stdin, os.Stdout, lanes())
+	return remote.Serve(os.Stdin, os.Stdout, func() { os.Exit(1) }, lanes())
 }
 
 // lanes are all lanes: of messages one way, and of round trips.

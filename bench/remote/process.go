@@ -1,94 +1,57 @@
 package remote
 
 import (
-	"bufio"
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
-	"time"
 
+	"godat/bench/ends"
 	"godat/bench/load"
 )
 
 // Process is the other process. It is for one goroutine.
 type Process struct {
+	end   *ends.Process
 	lanes []Lane
-	in    io.WriteCloser
-	to    *json.Encoder
-	from  *json.Decoder
-	wait  func() error
-	kill  func()
-	err   error         // by which it has failed
-	stall time.Duration // how long it may take beside a turn
 }
 
-// stalled is how long a process may take to answer, beside the turn that it measures. Then it is killed: one
-// that has stopped would keep the others from their turns.
-const stalled = time.Minute
-
-// Start starts a process that calls Serve, and reads its list of lanes. The command's
-// Stderr may be set.
-func Start(cmd *exec.Cmd) (*Process, error) {
-	in, err := cmd.StdinPipe()
+// Start starts a process that calls Serve, and asks for its list of lanes.
+func Start(ctx context.Context, command ...string) (*Process, error) {
+	end, err := ends.Start(ctx, "program of the lanes", command)
 	if err != nil {
 		return nil, err
 	}
-	out, err := cmd.StdoutPipe()
+	p := &Process{end: end}
+	say, err := p.ask(request{Do: doList})
 	if err != nil {
-		return nil, err
+		end.Kill()
+		<-end.Done
+		return nil, fmt.Errorf("no list of lanes: %w", err)
 	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	return attach(in, out, cmd.Wait, func() { _ = cmd.Process.Kill() }) // fails when it has ended
-}
-
-// attach reads the list of lanes. wait is called when the process's input has been
-// closed, and returns when the process has ended, at once after kill.
-func attach(in io.WriteCloser, out io.Reader, wait func() error, kill func()) (*Process, error) {
-	p := &Process{in: in, to: json.NewEncoder(in), from: json.NewDecoder(bufio.NewReader(out)), wait: wait, kill: kill, stall: stalled}
-	guard := time.AfterFunc(p.stall, p.kill)
-	defer guard.Stop()
-	if err := p.from.Decode(&p.lanes); err != nil {
-		return nil, errors.Join(fmt.Errorf("no list of lanes: %w", err), p.Close())
-	}
+	p.lanes = say.Lanes
 	return p, nil
 }
 
 // Lanes are what the process can measure.
 func (p *Process) Lanes() []Lane { return p.lanes }
 
-// Close ends the process, and returns how it ended.
+// Close ends the process.
 func (p *Process) Close() error {
-	guard := time.AfterFunc(p.stall, p.kill)
-	defer guard.Stop()
-	return errors.Join(p.in.Close(), p.wait())
+	_, err := p.ask(request{Do: doClose})
+	if err != nil {
+		p.end.Kill()
+	}
+	<-p.end.Done
+	return err
 }
 
 // ask exchanges a request for a reply.
 func (p *Process) ask(r request) (say reply, err error) {
-	if p.err != nil {
-		return say, p.err
+	err = p.end.Ask(r, r.Duration, &say)
+	if err == nil && say.Error != "" {
+		err = errors.New(say.Error)
 	}
-	guard := time.AfterFunc(r.Duration+p.stall, p.kill)
-	if p.err = p.to.Encode(r); p.err == nil {
-		p.err = p.from.Decode(&say)
-	}
-	if !guard.Stop() {
-		p.err = fmt.Errorf("its process has not answered for %v, and was killed: %w", r.Duration+p.stall, errors.Join(p.err, os.ErrDeadlineExceeded))
-		return say, p.err
-	}
-	if p.err != nil {
-		p.err = fmt.Errorf("its process has ended: %w", p.err)
-		return say, p.err
-	}
-	if say.Error != "" {
-		return say, errors.New(say.Error)
-	}
-	return say, nil
+	return say, err
 }
 
 // Runner measures one lane of the process: number lane of the list.
@@ -100,34 +63,26 @@ type Runner struct {
 // Runner makes a runner of number lane of the list. All its errors refuse one row.
 func (p *Process) Runner(lane, size, depth int) *Runner { return &Runner{p, lane, size, depth} }
 
-func (r *Runner) request(ld load.Load) request {
-	return request{Lane: r.lane, Size: r.size, Depth: r.depth, Rate: ld.Rate, Duration: ld.Duration}
+func (r *Runner) request(do string, ld load.Load) request {
+	return request{Do: do, Lane: r.lane, Size: r.size, Depth: r.depth, Rate: ld.Rate, Duration: ld.Duration}
 }
 
 // Refuse says why the lane can't be measured under a load; nil if it can.
 func (r *Runner) Refuse(ld load.Load) error {
-	ask := r.request(ld)
-	ask.Only = true
-	say, err := r.p.ask(ask)
-	if err == nil && say.Refused != "" {
-		err = errors.New(say.Refused)
-	}
+	_, err := r.p.ask(r.request(doRefuse, ld))
 	return err
 }
 
 // Run measures a turn.
-func (r *Runner) Run(ld load.Load) (res load.Result, err error) {
-	say, err := r.p.ask(r.request(ld))
-	if err == nil && say.Refused != "" {
-		err = errors.New(say.Refused)
-	}
-	if err == nil {
-		res, err = say.Result.read()
+func (r *Runner) Run(ld load.Load) (load.Result, error) {
+	say, err := r.p.ask(r.request(doTurn, ld))
+	if err == nil && say.Result.Latency == nil {
+		err = errors.New("a result without a histogram")
 	}
 	if err != nil {
-		return res, load.Refusal(err.Error())
+		return load.Result{}, load.Refusal(err.Error())
 	}
-	return res, nil
+	return say.Result.read(), nil
 }
 
 // Close does nothing: Process.Close ends the process, which closes its lanes.

@@ -1,13 +1,7 @@
 // Package remote measures lanes in another process, as package load does in this one.
-//
-// The two sides exchange lines of JSON over the other process's input and output. First
-// the process that has the lanes lists them. Then it answers each request with a reply,
-// until its input ends.
 package remote
 
 import (
-	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +9,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"godat/bench/ends"
 	"godat/bench/lane"
 	"godat/bench/load"
 )
@@ -28,22 +23,29 @@ type Lane struct {
 	Open      func(size, depth int) (lane.Lane, error) `json:"-"`
 }
 
-// request asks for one turn.
+// What the process is asked for.
+const (
+	doList   = "list"   // of its lanes
+	doRefuse = "refuse" // whether the lane refuses the load
+	doTurn   = "turn"   // to measure a turn
+	doClose  = "close"
+)
+
+// request asks the process for something.
 type request struct {
-	Lane     int           `json:"lane"` // its place in the list
-	Size     int           `json:"size"`
-	Depth    int           `json:"depth"`
-	Rate     load.Rate     `json:"rate"`
-	Duration time.Duration `json:"duration"`
-	// Only says that the lane is asked whether it refuses the load.
-	Only bool `json:"only,omitempty"`
+	Do       string // one of the words above
+	Lane     int    // its place in the list
+	Size     int
+	Depth    int
+	Rate     load.Rate
+	Duration time.Duration
 }
 
 // reply is the answer.
 type reply struct {
-	Error   string `json:"error,omitempty"`
-	Refused string `json:"refused,omitempty"`
-	Result  result `json:"result"`
+	Error  string // also why the lane refuses
+	Lanes  []Lane
+	Result result
 }
 
 // result is a load.Result whose histogram can be written.
@@ -52,80 +54,69 @@ type result struct {
 	Latency *hdrhistogram.Snapshot
 }
 
-func newResult(r load.Result) result {
-	return result{r, r.Latency.Export()}
-}
-
-func (r result) read() (load.Result, error) {
-	if r.Latency == nil {
-		return load.Result{}, errors.New("a result without a histogram")
-	}
+func (r result) read() load.Result {
 	r.Result.Latency = hdrhistogram.Import(r.Latency)
-	return r.Result, nil
+	return r.Result
 }
 
-// opened is a lane that a request has named.
-type opened struct {
-	lane   lane.Lane
-	driver *load.Driver
+// served are the lanes of this process, and those that a request has named.
+type served struct {
+	lanes []Lane
+	open  map[string]*load.Driver
 }
 
-// Serve lists the lanes and answers requests until in ends. It closes the lanes that it
-// has opened.
-func Serve(in io.Reader, out io.Writer, lanes []Lane) (err error) {
-	to, from := json.NewEncoder(out), json.NewDecoder(bufio.NewReader(in))
-	if err := to.Encode(lanes); err != nil {
-		return err
-	}
-	all := map[string]opened{}
-	defer func() {
-		for _, o := range all {
-			err = errors.Join(err, o.lane.Close())
-		}
-	}()
-	for {
-		var ask request
-		if err := from.Decode(&ask); errors.Is(err, io.EOF) {
-			return nil
-		} else if err != nil {
-			return err
-		}
-		var say reply
-		if err := answer(lanes, all, ask, &say); err != nil {
+// Serve answers requests until one says that it is over, and then closes the lanes that it has opened. If the
+// requests end before, it calls gone, which ends the process.
+func Serve(in io.Reader, out io.Writer, gone func(), lanes []Lane) error {
+	s := &served{lanes, map[string]*load.Driver{}}
+	return ends.Serve(in, out, gone, func(ask request) (any, bool) {
+		say, err := s.answer(ask)
+		if err != nil {
 			say.Error = err.Error()
 		}
-		if err := to.Encode(say); err != nil {
-			return err
-		}
-	}
+		return say, ask.Do == doClose
+	})
 }
 
-// answer opens the lane if no request before has, and measures a turn.
-func answer(lanes []Lane, all map[string]opened, ask request, say *reply) error {
-	if ask.Lane < 0 || ask.Lane >= len(lanes) || ask.Size < 1 || ask.Depth < 1 {
-		return fmt.Errorf("lane %d, %d bytes, %d outstanding: there are %d lanes", ask.Lane, ask.Size, ask.Depth, len(lanes))
-	}
-	key := fmt.Sprint(ask.Lane, ask.Size, ask.Depth)
-	o, ok := all[key]
-	if !ok {
-		l, err := lanes[ask.Lane].Open(ask.Size, ask.Depth)
-		if err != nil {
-			return err
+func (s *served) answer(ask request) (say reply, err error) {
+	switch ask.Do {
+	case doList:
+		say.Lanes = s.lanes
+		return say, nil
+	case doClose:
+		for _, d := range s.open {
+			err = errors.Join(err, d.Close())
 		}
-		o = opened{l, load.NewDriver(l, 1)}
-		all[key] = o
+		return say, err
+	}
+	d, err := s.driver(ask)
+	if err != nil {
+		return say, err
 	}
 	ld := load.Load{Rate: ask.Rate, Depth: ask.Depth, Duration: ask.Duration}
-	if why := o.driver.Refuse(ld); why != nil {
-		say.Refused = why.Error()
-		return nil
+	if err = d.Refuse(ld); err != nil || ask.Do == doRefuse {
+		return say, err
 	}
-	if ask.Only {
-		return nil
-	}
-	res, err := o.driver.Run(ld)
+	res, err := d.Run(ld)
 	if err == nil {
-		say.Result = newResult(res)
+		say.Result = result{res, res.Latency.Export()}
 	}
-	return err
+	return say, err
+}
+
+// driver is that of the lane that a request names, which is opened for the first one.
+func (s *served) driver(ask request) (*load.Driver, error) {
+	if ask.Lane < 0 || ask.Lane >= len(s.lanes) || ask.Size < 1 || ask.Depth < 1 {
+		return nil, fmt.Errorf("lane %d, %d bytes, %d outstanding: there are %d lanes", ask.Lane, ask.Size, ask.Depth, len(s.lanes))
+	}
+	key := fmt.Sprint(ask.Lane, ask.Size, ask.Depth)
+	if d := s.open[key]; d != nil {
+		return d, nil
+	}
+	l, err := s.lanes[ask.Lane].Open(ask.Size, ask.Depth)
+	if err != nil {
+		return nil, err
+	}
+	s.open[key] = load.NewDriver(l, 1)
+	return s.open[key], nil
 }

@@ -1,10 +1,11 @@
 package remote
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
-	"strings"
-	"sync"
+	"os"
 	"testing"
 	"time"
 
@@ -16,21 +17,21 @@ import (
 	"godat/bench/load"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
-
-// served is a Process whose other side is a goroutine.
-func served(t *testing.T, lanes ...Lane) *Process {
-	t.Helper()
-	in, toServer := io.Pipe()
-	fromServer, out := io.Pipe()
-	ended := make(chan error, 1)
-	go func() {
-		err := Serve(in, out, lanes)
-		ended <- errors.Join(err, in.Close(), out.Close())
-	}()
-	p, err := attach(toServer, fromServer, func() error { return <-ended }, func() { _ = fromServer.Close() })
-	require.NoError(t, err)
-	return p
+// A child of a test's serves lanes, or says what its second word is, until its input ends. If that is empty, it ends.
+func TestMain(m *testing.M) {
+	switch {
+	case len(os.Args) == 2 && os.Args[1] == "serve":
+		if err := Serve(os.Stdin, os.Stdout, func() { os.Exit(1) }, []Lane{channel, pipe, broken}); err != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	case len(os.Args) == 3 && os.Args[1] == "say":
+		if fmt.Print(os.Args[2]); os.Args[2] != "" {
+			_, _ = io.Copy(io.Discard, os.Stdin)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m, goleak.IgnoreCurrent())
 }
 
 var (
@@ -41,9 +42,17 @@ var (
 	broken = Lane{Name: "broken", Open: func(int, int) (lane.Lane, error) { return nil, errors.New("no") }}
 )
 
+// serving is a process that has the three lanes.
+func serving(t *testing.T) *Process {
+	t.Helper()
+	p, err := Start(t.Context(), os.Args[0], "serve")
+	require.NoError(t, err)
+	return p
+}
+
 func TestALaneOfAnotherProcessIsMeasuredAsOneOfThisProcess(t *testing.T) {
-	p := served(t, channel, pipe)
-	assert.Equal(t, []Lane{{Name: "channel", Does: "copies"}, {Name: "pipe", RoundTrip: true}}, p.Lanes())
+	p := serving(t)
+	assert.Equal(t, []Lane{{Name: "channel", Does: "copies"}, {Name: "pipe", RoundTrip: true}, {Name: "broken"}}, p.Lanes())
 	for _, ld := range []load.Load{{Rate: load.Closed, Depth: 2, Duration: time.Millisecond}, {Rate: load.Max, Depth: 8, Duration: time.Millisecond}} {
 		r := p.Runner(0, 64, ld.Depth)
 		require.NoError(t, r.Refuse(ld))
@@ -59,9 +68,9 @@ func TestALaneOfAnotherProcessIsMeasuredAsOneOfThisProcess(t *testing.T) {
 }
 
 func TestALoadThatTheLaneRefusesIsRefused(t *testing.T) {
-	p := served(t, pipe)
+	p := serving(t)
 	ld := load.Load{Rate: load.Closed, Depth: 1}
-	r := p.Runner(0, 64, 1)
+	r := p.Runner(1, 64, 1)
 	assert.EqualError(t, r.Refuse(ld), load.ErrPostWaits.Error())
 	_, err := r.Run(ld)
 	assert.Equal(t, load.Refusal(load.ErrPostWaits.Error()), err)
@@ -69,52 +78,41 @@ func TestALoadThatTheLaneRefusesIsRefused(t *testing.T) {
 }
 
 func TestALaneThatCannotBeOpenedIsRefusedAndTheOthersGoOn(t *testing.T) {
-	p := served(t, broken, channel)
+	p := serving(t)
 	ld := load.Load{Rate: load.Closed, Depth: 1, Duration: time.Millisecond}
-	assert.ErrorContains(t, p.Runner(0, 64, 1).Refuse(ld), "no")
-	assert.ErrorContains(t, p.Runner(7, 64, 1).Refuse(ld), "there are 2 lanes")
-	_, err := p.Runner(1, 64, 1).Run(ld)
+	assert.ErrorContains(t, p.Runner(2, 64, 1).Refuse(ld), "no")
+	assert.ErrorContains(t, p.Runner(7, 64, 1).Refuse(ld), "there are 3 lanes")
+	_, err := p.Runner(0, 64, 1).Run(ld)
 	require.NoError(t, err)
 	require.NoError(t, p.Close())
 }
 
-func TestAProcessThatHasStoppedIsKilled(t *testing.T) {
-	out, said := io.Pipe()
-	killed := make(chan struct{})
-	go func() { _, _ = io.WriteString(said, "[]\n") }()
-	p, err := attach(input{io.Discard}, out, func() error { <-killed; return nil }, sync.OnceFunc(func() {
-		_ = said.Close()
-		close(killed)
-	}))
-	require.NoError(t, err)
-	p.stall = time.Millisecond
-	_, err = p.Runner(0, 64, 1).Run(load.Load{Duration: time.Millisecond})
-	require.ErrorContains(t, err, "has not answered for 2ms, and was killed")
-	_, err = p.Runner(0, 64, 1).Run(load.Load{Duration: time.Hour})
-	require.ErrorContains(t, err, "was killed", "the rows behind it learn the same at once")
-	require.NoError(t, p.Close())
-}
-
-// input is an input that can be closed.
-type input struct{ io.Writer }
-
-func (input) Close() error { return nil }
-
-func TestAProcessThatEndsRefusesItsRows(t *testing.T) {
-	for said, want := range map[string]string{
-		"":                        "no list of lanes",
-		"hello\n":                 "no list of lanes",
-		"[]\n":                    "its process has ended",
-		"[]\nhello\n":             "its process has ended",
-		"[]\n{}\n":                "without a histogram",
-		"[]\n" + `{"error":"no"}`: "no",
-	} {
-		p, err := attach(input{io.Discard}, strings.NewReader(said), func() error { return nil }, func() {})
-		if err == nil {
-			_, err = p.Runner(0, 64, 1).Run(load.Load{})
-			var refusal load.Refusal
-			assert.ErrorAs(t, err, &refusal, said)
-		}
-		assert.ErrorContains(t, err, want, said)
+func TestAProcessThatIsKilledRefusesItsRows(t *testing.T) {
+	p := serving(t)
+	p.end.Kill()
+	<-p.end.Done
+	for range 2 {
+		_, err := p.Runner(0, 64, 1).Run(load.Load{Duration: time.Millisecond})
+		var refusal load.Refusal
+		require.ErrorAs(t, err, &refusal)
+		require.ErrorContains(t, err, "has ended")
 	}
+	require.Error(t, p.Close())
+}
+
+func TestAProcessWithoutAListOfLanesIsAnError(t *testing.T) {
+	for _, says := range []string{"", "hello\n", `{"Error":"no"}`} {
+		_, err := Start(context.Background(), os.Args[0], "say", says)
+		assert.ErrorContains(t, err, "no list of lanes", says)
+	}
+}
+
+func TestATurnWithoutAHistogramIsRefused(t *testing.T) {
+	p, err := Start(t.Context(), os.Args[0], "say", "{}{}")
+	require.NoError(t, err)
+	_, err = p.Runner(0, 64, 1).Run(load.Load{})
+	var refusal load.Refusal
+	assert.ErrorAs(t, err, &refusal)
+	p.end.Kill()
+	<-p.end.Done
 }
