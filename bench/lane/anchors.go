@@ -88,9 +88,11 @@ func (l *Ring) Close() error {
 	return nil
 }
 
-// Conn is a pair of net.Conn: one end writes messages, the other reads them.
+// Conn is a byte stream: messages are written to one end, and read from the other.
 type Conn struct {
-	a, b  net.Conn
+	to    io.Writer
+	from  io.Reader
+	close func() error
 	out   [][]byte // by producer
 	in    []byte
 	slots int // of each producer
@@ -112,24 +114,25 @@ func NewTCP(cfg Config) (*Conn, error) {
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
-	return newConn(a, b, cfg, socketRoom), nil
+	return NewConn(a, b, cfg, SocketRoom, func() error { return errors.Join(a.Close(), b.Close()) }), nil
 }
 
-// socketRoom is less than the least that a socket's two buffers hold.
-const socketRoom = 32 << 10
+// SocketRoom is less than the least that a socket's two buffers hold.
+const SocketRoom = 32 << 10
 
 // NewPipe makes a lane over net.Pipe, which has no buffer.
 func NewPipe(cfg Config) *Conn {
 	a, b := net.Pipe()
-	return newConn(a, b, cfg, 0)
+	return NewConn(a, b, cfg, 0, func() error { return errors.Join(a.Close(), b.Close()) })
 }
 
 // slotLen is how many bytes of a message tell its slot.
 const slotLen = 8
 
-func newConn(a, b net.Conn, cfg Config, room int) *Conn {
+// NewConn makes a lane of a stream that has room for so many bytes before any is read. closeEnds closes both ends.
+func NewConn(to io.Writer, from io.Reader, cfg Config, room int, closeEnds func() error) *Conn {
 	size := max(cfg.Size, slotLen)
-	l := &Conn{a: a, b: b, in: make([]byte, size), slots: 2 * cfg.Depth / cfg.producers(), room: room}
+	l := &Conn{to: to, from: from, close: closeEnds, in: make([]byte, size), slots: 2 * cfg.Depth / cfg.producers(), room: room}
 	for range cfg.producers() {
 		l.out = append(l.out, make([]byte, size))
 	}
@@ -146,14 +149,14 @@ func (l *Conn) Slots() int { return l.slots * len(l.out) }
 func (l *Conn) Post(slot int) error {
 	out := l.out[slot/l.slots]
 	binary.LittleEndian.PutUint64(out, uint64(slot))
-	_, err := l.a.Write(out)
+	_, err := l.to.Write(out)
 	return err
 }
 
 // Take reads messages.
 func (l *Conn) Take(f func(slot int) bool) error {
 	for {
-		if _, err := io.ReadFull(l.b, l.in); err != nil {
+		if _, err := io.ReadFull(l.from, l.in); err != nil {
 			return err
 		}
 		if !f(int(binary.LittleEndian.Uint64(l.in))) {
@@ -166,4 +169,4 @@ func (l *Conn) Take(f func(slot int) bool) error {
 const overTCP, overPipe = "net.Conn", "net.Pipe"
 
 // Close closes both ends.
-func (l *Conn) Close() error { return errors.Join(l.a.Close(), l.b.Close()) }
+func (l *Conn) Close() error { return l.close() }

@@ -1,45 +1,35 @@
 package main
 
 import (
-	"encoding/binary"
 	"io"
 
 	"godat/bench/lane"
 )
 
-// room is how many bytes surely fit into a byte stream before any is read.
-const room = 32 << 10
-
-// byteStream is a lane of messages of one size over a byte stream with two ends.
-type byteStream struct {
-	to      io.Writer
-	from    io.Reader
-	out, in []byte
-	slots   int
-	close   func() error
-	echoed  chan struct{} // closed when no message is echoed any more
-}
-
-// newByteStream makes a lane from a to b, or if roundTrip from a to b and back. close
+// newByteStream makes a lane from a to b, or if roundTrip from a to b and back. closeEnds
 // closes both ends.
 func newByteStream(a, b io.ReadWriter, size, depth int, roundTrip bool, closeEnds func() error) lane.Lane {
-	size = max(size, slotLen)
-	l := &byteStream{to: a, from: b, out: make([]byte, size), in: make([]byte, size), slots: 2 * depth, close: closeEnds, echoed: make(chan struct{})}
+	cfg := lane.Config{Size: size, Depth: depth}
 	if !roundTrip {
-		close(l.echoed)
-		return l
+		return lane.NewConn(a, b, cfg, lane.SocketRoom, closeEnds)
 	}
-	l.from = a
-	go l.echo(b, size)
+	l := &echoed{Conn: lane.NewConn(a, a, cfg, lane.SocketRoom, closeEnds), over: make(chan struct{})}
+	go l.echo(b, max(size, slotLen))
 	return l
+}
+
+// echoed is a byte stream whose other end sends back each message.
+type echoed struct {
+	*lane.Conn
+	over chan struct{} // closed when no message is echoed any more
 }
 
 // slotLen is how many bytes at the beginning of a message tell its slot.
 const slotLen = 8
 
 // echo sends back each message as a whole, until the stream ends.
-func (l *byteStream) echo(end io.ReadWriter, size int) {
-	defer close(l.echoed)
+func (l *echoed) echo(end io.ReadWriter, size int) {
+	defer close(l.over)
 	buf := make([]byte, size)
 	for {
 		if _, err := io.ReadFull(end, buf); err != nil {
@@ -51,34 +41,12 @@ func (l *byteStream) echo(end io.ReadWriter, size int) {
 	}
 }
 
-// Slots is twice the depth.
-func (l *byteStream) Slots() int { return l.slots }
-
-// PostBlocks reports whether depth messages don't surely fit into the stream.
-func (l *byteStream) PostBlocks(depth int) bool { return depth > 1 && depth*len(l.out) > room }
-
-// Post writes a message.
-func (l *byteStream) Post(slot int) error {
-	binary.LittleEndian.PutUint64(l.out, uint64(slot))
-	_, err := l.to.Write(l.out)
-	return err
-}
-
-// Take reads messages.
-func (l *byteStream) Take(f func(slot int) bool) error {
-	for {
-		if _, err := io.ReadFull(l.from, l.in); err != nil {
-			return err
-		}
-		if !f(int(binary.LittleEndian.Uint64(l.in))) {
-			return nil
-		}
-	}
-}
+// PostBlocks reports whether a post waits while the answer to another one waits for the poster.
+func (l *echoed) PostBlocks(depth int) bool { return depth > 1 && l.Conn.PostBlocks(depth) }
 
 // Close closes both ends.
-func (l *byteStream) Close() error {
-	err := l.close()
-	<-l.echoed
+func (l *echoed) Close() error {
+	err := l.Conn.Close()
+	<-l.over
 	return err
 }

@@ -78,7 +78,9 @@ func newMessages(w wire, size, depth int, roundTrip bool) (*messages, error) {
 func (l *messages) Slots() int { return l.slots }
 
 // PostBlocks reports whether depth messages don't surely fit into the stream.
-func (l *messages) PostBlocks(depth int) bool { return depth > 1 && depth*len(l.out.Value) > room }
+func (l *messages) PostBlocks(depth int) bool {
+	return depth > 1 && depth*len(l.out.Value) > lane.SocketRoom
+}
 
 // Post sends a message.
 func (l *messages) Post(slot int) error {
