@@ -170,7 +170,7 @@ func (o *output) measure(c *command, out io.Writer, kind report.Kind, entries []
 	}
 	return o.write(out, &report.Report{
 		Kind: kind, Host: host.Describe(), Command: c.line, Date: time.Now(),
-		Repeats: plan.Repeats, Duration: plan.Duration, Own: load.OwnCost(), Rows: rows,
+		Repeats: plan.Repeats, Duration: plan.Duration, Rows: rows,
 	})
 }
 

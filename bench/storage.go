@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 
 	"godat/bench/load"
 	"godat/bench/storage"
@@ -111,11 +110,11 @@ func (s *storageCommand) Run(c *command, out io.Writer) error {
 			study.Places = append(study.Places, storage.Place{Provider: p, Processors: n})
 		}
 	}
-	if term.IsTerminal(int(os.Stderr.Fd())) {
+	if atTerminal() {
 		var bar *progressbar.ProgressBar
 		study.Step = func(done, all int) {
 			if bar == nil {
-				bar = progressbar.NewOptions(all, progressbar.OptionSetWriter(os.Stderr), progressbar.OptionClearOnFinish())
+				bar = newBar(all)
 			}
 			_ = bar.Set(done) // a bar that can't be drawn is none
 		}

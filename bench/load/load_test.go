@@ -228,12 +228,6 @@ func TestALatencyLiesWithinTheWidthOfItsEntry(t *testing.T) {
 	}
 }
 
-func TestTheBenchmarkMeasuresItsOwnCost(t *testing.T) {
-	c := OwnCost()
-	assert.Positive(t, c.Record)
-	assert.Positive(t, c.Clock)
-}
-
 // fragile is a connection whose post with a number fails.
 type fragile struct {
 	*lane.Conn

@@ -18,7 +18,6 @@ type Report struct {
 	Date     time.Time     `json:"date"`
 	Repeats  int           `json:"repeats"`
 	Duration time.Duration `json:"duration"` // of one repeat of one row, in nanoseconds
-	Own      load.Cost     `json:"own"`
 	Rows     []Row         `json:"rows"`
 }
 

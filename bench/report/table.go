@@ -112,10 +112,9 @@ func (r *Report) method() string {
 	kept, dropped := r.turns()
 	return fmt.Sprintf("Medians of %d repeats of %v by turns, %d of all %d dropped as disturbed; low–high is the 95 %% interval, or with under 6 repeats the range.\n"+
 		"Differences and ratios are medians of those of the same repeat, which need not be those of two medians.\n"+
-		"Each row's loop, size, depth, load and adapter are those that ran: one that ran another would be an error. p90 and above are of all repeats together, and have at least %d messages\nbeyond them. Processor time is the whole process's for a message, without the "+
-		"poster's wait for its times. The benchmark itself adds to a message 2 readings of the clock (%.0f ns each) and an entry in a histogram (%.0f ns).\n"+
+		"p90 and above are of all repeats together, and have at least %d messages beyond them. Processor time is the whole process's for a message, without the poster's wait for its times.\n"+
 		"How, and what not to conclude: bench/README.md",
-		r.Repeats, r.Duration, dropped, kept+dropped, beyond, r.Own.Clock, r.Own.Record)
+		r.Repeats, r.Duration, dropped, kept+dropped, beyond)
 }
 
 // group is the rows of one load.
