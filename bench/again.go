@@ -2,14 +2,14 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"strings"
+	"time"
 
+	"godat/bench/ends"
 	"godat/bench/report"
 )
 
@@ -32,55 +32,61 @@ func status(err error) int {
 	return 1
 }
 
+// again is a command line for another process of this program, and outcome what has become of it.
+type (
+	again   struct{ Args []string }
+	outcome struct {
+		Out, Error string
+		Unable     bool
+	}
+)
+
+// longestLine is how long a command line may take.
+const longestLine = time.Hour
+
 // process runs a command line in a process of its own, so that what ran before it has no
 // influence on it.
 func process(args []string, out io.Writer) error {
-	cmd, _, err := child(args)
-	if err != nil {
-		return err
-	}
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = out, &said
-	err = cmd.Run()
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) {
-		return err
-	}
-	if exit.ExitCode() == statusUnable {
-		return errUnable
-	}
-	why := strings.TrimPrefix(lastLine(said.String()), "bench: ")
-	if before, ok := strings.CutSuffix(why, "; "+errUsage.Error()); ok && exit.ExitCode() == statusUsage {
-		return misused(errors.New(before))
-	}
-	return fmt.Errorf("%w: %s", err, why)
-}
-
-// tied is the first word of the command line of a process that ends when its standard input does.
-const tied = "--tied"
-
-// child is a process of this program, to which it is tied: whatever ends this one, that one does
-// not go on to measure, in the way of others.
-func child(args []string) (cmd *exec.Cmd, stdin io.Closer, err error) {
 	program, err := os.Executable()
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	cmd = exec.Command(program, append([]string{tied}, args...)...)
-	stdin, err = cmd.StdinPipe()
-	return cmd, stdin, err
+	p, err := ends.Start(context.Background(), "process that measures", []string{program, "again"})
+	if err != nil {
+		return err
+	}
+	defer p.Kill()
+	var is outcome
+	if err := p.Ask(again{args}, longestLine, &is); err != nil {
+		return err
+	}
+	<-p.Done
+	_, err = io.WriteString(out, is.Out)
+	switch {
+	case err != nil:
+		return err
+	case is.Unable:
+		return errUnable
+	case is.Error != "":
+		return errors.New(is.Error)
+	}
+	return nil
 }
 
-// tie ends the process at the end of its input.
-func tie(in io.Reader) {
-	_, _ = io.Copy(io.Discard, in)
-	fmt.Fprintln(os.Stderr, "bench: the program that started this one has ended")
-	os.Exit(1)
-}
+// againCommand is that process.
+type againCommand struct{}
 
-func lastLine(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return lines[len(lines)-1]
+// Run runs one command line.
+func (*againCommand) Run(out io.Writer) error {
+	return ends.Serve(os.Stdin, out, func() { os.Exit(1) }, func(o again) (any, bool) {
+		var said bytes.Buffer
+		err := run(o.Args, &said)
+		is := outcome{Out: said.String(), Unable: errors.Is(err, errUnable)}
+		if err != nil {
+			is.Error = err.Error()
+		}
+		return is, true
+	})
 }
 
 // measured runs a command line and returns its report, which says itself whether the machine

@@ -29,34 +29,19 @@ import (
 
 // The pool library runs two goroutines of its own from the start.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == tied { // a child of a test's
+	if len(os.Args) == 2 && (os.Args[1] == "again" || os.Args[1] == "idle-end") { // a child of a test's
 		main()
 		return
 	}
 	goleak.VerifyTestMain(m, goleak.IgnoreCurrent())
 }
 
-func TestAChildEndsWithTheProgramThatStartedIt(t *testing.T) {
-	cmd, stdin, err := child([]string{"serve", "--provider=iwarp:127.0.0.1", "--port=0"})
-	require.NoError(t, err)
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	guard := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() })
-	line, err := bufio.NewReader(out).ReadString('\n')
-	require.NoError(t, err)
-	assert.Contains(t, line, "serving on port")
-	require.NoError(t, stdin.Close())
-	_ = cmd.Wait()
-	assert.True(t, guard.Stop(), "it lives")
-	assert.Equal(t, 1, cmd.ProcessState.ExitCode())
-}
-
-func TestAChildSaysHowItEnds(t *testing.T) {
+func TestAnotherProcessSaysHowItEnds(t *testing.T) {
 	err := process([]string{"nosuch"}, io.Discard)
-	require.ErrorIs(t, err, errUsage)
-	assert.EqualError(t, err, "unexpected argument nosuch; --help lists the commands and their flags")
-	assert.NoError(t, process([]string{"--help"}, io.Discard))
+	require.EqualError(t, err, "unexpected argument nosuch; --help lists the commands and their flags")
+	var out bytes.Buffer
+	require.ErrorIs(t, process([]string{"connect", "--repeats=1", "--duration=2ms"}, &out), errUnable)
+	assert.Contains(t, out.String(), "This machine could not answer")
 }
 
 // ran is the report of a command line. One repeat is too few to answer from.
@@ -128,7 +113,7 @@ func TestWhatCannotBeMeasuredIsRefused(t *testing.T) {
 		"scale --conns=0": "from 1 to", "--producers=0": "from 1 to", "--producers=2 --rate=max --size=1000000000": "memory of its own", "connect --depth=0": "from 1 to",
 		"--mode=telepathy": "no mode", "--rate=fast": "no rate", "--format=xml": "format", "--provider=nothing": "nothing", "--provider=iwarp --param=color=red": "color",
 		"--provider=ibv:absent0": "ibv", "--repeats=-1": "negative", "--duration=-1s connect": "negative",
-		"idle --connections=0": "from 1 to", "idle --connections=20000": "from 1 to", "idle --ia=nothing --peer": "nothing",
+		"idle --connections=0": "from 1 to", "idle --connections=20000": "from 1 to", "idle --ia=nothing": "nothing",
 	} {
 		assert.ErrorContains(t, run(strings.Fields(args), io.Discard), why, args)
 	}
@@ -150,23 +135,16 @@ func TestARunThatCannotAnswerSaysSoFirstAndIsAnError(t *testing.T) {
 	assert.Contains(t, string(text), "Tag=delivery/channel/closed/64B/1")
 }
 
-func TestIdleConnectionsAreCounted(t *testing.T) {
-	const n = 10
-	port := make(chan uint64, 1)
-	server, client := newCrowd("iwarp:127.0.0.1", n), newCrowd("iwarp:127.0.0.1", n)
-	served := make(chan struct{})
-	go func() {
-		defer close(served)
-		server.serve(n, func(p uint64) { port <- p })
-	}()
-	client.visit("127.0.0.1", <-port, n)
-	<-served
-	i := client.rest(time.Millisecond)
-	assert.Equal(t, n, i.Connections)
-	assert.Positive(t, i.Added.Goroutines)
-	assert.Len(t, i.row("client"), 8)
-	check(client.ia.Close())
-	check(server.ia.Close())
+func TestIdleConnectionsToAnotherProcessAreCounted(t *testing.T) {
+	for _, line := range []string{"idle --connections=10 --for=1ms", "idle --streams --connections=10 --for=1ms"} {
+		var out bytes.Buffer
+		if err := run(strings.Fields(line), &out); err != nil {
+			require.ErrorIs(t, err, errUnable)
+		}
+		for _, end := range []string{"connecting", "accepting"} {
+			assert.Regexp(t, end+` +\| +10 \|`, out.String(), line)
+		}
+	}
 }
 
 func TestIdleConnectionsAreSaidFirstToBeDisturbedOrNot(t *testing.T) {

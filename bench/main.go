@@ -35,6 +35,8 @@ type command struct {
 	Results    resultsCommand    `cmd:"" help:"Write bench/RESULTS.md: this machine's tables, and the figures in README.md. It takes ten minutes, and with --repeats 6 seven."`
 	Idle       idleCommand       `cmd:"" help:"Measure what idle connections between two processes cost."`
 	StorageEnd storageEndCommand `cmd:"" name:"storage-end" hidden:""`
+	IdleEnd    idleEndCommand    `cmd:"" name:"idle-end" hidden:""`
+	Again      againCommand      `cmd:"" hidden:""`
 }
 
 var options = []kong.Option{
@@ -43,12 +45,7 @@ var options = []kong.Option{
 }
 
 func main() {
-	args := os.Args[1:]
-	if len(args) > 0 && args[0] == tied {
-		go tie(os.Stdin)
-		args = args[1:]
-	}
-	err := runWith(process, host.WatchOthers, args, os.Stdout)
+	err := runWith(process, host.WatchOthers, os.Args[1:], os.Stdout)
 	if err == nil {
 		return
 	}

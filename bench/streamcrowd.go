@@ -46,12 +46,6 @@ func (c *streamCrowd) serve(n int, ready func(port uint64)) {
 	check(ln.Close())
 }
 
-// serveAll is serve as a goroutine: it sends the port, and closes served at its end.
-func (c *streamCrowd) serveAll(n int, port chan<- uint64, served chan<- struct{}) {
-	c.serve(n, func(p uint64) { port <- p })
-	close(served)
-}
-
 func (c *streamCrowd) visit(addr string, port uint64, n int) {
 	d := stream.Dialer{IA: c.ia}
 	at := net.JoinHostPort(addr, strconv.FormatUint(port, 10))

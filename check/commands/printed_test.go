@@ -43,9 +43,9 @@ var measures = map[string]string{
 // elsewhere are the printed commands that this package does not run, by regular expressions, and what does, or
 // what they want that the checks look for first: a stage of .ci/run, a capability, or an hour.
 var elsewhere = map[string]string{
-	`^go (test|run|build|test -bench)$`:                                                                        "words: the tool itself",
-	`^(cd examples/volume && )?go build `:                                                                      "words: each program of the talks is built",
-	`^go run \./bench dial$|^go run \./examples/dattest$`:                                               "words: the talks have them with their arguments",
+	`^go (test|run|build|test -bench)$`:                   "words: the tool itself",
+	`^(cd examples/volume && )?go build `:                 "words: each program of the talks is built",
+	`^go run \./bench dial$|^go run \./examples/dattest$`: "words: the talks have them with their arguments",
 	`^cd examples/volume && volume ((serve|check)$|[a-z]+ (ADDR|DIR))|^cd examples/volume && volume --version`: "words: the talks have them with their arguments",
 	`^go doc `:                                                       "words: each is run where flags are looked for",
 	`^go test work$|^go test \./\.\.\.$`:                             "stage nocc",
