@@ -14,7 +14,7 @@ func (d *Device) run() {
 	defer timer.Stop()
 	for {
 		d.sim.mu.Lock()
-		worked := d.step()
+		worked := d.turn()
 		stop := d.closed
 		next := d.nextDeadline()
 		d.sim.mu.Unlock()
@@ -33,6 +33,27 @@ func (d *Device) run() {
 			}
 		}
 	}
+}
+
+// burst is how many steps an engine without delays makes before it yields.
+const burst = 64
+
+// turn makes a step, and if nothing is to be delayed several: a device does not take turns with those who poll
+// it, and on one processor they would find one completion at a time. It reports whether there may be more work.
+func (d *Device) turn() bool {
+	steps := 1
+	if d.sim.cfg.MaxDelay < 0 {
+		steps = burst
+	}
+	for range steps {
+		if !d.step() {
+			return false
+		}
+		if d.closed {
+			break
+		}
+	}
+	return true
 }
 
 // stepOnce is step for a device with Config.manual. One goroutine at a time calls it.

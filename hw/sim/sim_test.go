@@ -130,6 +130,23 @@ func TestSimPollGivesEachQueueItsShare(t *testing.T) {
 	assert.Equal(t, map[uint32]int{1: 2, 2: 2, 3: 2}, seen)
 }
 
+func TestSimWithoutDelaysDoesAllItsWorkBeforeOthersRun(t *testing.T) {
+	for delay, at := range map[int]int{-1: 6, 1: 1} {
+		r := newRig(t, Config{Seed: 1, MaxDelay: delay})
+		a, b := r.a.newEnd(), r.b.newEnd()
+		require.NoError(t, r.request(a).Accept(b.qp, nil))
+		r.settle()
+		for range 6 {
+			a.recv()
+			b.post(send())
+		}
+		r.p.mu.Lock()
+		r.b.dev.turn()
+		r.p.mu.Unlock()
+		assert.Equal(t, at, r.a.poll(), "up to %d steps late", delay)
+	}
+}
+
 func TestSimReportsACompletionQueueThatOverran(t *testing.T) {
 	r := newRig(t, Config{Seed: 1})
 	small := r.a.newCQ(3)
