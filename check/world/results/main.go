@@ -38,7 +38,7 @@ func main() {
 	flag.Uint64Var(&c.first, "first", 1, "the first seed")
 	flag.DurationVar(&c.most, "for", 0, "end after this time, of the machine's clock, which the programs share, whatever is left; 0 is no limit")
 	flag.BoolVar(&c.twice, "twice", false, "run each seed twice: both must be the same to the step")
-	flag.BoolVar(&c.hour, "hour", false, "run an hour of a volume, too, and say what it takes of a processor")
+	flag.BoolVar(&c.hour, "hour", false, "run an hour of a volume over each provider, too, and say what it takes of a processor")
 	flag.StringVar(&c.programs, "programs", "", "only programs over providers, such as calls/loop, that match this regular expression")
 	flag.Parse()
 	var page bytes.Buffer
@@ -100,8 +100,9 @@ func (c *campaign) run(ctx context.Context, out io.Writer, plants []string) (fou
 	if err != nil {
 		return false, err
 	}
-	volumes := rows[len(rows)-len(world.All(world.VolumeGuest)):]
-	rows = slices.DeleteFunc(slices.Clone(rows), func(r *row) bool { return !match.MatchString(r.Program + "/" + r.Provider) })
+	left := func(r *row) bool { return !match.MatchString(r.Program + "/" + r.Provider) }
+	volumes := slices.DeleteFunc(slices.Clone(rows[len(rows)-len(world.All(world.VolumeGuest)):]), left)
+	rows = slices.DeleteFunc(slices.Clone(rows), left)
 	c.end = time.Now().Add(c.most)
 	c.play(ctx, rows)
 	args := strings.Join(os.Args[1:], " ")
