@@ -2,6 +2,7 @@ package world
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"slices"
@@ -29,8 +30,32 @@ var (
 	rounds   = flag.Int("world.rounds", 30, "rounds of each client")
 )
 
+// mischosen is an error if the flags choose a run that there is not, since nothing would run.
+func mischosen() error {
+	if *seeds < 0 || *troubles < 0 || *rounds < 1 {
+		return errors.New("-world.seeds and -world.troubles are not negative, and -world.rounds is at least 1")
+	}
+	runs, some := append(All(Guest), All(VolumeGuest)...), false
+	for _, name := range strings.Split(*names, ",") {
+		if !slices.ContainsFunc(runs, func(r Run) bool { return r.Program == name }) {
+			return fmt.Errorf("-world.program: no program is %q", name)
+		}
+		for _, at := range strings.Split(*provider, ",") {
+			if !slices.ContainsFunc(runs, func(r Run) bool { return r.Provider == at }) {
+				return fmt.Errorf("-world.provider: no provider is %q", at)
+			}
+			some = some || slices.ContainsFunc(runs, func(r Run) bool { return r.Program == name && r.Provider == at })
+		}
+	}
+	if !some {
+		return fmt.Errorf("no run: %s does not run over %s", *names, *provider)
+	}
+	return nil
+}
+
 // chosen are the runs that the flags choose, without a seed.
-func chosen(guest string) (all []Run) {
+func chosen(t *testing.T, guest string) (all []Run) {
+	require.NoError(t, mischosen())
 	for _, r := range All(guest) {
 		if slices.Contains(strings.Split(*names, ","), r.Program) && slices.Contains(strings.Split(*provider, ","), r.Provider) {
 			r.Troubles, r.Rounds, r.Aloud = *troubles, *rounds, *aloud
@@ -59,6 +84,28 @@ func brief(all []Run) (some []Run) {
 	return some
 }
 
+func TestFlagsThatChooseNothingAreAnError(t *testing.T) {
+	for want, set := range map[string]map[string]string{
+		`no program is "cals"`:             {"world.program": "calls,cals"},
+		`no provider is "lop"`:             {"world.provider": "lop"},
+		"volume does not run over sim":     {"world.program": "volume", "world.provider": "sim"},
+		"-world.seeds and -world.troubles": {"world.seeds": "-1"},
+		"-world.rounds is at least 1":      {"world.rounds": "0"},
+	} {
+		before := make(map[string]string)
+		for name, value := range set {
+			before[name] = flag.Lookup(name).Value.String()
+			require.NoError(t, flag.Set(name, value))
+		}
+		err := mischosen()
+		for name, value := range before {
+			require.NoError(t, flag.Set(name, value))
+		}
+		require.ErrorContains(t, err, want)
+	}
+	require.NoError(t, mischosen())
+}
+
 func TestASeedIsAHistoryAndAllIsRightInIt(t *testing.T) { histories(t, Guest, max(1, *seeds)) }
 
 // A minute of a volume takes seconds.
@@ -70,7 +117,7 @@ func histories(t *testing.T, guest string, seeds int) {
 	p, err := Build(t.Context(), ".", guest, t.TempDir(), "")
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, p.Close(context.Background())) })
-	for _, r := range chosen(guest) {
+	for _, r := range chosen(t, guest) {
 		t.Run(r.Program+"/"+r.Provider, func(t *testing.T) {
 			t.Parallel() // each run has one thread
 			histories, took := make(map[string]bool), time.Duration(0)
@@ -103,7 +150,7 @@ func histories(t *testing.T, guest string, seeds int) {
 // The same programs on real processors: any order of goroutines, and the race detector. A poller that waits for a
 // descriptor would hold synctest's clock; package posts runs on real processors and over polled devices.
 func TestTheProgramsRunOnRealProcessorsToo(t *testing.T) {
-	for _, r := range chosen(Guest) {
+	for _, r := range chosen(t, Guest) {
 		if r.Provider == Polled {
 			continue
 		}

@@ -6,6 +6,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -18,6 +19,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"godat/check/mutate/patch"
@@ -26,9 +28,10 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:])
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "plant:", err)
 		os.Exit(1)
 	}
@@ -56,8 +59,11 @@ func run(ctx context.Context, args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if c.seeds < 1 || c.every < 1 {
-		return errors.New("seeds and every are at least 1")
+	if flags.NArg() > 0 {
+		return fmt.Errorf("%q is no flag: -run chooses faults", flags.Arg(0))
+	}
+	if err := c.check(); err != nil {
+		return err
 	}
 	if *one != "" {
 		found, err := c.plant(ctx, *one)
@@ -76,7 +82,36 @@ func run(ctx context.Context, args []string) error {
 		}
 		all = append(all, paths...)
 	}
+	if len(all) == 0 {
+		return errors.New("no faults are here: run it in check/world")
+	}
 	return c.run(ctx, all, match)
+}
+
+// check refuses what would plant nothing.
+func (c campaign) check() error {
+	if c.seeds < 1 || c.every < 1 || c.limit < time.Second {
+		return errors.New("seeds and every are at least 1, and limit is at least a second")
+	}
+	guests := []string{world.Guest, world.VolumeGuest}
+	if c.guest != "" {
+		if !slices.Contains(guests, c.guest) {
+			return fmt.Errorf("no guest is %q: one of %s", c.guest, strings.Join(guests, ", "))
+		}
+		guests = []string{c.guest}
+	}
+	var runs []world.Run
+	for _, c.guest = range guests {
+		some, err := c.chosen()
+		if err != nil {
+			return err
+		}
+		runs = append(runs, some...)
+	}
+	if len(runs) == 0 {
+		return fmt.Errorf("no program matches %q", c.runs)
+	}
+	return nil
 }
 
 // run plants all faults whose name matches.
@@ -111,15 +146,23 @@ func (c campaign) run(ctx context.Context, all []string, match *regexp.Regexp) e
 		sum.found += counts[dir].found
 		sum.planted += counts[dir].planted
 		sum.absent += counts[dir].absent
+		sum.failed += counts[dir].failed
 	}
 	fmt.Printf("%v, by %d seeds\n", sum, c.seeds)
+	if sum.failed > 0 {
+		return fmt.Errorf("%d could not be planted", sum.failed)
+	}
 	return nil
 }
 
 // count is what became of faults.
-type count struct{ found, planted, absent int }
+type count struct{ found, planted, absent, failed int }
 
 func (n *count) add(says string) {
+	if strings.HasPrefix(says, failed) {
+		n.failed++
+		return
+	}
 	n.planted++
 	switch {
 	case says == absent:
@@ -143,23 +186,34 @@ const (
 	lives = "lives"
 	// absent is the line of one that no seed can find.
 	absent = lives + ": the guest has none of its files"
+	// failed begins the line of one that nobody could plant.
+	failed = "not planted"
 )
 
-// apart plants one fault in a process of its own, since it may spin.
+// apart plants one fault in a process of its own, since it may spin. Its files are in a directory that this
+// process removes, since it may be killed.
 func (c campaign) apart(ctx context.Context, path string) string {
+	not := func(why error) string { return fmt.Sprintf("%s: %v", failed, why) }
 	self, err := os.Executable()
 	if err != nil {
-		return lives + ": " + err.Error()
+		return not(err)
 	}
+	dir, err := os.MkdirTemp("", "plant")
+	if err != nil {
+		return not(err)
+	}
+	defer os.RemoveAll(dir)
 	cmd := exec.CommandContext(ctx, self, "-one", path, fmt.Sprintf("-seeds=%d", c.seeds), fmt.Sprintf("-limit=%v", c.limit), "-programs="+c.runs, "-guest="+c.guest)
-	var said, failed bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &failed
+	cmd.Env = append(os.Environ(), "TMPDIR="+dir)
+	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, 10*time.Second
+	var said, complained bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &complained
 	err = cmd.Run()
 	switch {
 	case err != nil && ctx.Err() == nil && cmd.ProcessState != nil && cmd.ProcessState.ExitCode() < 0:
 		return fmt.Sprintf("%s, or spins: %v of processors were not enough", lives, 2*c.limit)
 	case err != nil:
-		return lives + ": " + strings.TrimSpace(failed.String())
+		return not(errors.New(cmp.Or(strings.TrimSpace(complained.String()), err.Error())))
 	}
 	return strings.TrimSpace(said.String())
 }
@@ -205,6 +259,9 @@ func (c campaign) plant(ctx context.Context, path string) (found string, err err
 	if err != nil {
 		return "", err
 	}
+	if len(all) == 0 {
+		return fmt.Sprintf("%s: no program of %s matches %q", lives, c.guest, c.runs), nil
+	}
 	begun := spent.Time()
 	if err := spent.Most(begun + 2*c.limit); err != nil {
 		return "", err
@@ -215,7 +272,11 @@ func (c campaign) plant(ctx context.Context, path string) (found string, err err
 				return fmt.Sprintf("%s: %d of %d seeds in %v of processors", lives, seed, c.seeds, c.limit), nil
 			}
 			r.Seed = uint64(seed + 1)
-			if result := r.In(ctx, p); result.Err != "" {
+			result := r.In(ctx, p)
+			if ctx.Err() != nil {
+				return "", context.Cause(ctx)
+			}
+			if result.Err != "" {
 				return fmt.Sprintf("%v: %s", r, world.Why(result)), nil
 			}
 		}
@@ -246,9 +307,6 @@ func (c campaign) chosen() (all []world.Run, err error) {
 		if match.MatchString(r.Program + "/" + r.Provider) {
 			all = append(all, r)
 		}
-	}
-	if len(all) == 0 {
-		return nil, fmt.Errorf("no program matches %q", c.runs)
 	}
 	return all, nil
 }

@@ -24,3 +24,29 @@ func TestFaultsApplyToTheTree(t *testing.T) {
 		require.NoError(t, err, path)
 	}
 }
+
+func TestOptionsThatWouldPlantNothingAreRefused(t *testing.T) {
+	t.Chdir("..")
+	for want, args := range map[string][]string{
+		`"faults" is no flag`:         {"faults"},
+		"seeds and every":             {"-seeds=0"},
+		"limit is at least a second":  {"-limit=-1s"},
+		`no guest is "./gest"`:        {"-guest=./gest"},
+		`no program matches "cals"`:   {"-programs=cals"},
+		`no program matches "volume"`: {"-programs=volume", "-guest=./guest"},
+		"missing closing":             {"-programs=("},
+		`no fault matches "nosuch"`:   {"-run=nosuch"},
+	} {
+		require.ErrorContains(t, run(t.Context(), args), want, args)
+	}
+	t.Chdir("plant")
+	require.ErrorContains(t, run(t.Context(), nil), "run it in check/world")
+}
+
+func TestAFaultThatNobodyCouldPlantIsNoneThatLives(t *testing.T) {
+	var n count
+	n.add(failed + ": no space left on device")
+	n.add(lives + ": 20 seeds")
+	n.add("calls over loop, seed 1: a call is lost")
+	require.Equal(t, count{found: 1, planted: 2, failed: 1}, n)
+}

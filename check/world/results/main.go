@@ -19,11 +19,13 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"godat/check/mutate/patch"
@@ -41,12 +43,16 @@ func main() {
 	flag.BoolVar(&c.hour, "hour", false, "run an hour of a volume over each provider, too, and say what it takes of a processor")
 	flag.StringVar(&c.programs, "programs", "", "only programs over providers, such as calls/loop, that match this regular expression")
 	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	var page bytes.Buffer
-	found, err := c.run(context.Background(), &page, flag.Args())
+	found, err := c.run(ctx, &page, flag.Args())
+	stop()
+	if err == nil { // a page that ends in the middle is none
+		_, err = fmt.Print(page.String(), summed(page.Bytes()))
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "results:", err)
 	}
-	fmt.Print(page.String(), summed(page.Bytes()))
 	if err != nil || found {
 		os.Exit(1)
 	}
@@ -82,7 +88,36 @@ type row struct {
 	findings []string
 }
 
+// check refuses what would run nothing.
+func (c *campaign) check() error {
+	if c.seeds < 1 || c.most < 0 {
+		return errors.New("seeds is at least 1, and for is not negative")
+	}
+	match, err := regexp.Compile(c.programs)
+	if err != nil {
+		return err
+	}
+	for _, guest := range guests {
+		if slices.ContainsFunc(world.All(guest), func(r world.Run) bool { return match.MatchString(r.Program + "/" + r.Provider) }) {
+			return nil
+		}
+	}
+	return fmt.Errorf("no program matches %q", c.programs)
+}
+
+// guests are those that have the programs; the volume's is last.
+var guests = []string{world.Guest, world.VolumeGuest}
+
 func (c *campaign) run(ctx context.Context, out io.Writer, plants []string) (found bool, err error) {
+	if err := c.check(); err != nil {
+		return false, err
+	}
+	var tables bytes.Buffer
+	for _, path := range plants { // before an hour of seeds
+		if err := planted(&tables, path); err != nil {
+			return false, err
+		}
+	}
 	commit, err := exec.CommandContext(ctx, "git", "rev-parse", "--short", "HEAD").Output()
 	if err != nil {
 		return false, err
@@ -105,6 +140,9 @@ func (c *campaign) run(ctx context.Context, out io.Writer, plants []string) (fou
 	rows = slices.DeleteFunc(slices.Clone(rows), left)
 	c.end = time.Now().Add(c.most)
 	c.play(ctx, rows)
+	if ctx.Err() != nil {
+		return false, context.Cause(ctx)
+	}
 	args := strings.Join(os.Args[1:], " ")
 	fmt.Fprintf(out, "# What the seeded world has run\n\nCommit %s, by `cd check/world && go run ./results %s`. A line repeats by its seed, as README.md says.\n\n",
 		strings.TrimSpace(string(commit)), args)
@@ -118,18 +156,17 @@ func (c *campaign) run(ctx context.Context, out io.Writer, plants []string) (fou
 	}
 	if c.hour {
 		hour(ctx, out, volumes)
-	}
-	for _, path := range plants {
-		if err := planted(out, path); err != nil {
-			return found, err
+		if ctx.Err() != nil {
+			return found, context.Cause(ctx)
 		}
 	}
-	return found, nil
+	_, err = tables.WriteTo(out)
+	return found, err
 }
 
 // load builds the guests.
 func load(ctx context.Context, dir string) (rows []*row, err error) {
-	for _, guest := range []string{world.Guest, world.VolumeGuest} {
+	for _, guest := range guests {
 		p, err := world.Build(ctx, ".", guest, dir, "")
 		if err != nil {
 			return nil, err
@@ -143,7 +180,7 @@ func load(ctx context.Context, dir string) (rows []*row, err error) {
 
 // play runs seeds of the programs until there are no more, or the time is over, which the programs share.
 func (c *campaign) play(ctx context.Context, rows []*row) {
-	for c.most == 0 || time.Now().Before(c.end) {
+	for ctx.Err() == nil && (c.most == 0 || time.Now().Before(c.end)) {
 		r := c.next(rows)
 		if r == nil {
 			return
@@ -151,6 +188,9 @@ func (c *campaign) play(ctx context.Context, rows []*row) {
 		began := time.Now()
 		r.Seed = c.first + uint64(r.seeds)
 		r.once(ctx, c.twice)
+		if ctx.Err() != nil {
+			return
+		}
 		r.had += time.Since(began)
 		fmt.Fprintf(os.Stderr, "%v has run\n", r.Run)
 	}
@@ -171,6 +211,9 @@ func (r *row) once(ctx context.Context, twice bool) {
 	before := spent.Time()
 	result := r.In(ctx, r.program)
 	r.spent += spent.Time() - before
+	if ctx.Err() != nil {
+		return
+	}
 	r.took += result.Time
 	r.seeds++
 	for _, m := range brought.FindAllStringSubmatch(result.Output, -1) {
@@ -223,6 +266,9 @@ func hour(ctx context.Context, out io.Writer, rows []*row) {
 	}
 }
 
+// summary matches the last line of a run of command plant.
+var summary = regexp.MustCompile(`^\d+ of (\d+) found.*, by \d+ seeds$`)
+
 // planted writes what plant has printed as a table, with what was expected of each fault.
 func planted(out io.Writer, path string) error {
 	text, err := os.ReadFile(path)
@@ -230,8 +276,12 @@ func planted(out io.Writer, path string) error {
 		return err
 	}
 	var rows bytes.Buffer
-	planted, found := 0, 0
+	planted, found, sum := 0, 0, 0
 	for line := range strings.Lines(string(text)) {
+		if m := summary.FindStringSubmatch(strings.TrimSpace(line)); m != nil {
+			n, _ := strconv.Atoi(m[1])
+			sum += n
+		}
 		name, came, ok := strings.Cut(strings.TrimSpace(line), ".patch")
 		if !ok {
 			continue
@@ -241,17 +291,23 @@ func planted(out io.Writer, path string) error {
 			text, err = os.ReadFile(filepath.Join("../mutate/mutations", name+".patch"))
 		}
 		if err != nil {
-			return err
+			return fmt.Errorf("%s has a fault that is gone: %w", path, err)
 		}
 		header, _, err := patch.Read(text)
 		if err != nil {
 			return err
 		}
 		came = strings.TrimSpace(came)
+		if strings.HasPrefix(came, "not planted") {
+			return fmt.Errorf("%s has a fault that nobody could plant: %s", path, line)
+		}
 		if planted++; !strings.HasPrefix(came, "lives") {
 			found++
 		}
 		fmt.Fprintf(&rows, "| %s | %s | %s |\n", name, strings.Join(header["Expect"], " "), strings.ReplaceAll(came[:min(len(came), 200)], "|", "/"))
+	}
+	if planted == 0 || planted != sum {
+		return fmt.Errorf("%s has %d faults, and sums of %d: it is to have what command plant prints, to the end", path, planted, sum)
 	}
 	_, err = fmt.Fprintf(out, "\n## %s\n\n%d of %d are found. What was expected stands in each fault's patch, and stood there before the run.\n\n"+
 		"| fault | expected | came |\n|---|---|---|\n%s", strings.TrimSuffix(filepath.Base(path), ".txt"), found, planted, &rows)

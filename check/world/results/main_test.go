@@ -2,7 +2,10 @@ package main
 
 import (
 	"bytes"
+	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -41,4 +44,45 @@ func TestProgramsShareTheTimeThatNotAllSeedsHave(t *testing.T) {
 	for play() != nil {
 	}
 	assert.Equal(t, []int{50, 50, 50}, []int{rows[0].seeds, rows[1].seeds, rows[2].seeds})
+}
+
+func TestWhatWouldRunNothingIsRefusedBeforeAnythingRuns(t *testing.T) {
+	for want, c := range map[string]campaign{
+		"seeds is at least 1":       {},
+		"for is not negative":       {seeds: 1, most: -time.Second},
+		`no program matches "cals"`: {seeds: 1, programs: "cals"},
+		"missing closing":           {seeds: 1, programs: "("},
+	} {
+		_, err := c.run(t.Context(), io.Discard, nil)
+		require.ErrorContains(t, err, want)
+	}
+	c := campaign{seeds: 1}
+	_, err := c.run(t.Context(), io.Discard, []string{"nosuch.txt"})
+	require.ErrorIs(t, err, fs.ErrNotExist)
+}
+
+// The page would say of a file that is empty, or that ends in the middle, what is not so.
+func TestAFileOfFaultsIsWholeAndOfThisTree(t *testing.T) {
+	t.Chdir("..")
+	const fault = "faults/a-request-is-its-slots.patch"
+	for text, want := range map[string]string{
+		"": "has 0 faults",
+		fault + " calls over loop, seed 1: lost\n":                                                 "has 1 faults, and sums of 0",
+		fault + " calls over loop, seed 1: lost\n1 of 2 found, by 4 seeds\n":                       "has 1 faults, and sums of 2",
+		"faults/nosuch.patch calls over loop, seed 1: lost\n1 of 1 found, by 4 seeds\n":            "has a fault that is gone",
+		fault + " not planted: no space left on device\n0 of 0 found, by 4 seeds\n":                "nobody could plant",
+		fault + " calls over loop, seed 1: lost\nfaults: 1 of 1 found\n1 of 1 found, by 4 seeds\n": "",
+	} {
+		name := filepath.Join(t.TempDir(), "faults.txt")
+		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+		var page bytes.Buffer
+		err := planted(&page, name)
+		if want == "" {
+			require.NoError(t, err)
+			assert.Contains(t, page.String(), "1 of 1 are found")
+			continue
+		}
+		require.ErrorContains(t, err, want, text)
+		assert.Empty(t, page.String())
+	}
 }
