@@ -251,13 +251,6 @@ func (l *link) creditLater() {
 	_ = l.post(bare(b, kindCredit, 0)) // fails when the connection has ended
 }
 
-// bare makes a message without a payload.
-func bare(b *mem.Buffer, kind byte, call uint32) *mem.Buffer {
-	h := header{kind: kind, call: call}
-	h.put(b.Resize(headerSize))
-	return b
-}
-
 // end says that the connection has ended, and gives back what waits. If this end has broken the
 // connection, end returns its own reason, and else why is the reason.
 func (l *link) end(why error) (own error) {

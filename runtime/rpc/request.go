@@ -304,10 +304,9 @@ func (r *Request) finish(code uint16, payload []byte) *mem.Buffer {
 	return b
 }
 
+// encode makes the message an answer.
 func (r *Request) encode(b *mem.Buffer, code uint16, payload []byte) {
-	h := header{kind: kindAnswer, code: code, call: r.header.call, written: r.written}
-	copy(b.Resize(headerSize + len(payload))[headerSize:], payload)
-	h.put(b.Bytes())
+	putAnswer(b, header{code: code, call: r.header.call, written: r.written}, payload)
 }
 
 // send sends the answer. Its slot is free before the client hears, and may call again.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -193,13 +192,13 @@ func (s *session) begin(ctx context.Context, p *pending, call *Call) error {
 	}
 	p.call = p.number | (p.call>>16+1)<<16
 	p.method, p.sink, p.active, p.left = call.Method, call.Sink.Len, true, false
-	h := header{kind: kindCall, code: call.Method, call: p.call, timeout: timeout(ctx)}
+	h := header{code: call.Method, call: p.call, timeout: timeout(ctx)}
 	p.due, _ = ctx.Deadline()
 	p.had = h.timeout
 	if s.metadata > 0 { // the server knows what these flags say
 		h.flags = call.flags
 	}
-	fill(b, h, call)
+	putCall(b, h, call)
 	err = s.link.send(b)
 	s.mu.Unlock()
 	if err != nil { // so the connection ends, or has: the reader tells all calls
@@ -209,28 +208,6 @@ func (s *session) begin(ctx context.Context, p *pending, call *Call) error {
 		return s.reason()
 	}
 	return nil
-}
-
-func fill(b *mem.Buffer, h header, call *Call) {
-	at := headerSize
-	for _, memory := range []struct {
-		flag byte
-		what *mem.RemoteSegment
-	}{{flagSource, &call.Source}, {flagSink, &call.Sink}} {
-		if memory.what.Len != 0 {
-			h.flags |= memory.flag
-			_, _ = memory.what.AppendBinary(b.Resize(at + mem.RemoteSegmentSize)[:at]) // in its place
-			at += mem.RemoteSegmentSize
-		}
-	}
-	if n := len(call.metadata); n > 0 {
-		h.flags |= flagMetadata
-		to := b.Resize(at + metadataHeader + n)[at:]
-		binary.BigEndian.PutUint16(to, uint16(n))
-		at += metadataHeader + copy(to[metadataHeader:], call.metadata)
-	}
-	copy(b.Resize(at + len(call.Payload))[at:], call.Payload)
-	h.put(b.Bytes())
 }
 
 // timeout is what a CALL says of its caller's deadline.

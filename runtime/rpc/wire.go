@@ -174,6 +174,44 @@ func (h *header) put(b []byte) {
 // putTaken sets taken in an encoded header.
 func putTaken(b []byte, taken uint32) { binary.BigEndian.PutUint32(b[8:], taken) }
 
+// putCall makes a CALL, with what is behind its header.
+func putCall(b *mem.Buffer, h header, call *Call) {
+	at := headerSize
+	for _, memory := range []struct {
+		flag byte
+		what *mem.RemoteSegment
+	}{{flagSource, &call.Source}, {flagSink, &call.Sink}} {
+		if memory.what.Len != 0 {
+			h.flags |= memory.flag
+			_, _ = memory.what.AppendBinary(b.Resize(at + mem.RemoteSegmentSize)[:at]) // in its place
+			at += mem.RemoteSegmentSize
+		}
+	}
+	if n := len(call.metadata); n > 0 {
+		h.flags |= flagMetadata
+		to := b.Resize(at + metadataHeader + n)[at:]
+		binary.BigEndian.PutUint16(to, uint16(n))
+		at += metadataHeader + copy(to[metadataHeader:], call.metadata)
+	}
+	copy(b.Resize(at + len(call.Payload))[at:], call.Payload)
+	h.kind = kindCall
+	h.put(b.Bytes())
+}
+
+// putAnswer makes an ANSWER. The payload may be a part of the buffer.
+func putAnswer(b *mem.Buffer, h header, payload []byte) {
+	copy(b.Resize(headerSize + len(payload))[headerSize:], payload)
+	h.kind = kindAnswer
+	h.put(b.Bytes())
+}
+
+// bare makes a message without a payload.
+func bare(b *mem.Buffer, kind byte, call uint32) *mem.Buffer {
+	h := header{kind: kind, call: call}
+	h.put(b.Resize(headerSize))
+	return b
+}
+
 // isCall reports whether an encoded message is the CALL of that slot and turn.
 func isCall(b []byte, call uint32) bool {
 	return b[0] == kindCall && binary.BigEndian.Uint32(b[4:]) == call
