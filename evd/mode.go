@@ -11,16 +11,16 @@ type Mode uint8
 
 // The modes.
 const (
-	// ModeQueue keeps events until the program calls Dequeue or Wait, as DAT does.
-	ModeQueue Mode = iota // Dequeue, Wait, Events and CNOs: DAT's own way
+	// ModeQueue keeps events for Dequeue, Wait, Events and CNOs: DAT's own way.
+	ModeQueue Mode = iota
 	// ModeChannel sends each event on the channel C.
-	ModeChannel // each event on the channel C
+	ModeChannel
 	// ModeBatch sends recycled batches of events on the channel Batches.
-	ModeBatch // batches of events on the channel Batches
+	ModeBatch
 	// ModeCallback calls Config.Callback, one call at a time.
-	ModeCallback // calls of evd.Config.Callback
+	ModeCallback
 	// ModeFunc calls Config.Func, in the goroutine that completes the operation.
-	ModeFunc // calls of evd.Config.Func by the goroutine that completes
+	ModeFunc
 )
 
 // ways has what delivers in each mode. A further way of delivery is a file of package delivery,

@@ -149,8 +149,8 @@ func (ia *IA) newDispatcher(cfg evd.Config, complete func(d *delivery.Dispatcher
 	if err != nil {
 		return nil, err
 	}
-	if ia.progress != nil && (cfg.Mode == evd.ModeQueue || cfg.Mode == evd.ModeChannel || cfg.Mode == evd.ModeFunc) {
-		wiring(d).Consumer().SetPollDevice(ia.progress)
+	if ia.progress != nil {
+		wiring(d).Help(ia.progress)
 	}
 	wiring(d).OnExit(func() { ia.exited("a dispatcher's callback", d) })
 	complete(wiring(d))

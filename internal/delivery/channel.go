@@ -35,7 +35,7 @@ type channel struct {
 }
 
 // Channel is the way of a dispatcher that sends each event on a channel.
-var Channel = &Way{Name: "channel", Begin: func(q *Queue, cfg *Config) { q.initChannel(cfg.QLen, cfg.MaxLen) }}
+var Channel = &Way{Name: "channel", Helps: true, Begin: func(q *Queue, cfg *Config) { q.initChannel(cfg.QLen, cfg.MaxLen) }}
 
 // initChannel makes q deliver by a channel, for so many operations.
 func (q *Queue) initChannel(qlen, maxLen int) {

@@ -33,7 +33,7 @@ type Consumer struct {
 }
 
 // Ring is the way of a dispatcher that keeps events until a consumer takes them, as DAT does.
-var Ring = &Way{Name: "queue", Grows: true, Begin: func(q *Queue, cfg *Config) {
+var Ring = &Way{Name: "queue", Grows: true, Helps: true, Begin: func(q *Queue, cfg *Config) {
 	q.form = toRing
 	q.consumer.init(cfg.MaxLen)
 }}

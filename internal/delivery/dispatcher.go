@@ -55,6 +55,7 @@ type Dispatcher struct {
 	onClose func()
 	took    func(time.Duration)
 	calls   caller        // the Sink, if it calls the program
+	helps   bool          // as the Way has it
 	front   *Queue        // of an over-committed dispatcher
 	last    *event.Event  // comes behind all others; nil: a channel is closed
 	stop    chan struct{} // closed with the dispatcher
@@ -83,6 +84,7 @@ func (d *Dispatcher) Init(cfg *Config) {
 	q := &d.main
 	q.d = d
 	q.places.limit.Store(uint64(cfg.QLen))
+	d.helps = cfg.Way.Helps
 	cfg.Way.Begin(q, cfg)
 	d.calls, _ = q.sink.(caller)
 }
@@ -116,6 +118,13 @@ func (d *Dispatcher) C() <-chan event.Event { return d.main.channel.ch }
 
 // Sink returns what the dispatcher delivers by, if that is neither a ring nor a channel.
 func (d *Dispatcher) Sink() Sink { return d.main.sink }
+
+// Help has the consumers poll a device that wants their help, in the ways in which they can.
+func (d *Dispatcher) Help(poll func(PollHint)) {
+	if d.helps {
+		d.main.consumer.SetPollDevice(poll)
+	}
+}
 
 // Consumer returns the side of the dispatcher that takes events from its ring.
 func (d *Dispatcher) Consumer() *Consumer { return &d.main.consumer }

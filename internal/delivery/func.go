@@ -9,7 +9,7 @@ import (
 
 // Func is the way of a dispatcher whose events a function gets at once: see evd.Config.Func.
 // The events take no places, so every post is admitted and nothing is counted.
-var Func = &Way{Name: "func", Placeless: true, Begin: func(q *Queue, cfg *Config) {
+var Func = &Way{Name: "func", Placeless: true, Helps: true, Begin: func(q *Queue, cfg *Config) {
 	q.places.limit.Store(0)
 	q.placeless = true
 	q.SinkTo(&function{q: q, call: cfg.Func})

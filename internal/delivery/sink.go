@@ -16,12 +16,13 @@ import (
 // place without an event by its Unuse: so a close knows whether an event is still to come.
 type Sink interface {
 	// Put takes events, each of which has a place. The array behind evs is the caller's: Put
-	// copies what it keeps.
+	// copies what it keeps. Of each event it asks the Queue's accepts, since a Conn has a filter.
 	Put(evs []event.Event)
 	// Flush says that the producer has nothing more for the moment. With all, everything is to
 	// go out: what is silent and what is held back, because a poster found no room or the
 	// program asks; the listed events, if some have come; and the end, if the queue is closed
-	// and nothing more can come.
+	// and nothing more can come: then all places are idle. The end is the dispatcher's last event,
+	// or what the way has in its place, such as the close of a channel.
 	Flush(all bool)
 	// Free gives back n places that no event will use.
 	Free(n int)
@@ -54,7 +55,11 @@ type Way struct {
 	Grows bool
 	// Placeless is whether events take no places, so that a dispatcher has no length.
 	Placeless bool
-	// Begin completes a queue that has its dispatcher and its limit.
+	// Helps is whether consumers do the work of a device that wants their help (hw.Progresser):
+	// those that poll, or may sleep behind their last look.
+	Helps bool
+	// Begin completes a queue that has its dispatcher and its limit. It sets the Queue's lasts if
+	// the Sink delivers what comes behind a close: a dispatcher is closed then while posts are under way.
 	Begin func(q *Queue, cfg *Config)
 }
 
