@@ -15,7 +15,7 @@ import (
 // errCut is what a log says behind a power cut.
 var errCut = errors.New("the power was cut")
 
-// file is a raftlog.File in memory: what a call returned nil for is stable, and a power cut leaves what was on its
+// file is a raftlog.Medium in memory: what a call returned nil for is stable, and a power cut leaves what was on its
 // way in part.
 type file struct {
 	mu     sync.Mutex
@@ -97,7 +97,7 @@ func (f *file) sync() error {
 	return nil
 }
 
-// FirstIndex implements raftlog.File.
+// FirstIndex implements raftlog.Medium.
 func (f *file) FirstIndex() (uint64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -107,7 +107,7 @@ func (f *file) FirstIndex() (uint64, error) {
 	return f.all[0].Index, nil
 }
 
-// LastIndex implements raftlog.File.
+// LastIndex implements raftlog.Medium.
 func (f *file) LastIndex() (uint64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -121,7 +121,7 @@ func (f *file) last() uint64 {
 	return f.all[len(f.all)-1].Index
 }
 
-// GetLog implements raftlog.File.
+// GetLog implements raftlog.Medium.
 func (f *file) GetLog(index uint64, r *raft.Log) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -132,7 +132,7 @@ func (f *file) GetLog(index uint64, r *raft.Log) error {
 	return nil
 }
 
-// StoreLogs implements raftlog.File.
+// StoreLogs implements raftlog.Medium.
 func (f *file) StoreLogs(all []*raft.Log) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -154,7 +154,7 @@ func (f *file) StoreLogs(all []*raft.Log) error {
 	return err
 }
 
-// DeleteRange implements raftlog.File.
+// DeleteRange implements raftlog.Medium.
 func (f *file) DeleteRange(first, last uint64) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -165,14 +165,14 @@ func (f *file) DeleteRange(first, last uint64) error {
 	return nil
 }
 
-// Get implements raftlog.File.
+// Get implements raftlog.Medium.
 func (f *file) Get(key []byte) ([]byte, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.values[string(key)]), nil
 }
 
-// Set implements raftlog.File.
+// Set implements raftlog.Medium.
 func (f *file) Set(key, value []byte) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -183,5 +183,5 @@ func (f *file) Set(key, value []byte) error {
 	return err
 }
 
-// Close implements raftlog.File.
+// Close implements raftlog.Medium.
 func (f *file) Close() error { return nil }

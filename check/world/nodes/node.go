@@ -85,7 +85,7 @@ func brief(_ []string, a slog.Attr) slog.Attr {
 
 // start begins a life.
 func (m *member) start() error {
-	log, err := raftlog.Open("", raftlog.Config{File: m.file, Volume: m.volume, Made: m.made})
+	log, err := raftlog.Open("", raftlog.Config{Medium: m.file, Volume: m.volume, Made: m.made})
 	if err == nil && !m.made && !m.joins {
 		err = log.SetMembers(m.peers)
 	}

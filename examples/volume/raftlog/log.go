@@ -34,7 +34,7 @@ type Vote struct{ Term, For uint64 }
 // records.
 type Log struct {
 	// Immutable.
-	wal    File
+	wal    Medium
 	volume identity.ID
 
 	mu      sync.Mutex // held for moments, and not while the disk is written
@@ -59,9 +59,9 @@ var (
 	keyKnown   = []byte("known")
 )
 
-// File is where a log is kept, such as a write-ahead log of raft-wal. What StoreLogs, DeleteRange and Set have returned
+// Medium is where a log is kept, such as a write-ahead log of raft-wal. What StoreLogs, DeleteRange and Set have returned
 // nil for is there after a power failure. One call at a time changes it.
-type File interface {
+type Medium interface {
 	FirstIndex() (uint64, error) // 0 if it is empty
 	LastIndex() (uint64, error)
 	GetLog(index uint64, r *raft.Log) error
@@ -74,7 +74,7 @@ type File interface {
 
 // Config says how a log is kept. Zero values take the defaults.
 type Config struct {
-	File    File      // default files of the directory; Files and Segment mean nothing beside it
+	Medium  Medium    // default a write-ahead log in the directory; Files and Segment mean nothing beside it
 	Files   types.VFS // default the system's
 	Segment int       // length of a file of records; default Segment
 	Volume  identity.ID
@@ -93,20 +93,20 @@ var ErrLost = errors.New("the node's log has lost files, and with them what the 
 
 // Open opens the log in a directory, which exists.
 func Open(dir string, cfg Config) (*Log, error) {
-	if cfg.File == nil {
-		file, err := openFiles(dir, cfg)
+	if cfg.Medium == nil {
+		wal, err := openWAL(dir, cfg)
 		if err != nil {
 			return nil, fmt.Errorf("raftlog: %w", err)
 		}
-		cfg.File = file
+		cfg.Medium = wal
 	}
-	l := &Log{wal: cfg.File, volume: cfg.Volume}
+	l := &Log{wal: cfg.Medium, volume: cfg.Volume}
 	err := l.identify(cfg.Made)
 	if err == nil {
 		err = l.load()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("raftlog: %w", errors.Join(err, cfg.File.Close()))
+		return nil, fmt.Errorf("raftlog: %w", errors.Join(err, cfg.Medium.Close()))
 	}
 	return l, nil
 }
@@ -332,6 +332,37 @@ func (l *Log) Begin(index, term uint64) error {
 		return fmt.Errorf("raftlog: %w", err)
 	}
 	return nil
+}
+
+// SetFloor says up to which record none is offered any more: others have it for good, or get it
+// otherwise. The record is there.
+func (l *Log) SetFloor(index uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.floor = max(l.floor, min(index, l.last()))
+}
+
+// slack is how many records that are not offered stay in the file.
+const slack = 512
+
+// Trim removes the records that are not offered any more, when they are many.
+func (l *Log) Trim() error {
+	floor, term, ok := l.excess()
+	if !ok {
+		return nil
+	}
+	return l.Begin(floor, term)
+}
+
+// excess is the last record that is not offered any more, at one moment: SetFloor goes on. ok is false when such
+// records are few.
+func (l *Log) excess() (floor, term uint64, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.floor-l.before < slack {
+		return 0, 0, false
+	}
+	return l.floor, l.records[l.floor-l.before-1].Term, true
 }
 
 // Close closes the file.

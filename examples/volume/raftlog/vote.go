@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"godat/examples/volume/entry"
 )
@@ -69,6 +70,13 @@ func (l *Log) loadVote() error {
 		return fmt.Errorf("%s: %w", keyVote, err)
 	}
 	return nil
+}
+
+// Vote is the term and the vote that SetVote has set.
+func (l *Log) Vote() Vote {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.vote
 }
 
 // SetVote keeps the term and the vote for good.
@@ -152,5 +160,62 @@ func (l *Log) SetMembers(m Members) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.members = maps.Clone(m)
+	return nil
+}
+
+// Members are the members that SetMembers has set.
+func (l *Log) Members() Members {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.members)
+}
+
+// Founded reports whether the log has members: its node was there from the beginning, or was rebuilt since.
+func (l *Log) Founded() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.members) != 0
+}
+
+// Member is a member.
+func (l *Log) Member(id uint64) (m Member, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m, ok = l.members[id]
+	return m, ok
+}
+
+// Gone reports whether a node was a member, and is none any more.
+func (l *Log) Gone(id uint64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, member := l.members[id]
+	return !member && slices.Contains(l.gone, id)
+}
+
+// AllGone are the nodes that were members.
+func (l *Log) AllGone() []uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.gone)
+}
+
+// SetGone keeps for good that nodes were members once.
+func (l *Log) SetGone(ids ...uint64) error {
+	all := l.AllGone()
+	for _, id := range ids {
+		if !slices.Contains(all, id) {
+			all = append(all, id)
+		}
+	}
+	if len(all) == len(l.AllGone()) {
+		return nil
+	}
+	if err := l.setSealed(keyGone, all); err != nil {
+		return fmt.Errorf("raftlog: %w", err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.gone = all
 	return nil
 }

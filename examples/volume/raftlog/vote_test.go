@@ -14,7 +14,7 @@ import (
 
 // flipped is a file some of whose bits are others when they are read, and which crashes.
 type flipped struct {
-	File
+	Medium
 	key  string
 	bit  int  // of the value; -1 is none
 	sets *int // after how many Sets nothing is kept any more; nil is never
@@ -29,35 +29,35 @@ func (f *flipped) Set(key, value []byte) error {
 		}
 		*f.sets--
 	}
-	return f.File.Set(key, value)
+	return f.Medium.Set(key, value)
 }
 
 func (f *flipped) DeleteRange(first, last uint64) error {
 	if f.sets != nil {
 		return errCrash
 	}
-	return f.File.DeleteRange(first, last)
+	return f.Medium.DeleteRange(first, last)
 }
 
 func (f *flipped) Get(key []byte) ([]byte, error) {
-	b, err := f.File.Get(key)
+	b, err := f.Medium.Get(key)
 	if b = slices.Clone(b); string(key) == f.key && f.bit >= 0 {
 		b[f.bit/8] ^= 1 << (f.bit % 8)
 	}
 	return b, err
 }
 
-// Close implements File: the next log has the same one.
+// Close implements Medium: the next log has the same one.
 func (f *flipped) Close() error { return nil }
 
 // onFile is an open log's file, which other logs may have, too.
 func onFile(t *testing.T) (f *flipped, open func() (*Log, error)) {
-	file, err := openFiles(t.TempDir(), Config{})
+	file, err := openWAL(t.TempDir(), Config{})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, file.Close()) })
-	f = &flipped{File: file, bit: -1}
+	f = &flipped{Medium: file, bit: -1}
 	volume := identity.New()
-	return f, func() (*Log, error) { return Open("", Config{File: f, Volume: volume}) }
+	return f, func() (*Log, error) { return Open("", Config{Medium: f, Volume: volume}) }
 }
 
 func TestAVoteWithAFlippedBitIsRefused(t *testing.T) {

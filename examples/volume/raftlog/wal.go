@@ -16,8 +16,8 @@ import (
 	"github.com/hashicorp/raft-wal/segment"
 )
 
-// walFile is the write-ahead log in a directory.
-type walFile struct {
+// walDir is the write-ahead log in a directory.
+type walDir struct {
 	*wal.WAL
 	files *files
 }
@@ -25,20 +25,20 @@ type walFile struct {
 // indexName is the name of the log's index.
 const indexName = metadb.FileName
 
-// Close implements File.
-func (f walFile) Close() error { return errors.Join(f.WAL.Close(), f.files.root.Close()) }
+// Close implements Medium.
+func (f walDir) Close() error { return errors.Join(f.WAL.Close(), f.files.root.Close()) }
 
-// StoreLogs implements File.
-func (f walFile) StoreLogs(all []*raft.Log) error {
+// StoreLogs implements Medium.
+func (f walDir) StoreLogs(all []*raft.Log) error {
 	if err := f.WAL.StoreLogs(all); err != nil {
 		return f.files.explain(err)
 	}
 	return nil
 }
 
-// openFiles opens the write-ahead log in a directory. Its index is a database that panics, or is read behind its end, where
+// openWAL opens the write-ahead log in a directory. Its index is a database that panics, or is read behind its end, where
 // it is damaged.
-func openFiles(dir string, cfg Config) (_ File, err error) {
+func openWAL(dir string, cfg Config) (_ Medium, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
@@ -64,8 +64,8 @@ func openFiles(dir string, cfg Config) (_ File, err error) {
 	return f, nil
 }
 
-// openWhole is openFiles for files that are not damaged.
-func openWhole(dir string, root *os.Root, cfg Config) (File, error) {
+// openWhole is openWAL for files that are not damaged.
+func openWhole(dir string, root *os.Root, cfg Config) (Medium, error) {
 	if cfg.Files == nil {
 		cfg.Files = rooted{root}
 	}
@@ -86,5 +86,5 @@ func openWhole(dir string, root *os.Root, cfg Config) (File, error) {
 	if err != nil {
 		return nil, errors.Join(err, meta.Close())
 	}
-	return walFile{w, f}, nil
+	return walDir{w, f}, nil
 }
