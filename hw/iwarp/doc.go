@@ -38,6 +38,7 @@
 // The code of a Terminate is the Term of the wire.Error that a check returns; wire/errors.go
 // has all codes. The checks are:
 //
+//	length and CRC of an FPDU      consume (consume.go), finish (inplace.go); with markers the codec
 //	form, and what wraps           the codec (wire)
 //	keys and bounds                remoteFault and tagged (memory.go)
 //	a key that dies under way      storeFault and change (tagged.go)

@@ -15,7 +15,7 @@ import (
 )
 
 // receiver is the receiving half of a connection: it reads octets from the socket, finds
-// the FPDUs in them, and gives their segments to the placer. Its part inPlace reads large
+// the FPDUs in them (consume.go), and gives their segments to the placer. Its part inPlace reads large
 // payloads straight into memory.
 //
 // The holder of the right to read owns it: the goroutine that runs receive, a consumer or a
