@@ -37,7 +37,7 @@ func parts() []part {
 		}},
 		{"peers", "What others take for the same work", "", []string{"peers", "peers --only net --size 1048576 --depth 1"}},
 		{"idle", "Idle connections", "Each process may have 20 000 descriptors. Over loop, both ends are in one process.", []string{
-			"idle --for=5s", "idle --streams --for=5s", "idle --streams --ia=loop --for=5s",
+			"idle --for=30s", "idle --streams --for=30s", "idle --streams --ia=loop --for=30s",
 		}},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/signal"
 	"slices"
@@ -39,6 +40,9 @@ func (*storageEndCommand) Run(out io.Writer) error {
 	return storage.Serve(os.Stdin, out, func() { os.Exit(1) })
 }
 
+// defaultFolder is where the page of this repository is.
+const defaultFolder = "bench"
+
 // check refuses what makes no sense.
 func (s *storageCommand) check() error {
 	for _, p := range s.Provider {
@@ -67,6 +71,9 @@ func (s *storageCommand) check() error {
 	if err := errors.Join(twice("provider", s.Provider), twice("rate", s.Rate), twice("depth", s.Depth), twice("processors", s.Processors)); err != nil {
 		return err
 	}
+	if s.Folder != defaultFolder && !s.Write {
+		return misusedf("--folder without --write: nothing would be written in %s", s.Folder)
+	}
 	if s.Write {
 		if err := storage.Writable(s.Folder); err != nil {
 			return misused(err)
@@ -75,18 +82,23 @@ func (s *storageCommand) check() error {
 	return s.open()
 }
 
-// open opens each adapter once, so that a name that there is none of is told before anything runs.
+// open opens each adapter once, and listens where targets will, so that a name or an address that there is
+// none of is told before anything runs.
 func (s *storageCommand) open() error {
 	for _, p := range s.Provider {
 		if (storage.Place{Provider: p}).OneProcess() {
 			continue
 		}
 		ia, err := dat.Open(context.Background(), p)
-		if err == nil {
-			err = ia.Close()
-		}
 		if err != nil {
 			return err
+		}
+		_, refused := ia.Listen(context.Background(), net.JoinHostPort(s.Host, "0"), dat.ConnConfig{})
+		if err := ia.Close(); err != nil {
+			return err
+		}
+		if refused != nil {
+			return misusedf("--host: no target could listen: %w", refused)
 		}
 	}
 	return nil

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"net"
 	"os"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"godat/examples/nvmeof/nvme"
@@ -12,12 +12,16 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// netServer serves the store over a net.Conn.
+// netServer serves the store over a net.Conn. Whoever else dials its port takes no place of the client's.
 type netServer struct {
-	ln     net.Listener
-	memory []byte
-	server atomic.Pointer[plain.Server]
-	ended  chan error
+	ln      net.Listener
+	memory  []byte
+	running sync.WaitGroup
+
+	mu      sync.Mutex
+	closed  bool
+	servers []*plain.Server
+	conns   []net.Conn
 }
 
 func listenNet(memory []byte) (*netServer, error) {
@@ -25,31 +29,53 @@ func listenNet(memory []byte) (*netServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &netServer{ln: ln, memory: memory, ended: make(chan error, 1)}
-	go s.run()
+	s := &netServer{ln: ln, memory: memory}
+	s.running.Go(s.run)
 	return s, nil
 }
 
-// run serves one client.
 func (s *netServer) run() {
-	conn, err := s.ln.Accept()
-	if err != nil {
-		s.ended <- nil // closed before
+	for {
+		conn, err := s.ln.Accept()
+		if err != nil {
+			return // it is closed
+		}
+		s.serve(conn)
+	}
+}
+
+func (s *netServer) serve(conn net.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		_ = conn.Close()
 		return
 	}
 	server := plain.NewServer(conn, s.memory, mostDepth, wire.UpdateCRC)
-	s.server.Store(server)
-	s.ended <- server.Run()
+	s.servers, s.conns = append(s.servers, server), append(s.conns, conn)
+	s.running.Go(func() { _ = server.Run() }) // its client sees the connection end
 }
 
-func (s *netServer) served() int64 {
-	if server := s.server.Load(); server != nil {
-		return server.Served()
+func (s *netServer) served() (n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, server := range s.servers {
+		n += server.Served()
 	}
-	return 0
+	return n
 }
 
-func (s *netServer) close() error { return errors.Join(s.ln.Close(), <-s.ended) }
+func (s *netServer) close() error {
+	err := s.ln.Close()
+	s.mu.Lock()
+	s.closed = true
+	for _, conn := range s.conns {
+		_ = conn.Close() // most are
+	}
+	s.mu.Unlock()
+	s.running.Wait()
+	return err
+}
 
 // onConn is a client over a net.Conn: one goroutine begins commands, and another takes their
 // completions; of a closed load one does both.

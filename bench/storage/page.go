@@ -194,10 +194,17 @@ func (p *Page) misses() string {
 // The lines around what is written into other pages.
 var marks = pages.Marks{Begin: "<!-- go run ./bench storage --write writes the lines from here -->\n", End: "<!-- to here -->"}
 
-// Writable is an error if the page above a folder's could not be rewritten.
+// Writable is an error if a page could not be written in a folder, or the page above it not be rewritten.
 func Writable(folder string) error {
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
 		return errors.Join(fmt.Errorf("%s is no folder for the page", folder), err)
+	}
+	f, err := os.CreateTemp(folder, ".STORAGE.*")
+	if err != nil {
+		return fmt.Errorf("nothing can be written in %s: %w", folder, err)
+	}
+	if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil {
+		return err
 	}
 	return absent(unmarked(marks.Check(above(folder))))
 }

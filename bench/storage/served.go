@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"net"
 
 	"golang.org/x/sync/errgroup"
 
@@ -64,7 +65,7 @@ func listen(ctx context.Context, ia *dat.IA, p Place, row Row, host string) (*se
 	}
 	addr := ""
 	if !p.OneProcess() {
-		addr = host + ":0"
+		addr = net.JoinHostPort(host, "0")
 	}
 	t, err := target.New(ctx, ia, target.Config{
 		Addr: addr, Subsystem: subsystem, Namespaces: []target.Namespace{{Store: s}}, Depth: mostDepth + 1, Intake: row.Intake,

@@ -3,8 +3,10 @@ package storage
 import (
 	"bytes"
 	"context"
+	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -103,6 +105,38 @@ func TestAStudyMeasuresEachCellAndItsPageHasThem(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(quoted), "polling takes less processor time")
 	assert.NotContains(t, string(quoted), "old")
+}
+
+func TestAFolderThatTakesNoFileIsToldBeforeAnythingRuns(t *testing.T) {
+	folder := t.TempDir()
+	require.NoError(t, Writable(folder))
+	left, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	assert.Empty(t, left)
+	if runtime.GOOS == "linux" {
+		require.ErrorContains(t, Writable("/proc/self"), "nothing can be written in /proc/self")
+	}
+}
+
+func TestAStrangerAtThePortOfThePlainServerTakesNobodysPlace(t *testing.T) {
+	disk, err := newStore()
+	require.NoError(t, err)
+	defer disk.Close()
+	s, err := listenNet(disk.Memory())
+	require.NoError(t, err)
+	stranger, err := net.Dial("tcp", s.ln.Addr().String())
+	require.NoError(t, err)
+	defer stranger.Close()
+	c, err := dialNet(s.ln.Addr().String(), 1)
+	require.NoError(t, err)
+	require.NoError(t, c.(*onConn).conn.SetDeadline(time.Now().Add(10*time.Second)))
+	b := newBook(Load{Depth: 1, Rate: load.Closed}, 10*time.Millisecond, 1, blocks)
+	_, err = c.run(b)
+	require.NoError(t, err)
+	assert.Positive(t, b.ended)
+	assert.Equal(t, b.ended, s.served())
+	require.NoError(t, c.close())
+	require.NoError(t, s.close(), "the stranger has not gone")
 }
 
 func TestARowThatRunsTheLoopOfAnotherIsRefused(t *testing.T) {
