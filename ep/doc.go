@@ -1,19 +1,21 @@
 // Package ep has the ends that communicate: endpoints, the service points that
 // listen for connection requests, and the requests themselves.
 //
+// Every post that returned nil completes exactly once: as an event on the dispatcher, route or
+// one-shot that it names, or silently if it was suppressed and succeeded.
+//
+// An endpoint's protection zone and dispatchers outlive it: they refuse to close
+// while it lives. All methods may be called from any goroutine.
+//
+// # How it works
+//
 // An [Endpoint] is an actor without a goroutine. Its slot rings are its mailbox; one word of 64 bits,
 // the token, says whether some goroutine runs its step. A poster that finds the token free takes it
 // and runs the step. Else it kicks the holder, which looks again before it releases the token (see
 // package token). A poster that has handled its share of posts leaves the token to a worker of the
 // adapter. Package line has the mailbox, and the stages of a post.
 //
-// All that may change an endpoint's state is an input to its step: the calls of a program, the facts
-// that a provider reports, an alarm. Package life says what each does in each state, as a function; machine.go does
-// that, and assigns the state in one place.
-//
-// Every post that returned nil completes exactly once: as an event on the dispatcher, route or
-// one-shot that it names, or silently if it was suppressed and succeeded.
-//
-// An endpoint's protection zone and dispatchers outlive it: they refuse to close
-// while it lives. All methods may be called from any goroutine.
+// Only inputs to its step change an endpoint's state: the calls of a program, the facts
+// that a provider reports, an alarm. Package life says what each does in each state, as a function;
+// machine.go does that, and assigns the state in one place.
 package ep

@@ -1,6 +1,6 @@
 // Package evd turns completions and connection changes into events, and delivers
-// them to a program: through a Go channel, in batches, to a caller that polls or
-// waits, or to a callback. A [Dispatcher] is DAT's event dispatcher (EVD); it
+// them to a program as [Mode] says: through a Go channel, in batches, to a caller that polls or
+// waits, to a callback, or to a function. A [Dispatcher] is DAT's event dispatcher (EVD); it
 // outlives the endpoints attached to it. A [Route] and a [OneShot] take single completions
 // beside it, and a [CNO] waits for several dispatchers, also as a descriptor.
 //
@@ -8,9 +8,9 @@
 //
 // Each producer of an event reserves a place for it beforehand, at post time. So delivery
 // never blocks and never fails, and no event is dropped: DAT's overflow can't happen.
-// When the consumer is slow, the dispatcher fills and posts are refused. If a program
-// makes its dispatchers as long as DAT demands, at least the sum of what may be
-// outstanding, they refuse no post. Only a dispatcher with [Config.Overcommit] accepts
+// When the consumer is slow, the dispatcher fills and refuses posts. A dispatcher that is as
+// long as DAT demands, at least the sum of what may be outstanding, refuses
+// none. Only a dispatcher with [Config.Overcommit] accepts
 // posts beyond its room, and may lose events, as DAT says.
 //
 // # Places
@@ -19,8 +19,8 @@
 // until a consumer takes it. These are the places in use:
 //
 //   - a receive or a request: one, from its post until its event is taken. A
-//     suppressed request has a place, too. When it has succeeded, the endpoint frees the place
-//     when a later request completes, at the latest.
+//     suppressed request has a place, too, which the endpoint frees after its success, at the
+//     latest when a later request completes.
 //   - a connection: two, from Connect or Accept on, for its outcome and its end.
 //     The first is free again when the ESTABLISHED event is taken, the second when
 //     the DISCONNECTED event is. An attempt that fails has one event, and both places

@@ -8,15 +8,15 @@
 // closes them. A post returns at once. Each request that it accepts ends in exactly one
 // completion, which comes as an event to the dispatcher that the program has chosen.
 //
-// What lives on an adapter has its names in the packages that declare it, which a program imports
-// beside this one: endpoints, service points and requests in [godat/ep], dispatchers in [godat/evd],
+// A program imports other packages beside this one for what lives on an adapter:
+// endpoints, service points and requests are in [godat/ep], dispatchers in [godat/evd],
 // memory in [godat/mem], events in [godat/hw/event], operations, flags, privileges, statuses and errors
 // in [godat/hw]. Each thing has one name, where go doc shows it with its methods:
 //
 //	go doc godat/ep Endpoint.PostSend
 //
-// The file datapi.md says what answers to each C call and constant of DAT, and moved.md where names
-// went that this package had.
+// The file datapi.md has the Go equivalent of each C call and constant of DAT, and moved.md the new
+// names of what this package once had.
 //
 // # Open, ask, close
 //

@@ -11,7 +11,7 @@
 //
 // In place of Serve, a server that waits for other things, too, takes the events of [Server.Requests] in
 // its select, as those of a [godat/runtime.Listener]: [RequestOf] has the request, which the program answers
-// by Reply or Fail, and the last event is [godat/event.Closed]. With [HandleJSON] and [Client.CallJSON]
+// by Reply or Fail, and the last event is [godat/hw/event.Closed]. With [HandleJSON] and [Client.CallJSON]
 // the question and the answer are values of the program's.
 //
 // # Overload

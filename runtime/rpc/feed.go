@@ -6,7 +6,7 @@ import (
 
 // Requests is the channel on which requests come, for a program that waits for other things, too, in the
 // same select: [RequestOf] takes a request from its event, and the program calls Reply or Fail of each,
-// once. As with the other channels of this library the last event is [godat/event.Closed], when the server
+// once. As with the other channels of this library the last event is [godat/hw/event.Closed], when the server
 // or its adapter is closed, and the channel stays open. It is nil for a nil server.
 //
 // A request waits in the server until the program takes it. As long as it waits, its caller's leaving,
@@ -25,7 +25,7 @@ func (s *Server) Requests() <-chan event.Event {
 	return s.requests
 }
 
-// RequestOf returns the request of an event of [Server.Requests]; nil of [godat/event.Closed].
+// RequestOf returns the request of an event of [Server.Requests]; nil of [godat/hw/event.Closed].
 func RequestOf(ev event.Event) *Request {
 	r, _ := ev.Data.(*Request)
 	return r
