@@ -1,7 +1,7 @@
 // Command bench tells what the ways of delivery cost on the machine that it runs on,
 // beside what a program would use in place of the library.
 //
-//	go run ./bench            what a channel costs: a minute's run, a sentence and tables
+//	go run ./bench            what a channel costs: a minute's run
 //	go run ./bench latency    round trips between two goroutines
 //	go run ./bench bandwidth  RDMA writes of several sizes
 //	go run ./bench scale      messages over many connections
@@ -20,6 +20,12 @@
 //
 // A row is proven by what ran in it: the loops of package mode say which one took the messages, and
 // a row whose name is another is an error; nothing is shown.
+//
+// The packages below do the rest: mode has the ways of delivery as loops; lane what
+// carries messages, with endpoints and without; load offers messages to a lane and
+// measures one run; trial lets lanes take turns and drops what was disturbed; stats
+// estimates; report shows; ends starts other processes of a measurement, and remote
+// measures lanes in one; host describes the machine and counts processor time.
 //
 // The smallest exchanges by one goroutine are benchmarks for `go test -bench`, whose instructions
 // instructions.sh counts, named so that `benchstat -col /mode` compares them.

@@ -8,12 +8,15 @@ type Anchor struct {
 	Open         func(Config) (Lane, error) // uses Size, Depth and Producers
 }
 
+// RawRing is the anchor whose consumer polls.
+const RawRing = "raw ring"
+
 // Anchors returns what a program would use in place of the library, and the least that
 // it could cost.
 func Anchors() []Anchor {
 	return []Anchor{
 		{"raw channel", "<-c", func(c Config) (Lane, error) { return NewChannel(c.Depth), nil }},
-		{"raw ring", "ring.Pop(&m)", func(c Config) (Lane, error) { return NewRing(c.Depth), nil }},
+		{RawRing, "ring.Pop(&m)", func(c Config) (Lane, error) { return NewRing(c.Depth), nil }},
 		{"map of channels", "<-requests[id]", func(c Config) (Lane, error) { return NewRequests(c.Depth), nil }},
 		{overTCP, "io.ReadFull(conn, buf)", openTCP},
 		{overPipe, "io.ReadFull(pipe, buf)", openPipe},

@@ -11,6 +11,7 @@ import (
 	"godat/bench/host"
 	"godat/bench/lane"
 	"godat/bench/load"
+	"godat/bench/mode"
 	"godat/bench/report"
 	"godat/bench/stats"
 )
@@ -243,8 +244,15 @@ func (c *contender) conclude(quickest float64) error {
 		return nil
 	}
 	figures(r, kept)
+	if name, _, _ := strings.Cut(r.Name, " over "); (name == mode.Poll.Name || name == lane.RawRing) && r.Rate.Open() && !r.Saturated && r.Cores.Repeats > 0 && r.Cores.Median < leastCores {
+		r.Refused = fmt.Sprintf("a consumer that polls uses a processor, and this one had %.2f of it: other programs had the rest", r.Cores.Median)
+		r.Kept, r.Dropped = 0, len(c.turns)
+	}
 	return nil
 }
+
+// leastCores is what a consumer that polls uses at least: it never rests.
+const leastCores = 0.9
 
 // sample is the repeat as the report keeps it.
 func (t *turn) sample(dropped bool) (s report.Sample, err error) {

@@ -261,6 +261,20 @@ func TestAnErrorThatIsNoRefusalEndsTheTrial(t *testing.T) {
 	assert.Equal(t, 1, a.closed)
 }
 
+func TestARowThatPollsWithLessThanAProcessorIsRefused(t *testing.T) {
+	for name, want := range map[string]string{"poll": "had 0.50 of it", "poll over loop": "had 0.50 of it", lane.RawRing: "had 0.50 of it", "channel": ""} {
+		c := contended([]float64{1, 1}, measured(1000, 20), measured(1000, 20)) // half a processor each
+		c.Row = report.Row{Name: name, Rate: 1000}
+		require.NoError(t, c.conclude(1))
+		if want == "" {
+			assert.Empty(t, c.Row.Refused)
+			continue
+		}
+		assert.Contains(t, c.Row.Refused, want)
+		assert.Zero(t, c.Row.Kept)
+	}
+}
+
 // polling is a lane that says that it polls.
 type polling struct{ *lane.Channel }
 
