@@ -258,7 +258,7 @@ func TestLenCountsAnEndpointThatARequestBringsWhileItsServicePointCloses(t *test
 func TestWhatIsNotListedAnyMoreIsCountedAsFreed(t *testing.T) {
 	r := newRig(t)
 	a := r.adapter
-	e, q := r.endpoint(nil), r.srq(SRQAttr{})
+	e, q := r.endpoint(nil), r.srq(0, 0)
 	for name, object := range map[string]struct {
 		list  *sync.Mutex
 		close func() error

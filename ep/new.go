@@ -52,7 +52,7 @@ func (cfg *Config) checkSRQ(op string, a *Adapter) error {
 // NewSRQ makes a shared receive queue for endpoints of the zone. Attributes that the device does not
 // allow are INVALID_PARAMETER, a device without shared receive queues is MODEL_NOT_SUPPORTED.
 // It answers to dat_srq_create.
-func (a *Adapter) NewSRQ(pz *mem.PZ, attr SRQAttr) (*SRQ, error) {
+func (a *Adapter) NewSRQ(pz *mem.PZ, receives, segments int) (*SRQ, error) {
 	const op = "ep.NewSRQ"
 	switch {
 	case a == nil:
@@ -68,23 +68,23 @@ func (a *Adapter) NewSRQ(pz *mem.PZ, attr SRQAttr) (*SRQ, error) {
 		return nil, hw.Errorf(op, hw.ModelNotSupported, hw.NoSubtype, "shared receive queues on %s", a.attr.Device)
 	}
 	depths := min(a.attr.MaxSRQDepth, maxDepth)
-	segments := min(a.attr.MaxSRQSegments, maxIOV)
-	attr.MaxRecvDTOs = cmp.Or(attr.MaxRecvDTOs, min(defaultDTOs, depths))
-	attr.MaxRecvIOV = cmp.Or(attr.MaxRecvIOV, min(defaultIOV, segments))
-	if attr.MaxRecvDTOs < 1 || attr.MaxRecvDTOs > depths || attr.MaxRecvIOV < 1 || attr.MaxRecvIOV > segments {
+	mostSegments := min(a.attr.MaxSRQSegments, maxIOV)
+	receives = cmp.Or(receives, min(defaultDTOs, depths))
+	segments = cmp.Or(segments, min(defaultIOV, mostSegments))
+	if receives < 1 || receives > depths || segments < 1 || segments > mostSegments {
 		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg3, "%d receives of %d segments; this device allows 1 to %d of 1 to %d",
-			attr.MaxRecvDTOs, attr.MaxRecvIOV, depths, segments)
+			receives, segments, depths, mostSegments)
 	}
 	zone := pz.Zone(door.Key{})
 	if err := zone.Use(op); err != nil {
 		return nil, err
 	}
-	q := &SRQ{adapter: &a.srqRegistry, number: srqs.Add(1), pz: pz, zone: zone, iov: attr.MaxRecvIOV, depth: attr.MaxRecvDTOs, cqRoom: math.MaxInt}
+	q := &SRQ{adapter: &a.srqRegistry, number: srqs.Add(1), pz: pz, zone: zone, iov: segments, depth: receives, cqRoom: math.MaxInt}
 	q.low.Event = event.Event{Number: event.AsyncEPBroken, Source: q, Data: event.SRQLowWatermark}
 	q.grow(q.depth)
 	var err error
 	q.hw, err = dev.NewSRQ(hw.SRQConfig{
-		Zone: zone.Device(), Depth: attr.MaxRecvDTOs, Segments: attr.MaxRecvIOV, OnLow: q.reportLow,
+		Zone: zone.Device(), Depth: receives, Segments: segments, OnLow: q.reportLow,
 	})
 	if err != nil {
 		zone.Unuse()

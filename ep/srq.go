@@ -70,13 +70,6 @@ type feed struct {
 	to    []*delivery.Queue // by slot: the queue in which room is reserved
 }
 
-// SRQAttr are a shared receive queue's attributes: DAT_SRQ_ATTR, without the low
-// watermark, which SetLowWatermark sets. 0 takes the default.
-type SRQAttr struct {
-	MaxRecvDTOs int // receives posted whose completion is not delivered yet; default 16
-	MaxRecvIOV  int // segments of a receive; default 4
-}
-
 // SRQOf returns the shared receive queue that an asynchronous error is about, or nil.
 func SRQOf(ev event.Event) *SRQ {
 	q, _ := ev.Source.(*SRQ)

@@ -12,7 +12,7 @@ import (
 
 func TestPostingToASharedQueueAllocatesNothing(t *testing.T) {
 	r := newRig(t)
-	q := r.srq(SRQAttr{})
+	q := r.srq(0, 0)
 	from, _ := r.feeder(q, r.dto)
 	first, second := r.lmr.Segment(0, 8), r.lmr.Segment(8, 8)
 	var buf [8]event.Event

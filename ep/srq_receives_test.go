@@ -13,7 +13,7 @@ import (
 
 func TestASharedReceiveCompletesWhereItWasTaken(t *testing.T) {
 	r := newRig(t)
-	q := r.srq(SRQAttr{})
+	q := r.srq(0, 0)
 	x, y := r.dispatcher(evd.ModeQueue, 32), r.dispatcher(evd.ModeQueue, 32)
 	t.Cleanup(func() {
 		require.NoError(t, r.adapter.Close())
@@ -50,7 +50,7 @@ func TestASharedReceiveCompletesWhereItWasTaken(t *testing.T) {
 
 func TestSharedReceivesRetireInAnyOrder(t *testing.T) {
 	r := newRig(t)
-	q := r.srq(SRQAttr{MaxRecvDTOs: 4})
+	q := r.srq(4, 0)
 	e := r.taker(q, r.dto)
 	post := func(cookie uint64) uint64 {
 		wrs, err := q.admit(cookie, nil)
@@ -81,7 +81,7 @@ func TestSharedReceivesRetireInAnyOrder(t *testing.T) {
 
 func TestReceivesOfASharedQueueOutliveAnEndpoint(t *testing.T) {
 	r := newRig(t)
-	q := r.srq(SRQAttr{})
+	q := r.srq(0, 0)
 	_, a := r.feeder(q, r.dto)
 	toB, b := r.feeder(q, r.dto)
 	for i := range 3 {
@@ -104,7 +104,7 @@ func TestReceivesOfASharedQueueOutliveAnEndpoint(t *testing.T) {
 
 func TestASharedReceiveHasRoomWhereverItMayComplete(t *testing.T) {
 	r := newRig(t)
-	q := r.srq(SRQAttr{MaxRecvDTOs: 8})
+	q := r.srq(8, 0)
 	x, y, z := r.dispatcher(evd.ModeQueue, 3), r.dispatcher(evd.ModeQueue, 2), r.dispatcher(evd.ModeQueue, 1)
 	t.Cleanup(func() {
 		require.NoError(t, r.adapter.Close())
@@ -156,7 +156,7 @@ func TestASharedReceiveHasRoomWhereverItMayComplete(t *testing.T) {
 
 func TestASharedReceiveFollowsTheRouteOfItsCookie(t *testing.T) {
 	r := newRig(t)
-	q := r.srq(SRQAttr{})
+	q := r.srq(0, 0)
 	d := r.dispatcher(evd.ModeQueue, 8)
 	route, err := d.Route(0xF0, 0x10, 1)
 	require.NoError(t, err)
@@ -174,7 +174,7 @@ func TestASharedReceiveFollowsTheRouteOfItsCookie(t *testing.T) {
 
 func TestCompletionsOfAnEndpointWithoutADispatcherAreDropped(t *testing.T) {
 	r := newRig(t)
-	q := r.srq(SRQAttr{MaxRecvDTOs: 1})
+	q := r.srq(1, 0)
 	from, _ := r.feeder(q, nil)
 	for range 3 {
 		require.NoError(t, q.PostRecv(1))

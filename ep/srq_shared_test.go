@@ -19,7 +19,7 @@ func TestManyEndpointsShareAQueue(t *testing.T) {
 		depth     = 12
 	)
 	r := newRig(t)
-	q := r.srq(SRQAttr{MaxRecvDTOs: depth})
+	q := r.srq(depth, 0)
 	recv := r.dispatcher(evd.ModeQueue, 2*depth)
 	t.Cleanup(func() {
 		require.NoError(t, r.adapter.Close())

@@ -13,8 +13,8 @@ import (
 )
 
 // srq makes a shared receive queue; the rig closes it after the endpoints.
-func (r *rig) srq(attr SRQAttr) *SRQ {
-	q, err := r.adapter.NewSRQ(r.pz, attr)
+func (r *rig) srq(receives, segments int) *SRQ {
+	q, err := r.adapter.NewSRQ(r.pz, receives, segments)
 	require.NoError(r.t, err)
 	return q
 }
@@ -40,7 +40,7 @@ func (r *rig) counts(q *SRQ) (available, outstanding int) {
 
 func TestASharedQueueTellsWhatItIs(t *testing.T) {
 	r := newRig(t)
-	q := r.srq(SRQAttr{MaxRecvDTOs: 5, MaxRecvIOV: 3})
+	q := r.srq(5, 3)
 	require.NoError(t, q.SetLowWatermark(0))
 	require.NoError(t, q.PostRecv(1, r.lmr.Segment(0, 8)))
 	p, err := q.Query()
@@ -57,7 +57,7 @@ func TestASharedQueueTellsWhatItIs(t *testing.T) {
 
 func TestASharedQueueHasDefaults(t *testing.T) {
 	r := newRig(t)
-	p, err := r.srq(SRQAttr{}).Query()
+	p, err := r.srq(0, 0).Query()
 	require.NoError(t, err)
 	assert.Equal(t, 16, p.MaxRecvDTOs)
 	assert.Equal(t, 4, p.MaxRecvIOV)
@@ -65,7 +65,7 @@ func TestASharedQueueHasDefaults(t *testing.T) {
 
 func TestASharedQueueRefusesBadArguments(t *testing.T) {
 	r := newRig(t)
-	q := r.srq(SRQAttr{MaxRecvDTOs: 2, MaxRecvIOV: 2})
+	q := r.srq(2, 2)
 	other, err := r.domain.NewPZ()
 	require.NoError(t, err)
 	foreign, err := other.Alloc(64, hw.AllPrivileges)
@@ -108,10 +108,10 @@ func TestASharedQueueRefusesBadArguments(t *testing.T) {
 		"nil close":              {func() error { return (*SRQ)(nil).Close() }, hw.Error{Type: hw.InvalidHandle, Sub: 25}},
 		"nil resize":             {func() error { return (*SRQ)(nil).Resize(4) }, hw.Error{Type: hw.InvalidHandle, Sub: 25}},
 		"nil watermark":          {func() error { return (*SRQ)(nil).SetLowWatermark(1) }, hw.Error{Type: hw.InvalidHandle, Sub: 25}},
-		"create: nil zone":       {r.newSRQ(nil, SRQAttr{}), hw.Error{Type: hw.InvalidHandle, Sub: 15}},
-		"create: too long":       {r.newSRQ(r.pz, SRQAttr{MaxRecvDTOs: 1 << 30}), hw.Error{Type: hw.InvalidParameter}},
-		"create: negative":       {r.newSRQ(r.pz, SRQAttr{MaxRecvDTOs: -1}), hw.Error{Type: hw.InvalidParameter}},
-		"create: many segments":  {r.newSRQ(r.pz, SRQAttr{MaxRecvIOV: 1 << 20}), hw.Error{Type: hw.InvalidParameter}},
+		"create: nil zone":       {r.newSRQ(nil, 0, 0), hw.Error{Type: hw.InvalidHandle, Sub: 15}},
+		"create: too long":       {r.newSRQ(r.pz, 1<<30, 0), hw.Error{Type: hw.InvalidParameter}},
+		"create: negative":       {r.newSRQ(r.pz, -1, 0), hw.Error{Type: hw.InvalidParameter}},
+		"create: many segments":  {r.newSRQ(r.pz, 0, 1<<20), hw.Error{Type: hw.InvalidParameter}},
 		"endpoint: no attr":      {r.newTaker(Config{PZ: r.pz, SRQ: q}), hw.Error{Type: hw.InvalidParameter}},
 		"endpoint: another zone": {r.newTaker(Config{PZ: other, SRQ: q, Attr: &Attr{}}), hw.Error{Type: hw.ProtectionViolation}},
 		"its zone":               {r.pz.Close, hw.Error{Type: hw.InvalidState, Sub: 83}},
@@ -133,8 +133,8 @@ func TestASharedQueueRefusesBadArguments(t *testing.T) {
 	require.NoError(t, readOnly.Free())
 }
 
-func (r *rig) newSRQ(pz *mem.PZ, attr SRQAttr) func() error {
-	return func() error { _, err := r.adapter.NewSRQ(pz, attr); return err }
+func (r *rig) newSRQ(pz *mem.PZ, receives, segments int) func() error {
+	return func() error { _, err := r.adapter.NewSRQ(pz, receives, segments); return err }
 }
 
 func (r *rig) newTaker(cfg Config) func() error {
@@ -148,7 +148,7 @@ func TestAnEndpointWithASharedQueueTakesNoReceivesOfItsOwn(t *testing.T) {
 	} {
 		t.Run(state.String(), func(t *testing.T) {
 			r := newRig(t)
-			q := r.srq(SRQAttr{})
+			q := r.srq(0, 0)
 			feeder, e := r.endpoint(nil), r.taker(q, r.dto)
 			switch state {
 			case Connected, Disconnected:
@@ -172,7 +172,7 @@ func TestAnEndpointWithASharedQueueTakesNoReceivesOfItsOwn(t *testing.T) {
 
 func TestResizeKeepsWhatIsOutstanding(t *testing.T) {
 	r := newRig(t)
-	q := r.srq(SRQAttr{MaxRecvDTOs: 3, MaxRecvIOV: 1})
+	q := r.srq(3, 1)
 	from, _ := r.feeder(q, r.dto)
 	next := 0
 	post := func(n int) {
@@ -216,7 +216,7 @@ func TestTheLowWatermarkIsReportedOnceForEachTimeItIsSet(t *testing.T) {
 	r := newRig(t)
 	async := r.dispatcher(evd.ModeQueue, 4)
 	r.adapter.cfg.Async = async
-	q := r.srq(SRQAttr{MaxRecvDTOs: 8})
+	q := r.srq(8, 0)
 	from, _ := r.feeder(q, r.dto)
 	post := func(n int) {
 		for range n {
@@ -263,7 +263,7 @@ func TestTheLowWatermarkIsReportedOnceForEachTimeItIsSet(t *testing.T) {
 
 func TestAFailedSharedQueueTakesNoMore(t *testing.T) {
 	r := newRig(t)
-	q := r.srq(SRQAttr{})
+	q := r.srq(0, 0)
 	assert.Nil(t, r.adapter.FailSRQ(nil))
 	assert.Same(t, q, r.adapter.FailSRQ(q.hw))
 	p, err := q.Query()
@@ -278,7 +278,7 @@ func TestAFailedSharedQueueTakesNoMore(t *testing.T) {
 
 func TestSharedQueuesCloseAfterTheirEndpoints(t *testing.T) {
 	r := newRig(t)
-	q := r.srq(SRQAttr{})
+	q := r.srq(0, 0)
 	r.feeder(q, r.dto)
 	require.NoError(t, q.PostRecv(1))
 	before := r.adapter.Len()
@@ -300,7 +300,7 @@ func (q refusingSRQ) Arm(int) error                     { return q.err }
 
 func TestACallThatTheDeviceRefusesLeavesASharedQueueAsItWas(t *testing.T) {
 	r := newRig(t)
-	q := r.srq(SRQAttr{MaxRecvDTOs: 2})
+	q := r.srq(2, 0)
 	narrow := r.dispatcher(evd.ModeQueue, 2)
 	r.taker(q, narrow)
 	require.NoError(t, q.SetLowWatermark(0))

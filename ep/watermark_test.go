@@ -15,7 +15,7 @@ func TestTheSoftWatermarkIsReportedOnceForEachTimeItIsSet(t *testing.T) {
 	r := newRig(t)
 	async := r.dispatcher(evd.ModeQueue, 4)
 	r.adapter.cfg.Async = async
-	q := r.srq(SRQAttr{MaxRecvDTOs: 64})
+	q := r.srq(64, 0)
 	from, e := r.feeder(q, r.dto)
 	burst := func(n int) { // the endpoint takes its receives together
 		t.Helper()
@@ -77,7 +77,7 @@ func TestTheSoftWatermarkIsAnAttribute(t *testing.T) {
 	r := newRig(t)
 	async := r.dispatcher(evd.ModeQueue, 4)
 	r.adapter.cfg.Async = async
-	q := r.srq(SRQAttr{})
+	q := r.srq(0, 0)
 	e := r.endpointOf(Config{PZ: r.pz, Recv: r.dto, Conn: r.conn, SRQ: q, Attr: &Attr{SoftHighWatermark: 9}})
 	require.NoError(t, e.Modify(Param{Attr: Attr{SoftHighWatermark: 1}}, "SoftHighWatermark"))
 	a := r.endpoint(nil)
@@ -111,7 +111,7 @@ func TestReceivesAreCounted(t *testing.T) {
 	require.NoError(t, a.PostSend(2, hw.Suppress))
 	r.next(r.dto)
 	count(b, 2)
-	_, shared := r.feeder(r.srq(SRQAttr{}), r.dto)
+	_, shared := r.feeder(r.srq(0, 0), r.dto)
 	require.NoError(t, shared.srq.PostRecv(1))
 	count(shared, 0)
 	require.NoError(t, b.Close())
@@ -209,7 +209,7 @@ func TestTheEndOfAnEndpointPassesNoWatermark(t *testing.T) {
 	r := newRig(t)
 	async := r.dispatcher(evd.ModeQueue, 4)
 	r.adapter.cfg.Async = async
-	_, e := r.feeder(r.srq(SRQAttr{}), r.dto)
+	_, e := r.feeder(r.srq(0, 0), r.dto)
 	require.NoError(t, e.SetWatermark(0, NoWatermark))
 	require.NoError(t, e.Disconnect(Abrupt))
 	for range 2 {

@@ -140,8 +140,6 @@ var (
 	ErrInvalidAddress            error = &Error{Type: InvalidAddress}
 	ErrInterrupted               error = &Error{Type: InterruptedCall}
 	ErrConnQualUnavailable       error = &Error{Type: ConnQualUnavailable}
-	ErrReservedLMR               error = &Error{Type: ReservedLMR}
-	ErrPortInUse                 error = &Error{Type: PortInUse}
 	ErrCommNotSupported          error = &Error{Type: CommNotSupported}
 	ErrNotImplemented            error = &Error{Type: NotImplemented}
 )

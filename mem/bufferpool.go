@@ -54,15 +54,15 @@ type BufferPool struct {
 const stride = 64
 
 // NewBufferPool makes a pool with a region of its own, which counts among the
-// zone's regions. It may block. A Count below 1 or above [MaxBuffers], or a Size
+// zone's regions. It may block. A Count below 1 or above 1<<20, or a Size
 // below 1, is LENGTH_ERROR; other errors are those of [PZ.Alloc].
 func (p *PZ) NewBufferPool(cfg BufferPoolConfig) (*BufferPool, error) {
 	const op = "mem.NewBufferPool"
 	var wrong error
 	size, step := 0, (cfg.Size+stride-1)/stride*stride
-	if cfg.Count < 1 || cfg.Size < 1 || cfg.Count > MaxBuffers || cfg.Size > math.MaxInt/cfg.Count-stride {
+	if cfg.Count < 1 || cfg.Size < 1 || cfg.Count > mostBuffers || cfg.Size > math.MaxInt/cfg.Count-stride {
 		wrong = hw.Errorf(op, hw.LengthError, hw.NoSubtype,
-			"%d buffers of %d bytes; there may be 1 to %d, together as large as a region", cfg.Count, cfg.Size, MaxBuffers)
+			"%d buffers of %d bytes; there may be 1 to %d, together as large as a region", cfg.Count, cfg.Size, mostBuffers)
 	} else {
 		size = step * cfg.Count
 	}
@@ -91,8 +91,8 @@ func (p *PZ) NewBufferPool(cfg BufferPoolConfig) (*BufferPool, error) {
 	return b, nil
 }
 
-// MaxBuffers is the most buffers of a pool.
-const MaxBuffers = 1 << 20
+// mostBuffers is the most buffers of a pool.
+const mostBuffers = 1 << 20
 
 // Get returns a free buffer, with length 0. It returns nil if none is free, or if
 // the pool is nil or closed, by itself or with its adapter. See [BufferPool.Wait].

@@ -111,7 +111,7 @@ func TestAPoolOfImpossibleSizeIsRefused(t *testing.T) {
 	defer func() { require.NoError(t, d.Close()) }()
 	pz, err := d.NewPZ()
 	require.NoError(t, err)
-	for _, cfg := range []BufferPoolConfig{{}, {Count: 1}, {Size: 1}, {Count: -1, Size: 8}, {Count: MaxBuffers + 1, Size: 1}} {
+	for _, cfg := range []BufferPoolConfig{{}, {Count: 1}, {Size: 1}, {Count: -1, Size: 8}, {Count: mostBuffers + 1, Size: 1}} {
 		_, err := pz.NewBufferPool(cfg)
 		assert.ErrorIs(t, err, hw.ErrLength, "%+v", cfg)
 	}

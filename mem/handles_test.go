@@ -257,7 +257,7 @@ func TestImpossibleArgumentsAreRefused(t *testing.T) {
 			return err1(pz.RegisterShared(SharedID{3}, []byte{}, hw.LocalRead))
 		}, hw.LengthError, hw.NoSubtype},
 		{"NewBufferPool beyond all numbers", func() error {
-			return err1(pz.NewBufferPool(BufferPoolConfig{Count: MaxBuffers, Size: math.MaxInt/MaxBuffers*2 + 2 + stride}))
+			return err1(pz.NewBufferPool(BufferPoolConfig{Count: mostBuffers, Size: math.MaxInt/mostBuffers*2 + 2 + stride}))
 		}, hw.LengthError, hw.NoSubtype},
 		{"NewBufferPool of the largest number", func() error {
 			return err1(pz.NewBufferPool(BufferPoolConfig{Count: 1, Size: math.MaxInt}))

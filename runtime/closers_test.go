@@ -119,7 +119,7 @@ func newClosingWorld(t *rapid.T, provider string) *closingWorld {
 	require.NoError(t, err)
 	w.add("region", w.lmr.Free)
 	w.events = w.dispatcher(evd.Config{QLen: 256, Mode: evd.ModeChannel})
-	srq, err := ia.NewSRQ(w.pz, ep.SRQAttr{MaxRecvDTOs: 4, MaxRecvIOV: 1})
+	srq, err := ia.NewSRQ(w.pz, 4, 1)
 	require.NoError(t, err)
 	w.add("SRQ", srq.Close)
 	w.endpoint(srq)

@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"godat/ep"
 	"godat/hw"
 )
 
@@ -24,7 +23,7 @@ func TestAnAdapterCountsWhatIsMadeOnIt(t *testing.T) {
 	}
 	_, err = pz.NewRMR()
 	require.NoError(t, err)
-	srq, err := ia.NewSRQ(pz, ep.SRQAttr{MaxRecvDTOs: 1})
+	srq, err := ia.NewSRQ(pz, 1, 0)
 	require.NoError(t, err)
 	require.NoError(t, srq.Close())
 	for _, kind := range []hw.AsyncKind{

@@ -214,7 +214,7 @@ func ExampleDTO() {
 // watermark says when it is time to post more.
 func ExampleSRQ() {
 	withPair(evd.Config{QLen: 16}, func(p *pair) error {
-		srq, err := p.ia.NewSRQ(p.pz, ep.SRQAttr{MaxRecvDTOs: 4})
+		srq, err := p.ia.NewSRQ(p.pz, 4, 0)
 		if err != nil {
 			return err
 		}

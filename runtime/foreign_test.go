@@ -37,7 +37,7 @@ func newObjects(t *testing.T, provider string) (o objects) {
 	require.NoError(t, err)
 	o.ep, err = o.ia.NewEndpoint(ep.Config{PZ: o.pz, Recv: o.d, Request: o.d, Conn: o.d})
 	require.NoError(t, err)
-	o.srq, err = o.ia.NewSRQ(o.pz, ep.SRQAttr{})
+	o.srq, err = o.ia.NewSRQ(o.pz, 0, 0)
 	require.NoError(t, err)
 	o.lmr, err = o.pz.Alloc(64, hw.AllPrivileges)
 	require.NoError(t, err)
@@ -78,7 +78,7 @@ func TestObjectsOfAnotherAdapterAreRefused(t *testing.T) {
 			"a request dispatcher":          {hw.HandleEVDRequest, func() error { return endpoint(ep.Config{PZ: own.pz, Request: foreign.d}) }},
 			"a connection dispatcher":       {hw.HandleEVDConn, func() error { return endpoint(ep.Config{PZ: own.pz, Conn: foreign.d}) }},
 			"a shared queue":                {hw.HandleSRQ, func() error { return endpoint(ep.Config{PZ: own.pz, SRQ: foreign.srq, Attr: &ep.Attr{}}) }},
-			"the zone of a shared queue":    {hw.HandlePZ, func() error { _, err := own.ia.NewSRQ(foreign.pz, ep.SRQAttr{}); return err }},
+			"the zone of a shared queue":    {hw.HandlePZ, func() error { _, err := own.ia.NewSRQ(foreign.pz, 0, 0); return err }},
 			"another zone":                  {hw.HandlePZ, func() error { return own.ep.Modify(ep.Param{PZ: foreign.pz}, "PZ") }},
 			"another receive dispatcher":    {hw.HandleEVDRecv, func() error { return own.ep.Modify(ep.Param{Recv: foreign.d}, "Recv") }},
 			"another request dispatcher":    {hw.HandleEVDRequest, func() error { return own.ep.Modify(ep.Param{Request: foreign.d}, "Request") }},

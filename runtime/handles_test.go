@@ -87,7 +87,7 @@ var makers = []struct {
 	{(*evd.Batch)(nil), func(b *bad) any { return b.batch() }, nil},
 	{(*ep.Endpoint)(nil), func(b *bad) any { return b.endpoint() }, func(h any) { _ = h.(*ep.Endpoint).Close() }},
 	{(*ep.Endpoint)(nil), func(b *bad) any { return b.pair.a }, nil},
-	{(*ep.SRQ)(nil), func(b *bad) any { q, err := b.ia.NewSRQ(b.own.pz, ep.SRQAttr{}); return made(b.t, q, err) }, func(h any) { _ = h.(*ep.SRQ).Close() }},
+	{(*ep.SRQ)(nil), func(b *bad) any { q, err := b.ia.NewSRQ(b.own.pz, 0, 0); return made(b.t, q, err) }, func(h any) { _ = h.(*ep.SRQ).Close() }},
 	{(*ep.PSP)(nil), func(b *bad) any { return b.psp() }, func(h any) { _ = h.(*ep.PSP).Close() }},
 	{(*ep.RSP)(nil), func(b *bad) any {
 		r, err := b.ia.NewRSP(ep.RSPConfig{Endpoint: b.endpoint(), Dispatcher: b.own.d})

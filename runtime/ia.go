@@ -187,10 +187,11 @@ func (ia *IA) NewEndpoint(cfg ep.Config) (*ep.Endpoint, error) {
 	return whileOpen(ia, "runtime.NewEndpoint", func() (*ep.Endpoint, error) { return ia.adapter.NewEndpoint(cfg) })
 }
 
-// NewSRQ makes a shared receive queue for endpoints of the zone. It may block.
+// NewSRQ makes a shared receive queue for endpoints of the zone: receives of so many segments. 0 takes the
+// default, 16 and 4, or what the device has. It may block.
 // Errors are those of [ep.Adapter.NewSRQ]. It answers to dat_srq_create.
-func (ia *IA) NewSRQ(pz *mem.PZ, attr ep.SRQAttr) (*ep.SRQ, error) {
-	return whileOpen(ia, "runtime.NewSRQ", func() (*ep.SRQ, error) { return ia.adapter.NewSRQ(pz, attr) })
+func (ia *IA) NewSRQ(pz *mem.PZ, receives, segments int) (*ep.SRQ, error) {
+	return whileOpen(ia, "runtime.NewSRQ", func() (*ep.SRQ, error) { return ia.adapter.NewSRQ(pz, receives, segments) })
 }
 
 // NewPSP makes a public service point, whose connection requests are events. It

@@ -87,7 +87,7 @@ func TestEveryHandlePrintsAsAShortName(t *testing.T) {
 	require.NoError(t, err)
 	route, err := r.events.Route(1<<63, 1<<63, 1)
 	require.NoError(t, err)
-	srq, err := r.ia.NewSRQ(r.pz, ep.SRQAttr{MaxRecvDTOs: 4, MaxRecvIOV: 1})
+	srq, err := r.ia.NewSRQ(r.pz, 4, 1)
 	require.NoError(t, err)
 	rmr, err := r.pz.NewRMR()
 	require.NoError(t, err)

@@ -95,7 +95,7 @@ func (ia *IA) startPoller(cfg *config) error {
 	}
 	dev, polled := ia.dev.(hw.Polled)
 	if polled {
-		ia.polling = polling.New(dev, ia.attr.MaxCQDepth, polling.Config(cfg.poller), ia.async.report)
+		ia.polling = polling.New(dev, ia.attr.MaxCQDepth, polling.Config{CPUs: cfg.poller.CPUs, SpinRounds: cfg.poller.SpinRounds}, ia.async.report)
 		parts.CQs = ia.polling
 	} else if p, ok := ia.dev.(hw.Progresser); ok {
 		ia.progress = progressOf(p)

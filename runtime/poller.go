@@ -30,8 +30,4 @@ type PollerConfig struct {
 	// adapter arms the device and sleeps, whatever comes. Below 0 means none: it always sleeps.
 	// math.MaxInt means that it never does. 0, the usual value, leaves it to the adapter.
 	SpinRounds int
-
-	// CQDepth is the depth of the completion queues; a queue pair that needs more
-	// gets a deeper one. 0 means 992.
-	CQDepth int
 }

@@ -60,7 +60,7 @@ func TestEveryReturnTypeHasItsSentinelHere(t *testing.T) {
 		hw.ErrAbort, hw.ErrConnQualInUse, hw.ErrInsufficientResources, hw.ErrInternal, hw.ErrInvalidHandle, hw.ErrInvalidParameter,
 		hw.ErrInvalidState, hw.ErrLength, hw.ErrModelNotSupported, hw.ErrProviderNotFound, hw.ErrPrivileges, hw.ErrProtection,
 		hw.ErrQueueEmpty, hw.ErrQueueFull, hw.ErrTimeout, hw.ErrProviderAlreadyRegistered, hw.ErrProviderInUse, hw.ErrInvalidAddress,
-		hw.ErrInterrupted, hw.ErrConnQualUnavailable, hw.ErrReservedLMR, hw.ErrPortInUse, hw.ErrCommNotSupported, hw.ErrNotImplemented,
+		hw.ErrInterrupted, hw.ErrConnQualUnavailable, hw.ErrCommNotSupported, hw.ErrNotImplemented,
 	} {
 		var code *hw.Error
 		require.ErrorAs(t, err, &code)

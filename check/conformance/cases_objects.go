@@ -58,7 +58,7 @@ var hwconnCases = []Case{
 	}},
 	{ID: "HW-6", Claim: "an abrupt close takes CNOs, windows and shared receive queues along", needs: needs(windows, sharedReceives), run: func(r *rig) {
 		n := r.node()
-		c, q, w := n.cno(), n.srq(ep.SRQAttr{}), n.window()
+		c, q, w := n.cno(), n.srq(0, 0), n.window()
 		require.NoError(r, q.PostRecv(1, n.lmr(64).Segment(0, 64)))
 		require.NoError(r, n.ia.Close())
 		assert.ErrorIs(r, errorOf(c.Query()), code(hw.InvalidHandle, hw.HandleCNO))

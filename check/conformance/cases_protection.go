@@ -171,7 +171,7 @@ func dto10Invalidate(r *rig) {
 // dto10Shared is dto10 for receives of a shared queue.
 func dto10Shared(r *rig) {
 	n := r.node()
-	q := n.srq(ep.SRQAttr{})
+	q := n.srq(0, 0)
 	for _, set := range n.privilegeSets() {
 		m := n.region(n.pz, 64, set).Segment(0, 8)
 		if set&hw.LocalWrite == 0 {

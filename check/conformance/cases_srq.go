@@ -15,7 +15,7 @@ import (
 var srqCases = []Case{
 	{ID: "DS-1", Claim: "a shared receive queue says what it was made with", needs: needs(sharedReceives), run: func(r *rig) {
 		n := r.node()
-		q := n.srq(ep.SRQAttr{MaxRecvDTOs: 33, MaxRecvIOV: 2})
+		q := n.srq(33, 2)
 		p := get(r, q.Query)
 		assert.GreaterOrEqual(r, p.MaxRecvDTOs, 33)
 		assert.GreaterOrEqual(r, p.MaxRecvIOV, 2)
@@ -32,7 +32,7 @@ var srqCases = []Case{
 	{ID: "DS-5", Claim: "many endpoints without a shared queue: all messages arrive, in each connection's order", run: func(r *rig) { ds3(r, false) }},
 	{ID: "DS-7", Claim: "one more receive than it holds is INSUFFICIENT_RESOURCES, until it is resized", needs: needs(sharedReceives), run: func(r *rig) {
 		n := r.node()
-		q, m := n.srq(ep.SRQAttr{MaxRecvDTOs: 4}), n.lmr(64)
+		q, m := n.srq(4, 0), n.lmr(64)
 		p := get(r, q.Query)
 		for i := range p.MaxRecvDTOs {
 			require.NoError(r, q.PostRecv(uint64(i), m.Segment(0, 64)))
@@ -46,7 +46,7 @@ var srqCases = []Case{
 	}},
 	{ID: "DS-8", Claim: "the low watermark is reported once for each time it is set", needs: needs(sharedReceives), run: func(r *rig) {
 		n := r.node()
-		q := n.srq(ep.SRQAttr{MaxRecvDTOs: 16})
+		q := n.srq(16, 0)
 		server, client := n.end(from(q)), r.node().end()
 		r.connect(client, server)
 		for i := range uint64(4) {
@@ -72,21 +72,21 @@ var srqCases = []Case{
 	}},
 	{ID: "DS-9", Claim: "a shared receive queue with an endpoint can't be freed", needs: needs(sharedReceives), run: func(r *rig) {
 		n := r.node()
-		q := n.srq(ep.SRQAttr{})
+		q := n.srq(0, 0)
 		e := n.end(from(q))
 		require.ErrorIs(r, q.Close(), code(hw.InvalidState, hw.StateSRQInUse))
 		r.ok(e.ep.Close(), q.Close())
 	}},
 	{ID: "DS-10", Claim: "an endpoint of a shared receive queue takes no receives of its own", needs: needs(sharedReceives), run: func(r *rig) {
 		n := r.node()
-		e := n.end(from(n.srq(ep.SRQAttr{})))
+		e := n.end(from(n.srq(0, 0)))
 		require.ErrorIs(r, e.ep.PostRecv(1, 0, e.mem.Segment(0, 64)), code(hw.InvalidState, hw.StateSRQInUse))
 		r.connect(r.node().end(), e)
 		require.ErrorIs(r, e.ep.PostRecv(1, 0, e.mem.Segment(0, 64)), code(hw.InvalidState, hw.StateSRQInUse))
 	}},
 	{ID: "DS-11", Claim: "receives that an endpoint did not take stay when the endpoint closes", needs: needs(sharedReceives), run: func(r *rig) {
 		n := r.node()
-		q := n.srq(ep.SRQAttr{})
+		q := n.srq(0, 0)
 		for i := range uint64(2) {
 			require.NoError(r, q.PostRecv(i, n.lmr(64).Segment(0, 64)))
 		}
@@ -104,7 +104,7 @@ var srqCases = []Case{
 	// DS-12 sets watermarks that one receive exceeds.
 	{ID: "DS-12", Claim: "an endpoint beyond its soft watermark is reported, and one beyond its hard watermark is broken", needs: needs(sharedReceives), run: func(r *rig) {
 		n := r.node()
-		q := n.srq(ep.SRQAttr{})
+		q := n.srq(0, 0)
 		server, client := n.end(from(q)), r.node().end()
 		r.connect(client, server)
 		for i := range uint64(2) {
@@ -129,12 +129,12 @@ var srqCases = []Case{
 // sharedReceives: the provider has shared receive queues (SRQ).
 var sharedReceives = &capability{"srq", func(r *rig) bool {
 	n := r.node()
-	q, err := n.ia.NewSRQ(n.pz, ep.SRQAttr{})
+	q, err := n.ia.NewSRQ(n.pz, 0, 0)
 	return r.granted(err, q.Close)
 }}
 
-func (n *node) srq(attr ep.SRQAttr) *ep.SRQ {
-	q, err := n.ia.NewSRQ(n.pz, attr)
+func (n *node) srq(receives, segments int) *ep.SRQ {
+	q, err := n.ia.NewSRQ(n.pz, receives, segments)
 	n.rig.made(err, q.Close)
 	return q
 }
@@ -156,7 +156,7 @@ func ds3(r *rig, shared bool) {
 	cfg := func(cfg *ep.Config) { cfg.Recv = recv }
 	post := func(ep *ep.Endpoint, slot uint64) error { return ep.PostRecv(slot, 0, at(slot)) }
 	if shared {
-		q := server.srq(ep.SRQAttr{MaxRecvDTOs: eps * 2 * burst})
+		q := server.srq(eps*2*burst, 0)
 		cfg = func(cfg *ep.Config) { cfg.Recv, cfg.SRQ = recv, q }
 		post = func(_ *ep.Endpoint, slot uint64) error { return q.PostRecv(slot, at(slot)) }
 	}

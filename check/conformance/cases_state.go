@@ -188,7 +188,7 @@ func (r *rig) enter(state string, op ...string) *end {
 	n := r.node(opts...)
 	var change []func(*ep.Config)
 	if len(op) > 0 && op[0] == "post_recv_srq" {
-		change = append(change, from(n.srq(ep.SRQAttr{})))
+		change = append(change, from(n.srq(0, 0)))
 	}
 	e := n.end(change...)
 	switch state {

@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"godat/ep"
 	"godat/hw"
 	"godat/hw/event"
 	"godat/mem"
@@ -33,7 +32,7 @@ var windowCases = []Case{
 		w := n.window()
 		require.ErrorIs(r, n.pz.Close(), code(hw.InvalidState, hw.StatePZInUse))
 		require.NoError(r, w.Free())
-		q := n.srq(ep.SRQAttr{})
+		q := n.srq(0, 0)
 		require.ErrorIs(r, n.pz.Close(), code(hw.InvalidState, hw.StatePZInUse))
 		require.ErrorIs(r, n.ia.CloseGraceful(), code(hw.InvalidState, hw.StateIAInUse))
 		r.ok(q.Close(), n.pz.Close())

@@ -69,7 +69,7 @@ func newEnd(t *testing.T, device string, n, depth int, shared bool, size, buffer
 		require.NoError(t, err)
 	}
 	if shared {
-		e.srq, err = ia.NewSRQ(pz, ep.SRQAttr{MaxRecvDTOs: n * depth, MaxRecvIOV: 1})
+		e.srq, err = ia.NewSRQ(pz, n*depth, 1)
 		require.NoError(t, err)
 	}
 	for range n {

@@ -26,7 +26,7 @@ func TestWhatTheProviderLeavesOutIsNotSupported(t *testing.T) {
 	require.NoError(t, err)
 	pz, err := ia.NewPZ()
 	require.NoError(t, err)
-	_, err = ia.NewSRQ(pz, ep.SRQAttr{MaxRecvDTOs: 1, MaxRecvIOV: 1})
+	_, err = ia.NewSRQ(pz, 1, 1)
 	assert.ErrorIs(t, err, errors.ErrUnsupported)
 	_, err = pz.NewRMR()
 	assert.ErrorIs(t, err, errors.ErrUnsupported)

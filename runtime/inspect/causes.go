@@ -47,7 +47,7 @@ func explained(s *dat.Snapshot) (peers []string) {
 var ofPeers = []string{"connections", "endpoints", "last ends", "rpc clients", "rpc connections"}
 
 // isOf reports whether a line is about one of some peers.
-func (t *Trouble) isOf(peers []string) bool {
+func (t *trouble) isOf(peers []string) bool {
 	if !slices.Contains(ofPeers, t.Show) {
 		return false
 	}
@@ -74,7 +74,7 @@ func missed(r row) string {
 var because = map[string]string{"descriptors": "process descriptors"}
 
 // explains reports whether a line says why another one is.
-func (t *Trouble) explains(effect *Trouble) bool {
+func (t *trouble) explains(effect *trouble) bool {
 	if why, ok := because[effect.Kind]; ok && why == t.Kind {
 		return true
 	}
@@ -84,10 +84,10 @@ func (t *Trouble) explains(effect *Trouble) bool {
 
 // causesFirst puts each line that says why before the first line of what follows from it. What users feel stays before
 // all else.
-func causesFirst(list []Trouble) {
+func causesFirst(list []trouble) {
 	for i := range list {
 		cause := list[i]
-		at := slices.IndexFunc(list[:i], func(t Trouble) bool { return cause.explains(&t) })
+		at := slices.IndexFunc(list[:i], func(t trouble) bool { return cause.explains(&t) })
 		if at >= 0 {
 			copy(list[at+1:i+1], list[at:i])
 			list[at] = cause
@@ -102,11 +102,11 @@ func (f *finder) join() {
 			f.joinTo(row)
 		}
 	}
-	f.list = slices.DeleteFunc(f.list, func(t Trouble) bool { return t.joined })
+	f.list = slices.DeleteFunc(f.list, func(t trouble) bool { return t.joined })
 }
 
 // joinTo says with a row's line those that belong to it: the first before it, as its cause, unless the row says why itself.
-func (f *finder) joinTo(row *Trouble) {
+func (f *finder) joinTo(row *trouble) {
 	why := ""
 	for i := range f.list {
 		t := &f.list[i]
@@ -141,7 +141,7 @@ func unsaid(text, said string) string {
 
 // isWith reports whether a line is about the connections of a row: about ends of some, or about peers that were refused,
 // if the row says why.
-func (f *finder) isWith(t, row *Trouble) bool {
+func (f *finder) isWith(t, row *trouble) bool {
 	address := row.with
 	switch t.Show {
 	case "last ends":

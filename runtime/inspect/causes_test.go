@@ -45,7 +45,7 @@ func TestALineThatSaysWhyAPeerIsMissedStandsBeforeTheOneThatMissesIt(t *testing.
 
 func TestACauseOfAnyRankStandsBeforeTheSilenceItExplains(t *testing.T) {
 	const at = "10.0.0.2:7001"
-	list := []Trouble{
+	list := []trouble{
 		{Kind: "rpc clients", Name: at, Text: "4 calls missed the deadline", rank: felt, misses: at},
 		{Kind: "no consumer", Name: "here", Text: "this program's loop sleeps"},
 		{Kind: "silent peer", Name: "other", Text: "the peer 10.0.0.2:7002 has not answered", misses: "10.0.0.2:7002"},
@@ -116,7 +116,7 @@ func TestATroubleWithConnectionsIsOneLineWithTheirEnds(t *testing.T) {
 }
 
 func TestAProcessWithoutDescriptorsStandsBeforeThePeersThatItTurnsAway(t *testing.T) {
-	list := []Trouble{{Kind: "descriptors", Text: "3 peers turned away"}, {Kind: "process descriptors", Text: "255 of 256", rank: 1}}
+	list := []trouble{{Kind: "descriptors", Text: "3 peers turned away"}, {Kind: "process descriptors", Text: "255 of 256", rank: 1}}
 	causesFirst(list)
 	assert.Equal(t, "process descriptors", list[0].Kind)
 }

@@ -23,7 +23,7 @@ func (h *Handler) elsewhere(p *page, here int) (first bool) {
 				continue
 			}
 			t.Head, t.adapter = a.label+", "+cmp.Or(t.Head, t.Name), i+1
-			at := slices.IndexFunc(p.Troubles, func(other Trouble) bool { return byRank(other, t) > 0 })
+			at := slices.IndexFunc(p.Troubles, func(other trouble) bool { return byRank(other, t) > 0 })
 			if at < 0 {
 				at = len(p.Troubles)
 			}
@@ -35,6 +35,6 @@ func (h *Handler) elsewhere(p *page, here int) (first bool) {
 	for _, t := range p.Troubles {
 		peers = append(peers, t.peers...)
 	}
-	p.Troubles = slices.DeleteFunc(p.Troubles, func(t Trouble) bool { return t.isOf(peers) })
+	p.Troubles = slices.DeleteFunc(p.Troubles, func(t trouble) bool { return t.isOf(peers) })
 	return first
 }

@@ -42,7 +42,7 @@ func ExampleMissing() {
 	}
 	w := httptest.NewRecorder()
 	inspect.New(ia).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost/?format=json", nil))
-	var page struct{ Troubles []inspect.Trouble }
+	var page struct{ Troubles []struct{ Head, Text string } }
 	if err = json.Unmarshal(w.Body.Bytes(), &page); err != nil {
 		fmt.Println(err)
 		return

@@ -53,7 +53,7 @@ type adapter struct {
 // seen is a snapshot with what is wrong in it. It is immutable.
 type seen struct {
 	dat.Snapshot
-	Troubles []Trouble
+	Troubles []trouble
 	Process  process.Info
 	Owners   []owner
 	Sums     []sum
@@ -194,7 +194,7 @@ func (h *Handler) String() string {
 		Counters                                 dat.Counters
 		Memory                                   mem.Stats
 		Ends                                     []ep.EndCount
-		Troubles                                 []Trouble
+		Troubles                                 []trouble
 	}
 	all := make(map[string]summary)
 	if !h.isMade() {

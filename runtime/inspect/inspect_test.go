@@ -71,7 +71,7 @@ func (r *rig) get(query string) *httptest.ResponseRecorder {
 // said is the JSON of the page.
 type said struct {
 	Adapter  string
-	Troubles []Trouble
+	Troubles []trouble
 	Table    struct {
 		Items                        []dat.ConnSnapshot
 		Total, Matching, Page, Pages int

@@ -25,7 +25,7 @@ type page struct {
 	Adapter, Provider, Device string
 	At                        time.Time
 	Process                   process.Info
-	Troubles                  []Trouble // what users feel first, and the worst first
+	Troubles                  []trouble // what users feel first, and the worst first
 	// FirstLook says why no trouble may mean nothing yet; it is empty if the last look was shortly before.
 	FirstLook string `json:",omitempty"`
 	Show      string

@@ -114,7 +114,7 @@ func (f *finder) rows() {
 func (f *finder) row(show, name, head, prefix string, r row) {
 	if t, ok := r.(dat.Troubled); ok {
 		if text := t.Trouble(late); text != "" {
-			t := Trouble{Kind: show, Show: show, Name: name, Head: head, Text: prefix + text, rank: rankOf[show], misses: missed(r)}
+			t := trouble{Kind: show, Show: show, Name: name, Head: head, Text: prefix + text, rank: rankOf[show], misses: missed(r)}
 			if j, ok := r.(Joined); ok {
 				t.with, t.explained = j.Connections()
 			}

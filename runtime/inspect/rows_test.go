@@ -255,5 +255,5 @@ func TestWhatAProgramReportsIsAListOfThePage(t *testing.T) {
 	assert.NotContains(t, body, "secret")
 	assert.Less(t, strings.Index(body, ">b</td>"), strings.Index(body, ">a</td>"))
 	assert.Contains(t, r.get("?show=odd").Body.String(), "panicked: no rows")
-	assert.Equal(t, []Trouble{{Kind: "disks", Show: "disks", Name: "b", Head: "disk b", Text: "is full: delete something, or make it larger"}}, r.ask("?format=json").Troubles)
+	assert.Equal(t, []trouble{{Kind: "disks", Show: "disks", Name: "b", Head: "disk b", Text: "is full: delete something, or make it larger"}}, r.ask("?format=json").Troubles)
 }

@@ -115,7 +115,7 @@ func TestAnIdlePeerThatIsStoppedIsNamedBeforeTheConnectionEnds(t *testing.T) {
 			require.Empty(t, r.ask("?format=json").Troubles, "it is idle, and answers the device")
 		}
 		w.stop()
-		said := []Trouble{}
+		said := []trouble{}
 		for len(said) == 0 {
 			time.Sleep(leastAge)
 			synctest.Wait()

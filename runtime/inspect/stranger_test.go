@@ -106,7 +106,7 @@ func TestAPeerOfAnotherProtocolIsNamedOnThePageAndOnceInTheLog(t *testing.T) {
 			for range 2 {
 				require.Error(t, s.dial(ctx, ln.Addr()))
 			}
-			var found []Trouble
+			var found []trouble
 			require.Eventually(t, func() bool {
 				now, err := ia.Snapshot()
 				require.NoError(t, err)

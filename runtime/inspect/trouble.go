@@ -22,8 +22,8 @@ const (
 
 var connected = ep.Connected.String()
 
-// Trouble is something that is wrong.
-type Trouble struct {
+// trouble is something that is wrong. The page and its JSON have the exported fields.
+type trouble struct {
 	Kind string // the same for all troubles of the kind
 	Show string // the list in which its object is; empty of the process
 	Name string // of the object
@@ -42,7 +42,7 @@ type Trouble struct {
 }
 
 // Link leads to the object in the tables of an adapter: to its story, if it has one.
-func (t Trouble) Link(adapter int) string {
+func (t trouble) Link(adapter int) string {
 	if t.adapter > 0 {
 		adapter = t.adapter - 1
 	}
@@ -55,7 +55,7 @@ func (t Trouble) Link(adapter int) string {
 
 type finder struct {
 	now, last *seen // last is empty in the first snapshot
-	list      []Trouble
+	list      []trouble
 	found     map[string]int    // by kind
 	explained []string          // addresses of peers of which a row says what is wrong
 	ends      map[[2]string]end // by the local and the remote address; nil before it is asked for
@@ -69,8 +69,8 @@ type end struct {
 }
 
 // troubles finds what is wrong now, given an earlier snapshot.
-func troubles(now, last *seen) []Trouble {
-	f := &finder{now: now, last: cmp.Or(last, new(seen)), list: []Trouble{}, found: make(map[string]int), silentAt: make(map[string]int)}
+func troubles(now, last *seen) []trouble {
+	f := &finder{now: now, last: cmp.Or(last, new(seen)), list: []trouble{}, found: make(map[string]int), silentAt: make(map[string]int)}
 	f.remember()
 	f.explained = explained(&now.Snapshot)
 	f.dispatchers()
@@ -105,7 +105,7 @@ func troubles(now, last *seen) []Trouble {
 }
 
 // byRank puts the worst first, and of a rank what says why before what only misses a peer, and what is here before what is there.
-func byRank(a, b Trouble) int {
+func byRank(a, b trouble) int {
 	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(min(1, len(a.misses)), min(1, len(b.misses))), cmp.Compare(min(1, len(a.peers)), min(1, len(b.peers))))
 }
 
@@ -116,11 +116,11 @@ func (f *finder) add(rank int, kind, show, name, format string, args ...any) {
 
 // addHead is add of a line that begins with more than the name.
 func (f *finder) addHead(rank int, kind, show, name, head, text string) {
-	f.put(Trouble{Kind: kind, Show: show, Name: name, Head: head, Text: text, rank: rank})
+	f.put(trouble{Kind: kind, Show: show, Name: name, Head: head, Text: text, rank: rank})
 }
 
 // put is add of a line that is made.
-func (f *finder) put(t Trouble) {
+func (f *finder) put(t trouble) {
 	if t.isOf(f.explained) {
 		return
 	}
@@ -131,7 +131,7 @@ func (f *finder) put(t Trouble) {
 
 // isLastTold reports whether no later trouble is of the kind of trouble i.
 func (f *finder) isLastTold(i int) bool {
-	return !slices.ContainsFunc(f.list[i+1:], func(t Trouble) bool { return t.Kind == f.list[i].Kind })
+	return !slices.ContainsFunc(f.list[i+1:], func(t trouble) bool { return t.Kind == f.list[i].Kind })
 }
 
 // grown is by how much a count has grown. One that is less is another object's of that name.
@@ -237,7 +237,7 @@ func (f *finder) pools() {
 
 // endpoint looks for a peer that does not answer, and for requests that do not complete.
 func (f *finder) endpoint(show, name string, e *ep.EndpointSnapshot) {
-	t := Trouble{Show: show, Name: name, Head: name, misses: e.Remote}
+	t := trouble{Show: show, Name: name, Head: name, misses: e.Remote}
 	if e.Silence > 0 {
 		t.Kind, t.Text = "silent peer", fmt.Sprintf("the peer %s has not answered for %s: %s", e.Remote, ago(e.Silence), whoIsSilent(e))
 		told := len(f.list)

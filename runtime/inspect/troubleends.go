@@ -32,14 +32,14 @@ func (f *finder) broken() {
 	list := f.ended()
 	for _, o := range list {
 		if !o.failed && !f.joined(o, list) && !f.isOver(o) && !f.isEffect(o) {
-			f.put(Trouble{Kind: "broke", Show: "last ends", Name: endName(o.last), Head: endName(o.last), Text: f.brokeText(o), rank: 2})
+			f.put(trouble{Kind: "broke", Show: "last ends", Name: endName(o.last), Head: endName(o.last), Text: f.brokeText(o), rank: 2})
 		}
 	}
 	for _, o := range list {
 		if !o.failed || f.isOver(o) {
 			continue
 		}
-		t := Trouble{Kind: "failed", Show: "last ends", Name: endName(o.last), Head: endName(o.last), Text: f.failedText(o), rank: 2}
+		t := trouble{Kind: "failed", Show: "last ends", Name: endName(o.last), Head: endName(o.last), Text: f.failedText(o), rank: 2}
 		if o.last.Event == event.TimedOut.String() {
 			t.misses = o.last.Remote // nothing came from there
 			if i, told := f.silentAt[o.to]; told {

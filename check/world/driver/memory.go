@@ -4,7 +4,6 @@ import (
 	"unsafe"
 
 	"godat/check/world/model"
-	"godat/ep"
 	"godat/hw"
 	"godat/mem"
 )
@@ -52,8 +51,8 @@ func (d *driver) queryRegion(c model.Command) (model.Result, error) {
 }
 
 func (d *driver) newSRQ(c model.Command) (model.Result, error) {
-	attr := ep.SRQAttr{MaxRecvDTOs: c.Int("recvs"), MaxRecvIOV: c.Int("iov")}
-	q, err := d.ia.NewSRQ(pick(d.zones, 'z', c.Text("pz")), attr)
+	receives, segments := c.Int("recvs"), c.Int("iov")
+	q, err := d.ia.NewSRQ(pick(d.zones, 'z', c.Text("pz")), receives, segments)
 	d.srqs = append(d.srqs, q)
 	if err != nil {
 		return model.Result{}, err
@@ -61,7 +60,7 @@ func (d *driver) newSRQ(c model.Command) (model.Result, error) {
 	d.names[q] = c.On
 	p, err := q.Query()
 	return values("recvs", p.MaxRecvDTOs, "iov", p.MaxRecvIOV,
-		"enough", number(p.MaxRecvDTOs >= attr.MaxRecvDTOs && p.MaxRecvIOV >= attr.MaxRecvIOV)), err
+		"enough", number(p.MaxRecvDTOs >= receives && p.MaxRecvIOV >= segments)), err
 }
 
 func (d *driver) querySRQ(c model.Command) (model.Result, error) {

@@ -2,8 +2,8 @@ package polling
 
 import "time"
 
-// Config says how the device is polled. Its fields are those of runtime.PollerConfig,
-// which explains them.
+// Config says how the device is polled: runtime.PollerConfig explains its fields, but CQDepth, the depth of the
+// completion queues, which is 992 without it. A queue pair that needs more gets a deeper one.
 type Config struct {
 	CPUs       []int
 	SpinRounds int
