@@ -138,10 +138,10 @@ func (f *loadFlags) entries(s study, cfg lane.Config, rate load.Rate) (list []tr
 	}
 	for _, m := range f.Mode {
 		cfg := cfg.In(m) // of this row alone: its lane is opened later
-		add(report.Row{Name: m.Name, Writes: m.Writes, Provider: cfg.Provider}, func() (lane.Lane, error) { return s.open(cfg) })
+		add(report.Row{Name: m.Name, Provider: cfg.Provider}, func() (lane.Lane, error) { return s.open(cfg) })
 	}
 	for _, a := range s.anchors {
-		add(report.Row{Name: a.Name, Writes: a.Writes, Anchor: true}, func() (lane.Lane, error) { return orRefusal(a.Open(cfg)) })
+		add(report.Row{Name: a.Name, Anchor: true}, func() (lane.Lane, error) { return orRefusal(a.Open(cfg)) })
 	}
 	return list
 }

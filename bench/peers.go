@@ -90,7 +90,7 @@ func (s *peerSet) ours(providers []string, modes []mode.Mode) {
 	for _, provider := range providers {
 		for _, m := range modes {
 			cfg := lane.Config{Provider: provider, Mode: m, Size: s.size, Depth: s.depth}
-			row := report.Row{Name: m.Name + " over " + provider, Writes: m.Writes, Provider: provider, Does: oursDo + carries(provider)}
+			row := report.Row{Name: m.Name + " over " + provider, Provider: provider, Does: oursDo + carries(provider)}
 			s.add(trial.Entry{Row: row, Open: func() (lane.Lane, error) {
 				if s.roundTrip {
 					return orRefusal(lane.NewEcho(cfg))
@@ -109,7 +109,7 @@ func (s *peerSet) anchors() {
 	}
 	cfg := lane.Config{Size: s.size, Depth: s.depth}
 	for _, a := range list {
-		row := report.Row{Name: a.Name, Writes: a.Writes, Anchor: true, Does: anchorsDo[a.Name]}
+		row := report.Row{Name: a.Name, Anchor: true, Does: anchorsDo[a.Name]}
 		s.add(trial.Entry{Row: row, Open: func() (lane.Lane, error) { return orRefusal(a.Open(cfg)) }})
 	}
 }
@@ -123,7 +123,7 @@ func (s *peerSet) module(p *remote.Process, why error) {
 	}
 	for i, l := range p.Lanes() {
 		if l.RoundTrip == s.roundTrip {
-			row := report.Row{Name: l.Name, Writes: l.Writes, Anchor: true, Does: l.Does}
+			row := report.Row{Name: l.Name, Anchor: true, Does: l.Does}
 			s.add(trial.Entry{Row: row, Start: func() (trial.Runner, error) { return p.Runner(i, s.size, s.depth), nil }})
 		}
 	}

@@ -104,8 +104,8 @@ func (d *connectCommand) Run(c *command, out io.Writer) error {
 	}
 	cfg := d.config("loop")
 	cfg.Depth = d.Depth
-	row := report.Row{Depth: d.Depth, Rate: load.Closed, Conns: 1, Provider: cfg.Provider, Name: cfg.Provider, Writes: "e.Connect(…)"}
-	anchor := report.Row{Depth: d.Depth, Rate: load.Closed, Conns: 1, Name: "net.Conn", Writes: "net.Dial(…)", Anchor: true}
+	row := report.Row{Depth: d.Depth, Rate: load.Closed, Conns: 1, Provider: cfg.Provider, Name: cfg.Provider}
+	anchor := report.Row{Depth: d.Depth, Rate: load.Closed, Conns: 1, Name: "net.Conn", Anchor: true}
 	return d.measure(c, out, report.Connect, []trial.Entry{
 		{Row: row, Key: row.Name, Open: func() (lane.Lane, error) { return lane.NewSetups(cfg) }},
 		{Row: anchor, Key: anchor.Name, Open: func() (lane.Lane, error) { return orRefusal(lane.NewDials(d.Depth)) }},

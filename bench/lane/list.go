@@ -4,8 +4,8 @@ import "errors"
 
 // Anchor is a lane that is none of the library's.
 type Anchor struct {
-	Name, Writes string
-	Open         func(Config) (Lane, error) // uses Size, Depth and Producers
+	Name string
+	Open func(Config) (Lane, error) // uses Size, Depth and Producers
 }
 
 // RawRing is the anchor whose consumer polls.
@@ -15,18 +15,18 @@ const RawRing = "raw ring"
 // it could cost.
 func Anchors() []Anchor {
 	return []Anchor{
-		{"raw channel", "<-c", func(c Config) (Lane, error) { return NewChannel(c.Depth), nil }},
-		{RawRing, "ring.Pop(&m)", func(c Config) (Lane, error) { return NewRing(c.Depth), nil }},
-		{"map of channels", "<-requests[id]", func(c Config) (Lane, error) { return NewRequests(c.Depth), nil }},
-		{overTCP, "io.ReadFull(conn, buf)", openTCP},
-		{overPipe, "io.ReadFull(pipe, buf)", openPipe},
+		{"raw channel", func(c Config) (Lane, error) { return NewChannel(c.Depth), nil }},
+		{RawRing, func(c Config) (Lane, error) { return NewRing(c.Depth), nil }},
+		{"map of channels", func(c Config) (Lane, error) { return NewRequests(c.Depth), nil }},
+		{overTCP, openTCP},
+		{overPipe, openPipe},
 	}
 }
 
 // RoundTrips are the anchors of Echo.
 func RoundTrips() (list []Anchor) {
 	for _, a := range Anchors() {
-		list = append(list, Anchor{a.Name, a.Writes, func(c Config) (Lane, error) {
+		list = append(list, Anchor{a.Name, func(c Config) (Lane, error) {
 			there, err := a.Open(c)
 			if err != nil {
 				return nil, err
@@ -44,8 +44,8 @@ func RoundTrips() (list []Anchor) {
 // Copies are the anchors of Writes.
 func Copies() []Anchor {
 	return []Anchor{
-		{"copy", "copy(to, from)", func(c Config) (Lane, error) { return NewCopy(c), nil }},
-		{overTCP, "io.ReadFull(conn, buf)", openTCP},
+		{"copy", func(c Config) (Lane, error) { return NewCopy(c), nil }},
+		{overTCP, openTCP},
 	}
 }
 

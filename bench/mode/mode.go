@@ -20,8 +20,6 @@ import (
 // Mode is one way of taking events.
 type Mode struct {
 	Name string
-	// Writes is what a program writes to take an event.
-	Writes string
 
 	delivery evd.Mode
 	take     func(*Consumer, func(event.Event) bool) error
@@ -40,13 +38,13 @@ const (
 
 // The modes, in the order of their tables.
 var (
-	Poll       = Mode{Name: poll, Writes: "d.Dequeue(buf)", take: (*Consumer).poll}
-	Wait       = Mode{Name: wait, Writes: "d.Wait(ctx, 1)", take: (*Consumer).wait}
-	Channel    = Mode{Name: channel, Writes: "<-d.C()", delivery: evd.ModeChannel, take: (*Consumer).receive}
-	Batch      = Mode{Name: batch, Writes: "<-d.Batches()", delivery: evd.ModeBatch, take: (*Consumer).receiveBatches}
-	PerRequest = Mode{Name: perRequest, Writes: "<-oneShot.C()", delivery: evd.ModeChannel, take: (*Consumer).receiveEach}
-	Callback   = Mode{Name: callback, Writes: "Callback: f", delivery: evd.ModeCallback, take: (*Consumer).callBack}
-	Iterator   = Mode{Name: iterator, Writes: "range d.Events(ctx)", take: (*Consumer).iterate}
+	Poll       = Mode{Name: poll, take: (*Consumer).poll}                                         // d.Dequeue(buf)
+	Wait       = Mode{Name: wait, take: (*Consumer).wait}                                         // d.Wait(ctx, 1)
+	Channel    = Mode{Name: channel, delivery: evd.ModeChannel, take: (*Consumer).receive}        // <-d.C()
+	Batch      = Mode{Name: batch, delivery: evd.ModeBatch, take: (*Consumer).receiveBatches}     // <-d.Batches()
+	PerRequest = Mode{Name: perRequest, delivery: evd.ModeChannel, take: (*Consumer).receiveEach} // <-oneShot.C()
+	Callback   = Mode{Name: callback, delivery: evd.ModeCallback, take: (*Consumer).callBack}     // Callback: f
+	Iterator   = Mode{Name: iterator, take: (*Consumer).iterate}                                  // range d.Events(ctx)
 )
 
 // All returns the modes.

@@ -17,14 +17,14 @@ import (
 func grpcLanes(w wire) []remote.Lane {
 	const does = "protobuf, HTTP/2 with flow control; any goroutine may call, one at a time may send on a stream; no TLS; "
 	calls := remote.Lane{
-		Name: "gRPC call" + w.over, Writes: "client.Call(ctx, m)", RoundTrip: true,
+		Name: "gRPC call" + w.over, RoundTrip: true,
 		Does: "a unary call, which blocks its goroutine; " + does + w.does,
 		Open: func(size, _ int) (lane.Lane, error) { return newCalls(w, size) },
 	}
 	open := func(size, depth int, roundTrip bool) (lane.Lane, error) {
 		return newMessages(w, size, depth, roundTrip)
 	}
-	return append(bothWays("gRPC stream"+w.over, "stream.RecvMsg(m)", "messages of one stream; "+does+w.does, open), calls)
+	return append(bothWays("gRPC stream"+w.over, "messages of one stream; "+does+w.does, open), calls)
 }
 
 // newMessage makes a message with room for a slot.

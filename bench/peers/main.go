@@ -72,10 +72,10 @@ func lanes() (list []remote.Lane) {
 type opener func(size, depth int, roundTrip bool) (lane.Lane, error)
 
 // bothWays returns a transport's two lanes: messages one way, and round trips.
-func bothWays(name, writes, does string, open opener) (list []remote.Lane) {
+func bothWays(name, does string, open opener) (list []remote.Lane) {
 	for _, roundTrip := range []bool{false, true} {
 		list = append(list, remote.Lane{
-			Name: name, Writes: writes, Does: does, RoundTrip: roundTrip,
+			Name: name, Does: does, RoundTrip: roundTrip,
 			Open: func(size, depth int) (lane.Lane, error) { return open(size, depth, roundTrip) },
 		})
 	}

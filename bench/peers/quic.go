@@ -22,9 +22,8 @@ const protocol = "godat-bench"
 
 // quicLanes are lanes of one QUIC stream over loopback UDP.
 func quicLanes() []remote.Lane {
-	return bothWays("QUIC stream", "io.ReadFull(stream, buf)",
-		"quic-go: a byte stream, always encrypted, with congestion and flow control; one goroutine at a time may write; "+
-			"loopback UDP with the socket buffers that the system grants: system calls, and copies into and out of the kernel", openQUIC)
+	return bothWays("QUIC stream", "quic-go: a byte stream, always encrypted, with congestion and flow control; one goroutine at a time may write; "+
+		"loopback UDP with the socket buffers that the system grants: system calls, and copies into and out of the kernel", openQUIC)
 }
 
 // quicPair is a connection between two sockets.

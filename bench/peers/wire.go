@@ -96,5 +96,5 @@ func connLanes(w wire) []remote.Lane {
 			return errors.Join(a.Close(), b.Close(), l.close())
 		}), nil
 	}
-	return bothWays("net.Conn"+w.over, "io.ReadFull(conn, buf)", "a byte stream, which any goroutines may write and read; "+w.does, open)
+	return bothWays("net.Conn"+w.over, "a byte stream, which any goroutines may write and read; "+w.does, open)
 }

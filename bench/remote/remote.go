@@ -18,8 +18,7 @@ import (
 type Lane struct {
 	Name      string                                   `json:"name"`
 	RoundTrip bool                                     `json:"roundTrip"` // what is taken are answers
-	Writes    string                                   `json:"writes"`    // what a program writes
-	Does      string                                   `json:"does"`      // and what it does not
+	Does      string                                   `json:"does"`      // what it does, and what it does not
 	Open      func(size, depth int) (lane.Lane, error) `json:"-"`
 }
 

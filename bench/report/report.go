@@ -55,7 +55,6 @@ func (r *Report) Title() string {
 // Row is one lane under one load.
 type Row struct {
 	Name     string `json:"name"`   // of the mode or anchor
-	Writes   string `json:"writes"` // what a program writes
 	Anchor   bool   `json:"anchor"` // no lane of the library's
 	Provider string `json:"provider,omitempty"`
 	Size     int    `json:"size"`
@@ -100,7 +99,6 @@ type Sample struct {
 	P50       int64         `json:"p50"`
 	P99       int64         `json:"p99"`       // 0 if there were too few messages
 	Processor time.Duration `json:"processor"` // of the process, without the producers' waits; negative if unknown
-	Probe     time.Duration `json:"probe"`     // how long work that is always the same took beside it
 	Dropped   bool          `json:"dropped"`
 	Histogram string        `json:"histogram,omitempty"` // of the latencies, as Encode writes it
 }

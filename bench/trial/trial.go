@@ -258,7 +258,7 @@ const leastCores = 0.9
 func (t *turn) sample(dropped bool) (s report.Sample, err error) {
 	s = report.Sample{
 		Start: t.start, Count: t.Count, Took: t.Took, P50: t.Latency.ValueAtQuantile(50), Processor: t.Processor,
-		Probe: time.Duration(t.probe), Dropped: dropped,
+		Dropped: dropped,
 	}
 	if report.Enough(t.Count, 99) {
 		s.P99 = t.Latency.ValueAtQuantile(99)

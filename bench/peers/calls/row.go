@@ -12,7 +12,6 @@ type Row struct {
 	NoLimit bool
 	// OneProcess says that both ends are in one process.
 	OneProcess bool
-	Tuned      bool // rows that are tuned stand first
 	serve      func(w *work) (server, error)
 	dial       func(addr string, callers int) (client, error)
 }
@@ -57,17 +56,17 @@ const (
 func rows() []Row {
 	return []Row{
 		{
-			Name: overIWARP, Deadline: true, Tuned: true,
+			Name: overIWARP, Deadline: true,
 			Options: "rpc.Config{} and 16 workers. Memory of both ends is registered once: Call.Source and Sink, Request.Read and Write. Payloads of up to 4 KiB are inside messages",
 			serve:   func(w *work) (server, error) { return serveRPC(loopback, w, true) },
 			dial:    func(addr string, callers int) (client, error) { return dialRPC(loopback, addr, callers, true) },
 		},
 		{
-			Name: tunedGRPC, Deadline: true, Tuned: true, Options: tunedOptions,
+			Name: tunedGRPC, Deadline: true, Options: tunedOptions,
 			serve: serveTunedGRPC, dial: dialTunedGRPC,
 		},
 		{
-			Name: onNet, Deadline: true, Tuned: true, Options: plainOptions,
+			Name: onNet, Deadline: true, Options: plainOptions,
 			serve: servePlain, dial: dialPlain,
 		},
 		{
