@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -26,7 +27,8 @@ func TestOpenFailsIfThePollerCantRunOnItsCPUs(t *testing.T) {
 	for _, cpus := range [][]int{{1 << 20}, {-1}, {1000}} {
 		s := &opener{Provider: sim.New(sim.Config{})}
 		_, err := Open(context.Background(), "sim", WithProvider(s), WithPoller(PollerConfig{CPUs: cpus}))
-		require.Error(t, err)
+		require.ErrorIs(t, err, &hw.Error{Type: hw.InvalidParameter})
+		require.ErrorContains(t, err, fmt.Sprint("PollerConfig.CPUs", cpus))
 		require.NotNil(t, s.dev)
 		require.ErrorIs(t, s.dev.Close(), hw.ErrInvalidHandle, "the device was left open")
 	}

@@ -106,7 +106,7 @@ func (ia *IA) startPoller(cfg *config) error {
 	}
 	if polled {
 		if err := ia.polling.Start(ia.adapter); err != nil {
-			return openError(err)
+			return hw.Errorf("runtime.Open", hw.InvalidParameter, hw.NoSubtype, "PollerConfig.CPUs%v: %w", cfg.poller.CPUs, err)
 		}
 	}
 	return nil

@@ -19,7 +19,7 @@ func setAffinity(cpus []int) error {
 		}
 	}
 	if err := unix.SchedSetaffinity(0, &set); err != nil {
-		return fmt.Errorf("sched_setaffinity to %v: %w", cpus, err)
+		return fmt.Errorf("no thread may run there: sched_setaffinity: %w", err)
 	}
 	return nil
 }
