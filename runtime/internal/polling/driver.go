@@ -214,7 +214,7 @@ func (d *driver) turn() {
 		d.consumed.inVain = 0
 		d.pace.found(n, &d.counts)
 		goruntime.Gosched() // lets the consumers that it woke run first
-	case d.pace.again():
+	case d.pace.again(&d.counts):
 		goruntime.Gosched()
 	default:
 		d.sleep()

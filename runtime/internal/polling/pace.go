@@ -44,6 +44,7 @@ type pace struct {
 
 	since time.Time // when the device was found empty; zero while the last poll found something
 	empty int       // polls since
+	told  int       // of these, those that are counted
 	slept bool      // since then
 	spins bool      // since then, without a sleep
 	tried bool      // it has polled on in this gap
@@ -61,6 +62,9 @@ const (
 	longEvery = 64
 	longGaps  = 2 * probeEvery
 	longPrice = 4
+
+	// toldEvery is how many polls of a gap are counted at once, before it ends.
+	toldEvery = 1024
 
 	// leastPrice is what it costs to put a processor to sleep and to wake it, even if its waker
 	// found it awake when the price was measured.
@@ -94,6 +98,7 @@ func (p *pace) ended(n int, c *counts) (short, known bool) {
 	gap := time.Since(p.since)
 	p.since = time.Time{}
 	p.count(c)
+	p.spins = false
 	p.worth = !p.slept && p.tried && p.spent() < p.price
 	switch {
 	case !p.slept:
@@ -108,16 +113,19 @@ func (p *pace) ended(n int, c *counts) (short, known bool) {
 }
 
 // again reports, after a poll that found nothing, whether to poll again before a sleep.
-func (p *pace) again() bool {
+func (p *pace) again(c *counts) bool {
 	if p.rounds < 0 {
 		return false
 	}
 	if p.since.IsZero() {
-		p.since, p.empty, p.slept = time.Now(), 0, false
+		p.since, p.empty, p.told, p.slept = time.Now(), 0, 0, false
 		p.spins = p.rounds > 0 || p.worth || bits.OnesCount16(p.recent) >= mostGaps || p.looks()
 		p.tried = p.spins
 	}
 	p.empty++
+	if p.empty-p.told >= toldEvery {
+		p.count(c)
+	}
 	switch {
 	case !p.spins:
 		return false
@@ -159,14 +167,14 @@ func (p *pace) sleeps(c *counts) {
 	if !p.since.IsZero() {
 		p.count(c)
 	}
-	p.slept = true
+	p.slept, p.spins = true, false
 }
 
 // count counts what the polls of a gap cost, up to now.
 func (p *pace) count(c *counts) {
 	if p.spins {
-		release.Count(&c.spun, uint64(p.spent()))
-		p.spins = false
+		release.Count(&c.spun, uint64(time.Duration(p.empty-p.told)*p.each))
+		p.told = p.empty
 	}
 }
 

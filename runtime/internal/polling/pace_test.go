@@ -1,6 +1,7 @@
 package polling
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 	"testing/synctest"
@@ -31,7 +32,7 @@ func newGapped() *gapped { return &gapped{pace: pace{price: testPrice, each: pol
 func (g *gapped) gap(d time.Duration) (slept bool) {
 	end := time.Now().Add(d)
 	for time.Now().Before(end) {
-		if !g.again() {
+		if !g.again(&g.counts) {
 			g.sleeps(&g.counts)
 			time.Sleep(max(0, time.Until(end)) + testPrice + g.late) // it runs again later
 			g.paid += testPrice
@@ -57,6 +58,17 @@ func TestADeviceWithShortGapsIsPolledOn(t *testing.T) {
 		assert.False(t, g.gap(testPrice/2))
 		assert.Equal(t, time.Duration(g.counts.spun.Load()), g.paid-time.Duration(sleeps)*testPrice)
 	})
+}
+
+func TestPollsThatNeverEndAreCountedMeanwhile(t *testing.T) {
+	var c counts
+	p := newPace(math.MaxInt)
+	for n := range 10 * toldEvery {
+		assert.InDelta(t, time.Duration(n)*leastEach, time.Duration(c.spun.Load()), float64(toldEvery*leastEach), n)
+		p.again(&c)
+	}
+	p.found(1, &c)
+	assert.Equal(t, 10*toldEvery*leastEach, time.Duration(c.spun.Load()), "each is counted once")
 }
 
 func TestADeviceWithLongGapsSleepsAtOnce(t *testing.T) {
@@ -135,12 +147,12 @@ func TestCompletionsThatCameDuringASleepShortenTheGap(t *testing.T) {
 		g := newGapped()
 		g.probe = learning
 		for range mostGaps {
-			g.again()
+			g.again(&g.counts)
 			g.sleeps(&g.counts)
 			time.Sleep(50 * testPrice)
 			g.found(64, &g.counts)
 		}
-		assert.True(t, g.again())
+		assert.True(t, g.again(&g.counts))
 	})
 }
 
@@ -151,7 +163,7 @@ func TestPollsInVainEndBesideOthersThatHaveTheProcessor(t *testing.T) {
 			g.found(1, &g.counts)
 		}
 		polls := 0
-		for g.again() {
+		for g.again(&g.counts) {
 			time.Sleep(time.Millisecond) // others run
 			polls++
 		}
@@ -164,12 +176,12 @@ func TestRoundsOfTheProgramsReplaceTheGaps(t *testing.T) {
 		p := newPace(rounds)
 		for range 3 {
 			polls := 0
-			for p.again() {
+			for p.again(new(counts)) {
 				polls++
 			}
 			assert.Equal(t, want, polls)
 			p.sleeps(new(counts))
-			assert.False(t, p.again(), "a wake-up in vain begins no polls")
+			assert.False(t, p.again(new(counts)), "a wake-up in vain begins no polls")
 			p.found(1, new(counts))
 		}
 	}
@@ -210,14 +222,14 @@ func TestTwoEndsThatWaitForEachOtherComeToPoll(t *testing.T) {
 			for range 100 {
 				e.gap(time.Millisecond)
 			}
-			empty[i], polls[i] = time.Now(), e.again()
+			empty[i], polls[i] = time.Now(), e.again(&e.counts)
 		}
 		const exchanges = 100 * probeEvery * probeEvery
 		slept := 0 // in the last tenth
 		for i := range exchanges {
 			e, at := ends[i%2], i%2
 			for n := time.Since(empty[at]) / pollTime; polls[at] && n > 1; n-- {
-				polls[at] = e.again()
+				polls[at] = e.again(&e.counts)
 			}
 			if !polls[at] {
 				e.sleeps(&e.counts)
@@ -228,7 +240,7 @@ func TestTwoEndsThatWaitForEachOtherComeToPoll(t *testing.T) {
 			}
 			e.found(1, &e.counts)
 			time.Sleep(answer)
-			empty[at], polls[at] = time.Now(), e.again()
+			empty[at], polls[at] = time.Now(), e.again(&e.counts)
 		}
 		assert.Less(t, slept, exchanges/100)
 	})

@@ -105,7 +105,7 @@ func (p *poller) run() {
 		return
 	}
 	for !p.stopping.Load() {
-		if !p.poll() && !p.pace.again() {
+		if !p.poll() && !p.pace.again(&p.counts) {
 			p.sleep()
 		}
 	}
