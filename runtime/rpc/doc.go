@@ -16,18 +16,18 @@
 //
 // # Overload
 //
-// A handler does nothing for overload. The server does the work that still helps, and it says no while
-// that is of use. A call whose time is over, whose caller has left or whose connection has ended is never
-// begun. The server knows how long its handlers take and how many calls wait, so it refuses at once a call
+// A handler does nothing for overload. The server never begins a call whose time is over, whose caller has
+// left or whose connection has ended. It knows how long its handlers take and how many calls wait, so it
+// refuses at once a call
 // that would be answered too late: its error is a [CallError] with MayHaveRun false and an [Error] with
 // CodeBusy, which says how long the call would have waited. Give each call a context with a deadline: a
-// call without one waits for as long as it takes. Of more calls than handlers can do, as many are answered
-// in time as without the others.
+// call without one waits for as long as it takes. However many calls come, the server answers as many in
+// time as its handlers can do.
 //
 // Connections have turns: a client that asks for much waits behind itself, and holds no more workers than
 // others that have calls waiting. Large transfers move in pieces of 4 to 256 KiB, by turns, as many as the link
 // carries in about a second, and of 64 KiB at most beside calls without memory. So a small call of the same
-// client does not wait behind a large one, but for a piece or two. On a slow link that takes a while: where
+// client waits for a piece or two of a large one, and not for all of it. On a slow link that takes a while: where
 // that matters, a program makes its large calls by a client of their own, whose connection has its own pieces
 // under way.
 // A handler that has waited for a lock or a disk looks at [Request.Context] before it goes on.
@@ -74,15 +74,15 @@
 // A request and its payload are the handler's until it calls Reply or Fail, or returns to Serve. A
 // program that takes requests from Requests may answer them later, and in any goroutine, also when
 // their connection has ended. The handler copies what it needs longer. The answer may be a part of
-// the request's own payload. A use behind the answer is INVALID_STATE, and meets no other call. A
+// the request's own payload. A use after the answer is INVALID_STATE, and reaches no other call. A
 // request without an answer counts as one of its client's Config.Calls for as long as the connection
 // lives.
 //
-// A caller with memory whose context ends waits until that memory is its own again. The server tells it
-// so at once unless a Read or Write of that call is under way; the handler may go on, but its Reads and
-// Writes are refused. Only if one goes on for Config.Patience in which nothing moves, or for Config.Stall, the connection ends, with
-// its other calls. On a slow link pieces that are under way may take longer than Patience: the caller waits for
-// them. Only TCP tells what moves (iWARP on Linux and macOS); elsewhere Patience is all the time there is.
+// If the context of a call with memory ends, the caller waits until that memory is its own again. The server tells it
+// so at once unless a Read or Write of that call is under way; the handler may go on, but its further Reads and
+// Writes are refused. The connection ends, with its other calls, only if a Read or Write goes on for Config.Patience
+// in which nothing moves, or for Config.Stall. On a slow link pieces that are under way may take longer than
+// Patience: the caller waits for them. Only TCP tells what moves (iWARP on Linux and macOS); elsewhere Patience is all the time there is.
 //
 // # Failures
 //
@@ -103,7 +103,7 @@
 // undoes "set x to 2". To make it so, the caller gives each change a number, and the server leaves
 // out changes that it has made: see the example ExactlyOnce. The server keeps the last number of a client, and
 // its answer, for as long as one of that client's changes may still come: until the deadline of the last one
-// has passed, and its handlers have returned. Of calls without a deadline, or of a client that may start anew
+// has passed, and its handlers have returned. If calls have no deadline, or a client may start anew
 // with a change that it remembers, that is for ever. A server whose own restart must not forget keeps the
 // numbers where it keeps the values.
 //
@@ -114,7 +114,7 @@
 // makes one attempt, or with Config.Await as many as it takes. Config.Log tells of connections that
 // end and come.
 //
-// Whether a server is well, a probe asks by a call: Dial alone says that it listens and takes connections.
+// A probe of a server's health makes a call: Dial alone says that the server listens and takes connections.
 // [Client.Snapshot] says why there is no connection, and [Server.Snapshot] how many requests wait and for how long.
 //
 // To end a server in order, as on SIGTERM, end the context of [Server.Serve], or call
@@ -126,10 +126,13 @@
 // while both servers have handlers: if these write the same files, the next server takes a lock on the files
 // before it reads them and listens. Its clients wait meanwhile.
 //
-// A client that stalls does not hold a handler or a shutdown for ever. The server breaks its
-// connection when no piece of its Reads and Writes moves for Config.Stall though some are under way, when
-// a Read or Write goes on after the call's end for Config.Patience without an octet that moves, and when answers wait for Config.Stall
-// because the client takes none. A transfer that waits for its turn is not late, however slow the link:
+// A client that stalls does not hold a handler or a shutdown for ever. The server breaks its connection
+//
+//   - when no piece of its Reads and Writes moves for Config.Stall though some are under way;
+//   - when a Read or Write goes on after the call's end for Config.Patience without an octet that moves;
+//   - when answers wait for Config.Stall because the client takes none.
+//
+// A transfer that waits for its turn is not late, however slow the link:
 // one that moves a piece in Config.Stall is not broken. A server's errors name the client's address, the connection and the call.
 //
 // # Flow
