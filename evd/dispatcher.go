@@ -197,9 +197,9 @@ func (cfg *Config) complete() error {
 	case cfg.Mode != ModeQueue && cfg.CNO != nil:
 		return &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEVDWaiter, Text: "a CNO in mode " + cfg.Mode.String()}
 	case cfg.Mode == ModeCallback && cfg.Callback == nil:
-		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "no callback: mode %v calls DispatcherConfig.Callback", cfg.Mode)
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "no callback: mode %v calls evd.Config.Callback", cfg.Mode)
 	case cfg.Mode == ModeFunc && cfg.Func == nil:
-		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "no function: mode %v calls DispatcherConfig.Func", cfg.Mode)
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "no function: mode %v calls evd.Config.Func", cfg.Mode)
 	}
 	return nil
 }

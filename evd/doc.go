@@ -11,7 +11,7 @@
 // When the consumer is slow, the dispatcher fills and refuses posts. A dispatcher that is as
 // long as DAT demands, at least the sum of what may be outstanding, refuses
 // none. Only a dispatcher with [Config.Overcommit] accepts
-// posts beyond its room, and may lose events, as DAT says.
+// posts beyond its room, and may lose events, as DAT says; and in [ModeFunc] events take no place.
 //
 // # Places
 //
@@ -43,7 +43,7 @@
 //     EVD_WAITER. An unwaitable dispatcher refuses Wait.
 //   - Events trigger a [CNO] only while no goroutine is in Wait; the goroutine that takes
 //     the trigger then calls Dequeue.
-//   - Channel, batches and callback are permanent waiters: with them Dequeue, Wait
+//   - All modes but ModeQueue are permanent waiters: with them Dequeue, Wait
 //     and a CNO are refused with EVD_WAITER.
 //
 // # Silent events

@@ -11,8 +11,8 @@
 //
 // Every post checks its segments against an immutable snapshot of each region
 // (internal/memory), without a lock and without a count of uses, which would cost more than
-// the check. So a region may be freed while posted work still names it. [LMR.Free] first makes the region dead, so that no later post finds it;
-// then the device waits until every transfer that touches the memory has stopped,
+// the check. So a program may free a region that posted work still names. [LMR.Free] first makes the
+// region dead, so that no later post finds it; then the device waits until every transfer that touches the memory has stopped,
 // for a chunk of a copy at most; only then does Free give the memory back. Work
 // that had not begun by then fails with LOCAL_PROTECTION.
 package mem

@@ -346,7 +346,7 @@ var posts = []mistake{
 		}
 		return nil
 	}},
-	{"a callback that is missing", "no callback", "DispatcherConfig.Callback", hw.ErrInvalidParameter, func(d *desk) error {
+	{"a callback that is missing", "no callback", "evd.Config.Callback", hw.ErrInvalidParameter, func(d *desk) error {
 		_, err := d.ia.NewDispatcher(evd.Config{QLen: 4, Mode: evd.ModeCallback})
 		return err
 	}},
