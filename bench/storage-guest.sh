@@ -9,6 +9,7 @@
 # GODAT_BENCH_TURNS (2) turns.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+case "$#${1:-}" in 0 | 1--write) ;; *) echo "storage-guest.sh takes --write, and nothing else" >&2; exit 2 ;; esac
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -51,6 +51,7 @@ func open(string) (*dat.IA, error) { return dat.Open(context.Background(), "loop
 // runPrograms runs so many random programs, and returns what they have reached.
 func runPrograms(t *testing.T, n int, long bool) *coverage {
 	t.Helper()
+	require.Positive(t, min(n, *steps), "-model.programs and -model.steps")
 	if testing.Short() {
 		n = (n + 4) / 5
 	}

@@ -91,6 +91,7 @@ func TestEveryPostCompletesExactlyOnceOnRealProcessors(t *testing.T) {
 	if *seedFlag == 0 {
 		*seedFlag = uint64(time.Now().UnixNano())
 	}
+	require.GreaterOrEqual(t, *opsFlag, int64(0), "-posts.ops")
 	if *opsFlag == 0 {
 		*opsFlag = 20_000
 	}
