@@ -13,10 +13,10 @@
 //
 //	expvar.Publish("godat", handler)
 //
-// The page may stay on: it takes GET and HEAD alone, and shows no payloads. It shows two texts of
+// The page may stay on: it takes GET, HEAD and the POSTs below, and shows no payloads. It shows two texts of
 // programs: one of at most 64 bytes with which a program rejected a connection, in the cause;
 // and the start of the last error with which a handler of package rpc failed.
-// A POST from the page itself switches on what the program allows: [Handler.LetMeasure] and
+// A POST from the page itself switches on what the program allows, and nothing else: [Handler.LetMeasure] and
 // [Handler.AllowTraces]. But the page names peers, so it belongs on an address that only
 // operators reach. On a loopback address it answers only when asked for an address, localhost, or a name of
 // [Handler.AllowHosts], so that no other site's script reads it under a name of that site. Requests share a snapshot
