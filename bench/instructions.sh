@@ -31,13 +31,16 @@ locked() {
     END { print sum + 0 }' "$work/locked" "$1"
 }
 
+# within "COUNT LOCKED" LIMIT LOCKS: whether a count is at most 2 % above the recorded one.
+within() { awk -v limit="$2" -v locks="$3" '{ exit !(limit > 0 && $1 <= limit * 1.02 && $2 <= locks * 1.02) }' <<<"$1"; }
+
 # count MODE: the second least of a few counts: a consumer that finds nothing yet spins,
 # more on a busy machine, and one run far below all others has gone wrong. Only what runs
 # inside the workload's function is counted. Without --fair-sched one spinning thread can
-# starve the others. A check is content with one count that is near the recorded one.
+# starve the others. A check is content with one count that is near the recorded one, locked ones and all.
 count() {
   local mode=$1 now got='' try
-  local limit=${recorded[$mode]:-0}
+  local limit=${recorded[$mode]:-0} locks=${locks[$mode]:-0}
   for try in $(seq 12); do
     now=$(GOMAXPROCS=1 GOGC=off GODEBUG=asyncpreemptoff=1 timeout 100 valgrind --fair-sched=yes \
       --tool=callgrind --dump-instr=yes --compress-pos=no --callgrind-out-file="$work/out" \
@@ -46,22 +49,20 @@ count() {
       awk -v n=$n '/ns\/op/ { ran = 1 } /Collected/ && ran { printf "%d", $NF / (n + 64) }') || true
     [[ -n $now ]] || continue
     echo "$now $(locked "$work/out" | awk -v n=$n '{ printf "%.1f", $1 / (n + 64) }')" >>"$work/$mode"
-    if ((limit > 0 && now >= limit * 98 / 100 && now <= limit * 102 / 100)); then
-      got=$(tail -1 "$work/$mode")
-      break
-    fi
+    got=$(tail -1 "$work/$mode")
+    if ((now >= limit * 98 / 100)) && within "$got" "$limit" "$locks"; then break; fi
     got=$(sort -n "$work/$mode" | sed -n 2p)
-    if [[ -n $got && $try -ge $tries ]] && ((limit == 0 || ${got% *} <= limit * 102 / 100)); then break; fi
+    if [[ -n $got && $try -ge $tries ]] && { ((limit == 0)) || within "$got" "$limit" "$locks"; }; then break; fi
   done
   [[ -n $got ]] || { echo "instructions.sh: mode $mode did not run to its end" >&2; return 1; }
   printf '%-8s %s\n' "$mode" "$got"
 }
 
-declare -A recorded=()
+declare -A recorded=() locks=()
 tries=5
 if [[ ${1-} == --check ]]; then
   tries=2
-  while read -r mode instructions _; do recorded[$mode]=$instructions; done <"$baseline"
+  while read -r mode instructions locked; do recorded[$mode]=$instructions locks[$mode]=$locked; done <"$baseline"
 fi
 for mode in poll poll16 wait chan batch oneshot conn; do count "$mode"; done | tee "$work/now"
 
