@@ -58,13 +58,13 @@ func (p *Process) Kill() { _ = p.Cmd.Process.Kill() } // fails when it has ended
 // Ask gives an order, which takes so long, and decodes its report. The error is not one that the report
 // has.
 func (p *Process) Ask(order any, takes time.Duration, report any) (err error) {
-	guard := time.AfterFunc(takes+p.Stall, p.Kill)
+	guard := newGuard(takes+p.Stall, p.Kill)
 	if err = p.to.Encode(order); err == nil {
 		err = p.from.Decode(report)
 	} else if errDecoded := p.from.Decode(report); errDecoded != nil {
 		err = errDecoded // says how the process has ended
 	}
-	if !guard.Stop() {
+	if !guard.stop() {
 		return fmt.Errorf("the %s has not answered for %v, and was killed: %w", p.What, takes+p.Stall, errors.Join(err, os.ErrDeadlineExceeded))
 	}
 	return err
@@ -129,8 +129,8 @@ func (p *Pair) Close(tell func(*Process) error) (err error) {
 	for _, end := range p.Both() {
 		err = errors.Join(err, tell(end))
 	}
-	guard := time.AfterFunc(stalled, p.Kill)
-	defer guard.Stop()
+	guard := newGuard(stalled, p.Kill)
+	defer guard.stop()
 	<-p.Client.Done
 	<-p.Server.Done
 	return err
