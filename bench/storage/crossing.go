@@ -125,9 +125,9 @@ func (x crossing) most() (text string, turns int) {
 	case 2*x.above > x.turns:
 		return "at no rate", x.above
 	case 2*len(x.from) > x.turns:
-		return x.place("from %s/s on", x.from), len(x.from)
+		return x.place("above %s/s", x.from), len(x.from)
 	case 2*len(x.until) > x.turns:
-		return x.place("up to %s/s", x.until), len(x.until)
+		return x.place("below %s/s", x.until), len(x.until)
 	}
 	return "at rates that differ by turn", 0
 }

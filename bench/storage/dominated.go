@@ -39,7 +39,20 @@ func (e excess) String() string {
 	if e.processor {
 		figure = "processor time of the better"
 	}
-	return fmt.Sprintf("%v: %.2f (%.2f–%.2f) times the %s", e.load, e.ratio.Median, e.ratio.Low, e.ratio.High, figure)
+	text := fmt.Sprintf("%v: %.2f (%.2f–%.2f) times the %s", e.load, e.ratio.Median, e.ratio.Low, e.ratio.High, figure)
+	if e.sure() {
+		return text + ", surely"
+	}
+	return text
+}
+
+// sure reports whether the whole interval is beyond the bound.
+func (e excess) sure() bool {
+	bound := mostP50
+	if e.processor {
+		bound = mostProcessor
+	}
+	return e.ratio.Sure && e.ratio.Low > bound
 }
 
 // own is how the row of a program that sets nothing compares in a place: the loads that were compared, and
@@ -101,8 +114,9 @@ func (s *Study) dominated(p Place) string {
 func (p *Page) unset() string {
 	rates, full, hidden := 0, 0, 0
 	type count struct {
-		rates, full int
-		most        float64 // at saturation
+		rates, full         int
+		sureRates, sureFull int
+		most                float64 // at saturation
 	}
 	var processor, latency count
 	for _, place := range p.study.Places {
@@ -122,11 +136,15 @@ func (p *Page) unset() string {
 			if e.processor {
 				of = &processor
 			}
+			sure := 0
+			if e.sure() {
+				sure = 1
+			}
 			if e.load.Rate == load.Closed {
-				of.full++
+				of.full, of.sureFull = of.full+1, of.sureFull+sure
 				of.most = max(of.most, e.ratio.Median)
 			} else {
-				of.rates++
+				of.rates, of.sureRates = of.rates+1, of.sureRates+sure
 			}
 		}
 	}
@@ -134,12 +152,12 @@ func (p *Page) unset() string {
 		if n.full == 0 {
 			return fmt.Sprintf("in none of %d loads", full)
 		}
-		return fmt.Sprintf("in %d of %d loads (%.1f times at most)", n.full, full, n.most)
+		return fmt.Sprintf("in %d of %d loads, surely in %d (%.1f times at most)", n.full, full, n.sureFull, n.most)
 	}
 	masks := ""
 	if hidden > 0 {
 		masks = fmt.Sprintf(" At %d of the rates the pacer alone takes over half of a channel's processor time, and hides what rows differ by.", hidden)
 	}
-	return fmt.Sprintf("A program that sets nothing takes over %v times the processor time of the better of the two at %d of %d rates, and over %v times a channel's median latency at %d; at saturation over %v times the processor time %s, and over %v times the latency %s.%s\n",
-		mostProcessor, processor.rates, rates, mostP50, latency.rates, mostProcessor, times(processor), mostP50, times(latency), masks)
+	return fmt.Sprintf("A program that sets nothing takes over %v times the processor time of the better of the two at %d of %d rates, surely at %d, and over %v times a channel's median latency at %d, surely at %d; at saturation over %v times the processor time %s, and over %v times the latency %s. It is surely so where the whole 95 %% interval is beyond.%s\n",
+		mostProcessor, processor.rates, rates, processor.sureRates, mostP50, latency.rates, latency.sureRates, mostProcessor, times(processor), mostP50, times(latency), masks)
 }

@@ -252,10 +252,10 @@ func TestLinesCrossWhereOneFallsBelowTheOther(t *testing.T) {
 	}
 	x := of(1000, 200, 50)
 	assert.InDelta(t, 31_623, median(x.from), 1, "halfway between 10k and 100k, as the ratios are 2 and 1/2")
-	assert.Equal(t, "from 31.62k/s on (95 % interval 31.62k to 31.62k, by a line between the measured 10k and 100k), in 9 of 9 turns", x.String())
+	assert.Equal(t, "above 31.62k/s (95 % interval 31.62k to 31.62k, by a line between the measured 10k and 100k), in 9 of 9 turns", x.String())
 	assert.Equal(t, "at every rate, in 9 of 9 turns", of(10, 20, 50).String())
 	assert.Equal(t, "at no rate, in 9 of 9 turns", of(200, 200, 500).String())
-	assert.Equal(t, "up to 31.62k/s", of(10, 50, 200).brief(), "below at rates is not at no rate")
+	assert.Equal(t, "below 31.62k/s", of(10, 50, 200).brief(), "below at rates is not at no rate")
 	assert.Equal(t, "at rates that differ by turn", of(50, 200, 50).String())
 	assert.Equal(t, "at rates that are not known, since both keep up with one at most", at(made(9, map[string][]float64{poll: {10, 20, 50}})).String())
 }
@@ -317,7 +317,7 @@ func TestAnAdapterIsJudgedAtSaturationToo(t *testing.T) {
 	}
 	assert.Contains(t, s.dominated(s.Places[0]), "reads, depth 32, saturation: 1.90 (1.90–1.90) times the median latency of a channel")
 	said := (&Page{study: s}).Sentences()
-	assert.Contains(t, said, "over 1.1 times the latency in 1 of 1 loads (1.9 times at most)")
+	assert.Contains(t, said, "over 1.1 times the latency in 1 of 1 loads, surely in 1 (1.9 times at most)")
 	assert.Contains(t, said, "At saturation polling does 1.00 times as many for 1.00 times the processor time of each on sim")
 }
 
