@@ -110,7 +110,7 @@ func (s *Study) dominated(p Place) string {
 	return text + "these are beyond:\n\n- " + strings.Join(lines, "\n- ") + "\n\n"
 }
 
-// unset says in a sentence how a program that sets nothing fares, in all places together.
+// unset says how a program that sets nothing fares, in all places together.
 func (p *Page) unset() string {
 	rates, full, hidden := 0, 0, 0
 	type count struct {
@@ -158,6 +158,6 @@ func (p *Page) unset() string {
 	if hidden > 0 {
 		masks = fmt.Sprintf(" At %d of the rates the pacer alone takes over half of a channel's processor time, and hides what rows differ by.", hidden)
 	}
-	return fmt.Sprintf("A program that sets nothing takes over %v times the processor time of the better of the two at %d of %d rates, surely at %d, and over %v times a channel's median latency at %d, surely at %d; at saturation over %v times the processor time %s, and over %v times the latency %s. It is surely so where the whole 95 %% interval is beyond.%s\n",
+	return fmt.Sprintf("A program that sets nothing takes\n\n- at a rate: over %v times the processor time of the better of the two at %d of %d rates, surely at %d, and over %v times a channel's median latency at %d, surely at %d;\n- at saturation: over %v times the processor time %s, and over %v times the latency %s.\n\nIt is surely so where the whole 95 %% interval is beyond.%s\n",
 		mostProcessor, processor.rates, rates, processor.sureRates, mostP50, latency.rates, latency.sureRates, mostProcessor, times(processor), mostP50, times(latency), masks)
 }

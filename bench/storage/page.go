@@ -32,7 +32,7 @@ func (p *Page) String() string {
 	s := p.study
 	var w strings.Builder
 	fmt.Fprintf(&w, "# Interrupt or poll\n\n`%s` writes this page. What does it cost a storage target and its host to sleep until a completion comes, or to poll for it?\n\n", s.Line)
-	w.WriteString(p.Machine() + "\n## What it says\n\n" + p.Sentences() + "\n")
+	w.WriteString(p.Machine() + "\n## What it says\n\n" + p.Summary() + "\n")
 	for _, place := range s.Places {
 		fmt.Fprintf(&w, "![processor time and latency by load](%s)\n", plotName(place))
 	}
@@ -93,56 +93,28 @@ func (p *Page) Machine() string {
 		host.Describe(), s.Repeats, s.Duration, idleTurns*s.Duration, s.disturbed, s.turns, s.again)
 }
 
-// Sentences are those that other pages quote.
-func (p *Page) Sentences() string {
-	depth := p.study.Depths[len(p.study.Depths)-1]
-	return fmt.Sprintf("With %d reads of 4 KiB under way, polling takes less processor time for each than a channel %s. Its median latency is lower %s.\n%s%s",
-		depth, p.where(depth, (*cell).processor), p.where(depth, (*cell).p50), p.saturation(depth), p.unset())
+// Summary is what other pages quote: by place where polling is below a channel, and how a program fares that
+// sets nothing.
+func (p *Page) Summary() string {
+	s, depth := p.study, p.study.Depths[len(p.study.Depths)-1]
+	var w strings.Builder
+	fmt.Fprintf(&w, "Polling beside a channel, with %d reads of 4 KiB under way:\n\n| place | it takes less processor time for each | its median latency is lower | at saturation, reads | and processor time of each |\n| --- | --- | --- | ---:| ---:|\n", depth)
+	for _, place := range s.Places {
+		fmt.Fprintf(&w, "| %v | %s | %s | %s |\n", place,
+			s.cross(place, false, depth, poll, channel, (*cell).processor).brief(), s.cross(place, false, depth, poll, channel, (*cell).p50).brief(), s.saturation(place, depth))
+	}
+	return w.String() + "\n" + p.unset()
 }
 
-// saturation says what polling does of a channel's commands when there are as many as there can be.
-func (p *Page) saturation(depth int) string {
-	var parts []string
-	for _, place := range p.study.Places {
-		l := Load{Depth: depth, Rate: load.Closed}
-		one, other := p.study.at[key{place, poll, l}], p.study.at[key{place, channel, l}]
-		if one == nil || other == nil || one.refused != nil || other.refused != nil || !one.known() || !other.known() {
-			continue
-		}
-		parts = append(parts, fmt.Sprintf("%.2f times as many for %.2f times the processor time of each on %v", median(quotients(one.iops(), other.iops())), median(quotients(one.processor(), other.processor())), place))
+// saturation is what polling does of a channel's commands when there are as many as there can be, and its
+// processor time of each.
+func (s *Study) saturation(place Place, depth int) string {
+	l := Load{Depth: depth, Rate: load.Closed}
+	one, other := s.at[key{place, poll, l}], s.at[key{place, channel, l}]
+	if one == nil || other == nil || one.refused != nil || other.refused != nil || !one.known() || !other.known() {
+		return "– | –"
 	}
-	if parts == nil {
-		return ""
-	}
-	return "At saturation polling does " + strings.Join(parts, ", ") + ".\n"
-}
-
-// where says at which rates polling is below a channel: in the places that differ first, and then in all others.
-func (p *Page) where(depth int, of series) string {
-	places, most := map[string][]string{}, ""
-	var order []string
-	for _, place := range p.study.Places {
-		rates := p.study.cross(place, false, depth, poll, channel, of).brief()
-		if places[rates] == nil {
-			order = append(order, rates)
-		}
-		places[rates] = append(places[rates], place.String())
-	}
-	for _, rates := range order {
-		if len(places[rates]) > len(places[most]) {
-			most = rates
-		}
-	}
-	if len(order) == 1 {
-		return most
-	}
-	var parts []string
-	for _, rates := range order {
-		if rates != most {
-			parts = append(parts, rates+" on "+strings.Join(places[rates], " and on "))
-		}
-	}
-	return strings.Join(append(parts, most+" elsewhere"), ", and ")
+	return fmt.Sprintf("%.2f times | %.2f times", median(quotients(one.iops(), other.iops())), median(quotients(one.processor(), other.processor())))
 }
 
 // crossings are all crossing points.
@@ -265,7 +237,7 @@ func (p *Page) writeAll(folder string, quote bool) error {
 	if err != nil || !quote {
 		return err
 	}
-	return absent(unmarked(marks.Replace(above(folder), p.Sentences()+"[bench/STORAGE.md](bench/STORAGE.md) has the tables, and how to repeat it with an adapter.\n")))
+	return absent(unmarked(marks.Replace(above(folder), p.Summary()+"[bench/STORAGE.md](bench/STORAGE.md) has the tables, and how to repeat it with an adapter.\n")))
 }
 
 // plotName is the file of a place's plot.
@@ -278,5 +250,5 @@ func plotName(p Place) string {
 func (p *Page) Tables() string {
 	text := p.String()
 	_, tables, _ := strings.Cut(text, "## Where the lines cross")
-	return p.Machine() + "\n" + p.Sentences() + "\n## Where the lines cross" + tables
+	return p.Machine() + "\n" + p.Summary() + "\n## Where the lines cross" + tables
 }
