@@ -38,6 +38,7 @@ type placer struct {
 	kept    bool    // the sink keeps completions until Flush
 	more    bool    // consume has seen octets behind the FPDU, so that a message is likely to follow
 	kickDue bool    // there is work for the sender
+	probed  bool    // the peer has asked whether this end lives; see atRest
 
 	// The peer's requests, and its responses to this end's.
 	readMSN  uint32

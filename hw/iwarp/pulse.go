@@ -19,7 +19,8 @@ import (
 // behind all that the socket has taken, and its answer may take any time (see judge).
 //
 // If a peer of this package owes nothing, the sender probes it: it sends a read of no
-// octets, which such a peer always answers. The probe takes the place of one of the reads
+// octets, which such a peer always answers. Of two ends at rest one probes, once in about two looks, and the
+// other one does not look (atRest). The probe takes the place of one of the reads
 // that the peer has agreed to, or a place of its own if there is none.
 //
 // No peer of another kind is probed: siw may answer a read of no octets with others, and so break
@@ -112,6 +113,26 @@ func (r *reader) checkPulse() error {
 	}
 	r.limit(r.pulseAfter)
 	return nil
+}
+
+// atRest puts the next look off, before the receiver waits, when the peer of a connection at rest has shown right
+// now that it lives: it has answered a look, or has asked this end. A look would find the sign, and the next one
+// nothing: it comes at that time at once. The end that has asked waits for less, so that of two ends at rest one
+// alone asks, and the other one looks for nothing.
+func (r *receiver) atRest() {
+	off := 2 * r.pulseAfter
+	switch {
+	case r.silent > 0 && r.seen:
+		off -= r.pulseAfter / 8
+	case !r.place.probed:
+		return
+	}
+	r.place.probed = false
+	if !r.hurried && r.nudgeAfter == 0 && r.pulseAfter > 0 && r.link.attention.Load()&bounded == 0 {
+		r.seen = false
+		r.hasSigned()
+		r.limit(off)
+	}
 }
 
 // silence is the cause of a peer that answers nothing.

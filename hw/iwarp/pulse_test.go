@@ -267,6 +267,41 @@ func TestASilentPeerIsProbedByAnEmptyRead(t *testing.T) {
 	})
 }
 
+// An end at rest asks its peer less often than twice in three looks, and an end that is asked asks nothing.
+func TestOfTwoEndsAtRestOneAsks(t *testing.T) {
+	const pulse = keepAlive / looks
+	answer := fpdu(false, wire.Header{Opcode: wire.OpReadResponse, Last: true, STag: 1})
+	synctest.Test(t, func(t *testing.T) {
+		ways, params := pulsing()
+		b := newNode(t, New(ways.config()), params).peer()
+		s := kinByPipe(t, ways, b)
+		s.isProbed(1)
+		for i := range uint32(100) {
+			s.write(answer)
+			asked := time.Now()
+			s.isProbed(i + 2)
+			assert.Equal(t, 2*pulse-pulse/8, time.Since(asked))
+		}
+		_ = s.conn.Close()
+	})
+	synctest.Test(t, func(t *testing.T) {
+		ways, params := pulsing()
+		b := newNode(t, New(ways.config()), params).peer()
+		s := kinByPipe(t, ways, b)
+		for i := range uint32(100) {
+			s.write(fpdu(false, wire.Header{Opcode: wire.OpReadRequest, Last: true, MSN: i + 1}, (&wire.ReadRequest{SinkSTag: 1, SrcSTag: 1}).Append(nil)))
+			h, _ := s.next()
+			require.Equal(t, wire.OpReadResponse, h.Opcode)
+			time.Sleep(2*pulse - pulse/8)
+		}
+		s.swallow()
+		last := time.Now()
+		b.awaitDown()
+		assert.LessOrEqual(t, time.Since(last), keepAlive)
+		assert.GreaterOrEqual(t, time.Since(last), keepAlive/2)
+	})
+}
+
 func TestWithoutKeepAliveADeadPeerIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ways, params := pulsing()

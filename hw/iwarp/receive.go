@@ -105,6 +105,7 @@ func (r *receiver) next() error {
 	r.err, r.end, r.parties.mark = nil, nil, r.limits
 	var err error
 	if r.port.staged() {
+		r.atRest()
 		if err = r.fillStaged(); err == nil {
 			r.end = r.process()
 		}

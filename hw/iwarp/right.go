@@ -64,6 +64,7 @@ func (p *parties) give() {
 func (p *parties) park() {
 	p.r.link.dev.waits.Add(1)
 	p.r.limitRest()
+	p.r.atRest()
 	p.r.in.release()
 	p.parked = true
 	p.give()

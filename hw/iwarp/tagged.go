@@ -104,6 +104,7 @@ func (p *placer) readRequest(h *wire.Header, b []byte) error {
 	if p.link.answers.full() {
 		return wire.ErrReadLimit
 	}
+	p.probed = req.Size == 0
 	p.link.answers.push(response{
 		kind: readResponse, stag: req.SinkSTag, to: req.SinkTO, size: req.Size, srcKey: req.SrcSTag, src: req.SrcTO, msn: h.MSN,
 	})
