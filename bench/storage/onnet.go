@@ -12,7 +12,7 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// netServer serves the store over a net.Conn. Whoever else dials its port takes no place of the client's.
+// netServer serves the store over a net.Conn. A stranger who dials its port does not take the client's place.
 type netServer struct {
 	ln      net.Listener
 	memory  []byte

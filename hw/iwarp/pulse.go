@@ -115,10 +115,10 @@ func (r *reader) checkPulse() error {
 	return nil
 }
 
-// atRest puts the next look off, before the receiver waits, when the peer of a connection at rest has shown right
-// now that it lives: it has answered a look, or has asked this end. A look would find the sign, and the next one
-// nothing: it comes at that time at once. The end that has asked waits for less, so that of two ends at rest one
-// alone asks, and the other one looks for nothing.
+// atRest puts the next look off, before the receiver waits, when the peer of a connection at rest has just shown that
+// it lives: it has answered this end's probe, or has sent its own. Without that the next look would find this sign and
+// do nothing, so atRest leaves that look out. The end that has probed waits for a little less than the other one, so
+// that of two ends at rest one alone probes, and the other one does not look.
 func (r *receiver) atRest() {
 	off := 2 * r.pulseAfter
 	switch {

@@ -38,8 +38,8 @@ func (d *Device) run() {
 // burst is how many steps an engine without delays makes before it yields.
 const burst = 64
 
-// turn makes a step, and if nothing is to be delayed several: a device does not take turns with those who poll
-// it, and on one processor they would find one completion at a time. It reports whether there may be more work.
+// turn makes a step or, if nothing is to be delayed, up to burst steps. With one step each, the engine and a poller
+// would take turns on one processor, and each poll would find one completion. turn reports whether there may be more work.
 func (d *Device) turn() bool {
 	steps := 1
 	if d.sim.cfg.MaxDelay < 0 {
