@@ -21,7 +21,7 @@ import (
 // TestMain is a process with a guard, too: it says that it has one, and at the end of its input whether that was stopped in time.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "guarded" {
-		g := newGuard(2*look, func() {})
+		g := newGuard(4*look, func() {})
 		fmt.Println("guarded")
 		_, _ = bufio.NewReader(os.Stdin).ReadByte()
 		fmt.Println(g.stop())
@@ -60,7 +60,7 @@ func TestAPauseOfTheProcessIsNotLate(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "guarded\n", line)
 	require.NoError(t, cmd.Process.Signal(syscall.SIGSTOP))
-	<-time.After(5 * look / 2)
+	<-time.After(9 * look / 2)
 	require.NoError(t, cmd.Process.Signal(syscall.SIGCONT))
 	<-time.After(look / 2) // a timer of the whole time has ended by then
 	_, err = in.Write([]byte{0})
