@@ -3,7 +3,6 @@ module godat/check
 go 1.26.0
 
 require (
-	github.com/bluekeyes/go-gitdiff v0.9.0
 	github.com/stretchr/testify v1.12.1
 	go.uber.org/goleak v1.3.0
 	godat v0.0.0

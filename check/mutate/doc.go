@@ -12,21 +12,14 @@
 //	Subject: a pipe that stalls does not look for a receive once more
 //	Test: ./hw/loop TestASendMeetsItsReceiveAtAnyPoint
 //	Flags: -race
-//
-//	diff --git a/hw/loop/pipe.go b/hw/loop/pipe.go
-//	--- a/hw/loop/pipe.go
-//	+++ b/hw/loop/pipe.go
-//	@@ -263,5 +263,3 @@
-//	 		// the queue's line instead.
+//	@@ hw/loop/pipe.go
 //	-		if x.dst.ready() {
 //	-			return false
 //	-		}
-//	+
-//	 	}
 //
-// The mutations are the patches mutations/*/*.patch. The old text of each hunk, with
-// its context, must occur exactly once in its file; line numbers do not matter. To
-// make a patch, change the code and print the change with git diff -U1. Of the flags,
+// The mutations are the patches mutations/*/*.patch. The old text of each hunk must occur exactly once in its file,
+// so a hunk has as many lines of context as that takes, and no line numbers. To make a patch, change the code, and
+// write the lines that git diff marks behind @@ and the file; all that it prints is as good. Of the flags,
 // -race and -tags go to the compiler, the others to the test. With -count=10 the test
 // runs ten times, so that a race has ten chances to be lost; the first failure ends it.
 // -timeout is the most that a run may take. A run is ended sooner, as one that hangs, when it

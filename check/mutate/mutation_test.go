@@ -14,24 +14,25 @@ import (
 const goodPatch = `Subject: first: of two
 Test: ./a TestX/sub
 Flags: -race -count=3 -cpu=1,2 -timeout=1m -model.programs=5
-
-diff --git a/a/x.go b/a/x.go
---- a/a/x.go
-+++ b/a/x.go
-@@ -7,3 +7,2 @@ func f() {
+@@ a/x.go
  	if a {
 -		b()
 -		c()
 +		d()
-@@ -20 +19,2 @@
+@@ a/x.go
  e
 +f
+
++
 diff --git a/b/y.go b/b/y.go
+index ee99d02..ed39ec7 100644
 --- a/b/y.go
 +++ b/b/y.go
-@@ -1 +1 @@
+@@ -1 +1 @@ func y() {
 -one
 +two
+@@ -7 +7 @@
+-three
 `
 
 func TestPatchIsReadAsWritten(t *testing.T) {
@@ -42,15 +43,16 @@ func TestPatchIsReadAsWritten(t *testing.T) {
 		build: []string{"-race"}, run: []string{"-test.count=3", "-test.cpu=1,2", "-model.programs=5"}, limit: time.Minute, times: 3,
 		changes: []patch.Change{
 			{File: "a/x.go", Old: "\tif a {\n\t\tb()\n\t\tc()\n", New: "\tif a {\n\t\td()\n"},
-			{File: "a/x.go", Old: "e\n", New: "e\nf\n"},
+			{File: "a/x.go", Old: "e\n\n", New: "e\nf\n\n\n"},
 			{File: "b/y.go", Old: "one\n", New: "two\n"},
+			{File: "b/y.go", Old: "three\n"},
 		},
 	}, got)
 	assert.Equal(t, "t: first: of two", got.title())
 }
 
 func TestBadPatchIsRefused(t *testing.T) {
-	const diff = "\ndiff --git a/x.go b/x.go\n--- a/x.go\n+++ b/x.go\n@@ -1 +1 @@\n-x\n+y\n"
+	const diff = "@@ a/x.go\n-x\n+y\n"
 	for name, tc := range map[string]struct{ text, want string }{
 		"nothing":                   {"", "needs a Subject"},
 		"an unknown field":          {"Subject: a\nTest: ./a T\nFiel: x\n" + diff, "field Fiel: x: want"},
@@ -61,7 +63,7 @@ func TestBadPatchIsRefused(t *testing.T) {
 		"a test without a package":  {"Subject: a\nTest: TestX\n" + diff, "field Test: TestX: want"},
 		"a time limit that is none": {"Subject: a\nTest: ./a T\nFlags: -timeout=soon\n" + diff, "soon"},
 		"a count that is none":      {"Subject: a\nTest: ./a T\nFlags: -count=often\n" + diff, "often"},
-		"a hunk that is cut short":  {"Subject: a\nTest: ./a T\n\n--- a/x.go\n+++ b/x.go\n@@ -1,2 +1 @@\n-x\n", "miscounts lines"},
+		"a line that is in no diff": {"Subject: a\nTest: ./a T\n" + diff + "z\n", "is no line of a hunk"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := parsePatch("t/x.patch", []byte(tc.text))

@@ -35,7 +35,6 @@ require (
 
 require (
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0 // indirect
-	github.com/bluekeyes/go-gitdiff v0.9.0 // indirect
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/panjf2000/ants/v2 v2.12.1 // indirect
 	go.uber.org/multierr v1.10.0 // indirect
