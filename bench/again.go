@@ -2,14 +2,14 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
-	"time"
+	"os/exec"
+	"strings"
 
-	"godat/bench/ends"
 	"godat/bench/report"
 )
 
@@ -32,17 +32,19 @@ func status(err error) int {
 	return 1
 }
 
-// again is a command line for another process of this program, and outcome what has become of it.
-type (
-	again   struct{ Args []string }
-	outcome struct {
-		Out, Error string
-		Unable     bool
+// ended is the error by which a process has ended that has the exit statuses of this program, and has said why.
+func ended(err error, why string) error {
+	exit := new(exec.ExitError)
+	switch {
+	case !errors.As(err, &exit):
+		return err
+	case exit.ExitCode() == statusUnable:
+		return errUnable
+	case exit.ExitCode() == statusUsage:
+		return misusedf("%s", why)
 	}
-)
-
-// longestLine is how long a command line may take.
-const longestLine = time.Hour
+	return fmt.Errorf("%w: %s", err, why)
+}
 
 // process runs a command line in a process of its own, so that what ran before it has no
 // influence on it.
@@ -51,42 +53,12 @@ func process(args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	p, err := ends.Start(context.Background(), "process that measures", []string{program, "again"})
-	if err != nil {
-		return err
-	}
-	defer p.Kill()
-	var is outcome
-	if err := p.Ask(again{args}, longestLine, &is); err != nil {
-		return err
-	}
-	<-p.Done
-	_, err = io.WriteString(out, is.Out)
-	switch {
-	case err != nil:
-		return err
-	case is.Unable:
-		return errUnable
-	case is.Error != "":
-		return errors.New(is.Error)
-	}
-	return nil
-}
-
-// againCommand is that process.
-type againCommand struct{}
-
-// Run runs one command line.
-func (*againCommand) Run(out io.Writer) error {
-	return ends.Serve(os.Stdin, out, func() { os.Exit(1) }, func(o again) (any, bool) {
-		var said bytes.Buffer
-		err := run(o.Args, &said)
-		is := outcome{Out: said.String(), Unable: errors.Is(err, errUnable)}
-		if err != nil {
-			is.Error = err.Error()
-		}
-		return is, true
-	})
+	cmd := exec.Command(program, args...)
+	var said strings.Builder
+	cmd.Stdout, cmd.Stderr = out, &said
+	err = cmd.Run()
+	_, why, _ := strings.Cut(said.String(), "bench: ")
+	return ended(err, strings.TrimSpace(why))
 }
 
 // measured runs a command line and returns its report, which says itself whether the machine

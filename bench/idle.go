@@ -87,16 +87,12 @@ const (
 
 // idleReport is what it has done.
 type idleReport struct {
-	Error string
-	Port  uint64
-	Rest  idle
+	Port uint64
+	Rest idle
 }
 
 func (o *idleCommand) ask(p *ends.Process, do string) (r idleReport) {
 	check(p.Ask(idleOrder{do, *o}, o.For, &r))
-	if r.Error != "" {
-		check(fmt.Errorf("the %s: %s", p.What, r.Error))
-	}
 	return r
 }
 
@@ -106,12 +102,9 @@ type idleEndCommand struct{}
 // Run obeys.
 func (*idleEndCommand) Run(out io.Writer) error {
 	e := idleEnd{served: make(chan error, 1)}
-	return ends.Serve(os.Stdin, out, func() { os.Exit(1) }, func(o idleOrder) (any, bool) {
+	return ends.Serve(os.Stdin, out, func() { os.Exit(1) }, func(o idleOrder) (any, bool, error) {
 		r, err := e.obey(o)
-		if err != nil {
-			r.Error = err.Error()
-		}
-		return r, o.Do == doClose
+		return r, o.Do == doClose, err
 	})
 }
 

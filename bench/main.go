@@ -36,7 +36,6 @@ type command struct {
 	Idle       idleCommand       `cmd:"" help:"Measure what idle connections between two processes cost."`
 	StorageEnd storageEndCommand `cmd:"" name:"storage-end" hidden:""`
 	IdleEnd    idleEndCommand    `cmd:"" name:"idle-end" hidden:""`
-	Again      againCommand      `cmd:"" hidden:""`
 }
 
 var options = []kong.Option{

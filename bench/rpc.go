@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -42,17 +41,7 @@ func (r *rpcCommand) Run(c *command, out io.Writer) error {
 		return err
 	}
 	cmd.Stdout, cmd.Stderr = out, os.Stderr
-	err = cmd.Run()
-	exit := new(exec.ExitError)
-	switch {
-	case !errors.As(err, &exit):
-		return err
-	case exit.ExitCode() == statusUnable:
-		return errUnable
-	case exit.ExitCode() == statusUsage:
-		return misusedf("its program has said why")
-	}
-	return fmt.Errorf("its program has said why: %w", err)
+	return ended(cmd.Run(), "its program has said why")
 }
 
 // args are those of the module's command.

@@ -55,17 +55,19 @@ func (p *Process) wait(to *io.PipeWriter) {
 // Kill ends the process at once.
 func (p *Process) Kill() { _ = p.Cmd.Process.Kill() } // fails when it has ended
 
-// Ask gives an order, which takes so long, and decodes its report. The error is not one that the report
-// has.
+// Ask gives an order, which takes so long, and decodes its report. An order that failed is a Failure.
 func (p *Process) Ask(order any, takes time.Duration, report any) (err error) {
-	guard := newGuard(takes+p.Stall, p.Kill)
+	guard, say := newGuard(takes+p.Stall, p.Kill), said{Report: report}
 	if err = p.to.Encode(order); err == nil {
-		err = p.from.Decode(report)
-	} else if errDecoded := p.from.Decode(report); errDecoded != nil {
+		err = p.from.Decode(&say)
+	} else if errDecoded := p.from.Decode(&say); errDecoded != nil {
 		err = errDecoded // says how the process has ended
 	}
-	if !guard.stop() {
+	switch inTime := guard.stop(); {
+	case !inTime:
 		return fmt.Errorf("the %s has not answered for %v, and was killed: %w", p.What, takes+p.Stall, errors.Join(err, os.ErrDeadlineExceeded))
+	case err == nil && say.Error != "":
+		return Failure{p.What, say.Error}
 	}
 	return err
 }
@@ -76,21 +78,30 @@ type Pair struct {
 	closing        chan struct{} // closed when both are told to end
 }
 
-// Open starts a pair.
-func Open(ctx context.Context, command []string, oneProcess bool) (_ *Pair, err error) {
+// Open starts a pair. The server gets the order serve, and the client the order that dial makes of the Addr which
+// the server reports.
+func Open(ctx context.Context, command []string, oneProcess bool, serve any, dial func(addr string) any) (_ *Pair, err error) {
 	p := &Pair{closing: make(chan struct{})}
 	if p.Server, err = Start(ctx, "server", command); err != nil {
 		return nil, err
 	}
 	p.Client = p.Server
-	if oneProcess {
-		return p, nil
+	if !oneProcess {
+		if p.Client, err = Start(ctx, "client", command); err == nil {
+			go p.watch()
+		}
 	}
-	if p.Client, err = Start(ctx, "client", command); err != nil {
+	var at struct{ Addr string }
+	if err == nil {
+		err = p.Server.Ask(serve, 0, &at)
+	}
+	if err == nil {
+		err = p.Client.Ask(dial(at.Addr), 0, nil)
+	}
+	if err != nil {
 		p.Kill()
 		return nil, err
 	}
-	go p.watch()
 	return p, nil
 }
 
@@ -105,12 +116,13 @@ func (p *Pair) watch() {
 	}
 }
 
-// Both are the processes of the pair, the client first.
-func (p *Pair) Both() []*Process {
-	if p.Client == p.Server {
-		return []*Process{p.Server}
+// Tell gives both processes an order, the client first.
+func (p *Pair) Tell(order any) error {
+	err := p.Client.Ask(order, 0, nil)
+	if p.Client != p.Server {
+		err = errors.Join(err, p.Server.Ask(order, 0, nil))
 	}
-	return []*Process{p.Client, p.Server}
+	return err
 }
 
 // Kill ends the processes at once.
@@ -123,12 +135,10 @@ func (p *Pair) Kill() {
 	}
 }
 
-// Close ends the processes in order: tell tells each to end, the client first.
-func (p *Pair) Close(tell func(*Process) error) (err error) {
+// Close ends the processes by an order, the client first.
+func (p *Pair) Close(order any) (err error) {
 	close(p.closing)
-	for _, end := range p.Both() {
-		err = errors.Join(err, tell(end))
-	}
+	err = p.Tell(order)
 	guard := newGuard(stalled, p.Kill)
 	defer guard.stop()
 	<-p.Client.Done

@@ -48,8 +48,9 @@ func (p *Process) Close() error {
 // ask exchanges a request for a reply.
 func (p *Process) ask(r request) (say reply, err error) {
 	err = p.end.Ask(r, r.Duration, &say)
-	if err == nil && say.Error != "" {
-		err = errors.New(say.Error)
+	var failure ends.Failure
+	if errors.As(err, &failure) { // it says why a row is refused, whichever process refuses it
+		err = errors.New(failure.Why)
 	}
 	return say, err
 }

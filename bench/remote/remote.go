@@ -42,7 +42,6 @@ type request struct {
 
 // reply is the answer.
 type reply struct {
-	Error  string // also why the lane refuses
 	Lanes  []Lane
 	Result result
 }
@@ -68,12 +67,9 @@ type served struct {
 // requests end before, it calls gone, which ends the process.
 func Serve(in io.Reader, out io.Writer, gone func(), lanes []Lane) error {
 	s := &served{lanes, map[string]*load.Driver{}}
-	return ends.Serve(in, out, gone, func(ask request) (any, bool) {
+	return ends.Serve(in, out, gone, func(ask request) (any, bool, error) {
 		say, err := s.answer(ask)
-		if err != nil {
-			say.Error = err.Error()
-		}
-		return say, ask.Do == doClose
+		return say, ask.Do == doClose, err
 	})
 }
 

@@ -38,7 +38,6 @@ const (
 
 // answer is what an end has done since its mark.
 type answer struct {
-	Error    string
 	Addr     string
 	Turned   turned
 	Used     time.Duration // processor time of the process; negative if it is not known
@@ -69,12 +68,9 @@ func Serve(in io.Reader, out io.Writer, gone func()) error {
 
 func serve(in io.Reader, out io.Writer, gone func(), list []Row) error {
 	e := end{rows: list}
-	return ends.Serve(in, out, gone, func(o order) (any, bool) {
+	return ends.Serve(in, out, gone, func(o order) (any, bool, error) {
 		a, err := e.obey(context.Background(), o)
-		if err != nil {
-			a.Error = err.Error()
-		}
-		return a, o.Do == doClose
+		return a, o.Do == doClose, err
 	})
 }
 

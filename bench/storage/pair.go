@@ -3,7 +3,6 @@ package storage
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"godat/bench/ends"
@@ -19,39 +18,20 @@ type pair struct {
 
 func ask(p *ends.Process, o order) (a answer, err error) {
 	err = p.Ask(o, o.For, &a)
-	if err == nil && a.Error != "" {
-		err = fmt.Errorf("the %s: %s", p.What, a.Error)
-	}
 	return a, err
 }
 
 // open starts the processes of a row.
 func open(ctx context.Context, command []string, place Place, row Row, address string, depth int) (_ *pair, err error) {
-	both, err := ends.Open(ctx, command, place.OneProcess())
-	if err != nil {
-		return nil, err
-	}
-	p := &pair{both, row}
-	defer func() {
-		if err != nil {
-			p.Kill()
-		}
-	}()
 	o := order{Do: doServe, Place: place, Row: row.Name, Host: address, Depth: depth}
-	served, err := ask(p.Server, o)
+	both, err := ends.Open(ctx, command, place.OneProcess(), o, func(addr string) any {
+		o.Do, o.Addr = doDial, addr
+		return o
+	})
 	if err != nil {
 		return nil, err
 	}
-	o.Do, o.Addr = doDial, served.Addr
-	_, err = ask(p.Client, o)
-	return p, err
-}
-
-func (p *pair) close() error {
-	return p.Close(func(end *ends.Process) error {
-		_, err := ask(end, order{Do: doClose})
-		return err
-	})
+	return &pair{both, row}, nil
 }
 
 // sample is what a turn has measured.
@@ -80,10 +60,8 @@ func (s *sample) used() time.Duration { return s.Target + s.Host }
 // turn runs a load for so long. The error says that something failed, or that the row proved another
 // loop than its own.
 func (p *pair) turn(l Load, duration time.Duration) (s sample, err error) {
-	for _, end := range p.Both() {
-		if _, err := ask(end, order{Do: doMark}); err != nil {
-			return s, err
-		}
+	if err := p.Tell(order{Do: doMark}); err != nil {
+		return s, err
 	}
 	before := host.SystemSwitches()
 	client, err := ask(p.Client, order{Do: doTurn, Load: l, For: duration})

@@ -129,7 +129,7 @@ func (s *Study) turn(ctx context.Context, place Place, row Row, list []Load) err
 		p.Kill()
 		return context.Cause(ctx)
 	}
-	if err := p.close(); err != nil {
+	if err := p.Close(order{Do: doClose}); err != nil {
 		refuse(err)
 	}
 	return context.Cause(ctx)

@@ -37,7 +37,6 @@ const (
 
 // report is what an end has done since its mark.
 type report struct {
-	Error     string
 	Addr      string
 	Tally     tally
 	Processor time.Duration // of this process; negative if it is not known
@@ -71,12 +70,9 @@ func Serve(in io.Reader, out io.Writer, gone func()) error { return serve(in, ou
 
 func serve(in io.Reader, out io.Writer, gone func(), list []Row) error {
 	e := end{rows: list}
-	return ends.Serve(in, out, gone, func(o order) (any, bool) {
+	return ends.Serve(in, out, gone, func(o order) (any, bool, error) {
 		r, err := e.obey(o)
-		if err != nil {
-			r.Error = err.Error()
-		}
-		return r, o.Do == doClose
+		return r, o.Do == doClose, err
 	})
 }
 

@@ -17,54 +17,32 @@ type pair struct {
 // ask gives an order to a process and waits for its report.
 func ask(p *ends.Process, o order) (r report, err error) {
 	err = p.Ask(o, o.For, &r)
-	if err == nil && r.Error != "" {
-		err = fmt.Errorf("the %s: %s", p.What, r.Error)
-	}
 	return r, err
 }
 
 // open starts the processes of a row.
 func open(ctx context.Context, row Row, command []string, plan []group) (_ *pair, err error) {
-	both, err := ends.Open(ctx, command, row.OneProcess)
-	if err != nil {
-		return nil, err
-	}
-	p := &pair{both, row}
-	defer func() {
-		if err != nil {
-			p.Kill()
-		}
-	}()
 	most := shortBytes
 	for _, g := range plan {
 		most = max(most, g.Kind.Size)
 	}
-	served, err := ask(p.Server, order{Do: doServe, Row: row.Name, Most: most})
+	both, err := ends.Open(ctx, command, row.OneProcess, order{Do: doServe, Row: row.Name, Most: most}, func(addr string) any {
+		return order{Do: doDial, Row: row.Name, Addr: addr, Plan: plan}
+	})
 	if err != nil {
 		return nil, err
 	}
-	_, err = ask(p.Client, order{Do: doDial, Row: row.Name, Addr: served.Addr, Plan: plan})
-	return p, err
+	return &pair{both, row}, nil
 }
 
 // close ends the processes in order.
-func (p *pair) close() error {
-	return p.Close(func(end *ends.Process) error {
-		_, err := ask(end, order{Do: doClose})
-		return err
-	})
-}
+func (p *pair) close() error { return p.Close(order{Do: doClose}) }
 
 // turn lets the callers of a plan call for so long, and returns what both processes have done, if the
 // row proves it.
 func (p *pair) turn(plan []group, duration time.Duration) (t turn, err error) {
-	if _, err = ask(p.Server, order{Do: doMark}); err != nil {
+	if err = p.Tell(order{Do: doMark}); err != nil {
 		return t, err
-	}
-	if p.Client != p.Server {
-		if _, err = ask(p.Client, order{Do: doMark}); err != nil {
-			return t, err
-		}
 	}
 	called, err := ask(p.Client, order{Do: doTurn, Plan: plan, For: duration})
 	if err != nil {
