@@ -141,25 +141,17 @@ func (f *loadFlags) entries(s study, cfg lane.Config, rate load.Rate) (list []tr
 		add(report.Row{Name: m.Name, Provider: cfg.Provider}, func() (lane.Lane, error) { return s.open(cfg) })
 	}
 	for _, a := range s.anchors {
-		add(report.Row{Name: a.Name, Anchor: true}, func() (lane.Lane, error) { return orRefusal(a.Open(cfg)) })
+		add(report.Row{Name: a.Name, Anchor: true}, func() (lane.Lane, error) { return trial.OrRefusal(a.Open(cfg)) })
 	}
 	return list
 }
 
-// orRefusal makes the error of a lane that can't be opened a refusal of its rows, so that
-// the others are measured.
-func orRefusal(l lane.Lane, err error) (lane.Lane, error) {
-	if err != nil {
-		return nil, load.Refusal(err.Error())
-	}
-	return l, nil
-}
-
 // measure makes entries take turns, and writes their report.
 func (o *output) measure(c *command, out io.Writer, kind report.Kind, entries []trial.Entry) error {
-	plan := trial.Plan{Entries: entries, Repeats: or(c.Repeats, 9), Duration: or(c.Duration, 120*time.Millisecond)}
+	plan := trial.Plan{Entries: entries}
+	plan.Repeats, plan.Duration = c.turn()
 	if !atTerminal() {
-		fmt.Fprintf(os.Stderr, "measuring for about %v\n", estimate(plan))
+		fmt.Fprintf(os.Stderr, "measuring for about %v\n", plan.Takes())
 	}
 	bar := newBar(len(plan.Entries) * (plan.Repeats + 1))
 	plan.Step = func() { _ = bar.Add(1) }
@@ -168,20 +160,18 @@ func (o *output) measure(c *command, out io.Writer, kind report.Kind, entries []
 	if err != nil {
 		return err
 	}
-	return o.write(out, &report.Report{
-		Kind: kind, Host: host.Describe(), Command: c.line, Date: time.Now(),
-		Repeats: plan.Repeats, Duration: plan.Duration, Rows: rows,
-	})
+	return o.report(c, out, kind, rows)
 }
 
-// estimate is how long a plan takes: beside each turn the machine is probed.
-func estimate(p trial.Plan) time.Duration {
-	const beside = 15 * time.Millisecond
-	return (time.Duration(len(p.Entries)*p.Repeats) * (p.Duration + beside)).Round(time.Second)
+// turn is how often all take turns, and how long one is.
+func (c *command) turn() (repeats int, duration time.Duration) {
+	return or(c.Repeats, 9), or(c.Duration, 120*time.Millisecond)
 }
 
-// write writes a report as the flags say. It is an error if the machine could not answer.
-func (o *output) write(out io.Writer, r *report.Report) error {
+// report writes a report of rows as the flags say. It is an error if the machine could not answer.
+func (o *output) report(c *command, out io.Writer, kind report.Kind, rows []report.Row) error {
+	r := &report.Report{Kind: kind, Host: host.Describe(), Command: c.line, Date: time.Now(), Rows: rows}
+	r.Repeats, r.Duration = c.turn()
 	err := r.Write(out, o.Format) // first: what was measured is not lost with a file
 	if err := errors.Join(err, writeFile(o.Histograms, r.WriteHistograms)); err != nil {
 		return err

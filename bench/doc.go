@@ -24,8 +24,8 @@
 // The packages below do the rest: mode has the ways of delivery as loops; lane what
 // carries messages, with endpoints and without; load offers messages to a lane and
 // measures one run; trial lets lanes take turns and drops what was disturbed; stats
-// estimates; report shows; ends starts other processes of a measurement, and remote
-// measures lanes in one; host describes the machine and counts processor time.
+// estimates; report shows; ends starts other processes of a measurement; host describes
+// the machine and counts processor time.
 //
 // The smallest exchanges by one goroutine are benchmarks for `go test -bench`, whose instructions
 // instructions.sh counts, named so that `benchstat -col /mode` compares them.

@@ -108,7 +108,7 @@ func (d *connectCommand) Run(c *command, out io.Writer) error {
 	anchor := report.Row{Depth: d.Depth, Rate: load.Closed, Conns: 1, Name: "net.Conn", Anchor: true}
 	return d.measure(c, out, report.Connect, []trial.Entry{
 		{Row: row, Key: row.Name, Open: func() (lane.Lane, error) { return lane.NewSetups(cfg) }},
-		{Row: anchor, Key: anchor.Name, Open: func() (lane.Lane, error) { return orRefusal(lane.NewDials(d.Depth)) }},
+		{Row: anchor, Key: anchor.Name, Open: func() (lane.Lane, error) { return trial.OrRefusal(lane.NewDials(d.Depth)) }},
 	})
 }
 

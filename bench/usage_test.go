@@ -61,7 +61,7 @@ func TestACommandLineThatMakesNoSenseHasAStatusOfItsOwn(t *testing.T) {
 		"peers --depth 0":                               "0 messages",
 		"peers --size 0":                                "a message of 0 bytes",
 		"peers --provider loop,loop":                    "provider loop twice",
-		"peers --only nosuch --module=x":                `no row's name contains "nosuch"`,
+		"peers --module=x":                              "no Go module in x",
 		"rpc --module=load":                             "no Go module in load",
 		"serve --port 70000 --provider=iwarp:127.0.0.1": "70000 is no port",
 		"serve --provider loop:x":                       "loop is reached by no other process",

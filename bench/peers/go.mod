@@ -13,6 +13,12 @@ require (
 )
 
 require (
+	github.com/jedib0t/go-pretty/v6 v6.8.3 // indirect
+	github.com/mattn/go-runewidth v0.0.16 // indirect
+	github.com/rivo/uniseg v0.4.7 // indirect
+)
+
+require (
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/panjf2000/ants/v2 v2.12.1 // indirect
 	go.uber.org/multierr v1.10.0 // indirect

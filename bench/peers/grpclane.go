@@ -10,13 +10,12 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"godat/bench/lane"
-	"godat/bench/remote"
 )
 
 // grpcLanes are lanes of gRPC over a wire: messages of a stream, and calls.
-func grpcLanes(w wire) []remote.Lane {
+func grpcLanes(w wire) []transport {
 	const does = "protobuf, HTTP/2 with flow control; any goroutine may call, one at a time may send on a stream; no TLS; "
-	calls := remote.Lane{
+	calls := transport{
 		Name: "gRPC call" + w.over, RoundTrip: true,
 		Does: "a unary call, which blocks its goroutine; " + does + w.does,
 		Open: func(size, _ int) (lane.Lane, error) { return newCalls(w, size) },

@@ -2,16 +2,17 @@
 // gRPC and QUIC over loopback, and gRPC over godat's own byte streams. It is a module of
 // its own, so that godat itself needs neither.
 //
-// `go run ./bench peers` builds and runs it, and lets its lanes take turns with the
-// others. Its input and output are those of package godat/bench/remote. `go run ./bench
-// rpc` runs its command rpc, which compares calls: that starts this program anew, with the
-// command end, as the client and the server of each row.
+// `go run ./bench peers` builds it and runs its command rows, which lets all lanes take turns.
+// `go run ./bench rpc` runs its command rpc, which compares calls: that starts this program
+// anew, with the command end, as the client and the server of each row. Both commands have what
+// they are to measure as JSON.
 package main
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"slices"
@@ -19,7 +20,6 @@ import (
 
 	"godat/bench/lane"
 	study "godat/bench/peers/calls"
-	"godat/bench/remote"
 )
 
 func main() {
@@ -38,27 +38,41 @@ func main() {
 	}
 }
 
-// run runs a command: none serves lanes.
+// run runs a command.
 func run(args []string) error {
 	switch {
-	case len(args) > 0 && args[0] == "end":
+	case len(args) == 1 && args[0] == "end":
 		return study.Serve(os.Stdin, os.Stdout, func() { os.Exit(1) })
-	case len(args) > 0 && args[0] != "rpc":
-		return fmt.Errorf("%w: what is %q? go run ./bench runs this program", study.ErrUsage, args[0])
-	case len(args) > 0:
+	case len(args) == 2 && args[0] == "rows":
+		go follow(os.Stdin)
+		return measure(args[1], os.Stdout)
+	case len(args) == 2 && args[0] == "rpc":
 		this, err := os.Executable()
 		if err != nil {
 			return err
 		}
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
-		return study.Study(ctx, args[1:], os.Stdout, []string{this, "end"})
+		return study.Study(ctx, args[1], os.Stdout, []string{this, "end"})
 	}
-	return remote.Serve(os.Stdin, os.Stdout, func() { os.Exit(1) }, lanes())
+	return fmt.Errorf("%w: what is %q? go run ./bench runs this program", study.ErrUsage, args)
 }
 
-// lanes are all lanes: of messages one way, and of round trips.
-func lanes() (list []remote.Lane) {
+// follow ends this program with the one that started it.
+func follow(in io.Reader) {
+	_, _ = io.Copy(io.Discard, in)
+	os.Exit(1)
+}
+
+// transport is what carries messages one way, or round trips.
+type transport struct {
+	Name, Does string // what it does, and what it does not
+	RoundTrip  bool   // what is taken are answers
+	Open       func(size, depth int) (lane.Lane, error)
+}
+
+// transports are all of them.
+func transports() (list []transport) {
 	for _, w := range wires {
 		list = append(list, grpcLanes(w)...)
 		if w.provider != "" {
@@ -72,9 +86,9 @@ func lanes() (list []remote.Lane) {
 type opener func(size, depth int, roundTrip bool) (lane.Lane, error)
 
 // bothWays returns a transport's two lanes: messages one way, and round trips.
-func bothWays(name, does string, open opener) (list []remote.Lane) {
+func bothWays(name, does string, open opener) (list []transport) {
 	for _, roundTrip := range []bool{false, true} {
-		list = append(list, remote.Lane{
+		list = append(list, transport{
 			Name: name, Does: does, RoundTrip: roundTrip,
 			Open: func(size, depth int) (lane.Lane, error) { return open(size, depth, roundTrip) },
 		})

@@ -1,7 +1,11 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"io"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -9,6 +13,8 @@ import (
 	"go.uber.org/goleak"
 
 	"godat/bench/lane"
+	study "godat/bench/peers/calls"
+	"godat/bench/report"
 )
 
 // The pool library runs two goroutines of its own from the start.
@@ -38,7 +44,7 @@ func carry(t *testing.T, l lane.Lane, n, depth int) {
 }
 
 func TestEveryLaneCarriesAllMessagesInOrder(t *testing.T) {
-	for _, of := range lanes() {
+	for _, of := range transports() {
 		name := of.Name + ", one way"
 		if of.RoundTrip {
 			name = of.Name + ", there and back"
@@ -57,13 +63,55 @@ func TestEveryLaneCarriesAllMessagesInOrder(t *testing.T) {
 
 func TestEveryLaneSaysWhatItDoes(t *testing.T) {
 	names := map[string]int{}
-	for _, l := range lanes() {
+	for _, l := range transports() {
 		assert.NotEmpty(t, l.Does, l.Name)
 		names[l.Name]++
 	}
 	assert.LessOrEqual(t, names["gRPC stream"], 2, "a name is that of two lanes, one of each kind")
 	assert.Contains(t, names, "gRPC call over godat's streams over iwarp")
 	assert.Contains(t, names, "QUIC stream")
+}
+
+// measured are the rows of the command rows, with a turn each.
+func measured(t *testing.T, what string) (list []report.Row) {
+	t.Helper()
+	var out bytes.Buffer
+	require.NoError(t, measure(`{"Repeats":1,"Duration":2000000,"Depth":64,"Sizes":[64],`+what+`}`, &out))
+	require.NoError(t, json.Unmarshal(out.Bytes(), &list))
+	return list
+}
+
+func TestEachPeerHasARowOfEachKindAndSaysWhatItDoes(t *testing.T) {
+	rows := measured(t, `"Providers":["loop","iwarp:127.0.0.1"],"Modes":["poll","channel"]`)
+	assert.Len(t, rows, 2*2*2+len(lane.Anchors())+len(lane.RoundTrips())+len(transports()))
+	for i := range rows {
+		assert.NotEmpty(t, rows[i].Does, rows[i].Name)
+		if why := rows[i].Refused; why != "" {
+			assert.Regexp(t, "something else used|other programs had|its post waits", why, rows[i].Name)
+		}
+	}
+}
+
+func TestOnlyThePeersThatAreNamedAreMeasured(t *testing.T) {
+	rows := measured(t, `"Only":"raw"`)
+	require.Len(t, rows, 4)
+	for i := range rows {
+		assert.Contains(t, rows[i].Name, "raw ")
+	}
+	assert.ErrorIs(t, measure(`{"Sizes":[64],"Only":"nosuch"}`, io.Discard), study.ErrUsage)
+	assert.ErrorIs(t, measure(`{"Modes":["telepathy"]}`, io.Discard), study.ErrUsage)
+}
+
+func TestAnAdapterThatCannotBeOpenedRefusesItsRowsOnly(t *testing.T) {
+	rows := measured(t, `"Providers":["absent","loop"],"Modes":["poll"],"Only":"poll over"`)
+	require.Len(t, rows, 4)
+	for i := range rows {
+		if strings.HasSuffix(rows[i].Name, "absent") {
+			assert.Contains(t, rows[i].Refused, `provider "absent"`)
+		} else {
+			assert.NotContains(t, rows[i].Refused, "provider")
+		}
+	}
 }
 
 func TestAMessageOfAnotherSizeIsAnError(t *testing.T) {

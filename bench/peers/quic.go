@@ -15,13 +15,12 @@ import (
 	"github.com/quic-go/quic-go"
 
 	"godat/bench/lane"
-	"godat/bench/remote"
 )
 
 const protocol = "godat-bench"
 
 // quicLanes are lanes of one QUIC stream over loopback UDP.
-func quicLanes() []remote.Lane {
+func quicLanes() []transport {
 	return bothWays("QUIC stream", "quic-go: a byte stream, always encrypted, with congestion and flow control; one goroutine at a time may write; "+
 		"loopback UDP with the socket buffers that the system grants: system calls, and copies into and out of the kernel", openQUIC)
 }

@@ -6,7 +6,6 @@ import (
 	"net"
 
 	"godat/bench/lane"
-	"godat/bench/remote"
 	dat "godat/runtime"
 	"godat/runtime/stream"
 )
@@ -82,7 +81,7 @@ func (l *link) accept(conn *net.Conn, done chan<- error) {
 }
 
 // connLanes are lanes of a wire alone.
-func connLanes(w wire) []remote.Lane {
+func connLanes(w wire) []transport {
 	open := func(size, depth int, roundTrip bool) (lane.Lane, error) {
 		l, err := w.open()
 		if err != nil {

@@ -22,24 +22,19 @@ type Entry struct {
 	Row report.Row
 	// Open makes the lane, which the trial closes. Entries with the same key share one.
 	Key  string
-	Open func() (lane.Lane, error)
-	// Start, if set, takes the place of Open: it makes what another program measures.
-	Start func() (Runner, error)
+	Open func() (lane.Lane, error) // a Refusal refuses the row, and the others go on
 }
 
-// Runner measures turns. A Refusal by Start or Run refuses the row, and the others go on.
-type Runner interface {
-	// Refuse says why it can't measure a load; nil if it can.
-	Refuse(load.Load) error
-	Run(load.Load) (load.Result, error)
-	Close() error
-}
-
-// start makes what measures the entry.
-func (e *Entry) start() (Runner, error) {
-	if e.Start != nil {
-		return e.Start()
+// OrRefusal makes the error of a lane that can't be opened a refusal of its rows.
+func OrRefusal(l lane.Lane, err error) (lane.Lane, error) {
+	if err != nil {
+		return nil, load.Refusal(err.Error())
 	}
+	return l, nil
+}
+
+// driver opens the lane.
+func (e *Entry) driver() (*load.Driver, error) {
 	l, err := e.Open()
 	if err != nil {
 		return nil, err
@@ -59,6 +54,12 @@ type Plan struct {
 	probe func() (took float64, starved bool)
 }
 
+// Takes is about how long the trial takes: beside each turn the machine is probed.
+func (p Plan) Takes() time.Duration {
+	const beside = 15 * time.Millisecond
+	return (time.Duration(len(p.Entries)*p.Repeats) * (p.Duration + beside)).Round(time.Second)
+}
+
 // Tolerance is how much longer than the quickest a probe may take, if the repeat beside
 // it is to count.
 const Tolerance = 2.0
@@ -66,7 +67,7 @@ const Tolerance = 2.0
 // contender is an entry while it is measured.
 type contender struct {
 	Entry
-	runner Runner
+	driver *load.Driver
 	turns  []turn
 }
 
@@ -82,28 +83,28 @@ type turn struct {
 // machine that becomes slower in the middle changes all. Repeats that something
 // disturbed are dropped, and an entry that too few are left of is refused.
 func (p Plan) Run() (rows []report.Row, err error) {
-	runners := map[string]Runner{}
+	drivers := map[string]*load.Driver{}
 	defer func() {
-		for _, r := range runners {
-			if closeErr := r.Close(); err == nil {
+		for _, d := range drivers {
+			if closeErr := d.Close(); err == nil {
 				err = closeErr
 			}
 		}
 	}()
 	var list []*contender
 	for _, e := range p.Entries {
-		c := &contender{Entry: e, runner: runners[e.Key]}
+		c := &contender{Entry: e, driver: drivers[e.Key]}
 		list = append(list, c)
-		if c.runner == nil {
-			if c.runner, err = e.start(); err != nil {
+		if c.driver == nil {
+			if c.driver, err = e.driver(); err != nil {
 				if err = c.refuse(err); err != nil {
 					return nil, err
 				}
 				continue
 			}
-			runners[e.Key] = c.runner
+			drivers[e.Key] = c.driver
 		}
-		if why := c.runner.Refuse(p.load(&c.Row)); why != nil {
+		if why := c.driver.Refuse(p.load(&c.Row)); why != nil {
 			c.Row.Refused = why.Error()
 		}
 	}
@@ -133,12 +134,11 @@ func (p Plan) Run() (rows []report.Row, err error) {
 // prove is an error if another loop took a row's messages than that of its name: its figures would be another row's.
 func prove(list []*contender) error {
 	for _, c := range list {
-		d, ok := c.runner.(*load.Driver)
-		if !ok || c.Row.Refused != "" {
+		if c.Row.Refused != "" {
 			continue
 		}
 		name, _, _ := strings.Cut(c.Row.Name, " over ") // an adapter, among peers
-		if loop := d.Loop(); loop != "" && loop != name {
+		if loop := c.driver.Loop(); loop != "" && loop != name {
 			return fmt.Errorf("the row %q is not what ran: its loop was %q", c.Row.Name, loop)
 		}
 	}
@@ -184,7 +184,7 @@ func (p Plan) turn(c *contender, warming bool) error {
 	ld := p.load(&c.Row)
 	if warming {
 		ld.Duration /= 10
-		_, err := c.runner.Run(ld)
+		_, err := c.driver.Run(ld)
 		return err
 	}
 	probe := p.probe
@@ -193,7 +193,7 @@ func (p Plan) turn(c *contender, warming bool) error {
 	}
 	before, starvedBefore := probe()
 	start := time.Now()
-	res, err := c.runner.Run(ld)
+	res, err := c.driver.Run(ld)
 	if err != nil {
 		return err
 	}

@@ -211,54 +211,46 @@ func TestALaneThatCannotBeOpenedEndsTheTrial(t *testing.T) {
 	assert.ErrorIs(t, err, no)
 }
 
-// another is a program that has the lane.
-type another struct {
-	err    error
-	closed int
+// failing is a lane whose posts fail, or that takes nothing.
+type failing struct {
+	*lane.Channel
+	post, take error
+	closed     int
 }
 
-func (*another) Refuse(load.Load) error { return nil }
-func (a *another) Close() error         { a.closed++; return nil }
-func (a *another) Run(load.Load) (load.Result, error) {
-	return measured(1000, 40), a.err
+func (l *failing) Post(slot int) error {
+	if l.post != nil {
+		return l.post
+	}
+	return l.Channel.Post(slot)
 }
-
-func TestWhatAnotherProgramMeasuresIsEnded(t *testing.T) {
-	var a another
-	rows, err := Plan{probe: quiet, Entries: []Entry{{Start: func() (Runner, error) { return &a, nil }}}, Repeats: 1}.Run()
-	require.NoError(t, err)
-	p50, ok := rows[0].Median()
-	assert.True(t, ok)
-	assert.InDelta(t, 40, p50.Median, 0.5)
-	assert.InDelta(t, 1000, rows[0].PerSecond.Median, 1e-9)
-	assert.Equal(t, 1, a.closed)
-}
+func (l *failing) Take(func(int) bool) error { return l.take }
+func (l *failing) Close() error              { l.closed++; return l.Channel.Close() }
 
 func TestARefusalIsOfOneRow(t *testing.T) {
-	missing := func() (Runner, error) { return nil, load.Refusal("not installed") }
-	dies := &another{err: load.Refusal("it died")}
-	channel := func() (lane.Lane, error) { return lane.NewChannel(1), nil }
+	dies := &failing{Channel: lane.NewChannel(1), post: errors.New("it died")}
+	closed := report.Row{Depth: 1}
 	rows, err := Plan{
 		probe: quiet,
 		Entries: []Entry{
-			{Key: "missing", Start: missing},
-			{Key: "dies", Start: func() (Runner, error) { return dies, nil }},
-			{Key: "channel", Row: report.Row{Depth: 1}, Open: channel},
+			{Key: "missing", Open: func() (lane.Lane, error) { return OrRefusal(nil, errors.New("not installed")) }},
+			{Key: "dies", Row: closed, Open: func() (lane.Lane, error) { return dies, nil }},
+			{Key: "channel", Row: closed, Open: func() (lane.Lane, error) { return lane.NewChannel(1), nil }},
 		},
 		Repeats: 2, Duration: time.Millisecond,
 	}.Run()
 	require.NoError(t, err)
 	assert.Equal(t, "not installed", rows[0].Refused)
-	assert.Equal(t, "it died", rows[1].Refused)
+	assert.Equal(t, "a post failed: it died", rows[1].Refused)
 	assert.Len(t, rows[2].Samples, 2)
 	assert.Equal(t, 1, dies.closed)
 }
 
 func TestAnErrorThatIsNoRefusalEndsTheTrial(t *testing.T) {
-	a := &another{err: errors.New("no")}
-	_, err := Plan{probe: quiet, Entries: []Entry{{Row: report.Row{Name: "it"}, Start: func() (Runner, error) { return a, nil }}}, Repeats: 1}.Run()
+	l := &failing{Channel: lane.NewChannel(1), take: errors.New("no")}
+	_, err := Plan{probe: quiet, Entries: []Entry{{Row: report.Row{Name: "it", Depth: 1}, Open: func() (lane.Lane, error) { return l, nil }}}, Repeats: 1}.Run()
 	assert.ErrorContains(t, err, "it: no")
-	assert.Equal(t, 1, a.closed)
+	assert.Equal(t, 1, l.closed)
 }
 
 func TestARowThatPollsWithLessThanAProcessorIsRefused(t *testing.T) {

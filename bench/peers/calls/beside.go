@@ -44,17 +44,17 @@ const (
 // besides lets rows take turns: with small calls alone, and beside large ones.
 func (s *study) besides(ctx context.Context, b *beside) error {
 	plan := []group{{Kind: Kind{Size: smallSize}, Callers: 1, Pause: pause, Enough: enough}, {Kind: b.kind, Callers: largeCallers}}
-	b.longest = min(besideTime, 10*s.duration)
+	b.longest = min(besideTime, 10*s.Duration)
 	var list []*contender
 	defer func() { closeAll(list) }()
 	for _, row := range s.rows {
-		if strings.Contains(row.Name, s.only) && (row.Name == overIWARP || row.Name == tunedGRPC) {
+		if strings.Contains(row.Name, s.Only) && (row.Name == overIWARP || row.Name == tunedGRPC) {
 			r := &small{contender: contender{Row: row, watch: s.watch}}
 			r.pair, r.refused = open(ctx, row, s.command, plan)
 			b.rows, list = append(b.rows, r), append(list, &r.contender)
 		}
 	}
-	for repeat := -1; repeat < min(s.repeats, 7); repeat++ { // the first turns warm up
+	for repeat := -1; repeat < min(s.Repeats, 7); repeat++ { // the first turns warm up
 		for _, r := range b.rows {
 			if err := context.Cause(ctx); err != nil {
 				return err

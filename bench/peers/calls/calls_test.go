@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "rpc" {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
-		exit(Study(ctx, os.Args[2:], os.Stdout, anEnd()))
+		exit(Study(ctx, os.Args[2], os.Stdout, anEnd()))
 	}
 	if err := os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")); err != nil { // or each end takes a second to end
 		exit(err)

@@ -99,12 +99,12 @@ func TestAStrangerKeepsNoServerFromItsCallsNorFromItsEnd(t *testing.T) {
 
 // aStudy starts a study that would take hours. all is the end of a pipe that it has, and all that it
 // started: it is at its end when the last of them is.
-func aStudy(t *testing.T, flags ...string) (cmd *exec.Cmd, all *os.File, stdin io.Closer) {
+func aStudy(t *testing.T) (cmd *exec.Cmd, all *os.File, stdin io.Closer) {
 	t.Helper()
 	all, to, err := os.Pipe()
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, all.Close()) })
-	cmd = exec.Command(os.Args[0], append([]string{"rpc", "-only", "net", "-duration", "1h"}, flags...)...)
+	cmd = exec.Command(os.Args[0], "rpc", `{"Sizes":[64],"Callers":16,"Repeats":9,"Only":"net","Duration":3600000000000}`)
 	cmd.Stderr = to
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	stdin, err = cmd.StdinPipe()
@@ -132,7 +132,7 @@ func TestAStudyThatEndsLeavesNoProcess(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cmd, all, stdin := aStudy(t, "-tied")
+			cmd, all, stdin := aStudy(t)
 			require.NoError(t, stop(cmd, stdin))
 			require.NoError(t, all.SetReadDeadline(time.Now().Add(patience)))
 			_, err := io.Copy(io.Discard, all)

@@ -76,7 +76,7 @@ func (t *table) of(name string) *contender {
 // text is the table of a kind of call.
 func (t *table) text(s *study) string {
 	var w strings.Builder
-	fmt.Fprintf(&w, "### A %v, %d callers\n\n| | processor time | rpc over iwarp : this | calls/s | rpc over iwarp : this | p50 | p99 |\n| --- | ---:| ---:| ---:| ---:| ---:| ---:|\n", t.kind, s.callers)
+	fmt.Fprintf(&w, "### A %v, %d callers\n\n| | processor time | rpc over iwarp : this | calls/s | rpc over iwarp : this | p50 | p99 |\n| --- | ---:| ---:| ---:| ---:| ---:| ---:|\n", t.kind, s.Callers)
 	ours := t.of(overIWARP)
 	for _, c := range t.contenders {
 		if c.refused != nil {
@@ -133,7 +133,7 @@ func (p *page) grid(names []string, cell func(processor, rate stats.Estimate) st
 func (p *page) summary() string {
 	var w strings.Builder
 	fmt.Fprintf(&w, "Processor time of a call over iwarp with registered memory, of both ends, divided by the other's. Behind it the rate, divided by the other's. %d callers. "+
-		"Each figure is the median of the ratios of %d repeats; in brackets is its 95 %% interval.\n\n", p.study.callers, p.study.repeats)
+		"Each figure is the median of the ratios of %d repeats; in brackets is its 95 %% interval.\n\n", p.study.Callers, p.study.Repeats)
 	w.WriteString(p.grid(rivals, func(processor, rate stats.Estimate) string {
 		return fmt.Sprintf("%s; %.2f", ratio(processor), rate.Median)
 	}))
@@ -207,7 +207,7 @@ func orNone(list []string) string {
 // quoted is what the project's README.md says.
 func (p *page) quoted() string {
 	text := fmt.Sprintf("Processor time of a call over iwarp, divided by the other's (`go run ./bench rpc`: both ends, two processes, registered memory, %d callers). "+
-		"Each figure is the median of the ratios of %d repeats; in brackets is its 95 %% interval.\n\n", p.study.callers, p.study.repeats)
+		"Each figure is the median of the ratios of %d repeats; in brackets is its 95 %% interval.\n\n", p.study.Callers, p.study.Repeats)
 	text += p.grid([]string{tunedGRPC, plainHTTP}, func(processor, _ stats.Estimate) string { return ratio(processor) })
 	text += "\n" + advice
 	switch more, equal, less := p.sides(onNet); {
@@ -241,7 +241,7 @@ func (p *page) turns() (all, disturbed int) {
 func (p *page) machineText() string {
 	all, disturbed := p.turns()
 	return fmt.Sprintf("%s\n%d repeats of %v, GOMAXPROCS=%d in each process. During %d of %d turns other programs used over a quarter of the processors.\n",
-		p.machine, p.study.repeats, p.study.duration, runtime.GOMAXPROCS(0), disturbed, all)
+		p.machine, p.study.Repeats, p.study.Duration, runtime.GOMAXPROCS(0), disturbed, all)
 }
 
 // busy is an error if the machine was.

@@ -28,9 +28,9 @@ func TestAStudyWritesItsPageAndTheLinesThatQuoteIt(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(name, "README.md"), []byte(text), 0o600))
 	}
 	var out bytes.Buffer
-	args := "-repeats 1 -duration 2ms -size 64,65536 -callers 2 -large 65536 -write " + folder
 	s := study{out: &out, rows: rows(), command: anEnd(), watch: nobodyElse}
-	require.NoError(t, s.parse(strings.Fields(args)))
+	s.Options = Options{Repeats: 1, Duration: 2 * time.Millisecond, Sizes: []int{64, 65536}, Callers: 2, Large: 65536, Write: folder}
+	require.NoError(t, s.check())
 	require.NoError(t, s.run(t.Context()))
 	page := read(t, folder, "CALLS.md")
 	for _, row := range rows() {
@@ -57,7 +57,7 @@ func TestFiguresThatMeanNothingReplaceNone(t *testing.T) {
 		"it is refused": {Row: Row{Name: onNet}, refused: errors.New("it is refused")},
 	} {
 		top := t.TempDir()
-		p := page{study: &study{sizes: numbers{64}, callers: 16, repeats: 7}, tables: []table{{Kind{64, false}, []*contender{c}}}}
+		p := page{study: &study{Options: Options{Callers: 16, Repeats: 7}}, tables: []table{{Kind{64, false}, []*contender{c}}}}
 		require.ErrorContains(t, p.writeAll(filepath.Join(top, "bench")), name)
 		entries, err := os.ReadDir(top)
 		require.NoError(t, err)
@@ -73,7 +73,8 @@ func TestAPageWhoseMarksAreDamagedIsRefusedBeforeAnythingIsMeasured(t *testing.T
 	for _, name := range []string{top, folder} {
 		require.NoError(t, os.WriteFile(filepath.Join(name, "README.md"), []byte(damaged), 0o600))
 	}
-	require.ErrorContains(t, Study(t.Context(), []string{"-write", folder}, new(bytes.Buffer), nil), "put it where the part ends")
+	s := study{Options: Options{Sizes: []int{64}, Callers: 1, Repeats: 1, Duration: 1, Write: folder}, rows: rows()}
+	require.ErrorContains(t, s.check(), "put it where the part ends")
 	require.Error(t, rewrite(filepath.Join(top, "README.md"), "new"))
 	assert.Equal(t, damaged, read(t, top, "README.md"))
 }
@@ -109,7 +110,7 @@ func measured(name string, processor float64) *contender {
 }
 
 func TestTheConclusionSaysWhereToTakeSomethingElse(t *testing.T) {
-	p := page{study: &study{sizes: numbers{64, 1 << 20}, callers: 16, repeats: 7}, tables: []table{
+	p := page{study: &study{Options: Options{Callers: 16, Repeats: 7}}, tables: []table{
 		{Kind{64, false}, []*contender{measured(overIWARP, 70), measured(tunedGRPC, 100), measured(plainHTTP, 140), measured(onNet, 35)}},
 		{Kind{64, true}, []*contender{measured(overIWARP, 100), measured(tunedGRPC, 100), measured(plainHTTP, 50), measured(onNet, 50)}},
 		{Kind{1 << 20, true}, []*contender{measured(overIWARP, 90), {Row: Row{Name: tunedGRPC}, refused: errors.New("no")}}},
@@ -148,7 +149,7 @@ func TestAPercentileNeedsCalls(t *testing.T) {
 
 func TestARowThatIsRefusedIsAnErrorAndOthersGoOn(t *testing.T) {
 	var out bytes.Buffer
-	s := study{sizes: numbers{64}, callers: 2, repeats: 1, duration: time.Millisecond, only: "net/rpc", out: &out, command: anEnd(), watch: host.WatchOthers}
+	s := study{Options: Options{Sizes: []int{64}, Callers: 2, Repeats: 1, Duration: time.Millisecond, Only: "net/rpc"}, out: &out, command: anEnd(), watch: host.WatchOthers}
 	for _, row := range testRows() {
 		if row.Name == "net/rpc" {
 			s.rows = append(s.rows, row)
@@ -172,7 +173,8 @@ func TestThreeDigitsAreShown(t *testing.T) {
 }
 
 func TestArgumentsThatMakeNoSenseAreRefused(t *testing.T) {
-	for _, args := range []string{"-size 64,64", "-only nosuch", "-only gRPC -write .", "-write nowhere", "-repeats 0", "-duration 0s", "-size 1", "-size x", "-size 70000000", "-callers 0", "-callers 2000", "-large -1", "-large 80000000", "more"} {
-		assert.ErrorIs(t, Study(t.Context(), strings.Fields(args), new(bytes.Buffer), nil), ErrUsage, args)
+	const right = `"Sizes":[64],"Callers":1,"Repeats":1,"Duration":1`
+	for _, wrong := range []string{`"Only":"nosuch"`, `"Only":"gRPC","Write":"."`, `"Write":"nowhere"`, `"Repeats":0`, `"Duration":0`, `"Sizes":[1]`, `"Sizes":"x"`, `"Sizes":[70000000]`, `"Callers":0`, `"Callers":2000`, `"Large":-1`, `"Large":80000000`, `more`} {
+		assert.ErrorIs(t, Study(t.Context(), "{"+right+","+wrong+"}", new(bytes.Buffer), nil), ErrUsage, wrong)
 	}
 }

@@ -2,56 +2,35 @@ package calls
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"godat/bench/host"
 )
 
+// Options are what a study measures.
+type Options struct {
+	Sizes    []int         // bytes of a put's request, and of a get's answer
+	Callers  int           // goroutines that call, each one call after the other
+	Repeats  int           // how often all take turns
+	Duration time.Duration // of one turn
+	Only     string        // what the names of the rows contain
+	Large    int           // bytes of a large call beside a small one; 0 leaves that out
+	Write    string        // the folder of the page; empty writes none
+}
+
 // study lets all rows take turns with each kind of call.
 type study struct {
-	sizes    numbers
-	callers  int
-	repeats  int
-	duration time.Duration // of one turn
-	only     string        // what the names of the rows contain
-	large    int           // bytes of a large call beside a small one; 0 leaves that out
-	write    string        // the folder of the page; empty writes none
-	tied     bool          // the study ends when its standard input does
-	out      io.Writer
-	rows     []Row
-	command  []string              // that starts an end
-	watch    func() host.Disturbed // watches the processors during a turn
-}
-
-// numbers are lengths, as a flag has them: 64,4096.
-type numbers []int
-
-func (n *numbers) String() string {
-	return strings.Trim(strings.ReplaceAll(fmt.Sprint([]int(*n)), " ", ","), "[]")
-}
-
-// Set implements flag.Value.
-func (n *numbers) Set(text string) error {
-	*n = nil
-	for part := range strings.SplitSeq(text, ",") {
-		v, err := strconv.Atoi(part)
-		if err != nil || v < shortBytes || v > mostSize {
-			return fmt.Errorf("%q: from %d to %d bytes", part, shortBytes, mostSize)
-		}
-		if slices.Contains(*n, v) {
-			return fmt.Errorf("%d bytes twice", v)
-		}
-		*n = append(*n, v)
-	}
-	return nil
+	Options
+	out     io.Writer
+	rows    []Row
+	command []string              // that starts an end
+	watch   func() host.Disturbed // watches the processors during a turn
 }
 
 const mostSize = 64 << 20
@@ -62,18 +41,21 @@ var ErrBusy = errors.New("other programs used this machine's processors during m
 // ErrUsage says that the arguments make no sense.
 var ErrUsage = errors.New("the arguments")
 
-// Study is the command that measures: it starts the processes of each row by command, and prints what it
-// has measured, or writes it to the page. The error is nil if it could measure.
-func Study(ctx context.Context, args []string, out io.Writer, command []string) error {
+// Study is the command that measures what its options, which are JSON, say: it starts the processes of each row by
+// command, and prints what it has measured, or writes it to the page. It ends when its standard input does. The error
+// is nil if it could measure.
+func Study(ctx context.Context, options string, out io.Writer, command []string) error {
 	s := study{out: out, rows: rows(), command: command, watch: host.WatchOthers}
-	if err := s.parse(args); err != nil {
+	err := json.Unmarshal([]byte(options), &s.Options)
+	if err == nil {
+		err = s.check()
+	}
+	if err != nil {
 		return fmt.Errorf("%w: %w", ErrUsage, err)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if s.tied {
-		go tie(os.Stdin, cancel)
-	}
+	go tie(os.Stdin, cancel)
 	return s.run(ctx)
 }
 
@@ -83,43 +65,32 @@ func tie(in io.Reader, cancel context.CancelCauseFunc) {
 	cancel(errors.Join(errors.New("the program that started this one has ended"), err))
 }
 
-func (s *study) parse(args []string) error {
-	s.sizes = numbers{64, 64 << 10, 1 << 20}
-	f := flag.NewFlagSet("rpc", flag.ContinueOnError)
-	f.SetOutput(s.out)
-	f.Var(&s.sizes, "size", "bytes of a put's request, and of a get's answer")
-	f.IntVar(&s.callers, "callers", 16, "goroutines that call, each one call after the other")
-	f.IntVar(&s.repeats, "repeats", 9, "how often all take turns")
-	f.DurationVar(&s.duration, "duration", 300*time.Millisecond, "how long one turn is")
-	f.StringVar(&s.only, "only", "", "measure only the rows whose name contains this")
-	f.IntVar(&s.large, "large", mostSize, "bytes of the large calls beside a small one; 0 leaves that out")
-	f.StringVar(&s.write, "write", "", "write the page CALLS.md in this folder, and the marked lines of its README.md")
-	f.BoolVar(&s.tied, "tied", false, "end when the standard input ends")
-	if err := f.Parse(args); err != nil {
-		return err
+func (s *study) check() error {
+	for _, size := range s.Sizes {
+		if size < shortBytes || size > mostSize {
+			return fmt.Errorf("%d bytes: from %d to %d", size, shortBytes, mostSize)
+		}
 	}
 	switch {
-	case f.NArg() > 0:
-		return fmt.Errorf("what is %q?", f.Args())
-	case s.repeats < 1 || s.duration <= 0:
+	case s.Repeats < 1 || s.Duration <= 0:
 		return errors.New("at least one repeat, and a duration")
-	case s.callers < 1 || s.callers > 1000:
-		return fmt.Errorf("%d callers: from 1 to 1000", s.callers)
-	case s.large < 0 || s.large > mostSize:
-		return fmt.Errorf("%d bytes of a large call: at most %d", s.large, mostSize)
+	case s.Callers < 1 || s.Callers > 1000:
+		return fmt.Errorf("%d callers: from 1 to 1000", s.Callers)
+	case s.Large < 0 || s.Large > mostSize:
+		return fmt.Errorf("%d bytes of a large call: at most %d", s.Large, mostSize)
 	case len(s.contenders()) == 0:
-		return fmt.Errorf("no row's name contains %q", s.only)
-	case s.write != "" && s.only != "":
-		return errors.New("a page has all rows: write it without -only")
-	case s.write != "":
-		return writable(s.write)
+		return fmt.Errorf("no row's name contains %q", s.Only)
+	case s.Write != "" && s.Only != "":
+		return errors.New("a page has all rows: write it without --only")
+	case s.Write != "":
+		return writable(s.Write)
 	}
 	return nil
 }
 
 func (s *study) run(ctx context.Context) error {
 	p := page{machine: host.Describe().String(), study: s}
-	for _, size := range s.sizes {
+	for _, size := range s.Sizes {
 		for _, get := range []bool{false, true} {
 			t := table{kind: Kind{size, get}, contenders: s.contenders()}
 			if err := s.compare(ctx, &t); err != nil {
@@ -130,10 +101,10 @@ func (s *study) run(ctx context.Context) error {
 		}
 	}
 	for _, get := range []bool{true, false} {
-		if s.large == 0 {
+		if s.Large == 0 {
 			break
 		}
-		b := beside{kind: Kind{s.large, get}}
+		b := beside{kind: Kind{s.Large, get}}
 		if err := s.besides(ctx, &b); err != nil {
 			return err
 		}
@@ -141,7 +112,7 @@ func (s *study) run(ctx context.Context) error {
 		p.besides = append(p.besides, b)
 	}
 	fmt.Fprintf(s.out, "%s\nFor the project's README:\n\n%s\n\n%s", p.summary(), p.quoted(), p.machineText())
-	if err := p.writeAll(s.write); err != nil {
+	if err := p.writeAll(s.Write); err != nil {
 		return err
 	}
 	if err := p.refused(); err != nil {
@@ -162,7 +133,7 @@ type contender struct {
 
 func (s *study) contenders() (list []*contender) {
 	for _, row := range s.rows {
-		if strings.Contains(row.Name, s.only) {
+		if strings.Contains(row.Name, s.Only) {
 			list = append(list, &contender{Row: row, watch: s.watch})
 		}
 	}
@@ -177,19 +148,19 @@ type table struct {
 
 // compare lets all rows take turns with one kind of call.
 func (s *study) compare(ctx context.Context, t *table) error {
-	plan := []group{{Kind: t.kind, Callers: s.callers}}
+	plan := []group{{Kind: t.kind, Callers: s.Callers}}
 	defer closeAll(t.contenders)
 	for _, c := range t.contenders {
 		c.pair, c.refused = open(ctx, c.Row, s.command, plan)
 	}
-	for repeat := -1; repeat < s.repeats; repeat++ { // the first turns warm up
+	for repeat := -1; repeat < s.Repeats; repeat++ { // the first turns warm up
 		for i := range t.contenders {
 			c := t.contenders[(i+repeat+1)%len(t.contenders)] // each row is once first
 			if err := context.Cause(ctx); err != nil {
 				return err
 			}
 			if c.refused == nil {
-				c.refused = c.turn(plan, s.duration, repeat >= 0)
+				c.refused = c.turn(plan, s.Duration, repeat >= 0)
 			}
 		}
 	}
