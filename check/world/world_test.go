@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/check/world/driver"
+	"godat/check/world/nodes"
 	"godat/check/world/program"
 )
 
@@ -28,12 +29,13 @@ var (
 	aloud    = flag.Bool("world.aloud", false, "print each step")
 	troubles = flag.Int("world.troubles", 12, "troubles of a script")
 	rounds   = flag.Int("world.rounds", 30, "rounds of each client")
+	pause    = flag.Duration("world.pause", 0, "the most that a writer of a volume pauses; 0 is as the program has it")
 )
 
 // mischosen is an error if the flags choose a run that there is not, since nothing would run.
 func mischosen() error {
-	if *seeds < 0 || *troubles < 0 || *rounds < 1 {
-		return errors.New("-world.seeds and -world.troubles are not negative, and -world.rounds is at least 1")
+	if *seeds < 0 || *troubles < 0 || *pause < 0 || *rounds < 1 {
+		return errors.New("-world.seeds, -world.troubles and -world.pause are not negative, and -world.rounds is at least 1")
 	}
 	runs, some := append(All(Guest), All(VolumeGuest)...), false
 	for _, name := range strings.Split(*names, ",") {
@@ -58,7 +60,7 @@ func chosen(t *testing.T, guest string) (all []Run) {
 	require.NoError(t, mischosen())
 	for _, r := range All(guest) {
 		if slices.Contains(strings.Split(*names, ","), r.Program) && slices.Contains(strings.Split(*provider, ","), r.Provider) {
-			r.Troubles, r.Rounds, r.Aloud = *troubles, *rounds, *aloud
+			r.Troubles, r.Rounds, r.Pause, r.Aloud = *troubles, *rounds, *pause, *aloud
 			all = append(all, r)
 		}
 	}
@@ -86,11 +88,11 @@ func brief(all []Run) (some []Run) {
 
 func TestFlagsThatChooseNothingAreAnError(t *testing.T) {
 	for want, set := range map[string]map[string]string{
-		`no program is "cals"`:             {"world.program": "calls,cals"},
-		`no provider is "lop"`:             {"world.provider": "lop"},
-		"volume does not run over sim":     {"world.program": "volume", "world.provider": "sim"},
-		"-world.seeds and -world.troubles": {"world.seeds": "-1"},
-		"-world.rounds is at least 1":      {"world.rounds": "0"},
+		`no program is "cals"`:              {"world.program": "calls,cals"},
+		`no provider is "lop"`:              {"world.provider": "lop"},
+		"volume does not run over sim":      {"world.program": "volume", "world.provider": "sim"},
+		"and -world.pause are not negative": {"world.pause": "-1s"},
+		"-world.rounds is at least 1":       {"world.rounds": "0"},
 	} {
 		before := make(map[string]string)
 		for name, value := range set {
@@ -149,8 +151,13 @@ func histories(t *testing.T, guest string, seeds int) {
 
 // The same programs on real processors: any order of goroutines, and the race detector. A poller that waits for a
 // descriptor would hold synctest's clock; package posts runs on real processors and over polled devices.
-func TestTheProgramsRunOnRealProcessorsToo(t *testing.T) {
-	for _, r := range chosen(t, Guest) {
+func TestTheProgramsRunOnRealProcessorsToo(t *testing.T) { onProcessors(t, Guest, driver.Named) }
+
+// An hour of a volume takes less than a minute here, which is how command results runs one.
+func TestAVolumeRunsOnRealProcessorsToo(t *testing.T) { onProcessors(t, VolumeGuest, nodes.Named) }
+
+func onProcessors(t *testing.T, guest string, named func(string, program.Size) (program.Program, error)) {
+	for _, r := range chosen(t, guest) {
 		if r.Provider == Polled {
 			continue
 		}
@@ -160,10 +167,11 @@ func TestTheProgramsRunOnRealProcessorsToo(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					w, err := program.New(r.Seed, r.Provider, nil)
 					require.NoError(t, err)
-					p, err := driver.Named(r.Program, program.Size{Servers: 3, Clients: 5, Rounds: r.Rounds, Troubles: r.Troubles})
+					p, err := named(r.Program, program.Size{Servers: 3, Clients: 5, Rounds: r.Rounds, Troubles: r.Troubles, Pause: r.Pause})
 					require.NoError(t, err)
 					require.NoError(t, p.Run(w))
-					_, err = w.End()
+					history, err := w.End()
+					t.Log(history)
 					require.NoError(t, err)
 				})
 			})

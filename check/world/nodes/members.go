@@ -86,8 +86,9 @@ func (v *volume) list() []*member {
 
 // busy starts writers and clients.
 func (v *volume) busy(all *sync.WaitGroup, many, clients int, until time.Time) {
-	for number := range many {
-		v.marks = append(v.marks, make([]mark, share))
+	v.marks = make([][]mark, many)
+	for number := range v.marks {
+		v.marks[number] = make([]mark, share)
 		draw := v.w.Draw(v.draws + uint64(number))
 		by, err := v.hand(number, draw)
 		if err != nil {
