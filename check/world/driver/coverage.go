@@ -3,7 +3,6 @@ package driver
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"godat/check/world/model"
 )
@@ -11,18 +10,13 @@ import (
 // coverage counts what the programs have reached.
 type coverage struct {
 	lengths []int
-	calls   map[string]int     // calls that succeeded
-	refused map[string]int     // calls and the code they failed with
-	cells   map[string]int     // calls on an endpoint, and its state
-	events  map[[2]int]int     // by number and status
-	codes   map[model.Code]int // by code, of any call
+	// Calls that succeeded, calls and the code they failed with, calls on an endpoint and its state, events by number and
+	// status, and codes of any call.
+	calls, refused, cells, events, codes map[string]int
 }
 
 func newCoverage() *coverage {
-	return &coverage{
-		calls: map[string]int{}, refused: map[string]int{}, cells: map[string]int{},
-		events: map[[2]int]int{}, codes: map[model.Code]int{},
-	}
+	return &coverage{calls: map[string]int{}, refused: map[string]int{}, cells: map[string]int{}, events: map[string]int{}, codes: map[string]int{}}
 }
 
 func (v *coverage) call(op string, state int, r model.Result) {
@@ -31,12 +25,12 @@ func (v *coverage) call(op string, state int, r model.Result) {
 	} else {
 		v.refused[fmt.Sprint(op, " ", r.Code)]++
 	}
-	v.codes[r.Code]++
+	v.codes[r.Code.String()]++
 	if state != model.NoState {
 		v.cells[op+" "+model.StateNames[state]]++
 	}
 	for _, e := range r.Events {
-		v.events[[2]int{e.Number, e.Status}]++
+		v.events[fmt.Sprint(e.Number, " ", e.Status)]++
 	}
 }
 
@@ -52,37 +46,30 @@ func (v *coverage) median() int {
 	return v.lengths[len(v.lengths)/2]
 }
 
-// shares returns which share of the calls succeeded at least once, and which share
-// of the cells of call and state was reached.
-func (v *coverage) shares() (calls, cells float64) {
-	return float64(len(v.calls)) / float64(len(model.Commands())),
-		float64(len(v.cells)) / float64(len(onEndpoints)*(len(model.StateNames)-1))
-}
-
-func (v *coverage) String() string {
-	var b strings.Builder
-	calls, cells := v.shares()
-	commands := 0
-	for _, n := range v.lengths {
-		commands += n
-	}
-	fmt.Fprintf(&b, "%d programs of %d commands in the median, %d in all\n", len(v.lengths), v.median(), commands)
-	fmt.Fprintf(&b, "%d of %d calls succeeded (%.0f %%), %d call and code pairs were refused\n",
-		len(v.calls), len(model.Commands()), 100*calls, len(v.refused))
-	fmt.Fprintf(&b, "%d of %d cells of call and endpoint state (%.0f %%)\n",
-		len(v.cells), len(onEndpoints)*(len(model.StateNames)-1), 100*cells)
-	fmt.Fprintf(&b, "%d kinds of events, number and status; %d codes", len(v.events), len(v.codes))
+// all are the calls, and the cells of call and state, that there are.
+func all() (calls, cells []string) {
 	for _, op := range onEndpoints {
 		for s, name := range model.StateNames {
-			if s != model.NoState && v.cells[op+" "+name] == 0 {
-				fmt.Fprintf(&b, "\nnever: %s in %s", op, name)
+			if s != model.NoState {
+				cells = append(cells, op+" "+name)
 			}
 		}
 	}
-	for _, op := range model.Commands() {
-		if v.calls[op] == 0 {
-			fmt.Fprintf(&b, "\nnever succeeded: %s", op)
-		}
+	return model.Commands(), cells
+}
+
+// shares returns which share of the calls succeeded at least once, and which share
+// of the cells of call and state was reached.
+func (v *coverage) shares() (called, reached float64) {
+	calls, cells := all()
+	return float64(len(v.calls)) / float64(len(calls)), float64(len(v.cells)) / float64(len(cells))
+}
+
+func (v *coverage) String() string {
+	calls, cells := all()
+	for of, what := range map[*[]string]map[string]int{&calls: v.calls, &cells: v.cells} {
+		*of = slices.DeleteFunc(*of, func(one string) bool { return what[one] > 0 })
 	}
-	return b.String()
+	return fmt.Sprintf("%d programs of %d commands in the median; %d pairs of a call and a code were refused; %d kinds of events, number and status; %d codes\nnever succeeded: %q\nnever in this state: %q",
+		len(v.lengths), v.median(), len(v.refused), len(v.events), len(v.codes), calls, cells)
 }

@@ -38,11 +38,9 @@ func (w *world) checkAbruptClose() {
 			}
 		}
 	}
-	for _, a := range w.books.accounts {
-		if a != nil && a.ep != nil {
-			for d := range a.lanes {
-				a.lanes[d].auditAbruptClose()
-			}
+	for _, a := range w.books.endpoints.Range {
+		for d := range a.(*account).lanes {
+			a.(*account).lanes[d].auditAbruptClose()
 		}
 	}
 }

@@ -63,6 +63,7 @@ type account struct {
 	book    connections
 	closing atomic.Bool // the link has called Close, or is about to
 	closed  bool        // Close has returned; only the link uses this
+	sealed  atomic.Bool // it is no more in the books
 }
 
 func (a *account) String() string {
@@ -71,7 +72,7 @@ func (a *account) String() string {
 
 // slotAt is the offset of a page's memory slot in out, recv and the peer's in.
 func (p *page) slotAt(slot int) int {
-	return (int(p.number%firstReceivePage)*maxWindow + slot) * slotSize
+	return (int(p.number%requestPages)*maxWindow + slot) * slotSize
 }
 
 // Behind the slots of out and in lies the memory of long reads.
@@ -85,7 +86,7 @@ const (
 func (l *link) openAccount(side int, rng *rand.Rand) *account {
 	w := l.w
 	a := &account{books: &w.books, w: w, home: w.ias[l.adapters[side]].homes[rng.IntN(zonesPerAdapter)]}
-	w.books.open(a)
+	a.id = w.books.ids.Add(1)
 	a.kind = character(rng.IntN(int(characters)))
 	a.jumpy = rng.IntN(8) == 0
 	attr := a.attributes(rng)
@@ -98,8 +99,7 @@ func (l *link) openAccount(side int, rng *rand.Rand) *account {
 		})
 		return err
 	})
-	if err != nil {
-		w.complain(Code, "%v: making it: %v", a, err)
+	if !w.must(err, "%v: making it", a) {
 		return nil
 	}
 	for d := range a.lanes {
@@ -196,11 +196,8 @@ func (a *account) room() bool {
 // seals its account.
 func (a *account) free() {
 	for _, r := range [...]*region{a.out, a.recv, a.in} {
-		if r == nil {
-			continue
-		}
-		if err := r.lmr.Free(); err != nil {
-			a.w.complain(Code, "%v: freeing its memory: %v", a, err)
+		if r != nil {
+			a.w.must(r.lmr.Free(), "%v: freeing its memory", a)
 		}
 	}
 	a.freeExposed()

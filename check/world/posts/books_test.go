@@ -28,12 +28,11 @@ type desk struct {
 
 func newDesk(t *testing.T) *desk {
 	w := &world{World: program.Over(1, nil, nil), cfg: &Posts{Patience: time.Millisecond}}
-	w.books.salt = 0x123456789abcde & codeMask
 	d := &desk{t: t, w: w, link: &link{w: w}}
 	w.books.wrong = func(_ string, args ...any) { d.kinds = append(d.kinds, args[0].(Kind)) }
 	for s := range d.sides {
 		a := &account{books: &w.books, w: w, home: &home{name: "here"}}
-		w.books.open(a)
+		a.id = w.books.ids.Add(1)
 		a.ep = new(ep.Endpoint) // only its address is used
 		w.books.known(a)
 		h := &consumedDispatcher{w: w, dispatcherPlan: dispatcherPlan{name: "the dispatcher", style: byChannel}}

@@ -1,44 +1,28 @@
 package posts
 
-import (
-	"fmt"
-	"sync/atomic"
-)
+import "sync/atomic"
 
 // Kind is the kind of a complaint.
-type Kind uint8
+type Kind string
 
 // The kinds of complaints.
 const (
-	Lost       Kind = iota + 1 // an accepted post did not complete
-	Twice                      // a post completed twice, or a message arrived twice
-	Stranger                   // an event or a message has a cookie that nobody posted
-	Refused                    // a post completed that was refused
-	Unasked                    // a suppressed post reported success
-	Disorder                   // completions, or messages, in the wrong order
-	Mismatch                   // the event has the wrong endpoint, operation or length
-	Misplaced                  // an event came to the wrong place, or on the wrong side of a connection event
-	Causeless                  // a failure without a cause, or with the wrong one
-	Resurgence                 // a success after a failure
-	Connection                 // a connection event too many, too few, or of the wrong kind
-	Code                       // a call returned what it must not
-	Leak                       // something is left when everything is closed
-	Stuck                      // something that must happen did not
-	Alarm                      // an asynchronous error
+	Lost       Kind = "lost"       // an accepted post did not complete
+	Twice      Kind = "twice"      // a post completed twice, or a message arrived twice
+	Stranger   Kind = "stranger"   // an event or a message has a cookie that nobody posted
+	Refused    Kind = "refused"    // a post completed that was refused
+	Unasked    Kind = "unasked"    // a suppressed post reported success
+	Disorder   Kind = "disorder"   // completions, or messages, in the wrong order
+	Mismatch   Kind = "mismatch"   // the event has the wrong endpoint, operation or length
+	Misplaced  Kind = "misplaced"  // an event came to the wrong place, or on the wrong side of a connection event
+	Causeless  Kind = "causeless"  // a failure without a cause, or with the wrong one
+	Resurgence Kind = "resurgence" // a success after a failure
+	Connection Kind = "connection" // a connection event too many, too few, or of the wrong kind
+	Code       Kind = "code"       // a call returned what it must not
+	Leak       Kind = "leak"       // something is left when everything is closed
+	Stuck      Kind = "stuck"      // something that must happen did not
+	Alarm      Kind = "alarm"      // an asynchronous error
 )
-
-var kindText = [...]string{
-	Lost: "lost", Twice: "twice", Stranger: "stranger", Refused: "refused", Unasked: "unasked", Disorder: "disorder",
-	Mismatch: "mismatch", Misplaced: "misplaced", Causeless: "causeless", Resurgence: "resurgence",
-	Connection: "connection", Code: "code", Leak: "leak", Stuck: "stuck", Alarm: "alarm",
-}
-
-func (k Kind) String() string {
-	if int(k) < len(kindText) && kindText[k] != "" {
-		return kindText[k]
-	}
-	return fmt.Sprintf("Kind(%d)", int(k))
-}
 
 // complaintsKept bounds the complaints that one run tells: those after the first
 // few are mostly consequences.

@@ -22,7 +22,7 @@ type consumer struct {
 	ended      chan struct{}      // closed when the consumer of the route has ended
 
 	// Owned by the consumer.
-	seen map[uint32]*sight
+	seen map[*account]*sight
 	last bool
 }
 
@@ -34,7 +34,7 @@ type sight struct {
 }
 
 func newConsumer(d *consumedDispatcher, at place) *consumer {
-	return &consumer{dispatcher: d, place: at, seen: make(map[uint32]*sight)}
+	return &consumer{dispatcher: d, place: at, seen: make(map[*account]*sight)}
 }
 
 // idlePause is the pause of a consumer that polls and finds nothing; flushInterval

@@ -96,8 +96,7 @@ func (w *world) newDispatcher(ia *dat.IA, plan dispatcherPlan) *consumedDispatch
 	default: // ModeQueue
 	}
 	var err error
-	if d.disp, err = ia.NewDispatcher(cfg); err != nil {
-		w.complain(Code, "dispatcher %s: %v", d.name, err)
+	if d.disp, err = ia.NewDispatcher(cfg); !w.must(err, "dispatcher %s", d.name) {
 		return nil
 	}
 	if plan.routed {
@@ -120,8 +119,7 @@ func (w *world) newDispatcher(ia *dat.IA, plan dispatcherPlan) *consumedDispatch
 // openRoute makes the route of a tag and starts its consumer.
 func (d *consumedDispatcher) openRoute(tag int) {
 	r, err := d.disp.Route(routeMask, uint64(tag)<<tagShift, d.qlen)
-	if err != nil {
-		d.w.complain(Code, "route %d of %s: %v", tag, d.name, err)
+	if !d.w.must(err, "route %d of %s", tag, d.name) {
 		return
 	}
 	o := newConsumer(d, place(tag))
@@ -138,9 +136,7 @@ func (d *consumedDispatcher) churn() {
 	if !d.routed {
 		return
 	}
-	if err := d.routes[churned].route.Close(); err != nil {
-		d.w.complain(Code, "closing a route of %s: %v", d.name, err)
-	}
+	d.w.must(d.routes[churned].route.Close(), "closing a route of %s", d.name)
 	d.openRoute(churned)
 }
 
@@ -213,8 +209,7 @@ func (d *consumedDispatcher) close() {
 		}
 		d.checkRoom()
 	}
-	if err := d.disp.Close(); err != nil {
-		w.complain(Code, "closing dispatcher %s: %v", d.name, err)
+	if !w.must(d.disp.Close(), "closing dispatcher %s", d.name) {
 		return
 	}
 	if ends && !w.await(d.done, "dispatcher %s to close its channel: not all reservations came back", d.name) {

@@ -19,9 +19,7 @@ func (l *link) end(lf *life) {
 // disconnect disconnects the given sides at the same time.
 func (l *link) disconnect(lf *life, how ep.CloseFlags, sides ...int) {
 	l.atOnce("Disconnect", func(side int) {
-		if err := lf.sides[side].ep.Disconnect(how); err != nil {
-			l.w.complain(Code, "%v: disconnecting %v: %v", lf, lf.sides[side], err)
-		}
+		l.w.must(lf.sides[side].ep.Disconnect(how), "%v: disconnecting %v", lf, lf.sides[side])
 	}, sides...)
 }
 
@@ -152,9 +150,7 @@ func (v *victim) free() {
 	for range v.yields {
 		runtime.Gosched()
 	}
-	if err := v.region.lmr.Free(); err != nil {
-		v.account.w.complain(Code, "%v: freeing memory under traffic: %v", v.account, err)
-	}
+	v.account.w.must(v.region.lmr.Free(), "%v: freeing memory under traffic", v.account)
 }
 
 // useVictim posts a send from the victim (own) or a write to it, and reports

@@ -172,9 +172,7 @@ func (l *link) reset(side int) {
 			a.lanes[d].resetAt = 1
 		}
 	}
-	if err := a.ep.Reset(); err != nil {
-		l.w.complain(Code, "%v: resetting it: %v", a, err)
-	}
+	l.w.must(a.ep.Reset(), "%v: resetting it", a)
 	a.setPhase(idle)
 }
 
@@ -182,9 +180,7 @@ func (l *link) reset(side int) {
 func (l *link) close(side int) {
 	a := l.sides[side]
 	a.closing.Store(true)
-	if err := a.ep.Close(); err != nil {
-		l.w.complain(Code, "%v: closing it: %v", a, err)
-	}
+	l.w.must(a.ep.Close(), "%v: closing it", a)
 	a.closed = true
 }
 

@@ -41,8 +41,7 @@ func (w *world) register(pz *mem.PZ, size int, priv hw.Privileges, own bool, rng
 		}
 		return err
 	})
-	if err != nil {
-		w.complain(Code, "registering %d bytes: %v", size, err)
+	if !w.must(err, "registering %d bytes", size) {
 		return nil
 	}
 	r.buf = r.lmr.Bytes()

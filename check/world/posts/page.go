@@ -19,9 +19,6 @@ const (
 
 func (d direction) String() string { return [...]string{"request", "receive"}[d] }
 
-// firstReceivePage is the number of a receive lane's first page.
-const firstReceivePage = 1 << (pageBits - 1)
-
 // lane is one direction of an endpoint. Its clock orders the posts of several
 // posters: a post whose end is before the begin of another was posted first.
 type lane struct {
@@ -75,7 +72,7 @@ type shot struct {
 func (l *lane) addPage(window, size int) *page {
 	number := uint32(len(l.pages))
 	if l.dir == receives {
-		number += firstReceivePage
+		number += requestPages
 	}
 	p := &page{lane: l, number: number, window: window, entries: make([]entry, size), bell: make(chan struct{}, 1)}
 	l.pages = append(l.pages, p)
@@ -139,7 +136,7 @@ func (p *page) label(k int, at place, other uint8) *entry {
 	}
 	e := p.after(k)
 	e.place = at
-	e.cookie = encode(p.lane.account.books.salt, tag, p.lane.account.id, p.number, p.begun.Load()+uint32(k))
+	e.page, e.number, e.cookie = p, p.begun.Load()+uint32(k), p.lane.account.books.cookie(tag)
 	return e
 }
 
@@ -150,6 +147,7 @@ func (p *page) begin(n int) {
 		e := &p.entries[b+i]
 		e.begin = p.lane.clock.Add(1)
 		e.state.Store(posting)
+		p.lane.account.books.entries.Store(e.cookie, e)
 	}
 	p.begun.Store(b + uint32(n))
 }
@@ -177,13 +175,13 @@ func (p *page) returned(n, k int) {
 }
 
 // settled records that an entry has completed, and wakes the poster.
-func (p *page) settled(e *entry, i uint32, ok bool) {
+func (p *page) settled(e *entry, ok bool) {
 	if ok {
 		e.state.Store(succeeded)
 	} else {
 		e.state.Store(failed)
 	}
-	raise(&p.done, i+1)
+	raise(&p.done, e.number+1)
 	select {
 	case p.bell <- struct{}{}:
 	default:
@@ -207,7 +205,7 @@ func raise(x *atomic.Uint32, n uint32) {
 func (p *page) reclaim(final bool) {
 	for begun := p.begun.Load(); p.head < begun; p.head++ {
 		e := &p.entries[p.head]
-		if !p.settles(e, p.head, final) {
+		if !p.settles(e, final) {
 			return
 		}
 		switch e.state.Load() {
@@ -224,13 +222,13 @@ func (p *page) reclaim(final bool) {
 	}
 }
 
-// settles reports whether entry i is settled: no event for it can come any more.
-func (p *page) settles(e *entry, i uint32, final bool) bool {
+// settles reports whether an entry is settled: no event for it can come any more.
+func (p *page) settles(e *entry, final bool) bool {
 	switch e.state.Load() {
 	case succeeded, failed, refused:
 		return true
 	case accepted:
-		return e.quiet() && (final || p.done.Load() > i+1)
+		return e.quiet() && (final || p.done.Load() > e.number+1)
 	}
 	return false
 }
@@ -238,21 +236,22 @@ func (p *page) settles(e *entry, i uint32, final bool) bool {
 // order checks an order: of a lane's completions at one consumer, or of the messages
 // that one page's receives take.
 type order struct {
-	latest uint64                // the latest begin of an entry that has come
-	last   [1 << pageBits]uint32 // 1 + the last entry that has come, by page
+	latest uint64                              // the latest begin of an entry that has come
+	last   [requestPages + receivePages]uint32 // 1 + the last entry that has come, by page
 }
 
 // follow records the next entry that comes, and says what is wrong if it is out of
 // order.
-func (o *order) follow(p *page, e *entry, i uint32) (why string) {
+func (o *order) follow(e *entry) (why string) {
+	last := &o.last[e.page.number]
 	if end := e.end.Load(); end != 0 && end < o.latest {
 		why = fmt.Sprintf("it was posted before one that came earlier: returned at %d, the other began at %d", end, o.latest)
 	}
-	if o.last[p.number] > i {
-		why = fmt.Sprintf("entry %d of its page came earlier, this is %d", o.last[p.number]-1, i)
+	if *last > e.number {
+		why = fmt.Sprintf("entry %d of its page came earlier, this is %d", *last-1, e.number)
 	}
 	o.latest = max(o.latest, e.begin)
-	o.last[p.number] = max(o.last[p.number], i+1)
+	*last = max(*last, e.number+1)
 	return why
 }
 
@@ -270,6 +269,8 @@ const (
 // entry is one post in the books.
 type entry struct {
 	// Written by the poster before it posts.
+	page     *page
+	number   uint32 // on its page
 	cookie   uint64
 	begin    uint64 // the lane's clock before the post
 	length   uint32 // bytes of the request; of a receive, the room

@@ -100,8 +100,7 @@ func (s seeded) Run(w *program.World) error {
 
 // The purposes of dice.
 const (
-	forSalt uint64 = iota
-	forLink
+	forLink uint64 = iota
 	forLife
 	forAccount
 	forPoster

@@ -150,7 +150,7 @@ const (
 
 // missing returns what has never happened.
 func missing(all map[string]int64) (names []string) {
-	want := []fmt.Stringer{suppressed, orphaned, carriedOver}
+	want := []any{suppressed, orphaned, carriedOver}
 	for a := range attempts {
 		want = append(want, a)
 	}
@@ -172,8 +172,8 @@ func missing(all map[string]int64) (names []string) {
 		}
 	}
 	for _, what := range want {
-		if all[what.String()] == 0 {
-			names = append(names, what.String())
+		if name := fmt.Sprint(what); all[name] == 0 {
+			names = append(names, name)
 		}
 	}
 	return names

@@ -1,6 +1,8 @@
 package posts
 
 import (
+	"maps"
+
 	"godat/ep"
 	"godat/hw"
 	"godat/hw/event"
@@ -31,13 +33,13 @@ func (o *consumer) take(ev *event.Event) {
 
 // sight returns what the consumer has seen of an account.
 func (o *consumer) sight(a *account) *sight {
-	s := o.seen[a.id]
+	s := o.seen[a]
 	if s == nil {
 		if len(o.seen) >= sightsKept {
-			o.forget()
+			maps.DeleteFunc(o.seen, func(a *account, _ *sight) bool { return a.sealed.Load() })
 		}
 		s = new(sight)
-		o.seen[a.id] = s
+		o.seen[a] = s
 	}
 	return s
 }
@@ -50,14 +52,6 @@ func (s *sight) unannounced(b *books) bool { return s.said == 0 && b.closingAbru
 // sightsKept is how many accounts an consumer remembers before it forgets those that
 // are sealed.
 const sightsKept = 256
-
-func (o *consumer) forget() {
-	for id := range o.seen {
-		if o.dispatcher.w.books.account(id) == nil {
-			delete(o.seen, id)
-		}
-	}
-}
 
 // style is how the consumer gets events.
 func (o *consumer) style() style {
@@ -74,11 +68,12 @@ func (o *consumer) style() style {
 // completion settles the entry of a completion.
 func (o *consumer) completion(ev *event.Event) {
 	b := &o.dispatcher.w.books
-	p, e, i := b.find(ev.Cookie)
+	e := b.find(ev.Cookie)
 	if e == nil {
 		b.complain(Stranger, "%s: nobody has posted this, or its endpoint was closed and all of it accounted for: %v", o.dispatcher.name, *ev)
 		return
 	}
+	p := e.page
 	switch was := e.claim(); was {
 	case posting, accepted:
 	case refused:
@@ -96,7 +91,7 @@ func (o *consumer) completion(ev *event.Event) {
 	o.locate(p, e)
 	if o.place != atShot {
 		s := o.sight(a)
-		if why := s.orders[p.lane.dir].follow(p, e, i); why != "" {
+		if why := s.orders[p.lane.dir].follow(e); why != "" {
 			b.complain(Disorder, "%s: at %s, %s", p.name(e), o.dispatcher.name, why)
 		}
 		if a.conn == o.dispatcher && o.place == atMain && !s.up && ev.Status != hw.StatusFlushed && !s.unannounced(b) {
@@ -108,7 +103,7 @@ func (o *consumer) completion(ev *event.Event) {
 	} else if e.op == hw.OpRecv {
 		a.arrival(p, e, ev)
 	}
-	p.settled(e, i, ok)
+	p.settled(e, ok)
 	a.replenish(p)
 }
 
@@ -193,13 +188,12 @@ func (a *account) follow(p *page, e *entry) {
 	if s == nil {
 		return
 	}
-	q, _, i := a.books.find(s.cookie)
-	if q == nil {
+	if a.books.find(s.cookie) == nil {
 		a.books.complain(Stranger, "%s: the books no longer know the send %#x that it received", p.name(e), s.cookie)
 		return
 	}
-	if why := p.arrivals.follow(q, s, i); why != "" {
-		a.books.complain(Disorder, "message %s: %s", q.name(s), why)
+	if why := p.arrivals.follow(s); why != "" {
+		a.books.complain(Disorder, "message %s: %s", s.page.name(s), why)
 	}
 }
 
@@ -211,11 +205,13 @@ func (a *account) arrival(p *page, e *entry, ev *event.Event) {
 		return // the message is too short to hold a cookie
 	}
 	cookie := a.recv.sender(e.local)
-	q, s, _ := b.find(cookie)
-	switch {
-	case s == nil:
+	s := b.find(cookie)
+	if s == nil {
 		b.complain(Stranger, "%s: the message begins with %#x, which is no cookie", p.name(e), cookie)
 		return
+	}
+	q := s.page
+	switch {
 	case q.lane.account != a.peer || q.lane.dir != requests || s.op != opSend:
 		b.complain(Mismatch, "%s: it received what was not sent to it: %s", p.name(e), q.name(s))
 		return

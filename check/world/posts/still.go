@@ -79,9 +79,7 @@ func (a *account) freeExposed() {
 	a.exposed.mu.Lock()
 	defer a.exposed.mu.Unlock()
 	for _, m := range a.exposed.all {
-		if err := m.Free(); err != nil {
-			a.w.complain(Code, "%v: freeing memory whose key was invalidated: %v", a, err)
-		}
+		a.w.must(m.Free(), "%v: freeing memory whose key was invalidated", a)
 	}
 	a.exposed.all = nil
 }

@@ -58,6 +58,14 @@ func (h *home) shared(c class, rng *rand.Rand) *consumedDispatcher {
 // complain adds a complaint.
 func (w *world) complain(k Kind, format string, args ...any) { w.books.complain(k, format, args...) }
 
+// must complains of the error of a call that has to succeed, and reports whether it has.
+func (w *world) must(err error, format string, args ...any) bool {
+	if err != nil {
+		w.complain(Code, format+": %v", append(args, err)...)
+	}
+	return err == nil
+}
+
 // broken reports whether there was a complaint, or closeAbruptly is closing the adapters.
 // The run then ends as soon as it can.
 func (w *world) broken() bool { return w.books.any.Load() || w.books.closingAbruptly.Load() }
@@ -117,12 +125,11 @@ func receive[T any](w *world, over <-chan struct{}, c <-chan T, format string, a
 // open opens the adapters and makes what their endpoints share.
 func (w *world) open() bool {
 	w.calls, w.over = make(map[uint64]*call), make(chan struct{})
-	w.books.salt = w.dice(forSalt).Uint64() & codeMask
+	w.books.cookies.Store(w.Seed << 20)
 	w.books.wrong, w.books.early = w.Wrong, w.cfg.Early
 	for i, host := range Hosts {
 		ia, err := w.Open(host)
-		if err != nil {
-			w.complain(Code, "opening an adapter of %s: %v", host, err)
+		if !w.must(err, "opening an adapter of %s", host) {
 			return false
 		}
 		w.ias[i] = &adapter{ia: ia}
@@ -153,15 +160,13 @@ func (w *world) makeShared(i int) bool {
 		return false
 	}
 	var err error
-	if ad.psp, err = ad.ia.NewPSP(ep.PSPConfig{Dispatcher: ad.crs.disp}); err != nil {
-		w.complain(Code, "listening: %v", err)
+	if ad.psp, err = ad.ia.NewPSP(ep.PSPConfig{Dispatcher: ad.crs.disp}); !w.must(err, "listening") {
 		return false
 	}
 	for z := range ad.homes {
 		h := &home{adapter: ad, name: name + string(rune('1'+z))}
 		ad.homes[z] = h
-		if h.pz, err = ad.ia.NewPZ(); err != nil {
-			w.complain(Code, "a zone of %s: %v", name, err)
+		if h.pz, err = ad.ia.NewPZ(); !w.must(err, "a zone of %s", name) {
 			return false
 		}
 	}
@@ -206,13 +211,11 @@ func (w *world) close() {
 // has returned.
 func spawn(f func()) <-chan struct{} {
 	done := make(chan struct{})
-	go closeAfter(f, done)
+	go func() {
+		defer close(done)
+		f()
+	}()
 	return done
-}
-
-func closeAfter(f func(), done chan<- struct{}) {
-	defer close(done)
-	f()
 }
 
 func (w *world) closeIA(ia *dat.IA) {
@@ -223,9 +226,7 @@ func (w *world) closeIA(ia *dat.IA) {
 
 // clear closes what the endpoints of an adapter shared.
 func (w *world) clear(ad *adapter) {
-	if err := ad.psp.Close(); err != nil {
-		w.complain(Code, "closing a service point: %v", err)
-	}
+	w.must(ad.psp.Close(), "closing a service point")
 	ad.crs.close()
 	for c := range ad.dispatchers {
 		for _, h := range ad.dispatchers[c] {
@@ -233,9 +234,7 @@ func (w *world) clear(ad *adapter) {
 		}
 	}
 	for _, h := range ad.homes {
-		if err := h.pz.Close(); err != nil {
-			w.complain(Code, "closing the zone of %s: %v", h.name, err)
-		}
+		w.must(h.pz.Close(), "closing the zone of %s", h.name)
 	}
 	if s := ad.ia.MemoryStats(); s.Regions != 0 || s.Bytes != 0 {
 		w.complain(Leak, "%d regions of %d bytes are registered when all were freed", s.Regions, s.Bytes)
@@ -246,9 +245,7 @@ func (w *world) clear(ad *adapter) {
 func (ad *adapter) checkAsync(w *world) {
 	var evs [manyEvents]event.Event
 	n, err := ad.ia.Async().Dequeue(evs[:])
-	if err != nil {
-		w.complain(Code, "Dequeue of asynchronous errors: %v", err)
-	}
+	w.must(err, "Dequeue of asynchronous errors")
 	for _, ev := range evs[:n] {
 		_, why, _ := ev.Async()
 		w.complain(Alarm, "%v, reason %v", ev, why)
