@@ -13,8 +13,6 @@ package drawing
 
 import (
 	"fmt"
-	"go/parser"
-	"go/token"
 	"io/fs"
 	"os"
 	"path"
@@ -115,32 +113,36 @@ type imports map[string][]string
 
 func readImports(t *testing.T) imports {
 	all := imports{}
-	require.NoError(t, filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
+	eachGo(t, func(file, pkg string) {
+		if strings.HasSuffix(file, "_test.go") {
+			return
 		}
-		name := entry.Name()
-		if entry.IsDir() && file != root && (name == "testdata" || name[0] == '.' || name[0] == '_') {
-			return filepath.SkipDir
-		}
-		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
-			return nil
-		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
-		if err != nil {
-			return err
-		}
-		in, err := filepath.Rel(root, filepath.Dir(file))
-		in = filepath.ToSlash(in)
-		all[in] = append(all[in], "")
-		for _, spec := range parsed.Imports {
-			if of, ours := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), module); ours {
-				all[in] = append(all[in], of)
+		all[pkg] = append(all[pkg], "")
+		for _, other := range importsOf(t, file) {
+			if of, ours := strings.CutPrefix(other, module); ours {
+				all[pkg] = append(all[pkg], of)
 			}
 		}
+	})
+	return all
+}
+
+// eachGo calls f with each Go file of the repository, and the directory that it is in, from the root.
+func eachGo(t *testing.T, f func(file, pkg string)) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
+		switch name := path.Base(filepath.ToSlash(file)); {
+		case err != nil:
+			return err
+		case entry.IsDir() && file != root && (name == "testdata" || name[0] == '.' || name[0] == '_'):
+			return filepath.SkipDir
+		case !strings.HasSuffix(name, ".go"):
+			return nil
+		}
+		pkg, err := filepath.Rel(root, filepath.Dir(file))
+		f(file, filepath.ToSlash(pkg))
 		return err
 	}))
-	return all
 }
 
 // complaints says where the packages and the drawing differ.

@@ -1,9 +1,7 @@
 package drawing
 
 import (
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,14 +12,13 @@ import (
 // eachSource calls f with the text of each Go file of the repository that is no test.
 func eachSource(t *testing.T, f func(file, text string)) {
 	t.Helper()
-	require.NoError(t, filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
-			return err
+	eachGo(t, func(file, _ string) {
+		if !strings.HasSuffix(file, "_test.go") {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			f(file, string(text))
 		}
-		text, err := os.ReadFile(file)
-		f(file, string(text))
-		return err
-	}))
+	})
 }
 
 // A heap address is another one at each start, and says nothing to a reader of a log.

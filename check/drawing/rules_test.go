@@ -4,9 +4,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
-	"path"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -22,29 +19,15 @@ type goroutines struct {
 
 func readGoroutines(t *testing.T) map[string]*goroutines {
 	all := map[string]*goroutines{}
-	require.NoError(t, filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		name := entry.Name()
-		if entry.IsDir() && file != root && (name == "testdata" || name[0] == '.' || name[0] == '_') {
-			return filepath.SkipDir
-		}
-		if !strings.HasSuffix(name, ".go") {
-			return nil
-		}
-		rel, err := filepath.Rel(root, file)
-		require.NoError(t, err)
-		pkg := path.Dir(filepath.ToSlash(rel))
+	eachGo(t, func(file, pkg string) {
 		if all[pkg] == nil {
 			all[pkg] = &goroutines{}
 		}
 		files := token.NewFileSet()
 		parsed, err := parser.ParseFile(files, file, nil, parser.SkipObjectResolution)
 		require.NoError(t, err)
-		all[pkg].read(files, parsed, strings.HasSuffix(name, "_test.go"))
-		return nil
-	}))
+		all[pkg].read(files, parsed, strings.HasSuffix(file, "_test.go"))
+	})
 	return all
 }
 
