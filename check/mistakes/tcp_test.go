@@ -3,12 +3,11 @@ package mistakes
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"time"
-
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"godat/hw"
 	"godat/hw/event"
@@ -23,11 +22,11 @@ var ofTCP = []mistake{
 	{"a dial to an HTTP server", "TCP is connected", "speaks another protocol", hw.ErrTimeout, func(d *desk) error {
 		ctx, cancel := context.WithTimeout(d.ctx, 200*time.Millisecond)
 		defer cancel()
-		_, err := d.ia.Dial(ctx, d.httpServer(nil), dat.ConnConfig{})
+		_, err := d.ia.Dial(ctx, d.httpServer((*httptest.Server).Start).Listener.Addr().String(), dat.ConnConfig{})
 		return err
 	}},
 	{"a dial to a TLS server", "hung up", "TLS", event.Error(event.NonPeerRejected), func(d *desk) error {
-		_, err := d.ia.Dial(d.ctx, d.httpServer(certificate(d)), dat.ConnConfig{})
+		_, err := d.ia.Dial(d.ctx, d.httpServer((*httptest.Server).StartTLS).Listener.Addr().String(), dat.ConnConfig{})
 		return err
 	}},
 	{"a dial without TLS to a listener with TLS", "hung up", "TLS", event.Error(event.NonPeerRejected), func(d *desk) error {
@@ -64,29 +63,20 @@ var ofTCP = []mistake{
 	}},
 }
 
-// httpServer is the address of a server of HTTP, over TLS if cfg is not nil.
-func (d *desk) httpServer(cfg *tls.Config) string {
-	d.Helper()
-	tcp, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(d, err)
-	ln := tcp
-	if cfg != nil {
-		ln = tls.NewListener(tcp, cfg)
-	}
-	server := &http.Server{Handler: http.NotFoundHandler(), ReadHeaderTimeout: patience}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(ln) }()
-	d.Cleanup(func() {
-		assert.NoError(d, server.Close())
-		assert.ErrorIs(d, <-served, http.ErrServerClosed)
-	})
-	return tcp.Addr().String()
+// httpServer is a server of HTTP on this machine, which start starts.
+func (d *desk) httpServer(start func(*httptest.Server)) *httptest.Server {
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	start(s)
+	d.Cleanup(s.Close)
+	return s
 }
 
 // overTLS is an adapter whose connections are those of TLS.
 func (d *desk) overTLS() *dat.IA {
 	d.Helper()
-	cfg := certificate(d)
+	s := d.httpServer((*httptest.Server).StartTLS) // whose certificate is its own authority
+	cfg := &tls.Config{Certificates: s.TLS.Certificates, RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
+	cfg.RootCAs.AddCert(s.Certificate())
 	return open(d.T, "iwarp:127.0.0.1", dat.WithProvider(iwarp.New(iwarp.Config{
 		Dial: func(ctx context.Context, addr string) (net.Conn, error) {
 			return (&tls.Dialer{Config: cfg}).DialContext(ctx, "tcp", addr)
