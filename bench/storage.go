@@ -136,16 +136,13 @@ func (s *storageCommand) Run(c *command, out io.Writer) error {
 	if err := study.Run(ctx); err != nil {
 		return err
 	}
-	if s.Counts {
-		return s.counts(study, out)
-	}
 	page, err := storage.NewPage(study)
 	if err != nil {
 		return err
 	}
 	fmt.Fprint(out, strings.TrimRight(page.Tables(), "\n")+"\n")
 	if s.Write {
-		err = page.Write(s.Folder, true)
+		err = page.Write(s.Folder)
 	}
 	if why := study.Busy(); why != "" {
 		fmt.Fprintf(out, "\nThis machine could not answer: %s.\n", why)
@@ -155,20 +152,4 @@ func (s *storageCommand) Run(c *command, out io.Writer) error {
 		err = errors.Join(fmt.Errorf("rows were refused: %s", strings.Join(refused, "; ")), err)
 	}
 	return err
-}
-
-// counts prints the counts of a study that has run, and writes their page if it is asked to.
-func (s *storageCommand) counts(study *storage.Study, out io.Writer) error {
-	page, err := storage.NewCountsPage(study)
-	if err != nil {
-		return err
-	}
-	fmt.Fprint(out, page)
-	if s.Write {
-		return page.Write(s.Folder)
-	}
-	if refused := study.Refused(); refused != nil {
-		return fmt.Errorf("rows were refused: %s", strings.Join(refused, "; "))
-	}
-	return nil
 }

@@ -61,6 +61,18 @@ func WriteText(name, text string) error {
 	})
 }
 
+// Writable is an error if no page could be written in a folder.
+func Writable(folder string) error {
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		return errors.Join(fmt.Errorf("%s is no folder for the page", folder), err)
+	}
+	f, err := os.CreateTemp(folder, ".page.*")
+	if err != nil {
+		return fmt.Errorf("nothing can be written in %s: %w", folder, err)
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
 // Marks are the lines around a part of a page. Both are comments, which no reader sees. Pairs
 // of marks may have the same End.
 type Marks struct{ Begin, End string }
@@ -101,6 +113,19 @@ func (m Marks) Replace(name, lines string) error {
 		return err
 	}
 	return WriteText(name, text)
+}
+
+// Quote is Replace of a page that quotes the lines. A page without marks, or none, quotes nothing.
+func (m Marks) Quote(name, lines string) error { return quoting(m.Replace(name, lines)) }
+
+// Quotable is an error if Quote could not replace the part.
+func (m Marks) Quotable(name string) error { return quoting(m.Check(name)) }
+
+func quoting(err error) error {
+	if errors.Is(err, ErrNoMarks) || errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // replaced is the file's text with another part.

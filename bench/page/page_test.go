@@ -102,3 +102,15 @@ func TestAPageWhoseMarksAreDamagedStaysAsItIs(t *testing.T) {
 	assert.ErrorIs(t, m.Check(made(t, "text\n")), ErrNoMarks)
 	assert.ErrorIs(t, m.Check("no such file"), os.ErrNotExist)
 }
+
+func TestAPageWithoutTheMarksQuotesNothing(t *testing.T) {
+	m := Marks{"<!-- a -->\n", "<!-- to here -->\n"}
+	name := made(t, "text\n")
+	require.NoError(t, m.Quotable(name))
+	require.NoError(t, m.Quote(name, "new\n"))
+	assert.Equal(t, "text\n", read(t, name))
+	require.NoError(t, m.Quote(filepath.Join(t.TempDir(), "none"), "new\n"))
+	damaged := made(t, "<!-- a -->\nold\n")
+	require.ErrorContains(t, m.Quotable(damaged), "has no line")
+	require.ErrorContains(t, m.Quote(damaged, "new\n"), "has no line")
+}

@@ -42,6 +42,22 @@ func Of(values []float64) Estimate {
 	return e
 }
 
+// Ratios divides a figure by another one of the same repeat, which counts as 1 at least.
+func Ratios(a, b []float64) (list []float64) {
+	for i := range min(len(a), len(b)) {
+		list = append(list, a[i]/max(1, b[i]))
+	}
+	return list
+}
+
+// Shown is the median with its interval, or that there are too few repeats for one.
+func (e Estimate) Shown(write func(float64) string) string {
+	if !e.Sure {
+		return write(e.Median) + " (few)"
+	}
+	return write(e.Median) + " (" + write(e.Low) + "–" + write(e.High) + ")"
+}
+
 // middle is the median of sorted values.
 func middle(sorted []float64) float64 {
 	n := len(sorted)

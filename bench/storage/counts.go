@@ -1,29 +1,14 @@
 package storage
 
 import (
-	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"godat/bench/host"
 	"godat/bench/load"
-	pages "godat/bench/page"
 )
-
-// CountsPage is the page of a study of counts: of a machine whose times mean nothing.
-type CountsPage struct {
-	study   *Study
-	guesses []guess
-}
-
-// NewCountsPage makes the page of a study that has run.
-func NewCountsPage(s *Study) (*CountsPage, error) {
-	guesses, err := parseGuesses(countExpectations)
-	return &CountsPage{s, guesses}, err
-}
 
 // tally is what all turns of a cell counted together.
 type tally struct {
@@ -109,8 +94,8 @@ const none = 0.1
 
 func countMet(expected, seen float64) bool { return met(max(expected, none), max(seen, none)) }
 
-// line is a row of a table, and whether its guess was met, if there is one.
-func (p *CountsPage) line(c *cell) (text string, guessed, hit bool) {
+// countsOf is a row of a table, and whether its guess was met, if there is one.
+func (p *Page) countsOf(c *cell) (text string, guessed, hit bool) {
 	if c.refused != nil {
 		return fmt.Sprintf("| %s | refused: %s |\n", c.row, strings.ReplaceAll(c.refused.Error(), "\n", "; ")), false, false
 	}
@@ -139,8 +124,8 @@ func (p *CountsPage) line(c *cell) (text string, guessed, hit bool) {
 		few3(t.each(float64(t.switches))), few3(t.each(float64(t.system))), expected), guessed, hit
 }
 
-// tables are those of all loads, with how many guesses there were, and how many were met.
-func (p *CountsPage) tables() (text string, guesses, hits int) {
+// countTables are those of all loads, with how many guesses there were, and how many were met.
+func (p *Page) countTables() (text string, guesses, hits int) {
 	var w strings.Builder
 	for _, place := range p.study.Places {
 		fmt.Fprintf(&w, "### %v\n\n", place)
@@ -153,7 +138,7 @@ func (p *CountsPage) tables() (text string, guesses, hits int) {
 				l, unit, strings.Repeat(" ---:|", 10))
 			for _, r := range p.study.rows {
 				if c := p.study.at[key{place, r.Name, l}]; c != nil {
-					line, guessed, hit := p.line(c)
+					line, guessed, hit := p.countsOf(c)
 					w.WriteString(line)
 					if guessed {
 						guesses++
@@ -170,7 +155,7 @@ func (p *CountsPage) tables() (text string, guesses, hits int) {
 }
 
 // judged says at which loads a program that sets nothing wakes up more often than it may.
-func (p *CountsPage) judged() string {
+func (p *Page) judged() string {
 	var w strings.Builder
 	all, within, woken, inVain := 0, 0, 0, 0
 	for _, place := range p.study.Places {
@@ -208,10 +193,10 @@ func (p *CountsPage) judged() string {
 		mostProcessor, none, within, all, mostProcessor, woken, inVain, w.String())
 }
 
-// String is the page.
-func (p *CountsPage) String() string {
+// counts is the page of a study of counts: of a machine whose times mean nothing.
+func (p *Page) counts() string {
 	s := p.study
-	tables, guesses, hits := p.tables()
+	tables, guesses, hits := p.countTables()
 	var rows strings.Builder
 	for _, r := range s.rows {
 		if !slices.ContainsFunc(s.Places, func(p Place) bool { return p.has(r) }) {
@@ -239,11 +224,3 @@ How often the ends of a storage target wake up and poll for each command: 4 KiB 
 - Nothing about an adapter: soft-RoCE is software of the kernel. The library decides what a command wakes up, and the device how many completions one wake-up finds.
 - Nothing about what Linux's target takes: it is no process, and has no snapshot. Its switches are in those of the system, with the host's.
 `
-
-// Write writes the page in a folder. A page of which rows failed replaces none.
-func (p *CountsPage) Write(folder string) error {
-	if refused := p.study.Refused(); refused != nil {
-		return fmt.Errorf("the page in %s stays as it is: %w", folder, errors.New(strings.Join(refused, "; ")))
-	}
-	return pages.WriteText(filepath.Join(folder, "STORAGE-guest.md"), p.String())
-}

@@ -22,7 +22,7 @@ func TestAPageOfCountsHasEachRowAndWhatItDid(t *testing.T) {
 		Duration: 10 * time.Millisecond, Command: command("end"), Line: "go run ./bench storage --counts", Watch: undisturbed, Counts: true,
 	}
 	require.NoError(t, s.Run(t.Context()))
-	p, err := NewCountsPage(s)
+	p, err := NewPage(s)
 	require.NoError(t, err)
 	folder := t.TempDir()
 	require.NoError(t, p.Write(folder))
@@ -41,7 +41,7 @@ func TestARowThatRunsTheLoopOfAnotherHasNoCounts(t *testing.T) {
 	s := &Study{Places: everywhere[1:], Rates: []load.Rate{500}, Depths: []int{1}, Repeats: 1, Duration: 5 * time.Millisecond, Command: command("mistaken"), Watch: undisturbed, Counts: true}
 	require.NoError(t, s.Run(t.Context()))
 	assert.GreaterOrEqual(t, s.again, 3*4*mostTimes, "three rows are mistaken at four loads, and each was taken again in vain")
-	p, err := NewCountsPage(s)
+	p, err := NewPage(s)
 	require.NoError(t, err)
 	text := p.String()
 	for _, name := range []string{channel, batches, poll} { // idle, loops differ in less
@@ -53,22 +53,22 @@ func TestARowThatRunsTheLoopOfAnotherHasNoCounts(t *testing.T) {
 func TestAPageOfCountsOfWhichARowFailedIsNotWritten(t *testing.T) {
 	s := &Study{Places: everywhere[:1], Host: "nowhere", Rates: []load.Rate{500}, Depths: []int{1}, Repeats: 1, Duration: time.Millisecond, Command: command("end"), Watch: undisturbed, Counts: true}
 	require.NoError(t, s.Run(t.Context()))
-	p, err := NewCountsPage(s)
+	p, err := NewPage(s)
 	require.NoError(t, err)
 	folder := t.TempDir()
-	require.ErrorContains(t, p.Write(folder), "stays as it is")
+	require.ErrorContains(t, p.Write(folder), "stay as they are")
 	assert.NoFileExists(t, filepath.Join(folder, "STORAGE-guest.md"))
 }
 
 // counted is a study of one turn of 10 commands, in which each end of a row woke up so often.
-func counted(l Load, waits map[string]uint64) *CountsPage {
+func counted(l Load, waits map[string]uint64) *Page {
 	s := &Study{Places: []Place{{simulated, 2}}, Depths: []int{l.Depth}, Rates: []load.Rate{500}, at: map[key]*cell{}}
 	for name, n := range waits {
 		c := &cell{key: key{s.Places[0], name, l}, samples: []sample{{turned: turned{Count: 10, Took: time.Second}}}}
 		c.samples[0].Server.Polls.Waits, c.samples[0].Client.Polls.Waits = n, n
 		s.at[c.key] = c
 	}
-	return &CountsPage{study: s}
+	return &Page{study: s}
 }
 
 func TestAProgramThatSetsNothingIsJudgedByItsWakeUps(t *testing.T) {

@@ -33,7 +33,7 @@ func (s *Study) cross(place Place, write bool, depth int, a, b string, of series
 		if one == nil || other == nil || one.refused != nil || other.refused != nil || one.saturated() || other.saturated() {
 			continue
 		}
-		rates, ratios = append(rates, rate), append(ratios, quotients(of(one), of(other)))
+		rates, ratios = append(rates, rate), append(ratios, stats.Ratios(of(one), of(other)))
 	}
 	if len(rates) < 2 {
 		return x
@@ -89,14 +89,6 @@ func between(x0, x1, y0, y1 float64) float64 {
 		return x0
 	}
 	return math.Exp(math.Log(x0) + (math.Log(x1)-math.Log(x0))*l0/(l0-l1))
-}
-
-// quotients are those of the same turn.
-func quotients(a, b []float64) (list []float64) {
-	for i := range min(len(a), len(b)) {
-		list = append(list, a[i]/max(1, b[i]))
-	}
-	return list
 }
 
 // String says where the figure is below, and in how many turns.

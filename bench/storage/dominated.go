@@ -79,8 +79,8 @@ func (s *Study) own(p Place) (o own) {
 		if paced := s.at[key{p, pacing, l}]; l.Rate.Open() && paced != nil && paced.refused == nil && median(paced.processor()) > median(one.processor())/2 {
 			o.hidden++
 		}
-		processor := excess{l, true, stats.Of(quotients(mine.processor(), better(one.processor(), other.processor())))}
-		p50 := excess{l, false, stats.Of(quotients(mine.p50(), one.p50()))}
+		processor := excess{l, true, stats.Of(stats.Ratios(mine.processor(), better(one.processor(), other.processor())))}
+		p50 := excess{l, false, stats.Of(stats.Ratios(mine.p50(), one.p50()))}
 		if processor.ratio.Median > mostProcessor {
 			o.beyond = append(o.beyond, processor)
 		}

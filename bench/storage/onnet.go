@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"godat/bench/ends"
 	"godat/examples/nvmeof/nvme"
 	"godat/examples/nvmeof/plain"
 	"godat/hw/iwarp/wire"
@@ -19,13 +20,11 @@ type netServer struct {
 	running sync.WaitGroup
 
 	mu      sync.Mutex
-	closed  bool
 	servers []*plain.Server
-	conns   []net.Conn
 }
 
 func listenNet(memory []byte) (*netServer, error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	ln, err := ends.Listen()
 	if err != nil {
 		return nil, err
 	}
@@ -40,20 +39,12 @@ func (s *netServer) run() {
 		if err != nil {
 			return // it is closed
 		}
-		s.serve(conn)
+		server := plain.NewServer(conn, s.memory, mostDepth, wire.UpdateCRC)
+		s.mu.Lock()
+		s.servers = append(s.servers, server)
+		s.mu.Unlock()
+		s.running.Go(func() { _ = server.Run() }) // its client sees the connection end
 	}
-}
-
-func (s *netServer) serve(conn net.Conn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		_ = conn.Close()
-		return
-	}
-	server := plain.NewServer(conn, s.memory, mostDepth, wire.UpdateCRC)
-	s.servers, s.conns = append(s.servers, server), append(s.conns, conn)
-	s.running.Go(func() { _ = server.Run() }) // its client sees the connection end
 }
 
 func (s *netServer) served() (n int64) {
@@ -67,12 +58,6 @@ func (s *netServer) served() (n int64) {
 
 func (s *netServer) close() error {
 	err := s.ln.Close()
-	s.mu.Lock()
-	s.closed = true
-	for _, conn := range s.conns {
-		_ = conn.Close() // most are
-	}
-	s.mu.Unlock()
 	s.running.Wait()
 	return err
 }

@@ -4,15 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"godat/bench/host"
 	"godat/bench/load"
 	pages "godat/bench/page"
+	"godat/bench/stats"
 )
 
 // Page is the page of a study.
@@ -23,13 +21,20 @@ type Page struct {
 
 // NewPage makes the page of a study that has run.
 func NewPage(s *Study) (*Page, error) {
-	guesses, err := parseGuesses(expectations)
+	text := expectations
+	if s.Counts {
+		text = countExpectations
+	}
+	guesses, err := parseGuesses(text)
 	return &Page{s, guesses}, err
 }
 
 // String is the page.
 func (p *Page) String() string {
 	s := p.study
+	if s.Counts {
+		return p.counts()
+	}
 	var w strings.Builder
 	fmt.Fprintf(&w, "# Interrupt or poll\n\n`%s` writes this page. What does it cost a storage target and its host to sleep until a completion comes, or to poll for it?\n\n", s.Line)
 	w.WriteString(p.Machine() + "\n## What it says\n\n" + p.Summary() + "\n")
@@ -114,7 +119,7 @@ func (s *Study) saturation(place Place, depth int) string {
 	if one == nil || other == nil || one.refused != nil || other.refused != nil || !one.known() || !other.known() {
 		return "– | –"
 	}
-	return fmt.Sprintf("%.2f times | %.2f times", median(quotients(one.iops(), other.iops())), median(quotients(one.processor(), other.processor())))
+	return fmt.Sprintf("%.2f times | %.2f times", median(stats.Ratios(one.iops(), other.iops())), median(stats.Ratios(one.processor(), other.processor())))
 }
 
 // crossings are all crossing points.
@@ -168,37 +173,11 @@ var marks = pages.Marks{Begin: "<!-- go run ./bench storage --write writes the l
 
 // Writable is an error if a page could not be written in a folder, or the page above it not be rewritten.
 func Writable(folder string) error {
-	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-		return errors.Join(fmt.Errorf("%s is no folder for the page", folder), err)
-	}
-	f, err := os.CreateTemp(folder, ".STORAGE.*")
-	if err != nil {
-		return fmt.Errorf("nothing can be written in %s: %w", folder, err)
-	}
-	if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil {
-		return err
-	}
-	return absent(unmarked(marks.Check(above(folder))))
+	return errors.Join(pages.Writable(folder), marks.Quotable(above(folder)))
 }
 
 // above is the page that quotes a folder's.
 func above(folder string) string { return filepath.Join(folder, "..", "README.md") }
-
-// absent lets there be no page.
-func absent(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
-
-// unmarked lets a page that quotes nothing be.
-func unmarked(err error) error {
-	if errors.Is(err, pages.ErrNoMarks) {
-		return nil
-	}
-	return err
-}
 
 // Refused is an error if rows were, or if the figures mean nothing.
 func (p *Page) Refused() error {
@@ -214,14 +193,13 @@ func (p *Page) Refused() error {
 
 // Write writes the page in a folder, with its logs and plots, and the marked lines of the README.md
 // above it. Figures that are not all measured, or that mean nothing, replace none.
-func (p *Page) Write(folder string, quote bool) error {
+func (p *Page) Write(folder string) error {
 	if why := p.Refused(); why != nil {
 		return fmt.Errorf("the pages in %s stay as they are: %w", folder, why)
 	}
-	return p.writeAll(folder, quote)
-}
-
-func (p *Page) writeAll(folder string, quote bool) error {
+	if p.study.Counts {
+		return pages.WriteText(filepath.Join(folder, "STORAGE-guest.md"), p.String())
+	}
 	for _, place := range p.study.Places {
 		var svg bytes.Buffer
 		if err := p.study.plot(&svg, place); err != nil {
@@ -232,12 +210,12 @@ func (p *Page) writeAll(folder string, quote bool) error {
 		}
 	}
 	err := errors.Join(
-		pages.Write(filepath.Join(folder, "STORAGE.hlog"), func(w io.Writer) error { return p.study.WriteLogs(w) }),
+		pages.Write(filepath.Join(folder, "STORAGE.hlog"), p.study.WriteLogs),
 		pages.WriteText(filepath.Join(folder, "STORAGE.md"), p.String()))
-	if err != nil || !quote {
+	if err != nil {
 		return err
 	}
-	return absent(unmarked(marks.Replace(above(folder), p.Summary()+"[bench/STORAGE.md](bench/STORAGE.md) has the tables, and how to repeat it with an adapter.\n")))
+	return marks.Quote(above(folder), p.Summary()+"[bench/STORAGE.md](bench/STORAGE.md) has the tables, and how to repeat it with an adapter.\n")
 }
 
 // plotName is the file of a place's plot.
@@ -249,6 +227,9 @@ func plotName(p Place) string {
 // Tables are what a run without a page prints.
 func (p *Page) Tables() string {
 	text := p.String()
+	if p.study.Counts {
+		return text
+	}
 	_, tables, _ := strings.Cut(text, "## Where the lines cross")
 	return p.Machine() + "\n" + p.Summary() + "\n## Where the lines cross" + tables
 }

@@ -81,7 +81,7 @@ func TestAStudyMeasuresEachCellAndItsPageHasThem(t *testing.T) {
 	p, err := NewPage(s)
 	require.NoError(t, err)
 	require.NoError(t, Writable(folder))
-	require.NoError(t, p.Write(folder, true))
+	require.NoError(t, p.Write(folder))
 	text, err := os.ReadFile(filepath.Join(folder, "STORAGE.md"))
 	require.NoError(t, err)
 	for _, r := range rows() {
@@ -148,7 +148,7 @@ func TestARowThatRunsTheLoopOfAnotherIsRefused(t *testing.T) {
 		}
 		p, err := NewPage(s)
 		require.NoError(t, err)
-		require.ErrorContains(t, p.Write(t.TempDir(), true), "stay as they are")
+		require.ErrorContains(t, p.Write(t.TempDir()), "stay as they are")
 	}
 }
 

@@ -192,7 +192,7 @@ func (s *Study) Refused() (list []string) {
 
 // Busy says why the figures mean nothing; it is empty if they do not.
 func (s *Study) Busy() string {
-	if 2*s.disturbed > s.turns {
+	if !s.Counts && 2*s.disturbed > s.turns {
 		return fmt.Sprintf("other programs used over a quarter of the processors during %d of %d turns", s.disturbed, s.turns)
 	}
 	return ""

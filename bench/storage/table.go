@@ -25,11 +25,7 @@ func micro(ns float64) string {
 
 // shown shows a median with its interval.
 func shown(values []float64, show func(float64) string) string {
-	e := stats.Of(values)
-	if !e.Sure {
-		return show(e.Median) + " (few)"
-	}
-	return fmt.Sprintf("%s (%s–%s)", show(e.Median), show(e.Low), show(e.High))
+	return stats.Of(values).Shown(show)
 }
 
 // thousands shows a rate.

@@ -108,9 +108,9 @@ func (b *beside) text() string {
 		for _, v := range r.beside.worst {
 			worst = max(worst, v)
 		}
-		fmt.Fprintf(&w, "| %s | %s | %s | %s | %s | %s | %s | %.0f | %.2f GB/s |\n", r.Name, duration(stats.Of(r.alone.p50)), tail(r.alone.p99, r.alone.calls),
-			duration(stats.Of(r.beside.p50)), tail(r.beside.p99, r.beside.calls), show(worst),
-			ratio(stats.Of(quotients(r.beside.p50, r.alone.p50))), stats.Of(r.beside.calls).Median, stats.Of(r.large).Median/1e9)
+		fmt.Fprintf(&w, "| %s | %s | %s | %s | %s | %s | %s | %.0f | %.2f GB/s |\n", r.Name, duration(r.alone.p50), tail(r.alone.p99, r.alone.calls),
+			duration(r.beside.p50), tail(r.beside.p99, r.beside.calls), show(worst),
+			ratio(quotient(r.beside.p50, r.alone.p50)), stats.Of(r.beside.calls).Median, stats.Of(r.large).Median/1e9)
 	}
 	return w.String()
 }

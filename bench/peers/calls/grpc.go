@@ -8,6 +8,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"godat/bench/ends"
 )
 
 // mostMessage is the largest message of gRPC's.
@@ -28,7 +30,7 @@ type grpcServer struct {
 }
 
 func startGRPC(s *grpc.Server, put, get grpc.MethodHandler) (server, error) {
-	ln, err := listenLoopback()
+	ln, err := ends.Listen()
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,8 @@ import (
 	"net/rpc"
 	"strconv"
 	"sync"
+
+	"godat/bench/ends"
 )
 
 // httpServer serves HTTP/1.1.
@@ -24,7 +26,7 @@ type httpServer struct {
 }
 
 func serveHTTP(w *work) (server, error) {
-	ln, err := listenLoopback()
+	ln, err := ends.Listen()
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +146,7 @@ func (c *Calls) Get(request []byte, answer *[]byte) error {
 }
 
 func serveNetRPC(w *work) (server, error) {
-	ln, err := listenLoopback()
+	ln, err := ends.Listen()
 	if err != nil {
 		return nil, err
 	}

@@ -32,36 +32,22 @@ func show(ns float64) string {
 	return time.Duration(ns).Round(digits).String()
 }
 
-// duration shows a median and its interval.
-func duration(e stats.Estimate) string {
-	if !e.Sure {
-		return show(e.Median) + " (few)"
-	}
-	return show(e.Median) + " (" + show(e.Low) + "–" + show(e.High) + ")"
-}
+func duration(values []float64) string { return stats.Of(values).Shown(show) }
 
 // tail shows a 99th percentile, if a turn has calls enough to have one.
 func tail(p99, calls []float64) string {
 	if stats.Of(calls).Median < 300 {
 		return "–"
 	}
-	return duration(stats.Of(p99))
+	return duration(p99)
 }
 
 func ratio(e stats.Estimate) string {
-	if !e.Sure {
-		return fmt.Sprintf("%.2f (few)", e.Median)
-	}
-	return fmt.Sprintf("%.2f (%.2f–%.2f)", e.Median, e.Low, e.High)
+	return e.Shown(func(v float64) string { return fmt.Sprintf("%.2f", v) })
 }
 
-// quotients are those of the same repeat.
-func quotients(a, b []float64) (list []float64) {
-	for i := range min(len(a), len(b)) {
-		list = append(list, a[i]/b[i])
-	}
-	return list
-}
+// quotient estimates a figure divided by another.
+func quotient(a, b []float64) stats.Estimate { return stats.Of(stats.Ratios(a, b)) }
 
 // of finds a row that has figures.
 func (t *table) of(name string) *contender {
@@ -85,11 +71,11 @@ func (t *table) text(s *study) string {
 		}
 		processor, rates := "–", "–"
 		if ours != nil && ours != c {
-			processor, rates = ratio(stats.Of(quotients(ours.processor, c.processor))), ratio(stats.Of(quotients(ours.rate, c.rate)))
+			processor, rates = ratio(quotient(ours.processor, c.processor)), ratio(quotient(ours.rate, c.rate))
 		}
 		rate := stats.Of(c.rate)
-		fmt.Fprintf(&w, "| %s | %s | %s | %.0f (%.0f–%.0f) | %s | %s | %s |\n", c.Name, duration(stats.Of(c.processor)), processor,
-			rate.Median, rate.Low, rate.High, rates, duration(stats.Of(c.p50)), tail(c.p99, c.calls))
+		fmt.Fprintf(&w, "| %s | %s | %s | %.0f (%.0f–%.0f) | %s | %s | %s |\n", c.Name, duration(c.processor), processor,
+			rate.Median, rate.Low, rate.High, rates, duration(c.p50), tail(c.p99, c.calls))
 	}
 	return w.String()
 }
@@ -104,7 +90,7 @@ func (t *table) ratios(name string) (processor, rate stats.Estimate, ok bool) {
 	if a == nil || b == nil {
 		return processor, rate, false
 	}
-	return stats.Of(quotients(a.processor, b.processor)), stats.Of(quotients(a.rate, b.rate)), true
+	return quotient(a.processor, b.processor), quotient(a.rate, b.rate), true
 }
 
 // grid writes a table with a row for each kind of call, and a column for each rival.
@@ -148,7 +134,7 @@ func (p *page) shared() string {
 		for _, r := range b.rows {
 			if r.refused == nil {
 				fmt.Fprintf(&rows, "| %s, beside a %v | %s | %s | %s | %s |\n", r.Name, b.kind, show(stats.Of(r.alone.p50).Median), show(stats.Of(r.beside.p50).Median),
-					ratio(stats.Of(quotients(r.beside.p50, r.alone.p50))), tail(r.beside.p99, r.beside.calls))
+					ratio(quotient(r.beside.p50, r.alone.p50)), tail(r.beside.p99, r.beside.calls))
 			}
 		}
 	}
@@ -308,7 +294,7 @@ func quoting(folder string) (below, above string) {
 // writable is an error if a page that quotes a folder's page could not be rewritten.
 func writable(folder string) error {
 	below, above := quoting(folder)
-	return errors.Join(unmarked(marks.Check(below)), unmarked(marks.Check(above)))
+	return errors.Join(pages.Writable(folder), marks.Quotable(below), marks.Quotable(above))
 }
 
 // writeAll writes the page in a folder, the summary into its README.md, and the quoted part into the
@@ -323,17 +309,6 @@ func (p *page) writeAll(folder string) error {
 	below, above := quoting(folder)
 	return errors.Join(
 		pages.WriteText(filepath.Join(folder, "CALLS.md"), p.String()),
-		rewrite(below, p.summary()+"\n[CALLS.md](CALLS.md) has the machine, the latencies, and what each row sets.\n"),
-		rewrite(above, p.quoted()+"\n"))
-}
-
-// rewrite replaces the marked lines of a page, if it has them.
-func rewrite(name, lines string) error { return unmarked(marks.Replace(name, lines)) }
-
-// unmarked lets a page without marks be: it quotes nothing.
-func unmarked(err error) error {
-	if errors.Is(err, pages.ErrNoMarks) {
-		return nil
-	}
-	return err
+		marks.Quote(below, p.summary()+"\n[CALLS.md](CALLS.md) has the machine, the latencies, and what each row sets.\n"),
+		marks.Quote(above, p.quoted()+"\n"))
 }

@@ -75,7 +75,7 @@ func TestAPageWhoseMarksAreDamagedIsRefusedBeforeAnythingIsMeasured(t *testing.T
 	}
 	s := study{Options: Options{Sizes: []int{64}, Callers: 1, Repeats: 1, Duration: 1, Write: folder}, rows: rows()}
 	require.ErrorContains(t, s.check(), "put it where the part ends")
-	require.Error(t, rewrite(filepath.Join(top, "README.md"), "new"))
+	require.Error(t, marks.Quote(filepath.Join(top, "README.md"), "new"))
 	assert.Equal(t, damaged, read(t, top, "README.md"))
 }
 
@@ -89,14 +89,6 @@ func read(t *testing.T, folder, name string) string {
 func beyond(text, word string) string {
 	_, after, _ := strings.Cut(text, word)
 	return after
-}
-
-func TestAPageWithoutTheMarksStaysAsItIs(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "README.md")
-	require.NoError(t, os.WriteFile(name, []byte("text\n"), 0o600))
-	require.NoError(t, rewrite(name, "lines"))
-	assert.Equal(t, "text\n", read(t, filepath.Dir(name), "README.md"))
-	assert.Error(t, rewrite(name+"x", "lines"))
 }
 
 // measured is a contender with the same figure in each repeat.
@@ -139,7 +131,7 @@ func TestTheConclusionSaysWhereToTakeSomethingElse(t *testing.T) {
 func TestFewRepeatsAreSaid(t *testing.T) {
 	assert.Equal(t, "1.00 (1.00–1.00)", ratio(stats.Of([]float64{1, 1, 1, 1, 1, 1, 1})))
 	assert.Equal(t, "1.00 (few)", ratio(stats.Of([]float64{1, 1})))
-	assert.Equal(t, "1µs (few)", duration(stats.Of([]float64{1000})))
+	assert.Equal(t, "1µs (few)", duration([]float64{1000}))
 }
 
 func TestAPercentileNeedsCalls(t *testing.T) {

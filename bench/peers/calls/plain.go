@@ -9,6 +9,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"godat/bench/ends"
 )
 
 const plainOptions = "what a team writes on net.Conn for one kind of call: one connection, a header of 16 bytes with the milliseconds that the caller waits, 16 workers, one goroutine at each end " +
@@ -62,7 +64,7 @@ type plainServer struct {
 }
 
 func servePlain(w *work) (server, error) {
-	ln, err := listenLoopback()
+	ln, err := ends.Listen()
 	if err != nil {
 		return nil, err
 	}

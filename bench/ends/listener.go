@@ -1,4 +1,4 @@
-package calls
+package ends
 
 import (
 	"errors"
@@ -16,7 +16,8 @@ type listener struct {
 	closed bool
 }
 
-func listenLoopback() (*listener, error) {
+// Listen listens on the loopback.
+func Listen() (net.Listener, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
