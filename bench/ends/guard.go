@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// guard calls a function unless it is stopped in time. A process that is paused, as by Ctrl-Z, finds its timers
-// late when it goes on, and what it waits for may have been paused, too: so a look that comes late counts as
-// any other.
+// guard calls a function after a time, unless it is stopped before. It counts the time in looks of a second, so a pause of the
+// process (Ctrl-Z), which also pauses what it waits for, counts as one look, however long it was.
 type guard struct {
 	call func()
 
@@ -42,7 +41,7 @@ func (g *guard) look() {
 	}
 }
 
-// stop reports whether it is in time.
+// stop ends the guard, and reports whether the function was not called.
 func (g *guard) stop() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
