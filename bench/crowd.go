@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"godat/ep"
@@ -55,9 +56,9 @@ func (c *crowd) send(e *ep.Endpoint) {
 }
 
 // serve takes n connections and answers their messages.
-func (c *crowd) serve(n int, ready func(port uint64)) {
+func (c *crowd) serve(n int, ready func(port string)) {
 	psp := must(c.ia.NewPSP(ep.PSPConfig{Dispatcher: c.events}))
-	ready(psp.Qual())
+	ready(strconv.FormatUint(psp.Qual(), 10))
 	for done := 0; done < n; {
 		ev := c.next()
 		switch {
@@ -73,12 +74,12 @@ func (c *crowd) serve(n int, ready func(port uint64)) {
 }
 
 // visit makes n connections, a few at a time, and has an answer from each.
-func (c *crowd) visit(addr string, port uint64, n int) {
-	asked := 0
+func (c *crowd) visit(addr, port string, n int) {
+	qual, asked := must(strconv.ParseUint(port, 10, 64)), 0
 	ask := func() {
 		if asked < n {
 			asked++
-			check(c.end().Connect(ep.ConnectConfig{Addr: addr, Qual: port}))
+			check(c.end().Connect(ep.ConnectConfig{Addr: addr, Qual: qual}))
 		}
 	}
 	for range arriving {

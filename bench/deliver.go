@@ -106,15 +106,8 @@ func (f *loadFlags) check(s study) error {
 			return misusedf("%d producers: from 1 to %d", producers, lane.MaxProducers)
 		}
 	}
-	return errors.Join(twice("mode", modeNames(f.Mode)), twice("size", s.sizes), twice("depth", f.Depth), twice("rate", s.rates),
+	return errors.Join(twice("mode", f.Mode), twice("size", s.sizes), twice("depth", f.Depth), twice("rate", s.rates),
 		twice("connections", s.conns), twice("producers", s.producers))
-}
-
-func modeNames(list []mode.Mode) (names []string) {
-	for _, m := range list {
-		names = append(names, m.Name)
-	}
-	return names
 }
 
 // depths are the flags', or one for the rate. One message at a time shows what a message

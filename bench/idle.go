@@ -14,6 +14,7 @@ import (
 
 	"godat/bench/ends"
 	"godat/bench/host"
+	dat "godat/runtime"
 )
 
 // idleCommand is the command line of the measurement of idle connections.
@@ -29,9 +30,9 @@ type idleCommand struct {
 // a message has gone each way.
 type connections interface {
 	// serve takes n connections. It calls ready when others may connect.
-	serve(n int, ready func(port uint64))
+	serve(n int, ready func(port string))
 	// visit makes n connections.
-	visit(addr string, port uint64, n int)
+	visit(addr, port string, n int)
 	// rest measures for so long what they take while they do nothing.
 	rest(d time.Duration) idle
 	// close ends them.
@@ -58,126 +59,113 @@ func (o *idleCommand) most() int {
 	return idleFiles - 1000
 }
 
-// Run connects this process to another one, or to itself. It prints whether the machine could answer, and a table.
+// Run connects two processes, or one to itself. It prints whether the machine could answer, and a table.
 func (o *idleCommand) Run(run *command, out io.Writer) error {
+	loop := inProcess(o.IA)
 	switch most := o.most(); {
 	case o.Connections < 1 || o.Connections > most:
 		return misusedf("%d connections: from 1 to %d", o.Connections, most)
 	case o.For <= 0:
 		return misusedf("idle for %v: more than that", o.For)
-	case !inProcess(o.IA):
-		return o.between(out, run.watch)
-	case o.Streams:
-		return o.within(out, run.watch)
+	case loop && !o.Streams:
+		return misusedf("loop reaches no other process: name another --ia, or measure --streams")
 	}
-	return misusedf("loop reaches no other process: name another --ia, or measure --streams")
+	ia, err := dat.Open(context.Background(), o.IA) // a name that there is none of is told here
+	if err != nil {
+		return err
+	}
+	check(ia.Close())
+	if loop {
+		o.Addr = o.IA
+	}
+	making := time.Duration(o.Connections) * 20 * time.Millisecond // at most
+	p := must(ends.Open(context.Background(), []string{must(os.Executable()), "idle-end"}, loop, making, idleOrder{doServe, *o, ""}, func(port string) any {
+		return idleOrder{doDial, *o, port}
+	}))
+	defer p.Kill()
+	disturbed := run.watch()
+	var connecting, accepting idle
+	check(p.AskBoth(idleOrder{doRest, *o, ""}, o.For, &connecting, &accepting))
+	unable := tell(out, disturbed(connecting.Measuring+accepting.Measuring))
+	if loop {
+		o.print(out, connecting.Made, connecting.row("both ends"))
+	} else {
+		o.print(out, connecting.Made, connecting.row("connecting"), accepting.row("accepting"))
+	}
+	return errors.Join(unable, p.Close(idleOrder{Do: doClose}))
 }
 
-// idleOrder is what the other process is to do.
+// idleOrder is what a process is to do.
 type idleOrder struct {
 	Do   string // one of the words below
 	Idle idleCommand
+	Port string // to dial
 }
 
 const (
-	doServe = "serve" // and report the port
+	doServe = "serve" // and report the port as its Addr
+	doDial  = "dial"
 	doRest  = "rest"
 	doClose = "close"
 )
 
-// idleReport is what it has done.
-type idleReport struct {
-	Port uint64
-	Rest idle
-}
-
-func (o *idleCommand) ask(p *ends.Process, do string) (r idleReport) {
-	check(p.Ask(idleOrder{do, *o}, o.For, &r))
-	return r
-}
-
-// idleEndCommand is the other process.
+// idleEndCommand is a process with connections.
 type idleEndCommand struct{}
 
 // Run obeys.
 func (*idleEndCommand) Run(out io.Writer) error {
-	e := idleEnd{served: make(chan error, 1)}
+	var e idleEnd
 	return ends.Serve(os.Stdin, out, func() { os.Exit(1) }, func(o idleOrder) (any, bool, error) {
-		r, err := e.obey(o)
-		return r, o.Do == doClose, err
+		report, err := e.obey(o)
+		return report, o.Do == doClose, err
 	})
 }
 
-// idleEnd takes connections.
+// idleEnd has the connections of a process.
 type idleEnd struct {
 	connections
-	served chan error // has how that ended
+	served chan error // has how serving them ended; nil of a process that only dials
+	made   time.Duration
 }
 
-func (e *idleEnd) obey(o idleOrder) (r idleReport, err error) {
+func (e *idleEnd) obey(o idleOrder) (report any, err error) {
 	defer recovered(&err)
+	if e.connections == nil {
+		e.connections = o.Idle.open()
+	}
 	switch o.Do {
 	case doServe:
-		e.connections = o.Idle.open()
-		port := make(chan uint64, 1)
+		port := make(chan string, 1)
+		e.served = make(chan error, 1)
 		go e.take(o.Idle.Connections, port)
 		select {
-		case r.Port = <-port:
+		case at := <-port:
+			return struct{ Addr string }{at}, nil
 		case err = <-e.served:
 		}
+	case doDial:
+		began := time.Now()
+		e.visit(o.Idle.Addr, o.Port, o.Idle.Connections)
+		e.made = time.Since(began)
 	case doRest:
-		if err = <-e.served; err == nil {
-			r.Rest = e.rest(o.Idle.For)
+		if e.served != nil {
+			check(<-e.served)
 		}
+		i := e.rest(o.Idle.For)
+		i.Made = e.made
+		return i, nil
 	case doClose:
 		err = e.close()
 	}
-	return r, err
+	return nil, err
 }
 
 // take takes n connections.
-func (e *idleEnd) take(n int, port chan<- uint64) {
+func (e *idleEnd) take(n int, port chan<- string) {
 	var err error
 	defer func() { e.served <- err }()
 	defer recovered(&err)
-	e.serve(n, func(p uint64) { port <- p })
-}
-
-// between measures connections to another process.
-func (o *idleCommand) between(out io.Writer, watch func() host.Disturbed) error {
-	c := o.open()
-	p := must(ends.Start(context.Background(), "other process", []string{must(os.Executable()), "idle-end"}))
-	defer p.Kill()
-	port := o.ask(p, doServe).Port
-	began := time.Now()
-	c.visit(o.Addr, port, o.Connections)
-	took := time.Since(began)
-	disturbed := watch()
-	ours := make(chan idle)
-	go func() { ours <- c.rest(o.For) }()
-	theirs := o.ask(p, doRest).Rest
-	connecting := <-ours
-	unable := tell(out, disturbed(connecting.Measuring+theirs.Measuring))
-	o.print(out, took, connecting.row("connecting"), theirs.row("accepting"))
-	o.ask(p, doClose)
-	<-p.Done
-	return errors.Join(unable, c.close())
-}
-
-// within measures streams whose ends are both in this process.
-func (o *idleCommand) within(out io.Writer, watch func() host.Disturbed) error {
-	e := idleEnd{o.open(), make(chan error, 1)}
-	began := time.Now()
-	port := make(chan uint64, 1)
-	go e.take(o.Connections, port)
-	e.visit("loop", <-port, o.Connections)
-	check(<-e.served)
-	took := time.Since(began)
-	disturbed := watch()
-	both := e.rest(o.For)
-	unable := tell(out, disturbed(both.Measuring))
-	o.print(out, took, both.row("both ends"))
-	return errors.Join(unable, e.close())
+	e.serve(n, func(p string) { port <- p })
 }
 
 // usage is the memory, goroutines and open files of a process.
@@ -214,6 +202,7 @@ type idle struct {
 	Processor   time.Duration
 	Over        time.Duration
 	Measuring   time.Duration // of the processor, with what measuring took
+	Made        time.Duration // how long it took to make them, of those that dialed
 }
 
 // rest measures over d what so many ends take, compared with the usage before them.

@@ -32,13 +32,13 @@ func (p *peersCommand) Run(c *command, out io.Writer) error {
 			return misusedf("a message of %d bytes: from 1 to 1 MiB", size)
 		}
 	}
-	if err := errors.Join(twice("size", p.Size), twice("provider", p.Provider), twice("mode", modeNames(p.Mode))); err != nil {
+	if err := errors.Join(twice("size", p.Size), twice("provider", p.Provider), twice("mode", p.Mode)); err != nil {
 		return err
 	}
 	repeats, duration := c.turn()
 	var said bytes.Buffer
 	if err := p.run("rows", map[string]any{
-		"Providers": p.Provider, "Modes": modeNames(p.Mode), "Sizes": p.Size, "Depth": p.Depth, "Only": p.Only, "Repeats": repeats, "Duration": duration,
+		"Providers": p.Provider, "Modes": p.Mode, "Sizes": p.Size, "Depth": p.Depth, "Only": p.Only, "Repeats": repeats, "Duration": duration,
 	}, &said); err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net"
-	"strconv"
 	"sync"
 	"time"
 
@@ -31,11 +30,11 @@ func (c *streamCrowd) add(conn net.Conn) {
 	c.mu.Unlock()
 }
 
-func (c *streamCrowd) serve(n int, ready func(port uint64)) {
+func (c *streamCrowd) serve(n int, ready func(port string)) {
 	ln := must(stream.Listen(context.Background(), c.ia, ":0", stream.Config{}))
 	_, port, err := net.SplitHostPort(ln.Addr().String())
 	check(err)
-	ready(must(strconv.ParseUint(port, 10, 64)))
+	ready(port)
 	var buf [messageSize]byte
 	for range n {
 		conn := must(ln.Accept())
@@ -46,9 +45,9 @@ func (c *streamCrowd) serve(n int, ready func(port uint64)) {
 	check(ln.Close())
 }
 
-func (c *streamCrowd) visit(addr string, port uint64, n int) {
+func (c *streamCrowd) visit(addr, port string, n int) {
 	d := stream.Dialer{IA: c.ia}
-	at := net.JoinHostPort(addr, strconv.FormatUint(port, 10))
+	at := net.JoinHostPort(addr, port)
 	var buf [messageSize]byte
 	for range n {
 		conn := must(d.Dial("", at))

@@ -79,8 +79,8 @@ type Pair struct {
 }
 
 // Open starts a pair. The server gets the order serve, and the client the order that dial makes of the Addr which
-// the server reports.
-func Open(ctx context.Context, command []string, oneProcess bool, serve any, dial func(addr string) any) (_ *Pair, err error) {
+// the server reports. Either may take so long.
+func Open(ctx context.Context, command []string, oneProcess bool, takes time.Duration, serve any, dial func(addr string) any) (_ *Pair, err error) {
 	p := &Pair{closing: make(chan struct{})}
 	if p.Server, err = Start(ctx, "server", command); err != nil {
 		return nil, err
@@ -93,10 +93,10 @@ func Open(ctx context.Context, command []string, oneProcess bool, serve any, dia
 	}
 	var at struct{ Addr string }
 	if err == nil {
-		err = p.Server.Ask(serve, 0, &at)
+		err = p.Server.Ask(serve, takes, &at)
 	}
 	if err == nil {
-		err = p.Client.Ask(dial(at.Addr), 0, nil)
+		err = p.Client.Ask(dial(at.Addr), takes, nil)
 	}
 	if err != nil {
 		p.Kill()
@@ -133,6 +133,16 @@ func (p *Pair) Kill() {
 			<-end.Done
 		}
 	}
+}
+
+// AskBoth gives both processes an order at once, which takes so long. One that is both reports as the client.
+func (p *Pair) AskBoth(order any, takes time.Duration, client, server any) error {
+	if p.Client == p.Server {
+		return p.Client.Ask(order, takes, client)
+	}
+	served := make(chan error, 1)
+	go func() { served <- p.Server.Ask(order, takes, server) }()
+	return errors.Join(p.Client.Ask(order, takes, client), <-served)
 }
 
 // Close ends the processes by an order, the client first.

@@ -13,7 +13,6 @@ import (
 	"godat/ep"
 	"godat/evd"
 	"godat/hw/event"
-	"godat/mem"
 	dat "godat/runtime"
 )
 
@@ -56,7 +55,6 @@ func parseHello(b []byte) (h hello, err error) {
 // goroutine and a consumer, in the mode that the dialer asks for.
 type Server struct {
 	ia   *dat.IA
-	pz   *mem.PZ
 	psp  *ep.PSP
 	conn *evd.Dispatcher
 	done chan struct{}
@@ -88,9 +86,6 @@ const serverConns = 64
 // provider chooses. refused, if not nil, is told why a dialer was rejected.
 func NewServer(ia *dat.IA, qual uint64, refused func(error)) (s *Server, err error) {
 	s = &Server{ia: ia, done: make(chan struct{}), refused: refused}
-	if s.pz, err = ia.NewPZ(); err != nil {
-		return nil, err
-	}
 	if s.conn, err = ia.NewDispatcher(evd.Config{QLen: 2 * serverConns}); err != nil {
 		return nil, err
 	}
@@ -171,15 +166,12 @@ func (s *Server) newEnd(private []byte) (*end, error) {
 		return nil, err
 	}
 	slots := 2 * h.depth
-	consumer, err := mode.NewConsumer(s.ia, h.mode, slots+64, slots)
+	with, err := Config{Mode: h.mode, Size: h.size}.parts(s.ia, slots, slots+64, 2*slots+128)
 	if err != nil {
 		return nil, err
 	}
-	quiet, err := s.ia.NewDispatcher(evd.Config{QLen: 2*slots + 128})
-	if err != nil {
-		return nil, err
-	}
-	return newEnd(endConfig{s.ia, s.pz, s.conn, quiet, consumer, h.size, slots, nil}, 0, 1)
+	with.conn = s.conn
+	return newEnd(with, 0, 1)
 }
 
 // run answers until the connection ends.
@@ -238,26 +230,18 @@ const dialLimit = 15 * time.Second
 
 func dial(ia *dat.IA, cfg Config, addr string, qual uint64) (*Echo, error) {
 	l := &Echo{ia: ia, slots: 2 * cfg.Depth}
-	pz, err := ia.NewPZ()
+	with, err := cfg.parts(ia, l.slots, l.slots+64, 2*l.slots+128)
 	if err != nil {
 		return nil, err
 	}
-	quiet, err := ia.NewDispatcher(evd.Config{QLen: 2*l.slots + 128})
-	if err != nil {
-		return nil, err
-	}
-	consumer, err := mode.NewConsumer(ia, cfg.Mode, l.slots+64, l.slots)
-	if err != nil {
-		return nil, err
-	}
-	if l.end, err = newEnd(endConfig{ia, pz, quiet, quiet, consumer, cfg.Size, l.slots, nil}, 0, 1); err != nil {
+	if l.end, err = newEnd(with, 0, 1); err != nil {
 		return nil, err
 	}
 	private := hello{cfg.Mode, cfg.Size, cfg.Depth}.append(nil)
 	if err := l.end.ep.Connect(ep.ConnectConfig{Addr: addr, Qual: qual, Private: private, Timeout: dialLimit}); err != nil {
 		return nil, err
 	}
-	return l, established(quiet, nil, 1)
+	return l, established(with.quiet, nil, 1)
 }
 
 // Slots is how many receives are posted.

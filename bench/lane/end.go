@@ -19,6 +19,7 @@ import (
 // always posted on it. Sends have no events.
 type end struct {
 	ep       *ep.Endpoint
+	pz       *mem.PZ
 	lmr      *mem.LMR
 	quiet    *evd.Dispatcher
 	consumer *mode.Consumer
@@ -42,6 +43,21 @@ type endConfig struct {
 	stamps      *stamps // of several producers; nil with one
 }
 
+// parts makes what ends of messages of the configuration are made of: so many slots, and so many completions of
+// receives, and events of connections and sends.
+func (c Config) parts(ia *dat.IA, slots, received, others int) (p endConfig, err error) {
+	p = endConfig{ia: ia, size: c.Size, slots: slots}
+	if p.pz, err = ia.NewPZ(); err != nil {
+		return p, err
+	}
+	if p.quiet, err = ia.NewDispatcher(evd.Config{QLen: others}); err != nil {
+		return p, err
+	}
+	p.conn = p.quiet
+	p.consumer, err = mode.NewConsumer(ia, c.Mode, received, slots)
+	return p, err
+}
+
 // newEnd makes an end. Its receives have the slots from first on, in steps of step.
 func newEnd(c endConfig, first, step int) (*end, error) {
 	room := max(c.size, 64)
@@ -49,7 +65,7 @@ func newEnd(c endConfig, first, step int) (*end, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &end{lmr: lmr, quiet: c.quiet, consumer: c.consumer, stamps: c.stamps, out: lmr.Segment(0, c.size), in: lmr.Segment(room, c.size)}
+	e := &end{pz: c.pz, lmr: lmr, quiet: c.quiet, consumer: c.consumer, stamps: c.stamps, out: lmr.Segment(0, c.size), in: lmr.Segment(room, c.size)}
 	e.took = e.taken
 	n := (c.slots + step - 1) / step
 	attr := &ep.Attr{MaxRecvDTOs: n + 16, MaxRequestDTOs: 2*n + 64, MaxRecvIOV: 1, MaxRequestIOV: 1}
@@ -128,5 +144,5 @@ func (e *end) taken(ev event.Event) bool {
 
 // close closes the end, and what it alone uses.
 func (e *end) close() error {
-	return errors.Join(e.ep.Close(), e.consumer.Close(), e.quiet.Close(), e.lmr.Free())
+	return errors.Join(e.ep.Close(), e.consumer.Close(), e.quiet.Close(), e.lmr.Free(), e.pz.Close())
 }

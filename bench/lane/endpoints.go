@@ -78,18 +78,11 @@ func NewEndpoints(cfg Config) (l *Endpoints, err error) {
 }
 
 func (l *Endpoints) connect(cfg Config) error {
-	pz, err := l.ia.NewPZ()
+	each, err := cfg.parts(l.ia, l.slots, 2*l.slots+64, 64+8*(l.slots+cfg.conns()))
 	if err != nil {
 		return err
 	}
-	quiet, err := l.ia.NewDispatcher(evd.Config{QLen: 64 + 8*(l.slots+cfg.conns())})
-	if err != nil {
-		return err
-	}
-	consumer, err := mode.NewConsumer(l.ia, cfg.Mode, 2*l.slots+64, l.slots)
-	if err != nil {
-		return err
-	}
+	pz, quiet := each.pz, each.quiet
 	psp, err := l.ia.NewPSP(ep.PSPConfig{Dispatcher: quiet})
 	if err != nil {
 		return err
@@ -99,7 +92,7 @@ func (l *Endpoints) connect(cfg Config) error {
 			return err
 		}
 	}
-	each := endConfig{l.ia, pz, quiet, quiet, consumer, cfg.Size, l.slots, l.stamps}
+	each.stamps = l.stamps
 	attr := &ep.Attr{MaxRequestDTOs: 2*l.slots/cfg.conns() + 64, MaxRequestIOV: 1}
 	for i := range cfg.conns() {
 		to, err := newEnd(each, i, cfg.conns())

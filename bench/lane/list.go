@@ -19,7 +19,7 @@ func Anchors() []Anchor {
 		{RawRing, func(c Config) (Lane, error) { return NewRing(c.Depth), nil }},
 		{"map of channels", func(c Config) (Lane, error) { return NewRequests(c.Depth), nil }},
 		{overTCP, openTCP},
-		{overPipe, openPipe},
+		{overPipe, func(c Config) (Lane, error) { return NewPipe(c), c.short() }},
 	}
 }
 
@@ -52,16 +52,16 @@ func Copies() []Anchor {
 // errShort refuses messages that can't tell their slot.
 var errShort = errors.New("a message over a byte stream tells its slot in 8 bytes: a size below 8 can't be measured")
 
-func openTCP(c Config) (Lane, error) {
+func (c Config) short() error {
 	if c.Size < slotLen {
-		return nil, errShort
+		return errShort
 	}
-	return NewTCP(c)
+	return nil
 }
 
-func openPipe(c Config) (Lane, error) {
-	if c.Size < slotLen {
-		return nil, errShort
+func openTCP(c Config) (Lane, error) {
+	if err := c.short(); err != nil {
+		return nil, err
 	}
-	return NewPipe(c), nil
+	return NewTCP(c)
 }

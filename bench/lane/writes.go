@@ -5,7 +5,6 @@ import (
 
 	"godat/bench/mode"
 	"godat/ep"
-	"godat/evd"
 	"godat/hw"
 	"godat/hw/event"
 	"godat/mem"
@@ -36,22 +35,17 @@ func NewWrites(cfg Config) (l *Writes, err error) {
 }
 
 func (l *Writes) connect(cfg Config) error {
-	pz, err := l.ia.NewPZ()
+	with, err := cfg.parts(l.ia, l.slots, 2*l.slots+64, 128)
 	if err != nil {
 		return err
 	}
+	l.consumer = with.consumer
+	pz, quiet := with.pz, with.quiet
 	lmr, err := pz.Alloc(2*cfg.Size, hw.AllPrivileges)
 	if err != nil {
 		return err
 	}
 	l.local, l.remote = lmr.Segment(0, cfg.Size), lmr.Remote(cfg.Size, cfg.Size)
-	quiet, err := l.ia.NewDispatcher(evd.Config{QLen: 128})
-	if err != nil {
-		return err
-	}
-	if l.consumer, err = mode.NewConsumer(l.ia, cfg.Mode, 2*l.slots+64, l.slots); err != nil {
-		return err
-	}
 	psp, err := l.ia.NewPSP(ep.PSPConfig{Dispatcher: quiet})
 	if err != nil {
 		return err

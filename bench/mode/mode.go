@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"strings"
 
 	"godat/ep"
 	"godat/evd"
@@ -50,22 +49,20 @@ var (
 // All returns the modes.
 func All() []Mode { return []Mode{Poll, Wait, Channel, Batch, PerRequest, Callback, Iterator} }
 
-// Parse returns the mode of a name.
-func Parse(name string) (Mode, error) {
-	var known []string
-	for _, m := range All() {
-		if m.Name == name {
-			return m, nil
-		}
-		known = append(known, m.Name)
-	}
-	return Mode{}, fmt.Errorf("no mode %q: one of %s", name, strings.Join(known, ", "))
-}
+func (m Mode) String() string { return m.Name }
 
-// UnmarshalText is Parse, for command lines.
-func (m *Mode) UnmarshalText(text []byte) (err error) {
-	*m, err = Parse(string(text))
-	return err
+// MarshalText is String.
+func (m Mode) MarshalText() ([]byte, error) { return []byte(m.Name), nil }
+
+// UnmarshalText finds the mode of a name.
+func (m *Mode) UnmarshalText(text []byte) error {
+	for _, known := range All() {
+		if known.Name == string(text) {
+			*m = known
+			return nil
+		}
+	}
+	return fmt.Errorf("no mode %q: one of %v", text, All())
 }
 
 // Consumer takes the events of a dispatcher in one mode. One goroutine uses it.

@@ -2,31 +2,32 @@ package report
 
 import (
 	"slices"
+	"strings"
 
 	"godat/bench/load"
 )
 
-// note is what some rows among peers do.
-type note struct{ Names, Does string }
+// note is what is said of some rows.
+type note struct {
+	names []string
+	text  string
+}
 
-// notes returns what the rows do, each text once, with the names of its rows.
-func (r *Report) notes() (list []note) {
-	var seen []string
-	for i := range r.Rows {
-		row := &r.Rows[i]
-		if row.Does == "" || slices.Contains(seen, row.Name) {
-			continue
-		}
-		seen = append(seen, row.Name)
-		at := slices.IndexFunc(list, func(n note) bool { return n.Does == row.Does })
-		if at < 0 {
-			list = append(list, note{row.Name, row.Does})
-		} else {
-			list[at].Names += ", " + row.Name
-		}
+// add adds a row's name to the note of a text.
+func add(list []note, text, name string) []note {
+	at := slices.IndexFunc(list, func(n note) bool { return n.text == text })
+	switch {
+	case text == "":
+		return list
+	case at < 0:
+		return append(list, note{[]string{name}, text})
+	case !slices.Contains(list[at].names, name):
+		list[at].names = append(list[at].names, name)
 	}
 	return list
 }
+
+func (n note) String() string { return strings.Join(n.names, ", ") }
 
 // way is what the messages of a row among peers do.
 func (r *Row) way() string {

@@ -76,15 +76,19 @@ func (r *Report) writeTables(w io.Writer, render func(t table.Writer, title stri
 			fmt.Fprintf(w, "%s: nothing could be measured\n", g.title)
 		}
 		for _, refused := range g.refused() {
-			fmt.Fprintf(w, "\n%s refused: %s\n", refused.Names, refused.Why)
+			fmt.Fprintf(w, "\n%v refused: %s\n", refused, refused.text)
 		}
 		for _, doubt := range r.doubts(&g) {
 			fmt.Fprintf(w, "\n%s\n", doubt)
 		}
 		fmt.Fprintln(w)
 	}
-	for _, n := range r.notes() {
-		fmt.Fprintf(w, "- %s: %s\n", n.Names, n.Does)
+	var does []note
+	for i := range r.Rows {
+		does = add(does, r.Rows[i].Does, r.Rows[i].Name)
+	}
+	for _, n := range does {
+		fmt.Fprintf(w, "- %v: %s\n", n, n.text)
 	}
 }
 
@@ -160,24 +164,13 @@ func (r *Report) load(row *Row) string {
 	return what
 }
 
-// refusal is why some rows of a group have no figures.
-type refusal struct{ Names, Why string }
-
 // refused returns the reasons for which rows were refused, each once.
-func (g *group) refused() (list []refusal) {
+func (g *group) refused() (list []note) {
 	for _, row := range g.rows {
-		if row.Refused == "" {
-			continue
-		}
-		at := slices.IndexFunc(list, func(r refusal) bool { return r.Why == row.Refused })
-		if at < 0 {
-			list = append(list, refusal{row.Name, row.Refused})
-		} else {
-			list[at].Names += ", " + row.Name
-		}
+		list = add(list, row.Refused, row.Name)
 	}
-	if len(list) == 1 && len(g.rows) > 1 && !slices.ContainsFunc(g.rows, func(r *Row) bool { return r.Refused == "" }) {
-		list[0].Names = "all"
+	if len(list) == 1 && len(g.rows) > 1 && len(list[0].names) == len(g.rows) {
+		list[0].names = []string{"all"}
 	}
 	return list
 }

@@ -24,7 +24,7 @@ func ask(p *ends.Process, o order) (a answer, err error) {
 // open starts the processes of a row.
 func open(ctx context.Context, command []string, place Place, row Row, address string, depth int) (_ *pair, err error) {
 	o := order{Do: doServe, Place: place, Row: row.Name, Host: address, Depth: depth}
-	both, err := ends.Open(ctx, command, place.OneProcess(), o, func(addr string) any {
+	both, err := ends.Open(ctx, command, place.OneProcess(), 0, o, func(addr string) any {
 		o.Do, o.Addr = doDial, addr
 		return o
 	})

@@ -26,7 +26,7 @@ func open(ctx context.Context, row Row, command []string, plan []group) (_ *pair
 	for _, g := range plan {
 		most = max(most, g.Kind.Size)
 	}
-	both, err := ends.Open(ctx, command, row.OneProcess, order{Do: doServe, Row: row.Name, Most: most}, func(addr string) any {
+	both, err := ends.Open(ctx, command, row.OneProcess, 0, order{Do: doServe, Row: row.Name, Most: most}, func(addr string) any {
 		return order{Do: doDial, Row: row.Name, Addr: addr, Plan: plan}
 	})
 	if err != nil {
