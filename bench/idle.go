@@ -86,13 +86,13 @@ func (o *idleCommand) Run(run *command, out io.Writer) error {
 	disturbed := run.watch()
 	var connecting, accepting idle
 	check(p.AskBoth(idleOrder{doRest, *o, ""}, o.For, &connecting, &accepting))
-	unable := tell(out, disturbed(connecting.Measuring+accepting.Measuring))
+	told := tell(out, disturbed(connecting.Measuring+accepting.Measuring))
 	if loop {
 		o.print(out, connecting.Made, connecting.row("both ends"))
 	} else {
 		o.print(out, connecting.Made, connecting.row("connecting"), accepting.row("accepting"))
 	}
-	return errors.Join(unable, p.Close(idleOrder{Do: doClose}))
+	return errors.Join(told, p.Close(idleOrder{Do: doClose}))
 }
 
 // idleOrder is what a process is to do.
@@ -233,12 +233,16 @@ func (i *idle) row(name string) table.Row {
 	}
 }
 
+// unable tells why the machine could not answer.
+func unable(out io.Writer, why string) error {
+	fmt.Fprintf(out, "This machine could not answer: %s.\n", why)
+	return fmt.Errorf("%w: %s", errUnable, why)
+}
+
 // tell writes as the first line whether the machine could answer, and is an error if it could not.
 func tell(out io.Writer, disturbed bool) error {
 	if disturbed {
-		const why = "other programs used over a quarter of the processors"
-		fmt.Fprintf(out, "This machine could not answer: %s.\n", why)
-		return fmt.Errorf("%w: %s", errUnable, why)
+		return unable(out, "other programs used over a quarter of the processors")
 	}
 	fmt.Fprintln(out, "This machine could answer: other programs left it the processors.")
 	return nil

@@ -145,8 +145,8 @@ func (s *storageCommand) Run(c *command, out io.Writer) error {
 		err = page.Write(s.Folder)
 	}
 	if why := study.Busy(); why != "" {
-		fmt.Fprintf(out, "\nThis machine could not answer: %s.\n", why)
-		err = errors.Join(err, fmt.Errorf("%w: %s", errUnable, why))
+		fmt.Fprintln(out)
+		err = errors.Join(err, unable(out, why))
 	}
 	if refused := study.Refused(); refused != nil {
 		err = errors.Join(fmt.Errorf("rows were refused: %s", strings.Join(refused, "; ")), err)

@@ -25,6 +25,21 @@ func Listen() (net.Listener, error) {
 	return &listener{Listener: ln}, nil
 }
 
+// Each serves connections, with a goroutine for each, until the listener is closed. wait waits for all.
+func Each(ln net.Listener, serve func(net.Conn)) (wait func()) {
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return // it is closed
+			}
+			running.Go(func() { serve(conn) })
+		}
+	})
+	return running.Wait
+}
+
 func (l *listener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {

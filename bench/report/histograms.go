@@ -1,6 +1,7 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -14,19 +15,19 @@ func Encode(h *hdrhistogram.Histogram) (string, error) {
 	return string(text), err
 }
 
+// NewLog begins an HdrHistogram log.
+func NewLog(w io.Writer, comment string) (*hdrhistogram.HistogramLogWriter, error) {
+	log := hdrhistogram.NewHistogramLogWriter(w)
+	return log, errors.Join(log.OutputComment("["+comment+"]"), log.OutputLogFormatVersion(), log.OutputLegend())
+}
+
 // WriteHistograms writes the latencies of each repeat of each row as an HdrHistogram log,
 // and after the repeats of a row those that count together, under the row's tag with
 // "/all" behind it. Tools that read such logs select by tags. A repeat that was dropped has
 // a tag that ends in "/dropped".
 func (r *Report) WriteHistograms(w io.Writer) error {
-	log := hdrhistogram.NewHistogramLogWriter(w)
-	if err := log.OutputComment(fmt.Sprintf("[%s; nanoseconds; %s]", r.Command, r.Host)); err != nil {
-		return err
-	}
-	if err := log.OutputLogFormatVersion(); err != nil {
-		return err
-	}
-	if err := log.OutputLegend(); err != nil {
+	log, err := NewLog(w, fmt.Sprintf("%s; nanoseconds; %s", r.Command, r.Host))
+	if err != nil {
 		return err
 	}
 	for i := range r.Rows {

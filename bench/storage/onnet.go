@@ -15,9 +15,9 @@ import (
 
 // netServer serves the store over a net.Conn. A stranger who dials its port does not take the client's place.
 type netServer struct {
-	ln      net.Listener
-	memory  []byte
-	running sync.WaitGroup
+	ln     net.Listener
+	memory []byte
+	wait   func()
 
 	mu      sync.Mutex
 	servers []*plain.Server
@@ -29,22 +29,16 @@ func listenNet(memory []byte) (*netServer, error) {
 		return nil, err
 	}
 	s := &netServer{ln: ln, memory: memory}
-	s.running.Go(s.run)
+	s.wait = ends.Each(ln, s.serve)
 	return s, nil
 }
 
-func (s *netServer) run() {
-	for {
-		conn, err := s.ln.Accept()
-		if err != nil {
-			return // it is closed
-		}
-		server := plain.NewServer(conn, s.memory, mostDepth, wire.UpdateCRC)
-		s.mu.Lock()
-		s.servers = append(s.servers, server)
-		s.mu.Unlock()
-		s.running.Go(func() { _ = server.Run() }) // its client sees the connection end
-	}
+func (s *netServer) serve(conn net.Conn) {
+	server := plain.NewServer(conn, s.memory, mostDepth, wire.UpdateCRC)
+	s.mu.Lock()
+	s.servers = append(s.servers, server)
+	s.mu.Unlock()
+	_ = server.Run() // its client sees the connection end
 }
 
 func (s *netServer) served() (n int64) {
@@ -58,7 +52,7 @@ func (s *netServer) served() (n int64) {
 
 func (s *netServer) close() error {
 	err := s.ln.Close()
-	s.running.Wait()
+	s.wait()
 	return err
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"godat/bench/host"
 	"godat/bench/load"
+	"godat/bench/report"
 	"godat/bench/stats"
 )
 
@@ -252,14 +253,8 @@ func (c *cell) known() bool {
 
 // WriteLogs writes the latencies of all turns of each cell as an HdrHistogram log.
 func (s *Study) WriteLogs(w io.Writer) error {
-	log := hdrhistogram.NewHistogramLogWriter(w)
-	if err := log.OutputComment(fmt.Sprintf("[%s; nanoseconds from the intended time; %s]", s.Line, host.Describe())); err != nil {
-		return err
-	}
-	if err := log.OutputLogFormatVersion(); err != nil {
-		return err
-	}
-	if err := log.OutputLegend(); err != nil {
+	log, err := report.NewLog(w, fmt.Sprintf("%s; nanoseconds from the intended time; %s", s.Line, host.Describe()))
+	if err != nil {
 		return err
 	}
 	for _, c := range s.cells {

@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"godat/bench/ends"
 )
 
 // TestMain is, with these words, a program that has a study and the ends of its rows.
@@ -76,16 +78,15 @@ func (c *ShortCalls) Get(request []byte, answer *[]byte) error {
 }
 
 func serveShort(w, counts *work) (server, error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	ln, err := ends.Listen()
 	if err != nil {
 		return nil, err
 	}
-	s := &netServer{ln: ln, server: rpc.NewServer()}
-	if err := s.server.RegisterName("Calls", &ShortCalls{w, counts}); err != nil {
+	server := rpc.NewServer()
+	if err := server.RegisterName("Calls", &ShortCalls{w, counts}); err != nil {
 		return nil, err
 	}
-	s.accepted.Go(s.accept)
-	return s, nil
+	return &netServer{ln, ends.Each(ln, func(conn net.Conn) { server.ServeConn(conn) })}, nil
 }
 
 func rowOf(t *testing.T, name string) Row {

@@ -124,9 +124,8 @@ func (c *httpClient) close() error {
 
 // netServer serves net/rpc.
 type netServer struct {
-	ln       net.Listener
-	server   *rpc.Server
-	accepted sync.WaitGroup
+	ln   net.Listener
+	wait func()
 }
 
 // Calls is net/rpc's service.
@@ -150,22 +149,11 @@ func serveNetRPC(w *work) (server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &netServer{ln: ln, server: rpc.NewServer()}
-	if err := s.server.Register(&Calls{w}); err != nil {
+	server := rpc.NewServer()
+	if err := server.Register(&Calls{w}); err != nil {
 		return nil, errors.Join(err, ln.Close())
 	}
-	s.accepted.Go(s.accept)
-	return s, nil
-}
-
-func (s *netServer) accept() {
-	for {
-		conn, err := s.ln.Accept()
-		if err != nil {
-			return
-		}
-		s.accepted.Go(func() { s.server.ServeConn(conn) })
-	}
+	return &netServer{ln, ends.Each(ln, func(conn net.Conn) { server.ServeConn(conn) })}, nil
 }
 
 func (s *netServer) addr() string { return s.ln.Addr().String() }
@@ -173,7 +161,7 @@ func (s *netServer) addr() string { return s.ln.Addr().String() }
 // close is called when the client has gone.
 func (s *netServer) close() error {
 	err := s.ln.Close()
-	s.accepted.Wait()
+	s.wait()
 	return err
 }
 

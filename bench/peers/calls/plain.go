@@ -60,7 +60,7 @@ type plainServer struct {
 	*work
 	ln    net.Listener
 	rooms sync.Pool
-	ends  sync.WaitGroup
+	wait  func()
 }
 
 func servePlain(w *work) (server, error) {
@@ -70,22 +70,15 @@ func servePlain(w *work) (server, error) {
 	}
 	s := &plainServer{work: w, ln: ln}
 	s.rooms.New = func() any { return new(make([]byte, max(w.most, shortBytes))) }
-	s.ends.Go(s.accept)
+	s.wait = ends.Each(ln, s.serve)
 	return s, nil
 }
 
 func (s *plainServer) addr() string { return s.ln.Addr().String() }
-func (s *plainServer) close() error { return errors.Join(s.ln.Close(), s.wait()) }
-func (s *plainServer) wait() error  { s.ends.Wait(); return nil }
-
-func (s *plainServer) accept() {
-	for {
-		conn, err := s.ln.Accept()
-		if err != nil {
-			return
-		}
-		s.ends.Go(func() { s.serve(conn) })
-	}
+func (s *plainServer) close() error {
+	err := s.ln.Close()
+	s.wait()
+	return err
 }
 
 // serve reads requests, which workers answer, until the connection ends.
