@@ -29,15 +29,62 @@ type grpcServer struct {
 	served chan error
 }
 
-func startGRPC(s *grpc.Server, put, get grpc.MethodHandler) (server, error) {
+// received is what comes in a message of gRPC's.
+type received interface {
+	look() view
+	short() []byte // the bytes of a short one
+	free()
+}
+
+// codec makes messages: of what is to be sent, and for what comes.
+type codec struct {
+	of   func([]byte) any
+	room func() received
+}
+
+// plainMessage is a message of protobuf.
+type plainMessage struct{ wrapperspb.BytesValue }
+
+func (m *plainMessage) look() view    { return look(m.Value) }
+func (m *plainMessage) short() []byte { return m.Value }
+func (*plainMessage) free()           {}
+
+var plainCodec = codec{func(b []byte) any { return wrapperspb.Bytes(b) }, func() received { return new(plainMessage) }}
+
+func serveGRPC(w *work) (server, error) {
+	return startGRPC(w, plainCodec, grpc.MaxRecvMsgSize(mostMessage))
+}
+
+func startGRPC(w *work, c codec, options ...grpc.ServerOption) (server, error) {
 	ln, err := ends.Listen()
 	if err != nil {
 		return nil, err
 	}
-	s.RegisterService(&grpc.ServiceDesc{
-		ServiceName: grpcName,
-		Methods:     []grpc.MethodDesc{{MethodName: "Put", Handler: put}, {MethodName: "Get", Handler: get}},
-	}, nil)
+	// method answers what came.
+	method := func(name string, answer func(m received, deadline bool) ([]byte, error)) grpc.MethodDesc {
+		return grpc.MethodDesc{MethodName: name, Handler: func(_ any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) { //nolint:revive // gRPC has the arguments in this order
+			m := c.room()
+			if err := decode(m); err != nil {
+				return nil, err
+			}
+			defer m.free()
+			body, err := answer(m, hasDeadline(ctx))
+			if err != nil {
+				return nil, err
+			}
+			return c.of(body), nil
+		}}
+	}
+	s := grpc.NewServer(options...)
+	s.RegisterService(&grpc.ServiceDesc{ServiceName: grpcName, Methods: []grpc.MethodDesc{
+		method("Put", func(m received, deadline bool) ([]byte, error) {
+			return binary.BigEndian.AppendUint64(nil, w.put(m.look(), deadline)), nil
+		}),
+		method("Get", func(m received, deadline bool) ([]byte, error) {
+			size, err := w.get(m.short(), deadline)
+			return w.body[:size], err
+		}),
+	}}, nil)
 	g := &grpcServer{ln, s, make(chan error, 1)}
 	go g.serve()
 	return g, nil
@@ -50,56 +97,40 @@ func (g *grpcServer) close() error {
 	return <-g.served
 }
 
-// serveGRPC serves messages of protobuf.
-func serveGRPC(w *work) (server, error) {
-	put := func(_ any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) { //nolint:revive // gRPC has the arguments in this order
-		var m wrapperspb.BytesValue
-		if err := decode(&m); err != nil {
-			return nil, err
-		}
-		return wrapperspb.Bytes(binary.BigEndian.AppendUint64(nil, w.put(look(m.Value), hasDeadline(ctx)))), nil
-	}
-	get := func(_ any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) { //nolint:revive // gRPC has the arguments in this order
-		var m wrapperspb.BytesValue
-		if err := decode(&m); err != nil {
-			return nil, err
-		}
-		size, err := w.get(m.Value, hasDeadline(ctx))
-		if err != nil {
-			return nil, err
-		}
-		return wrapperspb.Bytes(w.body[:size]), nil
-	}
-	return startGRPC(grpc.NewServer(grpc.MaxRecvMsgSize(mostMessage)), put, get)
-}
-
 // grpcClient makes unary calls of one ClientConn.
 type grpcClient struct {
 	heap
+	codec
 	conn *grpc.ClientConn
 }
 
-func dialGRPC(addr string, _ int) (client, error) {
-	conn, err := grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(mostMessage)))
-	return &grpcClient{conn: conn}, err
+func dialGRPC(addr string, _ int) (client, error) { return newGRPC(addr, plainCodec) }
+
+func newGRPC(addr string, c codec, options ...grpc.DialOption) (client, error) {
+	conn, err := grpc.NewClient("passthrough:///"+addr, append(options, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(mostMessage)))...)
+	return &grpcClient{codec: c, conn: conn}, err
 }
 
 func (c *grpcClient) put(ctx context.Context, _ int, body []byte) (uint64, error) {
-	var got wrapperspb.BytesValue
-	if err := c.conn.Invoke(ctx, grpcPut, wrapperspb.Bytes(body), &got); err != nil {
+	got := c.room()
+	if err := c.conn.Invoke(ctx, grpcPut, c.of(body), got); err != nil {
 		return 0, err
 	}
-	if len(got.Value) != shortBytes {
-		return 0, errAnswer
+	defer got.free()
+	if b := got.short(); len(b) == shortBytes {
+		return binary.BigEndian.Uint64(b), nil
 	}
-	return binary.BigEndian.Uint64(got.Value), nil
+	return 0, errAnswer
 }
 
 func (c *grpcClient) get(ctx context.Context, _ int, request, _ []byte) (view, error) {
-	var got wrapperspb.BytesValue
-	err := c.conn.Invoke(ctx, grpcGet, wrapperspb.Bytes(request), &got)
-	return look(got.Value), err
+	got := c.room()
+	if err := c.conn.Invoke(ctx, grpcGet, c.of(request), got); err != nil {
+		return view{}, err
+	}
+	defer got.free()
+	return got.look(), nil
 }
 
 func (c *grpcClient) close() error { return c.conn.Close() }

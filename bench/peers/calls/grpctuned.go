@@ -1,12 +1,10 @@
 package calls
 
 import (
-	"context"
 	"encoding/binary"
 	"fmt"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/mem"
 )
 
@@ -80,63 +78,17 @@ func (frames) Unmarshal(data mem.BufferSlice, v any) error {
 	return nil
 }
 
-// serveTunedGRPC serves frames.
+var tunedCodec = codec{func(b []byte) any { return &frame{bytes: b} }, func() received { return new(frame) }}
+
 func serveTunedGRPC(w *work) (server, error) {
-	put := func(_ any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) { //nolint:revive // gRPC has the arguments in this order
-		var m frame
-		if err := decode(&m); err != nil {
-			return nil, err
-		}
-		defer m.free()
-		return &frame{bytes: binary.BigEndian.AppendUint64(nil, w.put(m.look(), hasDeadline(ctx)))}, nil
-	}
-	get := func(_ any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) { //nolint:revive // gRPC has the arguments in this order
-		var m frame
-		if err := decode(&m); err != nil {
-			return nil, err
-		}
-		defer m.free()
-		size, err := w.get(m.short(), hasDeadline(ctx))
-		if err != nil {
-			return nil, err
-		}
-		return &frame{bytes: w.body[:size]}, nil
-	}
-	return startGRPC(grpc.NewServer(
+	return startGRPC(w, tunedCodec,
 		grpc.MaxRecvMsgSize(mostMessage), grpc.ForceServerCodecV2(frames{}), grpc.NumStreamWorkers(workers),
 		grpc.StaticStreamWindowSize(grpcStreamWindow), grpc.StaticConnWindowSize(grpcConnWindow),
-		grpc.ReadBufferSize(grpcBuffer), grpc.WriteBufferSize(grpcBuffer),
-	), put, get)
+		grpc.ReadBufferSize(grpcBuffer), grpc.WriteBufferSize(grpcBuffer))
 }
-
-// tunedClient makes calls of frames.
-type tunedClient struct{ grpcClient }
 
 func dialTunedGRPC(addr string, _ int) (client, error) {
-	conn, err := grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(mostMessage), grpc.ForceCodecV2(frames{})),
+	return newGRPC(addr, tunedCodec, grpc.WithDefaultCallOptions(grpc.ForceCodecV2(frames{})),
 		grpc.WithStaticStreamWindowSize(grpcStreamWindow), grpc.WithStaticConnWindowSize(grpcConnWindow),
 		grpc.WithReadBufferSize(grpcBuffer), grpc.WithWriteBufferSize(grpcBuffer))
-	return &tunedClient{grpcClient{conn: conn}}, err
-}
-
-func (c *tunedClient) put(ctx context.Context, _ int, body []byte) (uint64, error) {
-	var got frame
-	if err := c.conn.Invoke(ctx, grpcPut, &frame{bytes: body}, &got); err != nil {
-		return 0, err
-	}
-	defer got.free()
-	if b := got.short(); len(b) == shortBytes {
-		return binary.BigEndian.Uint64(b), nil
-	}
-	return 0, errAnswer
-}
-
-func (c *tunedClient) get(ctx context.Context, _ int, request, _ []byte) (view, error) {
-	var got frame
-	if err := c.conn.Invoke(ctx, grpcGet, &frame{bytes: request}, &got); err != nil {
-		return view{}, err
-	}
-	defer got.free()
-	return got.look(), nil
 }
