@@ -1,11 +1,11 @@
 # Says what of the public API breaks programs of the last release: of the newest tag before this commit, or of
-# the commit that is named. Fails only within a major version from 1 on. Without a tag there is nothing to compare with.
+# the commit that is named. Fails only within a major version from 1 on. A clone without tags has nothing to compare with.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 version=v0.0.0-20261113113407-e3970619a1a4 # of golang.org/x/exp
 base=${1:-$(git describe --tags --match 'v[0-9]*' --abbrev=0 2>/dev/null || true)}
 if [[ -z $base ]]; then
-  echo "apidiff: no release yet, so nothing to compare with"
+  echo "apidiff: no tag of a release is here, so nothing to compare with"
   exit 0
 fi
 PATH="$PATH:$(go env GOPATH)/bin"
