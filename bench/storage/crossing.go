@@ -28,12 +28,10 @@ func (s *Study) cross(place Place, write bool, depth int, a, b string, of series
 	var rates []load.Rate
 	var ratios [][]float64 // by rate and turn
 	for _, rate := range s.Rates {
-		l := Load{Write: write, Depth: depth, Rate: rate}
-		one, other := s.at[key{place, a, l}], s.at[key{place, b, l}]
-		if one == nil || other == nil || one.refused != nil || other.refused != nil || one.saturated() || other.saturated() {
-			continue
+		both := s.measured(place, Load{Write: write, Depth: depth, Rate: rate}, a, b)
+		if both != nil && !both[0].saturated() && !both[1].saturated() {
+			rates, ratios = append(rates, rate), append(ratios, stats.Ratios(of(both[0]), of(both[1])))
 		}
-		rates, ratios = append(rates, rate), append(ratios, stats.Ratios(of(one), of(other)))
 	}
 	if len(rates) < 2 {
 		return x

@@ -67,16 +67,17 @@ type own struct {
 // own compares, for each load of a place.
 func (s *Study) own(p Place) (o own) {
 	for _, l := range loads(s.Rates, s.Depths) {
-		mine, one, other := s.at[key{p, p.unset(), l}], s.at[key{p, channel, l}], s.at[key{p, poll, l}]
-		if mine == nil || one == nil || other == nil || mine.refused != nil || one.refused != nil || other.refused != nil || !mine.known() {
+		all := s.measured(p, l, p.unset(), channel, poll)
+		if all == nil || !all[0].known() {
 			continue
 		}
+		mine, one, other := all[0], all[1], all[2]
 		o.loads = append(o.loads, l)
 		if l.Idle {
 			o.idle = median(mine.share())
 			continue
 		}
-		if paced := s.at[key{p, pacing, l}]; l.Rate.Open() && paced != nil && paced.refused == nil && median(paced.processor()) > median(one.processor())/2 {
+		if paced := s.measured(p, l, pacing); l.Rate.Open() && paced != nil && median(paced[0].processor()) > median(one.processor())/2 {
 			o.hidden++
 		}
 		processor := excess{l, true, stats.Of(stats.Ratios(mine.processor(), better(one.processor(), other.processor())))}

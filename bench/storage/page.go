@@ -114,11 +114,11 @@ func (p *Page) Summary() string {
 // saturation is what polling does of a channel's commands when there are as many as there can be, and its
 // processor time of each.
 func (s *Study) saturation(place Place, depth int) string {
-	l := Load{Depth: depth, Rate: load.Closed}
-	one, other := s.at[key{place, poll, l}], s.at[key{place, channel, l}]
-	if one == nil || other == nil || one.refused != nil || other.refused != nil || !one.known() || !other.known() {
+	both := s.measured(place, Load{Depth: depth, Rate: load.Closed}, poll, channel)
+	if both == nil || !both[0].known() || !both[1].known() {
 		return "– | –"
 	}
+	one, other := both[0], both[1]
 	return fmt.Sprintf("%.2f times | %.2f times", median(stats.Ratios(one.iops(), other.iops())), median(stats.Ratios(one.processor(), other.processor())))
 }
 

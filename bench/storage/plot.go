@@ -57,12 +57,10 @@ func (s *Study) panel(p Place, label string, of series) (*plot.Plot, error) {
 	for i, r := range s.rows {
 		var points plotter.XYs
 		for _, rate := range s.Rates {
-			c := s.at[key{p, r.Name, Load{Depth: s.Depths[len(s.Depths)-1], Rate: rate}}]
-			if c == nil || c.refused != nil || c.saturated() {
-				continue
-			}
-			if y := median(of(c)) / 1e3; y > 0 {
-				points = append(points, plotter.XY{X: float64(rate), Y: y})
+			for _, c := range s.measured(p, Load{Depth: s.Depths[len(s.Depths)-1], Rate: rate}, r.Name) {
+				if y := median(of(c)) / 1e3; y > 0 && !c.saturated() {
+					points = append(points, plotter.XY{X: float64(rate), Y: y})
+				}
 			}
 		}
 		if len(points) == 0 {

@@ -199,6 +199,18 @@ func (s *Study) Busy() string {
 	return ""
 }
 
+// measured are the cells of rows under a load at a place; nil if one of them has no figures.
+func (s *Study) measured(p Place, l Load, rows ...string) (list []*cell) {
+	for _, row := range rows {
+		c := s.at[key{p, row, l}]
+		if c == nil || c.refused != nil {
+			return nil
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
 // Below are a cell's figures, each for the turns of the cell in order.
 
 func (c *cell) each(f func(*sample) float64) (values []float64) {

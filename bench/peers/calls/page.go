@@ -205,22 +205,23 @@ func (p *page) quoted() string {
 	return text + " [bench/CALLS.md](bench/CALLS.md) says for which calls to take something else."
 }
 
-// turns counts those that were measured, and those during which other programs used the processors.
-func (p *page) turns() (all, disturbed int) {
-	count := func(c *contender) {
-		all += len(c.rate)
-		disturbed += c.disturbed
-	}
+// each calls f for each row of each kind of call.
+func (p *page) each(f func(k Kind, c *contender)) {
 	for _, t := range p.tables {
 		for _, c := range t.contenders {
-			count(c)
+			f(t.kind, c)
 		}
 	}
 	for _, b := range p.besides {
 		for _, r := range b.rows {
-			count(&r.contender)
+			f(b.kind, &r.contender)
 		}
 	}
+}
+
+// turns counts those that were measured, and those during which other programs used the processors.
+func (p *page) turns() (all, disturbed int) {
+	p.each(func(_ Kind, c *contender) { all, disturbed = all+len(c.rate), disturbed+c.disturbed })
 	return all, disturbed
 }
 
@@ -240,21 +241,11 @@ func (p *page) busy() error {
 
 // refused is an error if rows were refused.
 func (p *page) refused() (err error) {
-	refuse := func(what fmt.Stringer, c *contender) {
+	p.each(func(k Kind, c *contender) {
 		if c.refused != nil {
-			err = errors.Join(err, fmt.Errorf("%s, %v: %w", c.Name, what, c.refused))
+			err = errors.Join(err, fmt.Errorf("%s, %v: %w", c.Name, k, c.refused))
 		}
-	}
-	for _, t := range p.tables {
-		for _, c := range t.contenders {
-			refuse(t.kind, c)
-		}
-	}
-	for _, b := range p.besides {
-		for _, r := range b.rows {
-			refuse(b.kind, &r.contender)
-		}
-	}
+	})
 	return err
 }
 
