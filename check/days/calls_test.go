@@ -7,8 +7,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"godat/runtime/rpc"
 )
 
@@ -93,8 +91,7 @@ var ofCalls = []day{
 		}
 	}},
 	{"the server's program never serves", `rpc server on \S+: this program takes no requests, since it neither runs Serve nor reads Requests: \d+ requests? waits?`, `\d+ calls waited a second or longer for a handler`, 0, func(s *stage) {
-		server, err := rpc.Listen(s.ctx, s.ia, ":0", rpc.Config{})
-		require.NoError(s, err)
+		server := must(rpc.Listen(s.ctx, s.ia, ":0", rpc.Config{}))
 		s.atEnd(func() { _ = server.Close() })
 		c := s.client(s.other, server.Addr(), rpc.Config{})
 		for range 4 { // who come again before anybody has waited for long

@@ -5,8 +5,6 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"godat/ep"
 	"godat/evd"
 	"godat/hw"
@@ -21,16 +19,13 @@ const endless = 150 * time.Second // what grows without end is told from load th
 
 // pair makes a connection between the two programs.
 func (s *stage) pair(cfg dat.ConnConfig) (ln *dat.Listener, here, there *dat.Conn) {
-	ln, err := s.ia.Listen(s.ctx, ":0", cfg)
-	require.NoError(s, err)
+	ln = must(s.ia.Listen(s.ctx, ":0", cfg))
 	dialed := make(chan *dat.Conn)
 	go func() {
-		c, err := s.other.Dial(s.ctx, ln.Addr(), cfg)
-		require.NoError(s, err)
+		c := must(s.other.Dial(s.ctx, ln.Addr(), cfg))
 		dialed <- c
 	}()
-	here, err = ln.Accept(ep.RequestOf(<-ln.Requests()), nil)
-	require.NoError(s, err)
+	here = must(ln.Accept(ep.RequestOf(<-ln.Requests()), nil))
 	return ln, here, <-dialed
 }
 
@@ -66,27 +61,22 @@ var ofEvents = []day{
 		s.always(time.Second, func() { send(there) })
 	}},
 	{"nobody accepts", `this program does not take connection requests: .* its goroutine that should take them sleeps or is blocked|\d+ peers? waits? for this program to accept`, "", 0, func(s *stage) {
-		ln, err := s.ia.Listen(s.ctx, ":0", dat.ConnConfig{})
-		require.NoError(s, err)
+		ln := must(s.ia.Listen(s.ctx, ":0", dat.ConnConfig{}))
 		s.always(3*time.Second, func() { _, _ = s.other.Dial(s.ctx, ln.Addr(), dat.ConnConfig{Timeout: 10 * time.Second}) })
 	}},
 	{"the backlog overflows", `found the backlog of \d+ full|peers? waits? for this program to accept`, "does not take|were refused", 0, func(s *stage) {
-		x, err := s.ia.NewDispatcher(evd.Config{QLen: 64})
-		require.NoError(s, err)
-		psp, err := s.ia.NewPSP(ep.PSPConfig{Dispatcher: x, Backlog: 4})
-		require.NoError(s, err)
+		x := must(s.ia.NewDispatcher(evd.Config{QLen: 64}))
+		psp := must(s.ia.NewPSP(ep.PSPConfig{Dispatcher: x, Backlog: 4}))
 		for range 12 {
 			s.always(time.Second, func() { _, _ = s.other.Dial(s.ctx, psp.Addr().String(), dat.ConnConfig{Timeout: 5 * time.Second}) })
 		}
 	}},
 	{"a queue of events is full", `no room is left|posts? (was|were) refused`, "does not take", 0, func(s *stage) {
-		x, err := s.ia.NewDispatcher(evd.Config{QLen: 4, Mode: evd.ModeQueue, Streams: event.StreamSoftware})
-		require.NoError(s, err)
+		x := must(s.ia.NewDispatcher(evd.Config{QLen: 4, Mode: evd.ModeQueue, Streams: event.StreamSoftware}))
 		s.always(100*time.Millisecond, func() { _ = x.PostSoftware(1) })
 	}},
 	{"a callback is stuck", `this program's callback has not returned`, "", 0, func(s *stage) {
-		x, err := s.ia.NewDispatcher(evd.Config{QLen: 64, Mode: evd.ModeCallback, Streams: event.StreamSoftware, Callback: func([]event.Event) { <-s.ctx.Done() }})
-		require.NoError(s, err)
+		x := must(s.ia.NewDispatcher(evd.Config{QLen: 64, Mode: evd.ModeCallback, Streams: event.StreamSoftware, Callback: func([]event.Event) { <-s.ctx.Done() }}))
 		s.always(time.Second, func() { _ = x.PostSoftware(1) })
 	}},
 	{"buffers are never given back, until there is none", `no receive is posted: this program keeps \d+ buffers`, "", 0, func(s *stage) {
@@ -107,22 +97,17 @@ var ofEvents = []day{
 		s.always(20*time.Millisecond, func() { send(there) })
 	}},
 	{"a pool leaks", `this program takes buffers and gives too few back: \d+ of 4.000 buffers are out, \d+ more within .*, so that none is left in about 3\d min`, "", endless, func(s *stage) {
-		pz, err := s.ia.NewPZ()
-		require.NoError(s, err)
-		pool, err := pz.NewBufferPool(mem.BufferPoolConfig{Count: 4000, Size: 4096})
-		require.NoError(s, err)
+		pz := must(s.ia.NewPZ())
+		pool := must(pz.NewBufferPool(mem.BufferPoolConfig{Count: 4000, Size: 4096}))
 		s.always(500*time.Millisecond, func() { pool.Get() })
 	}},
 	{"a pool is empty", `calls? waits? for a buffer: this program holds all`, "", 0, func(s *stage) {
-		pz, err := s.ia.NewPZ()
-		require.NoError(s, err)
-		pool, err := pz.NewBufferPool(mem.BufferPoolConfig{Count: 8, Size: 4096})
-		require.NoError(s, err)
+		pz := must(s.ia.NewPZ())
+		pool := must(pz.NewBufferPool(mem.BufferPoolConfig{Count: 8, Size: 4096}))
 		s.always(500*time.Millisecond, func() { _, _ = pool.Wait(s.ctx) })
 	}},
 	{"registered memory leaks", `registered, more and more`, "", endless, func(s *stage) {
-		pz, err := s.ia.NewPZ()
-		require.NoError(s, err)
+		pz := must(s.ia.NewPZ())
 		s.always(time.Second, func() { _, _ = pz.Alloc(4096, hw.LocalRead) })
 	}},
 	{"handlers leak goroutines", `each call leaves a goroutine behind`, "", endless, func(s *stage) {
@@ -134,14 +119,12 @@ var ofEvents = []day{
 		s.always(100*time.Millisecond, func() { _ = s.call(c, 1, time.Second) })
 	}},
 	{"no place is left for connections", `have taken all 2 places|peers? (was|were) refused`, "", 0, func(s *stage) {
-		ln, err := s.ia.Listen(s.ctx, ":0", dat.ConnConfig{Conns: 2})
-		require.NoError(s, err)
+		ln := must(s.ia.Listen(s.ctx, ":0", dat.ConnConfig{Conns: 2}))
 		s.accepts(ln)
 		s.always(time.Second, func() { _, _ = s.other.Dial(s.ctx, ln.Addr(), dat.ConnConfig{}) })
 	}},
 	{"a stream's reader stopped", `connection to \S+: this program has read nothing for`, "", 0, func(s *stage) {
-		ln, err := stream.Listen(s.ctx, s.ia, ":0", stream.Config{})
-		require.NoError(s, err)
+		ln := must(stream.Listen(s.ctx, s.ia, ":0", stream.Config{}))
 		s.atEnd(func() { _ = ln.Close() })
 		s.work.Go(func() {
 			c, err := ln.Accept()
@@ -151,8 +134,7 @@ var ofEvents = []day{
 				_ = c.Close()
 			}
 		})
-		c, err := (&stream.Dialer{IA: s.other}).DialContext(s.ctx, "tcp", ln.Addr().String())
-		require.NoError(s, err)
+		c := must((&stream.Dialer{IA: s.other}).DialContext(s.ctx, "tcp", ln.Addr().String()))
 		s.atEnd(func() { _ = c.Close() })
 		s.always(time.Second, func() {
 			_ = c.SetWriteDeadline(time.Now().Add(time.Second))

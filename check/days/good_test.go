@@ -4,8 +4,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	dat "godat/runtime"
 	"godat/runtime/rpc"
 	"godat/runtime/stream"
@@ -41,8 +39,7 @@ var good = []day{
 		s.always(100*time.Millisecond, func() { _ = s.call(c, 1, time.Second) })
 	}},
 	{"long-lived streams that say little", "", "", 10 * time.Minute, func(s *stage) {
-		ln, err := stream.Listen(s.ctx, s.ia, ":0", stream.Config{})
-		require.NoError(s, err)
+		ln := must(stream.Listen(s.ctx, s.ia, ":0", stream.Config{}))
 		s.atEnd(func() { _ = ln.Close() })
 		s.work.Go(func() {
 			for {
@@ -57,15 +54,13 @@ var good = []day{
 			}
 		})
 		for range 3 {
-			c, err := (&stream.Dialer{IA: s.other}).DialContext(s.ctx, "tcp", ln.Addr().String())
-			require.NoError(s, err)
+			c := must((&stream.Dialer{IA: s.other}).DialContext(s.ctx, "tcp", ln.Addr().String()))
 			s.atEnd(func() { _ = c.Close() })
 			s.always(45*time.Second, func() { _, _ = c.Write([]byte("still here")) })
 		}
 	}},
 	{"bulk", "", "", 4 * time.Minute, func(s *stage) {
-		ln, err := stream.Listen(s.ctx, s.ia, ":0", stream.Config{})
-		require.NoError(s, err)
+		ln := must(stream.Listen(s.ctx, s.ia, ":0", stream.Config{}))
 		s.atEnd(func() { _ = ln.Close() })
 		s.work.Go(func() {
 			if c, err := ln.Accept(); err == nil {
@@ -73,8 +68,7 @@ var good = []day{
 				_ = c.Close()
 			}
 		})
-		c, err := (&stream.Dialer{IA: s.other}).DialContext(s.ctx, "tcp", ln.Addr().String())
-		require.NoError(s, err)
+		c := must((&stream.Dialer{IA: s.other}).DialContext(s.ctx, "tcp", ln.Addr().String()))
 		s.atEnd(func() { _ = c.Close() })
 		s.always(100*time.Millisecond, func() { _, _ = c.Write(make([]byte, 256<<10)) })
 	}},

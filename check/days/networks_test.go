@@ -21,8 +21,7 @@ import (
 // foreignHello is a server that is replaced by one that says something else of itself.
 func (s *stage) foreignHello(says string) {
 	ia := s.open("loop")
-	server, err := rpc.Listen(s.ctx, ia, ":0", rpc.Config{})
-	require.NoError(s, err)
+	server := must(rpc.Listen(s.ctx, ia, ":0", rpc.Config{}))
 	s.work.Go(func() { _ = server.Serve(s.ctx, 1, fine) })
 	c := s.client(s.ia, server.Addr(), rpc.Config{Redial: time.Second})
 	s.always(100*time.Millisecond, func() { _ = s.call(c, 1, 10*time.Second) })
@@ -30,8 +29,7 @@ func (s *stage) foreignHello(says string) {
 		s.sleep(3 * time.Second)
 		_ = server.Close()
 		_ = ia.Close()
-		ln, err := s.other.Listen(s.ctx, server.Addr(), dat.ConnConfig{})
-		require.NoError(s, err)
+		ln := must(s.other.Listen(s.ctx, server.Addr(), dat.ConnConfig{}))
 		for {
 			select {
 			case <-s.ctx.Done():
@@ -48,8 +46,7 @@ var noTLS = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.
 
 // listens accepts whatever comes to an adapter, and gives buffers back.
 func (s *stage) listens(ia *dat.IA) *dat.Listener {
-	ln, err := ia.Listen(s.ctx, "127.0.0.1:0", dat.ConnConfig{})
-	require.NoError(s, err)
+	ln := must(ia.Listen(s.ctx, "127.0.0.1:0", dat.ConnConfig{}))
 	s.accepts(ln)
 	return ln
 }
@@ -95,8 +92,7 @@ func (s *stage) dialsAndStays(ia *dat.IA, at string) {
 
 // answering is a TCP server that answers each connection as it likes.
 func (s *stage) answering(answer func(net.Conn)) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(s, err)
+	l := must(net.Listen("tcp", "127.0.0.1:0"))
 	s.atEnd(func() { _ = l.Close() })
 	s.work.Go(func() {
 		for {
@@ -162,8 +158,7 @@ var ofNetworks = []day{
 	}},
 	{"connections are refused", `attempts? to connect .*(refused|listens there)`, "", 0, func(s *stage) {
 		s.iwarp(iwarp.Config{}, iwarp.Config{})
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(s, err)
+		l := must(net.Listen("tcp", "127.0.0.1:0"))
 		at := l.Addr().String()
 		require.NoError(s, l.Close())
 		s.dials(s.ia, at)
@@ -228,8 +223,7 @@ var ofNetworks = []day{
 			}
 			<-s.ctx.Done()
 		})
-		c, err := s.ia.Dial(s.ctx, at, dat.ConnConfig{})
-		require.NoError(s, err)
+		c := must(s.ia.Dial(s.ctx, at, dat.ConnConfig{}))
 		s.drain(c.Events())
 	}},
 }
@@ -286,7 +280,6 @@ func (s *stage) paused() {
 		go carry(to, c)
 		carry(c, to)
 	})
-	c, err := s.ia.Dial(s.ctx, at, dat.ConnConfig{Depth: 64})
-	require.NoError(s, err)
+	c := must(s.ia.Dial(s.ctx, at, dat.ConnConfig{Depth: 64}))
 	s.drain(c.Events())
 }

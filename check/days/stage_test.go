@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"godat/hw/iwarp"
 	dat "godat/runtime"
 	"godat/runtime/inspect"
@@ -40,8 +38,7 @@ func newStage(t *testing.T) *stage {
 }
 
 func (s *stage) open(name string, options ...dat.Option) *dat.IA {
-	ia, err := dat.Open(s.ctx, name, options...)
-	require.NoError(s, err)
+	ia := must(dat.Open(s.ctx, name, options...))
 	s.atEnd(func() { _ = ia.Close() })
 	return ia
 }
@@ -86,8 +83,7 @@ func (s *stage) always(pause time.Duration, f func()) {
 
 // serve is a server of an adapter, with handlers.
 func (s *stage) serve(ia *dat.IA, at string, cfg rpc.Config, handlers int, handler rpc.Handler) *rpc.Server {
-	server, err := rpc.Listen(s.ctx, ia, at, cfg)
-	require.NoError(s, err)
+	server := must(rpc.Listen(s.ctx, ia, at, cfg))
 	s.work.Go(func() { _ = server.Serve(s.ctx, handlers, handler) })
 	s.atEnd(func() { _ = server.Close() })
 	return server
@@ -95,8 +91,7 @@ func (s *stage) serve(ia *dat.IA, at string, cfg rpc.Config, handlers int, handl
 
 // client is one of a server.
 func (s *stage) client(ia *dat.IA, server string, cfg rpc.Config) *rpc.Client {
-	c, err := rpc.Dial(s.ctx, ia, server, cfg)
-	require.NoError(s, err)
+	c := must(rpc.Dial(s.ctx, ia, server, cfg))
 	s.atEnd(func() { _ = c.Close() })
 	return c
 }
@@ -115,4 +110,12 @@ func (s *stage) sleep(d time.Duration) {
 	case <-s.ctx.Done():
 	case <-time.After(d):
 	}
+}
+
+// must is what a call has returned that must not fail.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

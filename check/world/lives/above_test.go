@@ -21,8 +21,7 @@ import (
 
 func init() {
 	lives["stream"] = func(l *life) {
-		ln, err := stream.Listen(l.Context(), l.server, address, stream.Config{})
-		require.NoError(l, err)
+		ln := must(stream.Listen(l.Context(), l.server, address, stream.Config{}))
 		l.says("server", "listens")
 		accepted := make(chan net.Conn, 1)
 		go func() {
@@ -33,24 +32,20 @@ func init() {
 			accepted <- c
 		}()
 		dialer := stream.Dialer{IA: l.client}
-		client, err := dialer.DialContext(l.Context(), "tcp", address)
-		require.NoError(l, err)
+		client := must(dialer.DialContext(l.Context(), "tcp", address))
 		server := <-accepted
 		l.says("client", "is connected")
-		_, err = client.Write([]byte("octets"))
-		require.NoError(l, err)
+		must(client.Write([]byte("octets")))
 		require.NoError(l, client.(*stream.Conn).CloseWrite())
 		l.says("client", "has written and ended its stream")
 		b, err := io.ReadAll(server)
 		l.says("server", "has %q, and then the end: %s", b, brief(err))
 		require.NoError(l, server.SetReadDeadline(time.Now().Add(time.Second)))
-		_, err = client.Read(make([]byte, 0))
-		require.NoError(l, err)
+		must(client.Read(make([]byte, 0)))
 		require.NoError(l, client.SetReadDeadline(time.Now().Add(time.Second)))
 		_, err = client.Read(make([]byte, 1))
 		l.says("client", "reads until its deadline has passed: %v", errors.Is(err, os.ErrDeadlineExceeded))
-		_, err = server.Write([]byte("late"))
-		require.NoError(l, err)
+		must(server.Write([]byte("late")))
 		require.NoError(l, server.Close())
 		require.NoError(l, client.SetReadDeadline(time.Time{}))
 		b, err = io.ReadAll(client)
@@ -60,8 +55,7 @@ func init() {
 		l.says("server", "listens no more")
 	}
 	lives["calls"] = func(l *life) {
-		server, err := rpc.Listen(l.Context(), l.server, address, rpc.Config{})
-		require.NoError(l, err)
+		server := must(rpc.Listen(l.Context(), l.server, address, rpc.Config{}))
 		l.says("server", "listens")
 		serving, end := context.WithCancel(l.Context())
 		var served sync.WaitGroup
@@ -83,8 +77,7 @@ func init() {
 			})
 			l.says("server", "has served: %s", brief(err))
 		})
-		client, err := rpc.Dial(l.Context(), l.client, address, rpc.Config{})
-		require.NoError(l, err)
+		client := must(rpc.Dial(l.Context(), l.client, address, rpc.Config{}))
 		answer, err := client.Call(l.Context(), rpc.Call{Method: 1, Payload: []byte("a question")}, nil)
 		l.says("client", "has %q: %s", answer, brief(err))
 		sink := make([]byte, 28)
@@ -102,8 +95,7 @@ func init() {
 		served.Wait()
 	}
 	lives["disk"] = func(l *life) {
-		s, err := store.NewMemory(64 << 10)
-		require.NoError(l, err)
+		s := must(store.NewMemory(64 << 10))
 		t, err := target.New(l.Context(), l.server, target.Config{
 			Addr: address, Subsystem: "nqn.2026-01.world:disk", Namespaces: []target.Namespace{{Store: s, ID: identity.ID{1}}},
 		})
@@ -112,11 +104,9 @@ func init() {
 		ran := make(chan error, 1)
 		go func() { ran <- t.Run(serving) }()
 		l.says("server", "serves a disk")
-		c, err := host.Connect(l.Context(), l.client, host.Config{Addr: address, Subsystem: "nqn.2026-01.world:disk"})
-		require.NoError(l, err)
+		c := must(host.Connect(l.Context(), l.client, host.Config{Addr: address, Subsystem: "nqn.2026-01.world:disk"}))
 		l.says("client", "has a controller with %d queue", c.Queues())
-		d, err := c.Disk(l.Context(), 1)
-		require.NoError(l, err)
+		d := must(c.Disk(l.Context(), 1))
 		l.says("client", "finds a disk of %d bytes, in blocks of %d", d.Size(), d.BlockSize())
 		b := make([]byte, d.BlockSize())
 		copy(b, "a block")

@@ -24,31 +24,25 @@ func init() {
 	lives["connection-message"] = func(l *life) {
 		ln, client, server := l.connected(apart)
 		require.NoError(l, client.SendBytes([]byte("a question")))
-		b, err := server.Receive(l.Context())
-		require.NoError(l, err)
+		b := must(server.Receive(l.Context()))
 		l.says("server", "has %q", b.Bytes())
 		copy(b.Bytes(), "an answer ")
 		require.NoError(l, server.Send(b))
-		b, err = client.Receive(l.Context())
-		require.NoError(l, err)
+		b = must(client.Receive(l.Context()))
 		l.says("client", "has %q", b.Bytes())
 		client.Release(b)
 		require.NoError(l, client.Shutdown(l.Context()))
 		l.says("client", "has shut down")
-		_, err = server.Receive(l.Context())
+		_, err := server.Receive(l.Context())
 		l.says("server", "receives: %v", err)
 		l.ends(ln, server)
 	}
 	lives["connection-memory"] = func(l *life) {
 		ln, client, server := l.connected(apart)
-		region, err := server.Alloc(64, hw.LocalRead|hw.LocalWrite|hw.RemoteRead|hw.RemoteWrite|hw.RemoteAtomic)
-		require.NoError(l, err)
-		own, err := client.Alloc(64, hw.LocalRead|hw.LocalWrite)
-		require.NoError(l, err)
-		name, err := region.Remote(0, 64).MarshalBinary()
-		require.NoError(l, err)
-		remote, err := mem.ParseRemoteSegment(name)
-		require.NoError(l, err)
+		region := must(server.Alloc(64, hw.LocalRead|hw.LocalWrite|hw.RemoteRead|hw.RemoteWrite|hw.RemoteAtomic))
+		own := must(client.Alloc(64, hw.LocalRead|hw.LocalWrite))
+		name := must(region.Remote(0, 64).MarshalBinary())
+		remote := must(mem.ParseRemoteSegment(name))
 		copy(own.Bytes(), "written")
 		require.NoError(l, client.Do(l.Context(), ep.DTO{Op: hw.OpWrite, Segment: own.Segment(0, 7), Remote: remote.Slice(0, 7)}))
 		l.says("client", "has written %q, and nobody told the server", own.Bytes()[:7])
@@ -63,18 +57,15 @@ func init() {
 	}
 	lives["connection-suppressed"] = func(l *life) {
 		ln, client, server := l.connected(apart)
-		region, err := server.Alloc(64, hw.LocalRead|hw.LocalWrite|hw.RemoteRead|hw.RemoteWrite)
-		require.NoError(l, err)
-		own, err := client.Alloc(64, hw.LocalRead|hw.LocalWrite)
-		require.NoError(l, err)
+		region := must(server.Alloc(64, hw.LocalRead|hw.LocalWrite|hw.RemoteRead|hw.RemoteWrite))
+		own := must(client.Alloc(64, hw.LocalRead|hw.LocalWrite))
 		var all []ep.DTO
 		for i := range 3 {
 			own.Bytes()[i] = byte('a' + i)
 			all = append(all, ep.DTO{Op: hw.OpWrite, Cookie: uint64(i), Flags: hw.Suppress, Segment: own.Segment(i, 1), Remote: region.Remote(i, 1)})
 		}
 		all[2].Flags = hw.Default
-		n, err := client.Endpoint.PostBatch(all)
-		require.NoError(l, err)
+		n := must(client.Endpoint.PostBatch(all))
 		l.says("client", "has posted %d writes, and suppressed the events of all but the last", n)
 		ev := next(client)
 		l.says("client", "has the event of write %d: %s", ev.Cookie, brief(ev.Err()))
@@ -86,21 +77,16 @@ func init() {
 	}
 	lives["connection-window"] = func(l *life) {
 		ln, client, server := l.connected(apart)
-		region, err := server.Alloc(64, hw.LocalRead|hw.LocalWrite)
-		require.NoError(l, err)
+		region := must(server.Alloc(64, hw.LocalRead|hw.LocalWrite))
 		copy(region.Bytes(), "behind a window")
-		window, err := server.Endpoint.NewRMR()
-		require.NoError(l, err)
-		remote, err := server.Endpoint.PostBind(1, hw.Default, window, mem.Binding{Segment: region.Segment(0, 15), Privileges: hw.RemoteRead})
-		require.NoError(l, err)
+		window := must(server.Endpoint.NewRMR())
+		remote := must(server.Endpoint.PostBind(1, hw.Default, window, mem.Binding{Segment: region.Segment(0, 15), Privileges: hw.RemoteRead}))
 		ev := next(server)
 		l.says("server", "has bound its window: %s", brief(ev.Err()))
-		own, err := client.Alloc(64, hw.LocalWrite)
-		require.NoError(l, err)
+		own := must(client.Alloc(64, hw.LocalWrite))
 		require.NoError(l, client.Do(l.Context(), ep.DTO{Op: hw.OpRead, Segment: own.Segment(0, 15), Remote: remote}))
 		l.says("client", "has read %q", own.Bytes()[:15])
-		_, err = server.Endpoint.PostBind(2, hw.Default, window, mem.Binding{})
-		require.NoError(l, err)
+		must(server.Endpoint.PostBind(2, hw.Default, window, mem.Binding{}))
 		ev = next(server)
 		l.says("server", "has bound its window to nothing: %s", brief(ev.Err()))
 		l.ends(ln, client, server)
@@ -131,11 +117,10 @@ func init() {
 		l.ends(ln, client, server)
 	}
 	lives["connection-rejected"] = func(l *life) {
-		ln, err := l.server.Listen(l.Context(), address, apart)
-		require.NoError(l, err)
+		ln := must(l.server.Listen(l.Context(), address, apart))
 		l.says("server", "listens")
 		go func() { _ = ep.RequestOf(<-ln.Requests()).Reject([]byte("not today")) }()
-		_, err = l.client.Dial(l.Context(), address, apart)
+		_, err := l.client.Dial(l.Context(), address, apart)
 		l.says("client", "is not connected: %v", err)
 		l.ends(ln)
 	}
@@ -158,19 +143,16 @@ func init() {
 
 func init() {
 	lives["dispatcher"] = func(l *life) {
-		cno, err := l.client.NewCNO(evd.CNOConfig{})
-		require.NoError(l, err)
-		d, err := l.client.NewDispatcher(evd.Config{QLen: 8, MaxLen: 8, Mode: evd.ModeQueue, Streams: event.StreamSoftware, CNO: cno})
-		require.NoError(l, err)
+		cno := must(l.client.NewCNO(evd.CNOConfig{}))
+		d := must(l.client.NewDispatcher(evd.Config{QLen: 8, MaxLen: 8, Mode: evd.ModeQueue, Streams: event.StreamSoftware, CNO: cno}))
 		for i := range 2 {
 			require.NoError(l, d.PostSoftware(i))
 		}
 		l.says("client", "has posted two events")
-		_, err = cno.Wait(l.Context())
+		_, err := cno.Wait(l.Context())
 		l.says("client", "hears of them: %s", brief(err))
 		all := make([]event.Event, 4)
-		n, err := d.Dequeue(all)
-		require.NoError(l, err)
+		n := must(d.Dequeue(all))
 		for _, ev := range all[:n] {
 			payload, _ := ev.Software()
 			l.says("client", "has event %v", payload)

@@ -40,15 +40,10 @@ func TestALifeIsAsItsTranscriptSays(t *testing.T) {
 	for name, lived := range lives {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w, err := program.New(1, "iwarp", nil)
-				require.NoError(t, err)
-				l := &life{T: t}
-				l.client, err = w.Open("10.0.0.1")
-				require.NoError(t, err)
-				l.server, err = w.Open("10.0.0.2")
-				require.NoError(t, err)
+				w := must(program.New(1, "iwarp", nil))
+				l := &life{T: t, client: must(w.Open("10.0.0.1")), server: must(w.Open("10.0.0.2"))}
 				lived(l)
-				_, err = w.End()
+				_, err := w.End()
 				require.NoError(t, err)
 				l.compare(filepath.Join("testdata", name+".txt"))
 			})
@@ -68,8 +63,7 @@ func (l *life) compare(path string) {
 	if *update {
 		require.NoError(l, os.WriteFile(path, []byte(l.text.String()), 0o600))
 	}
-	want, err := os.ReadFile(path)
-	require.NoError(l, err)
+	want := must(os.ReadFile(path))
 	require.Equal(l, string(want), l.text.String())
 }
 
@@ -78,8 +72,7 @@ const address = "10.0.0.2:7000"
 
 // connected has a connection that both ends have seen come up.
 func (l *life) connected(shape dat.ConnConfig) (ln *dat.Listener, client, server *dat.Conn) {
-	ln, err := l.server.Listen(l.Context(), address, shape)
-	require.NoError(l, err)
+	ln = must(l.server.Listen(l.Context(), address, shape))
 	l.says("server", "listens")
 	accepted := make(chan *dat.Conn, 1)
 	go func() {
@@ -89,8 +82,7 @@ func (l *life) connected(shape dat.ConnConfig) (ln *dat.Listener, client, server
 		}
 		accepted <- c
 	}()
-	client, err = l.client.Dial(l.Context(), address, shape)
-	require.NoError(l, err)
+	client = must(l.client.Dial(l.Context(), address, shape))
 	l.says("client", "is connected; its endpoint is %v", client.Endpoint.State())
 	server = <-accepted
 	ev := <-server.Events()
@@ -127,4 +119,12 @@ func brief(err error) string {
 		text = u.Error()
 	}
 	return text
+}
+
+// must is what a call has returned that must not fail.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }
