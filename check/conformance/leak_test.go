@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"errors"
 	"testing"
 	"testing/synctest"
 
@@ -38,14 +39,14 @@ func TestTheLeakCheckFindsTheGoroutinesOfAnAdapter(t *testing.T) {
 // left in its books.
 func TestCloseFindsWhatIsLeftOnAnAdapter(t *testing.T) {
 	for name, c := range map[string]struct {
-		leave        func(*testing.T, *dat.IA, *mem.PZ)
+		leave        func(*dat.IA, *mem.PZ) error
 		refusal, has string
 	}{
-		"nothing":    {func(*testing.T, *dat.IA, *mem.PZ) {}, "1 zones are open", "left: 0 regions of 0 bytes, 0 windows, 1 zones, 0 mappings"},
-		"a region":   {leaveRegion, "1 regions", "left: 1 regions of 64 bytes, 0 windows, 1 zones, 0 mappings"},
-		"a mapping":  {leaveMapping, "1 regions", "1 mappings of"},
-		"a window":   {leaveWindow, "1 windows", "left: 0 regions of 0 bytes, 1 windows"},
-		"an EVD":     {leaveDispatcher, "1 dispatchers", ""},
+		"nothing":    {func(*dat.IA, *mem.PZ) error { return nil }, "1 zones are open", "left: 0 regions of 0 bytes, 0 windows, 1 zones, 0 mappings"},
+		"a region":   {func(_ *dat.IA, pz *mem.PZ) error { return errorOf(pz.Register(make([]byte, 64), hw.AllPrivileges)) }, "1 regions", "left: 1 regions of 64 bytes, 0 windows, 1 zones, 0 mappings"},
+		"a mapping":  {func(_ *dat.IA, pz *mem.PZ) error { return errorOf(pz.Alloc(64, hw.AllPrivileges)) }, "1 regions", "1 mappings of"},
+		"a window":   {func(_ *dat.IA, pz *mem.PZ) error { return errorOf(pz.NewRMR()) }, "1 windows", "left: 0 regions of 0 bytes, 1 windows"},
+		"an EVD":     {func(ia *dat.IA, _ *mem.PZ) error { return errorOf(ia.NewDispatcher(evd.Config{QLen: 4})) }, "1 dispatchers", ""},
 		"a free one": {leaveFreed, "1 zones are open", "left: 0 regions of 0 bytes, 0 windows, 1 zones, 1 mappings of"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -54,7 +55,7 @@ func TestCloseFindsWhatIsLeftOnAnAdapter(t *testing.T) {
 			require.NoError(t, err)
 			pz, err := ia.NewPZ()
 			require.NoError(t, err)
-			c.leave(t, ia, pz)
+			require.NoError(t, c.leave(ia, pz))
 			assert.ErrorContains(t, books(ia), c.has)
 			assert.ErrorContains(t, closeAdapter(ia), c.refusal)
 			if err := closeAdapter(ia); name == "a mapping" { // which is the program's until it frees the region
@@ -67,29 +68,8 @@ func TestCloseFindsWhatIsLeftOnAnAdapter(t *testing.T) {
 	}
 }
 
-func leaveRegion(t *testing.T, _ *dat.IA, pz *mem.PZ) {
-	_, err := pz.Register(make([]byte, 64), hw.AllPrivileges)
-	require.NoError(t, err)
-}
-
-func leaveMapping(t *testing.T, _ *dat.IA, pz *mem.PZ) {
-	_, err := pz.Alloc(64, hw.AllPrivileges)
-	require.NoError(t, err)
-}
-
-func leaveWindow(t *testing.T, _ *dat.IA, pz *mem.PZ) {
-	_, err := pz.NewRMR()
-	require.NoError(t, err)
-}
-
-func leaveDispatcher(t *testing.T, ia *dat.IA, _ *mem.PZ) {
-	_, err := ia.NewDispatcher(evd.Config{QLen: 4})
-	require.NoError(t, err)
-}
-
 // leaveFreed leaves nothing but the mapped range of a region that is freed.
-func leaveFreed(t *testing.T, _ *dat.IA, pz *mem.PZ) {
+func leaveFreed(_ *dat.IA, pz *mem.PZ) error {
 	m, err := pz.Alloc(64, hw.AllPrivileges)
-	require.NoError(t, err)
-	require.NoError(t, m.Free())
+	return errors.Join(err, m.Free())
 }

@@ -149,12 +149,29 @@ func (d *desk) message(e *entry, change func(buf []byte)) {
 	p.reclaim(false)
 }
 
+// claim is what happens at a desk, and what the books say of it.
+type claim struct {
+	name string
+	do   func(d *desk)
+	say  []Kind
+}
+
+// judge demands that the books say what is claimed, at desks whose connection is up or not.
+func judge(t *testing.T, up bool, claims []claim) {
+	for _, c := range claims {
+		t.Run(c.name, func(t *testing.T) {
+			d := newDesk(t)
+			if up {
+				d.up()
+			}
+			c.do(d)
+			assert.Equal(t, c.say, d.kinds)
+		})
+	}
+}
+
 func TestTheBooks(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		do   func(d *desk)
-		say  []Kind
-	}{
+	judge(t, true, []claim{
 		{"what completes once is right", func(d *desk) { d.succeed(d.send(0), d.send(0)); d.audit() }, nil},
 		{"an event may come before the post has returned", func(d *desk) {
 			p, e := d.begin(requests, 0, hw.OpSend, 0, 16)
@@ -237,21 +254,11 @@ func TestTheBooks(t *testing.T) {
 			d.succeed(b)
 			d.audit()
 		}, []Kind{Resurgence}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			d := newDesk(t).up()
-			c.do(d)
-			assert.Equal(t, c.say, d.kinds)
-		})
-	}
+	})
 }
 
 func TestTheBooksOnMessages(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		do   func(d *desk)
-		say  []Kind
-	}{
+	judge(t, true, []claim{
 		{"a message is what was sent", func(d *desk) { d.message(d.fresh(), nil) }, nil},
 		{"no cookie", func(d *desk) { d.message(d.fresh(), func(b []byte) { b[0]++ }) }, []Kind{Stranger}},
 		{"a message that came before", func(d *desk) { e := d.fresh(); d.message(e, nil); d.message(e, nil) }, []Kind{Twice}},
@@ -269,21 +276,11 @@ func TestTheBooksOnMessages(t *testing.T) {
 			d.succeed(e)
 			d.audit()
 		}, []Kind{Lost}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			d := newDesk(t).up()
-			c.do(d)
-			assert.Equal(t, c.say, d.kinds)
-		})
-	}
+	})
 }
 
 func TestTheBooksOnConnections(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		do   func(d *desk)
-		say  []Kind
-	}{
+	judge(t, false, []claim{
 		{"up and down", func(d *desk) { d.up().audit() }, nil},
 		{"ESTABLISHED twice", func(d *desk) { d.up().connection(0, event.Established) }, []Kind{Connection}},
 		{"the end without a beginning", func(d *desk) { d.connection(0, event.Disconnected) }, []Kind{Connection}},
@@ -325,11 +322,5 @@ func TestTheBooksOnConnections(t *testing.T) {
 			d.flush(e)
 		}, nil},
 		{"an asynchronous error", func(d *desk) { d.main.take(&event.Event{Number: event.AsyncProviderError}) }, []Kind{Alarm}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			d := newDesk(t)
-			c.do(d)
-			assert.Equal(t, c.say, d.kinds)
-		})
-	}
+	})
 }
