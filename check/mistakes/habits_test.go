@@ -54,8 +54,7 @@ var values = map[string]any{
 }
 
 func TestEachTypeWithMethodsHasItsHabitsTested(t *testing.T) {
-	text, err := os.ReadFile("../../runtime/api.txt")
-	require.NoError(t, err)
+	text := must(os.ReadFile("../../runtime/api.txt"))
 	all := map[string]bool{}
 	for _, m := range regexp.MustCompile(`(?m)^pkg godat/([^,]*), method \(\*(\w+)`).FindAllStringSubmatch(string(text), -1) {
 		all[m[1]+" "+m[2]] = true
@@ -170,20 +169,15 @@ func TestAZeroValueFailsInWords(t *testing.T) {
 // An empty address is any of the adapter's, with a port that the provider chooses.
 func TestNoAddressIsOneToEveryListen(t *testing.T) {
 	for _, name := range []string{"loop", "iwarp:127.0.0.1"} {
-		ia, err := dat.Open(t.Context(), name)
-		require.NoError(t, err)
-		ln, err := ia.Listen(t.Context(), "", dat.ConnConfig{})
-		require.NoError(t, err)
+		ia := must(dat.Open(t.Context(), name))
+		ln := must(ia.Listen(t.Context(), "", dat.ConnConfig{}))
 		require.NoError(t, ln.Close())
-		calls, err := rpc.Listen(t.Context(), ia, "", rpc.Config{})
-		require.NoError(t, err)
+		calls := must(rpc.Listen(t.Context(), ia, "", rpc.Config{}))
 		require.NoError(t, calls.Close())
-		streams, err := stream.Listen(t.Context(), ia, "", stream.Config{})
-		require.NoError(t, err)
+		streams := must(stream.Listen(t.Context(), ia, "", stream.Config{}))
 		require.NoError(t, streams.Close())
 		require.NoError(t, ia.Close())
 	}
-	tcp, err := stream.Listen(t.Context(), nil, "", stream.Config{Adapter: "none", TCP: true})
-	require.NoError(t, err)
+	tcp := must(stream.Listen(t.Context(), nil, "", stream.Config{Adapter: "none", TCP: true}))
 	require.NoError(t, tcp.Close())
 }

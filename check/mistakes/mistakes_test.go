@@ -56,8 +56,7 @@ func newDesk(t *testing.T, name, at string, cfg dat.ConnConfig) *desk {
 // open opens an adapter that the test closes.
 func open(t *testing.T, name string, options ...dat.Option) *dat.IA {
 	t.Helper()
-	ia, err := dat.Open(t.Context(), name, options...)
-	require.NoError(t, err)
+	ia := must(dat.Open(t.Context(), name, options...))
 	t.Cleanup(func() { _ = ia.Close() })
 	return ia
 }
@@ -113,8 +112,7 @@ func must[T any](v T, err error) T {
 // region is memory of the client's zone.
 func (d *desk) region(size int, privileges hw.Privileges) *mem.LMR {
 	d.Helper()
-	r, err := d.client.Alloc(size, privileges)
-	require.NoError(d, err)
+	r := must(d.client.Alloc(size, privileges))
 	return r
 }
 

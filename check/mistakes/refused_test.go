@@ -17,15 +17,13 @@ import (
 var told = regexp.MustCompile(`refused\.go:(\d+):\d+: (.*)`)
 
 func TestMistakesThatCannotBeMadeAreErrorsOfTheCompiler(t *testing.T) {
-	source, err := os.ReadFile("testdata/refused.go")
-	require.NoError(t, err)
+	source := must(os.ReadFile("testdata/refused.go"))
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-gcflags=-e", "-o", filepath.Join(t.TempDir(), "refused"), "testdata/refused.go")
 	out, err := cmd.CombinedOutput()
 	require.Error(t, err, "the compiler lets all of them pass")
 	said := map[int]string{}
 	for _, m := range told.FindAllStringSubmatch(string(out), -1) {
-		line, err := strconv.Atoi(m[1])
-		require.NoError(t, err)
+		line := must(strconv.Atoi(m[1]))
 		said[line] += m[2] + "\n"
 	}
 	for i, line := range strings.Split(string(source), "\n") {
