@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -279,6 +280,14 @@ func (h *host) step(t *testing.T, s step) {
 		assert.NoError(t, err)
 		assert.Equal(t, put, string(made), s.text)
 	}
+}
+
+// terminate ends a process as a supervisor does.
+func terminate(p *os.Process) error {
+	if exe != "" { // Windows has no signals
+		return p.Kill()
+	}
+	return p.Signal(syscall.SIGTERM)
 }
 
 // end ends the servers as a supervisor does.

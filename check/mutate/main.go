@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -154,31 +155,21 @@ func (c *campaign) run(ctx context.Context) error {
 // binary are run by one call of baseline, which compiles it once. What each takes is
 // known then.
 func (c *campaign) baselines(ctx context.Context) error {
-	seen := make(map[string]bool)
-	place := make(map[string]int) // index in shared, by binary
-	var shared [][]mutation
-	for _, m := range c.all {
-		binary := m.binary()
-		if seen[m.trial()] {
-			continue
-		}
-		seen[m.trial()] = true
-		if _, ok := place[binary]; !ok {
-			place[binary] = len(shared)
-			shared = append(shared, nil)
-		}
-		shared[place[binary]] = append(shared[place[binary]], m)
-	}
-	errs := make([]error, len(shared))
-	each(ctx, c.parallel, len(shared), func(ctx context.Context, i int) {
-		errs[i] = c.runner.baseline(ctx, shared[i])
-	})
-	usual := make(map[string]time.Duration) // by trial
-	for _, m := range slices.Concat(shared...) {
-		usual[m.trial()] = m.usual
-	}
+	first := make(map[string]*mutation)    // by trial
+	shared := make(map[string][]*mutation) // by binary
 	for i := range c.all {
-		c.all[i].usual = usual[c.all[i].trial()]
+		if m := &c.all[i]; first[m.trial()] == nil {
+			first[m.trial()] = m
+			shared[m.binary()] = append(shared[m.binary()], m)
+		}
+	}
+	binaries := slices.Sorted(maps.Keys(shared))
+	errs := make([]error, len(binaries))
+	each(ctx, c.parallel, len(binaries), func(ctx context.Context, i int) {
+		errs[i] = c.runner.baseline(ctx, shared[binaries[i]])
+	})
+	for i := range c.all {
+		c.all[i].usual = first[c.all[i].trial()].usual
 	}
 	return errors.Join(append(errs, ctx.Err())...)
 }

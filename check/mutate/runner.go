@@ -64,22 +64,21 @@ var errNoTest = errors.New("no test has that name")
 // baseline compiles the package of ms without a change and runs the named test of
 // each, and notes what that takes. The test must exist and pass; otherwise its failure
 // would show nothing.
-func (r *runner) baseline(ctx context.Context, ms []mutation) error {
+func (r *runner) baseline(ctx context.Context, ms []*mutation) error {
 	dir, err := os.MkdirTemp(r.temp, "base")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	bin, out, err := r.compile(ctx, dir, ms[0], "")
+	bin, out, err := r.compile(ctx, dir, *ms[0], "")
 	if err != nil {
 		return fmt.Errorf("%s: %w\n%s", ms[0].where, err, out)
 	}
-	for i := range ms {
-		m := ms[i]
+	for _, m := range ms {
 		start := time.Now()
 		// Of a test that runs many times to lose a race, one pass is enough here.
-		out, err = r.runTest(ctx, bin, m, "-test.count=1")
-		ms[i].usual = time.Since(start)
+		out, err = r.runTest(ctx, bin, *m, "-test.count=1")
+		m.usual = time.Since(start)
 		if err != nil {
 			return fmt.Errorf("%s: %s %s must pass without the change: %w\n%s", m.where, m.pkg, m.test, err, tail(out))
 		}

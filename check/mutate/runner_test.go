@@ -118,7 +118,7 @@ func TestTheVerdictIsThatOfTheNamedTest(t *testing.T) {
 
 func TestATestOfAModuleBelowKills(t *testing.T) {
 	r := newVictim(t)
-	require.NoError(t, r.baseline(t.Context(), []mutation{{pkg: "./other/o", test: "TestTwice"}}))
+	require.NoError(t, r.baseline(t.Context(), []*mutation{{pkg: "./other/o", test: "TestTwice"}}))
 	for name, changes := range map[string][]patch.Change{
 		"a change of that module": {{File: "other/o/o.go", Old: "v.Add(a, a)", New: "v.Add(a, 0)"}},
 		"a change of the other":   replaceInV("a + b", "a - b"),
@@ -162,7 +162,7 @@ func TestBaselineDemandsATestThatPasses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ms := []mutation{{pkg: tc.pkg, test: tc.test}}
+			ms := []*mutation{{pkg: tc.pkg, test: tc.test}}
 			err := r.baseline(t.Context(), ms)
 			if tc.want == "" {
 				assert.NoError(t, err)

@@ -1,7 +1,0 @@
-//go:build !unix
-
-package commands
-
-import "os"
-
-func terminate(p *os.Process) error { return p.Kill() }
