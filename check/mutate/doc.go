@@ -10,8 +10,7 @@
 // the seeded world (check/world) judges such code.
 //
 //	Subject: a pipe that stalls does not look for a receive once more
-//	Test: ./hw/loop TestASendMeetsItsReceiveAtAnyPoint
-//	Flags: -race
+//	Test: ./hw/loop TestASendMeetsItsReceiveAtAnyPoint -race
 //	@@ hw/loop/pipe.go
 //	-		if x.dst.ready() {
 //	-			return false
@@ -19,8 +18,8 @@
 //
 // The mutations are the patches mutations/*/*.patch. The old text of each hunk must occur exactly once in its file,
 // so a hunk has as many lines of context as that takes, and no line numbers. To make a patch, change the code, and
-// write the lines that git diff marks behind @@ and the file; all that it prints is as good. Of the flags,
-// -race and -tags go to the compiler, the others to the test. With -count=10 the test
+// write the lines that git diff marks behind @@ and the file; all that it prints is as good. Of the flags behind
+// the test, -race and -tags go to the compiler, the others to the test. With -count=10 the test
 // runs ten times, so that a race has ten chances to be lost; the first failure ends it.
 // -timeout is the most that a run may take. A run is ended sooner, as one that hangs, when it
 // takes twenty times what it took without the mutation, and three seconds at least.

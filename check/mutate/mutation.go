@@ -95,12 +95,11 @@ func (m *mutation) field(name, value string) error {
 	switch {
 	case name == "Subject":
 		m.name = value
-	case name == "Test" && len(words) == 2:
+	case name == "Test" && len(words) > 1:
 		m.pkg, m.test = words[0], words[1]
-	case name == "Flags":
-		return m.flags(words)
+		return m.flags(words[2:])
 	default:
-		return fmt.Errorf("field %s: %s: want Subject: NAME, Test: PACKAGE REGEXP or Flags: FLAGS", name, value)
+		return fmt.Errorf("field %s: %s: want Subject: NAME or Test: PACKAGE REGEXP FLAGS", name, value)
 	}
 	return nil
 }

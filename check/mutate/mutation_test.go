@@ -12,8 +12,7 @@ import (
 )
 
 const goodPatch = `Subject: first: of two
-Test: ./a TestX/sub
-Flags: -race -count=3 -cpu=1,2 -timeout=1m -model.programs=5
+Test: ./a TestX/sub -race -count=3 -cpu=1,2 -timeout=1m -model.programs=5
 @@ a/x.go
  	if a {
 -		b()
@@ -61,8 +60,8 @@ func TestBadPatchIsRefused(t *testing.T) {
 		"no test":                   {"Subject: a\n" + diff, "needs a Subject, a Test"},
 		"no change":                 {"Subject: a\nTest: ./a T\n\n", "and a change"},
 		"a test without a package":  {"Subject: a\nTest: TestX\n" + diff, "field Test: TestX: want"},
-		"a time limit that is none": {"Subject: a\nTest: ./a T\nFlags: -timeout=soon\n" + diff, "soon"},
-		"a count that is none":      {"Subject: a\nTest: ./a T\nFlags: -count=often\n" + diff, "often"},
+		"a time limit that is none": {"Subject: a\nTest: ./a T -timeout=soon\n" + diff, "soon"},
+		"a count that is none":      {"Subject: a\nTest: ./a T -count=often\n" + diff, "often"},
 		"a line that is in no diff": {"Subject: a\nTest: ./a T\n" + diff + "z\n", "is no line of a hunk"},
 	} {
 		t.Run(name, func(t *testing.T) {
