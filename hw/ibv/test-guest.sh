@@ -13,6 +13,8 @@
 #             rping, dapltest, dtestcm, dtestsrq and dtestx, and on soft-RoCE examples/rdmaping against those of
 #             ibverbs-utils and perftest, both as the server and as the client,
 #             examples/doctor as root and as nobody, and examples/blockstore between two processes
+#   provider  of that, the contract's suite and the tests of verbs' own features
+#   above     of that, what provider leaves
 #   race      the contract's suite under the race detector
 #   cgocheck  the contract's suite with the Go runtime's checks of what C code gets
 #   asan      the contract's suite with the C half address-sanitised
@@ -42,7 +44,7 @@ trap 'rm -rf "$work"' EXIT
 run='.'
 build=(go test -c -tags guest)
 case $mode in
-  plain) ;;
+  plain | provider | above) ;;
   race) build+=(-race) run='^TestContract$' ;;
   cgocheck) export GOEXPERIMENT=cgocheck2 && run='^TestContract$' ;;
   asan) build+=(-asan) run='^TestContract$' ;;
@@ -60,7 +62,7 @@ cc -Wall -Werror -Ihw/ibv -o "$work/pair_check" hw/ibv/testdata/pair_check.c hw/
 "${build[@]}" -o "$work/ibv.test" ./hw/ibv
 go build -o "$work/guest" ./check/guest/cmd/guest
 cc -Wall -Werror -o "$work/rejecter" check/guest/testdata/rejecter.c -lrdmacm -libverbs
-if [[ $mode == plain ]]; then
+if [[ $mode == plain || $mode == above ]]; then
   command -v rping >/dev/null || { echo "the C program rping is missing: install rdmacm-utils" >&2; exit 1; }
   command -v dapltest >/dev/null || { echo "the C program dapltest is missing: install dapl2-utils and libdapl2" >&2; exit 1; }
   command -v ib_send_bw >/dev/null || { echo "the C program ib_send_bw is missing: install perftest" >&2; exit 1; }
@@ -79,77 +81,101 @@ fi
 
 # The guest runs this job: the test programs, one after the other.
 cat >"$work/job" <<'JOB'
-work=$1 run=$2 limit=$3 status=0
-"$work/ibv.test" -test.v -test.run "$run" -test.timeout "$limit" || status=$?
-if [ ! -e "$work/rping.test" ]; then exit $status; fi
+work=$1 mode=$2 run=$3 limit=$4 status=0
 device=ibv:$GODAT_GUEST_DEVICE
 kind=${GODAT_GUEST_DEVICE%[0-9]}
-# A device's gaps in DAT's suite; guest_differences_test.go gives the reasons for most.
-# lax-credit: siw_accept raises the number of incoming reads that the acceptor allows to
-# the number that the initiator asks for (relaxed_ird_negotiation).
-# may-wake-for-all: no completion on soft-RoCE says that its receive was solicited.
-# silent: no verb asks a device how far its send queue has come.
-set -- -conformance.gaps may-wake-for-all,silent
-if [ "$kind" = siw ]; then set -- -conformance.params tail=on -conformance.gaps early,lax-reads,lax-credit,wakes-for-all,fails-here,silent; fi
-"$work/conformance.test" -test.v -test.timeout "$limit" -test.run '^TestConformance$' "$@" \
-  -conformance.ia "$device" -conformance.table "$kind" -conformance.absent 10.0.2.99 \
-  -conformance.scale 1/256 -conformance.patience 2m || status=$?
-# Over pairs, of each area the cases that an end without a connection manager may change. All
-# others run over pairs of loop and of the simulated device. What can't be over pairs is in
-# check/conformance/run.go; untold-end: the byte that says that an end was in order stands
-# behind the send that waits.
-if [ "$kind" = rxe ]; then
-  "$work/conformance.test" -test.v -test.timeout 5m \
-    -test.run '^TestConformance$/^(DTO-(1|3|17|19)|FL-(2|8)|EV-(2|3|19)|ST-(3|5|9)|ME-8|DS-8)$' \
-    -conformance.paired -conformance.params keepalive=100ms,ack_timeout=15 -conformance.gaps may-wake-for-all,untold-end \
-    -conformance.ia "$device" -conformance.table "$kind" -conformance.absent 10.0.2.99 \
-    -conformance.scale 1/256 -conformance.patience 2m || status=$?
-fi
-# The tests that are skipped take long under emulation; they need no device, or ask of it
-# what the others ask.
-"$work/stream.test" -test.v -test.short -test.timeout 4m \
-  -test.skip 'AllocateNothing|NeverBlockEachOther|ABrokenTransport|HTTPOverTLS|HundredsOfDialers' || status=$?
-"$work/rpc.test" -test.v -test.timeout 4m -test.run '^TestServersThatFollow|^TestTheCallersMemoryGoesIntoAFile|^TestAFileThatFails|^TestMemoryThatIsMappedReadOnly|^TestAListenAwaitsTheEnd' || status=$?
-"$work/rping.test" -test.v -test.timeout 4m -test.run '^TestOurServerAnswers|^TestTheirServerAnswers' || status=$?
-if [ "$kind" = rxe ]; then "$work/rdmaping.test" -test.v -test.timeout 12m -test.run '^TestOur|^TestAPeerWithoutAGID' || status=$?; fi
-"$work/dattest.test" -test.v -test.timeout "$limit" -test.run '^TestAgainstTheCProgram$|^TestDtest' || status=$?
-"$work/doctor.test" -test.v -test.timeout 4m -test.run '^TestTheGuest' || status=$?
+began=$(cut -d. -f1 /proc/uptime)
 
-"$work/blockstore" -provider "$device" -listen 10.0.2.15:4791 -store "$TMPDIR/blocks.db" >"$TMPDIR/server" 2>&1 &
-server=$!
-for i in $(seq 300); do
-  if grep -q serving "$TMPDIR/server"; then break; fi
-  sleep 0.1
-done
-timeout 120 "$work/blockstore" -provider "$device" -connect 10.0.2.15:4791 -dir "$work/tree" || status=$?
-kill "$server"
-wait "$server" || status=$?
-cat "$TMPDIR/server"
-
-# These tests come last, since they leave a useless device: when the link is down, a
-# send of the connection manager fails, and soft-RoCE's connection manager then receives
-# nothing until the device is deleted and added again.
-
-# ruined PATTERN: runs the tests that ruin the device.
-ruined() {
-  GODAT_GUEST_RUIN=1 "$work/ibv.test" -test.v -test.run "$1" -test.timeout "$limit" || status=$?
+# left: the seconds that are left of the job's, but for the minute in which a program that hangs says
+# where. A slow machine is slow in all programs, so none has a limit of its own.
+left() {
+  seconds=$((began + limit * 60 - 60 - $(cut -d. -f1 /proc/uptime)))
+  echo $((seconds > 1 ? seconds : 1))
 }
+
+# tests NAME FLAG...: runs a test program.
+tests() {
+  name=$1
+  shift
+  "$work/$name.test" -test.v -test.timeout "$(left)s" "$@" || status=$?
+}
+
+# conformance RUN FLAG...: runs cases of DAT's suite.
+conformance() {
+  cases=$1
+  shift
+  tests conformance -test.run "$cases" "$@" -conformance.ia "$device" -conformance.table "$kind" -conformance.absent 10.0.2.99 \
+    -conformance.scale 1/256 -conformance.patience 2m
+}
+
+# above: the tests of what uses a device.
+above() {
+  # A device's gaps in DAT's suite; guest_differences_test.go gives the reasons for most.
+  # lax-credit: siw_accept raises the number of incoming reads that the acceptor allows to
+  # the number that the initiator asks for (relaxed_ird_negotiation).
+  # may-wake-for-all: no completion on soft-RoCE says that its receive was solicited.
+  # silent: no verb asks a device how far its send queue has come.
+  set -- -conformance.gaps may-wake-for-all,silent
+  if [ "$kind" = siw ]; then set -- -conformance.params tail=on -conformance.gaps early,lax-reads,lax-credit,wakes-for-all,fails-here,silent; fi
+  conformance '^TestConformance$' "$@"
+  # Over pairs, of each area the cases that an end without a connection manager may change. All
+  # others run over pairs of loop and of the simulated device. What can't be over pairs is in
+  # check/conformance/run.go; untold-end: the byte that says that an end was in order stands
+  # behind the send that waits.
+  if [ "$kind" = rxe ]; then
+    conformance '^TestConformance$/^(DTO-(1|3|17|19)|FL-(2|8)|EV-(2|3|19)|ST-(3|5|9)|ME-8|DS-8)$' \
+      -conformance.paired -conformance.params keepalive=100ms,ack_timeout=15 -conformance.gaps may-wake-for-all,untold-end
+  fi
+  # The tests that are skipped take long under emulation, or dial for less time than a slow machine takes; they need
+  # no device, or ask of it what the others ask.
+  tests stream -test.short -test.skip 'AllocateNothing|NeverBlockEachOther|ABrokenTransport|HTTPOverTLS|HundredsOfDialers|TheErrorOfADial|ADialThatRanOutOfTime'
+  tests rpc -test.run '^TestServersThatFollow|^TestTheCallersMemoryGoesIntoAFile|^TestAFileThatFails|^TestMemoryThatIsMappedReadOnly|^TestAListenAwaitsTheEnd'
+  tests rping -test.run '^TestOurServerAnswers|^TestTheirServerAnswers'
+  if [ "$kind" = rxe ]; then tests rdmaping -test.run '^TestOur|^TestAPeerWithoutAGID'; fi
+  tests dattest -test.run '^TestAgainstTheCProgram$|^TestDtest'
+  tests doctor -test.run '^TestTheGuest'
+  blockstore
+}
+
+# blockstore: one process keeps another one's files.
+blockstore() {
+  "$work/blockstore" -provider "$device" -listen 10.0.2.15:4791 -store "$TMPDIR/blocks.db" >"$TMPDIR/server" 2>&1 &
+  server=$!
+  until grep -q serving "$TMPDIR/server" || ! kill -0 "$server"; do sleep 0.1; done
+  timeout "$(left)" "$work/blockstore" -provider "$device" -connect 10.0.2.15:4791 -dir "$work/tree" || status=$?
+  kill "$server"
+  wait "$server" || status=$?
+  cat "$TMPDIR/server"
+}
+
 # gone: waits until the kernel has removed the device, which it does when no process has
 # it open any more.
 gone() {
-  for i in $(seq 300); do
-    if [ ! -e "/sys/class/infiniband/$GODAT_GUEST_DEVICE" ]; then return; fi
+  while [ -e "/sys/class/infiniband/$GODAT_GUEST_DEVICE" ]; do
+    if [ "$(left)" = 1 ]; then
+      echo "the device $GODAT_GUEST_DEVICE was not removed"
+      exit 1
+    fi
     sleep 0.1
   done
-  echo "the device $GODAT_GUEST_DEVICE was not removed"
-  exit 1
 }
-ruined '^TestLinkThatGoesDown'
-rdma link delete "$GODAT_GUEST_DEVICE"
-gone
-rdma link add "$GODAT_GUEST_DEVICE" type "${GODAT_GUEST_DEVICE%0}" netdev eth0
-ruined '^TestDeviceThatIsRemoved'
-gone
+
+# ruin runs the tests that leave a useless device: when the link is down, a
+# send of the connection manager fails, and soft-RoCE's connection manager then receives
+# nothing until the device is deleted and added again.
+ruin() {
+  export GODAT_GUEST_RUIN=1
+  tests ibv -test.run '^TestLinkThatGoesDown'
+  rdma link delete "$GODAT_GUEST_DEVICE"
+  gone
+  rdma link add "$GODAT_GUEST_DEVICE" type "${GODAT_GUEST_DEVICE%0}" netdev eth0
+  tests ibv -test.run '^TestDeviceThatIsRemoved'
+  gone
+}
+
+if [ "$mode" != above ]; then tests ibv -test.run "$run"; fi
+case $mode in plain | above) above ;; esac
+case $mode in plain | provider) ruin ;; esac
 exit $status
 JOB
 
@@ -165,7 +191,7 @@ machine=123 # the exit status of the command guest when the guest's kernel faile
 try() {
   local device=$1 log=$work/$1.log status=0 began=$SECONDS passed bad skipped want line
   "$work/guest" -device "$device" -module sch_netem -busy "${GODAT_GUEST_BUSY:-0}" -env "GODAT_GUEST_REJECTER=$work/rejecter" -env "GODAT_GUEST_KILLS=${GODAT_GUEST_KILLS:-3}" \
-    -timeout "${limit}m" -- sh "$work/job" "$work" "$run" "$((limit - 1))m" >"$log" || status=$?
+    -timeout "${limit}m" -- sh "$work/job" "$work" "$mode" "$run" "$limit" >"$log" || status=$?
   passed=$(grep -acE '^ *--- PASS|^verified ' "$log" || true)
   bad=$(grep -acE '^ *--- FAIL' "$log" || true)
   skipped=$(grep -acE '^ *--- SKIP' "$log" || true)
