@@ -36,6 +36,9 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreCurrent())
 }
 
+// run runs a command line, and what it reruns in this process.
+func run(args []string, out io.Writer) error { return runWith(run, host.WatchOthers, args, out) }
+
 func TestAnotherProcessSaysHowItEnds(t *testing.T) {
 	err := process([]string{"nosuch"}, io.Discard)
 	require.ErrorContains(t, err, "unexpected argument nosuch")

@@ -52,9 +52,6 @@ func main() {
 	os.Exit(status(err))
 }
 
-// run runs a command line, and what it reruns in this process.
-func run(args []string, out io.Writer) error { return runWith(run, host.WatchOthers, args, out) }
-
 func runWith(again rerun, watch func() host.Disturbed, args []string, out io.Writer) (err error) {
 	defer recovered(&err)
 	c := command{line: strings.TrimSpace("go run ./bench " + strings.Join(args, " ")), again: again, watch: watch}
