@@ -58,6 +58,7 @@ var elsewhere = map[string]string{
 	`^make fmt lint race$`:                                           "stage race",
 	`^make (race )?mutate( fuzz)?$`:                                  "stage mutate",
 	`^\.ci/run( lint race| race)?$`:                                  "stage race",
+	`^\.ci/run apidiff$`:                                             "stage apidiff",
 	`^bash bench/instructions\.sh$`:                                  "stage count",
 	`^go run \./check/nethttp`:                                       "stage nethttp",
 	`^go test \./check/day( |$)`:                                     "stage day",
