@@ -54,7 +54,7 @@ func main() {
 		if *file == "" {
 			_, err = page.WriteTo(os.Stdout)
 		} else {
-			err = os.WriteFile(*file, page.Bytes(), 0o644)
+			err = replace(*file, page.Bytes())
 		}
 	}
 	if err != nil {
@@ -63,6 +63,19 @@ func main() {
 	if err != nil || found {
 		os.Exit(1)
 	}
+}
+
+// replace writes a page in the place of the one before, which stays as it is if there is no room for the new one.
+func replace(path string, page []byte) error {
+	next := path + ".new"
+	err := os.WriteFile(next, page, 0o644)
+	if err == nil {
+		err = os.Rename(next, path)
+	}
+	if err != nil {
+		_ = os.Remove(next) // it may not be there
+	}
+	return err
 }
 
 // summed is the last line of a page.
@@ -280,6 +293,9 @@ func (c *campaign) volumeHour(ctx context.Context, out io.Writer, dir string, ro
 		printed, err := run.CombinedOutput()
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
+		}
+		if run.ProcessState == nil {
+			return fmt.Errorf("the test of a volume does not start: %w", err)
 		}
 		history := ran.Find(printed)
 		if err != nil || history == nil {

@@ -21,6 +21,23 @@ func TestThePageIsAsItWasWritten(t *testing.T) {
 	require.Equal(t, summed(page[:at]), string(page[at:]), "RESULTS.md was changed by hand: write it anew, as the command's doc says")
 }
 
+func TestAPageThatCanNotBeWrittenLeavesTheOneBefore(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "PAGE.md")
+	require.NoError(t, replace(path, []byte("old")))
+	require.NoError(t, os.Mkdir(path+".new", 0o700)) // where the new one would be written
+	require.NoError(t, os.WriteFile(filepath.Join(path+".new", "kept"), nil, 0o600))
+	require.Error(t, replace(path, []byte("new")))
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "old", string(text))
+	require.NoError(t, os.RemoveAll(path+".new"))
+	require.NoError(t, replace(path, []byte("new")))
+	names, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, names, 1)
+}
+
 func TestProgramsShareTheTimeThatNotAllSeedsHave(t *testing.T) {
 	c, costs := campaign{seeds: 50}, []time.Duration{time.Second, 10 * time.Second, 20 * time.Second}
 	rows := []*row{{}, {}, {}}
