@@ -265,7 +265,7 @@ func TestModifyCNOTriggersForQueuedEvents(t *testing.T) {
 func TestOnlyAQueueHasACNO(t *testing.T) {
 	c := newCNO(t, CNOConfig{})
 	for _, mode := range []Mode{ModeChannel, ModeBatch, ModeCallback} {
-		_, err := New(Config{QLen: 1, Mode: mode, CNO: c, Callback: func([]event.Event) {}})
+		_, err := New(called(Config{QLen: 1, Mode: mode, CNO: c}))
 		isError(t, err, hw.InvalidState, hw.StateEVDWaiter, mode)
 		d := newDispatcher(t, Config{Mode: mode})
 		isError(t, d.ModifyCNO(c), hw.InvalidState, hw.StateEVDWaiter, mode)

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
-	"godat/hw/event"
 )
 
 func TestADispatcherMadeWithoutAMaximumGrows(t *testing.T) {
@@ -90,7 +89,7 @@ func TestRouteChecksItsArguments(t *testing.T) {
 
 func TestOvercommittingIsForQueues(t *testing.T) {
 	for _, mode := range []Mode{ModeChannel, ModeBatch, ModeCallback} {
-		_, err := New(Config{QLen: 1, Mode: mode, Overcommit: true, Callback: func([]event.Event) {}})
+		_, err := New(called(Config{QLen: 1, Mode: mode, Overcommit: true}))
 		isError(t, err, hw.InvalidParameter, hw.Arg4, mode)
 	}
 }

@@ -34,10 +34,11 @@ func TestADispatcherOfAnyModeCounts(t *testing.T) {
 		ModeCallback: func(*Dispatcher) { <-called },
 	} {
 		t.Run(mode.String(), func(t *testing.T) {
-			d := newDispatcher(t, Config{
-				Mode: mode, BatchMax: 1, Streams: event.DefaultStreams | event.StreamAsync,
-				Callback: func([]event.Event) { called <- struct{}{} },
-			})
+			cfg := Config{Mode: mode, BatchMax: 1, Streams: event.DefaultStreams | event.StreamAsync}
+			if mode == ModeCallback {
+				cfg.Callback = func([]event.Event) { called <- struct{}{} }
+			}
+			d := newDispatcher(t, cfg)
 			q := d.inner.Main()
 			require.True(t, q.Reserve(4))
 			requireCounters(t, d, Counters{})

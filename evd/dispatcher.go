@@ -66,7 +66,7 @@ type Config struct {
 	// Callback takes the events of ModeCallback, in order, one call at a time. It
 	// owns the slice until it returns. It must not wait for control calls such as
 	// Close, which wait for it. It runs in the adapter's pool of upcalls. A panic in it ends the
-	// process.
+	// process. With any other mode it is refused, and so is Func without ModeFunc.
 	Callback func([]event.Event)
 	// Func takes the events of ModeFunc, each at once: the goroutine that completes an operation
 	// calls it, in the middle of its work. So Func must not block, nor take a lock that is held
@@ -180,6 +180,10 @@ func (cfg *Config) complete() error {
 	switch {
 	case int(cfg.Mode) >= len(ways):
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "unknown mode %d", cfg.Mode)
+	case cfg.Mode != ModeCallback && cfg.Callback != nil:
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "evd.Config.Callback, which mode %v never calls: it needs ModeCallback", cfg.Mode)
+	case cfg.Mode != ModeFunc && cfg.Func != nil:
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "evd.Config.Func, which mode %v never calls: it needs ModeFunc", cfg.Mode)
 	case ways[cfg.Mode].Placeless && (cfg.QLen != 0 || cfg.MaxLen != 0):
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "QLen is %d and MaxLen %d: in mode %v events take no places", cfg.QLen, cfg.MaxLen, cfg.Mode)
 	case cfg.QLen == 0 && !ways[cfg.Mode].Placeless:

@@ -46,6 +46,8 @@ func TestNewChecksItsConfig(t *testing.T) {
 		"a function with places":         {Config{QLen: 1, Mode: ModeFunc, Func: func(event.Event) {}}, hw.InvalidParameter, hw.Arg2, false},
 		"a callback":                     {cfg: Config{QLen: 1, Mode: ModeCallback, Callback: nop}, good: true},
 		"no callback":                    {Config{QLen: 1, Mode: ModeCallback}, hw.InvalidParameter, hw.Arg4, false},
+		"a callback that nobody calls":   {Config{QLen: 1, Callback: nop}, hw.InvalidParameter, hw.Arg4, false},
+		"a function that nobody calls":   {Config{Func: func(event.Event) {}}, hw.InvalidParameter, hw.Arg4, false},
 		"batches":                        {cfg: Config{QLen: 1, Mode: ModeBatch, BatchMin: 3, BatchMax: 3}, good: true},
 		"a large minimum alone":          {cfg: Config{QLen: 1, Mode: ModeBatch, BatchMin: 100}, good: true},
 		"a maximum below the minimum":    {Config{QLen: 1, BatchMin: 3, BatchMax: 2}, hw.InvalidParameter, hw.Arg4, false},

@@ -26,13 +26,18 @@ func newDispatcher(t testing.TB, cfg Config) *Dispatcher {
 	if cfg.QLen == 0 {
 		cfg.QLen = 8
 	}
-	if cfg.Mode == ModeCallback && cfg.Callback == nil {
-		cfg.Callback = func([]event.Event) {}
-	}
-	d, err := New(cfg)
+	d, err := New(called(cfg))
 	require.NoError(t, err)
 	t.Cleanup(d.inner.Abort)
 	return d
+}
+
+// called gives a configuration of ModeCallback a callback.
+func called(cfg Config) Config {
+	if cfg.Mode == ModeCallback && cfg.Callback == nil {
+		cfg.Callback = func([]event.Event) {}
+	}
+	return cfg
 }
 
 func dto(cookie uint64) *event.Event {

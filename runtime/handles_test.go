@@ -20,7 +20,11 @@ func made[T any](t *testing.T, h T, err error) T {
 }
 
 func (b *bad) dispatcher(mode evd.Mode) *evd.Dispatcher {
-	d, err := b.ia.NewDispatcher(evd.Config{QLen: 8, Mode: mode, Callback: func([]event.Event) {}})
+	cfg := evd.Config{QLen: 8, Mode: mode}
+	if mode == evd.ModeCallback {
+		cfg.Callback = func([]event.Event) {}
+	}
+	d, err := b.ia.NewDispatcher(cfg)
 	return made(b.t, d, err)
 }
 
