@@ -23,13 +23,29 @@ func Before(t *testing.T, args ...string) (dir string) {
 	if err != nil || last == "" {
 		t.Skip("capability: git-history")
 	}
-	if _, err := git(t, "rev-parse", "-q", "--verify", last+"~1^{tree}"); err != nil {
+	return at(t, last+"~1")
+}
+
+// Release returns a copy of the repository at the newest release, by its tag. It skips the test where no tag is known.
+func Release(t *testing.T) (dir string) {
+	t.Helper()
+	tag, err := git(t, "describe", "--tags", "--match", "v[0-9]*", "--abbrev=0")
+	if err != nil || tag == "" {
+		t.Skip("capability: git-history")
+	}
+	return at(t, tag)
+}
+
+// at returns a copy of the repository at a commit, and skips the test where that is not known.
+func at(t *testing.T, commit string) (dir string) {
+	t.Helper()
+	if _, err := git(t, "rev-parse", "-q", "--verify", commit+"^{tree}"); err != nil {
 		t.Skip("capability: git-history")
 	}
 	top := Top(t)
 	dir = t.TempDir()
 	packed := filepath.Join(dir, "all.tar")
-	run(t, top, nil, "git", "archive", "--output="+packed, last+"~1")
+	run(t, top, nil, "git", "archive", "--output="+packed, commit)
 	run(t, dir, nil, "tar", "-xf", packed)
 	return dir
 }

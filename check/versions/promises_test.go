@@ -15,13 +15,21 @@ import (
 	"godat/check/trees"
 )
 
-// The contract gets no method that a provider has to have: the provider of before the contract last changed is put
-// beside the library of now, whose tests try it.
+// The contract gets no method that a provider has to have: the provider of the newest release, and that of before
+// the contract last changed, are put beside the library of now, whose tests try them.
 func TestAProviderOfBeforeFillsTheContract(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a provider of before")
 	}
-	before := trees.Before(t, "--", "../../hw/provider.go", "../../hw/optional.go", "../../hw/wr.go")
+	t.Run("of the newest release", func(t *testing.T) { fills(t, trees.Release(t)) })
+	t.Run("of before the last change", func(t *testing.T) {
+		fills(t, trees.Before(t, "--", "../../hw/provider.go", "../../hw/optional.go", "../../hw/wr.go"))
+	})
+}
+
+// fills demands that the provider of a tree fills the contract of now.
+func fills(t *testing.T, before string) {
+	t.Helper()
 	dir := filepath.Join(trees.Here(t), "examples", "provider")
 	require.NoError(t, os.MkdirAll(dir, 0o755))
 	now := filepath.Join(trees.Top(t), "examples", "provider")

@@ -112,6 +112,15 @@ func TestEndsWorkWithThoseOfTheVersionBefore(t *testing.T) {
 	}
 }
 
+// Between two changes of a version's number a change of its messages would break those who have the release.
+func TestEndsWorkWithThoseOfTheNewestRelease(t *testing.T) {
+	long(t)
+	programs := map[string]string{"the newest release": build(t, trees.Release(t)), "this version": here(t, 0, 0)}
+	for wire := range wires {
+		t.Run(wire, func(t *testing.T) { work(t, wire, programs) })
+	}
+}
+
 // The next version speaks this one, too. To be sure of that before there is one, this one's numbers are changed.
 func TestEndsWorkWithThoseOfTheNextVersion(t *testing.T) {
 	programs := map[string]string{"this version": here(t, 0, 0), "the next": here(t, 0, 1)}
