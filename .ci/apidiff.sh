@@ -3,6 +3,10 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 version=v0.0.0-20261113113407-e3970619a1a4 # of golang.org/x/exp
+if (($# > 1)) || { (($# == 1)) && ! git rev-parse --quiet --verify "$1^{commit}" >/dev/null; }; then
+  echo "apidiff: it takes one tag or commit that is here, or none, and got: $*" >&2
+  exit 2
+fi
 base=${1:-$(git describe --tags --match 'v[0-9]*' --abbrev=0 2>/dev/null || true)}
 if [[ -z $base ]]; then
   echo "apidiff: no tag of a release is here, so nothing to compare with"
