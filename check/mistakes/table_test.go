@@ -350,6 +350,10 @@ var posts = []mistake{
 		_, err := d.ia.NewDispatcher(evd.Config{QLen: 4, Mode: evd.ModeCallback})
 		return err
 	}},
+	{"a callback without its mode", "mode queue never calls", "ModeCallback", hw.ErrInvalidParameter, func(d *desk) error {
+		_, err := d.ia.NewDispatcher(evd.Config{QLen: 4, Callback: func([]event.Event) {}})
+		return err
+	}},
 	{"a dequeue of a channel", "has a waiter", "by C", hw.ErrInvalidState, func(d *desk) error {
 		_, err := must(d.ia.NewDispatcher(evd.Config{QLen: 4, Mode: evd.ModeChannel})).Dequeue(make([]event.Event, 1))
 		return err
