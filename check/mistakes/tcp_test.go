@@ -51,6 +51,12 @@ var ofTCP = []mistake{
 		_, err := d.ia.Dial(d.ctx, ln.Addr().String(), dat.ConnConfig{})
 		return err
 	}},
+	{"a server of rpc that is dialed by stream", "a server of package rpc listens there", "rpc.Dial makes", stream.ErrProtocol, func(d *desk) error {
+		s := must(rpc.Listen(d.ctx, d.ia, d.at, rpc.Config{}))
+		d.Cleanup(func() { _ = s.Close() })
+		_, err := (&stream.Dialer{IA: d.ia}).DialContext(d.ctx, "tcp", s.Addr())
+		return err
+	}},
 	{"an address that is not this machine's", "192.0.2.7", "not one of this machine", hw.ErrInvalidAddress, func(d *desk) error {
 		_, err := d.ia.Listen(d.ctx, "192.0.2.7:0", dat.ConnConfig{})
 		return err

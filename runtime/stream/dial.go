@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -133,10 +134,20 @@ func (c *line) established(ctx context.Context) error {
 		<-ctx.Done() // whose deadline was the attempt's
 		return c.outOfTime(ctx)
 	}
-	if cause, ok := errors.AsType[*hw.Cause](over.err); ok && len(cause.Private) >= helloSize { // a reject says why
-		if _, err := agree(cause.Private); err != nil {
-			return err
-		}
+	return refused(over.err)
+}
+
+// refused adds to the error of an attempt what the peer has said in its reject, which a device may have padded.
+func refused(err error) error {
+	cause, ok := errors.AsType[*hw.Cause](err)
+	if !ok || len(bytes.Trim(cause.Private, "\x00")) == 0 {
+		return err
 	}
-	return over.err
+	if bytes.HasPrefix(cause.Private, []byte("DATC")) {
+		return fmt.Errorf("%w: %w: a server of package rpc listens there: rpc.Dial makes connections to it", err, ErrProtocol)
+	}
+	if _, differs := agree(cause.Private); differs != nil {
+		return fmt.Errorf("%w: %w", err, differs)
+	}
+	return err
 }

@@ -14,6 +14,7 @@ import (
 
 	"godat/ep"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/mem"
 	dat "godat/runtime"
 )
@@ -223,9 +224,32 @@ func TestADialerSaysWhichVersionsMet(t *testing.T) {
 				_, err = r.dialer().Dial("", ln.Addr())
 				require.ErrorIs(t, err, ErrProtocol)
 				assert.Contains(t, err.Error(), "speaks versions 7 to 8, and this end version 3")
+				_, caused := errors.AsType[*hw.Cause](err)
+				assert.Equal(t, name == "rejected", caused, err)
 				require.NoError(t, <-answered)
 				require.NoError(t, ln.Close())
 			})
+		})
+	}
+}
+
+func TestADialerSaysThatAnotherProgramListens(t *testing.T) {
+	for said, want := range map[string]string{
+		"DATC\x00\x02\x00\x01\x00\x02": "a server of package rpc listens there",
+		"no room":                      "it speaks another protocol than package stream",
+		strings.Repeat("x", helloSize): "it speaks another protocol than package stream",
+		"":                             "",
+	} {
+		onEach(t, func(t *testing.T, r *rig) {
+			ln, err := r.ia.Listen(t.Context(), ":0", dat.ConnConfig{})
+			require.NoError(t, err)
+			answered := write(func() error { return ep.RequestOf(<-ln.Requests()).Reject([]byte(said)) })
+			_, err = r.dialer().Dial("", ln.Addr())
+			require.ErrorIs(t, err, event.Error(event.PeerRejected), "%q", said)
+			assert.Equal(t, want != "", errors.Is(err, ErrProtocol), "%q: %v", said, err)
+			assert.ErrorContains(t, err, want)
+			require.NoError(t, <-answered)
+			require.NoError(t, ln.Close())
 		})
 	}
 }
