@@ -57,6 +57,18 @@ type Run struct {
 	Pause             time.Duration // the most that a writer of a volume pauses; 0 is as the program has it
 }
 
+// The sizes of a run, and of a short one, most of which is the beginning and the end of connections.
+const (
+	Troubles, Rounds           = 12, 30
+	ShortTroubles, ShortRounds = 1, 2
+)
+
+// Short is the run with less to do.
+func (r Run) Short() Run {
+	r.Troubles, r.Rounds = ShortTroubles, ShortRounds
+	return r
+}
+
 // The guests: that of a volume has a larger program.
 const (
 	Guest       = "./guest"
@@ -75,7 +87,7 @@ func All(guest string) (all []Run) {
 			if name == driver.Name && provider != "loop" {
 				continue // its calls have had all their effects when they return
 			}
-			all = append(all, Run{Program: name, Provider: provider, Troubles: 12, Rounds: 30})
+			all = append(all, Run{Program: name, Provider: provider, Troubles: Troubles, Rounds: Rounds})
 		}
 	}
 	return all
@@ -83,7 +95,11 @@ func All(guest string) (all []Run) {
 
 // String names the run.
 func (r Run) String() string {
-	return fmt.Sprintf("%s over %s, seed %d", r.Program, r.Provider, r.Seed)
+	text := fmt.Sprintf("%s over %s, seed %d", r.Program, r.Provider, r.Seed)
+	if r.Troubles != Troubles || r.Rounds != Rounds {
+		text += fmt.Sprintf(" (-world.rounds %d -world.troubles %d)", r.Rounds, r.Troubles)
+	}
+	return text
 }
 
 // In runs it.

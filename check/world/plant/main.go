@@ -41,7 +41,7 @@ func main() {
 type campaign struct {
 	seeds int
 	every int           // of the faults, each so manieth is planted
-	limit time.Duration // of processors, for one fault: no seed begins behind it
+	limit time.Duration // of processors, for one fault: no run begins behind it
 	guest string        // the programs
 	runs  string        // a regular expression: the programs and providers, such as calls/loop
 }
@@ -51,9 +51,9 @@ func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("plant", flag.ExitOnError)
 	only := flags.String("run", "", "only faults whose path, such as token/NAME.patch, matches this regular expression")
 	one := flags.String("one", "", "plant this patch alone, in this process")
-	flags.IntVar(&c.seeds, "seeds", 20, "seeds of each program over each provider")
+	flags.IntVar(&c.seeds, "seeds", 20, "seeds of each program over each provider, each first in a short run")
 	flags.IntVar(&c.every, "every", 1, "plant each so manieth")
-	flags.DurationVar(&c.limit, "limit", 5*time.Minute, "time of processors for one fault, behind which no seed begins; one that takes twice as much spins")
+	flags.DurationVar(&c.limit, "limit", 5*time.Minute, "time of processors for one fault, behind which no run begins")
 	flags.StringVar(&c.guest, "guest", "", "the guest: "+world.Guest+" or "+world.VolumeGuest+"; without it the second for faults of the volume, the first for all others")
 	flags.StringVar(&c.runs, "programs", "", "only programs over providers, such as calls/loop, that match this regular expression")
 	if err := flags.Parse(args); err != nil {
@@ -66,7 +66,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	if *one != "" {
-		found, err := c.plant(ctx, *one)
+		found, err := c.plant(ctx, *one, func(r world.Run) { fmt.Println(r) })
 		fmt.Println(found)
 		return err
 	}
@@ -209,17 +209,22 @@ func (c campaign) apart(ctx context.Context, path string) string {
 	var said, complained bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &complained
 	err = cmd.Run()
+	lines := strings.Split(strings.TrimSpace(said.String()), "\n")
+	last := lines[len(lines)-1]
 	switch {
 	case err != nil && ctx.Err() == nil && cmd.ProcessState != nil && cmd.ProcessState.ExitCode() < 0:
-		return fmt.Sprintf("%s, or spins: %v of processors were not enough", lives, 2*c.limit)
+		return fmt.Sprintf("%s: it spins: %v of a processor were not enough", last, most)
 	case err != nil:
 		return not(errors.New(cmp.Or(strings.TrimSpace(complained.String()), err.Error())))
 	}
-	return strings.TrimSpace(said.String())
+	return last
 }
 
-// plant plants one fault, and runs seeds until one finds it.
-func (c campaign) plant(ctx context.Context, path string) (found string, err error) {
+// most is what one run may take of a processor. Without a fault none takes a third.
+const most = 2 * time.Minute
+
+// plant plants one fault, and runs seeds until one finds it. It says each run before it begins.
+func (c campaign) plant(ctx context.Context, path string, begins func(world.Run)) (found string, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return "", err
@@ -263,15 +268,15 @@ func (c campaign) plant(ctx context.Context, path string) (found string, err err
 		return fmt.Sprintf("%s: no program of %s matches %q", lives, c.guest, c.runs), nil
 	}
 	begun := spent.Time()
-	if err := spent.Most(begun + 2*c.limit); err != nil {
+	if err := spent.Most(begun + c.limit + most); err != nil {
 		return "", err
 	}
 	for seed := range c.seeds {
-		for _, r := range all {
+		for _, r := range of(all, uint64(seed+1)) {
 			if spent.Time()-begun > c.limit {
 				return fmt.Sprintf("%s: %d of %d seeds in %v of processors", lives, seed, c.seeds, c.limit), nil
 			}
-			r.Seed = uint64(seed + 1)
+			begins(r)
 			result := r.In(ctx, p)
 			if ctx.Err() != nil {
 				return "", context.Cause(ctx)
@@ -282,6 +287,19 @@ func (c campaign) plant(ctx context.Context, path string) (found string, err err
 		}
 	}
 	return fmt.Sprintf("%s: %d seeds", lives, c.seeds), nil
+}
+
+// of are the runs of a seed: first all short ones.
+func of(all []world.Run, seed uint64) (runs []world.Run) {
+	for _, r := range all {
+		r.Seed = seed
+		runs = append(runs, r.Short())
+	}
+	for _, r := range all {
+		r.Seed = seed
+		runs = append(runs, r)
+	}
+	return runs
 }
 
 // has reports whether a guest is built of a file that a patch changes.

@@ -40,6 +40,7 @@ func main() {
 	flag.IntVar(&c.seeds, "seeds", 10, "seeds of each program over each provider")
 	flag.Uint64Var(&c.first, "first", 1, "the first seed")
 	flag.DurationVar(&c.most, "for", 0, "end after this time, of the machine's clock, which the programs share, whatever is left; 0 is no limit")
+	flag.IntVar(&c.short, "short", 0, "before the others, and without limit of time, so many seeds of each program over each provider, of two rounds and a trouble")
 	flag.BoolVar(&c.twice, "twice", false, "run each seed twice: both must be the same to the step")
 	flag.BoolVar(&c.hour, "hour", false, "run an hour of a volume over each provider, too, and say what it takes of a processor")
 	flag.StringVar(&c.programs, "programs", "", "only programs over providers, such as calls/loop, that match this regular expression")
@@ -86,6 +87,7 @@ func summed(page []byte) string {
 // campaign is what a run is asked for.
 type campaign struct {
 	seeds int
+	short int
 	first uint64
 	most  time.Duration
 	twice bool
@@ -110,8 +112,8 @@ type row struct {
 
 // check refuses what would run nothing.
 func (c *campaign) check() error {
-	if c.seeds < 1 || c.most < 0 {
-		return errors.New("seeds is at least 1, and for is not negative")
+	if c.seeds < 1 || c.short < 0 || c.most < 0 {
+		return errors.New("seeds is at least 1, and short and for are not negative")
 	}
 	match, err := regexp.Compile(c.programs)
 	if err != nil {
@@ -158,6 +160,8 @@ func (c *campaign) run(ctx context.Context, out io.Writer, plants []string) (fou
 	left := func(r *row) bool { return !match.MatchString(r.Program + "/" + r.Provider) }
 	volumes := slices.DeleteFunc(slices.Clone(rows[len(rows)-len(world.All(world.VolumeGuest)):]), left)
 	rows = slices.DeleteFunc(slices.Clone(rows), left)
+	short := shortened(rows)
+	(&campaign{seeds: c.short, first: c.first, twice: c.twice}).play(ctx, short)
 	c.end = time.Now().Add(c.most)
 	c.play(ctx, rows)
 	if ctx.Err() != nil {
@@ -169,18 +173,28 @@ func (c *campaign) run(ctx context.Context, out io.Writer, plants []string) (fou
 	if c.most > 0 {
 		fmt.Fprintf(out, "The run ended when %v were over, which the programs shared, so not all seeds may have run.\n\n", c.most)
 	}
-	fmt.Fprintf(out, "| program | seeds, from %d | run twice, and the same | the world's time | of a processor | troubles | findings |\n|---|---|---|---|---|---|---|\n", c.first)
-	for _, r := range rows {
-		r.write(out)
+	c.table(out, rows)
+	if c.short > 0 {
+		fmt.Fprintf(out, "\n## Short runs\n\nMost of such a run is the beginning and the end of connections: it has %d rounds and %d trouble (-world.rounds and -world.troubles), where the others have %d and %d.\n\n",
+			world.ShortRounds, world.ShortTroubles, world.Rounds, world.Troubles)
+		c.table(out, short)
 	}
 	if c.hour {
 		if err := c.volumeHour(ctx, out, dir, volumes); err != nil {
 			return false, err
 		}
 	}
-	found = slices.ContainsFunc(rows, func(r *row) bool { return len(r.findings) > 0 })
+	found = slices.ContainsFunc(slices.Concat(rows, short), func(r *row) bool { return len(r.findings) > 0 })
 	_, err = tables.WriteTo(out)
 	return found, err
+}
+
+// shortened are the programs again, for short runs.
+func shortened(rows []*row) (short []*row) {
+	for _, r := range rows {
+		short = append(short, &row{Run: r.Short(), program: r.program, troubles: make(map[string]int)})
+	}
+	return short
 }
 
 // load builds the guests.
@@ -262,6 +276,18 @@ func (r *row) once(ctx context.Context, twice bool) {
 
 // brought matches the troubles in the line of a history.
 var brought = regexp.MustCompile(`\b(\d+) ([a-z]+), `)
+
+// table writes what became of programs, and of all together.
+func (c *campaign) table(out io.Writer, rows []*row) {
+	fmt.Fprintf(out, "| program | seeds, from %d | run twice, and the same | the world's time | of a processor | troubles | findings |\n|---|---|---|---|---|---|---|\n", c.first)
+	var seeds, same int
+	var took, spent time.Duration
+	for _, r := range rows {
+		r.write(out)
+		seeds, same, took, spent = seeds+r.seeds, same+r.same, took+r.took, spent+r.spent
+	}
+	fmt.Fprintf(out, "| all | %d | %d | %v | %v | | |\n", seeds, same, took.Round(time.Second), spent.Round(time.Second))
+}
 
 func (r *row) write(out io.Writer) {
 	var troubles []string
