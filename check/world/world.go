@@ -26,6 +26,9 @@ const Polled = "sim"
 // limits of a run.
 var limits = host.Limits{Time: 2 * time.Hour, Spins: 1 << 22}
 
+// ticks are the seeds' by turns. With a coarse one more goroutines wake at the same moment, and meet.
+var ticks = []time.Duration{0, time.Millisecond, 100 * time.Microsecond}
+
 // Build builds a guest in the module's directory, and loads it. An overlay changes the code that it is built
 // of, as go build -overlay does; "" changes nothing. dir is for files.
 func Build(ctx context.Context, module, guest, dir, overlay string) (*host.Program, error) {
@@ -117,7 +120,7 @@ func (r Run) In(ctx context.Context, p *host.Program) host.Result {
 		left[i] = strconv.Itoa(n)
 	}
 	return p.Run(ctx, host.Run{
-		Seed: r.Seed, Limits: limits, Args: append(args, "-without="+strings.Join(left, ",")),
+		Seed: r.Seed, Limits: limits, Tick: ticks[r.Seed%uint64(len(ticks))], Args: append(args, "-without="+strings.Join(left, ",")),
 		Env: map[string]string{
 			"GODAT_YIELD_SEED": seed, // where the protocols let others run
 			// For a profile of memory Go's runtime walks stacks, and ends the program by "invalid runtime symbol table"

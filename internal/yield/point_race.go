@@ -25,7 +25,14 @@ func init() {
 // environment variable GODAT_YIELD_SEED sets it.
 //
 //go:norace
-func Seed(seed uint64) { state = seed }
+func Seed(seed uint64) { state, shift = seed, shifts[seed%uint64(len(shifts))] }
+
+// shift is the seed's: one call in 1<<shift yields. Some faults want two goroutines that take turns at each point, and
+// others one that goes on for long.
+var (
+	shift  uint64
+	shifts = [...]uint64{1, 3, 5, 2}
+)
 
 // visit, unless it is nil, is called at every point instead of a yield.
 var visit func()
@@ -33,8 +40,7 @@ var visit func()
 //go:norace
 func setVisit(f func()) { visit = f }
 
-// Point marks a window: one call in eight lets other goroutines run, and one in
-// 256 lets them run for long.
+// Point marks a window: some calls let other goroutines run, and a 32nd of these for long.
 //
 //go:norace
 func Point() {
@@ -48,9 +54,9 @@ func Point() {
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	rounds := 0
 	switch {
-	case x>>56 == 0:
+	case x>>(59-shift) == 0:
 		rounds = 16
-	case x>>61 == 0:
+	case x>>(64-shift) == 0:
 		rounds = 1
 	}
 	for range rounds {

@@ -68,6 +68,7 @@ type clock struct {
 	readings int // since the last sleep
 	sleeps   int
 	limits   Limits
+	tick     int64
 }
 
 // limitErr is what a limit ends a run with.
@@ -86,6 +87,9 @@ func (c *clock) read() int64 {
 
 func (c *clock) sleep(ns int64) {
 	c.now += ns
+	if c.tick > 0 { // as a system's timer does: who sleeps to nearly the same moment wakes at the same
+		c.now += (c.tick - c.now%c.tick) % c.tick
+	}
 	c.sleeps, c.readings = c.sleeps+1, 0
 	if time.Duration(c.now-epoch) > c.limits.Time {
 		panic(limitErr(fmt.Sprintf("the program has not ended in %v", c.limits.Time)))
@@ -108,13 +112,14 @@ func (r random) Read(b []byte) (int, error) {
 type Run struct {
 	Seed uint64
 	Limits
+	Tick time.Duration // sleeps end at its multiples; 0 is at any time
 	Env  map[string]string
 	Args []string
 }
 
 // Run runs the program once.
 func (p *Program) Run(ctx context.Context, run Run) Result {
-	c := &clock{now: epoch, limits: run.Limits}
+	c := &clock{now: epoch, limits: run.Limits, tick: int64(run.Tick)}
 	var out bytes.Buffer
 	cfg := wazero.NewModuleConfig().WithName("").WithArgs(append([]string{"world"}, run.Args...)...).
 		WithStdout(&out).WithStderr(&out).

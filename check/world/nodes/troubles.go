@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"godat/check/world/program"
+	"godat/examples/volume/raftlog"
 	"godat/examples/volume/state"
 )
 
@@ -154,8 +155,8 @@ func (v *volume) settleBehind() bool {
 	return false
 }
 
-// slip is what an operator does who takes the wrong directory: an empty one, or one of another volume. The node says
-// so, and comes back with its own. Or he starts a node that was removed.
+// slip is what an operator does who takes the wrong directory: an empty one, or one of another volume, whose node has
+// just been made or has written much. The node says so, and comes back with its own. Or he starts a node that was removed.
 func (v *volume) slip(m *member, all []*volume) {
 	v.mu.Lock()
 	gone := slices.Clone(v.gone)
@@ -168,7 +169,11 @@ func (v *volume) slip(m *member, all []*volume) {
 	wrong := []*file{newFile()}
 	for _, other := range all {
 		if other != v {
-			wrong = append(wrong, other.all[0].file.copied())
+			young := newFile()
+			if _, err := raftlog.Open("", raftlog.Config{Medium: young, Volume: other.all[0].volume}); err != nil {
+				v.w.Wrong("a log that nothing ails can't be made: %v", err)
+			}
+			wrong = append(wrong, young, other.all[0].file.copied())
 		}
 	}
 	for _, m.file = range wrong {

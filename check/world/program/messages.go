@@ -24,8 +24,8 @@ type Messages struct{ Size }
 const (
 	mailDepth  = 6
 	window     = mailDepth / 2 // of questions of each end: the answers to the other's need places, too
-	askers     = 4             // goroutines of an end that ask
-	answerers  = 5
+	askers     = 4             // goroutines of an end that ask, at most: with few nobody comes later who would mend what was lost
+	answerers  = 5             // at most
 	keeps      = 9               // messages behind their answers: as many as leave the receives their buffers
 	bufferTime = 5 * time.Minute // nobody holds a buffer for so long
 )
@@ -167,12 +167,12 @@ func (m *mailer) run(ctx context.Context, serves bool) {
 	case <-m.c.Context.(chan struct{}):
 	case <-m.over:
 	}
-	for range answerers {
+	for range 1 + m.draw.IntN(answerers) {
 		own := rand.New(rand.NewPCG(m.draw.Uint64(), 8))
 		answering.Go(func() { m.answer(ctx, own) })
 	}
 	first := m.id
-	for range askers {
+	for range 1 + m.draw.IntN(askers) {
 		from, many := first, m.draw.IntN(10)
 		first += uint64(many)
 		own := rand.New(rand.NewPCG(m.draw.Uint64(), 9))

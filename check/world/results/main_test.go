@@ -66,8 +66,9 @@ func TestProgramsShareTheTimeThatNotAllSeedsHave(t *testing.T) {
 func TestWhatWouldRunNothingIsRefusedBeforeAnythingRuns(t *testing.T) {
 	for want, c := range map[string]campaign{
 		"seeds is at least 1":       {},
-		"for is not negative":       {seeds: 1, most: -time.Second},
+		"short and for are not":     {seeds: 1, most: -time.Second},
 		`no program matches "cals"`: {seeds: 1, programs: "cals"},
+		"and for are not negative":  {seeds: 1, short: -1},
 		"missing closing":           {seeds: 1, programs: "("},
 	} {
 		_, err := c.run(t.Context(), io.Discard, nil)
