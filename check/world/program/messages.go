@@ -23,9 +23,9 @@ type Messages struct{ Size }
 
 const (
 	mailDepth  = 6
-	window     = mailDepth / 2 // of questions of each end: the answers to the other's need places, too
-	askers     = 4             // goroutines of an end that ask, at most: with few nobody comes later who would mend what was lost
-	answerers  = 5             // at most
+	window     = mailDepth / 2   // of questions of each end: the answers to the other's need places, too
+	askers     = 4               // goroutines of an end that ask, at most: with few nobody comes later who would mend what was lost
+	answerers  = 5               // at most
 	keeps      = 9               // messages behind their answers: as many as leave the receives their buffers
 	bufferTime = 5 * time.Minute // nobody holds a buffer for so long
 )
