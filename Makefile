@@ -95,7 +95,7 @@ test-nvmeof: ## Linux mounts examples/nvmeof's disks on hw/iwarp, siw and rxe, i
 	GODAT_NVMEOF_SLOW=3 bash examples/nvmeof/test-guest.sh beside
 
 world: ## programs as functions of a seed for an hour, each seed twice: what was run, and what was found
-	cd check/world && $(GO) run ./results -seeds 1000000 -for 1h -twice
+	cd check/world && $(GO) run ./results -short 1000000 -seeds 1000000 -for 1h -twice
 
 ci: ## all that the checks on a clean machine do
 	.ci/run

@@ -40,7 +40,7 @@ func main() {
 	flag.IntVar(&c.seeds, "seeds", 10, "seeds of each program over each provider")
 	flag.Uint64Var(&c.first, "first", 1, "the first seed")
 	flag.DurationVar(&c.most, "for", 0, "end after this time, of the machine's clock, which the programs share, whatever is left; 0 is no limit")
-	flag.IntVar(&c.short, "short", 0, "before the others, and without limit of time, so many seeds of each program over each provider, of two rounds and a trouble")
+	flag.IntVar(&c.short, "short", 0, "before the others so many short seeds of each program over each provider, for half of the time at most")
 	flag.BoolVar(&c.twice, "twice", false, "run each seed twice: both must be the same to the step")
 	flag.BoolVar(&c.hour, "hour", false, "run an hour of a volume over each provider, too, and say what it takes of a processor")
 	flag.StringVar(&c.programs, "programs", "", "only programs over providers, such as calls/loop, that match this regular expression")
@@ -161,8 +161,11 @@ func (c *campaign) run(ctx context.Context, out io.Writer, plants []string) (fou
 	volumes := slices.DeleteFunc(slices.Clone(rows[len(rows)-len(world.All(world.VolumeGuest)):]), left)
 	rows = slices.DeleteFunc(slices.Clone(rows), left)
 	short := shortened(rows)
-	(&campaign{seeds: c.short, first: c.first, twice: c.twice}).play(ctx, short)
-	c.end = time.Now().Add(c.most)
+	begun := time.Now()
+	brief := *c
+	brief.seeds, brief.end = c.short, begun.Add(c.most/2)
+	brief.play(ctx, short)
+	c.end = begun.Add(c.most)
 	c.play(ctx, rows)
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
