@@ -53,7 +53,7 @@ func (m *machine) begin(c *control) error {
 	case m.box.QP() == nil:
 		return &hw.Error{Op: c.op, Type: hw.InvalidState, Sub: hw.StateEPPZ, Text: "the endpoint has no protection zone yet"}
 	case m.profile.conn == nil:
-		return &hw.Error{Op: c.op, Type: hw.InvalidState, Sub: hw.StateEPEVDConnect, Text: "events of the connection have nowhere to go: EndpointConfig.Conn says where"}
+		return &hw.Error{Op: c.op, Type: hw.InvalidState, Sub: hw.StateEPEVDConnect, Text: "events of the connection have nowhere to go: ep.Config.Conn says where"}
 	}
 	to := wiring(m.profile.conn).Main()
 	if !to.Reserve(life.Places) {

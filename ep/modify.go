@@ -131,7 +131,7 @@ func (p parts) with(op string, e *Endpoint, change fields, q *Param) (parts, err
 func (p *parts) checkPZ(op string, e *Endpoint, pz *mem.PZ) error {
 	switch {
 	case pz == nil:
-		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandlePZ, Text: "an endpoint needs a protection zone: IA.NewPZ makes one, for EndpointConfig.PZ"}
+		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandlePZ, Text: "an endpoint needs a protection zone: IA.NewPZ makes one, for ep.Config.PZ"}
 	case e.srq != nil && pz != p.pz:
 		return hw.Errorf(op, hw.ProtectionViolation, hw.NoSubtype, "the shared receive queue is of another zone")
 	}

@@ -19,7 +19,7 @@ func (a *Adapter) NewEndpoint(cfg Config) (*Endpoint, error) {
 		return nil, &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleIA}
 	}
 	if cfg.PZ == nil {
-		return nil, &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandlePZ, Text: "an endpoint needs a protection zone: IA.NewPZ makes one, for EndpointConfig.PZ"}
+		return nil, &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandlePZ, Text: "an endpoint needs a protection zone: IA.NewPZ makes one, for ep.Config.PZ"}
 	}
 	if err := cmp.Or(a.ownPZ(op, cfg.PZ), cfg.checkSRQ(op, a)); err != nil {
 		return nil, err

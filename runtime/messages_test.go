@@ -26,8 +26,8 @@ func TestRefusalsSayWhatToMend(t *testing.T) {
 		{"a segment out of bounds", "offset 8000, length 1000 is not within the region of 8192 bytes", a.PostSend(1, 0, m.Segment(8000, 1000))},
 		{"a segment before its region", "offset -8, length 4 is not within", a.PostSend(1, 0, m.Segment(-8, 4))},
 		{"a negative length", "a negative length", a.PostSend(1, 0, m.Segment(0, -4))},
-		{"a flag that the attributes lack", "UNSIGNALLED needs EndpointAttr.RequestFlags", a.PostSend(1, hw.Unsignalled, m.Segment(0, 1))},
-		{"a flag for receives", "UNSIGNALLED needs EndpointAttr.RecvFlags", a.PostRecv(1, hw.Unsignalled, m.Segment(0, 1))},
+		{"a flag that the attributes lack", "UNSIGNALLED needs ep.Attr.RequestFlags", a.PostSend(1, hw.Unsignalled, m.Segment(0, 1))},
+		{"a flag for receives", "UNSIGNALLED needs ep.Attr.RecvFlags", a.PostRecv(1, hw.Unsignalled, m.Segment(0, 1))},
 		{"a flag of other operations", "SUPPRESS does not go with RECEIVE", a.PostRecv(1, hw.Suppress, m.Segment(0, 1))},
 		{"no length", "QLen is required", noLen},
 	} {

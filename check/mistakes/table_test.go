@@ -333,7 +333,7 @@ var posts = []mistake{
 		_, err := d.ia.NewEndpoint(ep.Config{})
 		return err
 	}},
-	{"an endpoint that connects without a dispatcher for that", "no connection EVD", "EndpointConfig.Conn", hw.ErrInvalidState, func(d *desk) error {
+	{"an endpoint that connects without a dispatcher for that", "no connection EVD", "ep.Config.Conn", hw.ErrInvalidState, func(d *desk) error {
 		e := must(d.ia.NewEndpoint(ep.Config{PZ: must(d.ia.NewPZ())}))
 		return e.CommonConnect(d.ln.Addr(), ep.ConnectConfig{})
 	}},

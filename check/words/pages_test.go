@@ -30,10 +30,11 @@ type tree struct {
 	fields   map[string]bool      // names of members of types
 	pages    map[string]string    // texts of .md files
 	comments map[string][]comment // of .go files
+	texts    map[string][]comment // strings of the library's .go files
 	scripts  map[string]string    // and the Makefile
 }
 
-// comment is the text of a comment, and its line.
+// comment is the text of a comment or of a string, and its line.
 type comment struct {
 	line int
 	text string
@@ -44,7 +45,7 @@ func readTree(t *testing.T) *tree {
 	all := &tree{
 		files: map[string]bool{}, bases: map[string]bool{}, declared: map[string]bool{}, members: map[string]map[string]bool{},
 		packages: map[string]bool{}, fields: map[string]bool{},
-		pages: map[string]string{}, comments: map[string][]comment{}, scripts: map[string]string{},
+		pages: map[string]string{}, comments: map[string][]comment{}, texts: map[string][]comment{}, scripts: map[string]string{},
 	}
 	require.NoError(t, filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -91,6 +92,14 @@ func (all *tree) readGo(t *testing.T, file, rel string) {
 		for _, c := range group.List {
 			all.comments[rel] = append(all.comments[rel], comment{files.Position(c.Pos()).Line, c.Text})
 		}
+	}
+	if isLibrary(rel) {
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+				all.texts[rel] = append(all.texts[rel], comment{files.Position(lit.Pos()).Line, lit.Value})
+			}
+			return true
+		})
 	}
 	pkg := strings.TrimSuffix(parsed.Name.Name, "_test")
 	all.packages[pkg] = true
@@ -183,6 +192,7 @@ var (
 	fileName = regexp.MustCompile(`(?:^|[\s(\x60"])((?:\.?[\w-]+/)*\.?[\w-]+\.(?:go|s|md|sh|yaml))(?:[\s),;:\x60"]|\.(?:\s|$)|$)`)
 	testName = regexp.MustCompile(`\b(?:Test|Fuzz|Benchmark|Example)[A-Z]\w*`)
 	goName   = regexp.MustCompile(`^\*?([A-Za-z]\w*)((?:\.[A-Za-z]\w*)+)(?:\(.*\))?$`)
+	member   = regexp.MustCompile(`\b([A-Za-z]\w*)\.(\p{Lu}\w*)`)
 	patched  = regexp.MustCompile(`^(\./|[ab]/)`) // before a file in a command or a patch
 	runFlag  = regexp.MustCompile(`go\)? test .*-run[ =]('[^']+'|[A-Z^]\w*\$?)|-test\.run[ =]('[^']+'|[A-Z^]\w*\$?)`)
 	folder   = regexp.MustCompile(`^[a-z]\w*(?:/[\w.-]+)+/?$`)
@@ -259,6 +269,27 @@ func (all *tree) mayHave(of, name string) bool {
 	return true
 }
 
+// isLibrary reports whether a file is of the library, tests apart.
+func isLibrary(rel string) bool {
+	top, _, _ := strings.Cut(rel, "/")
+	return slices.Contains([]string{"runtime", "ep", "evd", "mem", "hw", "internal"}, top) && !strings.HasSuffix(rel, "_test.go")
+}
+
+// wrongTexts says which types of a string, and which of their members, don't exist. A function's name stands behind that of
+// its package, with or without the type's between.
+func (all *tree) wrongTexts(text string) (found []string) {
+	for _, m := range member.FindAllStringSubmatch(text, -1) {
+		switch of, name := m[1], m[2]; {
+		case !ast.IsExported(of) && (!all.packages[of] || all.declared[name]):
+		case !all.declared[of] && !all.packages[of]:
+			found = append(found, "no "+of+": "+m[0])
+		case !all.mayHave(of, name):
+			found = append(found, fmt.Sprintf("%s has no %s", of, name))
+		}
+	}
+	return found
+}
+
 // wrongPatterns says which parts of a -run flag match no test.
 func (all *tree) wrongPatterns(text string) (found []string) {
 	for _, m := range runFlag.FindAllStringSubmatch(text, -1) {
@@ -273,7 +304,7 @@ func (all *tree) wrongPatterns(text string) (found []string) {
 	return found
 }
 
-func TestPagesAndCommentsNameWhatExists(t *testing.T) {
+func TestPagesCommentsAndErrorsNameWhatExists(t *testing.T) {
 	all := readTree(t)
 	for from, text := range all.pages {
 		if from == "CHANGELOG.md" { // tells of what was
@@ -288,6 +319,13 @@ func TestPagesAndCommentsNameWhatExists(t *testing.T) {
 	for from, comments := range all.comments {
 		for _, c := range comments {
 			for _, wrong := range append(all.wrongNames(from, c.text), all.wrongPatterns(c.text)...) {
+				t.Errorf("%s:%d: %s", from, c.line, wrong)
+			}
+		}
+	}
+	for from, texts := range all.texts {
+		for _, c := range texts {
+			for _, wrong := range all.wrongTexts(c.text) {
 				t.Errorf("%s:%d: %s", from, c.line, wrong)
 			}
 		}
@@ -318,4 +356,6 @@ func TestWhatIsNotThereIsFound(t *testing.T) {
 		found := slices.Concat(all.wrongNames("ARCHITECTURE.md", text), all.wrongCode("ARCHITECTURE.md", text), all.wrongPatterns(text))
 		assert.Equal(t, want, strings.Join(found, "; "), text)
 	}
+	assert.Empty(t, all.wrongTexts(`IA.NewPZ makes one, for ep.Config.PZ: context.Background() is good`))
+	assert.Equal(t, []string{"no NoSuchConfig: NoSuchConfig.PZ", "ep has no NoSuchThing"}, all.wrongTexts(`NoSuchConfig.PZ, ep.NoSuchThing`))
 }

@@ -26,7 +26,7 @@ func outcome(s State, in Input, d Detail) (how event.Number, why *hw.Cause) {
 		if s == ActiveConnectionPending {
 			return event.TimedOut, &hw.Cause{Text: "the peer did not answer in the time of the connect call: its program has not accepted the request", Err: hw.ErrTimeout}
 		}
-		return event.Disconnected, &hw.Cause{Text: "the requests did not complete in EndpointAttr.DrainTimeout", Err: hw.ErrTimeout}
+		return event.Disconnected, &hw.Cause{Text: "the requests did not complete in ep.Attr.DrainTimeout", Err: hw.ErrTimeout}
 	case InFailure:
 		return event.Broken, &hw.Cause{Text: "the device refused a request", Err: d.Err}
 	case InOverrun:

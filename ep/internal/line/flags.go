@@ -20,9 +20,9 @@ var flagText = []struct {
 
 // badFlags returns why op can't be posted with the flags in bad.
 func badFlags(op hw.Op, bad hw.Flags) string {
-	legal, attr := operations[op].flags, "EndpointAttr.RequestFlags"
+	legal, attr := operations[op].flags, "ep.Attr.RequestFlags"
 	if op == hw.OpRecv {
-		attr = "EndpointAttr.RecvFlags"
+		attr = "ep.Attr.RecvFlags"
 	}
 	var why []string
 	for _, f := range flagText {
