@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/hw"
 	dat "godat/runtime"
 )
 
@@ -44,6 +45,18 @@ func TestAProgramServesThePageUntilItsContextEnds(t *testing.T) {
 	url, err = Serve(t.Context(), "", "", ia)
 	require.NoError(t, err)
 	assert.Empty(t, url)
+}
+
+func TestAPageOfNoAdapterIsRefused(t *testing.T) {
+	for _, ias := range [][]*dat.IA{nil, {nil}} {
+		url, err := Serve(t.Context(), "127.0.0.1:0", "", ias...)
+		require.ErrorIs(t, err, hw.ErrInvalidHandle)
+		assert.ErrorContains(t, err, "runtime.Open opens one")
+		assert.Empty(t, url)
+		url, err = Serve(t.Context(), "", "", ias...)
+		require.NoError(t, err)
+		assert.Empty(t, url)
+	}
 }
 
 func TestAProgramLetsVisitorsTraceIntoItsDirectory(t *testing.T) {

@@ -51,10 +51,13 @@ func TestAnAddressThatAnotherProgramHasIsAnErrorThatSaysWhose(t *testing.T) {
 }
 
 func TestAnAddressThatIsNoneSaysWhatOneIs(t *testing.T) {
-	_, err := Serve(t.Context(), "192.0.2.1:0", "")
+	ia, err := dat.Open(t.Context(), "loop")
+	require.NoError(t, err)
+	defer ia.Close()
+	_, err = Serve(t.Context(), "192.0.2.1:0", "", ia)
 	require.ErrorContains(t, err, "192.0.2.1 is no address of this host; take one that it has")
 	for _, at := range []string{"6060", "127.0.0.1", "127.0.0.1:6060:1", "127.0.0.1:x", "127.0.0.1:66000"} {
-		_, err := Serve(t.Context(), at, "")
+		_, err := Serve(t.Context(), at, "", ia)
 		require.ErrorContains(t, err, "the page's is HOST:PORT, such as 127.0.0.1:6060", at)
 	}
 }

@@ -41,7 +41,8 @@ func ListenAndServe(ctx context.Context, ia *dat.IA, address string, cfg Config,
 // Serve returns when the last handler has returned. After Grace the connections have ended, so
 // [Request.Context], Read and Write hold no handler. What else a handler waits for holds Serve.
 //
-// The number of workers is the most handlers that run at a time; further requests wait in Requests.
+// The number of workers, of which less than one is one, is the most handlers that run at a time; further requests
+// wait in Requests.
 // A handler that waits, for a disk, a lock, an answer of another server, or its client's memory in a
 // Read or Write, keeps its worker meanwhile. So take GOMAXPROCS workers where no handler waits, and
 // else as many more as handlers may wait at a time: 64 for a store on a disk, for instance. An idle
