@@ -51,7 +51,7 @@ func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("plant", flag.ExitOnError)
 	only := flags.String("run", "", "only faults whose path, such as token/NAME.patch, matches this regular expression")
 	one := flags.String("one", "", "plant this patch alone, in this process")
-	flags.IntVar(&c.seeds, "seeds", 20, "seeds of each program over each provider, each first in a short run")
+	flags.IntVar(&c.seeds, "seeds", 20, "seeds of each program over each provider, in short runs and in whole ones, which share the time")
 	flags.IntVar(&c.every, "every", 1, "plant each so manieth")
 	flags.DurationVar(&c.limit, "limit", 5*time.Minute, "time of processors for one fault, behind which no run begins")
 	flags.StringVar(&c.guest, "guest", "", "the guest: "+world.Guest+" or "+world.VolumeGuest+"; without it the second for faults of the volume, the first for all others")
@@ -271,35 +271,55 @@ func (c campaign) plant(ctx context.Context, path string, begins func(world.Run)
 	if err := spent.Most(begun + c.limit + most); err != nil {
 		return "", err
 	}
-	for seed := range c.seeds {
-		for _, r := range of(all, uint64(seed+1)) {
-			if spent.Time()-begun > c.limit {
-				return fmt.Sprintf("%s: %d of %d seeds in %v of processors", lives, seed, c.seeds, c.limit), nil
-			}
-			begins(r)
-			result := r.In(ctx, p)
-			if ctx.Err() != nil {
-				return "", context.Cause(ctx)
-			}
-			if result.Err != "" {
-				return fmt.Sprintf("%v: %s", r, world.Why(result)), nil
-			}
+	lanes, runs := lanesOf(all), 0
+	for {
+		l := next(lanes, c.seeds)
+		if l == nil {
+			return fmt.Sprintf("%s: %d seeds", lives, c.seeds), nil
 		}
+		now := spent.Time()
+		if now-begun > c.limit {
+			return fmt.Sprintf("%s: %d runs in %v of processors", lives, runs, c.limit), nil
+		}
+		l.Seed++
+		begins(l.Run)
+		result := l.In(ctx, p)
+		if ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
+		if result.Err != "" {
+			return fmt.Sprintf("%v: %s", l.Run, world.Why(result)), nil
+		}
+		l.had += spent.Time() - now
+		runs++
 	}
-	return fmt.Sprintf("%s: %d seeds", lives, c.seeds), nil
 }
 
-// of are the runs of a seed: first all short ones.
-func of(all []world.Run, seed uint64) (runs []world.Run) {
+// lane is a program over a provider, in short runs or in whole ones.
+type lane struct {
+	world.Run
+	had time.Duration // of processors
+}
+
+// lanesOf are the lanes of programs, the short ones first.
+func lanesOf(all []world.Run) (lanes []*lane) {
 	for _, r := range all {
-		r.Seed = seed
-		runs = append(runs, r.Short())
+		lanes = append(lanes, &lane{Run: r.Short()})
 	}
 	for _, r := range all {
-		r.Seed = seed
-		runs = append(runs, r)
+		lanes = append(lanes, &lane{Run: r})
 	}
-	return runs
+	return lanes
+}
+
+// next is the lane that has had the least time, of those that have seeds left; nil if none has.
+func next(lanes []*lane, seeds int) (least *lane) {
+	for _, l := range lanes {
+		if l.Seed < uint64(seeds) && (least == nil || l.had < least.had) {
+			least = l
+		}
+	}
+	return least
 }
 
 // has reports whether a guest is built of a file that a patch changes.

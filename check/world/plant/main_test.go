@@ -4,10 +4,12 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"godat/check/mutate/patch"
+	"godat/check/world"
 )
 
 func TestFaultsApplyToTheTree(t *testing.T) {
@@ -49,4 +51,21 @@ func TestAFaultThatNobodyCouldPlantIsNoneThatLives(t *testing.T) {
 	n.add(lives + ": 20 seeds")
 	n.add("calls over loop, seed 1: a call is lost")
 	require.Equal(t, count{found: 1, planted: 2, failed: 1}, n)
+}
+
+func TestProgramsShareTheTimeThatAFaultHas(t *testing.T) {
+	lanes := lanesOf([]world.Run{{Program: "cheap"}, {Program: "dear"}})
+	require.Len(t, lanes, 4, "each in short runs and in whole ones")
+	for range 100 {
+		l := next(lanes, 1000)
+		l.Seed++
+		l.had += map[string]time.Duration{"cheap": time.Second, "dear": 10 * time.Second}[l.Program]
+	}
+	for _, l := range lanes {
+		require.InDelta(t, 46, l.had.Seconds(), 10, "%v", l.Run)
+	}
+	for next(lanes, 10) != nil {
+		next(lanes, 10).Seed++
+	}
+	require.Nil(t, next(lanes, 10), "no lane has seeds left")
 }
