@@ -34,7 +34,8 @@ type Conn struct {
 	// Immutable.
 	events   *evd.Dispatcher
 	pz       *mem.PZ
-	slots    *mem.LMR // depth for receives, depth for sends
+	memory   []byte   // depth slots for receives, depth for sends
+	slots    *mem.LMR // is that memory
 	loan     *mem.LMR // what a Write lends; nil where the device can't
 	endpoint *ep.Endpoint
 	watcher  hw.Watcher // nil: none
@@ -52,6 +53,7 @@ type Conn struct {
 
 	mu      sync.Mutex // never held around a call of the library, because hear takes it
 	over    error      // why the stream has ended
+	sends   bool       // up is closed: messages may come before that, and none is sent
 	ended   bool       // down is closed
 	parked  bool       // a Read sleeps in the watcher
 	inbox   []message  // that came and were not read
@@ -68,7 +70,8 @@ type message struct{ slot, from, to uint64 }
 
 func newConn(ia *dat.IA) (*Conn, error) {
 	c := &Conn{
-		up: make(chan struct{}), down: make(chan struct{}), stop: make(chan struct{}),
+		memory: make([]byte, 2*depth*slotSize),
+		up:     make(chan struct{}), down: make(chan struct{}), stop: make(chan struct{}),
 		readable: make(chan struct{}, 1), writable: make(chan struct{}, 1), work: make(chan struct{}, 1),
 	}
 	if err := c.make(ia); err != nil {
@@ -85,7 +88,7 @@ func (c *Conn) make(ia *dat.IA) (err error) {
 	if c.pz, err = ia.NewPZ(); err != nil {
 		return err
 	}
-	if c.slots, err = c.pz.Register(make([]byte, 2*depth*slotSize), hw.LocalRead|hw.LocalWrite); err != nil {
+	if c.slots, err = c.pz.Register(c.memory, hw.LocalRead|hw.LocalWrite); err != nil {
 		return err
 	}
 	if c.loan, err = c.pz.NewLoan(mostLent, hw.LocalRead); err != nil && !errors.Is(err, errors.ErrUnsupported) {
@@ -113,7 +116,7 @@ func (c *Conn) hear(ev event.Event) {
 	c.mu.Lock()
 	switch {
 	case ev.Number == event.Established:
-		c.allowed = max(c.allowed, depth)
+		c.allowed, c.sends = max(c.allowed, depth), true
 		close(c.up)
 	case ev.Number == event.Closed:
 		c.end(net.ErrClosed)
@@ -161,14 +164,16 @@ func (c *Conn) end(err error) {
 }
 
 func (c *Conn) mayRead() bool  { return len(c.inbox) > 0 }
-func (c *Conn) maySend() bool  { return c.posted < c.allowed && c.posted-c.done < depth }
+func (c *Conn) maySend() bool  { return c.sends && c.posted < c.allowed && c.posted-c.done < depth }
 func (c *Conn) mayWrite() bool { return c.maySend() && c.posted+1 < c.allowed }
 func (c *Conn) allSent() bool  { return c.done == c.posted }
 
+// mayGrant reports whether a message without bytes is worth it. It grants several others: if the last message that an end may
+// send granted none, both ends could wait for each other's grants.
+func (c *Conn) mayGrant() bool { return c.granted-c.told >= depth/2 && c.maySend() }
+
 // due reports whether keep has something to do, and can do it.
-func (c *Conn) due() bool {
-	return len(c.empty) > 0 || c.granted-c.told >= depth/2 && c.maySend()
-}
+func (c *Conn) due() bool { return len(c.empty) > 0 || c.mayGrant() }
 
 func wake(ch chan struct{}) {
 	select {
@@ -177,8 +182,8 @@ func wake(ch chan struct{}) {
 	}
 }
 
-// slot is the memory of a slot.
-func (c *Conn) slot(i uint64) []byte { return c.slots.Bytes()[i*slotSize:][:slotSize] }
+// slot is the memory of a slot, which stays when its region is freed.
+func (c *Conn) slot(i uint64) []byte { return c.memory[i*slotSize:][:slotSize] }
 
 func (c *Conn) postReceive(slot uint64) error {
 	err := c.endpoint.PostRecv(slot, 0, c.slots.Segment(int(slot*slotSize), slotSize))
@@ -205,12 +210,7 @@ func (c *Conn) keep() {
 		for _, slot := range slots {
 			_ = c.postReceive(slot) // if it fails, the connection has ended, which an event tells
 		}
-		c.mu.Lock()
-		due := c.due()
-		c.mu.Unlock()
-		if due {
-			_, _ = c.post(c.maySend, nil, -1)
-		}
+		_, _ = c.post(c.mayGrant, nil, -1)
 	}
 }
 
@@ -249,8 +249,8 @@ func (c *Conn) post(may func() bool, p []byte, at int) (bool, error) {
 	return err == nil, err
 }
 
-// wait waits until ready, or until the stream has ended. What has come may be read behind the end;
-// nothing is written then.
+// wait waits until ready, or until the stream has ended. What has come may be read behind the peer's end, and not
+// behind Close; nothing is written then.
 func (c *Conn) wait(token chan struct{}, ready func() bool) error {
 	reads := token == c.readable && c.watcher != nil
 	look := func(parks bool) (stops bool) {
@@ -280,7 +280,7 @@ func (c *Conn) wait(token chan struct{}, ready func() bool) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over != nil && (token == c.writable || !ready()) {
+	if c.over != nil && (token == c.writable || !ready() || errors.Is(c.over, net.ErrClosed)) {
 		return c.over
 	}
 	return nil
@@ -354,7 +354,7 @@ func (c *Conn) write(p []byte) (n int, err error) {
 func (c *Conn) Close() error {
 	c.closing.Do(func() {
 		c.mu.Lock()
-		c.end(net.ErrClosed)
+		c.over = net.ErrClosed
 		c.mu.Unlock()
 		wake(c.readable)
 		wake(c.writable)

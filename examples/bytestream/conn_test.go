@@ -2,10 +2,12 @@ package bytestream
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"errors"
 	"io"
 	"net"
+	"sync"
 	"testing"
 	"time"
 
@@ -81,6 +83,21 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	}
 }
 
+// Both ends grant all the time, and each has one message left for that now and then.
+func TestGrantsDoNotWaitForEachOther(t *testing.T) {
+	data := make([]byte, 32<<10)
+	for range 20 {
+		onEach(t, func(t *testing.T, _ *dat.IA, a, b *Conn) {
+			done := make(chan error, 1)
+			go func() { done <- send(a, data, 100) }()
+			got, err := io.ReadAll(b)
+			require.NoError(t, err)
+			require.NoError(t, <-done)
+			assert.Len(t, got, len(data))
+		})
+	}
+}
+
 func TestBothEndsWriteAtOnce(t *testing.T) {
 	data := make([]byte, 1<<20)
 	_, _ = rand.Read(data)
@@ -150,4 +167,61 @@ func TestTheAdaptersCloseEndsCallsThatWait(t *testing.T) {
 			require.Error(t, <-done)
 		}
 	})
+}
+
+func TestAReadBehindCloseReadsNothing(t *testing.T) {
+	onEach(t, func(t *testing.T, _ *dat.IA, a, b *Conn) {
+		_, err := a.Write([]byte("unread"))
+		require.NoError(t, err)
+		require.Eventually(t, func() bool {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			return b.mayRead()
+		}, time.Minute, time.Millisecond)
+		require.NoError(t, b.Close())
+		_, err = b.Read(make([]byte, 1))
+		require.ErrorIs(t, err, net.ErrClosed)
+	})
+}
+
+// A stranger whose request is a promise that it does not keep is waited for by nobody else.
+func TestAStrangerHoldsUpNoOther(t *testing.T) {
+	ia, err := dat.Open(t.Context(), "iwarp:127.0.0.1", dat.WithParams(map[string]string{"mpa": "1h"}))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, ia.Close()) }()
+	ln, err := Listen(ia, 0)
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	stranger, err := new(net.Dialer).DialContext(ctx, "tcp", ln.Addr())
+	require.NoError(t, err)
+	defer stranger.Close()
+	// MPA's request of revision 2: enhanced, with CRCs, and a ready-to-receive that never comes (RFC 6581).
+	_, err = stranger.Write([]byte("MPA ID Req Frame\x50\x02\x00\x04\xc0\x10\xc0\x10"))
+	require.NoError(t, err)
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			all.Go(func() {
+				_, _ = c.Write([]byte("hello")) // of the stranger's it fails
+				_ = c.Close()
+			})
+		}
+	})
+	_, err = io.ReadFull(stranger, make([]byte, 20)) // it is accepted
+	require.NoError(t, err)
+	c, err := Dial(ctx, ia, ln.Addr())
+	if assert.NoError(t, err) {
+		got, err := io.ReadAll(c)
+		require.NoError(t, err)
+		assert.Equal(t, "hello", string(got))
+		require.NoError(t, c.Close())
+	}
+	require.NoError(t, stranger.Close())
+	require.NoError(t, ln.Close())
+	all.Wait()
 }

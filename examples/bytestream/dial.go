@@ -64,7 +64,8 @@ func (l *Listener) Addr() string {
 	return net.JoinHostPort(l.ia.Attr().Address, strconv.FormatUint(l.psp.Qual(), 10))
 }
 
-// Accept returns the next stream.
+// Accept returns the next stream. It may be on its way up still: Read and Write wait for that, and Accept does not, because
+// the peer may take its time.
 func (l *Listener) Accept() (*Conn, error) {
 	for ev := range l.requests.C() {
 		cr := ep.RequestOf(ev)
@@ -75,10 +76,7 @@ func (l *Listener) Accept() (*Conn, error) {
 		if err != nil {
 			return nil, errors.Join(err, cr.Reject(nil))
 		}
-		if err = cr.Accept(c.endpoint, nil); err == nil {
-			err = c.established(context.Background())
-		}
-		if err == nil {
+		if cr.Accept(c.endpoint, nil) == nil {
 			return c, nil
 		}
 		_ = c.Close() // the peer has gone meanwhile

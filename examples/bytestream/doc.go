@@ -16,6 +16,6 @@
 // Each end posts depth receives of slotSize bytes. A message is a header of 8 bytes and what comes of
 // the stream next. The header says how many receives its sender has posted so far, so the peer knows how
 // many messages it may send: more would break the connection. One is kept for a message
-// without bytes, by which an end that writes nothing grants receives. An orderly disconnect
+// without bytes, by which an end that writes nothing grants half of its receives or more. An orderly disconnect
 // ends the stream: it comes behind all messages.
 package bytestream
