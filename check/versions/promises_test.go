@@ -27,10 +27,10 @@ func TestAProviderOfBeforeFillsTheContract(t *testing.T) {
 	})
 }
 
-// fills demands that the provider of a tree fills the contract of now.
+// fills demands that a copy of a tree's provider, with the tests of now, fills the contract of now.
 func fills(t *testing.T, before string) {
 	t.Helper()
-	dir := filepath.Join(trees.Here(t), "examples", "provider")
+	dir := filepath.Join(trees.Here(t), "copied")
 	require.NoError(t, os.MkdirAll(dir, 0o755))
 	now := filepath.Join(trees.Top(t), "examples", "provider")
 	for tree, tests := range map[string]bool{filepath.Join(before, "examples", "provider"): false, now: true} {

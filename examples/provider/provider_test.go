@@ -1,4 +1,4 @@
-package provider_test
+package provider
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/ep"
-	"godat/examples/provider"
 	"godat/hw"
 	"godat/hw/event"
 	"godat/hw/hwtest"
@@ -18,11 +17,11 @@ import (
 )
 
 func TestContract(t *testing.T) {
-	hwtest.TestProvider(t, hwtest.Config{Provider: new(provider.Provider)})
+	hwtest.TestProvider(t, hwtest.Config{Provider: new(Provider)})
 }
 
 func TestWhatTheProviderLeavesOutIsNotSupported(t *testing.T) {
-	ia, err := dat.Open(t.Context(), "small", dat.WithProvider(new(provider.Provider)))
+	ia, err := dat.Open(t.Context(), "small", dat.WithProvider(new(Provider)))
 	require.NoError(t, err)
 	pz, err := ia.NewPZ()
 	require.NoError(t, err)
@@ -35,7 +34,7 @@ func TestWhatTheProviderLeavesOutIsNotSupported(t *testing.T) {
 
 func Example() {
 	ctx := context.Background()
-	ia, _ := dat.Open(ctx, "small", dat.WithProvider(new(provider.Provider)))
+	ia, _ := dat.Open(ctx, "small", dat.WithProvider(new(Provider)))
 	ln, _ := ia.Listen(ctx, "", dat.ConnConfig{Depth: 4, Message: 64})
 	client, _ := ln.Dial(ln.Addr(), nil)
 	for client != nil {
