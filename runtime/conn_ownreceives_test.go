@@ -41,7 +41,11 @@ func TestAProgramPostsItsOwnReceives(t *testing.T) {
 					require.NoError(t, server.Endpoint.PostRecv(cookie, hw.Default, to.Segment(0, size)))
 				}
 				assert.Nil(t, client.Buffer())
-				require.Error(t, client.SendBytes([]byte("x")))
+				err := client.SendBytes([]byte("x"))
+				require.ErrorIs(t, err, hw.ErrInvalidState)
+				assert.ErrorContains(t, err, "ConnConfig.OwnReceives")
+				_, err = client.WaitBuffer(t.Context())
+				require.ErrorIs(t, err, hw.ErrInvalidState)
 				require.NoError(t, client.Close())
 				require.NoError(t, l.Close())
 			})

@@ -46,13 +46,17 @@ func (c *Conn) WaitBuffer(ctx context.Context) (*mem.Buffer, error) {
 		return nil, nilContext(op)
 	}
 	if c.pool == nil {
-		return nil, hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "a connection with ConnConfig.OwnReceives has no buffers")
+		return nil, noBuffers(op)
 	}
 	b, err := c.pool.Wait(ctx)
 	if errors.Is(err, hw.ErrInvalidHandle) {
 		return nil, closedConn(op)
 	}
 	return b, err
+}
+
+func noBuffers(op string) error {
+	return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "a connection with ConnConfig.OwnReceives has no buffers: post to its Endpoint")
 }
 
 // Message is the buffer with the message that a receive brought. The program owns it

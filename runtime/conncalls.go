@@ -17,11 +17,15 @@ import (
 // program has Depth buffers that it took and has not released, or whose messages are
 // still being sent. The peer's answer may come before this end knows that the message was sent,
 // most of all over TLS: a program that has Depth messages under way, and sends the next one at an
-// answer, takes its buffer by [Conn.WaitBuffer]. Other errors are those of Send.
+// answer, takes its buffer by [Conn.WaitBuffer]. A connection with ConnConfig.OwnReceives has no buffers: there it is
+// INVALID_STATE. Other errors are those of Send.
 func (c *Conn) SendBytes(p []byte) error {
 	const op = "runtime.Conn.SendBytes"
 	if c == nil || c.closed.Load() {
 		return closedConn(op)
+	}
+	if c.pool == nil {
+		return noBuffers(op)
 	}
 	if len(p) > c.cfg.Message {
 		return hw.Errorf(op, hw.LengthError, hw.NoSubtype, "a message of %d bytes; ConnConfig.Message is %d", len(p), c.cfg.Message)

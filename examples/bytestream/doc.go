@@ -1,4 +1,4 @@
-// Package bytestream is a stream of bytes in some 300 lines: what a program writes at one end it
+// Package bytestream is a stream of bytes in some 400 lines: what a program writes at one end it
 // reads at the other, in order. It is for a reader who wants a transport of their own on
 // godat, and uses only what any program may. Programs take package stream, which also has
 // deadlines, addresses and versions, and copies less.
