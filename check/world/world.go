@@ -3,6 +3,7 @@ package world
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -154,4 +155,38 @@ func (r Run) Shorten(ctx context.Context, p *host.Program) (shortest Run, failed
 		}
 	}
 	return r, failed
+}
+
+// Misuse is an error of a command line.
+type Misuse struct{ Err error }
+
+// Error implements error.
+func (m Misuse) Error() string { return m.Err.Error() }
+
+// Unwrap returns the reason.
+func (m Misuse) Unwrap() error { return m.Err }
+
+// Status is what a command ends with: 0, 2 for a command line that makes no sense, and 1 for all else that failed.
+func Status(err error) int {
+	if _, ok := errors.AsType[Misuse](err); ok {
+		return 2
+	}
+	if err != nil {
+		return 1
+	}
+	return 0
+}
+
+// Matching are the programs over providers of a guest, such as calls/loop, that match a regular expression.
+func Matching(guest, text string) (some []Run, err error) {
+	match, err := regexp.Compile(text)
+	if err != nil {
+		return nil, Misuse{Err: err}
+	}
+	for _, r := range All(guest) {
+		if match.MatchString(r.Program + "/" + r.Provider) {
+			some = append(some, r)
+		}
+	}
+	return some, nil
 }

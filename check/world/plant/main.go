@@ -33,8 +33,12 @@ func main() {
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "plant:", err)
-		os.Exit(1)
+		os.Exit(world.Status(err))
 	}
+}
+
+func misusedf(format string, args ...any) error {
+	return world.Misuse{Err: fmt.Errorf(format, args...)}
 }
 
 // campaign is what a run is asked for.
@@ -60,7 +64,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	if flags.NArg() > 0 {
-		return fmt.Errorf("%q is no flag: -run chooses faults", flags.Arg(0))
+		return misusedf("%q is no flag: -run chooses faults", flags.Arg(0))
 	}
 	if err := c.check(); err != nil {
 		return err
@@ -72,7 +76,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	match, err := regexp.Compile(*only)
 	if err != nil {
-		return err
+		return world.Misuse{Err: err}
 	}
 	var all []string
 	for _, where := range []string{"../mutate/mutations/*/*.patch", "faults/*.patch"} {
@@ -83,7 +87,7 @@ func run(ctx context.Context, args []string) error {
 		all = append(all, paths...)
 	}
 	if len(all) == 0 {
-		return errors.New("no faults are here: run it in check/world")
+		return misusedf("no faults are here: run it in check/world")
 	}
 	return c.run(ctx, all, match)
 }
@@ -91,25 +95,25 @@ func run(ctx context.Context, args []string) error {
 // check refuses what would plant nothing.
 func (c campaign) check() error {
 	if c.seeds < 1 || c.every < 1 || c.limit < time.Second {
-		return errors.New("seeds and every are at least 1, and limit is at least a second")
+		return misusedf("seeds and every are at least 1, and limit is at least a second")
 	}
 	guests := []string{world.Guest, world.VolumeGuest}
 	if c.guest != "" {
 		if !slices.Contains(guests, c.guest) {
-			return fmt.Errorf("no guest is %q: one of %s", c.guest, strings.Join(guests, ", "))
+			return misusedf("no guest is %q: one of %s", c.guest, strings.Join(guests, ", "))
 		}
 		guests = []string{c.guest}
 	}
 	var runs []world.Run
 	for _, c.guest = range guests {
-		some, err := c.chosen()
+		some, err := world.Matching(c.guest, c.runs)
 		if err != nil {
 			return err
 		}
 		runs = append(runs, some...)
 	}
 	if len(runs) == 0 {
-		return fmt.Errorf("no program matches %q", c.runs)
+		return misusedf("no program matches %q", c.runs)
 	}
 	return nil
 }
@@ -138,7 +142,7 @@ func (c campaign) run(ctx context.Context, all []string, match *regexp.Regexp) e
 		fmt.Printf("%-70s %s\n", name, says)
 	}
 	if n == 0 {
-		return fmt.Errorf("no fault matches %q", match)
+		return misusedf("no fault matches %q", match)
 	}
 	var sum count
 	for _, dir := range slices.Sorted(maps.Keys(counts)) {
@@ -260,7 +264,7 @@ func (c campaign) plant(ctx context.Context, path string, begins func(world.Run)
 		return "", err
 	}
 	defer func() { err = errors.Join(err, p.Close(ctx)) }()
-	all, err := c.chosen()
+	all, err := world.Matching(c.guest, c.runs)
 	if err != nil {
 		return "", err
 	}
@@ -333,18 +337,4 @@ func has(ctx context.Context, guest, root string, changes []patch.Change) (bool,
 	return slices.ContainsFunc(changes, func(x patch.Change) bool {
 		return slices.Contains(strings.Split(filepath.ToSlash(string(files)), "\n"), filepath.ToSlash(root)+"/"+x.File)
 	}), nil
-}
-
-// chosen are the runs of a seed.
-func (c campaign) chosen() (all []world.Run, err error) {
-	match, err := regexp.Compile(c.runs)
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range world.All(c.guest) {
-		if match.MatchString(r.Program + "/" + r.Provider) {
-			all = append(all, r)
-		}
-	}
-	return all, nil
 }

@@ -39,7 +39,9 @@ func TestOptionsThatWouldPlantNothingAreRefused(t *testing.T) {
 		"missing closing":             {"-programs=("},
 		`no fault matches "nosuch"`:   {"-run=nosuch"},
 	} {
-		require.ErrorContains(t, run(t.Context(), args), want, args)
+		err := run(t.Context(), args)
+		require.ErrorContains(t, err, want, args)
+		require.Equal(t, 2, world.Status(err), args)
 	}
 	t.Chdir("plant")
 	require.ErrorContains(t, run(t.Context(), nil), "run it in check/world")

@@ -17,6 +17,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -47,36 +48,52 @@ func main() {
 	file := flag.String("o", "", "the page's file, which is written when all has run; standard output if empty")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	var page bytes.Buffer
-	found, err := c.run(ctx, &page, flag.Args())
+	found, err := c.write(ctx, *file, flag.Args())
 	stop()
-	if err == nil { // a page that ends in the middle is none
-		page.WriteString(summed(page.Bytes()))
-		if *file == "" {
-			_, err = page.WriteTo(os.Stdout)
-		} else {
-			err = replace(*file, page.Bytes())
-		}
-	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "results:", err)
+		os.Exit(world.Status(err))
 	}
-	if err != nil || found {
+	if found {
 		os.Exit(1)
 	}
 }
 
-// replace writes a page in the place of the one before, which stays as it is if there is no room for the new one.
-func replace(path string, page []byte) error {
-	next := path + ".new"
-	err := os.WriteFile(next, page, 0o644)
-	if err == nil {
-		err = os.Rename(next, path)
+// write runs the campaign and writes its page to a file, or to standard output. The file is as it was if there is no
+// whole page, or no room for it; then standard output has the page, since it took long.
+func (c *campaign) write(ctx context.Context, path string, plants []string) (found bool, err error) {
+	if err := c.check(); err != nil {
+		return false, err
 	}
-	if err != nil {
-		_ = os.Remove(next) // it may not be there
+	var next *os.File
+	if path != "" { // before an hour of seeds
+		if next, err = os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*"); err != nil {
+			return false, world.Misuse{Err: err}
+		}
+		defer os.Remove(next.Name()) // which is not there when it has got its name
+		defer next.Close()
 	}
-	return err
+	var page bytes.Buffer
+	if found, err = c.run(ctx, &page, plants); err != nil {
+		return found, err
+	}
+	page.WriteString(summed(page.Bytes()))
+	if next != nil {
+		if err = replace(path, next, page.Bytes()); err == nil {
+			return found, nil
+		}
+	}
+	_, second := page.WriteTo(os.Stdout)
+	return found, errors.Join(err, second)
+}
+
+// replace writes a page into a file beside the one before, and puts it in its place.
+func replace(path string, next *os.File, page []byte) error {
+	_, err := next.Write(page)
+	if err = errors.Join(err, next.Chmod(0o644), next.Close()); err != nil {
+		return err
+	}
+	return os.Rename(next.Name(), path)
 }
 
 // summed is the last line of a page.
@@ -112,54 +129,52 @@ type row struct {
 
 // check refuses what would run nothing.
 func (c *campaign) check() error {
-	if c.seeds < 1 || c.short < 0 || c.most < 0 {
-		return errors.New("seeds is at least 1, and short and for are not negative")
+	switch {
+	case c.seeds < 1 || c.short < 0 || c.most < 0:
+		return world.Misuse{Err: errors.New("seeds is at least 1, and short and for are not negative")}
+	case c.first > math.MaxUint64-uint64(max(c.seeds, c.short)):
+		return world.Misuse{Err: fmt.Errorf("there are no %d seeds from %d on", max(c.seeds, c.short), c.first)}
 	}
-	match, err := regexp.Compile(c.programs)
-	if err != nil {
-		return err
-	}
+	some := 0
 	for _, guest := range guests {
-		if slices.ContainsFunc(world.All(guest), func(r world.Run) bool { return match.MatchString(r.Program + "/" + r.Provider) }) {
-			return nil
+		runs, err := world.Matching(guest, c.programs)
+		if err != nil {
+			return err
+		}
+		some += len(runs)
+		if c.hour && guest == world.VolumeGuest && len(runs) == 0 {
+			return world.Misuse{Err: fmt.Errorf("no volume matches %q, and hour is of a volume", c.programs)}
 		}
 	}
-	return fmt.Errorf("no program matches %q", c.programs)
+	if some == 0 {
+		return world.Misuse{Err: fmt.Errorf("no program matches %q", c.programs)}
+	}
+	return nil
 }
 
 // guests are those that have the programs; the volume's is last.
 var guests = []string{world.Guest, world.VolumeGuest}
 
 func (c *campaign) run(ctx context.Context, out io.Writer, plants []string) (found bool, err error) {
-	if err := c.check(); err != nil {
-		return false, err
-	}
 	var tables bytes.Buffer
 	for _, path := range plants { // before an hour of seeds
 		if err := planted(&tables, path); err != nil {
 			return false, err
 		}
 	}
-	commit, err := exec.CommandContext(ctx, "git", "rev-parse", "--short", "HEAD").Output()
+	commit, err := exec.CommandContext(ctx, "git", "rev-parse", "--short", "HEAD").CombinedOutput()
 	if err != nil {
-		return false, err
+		return false, fmt.Errorf("the page names its commit, which git does not tell: %w\n%s", err, commit)
 	}
 	dir, err := os.MkdirTemp("", "results")
 	if err != nil {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	match, err := regexp.Compile(c.programs)
+	rows, err := c.load(ctx, dir)
 	if err != nil {
 		return false, err
 	}
-	rows, err := load(ctx, dir)
-	if err != nil {
-		return false, err
-	}
-	left := func(r *row) bool { return !match.MatchString(r.Program + "/" + r.Provider) }
-	volumes := slices.DeleteFunc(slices.Clone(rows[len(rows)-len(world.All(world.VolumeGuest)):]), left)
-	rows = slices.DeleteFunc(slices.Clone(rows), left)
 	short := shortened(rows)
 	begun := time.Now()
 	brief := *c
@@ -170,7 +185,7 @@ func (c *campaign) run(ctx context.Context, out io.Writer, plants []string) (fou
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
 	}
-	args := strings.Join(os.Args[1:], " ")
+	args := quoted(slices.Clone(os.Args[1:]))
 	fmt.Fprintf(out, "# What the seeded world has run\n\nCommit %s, by `cd check/world && go run ./results %s`. A line repeats by its seed, as README.md says.\n\n",
 		strings.TrimSpace(string(commit)), args)
 	if c.most > 0 {
@@ -183,7 +198,7 @@ func (c *campaign) run(ctx context.Context, out io.Writer, plants []string) (fou
 		c.table(out, short)
 	}
 	if c.hour {
-		if err := c.volumeHour(ctx, out, dir, volumes); err != nil {
+		if err := c.volumeHour(ctx, out, dir, rows); err != nil {
 			return false, err
 		}
 	}
@@ -200,18 +215,36 @@ func shortened(rows []*row) (short []*row) {
 	return short
 }
 
-// load builds the guests.
-func load(ctx context.Context, dir string) (rows []*row, err error) {
+// load builds the guests that have the programs.
+func (c *campaign) load(ctx context.Context, dir string) (rows []*row, err error) {
 	for _, guest := range guests {
+		runs, err := world.Matching(guest, c.programs)
+		if err != nil {
+			return nil, err
+		}
+		if len(runs) == 0 {
+			continue
+		}
 		p, err := world.Build(ctx, ".", guest, dir, "")
 		if err != nil {
 			return nil, err
 		}
-		for _, r := range world.All(guest) {
+		for _, r := range runs {
 			rows = append(rows, &row{Run: r, program: p, troubles: make(map[string]int)})
 		}
 	}
 	return rows, nil
+}
+
+// quoted are arguments as a shell takes them.
+func quoted(args []string) string {
+	plain := regexp.MustCompile(`^[-+\w./=,:]+$`)
+	for i, arg := range args {
+		if !plain.MatchString(arg) {
+			args[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(args, " ")
 }
 
 // play runs seeds of the programs until there are no more, or the time is over, which the programs share.
@@ -315,6 +348,9 @@ func (c *campaign) volumeHour(ctx context.Context, out io.Writer, dir string, ro
 		return fmt.Errorf("the test of a volume can't be built: %w\n%s", err, built)
 	}
 	for _, r := range rows {
+		if r.Program != "volume" {
+			continue
+		}
 		run := exec.CommandContext(ctx, test, "-test.v", "-test.run=^TestAVolumeRunsOnRealProcessorsToo$", "-test.timeout=1h",
 			"-world.program=volume", "-world.provider="+r.Provider, fmt.Sprintf("-world.first=%d", c.first),
 			"-world.seeds=1", "-world.rounds=1800", "-world.troubles=300", "-world.pause=4s")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"godat/check/world"
 )
 
 func TestThePageIsAsItWasWritten(t *testing.T) {
@@ -22,20 +25,25 @@ func TestThePageIsAsItWasWritten(t *testing.T) {
 }
 
 func TestAPageThatCanNotBeWrittenLeavesTheOneBefore(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "PAGE.md")
-	require.NoError(t, replace(path, []byte("old")))
-	require.NoError(t, os.Mkdir(path+".new", 0o700)) // where the new one would be written
-	require.NoError(t, os.WriteFile(filepath.Join(path+".new", "kept"), nil, 0o600))
-	require.Error(t, replace(path, []byte("new")))
+	path := filepath.Join(t.TempDir(), "PAGE.md")
+	put := func(text string, room bool) error {
+		next, err := os.CreateTemp(filepath.Dir(path), "PAGE.md.*")
+		require.NoError(t, err)
+		defer os.Remove(next.Name())
+		if !room {
+			require.NoError(t, next.Close())
+		}
+		return replace(path, next, []byte(text))
+	}
+	require.NoError(t, put("old", true))
+	require.Error(t, put("new", false))
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, "old", string(text))
-	require.NoError(t, os.RemoveAll(path+".new"))
-	require.NoError(t, replace(path, []byte("new")))
-	names, err := os.ReadDir(dir)
+	require.NoError(t, put("new", true))
+	names, err := filepath.Glob(path + "*")
 	require.NoError(t, err)
-	require.Len(t, names, 1)
+	require.Equal(t, []string{path}, names)
 }
 
 func TestProgramsShareTheTimeThatNotAllSeedsHave(t *testing.T) {
@@ -63,20 +71,31 @@ func TestProgramsShareTheTimeThatNotAllSeedsHave(t *testing.T) {
 	assert.Equal(t, []int{50, 50, 50}, []int{rows[0].seeds, rows[1].seeds, rows[2].seeds})
 }
 
-func TestWhatWouldRunNothingIsRefusedBeforeAnythingRuns(t *testing.T) {
+func TestWhatMakesNoSenseIsRefusedBeforeAnythingRuns(t *testing.T) {
 	for want, c := range map[string]campaign{
 		"seeds is at least 1":       {},
-		"short and for are not":     {seeds: 1, most: -time.Second},
+		"for are not negative":      {seeds: 1, most: -time.Second},
+		"short and for are not":     {seeds: 1, short: -1},
+		"no 2 seeds from":           {seeds: 2, first: math.MaxUint64 - 1},
 		`no program matches "cals"`: {seeds: 1, programs: "cals"},
-		"and for are not negative":  {seeds: 1, short: -1},
+		`no volume matches "calls"`: {seeds: 1, programs: "calls", hour: true},
 		"missing closing":           {seeds: 1, programs: "("},
 	} {
-		_, err := c.run(t.Context(), io.Discard, nil)
+		_, err := c.write(t.Context(), "", nil)
 		require.ErrorContains(t, err, want)
+		require.Equal(t, 2, world.Status(err), want)
 	}
 	c := campaign{seeds: 1}
-	_, err := c.run(t.Context(), io.Discard, []string{"nosuch.txt"})
+	_, err := c.write(t.Context(), filepath.Join(t.TempDir(), "nosuch", "PAGE.md"), nil)
 	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.Equal(t, 2, world.Status(err))
+	_, err = c.run(t.Context(), io.Discard, []string{"nosuch.txt"})
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.Equal(t, 1, world.Status(err))
+}
+
+func TestThePageHasItsCommandAsAShellTakesIt(t *testing.T) {
+	require.Equal(t, `-for 1m -programs '^(a|b)$' 'it'\''s'`, quoted([]string{"-for", "1m", "-programs", "^(a|b)$", "it's"}))
 }
 
 // The page would say of a file that is empty, or that ends in the middle, what is not so.
