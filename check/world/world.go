@@ -61,10 +61,16 @@ type Run struct {
 	Pause             time.Duration // the most that a writer of a volume pauses; 0 is as the program has it
 }
 
-// The sizes of a run, and of a short one, most of which is the beginning and the end of connections.
+// The size of a run.
 const (
-	Troubles, Rounds           = 12, 30
-	ShortTroubles, ShortRounds = 1, 2
+	Troubles = 12
+	Rounds   = 30
+)
+
+// The size of a short run, most of which is the beginning and the end of connections.
+const (
+	ShortTroubles = 1
+	ShortRounds   = 2
 )
 
 // Short is the run with less to do.
