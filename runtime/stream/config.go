@@ -31,7 +31,7 @@ type Config struct {
 	Adapter string
 	// TCP is for the same: where Adapter names what this machine does not have, the system's TCP
 	// takes its place. The connections are *net.TCPConn then, and the peer's program must have
-	// come to the same: a stream and a TCP connection do not understand each other. A name that is misspelt,
+	// come to the same: a stream and a TCP connection do not understand each other. A name that is misspelled,
 	// or whose package the program does not import, is one that the machine does not have, too:
 	// Listener.Addr's and a connection's Network are "tcp" then.
 	TCP bool
