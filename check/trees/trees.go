@@ -31,7 +31,7 @@ func Release(t *testing.T) (dir string) {
 	t.Helper()
 	tag, err := git(t, "describe", "--tags", "--match", "v[0-9]*", "--abbrev=0")
 	if err != nil || tag == "" {
-		t.Skip("capability: git-history")
+		t.Skip("capability: release-tag")
 	}
 	return at(t, tag)
 }
