@@ -63,7 +63,7 @@ func (l *link) connect(lf *life) bool {
 func (l *link) try(lf *life, cfg ep.ConnectConfig, private []byte, may ...event.Number) bool {
 	a := lf.sides[lf.plan.active]
 	if l.w.cfg.harsh() {
-		may = append(may, event.NonPeerRejected, event.Unreachable)
+		may = append(may, event.NonPeerRejected, event.Unreachable, event.TimedOut) // a provider has limits of its own
 	}
 	err := l.w.retry(func() error {
 		a.try(private, may...)

@@ -293,7 +293,7 @@ func (r *row) once(ctx context.Context, twice bool) {
 	result := runs[0]
 	r.took += result.Time
 	r.seeds++
-	for _, m := range brought.FindAllStringSubmatch(result.Output, -1) {
+	for _, m := range brought.FindAllStringSubmatch(ran.FindString(result.Output), -1) {
 		n, _ := strconv.Atoi(m[1])
 		r.troubles[m[2]] += n
 	}
