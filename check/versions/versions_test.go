@@ -112,7 +112,8 @@ func TestEndsWorkWithThoseOfTheVersionBefore(t *testing.T) {
 	}
 }
 
-// Between two changes of a version's number a change of its messages would break those who have the release.
+// The test above compares with the commit before a version's number last changed. So it does not see messages that
+// have changed since under the same number, which the newest release does not understand.
 func TestEndsWorkWithThoseOfTheNewestRelease(t *testing.T) {
 	long(t)
 	programs := map[string]string{"the newest release": build(t, trees.Release(t)), "this version": here(t, 0, 0)}
