@@ -44,7 +44,7 @@ test: ## the tests, as the README runs them
 	$(GO) test work
 
 race: ## the tests under the race detector, in a random order
-	$(GO) test -race -shuffle=on $(PACKAGES)
+	$(GO) test -race -shuffle=on -timeout 20m work
 
 mutate: ## break the code in known ways; each must make its test fail
 	$(GO) run ./check/mutate

@@ -15,7 +15,7 @@
 // package token). A poster that has handled its share of posts leaves the token to a worker of the
 // adapter. Package line has the mailbox, and the stages of a post.
 //
-// Only inputs to its step change an endpoint's state: the calls of a program, the facts
-// that a provider reports, an alarm. Package life says what each does in each state, as a function;
-// machine.go does that, and assigns the state in one place.
+// Only the step changes an endpoint's state, by an input: a call of a program, a fact that a
+// provider reports or a post that it refuses, an alarm. Package life says what each does in each state;
+// machine.go does that. A new endpoint gets its first state in make.go.
 package ep

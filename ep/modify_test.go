@@ -47,6 +47,28 @@ func TestModifyGivesAtLeastWhatIsAskedFor(t *testing.T) {
 	requireWorks(t, r, e, a)
 }
 
+// A batch looks for its way without the token, at any moment of a Modify.
+func TestReceivesArePostedWhileModifyChangesTheEndpoint(t *testing.T) {
+	const most = 64
+	r := newRig(t)
+	e := r.endpoint(&Attr{MaxRecvDTOs: most})
+	var modifying sync.WaitGroup
+	modifying.Go(func() {
+		for i := range 100 {
+			if !assert.NoError(t, e.Modify(Param{Attr: Attr{MaxRequestDTOs: 10 + i}}, "MaxRequestDTOs")) {
+				return
+			}
+		}
+	})
+	for range most / 2 {
+		n, err := e.PostRecvBatch(r.batchOf(2))
+		require.NoError(t, err)
+		require.Equal(t, 2, n)
+	}
+	modifying.Wait()
+	requireWorks(t, r, e, r.accept(e))
+}
+
 func TestModifyChangesAllOrNothing(t *testing.T) {
 	r := newRig(t)
 	e := r.endpoint(nil)

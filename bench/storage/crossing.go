@@ -98,11 +98,14 @@ func (x crossing) String() string {
 	return fmt.Sprintf("%s, in %d of %d turns", text, turns, x.turns)
 }
 
-// brief is String for a sentence, without the turns and the interval.
+// brief is String without the interval.
 func (x crossing) brief() string {
-	text, _ := x.most()
+	text, turns := x.most()
 	text, _, _ = strings.Cut(text, " (")
-	return text
+	if turns == 0 {
+		return text
+	}
+	return fmt.Sprintf("%s, in %d of %d turns", text, turns, x.turns)
 }
 
 // most is what holds in most turns, and in how many; 0 if nothing does.

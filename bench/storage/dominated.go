@@ -153,12 +153,12 @@ func (p *Page) unset() string {
 		if n.full == 0 {
 			return fmt.Sprintf("in none of %d loads", full)
 		}
-		return fmt.Sprintf("in %d of %d loads, surely in %d (%.1f times at most)", n.full, full, n.sureFull, n.most)
+		return fmt.Sprintf("in %d of %d loads, with the whole interval above in %d (%.1f times at most)", n.full, full, n.sureFull, n.most)
 	}
 	masks := ""
 	if hidden > 0 {
-		masks = fmt.Sprintf(" At %d of the rates the pacer alone takes over half of a channel's processor time, and hides what rows differ by.", hidden)
+		masks = fmt.Sprintf("\nAt %d of the rates the load generator (*pacer*) alone takes over half of a channel's processor time, and hides what rows differ by.\n", hidden)
 	}
-	return fmt.Sprintf("A program that sets nothing takes\n\n- at a rate: over %v times the processor time of the better of the two at %d of %d rates, surely at %d, and over %v times a channel's median latency at %d, surely at %d;\n- at saturation: over %v times the processor time %s, and over %v times the latency %s.\n\nIt is surely so where the whole 95 %% interval is beyond.%s\n",
+	return fmt.Sprintf("Target and host as they come (batches, and the adapter decides when to poll) take\n\n- over %v times the processor time of the better of the two at %d of %d rates, with the whole 95 %% interval above at %d, and over %v times a channel's median latency at %d, with the whole interval above at %d;\n- at saturation over %v times the processor time %s, and over %v times the latency %s.\n%s",
 		mostProcessor, processor.rates, rates, processor.sureRates, mostP50, latency.rates, latency.sureRates, mostProcessor, times(processor), mostP50, times(latency), masks)
 }

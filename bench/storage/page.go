@@ -65,7 +65,7 @@ const asked = `
 
 4 KiB reads and writes of random blocks, through the target and the host of ` + "`examples/nvmeof`" + `, of a store in memory, which costs next to nothing: so what is left is the delivery. Depth is how many commands are under way at most. A load is a number of commands a second, each with an intended time, or saturation: as many as there can be. Where a provider has a wire, target and host are two processes; the simulated polled device joins two adapters of one process. All rows take turns, and in each turn the processes of a row start anew, so that no row runs beside another one that spins.
 
-After each load a row proves by the snapshots of both adapters which loop it ran: a channel, batches and polling each take events of their own kind, at least one for each command at each end, and a device that was found empty was slept on at once, or polled on; what polls on by itself is to do so at saturation. A row that proves another loop than its own is refused. The row *pacer* has no target and no command: it is what the instrument takes.
+After each load a row proves by the snapshots of both adapters which loop it ran: a channel, batches and polling each take events of their own kind, at least one for each command at each end, and a device that was found empty was slept on at once, or polled on; what polls on by itself is to do so at saturation. A row that did not run the loop it names is refused. The row *pacer* has no target and no command: it is what the instrument takes.
 `
 
 const notToConclude = `## What not to conclude
@@ -75,7 +75,7 @@ const notToConclude = `## What not to conclude
 - Nothing about many connections: each row has one queue. A loop that polls for each of 1000 queues has no processors for them.
 - Nothing about a processor that others want: a loop that polls has its figures here because it may have the processor.
 - Nothing about the latency of a loop that polls, where loops have all processors of their process or of the machine: Go's scheduler looks at timers and sockets every 10 ms then, and the pacer waits for it. So do two loops in one process of two processors, and two processes on a machine of two. Where the lag is most of a median latency, the figure is the pacer's: the column from the beginning of a command leaves it out, and with it what a command waits for because the loop is late.
-- Nothing about a sleep on ibv: there a goroutine that sleeps keeps a thread, and a processor until Go's scheduler takes it back. The simulated device and iwarp park the goroutine alone.
+- Nothing about a sleep on ibv: no verbs device was measured.
 - Nothing about a small difference or a ratio at rates where the row *pacer* takes nearly as much processor time as another row: the figure is the pacer's then, which sleeps and wakes up for each command, and two rows look alike, or behind, by it.
 - Nothing about a processor that is idle for long: idle is one connection without a keep-alive, for the time said above.
 - Nothing about processor time on a kernel that keeps interrupts apart (CONFIG_IRQ_TIME_ACCOUNTING): getrusage leaves out there what TCP does in softirqs, so iwarp and net.Conn look cheaper than they are.
@@ -103,7 +103,7 @@ func (p *Page) Machine() string {
 func (p *Page) Summary() string {
 	s, depth := p.study, p.study.Depths[len(p.study.Depths)-1]
 	var w strings.Builder
-	fmt.Fprintf(&w, "Polling beside a channel, with %d reads of 4 KiB under way:\n\n| place | it takes less processor time for each | its median latency is lower | at saturation, reads | and processor time of each |\n| --- | --- | --- | ---:| ---:|\n", depth)
+	fmt.Fprintf(&w, "Polling beside a channel, with %d reads of 4 KiB under way:\n\n| place | polling takes less processor time for each read | polling has the lower median latency | at saturation, reads | and processor time of each |\n| --- | --- | --- | ---:| ---:|\n", depth)
 	for _, place := range s.Places {
 		fmt.Fprintf(&w, "| %v | %s | %s | %s |\n", place,
 			s.cross(place, false, depth, poll, channel, (*cell).processor).brief(), s.cross(place, false, depth, poll, channel, (*cell).p50).brief(), s.saturation(place, depth))

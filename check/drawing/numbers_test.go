@@ -48,7 +48,7 @@ var numbers = []struct {
 	{"SECURITY.md", "for 30 seconds and in 64 MiB at most", "runtime/inspect", "largestTrace", 64 << 20},
 
 	{"ARCHITECTURE.md", "takes over when a poster has handled 64 posts", "ep/internal/line", "budget", 64},
-	{"ARCHITECTURE.md", "hands posts to the provider, 64 at most", "ep/internal/line", "scratchWRs", 64},
+	{"ARCHITECTURE.md", "gives posts to the provider, 64 at most", "ep/internal/line", "scratchWRs", 64},
 	{"ARCHITECTURE.md", "or has moved 64 KiB", "ep/internal/line", "maxKept", 64 << 10},
 	{"ARCHITECTURE.md", "There are 4 × `Depth` buffers", "runtime", "buffersPerDepth", 4},
 	{"ARCHITECTURE.md", "2 × `Depth` for what this end sends", "runtime", "requestsPerDepth", 2},

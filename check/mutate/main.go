@@ -38,6 +38,7 @@ func run(ctx context.Context, args []string) error {
 	limit := flags.Duration("timeout", 20*time.Second, "time limit of one test run")
 	kills := flags.Int("kills", 1, "how often each mutation is to be killed; more find the tests that leave it to chance")
 	short := flags.Bool("short", false, "measure instead how many the inner loop kills: all tests of the named test's package, once, with -short, without -race")
+	judge := flags.String("test", "", "measure instead how many this test kills, which runs once: PACKAGE REGEXP FLAGS, as in a patch")
 	list := flags.Bool("list", false, "list the mutations and stop")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -70,11 +71,15 @@ func run(ctx context.Context, args []string) error {
 		}
 		return nil
 	}
-	if *short {
-		for i := range chosen {
+	for i := range chosen {
+		if *short {
 			chosen[i] = chosen[i].inShort()
 		}
-		*kills = 1
+		if *judge != "" {
+			if chosen[i], err = chosen[i].by(*judge); err != nil {
+				return err
+			}
+		}
 	}
 	temp, err := os.MkdirTemp("", "mutate")
 	if err != nil {
@@ -85,8 +90,8 @@ func run(ctx context.Context, args []string) error {
 		runner: runner{root: root, temp: temp, timeout: *limit, kills: max(1, *kills), passes: maxPasses},
 		all:    chosen, parallel: max(1, *parallel),
 	}
-	if *short {
-		c.runner.passes, c.measures = 1, true
+	if *short || *judge != "" {
+		c.runner.passes, c.runner.kills, c.measures = 1, 1, true
 	}
 	return c.run(ctx)
 }
@@ -142,7 +147,7 @@ func (c *campaign) run(ctx context.Context) error {
 		fmt.Printf("%d of %d mutations were not killed at every try: their tests leave it to chance\n", chance, len(c.all))
 	}
 	if c.measures {
-		fmt.Printf("the inner loop kills %d of %d mutations: %d %%\n", len(c.all)-bad, len(c.all), 100*(len(c.all)-bad)/len(c.all))
+		fmt.Printf("%d of %d mutations are killed: %d %%\n", len(c.all)-bad, len(c.all), 100*(len(c.all)-bad)/len(c.all))
 		return nil
 	}
 	if bad > 0 {

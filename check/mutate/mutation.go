@@ -43,6 +43,12 @@ func (m mutation) inShort() mutation {
 	return m
 }
 
+// by returns the mutation with another test in place of the named one.
+func (m mutation) by(test string) (mutation, error) {
+	m.build, m.run, m.limit, m.times = nil, nil, 0, 0
+	return m, m.field("Test", test)
+}
+
 // loadPatches reads the patches in all directories below dir, in the order of their
 // paths.
 func loadPatches(dir string) ([]mutation, error) {

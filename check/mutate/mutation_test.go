@@ -50,6 +50,16 @@ func TestPatchIsReadAsWritten(t *testing.T) {
 	assert.Equal(t, "t: first: of two", got.title())
 }
 
+func TestAnotherTestJudgesByItsOwnFlags(t *testing.T) {
+	m, err := parsePatch("t/first.patch", []byte(goodPatch))
+	require.NoError(t, err)
+	other, err := m.by("./b TestY -b.ops=7")
+	require.NoError(t, err)
+	assert.Equal(t, mutation{where: m.where, name: m.name, pkg: "./b", test: "TestY", run: []string{"-b.ops=7"}, changes: m.changes}, other)
+	_, err = m.by("TestY")
+	assert.ErrorContains(t, err, "want Subject: NAME or Test: PACKAGE REGEXP FLAGS")
+}
+
 func TestBadPatchIsRefused(t *testing.T) {
 	const diff = "@@ a/x.go\n-x\n+y\n"
 	for name, tc := range map[string]struct{ text, want string }{

@@ -24,8 +24,8 @@
 //
 // The rule for its users is: a goroutine first publishes its work by an atomic store,
 // and then calls TakeOrKick. It may try Swap or TryTake first; if that fails, it calls
-// TakeOrKick. A holder looks for work after it took the token, and again after each
-// Release that failed.
+// TakeOrKick. A holder looks for work after it took the token, unless it ends by a ReleaseIf
+// that succeeds, and again after each Release or ReleaseIf that failed.
 //
 // # Why there is one holder
 //

@@ -25,8 +25,9 @@
 // time as its handlers can do.
 //
 // Connections have turns: a client that asks for much waits behind itself, and holds no more workers than
-// others that have calls waiting. Large transfers move in pieces of 4 to 256 KiB, by turns, as many as the link
-// carries in about a second, and of 64 KiB at most beside calls without memory. So a small call of the same
+// others that have calls waiting. The server cuts large transfers into pieces of 4 to 256 KiB (64 KiB at most
+// while calls without memory are under way), gives transfers turns, and keeps as many bytes under way as the link
+// carries in about a second. So a small call of the same
 // client waits for a piece or two of a large one, and not for all of it. On a slow link that takes a while: where
 // that matters, a program makes its large calls by a client of their own, whose connection has its own pieces
 // under way.

@@ -1,5 +1,5 @@
-// Package life says what becomes of a connection. It is a function: a state and an input go in, the next state and
-// its [Effects] come out. It holds no endpoint and no queue pair, reads no clock, and waits for nothing.
+// Package life says what becomes of a connection: from a state, an input and a [Life] it makes the next state and its
+// [Effects]. The Life remembers the places for events, the outcome, and whether the end is announced. It holds no endpoint and no queue pair, reads no clock, and waits for nothing.
 // Package ep does what the effects say, so a test reads all that life decides, without an endpoint or a queue pair.
 //
 //	state.go    the states, and why a call is refused in one
@@ -8,9 +8,12 @@
 //	outcome.go  which event ends a connection, and what its cause is
 //	alarm.go    how long a peer has
 //
-// An endpoint lives in this order, unless something goes wrong:
+// An endpoint lives in one of these orders, unless something goes wrong. Only a graceful Disconnect of this end leads by
+// DISCONNECT_PENDING:
 //
-//	UNCONNECTED → ACTIVE_CONNECTION_PENDING or COMPLETION_PENDING → CONNECTED → DISCONNECT_PENDING → DISCONNECTED
+//	who connects   UNCONNECTED → ACTIVE_CONNECTION_PENDING → CONNECTED → (DISCONNECT_PENDING →) DISCONNECTED
+//	who accepts    UNCONNECTED, RESERVED → PASSIVE_CONNECTION_PENDING, or PASSIVE_CONNECTION_PENDING at once
+//	               → COMPLETION_PENDING → CONNECTED → (DISCONNECT_PENDING →) DISCONNECTED
 //
 // testdata has lives of connections, as inputs and what is answered.
 package life

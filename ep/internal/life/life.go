@@ -8,7 +8,7 @@ import (
 )
 
 // Life is what one connection, or attempt at one, comes to beyond its state: posters read the state, so their mailbox
-// has it. The zero value is that of an endpoint that was just made. It points to nothing; one goroutine at a time asks it.
+// has it. The zero value is that of an endpoint that was just made. One goroutine at a time asks it.
 type Life struct {
 	places  int          // for events, reserved for this connection
 	outcome event.Number // how it ended; 0 before that, and once the end is announced
@@ -63,7 +63,8 @@ const (
 // Over reports whether the end is announced, or is not to be: a Reset waits for it.
 func (l *Life) Over() bool { return l.over }
 
-// Answer says what an input does in a state. What leads to the same state does the same.
+// Answer says what an input does in a state. What follows depends on the next state; its event and its cause on the
+// input, too.
 func (l *Life) Answer(s State, in Input, d Detail) Effects {
 	next := transitions[s][in]
 	if next < firstEdge {

@@ -22,7 +22,7 @@ import (
 // if one of them can't go the short way.
 func (b *Mailbox) postRun(q *Queue, dtos []Post) bool {
 	r := q.rules.Load()
-	if len(dtos) == 1 || b.runner == nil || !b.up() {
+	if len(dtos) == 1 || !b.up() {
 		return false
 	}
 	var lkeys [batchPosts]uint32
@@ -158,7 +158,7 @@ func (r run) route(dtos []Post, rules *Rules) {
 func (b *Mailbox) PostPieces(first mem.Segment, step uint64, cookies []uint64) bool {
 	q := &b.Recvs
 	r := q.rules.Load()
-	if b.runner == nil || !b.up() || uint(len(cookies)-1) >= batchPosts || always&r.illegal[hw.OpRecv] != 0 {
+	if !b.up() || uint(len(cookies)-1) >= batchPosts || always&r.illegal[hw.OpRecv] != 0 {
 		return false
 	}
 	region := r.Zone.Find(&q.near, first.Context)

@@ -23,8 +23,9 @@ func (c *Crew) Stop() { c.workers.Stop() }
 
 // handings are where the posters of an adapter sleep until the provider has their receives.
 //
-// No wake-up is lost: a poster counts itself in n and then looks whether its receive was handed over. A holder of a token
-// hands over, or ends the connection, and then looks at n. So one of the two sees the other.
+// No wake-up is lost: a poster counts itself in n and then looks whether its receive was handed over. A step hands over, or
+// ends the connection, and then looks at n (handOn, SetState). So one of the two sees the other. A holder on the short
+// way looks at n rarely; but the poster has kicked before it waits, so that holder can't let the token go, and steps.
 type handings struct {
 	n    atomic.Int32 // posters that sleep, or are about to
 	mu   sync.Mutex

@@ -33,7 +33,7 @@ func (q *Queue) awaitHanded(ticket uint32) {
 	h.n.Add(-1)
 }
 
-// hasHanded reports whether the provider has all posts before that ticket, or they are flushed.
+// hasHanded reports whether the provider has all posts before that ticket, or gets none of them any more.
 func (q *Queue) hasHanded(ticket uint32) bool {
 	if !before(q.handed.Load(), ticket) {
 		return true

@@ -15,9 +15,8 @@ import (
 // ends the series, and before that when the run has moved so much that a consumer on another
 // processor had better begin.
 //
-// What is kept is the only debt that the completer has between two calls: deliver flushes
-// the queue into which it has put the events. While something is kept, retired is behind the
-// next completion, so no short way overlooks the debt, and completeArray pays it.
+// Between two calls of the provider's the completer owes consumers what is kept, and nothing else. While something is
+// kept, retired is behind the next completion's slot; so the test of CompleteOne fails, and completeArray delivers first.
 
 // maxKept is how many bytes the operations move whose completions are kept.
 const maxKept = 64 << 10
@@ -69,7 +68,7 @@ func (q *Queue) Flush() {
 	q.completer.Release()
 }
 
-// deliver is stage 7: it delivers the completions kept, if there are some, and flushes the dispatcher's
+// deliver is stages 6 and 7 of several: it delivers the completions kept, if there are some, and flushes the dispatcher's
 // queue that they go to.
 func (q *Queue) deliver() {
 	q.completer.Check()

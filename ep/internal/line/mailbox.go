@@ -11,8 +11,8 @@ import (
 // Mailbox is where posts and inputs wait for the token's holder, and what the
 // holder hands to the provider: the word, both queues, and the step.
 //
-// A poster checks a post (check.go), takes a ticket and fills its slot (admit.go, plain.go,
-// batch.go). The holder drains the slots into the queue pair (step.go). Only the
+// A poster checks a post (check.go), takes a ticket (token.go) and fills its slot (admit.go, plain.go,
+// admit_run.go). The holder drains the slots into the queue pair (step.go). Only the
 // holder touches the connection machine, by its calls of the Owner.
 type Mailbox struct {
 	source any   // immutable: what its events are about
@@ -28,7 +28,7 @@ type Mailbox struct {
 	changing atomic.Bool
 	reserves bool // a connection has the cookies whose highest bit is set; immutable after Reserve
 	// Owned by the holder.
-	bothEnded bool // both queues have ended, and the owner has not said that it knows
+	bothEnded bool // both queues have ended, and the Owner has not said that it knows
 	broke     bool // Break was called since the mailbox was made or renewed
 	_         [1]byte
 	recvWRs   []hw.RecvWR // as sendWRs
@@ -38,7 +38,7 @@ type Mailbox struct {
 	// Shared; see token.go and package token. They begin a cache line, with the 8 bytes that the allocator
 	// puts before an endpoint.
 	Token  token.Token   // with the tails of the queues
-	state  atomic.Uint32 // State; the owner writes it
+	state  atomic.Uint32 // State; the holder writes it, by the Owner
 	inputs atomic.Uint32 // what the step has been told; Tell*
 
 	// Owned by the token's holder.

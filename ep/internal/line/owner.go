@@ -6,7 +6,7 @@ import (
 	"godat/internal/delivery"
 )
 
-// Owner is all that a mailbox asks of the endpoint that it belongs to. No call blocks.
+// Owner is all that a mailbox asks of the endpoint that it belongs to. No call waits for a post or for the token.
 type Owner interface {
 	// The token's holder calls these.
 

@@ -21,8 +21,7 @@ import (
 //	retired ≤ next ≤ tail ≤ retired + depth
 //
 // Posters move tail (in the endpoint's word), the token's holder moves next, and
-// the completer moves retired. The completer is the goroutine that the provider
-// completes from; after the queue's end it is the token's holder.
+// the completer moves retired; doc.go says who that is.
 //
 // Its first three cache lines are what posts and completions touch, by writer.
 type Queue struct {
@@ -43,10 +42,10 @@ type Queue struct {
 	// Owned by the token's holder.
 	next   uint32 // first ticket that the provider does not have yet
 	ready  uint32 // tickets before it are known to be published
-	last   uint32 // tail when the queue pair was broken
-	before uint32 // tail when a control call was made
+	last   uint32 // tail at Break, or when the mailbox was sealed
+	before uint32 // tail when the step read that a control call waits
 	// Written by the token's holder: the provider has all tickets before it, or
-	// they were flushed. It is kept for a prompt queue only. Posts that go the short
+	// they were flushed. Posters of a prompt queue read it. Posts that go the short
 	// way move it rarely, but before it is 2^23 tickets behind, which would look like
 	// 2^23 tickets ahead.
 	handed atomic.Uint32

@@ -18,7 +18,7 @@ type run struct {
 // tickets.
 func (r run) hand(w uint64) {
 	b, q, ticket, n := r.b, r.q, r.ticket, r.n
-	if w&token.Held != 0 || q.next != ticket || !b.up() {
+	if w&token.Held != 0 || q.next != ticket || !b.up() || b.runner == nil {
 		b.submit(q, ticket, n, w&token.Held == 0)
 		return
 	}

@@ -24,7 +24,9 @@ import (
 // slot that is not published; the poster with that ticket kicks the step after it has
 // published the slot.
 //
-// While the token is held no user code runs and nothing blocks.
+// A holder waits for no other holder, and for no consumer. It runs functions of the program's only where these say so:
+// evd.Config.Func, which must not block, and the hooks of a Conn, for which it waits some seconds at most. Grow spins
+// until posters have published what they have tickets for.
 const (
 	requestShift = 25
 	recvShift    = 0
@@ -92,8 +94,8 @@ func (b *Mailbox) unseal() {
 	}
 }
 
-// sealed reports whether a word is that of a sealed endpoint. A tail that wraps sets one
-// guard, and only in a word that no poster stores.
+// sealed reports whether a word is that of a sealed endpoint. A tail that wraps carries into one guard of the sum, which
+// goRound clears before the swap.
 func sealed(word uint64) bool { return word&guards == guards }
 
 // whyNoTicket is why a post got no ticket.
