@@ -264,9 +264,9 @@ func (b *Batcher) release(c *Batch) {
 }
 
 // takeListed moves as many listed events into the batch as there is room for. The rest
-// follows when a batch is released.
+// follows when a batch is released, unless the end comes before: behind it nothing goes out.
 func (b *Batcher) takeListed() {
-	for b.errs < asyncRoom && b.cur != nil {
+	for !b.ended && b.errs < asyncRoom && b.cur != nil {
 		var one [1]event.Event
 		if !b.q.d.async.pop(&one[0]) {
 			return

@@ -396,3 +396,34 @@ func TestBatchesThatStayOpenEndWithTheLastEventAlone(t *testing.T) {
 	assert.Empty(t, ready(d), "the last event comes once")
 	assert.False(t, closed(d.Batches()))
 }
+
+// More listed events than batches take at a time may wait when the dispatcher closes.
+func TestWhatIsListedBehindTheEndOfBatchesStaysThere(t *testing.T) {
+	for name, last := range map[string]*event.Event{"the channel closes": nil, "the channel stays open": &lastOne} {
+		for when, first := range map[string]func(*Dispatcher){
+			"before": func(d *Dispatcher) { ask(d, asyncRoom+1) },
+			"beside": func(*Dispatcher) {}, // the lister has seen the dispatcher open
+		} {
+			t.Run(name+", "+when, func(t *testing.T) {
+				d := newDispatcher(t, Config{Way: Batches, QLen: 64})
+				d.last = last
+				first(d)
+				require.NoError(t, d.Close())
+				d.async.push(&d.async.errors, &AsyncNode{Event: event.Event{Number: event.AsyncEPBroken}})
+				d.main.takeListed()
+				out := ready(d)
+				came := contents(out)
+				for _, b := range out {
+					b.Release()
+				}
+				if last == nil {
+					assert.True(t, closed(d.Batches()))
+					return
+				}
+				require.NotEmpty(t, came)
+				assert.Equal(t, list(lastOne.Cookie), came[len(came)-1])
+				assert.Empty(t, ready(d), "something came behind the last event")
+			})
+		}
+	}
+}

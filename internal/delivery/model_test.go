@@ -26,6 +26,7 @@ type world struct {
 	unfree   []uint64 // received in a batch that is not released
 	batches  []*Batch
 	asyncs   map[uint64]*AsyncNode
+	listed   []uint64 // asynchronous errors that wait until a batch is released
 	next     uint64
 	closed   bool
 	batchMax int
@@ -148,7 +149,18 @@ func (w *world) put(t *rapid.T) {
 }
 
 func (w *world) async(t *rapid.T) {
-	c := asyncCookie + rapid.Uint64Range(0, 3).Draw(t, "node")
+	w.report(asyncCookie + rapid.Uint64Range(0, 3).Draw(t, "node"))
+}
+
+// flood reports more errors than batches take at a time.
+func (w *world) flood(*rapid.T) {
+	for node := range uint64(asyncRoom + 2) {
+		w.report(asyncCookie + node)
+	}
+}
+
+// report reports one asynchronous error.
+func (w *world) report(c uint64) {
 	if w.closed {
 		return
 	}
@@ -172,8 +184,24 @@ func (w *world) async(t *rapid.T) {
 		w.queued = slices.Insert(w.queued, i, c)
 		return
 	}
+	if w.mode == Batches {
+		if !slices.Contains(w.listed, c) { // each waits once
+			w.listed = append(w.listed, c)
+			w.takeListed()
+		}
+		return
+	}
 	w.unseen = append(w.unseen, c)
 	w.show()
+}
+
+// takeListed moves listed errors into batches. Behind the end they stay where they are.
+func (w *world) takeListed() {
+	for len(w.listed) > 0 && w.errs() < asyncRoom {
+		w.unseen = append(w.unseen, w.listed[0])
+		w.listed = w.listed[1:]
+		w.show()
+	}
 }
 
 func (w *world) resize(t *rapid.T) {
@@ -327,7 +355,11 @@ func (w *world) releaseBatch(t *rapid.T) {
 	for _, c := range cookies(b.Events()) {
 		w.unfree = slices.Delete(w.unfree, slices.Index(w.unfree, c), slices.Index(w.unfree, c)+1)
 	}
+	ended := w.q.Sink().(*Batcher).ended
 	b.Release()
+	if !ended {
+		w.takeListed()
+	}
 	w.batches = slices.Delete(w.batches, i, i+1)
 	require.Panics(t, b.Release)
 }
@@ -354,13 +386,8 @@ func (w *world) check(t *rapid.T) {
 func TestBatchesAgreeWithAList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t, Batches)
-		async := func(t *rapid.T) {
-			if w.errs() < asyncRoom { // more would wait for a Release
-				w.async(t)
-			}
-		}
 		t.Repeat(map[string]func(*rapid.T){
-			"reserve": w.reserve, "release": w.release, "put": w.put, "async": async,
+			"reserve": w.reserve, "release": w.release, "put": w.put, "async": w.async, "flood": w.flood,
 			"receive": w.receiveBatch, "receive more": w.receiveBatch, "release batch": w.releaseBatch,
 			"resize": w.resize, "flush": w.flush, "close": w.close, "": w.check,
 		})
