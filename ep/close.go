@@ -32,6 +32,7 @@ func (e *Endpoint) free(op string) error {
 	if err := e.closeReplaced(); err != nil {
 		return wrap(op, err)
 	}
+	e.ctl.reach.end()
 	p := e.parts()
 	if err := p.giveBack(e, &parts{}); err != nil {
 		return wrap(op, err)

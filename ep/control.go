@@ -38,11 +38,36 @@ type controls struct {
 
 	over sync.WaitGroup // of the end of the connection, as life.Life.Over says; only a holder of the lock waits
 
+	reach reach
+
 	// Under the lock.
 	freed    bool
 	owed     []owed
 	cqs      cqs            // of a polled device; the token's holder writes it
 	replaced []modification // whose old parts are not given back yet; one that failed stands here the other way round
+}
+
+// reach is the way to the queue pair for calls that any goroutine may make at any time, also from a function that gets
+// events: a control call may hold the controls' lock and wait for that function. What a holder of reach does waits
+// for nothing. The queue pair is replaced and reset under it.
+type reach struct {
+	sync.Mutex
+	gone bool // the queue pair is closed, or about to be
+}
+
+// end waits for the calls under way, and lets no more through.
+func (r *reach) end() {
+	r.Lock()
+	r.gone = true
+	r.Unlock()
+}
+
+// queuePair returns the queue pair; nil if there is none. The caller holds reach.
+func (ctl *controls) queuePair() hw.QP {
+	if ctl.reach.gone {
+		return nil
+	}
+	return ctl.box.QP()
 }
 
 func (ctl *controls) init(box *line.Mailbox) {

@@ -99,11 +99,18 @@ func (m *machine) reset(c *control) error {
 	case !m.life.Over(): // the connection was up when Reset looked
 		return errNotOver
 	}
-	if err := m.box.QP().Reset(); err != nil {
+	if err := m.renew(); err != nil {
 		return wrap(c.op, err)
 	}
 	m.forget()
 	return m.move(c, 0)
+}
+
+// renew resets the queue pair.
+func (m *machine) renew() error {
+	m.ctl.reach.Lock()
+	defer m.ctl.reach.Unlock()
+	return m.box.QP().Reset()
 }
 
 // forget clears what belongs to one connection.

@@ -13,9 +13,9 @@ func (e *Endpoint) Flow() (f hw.Flow, ok bool) {
 	if alive("ep.Flow", e) != nil {
 		return hw.Flow{}, false
 	}
-	e.ctl.Lock() // no Connect, Reset or Close of the queue pair meanwhile
-	defer e.ctl.Unlock()
-	if q, tells := e.box.QP().(hw.Flowing); tells && e.State() == Connected {
+	e.ctl.reach.Lock()
+	defer e.ctl.reach.Unlock()
+	if q, tells := e.ctl.queuePair().(hw.Flowing); tells && e.State() == Connected {
 		return q.Flow()
 	}
 	return hw.Flow{}, false

@@ -165,8 +165,15 @@ func (f fitting) change(now *parts) {
 	a := &now.attr
 	f.e.box.Grow(a.MaxRequestDTOs, a.MaxRequestIOV, a.MaxRecvDTOs, a.MaxRecvIOV)
 	f.set(now)
-	f.e.box.Move(now.qp)
+	f.move(now.qp)
 	f.equip(now)
+}
+
+// move has posts go to another queue pair.
+func (f fitting) move(to hw.QP) {
+	f.e.ctl.reach.Lock()
+	defer f.e.ctl.reach.Unlock()
+	f.e.box.Move(to)
 }
 
 // equip makes what p has taken of other objects the endpoint's.

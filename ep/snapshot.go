@@ -158,7 +158,7 @@ func (s *QueueSnapshot) describe(q *line.Queue, seen *look, now time.Time) (olde
 }
 
 // nameOldest adds the cookie of the oldest operation. The caller does not hold record.Mu,
-// which a completer takes under the queue's mutex.
+// which Grow takes under the queue's mutex.
 func (s *QueueSnapshot) nameOldest(q *line.Queue, ticket uint32) {
 	if s.OldestAge != 0 {
 		s.OldestCookie = q.Cookie(ticket)

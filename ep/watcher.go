@@ -12,9 +12,9 @@ func (e *Endpoint) Watcher() hw.Watcher {
 	if alive("ep.Watcher", e) != nil {
 		return nil
 	}
-	e.ctl.Lock() // no Reset or Close of the queue pair meanwhile
-	defer e.ctl.Unlock()
-	if w, ok := e.box.QP().(hw.Watchable); ok {
+	e.ctl.reach.Lock()
+	defer e.ctl.reach.Unlock()
+	if w, ok := e.ctl.queuePair().(hw.Watchable); ok {
 		return w.Watcher()
 	}
 	return nil

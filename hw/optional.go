@@ -88,7 +88,8 @@ type Progresser interface {
 // QP's messages can wait where they come in, and process them itself.
 type Watchable interface {
 	// Watcher returns where the messages of the QP's connection come in, also before there
-	// is one; after a Reset it is another one. The QP's owner makes the call.
+	// is one; after a Reset it is another one. Any goroutine may call it, but not at the same time as
+	// Reset or Close.
 	Watcher() Watcher
 }
 

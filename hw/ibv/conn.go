@@ -195,7 +195,10 @@ func (c *conn) reason() hw.Reason {
 // info describes the connection, which has a queue pair, for Established.
 func (c *conn) info() hw.ConnInfo {
 	local, remote := c.addresses()
-	return hw.ConnInfo{Local: local, Remote: remote, ReadsIn: int(c.qp.up.reads_in), ReadsOut: int(c.qp.up.reads_out)}
+	q := c.qp
+	q.mu.Lock() // its next life may begin meanwhile
+	defer q.mu.Unlock()
+	return hw.ConnInfo{Local: local, Remote: remote, ReadsIn: int(q.up.reads_in), ReadsOut: int(q.up.reads_out)}
 }
 
 // takePlace reserves the place for the peer's farewell, if tails are in use. The note

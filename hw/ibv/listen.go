@@ -21,7 +21,7 @@ import (
 type listener struct {
 	dev       *device
 	key       uint64
-	qual      uint64
+	qual      atomic.Uint64 // set before the first request can come
 	addr      address
 	onRequest func(hw.Request) bool
 
@@ -101,7 +101,7 @@ func (l *listener) open(op string, addrs []netip.Addr, port uint16, backlog int)
 		}
 		port = own.Port()
 		if i == 0 {
-			l.addr, l.qual = address(own), uint64(port)
+			l.addr = address(own)
 		}
 	}
 	return nil
@@ -118,7 +118,10 @@ func (l *listener) openOne(op string, at netip.AddrPort, backlog int) (netip.Add
 	if errno == 0 && C.GoString(C.gd_cm_device(id)) != l.dev.name {
 		errno = C.int(syscall.EADDRNOTAVAIL)
 	}
+	var local, remote C.struct_sockaddr_storage
 	if errno == 0 {
+		C.gd_cm_addresses(id, &local, &remote)
+		l.qual.Store(uint64(addrPort(&local).Port()))
 		errno = C.gd_cm_listen(id, C.int(backlog))
 	}
 	switch e := syscall.Errno(errno); e {
@@ -132,8 +135,6 @@ func (l *listener) openOne(op string, at netip.AddrPort, backlog int) (netip.Add
 	default:
 		return at, internalError(op, e)
 	}
-	var local, remote C.struct_sockaddr_storage
-	C.gd_cm_addresses(id, &local, &remote)
 	return addrPort(&local), nil
 }
 
@@ -147,7 +148,7 @@ func (l *listener) drop() {
 
 func (l *listener) Addr() net.Addr { return l.addr }
 
-func (l *listener) Qual() uint64 { return l.qual }
+func (l *listener) Qual() uint64 { return l.qual.Load() }
 
 func (l *listener) Close() error {
 	if l.closed.Swap(true) {
@@ -173,7 +174,7 @@ func (l *listener) arrive(e event) {
 	C.gd_cm_set_key(e.id, C.uint64_t(c.key)) // before the watcher takes the identifier's next event
 	data, peer, tailed := d.transport.unpack(msgRequest, e.private)
 	c.farewells.peer, c.tailed = peer, tailed
-	r := &request{conn: c, qual: l.qual, private: data, first: e}
+	r := &request{conn: c, qual: l.Qual(), private: data, first: e}
 	if C.GoString(C.gd_cm_device(e.id)) != d.name || !l.onRequest(r) {
 		r.refuse()
 	}

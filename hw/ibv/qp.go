@@ -31,11 +31,14 @@ type queuePair struct {
 	key      uint64
 	cfg      hw.QPConfig
 	parts    parts
-	c        *C.struct_gd_qp
 	ccfg     C.struct_gd_qp_config
-	rings    C.struct_gd_rings
-	up       C.struct_gd_up
 	sendable hw.OpSet
+
+	// Written by Reset and Close, which the owner calls.
+	c     *C.struct_gd_qp
+	rings C.struct_gd_rings
+
+	up C.struct_gd_up // guarded by mu
 
 	// Used by the owner's calls alone: the positions of the next requests.
 	sendPos, recvPos uint32

@@ -20,7 +20,9 @@ type queuePair struct {
 	// returned. The next connection completes nothing before they have.
 	endReports atomic.Int32
 
-	conn *connection // owned by the queue pair's owner; nil when closed
+	// Nil when closed. The owner's Reset and Close write it; Watcher, Flow and Trace, which any goroutine may call, not
+	// at the same time, read it.
+	conn *connection
 }
 
 // awaitEndReports waits until the calls that endReports counts have returned. They never

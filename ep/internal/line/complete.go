@@ -274,14 +274,20 @@ func (q *Queue) wait(wcs []hw.WC) bool {
 	return true
 }
 
-// endDetour delivers what waited and ends the detour for later completions.
+// endDetour delivers what waited and ends the detour for later completions. What comes meanwhile still waits, so the
+// holder is the completer. It delivers without mu, because a function that gets events may look at the queue.
 func (q *Queue) endDetour() {
 	q.box.Token.Check()
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.watched.Load()&detour != 0 {
-		q.complete(q.waiting)
+	for q.watched.Load()&detour != 0 {
+		q.mu.Lock()
+		wcs := q.waiting
 		q.waiting = nil
-		q.watched.And(^detour)
+		if len(wcs) == 0 {
+			q.watched.And(^detour)
+			q.mu.Unlock()
+			return
+		}
+		q.mu.Unlock()
+		q.complete(wcs)
 	}
 }

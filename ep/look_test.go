@@ -1,0 +1,82 @@
+package ep
+
+import (
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/evd"
+	"godat/hw"
+	"godat/hw/event"
+)
+
+// A function that gets events runs while a control call is executed, or while one waits for it. It may look at objects.
+func TestAFunctionThatGetsEventsLooksAtItsEndpointAtAnyTime(t *testing.T) {
+	r := newRig(t)
+	var e *Endpoint
+	var looks atomic.Int32
+	to, err := evd.New(evd.Config{Mode: evd.ModeFunc, Streams: event.DefaultStreams, Func: func(event.Event) {
+		looks.Add(1)
+		_, _ = e.Flow()
+		_ = e.Watcher()
+		_, _ = e.Query()
+		_ = e.Snapshot()
+	}})
+	require.NoError(t, err)
+	e = r.endpointOf(Config{PZ: r.pz, Recv: to, Request: to, Conn: to})
+	peer := r.endpoint(nil)
+	for range 2 {
+		require.NoError(t, peer.Connect(ConnectConfig{Qual: r.psp.Qual()}))
+		require.NoError(t, RequestOf(r.next(r.cr)).Accept(e, nil))
+		require.Equal(t, event.Established, r.next(r.conn).Number)
+		for range 3 {
+			require.NoError(t, e.PostRecv(1, 0, r.lmr.Segment(0, 8)))
+		}
+		before := looks.Load()
+		require.NoError(t, e.Disconnect(Abrupt))
+		require.Equal(t, event.Disconnected, r.next(r.conn).Number)
+		require.NoError(t, e.Reset())
+		assert.GreaterOrEqual(t, looks.Load()-before, int32(4), "the flushed receives and the end")
+		require.NoError(t, peer.Reset())
+	}
+	require.NoError(t, e.PostRecv(2, 0, r.lmr.Segment(0, 8)))
+	require.NoError(t, e.Close())
+	assert.Nil(t, e.Watcher())
+	require.NoError(t, to.Close())
+}
+
+// The second of these events comes when a snapshot has seen the oldest operation before, so it asks for its cookie.
+func TestAFunctionThatGetsWhatWaitedForTheConnectionLooksAtItsEndpoint(t *testing.T) {
+	r := newRig(t)
+	var e *Endpoint
+	var looks int
+	to, err := evd.New(evd.Config{Mode: evd.ModeFunc, Streams: event.DefaultStreams, Func: func(event.Event) {
+		looks++
+		_ = e.Snapshot()
+	}})
+	require.NoError(t, err)
+	e = r.endpointOf(Config{PZ: r.pz, Recv: r.dto, Request: to, Conn: r.conn})
+	b := r.endpoint(nil)
+	r.connect(e, b)
+	box, q := &e.box, &e.box.Requests
+	qp := box.QP()
+	box.SetQP(mute{qp.(hw.Runner)})
+	for i := range uint64(3) {
+		require.NoError(t, e.PostRDMAWrite(i, 0, r.lmr.Remote(0, 8), r.lmr.Segment(0, 8)))
+	}
+	box.BeginDetour()
+	for i := range uint64(2) {
+		q.CompleteOne(box.Inside().ID(q, uint32(i)), hw.OpWrite, 8, hw.WCMore)
+	}
+	q.Flush()
+	require.True(t, box.Token.TakeOrKick())
+	box.EndDetour()
+	assert.Equal(t, 2, looks)
+	box.SetQP(qp)
+	box.Inside().Run()
+	q.CompleteOne(box.Inside().ID(q, 2), hw.OpWrite, 8, 0)
+	require.NoError(t, e.Close())
+	require.NoError(t, to.Close())
+}
