@@ -25,7 +25,8 @@ type Consumer struct {
 
 	notifier   atomic.Pointer[func()]         // see SetNotifier
 	pollDevice atomic.Pointer[func(PollHint)] // see SetPollDevice
-	_          [64 - 16 - 4*wordSize]byte
+	barred     atomic.Uint32                  // how often SetUnwaitable was called
+	_          [64 - 20 - 4*wordSize]byte
 
 	turn          turn
 	requestsFirst bool // in takeListed; the consumer's

@@ -9,15 +9,14 @@ import (
 // Iterate calls yield for each event of a ring, until yield reports false, the
 // context or the dispatcher ends, or the dispatcher becomes unwaitable.
 func (c *Consumer) Iterate(ctx context.Context, yield func(event.Event) bool) {
-	for {
-		ev, ok := c.next(ctx)
-		if !ok {
-			return
-		}
-		if !yield(ev) {
-			c.triggerForRest()
-			return
-		}
+	since := c.barred.Load()
+	ev, ok := c.next(ctx, since)
+	if !ok {
+		return
+	}
+	defer c.triggerForRest() // however the loop ends
+	for ok && yield(ev) {
+		ev, ok = c.next(ctx, since)
 	}
 }
 
@@ -30,15 +29,15 @@ func (c *Consumer) triggerForRest() {
 	}
 }
 
-// next waits for its turn and for an event.
-func (c *Consumer) next(ctx context.Context) (ev event.Event, ok bool) {
+// next waits for its turn and for an event. since is as in await.
+func (c *Consumer) next(ctx context.Context, since uint32) (ev event.Event, ok bool) {
 	for !c.turn.acquire(turnIterator) {
 		if !c.turn.await(ctx, c.d.stop) {
 			return event.Event{}, false
 		}
 	}
 	defer c.releaseTurn()
-	if c.over() != nil || c.ready(1) == 0 && c.await(ctx, 1) != nil {
+	if c.over(since) != nil || c.ready(1) == 0 && c.await(ctx, 1, since) != nil {
 		return event.Event{}, false
 	}
 	if c.parked.Load() != 0 {

@@ -128,3 +128,38 @@ func TestIteratorTakesOverFromAWaiter(t *testing.T) {
 		d.Abort()
 	})
 }
+
+// Producers leave events to an iterator that is there to take them.
+func TestAnIteratorThatEndsTriggersTheCNOForWhatItLeaves(t *testing.T) {
+	for name, end := range map[string]func(d *Dispatcher) (more bool){
+		"by a break":       func(*Dispatcher) bool { return false },
+		"by a panic":       func(*Dispatcher) bool { panic("body") },
+		"since it may not": func(d *Dispatcher) bool { d.Consumer().SetUnwaitable(); return true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { endOfIterator(t, end) })
+		})
+	}
+}
+
+func endOfIterator(t *testing.T, end func(d *Dispatcher) (more bool)) {
+	d := newDispatcher(t, Config{})
+	var triggered atomic.Int32
+	d.Consumer().SetNotifier(func() { triggered.Add(1) })
+	var got []uint64
+	go func() {
+		defer func() { _ = recover() }()
+		for ev := range d.Events(context.Background()) {
+			got = append(got, ev.Cookie)
+			if !end(d) {
+				break
+			}
+		}
+	}()
+	synctest.Wait()
+	put(t, d.Main(), 1, 2)
+	synctest.Wait()
+	assert.Equal(t, list(1), got)
+	assert.EqualValues(t, 1, triggered.Load())
+	assert.Equal(t, list(2), drain(t, d))
+}

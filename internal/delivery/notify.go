@@ -132,6 +132,7 @@ func (c *Consumer) SetNotifier(trigger func()) {
 // SetUnwaitable makes Wait fail with INVALID_STATE/EVD_UNWAITABLE, also a Wait that
 // is under way, and ends iterators.
 func (c *Consumer) SetUnwaitable() {
+	c.barred.Add(1) // before the waiter wakes
 	if c.parked.Or(unwaitableBit)&^flagBits != 0 {
 		c.wake(true)
 	}

@@ -39,7 +39,7 @@ func TestAWaitAboveTheLengthThatResizeLeftFails(t *testing.T) {
 	c := d.Consumer()
 	require.True(t, c.turn.acquire(turnWaiter))
 	defer c.release()
-	err := c.await(background, 3) // Wait has checked the threshold against the earlier length
+	err := c.await(background, 3, 0) // Wait has checked the threshold against the earlier length
 	require.ErrorIs(t, err, errThreshold)
 	isError(t, waitError("evd.Wait", err), hw.InvalidParameter, hw.Arg3)
 	require.NoError(t, d.Resize(1))

@@ -29,7 +29,7 @@ func (c *Consumer) Wait(ctx context.Context, threshold int, ev *[1]event.Event) 
 	}
 	c.turn.stay()
 	if nmore < threshold {
-		err = c.await(ctx, threshold)
+		err = c.await(ctx, threshold, c.barred.Load())
 		nmore = c.ready(all)
 	}
 	if p := c.parked.Load(); p != 0 {
@@ -67,8 +67,8 @@ func (c *Consumer) mayWait(threshold int) error {
 }
 
 // await returns nil when threshold events are queued, and otherwise what ended the
-// wait. The consumer has found too few events.
-func (c *Consumer) await(ctx context.Context, threshold int) error {
+// wait. The consumer has found too few events. since is what barred was when it came.
+func (c *Consumer) await(ctx context.Context, threshold int, since uint32) error {
 	c.turn.own.Check()
 	if ctx == nil {
 		return ErrNoContext
@@ -103,13 +103,13 @@ func (c *Consumer) await(ctx context.Context, threshold int) error {
 			return errAborted
 		}
 	}
-	return c.sleep(ctx, threshold)
+	return c.sleep(ctx, threshold, since)
 }
 
 // sleep is the part of await that sleeps.
-func (c *Consumer) sleep(ctx context.Context, threshold int) error {
+func (c *Consumer) sleep(ctx context.Context, threshold int, since uint32) error {
 	for {
-		if c.park(threshold) || c.over() != nil {
+		if c.park(threshold) || c.over(since) != nil {
 			c.unpark()
 		} else {
 			c.sleeps.Add(1)
@@ -125,19 +125,19 @@ func (c *Consumer) sleep(ctx context.Context, threshold int) error {
 		if c.ready(threshold) >= threshold {
 			return nil
 		}
-		if err := c.over(); err != nil {
+		if err := c.over(since); err != nil {
 			return err
 		}
 	}
 }
 
 // over returns what ends every wait, however many events are queued; nil as long as
-// nothing does.
-func (c *Consumer) over() error {
+// nothing does. since is as in await.
+func (c *Consumer) over(since uint32) error {
 	switch {
 	case c.d.main.closed():
 		return errAborted
-	case c.parked.Load()&unwaitableBit != 0:
+	case c.parked.Load()&unwaitableBit != 0 || c.barred.Load() != since:
 		return errUnwaitable
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -278,4 +279,35 @@ func TestAWaiterThatSleepsAllocatesNothing(t *testing.T) {
 	}))
 	close(feed)
 	<-done
+}
+
+// The program may make the dispatcher waitable again before the waiter runs.
+func TestSetUnwaitableEndsEachWaitThatIsUnderWay(t *testing.T) {
+	for range 50 {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDispatcher(t, Config{})
+			var err error
+			var ended atomic.Int32
+			go func() { _, _, err = waitOne(d, context.Background(), 1) }()
+			synctest.Wait()
+			for range 2 {
+				go func() { // waits for its turn
+					for range d.Events(context.Background()) {
+						t.Error("an event")
+					}
+					ended.Add(1)
+				}()
+				synctest.Wait()
+			}
+			d.Consumer().SetUnwaitable()
+			d.Consumer().ClearUnwaitable()
+			synctest.Wait()
+			isError(t, err, hw.InvalidState, hw.StateEVDUnwaitable)
+			assert.EqualValues(t, 2, ended.Load())
+			put(t, d.Main(), 1)
+			ev, _, err := waitOne(d, expired(), 1)
+			assert.NoError(t, err, "it is waitable")
+			assert.EqualValues(t, 1, ev.Cookie)
+		})
+	}
 }
