@@ -107,7 +107,6 @@ func (c *CNO) callOne(call agentCall) {
 // panic that the program's own pool recovers, endTask starts another task for the
 // calls that are still queued.
 func (c *CNO) endTask(ended bool) {
-	c.goroutine.Store(0)
 	if ended {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -117,6 +116,7 @@ func (c *CNO) endTask(ended bool) {
 		}
 		return
 	}
+	c.goroutine.Store(0)
 	c.start()
 }
 
@@ -142,10 +142,13 @@ func (c *CNO) rest() bool {
 	}
 }
 
+// nextCall returns the next call for the task, or says that the task has nothing more to call. Another
+// task may run from then on, so nextCall forgets the goroutine before.
 func (c *CNO) nextCall() (call agentCall, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed || len(c.calls) == 0 {
+		c.goroutine.Store(0)
 		c.calls, c.running = nil, false
 		return agentCall{}, false
 	}

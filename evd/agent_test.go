@@ -195,3 +195,49 @@ func TestTriggeringAllocatesNothing(t *testing.T) {
 		_, _ = d.Dequeue(buf)
 	}))
 }
+
+// A task that has nothing more to call may end beside its successor.
+func TestAnAgentBesideATaskThatEndsIsAnUpcall(t *testing.T) {
+	c := newCNO(t, CNOConfig{home: home{submit: func(func()) error { return nil }}})
+	closed := make(chan error, 1)
+	c.tasks++
+	c.running = true
+	c.goroutine.Store(1)
+	_, more := c.nextCall()
+	require.False(t, more)
+	ending := make(chan struct{})
+	require.NoError(t, c.ModifyAgent(func(*Dispatcher) {
+		<-ending
+		closed <- c.Close()
+	}))
+	d := withCNO(t, c)
+	put(t, d.inner.Main(), 1)
+	require.NoError(t, d.Close())
+	go c.run()
+	eventually(t, "the agent is called", c.isCalling)
+	c.endTask(true)
+	close(ending)
+	isError(t, <-closed, hw.InvalidState, hw.NoSubtype)
+	require.ErrorIs(t, second(c.Trigger()), &hw.Error{Type: hw.QueueEmpty}, "the refused Close had an effect")
+}
+
+func (c *CNO) isCalling() bool { return c.goroutine.Load() > 1 }
+
+func TestAnAgentThatIsCalledLateGetsNoDispatcherThatHasLeft(t *testing.T) {
+	var tasks []func()
+	c := newCNO(t, CNOConfig{home: home{submit: func(task func()) error {
+		tasks = append(tasks, task)
+		return nil
+	}}})
+	calls := 0
+	require.NoError(t, c.ModifyAgent(func(d *Dispatcher) {
+		calls++
+		assert.Nil(t, d)
+	}))
+	a, _ := withCNO(t, c), withCNO(t, c)
+	put(t, a.inner.Main(), 1)
+	require.NoError(t, a.Close())
+	require.Len(t, tasks, 1)
+	tasks[0]()
+	assert.Equal(t, 1, calls)
+}

@@ -32,24 +32,25 @@ type CNO struct {
 	ia     any
 	number uint64
 	submit func(task func()) error
-	task   func()           // run, made once
-	dead   chan struct{}    // closed with the CNO
-	trig   chan *Dispatcher // the trigger: the dispatcher that set it; sent to under mu only
-	fd     *descriptor      // nil: none
+	task   func()        // run, made once
+	dead   chan struct{} // closed with the CNO
+	trig   chan struct{} // the trigger: sent to under mu only
+	fd     *descriptor   // nil: none
 
 	exited func() // an agent has not returned, though its goroutine has ended; nil: nobody asks
 
 	goroutine atomic.Uintptr // the goroutine that calls an agent now; 0: none
 
-	// mu guards what follows and is the last lock taken. A waiter locks mu after it takes the
-	// trigger and before it looks at a dispatcher. So when a producer finds, under mu, that the
-	// CNO is triggered already, the waiter that takes this trigger finds the producer's event.
+	// mu guards what follows. It is taken behind a dispatcher's locks, and before those of the
+	// pool that takes the task. A waiter locks mu after it takes the trigger and before it looks
+	// at a dispatcher. So when a producer finds, under mu, that the CNO is triggered already, the
+	// waiter that takes this trigger finds the producer's event.
 	mu      sync.Mutex
 	closed  bool
 	users   int           // dispatchers that have the CNO
 	waiters int           // goroutines in Wait or Trigger
 	lost    chan struct{} // closed and replaced when the last dispatcher is freed
-	last    *Dispatcher   // that set the last trigger
+	last    *Dispatcher   // that set the last trigger, and has not left since
 	agent   Agent         // nil: none, or it was called
 	calls   []agentCall   // queued; see run
 	running bool          // the task was started and has not ended
@@ -85,7 +86,7 @@ func NewCNO(cfg CNOConfig) (*CNO, error) {
 	}
 	c := &CNO{
 		ia: cfg.home.ia, number: cnos.Add(1), submit: cfg.home.submit, agent: cfg.Agent,
-		dead: make(chan struct{}), trig: make(chan *Dispatcher, 1), lost: make(chan struct{}),
+		dead: make(chan struct{}), trig: make(chan struct{}, 1), lost: make(chan struct{}),
 	}
 	c.task = c.run
 	if cfg.Descriptor {
@@ -108,24 +109,31 @@ func NewCNO(cfg CNOConfig) (*CNO, error) {
 // INTERRUPTED_CALL when the context is canceled; neither takes a trigger. It
 // returns INVALID_STATE/CNO_DEAD when the adapter's close ends the CNO meanwhile.
 // Any number of goroutines may wait. It answers to dat_cno_wait.
-func (c *CNO) Wait(ctx context.Context) (*Dispatcher, error) {
+func (c *CNO) Wait(ctx context.Context) (d *Dispatcher, err error) {
 	const op = "evd.CNO.Wait"
 	lost, err := c.enter(op)
 	if err != nil {
 		return nil, err
 	}
-	defer c.leave()
+	took := false
+	defer func() {
+		if hint := c.leave(); took {
+			d = hint
+		}
+	}()
 	if ctx == nil {
 		return nil, &hw.Error{Op: op, Type: hw.InvalidParameter, Sub: hw.Arg2, Err: delivery.ErrNoContext}
 	}
 	select {
-	case d := <-c.trig:
-		return d, nil
+	case <-c.trig:
+		took = true
+		return nil, nil
 	default:
 	}
 	select {
-	case d := <-c.trig:
-		return d, nil
+	case <-c.trig:
+		took = true
+		return nil, nil
 	case <-lost:
 		return nil, nil
 	case <-c.dead:
@@ -133,8 +141,9 @@ func (c *CNO) Wait(ctx context.Context) (*Dispatcher, error) {
 	case <-ctx.Done():
 	}
 	select {
-	case d := <-c.trig: // it was set as the context ended
-		return d, nil
+	case <-c.trig: // it was set as the context ended
+		took = true
+		return nil, nil
 	default:
 	}
 	t := hw.InterruptedCall
@@ -152,13 +161,17 @@ func (c *CNO) Trigger() (*Dispatcher, error) {
 	if _, err := c.enter(op); err != nil {
 		return nil, err
 	}
-	defer c.leave()
+	took := false
 	select {
-	case d := <-c.trig:
-		return d, nil
+	case <-c.trig:
+		took = true
 	default:
+	}
+	hint := c.leave()
+	if !took {
 		return nil, &hw.Error{Op: op, Type: hw.QueueEmpty}
 	}
+	return hint, nil
 }
 
 // enter counts the caller as a waiter until it calls leave.
@@ -175,12 +188,14 @@ func (c *CNO) enter(op string) (lost chan struct{}, err error) {
 	return c.lost, nil
 }
 
-// leave ends what enter began, after the caller took the trigger or gave up.
-func (c *CNO) leave() {
+// leave ends what enter began, after the caller took the trigger or gave up, and returns the hint for who
+// took it.
+func (c *CNO) leave() (hint *Dispatcher) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.waiters--
 	c.show()
+	return c.last
 }
 
 // show makes the descriptor readable if the CNO is triggered, and else not
@@ -199,7 +214,7 @@ func (c *CNO) trigger(d *Dispatcher) {
 		return
 	}
 	select {
-	case c.trig <- d:
+	case c.trig <- struct{}{}:
 		c.last = d
 		c.show()
 		c.callAgent(d)
@@ -222,9 +237,8 @@ func (c *CNO) join(op string, d *Dispatcher) error {
 }
 
 // part undoes a join; freed says that d is closed. d.cno is another CNO by now, so
-// d sets this trigger no more. If d has set it, part removes d from it as the hint,
-// but the trigger stays set as long as the CNO has other dispatchers, whose events
-// it may stand for too.
+// d sets this trigger no more, and is no hint for who takes it. The trigger stays set as long as the CNO
+// has other dispatchers, whose events it may stand for too.
 func (c *CNO) part(d *Dispatcher, freed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -232,19 +246,20 @@ func (c *CNO) part(d *Dispatcher, freed bool) {
 	if c.last == d {
 		c.last = nil
 	}
-	select {
-	case hint := <-c.trig:
-		if hint == d {
-			hint = nil
+	for i := range c.calls {
+		if c.calls[i].d == d {
+			c.calls[i].d = nil
 		}
-		if c.users > 0 {
-			c.trig <- hint
-		}
-	default:
 	}
-	if c.users == 0 && freed {
-		close(c.lost)
-		c.lost = make(chan struct{})
+	if c.users == 0 {
+		select {
+		case <-c.trig:
+		default:
+		}
+		if freed {
+			close(c.lost)
+			c.lost = make(chan struct{})
+		}
 	}
 	c.show()
 }
@@ -266,8 +281,8 @@ func (c *CNO) Close() error {
 		c.mu.Unlock()
 		return hw.Errorf(op, hw.InvalidState, hw.StateCNOInUse, "%d dispatchers, %d waiters", users, waiters)
 	}
+	c.end()
 	c.mu.Unlock()
-	c.abort()
 	if !c.rest() {
 		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "the CNO's agent has not returned for %v: close again when it has", delivery.UpcallTime)
 	}
@@ -291,14 +306,20 @@ func (c *cnoEnding) InUpcall() bool { return (*CNO)(c).inUpcall() }
 // abort closes the CNO: every Wait returns CNO_DEAD. It does not wait for agents.
 func (c *CNO) abort() {
 	c.mu.Lock()
-	if !c.closed {
-		c.closed = true
-		close(c.dead)
-		if c.fd != nil {
-			c.fd.close()
-		}
+	defer c.mu.Unlock()
+	c.end()
+}
+
+// end closes the CNO, unless it is closed. The caller holds mu.
+func (c *CNO) end() {
+	if c.closed {
+		return
 	}
-	c.mu.Unlock()
+	c.closed = true
+	close(c.dead)
+	if c.fd != nil {
+		c.fd.close()
+	}
 }
 
 func (c *CNO) inUpcall() bool {

@@ -2,13 +2,17 @@ package evd
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
+	"godat/hw/event"
+	"godat/internal/yield"
 )
 
 func TestCloseOfACNOInUseIsRefused(t *testing.T) {
@@ -110,4 +114,55 @@ func TestAbortEndsTheWaitersOfACNO(t *testing.T) {
 		c.abort()
 		require.NoError(t, c.Close())
 	})
+}
+
+func TestADispatcherThatLeavesHidesNoTrigger(t *testing.T) {
+	c := newCNO(t, CNOConfig{})
+	a, b := withCNO(t, c), newDispatcher(t, Config{})
+	stop := make(chan struct{})
+	var comes sync.WaitGroup
+	comes.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				assert.NoError(t, b.ModifyCNO(c))
+				assert.NoError(t, b.ModifyCNO(nil))
+			}
+		}
+	})
+	one := make([]event.Event, 1)
+	for i := range uint64(10_000) {
+		put(t, a.inner.Main(), i)
+		_, err := c.Trigger()
+		if !assert.NoError(t, err, i) {
+			break
+		}
+		_, err = a.Dequeue(one)
+		require.NoError(t, err)
+	}
+	close(stop)
+	comes.Wait()
+}
+
+func TestCloseOfACNORefusesOrIsRefused(t *testing.T) {
+	const rounds = 50_000
+	d := newDispatcher(t, Config{})
+	for name, use := range map[string]func(c *CNO) error{
+		"a dispatcher": func(c *CNO) error { return c.join("", d) },
+		"a waiter":     func(c *CNO) error { return second(c.enter("")) },
+	} {
+		all := make([]*CNO, rounds)
+		for i := range all {
+			all[i] = newCNO(t, CNOConfig{})
+		}
+		var closed, used []error
+		require.True(t, yield.Meet(rounds, 2*time.Second,
+			func() { closed = append(closed, all[len(closed)].Close()) },
+			func() { used = append(used, use(all[len(used)])) }))
+		for i := range closed {
+			require.False(t, closed[i] == nil && used[i] == nil, "%s of a CNO that is closed", name)
+		}
+	}
 }
