@@ -74,10 +74,27 @@ func (Own) PutBack(b *Buffer, tag uint64) bool {
 	return true
 }
 
+// InUse counts the buffers that the program has, and those that it gave to operations under way. If it finds
+// none, there was none at one moment: a program that takes a buffer before it gives its last one back has
+// one all the time, though one look at all buffers may miss both. Nobody takes a buffer without a new turn.
+// So InUse looks twice: if the turns are the same, those that nobody had were so from the first look to the
+// second.
+func (o Own) InUse() (held, sending int) {
+	for {
+		s, turns := o.pool.count()
+		if s.Held+s.Sending > 0 {
+			return s.Held, s.Sending
+		}
+		if _, again := o.pool.count(); again == turns {
+			return 0, 0
+		}
+	}
+}
+
 // Returns is a channel that brings a value when a buffer has come back since the last one; all calls
-// return the same. A caller that takes Returns, then a [BufferPool.Snapshot], and another one at each
-// value, sees when nobody has a buffer any more: a holder gives a buffer to the pool, or to a send that
-// gives it to the pool, which then looks whether anybody watches.
+// return the same, so each value is for one of several receivers. A caller that takes Returns, then asks
+// InUse, and again at each value, sees when nobody has a buffer any more: a holder gives a buffer to the
+// pool, or to a send that gives it to the pool, which then looks whether anybody watches.
 func (o Own) Returns() <-chan struct{} {
 	p := o.pool
 	p.waiters.mu.Lock()

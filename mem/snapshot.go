@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"godat/internal/memory"
+	"godat/internal/yield"
 )
 
 // PoolSnapshot describes a pool of buffers at one moment.
@@ -47,7 +48,7 @@ func (p *BufferPool) Snapshot() PoolSnapshot {
 	if p == nil {
 		return PoolSnapshot{}
 	}
-	s := p.count()
+	s, _ := p.count()
 	s.Name, s.Buffers, s.Size = p.String(), len(p.buffers), p.size
 	s.Waiting = int(p.waiters.n.Load() + p.waiting.n.Load())
 	if s.Held > 0 {
@@ -59,10 +60,14 @@ func (p *BufferPool) Snapshot() PoolSnapshot {
 	return s
 }
 
-// count counts the pool's buffers by their owner.
-func (p *BufferPool) count() (s PoolSnapshot) {
+// count counts the pool's buffers by their owner, one after the other. turns changes whenever somebody gets
+// a buffer.
+func (p *BufferPool) count() (s PoolSnapshot, turns uint64) {
 	for i := range p.buffers {
-		switch o := &p.buffers[i].owner; o.Owner() {
+		yield.Point()
+		o := &p.buffers[i].owner
+		turns += o.Turn() // before its owner: see InUse
+		switch o.Owner() {
 		case memory.Pool:
 			s.Free++
 		case memory.Holder, memory.Lent:
@@ -75,7 +80,7 @@ func (p *BufferPool) count() (s PoolSnapshot) {
 			}
 		}
 	}
-	return s
+	return s, turns
 }
 
 // heldAge is for how long the program has had the buffer that it has had longest.

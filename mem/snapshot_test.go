@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"godat/internal/yield"
 )
 
 func TestASnapshotSaysWhoHasEachBufferOfAPool(t *testing.T) {
@@ -56,4 +58,35 @@ func TestASnapshotSaysForHowLongABufferHasBeenOut(t *testing.T) {
 		assert.Zero(t, age())
 		require.NoError(t, p.Close())
 	})
+}
+
+// A program that takes a buffer before it gives its last one back has one all the time.
+func TestAProgramThatExchangesBuffersHasOneInUse(t *testing.T) {
+	p := newTestPool(t, BufferPoolConfig{Count: 4, Size: 8})
+	for name, give := range map[string]func(b *Buffer){
+		"put":  (*Buffer).Put,
+		"sent": func(b *Buffer) { tag, _ := Own{}.Lend(b); Own{}.PutBack(b, tag) },
+	} {
+		yield.Interleave(func() (first, second, check func()) {
+			low, high := p.Get(), p.Get()
+			if low.Index() > high.Index() {
+				low, high = high, low
+			}
+			low.Put()
+			inUse := 0
+			return func() {
+					held, sending := Own{p}.InUse()
+					inUse = held + sending
+				}, func() {
+					require.Same(t, low, p.Get())
+					give(high)
+				}, func() {
+					require.NotZero(t, inUse, name)
+					low.Put()
+					held, sending := Own{p}.InUse()
+					require.Zero(t, held+sending)
+				}
+		})
+	}
+	require.NoError(t, p.Close())
 }

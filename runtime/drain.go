@@ -43,8 +43,7 @@ func (r *drainResult) wait(ctx context.Context) {
 	var patience <-chan time.Time
 	returns := c.buffers.Returns()
 	for {
-		have := c.pool.Snapshot()
-		held, unsent := have.Held, have.Sending
+		held, unsent := c.buffers.InUse()
 		switch {
 		case held+unsent == 0:
 			return
