@@ -44,7 +44,8 @@ func (s *OneShot) C() <-chan event.Event {
 // Wait receives the event. It fails with TIMEOUT_EXPIRED when the context's
 // deadline passes, with INTERRUPTED_CALL when the context is canceled, and with
 // ABORT when the dispatcher is closed; after that the holder may wait for the event
-// again. It returns INVALID_STATE if no operation was posted since the last event.
+// again. It returns INVALID_STATE if no event is to come: no operation was posted since the last event, or
+// the operation has ended without one, as a suppressed one does that succeeds.
 func (s *OneShot) Wait(ctx context.Context) (event.Event, error) {
 	if s == nil {
 		return event.Event{}, invalidHandle("evd.OneShot.Wait")

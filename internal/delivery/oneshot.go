@@ -20,6 +20,7 @@ import (
 type OneShot struct {
 	queue  Queue
 	ch     chan event.Event
+	none   chan struct{} // wakes a Wait when an arming has ended without an event
 	d      *Dispatcher
 	home   *Shots
 	public any // the *evd.OneShot
@@ -65,6 +66,7 @@ func (s *OneShot) Init(d *Dispatcher, pool *Shots, public any) {
 	s.queue.d = d
 	s.queue.SinkTo(s)
 	s.ch = make(chan event.Event, 1)
+	s.none = make(chan struct{}, 1)
 }
 
 // shots numbers the OneShots of the process, from 1 on.
@@ -82,34 +84,38 @@ func (s *OneShot) Wait(ctx context.Context) (event.Event, error) {
 	if ctx == nil {
 		return event.Event{}, waitError(op, ErrNoContext)
 	}
-	select {
-	case ev := <-s.ch:
-		return ev, nil
-	default:
-	}
-	switch s.state.Load() {
-	case shotSent:
-		if len(s.ch) != 0 {
-			break // the event came meanwhile
+	for {
+		select {
+		case ev := <-s.ch:
+			return ev, nil
+		default:
 		}
-		fallthrough
-	case shotIdle:
-		return event.Event{}, &hw.Error{Op: op, Type: hw.InvalidState, Text: "nothing was posted"}
-	case shotPooled, shotAbandoned:
-		return event.Event{}, invalidHandle(op)
-	}
-	select {
-	case ev := <-s.ch:
-		return ev, nil
-	case <-ctx.Done():
-		return event.Event{}, waitError(op, ctx.Err())
-	case <-s.d.stop:
-	}
-	select {
-	case ev := <-s.ch:
-		return ev, nil
-	default:
-		return event.Event{}, waitError(op, errAborted)
+		switch s.state.Load() {
+		case shotSent:
+			if len(s.ch) != 0 {
+				break // the event came meanwhile
+			}
+			fallthrough
+		case shotIdle:
+			return event.Event{}, &hw.Error{Op: op, Type: hw.InvalidState, Text: "no event is to come: nothing was posted, or what was posted has ended without one"}
+		case shotPooled, shotAbandoned:
+			return event.Event{}, invalidHandle(op)
+		}
+		select {
+		case ev := <-s.ch:
+			return ev, nil
+		case <-ctx.Done():
+			return event.Event{}, waitError(op, ctx.Err())
+		case <-s.none: // by this arming, or by one before: look again
+			continue
+		case <-s.d.stop:
+		}
+		select {
+		case ev := <-s.ch:
+			return ev, nil
+		default:
+			return event.Event{}, waitError(op, errAborted)
+		}
 	}
 }
 
@@ -180,6 +186,10 @@ func (*OneShot) Counts() (came uint64, listed int) { return 0, 0 }
 // disarm ends an arming without an event.
 func (s *OneShot) disarm() {
 	if s.state.CompareAndSwap(shotArmed, shotIdle) {
+		select {
+		case s.none <- struct{}{}:
+		default:
+		}
 		return
 	}
 	if !s.state.CompareAndSwap(shotAbandoned, shotPooled) {

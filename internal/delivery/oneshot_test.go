@@ -227,3 +227,31 @@ func TestAOneShotsEventThatCameBeforeTheAbortIsNotLost(t *testing.T) {
 		require.Equal(t, i, ev.Cookie)
 	}
 }
+
+// The success of a suppressed request has no event.
+func TestAOneShotThatIsDisarmedWakesItsWaiter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newDispatcher(t, Config{}).NewOneShot()
+		arm(t, s).Release(1) // while nobody waits
+		for c := range uint64(2) {
+			var ev event.Event
+			var err error
+			wait := func() { ev, err = s.Wait(context.Background()) }
+			q := arm(t, s)
+			go wait()
+			synctest.Wait()
+			assert.NoError(t, err, "it sleeps")
+			q.Release(1)
+			synctest.Wait()
+			isError(t, err, hw.InvalidState, hw.NoSubtype)
+			q = arm(t, s)
+			go wait()
+			synctest.Wait()
+			q.Put(dto(c))
+			synctest.Wait()
+			assert.NoError(t, err)
+			assert.Equal(t, c, ev.Cookie)
+		}
+		s.Release()
+	})
+}
