@@ -1,6 +1,9 @@
 package delivery
 
-import "godat/hw"
+import (
+	"godat/hw"
+	"godat/internal/owner"
+)
 
 // Close frees the dispatcher; evd.Dispatcher.Close says when it is refused.
 func (d *Dispatcher) Close() error {
@@ -67,9 +70,15 @@ func (d *Dispatcher) Abort() {
 }
 
 // endClose wakes all waiters and shuts the queues. It runs once; a second closer
-// waits for the first.
+// waits for the first, unless the first calls it: by a Func that hears of the end.
 func (d *Dispatcher) endClose() {
+	me := owner.Goroutine()
+	if d.closer.Load() == me {
+		return
+	}
 	d.closing.Do(func() {
+		d.closer.Store(me)
+		defer d.closer.Store(0)
 		d.onClose()
 		close(d.stop)
 		d.async.dropRequests()

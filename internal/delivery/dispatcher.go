@@ -68,6 +68,7 @@ type Dispatcher struct {
 	length  length
 	tally   tally
 	closing sync.Once
+	closer  atomic.Uintptr // the goroutine that closes now; 0: none
 }
 
 // Init makes d a dispatcher that is open and empty.
