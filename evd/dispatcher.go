@@ -113,8 +113,9 @@ type Dispatcher struct {
 	number  uint64
 	mode    Mode
 	batches chan *Batch // ModeBatch
-	shots   delivery.Shots
 
+	// Each of these guards itself.
+	shots   delivery.Shots
 	latency Histogram // of the requests whose events come here
 
 	cno      atomic.Pointer[CNO] // written under mu

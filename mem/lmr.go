@@ -50,7 +50,7 @@ type LMR struct {
 // regionOwner is what a region belongs to, and what hears of its life: a [BufferPool] or
 // [Regions].
 type regionOwner interface {
-	begun(l *LMR)       // the device has the region
+	begun(l *LMR)       // the region is complete
 	dying()             // no post finds the region from now on; may be called more than once
 	ended(l *LMR) error // the device does not use the region any more
 }
@@ -173,9 +173,6 @@ func (l *LMR) register(op string) (*LMR, error) {
 	l.base = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(l.buf))))
 	anchored.add(l, 0)
 	d.lmrs.add(l, len(l.buf))
-	if l.owner != nil {
-		l.owner.begun(l)
-	}
 	_, _, err = d.table.Insert(func(key uint32) memory.Region {
 		l.context = key
 		return memory.Region{Base: l.base, Size: uint64(l.size), Zone: l.pz.zone, LKey: mr.LKey(), Priv: l.priv, MR: mr}
@@ -184,6 +181,9 @@ func (l *LMR) register(op string) (*LMR, error) {
 		l.unmap = l.unmap || l.owns() // no program has seen the memory
 		err = hw.Errorf(op, hw.InsufficientResources, hw.ResourceMemoryRegion, "%w", err)
 		return nil, errors.Join(err, l.free())
+	}
+	if l.owner != nil {
+		l.owner.begun(l) // last, since others may end the region from then on
 	}
 	return l, nil
 }

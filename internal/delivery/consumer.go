@@ -9,8 +9,8 @@ import (
 )
 
 // Consumer is the consumer's side of a ring: Dequeue, Wait, iterators and the CNO
-// of a dispatcher with a ring. Any goroutine may call the exported methods. The others that check the
-// turn's owner belong to the goroutine whose turn it is.
+// of a dispatcher with a ring. Any goroutine may call the exported methods, and those by which
+// producers wake it. The others belong to the goroutine whose turn it is, which take and the waits check.
 type Consumer struct {
 	ring rings
 	d    *Dispatcher

@@ -59,7 +59,7 @@ func (c *Consumer) PollAgain() { c.poll(PollAgain) }
 // back-stop tells a consumer that is busy with events from one that has stopped.
 func (c *Consumer) Taken() uint64 { return c.turn.taken() }
 
-// poll polls the device. The caller has seen pollBit.
+// poll polls the device, unless it has gone since the caller saw pollBit.
 //
 //go:noinline
 func (c *Consumer) poll(hint PollHint) {

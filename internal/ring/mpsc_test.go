@@ -24,7 +24,7 @@ type MPSC[T any] struct {
 // back in batches it may hold up to 32 more.
 func NewMPSC[T any](capacity int) *MPSC[T] {
 	r := new(MPSC[T])
-	r.limit = uint64(max(capacity, 1)) + creditEvery
+	r.limit = uint64(max(capacity, 1)) + spare
 	r.ring.Init(int(r.limit))
 	return r
 }
@@ -77,7 +77,7 @@ func (r *MPSC[T]) Pop(v *T) bool {
 	}
 	*v = q.cells[q.next&uint64(len(q.cells)-1)].Value
 	q.next++
-	if q.next%creditEvery == 0 {
+	if q.next%spare == 0 {
 		r.credit.Store(q.next)
 	}
 	return true

@@ -45,7 +45,7 @@ func TestARingHoldsAsManyValuesAsItWasMadeFor(t *testing.T) {
 				n++
 			}
 			assert.GreaterOrEqual(t, n, capacity, name)
-			assert.LessOrEqual(t, n, capacity+creditEvery, name)
+			assert.LessOrEqual(t, n, capacity+spare, name)
 			assert.Zero(t, r.PushAll([]int{1}), "%s is full", name)
 			for want := range n {
 				got := -1

@@ -6,9 +6,9 @@ import (
 	"godat/internal/yield"
 )
 
-// creditEvery is how many values a consumer takes before it gives their places
-// back: it stores into the producers' cache line once for all of them.
-const creditEvery = 32
+// spare is how many places a ring has beyond its capacity, because a consumer gives places back together:
+// it stores into the producer's cache line once for all that it pops.
+const spare = 32
 
 // SPSC is a bounded ring with one producer and one consumer. The producer calls
 // PushAll and Free, the consumer PopAll and Empty; each side is one
@@ -36,11 +36,10 @@ type SPSC[T any] struct {
 	_      [cacheLine - 8]byte
 }
 
-// NewSPSC makes a ring that holds at least capacity values. Because places come
-// back in batches it may hold up to 32 more.
+// NewSPSC makes a ring that holds at least capacity values, and up to 32 more.
 func NewSPSC[T any](capacity int) *SPSC[T] {
 	r := new(SPSC[T])
-	r.limit = uint64(max(capacity, 1)) + creditEvery
+	r.limit = uint64(max(capacity, 1)) + spare
 	r.values = make([]T, powerOfTwo(int(r.limit)))
 	return r
 }

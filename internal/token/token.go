@@ -93,7 +93,7 @@ func (t *Token) release(n uint64) bool {
 }
 
 // ReleaseIf releases the token if its word is still w, but for Held: the word from which
-// TryTake took it, or the next word of a Swap that took it. So there was no kick since
+// TryTake took it, or the next word of a Swap that took it, without Held. So there was no kick since
 // then, and no goroutine has changed the user's bits. Otherwise ReleaseIf returns false,
 // the caller still holds the token, and looks for work.
 func (t *Token) ReleaseIf(w uint64) bool {

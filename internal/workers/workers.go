@@ -16,14 +16,15 @@ type Pool[T any] struct {
 	// Immutable after Start.
 	serve func(*T)
 	link  func(*T) **T
-	wg    sync.WaitGroup
+
+	wg sync.WaitGroup
 
 	sync.Mutex
 	work        sync.Cond
 	first, last *T
 	stopped     bool
 	begun       int // workers
-	free        int // of them, those that sleep and that no Add has woken
+	free        int // of them, those that sleep and that no Add has woken; unused once stopped
 }
 
 // Start sets what the workers do. serve gives one its turn; what has not done everything by then
@@ -34,8 +35,8 @@ func (p *Pool[T]) Start(serve func(*T), link func(*T) **T) {
 	p.work.L = p
 }
 
-// Stop ends the workers once the list is empty. Nothing is added any more. A second call
-// does nothing.
+// Stop ends the workers once the list is empty, and waits for that. Nobody but they adds anything any
+// more.
 func (p *Pool[T]) Stop() {
 	p.Lock()
 	p.stopped = true
