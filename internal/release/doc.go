@@ -37,7 +37,8 @@
 //     a locked one, after which the completer looks whether a call waits. If the completer
 //     has just woken a Read, that store is a plain one: the send into the channel, which
 //     locks it, came between. A poster looks at nothing after its stores, since they only
-//     make less due.
+//     make less due. A Read that finds no credit for its report stores once more, locked, and
+//     looks again.
 //   - stream's announcement that a Read waits: the mutex that the Read locks then comes
 //     between.
 //   - delivery's batcher, which counts what is released: the unlock of its mutex follows.

@@ -18,9 +18,11 @@ import (
 // instruction (package release). No wake-up is lost: a call that waits says so by a locked
 // store, and then looks at the counters; arrive and sent store the counters, received and
 // completed last and by a locked store, and then look whether a call waits. What a post or
-// a Read stores wakes nobody, and one who sees it late finds more due than there is. For what
-// is due they also set a timer (hold.go), since there may be no call that makes the report: the
-// one that they wake may be leaving.
+// a Read stores wakes nobody. Who sees late what a post stores finds more due than there is. Who
+// sees consumed late may find less: so a Read that lacks a credit for its report stores it once
+// more, locked, and looks again (take). For what is due arrive and sent also set a timer
+// (hold.go), since there may be no call that makes the report: the one that they wake may be
+// leaving.
 //
 // A reader that waits most often waits for bytes. When they come, arrive looks for it before
 // the locked store, and does without that one if it has woken the reader: the channel by

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"io"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -79,6 +80,65 @@ func TestACallThatWaitsMissesNothingThatComes(t *testing.T) {
 				again()
 			}
 			assert.True(t, yield.Meet(rounds, 30*time.Second, happen, waits), "a wake-up was lost")
+			assert.Nil(t, c.line.ended.Load())
+		})
+	}
+}
+
+// A Read that has no credit for its report, and the credit that comes at the same time, do not
+// miss each other: one of the two finds the report due.
+func TestAReportIsDueForTheReadOrForTheCreditThatComes(t *testing.T) {
+	rounds := 200_000
+	if testing.Short() {
+		rounds /= 20
+	}
+	for name, comes := range map[string]func(c *Conn){
+		"granted": func(c *Conn) {
+			f := &c.line.flow
+			slot := int(f.in.received.Load() % messages)
+			copy(f.in.slots[slot*slotSize:], encode(message{produced: f.in.produced.Load(), granted: f.out.granted.Load() + 1}, ""))
+			c.line.arrive(slot)
+		},
+		"completed": func(c *Conn) {
+			completed := c.line.flow.out.completed.Load()
+			c.line.flow.out.upTo[completed%messages] = 0
+			c.line.sent(completed % messages)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := bareConn(leastRing)
+			f := &c.line.flow
+			f.in.produced.Store(1 << 40)
+			lacking := func() { // one credit, which a report does not take
+				f.in.reposted.Store(f.in.received.Load())
+				f.out.toldGranted.Store(messages + f.in.received.Load())
+				f.out.toldConsumed.Store(f.in.consumed.Load())
+				if name == "granted" {
+					f.out.sent.Store(f.out.granted.Load() - 2)
+					f.out.completed.Store(f.out.sent.Load())
+				} else {
+					f.out.sent.Store(f.out.completed.Load() + messages - 2)
+					f.out.granted.Store(1 << 40)
+				}
+				c.line.owed.Store(false)
+			}
+			lacking()
+			var came atomic.Int64
+			round, missed := int64(0), 0
+			read := func() {
+				due := f.take(leastRing / 2)
+				round++
+				yield.Until(func() bool { return came.Load() == round })
+				if !due && !c.line.owed.Load() {
+					missed++
+				}
+				lacking()
+			}
+			require.True(t, yield.Meet(rounds, 30*time.Second, func() {
+				comes(c)
+				came.Add(1)
+			}, read))
+			assert.Zero(t, missed, "rounds in which nobody made the report")
 			assert.Nil(t, c.line.ended.Load())
 		})
 	}

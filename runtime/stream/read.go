@@ -174,13 +174,27 @@ func (f *flow) readable(skip uint64) []byte {
 // consume says that the program has read n bytes, and whether it was a Read of which the
 // next one may offer its buffer.
 func (c *line) consume(n int, large bool) {
-	release.Uint64(&c.flow.in.consumed, c.flow.in.consumed.Load()+uint64(n))
+	due := c.flow.take(n)
 	if c.flow.in.mem != nil {
 		c.flow.in.clear()
 	}
-	if c.flow.due() && !(large && c.hold()) {
+	if due && !(large && c.hold()) {
 		c.report()
 	}
+}
+
+// take counts n bytes as read, and reports whether something is due then.
+func (f *flow) take(n int) (due bool) {
+	at := f.in.consumed.Load() + uint64(n)
+	release.Uint64(&f.in.consumed, at)
+	switch {
+	case !f.grantsDue() && !f.newsDue():
+		return false
+	case f.due():
+		return true
+	}
+	f.in.consumed.Store(at) // once more, and locked: see flow
+	return f.due()
 }
 
 // mayRead reports whether a reader has something to do.

@@ -135,7 +135,13 @@ func (w *waiter) watch() bool {
 		return false
 	}
 	w.count()
-	return !w.alone.Load() && w.watcher.Watch(w.lookFn)
+	if w.alone.Load() || !w.watcher.Watch(w.lookFn) {
+		return false
+	}
+	if w.parked.Load() { // the last look of a watch that found ready true
+		w.parked.Store(false)
+	}
+	return true
 }
 
 // look is what watch looks at. It says before that whether the call sleeps, for notify.
@@ -173,8 +179,9 @@ func (w *waiter) need(sleeps bool) {
 }
 
 // notify wakes the goroutine that waits, if there is one. It does not block. It reports
-// whether it has sent to the channel or disturbed the watcher, which both take a locked
-// instruction.
+// whether it has sent to the channel, which takes a locked instruction. To disturb the
+// watcher takes one, too, but notify has looked at waiting before that: a call that went to
+// sleep meanwhile may have missed the change, and nobody has seen that it sleeps.
 func (w *waiter) notify() (woken bool) {
 	yield.Point()
 	if w.waiting.Load() == 0 && !w.parked.Load() {
@@ -195,7 +202,6 @@ func (w *waiter) rouse() (woken bool) {
 	}
 	if w.parked.Load() {
 		w.watcher.Disturb()
-		woken = true
 	}
 	return woken
 }

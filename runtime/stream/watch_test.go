@@ -92,10 +92,46 @@ func TestANotifyThatFindsACallAsleepDisturbsTheWatcherToo(t *testing.T) {
 		w.watcher = d
 		w.waiting.Store(waiting)
 		w.parked.Store(true)
-		require.True(t, w.notify())
+		require.Equal(t, waiting != 0, w.notify(), "whether it has sent")
 		require.Equal(t, 1, d.times)
 		require.Len(t, w.wake, int(waiting))
 	}
+}
+
+// leaving is a watcher that a call has left, and now sleeps elsewhere.
+type leaving struct {
+	hw.Watcher
+	disturb func()
+}
+
+func (l *leaving) Disturb() { l.disturb() }
+
+// A notify sees that a call waits in the watcher. That call is there no more: it begins to sleep
+// before notify has disturbed the watcher, and does not see the bytes yet.
+func TestACallThatSleepsWhileItsOldWatcherIsDisturbedIsWoken(t *testing.T) {
+	c := bareConn(leastRing)
+	w := &c.line.reader
+	w.wake = make(chan struct{}, 1)
+	w.watcher = &leaving{disturb: func() { w.waiting.Store(1) }}
+	w.parked.Store(true)
+	copy(c.line.flow.in.slots, encode(message{produced: 1, granted: messages}, "b"))
+	c.line.arrive(0)
+	assert.Len(t, w.wake, 1)
+}
+
+// found is a watcher whose socket has what the call waits for when the call is about to sleep.
+type found struct{ hw.Watcher }
+
+func (found) Watch(look func(parks bool) bool) bool { return look(true) }
+
+// Otherwise each message would disturb a watcher that is not there.
+func TestAWatchThatHasEndedLeavesNobodyInTheSocket(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0))))
+	w := newWaiter()
+	w.watcher, w.ready = found{}, func() bool { return true }
+	w.lookFn = w.look
+	require.True(t, w.watch())
+	assert.False(t, w.parked.Load())
 }
 
 // sleepers is a watcher that counts who sleeps elsewhere.
