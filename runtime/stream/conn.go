@@ -23,6 +23,7 @@ type Conn struct {
 	reading sync.Mutex // held by Read and WriteTo
 	writing sync.Mutex // held by Write, WriteBuffers and ReadFrom
 	closing sync.Mutex // held by Close
+	left    bool       // the adapter does not count the connection any more; the holder of closing writes it
 }
 
 // newConn makes a connection, which is the user from from then on, also if it fails.
@@ -42,8 +43,15 @@ func newConn(from use, cfg *Config) (*Conn, error) {
 	return c, nil
 }
 
-// free gives back everything, and the share of the adapter.
-func (c *Conn) free() error { return errors.Join(c.line.free(), c.from.leave()) }
+// free gives back everything that was not given back yet, and the share of the adapter.
+func (c *Conn) free() error {
+	err := c.line.free()
+	if !c.left {
+		c.left = true
+		err = errors.Join(err, c.from.leave())
+	}
+	return err
+}
 
 // String names the two ends. It may be called at any time, like the String of every handle.
 func (c *Conn) String() string {
@@ -64,19 +72,19 @@ func (c *Conn) LogValue() slog.Value {
 // Close ends the connection. It unblocks all calls, sends a FIN behind what was written,
 // and waits until that has been sent, for Config.Linger at most. The peer reads all of it,
 // and then the end of the stream. What the peer has sent and the program has not read is
-// lost. A second Close waits for the first and returns nil. A nil Conn matches ErrInvalidHandle.
+// lost. A second Close waits for the first, and gives back what that could not: it returns nil
+// if nothing is left. A nil Conn matches ErrInvalidHandle.
 func (c *Conn) Close() error {
 	if !c.made() {
 		return c.notMade("close")
 	}
 	c.closing.Lock()
 	defer c.closing.Unlock()
-	if c.line.closed.Swap(true) {
-		return nil
+	if !c.line.closed.Swap(true) {
+		c.line.reader.setDeadline(time.Time{})
+		c.line.writer.setDeadline(time.Time{})
+		c.line.disconnect()
 	}
-	c.line.reader.setDeadline(time.Time{})
-	c.line.writer.setDeadline(time.Time{})
-	c.line.disconnect()
 	if err := c.free(); err != nil {
 		return c.opError("close", err)
 	}

@@ -453,3 +453,17 @@ func TestHundredsOfDialersWaitForAccept(t *testing.T) {
 		}
 	})
 }
+
+// The program has a region of its own in the zone of the connection, so the zone stays at first.
+func TestACloseThatFailsIsMadeGoodByTheNext(t *testing.T) {
+	client, _ := newRig(t, "loop", Config{}).pair()
+	region, err := client.line.pz.Register(make([]byte, 1), hw.LocalRead)
+	require.NoError(t, err)
+	require.Error(t, client.Close())
+	require.Error(t, client.Close(), "it is there still")
+	require.NoError(t, region.Free())
+	require.NoError(t, client.Close())
+	require.NoError(t, client.Close())
+	_, err = client.line.pz.Register(make([]byte, 1), hw.LocalRead)
+	require.ErrorIs(t, err, hw.ErrInvalidHandle)
+}
