@@ -25,9 +25,10 @@ type cqBinding struct {
 	// posted, or more entries are attached than the queue holds.
 	overrun atomic.Bool
 
-	// Guarded by Engine.mu.
+	// open writes it, before any queue pair uses the queue: so the deliverer, which reads it for
+	// an overrun, sees it behind the completion that did not fit.
 	cq   hw.CQ
-	used int // entries attached
+	used int // entries attached; guarded by Engine.mu
 }
 
 // carryTo gives the binding a ring, which the deliverer empties. A completion leaves
