@@ -2,6 +2,8 @@ package rpc
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -135,5 +137,47 @@ func TestARequestWhoseTimePassesInTheChannelLeavesItsPlaceToOthers(t *testing.T)
 			require.NoError(t, <-answered)
 		}
 		require.NoError(t, s.Close())
+	})
+}
+
+// A caller with memory is told at once that it is its own again, and feed then takes its request back: the
+// caller is not told twice, and its connection and its slot serve the next call.
+func TestARequestWithMemoryThatWaitsForTheProgramIsAnsweredOnce(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		s, err := Listen(t.Context(), ia, ":0", Config{})
+		require.NoError(t, err)
+		t.Cleanup(func() { assert.NoError(t, s.Close()) })
+		requests := s.Requests()
+		c := dial(t, ia, s, Config{Calls: 2})
+		for range 4 { // each slot more than once
+			left := make(chan error, 2)
+			ctx, cancel := context.WithCancel(within(t))
+			for i := range 2 { // one in the channel, and one in a hand
+				go func() {
+					_, err := c.Call(ctx, Call{SinkBytes: make([]byte, 8)}, nil)
+					left <- err
+				}()
+				untakenBecome(t, s, i+1)
+			}
+			cancel()
+			for range 2 {
+				err := <-left
+				require.ErrorIs(t, err, context.Canceled)
+			}
+			holds(t, s, 0)
+			answered := called(within(t), c, 1)
+			select {
+			case ev := <-requests:
+				require.NoError(t, RequestOf(ev).Reply(nil))
+				require.NoError(t, <-answered)
+			case err := <-answered:
+				require.NoError(t, err)
+			}
+		}
+		s.mu.Lock()
+		all := slices.Collect(maps.Keys(s.conns))
+		s.mu.Unlock()
+		require.Len(t, all, 1)
+		assert.Zero(t, all[0].left.Load(), "requests of callers that have left")
 	})
 }

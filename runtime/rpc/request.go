@@ -318,9 +318,10 @@ func (r *Request) send(b *mem.Buffer) error {
 // refuse answers a request that the program has not had.
 func (r *Request) refuse(code uint16, text string) error {
 	r.mu.Lock()
+	told := r.answered
 	b := r.finish(code, r.fittingText(text))
 	r.mu.Unlock()
-	return r.send(b)
+	return r.respond(b, told)
 }
 
 // discard ends a request that the program has not had, and whose connection has ended.
