@@ -59,9 +59,10 @@ type file interface {
 
 // moveFile moves so many bytes between a file and the caller's memory.
 func (r *Request) moveFile(op hw.Op, f file, offset, all int64) (done int, err error) {
-	if err := r.usable(); err != nil {
+	if err := r.beginTransfer(); err != nil {
 		return 0, err
 	}
+	defer r.endTransfer()
 	if offset < 0 || offset > math.MaxInt64-all {
 		return 0, hw.Errorf("", hw.LengthError, hw.NoSubtype, "%d bytes of a file from %d on", all, offset)
 	}

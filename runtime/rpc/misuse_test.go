@@ -79,24 +79,32 @@ func TestARequestThatWasAnsweredIsNoOtherCalls(t *testing.T) {
 	})
 }
 
-func TestAReplyWaitsForWhatStillMoves(t *testing.T) {
+// A Read that waits for its turn, as it does before its first piece and between two, is under way.
+func TestAReplyWaitsForAReadThatWaitsForItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ia := open(t, "loop")
 		s, err := Listen(t.Context(), ia, ":0", Config{})
 		require.NoError(t, err)
 		defer s.Close()
 		c := dial(t, ia, s, Config{})
-		answered := called(t.Context(), c, 1)
+		answered := make(chan error, 1)
+		go func() {
+			_, err := c.Call(t.Context(), Call{SourceBytes: []byte("all")}, nil)
+			answered <- err
+		}()
 		r := s.nextRequest()
-		moves(r, 1)
-		replied := make(chan error, 1)
+		turns := r.from.turns.line
+		require.True(t, turns.TryAcquire(atOnce))
+		into, read, replied := make([]byte, 3), make(chan error, 1), make(chan error, 1)
+		go func() { read <- r.ReadBytes(into, 0) }()
+		synctest.Wait()
 		go func() { replied <- r.Reply(nil) }()
 		synctest.Wait()
+		assert.Empty(t, replied)
 		assert.Empty(t, answered)
-		r.mu.Lock()
-		r.timer = time.NewTimer(time.Hour)
-		r.mu.Unlock()
-		require.NoError(t, r.unwatch(0))
+		turns.Release(atOnce)
+		require.NoError(t, <-read)
+		assert.Equal(t, "all", string(into))
 		require.NoError(t, <-replied)
 		require.NoError(t, <-answered)
 	})

@@ -41,8 +41,10 @@ type Request struct {
 	canceled bool        // by its caller
 	gone     bool        // its connection has ended
 	lost     bool        // and its caller waited then
-	moves    int         // transfers under way
-	still    chan struct{}
+	moves    int         // pieces under way
+
+	transfers int           // of the program's that are under way, between pieces, too
+	still     chan struct{} // closed when there are none; nil before an answer waits for that
 	limit
 	cancels context.CancelFunc
 	ctx     context.Context // nil before the first call of Context
@@ -280,9 +282,9 @@ func (r *Request) respond(b *mem.Buffer, told bool) error {
 	return nil
 }
 
-// rest waits until nothing of the request moves. The caller holds mu.
+// rest waits until no transfer is under way. The caller holds mu.
 func (r *Request) rest() {
-	for r.moves > 0 && !r.done {
+	for r.transfers > 0 && !r.done {
 		if r.still == nil {
 			r.still = make(chan struct{})
 		}

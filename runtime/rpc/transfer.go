@@ -71,9 +71,10 @@ func (r *Request) WriteBytes(from []byte, offset int) error {
 }
 
 func (r *Request) move(op hw.Op, mine mem.Segment, callers mem.RemoteSegment, offset int) error {
-	if err := r.usable(); err != nil {
+	if err := r.beginTransfer(); err != nil {
 		return err
 	}
+	defer r.endTransfer()
 	if offset < 0 || uint64(offset)+uint64(mine.Len) > uint64(callers.Len) {
 		return hw.Errorf("", hw.LengthError, hw.NoSubtype, "%d bytes from %d on; the caller has %d", mine.Len, offset, callers.Len)
 	}
@@ -141,10 +142,6 @@ func (r *Request) unwatch(written int) error {
 	r.written = max(r.written, uint32(written))
 	if r.moves--; r.moves == 0 {
 		r.timer.Stop()
-		if r.still != nil {
-			close(r.still)
-			r.still = nil
-		}
 		r.release()
 	}
 	if !r.broke {
@@ -160,14 +157,25 @@ func (r *Request) wrote() int {
 	return int(r.written)
 }
 
-// usable is the error of a request that is not the program's any more.
-func (r *Request) usable() error {
+// beginTransfer begins what an answer waits for, until endTransfer, unless the request is not the program's
+// any more.
+func (r *Request) beginTransfer() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.done {
 		return r.misused("")
 	}
+	r.transfers++
 	return nil
+}
+
+func (r *Request) endTransfer() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.transfers--; r.transfers == 0 && r.still != nil {
+		close(r.still)
+		r.still = nil
+	}
 }
 
 // ended is why a transfer that waited for its turn does not begin.
@@ -180,8 +188,6 @@ func (r *Request) ended() error {
 // over is why nothing may move any more. The caller holds mu.
 func (r *Request) over() error {
 	switch err := r.left(); {
-	case r.done:
-		return r.misused("")
 	case err != nil:
 		return err
 	case r.gone:
