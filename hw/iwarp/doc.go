@@ -133,8 +133,8 @@
 //	                                 buffer at a time (limits_test.go); a larger buffer, for what a read
 //	                                 ahead did not expect, is given back before the next read
 //	                                 (ahead_unix_test.go)
-//	ask without end                  outstanding reads are bounded by the agreement (errors_test.go,
-//	                                 abuse_extended_test.go); empty messages do not keep the program from
+//	ask without end                  reads whose responses wait for a place in the outbox are bounded by the
+//	                                 agreement (errors_test.go, abuse_extended_test.go); empty messages do not keep the program from
 //	                                 sending (limits_test.go)
 //	keep others out by silence       a listener keeps at most halfopen connections without a request, at most
 //	                                 halfopenip of them per address, for the time mpa; the oldest gives way

@@ -37,7 +37,7 @@ type piece struct {
 type frame struct {
 	piece, off int
 	end        uint64 // position in the stream
-	slot       uint64 // position of its request in the send queue, or of its response
+	slot       uint64 // position of its request in the send queue; of a response, the place in asked
 	response   bool
 }
 
@@ -46,6 +46,7 @@ type sendBuf struct {
 	arena  []byte
 	pieces []piece
 	frames []frame
+	asked  []response                    // what the responses in frames answer; their queue's slots may be used again
 	copied []byte                        // the rest of a half-written FPDU
 	parts  [][]byte                      // scratch, empty between uses
 	header [wire.UntaggedHeaderSize]byte // scratch
@@ -88,7 +89,7 @@ func (o *outbox) release() {
 		return
 	}
 	clear(b.pieces)
-	b.arena, b.pieces, b.frames = b.arena[:0], b.pieces[:0], b.frames[:0]
+	b.arena, b.pieces, b.frames, b.asked = b.arena[:0], b.pieces[:0], b.frames[:0], b.asked[:0]
 	o.sendBuf, o.first, o.skip = nil, 0, 0
 	sendBufs.Put(b)
 }
@@ -97,6 +98,15 @@ func (o *outbox) release() {
 func (o *outbox) room(n int) bool {
 	return len(o.pieces)+spareParts <= mostParts && len(o.frames) < mostParts &&
 		cap(o.arena)-len(o.arena) >= n && o.queued-o.written < o.most
+}
+
+// answers records what the next FPDU is a response to, and returns its place in asked. A response may
+// take several FPDUs.
+func (o *outbox) answers(r *response) uint64 {
+	if n := len(o.asked); n == 0 || o.asked[n-1].msn != r.msn {
+		o.asked = append(o.asked, *r)
+	}
+	return uint64(len(o.asked) - 1)
 }
 
 // begin records where the next FPDU begins.

@@ -210,6 +210,7 @@ func (q *responseQueue) init(readsIn int) {
 	q.limit = uint64(max(readsIn, 1)) // a ready-to-receive may be a read
 }
 
-// full reports whether the peer has as many requests outstanding as agreed. A termination has a
-// place of its own.
+// full reports whether as many of the peer's requests as agreed have no response in the outbox yet. A
+// request does not count longer: the peer may have its response, and ask again, before this end
+// knows that it was written. A termination has a place of its own.
 func (q *responseQueue) full() bool { return q.outstanding() >= q.limit }

@@ -2,6 +2,7 @@ package iwarp
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -57,6 +58,32 @@ func TestRequestsBeforeAFreedRegionAreSentAndThoseBehindItAreNot(t *testing.T) {
 		}
 		assert.Equal(t, want, wc.Status, "write %d", int(victim)+i)
 	}
+}
+
+// A response waits in the outbox, and the slot of its request in the queue is used again, when its
+// region dies. The Terminate quotes the request of that response.
+func TestARefusalQuotesTheRequestThatItRefuses(t *testing.T) {
+	n := newNode(t, New(Config{}), noCRC)
+	a, m := n.peer(), n.memory(4<<10, hw.RemoteRead)
+	scripted(t, a)
+	tx := connections(a)[0]
+	tx.takeToken()
+	victim := response{stag: 7, size: uint32(len(m.buf)), srcKey: m.RKey(), src: m.base, to: 5, msn: 1}
+	tx.answers.push(victim)
+	require.True(t, tx.send.assemble())
+	require.Zero(t, tx.answers.outstanding(), "another request may come")
+	for i := range tx.answers.slots {
+		tx.answers.push(response{stag: 8, msn: uint32(2 + i)})
+	}
+	freed := make(chan error, 1)
+	go func() { freed <- m.Deregister() }()
+	require.Eventually(t, func() bool { return n.dev.(*device).Keys.Lookup(victim.srcKey).Size == 0 }, patience, time.Millisecond)
+	tx.send.recheck()
+	require.NotNil(t, tx.send.last)
+	assert.Equal(t, victim.refusal(wire.ErrSTag), tx.send.last.term)
+	tx.run(byPoster)
+	require.NoError(t, <-freed)
+	a.end(false)
 }
 
 // carry changes the haul of a connection that has nothing to send.

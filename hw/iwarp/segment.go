@@ -57,7 +57,11 @@ func (s *sender) segment(m *message) bool {
 		return false
 	}
 	m.h.Last = uint64(n) == m.left
-	s.out.begin(m.slot, m.response)
+	slot := m.slot
+	if m.response {
+		slot = s.out.answers(&s.link.answers.slots[slot&s.link.answers.mask])
+	}
+	s.out.begin(slot, m.response)
 	ok := false
 	switch {
 	case s.link.agreed.markersOut:
@@ -69,7 +73,7 @@ func (s *sender) segment(m *message) bool {
 	}
 	if !ok {
 		s.out.cut(len(s.out.frames) - 1)
-		s.lost(m.slot, m.response)
+		s.lost(slot, m.response)
 		return false
 	}
 	s.out.seal()
@@ -202,7 +206,7 @@ func (s *sender) sent(m *message) {
 }
 
 // lost records that the memory of a request or response is deregistered: the sender
-// sends everything before it, and nothing behind it.
+// sends everything before it, and nothing behind it. The slot is that of its frame.
 func (s *sender) lost(slot uint64, isResponse bool) {
 	s.link.token.Check()
 	s.active, s.stop = false, true
@@ -211,7 +215,7 @@ func (s *sender) lost(slot uint64, isResponse bool) {
 		s.fail(hw.StatusLocalProtection)
 		return
 	}
-	r := &s.link.answers.slots[slot&s.link.answers.mask]
+	r := &s.out.asked[slot]
 	s.last = &ending{why: hw.ReasonBroken, term: r.refusal(wire.ErrSTag), cause: faultCause(wire.ErrSTag)}
 }
 
