@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
+	"godat/hw/iwarp/internal/sock"
 	"godat/internal/yield"
 )
 
@@ -164,6 +165,22 @@ func TestAWarningIsNotLostBetweenAReadAndTheWait(t *testing.T) {
 			func() { r.link.settle(); waits = r.dry() },
 			func() { assert.True(t, !waits || r.link.interrupted, "a wait is interrupted") }
 	})
+}
+
+// A watcher is disturbed, and the connection ends before the watcher has run: it gives the socket
+// back, so that the receiver's goroutine sees the end at once, and not with its next look.
+func TestAnInterruptDoesNotHideTheEndOfTheConnection(t *testing.T) {
+	conn, other := net.Pipe()
+	t.Cleanup(func() { _, _ = conn.Close(), other.Close() })
+	r := &receiver{}
+	r.link = &link{dev: &device{}, conn: conn, right: &r.right}
+	r.right.Init()
+	r.parties.r = r
+	r.right.Begin()
+	r.parties.interrupt(sock.Receiver)
+	require.True(t, r.link.interrupted)
+	r.link.die(ending{why: hw.ReasonPeer})
+	assert.False(t, r.link.settle())
 }
 
 func TestADeviceWithoutHangupsGoesOnReading(t *testing.T) {

@@ -203,8 +203,8 @@ func (l *link) setReadAt(t time.Time) {
 	}
 }
 
-// settle ends an interrupt, and reports whether nothing else has ended the wait: the deadline
-// that it hides may have passed too.
+// settle ends an interrupt, and reports whether nothing else has ended the wait: the connection
+// may be dead, or the deadline that the interrupt hides may have passed too.
 func (l *link) settle() bool {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
@@ -215,5 +215,5 @@ func (l *link) settle() bool {
 			_ = l.conn.SetReadDeadline(l.readAt)
 		}
 	}
-	return was && (l.readAt.IsZero() || time.Now().Before(l.readAt))
+	return was && !l.Dead && (l.readAt.IsZero() || time.Now().Before(l.readAt))
 }
