@@ -30,6 +30,7 @@ type HangUps struct {
 	mu     sync.Mutex // its holder takes no lock but those of links
 	opened bool
 	closed bool
+	failed bool // the goroutine can't wait for the descriptor
 	set    epollSet
 	file   *os.File        // of the epoll descriptor
 	raw    syscall.RawConn // of file
@@ -42,7 +43,7 @@ func (h *HangUps) Add(s Socket) (warned bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	// The kernel adds errors, and the end of both directions.
-	return !h.closed && (h.opened || h.open()) && h.set.add(s, unix.EPOLLRDHUP|unix.EPOLLONESHOT)
+	return !h.closed && !h.failed && (h.opened || h.open()) && h.set.add(s, unix.EPOLLRDHUP|unix.EPOLLONESHOT)
 }
 
 // open begins the work, and reports whether it could. mu is held.
@@ -65,7 +66,23 @@ func (h *HangUps) open() bool {
 // run is the goroutine of HangUps.
 func (h *HangUps) run() {
 	defer close(h.gone)
-	_ = h.raw.Read(h.warn)
+	if h.raw.Read(h.warn) != nil {
+		h.fail()
+	}
+}
+
+// fail has all receivers read until nothing is left, since nobody warns them, unless Close has ended the
+// wait.
+func (h *HangUps) fail() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return
+	}
+	h.failed = true
+	for s := range h.set.numbers {
+		s.Hang()
+	}
 }
 
 // warn warns the receivers whose sockets the descriptor reports. It returns false to wait

@@ -3,6 +3,7 @@ package sock
 import (
 	"net"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -38,4 +39,31 @@ func TestAHangUpOfASocketThatHasLeftWarnsNobody(t *testing.T) {
 	assert.False(t, h.warn(0), "there is more to wait for")
 	close(letGo)
 	others.Wait()
+}
+
+// unreadable is a descriptor that the network poller does not take.
+type unreadable struct{ syscall.RawConn }
+
+func (unreadable) Read(func(uintptr) bool) error { return unix.EPERM }
+
+// hanging is a side that counts its warnings.
+type hanging struct {
+	*side
+	times int
+}
+
+func (h *hanging) Hang() { h.times++ }
+
+// Otherwise a receiver would rely on warnings that nobody gives.
+func TestHangUpsThatCanNotWaitSaySoToAllReceivers(t *testing.T) {
+	a, b := sides(t)
+	near, far := &hanging{side: a}, &hanging{side: b}
+	h := HangUps{opened: true, raw: unreadable{}, gone: make(chan struct{})}
+	require.NoError(t, h.set.open())
+	defer func() { require.NoError(t, unix.Close(h.set.fd)) }()
+	require.True(t, h.Add(near))
+	h.run()
+	assert.Equal(t, 1, near.times)
+	assert.False(t, h.Add(far), "nobody would warn it")
+	assert.Zero(t, far.times)
 }
