@@ -2,6 +2,7 @@ package iwarp
 
 import (
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -72,6 +73,34 @@ func TestMessagesOfOneReadAreHandedOutTogether(t *testing.T) {
 	require.Equal(t, hw.WC{Op: hw.OpRecv}, a.received(1+together+2))
 	require.Equal(t, hw.WC{Op: hw.OpRecv, Flags: hw.WCSolicited}, a.received(1+together+1), "in order")
 	sink.awaitCalls("one")
+}
+
+// Another connection of the zone uses memory, for which an invalidation waits. The program gets
+// the messages before it meanwhile.
+func TestNoCompletionIsKeptWhileAnInvalidationWaits(t *testing.T) {
+	var sink keeper
+	a, s := piped(t, noCRC, func(c *hw.QPConfig) {
+		sink.recorder = c.RecvSink.(recorder)
+		c.RecvSink = &sink
+	})
+	m, w := a.memory(64, hw.LocalRead|hw.LocalWrite), a.window(a.qp)
+	bind := bindTo(w, m)
+	a.post(bind)
+	require.Equal(t, hw.WC{Op: hw.OpBind}, a.sent(0))
+	for range 2 {
+		a.recv()
+	}
+	l := connections(a)[0]
+	l.takeToken() // as if it were sending
+	release := sync.OnceFunc(func() { l.run(byPoster) })
+	defer release()
+	s.write(append(
+		fpdu(false, wire.Header{Opcode: wire.OpSend, Last: true, MSN: 2}),
+		fpdu(false, wire.Header{Opcode: wire.OpSendInvalidate, Last: true, MSN: 3, STag: bind.Bind.Key})...))
+	sink.awaitCalls("one", "flush")
+	a.note(func() { assert.Len(t, a.recvs, 2, "the invalidation waits") })
+	release()
+	require.Equal(t, hw.WC{Op: hw.OpRecvInvalidate, Flags: hw.WCInvalidated, Imm: bind.Bind.Key}, a.received(2))
 }
 
 // The completions of the requests that one write takes reach the program together. Each has

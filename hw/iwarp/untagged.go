@@ -86,9 +86,12 @@ func (p *placer) finishSend(h *wire.Header, n int) error {
 		return nil
 	}
 	invalidates := h.Opcode.Invalidates()
-	if invalidates && !p.invalidate(h.STag) {
-		p.failed = hw.StatusBindFailed
-		return wire.ErrInvalidate
+	if invalidates {
+		p.emit() // an invalidation may wait, and nothing is kept from the program meanwhile
+		if !p.invalidate(h.STag) {
+			p.failed = hw.StatusBindFailed
+			return wire.ErrInvalidate
+		}
 	}
 	wc := p.received(hw.OpRecv, p.got)
 	if invalidates {
