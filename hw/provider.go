@@ -227,7 +227,8 @@ type ListenConfig struct {
 	OnRequest func(Request) bool
 	// OnDrop, if set, is called when the provider gives up a peer's attempt whose request
 	// is not complete, because there are too many or the system lacks what a connection
-	// takes, and when it begins to fail to take attempts at all. It must not block.
+	// takes, and when it begins to fail to take attempts at all. It must not block. It may ask for
+	// the listener's counts, and does not call Close, which waits for it.
 	OnDrop func(*Cause)
 }
 

@@ -59,29 +59,36 @@ func newStartups(set *settings, cfg *hw.ListenConfig) *startups {
 // and can't yet, enter returns no start-up, but how long to wait. It returns neither if
 // the listener is closed.
 func (u *startups) enter(conn net.Conn) (s *startup, wait time.Duration) {
+	s, old, wait := u.place(conn)
+	if old != nil {
+		u.dropped(old)
+	}
+	return s, wait
+}
+
+// place is enter without the report of the start-up that gave way, old.
+func (u *startups) place(conn net.Conn) (s, old *startup, wait time.Duration) {
 	host, now := peerOf(conn), time.Now()
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.closed {
-		return nil, 0
+		return nil, nil, 0
 	}
 	if u.byAge.Len() >= u.most || host != "" && u.peers[host] >= u.mostIP {
-		old := u.silent(host)
-		if old == nil {
-			return nil, headStart
+		if old = u.silent(host); old == nil {
+			return nil, nil, headStart
 		}
 		if wait = headStart - now.Sub(old.since); wait > 0 {
-			return nil, wait
+			return nil, nil, wait
 		}
 		u.giveUp(old)
 		u.counts.GaveWay++
-		u.dropped(old)
 	}
 	s = &startup{conn: conn, host: host, since: now, due: now.Add(u.limit)}
 	s.place = u.byAge.PushBack(s)
 	u.peers[host]++
 	_ = conn.SetDeadline(s.due) // close sets its own deadline, under the lock too
-	return s, 0
+	return s, old, 0
 }
 
 // again gives a start-up whose deadline was seen late its time again, and reports whether it did.
@@ -135,7 +142,8 @@ func (u *startups) giveUp(s *startup) {
 	u.remove(s)
 }
 
-// dropped reports a start-up that gave way to another. The lock is held.
+// dropped reports a start-up that gave way to another. No lock is held: the program's function
+// may ask for the counts.
 func (u *startups) dropped(s *startup) {
 	u.onDrop(&hw.Cause{
 		Layer: hw.LayerMPA, Local: s.conn.LocalAddr(), Remote: s.conn.RemoteAddr(),
@@ -172,10 +180,18 @@ func (u *startups) end(s *startup, asked bool) {
 // foreign counts a peer that spoke another protocol, and reports each protocol once. It is called
 // before end.
 func (u *startups) foreign(s *startup, spoke string) {
+	if u.isNews(s, spoke) { // no lock is held, as in dropped
+		u.onDrop(&hw.Cause{Layer: hw.LayerMPA, Local: s.conn.LocalAddr(), Remote: s.conn.RemoteAddr(), Text: spoke})
+	}
+}
+
+// isNews counts a peer that spoke another protocol, and reports whether it is the first that
+// spoke it.
+func (u *startups) isNews(s *startup, spoke string) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if s.place == nil || u.closed {
-		return
+		return false
 	}
 	u.counts.Foreign++
 	if u.counts.Spoke != spoke {
@@ -183,11 +199,9 @@ func (u *startups) foreign(s *startup, spoke string) {
 	}
 	u.counts.Alike++
 	u.counts.Stranger = s.conn.RemoteAddr().String()
-	if u.told[spoke] {
-		return
-	}
+	news := !u.told[spoke]
 	u.told[spoke] = true
-	u.onDrop(&hw.Cause{Layer: hw.LayerMPA, Local: s.conn.LocalAddr(), Remote: s.conn.RemoteAddr(), Text: spoke})
+	return news
 }
 
 // refused counts a peer for which there was no descriptor.

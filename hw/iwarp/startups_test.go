@@ -214,6 +214,47 @@ func TestAConnectionThatGivesWayIsReported(t *testing.T) {
 	})
 }
 
+// What the program does when a connection was dropped may ask how many there were.
+func TestAReportOfADropMayAskForTheCounts(t *testing.T) {
+	for name, c := range map[string]struct {
+		octets []byte
+		want   string
+	}{
+		"gave way": {nil, "halfopen"},
+		"foreign":  {[]byte("GET / HTTP/1.1"), "HTTP"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t, New(Config{}), map[string]string{"halfopen": "1"})
+			asked := make(chan string, 1)
+			var ln hw.Listener
+			made := make(chan struct{})
+			ln, _ = n.listen(hw.ListenConfig{OnDrop: func(c *hw.Cause) {
+				<-made
+				counted := make(chan struct{})
+				go func() {
+					_ = ln.(hw.CountingListener).Counts()
+					close(counted)
+				}()
+				select {
+				case <-counted:
+					asked <- c.Text
+				case <-time.After(patience):
+					asked <- "the report holds a lock"
+				}
+			}})
+			close(made)
+			for range 2 {
+				conn, err := net.Dial("tcp", ln.Addr().String())
+				require.NoError(t, err)
+				defer func() { require.NoError(t, conn.Close()) }()
+				_, err = conn.Write(c.octets)
+				require.NoError(t, err)
+			}
+			assert.Contains(t, <-asked, c.want)
+		})
+	}
+}
+
 // addressed is a listener that gives its connections the addresses of peers in turn.
 type addressed struct {
 	*pipeListener
