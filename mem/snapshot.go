@@ -14,7 +14,8 @@ import (
 	"godat/internal/yield"
 )
 
-// PoolSnapshot describes a pool of buffers at one moment.
+// PoolSnapshot describes a pool of buffers. Snapshot looks at one after the other, so it may count those that
+// change hands meanwhile as they were before or as they are then.
 type PoolSnapshot struct {
 	Name    string // as in String
 	Buffers int
