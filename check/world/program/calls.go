@@ -94,13 +94,19 @@ func config() rpc.Config {
 	return rpc.Config{Calls: 4, Redial: time.Second, Await: true, Stall: 20 * time.Second, Grace: 5 * time.Second}
 }
 
-// serveCalls serves until ctx ends, by one rpc.Server after the other.
+// serveCalls serves until ctx ends, by one rpc.Server after the other: by Serve, or by a loop of the program's own.
 func serveCalls(ctx context.Context, w *World, l *ledger, s *service, now *rpc.Server) {
+	draw := w.Draw(500 + uint64(s.number))
 	for n := 0; ; n++ {
 		serving, end := context.WithCancel(ctx)
+		handler := func(r *rpc.Request) ([]byte, error) { return handle(w, l, r) }
+		serve := func() error { return now.Serve(serving, 3, handler) }
+		if draw.IntN(2) == 0 {
+			serve = func() error { return selects(serving, now, draw, handler) }
+		}
 		var ended sync.WaitGroup
 		ended.Go(func() {
-			if err := now.Serve(serving, 3, func(r *rpc.Request) ([]byte, error) { return handle(w, l, r) }); err != nil {
+			if err := serve(); err != nil {
 				w.Step(s.host, "server %d has ended: %v", n, err)
 			}
 		})
@@ -122,6 +128,39 @@ func serveCalls(ctx context.Context, w *World, l *ledger, s *service, now *rpc.S
 		}
 		now = next
 	}
+}
+
+// selects serves as a program that takes requests by a loop of its own, which now and then has other work.
+func selects(ctx context.Context, s *rpc.Server, draw *rand.Rand, handler rpc.Handler) error {
+	down := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() {
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), config().Grace)
+		defer cancel()
+		down <- s.Shutdown(bounded)
+	})
+	var answering sync.WaitGroup
+	for ev := range s.Requests() {
+		r := rpc.RequestOf(ev)
+		if r == nil {
+			break
+		}
+		answering.Go(func() {
+			defer func() { _ = r.Fail(rpc.CodeFailed, "no answer") }() // which fails when there is one
+			if answer, err := handler(r); err != nil {
+				_ = r.Fail(rpc.CodeFailed, err.Error())
+			} else {
+				_ = r.Reply(answer)
+			}
+		})
+		if draw.IntN(3) == 0 {
+			time.Sleep(time.Duration(draw.IntN(20)) * time.Millisecond)
+		}
+	}
+	answering.Wait()
+	if stop() {
+		return nil // ctx has not ended
+	}
+	return <-down
 }
 
 // handle is the handler.
