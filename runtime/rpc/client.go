@@ -258,14 +258,13 @@ func mayName(source, sink uint64) error {
 // mostRuns is how often a call is made that may have run each time.
 const mostRuns = 10
 
-// mayRepeat reports whether a call that failed is made again on the next connection, and
-// waits until this one has ended, or its server begins no calls any more.
+// mayRepeat reports whether a call that failed by its connection's end, or because its server begins no
+// calls any more, is made again on the next connection. It waits until this one is over.
 func (s *session) mayRepeat(ctx context.Context, call *Call, failed *CallError) bool {
 	if failed.MayHaveRun && !call.Idempotent || ctx.Err() != nil {
 		return false
 	}
-	var refused *Error
-	if errors.As(failed, &refused) && refused.Code != CodeDraining {
+	if !errors.Is(failed, ErrEnded) && !errors.Is(failed, &Error{Code: CodeDraining}) {
 		return false
 	}
 	select {

@@ -68,7 +68,8 @@ func (e *Error) Is(target error) bool {
 
 // CallError is the error of a call that got no answer. Err is the cause of the context's
 // end, or why the connection ended, which matches [ErrEnded], or the server's refusal to begin
-// the call: an [Error] with CodeDraining or CodeBusy. It matches [context.DeadlineExceeded] and [context.Canceled]
+// the call: an [Error] with CodeDraining or CodeBusy. Or it is why [Client.CallJSON] could not fetch the
+// answer. It matches [context.DeadlineExceeded] and [context.Canceled]
 // only if the caller's own context has ended so: a connection that broke because its peer was silent
 // matches [godat/hw.ErrTimeout].
 type CallError struct {

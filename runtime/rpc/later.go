@@ -87,7 +87,7 @@ func (s *session) fetch(ctx context.Context, p *pending, length []byte, call *Ca
 	if len(length) != 4 || binary.BigEndian.Uint32(length) == 0 || binary.BigEndian.Uint32(length) > mostLater {
 		s.free <- p
 		s.fail(errMalformed)
-		return dst, &CallError{MayHaveRun: true, Err: errMalformed}
+		return dst, &CallError{MayHaveRun: true, Err: ended(errMalformed)}
 	}
 	n := int(binary.BigEndian.Uint32(length))
 	if n > s.cfg.Answer {

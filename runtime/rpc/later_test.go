@@ -164,6 +164,44 @@ func TestALengthThatIsNoneEndsTheConnection(t *testing.T) {
 	})
 }
 
+// The call has run, and its connection lives: there is no next one to wait for.
+func TestACallWhoseAnswerCannotBeFetchedIsNotMadeAgain(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		gone, err := ia.NewPZ()
+		require.NoError(t, err)
+		require.NoError(t, gone.Close())
+		for _, memory := range []bool{false, true} {
+			server, c := bareServer(t, ia, hello{calls: 4, receives: 10, message: 64, metadata: 1}, redialing)
+			zone := c.cfg.PZ
+			if !memory {
+				c.cfg.PZ = gone
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			failed := make(chan error, 1)
+			go func() {
+				var got string
+				failed <- c.CallJSON(ctx, Call{Idempotent: true}, 1, &got)
+			}()
+			h, _ := heard(t, server)
+			length := binary.BigEndian.AppendUint32(nil, 1000)
+			require.NoError(t, server.SendBytes(append(encoded(header{kind: kindAnswer, code: codeLater, call: h.call, taken: 1}), length...)))
+			if memory {
+				h, _ = heard(t, server)
+				require.Equal(t, byte(flagFetch|flagSink), h.flags)
+				require.NoError(t, server.SendBytes(encoded(header{kind: kindAnswer, call: h.call, taken: 2, written: 1})))
+			}
+			err := <-failed
+			cancel()
+			c.cfg.PZ = zone
+			require.ErrorContains(t, err, "its answer of 1000 bytes was not fetched")
+			require.NotErrorIs(t, err, context.DeadlineExceeded)
+			var none *CallError
+			require.True(t, errors.As(err, &none) && none.MayHaveRun)
+			require.NoError(t, server.Close())
+		}
+	})
+}
+
 // Servers that follow each other at one address lose no answer that is fetched, and run no call twice.
 func TestServersThatFollowEachOtherLoseNoLongAnswer(t *testing.T) {
 	const calls = 100
