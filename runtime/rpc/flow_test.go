@@ -185,3 +185,28 @@ func TestAShutdownWaitsForAnswersThatWait(t *testing.T) {
 		require.NoError(t, c.Close())
 	})
 }
+
+// A call that waits for a receive of the server's has not been sent, so it has not run.
+func TestACallThatWasNotSentBeforeTheEndHasNotRun(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		for _, call := range []Call{{}, {SinkBytes: make([]byte, 8)}} {
+			server, c := bareServer(t, ia, hello{calls: 4, receives: 2, message: 64}, Config{})
+			first := called(within(t), c, 1)
+			sent(t, c, 1, 0)
+			waits := make(chan error, 1)
+			go func() {
+				_, err := c.Call(within(t), call, nil)
+				waits <- err
+			}()
+			sent(t, c, 1, 1)
+			require.NoError(t, server.Close())
+			for mayHaveRun, failed := range map[bool]<-chan error{true: first, false: waits} {
+				err := <-failed
+				require.ErrorIs(t, err, ErrEnded)
+				var none *CallError
+				require.ErrorAs(t, err, &none)
+				assert.Equal(t, mayHaveRun, none.MayHaveRun)
+			}
+		}
+	})
+}

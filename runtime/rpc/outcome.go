@@ -14,7 +14,7 @@ import (
 func (s *session) answered(ctx context.Context, p *pending, b *mem.Buffer, call *Call, dst []byte) ([]byte, error) {
 	if b == nil {
 		s.free <- p
-		return dst, &CallError{MayHaveRun: !s.isLast(), Err: s.reason()}
+		return dst, &CallError{MayHaveRun: s.mayHaveRun(p), Err: s.reason()}
 	}
 	m, _ := parse(b.Bytes()) // which the reader has checked
 	defer s.link.conn.Release(b)
@@ -105,7 +105,7 @@ func (s *session) leave(ctx context.Context, p *pending, call *Call) error {
 		m, _ := parse(b.Bytes()) // which the reader has checked
 		err.MayHaveRun = !notRun(m.code)
 	default:
-		err.MayHaveRun = !s.isLast()
+		err.MayHaveRun = s.mayHaveRun(p)
 	}
 	s.link.conn.Release(b)
 	s.free <- p

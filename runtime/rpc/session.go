@@ -55,6 +55,7 @@ type pending struct {
 	had    uint32    // the milliseconds until then when it began
 	active bool      // a CALL is under way
 	left   bool      // by its caller: the answer gives the slot back
+	unsent bool      // the connection ended while the CALL waited
 }
 
 func (c *Client) newSession(ctx context.Context) (*session, error) {
@@ -312,6 +313,13 @@ func (s *session) isLast() bool {
 	return s.last
 }
 
+// mayHaveRun reports whether a call may have run to which the connection's end was the answer.
+func (s *session) mayHaveRun(p *pending) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.last && !p.unsent
+}
+
 func (s *session) deliver(h header, b *mem.Buffer) error {
 	slot := int(h.call & slotMask)
 	s.mu.Lock()
@@ -353,13 +361,17 @@ func (s *session) fail(why error) { s.link.fail(why) }
 
 // end fails all calls.
 func (s *session) end(why error) {
-	_ = s.link.end(why)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {
 		return
 	}
 	s.over = true
+	for i := range s.slots {
+		p := &s.slots[i]
+		p.unsent = p.active && s.link.withdraw(p.call)
+	}
+	_ = s.link.end(why)
 	close(s.ended)
 	for i := range s.slots {
 		if p := &s.slots[i]; p.active {
