@@ -31,7 +31,7 @@ type Client struct {
 	leaving sync.WaitGroup // sessions beside now, of servers that are being shut down; redial adds
 	unlist  []func()       // end the reports of the adapter
 
-	answered answered // the reader of the session adds
+	answered answered // the readers of the sessions add
 	methods  methods
 	ends     endCounts
 	lately   lately

@@ -162,3 +162,37 @@ func (l *logged) String() string {
 	defer l.mu.Unlock()
 	return l.text.String()
 }
+
+// What a server can't send any more, because it has closed the connection, is no fault of its client's.
+func TestASendBehindAnOwnCloseIsNotTheClientsFault(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		s, err := Listen(t.Context(), ia, ":0", Config{})
+		require.NoError(t, err)
+		c := dial(t, ia, s, Config{})
+		ctx, cancel := context.WithCancel(within(t))
+		answered := called(ctx, c, 1)
+		r := s.nextRequest()
+		p := r.from
+		comes, waits := p.link.conn.Buffer(), p.link.conn.Buffer()
+		r.mu.Lock() // so the reader, behind the CANCEL, does not hear of the end yet
+		cancel()
+		require.Eventually(t, func() bool {
+			p.link.mu.Lock()
+			defer p.link.mu.Unlock()
+			return p.link.taken == 2
+		}, time.Minute, time.Millisecond)
+		s.close()
+		require.NoError(t, p.link.conn.Close())
+		p.link.mu.Lock()
+		p.link.waiting = append(p.link.waiting, bare(waits, kindCredit, 0))
+		p.link.count(1)
+		p.link.mu.Unlock()
+		p.heed(bare(comes, kindCredit, 0))
+		r.mu.Unlock()
+		require.Eventually(t, func() bool { return p.link.reason() != ErrEnded }, time.Minute, time.Millisecond) //nolint:errorlint // without a reason
+		require.ErrorIs(t, p.link.reason(), errServerClosed)
+		require.ErrorIs(t, <-answered, context.Canceled)
+		require.ErrorIs(t, r.Reply(nil), errServerClosed)
+		require.NoError(t, s.Close())
+	})
+}

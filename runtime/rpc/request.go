@@ -21,7 +21,8 @@ const slotMask = 1<<16 - 1
 // cause. Until then the payload stays as it is, also when the connection or the server has ended; the
 // errors of Read, Write and Reply match [ErrEnded] then. Any goroutine may call its methods.
 type Request struct {
-	// Immutable once the reader has handed it over.
+	// Immutable once the reader has handed it over, but for the payload and the metadata, which end with the
+	// request, under mu.
 	from *served
 	slot *slot
 	message

@@ -49,9 +49,8 @@ func (s *Server) handle(ev event.Event) {
 		p.abandon()
 		_ = c.Close()
 	case ev.Op == hw.OpRecv:
-		b := c.Message(ev)
-		if b != nil && p.take(b) != nil {
-			p.link.fail(errMalformed)
+		if b := c.Message(ev); b != nil {
+			p.heed(b)
 		}
 	}
 }
@@ -105,6 +104,14 @@ func (p *served) of(h header, method string, err error) error {
 		return nil
 	}
 	return fmt.Errorf("rpc.Request.%s, %s: %w", method, p.name(h), err)
+}
+
+// heed takes a message of the client's. One that breaks the rules breaks the connection, as does an answer
+// that can't be sent.
+func (p *served) heed(b *mem.Buffer) {
+	if err := p.take(b); err != nil {
+		p.link.fail(err)
+	}
 }
 
 func (p *served) take(b *mem.Buffer) error {

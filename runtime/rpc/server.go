@@ -47,9 +47,10 @@ type Server struct {
 	queue    queue
 	draining bool
 	closing  bool          // this server ends its connections
-	active   int           // requests without an answer, and connections with answers that wait
+	active   int           // requests without an answer, connections with answers that wait, and a shutdown that says the end
 	taken    int           // requests without an answer
 	idle     chan struct{} // closed when draining and none is active; nil before
+	said     bool          // a shutdown has said the end, or is about to
 	rested   bool          // idle is closed
 	most     int           // of taken
 	workers  int           // of Serve
@@ -170,12 +171,18 @@ func (s *Server) unanswered() string {
 	return text
 }
 
-// sayEnd tells all clients that the server has answered what it has begun.
+// sayEnd tells all clients that the server has answered what it has begun, unless another shutdown does: rest
+// waits for that, too.
 func (s *Server) sayEnd(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Stall)
 	defer cancel()
 	s.mu.Lock()
-	s.idle = nil // the ENDs may wait, too
+	if s.said {
+		s.mu.Unlock()
+		return
+	}
+	s.said, s.idle = true, nil // the ENDs may wait, too
+	s.active++
 	all := slices.Collect(maps.Keys(s.conns))
 	s.mu.Unlock()
 	for _, p := range all {
@@ -183,6 +190,7 @@ func (s *Server) sayEnd(ctx context.Context) {
 			_ = p.link.send(bare(b, kindEnd, 0)) // fails when the connection has ended
 		}
 	}
+	s.count(-1)
 }
 
 // drain begins to refuse calls. The channel is closed when no request is without an answer.

@@ -267,12 +267,20 @@ func (s *session) read() {
 				dat.ConnOf(ev)
 				s.end(cmp.Or(ev.Err(), s.inOrder()))
 			case ev.Op == hw.OpRecv:
-				if b := s.link.conn.Message(ev); b != nil && s.take(b) != nil {
-					s.fail(errMalformed)
+				if b := s.link.conn.Message(ev); b != nil {
+					s.heed(b)
 				}
 			}
 		}
 		batch.Release()
+	}
+}
+
+// heed takes a message of the server's. One that breaks the rules breaks the connection, as does a CREDIT or
+// a CALL that can't be sent.
+func (s *session) heed(b *mem.Buffer) {
+	if err := s.take(b); err != nil {
+		s.fail(err)
 	}
 }
 

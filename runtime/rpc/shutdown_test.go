@@ -88,3 +88,28 @@ func TestAShutdownWaitsForRequestsAndNoLongerThanItsContext(t *testing.T) {
 		require.ErrorIs(t, r.Reply(nil), hw.ErrInvalidState)
 	})
 }
+
+// Two shutdowns at a time have one end to say, and each learns that it has been said.
+func TestShutdownsAtATimeSayTheEndOnce(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		s := serve(t, ia, Config{}, 1, echo)
+		c := stingy(t, ia, s, 2) // which has a receive for two answers, and takes them now
+		h, _ := heard(t, c)
+		require.EqualValues(t, kindAnswer, h.kind)
+		h, _ = heard(t, c)
+		require.EqualValues(t, kindAnswer, h.kind)
+		holds(t, s, 0)
+		<-s.drain()
+		s.sayEnd(t.Context())
+		said := s.drain()
+		s.sayEnd(t.Context()) // of the other, which has also seen that all requests are answered
+		require.NoError(t, c.SendBytes(encoded(header{kind: kindCredit, taken: 2})))
+		select {
+		case <-said:
+		case <-within(t).Done():
+			t.Fatal("the first waits for ever")
+		}
+		h, _ = heard(t, c)
+		require.EqualValues(t, kindEnd, h.kind)
+	})
+}

@@ -30,7 +30,7 @@ func (a *Answered) add(o Answered) {
 	a.Failures += o.Failures
 }
 
-// answered is what an Answered is read from. One goroutine at a time adds.
+// answered is what an Answered is read from.
 type answered struct{ answers, failures atomic.Uint64 }
 
 // count counts an answer.
