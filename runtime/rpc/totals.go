@@ -55,9 +55,11 @@ type total struct {
 	counts  map[any]*methods // of the others
 }
 
+// totalsOf finds the totals of an adapter, and holds neither: the adapter's reports hold its totals, which
+// hold the clients and servers that are not closed, and these their adapter.
 var (
 	totalsMu sync.Mutex
-	totalsOf = make(map[weak.Pointer[dat.IA]]*totals)
+	totalsOf = make(map[weak.Pointer[dat.IA]]weak.Pointer[totals])
 )
 
 // totalsFor are the totals of an adapter, which reports them from then on.
@@ -65,7 +67,7 @@ func totalsFor(ia *dat.IA) (*totals, error) {
 	totalsMu.Lock()
 	defer totalsMu.Unlock()
 	key := weak.Make(ia)
-	if t := totalsOf[key]; t != nil {
+	if t := totalsOf[key].Value(); t != nil {
 		return t, nil
 	}
 	t := &totals{of: make(map[totalOf]*total)}
@@ -74,7 +76,7 @@ func totalsFor(ia *dat.IA) (*totals, error) {
 			return nil, err
 		}
 	}
-	totalsOf[key] = t
+	totalsOf[key] = weak.Make(t)
 	runtime.AddCleanup(ia, func(key weak.Pointer[dat.IA]) {
 		totalsMu.Lock()
 		defer totalsMu.Unlock()

@@ -3,11 +3,15 @@ package rpc
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	dat "godat/runtime"
 )
 
 func TestTotalsKeepWhatClosedClientsAndServersCounted(t *testing.T) {
@@ -60,4 +64,38 @@ func TestTotalsHaveABoundOnAddresses(t *testing.T) {
 		sum += row.(TotalSnapshot).Reconnects
 	}
 	assert.EqualValues(t, 1000, sum)
+}
+
+// A program that closes its adapters alone keeps nothing of the servers and clients that were there.
+func TestAClosedAdapterKeepsNoServerAndNoClient(t *testing.T) {
+	for _, name := range adapters {
+		t.Run(name, func(t *testing.T) {
+			key := forgotten(t, name)
+			assert.Eventually(t, func() bool {
+				runtime.GC()
+				totalsMu.Lock()
+				defer totalsMu.Unlock()
+				_, kept := totalsOf[key]
+				return !kept && key.Value() == nil
+			}, 10*time.Second, 10*time.Millisecond)
+		})
+	}
+}
+
+// forgotten is an adapter that was closed below a server and a client.
+func forgotten(t *testing.T, name string) weak.Pointer[dat.IA] {
+	ia, err := dat.Open(t.Context(), name)
+	require.NoError(t, err)
+	s, err := Listen(t.Context(), ia, ":0", Config{})
+	require.NoError(t, err)
+	served := goServe(t, s, 1, func(*Request) ([]byte, error) { return nil, nil })
+	c, err := Dial(t.Context(), ia, s.Addr(), Config{})
+	require.NoError(t, err)
+	_, err = c.Call(t.Context(), Call{}, nil)
+	require.NoError(t, err)
+	require.NoError(t, ia.Close())
+	require.NoError(t, <-served)
+	_, err = c.Call(t.Context(), Call{}, nil)
+	require.ErrorIs(t, err, ErrEnded)
+	return weak.Make(ia)
 }
