@@ -41,6 +41,12 @@ func (o Own) LendAll(mark uint64, tags []uint64) (n int) {
 	return n
 }
 
+// AnyFree reports whether LendAll would find a buffer.
+func (o Own) AnyFree() bool {
+	p := o.pool
+	return !p.lmr.dead.Load() && (!p.free.Empty() || !p.list.Empty())
+}
+
 // lend gives an operation a buffer that was free. From then on the end of the pool may take
 // the buffer back, so the watch looks at its memory before.
 func (p *BufferPool) lend(b *Buffer) (tag uint64) {

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"godat/ep"
+	"godat/internal/yield"
 	"godat/mem"
 )
 
@@ -18,10 +19,18 @@ func (c *Conn) refill() {
 }
 
 // receiveMissing posts the missing receives. Those for which there is no buffer are missing
-// until a later refill.
+// until a later refill. A buffer may come back while none seems to be missing, so it looks for one
+// once more when it has said how many are.
 //
 //go:noinline
 func (c *Conn) receiveMissing() {
+	for c.receiveSome() && int(c.missing.Load()) >= c.cfg.batch && c.buffers.AnyFree() {
+	}
+}
+
+// receiveSome posts the missing receives, as far as there are buffers. It reports whether buffers
+// are all that it lacked.
+func (c *Conn) receiveSome() (lacks bool) {
 	var cookies [mostAtOnce]uint64
 	for n := int(c.missing.Swap(0)); n > 0; {
 		want := min(n, mostAtOnce)
@@ -35,10 +44,12 @@ func (c *Conn) receiveMissing() {
 		}
 		n -= posted
 		if err != nil || got < want { // the connection is over, or has no buffer now
+			yield.Point()
 			c.missing.Add(int32(n))
-			return
+			return err == nil
 		}
 	}
+	return false
 }
 
 // receiveSlowly posts a receive into the buffer of each cookie by DTOs, and returns how many
