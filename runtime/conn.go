@@ -134,11 +134,9 @@ func filterConn(source any, number event.Number, status hw.Status, cookie uint64
 		if private, _ := data.([]byte); private != nil {
 			c.private.Store(&private)
 		}
-		wentUp(c)
-		select {
-		case c.up <- struct{}{}: // to the Dial that waits for it
+		if first := wentUp(c); first && c.up != nil {
+			c.up <- struct{}{} // to the Dial that waits for it
 			return false
-		default:
 		}
 	case number.Stream() == event.StreamConnection:
 		c.end(event.Event{Number: number, Source: source, Data: data})

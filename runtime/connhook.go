@@ -18,12 +18,14 @@ import (
 // hookTime is how long the work of a connection waits for a hook of the program's.
 const hookTime = 5 * time.Second
 
-// wentUp calls the program's hook of a connection that is up.
-func wentUp(c *Conn) {
-	c.wasUp.Store(true)
+// wentUp calls the program's hook of a connection that is up. It reports whether it is up for the
+// first time.
+func wentUp(c *Conn) (first bool) {
+	first = !c.wasUp.Swap(true)
 	if f := c.cfg.Established; f != nil {
 		callHook(c, "Established", func() { f(c) })
 	}
+	return first
 }
 
 // end marks the connection as over, and calls the program's hook. ev is the event of the end;
