@@ -212,26 +212,35 @@ func TestABatchWakesNoReceiverThatWaitsForSolicitedMessages(t *testing.T) {
 	require.NoError(t, cno.Close())
 }
 
+// completeEarly posts writes that no device gets, and completes some of them as a device does before ESTABLISHED
+// is announced. announce delivers what waited for that.
+func (r *rig) completeEarly(e *Endpoint, posts, completed uint64) (announce func()) {
+	box, q := &e.box, &e.box.Requests
+	qp := box.QP()
+	box.SetQP(mute{qp.(hw.Runner)})
+	for i := range posts {
+		require.NoError(r.t, e.PostRDMAWrite(i, 0, r.lmr.Remote(0, 8), r.lmr.Segment(0, 8)))
+	}
+	box.BeginDetour()
+	for i := range completed {
+		q.CompleteOne(box.Inside().ID(q, uint32(i)), hw.OpWrite, 8, hw.WCMore)
+	}
+	q.Flush()
+	return func() {
+		require.True(r.t, box.Token.TakeOrKick())
+		box.EndDetour()
+		box.SetQP(qp)
+		box.Inside().Run()
+	}
+}
+
 // Completions that come before ESTABLISHED is announced wait for it, also those of a series.
 func TestASeriesThatComesBeforeEstablishedWaitsForIt(t *testing.T) {
 	r := newRig(t)
 	a, _ := r.pair(nil)
-	b, q := &a.box, &a.box.Requests
-	qp := b.QP()
-	b.SetQP(mute{qp.(hw.Runner)})
-	for i := range uint64(3) {
-		require.NoError(t, a.PostRDMAWrite(i, 0, r.lmr.Remote(0, 8), r.lmr.Segment(0, 8)))
-	}
-	b.BeginDetour()
-	for i := range uint64(3) {
-		q.CompleteOne(b.Inside().ID(q, uint32(i)), hw.OpWrite, 8, hw.WCMore)
-	}
-	q.Flush()
+	announce := r.completeEarly(a, 3, 3)
 	r.none(r.dto)
-	require.True(t, b.Token.TakeOrKick())
-	b.EndDetour()
-	b.SetQP(qp)
-	b.Inside().Run()
+	announce()
 	for i := range uint64(3) {
 		assert.Equal(t, i, r.next(r.dto).Cookie)
 	}

@@ -89,6 +89,7 @@ func (o *outbox) release() {
 		return
 	}
 	clear(b.pieces)
+	clear(b.asked)
 	b.arena, b.pieces, b.frames, b.asked = b.arena[:0], b.pieces[:0], b.frames[:0], b.asked[:0]
 	o.sendBuf, o.first, o.skip = nil, 0, 0
 	sendBufs.Put(b)

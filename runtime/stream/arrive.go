@@ -18,10 +18,10 @@ import (
 // instruction (package release). No wake-up is lost: a call that waits says so by a locked
 // store, and then looks at the counters; arrive and sent store the counters, received and
 // completed last and by a locked store, and then look whether a call waits. What a post or
-// a Read stores wakes nobody. Who sees late what a post stores finds more due than there is. Who
-// sees consumed late may find less: so a Read that lacks a credit for its report stores it once
-// more, locked, and looks again (take). For what is due arrive and sent also set a timer
-// (hold.go), since there may be no call that makes the report: the one that they wake may be
+// a Read stores wakes nobody. A goroutine that reads a post's stores late makes a report that is
+// not due, which harms nobody. One that reads consumed late misses a report that is due; so a Read
+// without a credit for its report stores consumed once more, locked, and looks again (take). arrive
+// and sent also set a timer for what is due (hold.go), because the call that they wake may be
 // leaving.
 //
 // A reader that waits most often waits for bytes. When they come, arrive looks for it before

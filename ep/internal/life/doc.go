@@ -1,5 +1,6 @@
 // Package life says what becomes of a connection: from a state, an input and a [Life] it makes the next state and its
-// [Effects]. The Life remembers the places for events, the outcome, and whether the end is announced. It holds no endpoint and no queue pair, reads no clock, and waits for nothing.
+// [Effects]. The Life remembers the places for events, the outcome, and whether the end is announced. The package holds
+// no endpoint and no queue pair, reads no clock, and waits for nothing.
 // Package ep does what the effects say, so a test reads all that life decides, without an endpoint or a queue pair.
 //
 //	state.go    the states, and why a call is refused in one

@@ -14,9 +14,9 @@
 //	7 deliver   the completer   into the place that stage 2 reserved            the same, internal/delivery
 //
 // A post that is refused in stages 1 to 3 has no effect. Behind them no post gets an error: if the provider refuses one,
-// the connection ends, and the post is flushed. The completer is the goroutine that the provider completes from. It is
-// the holder of the token while that ends the detour, while it grows the queue, and when the
-// provider has nothing of the queue any more.
+// the connection ends, and the post is flushed. The completer is the goroutine that the provider completes from; the
+// holder of the token is it while the detour ends, while the queue grows, and when the provider has nothing of the
+// queue any more.
 //
 // The long way is admit for stages 1 to 4, then submit. Most posts have one segment and meet nothing unusual. Those go
 // the short way, which has stages 1 to 5 in one function, for speed: PostPlain for one, and for several postRun and PostPieces
