@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"godat/hw/event"
 )
@@ -157,7 +158,12 @@ func endOfIterator(t *testing.T, end func(d *Dispatcher) (more bool)) {
 		}
 	}()
 	synctest.Wait()
-	put(t, d.Main(), 1, 2)
+	// Both are there before the iterator wakes: a producer that found it gone would trigger, too.
+	q := d.Main()
+	require.True(t, q.Reserve(2))
+	q.Put(dto(1))
+	q.Put(dto(2))
+	q.Flush()
 	synctest.Wait()
 	assert.Equal(t, list(1), got)
 	assert.EqualValues(t, 1, triggered.Load())
