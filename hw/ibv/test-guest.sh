@@ -14,7 +14,8 @@
 #             ibverbs-utils and perftest, both as the server and as the client,
 #             examples/doctor as root and as nobody, and examples/blockstore between two processes
 #   provider  of that, the contract's suite and the tests of verbs' own features
-#   above     of that, what provider leaves
+#   dat       of that, DAT's conformance suite
+#   above     of that, what the two leave
 #   race      the contract's suite under the race detector
 #   cgocheck  the contract's suite with the Go runtime's checks of what C code gets
 #   asan      the contract's suite with the C half address-sanitised
@@ -44,7 +45,7 @@ trap 'rm -rf "$work"' EXIT
 run='.'
 build=(go test -c -tags guest)
 case $mode in
-  plain | provider | above) ;;
+  plain | provider | dat | above) ;;
   race) build+=(-race) run='^TestContract$' ;;
   cgocheck) export GOEXPERIMENT=cgocheck2 && run='^TestContract$' ;;
   asan) build+=(-asan) run='^TestContract$' ;;
@@ -62,12 +63,12 @@ cc -Wall -Werror -Ihw/ibv -o "$work/pair_check" hw/ibv/testdata/pair_check.c hw/
 "${build[@]}" -o "$work/ibv.test" ./hw/ibv
 go build -o "$work/guest" ./check/guest/cmd/guest
 cc -Wall -Werror -o "$work/rejecter" check/guest/testdata/rejecter.c -lrdmacm -libverbs
+case $mode in plain | dat) "${build[@]}" -o "$work/conformance.test" ./check/conformance ;; esac
 if [[ $mode == plain || $mode == above ]]; then
   command -v rping >/dev/null || { echo "the C program rping is missing: install rdmacm-utils" >&2; exit 1; }
   command -v dapltest >/dev/null || { echo "the C program dapltest is missing: install dapl2-utils and libdapl2" >&2; exit 1; }
   command -v ib_send_bw >/dev/null || { echo "the C program ib_send_bw is missing: install perftest" >&2; exit 1; }
   command -v ibv_rc_pingpong >/dev/null || { echo "the C program ibv_rc_pingpong is missing: install ibverbs-utils" >&2; exit 1; }
-  "${build[@]}" -o "$work/conformance.test" ./check/conformance
   "${build[@]}" -o "$work/stream.test" ./runtime/stream
   "${build[@]}" -o "$work/rpc.test" ./runtime/rpc
   "${build[@]}" -o "$work/rping.test" ./examples/rping
@@ -108,8 +109,8 @@ conformance() {
     -conformance.scale 1/256 -conformance.patience 2m
 }
 
-# above: the tests of what uses a device.
-above() {
+# dat: DAT's conformance suite.
+dat() {
   # A device's gaps in DAT's suite; guest_differences_test.go gives the reasons for most.
   # lax-credit: siw_accept raises the number of incoming reads that the acceptor allows to
   # the number that the initiator asks for (relaxed_ird_negotiation).
@@ -126,6 +127,10 @@ above() {
     conformance '^TestConformance$/^(DTO-(1|3|17|19)|FL-(2|8)|EV-(2|3|19)|ST-(3|5|9)|ME-8|DS-8)$' \
       -conformance.paired -conformance.params keepalive=100ms,ack_timeout=15 -conformance.gaps may-wake-for-all,untold-end
   fi
+}
+
+# above: the tests of what uses a device.
+above() {
   # The tests that are skipped take long under emulation, or dial for less time than a slow machine takes; they need
   # no device, or ask of it what the others ask.
   tests stream -test.short -test.skip 'AllocateNothing|NeverBlockEachOther|ABrokenTransport|HTTPOverTLS|HundredsOfDialers|TheErrorOfADial|ADialThatRanOutOfTime'
@@ -173,7 +178,8 @@ ruin() {
   gone
 }
 
-if [ "$mode" != above ]; then tests ibv -test.run "$run"; fi
+case $mode in dat | above) ;; *) tests ibv -test.run "$run" ;; esac
+case $mode in plain | dat) dat ;; esac
 case $mode in plain | above) above ;; esac
 case $mode in plain | provider) ruin ;; esac
 exit $status
