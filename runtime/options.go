@@ -27,7 +27,7 @@ type config struct {
 
 // WithProvider opens the adapter on that provider, registered or not. The name given to
 // Open must begin with the provider's. The adapter does not count as a use of a
-// registered provider.
+// registered provider. With nil it is as if the option were not given.
 func WithProvider(p hw.Provider) Option { return func(c *config) { c.provider = p } }
 
 // WithVersion demands a provider of that version of the DAT API, for a program that was
