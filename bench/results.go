@@ -137,8 +137,8 @@ func readPage(name string) (resultsPage, error) {
 func (p resultsPage) String() string {
 	var b strings.Builder
 	b.WriteString("# Results\n\n`go run ./bench results` writes this page, and `go run ./bench results --only PART` one part of it. Each part names the machine, and the\n" +
-		"commands that repeat it. The latencies of each repeat are beside it, in HdrHistogram's logs `RESULTS-PART.hlog`. What the figures mean, and what not to\n" +
-		"conclude from them: [README.md](README.md).\n\n")
+		"commands that repeat it. Beside this page each part but idle has a log of all its latencies, `RESULTS-PART.hlog`, as HdrHistogram writes it. What the figures mean, and\n" +
+		"what not to conclude from them: [README.md](README.md).\n\n")
 	for _, part := range parts() {
 		text := p[part.name]
 		if text == "" {

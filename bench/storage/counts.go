@@ -154,10 +154,12 @@ func (p *Page) countTables() (text string, guesses, hits int) {
 	return w.String(), guesses, hits
 }
 
-// judged says at which loads a program that sets nothing wakes up more often than it may.
+// judged says at which loads a program that sets nothing wakes up more often than it may. A bound at saturation has
+// the wake-ups of the loop that polls. Where that was refused, the bound is at least what it is without them, so what
+// is above that is not judged.
 func (p *Page) judged() string {
 	var w strings.Builder
-	all, within, woken, inVain := 0, 0, 0, 0
+	all, judged, within, woken, polled, inVain := 0, 0, 0, 0, 0, 0
 	for _, place := range p.study.Places {
 		for _, l := range loads(p.study.Rates, p.study.Depths) {
 			mine, one, other := p.study.at[key{place, place.unset(), l}], p.study.at[key{place, channel, l}], p.study.at[key{place, poll, l}]
@@ -165,16 +167,20 @@ func (p *Page) judged() string {
 				continue
 			}
 			a, c, q := mine.tally(), one.tally(), other.tally()
-			bound := mostProcessor * c.wakeUps()
-			if l.Rate == load.Closed {
-				bound = none
-				if other.refused == nil {
-					bound += q.wakeUps()
-				}
+			bound, least := mostProcessor*c.wakeUps(), ""
+			switch {
+			case l.Rate == load.Closed && other.refused == nil:
+				bound = none + q.wakeUps()
+			case l.Rate == load.Closed:
+				bound, least = none, "at least "
 			}
-			verdict := "beyond"
-			if all++; a.wakeUps() <= bound {
-				verdict, within = "within", within+1
+			all++
+			verdict := "not judged"
+			switch {
+			case a.wakeUps() <= bound:
+				verdict, judged, within = "within", judged+1, within+1
+			case least == "":
+				verdict, judged = "beyond", judged+1
 			}
 			if a.wakeUps() > mostProcessor*max(none, c.wakeUps()) {
 				woken++
@@ -182,15 +188,19 @@ func (p *Page) judged() string {
 			polls, vain := few3(q.wakeUps()), few3(q.empty())
 			if other.refused != nil {
 				polls, vain = "refused", "refused"
-			} else if a.empty() > q.empty() {
+			} else if polled++; a.empty() > q.empty() {
 				inVain++
 			}
-			fmt.Fprintf(&w, "| %v | %v | %s | %s | %s | %s | %s | %s, %s, %s |\n", place, l, few3(c.wakeUps()), few3(a.wakeUps()), polls, few3(bound), verdict,
+			fmt.Fprintf(&w, "| %v | %v | %s | %s | %s | %s%s | %s | %s, %s, %s |\n", place, l, few3(c.wakeUps()), few3(a.wakeUps()), polls, least, few3(bound), verdict,
 				few3(c.empty()), few3(a.empty()), vain)
 		}
 	}
-	return fmt.Sprintf("A program that sets nothing is to wake up at a rate at most %v times as often as with a channel, and at saturation at most %v times for each command more than a loop that polls, of both ends together: it does at %d of %d loads. It wakes up over %v times as often as with a channel at %d of them, and polls in vain more often than a loop that polls at %d.\n\n| place | load | channel | sets nothing | poll | at most | | polls that found nothing, of each |\n| --- | --- | ---:| ---:| ---:| ---:| --- | ---:|\n%s",
-		mostProcessor, none, within, all, mostProcessor, woken, inVain, w.String())
+	unknown := ""
+	if judged < all {
+		unknown = fmt.Sprintf(" Not judged: %d, because the loop that polls was refused there, and nobody knows how often it wakes up.", all-judged)
+	}
+	return fmt.Sprintf("A program that sets nothing is to wake up at a rate at most %v times as often as with a channel, and at saturation at most %v times for each command more than a loop that polls, of both ends together. Of %d loads %d are judged, and it does so at %d of these.%s It wakes up over %v times as often as with a channel at %d of all %d, and polls in vain more often than a loop that polls at %d of the %d where that was not refused.\n\n| place | load | channel | sets nothing | poll | at most | verdict | polls that found nothing, of each |\n| --- | --- | ---:| ---:| ---:| ---:| --- | ---:|\n%s",
+		mostProcessor, none, all, judged, within, unknown, mostProcessor, woken, all, inVain, polled, w.String())
 }
 
 // counts is the page of a study of counts: of a machine whose times mean nothing.
@@ -205,7 +215,7 @@ func (p *Page) counts() string {
 		fmt.Fprintf(&rows, "- **%s**: %s.\n", r.Name, r.Does)
 	}
 	return fmt.Sprintf("# Interrupt or poll, by counts\n\n`bash bench/storage-guest.sh --write` writes this page: [STORAGE.md](STORAGE.md)'s rows over verbs, beside Linux's own target, in a guest whose processors are emulated. It ran `%s` there.\n\n", s.Line) +
-		fmt.Sprintf("%s\n%d turns of %v by the guest's clock for each load (idle %v). %d turns proved another loop than the row's, and were taken again, up to %d times; then the row is refused at that load.\n\n## What it says\n\n", host.Describe(), s.Repeats, s.Duration, idleTurns*s.Duration, s.again, mostTimes) +
+		fmt.Sprintf("%s\n%d turns of %v by the guest's clock for each load (idle %v). %s; such a turn is taken %d times at most, and then the row is refused at that load.\n\n## What it says\n\n", host.Describe(), s.Repeats, s.Duration, idleTurns*s.Duration, s.mistaken(), mostTimes) +
 		p.judged() + countsAsked + "\n## What was expected, and seen\n\n" +
 		fmt.Sprintf("A guess for each row was written before it ran (bench/storage/expectations-guest.txt). A guess is met within a factor of %v; what is below %v is as good as none. %d of %d rows met theirs; what was missed is marked.\n\n", within, none, hits, guesses) +
 		tables + "## The rows\n\n" + rows.String()
@@ -214,7 +224,7 @@ func (p *Page) counts() string {
 const countsAsked = `
 ## What was asked
 
-How often the ends of a storage target wake up and poll for each command: 4 KiB reads and writes of a store in memory, over soft-RoCE, with both ends in one guest as two processes. A wake-up ends a sleep of what waits for the device's event; and some wake-ups the library makes itself, of a thread that delivers or polls. What a row took its events by is what its adapters' snapshots say, and a row that proves another loop than its own is refused. A loop that polls, and is kept from its processor for a millisecond, loses the device, which then sleeps: here two such loops and soft-RoCE share two processors. Linux's target proves itself by its disk's statistics: each command is one read or write there. Switches of the system are those of all threads, the kernel's too.
+How often the ends of a storage target wake up and poll for each command: 4 KiB reads and writes of a store in memory, over soft-RoCE, with both ends in one guest as two processes. A wake-up ends a sleep of what waits for the device's event; and some wake-ups the library makes itself, of a thread that delivers or polls. What a row took its events by is what its adapters' snapshots say, and a row that ran another loop than it names is refused. A loop that polls, and is kept from its processor for a millisecond, loses the device, which then sleeps: here two such loops and soft-RoCE share two processors. Linux's target proves itself by its disk's statistics: each command is one read or write there. Switches of the system are those of all threads, the kernel's too.
 
 ## What not to conclude
 

@@ -30,7 +30,7 @@ func TestAPageOfCountsHasEachRowAndWhatItDid(t *testing.T) {
 	require.NoError(t, err)
 	for _, part := range []string{
 		"| channel 1 : channel ", "| batches 1 : batches ", "| dequeued 1 : dequeued ", "| answered 1 : – |",
-		"#### idle", "#### writes, depth 4, saturation", "does at ", "| sim, GOMAXPROCS=2 | reads, depth 1, 500/s | ", "## What not to conclude", host.Describe().String(),
+		"#### idle", "#### writes, depth 4, saturation", "it does so at ", "| sim, GOMAXPROCS=2 | reads, depth 1, 500/s | ", "## What not to conclude", host.Describe().String(),
 	} {
 		assert.Contains(t, string(text), part)
 	}
@@ -47,7 +47,7 @@ func TestARowThatRunsTheLoopOfAnotherHasNoCounts(t *testing.T) {
 	for _, name := range []string{channel, batches, poll} { // idle, loops differ in less
 		assert.GreaterOrEqual(t, strings.Count(text, "| "+name+" | refused: the "), 4, name)
 	}
-	assert.Contains(t, text, "it does at 0 of 0 loads")
+	assert.Contains(t, text, "Of 0 loads 0 are judged, and it does so at 0 of these.")
 }
 
 func TestAPageOfCountsOfWhichARowFailedIsNotWritten(t *testing.T) {
@@ -83,12 +83,37 @@ func TestAProgramThatSetsNothingIsJudgedByItsWakeUps(t *testing.T) {
 		{full, map[string]uint64{channel: 10, adaptive: 2, poll: 2}, "| 2 | 0.4 | 0.4 | 0.5 | within |"},
 		{full, map[string]uint64{channel: 10, adaptive: 10, poll: 0}, "| 2 | 2 | 0 | 0.1 | beyond |"},
 	} {
-		assert.Contains(t, counted(c.load, c.waits).judged(), c.verdict)
+		said := counted(c.load, c.waits).judged()
+		assert.Contains(t, said, c.verdict)
+		assert.Contains(t, said, "Of 1 loads 1 are judged, and it does so at ")
+		assert.NotContains(t, strings.ToLower(said), "not judged")
 	}
 	refused := counted(full, map[string]uint64{channel: 10, adaptive: 2, poll: 8})
 	refused.study.at[key{refused.study.Places[0], poll, full}].refused = unproven{errors.New("it sleeps")}
-	assert.Contains(t, refused.judged(), "| 2 | 0.4 | refused | 0.1 | beyond | 0, 0, refused |", "what did not prove itself is no measure")
-	assert.Contains(t, counted(low, map[string]uint64{channel: 10, adaptive: 10}).judged(), "does at 0 of 0 loads", "nothing is compared with what there is none of")
+	said := refused.judged()
+	assert.Contains(t, said, "| 2 | 0.4 | refused | at least 0.1 | not judged | 0, 0, refused |", "what did not prove itself is no measure")
+	assert.Contains(t, said, "Of 1 loads 0 are judged, and it does so at 0 of these. Not judged: 1, because")
+	assert.Contains(t, said, "at 0 of all 1, and polls in vain more often than a loop that polls at 0 of the 0 where")
+	assert.Contains(t, counted(low, map[string]uint64{channel: 10, adaptive: 10}).judged(), "Of 0 loads 0 are judged", "nothing is compared with what there is none of")
+}
+
+func TestWhereTheLoopThatPollsWasRefusedTheBoundIsAtLeastWhatItIsWithoutIt(t *testing.T) {
+	full := Load{Depth: 1, Rate: load.Closed}
+	p := counted(full, map[string]uint64{channel: 10, adaptive: 0, poll: 8})
+	p.study.at[key{p.study.Places[0], poll, full}].refused = unproven{errors.New("it sleeps")}
+	said := p.judged()
+	assert.Contains(t, said, "| 2 | 0 | refused | at least 0.1 | within | 0, 0, refused |")
+	assert.Contains(t, said, "Of 1 loads 1 are judged, and it does so at 1 of these. It wakes up")
+}
+
+func TestAPageSaysHowManyTurnsRanAnotherLoop(t *testing.T) {
+	for again, want := range map[int]string{
+		0: "No turn ran another loop than its row names",
+		1: "1 turn ran another loop than its row names",
+		2: "2 turns ran another loop than their rows name",
+	} {
+		assert.Equal(t, want, (&Study{again: again}).mistaken())
+	}
 }
 
 func TestTurnsOfACellAreCountedTogether(t *testing.T) {

@@ -3,7 +3,6 @@ package storage
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"godat/bench/load"
 	"godat/bench/stats"
@@ -89,49 +88,49 @@ func between(x0, x1, y0, y1 float64) float64 {
 	return math.Exp(math.Log(x0) + (math.Log(x1)-math.Log(x0))*l0/(l0-l1))
 }
 
-// String says where the figure is below, and in how many turns.
-func (x crossing) String() string {
-	text, turns := x.most()
-	if turns == 0 {
+// String says where the figure is below, how many turns agree, and how well a rate is known.
+func (x crossing) String() string { return x.text(true) }
+
+// brief is String without how well a rate is known.
+func (x crossing) brief() string { return x.text(false) }
+
+func (x crossing) text(whole bool) string {
+	text, turns, known := x.most()
+	switch {
+	case turns == 0:
 		return text
+	case known == "" || !whole:
+		return fmt.Sprintf("%s (%d of %d turns agree)", text, turns, x.turns)
 	}
-	return fmt.Sprintf("%s, in %d of %d turns", text, turns, x.turns)
+	return fmt.Sprintf("%s (%d of %d turns agree; %s)", text, turns, x.turns, known)
 }
 
-// brief is String without the interval.
-func (x crossing) brief() string {
-	text, turns := x.most()
-	text, _, _ = strings.Cut(text, " (")
-	if turns == 0 {
-		return text
-	}
-	return fmt.Sprintf("%s, in %d of %d turns", text, turns, x.turns)
-}
-
-// most is what holds in most turns, and in how many; 0 if nothing does.
-func (x crossing) most() (text string, turns int) {
+// most is what holds in most turns, in how many, and how well its rate is known; 0 turns if nothing does.
+func (x crossing) most() (text string, turns int, known string) {
 	switch {
 	case x.turns == 0:
-		return "at rates that are not known, since both keep up with one at most", 0
+		return "at rates that are not known, since both keep up with one at most", 0, ""
 	case 2*x.below > x.turns:
-		return "at every rate", x.below
+		return "at every rate", x.below, ""
 	case 2*x.above > x.turns:
-		return "at no rate", x.above
+		return "at no rate", x.above, ""
 	case 2*len(x.from) > x.turns:
-		return x.place("above %s/s", x.from), len(x.from)
+		text, known = x.place("above", x.from)
+		return text, len(x.from), known
 	case 2*len(x.until) > x.turns:
-		return x.place("below %s/s", x.until), len(x.until)
+		text, known = x.place("below", x.until)
+		return text, len(x.until), known
 	}
-	return "at rates that differ by turn", 0
+	return "at rates that differ by turn", 0, ""
 }
 
-// place is where lines cross. Nothing was measured between two rates, so an interval over the turns says
-// less than the two.
-func (x crossing) place(text string, rates []float64) string {
+// place is where lines cross, and how well that is known. Nothing was measured between two rates, so an interval over
+// the turns says less than the two.
+func (x crossing) place(side string, rates []float64) (text, known string) {
 	at := stats.Of(rates)
-	interval := "few turns"
+	interval := "too few for an interval"
 	if at.Sure {
 		interval = fmt.Sprintf("95 %% interval %s to %s", load.Rate(math.Round(at.Low)), load.Rate(math.Round(at.High)))
 	}
-	return fmt.Sprintf(text, load.Rate(math.Round(at.Median))) + fmt.Sprintf(" (%s, by a line between the measured %s and %s)", interval, x.between[0], x.between[1])
+	return fmt.Sprintf("%s %s/s", side, load.Rate(math.Round(at.Median))), fmt.Sprintf("%s, by a line between the measured %s and %s", interval, x.between[0], x.between[1])
 }

@@ -149,16 +149,28 @@ func (p *Page) unset() string {
 			}
 		}
 	}
-	times := func(n count) string {
+	saturated := func(n count) string {
 		if n.full == 0 {
-			return fmt.Sprintf("in none of %d loads", full)
+			return "none"
 		}
-		return fmt.Sprintf("in %d of %d loads, with the whole interval above in %d (%.1f times at most)", n.full, full, n.sureFull, n.most)
+		return fmt.Sprintf("%s; %.1f times at most", surely(n.full, n.sureFull), n.most)
 	}
 	masks := ""
 	if hidden > 0 {
 		masks = fmt.Sprintf("\nAt %d of the rates the load generator (*pacer*) alone takes over half of a channel's processor time, and hides what rows differ by.\n", hidden)
 	}
-	return fmt.Sprintf("Target and host as they come (batches, and the adapter decides when to poll) take\n\n- over %v times the processor time of the better of the two at %d of %d rates, with the whole 95 %% interval above at %d, and over %v times a channel's median latency at %d, with the whole interval above at %d;\n- at saturation over %v times the processor time %s, and over %v times the latency %s.\n%s",
-		mostProcessor, processor.rates, rates, processor.sureRates, mostP50, latency.rates, latency.sureRates, mostProcessor, times(processor), mostP50, times(latency), masks)
+	return fmt.Sprintf("Target and host as they come take events in batches, and the adapter decides when to poll:\n\n| they take | at how many of %d rates | at how many of %d loads at saturation |\n| --- | --- | --- |\n| over %v times the processor time of the better of the two | %s | %s |\n| over %v times a channel's median latency | %s | %s |\n\nSurely: the whole 95 %% interval is above %v, or %v.\n%s",
+		rates, full, mostProcessor, surely(processor.rates, processor.sureRates), saturated(processor),
+		mostP50, surely(latency.rates, latency.sureRates), saturated(latency), mostProcessor, mostP50, masks)
+}
+
+// surely is a number of loads, and of how many of them the whole interval is beyond the bound.
+func surely(n, sure int) string {
+	switch {
+	case n == 0:
+		return "none"
+	case sure == 0:
+		return fmt.Sprintf("%d, surely at none", n)
+	}
+	return fmt.Sprintf("%d, surely at %d", n, sure)
 }

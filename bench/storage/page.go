@@ -65,7 +65,7 @@ const asked = `
 
 4 KiB reads and writes of random blocks, through the target and the host of ` + "`examples/nvmeof`" + `, of a store in memory, which costs next to nothing: so what is left is the delivery. Depth is how many commands are under way at most. A load is a number of commands a second, each with an intended time, or saturation: as many as there can be. Where a provider has a wire, target and host are two processes; the simulated polled device joins two adapters of one process. All rows take turns, and in each turn the processes of a row start anew, so that no row runs beside another one that spins.
 
-After each load a row proves by the snapshots of both adapters which loop it ran: a channel, batches and polling each take events of their own kind, at least one for each command at each end, and a device that was found empty was slept on at once, or polled on; what polls on by itself is to do so at saturation. A row that did not run the loop it names is refused. The row *pacer* has no target and no command: it is what the instrument takes.
+After each load a row proves by the snapshots of both adapters which loop it ran. A channel, batches and polling each take events of their own kind, at least one for each command at each end. A row that sleeps must have slept as soon as it found the device empty, and one that polls must have polled on; the row *adaptive* must poll on at saturation. A row that ran another loop than it names is refused. The row *pacer* has no target and no command: it is what the instrument takes.
 `
 
 const notToConclude = `## What not to conclude
@@ -74,7 +74,7 @@ const notToConclude = `## What not to conclude
 - Nothing about a store that takes time: with a disk of 100 µs behind it, 10 µs of delivery are a tenth.
 - Nothing about many connections: each row has one queue. A loop that polls for each of 1000 queues has no processors for them.
 - Nothing about a processor that others want: a loop that polls has its figures here because it may have the processor.
-- Nothing about the latency of a loop that polls, where loops have all processors of their process or of the machine: Go's scheduler looks at timers and sockets every 10 ms then, and the pacer waits for it. So do two loops in one process of two processors, and two processes on a machine of two. Where the lag is most of a median latency, the figure is the pacer's: the column from the beginning of a command leaves it out, and with it what a command waits for because the loop is late.
+- Nothing about the latency of a loop that polls, where loops have all processors of their process or of the machine: Go's scheduler looks at timers and sockets every 10 ms then, and the pacer waits for it. So do two loops in one process of two processors, and two processes on a machine of two. Where the lag is most of a median latency, the figure is the pacer's. The column *p50 from its beginning* leaves out the pacer's lag. It also leaves out the wait that a late loop causes.
 - Nothing about a sleep on ibv: no verbs device was measured.
 - Nothing about a small difference or a ratio at rates where the row *pacer* takes nearly as much processor time as another row: the figure is the pacer's then, which sleeps and wakes up for each command, and two rows look alike, or behind, by it.
 - Nothing about a processor that is idle for long: idle is one connection without a keep-alive, for the time said above.
@@ -94,8 +94,19 @@ func (p *Page) repeat() string {
 // Machine says where and how it was measured.
 func (p *Page) Machine() string {
 	s := p.study
-	return fmt.Sprintf("%s\n%d turns of %v for each load (idle %v). During %d of %d loads other programs used over a quarter of the processors; %d turns proved another loop than the row's, and were taken again.\n",
-		host.Describe(), s.Repeats, s.Duration, idleTurns*s.Duration, s.disturbed, s.turns, s.again)
+	return fmt.Sprintf("%s\n%d turns of %v for each load (idle %v). During %d of %d loads other programs used over a quarter of the processors. %s; such a turn is taken %d times at most, and then the row is refused.\n",
+		host.Describe(), s.Repeats, s.Duration, idleTurns*s.Duration, s.disturbed, s.turns, s.mistaken(), mostTimes)
+}
+
+// mistaken says how many turns ran another loop than their rows name.
+func (s *Study) mistaken() string {
+	switch s.again {
+	case 0:
+		return "No turn ran another loop than its row names"
+	case 1:
+		return "1 turn ran another loop than its row names"
+	}
+	return fmt.Sprintf("%d turns ran another loop than their rows name", s.again)
 }
 
 // Summary is what other pages quote: by place where polling is below a channel, and how a program fares that

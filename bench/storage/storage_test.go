@@ -252,10 +252,10 @@ func TestLinesCrossWhereOneFallsBelowTheOther(t *testing.T) {
 	}
 	x := of(1000, 200, 50)
 	assert.InDelta(t, 31_623, median(x.from), 1, "halfway between 10k and 100k, as the ratios are 2 and 1/2")
-	assert.Equal(t, "above 31.62k/s (95 % interval 31.62k to 31.62k, by a line between the measured 10k and 100k), in 9 of 9 turns", x.String())
-	assert.Equal(t, "at every rate, in 9 of 9 turns", of(10, 20, 50).String())
-	assert.Equal(t, "at no rate, in 9 of 9 turns", of(200, 200, 500).String())
-	assert.Equal(t, "below 31.62k/s, in 9 of 9 turns", of(10, 50, 200).brief(), "below at rates is not at no rate")
+	assert.Equal(t, "above 31.62k/s (9 of 9 turns agree; 95 % interval 31.62k to 31.62k, by a line between the measured 10k and 100k)", x.String())
+	assert.Equal(t, "at every rate (9 of 9 turns agree)", of(10, 20, 50).String())
+	assert.Equal(t, "at no rate (9 of 9 turns agree)", of(200, 200, 500).String())
+	assert.Equal(t, "below 31.62k/s (9 of 9 turns agree)", of(10, 50, 200).brief(), "below at rates is not at no rate")
 	assert.Equal(t, "at rates that differ by turn", of(50, 200, 50).String())
 	assert.Equal(t, "at rates that are not known, since both keep up with one at most", at(made(9, map[string][]float64{poll: {10, 20, 50}})).String())
 }
@@ -292,6 +292,7 @@ func TestAnAdapterBeyondItsBoundsIsNamed(t *testing.T) {
 	assert.Contains(t, s.dominated(s.Places[0]), "of 3 loads, none is beyond")
 	within[adaptive] = []float64{110, 130, 55}
 	s = made(9, within)
+	assert.Contains(t, (&Page{study: s}).Summary(), "| over 1.2 times the processor time of the better of the two | 1, surely at 1 | none |")
 	said := s.dominated(s.Places[0])
 	assert.Contains(t, said, "reads, depth 32, 10k/s: 1.30 (1.30–1.30) times the processor time of the better")
 	assert.Equal(t, 1, strings.Count(said, "\n- "))
@@ -317,7 +318,9 @@ func TestAnAdapterIsJudgedAtSaturationToo(t *testing.T) {
 	}
 	assert.Contains(t, s.dominated(s.Places[0]), "reads, depth 32, saturation: 1.90 (1.90–1.90) times the median latency of a channel")
 	said := (&Page{study: s}).Summary()
-	assert.Contains(t, said, "over 1.1 times the latency in 1 of 1 loads, with the whole interval above in 1 (1.9 times at most)")
+	assert.Contains(t, said, "| they take | at how many of 0 rates | at how many of 1 loads at saturation |")
+	assert.Contains(t, said, "| over 1.2 times the processor time of the better of the two | none | none |")
+	assert.Contains(t, said, "| over 1.1 times a channel's median latency | none | 1, surely at 1; 1.9 times at most |")
 	assert.Contains(t, said, "| sim, GOMAXPROCS=1 | at rates that are not known, since both keep up with one at most | at rates that are not known, since both keep up with one at most | 1.00 times | 1.00 times |")
 }
 

@@ -32,7 +32,7 @@ type Study struct {
 
 	rows             []Row // rows(), but in tests
 	turns, disturbed int
-	again            int // turns that proved another loop than the row's
+	again            int // turns that ran another loop than their rows name
 	cells            []*cell
 	at               map[key]*cell
 }
