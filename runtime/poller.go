@@ -5,7 +5,7 @@ package runtime
 // what the adapter does by itself.
 //
 // The adapter itself chooses between polls and sleeps. While most of the last completions came
-// sooner than a sleep costs, it polls on, for as long as a sleep costs at most. Otherwise it
+// sooner than a sleep costs, it polls on, for as long as a sleep costs, and now and then for longer, to see. Otherwise it
 // has the device wake it. What a sleep costs is measured in Open. An adapter without traffic
 // polls nothing.
 //
