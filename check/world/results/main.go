@@ -177,7 +177,7 @@ func (c *campaign) run(ctx context.Context, out io.Writer, plants []string) (fou
 		return false, context.Cause(ctx)
 	}
 	args := quoted(slices.Clone(os.Args[1:]))
-	fmt.Fprintf(out, "# What the seeded world has run\n\nCommit %s, by `cd check/world && go run ./results %s`. A line repeats by its seed, as README.md says.\n\n",
+	fmt.Fprintf(out, "# What the seeded world has run\n\nCommit %s, by `cd check/world && go run ./results %s`. A line repeats by its seed, as README.md says. Other work beside a run lengthens its processor times; what a seed did depends on the seed alone.\n\n",
 		strings.TrimSpace(string(commit)), args)
 	if c.most > 0 {
 		fmt.Fprintf(out, "The run ended when %v were over, which the programs shared, so not all seeds may have run.\n\n", c.most)
