@@ -139,8 +139,8 @@ func (a *account) auditArrivals() {
 	}
 }
 
-// auditIdle checks that an endpoint with nothing outstanding reports itself idle.
-// It waits, since the endpoint's goroutine may still have work.
+// auditIdle checks that an endpoint with nothing outstanding reports itself idle, and has counted
+// what the books have. It waits, since the endpoint's goroutine may still have work.
 func (a *account) auditIdle() {
 	carried := false
 	for _, p := range a.lanes[receives].pages {
@@ -148,12 +148,13 @@ func (a *account) auditIdle() {
 	}
 	for deadline := time.Now().Add(a.w.cfg.Patience); ; time.Sleep(idlePause) {
 		s, err := a.ep.Status()
-		if err == nil && s.State == ep.Unconnected && s.RequestIdle && (s.RecvIdle || carried) {
+		wrong := a.miscounted()
+		if err == nil && s.State == ep.Unconnected && s.RequestIdle && (s.RecvIdle || carried) && wrong == "" {
 			return
 		}
 		if time.Now().After(deadline) || a.books.closingAbruptly.Load() {
-			a.books.accuse(Leak, "%v: all is settled after Reset, and its status is %v, requests idle %v, receives idle %v, error %v",
-				a, s.State, s.RequestIdle, s.RecvIdle, err)
+			a.books.accuse(Leak, "%v: all is settled after Reset, and its status is %v, requests idle %v, receives idle %v, error %v; its counts: %q",
+				a, s.State, s.RequestIdle, s.RecvIdle, err, wrong)
 			return
 		}
 	}

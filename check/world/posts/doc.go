@@ -32,6 +32,7 @@
 //   - An attempt to connect has one outcome, a connection one end. ESTABLISHED
 //     precedes the first completion and the end follows the last, where they
 //     share a dispatcher.
+//   - Between two connections, what an endpoint's snapshot counts is what the books have.
 //   - After everything is closed, memory, mappings, goroutines and descriptors
 //     are what they were before, and so is the room in every dispatcher that
 //     has no callback.

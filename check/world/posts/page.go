@@ -288,7 +288,9 @@ type entry struct {
 	arrived atomic.Uint32 // of a send: how often the peer has received it
 
 	// Written by the consumer that claimed the entry.
-	from *entry // of a receive: the send
+	from   *entry // of a receive: the send
+	came   hw.Op  // of the event, and its length
+	octets uint32
 }
 
 // place is where the event of an entry must come.

@@ -87,6 +87,7 @@ func (o *consumer) completion(ev *event.Event) {
 	b.counts.add(ev.Status, 1)
 	a := p.lane.account
 	ok := ev.Status == hw.StatusSuccess
+	e.came, e.octets = ev.Op, ev.Length
 	o.compare(p, e, ev)
 	o.locate(p, e)
 	if o.place != atShot {
