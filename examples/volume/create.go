@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -246,8 +247,8 @@ func (o *volumeOptions) token() (t token, err error) {
 	return t, nil
 }
 
-// create makes a node's directory, or leaves nothing.
-func create(o *volumeOptions, dir string) (token, error) {
+// create makes a node's directory, or leaves nothing, also if the context ends.
+func create(ctx context.Context, o *volumeOptions, dir string) (token, error) {
 	a, err := describe(o)
 	if err != nil {
 		return token{}, usageError{err}
@@ -260,28 +261,46 @@ func create(o *volumeOptions, dir string) (token, error) {
 	if err != nil {
 		return t, usageError{fmt.Errorf("--data: %w", err)}
 	}
-	if err := os.MkdirAll(filepath.Join(dir, "log"), 0o700); err != nil {
+	if err := claim(dir); err != nil {
 		return t, err
 	}
 	if err = a.fill(dir, o.Token == ""); err == nil {
-		err = a.certify(dir)
+		err = cmp.Or(context.Cause(ctx), a.certify(dir))
 	}
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "token"), []byte(t.String()+"\n"), 0o600)
+		err = t.save(dir)
 	}
 	if err == nil {
 		err = writeWhole(filepath.Join(dir, "volume.json"), &a)
 	}
 	if err == nil {
+		err = cmp.Or(context.Cause(ctx), secure.SyncDir(filepath.Dir(dir)))
+	}
+	if err == nil {
 		return t, nil
 	}
-	for _, name := range []string{"journal", "disk", "log", "tls", "token", "volume.json.new"} {
+	for _, name := range []string{"volume.json", "volume.json.new", "journal", "disk", "tls", "token", claimed} {
 		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, name)))
 	}
 	if fresh {
 		err = errors.Join(err, os.Remove(dir))
 	}
 	return t, err
+}
+
+// claimed is what create makes first, and removes last: who has made it has the directory.
+const claimed = "log"
+
+// claim makes a vacant directory the caller's, of several that may want it.
+func claim(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	err := os.Mkdir(filepath.Join(dir, claimed), 0o700)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s: another create makes a node there: %w", dir, err)
+	}
+	return err
 }
 
 // vacant refuses a directory that has something, and says whether it is new.
@@ -365,11 +384,7 @@ func writeWhole(name string, what any) error {
 	if err := os.Rename(name+".new", name); err != nil {
 		return err
 	}
-	d, err := os.Open(filepath.Dir(name))
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return secure.SyncDir(filepath.Dir(name))
 }
 
 // createAloud is create, and says what it did.
@@ -377,7 +392,7 @@ func createAloud(ctx context.Context, o *volumeOptions, provider, dir string, ou
 	if err := o.firstOfAll(ctx, provider); err != nil {
 		return err
 	}
-	t, err := create(o, dir)
+	t, err := create(ctx, o, dir)
 	switch {
 	case err != nil:
 		return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -25,7 +26,7 @@ func small() *volumeOptions {
 // made is a node's directory.
 func made(t *testing.T, o *volumeOptions) (dir string, tok token) {
 	dir = filepath.Join(t.TempDir(), "node")
-	tok, err := create(o, dir)
+	tok, err := create(t.Context(), o, dir)
 	require.NoError(t, err)
 	return dir, tok
 }
@@ -96,10 +97,41 @@ func TestCreateTakesNothingThatServeRefuses(t *testing.T) {
 		o := small()
 		change(o)
 		dir := filepath.Join(t.TempDir(), "node")
-		_, err := create(o, dir)
+		_, err := create(t.Context(), o, dir)
 		require.ErrorContains(t, err, why)
 		require.NoDirExists(t, dir, "a create that fails leaves nothing")
 	}
+}
+
+func TestOfSeveralCreatesOneMakesTheDirectory(t *testing.T) {
+	for range 20 {
+		dir := filepath.Join(t.TempDir(), "node")
+		made := make(chan error)
+		const all = 4
+		for range all {
+			go func() {
+				_, err := create(t.Context(), small(), dir)
+				made <- err
+			}()
+		}
+		var failed []error
+		for range all {
+			if err := <-made; err != nil {
+				failed = append(failed, err)
+			}
+		}
+		require.Len(t, failed, all-1, failed)
+		require.NoError(t, served(t, dir))
+	}
+}
+
+func TestACreateThatIsInterruptedLeavesNothing(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	dir := filepath.Join(t.TempDir(), "node")
+	_, err := create(ctx, small(), dir)
+	require.ErrorIs(t, err, context.Canceled)
+	require.NoDirExists(t, dir)
 }
 
 func TestADirectoryThatLostSomethingIsRefusedInWords(t *testing.T) {

@@ -68,11 +68,14 @@ func openFiles(dir string) (f *files, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
-	if _, err = os.Stat(filepath.Join(dir, recovering)); err == nil {
-		return nil, fmt.Errorf("%s: recover was interrupted: call it again", dir)
+	if err = recovered(dir); err != nil {
+		return nil, err
 	}
 	if err = f.exact(dir); err == nil {
 		err = f.open(dir, true)
+	}
+	if err == nil { // nobody begins to recover from here on, and whoever has begun has no lock and goes no further
+		err = recovered(dir)
 	}
 	if err == nil && !journal.Made(f.journal) {
 		err = fmt.Errorf("%s/journal has lost its head: %s", dir, anew)
@@ -93,23 +96,32 @@ func openFiles(dir string) (f *files, err error) {
 	return f, nil
 }
 
-// exact checks that the files have the length that they were made with.
-func (f *files) exact(dir string) error {
-	for name, want := range map[string]int{"journal": f.about.Layout.Size(), "disk": state.Size(f.about.Size)} {
-		path := filepath.Join(dir, name)
-		info, err := os.Stat(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%w: %s", err, anew)
-		}
-		if err != nil {
-			return err
-		}
-		if info.Mode().IsRegular() && info.Size() != int64(want) {
-			return fmt.Errorf("%s has %d bytes, and volume.json says %d: it is a copy that ended early, or of another volume; if nobody has it whole, %s",
-				path, info.Size(), want, anew)
-		}
+// recovered is an error if recover has not made the directory that of another volume to the end.
+func recovered(dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, recovering)); err == nil {
+		return fmt.Errorf("%s: recover was interrupted: call it again", dir)
 	}
 	return nil
+}
+
+// exact checks that the files have the length that they were made with.
+func (f *files) exact(dir string) error {
+	if err := exact(filepath.Join(dir, "journal"), f.about.Layout.Size()); err != nil {
+		return err
+	}
+	return exact(filepath.Join(dir, "disk"), state.Size(f.about.Size))
+}
+
+func exact(path string, want int) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %s", err, anew)
+	}
+	if err == nil && info.Mode().IsRegular() && info.Size() != int64(want) {
+		err = fmt.Errorf("%s has %d bytes, and volume.json says %d: it is a copy that ended early, or of another volume; if nobody has it whole, %s",
+			path, info.Size(), want, anew)
+	}
+	return err
 }
 
 // disks is how a node's files are opened. Tests have some that fail.
@@ -119,17 +131,25 @@ var disks = struct {
 	log     raftlog.Config
 }{open: store.OpenFile, journal: store.OpenStaged}
 
-// open opens the files, which were made or are made now.
+// open opens the files, which were made or are made now. The disk may be open.
 func (f *files) open(dir string, made bool) (err error) {
 	if f.journal, err = disks.journal(filepath.Join(dir, "journal"), f.about.Layout.Size()); err != nil {
 		return err
 	}
-	if f.disk, err = disks.open(filepath.Join(dir, "disk"), state.Size(f.about.Size)); err != nil {
+	if err = f.openDisk(dir); err != nil {
 		return err
 	}
 	cfg := disks.log
 	cfg.Volume, cfg.Made = identity.ID(f.about.Volume), made
 	f.log, err = raftlog.Open(filepath.Join(dir, "log"), cfg)
+	return err
+}
+
+// openDisk opens the disk, and so locks it.
+func (f *files) openDisk(dir string) (err error) {
+	if f.disk == nil {
+		f.disk, err = disks.open(filepath.Join(dir, "disk"), state.Size(f.about.Size))
+	}
 	return err
 }
 

@@ -70,9 +70,14 @@ func program(args []string, out, log io.Writer) int {
 		fmt.Fprintf(log, "volume: %v; --help says what there is\n", err)
 		return exitUsage
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	err = run(ctx, strings.Fields(command.Command())[0], o, out, log)
+	name := strings.Fields(command.Command())[0]
+	ctx := context.Background()
+	if name != "recover" { // which a signal ends at once, and the next one goes on
+		var stop func()
+		ctx, stop = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+		defer stop()
+	}
+	err = run(ctx, name, o, out, log)
 	if err != nil && !errors.Is(err, errFewer) { // status has said it
 		fmt.Fprintln(log, "volume:", err)
 	}

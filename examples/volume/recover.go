@@ -43,12 +43,8 @@ func recoverNode(o *recoverOptions, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	r := &recovery{}
-	b, err := os.ReadFile(filepath.Join(dir, recovering))
-	switch {
-	case err == nil:
-		err = json.Unmarshal(b, r)
-	case errors.Is(err, fs.ErrNotExist):
+	r, err := readRecovery(dir)
+	if errors.Is(err, fs.ErrNotExist) {
 		r, err = beginRecovery(o, &was, out)
 	}
 	if err == nil {
@@ -61,6 +57,15 @@ func recoverNode(o *recoverOptions, out io.Writer) error {
 	fmt.Fprintf(out, "node %d alone is volume %v now, with records up to %d; hosts know it as %s; make its other nodes with --create --join --token %s, and add them\n",
 		r.About.ID, t.Volume, r.Index, r.About.subsystem(), t.shown(dir))
 	return nil
+}
+
+// readRecovery reads what a directory becomes.
+func readRecovery(dir string) (r *recovery, err error) {
+	b, err := os.ReadFile(filepath.Join(dir, recovering))
+	if err == nil {
+		err = json.Unmarshal(b, &r)
+	}
+	return r, err
 }
 
 // beginRecovery says what may be lost, and brings the disk up to all records that the node has.
@@ -90,6 +95,9 @@ func beginRecovery(o *recoverOptions, was *about, out io.Writer) (r *recovery, e
 		return nil, busy(dir, err)
 	}
 	defer func() { err = errors.Join(err, f.close()) }()
+	if f.about.Volume != was.Volume {
+		return nil, errOvertaken(dir)
+	}
 	self, member := f.log.Member(was.ID)
 	if !member {
 		return nil, fmt.Errorf("%s: the node was never added to its volume, or was removed: it does not have the disk; recover another node's directory", dir)
@@ -140,9 +148,48 @@ func beginRecovery(o *recoverOptions, was *about, out io.Writer) (r *recovery, e
 	return r, writeWhole(filepath.Join(dir, recovering), r)
 }
 
-// finish makes the files those of the new volume. Interrupted, it is called again.
+// errOvertaken is the error of a recover in whose way another one came.
+func errOvertaken(dir string) error {
+	return fmt.Errorf("%s: another recover has changed the directory meanwhile: look at what it said", dir)
+}
+
+// finish makes the files those of the new volume, unless they are. Interrupted, it is called again. The disk's lock keeps
+// others from the files.
 func (r *recovery) finish(dir string) (err error) {
-	a := &r.About
+	f := &files{about: r.About}
+	if err := exact(filepath.Join(dir, "disk"), state.Size(f.about.Size)); err != nil {
+		return err
+	}
+	if err := f.openDisk(dir); err != nil {
+		return busy(dir, err)
+	}
+	defer func() { err = errors.Join(err, f.close()) }()
+	is, err := readAbout(dir)
+	if err != nil {
+		return err
+	}
+	now, err := readRecovery(dir)
+	gone, done := errors.Is(err, fs.ErrNotExist), is.Volume == r.About.Volume
+	switch {
+	case gone && done:
+		return nil
+	case gone || err == nil && now.About.Volume != r.About.Volume:
+		return errOvertaken(dir)
+	case err == nil && !done: // otherwise all is changed, and a node may have served since
+		err = r.change(f, dir)
+	}
+	if err != nil {
+		return busy(dir, err)
+	}
+	if err := os.Remove(filepath.Join(dir, recovering)); err != nil {
+		return err
+	}
+	return secure.SyncDir(dir)
+}
+
+// change changes the files. The disk is open.
+func (r *recovery) change(f *files, dir string) error {
+	a := &f.about
 	a.Layout.Volume = identity.ID(a.Volume)
 	for _, name := range []string{"journal", "log"} {
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
@@ -152,8 +199,7 @@ func (r *recovery) finish(dir string) (err error) {
 	if err := os.Mkdir(filepath.Join(dir, "log"), 0o700); err != nil {
 		return err
 	}
-	f := &files{about: *a}
-	err = f.open(dir, false)
+	err := f.open(dir, false)
 	if err == nil {
 		_, err = journal.Open(f.journal, a.Layout)
 	}
@@ -169,18 +215,15 @@ func (r *recovery) finish(dir string) (err error) {
 	if err == nil {
 		err = f.log.SetMembers(a.Peers)
 	}
-	if err = errors.Join(err, f.close()); err != nil {
-		return err
+	if err == nil {
+		err = a.certify(dir)
 	}
-	if err := a.certify(dir); err != nil {
-		return err
+	if err == nil {
+		t := a.token()
+		err = t.save(dir)
 	}
-	t := a.token()
-	if err := os.WriteFile(filepath.Join(dir, "token"), []byte(t.String()+"\n"), 0o600); err != nil {
-		return err
+	if err == nil {
+		err = writeWhole(filepath.Join(dir, "volume.json"), a)
 	}
-	if err := writeWhole(filepath.Join(dir, "volume.json"), a); err != nil {
-		return err
-	}
-	return os.Remove(filepath.Join(dir, recovering))
+	return err
 }

@@ -12,7 +12,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/examples/nvmeof/identity"
+	"godat/examples/nvmeof/store"
 	"godat/examples/volume/node"
+	"godat/examples/volume/replica"
 )
 
 func TestANodeThatLostItsMajorityBecomesAVolumeOfItsOwn(t *testing.T) {
@@ -74,7 +77,7 @@ func TestANodeThatLostItsMajorityBecomesAVolumeOfItsOwn(t *testing.T) {
 }
 
 func TestARecoverThatIsInterruptedGoesOn(t *testing.T) {
-	dir, tok := made(t, small())
+	dir, _ := made(t, small())
 	keepOne(t, dir)
 	var out bytes.Buffer
 	require.NoError(t, recoverNode(&recoverOptions{Data: dir, Force: true}, &out))
@@ -86,7 +89,7 @@ func TestARecoverThatIsInterruptedGoesOn(t *testing.T) {
 		"no log":        func(r *recovery) error { return os.RemoveAll(filepath.Join(dir, "log")) },
 		"half a log":    func(r *recovery) error { return removeAll(filepath.Join(dir, "log", "*.wal")) },
 	} {
-		a.Volume = uuid(tok.Volume)
+		a.Volume = uuid(identity.New())
 		r := &recovery{a, 1, 1}
 		require.NoError(t, writeWhole(filepath.Join(dir, recovering), r))
 		require.NoError(t, lose(r))
@@ -95,6 +98,70 @@ func TestARecoverThatIsInterruptedGoesOn(t *testing.T) {
 		require.NoError(t, recoverNode(&recoverOptions{Data: dir, Force: true}, &out), what)
 		require.NoError(t, served(t, dir), what)
 	}
+}
+
+// interrupted makes a directory one that recover has begun to change.
+func interrupted(t *testing.T, dir string) *recovery {
+	a, err := readAbout(dir)
+	require.NoError(t, err)
+	a.Volume = uuid(identity.New())
+	r := &recovery{a, 1, 1}
+	require.NoError(t, writeWhole(filepath.Join(dir, recovering), r))
+	return r
+}
+
+func TestARecoverTakesNothingFromWhoHasTheDirectory(t *testing.T) {
+	dir, _ := made(t, small())
+	f, err := openFiles(dir)
+	require.NoError(t, err)
+	interrupted(t, dir)
+	require.ErrorContains(t, recoverNode(&recoverOptions{Data: dir, Force: true}, &bytes.Buffer{}), "another process serves or recovers")
+	require.FileExists(t, filepath.Join(dir, "journal"))
+	require.DirExists(t, filepath.Join(dir, "log"))
+	require.NoError(t, f.close())
+	require.NoError(t, recoverNode(&recoverOptions{Data: dir, Force: true}, &bytes.Buffer{}))
+	require.NoError(t, served(t, dir))
+}
+
+func TestARecoverThatAnotherOneOvertookChangesNothing(t *testing.T) {
+	dir, _ := made(t, small())
+	first := interrupted(t, dir)
+	require.NoError(t, first.finish(dir))
+	require.NoError(t, first.finish(dir), "it is done")
+	second := interrupted(t, dir)
+	require.ErrorContains(t, first.finish(dir), "another recover")
+	require.NoError(t, second.finish(dir))
+	require.ErrorContains(t, first.finish(dir), "another recover")
+	require.NoError(t, served(t, dir))
+}
+
+func TestADirectoryThatWasServedSinceItsRecoverIsNotRecoveredAgain(t *testing.T) {
+	dir, _ := made(t, small())
+	r := interrupted(t, dir)
+	require.NoError(t, r.finish(dir))
+	f, err := openFiles(dir)
+	require.NoError(t, err)
+	require.NoError(t, f.log.Append([]replica.Record{{Index: 2, Term: 1}}))
+	require.NoError(t, f.close())
+	require.NoError(t, writeWhole(filepath.Join(dir, recovering), r)) // as if its removal had been lost
+	require.NoError(t, recoverNode(&recoverOptions{Data: dir, Force: true}, &bytes.Buffer{}))
+	f, err = openFiles(dir)
+	require.NoError(t, err)
+	_, last := f.log.Bounds()
+	require.EqualValues(t, 2, last)
+	require.NoError(t, f.close())
+}
+
+func TestANodeThatIsOpenedWhileARecoverBeginsIsRefused(t *testing.T) {
+	dir, _ := made(t, small())
+	open := disks.open
+	defer func() { disks.open = open }()
+	disks.open = func(path string, size int) (store.Store, error) {
+		interrupted(t, dir)
+		return open(path, size)
+	}
+	_, err := openFiles(dir)
+	require.ErrorContains(t, err, "recover was interrupted")
 }
 
 func TestADirectoryThatHasNoDiskOfItsOwnIsNotRecovered(t *testing.T) {

@@ -119,18 +119,18 @@ func TestARollingRestartWithCertificatesLosesNothing(t *testing.T) {
 func TestAVolumeOfSeveralMachinesHasCertificates(t *testing.T) {
 	dir := func() string { return filepath.Join(t.TempDir(), "node") }
 	o := small()
-	local, err := create(o, dir())
+	local, err := create(t.Context(), o, dir())
 	require.NoError(t, err)
 	assert.False(t, local.secures(), "all nodes are on this machine")
 	o = small()
 	o.TLS = true
-	asked, err := create(o, dir())
+	asked, err := create(t.Context(), o, dir())
 	require.NoError(t, err)
 	assert.True(t, asked.secures())
 	o = small()
 	o.Peers = "1=10.0.0.1:7000,2=10.0.0.2:7000"
 	at := dir()
-	apart, err := create(o, at)
+	apart, err := create(t.Context(), o, at)
 	require.NoError(t, err)
 	assert.True(t, apart.secures())
 	again, err := parseToken(apart.String())
@@ -139,11 +139,11 @@ func TestAVolumeOfSeveralMachinesHasCertificates(t *testing.T) {
 	_, err = secure.LoadDir(filepath.Join(at, "tls"))
 	require.NoError(t, err)
 	o.Plain = true
-	plain, err := create(o, dir())
+	plain, err := create(t.Context(), o, dir())
 	require.NoError(t, err)
 	assert.False(t, plain.secures())
 	o.Token = apart.String()
-	_, err = create(o, dir())
+	_, err = create(t.Context(), o, dir())
 	require.ErrorContains(t, err, "the token says it")
 	var log, out bytes.Buffer
 	require.Equal(t, exitUsage, program([]string{"status", "here:1", "--tls-ca", "x"}, &out, &log))

@@ -72,6 +72,11 @@ func (t *token) shown(dir string) string {
 	return t.String()
 }
 
+// save writes the token to its file in a directory.
+func (t *token) save(dir string) error {
+	return secure.WriteFile(filepath.Join(dir, "token"), []byte(t.String()+"\n"))
+}
+
 // tokenOf is the token that an option has, or the file that it names.
 func tokenOf(option string) (token, error) {
 	t, err := parseToken(option)

@@ -32,9 +32,9 @@ func TestAProcessServesSeveralVolumes(t *testing.T) {
 		for namespace, c := range []*cluster{first, second} {
 			o := volumeOptions{ID: uint64(id), Peers: c.founders(), Token: c.tokenText()}
 			dir := filepath.Join(first.dir, fmt.Sprintf("%d-%d", id, namespace))
-			_, err := create(&o, dir)
+			_, err := create(t.Context(), &o, dir)
 			require.NoError(t, err)
-			_, err = create(&o, dir)
+			_, err = create(t.Context(), &o, dir)
 			require.ErrorContains(t, err, "already")
 			args = append(args, "--data="+dir)
 		}
@@ -83,7 +83,7 @@ func TestVolumesThatAreServedTogetherHaveNamespacesOfTheirOwn(t *testing.T) {
 	for range 2 {
 		dirs = append(dirs, t.TempDir())
 		o := volumeOptions{ID: 1, Peers: "1=here:1", Token: text, Namespace: 3, Size: "1M", Slots: 1, SlotSize: "64K"}
-		made, err := create(&o, dirs[len(dirs)-1])
+		made, err := create(t.Context(), &o, dirs[len(dirs)-1])
 		require.NoError(t, err)
 		text = made.String()
 	}

@@ -94,17 +94,37 @@ const (
 	CAFile   = "ca.pem"
 )
 
-// Save writes credentials to files in a directory, which it makes.
+// Save writes credentials to files in a directory, which it makes. They are there for good; whoever calls it makes the
+// directory's name stable.
 func (c *Credentials) Save(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
 	for name, b := range map[string][]byte{CertFile: c.cert, KeyFile: c.key, CAFile: c.ca} {
-		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
+		if err := WriteFile(filepath.Join(dir, name), b); err != nil {
 			return err
 		}
 	}
-	return nil
+	return SyncDir(dir)
+}
+
+// WriteFile writes a file that its owner alone may read, and waits for the disk. SyncDir makes its name stable.
+func WriteFile(name string, b []byte) error {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// SyncDir makes the names of a directory's files stable.
+func SyncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }
 
 // LoadDir is what Save has written.
