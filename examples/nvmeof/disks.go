@@ -48,6 +48,10 @@ func (d *disks) open(text string, said identity.ID, o *serveOptions, log *slog.L
 	}
 	_, err = os.Stat(path)
 	fresh := errors.Is(err, fs.ErrNotExist)
+	if fresh && path != inMemory && said != (identity.ID{}) {
+		return fmt.Errorf("--disk %s: %s is not there, and --id says which disk it is: an empty one in its place would be that disk without its data to hosts. "+
+			"Look for the file; for a new disk of this identity make the file first (`truncate -s SIZE %[2]s`)", text, path)
+	}
 	s, err := openStore(path, size, o.Shared)
 	if err != nil {
 		return err

@@ -138,6 +138,21 @@ func TestADiskHasTheIdentityThatTheOperatorSays(t *testing.T) {
 	}}, io.Discard, io.Discard), "two disks of one identity")
 }
 
+func TestAFileThatIsNotThereHasNoIdentityThatTheOperatorSays(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("capability: mapped files")
+	}
+	t.Chdir(t.TempDir())
+	said := identity.New()
+	o := &serveOptions{Disk: []string{"disk.img:1M"}, ID: []string{said.String()}}
+	_, err := openDisks(o, slog.New(slog.DiscardHandler))
+	require.ErrorContains(t, err, "disk.img is not there")
+	require.NoFileExists(t, "disk.img")
+	require.NoError(t, os.WriteFile("disk.img", nil, 0o600))
+	_, ids := opened(t, o)
+	assert.Equal(t, []identity.ID{said}, ids)
+}
+
 func TestADeviceWithoutAnIdentityIsRefusedWithOneToSay(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("capability: mapped files")
