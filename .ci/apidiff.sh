@@ -1,5 +1,5 @@
-# Says what of the public API breaks programs of the last release: of the newest tag before this commit, or of
-# the commit that is named. Fails only within a major version from 1 on. A clone without tags has nothing to compare with.
+# Says what of the public API breaks programs of the last release, whose commit CHANGELOG.md has, or of the commit that is
+# named. Fails only within a major version from 1 on.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 version=v0.0.0-20261113113407-e3970619a1a4 # of golang.org/x/exp
@@ -7,10 +7,12 @@ if (($# > 1)) || { (($# == 1)) && ! git rev-parse --quiet --verify "$1^{commit}"
   echo "apidiff: it takes one tag or commit that is here, or none, and got: $*" >&2
   exit 2
 fi
-base=${1:-$(git describe --tags --match 'v[0-9]*' --abbrev=0 2>/dev/null || true)}
-if [[ -z $base ]]; then
-  echo "apidiff: no tag of a release is here, so nothing to compare with"
-  exit 0
+# The newest release that says its commit: "## VERSION, DATE", an empty line, "Commit HASH."
+read -r version_of commit < <(awk '/^## v/ { v = $2 } v && /^Commit [0-9a-f]+\.$/ { sub(/\.$/, ""); print v, $2; exit }' CHANGELOG.md)
+base=${1:-$commit}
+if ! git rev-parse --quiet --verify "$base^{commit}" >/dev/null; then
+  echo "apidiff: $base, the commit of ${version_of%,}, is not in this clone" >&2
+  exit 1
 fi
 PATH="$PATH:$(go env GOPATH)/bin"
 command -v apidiff >/dev/null || go install "golang.org/x/exp/cmd/apidiff@$version"
@@ -23,6 +25,7 @@ export GOWORK=off GOFLAGS=-buildvcs=false
 exec 2> >(grep -v '^Ignoring internal package' >&2)
 (cd "$temp/base" && apidiff -m -w "$temp/base.api" godat)
 apidiff -m -w "$temp/now.api" godat
+if (($# == 0)); then base=${version_of%,}; fi
 echo "apidiff: since $base:"
 # What takes a door.Key is listed, too, though no program can call it.
 apidiff -m "$temp/base.api" "$temp/now.api"

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -26,14 +27,17 @@ func Before(t *testing.T, args ...string) (dir string) {
 	return at(t, last+"~1")
 }
 
-// Release returns a copy of the repository at the newest release, by its tag. It skips the test where no tag is known.
+// released matches the commit of a release in CHANGELOG.md, of which the newest comes first.
+var released = regexp.MustCompile(`(?m)^## v\S+, \S+\n\nCommit ([0-9a-f]+)\.$`)
+
+// Release returns a copy of the repository at the newest release. It skips the test where that commit is not known.
 func Release(t *testing.T) (dir string) {
 	t.Helper()
-	tag, err := git(t, "describe", "--tags", "--match", "v[0-9]*", "--abbrev=0")
-	if err != nil || tag == "" {
-		t.Skip("capability: release-tag")
-	}
-	return at(t, tag)
+	text, err := os.ReadFile(filepath.Join(Top(t), "CHANGELOG.md"))
+	require.NoError(t, err)
+	newest := released.FindSubmatch(text)
+	require.NotNil(t, newest, "no release in CHANGELOG.md says its commit")
+	return at(t, string(newest[1]))
 }
 
 // at returns a copy of the repository at a commit, and skips the test where that is not known.
