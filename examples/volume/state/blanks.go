@@ -3,13 +3,14 @@ package state
 import (
 	"bytes"
 	"fmt"
+	"runtime"
 	"slices"
 )
 
 // blanks are ranges of the blocks that read as zeros and are not written yet, by offset, apart from each other. So an
 // entry.Zero of any length is applied in a moment: the blocks become zeros piece by piece, between other entries, and
 // before anybody reads them. A mark has the ranges that there were then, so a replica releases such an entry like any
-// other.
+// other. It has room for so many; of more, which entries and reads in their middle make, some are written before the mark.
 type blanks []blank
 
 // blank is a range of an entry.
@@ -22,11 +23,12 @@ const (
 	zeroAtOnce = 8 << 10   // an entry of fewer bytes is written when it is applied
 	zeroPiece  = 256 << 10 // is written while others wait for the lock
 	mostZeroed = 8 << 20   // is written between two releases, so that none takes long
-	mostZeros  = 128       // ranges; a mark has room for more
+	mostZeros  = 128       // ranges in a mark, which has room for more
 )
 
-// add adds a range, but for what is there: that becomes zeros by an earlier entry.
-func (z *blanks) add(off, end int, index uint64) {
+// add adds a range, but for what is there: that becomes zeros by an earlier entry. It makes one range of those that touch,
+// unless an entry.Check is between their entries.
+func (z *blanks) add(off, end int, index, check uint64) {
 	for _, r := range slices.Clone(*z) {
 		if r.end <= off || r.off >= end {
 			continue
@@ -40,6 +42,25 @@ func (z *blanks) add(off, end int, index uint64) {
 		*z = append(*z, blank{off, end, index})
 	}
 	z.sort()
+	all := (*z)[:0]
+	for _, r := range *z {
+		if last := len(all) - 1; last >= 0 && all[last].end == r.off && (all[last].index <= check) == (r.index <= check) {
+			all[last].end, all[last].index = r.end, max(all[last].index, r.index)
+			continue
+		}
+		all = append(all, r)
+	}
+	*z = all
+}
+
+// have reports whether all of a range is there.
+func (z blanks) have(off, end int) bool {
+	for _, r := range z {
+		if r.off <= off && off < r.end {
+			off = r.end
+		}
+	}
+	return off >= end
 }
 
 // cut takes away what is there of a range, of entries up to an index, and returns it.
@@ -74,23 +95,35 @@ func (z blanks) shortest() blank {
 
 // zero applies an entry.Zero. The caller holds the lock.
 func (d *Disk) zero(off, end int, index uint64) error {
-	d.blanks.add(off, end, index)
+	check := ^uint64(0) // there is none
+	if d.sums != nil {
+		check = d.sums.index
+	}
+	d.blanks.add(off, end, index, check)
+	d.count()
 	if end-off < zeroAtOnce {
 		return d.settle(off, end)
 	}
-	return d.bound()
+	return nil
 }
 
-// bound keeps the ranges few. The caller holds the lock.
-func (d *Disk) bound() error {
+// bound makes the ranges as few as a mark may have. The caller holds the lock, which others get between two pieces.
+func (d *Disk) bound() {
 	for len(d.blanks) > mostZeros {
 		r := d.blanks.shortest()
-		if err := d.settle(r.off, r.end); err != nil {
-			return err
+		_ = d.settle(r.off, min(r.end, r.off+zeroPiece)) // the caller looks at unseen
+		if len(d.blanks) > mostZeros {
+			d.mu.Unlock()
+			runtime.Gosched()
+			d.mu.Lock()
 		}
 	}
-	d.lazy.Store(len(d.blanks) != 0)
-	return nil
+}
+
+// cut takes a range out of those that are zeros, since an entry with an index writes to it. The caller holds the lock.
+func (d *Disk) cut(off, end int, index uint64) {
+	d.blanks.cut(off, end, index)
+	d.count()
 }
 
 // settle writes the zeros of a range. A check that is under way sums each chunk first. The caller holds the lock.
@@ -115,13 +148,13 @@ func (d *Disk) settleUpTo(off, end int, index uint64) error {
 		d.wrote(r.off, n)
 		d.zeroed += n
 	}
-	d.lazy.Store(len(d.blanks) != 0)
+	d.count()
 	return d.unseen
 }
 
 // Settle writes the zeros of a range that are not written yet: its bytes in Memory may be read.
 func (d *Disk) Settle(off, n int) error {
-	if !d.lazy.Load() {
+	if d.zeros.Load() == 0 {
 		return nil
 	}
 	d.mu.Lock()
@@ -131,7 +164,7 @@ func (d *Disk) Settle(off, n int) error {
 
 // Zeroing reports whether ZeroNext has something to do: it has not before the next Release if it has done much.
 func (d *Disk) Zeroing() bool {
-	if !d.lazy.Load() {
+	if d.zeros.Load() == 0 {
 		return false
 	}
 	d.mu.Lock()
@@ -175,12 +208,14 @@ func (d *Disk) Same(as []byte, off int) (bool, error) {
 	return err == nil && bytes.Equal(as, has), err
 }
 
-// Zeros is how many bytes read as zeros, and are not written yet.
-func (d *Disk) Zeros() (n int) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+// Zeros is how many bytes read as zeros, and are not written yet. It waits for no access to the disk.
+func (d *Disk) Zeros() int { return int(d.zeros.Load()) }
+
+// count counts them. The caller holds the lock.
+func (d *Disk) count() {
+	n := 0
 	for _, r := range d.blanks {
 		n += r.end - r.off
 	}
-	return n
+	d.zeros.Store(int64(n))
 }

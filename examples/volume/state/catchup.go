@@ -40,7 +40,8 @@ func (d *Disk) CatchUp(s Snapshot) (*CatchUp, error) {
 	m := d.mark
 	m.catching = true
 	d.mu.Lock()
-	d.catching, d.sums = true, nil
+	d.catches(true)
+	d.checks(nil, d.checked)
 	d.mu.Unlock()
 	return c, d.makeStable(m, 0, 0)
 }
@@ -134,9 +135,7 @@ func (c *CatchUp) write(at uint64, b []byte) error {
 	d, off := c.disk, int(at)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.unseen == nil && d.blanks.cut(off, off+len(b), ^uint64(0)) != nil {
-		d.unseen = d.bound()
-	}
+	d.cut(off, off+len(b), ^uint64(0))
 	d.unseen = cmp.Or(d.unseen, d.write(marksLen+off, b))
 	return d.unseen
 }
@@ -194,6 +193,7 @@ func (c *CatchUp) Flush() error {
 func (d *Disk) written() (begin, end int, left blanks) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.bound()
 	begin, end = d.begin, d.end
 	d.begin, d.end, d.zeroed = 0, 0, 0
 	return begin, end, slices.Clone(d.blanks)
@@ -222,6 +222,7 @@ func (c *CatchUp) Finish() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.note(m.index, m.term)
-	d.whole, d.since, d.catching = m.whole, m.index, false
+	d.whole, d.since = m.whole, m.index
+	d.catches(false)
 	return nil
 }

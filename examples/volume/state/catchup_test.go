@@ -248,6 +248,30 @@ func TestOfAListOfAllOnlyChunksThatDifferAreRead(t *testing.T) {
 }
 
 // A replica that caught up may be the one that others catch up with.
+func TestZerosThatAreNotWrittenYetAreListedAsZeros(t *testing.T) {
+	r := newRebuild(t)
+	write := sealed(entry.Entry{Op: entry.Write, Len: 3 * chunkLen}, data(0, 3*chunkLen, 1))
+	for _, d := range []*Disk{r.from, r.to} {
+		require.NoError(t, d.Apply(1, 1, write, data(0, 3*chunkLen, 1)))
+		_, err := d.Release()
+		require.NoError(t, err)
+	}
+	require.NoError(t, r.from.Apply(2, 1, sealed(entry.Entry{Op: entry.Zero, Len: 2*chunkLen + 16<<10}, nil), nil))
+	catchUp, err := r.to.CatchUp(r.list(t))
+	require.NoError(t, err)
+	chunk, ok := catchUp.Next()
+	require.True(t, ok)
+	require.Equal(t, uint64(2*chunkLen), chunk.Off, "the others are zeros")
+	b := make([]byte, chunkLen)
+	chunk, index, err := r.from.Chunk(chunk.Off, b)
+	require.NoError(t, err)
+	require.NoError(t, catchUp.Put(chunk, index, b))
+	_, ok = catchUp.Next()
+	require.False(t, ok)
+	require.NoError(t, catchUp.Finish())
+	require.True(t, bytes.Equal(whole(r.from), whole(r.to)))
+}
+
 func TestADiskThatCaughtUpKnowsWhatOthersMiss(t *testing.T) {
 	r := newRebuild(t)
 	for i := range uint64(3) {

@@ -16,11 +16,21 @@ type sums struct {
 	next  int // all before it are summed
 }
 
-// beginCheck begins a check at an entry. One that is under way ends without a result. The caller
-// holds the lock.
+// beginCheck begins a check at an entry, unless the blocks are of several moments, since they may have later entries. One
+// that is under way ends without a result. The caller holds the lock.
 func (d *Disk) beginCheck(index uint64) {
-	n := chunksOf(len(d.blocks))
-	d.sums = &sums{index: index, crcs: make([]byte, 4*n), has: make([]bool, n)}
+	var s *sums
+	if n := chunksOf(len(d.blocks)); index >= d.whole {
+		s = &sums{index: index, crcs: make([]byte, 4*n), has: make([]bool, n)}
+	}
+	d.checks(s, d.checked)
+}
+
+// checks notes the check under way, and the last one that has ended. The caller holds mu.
+func (d *Disk) checks(s *sums, checked Checked) {
+	d.noting.Lock()
+	defer d.noting.Unlock()
+	d.sums, d.checked = s, checked
 }
 
 // sum sums a chunk, if that is to be done. The caller holds the lock.
@@ -62,14 +72,15 @@ func (d *Disk) SumNext() bool {
 		d.sum(s.next)
 		return true
 	}
-	d.checked, d.sums, d.crcs = Checked{s.index, entry.Sum(s.crcs)}, nil, s.crcs
+	d.crcs = s.crcs
+	d.checks(nil, Checked{s.index, entry.Sum(s.crcs)})
 	return false
 }
 
-// Checking is the entry.Check of the check under way, or 0.
+// Checking is the entry.Check of the check under way, or 0. It waits for no access to the disk.
 func (d *Disk) Checking() uint64 {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.noting.Lock()
+	defer d.noting.Unlock()
 	if d.sums == nil {
 		return 0
 	}

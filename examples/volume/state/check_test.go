@@ -56,6 +56,16 @@ func TestACheckIsOfTheMomentOfItsEntry(t *testing.T) {
 	})
 }
 
+func TestADiskThatIsNotWholeIsNotChecked(t *testing.T) {
+	s := fault.New(Size(chunkLen))
+	d, err := Open(s, volume, 2) // whose blocks may have entry 2
+	require.NoError(t, err)
+	require.NoError(t, d.Apply(1, 1, &entry.Entry{Op: entry.Check}, nil))
+	assert.Zero(t, d.Checking(), "its blocks are of several moments")
+	require.NoError(t, d.Apply(2, 1, &entry.Entry{Op: entry.Check}, nil))
+	assert.Equal(t, uint64(2), d.Checking())
+}
+
 func TestACheckEndsWhenAReplicaCatchesUp(t *testing.T) {
 	r := newRebuild(t)
 	require.NoError(t, r.to.Apply(1, 0, &entry.Entry{Op: entry.Check}, nil))

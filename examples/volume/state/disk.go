@@ -59,9 +59,9 @@ type Disk struct {
 	zeroed   int   // bytes that were written as zeros since the last release
 	unseen   error // of the first range that could not be accessed where nobody could be told
 
-	lazy atomic.Bool // there are zeros; set under mu
+	zeros atomic.Int64 // bytes of blanks; set under mu
 
-	noting sync.Mutex // held for moments by all that write to applied and term, under mu, and by who reads them without
+	noting sync.Mutex // held for moments by all that write to applied, term, catching, checked and sums, under mu, and by who reads them without
 }
 
 // Checked is what a disk was when it applied an entry.Check: a CRC of the CRCs of its chunks.
@@ -108,7 +108,7 @@ func Open(s store.Store, volume identity.ID, last uint64) (*Disk, error) {
 			return nil, errMarks
 		}
 	}
-	d.lazy.Store(len(d.blanks) != 0)
+	d.count()
 	return d, nil
 }
 
@@ -186,6 +186,20 @@ func (d *Disk) note(index, term uint64) {
 	d.applied, d.term = index, term
 }
 
+// CatchingUp reports whether the blocks are partly those of another replica. It waits for no access to the disk.
+func (d *Disk) CatchingUp() bool {
+	d.noting.Lock()
+	defer d.noting.Unlock()
+	return d.catching
+}
+
+// catches notes whether the disk catches up. The caller holds mu.
+func (d *Disk) catches(up bool) {
+	d.noting.Lock()
+	defer d.noting.Unlock()
+	d.catching = up
+}
+
 // Ready is nil if the blocks are those of the last entry that was applied, and of no other.
 func (d *Disk) Ready() error {
 	d.mu.Lock()
@@ -231,11 +245,7 @@ func (d *Disk) Apply(index, term uint64, e *entry.Entry, data []byte) error {
 	off, n := int(e.Off), int(e.Len)
 	switch e.Op {
 	case entry.Write, entry.Small:
-		if d.blanks.cut(off, off+n, index) != nil {
-			if err := d.bound(); err != nil {
-				return err
-			}
-		}
+		d.cut(off, off+n, index)
 		if err := d.write(marksLen+off, data); err != nil {
 			return err
 		}
@@ -255,10 +265,10 @@ func (d *Disk) Apply(index, term uint64, e *entry.Entry, data []byte) error {
 	return nil
 }
 
-// Checked is the last check that has ended since the disk was opened.
+// Checked is the last check that has ended since the disk was opened. It waits for no access to the disk.
 func (d *Disk) Checked() Checked {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.noting.Lock()
+	defer d.noting.Unlock()
 	return d.checked
 }
 
@@ -328,6 +338,11 @@ func (d *Disk) Release() (index uint64, err error) {
 	d.marking.Lock()
 	defer d.marking.Unlock()
 	d.mu.Lock()
+	d.bound()
+	if d.unseen != nil {
+		defer d.mu.Unlock()
+		return d.mark.index, d.unseen
+	}
 	m := d.mark
 	m.index, m.term, m.blanks = d.applied, d.term, slices.Clone(d.blanks)
 	begin, end, catching := d.begin, d.end, d.catching

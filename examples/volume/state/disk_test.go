@@ -289,6 +289,73 @@ func TestADiskCountsTheZerosThatItHasToWrite(t *testing.T) {
 	require.Zero(t, d.Zeros())
 }
 
+func TestWhatADiskSaysOfItselfWaitsForNoAccess(t *testing.T) {
+	_, d := disk(t)
+	d.mu.Lock() // as Apply has it while it writes
+	defer d.mu.Unlock()
+	index, _ := d.Applied()
+	assert.NotZero(t, index)
+	assert.False(t, d.CatchingUp())
+	assert.Zero(t, d.Checking())
+	assert.Zero(t, d.Checked())
+	assert.Zero(t, d.Zeros())
+}
+
+// zeroed is a disk that has zeros to write, in pieces that touch if they are apart by no more than their length.
+func zeroed(t *testing.T, s *fault.Store, pieces, length, apart int) *Disk {
+	d, err := Open(s, volume, 0)
+	require.NoError(t, err)
+	for i := range pieces {
+		require.NoError(t, d.Apply(uint64(1+i), 1, sealed(entry.Entry{Op: entry.Zero, Off: uint64(i * apart), Len: uint32(length)}, nil), nil))
+	}
+	return d
+}
+
+func TestRangesOfZerosThatTouchAreOneToBeWrittenLater(t *testing.T) {
+	const pieces, length = 3 * mostZeros, 16 << 10
+	d := zeroed(t, fault.New(Size(pieces*length)), pieces, length, length)
+	require.Equal(t, pieces*length, d.Zeros(), "nothing is written while entries are applied")
+	require.Len(t, d.blanks, 1)
+
+	require.NoError(t, d.Apply(pieces+1, 1, sealed(entry.Entry{Op: entry.Write, Len: 2 * length}, make([]byte, 2*length)), make([]byte, 2*length)))
+	require.NoError(t, d.Apply(pieces+2, 1, &entry.Entry{Op: entry.Check}, nil))
+	require.NoError(t, d.Apply(pieces+3, 1, sealed(entry.Entry{Op: entry.Zero, Len: 2 * length}, nil), nil))
+	require.Len(t, d.blanks, 2, "the check is between them")
+}
+
+func TestAMarkHasRoomForTheZerosHoweverTheyAreCut(t *testing.T) {
+	const pieces, length, apart = 2 * mostZeros, 8 << 10, 16 << 10
+	for name, zeros := range map[string]func(t *testing.T, s *fault.Store) *Disk{
+		"by what is read": func(t *testing.T, s *fault.Store) *Disk {
+			d := zeroed(t, s, 1, pieces*apart, 0)
+			for i := range pieces {
+				require.NoError(t, d.Settle(i*apart+length, 4096))
+			}
+			return d
+		},
+		"by nothing": func(t *testing.T, s *fault.Store) *Disk { return zeroed(t, s, pieces, length, apart) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := fault.New(Size(pieces * apart))
+			before := s.Memory()[marksLen:][:pieces*apart]
+			for i := range before {
+				before[i] = 0xa5
+			}
+			d := zeros(t, s)
+			require.Greater(t, d.Zeros(), mostZeros*length, "most are written later")
+			want := whole(d)
+			released, err := d.Release()
+			require.NoError(t, err)
+			again, err := Open(s, volume, released)
+			require.NoError(t, err)
+			index, _ := again.Applied()
+			require.Equal(t, released, index)
+			require.NotZero(t, again.Zeros())
+			require.True(t, bytes.Equal(want, whole(again)))
+		})
+	}
+}
+
 func TestACompareSeesNoPartOfAnEntryThatIsApplied(t *testing.T) {
 	_, d := disk(t)
 	a, b := bytes.Repeat([]byte{0xa}, 4096), bytes.Repeat([]byte{0xb}, 4096)

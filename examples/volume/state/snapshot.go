@@ -87,10 +87,10 @@ func (d *Disk) look(off, since uint64) (c Chunk, is bool, index uint64, err erro
 	if index = max(d.applied, d.whole); d.changed.last[off/chunkLen] <= since {
 		return c, false, index, d.readable()
 	}
-	if since != 0 {
-		return Chunk{Off: off}, true, index, d.readable()
-	}
 	b := d.chunk(off)
+	if since != 0 {
+		return Chunk{Off: off, Zero: d.blanks.have(int(off), int(off)+len(b))}, true, index, d.readable()
+	}
 	if err := d.settle(int(off), int(off)+len(b)); err != nil {
 		return c, false, index, err
 	}
