@@ -15,7 +15,8 @@ import (
 	"godat/runtime/inspect/prometheus"
 )
 
-// metrics are a process's volumes for Prometheus. A scrape asks each node for its status.
+// metrics are a process's volumes for Prometheus. A scrape asks each node for its status, and waits for none: of a node
+// that does not answer it has how long the disk takes.
 type metrics struct {
 	m      *machine
 	commit *client.HistogramVec
@@ -75,13 +76,16 @@ func (x *metrics) Describe(to chan<- *client.Desc) {
 	}
 }
 
+// stale is how long a node may owe an answer whose last one is shown.
+const stale = 5 * time.Second
+
 // Collect implements prometheus.Collector.
 func (x *metrics) Collect(to chan<- client.Metric) {
 	x.commit.Collect(to)
-	for _, n := range x.m.all() {
-		s := n.Status()
+	for _, v := range x.m.watched() {
+		s, silent := v.status()
 		if s.ID == 0 {
-			continue // it has ended
+			continue // it has ended, or has said nothing yet
 		}
 		gauge := func(d *client.Desc, v float64, labels ...string) {
 			to <- client.MustNewConstMetric(d, client.GaugeValue, v, append([]string{s.Volume}, labels...)...)
@@ -89,12 +93,15 @@ func (x *metrics) Collect(to chan<- client.Metric) {
 		counter := func(d *client.Desc, v uint64) {
 			to <- client.MustNewConstMetric(d, client.CounterValue, float64(v), s.Volume)
 		}
+		gauge(descOwnDisk, v.node.Self().Disk.Newest.Seconds())
+		if silent > stale {
+			continue // what it said last may be wrong by now
+		}
 		gauge(descLed, truth(s.Leader != 0))
 		gauge(descLeads, truth(s.Serves()))
 		gauge(descRecords, float64(s.Last))
 		gauge(descLeft, float64(s.Rebuilds-min(s.Rebuilds, s.Rebuilt)))
 		gauge(descZeros, float64(s.Zeros))
-		gauge(descOwnDisk, n.Self().Disk.Newest.Seconds())
 		gauge(descRefusesNow, float64(len(s.Refusals)))
 		gauge(descAssociation, float64(x.m.target.Associations()))
 		counter(descRebuilds, s.Counts.Rebuilds)

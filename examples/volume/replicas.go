@@ -132,10 +132,7 @@ func (r replicaRow) Causes() (is bool, peers []string) {
 }
 
 func (m *machine) replicaRows() (rows []any) {
-	m.mu.Lock()
-	views := slices.Clone(m.views)
-	m.mu.Unlock()
-	for _, v := range views {
+	for _, v := range m.watched() {
 		s, _ := v.status()
 		for _, id := range slices.Sorted(maps.Keys(s.Members)) {
 			rows = append(rows, newReplicaRow(id, &s))

@@ -158,11 +158,11 @@ type machine struct {
 	elsewhere map[uuid][]string // addresses of the other nodes, of each volume
 }
 
-// all are the nodes.
-func (m *machine) all() []*node.Node {
+// watched are the nodes' views.
+func (m *machine) watched() []*view {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.Clone(m.nodes)
+	return slices.Clone(m.views)
 }
 
 // hostsOf are the hosts of a volume's node.

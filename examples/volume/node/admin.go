@@ -115,9 +115,12 @@ func (p *Progress) Text() string {
 	return "is sent the disk"
 }
 
-// Status is status for other goroutines.
-func (c *consensus) Status() (s Status) {
-	c.ask(c.events, func() { s = c.status() })
+// Status is status for other goroutines; of a node that has ended it is zero.
+func (c *consensus) Status() Status {
+	var s Status
+	if !c.ask(c.events, func() { s = c.status() }) {
+		return Status{} // it may be written yet
+	}
 	return s
 }
 

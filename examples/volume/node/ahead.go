@@ -7,7 +7,6 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
-	"godat/examples/volume/state"
 	"godat/runtime/rpc"
 )
 
@@ -29,7 +28,7 @@ const aheadText = ": an older copy of a node's directory was put back, or nodes 
 // knows is up to where this node has applied, and the term of that, if nothing of it is being replaced already.
 func (c *consensus) knows() (applied, term uint64) {
 	applied, term = c.disk.Applied()
-	if applied != 0 && errors.Is(c.disk.Ready(), state.ErrCatchingUp) {
+	if applied != 0 && c.disk.CatchingUp() {
 		return 0, 0
 	}
 	return applied, term

@@ -125,12 +125,15 @@ func (c *consensus) heir() (next uint64) {
 // election takes. The node must run.
 func (n *Node) HandOver() {
 	next := uint64(0)
-	n.ask(n.events, func() {
+	asked := n.ask(n.events, func() {
 		if next = n.consensus.heir(); next != 0 {
 			n.cfg.Logger.Info("the node is to end: another one is to lead", "node", next)
 			n.consensus.raft.TransferLeader(next)
 		}
 	})
+	if !asked {
+		return
+	}
 	for range 4 * electionTicks {
 		if next == 0 || n.ctx.Err() != nil || n.leader.Load() == next {
 			return

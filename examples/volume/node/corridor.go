@@ -268,7 +268,7 @@ func (v *corridor) finish() {
 			refuseAll(x.reads, errElsewhere)
 		case x.index <= v.c.applied:
 			for _, r := range x.reads {
-				v.c.show(r)
+				r.Done(nil)
 			}
 		default:
 			return false

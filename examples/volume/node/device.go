@@ -22,7 +22,7 @@ var (
 // Device is the volume's disk.
 func (n *Node) Device() *Device { return &Device{n.consensus} }
 
-// Memory implements store.Store.
+// Memory implements store.Store. What it has may be read after Probe.
 func (d *Device) Memory() []byte { return d.c.disk.Memory() }
 
 // Volatile implements store.Store: what was answered is stable on a majority.
@@ -76,9 +76,13 @@ func (d *Device) Drop(w *target.Write) { d.c.events.put(func() { d.c.drop(w) }) 
 // Gate implements target.Reader.
 func (d *Device) Gate(r *target.Read) { d.tell(func() { d.c.gate(r) }, r.Done) }
 
-// Probe implements store.Prober. A node whose disk can't be read ends: another one has the blocks.
+// Probe implements store.Prober. Zeros that are not written yet come first. A node whose disk can't be read or written to
+// ends: another one has the blocks.
 func (d *Device) Probe(off, n int, _ bool) error {
-	err := d.c.disk.Probe(off, n)
+	err := d.c.disk.Settle(off, n)
+	if err == nil {
+		err = d.c.disk.Probe(off, n)
+	}
 	if err != nil {
 		d.c.fail(err)
 	}

@@ -37,15 +37,6 @@ func (c *consensus) question(got func(index uint64, err error)) {
 	c.reign.questions = append(c.reign.questions, got)
 }
 
-// show lets a read see the disk. Zeros that are not written yet come first.
-func (c *consensus) show(x *target.Read) {
-	err := c.disk.Settle(x.Offset, x.Len)
-	if err != nil {
-		c.fail(err)
-	}
-	x.Done(err)
-}
-
 // askReaders begins a round for all reads that wait, unless one is under way.
 func (r *reign) askReaders() {
 	if r.asked != nil || len(r.reads) == 0 && len(r.questions) == 0 {

@@ -234,7 +234,7 @@ func (r *reign) finish() {
 	}
 	for len(r.reading) != 0 && r.reading[0].index <= r.c.applied {
 		for _, x := range r.reading[0].reads {
-			r.c.show(x)
+			x.Done(nil)
 		}
 		r.reading = r.reading[1:]
 	}

@@ -25,6 +25,8 @@ func TestARangeOfZerosIsOneEntryOfTheLogAndBecomesZerosEverywhere(t *testing.T) 
 	last := leader.Status().Last
 	require.NoError(t, d.Zero(0, blocks))
 	require.Equal(t, last+1, leader.Status().Last)
+	require.NoError(t, d.Probe(0, blocks, false))
+	require.True(t, bytes.Equal(make([]byte, blocks), d.Memory()), "they are there before they are read")
 	for i := range c.all {
 		m := &c.all[i]
 		c.eventually(func() bool { return m.Status().Applied > last && !m.Node.disk.Zeroing() }, "a node does not write the zeros")
