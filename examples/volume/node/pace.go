@@ -8,14 +8,19 @@ import (
 // recent is for how long something that took long is told.
 const recent = 30 * time.Second
 
+var epoch = time.Now()
+
+// clock is the nanoseconds since epoch, which go on whatever somebody sets the system's clock to. It is never 0.
+func clock() int64 { return int64(time.Since(epoch)) | 1 }
+
 // pace is how long one thing after another takes, such as a goroutine's writes to a disk until they are stable. One
 // goroutine at a time begins and ends; others may look.
 type pace struct {
-	began  atomic.Int64 // when the one under way began, in nanoseconds since 1970; 0 is none
+	began  atomic.Int64 // when the one under way began, by clock; 0 is none
 	took   atomic.Int64 // by the longest of late, in nanoseconds
-	ended  atomic.Int64 // when that one ended
+	ended  atomic.Int64 // when that one ended; 0 is none
 	newest atomic.Int64 // took the last one
-	last   atomic.Int64 // when that one ended
+	last   atomic.Int64 // when that one ended; 0 is none
 }
 
 // Takes is how long a node's writes take until they are stable.
@@ -34,18 +39,18 @@ func (p *pace) during(write func() error) error {
 }
 
 // begin begins, unless one is under way.
-func (p *pace) begin() { p.began.CompareAndSwap(0, time.Now().UnixNano()) }
+func (p *pace) begin() { p.began.CompareAndSwap(0, clock()) }
 
 // end ends the one under way, if there is one.
 func (p *pace) end() {
-	began, now := p.began.Load(), time.Now().UnixNano()
+	began, now := p.began.Load(), clock()
 	if began == 0 {
 		return
 	}
 	took := now - began
 	p.last.Store(now)
 	p.newest.Store(took)
-	if took >= p.took.Load() || now-p.ended.Load() > int64(recent) {
+	if ended := p.ended.Load(); ended == 0 || took >= p.took.Load() || now-ended > int64(recent) {
 		p.ended.Store(now)
 		p.took.Store(took)
 	}
@@ -60,13 +65,14 @@ func (p *pace) longest() time.Duration { return takes(p).Longest }
 
 // takes is how long the things of all paces take.
 func takes(all ...*pace) (t Takes) {
-	now := time.Now().UnixNano()
+	now := clock()
 	last := int64(0)
 	for _, p := range all {
-		if at := p.last.Load(); at > last {
+		if at := p.last.Load(); at != 0 && (last == 0 || at > last) {
 			last, t.Newest = at, time.Duration(p.newest.Load())
 		}
-		if ago, took := now-p.ended.Load(), time.Duration(p.took.Load()); ago <= int64(recent) && took >= t.Longest {
+		ended := p.ended.Load()
+		if ago, took := now-ended, time.Duration(p.took.Load()); ended != 0 && ago <= int64(recent) && took >= t.Longest {
 			t.Longest, t.Ago = took, time.Duration(max(ago, 1))
 		}
 	}
