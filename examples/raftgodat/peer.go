@@ -14,10 +14,11 @@ type link struct {
 	t       *Transport // immutable
 	address string     // immutable
 
-	mu     sync.Mutex
-	now    *session
-	closed bool
-	calls  sync.WaitGroup // none begins when closed is set
+	mu      sync.Mutex
+	now     *session
+	dialing chan struct{} // closed when the call that makes a connection has ended; nil without one
+	closed  bool
+	calls   sync.WaitGroup // none begins when closed is set
 }
 
 // session is a connection of a link. While calls use it their memory is in its zone, so the last
@@ -31,23 +32,62 @@ type session struct {
 // peer is another node: the heartbeats have a connection of their own.
 type peer struct{ calls, beats *link }
 
-// acquire is the connection for a call; acquire makes one if there is none.
+// acquire is the connection for a call; acquire makes one if there is none. While one call makes it, each other waits no
+// longer than its own context.
 func (l *link) acquire(ctx context.Context) (*session, error) {
+	for {
+		s, dialing, err := l.use()
+		if s != nil || err != nil {
+			return s, err
+		}
+		if dialing == nil {
+			return l.dial(ctx)
+		}
+		select {
+		case <-dialing:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// use begins a call by the connection that is there, or returns what the caller is to wait for; if that is nil, too, the
+// caller is to dial.
+func (l *link) use() (s *session, dialing <-chan struct{}, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed {
-		return nil, errClosed
+	switch {
+	case l.closed:
+		return nil, nil, errClosed
+	case l.now == nil && l.dialing != nil:
+		return nil, l.dialing, nil
 	}
-	if l.now == nil {
-		c, err := rpc.Dial(ctx, l.t.ia, l.address, rpc.Config{Calls: mostPipeline, Message: message})
-		if err != nil {
-			return nil, err
-		}
-		l.now = &session{client: c}
-	}
-	l.now.users++
 	l.calls.Add(1)
-	return l.now, nil
+	if l.now != nil {
+		l.now.users++
+		return l.now, nil, nil
+	}
+	l.dialing = make(chan struct{})
+	return nil, nil, nil
+}
+
+// dial makes the connection for a call that has begun.
+func (l *link) dial(ctx context.Context) (*session, error) {
+	c, err := rpc.Dial(ctx, l.t.ia, l.address, rpc.Config{Calls: mostPipeline, Message: message})
+	l.mu.Lock()
+	close(l.dialing)
+	l.dialing = nil
+	if err == nil && !l.closed {
+		l.now = &session{client: c, users: 1}
+		defer l.mu.Unlock()
+		return l.now, nil
+	}
+	l.mu.Unlock()
+	if err == nil {
+		err = errors.Join(errClosed, c.Close())
+	}
+	l.calls.Done()
+	return nil, err
 }
 
 // release ends the use of a connection. If that gave no answer, the next call makes another one.

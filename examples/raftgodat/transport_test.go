@@ -2,8 +2,10 @@ package raftgodat
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
+	"net"
 	"testing"
 	"time"
 
@@ -270,6 +272,36 @@ func TestASnapshotEndsWhenEitherEndStops(t *testing.T) {
 type iotestErr struct{ error }
 
 func (e iotestErr) Read([]byte) (int, error) { return 0, e.error }
+
+func TestACallWaitsNoLongerThanItsContextWhileAnotherOneDials(t *testing.T) {
+	ia, err := dat.Open(t.Context(), "iwarp:127.0.0.1")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, ia.CloseGraceful()) }()
+	silent, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, silent.Close()) }()
+	tr, err := New(t.Context(), ia, ":0", Config{})
+	require.NoError(t, err)
+	l, err := tr.newLink(silent.Addr().String())
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	dialed := make(chan error)
+	go func() {
+		_, err := l.acquire(ctx)
+		dialed <- err
+	}()
+	c, err := silent.Accept() // and nobody answers
+	require.NoError(t, err)
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	_, err = l.acquire(gone)
+	require.ErrorIs(t, err, context.Canceled)
+	stop()
+	require.Error(t, <-dialed)
+	require.NoError(t, c.Close())
+	require.NoError(t, tr.closeLink(l))
+	require.NoError(t, tr.Close())
+}
 
 func TestATransportReachesANodeThatIsBackAtItsAddress(t *testing.T) {
 	onEach(t, func(t *testing.T, ia *dat.IA) {
