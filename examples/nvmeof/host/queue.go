@@ -136,6 +136,7 @@ func (q *queue) doOrAbort(ctx context.Context, command nvme.Command) (result uin
 	var unfinished errUnfinished
 	if errors.As(err, &unfinished) {
 		if _, e := q.do(context.Background(), nvme.Abort(q.id, uint16(s.index)), nil); e != nil {
+			q.release(s, err)
 			return 0, errors.Join(err, e)
 		}
 		result, err = q.await(context.Background(), s)

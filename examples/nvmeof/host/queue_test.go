@@ -79,6 +79,27 @@ func TestCloseEndsTheCallsThatWaitForTheSlotOfOneThatWasLeft(t *testing.T) {
 	}
 }
 
+func TestTheSlotOfACommandWhoseAbortIsRefusedComesBack(t *testing.T) {
+	l, other := openRaw(t, 2)
+	q := newQueue(l)
+	ctx, leave := context.WithCancel(t.Context())
+	left := make(chan error)
+	go func() {
+		_, err := q.doOrAbort(ctx, nvme.Command{Opcode: nvme.AdminAsyncEvent})
+		left <- err
+	}()
+	other.received()
+	leave()
+	other.received() // the Abort
+	other.completes(nvme.Completion{CID: 1, Status: nvme.InternalError})
+	require.ErrorIs(t, <-left, nvme.StatusError(nvme.InternalError))
+	other.completes(nvme.Completion{CID: 0})
+	for len(q.free) != 2 {
+		runtime.Gosched()
+	}
+	require.NoError(t, q.close())
+}
+
 func TestASlotComesBackWhoseAnswerCameAsItsCallLeft(t *testing.T) {
 	c, d, other := openSilent(t)
 	q := c.admin
