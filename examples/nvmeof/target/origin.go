@@ -47,5 +47,18 @@ func (o Origin) Alive(ctx context.Context) bool {
 	}
 }
 
+// Ended reports whether the connection has ended.
+func (o Origin) Ended() bool {
+	if o.queue == nil {
+		return false
+	}
+	select {
+	case <-o.queue.ended:
+		return true
+	default:
+		return false
+	}
+}
+
 // origin is that of the queue's commands.
 func (q *queue) origin() Origin { return Origin{q.controller.hostID, q} }

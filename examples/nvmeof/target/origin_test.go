@@ -35,6 +35,7 @@ func TestAnOriginIsAliveUntilItsConnectionHasEnded(t *testing.T) {
 			all := f.originsOf()
 			require.Len(t, all, 1)
 			assert.True(t, all[0].Alive(t.Context()), "a command came just now, and nothing comes after it")
+			assert.False(t, all[0].Ended())
 			stop, done := make(chan struct{}), make(chan error, 1)
 			go func() {
 				for {
@@ -60,7 +61,9 @@ func TestAnOriginIsAliveUntilItsConnectionHasEnded(t *testing.T) {
 			cancel()
 			require.NoError(t, c.Close())
 			assert.False(t, all[0].Alive(t.Context()))
+			assert.True(t, all[0].Ended())
 			assert.True(t, Origin{}.Alive(t.Context()), "no connection")
+			assert.False(t, Origin{}.Ended())
 		})
 	}
 }

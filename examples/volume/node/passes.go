@@ -109,6 +109,7 @@ func (p *passes) look(h *holding, from target.Origin) {
 	if _, asked := h.alive[from]; asked {
 		return
 	}
+	maps.DeleteFunc(h.alive, func(other target.Origin, _ bool) bool { return other.Ended() })
 	if len(h.alive) >= mostPassages {
 		clear(h.alive)
 	}
