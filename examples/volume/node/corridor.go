@@ -313,7 +313,7 @@ func (v *corridor) dial(lead uint64, addr string) {
 			_ = p.client.Close() // its memory is the node's
 		}
 	}
-	v.c.events.put(func() {
+	put := v.c.events.put(func() {
 		v.opening = false
 		if err == nil {
 			v.passage = p
@@ -321,6 +321,10 @@ func (v *corridor) dial(lead uint64, addr string) {
 		}
 		v.c.showState()
 	})
+	if !put && err == nil {
+		p.end()
+		_ = p.client.Close() // the same
+	}
 }
 
 // follow closes a passage to one who leads no more.
