@@ -115,7 +115,7 @@ var errAhead = errors.New("node: it is ahead of the leader")
 // not know the question.
 func (c *consensus) meets(client *rpc.Client, lead uint64) error {
 	err := c.exchange(client, lead)
-	if refused := (*rpc.Error)(nil); errors.As(err, &refused) && !errors.Is(err, errStranger) {
+	if errors.Is(err, noMethod(methodHealth)) {
 		return nil
 	}
 	return err

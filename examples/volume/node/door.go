@@ -95,7 +95,7 @@ func (d *door) callOf(x note, rest []byte, r *rpc.Request) ([]byte, error) {
 	case methodChunk:
 		return d.giveChunk(rest, r)
 	}
-	return nil, fmt.Errorf("node: no method %d", r.Method())
+	return nil, noMethod(r.Method())
 }
 
 // greeted answers a hello with this node's own.

@@ -62,6 +62,14 @@ func TestNothingOfAStrangerIsTakenAndARefusalSaysWhy(t *testing.T) {
 	require.NoError(t, f.saying(func(*note) {}, methodMessage, heartbeat))
 }
 
+func TestARefusalIsThatOfTheVersionBeforeIfItNamesTheMethodAlone(t *testing.T) {
+	f := newFollower(t)
+	require.ErrorIs(t, f.saying(func(*note) {}, 99, nil), noMethod(99))
+	err := f.saying(func(*note) {}, methodHealth, []byte("no JSON"))
+	require.Error(t, err)
+	require.NotErrorIs(t, err, noMethod(methodHealth))
+}
+
 func TestATermThatNoElectionCameToIsNotKept(t *testing.T) {
 	f := newFollower(t)
 	for _, term := range []uint64{math.MaxUint64, 1 << 63, 2 + mostTerms} {

@@ -43,7 +43,7 @@ func (n *Node) tellHosts() {
 		}
 		if err == nil && asks {
 			err = n.consensus.exchange(client, lead)
-			if refused := (*rpc.Error)(nil); errors.As(err, &refused) {
+			if errors.Is(err, noMethod(methodHealth)) {
 				asks, err = false, nil // it is of the version before
 			}
 		}

@@ -149,6 +149,8 @@ func (f *follower) take(r *rpc.Request) ([]byte, error) {
 		return f.list(r)
 	case methodHello:
 		return f.greet(r.Payload())
+	case methodHealth: // as a leader of the version before
+		return nil, noMethod(methodHealth)
 	}
 	return nil, f.hear(r.Payload())
 }

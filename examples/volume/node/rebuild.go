@@ -32,7 +32,9 @@ func (b *rebuilder) run() {
 		}
 		for b.ctx.Err() == nil {
 			again, err := b.once()
-			b.gets(err)
+			if news := b.gets(err); err != nil && news && b.ctx.Err() == nil {
+				b.cfg.Logger.Warn("the disk of the leader has not come: it is tried again", "node", b.cfg.ID, "error", err)
+			}
 			if failed := b.disk.Failed(); err != nil && failed != nil {
 				b.fail(failed) // it is this node's own disk, of which nothing becomes stable any more
 				return
@@ -91,7 +93,6 @@ func (b *rebuilder) once() (again bool, err error) {
 	if err != nil {
 		return true, err
 	}
-	b.gets(nil)
 	defer func() { _ = client.Close() }() // its memory is the node's
 	if err := b.consensus.meets(client, id); err != nil {
 		return true, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -99,6 +100,19 @@ func TestAListThatComesLateChangesNothing(t *testing.T) {
 	_, last := f.log.Bounds()
 	assert.GreaterOrEqual(t, last, answer.GetIndex(), "it has what it acknowledges")
 	f.commit(3)
+}
+
+func TestWhyADiskHasNotComeIsSaidUntilItHas(t *testing.T) {
+	f := follows(t)
+	f.lacks(4)
+	require.True(t, f.gets(errors.New("a reason")))
+	require.False(t, f.gets(errors.New("a reason")))
+	over := f.rebuild()
+	f.lists <- state.Snapshot{} // it has asked for a list
+	require.Equal(t, "a reason", f.ways.gets, "the disk has not come yet")
+	f.lists <- state.Snapshot{Index: 1, Term: 1, Whole: 1, Size: 512}
+	require.Error(t, <-over)
+	require.Equal(t, "a reason", f.ways.gets)
 }
 
 func TestASnapshotIsGotOnlyByANodeThatLacksRecords(t *testing.T) {

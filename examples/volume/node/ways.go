@@ -24,7 +24,7 @@ type ways struct {
 	mu     sync.Mutex
 	told   raftlog.Members   // what others have said
 	failed map[uint64]string // by node; empty of one that was reached last
-	gets   string            // why the disk of the leader does not come
+	gets   string            // why the disk of the leader has not come the last time
 	takes  map[uint64]bool   // nodes that take what hosts ask of followers; those of the version before do not
 	news   func()            // hears that told has more; it must not wait
 }
@@ -148,11 +148,13 @@ func innermost(err error) string {
 	return ofPeer.Replace(text)
 }
 
-// gets notes why the leader's disk does not come, or that it does.
-func (s *site) gets(err error) {
+// gets notes why the leader's disk has not come, or that it has, and reports whether that is news.
+func (s *site) gets(err error) (news bool) {
 	s.ways.mu.Lock()
 	defer s.ways.mu.Unlock()
+	was := s.ways.gets
 	s.ways.gets = short(err)
+	return s.ways.gets != was
 }
 
 const (
@@ -180,7 +182,7 @@ func (c *consensus) waits() string {
 	case lead != c.cfg.ID && c.ways.failed[lead] != "":
 		return fmt.Sprintf("it does not reach node %d, which leads, at %s: %s", lead, where[lead].Addr, c.ways.failed[lead])
 	case lead != c.cfg.ID && c.rotten.Load() && c.ways.gets != "":
-		return fmt.Sprintf("it does not get the disk of node %d, which leads, at %s: %s", lead, where[lead].Addr, c.ways.gets)
+		return fmt.Sprintf("it has not got the disk of node %d, which leads, at %s, and tries again: %s", lead, where[lead].Addr, c.ways.gets)
 	case lead != c.cfg.ID && c.rotten.Load() && where[lead].Addr == "":
 		return fmt.Sprintf("node %d leads, and nobody has said where it is", lead)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"godat/examples/nvmeof/identity"
+	"godat/runtime/rpc"
 )
 
 // The versions of what nodes say to each other. A node speaks its own, and the one before that; before version 1
@@ -18,6 +19,11 @@ const (
 
 // Versions are those of what nodes say to each other that this program speaks.
 func Versions() (least, most int) { return wireEarliest, wireVersion }
+
+// noMethod is the refusal of a call by a node that does not know it, as one of the version before.
+func noMethod(method uint16) error {
+	return &rpc.Error{Code: rpc.CodeFailed, Text: fmt.Sprintf("node: no method %d", method)}
+}
 
 // note is what each call between nodes begins with, and its answer.
 type note struct {
