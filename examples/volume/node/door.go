@@ -7,13 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"godat/ep"
 	"godat/examples/volume/entry"
 	"godat/examples/volume/journal"
 	"godat/examples/volume/state"
+	dat "godat/runtime"
 	"godat/runtime/rpc"
 )
 
@@ -24,7 +27,14 @@ type door struct {
 
 	orders   chan struct{} // has a value for each order whose data comes
 	fetching sync.Mutex
-	fence    *journal.Fence // guarded by fetching
+	fence    *journal.Fence        // guarded by fetching
+	reads    atomic.Pointer[reads] // for whom the goroutine that has fetching reads; nil for nobody
+}
+
+// reads is a leader whose slots are read.
+type reads struct {
+	term uint64
+	conn *dat.Conn
 }
 
 // hold notes the slots of the log that a replica begins with.
@@ -188,8 +198,11 @@ var (
 
 // takeAppend reads the data of slots from the sender's journal, and then gives the append to
 // the engine. It reads for no entry that the log has, and for none that the fence keeps out. Entries before
-// the first whose data can't be read are taken without it.
+// the first whose data can't be read are taken without it. A read for a leader of an earlier term ends first, with its connection.
 func (d *door) takeAppend(m *pb.Message, r *rpc.Request) error {
+	if x := d.reads.Load(); x != nil && x.term < m.GetTerm() {
+		_ = x.conn.Endpoint.Disconnect(ep.Abrupt) // a leader of before may stand still; its connection may have ended
+	}
 	d.fetching.Lock()
 	defer d.fetching.Unlock()
 	if !d.fence.Pass(m.GetTerm()) {
@@ -199,6 +212,8 @@ func (d *door) takeAppend(m *pb.Message, r *rpc.Request) error {
 	if d.rotten.Load() {
 		return errRotten
 	}
+	d.reads.Store(&reads{m.GetTerm(), r.Conn()})
+	defer d.reads.Store(nil)
 	var err error
 	for i, e := range m.GetEntries() {
 		if e.GetType() != pb.EntryNormal || d.log.Has(e.GetIndex(), e.GetTerm()) {

@@ -51,7 +51,8 @@ type Config struct {
 	// must not call the node, and must not wait.
 	OnCommit func(time.Duration)
 
-	held time.Duration // how long a call waits for its answers; default mostHeld
+	held  time.Duration // how long a call waits for its answers; default mostHeld
+	stall time.Duration // how long a transfer may stand still; default mostStall
 }
 
 // terms are all that is the same on all nodes.
@@ -93,6 +94,9 @@ func Open(ctx context.Context, ia *dat.IA, cfg Config) (*Node, error) {
 	}
 	if cfg.held == 0 {
 		cfg.held = mostHeld
+	}
+	if cfg.stall == 0 {
+		cfg.stall = mostStall
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)

@@ -91,10 +91,15 @@ func newFollower(t testing.TB) *follower { return newHolder(t, 0) }
 
 // newHolder is a follower that holds calls for that long, and 0 is as long as it does by itself.
 func newHolder(t testing.TB, held time.Duration) *follower {
+	return newFollowerOn(t, "loop", "", Config{held: held})
+}
+
+// newFollowerOn is a follower on a provider, at an address there.
+func newFollowerOn(t testing.TB, provider, addr string, cfg Config) *follower {
 	f := &follower{TB: t, slots: newGate(layout.Size()), disk: newGate(state.Size(blocks)), heard: make(chan *pb.Message, 999), notes: make(chan note, 999), lists: make(chan state.Snapshot), again: make(chan state.Snapshot, 1)}
-	ia, err := dat.Open(t.Context(), "loop")
+	ia, err := dat.Open(t.Context(), provider)
 	require.NoError(t, err)
-	others, err := rpc.Listen(t.Context(), ia, "", rpc.Config{Calls: calls, Message: mostMessage})
+	others, err := rpc.Listen(t.Context(), ia, addr, rpc.Config{Calls: calls, Message: mostMessage})
 	require.NoError(t, err)
 	served := make(chan struct{})
 	go func() {
@@ -108,7 +113,9 @@ func newHolder(t testing.TB, held time.Duration) *follower {
 	close(open)
 	shut := f.slots.open
 	f.slots.open = open // the journal's head
-	f.Node, err = Open(t.Context(), ia, Config{ID: 1, Layout: layout, Journal: f.slots, Disk: f.disk, Log: log, Tick: time.Hour, held: held, Logger: slog.New(slog.NewTextHandler(&f.said, nil))})
+	cfg.ID, cfg.Addr, cfg.Layout, cfg.Journal, cfg.Disk, cfg.Log, cfg.Tick = 1, addr, layout, f.slots, f.disk, log, time.Hour
+	cfg.Logger = slog.New(slog.NewTextHandler(&f.said, nil))
+	f.Node, err = Open(t.Context(), ia, cfg)
 	require.NoError(t, err)
 	f.slots.open = shut
 	for len(f.slots.flushing) != 0 {

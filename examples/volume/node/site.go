@@ -87,8 +87,10 @@ func (s *site) connect(ctx context.Context) (err error) {
 }
 
 func (s *site) rpc() rpc.Config {
-	return rpc.Config{Calls: calls, Message: mostMessage, PZ: s.zone, Stall: 2 * time.Second, Methods: methods}
+	return rpc.Config{Calls: calls, Message: mostMessage, PZ: s.zone, Stall: s.cfg.stall, Methods: methods}
 }
+
+const mostStall = 2 * time.Second
 
 // disconnect is the end of connect.
 func (s *site) disconnect() error {
