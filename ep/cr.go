@@ -28,14 +28,18 @@ type CR struct {
 	own       *Endpoint // the endpoint that came with the request, or nil
 	request   hw.Request
 	qual      uint64
+	local     address // the provider's request is not asked for them while it is being answered
+	remote    address
 	private   []byte
 	truncated bool
 	event     delivery.AsyncNode
 
 	taken atomic.Bool // the program has called RequestOf
 
-	mu   sync.Mutex
-	dead bool
+	// answering is held by a call that answers the request, while functions that get events may run: calls that
+	// only look at the request do not take it.
+	answering sync.Mutex
+	dead      atomic.Bool // written under answering
 }
 
 // RequestOf returns the connection request that an event announces, or nil for
@@ -64,22 +68,20 @@ type CRParam struct {
 
 // Query describes the request. It answers to dat_cr_query.
 func (c *CR) Query() (CRParam, error) {
-	if err := c.lock("ep.CR.Query"); err != nil {
+	if err := c.alive("ep.CR.Query"); err != nil {
 		return CRParam{}, err
 	}
-	defer c.mu.Unlock()
 	return CRParam{
-		Local: c.request.Local(), Remote: c.request.Remote(), RemoteQual: split(c.request.Remote()).qual, Qual: c.qual,
+		Local: c.local.addr, Remote: c.remote.addr, RemoteQual: c.remote.qual, Qual: c.qual,
 		Private: c.private, Truncated: c.truncated, Endpoint: c.own,
 	}, nil
 }
 
 // Home returns the adapter. Package runtime calls it.
 func (c *CR) Home(door.Key) (ia any, err error) {
-	if err := c.lock("runtime.IAOf"); err != nil {
+	if err := c.alive("runtime.IAOf"); err != nil {
 		return nil, err
 	}
-	defer c.mu.Unlock()
 	return c.at.adapter.cfg.IA, nil
 }
 
@@ -96,7 +98,7 @@ func (c *CR) Accept(e *Endpoint, private []byte) error {
 	if err := c.lock(op); err != nil {
 		return err
 	}
-	defer c.mu.Unlock()
+	defer c.answering.Unlock()
 	asked := false
 	call := control{op: op, in: life.InAccept, accept: &acceptance{c.request, private, func() {
 		asked = true
@@ -115,7 +117,7 @@ func (c *CR) Accept(e *Endpoint, private []byte) error {
 		return err
 	}
 	c.at.adapter.counters.accepted.whole.Add(1)
-	c.dead = true
+	c.dead.Store(true)
 	if err != nil && c.own != nil {
 		_ = e.disown(op)
 	}
@@ -148,16 +150,16 @@ func (c *CR) Reject(private []byte) error {
 	if err := c.lock(op); err != nil {
 		return err
 	}
-	defer c.mu.Unlock()
+	defer c.answering.Unlock()
 	if err := c.at.adapter.checkPrivate(op, private); err != nil {
 		return err
 	}
 	return c.reject(op, private)
 }
 
-// reject is Reject for a request that is alive. The caller holds c.mu.
+// reject is Reject for a request that is alive. The caller holds c.answering.
 func (c *CR) reject(op string, private []byte) error {
-	c.dead = true
+	c.dead.Store(true)
 	c.at.answered(&c.at.counted.rejected)
 	c.at.adapter.counters.rejected.whole.Add(1)
 	err := c.request.Reject(private)
@@ -180,7 +182,7 @@ func (c *CR) decline() {
 	if c.lock(op) != nil {
 		return
 	}
-	defer c.mu.Unlock()
+	defer c.answering.Unlock()
 	_ = c.reject(op, c.at.refusal) // an error says that the peer has gone
 }
 
@@ -195,7 +197,7 @@ func (c *CR) Handoff(qual uint64) error {
 	if err := c.lock(op); err != nil {
 		return err
 	}
-	defer c.mu.Unlock()
+	defer c.answering.Unlock()
 	to := c.at.adapter.at(qual)
 	if to == nil {
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "no service point of this adapter listens on %d", qual)
@@ -203,23 +205,35 @@ func (c *CR) Handoff(qual uint64) error {
 	if err := to.admit(c.request, qual); err != nil {
 		return wrap(op, err)
 	}
-	c.dead = true
+	c.dead.Store(true)
 	c.at.answered(&c.at.counted.handedOff)
 	c.withdraw(op)
 	return nil
 }
 
-// lock locks the request, or returns the error for one that is nil or dead.
-func (c *CR) lock(op string) error {
-	if c == nil || c.at == nil {
+// alive returns the error for a request that is nil or dead.
+func (c *CR) alive(op string) error {
+	switch {
+	case c == nil || c.at == nil:
 		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleCR, Text: "no request: RequestOf has one for each CONNECTION_REQUEST event, and nil for others"}
-	}
-	c.mu.Lock()
-	if c.dead {
-		c.mu.Unlock()
+	case c.dead.Load():
 		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleCR, Text: "the request has been answered, as each is once, by Accept, Reject or Handoff"}
 	}
 	return nil
+}
+
+// lock waits until no other call answers the request, and lets its caller do so. It returns the error for a request
+// that is nil or dead.
+func (c *CR) lock(op string) error {
+	if c == nil {
+		return c.alive(op)
+	}
+	c.answering.Lock()
+	err := c.alive(op)
+	if err != nil {
+		c.answering.Unlock()
+	}
+	return err
 }
 
 // announce delivers the event of the request, which brings its own place in the dispatcher: so
@@ -235,7 +249,7 @@ func (c *CR) announce() {
 
 // withdraw separates an answered request from the endpoint that came with it, and then from the
 // adapter, whose close must find that endpoint free when it no longer sees the request. The
-// caller holds c.mu.
+// caller holds c.answering.
 func (c *CR) withdraw(op string) {
 	if c.own != nil {
 		c.own.ctl.Lock()

@@ -133,6 +133,7 @@ func (p *point) admit(r hw.Request, qual uint64) error {
 	}
 	cr := &CR{at: p, number: requests.Add(1), request: r, qual: qual}
 	cr.private, cr.truncated = r.Private()
+	cr.local, cr.remote = split(r.Local()), split(r.Remote())
 	if err := p.prepare(cr); err != nil {
 		p.answered(nil)
 		p.taking.Done()
@@ -165,7 +166,7 @@ func (p *point) prepare(cr *CR) (err error) {
 		if cr.own, err = p.adapter.make(op, Config{}, attr); err != nil {
 			return err
 		}
-		cr.own.profile.setAddresses(cr.request.Local(), cr.request.Remote())
+		cr.own.profile.setAddresses(cr.local.addr, cr.remote.addr)
 	}
 	return nil
 }
