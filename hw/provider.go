@@ -57,7 +57,8 @@ type Device interface {
 	Listen(cfg ListenConfig) (Listener, error)
 
 	// Close frees the device. It fails with IA_IN_USE, and does nothing, while
-	// anything that was made on the device is open.
+	// anything that was made on the device is open. It refuses the connection requests
+	// that have no answer, and waits for a Reject that is under way.
 	Close() error
 }
 

@@ -65,6 +65,7 @@ var connectCases = []contractCase{
 		}
 	}},
 	{"a second answer fails with INVALID_HANDLE and changes nothing", secondAnswer},
+	{"a request may be rejected beside the close of its device", rejectBesideClose},
 	{"an Accept that fails makes the request dead and leaves the queue pair as it was", failedAccept},
 	{"Connect on a queue pair that is not new fails, and no fact follows", func(r *rig) {
 		l := r.b.listen(hw.ListenConfig{})
@@ -276,6 +277,29 @@ func secondAnswer(r *rig) {
 	r.also.ErrorIs(spare.accept(req, nil), hw.ErrInvalidHandle)
 	c.awaitRefused()
 	r.join(r.a.newEnd(), spare)
+}
+
+func rejectBesideClose(r *rig) {
+	a := r.a.newEnd()
+	for range 4 {
+		h := r.open(1)
+		r.must.NoError(h.zone.Close())
+		h.zone = nil
+		l := h.listen(hw.ListenConfig{})
+		a.connect(l, nil)
+		req := l.next()
+		l.close()
+		rejected := make(chan error)
+		go func() { rejected <- req.Reject(nil) }()
+		h.close()
+		if err := <-rejected; err != nil {
+			r.also.ErrorIs(err, hw.ErrInvalidHandle, "the device has answered")
+		}
+		r.also.ErrorIs(req.Reject(nil), hw.ErrInvalidHandle)
+		a.awaitRefused()
+		a.over()
+		a.reset()
+	}
 }
 
 func failedAccept(r *rig) {

@@ -71,6 +71,9 @@ var srqCases = []contractCase{
 		})
 		_, err := p.srq.PostRecv(make([]hw.RecvWR, 1))
 		r.also.ErrorIs(err, hw.ErrInvalidHandle)
+		r.also.ErrorIs(p.srq.Arm(1), hw.ErrInvalidHandle)
+		r.also.ErrorIs(p.srq.Resize(2), hw.ErrInvalidHandle)
+		r.also.ErrorIs(p.srq.Close(), hw.ErrInvalidHandle)
 	})},
 	{"many post and many send at once: each message arrives once and in its order", ifShared(sharedTraffic)},
 }

@@ -36,6 +36,7 @@ type device struct {
 	watcher watcher
 	sleeper sleeper
 	dials   sync.WaitGroup // the goroutines of attempts to connect
+	answers sync.WaitGroup // to connection requests, under way; none begins once closed is set
 
 	foundGID foundGID
 
@@ -158,24 +159,32 @@ func (z *zone) disown() {
 // given up and that the kernel is still busy with: on soft-iWARP until the peer's
 // transport has answered, or for 10 s.
 func (d *device) Close() error {
-	const op = "ibv.Close"
-	d.mu.Lock()
-	switch {
-	case d.closed:
-		d.mu.Unlock()
-		return hw.Errorf(op, hw.InvalidHandle, hw.HandleIA, "closed twice")
-	case d.children > 0:
-		defer d.mu.Unlock()
-		return hw.Errorf(op, hw.InvalidState, hw.StateIAInUse, "%d objects are open", d.children)
+	if err := d.end("ibv.Close"); err != nil {
+		return err
 	}
-	d.closed = true
-	d.mu.Unlock()
 	d.watcher.stop()
 	d.dials.Wait()
 	d.abandonRequests()
 	C.gd_cm_destroy(d.sentry)
 	d.sleeper.close()
 	C.gd_close(d.c)
+	return nil
+}
+
+// end lets nothing begin on the device any more, and waits for the answers to connection requests that are under way:
+// they use identifiers of the device's.
+func (d *device) end(op string) error {
+	d.mu.Lock()
+	closed, children := d.closed, d.children
+	d.closed = closed || children == 0
+	d.mu.Unlock()
+	switch {
+	case closed:
+		return hw.Errorf(op, hw.InvalidHandle, hw.HandleIA, "closed twice")
+	case children > 0:
+		return hw.Errorf(op, hw.InvalidState, hw.StateIAInUse, "%d objects are open", children)
+	}
+	d.answers.Wait()
 	return nil
 }
 

@@ -38,11 +38,16 @@ func (r *request) Remote() net.Addr {
 
 func (r *request) Qual() uint64 { return r.qual }
 
-// answer claims the request for one answer; it fails at the second call.
+// answer claims the request for one answer; it fails at the second call, and when the device has closed. The caller
+// calls answers.Done when it has answered.
 func (r *request) answer(op string) error {
-	if !r.answered.CompareAndSwap(false, true) {
+	d := r.conn.dev
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed || !r.answered.CompareAndSwap(false, true) {
 		return hw.Errorf(op, hw.InvalidHandle, hw.HandleCR, "the request is answered")
 	}
+	d.answers.Add(1)
 	return nil
 }
 
@@ -65,6 +70,7 @@ func (r *request) Reject(private []byte) error {
 		return err
 	}
 	d := r.conn.dev
+	defer d.answers.Done()
 	if len(private) > d.attr.MaxPrivate {
 		r.refuse()
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "%d bytes of private data, at most %d", len(private), d.attr.MaxPrivate)
@@ -81,6 +87,7 @@ func (r *request) Accept(qp hw.QP, private []byte) error {
 		return err
 	}
 	d := r.conn.dev
+	defer d.answers.Done()
 	q, err := d.ownQP(op, qp)
 	switch {
 	case err == nil && q == nil:

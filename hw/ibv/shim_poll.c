@@ -276,7 +276,7 @@ static int reap_shared(struct gd_device *d, const struct gv_wc *wc, struct gd_wc
 	uint32_t i = (uint32_t)wc->wr_id;
 	if (srq == NULL || i >= srq->nslots)
 		return 0;
-	if (q == NULL || q->srq != srq) {
+	if (q == NULL || q->srq != srq || q->rq.ended) { // the last: gd_force or gd_last_wqe ended it before the device did
 		gd_give_back(srq, i);
 		return 0;
 	}

@@ -32,6 +32,7 @@ func (d *device) openSleeper() error {
 		return hw.Errorf(opOpen, hw.InsufficientResources, hw.ResourceDevice, "epoll_create1: %w", err)
 	}
 	if err := unix.SetNonblock(fd, true); err != nil { // os.NewFile hands such a descriptor to the network poller
+		_ = unix.Close(fd)
 		return internalError(opOpen, err)
 	}
 	s := &d.sleeper

@@ -149,6 +149,9 @@ func (q *sharedQueue) Resize(depth int) error {
 	const op = "ibv.SRQ.Resize"
 	q.posts.Lock()
 	defer q.posts.Unlock()
+	if q.isClosed() {
+		return hw.Errorf(op, hw.InvalidHandle, hw.HandleSRQ, "the shared queue is closed")
+	}
 	if most := min(mostGrowth*q.cfg.Depth, q.dev.attr.MaxSRQDepth); depth <= 0 || depth > most {
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "depth %d, at most %d", depth, most)
 	}

@@ -3,7 +3,6 @@ package soft
 import (
 	"math"
 	"sync"
-	"sync/atomic"
 
 	"godat/hw"
 )
@@ -29,7 +28,9 @@ type Device struct {
 	mu     sync.Mutex
 	closed bool
 	counts [kinds]int
-	asked  map[*Request]struct{} // handed out and not answered
+	asked  map[*Request]struct{} // handed out and not answered; nil once the device is closed
+
+	answers sync.WaitGroup // under way; none begins once the device is closed
 
 	// bindMu guards which regions windows are bound to. Its holder takes no other lock
 	// but the table's.
@@ -116,8 +117,8 @@ func (d *Device) Unuse(k Kind) {
 }
 
 // End closes the device: nothing can be made on it any more. It refuses the
-// connection requests that were handed out and not answered. It fails with
-// IA_IN_USE while a zone, region, queue pair or listener is open.
+// connection requests that were handed out and not answered, and waits for answers that are under
+// way. It fails with IA_IN_USE while a zone, region, queue pair or listener is open.
 func (d *Device) End() error {
 	const op = "Close"
 	d.mu.Lock()
@@ -136,10 +137,9 @@ func (d *Device) End() error {
 	d.asked = nil
 	d.mu.Unlock()
 	for r := range asked {
-		if r.answered.CompareAndSwap(false, true) {
-			r.refuse()
-		}
+		r.refuse()
 	}
+	d.answers.Wait()
 	return nil
 }
 
@@ -149,8 +149,6 @@ type Request struct {
 	// Immutable after Offer.
 	dev    *Device
 	refuse func()
-
-	answered atomic.Bool
 }
 
 // Offer hands a request to the program by hand, which reports whether the program took it.
@@ -164,7 +162,14 @@ func (r *Request) Offer(d *Device, refuse func(), hand func() bool) (declined bo
 		d.asked[r] = struct{}{}
 	}
 	d.mu.Unlock()
-	return !(open && hand()) && r.take()
+	switch {
+	case !open:
+		return true
+	case hand() || !r.take():
+		return false
+	}
+	d.answers.Done() // the listener's, for which its Close waits
+	return true
 }
 
 // answer is take for the program, with an error for a request that has been answered.
@@ -183,6 +188,7 @@ func (r *Request) Accept(q *QP, private []byte, decline func()) error {
 	if err := r.answer(op); err != nil {
 		return err
 	}
+	defer r.dev.answers.Done()
 	err := r.dev.CheckPrivate(op, hw.Arg2, private)
 	if q == nil || q.dev != r.dev || q.closed {
 		err = r.dev.Errorf(op, hw.InvalidHandle, hw.HandleEP, "not a queue pair of the listener's device")
@@ -203,6 +209,7 @@ func (r *Request) Reject(private []byte, reject func(private []byte)) error {
 	if err := r.answer(op); err != nil {
 		return err
 	}
+	defer r.dev.answers.Done()
 	err := r.dev.CheckPrivate(op, hw.Arg1, private)
 	if err != nil {
 		private = nil
@@ -212,13 +219,16 @@ func (r *Request) Reject(private []byte, reject func(private []byte)) error {
 }
 
 // take reports whether the caller is the one to answer the request: it returns true to
-// the first caller only, and to none once the device has ended.
+// the first caller only, and to none once the device has ended. The device's End waits until that
+// caller calls answers.Done.
 func (r *Request) take() bool {
-	if !r.answered.CompareAndSwap(false, true) {
+	d := r.dev
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, asked := d.asked[r]; !asked {
 		return false
 	}
-	r.dev.mu.Lock()
-	delete(r.dev.asked, r)
-	r.dev.mu.Unlock()
+	delete(d.asked, r)
+	d.answers.Add(1)
 	return true
 }
