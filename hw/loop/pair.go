@@ -20,9 +20,9 @@ var pairs = struct {
 type pairEnd struct {
 	conn   *connection
 	addr   hw.PairAddr
-	peer   *pairEnd // Pair was called with its values
-	caller *pairEnd // Pair was called with this end's values by that end
-	over   bool     // the owner broke or closed the queue pair
+	peer   *pairEnd  // Pair was called with its values
+	caller *pairEnd  // Pair was called with this end's values by that end
+	over   hw.Reason // why the owner broke or closed the queue pair; ReasonNone: it did not
 }
 
 // pairMTU is the MTU of all devices. Nothing depends on it.
@@ -91,11 +91,11 @@ func (d *device) Pair(qp hw.QP, peer hw.PairAddr) error {
 	// The phase is stored before the peer is looked at. So of two ends that pair at the same
 	// time, the one that is told last finds that both wait.
 	pairs.Lock()
-	meets, orphaned := e.peer.peer == e, e.peer.over
+	meets, why := e.peer.peer == e, e.peer.over
 	pairs.Unlock()
 	switch {
-	case orphaned:
-		c.abandoned(hw.ReasonBroken)
+	case why != hw.ReasonNone:
+		c.abandoned(why)
 	case meets: // both ends may come here; one of them connects the two, unless one is over
 		first, last := c, e.peer.conn
 		if e.addr.QPN > e.peer.addr.QPN {
@@ -125,7 +125,7 @@ func (e *pairEnd) choose(op string, peer hw.PairAddr) error {
 		return bad("LID %#x; loop has 0 alone", peer.LID)
 	case o.addr.PSN != peer.PSN:
 		return bad("PSN %#x is not that of the present life of queue pair %#x", peer.PSN, peer.QPN)
-	case o.caller != nil && o.caller != e && !o.caller.over, o.peer != nil && o.peer != e, o.peer == nil && !o.conn.Unused():
+	case o.caller != nil && o.caller != e && o.caller.over == hw.ReasonNone, o.peer != nil && o.peer != e, o.peer == nil && !o.conn.Unused():
 		return bad("queue pair %#x has another peer", peer.QPN)
 	}
 	if err := e.conn.Attempt(op); err != nil {
@@ -141,11 +141,11 @@ func (e *pairEnd) choose(op string, peer hw.PairAddr) error {
 func (c *connection) unpair(why hw.Reason) {
 	pairs.Lock()
 	e := c.pair
-	if e == nil || e.over {
+	if e == nil || e.over != hw.ReasonNone {
 		pairs.Unlock()
 		return
 	}
-	e.over = true
+	e.over = why
 	delete(pairs.ends, e.addr.QPN)
 	w := e.caller
 	pairs.Unlock()

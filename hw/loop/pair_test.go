@@ -83,12 +83,14 @@ func TestABreakMeetsThePairOfThePeerAtAnyPoint(t *testing.T) {
 	})
 }
 
-func TestPairOverlooksNoEndOfThePeer(t *testing.T) {
-	dev := open(t, uniqueName())
-	x, y := newSide(t, dev, nil), newSide(t, dev, nil)
-	x.facts.onEst = func() { y.qp.Break(false) }
-	require.NoError(t, x.pairWith(y.values()))
-	assert.Equal(t, hw.ReasonBroken, x.facts.isDown())
+func TestPairOverlooksNoEndOfThePeerNorHowItEnded(t *testing.T) {
+	for inOrder, why := range map[bool]hw.Reason{false: hw.ReasonBroken, true: hw.ReasonPeer} {
+		dev := open(t, uniqueName())
+		x, y := newSide(t, dev, nil), newSide(t, dev, nil)
+		x.facts.onEst = func() { y.qp.Break(inOrder) }
+		require.NoError(t, x.pairWith(y.values()))
+		assert.Equal(t, why, x.facts.isDown())
+	}
 }
 
 func TestAnEndWhoseCallerIsOverPairsWithAnother(t *testing.T) {
