@@ -114,6 +114,19 @@ var windowCases = []contractCase{
 	{"a zone does not close under a window", ifBinds(func(r *rig) {
 		r.b.holdsZone(func(zone hw.Zone) func() { return r.b.newWindow(zone, nil).close })
 	})},
+	{"a window for a queue pair may be asked for beside the queue pair's close", ifBinds(func(r *rig) {
+		for range 4 {
+			e := r.b.newEnd()
+			together(e.close, func() {
+				w, err := r.b.dev.(hw.Binder).NewWindow(r.b.zone, e.qp)
+				if err != nil {
+					r.also.ErrorIs(err, hw.ErrInvalidHandle)
+					return
+				}
+				r.also.NoError(w.Close())
+			})
+		}
+	})},
 	{"a window is addressed from zero where Attr.ZeroBased says so", ifBinds(func(r *rig) {
 		a, b, w, g := r.windowed(localAll)
 		wr := bindOf(w, g, 16, 32, remoteAll)

@@ -190,7 +190,7 @@ func (r *Request) Accept(q *QP, private []byte, decline func()) error {
 	}
 	defer r.dev.answers.Done()
 	err := r.dev.CheckPrivate(op, hw.Arg2, private)
-	if q == nil || q.dev != r.dev || q.closed {
+	if q == nil || q.dev != r.dev || q.closed.Load() {
 		err = r.dev.Errorf(op, hw.InvalidHandle, hw.HandleEP, "not a queue pair of the listener's device")
 	}
 	if err == nil {

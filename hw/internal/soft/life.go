@@ -81,7 +81,7 @@ func (l *Life) state() hw.Subtype {
 // may end it.
 func (q *QP) MayEnd(op string) error {
 	switch {
-	case q.closed:
+	case q.closed.Load():
 		return q.dev.Gone(op)
 	case !q.life.Ended() && !q.life.Unused():
 		return q.life.Invalid(op, "the queues of the queue pair have not both ended")

@@ -1,6 +1,10 @@
 package soft
 
-import "godat/hw"
+import (
+	"sync/atomic"
+
+	"godat/hw"
+)
 
 // QP is the part of a queue pair that does not depend on how the provider moves octets: what it
 // was made for, and what it may reach. Its owner makes the calls one at a time.
@@ -11,9 +15,9 @@ type QP struct {
 	dev  *Device
 	srq  *SRQ
 
-	life   *Life // the present one
-	closed bool
-	Scope  Zone // only its address matters: it stands for the queue pair's own windows
+	life   *Life       // the present one
+	closed atomic.Bool // any goroutine may ask for a window
+	Scope  Zone        // only its address matters: it stands for the queue pair's own windows
 }
 
 // Open makes the QP for a configuration, with the queue behind cfg.SRQ, if there is one. It fails
@@ -48,7 +52,7 @@ func (q *QP) Free() {
 	q.srq.Detach()
 	q.dev.Unuse(QPs)
 	q.Zone.Unuse()
-	q.closed = true
+	q.closed.Store(true)
 }
 
 // self is the QP of a provider's queue pair, which embeds it.

@@ -35,7 +35,7 @@ func (d *Device) NewWindow(h hw.Zone, qp hw.QP) (hw.Window, error) {
 	var q *QP
 	if qp != nil {
 		of, ok := qp.(interface{ self() *QP })
-		if !ok || of.self().dev != d || of.self().closed {
+		if !ok || of.self().dev != d || of.self().closed.Load() {
 			return nil, d.Errorf(op, hw.InvalidHandle, hw.HandleEP, "not a queue pair of this device")
 		}
 		q = of.self()
