@@ -56,7 +56,6 @@ func newDevice(p *provider, host string, set settings, async func(hw.AsyncEvent)
 		host = ""
 	}
 	d := &device{provider: p, set: set, host: host, procs: runtime.GOMAXPROCS(0), async: async, hookTime: hookTime}
-	d.hooks.left = make(chan struct{}, 1)
 	d.Init(soft.Config{Provider: Name, Attr: d.attributes(), Split: true})
 	return d
 }

@@ -23,7 +23,7 @@ const hookTime = 5 * time.Second
 type hooks struct {
 	mu     sync.Mutex
 	inside []hookCall
-	left   chan struct{} // of length 1; sent to when a call has ended
+	left   chan struct{} // closed when a call has ended; nil: nobody waits
 }
 
 type hookCall struct {
@@ -118,37 +118,43 @@ func (h *hooks) leave() {
 	defer h.mu.Unlock()
 	g := owner.Goroutine()
 	h.inside = slices.DeleteFunc(h.inside, func(c hookCall) bool { return c.goroutine == g })
-	select {
-	case h.left <- struct{}{}:
-	default:
+	if h.left != nil {
+		close(h.left)
+		h.left = nil
 	}
 }
 
-// others is the name of a function that another goroutine is in; empty if there is none.
-func (h *hooks) others() string {
+// others is the name of a function that another goroutine is in, and a channel that is closed when one has ended; the
+// name is empty if there is none.
+func (h *hooks) others() (name string, left <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	g := owner.Goroutine()
 	i := slices.IndexFunc(h.inside, func(c hookCall) bool { return c.goroutine != g })
 	if i < 0 {
-		return ""
+		return "", nil
 	}
-	return h.inside[i].name
+	if h.left == nil {
+		h.left = make(chan struct{})
+	}
+	return h.inside[i].name, h.left
 }
 
 // wait waits for the functions that are called, but for one that closes the device itself, and though not for ever. It
-// returns the name of one that has not returned. One goroutine at a time calls it.
-func (h *hooks) wait(d time.Duration) (name string) {
+// returns the name of one that has not returned.
+func (h *hooks) wait(d time.Duration) string {
 	late := time.NewTimer(d)
 	defer late.Stop()
 	for {
-		if name = h.others(); name == "" {
+		name, left := h.others()
+		if name == "" {
 			return ""
 		}
 		select {
-		case <-h.left:
+		case <-left:
 		case <-late.C:
-			return h.others()
+			name, _ = h.others()
+			return name
 		}
 	}
 }
