@@ -66,6 +66,13 @@ func newAsyncErrors(cfg *config, ia *IA) (*asyncErrors, error) {
 	return a, wiring(a.to).Feeds().Attach(asyncFeed)
 }
 
+// open tells whose the errors are from now on: whoever gets one may use the adapter.
+func (a *asyncErrors) open(ia *IA) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.ia = ia
+}
+
 // close detaches from the dispatcher. A dispatcher that the adapter made is aborted:
 // its waiters get ABORT.
 func (a *asyncErrors) close() {
@@ -152,7 +159,7 @@ func (a *asyncErrors) event(ev hw.AsyncEvent) event.Event {
 	case a.ia == nil:
 	case words.source == nil:
 		e.Source = a.ia
-	case a.ia.adapter != nil: // else nothing was made yet
+	default:
 		e.Source = words.source(a.ia, ev)
 	}
 	return e

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -171,4 +172,38 @@ func TestAnErrorIsLatchedWhileTheAdapterCloses(t *testing.T) {
 		}
 	}
 	assert.Equal(t, 1, found, "the error had not been taken when it was reported again")
+}
+
+// early is a device that reports errors from its opening on.
+type early struct {
+	keepQPs
+	stop, stopped chan struct{}
+}
+
+func (k *early) Open(cfg hw.OpenConfig) (hw.Device, error) {
+	dev, err := k.keepQPs.Open(cfg)
+	k.stop, k.stopped = make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(k.stopped)
+		for !isDone(k.stop) {
+			for kind := range asyncKinds {
+				cfg.Async(hw.AsyncEvent{Kind: kind, QP: &fakeQP{}})
+			}
+		}
+	}()
+	return dev, err
+}
+
+func TestAnErrorThatComesWhileAnAdapterOpensIsNoDataRace(t *testing.T) {
+	for range 20 {
+		k := &early{}
+		ia := open(t, "keep", WithProvider(k))
+		close(k.stop)
+		<-k.stopped
+		ia.async.report(hw.AsyncEvent{Kind: hw.AsyncDeviceFatal})
+		var events [32]event.Event
+		n, err := ia.Async().Dequeue(events[:])
+		require.NoError(t, err)
+		assert.True(t, slices.ContainsFunc(events[:n], func(ev event.Event) bool { return ev.Source == any(ia) }), "it is open")
+	}
 }

@@ -55,9 +55,6 @@ func (ia *IA) init(name string, dev hw.Device, cfg *config, p *pool, async *asyn
 		name: name, dev: dev, attr: attr, log: cfg.log.Named("ia").With(zap.String("ia", name)),
 		pool: p, async: async, gate: gate{down: make(chan struct{})}, hookTime: hookTime,
 	}
-	async.mu.Lock()
-	defer async.mu.Unlock()
-	async.ia = ia
 }
 
 // Name is the name the adapter was opened by.

@@ -79,6 +79,7 @@ func Open(ctx context.Context, name string, opts ...Option) (*IA, error) {
 	if err := ia.startPoller(&cfg); err != nil {
 		return nil, errors.Join(err, ia.Close())
 	}
+	async.open(ia)
 	ia.log.Info("opened", zap.String("provider", ia.attr.Provider), zap.String("device", ia.attr.Device))
 	return ia, nil
 }
