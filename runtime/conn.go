@@ -76,7 +76,7 @@ type Conn struct {
 
 	outbox *ep.Outbox // the goroutine that calls Queue uses it
 
-	closing sync.Mutex
+	closing sync.Mutex  // held while the connection is made, and while it is closed
 	memory  mem.Regions // what Alloc and Register made; made under closing
 }
 

@@ -236,7 +236,7 @@ func ownEvents(c *Conn) bool { return c.listener == nil || c.listener.events == 
 // with the private data for the peer. On an error it gives everything back, and so if Setup
 // panics.
 func (c *Conn) begin(op string, told []byte, connect func(told []byte) error) error {
-	err := c.make()
+	err := c.make(op)
 	if err == nil && c.cfg.Setup != nil {
 		var own []byte
 		if own, err = c.setUp(func() { _ = c.Close() }); own != nil {
@@ -252,7 +252,14 @@ func (c *Conn) begin(op string, told []byte, connect func(told []byte) error) er
 	return nil
 }
 
-func (c *Conn) make() (err error) {
+// make makes what the connection is made of, unless its listener has closed it meanwhile. The listener's close waits
+// for make.
+func (c *Conn) make(op string) (err error) {
+	c.closing.Lock()
+	defer c.closing.Unlock()
+	if c.closed.Load() {
+		return closedConn(op)
+	}
 	ia, cfg := c.ia, &c.cfg
 	if ownEvents(c) {
 		if c.events, err = cfg.newEvents(ia, 1, c); err != nil {

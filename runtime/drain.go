@@ -24,7 +24,9 @@ type drainResult struct {
 // them: a Message beside drain has its buffer when drain counts, or sees refuses. A Send
 // beside drain is counted from before it posts, so drain does not disconnect in between.
 func (c *Conn) drain(ctx context.Context, done chan<- drainResult) {
+	c.closing.Lock() // a connection of a listener may still be being made
 	c.refuses.Store(true)
+	c.closing.Unlock()
 	r := drainResult{conn: c}
 	if r.wait(ctx); !r.cut {
 		r.cut = c.disconnect(ctx, ep.Graceful) != nil
