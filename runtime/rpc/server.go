@@ -28,6 +28,7 @@ type Server struct {
 	fetches  sync.WaitGroup // of kept answers; the reader adds
 	wake     chan struct{}  // a request waits, for feed
 	done     chan struct{}  // closed when the reader has ended
+	stays    chan struct{}  // sent to when something could not be closed; of length 1
 	unlist   []func()       // end the reports of the adapter
 
 	answered answered // under mu
@@ -74,7 +75,7 @@ func Listen(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Serve
 	if err := cfg.complete(op, ia.Attr()); err != nil {
 		return nil, err
 	}
-	s := &Server{ia: ia, done: make(chan struct{}), conns: make(map[*served]bool), requests: make(chan event.Event, 1), wake: make(chan struct{}, 1)}
+	s := &Server{ia: ia, done: make(chan struct{}), stays: make(chan struct{}, 1), conns: make(map[*served]bool), requests: make(chan event.Event, 1), wake: make(chan struct{}, 1)}
 	s.methods.init(cfg.Methods)
 	s.journal.log = cfg.Log
 	s.lately.begin()
@@ -230,6 +231,9 @@ func (s *Server) Close() error {
 	}
 	s.close()
 	err := s.ln.Close()
+	if err != nil {
+		tell(s.stays)
+	}
 	<-s.done
 	s.mu.Lock()
 	fed := s.fed
@@ -267,6 +271,9 @@ func (s *Server) read() {
 				s.handle(ev)
 			}
 			batch.Release()
+		case <-s.stays:
+			s.abandon()
+			return
 		}
 	}
 }

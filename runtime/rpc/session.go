@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"godat/evd"
 	"godat/hw"
 	"godat/hw/event"
 	"godat/mem"
@@ -35,6 +36,7 @@ type session struct {
 	ended  chan struct{} // closed when the connection has ended
 	drains chan struct{} // closed when the server has said that it begins no calls any more
 	done   chan struct{} // closed when the reader has ended
+	stays  chan struct{} // sent to when the connection could not be closed; of length 1
 	looks  looks
 
 	mu   sync.Mutex
@@ -75,6 +77,7 @@ func (c *Client) newSession(ctx context.Context) (*session, error) {
 		metadata: min(fitting(peer.metadata), cfg.Metadata), peerCalls: int(peer.calls), loans: &c.loans, client: c,
 		slots: make([]pending, min(cfg.Calls, int(peer.calls))),
 		since: time.Now(), ended: make(chan struct{}), drains: make(chan struct{}), done: make(chan struct{}),
+		stays: make(chan struct{}, 1),
 	}
 	s.link = link{conn: conn, own: uint32(cfg.receives())}
 	s.link.begin(peer)
@@ -118,8 +121,19 @@ func (s *session) close() error {
 		s.link.because(errClosed)
 	}
 	err := s.link.conn.Close()
+	if err != nil {
+		tell(s.stays)
+	}
 	<-s.done
 	return err
+}
+
+// tell ends a reader to which event.Closed may not come, because something could not be closed.
+func tell(stays chan<- struct{}) {
+	select {
+	case stays <- struct{}{}:
+	default:
+	}
 }
 
 // call is Client.Call over this connection alone.
@@ -253,27 +267,40 @@ func (s *session) drain(last bool) {
 
 func (s *session) reason() error { return s.link.reason() }
 
-// read is the goroutine that takes messages, until the connection has been closed.
+// read is the goroutine that takes messages, until the connection has been closed, or could not be.
 func (s *session) read() {
 	defer close(s.done)
-	for batch := range s.link.conn.Batches() {
-		for _, ev := range batch.Events() {
-			switch {
-			case ev.Number == event.Closed:
-				batch.Release()
-				s.end(errAdapterClosed)
+	for {
+		select {
+		case batch := <-s.link.conn.Batches():
+			if s.hear(batch) {
 				return
-			case ev.Ended():
-				dat.ConnOf(ev)
-				s.end(cmp.Or(ev.Err(), s.inOrder()))
-			case ev.Op == hw.OpRecv:
-				if b := s.link.conn.Message(ev); b != nil {
-					s.heed(b)
-				}
+			}
+		case <-s.stays:
+			s.end(errClosed)
+			return
+		}
+	}
+}
+
+// hear takes the events of a batch, and reports whether the last one was among them.
+func (s *session) hear(batch *evd.Batch) (closed bool) {
+	defer batch.Release()
+	for _, ev := range batch.Events() {
+		switch {
+		case ev.Number == event.Closed:
+			s.end(errAdapterClosed)
+			return true
+		case ev.Ended():
+			dat.ConnOf(ev)
+			s.end(cmp.Or(ev.Err(), s.inOrder()))
+		case ev.Op == hw.OpRecv:
+			if b := s.link.conn.Message(ev); b != nil {
+				s.heed(b)
 			}
 		}
-		batch.Release()
 	}
+	return false
 }
 
 // heed takes a message of the server's. One that breaks the rules breaks the connection, as does a CREDIT or
