@@ -38,10 +38,11 @@ func (f *finder) remember() {
 	}
 }
 
-// lately is by how much a count has grown within the last minute, given by how much since the last look.
+// lately is by how much a count has grown within the last minute, given by how much since the last look. What came before
+// a first look, or since one that is longer ago than that, may be of any time, and does not count.
 func (f *finder) lately(what, name string, n uint64) (sum uint64) {
 	key := recentKey{what, name}
-	if n > 0 {
+	if n > 0 && f.now.At.Sub(f.last.At) < fresh {
 		f.now.recent[key] = append(f.now.recent[key], growth{f.now.At, n})
 	}
 	for _, g := range f.now.recent[key] {

@@ -133,6 +133,20 @@ func TestAPeerWithoutReceivesIsNamed(t *testing.T) {
 	})
 }
 
+// What was counted before a first look, or before a pause, may be of any time. A dispatcher may have as many places as are
+// reserved, and a program closes endpoints of its own.
+func TestWhatIsOldOrMeantIsNoTrouble(t *testing.T) {
+	at := time.Now()
+	then := dat.Snapshot{At: at.Add(-time.Hour), Listeners: make([]dat.ListenerSnapshot, 1), Dispatchers: []evd.DispatcherSnapshot{{Name: "D"}}}
+	now := dat.Snapshot{At: at, Listeners: make([]dat.ListenerSnapshot, 1), Dispatchers: []evd.DispatcherSnapshot{{Name: "D", QLen: 8, Reserved: 8}}}
+	now.Listeners[0].Rejected, now.Listeners[0].Overflows, now.Dispatchers[0].Lost = 500, 3, 3
+	now.LastEnds = []ep.EndSnapshot{{At: at, Name: "E", Event: "CLOSED"}}
+	assert.Empty(t, troubles(&seen{Snapshot: now}, nil), "a first look")
+	assert.Empty(t, troubles(&seen{Snapshot: now}, &seen{Snapshot: then}), "a pause of an hour")
+	then.At = at.Add(-time.Second)
+	assert.Len(t, troubles(&seen{Snapshot: now}, &seen{Snapshot: then}), 3)
+}
+
 // The device reports a suppressed request only when a later one completes. It may have sent it.
 func TestAnEndpointWhoseLastRequestWasSuppressedIsNoTrouble(t *testing.T) {
 	staged(t, dat.ConnConfig{Depth: 4, Message: 64}, func(r *rig) {
@@ -273,7 +287,7 @@ func TestWhatTheDispatchersCountIsTold(t *testing.T) {
 	for text, now := range map[string]*seen{
 		"takes its messages and completions more slowly than they come: 5 events wait, and there is room for 8": look(evd.DispatcherSnapshot{QLen: 8, Queued: 5, Refused: 1}),
 		"2 posts were refused lately, because there was no room for its messages and completions":               look(evd.DispatcherSnapshot{QLen: 8, Refused: 3}),
-		"3 events are lost, because more": look(lost),
+		"3 events were lost within the last minute, because more":                                               look(lost),
 	} {
 		if now.Dispatchers[0].Lost > 0 {
 			now.Dispatchers[0].Refused = 1

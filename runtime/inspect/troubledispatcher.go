@@ -46,7 +46,12 @@ func waiting(d *evd.DispatcherSnapshot) string {
 // dispatcher looks at one, whose events are what.
 func (f *finder) dispatcher(d, was *evd.DispatcherSnapshot, what string) {
 	name := cmp.Or(d.Owner, d.Name)
-	full := d.QLen > 0 && d.Reserved >= d.QLen
+	var refused, lost uint64
+	if was != nil {
+		refused, lost = grown(d.Refused, was.Refused), grown(d.Lost, was.Lost)
+	}
+	refused, lost = f.lately("full", d.Name, refused), f.lately("lost", d.Name, lost)
+	full := d.Refused > 0 && d.QLen > 0 && d.Reserved >= d.QLen // without a refusal the length is exact
 	room := ""
 	if full {
 		room = "; no room is left, and " + were(d.Refused, "post") + " refused"
@@ -60,19 +65,15 @@ func (f *finder) dispatcher(d, was *evd.DispatcherSnapshot, what string) {
 		f.add(0, "callback", "dispatchers", name, "this program's callback has not returned for %s; %s behind it%s", ago(d.CallbackAge), waits, room)
 	case d.OldestAge >= late:
 		f.add(0, "no consumer", "dispatchers", name, "this program does not take %s: %s; its goroutine that should take them sleeps or is blocked%s", what, waiting(d), room)
-	case full:
+	case full && (refused > 0 || was == nil):
 		f.add(0, "full", "dispatchers", name, "no room is left for %s: %s reserved, and %s refused; make the dispatcher longer, or take its events", what, are(d.QLen, "place"), were(d.Refused, "post"))
 	case was != nil && d.Queued > 0 && d.Queued >= d.QLen/2:
 		f.add(1, "slow consumer", "dispatchers", name, "this program takes %s more slowly than they come: %s, and there is room for %s", what, wait(d.Queued, "event"), number(d.QLen))
 	}
-	refused := uint64(0)
-	if was != nil {
-		refused = grown(d.Refused, was.Refused)
-	}
-	if refused = f.lately("full", d.Name, refused); refused > 0 && !full {
+	if refused > 0 && !full {
 		f.add(1, "full", "dispatchers", name, "%s refused lately, because there was no room for %s", were(refused, "post"), what)
 	}
-	if d.Lost > 0 {
-		f.add(0, "lost", "dispatchers", name, "%s lost, because more were posted than there is room for", are(d.Lost, "event"))
+	if lost > 0 {
+		f.add(0, "lost", "dispatchers", name, "%s lost within the last minute, because more were posted than there is room for", were(lost, "event"))
 	}
 }

@@ -51,12 +51,15 @@ func (f *finder) broken() {
 	}
 }
 
+// ownClose is the event of an end that the program made by closing its endpoint.
+const ownClose = "CLOSED"
+
 // ended are the ends of the last minute that are no orderly ones, by peer and reason, the latest first.
 func (f *finder) ended() (list []*over) {
 	known := make(map[[3]string]*over)
 	for i := len(f.now.LastEnds) - 1; i >= 0; i-- {
 		e := &f.now.LastEnds[i]
-		if f.now.At.Sub(e.At) >= fresh || e.Event == event.Disconnected.String() {
+		if f.now.At.Sub(e.At) >= fresh || e.Event == event.Disconnected.String() || e.Event == ownClose {
 			continue
 		}
 		o := &over{last: e, to: dialed(e), failed: isAttempt(e)}

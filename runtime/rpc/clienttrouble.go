@@ -65,6 +65,8 @@ func (s ClientSnapshot) tardy(late time.Duration) string {
 		return fmt.Sprintf("the server answers too late, after about %s: %s; look at its page why method %d takes so long, or give the calls more time", lasting(m.answeredIn), missed, m.method)
 	case m.Answers == 0:
 		return "no answer comes from the server: " + missed + "; its page says whether its handlers are blocked, or its program takes no requests"
+	case m.unwatched():
+		return missed
 	}
 	return fmt.Sprintf("%s, while %s came", missed, counted(m.Answers, "answer"))
 }
@@ -192,7 +194,7 @@ func (m *Minute) errors(who, host, advice string) string {
 	ours, all := m.failures()
 	text := fmt.Sprintf("%s of %s of the last minute are errors", number(all), counted(max(m.Answers, all), "answer"))
 	switch {
-	case m.over > 2*time.Minute: // nobody has looked for long
+	case m.unwatched():
 		text = counted(all, "answer") + " of the last minute are errors"
 	case all >= m.Answers:
 		text = "all " + counted(all, "answer") + " of the last minute are errors"
@@ -218,5 +220,6 @@ func (m *Minute) failures() (ours, all uint64) {
 // program's own if they are a large share of the answers.
 func (m *Minute) fails() bool {
 	ours, all := m.failures()
-	return ours >= thresholds.FewFailures && float64(ours) >= thresholds.FewShare*float64(m.Answers) || all >= thresholds.ManyFailures && float64(all) >= thresholds.FailuresShare*float64(m.Answers)
+	answers := float64(max(m.answersThen(), all))
+	return ours >= thresholds.FewFailures && float64(ours) >= thresholds.FewShare*answers || all >= thresholds.ManyFailures && float64(all) >= thresholds.FailuresShare*answers
 }

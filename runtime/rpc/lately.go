@@ -126,6 +126,18 @@ type part struct {
 	took     time.Duration // all calls that were answered behind their deadline
 }
 
+// answersThen is about how many of the answers came within the minute. Of more time than that, for which nobody has looked, it
+// is the share of one minute.
+func (m *Minute) answersThen() uint64 {
+	if m.over <= time.Minute+recentPart {
+		return m.Answers
+	}
+	return uint64(float64(m.Answers) * time.Minute.Minutes() / m.over.Minutes())
+}
+
+// unwatched reports whether nobody has looked for long, so that Answers says little of the last minute.
+func (m *Minute) unwatched() bool { return m.over > 2*time.Minute }
+
 // begin says that the end has begun.
 func (l *lately) begin() {
 	l.mu.Lock()

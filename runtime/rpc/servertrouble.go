@@ -40,8 +40,8 @@ func (s ServerSnapshot) turnedAway() string {
 	}
 	if m.full > 0 {
 		text := fmt.Sprintf("this server's Config.Conns allows %s at a time: %s refused%s", counted(s.places, "connection"), with(m.full, "further one", "was", "were"), lastMinute)
-		if 2*m.connected > m.Answers {
-			text += fmt.Sprintf("; %s made for %s, so clients connect anew for each call: let each keep its connection, or raise Config.Conns", with(m.connected, "connection", "was", "were"), counted(m.Answers, "answer"))
+		if answers := m.answersThen(); 2*m.connected > answers {
+			text += fmt.Sprintf("; %s made for %s, so clients connect anew for each call: let each keep its connection, or raise Config.Conns", with(m.connected, "connection", "was", "were"), counted(answers, "answer"))
 		} else {
 			text += "; raise Config.Conns, or close connections"
 		}

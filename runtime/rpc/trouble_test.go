@@ -132,3 +132,11 @@ func TestATroubleOfAServerSaysTheOneCauseThatItsCountsShow(t *testing.T) {
 		assert.True(t, strings.HasPrefix(row.Trouble(time.Second), text), "%q and not %q", row.Trouble(time.Second), text)
 	}
 }
+
+// Of a server that has answered for hours, at a first look.
+func TestErrorsAreToldAtAFirstLookToo(t *testing.T) {
+	m := Minute{Answers: 1_000_000, over: 100 * time.Minute, Failures: []FailureCount{{Code: "failed", Count: 9_000}}}
+	assert.True(t, m.fails())
+	m.Failures[0].Count = 3
+	assert.False(t, m.fails())
+}
