@@ -34,7 +34,7 @@ var numbers = []struct {
 	{"SECURITY.md", "by default the backlog and at least 256", "hw/iwarp", "leastHalfOpenIP", 256},
 	{"SECURITY.md", "once it is 100 ms old", "hw/iwarp", "headStart", int64(100 * time.Millisecond)},
 	{"SECURITY.md", "532 bytes for the request", "hw/iwarp/wire", "MaxMPASize", 532},
-	{"SECURITY.md", "| private data | 512 bytes |", "hw/iwarp/wire", "MaxPrivate", 512},
+	{"SECURITY.md", "| private data | 512 bytes, of which 4 may be MPA's own |", "hw/iwarp/wire", "MaxPrivate", 512},
 	{"SECURITY.md", "the service point's `Backlog`: 128;", "ep", "defaultBacklog", 128},
 	{"SECURITY.md", "for `runtime/stream` 1 024", "runtime/stream", "defaultBacklog", 1024},
 	{"SECURITY.md", "`MaxReadIn` of the endpoint, 256 at most", "hw/iwarp", "maxReads", 256},
