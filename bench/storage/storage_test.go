@@ -292,7 +292,7 @@ func TestAnAdapterBeyondItsBoundsIsNamed(t *testing.T) {
 	assert.Contains(t, s.dominated(s.Places[0]), "of 3 loads, none is beyond")
 	within[adaptive] = []float64{110, 130, 55}
 	s = made(9, within)
-	assert.Contains(t, (&Page{study: s}).Summary(), "| over 1.2 times the processor time of the better of the two | 1, surely at 1 | none |")
+	assert.Contains(t, (&Page{study: s}).Summary(), "| over 1.2 times the processor time of polling or of a channel, whichever takes less | 1, surely at 1 | none |")
 	said := s.dominated(s.Places[0])
 	assert.Contains(t, said, "reads, depth 32, 10k/s: 1.30 (1.30–1.30) times the processor time of the better")
 	assert.Equal(t, 1, strings.Count(said, "\n- "))
@@ -318,8 +318,8 @@ func TestAnAdapterIsJudgedAtSaturationToo(t *testing.T) {
 	}
 	assert.Contains(t, s.dominated(s.Places[0]), "reads, depth 32, saturation: 1.90 (1.90–1.90) times the median latency of a channel")
 	said := (&Page{study: s}).Summary()
-	assert.Contains(t, said, "| they take | at how many of 0 rates | at how many of 1 loads at saturation |")
-	assert.Contains(t, said, "| over 1.2 times the processor time of the better of the two | none | none |")
+	assert.Contains(t, said, "| target and host, as they come, take | at how many of 0 rates | at how many of 1 loads at saturation |")
+	assert.Contains(t, said, "| over 1.2 times the processor time of polling or of a channel, whichever takes less | none | none |")
 	assert.Contains(t, said, "| over 1.1 times a channel's median latency | none | 1, surely at 1; 1.9 times at most |")
 	assert.Contains(t, said, "| sim, GOMAXPROCS=1 | at rates that are not known, since both keep up with one at most | at rates that are not known, since both keep up with one at most | 1.00 times | 1.00 times |")
 }
