@@ -119,6 +119,9 @@ func (s *Server) offered() (n int) {
 
 // takeBack ends a request that was offered in vain.
 func (s *Server) takeBack(r *Request) {
+	r.mu.Lock()
+	left := r.canceled
+	r.mu.Unlock()
 	s.mu.Lock()
 	if s.placed == r {
 		s.placed = nil
@@ -126,15 +129,24 @@ func (s *Server) takeBack(r *Request) {
 	if s.hand == r {
 		s.hand = nil
 	}
-	s.refuses(r)
 	s.taken--
 	s.queue.running--
 	r.from.line.running--
+	why := callerLeft
+	if left {
+		s.leaves(r)
+	} else {
+		why = tooLate
+		s.refuses(r)
+		s.lately.count(kindRefused, why)
+	}
 	s.mu.Unlock()
-	s.lately.count(kindRefused, tooLate)
-	_ = r.refuse(CodeBusy, tooLate) // fails when the connection has ended
+	_ = r.refuse(CodeBusy, why) // fails when the connection has ended
 	s.count(-1)
 }
 
-// tooLate is why a request is not begun whose time is over.
-const tooLate = "its time was over before a handler began it"
+// Why a request is not begun.
+const (
+	tooLate    = "its time was over before a handler began it"
+	callerLeft = "its caller left before a handler began it"
+)

@@ -89,7 +89,8 @@ func TestRequestsThatWaitForTheProgramAreCountedAndEnded(t *testing.T) {
 				require.ErrorIs(t, <-left, context.Canceled)
 			}
 			untakenBecome(t, s, 1)
-			assert.Eventually(t, func() bool { return s.Snapshot().Refused == 3 }, time.Minute, time.Millisecond)
+			assert.Eventually(t, func() bool { return s.Snapshot().Left == 3 }, time.Minute, time.Millisecond)
+			assert.Zero(t, s.Snapshot().Refused, "nobody was refused")
 			r := RequestOf(<-requests)
 			require.Equal(t, []byte{byte(stays)}, r.Payload())
 			require.NoError(t, r.Reply(nil))

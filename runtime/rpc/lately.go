@@ -109,6 +109,7 @@ const (
 // well nothing does.
 type lately struct {
 	mu    sync.Mutex
+	began time.Time // the first time that a part was asked for
 	parts [time.Minute / recentPart]part
 	said  string // by the last failure
 	at    time.Time
@@ -119,7 +120,7 @@ type lately struct {
 }
 
 type part struct {
-	number   int64 // since 1970
+	number   int64 // see partOf
 	counts   map[uint32]uint64
 	longest  time.Duration // wait
 	deadline time.Duration // of calls that missed it, the longest
@@ -150,12 +151,18 @@ type answersAt struct {
 	answers uint64
 }
 
-// partOf is the number of the part of a time.
-func partOf(at time.Time) int64 { return at.UnixNano() / int64(recentPart) }
+// partOf is the number of the part of a time, counted from the first call: a clock that is set back brings no old part into
+// the last minute. The caller holds mu.
+func (l *lately) partOf(at time.Time) int64 {
+	if l.began.IsZero() {
+		l.began = at
+	}
+	return int64(at.Sub(l.began) / recentPart)
+}
 
 // part is the present one. The caller holds mu.
 func (l *lately) part(now time.Time) *part {
-	number := partOf(now)
+	number := l.partOf(now)
 	p := &l.parts[number%int64(len(l.parts))]
 	if p.number != number {
 		clear(p.counts)
@@ -236,7 +243,7 @@ func (l *lately) snapshot(answers uint64) (m Minute) {
 	since := l.mark(now, answers)
 	m.Answers, m.over = answers-since.answers, now.Sub(since.at)
 	m.method, m.foreign = l.method, l.foreign
-	counts, least := make(map[uint32]uint64), partOf(now)-int64(len(l.parts))
+	counts, least := make(map[uint32]uint64), l.partOf(now)-int64(len(l.parts))
 	for i := range l.parts {
 		if p := &l.parts[i]; p.number > least {
 			for kind, n := range p.counts {
@@ -271,10 +278,10 @@ func (l *lately) snapshot(answers uint64) (m Minute) {
 
 // mark is how many answers there were a minute ago, or when the end began. The caller holds mu.
 func (l *lately) mark(now time.Time, answers uint64) answersAt {
-	if n := len(l.marks); n == 0 || partOf(l.marks[n-1].at) != partOf(now) {
+	if n := len(l.marks); n == 0 || l.partOf(l.marks[n-1].at) != l.partOf(now) {
 		l.marks = append(l.marks, answersAt{now, answers})
 	}
-	for len(l.marks) > 1 && partOf(l.marks[1].at) <= partOf(now)-int64(len(l.parts))+1 {
+	for len(l.marks) > 1 && l.partOf(l.marks[1].at) <= l.partOf(now)-int64(len(l.parts))+1 {
 		l.marks = slices.Delete(l.marks, 0, 1)
 	}
 	return l.marks[0]

@@ -338,7 +338,7 @@ func (r *Request) discard() {
 // of one with memory waits until that is its own again, so it is told as soon as nothing moves.
 func (r *Request) cancel() {
 	if r.from.server.withdraw(r) {
-		_ = r.refuse(CodeBusy, "its caller left before a handler began it") // fails when the connection has ended
+		_ = r.refuse(CodeBusy, callerLeft) // fails when the connection has ended
 		r.from.server.count(-1)
 		return
 	}

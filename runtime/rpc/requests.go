@@ -129,12 +129,16 @@ func (s *Server) withdraw(r *Request) bool {
 		return false
 	}
 	s.taken--
-	s.refuses(r)
+	s.leaves(r)
+	s.lately.waited(time.Since(r.arrived)) // in vain
+	return true
+}
+
+// leaves counts a request that no handler has begun, and whose caller has left. The caller holds mu.
+func (s *Server) leaves(r *Request) {
 	s.ends.left.Add(1)
 	s.methods.of(r.header.code).ends.left.Add(1)
 	s.lately.count(kindLeft, "")
-	s.lately.waited(time.Since(r.arrived)) // in vain
-	return true
 }
 
 // drop ends the requests of a connection that has ended which no handler has begun.

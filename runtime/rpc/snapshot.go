@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -268,10 +269,10 @@ func (s *Server) list() (err error) {
 	return err
 }
 
-// served is the report "rpc connections" of a server.
+// served is the report "rpc connections" of a server, the oldest connection first.
 func (s *Server) served() (rows []any) {
 	s.mu.Lock()
-	all := slices.Collect(maps.Keys(s.conns))
+	all := slices.SortedFunc(maps.Keys(s.conns), func(a, b *served) int { return cmp.Compare(a.link.conn.ID(), b.link.conn.ID()) })
 	s.mu.Unlock()
 	for _, p := range all {
 		rows = append(rows, p.snapshot())

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -100,6 +101,25 @@ func TestASnapshotSaysWhatAClientAndItsServerDo(t *testing.T) {
 		assert.Empty(t, reported[ServerSnapshot](t, ia, "rpc servers"))
 		require.NoError(t, ia.Close())
 	})
+}
+
+// A table whose rows change places at each look can't be read.
+func TestAServersConnectionsAreListedInTheirOrder(t *testing.T) {
+	ia := open(t, "loop")
+	s := serve(t, ia, Config{}, 1, echo)
+	for range 8 {
+		dial(t, ia, s, Config{})
+	}
+	require.Eventually(t, func() bool { return s.Snapshot().Conns == 8 }, time.Minute, time.Millisecond)
+	var ids []int
+	for _, row := range reported[servedRow](t, ia, "rpc connections") {
+		var id int
+		_, err := fmt.Sscanf(row.Client[strings.Index(row.Client, "(connection "):], "(connection %d)", &id)
+		require.NoError(t, err)
+		ids = append(ids, id)
+	}
+	assert.Len(t, ids, 8)
+	assert.IsIncreasing(t, ids)
 }
 
 func TestASnapshotSaysInAFewWordsWhyThereIsNoConnection(t *testing.T) {
