@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	lastEnds = 64  // ends that an adapter remembers in whole
+	lastEnds = 64  // ends that an adapter remembers in whole: orderly ones, and others
 	mostEnds = 256 // kinds of ends that it counts apart: a peer chooses the code of a Terminate
 )
 
@@ -51,11 +51,27 @@ func (n *ends) note(one end) {
 		kind.code = -1
 	}
 	n.counts[kind]++
-	if len(n.last) == lastEnds {
-		n.last = slices.Delete(n.last, 0, 1)
+	if n.last = append(n.last, one); len(n.last) > lastEnds {
+		n.forget()
 	}
-	n.last = append(n.last, one)
 }
+
+// forget forgets the oldest end of those of which there are more: of the orderly ones, or of the others. So many orderly
+// ends do not hide a break.
+func (n *ends) forget() {
+	orderly := 0
+	for i := range n.last {
+		if n.last[i].isOrderly() {
+			orderly++
+		}
+	}
+	more := orderly > lastEnds/2
+	at := slices.IndexFunc(n.last, func(e end) bool { return e.isOrderly() == more })
+	n.last = slices.Delete(n.last, at, at+1)
+}
+
+// isOrderly reports whether an end of the connection was asked for.
+func (k endKind) isOrderly() bool { return k.number == 0 || k.number == event.Disconnected }
 
 // EndCount says how many connections, and attempts, ended in one way.
 type EndCount struct {

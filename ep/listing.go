@@ -18,7 +18,7 @@ type Snapshot struct {
 	SRQs        []SRQSnapshot
 	Counters    Counters      // since the adapter was opened, whatever was reset
 	Ends        []EndCount    // how connections ended
-	LastEnds    []EndSnapshot // the last of them, the oldest first
+	LastEnds    []EndSnapshot // the last orderly ones and the last others, the oldest first
 }
 
 // PointSnapshot describes a service point at one moment, or has the sums of the closed ones of a name: that of

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
+	"godat/hw/event"
 	"godat/mem"
 )
 
@@ -180,4 +181,32 @@ func TestTheKindsOfEndsAreBounded(t *testing.T) {
 	require.Len(t, last, lastEnds)
 	assert.Equal(t, 2*mostEnds-1, last[lastEnds-1].Cause.Code)
 	assert.Equal(t, 2*mostEnds-lastEnds, last[0].Cause.Code)
+}
+
+// Orderly ends of a busy server do not push its last break out of the list, nor do breaks the orderly ends.
+func TestABreakStaysAmongManyOrderlyEnds(t *testing.T) {
+	var n ends
+	note := func(number event.Number, times int) {
+		for range times {
+			n.note(end{endKind: endKind{number: number}})
+		}
+	}
+	events := func() (events []string) {
+		_, last := n.snapshot()
+		for _, e := range last {
+			events = append(events, e.Event)
+		}
+		return events
+	}
+	note(event.Broken, 3)
+	note(event.Disconnected, 2*lastEnds)
+	note(0, 1)
+	require.Len(t, events(), lastEnds)
+	assert.Equal(t, []string{"BROKEN", "BROKEN", "BROKEN", "DISCONNECTED"}, events()[:4])
+	assert.Equal(t, "CLOSED", events()[lastEnds-1])
+	note(event.Broken, 2*lastEnds)
+	require.Len(t, events(), lastEnds)
+	assert.Equal(t, "DISCONNECTED", events()[0])
+	assert.Equal(t, "CLOSED", events()[lastEnds/2-1])
+	assert.Equal(t, "BROKEN", events()[lastEnds/2])
 }

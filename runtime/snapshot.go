@@ -28,7 +28,7 @@ type Snapshot struct {
 	// Reports has what the program and the library's packages add; see [IA.Report].
 	Reports  map[string][]any
 	Ends     []ep.EndCount    // how connections ended
-	LastEnds []ep.EndSnapshot // the last of them, the oldest first
+	LastEnds []ep.EndSnapshot // the last orderly ones and the last others, the oldest first
 
 	Counters Counters // since the adapter was opened
 	// Polls says how the device's completions were noticed, by polls or by sleeps; nil for a

@@ -54,12 +54,15 @@ func (f *finder) broken() {
 // ownClose is the event of an end that the program made by closing its endpoint.
 const ownClose = "CLOSED"
 
+// isOrderly reports whether an end of that event was asked for.
+func isOrderly(ev string) bool { return ev == event.Disconnected.String() || ev == ownClose }
+
 // ended are the ends of the last minute that are no orderly ones, by peer and reason, the latest first.
 func (f *finder) ended() (list []*over) {
 	known := make(map[[3]string]*over)
 	for i := len(f.now.LastEnds) - 1; i >= 0; i-- {
 		e := &f.now.LastEnds[i]
-		if f.now.At.Sub(e.At) >= fresh || e.Event == event.Disconnected.String() || e.Event == ownClose {
+		if f.now.At.Sub(e.At) >= fresh || isOrderly(e.Event) {
 			continue
 		}
 		o := &over{last: e, to: dialed(e), failed: isAttempt(e)}
@@ -206,14 +209,23 @@ func (f *finder) failedText(o *over) string {
 	return fmt.Sprintf("%s to connect to %s failed within a minute, the last %s%s%s", o.number("attempt"), o.last.Remote, when, causeOf(o.last), o.before)
 }
 
-// forgot reports whether the adapter may have forgotten ends of the last minute.
+// forgot reports whether the adapter may have forgotten ends of the last minute that are no orderly ones.
 func (f *finder) forgot() bool {
 	var ends uint64
 	for _, e := range f.now.Ends {
-		ends += e.Count
+		if !isOrderly(e.Event) {
+			ends += e.Count
+		}
 	}
-	all := f.now.LastEnds
-	return ends > uint64(len(all)) && f.now.At.Sub(all[0].At) < fresh
+	known, oldest := uint64(0), f.now.At
+	for i := range f.now.LastEnds {
+		if e := &f.now.LastEnds[i]; !isOrderly(e.Event) {
+			if known++; known == 1 {
+				oldest = e.At
+			}
+		}
+	}
+	return ends > known && f.now.At.Sub(oldest) < fresh
 }
 
 // number is how many there were, of something.

@@ -67,4 +67,6 @@ func TestFailedAttemptsToAnAddressAreOneLine(t *testing.T) {
 	}, texts())
 	now.LastEnds = now.LastEnds[1:] // the adapter has forgotten one
 	assert.Contains(t, texts(), "at least 2 attempts to connect to a failed within a minute, the last 7 s ago with NON_PEER_REJECTED")
+	now.LastEnds = append([]ep.EndSnapshot{{Event: event.Disconnected.String(), At: now.At.Add(-time.Hour)}}, now.LastEnds...)
+	assert.Contains(t, texts(), "at least 2 attempts to connect to a failed within a minute, the last 7 s ago with NON_PEER_REJECTED", "an orderly end is no attempt")
 }
