@@ -130,6 +130,7 @@ func (ia *IA) describe() (Snapshot, error) {
 	}
 	s.Polls = ia.describePolls()
 	s.describeDispatchers(dispatchers, took)
+	s.nameAsync(ia.async)
 	s.Freed.Latency = took.Snapshot()
 	s.Listeners = describeListeners(below.Points, listeners)
 	s.Counters = Counters{
@@ -200,6 +201,15 @@ func (s *Snapshot) describeDispatchers(dispatchers []*evd.Dispatcher, took *evd.
 		}
 	}
 	slices.SortFunc(s.Dispatchers, func(a, b evd.DispatcherSnapshot) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+// nameAsync says which dispatcher is the one that the adapter has made for errors of the device.
+func (s *Snapshot) nameAsync(a *asyncErrors) {
+	for i := range s.Dispatchers {
+		if d := &s.Dispatchers[i]; a.own && d.Name == a.to.String() {
+			d.Owner = "asynchronous errors"
+		}
+	}
 }
 
 // describeListeners adds to the service points what their listeners know.

@@ -242,6 +242,9 @@ func poolText(p *mem.PoolSnapshot) string {
 		return ""
 	}
 	text := fmt.Sprintf("%d held by the program of %d%s; %d sending, %d posted as receives", p.Held, p.Buffers, heldText(p.HeldAge), p.Sending, p.Posted)
+	if p.Waiting > 0 {
+		text += "; " + wait(p.Waiting, "call") + " for one"
+	}
 	if len(p.Holders) > 0 {
 		text += "; most were taken by " + p.Holders[0].Call
 	}

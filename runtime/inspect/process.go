@@ -58,8 +58,8 @@ func (f *finder) process() {
 	if nearly(p.Descriptors, p.DescriptorsLimit) {
 		f.addHead(1, "process descriptors", "", "", p.Program, fmt.Sprintf("has %s of %s open; raise ulimit -n, or close files and connections", many(p.Descriptors, "descriptor"), number(p.DescriptorsLimit)))
 	}
-	if limit := p.LeastMemory(); nearly(p.Memory, limit) {
-		f.addHead(1, "process memory", "", "", p.Program, fmt.Sprintf("has %s of memory of the %s that it may have", octets(p.Memory), octets(limit)))
+	if nearly(p.Memory, p.MemoryLimit) {
+		f.addHead(1, "process memory", "", "", p.Program, fmt.Sprintf("has %s of memory of the %s that its control group may have; keep less, raise that limit, or set GOMEMLIMIT below it", octets(p.Memory), octets(p.MemoryLimit)))
 	}
 	f.growth()
 }

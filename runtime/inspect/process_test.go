@@ -43,10 +43,10 @@ func TestThePageSaysWhichProcessItIsOf(t *testing.T) {
 func TestAProcessThatSoonHasNoneLeftIsInTrouble(t *testing.T) {
 	for p, want := range map[process.Info]string{
 		{Program: "kv"}: "",
-		{Program: "kv", Descriptors: 899, DescriptorsLimit: 1000}: "",
-		{Program: "kv", Descriptors: 900, DescriptorsLimit: 1000}: "has 900 descriptors of 1 000 open; raise ulimit -n, or close files and connections",
-		{Program: "kv", Memory: 95 << 20, MemoryLimit: 100 << 20}: "has 95 MiB of memory of the 100 MiB that it may have",
-		{Program: "kv", Memory: 95 << 20, GoMemoryLimit: 1 << 40}: "",
+		{Program: "kv", Descriptors: 899, DescriptorsLimit: 1000}:  "",
+		{Program: "kv", Descriptors: 900, DescriptorsLimit: 1000}:  "has 900 descriptors of 1 000 open; raise ulimit -n, or close files and connections",
+		{Program: "kv", Memory: 95 << 20, MemoryLimit: 100 << 20}:  "has 95 MiB of memory of the 100 MiB that its control group may have; keep less, raise that limit, or set GOMEMLIMIT below it",
+		{Program: "kv", Memory: 95 << 20, GoMemoryLimit: 96 << 20}: "", // which Go's memory may meet
 	} {
 		now := &seen{Process: p}
 		var said []string

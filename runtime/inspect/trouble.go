@@ -24,12 +24,13 @@ var connected = ep.Connected.String()
 
 // trouble is something that is wrong. The page and its JSON have the exported fields.
 type trouble struct {
-	Kind string // the same for all troubles of the kind
-	Show string // the list in which its object is; empty of the process
-	Name string // of the object
-	Head string // what the line begins with: the object's name, with what it is where that is not plain
-	Text string // what is wrong, and what to look at
-	rank int    // the worst first
+	Kind string        // the same for all troubles of the kind
+	Show string        // the list in which its object is; empty of the process
+	Name string        // of the object
+	Head string        // what the line begins with: the object's name, with what it is where that is not plain
+	Text string        // what is wrong, and what to look at
+	rank int           // the worst first
+	age  time.Duration // how long it has lasted, where that tells which of a kind is the worst
 	// misses is the address of a peer that the line misses; empty if it says why, or misses none.
 	misses string
 	peers  []string // that the line explains
@@ -84,11 +85,8 @@ func troubles(now, last *seen) []trouble {
 		f.row("endpoints", e.Name, e.Name, "connection to "+e.Remote+": ", e.Owner)
 		f.endpoint("endpoints", e.Name, e)
 	}
-	for i := range now.SRQs {
-		if q := &now.SRQs[i]; q.Outstanding == 0 && q.Endpoints > 0 {
-			f.add(2, "no shared receives", "shared receives", q.Name, "has no receive for %s: the program posts too few", many(q.Endpoints, "endpoint"))
-		}
-	}
+	f.shared()
+	f.device()
 	f.rows()
 	f.owners()
 	f.process()
@@ -96,7 +94,7 @@ func troubles(now, last *seen) []trouble {
 	f.join()
 	for i, t := range f.list {
 		if more := f.found[t.Kind] - ofEach; more > 0 && f.isLastTold(i) {
-			f.list[i].Text += fmt.Sprintf("; the same of %s more", number(more))
+			f.list[i].Text += fmt.Sprintf("; %s more in the list %s %s in trouble", number(more), t.Show, isOrAre(more))
 		}
 	}
 	slices.SortStableFunc(f.list, byRank)
@@ -119,14 +117,27 @@ func (f *finder) addHead(rank int, kind, show, name, head, text string) {
 	f.put(trouble{Kind: kind, Show: show, Name: name, Head: head, Text: text, rank: rank})
 }
 
-// put is add of a line that is made.
+// put is add of a line that is made. Of a kind of which enough are told it replaces the least bad one, if that is less bad.
 func (f *finder) put(t trouble) {
 	if t.isOf(f.explained) {
 		return
 	}
 	if f.found[t.Kind]++; f.found[t.Kind] <= ofEach {
 		f.list = append(f.list, t)
+		return
 	}
+	least := &t
+	for i := range f.list {
+		if told := &f.list[i]; told.Kind == t.Kind && worse(least, told) {
+			least = told
+		}
+	}
+	*least = t
+}
+
+// worse reports whether a line is worse than another of its kind, which was told before.
+func worse(t, told *trouble) bool {
+	return cmp.Or(cmp.Compare(t.rank, told.rank), cmp.Compare(told.age, t.age)) < 0
 }
 
 // isLastTold reports whether no later trouble is of the kind of trouble i.
@@ -208,14 +219,62 @@ func (f *finder) whyRefused(l, was *dat.ListenerSnapshot) string {
 	return "this program itself rejected them, and there was room: each has the reason on its own page"
 }
 
-func (f *finder) conn(c *dat.ConnSnapshot) {
-	f.endpoint("connections", c.Name, &c.Endpoint)
-	if c.Missing == 0 || c.Endpoint.Receives.Outstanding > 0 || c.Endpoint.State != connected {
+// shared looks for shared receive queues that are empty at two looks, and for those that the device gave up.
+func (f *finder) shared() {
+	empty := func(q *ep.SRQSnapshot) bool { return q.Outstanding == 0 && q.Endpoints > 0 }
+	for i := range f.now.SRQs {
+		switch q := &f.now.SRQs[i]; {
+		case q.Failed:
+			f.add(0, "shared receives failed", "shared receives", q.Name, "the device gave it up, so no message comes for %s; close them and it, and make others", many(q.Endpoints, "endpoint"))
+		case empty(q) && slices.ContainsFunc(f.last.SRQs, func(was ep.SRQSnapshot) bool { return was.Name == q.Name && empty(&was) }):
+			f.add(2, "no shared receives", "shared receives", q.Name, "has no receive for %s: the program posts too few", many(q.Endpoints, "endpoint"))
+		}
+	}
+}
+
+// device looks for errors that the device has reported of its own accord.
+func (f *finder) device() {
+	now, was := &f.now.Counters.Async, &f.last.Counters.Async
+	lately := func(what string, now, was uint64) uint64 { return f.lately("device", what, grown(now, was)) }
+	n := lately("", now.Errors, was.Errors)
+	if n == 0 {
 		return
 	}
+	var of []string
+	rest := n
+	for _, part := range []struct {
+		what string
+		n    uint64
+	}{
+		{"queue pairs", lately("pairs", now.Endpoints, was.Endpoints)},
+		{"completion queues", lately("completions", now.Dispatchers, was.Dispatchers)},
+		{"shared receive queues", lately("shared", now.SharedReceivers, was.SharedReceivers)},
+	} {
+		if rest -= part.n; part.n > 0 {
+			of = append(of, number(part.n)+" of "+part.what)
+		}
+	}
+	if rest > 0 {
+		of = append(of, number(rest)+" of the device or a port")
+	}
+	f.addHead(0, "device", "dispatchers", "", cmp.Or(f.now.Device, f.now.Provider, "the device"),
+		fmt.Sprintf("the device reported %s within the last minute: %s; the log says which, and IA.Async has the events", many(n, "error"), strings.Join(of, ", ")))
+}
+
+func (f *finder) conn(c *dat.ConnSnapshot) {
+	f.endpoint("connections", c.Name, &c.Endpoint)
 	i, ok := slices.BinarySearchFunc(f.last.Conns, c.ID, func(was dat.ConnSnapshot, id uint64) int { return cmp.Compare(was.ID, id) })
-	if ok && f.last.Conns[i].Missing > 0 && f.last.Conns[i].Endpoint.Receives.Outstanding == 0 {
-		f.add(0, "buffers", "connections", c.Name, "no receive is posted: %s", kept(c.Buffers.Held, heldText(c.Buffers.HeldAge)))
+	if !ok {
+		return
+	}
+	was, b := &f.last.Conns[i], &c.Buffers
+	unposted := func(c *dat.ConnSnapshot) bool { return c.Missing > 0 && c.Endpoint.Receives.Outstanding == 0 }
+	starved := func(c *dat.ConnSnapshot) bool { return c.Buffers.Waiting > 0 && c.Buffers.Sending == 0 }
+	switch {
+	case unposted(c) && unposted(was) && c.Endpoint.State == connected:
+		f.add(0, "buffers", "connections", c.Name, "no receive is posted: %s", kept(b.Held, heldText(b.HeldAge)))
+	case starved(c) && starved(was) && b.Held > 0 && b.HeldAge > 0:
+		f.add(0, "buffers", "connections", c.Name, "%s for a buffer: %s", wait(b.Waiting, "call"), kept(b.Held, heldText(b.HeldAge)))
 	}
 }
 
@@ -250,7 +309,7 @@ func (f *finder) endpoint(show, name string, e *ep.EndpointSnapshot) {
 		if q.Outstanding != 1 {
 			outstanding = fmt.Sprintf("%s requests are outstanding, the oldest for %s", number(q.Outstanding), ago(q.OldestAge))
 		}
-		t.Kind, t.Text = "peer", outstanding+": "+f.otherEnd(e)
+		t.Kind, t.Text, t.age = "peer", outstanding+": "+f.otherEnd(e), q.OldestAge
 		f.put(t)
 	}
 }

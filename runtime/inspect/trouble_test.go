@@ -147,6 +147,28 @@ func TestWhatIsOldOrMeantIsNoTrouble(t *testing.T) {
 	assert.Len(t, troubles(&seen{Snapshot: now}, &seen{Snapshot: then}), 3)
 }
 
+func TestACallThatWaitsForABufferOfItsConnectionIsNamed(t *testing.T) {
+	staged(t, dat.ConnConfig{Depth: 2}, func(r *rig) {
+		client, _ := r.join()
+		held := []*mem.Buffer{client.Buffer(), client.Buffer()}
+		require.Nil(r.t, client.Buffer())
+		got := make(chan error)
+		go func() {
+			b, err := client.WaitBuffer(r.t.Context())
+			client.Release(b)
+			got <- err
+		}()
+		r.wrong("buffers", client.String(), "1 call waits for a buffer: this program keeps 2 buffers, the oldest for 1 s, and gives none back (Conn.Release)")
+		assert.Contains(r.t, r.get("?of="+url.QueryEscape(client.String())).Body.String(), "; 1 call waits for one")
+		for _, b := range held {
+			client.Release(b)
+		}
+		require.NoError(r.t, <-got)
+		time.Sleep(leastAge)
+		assert.Empty(r.t, r.kinds())
+	})
+}
+
 // The device reports a suppressed request only when a later one completes. It may have sent it.
 func TestAnEndpointWhoseLastRequestWasSuppressedIsNoTrouble(t *testing.T) {
 	staged(t, dat.ConnConfig{Depth: 4, Message: 64}, func(r *rig) {
@@ -249,8 +271,21 @@ func TestOfManyTroublesOfAKindAFewAreTold(t *testing.T) {
 	}
 	list := troubles(now, nil)
 	require.Len(t, list, ofEach)
-	assert.True(t, strings.HasSuffix(list[ofEach-1].Text, "the same of 9\u202f995 more"))
+	assert.True(t, strings.HasSuffix(list[ofEach-1].Text, "; 9\u202f995 more in the list connections are in trouble"), list[ofEach-1].Text)
 	assert.NotContains(t, list[0].Text, "more")
+}
+
+func TestOfManyTroublesTheWorstAreTold(t *testing.T) {
+	now := &seen{Snapshot: dat.Snapshot{At: time.Now()}}
+	for i := range ofEach + 3 {
+		e := ep.EndpointSnapshot{State: connected, Remote: "10.0.0.1:1", Requests: ep.QueueSnapshot{Outstanding: 1, OldestAge: time.Duration(i+1) * time.Minute}}
+		now.Conns = append(now.Conns, dat.ConnSnapshot{ID: uint64(i), Name: fmt.Sprint("c", i), Endpoint: e})
+	}
+	var names []string
+	for _, t := range troubles(now, nil) {
+		names = append(names, t.Name)
+	}
+	assert.ElementsMatch(t, []string{"c3", "c4", "c5", "c6", "c7"}, names, "the oldest")
 }
 
 func TestWhatDevicesCountOfPeersIsTold(t *testing.T) {
@@ -283,7 +318,8 @@ func TestWhatTheDispatchersCountIsTold(t *testing.T) {
 	}
 	lost := evd.DispatcherSnapshot{QLen: 8}
 	lost.Lost = 3
-	was := look(evd.DispatcherSnapshot{QLen: 8, Refused: 1})
+	was := look(evd.DispatcherSnapshot{QLen: 8, Refused: 1, Queued: 4})
+	assert.Empty(t, troubles(look(evd.DispatcherSnapshot{QLen: 8, Queued: 5}), look(evd.DispatcherSnapshot{QLen: 8})), "at one look")
 	for text, now := range map[string]*seen{
 		"takes its messages and completions more slowly than they come: 5 events wait, and there is room for 8": look(evd.DispatcherSnapshot{QLen: 8, Queued: 5, Refused: 1}),
 		"2 posts were refused lately, because there was no room for its messages and completions":               look(evd.DispatcherSnapshot{QLen: 8, Refused: 3}),
@@ -297,4 +333,43 @@ func TestWhatTheDispatchersCountIsTold(t *testing.T) {
 		assert.Contains(t, list[0].Text, text)
 		assert.Equal(t, "connection 7", list[0].Name)
 	}
+}
+
+func TestASharedQueueIsInTroubleIfItIsEmptyTwiceOrGivenUp(t *testing.T) {
+	look := func(q ep.SRQSnapshot) *seen {
+		q.Name, q.Endpoints = "S", 2
+		return &seen{Snapshot: dat.Snapshot{At: time.Now(), SRQs: []ep.SRQSnapshot{q}}}
+	}
+	empty, fed := look(ep.SRQSnapshot{}), look(ep.SRQSnapshot{Outstanding: 1})
+	assert.Empty(t, troubles(empty, nil))
+	assert.Empty(t, troubles(empty, fed))
+	list := troubles(empty, empty)
+	require.Len(t, list, 1)
+	assert.Equal(t, "has no receive for 2 endpoints: the program posts too few", list[0].Text)
+	list = troubles(look(ep.SRQSnapshot{Failed: true}), fed)
+	require.Len(t, list, 1)
+	assert.Equal(t, "the device gave it up, so no message comes for 2 endpoints; close them and it, and make others", list[0].Text)
+}
+
+func TestWhatTheDeviceReportsIsToldForAMinute(t *testing.T) {
+	look := func(at time.Time, errors dat.AsyncCounters) *seen {
+		return &seen{Snapshot: dat.Snapshot{At: at, Device: "mlx5_0", Counters: dat.Counters{Async: errors}}}
+	}
+	at := time.Now()
+	first := look(at, dat.AsyncCounters{Errors: 7})
+	require.Empty(t, troubles(first, nil), "they may be old")
+	next := look(at.Add(time.Second), dat.AsyncCounters{Errors: 10, Endpoints: 2})
+	list := troubles(next, first)
+	require.Len(t, list, 1)
+	assert.Equal(t, "mlx5_0: the device reported 3 errors within the last minute: 2 of queue pairs, 1 of the device or a port; the log says which, and IA.Async has the events", list[0].Head+": "+list[0].Text)
+	later := look(at.Add(59*time.Second), next.Counters.Async)
+	require.Len(t, troubles(later, next), 1)
+	assert.Empty(t, troubles(look(at.Add(62*time.Second), next.Counters.Async), later))
+}
+
+func TestErrorsOfTheDeviceThatNobodyTakesAreNamed(t *testing.T) {
+	staged(t, dat.ConnConfig{}, func(r *rig) {
+		require.NoError(r.t, r.ia.Async().PostSoftware(1))
+		r.wrong("no consumer", asyncErrors, "this program does not take what the device reports of its own accord (IA.Async): 1 event has waited")
+	})
 }

@@ -16,6 +16,9 @@ func (f *finder) dispatchers() {
 	}
 }
 
+// asyncErrors is what a snapshot calls the owner of the dispatcher that an adapter has made for errors of the device.
+const asyncErrors = "asynchronous errors"
+
 // eventsOf names the events of a dispatcher.
 func (f *finder) eventsOf() func(d *evd.DispatcherSnapshot) string {
 	requests, listeners := make(map[string]bool), make(map[string]bool)
@@ -25,6 +28,8 @@ func (f *finder) eventsOf() func(d *evd.DispatcherSnapshot) string {
 	}
 	return func(d *evd.DispatcherSnapshot) string {
 		switch {
+		case d.Owner == asyncErrors:
+			return "what the device reports of its own accord (IA.Async)"
 		case requests[d.Name]:
 			return "connection requests"
 		case listeners[d.Owner]:
@@ -42,6 +47,9 @@ func waiting(d *evd.DispatcherSnapshot) string {
 	}
 	return wait(d.Queued, "event") + ", the oldest for " + ago(d.OldestAge)
 }
+
+// fills reports whether at least half of a dispatcher's places have events that wait.
+func fills(d *evd.DispatcherSnapshot) bool { return d.Queued > 0 && d.Queued >= d.QLen/2 }
 
 // dispatcher looks at one, whose events are what.
 func (f *finder) dispatcher(d, was *evd.DispatcherSnapshot, what string) {
@@ -67,7 +75,7 @@ func (f *finder) dispatcher(d, was *evd.DispatcherSnapshot, what string) {
 		f.add(0, "no consumer", "dispatchers", name, "this program does not take %s: %s; its goroutine that should take them sleeps or is blocked%s", what, waiting(d), room)
 	case full && (refused > 0 || was == nil):
 		f.add(0, "full", "dispatchers", name, "no room is left for %s: %s reserved, and %s refused; make the dispatcher longer, or take its events", what, are(d.QLen, "place"), were(d.Refused, "post"))
-	case was != nil && d.Queued > 0 && d.Queued >= d.QLen/2:
+	case was != nil && fills(d) && fills(was):
 		f.add(1, "slow consumer", "dispatchers", name, "this program takes %s more slowly than they come: %s, and there is room for %s", what, wait(d.Queued, "event"), number(d.QLen))
 	}
 	if refused > 0 && !full {

@@ -77,6 +77,14 @@ func wasOrWere(n int) string {
 	return "were"
 }
 
+// isOrAre is the verb of so many.
+func isOrAre(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
 // kept says what a program does with the buffers of a connection of which none is posted, the oldest for a while.
 func kept(n int, held string) string {
 	switch n {

@@ -81,7 +81,7 @@ func tellProcess(to chan<- client.Metric) {
 	gauge(processors, float64(p.GOMAXPROCS))
 	gauge(goroutines, float64(p.Goroutines))
 	for d, n := range map[*client.Desc]uint64{
-		descriptors: p.Descriptors, descriptorsMax: p.DescriptorsLimit, memory: p.Memory, memoryMax: p.LeastMemory(), lockedMemoryMax: p.LockedLimit,
+		descriptors: p.Descriptors, descriptorsMax: p.DescriptorsLimit, memory: p.Memory, memoryMax: p.MemoryLimit, lockedMemoryMax: p.LockedLimit,
 	} {
 		if n > 0 {
 			gauge(d, float64(n))

@@ -2,7 +2,6 @@
 package process
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"os"
@@ -89,6 +88,3 @@ func Now() Info {
 func (p Info) String() string {
 	return fmt.Sprintf("%s on %s, process %d", p.Program, p.Host, p.PID)
 }
-
-// LeastMemory is the limit that memory meets: of the control groups, or else of Go's memory; 0 if there is none.
-func (p Info) LeastMemory() uint64 { return cmp.Or(p.MemoryLimit, p.GoMemoryLimit) }
