@@ -42,6 +42,7 @@ func (p *scrape) calls() {
 			seen[s.Address] = true
 			p.gauge(requestsUnderWay, float64(s.Requests), s.Address)
 			p.gauge(requestsUntaken, float64(s.Untaken), s.Address)
+			p.gauge(oldestTaken, s.OldestAge.Seconds(), s.Address)
 			p.gauge(oldestUntaken, s.UntakenAge.Seconds(), s.Address)
 		}
 	}

@@ -339,7 +339,7 @@ func TestTheRulesNameMetricsThatAreThere(t *testing.T) {
 	rules, err := os.ReadFile("docs/alerts.yaml")
 	require.NoError(t, err)
 	all := strings.Split(string(rules), "- alert: ")
-	require.Len(t, all, 18)
+	require.Len(t, all, 25)
 	for _, rule := range all[1:] {
 		of := labels(t, rule)
 		for _, label := range regexp.MustCompile(`\$labels\.(\w+)`).FindAllStringSubmatch(rule, -1) {
@@ -359,8 +359,15 @@ func TestARuleAlertsOfWhatThePageCallsATrouble(t *testing.T) {
 		"GodatCallsUnanswered":  {late, "0"},
 		"GodatCallersWait":      {late, late},
 		"GodatEventsLost":       {"0", "0"},
+		"GodatDeviceErrors":     {"0"},
 		"GodatListenerFull":     {"0"},
 		"GodatDescriptorsOut":   {"0"},
+		"GodatPeersNotAccepted": {"0", "0"},
+		"GodatBacklogFull":      {"0"},
+		"GodatPeersRefused":     {"0"},
+		"GodatConnectionsFail":  {fmt.Sprint(thresholds.ManyBroken)},
+		"GodatCallsLost":        {"0"},
+		"GodatHandlersSlow":     {late},
 		"GodatConnectionsBreak": {fmt.Sprint(thresholds.ManyBroken)},
 		"GodatCallsLate":        {"0"},
 		"GodatCallsRefused":     {"0"},
