@@ -171,7 +171,7 @@ func TestAListenerSaysWhoRefusedItsPeers(t *testing.T) {
 	for text, now := range map[string]*seen{
 		"7 peers were refused within the last minute: all 8 places for connections (ConnConfig.Conns) were taken; see why":                                                   look(8, 8, 9, 8),
 		"7 peers were refused within the last minute: all 8 places (ConnConfig.Conns) were taken; 1\u202f520 more were accepted meanwhile, so peers connect again and again": look(8, 8, 1529, 8),
-		"7 peers were refused within the last minute: this program itself rejected them, and there was room":                                                                 look(8, 1, 9, 6),
+		"7 peers were refused within the last minute: this program rejected them, or Accept told it what was lacking":                                                        look(8, 1, 9, 6),
 	} {
 		list := troubles(now, look(1, 1, 9, 8))
 		require.Len(t, list, 1)

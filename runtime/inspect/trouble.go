@@ -216,7 +216,7 @@ func (f *finder) whyRefused(l, was *dat.ListenerSnapshot) string {
 	case l.Conns == 0:
 		return "this program rejected them, or there was no place"
 	}
-	return "this program itself rejected them, and there was room: each has the reason on its own page"
+	return "this program rejected them, or Accept told it what was lacking for a connection: each has the reason on its own page"
 }
 
 // shared looks for shared receive queues that are empty at two looks, and for those that the device gave up.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -83,7 +84,12 @@ func TestAConnectionThatCantBeMadeIsLogged(t *testing.T) {
 	s = serve(t, ia, Config{Log: slog.New(slog.NewTextHandler(&log, nil)), PZ: pz}, 1, echo)
 	require.NoError(t, pz.Close())
 	_, err = Dial(t.Context(), ia, s.Addr(), Config{})
-	require.Error(t, err)
+	require.ErrorContains(t, err, "no place for another connection")
+	require.Eventually(t, func() bool { return s.Snapshot().Trouble(time.Second) != "" }, time.Minute, time.Millisecond)
+	assert.Contains(t, s.Snapshot().Trouble(time.Second), "1 connection was refused within the last minute for what this end lacks: ")
+	assert.Contains(t, s.Snapshot().Trouble(time.Second), "zone")
+	_, explained := s.Snapshot().Connections()
+	assert.True(t, explained)
 	require.NoError(t, s.Close())
 	assert.Contains(t, log.String(), "a connection was not accepted")
 	assert.Contains(t, log.String(), "zone")

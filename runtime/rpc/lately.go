@@ -61,6 +61,9 @@ type Minute struct {
 	// common; foreign is what the last of these speaks.
 	connected, full, foreigners uint64
 	foreign                     string
+	// lacked are the connections that a server could not make, and lack is why the last was not made.
+	lacked uint64
+	lack   string
 }
 
 // FailureCount counts the answers with a code. Codes beyond the first 32 of a time count as "others".
@@ -102,6 +105,7 @@ const (
 	kindConnected
 	kindFull
 	kindForeign
+	kindLacked
 	kindOthers
 )
 
@@ -117,6 +121,7 @@ type lately struct {
 
 	method  uint16 // of the last call that missed its deadline
 	foreign string // what the last peer speaks with which there is no version in common
+	lack    string // why the last connection could not be made
 }
 
 type part struct {
@@ -224,6 +229,14 @@ func (l *lately) strange(speaks string) {
 	l.foreign = speaks
 }
 
+// lacks takes note of a connection that could not be made.
+func (l *lately) lacks(why string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.part(time.Now()).counts[kindLacked]++
+	l.lack = why
+}
+
 // waited takes note of a wait for a place or a handler.
 func (l *lately) waited(d time.Duration) {
 	l.mu.Lock()
@@ -242,7 +255,7 @@ func (l *lately) snapshot(answers uint64) (m Minute) {
 	now := time.Now()
 	since := l.mark(now, answers)
 	m.Answers, m.over = answers-since.answers, now.Sub(since.at)
-	m.method, m.foreign = l.method, l.foreign
+	m.method, m.foreign, m.lack = l.method, l.foreign, l.lack
 	counts, least := make(map[uint32]uint64), l.partOf(now)-int64(len(l.parts))
 	for i := range l.parts {
 		if p := &l.parts[i]; p.number > least {
@@ -256,7 +269,7 @@ func (l *lately) snapshot(answers uint64) (m Minute) {
 	if m.answeredLate = counts[kindAnsweredLate]; m.answeredLate > 0 {
 		m.answeredIn /= time.Duration(m.answeredLate)
 	}
-	m.connected, m.full, m.foreigners = counts[kindConnected], counts[kindFull], counts[kindForeign]
+	m.connected, m.full, m.foreigners, m.lacked = counts[kindConnected], counts[kindFull], counts[kindForeign], counts[kindLacked]
 	m.CallEnds, m.Refused = CallEnds{counts[kindLate], counts[kindLeft], counts[kindLost]}, counts[kindRefused]
 	m.longWaits = counts[kindLong]
 	for kind, n := range counts {

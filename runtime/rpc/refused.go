@@ -98,7 +98,7 @@ func (c *Client) noteRefusal(err error) {
 // saidBy says why a server refuses a connection.
 func saidBy(rejected *turnedAway) string {
 	if said, ok := errors.AsType[*Error](rejected.means); ok && said.Code == CodeFull {
-		return "the server has no place for another connection (its Config.Conns)"
+		return "the server has no place for another connection (its Config.Conns, or its host has no more memory or queue pairs)"
 	}
 	return reasonOf(rejected)
 }

@@ -289,7 +289,7 @@ func (s *Server) abandon() {
 	}
 }
 
-// notAccepted logs what this end lacks for a connection, of which the peer is told no more than CodeFull. A
+// notAccepted counts and logs what this end lacks for a connection, of which the peer is told no more than CodeFull. A
 // server that has Conns of them is no news, nor is a peer that has gone.
 func (s *Server) notAccepted(err error) {
 	full := errors.Is(err, &hw.Error{Type: hw.InsufficientResources, Sub: hw.ResourceTEP})
@@ -298,6 +298,7 @@ func (s *Server) notAccepted(err error) {
 	}
 	lacks := errors.Is(err, hw.ErrInsufficientResources) || errors.Is(err, &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandlePZ})
 	if lacks && !full {
+		s.lately.lacks(err.Error())
 		s.journal.put(slog.LevelWarn, "a connection was not accepted", slog.Any("error", err))
 	}
 }

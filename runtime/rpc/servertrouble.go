@@ -38,6 +38,9 @@ func (s ServerSnapshot) turnedAway() string {
 	if m.foreigners > 0 {
 		list = append(list, fmt.Sprintf("%s refused%s: the last speaks %s", with(m.foreigners, "client", "was", "were"), lastMinute, m.foreign))
 	}
+	if m.lacked > 0 {
+		list = append(list, fmt.Sprintf("%s refused%s for what this end lacks: %s", with(m.lacked, "connection", "was", "were"), lastMinute, m.lack))
+	}
 	if m.full > 0 {
 		text := fmt.Sprintf("this server's Config.Conns allows %s at a time: %s refused%s", counted(s.places, "connection"), with(m.full, "further one", "was", "were"), lastMinute)
 		if answers := m.answersThen(); 2*m.connected > answers {
@@ -176,7 +179,7 @@ func (s ServerSnapshot) greedy() string {
 // that were refused, are the same trouble. It is "" otherwise. The server says why itself whom it has refused.
 func (s ServerSnapshot) Connections() (address string, explained bool) {
 	switch {
-	case s.Minute.full+s.Minute.foreigners > 0:
+	case s.Minute.full+s.Minute.foreigners+s.Minute.lacked > 0:
 		return s.Address, true
 	case s.Minute.Lost > 0:
 		return s.Address, false

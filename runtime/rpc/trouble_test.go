@@ -67,7 +67,7 @@ func TestDialsThatAServerRefusesAreOneTroubleOfTheirProgram(t *testing.T) {
 		require.Len(t, of, 1)
 		assert.Equal(t, s.Addr(), of[0].Server)
 		assert.EqualValues(t, 3, of[0].Refused)
-		assert.Contains(t, of[0].Trouble(time.Second), "the server has no place for another connection (its Config.Conns): it refused 3 attempts within the last minute")
+		assert.Contains(t, of[0].Trouble(time.Second), "the server has no place for another connection (its Config.Conns, or its host has no more memory or queue pairs): it refused 3 attempts within the last minute")
 		assert.Contains(t, s.Snapshot().Trouble(time.Second), "this server's Config.Conns allows 1 connection at a time: 3 further ones were refused within the last minute")
 		address, explained := s.Snapshot().Connections()
 		assert.Equal(t, s.Addr(), address)
