@@ -68,6 +68,7 @@ type ConnSnapshot struct {
 	// Missing counts the receives that are not posted now, of Depth and some more. They are
 	// posted when the program has taken more messages, or given buffers back.
 	Missing  int
+	Ending   bool // Shutdown or Close has begun
 	Endpoint ep.EndpointSnapshot
 	Buffers  mem.PoolSnapshot // empty with ConnConfig.OwnReceives
 }
@@ -176,7 +177,7 @@ func (s *Snapshot) takeEndpoints(endpoints []ep.EndpointSnapshot) (own map[*mem.
 // describe describes a connection, but for its endpoint. names has the listeners whose names
 // are known.
 func (s *ConnSnapshot) describe(c *Conn, names map[*Listener]string) {
-	s.ID, s.Name, s.Depth, s.Message, s.Missing = c.id, c.peer, c.cfg.Depth, c.cfg.Message, int(c.missing.Load())
+	s.ID, s.Name, s.Depth, s.Message, s.Missing, s.Ending = c.id, c.peer, c.cfg.Depth, c.cfg.Message, int(c.missing.Load()), c.refuses.Load()
 	if l := c.listener; l != nil {
 		if names[l] == "" {
 			names[l] = l.String()

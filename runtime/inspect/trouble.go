@@ -271,6 +271,8 @@ func (f *finder) conn(c *dat.ConnSnapshot) {
 	unposted := func(c *dat.ConnSnapshot) bool { return c.Missing > 0 && c.Endpoint.Receives.Outstanding == 0 }
 	starved := func(c *dat.ConnSnapshot) bool { return c.Buffers.Waiting > 0 && c.Buffers.Sending == 0 }
 	switch {
+	case c.Ending && b.Held > 0 && b.HeldAge >= late:
+		f.add(0, "buffers", "connections", c.Name, "Shutdown waits: %s", kept(b.Held, heldText(b.HeldAge)))
 	case unposted(c) && unposted(was) && c.Endpoint.State == connected:
 		f.add(0, "buffers", "connections", c.Name, "no receive is posted: %s", kept(b.Held, heldText(b.HeldAge)))
 	case starved(c) && starved(was) && b.Held > 0 && b.HeldAge > 0:

@@ -169,6 +169,20 @@ func TestACallThatWaitsForABufferOfItsConnectionIsNamed(t *testing.T) {
 	})
 }
 
+func TestAShutdownThatWaitsForBuffersIsNamed(t *testing.T) {
+	staged(t, dat.ConnConfig{Depth: 2}, func(r *rig) {
+		client, _ := r.join()
+		held := client.Buffer()
+		down := make(chan error)
+		go func() { down <- client.Shutdown(r.t.Context()) }()
+		r.wrong("buffers", client.String(), "Shutdown waits: this program keeps 1 buffer, the oldest for 1 s, and does not give it back (Conn.Release)")
+		client.Release(held)
+		require.NoError(r.t, <-down)
+		time.Sleep(leastAge)
+		assert.Empty(r.t, r.kinds())
+	})
+}
+
 // The device reports a suppressed request only when a later one completes. It may have sent it.
 func TestAnEndpointWhoseLastRequestWasSuppressedIsNoTrouble(t *testing.T) {
 	staged(t, dat.ConnConfig{Depth: 4, Message: 64}, func(r *rig) {
