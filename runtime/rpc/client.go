@@ -30,6 +30,7 @@ type Client struct {
 	done    chan struct{}  // closed when redial has ended
 	leaving sync.WaitGroup // sessions beside now, of servers that are being shut down; redial adds
 	unlist  []func()       // end the reports of the adapter
+	ending  ending
 
 	answered answered // the readers of the sessions add
 	methods  methods
@@ -327,9 +328,12 @@ func (c *Client) Close() error {
 	if c == nil || c.ia == nil {
 		return notMade("rpc.Client.Close", "Client", "Dial")
 	}
-	for _, end := range c.unlist {
-		end()
-	}
+	defer func() { // behind all that Close may wait for: until then the page says what that is
+		for _, end := range c.unlist {
+			end()
+		}
+	}()
+	c.ending.begin()
 	c.end()
 	err := c.current().close() // which ends the calls
 	<-c.done

@@ -20,6 +20,9 @@ const (
 // Trouble says what is wrong with a client, if something has lasted that long: first why, as far as the client
 // knows, and then what callers feel of it.
 func (s ClientSnapshot) Trouble(late time.Duration) string {
+	if s.closing > 0 {
+		return endless(s.closing, late)
+	}
 	m := &s.Minute
 	list := s.down()
 	if s.Down == "" && s.WaitingAge >= late {
@@ -143,7 +146,7 @@ func (s ClientSnapshot) morePlaces() string {
 // Misses is the server's address where no more is wrong than that its connection has ended, which no caller has felt:
 // another line may say why. It is "" otherwise.
 func (s ClientSnapshot) Misses() string {
-	if s.Down == "" || s.Attempts > 0 || s.Callers > 0 || s.Minute.hurt() {
+	if s.closing > 0 || s.Down == "" || s.Attempts > 0 || s.Callers > 0 || s.Minute.hurt() {
 		return ""
 	}
 	return s.Server
@@ -153,6 +156,8 @@ func (s ClientSnapshot) Misses() string {
 // that have failed, are the same trouble. It is "" otherwise. The client says why itself where it has no connection.
 func (s ClientSnapshot) Connections() (address string, explained bool) {
 	switch {
+	case s.closing > 0:
+		return "", false
 	case s.Down != "" && s.Attempts > 0:
 		return s.Server, true
 	case s.Minute.Lost > 0:

@@ -30,6 +30,7 @@ type Server struct {
 	done     chan struct{}  // closed when the reader has ended
 	stays    chan struct{}  // sent to when something could not be closed; of length 1
 	unlist   []func()       // end the reports of the adapter
+	ending   ending
 
 	answered answered // under mu
 	methods  methods
@@ -226,9 +227,12 @@ func (s *Server) Close() error {
 	if s == nil || s.ia == nil {
 		return notMade("rpc.Server.Close", "Server", "Listen")
 	}
-	for _, end := range s.unlist {
-		end()
-	}
+	defer func() { // behind all that Close may wait for: until then the page says what that is
+		for _, end := range s.unlist {
+			end()
+		}
+	}()
+	s.ending.begin()
 	s.close()
 	err := s.ln.Close()
 	if err != nil {

@@ -11,6 +11,9 @@ import (
 // Trouble says what is wrong with a server, if something has lasted that long: first why, as far as the server knows,
 // and then what callers feel of it.
 func (s ServerSnapshot) Trouble(late time.Duration) string {
+	if s.closing > 0 {
+		return endless(s.closing, late)
+	}
 	m := &s.Minute
 	var list []string
 	add := func(text string) {
@@ -179,6 +182,8 @@ func (s ServerSnapshot) greedy() string {
 // that were refused, are the same trouble. It is "" otherwise. The server says why itself whom it has refused.
 func (s ServerSnapshot) Connections() (address string, explained bool) {
 	switch {
+	case s.closing > 0:
+		return "", false
 	case s.Minute.full+s.Minute.foreigners+s.Minute.lacked > 0:
 		return s.Address, true
 	case s.Minute.Lost > 0:

@@ -68,7 +68,8 @@ type ClientSnapshot struct {
 	Minute     Minute // the last one
 	Connection string // its name, as the adapter's list of connections has it; empty while there is none
 
-	ownCalls, serverCalls int // Config.Calls of both ends
+	ownCalls, serverCalls int           // Config.Calls of both ends
+	closing               time.Duration // how long ago Close was called; 0 if it was not
 }
 
 // ServerSnapshot describes a [Server] at one moment. A snapshot of the adapter has one for each
@@ -100,6 +101,8 @@ type ServerSnapshot struct {
 	fed    bool          // the program reads Requests
 	places int           // Config.Conns
 	tardy  time.Duration // how long a request of the method is with the program whose call missed its deadline last
+
+	closing time.Duration // how long ago Close was called; 0 if it was not
 }
 
 // servedRow describes a connection of a [Server] at one moment. A snapshot of the adapter
@@ -140,7 +143,7 @@ func (c *Client) Snapshot() ClientSnapshot {
 	s, reconnects, attempts := c.now, c.reconnects, c.attempts
 	c.mu.Unlock()
 	now := ClientSnapshot{Server: c.address, Of: len(s.slots), Answered: c.answered.snapshot(), CallEnds: c.ends.snapshot(), Reconnects: reconnects}
-	now.Minute = c.lately.snapshot(now.Answers)
+	now.Minute, now.closing = c.lately.snapshot(now.Answers), c.ending.age()
 	now.Callers, now.CallersAge = c.waits.snapshot()
 	if s.isOver() {
 		now.Down, now.Attempts = reasonOf(c.why(s)), attempts
@@ -216,7 +219,7 @@ func (s *Server) snapshot() (now ServerSnapshot, most, oldest *served) {
 	if !s.last.IsZero() {
 		now.QuietAge = max(time.Since(s.last), 1)
 	}
-	now.Minute = s.lately.snapshot(now.Answers)
+	now.Minute, now.closing = s.lately.snapshot(now.Answers), s.ending.age()
 	now.UntakenAge = s.untakenAge()
 	for _, p := range s.queue.turns {
 		if p.line.waiting > now.most {

@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -99,6 +100,42 @@ func TestASnapshotSaysWhatAClientAndItsServerDo(t *testing.T) {
 		require.NoError(t, c.Close())
 		assert.Empty(t, reported[ClientSnapshot](t, ia, "rpc clients"))
 		assert.Empty(t, reported[ServerSnapshot](t, ia, "rpc servers"))
+		require.NoError(t, ia.Close())
+	})
+}
+
+// What a Close waits for shows on the page only as long as its row does.
+func TestACloseThatDoesNotReturnIsATrouble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ia, err := dat.Open(t.Context(), "loop")
+		require.NoError(t, err)
+		s, err := Listen(t.Context(), ia, ":0", Config{})
+		require.NoError(t, err)
+		c, err := Dial(t.Context(), ia, s.Addr(), Config{})
+		require.NoError(t, err)
+		s.loans.all.Add(1)
+		c.loans.all.Add(1)
+		closed := make(chan error)
+		go func() { closed <- c.Close() }()
+		go func() { closed <- s.Close() }()
+		synctest.Wait()
+		said := func() (texts []string) {
+			for _, row := range reported[ClientSnapshot](t, ia, "rpc clients") {
+				texts = append(texts, row.Trouble(time.Second))
+			}
+			for _, row := range reported[ServerSnapshot](t, ia, "rpc servers") {
+				texts = append(texts, row.Trouble(time.Second))
+			}
+			return texts
+		}
+		assert.Equal(t, []string{"", ""}, said())
+		time.Sleep(3 * time.Second)
+		text := "its Close has not returned for 3 s; /debug/pprof/goroutine?debug=1 shows what it waits for"
+		assert.Equal(t, []string{text, text}, said())
+		s.loans.all.Done()
+		c.loans.all.Done()
+		require.NoError(t, errors.Join(<-closed, <-closed))
+		assert.Empty(t, said())
 		require.NoError(t, ia.Close())
 	})
 }

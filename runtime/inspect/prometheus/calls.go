@@ -7,7 +7,7 @@ import (
 	"godat/runtime/rpc"
 )
 
-// calls sums the clients and servers of package rpc, by the address of the server.
+// calls sums the clients of package rpc by the address of the server, and the servers.
 func (p *scrape) calls() {
 	type sum struct {
 		calls, waiting, down, callers int
@@ -36,15 +36,30 @@ func (p *scrape) calls() {
 		p.gauge(callersWaiting, float64(s.callers), server)
 		p.gauge(oldestCaller, s.callersAge.Seconds(), server)
 	}
-	seen := make(map[string]bool)
+	p.servers()
+}
+
+// servers sums the servers of package rpc by their address, where one may be closing beside the next.
+func (p *scrape) servers() {
+	type sum struct {
+		requests, untaken int
+		taken, waits      time.Duration
+	}
+	servers := make(map[string]sum)
 	for _, row := range p.now.Reports["rpc servers"] {
-		if s, ok := row.(rpc.ServerSnapshot); ok && !seen[s.Address] {
-			seen[s.Address] = true
-			p.gauge(requestsUnderWay, float64(s.Requests), s.Address)
-			p.gauge(requestsUntaken, float64(s.Untaken), s.Address)
-			p.gauge(oldestTaken, s.OldestAge.Seconds(), s.Address)
-			p.gauge(oldestUntaken, s.UntakenAge.Seconds(), s.Address)
+		if r, ok := row.(rpc.ServerSnapshot); ok {
+			s := servers[r.Address]
+			s.requests += r.Requests
+			s.untaken += r.Untaken
+			s.taken, s.waits = max(s.taken, r.OldestAge), max(s.waits, r.UntakenAge)
+			servers[r.Address] = s
 		}
+	}
+	for address, s := range servers {
+		p.gauge(requestsUnderWay, float64(s.requests), address)
+		p.gauge(requestsUntaken, float64(s.untaken), address)
+		p.gauge(oldestTaken, s.taken.Seconds(), address)
+		p.gauge(oldestUntaken, s.waits.Seconds(), address)
 	}
 }
 
