@@ -56,12 +56,13 @@ type hookCall struct {
 	name   string
 	hook   func()
 	before *hookCall // of the same connection; this call begins when that one has ended
+	began  time.Time
 	done   chan struct{}
 }
 
 // callHook calls a function of the program's, and waits for it, though not for ever.
 func callHook(c *Conn, name string, hook func()) {
-	h := &hookCall{conn: c, name: name, hook: hook, done: make(chan struct{})}
+	h := &hookCall{conn: c, name: name, hook: hook, began: time.Now(), done: make(chan struct{})}
 	h.before = c.hook.Swap(h)
 	go h.run()
 	limit := time.NewTimer(c.ia.hookTime)
@@ -92,6 +93,16 @@ func (h *hookCall) run() {
 	}()
 	h.hook()
 	returned = true
+}
+
+// age is how long ago the call began; 0 if it has ended.
+func (h *hookCall) age() time.Duration {
+	select {
+	case <-h.done:
+		return 0
+	default:
+		return max(time.Since(h.began), 1)
+	}
 }
 
 // log writes a line about the hook, unless the adapter's pool is full or released.

@@ -67,8 +67,10 @@ type ConnSnapshot struct {
 	Message  int // bytes
 	// Missing counts the receives that are not posted now, of Depth and some more. They are
 	// posted when the program has taken more messages, or given buffers back.
-	Missing  int
-	Ending   bool // Shutdown or Close has begun
+	Missing int
+	Ending  bool // Shutdown or Close has begun
+	// HookAge is for how long a hook of the program's, Established or Ended, has run; 0 if none does.
+	HookAge  time.Duration
 	Endpoint ep.EndpointSnapshot
 	Buffers  mem.PoolSnapshot // empty with ConnConfig.OwnReceives
 }
@@ -183,6 +185,9 @@ func (s *ConnSnapshot) describe(c *Conn, names map[*Listener]string) {
 			names[l] = l.String()
 		}
 		s.Listener = names[l]
+	}
+	if h := c.hook.Load(); h != nil {
+		s.HookAge = h.age()
 	}
 	if c.pool != nil {
 		s.Buffers = c.pool.Snapshot()

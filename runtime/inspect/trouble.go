@@ -263,6 +263,9 @@ func (f *finder) device() {
 
 func (f *finder) conn(c *dat.ConnSnapshot) {
 	f.endpoint("connections", c.Name, &c.Endpoint)
+	if c.HookAge >= late {
+		f.add(0, "hook", "connections", c.Name, "this program's hook (Established or Ended of ConnConfig) has not returned for %s", ago(c.HookAge))
+	}
 	i, ok := slices.BinarySearchFunc(f.last.Conns, c.ID, func(was dat.ConnSnapshot, id uint64) int { return cmp.Compare(was.ID, id) })
 	if !ok {
 		return

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -178,6 +179,28 @@ func TestAShutdownThatWaitsForBuffersIsNamed(t *testing.T) {
 		r.wrong("buffers", client.String(), "Shutdown waits: this program keeps 1 buffer, the oldest for 1 s, and does not give it back (Conn.Release)")
 		client.Release(held)
 		require.NoError(r.t, <-down)
+		time.Sleep(leastAge)
+		assert.Empty(r.t, r.kinds())
+	})
+}
+
+func TestAHookThatDoesNotReturnIsNamed(t *testing.T) {
+	var release chan struct{}
+	var calls atomic.Int32
+	cfg := dat.ConnConfig{Established: func(*dat.Conn) {
+		if calls.Add(1) == 1 {
+			<-release
+		}
+	}}
+	staged(t, cfg, func(r *rig) {
+		release = make(chan struct{}) // of the bubble
+		client, server := r.join()    // behind the time that a connection waits for its hook
+		stuck := client
+		if s, err := r.ia.Snapshot(); assert.NoError(r.t, err) && s.Conns[0].HookAge == 0 {
+			stuck = server
+		}
+		r.wrong("hook", stuck.String(), "this program's hook (Established or Ended of ConnConfig) has not returned for 6 s")
+		close(release)
 		time.Sleep(leastAge)
 		assert.Empty(r.t, r.kinds())
 	})
