@@ -64,7 +64,7 @@ var ofEvents = []day{
 		ln := must(s.ia.Listen(s.ctx, ":0", dat.ConnConfig{}))
 		s.always(3*time.Second, func() { _, _ = s.other.Dial(s.ctx, ln.Addr(), dat.ConnConfig{Timeout: 10 * time.Second}) })
 	}},
-	{"the backlog overflows", `found the backlog of \d+ full|peers? waits? for this program to accept`, "does not take|were refused", 0, func(s *stage) {
+	{"the backlog overflows", `found the backlog of \d+ full|peers? waits? for this program to accept|does not take connection requests`, "were refused", 0, func(s *stage) {
 		x := must(s.ia.NewDispatcher(evd.Config{QLen: 64}))
 		psp := must(s.ia.NewPSP(ep.PSPConfig{Dispatcher: x, Backlog: 4}))
 		for range 12 {
