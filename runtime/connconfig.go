@@ -234,18 +234,25 @@ func ownEvents(c *Conn) bool { return c.listener == nil || c.listener.events == 
 
 // begin makes the parts of the connection, posts all receives, and then calls connect
 // with the private data for the peer. On an error it gives everything back, and so if Setup
-// panics.
+// or the library panics.
 func (c *Conn) begin(op string, told []byte, connect func(told []byte) error) error {
+	returned := false
+	defer func() {
+		if !returned {
+			_ = c.Close()
+		}
+	}()
 	err := c.make(op)
 	if err == nil && c.cfg.Setup != nil {
 		var own []byte
-		if own, err = c.setUp(func() { _ = c.Close() }); own != nil {
+		if own, err = c.setUp(); own != nil {
 			told = own
 		}
 	}
 	if err == nil {
 		err = connect(told)
 	}
+	returned = true
 	if err != nil {
 		return c.ia.gate.orClosed(op, errors.Join(err, c.Close()))
 	}
@@ -297,7 +304,7 @@ func (c *Conn) make(op string) (err error) {
 		return err
 	}
 	c.own = c.Endpoint.Own(door.Key{})
-	c.outbox = c.own.NewOutbox(cfg.Attr.MaxRequestDTOs, c.retire)
+	c.outbox = c.own.NewOutbox(max(cfg.Attr.MaxRequestDTOs, 1), c.retire) // with NoDTOs, each Flush says that there is no room
 	if !cfg.OwnReceives {
 		c.own.Reserve()
 		c.missing.Store(int32(cfg.receives()))

@@ -164,20 +164,11 @@ func (l *Listener) refuseInCalls(op string) error {
 	return l.ia.refuseInHook(op)
 }
 
-// setUp calls ConnConfig.Setup. If Setup panics, or ends its goroutine, setUp calls undo, and the
-// panic goes on.
-func (c *Conn) setUp(undo func()) (private []byte, err error) {
+// setUp calls ConnConfig.Setup, in which the close of the listener is refused.
+func (c *Conn) setUp() (private []byte, err error) {
 	if c.listener != nil {
 		c.listener.setups.enter()
 		defer c.listener.setups.leave()
 	}
-	returned := false
-	defer func() {
-		if !returned {
-			undo()
-		}
-	}()
-	private, err = c.cfg.Setup(c)
-	returned = true
-	return private, err
+	return c.cfg.Setup(c)
 }
