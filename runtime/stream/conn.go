@@ -177,5 +177,5 @@ func notMade(op, what, by string) error {
 }
 
 func (c *Conn) opError(op string, err error) error {
-	return &net.OpError{Op: op, Net: c.local.network, Source: c.local, Addr: c.remote, Err: err}
+	return &net.OpError{Op: op, Net: c.local.network, Source: c.local, Addr: c.remote, Err: ofCall(err)}
 }

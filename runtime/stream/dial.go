@@ -28,15 +28,15 @@ func (d *Dialer) Dial(network, address string) (net.Conn, error) {
 
 // DialContext connects to a [Listener] at address, "host:port", and returns a *Conn, unless
 // Config.TCP has taken effect. The network is the adapter's, whatever the argument says. If ctx ends first, the error matches
-// its cause, and says what the attempt had come to; a peer that is no stream's, or speaks another version, is [ErrProtocol].
-// Errors of the connection unwrap to the [hw.Cause].
+// its cause, and says what the attempt had come to; if its deadline has passed, the error is a time-out (net.Error). A peer that
+// is no stream's, or speaks another version, is [ErrProtocol]. Errors of the connection unwrap to the [hw.Cause].
 func (d *Dialer) DialContext(ctx context.Context, _, address string) (net.Conn, error) {
 	if d == nil {
 		return nil, notMade("dial", "Dialer", "new(stream.Dialer) is a good one")
 	}
 	c, err := d.dial(ctx, address)
 	if err != nil {
-		return nil, addressError("dial", d.IA, address, err)
+		return nil, addressError(ctx, "dial", d.IA, address, err)
 	}
 	return c, nil
 }

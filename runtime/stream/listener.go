@@ -29,7 +29,7 @@ type Listener struct {
 }
 
 func (l *Listener) opError(op string, err error) error {
-	return &net.OpError{Op: op, Net: l.addr.network, Addr: l.addr, Err: err}
+	return &net.OpError{Op: op, Net: l.addr.network, Addr: l.addr, Err: timed(err)}
 }
 
 // String names the listener by its address. It may be called at any time, like the String of
@@ -50,7 +50,7 @@ func (l *Listener) LogValue() slog.Value { return slog.StringValue(l.String()) }
 func Listen(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Listener, error) {
 	l, err := listen(ctx, ia, address, cfg)
 	if err != nil {
-		return nil, addressError("listen", ia, address, err)
+		return nil, addressError(ctx, "listen", ia, address, err)
 	}
 	return l, nil
 }
