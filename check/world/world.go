@@ -38,17 +38,63 @@ func Build(ctx context.Context, module, guest, dir, overlay string) (*host.Progr
 	if overlay != "" {
 		args = append(args, "-overlay", overlay)
 	}
-	build := exec.CommandContext(ctx, "go", append(args, guest)...)
+	build := Go(ctx, dir, append(args, guest)...)
 	build.Dir = module
-	build.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "GOFLAGS=")
-	if out, err := build.CombinedOutput(); err != nil {
+	build.Env = append(build.Env, "GOOS=wasip1", "GOARCH=wasm", "GOFLAGS=")
+	out, err := build.CombinedOutput()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("the guest can't be built: %w\n%s", err, out)
 	}
+	return load(ctx, name)
+}
+
+// load loads a guest from its file. The linker does not tell that a full disk has taken only a part of it.
+func load(ctx context.Context, name string) (*host.Program, error) {
 	code, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
-	return host.Load(ctx, code, dir)
+	p, err := host.Load(ctx, code, filepath.Dir(name))
+	if err != nil {
+		return nil, fmt.Errorf("the guest that was built can't be loaded (has %s room for it?): %w", filepath.Dir(name), err)
+	}
+	return p, nil
+}
+
+// Go is a command of go whose files are in a directory, which the caller removes. When ctx ends it is interrupted.
+func Go(ctx context.Context, dir string, args ...string) *exec.Cmd {
+	c := exec.CommandContext(ctx, "go", args...)
+	c.Env = append(os.Environ(), "GOTMPDIR="+dir)
+	c.Cancel, c.WaitDelay = func() error { return c.Process.Signal(os.Interrupt) }, 10*time.Second
+	return c
+}
+
+// Changed stands behind the commit of a tree that has other code than its commit.
+const Changed = ", with changes"
+
+// Commit is the commit of the tree that dir is in, and says if the tree has other code. Pages and what runs have printed are none.
+func Commit(ctx context.Context, dir string) (string, error) {
+	git := func(args ...string) (string, error) {
+		c := exec.CommandContext(ctx, "git", args...)
+		c.Dir = dir
+		out, err := c.CombinedOutput()
+		if err != nil {
+			return "", fmt.Errorf("git does not tell the commit of %s: %w\n%s", dir, err, out)
+		}
+		return strings.TrimSpace(string(out)), nil
+	}
+	commit, err := git("rev-parse", "--short=12", "HEAD")
+	if err != nil {
+		return "", err
+	}
+	others, err := git("status", "--porcelain", "--untracked-files=all", "--", ":(top)*.go", ":(top)*.s", ":(top)*.mod", ":(top)*.sum", ":(top)*.work", ":(top)*.patch")
+	if others != "" {
+		commit += Changed
+	}
+	return commit, err
 }
 
 // Run is one run of a program.

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -105,6 +108,61 @@ func TestFlagsThatChooseNothingAreAnError(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	require.NoError(t, mischosen())
+}
+
+// A page of a tree with changes is of no commit.
+func TestACommitIsSaidWithItsChanges(t *testing.T) {
+	dir := t.TempDir()
+	git := func(args ...string) {
+		out, err := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@b"}, args...)...).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+	put := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	says := func(want string) {
+		commit, err := Commit(t.Context(), dir)
+		require.NoError(t, err)
+		require.Regexp(t, "^[0-9a-f]{12}"+want+"$", commit)
+	}
+	git("init", "-q")
+	_, err := Commit(t.Context(), dir)
+	require.ErrorContains(t, err, "git does not tell the commit")
+	put("a.go", "package a\n")
+	put("page.md", "before\n")
+	git("add", ".")
+	git("commit", "-qm", "all")
+	put("page.md", "what a run writes\n")
+	put("faults.txt", "what a run has printed\n")
+	says("")
+	put("b.go", "package a\n")
+	says(Changed)
+	git("add", ".")
+	git("commit", "-qm", "more")
+	says("")
+	put("a.go", "package b\n")
+	says(Changed)
+	put("a.go", "package a\n")
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "sub"), 0o700))
+	put("c.patch", "a fault\n")
+	commit, err := Commit(t.Context(), filepath.Join(dir, "sub"))
+	require.NoError(t, err)
+	require.Contains(t, commit, Changed, "beside the folder where it runs, too")
+}
+
+func TestAGuestThatIsNotWholeIsToldFromOneThatIsWrong(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "guest.wasm")
+	require.NoError(t, os.WriteFile(name, []byte("\x00asm\x01\x00\x00\x00\x0a\x7f"), 0o600))
+	_, err := load(t.Context(), name)
+	require.ErrorContains(t, err, "has "+dir+" room for it?")
+}
+
+func TestAnEndedBuildIsNoGuestThatCanNotBeBuilt(t *testing.T) {
+	ctx, end := context.WithCancelCause(t.Context())
+	end(errors.New("somebody ends it"))
+	_, err := Build(ctx, ".", Guest, t.TempDir(), "")
+	require.EqualError(t, err, "somebody ends it")
 }
 
 func TestASeedIsAHistoryAndAllIsRightInIt(t *testing.T) { histories(t, Guest, max(1, *seeds)) }

@@ -1,6 +1,6 @@
 // Command results runs seeds of all programs, for a number of seeds or for some time, and writes a page: how much was
 // run, whether two runs of a seed are the same, which troubles came, and what was found. It ends with status 1 if
-// anything was. The page's last line is a sum of the others, so that a test sees what was changed by hand. Behind the
+// anything was. The page names its commit, and says if the tree had changes. The page's last line is a sum of the others, so that a test sees what was changed by hand. Behind the
 // table are the campaigns that the command is given, each as a file of what runs of command plant have printed:
 //
 //	cd check/world && go run ./plant -run '^faults/' -seeds 100 > faults.txt
@@ -14,6 +14,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"os/exec"
@@ -22,7 +23,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -43,7 +43,7 @@ func main() {
 	flag.StringVar(&c.programs, "programs", "", "only programs over providers, such as calls/loop, that match this regular expression")
 	file := flag.String("o", "", "the page's file, which is written when all has run; standard output if empty")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	found, err := c.write(ctx, *file, flag.Args())
 	stop()
 	if err != nil {
@@ -63,7 +63,7 @@ func (c *campaign) write(ctx context.Context, path string, plants []string) (fou
 	}
 	var next *os.File
 	if path != "" { // before an hour of seeds
-		if next, err = os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*"); err != nil {
+		if next, err = beside(path); err != nil {
 			return false, world.Misuse{Err: err}
 		}
 		defer os.Remove(next.Name()) // which is not there when it has got its name
@@ -81,6 +81,21 @@ func (c *campaign) write(ctx context.Context, path string, plants []string) (fou
 	}
 	_, second := page.WriteTo(os.Stdout)
 	return found, errors.Join(err, second)
+}
+
+// beside makes the file that is to take the place of the page's. What is no page it does not replace.
+func beside(path string) (*os.File, error) {
+	was, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, err
+	case !was.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is no regular file: give -o a page's, or one that is not there yet", path)
+	case was.Mode().Perm()&0o200 == 0:
+		return nil, fmt.Errorf("%s may not be written to: chmod u+w it if it is to be replaced", path)
+	}
+	return os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 }
 
 // replace writes a page into a file beside the one before, and puts it in its place.
@@ -140,6 +155,9 @@ func (c *campaign) check() error {
 	if some == 0 {
 		return world.Misuse{Err: fmt.Errorf("no program matches %q", c.programs)}
 	}
+	if _, err := os.Stat(world.VolumeGuest); err != nil {
+		return world.Misuse{Err: fmt.Errorf("no programs are here: run it in check/world: %w", err)}
+	}
 	return nil
 }
 
@@ -153,9 +171,9 @@ func (c *campaign) run(ctx context.Context, out io.Writer, plants []string) (fou
 			return false, err
 		}
 	}
-	commit, err := exec.CommandContext(ctx, "git", "rev-parse", "--short", "HEAD").CombinedOutput()
+	commit, err := world.Commit(ctx, ".")
 	if err != nil {
-		return false, fmt.Errorf("the page names its commit, which git does not tell: %w\n%s", err, commit)
+		return false, err
 	}
 	dir, err := os.MkdirTemp("", "results")
 	if err != nil {
@@ -166,19 +184,31 @@ func (c *campaign) run(ctx context.Context, out io.Writer, plants []string) (fou
 	if err != nil {
 		return false, err
 	}
+	hour := filepath.Join(dir, "world.test")
+	if c.hour { // of the same tree as the guests
+		built, err := world.Go(ctx, dir, "test", "-c", "-o", hour, ".").CombinedOutput()
+		if ctx.Err() != nil {
+			return false, context.Cause(ctx)
+		}
+		if err != nil {
+			return false, fmt.Errorf("the test of a volume can't be built: %w\n%s", err, built)
+		}
+	}
 	short := shortened(rows)
 	begun := time.Now()
 	brief := *c
 	brief.seeds, brief.end = c.short, begun.Add(c.most/2)
-	brief.play(ctx, short)
+	err = brief.play(ctx, short)
 	c.end = begun.Add(c.most)
-	c.play(ctx, rows)
+	err = errors.Join(err, c.play(ctx, rows))
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
 	}
+	if err != nil {
+		return false, err
+	}
 	args := quoted(slices.Clone(os.Args[1:]))
-	fmt.Fprintf(out, "# What the seeded world has run\n\nCommit %s, by `cd check/world && go run ./results %s`. A line repeats by its seed, as README.md says. Other work beside a run lengthens its processor times; what a seed did depends on the seed alone.\n\n",
-		strings.TrimSpace(string(commit)), args)
+	fmt.Fprintf(out, "# What the seeded world has run\n\nCommit %s, by `cd check/world && go run ./results %s`. What a seed did in the world depends on the seed alone, so it repeats, as README.md says; other work beside a run lengthens its processor times.\n\n", commit, args)
 	if c.most > 0 {
 		fmt.Fprintf(out, "The run ended when %v were over, which the programs shared, so not all seeds may have run.\n\n", c.most)
 	}
@@ -189,7 +219,7 @@ func (c *campaign) run(ctx context.Context, out io.Writer, plants []string) (fou
 		c.table(out, short)
 	}
 	if c.hour {
-		if err := c.volumeHour(ctx, out, dir, rows); err != nil {
+		if err := c.volumeHour(ctx, out, hour, rows); err != nil {
 			return false, err
 		}
 	}
@@ -227,22 +257,27 @@ func (c *campaign) load(ctx context.Context, dir string) (rows []*row, err error
 	return rows, nil
 }
 
-// play runs seeds of the programs until there are no more, or the time is over, which the programs share.
-func (c *campaign) play(ctx context.Context, rows []*row) {
+// play runs seeds of the programs until there are no more, or the time is over, which the programs share. It is an
+// error if that was no time for any.
+func (c *campaign) play(ctx context.Context, rows []*row) error {
 	for ctx.Err() == nil && (c.most == 0 || time.Now().Before(c.end)) {
 		r := c.next(rows)
 		if r == nil {
-			return
+			break
 		}
 		began := time.Now()
 		r.Seed = c.first + uint64(r.seeds)
 		r.once(ctx, c.twice)
 		if ctx.Err() != nil {
-			return
+			break
 		}
 		r.had += time.Since(began)
 		fmt.Fprintf(os.Stderr, "%v has run\n", r.Run)
 	}
+	if c.seeds > 0 && !slices.ContainsFunc(rows, func(r *row) bool { return r.seeds > 0 }) {
+		return fmt.Errorf("no seed has run in %v: give -for more", c.most)
+	}
+	return nil
 }
 
 // next is the program that has had the least time, of those that have seeds left; nil if none has.
@@ -294,14 +329,10 @@ func (r *row) once(ctx context.Context, twice bool) {
 var brought = regexp.MustCompile(`\b(\d+) ([a-z]+), `)
 
 // volumeHour runs an hour of a volume with faults over each provider, on one real processor and by testing/synctest, where it
-// takes a tenth of what the world takes. The troubles are the seed's, the order of goroutines is not.
-func (c *campaign) volumeHour(ctx context.Context, out io.Writer, dir string, rows []*row) error {
-	fmt.Fprintf(out, "\n## An hour of a volume\n\nThree to five nodes, three writers, two clients of registers, a trouble about every ten seconds, on one real processor.\n\n")
+// takes a tenth of what the world takes. The troubles are the seed's, the order of goroutines is not. test is the binary.
+func (c *campaign) volumeHour(ctx context.Context, out io.Writer, test string, rows []*row) error {
+	fmt.Fprintf(out, "\n## An hour of a volume\n\nThree to five nodes, three writers, two clients of registers, a trouble about every ten seconds, on one real processor. The troubles repeat by the seed; the order of goroutines does not, nor what follows from it.\n\n")
 	fmt.Fprintf(out, "| program | seed | of the processor, user time | history |\n|---|---|---|---|\n")
-	test := filepath.Join(dir, "world.test")
-	if built, err := exec.CommandContext(ctx, "go", "test", "-c", "-o", test, ".").CombinedOutput(); err != nil {
-		return fmt.Errorf("the test of a volume can't be built: %w\n%s", err, built)
-	}
 	for _, r := range rows {
 		if r.Program != "volume" {
 			continue

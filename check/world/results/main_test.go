@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"math"
+	"net"
 	"os"
 	"path/filepath"
 	"testing"
@@ -22,6 +23,40 @@ func TestThePageIsAsItWasWritten(t *testing.T) {
 	at := bytes.LastIndex(page, []byte("\n<!-- "))
 	require.Positive(t, at)
 	require.Equal(t, summed(page[:at]), string(page[at:]), "RESULTS.md was changed by hand: write it anew, as the command's doc says")
+	require.NotContains(t, string(page), world.Changed, "nobody else has the code that RESULTS.md is of: write it anew at a commit")
+}
+
+// A rename would put a page in the place of a device, and leave the file that a link names as it was.
+func TestWhatAPageWouldDestroyIsRefusedBeforeAnythingRuns(t *testing.T) {
+	t.Chdir("..")
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	require.NoError(t, os.WriteFile(at("kept"), []byte("read me"), 0o400))
+	require.NoError(t, os.Symlink("nosuch", at("link")))
+	l, err := net.Listen("unix", at("socket"))
+	require.NoError(t, err)
+	defer l.Close()
+	before, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for path, want := range map[string]string{
+		dir: "is no regular file", dir + "/": "is no regular file", os.DevNull: "is no regular file",
+		at("link"): "is no regular file", at("socket"): "is no regular file", at("kept"): "may not be written to", at("kept") + "/page": "not a directory",
+	} {
+		c := campaign{seeds: 1}
+		_, err := c.write(t.Context(), path, []string{"nosuch.txt"})
+		require.ErrorContains(t, err, want, path)
+		require.Equal(t, 2, world.Status(err), path)
+	}
+	after, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+}
+
+func TestAPageOfNoSeedIsNone(t *testing.T) {
+	c := campaign{seeds: 1, most: time.Nanosecond, end: time.Now()}
+	require.ErrorContains(t, c.play(t.Context(), []*row{{}}), "no seed has run in 1ns: give -for more")
+	c.seeds = 0
+	require.NoError(t, c.play(t.Context(), []*row{{}}), "none was asked for")
 }
 
 func TestAPageThatCanNotBeWrittenLeavesTheOneBefore(t *testing.T) {
@@ -72,6 +107,10 @@ func TestProgramsShareTheTimeThatNotAllSeedsHave(t *testing.T) {
 }
 
 func TestWhatMakesNoSenseIsRefusedBeforeAnythingRuns(t *testing.T) {
+	_, err := (&campaign{seeds: 1}).write(t.Context(), "", nil)
+	require.ErrorContains(t, err, "run it in check/world")
+	require.Equal(t, 2, world.Status(err))
+	t.Chdir("..")
 	for want, c := range map[string]campaign{
 		"seeds is at least 1":       {},
 		"for are not negative":      {seeds: 1, most: -time.Second},
@@ -86,7 +125,7 @@ func TestWhatMakesNoSenseIsRefusedBeforeAnythingRuns(t *testing.T) {
 		require.Equal(t, 2, world.Status(err), want)
 	}
 	c := campaign{seeds: 1}
-	_, err := c.write(t.Context(), filepath.Join(t.TempDir(), "nosuch", "PAGE.md"), nil)
+	_, err = c.write(t.Context(), filepath.Join(t.TempDir(), "nosuch", "PAGE.md"), nil)
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.Equal(t, 2, world.Status(err))
 	_, err = c.run(t.Context(), io.Discard, []string{"nosuch.txt"})
