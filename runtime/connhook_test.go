@@ -278,3 +278,26 @@ func TestASetupCannotCloseItsListener(t *testing.T) {
 		require.NoError(t, l.Close())
 	})
 }
+
+// The other end waits for the dialer's first octets, which do not wait for the dialer's hook.
+func TestAPeerComesUpBesideAHookThatHasNotReturned(t *testing.T) {
+	ia := open(t, "iwarp:127.0.0.1")
+	ia.hookTime = patience
+	l := listen(t, ia, ConnConfig{})
+	up, dialed := make(chan struct{}), make(chan *Conn, 1)
+	go func() {
+		c, err := ia.Dial(context.Background(), l.Addr(), ConnConfig{Established: func(*Conn) { <-up }})
+		assert.NoError(t, err)
+		dialed <- c
+	}()
+	server := accept(t, l)
+	ev := nextEvent(t, server.Events())
+	close(up)
+	client := <-dialed
+	require.NoError(t, ev.Err())
+	require.Equal(t, event.Established, ev.Number)
+	say(t, client, "a")
+	assert.Equal(t, "a", hear(t, server))
+	require.NoError(t, client.Close())
+	require.NoError(t, l.Close())
+}

@@ -137,6 +137,9 @@ func (c *connection) ask(ctx context.Context, cfg hw.ConnectConfig, revision int
 	if !c.start(agreed) {
 		return false, nil
 	}
+	if due {
+		c.kick(byReceiver) // before the report, which may take longer than the peer waits
+	}
 	c.establish(append([]byte(nil), reply.Private...))
 	return true, nil
 }
