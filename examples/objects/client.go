@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"time"
 
 	dat "godat/runtime"
@@ -57,7 +60,43 @@ func (c *client) get(ctx context.Context, name, path string, offset, length int6
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(path, get.SinkBytes, 0o666)
+	return save(path, get.SinkBytes)
+}
+
+// save writes a file. It fills a new one beside it, and gives that the name when it is on the disk. So the file has
+// all of the body, or stays as it was. What is no regular file, such as a pipe, is written into.
+func save(path string, body []byte) error {
+	mode := fs.FileMode(0o666)
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && !info.Mode().IsRegular():
+		return os.WriteFile(path, body, 0)
+	case err == nil:
+		mode = info.Mode().Perm()
+		path, err = filepath.EvalSymlinks(path) // a link stays one
+	case errors.Is(err, fs.ErrNotExist):
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(fmt.Sprintf("%s.new-%x", path, rand.Uint64()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	if _, err = f.Write(body); err == nil {
+		err = f.Sync()
+	}
+	if err == nil && info != nil {
+		err = f.Chmod(mode)
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
 }
 
 // list prints the names of all objects.

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -115,6 +117,88 @@ func TestAnObjectComesBackAsItWasPut(t *testing.T) {
 		files, err := os.ReadDir(dir)
 		require.NoError(t, err)
 		require.Len(t, files, 1, "one object, and nothing else")
+	})
+}
+
+// fullDisk makes a write of this process fail behind n bytes of a file, until stop is called.
+func fullDisk(t *testing.T, n uint64) (stop func()) {
+	t.Helper()
+	var before syscall.Rlimit
+	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &before))
+	signal.Ignore(syscall.SIGXFSZ)
+	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: n, Max: before.Max}))
+	return func() {
+		require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &before))
+		signal.Reset(syscall.SIGXFSZ)
+	}
+}
+
+func TestAGetThatFindsNoRoomLeavesTheFileAsItWas(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *dat.IA, addr, _ string) {
+		path, body := newFile(t, 1, 1<<20)
+		_, err := command(t, ia, addr, "put", "k", path)
+		require.NoError(t, err)
+		dir := t.TempDir()
+		for _, before := range []string{"the old text", ""} {
+			got := filepath.Join(dir, "got")
+			if before != "" {
+				require.NoError(t, os.WriteFile(got, []byte(before), 0o640))
+			}
+			stop := fullDisk(t, 1<<16)
+			_, err = command(t, ia, addr, "get", "k", got)
+			stop()
+			require.ErrorIs(t, err, syscall.EFBIG)
+			have, err := os.ReadFile(got)
+			if before == "" {
+				require.ErrorIs(t, err, fs.ErrNotExist)
+			} else {
+				require.NoError(t, err)
+				assert.Len(t, have, len(before))
+				assert.True(t, before == string(have))
+				_, err = command(t, ia, addr, "get", "k", got)
+				require.NoError(t, err)
+				have, err = os.ReadFile(got)
+				require.NoError(t, err)
+				assert.True(t, bytes.Equal(body, have))
+				info, err := os.Stat(got)
+				require.NoError(t, err)
+				assert.Equal(t, fs.FileMode(0o640), info.Mode().Perm(), "the file's permissions stay")
+			}
+			require.NoError(t, os.RemoveAll(got))
+			left, err := os.ReadDir(dir)
+			require.NoError(t, err)
+			assert.Empty(t, left)
+		}
+	})
+}
+
+func TestAGetWritesThroughALinkAndIntoAPipe(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *dat.IA, addr, _ string) {
+		path, body := newFile(t, 1, 100)
+		_, err := command(t, ia, addr, "put", "k", path)
+		require.NoError(t, err)
+		dir := t.TempDir()
+		link, pipe := filepath.Join(dir, "link"), filepath.Join(dir, "pipe")
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "behind"), nil, 0o600))
+		require.NoError(t, os.Symlink("behind", link))
+		_, err = command(t, ia, addr, "get", "k", link)
+		require.NoError(t, err)
+		have, err := os.ReadFile(filepath.Join(dir, "behind"))
+		require.NoError(t, err)
+		assert.True(t, bytes.Equal(body, have))
+		info, err := os.Lstat(link)
+		require.NoError(t, err)
+		assert.Equal(t, fs.ModeSymlink, info.Mode().Type())
+		require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+		end, err := os.OpenFile(pipe, os.O_RDWR, 0)
+		require.NoError(t, err)
+		defer end.Close()
+		_, err = command(t, ia, addr, "get", "k", pipe)
+		require.NoError(t, err)
+		have = make([]byte, len(body))
+		_, err = io.ReadFull(end, have)
+		require.NoError(t, err)
+		assert.True(t, bytes.Equal(body, have))
 	})
 }
 
