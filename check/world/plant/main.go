@@ -11,6 +11,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -28,8 +29,8 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:])
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	err := run(ctx, os.Stdout, os.Args[1:])
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "plant:", err)
@@ -48,10 +49,13 @@ type campaign struct {
 	limit time.Duration // of processors, for one fault: no run begins behind it
 	guest string        // the programs
 	runs  string        // a regular expression: the programs and providers, such as calls/loop
+
+	try func(ctx context.Context, path string) string // plants one fault, and says what became of it
 }
 
-func run(ctx context.Context, args []string) error {
+func run(ctx context.Context, out io.Writer, args []string) error {
 	var c campaign
+	c.try = func(ctx context.Context, path string) string { return c.apart(ctx, path) }
 	flags := flag.NewFlagSet("plant", flag.ExitOnError)
 	only := flags.String("run", "", "only faults whose path, such as token/NAME.patch, matches this regular expression")
 	one := flags.String("one", "", "plant this patch alone, in this process")
@@ -63,15 +67,23 @@ func run(ctx context.Context, args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if flags.NArg() > 0 {
+	given := make(map[string]bool)
+	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	switch {
+	case flags.NArg() > 0:
 		return misusedf("%q is no flag: -run chooses faults", flags.Arg(0))
+	case given["one"] && (*one == "" || given["run"] || given["every"]):
+		return misusedf("-one takes the path of a patch, and has no -run or -every beside it")
 	}
 	if err := c.check(); err != nil {
 		return err
 	}
 	if *one != "" {
-		found, err := c.plant(ctx, *one, func(r world.Run) { fmt.Println(r) })
-		fmt.Println(found)
+		found, err := c.plant(ctx, *one, func(line any) { fmt.Fprintln(out, line) })
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(out, found)
 		return err
 	}
 	match, err := regexp.Compile(*only)
@@ -89,7 +101,7 @@ func run(ctx context.Context, args []string) error {
 	if len(all) == 0 {
 		return misusedf("no faults are here: run it in check/world")
 	}
-	return c.run(ctx, all, match)
+	return c.run(ctx, out, all, match)
 }
 
 // check refuses what would plant nothing.
@@ -118,20 +130,28 @@ func (c campaign) check() error {
 	return nil
 }
 
-// run plants all faults whose name matches.
-func (c campaign) run(ctx context.Context, all []string, match *regexp.Regexp) error {
-	counts, n := make(map[string]*count), 0
-	for _, path := range all {
-		name := filepath.Base(filepath.Dir(path)) + "/" + filepath.Base(path)
-		if !match.MatchString(name) {
+// run plants all faults whose name matches. It says the commit first, which command results looks for.
+func (c campaign) run(ctx context.Context, out io.Writer, all []string, match *regexp.Regexp) error {
+	named := func(path string) string { return filepath.Base(filepath.Dir(path)) + "/" + filepath.Base(path) }
+	all = slices.DeleteFunc(slices.Clone(all), func(path string) bool { return !match.MatchString(named(path)) })
+	if len(all) == 0 {
+		return misusedf("no fault matches %q", match)
+	}
+	commit, err := world.Commit(ctx, ".")
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(out, "commit %s\n", commit); err != nil {
+		return err
+	}
+	counts := make(map[string]*count)
+	for i, path := range all {
+		if i%c.every != 0 {
 			continue
 		}
-		if n++; (n-1)%c.every != 0 {
-			continue
-		}
-		says := c.apart(ctx, path)
+		name, says := named(path), c.try(ctx, path)
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return context.Cause(ctx)
 		}
 		of := counts[filepath.Dir(name)]
 		if of == nil {
@@ -139,20 +159,23 @@ func (c campaign) run(ctx context.Context, all []string, match *regexp.Regexp) e
 			counts[filepath.Dir(name)] = of
 		}
 		of.add(says)
-		fmt.Printf("%-70s %s\n", name, says)
-	}
-	if n == 0 {
-		return misusedf("no fault matches %q", match)
+		if _, err := fmt.Fprintf(out, "%-70s %s\n", name, says); err != nil {
+			return err
+		}
 	}
 	var sum count
 	for _, dir := range slices.Sorted(maps.Keys(counts)) {
-		fmt.Printf("%s: %v\n", dir, *counts[dir])
+		if _, err := fmt.Fprintf(out, "%s: %v\n", dir, *counts[dir]); err != nil {
+			return err
+		}
 		sum.found += counts[dir].found
 		sum.planted += counts[dir].planted
 		sum.absent += counts[dir].absent
 		sum.failed += counts[dir].failed
 	}
-	fmt.Printf("%v, by %d seeds\n", sum, c.seeds)
+	if _, err := fmt.Fprintf(out, "%v, by %d seeds\n", sum, c.seeds); err != nil {
+		return err
+	}
 	if sum.failed > 0 {
 		return fmt.Errorf("%d could not be planted", sum.failed)
 	}
@@ -192,12 +215,13 @@ const (
 	absent = lives + ": the guest has none of its files"
 	// failed begins the line of one that nobody could plant.
 	failed = "not planted"
+	// bounded begins the line of the time of processors, its children's too, behind which the system ends the process.
+	bounded = "bound "
 )
 
 // apart plants one fault in a process of its own, since it may spin. Its files are in a directory that this
 // process removes, since it may be killed.
 func (c campaign) apart(ctx context.Context, path string) string {
-	not := func(why error) string { return fmt.Sprintf("%s: %v", failed, why) }
 	self, err := os.Executable()
 	if err != nil {
 		return not(err)
@@ -213,22 +237,39 @@ func (c campaign) apart(ctx context.Context, path string) string {
 	var said, complained bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &complained
 	err = cmd.Run()
-	lines := strings.Split(strings.TrimSpace(said.String()), "\n")
+	return became(err, cmd.ProcessState, said.String(), complained.String())
+}
+
+// not is the line of a fault that nobody could plant.
+func not(why error) string { return fmt.Sprintf("%s: %v", failed, why) }
+
+// became is what became of a fault, by the end of its process and what that has said.
+func became(err error, state *os.ProcessState, said, complained string) string {
+	lines := strings.Split(strings.TrimSpace(said), "\n")
 	last := lines[len(lines)-1]
 	switch {
-	case err != nil && ctx.Err() == nil && cmd.ProcessState != nil && cmd.ProcessState.ExitCode() < 0:
-		return fmt.Sprintf("%s: it spins: %v of a processor were not enough", last, most)
-	case err != nil:
-		return not(errors.New(cmp.Or(strings.TrimSpace(complained.String()), err.Error())))
+	case err == nil:
+		return last
+	case state == nil || state.ExitCode() >= 0:
+		return not(errors.New(cmp.Or(strings.TrimSpace(complained), err.Error())))
 	}
-	return last
+	for _, line := range lines {
+		text, ok := strings.CutPrefix(line, bounded)
+		if bound, bad := time.ParseDuration(text); ok && bad == nil && state.UserTime()+state.SystemTime() > bound-slack {
+			return fmt.Sprintf("%s: it spins: %v of a processor were not enough", last, most)
+		}
+	}
+	return not(fmt.Errorf("%w, and not for its time of processors", err))
 }
+
+// slack is how far the system's two counts of the time of processors may be apart: the one of the bound, and what it says at the end.
+const slack = 10 * time.Second
 
 // most is what one run may take of a processor. Without a fault none takes a third.
 const most = 2 * time.Minute
 
-// plant plants one fault, and runs seeds until one finds it. It says each run before it begins.
-func (c campaign) plant(ctx context.Context, path string, begins func(world.Run)) (found string, err error) {
+// plant plants one fault, and runs seeds until one finds it. It says its bound, and each run before it begins.
+func (c campaign) plant(ctx context.Context, path string, says func(line any)) (found string, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return "", err
@@ -259,22 +300,24 @@ func (c campaign) plant(ctx context.Context, path string, begins func(world.Run)
 	if has, err := has(ctx, c.guest, root, changes); err != nil || !has {
 		return absent, err
 	}
-	p, err := world.Build(ctx, ".", c.guest, dir, overlay)
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, p.Close(ctx)) }()
 	all, err := world.Matching(c.guest, c.runs)
 	if err != nil {
 		return "", err
 	}
 	if len(all) == 0 {
-		return fmt.Sprintf("%s: no program of %s matches %q", lives, c.guest, c.runs), nil
+		return "", misusedf("no program of %s matches %q: give -guest, or other -programs", c.guest, c.runs)
 	}
-	begun := spent.Time()
-	if err := spent.Most(begun + c.limit + most); err != nil {
+	p, err := world.Build(ctx, ".", c.guest, dir, overlay)
+	if err != nil {
 		return "", err
 	}
+	defer func() { err = errors.Join(err, p.Close(ctx)) }()
+	begun := spent.Time()
+	bound := begun + c.limit + most
+	if err := spent.Most(bound); err != nil {
+		return "", err
+	}
+	says(fmt.Sprint(bounded, bound+spent.Children()))
 	lanes, runs := lanesOf(all), 0
 	for {
 		l := next(lanes, c.seeds)
@@ -286,7 +329,7 @@ func (c campaign) plant(ctx context.Context, path string, begins func(world.Run)
 			return fmt.Sprintf("%s: %d runs in %v of processors", lives, runs, c.limit), nil
 		}
 		l.Seed++
-		begins(l.Run)
+		says(l.Run)
 		result := l.In(ctx, p)
 		if ctx.Err() != nil {
 			return "", context.Cause(ctx)
