@@ -69,7 +69,7 @@ func (d *device) tune(conn net.Conn) {
 		_ = tcp.SetReadBuffer(set.buffer)
 		_ = tcp.SetWriteBuffer(set.buffer)
 	}
-	if set.keepalive <= 0 { // TCP's keep-alive stays as the dialer or the listener has set it
+	if set.keepalive == 0 { // TCP's keep-alive stays as the dialer or the listener has set it
 		return
 	}
 	// Probes begin after a third of the time, and give up at its end.

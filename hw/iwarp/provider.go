@@ -42,11 +42,12 @@ type Config struct {
 	Address string
 
 	// Params are the settings of devices that do not set them themselves.
-	// Booleans are as for strconv.ParseBool, times as for time.ParseDuration:
+	// Booleans are as for strconv.ParseBool, times as for time.ParseDuration, and longer than 0 where
+	// nothing else is said:
 	//
 	//	crc         both ends compute CRCs; if false, the peer decides (true)
 	//	markers     ask the peer for markers (false)
-	//	fpdu        longest FPDU sent, in bytes; 0 means one TCP segment, or 64 KiB to a
+	//	fpdu        longest FPDU sent, 136 to 64776 bytes; 0 means one TCP segment, or 64 KiB to a
 	//	            peer that says it takes those (0)
 	//	big         tell the peer that this end takes FPDUs longer than a segment (true)
 	//	extensions  offer RFC 7306 to a peer of this package (true)
@@ -69,8 +70,10 @@ type Config struct {
 	//	keepalive   how long a peer's host may be gone, a peer of this package stuck, or
 	//	            a read without an answer, before this end notices. On Linux and macOS
 	//	            the time of an answer does not run while the peer's system goes on to
-	//	            acknowledge what was sent before the read, as over a slow link. Over
-	//	            TCP keepalive is two seconds or more. 0 means without a limit of this package's: TCP's
+	//	            acknowledge what was sent before the read, as over a slow link. It is 1ms or more;
+	//	            but the host of a peer of another implementation, which owes nothing, may be gone for
+	//	            five seconds or more, since TCP alone notices that and counts in seconds. 0 means
+	//	            without a limit of this package's: TCP's
 	//	            keep-alive stays as the dialer or the listener has set it, and with
 	//	            Go's defaults it notices a host that is gone after two and a half
 	//	            minutes (30s)
@@ -85,7 +88,7 @@ type Config struct {
 	//	            IA.Listen is ConnConfig.Conns, 128 or more
 	//	halfopenip  the same per peer address, or per IPv6 network of 64 bits (the
 	//	            listener's backlog, 256 or more)
-	//	buffer      socket buffers in bytes; 0 leaves them to the system (0)
+	//	buffer      socket buffers in bytes, up to 1 GiB; 0 leaves them to the system (0)
 	//	congestion  the TCP congestion control, of those that the system allows. Without
 	//	            it, a connection has the system's, unless that paces what it sends (bbr)
 	//	            and the peer is on the same host: there pacing only costs, and the

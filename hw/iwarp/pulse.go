@@ -57,7 +57,7 @@ func (l *link) pulse() time.Duration {
 	if !l.agreed.extended && l.agreed.readsOut == 0 && !tellsTraffic(l.conn) { // the peer can owe nothing
 		return 0
 	}
-	return max(l.dev.set.keepalive, 0) / looks
+	return l.dev.set.keepalive / looks
 }
 
 // lateness is how long ago the deadline of the receiver's wait has passed.

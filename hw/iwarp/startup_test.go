@@ -1,6 +1,7 @@
 package iwarp
 
 import (
+	"fmt"
 	"net"
 	"strconv"
 	"strings"
@@ -329,21 +330,48 @@ func TestQualifiersArePorts(t *testing.T) {
 }
 
 func TestParametersAreChecked(t *testing.T) {
-	for _, p := range []map[string]string{
-		{"crc": "perhaps"},
-		{"fpdu": "70000"},
-		{"fpdu": "-1"},
-		{"revision": "3"},
-		{"private": "509"},
-		{"mpa": "0s"},
-		{"linger": "soon"},
-		{"CRC": "true"},
-		{"": ""},
+	const aFlag, aTime, aLimit = "it may be true or false", "it may be 0, or a time longer than 0, such as 30s", "it may be a time longer than 0, such as 30s"
+	for _, p := range []struct{ key, value, may string }{
+		{"crc", "perhaps", aFlag},
+		{"markers", "2", aFlag},
+		{"big", "", aFlag},
+		{"extensions", "on", aFlag},
+		{"fallback", "-1", aFlag},
+		{"peer2peer", "yes", aFlag},
+		{"fpdu", "64777", "0, or 136 to 64776"},
+		{"fpdu", "135", "0, or 136 to 64776"},
+		{"fpdu", "-1", "0, or 136 to 64776"},
+		{"revision", "3", "1 to 2"},
+		{"revision", "0", "1 to 2"},
+		{"private", "509", "0 to 508"},
+		{"private", "few", "0 to 508"},
+		{"buffer", "-1", "0 to 1073741824"},
+		{"buffer", "1073741825", "0 to 1073741824"},
+		{"halfopen", "0", "1 to 1048576"},
+		{"halfopenip", "1048577", "1 to 1048576"},
+		{"reply", "-1s", aTime},
+		{"reply", "9999999h", aTime},
+		{"nudge", "-1ns", aTime},
+		{"keepalive", "-30s", "1ms or more"},
+		{"keepalive", "3ns", "it may be 0, or a time of 1ms or more, such as 30s"},
+		{"keepalive", "30", "1ms or more"},
+		{"mpa", "0s", aLimit},
+		{"stall", "-1s", aLimit},
+		{"grace", "0", aLimit},
+		{"linger", "soon", aLimit},
+		{"congestion", "none such", ""},
+		{"CRC", "true", ""},
+		{"", "", ""},
 	} {
-		_, err := New(Config{}).Open(hw.OpenConfig{Params: p})
+		params := map[string]string{p.key: p.value}
+		_, err := New(Config{}).Open(hw.OpenConfig{Params: params})
 		assert.ErrorIs(t, err, hw.ErrInvalidParameter, "%v", p)
-		_, err = New(Config{Params: p}).Open(hw.OpenConfig{})
+		_, err = New(Config{Params: params}).Open(hw.OpenConfig{})
 		assert.ErrorIs(t, err, hw.ErrInvalidParameter, "%v", p)
+		if p.may != "" && assert.Error(t, err) {
+			assert.Contains(t, err.Error(), fmt.Sprintf("parameter %s=%q: ", p.key, p.value))
+			assert.Contains(t, err.Error(), p.may)
+		}
 	}
 }
 

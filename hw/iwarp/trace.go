@@ -53,7 +53,7 @@ func (s *settings) traceDir() (string, error) {
 		return "", nil
 	}
 	s.variable = s.trace == ""
-	return dir, badValue("trace", dir, os.MkdirAll(dir, 0o700))
+	return dir, badValue("parameter trace", dir, os.MkdirAll(dir, 0o700))
 }
 
 // traceFile makes the file for a connection, which is named by time and addresses and is
