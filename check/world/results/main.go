@@ -1,7 +1,7 @@
 // Command results runs seeds of all programs, for a number of seeds or for some time, and writes a page: how much was
 // run, whether two runs of a seed are the same, which troubles came, and what was found. It ends with status 1 if
 // anything was. The page names its commit, and says if the tree had changes. The page's last line is a sum of the others, so that a test sees what was changed by hand. Behind the
-// table are the campaigns that the command is given, each as a file of what runs of command plant have printed:
+// table are the campaigns that the command is given, each as a file of what runs of command plant have printed at the same commit:
 //
 //	cd check/world && go run ./plant -run '^faults/' -seeds 100 > faults.txt
 //	cd check/world && go run ./results -seeds 100 -o RESULTS.md faults.txt
@@ -165,15 +165,16 @@ func (c *campaign) check() error {
 var guests = []string{world.Guest, world.VolumeGuest}
 
 func (c *campaign) run(ctx context.Context, out io.Writer, plants []string) (found bool, err error) {
-	var tables bytes.Buffer
-	for _, path := range plants { // before an hour of seeds
-		if err := planted(&tables, path); err != nil {
-			return false, err
-		}
-	}
 	commit, err := world.Commit(ctx, ".")
 	if err != nil {
 		return false, err
+	}
+	var tables bytes.Buffer
+	faults := campaigns{commit: commit, faults: make(map[string]string)}
+	for _, path := range plants { // before an hour of seeds
+		if err := faults.planted(&tables, path); err != nil {
+			return false, err
+		}
 	}
 	dir, err := os.MkdirTemp("", "results")
 	if err != nil {

@@ -137,28 +137,72 @@ func TestThePageHasItsCommandAsAShellTakesIt(t *testing.T) {
 	require.Equal(t, `-for 1m -programs '^(a|b)$' 'it'\''s'`, quoted([]string{"-for", "1m", "-programs", "^(a|b)$", "it's"}))
 }
 
-// The page would say of a file that is empty, or that ends in the middle, what is not so.
-func TestAFileOfFaultsIsWholeAndOfThisTree(t *testing.T) {
+// The page would say of a file that is empty, that ends in the middle, or that somebody has put together, what is not so.
+func TestAFileOfFaultsIsWholeAndOfThisCommit(t *testing.T) {
 	t.Chdir("..")
-	const fault = "faults/a-request-is-its-slots.patch"
+	const commit, fault, other = "0123456789ab", "faults/a-request-is-its-slots.patch", "faults/a-log-says-no-volume.patch"
+	const begins, lost, sum = "commit " + commit + "\n", fault + "   calls over loop, seed 1: lost\n", "1 of 1 found, by 4 seeds\n"
+	const whole = begins + lost + "faults: 1 of 1 found\n" + sum
 	for text, want := range map[string]string{
-		"": "has 0 faults",
-		fault + " calls over loop, seed 1: lost\n":                                                 "has 1 faults, and sums of 0",
-		fault + " calls over loop, seed 1: lost\n1 of 2 found, by 4 seeds\n":                       "has 1 faults, and sums of 2",
-		"faults/nosuch.patch calls over loop, seed 1: lost\n1 of 1 found, by 4 seeds\n":            "has a fault that is gone",
-		fault + " not planted: no space left on device\n0 of 0 found, by 4 seeds\n":                "nobody could plant",
-		fault + " calls over loop, seed 1: lost\nfaults: 1 of 1 found\n1 of 1 found, by 4 seeds\n": "",
+		"":                                    "has no fault",
+		begins:                                "not all of a run's lines",
+		begins + "0 of 0 found, by 4 seeds\n": "has no fault",
+		begins + lost:                         "not all of a run's lines",
+		begins + lost + "1 of 1 found, by 4":  "no line of command plant's",
+		begins + lost + "1 of 2 found, by 4 seeds\n":        `says "1 of 2 found, by 4 seeds", and has 1 of 1`,
+		begins + lost + "0 of 1 found, by 4 seeds\n":        "and has 1 of 1",
+		begins + lost + "faults: 0 of 1 found\n" + sum:      "and has 1 of 1",
+		begins + lost + "token: 1 of 1 found\n" + sum:       "and has 0 of 0",
+		begins + lost + lost + "2 of 2 found, by 4 seeds\n": "was planted before",
+		lost + sum:                     "which is by its commit",
+		whole + lost + sum:             "which is by its commit",
+		begins + lost + whole:          "no line of command plant's",
+		"commit ba9876543210\n" + lost: "is of commit ba9876543210, and this is 0123456789ab: plant the faults anew",
+		"commit " + commit + world.Changed + "\n" + lost:                                     "is of commit 0123456789ab, with changes",
+		begins + fault + "\n":                                                                "no line of command plant's",
+		begins + fault + " \n":                                                               "no line of command plant's",
+		begins + fault + " lost\n":                                                           "nothing that becomes of a fault",
+		begins + fault + " lives for ever\n":                                                 "nothing that becomes of a fault",
+		begins + fault + " calls over loop, seed 1:\n":                                       "nothing that becomes of a fault",
+		begins + "faults/nosuch.patch lives: 1 seeds\n":                                      "a fault that is gone",
+		begins + "../faults/x.patch lives: 1 seeds\n":                                        "no line of command plant's",
+		begins + "faults/../faults/x.patch lives: 1 seeds\n":                                 "no line of command plant's",
+		begins + fault + " not planted: no space left on device\n0 of 0 found, by 4 seeds\n": "nobody could plant",
+		whole: "",
+		whole + begins + other + " lives: 517 runs in 3m0s of processors\nfaults: 0 of 1 found\n0 of 1 found, by 3 seeds\n":                                               "",
+		begins + other + " lives: the guest has none of its files\nfaults: 0 of 1 found, 1 of them in files that no program of the world has\n0 of 1 found, by 3 seeds\n": "",
 	} {
 		name := filepath.Join(t.TempDir(), "faults.txt")
 		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
 		var page bytes.Buffer
-		err := planted(&page, name)
+		c := campaigns{commit: commit, faults: make(map[string]string)}
+		err := c.planted(&page, name)
 		if want == "" {
-			require.NoError(t, err)
-			assert.Contains(t, page.String(), "1 of 1 are found")
+			require.NoError(t, err, text)
+			require.ErrorContains(t, c.planted(io.Discard, name), "was planted before")
 			continue
 		}
 		require.ErrorContains(t, err, want, text)
 		assert.Empty(t, page.String())
 	}
+}
+
+func TestAPageHasNoMarkupOfWhatAProgramSays(t *testing.T) {
+	t.Chdir("..")
+	name := filepath.Join(t.TempDir(), "faults.txt")
+	require.NoError(t, os.WriteFile(name, []byte(`commit 0123456789ab
+faults/a-request-is-its-slots.patch calls over loop, seed 1 (-world.rounds 2 -world.troubles 1): a|b <img src="x"> &lt;
+faults/a-log-says-no-volume.patch   lives: 100 seeds
+faults: 1 of 2 found
+1 of 2 found, by 100 seeds
+`), 0o600))
+	var page bytes.Buffer
+	require.NoError(t, (&campaigns{commit: "0123456789ab", faults: make(map[string]string)}).planted(&page, name))
+	require.Contains(t, page.String(), "1 of 2 are found.")
+	require.Contains(t, page.String(), `| calls over loop, seed 1 (-world.rounds 2 -world.troubles 1): a/b &lt;img src="x"> &amp;lt; |`)
+	require.Contains(t, page.String(), "| lives: 100 seeds |")
+	r := row{findings: []string{"seed 1: <b>"}}
+	page.Reset()
+	r.write(&page)
+	require.Contains(t, page.String(), "| seed 1: &lt;b> |")
 }

@@ -12,11 +12,11 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"godat/check/mutate/patch"
+	"godat/check/world"
 )
 
 // summed is the last line of a page.
@@ -54,56 +54,116 @@ func (r *row) write(out io.Writer) {
 	}
 	found := "none"
 	if len(r.findings) > 0 {
-		found = strings.ReplaceAll(strings.Join(r.findings, "; "), "|", "/")
+		found = cell(strings.Join(r.findings, "; "))
 	}
 	fmt.Fprintf(out, "| %s over %s | %d | %d | %v | %v | %s | %s |\n", r.Program, r.Provider, r.seeds, r.same,
 		r.took.Round(time.Second), r.spent.Round(100*time.Millisecond), strings.Join(troubles, ", "), found)
 }
 
-// summary matches the last line of a run of command plant.
-var summary = regexp.MustCompile(`^\d+ of (\d+) found.*, by \d+ seeds$`)
+// The lines of what command plant prints: the first, one for each fault, one for each room, the last.
+var (
+	began = regexp.MustCompile(`^commit (\S+(?:` + world.Changed + `)?)$`)
+	fault = regexp.MustCompile(`^([\w-]+/[\w-]+)\.patch +(\S.*)$`)
+	room  = regexp.MustCompile(`^([\w-]+): (\d+ of \d+) found(?:, \d+ of them in files that no program of the world has)?$`)
+	ended = regexp.MustCompile(`^(\d+ of \d+) found(?:, \d+ of them in files that no program of the world has)?, by \d+ seeds$`)
+	// outcome matches what became of a fault: it lives, or a seed finds it.
+	outcome = regexp.MustCompile(`^(?:lives: (?:\d+ seeds|\d+ runs in \S+ of processors|the guest has none of its files)|[a-z]+ over [a-z]+, seed \d+(?: \(-world\.rounds \d+ -world\.troubles \d+\))?: \S.*)$`)
+)
+
+// campaigns are what runs of command plant have printed at one commit, each fault once.
+type campaigns struct {
+	commit string
+	faults map[string]string // the outcomes
+}
+
+// count is how many of faults were found.
+type count struct{ found, planted int }
+
+func (n count) String() string { return fmt.Sprintf("%d of %d", n.found, n.planted) }
 
 // planted writes what plant has printed as a table, with what was expected of each fault.
-func planted(out io.Writer, path string) error {
+func (c *campaigns) planted(out io.Writer, path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
 	var rows bytes.Buffer
-	planted, found, sum := 0, 0, 0
+	var all count
+	var rooms map[string]count // of the run whose lines these are; nil between runs. That of all is "".
 	for line := range strings.Lines(string(text)) {
-		if m := summary.FindStringSubmatch(strings.TrimSpace(line)); m != nil {
-			n, _ := strconv.Atoi(m[1])
-			sum += n
-		}
-		name, came, ok := strings.Cut(strings.TrimSpace(line), ".patch")
-		if !ok {
+		if line = strings.TrimRight(line, "\n"); rooms == nil {
+			m := began.FindStringSubmatch(line)
+			if m == nil {
+				return fmt.Errorf("%s: %q is not how command plant begins, which is by its commit", path, line)
+			}
+			if m[1] != c.commit {
+				return fmt.Errorf("%s is of commit %s, and this is %s: plant the faults anew", path, m[1], c.commit)
+			}
+			rooms = make(map[string]count)
 			continue
 		}
-		text, err := os.ReadFile(name + ".patch")
-		if errors.Is(err, fs.ErrNotExist) {
-			text, err = os.ReadFile(filepath.Join("../mutate/mutations", name+".patch"))
+		said, sum, last := "", "", false
+		if m := room.FindStringSubmatch(line); m != nil {
+			said, sum = m[1], m[2]
+		} else if m := ended.FindStringSubmatch(line); m != nil {
+			sum, last = m[1], true
+		} else if err := c.row(&rows, rooms, line); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
 		}
-		if err != nil {
-			return fmt.Errorf("%s has a fault that is gone: %w", path, err)
+		if n := rooms[said]; sum != "" && sum != n.String() {
+			return fmt.Errorf("%s says %q, and has %v", path, line, n)
 		}
-		header, _, err := patch.Read(text)
-		if err != nil {
-			return err
+		if last {
+			all.found, all.planted, rooms = all.found+rooms[""].found, all.planted+rooms[""].planted, nil
 		}
-		came = strings.TrimSpace(came)
-		if strings.HasPrefix(came, "not planted") {
-			return fmt.Errorf("%s has a fault that nobody could plant: %s", path, line)
-		}
-		if planted++; !strings.HasPrefix(came, "lives") {
-			found++
-		}
-		fmt.Fprintf(&rows, "| %s | %s | %s |\n", name, strings.Join(header["Expect"], " "), strings.ReplaceAll(came[:min(len(came), 200)], "|", "/"))
 	}
-	if planted == 0 || planted != sum {
-		return fmt.Errorf("%s has %d faults, and sums of %d: it is to have what command plant prints, to the end", path, planted, sum)
+	if rooms != nil || all.planted == 0 {
+		return fmt.Errorf("%s has no fault, or not all of a run's lines: it is to have what command plant prints, to the end", path)
 	}
-	_, err = fmt.Fprintf(out, "\n## %s\n\n%d of %d are found. What was expected stands in each fault's patch, and stood there before the run.\n\n"+
-		"| fault | expected | came |\n|---|---|---|\n%s", strings.TrimSuffix(filepath.Base(path), ".txt"), found, planted, &rows)
+	_, err = fmt.Fprintf(out, "\n## %s\n\n%v are found. What was expected stands in each fault's patch, and stood there before the run.\n\n"+
+		"| fault | expected | came |\n|---|---|---|\n%s", cell(strings.TrimSuffix(filepath.Base(path), ".txt")), all, &rows)
 	return err
+}
+
+// row writes the line of a fault as a row, and counts it.
+func (c *campaigns) row(out io.Writer, rooms map[string]count, line string) error {
+	m := fault.FindStringSubmatch(line)
+	if m == nil {
+		return fmt.Errorf("%q is no line of command plant's", line)
+	}
+	name, came := m[1], strings.TrimSpace(m[2])
+	switch {
+	case strings.HasPrefix(came, "not planted"):
+		return fmt.Errorf("a fault that nobody could plant: %s", line)
+	case !outcome.MatchString(came):
+		return fmt.Errorf("%q is nothing that becomes of a fault", line)
+	case c.faults[name] != "":
+		return fmt.Errorf("%s was planted before, and became: %s", name, c.faults[name])
+	}
+	c.faults[name] = came
+	text, err := os.ReadFile(name + ".patch")
+	if errors.Is(err, fs.ErrNotExist) {
+		text, err = os.ReadFile(filepath.Join("../mutate/mutations", name+".patch"))
+	}
+	if err != nil {
+		return fmt.Errorf("a fault that is gone: %w", err)
+	}
+	header, _, err := patch.Read(text)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	for _, of := range []string{filepath.Dir(name), ""} {
+		n := rooms[of]
+		if n.planted++; !strings.HasPrefix(came, "lives") {
+			n.found++
+		}
+		rooms[of] = n
+	}
+	_, err = fmt.Fprintf(out, "| %s | %s | %s |\n", name, cell(strings.Join(header["Expect"], " ")), cell(came[:min(len(came), 200)]))
+	return err
+}
+
+// cell is a text as a cell of a table has it.
+func cell(text string) string {
+	return strings.NewReplacer("|", "/", "&", "&amp;", "<", "&lt;").Replace(strings.ToValidUTF8(text, ""))
 }
