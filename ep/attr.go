@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"godat/hw"
+	"godat/internal/door"
 )
 
 // Attr are an endpoint's attributes: DAT_EP_ATTR. Sizes and counts are what the
@@ -73,6 +74,10 @@ const (
 	defaultDrain    = 10 * time.Second
 )
 
+// Resolve returns the attributes that an endpoint on the device has with a, or what is wrong with a.
+// Package runtime calls it.
+func (a *Attr) Resolve(_ door.Key, op string, dev hw.Attr) (Attr, error) { return a.resolve(op, dev) }
+
 // resolve fills in the defaults and checks a against the device.
 func (a *Attr) resolve(op string, dev hw.Attr) (Attr, error) {
 	var r Attr
@@ -88,23 +93,23 @@ func (a *Attr) resolve(op string, dev hw.Attr) (Attr, error) {
 		case *c.value == NoDTOs:
 			*c.value = 0
 		case *c.value < 0 || *c.value > c.limit:
-			return r, hw.Errorf(op, hw.InvalidParameter, hw.Arg7, "%s is %d; this device allows 0 to %d", c.name, *c.value, c.limit)
+			return r, hw.Errorf(op, hw.InvalidParameter, hw.Arg7, "Attr.%s is %d; this device allows 0 to %d", c.name, *c.value, c.limit)
 		}
 	}
 	r.MaxRequestIOV = max(r.MaxRequestIOV, r.MaxReadIOV, r.MaxWriteIOV)
 	r.SoftHighWatermark = cmp.Or(r.SoftHighWatermark, NoWatermark)
 	if r.ServiceType != ReliableConnection || r.QoS != BestEffort {
-		return r, hw.Errorf(op, hw.ModelNotSupported, hw.NoSubtype, "service type %d, quality of service %d", r.ServiceType, r.QoS)
+		return r, hw.Errorf(op, hw.ModelNotSupported, hw.NoSubtype, "Attr.ServiceType is %d and Attr.QoS %d; there are ReliableConnection and BestEffort alone", r.ServiceType, r.QoS)
 	}
 	if r.SoftHighWatermark < NoWatermark {
-		return r, hw.Errorf(op, hw.InvalidParameter, hw.Arg7, "a soft high watermark of %d", r.SoftHighWatermark)
+		return r, hw.Errorf(op, hw.InvalidParameter, hw.Arg7, "Attr.SoftHighWatermark is %d; NoWatermark sets none", r.SoftHighWatermark)
 	}
 	if r.MaxMessageSize > dev.MaxMessage || r.MaxRDMASize > dev.MaxRDMA {
-		return r, hw.Errorf(op, hw.InvalidParameter, hw.Arg7, "messages of %d and RDMA of %d bytes; this device allows %d and %d",
+		return r, hw.Errorf(op, hw.InvalidParameter, hw.Arg7, "Attr.MaxMessageSize is %d and Attr.MaxRDMASize %d; this device allows %d and %d",
 			r.MaxMessageSize, r.MaxRDMASize, dev.MaxMessage, dev.MaxRDMA)
 	}
 	if r.RecvFlags&^(hw.Unsignalled|hw.SolicitedWait|hw.EVDThreshold) != 0 || r.RequestFlags&^(hw.Unsignalled|hw.EVDThreshold) != 0 {
-		return r, hw.Errorf(op, hw.InvalidParameter, hw.Arg7, "completion flags %#x for receives, %#x for requests", r.RecvFlags, r.RequestFlags)
+		return r, hw.Errorf(op, hw.InvalidParameter, hw.Arg7, "Attr.RecvFlags are %#x, which may be Unsignalled, SolicitedWait and EVDThreshold, and Attr.RequestFlags %#x, which may be Unsignalled and EVDThreshold", r.RecvFlags, r.RequestFlags)
 	}
 	r.ReceiverNotReady = orDuration(r.ReceiverNotReady, defaultNotReady)
 	r.DrainTimeout = orDuration(r.DrainTimeout, defaultDrain)

@@ -35,7 +35,9 @@ func TestARefusedMessageGivesItsBufferBack(t *testing.T) {
 	for name, call := range calls {
 		t.Run(name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, ia *IA) {
-				l, client, server := both(t, ia, ConnConfig{Depth: 3, Message: 64, Attr: &ep.Attr{MaxMessageSize: 32, MaxRequestDTOs: 1}})
+				l, client, server := both(t, ia, ConnConfig{Depth: 3, Message: 64, Attr: &ep.Attr{MaxRequestDTOs: 1}, Setup: func(c *Conn) ([]byte, error) {
+					return nil, c.Endpoint.Modify(ep.Param{Attr: ep.Attr{MaxMessageSize: 32}}, "MaxMessageSize")
+				}})
 				for range 4 {
 					b := client.Buffer()
 					require.NotNil(t, b, "the refused ones came back")

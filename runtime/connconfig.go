@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"runtime/trace"
 	"time"
 
@@ -26,9 +27,10 @@ type ConnConfig struct {
 	// the first answer, without counting; one that sends more counts what the peer has room for, because a
 	// message that finds no receive breaks the connection, unless the device waits: as
 	// InfiniBand does, and loop with the parameter notready=wait (see [godat/hw/loop]).
+	// There may be 65 536, or half the requests that the device has outstanding.
 	Depth int
 	// Message is the length of the longest message, and the size of a buffer, in
-	// bytes; 0 means 4096.
+	// bytes; 0 means 4096. All buffers of a connection, 4*Depth, are in one region.
 	Message int
 
 	// Timeout bounds Dial, the adapter's and a listener's, from the call until the
@@ -48,7 +50,9 @@ type ConnConfig struct {
 	Privileges hw.Privileges
 	// Attr has further attributes of the endpoint; nil means the defaults. MaxRecvDTOs,
 	// MaxRequestDTOs, MaxReadIn and MaxReadOut follow from Depth where they are 0: the
-	// reads are Depth, or as many as the device has if that is less.
+	// reads are Depth, or as many as the device has if that is less. A MaxRecvDTOs below Depth, a
+	// MaxMessageSize below Message and messages without a segment are INVALID_PARAMETER, unless
+	// OwnReceives is set. With NoDTOs as MaxRequestDTOs this end sends nothing.
 	Attr *ep.Attr
 	// Setup, if set, is called for each connection before it is made, and so before the
 	// peer may send. It may post further receives, set Context, and allocate memory
@@ -120,17 +124,21 @@ func (cfg *ConnConfig) complete(op string, dev hw.Attr) error {
 	cfg.Depth = cmp.Or(cfg.Depth, defaultDepth)
 	cfg.Message = cmp.Or(cfg.Message, defaultMessage)
 	cfg.Timeout = max(cmp.Or(cfg.Timeout, defaultTimeout), 0)
+	attr := ep.Attr{}
+	if cfg.Attr != nil {
+		attr = *cfg.Attr
+	}
+	most := min(mostDepth, dev.MaxDepth)
+	if attr.MaxRequestDTOs == 0 {
+		most = min(mostDepth, dev.MaxDepth/requestsPerDepth)
+	}
 	switch {
-	case cfg.Depth < 0 || cfg.Depth > mostDepth:
-		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "ConnConfig.Depth is %d; it may be 1 to %d", cfg.Depth, mostDepth)
+	case cfg.Depth < 0 || cfg.Depth > most:
+		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "ConnConfig.Depth is %d; on this device it may be 1 to %d", cfg.Depth, most)
 	case cfg.Message < 0 || uint64(cfg.Message) > dev.MaxMessage:
 		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "ConnConfig.Message is %d; this device sends 1 to %d bytes", cfg.Message, dev.MaxMessage)
 	case cfg.Queue && !cfg.OwnReceives:
 		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "ConnConfig.Queue without OwnReceives: messages in buffers come by Events or Batches")
-	}
-	attr := ep.Attr{}
-	if cfg.Attr != nil {
-		attr = *cfg.Attr
 	}
 	cfg.batch = 1 // a program that sets MaxRecvDTOs may need all of them
 	if attr.MaxRecvDTOs == 0 && !cfg.OwnReceives {
@@ -144,8 +152,42 @@ func (cfg *ConnConfig) complete(op string, dev hw.Attr) error {
 	attr.MaxReadIn = cmp.Or(attr.MaxReadIn, min(cfg.Depth, dev.MaxReadsIn))
 	attr.MaxReadOut = cmp.Or(attr.MaxReadOut, min(cfg.Depth, dev.MaxReadsOut))
 	cfg.Attr = &attr
+	if err := cfg.checkAttr(op, dev); err != nil {
+		return err
+	}
 	if need := cfg.places(); need > evd.MaxQLen {
 		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "at Depth %d and with this Attr a connection may have %d events waiting; the most is %d", cfg.Depth, need, evd.MaxQLen)
+	}
+	return nil
+}
+
+// checkAttr checks that the endpoint can have Attr, and that the buffers fit it.
+func (cfg *ConnConfig) checkAttr(op string, dev hw.Attr) error {
+	attr, err := cfg.Attr.Resolve(door.Key{}, op, dev)
+	var e *hw.Error
+	if errors.As(err, &e) {
+		e.Sub = hw.NoSubtype // which numbers the argument of another call
+	}
+	if err != nil || cfg.OwnReceives {
+		return err
+	}
+	wrong := func(format string, values ...any) error {
+		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, format, values...)
+	}
+	memory, region := uint64(buffersPerDepth*cfg.Depth)*uint64(cfg.Message), min(dev.MaxMR, math.MaxInt)
+	switch {
+	case cfg.Privileges&^(hw.AllPrivileges|hw.RemoteAtomic) != 0:
+		return wrong("ConnConfig.Privileges is %v; there are %v alone", cfg.Privileges, hw.AllPrivileges|hw.RemoteAtomic)
+	case memory > region:
+		return wrong("ConnConfig.Depth is %d and Message %d, which needs %d bytes for buffers; a region of this device has up to %d", cfg.Depth, cfg.Message, memory, region)
+	case attr.MaxRecvDTOs < cfg.Depth:
+		return wrong("ConnConfig.Depth is %d and Attr.MaxRecvDTOs %d: each message of Depth needs a receive", cfg.Depth, attr.MaxRecvDTOs)
+	case attr.MaxRecvIOV < 1:
+		return wrong("ConnConfig.Depth is %d and Attr.MaxRecvIOV %d: each message of Depth needs a receive with a segment", cfg.Depth, attr.MaxRecvIOV)
+	case attr.MaxRequestDTOs > 0 && attr.MaxRequestIOV < 1:
+		return wrong("ConnConfig.Message is %d and Attr.MaxRequestIOV %d: a message that is sent needs a segment", cfg.Message, attr.MaxRequestIOV)
+	case attr.MaxMessageSize < uint64(cfg.Message):
+		return wrong("ConnConfig.Message is %d and Attr.MaxMessageSize %d: the endpoint would refuse a message of a whole buffer", cfg.Message, attr.MaxMessageSize)
 	}
 	return nil
 }

@@ -43,9 +43,10 @@ func TestADialWithoutAnAnswerEndsWithItsTimeout(t *testing.T) {
 }
 
 func TestADialHasATimeoutUnlessTheProgramWantsNone(t *testing.T) {
+	device := open(t, "loop").Attr()
 	for set, want := range map[time.Duration]time.Duration{0: 30 * time.Second, -1: 0, time.Second: time.Second} {
 		cfg := ConnConfig{Timeout: set}
-		require.NoError(t, cfg.complete("test", hw.Attr{MaxMessage: 1 << 20}))
+		require.NoError(t, cfg.complete("test", device))
 		assert.Equal(t, want, cfg.Timeout)
 	}
 }
