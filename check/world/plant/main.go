@@ -50,7 +50,8 @@ type campaign struct {
 	guest string        // the programs
 	runs  string        // a regular expression: the programs and providers, such as calls/loop
 
-	try func(ctx context.Context, path string) string // plants one fault, and says what became of it
+	commit string                                        // which the report begins with
+	try    func(ctx context.Context, path string) string // plants one fault, and says what became of it
 }
 
 func run(ctx context.Context, out io.Writer, args []string) error {
@@ -101,8 +102,18 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	if len(all) == 0 {
 		return misusedf("no faults are here: run it in check/world")
 	}
-	return c.run(ctx, out, all, match)
+	all = slices.DeleteFunc(all, func(path string) bool { return !match.MatchString(named(path)) })
+	if len(all) == 0 {
+		return misusedf("no fault matches %q", match)
+	}
+	if c.commit, err = world.Commit(ctx, "."); err != nil {
+		return err
+	}
+	return c.run(ctx, out, all)
 }
+
+// named is a fault's path as it is printed, such as token/NAME.patch.
+func named(path string) string { return filepath.Base(filepath.Dir(path)) + "/" + filepath.Base(path) }
 
 // check refuses what would plant nothing.
 func (c campaign) check() error {
@@ -130,18 +141,9 @@ func (c campaign) check() error {
 	return nil
 }
 
-// run plants all faults whose name matches. It says the commit first, which command results looks for.
-func (c campaign) run(ctx context.Context, out io.Writer, all []string, match *regexp.Regexp) error {
-	named := func(path string) string { return filepath.Base(filepath.Dir(path)) + "/" + filepath.Base(path) }
-	all = slices.DeleteFunc(slices.Clone(all), func(path string) bool { return !match.MatchString(named(path)) })
-	if len(all) == 0 {
-		return misusedf("no fault matches %q", match)
-	}
-	commit, err := world.Commit(ctx, ".")
-	if err != nil {
-		return err
-	}
-	if _, err := fmt.Fprintf(out, "commit %s\n", commit); err != nil {
+// run plants faults. It says the commit first, which command results looks for.
+func (c campaign) run(ctx context.Context, out io.Writer, all []string) error {
+	if _, err := fmt.Fprintf(out, "commit %s\n", c.commit); err != nil {
 		return err
 	}
 	counts := make(map[string]*count)
