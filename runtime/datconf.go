@@ -52,24 +52,24 @@ func quote(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
-// staticRegistry reads DAT's static registry. A file that does not exist is no error; one
-// that can't be read is INTERNAL_ERROR, and wrong lines are INVALID_PARAMETER.
+// staticRegistry reads DAT's static registry. That there is none is no error, unless DAT_OVERRIDE names it; a
+// file that can't be read is INTERNAL_ERROR, and wrong lines are INVALID_PARAMETER.
 func staticRegistry() ([]registryEntry, error) {
 	const op = "runtime.Providers"
-	path := os.Getenv("DAT_OVERRIDE")
+	path, named := os.Getenv("DAT_OVERRIDE"), "DAT_OVERRIDE="
 	if path == "" {
-		path = registryFile
+		path, named = registryFile, ""
 	}
 	text, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
+	switch {
+	case named == "" && errors.Is(err, os.ErrNotExist):
 		return nil, nil
-	}
-	if err != nil {
-		return nil, hw.Errorf(op, hw.InternalError, hw.NoSubtype, "%w", err)
+	case err != nil:
+		return nil, hw.Errorf(op, hw.InternalError, hw.NoSubtype, "%s%s: the static registry can't be read: %w", named, path, err)
 	}
 	entries, err := parseRegistry(string(text))
 	if err != nil {
-		err = hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "%s: %w", path, err)
+		err = hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "%s%s: %w", named, path, err)
 	}
 	return entries, err
 }

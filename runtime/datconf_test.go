@@ -1,6 +1,8 @@
 package runtime
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -88,14 +90,35 @@ func TestTheStaticRegistryIsWhereTheVariableSays(t *testing.T) {
 	require.ErrorIs(t, err, hw.ErrInvalidParameter)
 	assert.Len(t, entries, 3)
 
-	t.Setenv("DAT_OVERRIDE", filepath.Join(t.TempDir(), "absent"))
-	entries, err = staticRegistry()
-	require.NoError(t, err)
-	assert.Empty(t, entries)
-
 	t.Setenv("DAT_OVERRIDE", t.TempDir()) // a directory can't be read
 	_, err = staticRegistry()
 	require.ErrorIs(t, err, hw.ErrInternal)
+	require.ErrorContains(t, err, "DAT_OVERRIDE="+os.Getenv("DAT_OVERRIDE"))
+}
+
+// Without the variable there need be no file. A file that somebody names is missed.
+func TestAStaticRegistryThatIsNamedAndNotThereIsToldOf(t *testing.T) {
+	absent := filepath.Join(t.TempDir(), "absent")
+	t.Setenv("DAT_OVERRIDE", absent)
+	registered := hw.ListProviders()
+	list, err := Providers()
+	require.ErrorIs(t, err, hw.ErrInternal)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.ErrorContains(t, err, "DAT_OVERRIDE="+absent)
+	assert.Equal(t, registered, list, "the list is still good")
+
+	_, err = Open(t.Context(), "my-ia")
+	requireCode(t, err, hw.ProviderNotFound, hw.NameNotRegistered)
+	require.ErrorContains(t, err, "DAT_OVERRIDE="+absent)
+	_, err = Describe(t.Context(), "my-ia")
+	require.ErrorContains(t, err, "DAT_OVERRIDE="+absent)
+	require.NoError(t, open(t, "loop").CloseGraceful(), "a provider's own name needs no file")
+
+	t.Setenv("DAT_OVERRIDE", "")
+	if _, err := os.Stat(registryFile); errors.Is(err, fs.ErrNotExist) {
+		_, err = Providers()
+		require.NoError(t, err)
+	}
 }
 
 func FuzzParseRegistry(f *testing.F) {

@@ -23,7 +23,8 @@ import (
 // nondefault. A field in double quotes may be empty and may contain blanks; a backslash
 // in it takes the next character literally. A # at the beginning of a field makes the
 // rest of the line a comment. Lines that break these rules are left out; the error,
-// INVALID_PARAMETER, gives the number of each, and what is wrong with it.
+// INVALID_PARAMETER, gives the number of each, and what is wrong with it. A file that DAT_OVERRIDE names and
+// that is not there, and one that can't be read, are INTERNAL_ERROR.
 func Providers() ([]hw.Info, error) {
 	list := hw.ListProviders()
 	entries, err := staticRegistry()

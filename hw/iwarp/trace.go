@@ -52,8 +52,11 @@ func (s *settings) traceDir() (string, error) {
 	if dir == "" {
 		return "", nil
 	}
-	s.variable = s.trace == ""
-	return dir, badValue("parameter trace", dir, os.MkdirAll(dir, 0o700))
+	what := "parameter trace"
+	if s.variable = s.trace == ""; s.variable {
+		what = "environment variable " + traceVariable
+	}
+	return dir, badValue(what, dir, os.MkdirAll(dir, 0o700))
 }
 
 // traceFile makes the file for a connection, which is named by time and addresses and is

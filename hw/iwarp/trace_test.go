@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -239,6 +240,22 @@ func dissected(t *testing.T, file string, words ...string) {
 	for _, word := range []string{"malformed", "bad crc"} {
 		assert.False(t, strings.Contains(said, word), word)
 	}
+}
+
+// A user sets the variable, and knows of no parameter.
+func TestADirectoryThatCantBeMadeIsRefusedByWhatNamesIt(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	dir := filepath.Join(file, "traces")
+	t.Setenv(traceVariable, "")
+	_, err := New(Config{}).Open(hw.OpenConfig{Params: map[string]string{"trace": dir}})
+	require.ErrorIs(t, err, hw.ErrInvalidParameter)
+	require.ErrorContains(t, err, "parameter trace="+strconv.Quote(dir))
+	t.Setenv(traceVariable, dir)
+	_, err = New(Config{}).Open(hw.OpenConfig{})
+	require.ErrorIs(t, err, hw.ErrInvalidParameter)
+	require.ErrorContains(t, err, "environment variable GODATTRACE="+strconv.Quote(dir))
+	require.NotContains(t, err.Error(), "parameter trace")
 }
 
 func TestTsharkReadsATrace(t *testing.T) {
