@@ -22,12 +22,14 @@
 // the test, -race and -tags go to the compiler, the others to the test. With -count=10 the test
 // runs ten times, so that a race has ten chances to be lost; the first failure ends it.
 // -timeout is the most that a run may take. A run is ended sooner, as one that hangs, when it
-// takes twenty times what it took without the mutation, and three seconds at least.
+// takes twenty times what it took without the mutation, and three seconds at least. The first run that
+// hangs is repeated and not counted, since a machine that pauses makes a test late, too.
 //
 // mutate changes no file of the tree: a changed file reaches the compiler through its
 // overlay. A run fails when a mutation survives, when its old text is not found, when
 // it does not compile, and when the named test does not exist or fails without the
-// mutation.
+// mutation. -short and -test measure instead: survivors do not fail such a run, and what could not be tried does, and
+// is left out of the share. Status 2 is that of a command line that makes no sense.
 //
 // A mutation survives when its test passes twenty times. A mutation whose test passed
 // less often before it failed does not fail the run, but mutate prints it: its test

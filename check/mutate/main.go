@@ -12,19 +12,37 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	err := run(ctx, os.Args[1:])
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
-		os.Exit(1)
+		os.Exit(status(err))
 	}
+}
+
+// misuse is an error of the command line.
+type misuse struct{ error }
+
+func misusef(format string, args ...any) error { return misuse{fmt.Errorf(format, args...)} }
+
+// status is what mutate ends with: 0, 2 for a command line that makes no sense, and 1 for all else that failed.
+func status(err error) int {
+	if _, ok := errors.AsType[misuse](err); ok {
+		return 2
+	}
+	if err != nil {
+		return 1
+	}
+	return 0
 }
 
 // run is the program.
@@ -43,9 +61,23 @@ func run(ctx context.Context, args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
+	judged := false
+	flags.Visit(func(f *flag.Flag) { judged = judged || f.Name == "test" })
+	switch {
+	case flags.NArg() > 0:
+		return misusef("%q is no flag: -run chooses mutations", flags.Arg(0))
+	case *parts < 1 || *parallel < 1 || *kills < 1:
+		return misusef("-parts, -j and -kills are at least 1")
+	case *part < 0:
+		return misusef("-part is not negative: it is taken modulo parts")
+	case *limit < time.Second:
+		return misusef("-timeout is at least a second")
+	case judged && strings.TrimSpace(*judge) == "":
+		return misusef("-test is PACKAGE REGEXP FLAGS, as in ./hw/loop TestASendMeetsItsReceiveAtAnyPoint -race")
+	}
 	match, err := regexp.Compile(*only)
 	if err != nil {
-		return err
+		return misuse{err}
 	}
 	root, err := os.Getwd()
 	if err != nil {
@@ -63,7 +95,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	chosen = partOf(chosen, *part, *parts)
 	if len(chosen) == 0 {
-		return fmt.Errorf("no mutation matches %q", *only)
+		return misusef("no mutation matches %q in part %d of %d", *only, *part, *parts)
 	}
 	if *list {
 		for _, m := range chosen {
@@ -77,7 +109,7 @@ func run(ctx context.Context, args []string) error {
 		}
 		if *judge != "" {
 			if chosen[i], err = chosen[i].by(*judge); err != nil {
-				return err
+				return misuse{err}
 			}
 		}
 	}
@@ -87,8 +119,8 @@ func run(ctx context.Context, args []string) error {
 	}
 	defer os.RemoveAll(temp)
 	c := campaign{
-		runner: runner{root: root, temp: temp, timeout: *limit, kills: max(1, *kills), passes: maxPasses},
-		all:    chosen, parallel: max(1, *parallel),
+		runner: runner{root: root, temp: temp, timeout: *limit, kills: *kills, passes: maxPasses},
+		all:    chosen, parallel: *parallel,
 	}
 	if *short || *judge != "" {
 		c.runner.passes, c.runner.kills, c.measures = 1, 1, true
@@ -99,7 +131,6 @@ func run(ctx context.Context, args []string) error {
 // partOf returns each mutation whose place is the part's, modulo parts. All parts together are
 // all mutations, and neighbors, which are often of one file, are in different ones.
 func partOf(all []mutation, part, parts int) []mutation {
-	parts = max(1, parts)
 	var chosen []mutation
 	for i, m := range all {
 		if i%parts == part%parts {
@@ -114,7 +145,7 @@ type campaign struct {
 	runner   runner
 	all      []mutation
 	parallel int
-	measures bool // survivors are counted, and no verdict fails the run
+	measures bool // survivors are counted, and do not fail the run
 	results  []result
 }
 
@@ -125,8 +156,8 @@ func (c *campaign) run(ctx context.Context) error {
 	}
 	c.results = make([]result, len(c.all))
 	each(ctx, c.parallel, len(c.all), c.tryOne)
-	if err := ctx.Err(); err != nil {
-		return err
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	bad, chance := 0, 0
 	for i, r := range c.results {
@@ -136,7 +167,7 @@ func (c *campaign) run(ctx context.Context) error {
 			fmt.Printf("%s: %s: %s\n", c.all[i].where, c.all[i].title(), r)
 		case r.verdict != killed:
 			bad++
-			if c.measures {
+			if c.measures && r.verdict == survived {
 				fmt.Printf("%s: %s\n", r.verdict, c.all[i].title())
 				continue
 			}
@@ -147,13 +178,36 @@ func (c *campaign) run(ctx context.Context) error {
 		fmt.Printf("%d of %d mutations were not killed at every try: their tests leave it to chance\n", chance, len(c.all))
 	}
 	if c.measures {
-		fmt.Printf("%d of %d mutations are killed: %d %%\n", len(c.all)-bad, len(c.all), 100*(len(c.all)-bad)/len(c.all))
-		return nil
+		text, err := share(c.results)
+		if text != "" {
+			fmt.Println(text)
+		}
+		return err
 	}
 	if bad > 0 {
 		return fmt.Errorf("%d of %d mutations were not caught", bad, len(c.all))
 	}
 	return nil
+}
+
+// share says how many were killed, of those that could be tried. It is an error if some could not: nobody knows what a
+// test would say of them.
+func share(results []result) (text string, err error) {
+	var kills, lives int
+	for _, r := range results {
+		if r.verdict == killed {
+			kills++
+		} else if r.verdict == survived {
+			lives++
+		}
+	}
+	if tried := kills + lives; tried > 0 {
+		text = fmt.Sprintf("%d of %d mutations are killed: %d %%", kills, tried, 100*kills/tried)
+	}
+	if rest := len(results) - kills - lives; rest > 0 {
+		err = fmt.Errorf("%d mutations could not be tried: mend what is %s or %s above", rest, stale, broken)
+	}
+	return text, err
 }
 
 // baselines runs each distinct test once without any change. Tests of the same
@@ -176,21 +230,29 @@ func (c *campaign) baselines(ctx context.Context) error {
 	for i := range c.all {
 		c.all[i].usual = first[c.all[i].trial()].usual
 	}
-	return errors.Join(append(errs, ctx.Err())...)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return errors.Join(errs...)
 }
 
 func (c *campaign) tryOne(ctx context.Context, i int) {
 	c.results[i] = c.runner.try(ctx, c.all[i])
+	if ctx.Err() != nil {
+		return // its verdict is of the end
+	}
 	fmt.Printf("%-15s %6.1fs  %s  (%s %s)\n", c.results[i], c.results[i].took.Seconds(), c.all[i].title(), c.all[i].pkg, c.all[i].test)
 }
 
-// each calls f for every index below n, at most parallel calls at a time.
+// each calls f for every index below n, at most parallel calls at a time, until ctx ends.
 func each(ctx context.Context, parallel, n int, f func(context.Context, int)) {
 	var calls errgroup.Group
 	calls.SetLimit(parallel)
 	for i := range n {
 		calls.Go(func() error {
-			f(ctx, i)
+			if ctx.Err() == nil {
+				f(ctx, i)
+			}
 			return nil
 		})
 	}

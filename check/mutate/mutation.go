@@ -57,7 +57,7 @@ func loadPatches(dir string) ([]mutation, error) {
 		return nil, err
 	}
 	if len(paths) == 0 {
-		return nil, fmt.Errorf("no patches in %s", dir)
+		return nil, misusef("no patches in %s: run it in the root of the repository, or give -patches", dir)
 	}
 	all := make([]mutation, len(paths))
 	for i, path := range paths {

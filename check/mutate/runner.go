@@ -115,10 +115,16 @@ func (r *runner) judge(ctx context.Context, m mutation) result {
 		return result{verdict: broken, detail: "does not compile:\n" + tail(out)}
 	}
 	// A race may be won by chance, so the test runs until it has failed r.kills
-	// times or passed r.passes times.
+	// times or passed r.passes times. One hang counts as neither: a machine that pauses makes
+	// a test late, too.
 	var res result
+	hung := false
 	for res.passed < r.passes && res.tries-res.passed < r.kills && res.verdict != broken {
 		out, err = r.runTest(ctx, bin, m)
+		if !hung && hangLine.Match(out) {
+			hung = true
+			continue
+		}
 		res.tries++
 		res.verdict, res.detail = judgeRun(ctx, out, err)
 		if res.verdict == survived {
@@ -151,6 +157,9 @@ func judgeRun(ctx context.Context, out []byte, err error) (verdict, string) {
 // crash, the time limit and a leak found by TestMain have no FAIL line.
 var failLine = regexp.MustCompile(`(?m)^(--- FAIL: |panic: |fatal error: |unexpected fault address|SIG[A-Z]+: |goleak: )`)
 
+// hangLine matches the line of a test binary that its time limit ends.
+var hangLine = regexp.MustCompile(`(?m)^panic: test timed out after `)
+
 // ranLine matches the line in which a test binary reports that the named test, or a
 // subtest at the depth of the name, ran and passed.
 func ranLine(test string) *regexp.Regexp {
@@ -182,6 +191,8 @@ func (r *runner) compile(ctx context.Context, dir string, m mutation, overlay st
 	}
 	cmd := exec.CommandContext(ctx, "go", append(args, ".")...)
 	cmd.Dir = r.dir(m)
+	cmd.Env = append(os.Environ(), "GOTMPDIR="+r.temp) // so that nothing is left when it is ended
+	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, 10*time.Second
 	out, err = cmd.CombinedOutput()
 	if err == nil {
 		if _, err = os.Stat(bin); err != nil {

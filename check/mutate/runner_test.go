@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -27,6 +28,7 @@ func Forever() bool { return false }
 import (
 	"os"
 	"testing"
+	"time"
 )
 
 func TestAdd(t *testing.T) {
@@ -55,6 +57,17 @@ func TestAtThirdTry(t *testing.T) {
 	if err := os.WriteFile(name, append(was, '.'), 0o600); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func TestHangsOnce(t *testing.T) {
+	name := os.Getenv("TRIES")
+	if _, err := os.Stat(name); name == "" || err == nil || !Forever() {
+		return
+	}
+	if err := os.WriteFile(name, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Hour)
 }
 
 func TestForever(t *testing.T) {
@@ -145,6 +158,61 @@ func TestALateKillCountsItsPasses(t *testing.T) {
 	assert.Equal(t, maxPasses, never.tries)
 }
 
+// A machine that pauses makes a test late, too.
+func TestOneHangIsNoKill(t *testing.T) {
+	r := newVictim(t)
+	t.Setenv("TRIES", filepath.Join(t.TempDir(), "tries"))
+	once := r.try(t.Context(), mutation{pkg: "./v", test: "TestHangsOnce", changes: replaceInV("false", "true")})
+	assert.Equal(t, survived, once.verdict, once.detail)
+	assert.Equal(t, maxPasses, once.passed)
+}
+
+func TestOfAnEndedRunNothingIsSaid(t *testing.T) {
+	ctx, end := context.WithCancel(t.Context())
+	tried := 0
+	each(ctx, 1, 3, func(context.Context, int) {
+		tried++
+		end()
+	})
+	assert.Equal(t, 1, tried)
+}
+
+// What could not be tried says nothing of a test.
+func TestTheShareIsOfWhatCouldBeTried(t *testing.T) {
+	all := []result{{verdict: killed}, {verdict: survived}, {verdict: killed}, {verdict: killed}}
+	text, err := share(all)
+	require.NoError(t, err)
+	assert.Equal(t, "3 of 4 mutations are killed: 75 %", text)
+	text, err = share(append(all, result{verdict: stale}, result{verdict: broken}))
+	assert.Equal(t, "3 of 4 mutations are killed: 75 %", text)
+	require.ErrorContains(t, err, "2 mutations could not be tried")
+	text, err = share([]result{{verdict: broken}})
+	assert.Empty(t, text)
+	require.ErrorContains(t, err, "1 mutations could not be tried")
+}
+
+func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
+	for want, all := range map[string][][]string{
+		`"loop" is no flag`:          {{"loop"}, {"-parts=3", "loop", "-part=1"}},
+		"-parts, -j and -kills":      {{"-parts=0"}, {"-parts=-3"}, {"-j=-1"}, {"-j=0"}, {"-kills=-1"}},
+		"-part is not negative":      {{"-parts=3", "-part=-1"}},
+		"-timeout is at least":       {{"-timeout=0"}, {"-timeout=-5s"}},
+		"-test is PACKAGE REGEXP":    {{"-test="}, {"-test", " "}},
+		"missing closing":            {{"-run=("}},
+		"want Subject: NAME or Test": {{"-test=TestY", "-patches=mutations"}},
+		"no mutation matches":        {{"-run=nosuch", "-patches=mutations"}, {"-parts=1000", "-part=999", "-patches=mutations"}},
+		"run it in the root":         {nil},
+	} {
+		for _, args := range all {
+			err := run(t.Context(), args)
+			require.ErrorContains(t, err, want, args)
+			assert.Equal(t, 2, status(err), args)
+		}
+	}
+	assert.Equal(t, 1, status(errNoTest))
+	assert.Zero(t, status(nil))
+}
+
 func TestBaselineDemandsATestThatPasses(t *testing.T) {
 	r := newVictim(t)
 	for name, tc := range map[string]struct {
@@ -218,5 +286,4 @@ func TestThePartsTogetherAreAllMutations(t *testing.T) {
 		together = append(together, partOf(all, part, 3)...)
 	}
 	assert.ElementsMatch(t, all, together)
-	assert.Equal(t, all, partOf(all, 1, 0))
 }
