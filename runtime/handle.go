@@ -53,7 +53,7 @@ func isOpen(object any) bool {
 
 // SetConsumerContext attaches a value of the program's to an object, and replaces the
 // one before; nil removes it. The value stays until the object is closed. What is not
-// an open object is INVALID_HANDLE. It is for programs that know of an event only its
+// an open object of the adapter is INVALID_HANDLE. It is for programs that know of an event only its
 // source, and not for the data path. It answers to dat_set_consumer_context.
 func (ia *IA) SetConsumerContext(handle, context any) error {
 	if err := ia.checkHandle("runtime.IA.SetConsumerContext", handle); err != nil {
@@ -70,7 +70,7 @@ func (ia *IA) SetConsumerContext(handle, context any) error {
 }
 
 // ConsumerContext returns the value that SetConsumerContext attached to an object, or
-// nil if there is none. What is not an open object is INVALID_HANDLE. It answers to
+// nil if there is none. What is not an open object of the adapter is INVALID_HANDLE. It answers to
 // dat_get_consumer_context.
 func (ia *IA) ConsumerContext(handle any) (any, error) {
 	if err := ia.checkHandle("runtime.IA.ConsumerContext", handle); err != nil {
@@ -81,10 +81,15 @@ func (ia *IA) ConsumerContext(handle any) (any, error) {
 	return ia.lists.contexts.of[handle], nil
 }
 
+// checkHandle refuses what is no open object of the adapter.
 func (ia *IA) checkHandle(op string, handle any) error {
 	if err := ia.enter(op); err != nil {
 		return err
 	}
 	ia.gate.RUnlock()
-	return errorOf(IAOf(handle))
+	home, err := IAOf(handle)
+	if err == nil && home != ia {
+		err = hw.Errorf(op, hw.InvalidHandle, hw.Handle1, "the object is another adapter's: IAOf tells whose")
+	}
+	return err
 }

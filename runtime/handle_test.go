@@ -69,17 +69,21 @@ func TestObjectsOfEachKindHaveAConsumerContext(t *testing.T) {
 	other := open(t, "loop:contexts")
 	for number, object := range objects {
 		requireIA(t, ia, object)
-		context, err := other.ConsumerContext(object)
+		context, err := ia.ConsumerContext(object)
 		require.NoError(t, err)
 		require.Nil(t, context)
-		require.NoError(t, other.SetConsumerContext(object, "first"))
-		require.NoError(t, other.SetConsumerContext(object, number))
-		context, err = other.ConsumerContext(object)
+		require.NoError(t, ia.SetConsumerContext(object, "first"))
+		require.NoError(t, ia.SetConsumerContext(object, number))
+		context, err = ia.ConsumerContext(object)
 		require.NoError(t, err)
 		require.Equal(t, number, context)
+
+		requireForeign(t, other.SetConsumerContext(object, "theirs"))
+		_, err = other.ConsumerContext(object)
+		requireForeign(t, err)
 	}
-	require.NoError(t, other.SetConsumerContext(objects[0], nil))
-	context, err := other.ConsumerContext(objects[0])
+	require.NoError(t, ia.SetConsumerContext(objects[0], nil))
+	context, err := ia.ConsumerContext(objects[0])
 	require.NoError(t, err)
 	require.Nil(t, context)
 
@@ -87,9 +91,11 @@ func TestObjectsOfEachKindHaveAConsumerContext(t *testing.T) {
 		require.NoError(t, closers[number](), number)
 		_, err := IAOf(objects[number])
 		require.ErrorIs(t, err, hw.ErrInvalidHandle, number)
-		_, err = other.ConsumerContext(objects[number])
-		require.ErrorIs(t, err, hw.ErrInvalidHandle, number)
-		require.ErrorIs(t, other.SetConsumerContext(objects[number], 1), hw.ErrInvalidHandle)
+		for _, of := range []*IA{ia, other} {
+			_, err = of.ConsumerContext(objects[number])
+			require.ErrorIs(t, err, hw.ErrInvalidHandle, number)
+			require.ErrorIs(t, of.SetConsumerContext(objects[number], 1), hw.ErrInvalidHandle)
+		}
 	}
 	for _, wrong := range []any{nil, 1, (*IA)(nil), (*ep.Endpoint)(nil), (*mem.LMR)(nil), event.Event{}} {
 		_, err := IAOf(wrong)
@@ -99,6 +105,14 @@ func TestObjectsOfEachKindHaveAConsumerContext(t *testing.T) {
 	}
 	require.NoError(t, other.Close())
 	requireCode(t, other.SetConsumerContext(other, 1), hw.InvalidHandle, hw.HandleIA)
+}
+
+// requireForeign demands that a call refused an object of another adapter.
+func requireForeign(t *testing.T, err error) {
+	t.Helper()
+	requireCode(t, err, hw.InvalidHandle, hw.Handle1)
+	require.ErrorContains(t, err, "ConsumerContext")
+	require.ErrorContains(t, err, "another adapter")
 }
 
 func TestContextsOfClosedObjectsAreForgotten(t *testing.T) {
