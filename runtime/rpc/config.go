@@ -77,7 +77,8 @@ type Config struct {
 	// alone. Requests that the program takes from [Server.Requests] have no handler.
 	AroundHandler func(r *Request, next Handler) ([]byte, error)
 	// Methods names methods, for the counts by method (see [MethodSnapshot]) and what is made of them; those
-	// that it does not name count as "others". nil: each method counts by its number, up to 64 of them. Names
+	// that it does not name count as "others". nil: each method counts by its number, up to 64 of them. No name
+	// is "" or "others", and no two methods have the same. Names
 	// stay as they are while the client or server lives, and are the same for all of an address.
 	Methods map[uint16]string
 	// Log takes what no caller is told: from a server, that it waits for its address, connections for which
@@ -141,6 +142,9 @@ func (cfg *Config) complete(op string, device hw.Attr) error {
 		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "Config.Answer is %d; it may be 1 to %d", cfg.Answer, mostLater)
 	case cfg.Metadata < 0 || cfg.Metadata > mostMetadata:
 		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "Config.Metadata is %d; it may be 1 to %d", cfg.Metadata, mostMetadata)
+	}
+	if wrong := wrongNames(cfg.Methods); wrong != "" {
+		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "Config.Methods names %s", wrong)
 	}
 	if most := min(1<<30, device.MaxMessage-overhead-uint64(cfg.Metadata)); cfg.Message < 1 || uint64(cfg.Message) > most {
 		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "Config.Message is %d; on this device it may be 1 to %d", cfg.Message, most)

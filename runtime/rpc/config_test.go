@@ -49,6 +49,28 @@ func TestAServerThatListensHasAPlaceForItsClients(t *testing.T) {
 	})
 }
 
+// A name that two methods have, or that stands for the rest, would count them together.
+func TestNamesOfMethodsThatNameNoneAreRefused(t *testing.T) {
+	ia := open(t, "loop")
+	for want, names := range map[string]map[uint16]string{
+		`Config.Methods names 7 ""`:               {7: "", 8: "get"},
+		`Config.Methods names 8 "others"`:         {7: "get", 8: "others"},
+		`Config.Methods names both 7 and 9 "get"`: {7: "get", 8: "put", 9: "get"},
+		`Config.Methods names both 1 and 2 "a?"`:  {1: "a\xff", 2: "a?"},
+	} {
+		_, err := Listen(t.Context(), ia, ":0", Config{Methods: names})
+		require.ErrorIs(t, err, hw.ErrInvalidParameter, want)
+		require.ErrorContains(t, err, "rpc.Listen")
+		require.ErrorContains(t, err, want)
+		_, err = Dial(t.Context(), ia, "127.0.0.1:1", Config{Methods: names})
+		require.ErrorIs(t, err, hw.ErrInvalidParameter, want)
+		require.ErrorContains(t, err, "rpc.Dial")
+		require.ErrorContains(t, err, want)
+	}
+	s := serve(t, ia, Config{Methods: map[uint16]string{}}, 1, echo)
+	dial(t, ia, s, Config{Methods: map[uint16]string{7: "8", 8: "7"}})
+}
+
 func TestAZoneThatCantServeIsRefusedByItsName(t *testing.T) {
 	onEach(t, func(t *testing.T, ia *dat.IA) {
 		closed, err := ia.NewPZ()

@@ -2,6 +2,8 @@ package rpc
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,6 +38,28 @@ type MethodSnapshot struct {
 	// measured (see [godat/runtime.IA.MeasureLatency]); nil if there are none.
 	Latency *evd.HistogramSnapshot
 }
+
+// wrongNames says what is wrong with Config.Methods: which name would count several methods as one; empty if none.
+func wrongNames(names map[uint16]string) string {
+	of := make(map[string]uint16)
+	for _, method := range slices.Sorted(maps.Keys(names)) {
+		name := shownName(names[method])
+		before, taken := of[name]
+		switch {
+		case name == "":
+			return fmt.Sprintf("%d %q, which is no name", method, name)
+		case name == others:
+			return fmt.Sprintf("%d %q, which is the name of those that have none", method, name)
+		case taken:
+			return fmt.Sprintf("both %d and %d %q", before, method, name)
+		}
+		of[name] = method
+	}
+	return ""
+}
+
+// shownName is a name as rows have it.
+func shownName(name string) string { return strings.ToValidUTF8(name, "?") }
 
 // methodCounts are what a client or a server counts of a method. The data path adds without a lock.
 type methodCounts struct {
@@ -115,8 +139,7 @@ func (m *methods) learn(method uint16) *methodCounts {
 	case !named:
 		name = strconv.Itoa(int(method))
 	}
-	name = strings.ToValidUTF8(name, "?")
-	table = slices.Insert(slices.Clone(table), i, &methodCounts{method: method, name: name, latency: evd.NewHistogram()})
+	table = slices.Insert(slices.Clone(table), i, &methodCounts{method: method, name: shownName(name), latency: evd.NewHistogram()})
 	m.table.Store(&table)
 	return table[i]
 }
