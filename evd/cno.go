@@ -227,7 +227,7 @@ func (c *CNO) join(op string, d *Dispatcher) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.closed:
+	case c.closed || !c.isMade():
 		return invalidCNO(op)
 	case c.ia != nil && d.ia != nil && c.ia != d.ia:
 		return hw.Errorf(op, hw.InvalidHandle, hw.HandleCNO, "the CNO is another adapter's")

@@ -55,8 +55,9 @@ type Config struct {
 	// pending at a time. The connections that feed the dispatcher are to be
 	// considered broken then.
 	Overcommit bool
-	// Async takes the dispatcher's own errors; nil drops them. An adapter puts its
-	// own dispatcher of asynchronous errors here unless the program sets one.
+	// Async takes the dispatcher's own errors, with the stream StreamAsync; nil drops them. An adapter
+	// puts its own dispatcher of asynchronous errors here unless the program sets one. Async can't be
+	// closed before an over-committed dispatcher that names it.
 	Async *Dispatcher
 
 	// CNO is triggered by events in ModeQueue; nil for none. See
@@ -112,7 +113,8 @@ type Dispatcher struct {
 	ia      any
 	number  uint64
 	mode    Mode
-	batches chan *Batch // ModeBatch
+	batches chan *Batch          // ModeBatch
+	async   *delivery.Dispatcher // takes the dispatcher's errors; nil: nothing does
 
 	// Each of these guards itself.
 	shots   delivery.Shots
@@ -132,6 +134,10 @@ func New(cfg Config) (*Dispatcher, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
+	async, err := cfg.joinAsync()
+	if err != nil {
+		return nil, err
+	}
 	way := ways[cfg.Mode]
 	switch {
 	case resizeMax != 0:
@@ -140,15 +146,15 @@ func New(cfg Config) (*Dispatcher, error) {
 	default:
 		resizeMax = cfg.QLen
 	}
-	d := &Dispatcher{ia: cfg.home.ia, number: dispatchers.Add(1), mode: cfg.Mode}
+	d := &Dispatcher{ia: cfg.home.ia, number: dispatchers.Add(1), mode: cfg.Mode, async: async}
 	d.inner.Init(&delivery.Config{
 		Way: way, QLen: cfg.QLen, MaxLen: cfg.MaxLen, ResizeMax: resizeMax, Streams: cfg.Streams,
 		BatchMin: cfg.BatchMin, BatchMax: cfg.BatchMax,
 		Callback: cfg.Callback, Func: cfg.Func, Submit: cfg.home.submit,
-		IA: cfg.home.ia, Public: d, Closing: d.leaveCNO, Took: d.latency.Record,
+		IA: cfg.home.ia, Public: d, Closing: d.leave, Took: d.latency.Record,
 	})
 	if cfg.Overcommit {
-		d.inner.Overcommit(cfg.Async.Wiring(door.Key{}))
+		d.inner.Overcommit(async)
 	}
 	switch cfg.Mode {
 	case ModeBatch:
@@ -158,9 +164,40 @@ func New(cfg Config) (*Dispatcher, error) {
 	default:
 	}
 	if err := d.ModifyCNO(cfg.CNO); err != nil {
+		d.leave()
 		return nil, err
 	}
 	return d, nil
+}
+
+// asyncFeed is what an over-committed dispatcher feeds the one that takes its errors with.
+var asyncFeed = delivery.Feed{Streams: event.StreamAsync}
+
+// joinAsync checks the dispatcher that is to take the errors of this one. It returns it, attached, if
+// there may be errors.
+func (cfg *Config) joinAsync() (*delivery.Dispatcher, error) {
+	if cfg.Async == nil {
+		return nil, nil
+	}
+	async := cfg.Async.Wiring(door.Key{})
+	var err error
+	switch {
+	case cfg.Async.closed():
+		err = hw.Errorf("evd.New", hw.InvalidHandle, hw.HandleEVDAsync, "the dispatcher of evd.Config.Async is closed")
+	case !async.Takes(event.StreamAsync):
+		err = hw.Errorf("evd.New", hw.InvalidParameter, hw.NoSubtype, "the dispatcher of evd.Config.Async takes %v, not %v", async.Streams(), event.StreamAsync)
+	case cfg.Overcommit:
+		return async, async.Feeds().Attach(asyncFeed)
+	}
+	return nil, err
+}
+
+// leave detaches a dispatcher that closes from its CNO, and from the one that takes its errors.
+func (d *Dispatcher) leave() {
+	d.leaveCNO()
+	if d.async != nil {
+		d.async.Feeds().Detach(asyncFeed)
+	}
 }
 
 // complete fills in the defaults and checks the rest.

@@ -138,8 +138,11 @@ func (ia *IA) newDispatcher(cfg evd.Config, complete func(d *delivery.Dispatcher
 		return nil, err
 	}
 	defer ia.gate.RUnlock()
-	if cfg.Async == nil {
+	switch {
+	case cfg.Async == nil && cfg.Overcommit:
 		cfg.Async = ia.async.to
+	case cfg.Async != nil && cfg.Async != ia.async.to && !wiring(cfg.Async).Serves(ia):
+		return nil, hw.Errorf("runtime.NewDispatcher", hw.InvalidHandle, hw.HandleEVDAsync, "the dispatcher of evd.Config.Async is another adapter's")
 	}
 	cfg.On(door.Key{}, ia, ia.pool.upcall)
 	d, err := evd.New(cfg)

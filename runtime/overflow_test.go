@@ -83,3 +83,74 @@ func TestAnOvercommittedServicePointRefuses(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotNil(t, ep.RequestOf(ev))
 }
+
+// The dispatcher that Config.Async names must be able to take the report of an overflow, and stays as
+// long as one may come.
+func TestADispatcherForOverflowsIsCheckedAndStays(t *testing.T) {
+	onTwo(t, func(t *testing.T, other, ia *IA) {
+		dispatcher := func(of *IA, streams event.Streams) *evd.Dispatcher {
+			d, err := of.NewDispatcher(evd.Config{QLen: 4, Streams: streams})
+			require.NoError(t, err)
+			return d
+		}
+		closed := dispatcher(ia, event.StreamAsync)
+		require.NoError(t, closed.Close())
+		for _, overcommit := range []bool{true, false} {
+			for name, tc := range map[string]struct {
+				async *evd.Dispatcher
+				typ   hw.Type
+				sub   hw.Subtype
+			}{
+				"closed":            {closed, hw.InvalidHandle, hw.HandleEVDAsync},
+				"another adapter's": {dispatcher(other, event.StreamAsync), hw.InvalidHandle, hw.HandleEVDAsync},
+				"of other streams":  {dispatcher(ia, event.StreamDTO), hw.InvalidParameter, hw.NoSubtype},
+			} {
+				_, err := ia.NewDispatcher(evd.Config{QLen: 1, Overcommit: overcommit, Async: tc.async})
+				requireCode(t, err, tc.typ, tc.sub)
+				assert.ErrorContains(t, err, "evd.Config.Async", name)
+			}
+		}
+
+		async := dispatcher(ia, event.StreamAsync)
+		plain, err := ia.NewDispatcher(evd.Config{QLen: 1, Async: async})
+		require.NoError(t, err)
+		_, err = ia.NewDispatcher(evd.Config{QLen: 1, Overcommit: true, Async: async, CNO: new(evd.CNO)})
+		requireCode(t, err, hw.InvalidHandle, hw.HandleCNO)
+		require.NoError(t, async.Close(), "it has no overflows to take")
+		require.NoError(t, plain.Close())
+
+		async = dispatcher(ia, event.StreamAsync)
+		var made []*evd.Dispatcher
+		for range 2 {
+			d, err := ia.NewDispatcher(evd.Config{QLen: 1, Overcommit: true, Async: async})
+			require.NoError(t, err)
+			made = append(made, d)
+		}
+		for _, d := range made {
+			requireCode(t, async.Close(), hw.InvalidState, hw.StateEVDInUse)
+			require.NoError(t, d.Close())
+			require.NoError(t, d.Close(), "again")
+		}
+		require.NoError(t, async.Close())
+		for range 2 { // closes with the adapter, in whatever order
+			async = dispatcher(ia, event.StreamAsync)
+			_, err = ia.NewDispatcher(evd.Config{QLen: 1, Overcommit: true, Async: async})
+			require.NoError(t, err)
+		}
+		_, err = ia.NewDispatcher(evd.Config{QLen: 1, Overcommit: true})
+		require.NoError(t, err)
+		require.NoError(t, ia.Close())
+	})
+}
+
+// A dispatcher of another adapter's serves one that was opened with it.
+func TestTheAdaptersOwnDispatcherForErrorsTakesOverflows(t *testing.T) {
+	shared := open(t, "loop").Async()
+	ia := open(t, "loop", WithAsync(shared))
+	for _, async := range []*evd.Dispatcher{nil, shared} {
+		d, err := ia.NewDispatcher(evd.Config{QLen: 1, Overcommit: true, Async: async})
+		require.NoError(t, err)
+		require.NoError(t, d.Close())
+	}
+	require.NoError(t, ia.Close())
+}

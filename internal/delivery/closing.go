@@ -37,7 +37,7 @@ func (d *Dispatcher) beginClose() error {
 	case d.main.closed():
 		return nil
 	case d.feeds.total != 0:
-		return &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEVDInUse, Text: "an endpoint, service point, route or one-shot uses it: close that first"}
+		return &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEVDInUse, Text: "an endpoint, service point, adapter, over-committed dispatcher, route or one-shot uses it: close that first"}
 	case d.main.consumer.turn.kind() == turnWaiter:
 		return &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEVDWaiter}
 	case !d.Main().refuse():
