@@ -1,10 +1,12 @@
 package world
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,32 +32,67 @@ var (
 	twice    = flag.Bool("world.twice", true, "run each seed twice: both runs must be the same to the step")
 	shorten  = flag.Bool("world.shorten", true, "look for the troubles without which a failing run fails, too")
 	aloud    = flag.Bool("world.aloud", false, "print each step")
-	troubles = flag.Int("world.troubles", 12, "troubles of a script")
-	rounds   = flag.Int("world.rounds", 30, "rounds of each client")
-	pause    = flag.Duration("world.pause", 0, "the most that a writer of a volume pauses; 0 is as the program has it")
+	troubles = flag.Int("world.troubles", 12, "troubles of a script, at most 1000")
+	rounds   = flag.Int("world.rounds", 30, "rounds of each client, at most 10000")
+	pause    = flag.Duration("world.pause", 0, "the most that a writer of a volume pauses, from 10ms to 1m; 0 is as the program has it")
 )
 
-// mischosen is an error if the flags choose a run that there is not, since nothing would run.
+// The bounds of the flags. Behind them a run takes hours: a writer pauses for days, or not at all.
+const (
+	mostTroubles = 1000
+	mostRounds   = 10000
+	leastPause   = 10 * time.Millisecond
+	mostPause    = time.Minute
+)
+
+// mischosen is an error if the flags choose a run that there is not, or one that does not end.
 func mischosen() error {
-	if *seeds < 0 || *troubles < 0 || *pause < 0 || *rounds < 1 {
-		return errors.New("-world.seeds, -world.troubles and -world.pause are not negative, and -world.rounds is at least 1")
+	switch {
+	case flag.NArg() > 0:
+		return fmt.Errorf("%q is no flag, and what stands behind it was not read", flag.Arg(0))
+	case *seeds < 0:
+		return errors.New("-world.seeds is not negative")
+	case *first > math.MaxUint64-uint64(max(1, *seeds)):
+		return fmt.Errorf("-world.first: there are no %d seeds from %d on", max(1, *seeds), *first)
+	case *troubles < 0 || *troubles > mostTroubles:
+		return fmt.Errorf("-world.troubles is from 0 to %d", mostTroubles)
+	case *rounds < 1 || *rounds > mostRounds:
+		return fmt.Errorf("-world.rounds is from 1 to %d", mostRounds)
+	case *pause != 0 && (*pause < leastPause || *pause > mostPause):
+		return fmt.Errorf("-world.pause is 0, or from %v to %v", leastPause, mostPause)
 	}
-	runs, some := append(All(Guest), All(VolumeGuest)...), false
-	for _, name := range strings.Split(*names, ",") {
+	runs := append(All(Guest), All(VolumeGuest)...)
+	programs, providers := strings.Split(*names, ","), strings.Split(*provider, ",")
+	for _, name := range programs {
 		if !slices.ContainsFunc(runs, func(r Run) bool { return r.Program == name }) {
 			return fmt.Errorf("-world.program: no program is %q", name)
 		}
-		for _, at := range strings.Split(*provider, ",") {
-			if !slices.ContainsFunc(runs, func(r Run) bool { return r.Provider == at }) {
-				return fmt.Errorf("-world.provider: no provider is %q", at)
-			}
-			some = some || slices.ContainsFunc(runs, func(r Run) bool { return r.Program == name && r.Provider == at })
+	}
+	for _, at := range providers {
+		if !slices.Contains(Providers, at) {
+			return fmt.Errorf("-world.provider: no provider is %q", at)
 		}
 	}
-	if !some {
-		return fmt.Errorf("no run: %s does not run over %s", *names, *provider)
+	runs = slices.DeleteFunc(runs, func(r Run) bool {
+		return !slices.Contains(programs, r.Program) || !slices.Contains(providers, r.Provider)
+	})
+	for _, name := range programs {
+		if chooses("world.program") && !slices.ContainsFunc(runs, func(r Run) bool { return r.Program == name }) {
+			return fmt.Errorf("no run: %s does not run over %s", name, *provider)
+		}
+	}
+	for _, at := range providers {
+		if chooses("world.provider") && !slices.ContainsFunc(runs, func(r Run) bool { return r.Provider == at }) {
+			return fmt.Errorf("no run: %s does not run over %s", *names, at)
+		}
 	}
 	return nil
+}
+
+// chooses reports whether a flag has a value that is not its default.
+func chooses(name string) bool {
+	f := flag.Lookup(name)
+	return f.Value.String() != f.DefValue
 }
 
 // chosen are the runs that the flags choose, without a seed.
@@ -90,24 +127,52 @@ func brief(all []Run) (some []Run) {
 
 func TestFlagsThatChooseNothingAreAnError(t *testing.T) {
 	for want, set := range map[string]map[string]string{
-		`no program is "cals"`:              {"world.program": "calls,cals"},
-		`no provider is "lop"`:              {"world.provider": "lop"},
-		"volume does not run over sim":      {"world.program": "volume", "world.provider": "sim"},
-		"and -world.pause are not negative": {"world.pause": "-1s"},
-		"-world.rounds is at least 1":       {"world.rounds": "0"},
+		`no program is "cals"`:                 {"world.program": "calls,cals"},
+		`no provider is "lop"`:                 {"world.provider": "lop"},
+		"volume does not run over sim":         {"world.program": "volume", "world.provider": "sim"},
+		"model does not run over sim":          {"world.program": "calls,model", "world.provider": "sim"},
+		"no run: volume does not run over sim": {"world.program": "volume", "world.provider": "loop,sim"},
+		"-world.seeds is not negative":         {"world.seeds": "-1"},
+		"no 1 seeds from 18446744073709551":    {"world.first": "18446744073709551615"},
+		"no 9 seeds from 18446744073709551":    {"world.first": "18446744073709551610", "world.seeds": "9"},
+		"-world.troubles is from 0 to 1000":    {"world.troubles": "1001"},
+		"-world.troubles is from 0 to":         {"world.troubles": "-1"},
+		"-world.rounds is from 1 to 10000":     {"world.rounds": "10001"},
+		"-world.rounds is from 1":              {"world.rounds": "0"},
+		"-world.pause is 0, or from 10ms to":   {"world.pause": "1ns"},
+		"-world.pause is 0, or from":           {"world.pause": "100h"},
+		"-world.pause is 0, or":                {"world.pause": "-1s"},
 	} {
-		before := make(map[string]string)
-		for name, value := range set {
-			before[name] = flag.Lookup(name).Value.String()
-			require.NoError(t, flag.Set(name, value))
-		}
-		err := mischosen()
-		for name, value := range before {
-			require.NoError(t, flag.Set(name, value))
-		}
-		require.ErrorContains(t, err, want)
+		require.ErrorContains(t, with(t, set, mischosen), want, set)
 	}
-	require.NoError(t, mischosen())
+	for _, set := range []map[string]string{
+		{},
+		{"world.program": "volume", "world.rounds": "1800", "world.troubles": "300", "world.pause": "4s"}, // an hour, as command results has it
+		{"world.provider": "sim"}, // of all programs those that run over it
+		{"world.program": "calls,model", "world.provider": "sim,loop"},
+	} {
+		require.NoError(t, with(t, set, mischosen), set)
+	}
+	before := flag.Args()
+	defer func() { require.NoError(t, flag.CommandLine.Parse(before)) }()
+	require.NoError(t, flag.CommandLine.Parse([]string{"calls", "-world.seeds=7"}))
+	require.ErrorContains(t, mischosen(), `"calls" is no flag`)
+}
+
+// with calls f with flags set, and all others at their defaults.
+func with(t *testing.T, set map[string]string, f func() error) error {
+	before := make(map[string]string)
+	flag.VisitAll(func(f *flag.Flag) {
+		if strings.HasPrefix(f.Name, "world.") {
+			before[f.Name] = f.Value.String()
+			require.NoError(t, flag.Set(f.Name, cmp.Or(set[f.Name], f.DefValue)))
+		}
+	})
+	err := f()
+	for name, value := range before {
+		require.NoError(t, flag.Set(name, value))
+	}
+	return err
 }
 
 // A page of a tree with changes is of no commit.

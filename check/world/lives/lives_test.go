@@ -63,7 +63,8 @@ func (l *life) compare(path string) {
 	if *update {
 		require.NoError(l, os.WriteFile(path, []byte(l.text.String()), 0o600))
 	}
-	want := must(os.ReadFile(path))
+	want, err := os.ReadFile(path)
+	require.NoError(l, err, "write it with -args -update, and read it")
 	require.Equal(l, string(want), l.text.String())
 }
 
