@@ -31,7 +31,8 @@ var errNoPage = errors.New("inspect: a directory for traces, and no address of t
 // [Handler.AllowTraces]). An address without a host is of loopback: ":6060" is 127.0.0.1:6060, and
 // 0.0.0.0:6060 is for all. At most 64 connections are let in at a time, and a visitor who asks, reads or
 // leaves too slowly is sent away, so that visitors take a bounded number of descriptors. An address that
-// another page has is an error that says whose. Without an adapter, or with a nil one, the page is refused.
+// another page has is an error that says whose. Without an adapter, or with a nil one, the page is refused, and so
+// it is with a nil context.
 func Serve(ctx context.Context, address, traces string, ias ...*dat.IA) (url string, err error) {
 	h := New(ias...).LetMeasure()
 	switch {
@@ -39,6 +40,8 @@ func Serve(ctx context.Context, address, traces string, ias ...*dat.IA) (url str
 		return "", errNoPage
 	case address == "":
 		return "", nil
+	case ctx == nil:
+		return "", hw.Errorf("inspect.Serve", hw.InvalidParameter, hw.Arg1, "a nil context; context.Background() is one that never ends")
 	case len(ias) == 0 || slices.Contains(ias, nil):
 		return "", hw.Errorf("inspect.Serve", hw.InvalidHandle, hw.HandleIA, "a page of no adapter, or of a nil one: runtime.Open opens one")
 	case traces != "":

@@ -59,6 +59,20 @@ func TestAPageOfNoAdapterIsRefused(t *testing.T) {
 	}
 }
 
+func TestAPageOfANilContextIsRefused(t *testing.T) {
+	ia, err := dat.Open(t.Context(), "loop")
+	require.NoError(t, err)
+	defer ia.Close()
+	dir := filepath.Join(t.TempDir(), "traces")
+	var none context.Context
+	url, err := Serve(none, "127.0.0.1:0", dir, ia)
+	require.ErrorIs(t, err, hw.ErrInvalidParameter)
+	assert.ErrorContains(t, err, "inspect.Serve")
+	assert.ErrorContains(t, err, "a nil context")
+	assert.Empty(t, url)
+	assert.NoDirExists(t, dir)
+}
+
 func TestAProgramLetsVisitorsTraceIntoItsDirectory(t *testing.T) {
 	r := newRig(t, 1, dat.ConnConfig{})
 	dir := filepath.Join(t.TempDir(), "traces")
