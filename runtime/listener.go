@@ -129,8 +129,12 @@ func splitListen(op, address string) (host string, qual uint64, err error) {
 	if _, err := strconv.ParseUint(address, 10, 64); err == nil {
 		return "", 0, hw.Errorf(op, hw.InvalidAddress, hw.AddressMalformed, "%q is no \"host:port\"; \":%s\" is the port alone", address, address)
 	}
-	if !strings.Contains(address, ":") || net.ParseIP(strings.Trim(address, "[]")) != nil {
-		return strings.Trim(address, "[]"), 0, nil
+	host = address
+	if last := len(address) - 1; last > 0 && address[0] == '[' && address[last] == ']' {
+		host = address[1:last]
+	}
+	if !strings.ContainsAny(host, ":[]") || net.ParseIP(host) != nil {
+		return host, 0, nil
 	}
 	host, port, err := net.SplitHostPort(address)
 	if err == nil && port != "" {

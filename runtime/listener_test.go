@@ -6,6 +6,7 @@ import (
 
 	"godat/ep"
 	"godat/evd"
+	"godat/hw"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -84,6 +85,14 @@ func TestListenTakesAnAddressWithoutAPort(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, host)
 		require.Zero(t, qual)
+	}
+	for _, address := range []string{"[", "]", "[::1", "::1]", "[[::1]]", "]::1[", "[127.0.0.1", "localhost]", "[::1]1", "[::1]]:1"} {
+		for _, call := range []func() error{
+			func() error { _, err := ia.Listen(within(t), address, ConnConfig{}); return err },
+			func() error { _, err := ia.Dial(within(t), address, ConnConfig{}); return err },
+		} {
+			requireCode(t, call(), hw.InvalidAddress, hw.AddressMalformed)
+		}
 	}
 	require.NoError(t, ia.CloseGraceful())
 }
