@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"godat/check/world/driver"
@@ -227,6 +229,15 @@ func Status(err error) int {
 		return 1
 	}
 	return 0
+}
+
+// Ends are the signals that end a command in order. A command that nohup has started goes on when its terminal is gone.
+func Ends() []os.Signal {
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		ends = append(ends, syscall.SIGHUP)
+	}
+	return ends
 }
 
 // Matching are the programs over providers of a guest, such as calls/loop, that match a regular expression.

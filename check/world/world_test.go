@@ -9,9 +9,11 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -224,6 +226,13 @@ func TestAGuestThatIsNotWholeIsToldFromOneThatIsWrong(t *testing.T) {
 	require.NoError(t, os.WriteFile(name, []byte("\x00asm\x01\x00\x00\x00\x0a\x7f"), 0o600))
 	_, err := load(t.Context(), name)
 	require.ErrorContains(t, err, "has "+dir+" room for it?")
+}
+
+func TestACommandGoesOnWithoutItsTerminalIfNohupHasStartedIt(t *testing.T) {
+	signal.Ignore(syscall.SIGHUP)
+	defer signal.Reset(syscall.SIGHUP)
+	require.NotContains(t, Ends(), os.Signal(syscall.SIGHUP))
+	require.Contains(t, Ends(), os.Signal(syscall.SIGTERM))
 }
 
 func TestAnEndedBuildIsNoGuestThatCanNotBeBuilt(t *testing.T) {

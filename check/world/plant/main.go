@@ -1,7 +1,8 @@
 // Command plant puts faults into the library, one at a time, and says which the seeded world finds: by programs
 // that know nothing of them. It runs in the module's directory, as its README shows.
 //
-// A fault is a patch of check/mutate's form: those of the mutations, and those below faults.
+// A fault is a patch of check/mutate's form: those of the mutations, and those below faults. What plant prints begins with the
+// commit and ends with a sum; command results makes a table of it.
 package main
 
 import (
@@ -20,7 +21,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"godat/check/mutate/patch"
@@ -29,7 +29,7 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := signal.NotifyContext(context.Background(), world.Ends()...)
 	err := run(ctx, os.Stdout, os.Args[1:])
 	stop()
 	if err != nil {

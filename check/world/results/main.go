@@ -24,7 +24,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"syscall"
 	"time"
 
 	"godat/check/world"
@@ -43,7 +42,7 @@ func main() {
 	flag.StringVar(&c.programs, "programs", "", "only programs over providers, such as calls/loop, that match this regular expression")
 	file := flag.String("o", "", "the page's file, which is written when all has run; standard output if empty")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := signal.NotifyContext(context.Background(), world.Ends()...)
 	found, err := c.write(ctx, *file, flag.Args())
 	stop()
 	if err != nil {
