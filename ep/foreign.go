@@ -5,6 +5,7 @@ import (
 
 	"godat/evd"
 	"godat/hw"
+	"godat/internal/door"
 	"godat/mem"
 )
 
@@ -19,17 +20,21 @@ func (a *base) ownPZ(op string, pz *mem.PZ) error {
 	return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandlePZ, Text: "the zone is another adapter's: NewPZ of this one makes zones for it"}
 }
 
-// ownEVD refuses a dispatcher of another adapter. sub says what it is for.
+// ownEVD refuses a dispatcher that is closed, or of another adapter. sub says what it is for.
 func (a *base) ownEVD(op string, d *evd.Dispatcher, sub hw.Subtype) error {
-	if d == nil || wiring(d).Serves(a.cfg.IA) {
+	if d == nil {
 		return nil
 	}
-	return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: sub, Text: "the dispatcher is another adapter's: NewDispatcher of this one makes some for it"}
+	text := "the dispatcher is another adapter's: NewDispatcher of this one makes some for it"
+	if _, err := d.Home(door.Key{}); err != nil {
+		text = "the dispatcher is zero or closed; NewDispatcher makes one"
+	} else if wiring(d).Serves(a.cfg.IA) {
+		return nil
+	}
+	return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: sub, Text: text}
 }
 
-// ownParts refuses parts of another adapter.
-
-// checkForeign refuses parts that are another adapter's.
+// checkForeign refuses parts that are another adapter's, and dispatchers that are closed.
 func (p *parts) checkForeign(a *base) error {
 	return cmp.Or(a.ownPZ("", p.pz), a.ownEVD("", p.recv, hw.HandleEVDRecv),
 		a.ownEVD("", p.request, hw.HandleEVDRequest), a.ownEVD("", p.conn, hw.HandleEVDConn))

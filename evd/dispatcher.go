@@ -335,6 +335,4 @@ func (d *Dispatcher) LogValue() slog.Value {
 		slog.Int("queued", s.Queued), slog.Int("reserved", s.Reserved), slog.Int("qlen", s.QLen))
 }
 
-func invalidHandle(op string) error {
-	return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.Handle1, Text: "the dispatcher is nil, zero or closed; NewDispatcher makes one"}
-}
+func invalidHandle(op string) error { return delivery.InvalidHandle(op) }

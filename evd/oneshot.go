@@ -48,7 +48,7 @@ func (s *OneShot) C() <-chan event.Event {
 // the operation has ended without one, as a suppressed one does that succeeds.
 func (s *OneShot) Wait(ctx context.Context) (event.Event, error) {
 	if s == nil {
-		return event.Event{}, invalidHandle("evd.OneShot.Wait")
+		return event.Event{}, delivery.InvalidShot("evd.OneShot.Wait")
 	}
 	return s.inner.Wait(ctx)
 }

@@ -7,7 +7,7 @@ import (
 
 // What a program can mend when a connection ended so.
 const (
-	adviseReceives   = "the receiver had no receive posted: see whether its program takes its events; if it does, give both ends one ConnConfig.Depth, release its messages, or send by Credits"
+	adviseReceives   = "the receiver had no receive posted: see whether its program takes its events; if it does, give both ends one ConnConfig.Depth, or release its messages"
 	adviseLength     = "the message is longer than the receive: give both ends one ConnConfig.Message"
 	adviseKey        = "the key is of no region of the connection's zone, or of one that was freed, or its privileges have no RemoteWrite"
 	adviseAccess     = "the key is of no region of the connection's zone, or of one that was freed, or its range or privileges (RemoteRead, RemoteWrite) do not allow it"

@@ -63,7 +63,10 @@ func newAsyncErrors(cfg *config, ia *IA) (*asyncErrors, error) {
 	if a.to == nil {
 		return a, nil
 	}
-	return a, wiring(a.to).Feeds().Attach(asyncFeed)
+	if !a.own && !isOpen(a.to) {
+		return a, hw.Errorf("runtime.Open", hw.InvalidHandle, hw.HandleEVDAsync, "the dispatcher of WithAsync is zero or closed")
+	}
+	return a, named("runtime.Open", "WithAsync", wiring(a.to).Feeds().Attach(asyncFeed))
 }
 
 // open tells whose the errors are from now on: whoever gets one may use the adapter.

@@ -67,7 +67,8 @@ func endOf(c *Conn) *connEnd {
 // else: it drops other events, and returns the error of one that has an error. When the
 // peer has ended the connection in order, the error is io.EOF; when the connection broke,
 // it is that of its end (see [event.Event.Err]). Every call that waits then, and every later
-// one, returns the same. When this end has closed the connection,
+// one, returns the same. The peer's Close is an end in order, too, but drops messages that the peer has not
+// sent yet: io.EOF comes behind all messages only if the peer calls Shutdown. When this end has closed the connection,
 // the error is INVALID_HANDLE/EP, as for a nil connection, and matches [net.ErrClosed];
 // a call that waits while Shutdown runs may return io.EOF. When ctx ends, the error is its
 // cause. A nil ctx is INVALID_PARAMETER, a connection with ConnConfig.Batches

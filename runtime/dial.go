@@ -77,13 +77,12 @@ func (cfg *ConnConfig) prepare(ctx context.Context, op string, ia *IA) error {
 	if ctx == nil {
 		return nilContext(op)
 	}
-	if cfg.PZ != nil {
-		if !ia.domain.Has(cfg.PZ) {
-			return hw.Errorf(op, hw.InvalidHandle, hw.HandlePZ, "the zone is another adapter's: NewPZ of this one makes zones for it")
-		}
-		if _, err := IAOf(cfg.PZ); err != nil {
-			return err
-		}
+	switch {
+	case cfg.PZ == nil:
+	case !ia.domain.Has(cfg.PZ):
+		return hw.Errorf(op, hw.InvalidHandle, hw.HandlePZ, "ConnConfig.PZ is another adapter's: NewPZ of this one makes zones for it")
+	case !isOpen(cfg.PZ):
+		return hw.Errorf(op, hw.InvalidHandle, hw.HandlePZ, "ConnConfig.PZ is closed; NewPZ makes another")
 	}
 	return cfg.complete(op, ia.attr)
 }

@@ -99,7 +99,7 @@ func (d *Dispatcher) Batches() <-chan *Batch { return d.public.(*public).batches
 func (d *Dispatcher) Route(mask, value uint64, qlen int) (*Route, error) {
 	r := new(Route)
 	if !d.AddRoute(r, mask, value, qlen) {
-		return nil, invalidHandle("evd.Route")
+		return nil, InvalidHandle("evd.Route")
 	}
 	return r, nil
 }

@@ -158,12 +158,12 @@ func (d *Dispatcher) PostSoftware(payload any) error {
 	const op = "evd.PostSoftware"
 	switch {
 	case d.main.closed():
-		return invalidHandle(op)
+		return InvalidHandle(op)
 	case d.streams&event.StreamSoftware == 0:
 		return &hw.Error{Op: op, Type: hw.InvalidParameter, Sub: hw.Arg1, Text: "the dispatcher does not take software events"}
 	case d.main.Reserve(1):
 	case d.main.closed(): // it was closed meanwhile
-		return invalidHandle(op)
+		return InvalidHandle(op)
 	default:
 		return errSoftwareFull
 	}

@@ -19,14 +19,20 @@ const waiterText = "another goroutine waits there, or the mode brings events by 
 
 // Errors of calls that a program may make often, made once.
 var (
-	errDequeueClosed error = &hw.Error{Op: "evd.Dequeue", Type: hw.InvalidHandle, Sub: hw.Handle1}
+	errDequeueClosed       = InvalidHandle("evd.Dequeue")
 	errDequeueWaiter error = &hw.Error{Op: "evd.Dequeue", Type: hw.InvalidState, Sub: hw.StateEVDWaiter, Text: waiterText}
 	errWaitWaiter    error = &hw.Error{Op: "evd.Wait", Type: hw.InvalidState, Sub: hw.StateEVDWaiter, Text: waiterText}
 	errSoftwareFull  error = &hw.Error{Op: "evd.PostSoftware", Type: hw.QueueFull}
 	errArmBusy       error = &hw.Error{Op: "evd.OneShot.Arm", Type: hw.InvalidState, Text: "the request is armed, or its event was not received"}
-	errArmClosed     error = &hw.Error{Op: "evd.OneShot.Arm", Type: hw.InvalidHandle, Sub: hw.Handle1}
+	errArmClosed           = InvalidShot("evd.OneShot.Arm")
 )
 
-func invalidHandle(op string) error {
-	return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.Handle1}
+// InvalidHandle is the error of a call on a dispatcher that can't be used.
+func InvalidHandle(op string) error {
+	return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.Handle1, Text: "the dispatcher is nil, zero or closed; NewDispatcher makes one"}
+}
+
+// InvalidShot is the error of a call with a one-shot that can't be used.
+func InvalidShot(op string) error {
+	return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.Handle1, Text: "the one-shot is nil or was released, or its dispatcher is closed; NewOneShot makes one"}
 }

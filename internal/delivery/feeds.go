@@ -80,7 +80,7 @@ func (s *Feeds) Detach(f Feed) {
 // since.
 func (s *Feeds) Replace(remove, add []Feed) (undo func(), err error) {
 	if s == nil {
-		return nil, invalidHandle("evd.Attach")
+		return nil, InvalidHandle("evd.Attach")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,7 +113,7 @@ func (s *Feeds) mayAdd(f Feed) error {
 	takes := s.d.streams
 	switch {
 	case s.d.main.closed():
-		return invalidHandle(op)
+		return InvalidHandle(op)
 	case f.Streams&^takes != 0:
 		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "the dispatcher takes %v, not %v", takes, f.Streams&^takes)
 	case s.byClass[classOf(f.Flags)] != s.total:

@@ -99,7 +99,7 @@ func (s *OneShot) Wait(ctx context.Context) (event.Event, error) {
 		case shotIdle:
 			return event.Event{}, &hw.Error{Op: op, Type: hw.InvalidState, Text: "no event is to come: nothing was posted, or what was posted has ended without one"}
 		case shotPooled, shotAbandoned:
-			return event.Event{}, invalidHandle(op)
+			return event.Event{}, InvalidShot(op)
 		}
 		select {
 		case ev := <-s.ch:

@@ -23,7 +23,7 @@ func (d *Dispatcher) Resize(qlen int) error {
 	q, l := &d.main, &d.length
 	switch {
 	case q.closed():
-		return invalidHandle(op)
+		return InvalidHandle(op)
 	case qlen < 1:
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "queue length %d", qlen)
 	case qlen > l.max:

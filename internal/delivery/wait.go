@@ -55,7 +55,7 @@ func (c *Consumer) mayWait(threshold int) error {
 	limit := q.places.limit.Load()
 	switch {
 	case q.closed():
-		return invalidHandle(op)
+		return InvalidHandle(op)
 	case q.form != toRing:
 		return errWaitWaiter
 	case threshold < 1 || uint64(threshold) > limit:

@@ -3,7 +3,6 @@ package rpc
 import (
 	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 
@@ -161,12 +160,11 @@ func (cfg *Config) complete(op string, device hw.Attr) error {
 // makePZ makes the zone unless the program gave one. closePZ closes the one that it made.
 func (cfg *Config) makePZ(op string, ia *dat.IA) (closePZ func() error, err error) {
 	if cfg.PZ != nil {
-		of, err := dat.IAOf(cfg.PZ)
-		if err == nil && of != ia {
-			err = errors.New("another adapter's")
-		}
-		if err != nil {
-			return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandlePZ, "Config.PZ: %w", err)
+		switch of, err := dat.IAOf(cfg.PZ); {
+		case err != nil:
+			return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandlePZ, "Config.PZ is closed; NewPZ makes another")
+		case of != ia:
+			return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandlePZ, "Config.PZ is another adapter's: NewPZ of this one makes zones for it")
 		}
 		return func() error { return nil }, nil
 	}

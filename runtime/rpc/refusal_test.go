@@ -42,6 +42,19 @@ func TestARefusedClientLearnsWhy(t *testing.T) {
 	})
 }
 
+// A client that meets another program's listener says where.
+func TestAClientNamesTheAddressOfAPeerThatSpeaksAnotherProtocol(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *dat.IA) {
+		ln, err := ia.Listen(t.Context(), ":0", dat.ConnConfig{})
+		require.NoError(t, err)
+		go func() { _, _ = ln.Accept(ep.RequestOf(<-ln.Requests()), []byte("welcome")) }()
+		_, err = Dial(within(t), ia, ln.Addr(), Config{})
+		require.ErrorContains(t, err, "rpc.Dial "+ln.Addr())
+		require.ErrorContains(t, err, "does not speak this package's protocol")
+		require.NoError(t, ln.Close())
+	})
+}
+
 // The beginning of a refusal is the same in all versions.
 func TestARefusalNamesTheVersion(t *testing.T) {
 	onEach(t, func(t *testing.T, ia *dat.IA) {

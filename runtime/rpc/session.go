@@ -70,7 +70,7 @@ func (c *Client) newSession(ctx context.Context) (*session, error) {
 	}
 	peer, err := parseHello(conn.Private())
 	if err != nil {
-		return nil, errors.Join(err, conn.Close())
+		return nil, errors.Join(fmt.Errorf("rpc.Dial %s: %w", c.address, err), conn.Close())
 	}
 	s := &session{
 		cfg: cfg, answers: &c.answered, request: min(fitting(peer.message), cfg.Message),

@@ -85,8 +85,8 @@ func parseHello(b []byte) (h hello, err error) {
 }
 
 var (
-	errMagic   = errors.New("rpc: the peer does not speak this package's protocol")
-	errVersion = errors.New("rpc: the peer speaks no version that this end speaks")
+	errMagic   = errors.New("the peer does not speak this package's protocol")
+	errVersion = errors.New("the peer speaks no version that this end speaks")
 )
 
 // agree checks the beginning of the private data, which has size bytes at least, and returns the newest

@@ -98,6 +98,7 @@ func TestDialSaysWhyItFailed(t *testing.T) {
 	f.link()
 	_, err := f.dial(nil)
 	require.ErrorIs(t, err, event.Error(event.PeerRejected), "the server is full")
+	assert.NotContains(t, err.Error(), "\n", "nor does the client complain about what it has not made")
 }
 
 func TestDialEndsWithItsContext(t *testing.T) {

@@ -133,7 +133,10 @@ func (l *Link) dial(ctx context.Context, ia *dat.IA, cfg Config) (err error) {
 
 // Close ends the connection and frees the memory. Requests under way are lost.
 func (l *Link) Close() error {
-	err := l.rpc.Close()
+	var err error
+	if l.rpc != nil {
+		err = l.rpc.Close()
+	}
 	close(l.begun)
 	l.callers.Wait()
 	if l.memory != nil {
