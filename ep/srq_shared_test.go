@@ -2,6 +2,7 @@ package ep
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -89,6 +90,7 @@ func resizeUntil(stop chan struct{}, q *SRQ, depth int) error {
 			if err := q.Resize(depth + i%50); err != nil {
 				return err
 			}
+			runtime.Gosched() // to senders that wait for the one processor
 		}
 	}
 }

@@ -118,7 +118,10 @@ func TestADeadlineInTheMiddleOfAWriteLeavesACopyOfTheRest(t *testing.T) {
 		clear(p)
 		return nil
 	})
-	require.Eventually(t, func() bool { return client.line.flow.out.done.Load() > began }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool {
+		done := client.line.flow.out.done.Load()
+		return done > began && client.line.flow.out.produced.Load() > done
+	}, time.Minute, time.Millisecond)
 	require.NoError(t, client.SetWriteDeadline(time.Unix(1, 0)))
 	require.NoError(t, <-sent)
 	assert.Less(t, client.line.flow.out.done.Load(), client.line.flow.out.loan.until, "the device has still to read")

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"fmt"
 	"io"
 	"testing"
 	"time"
@@ -73,6 +74,41 @@ func TestShortWritesDoNotWaitForACallOfThePeer(t *testing.T) {
 		require.NoError(t, err)
 		for i := range got {
 			require.Equal(t, byte(i), got[i])
+		}
+	})
+}
+
+// The peer's program has read all that came, and reads no more. A Write of half of Config.Ring does not wait for it,
+// however much of what it has read was reported: so two ends may both write before they read.
+func TestAWriteOfHalfARingWaitsForNoReadOfAPeerThatHadReadAll(t *testing.T) {
+	const ring = 4 * leastRing
+	onEachWith(t, Config{Ring: ring}, func(t *testing.T, r *rig) {
+		for reported := 0; reported <= leastRing/2; reported += 512 {
+			for unreported := 0; unreported < leastRing/2; unreported += 341 {
+				a, b := r.pair()
+				exchange := func(n int) {
+					if n > 0 {
+						_, err := a.Write(make([]byte, n))
+						require.NoError(t, err)
+						_, err = io.ReadFull(b, make([]byte, n))
+						require.NoError(t, err)
+					}
+				}
+				exchange(reported)
+				_, err := b.Write([]byte{1}) // which reports
+				require.NoError(t, err)
+				_, err = io.ReadFull(a, make([]byte, 1))
+				require.NoError(t, err)
+				exchange(unreported)
+				done := make(chan error, 1)
+				go func() {
+					_, err := a.Write(make([]byte, ring/2))
+					done <- err
+				}()
+				returnsInTime(t, done, fmt.Sprintf("%d octets were read and reported, %d were not reported", reported, unreported))
+				require.NoError(t, a.Close())
+				require.NoError(t, b.Close())
+			}
 		}
 	})
 }

@@ -226,7 +226,9 @@ func (f *flow) place(n int) []byte {
 // vacant returns how many bytes there is room for: half of the ring at most, so that the
 // peer reads one half while the other is written. It is 0 while there is neither room for
 // all that is wanted, nor for such a piece. That room comes: the peer reports each half of
-// the ring that it has read, so a peer that has read everything leaves a half at least.
+// the ring that it has read, so a peer that has read everything leaves a half at least. A
+// first ring is filled to its last byte: the peer then has half of it to read, for which it
+// offers the second ring, though it has not reported what it read of the other half.
 func (f *flow) vacant(want int) int {
 	o := &f.out
 	if f.credits() <= reportCredit {
@@ -238,6 +240,9 @@ func (f *flow) vacant(want int) int {
 	}
 	want = min(want, int(o.peer.Len/2), mostPiece)
 	free := int(o.peer.Len) - int(produced-o.consumed.Load())
+	if o.peer.Len == o.smallest && free > 0 {
+		want = min(want, free)
+	}
 	if want > maxInline {
 		size := int(o.peer.Len)
 		if o.lent == nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"godat/ep"
+	"godat/evd"
 	"godat/hw/event"
 )
 
@@ -46,6 +47,8 @@ func (l *link) connect(lf *life) bool {
 		return l.join(lf, c)
 	case rejected:
 		l.reject(lf, c)
+	case untaken:
+		l.leaveUntaken(lf, c)
 	case noListener:
 		l.try(lf, ep.ConnectConfig{Addr: c.to.ia.Attr().Address, Qual: nowhereQual, Private: c.private}, nil, event.NonPeerRejected)
 	case unreachable:
@@ -166,6 +169,32 @@ func (l *link) reject(lf *life, c *call) {
 	if err := cr.Reject(answer); err != nil && !l.w.cfg.harsh() {
 		l.w.complain(Code, "%v: rejecting: %v", lf, err)
 	}
+}
+
+// leaveUntaken connects to a service point of which nobody takes the requests, and closes that and its dispatcher
+// when the request is there.
+func (l *link) leaveUntaken(lf *life, c *call) {
+	w := l.w
+	d, err := c.to.ia.NewDispatcher(evd.Config{QLen: 1})
+	if !w.must(err, "%v: a dispatcher of requests", lf) {
+		return
+	}
+	psp, err := c.to.ia.NewPSP(ep.PSPConfig{Dispatcher: d})
+	if !w.must(err, "%v: listening", lf) {
+		return
+	}
+	if l.try(lf, ep.ConnectConfig{Addr: c.to.ia.Attr().Address, Qual: psp.Qual(), Private: c.private}, nil, event.PeerRejected) {
+		late := time.Now().Add(w.cfg.Patience)
+		for d.Snapshot().Queued == 0 && lf.sides[lf.plan.active].phaseNow() == trying && !w.broken() {
+			if time.Now().After(late) {
+				w.complain(Stuck, "%v: its request does not come", lf)
+				break
+			}
+			time.Sleep(idlePause)
+		}
+	}
+	w.must(psp.Close(), "%v: closing its service point", lf)
+	w.must(d.Close(), "%v: closing its dispatcher", lf)
 }
 
 // tooLate accepts a request after its active side has timed out, or (raced) at

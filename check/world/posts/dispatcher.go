@@ -147,6 +147,18 @@ func (d *consumedDispatcher) gone(o *consumer) {
 	d.consumers = slices.DeleteFunc(d.consumers, func(x *consumer) bool { return x == o })
 }
 
+// closedRoutes are the consumers of routes that were closed, whose channels are not closed.
+func (d *consumedDispatcher) closedRoutes() (list []*consumer) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, o := range d.consumers {
+		if o != d.routes[o.place] {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
 func (d *consumedDispatcher) openConsumers() []*consumer {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -208,6 +220,9 @@ func (d *consumedDispatcher) close() {
 			return
 		}
 		d.checkRoom()
+	}
+	for _, o := range d.closedRoutes() {
+		w.await(o.ended, "closed route %d of dispatcher %s to close its channel: not all reservations came back", o.place, d.name)
 	}
 	if !w.must(d.disp.Close(), "closing dispatcher %s", d.name) {
 		return

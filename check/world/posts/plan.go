@@ -13,6 +13,7 @@ type attempt uint8
 const (
 	joined      attempt = iota
 	rejected            // the passive side rejects
+	untaken             // the passive side closes the dispatcher that has the request
 	noListener          // nobody listens on the port
 	unreachable         // there is no such address
 	timedOut            // the passive side accepts after the timeout
@@ -22,7 +23,7 @@ const (
 )
 
 func (a attempt) String() string {
-	return [...]string{"joined", "rejected", "no listener", "unreachable", "timed out", "raced", "given up"}[a]
+	return [...]string{"joined", "rejected", "untaken", "no listener", "unreachable", "timed out", "raced", "given up"}[a]
 }
 
 // ending is a way in which a connection ends.

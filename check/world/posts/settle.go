@@ -114,6 +114,9 @@ func (o *consumer) compare(p *page, e *entry, ev *event.Event) {
 	if ep.Of(*ev) != p.lane.account.ep || ev.Op != e.op && (e.op != hw.OpRecv || ev.Op != hw.OpRecvInvalidate) {
 		b.complain(Mismatch, "%s: the event is of another endpoint or operation: %v", p.name(e), *ev)
 	}
+	if ev.Key != 0 && ev.Flags&(event.HasImm|event.Invalidated) == 0 {
+		b.complain(Mismatch, "%s: the event has the key %#x of nothing: %v", p.name(e), ev.Key, *ev)
+	}
 	if ev.Status != hw.StatusSuccess {
 		if ev.Length != 0 {
 			b.complain(Mismatch, "%s: it failed, and moved %d bytes", p.name(e), ev.Length)

@@ -69,7 +69,7 @@ func (p Calls) Run(w *World) error {
 	}
 	notRun := make([][]uint64, p.Clients) // calls that were said not to have run
 	err := p.play(w, func(ctx context.Context, s *service) error {
-		first, err := rpc.Listen(ctx, s.ia, w.Listens(s.host), config())
+		first, err := rpc.Listen(ctx, s.ia, w.Listens(s.host), config(w))
 		if err != nil {
 			return err
 		}
@@ -89,9 +89,12 @@ func (p Calls) Run(w *World) error {
 	return err
 }
 
-// config is that of both ends.
-func config() rpc.Config {
-	return rpc.Config{Calls: 4, Redial: time.Second, Await: true, Stall: 20 * time.Second, Grace: 5 * time.Second}
+// grace is how long a server that is shut down waits for its callers.
+const grace = 5 * time.Second
+
+// config is that of all ends.
+func config(w *World) rpc.Config {
+	return rpc.Config{Calls: []int{1, 2, 4, 4}[w.Draw(3).IntN(4)], Redial: time.Second, Await: true, Stall: 20 * time.Second, Grace: grace}
 }
 
 // serveCalls serves until ctx ends, by one rpc.Server after the other: by Serve, or by a loop of the program's own.
@@ -120,7 +123,7 @@ func serveCalls(ctx context.Context, w *World, l *ledger, s *service, now *rpc.S
 			ended.Wait()
 			return
 		}
-		next, err := rpc.Listen(ctx, s.ia, s.address, config()) // the old one still answers what it has begun
+		next, err := rpc.Listen(ctx, s.ia, s.address, config(w)) // the old one still answers what it has begun
 		ended.Wait()
 		if err != nil {
 			w.Step(s.host, "no further server: %v", err)
@@ -134,7 +137,7 @@ func serveCalls(ctx context.Context, w *World, l *ledger, s *service, now *rpc.S
 func selects(ctx context.Context, s *rpc.Server, draw *rand.Rand, handler rpc.Handler) error {
 	down := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
-		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), config().Grace)
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 		defer cancel()
 		down <- s.Shutdown(bounded)
 	})
@@ -227,7 +230,7 @@ func (c *caller) live(ctx context.Context, rounds int) {
 			dialing, cancel := context.WithTimeout(ctx, time.Minute)
 			var err error
 			to := c.draw.IntN(len(c.addrs))
-			client, err = rpc.Dial(dialing, c.ia, c.addrs[to], config())
+			client, err = rpc.Dial(dialing, c.ia, c.addrs[to], config(c.w))
 			c.server = c.hosts[to]
 			cancel()
 			if err != nil {

@@ -100,7 +100,7 @@ func (r *round) run(ia *dat.IA, draw *rand.Rand) {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	cfg := evd.Config{QLen: 8 << draw.IntN(4), Streams: event.StreamSoftware}
-	kinds := []string{"waits", "dequeues", "iterators", "cno", "waits and dequeues", "channel", "batches", "callback"}
+	kinds := []string{"waits", "dequeues", "iterators", "iterators that leave", "cno", "cno and iterators", "waits and dequeues", "channel", "batches", "callback"}
 	r.mode = kinds[draw.IntN(len(kinds))]
 	switch r.mode {
 	case "channel":
@@ -119,7 +119,7 @@ func (r *round) run(ia *dat.IA, draw *rand.Rand) {
 	}
 	var cno *evd.CNO
 	var err error
-	if r.mode == "cno" {
+	if r.mode == "cno" || r.mode == "cno and iterators" {
 		if cno, err = ia.NewCNO(evd.CNOConfig{}); err != nil {
 			r.w.Wrong("%s: %v", r.who, err)
 			return
@@ -219,8 +219,16 @@ func (r *round) consume(ctx context.Context, d *evd.Dispatcher, cno *evd.CNO, ru
 				}
 			})
 		}
+	case "iterators that leave":
+		stays := draw.IntN(3)
+		for i := range 3 {
+			own := rand.New(rand.NewPCG(draw.Uint64(), 6))
+			running.Go(func() { r.iterates(ctx, d, own, i == stays) })
+		}
 	case "cno":
 		running.Go(func() { r.hears(ctx, d, cno) })
+	case "cno and iterators":
+		running.Go(func() { r.looks(ctx, d, cno, draw) })
 	case "channel":
 		running.Go(func() {
 			last := r.fresh()
@@ -234,20 +242,60 @@ func (r *round) consume(ctx context.Context, d *evd.Dispatcher, cno *evd.CNO, ru
 			}
 		})
 	case "batches":
-		running.Go(func() {
-			last := r.fresh()
-			for {
-				select {
-				case b := <-d.Batches():
-					for _, ev := range b.Events() {
-						r.take(last, ev)
+		for range 1 + draw.IntN(3) {
+			running.Go(func() {
+				last := r.fresh()
+				for {
+					select {
+					case b := <-d.Batches():
+						for _, ev := range b.Events() {
+							r.take(last, ev)
+						}
+						b.Release()
+					case <-ctx.Done():
+						return
 					}
-					b.Release()
-				case <-ctx.Done():
-					return
 				}
+			})
+		}
+	}
+}
+
+// iterates iterates over a few events at a time, with pauses between. One that does not stay leaves for good after a while.
+func (r *round) iterates(ctx context.Context, d *evd.Dispatcher, draw *rand.Rand, stays bool) {
+	last := r.fresh()
+	for turns := 1 + draw.IntN(3); (stays || turns > 0) && ctx.Err() == nil; turns-- {
+		most := 1 + draw.IntN(4)
+		for ev := range d.Events(ctx) {
+			r.take(last, ev)
+			if most--; most == 0 {
+				break
 			}
-		})
+		}
+		sleep(ctx, time.Duration(draw.IntN(2000))*time.Microsecond)
+	}
+}
+
+// looks waits for the CNO, and iterates over some of the events, or over those that come in a while: for what it leaves,
+// the CNO is triggered again.
+func (r *round) looks(ctx context.Context, d *evd.Dispatcher, cno *evd.CNO, draw *rand.Rand) {
+	last := r.fresh()
+	for {
+		if _, err := cno.Wait(ctx); err != nil {
+			if ctx.Err() == nil {
+				r.w.Wrong("%s, %s: Wait of the CNO: %v", r.who, r.mode, err)
+			}
+			return
+		}
+		bounded, cancel := context.WithTimeout(ctx, time.Duration(1+draw.IntN(2000))*time.Microsecond)
+		most := 1 + draw.IntN(6)
+		for ev := range d.Events(bounded) {
+			r.take(last, ev)
+			if most--; most == 0 {
+				break
+			}
+		}
+		cancel()
 	}
 }
 

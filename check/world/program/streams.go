@@ -88,7 +88,7 @@ func (p Streams) Run(w *World) error {
 				return
 			}
 			header := binary.BigEndian.AppendUint64(nil, id)
-			speak(w, conn, known.begin(id, is.host, is.hosts[to]), 0, rand.New(rand.NewPCG(draw.Uint64(), 0)), header)
+			speak(w, conn, known.begin(id, is.host, is.hosts[to]), 0, ring, rand.New(rand.NewPCG(draw.Uint64(), 0)), header)
 		}
 	})
 	for _, t := range known.all {
@@ -167,12 +167,12 @@ func answerStream(w *World, known *talks, conn net.Conn) {
 		_ = conn.Close()
 		return
 	}
-	speak(w, conn, t, 1, w.Draw(1<<40|id), nil)
+	speak(w, conn, t, 1, known.config.Ring, w.Draw(1<<40|id), nil)
 }
 
 // speak writes and reads at one end of a connection until both are over, or until it closes the connection in
 // the middle.
-func speak(w *World, conn net.Conn, t *talk, side int, draw *rand.Rand, header []byte) {
+func speak(w *World, conn net.Conn, t *talk, side, ring int, draw *rand.Rand, header []byte) {
 	e, other := &t.ends[side], &t.ends[1-side]
 	begins := side == 0
 	writes, reads := rand.New(rand.NewPCG(draw.Uint64(), 1)), rand.New(rand.NewPCG(draw.Uint64(), 2))
@@ -186,7 +186,7 @@ func speak(w *World, conn net.Conn, t *talk, side int, draw *rand.Rand, header [
 			e.failed(w, t, other, "begin", err)
 			return
 		}
-		e.write(w, conn, t, other, writes)
+		e.write(w, conn, t, other, ring, writes)
 	})
 	both.Go(func() { e.readAll(w, conn, t, other, begins, reads) })
 	if leaves > 0 {
@@ -210,13 +210,16 @@ func octets(b []byte, id uint64, side, from int) {
 }
 
 // write writes pieces, and ends the stream.
-func (e *end) write(w *World, conn net.Conn, t *talk, other *end, draw *rand.Rand) {
+func (e *end) write(w *World, conn net.Conn, t *talk, other *end, ring int, draw *rand.Rand) {
 	side := 0
 	if e == &t.ends[1] {
 		side = 1
 	}
-	piece := make([]byte, 1+draw.IntN(40_000))
-	for range draw.IntN(8) {
+	piece, pieces := make([]byte, 1+draw.IntN(40_000)), draw.IntN(8)
+	if draw.IntN(3) == 0 { // many small ones, that leave the writer's slots and credits few
+		piece, pieces = piece[:min(len(piece), 200)], draw.IntN(300)
+	}
+	for range pieces {
 		b := piece[:1+draw.IntN(len(piece))]
 		octets(b, t.id, side, e.wrote)
 		var deadline time.Time
@@ -224,8 +227,13 @@ func (e *end) write(w *World, conn net.Conn, t *talk, other *end, draw *rand.Ran
 			deadline = time.Now().Add(time.Duration(draw.IntN(20_000)) * time.Microsecond)
 		}
 		_ = conn.SetWriteDeadline(deadline)
+		empty, began := false, time.Now()
+		other.note(func(other *end) { empty = other.read == e.wrote })
 		n, err := conn.Write(b)
 		e.note(func(e *end) { e.wrote += n })
+		if took := time.Since(began); empty && n <= ring/2 && took > mostWrite && !w.Disturbed(t.client, t.server) {
+			w.Wrong("%s: a Write of %d on stream %x took %v, though its peer had read all before it, and leaves room for %d", e.name, n, t.id, took, ring/2)
+		}
 		switch {
 		case err != nil && errors.Is(err, os.ErrDeadlineExceeded) && !deadline.IsZero():
 			if time.Now().Before(deadline) {
@@ -237,7 +245,7 @@ func (e *end) write(w *World, conn net.Conn, t *talk, other *end, draw *rand.Ran
 		case n != len(b):
 			w.Wrong("%s: a Write of %d took %d, and no error", e.name, len(b), n)
 		}
-		if draw.IntN(3) == 0 {
+		if pieces < 8 && draw.IntN(3) == 0 {
 			time.Sleep(time.Duration(draw.IntN(30)) * time.Millisecond)
 		}
 	}
@@ -255,8 +263,12 @@ func (e *end) readAll(w *World, conn net.Conn, t *talk, other *end, client bool,
 		side = 1
 	}
 	buf, want := make([]byte, 1+draw.IntN(100_000)), make([]byte, 100_000)
+	whole := draw.IntN(2) == 0 // its Reads are of one length
 	for {
-		b := buf[:1+draw.IntN(len(buf))]
+		b := buf
+		if !whole {
+			b = buf[:1+draw.IntN(len(buf))]
+		}
 		var deadline time.Time
 		if draw.IntN(4) == 0 {
 			deadline = time.Now().Add(time.Duration(draw.IntN(50_000)) * time.Microsecond)
@@ -281,11 +293,17 @@ func (e *end) readAll(w *World, conn net.Conn, t *talk, other *end, client bool,
 			}
 			return
 		}
-		if draw.IntN(4) == 0 {
+		switch {
+		case !whole && draw.IntN(4) == 0:
 			time.Sleep(time.Duration(draw.IntN(30)) * time.Millisecond)
+		case draw.IntN(20) == 0:
+			time.Sleep(2 * mostWrite)
 		}
 	}
 }
+
+// mostWrite is how long a Write may take for which there is room.
+const mostWrite = time.Second
 
 // failed judges an error: somebody must have closed the connection, or the network must have had trouble.
 func (e *end) failed(w *World, t *talk, other *end, call string, err error) {
