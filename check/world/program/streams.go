@@ -215,12 +215,19 @@ func (e *end) write(w *World, conn net.Conn, t *talk, other *end, ring int, draw
 	if e == &t.ends[1] {
 		side = 1
 	}
-	piece, pieces := make([]byte, 1+draw.IntN(40_000)), draw.IntN(8)
-	if draw.IntN(3) == 0 { // many small ones, that leave the writer's slots and credits few
-		piece, pieces = piece[:min(len(piece), 200)], draw.IntN(300)
+	most, pieces := 40_000, draw.IntN(8)
+	switch draw.IntN(6) {
+	case 0:
+		most = 300_000 // which go straight into the memory of a Read
+	case 1, 2:
+		most, pieces = 200, draw.IntN(300) // which leave few slots and credits
 	}
+	piece := make([]byte, 1+draw.IntN(most))
 	for range pieces {
 		b := piece[:1+draw.IntN(len(piece))]
+		if draw.IntN(3) == 0 {
+			b = b[:min(len(b), 2000)]
+		}
 		octets(b, t.id, side, e.wrote)
 		var deadline time.Time
 		if draw.IntN(4) == 0 {
@@ -263,7 +270,7 @@ func (e *end) readAll(w *World, conn net.Conn, t *talk, other *end, client bool,
 		side = 1
 	}
 	buf, want := make([]byte, 1+draw.IntN(100_000)), make([]byte, 100_000)
-	whole := draw.IntN(2) == 0 // its Reads are of one length
+	whole, rests := draw.IntN(2) == 0, 3 // whether its Reads are of one length, and how often it rests for long
 	for {
 		b := buf
 		if !whole {
@@ -294,9 +301,10 @@ func (e *end) readAll(w *World, conn net.Conn, t *talk, other *end, client bool,
 			return
 		}
 		switch {
-		case !whole && draw.IntN(4) == 0:
+		case n >= 100 && draw.IntN(4) == 0:
 			time.Sleep(time.Duration(draw.IntN(30)) * time.Millisecond)
-		case draw.IntN(20) == 0:
+		case rests > 0 && draw.IntN(20) == 0:
+			rests--
 			time.Sleep(2 * mostWrite)
 		}
 	}
