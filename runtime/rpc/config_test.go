@@ -109,12 +109,12 @@ func TestAConnectionThatCantBeMadeIsLogged(t *testing.T) {
 	require.ErrorContains(t, err, "no place for another connection")
 	require.Eventually(t, func() bool { return s.Snapshot().Trouble(time.Second) != "" }, time.Minute, time.Millisecond)
 	assert.Contains(t, s.Snapshot().Trouble(time.Second), "1 connection was refused within the last minute for what this end lacks: ")
-	assert.Contains(t, s.Snapshot().Trouble(time.Second), "zone")
+	assert.Contains(t, s.Snapshot().Trouble(time.Second), "PZ is closed")
 	_, explained := s.Snapshot().Connections()
 	assert.True(t, explained)
 	require.NoError(t, s.Close())
 	assert.Contains(t, log.String(), "a connection was not accepted")
-	assert.Contains(t, log.String(), "zone")
+	assert.Contains(t, log.String(), "PZ is closed")
 }
 
 func TestWhatWasNotMadeSaysSo(t *testing.T) {
