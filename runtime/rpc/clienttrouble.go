@@ -37,8 +37,23 @@ func (s ClientSnapshot) Trouble(late time.Duration) string {
 	if waits := s.waits(late); waits != "" {
 		list = append(list, waits)
 	}
-	return strings.Join(append(list, m.hurts("the server's program", " of its own host", "; the connections work: look at what this client asks for")...), "; ")
+	return inALine(append(list, m.hurts("the server's program", " of its own host", "; the connections work: look at what this client asks for")...))
 }
+
+// inALine joins what is wrong into a line that can be read at a glance: the first, and what fits behind it.
+func inALine(list []string) (text string) {
+	for i, more := range list {
+		if i == 0 {
+			text = more
+		} else if len(text)+len(more) <= lineLength {
+			text += "; " + more
+		}
+	}
+	return text
+}
+
+// lineLength is how long a line of several troubles is, in octets, at most.
+const lineLength = 240
 
 // down says why there is no connection.
 func (s ClientSnapshot) down() []string {

@@ -31,7 +31,7 @@ func (s ServerSnapshot) Trouble(late time.Duration) string {
 		add(longWaits(m, "a handler") + s.handlers())
 	}
 	add(s.tardiness())
-	return strings.Join(append(list, m.hurts("this server's program", "", "; the connections work: look at what clients ask for")...), "; ")
+	return inALine(append(list, m.hurts("this server's program", "", "; the connections work: look at what clients ask for")...))
 }
 
 // turnedAway says which connections the server has refused, and why.

@@ -140,3 +140,12 @@ func TestErrorsAreToldAtAFirstLookToo(t *testing.T) {
 	m.Failures[0].Count = 3
 	assert.False(t, m.fails())
 }
+
+// A page has a line of it for each row.
+func TestOfManyTroublesTheFirstAndWhatFitsAreTold(t *testing.T) {
+	assert.Empty(t, inALine(nil))
+	assert.Equal(t, "a; b", inALine([]string{"a", "b"}))
+	first := strings.Repeat("a", lineLength-3)
+	assert.Equal(t, first+"; b", inALine([]string{first, strings.Repeat("c", 4), "b"}))
+	assert.Equal(t, first+first, inALine([]string{first + first, "b"}), "the first, whatever its length")
+}
