@@ -56,8 +56,8 @@ type account struct {
 
 	exposed exposed
 
-	// The link sets these between two lives.
-	peer *account
+	// The link sets these between two lives, when receives that were posted behind a reset may still be flushed.
+	peer atomic.Pointer[account]
 	life atomic.Pointer[life]
 
 	book    connections

@@ -20,7 +20,7 @@ func (l *link) audit() {
 		if a == nil {
 			continue
 		}
-		if a.peer != nil && !a.books.early {
+		if a.peer.Load() != nil && !a.books.early {
 			a.auditArrivals()
 		}
 		a.conclude()
@@ -123,7 +123,7 @@ func (l *lane) awaitEntry(p *page, e *entry, deadline time.Time) {
 // auditArrivals checks that the peer received every send that succeeded. A receive
 // whose event nobody sees (unseen) may have taken one.
 func (a *account) auditArrivals() {
-	l, peers := &a.lanes[requests], &a.peer.lanes[receives]
+	l, peers := &a.lanes[requests], &a.peer.Load().lanes[receives]
 	missing := int64(0)
 	var first string
 	for _, p := range l.pages {

@@ -47,7 +47,7 @@ func newLife(l *link, number int, p plan) *life {
 		if a == nil {
 			continue
 		}
-		a.peer = l.sides[1-s]
+		a.peer.Store(l.sides[1-s])
 		for d := range a.lanes {
 			a.lanes[d].bound.Store(0)
 			a.lanes[d].since, a.lanes[d].resetAt = a.lanes[d].clock.Add(1), 0

@@ -45,7 +45,7 @@ const (
 func newPoster(lf *life, side, number int) *poster {
 	a := lf.sides[side]
 	p := &poster{
-		page: a.lanes[requests].pages[number], life: lf, account: a, peer: a.peer, up: lf.up[side],
+		page: a.lanes[requests].pages[number], life: lf, account: a, peer: a.peer.Load(), up: lf.up[side],
 		rng:   a.w.dice(forPoster, uint64(lf.link.number), uint64(lf.number), uint64(side), uint64(number)),
 		left:  lf.plan.posts,
 		batch: make([]ep.DTO, 0, mostBatch), segments: make([]mem.Segment, 0, mostBatch*maxSegments),

@@ -169,7 +169,10 @@ func (a *account) excuse(p *page, e *entry, status hw.Status) {
 }
 
 // fragile reports whether a receiver that is late may break the connection.
-func (a *account) fragile() bool { return a.w.hasty || a.jumpy || a.peer != nil && a.peer.jumpy }
+func (a *account) fragile() bool {
+	peer := a.peer.Load()
+	return a.w.hasty || a.jumpy || peer != nil && peer.jumpy
+}
 
 // statusSet is a set of completion statuses.
 type statusSet uint32
@@ -216,7 +219,7 @@ func (a *account) arrival(p *page, e *entry, ev *event.Event) {
 	}
 	q := s.page
 	switch {
-	case q.lane.account != a.peer || q.lane.dir != requests || s.op != opSend:
+	case q.lane.account != a.peer.Load() || q.lane.dir != requests || s.op != opSend:
 		b.complain(Mismatch, "%s: it received what was not sent to it: %s", p.name(e), q.name(s))
 		return
 	case s.length != n:
