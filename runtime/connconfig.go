@@ -27,7 +27,7 @@ type ConnConfig struct {
 	// the first answer, without counting; one that sends more counts what the peer has room for, because a
 	// message that finds no receive breaks the connection, unless the device waits: as
 	// InfiniBand does, and loop with the parameter notready=wait (see [godat/hw/loop]).
-	// There may be 65 536, or half the requests that the device has outstanding.
+	// It is 65 536 at most, and no more than half of the requests that an endpoint of the device may have outstanding.
 	Depth int
 	// Message is the length of the longest message, and the size of a buffer, in
 	// bytes; 0 means 4096. All buffers of a connection, 4*Depth, are in one region.

@@ -179,9 +179,6 @@ func with(t *testing.T, set map[string]string, f func() error) error {
 
 // A page of a tree with changes is of no commit.
 func TestACommitIsSaidWithItsChanges(t *testing.T) {
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("there is no git")
-	}
 	dir := t.TempDir()
 	git := func(args ...string) {
 		out, err := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"}, args...)...).CombinedOutput()

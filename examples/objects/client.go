@@ -84,19 +84,28 @@ func save(path string, body []byte) error {
 	if err != nil {
 		return err
 	}
-	if _, err = f.Write(body); err == nil {
+	return replace(path, f, func() error {
+		_, err := f.Write(body)
+		if err == nil && info != nil {
+			err = f.Chmod(mode)
+		}
+		return err
+	})
+}
+
+// replace fills a new file, and gives it a name when it is on the disk. If it can't, it removes the file.
+func replace(path string, f *os.File, fill func() error) error {
+	err := fill()
+	if err == nil {
 		err = f.Sync()
-	}
-	if err == nil && info != nil {
-		err = f.Chmod(mode)
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
+		err = errors.Join(err, os.Remove(f.Name()))
 	}
-	return nil
+	return err
 }
 
 // list prints the names of all objects.

@@ -107,14 +107,12 @@ func (s *store) put(r *rpc.Request, name string) error {
 	if err != nil {
 		return err
 	}
-	if _, err = r.ReadFile(f, 0); err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), s.path(name))
-	}
+	err = replace(s.path(name), f, func() error {
+		_, err := r.ReadFile(f, 0)
+		return err
+	})
 	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
+		return err
 	}
 	d, err := os.Open(s.dir)
 	if err != nil {

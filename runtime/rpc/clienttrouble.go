@@ -40,19 +40,27 @@ func (s ClientSnapshot) Trouble(late time.Duration) string {
 	return inALine(append(list, m.hurts("the server's program", " of its own host", "; the connections work: look at what this client asks for")...))
 }
 
-// inALine joins what is wrong into a line that can be read at a glance: the first, and what fits behind it.
+// inALine joins what is wrong into a line that can be read at a glance: the first, what fits behind it, and how many more
+// there are.
 func inALine(list []string) (text string) {
+	left := 0
 	for i, more := range list {
-		if i == 0 {
+		switch {
+		case i == 0:
 			text = more
-		} else if len(text)+len(more) <= lineLength {
+		case len(text)+len(more) <= lineLength:
 			text += "; " + more
+		default:
+			left++
 		}
+	}
+	if left > 0 {
+		text += "; and " + counted(left, "further trouble")
 	}
 	return text
 }
 
-// lineLength is how long a line of several troubles is, in octets, at most.
+// lineLength is the most octets that the text of several troubles has.
 const lineLength = 240
 
 // down says why there is no connection.

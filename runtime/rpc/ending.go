@@ -1,33 +1,26 @@
 package rpc
 
 import (
-	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // ending is since when an end is being closed. The zero value is of one that is not.
-type ending struct {
-	mu sync.Mutex
-	at time.Time
-}
+type ending struct{ at atomic.Pointer[time.Time] }
 
 // begin says that Close was called. A later call changes nothing.
 func (e *ending) begin() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.at.IsZero() {
-		e.at = time.Now()
-	}
+	now := time.Now()
+	e.at.CompareAndSwap(nil, &now)
 }
 
 // age is how long ago that was; 0 if it was not.
 func (e *ending) age() time.Duration {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.at.IsZero() {
+	at := e.at.Load()
+	if at == nil {
 		return 0
 	}
-	return max(time.Since(e.at), 1)
+	return max(time.Since(*at), 1)
 }
 
 // endless says that a Close does not return, if it has not for so long.

@@ -7,18 +7,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	dat "godat/runtime"
 )
 
 func TestTheCallsOfAMethodAreMeasuredAtBothEndsWhileRequestsAre(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ia, err := dat.Open(t.Context(), "loop")
-		require.NoError(t, err)
-		s, err := Listen(t.Context(), ia, ":0", Config{})
-		require.NoError(t, err)
-		c, err := Dial(t.Context(), ia, s.Addr(), Config{})
-		require.NoError(t, err)
+		ia, s, c := pair(t)
 		call := func(method, code uint16, takes time.Duration) {
 			t.Helper()
 			done := make(chan error)

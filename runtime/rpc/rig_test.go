@@ -36,6 +36,17 @@ func onEach(t *testing.T, test func(t *testing.T, ia *dat.IA)) {
 	}
 }
 
+// pair makes an adapter with a server and a client of it, which the test closes: in the bubble that they belong to.
+func pair(t testing.TB) (*dat.IA, *Server, *Client) {
+	ia, err := dat.Open(t.Context(), "loop")
+	require.NoError(t, err)
+	s, err := Listen(t.Context(), ia, ":0", Config{})
+	require.NoError(t, err)
+	c, err := Dial(t.Context(), ia, s.Addr(), Config{})
+	require.NoError(t, err)
+	return ia, s, c
+}
+
 // serve makes a server with a handler, and closes it behind the test.
 func serve(t testing.TB, ia *dat.IA, cfg Config, workers int, handler func(*Request)) *Server {
 	t.Helper()

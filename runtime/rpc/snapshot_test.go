@@ -107,12 +107,7 @@ func TestASnapshotSaysWhatAClientAndItsServerDo(t *testing.T) {
 // What a Close waits for shows on the page only as long as its row does.
 func TestACloseThatDoesNotReturnIsATrouble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ia, err := dat.Open(t.Context(), "loop")
-		require.NoError(t, err)
-		s, err := Listen(t.Context(), ia, ":0", Config{})
-		require.NoError(t, err)
-		c, err := Dial(t.Context(), ia, s.Addr(), Config{})
-		require.NoError(t, err)
+		ia, s, c := pair(t)
 		s.loans.all.Add(1)
 		c.loans.all.Add(1)
 		closed := make(chan error)

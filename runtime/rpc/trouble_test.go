@@ -146,6 +146,6 @@ func TestOfManyTroublesTheFirstAndWhatFitsAreTold(t *testing.T) {
 	assert.Empty(t, inALine(nil))
 	assert.Equal(t, "a; b", inALine([]string{"a", "b"}))
 	first := strings.Repeat("a", lineLength-3)
-	assert.Equal(t, first+"; b", inALine([]string{first, strings.Repeat("c", 4), "b"}))
-	assert.Equal(t, first+first, inALine([]string{first + first, "b"}), "the first, whatever its length")
+	assert.Equal(t, first+"; b; and 1 further trouble", inALine([]string{first, strings.Repeat("c", 4), "b"}))
+	assert.Equal(t, first+first+"; and 2 further troubles", inALine([]string{first + first, "b", "c"}), "the first, whatever its length")
 }

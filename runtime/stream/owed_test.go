@@ -81,34 +81,38 @@ func TestShortWritesDoNotWaitForACallOfThePeer(t *testing.T) {
 // The peer's program has read all that came, and reads no more. A Write of half of Config.Ring does not wait for it,
 // however much of what it has read was reported: so two ends may both write before they read.
 func TestAWriteOfHalfARingWaitsForNoReadOfAPeerThatHadReadAll(t *testing.T) {
-	const ring = 4 * leastRing
-	onEachWith(t, Config{Ring: ring}, func(t *testing.T, r *rig) {
-		for reported := 0; reported <= leastRing/2; reported += 512 {
-			for unreported := 0; unreported < leastRing/2; unreported += 341 {
-				a, b := r.pair()
-				exchange := func(n int) {
-					if n > 0 {
-						_, err := a.Write(make([]byte, n))
-						require.NoError(t, err)
-						_, err = io.ReadFull(b, make([]byte, n))
-						require.NoError(t, err)
-					}
+	for _, ring := range []int{leastRing, 4 * leastRing, 16 * leastRing} {
+		onEachWith(t, Config{Ring: ring}, func(t *testing.T, r *rig) { writesHalf(t, r, ring) })
+	}
+}
+
+// writesHalf has connections whose peers have read all, of which they have reported a part, write half a ring.
+func writesHalf(t *testing.T, r *rig, ring int) {
+	for reported := 0; reported <= leastRing/2; reported += 512 {
+		for unreported := 0; unreported < leastRing/2; unreported += 341 {
+			a, b := r.pair()
+			exchange := func(n int) {
+				if n > 0 {
+					_, err := a.Write(make([]byte, n))
+					require.NoError(t, err)
+					_, err = io.ReadFull(b, make([]byte, n))
+					require.NoError(t, err)
 				}
-				exchange(reported)
-				_, err := b.Write([]byte{1}) // which reports
-				require.NoError(t, err)
-				_, err = io.ReadFull(a, make([]byte, 1))
-				require.NoError(t, err)
-				exchange(unreported)
-				done := make(chan error, 1)
-				go func() {
-					_, err := a.Write(make([]byte, ring/2))
-					done <- err
-				}()
-				returnsInTime(t, done, fmt.Sprintf("%d octets were read and reported, %d were not reported", reported, unreported))
-				require.NoError(t, a.Close())
-				require.NoError(t, b.Close())
 			}
+			exchange(reported)
+			_, err := b.Write([]byte{1}) // which reports
+			require.NoError(t, err)
+			_, err = io.ReadFull(a, make([]byte, 1))
+			require.NoError(t, err)
+			exchange(unreported)
+			done := make(chan error, 1)
+			go func() {
+				_, err := a.Write(make([]byte, ring/2))
+				done <- err
+			}()
+			returnsInTime(t, done, fmt.Sprintf("%d octets were read and reported, %d were not reported", reported, unreported))
+			require.NoError(t, a.Close())
+			require.NoError(t, b.Close())
 		}
-	})
+	}
 }
