@@ -82,11 +82,12 @@ func TestACallThatIsRefusedUntilItsTimeIsOverSaysThat(t *testing.T) {
 // A handler that waits for the end of its call and then fails it answers at the deadline.
 func TestAFailureAtTheDeadlineIsTheDeadline(t *testing.T) {
 	onEach(t, func(t *testing.T, ia *dat.IA) {
-		c := dial(t, ia, serve(t, ia, Config{}, 16, silent), Config{})
+		const callers, calls = 16, 10
+		c := dial(t, ia, serve(t, ia, Config{}, callers*calls, silent), Config{}) // no call waits for a handler
 		var all sync.WaitGroup
-		for range 16 {
+		for range callers {
 			all.Go(func() {
-				for range 10 {
+				for range calls {
 					ctx, cancel := context.WithTimeout(t.Context(), 2*time.Millisecond)
 					_, err := c.Call(ctx, Call{}, nil)
 					cancel()

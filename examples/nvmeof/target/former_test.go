@@ -96,11 +96,24 @@ func (n *network) hears() {
 }
 
 // lets lets all go that the way keeps now, and waits until the target says something.
-func (n *network) lets() {
+func (n *network) lets() { n.letsGo(n.keeps()) }
+
+// keeps is how many bytes the way keeps now of each connection.
+func (n *network) keeps() (each []int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, u := range n.ups {
-		u.may = len(u.kept)
+		each = append(each, len(u.kept))
+	}
+	return each
+}
+
+// letsGo is lets of what keeps has returned before, and of nothing that the host has sent since.
+func (n *network) letsGo(each []int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for i, k := range each {
+		n.ups[i].may = k
 	}
 	n.Broadcast()
 	n.hears()

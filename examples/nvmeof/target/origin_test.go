@@ -75,6 +75,7 @@ func TestACommandThatTheNetworkHeldIsNoSignThatItsOriginIsAlive(t *testing.T) {
 	h.lets()
 	require.NoError(t, <-h.wrote)
 	h.write(2) // sent before the call, as all that comes while the way is shut
+	before := h.keeps()
 	all := f.originsOf()
 	require.Len(t, all, 1)
 	alive := make(chan bool, 1)
@@ -82,7 +83,7 @@ func TestACommandThatTheNetworkHeldIsNoSignThatItsOriginIsAlive(t *testing.T) {
 	go func() { alive <- all[0].Alive(t.Context()) }()
 	h.hears() // the target asks
 	h.mu.Unlock()
-	h.lets()
+	h.letsGo(before)
 	require.NoError(t, <-h.wrote)
 	_, err := f.disk(f.connect(func(cfg *host.Config) { cfg.ID = [16]byte{9} }), 1).WriteAt(make([]byte, 4096), 0)
 	require.NoError(t, err) // the queue has had its time to answer
