@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -92,7 +93,7 @@ func TestAListenerDialsIntoItsOwnChannel(t *testing.T) {
 		server := accept(t, l)
 		assert.Equal(t, "hi", string(server.Private()))
 		up := []*Conn{ConnOf(nextEvent(t, l.Events())), ConnOf(nextEvent(t, l.Events()))}
-		assert.ElementsMatch(t, []*Conn{client, server}, up)
+		assert.True(t, slices.Contains(up, client) && slices.Contains(up, server), "both, in whatever order")
 		say(t, client, "there")
 		require.Equal(t, "there", hear(t, server))
 		_, err = l.Dial(l.Addr(), nil)
