@@ -37,7 +37,12 @@ func (c *cluster) bringBack(t *rapid.T, n *node, chunks int) {
 		}
 	}
 	c.apply(t, c.leader)
-	s, err := c.leader.Disk().Snapshot(context.Background(), n.Disk().Since())
+	since := n.Disk().Since()
+	s, err := c.leader.Disk().Snapshot(context.Background(), since)
+	if applied, _ := c.leader.Disk().Applied(); applied < since {
+		require.Error(t, err)
+		return // an earlier leader had applied more: the replica asks again
+	}
 	require.NoError(t, err)
 	if !c.spares(n, s.Index) || n.lost && (s.Index == 0 || c.committed[s.Index-1].Term != c.term) {
 		return // new disks count when a majority without them has committed
