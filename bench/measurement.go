@@ -125,11 +125,16 @@ func (m *measurement) writeFigures(readme string) error {
 			return fmt.Errorf("README keeps its figures: %s: %w: %s", r.Kind, errUnable, why)
 		}
 	}
-	return figures.Replace(readme, fmt.Sprintf("%s\n\nA channel is `<-d.C()`. Polled is a loop around `d.Dequeue(buf)`, which keeps a processor busy. What a raw channel takes, too, is Go's wake-up of the consumer. Choose a channel where "+
+	told, left := report.Told(delivery, latency)
+	omitted := ""
+	if left != nil {
+		omitted = "Left out, because the repeats do not agree in which of the two is more: " + strings.Join(left, "; ") + ".\n\n"
+	}
+	return figures.Replace(readme, fmt.Sprintf("%s\n\n%sA channel is `<-d.C()`. Polled is a loop around `d.Dequeue(buf)`, which keeps a processor busy. What a raw channel takes, too, is Go's wake-up of the consumer. Choose a channel where "+
 		"messages come now and then; poll where the time matters more than a processor, or where one consumer must take more than a channel carries. The figures are medians over %d repeats. A difference or ratio is "+
 		"the median of those of the same repeat, so it need not be that of the two medians; in brackets is its 95 %% interval. Two figures with a dash, or with counts of repeats, are where repeats lie that don't agree. "+
 		"On `loop`, inside one process; net.Conn goes through the kernel's TCP. Measured on %s by `go run ./bench`, which answers for your machine. [bench/RESULTS.md](bench/RESULTS.md) has all tables, also over iwarp.\n",
-		report.Beside(delivery, latency).RenderMarkdown(), delivery.Repeats, delivery.Host))
+		told.RenderMarkdown(), omitted, delivery.Repeats, delivery.Host))
 }
 
 // The lines between which README has its figures.

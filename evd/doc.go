@@ -8,9 +8,8 @@
 //
 // Each producer of an event reserves a place for it beforehand, at post time. So delivery
 // never blocks and never fails, and no event is dropped: DAT's overflow can't happen.
-// When the consumer is slow, the dispatcher fills and refuses posts. A dispatcher that is as
-// long as DAT demands, at least the sum of what may be outstanding, refuses
-// none. Only a dispatcher with [Config.Overcommit] accepts
+// When the consumer is slow, the dispatcher fills and refuses posts. A dispatcher with the
+// places that are counted below refuses none. Only a dispatcher with [Config.Overcommit] accepts
 // posts beyond its room, and may lose events, as DAT says; and in [ModeFunc] events take no place.
 //
 // # Places

@@ -60,5 +60,15 @@
 //   - [Pairer], of a Device: queue pairs connect by values that the two programs exchange,
 //     as with ibv_rc_pingpong. Without it the program's calls are MODEL_NOT_SUPPORTED.
 //
+// These tell the page of package godat/runtime/inspect, and a program's queries, more:
+//
+//   - [Marker], of a QP: the owner learns that suppressed requests have succeeded. Without it it learns
+//     that with a later request.
+//   - [SRQCounter], of an SRQ: how many receives are left. Without it the query of a shared queue counts none.
+//   - [PollCounter], of a Device that completes by itself: how it noticed what came. Without it these counts are 0.
+//   - [CountingListener], of a Listener: peers that it refused or lost. Without it nobody learns of them.
+//   - [SilenceFacts], of a Facts: a peer that does not answer yet. Without it the end of the connection tells that.
+//   - [Informer], of a Provider: its version. Without it, it counts as a thread-safe one of DAT 2.0.
+//
 // The package imports the standard library and nothing else.
 package hw

@@ -100,7 +100,7 @@
 // [ep.Endpoint.PostBatch] says how many of its requests it has posted before; an [ep.Outbox] keeps those
 // that it could not, for another Flush.
 //
-// # Receive completions
+// # Take events
 //
 //   - [IA.NewDispatcher] makes a dispatcher, and [evd.Mode] says how it delivers:
 //   - a channel of events: [evd.Dispatcher.C]

@@ -12,7 +12,7 @@ package runtime
 // One goroutine polls and delivers, and yields between polls, so it takes no processor that
 // others want. A consumer that polls (a Dequeue that finds nothing polls the device once, and
 // delivers what came, to its own dispatcher and to all others, whatever their mode) gets the
-// device as soon as it finds completions before that goroutine does, and loses it when it has
+// device once consumers found completions first at two of its looks in a row, and loses it when it has
 // neither polled nor taken an event for a millisecond or two. A consumer that waits, iterates, or
 // dequeues from a dispatcher with a CNO polls once, and has the goroutine poll from then on. So when
 // a consumer stops dequeueing, events that are not dequeued (channels, callbacks, CNOs) may come

@@ -56,32 +56,58 @@ var (
 // Beside is a table of what a channel costs beside polling, under each load with figures of both, and of what a
 // program would use in place of the library. Where repeats don't agree, it has where they lie.
 func Beside(list ...*Report) table.Writer {
-	t := newTable(append([]string{"", channel, polled, "a channel beside polling"}, anchors...))
+	t := newBeside()
 	for _, r := range list {
-		for i := range r.Rows {
-			ch := &r.Rows[i]
-			if poll := r.Beside(ch, polled); ch.Name == channel && ch.Refused == "" && poll != nil {
-				t.AppendRows(r.beside(ch, poll))
-			}
-		}
+		r.compared(func(name string, f *figure, ch, poll *Row) { t.AppendRow(r.beside(name, f, ch, poll)) })
 	}
 	return t
 }
 
-// beside are the rows of one load.
-func (r *Report) beside(ch, poll *Row) (rows []table.Row) {
-	figures := []figure{p50, cores}
-	if ch.Rate == load.Max {
-		figures = []figure{perS, processor}
+// Told is Beside for readers in a hurry: it leaves out, and names, figures whose repeats agree so little that nobody
+// knows which of the two is more.
+func Told(list ...*Report) (t table.Writer, left []string) {
+	t = newBeside()
+	for _, r := range list {
+		r.compared(func(name string, f *figure, ch, poll *Row) {
+			if f.tells(ch, poll) {
+				t.AppendRow(r.beside(name, f, ch, poll))
+			} else {
+				left = append(left, name)
+			}
+		})
 	}
-	for _, f := range figures {
-		row := table.Row{r.load(ch) + ": " + f.name, f.cell(ch), f.cell(poll), f.compare(ch, poll)}
-		for _, name := range anchors {
-			row = append(row, f.cell(r.Beside(ch, name)))
+	return t, left
+}
+
+func newBeside() table.Writer {
+	return newTable(append([]string{"", channel, polled, "a channel beside polling"}, anchors...))
+}
+
+// compared calls do with each figure by which a channel and polling can be compared.
+func (r *Report) compared(do func(name string, f *figure, ch, poll *Row)) {
+	for i := range r.Rows {
+		ch := &r.Rows[i]
+		poll := r.Beside(ch, polled)
+		if ch.Name != channel || ch.Refused != "" || poll == nil {
+			continue
 		}
-		rows = append(rows, row)
+		figures := []*figure{&p50, &cores}
+		if ch.Rate == load.Max {
+			figures = []*figure{&perS, &processor}
+		}
+		for _, f := range figures {
+			do(r.load(ch)+": "+f.name, f, ch, poll)
+		}
 	}
-	return rows
+}
+
+// beside is a row of the table.
+func (r *Report) beside(name string, f *figure, ch, poll *Row) table.Row {
+	row := table.Row{name, f.cell(ch), f.cell(poll), f.compare(ch, poll)}
+	for _, name := range anchors {
+		row = append(row, f.cell(r.Beside(ch, name)))
+	}
+	return row
 }
 
 // cell is a row's median, or where its repeats lie.
@@ -96,23 +122,41 @@ func (f *figure) cell(row *Row) string {
 	return f.write(e.Median)
 }
 
-// compare estimates the difference, or the ratio, from the repeats that count of both, each with the same
-// repeat of the other.
+// compare writes the difference, or the ratio.
 func (f *figure) compare(ch, poll *Row) string {
 	if f.of(ch).Repeats == 0 || f.of(poll).Repeats == 0 {
 		return "–"
 	}
+	e := f.estimate(ch, poll)
+	if !e.Sure {
+		return "too few repeats"
+	}
+	return fmt.Sprintf("%s (%s to %s)", f.side(e.Median), f.side(e.Low), f.side(e.High))
+}
+
+// estimate estimates the difference, or the ratio, from the repeats that count of both, each with the same
+// repeat of the other.
+func (f *figure) estimate(ch, poll *Row) stats.Estimate {
 	var values []float64
 	for i := range min(len(ch.Samples), len(poll.Samples)) {
 		if a, b := &ch.Samples[i], &poll.Samples[i]; !a.Dropped && !b.Dropped {
 			values = append(values, f.pair(a, b))
 		}
 	}
-	e := stats.Of(values)
-	if !e.Sure {
-		return "too few repeats"
+	return stats.Of(values)
+}
+
+// tells reports whether the repeats of both agree, or at least in which of the two is more.
+func (f *figure) tells(ch, poll *Row) bool {
+	if f.of(ch).Repeats == 0 || f.of(poll).Repeats == 0 {
+		return false
 	}
-	return fmt.Sprintf("%s (%s to %s)", f.side(e.Median), f.side(e.Low), f.side(e.High))
+	equal := 0.0
+	if f.times {
+		equal = 1
+	}
+	e := f.estimate(ch, poll)
+	return f.of(ch).Steady() && f.of(poll).Steady() || e.Sure && (e.Low > equal || e.High < equal)
 }
 
 // side writes a difference with its sign, or a ratio.

@@ -33,7 +33,7 @@ var security = map[string]string{
 	"| reach anything else":           "hw/iwarp TestADeregisteredRegionIsOutOfAPeersReach TestARemoteKeyIsNotALocalKey",
 	"| have more reads outstanding":   "hw/iwarp TestMoreReadsThanAgreedBreakTheConnection",
 	"| stop the sender for ever":      "hw/iwarp TestAPeerThatTakesNothingHasTheStallTime",
-	"| begin an FPDU":                 "hw/iwarp TestTheRestOfAnFPDUHasTheStallTime",
+	"| begin a frame":                 "hw/iwarp TestTheRestOfAnFPDUHasTheStallTime",
 	"| disappear with its host":       "hw/iwarp TestTCPFindsAHostThatIsGoneWithinTheKeepAlive TestAPeerThatVanishesIsNoticedWithinTheKeepAlive",
 	"| be stuck, unnoticed":           "hw/iwarp TestASilentPeerIsProbedByAnEmptyRead",
 	"| delay the end":                 "hw/iwarp TestAPeerThatDoesNotTakeTheEndHasTheLinger TestADrainHasTheLingerForThePeersEnd",

@@ -1,6 +1,6 @@
 // Package hwtest is the contract of package hw as a test suite: [TestProvider]
-// has a case for every sentence of hw's documentation, and a provider passes all
-// of them.
+// has cases for hw's documentation. A provider passes all but the gaps that its [Config] declares,
+// and the suite fails when a declared gap is not there.
 //
 // The suite's helpers do not call Helper: the report of a failed assertion has the trace of
 // its callers, and Helper would cost a tenth of the suite's time.

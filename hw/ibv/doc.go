@@ -66,7 +66,7 @@
 // a place for a farewell, and notices the end of another peer when a request fails.
 //
 // A peer must pair within the time keepalive, and within ack_timeout and retries of the first
-// request. PSNs are drawn at random, so that a packet of an earlier connection finds no place in
+// request. Packet sequence numbers (PSNs) are drawn at random, so that a packet of an earlier connection finds no place in
 // a later one. iWARP devices can't pair. The program examples/rdmaping is a peer of
 // ibv_rc_pingpong, of ibv_srq_pingpong and of perftest without -R.
 //

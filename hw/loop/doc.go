@@ -1,6 +1,7 @@
 // Package loop is the provider inside the process: a connection joins two queue
 // pairs, and the poster moves the bytes, from the segments of one side straight to
-// those of the other, before the post returns; workers move what is longer than 1 MiB.
+// those of the other, before the post returns, if the pipe is free and the receive is there; otherwise its
+// holder does, or a worker, which moves what is longer than `handover` (1 MiB).
 //
 // Importing it registers the provider "loop". Each open makes a new device, under the
 // name that the program gives, or "loop". All devices open under one name share that

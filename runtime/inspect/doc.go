@@ -4,7 +4,7 @@
 //
 // A program without an HTTP server calls [Serve]; the examples do, with --inspect.
 //
-// The page begins with what is wrong, also with the program's other adapters. One line for each trouble names the connection,
+// The page of an adapter begins with what is wrong with it, and with the other adapters that [New] was given. One line for each trouble names the connection,
 // the dispatcher or the listener, and says what to look at. A cause comes first: a line that says why a peer is missed
 // before one that misses it ([Missing]), and one of a program that knows the cause before what users feel of it ([Causing]).
 // Below are tables, which a visitor sorts and filters, and the story of a connection. All of it is one document that

@@ -63,8 +63,8 @@
 // the call, and the handler gets it from [Request.Metadata]. Config.AroundCall of a client runs around each
 // call, and Config.AroundHandler of a server around each handler, so that no caller and no handler needs to
 // change: see the example Metadata. Metadata takes no room of the payload's. A call without any sends no
-// byte for that, and allocates nothing. A server of a version that knows no metadata takes calls without,
-// and a call with metadata fails with LENGTH_ERROR, unsent.
+// byte for that, and allocates nothing. A call with more metadata than the smaller Config.Metadata
+// of both ends fails with LENGTH_ERROR, unsent.
 //
 // # The end of a call
 //
@@ -167,12 +167,12 @@
 //	6  calls, 2 bytes: the most calls under way that the end makes or takes
 //	8  receives, 4 bytes: messages that may be on their way to this end
 //	12 message, 4 bytes: the most bytes of a payload that this end takes
-//	16 metadata, 4 bytes: the most bytes of metadata that this end takes; a hello that ends before, as
-//	   that of an end that knows none, has 0
+//	16 metadata, 4 bytes: the most bytes of metadata that this end takes; a hello that ends before
+//	   has 0
 //	20 newest, 2 bytes: the newest version that the end speaks; a hello that ends before, or has 0, speaks
 //	   the oldest alone
 //
-// Both ends speak the newest version of both. An end of the release before has this one's oldest, so a
+// Both ends use the newest version that both speak. Each release speaks the version of the release before, so a
 // service is renewed one process after the other. A hello has these fields in all versions.
 //
 // An end that gets another magic, versions of which it speaks none, or an impossible number ends the attempt.

@@ -13,8 +13,8 @@ import (
 type Config struct {
 	// Ring is how many bytes the peer may send ahead of what the program has read; 0 means
 	// 256 KiB. It is rounded up to a power of two, from 4 KiB to 1 GiB. Each direction of a
-	// connection has the value of the end that reads. That memory is taken once more than
-	// 2 KiB wait to be read: a connection that carries little has a ring of 4 KiB.
+	// connection has the value of the end that reads. That memory is taken once 2 KiB
+	// wait to be read: a connection that carries little has a ring of 4 KiB.
 	Ring int
 	// Linger bounds how long Close waits until the bytes written have been sent; 0 means
 	// two seconds. It does not wait for the peer to read them. A negative value breaks the

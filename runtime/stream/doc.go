@@ -31,7 +31,7 @@
 // reader never waits until its offer is used. If such Reads follow each other at once, the
 // offer of each also reports what the one before has read (hold.go).
 //
-// A connection begins with a ring of 4 KiB. When more than half of it waits to be read, the
+// A connection begins with a ring of 4 KiB. When half of it or more waits to be read, the
 // reading end makes a ring of Config.Ring bytes and offers that to the peer. A writer's
 // image, of up to 512 KiB, is made by the first Write that neither fits into a message nor
 // lends its bytes. It has room for two such Writes, and doubles when a Write has waited for it.
@@ -42,8 +42,8 @@
 // again and report what was read. While the program is in no call, a timer does that within a
 // millisecond or two (hold.go): it grants receives, and sends a report for which there was no
 // credit when the program read. So a Write waits for the program at the other end only
-// while the ring is full, as on TCP. A goroutine makes the larger ring, offers it to the
-// peer, and ends.
+// while the ring has less room than the Write needs, or than half of the ring if it needs
+// more. A goroutine makes the larger ring, offers it to the peer, and ends.
 //
 // How a call waits depends on the provider (waiter.go). It sleeps until a completion wakes it.
 // Where the program has one processor it first lets other goroutines run. On an adapter
@@ -75,8 +75,8 @@
 //	+-------+---------+-------+---------+---------+--------+----------+------+
 //
 // magic is "DATS". oldest and newest are the versions that the sender speaks; a newest of 0 says that it
-// speaks the oldest alone. Both ends speak the newest version of both, which each message names. An end of
-// the release before has this one's oldest, so a service is renewed one process after the other. A hello
+// speaks the oldest alone. Both ends use the newest version that both speak, which each message names. Each
+// release speaks the version of the release before, so a service is renewed one process after the other. A hello
 // has these fields in all versions. address, context and size name the first ring that the peer may write
 // to; the size is a power of two from 4 KiB to 1 GiB. receives is how many messages of 256
 // bytes the sender of the hello has posted receives for, from 8 to 65536. An end rejects a

@@ -192,7 +192,7 @@ func orNone(list []string) string {
 
 // quoted is what the project's README.md says.
 func (p *page) quoted() string {
-	text := fmt.Sprintf("Processor time of a call over iwarp, as a multiple of what the software that heads the column takes for the same call (`go run ./bench rpc`: both ends, two processes, memory registered once, %d callers). A put sends so many bytes, a get receives them. "+
+	text := fmt.Sprintf("Processor time of a call over iwarp, as a multiple of what the software that heads the column takes for the same call (`go run ./bench rpc`: both ends, two processes, memory registered once, %d callers). A put of 64 KiB sends that much with its request, and a get receives it with its answer. "+
 		"Each figure is the median of the ratios of %d repeats; in brackets is its 95 %% interval.\n\n", p.study.Callers, p.study.Repeats)
 	text += p.grid([]string{tunedGRPC, plainHTTP}, func(processor, _ stats.Estimate) string { return ratio(processor) })
 	text += "\n" + advice

@@ -110,7 +110,7 @@ func TestTheConclusionSaysWhereToTakeSomethingElse(t *testing.T) {
 	text := p.conclusion()
 	assert.Contains(t, text, "beside "+tunedGRPC+": more for none; equal, as far as the interval tells, for get of 64 B (1.00); less for put of 64 B (0.70).")
 	assert.Contains(t, text, "beside "+onNet+": more for put of 64 B (2.00), get of 64 B (2.00); equal, as far as the interval tells, for none; less for none.")
-	assert.Equal(t, "Processor time of a call over iwarp, as a multiple of what the software that heads the column takes for the same call (`go run ./bench rpc`: both ends, two processes, memory registered once, 16 callers). A put sends so many bytes, a get receives them. "+
+	assert.Equal(t, "Processor time of a call over iwarp, as a multiple of what the software that heads the column takes for the same call (`go run ./bench rpc`: both ends, two processes, memory registered once, 16 callers). A put of 64 KiB sends that much with its request, and a get receives it with its answer. "+
 		"Each figure is the median of the ratios of 7 repeats; in brackets is its 95 % interval.\n\n"+
 		"| | gRPC, tuned | net/http |\n| --- | ---:| ---:|\n| put of 64 B | 0.70 (0.70–0.70) | 0.50 (0.50–0.50) |\n| get of 64 B | 1.00 (1.00–1.00) | 2.00 (2.00–2.00) |\n| get of 1 MiB | – | – |\n\n"+
 		"If the interval includes 1, this run found no difference; if it lies above 1, the other takes less. A plain server on package net takes less for each of these calls. "+

@@ -208,7 +208,7 @@ func (c *campaign) run(ctx context.Context, out io.Writer, plants []string) (fou
 		return false, err
 	}
 	args := quoted(slices.Clone(os.Args[1:]))
-	fmt.Fprintf(out, "# What the seeded world has run\n\nCommit %s, by `cd check/world && go run ./results %s`. What a seed did in the world depends on the seed alone, so it repeats, as README.md says; other work beside a run lengthens its processor times.\n\n", commit, args)
+	fmt.Fprintf(out, "# What the seeded world has run\n\nCommit %s, by `cd check/world && go run ./results %s`. What a seed did in the world depends on the seed and the commit alone, so it repeats there; other work beside a run lengthens its processor times.\n\n", commit, args)
 	if c.most > 0 {
 		fmt.Fprintf(out, "The run ended when %v were over, which the programs shared, so not all seeds may have run.\n\n", c.most)
 	}
