@@ -159,8 +159,8 @@ func (p *Page) unset() string {
 	if hidden > 0 {
 		masks = fmt.Sprintf("\nAt %d of the rates the load generator (*pacer*) alone takes over half of a channel's processor time, so a difference between polling and a channel would not show there.\n", hidden)
 	}
-	return fmt.Sprintf("Target and host as they come take events in batches, and the adapter decides when to poll. *Surely*: the whole 95 %% interval is above %v, or %v.\n\n| target and host, as they come, take | at how many of %d rates | at how many of %d loads at saturation |\n| --- | --- | --- |\n| over %v times the processor time of polling or of a channel, whichever takes less | %s | %s |\n| over %v times a channel's median latency | %s | %s |\n%s",
-		mostProcessor, mostP50, rates, full, mostProcessor, surely(processor.rates, processor.sureRates), saturated(processor),
+	return fmt.Sprintf("Target and host as they come take events in batches, and the adapter decides when to poll. *Surely*: the whole 95 %% interval is above the row's factor.\n\n| target and host, as they come, take | at how many of %d rates | at how many of %d loads at saturation |\n| --- | --- | --- |\n| over %v times the processor time of polling or of a channel, whichever takes less | %s | %s |\n| over %v times a channel's median latency | %s | %s |\n%s",
+		rates, full, mostProcessor, surely(processor.rates, processor.sureRates), saturated(processor),
 		mostP50, surely(latency.rates, latency.sureRates), saturated(latency), masks)
 }
 
