@@ -128,7 +128,7 @@ func (m *measurement) writeFigures(readme string) error {
 	told, left := report.Told(delivery, latency)
 	omitted := ""
 	if left != nil {
-		omitted = "Left out, because the repeats do not agree in which of the two is more: " + strings.Join(left, "; ") + ".\n\n"
+		omitted = "Left out, because this run does not say which of the two is more: " + strings.Join(left, "; ") + ".\n\n"
 	}
 	return figures.Replace(readme, fmt.Sprintf("%s\n\n%sA channel is `<-d.C()`. Polled is a loop around `d.Dequeue(buf)`, which keeps a processor busy. What a raw channel takes, too, is Go's wake-up of the consumer. Choose a channel where "+
 		"messages come now and then; poll where the time matters more than a processor, or where one consumer must take more than a channel carries. The figures are medians over %d repeats. A difference or ratio is "+

@@ -80,7 +80,7 @@ func TestThePageOfResultsHasEveryPart(t *testing.T) {
 	assert.True(t, strings.HasPrefix(readme, "# godat\n\n"+figuresBegin+"|  | channel | poll | a channel beside polling |"), readme)
 	assert.Contains(t, readme, "one goroutine posts and takes, 0 bytes, 0 outstanding: p50 | 2 µs | 1 µs | +1 µs (+1 µs to +1 µs) | – | 20 µs |")
 	assert.Contains(t, readme, "round trips between two goroutines, 0 bytes, 0 outstanding: p50 | 2 µs | 1 µs |")
-	assert.Contains(t, readme, "\n\nLeft out, because the repeats do not agree in which of the two is more: closed loop: one goroutine posts and takes, 0 bytes, 0 outstanding: cores; ")
+	assert.Contains(t, readme, "\n\nLeft out, because this run does not say which of the two is more: closed loop: one goroutine posts and takes, 0 bytes, 0 outstanding: cores; ")
 	assert.True(t, strings.HasSuffix(readme, figuresEnd+"\nmore\n"))
 	assert.NotContains(t, readme, "old")
 }

@@ -62,11 +62,12 @@
 //
 // These tell the page of package godat/runtime/inspect, and a program's queries, more:
 //
-//   - [Marker], of a QP: the owner learns that suppressed requests have succeeded. Without it it learns
-//     that with a later request.
-//   - [SRQCounter], of an SRQ: how many receives are left. Without it the query of a shared queue counts none.
+//   - [Marker], of a QP: which requests without a completion have succeeded. Without it the completion of a
+//     later request tells.
+//   - [SRQCounter], of an SRQ: how many receives are left. Without it the query of a shared queue says that this is
+//     unknown.
 //   - [PollCounter], of a Device that completes by itself: how it noticed what came. Without it these counts are 0.
-//   - [CountingListener], of a Listener: peers that it refused or lost. Without it nobody learns of them.
+//   - [CountingListener], of a Listener: what it does with peers that have not asked for a connection yet. Without it these counts are 0.
 //   - [SilenceFacts], of a Facts: a peer that does not answer yet. Without it the end of the connection tells that.
 //   - [Informer], of a Provider: its version. Without it, it counts as a thread-safe one of DAT 2.0.
 //

@@ -63,8 +63,8 @@ func Beside(list ...*Report) table.Writer {
 	return t
 }
 
-// Told is Beside for readers in a hurry: it leaves out, and names, figures whose repeats agree so little that nobody
-// knows which of the two is more.
+// Told is Beside for readers in a hurry: it leaves out, and names, the figures that do not say which of the two is
+// more, or that both are alike.
 func Told(list ...*Report) (t table.Writer, left []string) {
 	t = newBeside()
 	for _, r := range list {
@@ -146,7 +146,7 @@ func (f *figure) estimate(ch, poll *Row) stats.Estimate {
 	return stats.Of(values)
 }
 
-// tells reports whether the repeats of both agree, or at least in which of the two is more.
+// tells reports whether the repeats of each agree, or those of both in which is more.
 func (f *figure) tells(ch, poll *Row) bool {
 	if f.of(ch).Repeats == 0 || f.of(poll).Repeats == 0 {
 		return false

@@ -46,6 +46,22 @@ func TestRepeatsThatDontAgreeAreShownWhereTheyLie(t *testing.T) {
 	assert.Contains(t, line(t, at10k, few), "| 500 ns – 900 ns | 400 ns – 410 ns | too few repeats |")
 }
 
+func TestReadersInAHurryAreToldWhatTheRepeatsSay(t *testing.T) {
+	told := func(poll, ch Row) (rows int, left []string) {
+		all, left := Told(reportOf(poll, ch))
+		return all.Length(), left
+	}
+	rows, left := told(measured(polled, 10_000, 10_000, 1), repeated(channel, 10_000, 1, twoStates...)) // in one of its states slower, in one faster
+	assert.Equal(t, 1, rows)
+	assert.Equal(t, []string{at10k + "p50"}, left)
+	rows, left = told(measured(polled, 10_000, 400, 1), repeated(channel, 10_000, 1, twoStates...)) // always slower
+	assert.Equal(t, 2, rows)
+	assert.Empty(t, left)
+	rows, left = told(measured(polled, 10_000, 400, 1), measured(channel, 10_000, 400, 1)) // alike
+	assert.Equal(t, 2, rows)
+	assert.Empty(t, left)
+}
+
 func TestARepeatThatWasDroppedIsNotCompared(t *testing.T) {
 	r := reportOf(under(10_000, 900, 0.1)...)
 	r.Rows[1].Samples[3].P50, r.Rows[1].Samples[3].Dropped = 1e9, true
